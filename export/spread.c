@@ -2,7 +2,6 @@
 /* spread: see the header. */
 #include "export/spread.h"
 
-#include <ctype.h>
 #include <sqlite3.h>
 
 #include "schema/base/strbuf.h"
@@ -12,48 +11,23 @@ struct sums {
 	uint64_t below[METRIC_BOUNDS], n;
 };
 
-/* The power of two that step k lies below the end of: its values are smaller than 2^that. */
-static unsigned step_exponent(uint64_t k, unsigned steps)
+/* The power of two that a slot lies below the end of: its values are smaller than 2^that. */
+static unsigned exponent(unsigned slot)
 {
-	if (steps == 1)
-		return (unsigned)k + 1;
-	return k < 8 ? 3 : (unsigned)(k / 8) + 3;
-}
-
-static const char *number_read(const char *p, const char *end, uint64_t *out)
-{
-	uint64_t v = 0;
-	const char *begin;
-
-	while (p < end && isspace((unsigned char)*p))
-		p++;
-	for (begin = p; p < end && isdigit((unsigned char)*p); p++)
-		if (__builtin_mul_overflow(v, 10ull, &v) || __builtin_add_overflow(v, (uint64_t)(*p - '0'), &v))
-			return NULL;
-	*out = v;
-	if (p == begin)
-		return NULL;
-	while (p < end && isspace((unsigned char)*p))
-		p++;
-	return p;
+	return slot < HIST_FINE ? slot + 1 : slot < HIST_FINE + 8 ? 3 : (slot - HIST_FINE) / 8 + 3;
 }
 
 bool spread_add(uint64_t below[METRIC_BOUNDS], const char *text, size_t len, unsigned steps)
 {
-	const char *p = text, *end = text + len;
-	uint64_t k, c;
+	struct hist h = {0};
+	bool is = hist_read(&h, text, len, steps == 8 ? HIST_FINE : 0);
 
-	if (!len || *p != '[' || !(p = number_read(p + 1, end, &k)))
-		return false;
-	for (; p < end && *p == ','; k++) {
-		p = number_read(p + 1, end, &c);
-		if (!p || k >= HIST_WIDE)
-			return false;
+	for (unsigned k = 0; k < h.n; k++)
 		for (unsigned i = 0; i < METRIC_BOUNDS; i++)
-			if (step_exponent(k, steps) <= METRIC_BOUND_EXPONENT(i))
-				below[i] += c;
-	}
-	return p < end && *p == ']';
+			if (exponent(h.first + k) <= METRIC_BOUND_EXPONENT(i))
+				below[i] += h.count[k];
+	hist_release(&h);
+	return is;
 }
 
 static void step(sqlite3_context *ctx, int n, sqlite3_value **v)

@@ -2,7 +2,7 @@
 /*
  * spread: stored histograms (schema/store/model/hist.h) added up, as an aggregate function of SQLite:
  *
- *   hist_all(hist, steps, n)   hist: as stored, or NULL; steps: how many to each power of two, 1 or 8; n: how many values there are.
+ *   hist_all(hist, steps, n)   hist: as stored, or NULL; steps: 8 of table request_row, 1 of the others; n: how many values there are.
  *                              Text: how many values lie below each bound of export/metric.h, then all: "3 5 5 ... 6".
  */
 #ifndef SONDE_EXPORT_SPREAD_H

@@ -357,8 +357,14 @@ int exit_connect(struct sys_exit *x)
 		return 0;
 	key = (__u64)sk;
 	e = bpf_map_lookup_elem(&socks, &key);
-	if (!e || e->ino != ino) /* else it was asked once more whether it is there */
-		sock_enter(sk, ino, L7_SIDE_CLIENT, bpf_ktime_get_boot_ns());
+	if (e && e->ino == ino) /* it was asked once more whether it is there */
+		return 0;
+	e = sock_enter(sk, ino, L7_SIDE_CLIENT, bpf_ktime_get_boot_ns());
+	if (e) {
+		e->flags |= S_OPENED;
+		e->tag_tid = (__u32)bpf_get_current_pid_tgid();
+		e->tag = inflight_get(e->tag_tid);
+	}
 	return 0;
 }
 
@@ -372,8 +378,41 @@ static __always_inline int idles(void)
 
 #define IDLE(name_) SEC("tracepoint/syscalls/sys_enter_" #name_) int idle_##name_(void *ctx) { return idles(); }
 
-IDLE(epoll_wait) IDLE(epoll_pwait) IDLE(poll) IDLE(ppoll) IDLE(select) IDLE(pselect6) IDLE(accept) IDLE(accept4)
+IDLE(epoll_wait) IDLE(epoll_pwait) IDLE(select) IDLE(pselect6) IDLE(accept) IDLE(accept4)
 IDLE(epoll_pwait2) /* since 5.11: hooks.c does without */
+
+/*
+ * A thread that waits for one descriptor alone, on which it has asked something for the request that it serves (or opened it for that), waits for
+ * the answer, as libpq, PHP and Java do before they read.
+ */
+static __always_inline int polls(struct sys_enter *x)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid(), fd = 0;
+	__u64 tag = inflight_get(tid), ino = 0, key;
+	struct l7_sock *e;
+
+	if (!tag)
+		return 0;
+	if (x->args[1] == 1 && !bpf_probe_read_user(&fd, sizeof(fd), (const void *)x->args[0])) {
+		key = (__u64)fd_sock(fd, &ino);
+		e = key ? bpf_map_lookup_elem(&socks, &key) : NULL;
+		if (e && e->ino == ino && e->side != L7_SIDE_SERVER && e->tag == tag && e->tag_tid == tid)
+			return 0;
+	}
+	return idles();
+}
+
+SEC("tracepoint/syscalls/sys_enter_poll")
+int idle_poll(struct sys_enter *x)
+{
+	return polls(x);
+}
+
+SEC("tracepoint/syscalls/sys_enter_ppoll")
+int idle_ppoll(struct sys_enter *x)
+{
+	return polls(x);
+}
 
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(l7_exit, struct task_struct *task)

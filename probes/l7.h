@@ -28,7 +28,8 @@ enum l7_flags {
 	L7_F_TLS = 2,      /* DATA: clear text from inside TLS; its positions are counted apart */
 	L7_F_DATAGRAM = 4, /* DATA: a message of its own, to or from the remote address here */
 	L7_F_FAULT = 8,    /* DATA: the program's memory could not be read: bytes are missing */
-	L7_F_IS_TLS = 16   /* CONN: its clear text comes from TLS */
+	L7_F_IS_TLS = 16,  /* CONN: its clear text comes from TLS */
+	L7_F_OPENER = 32   /* DATA: `tag` is of the request for which the connection was opened, and these are the first bytes written on it */
 };
 
 struct l7_head {
@@ -62,10 +63,11 @@ struct l7_data { /* and behind it its bytes */
 	__u64 pos;         /* of its first byte */
 	__u32 size, len;   /* bytes of the stream that it stands for, and of these, those that follow */
 	__u16 family, port; /* of a datagram: the remote end; 0: the one that the socket is connected with */
-	__u32 pad;
+	__u32 seq;         /* of TCP, not of clear text: the sequence number at pos */
 	__u8 remote[16];
+	__u64 tag;         /* OUT: of the request that the thread serves (request_note); 0: none */
 };
-_Static_assert(sizeof(struct l7_data) == 80, "wire size");
+_Static_assert(sizeof(struct l7_data) == 88, "wire size");
 
 struct l7_end {
 	struct l7_head h;

@@ -41,7 +41,8 @@ enum sock_flags_l7 {
 	S_SEQ_IN = 8,
 	S_OUT_DONE = 16, /* its last position is known */
 	S_IN_DONE = 32,
-	S_BEGUN = 64
+	S_BEGUN = 64,
+	S_OPENED = 128  /* by us, and nothing was written on it yet */
 };
 
 struct l7_sock {
@@ -52,8 +53,8 @@ struct l7_sock {
 	__u32 tgid;
 	__u16 protocol; /* 0: a Unix socket */
 	__u8 flags, side;
-	__u64 tag;      /* of the request that is not answered yet; 0: none */
-	__u32 tag_tid, pad; /* who read last of it */
+	__u64 tag;      /* a server's: of the request that is not answered yet; else of the one for which it was written to last, or opened; 0: none */
+	__u32 tag_tid, pad; /* a server's: who read last of it; else who wrote */
 };
 
 struct {
@@ -444,6 +445,27 @@ static __noinline int request_note(struct l7_sock *e, __u32 dir, __u64 at_ns)
 	return 0;
 }
 
+#define OPENER (1ull << 63)
+
+/*
+ * For whose request do these bytes ask somebody else? That which the thread serves: its tag. A loop that has waited for its new connection serves
+ * none by then: the first bytes are for what it opened the connection for, and OPENER says so. The connection keeps the tag: who waits for its answer is not idle.
+ */
+static __noinline __u64 request_asks(struct l7_sock *e)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	__u64 tag, opener;
+
+	if (!e)
+		return 0;
+	tag = inflight_get(tid);
+	opener = !tag && e->flags & S_OPENED && e->tag && e->tag_tid == tid ? e->tag | OPENER : 0;
+	e->flags &= (__u8)~S_OPENED;
+	e->tag = tag;
+	e->tag_tid = tid;
+	return tag ? tag : opener;
+}
+
 /*
  * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left); of a datagram r.family, port and remote.
  */
@@ -453,7 +475,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	struct walk *w = walk_get(slot);
 	struct l7_want *want;
 	struct l7_sock *e;
-	__u64 pos, until = 0;
+	__u64 pos, until = 0, tag = 0;
 
 	if (!w || !n || n > 0x7fffffff)
 		return 0;
@@ -474,6 +496,8 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		return 0;
 	if (e->side == L7_SIDE_SERVER)
 		request_note(e, dir, at_ns);
+	else if (dir == L7_OUT)
+		tag = request_asks(e);
 	w->want = pos < L7_FIRST ? L7_LIMIT_MOST : L7_LIMIT;
 	want = want_get((__u64)sk, ino);
 	if (want) {
@@ -491,9 +515,10 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		return 0;
 	}
 	head_fill(&w->r.h, (__u64)sk, ino, L7_DATA, (__u8)dir, at_ns);
-	w->r.h.flags = (__u16)flags;
+	w->r.h.flags = (__u16)(flags | (tag & OPENER ? L7_F_OPENER : 0));
+	w->r.tag = tag & ~OPENER;
 	w->r.pos = pos;
-	w->r.pad = 0;
+	w->r.seq = flags & L7_F_TLS ? 0 : e->seq[dir] - (__u32)(e->pos[dir] - pos);
 	w->fill = w->failed = 0;
 	w->total = n;
 	if (until >= pos + n) { /* the last of what is not wanted */

@@ -175,12 +175,15 @@ static __always_inline void send_urgent(const struct maps_event *ev)
 	bpf_ringbuf_output(&urgent, (void *)ev, sizeof(*ev), 0); /* wakes; what finds no room is looked at in its turn */
 }
 
+static __always_inline __u64 ring_flags(void)
+{
+	return bpf_ringbuf_query(&events, MAPS_RB_AVAIL_DATA) > ring_bytes / 2 ? MAPS_RB_FORCE_WAKEUP : MAPS_RB_NO_WAKEUP;
+}
+
 static __always_inline void send(struct scratch *s, __u64 args_len)
 {
-	__u64 flags = MAPS_RB_NO_WAKEUP;
+	__u64 flags = ring_flags();
 
-	if (bpf_ringbuf_query(&events, MAPS_RB_AVAIL_DATA) > ring_bytes / 2)
-		flags = MAPS_RB_FORCE_WAKEUP;
 	if (asleep && s->ev.type == MAPS_EV_EXEC) {
 		asleep = 0;
 		flags = MAPS_RB_FORCE_WAKEUP;
@@ -300,6 +303,54 @@ int BPF_PROG(on_exit, struct task_struct___maps *task)
 	if (BPF_CORE_READ(task, signal, oom_mm))
 		s->ev.flags |= MAPS_F_OOM;
 	send(s, take_sender(s));
+	return 0;
+}
+
+static __always_inline void fill_used(struct maps_used *u, struct task_struct___maps *leader)
+{
+	struct signal_struct___maps *sig = BPF_CORE_READ(leader, signal);
+	__u64 threads_ns = BPF_CORE_READ(sig, sum_sched_runtime), leader_ns = BPF_CORE_READ(leader, se.sum_exec_runtime);
+
+	/* the sum took in the leader when it was released, perhaps before it last ran */
+	u->cpu_ns = threads_ns > leader_ns ? threads_ns : leader_ns;
+	u->flags = threads_ns <= leader_ns ? MAPS_USED_SINGLE : 0;
+	u->user_ns = BPF_CORE_READ(sig, utime);
+	u->system_ns = BPF_CORE_READ(sig, stime);
+	u->minflt = BPF_CORE_READ(sig, min_flt);
+	u->majflt = BPF_CORE_READ(sig, maj_flt);
+	u->maxrss_pages = BPF_CORE_READ(sig, maxrss);
+	if (bpf_core_field_exists(leader->sched_info.run_delay)) {
+		u->runq_ns = BPF_CORE_READ(leader, sched_info.run_delay);
+		u->flags |= MAPS_USED_RUNQ;
+	}
+	if (bpf_core_field_exists(sig->ioac.read_bytes)) {
+		u->read_bytes = BPF_CORE_READ(sig, ioac.read_bytes);
+		u->write_bytes = BPF_CORE_READ(sig, ioac.write_bytes);
+		u->flags |= MAPS_USED_IO;
+	}
+}
+
+/* A task is freed once it has left its CPU for the last time and its parent has collected it (kernel/exit.c: put_task_struct_rcu_user), so
+ * that here its counters stand still; at its exit it has up to a tick yet to run that nobody has counted. The leader is released last. This
+ * may interrupt the programs above: it has no part of `scratch`. */
+SEC("tp_btf/sched_process_free")
+int BPF_PROG(on_free, struct task_struct___maps *task)
+{
+	struct {
+		struct maps_event ev;
+		struct maps_used used;
+	} m = {};
+
+	if (BPF_CORE_READ(task, group_leader) != task)
+		return 0; /* a thread; or one whose place another thread took by an exec */
+	m.ev.time_ns = bpf_ktime_get_boot_ns();
+	m.ev.type = MAPS_EV_USED;
+	m.ev.start_ns = BPF_CORE_READ(task, start_boottime);
+	m.ev.tgid = BPF_CORE_READ(task, tgid);
+	m.ev.args_len = sizeof(m.used);
+	fill_used(&m.used, task);
+	if (bpf_ringbuf_output(&events, &m, sizeof(m), ring_flags()))
+		__sync_fetch_and_add(&lost_events, 1);
 	return 0;
 }
 

@@ -20,7 +20,8 @@ enum maps_event_type {
 	MAPS_EV_FORK = 1, /* a new process, not a thread; the fields are the child's */
 	MAPS_EV_EXEC = 2, /* after the new image is mapped, before it runs */
 	MAPS_EV_EXIT = 3, /* the last thread is going */
-	MAPS_EV_TASK = 4  /* from the iterator: it is there */
+	MAPS_EV_TASK = 4, /* from the iterator: it is there */
+	MAPS_EV_USED = 5  /* an ended process was collected by its parent: struct maps_used; of the event only who and when is set */
 };
 
 enum maps_event_flags {
@@ -49,7 +50,27 @@ struct maps_event {
 	__u32 exit_code;  /* as in wait(2) */
 	__u32 args_len;
 	char comm[MAPS_COMM_LEN];
-	/* exec: followed by args_len bytes, arguments each ended by NUL. exit: by a struct maps_sender where args_len is its size */
+	/* exec: followed by args_len bytes, arguments each ended by NUL. exit: by a struct maps_sender where args_len is its size.
+	 * used: by a struct maps_used, args_len is its size */
+};
+
+/* What a process used over its whole life, with all its threads, whatever programs it executed: the kernel's sums, once nothing of it
+ * runs any more. A kernel that does not count one of them says 0 and lacks the flag. */
+struct maps_used {
+	__u64 cpu_ns;             /* to the nanosecond, as its cgroup is charged */
+	__u64 user_ns, system_ns; /* by ticks: how cpu_ns divides */
+	__u64 runq_ns;            /* could run and waited for a CPU, its main thread */
+	__u64 read_bytes, write_bytes;
+	__u64 minflt, majflt;
+	__u64 maxrss_pages;       /* as wait4(2) tells it: what it had before an exec counts */
+	__u32 flags;              /* enum maps_used_flags */
+	__u32 pad;
+};
+
+enum maps_used_flags {
+	MAPS_USED_SINGLE = 1, /* no other thread of it ran: runq_ns is its own */
+	MAPS_USED_RUNQ = 2,
+	MAPS_USED_IO = 4
 };
 
 /* Who sent a process the last signal that asks it to end, or makes it. Of signals that the kernel sends nobody is told. */
@@ -61,6 +82,7 @@ struct maps_sender {
 	char comm[MAPS_COMM_LEN];
 };
 _Static_assert(sizeof(struct maps_sender) == 40, "wire size");
+_Static_assert(sizeof(struct maps_used) == 80, "wire size");
 _Static_assert(sizeof(struct maps_event) == 104, "wire size");
 
 #endif

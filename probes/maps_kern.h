@@ -89,10 +89,28 @@ struct atomic_t___maps {
 	int counter;
 };
 
+struct task_io_accounting___maps {
+	__u64 read_bytes, write_bytes; /* since 2.6.20, where the kernel is built with TASK_IO_ACCOUNTING */
+};
+
+/* The sums are of threads that were released: of all, once the leader was. */
 struct signal_struct___maps {
 	struct atomic_t___maps live;
 	int group_exit_code;
 	void *oom_mm; /* set when the out-of-memory killer chose it */
+	__u64 utime, stime;
+	unsigned long min_flt, maj_flt;
+	struct task_io_accounting___maps ioac;
+	unsigned long long sum_sched_runtime;
+	unsigned long maxrss;
+};
+
+struct sched_entity___maps {
+	__u64 sum_exec_runtime;
+};
+
+struct sched_info___maps {
+	unsigned long long run_delay; /* where the kernel is built with SCHED_INFO */
 };
 
 struct mm_struct___maps {
@@ -114,6 +132,8 @@ struct task_struct___maps {
 	struct css_set___maps *cgroups;
 	struct signal_struct___maps *signal;
 	struct mm_struct___maps *mm;
+	struct sched_entity___maps se;
+	struct sched_info___maps sched_info;
 };
 
 struct kernel_siginfo___maps {

@@ -4,7 +4,7 @@
  * are what the kernel counts in its tcp_sock, read at the end and whenever the loader reads the map `conns`.
  *
  * 1. A connection begins with CLOSE -> SYN_SENT (a client, in its process), or with SYN_RECV -> ESTABLISHED (a server, in an
- *    interrupt). Its end is -> CLOSE; a record of it goes through the ring without waking anybody. What finds no room in `conns`
+ *    interrupt). Its end is -> CLOSE; a record of it goes through the ring without waking anybody while that has room. What finds no room in `conns`
  *    has that record still.
  * 2. Who it belongs to: who opened it. Of an accepted one nobody tells in the tracepoints; whoever closes it, or its sending
  *    direction, does that in its own context (-> FIN_WAIT1, -> LAST_ACK, -> CLOSE, the destruction), told from an interrupt by
@@ -34,9 +34,10 @@ struct {
 	__type(value, struct net_conn);
 } conns SEC(".maps");
 
+#define ENDS_BYTES (4 * 1024 * 1024)
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4 * 1024 * 1024);
+	__uint(max_entries, ENDS_BYTES);
 } ends SEC(".maps");
 
 struct {
@@ -68,6 +69,12 @@ static __always_inline struct net_tally *tally_get(void)
 }
 
 #define COUNT(field_) do { struct net_tally *t_ = tally_get(); if (t_) t_->field_++; } while (0)
+
+/* The loader sleeps a second where little happens: it is called when half of the ring is full. */
+static __always_inline __u64 ends_flags(void)
+{
+	return bpf_ringbuf_query(&ends, BPF_RB_AVAIL_DATA) > ENDS_BYTES / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
 
 /* ---- who ---- */
 
@@ -215,7 +222,7 @@ static __noinline int end_send(struct sock *sk, const struct net_conn *c, __u32 
 		owner_fill(&r->owner, (struct task_struct *)bpf_get_current_task());
 		r->how = NET_OWNER_CLOSER;
 	}
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(r, ends_flags());
 	return 0;
 }
 
@@ -232,7 +239,7 @@ static __always_inline void closer_send(const struct net_conn *c, __u64 sk)
 	r->what = NET_CLOSER;
 	r->how = NET_OWNER_CLOSER;
 	owner_fill(&r->owner, (struct task_struct *)bpf_get_current_task());
-	bpf_ringbuf_submit(r, BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(r, ends_flags());
 }
 
 /* ---- states ---- */
@@ -318,6 +325,7 @@ int BPF_PROG(net_state, struct sock *sk, int old, int new)
 		conn_begin(sk, NET_SIDE_CLIENT, 0);
 		break;
 	case SOCK_LISTEN:
+		COUNT(listens);
 		conn_begin(sk, NET_SIDE_LISTENER, 0);
 		break;
 	case SOCK_ESTABLISHED:

@@ -96,6 +96,7 @@ struct net_tally { /* by CPU, in the map `tally` */
 	__u64 opens;          /* CLOSE -> SYN_SENT */
 	__u64 opened;         /* SYN_SENT -> ESTABLISHED */
 	__u64 accepted;       /* SYN_RECV -> ESTABLISHED */
+	__u64 listens;        /* -> LISTEN */
 	__u64 ends;           /* records of ends that were made */
 	__u64 lost;           /* of those, lost: the ring was full */
 	__u64 no_room;        /* sockets that found no room in `conns` */

@@ -12,7 +12,7 @@
 
 #include "probes/stack.h"
 
-/* As stored (schema/store/write/waits.h): never renumbered. */
+/* As stored (schema/store/model/stored.h): never renumbered. */
 enum offcpu_class {
 	OFFCPU_OTHER = 0,
 	OFFCPU_LOCK = 1,
@@ -117,7 +117,14 @@ struct offcpu_who { /* value of the map `who`, by id */
 	char comm[STACK_COMM_LEN];
 };
 
-#define OFFCPU_HIST 64 /* slot i counts [2^i, 2^(i+1)) ns; a power of two: an index is masked */
+/* How long stretches were, in steps of an eighth of a power of two (schema/store/model/hist.h, rule 1). Of a sum only the powers that it
+ * has something of have steps: power 0 is [0, 8) ns, power p [2^(p+2), 2^(p+3)). */
+#define OFFCPU_POWERS 64 /* a power of two: an index is masked */
+#define OFFCPU_STEPS  8
+#define OFFCPU_COARSE (1u << 31)
+struct offcpu_steps { /* value of the array `steps` */
+	__u32 n[OFFCPU_STEPS];
+};
 
 struct offcpu_key { /* of the map `totals`: the value is a slot in `sums` */
 	__u64 id;
@@ -127,11 +134,11 @@ struct offcpu_sum { /* value of the array `sums` */
 	__u64 n, total_ns;
 	__u64 max_ns[2];   /* of the readings with this last bit */
 	__u32 reading[2];
-	__u32 hist[OFFCPU_HIST];
+	__u32 power[OFFCPU_POWERS]; /* 0: nothing yet; 1 + the number of its steps; OFFCPU_COARSE | how many: there were no steps left */
 };
 
-/* Slots in `sums` that are free, in the queue `free_slots`: zeroed by the loader, which has them back when it has read the
- * last of a thread. */
+/* Slots in `sums` that are free, in the queue `free_slots`, and steps in `free_steps`: zeroed by the loader, which has them back when it
+ * has read the last of a thread. */
 struct offcpu_slots {
 	__u32 first, n;
 };
@@ -161,7 +168,7 @@ struct offcpu_cpu { /* the program's own, by CPU */
 	__u64 last_ns;   /* the last switch */
 	__u64 began_ns;  /* the program, at the present one */
 	__u64 task, running; /* who came to it last, as far as was seen: its address and id */
-	struct offcpu_slots free; /* taken from the queue */
+	struct offcpu_slots free, free_steps; /* taken from the queues */
 	__u32 next;      /* stint to write */
 	__u32 woken;     /* waits that ended here, told without a stack */
 	struct offcpu_stint stint[OFFCPU_STINTS];

@@ -47,10 +47,18 @@ struct {
 } sums SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct offcpu_steps);
+} steps SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
 	__uint(max_entries, 1024);
 	__type(value, struct offcpu_slots);
-} free_slots SEC(".maps");
+} free_slots SEC(".maps"), free_steps SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -155,6 +163,39 @@ __noinline __u32 slot_find(__u64 id, __u32 class, __u32 flags)
 	return at ? *at : NO_SLOT;
 }
 
+/* 1 + the number of steps that nobody has, or OFFCPU_COARSE. */
+static __always_inline __u32 steps_new(void)
+{
+	__u32 zero = 0;
+	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
+
+	if (!cpu || (!cpu->free_steps.n && bpf_map_pop_elem(&free_steps, &cpu->free_steps)))
+		return OFFCPU_COARSE;
+	cpu->free_steps.n--;
+	return 1 + cpu->free_steps.first++;
+}
+
+/* As hist_step of schema/store/model/hist.h: `step` is 8 x power + place. */
+static __always_inline void step_count(struct offcpu_sum *sum, __u64 ns)
+{
+	__u32 top = log2_of(ns) & 63, shift = top > 3 ? top - 3 : 0;
+	__u32 step = shift * OFFCPU_STEPS + (__u32)(ns >> shift), at;
+	__u32 *power = &sum->power[(step / OFFCPU_STEPS) & (OFFCPU_POWERS - 1)];
+	struct offcpu_steps *s;
+
+	if (!*power)
+		*power = steps_new();
+	at = *power;
+	if (at & OFFCPU_COARSE) {
+		*power = at == 0xffffffff ? at : at + 1;
+		return;
+	}
+	at--;
+	s = bpf_map_lookup_elem(&steps, &at);
+	if (s)
+		s->n[step & (OFFCPU_STEPS - 1)]++;
+}
+
 /* One stretch more. A function of its own, as others that are called beside the unwinder: its steps leave little stack.
  * Only one CPU at a time has anything to say of one thread and class: no atomics. */
 __noinline int slot_add(__u32 slot, __u64 ns)
@@ -170,7 +211,7 @@ __noinline int slot_add(__u32 slot, __u64 ns)
 		ns = 0;
 	sum->n++;
 	sum->total_ns += ns;
-	sum->hist[log2_of(ns) & (OFFCPU_HIST - 1)]++;
+	step_count(sum, ns);
 	if (sum->reading[half] != now) {
 		sum->reading[half] = now;
 		sum->max_ns[half] = 0;

@@ -51,6 +51,8 @@ static int run_selected(struct verb_call *call, const struct select_args *args, 
 	call->n_words = words->n - for_selection;
 	call->n_before_dashes = words->n_before_dashes - for_selection;
 	call->dashes = words->dashes;
+	call->what = words->items + own;
+	call->n_what = for_selection;
 	call->select = v->uses & VERB_SELECT ? args : NULL;
 	call->sel = NULL;
 	call->status = EXIT_OK;
@@ -59,7 +61,7 @@ static int run_selected(struct verb_call *call, const struct select_args *args, 
 		if (rc)
 			return rc;
 	}
-	if (v->uses & VERB_PAGES)
+	if (v->uses & VERB_PAGES && (!v->pages || v->pages(call)))
 		pager_start();
 	rc = v->run(call, e);
 	select_free(call->sel);

@@ -21,7 +21,7 @@ const struct table TABLES[] = {
 			"  LEFT JOIN containers c ON c.id = p.container LEFT JOIN stack k ON k.id = e.stack"
 			"  LEFT JOIN run_hidden h ON h.run = t.run AND h.process = t.process AND x.ts + :t0 BETWEEN h.first_ts AND h.last_ts"
 			"  WHERE t.kind = 1 AND h.run IS NULL AND x.ts >= :from - :t0 AND x.ts < :to - :t0 GROUP BY 1, 2, 3, 4, 5, 6, 9) q"},
-	{"disk_stats", NULL}, {"events", NULL}, {"filesystem_stats", NULL}, {"flows", NULL}, {"host_stats", NULL}, {"listeners", NULL},
+	{"disk_stats", NULL}, {"ended_stats", NULL}, {"events", NULL}, {"filesystem_stats", NULL}, {"flows", NULL}, {"host_stats", NULL}, {"listeners", NULL},
 	{"loss", NULL}, {"net_stats", NULL}, {"process_ends", NULL}, {"process_stats", NULL}, {"requests", NULL},
 	{"wait_totals", "SELECT ts, container, comm, pid, state, reason, sum(count) AS count, sum(total_ns) AS total_ns, max(max_ns) AS max_ns, self"
 			" FROM %s GROUP BY 1, 2, 3, 4, 5, 6, 10"},

@@ -393,7 +393,7 @@ void happened_round(struct happened *x, struct family_host *h, int64_t now_ns)
 {
 	x->h = h;
 	dockerfiles_look(&x->docker, now_ns, on_docker, x);
-	lives_round(&x->lives);
+	lives_round(&x->lives, (uint64_t)now_ns);
 }
 
 void happened_poll(struct happened *x, struct family_host *h, int64_t now_ns, bool all)

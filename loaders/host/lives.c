@@ -12,7 +12,7 @@
 struct life {
 	struct container_ref ref;
 	struct lives_leader leader;
-	bool runs, boxed;              /* boxed: it leads a pid namespace */
+	bool runs, boxed;              /* boxed: it has a pid namespace of its own; once so, always */
 	uint64_t round;                /* in which something was met in it */
 	uint32_t starts;
 	struct lives_event end;        /* how its leader ended, where others ran on */
@@ -80,12 +80,12 @@ static void tell_start(struct lives *l, struct life *x, const struct hostmaps_pr
 	struct lives_event e = {.ref = &x->ref, .path = x->path, .boot_ns = (int64_t)p->start_ns};
 
 	x->leader = lives_leader_of(p);
-	x->boxed = p->nspid == 1;
+	x->boxed |= p->nspid == 1;
 	x->runs = true;
 	x->leader_ended = false;
 	e.starts = ++x->starts;
 	e.leader = x->leader;
-	if (l->begun)
+	if (l->begun && p->start_ns >= l->begun_ns)
 		l->tell(l->ctx, &e);
 }
 
@@ -142,7 +142,17 @@ void lives_meet(struct lives *l, const struct hostmaps_process *p)
 	x->round = l->round;
 }
 
-static void round_one(struct lives *l, struct life *x)
+/* May it lead, as it was met? */
+static bool may_lead(const struct life *x, const struct hostmaps_process *p, uint64_t now_ns)
+{
+	if (p->nspid == 1)
+		return true;
+	if (x->boxed || p->start_ns + LIVES_WAY_IN_NS > now_ns)
+		return false;
+	return !x->leader_ended || p->start_ns > x->leader.start_ns;
+}
+
+static void round_one(struct lives *l, struct life *x, uint64_t now_ns)
 {
 	bool met = x->met && x->round == l->round;
 
@@ -150,20 +160,19 @@ static void round_one(struct lives *l, struct life *x)
 		x->runs = false;
 		if (x->leader_ended && l->begun && !x->boxed)
 			l->tell(l->ctx, &x->end);
-	} else if (met && !x->runs && (x->met->nspid == 1 || !x->leader_ended)) {
-		tell_start(l, x, x->met);
-	} else if (met && !x->runs && x->met->start_ns > x->leader.start_ns) { /* with the host's pid namespace, anew */
+	} else if (met && !x->runs && may_lead(x, x->met, now_ns)) {
 		tell_start(l, x, x->met);
 	}
 	x->met = NULL;
 }
 
-void lives_round(struct lives *l)
+void lives_round(struct lives *l, uint64_t now_ns)
 {
 	struct life *x, *next;
 
 	HASH_ITER(hh, l->all, x, next)
-		round_one(l, x);
+		round_one(l, x, now_ns);
 	l->round++;
+	l->begun_ns = l->begun ? l->begun_ns : now_ns;
 	l->begun = true;
 }

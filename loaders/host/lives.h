@@ -3,7 +3,9 @@
  * lives: when containers start and stop, from their processes alone. Pure over what hostmaps tells of them.
  *
  *   1. A container lives as long as its leader: the process that is number 1 in the container's pid namespace. In one that has the host's,
- *      the first process that was met leads; it has stopped once nothing runs in it, with how its leader ended.
+ *      the first process that was met leads; it has stopped once nothing runs in it, with how its leader ended. The runtime's own
+ *      processes are in the cgroup for some milliseconds before the first one of the namespace, and some until it ends: so a process that is not
+ *      number 1 leads only if it has run for LIVES_WAY_IN_NS, and never where one that is number 1 has led before.
  *   2. A process that is number 1 in a namespace made inside the container is no leader: the one that leads already is older.
  *   3. One that came and went between two rounds is told by its leader's end. All that ran when the first round began are not told
  *      to have started.
@@ -43,9 +45,11 @@ struct lives_event {
 	char from_comm[17];
 };
 
+#define LIVES_WAY_IN_NS 2000000000ull
+
 struct lives {
 	struct life *all;              /* by path */
-	uint64_t round;
+	uint64_t round, begun_ns;      /* begun_ns: the first round's time */
 	bool begun;
 	void (*tell)(void *ctx, const struct lives_event *e);
 	void *ctx;
@@ -56,6 +60,6 @@ struct lives_leader lives_leader_of(const struct hostmaps_process *p);
 void lives_release(struct lives *l);
 void lives_ended(struct lives *l, const struct hostmaps_process *p);
 void lives_meet(struct lives *l, const struct hostmaps_process *p);
-void lives_round(struct lives *l);
+void lives_round(struct lives *l, uint64_t now_ns);
 
 #endif

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "loaders/host/cgroups.h"
+#include "loaders/host/ended.h"
 #include "loaders/host/filesystems.h"
 #include "loaders/host/happened.h"
 #include "loaders/host/hostwide.h"
@@ -14,7 +15,6 @@
 #include "loaders/lib/bpf/check.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/preflight.h"
-#include "loaders/lib/bpf/target.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -32,7 +32,9 @@ struct host {
 	struct filesystems filesystems;
 	struct processes processes;
 	struct happened happened;
+	struct ended ended;
 	int64_t read_ns, fs_ns;   /* boot clock; 0: never */
+	int64_t begun_ns;         /* the first round */
 	int64_t due_ns;
 	/* of a round */
 	struct meter_round round;
@@ -61,9 +63,12 @@ static int host_open(const struct family_config *c, void **state, struct bpf_obj
 	return 0;
 }
 
-static bool is_narrow(const struct family_target *t)
+/* A process that began before the first round is read from there on; one that is missed for a while goes on from its last reading. */
+static int64_t young_ns(const struct host *s)
 {
-	return t && (t->n_pids || t->n_cgroups || t->n_comms);
+	int64_t kept = s->read_ns - PROCESSES_KEEP_NS;
+
+	return kept > s->begun_ns ? kept : s->begun_ns;
 }
 
 static void process_meet(void *ctx, struct hostmaps_process *p)
@@ -73,8 +78,8 @@ static void process_meet(void *ctx, struct hostmaps_process *p)
 	cgroups_meet(&s->cgroups, p);
 	happened_meet(&s->happened, p);
 	s->n_processes++;
-	if (!is_narrow(s->cgroups.h->target) || target_covers(s->cgroups.h->target, s->cgroups.h->maps, p))
-		processes_read(&s->processes, &s->round, p, s->read_ns);
+	if (processes_wants(s->cgroups.h, p))
+		processes_read(&s->processes, &s->round, p, young_ns(s));
 }
 
 /* What a difference stands for lies between two readings; after a sleep, in the bucket that is over. */
@@ -99,6 +104,7 @@ static void round_read(struct host *s, struct family_host *h, int64_t now_ns, in
 {
 	set_little(s, little_ns);
 	s->round = (struct meter_round){.h = s->read_ns ? h : NULL, .now_ns = now_ns, .utc_ns = middle(s, h, now_ns)};
+	s->begun_ns = s->begun_ns ? s->begun_ns : now_ns;
 	hostwide_read(&s->wide, &s->round);
 	cgroups_look(&s->cgroups, h);
 	s->n_processes = 0;
@@ -119,6 +125,8 @@ static void host_poll(void *state, struct family_host *h, int64_t now_ns)
 	struct host *s = state;
 	bool asks;
 
+	if (s->read_ns)
+		ended_poll(&s->ended, &s->processes, h, s->begun_ns);
 	if (now_ns >= s->due_ns && hostmaps_seeded(h->maps))
 		round_read(s, h, now_ns, h->bucket_s > 1 ? LITTLE_NS : 0);
 	if (s->read_ns)
@@ -134,13 +142,24 @@ static void host_ended(void *state, struct family_host *h, const struct hostmaps
 
 	(void)h;
 	happened_ended(&s->happened, p);
+	ended_note(&s->ended, p);
+}
+
+static void host_used(void *state, struct family_host *h, const struct mp_used *u, struct hostmaps_process *p)
+{
+	struct host *s = state;
+
+	(void)h;
+	ended_used(&s->ended, u, p);
 }
 
 static void host_finish(void *state, struct family_host *h, int64_t patience_ns)
 {
 	struct host *s = state;
 
-	(void)patience_ns;
+	ended_await(&s->ended, h, clock_boot_ns() + patience_ns / 2);
+	if (s->read_ns)
+		ended_poll(&s->ended, &s->processes, h, s->begun_ns);
 	s->cgroups.last = true;
 	round_read(s, h, clock_boot_ns(), 0); /* nothing is left */
 	happened_poll(&s->happened, h, clock_boot_ns(), true);
@@ -161,6 +180,7 @@ static void host_close(void *state)
 	filesystems_release(&s->filesystems);
 	processes_release(&s->processes);
 	happened_release(&s->happened);
+	ended_release(&s->ended);
 	free(s);
 }
 
@@ -190,6 +210,7 @@ static const struct family host_family = {
 	.open = host_open,
 	.poll = host_poll,
 	.ended = host_ended,
+	.used = host_used,
 	.finish = host_finish,
 	.clock = host_clock,
 	.close = host_close,

@@ -82,12 +82,12 @@ void meter_release(struct meter *m)
 }
 
 /* The store may ask once or twice for all ids anew. */
-static bool put(struct meter *m, const struct meter_round *r, struct fact_row *row, meter_names names, void *ctx)
+bool meter_put(const struct fact *f, const struct meter_round *r, struct fact_row *row, meter_names names, void *ctx)
 {
 	int rc = -ESTALE;
 
 	for (int i = 0; i < 3 && rc == -ESTALE; i++)
-		rc = names(ctx, row) ? store_fact(r->h->store, r->h->run, r->utc_ns, m->fact, row) : -ENOENT;
+		rc = names(ctx, row) ? store_fact(r->h->store, r->h->run, r->utc_ns, f, row) : -ENOENT;
 	r->h->added += rc == 0;
 	r->h->refused += rc == -ESTALE;
 	return !rc;
@@ -142,7 +142,7 @@ void meter_take(struct meter *m, const struct meter_round *r, const struct meter
 	every = moved == METER_MOVED ? 0 : moved == METER_LITTLE ? m->little_ns : m->idle_ns ? m->idle_ns : INT64_MAX;
 	due = !t->stored_ns || r->now_ns - t->stored_ns >= every;
 	if (r->h && due) {
-		if (every == INT64_MAX || !put(m, r, &row, names, ctx))
+		if (every == INT64_MAX || !meter_put(m->fact, r, &row, names, ctx))
 			return;
 		t->stored_ns = r->now_ns;
 	}
@@ -160,6 +160,14 @@ void meter_keep(struct meter *m, const char *key)
 	HASH_FIND(hh, m->things, key, strlen(key), t);
 	if (t)
 		t->round = m->round;
+}
+
+const struct fact_row *meter_last(const struct meter *m, const char *key, uint64_t identity)
+{
+	struct meter_thing *t;
+
+	HASH_FIND(hh, m->things, key, strlen(key), t);
+	return t && !t->fresh && t->identity == identity ? &t->last : NULL;
 }
 
 void meter_end(struct meter *m)

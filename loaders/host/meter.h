@@ -47,6 +47,10 @@ struct meter_reading {
 	struct fact_row row;
 };
 void meter_take(struct meter *m, const struct meter_round *r, const struct meter_reading *x, meter_names names, void *ctx);
+/* What the next difference of a thing is to; NULL: it was never read. Borrowed until the next call. */
+const struct fact_row *meter_last(const struct meter *m, const char *key, uint64_t identity);
+/* A row that was made without a meter. false: the store could not take it. */
+bool meter_put(const struct fact *f, const struct meter_round *r, struct fact_row *row, meter_names names, void *ctx);
 /* It is as it was, without a reading. */
 void meter_keep(struct meter *m, const char *key);
 /* All things were taken: those that were not are forgotten. */

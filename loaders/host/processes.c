@@ -12,6 +12,7 @@
 #include "loaders/host/parse.h"
 #include "loaders/host/textfile.h"
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/target.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/naming.h"
 #include "loaders/lib/host/proc.h"
@@ -39,7 +40,9 @@ struct processes_known {
 	int64_t whole_ns;          /* when it was read whole, and its row could be stored; 0: never */
 	int64_t limit_ns;          /* when its limit was read; 0: never */
 	uint64_t fds_limit;        /* 0: not known, or none */
+	int64_t met_ns;            /* when it was met last */
 	bool single;               /* it had one thread */
+	bool spent;                /* all that it used is told */
 	uint32_t tgid;
 	UT_hash_handle hh;
 };
@@ -86,9 +89,11 @@ static struct processes_known *known_of(struct processes *ps, const struct hostm
 		k->single = false;
 		k->whole_ns = 0;
 		k->limit_ns = 0;
+		k->spent = false;
 		k->start_ns = p->start_ns;
 	}
 	k->round = ps->round;
+	k->met_ns = clock_boot_ns();
 	return k;
 }
 
@@ -112,6 +117,13 @@ static void files_count(uint32_t pid, struct fact_row *row)
 	snprintf(path, sizeof(path), "/proc/%u/fd", pid);
 	if (!stat(path, &st) && st.st_size > 0)
 		fact_put(row, PROCESS_FDS, (uint64_t)st.st_size);
+}
+
+bool processes_wants(const struct family_host *h, const struct hostmaps_process *p)
+{
+	const struct family_target *t = h->target;
+
+	return !t || !(t->n_pids || t->n_cgroups || t->n_comms) || target_covers(t, h->maps, p);
 }
 
 struct process_names {
@@ -173,13 +185,13 @@ static bool process_names(void *ctx, struct fact_row *row)
 	return true;
 }
 
-void processes_read(struct processes *ps, const struct meter_round *r, struct hostmaps_process *p, int64_t since_ns)
+void processes_read(struct processes *ps, const struct meter_round *r, struct hostmaps_process *p, int64_t young_ns)
 {
 	struct processes_known *k = known_of(ps, p);
 	uint64_t ran_ns = 0, waited_ns = 0;
 	bool has_schedstat = schedstat_read(ps, p->tgid, &ran_ns, &waited_ns);
 	struct process_names names = {*r, p};
-	struct meter_reading x = {.identity = p->start_ns, .young = (int64_t)p->start_ns >= since_ns};
+	struct meter_reading x = {.identity = p->start_ns, .young = (int64_t)p->start_ns >= young_ns};
 	uint64_t tick = proc_ticks_ns(1);
 	struct parse_task t;
 	char key[16];
@@ -211,8 +223,104 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 	meter_take(&ps->meter, r, &x, process_names, &names);
 }
 
+/* ---- ended ---- */
+
+static struct processes_known *known_as(struct processes *ps, uint32_t tgid, uint64_t start_ns)
+{
+	struct processes_known *k;
+
+	HASH_FIND(hh, ps->known, &tgid, sizeof(tgid), k);
+	return k && k->start_ns == start_ns ? k : NULL;
+}
+
+void processes_split(const struct mp_used *u, const struct fact_row *last, uint64_t *user_us, uint64_t *system_us)
+{
+	uint64_t had_user = last ? (uint64_t)last->v[PROCESS_USER].number : 0, had_system = last ? (uint64_t)last->v[PROCESS_SYSTEM].number : 0;
+	uint64_t all = u->cpu_ns / 1000, user = all;
+
+	if (all < had_user + had_system)
+		all = had_user + had_system;
+	if (u->system_ns)
+		user = (uint64_t)((double)all * ((double)u->user_ns / ((double)u->user_ns + (double)u->system_ns)));
+	if (user > all - had_system)
+		user = all - had_system;
+	if (user < had_user)
+		user = had_user;
+	*user_us = user;
+	*system_us = all - user;
+}
+
+static void row_of(const struct mp_used *u, const struct fact_row *last, struct fact_row *row)
+{
+	uint64_t user, system;
+
+	*row = (struct fact_row){0};
+	processes_split(u, last, &user, &system);
+	fact_put(row, PROCESS_USER, user);
+	fact_put(row, PROCESS_SYSTEM, system);
+	fact_put(row, PROCESS_MINFLT, u->minflt);
+	fact_put(row, PROCESS_MAJFLT, u->majflt);
+	if (u->flags & MP_USED_RUNQ)
+		fact_put(row, PROCESS_DELAY, u->runq_ns / 1000);
+	if (u->flags & MP_USED_IO) {
+		fact_put(row, PROCESS_READ_BYTES, u->read_bytes);
+		fact_put(row, PROCESS_WRITE_BYTES, u->write_bytes);
+	}
+}
+
+bool processes_used(struct processes *ps, const struct meter_round *r, const struct mp_used *u, struct hostmaps_process *p)
+{
+	struct processes_known *k = known_as(ps, p->tgid, p->start_ns);
+	struct process_names names = {*r, p};
+	const struct fact_row *last;
+	struct fact_row now, row;
+	char key[16];
+
+	snprintf(key, sizeof(key), "%u", p->tgid);
+	last = meter_last(&ps->meter, key, p->start_ns);
+	if (!k || !last)
+		return false;
+	if (k->spent) /* it is told once */
+		return true;
+	k->spent = true;
+	row_of(u, last, &now);
+	if (!meter_difference(ps->meter.fact, last, true, &now, &row))
+		return true;
+	if (fact_has(last, PROCESS_RSS)) /* how it was read last */
+		fact_put(&row, PROCESS_RSS, (uint64_t)last->v[PROCESS_RSS].number);
+	meter_put(ps->meter.fact, r, &row, process_names, &names);
+	return true;
+}
+
+void processes_whole(struct processes *ps, const struct meter_round *r, const struct mp_used *u, struct hostmaps_process *p)
+{
+	struct process_names names = {*r, p};
+	struct fact_row row;
+
+	row_of(u, NULL, &row);
+	fact_put(&row, PROCESS_RSS, u->maxrss_bytes);
+	meter_put(ps->meter.fact, r, &row, process_names, &names);
+}
+
+/* How one was read last is kept for a while after it was met last: its sums are told after its end, and what sonde-maps had to find anew
+ * goes on from there. */
+static void absent_keep(struct processes *ps)
+{
+	int64_t now = clock_boot_ns();
+	char key[16];
+
+	for (struct processes_known *k = ps->known; k; k = k->hh.next) {
+		if (k->round == ps->round || now - k->met_ns >= PROCESSES_KEEP_NS)
+			continue;
+		snprintf(key, sizeof(key), "%u", k->tgid);
+		meter_keep(&ps->meter, key);
+		k->round = ps->round;
+	}
+}
+
 void processes_end(struct processes *ps)
 {
+	absent_keep(ps);
 	meter_end(&ps->meter);
 	meter_end(&ps->files);
 	forget(ps, ps->round++);

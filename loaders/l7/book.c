@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loaders/l7/book.h"
+#include "loaders/l7/links.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,9 +14,12 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/l7.h"
+#include "schema/facts/net.h"
 #include "schema/store/write/facts.h"
 #include "schema/store/write/requests.h"
 #include "schema/store/write/writer.h"
+
+#define NTH_MOST 4096 /* more than one bucket has of single requests, in any order of buckets; each is a text of the dictionary */
 
 struct book_who {
 	struct said_who who;
@@ -84,23 +88,21 @@ static const char *side_word(uint8_t side)
 }
 
 static const char *const RESULTS[] = {"ok", "error", "one-way", "opened", "no-answer", "blind"};
-static const char *const WHY[] = {"", "failed", "slow", "sample"};
+static const char *const WHY[] = {"", "failed", "slow", "sample", "linked"};
+static const char *const HOW[] = {"", "thread", "opener", "bytes"};
 
 /* ---- rows ---- */
 
 static int sum_put(struct book *b, const struct heard *x, const struct book_who *w)
 {
 	const uint64_t *n = x->s->number;
-	uint32_t steps[STORE_LATENCY_STEPS] = {0};
 	const struct store_request r = {
 		.process = w->row, .side = (enum store_side)x->s->side, .result = (enum store_result)x->s->result, .protocol = x->text[SAID_PROTOCOL],
 		.service = w->excluded ? "" : x->text[SAID_SERVICE], .operation = w->excluded ? NAMING_EXCLUDED : x->text[SAID_OPERATION],
 		.status = x->text[SAID_STATUS], .n = n[SAID_N], .total_ns = n[SAID_TOTAL], .max_ns = n[SAID_MAX],
-		.request_bytes = n[SAID_REQUEST_BYTES], .response_bytes = n[SAID_RESPONSE_BYTES], .steps = x->steps ? steps : NULL,
-		.n_steps = STORE_LATENCY_STEPS};
+		.request_bytes = n[SAID_REQUEST_BYTES], .response_bytes = n[SAID_RESPONSE_BYTES], .steps = x->steps,
+		.n_steps = x->s->n_steps, .first_step = x->s->first_step};
 
-	if (x->steps)
-		memcpy(steps + x->s->first_step, x->steps, x->s->n_steps * sizeof(*steps));
 	return store_request(b->h->store, b->h->run, x->s->utc_ns, &r);
 }
 
@@ -119,6 +121,27 @@ static int tag_put(struct book *b, const struct heard *x, const struct book_who 
 	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_TAG_FACT, &row);
 }
 
+static int span_put(struct book *b, const struct heard *x, const struct book_who *w, const char *nth)
+{
+	const uint64_t *n = x->s->number, most = (1ull << LINK_BITS) - 1;
+	struct fact_row row = {0};
+
+	if (!n[SAID_SPAN])
+		return 0;
+	fact_put(&row, REQUEST_SPAN_PROCESS, w->row);
+	fact_put_text(&row, REQUEST_SPAN_SIDE, side_word(x->s->side));
+	fact_put(&row, REQUEST_SPAN_SPAN, n[SAID_SPAN] & most);
+	fact_put_text(&row, REQUEST_SPAN_NTH, nth);
+	if (n[SAID_PARENT])
+		fact_put(&row, REQUEST_SPAN_PARENT, n[SAID_PARENT] & most);
+	if (n[SAID_CALLER])
+		fact_put(&row, REQUEST_SPAN_CALLER, n[SAID_CALLER] & most);
+	fact_put_text(&row, REQUEST_SPAN_HOW, HOW[x->s->flags & SAID_HOW]);
+	if (x->s->flags & SAID_PARTIAL)
+		fact_put(&row, REQUEST_SPAN_PARTIAL, 1);
+	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_SPAN_FACT, &row);
+}
+
 static int single_put(struct book *b, const struct heard *x, const struct book_who *w)
 {
 	const uint64_t *n = x->s->number;
@@ -126,8 +149,7 @@ static int single_put(struct book *b, const struct heard *x, const struct book_w
 	char nth[16];
 	int err;
 
-	b->singles = b->singles_ns == x->s->utc_ns ? b->singles + 1 : 1;
-	b->singles_ns = x->s->utc_ns;
+	b->singles = (b->singles + 1) % NTH_MOST;
 	snprintf(nth, sizeof(nth), "%u", b->singles);
 	fact_put_text(&row, REQUEST_LOG_NTH, nth);
 	fact_put(&row, REQUEST_LOG_PROCESS, w->row);
@@ -149,7 +171,8 @@ static int single_put(struct book *b, const struct heard *x, const struct book_w
 	fact_put(&row, REQUEST_LOG_ANSWERED, n[SAID_ANSWERED]);
 	fact_put_text(&row, REQUEST_LOG_TRACE, x->text[SAID_TRACE]);
 	err = store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_LOG_FACT, &row);
-	return err ? err : tag_put(b, x, w);
+	err = err ? err : tag_put(b, x, w);
+	return err ? err : span_put(b, x, w, nth);
 }
 
 static int bytes_put(struct book *b, const struct heard *x, const struct book_who *w)
@@ -169,10 +192,24 @@ static int bytes_put(struct book *b, const struct heard *x, const struct book_wh
 	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_BYTES_FACT, &row);
 }
 
+static int named_put(struct book *b, const struct heard *x, const struct book_who *w)
+{
+	struct fact_row row = {0};
+
+	if (w->excluded || !*x->text[SAID_OPERATION] || !*x->text[SAID_SERVICE])
+		return 0;
+	fact_put(&row, PEER_NAME_PROCESS, w->row);
+	fact_put_text(&row, PEER_NAME_ADDRESS, x->text[SAID_SERVICE]);
+	fact_put_text(&row, PEER_NAME_NAME, x->text[SAID_OPERATION]);
+	fact_put_text(&row, PEER_NAME_HOW, "dns");
+	fact_put(&row, PEER_NAME_COUNT, 1);
+	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &PEER_NAME_FACT, &row);
+}
+
 void book_put(struct book *b, struct family_host *h, const struct heard *x)
 {
 	static int (*const put[])(struct book *b, const struct heard *x, const struct book_who *w) = {
-		[SAID_SUM] = sum_put, [SAID_SINGLE] = single_put, [SAID_BYTES] = bytes_put};
+		[SAID_SUM] = sum_put, [SAID_SINGLE] = single_put, [SAID_BYTES] = bytes_put, [SAID_NAMED] = named_put};
 	uint64_t events = x->s->what == SAID_SUM ? x->s->number[SAID_N] : 1;
 	struct book_who *w;
 	int err = -ESTALE;

@@ -11,8 +11,7 @@ struct book_who;
 struct book {
 	struct book_who *all;    /* processes of this bucket's rows */
 	struct family_host *h;   /* of the call at hand */
-	int64_t singles_ns;      /* the bucket of the last single request, and how many it has */
-	uint32_t singles;
+	uint32_t singles;        /* number of the last single request, modulo NTH_MOST */
 };
 
 void book_release(struct book *b);

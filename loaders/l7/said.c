@@ -80,8 +80,8 @@ static bool sound(const struct said *s, size_t left)
 	}
 	if (s->n_steps > SAID_STEPS || s->first_step + s->n_steps > SAID_STEPS)
 		return false;
-	return s->size == up8(sizeof(*s) + texts) + up8(s->n_steps * sizeof(uint32_t)) && s->side <= 2 && s->result <= 5 && s->why <= SAID_SAMPLE &&
-	       s->what >= SAID_SUM && s->what <= SAID_FLUSHED;
+	return s->size == up8(sizeof(*s) + texts) + up8(s->n_steps * sizeof(uint32_t)) && s->side <= 2 && s->result <= 5 && s->why <= SAID_LINKED && s->flags <= (SAID_HOW | SAID_PARTIAL) &&
+	       s->what >= SAID_SUM && s->what <= SAID_NAMED;
 }
 
 bool said_next(const void *message, size_t size, size_t *at, struct heard *out)

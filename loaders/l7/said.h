@@ -20,9 +20,14 @@ enum said_what {
 	SAID_SUM = 1,   /* requests of a bucket that have all names in common */
 	SAID_SINGLE = 2, /* one request */
 	SAID_BYTES = 3, /* bytes of a bucket, of connections that have process, side, protocol and service in common */
-	SAID_FLUSHED = 4 /* all that there was up to the question */
+	SAID_FLUSHED = 4, /* all that there was up to the question */
+	SAID_NAMED = 5   /* a name that a process asked for (OPERATION), and an address that it was answered with (SERVICE) */
 };
-enum said_why { SAID_FAILED = 1, SAID_SLOW = 2, SAID_SAMPLE = 3 };
+enum said_why { SAID_FAILED = 1, SAID_SLOW = 2, SAID_SAMPLE = 3, SAID_LINKED = 4 /* asked for one that is kept */ };
+/* How a question is known to be asked for its parent: by the thread that asked, or by the one that opened the connection for it. */
+enum said_how { SAID_NO_LINK, SAID_BY_THREAD, SAID_BY_OPENER, SAID_BY_BYTES /* an answer: both ends of its connection are here */ };
+#define SAID_HOW     3
+#define SAID_PARTIAL 4 /* some that were asked for it may be missing */
 
 struct said_who { /* a process, as in stack_event */
 	uint64_t start_ns;
@@ -32,8 +37,9 @@ struct said_who { /* a process, as in stack_event */
 enum said_number { /* by what it is */
 	SAID_N, SAID_TOTAL, SAID_MAX, SAID_REQUEST_BYTES, SAID_RESPONSE_BYTES, /* of SUM */
 	SAID_AT = 0, SAID_FIRST, SAID_WHOLE, SAID_ASKED, SAID_ANSWERED, SAID_WEIGHT, SAID_TID, SAID_TAG, /* of SINGLE; AT: utc; ns and bytes; TAG: of its samples, 0: none */
+	SAID_SPAN, SAID_PARENT, SAID_CALLER, /* as in links.h; CALLER: as the request's header says */
 	SAID_SEEN = 0, SAID_PARSED, SAID_SKIPPED, SAID_BLIND, SAID_BLIND_REQUESTS, /* of BYTES */
-	SAID_NUMBERS = 8
+	SAID_NUMBERS = 11
 };
 enum said_texts { SAID_PROTOCOL, SAID_SERVICE, SAID_OPERATION, SAID_STATUS, SAID_TRACE, SAID_TEXTS };
 
@@ -45,7 +51,7 @@ struct said {
 	uint64_t number[SAID_NUMBERS];
 	uint16_t text[SAID_TEXTS]; /* bytes of each with its NUL; 0: none */
 	uint16_t first_step, n_steps;
-	uint16_t pad;
+	uint16_t flags;            /* of SINGLE: enum said_how, SAID_PARTIAL */
 	/* texts, then from a multiple of 8 on the steps, uint32_t each */
 };
 

@@ -19,7 +19,19 @@
 #define BULK_LEAST   1024 /* a call of less is small */
 #define BULK_CALLS   8
 #define BULK_LIMIT   512
+#define LINKED_NS    (60ll * 1000000000) /* so long after a request that was made for another one, requests may belong together */
 #define SKIP_LEAST   8192 /* a body of less is copied: to say that it need not be costs as much */
+
+/* For whose request a client's piece was written: of the last ASKS pieces, by their time. */
+#define ASKS 8
+struct asks {
+	struct {
+		int64_t at_ns;
+		uint64_t tag;
+		uint8_t how;      /* enum said_how */
+	} of[ASKS];
+	uint32_t n;
+};
 
 struct stream {
 	struct stream *newer, *older; /* by their last record */
@@ -28,6 +40,8 @@ struct stream {
 	uint32_t tid;
 	struct proto_conn *conn;      /* NULL: not made yet, or nobody knows what it speaks */
 	char *service;
+	struct asks *asks;            /* NULL: none of its pieces had a tag */
+	uint64_t ends;                /* its two ends, as both see them; 0: they cannot be known */
 	uint64_t pos[2];              /* the next one, by enum l7_dir */
 	uint64_t tls_pos[2];
 	uint64_t copied;
@@ -40,8 +54,10 @@ struct stream {
 	uint8_t local[16], peer[16];
 	uint8_t side, service_side;   /* enum l7_side: as its pieces are fed; that `service` was made for */
 	uint32_t limit[2], needed[2]; /* bytes to copy of a call; the most that was looked at of one */
+	uint32_t seq0[2];             /* TCP's sequence number at position 0 */
 	uint8_t calls[2];             /* large ones since `limit` was set */
 	bool whole;                   /* it was too little once */
+	bool seq_known[2];
 	bool told, begun, tls, datagram, silent, asked, ended;
 };
 
@@ -56,6 +72,7 @@ struct streams {
 	size_t n;
 	int64_t taken_ns;             /* up to here records were taken */
 	int64_t now_ns;
+	int64_t tagged_ns;            /* when a request was last made while another one was served; 0: never */
 	struct streams_stat stat;
 };
 
@@ -180,6 +197,7 @@ static void stream_free(struct stream *x)
 {
 	proto_conn_free(x->conn);
 	free(x->service);
+	free(x->asks);
 	free(x);
 }
 
@@ -249,6 +267,44 @@ static void path(char *to, size_t room, const struct l7_conn *c)
 		snprintf(to, room, "unix");
 }
 
+/* An address as either end has it: IPv4 alike in a socket of IPv6. */
+static void address_plain(uint8_t to[16], uint16_t family, const uint8_t at[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	memcpy(to, at, 16);
+	if (family != AF_INET)
+		return;
+	memcpy(to, mapped, sizeof(mapped));
+	memcpy(to + 12, at, 4);
+}
+
+static bool is_loopback(const uint8_t at[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff}, one[16] = {[15] = 1};
+
+	return !memcmp(at, one, 16) || (!memcmp(at, mapped, 12) && at[12] == 127);
+}
+
+/* The same number on both ends of a TCP connection, unless addresses are rewritten between them. Loopback is one of each network namespace. */
+static uint64_t ends_of(const struct l7_conn *c)
+{
+	uint8_t end[2][18] = {0};
+	int first;
+	uint64_t h;
+
+	if (c->protocol != IPPROTO_TCP || (c->family != AF_INET && c->family != AF_INET6))
+		return 0;
+	address_plain(end[0], c->family, c->local);
+	address_plain(end[1], c->family, c->peer);
+	memcpy(end[0] + 16, &c->lport, 2);
+	memcpy(end[1] + 16, &c->dport, 2);
+	first = memcmp(end[0], end[1], sizeof(end[0])) > 0;
+	h = hash_bytes(hash_bytes(HASH_SEED, end[first], sizeof(end[0])), end[!first], sizeof(end[0]));
+	h = is_loopback(end[0]) ? hash_u64(h, c->netns) : h;
+	return h ? h : 1;
+}
+
 /* Of a connection whose side is not known the lower port is taken for the server's, until its protocol says. */
 static void ends_set(struct stream *x, const struct l7_conn *c)
 {
@@ -257,6 +313,7 @@ static void ends_set(struct stream *x, const struct l7_conn *c)
 	x->dport = c->dport;
 	memcpy(x->local, c->local, sizeof(x->local));
 	memcpy(x->peer, c->peer, sizeof(x->peer));
+	x->ends = ends_of(c);
 	x->side = c->side != L7_SIDE_UNKNOWN ? c->side : c->lport < c->dport ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
 	if (c->family == AF_UNIX) {
 		char service[SERVICE_MAX];
@@ -356,6 +413,22 @@ static bool limit_turns(struct stream *x, const struct l7_data *d)
 	return *limit < was / 2 || *limit > was;
 }
 
+static void asks_note(struct streams *s, struct stream *x, const struct l7_data *d)
+{
+	if (d->seq && !x->tls) {
+		x->seq0[d->h.dir] = d->seq - (uint32_t)d->pos;
+		x->seq_known[d->h.dir] = true;
+	}
+	if (d->h.dir != L7_OUT || !d->tag)
+		return;
+	if (!x->asks)
+		x->asks = mem_alloc(sizeof(*x->asks));
+	x->asks->of[x->asks->n % ASKS].at_ns = (int64_t)d->h.at_ns;
+	x->asks->of[x->asks->n % ASKS].tag = d->tag;
+	x->asks->of[x->asks->n++ % ASKS].how = d->h.flags & L7_F_OPENER ? SAID_BY_OPENER : SAID_BY_THREAD;
+	s->tagged_ns = s->now_ns;
+}
+
 static void feed(struct streams *s, struct stream *x, const struct l7_data *d, uint64_t *pos)
 {
 	enum proto_side from = (d->h.dir == L7_IN) == (x->side == L7_SIDE_SERVER) ? PROTO_CLIENT : PROTO_SERVER;
@@ -363,6 +436,7 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 					  .size = d->size};
 	bool was = *proto_conn_protocol(x->conn), turns;
 
+	asks_note(s, x, d);
 	proto_conn_feed(x->conn, &piece);
 	x->copied += d->len;
 	if (d->pos + d->size > *pos)
@@ -544,6 +618,30 @@ void streams_take(struct streams *s, int64_t now_ns)
 
 /* ---- requests ---- */
 
+/*
+ * What both ends of a connection call one request on it: by TCP's number of its first byte. Inside TLS there is none: two ends whose libraries were
+ * not read from the same byte on would give two requests one name.
+ */
+static uint64_t exchange_of(const struct stream *x, uint8_t side, uint64_t pos)
+{
+	int dir = side == L7_SIDE_CLIENT ? L7_OUT : L7_IN;
+
+	if (!x->ends || x->datagram || x->tls || !x->seq_known[dir])
+		return 0;
+	return link_id(hash_u64(x->ends, x->seq0[dir] + (uint32_t)pos));
+}
+
+static void tag_of(const struct stream *x, int64_t begin_ns, struct sums_of *of)
+{
+	if (of->side != L7_SIDE_CLIENT || !x->asks)
+		return;
+	for (uint32_t i = 0; i < ASKS; i++)
+		if (x->asks->of[i].tag && x->asks->of[i].at_ns == begin_ns) {
+			of->tag = x->asks->of[i].tag;
+			of->how = x->asks->of[i].how;
+		}
+}
+
 static void emit(void *ctx, const struct proto_request *r)
 {
 	struct streams *s = ctx;
@@ -553,7 +651,21 @@ static void emit(void *ctx, const struct proto_request *r)
 	x->blind_requests += r->result == PROTO_BLIND;
 	of.alone = x->conn && !proto_conn_open(x->conn) && r->begin_ns > x->busy_ns;
 	x->busy_ns = r->end_ns > x->busy_ns ? r->end_ns : x->busy_ns;
+	of.exchange = exchange_of(x, of.side, r->begin_pos);
+	tag_of(x, r->begin_ns, &of);
+	of.linked = s->tagged_ns && s->now_ns < s->tagged_ns + LINKED_NS;
 	sums_request(s->sums, &of, r);
+}
+
+/* What a server of names answers to others is none of its own doing. */
+static void named(void *ctx, const struct proto_named *n)
+{
+	struct streams *s = ctx;
+	struct sums_of of = of_stream(n->user);
+	char address[INET6_ADDRSTRLEN] = "";
+
+	if (of.side == L7_SIDE_CLIENT && inet_ntop(n->len == 4 ? AF_INET : AF_INET6, n->address, address, sizeof(address)))
+		sums_named(s->sums, &of, n->name, address, n->at_ns);
 }
 
 /* ---- whole ---- */
@@ -598,7 +710,7 @@ void streams_end(struct streams *s, int64_t now_ns)
 struct streams *streams_new(struct l7_want *wants, struct saying *to, uint32_t bucket_s, int64_t offset_ns)
 {
 	struct streams *s = mem_alloc(sizeof(*s));
-	const struct proto_opts o = {.payload = PROTO_MASKED, .emit = emit, .ctx = s};
+	const struct proto_opts o = {.payload = PROTO_MASKED, .emit = emit, .named = named, .ctx = s};
 
 	s->protocols = protocols_new(&o);
 	s->to = to;

@@ -7,7 +7,9 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
+#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/store/model/hist.h"
 #include "schema/store/write/requests.h"
 
 #define SLOTS (2 * SUMS_ROWS)
@@ -26,7 +28,9 @@ struct row {
 struct single {
 	struct row row;           /* number: as of SAID_SINGLE */
 	char trace[64];
-	uint8_t why;
+	uint16_t flags;           /* of said */
+	struct link *kin;         /* what was asked for it; n_kin */
+	uint32_t n_kin;
 };
 
 struct bytes {
@@ -45,10 +49,15 @@ struct sums {
 	struct row rows[SUMS_ROWS];
 	struct bytes bytes[SUMS_BYTES];
 	uint32_t n, n_bytes, slots[SLOTS], byte_slots[2 * SUMS_BYTES]; /* index + 1 */
+	struct links *links;
+	struct idmap said;        /* spans of this bucket that are said */
+	uint32_t n_linked;
 	struct single failed[SUMS_FAILED], slow[SUMS_SLOW], sample[SUMS_SAMPLE];
 	uint32_t n_failed, n_slow, n_sample;
 	uint64_t others;          /* that the sample stands for */
 	uint64_t random;
+	struct idmap named;       /* that were said, of the bucket named_bucket */
+	int64_t named_bucket;
 };
 
 struct sums *sums_new(struct protocols *p, struct saying *to, uint32_t bucket_s, int64_t offset_ns)
@@ -60,13 +69,40 @@ struct sums *sums_new(struct protocols *p, struct saying *to, uint32_t bucket_s,
 	s->bucket_s = bucket_s;
 	s->offset_ns = offset_ns;
 	s->random = 0x2545f4914f6cdd1dull;
+	s->links = links_new();
 	return s;
+}
+
+static void kin_drop(struct single *x)
+{
+	for (uint32_t i = 0; i < x->n_kin; i++)
+		link_release(&x->kin[i]);
+	free(x->kin);
+	x->kin = NULL;
+	x->n_kin = 0;
+}
+
+static void kin_drop_all(struct sums *s)
+{
+	for (uint32_t i = 0; i < s->n_failed; i++)
+		kin_drop(&s->failed[i]);
+	for (uint32_t i = 0; i < s->n_slow; i++)
+		kin_drop(&s->slow[i]);
+	for (uint32_t i = 0; i < s->n_sample; i++)
+		kin_drop(&s->sample[i]);
 }
 
 void sums_free(struct sums *s)
 {
-	for (uint32_t i = 0; s && i < s->n; i++)
+	if (!s)
+		return;
+	kin_drop_all(s);
+	links_free(s->links);
+	idmap_release(&s->said);
+	for (uint32_t i = 0; i < s->n; i++)
 		free(s->rows[i].steps);
+	if (s)
+		idmap_release(&s->named);
 	free(s);
 }
 
@@ -82,13 +118,34 @@ static int64_t bucket_of(const struct sums *s, int64_t boot_ns)
 	return second - second % s->bucket_s;
 }
 
+/* ---- names ---- */
+
+void sums_named(struct sums *s, const struct sums_of *of, const char *name, const char *address, int64_t at_ns)
+{
+	struct said x = {.what = SAID_NAMED, .side = of->side, .who = of->who};
+	const char *text[SAID_TEXTS] = {[SAID_SERVICE] = address, [SAID_OPERATION] = name};
+	uint64_t key = hash_str(hash_str(hash_u64(HASH_SEED, of->who.start_ns ^ (uint64_t)of->who.tgid << 32), name), address);
+	int64_t bucket = bucket_of(s, at_ns);
+	bool fresh;
+
+	if (s->named_bucket != bucket)
+		idmap_clear(&s->named);
+	s->named_bucket = bucket;
+	if (s->named.n >= SUMS_NAMED)
+		return;
+	idmap_ref(&s->named, key, &fresh);
+	x.utc_ns = bucket * NSEC_PER_SEC;
+	if (fresh)
+		saying_add(s->to, &x, text, NULL);
+}
+
 /* ---- saying ---- */
 
-static void say(struct sums *s, uint8_t what, const struct row *r, uint8_t why, const char *trace)
+static void say(struct sums *s, uint8_t what, const struct row *r, uint8_t why, const char *trace, uint16_t flags)
 {
-	struct said x = {.what = what, .side = r->side, .result = r->result, .why = why, .who = r->who, .utc_ns = r->bucket * NSEC_PER_SEC};
+	struct said x = {.what = what, .side = r->side, .result = r->result, .why = why, .flags = flags, .who = r->who, .utc_ns = r->bucket * NSEC_PER_SEC};
 	const char *text[SAID_TEXTS] = {r->protocol, r->service, protocols_operation_now(s->protocols, r->operation, r->protocol), r->status, trace};
-	uint32_t first = 0, last = STORE_LATENCY_STEPS;
+	uint32_t first = 0, last = HIST_STEPS;
 
 	memcpy(x.number, r->number, sizeof(x.number));
 	if (r->steps) {
@@ -111,7 +168,7 @@ static void say_rows(struct sums *s, int64_t before)
 		struct row *r = &s->rows[i];
 
 		if (r->bucket < before) {
-			say(s, SAID_SUM, r, 0, NULL);
+			say(s, SAID_SUM, r, 0, NULL, 0);
 			free(r->steps);
 			r->steps = NULL;
 		} else if (i != kept++) {
@@ -135,17 +192,67 @@ static void say_bytes(struct sums *s)
 	memset(s->byte_slots, 0, sizeof(s->byte_slots));
 }
 
+static void say_single(struct sums *s, const struct single *x, uint8_t why)
+{
+	bool fresh;
+
+	say(s, SAID_SINGLE, &x->row, why, x->trace, x->flags);
+	*idmap_ref(&s->said, x->row.number[SAID_SPAN], &fresh) = 1;
+}
+
+static void numbers_of(const struct sums *s, const struct link *x, uint64_t number[SAID_NUMBERS])
+{
+	number[SAID_AT] = (uint64_t)(x->begin_ns + s->offset_ns);
+	number[SAID_FIRST] = x->first_ns > x->begin_ns ? (uint64_t)(x->first_ns - x->begin_ns) : 0;
+	number[SAID_WHOLE] = x->end_ns > x->begin_ns ? (uint64_t)(x->end_ns - x->begin_ns) : 0;
+	number[SAID_ASKED] = x->asked;
+	number[SAID_ANSWERED] = x->answered;
+	number[SAID_TID] = x->tid;
+	number[SAID_SPAN] = x->span;
+	number[SAID_PARENT] = x->parent;
+	number[SAID_CALLER] = x->caller;
+}
+
+/* They stand for no other one. */
+static void say_kin(struct sums *s, struct single *x)
+{
+	for (uint32_t i = 0; i < x->n_kin && s->n_linked < SUMS_LINKED; i++) {
+		const struct link *l = &x->kin[i];
+		struct row r = {.bucket = x->row.bucket, .who = l->who, .protocol = l->protocol, .operation = l->operation, .side = l->side,
+				.result = l->result};
+		bool fresh;
+
+		idmap_ref(&s->said, l->span, &fresh);
+		if (!fresh)
+			continue;
+		s->n_linked++;
+		snprintf(r.service, sizeof(r.service), "%s", l->service);
+		memcpy(r.status, l->status, sizeof(r.status));
+		numbers_of(s, l, r.number);
+		say(s, SAID_SINGLE, &r, SAID_LINKED, l->trace, l->how);
+	}
+}
+
+/* All before what was asked for them: of what is both, the reason that it has by itself holds. */
 static void say_singles(struct sums *s)
 {
 	for (uint32_t i = 0; i < s->n_failed; i++)
-		say(s, SAID_SINGLE, &s->failed[i].row, SAID_FAILED, s->failed[i].trace);
+		say_single(s, &s->failed[i], SAID_FAILED);
 	for (uint32_t i = 0; i < s->n_slow; i++)
-		say(s, SAID_SINGLE, &s->slow[i].row, SAID_SLOW, s->slow[i].trace);
+		say_single(s, &s->slow[i], SAID_SLOW);
 	for (uint32_t i = 0; i < s->n_sample; i++) {
 		s->sample[i].row.number[SAID_WEIGHT] = (s->others + s->n_sample - 1) / s->n_sample;
-		say(s, SAID_SINGLE, &s->sample[i].row, SAID_SAMPLE, s->sample[i].trace);
+		say_single(s, &s->sample[i], SAID_SAMPLE);
 	}
-	s->n_failed = s->n_slow = s->n_sample = 0;
+	for (uint32_t i = 0; i < s->n_slow; i++)
+		say_kin(s, &s->slow[i]);
+	for (uint32_t i = 0; i < s->n_failed; i++)
+		say_kin(s, &s->failed[i]);
+	for (uint32_t i = 0; i < s->n_sample; i++)
+		say_kin(s, &s->sample[i]);
+	kin_drop_all(s);
+	idmap_clear(&s->said);
+	s->n_failed = s->n_slow = s->n_sample = s->n_linked = 0;
 	s->others = 0;
 }
 
@@ -237,43 +344,91 @@ static struct single *failed_place(struct sums *s, const struct row *key)
 	return same < SUMS_FAILED_EACH && s->n_failed < SUMS_FAILED ? &s->failed[s->n_failed++] : NULL;
 }
 
+static void single_numbers(const struct sums *s, const struct sums_of *of, const struct proto_request *r, const struct link *l, uint64_t number[SAID_NUMBERS])
+{
+	bool answered = r->result == PROTO_OK || r->result == PROTO_ERROR;
+
+	numbers_of(s, l, number);
+	if (!answered)
+		number[SAID_FIRST] = 0;
+	number[SAID_WEIGHT] = 1;
+	number[SAID_TAG] = of->side == STORE_SIDE_SERVER && of->alone ? (uint64_t)r->begin_ns : 0; /* as probes/l7_data.bpf.h makes it */
+}
+
+/* With what was asked for it. SAID_PARTIAL: what was there once may be forgotten, or was too much. */
+static void kin_take(const struct sums *s, struct single *x, const struct link *l)
+{
+	bool cut = false;
+
+	x->kin = links_kin(s->links, l->span, &x->n_kin, &cut);
+	if (cut || links_since(s->links) > l->begin_ns)
+		x->flags |= SAID_PARTIAL;
+}
+
+static void single_put(struct single *to, const struct single *x)
+{
+	kin_drop(to);
+	*to = *x;
+}
+
 /* What was slow and had to make room for a slower one is one of the others. */
-static void single_take(struct sums *s, const struct sums_of *of, const struct proto_request *r, const struct row *key, uint64_t ns)
+static void single_take(struct sums *s, const struct sums_of *of, const struct proto_request *r, const struct row *key, const struct link *l)
 {
 	bool failed = r->result == PROTO_ERROR || r->result == PROTO_NO_ANSWER, answered = r->result == PROTO_OK || r->result == PROTO_ERROR;
-	struct single x = {.row = *key}, *to;
+	struct single x = {.row = *key, .flags = l->how}, *to = failed ? failed_place(s, key) : NULL, out = {0};
 
-	x.row.number[SAID_AT] = (uint64_t)(r->begin_ns + s->offset_ns);
-	x.row.number[SAID_FIRST] = answered && r->first_ns > r->begin_ns ? (uint64_t)(r->first_ns - r->begin_ns) : 0;
-	x.row.number[SAID_WHOLE] = ns;
-	x.row.number[SAID_ASKED] = r->request_bytes;
-	x.row.number[SAID_ANSWERED] = r->response_bytes;
-	x.row.number[SAID_WEIGHT] = 1;
-	x.row.number[SAID_TID] = of->tid;
-	x.row.number[SAID_TAG] = of->side == STORE_SIDE_SERVER && of->alone ? (uint64_t)r->begin_ns : 0; /* as probes/l7_data.bpf.h makes it */
+	single_numbers(s, of, r, l, x.row.number);
 	snprintf(x.trace, sizeof(x.trace), "%s", r->trace ? r->trace : "");
-	to = failed ? failed_place(s, key) : NULL;
-	if (!to && answered && (to = slowest_place(s, ns))) {
-		struct single out = *to;
-
+	if (to) {
+		kin_take(s, &x, l);
+		single_put(to, &x);
+		return;
+	}
+	if (answered && (to = slowest_place(s, x.row.number[SAID_WHOLE]))) {
+		out = *to;
+		kin_take(s, &x, l);
 		*to = x;
 		if (!out.row.operation)
 			return;
 		x = out;
-		to = NULL;
 	}
-	if (!to)
-		to = sample_place(s);
-	if (to)
-		*to = x;
+	to = sample_place(s);
+	if (!to) {
+		kin_drop(&x);
+		return;
+	}
+	if (!out.row.operation)
+		kin_take(s, &x, l);
+	single_put(to, &x);
 }
 
 /* ---- what comes ---- */
+
+static void link_make(const struct sums_of *of, const struct proto_request *r, struct link *l)
+{
+	bool server = of->side == STORE_SIDE_SERVER;
+	uint64_t here = hash_u64(hash_u64(hash_bytes(HASH_SEED, &of->who, sizeof(of->who)), (uint64_t)r->begin_ns), r->begin_pos);
+
+	*l = (struct link){.who = of->who, .caller = r->caller, .begin_ns = r->begin_ns, .first_ns = r->first_ns, .end_ns = r->end_ns,
+			   .asked = r->request_bytes, .answered = r->response_bytes, .protocol = r->protocol, .operation = r->operation,
+			   .service = (char *)of->service, .trace = (char *)r->trace, .tid = of->tid, .side = of->side, .result = (uint8_t)r->result};
+	snprintf(l->status, sizeof(l->status), "%s", r->status);
+	if (server) {
+		l->span = of->alone ? link_span(&of->who, (uint64_t)r->begin_ns) : link_id(hash_u64(here, of->exchange));
+		l->parent = of->exchange;
+		l->how = of->exchange ? SAID_BY_BYTES : SAID_NO_LINK;
+	} else {
+		l->span = of->exchange ? of->exchange : link_id(here);
+		l->parent = of->tag ? link_span(&of->who, of->tag) : 0;
+		l->how = of->tag ? of->how : SAID_NO_LINK;
+	}
+}
 
 void sums_request(struct sums *s, const struct sums_of *of, const struct proto_request *r)
 {
 	uint64_t ns = r->end_ns > r->begin_ns ? (uint64_t)(r->end_ns - r->begin_ns) : 0;
 	struct row key, *x;
+	struct link l;
 
 	key_make(s, of, r, &key);
 	if (s->n == SUMS_ROWS)
@@ -284,8 +439,8 @@ void sums_request(struct sums *s, const struct sums_of *of, const struct proto_r
 	x->number[SAID_RESPONSE_BYTES] += r->response_bytes;
 	if (r->result == PROTO_OK || r->result == PROTO_ERROR) {
 		if (!x->steps)
-			x->steps = mem_array(STORE_LATENCY_STEPS, sizeof(*x->steps));
-		x->steps[store_latency_step(ns)]++;
+			x->steps = mem_array(HIST_STEPS, sizeof(*x->steps));
+		x->steps[hist_step(ns)]++;
 		x->number[SAID_TOTAL] += ns;
 		x->number[SAID_MAX] = ns > x->number[SAID_MAX] ? ns : x->number[SAID_MAX];
 	}
@@ -294,7 +449,10 @@ void sums_request(struct sums *s, const struct sums_of *of, const struct proto_r
 		memset(s->slow, 0, sizeof(s->slow));
 		s->singles_bucket = key.bucket;
 	}
-	single_take(s, of, r, &key, ns);
+	link_make(of, r, &l);
+	single_take(s, of, r, &key, &l);
+	if (of->linked && l.parent)
+		links_put(s->links, &l);
 }
 
 void sums_bytes(struct sums *s, const struct sums_of *of, const char *protocol, int64_t at_ns, const uint64_t number[SAID_NUMBERS])

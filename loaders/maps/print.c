@@ -92,6 +92,23 @@ static void put_cost(json_t *o, const struct mp_cost *m)
 	put_int(o, "rows_cpu_ns", m->rows_cpu_ns);
 }
 
+static void put_used(json_t *o, const struct mp_used *m)
+{
+	put_int(o, "time_ns", m->time_ns);
+	put_int(o, "tgid", m->tgid);
+	put_int(o, "start_ns", m->start_ns);
+	put_int(o, "cpu_ns", m->cpu_ns);
+	put_int(o, "user_ns", m->user_ns);
+	put_int(o, "system_ns", m->system_ns);
+	put_int(o, "runq_ns", m->runq_ns);
+	put_int(o, "read_bytes", m->read_bytes);
+	put_int(o, "write_bytes", m->write_bytes);
+	put_int(o, "minflt", m->minflt);
+	put_int(o, "majflt", m->majflt);
+	put_int(o, "maxrss_bytes", m->maxrss_bytes);
+	put_int(o, "flags", m->flags);
+}
+
 static const char *fill(json_t *o, const struct mapspack_msg *msg)
 {
 	switch (msg->type) {
@@ -107,6 +124,9 @@ static const char *fill(json_t *o, const struct mapspack_msg *msg)
 		put_int(o, "exit_code", msg->m.exit.exit_code);
 		put_int(o, "flags", msg->m.exit.flags);
 		return "exit";
+	case MP_USED:
+		put_used(o, &msg->m.used);
+		return "used";
 	case MP_IMAGE:
 		put_image(o, msg);
 		return "image";

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <utlist.h>
 
 #include "loaders/lib/host/proc.h"
@@ -337,6 +338,30 @@ static void on_exit_event(struct world *w, const struct maps_event *ev, const ch
 	on_gone(w, ev->tgid, ev->start_ns, ev->time_ns, ev->exit_code, ev->flags & MAPS_F_OOM ? MP_EXIT_OOM : 0, sent ? &by : NULL);
 }
 
+static void on_used(struct world *w, const struct maps_event *ev, const char *more)
+{
+	struct mp_used m = {.time_ns = ev->time_ns, .start_ns = ev->start_ns, .tgid = ev->tgid};
+	struct maps_used u;
+
+	if (ev->args_len != sizeof(u))
+		return;
+	memcpy(&u, more, sizeof(u));
+	m.cpu_ns = u.cpu_ns;
+	m.user_ns = u.user_ns;
+	m.system_ns = u.system_ns;
+	m.runq_ns = u.runq_ns;
+	m.read_bytes = u.read_bytes;
+	m.write_bytes = u.write_bytes;
+	m.minflt = u.minflt;
+	m.majflt = u.majflt;
+	m.maxrss_bytes = u.maxrss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	if ((u.flags & (MAPS_USED_SINGLE | MAPS_USED_RUNQ)) == (MAPS_USED_SINGLE | MAPS_USED_RUNQ))
+		m.flags |= MP_USED_RUNQ;
+	if (u.flags & MAPS_USED_IO)
+		m.flags |= MP_USED_IO;
+	hub_emit(w->hub, MP_USED, &m, NULL);
+}
+
 void world_event(struct world *w, const struct maps_event *ev, const char *args)
 {
 	switch (ev->type) {
@@ -348,6 +373,9 @@ void world_event(struct world *w, const struct maps_event *ev, const char *args)
 		break;
 	case MAPS_EV_EXIT:
 		on_exit_event(w, ev, args);
+		break;
+	case MAPS_EV_USED:
+		on_used(w, ev, args);
 		break;
 	default:
 		break;

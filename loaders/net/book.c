@@ -55,6 +55,7 @@ void book_release(struct book *b)
 	HASH_ITER(hh, b->flows, f, next)
 		flow_free(b, f);
 	procs_clear(&b->procs);
+	hostnames_release(&b->hosts);
 	idmap_release(&b->names);
 	idmap_release(&b->edges);
 }
@@ -474,6 +475,8 @@ static void flow_put(struct book *b, struct family_host *h, const struct book_fl
 		h->refused++;
 	else
 		h->added++;
+	if (f->key.side != NET_SIDE_SERVER && !f->key.mate && !f->key.other && !f->key.excluded && f->key.family != AF_UNIX)
+		hostnames_book(&b->hosts, h, f->key.who, record_address(f->key.family, f->key.peer, peer), f->key.ts);
 }
 
 size_t book_flush(struct book *b, struct family_host *h)

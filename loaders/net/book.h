@@ -16,6 +16,7 @@
 
 #include "loaders/lib/bpf/family.h"
 #include "loaders/net/conns.h"
+#include "loaders/net/hostnames.h"
 #include "loaders/net/others.h"
 
 #define BOOK_PEERS_OF 256
@@ -32,6 +33,7 @@ struct book {
 	struct book_proc *procs;
 	struct book_flow *flows;
 	size_t n_flows, n_singles;
+	struct hostnames hosts;
 	struct idmap names, edges; /* of this hour; what was told so far */
 	bool fresh;              /* there is one that was not told before */
 	int64_t hour;

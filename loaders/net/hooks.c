@@ -19,7 +19,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define CONNS_LEAST 65536 /* 10 MB; 10 000 connections with both ends here are 20 000 sockets */
+#define CONNS_LEAST 32768 /* 5 MB; 10 000 connections with both ends here are 20 000 sockets. A reading walks all of its buckets */
 #define CONNS_MOST  262144
 
 static struct bpf_program *program(const struct hooks *k, enum hook hook)
@@ -121,11 +121,17 @@ int hooks_attach(struct hooks *k, struct err *e)
 	return 0;
 }
 
+/*
+ * Each takes a grace period of the kernel's. A socket that is destroyed after its last state was missed would be told as it is, its FIN
+ * as a byte: ends by destruction go first. One that is reset after that is not to be told as something else: the resets go last.
+ */
 void hooks_detach(struct hooks *k)
 {
-	for (int i = 0; i < HOOK_READ; i++) {
-		bpf_link__destroy(k->links[i]);
-		k->links[i] = NULL;
+	static const enum hook order[] = {HOOK_DESTROY, HOOK_STATE, HOOK_SYNACK, HOOK_RESET_OUT, HOOK_RESET_IN};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		bpf_link__destroy(k->links[order[i]]);
+		k->links[order[i]] = NULL;
 	}
 }
 
@@ -136,6 +142,11 @@ void hooks_close(struct hooks *k)
 	ring_buffer__free(k->ring);
 	net_bpf__destroy(k->skel);
 	*k = (struct hooks){0};
+}
+
+int hooks_wake_fd(const struct hooks *k)
+{
+	return bpf_map__fd(k->skel->maps.ends);
 }
 
 int hooks_ends(struct hooks *k)

@@ -13,7 +13,8 @@ struct bpf_link;
 struct bpf_object;
 struct ring_buffer;
 
-enum hook { HOOK_STATE, HOOK_DESTROY, HOOK_RESET_IN, HOOK_RESET_OUT, HOOK_SYNACK, HOOK_READ, HOOK_SWEEP, HOOKS };
+/* In the order in which they are attached: what the states are told with comes first. */
+enum hook { HOOK_RESET_IN, HOOK_RESET_OUT, HOOK_SYNACK, HOOK_DESTROY, HOOK_STATE, HOOK_READ, HOOK_SWEEP, HOOKS };
 
 typedef void (*hooks_take)(void *ctx, const void *record, size_t size);
 
@@ -31,6 +32,9 @@ int hooks_attach(struct hooks *k, struct err *e);
 /* The tracepoints; what is there can still be read. */
 void hooks_detach(struct hooks *k);
 void hooks_close(struct hooks *k);
+
+/* Becomes readable when the ring fills faster than it is read. */
+int hooks_wake_fd(const struct hooks *k);
 
 /* All ends that wait in the ring; how many. */
 int hooks_ends(struct hooks *k);

@@ -21,13 +21,18 @@
 
 #define QUICK_NS   (NSEC_PER_SEC / 20)
 #define QUIET_NS   (NSEC_PER_SEC / 4)
-#define READ_NS    (2 * NSEC_PER_SEC)  /* between two readings of what is open, where buckets are not shorter */
-#define READ_MANY  2000                /* connections: past that, twice as long; and where nothing moved */
-#define OWNER_NS   (4 * NSEC_PER_SEC)  /* so long one waits for its process; then it is the listener's */
+/* Between two readings of what is open, where buckets are not shorter: */
+#define READ_NEW_NS   (2 * NSEC_PER_SEC)  /* there is a connection that no reading has seen; twice that with many */
+#define READ_MANY     2000
+#define READ_MOVED_NS (5 * NSEC_PER_SEC)  /* something moved at the last one */
+#define READ_STILL_NS (10 * NSEC_PER_SEC)
+#define OWNER_NS   (3 * NSEC_PER_SEC)  /* so long one waits for its process; then it is the listener's */
 #define SWEEP_NS   (1 * NSEC_PER_SEC)  /* between two readings of descriptors, at least */
 #define OTHERS_NS  (30 * NSEC_PER_SEC) /* between two looks at Unix and UDP sockets */
 #define OTHERS_QUICK_NS (5 * NSEC_PER_SEC) /* the same where buckets are of a second */
-#define SWEEP_PART 100                 /* they have one in so many of the time */
+#define SWEEP_PART 1000                /* they have one in so many of the time, but where that is longer than SWEEP_MOST_NS: */
+#define SWEEP_MOST_NS (2 * NSEC_PER_SEC)
+#define SWEEP_PART_MOST 50
 
 struct net {
 	struct hooks hooks;
@@ -37,6 +42,10 @@ struct net {
 	struct others others;
 	bool still;              /* nothing moved at the last reading */
 	bool full;               /* there was no room for a socket */
+	uint64_t begun;          /* connections and listeners, by the programs' tally, up to the last reading */
+	int64_t begun_ns;        /* when that was; one that was begun before may count as one begun since, not the other way round */
+	uint64_t short_ones;     /* of those begun since, ended by now */
+	bool unsettled;          /* one was left for the next reading, for want of its process */
 	struct family_host *h;   /* of the reading that goes on */
 	int64_t read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
 };
@@ -66,6 +75,7 @@ static void take(void *ctx, const void *record, size_t size)
 		others_add(&n->others, record);
 		return;
 	}
+	n->short_ones += r->what == NET_END && (int64_t)r->begin_ns > n->begun_ns && !(r->flags & NET_F_NO_ENTRY);
 	c = conns_take(&n->conns, r);
 	if (c && r->what == NET_END)
 		counted(n, c, r);
@@ -125,6 +135,7 @@ static bool is_owned(const struct conn *c)
 
 static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
 {
+	n->unsettled = false;
 	CONNS_EACH(&n->conns, c, next) {
 		if (c->ended)
 			continue;
@@ -134,7 +145,7 @@ static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
 			netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS, c->r.repeated - (c->told.at_ns ? c->told.retrans : 0));
 			book_listener(&n->book, h, c, now_ns);
 		} else if (!is_owned(c) && now_ns - (int64_t)c->r.begin_ns < OWNER_NS) {
-			continue;
+			n->unsettled = true;
 		} else {
 			told(n, c);
 			book_conn(&n->book, h, &n->conns, c, now_ns);
@@ -142,12 +153,21 @@ static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
 	}
 }
 
+static int64_t sweep_every(const struct net *n)
+{
+	int64_t every = n->sweep_took_ns * SWEEP_PART;
+
+	if (every > SWEEP_MOST_NS)
+		every = n->sweep_took_ns * SWEEP_PART_MOST > SWEEP_MOST_NS ? n->sweep_took_ns * SWEEP_PART_MOST : SWEEP_MOST_NS;
+	return every > SWEEP_NS ? every : SWEEP_NS;
+}
+
 /* Descriptors of all processes; false: they were read not long ago. */
 static bool sweep(struct net *n, int64_t now_ns)
 {
 	int64_t begin = clock_cpu_ns();
 
-	if (n->sweep_ns && (now_ns - n->sweep_ns < SWEEP_NS || now_ns - n->sweep_ns < n->sweep_took_ns * SWEEP_PART))
+	if (n->sweep_ns && now_ns - n->sweep_ns < sweep_every(n))
 		return false;
 	others_clear(&n->others);
 	if (hooks_sweep(&n->hooks))
@@ -194,6 +214,14 @@ static void others_book(struct net *n, struct family_host *h, int64_t now_ns)
 	others_each(&n->others, true, waiting_put, n);
 }
 
+static uint64_t begun(const struct net *n)
+{
+	struct net_tally t;
+
+	hooks_tally(&n->hooks, &t);
+	return t.opens + t.accepted + t.listens;
+}
+
 /* Said once: what has no entry is known by its end alone. */
 static void room_watch(struct net *n)
 {
@@ -209,6 +237,9 @@ static void room_watch(struct net *n)
 
 static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 {
+	n->begun = begun(n);
+	n->begun_ns = clock_boot_ns();
+	n->short_ones = 0;
 	n->conns.reading++;
 	hooks_read(&n->hooks);
 	if (unowned(n) && sweep(n, now_ns))
@@ -230,12 +261,14 @@ static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 
 static bool reading_due(const struct net *n, const struct family_host *h, int64_t now_ns)
 {
-	int64_t every = n->conns.n > READ_MANY || n->still ? 2 * READ_NS : READ_NS;
+	int64_t every = n->still ? READ_STILL_NS : READ_MOVED_NS;
 
+	if (n->unsettled || begun(n) > n->begun + n->short_ones)
+		every = n->conns.n > READ_MANY ? 2 * READ_NEW_NS : READ_NEW_NS;
 	if ((int64_t)h->bucket_s * NSEC_PER_SEC < every)
 		every = (int64_t)h->bucket_s * NSEC_PER_SEC;
 
-	return !n->read_ns || now_ns - n->read_ns >= every;
+	return !n->read_ns || now_ns - n->read_ns >= every - QUIET_NS;
 }
 
 static void net_poll(void *state, struct family_host *h, int64_t now_ns)
@@ -251,7 +284,8 @@ static void net_poll(void *state, struct family_host *h, int64_t now_ns)
 	ends_book(n, h, now_ns, false);
 	if (reading_due(n, h, now_ns))
 		reading(n, h, now_ns);
-	h->next_ns = now_ns + (ends > 1000 ? QUICK_NS : QUIET_NS);
+	if (ends || n->conns.n_waiting) /* else once a second, with the loop */
+		h->next_ns = now_ns + (ends > 1000 ? QUICK_NS : QUIET_NS);
 }
 
 static void net_finish(void *state, struct family_host *h, int64_t patience_ns)
@@ -283,6 +317,13 @@ static int net_open(const struct family_config *c, void **state, struct bpf_obje
 	*state = n;
 	*obj = hooks_object(&n->hooks);
 	return 0;
+}
+
+static int net_wake_fd(void *state)
+{
+	struct net *n = state;
+
+	return hooks_wake_fd(&n->hooks);
 }
 
 static void net_tally(void *state, struct family_tally *out)
@@ -334,7 +375,9 @@ static const struct family net_family = {
 	.summary = "connections: who talks to whom, how much, how well, and what failed",
 	.open = net_open,
 	.attach = net_attach,
+	.no_mappings = true,
 	.poll = net_poll,
+	.wake_fd = net_wake_fd,
 	.finish = net_finish,
 	.clock = net_clock,
 	.tally = net_tally,

@@ -11,6 +11,7 @@
 #include "loaders/offcpu/mapread.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
+#include "schema/store/model/hist.h"
 #include "schema/store/write/waits.h"
 #include "schema/store/write/writer.h"
 
@@ -28,7 +29,7 @@ struct drain_sum {
 	struct drain_who *who; /* in the table: who are gone leave it behind their sums and counts */
 	uint32_t slot;
 	uint64_t n, total_ns;
-	uint32_t hist[OFFCPU_HIST];
+	uint32_t *coarse;      /* OFFCPU_POWERS of them; NULL: it had steps for each */
 };
 
 struct drain_count {
@@ -47,7 +48,7 @@ struct reading {
 	struct family_host *h;
 	int64_t utc_ns;        /* the bucket that it is for */
 	uint32_t number;
-	struct removal totals, wakes, culprits, slots; /* at its end */
+	struct removal totals, wakes, culprits, slots, steps; /* at its end */
 	struct removal smalls; /* struct drain_who *: those who have some */
 };
 
@@ -64,10 +65,20 @@ static void table_release(struct idmap *m)
 	idmap_release(m);
 }
 
+static void sum_free(struct drain_sum *x)
+{
+	free(x->coarse);
+	free(x);
+}
+
 void drain_release(struct drain *d)
 {
+	for (size_t i = 0; i < d->sums.cap; i++)
+		if (d->sums.slots[i].used)
+			sum_free((struct drain_sum *)(uintptr_t)d->sums.slots[i].value);
+	idmap_release(&d->sums);
+	free(d->seen);
 	table_release(&d->who);
-	table_release(&d->sums);
 	table_release(&d->counts);
 }
 
@@ -184,9 +195,18 @@ static bool who_forgotten(const struct drain *d, uint64_t id)
 /* The program adds to it no more: the next sum may stand there. Nobody else takes totals out of their map. */
 static void sum_remove(struct reading *r, const struct offcpu_key *key, uint32_t slot)
 {
+	const struct offcpu_sum *sum = r->d->maps.sums + slot;
+
 	removal_add(&r->totals, key, sizeof(*key));
-	if (slot < r->d->maps.n_sums)
-		removal_add(&r->slots, &slot, sizeof(slot));
+	if (slot >= r->d->maps.n_sums)
+		return;
+	removal_add(&r->slots, &slot, sizeof(slot));
+	for (int p = 0; p < OFFCPU_POWERS; p++) {
+		uint32_t at = sum->power[p] - 1;
+
+		if (at < r->d->maps.n_steps)
+			removal_add(&r->steps, &at, sizeof(at));
+	}
 }
 
 static int slot_order(const void *a, const void *b)
@@ -194,8 +214,8 @@ static int slot_order(const void *a, const void *b)
 	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : *(const uint32_t *)a > *(const uint32_t *)b;
 }
 
-/* Slots beside one another are given back together. */
-static void slots_free(struct drain *d, struct removal *x)
+/* Those beside one another are given back together. */
+static void slots_free(struct removal *x, void *map, size_t size, int queue)
 {
 	uint32_t *slots = (uint32_t *)(void *)x->keys;
 
@@ -206,9 +226,19 @@ static void slots_free(struct drain *d, struct removal *x)
 
 		for (next = i + 1; next < x->n && slots[next] == slots[i] + some.n; next++)
 			some.n++;
-		memset(d->maps.sums + some.first, 0, some.n * sizeof(*d->maps.sums));
-		bpf_map_update_elem(d->maps.free_slots, NULL, &some, BPF_ANY);
+		memset((uint8_t *)map + some.first * size, 0, some.n * size);
+		bpf_map_update_elem(queue, NULL, &some, BPF_ANY);
 	}
+	free(x->keys);
+}
+
+static void steps_unseen(struct drain *d, const struct removal *x)
+{
+	const uint32_t *at = (const uint32_t *)(const void *)x->keys;
+
+	for (size_t i = 0; i < x->n; i++)
+		if (at[i] < d->n_seen)
+			d->seen[at[i]] = (struct offcpu_steps){0};
 }
 
 /* Keys first: a slot that is given back is another's at once. */
@@ -217,8 +247,9 @@ static void remove_all(struct reading *r)
 	removal_do(&r->totals, r->d->maps.totals);
 	removal_do(&r->wakes, r->d->maps.wakes);
 	removal_do(&r->culprits, r->d->maps.culprits);
-	slots_free(r->d, &r->slots);
-	free(r->slots.keys);
+	steps_unseen(r->d, &r->steps);
+	slots_free(&r->slots, r->d->maps.sums, sizeof(*r->d->maps.sums), r->d->maps.free_slots);
+	slots_free(&r->steps, r->d->maps.steps, sizeof(*r->d->maps.steps), r->d->maps.free_steps);
 }
 
 /* NULL: it is not known whose it is. */
@@ -256,7 +287,8 @@ static int wait_put(struct reading *r, struct drain_who *who, const struct store
 static void stackless_put(struct reading *r, struct drain_who *w, const struct store_wait *x)
 {
 	bool blocked = x->class < STORE_READY_WOKEN;
-	struct store_amount a = {.n = x->n, .value = x->total_ns, .max = x->max_ns, .hist = x->hist, .n_hist = x->n_hist};
+	struct store_amount a = {.n = x->n, .value = x->total_ns, .max = x->max_ns, .hist = x->hist, .n_hist = x->n_hist,
+				 .first_slot = x->first_slot};
 	char thread[STACK_COMM_LEN + 1];
 	struct naming_result named;
 	uint32_t tid = w->who.tid, series;
@@ -275,6 +307,63 @@ static void stackless_put(struct reading *r, struct drain_who *w, const struct s
 		r->h->added += x->n;
 }
 
+/* As they were when they were read last. */
+static struct offcpu_steps *steps_seen(struct drain *d, uint32_t at)
+{
+	uint32_t n = d->n_seen ? d->n_seen : 256;
+
+	while (n <= at)
+		n *= 2;
+	if (n > d->n_seen) {
+		d->seen = mem_realloc(d->seen, n * sizeof(*d->seen));
+		memset(d->seen + d->n_seen, 0, (n - d->n_seen) * sizeof(*d->seen));
+		d->n_seen = n;
+	}
+	return &d->seen[at];
+}
+
+/* Stretches whose steps had no room: by powers of two (model/hist.h, rule 2). */
+static void coarse_read(struct drain_sum *before, uint32_t p, uint32_t power, uint32_t hist[HIST_SLOTS])
+{
+	if (!before->coarse)
+		before->coarse = mem_array(OFFCPU_POWERS, sizeof(*before->coarse));
+	power &= ~OFFCPU_COARSE;
+	hist[(p + 2) % HIST_FINE] = power - before->coarse[p];
+	before->coarse[p] = power;
+}
+
+/* What has been added to its steps since. */
+static void hist_since(struct drain *d, struct drain_sum *before, const struct offcpu_sum *now, uint32_t hist[HIST_SLOTS])
+{
+	for (uint32_t p = 0; p < OFFCPU_POWERS; p++) {
+		uint32_t at = now->power[p] - 1;
+
+		if (now->power[p] & OFFCPU_COARSE)
+			coarse_read(before, p, now->power[p], hist);
+		if (!now->power[p] || at >= d->maps.n_steps)
+			continue;
+		for (int i = 0; i < OFFCPU_STEPS; i++) {
+			uint32_t n = d->maps.steps[at].n[i], *seen = &steps_seen(d, at)->n[i];
+
+			hist[HIST_FINE + p * OFFCPU_STEPS + i] = n - *seen;
+			*seen = n;
+		}
+	}
+}
+
+/* The slots that it has something in. */
+static void wait_hist(struct store_wait *x, const uint32_t hist[HIST_SLOTS])
+{
+	unsigned last = HIST_SLOTS;
+
+	while (x->first_slot < HIST_SLOTS && !hist[x->first_slot])
+		x->first_slot++;
+	while (last > x->first_slot && !hist[last - 1])
+		last--;
+	x->n_hist = last - x->first_slot;
+	x->hist = hist + (x->n_hist ? x->first_slot : 0);
+}
+
 static void sum_read(void *ctx, const void *key_, const void *value)
 {
 	struct reading *r = ctx;
@@ -282,7 +371,7 @@ static void sum_read(void *ctx, const void *key_, const void *value)
 	struct offcpu_sum now;
 	struct drain_sum *before;
 	struct store_wait x;
-	uint32_t hist[OFFCPU_HIST], half = r->number & 1, slot;
+	uint32_t hist[HIST_SLOTS] = {0}, half = r->number & 1, slot;
 
 	memcpy(&key, key_, sizeof(key));
 	memcpy(&slot, value, sizeof(slot));
@@ -297,17 +386,16 @@ static void sum_read(void *ctx, const void *key_, const void *value)
 	now = r->d->maps.sums[slot];
 	if (now.n == before->n)
 		return;
-	for (int i = 0; i < OFFCPU_HIST; i++)
-		hist[i] = now.hist[i] - before->hist[i];
+	hist_since(r->d, before, &now, hist);
 	x = (struct store_wait){.class = (enum store_wait_class)key.class, .flags = key.flags & ~(uint32_t)OFFCPU_F_STACKLESS, .n = now.n - before->n,
-				.total_ns = now.total_ns - before->total_ns, .hist = hist, .n_hist = OFFCPU_HIST,
+				.total_ns = now.total_ns - before->total_ns,
 				.max_ns = now.reading[half] == r->number ? now.max_ns[half] : 0};
+	wait_hist(&x, hist);
 	if (key.flags & OFFCPU_F_STACKLESS && !(key.flags & OFFCPU_F_BEFORE))
 		stackless_put(r, before->who, &x);
 	wait_put(r, before->who, &x);
 	before->n = now.n;
 	before->total_ns = now.total_ns;
-	memcpy(before->hist, now.hist, sizeof(before->hist));
 }
 
 /* ---- wake-ups and culprits ---- */
@@ -452,7 +540,7 @@ static void sums_forget(struct reading *r)
 		}
 		sum_remove(r, &x->key, x->slot);
 		idmap_del(&d->sums, s->key);
-		free(x);
+		sum_free(x);
 	}
 }
 

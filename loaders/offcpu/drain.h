@@ -19,15 +19,19 @@ struct family_host;
 #define DRAIN_KEPT_MOST  16384 /* threads that are gone: 2 MB */
 
 struct drain_maps {
-	int threads, who, totals, wakes, culprits, free_slots; /* descriptors */
+	int threads, who, totals, wakes, culprits, free_slots, free_steps; /* descriptors */
 	struct offcpu_sum *sums; /* the array of that name, mapped; borrowed */
 	uint32_t n_sums;
+	struct offcpu_steps *steps; /* the same */
+	uint32_t n_steps;
 };
 
 struct drain {
 	struct drain_maps maps;
 	struct idmap who;       /* thread's id -> struct drain_who * */
 	struct idmap sums, counts; /* hash of a key -> struct drain_sum *, struct drain_count *: as read last */
+	struct offcpu_steps *seen; /* as read last, of the first n_seen */
+	uint32_t n_seen;
 	uint32_t turn;          /* readings so far */
 	int64_t read_ns;        /* boot clock: when the last one was */
 };

@@ -146,13 +146,12 @@ static int amount_put(struct family_host *h, const struct naming_result *named, 
 		      const struct amount_of *x)
 {
 	char thread[STACK_COMM_LEN + 1];
-	uint32_t hist[HIST_SLOTS] = {0}, series, tid = e->ev.tid;
-	struct store_amount a = {.n = e->weight, .value = (uint64_t)e->weight * x->ns, .max = x->ns, .hist = hist,
-				 .n_hist = HIST_SLOTS};
+	uint32_t series, tid = e->ev.tid;
+	const struct store_amount a = {.n = e->weight, .value = (uint64_t)e->weight * x->ns, .max = x->ns, .hist = &e->weight,
+				       .n_hist = 1, .first_slot = hist_slot(x->ns)};
 	int err;
 
 	naming_thread(named, e->ev.thread, thread, &tid);
-	hist[hist_slot(x->ns)] = e->weight;
 	series = store_series_labelled(h->store, h->run, named->process, thread, tid, named->stack, x->kind,
 				       x->label);
 	err = store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);

@@ -48,6 +48,7 @@
 #define THREADS_LEAST      8192
 #define THREADS_MOST       262144
 #define SUMS_EACH          4  /* kinds of stretch of a thread, in the mean */
+#define POWERS_EACH        4  /* powers of two that a sum has steps of, in the mean of all that there is room for */
 #define SLOTS_AT_ONCE      64 /* that a CPU takes from the queue */
 
 _Static_assert(OFFCPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
@@ -63,6 +64,7 @@ struct offcpu {
 	struct bpf_link *links[HOOKS];
 	struct drain drain;
 	struct offcpu_sum *sums; /* the map's, mapped */
+	struct offcpu_steps *steps;
 	struct join join;
 	struct quota quota;
 	int64_t second;     /* of UTC: the last one that was looked at */
@@ -121,6 +123,8 @@ static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 	bpf_map__set_max_entries(skel->maps.totals, room * SUMS_EACH);
 	bpf_map__set_max_entries(skel->maps.sums, room * SUMS_EACH);
 	bpf_map__set_max_entries(skel->maps.free_slots, room * SUMS_EACH);
+	bpf_map__set_max_entries(skel->maps.steps, room * SUMS_EACH * POWERS_EACH);
+	bpf_map__set_max_entries(skel->maps.free_steps, room * SUMS_EACH * POWERS_EACH);
 	bpf_map__set_max_entries(skel->maps.wakes, room * 4);
 	bpf_map__set_max_entries(skel->maps.culprits, room * 4);
 	skel->rodata->ring_bytes = c->ring_bytes < 4u << 20 ? 4u << 20 : (uint32_t)c->ring_bytes;
@@ -219,27 +223,35 @@ static void offcpu_close(void *state)
 	quota_release(&o->quota);
 	if (o->sums)
 		munmap(o->sums, bpf_map__max_entries(o->skel->maps.sums) * sizeof(*o->sums));
+	if (o->steps)
+		munmap(o->steps, bpf_map__max_entries(o->skel->maps.steps) * sizeof(*o->steps));
 	offcpu_bpf__destroy(o->skel);
 	free(o);
 }
 
-/* The sums are read where they stand; at the start all slots are free. */
-static int sums_map(struct offcpu *o, struct err *e)
+/* An array is read where it stands; at the start all of it is free. `what` is set where this succeeds. */
+static int array_map(const struct bpf_map *map, const struct bpf_map *queue, void **what, struct err *e)
 {
-	const struct bpf_map *map = o->skel->maps.sums;
 	uint32_t n = bpf_map__max_entries(map);
-	int queue = bpf_map__fd(o->skel->maps.free_slots), err = 0;
-	void *at = mmap(NULL, n * sizeof(*o->sums), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	int err = 0;
+	void *at = mmap(NULL, (size_t)n * bpf_map__value_size(map), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
 
 	if (at == MAP_FAILED)
 		return load_error(-errno, "offcpu: sums", e);
-	o->sums = at;
+	*what = at;
 	for (uint32_t i = 0; i < n && !err; i += SLOTS_AT_ONCE) {
 		const struct offcpu_slots some = {.first = i, .n = SLOTS_AT_ONCE};
 
-		err = bpf_map_update_elem(queue, NULL, &some, BPF_ANY) ? -errno : 0;
+		err = bpf_map_update_elem(bpf_map__fd(queue), NULL, &some, BPF_ANY) ? -errno : 0;
 	}
 	return err ? load_error(err, "offcpu: free_slots", e) : 0;
+}
+
+static int sums_map(struct offcpu *o, struct err *e)
+{
+	int err = array_map(o->skel->maps.sums, o->skel->maps.free_slots, (void **)&o->sums, e);
+
+	return err ? err : array_map(o->skel->maps.steps, o->skel->maps.free_steps, (void **)&o->steps, e);
 }
 
 static struct offcpu_bpf *skel_open(const char *store_dir)
@@ -325,8 +337,11 @@ static int offcpu_attach(void *state, struct err *e)
 		.wakes = bpf_map__fd(o->skel->maps.wakes),
 		.culprits = bpf_map__fd(o->skel->maps.culprits),
 		.free_slots = bpf_map__fd(o->skel->maps.free_slots),
+		.free_steps = bpf_map__fd(o->skel->maps.free_steps),
 		.sums = o->sums,
 		.n_sums = bpf_map__max_entries(o->skel->maps.sums),
+		.steps = o->steps,
+		.n_steps = bpf_map__max_entries(o->skel->maps.steps),
 	};
 	int64_t begin_ns;
 	int err;

@@ -91,14 +91,13 @@ static uint32_t class_of(const char *reason)
 void keep_thread(struct keep *k, const struct pstack_record *r, const struct thread *t, const struct walk *walk)
 {
 	uint64_t ns = t->blocked_ns > k->since_ns ? (uint64_t)(t->blocked_ns - k->since_ns) : 0;
-	uint32_t hist[HIST_SLOTS] = {0};
-	const struct store_amount a = {.n = 1, .value = ns, .max = ns, .hist = ns ? hist : NULL, .n_hist = HIST_SLOTS};
+	const uint32_t one = 1;
+	const struct store_amount a = {.n = 1, .value = ns, .max = ns, .hist = ns ? &one : NULL, .n_hist = 1, .first_slot = hist_slot(ns)};
 	struct naming_result named;
 	int err = -ESTALE;
 
 	if (t->blocked_ns >= 0 && t->blocked_ns < k->since_ns)
 		return;
-	hist[hist_slot(ns)] = 1;
 	stack_put(k, r, walk);
 	for (int i = 0; i < 3 && err == -ESTALE; i++) {
 		naming_stack(k->naming, &k->stack.ev, k->stack.frames, &named);

@@ -13,6 +13,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
+#include "schema/store/model/hist.h"
 #include "schema/store/write/requests.h"
 #include "schema/store/write/writer.h"
 
@@ -85,7 +86,7 @@ static int write_row(struct keep *k, struct protocols *s, const struct keep_row 
 		.side = STORE_SIDE_CAPTURE, .result = (enum store_result)r->result, .protocol = r->protocol, .service = r->service,
 		.operation = protocols_operation_now(s, r->operation, r->protocol), .status = r->status, .n = r->n, .total_ns = r->total_ns,
 		.max_ns = r->max_ns, .request_bytes = r->request_bytes, .response_bytes = r->response_bytes, .steps = r->steps,
-		.n_steps = STORE_LATENCY_STEPS};
+		.n_steps = HIST_STEPS};
 	int rc = store_request(k->w, k->run, r->second * NSEC_PER_SEC, &x);
 
 	return rc == -ESTALE ? store_request(k->w, k->run, r->second * NSEC_PER_SEC, &x) : rc;
@@ -146,8 +147,8 @@ int keep_add(struct keep *k, struct protocols *s, const struct proto_request *r,
 		uint64_t ns = r->end_ns > r->begin_ns ? (uint64_t)(r->end_ns - r->begin_ns) : 0;
 
 		if (!x->steps)
-			x->steps = mem_array(STORE_LATENCY_STEPS, sizeof(*x->steps));
-		x->steps[store_latency_step(ns)]++;
+			x->steps = mem_array(HIST_STEPS, sizeof(*x->steps));
+		x->steps[hist_step(ns)]++;
 		x->total_ns += ns;
 		x->max_ns = ns > x->max_ns ? ns : x->max_ns;
 	}

@@ -25,7 +25,7 @@ bool blocks_packed(sqlite3 *db)
 	return blocks_number(db, "SELECT EXISTS (SELECT 1 FROM main.packed_table WHERE name = 'sample')", 0) != 0;
 }
 
-/* packedtable.h's */
+/* packed/table.h's */
 static int fetch(void *ctx, int i, size_t block, uint8_t **data, size_t *len)
 {
 	struct blocks *b = ctx;

@@ -21,14 +21,17 @@ static const struct fact_column process_columns[] = {PROCESS_COLUMNS(FACT_COLUMN
 static const struct fact_column event_columns[] = {EVENT_COLUMNS(FACT_COLUMN)};
 static const struct fact_column oom_columns[] = {OOM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column fds_columns[] = {FDS_COLUMNS(FACT_COLUMN)};
+static const struct fact_column ended_columns[] = {ENDED_COLUMNS(FACT_COLUMN)};
 static const struct fact_column oom_task_columns[] = {OOM_TASK_COLUMNS(FACT_COLUMN)};
 static const struct fact_column flow_columns[] = {FLOW_COLUMNS(FACT_COLUMN)};
 static const struct fact_column listener_columns[] = {LISTENER_COLUMNS(FACT_COLUMN)};
 static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
 static const struct fact_column connection_columns[] = {CONNECTION_COLUMNS(FACT_COLUMN)};
+static const struct fact_column peer_name_columns[] = {PEER_NAME_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_log_columns[] = {REQUEST_LOG_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_bytes_columns[] = {REQUEST_BYTES_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_tag_columns[] = {REQUEST_TAG_COLUMNS(FACT_COLUMN)};
+static const struct fact_column request_span_columns[] = {REQUEST_SPAN_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_sample_columns[] = {REQUEST_SAMPLE_COLUMNS(FACT_COLUMN)};
 
 FACT(HOST_FACT, host_columns, "host_row", "the host: CPU time by mode, load, memory, pressure");
@@ -43,19 +46,22 @@ FACT(EVENT_FACT, event_columns, "event_row", "what happened to containers, cgrou
 FACT(OOM_FACT, oom_columns, "oom_row", "kills for want of memory, as the kernel explains them");
 FACT(OOM_TASK_FACT, oom_task_columns, "oom_task_row", "who held memory at such a kill, as the kernel lists them");
 FACT(FDS_FACT, fds_columns, "fds_row", "processes that have half of the files open that they may have");
+FACT(ENDED_FACT, ended_columns, "ended_row", "processes that lived between two readings, by cgroup and command");
 FACT(FLOW_FACT, flow_columns, "flow_row", "connections by process, side, peer and port, in buckets in which something moved");
 FACT(LISTENER_FACT, listener_columns, "listener_row", "sockets that others can open connections to");
 FACT(NETNS_FACT, netns_columns, "netns_row", "network namespaces: what the kernel counted, and how much of it was told with its process");
 FACT(CONNECTION_FACT, connection_columns, "connection_row", "single connections that ended: those that failed, and the longest; bounded");
+FACT(PEER_NAME_FACT, peer_name_columns, "peer_name_row", "addresses and what programs called them: of families l7 and net");
 FACT(REQUEST_LOG_FACT, request_log_columns, "request_log_row", "single requests: failed ones, the slowest, and a sample of the others; bounded");
 FACT(REQUEST_BYTES_FACT, request_bytes_columns, "request_bytes_row", "what became of the bytes that connections moved: seen = parsed + skipped + blind");
 FACT_BESIDE(REQUEST_TAG_FACT, request_tag_columns, "request_tag_row", "single requests of request_log_row that were answered here: how their samples are found");
 FACT_BESIDE(REQUEST_SAMPLE_FACT, request_sample_columns, "request_sample_row", "CPU samples and waits of threads while they served a request");
+FACT_BESIDE(REQUEST_SPAN_FACT, request_span_columns, "request_span_row", "single requests of request_log_row: which was made for which");
 
 const struct fact *const FACTS[] = {&HOST_FACT, &DISK_FACT, &FS_FACT, &NIC_FACT, &SENSOR_FACT, &CGROUP_FACT, &CGROUP_DISK_FACT,
-				    &PROCESS_FACT, &EVENT_FACT, &OOM_FACT, &OOM_TASK_FACT, &FDS_FACT,
-				    &FLOW_FACT, &LISTENER_FACT, &NETNS_FACT, &CONNECTION_FACT, &REQUEST_LOG_FACT,
-				    &REQUEST_BYTES_FACT, &REQUEST_TAG_FACT, &REQUEST_SAMPLE_FACT, NULL};
+				    &PROCESS_FACT, &EVENT_FACT, &OOM_FACT, &OOM_TASK_FACT, &FDS_FACT, &ENDED_FACT,
+				    &FLOW_FACT, &LISTENER_FACT, &NETNS_FACT, &CONNECTION_FACT, &PEER_NAME_FACT, &REQUEST_LOG_FACT,
+				    &REQUEST_BYTES_FACT, &REQUEST_TAG_FACT, &REQUEST_SAMPLE_FACT, &REQUEST_SPAN_FACT, NULL};
 
 _Static_assert(sizeof(FACTS) / sizeof(FACTS[0]) - 1 <= FACT_TABLES_MAX, "room for their statements");
 _Static_assert((int)HOST_N <= FACT_COLUMNS_MAX && (int)CGROUP_N <= FACT_COLUMNS_MAX, "one bit a column");

@@ -146,6 +146,22 @@
 	X(PROCESS_THREADS, "threads", NUMBER, GAUGE, "", "threads") \
 	X(PROCESS_FDS, "fds", NUMBER, GAUGE, "", "open files")
 
+#define ENDED_COLUMNS(X) \
+	X(ENDED_CGROUP, "cgroup", TEXT, KEY, "", "text.id: path in which they ended; of a container its own") \
+	X(ENDED_COMM, "comm", TEXT, KEY, "", "text.id: command at the end; empty: many different ones") \
+	X(ENDED_CONTAINER, "container", CONTAINER, GAUGE, "", "container.id: whose they were; 0: of none") \
+	X(ENDED_SELF, "self", NUMBER, GAUGE, "", "1: they were sonde's own") \
+	X(ENDED_N, "n", NUMBER, COUNTER, "", "how many ended") \
+	X(ENDED_USER, "user_us", NUMBER, COUNTER, "us", "CPU time of their own code") \
+	X(ENDED_SYSTEM, "system_us", NUMBER, COUNTER, "us", "CPU time in the kernel") \
+	X(ENDED_DELAY, "runq_us", NUMBER, TALLY, "us", "could run and waited for a CPU, those of one thread") \
+	X(ENDED_MINFLT, "minflt", NUMBER, TALLY, "", "page faults that read from no disk") \
+	X(ENDED_MAJFLT, "majflt", NUMBER, COUNTER, "", "page faults that read from a disk") \
+	X(ENDED_READ_BYTES, "read_bytes", NUMBER, COUNTER, "bytes", "read from disks") \
+	X(ENDED_WRITE_BYTES, "write_bytes", NUMBER, COUNTER, "bytes", "to be written to disks") \
+	X(ENDED_LIVED, "lived_us", NUMBER, TALLY, "us", "from start to end, all together") \
+	X(ENDED_RSS_MAX, "rss_max", NUMBER, GAUGE, "bytes", "most memory that one of them had, as wait4(2) tells it")
+
 #define EVENT_COLUMNS(X) \
 	X(EVENT_KIND, "kind", TEXT, KEY, "", "text.id: what happened: started, stopped, throttled, full, ...") \
 	X(EVENT_SUBJECT, "subject", TEXT, KEY, "", "text.id: to what: container, unit, cgroup, file system, process, host") \
@@ -190,12 +206,13 @@ enum sensor_column { SENSOR_COLUMNS(FACT_ID) SENSOR_N };
 enum cgroup_column { CGROUP_COLUMNS(FACT_ID) CGROUP_N };
 enum cgroup_disk_column { CGROUP_DISK_COLUMNS(FACT_ID) CGROUP_DISK_N };
 enum process_column { PROCESS_COLUMNS(FACT_ID) PROCESS_N };
+enum ended_column { ENDED_COLUMNS(FACT_ID) ENDED_N_COLUMNS };
 enum event_column { EVENT_COLUMNS(FACT_ID) EVENT_N_COLUMNS };
 enum oom_column { OOM_COLUMNS(FACT_ID) OOM_N };
 enum fds_column { FDS_COLUMNS(FACT_ID) FDS_N };
 enum oom_task_column { OOM_TASK_COLUMNS(FACT_ID) OOM_TASK_N };
 
 extern const struct fact HOST_FACT, DISK_FACT, FS_FACT, NIC_FACT, SENSOR_FACT, CGROUP_FACT, CGROUP_DISK_FACT, PROCESS_FACT, EVENT_FACT, OOM_FACT,
-	OOM_TASK_FACT, FDS_FACT;
+	OOM_TASK_FACT, FDS_FACT, ENDED_FACT;
 
 #endif

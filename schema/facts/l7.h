@@ -49,11 +49,23 @@
 	X(REQUEST_SAMPLE_N, "n", NUMBER, COUNTER, "", "samples, or waits: those alone whose stack was taken, whatever they stand for in amount") \
 	X(REQUEST_SAMPLE_VALUE, "value", NUMBER, COUNTER, "ns", "their sum")
 
+/* Ids of 60 bits: of an answer made of who gave it and when it was asked, of a question of its connection's ends and its place there. */
+#define REQUEST_SPAN_COLUMNS(X) \
+	X(REQUEST_SPAN_PROCESS, "process", PROCESS, KEY, "", "process.id whose it is") \
+	X(REQUEST_SPAN_SIDE, "side", TEXT, KEY, "", "text.id: client, server") \
+	X(REQUEST_SPAN_SPAN, "span", TAG, KEY, "", "its own id") \
+	X(REQUEST_SPAN_NTH, "nth", TEXT, GAUGE, "", "text.id: request_log_row.nth of the same bucket, run and process") \
+	X(REQUEST_SPAN_PARENT, "parent", NUMBER, GAUGE, "", "of an answer the span of its question, of a question that of the request that its thread served; NULL: nobody knows") \
+	X(REQUEST_SPAN_CALLER, "caller", NUMBER, GAUGE, "", "of who sent it, as the header of its trace says, the lowest 60 bits; NULL: it does not") \
+	X(REQUEST_SPAN_HOW, "how", TEXT, GAUGE, "", "text.id: how the parent is known: thread (it asked while it served the parent), opener (it opened the connection then), bytes (both ends are of this host); empty: it is not") \
+	X(REQUEST_SPAN_PARTIAL, "partial", NUMBER, GAUGE, "", "1: some that were asked for it may be missing")
+
+enum request_span_column { REQUEST_SPAN_COLUMNS(FACT_ID) REQUEST_SPAN_N };
 enum request_tag_column { REQUEST_TAG_COLUMNS(FACT_ID) REQUEST_TAG_N };
 enum request_sample_column { REQUEST_SAMPLE_COLUMNS(FACT_ID) REQUEST_SAMPLE_COLUMNS_N };
 enum request_log_column { REQUEST_LOG_COLUMNS(FACT_ID) REQUEST_LOG_N };
 enum request_bytes_column { REQUEST_BYTES_COLUMNS(FACT_ID) REQUEST_BYTES_N };
 
-extern const struct fact REQUEST_LOG_FACT, REQUEST_BYTES_FACT, REQUEST_TAG_FACT, REQUEST_SAMPLE_FACT;
+extern const struct fact REQUEST_LOG_FACT, REQUEST_BYTES_FACT, REQUEST_TAG_FACT, REQUEST_SAMPLE_FACT, REQUEST_SPAN_FACT;
 
 #endif

@@ -93,11 +93,19 @@
 	X(CONNECTION_RETRANS, "retrans", NUMBER, GAUGE, "", "segments sent anew") \
 	X(CONNECTION_RTT, "rtt_us", NUMBER, GAUGE, "us", "smoothed round-trip time")
 
+#define PEER_NAME_COLUMNS(X) \
+	X(PEER_NAME_PROCESS, "process", PROCESS, KEY, "", "process.id: who asked for the name, or has the file") \
+	X(PEER_NAME_ADDRESS, "address", TEXT, KEY, "", "text.id: address that it was answered with") \
+	X(PEER_NAME_NAME, "name", TEXT, KEY, "", "text.id: name that was asked for") \
+	X(PEER_NAME_HOW, "how", TEXT, KEY, "", "text.id: dns (an answer that family l7 saw), hosts (/etc/hosts as the process sees it)") \
+	X(PEER_NAME_COUNT, "n", NUMBER, COUNTER, "", "buckets and readings in which it was told")
+
+enum peer_name_column { PEER_NAME_COLUMNS(FACT_ID) PEER_NAME_N };
 enum flow_column { FLOW_COLUMNS(FACT_ID) FLOW_N };
 enum listener_column { LISTENER_COLUMNS(FACT_ID) LISTENER_N };
 enum netns_column { NETNS_COLUMNS(FACT_ID) NETNS_N };
 enum connection_column { CONNECTION_COLUMNS(FACT_ID) CONNECTION_N };
 
-extern const struct fact FLOW_FACT, LISTENER_FACT, NETNS_FACT, CONNECTION_FACT;
+extern const struct fact FLOW_FACT, LISTENER_FACT, NETNS_FACT, CONNECTION_FACT, PEER_NAME_FACT;
 
 #endif

@@ -53,7 +53,7 @@ CREATE TABLE process_note(  -- what a family knows of a process beside its amoun
   PRIMARY KEY(run, process, key)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE end_kind(     -- how; the same as schema/store/write/writer.h, never renumbered
+CREATE TABLE end_kind(     -- how; the same as schema/store/model/stored.h, never renumbered
   id INTEGER PRIMARY KEY,  -- process.how, end_row.how
   name TEXT NOT NULL       -- as views and tools say it
 ) STRICT;

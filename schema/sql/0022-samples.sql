@@ -55,7 +55,7 @@ CREATE TABLE amount(       -- amounts by bucket
   n INTEGER NOT NULL,      -- events or objects
   value INTEGER NOT NULL,  -- their sum: ns or bytes
   max INTEGER NOT NULL,    -- the largest, 0: not known
-  hist TEXT,               -- how they spread, as a JSON list: k, then how many were in [2^k, 2^(k+1)), in [2^(k+1), ...), ...; NULL: not known
+  hist TEXT,               -- how they spread, as a JSON list: k, then how many were in place k, in k + 1, ..., see amount_spread; NULL: not known
   PRIMARY KEY(ts, series)
 ) STRICT, WITHOUT ROWID;
 

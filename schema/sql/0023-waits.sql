@@ -5,7 +5,7 @@
 -- that it was watched. A stretch of time counts in the bucket in which it ended. What began before the capture, or still
 -- lasted at its end, is in rows of its own (flags) and holds the part inside the capture only.
 
-CREATE TABLE wait_class(   -- why; the same as schema/store/write/waits.h, never renumbered
+CREATE TABLE wait_class(   -- why; the same as schema/store/model/stored.h, never renumbered
   id INTEGER PRIMARY KEY,  -- wait_row.class, series.label
   name TEXT NOT NULL,      -- reason, as views and tools say it
   state INTEGER NOT NULL   -- 1 running, 2 blocked, 3 ready: what it is a class of

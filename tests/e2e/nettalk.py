@@ -3,12 +3,14 @@
 JSON when it is ready, does what its standard input asks for, line by line, and answers each with a line of JSON."""
 import contextlib
 import json
+import mmap
 import os
 import select
 import signal
 import socket
 import struct
 import sys
+import time
 
 
 def say(**what):
@@ -139,5 +141,90 @@ def pair(path):
     a.close()
 
 
+def meet(shared, me):
+    """Both processes go on from here at the same moment."""
+    shared[me] = (shared[me] + 1) % 256
+    while shared[1 - me] not in (shared[me], (shared[me] + 1) % 256):
+        os.sched_yield()
+
+
+def together(n, size):
+    """N connections with a child, a question and an answer of SIZE bytes on each; then both close it at once."""
+    n, size = int(n), int(size)
+    shared, s = mmap.mmap(-1, 2), listener("4", "127.0.0.1")
+    child = os.fork()
+    c = None
+    if child:
+        say(pid=os.getpid(), child=child, port=s.getsockname()[1])
+        sys.stdin.readline()
+    meet(shared, bool(child))
+    for _ in range(n):
+        if child:
+            c, _ = s.accept()
+        else:
+            c = socket.create_connection(s.getsockname())
+            c.sendall(b"x" * size)
+        read_all(c, size)
+        if child:
+            c.sendall(b"y" * size)
+        meet(shared, bool(child))
+        c.close()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    say(closed=n)
+
+
+def idle(n):
+    """N connections with ourselves on which nobody says anything; a line closes them one after the other, one end and the other in turn."""
+    s, both = listener("4", "127.0.0.1"), []
+    for _ in range(int(n)):
+        both.append(socket.create_connection(s.getsockname()))
+        both.append(s.accept()[0])
+    say(pid=os.getpid(), port=s.getsockname()[1])
+    sys.stdin.readline()
+    for c in both:
+        c.close()
+        time.sleep(0.001)
+    say(closed=len(both))
+
+
+def question(name):
+    labels = b"".join(bytes([len(x)]) + x.encode() for x in name.split("."))
+    return struct.pack("!HHHHHH", 7, 0x100, 1, 0, 0, 0) + labels + b"\0" + struct.pack("!HH", 1, 1)
+
+
+def resolver(addresses):
+    """Answers questions for names, as {name: address}, in a child; the socket to ask it."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("127.0.0.1", 0))
+    if os.fork():
+        c = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        c.connect(s.getsockname())
+        s.close()
+        return c
+    while True:
+        asked, who = s.recvfrom(512)
+        for name, address in addresses.items():
+            if question(name)[12:] == asked[12:]:
+                s.sendto(asked[:2] + struct.pack("!HHHHH", 0x8180, 1, 1, 0, 0) + asked[12:] + struct.pack("!HHHIH", 0xc00c, 1, 1, 60, 4)
+                         + socket.inet_aton(address), who)
+
+
+def named():
+    """Lines: JSON {name, address, port}: asks for the name (null: does not) and connects; nobody listens there."""
+    addresses = {"db.example.com": "10.99.0.5", "db2.example.com": "10.99.0.5"}
+    dns = resolver(addresses)
+    say(pid=os.getpid())
+    for line in sys.stdin:
+        o = json.loads(line)
+        if o["name"]:
+            dns.send(question(o["name"]))
+            dns.recv(512)
+        with socket.socket() as c, contextlib.suppress(ConnectionRefusedError):
+            c.connect((o["address"], o["port"]))
+        say(done=o["port"])
+
+
 if __name__ == "__main__":
-    {"serve": serve, "client": client, "pair": pair}[sys.argv[1]](*sys.argv[2:])
+    {"serve": serve, "client": client, "pair": pair, "together": together, "idle": idle, "named": named}[sys.argv[1]](*sys.argv[2:])

@@ -24,7 +24,10 @@ LOCKED = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /sys/kernel/security
           "echo 'none integrity [confidentiality]' > /sys/kernel/security/lockdown && exec \"$@\"", "sh"]
 HIDDEN = ["unshare", "-m", "sh", "-c", "mount -t tmpfs none /proc/sys/kernel && echo 2 > /proc/sys/kernel/kptr_restrict && "
           "exec \"$@\"", "sh"]
+ROOTLESS = ["unshare", "-Ur"]
+LXC = ["unshare", "-m", "sh", "-c", "mkdir -p /run/systemd && mount -t tmpfs none /run/systemd && echo lxc > /run/systemd/container && exec \"$@\"", "sh", *NO_CAPS]
 RECORD = ["record", "-d", "1s"]
+NO_STORE = f"/tmp/sonde-no-store-{os.getpid()}"  # nobody may come to it; pytest's own folders are root's alone
 
 # name: (prefix, words, exit, what and why, fix, how doctor calls it)
 HOST = {
@@ -32,6 +35,8 @@ HOST = {
                                    "sonde record ...", "privileges"),
     "a container without capabilities": (NO_CAPS, RECORD, 5, ["needs privileges", "have: neither"], "cap_add: [BPF, PERFMON",
                                          "privileges"),
+    "a rootless container": (ROOTLESS, RECORD, 5, ["needs privileges", "first user namespace"], "start it on the host", "privileges"),
+    "an LXC guest": (LXC, RECORD, 5, ["needs privileges", "have: neither"], "on the LXC host", "privileges"),
     "no type information": (NO_BTF, RECORD, 3, ["no type information (BTF)", "/sys/kernel/btf/vmlinux is missing", "(kernel "],
                             "CONFIG_DEBUG_INFO_BTF", "BTF"),
     "a kernel that is locked down": (LOCKED, RECORD, 3, ["locked down", "lockdown = [confidentiality]"], "lockdown=integrity",
@@ -86,12 +91,12 @@ def test_what_the_host_lacks(name, tmp_path):
     if probe.returncode:
         pytest.skip(f"missing: {probe.stderr.strip()}")
     tmp_path.chmod(0o777)
-    assert_said(run(*words, "--store", "/tmp/sonde-no-store", prefix=prefix), code, said, fix)
-    done = run("doctor", "--json", "--store", "/tmp/sonde-no-store", prefix=prefix)
+    assert_said(run(*words, "--store", NO_STORE, prefix=prefix), code, said, fix)
+    done = run("doctor", "--json", "--store", NO_STORE, prefix=prefix)
     rows = [r for r in json.loads(done.stdout)["rows"] if r["name"] == item and r["state"] == "fail"]
     assert done.returncode == 1 and rows, done.stdout
     assert all(any(w in r["text"] for w in said) and r["fix"] for r in rows), rows
-    assert not os.path.exists("/tmp/sonde-no-store"), "a capture that could not begin left a store behind"
+    assert not os.path.exists(NO_STORE), "a capture that could not begin left a store behind"
 
 
 def test_a_full_disk(scratch):
@@ -166,7 +171,7 @@ def test_what_was_not_recorded_is_told_with_the_command_that_records_it(made, tm
 
 def test_a_container_that_does_not_run():
     need_root()
-    done = run(*RECORD, "--container", "immch", "--store", "/tmp/sonde-no-store")
+    done = run(*RECORD, "--container", "immch", "--store", NO_STORE)
     assert_said(done, 2, ["no container 'immch' is running"], "")
 
 

@@ -240,3 +240,68 @@ def test_people_are_shown_what_is_bad_first_and_how_many_were_asked(tmp_path):
     assert done.returncode == 1
     assert done.stdout.startswith("CRITICAL      disk-space: /, 1 % (1024 of 102400 MiB left)\n")
     assert f"{len(SHIPPED)} checks at " in done.stdout.splitlines()[-1] and "2 bad" in done.stdout
+
+
+# ---- what a service promises ----
+
+def promised(tmp_path, text, *asked_):
+    (tmp_path / "checks").mkdir()
+    (tmp_path / "checks" / "shop.slo").write_text(text)
+    store = str(tmp_path / "s")
+    put(store, [{"run": "l7", "from": TO - 7 * 3600, "to": TO, "bucket_s": 10}, *(x for a in asked_ for x in a)])
+    return store, str(tmp_path / "checks")
+
+
+def served(begin, end, ms=10, failed=0, n=100, side=2, **more):
+    for at in range(begin, end, 60):
+        for result, k in ((0, n - failed), (1, failed)):
+            if k:
+                yield {"request": "GET /x", "service": "10.0.0.1:80", "status": "", "result": result, "side": side, "at": at, "n": k, "pid": 7, "comm": "app",
+                       "total_ns": k * ms * 1000000, "max_ns": ms * 1000000, **more}
+
+
+def burning(sonde, store, folder):
+    out = sonde("check", "--store", store, "--at", TO, "--checks", folder, "--json")
+    return {r["check"]: r for r in json.loads(out.stdout)["rows"] if r["state"] == "bad" and r["check"].startswith("shop-")}
+
+
+@pytest.mark.parametrize("failed, names", [(0, set()), (1, {"slow"}), (2, {"fast", "slow"})])
+def test_a_budget_of_failures_that_burns_too_fast_is_told_by_how_much(sonde, tmp_path, failed, names):
+    store, folder = promised(tmp_path, "availability = 99.9 %  # of all\n", served(TO - 6 * 3600, TO, failed=failed))
+    found = burning(sonde, store, folder)
+    assert set(found) == {f"shop-availability-{x}" for x in names}
+    for row in found.values():
+        assert (row["subject"], row["value"], row["level"]) == ("shop", failed * 10, "critical" if row["check"].endswith("fast") else "warning"), row
+        assert f"of {6000 if row['check'].endswith('fast') else 36000} requests failed" in row["text"]
+
+
+def test_an_hour_of_failures_that_is_over_is_told_no_more(sonde, tmp_path):
+    store, folder = promised(tmp_path, "availability = 99\n", served(TO - 3600, TO - 1900, failed=90), served(TO - 1900, TO))
+    assert set(burning(sonde, store, folder)) == set(), "the short window is fine, of both"
+
+
+def test_too_many_that_are_slow_are_told_and_what_is_in_time_is_not(sonde, tmp_path):
+    slow, quick = served(TO - 6 * 3600, TO, ms=400, n=30), served(TO - 6 * 3600, TO, ms=100, n=70)
+    store, folder = promised(tmp_path, "latency = 300ms\nlatency-target = 99\n", slow, quick)
+    assert {k: v["value"] for k, v in burning(sonde, store, folder).items()} == {"shop-latency-fast": 30, "shop-latency-slow": 30}
+    (tmp_path / "checks" / "shop.slo").write_text("latency = 500ms\n")
+    assert not burning(sonde, store, folder)
+
+
+def test_only_the_requests_that_are_meant_count(sonde, tmp_path):
+    store, folder = promised(tmp_path, "availability = 99\noperation = GET /x\nservice = 10.0.0.1:80\n", served(TO - 6 * 3600, TO),
+                             served(TO - 6 * 3600, TO, failed=100, request="GET /y"), served(TO - 6 * 3600, TO, failed=100, service="10.0.0.2:80"),
+                             served(TO - 6 * 3600, TO, failed=100, side=1))
+    assert not burning(sonde, store, folder)
+    (tmp_path / "checks" / "shop.slo").write_text("availability = 99\noperation = GET /y\n")
+    assert set(burning(sonde, store, folder)) == {"shop-availability-fast", "shop-availability-slow"}
+
+
+@pytest.mark.parametrize("text, says", [("", "availability or latency is missing"), ("availability = 100\n", "shop.slo:1: a target is a percentage"),
+                                        ("availability = 99\nlatency = soon\n", "shop.slo:2: latency is a time"), ("latency-target = 9\n", "latency-target needs latency"),
+                                        ("availability 99\n", "a line is key = value"), ("availability =\n", "there is no value"), ("x = 1\n", "keys are availability"),
+                                        ("availability = nan\n", "a target is a percentage"), ("service = " + "x" * 300, "that is too long")])
+def test_a_promise_that_makes_no_sense_is_refused_with_its_line(sonde, tmp_path, text, says):
+    store, folder = promised(tmp_path, text)
+    out = sonde("check", "--store", store, "--at", TO, "--checks", folder)
+    assert out.returncode == 2 and says in out.stderr, out.stderr

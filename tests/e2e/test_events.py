@@ -108,7 +108,7 @@ def test_a_restart_loop_is_one_row_with_a_count(capture, sonde, store):
         assert until(lambda: first_row(store), 20)
         for i in range(6):
             subprocess.run([*prefix, "sh", "-c", f"exit {1 if i else 4}"], check=False)
-            assert until(lambda: sum(e["n"] for e in of(store, container_id, "stopped")) == i + 1, 20), (i, of(store, container_id, "stopped"))
+        assert until(lambda: sum(e["n"] for e in of(store, container_id, "stopped")) == 6, 20), of(store, container_id, "stopped")
         cap.stop()
     assert sum(e["n"] for e in of(store, container_id, "restarted")) == 5
     (row,) = [r for r in json.loads(sonde("events", "--json", store=store, check=True).stdout)["rows"] if r["which"] == container_id
@@ -116,6 +116,22 @@ def test_a_restart_loop_is_one_row_with_a_count(capture, sonde, store):
     assert row["kind"] == "restart loop" and row["count"] == 5 and row["detail"] == "exit 1" and row["bad"]
     each = json.loads(sonde("events", "--all", "-n", "1000", "--json", store=store, check=True).stdout)["rows"]
     assert sum(r["count"] for r in each if r["kind"] == "restarted" and r["which"] == container_id) == 5
+
+
+@pytest.mark.long
+def test_each_of_two_hundred_stops_within_milliseconds_is_told(capture, store):
+    """Rounds fall on the runtime's processes too, and on containers that live and die."""
+    with contained() as (container_id, prefix, _):
+        cap = capture(program="sonde-host")
+        assert until(lambda: first_row(store), 20)
+        for i in range(200):
+            subprocess.run([*prefix, "sh", "-c", f"exit {i % 3}"], check=False)
+        assert until(lambda: sum(e["n"] for e in of(store, container_id, "stopped")) >= 200, 20), of(store, container_id, "stopped")
+        cap.stop()
+    told = {k: sum(e["n"] for e in of(store, container_id, k)) for k in ("started", "restarted", "stopped")}
+    assert told == {"started": 1, "restarted": 199, "stopped": 200}
+    codes = {d: sum(e["n"] for e in of(store, container_id, "stopped") if e["detail"] == d) for d in ("exit 0", "exit 1", "exit 2")}
+    assert codes == {"exit 0": 67, "exit 1": 67, "exit 2": 66}
 
 
 def test_a_file_system_that_is_full_or_read_only_is_told_and_when_it_is_over(capture, store, scratch):

@@ -3,14 +3,16 @@
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 
-from conftest import Capture, need, need_root, sql_all
+from conftest import BIN, Capture, need, need_root, sql_all
 from containers import engine
 from sonded import Sonded, until
 
@@ -107,6 +109,28 @@ def test_bytes_and_ends_are_what_both_programs_know_however_it_is_closed(net, st
     got_s = sums(store, f"pid = {server.pid} AND peer_pid = {client.pid} AND side = 'server' AND peer = '{to}' AND port = {port}")
     assert got_c == {"attempts": 5, "opened": 5, "closed": 3, "reset_in": 2, **want["c"]}
     assert got_s == {"opened": 5, "closed": 3, "reset_out": 2, **want["s"]}
+
+
+def test_bytes_are_exact_where_both_ends_close_at_once(net, store, talker):
+    n, size = 5000, 7
+    two = talker("together", n, size)
+    assert two.ask("go") == {"closed": n}
+    net.stop()
+    at = f"port = {two.said['port']} AND side = "
+    assert sums(store, f"pid = {two.said['child']} AND peer_pid = {two.pid} AND {at} 'client'") == {
+        "attempts": n, "opened": n, "closed": n, "tx_bytes": n * size, "rx_bytes": n * size}
+    assert sums(store, f"pid = {two.pid} AND peer_pid = {two.said['child']} AND {at} 'server'") == {
+        "opened": n, "closed": n, "tx_bytes": n * size, "rx_bytes": n * size}
+
+
+def test_a_fin_is_no_byte_where_connections_close_while_the_capture_ends(net, store, talker):
+    still = talker("idle", 200)
+    assert until(lambda: rows(store, f"SELECT 1 FROM flows WHERE pid = {still.pid} AND open_now = 200"), 30)
+    still.tell("close")
+    net.stop()
+    assert still.read() == {"closed": 400}
+    got = sums(store, f"pid = {still.pid} AND port = {still.said['port']}")
+    assert got.pop("closed", 0) <= 400 and got == {"attempts": 200, "opened": 400}
 
 
 def alone():
@@ -266,6 +290,82 @@ def test_the_verbs_say_who_talked_to_whom(net, store, talker, sonde):
     assert re.search(r"tcp +\d+ .* host ", sonde("net", "--listen", "--pid", server.pid, store=store, check=True).stdout)
     dot = sonde("map", "--dot", store=store, check=True).stdout
     assert dot.startswith("digraph") and "1 refused" in dot
+
+
+def test_addresses_have_the_names_that_programs_asked_for(capture, store, scratch, talker, sonde):
+    """By DNS, as family l7 saw it answered, and by the /etc/hosts that the process sees."""
+    hosts = os.path.join(scratch, "hosts")
+    with open(hosts, "w", encoding="ascii") as f:
+        f.write("127.0.0.1 localhost\n10.99.0.6 backup.lan backup\n10.99.0.5 not-this-one\n")
+    named = talker("named", inside=("unshare", "-n", "-m", "sh", "-c", f'mount --bind {hosts} /etc/hosts && ip link set lo up &&'
+                                    ' ip addr add 10.99.0.5/32 dev lo && ip addr add 10.99.0.6/32 dev lo && exec "$@"', "sh"))
+    caps = [capture(program="sonde-net"), capture(program="sonde-l7")]
+    assert until(lambda: rows(store, "SELECT 1 FROM netns_stats"), 20)
+    for name, address, port in (("db.example.com", "10.99.0.5", 81), (None, "10.99.0.6", 82)):
+        assert named.ask({"name": name, "address": address, "port": port}) == {"done": port}
+    for cap in caps:
+        cap.stop()
+    edges = json.loads(sonde("map", "--json", "--pid", named.pid, store=store, check=True).stdout)["rows"]
+    assert [(x["to"], x["port"], x["refused"]) for x in edges if x["protocol"] == "tcp"] == [
+        ({"name": "backup.lan", "kind": "address"}, 82, 1), ({"name": "db.example.com", "kind": "address"}, 81, 1)]
+    flows = json.loads(sonde("net", "--json", "--pid", named.pid, store=store, check=True).stdout)["rows"]
+    assert sorted((x["peer_name"], x["peer"], x["class"]) for x in flows if x["protocol"] == "tcp") == [
+        ("backup.lan", "10.99.0.6", "lan"), ("db.example.com", "10.99.0.5", "lan")]
+    assert sql_all(store, f"SELECT DISTINCT name, address, how FROM peer_names WHERE pid = {named.pid} ORDER BY how, name") == [
+        {"name": "db.example.com", "address": "10.99.0.5", "how": "dns"}, {"name": "backup.lan", "address": "10.99.0.6", "how": "hosts"},
+        {"name": "not-this-one", "address": "10.99.0.5", "how": "hosts"}]
+    assert "db.example.com (10.99.0.5)" in sonde("net", "--failed", "--pid", named.pid, store=store, check=True).stdout
+
+
+@pytest.fixture
+def following(store, sonde):
+    """sonde VERB --live on a pipe, once it follows. Where nothing comes it ends after a while, so that whoever reads fails."""
+    begun, ends = [], []
+
+    def begin(*args):
+        p = subprocess.Popen([f"{BIN}/sonde", *map(str, args), "--live", "--store", str(store)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        begun.append(p)
+        ends.append(threading.Timer(120, p.kill))
+        ends[-1].start()
+        for line in p.stderr:
+            if "new edges" in line:
+                return p
+        raise AssertionError("it ended")
+    yield begin
+    for end in ends:
+        end.cancel()
+    for p in begun:
+        p.kill()
+        p.wait()
+        p.stdout.close()
+        p.stderr.close()
+
+
+def test_new_edges_come_as_lines_while_somebody_follows(net, store, talker, sonde, following):
+    server, client = talker("serve", "4", "127.0.0.1"), talker("client")
+    text, rows_of = following("net"), following("map", "--json", "--pid", client.pid)
+    server.tell("server_first")
+    client.ask({"address": "127.0.0.1", "port": server.said["port"], "mode": "keep"})
+    client.ask({"address": "127.0.0.1", "port": 1, "ask": 16, "reply": 0})
+    assert any(re.match(rf"\d\d:\d\d:\d\d  .* to .*, tcp {server.said['port']}: 1 opened$", line.strip()) for line in text.stdout)
+    edges = [json.loads(rows_of.stdout.readline()) for _ in range(2)]
+    assert sorted((x["schema"], x["port"], x["opened"], x["refused"]) for x in edges) == [
+        ("sonde.net-live/1", 1, 0, 1), ("sonde.net-live/1", server.said["port"], 1, 0)]
+    for p in (text, rows_of):
+        p.send_signal(signal.SIGINT)
+        assert p.wait(timeout=30) == 0
+
+
+def test_following_ends_when_nobody_reads(net, store, following):
+    p = following("net", "--json")
+    p.stdout.close()
+    assert p.wait(timeout=30) == 0
+
+
+def test_what_cannot_be_followed_is_refused(net, store, sonde):
+    for wrong in (("net", "--failed"), ("net", "--from", "-1h"), ("map", "--at", "now"), ("map", "--dot"), ("map", "-o", "x.svg")):
+        done = sonde(*wrong, "--live", store=store)
+        assert done.returncode == 2 and "--live" in done.stderr and "  fix: sonde " in done.stderr, done
 
 
 @pytest.mark.parametrize("path", ["{}/a.sock", "ABSTRACTsonde-test-{}"])

@@ -13,6 +13,7 @@ import sys
 
 import pytest
 
+import hist
 from conftest import WORKLOADS, Capture, Work, need_root, scale, sql_all
 from kernelwakes import kernel_wakes
 
@@ -247,13 +248,27 @@ def test_where_the_partner_woke_is_told(waited):
     assert not [r for r in rows if "try_to_wake_up" in r["folded"]]
 
 
+def test_how_long_waits_were_is_known_to_6_percent(waited):
+    """The histograms against the sums, which are exact: each wait is in its step, and a step is an eighth of a power of two."""
+    store, told, _ = waited
+    rows = sql_all(store, "SELECT tid, reason, count, total_ns, max_ns, hist FROM wait_totals WHERE pid = ? AND state = 'blocked'"
+                          " AND NOT began_before AND NOT unfinished", (told["pid"],))
+    assert len(rows) >= len(told["threads"])
+    for r in rows:
+        parts = hist.parts(r["hist"])
+        assert all(low >= 8 and high - low <= low / 8 for low, high, _ in parts), r
+        if sum(n for *_, n in parts) == r["count"]:  # a wait that ended while it was read may be in the next row
+            assert sum(low * n for low, _, n in parts) <= r["total_ns"] < sum(high * n for _, high, n in parts), r
+        assert not r["max_ns"] or r["max_ns"] < parts[-1][1], r
+    assert sum(sum(n for *_, n in hist.parts(r["hist"])) for r in rows) == sum(r["count"] for r in rows)
+
+
 def mean_length(rows):
     """Of those below 2 ms, by their histograms: the few long ones would be most of what chance does to a sum."""
     n = ns = 0
-    for first, *counts in (json.loads(r["hist"]) for r in rows if r["hist"]):
-        for slot, count in enumerate(counts, first):
-            if slot <= 20:
-                n, ns = n + count, ns + count * 1.5 * 2**slot
+    for low, high, count in (part for r in rows if r["hist"] for part in hist.parts(r["hist"])):
+        if high <= 2**21:
+            n, ns = n + count, ns + count * (low + high) / 2
     return ns / n
 
 

@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 from conftest import BIN, WORKLOADS, Capture, need_root, sql_all
+from containers import fake_container
 
 ASKED = {"/burn": 10, "/lock": 10, "/quick": 10}
 IDLE = {"do_epoll_wait", "ep_poll", "tcp_recvmsg", "inet_csk_accept"}  # of the kernel: where threads wait for the next one
@@ -19,8 +20,8 @@ PLANNED_NS = 40_000_000  # of one that is slow: tests/workloads/serves.c
 
 
 class Server:
-    def __init__(self, *args):
-        self.p = subprocess.Popen([os.path.join(WORKLOADS, "serves"), *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, prefix, *args):
+        self.p = subprocess.Popen([*prefix, os.path.join(WORKLOADS, "serves"), *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.pid, self.port = self.p.pid, int(self.p.stdout.readline())
 
     def ask(self, paths):
@@ -53,27 +54,32 @@ def served(tmp_path_factory):
     store = str(tmp_path_factory.mktemp("inflight"))
     maps = str(tmp_path_factory.mktemp("maps") / "maps")
     owner = subprocess.Popen([os.path.join(BIN, "sonde-maps"), "--socket", maps, "--store", store], stdin=subprocess.DEVNULL)
-    servers = {"threads": Server(), "loop": Server("loop")}
-    caps = []
-    try:
-        while not os.path.exists(maps):
-            assert owner.poll() is None
-        for program in ("sonde-l7", "sonde-cpu", "sonde-offcpu"):
-            caps.append(Capture(store, "--maps-socket", maps, "--recording", 7, program=program))
-            caps[-1].start()
-        servers["loop"].ask({"/quick": 1})  # and then it waits
-        servers["threads"].ask(ASKED)
-        servers["loop"].ask(ASKED)
-        servers["threads"].ask_at_once(["/burn", "/lock"])
-        servers["threads"].ask_at_once(["/burn", "/lock"])
-        done = [cap.stop() for cap in reversed(caps)]
-    finally:
-        for cap in caps:
-            cap.close()
-        for server in servers.values():
-            server.end()
-        owner.terminate()
-        owner.wait(timeout=30)
+    servers, caps = {}, []
+    with fake_container() as (container, prefix):  # what else the host does is not captured
+        try:
+            return record(store, maps, owner, servers, caps, container, prefix)
+        finally:
+            for cap in caps:
+                cap.close()
+            for server in servers.values():
+                server.end()
+            owner.terminate()
+            owner.wait(timeout=30)
+
+
+def record(store, maps, owner, servers, caps, container, prefix):
+    servers.update(threads=Server(prefix), loop=Server(prefix, "loop"))
+    while not os.path.exists(maps):
+        assert owner.poll() is None
+    for program in ("sonde-l7", "sonde-cpu", "sonde-offcpu"):
+        caps.append(Capture(store, "--maps-socket", maps, "--recording", 7, "--cgroup", f"/docker/{container}", program=program))
+        caps[-1].start()
+    servers["loop"].ask({"/quick": 1})  # and then it waits
+    servers["threads"].ask(ASKED)
+    servers["loop"].ask(ASKED)
+    servers["threads"].ask_at_once(["/burn", "/lock"])
+    servers["threads"].ask_at_once(["/burn", "/lock"])
+    done = [cap.stop() for cap in reversed(caps)]
     assert [d["lost_total"] for d in done] == [0, 0, 0], done
     return store, {name: s.pid for name, s in servers.items()}
 

@@ -75,6 +75,8 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "cgroup_row", "at": 1800000001, "cgroup": "/system.slice", "user_us": 3, "system_us": 4},
          {"fact": "cgroup_disk_row", "at": 1800000001, "cgroup": "/docker/abc", "disk": "sda", "write_bytes": 4096},
          {"fact": "process_row", "at": 1800000001, "pid": 7, "comm": "app", "rss": 1 << 21, "user_us": 3, "system_us": 4},
+         {"fact": "ended_row", "at": 1800000001, "container": "web", "container_id": "abc", "columns": {
+             "cgroup": "/docker/abc", "comm": "sh", "n": 5, "user_us": 30, "system_us": 40, "lived_us": 500, "rss_max": 1 << 20}},
          {"fact": "event_row", "at": 1800000001, "columns": {"kind": "restarted", "subject": "container", "name": "web", "n": 2, "at_us": 1800000001000000,
                                                              "detail": "", "which": "abc"}},
          {"fact": "fds_row", "at": 1800000001, "pid": 7, "comm": "app", "fds": 60, "fds_limit": 64},
@@ -91,10 +93,16 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "netns_row", "at": 1800000001, "netns": "4026531833", "active_opens": 3, "seen_attempts": 3},
          {"fact": "connection_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "tcp", "peer": "10.0.0.5",
           "port": "5432", "client_port": "40000", "result": "refused", "connect_us": 90},
+         {"fact": "peer_name_row", "at": 1800000001, "pid": 7, "comm": "app", "address": "10.0.0.5", "name": "db.example.com", "how": "hosts", "n": 1},
          {"run": "l7", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "request_log_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "http", "service": "10.0.0.5:80",
           "operation": "GET /", "nth": "1", "at_us": 1800000001000005, "status": "200", "result": "ok", "why": "slow", "weight": 1, "tid": 7, "first_us": 5,
           "total_us": 9, "request_bytes": 10, "response_bytes": 20, "trace": ""},
+         {"fact": "request_span_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "span": 11, "nth": "1", "parent": 12, "how": "thread"},
+         {"fact": "request_log_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "server", "protocol": "http", "service": "10.0.0.7:80",
+          "operation": "GET /", "nth": "2", "at_us": 1800000001000001, "status": "200", "result": "ok", "why": "slow", "weight": 1, "tid": 7, "first_us": 9,
+          "total_us": 19, "request_bytes": 10, "response_bytes": 20, "trace": ""},
+         {"fact": "request_span_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "server", "span": 12, "nth": "2", "how": ""},
          {"fact": "request_bytes_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "http", "service": "10.0.0.5:80",
           "seen": 30, "parsed": 30, "skipped": 0, "blind": 0, "blind_requests": 0}]
 
@@ -171,7 +179,7 @@ def test_the_columns_people_rely_on_are_there(plain):
         "functions_top": "function module container self total", "processes": "id pid comm exe args container",
         "containers": "id name runtime image", "functions": "id function module file line",
         "amounts": "time ts container comm pid thread type function module file line stack_id n value max hist label rate",
-        "kinds": "id name class unit_n unit_value", "amount_spread": "ts series_id low n", "loss": "time reason lost run_id", "cost": "time program cpu_ns run_id",
+        "kinds": "id name class unit_n unit_value", "amount_spread": "ts series_id low high n", "loss": "time reason lost run_id", "cost": "time program cpu_ns run_id",
         "runs": "id family options scope from_ns to_ns period_ns",
     }
     with sqlite3.connect(f"file:{plain[0]}?mode=ro", uri=True) as db:
@@ -264,6 +272,8 @@ def test_what_containers_and_processes_used_has_names_and_null_for_what_was_not_
         "1800000000", "10", "web", "/docker/abc", "3", str(1 << 26), ""]
     assert {r["cgroup"]: r["kind"] for r in ask(kinds, "SELECT cgroup, kind FROM cgroup_stats")} == {
         "/docker/abc": "container", "/system.slice": "slice"}
+    row = ask(kinds, "SELECT container, comm, n, user_us + system_us AS us, self FROM ended_stats")[0]
+    assert row == {"container": "web", "comm": "sh", "n": "5", "us": "70", "self": "0"}
     row = ask(kinds, "SELECT comm, pid, rss, self FROM process_stats")[0]
     assert row == {"comm": "app", "pid": "7", "rss": str(1 << 21), "self": "0"}
 

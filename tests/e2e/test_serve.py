@@ -76,7 +76,7 @@ def words(query):
 ASKED = [
     ("timeline", RANGE), ("events", {**RANGE, "all": ""}), ("oom", RANGE), ("timeline", {**RANGE, "by": "process", "number": 2}), ("explain", SPIKE), ("ps", RANGE), ("ps", {**RANGE, "what": "web", "sort": "pid"}),
     ("containers", RANGE), ("flame", {**RANGE, "group": "process"}), ("flame", {**RANGE, "type": "inuse"}), ("stacks", {**RANGE, "number": 3, "lines": ""}),
-    ("heap", {**RANGE, "growth": ""}), ("waits", {**RANGE, "by": "process"}), ("neighbours", RANGE), ("wakers", {**RANGE, "stacks": ""}), ("net", RANGE), ("map", RANGE), ("requests", RANGE),
+    ("heap", {**RANGE, "growth": ""}), ("waits", {**RANGE, "by": "process"}), ("neighbours", RANGE), ("wakers", {**RANGE, "stacks": ""}), ("net", RANGE), ("map", RANGE), ("requests", RANGE), ("trace", RANGE),
     ("diff", {**SPIKE, "baseline": "5m"}), ("ps", {**RANGE, "container": ["web", "db"], "comm": "!nginx"}), ("status", {}), ("help", {}), ("version", {}),
 ]
 
@@ -209,7 +209,7 @@ def test_what_finished_files_span_is_remembered_and_what_changes_is_read_anew(st
         livedin.put(folder, [livedin.run("cpu", begin, begin + 60, 1, 10101010), livedin.cpu(begin, who)])
     old, = (tmp_path / "more").glob("*.db")
     old.rename(tmp_path / "store" / "20260101T000000Z-0001.db")
-    time.sleep(2.1)  # as spancache.h, 3, says: no event tells that a file has settled
+    time.sleep(2.1)  # as span_cache.h, 3, says: no event tells that a file has settled
     s = start(store=store)
 
     def commands(begin):
@@ -266,10 +266,10 @@ def test_the_verbs_that_are_answered_are_listed(serve):
 
 # --- what may be asked ---
 
-SERVED = {"timeline", "explain", "events", "oom", "ps", "containers", "flame", "stacks", "heap", "diff", "waits", "neighbours", "wakers", "net", "map", "requests", "check", "sql", "status", "help", "version"}
+SERVED = {"timeline", "explain", "events", "oom", "ps", "containers", "flame", "stacks", "heap", "diff", "waits", "neighbours", "wakers", "net", "map", "requests", "trace", "check", "sql", "status", "help", "version"}
 # of each verb's own options; a new one is looked at here, and in serve/question.c, before it is asked from a browser
 REFUSED = {"flame": {"output", "text", "source-url", "width", "open"}, "diff": {"before", "after", "output", "source-url", "width"},
-           "sql": {"box", "csv", "ndjson", "timeout"}, "status": {"check"}, "map": {"dot", "output", "open"}, "check": {"notify", "state", "checks", "list"}}
+           "sql": {"box", "csv", "ndjson", "timeout"}, "status": {"check"}, "map": {"dot", "output", "open", "live"}, "net": {"live"}, "check": {"notify", "state", "checks", "list"}}
 COMMON = {"store", "json", "help", "quiet", "color", "wide", "no-pager"}
 
 

@@ -11,8 +11,8 @@ import time
 import pytest
 from conftest import BIN, BUILD, need, on_terminal
 
-VERBS = ["doctor", "record", "timeline", "explain", "events", "oom", "check", "wakers", "neighbours", "waits", "net", "map", "requests", "pstack", "ps", "containers", "flame", "stacks", "heap", "diff", "export", "import", "sql", "status", "completion", "version", "help"]
-SELECTING = ["timeline", "explain", "events", "oom", "wakers", "neighbours", "waits", "net", "map", "requests", "ps", "containers", "stacks", "flame", "diff", "export"]
+VERBS = ["doctor", "record", "timeline", "explain", "events", "oom", "check", "wakers", "neighbours", "waits", "net", "map", "requests", "trace", "pstack", "ps", "containers", "flame", "stacks", "heap", "diff", "export", "import", "sql", "status", "completion", "version", "help"]
+SELECTING = ["timeline", "explain", "events", "oom", "wakers", "neighbours", "waits", "net", "map", "requests", "trace", "ps", "containers", "stacks", "flame", "diff", "export"]
 AT = 1795144200  # 2026-11-20T03:10:00Z, when the stores' samples end
 ESC = "\x1b"
 

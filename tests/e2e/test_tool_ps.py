@@ -208,3 +208,35 @@ def test_what_was_used_is_told_where_no_cpu_time_was_recorded(sonde, tmp_path):
     (web,) = json.loads(sonde("containers", "--json", store=store, check=True).stdout)["rows"]
     assert (web["container"], web["mem_bytes"]) == ("web", 1 << 20)
     assert sonde("ps", store=store, check=True).stdout.count("\n") == 3
+
+
+def test_short_lived_processes_are_sums_and_the_rest_is_told(sonde, tmp_path):
+    program = os.path.join(BUILD, "tests", "putstore")
+    need("build/tests/putstore", program)
+    store = str(tmp_path / "store")
+    web = {"container": "web", "container_id": "a" * 64}
+    short = {"fact": "ended_row", **web}
+    lines = [{"run": "host", "from": AT, "to": AT + 20, "bucket_s": 10}]
+    for i in range(2):
+        at = {"at": AT + 10 * i}
+        lines += [{"fact": "host_row", **at, "user_us": 5000000, "nice_us": 0, "system_us": 1000000, "irq_us": 1000, "softirq_us": 0},
+                  {"fact": "cgroup_row", "cgroup": "/docker/web", **web, **at, "user_us": 3000000, "system_us": 10000},
+                  {"fact": "process_row", "pid": 72, "comm": "large", **at, "user_us": 2000000, "system_us": 0},
+                  {"fact": "process_row", "pid": 70, "comm": "nginx", **web, **at, "user_us": 1000000, "system_us": 0},
+                  {**short, **at, "columns": {"cgroup": "/docker/web", "comm": "sh", "n": 30, "user_us": 1500000, "system_us": 500000,
+                                              "lived_us": 3000000, "rss_max": 1 << 20, "self": 0}},
+                  {"fact": "ended_row", **at, "columns": {"cgroup": "/", "comm": "sonde-index", "n": 1, "user_us": 900000, "system_us": 0, "self": 1}}]
+    subprocess.run([program, store], input="\n".join(map(json.dumps, lines)), text=True, check=True)
+    said = json.loads(sonde("ps", "--json", "--sort", "cpu", store=store, check=True).stdout)
+    assert [(r["comm"], r["cpu_used_ns"]) for r in said["rows"]] == [("large", 4 * 10**9), ("nginx", 2 * 10**9)]
+    assert [(r["comm"], r["container"], r["processes"], r["cpu_used_ns"], r["mean_lived_ns"]) for r in said["ended"]] == [
+        ("sh", "web", 60, 4 * 10**9, 10**8)]
+    assert said["cpu_charged_ns"] == 12002 * 10**6 and said["cpu_unattributed_ns"] == (12002 - 4000 - 2000 - 4000 - 1800) * 10**6
+    narrow = json.loads(sonde("ps", "--json", "--container", "web", store=store, check=True).stdout)
+    assert [r["comm"] for r in narrow["ended"]] == ["sh"] and "cpu_unattributed_ns" not in narrow
+    assert json.loads(sonde("ps", "--json", "--container", "!web", store=store, check=True).stdout)["ended"] == []
+    (row,) = json.loads(sonde("containers", "--json", store=store, check=True).stdout)["rows"]
+    assert (row["cpu_used_ns"], row["ended_processes"], row["cpu_unattributed_ns"]) == (6020 * 10**6, 60, 20 * 10**6)
+    lines = sonde("ps", store=store, check=True).stdout.splitlines()
+    assert [line for line in lines if "sh (60 short-lived)" in line and "web" in line and " 4 s " in line], lines
+    assert [line for line in lines if "[unattributed]" in line and "202 ms" in line], lines

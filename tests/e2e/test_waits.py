@@ -108,6 +108,23 @@ def test_percentiles_lie_in_the_slot_of_the_histogram(sonde, made):
     assert app["sleep/partial"]["p50_ns"] is None
 
 
+def test_percentiles_of_lengths_are_known_to_6_percent_and_older_rows_by_powers_of_two(sonde, tmp_path):
+    lengths = [MS + i * 4999 for i in range(1000)]  # 1 to 6 ms
+    exact = dict(APP, wait=1, flags=0, n=1000, total_ns=sum(lengths), max_ns=lengths[-1])
+    run = {"run": "offcpu", "from": AT, "to": AT + 10, "bucket_s": 1}
+    store = put(tmp_path / "new", [run, dict(exact, at=AT + 3, lengths=lengths)])
+    lock = by_reason(rows(sonde, store, "waits", "--idle"), "app")["lock"]
+    for part, key in ((0.5, "p50_ns"), (0.95, "p95_ns"), (0.99, "p99_ns")):
+        assert lock[key] == pytest.approx(lengths[int(part * 1000)], rel=0.063), key
+    # an older sonde wrote into the same bucket, and into another one: 1000 waits of 2 to 4 s each
+    old = dict(APP, wait=1, flags=0, n=1000, total_ns=3000 * 1000 * MS, max_ns=2**32 - 1, hist=hist(31, 1000))
+    store = put(tmp_path / "both", [run, dict(exact, at=AT + 3, lengths=lengths), dict(old, at=AT + 3), dict(old, at=AT + 4)])
+    lock = by_reason(rows(sonde, store, "waits", "--idle"), "app")["lock"]
+    assert lock["count"] == 3000 and 2**31 <= lock["p50_ns"] <= lock["p95_ns"] < 2**32
+    spread = json.loads(sql_all(store, f"SELECT hist FROM wait_totals WHERE ts = {AT + 3}")[0]["hist"])
+    assert spread[0] == 31 and spread[1] == 1000 and sum(spread[1:]) == 2000
+
+
 def test_a_named_frame_refines_the_reason(sonde, made):
     db = by_reason(rows(sonde, made, "waits", "--idle"), "postgres")
     lock, idle = db["lock"], db["poll/idle"]

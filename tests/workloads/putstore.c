@@ -7,14 +7,14 @@
  *       what follows belongs to this run; S in seconds since 1970, fractions allowed
  *   {"kind": "alloc", "at": S, "n": 3, "value": 3072, "pid": 100, "comm": "app", "thread": "app", "tid": 100,
  *    "container": "", "container_id": "", "started": "", "restarts": 0, "start": S (of the process), "label": 0, "max": 0,
- *    "hist": [1, 2], "stack": ["main", ["alloc", "app.c", 12], ...]}
+ *    "hist": [1, 2], or "lengths": [ns, ns, ...], "stack": ["main", ["alloc", "app.c", 12], ...]}
  *       an amount, or for "cpu" samples; frames root first, each a name or [name, file, line]; all lie in module = comm;
  *       "self": true makes the process one of sonde's own; "ppid", "exe" ("": a thread of the kernel), "lang"
  *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}      what the process's amounts are sampled at
  *   {"note": "version", "text": "go1.26.8", "pid": 100, "comm": "app"}               store_process_note
  *   {"end": 2, "status": 9, "at": S, "pid": 100, "comm": "app"}   enum store_end_how: its row says so too
  *   {"loss": "ring", "at": S, "n": 5}
- *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [...], "pid": ...}   store/write/waits.h
+ *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [...] or "lengths": [...], "pid": ...}   store/write/waits.h
  *   {"wake": 2, "context": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {"pid": 7, "comm": "b", "thread": "b",
  *    "stack": [...]}}
  *   {"on": "/a/file", "class": 2, "at": S, "n": 1, "total_ns": 5, "pid": ..., "stack": [...], "by": {...}}
@@ -153,17 +153,26 @@ static uint32_t series_of(struct put *p, const json_t *o, const struct store_kin
 				     (uint32_t)number(o, "tid", pid), stack, k->kind, (uint32_t)number(o, "label", 0));
 }
 
+static void hist_fill(const json_t *o, uint32_t slots[HIST_SLOTS])
+{
+	const json_t *hist = json_object_get(o, "hist"), *lengths = json_object_get(o, "lengths");
+
+	for (size_t i = 0; i < json_array_size(hist) && i < HIST_SLOTS; i++)
+		slots[i] = (uint32_t)json_integer_value(json_array_get(hist, i));
+	for (size_t i = 0; i < json_array_size(lengths); i++)
+		slots[hist_slot((uint64_t)json_integer_value(json_array_get(lengths, i)))]++;
+}
+
 static bool put_value(struct put *p, const json_t *o, const char *kind)
 {
 	const struct store_kind_info *k = store_kind_named(kind);
-	const json_t *hist = json_object_get(o, "hist");
+	bool hist = json_object_get(o, "hist") || json_object_get(o, "lengths");
 	uint32_t slots[HIST_SLOTS] = {0};
 	struct store_amount a = {.n = number(o, "n", 0), .value = number(o, "value", 0), .max = number(o, "max", 0),
 				 .hist = hist ? slots : NULL, .n_hist = HIST_SLOTS};
 	uint32_t series = k && p->run ? series_of(p, o, k) : 0;
 
-	for (size_t i = 0; i < json_array_size(hist) && i < HIST_SLOTS; i++)
-		slots[i] = (uint32_t)json_integer_value(json_array_get(hist, i));
+	hist_fill(o, slots);
 	if (!series)
 		return false;
 	if (k->kind == STORE_KIND_CPU)
@@ -181,15 +190,14 @@ static uint32_t task_of(struct put *p, const json_t *o)
 
 static bool put_wait(struct put *p, const json_t *o)
 {
-	const json_t *hist = json_object_get(o, "hist");
+	bool hist = json_object_get(o, "hist") || json_object_get(o, "lengths");
 	uint32_t slots[HIST_SLOTS] = {0};
 	struct store_wait x = {.class = (enum store_wait_class)number(o, "wait", 0),
 			       .flags = (uint32_t)number(o, "flags", 0), .n = number(o, "n", 1),
 			       .total_ns = number(o, "total_ns", 0), .max_ns = number(o, "max_ns", 0),
 			       .hist = hist ? slots : NULL, .n_hist = HIST_SLOTS};
 
-	for (size_t i = 0; i < json_array_size(hist) && i < HIST_SLOTS; i++)
-		slots[i] = (uint32_t)json_integer_value(json_array_get(hist, i));
+	hist_fill(o, slots);
 	return !store_wait(p->w, task_of(p, o), at_ns(o, "at"), &x);
 }
 
@@ -258,10 +266,10 @@ static bool put_request(struct put *p, const json_t *o)
 				  .status = text(o, "status", ""), .result = (enum store_result)number(o, "result", 0), .side = (enum store_side)number(o, "side", 0),
 				  .n = number(o, "n", 1), .total_ns = number(o, "total_ns", 0), .max_ns = number(o, "max_ns", 0),
 				  .request_bytes = number(o, "request_bytes", 0), .response_bytes = number(o, "response_bytes", 0),
-				  .n_steps = STORE_LATENCY_STEPS};
-	uint32_t steps[STORE_LATENCY_STEPS] = {0};
+				  .n_steps = HIST_STEPS};
+	uint32_t steps[HIST_STEPS] = {0};
 
-	steps[store_latency_step(r.max_ns)] = (uint32_t)r.n;
+	steps[hist_step(r.max_ns)] = (uint32_t)r.n;
 	r.steps = r.max_ns ? steps : NULL;
 	return store_request(p->w, p->run, at_ns(o, "at"), &r) == 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * serves: a small server of HTTP, one thread to a connection, whose endpoints are slow for reasons that are known: GET /burn computes,
- * GET /lock waits for a mutex that another thread holds, each for 40 ms. GET /quick is answered at once. With an argument, "loop", one
+ * GET /lock waits for a mutex that another thread holds, each for 40 ms. GET /quick is answered at once; GET /some
+ * rests for 2 ms, and GET /some?slow waits for the mutex, too. With an argument, "loop", one
  * thread serves all connections by epoll instead, and does work of its own behind each answer.
  *
  * It prints its port, and ends with its standard input.
@@ -71,6 +72,11 @@ __attribute__((noinline)) void serve_locked(void)
 	pthread_join(holder, NULL);
 }
 
+__attribute__((noinline)) void serve_resting(void)
+{
+	usleep(2000);
+}
+
 /* Requests that come whole and together, one after the other. false: there is none any more. */
 static int answer(int fd)
 {
@@ -85,6 +91,10 @@ static int answer(int fd)
 		if (!strncmp(at, "GET /burn", 9))
 			serve_burning();
 		else if (!strncmp(at, "GET /lock", 9))
+			serve_locked();
+		else if (!strncmp(at, "GET /some", 9))
+			serve_resting();
+		if (!strncmp(at, "GET /some?slow", 14))
 			serve_locked();
 		if (write(fd, ok, sizeof(ok) - 1) != sizeof(ok) - 1)
 			return 0;

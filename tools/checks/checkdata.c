@@ -230,7 +230,8 @@ int checkdata_open(const char *store, const struct checkfiles *checks, int64_t t
 	if (rc)
 		return rc;
 	if (sqlite3_open(":memory:", &f.db) != SQLITE_OK ||
-	    sqlite3_exec(f.db, "CREATE TABLE check_last(family, ts); BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+	    /* json_each is made at its first use, which may_read would take for the making of a table */
+	    sqlite3_exec(f.db, "SELECT 1 FROM json_each('[]'); CREATE TABLE check_last(family, ts); BEGIN", NULL, NULL, NULL) != SQLITE_OK)
 		rc = failed(&f, f.db, ":memory:");
 	for (size_t i = n; !rc && i-- > 0;) /* the newest first: its columns are all that there are */
 		rc = segment_copy(&f, segments[i].path, n - 1 - i);

@@ -12,6 +12,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "tools/checks/checkslo.h"
 #include "tools/checks/shipped.h" /* made: SHIPPED_CHECKS */
 
 /* --- its head --- */
@@ -171,31 +172,36 @@ static int file_read(const char *path, char **text, size_t *len, struct err *e)
 	return 0;
 }
 
+static bool ends_with(const char *file, const char *end)
+{
+	size_t n = strlen(file), m = strlen(end);
+
+	return n > m && !strcmp(file + n - m, end);
+}
+
 static int one_read(const char *dir, const char *file, struct checkfiles *all, size_t *cap, struct err *e)
 {
 	cleanup_free char *text = NULL;
-	struct checkfile c;
+	struct checkfile c[CHECKSLO_MOST];
 	char path[1024], name[256];
-	size_t len;
+	size_t len, n = 1;
 	int rc;
 
 	snprintf(path, sizeof(path), "%.700s/%.255s", dir, file);
 	snprintf(name, sizeof(name), "%.*s", (int)(strlen(file) - strlen(".sql")), file);
 	rc = file_read(path, &text, &len, e);
 	if (!rc)
-		rc = checkfile_parse(name, path, text, len, &c, e);
-	if (rc)
-		return rc;
-	c.own = true;
-	put(all, cap, &c);
-	return 0;
+		rc = ends_with(file, ".slo") ? checkslo_parse(name, path, text, len, c, &n, e) : checkfile_parse(name, path, text, len, c, e);
+	for (size_t i = 0; !rc && i < n; i++) {
+		c[i].own = true;
+		put(all, cap, &c[i]);
+	}
+	return rc;
 }
 
-static bool is_sql(const char *file)
+static bool is_check(const char *file)
 {
-	size_t n = strlen(file);
-
-	return *file != '.' && n > 4 && n < 256 && !strcmp(file + n - 4, ".sql");
+	return *file != '.' && strlen(file) < 256 && (ends_with(file, ".sql") || ends_with(file, ".slo"));
 }
 
 static int own_read(const char *dir, struct checkfiles *all, size_t *cap, struct err *e)
@@ -213,7 +219,7 @@ static int own_read(const char *dir, struct checkfiles *all, size_t *cap, struct
 	if (!d)
 		return err_set(e, -errno, EXIT_USAGE, "cannot read %.300s: %s", dir, strerror(errno));
 	while (!rc && (de = readdir(d)))
-		if (is_sql(de->d_name))
+		if (is_check(de->d_name))
 			rc = one_read(dir ? dir : usual, de->d_name, all, cap, e);
 	return rc;
 }

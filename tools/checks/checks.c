@@ -39,6 +39,13 @@ static void bind(sqlite3_stmt *st, const struct checkfile *c, int64_t to_s, cons
 		else if (at)
 			sqlite3_bind_double(st, at, numbers[i].value);
 	}
+	for (size_t i = 0; i < c->n_binds; i++) {
+		at = sqlite3_bind_parameter_index(st, c->binds[i].name);
+		if (at && c->binds[i].is_text)
+			sqlite3_bind_text(st, at, c->binds[i].text, -1, SQLITE_TRANSIENT);
+		else if (at)
+			sqlite3_bind_double(st, at, c->binds[i].number);
+	}
 	at = sqlite3_bind_parameter_index(st, ":subject");
 	if (at && subject)
 		sqlite3_bind_text(st, at, subject, -1, SQLITE_TRANSIENT);

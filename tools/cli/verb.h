@@ -43,6 +43,8 @@ struct verb_call {
 	char **words;                /* the verb's own words */
 	size_t n_words, n_before_dashes;
 	bool dashes;                 /* `--` was given */
+	char **what;                 /* the words that the selection took */
+	size_t n_what;
 	bool begun;                  /* set by a verb that prints while it reads: part of the answer is out */
 	int status;                  /* exit code when run returns 0; EXIT_OK at first */
 };
@@ -56,6 +58,8 @@ struct verb {
 	const struct option *options;/* NULL: none of its own */
 	size_t args_size;
 	unsigned uses;               /* enum verb_uses */
+	/* With VERB_PAGES: does it, called like this? NULL: always. */
+	bool (*pages)(const struct verb_call *call);
 	/* 0 (exit with call->status), or -errno with `e` filled: main prints it and exits with e->exit. */
 	int (*run)(struct verb_call *call, struct err *e);
 };
@@ -71,6 +75,6 @@ void verb_tables(const struct verb *v, const struct option *out[VERB_TABLES]);
 extern const struct verb verb_doctor, verb_record, verb_timeline, verb_explain, verb_top, verb_ps, verb_containers, verb_completion, verb_flame, verb_stacks, verb_lines, verb_heap, verb_report, verb_diff, verb_serve,
 	verb_export, verb_import, verb_sql,
 	verb_symbolize, verb_prune, verb_seal, verb_rotate, verb_status, verb_up, verb_down, verb_logs, verb_config,
-	verb_pstack, verb_replay, verb_waits, verb_events, verb_oom, verb_check, verb_neighbours, verb_wakers, verb_net, verb_map, verb_requests, verb_version, verb_help;
+	verb_pstack, verb_replay, verb_waits, verb_events, verb_oom, verb_check, verb_neighbours, verb_wakers, verb_net, verb_map, verb_requests, verb_trace, verb_version, verb_help;
 
 #endif

@@ -158,6 +158,8 @@ static int before_range(struct making *m, struct select_args *a, struct err *e)
 	const struct diff_side_args *in = m->a;
 	const struct selection *after = m->out->sel[DIFF_AFTER];
 
+	if (in->slow)
+		return 0;
 	if (has_range(&in->vs)) {
 		copy_range(a, &in->vs);
 		return 0;
@@ -239,6 +241,34 @@ static int side_select(struct making *m, int side, const struct select_args *arg
 	return 0;
 }
 
+#define SLOWER "p95" /* of --slow, where nothing is said */
+
+/* The requests that a side is about. "After" is chosen first, and says what "before" is less than. */
+static int side_requests(struct making *m, int side, struct err *e)
+{
+	const struct diff_side_args *a = m->a;
+	struct reqtags *tags = &m->out->tags[side];
+	struct strbuf label = STRBUF_INIT;
+	char *text;
+	int rc;
+
+	if (!a->request)
+		return 0;
+	if (a->slow && side == DIFF_BEFORE)
+		rc = reqtags_others(m->out->sel[side], a->request, &m->out->tags[DIFF_AFTER], tags, e);
+	else
+		rc = reqtags_find(m->out->sel[side], a->request, a->slower ? a->slower : a->slow ? SLOWER : NULL, tags, e);
+	if (rc)
+		return rc;
+	text = reqtags_text(tags, a->request);
+	strbuf_addf(&label, "%s: %s", m->out->label[side], text);
+	free(text);
+	free(m->out->label[side]);
+	m->out->label[side] = strbuf_take(&label);
+	m->folding[side].opts.tags = &tags->tags;
+	return 0;
+}
+
 /* Its fold if it is a file, else which part of which store. */
 static int side_find(struct making *m, int side, struct err *e)
 {
@@ -259,6 +289,8 @@ static int side_find(struct making *m, int side, struct err *e)
 		m->folding[side] = (struct side_folding){.sel = m->out->sel[side], .opts = m->a->opts};
 		rc = fold_kind_of(m->a->type, m->out->sel[side], &m->folding[side].opts, e);
 	}
+	if (!rc)
+		rc = side_requests(m, side, e);
 	return say_which(side, e, rc);
 }
 
@@ -303,7 +335,7 @@ static bool fold_archive(struct making *m)
 	const struct fold_opts *const opts[2] = {&before->opts, &before->opts};
 	struct fold *fold[2];
 
-	if (!before->sel || !after->sel || !fold_pair_make(sel, opts, fold))
+	if (!before->sel || !after->sel || before->opts.tags || !fold_pair_make(sel, opts, fold))
 		return false;
 	before->fold = fold[0];
 	after->fold = fold[1];
@@ -363,14 +395,32 @@ static int check_one_baseline(const struct diff_side_args *a, struct err *e)
 	return -EINVAL;
 }
 
+static int check_requests(const struct diff_side_args *a, struct err *e)
+{
+	if (!a->request)
+		return a->slow ? err_set(e, -EINVAL, EXIT_USAGE, "--slow needs --request") : 0;
+	if (a->before || a->after)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--request is of a store: a file has no requests");
+	if (!a->slow || !(a->baseline_ns || has_range(&a->vs) || has_filters(&a->vs)))
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "--slow compares with the other requests of the same range: it goes without --baseline and --vs-...");
+	err_fix(e, "sonde diff --request 'GET /checkout' --slow");
+	return -EINVAL;
+}
+
 int diff_sides_make(const struct diff_side_args *a, struct diff_sides *out, struct err *e)
 {
 	struct making m = {.a = a, .out = out, .source = {a->before, a->after}};
 	int rc = check_one_baseline(a, e);
 
+	if (!rc)
+		rc = check_requests(a, e);
+
 	*out = (struct diff_sides){0};
 	if (!rc)
 		rc = take_words(&m, e);
+	if (!rc && a->request && m.source[DIFF_BEFORE])
+		rc = err_set(e, -EINVAL, EXIT_USAGE, "--request is of a store: a file has no requests");
 	if (!rc)
 		rc = side_find(&m, DIFF_AFTER, e);
 	if (!rc)
@@ -388,6 +438,7 @@ void diff_sides_release(struct diff_sides *s)
 		fold_free(s->fold[i]);
 		select_free(s->sel[i]);
 		free(s->label[i]);
+		reqtags_release(&s->tags[i]);
 	}
 	*s = (struct diff_sides){0};
 }

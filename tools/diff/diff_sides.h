@@ -9,6 +9,7 @@
  *   3. --baseline 1h: the same range, that much earlier
  *   4. --vs-FILTER only: the same range, with the other filter
  *   5. nothing: the window of equal length just before; of a recording: the recording of its family before it
+ * With --request: what threads did while they served such requests, on both sides; with --slow the slow ones against the others, of one range.
  * A filter that is not given anew for "before" (--vs-container, ...) is the same on both sides. Files have no filters.
  */
 #ifndef SONDE_TOOLS_DIFF_SIDES_H
@@ -17,6 +18,7 @@
 #include "schema/base/err.h"
 #include "tools/diff/diff.h"
 #include "tools/fold/fold.h"
+#include "tools/requests/reqtags.h"
 #include "tools/select/select.h"
 
 struct diff_side_args {
@@ -29,11 +31,14 @@ struct diff_side_args {
 	size_t n_words;
 	const char *type;            /* --type, NULL */
 	struct fold_opts opts;       /* but for the kind of value */
+	const char *request, *slower;/* tools/requests/reqtags.h; NULL */
+	bool slow;
 };
 
 struct diff_sides {
 	struct fold *fold[2];
 	struct selection *sel[2];    /* NULL for a file */
+	struct reqtags tags[2];
 	char *label[2];              /* "14:00:00 to 14:10:00 (10 min)", or the file's name; filters behind */
 };
 

@@ -130,7 +130,7 @@ static void add_servers(const struct reqrows *r, struct netmap *m)
 				done[k] = true;
 			}
 		add_server(&sum, &s, m);
-		free(sum.steps);
+		hist_release(&sum.latency);
 	}
 	free(done);
 }

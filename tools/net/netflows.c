@@ -10,6 +10,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "tools/net/netnames.h"
 #include "tools/select/askrows.h"
 
 const char *const NETFLOWS_SUMS[NET_SUMS] = {
@@ -69,6 +70,7 @@ struct reading {
 	struct netlisteners *listeners;
 	size_t cap;
 	struct idmap row_of;
+	struct netnames names;
 	bool first;                    /* netflows_row.at is that of the first reading */
 };
 
@@ -126,6 +128,14 @@ static void end_more(struct netflows_end *x, const char *comm, int64_t pid)
 		x->pid = 0;
 }
 
+/* Whoever is asked for may have a name; who asks us has none that we would know. */
+static char *name_of(const struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
+{
+	const char *name = strcmp(askrows_text(st, 2), "server") ? netnames_find(&r->names, p, askrows_text(st, 4), sqlite3_column_int64(st, 9)) : NULL;
+
+	return name ? mem_strdup(name) : NULL;
+}
+
 static struct netflows_row *row_new(struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
 {
 	struct netflows *f = r->out;
@@ -137,7 +147,7 @@ static struct netflows_row *row_new(struct reading *r, const struct store_proces
 		.who = end_new(p->container, p->comm, p->pid),
 		.mate = end_new(askrows_text(st, 6), askrows_text(st, 7), sqlite3_column_int64(st, 8)),
 		.side = mem_strdup(askrows_text(st, 2)), .protocol = mem_strdup(askrows_text(st, 3)), .peer = mem_strdup(askrows_text(st, 4)),
-		.port = sqlite3_column_int64(st, 5), .peers = 1, .self = p->self};
+		.name = name_of(r, p, st), .port = sqlite3_column_int64(st, 5), .peers = 1, .self = p->self};
 	return x;
 }
 
@@ -238,7 +248,10 @@ static int read_flows(const struct selection *sel, enum netflows_by by, bool fir
 	for (int i = 0; i < NET_SUMS; i++)
 		strbuf_addf(&sql, ", sum(iif(ts >= ?1, coalesce(%s, 0), 0))", NETFLOWS_SUMS[i]);
 	strbuf_addf(&sql, FLOWS_TAIL, first ? 0 : NETFLOWS_IDLE_S);
-	rc = read_all(&r, strbuf_str(&sql), take_flow, &out->known, e);
+	rc = netnames_read(sel, &r.names, e);
+	if (!rc)
+		rc = read_all(&r, strbuf_str(&sql), take_flow, &out->known, e);
+	netnames_release(&r.names);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), heavier);
 	return rc;
@@ -291,6 +304,7 @@ void netflows_release(struct netflows *f)
 		free(x->side);
 		free(x->protocol);
 		free(x->peer);
+		free(x->name);
 		free(x->more_peers);
 	}
 	free(f->rows);

@@ -38,6 +38,7 @@ struct netflows_end {
 struct netflows_row {
 	struct netflows_end who, mate; /* mate.comm "": the other end is not on this host, or not known */
 	char *side, *protocol, *peer;  /* peer: an address, of several that were added the first */
+	char *name;                    /* what its process calls that address (netnames.h); NULL: nothing that is known */
 	char *more_peers;              /* those of a server beside it, a line each; NULL: none */
 	int64_t port;                  /* 0: none */
 	uint64_t sums[NET_SUMS];

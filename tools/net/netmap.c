@@ -44,7 +44,7 @@ static size_t peer_node(struct making *k, const struct netflows_row *r, bool is_
 		return end_node(k, &r->mate);
 	if (is_client && *class)
 		return node_of(k, NETMAP_CLASS, class);
-	return node_of(k, NETMAP_ADDRESS, *r->peer ? r->peer : "unknown");
+	return node_of(k, NETMAP_ADDRESS, r->name ? r->name : *r->peer ? r->peer : "unknown");
 }
 
 static struct netmap_edge *edge_of(struct making *k, size_t from, size_t to, const char *protocol, int64_t port)
@@ -187,7 +187,7 @@ void netmap_release(struct netmap *m)
 	for (size_t i = 0; i < m->n_edges; i++) {
 		free(m->edges[i].protocol);
 		free(m->edges[i].addresses);
-		free(m->edges[i].asked.steps);
+		hist_release(&m->edges[i].asked.latency);
 	}
 	free(m->nodes);
 	free(m->edges);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * netmap: the map of services. A node is a container, or outside of containers a command; what is not on this host is a node by its
- * address where it is the server, and by its class (lan, public, ...) where it is a client of ours. An edge goes from who opened
+ * netmap: the map of services. A node is a container, or outside of containers a command; what is not on this host is a node by what
+ * its client calls it, else by its address, where it is the server, and by its class (lan, public, ...) where it is a client of ours. An edge goes from who opened
  * connections to who accepted them, one for each pair, protocol and port. Of a connection with both ends here the client's row
  * counts; a server's rows count where no client's row of that edge is in the selection.
  * docker-proxy is a way and no end: who asks it asks the container that it leads to.

@@ -14,12 +14,40 @@
 #include "tools/print/term.h"
 #include "tools/print/when.h"
 
-static uint64_t edge_hash(const struct netmap *m, const struct netmap_edge *x)
+#define KNOWN_SEEN    1
+#define KNOWN_TROUBLE 2
+
+/* `to` of that name, `n` bytes. */
+static uint64_t edge_hash(const struct netmap *m, const struct netmap_edge *x, const char *to, size_t n)
 {
 	uint64_t h = hash_str(hash_u64(HASH_SEED, m->nodes[x->from].kind), m->nodes[x->from].name);
 
-	h = hash_str(hash_u64(h, m->nodes[x->to].kind), m->nodes[x->to].name);
+	h = hash_bytes(hash_u64(h, m->nodes[x->to].kind), to, n);
 	return hash_u64(hash_str(h, x->protocol), (uint64_t)x->port);
+}
+
+/* What is known of an edge, once `more` is, too: by the name of who is asked, and where that is an address, by each that it has: a name may be
+ * told later. */
+static uint64_t edge_bits(const struct netmap *m, const struct netmap_edge *x, struct idmap *known, uint64_t more)
+{
+	const char *name = m->nodes[x->to].name, *at = m->nodes[x->to].kind == NETMAP_ADDRESS ? x->addresses : NULL;
+	bool fresh;
+	uint64_t bits = *idmap_ref(known, edge_hash(m, x, name, strlen(name)), &fresh) |= more;
+
+	for (size_t n; at && *at; at += n + (at[n] == '\n')) {
+		n = strcspn(at, "\n");
+		bits |= *idmap_ref(known, edge_hash(m, x, at, n), &fresh) |= more;
+	}
+	return bits;
+}
+
+/* What was known of it before. */
+static uint64_t edge_known(const struct netmap *m, const struct netmap_edge *x, struct idmap *known, uint64_t more)
+{
+	uint64_t was = edge_bits(m, x, known, 0);
+
+	edge_bits(m, x, known, more);
+	return was;
 }
 
 /* What one asked for, or what had been said: an edge that only stands open is none of the window's doing. */
@@ -37,21 +65,24 @@ static int earlier(const void *a, const void *b)
 	return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x > y) - (x < y);
 }
 
+static void sort(struct netnew *x)
+{
+	sorted = &x->map;
+	if (x->n)
+		qsort(x->edges, x->n, sizeof(*x->edges), earlier);
+}
+
 static void find_new(const struct netmap *before, struct netnew *out)
 {
 	struct idmap was = {0};
-	uint64_t ignored;
-	bool fresh;
 
 	for (size_t i = 0; i < before->n_edges; i++)
-		*idmap_ref(&was, edge_hash(before, &before->edges[i]), &fresh) = 1;
+		edge_known(before, &before->edges[i], &was, KNOWN_SEEN);
 	out->edges = mem_array(out->map.n_edges + 1, sizeof(*out->edges));
 	for (size_t i = 0; i < out->map.n_edges; i++)
-		if (is_talk(&out->map.edges[i]) && !idmap_get(&was, edge_hash(&out->map, &out->map.edges[i]), &ignored))
+		if (is_talk(&out->map.edges[i]) && !edge_known(&out->map, &out->map.edges[i], &was, 0))
 			out->edges[out->n++] = i;
-	sorted = &out->map;
-	if (out->n)
-		qsort(out->edges, out->n, sizeof(*out->edges), earlier);
+	sort(out);
 	idmap_release(&was);
 }
 
@@ -65,6 +96,24 @@ static int map_of(const struct selection *sel, struct netmap *m, struct err *e)
 	if (!rc)
 		netmap_of(&f, m);
 	netflows_release(&f);
+	return rc;
+}
+
+int netnew_follow(const struct selection *sel, struct idmap *known, struct netnew *out, struct err *e)
+{
+	int rc;
+
+	*out = (struct netnew){0};
+	rc = map_of(sel, &out->map, e);
+	out->edges = mem_array(out->map.n_edges + 1, sizeof(*out->edges));
+	for (size_t i = 0; !rc && i < out->map.n_edges; i++) {
+		const struct netmap_edge *x = &out->map.edges[i];
+		uint64_t now = KNOWN_SEEN | (netmap_failed(x) + netmap_broken(x) ? KNOWN_TROUBLE : 0);
+
+		if (is_talk(x) && now & ~edge_known(&out->map, x, known, now))
+			out->edges[out->n++] = i;
+	}
+	sort(out);
 	return rc;
 }
 
@@ -115,19 +164,23 @@ int64_t netnew_since_ns(const struct netnew *x, size_t i)
 	return x->map.edges[x->edges[i]].at * NSEC_PER_SEC;
 }
 
+json_t *netnew_edge_json(const struct netnew *x, size_t i)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	json_t *o = netprint_edge_json(&x->map, &x->map.edges[x->edges[i]]);
+
+	netnew_say(x, i, &text);
+	json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+	json_set_time(o, "since", netnew_since_ns(x, i));
+	return o;
+}
+
 json_t *netnew_json(const struct netnew *x)
 {
 	json_t *list = json_array();
 
-	for (size_t i = 0; i < x->n; i++) {
-		struct strbuf text cleanup_strbuf = STRBUF_INIT;
-		json_t *o = netprint_edge_json(&x->map, &x->map.edges[x->edges[i]]);
-
-		netnew_say(x, i, &text);
-		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
-		json_set_time(o, "since", netnew_since_ns(x, i));
-		json_array_append_new(list, o);
-	}
+	for (size_t i = 0; i < x->n; i++)
+		json_array_append_new(list, netnew_edge_json(x, i));
 	return list;
 }
 

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "schema/base/idmap.h"
 #include "schema/base/strbuf.h"
 #include "tools/net/netmap.h"
 
@@ -18,12 +19,17 @@ struct netnew {
 	size_t *edges; size_t n; /* of the map, the earliest first */
 };
 
+/* For who follows: the edges of the window that `known` (by what an edge is) has not, and those that are in trouble for the first
+ * time; then it has them. Where net was not recorded there is none. */
+int netnew_follow(const struct selection *sel, struct idmap *known, struct netnew *out, struct err *e);
 int netnew_read(const struct selection *before, const struct selection *after, struct netnew *out, struct err *e);
 void netnew_release(struct netnew *x);
 /* "nextcloud to 1.2.3.4, tcp 443: 3 opened, 1 refused". Names are shown. */
 void netnew_say(const struct netnew *x, size_t i, struct strbuf *out);
 /* UTC. */
 int64_t netnew_since_ns(const struct netnew *x, size_t i);
+/* As in `map`, with the text and since when. */
+json_t *netnew_edge_json(const struct netnew *x, size_t i);
 json_t *netnew_json(const struct netnew *x);
 /* Lines of text, with a headline; nothing where there is none. */
 void netnew_print(const struct netnew *x, FILE *out);

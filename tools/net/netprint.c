@@ -30,6 +30,8 @@ void netprint_peer(struct strbuf *out, const struct netflows_row *r)
 {
 	if (*r->mate.comm || *r->mate.container)
 		netprint_end(out, &r->mate);
+	else if (r->name && *r->peer)
+		strbuf_addf(out, "%s (%s)", r->name, r->peer);
 	else
 		strbuf_addstr(out, *r->peer ? r->peer : "-");
 }
@@ -152,6 +154,7 @@ json_t *netprint_flow_json(const struct netflows_row *r)
 	json_object_set_new(o, "side", json_text(r->side));
 	end_json(o, "other", &r->mate);
 	json_object_set_new(o, "peer", text_or_null(r->peer));
+	json_object_set_new(o, "peer_name", text_or_null(r->name));
 	json_object_set_new(o, "class", text_or_null(netflows_class(r->peer)));
 	json_object_set_new(o, "protocol", json_text(r->protocol));
 	json_object_set_new(o, "port", r->port ? json_integer(r->port) : json_null());

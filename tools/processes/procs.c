@@ -209,9 +209,12 @@ static int by_pid(const struct procs_row *x, const struct procs_row *y)
 	return (a > b) - (a < b);
 }
 
+/* Of those without samples, by what the kernel charged. */
 static int by_cpu(const struct procs_row *x, const struct procs_row *y)
 {
-	return (x->ns < y->ns) - (x->ns > y->ns);
+	const uint64_t a = x->used ? x->used->cpu_us : 0, b = y->used ? y->used->cpu_us : 0;
+
+	return x->ns != y->ns ? (x->ns < y->ns) - (x->ns > y->ns) : (a < b) - (a > b);
 }
 
 static int by_name(const struct procs_row *x, const struct procs_row *y)
@@ -512,6 +515,8 @@ int procs_sort(struct procs *p, const char *key, struct err *e)
 
 	if (is_used_key(key))
 		return sort_by_used(p, key, containers, e);
+	if (p->used && p->used->known && !p->used->of_containers && !p->f->n_processes) /* no samples: who used is all there is */
+		add_used_processes(p, p->used, true);
 	if (sort_by(p, ORDERS, sizeof(ORDERS) / sizeof(*ORDERS), key) ||
 	    (containers && sort_by(p, CONTAINER_ORDERS, sizeof(CONTAINER_ORDERS) / sizeof(*CONTAINER_ORDERS), key)))
 		return 0;

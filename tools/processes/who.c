@@ -15,6 +15,7 @@
 #include "tools/print/table.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
+#include "tools/processes/shortlived.h"
 #include "tools/timeline/ended.h"
 
 #define DEFAULT_ROWS 20
@@ -35,6 +36,7 @@ struct view {
 	const struct fold *f;
 	const struct procs *procs;
 	const struct incidents *incidents; /* of containers */
+	const struct shortlived *ended; /* NULL: not asked */
 	size_t n;
 };
 
@@ -146,6 +148,15 @@ static json_t *bytes_or_null(bool known, uint64_t n)
 	return known ? json_integer((json_int_t)n) : json_null();
 }
 
+/* Of a container: how many of its processes lived between two readings, and what of its CPU time no process was told to have used. */
+static void set_told(json_t *o, const struct view *v, const char *container, const struct used_row *u)
+{
+	const struct shortlived_told *t = shortlived_of(v->ended, container);
+
+	json_object_set_new(o, "ended_processes", t ? json_integer((json_int_t)t->n) : json_null());
+	json_object_set_new(o, "cpu_unattributed_ns", bytes_or_null(t && u->cpu_us, t ? shortlived_rest(u->cpu_us, t->cpu_us) * 1000 : 0));
+}
+
 /* Where family host was recorded. */
 static void set_used(json_t *o, const struct view *v, const struct procs_row *r)
 {
@@ -158,11 +169,13 @@ static void set_used(json_t *o, const struct view *v, const struct procs_row *r)
 	}
 	if (!v->procs->used || !v->procs->used->known)
 		return;
+	json_object_set_new(o, "cpu_used_ns", bytes_or_null(r->used, u->cpu_us * 1000));
 	json_object_set_new(o, "mem_bytes", bytes_or_null(u->has_mem, u->mem));
 	json_object_set_new(o, "read_bytes", bytes_or_null(u->has_io, u->read_bytes));
 	json_object_set_new(o, "write_bytes", bytes_or_null(u->has_io, u->write_bytes));
 	if (!r->container)
 		return;
+	set_told(o, v, r->container, u);
 	json_object_set_new(o, "mem_limit_bytes", bytes_or_null(u->mem_limit, u->mem_limit));
 	json_object_set_new(o, "rx_bytes", bytes_or_null(u->has_net, u->rx_bytes));
 	json_object_set_new(o, "tx_bytes", bytes_or_null(u->has_net, u->tx_bytes));
@@ -193,6 +206,8 @@ static int print_json(const struct view *v, const char *verb)
 		set_used(o, v, r);
 		json_array_append_new(json_rows(j), o);
 	}
+	if (v->procs->used && v->procs->used->known)
+		shortlived_json(v->ended, j);
 	if (v->n < v->procs->n)
 		json_warn(j, "%zu more rows: -n %zu shows them", v->procs->n - v->n, v->procs->n);
 	return json_print(j, stdout, 1);
@@ -253,8 +268,22 @@ static size_t kinds_shown(const struct view *v, size_t kinds[STORE_KINDS])
 
 /* Which of what rows used is worth a column. */
 struct used_shown {
-	bool mem, limit, io, net;
+	bool cpu, mem, limit, io, net;
 };
+
+/* As samples say; where there are none, nothing. */
+static void cores_cells(struct table *t, const struct view *v, const struct procs_row *r)
+{
+	const uint64_t whole = v->f->nodes[0].total_ns;
+
+	if (whole) {
+		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
+		table_cellf(t, "%.1f %%", 100 * share(r->ns, whole));
+	} else {
+		table_cell(t, "-");
+		table_cell(t, "-");
+	}
+}
 
 static struct used_shown used_shown_of(const struct view *v)
 {
@@ -263,6 +292,7 @@ static struct used_shown used_shown_of(const struct view *v)
 	for (size_t i = 0; i < v->n; i++) {
 		const struct used_row *u = v->procs->rows[i].used;
 
+		s.cpu |= u && u->cpu_us;
 		s.mem |= u && u->has_mem;
 		s.limit |= u && u->mem_limit;
 		s.io |= u && u->read_bytes + u->write_bytes;
@@ -273,6 +303,8 @@ static struct used_shown used_shown_of(const struct view *v)
 
 static void used_columns(const struct used_shown *s, struct table_column *columns, size_t *n)
 {
+	if (s->cpu)
+		columns[(*n)++] = (struct table_column){"CPU", TABLE_SPARE_RIGHT};
 	if (s->mem)
 		columns[(*n)++] = (struct table_column){"MEM", TABLE_RIGHT};
 	if (s->limit)
@@ -290,11 +322,21 @@ static void bytes_cell(struct table *t, bool known, uint64_t n)
 	table_cell(t, known ? term_bytes(n, text, sizeof(text)) : "-");
 }
 
+/* As the kernel charged it, whatever samples say. */
+static void cpu_cell(struct table *t, uint64_t us)
+{
+	char text[32];
+
+	table_cell(t, us ? when_duration((int64_t)us * 1000, text, sizeof(text)) : "-");
+}
+
 static void used_cells(struct table *t, const struct used_shown *s, const struct used_row *u)
 {
 	static const struct used_row none;
 
 	u = u ? u : &none;
+	if (s->cpu)
+		cpu_cell(t, u->cpu_us);
 	if (s->mem)
 		bytes_cell(t, u->has_mem, u->mem);
 	if (s->limit)
@@ -303,6 +345,59 @@ static void used_cells(struct table *t, const struct used_shown *s, const struct
 		bytes_cell(t, u->has_io, u->read_bytes + u->write_bytes);
 	if (s->net)
 		bytes_cell(t, u->has_net, u->rx_bytes + u->tx_bytes);
+}
+
+#define ENDED_ROWS 5
+
+/* A row that is no process's: what is known of it beside its CPU time stands under COMMAND. */
+static void sum_row(struct table *t, const struct used_shown *used, size_t n_kinds, bool ended, const struct shortlived_row *x, const char *what)
+{
+	table_cell(t, "-");
+	table_cell(t, "-");
+	table_cell(t, "-");
+	if (used->cpu)
+		cpu_cell(t, x->cpu_us);
+	if (used->mem)
+		table_cell(t, "-");
+	if (used->limit)
+		table_cell(t, "-");
+	if (used->io)
+		bytes_cell(t, x->n, x->read_bytes + x->write_bytes);
+	for (size_t i = 0; i < n_kinds + used->net; i++)
+		table_cell(t, "-");
+	table_cell(t, what);
+	table_cell(t, "-");
+	table_cell(t, x->container && *x->container ? x->container : "-");
+	for (size_t i = 0; i < 2u + ended; i++)
+		table_cell(t, "-");
+}
+
+/* Processes that lived between two readings, and what nobody was told to have used: below the others, however many of these are shown. */
+static void sum_rows(struct table *t, const struct view *v, const struct used_shown *used, size_t n_kinds, bool ended)
+{
+	const struct shortlived *s = v->ended;
+	struct shortlived_row rest = {0};
+	char what[96];
+
+	if (!s || !used->cpu)
+		return;
+	for (size_t i = 0; i < s->n && i < ENDED_ROWS; i++) {
+		snprintf(what, sizeof(what), "%.40s (%llu short-lived)", *s->rows[i].comm ? s->rows[i].comm : "others", (unsigned long long)s->rows[i].n);
+		sum_row(t, used, n_kinds, ended, &s->rows[i], what);
+	}
+	for (size_t i = ENDED_ROWS; i < s->n; i++) {
+		rest.n += s->rows[i].n;
+		rest.cpu_us += s->rows[i].cpu_us;
+		rest.read_bytes += s->rows[i].read_bytes;
+		rest.write_bytes += s->rows[i].write_bytes;
+	}
+	if (rest.n) {
+		snprintf(what, sizeof(what), "others (%llu short-lived)", (unsigned long long)rest.n);
+		sum_row(t, used, n_kinds, ended, &rest, what);
+	}
+	rest = (struct shortlived_row){.cpu_us = shortlived_rest(s->charged_us, s->told_us)};
+	if (s->charged_known && rest.cpu_us)
+		sum_row(t, used, n_kinds, ended, &rest, "[unattributed]");
 }
 
 static struct table *process_table(const struct view *v)
@@ -314,7 +409,7 @@ static struct table *process_table(const struct view *v)
 	enum { N_ALL = sizeof(all) / sizeof(*all), N_NUMBERS = 3, N_LAST = 2 };
 	const struct used_shown used = used_shown_of(v);
 	bool ended = any_ended(v);
-	struct table_column columns[N_ALL + STORE_KINDS + 1 + 4];
+	struct table_column columns[N_ALL + STORE_KINDS + 1 + 5];
 	size_t kinds[STORE_KINDS], n_kinds = kinds_shown(v, kinds), n = N_NUMBERS;
 	struct table *t;
 
@@ -335,8 +430,7 @@ static struct table *process_table(const struct view *v)
 		char amount[32];
 
 		table_cellf(t, "%u", p->pid);
-		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
-		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
+		cores_cells(t, v, r);
 		used_cells(t, &used, r->used);
 		for (size_t k = 0; k < n_kinds; k++)
 			table_cell(t, procs_more_say(v->procs->more->fold[kinds[k]], r->more[kinds[k]], amount, sizeof(amount)));
@@ -348,6 +442,7 @@ static struct table *process_table(const struct view *v)
 		function_cell(t, v, r);
 		table_cell(t, *p->args ? p->args : p->exe);
 	}
+	sum_rows(t, v, &used, n_kinds, ended);
 	return t;
 }
 
@@ -395,7 +490,7 @@ static struct table *container_table(const struct view *v)
 {
 	const struct shown shown = shown_of(v);
 	const struct used_shown used = used_shown_of(v);
-	struct table_column columns[14];
+	struct table_column columns[16];
 	size_t n = 0;
 	struct table *t;
 
@@ -420,8 +515,7 @@ static struct table *container_table(const struct view *v)
 		const struct incident_container *c = r->incidents;
 
 		table_cell(t, r->container);
-		table_cellf(t, "%.2f", fold_cores(v->f, r->ns));
-		table_cellf(t, "%.1f %%", 100 * share(r->ns, v->f->nodes[0].total_ns));
+		cores_cells(t, v, r);
 		used_cells(t, &used, r->used);
 		if (shown.throttled)
 			throttled_cell(t, throttled_ns(v, r));
@@ -486,6 +580,7 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 	struct procs_more more = {0};
 	struct procs procs = {0};
 	struct used used = {0};
+	struct shortlived ended = {0};
 	struct fold *f = NULL;
 	int ret = read_both(call, by, &f, &used, e);
 
@@ -507,6 +602,9 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 		procs_add_incidents(&procs, &incidents);
 	if (!ret)
 		procs_add_used(&procs, &used);
+	if (!ret && used.known)
+		ret = shortlived_read(call->sel, &ended, e);
+	v.ended = &ended;
 	if (!ret && sort)
 		ret = procs_sort(&procs, sort, e);
 	v.f = f;
@@ -521,6 +619,7 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 	procs_more_release(&more);
 	incidents_release(&incidents);
 	used_release(&used);
+	shortlived_release(&ended);
 	fold_free(f);
 	if (!ret && (fflush(stdout) || ferror(stdout)))
 		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));

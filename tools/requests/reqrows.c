@@ -115,7 +115,7 @@ static struct reqrows_row *row_new(struct reading *r, const struct store_process
 		.container = mem_strdup(p ? p->container : ""), .comm = mem_strdup(p ? p->comm : ""), .pid = p ? p->pid : 0,
 		.side = mem_strdup(askrows_text(st, 1)), .protocol = mem_strdup(askrows_text(st, 2)), .service = mem_strdup(askrows_text(st, 3)),
 		.operation = mem_strdup(askrows_text(st, 4)), .status = mem_strdup(askrows_text(st, 5)),
-		.steps = mem_array(REQROWS_STEPS, sizeof(*x->steps)), .self = p && p->self};
+		.self = p && p->self};
 	return x;
 }
 
@@ -138,23 +138,6 @@ static void row_more(struct reqrows_row *x, const struct store_process_row *p, s
 	same(&x->service, askrows_text(st, 3));
 	same(&x->operation, askrows_text(st, 4));
 	same(&x->status, askrows_text(st, 5));
-}
-
-/* "[k, n, n, ...]": how many lay in step k, in k + 1, ... */
-static void steps_add(struct reqrows_row *x, const char *hist)
-{
-	char *end;
-	long at;
-
-	if (*hist != '[')
-		return;
-	at = strtol(hist + 1, &end, 10);
-	while (*end == ',' && at >= 0 && at < REQROWS_STEPS) {
-		long n = strtol(end + 1, &end, 10);
-
-		x->steps[at++] += (uint32_t)n;
-		x->answered += (uint64_t)n;
-	}
 }
 
 static void take_request(void *ctx, sqlite3_stmt *st)
@@ -183,7 +166,7 @@ static void take_request(void *ctx, sqlite3_stmt *st)
 		x->max_ns = (uint64_t)sqlite3_column_int64(st, 10);
 	x->request_bytes += (uint64_t)sqlite3_column_int64(st, 11);
 	x->response_bytes += (uint64_t)sqlite3_column_int64(st, 12);
-	steps_add(x, askrows_text(st, 13));
+	hist_read(&x->latency, askrows_text(st, 13), strlen(askrows_text(st, 13)), HIST_FINE);
 }
 
 static void take_bytes(void *ctx, sqlite3_stmt *st)
@@ -294,7 +277,7 @@ void reqrows_release(struct reqrows *r)
 
 		for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++)
 			free(texts[t]);
-		free(x->steps);
+		hist_release(&x->latency);
 	}
 	free(r->rows);
 	*r = (struct reqrows){0};
@@ -317,10 +300,7 @@ void reqsingles_release(struct reqsingles *r)
 
 void reqrows_sum(struct reqrows_row *to, const struct reqrows_row *r)
 {
-	if (!to->steps)
-		to->steps = mem_array(REQROWS_STEPS, sizeof(*to->steps));
-	for (unsigned i = 0; i < REQROWS_STEPS; i++)
-		to->steps[i] += r->steps[i];
+	hist_merge(&to->latency, &r->latency);
 	to->requests += r->requests;
 	to->errors += r->errors;
 	to->blind += r->blind;
@@ -331,24 +311,9 @@ void reqrows_sum(struct reqrows_row *to, const struct reqrows_row *r)
 	to->response_bytes += r->response_bytes;
 }
 
-/* The middle of a step: below 8 each number its own, then 8 to each power of two (schema/store/write/requests.h). */
-static uint64_t middle(unsigned step)
-{
-	unsigned shift = step < 16 ? 0 : step / 8 - 1;
-	uint64_t low = step < 8 ? step : (uint64_t)(8 + step % 8) << (step / 8 - 1);
-
-	return low + (1ull << shift) / 2;
-}
-
 uint64_t reqrows_quantile(const struct reqrows_row *r, double q)
 {
-	uint64_t rank = (uint64_t)(q * (double)r->answered + 0.9999999), seen = 0;
+	uint64_t ns = (uint64_t)hist_quantile(&r->latency, q);
 
-	rank = rank ? rank : 1;
-	for (unsigned i = 0; i < REQROWS_STEPS; i++) {
-		seen += r->steps[i];
-		if (r->steps[i] && seen >= rank)
-			return middle(i) < r->max_ns ? middle(i) : r->max_ns;
-	}
-	return r->answered ? r->max_ns : 0;
+	return ns < r->max_ns ? ns : r->max_ns;
 }

@@ -13,9 +13,8 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
+#include "schema/store/model/hist.h"
 #include "tools/select/select.h"
-
-#define REQROWS_STEPS 512
 
 enum reqrows_by { REQROWS_BY_OPERATION, REQROWS_BY_SERVICE, REQROWS_BY_COMMAND, REQROWS_BY_PROCESS, REQROWS_BY_CONTAINER, REQROWS_BY_PROTOCOL, REQROWS_BY_STATUS,
 		  REQROWS_BY_END /* who it is (container, else command) and service: no word of the command line */ };
@@ -29,7 +28,7 @@ struct reqrows_row {
 	char *side, *protocol, *service, *operation, *status; /* "" where rows of several were added */
 	uint64_t requests, errors, blind; /* blind: what became of them is not known */
 	uint64_t answered, total_ns, max_ns, request_bytes, response_bytes;
-	uint32_t *steps;          /* REQROWS_STEPS */
+	struct hist latency;
 	bool self;
 };
 

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/cli/quantity.h"
 #include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
 #include "tools/print/when.h"
 #include "tools/requests/reqrows.h"
 #include "tools/select/askrows.h"
@@ -18,7 +20,7 @@ static const char TAGS[] =
 	" LEFT JOIN text o ON o.id = x.operation WHERE x.ts + t0.value BETWEEN ?1 AND ?2";
 
 /* Its whole name, or its method and path: what stands between them is a host. */
-static bool is_meant(const char *request, const char *operation)
+bool reqtags_meant(const char *request, const char *operation)
 {
 	const char *path = strchr(request, ' ');
 	size_t method = path ? (size_t)(path - request) + 1 : 0, n = strlen(operation);
@@ -34,21 +36,20 @@ static bool is_meant(const char *request, const char *operation)
 
 static int64_t quantile_us(const struct reqrows *r, const char *request, double q)
 {
-	struct reqrows_row sum = {.steps = mem_array(REQROWS_STEPS, sizeof(*sum.steps))};
+	struct reqrows_row sum = {0};
 	uint64_t ns;
 
 	for (size_t i = 0; i < r->n; i++) {
 		const struct reqrows_row *x = &r->rows[i];
 
-		if (!is_meant(request, x->operation))
+		if (!reqtags_meant(request, x->operation))
 			continue;
-		for (int k = 0; k < REQROWS_STEPS; k++)
-			sum.steps[k] += x->steps[k];
+		hist_merge(&sum.latency, &x->latency);
 		sum.answered += x->answered;
 		sum.max_ns = x->max_ns > sum.max_ns ? x->max_ns : sum.max_ns;
 	}
 	ns = reqrows_quantile(&sum, q);
-	free(sum.steps);
+	hist_release(&sum.latency);
 	return (int64_t)(ns / 1000);
 }
 
@@ -91,7 +92,7 @@ static void take(void *ctx, sqlite3_stmt *st)
 	const struct store_process_row *p = id > 0 && (uint64_t)id < f->dict->n_processes ? &f->dict->processes[id] : NULL;
 	bool fresh;
 
-	if (!p || !p->present || us <= f->out->slower_us || !is_meant(f->request, askrows_text(st, 2)) || !select_wants_process(f->sel, p))
+	if (!p || !p->present || us <= f->out->slower_us || (f->out->most_us >= 0 && us > f->out->most_us) || !reqtags_meant(f->request, askrows_text(st, 2)) || !select_wants_process(f->sel, p))
 		return;
 	if (!strcmp(p->lang, "go")) {
 		f->out->go++;
@@ -108,22 +109,18 @@ static int nothing(const struct reqtags *t, const struct selection *sel, const c
 		err_set(e, -ENODATA, EXIT_NOTHING, "'%s' was served by programs in Go, whose samples cannot be told apart by request", request);
 		err_fix(e, "sonde stacks");
 	} else {
-		err_set(e, -ENODATA, EXIT_NOTHING, "no request '%s'%s was kept in %s", request, t->slower_us >= 0 ? " that took so long" : "", sel->range);
+		err_set(e, -ENODATA, EXIT_NOTHING, "no request '%s'%s was kept in %s", request,
+			t->slower_us >= 0 ? " that took so long" : t->most_us >= 0 ? " that did not take so long" : "", sel->range);
 		err_fix(e, "sonde requests --side server");
 	}
 	return -ENODATA;
 }
 
-int reqtags_find(const struct selection *sel, const char *request, const char *slower, struct reqtags *out, struct err *e)
+static int read_tags(const struct selection *sel, const char *request, struct reqtags *out, struct err *e)
 {
 	struct finding f = {.sel = sel, .request = request, .out = out};
 	int rc = 0;
 
-	*out = (struct reqtags){.slower_us = -1};
-	if (!request)
-		return slower ? err_set(e, -EINVAL, EXIT_USAGE, "--slower-than needs --request") : 0;
-	if (slower)
-		rc = slower_of(sel, request, slower, &out->slower_us, e);
 	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
 		const char *path = sel->segments[i].path;
 		struct store_segment *seg;
@@ -137,17 +134,45 @@ int reqtags_find(const struct selection *sel, const char *request, const char *s
 	return rc ? rc : out->n ? 0 : nothing(out, sel, request, e);
 }
 
+int reqtags_find(const struct selection *sel, const char *request, const char *slower, struct reqtags *out, struct err *e)
+{
+	int rc = 0;
+
+	*out = (struct reqtags){.slower_us = -1, .most_us = -1};
+	if (!request)
+		return slower ? err_set(e, -EINVAL, EXIT_USAGE, "--slower-than needs --request") : 0;
+	if (slower)
+		rc = slower_of(sel, request, slower, &out->slower_us, e);
+	return rc ? rc : read_tags(sel, request, out, e);
+}
+
+int reqtags_others(const struct selection *sel, const char *request, const struct reqtags *than, struct reqtags *out, struct err *e)
+{
+	*out = (struct reqtags){.slower_us = -1, .most_us = than->slower_us};
+	return read_tags(sel, request, out, e);
+}
+
 void reqtags_release(struct reqtags *t)
 {
 	idmap_release(&t->tags);
 }
 
+char *reqtags_text(const struct reqtags *t, const char *request)
+{
+	struct strbuf out = STRBUF_INIT;
+	char total[32], limit[32];
+	int64_t us = t->slower_us >= 0 ? t->slower_us : t->most_us;
+
+	strbuf_addf(&out, "%zu kept request%s '%s'", t->n, t->n == 1 ? "" : "s", request);
+	if (us >= 0)
+		strbuf_addf(&out, " %sslower than %s", t->slower_us >= 0 ? "" : "not ", when_duration(us * 1000, limit, sizeof(limit)));
+	strbuf_addf(&out, ": %s together", when_duration(t->total_us * 1000, total, sizeof(total)));
+	return strbuf_take(&out);
+}
+
 void reqtags_tell(const struct reqtags *t, const char *request)
 {
-	char total[32], slower[32];
+	cleanup_free char *text = reqtags_text(t, request);
 
-	fprintf(stderr, "%zu kept request%s '%s'", t->n, t->n == 1 ? "" : "s", request);
-	if (t->slower_us >= 0)
-		fprintf(stderr, " slower than %s", when_duration(t->slower_us * 1000, slower, sizeof(slower)));
-	fprintf(stderr, ": %s together; what is in none of the kinds (--type) of it has no tag, or no sample\n", when_duration(t->total_us * 1000, total, sizeof(total)));
+	fprintf(stderr, "%s; what is in none of the kinds (--type) of it has no tag, or no sample\n", text);
 }

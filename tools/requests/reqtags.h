@@ -26,13 +26,20 @@ struct reqtags {
 	struct idmap tags;
 	size_t n, go;      /* requests that were kept; of programs in Go, which have none */
 	int64_t total_us;  /* what they took together */
-	int64_t slower_us; /* they took more */
+	int64_t slower_us; /* they took more; -1: no matter */
+	int64_t most_us;   /* and not more than that; -1: no matter */
 };
 
 /* request NULL: nothing is asked, and nothing found. EXIT_USAGE, or EXIT_NOTHING where there is none. Release in any case. */
 int reqtags_find(const struct selection *sel, const char *request, const char *slower, struct reqtags *out, struct err *e);
+/* The others: those that took no longer than `than`'s slower_us. */
+int reqtags_others(const struct selection *sel, const char *request, const struct reqtags *than, struct reqtags *out, struct err *e);
 void reqtags_release(struct reqtags *t);
-/* Which they were and how long they took, to stderr: the answer says how much of that is in it. */
+/* Is this operation meant? */
+bool reqtags_meant(const char *request, const char *operation);
+/* "12 kept requests 'GET /checkout' slower than 50 ms: 1.2 s together"; 160 bytes are enough for what is not the request. */
+char *reqtags_text(const struct reqtags *t, const char *request);
+/* The same to stderr, and that the answer says how much of that is in it. */
 void reqtags_tell(const struct reqtags *t, const char *request);
 
 #endif

@@ -20,11 +20,11 @@
 #define ALPHA 0.05
 
 struct diff_args {
-	const char *output, *before, *after, *per, *type, *source_url;
+	const char *output, *before, *after, *per, *type, *source_url, *request, *slower;
 	int64_t baseline_ns;
 	uint64_t rows;
 	uint64_t width;
-	bool no_inline, interpreter;
+	bool no_inline, interpreter, slow;
 	struct select_args vs;
 };
 
@@ -32,6 +32,8 @@ struct diff_args {
 
 static const struct option DIFF_OPTIONS[] = {
 	FOLD_KIND_OPTION(struct diff_args, type),
+	REQTAGS_OPTIONS(struct diff_args, request, slower),
+	{"slow", 0, OPTION_FLAG, NULL, "with --request: the slow ones (--slower-than, else p95) against the others", offsetof(struct diff_args, slow)},
 	{"baseline", 0, OPTION_DURATION, "TIME", "compare with the same range, that much earlier",
 	 offsetof(struct diff_args, baseline_ns)},
 	{"before", 0, OPTION_STRING, "FILE", "compare with a pprof or folded file, or another store",
@@ -69,6 +71,7 @@ static const struct option DIFF_OPTIONS[] = {
 static const char *const DIFF_EXAMPLES[] = {
 	"sonde diff web --last 10m --baseline 1h -o changed.html",
 	"sonde diff --before old.pb.gz --rec last",
+	"sonde diff --request 'GET /checkout' --slow --type offcpu",
 	NULL,
 };
 
@@ -183,7 +186,7 @@ static int talk_read(const struct diff_sides *s, struct diff_view *v, struct net
 	const struct selection *a = s->sel[DIFF_BEFORE], *b = s->sel[DIFF_AFTER];
 	int rc;
 
-	if (!a || !b || strcmp(a->filter_text, b->filter_text) || strcmp(a->store, b->store))
+	if (!a || !b || s->tags[DIFF_AFTER].n || strcmp(a->filter_text, b->filter_text) || strcmp(a->store, b->store))
 		return 0;
 	rc = netnew_read(a, b, talk, e);
 	v->talk = rc ? NULL : talk;
@@ -195,7 +198,7 @@ static int diff_run(struct verb_call *call, struct err *e)
 	const struct diff_args *a = call->args;
 	struct diff_side_args in = {.store = call->store, .select = call->select, .vs = a->vs, .before = a->before,
 				    .after = a->after, .baseline_ns = a->baseline_ns, .words = call->words,
-				    .n_words = call->n_words, .type = a->type};
+				    .n_words = call->n_words, .type = a->type, .request = a->request, .slower = a->slower, .slow = a->slow};
 	struct diff_sides sides = {0};
 	struct diff_view v = {.sides = &sides, .rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS, .wide = call->wide,
 			      .quiet = call->quiet};
@@ -212,7 +215,7 @@ static int diff_run(struct verb_call *call, struct err *e)
 				     .functions = form != FORM_PPROF && form != FORM_HTML};
 	ret = diff_sides_make(&in, &sides, e);
 	if (!ret)
-		ret = per_of(a->per, &sides, &per, e);
+		ret = per_of(a->per ? a->per : a->request ? "sample" : NULL, &sides, &per, e); /* of how many requests they are says nothing */
 	if (!ret)
 		ret = diff_make(sides.fold[DIFF_BEFORE], sides.fold[DIFF_AFTER], per, ALPHA, &d, e);
 	v.d = d;

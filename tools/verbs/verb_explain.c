@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "schema/base/clock.h"
 #include "tools/cli/verb.h"
 #include "tools/explain/explain.h"
+#include "tools/explain/explain_request.h"
 #include "tools/print/json.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
@@ -19,6 +21,7 @@
 struct explain_args {
 	uint64_t rows;
 	int64_t before_ns;
+	const char *request, *slower;
 	bool sql;
 };
 
@@ -26,6 +29,7 @@ static const struct option EXPLAIN_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many statements (default 5)", offsetof(struct explain_args, rows)},
 	{"before", 0, OPTION_DURATION, "TIME", "how long the time before is (default 10m, or as long as the window)",
 	 offsetof(struct explain_args, before_ns)},
+	REQTAGS_OPTIONS(struct explain_args, request, slower),
 	{"sql", 0, OPTION_FLAG, NULL, "the query behind each number too", offsetof(struct explain_args, sql)},
 	{0},
 };
@@ -34,6 +38,7 @@ static const char *const EXPLAIN_EXAMPLES[] = {
 	"sonde explain --at 03:10",
 	"sonde explain --last 5m --before 1h",
 	"sonde explain web --from 03:00 --to 03:20 --json",
+	"sonde explain --request 'GET /checkout' --slower-than p99",
 	NULL,
 };
 
@@ -314,13 +319,95 @@ static void print_range(const struct explain *x)
 	wrap_print(stderr, strbuf_str(&text), 2);
 }
 
+/* --- where the time of some requests went --- */
+
+static json_t *part_json(const struct reqexplain *x, const struct reqpart *p)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	json_t *o = json_object();
+
+	explain_request_say(x, p, &text);
+	json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+	json_object_set_new(o, "what", json_string(explain_request_what(p->what)));
+	json_object_set_new(o, "total_ns", json_integer((json_int_t)p->ns));
+	json_object_set_new(o, "share", x->took_ns ? json_real((double)p->ns / (double)x->took_ns) : json_null());
+	json_object_set_new(o, "n", p->n ? json_integer((json_int_t)p->n) : json_null());
+	json_object_set_new(o, "who", json_text(p->who));
+	json_object_set_new(o, "reason", json_text(p->reason));
+	json_object_set_new(o, "function", json_text(p->function));
+	json_object_set_new(o, "object", json_text(p->object));
+	json_object_set_new(o, "by", json_text(p->by));
+	json_object_set_new(o, "by_tid", p->by_tid ? json_integer(p->by_tid) : json_null());
+	json_object_set_new(o, "operation", json_text(p->operation));
+	json_object_set_new(o, "service", json_text(p->service));
+	json_object_set_new(o, "protocol", json_text(p->protocol));
+	return o;
+}
+
+static int request_json(const struct verb_call *call, const struct reqexplain *x)
+{
+	json_t *j = json_envelope("explain", call->sel->from_ns, call->sel->to_ns);
+
+	json_object_set_new(j, "requests", json_integer((json_int_t)x->tags.n));
+	json_object_set_new(j, "took_ns", json_integer((json_int_t)x->took_ns));
+	json_object_set_new(j, "slower_us", x->tags.slower_us >= 0 ? json_integer(x->tags.slower_us) : json_null());
+	for (size_t i = 0; i < x->n; i++)
+		json_array_append_new(json_rows(j), part_json(x, &x->parts[i]));
+	return json_print(j, stdout, 1);
+}
+
+static void request_text(const struct explain_args *a, const struct reqexplain *x)
+{
+	char *head = reqtags_text(&x->tags, a->request);
+
+	wrap_print(stdout, head, 2);
+	free(head);
+	for (size_t i = 0; i < x->n; i++) {
+		struct strbuf line cleanup_strbuf = STRBUF_INIT;
+
+		if (x->parts[i].what == REQPART_ASKED && (!i || x->parts[i - 1].what != REQPART_ASKED))
+			puts("meanwhile, mostly within its waits:");
+		strbuf_addstr(&line, "  ");
+		explain_request_say(x, &x->parts[i], &line);
+		wrap_print(stdout, strbuf_str(&line), 5);
+	}
+}
+
+static int request_run(struct verb_call *call, struct err *e)
+{
+	const struct explain_args *a = call->args;
+	struct selection *sel = NULL;
+	struct reqexplain x = {0};
+	int ret = 0;
+
+	if (a->before_ns || a->sql)
+		ret = err_set(e, -EINVAL, EXIT_USAGE, "--request does not go with --before and --sql: it compares nothing");
+	if (!ret)
+		ret = select_new(call->select, call->store, call->words, call->n_words, call->quiet || call->json, &sel, e);
+	call->sel = sel;
+	if (!ret)
+		ret = explain_request(sel, a->request, a->slower, &x, e);
+	if (!ret && call->json)
+		ret = request_json(call, &x);
+	else if (!ret)
+		request_text(a, &x);
+	explain_request_release(&x);
+	call->sel = NULL;
+	select_free(sel);
+	return ret;
+}
+
 static int explain_run(struct verb_call *call, struct err *e)
 {
 	const struct explain_args *a = call->args;
 	const char *store = call->hint_store;
 	size_t shown = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
 	struct explain x;
-	int ret = explain_make(call->store, call->select, call->words, call->n_words, a->before_ns, &x, e);
+	int ret;
+
+	if (a->request || a->slower)
+		return a->request ? request_run(call, e) : err_set(e, -EINVAL, EXIT_USAGE, "--slower-than needs --request");
+	ret = explain_make(call->store, call->select, call->words, call->n_words, a->before_ns, &x, e);
 
 	if (ret)
 		return ret;

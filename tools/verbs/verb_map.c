@@ -8,6 +8,7 @@
 #include "tools/cli/verb.h"
 #include "tools/net/netasked.h"
 #include "tools/net/netdraw.h"
+#include "tools/net/netlive.h"
 #include "tools/net/netprint.h"
 #include "tools/page/map_page.h"
 #include "tools/page/written.h"
@@ -17,12 +18,13 @@
 
 struct map_args {
 	const char *output;
-	bool dot, drawing, open;
+	bool dot, drawing, open, live;
 };
 
 static const struct option MAP_OPTIONS[] = {
 	{"output", 'o', OPTION_STRING, "FILE", "a drawing: FILE.svg, FILE.html (with the table), FILE.dot", offsetof(struct map_args, output)},
 	{"open", 0, OPTION_FLAG, NULL, "show the file in a browser", offsetof(struct map_args, open)},
+	{"live", 0, OPTION_FLAG, NULL, "then each new edge as it comes, until Ctrl-C", offsetof(struct map_args, live)},
 	{"dot", 0, OPTION_FLAG, NULL, "for Graphviz: sonde map --dot | dot -Tsvg", offsetof(struct map_args, dot)},
 	{"drawing", 0, OPTION_FLAG, NULL, "with --json: where a drawing has its boxes and lines", offsetof(struct map_args, drawing)},
 	{0},
@@ -60,6 +62,13 @@ static int args_check(const struct verb_call *call, struct err *e)
 	const struct map_args *a = call->args;
 	enum map_form form;
 
+	if (a->live && (a->output || a->open || a->dot || a->drawing)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--live prints lines; a drawing that follows is in sonde serve");
+		err_fix(e, "sonde map --live");
+		return -EINVAL;
+	}
+	if (a->live)
+		return netlive_check(call, e);
 	if (a->output || a->open)
 		return form_of(a, &form, e);
 	if (!a->drawing || call->json)
@@ -155,7 +164,9 @@ static int map_run(struct verb_call *call, struct err *e)
 		rc = netmap_make(call->sel, &m, e);
 	if (!rc)
 		rc = netasked_read(call->sel, &m, e);
-	if (!rc && !m.n_edges)
+	if (!rc && a->live && (call->json || !m.n_edges))
+		;
+	else if (!rc && !m.n_edges)
 		rc = missing(call, m.known, e);
 	else if (!rc && a->output)
 		rc = map_file(call, &m, e);
@@ -166,18 +177,26 @@ static int map_run(struct verb_call *call, struct err *e)
 	else if (!rc)
 		map_text(&m);
 	netmap_release(&m);
+	if (!rc && a->live)
+		return netlive_run(call, e);
 	if (!rc && (fflush(stdout) || ferror(stdout)))
 		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
 	return rc;
 }
 
+static bool map_pages(const struct verb_call *call)
+{
+	return !((const struct map_args *)call->args)->live;
+}
+
 const struct verb verb_map = {
 	.name = "map",
 	.summary = "the map of services: which container or command opens connections to which",
-	.usage = "[WHAT] [-o FILE]",
+	.usage = "[WHAT] [-o FILE | --live]",
 	.examples = MAP_EXAMPLES,
 	.options = MAP_OPTIONS,
 	.args_size = sizeof(struct map_args),
 	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.pages = map_pages,
 	.run = map_run,
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/cli/verb.h"
+#include "tools/net/netlive.h"
 #include "tools/net/netprint.h"
 #include "tools/print/json.h"
 #include "tools/print/table.h"
@@ -15,7 +16,7 @@
 struct net_args {
 	uint64_t rows;
 	const char *by;
-	bool failed, retrans, listen;
+	bool failed, retrans, listen, live;
 };
 
 static const struct option NET_OPTIONS[] = {
@@ -23,6 +24,7 @@ static const struct option NET_OPTIONS[] = {
 	{"failed", 0, OPTION_FLAG, NULL, "what was not opened, or ended by a reset or without an answer", offsetof(struct net_args, failed)},
 	{"retrans", 0, OPTION_FLAG, NULL, "what was sent anew", offsetof(struct net_args, retrans)},
 	{"listen", 0, OPTION_FLAG, NULL, "who listens where, open to whom, with the backlog", offsetof(struct net_args, listen)},
+	{"live", 0, OPTION_FLAG, NULL, "then each new edge as it comes, until Ctrl-C", offsetof(struct net_args, live)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct net_args, rows)},
 	{0},
 };
@@ -31,6 +33,7 @@ static const char *const NET_EXAMPLES[] = {
 	"sonde net --last 15m",
 	"sonde net web --failed",
 	"sonde net --listen",
+	"sonde net --live",
 	NULL,
 };
 
@@ -141,12 +144,32 @@ static int by_of(const struct net_args *a, enum netflows_by *by, struct err *e)
 	return -EINVAL;
 }
 
+/* What there is by now, if it is for people, then what comes. */
+static int live_run(struct verb_call *call, const struct net_args *a, enum netflows_by by, struct err *e)
+{
+	int rc = 0;
+
+	if (a->failed || a->retrans || a->listen) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--live tells of new edges and their first trouble; it goes with none of --failed, --retrans, --listen");
+		err_fix(e, "sonde net --live");
+		return -EINVAL;
+	}
+	rc = netlive_check(call, e);
+	if (!rc && !call->json)
+		rc = flows_run(call, a, by, e);
+	if (rc && e->exit == EXIT_NOTHING)
+		rc = 0;
+	return rc ? rc : netlive_run(call, e);
+}
+
 static int net_run(struct verb_call *call, struct err *e)
 {
 	const struct net_args *a = call->args;
 	enum netflows_by by;
 	int rc = by_of(a, &by, e);
 
+	if (!rc && a->live)
+		return live_run(call, a, by, e);
 	if (!rc)
 		rc = a->listen ? listeners_run(call, a, e) : flows_run(call, a, by, e);
 	if (!rc && (fflush(stdout) || ferror(stdout)))
@@ -154,13 +177,19 @@ static int net_run(struct verb_call *call, struct err *e)
 	return rc;
 }
 
+static bool net_pages(const struct verb_call *call)
+{
+	return !((const struct net_args *)call->args)->live;
+}
+
 const struct verb verb_net = {
 	.name = "net",
 	.summary = "connections: who talks to whom, how much, how well, and what failed",
-	.usage = "[WHAT] [--by WHAT] [--failed | --retrans | --listen] [-n N]",
+	.usage = "[WHAT] [--by WHAT] [--failed | --retrans | --listen | --live] [-n N]",
 	.examples = NET_EXAMPLES,
 	.options = NET_OPTIONS,
 	.args_size = sizeof(struct net_args),
 	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.pages = net_pages,
 	.run = net_run,
 };

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"
 #include "tools/print/term.h"
+#include "tools/requests/reqtags.h"
 #include "tools/select/select.h"
 #include "tools/waits/waitbrief.h"
 #include "tools/waits/waitcells.h"
@@ -18,13 +20,14 @@
 
 struct waits_args {
 	uint64_t rows;
-	const char *by;
+	const char *by, *request, *slower;
 	bool idle;
 };
 
 static const struct option WAITS_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct waits_args, rows)},
 	{"by", 0, OPTION_STRING, "WHAT", "command (default), process (default of --json), thread, container", offsetof(struct waits_args, by)},
+	REQTAGS_OPTIONS(struct waits_args, request, slower),
 	{"idle", 0, OPTION_FLAG, NULL, "idle waits too: event loops, workers without work, daemons that wait on", offsetof(struct waits_args, idle)},
 	{0},
 };
@@ -32,6 +35,7 @@ static const struct option WAITS_OPTIONS[] = {
 static const char *const WAITS_EXAMPLES[] = {
 	"sonde waits --last 15m",
 	"sonde waits postgres --by thread --idle",
+	"sonde waits --request 'GET /checkout' --slower-than p99",
 	NULL,
 };
 
@@ -50,7 +54,7 @@ struct view {
 
 static bool passes(const struct view *v, const struct waitsum_row *r)
 {
-	return v->a->idle || !(v->call->json ? r->idle : r->background);
+	return v->a->idle || v->a->request || !(v->call->json ? r->idle : r->background);
 }
 
 static void count(struct view *v)
@@ -117,10 +121,10 @@ static void merge(struct waitsum_row *to, const struct waitsum_row *r)
 		to->by = r->by;
 		to->by_tid = r->by_tid;
 	}
-	for (size_t i = 0; to->hist && r->hist && i < HIST_SLOTS; i++)
-		to->hist[i] += r->hist[i];
 	if (!to->hist)
 		to->hist = r->hist;
+	else if (r->hist)
+		hist_merge(to->hist, r->hist);
 }
 
 static bool is_timed(const struct waitsum_row *r)
@@ -295,15 +299,33 @@ static int nothing_but_idle(const struct view *v, struct err *e)
 	return -ENOENT;
 }
 
+/* What the requests took, and what of that is in no wait: on the CPU, or not known. */
+static void tell_whole(const struct view *v, const struct reqtags *tags)
+{
+	cleanup_free char *text = reqtags_text(tags, v->a->request);
+	uint64_t waited = 0, took = (uint64_t)tags->total_us * 1000;
+	char sum[24], rest[24];
+
+	for (size_t i = 0; i < v->w->n; i++)
+		waited += v->w->rows[i].total_ns;
+	fprintf(stderr, "%s, %s of it waited; the other %s it ran, or has no tag\n", text, waitcell_time(waited, sum), waitcell_time(took > waited ? took - waited : 0, rest));
+}
+
 static int waits_run(struct verb_call *call, struct err *e)
 {
 	struct view v = {.call = call, .a = call->args};
+	struct reqtags tags = {0};
 	int rc = waitcell_by(v.a->by, &v.by, e);
 
 	if (!v.a->by && !call->json)
 		v.by = WAITSUM_BY_COMMAND;
 	if (!rc)
-		rc = waitsum_make(call->sel, v.by, &v.w, e);
+		rc = reqtags_find(call->sel, v.a->request, v.a->slower, &tags, e);
+	if (!rc)
+		rc = waitsum_make_tagged(call->sel, v.by, v.a->request ? &tags.tags : NULL, &v.w, e);
+	if (!rc && v.a->request && !call->quiet && !call->json)
+		tell_whole(&v, &tags);
+	reqtags_release(&tags);
 	if (rc)
 		return rc;
 	rows_make(&v);

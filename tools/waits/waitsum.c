@@ -22,7 +22,8 @@
 #define RUN_QUEUE "run queue"
 
 struct amount {
-	uint64_t n, value, max, *hist; /* hist NULL: not known */
+	uint64_t n, value, max;
+	struct hist hist;
 };
 
 struct part {                   /* of one class in one group: what its stacks say */
@@ -56,6 +57,8 @@ struct summing {
 	struct cell *cells;
 	struct store_segment *seg;
 	const struct store_dict *dict;
+	const struct idmap *tags;
+	struct idmap places;    /* with tags, of the segment: (thread's process, stack) -> hash of the one object there; 0: none so far; 1: several */
 };
 
 static void amount_add(struct amount *a, uint64_t n, uint64_t value, uint64_t max)
@@ -66,19 +69,14 @@ static void amount_add(struct amount *a, uint64_t n, uint64_t value, uint64_t ma
 		a->max = max;
 }
 
-/* Most threads of a busy host live shortly, and of their waits no spread is known: room for one only where there is one. */
-static uint64_t *hist_of(struct amount *a)
+/* Most threads of a busy host live shortly, and of their waits no spread is known: NULL. */
+static struct hist *hist_take(struct amount *a)
 {
-	if (!a->hist)
-		a->hist = mem_array(HIST_SLOTS, sizeof(*a->hist));
-	return a->hist;
-}
+	struct hist *hist = a->hist.n ? mem_alloc(sizeof(*hist)) : NULL;
 
-static uint64_t *hist_take(struct amount *a)
-{
-	uint64_t *hist = a->hist;
-
-	a->hist = NULL;
+	if (hist)
+		*hist = a->hist;
+	a->hist = (struct hist){0};
 	return hist;
 }
 
@@ -152,10 +150,10 @@ static void cells_free(struct summing *s)
 		for (size_t i = 0; i < c->n_parts; i++) {
 			waitobjects_free(c->parts[i].functions);
 			waitobjects_free(c->parts[i].objects);
-			free(c->parts[i].stacks.hist);
+			hist_release(&c->parts[i].stacks.hist);
 		}
 		free(c->parts);
-		free(c->exact.hist);
+		hist_release(&c->exact.hist);
 		idmap_release(&c->processes);
 		free(c->key);
 		free(c->container);
@@ -180,7 +178,7 @@ static int add_total(void *ctx, const struct store_wait_total *t)
 		    t->flags & (STORE_WAIT_BEFORE | STORE_WAIT_UNFINISHED));
 	amount_add(&c->exact, t->n, t->total_ns, t->max_ns);
 	if (t->hist)
-		hist_add(hist_of(&c->exact), t->hist, strlen(t->hist));
+		hist_read(&c->exact.hist, t->hist, strlen(t->hist), 0);
 	return 0;
 }
 
@@ -222,8 +220,8 @@ static int add_stack_to(struct summing *s, const struct store_total *t, bool par
 
 	part->ruled_ns += rule ? t->value : 0;
 	amount_add(&part->stacks, t->n, t->value, t->max);
-	for (size_t i = 0; t->hist && i < HIST_SLOTS; i++)
-		hist_of(&part->stacks)[i] += t->hist[i];
+	if (t->hist)
+		hist_merge(&part->stacks.hist, t->hist);
 	function = waitstack_own(s->dict, t->stack);
 	if (function)
 		waitobjects_add(&part->functions, function, NULL, 0, t->value);
@@ -263,6 +261,75 @@ static int add_waker(void *ctx, const struct store_wait_by *b)
 	return 0;
 }
 
+/* --- with tags --- */
+
+static uint64_t place_key(uint32_t process, uint32_t stack)
+{
+	return (uint64_t)process << 32 | stack;
+}
+
+/* Nothing stands for others: what is exact is what its stacks say. */
+static int add_tagged(void *ctx, const struct store_total *t)
+{
+	struct summing *s = ctx;
+	struct cell *c = cell_of(s, &s->dict->processes[t->process], t->thread, store_wait_reason(t->label), false);
+	bool fresh;
+
+	amount_add(&c->exact, t->n, t->value, 0);
+	idmap_ref(&s->places, place_key(t->process, t->stack), &fresh);
+	return add_stack_to(s, t, false);
+}
+
+static int add_tagged_ready(void *ctx, const struct store_total *t)
+{
+	struct summing *s = ctx;
+	struct cell *c = cell_of(s, &s->dict->processes[t->process], t->thread, RUN_QUEUE, false);
+
+	amount_add(&c->exact, t->n, t->value, 0);
+	return 0;
+}
+
+static int note_object(void *ctx, const struct store_wait_object *o)
+{
+	struct summing *s = ctx;
+	uint64_t hash = hash_str(HASH_SEED, o->object) | 2, key = place_key(o->who.process, o->stack), *at, is;
+	bool fresh;
+
+	if (!idmap_get(&s->places, key, &is))
+		return 0;
+	at = idmap_ref(&s->places, key, &fresh);
+	*at = !is || is == hash ? hash : 1;
+	return 0;
+}
+
+static int add_object_there(void *ctx, const struct store_wait_object *o)
+{
+	struct summing *s = ctx;
+	uint64_t is;
+
+	return idmap_get(&s->places, place_key(o->who.process, o->stack), &is) && is > 1 ? add_object(s, o) : 0;
+}
+
+static int sum_tagged(struct summing *s, const struct store_query *whole, struct err *e)
+{
+	struct store_query q = *whole;
+	int rc;
+
+	q.tags = s->tags;
+	rc = store_totals(s->seg, &q, add_tagged, s, e);
+	q.tags = NULL;
+	if (!rc)
+		rc = store_wait_objects(s->seg, &q, note_object, s, e);
+	if (!rc)
+		rc = store_wait_objects(s->seg, &q, add_object_there, s, e);
+	q.tags = s->tags;
+	q.kind = STORE_KIND_RUNQUEUE;
+	if (!rc)
+		rc = store_totals(s->seg, &q, add_tagged_ready, s, e);
+	idmap_clear(&s->places);
+	return rc;
+}
+
 /* --- segments --- */
 
 static bool wanted(void *ctx, const struct store_process_row *p, const char *thread, uint32_t tid)
@@ -271,6 +338,23 @@ static bool wanted(void *ctx, const struct store_process_row *p, const char *thr
 
 	(void)thread;
 	return select_wants(s->sel, p, tid) && (s->sel->self || !p->self);
+}
+
+static int sum_run(struct summing *s, const struct store_query *whole, struct err *e)
+{
+	struct store_query q = *whole;
+	int rc = store_wait_totals(s->seg, &q, add_total, s, e);
+
+	if (!rc)
+		rc = store_totals(s->seg, &q, add_stack, s, e);
+	if (!rc)
+		rc = store_wait_objects(s->seg, &q, add_object, s, e);
+	if (!rc)
+		rc = store_wakers(s->seg, &q, add_waker, s, e);
+	q.kind = STORE_KIND_STANDING;
+	if (!rc)
+		rc = store_totals(s->seg, &q, add_standing, s, e);
+	return rc ? rc : waitheld_read(&s->held, s->sel, s->seg, s->dict, &q, e);
 }
 
 static int sum_segment(struct summing *s, const char *path, struct err *e)
@@ -285,18 +369,7 @@ static int sum_segment(struct summing *s, const char *path, struct err *e)
 		struct store_query q = {.from_ns = s->sel->from_ns, .to_ns = s->sel->to_ns, .run = run, .want = wanted, .ctx = s,
 					.kind = STORE_KIND_OFFCPU};
 
-		rc = store_wait_totals(s->seg, &q, add_total, s, e);
-		if (!rc)
-			rc = store_totals(s->seg, &q, add_stack, s, e);
-		if (!rc)
-			rc = store_wait_objects(s->seg, &q, add_object, s, e);
-		if (!rc)
-			rc = store_wakers(s->seg, &q, add_waker, s, e);
-		q.kind = STORE_KIND_STANDING;
-		if (!rc)
-			rc = store_totals(s->seg, &q, add_standing, s, e);
-		if (!rc)
-			rc = waitheld_read(&s->held, s->sel, s->seg, s->dict, &q, e);
+		rc = s->tags ? sum_tagged(s, &q, e) : sum_run(s, &q, e);
 		run = select_run_in(s->sel, path, i);
 	}
 	store_segment_close(s->seg);
@@ -456,9 +529,26 @@ static struct waitsum *rows_of(struct summing *s)
 	return w;
 }
 
+static int nothing(const struct selection *sel, bool tagged, struct err *e)
+{
+	if (tagged) {
+		err_set(e, -ENOENT, EXIT_NOTHING, "no waits were recorded in %s while these requests were served", sel->range);
+		err_fix(e, "sudo sonde record --families cpu,offcpu,l7 -d 10s");
+		return -ENOENT;
+	}
+	err_set(e, -ENOENT, EXIT_NOTHING, "no waits in %s%s%s", sel->range, *sel->what ? " of " : "", sel->what);
+	err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s");
+	return -ENOENT;
+}
+
 int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum **out, struct err *e)
 {
-	struct summing s = {.sel = sel, .by = by};
+	return waitsum_make_tagged(sel, by, NULL, out, e);
+}
+
+int waitsum_make_tagged(const struct selection *sel, enum waitsum_by by, const struct idmap *tags, struct waitsum **out, struct err *e)
+{
+	struct summing s = {.sel = sel, .by = by, .tags = tags};
 	struct waitsum *w;
 	int rc = 0;
 
@@ -472,10 +562,9 @@ int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum
 	waitheld_sort(&s.held);
 	w->held = s.held;
 	cells_free(&s);
-	if (!rc && !w->n) {
-		rc = err_set(e, -ENOENT, EXIT_NOTHING, "no waits in %s%s%s", sel->range, *sel->what ? " of " : "", sel->what);
-		err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s");
-	}
+	idmap_release(&s.places);
+	if (!rc && !w->n)
+		rc = nothing(sel, tags, e);
 	if (rc) {
 		waitsum_free(w);
 		return rc;
@@ -495,7 +584,7 @@ void waitsum_free(struct waitsum *w)
 		free(w->rows[i].function);
 		free(w->rows[i].object);
 		free(w->rows[i].by);
-		free(w->rows[i].hist);
+		hist_free(w->rows[i].hist);
 	}
 	free(w->rows);
 	waitheld_release(&w->held);

@@ -18,6 +18,7 @@
 #include "schema/store/model/hist.h"
 #include "tools/waits/waitheld.h"
 
+struct idmap;
 struct selection;
 
 enum waitsum_by { WAITSUM_BY_PROCESS, WAITSUM_BY_THREAD, WAITSUM_BY_COMMAND, WAITSUM_BY_CONTAINER };
@@ -40,7 +41,7 @@ struct waitsum_row {
 	bool idle, partial, exact;
 	bool background;           /* idle, or not over and of no kind that shows that something is in the way: a daemon's, as a rule */
 	uint64_t n, total_ns, max_ns; /* max_ns 0: not known */
-	uint64_t *hist;            /* [HIST_SLOTS]; NULL: not known */
+	struct hist *hist;         /* NULL: not known */
 };
 
 struct waitsum {
@@ -51,6 +52,11 @@ struct waitsum {
 
 /* EXIT_NOTHING, with what to do, where the window holds no waits. */
 int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum **out, struct err *e);
+/*
+ * Only waits of threads while they served these requests (store_query.tags): those whose stack was taken, each for itself alone, so that each row's
+ * numbers are exact, and neither its longest nor a spread is known. An object is told where all waits of the thread in that place are on one.
+ */
+int waitsum_make_tagged(const struct selection *sel, enum waitsum_by by, const struct idmap *tags, struct waitsum **out, struct err *e);
 void waitsum_free(struct waitsum *w);
 
 #endif

@@ -250,7 +250,7 @@ static int open_parts(struct capture *c, struct err *e)
 	struct store_writer_opts so = {.dir = o->store, .segment_bytes = o->segment_bytes, .segment_s = o->segment_s,
 				       .budget_bytes = o->budget_bytes};
 	struct hostmaps_opts ho = {.store_dir = o->store ? o->store : store_default_dir(), .socket_path = o->maps_socket,
-				   .args_policy = o->args, .no_lines = o->no_lines, .books = true};
+				   .args_policy = o->args, .no_lines = o->no_lines, .no_mappings = c->f->no_mappings, .books = true};
 	const struct naming_opts no = {.no_lines = o->no_lines, .include = o->include, .exclude = o->exclude,
 				       .store_dir = ho.store_dir, .programs = progsyms_find,
 				       .programs_ctx = c->programs};

@@ -105,8 +105,17 @@ void capture_ends_missed(struct capture *c)
 	c->missed += n;
 }
 
+static void on_used(void *ctx, const struct mp_used *u, struct hostmaps_process *p)
+{
+	struct capture *c = ctx;
+
+	c->f->used(c->state, &c->host, u, p);
+}
+
 void capture_ends_watch(struct capture *c)
 {
+	if (c->f->used)
+		hostmaps_on_used(c->maps, on_used, c);
 	c->missed = hostmaps_missed(c->maps);
 	hostmaps_on_end(c->maps, on_end, c);
 }

@@ -216,12 +216,26 @@ static int ring_watch(const struct capture *c, int fd)
 	return epoll_ctl(c->wake_fd, EPOLL_CTL_ADD, fd, &ev);
 }
 
+/* A family that reads by itself may have a ring of its own: only its calls are heard here. */
+static int wake_open(struct capture *c, struct err *e)
+{
+	int fd = c->f->wake_fd ? c->f->wake_fd(c->state) : -1, err;
+
+	if (fd < 0)
+		return 0;
+	c->wake_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (c->wake_fd >= 0 && !ring_watch(c, fd))
+		return 0;
+	err = -errno;
+	return err_set(e, err, EXIT_RUNTIME, "cannot watch a ring buffer: %s", strerror(-err));
+}
+
 int capture_rings_open(struct capture *c, struct err *e)
 {
 	int late = c->f->late_fd ? c->f->late_fd(c->state) : -1, names, err;
 
 	if (!c->f->ring_fd)
-		return 0;
+		return wake_open(c, e);
 	scripts_open(&c->scripts, c->obj);
 	names = c->scripts.names_fd;
 	c->wake_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -249,6 +263,8 @@ void capture_rings_called(struct capture *c)
 
 	epoll_wait(c->wake_fd, ev, 3, 0); /* heard */
 	capture_rings_read(c);
+	if (c->f->wake_fd)
+		c->host.next_ns = c->ring_read_ns; /* a tick, now */
 }
 
 void capture_rings_read(struct capture *c)

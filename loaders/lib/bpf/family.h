@@ -19,6 +19,7 @@ struct check;
 struct hostmaps;
 struct hostmaps_process;
 struct kallsyms;
+struct mp_used;
 struct naming;
 struct naming_result;
 struct stack_event;
@@ -94,6 +95,7 @@ struct family {
 	const char *name;       /* "cpu": also the store's family and the program's name sonde-NAME */
 	const char *summary;    /* one line for --help */
 	bool has_freq;          /* offers --freq */
+	bool no_mappings;       /* has no stacks, and asks for no file of a process: its rows of processes do not say what they are programs of */
 	const char *wants;      /* the processes that sonded may give it: "go", "libssl", "all" (targetfeed.h); NULL: it watches the host */
 	unsigned int keeps;     /* CONFINE_*: what it does while it records, which others may not (loaders/lib/sandbox/confine.h) */
 	struct option_set options; /* those of this family alone; {0}: none */
@@ -107,9 +109,15 @@ struct family {
 	/* Twice a second or more often (family_host.next_ns), from attach to detach, when mappings are up to date: a family that
 	 * reads by itself does it here, in small pieces: it holds up rings and signals meanwhile. May be NULL. */
 	void (*poll)(void *state, struct family_host *h, int64_t now_ns);
+	/* Descriptor that becomes readable (seen by an edge-triggered epoll) when `poll` is to be called before its time: a ring of the
+	 * family's own that fills fast. -1: none. May be NULL. */
+	int (*wake_fd)(void *state);
 	/* A process ended (hostmaps_process.end says how; an exec ends a program too), as sonde-maps told it: called between polls,
 	 * of all processes, whatever the capture is narrowed to. Nothing but notes of it are to be taken here. May be NULL. */
 	void (*ended)(void *state, struct family_host *h, const struct hostmaps_process *p);
+	/* What a process used that has ended, as sonde-maps told it some time after `ended`; p NULL: it is forgotten. Notes alone, as there.
+	 * May be NULL. */
+	void (*used)(void *state, struct family_host *h, const struct mp_used *u, struct hostmaps_process *p);
 	/* The capture ends: what is to be read once more is read now, within `patience_ns`; a family with programs detaches them
 	 * first. May be NULL. */
 	void (*finish)(void *state, struct family_host *h, int64_t patience_ns);

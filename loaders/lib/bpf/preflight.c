@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/check.h"
+#include "loaders/lib/bpf/place.h"
 #include "loaders/lib/host/container.h"
 #include "loaders/lib/host/engines.h"
 #include "schema/base/cleanup.h"
@@ -72,6 +73,16 @@ static bool cap_has(uint64_t caps, int cap)
 	return caps >> cap & 1;
 }
 
+/* Capabilities of another user namespace than the first are none here, whatever /proc says. */
+static int namespace_rights(struct err *e)
+{
+	if (place_here() != PLACE_GUEST)
+		return 0;
+	err_set(e, -EPERM, EXIT_PERMISSION, "this needs privileges: loading eBPF, for which rights count in the first user namespace alone (/proc/self/uid_map)");
+	err_fix(e, "%s", place_fix(PLACE_GUEST));
+	return -EPERM;
+}
+
 static int rights(struct err *e)
 {
 	uint64_t caps = caps_effective();
@@ -79,13 +90,15 @@ static int rights(struct err *e)
 	bool bpf = admin || cap_has(caps, CAP_BPF), perfmon = admin || cap_has(caps, CAP_PERFMON);
 
 	if (bpf && perfmon)
-		return 0;
+		return namespace_rights(e);
 	err_set(e, -EPERM, EXIT_PERMISSION,
 		"this needs privileges: loading eBPF (have: %s; need CAP_BPF + CAP_PERFMON; unprivileged_bpf_disabled=%" PRId64
 		")",
 		bpf ? "CAP_BPF" : perfmon ? "CAP_PERFMON" : "neither",
 		sysctl_kernel("unprivileged_bpf_disabled", -1));
-	if (geteuid() == 0)
+	if (geteuid() == 0 && place_here() == PLACE_LXC)
+		err_fix(e, "%s", place_fix(PLACE_LXC));
+	else if (geteuid() == 0)
 		err_fix(e, "in a container: cap_add: [BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH], pid: host");
 	else
 		err_fix(e, "sudo sonde record ...    sudo sonde up");
@@ -107,7 +120,7 @@ static int kernel_version(struct err *e)
 	if (kernel_number(&u) >= 5010)
 		return 0;
 	err_set(e, -ENOTSUP, EXIT_PREREQUISITE, "kernel %s is too old (needs 5.10 or newer)", u.release);
-	err_fix(e, "boot a newer kernel");
+	err_fix(e, "%s", place_here() == PLACE_GVISOR ? place_fix(PLACE_GVISOR) : "boot a newer kernel");
 	return -ENOTSUP;
 }
 
@@ -120,7 +133,7 @@ static int type_information(struct err *e)
 	uname(&u);
 	err_set(e, -ENOTSUP, EXIT_PREREQUISITE, "this kernel has no type information (BTF): %s is missing (kernel %s)",
 		BTF_PATH, u.release);
-	err_fix(e, "install a stock kernel of your distribution, built with CONFIG_DEBUG_INFO_BTF");
+	err_fix(e, "%s", place_here() == PLACE_WSL ? place_fix(PLACE_WSL) : "install a stock kernel of your distribution, built with CONFIG_DEBUG_INFO_BTF");
 	return -ENOTSUP;
 }
 

@@ -29,6 +29,8 @@
 
 void hostmaps_process_free(struct hostmaps *hm, struct process *p)
 {
+	if (hm->last == p)
+		hm->last = NULL;
 	HASH_DEL(hm->processes, p);
 	free((char *)(uintptr_t)p->pub.comm);
 	free((char *)(uintptr_t)p->pub.exe);
@@ -42,9 +44,13 @@ void hostmaps_process_free(struct hostmaps *hm, struct process *p)
 static struct process *process_find(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
 {
 	struct process_key key = {.start_ns = start_ns, .tgid = tgid, .exec_id = exec_id};
-	struct process *p;
+	struct process *p = hm->last;
 
+	if (p && p->key.start_ns == start_ns && p->key.tgid == tgid && p->key.exec_id == exec_id)
+		return p;
 	HASH_FIND(hh, hm->processes, &key, sizeof(key), p);
+	if (p)
+		hm->last = p;
 	return p;
 }
 
@@ -60,6 +66,12 @@ void hostmaps_on_end(struct hostmaps *hm, void (*ended)(void *ctx, struct hostma
 {
 	hm->ended = ended;
 	hm->ended_ctx = ctx;
+}
+
+void hostmaps_on_used(struct hostmaps *hm, void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p), void *ctx)
+{
+	hm->used = used;
+	hm->used_ctx = ctx;
 }
 
 /* No longer what runs under this tgid. One that was told to be gone may be found to be there: then it ends anew. */
@@ -122,6 +134,7 @@ static void process_add(struct hostmaps *hm, struct process *p)
 	struct newest *n = hostmaps_newest(hm, p->key.tgid);
 
 	HASH_ADD(hh, hm->processes, key, sizeof(p->key), p);
+	hm->last = p;
 	if (!n) {
 		n = mem_alloc(sizeof(*n));
 		n->tgid = p->key.tgid;
@@ -176,6 +189,17 @@ static void on_exit_(struct hostmaps *hm, const struct mp_exit *m)
 			hostmaps_close_process(hm, p, m->time_ns, end, (int)m->exit_code);
 }
 
+static void on_used(struct hostmaps *hm, const struct mp_used *m)
+{
+	struct newest *n = hostmaps_newest(hm, m->tgid);
+	struct process *p = n ? n->p : NULL;
+
+	while (p && p->key.start_ns != m->start_ns) /* its pid may be another one's by now */
+		p = p->older;
+	if (hm->used)
+		hm->used(hm->used_ctx, m, p ? &p->pub : NULL);
+}
+
 struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid)
 {
 	struct newest *n = hostmaps_newest(hm, tgid);
@@ -227,22 +251,27 @@ static void mark_maps(const struct mapping *m, size_t n)
 			((struct image_entry *)m[i].image)->marked = true;
 }
 
-static void sweep_process(struct hostmaps *hm, struct process *p, uint64_t now, uint64_t keep_ns)
+static void process_forget(struct hostmaps *hm, struct process *p)
 {
 	struct newest *n = hostmaps_newest(hm, p->key.tgid);
 
+	for (struct process **q = n ? &n->p : NULL; q && *q; q = &(*q)->older)
+		if (*q == p) {
+			*q = p->older;
+			break;
+		}
+	if (n && !n->p) {
+		HASH_DEL(hm->newest, n);
+		free(n);
+	}
+	hostmaps_process_free(hm, p);
+}
+
+static void sweep_process(struct hostmaps *hm, struct process *p, uint64_t now, uint64_t keep_ns)
+{
 	mapset_forget(&p->maps, now > HISTORY_NS ? now - HISTORY_NS : 0);
 	if (p->pub.to_ns < now && now - p->pub.to_ns > keep_ns) {
-		for (struct process **q = n ? &n->p : NULL; q && *q; q = &(*q)->older)
-			if (*q == p) {
-				*q = p->older;
-				break;
-			}
-		if (n && !n->p) {
-			HASH_DEL(hm->newest, n);
-			free(n);
-		}
-		hostmaps_process_free(hm, p);
+		process_forget(hm, p);
 		return;
 	}
 	mark_maps(p->maps.now, p->maps.n_now);
@@ -342,6 +371,8 @@ uint64_t hostmaps_missed(const struct hostmaps *hm)
 
 static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, const int fds[MP_FDS_MAX])
 {
+	if (hm->no_mappings && (msg->type == MP_MAP || msg->type == MP_IMAGE || msg->type == MP_INDEX))
+		return 0;
 	switch (msg->type) {
 	case MP_HELLO:
 		if (msg->m.hello.version != MP_VERSION)
@@ -356,6 +387,9 @@ static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, const
 		break;
 	case MP_EXIT:
 		on_exit_(hm, &msg->m.exit);
+		break;
+	case MP_USED:
+		on_used(hm, &msg->m.used);
 		break;
 	case MP_IMAGE:
 		hostmaps_on_image(hm, msg);
@@ -400,6 +434,11 @@ int hostmaps_packet(struct hostmaps *hm, const void *packet, size_t len, const i
 			return rc;
 	}
 	return rc;
+}
+
+bool hostmaps_has_mappings(const struct hostmaps *hm)
+{
+	return !hm->no_mappings;
 }
 
 bool hostmaps_seeded(const struct hostmaps *hm)

@@ -27,6 +27,7 @@ struct hostmaps_opts {
 	const char *program;     /* path of sonde-maps, NULL: beside this program */
 	const char *args_policy; /* "full", "masked" (default), "none" */
 	bool no_lines;           /* a sonde-maps of our own makes indexes without them */
+	bool no_mappings;        /* what is mapped where is not asked for: what is told of it is passed over */
 	bool books;              /* stores what sonde-maps costs: has a share of it */
 };
 
@@ -41,6 +42,8 @@ bool hostmaps_greeted(const struct hostmaps *hm);
  * back-off, and its seed taken over; call on). */
 int hostmaps_read(struct hostmaps *hm);
 bool hostmaps_seeded(const struct hostmaps *hm);
+/* false: opts.no_mappings. */
+bool hostmaps_has_mappings(const struct hostmaps *hm);
 /* Ask for a watermark of now, instead of waiting for the one that comes anyway, up to half a second later. */
 void hostmaps_hurry(const struct hostmaps *hm);
 uint64_t hostmaps_watermark(const struct hostmaps *hm);
@@ -86,6 +89,10 @@ void hostmaps_each_known(struct hostmaps *hm, void (*each)(void *ctx, struct hos
 /* Each process that is no more, once, from within hostmaps_read, in order of time as it is told; `end` and `to_ns` are set,
  * `serial` has grown. */
 void hostmaps_on_end(struct hostmaps *hm, void (*ended)(void *ctx, struct hostmaps_process *p), void *ctx);
+
+/* What an ended process used, as MP_USED tells it. `p`: its last program; NULL: it is not known (any more). Called from within hostmaps_read,
+ * after the end of it was told. */
+void hostmaps_on_used(struct hostmaps *hm, void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p), void *ctx);
 
 /* Processes that came and went while sonde-maps could not tell of them, so far: they ended and nobody knows more. */
 uint64_t hostmaps_missed(const struct hostmaps *hm);

@@ -147,6 +147,7 @@ int hostmaps_open(const struct hostmaps_opts *o, struct hostmaps **out, struct e
 	hm->socket_path = dup_or_null(o->socket_path);
 	hm->args_policy = dup_or_null(o->args_policy);
 	hm->no_lines = o->no_lines;
+	hm->no_mappings = o->no_mappings;
 	hm->books = o->books;
 	hm->program = o->program ? mem_strdup(o->program) : maps_link_program();
 	rc = start(hm, e);

@@ -65,7 +65,7 @@ struct told_container {
 
 struct hostmaps {
 	char *store_dir, *socket_path, *program, *args_policy;
-	bool no_lines, books;
+	bool no_lines, no_mappings, books;
 	int fd;
 	pid_t child;
 	uint64_t gone_ns;                /* when the one before the present sonde-maps ended */
@@ -79,12 +79,15 @@ struct hostmaps {
 	uint64_t swept_ns;
 	void (*ended)(void *ctx, struct hostmaps_process *p);
 	void *ended_ctx;
+	void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p);
+	void *used_ctx;
 	/* ends, by sonde-maps' count since `ends_base`, and those that were told since then; see hostmaps_missed */
 	uint64_t ends_base, ends_told, ends_missed;
 	uint32_t ended_unswept;
 	bool crowded;                    /* at the last sweep */
 	bool ends_based;
 	struct process *processes;
+	struct process *last;            /* the one asked for last: its mappings come one after another; NULL: none */
 	struct newest *newest;
 	struct image_entry *images;
 	struct told_container *containers; /* by id */

@@ -25,6 +25,7 @@ static const struct shape {
 	[MP_LOST] = {sizeof(struct mp_lost), 0, 0},
 	[MP_COST] = {sizeof(struct mp_cost), 0, 0},
 	[MP_TABLES] = {sizeof(struct mp_tables), 0, 0},
+	[MP_USED] = {sizeof(struct mp_used), 0, 0},
 	[MP_CONTAINER] = {sizeof(struct mp_container), 7, offsetof(struct mp_container, len)},
 	[MP_WANT_INDEX] = {sizeof(struct mp_want), 0, 0},
 	[MP_HURRY] = {sizeof(struct mp_head), 0, 0},

@@ -21,6 +21,7 @@ union mapspack_fixed {
 	struct mp_hello hello;
 	struct mp_process process;
 	struct mp_exit exit;
+	struct mp_used used;
 	struct mp_image image;
 	struct mp_index index;
 	struct mp_map map;

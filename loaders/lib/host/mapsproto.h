@@ -21,7 +21,7 @@
 
 #include <stdint.h>
 
-#define MP_VERSION 12
+#define MP_VERSION 13
 #define MP_PACKET_MAX 65536
 #define MP_FDS_MAX 8 /* descriptors in one packet */
 
@@ -38,6 +38,7 @@ enum mp_type {
 	MP_COST,        /* struct mp_cost: what sonde-maps and its sonde-index children have used */
 	MP_TABLES,      /* struct mp_tables: the BPF maps that probes unwind with */
 	MP_CONTAINER,   /* struct mp_container: a container's name, told when something was executed in it */
+	MP_USED,        /* struct mp_used: what a process used that has ended, a moment after its EXIT (its parent may take longer) */
 	/* client -> maps */
 	MP_WANT_INDEX = 64, /* struct mp_want: this image has samples, make its index next */
 	MP_HURRY = 65,      /* no body: a watermark for now is waited for; there is one within some 10 ms, and MP_COST before it */
@@ -111,6 +112,21 @@ struct mp_exit {
 enum mp_exit_flags {
 	MP_EXIT_OOM = 1,    /* the out-of-memory killer ended it */
 	MP_EXIT_UNKNOWN = 2 /* nobody told how: it is just not there any more */
+};
+
+/* probes/maps.h, struct maps_used. Nobody tells it where sonde-maps has no program. */
+struct mp_used {
+	struct mp_head head;
+	uint64_t time_ns, start_ns;
+	uint64_t cpu_ns, user_ns, system_ns, runq_ns; /* user and system: how cpu_ns divides */
+	uint64_t read_bytes, write_bytes, minflt, majflt, maxrss_bytes;
+	uint32_t tgid;
+	uint32_t flags;           /* enum mp_used_flags */
+};
+
+enum mp_used_flags {
+	MP_USED_RUNQ = 1, /* runq_ns is known, and of the whole process */
+	MP_USED_IO = 2
 };
 
 enum mp_image_kind { MP_IMAGE_ELF = 0, MP_IMAGE_VDSO = 1, MP_IMAGE_OTHER = 2 /* no ELF, or not to be opened */ };

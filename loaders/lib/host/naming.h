@@ -130,6 +130,8 @@ enum store_end_how naming_end(const struct hostmaps_process *p, uint32_t *status
 bool naming_has(const struct hostmaps_process *p);
 /* Its row in the store, with its end where it has ended: for store_end, and for rows of facts. */
 uint32_t naming_row(struct naming *n, struct hostmaps_process *p);
+/* Is it one of sonde's own? */
+bool naming_is_self(struct naming *n, const struct hostmaps_process *p);
 /* Its container's row, 0: none. */
 uint32_t naming_container(struct naming *n, const struct hostmaps_process *p);
 

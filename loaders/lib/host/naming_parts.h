@@ -147,7 +147,7 @@ struct naming {
 	struct instances *instances;      /* by path */
 	uint32_t containers_serial;       /* grows when one gains a name */
 	int64_t containers_next_ns;
-	int64_t runtimes_next_ns;
+	int64_t runtimes_next_ns, runtimes_due_ns; /* of naming_runtime_tick: not before; and when there is something to do at all */
 	uint32_t turned;                  /* see naming_turned */
 	struct idmap unknown;             /* processes that hostmaps does not know */
 	struct idmap selves;              /* pids of sonde's own processes */
@@ -205,6 +205,8 @@ void naming_excluded_stack(struct naming *n, struct naming_result *out);
 bool naming_runtime(struct process_note *note, const struct hostmaps_process *p);
 /* Once a second: those that were told too early are told again. */
 void naming_runtime_tick(struct naming *n);
+/* It has a row, and may have to be looked at again. */
+void naming_runtime_due(struct naming *n, const struct process_note *note);
 void naming_process_forget(struct naming *n);
 void naming_process_release(struct naming *n);
 

@@ -113,6 +113,14 @@ static void set_end(const struct naming *n, const struct hostmaps_process *p, st
 	s->how = naming_end(p, &s->status);
 }
 
+bool naming_is_self(struct naming *n, const struct hostmaps_process *p)
+{
+	char by_id[PATH_MAX];
+	const char *cgroup = naming_cgroup(p, 0, by_id);
+
+	return is_self(n, p, cgroup, naming_container_entry(n, cgroup, p->end ? NULL : p)->path != NULL);
+}
+
 bool naming_has(const struct hostmaps_process *p)
 {
 	const struct process_note *note = p->user;
@@ -194,11 +202,13 @@ uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const stru
 		note = p->user = mem_alloc(sizeof(*note));
 	if (!note->store_process || note->epoch != n->epoch || note->serial != p->serial ||
 	    note->containers != n->containers_serial) {
-		naming_runtime(note, p);
+		if (hostmaps_has_mappings(n->hm))
+			naming_runtime(note, p);
 		note->store_process = process_known(n, p, &note->runtime, ev ? ev->cgroup_id : 0);
 		note->epoch = n->epoch;
 		note->serial = p->serial;
 		note->containers = n->containers_serial;
+		naming_runtime_due(n, note);
 	}
 	return note->store_process;
 }

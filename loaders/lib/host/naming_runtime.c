@@ -34,16 +34,27 @@ bool naming_runtime(struct process_note *note, const struct hostmaps_process *p)
 	return true;
 }
 
+void naming_runtime_due(struct naming *n, const struct process_note *note)
+{
+	if (hostmaps_has_mappings(n->hm) && note->looks < LOOKS && note->look_ns < n->runtimes_due_ns)
+		n->runtimes_due_ns = note->look_ns;
+}
+
 static void look_again(void *ctx, struct hostmaps_process *p)
 {
 	struct process_note *note = p->user;
 	struct naming *n = ctx;
 	int64_t now = clock_boot_ns();
 
-	if (!note || !note->store_process || note->looks >= LOOKS || now < note->look_ns)
+	if (!note || !note->store_process || note->looks >= LOOKS)
 		return;
+	if (now < note->look_ns) {
+		naming_runtime_due(n, note);
+		return;
+	}
 	note->looks++;
 	note->look_ns = now + (int64_t)note->looks * 3 * NSEC_PER_SEC;
+	naming_runtime_due(n, note);
 	if (!naming_runtime(note, p) || note->epoch != n->epoch)
 		return;
 	note->serial = p->serial - 1; /* to be told again */
@@ -54,8 +65,9 @@ void naming_runtime_tick(struct naming *n)
 {
 	int64_t now = clock_boot_ns();
 
-	if (now < n->runtimes_next_ns)
+	if (!hostmaps_has_mappings(n->hm) || now < n->runtimes_next_ns || now < n->runtimes_due_ns)
 		return;
 	n->runtimes_next_ns = now + NSEC_PER_SEC;
+	n->runtimes_due_ns = INT64_MAX;
 	hostmaps_each(n->hm, look_again, n);
 }

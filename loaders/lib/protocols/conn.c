@@ -56,11 +56,18 @@ static void emit(struct proto_conn *c, struct proto_pending *p, enum proto_resul
 		.protocol = c->protocol->name, .operation = protocols_name(c->of, p->operation), .operation_id = p->operation, .status = status,
 		.trace = p->trace, .result = result, .begin_ns = p->begin_ns, .sent_ns = p->sent_ns,
 		.first_ns = result == PROTO_BLIND ? 0 : p->first_ns, .end_ns = end_ns, .request_bytes = p->request_bytes,
-		.response_bytes = p->response_bytes, .user = c->user};
+		.response_bytes = p->response_bytes, .caller = p->caller, .begin_pos = p->begin_pos, .user = c->user};
 
 	protocols_emit(c->of, &r);
 	free(p->trace);
 	p->trace = NULL;
+}
+
+void proto_named(struct proto_conn *c, const char *name, const uint8_t *address, size_t len)
+{
+	const struct proto_named x = {.name = name, .address = address, .len = len, .at_ns = c->now_ns, .user = c->user};
+
+	protocols_named(c->of, &x);
 }
 
 static void pop_answered(struct proto_conn *c)
@@ -138,6 +145,7 @@ struct proto_pending *proto_ask(struct proto_conn *c, uint32_t operation, uint64
 	p->operation = operation;
 	p->id = id;
 	p->begin_ns = c->dir[PROTO_CLIENT].begin_ns;
+	p->begin_pos = c->at_pos;
 	p->sent_ns = c->now_ns;
 	c->asked = true;
 	return p;
@@ -235,7 +243,7 @@ void proto_forget(struct proto_conn *c, struct proto_pending *p)
 
 static void tell_at_once(struct proto_conn *c, uint32_t operation, enum proto_result result)
 {
-	struct proto_pending p = {.operation = operation, .sent_ns = c->now_ns,
+	struct proto_pending p = {.operation = operation, .sent_ns = c->now_ns, .begin_pos = c->at_pos,
 				  .begin_ns = c->dir[PROTO_CLIENT].begin_ns ? c->dir[PROTO_CLIENT].begin_ns : c->now_ns};
 
 	emit(c, &p, result, "", 0);
@@ -260,12 +268,14 @@ static void buffer_drop(struct proto_dir *d)
 	d->len = d->cap = 0;
 }
 
-static void buffer_keep(struct proto_dir *d, const uint8_t *p, size_t n)
+static void buffer_keep(struct proto_dir *d, const uint8_t *p, size_t n, uint64_t pos)
 {
 	if (d->len + n > d->cap) {
 		d->cap = d->len + n < 128 ? 128 : (d->len + n) * 2;
 		d->buf = mem_realloc(d->buf, d->cap);
 	}
+	if (!d->len)
+		d->buf_pos = pos;
 	memcpy(d->buf + d->len, p, n);
 	d->len += n;
 }
@@ -273,6 +283,7 @@ static void buffer_keep(struct proto_dir *d, const uint8_t *p, size_t n)
 static void buffer_cut(struct proto_dir *d, size_t off)
 {
 	d->len -= off;
+	d->buf_pos += off;
 	if (d->len)
 		memmove(d->buf, d->buf + off, d->len);
 	else if (d->cap > BUFFER_KEPT)
@@ -396,8 +407,13 @@ static size_t find_start(struct proto_conn *c, enum proto_side from, const uint8
 	return off;
 }
 
-/* As many messages as are whole; bytes that are done with. Stops where the protocol is another one. */
-static size_t steps(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static uint64_t pos_in_piece(const struct proto_conn *c, const uint8_t *p)
+{
+	return c->piece_pos + (uint64_t)(p - c->piece);
+}
+
+/* As many messages as are whole; bytes that are done with. `p` stands at `pos`. Stops where the protocol is another one. */
+static size_t steps(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, uint64_t pos, bool last)
 {
 	const struct protocol *protocol = c->protocol;
 	struct proto_dir *d = &c->dir[from];
@@ -412,6 +428,7 @@ static size_t steps(struct proto_conn *c, enum proto_side from, const uint8_t *p
 			off += find_start(c, from, p + off, n - off);
 			continue;
 		}
+		c->at_pos = pos + off;
 		k = step(c, from, p + off, n - off, last);
 		if (!k)
 			break;
@@ -464,24 +481,24 @@ static void take(struct proto_conn *c, enum proto_side from, const uint8_t *p, s
 			return;
 		if (!before) {
 			d->begin_ns = c->now_ns;
-			off = steps(c, from, p, n, false);
+			off = steps(c, from, p, n, pos_in_piece(c, p), false);
 			p += off;
 			n -= off;
 			if (c->protocol != protocol)
 				continue;
 			if (n >= BUFFER_MAX) { /* nobody waits for so much */
-				off = steps(c, from, p, n, true);
+				off = steps(c, from, p, n, pos_in_piece(c, p), true);
 				p += off;
 				n -= off;
 				continue;
 			}
 			if (n)
-				buffer_keep(d, p, n);
+				buffer_keep(d, p, n, pos_in_piece(c, p));
 			return;
 		}
 		some = n < APPEND ? n : APPEND;
-		buffer_keep(d, p, some);
-		off = steps(c, from, d->buf, d->len, d->len >= BUFFER_MAX);
+		buffer_keep(d, p, some, 0);
+		off = steps(c, from, d->buf, d->len, d->buf_pos, d->len >= BUFFER_MAX);
 		if (c->protocol != protocol || off >= before) { /* the rest lies in the piece as well */
 			size_t used = off > before ? off - before : 0;
 
@@ -510,7 +527,7 @@ static void hole(struct proto_conn *c, enum proto_side from, uint64_t k)
 
 		d->buf = NULL;
 		d->len = d->cap = 0;
-		steps(c, from, held, n, true);
+		steps(c, from, held, n, d->buf_pos, true);
 		free(held);
 		if (!c->protocol)
 			return;
@@ -732,6 +749,7 @@ static void feed_known(struct proto_conn *c, const struct proto_piece *piece)
 	c->turn = !c->any_before || c->before != from;
 	c->piece = piece->bytes;
 	c->piece_len = piece->len;
+	c->piece_pos = c->at_pos = piece->pos;
 	c->needed = 0;
 	c->before = from;
 	c->any_before = true;

@@ -49,12 +49,24 @@ struct proto_request {
 	int64_t begin_ns, sent_ns;/* first and last byte of the question */
 	int64_t first_ns, end_ns; /* first and last byte of the answer; 0: none */
 	uint64_t request_bytes, response_bytes;
+	uint64_t caller;          /* with a trace: the span of who sent it, as its header says; 0: none */
+	uint64_t begin_pos;       /* position of its first byte in the client's stream */
+	void *user;               /* the connection's */
+};
+
+/* A name that was asked for, and an address of it that was answered. Borrowed for the call. */
+struct proto_named {
+	const char *name;
+	const uint8_t *address;
+	size_t len;               /* of the address: 4 or 16 */
+	int64_t at_ns;
 	void *user;               /* the connection's */
 };
 
 struct proto_opts {
 	enum proto_payload payload;
 	void (*emit)(void *ctx, const struct proto_request *r);
+	void (*named)(void *ctx, const struct proto_named *x); /* NULL: nobody asks; never with PROTO_NONE */
 	void *ctx;
 };
 

@@ -5,6 +5,8 @@
  *   ID:16 | QR:1 OPCODE:4 AA TC RD | RA Z AD CD RCODE:4 | QD:16 AN:16 NS:16 AR:16 | question: NAME TYPE:16 CLASS:16 ...
  *   NAME: LEN:8 LABEL ... 0, at most 255 bytes; a question's name is not compressed
  *
+ *   an answer's records: NAME TYPE:16 CLASS:16 TTL:32 LEN:16 ...; a name there may end in a pointer, 11 and where in the message:14
+ *
  * An answer has the question's ID, name and type. Only messages with one question (mDNS: one and more) are taken. Multicast is told as
  * one way: whoever answers does so from another address. Operation: TYPE DOMAIN, the registered one as far as that can be
  * told without a list: two labels, three under a country's co, com, net, org, gov, ac, edu. Errors: all codes but NOERROR and NXDOMAIN.
@@ -21,6 +23,8 @@
 #define MDNS_PORT 5353
 #define LLMNR_PORT 5355
 #define CUT_NAME  80
+#define TYPE_A    1
+#define TYPE_AAAA 28
 
 struct question {
 	char name[NAME_MAX_ + 1]; /* lower case, with dots */
@@ -138,6 +142,36 @@ static uint64_t match_id(const uint8_t *p, const struct question *q)
 	return be16(p) | (idtable_text(q->name, q->n_name) ^ q->type) << 16;
 }
 
+/* Behind the name at `at`, which may end in a pointer to another; 0: it goes on beyond n, or is none. */
+static size_t name_skip(const uint8_t *p, size_t n, size_t at)
+{
+	for (size_t from = at; at < n && at - from <= NAME_MAX_; at += 1u + p[at]) {
+		if (!p[at])
+			return at + 1;
+		if (p[at] >= 0xc0)
+			return at + 2 <= n ? at + 2 : 0;
+		if (p[at] > 63)
+			return 0;
+	}
+	return 0;
+}
+
+/* The addresses of an answer, as far as they are here, are those of the name that was asked for: others on the way are its aliases. */
+static void addresses(struct proto_conn *c, const uint8_t *p, size_t n, const struct question *q)
+{
+	size_t at = be16(p + 4) == 1 ? name_skip(p, n, HEADER) : 0, len;
+
+	if (!at || (q->type != TYPE_A && q->type != TYPE_AAAA))
+		return;
+	at += 4;
+	for (unsigned i = be16(p + 6); i && at < n && (at = name_skip(p, n, at)) && at + 10 <= n; i--, at += len) {
+		len = be16(p + at + 8);
+		if (at + 10 + len <= n && be16(p + at) == q->type && be16(p + at + 2) == 1 && len == (q->type == TYPE_A ? 4u : 16u))
+			proto_named(c, q->name, p + at + 10, len);
+		at += 10;
+	}
+}
+
 static bool message(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	bool answer = n > 2 && p[2] & 0x80;
@@ -156,6 +190,7 @@ static bool message(struct proto_conn *c, const uint8_t *p, size_t n)
 		if (!pending) /* else sent again: the first one counts */
 			proto_ask(c, operation(c, p, &q), match_id(p, &q));
 	} else if (pending) {
+		addresses(c, p, n, &q);
 		proto_answer(c, pending, (p[3] & 15) && (p[3] & 15) != 3 ? PROTO_ERROR : PROTO_OK, code_name(p[3] & 15));
 	}
 	return true;

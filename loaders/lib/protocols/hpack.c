@@ -60,6 +60,7 @@ static const char *const NAMES[HPACK_NAMES] = {
 	[HPACK_METHOD] = ":method", [HPACK_PATH] = ":path", [HPACK_AUTHORITY] = ":authority", [HPACK_STATUS] = ":status",
 	[HPACK_PROTOCOL] = ":protocol", [HPACK_CONTENT_TYPE] = "content-type", [HPACK_GRPC_STATUS] = "grpc-status", [HPACK_HOST] = "host",
 	[HPACK_TRACEPARENT] = "traceparent", [HPACK_B3] = "b3", [HPACK_B3_TRACE] = "x-b3-traceid", [HPACK_SW8] = "sw8",
+	[HPACK_B3_SPAN] = "x-b3-spanid", [HPACK_UBER] = "uber-trace-id", [HPACK_REQUEST_ID] = "x-request-id",
 };
 
 struct reader {

@@ -19,6 +19,7 @@
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
 #include "loaders/lib/protocols/table.h"
+#include "loaders/lib/protocols/traceid.h"
 
 #define HEAD_MAX   32768
 #define METHOD_MAX 20
@@ -37,8 +38,11 @@ struct http {
 
 struct head {
 	size_t size;              /* with the empty line; 0: its end is not here */
-	const uint8_t *host, *upgrade, *trace;
-	size_t n_host, n_upgrade, n_trace;
+	const uint8_t *host, *upgrade;
+	size_t n_host, n_upgrade;
+	struct traceid trace;
+	uint64_t caller;          /* of x-b3-spanid */
+	uint8_t trace_rank;
 	uint64_t length;
 	bool has_length, chunked, events;
 };
@@ -150,17 +154,13 @@ static bool has_word(const uint8_t *p, size_t n, const char *word)
 	return false;
 }
 
-/* The id in a field that names a trace: of W3C's traceparent and Zipkin's b3 the trace's part, of SkyWalking's sw8 the second. */
-static void trace_field(struct head *h, const uint8_t *v, size_t n, size_t skip_dashes)
+/* W3C's header before all others, a request's id behind them. */
+static void trace_field(struct head *h, enum traceid_form form, const uint8_t *v, size_t n)
 {
-	size_t i = 0, from;
+	static const uint8_t rank[] = {[TRACEID_W3C] = 3, [TRACEID_B3] = 2, [TRACEID_UBER] = 2, [TRACEID_PLAIN] = 2, [TRACEID_SW8] = 2, [TRACEID_REQUEST] = 1};
 
-	for (; skip_dashes && i < n; i++)
-		skip_dashes -= v[i] == '-';
-	for (from = i; i < n && v[i] != '-'; i++)
-		;
-	h->trace = v + from;
-	h->n_trace = i - from;
+	if (rank[form] > h->trace_rank && traceid_read(form, v, n, &h->trace))
+		h->trace_rank = rank[form];
 }
 
 static void length_field(struct head *h, const uint8_t *v, size_t n)
@@ -196,23 +196,29 @@ static void field(struct head *h, const uint8_t *line, size_t n)
 		if (name_is(line, n, "transfer-encoding"))
 			h->chunked |= has_word(v, m, "chunked");
 		else if (name_is(line, n, "traceparent"))
-			trace_field(h, v, m, 1);
+			trace_field(h, TRACEID_W3C, v, m);
 		break;
 	case 'u':
+		if (name_is(line, n, "uber-trace-id"))
+			trace_field(h, TRACEID_UBER, v, m);
 		if (name_is(line, n, "upgrade"))
 			h->upgrade = v, h->n_upgrade = m;
 		break;
 	case 'b':
-		if (name_is(line, n, "b3") && !h->trace)
-			trace_field(h, v, m, 0);
+		if (name_is(line, n, "b3"))
+			trace_field(h, TRACEID_B3, v, m);
 		break;
 	case 'x':
-		if (name_is(line, n, "x-b3-traceid") && !h->trace)
-			trace_field(h, v, m, 0);
+		if (name_is(line, n, "x-b3-traceid"))
+			trace_field(h, TRACEID_PLAIN, v, m);
+		else if (name_is(line, n, "x-b3-spanid"))
+			h->caller = traceid_span(v, m);
+		else if (name_is(line, n, "x-request-id"))
+			trace_field(h, TRACEID_REQUEST, v, m);
 		break;
 	case 's':
-		if (name_is(line, n, "sw8") && !h->trace)
-			trace_field(h, v, m, 1);
+		if (name_is(line, n, "sw8"))
+			trace_field(h, TRACEID_SW8, v, m);
 		break;
 	}
 }
@@ -304,8 +310,9 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 		return PROTO_LOST;
 	q = proto_ask(c, operation(c, p, m, line == SIZE_MAX ? n : line, &h), 0);
 	q->tag = bytes_begin(p, n, "HEAD ") ? TAG_HEAD : bytes_begin(p, n, "CONNECT ") ? TAG_CONNECT : 0;
-	if (h.n_trace)
-		proto_trace(q, h.trace, h.n_trace);
+	if (h.trace.n)
+		proto_trace(q, h.trace.text, h.trace.n);
+	q->caller = h.trace.caller ? h.trace.caller : h.trace.n ? h.caller : 0;
 	if (!h.size)
 		return PROTO_LOST; /* where it ends cannot be known */
 	if (h.chunked)

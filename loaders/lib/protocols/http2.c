@@ -20,6 +20,7 @@
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
 #include "loaders/lib/protocols/table.h"
+#include "loaders/lib/protocols/traceid.h"
 #include "schema/base/mem.h"
 
 #define PREFACE     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -46,6 +47,8 @@ struct fields {
 	char method[24], path[HPACK_VALUE_MAX], authority[128], status[4], grpc[4];
 	bool has_path, is_grpc, events, unknown;
 	char trace[64];
+	uint64_t caller, b3_caller;
+	uint8_t trace_rank;
 };
 
 /* ---- fields ---- */
@@ -58,15 +61,16 @@ static void keep(char *to, size_t cap, const char *value, size_t n)
 	to[n] = '\0';
 }
 
-static void trace_part(struct fields *f, const char *value, size_t n, int dashes)
+static void trace_field(struct fields *f, enum traceid_form form, const char *value, size_t n)
 {
-	size_t from = 0, to;
+	const uint8_t rank = form == TRACEID_W3C ? 3 : form == TRACEID_REQUEST ? 1 : 2;
+	struct traceid id;
 
-	for (; dashes && from < n; from++)
-		dashes -= value[from] == '-';
-	for (to = from; to < n && value[to] != '-'; to++)
-		;
-	keep(f->trace, sizeof(f->trace), value + from, to - from);
+	if (rank <= f->trace_rank || !traceid_read(form, (const uint8_t *)value, n, &id))
+		return;
+	keep(f->trace, sizeof(f->trace), (const char *)id.text, id.n);
+	f->caller = id.caller;
+	f->trace_rank = rank;
 }
 
 static void take_field(void *ctx, enum hpack_name name, const char *value, size_t n)
@@ -94,12 +98,13 @@ static void take_field(void *ctx, enum hpack_name name, const char *value, size_
 		f->is_grpc = n >= 16 && !memcmp(value, "application/grpc", 16) && (n == 16 || value[16] == '+' || value[16] == ';');
 		f->events = n >= 17 && !memcmp(value, "text/event-stream", 17);
 		break;
-	case HPACK_TRACEPARENT: trace_part(f, value, n, 1); break;
-	case HPACK_SW8: trace_part(f, value, n, 1); break;
-	case HPACK_B3: case HPACK_B3_TRACE:
-		if (!*f->trace)
-			trace_part(f, value, n, 0);
-		break;
+	case HPACK_TRACEPARENT: trace_field(f, TRACEID_W3C, value, n); break;
+	case HPACK_SW8: trace_field(f, TRACEID_SW8, value, n); break;
+	case HPACK_B3: trace_field(f, TRACEID_B3, value, n); break;
+	case HPACK_B3_TRACE: trace_field(f, TRACEID_PLAIN, value, n); break;
+	case HPACK_UBER: trace_field(f, TRACEID_UBER, value, n); break;
+	case HPACK_REQUEST_ID: trace_field(f, TRACEID_REQUEST, value, n); break;
+	case HPACK_B3_SPAN: f->b3_caller = traceid_span((const uint8_t *)value, n); break;
 	default: break;
 	}
 }
@@ -159,6 +164,7 @@ static void client_headers(struct proto_conn *c, const struct http2_side *s, con
 		q->tag = f->is_grpc ? TAG_GRPC : 0;
 		if (*f->trace)
 			proto_trace(q, (const uint8_t *)f->trace, strlen(f->trace));
+		q->caller = f->caller ? f->caller : *f->trace ? f->b3_caller : 0;
 	}
 	if (q)
 		q->sent_ns = c->now_ns;

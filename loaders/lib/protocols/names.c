@@ -92,6 +92,12 @@ void protocols_emit(const struct protocols *s, const struct proto_request *r)
 		s->opts.emit(s->opts.ctx, r);
 }
 
+void protocols_named(const struct protocols *s, const struct proto_named *x)
+{
+	if (s->opts.named && s->opts.payload != PROTO_NONE)
+		s->opts.named(s->opts.ctx, x);
+}
+
 const char *protocols_name(const struct protocols *s, uint32_t id)
 {
 	return id < s->n ? s->names[id] : "?";

@@ -45,6 +45,8 @@ struct proto_pending {
 	int64_t first_ns;         /* the answer's first byte; 0: none yet */
 	uint64_t request_bytes, response_bytes;
 	char *trace;              /* the id of a trace that it carries; NULL: none */
+	uint64_t caller;          /* proto_request.caller */
+	uint64_t begin_pos;       /* of its message's first byte */
 	bool live, hole;          /* answered ones stay until those before them are; hole: see above */
 	bool doubt;               /* its answer may have been among bytes that are missing */
 };
@@ -74,6 +76,7 @@ extern const struct protocol *const PROTOCOLS[]; /* NULL-terminated, in the orde
 struct proto_dir {
 	uint8_t *buf;             /* the unfinished message; NULL while there is none */
 	size_t len, cap;
+	uint64_t buf_pos;         /* of its first byte */
 	uint64_t pos;             /* of the next byte that is expected */
 	uint64_t skip;            /* bytes until the next boundary */
 	int64_t begin_ns;         /* the first byte of the message at hand */
@@ -102,6 +105,7 @@ struct proto_conn {
 	enum proto_side before;   /* who sent the piece before this */
 	uint16_t port;
 	const uint8_t *piece;     /* its bytes: where p is this, a piece begins */
+	uint64_t piece_pos, at_pos; /* of its first byte; of that of the message at hand */
 	size_t piece_len, needed; /* how many; up to where they were looked at */
 	size_t looked;            /* a step's: so many bytes of its message it looked at; 0: all */
 	bool asked;               /* by the step at hand */
@@ -148,6 +152,8 @@ void proto_one_way(struct proto_conn *c, uint32_t operation);
 void proto_blind(struct proto_conn *c, uint32_t operation);
 /* From the next byte on, both sides speak this. NULL: what they speak is to be found out anew. */
 void proto_switch(struct proto_conn *c, const struct protocol *to);
+/* A name was answered with this address, of 4 or 16 bytes. */
+void proto_named(struct proto_conn *c, const char *name, const uint8_t *address, size_t len);
 /* Keep a trace's id with a question: copied. */
 void proto_trace(struct proto_pending *p, const uint8_t *text, size_t n);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hist: histograms by powers of two; the form is told in the header. */
+/* hist: see the header. */
 #include "schema/store/model/hist.h"
 
 #include <inttypes.h>
@@ -7,36 +7,90 @@
 #include <stdlib.h>
 #include <string.h>
 
-unsigned hist_slot(uint64_t value)
+#include "schema/base/mem.h"
+
+unsigned hist_step(uint64_t value)
 {
-	return value ? 63u - (unsigned)__builtin_clzll(value) : 0;
+	unsigned top = value ? 63u - (unsigned)__builtin_clzll(value) : 0, shift = top > 3 ? top - 3 : 0;
+
+	return shift * 8 + (unsigned)(value >> shift);
 }
 
-static bool encode(const uint64_t *counts, unsigned slots, struct strbuf *out)
+void hist_release(struct hist *h)
 {
-	unsigned first = 0, last = slots;
+	free(h->count);
+	*h = (struct hist){0};
+}
 
-	while (first < slots && !counts[first])
+void hist_free(struct hist *h)
+{
+	if (h)
+		hist_release(h);
+	free(h);
+}
+
+/* Has these slots from now on, which there are. */
+static void reach(struct hist *h, unsigned first, unsigned end)
+{
+	unsigned from = h->n && h->first < first ? h->first : first, to = h->n && h->first + h->n > end ? h->first + h->n : end;
+	uint64_t *count;
+
+	if (h->n && from == h->first && to == (unsigned)h->first + h->n)
+		return;
+	count = mem_array(to - from, sizeof(*count));
+	if (h->n)
+		memcpy(count + (h->first - from), h->count, hist_bytes(h));
+	free(h->count);
+	*h = (struct hist){.count = count, .first = (uint16_t)from, .n = (uint16_t)(to - from)};
+}
+
+static uint64_t plus(uint64_t a, uint64_t b)
+{
+	return b > INT64_MAX || a > INT64_MAX - b ? INT64_MAX : a + b;
+}
+
+void hist_add(struct hist *h, unsigned first, const uint32_t *counts, size_t n)
+{
+	if (first >= HIST_SLOTS)
+		return;
+	n = n < HIST_SLOTS - first ? n : HIST_SLOTS - first;
+	for (; n && !*counts; n--, counts++)
 		first++;
-	if (first == slots)
-		return false;
-	while (!counts[last - 1])
+	while (n && !counts[n - 1])
+		n--;
+	if (!n)
+		return;
+	reach(h, first, first + (unsigned)n);
+	for (size_t i = 0; i < n; i++)
+		h->count[first - h->first + i] = plus(h->count[first - h->first + i], counts[i]);
+}
+
+void hist_merge(struct hist *h, const struct hist *more)
+{
+	if (!more->n)
+		return;
+	reach(h, more->first, more->first + more->n);
+	for (unsigned i = 0; i < more->n; i++)
+		h->count[more->first - h->first + i] = plus(h->count[more->first - h->first + i], more->count[i]);
+}
+
+/* --- the stored form --- */
+
+bool hist_encode(const struct hist *h, unsigned base, struct strbuf *out)
+{
+	unsigned first = 0, last = h->n;
+
+	while (first < last && !h->count[first])
+		first++;
+	while (last > first && !h->count[last - 1])
 		last--;
-	strbuf_addf(out, "[%u", first);
+	if (first == last)
+		return false;
+	strbuf_addf(out, "[%u", h->first + first - base);
 	for (unsigned i = first; i < last; i++)
-		strbuf_addf(out, ",%" PRIu64, counts[i]);
+		strbuf_addf(out, ",%" PRIu64, h->count[i]);
 	strbuf_addch(out, ']');
 	return true;
-}
-
-bool hist_encode(const uint64_t counts[HIST_SLOTS], struct strbuf *out)
-{
-	return encode(counts, HIST_SLOTS, out);
-}
-
-bool hist_encode_wide(const uint64_t counts[HIST_WIDE], struct strbuf *out)
-{
-	return encode(counts, HIST_WIDE, out);
 }
 
 struct hist_text {
@@ -77,23 +131,33 @@ static bool take_number(struct hist_text *t, uint64_t *out)
 	return t->at != from;
 }
 
-static uint64_t add_saturating(uint64_t a, uint64_t b)
+static unsigned commas(const struct hist_text *t)
 {
-	return a > INT64_MAX - b ? INT64_MAX : a + b;
+	unsigned n = 0;
+
+	for (const char *p = t->at; p < t->end && n <= HIST_SLOTS; p++)
+		n += *p == ',';
+	return n;
 }
 
-static bool add(uint64_t *counts, unsigned slots, const char *text, size_t len)
+bool hist_read(struct hist *h, const char *text, size_t len, unsigned base)
 {
 	struct hist_text t = {text, text + len};
 	uint64_t slot, n;
+	unsigned counts;
 
-	if (!take(&t, '[') || !take_number(&t, &slot) || slot >= slots)
+	if (!take(&t, '[') || !take_number(&t, &slot) || slot >= HIST_SLOTS - base)
 		return false;
-	while (take(&t, ',')) {
-		if (slot >= slots || !take_number(&t, &n))
+	slot += base;
+	counts = commas(&t);
+	if (counts > HIST_SLOTS - slot)
+		return false;
+	if (counts)
+		reach(h, (unsigned)slot, (unsigned)slot + counts);
+	for (; take(&t, ','); slot++) {
+		if (!take_number(&t, &n))
 			return false;
-		counts[slot] = add_saturating(counts[slot], n);
-		slot++;
+		h->count[slot - h->first] = plus(h->count[slot - h->first], n);
 	}
 	if (!take(&t, ']'))
 		return false;
@@ -101,23 +165,44 @@ static bool add(uint64_t *counts, unsigned slots, const char *text, size_t len)
 	return t.at == t.end;
 }
 
-bool hist_add(uint64_t counts[HIST_SLOTS], const char *text, size_t len)
+/* --- quantiles --- */
+
+/* Where step s begins; of the one past the last, where that ends. */
+static double low_of(unsigned s)
 {
-	return add(counts, HIST_SLOTS, text, len);
+	return s < 8 ? s : (double)(8 + s % 8) * (double)(1ull << (s / 8 - 1));
 }
 
-double hist_quantile(const uint64_t counts[HIST_SLOTS], double q)
+static double counted(const struct hist *h, unsigned slot)
+{
+	return slot >= h->first && slot - h->first < h->n ? (double)h->count[slot - h->first] : 0;
+}
+
+/* What lies in a step: its own, and what it takes of the power of two that has it, as if that spread evenly. */
+static double in_step(const struct hist *h, unsigned s)
+{
+	unsigned power = s < 2 ? 0 : s < 4 ? 1 : s < 8 ? 2 : s / 8 + 2, steps = s < 4 ? 2 : s < 8 ? 4 : 8;
+
+	return counted(h, HIST_FINE + s) + (power < HIST_FINE ? counted(h, power) / steps : 0);
+}
+
+static bool is_step(const struct hist *h, unsigned s, double n)
+{
+	return counted(h, HIST_FINE + s) >= n;
+}
+
+double hist_quantile(const struct hist *h, double q)
 {
 	double total = 0, below = 0, want;
 
-	for (unsigned i = 0; i < HIST_SLOTS; i++)
-		total += (double)counts[i];
+	for (unsigned i = 0; i < h->n; i++)
+		total += (double)h->count[i];
 	want = total * (q < 0 ? 0 : q > 1 ? 1 : q);
-	for (unsigned i = 0; i < HIST_SLOTS; i++) {
-		double low = i ? (double)(1ull << i) : 0, high = (double)(1ull << i) * 2, n = (double)counts[i];
+	for (unsigned s = 0; s < HIST_STEPS; s++) {
+		double low = low_of(s), n = in_step(h, s);
 
 		if (n > 0 && below + n >= want)
-			return low + (high - low) * (want - below) / n;
+			return low + (low_of(s + 1) - low) * (is_step(h, s, n) ? 0.5 : (want - below) / n);
 		below += n;
 	}
 	return 0;
@@ -127,20 +212,21 @@ double hist_quantile(const uint64_t counts[HIST_SLOTS], double q)
 
 static void hist_sum(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 {
-	uint64_t counts[HIST_WIDE] = {0};
+	struct hist h = {0};
 	struct strbuf s = STRBUF_INIT;
 
 	for (int i = 0; i < argc; i++) {
 		const char *text = (const char *)sqlite3_value_text(argv[i]);
 
 		if (text)
-			(void)add(counts, HIST_WIDE, text, (size_t)sqlite3_value_bytes(argv[i]));
+			(void)hist_read(&h, text, (size_t)sqlite3_value_bytes(argv[i]), 0);
 	}
-	if (encode(counts, HIST_WIDE, &s))
+	if (hist_encode(&h, 0, &s))
 		sqlite3_result_text(ctx, s.buf, (int)s.len, SQLITE_TRANSIENT);
 	else
 		sqlite3_result_null(ctx);
 	strbuf_release(&s);
+	hist_release(&h);
 }
 
 int hist_register(sqlite3 *db)

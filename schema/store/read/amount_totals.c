@@ -11,7 +11,7 @@
 struct amount_sum {
 	uint64_t n, value, max;
 	double whole_n, whole_value;
-	uint64_t *hist;      /* NULL: none */
+	struct hist hist;
 };
 
 struct summing {
@@ -23,15 +23,6 @@ struct summing {
 	bool gauge;
 };
 
-static void sum_hist(struct amount_sum *s, const struct amount_seen *a)
-{
-	if (!a->hist)
-		return;
-	if (!s->hist)
-		s->hist = mem_array(HIST_SLOTS, sizeof(*s->hist));
-	(void)hist_add(s->hist, a->hist, a->hist_len);
-}
-
 static void sum_one(struct summing *x, const struct amount_seen *a)
 {
 	struct amount_sum *s = &x->sums[a->series];
@@ -40,7 +31,7 @@ static void sum_one(struct summing *x, const struct amount_seen *a)
 		standing_take(&x->standing, &x->scan, a->series);
 		if (a->ts >= x->first)
 			x->here[row_scan_task(&x->scan, a->series)->process] = true;
-		free(s->hist);
+		hist_release(&s->hist);
 		*s = (struct amount_sum){0};
 	}
 	s->n += a->n;
@@ -48,7 +39,8 @@ static void sum_one(struct summing *x, const struct amount_seen *a)
 	s->whole_n += (double)a->n * a->scale;
 	s->whole_value += (double)a->value * a->scale;
 	s->max = a->max > s->max ? a->max : s->max;
-	sum_hist(s, a);
+	if (a->hist)
+		(void)hist_read(&s->hist, a->hist, a->hist_len, 0);
 }
 
 static bool sum_counts(const struct summing *x, uint32_t series)
@@ -71,7 +63,7 @@ static int sums_tell(struct summing *x, int (*each)(void *ctx, const struct stor
 			.series = i, .run = t->run, .task = x->scan.s->series_task[i], .process = t->process, .stack = s->series_stack[i], .tid = t->tid,
 			.label = s->series_label[i], .thread = t->thread, .n = sum->n, .value = sum->value,
 			.whole_n = (uint64_t)llround(sum->whole_n), .whole_value = (uint64_t)llround(sum->whole_value),
-			.max = sum->max, .hist = sum->hist,
+			.max = sum->max, .hist = sum->hist.n ? &sum->hist : NULL,
 		};
 
 		if (sum_counts(x, i))
@@ -83,7 +75,7 @@ static int sums_tell(struct summing *x, int (*each)(void *ctx, const struct stor
 static void summing_release(struct summing *x, size_t n_series)
 {
 	for (size_t i = 0; i < n_series; i++)
-		free(x->sums[i].hist);
+		hist_release(&x->sums[i].hist);
 	free(x->sums);
 	free(x->here);
 	standing_release(&x->standing);

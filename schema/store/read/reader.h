@@ -19,6 +19,7 @@
 #include "schema/store/model/stored.h"
 #include "schema/store/read/hosts.h"
 
+struct hist;
 struct sqlite3;
 
 struct store_segment;
@@ -137,7 +138,7 @@ struct store_total {            /* one series, summed over the range, or the par
 	 * or value / n where there is none. Equal to n and value where nothing was sampled so. */
 	uint64_t whole_n, whole_value;
 	uint64_t max;           /* 0: not known */
-	const uint64_t *hist;   /* HIST_SLOTS of store/model/hist.h, NULL: not known; borrowed for the call */
+	const struct hist *hist; /* store/model/hist.h, NULL: not known; borrowed for the call */
 };
 /* Where several runs covered the same process at the same time, each (process, bucket) comes from one run: the finest
  * (smallest bucket, then smallest period, then oldest id) that covered that process for the whole of the coarser

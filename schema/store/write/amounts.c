@@ -6,12 +6,11 @@
 
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
-#include "schema/store/model/hist.h"
 
 void amounts_release(struct amounts *a)
 {
 	for (uint32_t i = 0; i < a->n; i++)
-		free(a->rows[i].hist);
+		hist_release(&a->rows[i].hist);
 	free(a->rows);
 	idmap_release(&a->at);
 	*a = (struct amounts){0};
@@ -19,7 +18,7 @@ void amounts_release(struct amounts *a)
 
 size_t amounts_bytes(const struct amounts *a)
 {
-	return a->cap * sizeof(*a->rows) + a->at.cap * sizeof(*a->at.slots) + a->n_hists * HIST_SLOTS * sizeof(uint64_t);
+	return a->cap * sizeof(*a->rows) + a->at.cap * sizeof(*a->at.slots) + a->hist_bytes;
 }
 
 static uint64_t plus(uint64_t a, uint64_t b)
@@ -27,34 +26,20 @@ static uint64_t plus(uint64_t a, uint64_t b)
 	return b > INT64_MAX || a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-static void row_hist(struct amounts *a, struct amount_row *r, const struct store_amount *x)
-{
-	if (!x->hist)
-		return;
-	if (!r->hist) {
-		r->hist = mem_array(HIST_SLOTS, sizeof(*r->hist));
-		a->n_hists++;
-	}
-	for (size_t i = 0; i < x->n_hist && i < HIST_SLOTS; i++)
-		r->hist[i] = plus(r->hist[i], x->hist[i]);
-}
-
 static void row_add(struct amounts *a, struct amount_row *r, const struct store_amount *x)
 {
-	bool over = r->gauge; /* the last one holds */
-
-	if (over)
+	a->hist_bytes -= hist_bytes(&r->hist);
+	if (r->gauge) { /* the last one holds */
 		r->n = r->value = r->max = 0;
-	if (over && r->hist) {
-		free(r->hist);
-		r->hist = NULL;
-		a->n_hists--;
+		hist_release(&r->hist);
 	}
 	r->n = plus(r->n, x->n);
 	r->value = plus(r->value, x->value);
 	if (x->max > r->max)
 		r->max = x->max > INT64_MAX ? INT64_MAX : x->max;
-	row_hist(a, r, x);
+	if (x->hist)
+		hist_add(&r->hist, x->first_slot, x->hist, x->n_hist);
+	a->hist_bytes += hist_bytes(&r->hist);
 }
 
 uint64_t amounts_add(struct amounts *a, const struct amount_row *key, const struct store_amount *x)

@@ -8,13 +8,14 @@
 #include <stdint.h>
 
 #include "schema/base/idmap.h"
+#include "schema/store/model/hist.h"
 #include "schema/store/write/writer.h"
 
 struct amount_row {
 	int64_t ts;       /* start of the bucket, seconds since 1970 */
 	uint64_t n, value, max;
 	uint64_t events;  /* what this row accounts for */
-	uint64_t *hist;   /* HIST_SLOTS, NULL: none; its own */
+	struct hist hist; /* its own */
 	uint32_t series;  /* DICT_SERIES */
 	uint32_t run;
 	bool gauge;       /* the last one holds */
@@ -23,7 +24,7 @@ struct amount_row {
 struct amounts {
 	struct amount_row *rows;
 	uint32_t n, cap;
-	uint32_t n_hists;
+	size_t hist_bytes;
 	struct idmap at;  /* hash of (ts, series) -> index in `rows` */
 };
 

@@ -132,7 +132,7 @@ static void put_amount(struct commit *c, enum commit_stmt how, const struct comm
 	sqlite3_bind_int64(st, 3, (sqlite3_int64)r->n);
 	sqlite3_bind_int64(st, 4, (sqlite3_int64)r->value);
 	sqlite3_bind_int64(st, 5, (sqlite3_int64)r->max);
-	if (r->hist && hist_encode(r->hist, &hist))
+	if (hist_encode(&r->hist, 0, &hist))
 		sqlite3_bind_text(st, 6, hist.buf, (int)hist.len, SQLITE_STATIC);
 	else
 		sqlite3_bind_null(st, 6);
@@ -219,16 +219,18 @@ static const enum commit_stmt stmt_of[WAIT_ROW_TABLES] = {
 	[WAIT_ROW_SLOWED] = ST_SLOWED,
 };
 
-static void bind_hist(sqlite3_stmt *st, int at, const struct wait_row *r, struct strbuf *text)
+/* `base` as hist_encode has it, first from there. */
+static void bind_hist(sqlite3_stmt *st, int at, unsigned base, unsigned first, const uint32_t *counts, size_t n, struct strbuf *text)
 {
-	uint64_t counts[HIST_SLOTS] = {0};
+	struct hist h = {0};
 
-	for (size_t i = 0; r->hist && i < r->n_hist && i < HIST_SLOTS; i++)
-		counts[i] = r->hist[i];
-	if (r->hist && hist_encode(counts, text))
+	if (counts)
+		hist_add(&h, base + first, counts, n);
+	if (hist_encode(&h, base, text))
 		sqlite3_bind_text(st, at, text->buf, (int)text->len, SQLITE_STATIC);
 	else
 		sqlite3_bind_null(st, at);
+	hist_release(&h);
 }
 
 /* The keys of a row, behind ts and whose it is; returns where its numbers begin. */
@@ -281,7 +283,7 @@ static void commit_wait_row(struct commit *c, const struct wait_row *r, const st
 	for (int i = 0; i < 3 && at <= last; i++)
 		sqlite3_bind_int64(st, at++, (sqlite3_int64)r->value[i]);
 	if (r->table == WAIT_ROW_WAIT)
-		bind_hist(st, at, r, &hist);
+		bind_hist(st, at, 0, r->first_slot, r->hist, r->n_hist, &hist);
 	commit_step(c, st, NULL);
 	if (r->table == WAIT_ROW_WAIT)
 		sqlite3_bind_null(st, at);
@@ -298,7 +300,6 @@ void commit_waits(struct commit *c, const struct batch *b, const struct commit_r
 static void commit_request_row(struct commit *c, const struct request_row *r, int64_t run)
 {
 	cleanup_strbuf struct strbuf hist = STRBUF_INIT;
-	uint64_t steps[HIST_WIDE] = {0};
 	uint32_t text[4], process = commit_process(c, r->process);
 	sqlite3_stmt *st;
 
@@ -316,12 +317,7 @@ static void commit_request_row(struct commit *c, const struct request_row *r, in
 	sqlite3_bind_int64(st, 9, r->result);
 	for (int i = 0; i < REQUEST_ROW_NUMBERS; i++)
 		sqlite3_bind_int64(st, 10 + i, (sqlite3_int64)r->value[i]);
-	for (size_t i = 0; i < r->n_steps && i < HIST_WIDE; i++)
-		steps[i] = r->steps ? r->steps[i] : 0;
-	if (hist_encode_wide(steps, &hist))
-		sqlite3_bind_text(st, 10 + REQUEST_ROW_NUMBERS, hist.buf, (int)hist.len, SQLITE_STATIC);
-	else
-		sqlite3_bind_null(st, 10 + REQUEST_ROW_NUMBERS);
+	bind_hist(st, 10 + REQUEST_ROW_NUMBERS, HIST_FINE, r->first_step, r->steps, r->n_steps, &hist);
 	commit_step(c, st, NULL);
 	sqlite3_bind_null(st, 10 + REQUEST_ROW_NUMBERS);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* events: the producer's side of store/write/writer.h where things are counted, and the queue to the writer thread, which
- * writing.h tells of. */
+ * writer_state.h tells of. */
 #include <errno.h>
 #include <stdio.h>
 

@@ -16,6 +16,7 @@ struct request_row {
 	uint64_t value[REQUEST_ROW_NUMBERS]; /* n and the other numbers, in the table's order */
 	uint32_t *steps;     /* n_steps of them, its own; NULL: none */
 	size_t n_steps;
+	unsigned first_step;
 };
 
 struct request_rows {

@@ -10,13 +10,6 @@
 #include "schema/store/write/wait_rows.h"
 #include "schema/store/write/writer_state.h"
 
-unsigned store_latency_step(uint64_t ns)
-{
-	unsigned top = ns ? 63u - (unsigned)__builtin_clzll(ns) : 0, shift = top > 3 ? top - 3 : 0;
-
-	return shift * 8 + (unsigned)(ns >> shift);
-}
-
 void request_rows_release(struct request_rows *r)
 {
 	for (uint32_t i = 0; i < r->n; i++)
@@ -59,7 +52,7 @@ int store_request(struct store_writer *w, uint32_t run, int64_t utc_ns, const st
 {
 	struct request_row row = {.run = run, .process = writer_known(w, DICT_PROCESS, r->process), .side = (uint8_t)r->side, .result = (uint8_t)r->result,
 				 .value = {r->n, r->total_ns, r->max_ns, r->request_bytes, r->response_bytes}, .steps = (uint32_t *)(uintptr_t)r->steps,
-				 .n_steps = r->steps && r->n_steps < STORE_LATENCY_STEPS ? r->n_steps : r->steps ? STORE_LATENCY_STEPS : 0};
+				 .n_steps = r->steps ? r->n_steps : 0, .first_step = r->first_step};
 
 	if (!writer_run(w, run))
 		return -EINVAL;

@@ -15,10 +15,6 @@
 
 struct store_writer;
 
-/* Steps of latency: below 8 ns each number its own, then 8 to each power of two; to take a step's middle is wrong by 6 % at most. */
-#define STORE_LATENCY_STEPS 512
-unsigned store_latency_step(uint64_t ns);
-
 struct store_request {
 	uint32_t process;         /* 0: not known */
 	enum store_side side;
@@ -26,8 +22,9 @@ struct store_request {
 	const char *protocol, *service, *operation, *status; /* status "": it has none */
 	uint64_t n;
 	uint64_t total_ns, max_ns, request_bytes, response_bytes;
-	const uint32_t *steps;    /* n_steps of them: how many latencies by step; NULL: none */
+	const uint32_t *steps;    /* how many latencies lay in the steps from first_step on (model/hist.h); NULL: none */
 	size_t n_steps;
+	unsigned first_step;
 };
 /* 0, -EINVAL: no such run; -ESTALE as store_add. */
 int store_request(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_request *r);

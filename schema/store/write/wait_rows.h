@@ -27,6 +27,7 @@ struct wait_row {
 	uint64_t value[3];   /* the table's numbers, in its order */
 	uint32_t *hist;      /* n_hist of them, its own; NULL: none */
 	size_t n_hist;
+	unsigned first_slot;
 };
 
 struct wait_rows {

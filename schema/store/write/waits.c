@@ -96,7 +96,7 @@ int store_wait(struct store_writer *w, uint32_t task, int64_t utc_ns, const stru
 {
 	struct wait_row row = {.table = WAIT_ROW_WAIT, .task = task, .class = x->class, .flags = x->flags,
 			      .value = {x->n, x->total_ns, x->max_ns},
-			      .hist = (uint32_t *)(uintptr_t)x->hist, .n_hist = x->n_hist};
+			      .hist = (uint32_t *)(uintptr_t)x->hist, .n_hist = x->n_hist, .first_slot = x->first_slot};
 
 	return row_put(w, &row, utc_ns);
 }

@@ -27,6 +27,7 @@ struct store_wait {
 	uint64_t n, total_ns, max_ns; /* max_ns 0: not known */
 	const uint32_t *hist;     /* as in struct store_amount; NULL: not known */
 	size_t n_hist;
+	unsigned first_slot;
 };
 
 struct store_wake {

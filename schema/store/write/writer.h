@@ -155,8 +155,9 @@ struct store_amount {
 	uint64_t n;             /* how many: events, objects. Where events are weighted, the estimate, rounded */
 	uint64_t value;         /* their sum: ns, bytes */
 	uint64_t max;           /* the largest, 0: not known */
-	const uint32_t *hist;   /* hist[i]: how many lay in [2^i, 2^(i+1)), hist[0] with 0; NULL: not known. At most 64 */
+	const uint32_t *hist;   /* how many lay in the slots from first_slot on (model/hist.h); NULL: not known */
 	size_t n_hist;
+	unsigned first_slot;
 };
 /* All other kinds. A counter's and a duration's amounts are added to the bucket that holds `utc_ns`. A gauge's replace what
  * the bucket has: they say how the series stands from then on, until its next amount; {0} says that nothing is left of

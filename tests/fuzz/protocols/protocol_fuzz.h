@@ -66,11 +66,23 @@ static inline void fuzz_pieces(struct proto_conn *c, const uint8_t *p, size_t n)
 		abort();
 }
 
+static volatile uint8_t fuzz_read;
+
+/* All of it can be read. */
+static inline void fuzz_named(void *ctx, const struct proto_named *x)
+{
+	(void)ctx;
+	if (x->len != 4 && x->len != 16)
+		abort();
+	for (size_t i = 0; i < x->len; i++)
+		fuzz_read ^= x->address[i];
+}
+
 static inline int fuzz_protocol(const struct protocol *protocol, const uint8_t *data, size_t size)
 {
 	static struct protocols *of[3]; /* tables of names stay: a table for each input would be all the work */
 	static unsigned n;
-	struct proto_opts opts = {.emit = fuzz_hear};
+	struct proto_opts opts = {.emit = fuzz_hear, .named = fuzz_named};
 	struct proto_conn *c;
 	int which;
 

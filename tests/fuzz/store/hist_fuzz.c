@@ -26,7 +26,7 @@ static sqlite3_stmt *reader(void)
 }
 
 /* SQLite reads the same list: the first number is the slot, the others are its counts. */
-static void check_sqlite(const char *text, size_t len, const uint64_t counts[HIST_SLOTS])
+static void check_sqlite(const char *text, size_t len, const struct hist *h)
 {
 	sqlite3_stmt *st = reader();
 	int64_t slot = -1;
@@ -37,7 +37,7 @@ static void check_sqlite(const char *text, size_t len, const uint64_t counts[HIS
 
 		if (slot < 0)
 			slot = v;
-		else if (slot >= HIST_SLOTS || counts[slot++] != (uint64_t)v)
+		else if (slot < h->first || slot - h->first >= h->n || h->count[slot++ - h->first] != (uint64_t)v)
 			abort();
 	}
 	if (slot < 0)
@@ -55,19 +55,26 @@ static bool strict(const uint8_t *data, size_t size) /* JSON has no leading zero
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint64_t counts[HIST_SLOTS] = {0}, again[HIST_SLOTS] = {0};
+	struct hist h = {0}, again = {0};
 	struct strbuf s = STRBUF_INIT;
 	double low, high;
 
-	if (size > 4096 || !hist_add(counts, (const char *)data, size))
+	if (size > 4096 || !hist_read(&h, (const char *)data, size, 0)) {
+		hist_release(&h);
 		return 0;
+	}
 	if (strict(data, size))
-		check_sqlite((const char *)data, size, counts);
-	if (hist_encode(counts, &s) && (!hist_add(again, s.buf, s.len) || memcmp(counts, again, sizeof(again))))
-		abort();
+		check_sqlite((const char *)data, size, &h);
+	if (hist_encode(&h, 0, &s)) {
+		if (!hist_read(&again, s.buf, s.len, 0) || again.first < h.first || again.first + again.n > h.first + h.n ||
+		    memcmp(h.count + (again.first - h.first), again.count, hist_bytes(&again)))
+			abort();
+	}
 	strbuf_release(&s);
-	low = hist_quantile(counts, 0.1);
-	high = hist_quantile(counts, 0.9);
+	low = hist_quantile(&h, 0.1);
+	high = hist_quantile(&h, 0.9);
+	hist_release(&h);
+	hist_release(&again);
 	if (!(low >= 0) || !(high >= low))
 		abort();
 	return 0;

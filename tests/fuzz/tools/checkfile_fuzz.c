@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checkfile_fuzz: a check of one's own may be any file: it is refused with a word, or what is taken of it is within bounds.
- * covers: tools/checks/checkfile.c
+ * covers: tools/checks/checkfile.c tools/checks/checkslo.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/checks/checkfile.h"
+#include "tools/checks/checkslo.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -20,6 +21,18 @@ static void files(void)
 		abort();
 	if (!checkfiles_read(NULL, &all, &e))
 		checkfiles_release(&all);
+}
+
+static void promise(const char *text, size_t len)
+{
+	struct checkfile c[CHECKSLO_MOST];
+	struct err e = {0};
+	size_t n = 0;
+
+	if (checkslo_parse("x", "x", text, len, c, &n, &e) ? !e.what[0] : !n || n > CHECKSLO_MOST)
+		abort();
+	for (size_t i = 0; i < n; i++)
+		checkfile_release(&c[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -36,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	} else if (!e.what[0]) {
 		abort();
 	}
+	promise(text, len);
 	free(text);
 	if (len && data[0] == '!')
 		files();

@@ -177,6 +177,8 @@ static void a_histogram_counts_what_lies_below_each_bound(void **state)
 	assert_true(spread_add(wide, "[80,1,1,1,1,1,1,1,1,1]", 22, 8));
 	assert_int_equal(wide[0], 8);
 	assert_int_equal(wide[1], 9);
+	assert_true(spread_add(wide, "[144,2]", 7, 1)); /* the same step of any other table */
+	assert_int_equal(wide[0], 10);
 	assert_false(spread_add(below, "[12,3", 5, 1));
 	assert_false(spread_add(below, "[]", 2, 1));
 	assert_false(spread_add(below, "", 0, 1));

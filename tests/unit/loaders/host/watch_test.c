@@ -11,6 +11,7 @@
 #include "loaders/host/lives.h"
 #include "loaders/host/oomlog.h"
 #include "loaders/host/watch.h"
+#include "schema/base/clock.h"
 #include "schema/facts/host.h"
 
 /* --- readings --- */
@@ -80,13 +81,15 @@ static void limits_that_change_are_said_but_not_those_of_a_cgroup_that_is_being_
 
 #define PATH_A "/docker/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-static struct lives_event told[8];
+#define NOW (LIVES_WAY_IN_NS + 10000) /* all of these began long ago */
+
+static struct lives_event told[16];
 static size_t n_told;
 
 static void tell(void *ctx, const struct lives_event *e)
 {
 	(void)ctx;
-	assert_true(n_told < 8);
+	assert_true(n_told < 16);
 	told[n_told++] = *e;
 }
 
@@ -118,7 +121,7 @@ static void what_ran_before_the_first_look_has_not_started_and_its_stop_is_told(
 
 	(void)state;
 	lives_meet(&l, &first);
-	lives_round(&l);
+	lives_round(&l, NOW);
 	assert_int_equal(n_told, 0);
 	ends(&l, first, 500, 1 << 8);
 	assert_int_equal(n_told, 1);
@@ -133,10 +136,10 @@ static void one_that_comes_and_goes_between_two_looks_started_and_stopped(void *
 	struct lives l = {.tell = tell};
 
 	(void)state;
-	lives_round(&l);
+	lives_round(&l, 50);
 	for (uint64_t i = 1; i <= 3; i++)
 		ends(&l, process(10 + (uint32_t)i, 1, 1000 * i), 1000 * i + 10, 9);
-	lives_round(&l);
+	lives_round(&l, NOW);
 	assert_int_equal(n_told, 6);
 	for (size_t i = 0; i < 6; i++)
 		assert_int_equal(told[i].stopped, i % 2);
@@ -151,10 +154,10 @@ static void a_first_process_of_a_namespace_inside_is_not_the_containers(void **s
 	struct hostmaps_process first = process(10, 1, 100), inner = process(20, 1, 200);
 
 	(void)state;
-	lives_round(&l);
+	lives_round(&l, 50);
 	lives_meet(&l, &inner);
 	lives_meet(&l, &first);
-	lives_round(&l);
+	lives_round(&l, NOW);
 	assert_int_equal(n_told, 1);
 	assert_int_equal(told[0].leader.tgid, 10);
 	ends(&l, inner, 300, 0);
@@ -170,24 +173,72 @@ static void with_the_hosts_pid_namespace_it_has_stopped_once_nothing_runs_in_it(
 	struct hostmaps_process first = process(10, 10, 100), second = process(11, 11, 150), anew = process(12, 12, 900);
 
 	(void)state;
-	lives_round(&l);
+	lives_round(&l, 50);
 	lives_meet(&l, &second);
 	lives_meet(&l, &first);
-	lives_round(&l);
+	lives_round(&l, NOW);
 	assert_int_equal(n_told, 1);
 	ends(&l, first, 300, 3 << 8);
 	lives_meet(&l, &second);
-	lives_round(&l);
+	lives_round(&l, NOW);
 	assert_int_equal(n_told, 1); /* the second runs on */
 	ends(&l, second, 400, 0);
-	lives_round(&l);
+	lives_round(&l, NOW);
 	assert_int_equal(n_told, 2);
 	assert_true(told[1].stopped);
 	assert_int_equal(told[1].status, 3 << 8);
 	lives_meet(&l, &anew);
-	lives_round(&l);
+	lives_round(&l, NOW);
 	assert_int_equal(n_told, 3);
 	assert_int_equal(told[2].starts, 2);
+	lives_release(&l);
+}
+
+/* The runtime's own processes are in the cgroup before the first one of the namespace, and are met there. */
+static void stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_the_runtime(void **state)
+{
+	struct lives l = {.tell = tell};
+	uint64_t t = NSEC_PER_SEC;
+
+	(void)state;
+	lives_round(&l, 50);
+	for (uint32_t i = 0; i < 4; i++, t += 5000000) {
+		struct hostmaps_process runtime = process(100 + i, 100 + i, t), first = process(200 + i, 1, t + 1000000);
+
+		lives_meet(&l, &runtime);
+		lives_round(&l, t + 500000);
+		ends(&l, first, t + 2000000, (int)(i + 1) << 8);
+		ends(&l, runtime, t + 3000000, 0);
+	}
+	lives_round(&l, t);
+	assert_int_equal(n_told, 8);
+	for (size_t i = 0; i < 4; i++) {
+		assert_false(told[2 * i].stopped);
+		assert_int_equal(told[2 * i].leader.tgid, 200 + i);
+		assert_true(told[2 * i + 1].stopped);
+		assert_int_equal(told[2 * i + 1].status, (int)(i + 1) << 8);
+	}
+	lives_release(&l);
+}
+
+/* runc's first child is gone while the container runs on: how it ended is not how the container did. */
+static void the_way_in_is_no_leader_however_it_ends(void **state)
+{
+	struct lives l = {.tell = tell};
+	struct hostmaps_process way = process(100, 100, NSEC_PER_SEC), first = process(101, 1, NSEC_PER_SEC + 100);
+
+	(void)state;
+	lives_round(&l, 50);
+	lives_meet(&l, &way);
+	lives_round(&l, NSEC_PER_SEC + 50);
+	ends(&l, way, NSEC_PER_SEC + 200, 0);
+	lives_meet(&l, &first);
+	lives_round(&l, 2 * NSEC_PER_SEC);
+	assert_int_equal(n_told, 1);
+	assert_int_equal(told[0].leader.tgid, 101);
+	ends(&l, first, 3 * NSEC_PER_SEC, 7 << 8);
+	assert_int_equal(n_told, 2);
+	assert_int_equal(told[1].status, 7 << 8);
 	lives_release(&l);
 }
 
@@ -262,6 +313,8 @@ int main(void)
 		cmocka_unit_test_setup(one_that_comes_and_goes_between_two_looks_started_and_stopped, begin),
 		cmocka_unit_test_setup(a_first_process_of_a_namespace_inside_is_not_the_containers, begin),
 		cmocka_unit_test_setup(with_the_hosts_pid_namespace_it_has_stopped_once_nothing_runs_in_it, begin),
+		cmocka_unit_test_setup(stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_the_runtime, begin),
+		cmocka_unit_test_setup(the_way_in_is_no_leader_however_it_ends, begin),
 		cmocka_unit_test(a_kill_at_a_limit_has_its_cgroup_limit_and_who_held_memory),
 		cmocka_unit_test(an_older_kernels_list_is_read_by_its_own_head),
 		cmocka_unit_test(of_several_kills_of_a_pid_the_last_one_counts_and_none_has_anothers_lines),

@@ -243,6 +243,88 @@ static void an_address_that_has_another_socket_is_another_connection(void **stat
 	assert_int_equal(sum(f, SAID_SUM, SAID_N), 1); /* without an answer */
 }
 
+/* ---- requests that are made for others ---- */
+
+static void end_of(struct fixture *f, uint64_t sk, uint32_t tgid, uint8_t side, uint16_t lport, uint16_t dport)
+{
+	struct l7_conn c = {.h = {.sk = sk, .ino = sk + 1, .at_ns = 1 * S, .tgid = tgid, .what = L7_CONN, .flags = L7_F_BEGUN}, .start_ns = tgid,
+			    .family = AF_INET, .protocol = 6, .lport = lport, .dport = dport, .side = side, .local = {127, 0, 0, 1}, .peer = {127, 0, 0, 1}};
+
+	streams_record(f->s, &c, sizeof(c));
+}
+
+static void moves(struct fixture *f, uint64_t sk, uint32_t tgid, uint8_t dir, const char *bytes, uint32_t seq, uint64_t tag, int64_t at)
+{
+	struct {
+		struct l7_data d;
+		char bytes[512];
+	} r = {.d = {.h = {.sk = sk, .ino = sk + 1, .at_ns = (uint64_t)at, .tgid = tgid, .tid = tgid, .what = L7_DATA, .dir = dir}, .seq = seq, .tag = tag}};
+
+	r.d.len = r.d.size = (uint32_t)strlen(bytes);
+	memcpy(r.bytes, bytes, r.d.len);
+	streams_record(f->s, &r, sizeof(r.d) + r.d.len);
+}
+
+static const struct said *single(const struct fixture *f, uint32_t tgid, uint8_t side)
+{
+	const struct said *found = NULL;
+
+	for (size_t i = 0; i < f->n; i++)
+		if (f->said[i].s.what == SAID_SINGLE && f->said[i].s.who.tgid == tgid && f->said[i].s.side == side) {
+			assert_null(found);
+			found = &f->said[i].s;
+		}
+	assert_non_null(found);
+	return found;
+}
+
+/* A server is asked at 1 s + 1 ms, asks another one for that, and answers. `tag`: what the probe says of the thread that asks. */
+static void front_and_back(struct fixture *f, uint64_t tag, uint32_t seq_at_back)
+{
+	end_of(f, 100, 7, L7_SIDE_SERVER, 80, 40000);
+	end_of(f, 200, 7, L7_SIDE_CLIENT, 41000, 90);
+	end_of(f, 300, 8, L7_SIDE_SERVER, 90, 41000);
+	moves(f, 100, 7, L7_IN, Q, 5000, 0, 1 * S + MS);
+	moves(f, 200, 7, L7_OUT, Q, 7000, tag, 1 * S + 2 * MS);
+	moves(f, 300, 8, L7_IN, Q, seq_at_back, 0, 1 * S + 3 * MS);
+	moves(f, 300, 8, L7_OUT, A, 9000, 0, 1 * S + 4 * MS);
+	moves(f, 200, 7, L7_IN, A, 9000, 0, 1 * S + 5 * MS);
+	moves(f, 100, 7, L7_OUT, A, 6000, 0, 1 * S + 6 * MS);
+	streams_end(f->s, 3 * S);
+}
+
+static void what_is_asked_for_a_request_has_it_as_its_parent_and_the_answer_the_question(void **state)
+{
+	struct fixture *f = *state;
+	const struct said *front, *asked, *back;
+
+	front_and_back(f, 1 * S + MS, 7000);
+	front = single(f, 7, L7_SIDE_SERVER);
+	asked = single(f, 7, L7_SIDE_CLIENT);
+	back = single(f, 8, L7_SIDE_SERVER);
+	assert_true(asked->number[SAID_PARENT] == front->number[SAID_SPAN] && front->number[SAID_SPAN]);
+	assert_true(back->number[SAID_PARENT] == asked->number[SAID_SPAN] && asked->number[SAID_SPAN]);
+	assert_int_equal(asked->flags, SAID_BY_THREAD);
+	assert_int_equal(back->flags, SAID_BY_BYTES);
+}
+
+static void a_thread_that_serves_nobody_asks_for_nobody(void **state)
+{
+	struct fixture *f = *state;
+
+	front_and_back(f, 0, 7000);
+	assert_int_equal(single(f, 7, L7_SIDE_CLIENT)->number[SAID_PARENT], 0);
+	assert_int_equal(single(f, 7, L7_SIDE_CLIENT)->flags, SAID_NO_LINK);
+}
+
+static void an_answer_to_another_byte_is_no_answer_to_this_question(void **state)
+{
+	struct fixture *f = *state;
+
+	front_and_back(f, 1 * S + MS, 7001);
+	assert_true(single(f, 8, L7_SIDE_SERVER)->number[SAID_PARENT] != single(f, 7, L7_SIDE_CLIENT)->number[SAID_SPAN]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +336,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_connection_that_was_not_told_is_asked_for_and_read_from_then_on, setup, teardown),
 		cmocka_unit_test_setup_teardown(clear_text_of_tls_is_read_and_its_records_are_not, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_address_that_has_another_socket_is_another_connection, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_is_asked_for_a_request_has_it_as_its_parent_and_the_answer_the_question, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_thread_that_serves_nobody_asks_for_nobody, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_answer_to_another_byte_is_no_answer_to_this_question, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ static uint32_t reading;
 
 static int begin(void **state)
 {
-	const struct drain_maps maps = {FAKE_THREADS, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS, FAKE_FREE, fake.sums, FAKES};
+	const struct drain_maps maps = {FAKE_THREADS, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS, FAKE_FREE, FAKE_FREE_STEPS, fake.sums, FAKES, fake.steps, FAKES};
 
 	(void)state;
 	fakes_reset(&host);
@@ -63,7 +63,8 @@ static void sum_put(uint32_t tid, uint32_t class, uint64_t n, uint64_t ns, uint6
 	sum->total_ns = ns;
 	sum->max_ns[reading & 1] = max;
 	sum->reading[reading & 1] = reading;
-	sum->hist[10] = (uint32_t)n;
+	sum->power[10] = 1 + tid;
+	fake.steps[tid].n[3] = (uint32_t)n;
 	fake_map_put(FAKE_TOTALS, &key, sizeof(key), &slot, sizeof(slot));
 }
 
@@ -92,6 +93,35 @@ static void each_reading_stores_what_has_been_added_since(void **state)
 	assert_int_equal(fake.waits[1].x.total_ns, 600);
 	assert_int_equal(fake.waits[1].x.max_ns, 300);
 	assert_int_equal(host.added, 13);
+}
+
+static void how_long_waits_were_is_told_by_steps_since_the_last_reading(void **state)
+{
+	(void)state;
+	thread_put(7);
+	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
+	fake.sums[7].power[9] = 40; /* [2^11, 2^12) ns */
+	fake.steps[39].n[7] = 2;
+	read_now();
+	assert_string_equal(fake.waits[0].hist, "[143,2,0,0,0,10]"); /* HIST_FINE + 8 x 9 + 7 */
+	sum_put(7, OFFCPU_PIPE, 13, 5600, 300);
+	read_now();
+	assert_string_equal(fake.waits[1].hist, "[147,3]");
+}
+
+static void waits_without_room_for_steps_are_told_by_powers_of_two(void **state)
+{
+	(void)state;
+	thread_put(7);
+	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
+	fake.sums[7].power[10] = OFFCPU_COARSE | 10;
+	read_now();
+	assert_string_equal(fake.waits[0].hist, "[12,10]"); /* [2^12, 2^13) */
+	sum_put(7, OFFCPU_PIPE, 12, 5600, 300);
+	fake.sums[7].power[10] = OFFCPU_COARSE | 12;
+	fake.sums[7].power[11] = FAKES + 1; /* no steps of the array */
+	read_now();
+	assert_string_equal(fake.waits[1].hist, "[12,2]");
 }
 
 static void what_was_longest_in_an_earlier_reading_is_not_told_again(void **state)
@@ -144,7 +174,8 @@ static void a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywh
 	assert_int_equal(d.sums.n + d.counts.n, 0);
 	assert_int_equal(fake.n_freed, 1); /* where its sum stood is given back as it was at the start */
 	assert_true(fake.freed[0].first == 7 && fake.freed[0].n == 1);
-	assert_int_equal(fake.sums[7].n + fake.sums[7].hist[10], 0);
+	assert_true(fake.n_freed_steps == 1 && fake.freed_steps[0].first == 7 && fake.freed_steps[0].n == 1);
+	assert_int_equal(fake.sums[7].n + fake.sums[7].power[10] + fake.steps[7].n[3], 0);
 	while (d.read_ns - 4 * SECOND < DRAIN_KEPT_NS) { /* gone since the third reading */
 		assert_int_equal(drain_thread(&d, &host, ID(7)), 7); /* it ended a wait whose stack is unwound now */
 		read_now();
@@ -313,6 +344,8 @@ int main(void)
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
 		T(each_reading_stores_what_has_been_added_since),
+		T(how_long_waits_were_is_told_by_steps_since_the_last_reading),
+		T(waits_without_room_for_steps_are_told_by_powers_of_two),
 		T(what_was_longest_in_an_earlier_reading_is_not_told_again),
 		T(sums_of_who_is_not_known_yet_wait_for_the_next_reading),
 		T(a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywhere),

@@ -12,6 +12,7 @@
 #include "loaders/lib/host/kallsyms_kept.h"
 #include "loaders/lib/host/naming.h"
 #include "loaders/offcpu/mapread.h"
+#include "schema/store/model/hist.h"
 #include "schema/store/write/writer.h"
 
 struct fakes fake;
@@ -92,9 +93,10 @@ void mapread_remove(int fd, size_t key_size, const void *keys, size_t n)
 int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 {
 	(void)flags;
-	if (fd != FAKE_FREE || key)
+	if ((fd != FAKE_FREE && fd != FAKE_FREE_STEPS) || key)
 		abort();
-	memcpy(&fake.freed[fake.n_freed++ % FAKES], value, sizeof(fake.freed[0]));
+	memcpy(fd == FAKE_FREE ? &fake.freed[fake.n_freed++ % FAKES] : &fake.freed_steps[fake.n_freed_steps++ % FAKES], value,
+	       sizeof(fake.freed[0]));
 	return 0;
 }
 
@@ -157,7 +159,16 @@ int store_wait(struct store_writer *w, uint32_t task, int64_t utc_ns, const stru
 	(void)w;
 	if (refused())
 		return -ESTALE;
-	fake.waits[fake.n_waits++ % FAKES] = (struct fake_wait){task, utc_ns, *x};
+	struct fake_wait *to = &fake.waits[fake.n_waits++ % FAKES];
+	struct strbuf text = STRBUF_INIT;
+	struct hist h = {0};
+
+	*to = (struct fake_wait){task, utc_ns, *x, ""};
+	hist_add(&h, x->first_slot, x->hist, x->n_hist);
+	if (hist_encode(&h, 0, &text))
+		snprintf(to->hist, sizeof(to->hist), "%s", strbuf_str(&text));
+	hist_release(&h);
+	strbuf_release(&text);
 	return 0;
 }
 

@@ -17,10 +17,10 @@
 #include "schema/store/write/waits.h"
 
 #define FAKES 64
-enum fake_map { FAKE_THREADS = 3, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS, FAKE_FREE, FAKE_MAPS };
+enum fake_map { FAKE_THREADS = 3, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS, FAKE_FREE, FAKE_FREE_STEPS, FAKE_MAPS };
 
 struct fake_amount { uint32_t process, stack, label; enum store_kind kind; uint64_t n, value, max; };
-struct fake_wait { uint32_t task; int64_t utc_ns; struct store_wait x; };
+struct fake_wait { uint32_t task; int64_t utc_ns; struct store_wait x; char hist[128]; /* as stored */ };
 struct fake_wake { uint32_t task; struct store_wake x; };
 struct fake_on { uint32_t task; struct store_wait_on x; char object[64]; };
 struct fake_culprit { uint32_t task; struct store_culprit x; };
@@ -35,7 +35,9 @@ struct fakes {
 	struct { uint64_t key[4], value[40]; size_t key_size, value_size; } map[FAKE_MAPS][FAKES];
 	size_t n_map[FAKE_MAPS];
 	struct offcpu_sum sums[FAKES];
+	struct offcpu_steps steps[FAKES];
 	struct offcpu_slots freed[FAKES]; size_t n_freed; /* what was put into the queue FAKE_FREE */
+	struct offcpu_slots freed_steps[FAKES]; size_t n_freed_steps;
 	uint32_t epoch;
 	int stale;           /* so many calls more are refused with -ESTALE, each in a new epoch */
 	unsigned named;      /* calls of naming_stack */

@@ -638,6 +638,40 @@ static void a_containers_name_is_known_by_its_id_and_told_anew_is_the_newer(void
 	assert_null(hostmaps_container(hm, "ab1"));
 }
 
+static struct hostmaps_process *used_by;
+static uint64_t used_ns;
+
+static void note_used(void *ctx, const struct mp_used *u, struct hostmaps_process *p)
+{
+	(void)ctx;
+	used_by = p;
+	used_ns += u->cpu_ns;
+}
+
+static void what_an_ended_process_used_is_of_its_last_program_even_when_its_pid_is_another_ones(void **state)
+{
+	struct mp_process next = {.tgid = 5, .start_ns = 90, .exec_id = 1, .time_ns = t0 + 40};
+	const char *str[] = {"c", "/exe", "args", "/"};
+	struct mp_exit gone = {.tgid = 5, .start_ns = 50, .time_ns = t0 + 30};
+	struct mp_used used = {.tgid = 5, .start_ns = 50, .time_ns = t0 + 50, .cpu_ns = 7};
+
+	(void)state;
+	used_by = NULL;
+	used_ns = 0;
+	hostmaps_on_used(hm, note_used, NULL);
+	process(1, 10, "a");
+	process(2, 20, "b");
+	tell(MP_EXIT, &gone, NULL);
+	tell(MP_PROCESS, &next, str);
+	tell(MP_USED, &used, NULL);
+	assert_non_null(used_by);
+	assert_string_equal(used_by->comm, "b");
+	used.start_ns = 51; /* nobody told of that one */
+	tell(MP_USED, &used, NULL);
+	assert_null(used_by);
+	assert_int_equal(used_ns, 14);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -664,6 +698,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_is_not_told_yet_is_claimed_only_of_a_process_at_rest, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(of_a_crowd_that_has_ended_nothing_is_held, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_tables_are_there_whole_or_not_at_all, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_an_ended_process_used_is_of_its_last_program_even_when_its_pid_is_another_ones, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(another_protocol_version_is_refused, set_up, tear_down),
 	};
 

@@ -46,12 +46,63 @@ static void multicast_questions_are_one_way(void **state)
 	talk_expect_of(turns, "dns", "PTR _tcp.local one-way\n", true, true, 5353, PROTO_MASKED);
 }
 
+static void name_take(void *ctx, const struct proto_named *x)
+{
+	char *text = ctx, address[64];
+
+	for (size_t i = 0; i < x->len; i++)
+		snprintf(address + 2 * i, sizeof(address) - 2 * i, "%02x", x->address[i]);
+	sprintf(text + strlen(text), "%s %s\n", x->name, address);
+}
+
+static void expect_names(enum proto_payload payload, const char *ask, size_t n_ask, const char *answer, size_t n_answer, const char *expected)
+{
+	char heard[512] = "";
+	struct protocols *of = protocols_new(&(struct proto_opts){.payload = payload, .named = name_take, .ctx = heard});
+	struct proto_conn *c = proto_conn_new(of, true, true, 53, NULL);
+
+	proto_conn_feed(c, &(struct proto_piece){.from = PROTO_CLIENT, .at_ns = 1, .bytes = (const uint8_t *)ask, .len = n_ask, .size = n_ask});
+	proto_conn_feed(c, &(struct proto_piece){.from = PROTO_SERVER, .at_ns = 2, .bytes = (const uint8_t *)answer, .len = n_answer, .size = n_answer});
+	assert_string_equal(heard, expected);
+	proto_conn_free(c);
+	protocols_free(of);
+}
+
+#define ASK_A "\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03www\x07" "example\x03" "com\x00\x00\x01\x00\x01"
+/* an alias, then two addresses of that */
+#define ANSWER_A "\x00\x01\x81\x80\x00\x01\x00\x03\x00\x00\x00\x00\x03www\x07" "example\x03" "com\x00\x00\x01\x00\x01" \
+	"\xc0\x0c\x00\x05\x00\x01\x00\x00\x00\x3c\x00\x06\x03" "cdn\xc0\x10" \
+	"\xc0\x2d\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x04\x0a\x01\x02\x03" \
+	"\xc0\x2d\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x04\x0a\x01\x02\x04"
+#define ASK_AAAA "\x00\x02\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01" "a\x00\x00\x1c\x00\x01"
+#define ANSWER_AAAA "\x00\x02\x81\x80\x00\x01\x00\x01\x00\x00\x00\x00\x01" "a\x00\x00\x1c\x00\x01" \
+	"\xc0\x0c\x00\x1c\x00\x01\x00\x00\x00\x3c\x00\x10\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"
+
+static void addresses_are_those_of_the_name_that_was_asked_for(void **state)
+{
+	(void)state;
+	expect_names(PROTO_MASKED, ASK_A, sizeof(ASK_A) - 1, ANSWER_A, sizeof(ANSWER_A) - 1, "www.example.com 0a010203\nwww.example.com 0a010204\n");
+	expect_names(PROTO_MASKED, ASK_AAAA, sizeof(ASK_AAAA) - 1, ANSWER_AAAA, sizeof(ANSWER_AAAA) - 1, "a fd000000000000000000000000000001\n");
+	expect_names(PROTO_NONE, ASK_A, sizeof(ASK_A) - 1, ANSWER_A, sizeof(ANSWER_A) - 1, "");
+}
+
+static void an_answer_that_is_cut_has_the_addresses_that_are_whole(void **state)
+{
+	size_t whole = sizeof(ANSWER_A) - 1;
+
+	(void)state;
+	for (size_t n = 33; n < whole; n++)
+		expect_names(PROTO_MASKED, ASK_A, sizeof(ASK_A) - 1, ANSWER_A, n, n < whole - 16 ? "" : "www.example.com 0a010203\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_are_found_by_number_and_name),
 		cmocka_unit_test(over_tcp_each_message_has_its_length),
 		cmocka_unit_test(multicast_questions_are_one_way),
+		cmocka_unit_test(addresses_are_those_of_the_name_that_was_asked_for),
+		cmocka_unit_test(an_answer_that_is_cut_has_the_addresses_that_are_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,9 +116,33 @@ static void the_id_of_a_trace_is_kept(void **state)
 	talk_say(t, 'c', ask, sizeof(ask) - 1, SIZE_MAX);
 	talk_say(t, 's', "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38, SIZE_MAX);
 	assert_string_equal(t->heard.trace, "0af7651916cd43dd8448eb211c80319c");
+	assert_true(t->heard.caller == 0xb7ad6b7169203331);
 	assert_int_equal(t->heard.latency_ns, 10);
 	talk_end(t, true);
 	free(t);
+}
+
+/* Both ends of a connection cut it otherwise, and must call a request by the same place. */
+static void a_request_begins_at_the_same_byte_however_it_is_cut(void **state)
+{
+	static const char first[] = "POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello", second[] = "GET /b HTTP/1.1\r\nHost: h\r\n\r\n";
+	char both[sizeof(first) + sizeof(second)];
+	size_t n = (size_t)snprintf(both, sizeof(both), "%s%s", first, second);
+
+	(void)state;
+	for (size_t cut = 1; cut <= n; cut++) {
+		struct talk *t = malloc(sizeof(*t));
+
+		talk_begin(t, true, false, 0, PROTO_MASKED);
+		for (size_t at = 0; at < n; at += cut)
+			talk_say(t, 'c', both + at, n - at < cut ? n - at : cut, SIZE_MAX);
+		talk_say(t, 's', "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38, SIZE_MAX);
+		assert_int_equal(t->heard.begin_pos, 1000);
+		talk_say(t, 's', "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38, SIZE_MAX);
+		assert_int_equal(t->heard.begin_pos, 1000 + sizeof(first) - 1);
+		talk_end(t, true);
+		free(t);
+	}
 }
 
 static void only_the_first_bytes_of_each_piece_are_enough(void **state)
@@ -269,6 +293,7 @@ int main(void)
 		cmocka_unit_test(a_tunnel_is_looked_at_anew),
 		cmocka_unit_test(what_a_proxy_is_asked_for_is_named_by_its_target),
 		cmocka_unit_test(the_id_of_a_trace_is_kept),
+		cmocka_unit_test(a_request_begins_at_the_same_byte_however_it_is_cut),
 		cmocka_unit_test(only_the_first_bytes_of_each_piece_are_enough),
 		cmocka_unit_test(a_path_that_was_cut_says_so),
 		cmocka_unit_test(after_a_loss_nothing_is_matched_until_the_client_speaks_again),

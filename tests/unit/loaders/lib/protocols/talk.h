@@ -37,6 +37,7 @@ struct heard {
 	size_t len;
 	int64_t latency_ns, first_ns;
 	char trace[160];
+	uint64_t caller, begin_pos;
 };
 
 struct talk {
@@ -58,6 +59,8 @@ static void hear(void *ctx, const struct proto_request *r)
 	h->len = h->len < sizeof(h->text) ? h->len : sizeof(h->text) - 1;
 	h->latency_ns = r->end_ns - r->begin_ns;
 	h->first_ns = r->first_ns - r->begin_ns;
+	h->caller = r->caller;
+	h->begin_pos = r->begin_pos;
 	if (r->trace)
 		snprintf(h->trace, sizeof(h->trace), "%s", r->trace);
 }

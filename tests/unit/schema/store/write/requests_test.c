@@ -10,6 +10,7 @@
 
 #include "schema/base/clock.h"
 #include "schema/store/archive/seal.h"
+#include "schema/store/model/hist.h"
 #include "schema/store/write/requests.h"
 #include "tests/unit/schema/store/fixture.h"
 
@@ -23,12 +24,12 @@ static uint32_t begin(struct store_writer *w)
 
 static int put(struct store_writer *w, uint32_t run, int second, const char *status, uint64_t n, uint64_t ns)
 {
-	uint32_t steps[STORE_LATENCY_STEPS] = {0};
+	uint32_t steps[HIST_STEPS] = {0};
 	struct store_request r = {.protocol = "http", .service = "127.0.0.1:80", .operation = "GET /", .status = status, .n = n, .total_ns = n * ns,
-				  .max_ns = ns, .request_bytes = 10 * n, .response_bytes = 20 * n, .steps = steps, .n_steps = STORE_LATENCY_STEPS,
+				  .max_ns = ns, .request_bytes = 10 * n, .response_bytes = 20 * n, .steps = steps, .n_steps = HIST_STEPS,
 				  .result = *status == '5' ? STORE_RESULT_ERROR : STORE_RESULT_OK};
 
-	steps[store_latency_step(ns)] = (uint32_t)n;
+	steps[hist_step(ns)] = (uint32_t)n;
 	return store_request(w, run, (T0_S + second) * NS, &r);
 }
 
@@ -36,15 +37,15 @@ static void a_step_holds_what_lies_within_six_percent_of_its_middle(void **state
 {
 	(void)state;
 	for (uint64_t v = 1; v < UINT64_MAX / 3; v += v / 7 + 1) {
-		unsigned k = store_latency_step(v);
+		unsigned k = hist_step(v);
 		uint64_t low = k < 8 ? k : (uint64_t)(8 + k % 8) << (k / 8 - 1), high = low + (1ull << (k < 8 ? 0 : k / 8 - 1));
 		double middle = 2.0 * (double)low * (double)high / ((double)low + (double)high);
 
-		assert_true(k < STORE_LATENCY_STEPS && low <= v && v < high);
+		assert_true(k < HIST_STEPS && low <= v && v < high);
 		assert_true(v < 8 || (middle / (double)v < 1.06 && middle / (double)v > 0.94));
 	}
-	assert_int_equal(store_latency_step(0), 0);
-	assert_true(store_latency_step(UINT64_MAX) < STORE_LATENCY_STEPS);
+	assert_int_equal(hist_step(0), 0);
+	assert_true(hist_step(UINT64_MAX) < HIST_STEPS);
 }
 
 static void what_is_alike_adds_up_and_what_is_not_stays_apart(void **state)

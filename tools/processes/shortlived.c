@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shortlived: see the header. */
+#include "tools/processes/shortlived.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "tools/print/json.h"
+#include "tools/select/askrows.h"
+
+static const char ENDED[] =
+	"SELECT container, comm, max(self), sum(n), sum(user_us + system_us), sum(read_bytes), sum(write_bytes), sum(lived_us), max(rss_max), cgroup"
+	" FROM ended_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY container, comm";
+static const char TOLD[] =
+	"SELECT container, sum(cpu_us), sum(n) FROM (SELECT container, user_us + system_us AS cpu_us, 0 AS n FROM process_stats"
+	" WHERE ts BETWEEN ?1 AND ?2 UNION ALL SELECT container, user_us + system_us, n FROM ended_stats WHERE ts BETWEEN ?1 AND ?2)"
+	" GROUP BY container";
+/* Of a file that has no table of ends neither is known. */
+static const char CHARGED[] =
+	"SELECT sum(user_us + nice_us + system_us + irq_us + softirq_us), (SELECT n FROM ended_row LIMIT 0) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
+
+struct reading {
+	const struct selection *sel;
+	const struct store_dict *dict;
+	struct shortlived *out;
+	size_t cap, cap_told;
+	struct idmap row_of;
+};
+
+static uint64_t number(sqlite3_stmt *st, int column)
+{
+	int64_t n = sqlite3_column_int64(st, column);
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+static bool wants(const struct reading *r, sqlite3_stmt *st)
+{
+	const struct store_process_row p = {.comm = askrows_text(st, 1), .exe = "", .args = "", .cgroup = askrows_text(st, 9), .unit = "",
+					    .container = askrows_text(st, 0), .container_id = "", .container_image = "", .runtime = "",
+					    .project = "", .service = "", .lang = "", .lang_runtime = "", .present = true,
+					    .self = sqlite3_column_int(st, 2) != 0};
+
+	return select_wants_process(r->sel, &p);
+}
+
+static struct shortlived_row *row_of(struct reading *r, const char *container, const char *comm)
+{
+	struct shortlived *s = r->out;
+
+	const uint64_t key = hash_bytes(hash_bytes(HASH_SEED, container, strlen(container) + 1), comm, strlen(comm) + 1);
+	bool fresh;
+	uint64_t *at = idmap_ref(&r->row_of, key, &fresh);
+
+	if (!fresh)
+		return &s->rows[*at];
+	*at = s->n;
+	mem_grow(s->rows, s->n, r->cap);
+	s->rows[s->n] = (struct shortlived_row){.container = mem_strdup(container), .comm = mem_strdup(comm)};
+	return &s->rows[s->n++];
+}
+
+static void take_ended(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct shortlived_row *x;
+
+	if (!wants(r, st))
+		return;
+	x = row_of(r, askrows_text(st, 0), askrows_text(st, 1));
+	x->n += number(st, 3);
+	x->cpu_us += number(st, 4);
+	x->read_bytes += number(st, 5);
+	x->write_bytes += number(st, 6);
+	x->lived_us += number(st, 7);
+	x->rss_max = number(st, 8) > x->rss_max ? number(st, 8) : x->rss_max;
+}
+
+const struct shortlived_told *shortlived_of(const struct shortlived *s, const char *container)
+{
+	for (size_t i = 0; i < s->n_told; i++)
+		if (!strcmp(s->told[i].container, container))
+			return &s->told[i];
+	return NULL;
+}
+
+static void take_told(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct shortlived *s = r->out;
+	const char *container = askrows_text(st, 0);
+	struct shortlived_told *x = (struct shortlived_told *)(uintptr_t)shortlived_of(s, container);
+
+	if (!x) {
+		mem_grow(s->told, s->n_told, r->cap_told);
+		x = &s->told[s->n_told++];
+		*x = (struct shortlived_told){.container = mem_strdup(container)};
+	}
+	x->cpu_us += number(st, 1);
+	x->n += number(st, 2);
+	s->told_us += number(st, 1);
+}
+
+static void take_charged(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	if (sqlite3_column_type(st, 0) == SQLITE_NULL)
+		return;
+	r->out->charged_known = true;
+	r->out->charged_us += number(st, 0);
+}
+
+static int by_cpu(const void *a, const void *b)
+{
+	const struct shortlived_row *x = a, *y = b;
+
+	if (x->cpu_us != y->cpu_us)
+		return x->cpu_us < y->cpu_us ? 1 : -1;
+	return strcmp(x->comm, y->comm);
+}
+
+int shortlived_read(const struct selection *sel, struct shortlived *out, struct err *e)
+{
+	struct reading r = {.sel = sel, .out = out};
+	const struct askrows_part parts[] = {{ENDED, take_ended, &r}, {TOLD, take_told, &r}, {CHARGED, take_charged, &r}};
+	int rc;
+
+	*out = (struct shortlived){0};
+	rc = askrows_each(sel, &r.dict, parts, select_is_narrow(sel) ? 2 : 3, e);
+	idmap_release(&r.row_of);
+	if (out->n)
+		qsort(out->rows, out->n, sizeof(*out->rows), by_cpu);
+	return rc;
+}
+
+void shortlived_release(struct shortlived *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		free(s->rows[i].container);
+		free(s->rows[i].comm);
+	}
+	for (size_t i = 0; i < s->n_told; i++)
+		free(s->told[i].container);
+	free(s->rows);
+	free(s->told);
+	*s = (struct shortlived){0};
+}
+
+uint64_t shortlived_rest(uint64_t charged_us, uint64_t told_us)
+{
+	return charged_us > told_us ? charged_us - told_us : 0;
+}
+
+static json_t *ns(uint64_t us)
+{
+	return json_integer((json_int_t)(us * 1000));
+}
+
+void shortlived_json(const struct shortlived *s, json_t *envelope)
+{
+	json_t *ended = json_array();
+
+	for (size_t i = 0; i < s->n; i++) {
+		const struct shortlived_row *x = &s->rows[i];
+		json_t *o = json_object();
+
+		json_object_set_new(o, "comm", *x->comm ? json_text(x->comm) : json_null());
+		json_object_set_new(o, "container", *x->container ? json_text(x->container) : json_null());
+		json_object_set_new(o, "processes", json_integer((json_int_t)x->n));
+		json_object_set_new(o, "cpu_used_ns", ns(x->cpu_us));
+		json_object_set_new(o, "read_bytes", json_integer((json_int_t)x->read_bytes));
+		json_object_set_new(o, "write_bytes", json_integer((json_int_t)x->write_bytes));
+		json_object_set_new(o, "mean_lived_ns", ns(x->n ? x->lived_us / x->n : 0));
+		json_object_set_new(o, "mem_max_bytes", json_integer((json_int_t)x->rss_max));
+		json_array_append_new(ended, o);
+	}
+	json_object_set_new(envelope, "ended", ended);
+	if (!s->charged_known)
+		return;
+	json_object_set_new(envelope, "cpu_charged_ns", ns(s->charged_us));
+	json_object_set_new(envelope, "cpu_unattributed_ns", ns(shortlived_rest(s->charged_us, s->told_us)));
+}

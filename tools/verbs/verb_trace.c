@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde trace: one request with all that was asked for it, as a tree (tools/requests/traces.h). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/base/mem.h"
+#include "tools/cli/verb.h"
+#include "tools/print/json.h"
+#include "tools/requests/traceprint.h"
+#include "tools/select/select.h"
+
+#define NAMED_MOST 20 /* trees of one trace's id, unless -n says otherwise */
+
+struct trace_args {
+	uint64_t trees;
+	const char *id;
+	bool slowest;
+};
+
+static const struct option TRACE_OPTIONS[] = {
+	{"slowest", 0, OPTION_FLAG, NULL, "the slowest that is not known to be made for another one (default)", offsetof(struct trace_args, slowest)},
+	{"id", 0, OPTION_STRING, "ID", "a trace's id from the requests' headers, or a span's; the same as a word", offsetof(struct trace_args, id)},
+	{"number", 'n', OPTION_UINT, "N", "how many trees (default 1; 20 of a trace's id)", offsetof(struct trace_args, trees)},
+	{0},
+};
+
+static const char *const TRACE_EXAMPLES[] = {
+	"sonde trace --slowest",
+	"sonde trace --slowest -n 3 --comm nginx --last 15m",
+	NULL,
+};
+
+static int id_of(const struct verb_call *call, const char **id, struct err *e)
+{
+	const struct trace_args *a = call->args;
+
+	*id = a->id ? a->id : call->n_words ? call->words[0] : NULL;
+	if (call->n_words + (a->id != NULL) > 1)
+		return err_set(e, -EINVAL, EXIT_USAGE, "one ID can be asked for");
+	if (*id && a->slowest)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--slowest and an ID do not go together");
+	if (*id && !**id)
+		return err_set(e, -EINVAL, EXIT_USAGE, "the ID is empty");
+	return 0;
+}
+
+static int nothing(const struct verb_call *call, const struct traces *t, const char *id, struct err *e)
+{
+	if (!t->known) {
+		err_set(e, -ENOENT, EXIT_NOTHING, "no single requests were recorded in %s: family l7 was not", call->sel->range);
+		err_fix(e, "sudo sonde record --families l7");
+	} else if (id) {
+		err_set(e, -ENOENT, EXIT_NOTHING, "no request that was kept in %s has the ID %.100s", call->sel->range, id);
+		err_fix(e, "sonde requests --slowest --json (they have their traces' IDs there)");
+	} else {
+		err_set(e, -ENOENT, EXIT_NOTHING, "no request was kept in %s%s%s", call->sel->range, *call->sel->what ? " of " : "", call->sel->what);
+		err_fix(e, "sonde requests");
+	}
+	return -ENOENT;
+}
+
+/* The trees to show, the slowest first. */
+static size_t choose(const struct traces *t, const char *id, uint64_t most, uint32_t *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->n_roots && n < most; i++) {
+		uint32_t root = t->roots[i];
+		unsigned depth = 0;
+		bool named = !id;
+
+		for (uint32_t k = root; !named && k != TRACE_NONE; k = traces_next(t, root, k, &depth))
+			named = traces_named(t, k, id);
+		if (named)
+			out[n++] = root;
+	}
+	return n;
+}
+
+static int print_json(const struct verb_call *call, const struct traces *t, const uint32_t *trees, size_t n)
+{
+	json_t *o = json_envelope("trace", call->sel->from_ns, call->sel->to_ns);
+
+	json_object_set_new(o, "trees", json_integer((json_int_t)n));
+	json_object_set_new(o, "asked", json_integer((json_int_t)t->asked));
+	json_object_set_new(o, "unlinked", json_integer((json_int_t)t->unlinked));
+	for (size_t i = 0; i < n; i++)
+		traceprint_json(t, trees[i], json_rows(o));
+	return json_print(o, stdout, 1);
+}
+
+static void print_text(const struct verb_call *call, const struct traces *t, const uint32_t *trees, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct table *table = traceprint_tree(t, trees[i]);
+
+		if (i)
+			putchar('\n');
+		traceprint_head(t, trees[i], stdout);
+		table_print(table, stdout, call->wide ? 0 : term_width(stdout));
+		table_free(table);
+		traceprint_notes(t, trees[i], stdout);
+	}
+	if (!call->quiet && t->unlinked)
+		fprintf(stderr, "%zu of %zu requests that were made and kept are unlinked: nobody knows for which other one they were made, if for any\n",
+			t->unlinked, t->asked);
+}
+
+static int trace_run(struct verb_call *call, struct err *e)
+{
+	const struct trace_args *a = call->args;
+	struct traces t = {0};
+	const char *id = NULL;
+	uint32_t *trees = NULL;
+	size_t n = 0;
+	int rc = id_of(call, &id, e);
+
+	if (!rc)
+		rc = traces_read(call->sel, &t, e);
+	if (!rc) {
+		trees = mem_array(t.n_roots + 1, sizeof(*trees));
+		n = choose(&t, id, a->trees ? a->trees : id ? NAMED_MOST : 1, trees);
+	}
+	if (!rc && !n)
+		rc = nothing(call, &t, id, e);
+	else if (!rc && call->json)
+		rc = print_json(call, &t, trees, n);
+	else if (!rc)
+		print_text(call, &t, trees, n);
+	free(trees);
+	traces_release(&t);
+	if (!rc && (fflush(stdout) || ferror(stdout)))
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	return rc;
+}
+
+const struct verb verb_trace = {
+	.name = "trace",
+	.summary = "a request with all that was asked for it, as a tree",
+	.usage = "[--slowest | ID] [-n N]",
+	.examples = TRACE_EXAMPLES,
+	.options = TRACE_OPTIONS,
+	.args_size = sizeof(struct trace_args),
+	.uses = VERB_SELECT | VERB_WORDS | VERB_JSON | VERB_PAGES,
+	.run = trace_run,
+};
