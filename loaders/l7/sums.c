@@ -144,7 +144,7 @@ void sums_named(struct sums *s, const struct sums_of *of, const char *name, cons
 static void say(struct sums *s, uint8_t what, const struct row *r, uint8_t why, const char *trace, uint16_t flags)
 {
 	struct said x = {.what = what, .side = r->side, .result = r->result, .why = why, .flags = flags, .who = r->who, .utc_ns = r->bucket * NSEC_PER_SEC};
-	const char *text[SAID_TEXTS] = {r->protocol, r->service, protocols_operation_now(s->protocols, r->operation, r->protocol), r->status, trace};
+	const char *text[SAID_TEXTS] = {r->protocol, r->service, protocols_operation_now(s->protocols, r->operation, r->protocol, proto_service_port(r->service)), r->status, trace};
 	uint32_t first = 0, last = HIST_STEPS;
 
 	memcpy(x.number, r->number, sizeof(x.number));

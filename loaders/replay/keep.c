@@ -84,7 +84,7 @@ static int write_row(struct keep *k, struct protocols *s, const struct keep_row 
 {
 	const struct store_request x = {
 		.side = STORE_SIDE_CAPTURE, .result = (enum store_result)r->result, .protocol = r->protocol, .service = r->service,
-		.operation = protocols_operation_now(s, r->operation, r->protocol), .status = r->status, .n = r->n, .total_ns = r->total_ns,
+		.operation = protocols_operation_now(s, r->operation, r->protocol, proto_service_port(r->service)), .status = r->status, .n = r->n, .total_ns = r->total_ns,
 		.max_ns = r->max_ns, .request_bytes = r->request_bytes, .response_bytes = r->response_bytes, .steps = r->steps,
 		.n_steps = HIST_STEPS};
 	int rc = store_request(k->w, k->run, r->second * NSEC_PER_SEC, &x);

@@ -193,7 +193,7 @@ struct tally_row **tally_rows(struct tally *t, struct protocols *s, size_t *n)
 	t->n = t->cap = 0;
 	rehash(t, t->n_slots);
 	for (size_t i = 0; i < before; i++) {
-		const char *now = protocols_operation_now(s, old[i]->operation, old[i]->protocol);
+		const char *now = protocols_operation_now(s, old[i]->operation, old[i]->protocol, proto_service_port(old[i]->service));
 		size_t at = find(t, old[i]->protocol, old[i]->service, now);
 
 		if (t->slots[at]) {

@@ -170,12 +170,15 @@ for t in threads: t.join()
 def test_waits_for_the_gil_are_told_with_the_line_that_waits(sonde, store):
     need_root()
     need(DEBIAN, DEBIAN)
-    child = subprocess.Popen([DEBIAN, "-c", GIL, "9"], stdout=subprocess.PIPE)
+    child = subprocess.Popen([DEBIAN, "-c", GIL, "120"], stdout=subprocess.PIPE)
     child.stdout.read(1)
-    sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
-    sonde("record", "--families", "offcpu", "--duration", "4s", "--pid", child.pid, store=store, check=True)
-    child.wait(30)
-    child.stdout.close()
+    try:
+        sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
+        sonde("record", "--families", "offcpu", "--duration", "4s", "--pid", child.pid, store=store, check=True)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
     rows = json.loads(sonde("sql", "--json", "SELECT DISTINCT object FROM wait_objects", store=store).stdout)["rows"]
     assert "the GIL" in json.dumps(rows), rows
     waits = sonde("waits", "--idle", store=store, check=True).stdout

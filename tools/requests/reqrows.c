@@ -167,6 +167,7 @@ static void take_request(void *ctx, sqlite3_stmt *st)
 	x->request_bytes += (uint64_t)sqlite3_column_int64(st, 11);
 	x->response_bytes += (uint64_t)sqlite3_column_int64(st, 12);
 	hist_read(&x->latency, askrows_text(st, 13), strlen(askrows_text(st, 13)), HIST_FINE);
+	x->answered = hist_total(&x->latency);
 }
 
 static void take_bytes(void *ctx, sqlite3_stmt *st)

@@ -114,7 +114,7 @@ static void pattern(struct proto_conn *c, const uint8_t *p, size_t n, char out[R
 	else if (proto_payload(c) == PROTO_FULL)
 		snprintf(out, ROUTE_MAX, "%.*s", (int)n, (const char *)clean);
 	else
-		routes_name(protocols_routes(c->of), clean, n, '.', out);
+		proto_route(c, NULL, 0, clean, n, '.', out);
 }
 
 static uint32_t exchange_and_key(struct proto_conn *c, const char *what, struct method *m)

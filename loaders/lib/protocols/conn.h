@@ -74,8 +74,11 @@ struct proto_opts {
 struct protocols *protocols_new(const struct proto_opts *opts);
 void protocols_free(struct protocols *s);
 enum proto_payload protocols_payload(const struct protocols *s);
-/* The operation as it is named by all that is known by now: what had many siblings since is folded. Borrowed until the next call. */
-const char *protocols_operation_now(struct protocols *s, const char *operation, const char *protocol);
+/* The operation as it is named by all that is known by now: what had many siblings since is folded. `port`: the server's,
+ * as the connection was told it. Borrowed until the next call. */
+const char *protocols_operation_now(struct protocols *s, const char *operation, const char *protocol, uint16_t port);
+/* Of "ADDRESS:PORT", as services are called; 0: it has none. */
+uint16_t proto_service_port(const char *service);
 
 /*
  * `begun`: from its first byte on, and `from` CLIENT is who opened it. Else either may be, and pieces of the side that turns out to

@@ -89,7 +89,7 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
 		memcpy(uri, script, sizeof(uri));
 	if (proto_payload(c) == PROTO_FULL)
 		return proto_namef(c, "%s %s%s", method, host, uri);
-	routes_name(protocols_routes(c->of), (const uint8_t *)uri, strlen(uri), '/', route);
+	proto_route(c, host, strlen(host), (const uint8_t *)uri, strlen(uri), '/', route);
 	return proto_namef(c, "%s %s%s", method, host, route);
 }
 

@@ -279,10 +279,10 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t m, size
 	if (!ends_with_version(p, line)) { /* its end is missing: what is here of the last part is no name */
 		while (n && target[n - 1] != '/')
 			n--;
-		routes_name(protocols_routes(c->of), target, n, '/', route);
+		proto_route(c, host, n_host, target, n, '/', route);
 		return proto_namef(c, "%.*s%s...", (int)m, (const char *)p, route);
 	}
-	routes_name(protocols_routes(c->of), target, n, '/', route);
+	proto_route(c, host, n_host, target, n, '/', route);
 	return proto_namef(c, "%.*s%.*s%s", (int)m, (const char *)p, (int)n_host, (const char *)host, route);
 }
 

@@ -122,7 +122,7 @@ static uint32_t operation(struct proto_conn *c, const struct fields *f)
 		return proto_namef(c, "%s %s%s", f->is_grpc ? "GRPC" : method, host, strcmp(method, "CONNECT") ? "?" : "");
 	if (f->is_grpc || proto_payload(c) == PROTO_FULL)
 		return proto_namef(c, "%s %s%.200s", f->is_grpc ? "GRPC" : method, host, f->path);
-	routes_name(protocols_routes(c->of), (const uint8_t *)f->path, strlen(f->path), '/', route);
+	proto_route(c, host, strlen(host), (const uint8_t *)f->path, strlen(f->path), '/', route);
 	return proto_namef(c, "%s %s%s", method, host, route);
 }
 

@@ -155,7 +155,7 @@ static uint32_t topics(struct proto_conn *c, struct cursor *b, const char *api, 
 			return proto_name(c, api, strlen(api));
 	if (proto_payload(c) == PROTO_FULL)
 		return proto_namef(c, "%s %.*s%s", api, (int)n, (const char *)name, more);
-	routes_name(protocols_routes(c->of), name, n, '.', route);
+	proto_route(c, NULL, 0, name, n, '.', route);
 	return proto_namef(c, "%s %s%s", api, route, more);
 }
 

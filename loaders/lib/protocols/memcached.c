@@ -79,7 +79,7 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *cmd, size_t n_cmd
 		return proto_namef(c, "%.*s%.*s", (int)n, out, (int)n_key, (const char *)key);
 	for (size_t i = 0; i < n_key; i++)
 		clean[i] = key[i] <= ' ' || key[i] == 0x7f ? '_' : key[i];
-	n += routes_name(protocols_routes(c->of), clean, n_key, ':', out + n);
+	n += proto_route(c, NULL, 0, clean, n_key, ':', out + n);
 	return proto_name(c, out, n);
 }
 

@@ -84,7 +84,7 @@ static uint32_t operation(struct proto_conn *c, const char *what, const uint8_t 
 		clean[i] = topic[i] == '#' || topic[i] == '?' ? '*' : topic[i] <= ' ' ? '_' : topic[i];
 	if (proto_payload(c) == PROTO_FULL)
 		return proto_namef(c, "%s %.*s", what, (int)n, (const char *)clean);
-	routes_name(protocols_routes(c->of), clean, n, '/', route);
+	proto_route(c, NULL, 0, clean, n, '/', route);
 	return proto_namef(c, "%s %s", what, route);
 }
 

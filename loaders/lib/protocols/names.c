@@ -103,9 +103,15 @@ const char *protocols_name(const struct protocols *s, uint32_t id)
 	return id < s->n ? s->names[id] : "?";
 }
 
-struct routes *protocols_routes(struct protocols *s)
+static uint64_t service_of(const void *host, size_t n_host, uint16_t port)
 {
-	return s->routes;
+	return n_host ? hash_bytes(HASH_SEED, host, n_host) : hash_u64(HASH_SEED, port);
+}
+
+size_t proto_route(struct proto_conn *c, const void *host, size_t n_host, const uint8_t *path, size_t n, char mark, char *out)
+{
+	/* where the sides turned out to be the other way round, the port is a client's */
+	return routes_name(c->of->routes, service_of(host, n_host, c->turned ? 0 : c->port), path, n, mark, out);
 }
 
 struct idtable *protocols_shared(struct protocols *s)
@@ -159,13 +165,24 @@ static char parts_mark(const char *protocol)
 	return '\0';
 }
 
-const char *protocols_operation_now(struct protocols *s, const char *operation, const char *protocol)
+uint16_t proto_service_port(const char *service)
 {
+	const char *colon = strrchr(service, ':');
+	unsigned int port = 0;
+
+	return colon && sscanf(colon, ":%5u", &port) == 1 && port <= UINT16_MAX ? (uint16_t)port : 0;
+}
+
+const char *protocols_operation_now(struct protocols *s, const char *operation, const char *protocol, uint16_t port)
+{
+	const char *host;
 	char mark = parts_mark(protocol);
 	const char *path = !mark || s->opts.payload == PROTO_FULL ? NULL : strchr(operation, mark == '/' ? '/' : ' ');
 
 	if (!path)
 		return operation;
 	path += mark != '/';
-	return routes_again(s->routes, operation, (size_t)(path - operation), path, mark, s->now);
+	host = mark == '/' ? memchr(operation, ' ', (size_t)(path - operation)) : NULL;
+	host = host ? host + 1 : path;
+	return routes_again(s->routes, service_of(host, (size_t)(path - host), port), operation, (size_t)(path - operation), path, mark, s->now);
 }

@@ -12,7 +12,6 @@ struct idtable;
 const char *protocols_name(const struct protocols *s, uint32_t id);
 void protocols_emit(const struct protocols *s, const struct proto_request *r);
 void protocols_named(const struct protocols *s, const struct proto_named *x);
-struct routes *protocols_routes(struct protocols *s);
 /* What one connection learns for others: topics by their ids, statements by theirs. */
 struct idtable *protocols_shared(struct protocols *s);
 

@@ -49,7 +49,7 @@ static uint32_t operation(struct proto_conn *c, const char *what, const uint8_t 
 	n = n < ROUTE_MAX / 2 ? n : ROUTE_MAX / 2;
 	if (proto_payload(c) == PROTO_FULL)
 		return proto_namef(c, "%s %.*s", what, (int)n, (const char *)subject);
-	routes_name(protocols_routes(c->of), subject, n, '.', out);
+	proto_route(c, NULL, 0, subject, n, '.', out);
 	return proto_namef(c, "%s %s", what, out);
 }
 

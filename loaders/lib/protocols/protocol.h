@@ -121,6 +121,11 @@ static inline void *proto_state(struct proto_conn *c)
 /* A number for this text, in `c`'s table of operations; too many: that of "<other>". */
 uint32_t proto_name(struct proto_conn *c, const char *text, size_t n);
 uint32_t proto_namef(struct proto_conn *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/*
+ * A path or a key as routes_name makes it, among those of the same service: the host that was asked for, where one was named that is no
+ * address; else the server's port. What one service has many of must not fold another's names.
+ */
+size_t proto_route(struct proto_conn *c, const void *host, size_t n_host, const uint8_t *path, size_t n, char mark, char *out);
 const char *proto_name_text(const struct proto_conn *c, uint32_t name);
 static inline enum proto_payload proto_payload(const struct proto_conn *c)
 {

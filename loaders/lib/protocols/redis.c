@@ -94,7 +94,7 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *cmd, size_t n_cmd
 		clean[i] = key[i] <= ' ' || key[i] == 0x7f ? '_' : key[i];
 	memcpy(name, word, n);
 	name[n++] = ' ';
-	n += routes_name(protocols_routes(c->of), clean, n_key, ':', name + n);
+	n += proto_route(c, NULL, 0, clean, n_key, ':', name + n);
 	return proto_name(c, name, n);
 }
 

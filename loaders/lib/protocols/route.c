@@ -22,10 +22,20 @@ struct route {
 	bool any;                 /* its children are {name} */
 };
 
-struct routes {
+struct places {
+	uint64_t service;
 	struct route paths, keys;
-	uint32_t n_nodes;
 };
+
+#define SLOTS (2 * 1024) /* a power of two, twice ROUTE_SERVICES */
+
+struct routes {
+	struct places shared;         /* of all services for which there is no more room */
+	struct places *of[SLOTS];     /* open addresses */
+	uint32_t n_services, n_nodes;
+};
+
+_Static_assert(SLOTS >= 2 * ROUTE_SERVICES, "never full");
 
 static void children_free(struct routes *r, struct route *at)
 {
@@ -41,6 +51,12 @@ static void children_free(struct routes *r, struct route *at)
 	at->n_children = 0;
 }
 
+static void places_free(struct routes *r, struct places *p)
+{
+	children_free(r, &p->paths);
+	children_free(r, &p->keys);
+}
+
 struct routes *routes_new(void)
 {
 	return mem_alloc(sizeof(struct routes));
@@ -50,9 +66,28 @@ void routes_free(struct routes *r)
 {
 	if (!r)
 		return;
-	children_free(r, &r->paths);
-	children_free(r, &r->keys);
+	places_free(r, &r->shared);
+	for (size_t i = 0; i < SLOTS; i++) {
+		if (r->of[i])
+			places_free(r, r->of[i]);
+		free(r->of[i]);
+	}
 	free(r);
+}
+
+static struct places *places_of(struct routes *r, uint64_t service)
+{
+	uint32_t at = (uint32_t)hash_u64(HASH_SEED, service) & (SLOTS - 1);
+
+	for (; r->of[at]; at = (at + 1) & (SLOTS - 1))
+		if (r->of[at]->service == service)
+			return r->of[at];
+	if (r->n_services >= ROUTE_SERVICES)
+		return &r->shared;
+	r->n_services++;
+	r->of[at] = mem_alloc(sizeof(*r->of[at]));
+	r->of[at]->service = service;
+	return r->of[at];
 }
 
 static bool is_hex(uint8_t c)
@@ -127,9 +162,10 @@ static struct route *part(struct routes *r, struct route *at, const uint8_t *p, 
 	return to;
 }
 
-size_t routes_name(struct routes *r, const uint8_t *path, size_t n, char mark, char out[ROUTE_MAX])
+size_t routes_name(struct routes *r, uint64_t service, const uint8_t *path, size_t n, char mark, char out[ROUTE_MAX])
 {
-	struct route *at = mark == '/' ? &r->paths : &r->keys;
+	struct places *p = places_of(r, service);
+	struct route *at = mark == '/' ? &p->paths : &p->keys;
 	size_t len = 0, i = 0;
 	int parts = 0;
 
@@ -156,10 +192,10 @@ size_t routes_name(struct routes *r, const uint8_t *path, size_t n, char mark, c
 	return len;
 }
 
-const char *routes_again(struct routes *r, const char *name, size_t head_len, const char *path, char mark, char *now)
+const char *routes_again(struct routes *r, uint64_t service, const char *name, size_t head_len, const char *path, char mark, char *now)
 {
 	char out[ROUTE_MAX];
-	size_t n = routes_name(r, (const uint8_t *)path, strlen(path), mark, out);
+	size_t n = routes_name(r, service, (const uint8_t *)path, strlen(path), mark, out);
 
 	if (head_len + n >= PROTO_NAME_MAX)
 		return name;

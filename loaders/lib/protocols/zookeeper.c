@@ -71,7 +71,7 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
 			len = i;
 	if (proto_payload(c) == PROTO_FULL)
 		return proto_namef(c, "%s %.*s", name, (int)len, (const char *)p + 16);
-	routes_name(protocols_routes(c->of), p + 16, len, '/', route);
+	proto_route(c, NULL, 0, p + 16, len, '/', route);
 	return proto_namef(c, "%s %s", name, route);
 }
 

@@ -74,6 +74,15 @@ void hist_merge(struct hist *h, const struct hist *more)
 		h->count[more->first - h->first + i] = plus(h->count[more->first - h->first + i], more->count[i]);
 }
 
+uint64_t hist_total(const struct hist *h)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < h->n; i++)
+		sum = plus(sum, h->count[i]);
+	return sum;
+}
+
 /* --- the stored form --- */
 
 bool hist_encode(const struct hist *h, unsigned base, struct strbuf *out)

@@ -49,6 +49,8 @@ void hist_merge(struct hist *h, const struct hist *more);
 bool hist_read(struct hist *h, const char *text, size_t len, unsigned base);
 /* Appends the stored form; false, and nothing appended, if nothing was counted. */
 bool hist_encode(const struct hist *h, unsigned base, struct strbuf *out);
+/* How many were counted. */
+uint64_t hist_total(const struct hist *h);
 /* The value below which a share `q` (0..1) lies: a step's middle; interpolated where it is of a power of two; 0 if it is empty. */
 double hist_quantile(const struct hist *h, double q);
 

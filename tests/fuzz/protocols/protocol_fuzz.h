@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void fuzz_hear(void *ctx, const struct proto_request *r)
 {
 	struct protocols **of = ctx;
-	const char *now = protocols_operation_now(*of, r->operation, r->protocol);
+	const char *now = protocols_operation_now(*of, r->operation, r->protocol, 80);
 
 	if (!now[0] || strlen(now) >= PROTO_NAME_MAX)
 		abort();

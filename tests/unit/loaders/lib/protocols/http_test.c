@@ -250,7 +250,30 @@ static void a_place_with_many_siblings_becomes_one_name(void **state)
 		talk_say(t, 's', "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38, SIZE_MAX);
 	}
 	assert_string_equal(t->heard.text, "GET h/people/{name}/photos ok 200\n");
-	assert_string_equal(protocols_operation_now(t->of, "GET h/people/aaname/photos", "http"), "GET h/people/{name}/photos");
+	assert_string_equal(protocols_operation_now(t->of, "GET h/people/aaname/photos", "http", 0), "GET h/people/{name}/photos");
+	talk_end(t, true);
+	free(t);
+}
+
+/* One service with many names folds its own, and no other's: neither one of another host nor, without a name, of another port. */
+static void a_service_folds_its_own_names_alone(void **state)
+{
+	struct talk *t = malloc(sizeof(*t));
+	char ask[100];
+
+	(void)state;
+	talk_begin(t, true, false, 8080, PROTO_MASKED);
+	for (int i = 0; i < 100; i++) {
+		snprintf(ask, sizeof(ask), "GET /%c%cname HTTP/1.1\r\nHost: %s\r\n\r\n", 'a' + i % 26, 'a' + i / 26, i % 2 ? "wiki" : "127.0.0.1:8080");
+		talk_say(t, 'c', ask, strlen(ask), SIZE_MAX);
+		talk_say(t, 's', "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38, SIZE_MAX);
+	}
+	assert_string_equal(protocols_operation_now(t->of, "GET wiki/aaname", "http", 8080), "GET wiki/{name}");
+	assert_string_equal(protocols_operation_now(t->of, "GET shop/aaname", "http", 8080), "GET shop/aaname");
+	assert_string_equal(protocols_operation_now(t->of, "GET /aaname", "http", 8080), "GET /{name}");
+	assert_string_equal(protocols_operation_now(t->of, "GET /aaname", "http", 9090), "GET /aaname");
+	assert_int_equal(proto_service_port("[::1]:8080"), 8080);
+	assert_int_equal(proto_service_port("/run/x.sock"), 0);
 	talk_end(t, true);
 	free(t);
 }
@@ -301,6 +324,7 @@ int main(void)
 		cmocka_unit_test(what_only_looks_like_it_is_left_alone),
 		cmocka_unit_test(a_masked_name_holds_nobodys_data_and_a_full_one_all),
 		cmocka_unit_test(a_place_with_many_siblings_becomes_one_name),
+		cmocka_unit_test(a_service_folds_its_own_names_alone),
 		cmocka_unit_test(an_idle_connection_is_small_and_an_endless_head_is_bounded),
 	};
 
