@@ -129,7 +129,18 @@ struct sock_common {
 	unsigned long skc_flags;
 };
 
-struct pid;
+struct hlist_node {
+	struct hlist_node *next, **pprev;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct pid {
+	struct hlist_head tasks[4]; /* by enum pid_type */
+};
+
 struct socket;
 
 struct sock {
@@ -230,6 +241,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct css_set *cgroups;
 	struct files_struct *files;
+	struct hlist_node pid_links[4]; /* by enum pid_type */
 	unsigned int __state; /* since 5.14 */
 	unsigned int in_iowait : 1;
 };

@@ -12,7 +12,8 @@
  *    a record of its own (NET_CLOSER). Who holds a descriptor of one that is open is told by the reading of descriptors.
  * 3. A listening socket is an entry too: from -> LISTEN on.
  * 4. An entry ends with tcp_destroy_sock at the latest: an address is not used again before that.
- * 5. The reading of descriptors (iter/task_file) finds what was there before; it walks all namespaces, which iter/tcp does not.
+ * 5. Unix and UDP sockets: net_talk.bpf.h.
+ * 6. The reading of descriptors (iter/task_file) finds what was there before; it walks all namespaces, which iter/tcp does not.
  */
 #include "probes/kern.h"
 
@@ -393,6 +394,8 @@ int BPF_PROG(net_synack, struct sock *sk)
 		c->repeated++;
 	return 0;
 }
+
+#include "probes/net_talk.bpf.h"
 
 /* ---- readings ---- */
 

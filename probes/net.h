@@ -92,6 +92,29 @@ struct net_other {
 };
 _Static_assert(sizeof(struct net_other) == 192 + 128, "wire size");
 
+/* Bytes on Unix and UDP sockets: net_talk.bpf.h. */
+#define NET_TALKS 4096
+#define NET_EPHEMERAL 32768 /* ports from here on nobody chooses: of two such ends of UDP who is the server nobody knows */
+struct net_talk_key {
+	struct net_owner owner;
+	__u64 at[2];           /* of a Unix socket the kernel's address of the server's; else the other end's: 16 bytes, IPv4 the first four */
+	__u32 netns;           /* of UDP */
+	__u16 family, port, lport; /* of UDP: the other end's, and its own where it is a server's */
+	__u8 side, pad;        /* of a Unix socket */
+	__u32 pad2;
+};
+_Static_assert(sizeof(struct net_talk_key) == 48, "wire size");
+
+struct net_talk {
+	struct net_owner mate; /* of a Unix socket, as far as it is known */
+	__u64 tx, rx, sent, received; /* bytes; messages */
+	__u64 sk, peer_sk;     /* the last one, and of a Unix socket its other end */
+	__u32 path_len, pad;
+	__u8 path[NET_PATH];   /* of a Unix socket as in net_other; else its own address: 16 bytes */
+	__u8 pad2[4];
+};
+_Static_assert(sizeof(struct net_talk) == 184, "wire size");
+
 struct net_tally { /* by CPU, in the map `tally` */
 	__u64 opens;          /* CLOSE -> SYN_SENT */
 	__u64 opened;         /* SYN_SENT -> ESTABLISHED */
@@ -104,6 +127,8 @@ struct net_tally { /* by CPU, in the map `tally` */
 	__u64 resets_out_nobody; /* of those, of no socket */
 	__u64 resets_in;
 	__u64 synacks;        /* sent anew */
+	__u64 talks;          /* sums of Unix and UDP sockets that were begun */
+	__u64 talks_lost;     /* messages on Unix and UDP sockets that found no room in `talks` */
 };
 
 #endif

@@ -177,6 +177,30 @@ static __always_inline __u32 stack_copy(__u8 *to, __u64 from)
 	return done;
 }
 
+/* The objects of V8's frames that the walk has met: their functions, which its collector moves. A function of its own: 5.10 verifies it once. */
+__noinline int stack_objects(__u32 unused)
+{
+	__u32 zero = 0, n;
+	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+	struct stack_late *l = bpf_map_lookup_elem(&late_scratch, &zero);
+
+	asm volatile("" ::"r"(unused)); /* as in unwind_next */
+	if (!s || !l)
+		return 0;
+	n = s->unwind.own_n;
+	for (__u32 i = 0; i < STACK_OBJECTS; i++) {
+		struct stack_object *o = &l->objects[i];
+		__u64 object = 0;
+
+		o->at = 0;
+		if (i >= n || bpf_probe_read_user(&object, sizeof(object), (const void *)(s->unwind.own_bp[i] - 16)) || (object & 3) != 1)
+			continue;
+		if (!bpf_probe_read_user(o->word, sizeof(o->word), (const void *)(object - 1)))
+			o->at = object - 1;
+	}
+	return 0;
+}
+
 /* Leave it to user space. false: there is no room. */
 static __always_inline bool stack_send_late(struct stack_scratch *s, struct task_struct *task,
 					    const struct arch_perf_event_data *ctx)
@@ -184,7 +208,7 @@ static __always_inline bool stack_send_late(struct stack_scratch *s, struct task
 	__u32 zero = 0, size;
 	struct stack_late *l = bpf_map_lookup_elem(&late_scratch, &zero);
 	__u64 flags = bpf_ringbuf_query(&late, BPF_RB_AVAIL_DATA) > LATE_WAKE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-	__u16 why = s->ev.end;
+	__u16 why = s->unwind.own_n ? STACK_END_UNSUPPORTED : s->ev.end;
 
 	if (!l)
 		return false;
@@ -200,6 +224,7 @@ static __always_inline bool stack_send_late(struct stack_scratch *s, struct task
 	l->fs_base = s->unwind.fs_base;
 	if (bpf_probe_read_user(l->code, sizeof(l->code), (const void *)l->pc))
 		__builtin_memset(l->code, 0, sizeof(l->code));
+	stack_objects(0);
 	size = stack_copy(l->stack, l->regs[ROW_REG_RSP]);
 	if (size > STACK_LATE_BYTES)
 		size = STACK_LATE_BYTES;
@@ -259,7 +284,7 @@ static __always_inline bool stack_fill(struct stack_scratch *s, struct task_stru
 	} else {
 		s->ev.end = STACK_END_NO_PROCESS;
 	}
-	own = known == UNWIND_PROCESS && s->unwind.own_code == UNWIND_OWN_MET;
+	own = known == UNWIND_PROCESS && (s->unwind.own_code == UNWIND_OWN_MET || s->unwind.own_n);
 	if (own || (known != UNWIND_NOBODY && stack_is_early(&s->ev))) {
 		if (!own)
 			stack_want(&s->ev);

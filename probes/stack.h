@@ -23,6 +23,8 @@
 #include <linux/types.h>
 #endif
 
+#include "probes/runtimes/object.h"
+
 #define STACK_KERNEL_MAX 127
 #define STACK_USER_MAX   512
 #define STACK_COMM_LEN   16
@@ -91,7 +93,6 @@ _Static_assert(sizeof(struct stack_event) == 80, "wire size");
 #define STACK_LATE_PAGES 4 /* so many, and the rest of the one that RSP points into */
 #define STACK_LATE_BYTES ((STACK_LATE_PAGES + 1) * 4096)
 #define STACK_LATE_CODE  32
-
 /*
  * A record of the ring `late`: what a user stack can be unwound from when its rows are there, or by who knows its process's own code. ev.flags has STACK_F_LATE,
  * ev.n_user is 0, ev.end says what was missing.
@@ -104,9 +105,10 @@ struct stack_late {
 	__u64 fs_base;
 	__u32 exact;    /* 1: pc was interrupted; 0: it lies behind a system call instruction */
 	__u32 size;     /* bytes of `stack` that are filled */
+	struct stack_object objects[STACK_OBJECTS];
 	__u8 code[STACK_LATE_CODE]; /* what stood at pc; 0 where it could not be read */
 	__u8 stack[STACK_LATE_BYTES]; /* memory from regs[7] (RSP) on; the record ends with what is filled */
 };
-_Static_assert(sizeof(struct stack_late) == 80 + 127 * 8 + 152 + STACK_LATE_CODE + STACK_LATE_BYTES, "wire size");
+_Static_assert(sizeof(struct stack_late) == 80 + 127 * 8 + 152 + 56 * STACK_OBJECTS + STACK_LATE_CODE + STACK_LATE_BYTES, "wire size");
 
 #endif

@@ -227,6 +227,7 @@ struct tables_image {
 _Static_assert(sizeof(struct tables_image) == 48, "wire size");
 
 #define TABLES_PROCESS_OWN_CODE 1u /* it runs machine code of its own that only user space can follow: HotSpot's */
+#define TABLES_PROCESS_OBJECTS  2u /* its own code, and what no row describes, is followed by the frame pointer and named by user space: V8's */
 
 struct tables_process {
 	__u64 start_ns;  /* identity as in stack.h */

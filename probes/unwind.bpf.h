@@ -59,6 +59,7 @@ static __always_inline enum unwind_known unwind_tables(struct stack_scratch *s)
 
 	s->unwind.slice_count = 0;
 	s->unwind.own_code = UNWIND_OWN_NONE;
+	s->unwind.own_n = 0;
 	if (!state || !state->heartbeat_ns || s->ev.time_ns > state->heartbeat_ns + TABLES_STALE_NS)
 		return UNWIND_NOBODY;
 	p = bpf_map_lookup_elem(&processes, &tgid);
@@ -66,7 +67,8 @@ static __always_inline enum unwind_known unwind_tables(struct stack_scratch *s)
 		return UNWIND_UNKNOWN;
 	s->unwind.slice_first = p->first;
 	s->unwind.slice_count = p->count;
-	s->unwind.own_code = p->flags & TABLES_PROCESS_OWN_CODE ? UNWIND_OWN_THERE : UNWIND_OWN_NONE;
+	s->unwind.own_code = p->flags & TABLES_PROCESS_OWN_CODE ? UNWIND_OWN_THERE :
+			     p->flags & TABLES_PROCESS_OBJECTS ? UNWIND_OWN_OBJECTS : UNWIND_OWN_NONE;
 	s->ev.tables_ns = p->as_of_ns;
 	if (bpf_map_lookup_elem(&processes, &tgid) != p) { /* it was replaced while it was read */
 		s->unwind.slice_count = 0;

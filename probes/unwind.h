@@ -66,13 +66,16 @@ struct unwind {
 	__u32 script_said;       /* some were said for the native frame at hand */
 	__u32 script_rest;       /* the native ones have come to their end */
 	__u32 script_kind;       /* enum runtime_kind */
-	__u32 own_code;          /* enum unwind_own: machine code that its process makes, and that leads to no caller by the frame pointer */
+	__u32 own_code;          /* enum unwind_own: machine code that its process makes */
+	__u32 own_n;             /* UNWIND_OWN_OBJECTS: how many frames of it were met, and the frame pointer of each */
+	__u64 own_bp[STACK_OBJECTS];
 	__u64 script_sp, script_pc; /* of the native frame that was said last */
 	void *ctx;               /* user space: the includer's */
 	__u64 window[UNWIND_WINDOW];
 };
 
-enum unwind_own { UNWIND_OWN_NONE, UNWIND_OWN_THERE, UNWIND_OWN_MET /* the walk ends there; user space knows more */ };
+/* THERE: it leads to no caller by the frame pointer; where it is MET the walk ends, user space knows more. OBJECTS: the walk goes on. */
+enum unwind_own { UNWIND_OWN_NONE, UNWIND_OWN_THERE, UNWIND_OWN_MET, UNWIND_OWN_OBJECTS };
 
 /* Go's g: m at 48, sched (struct gobuf) at 56 with sp, pc first (runtime/runtime2.go, alike from 1.5 to 1.26). */
 #define UNWIND_GO_M     48
@@ -273,10 +276,12 @@ static __always_inline int unwind_special(struct unwind *u, __u64 rule)
 	__u32 special = ROW_RULE_SPECIAL(rule);
 
 	if (special == ROW_NONE || special == ROW_FP) {
-		if (u->own_code && u->map_state == TABLES_IMAGE_FREE) {
+		if (u->own_code == UNWIND_OWN_THERE && u->map_state == TABLES_IMAGE_FREE) {
 			u->own_code = UNWIND_OWN_MET;
 			return unwind_stop(u, STACK_END_UNSUPPORTED);
 		}
+		if (u->own_code == UNWIND_OWN_OBJECTS && u->own_n < STACK_OBJECTS)
+			u->own_bp[u->own_n++ & (STACK_OBJECTS - 1)] = u->bp;
 		u->guessed += special == ROW_NONE && u->map_state == TABLES_IMAGE_READY;
 		return unwind_by_pointer(u);
 	}

@@ -10,6 +10,7 @@ docdir     := $(DESTDIR)$(PREFIX)/share/doc/sonde
 MAN_PAGES  := $(wildcard docs/man/*.[1-8])
 datadir    := $(DESTDIR)$(PREFIX)/share
 unitdir    := $(DESTDIR)$(PREFIX)/lib/systemd/system
+UNITS      := $(addprefix $(unitdir)/,sonded.service sonde-serve.service sonde-push.service sonde-nvml@.service sonde-nvml.socket)
 sysusers   := $(DESTDIR)$(PREFIX)/lib/sysusers.d/sonde.conf
 tmpfiles   := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/sonde.conf
 sysctls    := $(DESTDIR)$(PREFIX)/lib/sysctl.d/60-sonde.conf
@@ -34,7 +35,9 @@ install: all
 	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' supervisor/systemd/sonded.service > $(unitdir)/sonded.service
 	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' serve/systemd/sonde-serve.service > $(unitdir)/sonde-serve.service
 	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' export/systemd/sonde-push.service > $(unitdir)/sonde-push.service
-	chmod 0644 $(unitdir)/sonded.service $(unitdir)/sonde-serve.service $(unitdir)/sonde-push.service
+	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' loaders/gpu/systemd/sonde-nvml@.service > $(unitdir)/sonde-nvml@.service
+	cp loaders/gpu/systemd/sonde-nvml.socket $(unitdir)/sonde-nvml.socket
+	chmod 0644 $(UNITS)
 	$(INSTALL) -D -m 0644 supervisor/systemd/sysusers.conf $(sysusers)
 	$(INSTALL) -D -m 0644 supervisor/systemd/tmpfiles.conf $(tmpfiles)
 	$(INSTALL) -D -m 0644 supervisor/systemd/sysctl.conf $(sysctls)
@@ -47,5 +50,5 @@ uninstall:
 	rm -f $(foreach m,$(MAN_PAGES),$(mandir)/man$(subst .,,$(suffix $(m)))/$(notdir $(m)))
 	rm -f $(foreach l,$(wildcard LICENSES/*.txt),$(docdir)/$(notdir $(l)))
 	rm -f $(foreach c,$(COMPLETES),$(datadir)/$(lastword $(subst =, ,$(c))))
-	rm -f $(libdir)/sonde.so $(unitdir)/sonded.service $(unitdir)/sonde-serve.service $(unitdir)/sonde-push.service $(sysusers) $(tmpfiles) $(sysctls)
+	rm -f $(libdir)/sonde.so $(UNITS) $(sysusers) $(tmpfiles) $(sysctls)
 	-rmdir $(libexecdir) $(libdir) $(docdir) 2>/dev/null

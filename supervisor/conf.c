@@ -106,23 +106,33 @@ static int take_state_directory(struct conf *c, struct err *e)
 	return conf_set(c, CONF_STORE, path, "STATE_DIRECTORY", e);
 }
 
-/* `requests = on` is named by the word of a family; once all has been said it stands among them. */
-static int take_requests(struct conf *c, struct err *e)
+const char *conf_gpu_driver = "/proc/driver/nvidia/version";
+
+/* `requests = on` and `gpu = on` are words of families; once all has been said they stand among them. */
+static int take_family(struct conf *c, enum conf_key key, struct err *e)
 {
-	const struct probe_family *out[FAMILIES_MAX], *requests = family_named(conf_name(CONF_REQUESTS));
+	const struct probe_family *out[FAMILIES_MAX], *family = family_named(conf_name(key));
 	struct conf_value *families = &c->value[CONF_FAMILIES];
 	char text[CONF_TEXT_MAX + 8], origin[2 * CONF_ORIGIN_MAX];
 	size_t n;
-	int rc = c->requests ? families_of(families->text, out, &n, e) : 0;
+	int rc = families_of(families->text, out, &n, e);
 
-	for (size_t i = 0; c->requests && !rc && i < n; i++)
-		if (out[i] == requests)
+	for (size_t i = 0; !rc && i < n; i++)
+		if (out[i] == family)
 			return 0;
-	if (rc || !c->requests)
+	if (rc)
 		return rc;
-	snprintf(text, sizeof(text), "%s,%s", families->text, requests->name);
-	snprintf(origin, sizeof(origin), "%.70s, requests: %.70s", families->origin, c->value[CONF_REQUESTS].origin);
+	snprintf(text, sizeof(text), "%s,%s", families->text, family->name);
+	snprintf(origin, sizeof(origin), "%.70s, %s: %.70s", families->origin, conf_name(key), c->value[key].origin);
 	return conf_set(c, CONF_FAMILIES, text, origin, e);
+}
+
+static int take_words(struct conf *c, struct err *e)
+{
+	bool found = c->gpu_auto && !strcmp(c->value[CONF_FAMILIES].origin, "default") && !access(conf_gpu_driver, F_OK);
+	int rc = c->requests ? take_family(c, CONF_REQUESTS, e) : 0;
+
+	return !rc && (c->gpu || found) ? take_family(c, CONF_GPU, e) : rc;
 }
 
 int conf_load(const char *dir, const char *const flags[CONF_KEYS], struct conf *out, struct err *e)
@@ -150,7 +160,7 @@ int conf_load(const char *dir, const char *const flags[CONF_KEYS], struct conf *
 		rc = conf_set(&c, (enum conf_key)i, flags[i], origin, e);
 	}
 	if (!rc)
-		rc = take_requests(&c, e);
+		rc = take_words(&c, e);
 	if (!rc)
 		*out = c;
 	return rc;

@@ -26,8 +26,8 @@
 #define CONF_TEXT_MAX 512
 
 enum conf_key { /* those of a section together */
-	CONF_STORE, CONF_BUDGET, CONF_RESERVE, CONF_AGE, CONF_SEGMENT_AGE, CONF_SEAL, CONF_FAMILIES, CONF_REQUESTS, CONF_FREQ, CONF_ARGS,
-	CONF_INCLUDE, CONF_EXCLUDE, CONF_CPU, CONF_MEMORY,
+	CONF_STORE, CONF_BUDGET, CONF_RESERVE, CONF_AGE, CONF_SEGMENT_AGE, CONF_SEAL, CONF_FINE_AGE, CONF_FAMILIES, CONF_REQUESTS, CONF_GPU, CONF_LOG_LINES,
+	CONF_FREQ, CONF_ARGS, CONF_INCLUDE, CONF_EXCLUDE, CONF_CPU, CONF_MEMORY,
 	CONF_KEYS
 };
 
@@ -41,11 +41,17 @@ struct conf {
 	uint64_t budget_bytes, reserve_bytes; /* 0: decided by the disk */
 	int64_t age_ns, segment_age_ns;
 	bool seal;
+	int64_t fine_age_ns;           /* 0: for always */
 	bool requests;                 /* family l7 is one of those that value[CONF_FAMILIES] names, once conf_load is done */
+	bool gpu, gpu_auto;            /* the same of family gpu; auto: where the host has a driver for one and nobody chose families */
+	bool log_lines;
 	uint32_t freq;
 	double cpu;                    /* most that all of sonde may take, in percent of one core; 0: no limit */
 	uint64_t memory_bytes;         /* the same of memory; 0: no limit */
 };
+
+/* Is there where NVIDIA's driver is: what `gpu = auto` goes by. Of tests: another file. */
+extern const char *conf_gpu_driver;
 
 /* "store", "budget", ...: flag without dashes, and the key in the files. NULL past the last. */
 const char *conf_name(enum conf_key key);

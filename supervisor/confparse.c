@@ -57,6 +57,12 @@ static int check_seal(struct conf *c, const char *text)
 	return check_yes(text, &c->seal);
 }
 
+static int check_fine_age(struct conf *c, const char *text)
+{
+	c->fine_age_ns = 0;
+	return strcmp(text, "0") ? quantity_ns(text, &c->fine_age_ns) : 0;
+}
+
 static int check_families(struct conf *c, const char *text)
 {
 	const struct probe_family *out[FAMILIES_MAX];
@@ -70,6 +76,19 @@ static int check_requests(struct conf *c, const char *text)
 {
 	c->requests = !strcmp(text, "on");
 	return c->requests || !strcmp(text, "off") ? 0 : -EINVAL;
+}
+
+static int check_gpu(struct conf *c, const char *text)
+{
+	c->gpu = !strcmp(text, "on");
+	c->gpu_auto = !strcmp(text, "auto");
+	return c->gpu || c->gpu_auto || !strcmp(text, "off") ? 0 : -EINVAL;
+}
+
+static int check_log_lines(struct conf *c, const char *text)
+{
+	c->log_lines = !strcmp(text, "on");
+	return c->log_lines || !strcmp(text, "off") ? 0 : -EINVAL;
 }
 
 static int check_freq(struct conf *c, const char *text)
@@ -124,8 +143,14 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_SEGMENT_AGE] = {"store", "segment-age", "SONDE_SEGMENT_AGE", "1h", "1h or 90s", "a file of the store is left after this",
 			      check_segment_age},
 	[CONF_SEAL] = {"store", "seal", "SONDE_SEAL", "yes", "yes or no", "finished files are archived, a fifth of the size", check_seal},
+	[CONF_FINE_AGE] = {"store", "fine-age", "SONDE_FINE_AGE", "1d", "1d or 12h, 0 for always",
+			   "of what host and containers used there are ten seconds for so long, then minutes", check_fine_age},
 	[CONF_FAMILIES] = {"record", "families", "SONDE_FAMILIES", NULL, "cpu,offcpu,host", "what is recorded, with commas", check_families},
 	[CONF_REQUESTS] = {"record", "requests", "SONDE_REQUESTS", "off", "on or off", "on: requests, too, as if families named l7", check_requests},
+	[CONF_GPU] = {"record", "gpu", "SONDE_GPU", "auto", "auto, on or off",
+		      "on: GPUs, too, as if families named gpu; auto: where there is a driver for them and families is not set", check_gpu},
+	[CONF_LOG_LINES] = {"record", "log-lines", "SONDE_LOG_LINES", "off", "on or off",
+			    "on: a container's last 20 lines of its log are kept where it ended badly, secrets masked", check_log_lines},
 	[CONF_FREQ] = {"record", "freq", "SONDE_FREQ", "19", "a number from 1 to 4999", "samples a second on each CPU", check_freq},
 	[CONF_ARGS] = {"record", "args", "SONDE_ARGS", "masked", "full, masked or none", "command lines of processes", check_args},
 	[CONF_INCLUDE] = {"targets", "include", "SONDE_INCLUDE", "", RULES_LIKE,

@@ -108,6 +108,10 @@ static void start_loader(struct sup *s, struct service *l)
 			argv[n++] = rules[i];
 			argv[n++] = rules[i + 1];
 		}
+	if (s->conf.log_lines && !strcmp(l->name, "host")) {
+		argv[n++] = (char *)"--log-lines";
+		argv[n++] = (char *)"on";
+	}
 	memcpy(argv + n, own, sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
 	l->memory_bytes = child_memory(s);
 	service_start(l, argv, &feed, 1, caps[l->family->rights]);
@@ -141,12 +145,12 @@ void sup_follow(struct sup *s, const struct conf *c)
 	uint64_t budget_before = s->retain.limits.bytes;
 	bool rules = strcmp(c->value[CONF_INCLUDE].text, s->conf.value[CONF_INCLUDE].text) ||
 		     strcmp(c->value[CONF_EXCLUDE].text, s->conf.value[CONF_EXCLUDE].text);
-	bool all = args || c->segment_age_ns != s->conf.segment_age_ns;
+	bool all = args || c->segment_age_ns != s->conf.segment_age_ns || c->log_lines != s->conf.log_lines;
 	size_t n = 0;
 
 	s->conf = *c;
 	retain_limits(&s->retain, c);
-	sealer_follow(&s->sealer, c->seal, c->segment_age_ns);
+	sealer_follow(&s->sealer, c->seal, c->segment_age_ns, c->fine_age_ns);
 	all |= budget_before != s->retain.limits.bytes;
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		s->loader[i].wanted = false;

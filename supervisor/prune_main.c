@@ -13,6 +13,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/log.h"
+#include "schema/store/archive/seal.h"
 #include "schema/store/retention/retention.h"
 #include "schema/store/write/writer.h"
 
@@ -23,7 +24,10 @@ struct prune {
 	const char *store;
 	struct retention_limits limits;
 	struct retention_report report;
+	struct seal_report minutes;
+	struct seal_due due;  /* of a dry run */
 	uint64_t keep_days;
+	int64_t fine_ns;
 	bool dry_run, json, quiet;
 	json_t *rows;
 };
@@ -43,6 +47,8 @@ static const struct option OPTIONS[] = {
 	{"age", 0, OPTION_DURATION, "TIME", "nothing older than this stays: 14d, 12h (default 14d)", OPTION_AT(struct prune, limits.age_ns)},
 	{"keep-days", 0, OPTION_UINT, "N", "the newest N days that there is anything of stay, however old (default 2)",
 	 OPTION_AT(struct prune, keep_days), .max = DAYS_MOST},
+	{"fine", 0, OPTION_DURATION, "TIME", "of archives older than this minutes are kept, before anything is removed (default 1d, 0: never)",
+	 OPTION_AT(struct prune, fine_ns), .zero = true},
 	{"dry-run", 0, OPTION_FLAG, NULL, "say what would go, remove nothing", OPTION_AT(struct prune, dry_run)},
 	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct prune, json)},
 	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct prune, quiet)},
@@ -68,6 +74,31 @@ static int settle(struct prune *p, struct err *e)
 	p->limits.age_ns = given.age_ns ? given.age_ns : p->limits.age_ns;
 	p->limits.keep_days = p->keep_days != DAYS_OWN ? (uint32_t)p->keep_days : p->limits.keep_days;
 	return 0;
+}
+
+/* What is fine goes first. Whoever archives at this moment does so too. */
+static int make_minutes(struct prune *p, struct err *e)
+{
+	struct seal_opts o = {.dir = p->store, .minutes_alone = true, .fine_s = (uint32_t)(p->fine_ns / NSEC_PER_SEC)};
+	struct usage u = {0};
+
+	if (!o.fine_s || usage_measure(p->store, &u))
+		return 0;
+	o.room = u.free_bytes ? u.free_bytes : 1;
+	seal_look(&o, &p->due);
+	return p->dry_run || !p->due.segments ? 0 : seal_run(&o, &p->minutes, e);
+}
+
+static void say_minutes(const struct prune *p)
+{
+	char before[32], after[32];
+
+	if (p->dry_run && p->due.segments)
+		printf("would keep minutes of %u archives\n", p->due.segments);
+	if (p->minutes.thinned)
+		printf("kept minutes of %u archive%s: %s are %s\n", p->minutes.thinned, p->minutes.thinned == 1 ? "" : "s",
+		       quantity_say_bytes(p->minutes.fine_before, before, sizeof(before)),
+		       quantity_say_bytes(p->minutes.fine_after, after, sizeof(after)));
 }
 
 static void say_time(int64_t ns, char *buf, size_t size)
@@ -139,6 +170,10 @@ static void print_json(const struct prune *p)
 	json_object_set_new(root, "reserve_bytes", json_integer((json_int_t)p->limits.reserve_bytes));
 	json_object_set_new(root, "age_seconds", json_integer(p->limits.age_ns / NSEC_PER_SEC));
 	json_object_set_new(root, "keep_days", json_integer(p->limits.keep_days));
+	json_object_set_new(root, "thinned", json_integer(p->dry_run ? p->due.segments : p->minutes.thinned));
+	json_object_set_new(root, "fine_before", json_integer((json_int_t)p->minutes.fine_before));
+	json_object_set_new(root, "fine_after", json_integer((json_int_t)p->minutes.fine_after));
+	json_object_set_new(root, "fine_seconds", json_integer(p->fine_ns / NSEC_PER_SEC));
 	removed_read(p->store, &page);
 	say_time(page.history_ns, begins, sizeof(begins));
 	json_object_set_new(root, "history_begins", page.history_ns ? json_string(begins) : json_null());
@@ -164,7 +199,7 @@ static void print_text(const struct prune *p)
 
 int main(int argc, char **argv)
 {
-	struct prune p = {.keep_days = DAYS_OWN};
+	struct prune p = {.keep_days = DAYS_OWN, .fine_ns = 86400 * NSEC_PER_SEC};
 	struct err e = {0};
 	int rc;
 
@@ -174,6 +209,10 @@ int main(int argc, char **argv)
 		return program_end(PROGRAM.name, rc, &e);
 	p.rows = json_array();
 	rc = settle(&p, &e);
+	if (!rc)
+		rc = make_minutes(&p, &e);
+	if (!rc && !p.json && !p.quiet)
+		say_minutes(&p);
 	if (!rc)
 		rc = retention_run(p.store, &p.limits, p.dry_run, on_removed, &p, &p.report, &e);
 	if (!rc && p.json)

@@ -104,7 +104,7 @@ uint64_t retain_room(const struct retain *r)
 static void start(struct retain *r)
 {
 	char budget[32], reserve[32], age[32];
-	char *argv[] = {NULL, "--json", "--store", (char *)r->store, "--budget", budget, "--reserve", reserve, "--age", age, NULL};
+	char *argv[] = {NULL, "--json", "--store", (char *)r->store, "--budget", budget, "--reserve", reserve, "--age", age, "--fine", "0", NULL}; /* the sealer makes minutes */
 	struct err e = {0};
 
 	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)headroom(r).bytes);

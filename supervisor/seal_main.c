@@ -18,7 +18,7 @@
 
 struct seal_args {
 	struct seal_opts opts;
-	int64_t keep_ns;
+	int64_t keep_ns, fine_ns;
 	bool json, quiet;
 };
 
@@ -34,6 +34,8 @@ static const struct option OPTIONS[] = {
 	 OPTION_AT(struct seal_args, opts.plain), .zero = true},
 	{"keep", 0, OPTION_DURATION, "TIME", "as do those finished less than this ago, up to twice as many bytes (default 0)",
 	 OPTION_AT(struct seal_args, keep_ns), .zero = true},
+	{"fine", 0, OPTION_DURATION, "TIME", "of archives older than this minutes are kept, of what the host and its containers used (default 0: never)",
+	 OPTION_AT(struct seal_args, fine_ns), .zero = true},
 	{"room", 0, OPTION_BYTES, "SIZE", "the file being made may take so much (default: any); a larger one is left for later",
 	 OPTION_AT(struct seal_args, opts.room)},
 	{"idle", 0, OPTION_FLAG, NULL, "archive only when nobody else wants the CPU or the disk", OPTION_AT(struct seal_args, opts.idle)},
@@ -48,6 +50,7 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 	struct stat st;
 
 	a->opts.keep_s = (uint32_t)(a->keep_ns / NSEC_PER_SEC);
+	a->opts.fine_s = (uint32_t)(a->fine_ns / NSEC_PER_SEC);
 	if (!a->opts.dir)
 		a->opts.dir = store_default_dir();
 	if (!rc && stat(a->opts.dir, &st) == 0 && !S_ISDIR(st.st_mode)) {
@@ -59,8 +62,9 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 
 static void print_json(const struct seal_report *r)
 {
-	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:I, s:I}", "busy", r->busy, "segments", (int)r->segments, "put_off", (int)r->put_off, "set_aside",
-			      (int)r->set_aside, "bytes_before", (json_int_t)r->bytes_before, "bytes_after", (json_int_t)r->bytes_after);
+	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:I, s:I, s:i, s:I, s:I}", "busy", r->busy, "segments", (int)r->segments, "put_off", (int)r->put_off,
+			      "set_aside", (int)r->set_aside, "bytes_before", (json_int_t)r->bytes_before, "bytes_after", (json_int_t)r->bytes_after,
+			      "thinned", (int)r->thinned, "fine_before", (json_int_t)r->fine_before, "fine_after", (json_int_t)r->fine_after);
 
 	json_dumpf(o, stdout, 0);
 	putchar('\n');
@@ -71,11 +75,14 @@ static void talk(const struct seal_report *r)
 {
 	if (r->busy)
 		fprintf(stderr, "somebody else is sealing\n");
-	else if (!r->segments)
+	else if (!r->segments && !r->thinned)
 		fprintf(stderr, "nothing to archive\n");
-	else
+	else if (r->segments)
 		fprintf(stderr, "archived %u segment%s: %.1f MB are %.1f MB\n", r->segments, r->segments == 1 ? "" : "s", (double)r->bytes_before / 1e6,
 			(double)r->bytes_after / 1e6);
+	if (r->thinned)
+		fprintf(stderr, "of %u archive%s minutes are kept: %.1f MB are %.1f MB\n", r->thinned, r->thinned == 1 ? "" : "s",
+			(double)r->fine_before / 1e6, (double)r->fine_after / 1e6);
 	if (r->put_off)
 		fprintf(stderr, "%u segment%s left for later: in use, or without room\n", r->put_off, r->put_off == 1 ? " is" : "s are");
 }

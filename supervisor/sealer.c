@@ -31,10 +31,11 @@ void sealer_release(struct sealer *s)
 	pass_release(&s->pass);
 }
 
-void sealer_follow(struct sealer *s, bool wanted, int64_t segment_age_ns)
+void sealer_follow(struct sealer *s, bool wanted, int64_t segment_age_ns, int64_t fine_age_ns)
 {
 	int64_t every = segment_age_ns / LOOKS;
 
+	s->fine_age_ns = fine_age_ns;
 	s->every_ns = every < EVERY_LEAST_NS ? EVERY_LEAST_NS : every > EVERY_MOST_NS ? EVERY_MOST_NS : every;
 	s->look_ns = clock_mono_ns() + (s->every_ns < FIRST_NS ? s->every_ns : FIRST_NS);
 	if (s->wanted != wanted && !s->pass.pid)
@@ -57,18 +58,22 @@ static int failed(struct sealer *s)
 /* What sonde-seal is asked for. */
 static struct seal_opts asked_of(const struct sealer *s, const struct retain *r)
 {
-	return (struct seal_opts){.dir = s->store, .plain = r->limits.bytes / PLAIN_SHARE, .keep_s = KEEP_S};
+	const bool doubt = clock_mono_ns() < r->doubt_until_ns;
+
+	return (struct seal_opts){.dir = s->store, .plain = r->limits.bytes / PLAIN_SHARE, .keep_s = KEEP_S,
+				  .fine_s = doubt ? 0 : (uint32_t)(s->fine_age_ns / NSEC_PER_SEC)};
 }
 
 static void start(struct sealer *s, const struct seal_opts *o)
 {
-	char room[32], plain[32], keep[16];
-	char *argv[] = {NULL, "--json", "--idle", "--room", room, "--plain", plain, "--keep", keep, "--store", (char *)s->store, NULL};
+	char room[32], plain[32], keep[16], fine[16];
+	char *argv[] = {NULL, "--json", "--idle", "--room", room, "--plain", plain, "--keep", keep, "--fine", fine, "--store", (char *)s->store, NULL};
 	struct err e = {0};
 
 	snprintf(room, sizeof(room), "%llu", (unsigned long long)o->room);
 	snprintf(plain, sizeof(plain), "%llu", (unsigned long long)o->plain);
 	snprintf(keep, sizeof(keep), "%us", o->keep_s);
+	snprintf(fine, sizeof(fine), "%us", o->fine_s);
 	s->state = "at work";
 	if (!pass_start(&s->pass, "sonde-seal", argv, &e))
 		return;
@@ -132,8 +137,12 @@ static uint64_t number(const json_t *o, const char *key)
 
 static void take(struct sealer *s, const json_t *o)
 {
-	uint64_t segments = number(o, "segments");
+	uint64_t segments = number(o, "segments"), thinned = number(o, "thinned");
 
+	if (thinned)
+		talk(LOG_LEVEL_INFO, "sonded", "of %llu archive%s minutes are kept: %.1f MiB are %.1f MiB", (unsigned long long)thinned, thinned == 1 ? "" : "s",
+		     (double)number(o, "fine_before") / MIB, (double)number(o, "fine_after") / MIB);
+	s->thinned += thinned;
 	if (!segments)
 		return;
 	talk(LOG_LEVEL_INFO, "sonded", "archived %llu segment%s: %.1f MiB are %.1f MiB", (unsigned long long)segments, segments == 1 ? "" : "s",
@@ -161,7 +170,7 @@ void sealer_ended(struct sealer *s, int status)
 
 json_t *sealer_json(const struct sealer *s)
 {
-	return json_pack("{s:b, s:s, s:I, s:I, s:I, s:o}", "on", s->wanted, "state", s->state, "segments", (json_int_t)s->segments,
-			 "bytes_before", (json_int_t)s->bytes_before, "bytes_after", (json_int_t)s->bytes_after, "last_ns",
+	return json_pack("{s:b, s:s, s:I, s:I, s:I, s:I, s:o}", "on", s->wanted, "state", s->state, "segments", (json_int_t)s->segments,
+			 "bytes_before", (json_int_t)s->bytes_before, "bytes_after", (json_int_t)s->bytes_after, "thinned", (json_int_t)s->thinned, "last_ns",
 			 s->last_ns ? json_integer(s->last_ns) : json_null());
 }

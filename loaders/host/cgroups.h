@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loaders/host/meter.h"
+#include "loaders/lib/bpf/meter.h"
 #include "schema/base/strbuf.h"
 
 enum cgroups_hierarchy { CGROUPS_V2, CGROUPS_CPU, CGROUPS_CPUACCT, CGROUPS_MEMORY, CGROUPS_BLKIO, CGROUPS_PIDS, CGROUPS_N };

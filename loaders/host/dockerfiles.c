@@ -29,6 +29,7 @@ struct dockerfile_known {
 	uint64_t round, ino, folder;
 	int64_t size, mtime_s, mtime_ns;
 	bool read;
+	char *where;                   /* the folder that it is in */
 	struct container_state state;
 	UT_hash_handle hh;
 };
@@ -48,15 +49,20 @@ struct look {
 	size_t n_folders;
 };
 
+static void drop(struct dockerfiles *d, struct dockerfile_known *k)
+{
+	HASH_DEL(d->all, k);
+	free(k->where);
+	free(k);
+}
+
 void dockerfiles_release(struct dockerfiles *d)
 {
 	struct dockerfile_known *k, *next;
 	struct dockerfile_name *m, *next_name;
 
-	HASH_ITER(hh, d->all, k, next) {
-		HASH_DEL(d->all, k);
-		free(k);
-	}
+	HASH_ITER(hh, d->all, k, next)
+		drop(d, k);
 	HASH_ITER(hh, d->names, m, next_name) {
 		HASH_DEL(d->names, m);
 		free(m);
@@ -115,7 +121,7 @@ static bool state_read(int dir, const char *path, struct dockerfile_known *k, st
 	return true;
 }
 
-static void take(struct look *l, int dir, uint64_t folder, const char *id)
+static void take(struct look *l, int dir, const char *where, uint64_t folder, const char *id)
 {
 	struct dockerfiles *d = l->d;
 	struct container_state was;
@@ -140,6 +146,10 @@ static void take(struct look *l, int dir, uint64_t folder, const char *id)
 	if (!k)
 		return;
 	k->round = d->round;
+	if (k->folder != folder || !k->where) {
+		free(k->where);
+		k->where = mem_strdup(where);
+	}
 	k->folder = folder;
 	if (is_as_read(k, &st))
 		return;
@@ -180,7 +190,7 @@ static void folder_look(struct look *l, const char *root)
 		return;
 	while (errno = 0, (de = readdir(dir)))
 		if (is_id(de->d_name))
-			take(l, dirfd(dir), folder, de->d_name);
+			take(l, dirfd(dir), path, folder, de->d_name);
 	if (!errno && l->n_folders < sizeof(l->folders) / sizeof(*l->folders))
 		l->folders[l->n_folders++] = folder;
 }
@@ -217,8 +227,7 @@ static void forget_gone(struct look *l)
 			continue;
 		if (l->d->begun && k->read)
 			l->changed(l->ctx, &f);
-		HASH_DEL(l->d->all, k);
-		free(k);
+		drop(l->d, k);
 	}
 }
 
@@ -233,6 +242,14 @@ void dockerfiles_look(struct dockerfiles *d, int64_t now_ns, void (*changed)(voi
 	engines_folders(&l, now_ns);
 	forget_gone(&l);
 	d->begun = true;
+}
+
+const char *dockerfiles_folder(const struct dockerfiles *d, const char *id)
+{
+	struct dockerfile_known *k;
+
+	HASH_FIND_STR(d->all, id, k);
+	return k ? k->where : NULL;
 }
 
 const struct container_state *dockerfiles_state(const struct dockerfiles *d, const char *id)

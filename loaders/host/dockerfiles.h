@@ -35,6 +35,8 @@ struct dockerfiles {
 void dockerfiles_release(struct dockerfiles *d);
 /* What is another one than at the look before; the first one tells nothing. */
 void dockerfiles_look(struct dockerfiles *d, int64_t now_ns, void (*changed)(void *ctx, const struct dockerfile *f), void *ctx);
+/* The folder in which that of this container is, as it was listed; NULL: Docker has none of this id. */
+const char *dockerfiles_folder(const struct dockerfiles *d, const char *id);
 /* NULL: Docker has none of this id, as far as the last look found. */
 const struct container_state *dockerfiles_state(const struct dockerfiles *d, const char *id);
 

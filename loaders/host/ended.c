@@ -6,9 +6,9 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "loaders/host/meter.h"
 #include "loaders/host/processes.h"
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/meter.h"
 #include "loaders/lib/host/container.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/naming.h"

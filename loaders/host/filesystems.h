@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "loaders/host/meter.h"
+#include "loaders/lib/bpf/meter.h"
 #include "loaders/host/parse.h"
 #include "loaders/host/watch.h"
 #include "schema/base/strbuf.h"

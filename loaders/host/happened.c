@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loaders/host/happened.h"
+#include "loaders/host/happened_parts.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/klog.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "loaders/host/oomlog.h"
 #include "loaders/lib/bpf/events.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/containernames.h"
@@ -21,22 +19,8 @@
 #include "schema/store/write/writer.h"
 
 #define NOTED_MAX   4096          /* ends that wait to be told */
-#define LOG_MAX     (1 << 20)     /* bytes of the kernel's log, its newest */
-#define LOG_READ    3             /* SYSLOG_ACTION_READ_ALL */
 #define ASKED_NS    (30 * NSEC_PER_SEC)
 #define ASLEEP_NS   (NSEC_PER_SEC)
-#define TASKS_TOLD  32
-
-struct happened_end {
-	struct lives_event e;
-	struct container_ref ref;
-	char path[512];
-};
-
-struct happened_oom {
-	struct lives_leader who;
-	int64_t boot_ns;
-};
 
 static void on_life(void *ctx, const struct lives_event *e);
 
@@ -49,6 +33,8 @@ void happened_release(struct happened *x)
 {
 	lives_release(&x->lives);
 	dockerfiles_release(&x->docker);
+	podmanlog_release(&x->podman);
+	loglines_release(&x->lines);
 	free(x->ends);
 	free(x->ooms);
 }
@@ -74,6 +60,7 @@ static void on_life(void *ctx, const struct lives_event *e)
 	n = &x->ends[x->n_ends++];
 	*n = (struct happened_end){.e = *e, .ref = *e->ref};
 	snprintf(n->path, sizeof(n->path), "%s", e->path);
+	loglines_meet(&x->lines, &x->docker, e->ref, e->boot_ns);
 	for (size_t i = 0; e->stopped && i + 1 < x->n_ends; i++) /* its start waits yet: it is named by what it became */
 		if (is_same(&x->ends[i].e.leader, &e->leader))
 			x->ends[i].e.leader = e->leader;
@@ -96,12 +83,16 @@ void happened_ended(struct happened *x, const struct hostmaps_process *p)
 
 void happened_meet(struct happened *x, const struct hostmaps_process *p)
 {
+	struct container_ref ref;
+
 	lives_meet(&x->lives, p);
+	if (x->lines.on && *p->cgroup && container_parse(p->cgroup, strlen(p->cgroup), &ref))
+		loglines_meet(&x->lines, &x->docker, &ref, clock_boot_ns());
 }
 
 /* ---- containers ---- */
 
-static struct hostmaps_process *process_of(const struct happened *x, const struct lives_leader *l)
+struct hostmaps_process *happened_process(const struct happened *x, const struct lives_leader *l)
 {
 	return hostmaps_process(x->h->maps, l->tgid, l->start_ns, l->exec_id);
 }
@@ -115,7 +106,7 @@ static void leader_now(const struct happened *x, struct lives_leader *l)
 		*l = lives_leader_of(p);
 }
 
-static int64_t utc(const struct happened *x, int64_t boot_ns)
+int64_t happened_utc(const struct happened *x, int64_t boot_ns)
 {
 	return boot_ns + x->h->offset_ns;
 }
@@ -137,9 +128,33 @@ void happened_container_name(const struct family_host *h, const struct dockerfil
 	container_names_release(&n);
 }
 
-static void name_of(const struct happened *x, const struct container_ref *ref, char *out, size_t size)
+/* What its runtime says of a container beside what was seen of its processes. */
+struct told {
+	bool ended, oom_killed;
+	int exit_code;
+	uint32_t restarts;
+};
+
+static struct told told_of(const struct happened *x, const char *id)
 {
-	happened_container_name(x->h, &x->docker, ref, out, size);
+	const struct container_state *d = dockerfiles_state(&x->docker, id);
+	const struct podmanlog_state *p = d ? NULL : podmanlog_state(&x->podman, id);
+
+	if (d)
+		return (struct told){.ended = !d->runs, .oom_killed = d->oom_killed, .exit_code = d->exit_code, .restarts = d->restarts};
+	if (p)
+		return (struct told){.ended = p->has_ended, .exit_code = p->exit_code, .restarts = p->restarts};
+	return (struct told){0};
+}
+
+void happened_name(const struct happened *x, const struct container_ref *ref, char *out, size_t size)
+{
+	const struct podmanlog_state *p = podmanlog_state(&x->podman, ref->id);
+
+	if (p && p->name[0])
+		snprintf(out, size, "%s", p->name);
+	else
+		happened_container_name(x->h, &x->docker, ref, out, size);
 }
 
 static void sender_say(struct happened *x, const struct lives_event *e, char *out, size_t size)
@@ -158,11 +173,11 @@ static void sender_say(struct happened *x, const struct lives_event *e, char *ou
 		snprintf(out, size, "SIG%s from %s (%u)", name, e->from_comm, e->from_tgid);
 }
 
-static void ending_say(const struct lives_event *e, const struct container_state *s, char *out, size_t size)
+static void ending_say(const struct lives_event *e, const struct told *s, char *out, size_t size)
 {
 	const char *name = WIFSIGNALED(e->status) ? sigabbrev_np(WTERMSIG(e->status)) : NULL;
 
-	if (e->end == HOSTMAPS_GONE && s && !s->runs)
+	if (e->end == HOSTMAPS_GONE && s->ended)
 		snprintf(out, size, "exit %d", s->exit_code); /* nobody saw how, but its runtime */
 	else if (e->end == HOSTMAPS_GONE)
 		out[0] = 0;
@@ -172,27 +187,69 @@ static void ending_say(const struct lives_event *e, const struct container_state
 		snprintf(out, size, "signal %d%s%s%s", WTERMSIG(e->status), name ? " (" : "", name ? name : "", name ? ")" : "");
 	else
 		snprintf(out, size, "exit %d", WEXITSTATUS(e->status));
-	if (s && !s->runs && s->oom_killed && e->end != HOSTMAPS_OOM)
+	if (s->ended && s->oom_killed && e->end != HOSTMAPS_OOM)
 		snprintf(out + strlen(out), size - strlen(out), "%sout of memory, says docker", out[0] ? ", " : "");
+}
+
+/* Not one that ended as it was asked to. */
+static bool is_bad_end(const struct lives_event *e, const struct told *s)
+{
+	int code = WIFSIGNALED(e->status) ? 128 + WTERMSIG(e->status) : WEXITSTATUS(e->status);
+
+	if (e->end == HOSTMAPS_OOM)
+		return true;
+	if (e->end == HOSTMAPS_GONE)
+		code = s->ended ? s->exit_code : 0;
+	return code && code != 128 + SIGTERM && code != 128 + SIGINT;
+}
+
+/* When it was started again, as far as that waits to be told; what is later in its log is not of this life. */
+static int64_t next_start(const struct happened *x, const struct happened_end *n)
+{
+	for (size_t i = 0; i < x->n_ends; i++)
+		if (!x->ends[i].e.stopped && x->ends[i].e.boot_ns > n->e.boot_ns && !strcmp(x->ends[i].path, n->path))
+			return happened_utc(x, x->ends[i].e.boot_ns);
+	return INT64_MAX;
+}
+
+struct lines {
+	struct happened *x;
+	const struct event *v;
+	uint64_t nth;
+};
+
+static void line_put(void *ctx, const char *line, bool cut)
+{
+	struct lines *l = ctx;
+	struct fact_row row = {0};
+
+	fact_put_text(&row, EVENT_LOG_WHICH, l->v->which);
+	fact_put(&row, EVENT_LOG_AT, (uint64_t)(l->v->utc_ns / 1000));
+	fact_put(&row, EVENT_LOG_NTH, ++l->nth);
+	fact_put_text(&row, EVENT_LOG_LINE, line);
+	fact_put(&row, EVENT_LOG_CUT, cut);
+	event_row_put(l->x->h, l->v->utc_ns, &EVENT_LOG_FACT, &row, -1, NULL);
 }
 
 static void life_tell(struct happened *x, const struct happened_end *n)
 {
-	const struct container_state *s = dockerfiles_state(&x->docker, n->ref.id);
-	bool again = n->e.starts > 1 || (s && s->restarts);
+	const struct told s = told_of(x, n->ref.id);
+	bool again = n->e.starts > 1 || s.restarts;
 	char name[300], detail[160] = "", by[80] = "";
 	struct event v = {.subject = "container", .name = name, .detail = detail, .which = *n->ref.id ? n->ref.id : n->path, .by = by,
-			  .process = process_of(x, &n->e.leader), .utc_ns = utc(x, n->e.boot_ns)};
+			  .process = happened_process(x, &n->e.leader), .utc_ns = happened_utc(x, n->e.boot_ns)};
 
 	if (naming_excludes_cgroup(x->h->naming, n->path) || (v.process && naming_excludes(x->h->naming, v.process)))
 		return;
-	name_of(x, &n->ref, name, sizeof(name));
+	happened_name(x, &n->ref, name, sizeof(name));
 	v.kind = n->e.stopped ? "stopped" : again ? "restarted" : "started";
 	if (n->e.stopped) {
-		ending_say(&n->e, s, detail, sizeof(detail));
+		ending_say(&n->e, &s, detail, sizeof(detail));
 		sender_say(x, &n->e, by, sizeof(by));
 	}
 	event_put(x->h, &v);
+	if (n->e.stopped && is_bad_end(&n->e, &s))
+		loglines_read(&x->lines, &x->docker, &n->ref, next_start(x, n), clock_boot_ns(), line_put, &(struct lines){x, &v, 0});
 	if (*by && v.process) /* its row may be one that the capture has not made */
 		store_process_note(x->h->store, x->h->run, naming_row(x->h->naming, v.process), "signal_by", by);
 }
@@ -261,116 +318,27 @@ static void on_docker(void *ctx, const struct dockerfile *f)
 	event_put(x->h, &v);
 }
 
-/* ---- kills for want of memory ---- */
-
-/* The newest of the kernel's log; "": it may not be read. The caller's. */
-static char *log_read(size_t *len)
+static void on_podman(void *ctx, const struct container_happened *p, const char *was)
 {
-	char *text = mem_alloc(LOG_MAX + 1);
-	int n = klogctl(LOG_READ, text, LOG_MAX);
+	struct happened *x = ctx;
+	char path[100], detail[280] = "";
+	struct event v = {.subject = "container", .name = p->name, .detail = detail, .which = p->id, .utc_ns = p->at_ns};
 
-	*len = n > 0 ? (size_t)n : 0;
-	text[*len] = 0;
-	return text;
-}
-
-/* One that is left out, or of which it is not known: with all others of those, in one row. */
-static void tasks_put(struct happened *x, const struct oomlog *o, int64_t utc_ns, struct hostmaps_process *victim)
-{
-	struct oomlog_task out = {.comm = NAMING_EXCLUDED};
-	size_t told = 0;
-
-	for (size_t i = 0; i <= o->n_tasks && told < TASKS_TOLD; i++) {
-		const struct oomlog_task *t = i < o->n_tasks ? &o->tasks[i] : &out;
-		struct fact_row row = {0};
-		char holder[40];
-
-		if (i == o->n_tasks && !out.rss_bytes)
-			break;
-		if (i < o->n_tasks && naming_excludes(x->h->naming, t->pid == o->pid ? victim : hostmaps_running(x->h->maps, t->pid))) {
-			out.rss_bytes += t->rss_bytes;
-			out.swap_bytes += t->swap_bytes;
-			continue;
-		}
-		snprintf(holder, sizeof(holder), "%s %u", t->comm, t->pid);
-		fact_put_text(&row, OOM_TASK_HOLDER, holder);
-		fact_put_text(&row, OOM_TASK_COMM, t->comm);
-		fact_put(&row, OOM_TASK_PID, t->pid);
-		fact_put(&row, OOM_TASK_RSS, t->rss_bytes);
-		fact_put(&row, OOM_TASK_SWAP, t->swap_bytes);
-		event_row_put(x->h, utc_ns, &OOM_TASK_FACT, &row, OOM_TASK_VICTIM, victim);
-		told++;
-	}
-}
-
-static void kill_put(struct happened *x, const struct oomlog *o, int64_t utc_ns, struct hostmaps_process *victim)
-{
-	struct fact_row row = {0};
-
-	fact_put_text(&row, OOM_CGROUP, o->cgroup);
-	fact_put_text(&row, OOM_OF, o->victim_cgroup);
-	fact_put_text(&row, OOM_ASKED, o->asked_by);
-	if (o->has_limit) {
-		fact_put(&row, OOM_LIMIT, o->limit_bytes);
-		fact_put(&row, OOM_USAGE, o->usage_bytes);
-	}
-	if (o->has_sizes) {
-		fact_put(&row, OOM_ANON, o->anon_bytes);
-		fact_put(&row, OOM_FILE, o->file_bytes);
-		fact_put(&row, OOM_SHMEM, o->shmem_bytes);
-	}
-	fact_put(&row, OOM_AT, (uint64_t)(utc_ns / 1000));
-	event_row_put(x->h, utc_ns, &OOM_FACT, &row, OOM_VICTIM, victim);
-	tasks_put(x, o, utc_ns, victim);
-}
-
-static void limit_say(const struct oomlog *o, char *out, size_t size)
-{
-	if (o->is_told && o->cgroup[0] && o->has_limit)
-		snprintf(out, size, "met the limit of %.400s, %.4g MiB", o->cgroup, (double)o->limit_bytes / (1 << 20));
-	else if (o->is_told && o->cgroup[0])
-		snprintf(out, size, "met the limit of %.400s", o->cgroup);
-	else if (o->is_told)
-		snprintf(out, size, "the host had no memory left");
-}
-
-static void oom_tell(struct happened *x, const struct happened_oom *v, const char *log, size_t len, struct oomlog *o)
-{
-	struct hostmaps_process *p = process_of(x, &v->who);
-	bool told = oomlog_find(log, len, v->who.tgid, (uint32_t)sysconf(_SC_PAGESIZE), o);
-	char name[300] = "", detail[480] = "";
-	struct event e = {.kind = "oom kill", .subject = "process", .name = name, .detail = detail, .process = p, .utc_ns = utc(x, v->boot_ns)};
-	struct container_ref ref;
-
-	if (!p || naming_excludes(x->h->naming, p))
-		return; /* its end is on record, as far as it may be */
-	snprintf(name, sizeof(name), "%s", p->comm);
-	if (*p->cgroup && container_parse(p->cgroup, strlen(p->cgroup), &ref) && ref.end) {
-		name_of(x, &ref, name, sizeof(name));
-		e.subject = "container";
-		e.which = *ref.id ? ref.id : p->cgroup;
-	}
-	if (told) {
-		limit_say(o, detail, sizeof(detail));
-		kill_put(x, o, e.utc_ns, p);
-	}
-	event_put(x->h, &e);
-}
-
-static void ooms_tell(struct happened *x)
-{
-	cleanup_free char *log = NULL;
-	struct oomlog *o;
-	size_t len;
-
-	if (!x->n_ooms)
+	snprintf(path, sizeof(path), "/libpod_parent/libpod-%.64s", p->id);
+	if (naming_excludes_cgroup(x->h->naming, path))
 		return;
-	log = log_read(&len);
-	o = mem_alloc(sizeof(*o));
-	for (size_t i = 0; i < x->n_ooms; i++)
-		oom_tell(x, &x->ooms[i], log, len, o);
-	free(o);
-	x->n_ooms = 0;
+	if (!strcmp(p->status, "create")) {
+		v.kind = "created";
+		if (p->image[0])
+			snprintf(detail, sizeof(detail), "image %s", p->image);
+	} else if (!strcmp(p->status, "remove")) {
+		v.kind = "removed";
+	} else if (!strcmp(p->status, "health_status") && is_health(p->health) && strcmp(p->health, was) != 0) {
+		v.kind = p->health;
+	} else {
+		return;
+	}
+	event_put(x->h, &v);
 }
 
 /* ---- the host ---- */
@@ -381,7 +349,7 @@ static void asleep_look(struct happened *x, int64_t now_ns)
 	int64_t asleep = clock_boot_ns() - clock_mono_ns();
 
 	if (x->asleep_ns && asleep - x->asleep_ns > ASLEEP_NS) {
-		struct event e = {.kind = "suspended", .subject = "host", .name = "", .detail = detail, .utc_ns = utc(x, now_ns)};
+		struct event e = {.kind = "suspended", .subject = "host", .name = "", .detail = detail, .utc_ns = happened_utc(x, now_ns)};
 
 		snprintf(detail, sizeof(detail), "%.0f s", 1e-9 * (double)(asleep - x->asleep_ns));
 		event_put(x->h, &e);
@@ -393,7 +361,9 @@ void happened_round(struct happened *x, struct family_host *h, int64_t now_ns)
 {
 	x->h = h;
 	dockerfiles_look(&x->docker, now_ns, on_docker, x);
+	podmanlog_look(&x->podman, PODMANLOG_PATH, on_podman, x);
 	lives_round(&x->lives, (uint64_t)now_ns);
+	loglines_round(&x->lines, now_ns);
 }
 
 void happened_poll(struct happened *x, struct family_host *h, int64_t now_ns, bool all)
@@ -404,7 +374,8 @@ void happened_poll(struct happened *x, struct family_host *h, int64_t now_ns, bo
 	asleep_look(x, now_ns);
 	if (x->n_ends && (all || now_ns - x->ends[0].e.boot_ns >= HAPPENED_SETTLE_NS)) {
 		dockerfiles_look(&x->docker, now_ns, on_docker, x);
+		podmanlog_look(&x->podman, PODMANLOG_PATH, on_podman, x);
 		lives_tell(x, now_ns, all);
 	}
-	ooms_tell(x);
+	happened_ooms_tell(x);
 }

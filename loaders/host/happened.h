@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * happened: what happens to containers and to the host, as events: containers that start, stop and start again (lives.h), what Docker's
- * files say beside (dockerfiles.h), kills for want of memory with the kernel's own account of them (oomlog.h), the time that the host
+ * files and Podman's log say beside (dockerfiles.h, podmanlog.h), kills for want of memory with the kernel's own account of them (oomlog.h), the time that the host
  * was suspended.
  *
  * What ends is noted at once and told HAPPENED_SETTLE_NS later, when the runtime has written down what it knows. Whatever the rules of
@@ -15,6 +15,8 @@
 
 #include "loaders/host/dockerfiles.h"
 #include "loaders/host/lives.h"
+#include "loaders/host/loglines.h"
+#include "loaders/host/podmanlog.h"
 #include "schema/base/strbuf.h"
 
 #define HAPPENED_SETTLE_NS 1500000000ll
@@ -26,6 +28,8 @@ struct family_host;
 struct happened {
 	struct lives lives;
 	struct dockerfiles docker;
+	struct podmanlog podman;
+	struct loglines lines;
 	struct happened_end *ends; size_t n_ends, cap_ends; /* of containers, and their starts */
 	struct happened_oom *ooms; size_t n_ooms, cap_ooms;
 	uint64_t dropped;           /* of either: there were too many to be kept */

@@ -142,12 +142,18 @@ void lives_meet(struct lives *l, const struct hostmaps_process *p)
 	x->round = l->round;
 }
 
+/* runc names its own processes so while it makes a container, crun has its program's name. */
+static bool is_runtime(const struct hostmaps_process *p)
+{
+	return !strncmp(p->comm, "runc:[", 6) || !strcmp(p->comm, "runc") || !strcmp(p->comm, "crun");
+}
+
 /* May it lead, as it was met? */
 static bool may_lead(const struct life *x, const struct hostmaps_process *p, uint64_t now_ns)
 {
 	if (p->nspid == 1)
 		return true;
-	if (x->boxed || p->start_ns + LIVES_WAY_IN_NS > now_ns)
+	if (x->boxed || is_runtime(p) || p->start_ns + LIVES_WAY_IN_NS > now_ns)
 		return false;
 	return !x->leader_ended || p->start_ns > x->leader.start_ns;
 }

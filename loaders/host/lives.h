@@ -5,7 +5,8 @@
  *   1. A container lives as long as its leader: the process that is number 1 in the container's pid namespace. In one that has the host's,
  *      the first process that was met leads; it has stopped once nothing runs in it, with how its leader ended. The runtime's own
  *      processes are in the cgroup for some milliseconds before the first one of the namespace, and some until it ends: so a process that is not
- *      number 1 leads only if it has run for LIVES_WAY_IN_NS, and never where one that is number 1 has led before.
+ *      number 1 leads only if it has run for LIVES_WAY_IN_NS and is not called as a runtime is, and never where one that is number 1 has led
+ *      before.
  *   2. A process that is number 1 in a namespace made inside the container is no leader: the one that leads already is older.
  *   3. One that came and went between two rounds is told by its leader's end. All that ran when the first round began are not told
  *      to have started.

@@ -11,6 +11,7 @@
 #include "loaders/host/filesystems.h"
 #include "loaders/host/happened.h"
 #include "loaders/host/hostwide.h"
+#include "loaders/host/jvms.h"
 #include "loaders/host/processes.h"
 #include "loaders/lib/bpf/check.h"
 #include "loaders/lib/bpf/family.h"
@@ -31,6 +32,7 @@ struct host {
 	struct cgroups cgroups;
 	struct filesystems filesystems;
 	struct processes processes;
+	struct jvms jvms;
 	struct happened happened;
 	struct ended ended;
 	int64_t read_ns, fs_ns;   /* boot clock; 0: never */
@@ -40,6 +42,15 @@ struct host {
 	struct meter_round round;
 	uint64_t n_processes;
 };
+
+static struct host_opts {
+	int log_lines; /* 1: off */
+} opts = {.log_lines = 1};
+
+static const struct option host_options[] = {
+	{"log-lines", 0, OPTION_ENUM, "on|off", "keep a container's last 20 lines where it ended badly, secrets masked (default off)",
+	 OPTION_AT(struct host_opts, log_lines)},
+	{0}};
 
 static int host_rights(const char *prog, struct err *e)
 {
@@ -57,7 +68,9 @@ static int host_open(const struct family_config *c, void **state, struct bpf_obj
 	cgroups_init(&s->cgroups, IDLE_NS);
 	filesystems_init(&s->filesystems, IDLE_NS);
 	processes_init(&s->processes, IDLE_PROCESS_NS);
+	jvms_init(&s->jvms, IDLE_NS);
 	happened_init(&s->happened);
+	s->happened.lines.on = !opts.log_lines;
 	s->cgroups.docker = &s->happened.docker;
 	*state = s;
 	return 0;
@@ -78,8 +91,10 @@ static void process_meet(void *ctx, struct hostmaps_process *p)
 	cgroups_meet(&s->cgroups, p);
 	happened_meet(&s->happened, p);
 	s->n_processes++;
-	if (processes_wants(s->cgroups.h, p))
+	if (processes_wants(s->cgroups.h, p)) {
 		processes_read(&s->processes, &s->round, p, young_ns(s));
+		jvms_read(&s->jvms, &s->round, p, s->read_ns);
+	}
 }
 
 /* What a difference stands for lies between two readings; after a sleep, in the bucket that is over. */
@@ -93,7 +108,7 @@ static int64_t middle(const struct host *s, const struct family_host *h, int64_t
 static void set_little(struct host *s, int64_t ns)
 {
 	struct meter *const all[] = {&s->wide.host, &s->wide.disk, &s->wide.nic, &s->wide.sensor, &s->cgroups.meter, &s->cgroups.disk,
-				     &s->cgroups.nic, &s->filesystems.meter, &s->processes.meter};
+				     &s->cgroups.nic, &s->filesystems.meter, &s->processes.meter, &s->jvms.meter};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
 		all[i]->little_ns = ns;
@@ -110,6 +125,7 @@ static void round_read(struct host *s, struct family_host *h, int64_t now_ns, in
 	s->n_processes = 0;
 	hostmaps_each(h->maps, process_meet, s);
 	processes_end(&s->processes);
+	jvms_end(&s->jvms);
 	happened_round(&s->happened, h, now_ns);
 	h->processes = s->n_processes > h->processes ? s->n_processes : h->processes;
 	cgroups_read(&s->cgroups, &s->round);
@@ -179,6 +195,7 @@ static void host_close(void *state)
 	cgroups_release(&s->cgroups);
 	filesystems_release(&s->filesystems);
 	processes_release(&s->processes);
+	jvms_release(&s->jvms);
 	happened_release(&s->happened);
 	ended_release(&s->ended);
 	free(s);
@@ -206,6 +223,7 @@ static void host_check(struct check *c, uint32_t freq)
 static const struct family host_family = {
 	.name = "host",
 	.summary = "what the host, containers, units and processes used: CPU, memory, disks, network, pressure",
+	.options = {host_options, &opts},
 	.rights = host_rights,
 	.open = host_open,
 	.poll = host_poll,

@@ -12,6 +12,7 @@
 
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/mapsproto.h"
+#include "loaders/lib/host/jitnames.h"
 #include "loaders/lib/host/perfmap.h"
 #include "loaders/lib/host/unwind.h"
 #include "loaders/maps/explain_tls.h"
@@ -188,9 +189,11 @@ static json_t *perf_map_json(const struct hostmaps_process *p)
 {
 	struct perfmap_stamp stamp = {0};
 	struct perfmap *map = NULL;
-	int rc = perfmap_read(p->tgid, p->nspid ? p->nspid : p->tgid, p->uid, &stamp, &map);
-	json_t *o = json_pack("{s:s, s:I}", "state", !rc ? "read" : rc == -ENOENT ? "none" : "refused", "names",
-			      (json_int_t)(rc ? 0 : perfmap_count(map)));
+	bool dump = false;
+	int rc = jitnames_read(p, &stamp, &map, &dump);
+	json_t *o = json_pack("{s:s, s:I, s:s, s:s}", "state", !rc ? "read" : rc == -ENOENT ? "none" : "refused", "names",
+			      (json_int_t)(rc ? 0 : perfmap_count(map)), "kind", dump ? "jitdump" : "perf map", "reason",
+			      rc && rc != -ENOENT ? jitnames_reason(rc) : "");
 
 	perfmap_free(map);
 	return o;

@@ -89,10 +89,17 @@ static bool is_own_code(const struct mapping *m)
 
 static uint32_t flags_of(const struct proc *p)
 {
-	for (size_t i = 0; i < p->maps.n_now; i++)
+	uint32_t flags = 0;
+
+	for (size_t i = 0; i < p->maps.n_now; i++) {
+		const struct mimage *img = p->maps.now[i].image;
+
 		if (is_own_code(&p->maps.now[i]))
-			return TABLES_PROCESS_OWN_CODE;
-	return 0;
+			flags |= TABLES_PROCESS_OWN_CODE;
+		else if (img && img->published)
+			flags |= img->published->process_flags;
+	}
+	return flags;
 }
 
 static struct slice *slice_of(struct publish *pub, const struct proc *p)

@@ -207,6 +207,7 @@ static void take_rows(struct publish *pub, struct pimage *pi, uint64_t now_ns)
 		publish_hot_fill(pub, set, &s);
 	pi->text_base = s.text_base;
 	pi->runtime = publish_runtime(pub, index, s.text_base);
+	pi->process_flags = publish_process_flags(index);
 	pi->n_segments = (uint32_t)image_exec_segments(index, pi->segments, PIMAGE_SEGMENTS);
 	set_ready(pub, pi, set, now_ns);
 }

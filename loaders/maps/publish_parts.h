@@ -25,6 +25,7 @@ struct pimage {
 	struct rowset *rows;      /* while READY */
 	uint64_t text_base;
 	uint32_t runtime;         /* tables_image.runtime */
+	uint32_t process_flags;   /* TABLES_PROCESS_* of who maps it */
 	struct image_exec segments[PIMAGE_SEGMENTS];
 	uint32_t n_segments;      /* not 0: text_base and segments are known, its mappings have their row distance */
 	uint64_t since_ns, ready_ns;
@@ -77,6 +78,8 @@ void publish_set_state(struct publish *pub, struct pimage *pi, enum tables_image
 
 /* The element of `runtimes` for the interpreter that this file holds; 0: it holds none. */
 uint32_t publish_runtime(struct publish *pub, const struct image *index, uint64_t text_base);
+/* What is to be known of each process that maps the file: TABLES_PROCESS_*. */
+uint32_t publish_process_flags(const struct image *index);
 
 /* ---- publish_room.c ---- */
 

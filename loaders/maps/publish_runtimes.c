@@ -92,3 +92,16 @@ uint32_t publish_runtime(struct publish *pub, const struct image *index, uint64_
 	pub->told_runtimes = true;
 	return 0;
 }
+
+/* A V8 whose frames can be read. */
+uint32_t publish_process_flags(const struct image *index)
+{
+	struct v8_layout l;
+	const void *section;
+	size_t size;
+
+	if (!image_part(index, IMAGE_SECTION_V8, &section, &size) || size != sizeof(l))
+		return 0;
+	memcpy(&l, section, sizeof(l));
+	return l.format == V8_FORMAT && l.known ? TABLES_PROCESS_OBJECTS : 0;
+}

@@ -389,6 +389,63 @@ void book_other(struct book *b, struct family_host *h, const struct others_edge 
 	f->read = f->moved = true;
 }
 
+/* Of a UDP socket; its own address stands where a Unix socket has its path. */
+static void talk_udp(const struct talks_sum *x, const struct others *os, struct flow_key *key, struct net_owner *mate)
+{
+	const struct net_other *other;
+	uint8_t local[16];
+
+	key->protocol = IPPROTO_UDP;
+	key->family = x->key.family;
+	memcpy(key->peer, x->key.at, sizeof(key->peer));
+	memcpy(local, x->now.path, sizeof(local));
+	other = others_bound(os, x->key.netns, key->family, key->peer, local, x->key.port);
+	record_unmap(&key->family, key->peer);
+	key->side = x->key.lport && !other ? NET_SIDE_SERVER : NET_SIDE_CLIENT;
+	key->port = key->side == NET_SIDE_SERVER ? x->key.lport : x->key.port;
+	if (other)
+		*mate = other->r.owner;
+}
+
+void book_talk(struct book *b, struct family_host *h, const struct talks_sum *x, const struct others *os, int64_t now_ns)
+{
+	const struct net_other *other = x->key.family == AF_UNIX ? others_socket(os, x->now.peer_sk) : NULL;
+	struct net_owner mate = x->mate.start_ns ? x->mate : other && other->peer_sk == x->now.sk ? other->r.owner : (struct net_owner){0};
+	struct book_proc *who = procs_get(&b->procs, h, &x->key.owner, NULL);
+	char path[NET_PATH + 4] = "";
+	struct flow_key key;
+	struct book_flow *f;
+
+	memset(&key, 0, sizeof(key));
+	key.ts = bucket_of(h, now_ns);
+	key.who = who;
+	key.side = x->key.side;
+	if (x->key.family == AF_UNIX) {
+		key.family = AF_UNIX;
+		others_path(x->now.path, x->now.path_len, path);
+		key.path = *path ? hash_str(HASH_SEED, path) : 0;
+	} else {
+		talk_udp(x, os, &key, &mate);
+	}
+	key.mate = mate.start_ns ? procs_get(&b->procs, h, &mate, NULL) : NULL;
+	if (!procs_wanted(who) || (key.mate == who && x->key.family == AF_UNIX))
+		return;
+	if (procs_excluded(who)) {
+		memset(key.peer, 0, sizeof(key.peer));
+		key.mate = NULL;
+		key.family = key.port = 0;
+		key.path = 0;
+		key.excluded = 1;
+	}
+	f = flow_of(b, &key);
+	if (key.path && !f->path)
+		f->path = mem_strdup(path);
+	f->how = NET_OWNER_HOLDER;
+	f->sums[FLOW_TX] += x->tx;
+	f->sums[FLOW_RX] += x->rx;
+	f->moved = true;
+}
+
 void book_waiting(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns)
 {
 	const struct net_record *r = &x->own->r;

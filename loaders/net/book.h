@@ -18,6 +18,7 @@
 #include "loaders/net/conns.h"
 #include "loaders/net/hostnames.h"
 #include "loaders/net/others.h"
+#include "loaders/net/talks.h"
 
 #define BOOK_PEERS_OF 256
 #define BOOK_FLOWS    4096
@@ -49,6 +50,8 @@ void book_listener(struct book *b, struct family_host *h, struct conn *c, int64_
 /* An open connection of a Unix or UDP socket; one that waits for others. */
 void book_other(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns);
 void book_waiting(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns);
+/* What was said on Unix and UDP sockets since. `os`: as of the last reading of descriptors. */
+void book_talk(struct book *b, struct family_host *h, const struct talks_sum *x, const struct others *os, int64_t now_ns);
 /* A reading begins: how many are open is counted anew. */
 void book_reading(struct book *b, const struct family_host *h, int64_t now_ns);
 /* All sums go to the store; how many rows that are. */

@@ -27,7 +27,8 @@ static struct bpf_program *program(const struct hooks *k, enum hook hook)
 	struct bpf_program *const all[HOOKS] = {
 		[HOOK_STATE] = k->skel->progs.net_state, [HOOK_DESTROY] = k->skel->progs.net_destroy,
 		[HOOK_RESET_IN] = k->skel->progs.net_reset_in, [HOOK_RESET_OUT] = k->skel->progs.net_reset_out,
-		[HOOK_SYNACK] = k->skel->progs.net_synack, [HOOK_READ] = k->skel->progs.net_read, [HOOK_SWEEP] = k->skel->progs.net_sweep,
+		[HOOK_SYNACK] = k->skel->progs.net_synack, [HOOK_SENT] = k->skel->progs.net_sent, [HOOK_RECEIVED] = k->skel->progs.net_received,
+		[HOOK_READ] = k->skel->progs.net_read, [HOOK_SWEEP] = k->skel->progs.net_sweep,
 	};
 
 	return all[hook];
@@ -69,6 +70,11 @@ static struct net_bpf *skel_open(const char *store_dir)
 	return net_bpf__open_opts(&o);
 }
 
+bool hooks_tells_talks(void)
+{
+	return libbpf_find_vmlinux_btf_id("sock_send_length", BPF_TRACE_RAW_TP) > 0;
+}
+
 int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, void *ctx, struct err *e)
 {
 	int err;
@@ -77,6 +83,11 @@ int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, 
 	if (!k->skel)
 		return load_error(-errno, "net", e);
 	bpf_map__set_max_entries(k->skel->maps.conns, conns_room());
+	k->talks = hooks_tells_talks();
+	bpf_program__set_autoload(k->skel->progs.net_sent, k->talks);
+	bpf_program__set_autoload(k->skel->progs.net_received, k->talks);
+	if (!k->talks)
+		bpf_map__set_max_entries(k->skel->maps.talks, 1);
 	err = net_bpf__load(k->skel);
 	if (!err) {
 		k->ring = ring_buffer__new(bpf_map__fd(k->skel->maps.ends), taken, k, NULL);
@@ -114,6 +125,8 @@ static struct bpf_link *attach(const struct hooks *k, enum hook hook)
 int hooks_attach(struct hooks *k, struct err *e)
 {
 	for (int i = 0; i < HOOKS; i++) {
+		if (!k->talks && (i == HOOK_SENT || i == HOOK_RECEIVED))
+			continue;
 		k->links[i] = attach(k, (enum hook)i);
 		if (!k->links[i])
 			return load_error(-errno, bpf_program__name(program(k, (enum hook)i)), e);
@@ -127,7 +140,7 @@ int hooks_attach(struct hooks *k, struct err *e)
  */
 void hooks_detach(struct hooks *k)
 {
-	static const enum hook order[] = {HOOK_DESTROY, HOOK_STATE, HOOK_SYNACK, HOOK_RESET_OUT, HOOK_RESET_IN};
+	static const enum hook order[] = {HOOK_SENT, HOOK_RECEIVED, HOOK_DESTROY, HOOK_STATE, HOOK_SYNACK, HOOK_RESET_OUT, HOOK_RESET_IN};
 
 	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
 		bpf_link__destroy(k->links[order[i]]);
@@ -142,6 +155,11 @@ void hooks_close(struct hooks *k)
 	ring_buffer__free(k->ring);
 	net_bpf__destroy(k->skel);
 	*k = (struct hooks){0};
+}
+
+int hooks_talks(const struct hooks *k)
+{
+	return k->talks ? bpf_map__fd(k->skel->maps.talks) : -1;
 }
 
 int hooks_wake_fd(const struct hooks *k)

@@ -3,6 +3,7 @@
 #ifndef SONDE_NET_HOOKS_H
 #define SONDE_NET_HOOKS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "loaders/lib/bpf/family.h"
@@ -14,7 +15,7 @@ struct bpf_object;
 struct ring_buffer;
 
 /* In the order in which they are attached: what the states are told with comes first. */
-enum hook { HOOK_RESET_IN, HOOK_RESET_OUT, HOOK_SYNACK, HOOK_DESTROY, HOOK_STATE, HOOK_READ, HOOK_SWEEP, HOOKS };
+enum hook { HOOK_RESET_IN, HOOK_RESET_OUT, HOOK_SYNACK, HOOK_DESTROY, HOOK_STATE, HOOK_SENT, HOOK_RECEIVED, HOOK_READ, HOOK_SWEEP, HOOKS };
 
 typedef void (*hooks_take)(void *ctx, const void *record, size_t size);
 
@@ -24,6 +25,7 @@ struct hooks {
 	struct ring_buffer *ring;
 	hooks_take take;
 	void *ctx;
+	bool talks;              /* the kernel has tracepoints of each send and receive */
 };
 
 int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, void *ctx, struct err *e);
@@ -35,6 +37,11 @@ void hooks_close(struct hooks *k);
 
 /* Becomes readable when the ring fills faster than it is read. */
 int hooks_wake_fd(const struct hooks *k);
+
+/* Does this kernel tell of each send and receive? */
+bool hooks_tells_talks(void);
+/* Of the map `talks`; -1: the kernel has no tracepoints for it (before 6.3). */
+int hooks_talks(const struct hooks *k);
 
 /* All ends that wait in the ring; how many. */
 int hooks_ends(struct hooks *k);

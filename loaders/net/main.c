@@ -5,6 +5,7 @@
  * and rows (book); what is open is read from time to time; netns has the kernel's own counts.
  */
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 
 #include "loaders/lib/bpf/check.h"
@@ -40,6 +41,7 @@ struct net {
 	struct book book;
 	struct netnses netns;
 	struct others others;
+	struct talks talks;
 	bool still;              /* nothing moved at the last reading */
 	bool full;               /* there was no room for a socket */
 	uint64_t begun;          /* connections and listeners, by the programs' tally, up to the last reading */
@@ -47,7 +49,9 @@ struct net {
 	uint64_t short_ones;     /* of those begun since, ended by now */
 	bool unsettled;          /* one was left for the next reading, for want of its process */
 	struct family_host *h;   /* of the reading that goes on */
-	int64_t read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
+	bool over;               /* the last reading: nothing is waited for */
+	int64_t known_ns;        /* sonde-maps has told all up to then */
+	int64_t talk_ns, read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
 };
 
 /* ---- records ---- */
@@ -108,6 +112,12 @@ static void ends_book(struct net *n, struct family_host *h, int64_t now_ns, bool
 	}
 }
 
+/* Has sonde-maps told of what began up to then? */
+static bool is_told(const struct net *n, const struct net_owner *o)
+{
+	return (int64_t)o->start_ns <= n->known_ns;
+}
+
 /* ---- readings ---- */
 
 /* One that is not in the map any more, and whose end did not come: the ring was full. */
@@ -127,10 +137,10 @@ static void vanished(struct net *n, struct family_host *h, struct conn *c)
 	conns_forget(&n->conns, c);
 }
 
-/* So is its other end. */
-static bool is_owned(const struct conn *c)
+/* So is its other end, and sonde-maps has told of both processes. */
+static bool is_owned(const struct net *n, const struct conn *c)
 {
-	return c->r.how != NET_OWNER_NONE && (!c->mate || c->mate->r.how != NET_OWNER_NONE);
+	return c->r.how != NET_OWNER_NONE && is_told(n, &c->r.owner) && (!c->mate || (c->mate->r.how != NET_OWNER_NONE && is_told(n, &c->mate->r.owner)));
 }
 
 static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
@@ -144,7 +154,7 @@ static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
 		} else if (c->side == NET_SIDE_LISTENER) {
 			netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS, c->r.repeated - (c->told.at_ns ? c->told.retrans : 0));
 			book_listener(&n->book, h, c, now_ns);
-		} else if (!is_owned(c) && now_ns - (int64_t)c->r.begin_ns < OWNER_NS) {
+		} else if (!is_owned(n, c) && now_ns - (int64_t)c->r.begin_ns < OWNER_NS) {
 			n->unsettled = true;
 		} else {
 			told(n, c);
@@ -189,14 +199,16 @@ static void other_put(void *ctx, const struct others_edge *x)
 {
 	struct net *n = ctx;
 
-	book_other(&n->book, n->h, x, n->read_ns);
+	if (is_told(n, &x->own->r.owner) && (!x->mate || is_told(n, &x->mate->r.owner))) /* else the next time */
+		book_other(&n->book, n->h, x, n->read_ns);
 }
 
 static void waiting_put(void *ctx, const struct others_edge *x)
 {
 	struct net *n = ctx;
 
-	book_waiting(&n->book, n->h, x, n->read_ns);
+	if (is_told(n, &x->own->r.owner))
+		book_waiting(&n->book, n->h, x, n->read_ns);
 }
 
 /* Unix and UDP sockets, from the descriptors of not long ago. */
@@ -219,7 +231,21 @@ static uint64_t begun(const struct net *n)
 	struct net_tally t;
 
 	hooks_tally(&n->hooks, &t);
-	return t.opens + t.accepted + t.listens;
+	return t.opens + t.accepted + t.listens + t.talks;
+}
+
+static void talk_put(void *ctx, const struct talks_sum *x)
+{
+	struct net *n = ctx;
+
+	book_talk(&n->book, n->h, x, &n->others, n->talk_ns);
+}
+
+static void talks_book(struct net *n, struct family_host *h, int64_t now_ns)
+{
+	n->h = h;
+	n->talk_ns = now_ns;
+	talks_read(&n->talks, hooks_talks(&n->hooks), n->known_ns, talk_put, n);
 }
 
 /* Said once: what has no entry is known by its end alone. */
@@ -230,13 +256,16 @@ static void room_watch(struct net *n)
 	if (n->full)
 		return;
 	hooks_tally(&n->hooks, &t);
-	n->full = t.no_room > 0;
-	if (n->full)
+	n->full = t.no_room + t.talks_lost > 0;
+	if (t.talks_lost)
+		log_warn("net: more Unix and UDP sockets talk than there is room for: bytes of some are not counted");
+	if (t.no_room)
 		log_warn("net: more sockets are open than there is room for: some are known by their ends alone");
 }
 
 static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 {
+	n->known_ns = n->over ? INT64_MAX : (int64_t)hostmaps_watermark(h->maps);
 	n->begun = begun(n);
 	n->begun_ns = clock_boot_ns();
 	n->short_ones = 0;
@@ -248,6 +277,7 @@ static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 	ends_book(n, h, now_ns, false);
 	book_reading(&n->book, h, now_ns);
 	others_book(n, h, now_ns);
+	talks_book(n, h, now_ns);
 	open_book(n, h, now_ns);
 	if (now_ns - n->netns_ns >= (int64_t)h->bucket_s * NSEC_PER_SEC - QUIET_NS) {
 		netnses_read(&n->netns, h, now_ns);
@@ -288,13 +318,28 @@ static void net_poll(void *state, struct family_host *h, int64_t now_ns)
 		h->next_ns = now_ns + (ends > 1000 ? QUICK_NS : QUIET_NS);
 }
 
+/* Who has begun just now is told of in a moment. */
+static void maps_await(struct family_host *h, int64_t patience_ns)
+{
+	int64_t now = clock_boot_ns();
+
+	hostmaps_hurry(h->maps);
+	while ((int64_t)hostmaps_watermark(h->maps) < now && clock_boot_ns() - now < patience_ns) {
+		struct pollfd f = {.fd = hostmaps_fd(h->maps), .events = POLLIN};
+
+		poll(&f, 1, 20);
+		hostmaps_read(h->maps);
+	}
+}
+
 static void net_finish(void *state, struct family_host *h, int64_t patience_ns)
 {
 	struct net *n = state;
 
-	(void)patience_ns;
 	hooks_sweep(&n->hooks);
 	hooks_detach(&n->hooks);
+	maps_await(h, patience_ns / 2);
+	n->over = true;
 	n->netns_ns = n->others_ns = 0;
 	n->conns.reading++;
 	hooks_read(&n->hooks);
@@ -367,7 +412,18 @@ static void net_close(void *state)
 	book_release(&n->book);
 	netnses_release(&n->netns);
 	others_release(&n->others);
+	talks_release(&n->talks);
 	free(n);
+}
+
+static void net_check(struct check *c, uint32_t freq)
+{
+	(void)freq;
+	if (hooks_tells_talks())
+		check_add(c, "messages", CHECK_OK, NULL, "bytes on Unix and UDP sockets are told as they are sent");
+	else
+		check_add(c, "messages", CHECK_WARN, "a kernel from 6.3 on tells of them",
+			  "bytes on Unix and UDP sockets are not told (no sock_send_length): of those only what is open at a reading is known");
 }
 
 static const struct family net_family = {
@@ -383,6 +439,7 @@ static const struct family net_family = {
 	.tally = net_tally,
 	.detach = net_detach,
 	.close = net_close,
+	.check = net_check,
 };
 
 int main(int argc, char **argv)

@@ -59,17 +59,35 @@ static const struct net_other *at_place(const struct others *os, const struct id
 }
 
 /* The kernel's names of abstract sockets are any bytes: what is no letter ends them here. */
-static void path_of(const struct net_other *o, char out[NET_PATH + 4])
+void others_path(const uint8_t *path, size_t len, char out[NET_PATH + 4])
 {
 	size_t n = 0, i = 0;
 
-	if (o->path_len && !o->path[0]) {
+	len = len < NET_PATH ? len : NET_PATH;
+	if (len && !path[0]) {
 		out[n++] = '@';
 		i = 1;
 	}
-	for (; i < o->path_len && o->path[i]; i++)
-		out[n++] = (char)o->path[i];
+	for (; i < len && path[i]; i++)
+		out[n++] = (char)path[i];
 	out[n] = '\0';
+}
+
+static void path_of(const struct net_other *o, char out[NET_PATH + 4])
+{
+	others_path(o->path, o->path_len, out);
+}
+
+const struct net_other *others_socket(const struct others *os, uint64_t sk)
+{
+	return sk ? at_place(os, &os->by_sk, sk) : NULL;
+}
+
+const struct net_other *others_bound(const struct others *os, uint32_t netns, uint16_t family, const uint8_t peer[16], const uint8_t local[16], uint16_t port)
+{
+	bool here = record_is_loopback(family, peer) || !memcmp(peer, local, 16);
+
+	return here ? at_place(os, &os->bound, BOUND(netns, port)) : NULL;
 }
 
 static void unix_edge(const struct others *os, const struct net_other *o, struct others_edge *x)
@@ -87,10 +105,8 @@ static void unix_edge(const struct others *os, const struct net_other *o, struct
 /* Who is bound to a port without a peer is asked by all. */
 static void udp_edge(const struct others *os, const struct net_other *o, struct others_edge *x)
 {
-	x->mate = at_place(os, &os->bound, BOUND(o->r.netns, o->r.dport));
-	if (x->mate && !record_is_loopback(o->r.family, o->r.peer) && memcmp(o->r.peer, o->r.local, sizeof(o->r.peer)))
-		x->mate = NULL; /* another host's */
-	x->side = x->mate || o->r.lport > o->r.dport ? NET_SIDE_CLIENT : NET_SIDE_SERVER;
+	x->mate = others_bound(os, o->r.netns, o->r.family, o->r.peer, o->r.local, o->r.dport);
+	x->side = x->mate || o->r.lport > o->r.dport || o->r.lport >= NET_EPHEMERAL ? NET_SIDE_CLIENT : NET_SIDE_SERVER;
 }
 
 static bool waits(const struct net_other *o)

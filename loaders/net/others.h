@@ -31,6 +31,12 @@ struct others_edge {
 void others_release(struct others *os);
 void others_clear(struct others *os); /* a reading begins */
 void others_add(struct others *os, const struct net_other *o);
+/* Who has that Unix socket; who is bound to the port of a UDP socket's other end (`peer`, IPv4 the first four bytes), where that is on this host:
+ * as of the last reading. NULL: not known. */
+const struct net_other *others_socket(const struct others *os, uint64_t sk);
+const struct net_other *others_bound(const struct others *os, uint32_t netns, uint16_t family, const uint8_t peer[16], const uint8_t local[16], uint16_t port);
+/* The kernel's name of a Unix socket, for people. */
+void others_path(const uint8_t *path, size_t len, char out[NET_PATH + 4]);
 /* Each socket of the reading that has another end; with `listeners` those that wait for one instead. */
 void others_each(const struct others *os, bool listeners, void (*each)(void *ctx, const struct others_edge *x), void *ctx);
 

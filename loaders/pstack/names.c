@@ -6,6 +6,7 @@
 
 #include "loaders/lib/host/kallsyms.h"
 #include "loaders/lib/host/kallsyms_kept.h"
+#include "loaders/lib/host/jitnames.h"
 #include "loaders/lib/host/perfmap.h"
 #include "loaders/lib/host/place.h"
 #include "loaders/lib/runtimes/runtimes.h"
@@ -88,12 +89,14 @@ void names_kernel(struct names *n, const __u64 *frames, size_t count, struct nam
 
 static const struct perfmap *jit_of(struct names *n, const struct hostmaps_process *p)
 {
+	struct perfmap_stamp stamp = {0};
+
 	if (n->jit_tgid != p->tgid || n->jit_start_ns != p->start_ns) {
 		perfmap_free(n->jit);
 		n->jit = NULL;
 		n->jit_tgid = p->tgid;
 		n->jit_start_ns = p->start_ns;
-		if (perfmap_read(p->tgid, p->nspid, p->uid, NULL, &n->jit))
+		if (jitnames_read(p, &stamp, &n->jit, NULL))
 			n->jit = NULL;
 	}
 	return n->jit;
@@ -109,6 +112,8 @@ static void anonymous(struct names *n, const struct hostmaps_process *p, const s
 	if (jit && perfmap_find(jit, look, &entry)) {
 		f->function = copy(entry.name);
 		f->module = mem_strdup("[jit]");
+		f->file = copy(entry.file);
+		f->line = n->no_lines ? 0 : entry.line;
 	} else {
 		f->module = mem_strdup(at->mapped ? "[anon]" : "[unknown]");
 	}

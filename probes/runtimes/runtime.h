@@ -34,6 +34,7 @@
 #include "probes/runtimes/php_layout.h"
 #include "probes/runtimes/python_layout.h"
 #include "probes/runtimes/ruby_layout.h"
+#include "probes/runtimes/v8_layout.h"
 
 enum runtime_kind { /* stored (schema/store/write/writer.h): never renumbered */
 	RUNTIME_NONE = 0,

@@ -12,6 +12,7 @@ const struct probe_family FAMILIES[] = {
 	{.name = "offcpu", .event = "event", .steps = 3, .by_switches = true, .standing = true},
 	{.name = "goheap", .has_mode = true, .rights = FAMILY_LOADS, .event = "event"},
 	{.name = "host", .always = true, .rights = FAMILY_READS, .event = "row"},
+	{.name = "gpu", .rights = FAMILY_READS, .event = "row"},
 	{.name = "net", .rights = FAMILY_LOADS, .event = "row"},
 	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event"},
 	{0},

@@ -21,7 +21,7 @@
 #include <stdint.h>
 
 #define FACT_COLUMNS_MAX 64 /* a row says by one bit each what it has */
-#define FACT_TABLES_MAX  24
+#define FACT_TABLES_MAX  32
 
 enum fact_type { FACT_NUMBER, FACT_TEXT, FACT_PROCESS, FACT_CONTAINER, FACT_SERIES, FACT_TAG /* a number that rows are told apart by */ };
 enum fact_role { FACT_KEY, FACT_COUNTER, FACT_TALLY, FACT_GAUGE };
@@ -38,6 +38,7 @@ struct fact {
 	const char *table, *comment;
 	const struct fact_column *columns;
 	uint32_t n;
+	uint32_t minutes;    /* 1: rows that are old may be summed by minute (schema/store/archive/minutes.h) */
 	uint32_t beside;     /* 1: its rows say more of what is counted elsewhere, and are no events of their run */
 };
 

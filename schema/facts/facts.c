@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* facts: the tables of wide rows, with their columns. */
+#include "schema/facts/gpu.h"
 #include "schema/facts/host.h"
+#include "schema/facts/jvm.h"
 #include "schema/facts/l7.h"
 #include "schema/facts/net.h"
 
 #define FACT(symbol, list, name, text)                                                                                \
 	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = sizeof(list) / sizeof(list[0])}
+
+#define FACT_MINUTES(symbol, list, name, text)                                                                        \
+	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = sizeof(list) / sizeof(list[0]), .minutes = 1}
 
 #define FACT_BESIDE(symbol, list, name, text)                                                                         \
 	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = sizeof(list) / sizeof(list[0]), .beside = 1}
@@ -23,6 +28,10 @@ static const struct fact_column oom_columns[] = {OOM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column fds_columns[] = {FDS_COLUMNS(FACT_COLUMN)};
 static const struct fact_column ended_columns[] = {ENDED_COLUMNS(FACT_COLUMN)};
 static const struct fact_column oom_task_columns[] = {OOM_TASK_COLUMNS(FACT_COLUMN)};
+static const struct fact_column event_log_columns[] = {EVENT_LOG_COLUMNS(FACT_COLUMN)};
+static const struct fact_column gpu_columns[] = {GPU_COLUMNS(FACT_COLUMN)};
+static const struct fact_column gpu_process_columns[] = {GPU_PROCESS_COLUMNS(FACT_COLUMN)};
+static const struct fact_column jvm_columns[] = {JVM_COLUMNS(FACT_COLUMN)};
 static const struct fact_column flow_columns[] = {FLOW_COLUMNS(FACT_COLUMN)};
 static const struct fact_column listener_columns[] = {LISTENER_COLUMNS(FACT_COLUMN)};
 static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
@@ -34,19 +43,23 @@ static const struct fact_column request_tag_columns[] = {REQUEST_TAG_COLUMNS(FAC
 static const struct fact_column request_span_columns[] = {REQUEST_SPAN_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_sample_columns[] = {REQUEST_SAMPLE_COLUMNS(FACT_COLUMN)};
 
-FACT(HOST_FACT, host_columns, "host_row", "the host: CPU time by mode, load, memory, pressure");
-FACT(DISK_FACT, disk_columns, "disk_row", "disks and their partitions");
-FACT(FS_FACT, fs_columns, "fs_row", "file systems: how full");
-FACT(NIC_FACT, nic_columns, "nic_row", "network interfaces, of the host and of containers");
-FACT(SENSOR_FACT, sensor_columns, "sensor_row", "temperatures");
-FACT(CGROUP_FACT, cgroup_columns, "cgroup_row", "containers, units, slices and other cgroups, each with all that is below it");
-FACT(CGROUP_DISK_FACT, cgroup_disk_columns, "cgroup_disk_row", "what cgroups read and wrote, by disk; only where something was");
-FACT(PROCESS_FACT, process_columns, "process_row", "processes, in buckets in which something moved");
+FACT_MINUTES(HOST_FACT, host_columns, "host_row", "the host: CPU time by mode, load, memory, pressure");
+FACT_MINUTES(DISK_FACT, disk_columns, "disk_row", "disks and their partitions");
+FACT_MINUTES(FS_FACT, fs_columns, "fs_row", "file systems: how full");
+FACT_MINUTES(NIC_FACT, nic_columns, "nic_row", "network interfaces, of the host and of containers");
+FACT_MINUTES(SENSOR_FACT, sensor_columns, "sensor_row", "temperatures");
+FACT_MINUTES(CGROUP_FACT, cgroup_columns, "cgroup_row", "containers, units, slices and other cgroups, each with all that is below it");
+FACT_MINUTES(CGROUP_DISK_FACT, cgroup_disk_columns, "cgroup_disk_row", "what cgroups read and wrote, by disk; only where something was");
+FACT_MINUTES(PROCESS_FACT, process_columns, "process_row", "processes, in buckets in which something moved");
 FACT(EVENT_FACT, event_columns, "event_row", "what happened to containers, cgroups, file systems and the host");
 FACT(OOM_FACT, oom_columns, "oom_row", "kills for want of memory, as the kernel explains them");
 FACT(OOM_TASK_FACT, oom_task_columns, "oom_task_row", "who held memory at such a kill, as the kernel lists them");
-FACT(FDS_FACT, fds_columns, "fds_row", "processes that have half of the files open that they may have");
-FACT(ENDED_FACT, ended_columns, "ended_row", "processes that lived between two readings, by cgroup and command");
+FACT_MINUTES(FDS_FACT, fds_columns, "fds_row", "processes that have half of the files open that they may have");
+FACT_MINUTES(ENDED_FACT, ended_columns, "ended_row", "processes that lived between two readings, by cgroup and command");
+FACT_BESIDE(EVENT_LOG_FACT, event_log_columns, "event_log_row", "what containers wrote last before they ended badly; only where it is asked for");
+FACT(GPU_FACT, gpu_columns, "gpu_row", "GPUs");
+FACT(GPU_PROCESS_FACT, gpu_process_columns, "gpu_process_row", "processes that have something of a GPU");
+FACT(JVM_FACT, jvm_columns, "jvm_row", "Java's virtual machines, in buckets in which something moved");
 FACT(FLOW_FACT, flow_columns, "flow_row", "connections by process, side, peer and port, in buckets in which something moved");
 FACT(LISTENER_FACT, listener_columns, "listener_row", "sockets that others can open connections to");
 FACT(NETNS_FACT, netns_columns, "netns_row", "network namespaces: what the kernel counted, and how much of it was told with its process");
@@ -61,7 +74,8 @@ FACT_BESIDE(REQUEST_SPAN_FACT, request_span_columns, "request_span_row", "single
 const struct fact *const FACTS[] = {&HOST_FACT, &DISK_FACT, &FS_FACT, &NIC_FACT, &SENSOR_FACT, &CGROUP_FACT, &CGROUP_DISK_FACT,
 				    &PROCESS_FACT, &EVENT_FACT, &OOM_FACT, &OOM_TASK_FACT, &FDS_FACT, &ENDED_FACT,
 				    &FLOW_FACT, &LISTENER_FACT, &NETNS_FACT, &CONNECTION_FACT, &PEER_NAME_FACT, &REQUEST_LOG_FACT,
-				    &REQUEST_BYTES_FACT, &REQUEST_TAG_FACT, &REQUEST_SAMPLE_FACT, &REQUEST_SPAN_FACT, NULL};
+				    &REQUEST_BYTES_FACT, &REQUEST_TAG_FACT, &REQUEST_SAMPLE_FACT, &REQUEST_SPAN_FACT, &EVENT_LOG_FACT,
+				    &GPU_FACT, &GPU_PROCESS_FACT, &JVM_FACT, NULL};
 
 _Static_assert(sizeof(FACTS) / sizeof(FACTS[0]) - 1 <= FACT_TABLES_MAX, "room for their statements");
 _Static_assert((int)HOST_N <= FACT_COLUMNS_MAX && (int)CGROUP_N <= FACT_COLUMNS_MAX, "one bit a column");

@@ -207,12 +207,20 @@ enum cgroup_column { CGROUP_COLUMNS(FACT_ID) CGROUP_N };
 enum cgroup_disk_column { CGROUP_DISK_COLUMNS(FACT_ID) CGROUP_DISK_N };
 enum process_column { PROCESS_COLUMNS(FACT_ID) PROCESS_N };
 enum ended_column { ENDED_COLUMNS(FACT_ID) ENDED_N_COLUMNS };
+#define EVENT_LOG_COLUMNS(X) \
+	X(EVENT_LOG_WHICH, "which", TEXT, KEY, "", "text.id: id of the container, as in event_row") \
+	X(EVENT_LOG_AT, "at_us", TAG, KEY, "", "when it ended, as in event_row") \
+	X(EVENT_LOG_NTH, "nth", TAG, KEY, "", "which line, from 1 on: the last one is the newest") \
+	X(EVENT_LOG_LINE, "line", TEXT, GAUGE, "", "text.id: the line, secrets masked") \
+	X(EVENT_LOG_CUT, "cut", NUMBER, GAUGE, "", "1: it is longer than what is here")
+
+enum event_log_column { EVENT_LOG_COLUMNS(FACT_ID) EVENT_LOG_N };
 enum event_column { EVENT_COLUMNS(FACT_ID) EVENT_N_COLUMNS };
 enum oom_column { OOM_COLUMNS(FACT_ID) OOM_N };
 enum fds_column { FDS_COLUMNS(FACT_ID) FDS_N };
 enum oom_task_column { OOM_TASK_COLUMNS(FACT_ID) OOM_TASK_N };
 
 extern const struct fact HOST_FACT, DISK_FACT, FS_FACT, NIC_FACT, SENSOR_FACT, CGROUP_FACT, CGROUP_DISK_FACT, PROCESS_FACT, EVENT_FACT, OOM_FACT,
-	OOM_TASK_FACT, FDS_FACT, ENDED_FACT;
+	OOM_TASK_FACT, FDS_FACT, ENDED_FACT, EVENT_LOG_FACT;
 
 #endif

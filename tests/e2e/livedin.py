@@ -123,7 +123,14 @@ def asked(begin, end, recording):
                        "side": side, "total_ns": 2000000000, "max_ns": 2000000000, "request_bytes": 50, "response_bytes": 100}
         yield {"fact": "request_log_row", "at": at, **web, "side": "server", "protocol": "http", "service": "172.17.0.2:80", "operation": "GET /checkout",
                "nth": "1", "at_us": at * 1000000 + 5, "status": "200", "result": "ok", "why": "slow", "weight": 1, "tid": 812, "first_us": 19000, "total_us": 20000,
-               "request_bytes": 100, "response_bytes": 3000, "trace": ""}
+               "request_bytes": 100, "response_bytes": 3000, "trace": "4bf92f3577b34da6a3ce929d0e0e4736"}
+        for nth, side, who, took in (("2", "client", web, 9000), ("3", "server", db, 8000)):
+            yield {"fact": "request_log_row", "at": at, **who, "side": side, "protocol": "postgres", "service": "172.17.0.3:5432", "operation": "SELECT cart",
+                   "nth": nth, "at_us": at * 1000000 + 700 + int(nth), "status": "", "result": "ok", "why": "linked", "weight": 0, "tid": who["pid"],
+                   "first_us": took - 100, "total_us": took, "request_bytes": 50, "response_bytes": 200, "trace": ""}
+        spans = (("1", "server", web, 16 * i + 1, 0, ""), ("2", "client", web, 16 * i + 2, 16 * i + 1, "thread"), ("3", "server", db, 16 * i + 3, 16 * i + 2, "bytes"))
+        for nth, side, who, span, parent, how in spans:
+            yield {"fact": "request_span_row", "at": at, **who, "side": side, "span": span, "nth": nth, "how": how, **({"parent": parent} if parent else {})}
         yield {"fact": "request_bytes_row", "at": at, **web, "side": "server", "protocol": "http", "service": "172.17.0.2:80", "seen": 93000, "parsed": 20000,
                "skipped": 73000, "blind": 0, "blind_requests": 0}
 

@@ -189,6 +189,33 @@ def idle(n):
     say(closed=len(both))
 
 
+def short(path, n):
+    """N connections of a child over a Unix socket, one after the other, and as many datagrams to a UDP socket."""
+    n, s, u = int(n), socket.socket(socket.AF_UNIX), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(path)
+    s.listen(3)
+    u.bind(("127.0.0.1", 0))
+    child = os.fork()
+    if not child:
+        d = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        d.connect(u.getsockname())
+        for _ in range(n):
+            with socket.socket(socket.AF_UNIX) as c:
+                c.connect(path)
+                c.sendall(b"x" * 100)
+                read_all(c, 1000)
+            d.send(b"z" * 33)
+        os._exit(0)
+    for _ in range(n):
+        a, _ = s.accept()
+        a.recv(100, socket.MSG_PEEK)
+        read_all(a, 100)
+        a.sendall(b"y" * 1000)
+        a.close()
+    os.waitpid(child, 0)
+    say(pid=os.getpid(), child=child, udp=u.getsockname()[1])
+
+
 def question(name):
     labels = b"".join(bytes([len(x)]) + x.encode() for x in name.split("."))
     return struct.pack("!HHHHHH", 7, 0x100, 1, 0, 0, 0) + labels + b"\0" + struct.pack("!HH", 1, 1)
@@ -227,4 +254,4 @@ def named():
 
 
 if __name__ == "__main__":
-    {"serve": serve, "client": client, "pair": pair, "together": together, "idle": idle, "named": named}[sys.argv[1]](*sys.argv[2:])
+    {"serve": serve, "client": client, "pair": pair, "together": together, "idle": idle, "named": named, "short": short}[sys.argv[1]](*sys.argv[2:])

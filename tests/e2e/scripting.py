@@ -57,12 +57,12 @@ def between(row, runtime, inner, outer):
 
 
 def stacks(store, family):
-    """[([[runtime, function, file, line], ...] root first, samples)] of one run's family."""
+    """[([[runtime, function, file, line], ...] root first, samples)] of one run's family; of waits how many there were."""
     out = []
     for path in sorted(glob.glob(os.path.join(store, "*.db"))):
         db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         found = db.execute(
-            "SELECT k.stack_id, k.frames, sum(x.n) FROM sample x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task"
+            "SELECT k.stack_id, k.frames, sum(x.n) FROM (SELECT series, n FROM sample UNION ALL SELECT series, n FROM amount) x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task"
             " JOIN run r ON r.id = t.run JOIN stack_list k ON k.stack_id = e.stack WHERE r.family = ? GROUP BY 1", (family,)).fetchall()
         frame = {i: (r, f, file, line) for i, r, f, file, line in db.execute("SELECT id, runtime, function, file, line FROM frames")}
         out += [([frame[i] for i in json.loads(frames)], n) for _, frames, n in found]

@@ -257,7 +257,8 @@ def test_a_second_one_does_nothing_while_somebody_seals(waits, tmp_path):
     shutil.copytree(waits[0], store)
     with open(os.path.join(store, "sealing"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert seal(store) == {"busy": True, "segments": 0, "put_off": 0, "set_aside": 0, "bytes_before": 0, "bytes_after": 0}
+        assert seal(store) == {"busy": True, "segments": 0, "put_off": 0, "set_aside": 0, "bytes_before": 0, "bytes_after": 0,
+                               "thinned": 0, "fine_before": 0, "fine_after": 0}
     assert seal(store)["segments"] == 1
 
 

@@ -32,8 +32,10 @@ def minutes(begin, end, *rows, **more):
 def well(begin=TO - 7200, end=TO):
     """Two hours in which all is well."""
     yield {"run": "l7", "from": begin, "to": end, "bucket_s": 10}
+    yield {"run": "gpu", "from": begin, "to": end, "bucket_s": 10}
+    yield from gpus(begin, end)
     yield {"run": "host", "from": begin, "to": end, "bucket_s": 10}
-    yield from minutes(begin, end, HOST, WEB, ROOTFS, DISK)
+    yield from minutes(begin, end, HOST, WEB, ROOTFS, DISK, JVM)
 
 
 def event(at, kind, subject, name, detail="", **process):
@@ -59,6 +61,17 @@ def asked(ms, failed):
                        "comm": "app", "total_ns": n * ms * 1000000, "max_ns": ms * 1000000, "request_bytes": 10, "response_bytes": 10}
 
 
+GPU = {"uuid": "GPU-1", "gpu": "0", "name": "A100", "busy_us": 1000000, "mem_used": 1 << 30, "mem_total": 1 << 34, "temperature_m": 61000,
+       "temperature_limit_m": 90000, "throttle_reasons": 4}
+JVM = {"fact": "jvm_row", "pid": 7, "comm": "app", "collector": "G1", "version": "17", "young_gcs": 1, "young_gc_us": 100000, "full_gcs": 0, "full_gc_us": 0,
+       "old_used": 1 << 20, "old_max": 1 << 30}
+
+
+def gpus(begin, end, **more):
+    """Of the run at hand: family gpu's own where all is well."""
+    return [{"fact": "gpu_row", "at": at, "columns": {**GPU, **more}} for at in range(begin, end, 10)]
+
+
 HALF = TO - 660  # eleven minutes
 # check -> (subject, rows that are put on top of what is well, and replace what it says of the same bucket)
 BAD = {
@@ -71,6 +84,11 @@ BAD = {
     "cpu-delay": ("web", minutes(HALF, TO, WEB, psi_cpu_us=6000000)),
     "cpu-limit": ("web", minutes(HALF, TO, WEB, user_us=9500000)),
     "host-cpu": ("host", minutes(HALF, TO, HOST, user_us=18500000)),
+    "jvm-gc": ("app 7", minutes(HALF, TO, JVM, young_gc_us=1000000, full_gc_us=3000000)),
+    "gpu-throttled": ("GPU 0", gpus(HALF, TO, throttle_reasons=64)),
+    "gpu-hot": ("GPU 0", gpus(HALF, TO, temperature_m=88000)),
+    "gpu-memory": ("GPU 0", gpus(HALF, TO, mem_used=(1 << 34) - 1) +
+                   [{"fact": "gpu_process_row", "at": TO - 60, "pid": 7, "comm": "app", "uuid": "GPU-1", "gpu": "0", "mem": 1 << 33, "busy_us": 0}]),
     "steal": ("host", minutes(HALF, TO, HOST, steal_us=3000000)),
     "host-memory": ("host", minutes(HALF, TO, HOST, mem_available=100 << 20)),
     "memory-pressure": ("host", minutes(HALF, TO, HOST, psi_mem_us=1000000)),
@@ -94,7 +112,7 @@ BAD = {name: (subject, list(rows)) for name, (subject, rows) in BAD.items()}
 def merged(rows, more):
     """Rows of `more` take the place of those of the same thing and bucket."""
     def key(r):
-        return r.get("fact"), r.get("at"), r.get("cgroup"), r.get("disk"), r.get("mount"), json.dumps(r.get("columns"))
+        return r.get("fact"), r.get("at"), r.get("cgroup"), r.get("disk"), r.get("mount"), r.get("columns", {}).get("uuid") or json.dumps(r.get("columns"))
     more = list(more)
     over = {key(r) for r in more if "fact" in r}
     return [r for r in rows if "fact" not in r or key(r) not in over] + more

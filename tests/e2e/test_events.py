@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from conftest import need, need_root, sql_all
 from containers import cgroups, engine
 from sonded import until
 from test_clock import clock  # noqa: F401 (a fixture)
+from test_engines import process_called
 from test_host import all_roots, first_row, mounted, rounds, two_rounds_later
 
 HOLDS = "x = bytearray({} << 20); print(1, flush=True); input()"
@@ -210,6 +212,97 @@ def test_what_the_rules_leave_out_is_in_no_event(capture, store):
 
 @pytest.mark.docker
 @pytest.mark.long
+def log_record(text, stream="stderr", at=None):
+    at = time.time() if at is None else at
+    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + f".{int(at % 1 * 1e9):09d}Z"
+    return json.dumps({"log": text, "stream": stream, "time": stamp}) + "\n"
+
+
+@contextlib.contextmanager
+def docker_of_files(folder, container_id, name):
+    """An engine as far as sonde knows of it: a process called dockerd with a data root, where a container's files are. Its log's path."""
+    own = f"{folder}/data/containers/{container_id}"
+    os.makedirs(own)
+    with open(f"{own}/config.v2.json", "w", encoding="utf-8") as f:
+        json.dump({"Name": f"/{name}", "Config": {"Image": "shop:1"}, "State": {"Running": True}}, f)
+    open(f"{own}/{container_id}-json.log", "w", encoding="utf-8").close()
+    engine_ = process_called("dockerd", [f"--data-root={folder}/data"], "/")
+    try:
+        engine_.stdout.readline()
+        yield f"{own}/{container_id}-json.log"
+    finally:
+        engine_.kill()
+        engine_.wait()
+
+
+def lines_of(store, container_id):
+    return sql_all(store, f"SELECT line, cut, at_ns FROM event_logs WHERE which = '{container_id}' ORDER BY at_ns, nth")
+
+
+def held_by(pid):
+    return {os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd") if os.path.islink(f"/proc/{pid}/fd/{fd}")}
+
+
+OLDER = "".join(log_record(f"line {i}\n") for i in range(30))
+LOG = "".join(log_record(f"line {i}\n") for i in range(30, 40)) + log_record("db postgres://app:hunter2@db/x\n") + log_record("y" * 9000) + \
+    log_record("y\n") + log_record("no such table\n", "stdout")
+
+
+def test_a_container_that_ends_badly_leaves_its_last_lines(capture, sonde, store, scratch):
+    """Four containers: one's files are there, another one's are removed as it ends, and two end as they should."""
+    commands = {"stays": "exit 3", "removed": "exit 3", "well": "exit 0", "asked": "kill -TERM $$"}
+    ids, logs, running = {}, {}, {}
+    with contextlib.ExitStack() as stack:
+        for name in commands:
+            ids[name], prefix, _ = stack.enter_context(contained())
+            logs[name] = stack.enter_context(docker_of_files(f"{scratch}/{name}", ids[name], name))
+            running[name] = [*prefix, "sh", "-c", f"trap 'exit 143' TERM; read x; {commands[name]}"]
+        cap = capture("--log-lines", "on", program="sonde-host")
+        assert until(lambda: first_row(store), 20)
+        running = {name: subprocess.Popen(command, stdin=subprocess.PIPE) for name, command in running.items()}
+        assert until(lambda: set(logs.values()) <= held_by(cap.pid), 20)
+        for name, path in logs.items():
+            with open(path, "a", encoding="utf-8") as f:
+                f.write(LOG if name == "stays" else OLDER + LOG)
+        with open(f"{logs['stays']}.1", "w", encoding="utf-8") as f: # it was rotated
+            f.write(OLDER)
+        shutil.rmtree(os.path.dirname(logs["removed"]))
+        for p in running.values():
+            p.communicate(b"\n")
+        assert until(lambda: all(of(store, i, "stopped") for i in ids.values()), 20)
+        cap.stop()
+    for name in ("stays", "removed"):
+        lines = lines_of(store, ids[name])
+        (stopped,) = of(store, ids[name], "stopped")
+        assert {r["at_ns"] for r in lines} == {stopped["at_ns"]}
+        assert [r["line"] for r in lines[:17]] == [f"line {i}" for i in range(23, 40)]
+        assert [(r["line"], r["cut"]) for r in lines[17:]] == [("db postgres://app:***@db/x", 0), ("y" * 500, 1), ("no such table", 0)]
+    assert not lines_of(store, ids["well"]) + lines_of(store, ids["asked"])
+    rows = json.loads(sonde("events", "--json", "--all", "--kind", "stopped", "--last", "10m", store=store, check=True).stdout)["rows"]
+    assert {(r["which"], len(r["log"] or [])) for r in rows} == {(ids["stays"], 20), (ids["removed"], 20), (ids["well"], 0), (ids["asked"], 0)}, rows
+    assert rows[0]["log"] is None or rows[0]["log"][-1] == {"line": "no such table", "cut": False}
+    assert "    | no such table\n" in sonde("events", "--last", "10m", store=store, check=True).stdout
+
+
+@pytest.mark.docker
+def test_dockers_log_of_a_container_that_is_removed_at_once_is_kept(capture, store):
+    need_root()
+    need("docker")
+    e = engine()
+    try:
+        image = e.image()
+        cap = capture("--bucket", "1s", "--log-lines", "on", program="sonde-host", prefix=e.prefix)
+        assert until(lambda: first_row(store), 30)
+        done = e.docker("run", "--rm", "--name", "web", "--network", "none", image, "/bin/sh", "-c", "echo begins; sleep 3; echo no such table >&2; exit 7")
+        assert done.returncode == 7, done.stderr
+        assert until(lambda: sql_all(store, "SELECT 1 FROM event_logs"), 30), events(store)
+        cap.stop()
+    finally:
+        e.stop()
+    (stopped,) = events(store, "kind = 'stopped'")
+    assert stopped["detail"] == "exit 7" and [r["line"] for r in lines_of(store, stopped["which"])] == ["begins", "no such table"]
+
+
 def test_dockers_containers_are_told_from_their_creation_to_their_removal(capture, store):
     need_root()
     need("docker")
@@ -238,3 +331,45 @@ def test_dockers_containers_are_told_from_their_creation_to_their_removal(captur
     first, second = of(store, container_id, "stopped")
     assert first["detail"] == "exit 7" and second["caused_by"].startswith(("SIGTERM from", "SIGKILL from"))
     assert of(store, container_id, "unhealthy")
+
+
+@pytest.mark.docker
+def test_podmans_containers_are_told_from_their_creation_to_their_removal_with_their_last_lines(capture, store, scratch):
+    """By the log of its events, and its log of the container: no socket of Podman's is asked."""
+    need_root()
+    need("podman")
+    need("runc")
+    need("busybox")
+    os.makedirs(f"{scratch}/root/bin")
+    shutil.copy(shutil.which("busybox"), f"{scratch}/root/bin/sh")
+
+    def podman(*args, **kw):
+        return subprocess.run(["podman", "--runtime", shutil.which("runc"), "--cgroup-manager", "cgroupfs", "--events-backend", "file", *args],
+                              capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL, **kw)
+    name = f"sonde-{secrets.token_hex(4)}"
+    cap = capture("--bucket", "1s", "--log-lines", "on", program="sonde-host")
+    assert until(lambda: first_row(store), 30)
+    try:
+        done = podman("run", "-d", "--name", name, "--network", "none", "--log-driver", "k8s-file", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1000:1000",
+                      "--restart", "on-failure:1", "--health-cmd", "test -e /well", "--health-interval", "disable", "--health-retries", "1",
+                      "--rootfs", f"{scratch}/root", "/bin/sh", "-c", "echo begins; sleep 6; echo no such table >&2; exit 7")
+        if done.returncode:
+            pytest.skip(f"missing: a Podman that runs here: {done.stderr[-200:]}")
+        container_id = done.stdout.strip().splitlines()[-1]
+        podman("healthcheck", "run", name)
+        podman("healthcheck", "run", name) # Podman 4.3 says with each check what the one before found
+        assert until(lambda: len(of(store, container_id, "stopped")) == 2, 60), events(store, f"which = '{container_id}'")
+    finally:
+        podman("rm", "-f", name)
+    assert until(lambda: of(store, container_id, "removed"), 30), events(store)
+    cap.stop()
+    told = events(store, f"which = '{container_id}'")
+    kinds = [r["kind"] for r in told if r["kind"] not in ("healthy", "unhealthy")]
+    assert kinds == ["created", "started", "stopped", "restarted", "stopped", "removed"], kinds
+    assert {r["name"] for r in told} == {name}
+    ends = of(store, container_id, "stopped")
+    assert {r["detail"] for r in ends} == {"exit 7"}
+    assert of(store, container_id, "unhealthy")
+    lines = lines_of(store, container_id)
+    assert [r["line"] for r in lines if r["at_ns"] == ends[0]["at_ns"]] == ["begins", "no such table"]
+    assert [r["line"] for r in lines if r["at_ns"] == ends[1]["at_ns"]] == ["begins", "no such table"] * 2

@@ -385,6 +385,19 @@ def test_unix_sockets_and_datagrams_are_edges_with_both_ends(net, store, scratch
         ("udp", "127.0.0.1", two.said["udp"], "host"), ("unix", shown, None, "host")]
 
 
+def test_bytes_of_short_unix_connections_and_of_datagrams_are_exact(net, store, scratch, talker):
+    if subprocess.run(["grep", "-q", "btf_trace_sock_send_length", "/sys/kernel/btf/vmlinux"], check=False).returncode:
+        pytest.skip("missing: the tracepoint sock_send_length (6.3)")
+    path, n = f"{scratch}/s.sock", 300
+    two = talker("short", path, n).said
+    net.stop()
+    got = sql_all(store, "SELECT pid, side, protocol, peer, port, CASE protocol WHEN 'unix' THEN peer_pid END AS other, sum(tx_bytes) AS tx, sum(rx_bytes) AS rx FROM flows"
+                         f" WHERE pid IN ({two['pid']}, {two['child']}) AND protocol <> 'tcp' AND coalesce(tx_bytes, rx_bytes) > 0 GROUP BY 1, 2, 3, 4, 5, 6")
+    assert sorted(tuple(r.values()) for r in got) == sorted([
+        (two["pid"], "server", "unix", path, None, two["child"], 1000 * n, 100 * n), (two["child"], "client", "unix", path, None, two["pid"], 100 * n, 1000 * n),
+        (two["child"], "client", "udp", "127.0.0.1", two["udp"], None, 33 * n, None)])
+
+
 def test_sonded_records_it_and_an_edge_is_there_soon(store, talker, sonde):
     with Sonded(store, families="net"):
         assert until(lambda: rows(store, "SELECT 1 FROM netns_stats"), 60)

@@ -82,6 +82,16 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "fds_row", "at": 1800000001, "pid": 7, "comm": "app", "fds": 60, "fds_limit": 64},
          {"fact": "oom_row", "at": 1800000001, "pid": 7, "comm": "app", "cgroup": "/docker/abc", "mem_limit": 1 << 26, "at_us": 1800000001000000},
          {"fact": "oom_task_row", "at": 1800000001, "pid": 7, "comm": "app", "columns": {"holder": "app 7", "comm": "app", "pid": 7, "rss": 1 << 25}},
+         {"fact": "event_row", "at": 1800000001, "columns": {"kind": "stopped", "subject": "container", "name": "web", "n": 1, "at_us": 1800000001000000,
+                                                             "detail": "exit 3", "which": "abc"}},
+         *({"fact": "event_log_row", "at": 1800000001, "columns": {"which": "abc", "at_us": 1800000001000000, "nth": n, "line": f"line {n}", "cut": 0}}
+           for n in (1, 2)),
+         {"fact": "jvm_row", "at": 1800000001, "pid": 7, "comm": "app", "collector": "G1", "version": "17.0.15", "young_gcs": 2, "young_gc_us": 900,
+          "full_gcs": 0, "full_gc_us": 0, "young_used": 1 << 20, "old_used": 1 << 21, "young_committed": 1 << 22, "old_committed": 1 << 22},
+         {"run": "gpu", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
+         {"fact": "gpu_row", "at": 1800000001, "columns": {"uuid": "GPU-1", "gpu": "0", "name": "A100", "busy_us": 5000000, "mem_used": 1 << 30,
+                                                           "mem_total": 1 << 34, "temperature_m": 61000, "throttle_reasons": 4}},
+         {"fact": "gpu_process_row", "at": 1800000001, "pid": 7, "comm": "app", "uuid": "GPU-1", "gpu": "0", "mem": 1 << 29, "busy_us": 4000000},
          {"run": "net", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "flow_row", "at": 1800000001, "pid": 7, "comm": "app", "container": "web", "side": "client", "protocol": "tcp", "peer": "10.0.0.5",
           "port": "5432", "owner": "opener", "mate": {"pid": 18, "comm": "postgres"}, "attempts": 3, "opened": 2, "refused": 1, "tx_bytes": 10,
@@ -147,7 +157,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, archive):
-    of_kinds = re.search("how|amount|kinds|go_|notes|_stats|FROM (events|oom|flows|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
+    of_kinds = re.search("how|amount|kinds|go_|notes|_stats|_logs|FROM (events|oom|flows|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if "FROM packed_table" in QUERIES[n]:

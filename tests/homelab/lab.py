@@ -29,7 +29,7 @@ from sonded import Sonded, until  # noqa: E402
 from truth import Truth, controller  # noqa: E402
 
 SEED = 20261124
-FAMILIES = "cpu,offcpu,goheap"
+FAMILIES = "cpu,offcpu,goheap,host"
 
 
 def say(text):

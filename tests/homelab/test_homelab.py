@@ -214,6 +214,68 @@ def test_the_crash_loop_is_one_line_of_the_timeline(lab):
     assert 1 <= len(hog) <= 3, hog
 
 
+def happened(lab, container, kind):
+    rows = sql_all(lab.store, "SELECT sum(n) AS n, max(detail) AS detail, max(caused_by) AS by FROM events WHERE which = ? AND kind = ? AND at_ns BETWEEN ? AND ?",
+                   (container, kind, int(lab.began * 1e9), int(lab.ended * 1e9)))
+    return sum(r["n"] or 0 for r in rows), max((r["detail"] or "" for r in rows), default=""), max((r["by"] or "" for r in rows), default="")
+
+
+def missed(lab, every):
+    """How many of what happens so often, in seconds, may have fallen into gaps of family host."""
+    return sum(1 + GAP / every for k in lab.truth["kills"] if k["who"] in ("host", "sonded", "maps"))
+
+
+def test_what_was_done_to_the_containers_is_told_as_events(lab):
+    """As often as Docker says, but for what fell into a gap of ours; the first bucket may hold one from before the range."""
+    kills = len([e for e in lab.docker_told("memhog", "die", lab.began, lab.ended) if e["exit"] == "137"])
+    n, detail, _ = happened(lab, lab.id_of["memhog"], "oom kill")
+    assert kills - missed(lab, 12) <= n <= kills + 1 and "met the limit of /docker/" in detail and "48 MiB" in detail, (n, kills, detail)
+    starts = len(lab.docker_told("crashloop", "start", lab.began, lab.ended))
+    n, _, _ = happened(lab, lab.id_of["crashloop"], "restarted")
+    assert starts - 1 - missed(lab, 1) <= n <= starts + 1, (n, starts)
+    ends = len(lab.docker_told("crashloop", "die", lab.began, lab.ended))
+    n, detail, _ = happened(lab, lab.id_of["crashloop"], "stopped")
+    assert ends - missed(lab, 1) <= n <= ends + 1 and detail == "exit 1", (n, ends, detail)
+    n, detail, by = happened(lab, lab.id_of["backup"], "stopped")
+    assert n == 1 and detail == "signal 9 (KILL)" and by.startswith("SIGKILL from "), (n, detail, by)
+    assert happened(lab, lab.id_of["backup"], "started")[0] == 1
+    assert sql_all(lab.store, "SELECT 1 FROM events WHERE which = ? AND kind = 'throttled'", (lab.id_of["throttled"],))  # from before the range on
+    for name in STEADY + ("idle",):
+        assert not happened(lab, lab.id_of[name], "stopped")[0], name
+
+
+def test_each_job_came_and_went(lab):
+    jobs = [i for i, name in lab.truth["names"].items() if name.startswith("job-")]
+    told = [i for i in jobs if happened(lab, i, "started")[0] == 1 and happened(lab, i, "stopped")[0] == 1]
+    assert len(jobs) - missed(lab, 7) - 2 <= len(told) <= len(jobs), (len(told), len(jobs))
+
+
+def test_the_checks_that_must_fire_fire(lab):
+    """And of the containers that behave none does, but that they wait for a CPU among all the others."""
+    done = subprocess.run([os.path.join(BIN, "sonde"), "check", "--at", stamp(lab.ended - 20), "--json", "--store", lab.store], capture_output=True,
+                          text=True, check=False, stdin=subprocess.DEVNULL)
+    assert done.returncode == 1, (done.returncode, done.stderr)  # something is bad
+    bad = {(r["check"], r["subject"]) for r in json.loads(done.stdout)["rows"] if r["state"] == "bad"}
+    assert ("oom", "memhog") in bad and ("restart-loop", "crashloop") in bad, bad
+    if lab.truth["minutes"] >= 8:
+        assert ("throttled", "throttled") in bad, bad
+    behaving = {b for b in bad if b[1] in STEADY and b[1] != "throttled" and b[0] != "cpu-delay"}
+    assert not behaving
+
+
+def test_cpu_time_of_short_processes_is_in_the_account_of_their_container(lab):
+    """`build` begins a hundred a second; what family host tells of them is what the kernel charged."""
+    of = lab.id_of["build"]
+    since, until = math.ceil(lab.began / 10) * 10, math.floor(lab.ended / 10) * 10  # whole buckets
+    rows = sql_all(lab.store, "SELECT (SELECT sum(user_us + system_us) FROM ended_stats WHERE cgroup = '/docker/' || ?1 AND ts >= ?2 AND ts < ?3) AS ended, "
+                              "(SELECT sum(s.user_us + s.system_us) FROM process_stats s JOIN processes p ON p.id = s.process_id WHERE p.container_id = ?1 "
+                              "AND s.ts >= ?2 AND s.ts < ?3) AS lived", (of, since, until))
+    told = 1000 * sum((r["ended"] or 0) + (r["lived"] or 0) for r in rows)
+    charged = lab.charged(of, since, until)
+    missing = kill_gaps(lab, "host") / (until - since)
+    assert (0.93 - missing) * charged <= told <= 1.07 * charged, (told / 1e9, charged / 1e9)
+
+
 def test_throttling_is_what_the_kernel_says(lab):
     """By name, and as long as cpu.stat has it."""
     at = lab.truth["throttled"][lab.id_of["throttled"]]

@@ -92,6 +92,30 @@ quota() {
 	docker kill half >/dev/null
 }
 
+# What sonde-host tells of a container with limits that uses them up, of a thousand short processes in another, and of a host without memory.
+limits() {
+	capture host sonde-host || return 1
+	docker run -d --name hog --network none -m 48m --memory-swap 48m shop/web:1 /bin/sh -c 'sleep 3; exec tail /dev/zero'
+	docker run -d --name slow --network none --cpus 0.3 shop/web:1 /bin/burn-static 600000 1
+	docker wait hog
+	docker run -d --name short --network none shop/web:1 /bin/sh -c 'i=0; while [ $i -lt 1000 ]; do /bin/true; i=$((i+1)); done; echo done; sleep 8'
+	until docker logs short 2>/dev/null | grep -q done || [ "$(docker inspect --format '{{.State.Running}}' short)" = false ]; do sleep 1; done
+	cd "/sys/fs/cgroup/docker/$(docker inspect --format '{{.Id}}' slow)" || return 1
+	echo "slow $(tr '\n' ' ' <cpu.stat) pressure $(grep some cpu.pressure)"
+	cd /
+	docker wait short
+	docker kill slow
+}
+
+# All memory of the host, swap there is none.
+host_oom() {
+	tail /dev/zero
+	echo "ended with $?"
+	dmesg | grep -i 'out of memory' | tail -n 1
+	sleep 4
+	captured >&2
+}
+
 ID=1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 section kernel uname -r
 section engine engine
@@ -107,6 +131,15 @@ section containers sonde sql --store /run/store --json "SELECT DISTINCT p.comm, 
 section quota quota
 section neighbours sonde neighbours --store /run/waits --comm burn-static --json
 section ready sonde sql --store /run/waits --json "SELECT sum(total_ns) AS ns FROM runqueue WHERE comm = 'burn-static'"
+section limits limits
+section host-oom host_oom
+section events sonde events --store /run/host --all -n 1000 --json
+section oom sonde oom --store /run/host --json
+section stats sonde sql --store /run/host --json "SELECT container, sum(user_us + system_us) AS cpu_us, sum(throttled_us) AS throttled_us,
+	max(cpu_limit_m) AS cpu_limit_m, max(mem_limit) AS mem_limit, max(working) AS working, sum(psi_cpu_us) AS psi_cpu_us, sum(oom_kills) AS oom_kills
+	FROM container_stats GROUP BY container_id"
+section ended sonde sql --store /run/host --json "SELECT container, comm, sum(n) AS n, sum(user_us + system_us) AS cpu_us FROM ended_stats GROUP BY 1, 2"
+section lived sonde sql --store /run/host --json "SELECT container, sum(user_us + system_us) AS cpu_us FROM process_stats GROUP BY 1"
 section log tail -n 40 /run/dockerd.log
 section bye dmesg
 poweroff -f

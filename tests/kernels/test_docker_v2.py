@@ -12,7 +12,7 @@ import pytest
 from conftest import BUILD, CACHE, HERE, debian
 
 LIMIT = 1500  # an emulated CPU, on a machine that others use
-SONDE = ["sonde", "sonde-cpu", "sonde-offcpu", "sonde-maps", "sonde-index"]
+SONDE = ["sonde", "sonde-cpu", "sonde-offcpu", "sonde-host", "sonde-maps", "sonde-index"]
 ENGINE = ["dockerd", "containerd", "containerd-shim-runc-v2", "runc", "docker"]
 BY_HAND = "1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -28,7 +28,8 @@ def make(path):
     for name in ENGINE:
         archive.copy(shutil.which(name), "usr/bin/" + name)
     archive.copy("/bin/busybox", "image/bin/sh")
-    archive.copy("/bin/busybox", "image/bin/cat")
+    for name in ("cat", "tail", "sleep", "true"):
+        archive.copy("/bin/busybox", "image/bin/" + name)
     archive.copy(os.path.join(BUILD, "tests", "workloads", "burn-static"), "image/bin/burn-static")
     archive.file("etc/passwd", b"root:x:0:0:root:/root:/bin/sh\n", 0o644)
     archive.file("etc/group", b"root:x:0:\n", 0o644)
@@ -115,3 +116,50 @@ def test_half_a_cpu_is_told_as_a_quota_and_no_neighbour(judged):
     assert by_others < mine["throttled_ns"], answer
     ready = judged.sections["ready"].json()["rows"][0]["ns"]
     assert ready >= 0.8 * held, (ready, held)
+
+
+def happened(judged, **wanted):
+    return [e for e in judged.sections["events"].json()["rows"] if all(e.get(k) == v for k, v in wanted.items())]
+
+
+def of_container(judged, section, name):
+    return [r for r in judged.sections[section].json()["rows"] if r["container"] == name]
+
+
+def test_a_container_that_met_its_limit_is_told_with_it(judged):
+    assert judged.sections["limits"].status == 0, judged.sections["limits"]
+    (kill,) = happened(judged, kind="oom kill", name="hog")
+    assert "met the limit of /docker/" in kill["detail"] and "48 MiB" in kill["detail"], kill
+    assert [e["detail"] for e in happened(judged, kind="stopped", name="hog")] in (["out of memory"], ["out of memory, says docker"]), happened(judged)
+    (story,) = [r for r in judged.sections["oom"].json()["rows"] if r["container"] == "hog"]
+    assert story["limit_bytes"] == 48 << 20 and story["own_limit"] and story["tasks"][0]["pid"] == story["pid"]
+    (hog,) = of_container(judged, "stats", "hog")
+    assert hog["mem_limit"] == 48 << 20 and hog["oom_kills"] == 1 and hog["working"] <= 48 << 20
+
+
+def test_a_cpu_limit_its_throttling_and_pressure_are_those_of_the_kernels_files(judged):
+    line = next(x for x in judged.sections["limits"].out.splitlines() if x.startswith("slow ")).split()
+    kernel = dict(zip(line[1:line.index("pressure"):2], map(int, line[2:line.index("pressure"):2])))
+    pressure = int(line[-1].split("=")[1])
+    (slow,) = of_container(judged, "stats", "slow")
+    assert slow["cpu_limit_m"] == 300
+    assert slow["throttled_us"] >= kernel["throttled_usec"] > 0 and slow["cpu_us"] >= kernel["usage_usec"], (slow, kernel)
+    assert slow["psi_cpu_us"] >= pressure > 0, (slow, pressure)  # it goes on after its files were read
+    assert happened(judged, kind="throttled", name="slow") and happened(judged, kind="stopped", name="slow", detail="signal 9 (KILL)")
+
+
+def test_short_processes_add_up_to_their_containers_counter(judged):
+    (short,) = of_container(judged, "stats", "short")
+    ended = of_container(judged, "ended", "short")
+    told = sum(r["cpu_us"] for r in ended + of_container(judged, "lived", "short"))
+    assert sum(r["n"] for r in ended) >= 900, ended
+    assert 0.97 * short["cpu_us"] <= told <= 1.01 * short["cpu_us"], (short, told)
+
+
+def test_a_host_without_memory_is_told_with_who_held_it(judged):
+    section = judged.sections["host-oom"]
+    assert "ended with 137" in section.out, section
+    (kill,) = [e for e in happened(judged, kind="oom kill") if e["comm"] == "tail" and e["name"] != "hog"]
+    assert kill["detail"] == "the host had no memory left", kill
+    (story,) = [r for r in judged.sections["oom"].json()["rows"] if not r["container"]]
+    assert story["tasks"][0]["name"] == "tail" and story["tasks"][0]["bytes"] > 256 << 20, story

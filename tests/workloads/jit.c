@@ -2,7 +2,8 @@
 /*
  * jit SECONDS [MAP [TARGET]]: makes two functions at run time, with frame pointers, tells their names in
  * /tmp/perf-PID.map (the pid of its own namespace) and spends 70 % of its CPU time in one and 30 % in the other.
- * MAP is what stands at the map's path instead: "fifo", "link" (to TARGET), "dir", "sparse" (100 GB), "none".
+ * MAP is what stands at the map's path instead: "fifo", "link" (to TARGET), "dir", "sparse" (100 GB), "none"; "dump": a jitdump tells them, /tmp/jit-PID.dump,
+ * with lines (warm.src: 7, and 8 from the loop on), and that the first has moved from where it was compiled for; it says a line then.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,48 @@ static int tell(const char *path, const uint8_t *mem)
 	return fclose(map);
 }
 
+static void record(FILE *f, uint32_t kind, const void *body, uint32_t size, const char *text, uint32_t more)
+{
+	const uint32_t length = text ? (uint32_t)strlen(text) + 1 : 0, head[4] = {kind, 16 + size + length + more, 1, 0};
+
+	fwrite(head, sizeof(head), 1, f);
+	fwrite(body, size, 1, f);
+	fwrite(text ? text : "", length, 1, f);
+	fwrite(code, more, 1, f);
+}
+
+static void load(FILE *f, const uint8_t *at, uint64_t number, const char *name)
+{
+	const uint32_t pid = (uint32_t)getpid();
+	const uint64_t body[5] = {(uint64_t)pid << 32 | pid, (uintptr_t)at, (uintptr_t)at, sizeof(code), number};
+
+	record(f, 0, body, sizeof(body), name, sizeof(code));
+}
+
+static int dump(const char *path, const uint8_t *mem)
+{
+	const uint32_t pid = (uint32_t)getpid(), head[10] = {0x4A695444, 1, 40, 62, 0, pid};
+	const uint64_t moved[6] = {(uint64_t)pid << 32 | pid, (uintptr_t)mem, (uintptr_t)mem, (uintptr_t)(mem + 256), sizeof(code), 1};
+	const uint64_t lines[4] = {(uintptr_t)(mem + 4096), 2, (uintptr_t)(mem + 4096), 7};
+	const uint64_t second[2] = {(uintptr_t)(mem + 4096 + 4), 8};
+	uint8_t body[sizeof(lines) + 9 + sizeof(second)];
+	FILE *f = fopen(path, "w+");
+
+	if (!f)
+		return -1;
+	memcpy(body, lines, sizeof(lines));
+	memcpy(body + sizeof(lines), "warm.src", 9);
+	memcpy(body + sizeof(lines) + 9, second, sizeof(second));
+	fwrite(head, sizeof(head), 1, f);
+	load(f, mem, 1, "jit_hot(Order, int)");
+	record(f, 1, moved, sizeof(moved), NULL, 0);
+	record(f, 2, body, sizeof(body), "\xff", 0);
+	load(f, mem + 4096, 2, "jit_warm");
+	if (fflush(f) || mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(f), 0) == MAP_FAILED)
+		return -1;
+	return fclose(f);
+}
+
 static int put(const char *path, const char *kind, const char *target)
 {
 	FILE *f;
@@ -68,7 +111,13 @@ int main(int argc, char **argv)
 	memcpy(mem + 256, code, sizeof(code));
 	memcpy(mem + 4096, code, sizeof(code));
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
-	if (argc > 2 ? put(path, argv[2], argc > 3 ? argv[3] : "") : tell(path, mem))
+	if (argc > 2 && !strcmp(argv[2], "dump")) {
+		snprintf(path, sizeof(path), "/tmp/jit-%d.dump", getpid());
+		if (dump(path, mem))
+			return 1;
+		puts("jit");
+		fflush(stdout);
+	} else if (argc > 2 ? put(path, argv[2], argc > 3 ? argv[3] : "") : tell(path, mem))
 		return 1;
 	jit_loop(work_now_ns() + (uint64_t)(atof(argc > 1 ? argv[1] : "5") * 1e9), (jitted)(uintptr_t)(mem + 256),
 		 (jitted)(uintptr_t)(mem + 4096), spent);

@@ -56,3 +56,13 @@ $(W)/twins/libred.so $(W)/twins/libblue.so: $(W)/twins/lib%.so: tests/workloads/
 $(W)/flip-dl: tests/workloads/flip_dl.c tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(Q)gcc $(W_CFLAGS) -o $@ $< -ldl
+# a libnvidia-ml.so.1 that tells all, one that fails half of its calls, an old one, and one that hangs
+NVML := $(addprefix $(W)/nvml/,all fails old hangs)
+workloads: $(NVML:=/libnvidia-ml.so.1)
+$(W)/nvml/all/%: KIND := 1
+$(W)/nvml/fails/%: KIND := 2
+$(W)/nvml/old/%: KIND := 3
+$(W)/nvml/hangs/%: KIND := 4
+$(NVML:=/libnvidia-ml.so.1): tests/workloads/fakenvml.c
+	@mkdir -p $(@D)
+	$(Q)gcc -D_GNU_SOURCE -O2 -Wall -Wextra -DKIND=$(KIND) -fvisibility=hidden -shared -fPIC -o $@ $<

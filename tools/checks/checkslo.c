@@ -109,11 +109,11 @@ static int bad_line(const char *origin, size_t line, const char *why, struct err
 
 static const char *slo_whole(struct slo *s)
 {
-	if (s->latency_target && !s->latency_ns)
+	if (s->latency_target > 0 && !s->latency_ns)
 		return "latency-target needs latency";
-	if (!s->availability && !s->latency_ns)
+	if (!(s->availability > 0) && !s->latency_ns)
 		return "availability or latency is missing: what is promised";
-	s->latency_target = s->latency_ns && !s->latency_target ? 99 : s->latency_target;
+	s->latency_target = s->latency_ns && !(s->latency_target > 0) ? 99 : s->latency_target;
 	return NULL;
 }
 
@@ -188,7 +188,7 @@ int checkslo_parse(const char *name, const char *origin, const char *text, size_
 		return bad_line(origin, line, why, e);
 	*n = 0;
 	for (size_t i = 0; i < sizeof(ALERTS) / sizeof(*ALERTS); i++) {
-		if (s.availability)
+		if (s.availability > 0)
 			check_make(&out[(*n)++], name, &s, &ALERTS[i], false);
 		if (s.latency_ns)
 			check_make(&out[(*n)++], name, &s, &ALERTS[i], true);

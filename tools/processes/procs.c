@@ -291,12 +291,31 @@ static int by_net(const struct procs_row *x, const struct procs_row *y)
 	return (net_of(x) < net_of(y)) - (net_of(x) > net_of(y));
 }
 
+static uint64_t gpu_of(const struct procs_row *r)
+{
+	return r->used ? r->used->gpu_us : 0;
+}
+
+static uint64_t gpu_mem_of(const struct procs_row *r)
+{
+	return r->used ? r->used->gpu_mem : 0;
+}
+
+/* Of two that did nothing on it the one that has more of its memory. */
+static int by_gpu(const struct procs_row *x, const struct procs_row *y)
+{
+	if (gpu_of(x) != gpu_of(y))
+		return gpu_of(x) < gpu_of(y) ? 1 : -1;
+	return (gpu_mem_of(x) < gpu_mem_of(y)) - (gpu_mem_of(x) > gpu_mem_of(y));
+}
+
 static const struct order {
 	const char *key;
 	int (*cmp)(const struct procs_row *x, const struct procs_row *y);
 } ORDERS[] = {{"cpu", by_cpu}, {"pid", by_pid}, {"name", by_name}, {"start", by_start}},
   CONTAINER_ORDERS[] = {{"restarts", by_restarts}, {"oom", by_oom}, {"throttled", by_throttled}},
-  USED_ORDERS[] = {{"mem", by_mem}, {"io", by_io}, {"net", by_net}};
+  USED_ORDERS[] = {{"mem", by_mem}, {"io", by_io}, {"net", by_net}, {"gpu", by_gpu}};
+#define N_USED_ORDERS (sizeof(USED_ORDERS) / sizeof(*USED_ORDERS))
 
 struct sorting {
 	const struct order *order; /* NULL: by the amount */
@@ -460,7 +479,7 @@ static int sort_by_kind(struct procs *p, const char *key, struct err *e)
 		struct strbuf names cleanup_strbuf = STRBUF_INIT;
 
 		procs_more_names(&names);
-		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem, io and net, and of what was recorded %s", key,
+		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem, io, net and gpu, and of what was recorded %s", key,
 			       strbuf_str(&names));
 	}
 	if (!p->more || k == p->more->n) {
@@ -488,22 +507,23 @@ static bool sort_by(struct procs *p, const struct order *orders, size_t n, const
 static int sort_by_used(struct procs *p, const char *key, bool containers, struct err *e)
 {
 	const bool net = !containers && !strcmp(key, "net"); /* of processes family net tells it */
+	const bool gpu = !strcmp(key, "gpu");
 
-	if (!p->used || !(net ? p->used->net_known : p->used->known)) {
+	if (!p->used || !(net ? p->used->net_known : gpu ? p->used->gpu_known : p->used->known)) {
 		err_set(e, -ENODATA, EXIT_NOTHING, "--sort %s: what %s used was not recorded in that range", key,
 			containers ? "containers" : "processes");
-		err_fix(e, "sudo sonde record --families cpu,%s -d 30s", net ? "net" : "host");
+		err_fix(e, "sudo sonde record --families cpu,%s -d 30s", net ? "net" : gpu ? "gpu" : "host");
 		return -ENODATA;
 	}
 	if (!containers)
 		add_used_processes(p, p->used, true);
-	sort_by(p, USED_ORDERS, 3, key);
+	sort_by(p, USED_ORDERS, N_USED_ORDERS, key);
 	return 0;
 }
 
 static bool is_used_key(const char *key)
 {
-	for (int i = 0; i < 3; i++)
+	for (size_t i = 0; i < N_USED_ORDERS; i++)
 		if (!strcmp(key, USED_ORDERS[i].key))
 			return true;
 	return false;
@@ -521,6 +541,6 @@ int procs_sort(struct procs *p, const char *key, struct err *e)
 	    (containers && sort_by(p, CONTAINER_ORDERS, sizeof(CONTAINER_ORDERS) / sizeof(*CONTAINER_ORDERS), key)))
 		return 0;
 	if (containers)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem, io, net, restarts, oom and throttled", key);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem, io, net, gpu, restarts, oom and throttled", key);
 	return sort_by_kind(p, key, e);
 }

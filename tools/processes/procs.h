@@ -52,7 +52,7 @@ void procs_add_incidents(struct procs *p, const struct incidents *x);
  * only where they are sorted by it. `used` outlives `p`. */
 void procs_add_used(struct procs *p, const struct used *used);
 /*
- * "cpu", "pid", "name", "start", "mem", "io", "net", or the name of a kind in `more`: the most of it first, and then those who have some of it and
+ * "cpu", "pid", "name", "start", "mem", "io", "net", "gpu", or the name of a kind in `more`: the most of it first, and then those who have some of it and
  * used no CPU are rows, too. EXIT_USAGE with the list; EXIT_NOTHING where that kind was not recorded.
  */
 int procs_sort(struct procs *p, const char *key, struct err *e);

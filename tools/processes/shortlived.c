@@ -12,16 +12,20 @@
 #include "tools/print/json.h"
 #include "tools/select/askrows.h"
 
+/* A row that lies in the range in part counts in part. */
+#define PART   "max(0, min(ts + seconds, ?2 + 1) - max(ts, ?1)) / (1.0 * seconds)"
+#define SUM(x) "CAST(round(sum((" x ") * " PART ")) AS INTEGER)"
+#define RANGE  " WHERE ts BETWEEN ?1 - 60 AND ?2"
+
 static const char ENDED[] =
-	"SELECT container, comm, max(self), sum(n), sum(user_us + system_us), sum(read_bytes), sum(write_bytes), sum(lived_us), max(rss_max), cgroup"
-	" FROM ended_stats WHERE ts BETWEEN ?1 AND ?2 GROUP BY container, comm";
+	"SELECT container, comm, max(self), " SUM("n") ", " SUM("user_us + system_us") ", " SUM("read_bytes") ", " SUM("write_bytes") ", "
+	SUM("lived_us") ", max(rss_max), cgroup FROM ended_stats" RANGE " AND ts + seconds > ?1 GROUP BY container, comm";
 static const char TOLD[] =
-	"SELECT container, sum(cpu_us), sum(n) FROM (SELECT container, user_us + system_us AS cpu_us, 0 AS n FROM process_stats"
-	" WHERE ts BETWEEN ?1 AND ?2 UNION ALL SELECT container, user_us + system_us, n FROM ended_stats WHERE ts BETWEEN ?1 AND ?2)"
-	" GROUP BY container";
+	"SELECT container, " SUM("cpu_us") ", " SUM("n") " FROM (SELECT ts, seconds, container, user_us + system_us AS cpu_us, 0 AS n FROM process_stats" RANGE
+	" UNION ALL SELECT ts, seconds, container, user_us + system_us, n FROM ended_stats" RANGE ") GROUP BY container";
 /* Of a file that has no table of ends neither is known. */
 static const char CHARGED[] =
-	"SELECT sum(user_us + nice_us + system_us + irq_us + softirq_us), (SELECT n FROM ended_row LIMIT 0) FROM host_stats WHERE ts BETWEEN ?1 AND ?2";
+	"SELECT " SUM("user_us + nice_us + system_us + irq_us + softirq_us") ", (SELECT n FROM ended_row LIMIT 0) FROM host_stats" RANGE;
 
 struct reading {
 	const struct selection *sel;

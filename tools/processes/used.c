@@ -14,8 +14,9 @@
 #define TEXT_OF(n) TEXT_(n)
 #define TEXT_(n) #n
 
-/* The columns that both have, from number 2 on. A gauge beside max() is that of the row that has the maximum (SQLite's lang_select.html). */
-#define SUM(column) "sum(iif(ts >= ?1, " column ", 0)), "
+/* The columns that both have, from number 2 on. A row that lies in the range in part counts in part: a minute is told whole. A gauge beside max() is that of the row that has the maximum (SQLite's lang_select.html). */
+#define PART "max(0, min(ts + seconds, ?2 + 1) - max(ts, ?1)) / (1.0 * seconds)"
+#define SUM(column) "CAST(round(sum((" column ") * " PART ")) AS INTEGER), "
 #define SUMS(net) SUM("user_us + system_us") SUM("read_bytes") SUM("write_bytes") net "max(ts), "
 #define RANGE(before, by) " WHERE ts BETWEEN ?1 - " TEXT_OF(before) " AND ?2 GROUP BY " by
 
@@ -35,8 +36,16 @@ static const char FLOWS[] =
 static const char NET_RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
 
+/* One that ended has no memory at the last reading. */
+#define GPU_LAST "SELECT process_id, container, sum(iif(ts >= ?1, busy_us, 0)) AS busy, max(ts), mem FROM gpu_process_stats" RANGE(USED_GPU_S, "process_id, uuid")
+static const char GPU_PROCESSES[] = "SELECT process_id, 0, sum(busy), sum(mem) FROM (" GPU_LAST ") WHERE process_id IS NOT NULL GROUP BY 1";
+static const char GPU_CONTAINERS[] = "SELECT container, '', sum(busy), sum(mem) FROM (" GPU_LAST ") GROUP BY 1";
+static const char GPU_RECORDED[] =
+	"SELECT 1 FROM run WHERE family = 'gpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
+
 struct reading {
 	const struct selection *sel;
+	uint64_t segment;              /* which of them is read, from 1 */
 	const struct store_dict *dict; /* of the segment */
 	struct used *out;
 	size_t cap;
@@ -87,9 +96,9 @@ static void take_numbers(struct used_row *x, sqlite3_stmt *st)
 	x->mem_limit = number(st, 10);
 }
 
-static void take_container(void *ctx, sqlite3_stmt *st)
+/* NULL: it is not of the selection. */
+static struct used_row *container_row(struct reading *r, sqlite3_stmt *st)
 {
-	struct reading *r = ctx;
 	const char *name = askrows_text(st, 0), *id = askrows_text(st, 1);
 	const struct store_process_row p = {.comm = "", .exe = "", .args = "", .cgroup = "", .unit = "", .container = name,
 					    .container_id = id, .container_image = "", .runtime = "", .project = "", .service = "",
@@ -98,13 +107,21 @@ static void take_container(void *ctx, sqlite3_stmt *st)
 	bool fresh;
 
 	if (!*name || !select_wants_process(r->sel, &p))
-		return;
+		return NULL;
 	x = row_of(r, hash_bytes(HASH_SEED, name, strlen(name)), &fresh);
 	if (fresh) {
 		x->name = mem_strdup(name);
 		x->id = mem_strdup(id);
 	}
-	take_numbers(x, st);
+	return x;
+}
+
+static void take_container(void *ctx, sqlite3_stmt *st)
+{
+	struct used_row *x = container_row(ctx, st);
+
+	if (x)
+		take_numbers(x, st);
 }
 
 /* Strings of its own: the segment may be closed. */
@@ -179,13 +196,36 @@ static void take_flow(void *ctx, sqlite3_stmt *st)
 	x->has_net = true;
 }
 
+static void take_gpu_run(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	(void)st;
+	r->out->gpu_known = true;
+}
+
+/* Memory is that of the last segment that has some of it. */
+static void take_gpu(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct used_row *x = r->out->of_containers ? container_row(r, st) : process_row(r, st);
+
+	if (!x)
+		return;
+	x->gpu_us += number(st, 2);
+	x->gpu_mem = (x->gpu_segment == r->segment ? x->gpu_mem : 0) + number(st, 3);
+	x->gpu_segment = r->segment;
+	x->has_gpu = true;
+}
+
 static int read_all(const struct selection *sel, struct used *out, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st),
 		    struct err *e)
 {
 	struct reading r = {.sel = sel, .out = out};
+	bool containers = take == take_container;
 	int rc = 0;
 
-	*out = (struct used){.of_containers = take == take_container};
+	*out = (struct used){.of_containers = containers};
 	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
 		const char *path = sel->segments[i].path;
 		struct store_segment *seg;
@@ -197,10 +237,15 @@ static int read_all(const struct selection *sel, struct used *out, const char *s
 			rc = askrows(sel, seg, path, RECORDED, take_run, &r, e);
 		if (!rc)
 			rc = askrows(sel, seg, path, sql, take, &r, e);
-		if (!rc && !out->of_containers)
+		if (!rc && !containers)
 			rc = askrows(sel, seg, path, NET_RECORDED, take_net_run, &r, e);
-		if (!rc && !out->of_containers)
+		if (!rc && !containers)
 			rc = askrows(sel, seg, path, FLOWS, take_flow, &r, e);
+		r.segment++;
+		if (!rc)
+			rc = askrows(sel, seg, path, GPU_RECORDED, take_gpu_run, &r, e);
+		if (!rc)
+			rc = askrows(sel, seg, path, containers ? GPU_CONTAINERS : GPU_PROCESSES, take_gpu, &r, e);
 	}
 	idmap_release(&r.row_of);
 	return rc;

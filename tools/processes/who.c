@@ -22,12 +22,12 @@
 
 const struct option WHO_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, net, or a kind recorded: offcpu, inuse", offsetof(struct who_args, sort)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, net, gpu, or a kind recorded: offcpu, inuse", offsetof(struct who_args, sort)},
 	{0},
 };
 const struct option WHO_CONTAINER_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, mem, io, net, restarts, oom, throttled", offsetof(struct who_args, sort)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, mem, io, net, gpu, restarts, oom, throttled", offsetof(struct who_args, sort)},
 	{0},
 };
 
@@ -167,6 +167,10 @@ static void set_used(json_t *o, const struct view *v, const struct procs_row *r)
 		json_object_set_new(o, "rx_bytes", bytes_or_null(u->has_net, u->rx_bytes));
 		json_object_set_new(o, "tx_bytes", bytes_or_null(u->has_net, u->tx_bytes));
 	}
+	if (v->procs->used && v->procs->used->gpu_known) {
+		json_object_set_new(o, "gpu_ns", json_integer((json_int_t)u->gpu_us * 1000));
+		json_object_set_new(o, "gpu_mem_bytes", bytes_or_null(u->has_gpu, u->gpu_mem));
+	}
 	if (!v->procs->used || !v->procs->used->known)
 		return;
 	json_object_set_new(o, "cpu_used_ns", bytes_or_null(r->used, u->cpu_us * 1000));
@@ -268,8 +272,9 @@ static size_t kinds_shown(const struct view *v, size_t kinds[STORE_KINDS])
 
 /* Which of what rows used is worth a column. */
 struct used_shown {
-	bool cpu, mem, limit, io, net;
+	bool cpu, mem, limit, io, net, gpu;
 };
+#define USED_COLUMNS 7
 
 /* As samples say; where there are none, nothing. */
 static void cores_cells(struct table *t, const struct view *v, const struct procs_row *r)
@@ -297,6 +302,7 @@ static struct used_shown used_shown_of(const struct view *v)
 		s.limit |= u && u->mem_limit;
 		s.io |= u && u->read_bytes + u->write_bytes;
 		s.net |= u && u->rx_bytes + u->tx_bytes;
+		s.gpu |= u && u->has_gpu;
 	}
 	return s;
 }
@@ -313,6 +319,10 @@ static void used_columns(const struct used_shown *s, struct table_column *column
 		columns[(*n)++] = (struct table_column){"IO", TABLE_SPARE_RIGHT};
 	if (s->net)
 		columns[(*n)++] = (struct table_column){"NET", TABLE_SPARE_RIGHT};
+	if (s->gpu) {
+		columns[(*n)++] = (struct table_column){"GPU", TABLE_RIGHT};
+		columns[(*n)++] = (struct table_column){"GPU MEM", TABLE_RIGHT};
+	}
 }
 
 static void bytes_cell(struct table *t, bool known, uint64_t n)
@@ -345,6 +355,12 @@ static void used_cells(struct table *t, const struct used_shown *s, const struct
 		bytes_cell(t, u->has_io, u->read_bytes + u->write_bytes);
 	if (s->net)
 		bytes_cell(t, u->has_net, u->rx_bytes + u->tx_bytes);
+	if (s->gpu) {
+		char time[32];
+
+		table_cell(t, u->gpu_us ? when_duration((int64_t)u->gpu_us * 1000, time, sizeof(time)) : "-");
+		bytes_cell(t, u->has_gpu, u->gpu_mem);
+	}
 }
 
 #define ENDED_ROWS 5
@@ -363,7 +379,7 @@ static void sum_row(struct table *t, const struct used_shown *used, size_t n_kin
 		table_cell(t, "-");
 	if (used->io)
 		bytes_cell(t, x->n, x->read_bytes + x->write_bytes);
-	for (size_t i = 0; i < n_kinds + used->net; i++)
+	for (size_t i = 0; i < n_kinds + used->net + 2u * used->gpu; i++)
 		table_cell(t, "-");
 	table_cell(t, what);
 	table_cell(t, "-");
@@ -409,7 +425,7 @@ static struct table *process_table(const struct view *v)
 	enum { N_ALL = sizeof(all) / sizeof(*all), N_NUMBERS = 3, N_LAST = 2 };
 	const struct used_shown used = used_shown_of(v);
 	bool ended = any_ended(v);
-	struct table_column columns[N_ALL + STORE_KINDS + 1 + 5];
+	struct table_column columns[N_ALL + STORE_KINDS + 1 + USED_COLUMNS];
 	size_t kinds[STORE_KINDS], n_kinds = kinds_shown(v, kinds), n = N_NUMBERS;
 	struct table *t;
 
@@ -490,7 +506,7 @@ static struct table *container_table(const struct view *v)
 {
 	const struct shown shown = shown_of(v);
 	const struct used_shown used = used_shown_of(v);
-	struct table_column columns[16];
+	struct table_column columns[10 + USED_COLUMNS];
 	size_t n = 0;
 	struct table *t;
 

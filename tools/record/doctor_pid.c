@@ -160,7 +160,9 @@ static void add_anonymous(json_t *rows, const json_t *a)
 	strbuf_addf(&text, "%s of code without a file, in %llu region%s: frame pointers are followed; ",
 		    term_bytes(number_of(a, "bytes"), bytes, sizeof(bytes)), (unsigned long long)regions, regions == 1 ? "" : "s");
 	if (read)
-		strbuf_addf(&text, "%s names from its perf map", term_count(number_of(map, "names"), n, sizeof(n)));
+		strbuf_addf(&text, "%s names from its %s", term_count(number_of(map, "names"), n, sizeof(n)), text_of(map, "kind"));
+	else if (*text_of(map, "reason"))
+		strbuf_addf(&text, "no names (perf map: %s, %s)", text_of(map, "state"), text_of(map, "reason"));
 	else
 		strbuf_addf(&text, "no names (perf map: %s)", text_of(map, "state"));
 	json_array_append_new(rows, doctor_item(NULL, "[jit]", read ? "ok" : "warn", strbuf_str(&text),

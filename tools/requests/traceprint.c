@@ -7,6 +7,7 @@
 #include "schema/base/strbuf.h"
 #include "tools/print/json.h"
 #include "tools/print/when.h"
+#include "tools/print/wrap.h"
 
 #define INDENT_MOST 40 /* levels that are drawn: a store that is wrong may have any number */
 
@@ -93,15 +94,16 @@ struct table *traceprint_tree(const struct traces *t, uint32_t root)
 void traceprint_head(const struct traces *t, uint32_t root, FILE *out)
 {
 	const struct trace_row *r = traces_row(t, root);
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	char when[40], took[24];
 
-	fprintf(out, "%llx%s%s: %s, %u request%s, at %s\n", (unsigned long long)r->span, *r->trace ? ", trace " : "", r->trace, us_text(traces_us(t, root), took),
+	strbuf_addf(&text, "%llx%s%s: %s, %u request%s, at %s", (unsigned long long)r->span, *r->trace ? ", trace " : "", r->trace, us_text(traces_us(t, root), took),
 		t->nodes[root].size, t->nodes[root].size == 1 ? "" : "s", when_zoned(r->at_ns, when, sizeof(when)));
+	wrap_print(out, strbuf_str(&text), 2);
 }
 
 struct noted {
 	bool partial, go;
-	size_t elsewhere; /* asked, and nobody on this host is known to have answered */
 };
 
 static struct noted notes_of(const struct traces *t, uint32_t root)
@@ -114,7 +116,6 @@ static struct noted notes_of(const struct traces *t, uint32_t root)
 
 		n.partial = n.partial || (a && a->partial) || (q && q->partial);
 		n.go = n.go || (a && !strcmp(a->lang, "go"));
-		n.elsewhere += !a;
 	}
 	return n;
 }
@@ -125,13 +126,13 @@ void traceprint_notes(const struct traces *t, uint32_t root, FILE *out)
 	struct noted n = notes_of(t, root);
 
 	if (t->nodes[root].lost_parent)
-		fprintf(out, "it was asked for another request, which was not kept\n");
+		wrap_print(out, "it was asked for another request, which was not kept", 2);
 	else if (t->nodes[root].asked == TRACE_NONE)
-		fprintf(out, "unlinked: who asked for it was not seen%s\n", r->caller ? ", but its header names one" : "");
+		wrap_print(out, r->caller ? "unlinked: who asked for it was not seen, but its header names one" : "unlinked: who asked for it was not seen", 2);
 	if (n.partial)
-		fprintf(out, "more was asked for it than was kept, or may have been\n");
+		wrap_print(out, "more was asked for it than was kept, or may have been", 2);
 	if (n.go)
-		fprintf(out, "what programs in Go asked is in no tree: their threads change the request that they work on where nobody sees it\n");
+		wrap_print(out, "what programs in Go asked is in no tree: their threads change the request that they work on where nobody sees it", 2);
 }
 
 /* ---- for machines ---- */

@@ -17,6 +17,9 @@ static const char SPANS[] =
 	"SELECT process_id, side, protocol, service, operation, status, result, why, trace, how, coalesce(tid, 0), at_ns, coalesce(first_us, -1),"
 	" coalesce(total_us, -1), span, coalesce(parent, 0), coalesce(caller, 0), partial FROM request_spans WHERE ts BETWEEN ?1 AND ?2";
 
+static const char RECORDED[] =
+	"SELECT 1 FROM run WHERE family = 'l7' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+
 /* ---- rows ---- */
 
 struct reading {
@@ -26,6 +29,14 @@ struct reading {
 	struct idmap seen;             /* (span, side): a row that was kept twice */
 	size_t cap;
 };
+
+static void take_run(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	(void)st;
+	r->out->known = true;
+}
 
 static void row_texts(struct trace_row *r, const struct store_process_row *p, sqlite3_stmt *st)
 {
@@ -48,8 +59,7 @@ static void take(void *ctx, sqlite3_stmt *st)
 	bool server = !strcmp(askrows_text(st, 1), "server"), fresh;
 	uint64_t span = (uint64_t)sqlite3_column_int64(st, 14);
 
-	t->known = true;
-	idmap_ref(&r->seen, hash_u64(span, server), &fresh);
+	idmap_ref(&r->seen, hash_u64(hash_u64(HASH_SEED, span), server), &fresh);
 	if (!fresh || !span || (p && p->self && !r->sel->self))
 		return;
 	mem_grow(t->rows, t->n_rows, r->cap);
@@ -316,11 +326,11 @@ bool traces_named(const struct traces *t, uint32_t node, const char *id)
 int traces_read(const struct selection *sel, struct traces *out, struct err *e)
 {
 	struct reading r = {.sel = sel, .out = out};
-	const struct askrows_part part = {SPANS, take, &r};
+	const struct askrows_part parts[] = {{RECORDED, take_run, &r}, {SPANS, take, &r}};
 	int rc;
 
 	*out = (struct traces){0};
-	rc = askrows_each(sel, &r.dict, &part, 1, e);
+	rc = askrows_each(sel, &r.dict, parts, 2, e);
 	idmap_release(&r.seen);
 	if (!rc)
 		build(out);

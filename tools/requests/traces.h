@@ -42,7 +42,7 @@ struct traces {
 	struct trace_node *nodes; size_t n_nodes;
 	uint32_t *roots;          size_t n_roots; /* the slowest first */
 	size_t asked, unlinked;   /* requests that were asked and kept; those of them whose parent nobody knows */
-	bool known;               /* there were such rows at all */
+	bool known;               /* family l7 was recorded in the range */
 };
 
 /* Trees in which a process of the selection takes part. Release in any case. */

@@ -15,6 +15,7 @@
 
 #define HOLD_NS (70 * NSEC_PER_SEC)
 #define ASKED   "iif(container IS NULL OR container = '', comm, container) || iif(side = 'client', ' asks', '')"
+#define JVM     "iif(container = '', comm, container) || ' ' || pid"
 #define WITHIN  " WHERE ts BETWEEN ?1 - 70 AND ?2"
 
 static const struct question {
@@ -49,6 +50,12 @@ static const struct question {
 		    " (SELECT ts, seconds, " ASKED " AS name, container, json_extract(hist, '$[0]') + j.key - 1 AS k, sum(j.value) AS n"
 		    " FROM requests JOIN json_each(hist) j" WITHIN " AND j.key > 0 AND j.value > 0 GROUP BY 1, 3, 5))"
 		    " WHERE upto >= 0.95 * of AND upto - n < 0.95 * of", TIMELINE_USED_TIME, true, false, true},
+	{"gpu", "SELECT ts, seconds, '[gpu ' || gpu || ']', '', 1e-6 * busy_us / seconds FROM gpu_stats" WITHIN
+		" UNION ALL SELECT ts, seconds, iif(container = '', coalesce(nullif(comm, ''), '[unknown]'), container), container, 1e-6 * busy_us / seconds"
+		" FROM gpu_process_stats" WITHIN, TIMELINE_USED_SHARE, false, false, false},
+	{"jvm", "SELECT ts, seconds, " JVM ", container, coalesce(young_used, 0) + old_used FROM jvm_stats" WITHIN, TIMELINE_USED_BYTES, true, false, false},
+	{"gc", "SELECT ts, seconds, " JVM ", container, 1e-6 * (coalesce(young_gc_us, 0) + coalesce(full_gc_us, 0) + coalesce(concurrent_gc_us, 0)) / seconds"
+	       " FROM jvm_stats" WITHIN, TIMELINE_USED_SHARE, false, false, false},
 	{"disk", "SELECT ts, seconds, '[' || disk || ']', '', 1e-6 * busy_us / seconds FROM disk_stats" WITHIN, TIMELINE_USED_SHARE, false, false, false},
 };
 #define N_QUESTIONS (sizeof(QUESTIONS) / sizeof(QUESTIONS[0]))
@@ -193,7 +200,7 @@ static const struct question *question_of(const char *of, bool flows, struct err
 			return &QUESTIONS[i];
 	if (flows)
 		return NULL;
-	err_set(e, -EINVAL, EXIT_USAGE, "--of takes cpu, mem, io, net, pressure, disk, requests, errors or latency, not '%.100s'", of);
+	err_set(e, -EINVAL, EXIT_USAGE, "--of takes cpu, mem, io, net, pressure, disk, gpu, jvm, gc, requests, errors or latency, not '%.100s'", of);
 	return NULL;
 }
 
@@ -201,14 +208,22 @@ static const char HOST_TIMES[] = "SELECT ts, seconds FROM host_stats" WITHIN;
 static const char NET_TIMES[] =
 	"SELECT from_ns / 1000000000, (to_ns - from_ns) / 1000000000 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 
+static const char GPU_TIMES[] =
+	"SELECT from_ns / 1000000000, (to_ns - from_ns) / 1000000000 FROM run WHERE family = 'gpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+
 static const char L7_TIMES[] =
 	"SELECT from_ns / 1000000000, (to_ns - from_ns) / 1000000000 FROM run WHERE family = 'l7' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
+
+static bool is_of_gpus(const struct question *q)
+{
+	return !strcmp(q->of, "gpu");
+}
 
 static int read_all(struct reading *r, struct err *e)
 {
 	const struct selection *sel = r->out->sel;
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
-	const char *times = r->q->requests ? L7_TIMES : r->q->flows ? NET_TIMES : HOST_TIMES;
+	const char *times = r->q->requests ? L7_TIMES : r->q->flows ? NET_TIMES : is_of_gpus(r->q) ? GPU_TIMES : HOST_TIMES;
 	int rc = 0;
 
 	strbuf_addf(&sql, "SELECT * FROM (%s) ORDER BY ts", r->q->sql);
@@ -224,12 +239,25 @@ static int read_all(struct reading *r, struct err *e)
 	return rc;
 }
 
-static bool knows_requests(const struct timeline_used *u)
+static bool knows_any(const struct timeline_used *u)
 {
 	for (size_t i = 0; i < u->columns; i++)
 		if (u->covered[i])
 			return true;
 	return false;
+}
+
+static int none(const struct timeline_used *u, const struct question *q, struct err *e)
+{
+	const struct selection *sel = u->sel;
+	bool known = knows_any(u);
+	const char *family = q->requests ? "l7" : is_of_gpus(q) ? "gpu" : "host", *of = !strcmp(u->of, "jvm") ? "Java's heaps" : u->of;
+
+	err_set(e, -ENODATA, EXIT_NOTHING, "no %s%s%s in %s: %s", of, *sel->what ? " of " : "", sel->what, sel->range,
+		known && (q->requests || strstr("gpu jvm gc", q->of)) ? "there were none" : q->requests ? "requests were not recorded then" :
+		is_of_gpus(q) ? "GPUs were not recorded then" : "what the host and its containers used was not recorded then");
+	err_fix(e, "sudo sonde record --families cpu,%s -d 30s", family);
+	return -ENODATA;
 }
 
 int timeline_used_make(const struct selection *sel, const char *of, size_t columns, struct timeline_used *out, struct err *e)
@@ -248,12 +276,8 @@ int timeline_used_make(const struct selection *sel, const char *of, size_t colum
 		rc = read_all(&r, e);
 	}
 	idmap_release(&r.line_of);
-	if (!rc && !u.n) {
-		rc = err_set(e, -ENODATA, EXIT_NOTHING, "no %s%s%s in %s: %s", of, *sel->what ? " of " : "", sel->what, sel->range,
-			     !r.q->requests ? "what the host and its containers used was not recorded then" :
-			     knows_requests(&u) ? "there were none" : "requests were not recorded then");
-		err_fix(e, !r.q->requests ? "sudo sonde record --families cpu,host -d 30s" : "sudo sonde record --families cpu,l7 -d 30s");
-	}
+	if (!rc && !u.n)
+		rc = none(&u, r.q, e);
 	if (rc) {
 		timeline_used_release(&u);
 		return rc;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timeline_used: `sonde timeline --of mem|io|net|pressure|disk|requests|errors|latency`: what families host and l7 measured over time, a strip for each container and
- * for what the host has of it, those with the highest peak first.
+ * timeline_used: `sonde timeline --of mem|io|net|pressure|disk|gpu|jvm|gc|requests|errors|latency`: what families host, gpu and l7 measured over
+ * time, a strip for each container and for what the host has of it, those with the highest peak first.
  *
  *   mem       memory of containers without files not used lately; of the host what programs cannot get
  *   io        bytes a second that containers and disks read and wrote
@@ -9,6 +9,9 @@
  *             over the connections of containers, and of commands outside of them, as family net did
  *   pressure  part of the time in which some thread waited, for a CPU, memory or a disk
  *   disk      part of the time in which a disk had something to do
+ *   gpu       part of the time in which a GPU was busy, and had kernels of containers, and of commands outside of them
+ *   jvm       heap in use of each of Java's virtual machines
+ *   gc        part of the time that these spent in collections
  *   requests  how many a second containers, and commands outside of them, were asked ("NAME asks": and asked others)
  *   errors    how many of those a second failed
  *   latency   within which time 95 % of them were answered, bucket by bucket, of a column the longest

@@ -32,13 +32,15 @@ struct diff_args {
 
 static const struct option DIFF_OPTIONS[] = {
 	FOLD_KIND_OPTION(struct diff_args, type),
-	REQTAGS_OPTIONS(struct diff_args, request, slower),
-	{"slow", 0, OPTION_FLAG, NULL, "with --request: the slow ones (--slower-than, else p95) against the others", offsetof(struct diff_args, slow)},
+	{"request", 0, OPTION_STRING, "OPERATION", "what threads did in such requests; --slow: the slow ones (--slower-than p95) against the others",
+	 offsetof(struct diff_args, request)},
+	{"slower-than", 0, OPTION_STRING, "TIME", NULL, offsetof(struct diff_args, slower)},
+	{"slow", 0, OPTION_FLAG, NULL, NULL, offsetof(struct diff_args, slow)},
 	{"baseline", 0, OPTION_DURATION, "TIME", "compare with the same range, that much earlier",
 	 offsetof(struct diff_args, baseline_ns)},
-	{"before", 0, OPTION_STRING, "FILE", "compare with a pprof or folded file, or another store",
+	{"before", 0, OPTION_STRING, "FILE", "compare with a pprof or folded file, or another store; --after: and this as the later one",
 	 offsetof(struct diff_args, before)},
-	{"after", 0, OPTION_STRING, "FILE", "and this as the later one", offsetof(struct diff_args, after)},
+	{"after", 0, OPTION_STRING, "FILE", NULL, offsetof(struct diff_args, after)},
 	{"per", 0, OPTION_STRING, "UNIT", "second (cores) or sample (shares); default: second, if both have times",
 	 offsetof(struct diff_args, per)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)", offsetof(struct diff_args, rows)},
@@ -70,7 +72,6 @@ static const struct option DIFF_OPTIONS[] = {
 
 static const char *const DIFF_EXAMPLES[] = {
 	"sonde diff web --last 10m --baseline 1h -o changed.html",
-	"sonde diff --before old.pb.gz --rec last",
 	"sonde diff --request 'GET /checkout' --slow --type offcpu",
 	NULL,
 };

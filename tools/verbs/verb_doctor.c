@@ -124,7 +124,7 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 		json_array_append(rows, row);
 	}
 	if (json_is_true(json_object_get(said, "ok")))
-		c->ready++;
+		c->ready += !json_is_true(json_object_get(said, "absent"));
 	else if (!c->exit)
 		c->exit = WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_RUNTIME;
 	json_decref(said);

@@ -6,6 +6,7 @@
 
 #include "schema/base/clock.h"
 #include "tools/cli/verb.h"
+#include "tools/events/eventlogs.h"
 #include "tools/events/happenings.h"
 #include "tools/print/json.h"
 #include "tools/print/table.h"
@@ -14,6 +15,7 @@
 #include "tools/select/select.h"
 
 #define DEFAULT_ROWS 40
+#define LOGS_SHOWN   3
 
 struct events_args {
 	uint64_t rows;
@@ -39,6 +41,7 @@ static const char *const EVENTS_EXAMPLES[] = {
 struct view {
 	const struct verb_call *call;
 	struct happenings all;
+	struct eventlogs logs;
 	size_t shown, first; /* of those that pass: how many, and the first that is shown */
 };
 
@@ -64,7 +67,15 @@ static json_t *text_or_null(const char *s)
 	return *s ? json_text(s) : json_null();
 }
 
-static json_t *row_json(const struct happening *x)
+/* NULL: none is known of it. Of a row that stands for several ends, the last one's. */
+static const struct eventlog *log_of(const struct view *v, const struct happening *x)
+{
+	bool ends = !strcmp(x->kind, "stopped") || !strcmp(x->kind, "restart loop");
+
+	return ends && *x->which ? eventlogs_find(&v->logs, x->which, x->first_ns - NSEC_PER_SEC, x->last_ns + NSEC_PER_SEC) : NULL;
+}
+
+static json_t *row_json(const struct view *v, const struct happening *x)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	json_t *o = json_object();
@@ -84,6 +95,7 @@ static json_t *row_json(const struct happening *x)
 	json_object_set_new(o, "count", json_integer((json_int_t)x->n));
 	json_object_set_new(o, "bad", json_boolean(happening_is_bad(x)));
 	json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+	json_object_set_new(o, "log", eventlog_json(log_of(v, x)));
 	return o;
 }
 
@@ -96,7 +108,7 @@ static int print_json(const struct view *v)
 		if (!passes(v, &v->all.rows[i]))
 			continue;
 		if (i >= v->first)
-			json_array_append_new(json_rows(j), row_json(&v->all.rows[i]));
+			json_array_append_new(json_rows(j), row_json(v, &v->all.rows[i]));
 		else
 			left++;
 	}
@@ -128,6 +140,27 @@ static void row_text(struct table *t, const struct happening *x)
 	table_row_color(t, happening_is_bad(x) ? TERM_RED : TERM_PLAIN);
 }
 
+/* Of the newest rows that have some. */
+static void print_logs(const struct view *v)
+{
+	size_t n = 0, first = v->all.n;
+	char time[32];
+
+	for (size_t i = v->all.n; i-- > v->first && n < LOGS_SHOWN;)
+		if (passes(v, &v->all.rows[i]) && log_of(v, &v->all.rows[i])) {
+			first = i;
+			n++;
+		}
+	for (size_t i = first; i < v->all.n; i++) {
+		const struct eventlog *log = passes(v, &v->all.rows[i]) ? log_of(v, &v->all.rows[i]) : NULL;
+
+		if (!log)
+			continue;
+		printf("\n%s wrote last before %s:\n", v->all.rows[i].name, when_local(log->at_ns, clock_utc_ns(), time, sizeof(time)));
+		eventlog_print(log, stdout);
+	}
+}
+
 static void print_text(const struct view *v)
 {
 	static const struct table_column columns[] = {
@@ -152,6 +185,7 @@ static void print_text(const struct view *v)
 	table_omit_empty(t);
 	table_print(t, stdout, v->call->wide ? 0 : term_width(stdout));
 	table_free(t);
+	print_logs(v);
 	if (v->call->quiet)
 		return;
 	if (left)
@@ -181,14 +215,16 @@ static int events_run(struct verb_call *call, struct err *e)
 
 	if (rc)
 		return rc;
+	rc = eventlogs_read(call->sel, &v.logs, e);
 	count(&v);
-	if (!v.shown)
+	if (!rc && !v.shown)
 		rc = nothing(&v, e);
-	else if (call->json)
+	else if (!rc && call->json)
 		rc = print_json(&v);
-	else
+	else if (!rc)
 		print_text(&v);
 	happenings_release(&v.all);
+	eventlogs_release(&v.logs);
 	return rc;
 }
 

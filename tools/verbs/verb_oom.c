@@ -7,6 +7,7 @@
 
 #include "schema/base/clock.h"
 #include "tools/cli/verb.h"
+#include "tools/events/eventlogs.h"
 #include "tools/events/oomstory.h"
 #include "tools/print/json.h"
 #include "tools/print/spark.h"
@@ -18,6 +19,7 @@
 
 #define DEFAULT_ROWS 3
 #define COMMAND_NS   (60 * NSEC_PER_SEC)
+#define ENDED_NS     (10 * NSEC_PER_SEC) /* a container ends so soon after one of its processes was killed, if it does */
 
 struct oom_args {
 	uint64_t rows;
@@ -80,7 +82,12 @@ static json_t *curve_json(const struct oomstory *x)
 	return list;
 }
 
-static json_t *row_json(const struct oomstory *x)
+static const struct eventlog *log_of(const struct eventlogs *logs, const struct oomstory *x)
+{
+	return *x->container ? eventlogs_find(logs, x->container, x->at_ns - NSEC_PER_SEC, x->at_ns + ENDED_NS) : NULL;
+}
+
+static json_t *row_json(const struct oomstory *x, const struct eventlogs *logs)
 {
 	json_t *o = json_object(), *stacks = json_array();
 
@@ -108,15 +115,16 @@ static json_t *row_json(const struct oomstory *x)
 		json_array_append_new(stacks, s);
 	}
 	json_object_set_new(o, "hottest", stacks);
+	json_object_set_new(o, "log", eventlog_json(log_of(logs, x)));
 	return o;
 }
 
-static int print_json(const struct verb_call *call, const struct oomstories *all)
+static int print_json(const struct verb_call *call, const struct oomstories *all, const struct eventlogs *logs)
 {
 	json_t *j = json_envelope("oom", call->sel->from_ns, call->sel->to_ns);
 
 	for (size_t i = 0; i < all->n; i++)
-		json_array_append_new(json_rows(j), row_json(&all->rows[i]));
+		json_array_append_new(json_rows(j), row_json(&all->rows[i], logs));
 	return json_print(j, stdout, 1);
 }
 
@@ -194,7 +202,7 @@ static void print_stacks(const struct oomstory *x, const struct verb_call *call,
 	strbuf_reset(line);
 }
 
-static void print_story(const struct oomstory *x, const struct verb_call *call)
+static void print_story(const struct oomstory *x, const struct verb_call *call, const struct eventlogs *logs)
 {
 	struct strbuf line cleanup_strbuf = STRBUF_INIT;
 	char time[32];
@@ -214,30 +222,37 @@ static void print_story(const struct oomstory *x, const struct verb_call *call)
 		add_holders(&line, x->others, x->n_others);
 		print_line(&line);
 	}
+	if (log_of(logs, x)) {
+		puts("  it wrote last:");
+		eventlog_print(log_of(logs, x), stdout);
+	}
 	print_stacks(x, call, &line);
 }
 
 static int oom_run(struct verb_call *call, struct err *e)
 {
 	const struct oom_args *a = call->args;
+	struct eventlogs logs = {0};
 	struct oomstories all;
 	int rc = oomstories_read(call->sel, a->rows ? a->rows : DEFAULT_ROWS, &all, e);
 
 	if (rc)
 		return rc;
-	if (!all.n) {
+	rc = eventlogs_read(call->sel, &logs, e);
+	if (!rc && !all.n) {
 		rc = err_set(e, -ENOENT, EXIT_NOTHING, "nothing%s%s was killed for want of memory in %s", *call->sel->what ? " of " : "",
 			     call->sel->what, call->sel->range);
 		err_fix(e, "sonde oom --last 7d");
-	} else if (call->json) {
-		rc = print_json(call, &all);
+	} else if (!rc && call->json) {
+		rc = print_json(call, &all, &logs);
 	}
 	for (size_t i = 0; !rc && !call->json && i < all.n; i++) {
 		if (i)
 			putchar('\n');
-		print_story(&all.rows[i], call);
+		print_story(&all.rows[i], call, &logs);
 	}
 	oomstories_release(&all);
+	eventlogs_release(&logs);
 	return rc;
 }
 

@@ -8,7 +8,7 @@
 
 struct prune_args {
 	bool dry_run;
-	const char *budget, *reserve, *age, *keep_days;
+	const char *budget, *reserve, *age, *keep_days, *fine;
 };
 
 static const struct option OPTIONS[] = {
@@ -23,6 +23,8 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct prune_args, age)},
 	{.name = "keep-days", .type = OPTION_STRING, .arg = "N",
 	 .help = "the newest N days that there is anything of stay, however old (default 2)", .offset = offsetof(struct prune_args, keep_days)},
+	{.name = "fine", .type = OPTION_STRING, .arg = "TIME",
+	 .help = "of archives older than this minutes are kept, before anything is removed (default 1d, 0: never)", .offset = offsetof(struct prune_args, fine)},
 	{0},
 };
 
@@ -36,9 +38,10 @@ static const char *const EXAMPLES[] = {
 static int prune_run(struct verb_call *call, struct err *e)
 {
 	const struct prune_args *a = call->args;
-	const char *const given[][2] = {{"--budget", a->budget}, {"--reserve", a->reserve}, {"--age", a->age}, {"--keep-days", a->keep_days}};
+	const char *const given[][2] = {{"--budget", a->budget}, {"--reserve", a->reserve}, {"--age", a->age}, {"--keep-days", a->keep_days},
+					{"--fine", a->fine}};
 	char path[PATH_MAX];
-	char *argv[16] = {path, (char *)"--store", (char *)call->store};
+	char *argv[18] = {path, (char *)"--store", (char *)call->store};
 	int n = 3, rc = sibling_find("sonde-prune", path, e);
 
 	if (rc)

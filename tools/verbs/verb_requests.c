@@ -1,20 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde requests: what programs asked one another in a window: how many, how long, what failed (tools/requests). */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "schema/base/clock.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"
+#include "tools/print/pager.h"
+#include "tools/print/reading.h"
 #include "tools/print/table.h"
 #include "tools/requests/reqprint.h"
 #include "tools/select/select.h"
 
+#define LIVE_WINDOW_NS (30 * (int64_t)NSEC_PER_SEC)
+#define LIVE_EVERY_MS 2000
 
 struct requests_args {
 	uint64_t rows;
 	const char *by, *side;
-	bool failed, slowest;
+	bool failed, slowest, live;
 };
 
 static const struct option REQUESTS_OPTIONS[] = {
@@ -22,6 +29,7 @@ static const struct option REQUESTS_OPTIONS[] = {
 	{"side", 0, OPTION_STRING, "SIDE", "client or server: as who asked saw it, or who answered; both by default", offsetof(struct requests_args, side)},
 	{"slowest", 0, OPTION_FLAG, NULL, "single requests, the slowest first", offsetof(struct requests_args, slowest)},
 	{"failed", 0, OPTION_FLAG, NULL, "what has errors; with --slowest single ones that failed", offsetof(struct requests_args, failed)},
+	{"live", 0, OPTION_FLAG, NULL, "of the last 30 s (or --last), drawn anew every 2 s, until Ctrl-C", offsetof(struct requests_args, live)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct requests_args, rows)},
 	{0},
 };
@@ -108,14 +116,79 @@ static int words_of(const struct requests_args *a, enum reqrows_by *by, struct e
 	return 0;
 }
 
+/* ---- live ---- */
+
+/* false: nobody reads any more. */
+static bool live_wait(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO};
+
+	return poll(&out, 1, LIVE_EVERY_MS) <= 0 || !(out.revents & (POLLERR | POLLHUP | POLLNVAL));
+}
+
+/* The window up to now, once. That nothing was asked in it is an answer, and so is that who is meant is not there by now, but for the first time. */
+static int live_draw(struct verb_call *call, const struct requests_args *a, enum reqrows_by by, bool first, struct err *e)
+{
+	struct select_args range = *call->select;
+	struct selection *sel = NULL;
+	bool clear = !call->json && term_is_tty(stdout);
+	int rc;
+
+	range.last_ns = range.last_ns ? range.last_ns : LIVE_WINDOW_NS;
+	rc = select_new(&range, call->store, call->words, call->n_words, true, &sel, e);
+	call->sel = sel;
+	if (clear)
+		fputs("\x1b[H\x1b[2J", stdout);
+	if (!rc)
+		rc = a->slowest ? singles_run(call, a, e) : rows_run(call, a, by, e);
+	call->sel = NULL;
+	select_free(sel);
+	if (rc && (e->exit == EXIT_NOTHING || (!first && e->exit == EXIT_USAGE))) {
+		if (!call->json)
+			printf("%s\n", e->what);
+		rc = 0;
+	}
+	return rc;
+}
+
+static int live_run(struct verb_call *call, const struct requests_args *a, enum reqrows_by by, struct err *e)
+{
+	const struct select_args *r = call->select;
+	int rc = 0;
+
+	if (r->from || r->to || r->at || r->rec) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--live follows the clock: of ranges it takes --last");
+		err_fix(e, "sonde requests --live --last 1m");
+		return -EINVAL;
+	}
+	reading_quiet();
+	call->quiet = call->begun = true;
+	for (bool first = true; !rc && (first || live_wait()); first = false) {
+		rc = live_draw(call, a, by, first, e);
+		if (!rc && (fflush(stdout) || ferror(stdout)))
+			return errno == EPIPE ? 0 : err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	}
+	return rc;
+}
+
 static int requests_run(struct verb_call *call, struct err *e)
 {
 	const struct requests_args *a = call->args;
+	struct selection *sel = NULL;
 	enum reqrows_by by;
 	int rc = words_of(a, &by, e);
 
+	if (!rc && a->live)
+		return live_run(call, a, by, e);
+	if (!rc)
+		rc = select_new(call->select, call->store, call->words, call->n_words, call->quiet, &sel, e);
+	call->sel = sel;
+	if (!rc)
+		pager_start();
 	if (!rc)
 		rc = a->slowest ? singles_run(call, a, e) : rows_run(call, a, by, e);
+	call->sel = NULL;
+	select_free(sel);
 	if (!rc && (fflush(stdout) || ferror(stdout)))
 		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
 	return rc;
@@ -124,10 +197,10 @@ static int requests_run(struct verb_call *call, struct err *e)
 const struct verb verb_requests = {
 	.name = "requests",
 	.summary = "what programs asked one another: how many, how long it took, what failed",
-	.usage = "[WHAT] [--by WHAT] [--side SIDE] [--failed] [--slowest] [-n N]",
+	.usage = "[WHAT] [--by WHAT] [--side SIDE] [--failed] [--slowest] [--live] [-n N]",
 	.examples = REQUESTS_EXAMPLES,
 	.options = REQUESTS_OPTIONS,
 	.args_size = sizeof(struct requests_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON,
 	.run = requests_run,
 };

@@ -6,7 +6,7 @@
 
 struct seal_args {
 	bool idle;
-	const char *keep, *room, *plain;
+	const char *keep, *room, *plain, *fine;
 };
 
 static const struct option OPTIONS[] = {
@@ -14,6 +14,8 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct seal_args, plain)},
 	{.name = "keep", .type = OPTION_STRING, .arg = "TIME", .help = "as do those finished less than this ago, up to twice as many bytes (default 0)",
 	 .offset = offsetof(struct seal_args, keep)},
+	{.name = "fine", .type = OPTION_STRING, .arg = "TIME", .help = "of archives older than this minutes are kept, of what the host and its containers used (default 0: never)",
+	 .offset = offsetof(struct seal_args, fine)},
 	{.name = "room", .type = OPTION_STRING, .arg = "SIZE",
 	 .help = "the file being made may take so much (default: any); a larger one is left for later", .offset = offsetof(struct seal_args, room)},
 	{.name = "idle", .type = OPTION_FLAG, .help = "archive only when nobody else wants the CPU or the disk",
@@ -27,7 +29,8 @@ static int seal_run(struct verb_call *call, struct err *e)
 {
 	const struct seal_args *a = call->args;
 	const struct { const char *flag, *value; bool given; } flags[] = {
-		{"--idle", NULL, a->idle}, {"--keep", a->keep, a->keep}, {"--room", a->room, a->room}, {"--plain", a->plain, a->plain}, {"--json", NULL, call->json}, {"--quiet", NULL, call->quiet},
+		{"--idle", NULL, a->idle}, {"--keep", a->keep, a->keep}, {"--room", a->room, a->room}, {"--plain", a->plain, a->plain}, {"--fine", a->fine, a->fine},
+		{"--json", NULL, call->json}, {"--quiet", NULL, call->quiet},
 	};
 	char path[PATH_MAX];
 	char *argv[20] = {path, (char *)"--store", (char *)call->store};

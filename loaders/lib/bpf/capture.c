@@ -29,7 +29,7 @@
 #define FIRST_NS (10 * MSEC)         /* until the first sample is stored with its names, and told */
 #define HOLD_BYTES (16u << 20)
 #define HURRY (-10)                  /* nice */
-#define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 22 KB each */
+#define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 26 KB each */
 #define SEED_NS (1000 * MSEC)        /* sonde-maps is given this long before the first sample */
 #define TABLES_NS (10000 * MSEC)     /* and this long to hand out its maps, without which the whole capture would be */
 #define LEDGER_NS (10 * NSEC_PER_SEC) /* what it cost is booked so often */

@@ -67,8 +67,8 @@ void check_print_json(const struct check *c, const char *family, FILE *out)
 		json_array_append_new(items, json_pack("{s:s, s:s, s:s, s:o}", "name", it->name, "state",
 						       state_names[it->state], "text", it->text, "fix", fix));
 	}
-	root = json_pack("{s:s, s:s, s:b, s:o}", "schema", "sonde.check/1", "family", family, "ok", c->exit == EXIT_OK,
-			 "items", items);
+	root = json_pack("{s:s, s:s, s:b, s:b, s:o}", "schema", "sonde.check/1", "family", family, "ok", c->exit == EXIT_OK,
+			 "absent", c->absent, "items", items);
 	json_dumpf(root, out, JSON_INDENT(1));
 	fputc('\n', out);
 	json_decref(root);

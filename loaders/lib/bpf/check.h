@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * check: the list behind `--check`: what this host can and cannot do for a family, for people and as JSON
- * ({"schema":"sonde.check/1","family","ok","items":[{"name","state","text","fix"}]}).
+ * ({"schema":"sonde.check/1","family","ok","absent","items":[{"name","state","text","fix"}]}).
  */
 #ifndef SONDE_BPF_CHECK_H
 #define SONDE_BPF_CHECK_H
@@ -28,6 +28,7 @@ struct check {
 	struct check_item *items;
 	size_t n, cap;
 	enum sonde_exit exit;    /* EXIT_OK, or that of the first failure */
+	bool absent;             /* what the family is about is not on this host: nothing is wrong, and nothing is ready */
 };
 
 void check_release(struct check *c);

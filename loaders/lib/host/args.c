@@ -396,6 +396,14 @@ static void add_plain(struct strbuf *out, const char *p, size_t n)
 		strbuf_addch(out, p[i] == '\n' || p[i] == '\r' || !p[i] ? ' ' : p[i]);
 }
 
+void args_mask_line(const char *line, size_t len, struct strbuf *out)
+{
+	struct strbuf masked cleanup_strbuf = STRBUF_INIT;
+
+	mask_inside((struct span){line, len}, &masked);
+	add_plain(out, strbuf_str(&masked), masked.len);
+}
+
 void args_format(const char *data, size_t len, enum args_policy policy, struct strbuf *out)
 {
 	struct strbuf masked cleanup_strbuf = STRBUF_INIT;

@@ -34,4 +34,8 @@ int args_policy_parse(const char *s, enum args_policy *out);
  * otherwise left as they are, except that NULs and line ends inside become spaces. */
 void args_format(const char *data, size_t len, enum args_policy policy, struct strbuf *out);
 
+/* One line of a text, masked by rules 1 and 3 to 6; NULs and line ends in it become spaces. What was cut in the middle of a secret may not be
+ * known as one: cut it afterwards. */
+void args_mask_line(const char *line, size_t len, struct strbuf *out);
+
 #endif

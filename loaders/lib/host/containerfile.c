@@ -149,6 +149,35 @@ bool containerfile_time(const char *text, int64_t *out_ns)
 	return true;
 }
 
+int containerfile_podman_event(const char *json, size_t len, struct container_happened *out)
+{
+	json_t *root = json_loadb(json, len, 0, NULL);
+	const char *type = json_string_value(json_object_get(root, "Type")), *time = json_string_value(json_object_get(root, "Time"));
+	struct container_happened x = {0};
+	json_int_t code;
+	int rc = -EBADMSG;
+
+	if (type && strcmp(type, "container") != 0)
+		rc = -ENOENT;
+	else if (type && time && containerfile_time(time, &x.at_ns))
+		rc = 0;
+	put(json_object_get(root, "ID"), x.id, sizeof(x.id));
+	put(json_object_get(root, "Name"), x.name, sizeof(x.name));
+	put(json_object_get(root, "Image"), x.image, sizeof(x.image));
+	put(json_object_get(root, "Status"), x.status, sizeof(x.status));
+	put(json_object_get(root, "health_status"), x.health, sizeof(x.health));
+	if (!*x.health)
+		put(json_object_get(root, "HealthStatus"), x.health, sizeof(x.health));
+	code = json_integer_value(json_object_get(root, "ContainerExitCode"));
+	x.exit_code = code >= -255 && code <= 255 ? (int)code : 0;
+	json_decref(root);
+	if (!rc && (strspn(x.id, "0123456789abcdef") != 64 || !*x.status))
+		rc = -EBADMSG;
+	if (!rc)
+		*out = x;
+	return rc;
+}
+
 /* ---- Podman and CRI-O ---- */
 
 /* JSON within JSON; whatever else it is, there is no image's name in it. */

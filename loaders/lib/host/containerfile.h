@@ -29,6 +29,16 @@ struct container_state {
 int containerfile_state(const char *json, size_t len, struct container_state *out);
 /* "2026-11-21T03:10:00.123456789Z", or with "+01:00": UTC ns. False: it is no such time, or Go's "never". */
 bool containerfile_time(const char *text, int64_t *out_ns);
+/* A line of the log of Podman's events (events_logger = file): {"ID","Name","Image","Status","Time","Type","ContainerExitCode","health_status"}. 0,
+ * -ENOENT: it is of no container, -EBADMSG. */
+struct container_happened {
+	char id[65], name[256], image[256];
+	char status[24];                             /* "create", "start", "died", "restart", "remove", "health_status", ... */
+	char health[24];
+	int exit_code;
+	int64_t at_ns;
+};
+int containerfile_podman_event(const char *json, size_t len, struct container_happened *out);
 /* Podman's and CRI-O's containers.json: the entry of `id`. 0, -ENOENT: it is not in it, -EBADMSG. */
 int containerfile_storage(const char *json, size_t len, const char *id, struct container_names *out);
 /* An OCI bundle's config.json: what the annotations of containerd, nerdctl, CRI-O, Podman and their users tell; the name may be

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_user: user addresses, by the mapping that held (hostmaps), then by image index or perf map.
+ * naming_user: user addresses, by the mapping that held (hostmaps), then by image index, or by what its runtime writes of its code (jitnames).
  *
  * Images and rows: an image whose index is still being made has a row of its own (its key says "pending-..."), because only
  * the index tells whether two files that claim the same path and build-id are the same; frames that wait belong to that
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "loaders/lib/host/jitnames.h"
 #include "loaders/lib/host/mapsproto.h"
 #include "loaders/lib/host/naming_parts.h"
 #include "loaders/lib/host/proc.h"
@@ -276,7 +277,7 @@ static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_
 	int64_t before = clock_boot_ns(), took;
 	struct perfmap_stamp stamp = j->stamp;
 	struct perfmap *fresh = NULL;
-	int rc = perfmap_read(p->tgid, p->nspid ? p->nspid : p->tgid, p->uid, &stamp, &fresh);
+	int rc = jitnames_read(p, &stamp, &fresh, NULL);
 
 	if (!rc && !still_there(p)) {
 		perfmap_free(fresh);
@@ -292,7 +293,7 @@ static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_
 			rc = -EFBIG;
 		}
 	}
-	if (rc == -EPERM || rc == -ENOTSUP || rc == -EFBIG || rc == -ELOOP || rc == -EXDEV)
+	if (rc == -EPERM || rc == -ENOTSUP || rc == -EFBIG || rc == -ELOOP || rc == -EXDEV || rc == -EBADMSG)
 		n->stat.perfmap_refused++;
 	took = (clock_boot_ns() - before) * 20;
 	j->pause_ns = rc && rc != -EALREADY ? j->pause_ns * 2 : JIT_PAUSE_NS;
@@ -331,8 +332,8 @@ void naming_user_tick(struct naming *n)
 static struct answer frame_jit(struct naming *n, const struct perfmap_entry *e, uint64_t addr, enum look look)
 {
 	uint32_t image = named_image(n, &n->image_jit, "[jit]", STORE_IMAGE_JIT);
-	struct store_function fn = {.name = e->name, .image = image, .file = ""};
-	struct store_frame f = {.image = image, .leaf = look_is_leaf(look), .function = store_function(n->w, &fn)};
+	struct store_function fn = {.name = e->name, .image = image, .file = e->file ? e->file : ""};
+	struct store_frame f = {.image = image, .leaf = look_is_leaf(look), .function = store_function(n->w, &fn), .line = e->line};
 
 	f.offset = f.leaf ? 0 : addr - e->start;
 	return (struct answer){.frame = store_frame(n->w, &f), .slot = SLOT_NONE, .image = image,

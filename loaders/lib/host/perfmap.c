@@ -12,13 +12,22 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/jitdump.h"
 #include "loaders/lib/host/openin.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
 struct map_line {
 	uint64_t start, size;
-	uint32_t name; /* offset in the pool */
+	uint32_t name; /* offset in the pool; NAMELESS */
+	uint32_t first_place, n_places;
+};
+#define NAMELESS UINT32_MAX
+
+struct map_place {
+	uint32_t at; /* bytes behind the function's start */
+	uint32_t file; /* offset in the pool */
+	uint32_t line;
 };
 
 struct piece {
@@ -31,6 +40,9 @@ struct perfmap {
 	size_t n_lines, cap_lines;
 	struct piece *pieces;
 	size_t n_pieces, cap_pieces;
+	struct map_place *places;
+	size_t n_places, cap_places;
+	uint32_t last_file; /* where it stands, + 1: most places have that of the one before */
 	char *pool;
 	size_t pool_len, pool_cap;
 	size_t skipped;
@@ -109,9 +121,46 @@ static void read_lines(struct perfmap *m, const char *data, size_t len)
 			continue;
 		}
 		l.name = pool_add(m, name, name_len);
+		l.first_place = l.n_places = 0;
 		mem_grow(m->lines, m->n_lines, m->cap_lines);
 		m->lines[m->n_lines++] = l;
 	}
+}
+
+static uint32_t file_add(struct perfmap *m, const char *file)
+{
+	if (!m->last_file || strcmp(m->pool + m->last_file - 1, file))
+		m->last_file = pool_add(m, file, strlen(file)) + 1;
+	return m->last_file - 1;
+}
+
+struct perfmap *perfmap_begin(void)
+{
+	return mem_alloc(sizeof(struct perfmap));
+}
+
+bool perfmap_add(struct perfmap *m, uint64_t start, uint64_t size, const char *name, size_t len, const struct perfmap_place *places, size_t n, uint64_t base)
+{
+	struct map_line l = {.start = start, .size = size, .name = NAMELESS, .first_place = (uint32_t)m->n_places};
+
+	if (!size || size > UINT64_MAX - start || m->pool_len > UINT32_MAX / 2 || m->n_places > UINT32_MAX / 2) {
+		m->skipped++;
+		return false;
+	}
+	if (len)
+		l.name = pool_add(m, name, len < PERFMAP_NAME_MAX ? len : PERFMAP_NAME_MAX);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t at = places[i].addr - base;
+
+		if (places[i].addr < base || at >= size || at > UINT32_MAX || (l.n_places && m->places[m->n_places - 1].at > at))
+			continue;
+		mem_grow(m->places, m->n_places, m->cap_places);
+		m->places[m->n_places++] = (struct map_place){(uint32_t)at, file_add(m, places[i].file), places[i].line};
+		l.n_places++;
+	}
+	mem_grow(m->lines, m->n_lines, m->cap_lines);
+	m->lines[m->n_lines++] = l;
+	return true;
 }
 
 /* ---- overlaps ---- */
@@ -218,9 +267,14 @@ static void resolve(struct perfmap *m)
 	sweep(m, &open, at, UINT64_MAX);
 }
 
+void perfmap_end(struct perfmap *m)
+{
+	resolve(m);
+}
+
 void perfmap_parse(const char *data, size_t len, struct perfmap **out)
 {
-	struct perfmap *m = mem_alloc(sizeof(*m));
+	struct perfmap *m = perfmap_begin();
 
 	if (len > PERFMAP_FILE_MAX) {
 		const char *nl = memrchr(data, '\n', PERFMAP_FILE_MAX);
@@ -238,8 +292,28 @@ void perfmap_free(struct perfmap *m)
 		return;
 	free(m->lines);
 	free(m->pieces);
+	free(m->places);
 	free(m->pool);
 	free(m);
+}
+
+/* The last place at or before `at`. */
+static void place_find(const struct perfmap *m, const struct map_line *l, uint64_t at, struct perfmap_entry *out)
+{
+	size_t lo = l->first_place, hi = lo + l->n_places;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->places[mid].at <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == l->first_place)
+		return;
+	out->file = m->pool + m->places[lo - 1].file;
+	out->line = m->places[lo - 1].line;
 }
 
 bool perfmap_find(const struct perfmap *m, uint64_t addr, struct perfmap_entry *out)
@@ -258,13 +332,20 @@ bool perfmap_find(const struct perfmap *m, uint64_t addr, struct perfmap_entry *
 	if (lo == m->n_pieces || m->pieces[lo].start > addr)
 		return false;
 	l = &m->lines[m->pieces[lo].line];
+	if (l->name == NAMELESS)
+		return false;
 	*out = (struct perfmap_entry){.name = m->pool + l->name, .start = l->start, .size = l->size};
+	place_find(m, l, addr - l->start, out);
 	return true;
 }
 
 size_t perfmap_count(const struct perfmap *m)
 {
-	return m->n_lines;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_lines; i++)
+		n += m->lines[i].name != NAMELESS;
+	return n;
 }
 
 size_t perfmap_skipped(const struct perfmap *m)
@@ -274,51 +355,95 @@ size_t perfmap_skipped(const struct perfmap *m)
 
 size_t perfmap_bytes(const struct perfmap *m)
 {
-	return sizeof(*m) + m->cap_lines * sizeof(*m->lines) + m->cap_pieces * sizeof(*m->pieces) + m->pool_cap;
+	return sizeof(*m) + m->cap_lines * sizeof(*m->lines) + m->cap_pieces * sizeof(*m->pieces) + m->cap_places * sizeof(*m->places) + m->pool_cap;
 }
 
 bool perfmap_range(const struct perfmap *m, size_t i, uint64_t *start, uint64_t *end, const char **name)
 {
+	uint32_t at;
+
 	if (i >= m->n_pieces)
 		return false;
+	at = m->lines[m->pieces[i].line].name;
 	*start = m->pieces[i].start;
 	*end = m->pieces[i].end;
-	*name = m->pool + m->lines[m->pieces[i].line].name;
+	*name = at == NAMELESS ? "" : m->pool + at;
 	return true;
 }
 
 /* ---- the file ---- */
 
-/* /tmp/perf-N.map as the process sees it. Larger ones than are read in full are taken up to a limit. */
-static int open_in_root(uint32_t pid, uint32_t nspid, struct stat *st)
+/* As the process sees it. Larger ones than are read in full are taken up to a limit. */
+static int open_in_root(uint32_t pid, const char *path, uid_t uid, struct stat *st)
 {
 	cleanup_fd int root = openin_root(pid);
-	char path[64];
+	int fd;
 
 	if (root < 0)
 		return root;
-	snprintf(path, sizeof(path), "/tmp/perf-%u.map", nspid);
-	return openin(root, path, (uint64_t)PERFMAP_FILE_MAX * 16, st);
+	fd = openin(root, path, (uint64_t)PERFMAP_FILE_MAX * 16, st);
+	if (fd >= 0 && st->st_uid != uid && st->st_uid) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+/* Its bytes, up to the limit and one more. */
+static int bytes_read(uint32_t pid, const char *path, uid_t uid, struct perfmap_stamp *stamp, char **buf, size_t *len)
+{
+	struct stat st = {0};
+	cleanup_fd int fd = open_in_root(pid, path, uid, &st);
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	if (stamp->ino == st.st_ino && stamp->dev == st.st_dev && stamp->size == st.st_size)
+		return -EALREADY;
+	rc = openin_read(fd, st.st_size > (off_t)PERFMAP_FILE_MAX ? PERFMAP_FILE_MAX + 1 : (size_t)st.st_size, buf, len);
+	if (!rc)
+		*stamp = (struct perfmap_stamp){.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size};
+	return rc;
 }
 
 int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *stamp, struct perfmap **out)
 {
 	cleanup_free char *buf = NULL;
-	struct stat st = {0};
-	cleanup_fd int fd = open_in_root(pid, nspid, &st);
+	char path[64];
 	size_t len = 0;
 	int rc;
 
-	if (fd < 0)
-		return fd;
-	if (st.st_uid != uid && st.st_uid)
-		return -EPERM;
-	if (stamp->ino == st.st_ino && stamp->dev == st.st_dev && stamp->size == st.st_size)
-		return -EALREADY;
-	rc = openin_read(fd, st.st_size > (off_t)PERFMAP_FILE_MAX ? PERFMAP_FILE_MAX + 1 : (size_t)st.st_size, &buf, &len);
-	if (rc)
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", nspid);
+	rc = bytes_read(pid, path, uid, stamp, &buf, &len);
+	if (!rc)
+		perfmap_parse(buf, len, out);
+	return rc;
+}
+
+int perfmap_read_dump(uint32_t pid, uint32_t nspid, uid_t uid, const char *path, struct perfmap_stamp *stamp, struct perfmap **out)
+{
+	struct perfmap_stamp now = *stamp;
+	cleanup_free char *buf = NULL;
+	size_t len = 0;
+	int rc = bytes_read(pid, path, uid, &now, &buf, &len);
+
+	if (!rc)
+		rc = jitdump_parse(buf, len < PERFMAP_FILE_MAX ? len : PERFMAP_FILE_MAX, nspid, out);
+	if (!rc)
+		*stamp = now;
+	return rc;
+}
+
+int perfmap_read_any(uint32_t pid, uint32_t nspid, uid_t uid, const char *const *paths, size_t n, struct perfmap_stamp *stamp, struct perfmap **out,
+		     bool *dump)
+{
+	const char *path = jitdump_path(paths, n, nspid);
+	int rc = path ? perfmap_read_dump(pid, nspid, uid, path, stamp, out) : -ENOENT, other;
+
+	if (dump)
+		*dump = !rc;
+	if (!rc || rc == -EALREADY)
 		return rc;
-	perfmap_parse(buf, len, out);
-	*stamp = (struct perfmap_stamp){.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size};
-	return 0;
+	other = perfmap_read(pid, nspid, uid, stamp, out);
+	return other == -ENOENT ? rc : other;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfmap: names of a process's JIT code, from the file its runtime keeps: /tmp/perf-PID.map inside the process's own
+ * perfmap: names of a process's JIT code, from the file its runtime keeps: a jitdump (jitdump.h), or /tmp/perf-PID.map inside the process's own
  * root, PID as its innermost pid namespace counts. Lines "START SIZE NAME": START and SIZE hexadecimal (0x allowed),
  * absolute addresses, NAME the rest of the line, any bytes. The file only grows; code is moved and memory used
  * again, so that of overlapping ranges the later line holds.
@@ -26,11 +26,25 @@ struct perfmap_entry {
 	const char *name;   /* borrowed from the map, NUL-terminated, bytes as the file has them */
 	uint64_t start;     /* of the line's range: the function's first byte */
 	uint64_t size;
+	const char *file;   /* borrowed; NULL: not known (a perf map does not say) */
+	uint32_t line;      /* 0: not known */
+};
+
+/* A place in the source, from this address on to the next place's. */
+struct perfmap_place {
+	uint64_t addr;
+	const char *file;
+	uint32_t line;
 };
 
 /* Pure. Malformed lines (no name, size 0, a range past the end of the address space) are skipped and counted. */
 void perfmap_parse(const char *data, size_t len, struct perfmap **out);
 void perfmap_free(struct perfmap *m); /* NULL is fine */
+/* The same from another format: ranges in the order in which they came to hold, then once perfmap_end. `name` of `len` bytes, 0: what was there has no
+ * name any more. `places` (may be NULL): of the function as it was compiled, at `base`; it runs at `start`. false: the range is none. */
+struct perfmap *perfmap_begin(void);
+bool perfmap_add(struct perfmap *m, uint64_t start, uint64_t size, const char *name, size_t len, const struct perfmap_place *places, size_t n, uint64_t base);
+void perfmap_end(struct perfmap *m);
 bool perfmap_find(const struct perfmap *m, uint64_t addr, struct perfmap_entry *out);
 size_t perfmap_count(const struct perfmap *m);   /* well-formed lines */
 size_t perfmap_skipped(const struct perfmap *m);
@@ -48,5 +62,10 @@ struct perfmap_stamp {
  * last reading, out: of this one): -EALREADY when nothing has changed since. Other errors: -ENOENT there is none, -EPERM
  * foreign owner, -ENOTSUP no regular file, -EFBIG above 1 GiB, -errno of the system. */
 int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *stamp, struct perfmap **out);
+/* The same of the jitdump at `path`, one of the files that the process has mapped (jitdump_path). Also -EBADMSG: it is none, or of another process. */
+int perfmap_read_dump(uint32_t pid, uint32_t nspid, uid_t uid, const char *path, struct perfmap_stamp *stamp, struct perfmap **out);
+/* The one or the other: a jitdump where there is one that can be read. `paths`: what the process has mapped. *dump: it was a jitdump; may be NULL. */
+int perfmap_read_any(uint32_t pid, uint32_t nspid, uid_t uid, const char *const *paths, size_t n, struct perfmap_stamp *stamp, struct perfmap **out,
+		     bool *dump);
 
 #endif

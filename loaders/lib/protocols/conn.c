@@ -92,7 +92,7 @@ static struct proto_pending *push(struct proto_conn *c)
 
 		for (uint32_t i = 0; i < c->count; i++)
 			n += slot(c, i)->live || slot(c, i)->hole;
-		cap = !c->cap ? 4 : n * 2 > c->cap ? c->cap * 2 : c->cap;
+		cap = !c->cap ? 1 : n * 2 > c->cap ? c->cap * 2 : c->cap;
 		n = 0;
 		wider = mem_array(cap, sizeof(*wider));
 		for (uint32_t i = 0; i < c->count; i++)

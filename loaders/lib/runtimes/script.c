@@ -26,6 +26,7 @@ static bool line_read(struct runtime_budget *b, uint64_t addr, void *to, size_t 
 			return b->m->read(b->m->ctx, addr, to, len);
 		b->line[slot] = line | 1;
 	}
+	b->used[slot] = true;
 	memcpy(to, b->bytes[slot] + (addr - line), len);
 	return spend(b, 1);
 }
@@ -53,6 +54,29 @@ void runtime_budget_begin(struct runtime_budget *b, const struct runtime_memory 
 void runtime_budget_fresh(struct runtime_budget *b)
 {
 	memset(b->line, 0, sizeof(b->line));
+}
+
+void runtime_budget_again(struct runtime_budget *b)
+{
+	uint64_t addr[SCRIPT_KEPT];
+	void *to[SCRIPT_KEPT];
+	size_t slots[SCRIPT_KEPT], n = 0;
+
+	for (size_t i = 0; i < SCRIPT_KEPT; i++) {
+		bool again = b->m->read_many && b->line[i] && b->used[i] && spend(b, SCRIPT_READ_SHARE);
+
+		if (again) {
+			addr[n] = b->line[i] & ~1ull;
+			to[n] = b->bytes[i];
+			slots[n++] = i;
+		}
+		b->line[i] = 0;
+		b->used[i] = false;
+	}
+	if (n)
+		b->m->read_many(b->m->ctx, addr, to, n, SCRIPT_READ_BYTES);
+	for (size_t i = 0; i < n; i++)
+		b->line[slots[i]] = addr[i] ? addr[i] | 1 : 0;
 }
 
 size_t script_text(const struct runtime_memory *m, uint64_t addr, uint64_t length, char out[SCRIPT_TEXT_MAX + 4])

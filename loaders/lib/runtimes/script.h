@@ -14,7 +14,7 @@
 #define SCRIPT_READS_MAX (1u << 20) /* of one process's memory until it is closed; a long one counts as several */
 #define SCRIPT_READ_BYTES 512u      /* what counts as one, and is kept: a word beside one that was read costs SCRIPT_READ_SHARE of it */
 #define SCRIPT_READ_SHARE 16u
-#define SCRIPT_KEPT       64u       /* of these, until the next thread */
+#define SCRIPT_KEPT       128u      /* of these, until the next thread */
 #define SCRIPT_TEXT_MAX  1023u      /* bytes of a name or a file; longer ones end in "..." */
 
 /* A process, or what plays one. */
@@ -22,6 +22,8 @@ struct runtime_memory {
 	void *ctx;
 	/* All of it or nothing. */
 	bool (*read)(void *ctx, uint64_t addr, void *to, size_t len);
+	/* Pieces of `len` bytes each, at once; clears addr[i] of those that it has not read. NULL: it cannot. */
+	void (*read_many)(void *ctx, uint64_t *addr, void *const *to, size_t n, size_t len);
 };
 
 /*
@@ -33,12 +35,15 @@ struct runtime_budget {
 	struct runtime_memory counted;  /* `m`, as long as reads are left */
 	uint32_t left;                  /* shares of a read */
 	uint64_t line[SCRIPT_KEPT];     /* its address | 1; 0: none */
+	bool used[SCRIPT_KEPT];         /* since it was read */
 	uint8_t bytes[SCRIPT_KEPT][SCRIPT_READ_BYTES];
 };
 /* `b` must stay where it is. */
 void runtime_budget_begin(struct runtime_budget *b, const struct runtime_memory *m);
 /* Before each thread: forgets what is kept. */
 void runtime_budget_fresh(struct runtime_budget *b);
+/* The same, but what was used last is read anew at once, where memory has read_many: stacks are much alike. */
+void runtime_budget_again(struct runtime_budget *b);
 
 static inline bool runtime_word(const struct runtime_memory *m, uint64_t addr, uint64_t *value)
 {

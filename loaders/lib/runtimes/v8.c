@@ -5,15 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/runtimes/v8code.h"
+#include "loaders/lib/runtimes/v8_parts.h"
 #include "schema/base/mem.h"
-
-struct v8 {
-	struct runtime_budget memory;
-	struct v8heap heap;
-	struct v8codes codes;
-	uint64_t bias, builtins, builtins_end;
-};
 
 struct v8 *v8_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias)
 {
@@ -39,11 +32,11 @@ void v8_close(struct v8 *v)
 	if (!v)
 		return;
 	v8heap_release(&v->heap);
+	v8places_release(&v->places);
 	free(v);
 }
 
-/* Where its builtins are; they may not have been there before. */
-static bool builtins_find(struct v8 *v)
+bool v8_builtins_find(struct v8 *v)
 {
 	uint32_t size = 0;
 
@@ -59,7 +52,7 @@ static bool builtins_find(struct v8 *v)
 }
 
 /* Of the block of builtins, which V8 maps a second time near its other code; 10.2 makes copies, which are no file's. */
-static bool is_builtin(const struct v8 *v, uint64_t vaddr)
+bool v8_is_builtin(const struct v8 *v, uint64_t vaddr)
 {
 	return vaddr >= v->builtins - v->bias && vaddr < v->builtins_end - v->bias;
 }
@@ -67,10 +60,10 @@ static bool is_builtin(const struct v8 *v, uint64_t vaddr)
 /* Where JavaScript runs, a builtin has called it. None: this is not where that file is mapped. */
 static bool runs(struct v8 *v, const struct runtime_native *native)
 {
-	if (!builtins_find(v))
+	if (!v8_builtins_find(v))
 		return false;
 	for (size_t i = 0; i < native->n; i++)
-		if (is_builtin(v, native->vaddr[i]))
+		if (v8_is_builtin(v, native->vaddr[i]))
 			return true;
 	return false;
 }
@@ -102,20 +95,19 @@ static uint64_t frame_function(struct v8 *v, uint64_t fp)
 	return v8_member(h, function, v8_n(h, V8_FUNCTION_SHARED), V8_TYPE_SHARED);
 }
 
-/* The bytecode that stands in the frame; 0: it is not this function's. */
-static uint64_t frame_bytecodes(struct v8 *v, uint64_t fp, uint64_t shared)
+uint64_t v8_frame_bytecodes(struct v8 *v, uint64_t fp, uint64_t shared)
 {
 	uint64_t code = 0;
 
 	return runtime_word(v->heap.m, fp + (uint64_t)(int64_t)v8_n(&v->heap, V8_FP_BYTECODES), &code) && v8_bytecodes(&v->heap, shared) == code ? code : 0;
 }
 
-static int64_t interpreted_at(struct v8 *v, uint64_t fp, uint64_t shared)
+int64_t v8_frame_offset(struct v8 *v, uint64_t fp)
 {
 	uint64_t tagged = 0;
 	int64_t at = 0;
 
-	if (!frame_bytecodes(v, fp, shared) || !runtime_word(v->heap.m, fp + (uint64_t)(int64_t)v8_n(&v->heap, V8_FP_OFFSET), &tagged) ||
+	if (!runtime_word(v->heap.m, fp + (uint64_t)(int64_t)v8_n(&v->heap, V8_FP_OFFSET), &tagged) ||
 	    !v8_small(tagged, &at))
 		return V8_NOWHERE;
 	return at - (v8_n(&v->heap, V8_BYTECODES_DATA) - 1);
@@ -126,9 +118,9 @@ static int64_t bytecode_at(struct v8 *v, uint64_t pc, const struct v8_code *code
 {
 	uint64_t bytecodes;
 
+	bytecodes = v8_frame_bytecodes(v, fp, shared);
 	if (code->tier != V8_TIER_BASELINE)
-		return interpreted_at(v, fp, shared);
-	bytecodes = frame_bytecodes(v, fp, shared);
+		return bytecodes ? v8_frame_offset(v, fp) : V8_NOWHERE;
 	return bytecodes ? v8code_baseline(&v->heap, code, bytecodes, pc) : V8_NOWHERE;
 }
 
@@ -153,7 +145,7 @@ void v8_stack(struct v8 *v, const struct runtime_native *native, struct script_s
 		bool own = native->vaddr[i] == RUNTIME_NO_FILE;
 		struct v8_code code;
 
-		if ((own || is_builtin(v, native->vaddr[i])) && !(fp & 7) && fp >= native->sp[i])
+		if ((own || v8_is_builtin(v, native->vaddr[i])) && !(fp & 7) && fp >= native->sp[i])
 			shared = frame_function(v, fp);
 		if (!shared)
 			continue;

@@ -21,9 +21,17 @@
 #define PREFIXES   4u     /* the first bytecodes: Wide, ExtraWide, twice */
 #define BYTECODE_MAX (1u << 20)
 
+#define TURNS 64u /* for so many an address that lies in no code is believed to */
+
 void v8codes_fresh(struct v8codes *c)
 {
 	*c = (struct v8codes){0};
+}
+
+void v8codes_turn(struct v8codes *c)
+{
+	if (!(++c->turn % TURNS))
+		memset(c->missed, 0, sizeof(c->missed));
 }
 
 static enum v8_tier tier_of(const struct v8heap *h, uint32_t flags)
@@ -46,6 +54,7 @@ static bool code_read(struct v8heap *h, uint64_t head, uint64_t pc, struct v8_co
 	uint64_t object = head + 1, start = head + (uint64_t)v8_n(h, V8_STREAM_HEAD), said = start;
 	uint32_t size = 0, flags = 0;
 
+	out->head = head;
 	out->code = object;
 	if (!v8_is(h, object, own ? V8_TYPE_CODE : V8_TYPE_STREAM))
 		return false;
@@ -94,27 +103,46 @@ static bool search(struct v8heap *h, struct v8codes *c, uint64_t pc, struct v8_c
 	return false;
 }
 
+/* Is it still there? */
+static bool kept_is(struct v8heap *h, struct v8codes *c, unsigned i, uint64_t pc)
+{
+	if (c->sure[i] != c->turn) {
+		struct v8_code now;
+
+		if (!code_read(h, c->kept[i].head, pc, &now)) {
+			c->kept[i] = (struct v8_code){0};
+			return false;
+		}
+		c->kept[i] = now;
+		c->sure[i] = c->turn;
+	}
+	return pc < c->kept[i].end;
+}
+
 bool v8code_find(struct v8heap *h, struct v8codes *c, uint64_t pc, struct v8_code *out)
 {
+	uint64_t *missed = &c->missed[pc * 0x9e3779b97f4a7c15ull >> 56];
 	bool found;
 
-	for (unsigned i = 0; i < V8_CODES_KEPT; i++) {
-		if (c->missed[i] == pc)
-			return false;
-		if (pc >= c->kept[i].start && pc < c->kept[i].end) {
+	_Static_assert(V8_MISSED_KEPT == 256, "eight bits");
+	if (*missed == pc)
+		return false;
+	for (unsigned i = 0; i < V8_CODES_KEPT; i++)
+		if (pc >= c->kept[i].start && pc < c->kept[i].end && kept_is(h, c, i, pc)) {
 			*out = c->kept[i];
 			return true;
 		}
-	}
 	found = search(h, c, pc, out);
 	if (!found && c->map) { /* another isolate's may have another map */
 		c->map = 0;
 		found = search(h, c, pc, out);
 	}
-	if (found)
+	if (found) {
+		c->sure[c->next % V8_CODES_KEPT] = c->turn;
 		c->kept[c->next++ % V8_CODES_KEPT] = *out;
-	else
-		c->missed[c->next_missed++ % V8_CODES_KEPT] = pc;
+	} else {
+		*missed = pc;
+	}
 	return found;
 }
 
@@ -191,16 +219,34 @@ static int64_t deopt_index(struct v8heap *h, const struct v8_code *code, uint64_
 	return h->m->read(h->m->ctx, code->end, bytes, len) ? v8_safepoint_find(shape, maglev, bytes, len, (uint32_t)(pc - code->start)) : V8_NOWHERE;
 }
 
-/* DeoptimizationData's own function is that of the frame. */
-static bool is_own(struct v8heap *h, uint64_t data, uint64_t shared)
+/* The function that DeoptimizationData is of. */
+static uint64_t own_function(struct v8heap *h, uint64_t data)
 {
 	uint64_t own = 0;
 
 	if (!element(h, data, v8_n(h, V8_DEOPT_SHARED), &own))
-		return false;
-	if (own != shared && v8_n(h, V8_WRAPPED_SHARED) != V8_ABSENT && v8_is_object(own))
+		return 0;
+	if (!v8_is(h, own, V8_TYPE_SHARED) && v8_n(h, V8_WRAPPED_SHARED) != V8_ABSENT && v8_is_object(own))
 		v8_word(h, own, v8_n(h, V8_WRAPPED_SHARED), &own);
-	return own == shared;
+	return own;
+}
+
+uint64_t v8code_own(struct v8heap *h, const struct v8_code *code)
+{
+	uint64_t data = 0, own = v8_word(h, code->code, v8_n(h, V8_CODE_DEOPT), &data) ? own_function(h, data) : 0;
+
+	return v8_is(h, own, V8_TYPE_SHARED) ? own : 0;
+}
+
+bool v8code_is_baseline_of(struct v8heap *h, const struct v8_code *code, uint64_t shared)
+{
+	uint64_t data = 0;
+
+	if (!v8_word(h, shared, v8_n(h, V8_SHARED_DATA), &data))
+		return false;
+	if (v8_is(h, data, V8_TYPE_BASELINE) && !v8_word(h, data, WORD, &data))
+		return false;
+	return data == code->code;
 }
 
 static size_t frames_read(struct v8heap *h, uint64_t data, int64_t index, struct v8_inlined frames[V8_INLINED_MAX])
@@ -217,28 +263,39 @@ static size_t frames_read(struct v8heap *h, uint64_t data, int64_t index, struct
 	return bytes ? v8_translation_read((enum v8_shape)v8_n(h, V8_SHAPE), bytes, len, (size_t)at, frames) : 0;
 }
 
-size_t v8code_optimised(struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc, size_t at, struct script_stack *out)
+size_t v8code_inlined(struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc, struct v8_function out[V8_INLINED_MAX])
 {
 	struct v8_inlined frames[V8_INLINED_MAX];
-	uint64_t functions[V8_INLINED_MAX], data = 0, literals = 0;
+	uint64_t data = 0, literals = 0;
 	int64_t index = deopt_index(h, code, pc);
-	size_t n;
+	size_t n, said = 0;
 
-	if (index < 0 || index > ARRAY_MAX || !v8_word(h, code->code, v8_n(h, V8_CODE_DEOPT), &data) || !is_own(h, data, shared))
+	if (index < 0 || index > ARRAY_MAX || !v8_word(h, code->code, v8_n(h, V8_CODE_DEOPT), &data) || own_function(h, data) != shared)
 		return 0;
 	n = frames_read(h, data, index, frames);
 	if (!n || !element(h, data, v8_n(h, V8_DEOPT_LITERALS), &literals))
 		return 0;
 	for (size_t i = 0; i < n; i++) {
-		if (!element(h, literals, frames[i].literal, &functions[i]))
+		struct v8_function f = {.bytecode = frames[i].builtin ? V8_NOWHERE : frames[i].bytecode};
+
+		if (!element(h, literals, frames[i].literal, &f.shared))
 			return 0;
-		functions[i] &= ~(uint64_t)WEAK;
-		if (!v8_is(h, functions[i], V8_TYPE_SHARED))
+		f.shared &= ~(uint64_t)WEAK;
+		if (!v8_is(h, f.shared, V8_TYPE_SHARED))
 			return 0;
+		/* Maglev says of a builtin that goes on later the function that has called it */
+		if (!frames[i].builtin || !v8_member(h, f.shared, v8_n(h, V8_SHARED_SCRIPT), V8_TYPE_SCRIPT))
+			out[said++] = f;
 	}
-	if (functions[0] != shared)
-		return 0;
+	return said && out[0].shared == shared ? said : 0;
+}
+
+size_t v8code_optimised(struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc, size_t at, struct script_stack *out)
+{
+	struct v8_function functions[V8_INLINED_MAX];
+	size_t n = v8code_inlined(h, code, shared, pc, functions);
+
 	for (size_t i = n; i-- > 0;)
-		v8_frame_add(h, functions[i], frames[i].builtin ? V8_NOWHERE : frames[i].bytecode, at, out);
+		v8_frame_add(h, functions[i].shared, functions[i].bytecode, at, out);
 	return n;
 }

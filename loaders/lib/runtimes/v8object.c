@@ -8,6 +8,7 @@
 #include "loaders/lib/runtimes/v8string.h"
 #include "loaders/lib/runtimes/v8tables.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
 #define TABLE_MAX   (4u << 20)
@@ -68,11 +69,11 @@ static bool is_meta(struct v8heap *h, uint64_t meta)
 	return true;
 }
 
-int32_t v8_type(struct v8heap *h, uint64_t object)
+int32_t v8_map_type(struct v8heap *h, uint64_t map)
 {
-	uint64_t map = 0, meta = 0;
+	uint64_t meta = 0;
 
-	if (!v8_is_object(object) || !v8_word(h, object, 0, &map) || !v8_is_object(map) || !v8_word(h, map, 0, &meta))
+	if (!v8_is_object(map) || !v8_word(h, map, 0, &meta))
 		return -1;
 	if (!is_meta(h, meta)) {
 		/* another isolate of the process may have one of its own */
@@ -81,6 +82,13 @@ int32_t v8_type(struct v8heap *h, uint64_t object)
 			return -1;
 	}
 	return map_type(h, map);
+}
+
+int32_t v8_type(struct v8heap *h, uint64_t object)
+{
+	uint64_t map = 0;
+
+	return v8_is_object(object) && v8_word(h, object, 0, &map) ? v8_map_type(h, map) : -1;
 }
 
 bool v8_is(struct v8heap *h, uint64_t object, enum v8_number type)
@@ -145,14 +153,16 @@ static bool ends_read(struct v8heap *h, const struct v8_text *t, struct v8_scrip
 /* NULL: its lines are not known. */
 static const struct v8_script *script_read(struct v8heap *h, uint64_t script)
 {
-	uint64_t source = 0, tagged = 0;
+	uint64_t source = 0, tagged = 0, is;
+	uint8_t bytes[V8_SCRIPT_BYTES];
 	struct v8_script *s;
 	struct v8_text t = {0};
 
-	if (!v8_word(h, script, v8_n(h, V8_SCRIPT_SOURCE), &source))
+	if (!v8_word(h, script, v8_n(h, V8_SCRIPT_SOURCE), &source) || !h->m->read(h->m->ctx, script - 1, bytes, sizeof(bytes)))
 		return NULL;
+	is = hash_bytes(HASH_SEED, bytes, sizeof(bytes));
 	for (unsigned i = 0; i < V8_SCRIPTS; i++)
-		if (h->scripts[i].at == script && h->scripts[i].source == source)
+		if (h->scripts[i].at == script && h->scripts[i].source == source && h->scripts[i].is == is)
 			return &h->scripts[i];
 	if (!v8_text_find(h, source, &t) || t.length > V8_SOURCE_MAX)
 		return NULL;
@@ -163,6 +173,7 @@ static const struct v8_script *script_read(struct v8heap *h, uint64_t script)
 		return NULL;
 	s->at = script;
 	s->source = source;
+	s->is = is;
 	return s;
 }
 
@@ -295,7 +306,7 @@ static int64_t position_of(struct v8heap *h, uint64_t shared, int64_t bytecode)
 	return bytes ? v8_position_find(bytes, len, (uint32_t)bytecode) : V8_NOWHERE;
 }
 
-static void place_read(struct v8heap *h, uint64_t shared, int64_t bytecode, struct script_place *out)
+void v8_place_read(struct v8heap *h, uint64_t shared, int64_t bytecode, struct script_place *out)
 {
 	uint64_t script, name = 0;
 	struct scope scope;
@@ -317,7 +328,7 @@ void v8_frame_add(struct v8heap *h, uint64_t shared, int64_t bytecode, size_t at
 {
 	struct script_place place;
 
-	place_read(h, shared, bytecode, &place);
+	v8_place_read(h, shared, bytecode, &place);
 	if (place.function)
 		script_stack_add(out, at)->place = place;
 	else

@@ -12,10 +12,11 @@
 #include "probes/runtimes/v8_layout.h"
 
 #define V8_SCRIPTS 16u           /* whose lines are kept */
+#define V8_SCRIPT_BYTES 80u      /* of a Script, to its number, which no other script of its process has */
 #define V8_SOURCE_MAX (32u << 20) /* characters; lines of longer ones are not known */
 
 struct v8_script {
-	uint64_t at, source;
+	uint64_t at, source, is; /* is: what the object says of itself, its number too */
 	uint32_t *ends; /* own: where each line ends */
 	size_t n, cap;
 	int64_t first;  /* its first line, less one */
@@ -55,6 +56,8 @@ bool v8_half(const struct v8heap *h, uint64_t object, int32_t offset, uint32_t *
 /* The type that an object's map says; -1: it is none. */
 int32_t v8_type(struct v8heap *h, uint64_t object);
 bool v8_is(struct v8heap *h, uint64_t object, enum v8_number type);
+/* The type that this map says; -1: it is none. */
+int32_t v8_map_type(struct v8heap *h, uint64_t map);
 /* A member that is an object of that type; 0: it is none. */
 uint64_t v8_member(struct v8heap *h, uint64_t object, int32_t offset, enum v8_number type);
 /* An array of bytes; own. NULL: none, or more than `max`. */
@@ -62,6 +65,8 @@ uint8_t *v8_bytes(struct v8heap *h, uint64_t array, size_t max, size_t *len);
 
 /* The bytecode of a SharedFunctionInfo; 0: it has none. */
 uint64_t v8_bytecodes(struct v8heap *h, uint64_t shared);
+/* What a function is called, where its script is, and the line of the place; function NULL: it has no name, and is no script's. */
+void v8_place_read(struct v8heap *h, uint64_t shared, int64_t bytecode, struct script_place *out);
 /*
  * A frame of that function for native frame `at`: name and file, and the line of the place `bytecode` (an offset; < 0: not known); where V8 has
  * kept no positions, that at which the function begins. A function of a script that has no name is "(anonymous)"; a builtin without one is

@@ -19,7 +19,7 @@
 #include "schema/store/packed/module.h"
 #include "schema/store/packed/packing.h"
 
-static int say(const char *path, int code, const char *why, struct err *e)
+int archive_say(const char *path, int code, const char *why, struct err *e)
 {
 	char dir[PATH_MAX];
 
@@ -53,14 +53,16 @@ static int pack(sqlite3 *db)
 	return rc;
 }
 
-static int make_file(const char *path, const char *to)
+int archive_copy(const char *path, const char *to, struct err *e)
 {
 	cleanup_fd int fd = open(to, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
+	int rc = fd < 0 ? -errno : 0;
 
-	if (fd < 0)
-		return -errno;
-	folder_own(fd, 0640);
-	return folder_copy(path, fd);
+	if (!rc) {
+		folder_own(fd, 0640);
+		rc = folder_copy(path, fd);
+	}
+	return rc ? archive_say(to, rc, strerror(-rc), e) : 0;
 }
 
 /* --- step 2 --- */
@@ -149,24 +151,24 @@ static int check(const char *path, const char *to, struct err *e)
 	sqlite3_close(b);
 	fd = rc ? -1 : open(to, O_RDWR | O_CLOEXEC);
 	if (!rc && (fd < 0 || fsync(fd) < 0))
-		rc = say(to, -errno, strerror(errno), e);
+		rc = archive_say(to, -errno, strerror(errno), e);
 	return rc;
 }
 
 int archive_make(const char *path, const char *to, struct err *e)
 {
 	sqlite3 *db = NULL;
-	int rc = make_file(path, to);
+	int rc = archive_copy(path, to, e);
 
 	if (rc)
-		return say(to, rc, strerror(-rc), e);
+		return rc;
 	rc = sqlite3_open_v2(to, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
 	if (rc == SQLITE_OK)
 		rc = pack(db);
 	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
 		rc = err_set(e, -EBADMSG, EXIT_STORE, "cannot read %s: it is damaged", path);
 	else if (rc != SQLITE_OK)
-		rc = say(to, segment_errno(db, rc), sqlite3_errmsg(db), e);
+		rc = archive_say(to, segment_errno(db, rc), sqlite3_errmsg(db), e);
 	sqlite3_close(db);
 	return rc ? rc : check(path, to, e);
 }

@@ -14,10 +14,12 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/store/archive/archive.h"
 #include "schema/store/archive/background.h"
+#include "schema/store/archive/minutes.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/migrate.h"
 #include "schema/store/files/readonly.h"
@@ -34,7 +36,7 @@ struct work {
 	struct seal_report *r;
 	char (*names)[SEGMENT_NAME_MAX];
 	size_t n;
-	bool *due; /* by name */
+	bool *due, *fine; /* by name: rules 3 and 6 */
 	struct tally_segments needed;
 };
 
@@ -65,9 +67,16 @@ static void mark_due(struct work *w)
 	struct stat st;
 
 	w->due = mem_array(w->n + 1, sizeof(*w->due));
+	w->fine = mem_array(w->n + 1, sizeof(*w->fine));
 	for (size_t i = w->n; i-- > 0;) {
 		path_of(w->o, w->names[i], path);
-		if (i + 1 == w->n || stat(path, &st) < 0 || st.st_size < SEAL_LEAST || tally_segments_has(&w->needed, w->names[i]) || folder_is_archived(path))
+		if (i + 1 == w->n || stat(path, &st) < 0 || st.st_size < SEAL_LEAST || tally_segments_has(&w->needed, w->names[i]))
+			continue;
+		if (folder_is_archived(path)) {
+			w->fine[i] = w->o->fine_s && folder_begun_ns(w->names[i]) / NSEC_PER_SEC < (int64_t)now - w->o->fine_s && !minutes_are(path);
+			continue;
+		}
+		if (w->o->minutes_alone)
 			continue;
 		plain += (uint64_t)st.st_size;
 		w->due[i] = plain > w->o->plain && (now - st.st_mtime >= w->o->keep_s || plain / 2 > w->o->plain);
@@ -98,6 +107,7 @@ static void forget(struct work *w)
 {
 	free(w->names);
 	free(w->due);
+	free(w->fine);
 	tally_segments_release(&w->needed);
 }
 
@@ -112,7 +122,7 @@ void seal_look(const struct seal_opts *o, struct seal_due *out)
 	if (!look(&w, &none))
 		for (size_t i = 0; i < w.n; i++) {
 			path_of(o, w.names[i], path);
-			if (!w.due[i] || stat(path, &st) < 0)
+			if ((!w.due[i] && !w.fine[i]) || stat(path, &st) < 0)
 				continue;
 			out->segments++;
 			out->room = room_of((uint64_t)st.st_size) > out->room ? room_of((uint64_t)st.st_size) : out->room;
@@ -151,7 +161,7 @@ static int finish_segment(const char *path, struct source *s, struct err *e)
 	struct segment *segment;
 	int rc;
 
-	if (!is_at_rest(path)) {
+	if (!folder_is_archived(path) && !is_at_rest(path)) {
 		rc = segment_open(path, &segment, e);
 		if (rc)
 			return rc;
@@ -217,8 +227,9 @@ static int begin_one(struct work *w, const char *path, struct source *s, bool *m
 	return 0;
 }
 
-static int take_place(struct work *w, const struct source *s, const char *to, const char *name, struct err *e)
+static int take_place(struct work *w, const struct source *s, const char *to, const char *name, bool minutes, struct err *e)
 {
+	uint64_t after;
 	cleanup_fd int lock = folder_lock(w->o->dir);
 	struct stat st;
 	int rc = 0;
@@ -235,15 +246,17 @@ static int take_place(struct work *w, const struct source *s, const char *to, co
 		rc = sync_folder(w->o->dir);
 	if (rc)
 		return err_set(e, rc, EXIT_STORE, "cannot put an archive in place of %s: %s", s->path, strerror(-rc));
-	w->r->segments++;
-	w->r->bytes_before += (uint64_t)s->st.st_size;
-	w->r->bytes_after += stat(s->path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	after = stat(s->path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	*(minutes ? &w->r->thinned : &w->r->segments) += 1;
+	*(minutes ? &w->r->fine_before : &w->r->bytes_before) += (uint64_t)s->st.st_size;
+	*(minutes ? &w->r->fine_after : &w->r->bytes_after) += after;
 	tell(w, SEAL_STEP_NAMED, name);
 	return 0;
 }
 
 struct making {
 	const char *path, *to;
+	bool minutes;
 	struct err *e;
 };
 
@@ -251,7 +264,7 @@ static int make(void *p)
 {
 	const struct making *m = p;
 
-	return archive_make(m->path, m->to, m->e);
+	return m->minutes ? minutes_make(m->path, m->to, m->e) : archive_make(m->path, m->to, m->e);
 }
 
 /* Rule 5. */
@@ -266,10 +279,10 @@ static int leave_damaged(struct work *w, const char *path, struct err *e)
 	return 0;
 }
 
-static int archive_one(struct work *w, const char *name, struct err *e)
+static int archive_one(struct work *w, const char *name, bool minutes, struct err *e)
 {
 	char path[PATH_MAX], to[PATH_MAX];
-	struct making m = {path, to, e};
+	struct making m = {path, to, minutes, e};
 	struct source s;
 	bool may = false;
 	int rc;
@@ -286,7 +299,20 @@ static int archive_one(struct work *w, const char *name, struct err *e)
 	if (rc)
 		return rc;
 	tell(w, SEAL_STEP_WRITTEN, name);
-	return take_place(w, &s, to, name, e);
+	return take_place(w, &s, to, name, minutes, e);
+}
+
+/* One that cannot be summed holds up no other. */
+static int minutes_one(struct work *w, const char *name, struct err *e)
+{
+	int rc = archive_one(w, name, true, e);
+
+	if (rc != -EIO)
+		return rc;
+	log_warn("seal: %s", e->what);
+	*e = (struct err){0};
+	w->r->put_off++;
+	return 0;
 }
 
 /* --- rule 1 --- */
@@ -338,7 +364,10 @@ int seal_run(const struct seal_opts *o, struct seal_report *out, struct err *e)
 	rc = look(&w, e);
 	for (size_t i = 0; !rc && i < w.n; i++)
 		if (w.due[i])
-			rc = archive_one(&w, w.names[i], e);
+			rc = archive_one(&w, w.names[i], false, e);
+	for (size_t i = 0; !rc && i < w.n; i++)
+		if (w.fine[i] && (!o->gain || r.fine_before < r.fine_after + o->gain))
+			rc = minutes_one(&w, w.names[i], e);
 	forget(&w);
 	path_of(o, "sealing.db", path);
 	(void)unlink(path); /* what got no name */

@@ -10,6 +10,7 @@
  *      any lock that a writer waits for. With the lock held again, if the segment is as it was (names may have come late), the archive takes its
  *      name. Whoever has the segment open goes on reading it; whoever dies before that instant leaves all as it was.
  *   5. A segment that turns out to be damaged is set aside (NAME.bad).
+ *   6. An archive that was begun more than `fine_s` ago gets minutes (minutes.h), in the same way, oldest first, until `gain` bytes were gained.
  */
 #ifndef SONDE_STORE_ARCHIVE_SEAL_H
 #define SONDE_STORE_ARCHIVE_SEAL_H
@@ -29,6 +30,9 @@ struct seal_opts {
 	uint64_t room;      /* what the file being made may take; a segment that needs more is put off. 0: any */
 	uint64_t plain;     /* rule 3 */
 	uint32_t keep_s;
+	uint32_t fine_s;    /* rule 6; 0: none does */
+	uint64_t gain;      /* 0: all that are due */
+	bool minutes_alone; /* nothing is archived */
 	/* Hears of each step; `name` is the segment it is about. May be NULL. */
 	void (*each)(void *ctx, enum seal_step step, const char *name);
 	void *ctx;
@@ -39,6 +43,8 @@ struct seal_report {
 	uint32_t put_off;                   /* in use, without room, or changed meanwhile */
 	uint32_t set_aside;                 /* damaged ones */
 	uint64_t bytes_before, bytes_after; /* of those that were archived */
+	uint32_t thinned;                   /* archives that got minutes */
+	uint64_t fine_before, fine_after;   /* bytes of those */
 	bool busy;                          /* somebody else is sealing: nothing was done */
 };
 

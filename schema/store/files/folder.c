@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
@@ -132,6 +133,18 @@ static bool has_shape(const char *name, const char *shape)
 		if (shape[i] == '0' ? name[i] < '0' || name[i] > '9' : name[i] != shape[i])
 			return false;
 	return true;
+}
+
+int64_t folder_begun_ns(const char *name)
+{
+	struct tm tm = {0};
+
+	if (sscanf(name, "%4d%2d%2dT%2d%2d%2dZ", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
+		   &tm.tm_sec) != 6)
+		return INT64_MAX;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	return (int64_t)timegm(&tm) * NSEC_PER_SEC;
 }
 
 bool folder_is_segment_name(const char *name)

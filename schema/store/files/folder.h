@@ -36,6 +36,8 @@ void folder_own(int fd, mode_t mode);
 /* Wait for the writers' lock. The descriptor (close it to let go), or -errno. */
 int folder_lock(const char *dir);
 bool folder_is_segment_name(const char *name);
+/* When it was begun, by its name, UTC; INT64_MAX: its name does not say. */
+int64_t folder_begun_ns(const char *name);
 /* Is this segment an archive (archive.h)? By the application id in the header of SQLite's file format, section 1.3. */
 #define FOLDER_ARCHIVED      0x736e6461
 #define FOLDER_ARCHIVED_TEXT "1936614497" /* the same, for a PRAGMA */

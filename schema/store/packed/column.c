@@ -11,6 +11,8 @@
 #define VARINT_MAX 10
 #define RATIO_MAX  1024 /* texts that become smaller than that are a bomb; numbers of one kind may */
 #define LEVEL      3 /* 15 takes twice as long, for a tenth of the bytes */
+#define FEW        (64u << 10) /* of so few bytes a higher level costs nothing that counts */
+#define LEVEL_FEW  15
 #define ITEM_MAX   (COLUMN_DIGITS_MAX + 1) /* a number of a list, and its comma */
 
 struct bytes {
@@ -173,7 +175,7 @@ static size_t deflated(const struct bytes *raw, uint8_t *out, size_t room)
 	ZSTD_CCtx *c = ZSTD_createCCtx();
 	size_t len = 0;
 
-	if (c && !ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, LEVEL)) &&
+	if (c && !ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, raw->len < FEW ? LEVEL_FEW : LEVEL)) &&
 	    !ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1)))
 		len = ZSTD_compress2(c, out, room, raw->p ? raw->p : out, raw->len);
 	ZSTD_freeCCtx(c);

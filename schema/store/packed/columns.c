@@ -7,11 +7,12 @@
 #include <string.h>
 
 #include "schema/base/hash.h"
+#include "schema/base/idmap.h"
 #include "schema/store/packed/stack_columns.h"
 
 #define HASH_BITS 0x7fffffff
 
-enum form { HASHES = COLUMN_FORMS, DISTANCES, STACKS, OF_STACKS, NULLS };
+enum form { HASHES = COLUMN_FORMS, DISTANCES, STACKS, OF_STACKS, NULLS, KEYED };
 #define NULLS_HEAD 5 /* bytes: the form and a length */
 
 /* --- reading --- */
@@ -84,6 +85,53 @@ static int read_distances(struct packedcolumns *p, int i, const struct bytes *b)
 	else
 		p->c[i] = out;
 	return rc;
+}
+
+/* Distances to the row before of the same key, into numbers or back. */
+static void from_keyed(int64_t *x, const int64_t *key, size_t n)
+{
+	struct idmap last = {0};
+	bool fresh;
+
+	for (size_t k = 0; k < n; k++) {
+		uint64_t *was = idmap_ref(&last, (uint64_t)key[k], &fresh);
+
+		x[k] = (int64_t)((uint64_t)x[k] + *was);
+		*was = (uint64_t)x[k];
+	}
+	idmap_release(&last);
+}
+
+static void to_keyed(const int64_t *x, const int64_t *key, size_t n, int64_t *out)
+{
+	struct idmap last = {0};
+	bool fresh;
+
+	for (size_t k = 0; k < n; k++) {
+		uint64_t *was = idmap_ref(&last, (uint64_t)key[k], &fresh);
+
+		out[k] = (int64_t)((uint64_t)x[k] - *was);
+		*was = (uint64_t)x[k];
+	}
+	idmap_release(&last);
+}
+
+static int read_keyed(struct packedcolumns *p, int i, const struct bytes *b)
+{
+	struct column out = {0};
+	int rc = b->len > 2 && b->p[1] != i ? need_plain(p, b->p[1]) : -EBADMSG;
+
+	if (!rc)
+		rc = column_decode(b->p + 2, b->len - 2, p->n_rows, &out);
+	if (!rc && (!out.numbers || !p->c[b->p[1]].numbers))
+		rc = -EBADMSG;
+	if (rc) {
+		column_release(&out);
+		return rc;
+	}
+	from_keyed(out.numbers, p->c[b->p[1]].numbers, p->n_rows);
+	p->c[i] = out;
+	return 0;
 }
 
 /* One that is there already may be in use. */
@@ -175,6 +223,9 @@ int packedcolumns_need(struct packedcolumns *p, int i)
 		break;
 	case NULLS:
 		rc = read_nulls(p, i, &b);
+		break;
+	case KEYED:
+		rc = read_keyed(p, i, &b);
 		break;
 	default:
 		rc = column_decode(b.p, b.len, p->n_rows, &p->c[i]);
@@ -292,6 +343,41 @@ int packedcolumns_encode(const struct column *c, int i, int of, uint8_t **out, s
 		return put(HASHES, of, &(struct bytes){0}, out, len);
 	rc = column_encode(it, out, len);
 	if (rc || of < 0 || !it->numbers || !c[of].numbers || encode_distances(it, &c[of], of, &other, &other_len))
+		return rc;
+	if (other_len < *len) {
+		free(*out);
+		*out = other;
+		*len = other_len;
+		return 0;
+	}
+	free(other);
+	return 0;
+}
+
+static int encode_keyed(const struct column *c, const struct column *key, int of, uint8_t **out, size_t *len)
+{
+	struct column distances = numbers(c->n);
+	struct bytes b = {0};
+	int rc = distances.numbers ? 0 : -ENOMEM;
+
+	if (!rc) {
+		to_keyed(c->numbers, key->numbers, c->n, distances.numbers);
+		rc = column_encode(&distances, &b.p, &b.len);
+	}
+	if (!rc)
+		rc = put(KEYED, of, &b, out, len);
+	column_release(&distances);
+	free(b.p);
+	return rc;
+}
+
+int packedcolumns_encode_keyed(const struct column *c, int i, int key, uint8_t **out, size_t *len)
+{
+	uint8_t *other = NULL;
+	size_t other_len = 0;
+	int rc = packedcolumns_encode(c, i, -1, out, len);
+
+	if (rc || !c[i].numbers || c[i].null || !c[key].numbers || c[key].null || encode_keyed(&c[i], &c[key], key, &other, &other_len))
 		return rc;
 	if (other_len < *len) {
 		free(*out);

@@ -8,7 +8,9 @@
  *   9. What a column of form 8 has of this one: then that one's number.
  *  10. A column of which some values are NULL: then four bytes, the lowest first, how long what follows them is: a column of numbers, 1 where
  *      it is NULL, else 0; then the column, with 0 or '' there.
- * The number of a column is one byte. What it points to stands alone, in forms 6 and 7. Column 0 is of form 6 or 7, or stands alone.
+ *  11. Numbers as distances to what the row before had that has the same number in another column (the first of each: to 0): then that one's
+ *      number, then a column of numbers. For tables in order of time, whose rows are of many things.
+ * The number of a column is one byte. What it points to stands alone, in forms 6, 7 and 11. Column 0 is of form 6 or 7, or stands alone.
  */
 #ifndef SONDE_STORE_PACKED_COLUMNS_H
 #define SONDE_STORE_PACKED_COLUMNS_H
@@ -34,6 +36,8 @@ void packedcolumns_release(struct packedcolumns *p);
 
 /* The bytes of column `i`: by itself, or by column `of` where that is less; -1: none. *out is the caller's. As column_encode. */
 int packedcolumns_encode(const struct column *c, int i, int of, uint8_t **out, size_t *len);
+/* The bytes of column `i`: by itself, or in form 11 by column `key` where that is less. */
+int packedcolumns_encode_keyed(const struct column *c, int i, int key, uint8_t **out, size_t *len);
 /* Those of four columns from `first` on, base to tail: 0, and for each its bytes; -EINVAL: they have no such form. */
 int packedcolumns_encode_stacks(const struct column *c, int first, uint8_t *out[4], size_t len[4]);
 

@@ -202,12 +202,21 @@ static int told_by(const char *table, const struct columns *x, int number)
 	return -1;
 }
 
+#define WIDE_KEY 2 /* the place of the first key of wide rows: ts and run stand before it (schema/facts/fact.h) */
+
+static bool is_wide(const struct columns *x)
+{
+	return x->n > WIDE_KEY + 1 && !strcmp(x->name[0], "ts") && !strcmp(x->name[1], "run");
+}
+
 static int put_column(sqlite3_stmt *insert, const char *table, int number, const struct columns *x)
 {
 	uint8_t *data = NULL;
 	size_t len;
-	int rc = packedcolumns_encode(x->c, number, told_by(table, x, number), &data, &len) ? SQLITE_TOOBIG : SQLITE_OK;
+	int rc = is_wide(x) && number > WIDE_KEY ? packedcolumns_encode_keyed(x->c, number, WIDE_KEY, &data, &len) :
+		 packedcolumns_encode(x->c, number, told_by(table, x, number), &data, &len);
 
+	rc = rc ? SQLITE_TOOBIG : SQLITE_OK;
 	if (rc == SQLITE_OK)
 		rc = put_bytes(insert, number, x, data, len);
 	free(data);

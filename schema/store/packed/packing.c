@@ -145,20 +145,41 @@ static char *text_of(sqlite3 *db, const char *sql, const char *name)
 	return out;
 }
 
+/* It is still named as packed: who unpacks one alone says otherwise. */
+static int unpack_table(sqlite3 *db, const char *table)
+{
+	char *sql = text_of(db, "SELECT coalesce(nullif(t.sql, ''), v.sql) FROM packed_table t LEFT JOIN packed_view v ON v.name = t.name WHERE t.name = ?1", table);
+	int rc = sql ? pack_table_unpack(db, table, sql) : SQLITE_OK;
+
+	free(sql);
+	return rc;
+}
+
 static int unpack_tables(sqlite3 *db)
 {
 	struct names tables = {0};
 	int rc = names_of(db, "SELECT name FROM packed_table ORDER BY name = 'packed_view'", &tables); /* what makes the others is in it */
 
-	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++) {
-		char *sql = text_of(db, "SELECT coalesce(nullif(t.sql, ''), v.sql) FROM packed_table t LEFT JOIN packed_view v ON v.name = t.name WHERE t.name = ?1", tables.name[i]);
-
-		if (sql)
-			rc = pack_table_unpack(db, tables.name[i], sql);
-		free(sql);
-	}
+	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++)
+		rc = unpack_table(db, tables.name[i]);
 	free(tables.name);
 	return rc;
+}
+
+int packing_unpack_one(sqlite3 *db, const char *table)
+{
+	int rc = unpack_table(db, table);
+
+	return rc == SQLITE_OK ? pack_table_exec(db, sqlite3_mprintf("DELETE FROM packed_table WHERE name = %Q", table)) : rc;
+}
+
+int packing_pack_one(sqlite3 *db, const char *table)
+{
+	int rc = pack_any(db, table, 1, PACKING_BLOCK_ROWS); /* whoever was packed is worth it */
+
+	/* what makes it stands in packed_view still, if it was packed with the others */
+	return rc != SQLITE_OK ? rc : pack_table_exec(db, sqlite3_mprintf("UPDATE packed_table SET sql = '' WHERE name = %Q AND EXISTS"
+									   " (SELECT 1 FROM packed_view WHERE name = %Q AND sql LIKE 'CREATE TABLE%%')", table, table));
 }
 
 static int make_views(sqlite3 *db)

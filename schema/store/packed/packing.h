@@ -21,7 +21,10 @@ int packing_pack(struct sqlite3 *db, size_t least, size_t block_rows);
 /* "1, 2": the order of its rows then, by the places of its columns; "": it has none. */
 #define PACKING_NAME_MAX 200
 int packing_order(struct sqlite3 *db, const char *table, char out[PACKING_NAME_MAX]);
-/* The same back: after it each table can be written. Nothing where none is packed; *any, where not NULL: one was. */
+/* One table of an archive into rows, and back: nothing where it is not packed, or has too few rows to be. In a transaction, as above. */
+int packing_unpack_one(struct sqlite3 *db, const char *table);
+int packing_pack_one(struct sqlite3 *db, const char *table);
+/* All of them back: after it each table can be written. Nothing where none is packed; *any, where not NULL: one was. */
 int packing_unpack(struct sqlite3 *db, bool *any);
 
 #endif

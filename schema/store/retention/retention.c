@@ -108,22 +108,10 @@ static bool is_needed(const struct work *w, const char *name)
 
 /* --- why --- */
 
-static int64_t name_ns(const char *name)
-{
-	struct tm tm = {0};
-
-	if (sscanf(name, "%4d%2d%2dT%2d%2d%2dZ", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
-		   &tm.tm_sec) != 6)
-		return INT64_MAX;
-	tm.tm_year -= 1900;
-	tm.tm_mon--;
-	return (int64_t)timegm(&tm) * NSEC_PER_SEC;
-}
-
 /* By its name alone: could all of it be older than the age? */
 static bool may_be_old(const struct retention_limits *l, const char *name)
 {
-	int64_t at = name_ns(name);
+	int64_t at = folder_begun_ns(name);
 
 	return at != INT64_MAX && at < clock_utc_ns() - l->age_ns;
 }
@@ -180,11 +168,11 @@ static void fold_log(const char *path)
 /* Of a file that cannot be asked: what it held is older than what was begun after it. */
 static int64_t ended_before(const struct work *w, const char *name)
 {
-	int64_t at = name_ns(name), next = clock_utc_ns();
+	int64_t at = folder_begun_ns(name), next = clock_utc_ns();
 
 	for (size_t i = 0; i < w->n; i++)
-		if (folder_is_segment_name(w->names[i]) && name_ns(w->names[i]) > at && name_ns(w->names[i]) < next)
-			next = name_ns(w->names[i]);
+		if (folder_is_segment_name(w->names[i]) && folder_begun_ns(w->names[i]) > at && folder_begun_ns(w->names[i]) < next)
+			next = folder_begun_ns(w->names[i]);
 	return next;
 }
 

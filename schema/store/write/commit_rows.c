@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "schema/base/mem.h"
+#include "schema/store/model/fact_sql.h"
 #include "schema/store/model/hist.h"
 #include "schema/store/write/commit_dict.h"
 
@@ -345,7 +346,7 @@ static sqlite3_stmt *fact_stmt(struct commit *c, const struct fact *f)
 	if (c->rc != SQLITE_OK)
 		return NULL;
 	if (!c->seg->stmt[at])
-		facts_insert_sql(f, &sql);
+		fact_insert_sql(f, &sql);
 	st = segment_stmt(c->seg, at, strbuf_str(&sql));
 	if (!st)
 		c->rc = sqlite3_errcode(c->seg->db);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts: the producer's side of store/write/facts.h, the rows that a batch has of it, and the SQL that a declaration makes. */
+/* facts: the producer's side of store/write/facts.h and the rows that a batch has of it. */
 #include "schema/store/write/facts.h"
 
 #include <errno.h>
@@ -97,8 +97,6 @@ int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struc
 	return 0;
 }
 
-/* --- SQL --- */
-
 uint32_t facts_index(const struct fact *f)
 {
 	uint32_t i = 0;
@@ -106,43 +104,4 @@ uint32_t facts_index(const struct fact *f)
 	while (FACTS[i] && FACTS[i] != f)
 		i++;
 	return i;
-}
-
-void facts_columns(const struct fact *f, struct strbuf *out)
-{
-	strbuf_addstr(out, "ts,run");
-	for (uint32_t i = 0; i < f->n; i++)
-		strbuf_addf(out, ",%s", f->columns[i].name);
-}
-
-/* What a column is where the bucket has two rows: what is not measured in one of them is what the other one has. */
-static void add_merge(const struct fact_column *c, struct strbuf *out)
-{
-	const char *n = c->name;
-
-	if (c->type != FACT_NUMBER)
-		strbuf_addf(out, "%s = coalesce(nullif(excluded.%s, 0), %s)", n, n, n);
-	else if (c->role != FACT_GAUGE)
-		strbuf_addf(out, "%s = coalesce(%s + excluded.%s, excluded.%s, %s)", n, n, n, n, n);
-	else
-		strbuf_addf(out, "%s = coalesce(excluded.%s, %s)", n, n, n);
-}
-
-void facts_insert_sql(const struct fact *f, struct strbuf *out)
-{
-	bool first = true;
-
-	strbuf_addf(out, "INSERT INTO %s(", f->table);
-	facts_columns(f, out);
-	strbuf_addstr(out, ") VALUES(?1, ?2");
-	for (uint32_t i = 0; i < f->n; i++)
-		strbuf_addf(out, ", ?%u", i + 3);
-	strbuf_addstr(out, ") ON CONFLICT DO UPDATE SET ");
-	for (uint32_t i = 0; i < f->n; i++) {
-		if (f->columns[i].role == FACT_KEY)
-			continue;
-		strbuf_addstr(out, first ? "" : ", ");
-		add_merge(&f->columns[i], out);
-		first = false;
-	}
 }

@@ -23,10 +23,6 @@ int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struc
 
 /* The place of `f` in FACTS[]. */
 uint32_t facts_index(const struct fact *f);
-/* INSERT INTO ... of a row, or its merge with the one of the same bucket and keys: ?1 ts, ?2 run, then the columns. */
-void facts_insert_sql(const struct fact *f, struct strbuf *out);
-/* "ts,run,disk,...": its columns, as a list. */
-void facts_columns(const struct fact *f, struct strbuf *out);
 
 /* What a batch has: numbers as they came; of a text and of references the index in the batch's dictionary. */
 struct factrow {

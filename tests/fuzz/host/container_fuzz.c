@@ -50,6 +50,7 @@ static void engine(const char *data, size_t len)
 
 static void state(const char *data, size_t len)
 {
+	struct container_happened h;
 	struct container_state s;
 	char *text = strndup(data, len);
 	int64_t ns;
@@ -57,6 +58,8 @@ static void state(const char *data, size_t len)
 	if (!text)
 		abort();
 	if (!containerfile_state(data, len, &s) && (s.exit_code < -255 || s.exit_code > 255 || strchr(s.said, '\n')))
+		abort();
+	if (!containerfile_podman_event(data, len, &h) && (strlen(h.id) != 64 || !h.status[0] || h.exit_code < -255 || h.exit_code > 255))
 		abort();
 	if (containerfile_time(text, &ns) && ns < -86400000000000)
 		abort();

@@ -3,7 +3,7 @@
 # seeds.sh OUTDIR: real files of this host, small pieces of large ones.
 set -eu
 out=$1
-mkdir -p "$out/kallsyms_fuzz" "$out/perfmap_fuzz" "$out/proc_fuzz" "$out/args_fuzz" "$out/container_fuzz" "$out/late_fuzz"
+mkdir -p "$out/kallsyms_fuzz" "$out/perfmap_fuzz" "$out/proc_fuzz" "$out/args_fuzz" "$out/container_fuzz" "$out/late_fuzz" "$out/jitdump_fuzz"
 
 head -n 40 /proc/kallsyms >"$out/kallsyms_fuzz/head"
 tail -n 40 /proc/kallsyms >"$out/kallsyms_fuzz/tail"
@@ -28,6 +28,18 @@ END
 
 printf '7f0010 20 LazyCompile:*fast /a b.js:1:2\n0x7f0018 0X10 second\r\n7f0000 100 over\n-1 2 neg\nffffffffffffff00 100 wraps\n' \
 	>"$out/perfmap_fuzz/mixed"
+python3 - "$out/jitdump_fuzz" <<'PY'
+import struct, sys
+def record(kind, body): return struct.pack("<IIQ", kind, 16 + len(body), 1) + body
+def load(addr, size, number, name): return record(0, struct.pack("<IIQQQQ", 7, 7, addr, addr, size, number) + name + b"\0code")
+head = struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, 7, 0, 0)
+lines = record(2, struct.pack("<QQ", 0x1000, 2) + struct.pack("<QII", 0x1000, 7, 0) + b"a.js\0" + struct.pack("<QII", 0x1008, 8, 0) + b"\xff\0")
+move = record(1, struct.pack("<IIQQQQQ", 7, 7, 0x5000, 0x1000, 0x5000, 0x20, 1))
+for name, body in {"lines": lines + load(0x1000, 0x20, 1, b"first"), "overlap": load(0x1000, 0x20, 1, b"a") + load(0x1010, 0x20, 2, b"b"),
+                   "moved": lines + load(0x1000, 0x20, 1, b"first") + move}.items():
+    with open(f"{sys.argv[1]}/{name}", "wb") as f:
+        f.write(head + body + record(3, b""))
+PY
 printf '100 100 old\n140 20 new\n180 10 x\n170 40 newest\n100 10 same\n' >"$out/perfmap_fuzz/overlaps"
 
 tail -n 30 /proc/stat >"$out/proc_fuzz/btime"
@@ -118,3 +130,9 @@ END
 printf 'dockerd\0--data-root=/srv/d\0--config-file\0/etc/d.json\0' >"$out/container_fuzz/dockerd"
 printf 'conmon\0-b\0/s/overlay-containers/00/userdata\0' >"$out/container_fuzz/conmon"
 printf '/run/c/io.containerd.runtime.v2.task/moby/00' >"$out/container_fuzz/shim"
+
+printf '{"ContainerExitCode":7,"ID":"%064d","Name":"pw","Status":"died","Time":"2026-11-25T21:16:37.16Z","Type":"container","health_status":"healthy"}' 7 >"$out/container_fuzz/podman"
+
+mkdir -p "$out/containerlog_fuzz"
+printf '0{"log":"half ","stream":"stdout","time":"2026-11-25T20:00:00Z"}\n{"log":"a token=abc \\u001b[31mline\\n","stream":"stdout","time":"x"}\n' >"$out/containerlog_fuzz/docker"
+printf '12026-11-25T20:00:00Z stdout P half \n2026-11-25T20:00:00Z stdout F line\n' >"$out/containerlog_fuzz/podman"

@@ -24,3 +24,21 @@ cat >"$out/limit" <<'LOG'
 <6>[ 1660.347573] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/docker/x,task_memcg=/docker/x,task=tail,pid=77,uid=0
 <3>[ 1660.347600] Memory cgroup out of memory: Killed process 77 (tail) total-vm:221356kB, anon-rss:32256kB, file-rss:6596kB, shmem-rss:0kB, UID:0
 LOG
+
+out=$1/jvmfile_fuzz
+mkdir -p "$out"
+printf '7fd8767be000-7fd8767c6000 rw-s 00000000 fe:00 9987873                    /tmp/hsperfdata_root/13032\n' >"$out/maps"
+for order in 0 1; do
+	python3 - "$order" >"$out/file$order" <<'END'
+import struct
+import sys
+c = "><"[int(sys.argv[1])]
+def entry(name, type_, vector, data):
+    at = 20 + (len(name) + 8) // 8 * 8
+    return struct.pack(f"{c}iiicBBBi", at + len(data), 20, vector, type_, 0, 1, 3, at) + name.ljust(at - 20, b"\0") + data
+entries = [entry(b"sun.os.hrt.frequency", b"J", 0, struct.pack(c + "q", 10**9)), entry(b"sun.gc.collector.0.name", b"B", 8, b"Copy\0\0\0\0"),
+           *(entry(n, b"J", 0, struct.pack(c + "q", 77)) for n in (b"sun.gc.collector.0.time", b"sun.gc.generation.0.space.0.used", b"java.cls.loadedClasses",
+                                                                   b"java.cls.unloadedClasses"))]
+sys.stdout.buffer.write(struct.pack(">I", 0xcafec0c0) + bytes([int(sys.argv[1]), 2, 0, 1]) + struct.pack(c + "iiqii", 0, 0, 0, 32, len(entries)) + b"".join(entries))
+END
+done

@@ -3,13 +3,14 @@
  * v8_fuzz: any bytes as the memory of a process, in which a thread's JavaScript frames are looked for. The first byte is the shape (enum v8_shape,
  * less one); the others stand from BASE on: where the builtins are, how many bytes, then what frames and objects there are.
  * covers: loaders/lib/runtimes/v8.c loaders/lib/runtimes/v8object.c loaders/lib/runtimes/v8code.c loaders/lib/runtimes/v8string.c
- *         loaders/lib/runtimes/utf8.c
+ *         loaders/lib/runtimes/utf8.c loaders/lib/runtimes/v8sampled.c loaders/lib/runtimes/v8places.c
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "loaders/lib/runtimes/v8.h"
 #include "loaders/lib/runtimes/v8tables.h"
+#include "probes/runtimes/object.h"
 #include "tests/fuzz/runtimes/bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -38,6 +39,27 @@ static struct v8_layout layout(unsigned shape)
 	return l;
 }
 
+/* The same frames by registers: interrupted in a builtin and in compiled code, and from return addresses; functions as they are now, or as another moment had
+ * them: the words that the input begins with. */
+static void sampled(struct v8 *v, const uint8_t *data, size_t len, struct script_stack *s)
+{
+	static const uint64_t reg[16] = {[3] = BASE + 0x301, [5] = BASE + 0x281, [9] = 53, [10] = BASE + 0x1035, [12] = BASE + 0x401, [15] = BASE + 0x800};
+	struct stack_object objects[2] = {{.at = BASE + 0x280}};
+	uint8_t code[V8_CODE_BYTES] = {0};
+
+	memcpy(code, data, len < sizeof(code) ? len : sizeof(code));
+	memcpy(objects[0].word, data, len < sizeof(objects[0].word) ? len : sizeof(objects[0].word));
+	for (unsigned i = 0; i < 8; i++) {
+		const struct v8_at at = {.pc = i & 1 ? BASE + 0x1034 : 0x10000 - 0x800, .vaddr = i & 1 ? RUNTIME_NO_FILE : 0x10000 - 0x800, .sp = BASE + 0x100,
+					 .fp = BASE + 0x170, .reg = i & 2 ? reg : NULL, .code = code, .objects = objects, .n_objects = i & 4 ? 2 : 0};
+		struct runtime_follow to = {.at = 3};
+
+		v8_sampled_begin(v);
+		if (v8_sampled(v, &at, &to, s) && to.goes_on && to.sp <= at.sp)
+			abort();
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	static const uint64_t pc[4] = {0x10000 - 0x800, BASE + 0x1034, BASE + 0x1035, 0x10000 - 0x700};
@@ -56,7 +78,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	v = v8_open(&m, &l, sizeof(l), 0);
 	v8_stack(v, &native, &s);
 	v8_stack(v, &native, &s);
-	if (s.n > SCRIPT_STACK_MAX + V8_INLINED_MAX)
+	sampled(v, b.data, b.len, &s);
+	if (s.n > 8 * V8_INLINED_MAX + SCRIPT_STACK_MAX + V8_INLINED_MAX)
 		abort();
 	for (size_t i = 0; i < s.n; i++)
 		if (s.frames[i].at >= native.n || !s.frames[i].place.function ||

@@ -5,6 +5,7 @@ $(eval $(call unit_test,targetfeed_test,tests/unit/loaders/lib/bpf/targetfeed_te
 $(eval $(call unit_test,loader_parts_test,tests/unit/loaders/lib/bpf/parts_test.c,bpf base,-ljansson))
 $(eval $(call unit_test,kerneltypes_test,tests/unit/loaders/lib/bpf/kerneltypes_test.c,bpf base,-lbpf -lelf -lz))
 $(eval $(call unit_test,progsyms_test,tests/unit/loaders/lib/bpf/progsyms_test.c,bpf host base,-lbpf -lelf -lz))
+$(eval $(call unit_test,meter_test,tests/unit/loaders/lib/bpf/meter_test.c,bpf store_fixture store base,-lsqlite3 -lz -lpthread -lm))
 $(eval $(call unit_test,place_test,tests/unit/loaders/lib/bpf/place_test.c,bpf base,))
 # and of loaders/lib/sandbox (its `sandbox` is tested with sonde-index, which has it)
 $(eval $(call unit_test,confine_test,tests/unit/loaders/lib/sandbox/confine_test.c,sandbox base,-lseccomp -lpthread))

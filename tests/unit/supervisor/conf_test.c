@@ -120,6 +120,29 @@ static void requests_are_a_word_for_a_family(void **state)
 	assert_string_equal(c.value[CONF_FAMILIES].text, "requests,cpu");
 }
 
+static void gpus_are_recorded_where_there_are_some_and_nobody_chose(void **state)
+{
+	struct place *p = *state;
+	const char *flags[CONF_KEYS] = {[CONF_FAMILIES] = "cpu"};
+	struct conf c;
+
+	conf_gpu_driver = "/nonexistent";
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host");
+	conf_gpu_driver = "/proc/version";
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host,gpu");
+	assert_int_equal(conf_load(p->dir, flags, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu");
+	put(p, "sonde.conf", "[record]\ngpu = off\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host");
+	put(p, "sonde.conf", "[record]\ngpu = on\nrequests = on\n");
+	assert_int_equal(conf_load(p->dir, flags, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,l7,gpu");
+	conf_gpu_driver = "/nonexistent";
+}
+
 static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 {
 	static const struct {
@@ -132,6 +155,8 @@ static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 		{"[store]\nbudget = big\n", "x:2: budget 'big' is not 2G or 500M", "lists budget"},
 		{"[record]\nfreq = 5000\n", "x:2: freq '5000' is not a number from 1 to 4999", ""},
 		{"[record]\nfamilies = cpu,gpus\n", "x:2: unknown family 'gpus'", "lists families"},
+		{"[record]\ngpu = yes\n", "x:2: gpu 'yes' is not auto, on or off", "lists gpu, by default auto"},
+		{"[record]\nlog-lines = yes\n", "x:2: log-lines 'yes' is not on or off", "lists log-lines, by default off"},
 		{"[record]\nrequests = yes\n", "x:2: requests 'yes' is not on or off", "lists requests, by default off"},
 		{"[limits]\ncpu = -1\n", "x:2: cpu '-1'", ""},
 		{"[limits]\ncpu = nan\n", "x:2: cpu 'nan'", ""},
@@ -258,6 +283,7 @@ int main(void)
 		T(the_strongest_holds_and_its_origin_is_known),
 		T(what_is_wrong_is_said_with_its_line_and_what_was_meant),
 		T(requests_are_a_word_for_a_family),
+		T(gpus_are_recorded_where_there_are_some_and_nobody_chose),
 		T(each_section_is_printed_once),
 		T(a_wrong_variable_is_named),
 		T(bytes_that_are_no_text_are_refused_and_long_lines_too),

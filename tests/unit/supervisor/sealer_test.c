@@ -61,7 +61,7 @@ static const char *state_with(struct retain *r)
 	const char *state;
 
 	sealer_init(&s, dir);
-	sealer_follow(&s, true, 1);
+	sealer_follow(&s, true, 1, 0);
 	s.look_ns = 0;
 	sealer_tick(&s, r);
 	state = s.state;
@@ -107,7 +107,7 @@ static void one_that_is_off_does_nothing(void **state)
 	make("20260115T100000Z-0001.db", 60 * MIB);
 	make("20260115T115000Z-0001.db", 60 * MIB);
 	sealer_init(&s, dir);
-	sealer_follow(&s, false, 1);
+	sealer_follow(&s, false, 1, 0);
 	s.look_ns = 0;
 	sealer_tick(&s, &r);
 	assert_string_equal(s.state, "off");
@@ -132,7 +132,7 @@ static void a_pass_that_fails_again_is_tried_later_each_time(void **state)
 
 	(void)state;
 	sealer_init(&s, dir);
-	sealer_follow(&s, true, 1);
+	sealer_follow(&s, true, 1, 0);
 	for (size_t i = 0; i < sizeof(minutes) / sizeof(minutes[0]); i++) {
 		assert_int_equal(minutes_after(&s, 1 << 8, ""), minutes[i]);
 		assert_string_equal(s.state, "failed");

@@ -242,6 +242,26 @@ static void the_way_in_is_no_leader_however_it_ends(void **state)
 	lives_release(&l);
 }
 
+/* On a host that is slow it takes seconds: runc says by its name what it is. */
+static void a_runtime_that_takes_its_time_is_no_leader_either(void **state)
+{
+	struct lives l = {.tell = tell};
+	struct hostmaps_process way = process(100, 100, NSEC_PER_SEC), first = process(101, 1, 2 * NSEC_PER_SEC);
+
+	(void)state;
+	way.comm = "runc:[0:PARENT]";
+	lives_round(&l, 50);
+	lives_meet(&l, &way);
+	lives_round(&l, 9 * NSEC_PER_SEC);
+	ends(&l, way, 10 * NSEC_PER_SEC, 0);
+	lives_round(&l, 11 * NSEC_PER_SEC);
+	assert_int_equal(n_told, 0);
+	ends(&l, first, 12 * NSEC_PER_SEC, 9);
+	assert_int_equal(n_told, 2);
+	assert_int_equal(told[1].status, 9);
+	lives_release(&l);
+}
+
 /* --- the kernel's log --- */
 
 #define HEAD_NEW "[  pid  ]   uid  tgid total_vm      rss rss_anon rss_file rss_shmem pgtables_bytes swapents oom_score_adj name\n"
@@ -315,6 +335,7 @@ int main(void)
 		cmocka_unit_test_setup(with_the_hosts_pid_namespace_it_has_stopped_once_nothing_runs_in_it, begin),
 		cmocka_unit_test_setup(stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_the_runtime, begin),
 		cmocka_unit_test_setup(the_way_in_is_no_leader_however_it_ends, begin),
+		cmocka_unit_test_setup(a_runtime_that_takes_its_time_is_no_leader_either, begin),
 		cmocka_unit_test(a_kill_at_a_limit_has_its_cgroup_limit_and_who_held_memory),
 		cmocka_unit_test(an_older_kernels_list_is_read_by_its_own_head),
 		cmocka_unit_test(of_several_kills_of_a_pid_the_last_one_counts_and_none_has_anothers_lines),

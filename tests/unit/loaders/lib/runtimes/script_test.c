@@ -55,6 +55,39 @@ static void what_lies_together_is_read_once_and_anew_for_the_next_thread(void **
 	assert_int_equal(f.reads, 2);
 }
 
+static size_t many;
+
+/* All but what begins on the second line. */
+static void fake_read_many(void *ctx, uint64_t *addr, void *const *to, size_t n, size_t len)
+{
+	for (size_t i = 0; i < n; i++, many++)
+		if (addr[i] == FAKE_BASE + SCRIPT_READ_BYTES || !fake_read(ctx, addr[i], to[i], len))
+			addr[i] = 0;
+}
+
+static void for_the_next_stack_what_was_used_last_is_read_anew_at_once(void **state)
+{
+	uint64_t word = 0;
+
+	(void)state;
+	begin();
+	f.m.read_many = fake_read_many;
+	many = 0;
+	for (uint64_t i = 0; i < 4; i++)
+		assert_true(get(FAKE_BASE + i * SCRIPT_READ_BYTES, &word, 8));
+	fake_word(&f, FAKE_BASE, 7);
+	runtime_budget_again(&b);
+	assert_int_equal(many, 4);
+	f.reads = 0;
+	assert_true(get(FAKE_BASE, &word, 8));
+	assert_int_equal(word, 7);
+	assert_int_equal(f.reads, 0);
+	assert_true(get(FAKE_BASE + SCRIPT_READ_BYTES, &word, 8)); /* it could not be had at once */
+	assert_int_equal(f.reads, 1);
+	runtime_budget_again(&b);
+	assert_int_equal(many, 6); /* the others were not used again */
+}
+
 static bool short_read(void *ctx, uint64_t addr, void *to, size_t len)
 {
 	return addr - FAKE_BASE + len <= 100 && fake_read(ctx, addr, to, len);
@@ -91,6 +124,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bytes_are_those_of_the_memory_wherever_they_lie),
 		cmocka_unit_test(what_lies_together_is_read_once_and_anew_for_the_next_thread),
+		cmocka_unit_test(for_the_next_stack_what_was_used_last_is_read_anew_at_once),
 		cmocka_unit_test(the_end_of_what_is_mapped_is_read_alone),
 		cmocka_unit_test(a_budget_ends),
 	};

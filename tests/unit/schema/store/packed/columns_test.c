@@ -258,6 +258,42 @@ static void hashes_and_distances_are_told_by_another_column(void **s)
 	table_free(&t);
 }
 
+/* Sizes that walk, of many things: a row is near to the one before of the same thing. */
+static void rows_of_many_things_are_told_by_the_row_before_of_the_same(void **s)
+{
+	static int64_t key[ROWS], walk[ROWS], noise[ROWS], at[7];
+	const struct column c[3] = {{.n = ROWS, .numbers = key}, {.n = ROWS, .numbers = walk}, {.n = ROWS, .numbers = noise}};
+	struct packedcolumns p = {.n_rows = ROWS, .n = 3, .fetch = fetch};
+	struct table t = {0};
+
+	(void)s;
+	for (int i = 0; i < 7; i++)
+		at[i] = (int64_t)((uint64_t)random_below(UINT32_MAX) << 20);
+	at[5] = INT64_MAX; /* it wraps around */
+	for (int i = 0; i < ROWS; i++) {
+		key[i] = random_below(7);
+		at[key[i]] = (int64_t)((uint64_t)at[key[i]] + random_below(50));
+		walk[i] = at[key[i]];
+		noise[i] = random_below(2);
+	}
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(i ? packedcolumns_encode_keyed(c, i, 0, &t.data[i], &t.len[i]) :
+				 packedcolumns_encode(c, i, -1, &t.data[i], &t.len[i]), 0);
+	assert_true(t.data[1][0] == 11 && t.data[1][1] == 0); /* as the header numbers it */
+	assert_true(t.data[2][0] < COLUMN_FORMS || t.data[2][0] & COLUMN_WEIGHTS);
+	p.ctx = &t;
+	for (int i = 2; i >= 0; i--) {
+		assert_int_equal(packedcolumns_need(&p, i), 0);
+		assert_same(&p.c[i], &c[i]);
+	}
+	packedcolumns_release(&p);
+	t.data[1][1] = 1; /* by itself */
+	p = (struct packedcolumns){.n_rows = ROWS, .n = 3, .fetch = fetch, .ctx = &t};
+	assert_int_equal(packedcolumns_need(&p, 1), -EBADMSG);
+	packedcolumns_release(&p);
+	table_free(&t);
+}
+
 static void hashes_of_something_else_stand_by_themselves(void **s)
 {
 	int64_t hash[] = {0, 1};
@@ -337,6 +373,7 @@ int main(void)
 		cmocka_unit_test(stacks_that_are_cut_or_changed_are_refused),
 		cmocka_unit_test(each_column_of_stacks_may_be_asked_for_first),
 		cmocka_unit_test(hashes_and_distances_are_told_by_another_column),
+		cmocka_unit_test(rows_of_many_things_are_told_by_the_row_before_of_the_same),
 		cmocka_unit_test(hashes_of_something_else_stand_by_themselves),
 		cmocka_unit_test(nulls_are_not_zeros_and_no_column_is_told_by_one_that_has_them),
 		cmocka_unit_test(a_column_that_points_to_none_or_to_itself_is_refused),

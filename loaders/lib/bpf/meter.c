@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loaders/host/meter.h"
+#include "loaders/lib/bpf/meter.h"
 
 #include <errno.h>
 #include <stdlib.h>

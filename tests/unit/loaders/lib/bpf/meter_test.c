@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "loaders/host/meter.h"
+#include "loaders/lib/bpf/meter.h"
 #include "loaders/lib/bpf/family.h"
 #include "schema/facts/host.h"
 #include "tests/unit/schema/store/fixture.h"

@@ -12,8 +12,8 @@
  *   4. A difference that the store could not take is part of the next one. A round in which a source could not be read is not to be
  *      ended: what is missing in it would begin anew.
  */
-#ifndef SONDE_HOST_FAMILY_METER_H
-#define SONDE_HOST_FAMILY_METER_H
+#ifndef SONDE_BPF_METER_H
+#define SONDE_BPF_METER_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * net_talk: what is said on Unix sockets and on UDP sockets that have a peer, in the caller's own context, by the tracepoints of each send
+ * and receive (sock_send_length, sock_recv_length: 6.3). They fire for TCP as well: then one look at the socket is all that is done.
+ *
+ * 1. Bytes are summed by (process, side, the server's address): that of a Unix socket by its struct unix_address, which the accepted
+ *    sockets share with the one that listens. One of a pair, which has no address, is no edge.
+ * 2. Whose the other end is: who called connect or listen there (sk_peer_pid). The loader knows better where that end has spoken, too:
+ *    the last socket of each sum, and its other end, are told.
+ * 3. What finds no room in `talks` is counted.
+ */
+#ifndef SONDE_PROBES_NET_TALK_BPF_H
+#define SONDE_PROBES_NET_TALK_BPF_H
+
+#define MSG_PEEK_FLAG 2
+#define PIDTYPE_TGID_ 1
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NET_TALKS);
+	__type(key, struct net_talk_key);
+	__type(value, struct net_talk);
+} talks SEC(".maps");
+
+struct talk_scratch {
+	struct net_talk_key key;
+	struct net_talk talk;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct talk_scratch);
+} talk_scratches SEC(".maps");
+
+/* Who had that number when the socket was connected, if it still is. */
+static __always_inline void talk_mate(struct net_owner *o, struct sock *sk)
+{
+	struct pid *pid = BPF_CORE_READ(sk, sk_peer_pid);
+	struct hlist_node *first = pid ? BPF_CORE_READ(pid, tasks[PIDTYPE_TGID_].first) : NULL;
+
+	if (first)
+		owner_fill(o, (struct task_struct *)((char *)first - bpf_core_field_offset(struct task_struct, pid_links) -
+						     PIDTYPE_TGID_ * sizeof(struct hlist_node)));
+}
+
+static __always_inline bool talk_unix(struct net_talk_key *k, struct net_talk *t, struct unix_sock *u)
+{
+	struct unix_sock *other = (struct unix_sock *)BPF_CORE_READ(u, peer);
+	struct unix_address *own = BPF_CORE_READ(u, addr), *its = other ? BPF_CORE_READ(other, addr) : NULL;
+	struct unix_address *server = own ? own : its;
+
+	if (!server)
+		return false;
+	k->at[0] = (__u64)server;
+	k->side = own && its ? NET_SIDE_UNKNOWN : own ? NET_SIDE_SERVER : NET_SIDE_CLIENT;
+	t->peer_sk = (__u64)other;
+	return true;
+}
+
+static __always_inline bool talk_udp(struct net_talk_key *k, struct sock *sk)
+{
+	k->port = bpf_ntohs(sk->__sk_common.skc_dport);
+	if (!k->port)
+		return false;
+	if (sk->__sk_common.skc_num < k->port && sk->__sk_common.skc_num < NET_EPHEMERAL)
+		k->lport = sk->__sk_common.skc_num; /* a server's */
+	k->netns = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	sock_peer(sk, k->family, (__u8 *)k->at);
+	return true;
+}
+
+static __always_inline void talk_path(struct net_talk *t, struct unix_address *addr)
+{
+	int len = BPF_CORE_READ(addr, len) - 2;
+
+	if (len <= 0 || len > NET_PATH)
+		return;
+	t->path_len = (__u32)len;
+	bpf_probe_read_kernel(t->path, sizeof(t->path), (const char *)addr + bpf_core_field_offset(struct unix_address, name) + 2);
+}
+
+static __always_inline void talk_add(struct net_talk *t, __u32 bytes, bool sent)
+{
+	__sync_fetch_and_add(sent ? &t->tx : &t->rx, (__u64)bytes);
+	__sync_fetch_and_add(sent ? &t->sent : &t->received, 1ull);
+}
+
+static __noinline int talk_heard(struct sock *sk, __u32 bytes, __u32 sent, __u32 family)
+{
+	__u32 zero = 0;
+	struct talk_scratch *s = bpf_map_lookup_elem(&talk_scratches, &zero);
+	struct net_talk *t;
+
+	if (!s)
+		return 0;
+	__builtin_memset(s, 0, sizeof(*s));
+	owner_fill(&s->key.owner, (struct task_struct *)bpf_get_current_task());
+	s->key.family = (__u16)family;
+	if (family == SOCK_UNIX ? !talk_unix(&s->key, &s->talk, (struct unix_sock *)sk) : !talk_udp(&s->key, sk))
+		return 0;
+	t = bpf_map_lookup_elem(&talks, &s->key);
+	if (t) {
+		t->sk = (__u64)sk;
+		t->peer_sk = s->talk.peer_sk;
+		talk_add(t, bytes, sent);
+		return 0;
+	}
+	if (family == SOCK_UNIX) {
+		talk_mate(&s->talk.mate, sk);
+		talk_path(&s->talk, (struct unix_address *)s->key.at[0]);
+	} else {
+		sock_local(sk, (__u16)family, s->talk.path); /* 16 bytes of it */
+	}
+	s->talk.sk = (__u64)sk;
+	talk_add(&s->talk, bytes, sent);
+	COUNT(talks);
+	if (bpf_map_update_elem(&talks, &s->key, &s->talk, BPF_NOEXIST)) {
+		t = bpf_map_lookup_elem(&talks, &s->key); /* another thread's was first */
+		if (t)
+			talk_add(t, bytes, sent);
+		else
+			COUNT(talks_lost);
+	}
+	return 0;
+}
+
+static __always_inline int talk(struct sock *sk, int bytes, bool sent)
+{
+	__u16 family = sk->__sk_common.skc_family;
+
+	if (bytes <= 0 || (family != SOCK_UNIX && (sk->sk_protocol != SOCK_UDP || (family != SOCK_INET && family != SOCK_INET6))))
+		return 0;
+	return talk_heard(sk, (__u32)bytes, sent, family);
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(net_sent, struct sock *sk, int ret, int flags)
+{
+	return talk(sk, ret, true);
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(net_received, struct sock *sk, int ret, int flags)
+{
+	return flags & MSG_PEEK_FLAG ? 0 : talk(sk, ret, false);
+}
+
+#endif
