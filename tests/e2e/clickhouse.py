@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """A receiver in the place of ClickHouse: it takes INSERT ... FORMAT JSONEachRow over HTTP as ClickHouse does, and behaves as it is told."""
+import ctypes.util
 import gzip
 import http.server
 import json
 import re
 import threading
 import urllib.parse
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def curl():
+    """Of those who push: there is nobody to be received from without it."""
+    if not ctypes.util.find_library("curl"):
+        pytest.skip("missing: libcurl.so.4 (package libcurl4)")
 
 
 class Receiver:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """sonde-push: what the store has arrives whole, once after dedupe, whatever the receiver does meanwhile; no secret is told."""
 import contextlib
-import ctypes.util
 import os
 import re
 import socket
@@ -11,17 +10,11 @@ import time
 
 import pytest
 
-from clickhouse import Receiver
+from clickhouse import Receiver, curl  # noqa: F401 (the fixture)
 from conftest import BIN
 from test_export import Made
 
 SECRET = "planted-s3cret-0451"
-
-
-@pytest.fixture(autouse=True)
-def curl():
-    if not ctypes.util.find_library("curl"):
-        pytest.skip("missing: libcurl.so.4 (package libcurl4)")
 
 
 @pytest.fixture

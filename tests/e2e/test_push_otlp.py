@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """sonde-push by OTLP: metrics are the numbers of sonde-export, under OpenTelemetry's names; events are logs; all of it once after dedupe."""
 import contextlib
-import ctypes.util
 import os
 import re
 import sqlite3
@@ -12,7 +11,7 @@ import time
 import pytest
 
 import metrics
-from clickhouse import Receiver
+from clickhouse import Receiver, curl  # noqa: F401 (the fixture)
 from conftest import BIN
 from test_export import Made, scrape
 from wire import fields
@@ -72,12 +71,6 @@ class Collector(Receiver):
         """A point of each stream and time, as receivers keep them."""
         kept = {(str(p[0]), str(p[4]), p[6]): p for p in self.points if p[1] == name and resource.items() <= {k.replace(".", "_"): v for k, v in p[0].items()}.items()}
         return sorted(kept.values(), key=lambda p: p[6])
-
-
-@pytest.fixture(autouse=True)
-def curl():
-    if not ctypes.util.find_library("curl"):
-        pytest.skip("missing: libcurl.so.4 (package libcurl4)")
 
 
 @pytest.fixture

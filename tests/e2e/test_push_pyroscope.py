@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """sonde-push to Pyroscope: profiles arrive as push.v1 has them, a series for each program, and add up to what sonde says, number by number."""
 import contextlib
-import ctypes.util
 import gzip
 import json
 import os
@@ -12,7 +11,7 @@ import uuid
 
 import pytest
 
-from clickhouse import Receiver
+from clickhouse import Receiver, curl  # noqa: F401 (the fixture)
 from conftest import BIN, BUILD, need
 from wire import fields, packed
 
@@ -53,12 +52,6 @@ def totals(raw):
 
 def added(profiles, what):
     return sum(totals(raw)[what] for raw in profiles)
-
-
-@pytest.fixture(autouse=True)
-def curl():
-    if not ctypes.util.find_library("curl"):
-        pytest.skip("missing: libcurl.so.4 (package libcurl4)")
 
 
 @pytest.fixture

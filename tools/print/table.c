@@ -15,6 +15,8 @@
 #define TIGHT_MIN   6 /* on a narrow terminal columns are not cut narrower than this */
 #define LEFT_OUT SIZE_MAX
 
+#define ROWS_SHOWN 30 /* where nobody says how many */
+
 struct table {
 	struct table_column *columns;
 	size_t n_columns;
@@ -257,4 +259,19 @@ void table_print(const struct table *t, FILE *out, unsigned width)
 void table_print_fit(const struct table *t, FILE *out, unsigned width)
 {
 	print(t, out, width, true);
+}
+
+void table_answer(struct table *t, size_t n, size_t of, bool quiet)
+{
+	table_print(t, stdout, term_width(stdout));
+	table_free(t);
+	if (n < of && !quiet)
+		fprintf(stderr, "%zu more: -n %zu shows them\n", of - n, of);
+}
+
+size_t table_rows(uint64_t asked, size_t n)
+{
+	const uint64_t most = asked ? asked : ROWS_SHOWN;
+
+	return n < most ? n : (size_t)most;
 }

@@ -9,7 +9,9 @@
 #ifndef SONDE_TOOLS_TABLE_H
 #define SONDE_TOOLS_TABLE_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "tools/print/term.h"
@@ -42,6 +44,10 @@ void table_omit_empty(struct table *t);
 const char *table_omit_equal(struct table *t, const char *title);
 /* `width` columns at most, 0: as wide as it is. */
 void table_print(const struct table *t, FILE *out, unsigned width);
+/* How many of `n` rows are shown where `asked` (-n, 0: 30) were asked for. */
+size_t table_rows(uint64_t asked, size_t n);
+/* As an answer: on standard output, as wide as that is, and freed; where it has `n` rows `of` more, how to see them is said, unless `quiet`. */
+void table_answer(struct table *t, size_t n, size_t of, bool quiet);
 /* The same as on a terminal of that width, wherever it is written. */
 void table_print_fit(const struct table *t, FILE *out, unsigned width);
 

@@ -519,3 +519,15 @@ int64_t select_run_in(const struct selection *s, const char *segment_path, size_
 			return s->runs[i].run;
 	return -1;
 }
+
+int select_nothing(const struct selection *sel, const char *family, const char *things, const char *what, const char *next, struct err *e)
+{
+	if (family) {
+		err_set(e, -ENOENT, EXIT_NOTHING, "no %s were recorded in %s: family %s was not", things, sel->range, family);
+		err_fix(e, "sudo sonde record --families %s", family);
+	} else {
+		err_set(e, -ENOENT, EXIT_NOTHING, "%s in %s%s%s", what, sel->range, *sel->what ? " of " : "", sel->what);
+		err_fix(e, "%s", next);
+	}
+	return -ENOENT;
+}

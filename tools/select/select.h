@@ -133,4 +133,8 @@ int select_recordings_of(const struct store_segment_info *segments, size_t n_seg
 			 struct err *e);
 void select_recordings_free(struct select_recording *r, size_t n);
 
+/* There is nothing to show. `family`: because that one was not recorded, which knows of `things` ("connections"); NULL: `what` says so,
+ * of the range and what was selected, and `next` is a command to try. -ENOENT with EXIT_NOTHING. */
+int select_nothing(const struct selection *sel, const char *family, const char *things, const char *what, const char *next, struct err *e);
+
 #endif

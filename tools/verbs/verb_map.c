@@ -78,18 +78,6 @@ static int args_check(const struct verb_call *call, struct err *e)
 	return -EINVAL;
 }
 
-static int missing(const struct verb_call *call, bool known, struct err *e)
-{
-	if (!known) {
-		err_set(e, -ENOENT, EXIT_NOTHING, "no connections were recorded in %s: family net was not", call->sel->range);
-		err_fix(e, "sudo sonde record --families net");
-	} else {
-		err_set(e, -ENOENT, EXIT_NOTHING, "nobody talked to anybody in %s", call->sel->range);
-		err_fix(e, "sonde net --listen");
-	}
-	return -ENOENT;
-}
-
 static int map_json(const struct verb_call *call, const struct netmap *m)
 {
 	const struct map_args *a = call->args;
@@ -167,7 +155,7 @@ static int map_run(struct verb_call *call, struct err *e)
 	if (!rc && a->live && (call->json || !m.n_edges))
 		;
 	else if (!rc && !m.n_edges)
-		rc = missing(call, m.known, e);
+		rc = select_nothing(call->sel, m.known ? NULL : "net", "connections", "nobody talked to anybody", "sonde net --listen", e);
 	else if (!rc && a->output)
 		rc = map_file(call, &m, e);
 	else if (!rc && call->json)

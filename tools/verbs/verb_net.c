@@ -11,7 +11,6 @@
 #include "tools/print/table.h"
 #include "tools/select/select.h"
 
-#define DEFAULT_ROWS 30
 
 struct net_args {
 	uint64_t rows;
@@ -39,14 +38,7 @@ static const char *const NET_EXAMPLES[] = {
 
 static int missing(const struct verb_call *call, bool known, const char *what, struct err *e)
 {
-	if (!known) {
-		err_set(e, -ENOENT, EXIT_NOTHING, "no connections were recorded in %s: family net was not", call->sel->range);
-		err_fix(e, "sudo sonde record --families net");
-	} else {
-		err_set(e, -ENOENT, EXIT_NOTHING, "%s in %s%s%s", what, call->sel->range, *call->sel->what ? " of " : "", call->sel->what);
-		err_fix(e, "sonde net");
-	}
-	return -ENOENT;
+	return select_nothing(call->sel, known ? NULL : "net", "connections", what, "sonde net", e);
 }
 
 /* Keeps the rows that are asked for. */
@@ -66,22 +58,6 @@ static void keep(struct netflows *f, const struct net_args *a)
 			f->rows[i] = x;
 	}
 	f->shown = n;
-}
-
-static size_t most(const struct net_args *a, size_t n)
-{
-	uint64_t rows = a->rows ? a->rows : DEFAULT_ROWS;
-
-	return n < rows ? n : (size_t)rows;
-}
-
-static int print(struct verb_call *call, struct table *t, size_t n, size_t of)
-{
-	table_print(t, stdout, term_width(stdout));
-	table_free(t);
-	if (n < of && !call->quiet)
-		fprintf(stderr, "%zu more: -n %zu shows them\n", of - n, of);
-	return 0;
 }
 
 static int flows_json(const struct verb_call *call, const struct netflows *f)
@@ -105,7 +81,7 @@ static int flows_run(struct verb_call *call, const struct net_args *a, enum netf
 	else if (!rc && call->json)
 		rc = flows_json(call, &f);
 	else if (!rc)
-		rc = print(call, netprint_flows(&f, most(a, f.shown)), most(a, f.shown), f.shown);
+		table_answer(netprint_flows(&f, table_rows(a->rows, f.shown)), table_rows(a->rows, f.shown), f.shown, call->quiet);
 	netflows_release(&f);
 	return rc;
 }
@@ -129,7 +105,7 @@ static int listeners_run(struct verb_call *call, const struct net_args *a, struc
 	else if (!rc && call->json)
 		rc = listeners_json(call, &l);
 	else if (!rc)
-		rc = print(call, netprint_listeners(&l, most(a, l.n)), most(a, l.n), l.n);
+		table_answer(netprint_listeners(&l, table_rows(a->rows, l.n)), table_rows(a->rows, l.n), l.n, call->quiet);
 	netlisteners_release(&l);
 	return rc;
 }

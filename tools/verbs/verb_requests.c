@@ -15,7 +15,6 @@
 #include "tools/requests/reqprint.h"
 #include "tools/select/select.h"
 
-#define DEFAULT_ROWS 30
 #define LIVE_WINDOW_NS (30 * (int64_t)NSEC_PER_SEC)
 #define LIVE_EVERY_MS 2000
 
@@ -44,30 +43,7 @@ static const char *const REQUESTS_EXAMPLES[] = {
 
 static int missing(const struct verb_call *call, bool known, const char *what, struct err *e)
 {
-	if (!known) {
-		err_set(e, -ENOENT, EXIT_NOTHING, "no requests were recorded in %s: family l7 was not", call->sel->range);
-		err_fix(e, "sudo sonde record --families l7");
-	} else {
-		err_set(e, -ENOENT, EXIT_NOTHING, "%s in %s%s%s", what, call->sel->range, *call->sel->what ? " of " : "", call->sel->what);
-		err_fix(e, "sonde requests");
-	}
-	return -ENOENT;
-}
-
-static size_t most(const struct requests_args *a, size_t n)
-{
-	uint64_t rows = a->rows ? a->rows : DEFAULT_ROWS;
-
-	return n < rows ? n : (size_t)rows;
-}
-
-static int print(struct verb_call *call, struct table *t, size_t n, size_t of)
-{
-	table_print(t, stdout, term_width(stdout));
-	table_free(t);
-	if (n < of && !call->quiet)
-		fprintf(stderr, "%zu more: -n %zu shows them\n", of - n, of);
-	return 0;
+	return select_nothing(call->sel, known ? NULL : "l7", "requests", what, "sonde requests", e);
 }
 
 static int rows_json(const struct verb_call *call, const struct reqrows *r)
@@ -92,7 +68,7 @@ static int rows_run(struct verb_call *call, const struct requests_args *a, enum 
 	else if (!rc && call->json)
 		rc = rows_json(call, &r);
 	else if (!rc)
-		rc = print(call, reqprint_rows(&r, most(a, r.shown)), most(a, r.shown), r.shown);
+		table_answer(reqprint_rows(&r, table_rows(a->rows, r.shown)), table_rows(a->rows, r.shown), r.shown, call->quiet);
 	if (!rc && !call->json && !call->quiet)
 		reqprint_bytes(&r, stderr);
 	reqrows_release(&r);
@@ -119,7 +95,7 @@ static int singles_run(struct verb_call *call, const struct requests_args *a, st
 	else if (!rc && call->json)
 		rc = singles_json(call, &r);
 	else if (!rc)
-		rc = print(call, reqprint_singles(&r, most(a, r.n)), most(a, r.n), r.n);
+		table_answer(reqprint_singles(&r, table_rows(a->rows, r.n)), table_rows(a->rows, r.n), r.n, call->quiet);
 	reqsingles_release(&r);
 	return rc;
 }

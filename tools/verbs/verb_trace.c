@@ -47,16 +47,10 @@ static int id_of(const struct verb_call *call, const char **id, struct err *e)
 
 static int nothing(const struct verb_call *call, const struct traces *t, const char *id, struct err *e)
 {
-	if (!t->known) {
-		err_set(e, -ENOENT, EXIT_NOTHING, "no single requests were recorded in %s: family l7 was not", call->sel->range);
-		err_fix(e, "sudo sonde record --families l7");
-	} else if (id) {
-		err_set(e, -ENOENT, EXIT_NOTHING, "no request that was kept in %s has the ID %.100s", call->sel->range, id);
-		err_fix(e, "sonde requests --slowest --json (they have their traces' IDs there)");
-	} else {
-		err_set(e, -ENOENT, EXIT_NOTHING, "no request was kept in %s%s%s", call->sel->range, *call->sel->what ? " of " : "", call->sel->what);
-		err_fix(e, "sonde requests");
-	}
+	if (!t->known || !id)
+		return select_nothing(call->sel, t->known ? NULL : "l7", "single requests", "no request was kept", "sonde requests", e);
+	err_set(e, -ENOENT, EXIT_NOTHING, "no request that was kept in %s has the ID %.100s", call->sel->range, id);
+	err_fix(e, "sonde requests --slowest --json (they have their traces' IDs there)");
 	return -ENOENT;
 }
 
