@@ -32,7 +32,7 @@ struct diff_args {
 
 static const struct option DIFF_OPTIONS[] = {
 	FOLD_KIND_OPTION(struct diff_args, type),
-	{"request", 0, OPTION_STRING, "OPERATION", "of threads that served such; --slow: the slow ones (--slower-than p95) against the rest",
+	{"request", 0, OPTION_STRING, "OPERATION", "of such alone; --slow: the slow ones (--slower-than p95) against the rest",
 	 offsetof(struct diff_args, request)},
 	{"slower-than", 0, OPTION_STRING, "TIME", NULL, offsetof(struct diff_args, slower)},
 	{"slow", 0, OPTION_FLAG, NULL, NULL, offsetof(struct diff_args, slow)},
