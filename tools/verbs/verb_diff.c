@@ -32,13 +32,13 @@ struct diff_args {
 
 static const struct option DIFF_OPTIONS[] = {
 	FOLD_KIND_OPTION(struct diff_args, type),
-	{"request", 0, OPTION_STRING, "OPERATION", "what threads did in such requests; --slow: the slow ones (--slower-than p95) against the others",
+	{"request", 0, OPTION_STRING, "OPERATION", "of such alone; --slow: the slow ones (--slower-than p95) against the rest",
 	 offsetof(struct diff_args, request)},
 	{"slower-than", 0, OPTION_STRING, "TIME", NULL, offsetof(struct diff_args, slower)},
 	{"slow", 0, OPTION_FLAG, NULL, NULL, offsetof(struct diff_args, slow)},
 	{"baseline", 0, OPTION_DURATION, "TIME", "compare with the same range, that much earlier",
 	 offsetof(struct diff_args, baseline_ns)},
-	{"before", 0, OPTION_STRING, "FILE", "compare with a pprof or folded file, or another store; --after: and this as the later one",
+	{"before", 0, OPTION_STRING, "FILE", "compare with a pprof or folded file, or a store; --after: this as the later one",
 	 offsetof(struct diff_args, before)},
 	{"after", 0, OPTION_STRING, "FILE", NULL, offsetof(struct diff_args, after)},
 	{"per", 0, OPTION_STRING, "UNIT", "second (cores) or sample (shares); default: second, if both have times",
