@@ -336,9 +336,9 @@ static void net_finish(void *state, struct family_host *h, int64_t patience_ns)
 {
 	struct net *n = state;
 
+	maps_await(h, patience_ns / 2); /* before the detach: what ends after that is not told */
 	hooks_sweep(&n->hooks);
 	hooks_detach(&n->hooks);
-	maps_await(h, patience_ns / 2);
 	n->over = true;
 	n->netns_ns = n->others_ns = 0;
 	n->conns.reading++;
