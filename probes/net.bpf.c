@@ -24,6 +24,7 @@
 
 #include "probes/arch_x86.h"
 #include "probes/net.h"
+#include "probes/net_talk.bpf.h"
 #include "probes/sock.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -41,13 +42,6 @@ struct {
 	__uint(max_entries, ENDS_BYTES);
 } ends SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct net_tally);
-} tally SEC(".maps");
-
 struct scratch {
 	__u64 at; /* an address, to be read back as a number */
 	struct net_other record;
@@ -61,15 +55,6 @@ struct {
 } scratches SEC(".maps");
 
 __u32 sweep = 0; /* the loader counts its readings of descriptors */
-
-static __always_inline struct net_tally *tally_get(void)
-{
-	__u32 zero = 0;
-
-	return bpf_map_lookup_elem(&tally, &zero);
-}
-
-#define COUNT(field_) do { struct net_tally *t_ = tally_get(); if (t_) t_->field_++; } while (0)
 
 /* The loader sleeps a second where little happens: it is called when half of the ring is full. */
 static __always_inline __u64 ends_flags(void)
@@ -90,15 +75,6 @@ static __always_inline bool in_process(void *ctx)
 		return false;
 	*(volatile __u64 *)&s->at = (__u64)ctx;
 	return *(volatile __u64 *)&s->at - (__u64)BPF_CORE_READ(task, stack) < ARCH_THREAD_SIZE;
-}
-
-static __always_inline void owner_fill(struct net_owner *o, struct task_struct *task)
-{
-	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
-
-	o->start_ns = BPF_CORE_READ(leader, start_boottime);
-	o->exec_id = (__u32)BPF_CORE_READ(leader, self_exec_id);
-	o->tgid = BPF_CORE_READ(task, tgid);
 }
 
 static __always_inline void owner_set(struct net_conn *c, __u8 how)
@@ -394,8 +370,6 @@ int BPF_PROG(net_synack, struct sock *sk)
 		c->repeated++;
 	return 0;
 }
-
-#include "probes/net_talk.bpf.h"
 
 /* ---- readings ---- */
 

@@ -12,6 +12,17 @@
 #ifndef SONDE_PROBES_NET_TALK_BPF_H
 #define SONDE_PROBES_NET_TALK_BPF_H
 
+#include "probes/kern.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "probes/net.h"
+#include "probes/net_who.bpf.h"
+#include "probes/sock.bpf.h"
+
 #define MSG_PEEK_FLAG 2
 #define PIDTYPE_TGID_ 1
 
@@ -26,9 +37,10 @@ struct talk_scratch {
 	struct net_talk_key key;
 	struct net_talk talk;
 };
+/* One a program: it is not run again on a CPU where it runs, but the other may be. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
+	__uint(max_entries, 2);
 	__type(key, __u32);
 	__type(value, struct talk_scratch);
 } talk_scratches SEC(".maps");
@@ -88,8 +100,8 @@ static __always_inline void talk_add(struct net_talk *t, __u32 bytes, bool sent)
 
 static __noinline int talk_heard(struct sock *sk, __u32 bytes, __u32 sent, __u32 family)
 {
-	__u32 zero = 0;
-	struct talk_scratch *s = bpf_map_lookup_elem(&talk_scratches, &zero);
+	__u32 slot = sent != 0;
+	struct talk_scratch *s = bpf_map_lookup_elem(&talk_scratches, &slot);
 	struct net_talk *t;
 
 	if (!s)

@@ -66,8 +66,9 @@ for (;;) runs(300000);
 """
 
 
-@pytest.mark.parametrize("option,kind,text,name", [("--perf-basic-prof", "perf map", REGEXP, "RegExp:(a+)+b|(c+)+d"), ("--perf-prof", "jitdump", WASM, "JS:spin-0-")],
-                         ids=["perf map", "jitdump"])
+@pytest.mark.parametrize("option,kind,text,name", [
+    pytest.param("--perf-basic-prof", "perf map", REGEXP, "RegExp:(a+)+b|(c+)+d", id="perf map"),
+    pytest.param("--perf-prof", "jitdump", WASM, "JS:spin-0-", id="jitdump", marks=pytest.mark.live)])
 def test_code_of_node_that_is_no_function_of_javascript_has_names_and_functions_are_the_walker_s(sonde, store, scratch, option, kind, text, name):
     need_root()
     need("node")
@@ -113,6 +114,7 @@ def test_threads_of_a_program_with_a_perf_map_have_its_names_in_pstack(sonde, st
     assert [f for f in between if f in names and f.startswith(("JS:", "Stub:", "Function:"))], (functions, [f["module"] for f in row["frames"]])
 
 
+PHP_JIT = [PHP, "-n", "-d", "zend_extension=opcache.so", *JIT, "opcache.file_update_protection=0", "-d", "opcache.jit=function", "-d"]
 SPIN = {"py": "def spin():\n    x = 0\n    for i in range(300000):\n        x += i\n    return x\nprint(1, flush=True)\nwhile True:\n    spin()\n",
         "php": "<?php\nfunction spin() { $x = 0; for ($i = 0; $i < 300000; $i++) $x = ($x + $i) % 1000003; return $x; }\n"
                "for ($i = 0; $i < 20; $i++) spin();\necho \"1\\n\";\nwhile (true) spin();\n"}
@@ -120,8 +122,8 @@ SPIN = {"py": "def spin():\n    x = 0\n    for i in range(300000):\n        x +=
 
 @pytest.mark.live
 @pytest.mark.parametrize("command,suffix,kind,name", [
-    ([PHP, "-n", "-d", "zend_extension=opcache.so", *JIT, "opcache.file_update_protection=0", "-d", "opcache.jit=function", "-d", "opcache.jit_debug=0x10"], "php", "perf map", "JIT$spin"),
-    ([PHP, "-n", "-d", "zend_extension=opcache.so", *JIT, "opcache.file_update_protection=0", "-d", "opcache.jit=function", "-d", "opcache.jit_debug=0x20"], "php", "jitdump", "JIT$spin"),
+    ([*PHP_JIT, "opcache.jit_debug=0x10"], "php", "perf map", "JIT$spin"),
+    ([*PHP_JIT, "opcache.jit_debug=0x20"], "php", "jitdump", "JIT$spin"),
     ([PYTHON, "-X", "perf"], "py", "perf map", "py::spin:")])
 def test_other_runtimes_name_their_code(sonde, store, scratch, command, suffix, kind, name):
     need_root()

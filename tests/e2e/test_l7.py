@@ -49,7 +49,7 @@ def talked(tmp_path_factory):
         talk = Talk(prefix)
         cap = Capture(store, "--cgroup", f"/docker/{container}", program="sonde-l7")
         try:
-            cap.start()
+            cap.start(120)
             did = talk.go()
             talk.end()
             done = cap.stop()
@@ -222,7 +222,7 @@ def parser_dies(cap, prefix, store):
 
 
 def test_a_killed_loader_leaves_neither_parser_nor_programs(store):
-    cap = Capture(store, program="sonde-l7").start()
+    cap = Capture(store, program="sonde-l7").start(120)
     assert until(lambda: os.path.exists(f"/proc/{cap.pid}/task/{cap.pid}/children") and children(cap.pid), 60)
     below = children(cap.pid)
     cap.kill()

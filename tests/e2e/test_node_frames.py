@@ -45,6 +45,12 @@ def fits(mine, chain):
     return len(mine) <= len(chain) and [f[:2] for f in mine] == [f[:2] for f in outer] and mine[1:] == outer[1:]
 
 
+def lacks(mine, chain):
+    """Is it the chain without some of its frames? A caller whose inlined functions could not be had has no line."""
+    left = iter(chain)
+    return all(any(f[:2] == g[:2] and f[2] in (g[2], None) for g in left) for f in mine[1:]) and mine[-1][:2] == chain[-1][:2]
+
+
 def judge(run):
     """(samples of the work: whole and right, others; by chain; with the line of their innermost frame). Asserts that nothing in any stack is wrong."""
     first, last = run.told["spins"]
@@ -61,6 +67,9 @@ def judge(run):
         assert names[at + 1] == "turn" and set(names[at + 1:]) <= outer, seen
         mine = seen[:at + 1]
         found = [name for name, chain in chains.items() if fits(mine, chain)]
+        if not found and any(lacks(mine, chain) for chain in chains.values()):
+            partly += n
+            continue
         assert found, f"{mine} is no part of {chains}"
         whole += n
         lines += n * bool(mine[0][2])

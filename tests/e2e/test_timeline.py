@@ -322,6 +322,6 @@ def test_requests_their_errors_and_how_long_they_took_are_drawn_by_who_was_asked
 
 def test_what_can_be_drawn_and_what_to_record_is_said(sonde, used):
     done = sonde("timeline", "--of", "memory", store=used)
-    assert done.returncode == 2 and "cpu, mem, io, net, pressure, disk, requests, errors or latency" in done.stderr
+    assert done.returncode == 2 and "cpu, mem, io, net, pressure, disk, gpu, jvm, gc, requests, errors or latency" in done.stderr
     done = sonde("timeline", "--of", "net", "--container", "db", store=used)
     assert done.returncode == 4 and "--families cpu,host" in done.stderr

@@ -10,6 +10,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
+#define TRIES 4
 #define SHARED_BYTES 64u /* of a SharedFunctionInfo, from its name on */
 
 struct key {
@@ -59,6 +60,22 @@ static uint64_t cookie_read(struct v8heap *h, uint64_t shared, int64_t bytecode)
 	return hash_bytes(HASH_SEED, &of, sizeof(of)) | 1;
 }
 
+/* 0: it cannot be read, or changes all the time. The collector notes how long a function's bytecode was not used: then once more. */
+static uint64_t place_read(struct v8heap *h, struct runtime_budget *b, uint64_t shared, int64_t bytecode, uint64_t cookie, struct script_place *found)
+{
+	for (int i = 0; i < TRIES && cookie; i++) {
+		uint64_t before = cookie;
+
+		v8_place_read(h, shared, bytecode, found);
+		runtime_budget_fresh(b);
+		cookie = cookie_read(h, shared, bytecode);
+		if (cookie == before)
+			return cookie;
+		script_place_release(found);
+	}
+	return 0;
+}
+
 const struct script_place *v8places_get(struct v8places *p, struct v8heap *h, struct runtime_budget *b, uint64_t shared, int64_t bytecode)
 {
 	struct key key;
@@ -76,12 +93,9 @@ const struct script_place *v8places_get(struct v8places *p, struct v8heap *h, st
 		return &place->place;
 	if (place)
 		place_free(p, place);
-	v8_place_read(h, shared, bytecode, &found);
-	runtime_budget_fresh(b);
-	if (cookie_read(h, shared, bytecode) != cookie) {
-		script_place_release(&found);
+	cookie = place_read(h, b, shared, bytecode, cookie, &found);
+	if (!cookie)
 		return NULL;
-	}
 	if (HASH_COUNT(p->all) >= V8_PLACES_MAX)
 		v8places_release(p);
 	place = mem_alloc(sizeof(*place));
