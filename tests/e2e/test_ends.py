@@ -59,7 +59,7 @@ def storm_adds_up(capture, store, count, us):
         sums = f"cgroup = '{cgroup}' AND comm = 'storm'"
         met = f"SELECT count(DISTINCT process_id) AS n FROM process_stats s JOIN process p ON p.id = s.process_id JOIN text t ON t.id = p.cgroup " \
               f"WHERE t.value = '{cgroup}' AND s.comm = 'storm'"  # by a reading: each has rows of its own, and so has their parent
-        assert until(lambda: number(ended(store, sums), "n") + number(asked(store, met), "n") >= 0.99 * count, 30), (ended(store, sums), asked(store, met))
+        assert until(lambda: number(ended(store, sums), "n") + number(asked(store, met), "n") >= 0.97 * count, 30), (ended(store, sums), asked(store, met))
         two_rounds_later(store)
         two_rounds_later(store)
         cap.stop()
@@ -71,6 +71,7 @@ def storm_adds_up(capture, store, count, us):
     assert 0.98 * charged <= stored <= 1.02 * charged, (stored, charged, row)
 
 
+@pytest.mark.long
 def test_processes_of_a_millisecond_add_up_to_what_their_cgroup_was_charged(capture, store):
     storm_adds_up(capture, store, 600, 1000)
 
