@@ -22,7 +22,7 @@
 
 const struct option WHO_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, net, gpu, or a kind recorded: offcpu, inuse", offsetof(struct who_args, sort)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, net, gpu, or a kind: offcpu, inuse", offsetof(struct who_args, sort)},
 	{0},
 };
 const struct option WHO_CONTAINER_OPTIONS[] = {
