@@ -13,6 +13,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/families.h"
 #include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
 #include "supervisor/conf_parts.h"
 
 #define FILE_MAX (256u << 10)
@@ -113,7 +114,8 @@ static int take_family(struct conf *c, enum conf_key key, struct err *e)
 {
 	const struct probe_family *out[FAMILIES_MAX], *family = family_named(conf_name(key));
 	struct conf_value *families = &c->value[CONF_FAMILIES];
-	char text[CONF_TEXT_MAX + 8], origin[2 * CONF_ORIGIN_MAX];
+	cleanup_strbuf struct strbuf text = STRBUF_INIT;
+	char origin[2 * CONF_ORIGIN_MAX];
 	size_t n;
 	int rc = families_of(families->text, out, &n, e);
 
@@ -122,9 +124,9 @@ static int take_family(struct conf *c, enum conf_key key, struct err *e)
 			return 0;
 	if (rc)
 		return rc;
-	snprintf(text, sizeof(text), "%s,%s", families->text, family->name);
+	strbuf_addf(&text, "%s,%s", families->text, family->name);
 	snprintf(origin, sizeof(origin), "%.70s, %s: %.70s", families->origin, conf_name(key), c->value[key].origin);
-	return conf_set(c, CONF_FAMILIES, text, origin, e);
+	return conf_set(c, CONF_FAMILIES, strbuf_str(&text), origin, e);
 }
 
 static int take_words(struct conf *c, struct err *e)
