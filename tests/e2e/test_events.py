@@ -304,6 +304,7 @@ def test_dockers_log_of_a_container_that_is_removed_at_once_is_kept(capture, sto
     assert stopped["detail"] == "exit 7" and [r["line"] for r in lines_of(store, stopped["which"])] == ["begins", "no such table"]
 
 
+@pytest.mark.docker
 def test_dockers_containers_are_told_from_their_creation_to_their_removal(capture, store):
     need_root()
     need("docker")
