@@ -344,6 +344,7 @@ void capture_tally(struct capture *c, struct family_tally *t)
 {
 	uint64_t runs = 0;
 
+	*t = (struct family_tally){0};
 	if (c->f->tally)
 		c->f->tally(c->state, t);
 	for (int i = 0; i < FAMILY_TALLY_SLOTS; i++)

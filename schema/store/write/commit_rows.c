@@ -349,7 +349,7 @@ static sqlite3_stmt *fact_stmt(struct commit *c, const struct fact *f)
 		fact_insert_sql(f, &sql);
 	st = segment_stmt(c->seg, at, strbuf_str(&sql));
 	if (!st)
-		c->rc = sqlite3_errcode(c->seg->db);
+		commit_fail(c, sqlite3_errcode(c->seg->db));
 	return st;
 }
 

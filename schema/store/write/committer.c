@@ -167,8 +167,8 @@ static int committer_try(struct store_writer *w, const struct batch *b, int stat
 	if (rc == -ENOSPC)
 		folder_full(w->dir, &w->error);
 	else if (rc && w->seg)
-		err_set(&w->error, rc, EXIT_STORE, "cannot write to the store's segment %s: %s", w->seg->path,
-			strerror(-rc));
+		err_set(&w->error, rc, EXIT_STORE, "cannot write to the store's segment %s: %s%s%s%s", w->seg->path, strerror(-rc),
+			w->commit.rc ? " (" : "", w->commit.rc ? w->commit.why : "", w->commit.rc ? ")" : "");
 	return rc;
 }
 

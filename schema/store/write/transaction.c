@@ -2,6 +2,7 @@
 /* transaction: see the header. The SQL of writing is in the table below and nowhere else, but for facts, which declare theirs. */
 #include "schema/store/write/transaction.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "schema/base/mem.h"
@@ -101,6 +102,12 @@ static const char *const sql[ST_N] = {
 	[ST_CLOCK] = "INSERT OR REPLACE INTO clock(utc_ns, boot_offset_ns) VALUES(?1, ?2)",
 };
 
+void commit_fail(struct commit *c, int rc)
+{
+	c->rc = rc;
+	snprintf(c->why, sizeof(c->why), "%s, %d", sqlite3_errmsg(c->seg->db), sqlite3_extended_errcode(c->seg->db));
+}
+
 sqlite3_stmt *commit_stmt(struct commit *c, enum commit_stmt which)
 {
 	sqlite3_stmt *st;
@@ -109,7 +116,7 @@ sqlite3_stmt *commit_stmt(struct commit *c, enum commit_stmt which)
 		return NULL;
 	st = segment_stmt(c->seg, (int)which, sql[which]);
 	if (!st)
-		c->rc = sqlite3_errcode(c->seg->db);
+		commit_fail(c, sqlite3_errcode(c->seg->db));
 	return st;
 }
 
@@ -121,7 +128,7 @@ bool commit_step(struct commit *c, sqlite3_stmt *st, uint32_t *value)
 	if (row && value)
 		*value = (uint32_t)sqlite3_column_int64(st, 0);
 	if (!row && rc != SQLITE_DONE)
-		c->rc = rc;
+		commit_fail(c, rc);
 	sqlite3_reset(st);
 	return row;
 }

@@ -54,6 +54,7 @@ struct commit {
 	struct segment *seg;
 	struct dict *dict;      /* of the batch being written */
 	int rc;                 /* SQLite code; sticky: once set, nothing more is written */
+	char why[160];          /* then: what SQLite says of it */
 	struct commit_undo { uint8_t kind; uint32_t index; } *undo; /* kind DICT_KINDS: a node's `own` */
 	uint32_t n_undo, cap_undo;
 	uint32_t *chain;        /* scratch of commit_stack, and `tail` */
@@ -75,6 +76,8 @@ struct commit {
 	uint64_t boot_offset_segment;
 };
 
+/* A failure of the segment's connection, as it stands there now. */
+void commit_fail(struct commit *c, int rc);
 /* A statement ready for binding, or NULL (rc is set). */
 sqlite3_stmt *commit_stmt(struct commit *c, enum commit_stmt which);
 /* Run it; true if it gave a row, whose first column becomes *value (may be NULL). Its bindings stay. */
