@@ -23,6 +23,7 @@
 #define FILE_MAX   (4u << 20)
 #define ID_LEN     64
 #define ENGINES_NS (60 * NSEC_PER_SEC)
+#define WRITTEN_NS (10 * NSEC_PER_SEC)
 
 struct dockerfile_known {
 	char id[ID_LEN + 1];
@@ -233,10 +234,13 @@ static void forget_gone(struct look *l)
 
 void dockerfiles_look(struct dockerfiles *d, int64_t now_ns, void (*changed)(void *ctx, const struct dockerfile *f), void *ctx)
 {
-	struct look l = {.d = d, .changed = changed, .ctx = ctx, .since_ns = d->look_ns};
+	/* an engine notes when it began to make a container, and writes its file some time after */
+	int64_t before = d->look_ns - WRITTEN_NS;
+	struct look l = {.d = d, .changed = changed, .ctx = ctx, .since_ns = before > d->first_ns ? before : d->first_ns};
 
 	d->round++;
 	d->look_ns = clock_utc_ns();
+	d->first_ns = d->first_ns ? d->first_ns : d->look_ns;
 	folder_look(&l, containernames_docker_root());
 	folder_look(&l, "/var/snap/docker/common/var-lib-docker");
 	engines_folders(&l, now_ns);

@@ -20,7 +20,7 @@ struct dockerfile {
 	const struct container_state *was;   /* before; NULL: it was not there */
 	const char *old_image;               /* of the container that had this name before, where that is another one; else NULL */
 	bool gone;
-	int64_t since_ns;                    /* UTC; of the look before */
+	int64_t since_ns;                    /* UTC; what was made after this was not there at the look before */
 };
 
 struct dockerfiles {
@@ -29,7 +29,7 @@ struct dockerfiles {
 	uint64_t round;
 	bool begun;
 	int64_t engines_ns;            /* when engines were looked for */
-	int64_t look_ns;               /* UTC; of the last look */
+	int64_t look_ns, first_ns;     /* UTC; of the last look, and of the first */
 };
 
 void dockerfiles_release(struct dockerfiles *d);
