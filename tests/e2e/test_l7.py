@@ -185,7 +185,8 @@ def entries(*pids):
     maps = json.loads(subprocess.run(["/usr/sbin/bpftool", "-j", "map", "show"], check=True, capture_output=True, text=True).stdout)
     dumps = [subprocess.run(["/usr/sbin/bpftool", "-j", "map", "dump", "id", str(m["id"])], check=False, capture_output=True, text=True)
              for m in maps if m.get("name") == "socks"]
-    values = [bytes(int(b, 16) for b in x["value"]) for d in dumps if not d.returncode for x in json.loads(d.stdout)]  # else it was another loader's, which has ended
+    # a map that cannot be read was another loader's, which has ended; of an entry that went meanwhile bpftool says so
+    values = [bytes(int(b, 16) for b in x["value"]) for d in dumps if not d.returncode for x in json.loads(d.stdout) if isinstance(x["value"], list)]
     return sum(struct.unpack_from("I", v, OF_PROCESS)[0] in pids for v in values)
 
 

@@ -81,8 +81,9 @@ def test_explain_names_the_lock_that_a_request_waits_for_and_how_long(made, ask)
 def test_explain_names_the_query_that_a_request_waits_for(made, ask):
     said = ask("explain", *REPORT)
     asked = [r for r in said["rows"] if r["what"] == "asked"]
-    assert (asked[0]["operation"], asked[0]["who"], asked[0]["protocol"], asked[0]["n"]) == ("SELECT pg_sleep(?)", "postgres", "postgres", said["requests"]), asked
-    assert SLOW_NS * said["requests"] <= asked[0]["total_ns"] <= said["took_ns"]
+    (query,) = [r for r in asked if r["operation"] == "SELECT pg_sleep(?)"]  # on a busy host to connect takes as long
+    assert (query["who"], query["protocol"], query["n"]) == ("postgres", "postgres", said["requests"]), asked
+    assert SLOW_NS * said["requests"] <= query["total_ns"] <= said["took_ns"]
     waits = [r for r in said["rows"] if r["what"] == "wait"]
     assert waits and SLOW_NS * 0.9 < sum(r["total_ns"] for r in waits) <= said["took_ns"], "a thread that polls for the answer serves on"
 
