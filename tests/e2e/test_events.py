@@ -136,6 +136,7 @@ def test_each_of_two_hundred_stops_within_milliseconds_is_told(capture, store):
     assert codes == {"exit 0": 67, "exit 1": 67, "exit 2": 66}
 
 
+@pytest.mark.long  # half a minute: it waits until it is told that it is over
 def test_a_file_system_that_is_full_or_read_only_is_told_and_when_it_is_over(capture, store, scratch):
     point = os.path.join(scratch, "full")
     os.mkdir(point)
