@@ -266,15 +266,15 @@ def test_it_follows_a_capture_that_goes_on(terminal, store):
     need("build/workloads/burn", burn)
     t = terminal(columns=120)
     from conftest import BIN
-    record = subprocess.Popen([os.path.join(BIN, "sonde"), "record", "--store", store, "-d", "20s", "--", burn, "15"],
+    record = subprocess.Popen([os.path.join(BIN, "sonde"), "record", "--store", store, "-d", "120s", "--", burn, "110"],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
     try:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 60
         while not os.path.isdir(store) and time.monotonic() < end:
             time.sleep(0.05)
         t.type(f"until sonde top --every 500ms --last 5s --store {store}; do :; done")
-        first = t.until(lambda s: "sonde top  live" in s and any(r[4].startswith("burn") for r in rows(s)))
-        t.until(lambda s: "sonde top  live" in s and window(s) != window(first) and any(r[4].startswith("burn") for r in rows(s)))
+        first = t.until(lambda s: "sonde top  live" in s and any(r[4].startswith("burn") for r in rows(s)), timeout=90)
+        t.until(lambda s: "sonde top  live" in s and window(s) != window(first) and any(r[4].startswith("burn") for r in rows(s)), timeout=90)
         t.keys("q")
     finally:
         record.send_signal(signal.SIGINT)
