@@ -85,6 +85,8 @@ const struct metric METRICS[] = {
 	{"sonde_process_ends_total", C, 0, "Processes that ended, by how they ended.", NULL},
 	{"sonde_profile_cpu_seconds_total", C, 9, "CPU time by samples of stacks, without sonde's own.", NULL},
 	{"sonde_profile_samples_total", C, 0, "Samples of stacks on CPUs, without sonde's own.", NULL},
+	{"sonde_request_first_byte_seconds", H, 9, "How long requests took to the first byte of their answer, of those that were answered.", NULL},
+	{"sonde_request_queue_seconds", H, 9, "How long requests lay in their server's socket before they were read, where that is known.", NULL},
 	{"sonde_request_seconds", H, 9, "How long requests took that were answered: first byte of the request to last byte of the answer.", NULL},
 	{"sonde_requests_total", C, 0, "Requests, by protocol, class of operation, and what became of them.", NULL},
 	{"sonde_runqueue_wait_seconds", H, 9, "How long threads that could have run waited for a CPU.", NULL},

@@ -137,6 +137,10 @@ struct hlist_head {
 	struct hlist_node *first;
 };
 
+struct sk_buff_head {
+	__u32 qlen;
+};
+
 struct pid {
 	struct hlist_head tasks[4]; /* by enum pid_type */
 };
@@ -147,6 +151,7 @@ struct sock {
 	struct sock_common __sk_common;
 	atomic_t sk_drops;
 	int sk_err;
+	struct sk_buff_head sk_receive_queue;
 	struct socket *sk_socket;
 	__u16 sk_protocol;
 	__u16 sk_type;

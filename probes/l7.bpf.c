@@ -25,6 +25,7 @@
 
 #include "probes/arch_x86.h"
 #include "probes/l7.h"
+#include "probes/l7_came.bpf.h"
 #include "probes/l7_data.bpf.h"
 #include "probes/sock.bpf.h"
 #include "probes/l7_tls.bpf.h"
@@ -328,14 +329,18 @@ EXIT(splice, file_ends(x, true))
 
 static __always_inline int accepted(struct sys_exit *x)
 {
+	struct l7_sock *e;
 	struct sock *sk;
 	__u64 ino = 0;
 
 	if (x->ret < 0)
 		return 0;
 	sk = fd_sock((__u32)x->ret, &ino);
-	if (sk && sock_kind(sk) >= 0)
-		sock_enter(sk, ino, L7_SIDE_SERVER, bpf_ktime_get_boot_ns());
+	if (!sk || sock_kind(sk) < 0)
+		return 0;
+	e = sock_enter(sk, ino, L7_SIDE_SERVER, bpf_ktime_get_boot_ns());
+	if (tells_came && e)
+		came_accepted(sk, e);
 	return 0;
 }
 
@@ -457,6 +462,8 @@ int BPF_PROG(l7_state, struct sock *sk, int old, int new)
 	if (new != SOCK_FIN_WAIT1 && new != SOCK_LAST_ACK && new != SOCK_CLOSE)
 		return 0;
 	e = bpf_map_lookup_elem(&socks, &key);
+	if (new == SOCK_CLOSE && !e)
+		came_end(key);
 	if (!e) {
 		if (new == SOCK_CLOSE && old != SOCK_LISTEN && old != SOCK_SYN_SENT && old != SOCK_CLOSE)
 			untold(sk);

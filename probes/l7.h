@@ -29,6 +29,7 @@ enum l7_flags {
 	L7_F_DATAGRAM = 4, /* DATA: a message of its own, to or from the remote address here */
 	L7_F_FAULT = 8,    /* DATA: the program's memory could not be read: bytes are missing */
 	L7_F_IS_TLS = 16,  /* CONN: its clear text comes from TLS */
+	L7_F_TOGETHER = 64, /* DATA: all of its bytes came to the socket at came_ns */
 	L7_F_OPENER = 32   /* DATA: `tag` is of the request for which the connection was opened, and these are the first bytes written on it */
 };
 
@@ -66,8 +67,9 @@ struct l7_data { /* and behind it its bytes */
 	__u32 seq;         /* of TCP, not of clear text: the sequence number at pos */
 	__u8 remote[16];
 	__u64 tag;         /* OUT: of the request that the thread serves (request_note); 0: none */
+	__u64 came_ns;     /* IN: when its first byte came to the socket (l7_came.bpf.h), boot clock; 0: that is not known */
 };
-_Static_assert(sizeof(struct l7_data) == 88, "wire size");
+_Static_assert(sizeof(struct l7_data) == 96, "wire size");
 
 struct l7_end {
 	struct l7_head h;

@@ -45,6 +45,18 @@ enum sock_flags_l7 {
 	S_OPENED = 128  /* by us, and nothing was written on it yet */
 };
 
+enum came_flags {
+	CAME_UNSURE = 1,   /* how old the bytes in the buffer are is not known */
+	CAME_TOGETHER = 2  /* what was read last had come at once */
+};
+struct l7_came { /* l7_came.bpf.h */
+	__u64 came_ns, last_ns; /* 0: there are no bytes, or it is not known */
+	__u64 taken_ns;    /* when what was read last had come */
+	__u64 whose;       /* before it is accepted: which socket it is */
+	__u32 last_seq, end_seq;
+	__u32 flags, pad;
+};
+
 struct l7_sock {
 	__u64 ino;
 	__u64 pos[2], tls_pos[2];
@@ -55,6 +67,7 @@ struct l7_sock {
 	__u8 flags, side;
 	__u64 tag;      /* a server's: of the request that is not answered yet; else of the one for which it was written to last, or opened; 0: none */
 	__u32 tag_tid, pad; /* a server's: who read last of it; else who wrote */
+	struct l7_came came;
 };
 
 struct {
@@ -101,6 +114,7 @@ struct {
 	__type(value, struct walk);
 } walks SEC(".maps");
 
+const volatile bool tells_came = false; /* the kernel tells when bytes come */
 const volatile __u32 own_tgid = 0; /* the loader: what it says to its parser is no traffic */
 __u32 parser_tgid = 0;             /* and what that says */
 
@@ -209,6 +223,14 @@ static __always_inline __u32 tcp_seq(struct sock *sk, __u32 dir)
 	return dir == L7_OUT ? BPF_CORE_READ((struct tcp_sock *)sk, write_seq) : BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
 }
 
+/* Bytes that nobody has read yet. */
+static __always_inline bool bytes_left(struct sock *sk, bool tcp)
+{
+	if (!tcp)
+		return BPF_CORE_READ(sk, sk_receive_queue.qlen) > 0;
+	return (__s32)(BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt) - tcp_seq(sk, L7_IN)) > 0;
+}
+
 static const volatile struct l7_sock no_sock = {}; /* not on the stack: older kernels have 512 bytes of it for a chain of calls */
 
 static __always_inline void sock_fill(struct sock *sk, struct l7_sock *e, __u32 side, int kind)
@@ -217,6 +239,8 @@ static __always_inline void sock_fill(struct sock *sk, struct l7_sock *e, __u32 
 	e->protocol = (__u16)kind;
 	e->tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
 	e->flags = (task_wanted() ? 0 : S_IGNORED) | (side != L7_SIDE_UNKNOWN ? S_BEGUN : 0);
+	if (tells_came && kind != SOCK_UDP && bytes_left(sk, kind == SOCK_TCP))
+		e->came.flags = CAME_UNSURE;
 	if (kind != SOCK_TCP || side == L7_SIDE_UNKNOWN)
 		return;
 	e->seq[L7_OUT] = tcp_seq(sk, L7_OUT);
@@ -308,6 +332,32 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 	return begin + (__u64)(__s64)more - n;
 }
 
+/* Something was read: since when it lay there, and what is left (l7_came.bpf.h: 1, 2). */
+static __noinline int came_read(struct sock *sk, struct l7_sock *e)
+{
+	struct l7_came *c;
+	bool tcp;
+
+	if (!e || e->protocol == SOCK_UDP)
+		return 0;
+	c = &e->came;
+	tcp = e->protocol == SOCK_TCP;
+	c->taken_ns = c->came_ns;
+	c->flags &= ~(__u32)CAME_TOGETHER;
+	if (c->came_ns && c->came_ns == c->last_ns)
+		c->flags |= CAME_TOGETHER;
+	c->came_ns = 0;
+	if (!bytes_left(sk, tcp)) {
+		c->flags &= ~(__u32)CAME_UNSURE;
+	} else if (tcp && c->last_ns && (__s32)(tcp_seq(sk, L7_IN) - c->last_seq) >= 0) {
+		c->flags &= ~(__u32)CAME_UNSURE;
+		c->came_ns = c->last_ns;
+	} else {
+		c->flags |= CAME_UNSURE;
+	}
+	return 0;
+}
+
 /* ---- bytes ---- */
 
 /* The compiler knows a bound that the verifier of 5.10 does not see, and would leave the check of it away. */
@@ -332,6 +382,8 @@ static __always_inline void walk_flush(struct walk *w, __u32 len, __u32 size)
 		COUNT(lost, 1);
 		COUNT(lost_bytes, size);
 	}
+	if (!(w->r.h.flags & L7_F_TOGETHER))
+		w->r.came_ns = 0;
 	w->r.pos += size;
 	w->total -= size;
 	w->fill = 0;
@@ -445,6 +497,18 @@ static __noinline int request_note(struct l7_sock *e, __u32 dir, __u64 at_ns)
 	return 0;
 }
 
+/* A read's record. Clear text is as old as the records that were read last before it came out of them; what comes out after that, not surely. */
+static __always_inline void came_tell(struct walk *w, struct l7_sock *e, __u32 dir)
+{
+	w->r.came_ns = dir == L7_IN ? e->came.taken_ns : 0;
+	if (!w->r.came_ns)
+		return;
+	if (e->came.flags & CAME_TOGETHER)
+		w->r.h.flags |= L7_F_TOGETHER;
+	else if (w->r.h.flags & L7_F_TLS)
+		e->came.taken_ns = 0;
+}
+
 #define OPENER (1ull << 63)
 
 /*
@@ -490,6 +554,8 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		e->tls_pos[dir] = pos + n;
 	} else {
 		pos = pos_take(sk, e, dir, n);
+		if (tells_came && dir == L7_IN)
+			came_read(sk, e);
 	}
 	owner_check(sk, e, at_ns);
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
@@ -517,6 +583,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	head_fill(&w->r.h, (__u64)sk, ino, L7_DATA, (__u8)dir, at_ns);
 	w->r.h.flags = (__u16)(flags | (tag & OPENER ? L7_F_OPENER : 0));
 	w->r.tag = tag & ~OPENER;
+	came_tell(w, e, dir);
 	w->r.pos = pos;
 	w->r.seq = flags & L7_F_TLS ? 0 : e->seq[dir] - (__u32)(e->pos[dir] - pos);
 	w->fill = w->failed = 0;

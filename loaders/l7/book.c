@@ -91,13 +91,15 @@ static const char *const RESULTS[] = {"ok", "error", "one-way", "opened", "no-an
 static const char *const WHY[] = {"", "failed", "slow", "sample", "linked"};
 static const char *const HOW[] = {"", "thread", "opener", "bytes"};
 
+_Static_assert((int)SAID_TO_FIRST == (int)STORE_PART_FIRST && (int)SAID_QUEUED == (int)STORE_PART_QUEUE, "same numbers");
+
 /* ---- rows ---- */
 
 static int sum_put(struct book *b, const struct heard *x, const struct book_who *w)
 {
 	const uint64_t *n = x->s->number;
 	const struct store_request r = {
-		.process = w->row, .side = (enum store_side)x->s->side, .result = (enum store_result)x->s->result, .protocol = x->text[SAID_PROTOCOL],
+		.part = x->s->what == SAID_PART ? (enum store_part)x->s->why : STORE_PART_WHOLE, .process = w->row, .side = (enum store_side)x->s->side, .result = (enum store_result)x->s->result, .protocol = x->text[SAID_PROTOCOL],
 		.service = w->excluded ? "" : x->text[SAID_SERVICE], .operation = w->excluded ? NAMING_EXCLUDED : x->text[SAID_OPERATION],
 		.status = x->text[SAID_STATUS], .n = n[SAID_N], .total_ns = n[SAID_TOTAL], .max_ns = n[SAID_MAX],
 		.request_bytes = n[SAID_REQUEST_BYTES], .response_bytes = n[SAID_RESPONSE_BYTES], .steps = x->steps,
@@ -209,8 +211,8 @@ static int named_put(struct book *b, const struct heard *x, const struct book_wh
 void book_put(struct book *b, struct family_host *h, const struct heard *x)
 {
 	static int (*const put[])(struct book *b, const struct heard *x, const struct book_who *w) = {
-		[SAID_SUM] = sum_put, [SAID_SINGLE] = single_put, [SAID_BYTES] = bytes_put, [SAID_NAMED] = named_put};
-	uint64_t events = x->s->what == SAID_SUM ? x->s->number[SAID_N] : 1;
+		[SAID_SUM] = sum_put, [SAID_SINGLE] = single_put, [SAID_BYTES] = bytes_put, [SAID_NAMED] = named_put, [SAID_PART] = sum_put};
+	uint64_t events = x->s->what == SAID_SUM ? x->s->number[SAID_N] : x->s->what != SAID_PART;
 	struct book_who *w;
 	int err = -ESTALE;
 

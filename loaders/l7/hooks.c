@@ -33,6 +33,11 @@ static struct l7_bpf *skel_open(const char *store_dir)
 	return l7_bpf__open_opts(&o);
 }
 
+bool hooks_tells_came(void)
+{
+	return libbpf_find_vmlinux_btf_id("sk_data_ready", BPF_TRACE_RAW_TP) > 0;
+}
+
 void hooks_alive(struct hooks *k, uint64_t now_ns)
 {
 	tables_inflight_alive(k->tables, now_ns);
@@ -47,6 +52,8 @@ int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 		return load_error(-errno, "l7", e);
 	scope_configure(k->skel->obj, c->target, (struct scope_config *)&k->skel->rodata->scope);
 	k->skel->rodata->own_tgid = (uint32_t)getpid();
+	k->skel->rodata->tells_came = hooks_tells_came();
+	bpf_program__set_autoload(k->skel->progs.l7_ready, hooks_tells_came());
 	if (c->ring_bytes > bpf_map__max_entries(k->skel->maps.records))
 		bpf_map__set_max_entries(k->skel->maps.records, (uint32_t)c->ring_bytes);
 	err = tables_reuse(k->skel->obj, c->tables);
@@ -109,7 +116,7 @@ int hooks_attach(struct hooks *k, struct err *e)
 	bpf_object__for_each_program(prog, k->skel->obj) {
 		int err;
 
-		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site)
+		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site || !bpf_program__autoload(prog))
 			continue;
 		err = program_attach(k, prog);
 		if (err && prog != k->skel->progs.idle_epoll_pwait2)
@@ -155,6 +162,7 @@ struct entry {
 	uint8_t flags, side;
 	uint64_t tag;
 	uint32_t tag_tid, pad;
+	uint64_t came[6];
 };
 
 struct candidates {

@@ -24,6 +24,8 @@ struct hooks {
 	struct tables_state *tables; /* sonde-maps' own; NULL: nobody reads which request a thread serves */
 };
 
+/* Does the kernel tell when bytes come to a socket (6.3)? */
+bool hooks_tells_came(void);
 int hooks_open(struct hooks *k, const struct family_config *c, struct err *e);
 struct bpf_object *hooks_object(const struct hooks *k);
 int hooks_ring(const struct hooks *k);

@@ -205,6 +205,16 @@ static const char *l7_clock(void *state)
 	return "system calls that move bytes";
 }
 
+static void l7_check(struct check *c, uint32_t freq)
+{
+	(void)freq;
+	if (hooks_tells_came())
+		check_add(c, "queues", CHECK_OK, NULL, "how long requests lie in their socket before they are read is measured");
+	else
+		check_add(c, "queues", CHECK_WARN, "a kernel from 6.3 on tells when bytes come",
+			  "how long requests lie in their socket before they are read is not measured (no sk_data_ready)");
+}
+
 static void l7_close(void *state)
 {
 	struct l7 *l = state;
@@ -234,6 +244,7 @@ static const struct family l7_family = {
 	.tally = l7_tally,
 	.detach = l7_detach,
 	.close = l7_close,
+	.check = l7_check,
 };
 
 int main(int argc, char **argv)

@@ -81,7 +81,7 @@ static bool sound(const struct said *s, size_t left)
 	if (s->n_steps > SAID_STEPS || s->first_step + s->n_steps > SAID_STEPS)
 		return false;
 	return s->size == up8(sizeof(*s) + texts) + up8(s->n_steps * sizeof(uint32_t)) && s->side <= 2 && s->result <= 5 && s->why <= SAID_LINKED && s->flags <= (SAID_HOW | SAID_PARTIAL) &&
-	       s->what >= SAID_SUM && s->what <= SAID_NAMED;
+	       s->what >= SAID_SUM && s->what <= SAID_PART && (s->what != SAID_PART || (s->why && s->why <= SAID_PARTS));
 }
 
 bool said_next(const void *message, size_t size, size_t *at, struct heard *out)

@@ -21,8 +21,11 @@ enum said_what {
 	SAID_SINGLE = 2, /* one request */
 	SAID_BYTES = 3, /* bytes of a bucket, of connections that have process, side, protocol and service in common */
 	SAID_FLUSHED = 4, /* all that there was up to the question */
+	SAID_PART = 6,   /* of a SUM's requests: a part of how long they took (why: enum said_part); N, TOTAL, MAX and steps */
 	SAID_NAMED = 5   /* a name that a process asked for (OPERATION), and an address that it was answered with (SERVICE) */
 };
+enum said_part { SAID_TO_FIRST = 1 /* byte of the answer */, SAID_QUEUED = 2 /* in the socket's buffer, before it was read */ };
+#define SAID_PARTS 2
 enum said_why { SAID_FAILED = 1, SAID_SLOW = 2, SAID_SAMPLE = 3, SAID_LINKED = 4 /* asked for one that is kept */ };
 /* How a question is known to be asked for its parent: by the thread that asked, or by the one that opened the connection for it. */
 enum said_how { SAID_NO_LINK, SAID_BY_THREAD, SAID_BY_OPENER, SAID_BY_BYTES /* an answer: both ends of its connection are here */ };

@@ -432,7 +432,8 @@ static void asks_note(struct streams *s, struct stream *x, const struct l7_data 
 static void feed(struct streams *s, struct stream *x, const struct l7_data *d, uint64_t *pos)
 {
 	enum proto_side from = (d->h.dir == L7_IN) == (x->side == L7_SIDE_SERVER) ? PROTO_CLIENT : PROTO_SERVER;
-	const struct proto_piece piece = {.from = from, .pos = d->pos, .at_ns = (int64_t)d->h.at_ns, .bytes = (const uint8_t *)(d + 1), .len = d->len,
+	const struct proto_piece piece = {.from = from, .pos = d->pos, .at_ns = (int64_t)d->h.at_ns, .came_ns = (int64_t)d->came_ns,
+					  .together = d->h.flags & L7_F_TOGETHER, .bytes = (const uint8_t *)(d + 1), .len = d->len,
 					  .size = d->size};
 	bool was = *proto_conn_protocol(x->conn), turns;
 

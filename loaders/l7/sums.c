@@ -22,7 +22,8 @@ struct row {
 	char service[SERVICE_MAX], status[PROTO_STATUS_MAX];
 	uint8_t side, result;
 	uint64_t number[SAID_NUMBERS];
-	uint32_t *steps;          /* NULL while there is none */
+	struct hist spread[1 + SAID_PARTS]; /* whole, and the parts; of these: */
+	uint64_t part_ns[SAID_PARTS], part_max[SAID_PARTS];
 };
 
 struct single {
@@ -92,6 +93,12 @@ static void kin_drop_all(struct sums *s)
 		kin_drop(&s->sample[i]);
 }
 
+static void spread_release(struct row *r)
+{
+	for (int i = 0; i <= SAID_PARTS; i++)
+		hist_release(&r->spread[i]);
+}
+
 void sums_free(struct sums *s)
 {
 	if (!s)
@@ -100,9 +107,8 @@ void sums_free(struct sums *s)
 	links_free(s->links);
 	idmap_release(&s->said);
 	for (uint32_t i = 0; i < s->n; i++)
-		free(s->rows[i].steps);
-	if (s)
-		idmap_release(&s->named);
+		spread_release(&s->rows[i]);
+	idmap_release(&s->named);
 	free(s);
 }
 
@@ -145,18 +151,30 @@ static void say(struct sums *s, uint8_t what, const struct row *r, uint8_t why, 
 {
 	struct said x = {.what = what, .side = r->side, .result = r->result, .why = why, .flags = flags, .who = r->who, .utc_ns = r->bucket * NSEC_PER_SEC};
 	const char *text[SAID_TEXTS] = {r->protocol, r->service, protocols_operation_now(s->protocols, r->operation, r->protocol, proto_service_port(r->service)), r->status, trace};
-	uint32_t first = 0, last = HIST_STEPS;
+	const struct hist *h = &r->spread[what == SAID_PART ? why : 0];
+	uint32_t steps[HIST_STEPS];
 
 	memcpy(x.number, r->number, sizeof(x.number));
-	if (r->steps) {
-		while (first < last && !r->steps[first])
-			first++;
-		while (last > first && !r->steps[last - 1])
-			last--;
-		x.first_step = (uint16_t)first;
-		x.n_steps = (uint16_t)(last - first);
+	if (what == SAID_PART) {
+		memset(x.number, 0, sizeof(x.number));
+		x.number[SAID_N] = hist_total(h);
+		x.number[SAID_TOTAL] = r->part_ns[why - 1];
+		x.number[SAID_MAX] = r->part_max[why - 1];
 	}
-	saying_add(s->to, &x, text, x.n_steps ? r->steps + first : NULL);
+	x.first_step = (uint16_t)(h->n ? h->first - HIST_FINE : 0);
+	x.n_steps = h->n;
+	for (uint32_t i = 0; i < h->n; i++)
+		steps[i] = h->count[i] < UINT32_MAX ? (uint32_t)h->count[i] : UINT32_MAX;
+	saying_add(s->to, &x, text, h->n ? steps : NULL);
+}
+
+static void say_row(struct sums *s, struct row *r)
+{
+	say(s, SAID_SUM, r, 0, NULL, 0);
+	for (uint8_t part = 1; part <= SAID_PARTS; part++)
+		if (r->spread[part].n)
+			say(s, SAID_PART, r, part, NULL, 0);
+	spread_release(r);
 }
 
 static void say_rows(struct sums *s, int64_t before)
@@ -168,9 +186,7 @@ static void say_rows(struct sums *s, int64_t before)
 		struct row *r = &s->rows[i];
 
 		if (r->bucket < before) {
-			say(s, SAID_SUM, r, 0, NULL, 0);
-			free(r->steps);
-			r->steps = NULL;
+			say_row(s, r);
 		} else if (i != kept++) {
 			s->rows[kept - 1] = *r;
 		}
@@ -424,9 +440,38 @@ static void link_make(const struct sums_of *of, const struct proto_request *r, s
 	}
 }
 
-void sums_request(struct sums *s, const struct sums_of *of, const struct proto_request *r)
+static void spread_add(struct hist *h, uint64_t ns)
+{
+	hist_add(h, hist_slot(ns), &(uint32_t){1}, 1);
+}
+
+static void part_add(struct row *x, enum said_part part, int64_t from_ns, int64_t to_ns)
+{
+	uint64_t ns = to_ns > from_ns ? (uint64_t)(to_ns - from_ns) : 0;
+
+	if (!from_ns || !to_ns)
+		return;
+	spread_add(&x->spread[part], ns);
+	x->part_ns[part - 1] += ns;
+	x->part_max[part - 1] = ns > x->part_max[part - 1] ? ns : x->part_max[part - 1];
+}
+
+static void took_add(struct row *x, const struct sums_of *of, const struct proto_request *r)
 {
 	uint64_t ns = r->end_ns > r->begin_ns ? (uint64_t)(r->end_ns - r->begin_ns) : 0;
+
+	if (of->side == STORE_SIDE_SERVER)
+		part_add(x, SAID_QUEUED, r->came_ns, r->begin_ns);
+	if (r->result != PROTO_OK && r->result != PROTO_ERROR)
+		return;
+	spread_add(&x->spread[0], ns);
+	x->number[SAID_TOTAL] += ns;
+	x->number[SAID_MAX] = ns > x->number[SAID_MAX] ? ns : x->number[SAID_MAX];
+	part_add(x, SAID_TO_FIRST, r->begin_ns, r->first_ns);
+}
+
+void sums_request(struct sums *s, const struct sums_of *of, const struct proto_request *r)
+{
 	struct row key, *x;
 	struct link l;
 
@@ -437,13 +482,7 @@ void sums_request(struct sums *s, const struct sums_of *of, const struct proto_r
 	x->number[SAID_N]++;
 	x->number[SAID_REQUEST_BYTES] += r->request_bytes;
 	x->number[SAID_RESPONSE_BYTES] += r->response_bytes;
-	if (r->result == PROTO_OK || r->result == PROTO_ERROR) {
-		if (!x->steps)
-			x->steps = mem_array(HIST_STEPS, sizeof(*x->steps));
-		x->steps[hist_step(ns)]++;
-		x->number[SAID_TOTAL] += ns;
-		x->number[SAID_MAX] = ns > x->number[SAID_MAX] ? ns : x->number[SAID_MAX];
-	}
+	took_add(x, of, r);
 	if (key.bucket > s->singles_bucket) {
 		say_singles(s);
 		memset(s->slow, 0, sizeof(s->slow));

@@ -33,6 +33,7 @@ struct keep_row {
 	enum proto_result result;
 	uint64_t n, total_ns, max_ns, request_bytes, response_bytes;
 	uint32_t *steps;          /* NULL while there is none */
+	uint64_t first_n, first_total_ns, first_max_ns; /* to the answer's first byte; and behind `steps` as many of it */
 };
 
 struct keep {
@@ -80,16 +81,30 @@ static void wait_for_room(struct keep *k)
 	}
 }
 
+static int write_one(struct keep *k, int64_t second, const struct store_request *x)
+{
+	int rc = store_request(k->w, k->run, second * NSEC_PER_SEC, x);
+
+	return rc == -ESTALE ? store_request(k->w, k->run, second * NSEC_PER_SEC, x) : rc;
+}
+
 static int write_row(struct keep *k, struct protocols *s, const struct keep_row *r)
 {
-	const struct store_request x = {
+	struct store_request x = {
 		.side = STORE_SIDE_CAPTURE, .result = (enum store_result)r->result, .protocol = r->protocol, .service = r->service,
 		.operation = protocols_operation_now(s, r->operation, r->protocol, proto_service_port(r->service)), .status = r->status, .n = r->n, .total_ns = r->total_ns,
 		.max_ns = r->max_ns, .request_bytes = r->request_bytes, .response_bytes = r->response_bytes, .steps = r->steps,
 		.n_steps = HIST_STEPS};
-	int rc = store_request(k->w, k->run, r->second * NSEC_PER_SEC, &x);
+	int rc = write_one(k, r->second, &x);
 
-	return rc == -ESTALE ? store_request(k->w, k->run, r->second * NSEC_PER_SEC, &x) : rc;
+	if (rc || !r->first_n)
+		return rc;
+	x.part = STORE_PART_FIRST;
+	x.n = r->first_n;
+	x.total_ns = r->first_total_ns;
+	x.max_ns = r->first_max_ns;
+	x.steps = r->steps + HIST_STEPS;
+	return write_one(k, r->second, &x);
 }
 
 static int write_rows(struct keep *k, struct protocols *s)
@@ -128,6 +143,14 @@ static struct keep_row *row_of(struct keep *k, const struct proto_request *r, co
 	return x;
 }
 
+static void first_add(struct keep_row *x, uint64_t ns)
+{
+	x->steps[HIST_STEPS + hist_step(ns)]++;
+	x->first_n++;
+	x->first_total_ns += ns;
+	x->first_max_ns = ns > x->first_max_ns ? ns : x->first_max_ns;
+}
+
 int keep_add(struct keep *k, struct protocols *s, const struct proto_request *r, const char *service)
 {
 	int64_t last = r->end_ns > r->sent_ns ? r->end_ns : r->sent_ns;
@@ -147,10 +170,12 @@ int keep_add(struct keep *k, struct protocols *s, const struct proto_request *r,
 		uint64_t ns = r->end_ns > r->begin_ns ? (uint64_t)(r->end_ns - r->begin_ns) : 0;
 
 		if (!x->steps)
-			x->steps = mem_array(HIST_STEPS, sizeof(*x->steps));
+			x->steps = mem_array(2 * (size_t)HIST_STEPS, sizeof(*x->steps));
 		x->steps[hist_step(ns)]++;
 		x->total_ns += ns;
 		x->max_ns = ns > x->max_ns ? ns : x->max_ns;
+		if (r->first_ns)
+			first_add(x, r->first_ns > r->begin_ns ? (uint64_t)(r->first_ns - r->begin_ns) : 0);
 	}
 	return rc;
 }

@@ -131,6 +131,7 @@ def kinds(tmp_path_factory):
                         *FACTS, {"end": 2, "status": 11, "pid": 8, "comm": "crashed", "at": 1800000016},
                         {"run": "replay", "from": 1800000000, "to": 1800000002},
                         {"request": "GET /", "status": "200", "n": 3, "total_ns": 9000, "max_ns": 5000, "at": 1800000001},
+                        {"request": "GET /", "status": "200", "part": 2, "side": 2, "n": 3, "total_ns": 400, "max_ns": 300, "at": 1800000001},
                         {"request": "GET /", "status": "503", "result": 1, "n": 1, "total_ns": 700, "max_ns": 700, "at": 1800000001}])
 
 

@@ -23,7 +23,7 @@
  *   {"steal": 5, "idle_ns": 6, "cpu_ns": 7, "at": S}
  *   {"slowed": STEP, "stack_rate": 62, "at": S}
  *   {"request": "GET /", "protocol": "http", "service": "127.0.0.1:80", "status": "200", "result": 0, "at": S, "n": 3, "total_ns": 9000,
- *    "max_ns": 5000, "request_bytes": 10, "response_bytes": 20, "side": 0}     store/write/requests.h; "pid" and so on where a process is known; all of max_ns for its latencies
+ *    "max_ns": 5000, "request_bytes": 10, "response_bytes": 20, "side": 0, "part": 0}     store/write/requests.h; "pid" and so on where a process is known; all of max_ns for its latencies
  *   {"fact": "cgroup_row", "at": S, "COLUMN": number or text, ..., "container": "web", "pid": ...}    a row of schema/facts;
  *       the process and the container that it refers to are told as above; "columns": {...}: where columns have the same names; "mate": {"pid": ...}, another one
  *   {"flush": true}                                           a batch of its own
@@ -262,7 +262,7 @@ static int put_waits(struct put *p, const json_t *o)
 
 static bool put_request(struct put *p, const json_t *o)
 {
-	struct store_request r = {.process = json_object_get(o, "pid") ? process_of(p, o) : 0, .protocol = text(o, "protocol", "http"), .service = text(o, "service", "127.0.0.1:80"), .operation = text(o, "request", ""),
+	struct store_request r = {.part = (enum store_part)number(o, "part", 0), .process = json_object_get(o, "pid") ? process_of(p, o) : 0, .protocol = text(o, "protocol", "http"), .service = text(o, "service", "127.0.0.1:80"), .operation = text(o, "request", ""),
 				  .status = text(o, "status", ""), .result = (enum store_result)number(o, "result", 0), .side = (enum store_side)number(o, "side", 0),
 				  .n = number(o, "n", 1), .total_ns = number(o, "total_ns", 0), .max_ns = number(o, "max_ns", 0),
 				  .request_bytes = number(o, "request_bytes", 0), .response_bytes = number(o, "response_bytes", 0),

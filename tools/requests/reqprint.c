@@ -65,6 +65,8 @@ static void row_text(struct table *t, const struct reqrows *all, const struct re
 	ns_cell(t, reqrows_quantile(r, 0.95), r->answered);
 	ns_cell(t, reqrows_quantile(r, 0.99), r->answered);
 	ns_cell(t, r->max_ns, r->answered);
+	ns_cell(t, reqrows_part_quantile(&r->first, 0.99), r->first.n);
+	ns_cell(t, reqrows_part_quantile(&r->queue, 0.99), r->queue.n);
 	table_cell(t, r->blind ? term_count(r->blind, buf, sizeof(buf)) : "-");
 	if (r->errors)
 		table_row_color(t, TERM_YELLOW);
@@ -75,7 +77,8 @@ struct table *reqprint_rows(const struct reqrows *r, size_t n)
 	static const struct table_column columns[] = {
 		{"SIDE", TABLE_LEFT}, {"NAME", TABLE_MIDDLE}, {"PID", TABLE_SPARE_RIGHT}, {"PROTOCOL", TABLE_LEFT}, {"SERVICE", TABLE_SPARE},
 		{"OPERATION", TABLE_MIDDLE}, {"STATUS", TABLE_LEFT}, {"N", TABLE_RIGHT}, {"/S", TABLE_RIGHT}, {"ERRORS", TABLE_RIGHT}, {"P50", TABLE_RIGHT},
-		{"P95", TABLE_SPARE_RIGHT}, {"P99", TABLE_RIGHT}, {"MAX", TABLE_SPARE_RIGHT}, {"BLIND", TABLE_SPARE_RIGHT},
+		{"P95", TABLE_SPARE_RIGHT}, {"P99", TABLE_RIGHT}, {"MAX", TABLE_SPARE_RIGHT}, {"FIRST P99", TABLE_SPARE_RIGHT}, {"QUEUE P99", TABLE_SPARE_RIGHT},
+		{"BLIND", TABLE_SPARE_RIGHT},
 	};
 	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
 
@@ -93,6 +96,15 @@ static json_t *latency_json(const struct reqrows_row *r)
 			 "p95_ns", (json_int_t)reqrows_quantile(r, 0.95), "p99_ns", (json_int_t)reqrows_quantile(r, 0.99), "max_ns", (json_int_t)r->max_ns);
 }
 
+static json_t *part_json(const struct reqrows_part *p)
+{
+	if (!p->n)
+		return json_null();
+	return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "requests", (json_int_t)p->n, "mean_ns", (json_int_t)(p->total_ns / p->n),
+			 "p50_ns", (json_int_t)reqrows_part_quantile(p, 0.5), "p95_ns", (json_int_t)reqrows_part_quantile(p, 0.95),
+			 "p99_ns", (json_int_t)reqrows_part_quantile(p, 0.99), "max_ns", (json_int_t)p->max_ns);
+}
+
 json_t *reqprint_row_json(const struct reqrows *all, const struct reqrows_row *r)
 {
 	json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "side", json_text(r->side), "container", json_text(r->container), "comm", json_text(r->comm),
@@ -105,6 +117,8 @@ json_t *reqprint_row_json(const struct reqrows *all, const struct reqrows_row *r
 	json_object_set_new(o, "errors", json_integer((json_int_t)r->errors));
 	json_object_set_new(o, "blind", json_integer((json_int_t)r->blind));
 	json_object_set_new(o, "latency", latency_json(r));
+	json_object_set_new(o, "first_byte", part_json(&r->first));
+	json_object_set_new(o, "queue", part_json(&r->queue));
 	json_object_set_new(o, "request_bytes", json_integer((json_int_t)r->request_bytes));
 	json_object_set_new(o, "response_bytes", json_integer((json_int_t)r->response_bytes));
 	return o;

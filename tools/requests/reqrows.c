@@ -16,6 +16,9 @@ static const char RECORDED[] =
 static const char REQUESTS[] =
 	"SELECT process_id, side, protocol, coalesce(service, ''), operation, status, result, requests, errors, total_ns, max_ns, request_bytes,"
 	" response_bytes, coalesce(hist, '') FROM requests WHERE ts BETWEEN ?1 AND ?2";
+static const char PHASES[] =
+	"SELECT process_id, side, protocol, coalesce(service, ''), operation, status, phase, requests, total_ns, max_ns, coalesce(hist, '')"
+	" FROM request_phases WHERE ts BETWEEN ?1 AND ?2";
 static const char SINGLES[] =
 	"SELECT process_id, side, protocol, service, operation, status, result, why, trace, coalesce(tid, 0), at_ns, coalesce(first_us, -1),"
 	" coalesce(total_us, -1), coalesce(weight, 1), request_bytes, response_bytes FROM request_log WHERE ts BETWEEN ?1 AND ?2";
@@ -170,6 +173,26 @@ static void take_request(void *ctx, sqlite3_stmt *st)
 	x->answered = hist_total(&x->latency);
 }
 
+/* Of a row that is there: each has its requests. */
+static void take_phase(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const struct store_process_row *p;
+	struct reqrows_part *part;
+	uint64_t at, most;
+	bool in;
+
+	p = process_of(r, sqlite3_column_int64(st, 0), &in);
+	if (!in || (*r->side && strcmp(r->side, askrows_text(st, 1))) || !idmap_get(&r->row_of, row_hash(r, p, st), &at))
+		return;
+	part = strcmp(askrows_text(st, 6), "queue") ? &r->out->rows[at].first : &r->out->rows[at].queue;
+	part->n += (uint64_t)sqlite3_column_int64(st, 7);
+	part->total_ns += (uint64_t)sqlite3_column_int64(st, 8);
+	most = (uint64_t)sqlite3_column_int64(st, 9);
+	part->max_ns = most > part->max_ns ? most : part->max_ns;
+	hist_read(&part->spread, askrows_text(st, 10), strlen(askrows_text(st, 10)), HIST_FINE);
+}
+
 static void take_bytes(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -208,8 +231,8 @@ static void take_single(void *ctx, sqlite3_stmt *st)
 
 static int read_all(struct reading *r, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st), struct err *e)
 {
-	const struct askrows_part parts[] = {{RECORDED, take_run, r}, {sql, take, r}, {BYTES, take_bytes, r}};
-	int rc = askrows_each(r->sel, &r->dict, parts, r->out ? 3 : 2, e);
+	const struct askrows_part parts[] = {{RECORDED, take_run, r}, {sql, take, r}, {BYTES, take_bytes, r}, {PHASES, take_phase, r}};
+	int rc = askrows_each(r->sel, &r->dict, parts, r->out ? 4 : 2, e);
 
 	idmap_release(&r->row_of);
 	return rc;
@@ -279,6 +302,8 @@ void reqrows_release(struct reqrows *r)
 		for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++)
 			free(texts[t]);
 		hist_release(&x->latency);
+		hist_release(&x->first.spread);
+		hist_release(&x->queue.spread);
 	}
 	free(r->rows);
 	*r = (struct reqrows){0};
@@ -299,9 +324,19 @@ void reqsingles_release(struct reqsingles *r)
 
 /* ---- what a row says ---- */
 
+static void part_sum(struct reqrows_part *to, const struct reqrows_part *p)
+{
+	hist_merge(&to->spread, &p->spread);
+	to->n += p->n;
+	to->total_ns += p->total_ns;
+	to->max_ns = p->max_ns > to->max_ns ? p->max_ns : to->max_ns;
+}
+
 void reqrows_sum(struct reqrows_row *to, const struct reqrows_row *r)
 {
 	hist_merge(&to->latency, &r->latency);
+	part_sum(&to->first, &r->first);
+	part_sum(&to->queue, &r->queue);
 	to->requests += r->requests;
 	to->errors += r->errors;
 	to->blind += r->blind;
@@ -317,4 +352,11 @@ uint64_t reqrows_quantile(const struct reqrows_row *r, double q)
 	uint64_t ns = (uint64_t)hist_quantile(&r->latency, q);
 
 	return ns < r->max_ns ? ns : r->max_ns;
+}
+
+uint64_t reqrows_part_quantile(const struct reqrows_part *p, double q)
+{
+	uint64_t ns = (uint64_t)hist_quantile(&p->spread, q);
+
+	return ns < p->max_ns ? ns : p->max_ns;
 }

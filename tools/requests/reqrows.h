@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reqrows: requests of a selection, added up (view requests); single ones (view request_log); and what became of bytes (request_bytes).
+ * reqrows: requests of a selection, added up (views requests, request_phases); single ones (view request_log); and what became of bytes (request_bytes).
  *
  * A request between two programs of this host is there twice: as its client saw it, and as its server did. Rows keep them apart.
  * Latencies come in steps of an eighth of a power of two: a quantile is a step's middle, wrong by 6 % at most.
@@ -22,6 +22,12 @@ enum reqrows_by { REQROWS_BY_OPERATION, REQROWS_BY_SERVICE, REQROWS_BY_COMMAND, 
 /* false: there is no such word. */
 bool reqrows_by(const char *word, enum reqrows_by *by);
 
+/* A part of how long requests took: of `n` of them it was measured; 0: of none. */
+struct reqrows_part {
+	uint64_t n, total_ns, max_ns;
+	struct hist spread;
+};
+
 struct reqrows_row {
 	char *container, *comm;   /* "": none, or several */
 	int64_t pid;              /* 0: several, or not known */
@@ -29,6 +35,7 @@ struct reqrows_row {
 	uint64_t requests, errors, blind; /* blind: what became of them is not known */
 	uint64_t answered, total_ns, max_ns, request_bytes, response_bytes;
 	struct hist latency;
+	struct reqrows_part first, queue; /* to the answer's first byte; in the socket's buffer, before it was read */
 	bool self;
 };
 
@@ -47,6 +54,7 @@ void reqrows_release(struct reqrows *r);
 void reqrows_sum(struct reqrows_row *to, const struct reqrows_row *r);
 /* ns; 0: none was answered. */
 uint64_t reqrows_quantile(const struct reqrows_row *r, double q);
+uint64_t reqrows_part_quantile(const struct reqrows_part *p, double q);
 
 struct reqsingle {
 	char *container, *comm, *side, *protocol, *service, *operation, *status, *result, *why, *trace;

@@ -25,7 +25,8 @@ struct proto_seen {
 	struct seen_piece {
 		enum proto_side from;
 		uint64_t pos;
-		int64_t at_ns;
+		int64_t at_ns, came_ns;
+		bool together;
 		uint32_t at, len;
 		size_t size;
 		uint64_t missing; /* before it */
@@ -35,13 +36,6 @@ struct proto_seen {
 };
 
 static void feed_known(struct proto_conn *c, const struct proto_piece *piece);
-
-const char *proto_result_name(enum proto_result r)
-{
-	static const char *const names[PROTO_RESULTS] = {"ok", "error", "one-way", "opened", "no-answer", "blind"};
-
-	return (unsigned)r < PROTO_RESULTS ? names[r] : "";
-}
 
 /* ---- questions ---- */
 
@@ -54,7 +48,7 @@ static void emit(struct proto_conn *c, struct proto_pending *p, enum proto_resul
 {
 	const struct proto_request r = {
 		.protocol = c->protocol->name, .operation = protocols_name(c->of, p->operation), .operation_id = p->operation, .status = status,
-		.trace = p->trace, .result = result, .begin_ns = p->begin_ns, .sent_ns = p->sent_ns,
+		.trace = p->trace, .result = result, .begin_ns = p->begin_ns, .sent_ns = p->sent_ns, .came_ns = p->came_ns,
 		.first_ns = result == PROTO_BLIND ? 0 : p->first_ns, .end_ns = end_ns, .request_bytes = p->request_bytes,
 		.response_bytes = p->response_bytes, .caller = p->caller, .begin_pos = p->begin_pos, .user = c->user};
 
@@ -145,6 +139,7 @@ struct proto_pending *proto_ask(struct proto_conn *c, uint32_t operation, uint64
 	p->operation = operation;
 	p->id = id;
 	p->begin_ns = c->dir[PROTO_CLIENT].begin_ns;
+	p->came_ns = c->dir[PROTO_CLIENT].came_ns;
 	p->begin_pos = c->at_pos;
 	p->sent_ns = c->now_ns;
 	c->asked = true;
@@ -243,7 +238,7 @@ void proto_forget(struct proto_conn *c, struct proto_pending *p)
 
 static void tell_at_once(struct proto_conn *c, uint32_t operation, enum proto_result result)
 {
-	struct proto_pending p = {.operation = operation, .sent_ns = c->now_ns, .begin_pos = c->at_pos,
+	struct proto_pending p = {.operation = operation, .sent_ns = c->now_ns, .begin_pos = c->at_pos, .came_ns = c->dir[PROTO_CLIENT].came_ns,
 				  .begin_ns = c->dir[PROTO_CLIENT].begin_ns ? c->dir[PROTO_CLIENT].begin_ns : c->now_ns};
 
 	emit(c, &p, result, "", 0);
@@ -392,6 +387,13 @@ static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p
 }
 
 /* Where a message may begin within n, n: nowhere. */
+/* A message of this side begins with the piece at hand (`first`), or somewhere in it. */
+static void begins(struct proto_conn *c, enum proto_side from, bool first)
+{
+	c->dir[from].begin_ns = c->now_ns;
+	c->dir[from].came_ns = first || c->together ? c->came_ns : 0;
+}
+
 static size_t find_start(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
 	struct proto_dir *d = &c->dir[from];
@@ -402,7 +404,7 @@ static size_t find_start(struct proto_conn *c, enum proto_side from, const uint8
 	d->blind_bytes += off;
 	if (off < n) {
 		d->synced = true;
-		d->begin_ns = c->now_ns;
+		begins(c, from, p + off == c->piece);
 	}
 	return off;
 }
@@ -438,7 +440,7 @@ static size_t steps(struct proto_conn *c, enum proto_side from, const uint8_t *p
 			continue;
 		}
 		off += (size_t)k;
-		d->begin_ns = c->now_ns;
+		begins(c, from, false);
 	}
 	return off;
 }
@@ -457,7 +459,7 @@ static size_t pass_over(struct proto_conn *c, enum proto_side from, size_t n)
 	if (!d->skip && d->in_message)
 		passed(c, from);
 	if (!d->skip)
-		d->begin_ns = c->now_ns;
+		begins(c, from, false);
 	return k;
 }
 
@@ -480,7 +482,7 @@ static void take(struct proto_conn *c, enum proto_side from, const uint8_t *p, s
 		if (!n)
 			return;
 		if (!before) {
-			d->begin_ns = c->now_ns;
+			begins(c, from, p == c->piece);
 			off = steps(c, from, p, n, pos_in_piece(c, p), false);
 			p += off;
 			n -= off;
@@ -641,6 +643,8 @@ static void replay_seen(struct proto_conn *c)
 						  .size = s->size};
 
 		c->now_ns = s->at_ns;
+		c->came_ns = s->came_ns;
+		c->together = s->together;
 		if (s->missing && c->protocol)
 			hole(c, s->from, s->missing);
 		if (c->protocol)
@@ -714,13 +718,14 @@ static void feed_unknown(struct proto_conn *c, const struct proto_piece *piece, 
 	if (s->n && !c->datagram && continues(&s->pieces[s->n - 1], piece, missing) && n == piece->len) {
 		s->pieces[s->n - 1].len += (uint32_t)n;
 		s->pieces[s->n - 1].size += piece->size;
+		s->pieces[s->n - 1].together = false;
 		memcpy(s->bytes + s->n_bytes, piece->bytes, n);
 		s->n_bytes += (uint32_t)n;
 		guess(c);
 		return;
 	}
-	s->pieces[s->n++] = (struct seen_piece){.from = piece->from, .pos = piece->pos, .at_ns = piece->at_ns, .at = s->n_bytes, .len = (uint32_t)n,
-						.size = piece->size, .missing = missing};
+	s->pieces[s->n++] = (struct seen_piece){.from = piece->from, .pos = piece->pos, .at_ns = piece->at_ns, .came_ns = c->came_ns, .together = c->together, .at = s->n_bytes,
+						.len = (uint32_t)n, .size = piece->size, .missing = missing};
 	memcpy(s->bytes + s->n_bytes, piece->bytes, n);
 	s->n_bytes += (uint32_t)n;
 	guess(c);
@@ -729,7 +734,8 @@ static void feed_unknown(struct proto_conn *c, const struct proto_piece *piece, 
 /* In the middle of a piece the two sides went over to something else, that is not known. */
 static void restart(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
-	struct proto_piece piece = {.from = from, .pos = c->dir[from].pos - n, .at_ns = c->now_ns, .bytes = p, .len = n, .size = n};
+	struct proto_piece piece = {.from = from, .pos = c->dir[from].pos - n, .at_ns = c->now_ns, .bytes = p, .len = n, .size = n,
+				    .came_ns = c->together ? c->came_ns : 0, .together = c->together};
 
 	dir_reset(&c->dir[from]);
 	if (!c->given_up)
@@ -754,7 +760,7 @@ static void feed_known(struct proto_conn *c, const struct proto_piece *piece)
 	c->before = from;
 	c->any_before = true;
 	if (c->datagram) {
-		d->begin_ns = c->now_ns;
+		begins(c, from, true);
 		d->synced = true;
 		if (piece->len && c->protocol->step(c, from, piece->bytes, piece->len, true) > 0)
 			count_bytes(c, from, piece->size);
@@ -807,6 +813,8 @@ void proto_conn_feed(struct proto_conn *c, const struct proto_piece *given)
 	if (!piece.size || piece.size < piece.len || (!c->datagram && !place(c, &piece, &missing)))
 		return;
 	c->now_ns = piece.at_ns;
+	c->came_ns = piece.bytes == given->bytes || piece.together ? piece.came_ns : 0;
+	c->together = piece.together;
 	if (c->given_up) {
 		c->dir[piece.from].blind_bytes += piece.size;
 		return;
@@ -880,15 +888,6 @@ void proto_conn_free(struct proto_conn *c)
 	free(c->dir[0].buf);
 	free(c->dir[1].buf);
 	free(c);
-}
-
-size_t proto_conn_open(const struct proto_conn *c)
-{
-	size_t n = c->done.set;
-
-	for (uint32_t i = 0; i < c->count; i++)
-		n += slot(c, i)->live;
-	return n;
 }
 
 size_t proto_conn_memory(const struct proto_conn *c)

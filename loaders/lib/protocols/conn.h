@@ -35,6 +35,8 @@ struct proto_piece {
 	enum proto_side from;
 	uint64_t pos;             /* of its first byte; modulo 2^64 from any start */
 	int64_t at_ns;
+	int64_t came_ns;          /* when its first byte came to the socket that it was read from; 0: that is not known */
+	bool together;            /* and all others with it */
 	const uint8_t *bytes;
 	size_t len, size;         /* bytes here; bytes of the stream that it stands for (>= len) */
 };
@@ -47,6 +49,7 @@ struct proto_request {
 	uint32_t operation_id;    /* stands for `operation` */
 	enum proto_result result;
 	int64_t begin_ns, sent_ns;/* first and last byte of the question */
+	int64_t came_ns;          /* proto_piece.came_ns of its first byte; 0: not known */
 	int64_t first_ns, end_ns; /* first and last byte of the answer; 0: none */
 	uint64_t request_bytes, response_bytes;
 	uint64_t caller;          /* with a trace: the span of who sent it, as its header says; 0: none */

@@ -35,3 +35,19 @@ bool proto_conn_hopeless(const struct proto_conn *c)
 {
 	return c->given_up;
 }
+
+const char *proto_result_name(enum proto_result r)
+{
+	static const char *const names[PROTO_RESULTS] = {"ok", "error", "one-way", "opened", "no-answer", "blind"};
+
+	return (unsigned)r < PROTO_RESULTS ? names[r] : "";
+}
+
+size_t proto_conn_open(const struct proto_conn *c)
+{
+	size_t n = c->done.set;
+
+	for (uint32_t i = 0; i < c->count; i++)
+		n += c->pending[(c->head + i) & (c->cap - 1)].live;
+	return n;
+}

@@ -42,6 +42,7 @@ struct proto_pending {
 	uint32_t operation;       /* proto_name */
 	uint32_t tag;             /* the protocol's own */
 	int64_t begin_ns, sent_ns;/* its first byte, its last so far */
+	int64_t came_ns;          /* proto_request.came_ns */
 	int64_t first_ns;         /* the answer's first byte; 0: none yet */
 	uint64_t request_bytes, response_bytes;
 	char *trace;              /* the id of a trace that it carries; NULL: none */
@@ -79,7 +80,7 @@ struct proto_dir {
 	uint64_t buf_pos;         /* of its first byte */
 	uint64_t pos;             /* of the next byte that is expected */
 	uint64_t skip;            /* bytes until the next boundary */
-	int64_t begin_ns;         /* the first byte of the message at hand */
+	int64_t begin_ns, came_ns; /* the first byte of the message at hand: as a piece's at_ns and came_ns */
 	uint64_t blind_bytes;
 	bool synced, ended, met;  /* met: something was seen, so pos holds */
 	bool skipping_all, in_message; /* in_message: passed is to be told at the end of skip */
@@ -90,7 +91,7 @@ struct proto_conn {
 	const struct protocol *protocol; /* NULL: not known yet */
 	void *state;
 	void *user;
-	int64_t now_ns;           /* of the piece at hand */
+	int64_t now_ns, came_ns;  /* of the piece at hand */
 	struct proto_dir dir[2];
 	struct proto_pending *pending; /* a ring of cap (a power of two) */
 	uint32_t head, count, cap;
@@ -108,6 +109,7 @@ struct proto_conn {
 	uint64_t piece_pos, at_pos; /* of its first byte; of that of the message at hand */
 	size_t piece_len, needed; /* how many; up to where they were looked at */
 	size_t looked;            /* a step's: so many bytes of its message it looked at; 0: all */
+	bool together;            /* proto_piece's */
 	bool asked;               /* by the step at hand */
 	bool turn;                /* the piece at hand is the first of its side after the other's */
 	bool begun, datagram, role_known, turned, given_up, any_before;

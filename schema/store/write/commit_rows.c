@@ -300,13 +300,14 @@ void commit_waits(struct commit *c, const struct batch *b, const struct commit_r
 
 static void commit_request_row(struct commit *c, const struct request_row *r, int64_t run)
 {
+	const int at = r->part ? 11 : 10, numbers = r->part ? 3 : REQUEST_ROW_NUMBERS;
 	cleanup_strbuf struct strbuf hist = STRBUF_INIT;
 	uint32_t text[4], process = commit_process(c, r->process);
 	sqlite3_stmt *st;
 
 	for (int i = 0; i < 4; i++)
 		text[i] = commit_text(c, r->text[i]);
-	st = commit_stmt(c, ST_REQUEST);
+	st = commit_stmt(c, r->part ? ST_REQUEST_PHASE : ST_REQUEST);
 	if (!st)
 		return;
 	sqlite3_bind_int64(st, 1, r->ts - c->seg->t0);
@@ -316,11 +317,13 @@ static void commit_request_row(struct commit *c, const struct request_row *r, in
 	for (int i = 0; i < 4; i++)
 		sqlite3_bind_int64(st, 5 + i, text[i]);
 	sqlite3_bind_int64(st, 9, r->result);
-	for (int i = 0; i < REQUEST_ROW_NUMBERS; i++)
-		sqlite3_bind_int64(st, 10 + i, (sqlite3_int64)r->value[i]);
-	bind_hist(st, 10 + REQUEST_ROW_NUMBERS, HIST_FINE, r->first_step, r->steps, r->n_steps, &hist);
+	if (r->part)
+		sqlite3_bind_int64(st, 10, r->part);
+	for (int i = 0; i < numbers; i++)
+		sqlite3_bind_int64(st, at + i, (sqlite3_int64)r->value[i]);
+	bind_hist(st, at + numbers, HIST_FINE, r->first_step, r->steps, r->n_steps, &hist);
 	commit_step(c, st, NULL);
-	sqlite3_bind_null(st, 10 + REQUEST_ROW_NUMBERS);
+	sqlite3_bind_null(st, at + numbers);
 }
 
 void commit_requests(struct commit *c, const struct batch *b, const struct commit_run *runs)
@@ -329,7 +332,8 @@ void commit_requests(struct commit *c, const struct batch *b, const struct commi
 		const struct request_row *r = &b->requests.rows[i];
 
 		commit_request_row(c, r, runs[r->run - 1].row);
-		commit_sum_of(c, r->run, COMMIT_SUM_FACTS, r->value[0]);
+		if (!r->part)
+			commit_sum_of(c, r->run, COMMIT_SUM_FACTS, r->value[0]);
 	}
 }
 

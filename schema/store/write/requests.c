@@ -44,13 +44,13 @@ uint64_t request_rows_events(const struct request_rows *r, uint32_t run)
 	uint64_t n = 0;
 
 	for (uint32_t i = 0; i < r->n; i++)
-		n += !run || r->rows[i].run == run ? r->rows[i].value[0] : 0;
+		n += (!run || r->rows[i].run == run) && !r->rows[i].part ? r->rows[i].value[0] : 0;
 	return n;
 }
 
 int store_request(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_request *r)
 {
-	struct request_row row = {.run = run, .process = writer_known(w, DICT_PROCESS, r->process), .side = (uint8_t)r->side, .result = (uint8_t)r->result,
+	struct request_row row = {.run = run, .process = writer_known(w, DICT_PROCESS, r->process), .side = (uint8_t)r->side, .result = (uint8_t)r->result, .part = (uint8_t)r->part,
 				 .value = {r->n, r->total_ns, r->max_ns, r->request_bytes, r->response_bytes}, .steps = (uint32_t *)(uintptr_t)r->steps,
 				 .n_steps = r->steps ? r->n_steps : 0, .first_step = r->first_step};
 
@@ -60,7 +60,8 @@ int store_request(struct store_writer *w, uint32_t run, int64_t utc_ns, const st
 		return -ESTALE;
 	for (int i = 0; i < REQUEST_ROW_NUMBERS; i++)
 		if (row.value[i] > WAIT_ROW_MOST) {
-			store_loss(w, run, utc_ns, "range", 1);
+			if (!r->part)
+				store_loss(w, run, utc_ns, "range", 1);
 			return 0;
 		}
 	row.text[0] = writer_text(w, r->protocol);

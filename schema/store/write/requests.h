@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * requests: what became of requests, summed; the table and views of schema/sql/0026-requests.sql (docs/SCHEMA.md).
+ * requests: what became of requests, summed; the tables and views of schema/sql/0026-requests.sql and 0036-request-phases.sql (docs/SCHEMA.md).
  *
  * Events of the run: `n` each. What has the same bucket and the same names adds up in the segment. A number past 2^56 is not kept: it
  * counts as one lost, reason "range".
@@ -15,7 +15,11 @@
 
 struct store_writer;
 
+/* A row of requests, or a part of how long they took: of that n, total_ns, max_ns and steps alone. It is no event. */
+enum store_part { STORE_PART_WHOLE, STORE_PART_FIRST /* to the answer's first byte */, STORE_PART_QUEUE /* in the socket's buffer */ };
+
 struct store_request {
+	enum store_part part;
 	uint32_t process;         /* 0: not known */
 	enum store_side side;
 	enum store_result result;

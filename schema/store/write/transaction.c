@@ -88,6 +88,10 @@ static const char *const sql[ST_N] = {
 		       " ON CONFLICT DO UPDATE SET n = n + excluded.n, total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
 		       " request_bytes = request_bytes + excluded.request_bytes, response_bytes = response_bytes + excluded.response_bytes,"
 		       " hist = hist_sum(hist, excluded.hist)",
+	[ST_REQUEST_PHASE] = "INSERT INTO request_phase_row(ts, run, process, side, protocol, service, operation, status, result, phase, n, total_ns, max_ns, hist)"
+			     " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)"
+			     " ON CONFLICT DO UPDATE SET n = n + excluded.n, total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
+			     " hist = hist_sum(hist, excluded.hist)",
 	[ST_STEAL] = "INSERT INTO steal_row(ts, run, steal_ns, idle_ns, cpu_ns) VALUES(?1, ?2, ?3, ?4, ?5)"
 		     " ON CONFLICT DO UPDATE SET steal_ns = steal_ns + excluded.steal_ns,"
 		     " idle_ns = idle_ns + excluded.idle_ns, cpu_ns = cpu_ns + excluded.cpu_ns",

@@ -121,6 +121,51 @@ static void a_question_and_its_answer_are_a_request_of_the_server(void **state)
 	assert_int_equal(sum(f, SAID_BYTES, SAID_PARSED), sizeof(Q) + sizeof(A) - 2);
 }
 
+/* A read that brings `bytes`, which (the first of them at least) have lain there since `came`. */
+static void came(struct fixture *f, const char *bytes, uint64_t pos, uint16_t flags, int64_t came_ns, int64_t at)
+{
+	struct {
+		struct l7_data d;
+		char bytes[4096];
+	} r = {.d = {.h = {.sk = 100, .ino = 101, .at_ns = (uint64_t)at, .tgid = 7, .what = L7_DATA, .dir = L7_IN, .flags = flags}, .pos = pos,
+		     .came_ns = (uint64_t)came_ns}};
+
+	r.d.len = r.d.size = (uint32_t)strlen(bytes);
+	memcpy(r.bytes, bytes, r.d.len);
+	streams_record(f->s, &r, sizeof(r.d) + r.d.len);
+}
+
+static uint64_t part(const struct fixture *f, enum said_part which, int number)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < f->n; i++)
+		n += f->said[i].s.what == SAID_PART && f->said[i].s.why == which ? f->said[i].s.number[number] : 0;
+	return n;
+}
+
+static void how_long_a_request_lay_there_is_told_where_its_first_byte_has_a_time(void **state)
+{
+	struct fixture *f = *state;
+	char two[2 * sizeof(Q)];
+	uint64_t q = sizeof(Q) - 1;
+
+	snprintf(two, sizeof(two), "%s%s", Q, Q);
+	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S);
+	came(f, two, 0, 0, 1 * S + MS, 1 * S + 5 * MS);                      /* the second one may have come later */
+	came(f, two, 2 * q, L7_F_TOGETHER, 1 * S + 6 * MS, 1 * S + 9 * MS);  /* both at once */
+	came(f, Q, 4 * q, 0, 0, 1 * S + 10 * MS);                            /* nobody knows */
+	for (uint64_t i = 0; i < 5; i++)
+		data(f, 100, L7_OUT, i * (sizeof(A) - 1), A, 0, 0, 1 * S + (20 + (int64_t)i) * MS);
+	streams_end(f->s, 2 * S);
+	assert_int_equal(sum(f, SAID_SUM, SAID_N), 5);
+	assert_int_equal(part(f, SAID_QUEUED, SAID_N), 3);
+	assert_int_equal(part(f, SAID_QUEUED, SAID_TOTAL), (4 + 3 + 3) * MS);
+	assert_int_equal(part(f, SAID_QUEUED, SAID_MAX), 4 * MS);
+	assert_int_equal(part(f, SAID_TO_FIRST, SAID_N), 5);
+	assert_int_equal(part(f, SAID_TO_FIRST, SAID_TOTAL), (15 + 16 + 13 + 14 + 14) * MS);
+}
+
 static void an_answer_that_is_told_before_its_question_comes_after_it(void **state)
 {
 	struct fixture *f = *state;
@@ -329,6 +374,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_question_and_its_answer_are_a_request_of_the_server, setup, teardown),
+		cmocka_unit_test_setup_teardown(how_long_a_request_lay_there_is_told_where_its_first_byte_has_a_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_answer_that_is_told_before_its_question_comes_after_it, setup, teardown),
 		cmocka_unit_test_setup_teardown(of_a_connection_without_a_side_what_it_says_tells, setup, teardown),
 		cmocka_unit_test_setup_teardown(of_a_body_no_more_is_wanted_than_that_it_ends, setup, teardown),

@@ -74,6 +74,30 @@ static void what_is_alike_adds_up_and_what_is_not_stays_apart(void **state)
 	assert_int_equal(fixture_sql_all(f, "SELECT n FROM run_count WHERE kind = 0"), 10);
 }
 
+static void parts_of_how_long_they_took_add_up_beside_them_and_are_no_events(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = begin(w), steps[HIST_STEPS] = {0};
+	struct store_request r = {.part = STORE_PART_QUEUE, .side = STORE_SIDE_SERVER, .protocol = "http", .service = "s", .operation = "o", .status = "",
+				  .n = 2, .total_ns = 300, .max_ns = 200, .steps = steps, .n_steps = HIST_STEPS};
+
+	steps[hist_step(150)] = 2;
+	assert_int_equal(put(w, run, 0, "200", 3, 1000), 0);
+	assert_int_equal(store_request(w, run, T0_S * NS, &r), 0);
+	store_flush(w);
+	assert_int_equal(store_request(w, run, T0_S * NS, &r), 0);
+	r.part = STORE_PART_FIRST;
+	assert_int_equal(store_request(w, run, T0_S * NS, &r), 0);
+	fixture_close(w);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM request_row"), 3);
+	assert_int_equal(fixture_sql_all(f, "SELECT requests FROM request_phases WHERE phase = 'queue'"), 4);
+	assert_int_equal(fixture_sql_all(f, "SELECT total_ns FROM request_phases WHERE phase = 'queue'"), 600);
+	assert_int_equal(fixture_sql_all(f, "SELECT json_extract(hist, '$[1]') FROM request_phases WHERE phase = 'queue'"), 4);
+	assert_int_equal(fixture_sql_all(f, "SELECT requests FROM request_phases WHERE phase = 'first-byte'"), 2);
+	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 3);
+}
+
 static void a_number_that_cannot_be_is_one_lost(void **state)
 {
 	struct fixture *f = *state;
@@ -116,6 +140,7 @@ int main(void)
 		cmocka_unit_test(a_step_holds_what_lies_within_six_percent_of_its_middle),
 		cmocka_unit_test_setup_teardown(what_is_alike_adds_up_and_what_is_not_stays_apart, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_number_that_cannot_be_is_one_lost, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(parts_of_how_long_they_took_add_up_beside_them_and_are_no_events, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(an_archive_has_them_too, fixture_setup, fixture_teardown),
 	};
 
