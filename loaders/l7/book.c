@@ -8,6 +8,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "loaders/lib/bpf/events.h"
 #include "loaders/lib/bpf/target.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/naming.h"
@@ -106,6 +107,39 @@ static int sum_put(struct book *b, const struct heard *x, const struct book_who 
 		.n_steps = x->s->n_steps, .first_step = x->s->first_step};
 
 	return store_request(b->h->store, b->h->run, x->s->utc_ns, &r);
+}
+
+static void unresolved_put(void *ctx, const struct unresolved_one *x)
+{
+	struct book *b = ctx;
+	char detail[64];
+	const struct event e = {.kind = "not resolved", .subject = "name", .name = x->name, .detail = detail, .utc_ns = x->utc_ns, .n = x->n,
+				.process = process_of(b->h, &x->who)};
+
+	snprintf(detail, sizeof(detail), *x->comm ? "%s, asked by %s" : "%s", *x->why ? x->why : "several reasons", x->comm);
+	event_put(b->h, &e);
+}
+
+void book_unresolved(struct book *b, struct family_host *h, int64_t now_ns)
+{
+	b->h = h;
+	unresolved_due(&b->unresolved, now_ns, unresolved_put, b);
+}
+
+/* Of who asked alone: a server of names that asks others is one, too. */
+static void unresolved_note(struct book *b, const struct heard *x, const struct book_who *w)
+{
+	bool silent = x->s->result == STORE_RESULT_NO_ANSWER;
+	const struct hostmaps_process *p;
+	struct unresolved_one one = {.who = x->s->who, .n = x->s->number[SAID_N], .utc_ns = x->s->utc_ns};
+
+	if (w->excluded || x->s->side != STORE_SIDE_CLIENT || strcmp(x->text[SAID_PROTOCOL], "dns") || (!silent && (!*x->text[SAID_STATUS] || !strcmp(x->text[SAID_STATUS], "NOERROR"))))
+		return;
+	p = process_of(b->h, &x->s->who);
+	snprintf(one.name, sizeof(one.name), "%.*s", (int)sizeof(one.name) - 1, x->text[SAID_OPERATION]);
+	snprintf(one.why, sizeof(one.why), "%.*s", (int)sizeof(one.why) - 1, silent ? "no answer" : x->text[SAID_STATUS]);
+	snprintf(one.comm, sizeof(one.comm), "%s", p ? p->comm : "");
+	unresolved_add(&b->unresolved, &one, clock_boot_ns(), unresolved_put, b);
 }
 
 /* How samples find it. */
@@ -223,6 +257,8 @@ void book_put(struct book *b, struct family_host *h, const struct heard *x)
 		w = who_get(b, &x->s->who);
 		err = put[x->s->what](b, x, w);
 	}
+	if (!err && x->s->what == SAID_SUM)
+		unresolved_note(b, x, w);
 	h->processes = HASH_COUNT(b->all) > h->processes ? HASH_COUNT(b->all) : h->processes;
 	if (err)
 		h->refused += events;

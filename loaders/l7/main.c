@@ -135,6 +135,7 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (now_ns - l->said_ns < SAY_NS)
 		return;
 	book_fresh(&l->book);
+	book_unresolved(&l->book, h, now_ns);
 	parser_ask(&l->parser, &(struct parser_ask){.what = PARSER_SAY, .now_ns = now_ns, .offset_ns = h->offset_ns});
 	sweep(l, now_ns);
 	unseen(l, now_ns);
@@ -157,7 +158,10 @@ static void l7_finish(void *state, struct family_host *h, int64_t patience_ns)
 	l->h = h;
 	l7_detach(l);
 	parser_keep(l, h->bucket_s);
+	l->swept_ns = 0; /* what has ended by now has, and is not cut off by us */
+	sweep(l, clock_boot_ns());
 	parser_end(&l->parser, h->offset_ns, patience_ns, hear, l);
+	book_unresolved(&l->book, h, INT64_MAX);
 	unseen(l, clock_boot_ns());
 }
 

@@ -80,14 +80,6 @@ static void emit(void *ctx, const struct proto_request *r);
 
 /* ---- connections ---- */
 
-/* Of a datagram: the socket's, and the remote end's where that is told (else the one that it is connected with). */
-static uint64_t datagram_key(const struct l7_data *d)
-{
-	static const uint8_t connected[16];
-
-	return hash_bytes(hash_u64(hash_u64(HASH_SEED, d->h.sk), (uint64_t)d->family << 16 | d->port), d->port ? d->remote : connected, 16);
-}
-
 static struct stream *find(const struct streams *s, uint64_t key)
 {
 	uint64_t at;
@@ -201,10 +193,51 @@ static void stream_free(struct stream *x)
 	free(x);
 }
 
+/* An address as either end has it: IPv4 alike in a socket of IPv6. */
+static void address_plain(uint8_t to[16], uint16_t family, const uint8_t at[16])
+{
+	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
+
+	memcpy(to, at, 16);
+	if (family != AF_INET)
+		return;
+	memcpy(to, mapped, sizeof(mapped));
+	memcpy(to + 12, at, 4);
+}
+
+/*
+ * The socket's, and the remote end's where that is another one than the socket is connected with: a resolver sends to its peer without a
+ * name, and asks whom an answer is from.
+ */
+static uint64_t datagram_key(const struct stream *sock, const struct l7_data *d)
+{
+	static const uint8_t connected[16];
+	uint8_t from[16], peer[16];
+
+	address_plain(from, d->family, d->remote);
+	address_plain(peer, sock->family, sock->peer);
+	if (!d->port || (d->port == sock->dport && !memcmp(from, peer, sizeof(from))))
+		return hash_bytes(hash_u64(hash_u64(HASH_SEED, sock->sk), 0), connected, 16);
+	return hash_bytes(hash_u64(hash_u64(HASH_SEED, sock->sk), (uint64_t)d->family << 16 | d->port), d->remote, 16);
+}
+
+static void drop(struct streams *s, struct stream *x);
+
+/* With whom it is connected ends with it; others when they are silent for long. */
+static void datagram_end(struct streams *s, const struct stream *sock)
+{
+	struct stream *x = sock->dport ? find(s, datagram_key(sock, &(struct l7_data){0})) : NULL;
+
+	if (x && x->datagram)
+		drop(s, x);
+}
+
 static void drop(struct streams *s, struct stream *x)
 {
 	struct l7_want *w = want_of(s, x);
 
+	if (x->told && !x->datagram)
+		datagram_end(s, x);
 	if (x->conn)
 		proto_conn_close(x->conn, s->now_ns);
 	bytes_tell(s, x);
@@ -265,18 +298,6 @@ static void path(char *to, size_t room, const struct l7_conn *c)
 	to[n] = '\0';
 	if (!n)
 		snprintf(to, room, "unix");
-}
-
-/* An address as either end has it: IPv4 alike in a socket of IPv6. */
-static void address_plain(uint8_t to[16], uint16_t family, const uint8_t at[16])
-{
-	static const uint8_t mapped[12] = {[10] = 0xff, [11] = 0xff};
-
-	memcpy(to, at, 16);
-	if (family != AF_INET)
-		return;
-	memcpy(to, mapped, sizeof(mapped));
-	memcpy(to + 12, at, 4);
 }
 
 static bool is_loopback(const uint8_t at[16])
@@ -479,7 +500,7 @@ static void datagram_remote(const struct stream *sock, const struct l7_data *d, 
 
 static void take_datagram(struct streams *s, struct stream *sock, const struct l7_data *d)
 {
-	uint64_t key = datagram_key(d);
+	uint64_t key = datagram_key(sock, d);
 	struct stream *x = find(s, key);
 
 	sock->pos[d->h.dir] = 0; /* bytes are told with the flows */

@@ -192,6 +192,21 @@ def dns():
     return server.getsockname()[1]
 
 
+def dns_in_vain():
+    """A storm of names that are not there, some that cannot be told, and one that nobody answers; as a resolver asks: of a peer, and looking whose the answer is."""
+    names = ["www.there.test"] + ["gone.storm.test"] * 300 + ["www.broken.test"] * 4
+    server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    server.bind(("127.0.0.1", 0))
+    with server, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+        client.connect(server.getsockname())
+        for i, name in enumerate(names + ["www.silent.test"]):
+            client.send(struct.pack(">HHHHHH", i, 0x0100, 1, 0, 0, 0) + dns_name(name) + struct.pack(">HH", 1, 1))
+            q, peer = server.recvfrom(512)
+            if i < len(names):
+                server.sendto(q[:2] + struct.pack(">HHHHH", 0x8180 | (3 if b"storm" in q else 2 if b"broken" in q else 0), 1, 0, 0, 0) + q[12:], peer)
+                client.recvfrom(512)
+
+
 def upload(server):
     with connect(server) as sock:
         for _ in range(3):
@@ -220,6 +235,7 @@ def main():
     older.close()
     child, passed_port = passed()
     ports = {k: s.getsockname()[1] for k, s in (("plain", plain), ("vector", vector), ("message", message))}
+    dns_in_vain()
     print(json.dumps({"child": child, "ports": {**ports, "passed": passed_port, "dns": dns()}, "unix": path}), flush=True)
     sys.stdin.readline()
 

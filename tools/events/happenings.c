@@ -335,7 +335,7 @@ void happening_say(const struct happening *x, struct strbuf *out)
 const char *happening_kind(const struct happening *x)
 {
 	static const char *const kinds[] = {"stopped", "created", "removed", "throttled", "not throttled", "limit changed", "image changed", "full", "not full",
-					    "read-only", "writable", "healthy", "unhealthy", "clock set", "suspended", "started", "oom kill"};
+					    "read-only", "writable", "healthy", "unhealthy", "clock set", "suspended", "started", "oom kill", "not resolved"};
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (is(x, kinds[i]))
