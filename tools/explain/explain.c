@@ -394,6 +394,19 @@ static int say_uncomparable(const struct explain *x, struct err *e)
 	return -ENODATA;
 }
 
+/* The store begins with the range, as it does after one short recording. */
+static int say_no_before(const struct explain *x, struct err *e)
+{
+	const struct selection *after = x->sel[DIFF_AFTER];
+	char from[40], to[40];
+
+	err_set(e, -ENODATA, EXIT_NOTHING, "there is nothing to compare %s with: of the time before it, %s, no samples are on record", after->range,
+		x->sel[DIFF_BEFORE]->range);
+	err_fix(e, "sonde stacks --from %s --to %s (what there is)    sonde status (what was recorded when)",
+		when_zoned(after->from_ns, from, sizeof(from)), when_zoned(after->to_ns, to, sizeof(to)));
+	return -ENODATA;
+}
+
 /* Kinds that both have; what only one of them recorded cannot be compared. */
 static int compare_kinds(struct explain *x, struct err *e)
 {
@@ -405,6 +418,8 @@ static int compare_kinds(struct explain *x, struct err *e)
 		rc = fold_kinds_there(x->sel[side], &kinds[side], e);
 	for (size_t i = 0; i < EXPLAIN_KINDS; i++)
 		n += (kinds[0] & kinds[1]) >> KINDS[i] & 1;
+	if (!rc && !n && kinds[DIFF_AFTER] && !kinds[DIFF_BEFORE] && !select_is_narrow(x->sel[DIFF_BEFORE]))
+		return say_no_before(x, e);
 	if (!rc && !n)
 		return fold_nothing(x->sel[kinds[DIFF_AFTER] ? DIFF_BEFORE : DIFF_AFTER], STORE_KIND_CPU, e);
 	for (size_t i = 0; i < EXPLAIN_KINDS && !rc; i++) {

@@ -15,6 +15,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/sibling.h"
 #include "tools/cli/helper.h"
+#include "tools/record/mapshare.h"
 
 #define LINE_MAX_BYTES (1 << 20) /* no event is as long */
 
@@ -167,7 +168,7 @@ static int time_left(struct loaderset *s)
 
 void loaderset_follow(struct loaderset *s)
 {
-	struct pollfd pfd[FAMILIES_MAX];
+	struct pollfd pfd[FAMILIES_MAX + 1];
 	bool any = true;
 
 	while (any) {
@@ -176,8 +177,11 @@ void loaderset_follow(struct loaderset *s)
 			pfd[i] = (struct pollfd){.fd = s->v[i].fd, .events = POLLIN};
 			any = any || s->v[i].fd >= 0;
 		}
-		if (!any || poll(pfd, s->n, time_left(s)) < 0)
+		pfd[s->n] = (struct pollfd){.fd = s->maps ? s->maps->fd : -1, .events = POLLIN};
+		if (!any || poll(pfd, s->n + 1, time_left(s)) < 0)
 			continue; /* a signal: it was passed on */
+		if (pfd[s->n].revents)
+			mapshare_drain(s->maps);
 		for (size_t i = 0; i < s->n; i++)
 			if (pfd[i].revents)
 				read_one(s, i);

@@ -35,6 +35,7 @@ struct loader {
 struct loaderset {
 	struct loader v[FAMILIES_MAX];
 	size_t n;
+	struct mapshare *maps; /* borrowed; NULL: none */
 	/* Called for each line as it comes, after `v` took it in. */
 	void (*event)(void *ctx, struct loader *l, const char *name, const json_t *ev);
 	void *ctx;
@@ -42,6 +43,8 @@ struct loaderset {
 	int64_t end_ns;        /* boot clock, when they are to end; 0: not known yet */
 	bool timed_out;        /* they were ended by time */
 };
+
+struct mapshare;
 
 struct argv {                  /* a command line, ended by NULL */
 	char **v;

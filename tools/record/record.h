@@ -14,10 +14,12 @@
 #include "schema/base/strbuf.h"
 #include "tools/cli/verb.h"
 #include "tools/record/loaderset.h"
+#include "tools/record/mapshare.h"
 
 struct record {
 	const struct verb_call *call;
 	struct loaderset loaders;
+	struct mapshare maps;  /* of several loaders */
 	uint64_t token;        /* what their runs have in common, 0: there is one alone */
 	bool tty;
 	int64_t said_ns;       /* when the last plain line was printed */

@@ -17,6 +17,7 @@
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
 #include "tools/print/term.h"
+#include "tools/record/mapshare.h"
 #include "tools/record/record.h"
 #include "tools/record/symbolize.h"
 
@@ -83,6 +84,10 @@ static void fill_argv(struct argv *a, void *ctx, const struct probe_family *f, i
 	argv_add(a, call->store);
 	argv_add(a, "--bucket");
 	argv_add(a, "1s");
+	if (r->maps.pid) {
+		argv_add(a, "--maps-socket");
+		argv_add(a, r->maps.socket);
+	}
 	if (r->token)
 		argv_addf(a, "--recording", (long long)r->token, "");
 	argv_addf(a, "--progress-fd", fd, "");
@@ -287,6 +292,9 @@ static int start_all(struct record *r, const struct probe_family *const *familie
 		return rc;
 	r->token = n > 1 || has_standing(families, n) ? new_token() : 0;
 	r->loaders.length_ns = n > 1 ? o->duration_ns : 0;
+	if (n > 1)
+		mapshare_start(&r->maps, r->call->store, o->args, o->no_lines);
+	r->loaders.maps = &r->maps;
 	loaderset_catch_signals();
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = loaderset_start(&r->loaders, families[i], fill_argv, r, e);
@@ -298,7 +306,7 @@ static int start_all(struct record *r, const struct probe_family *const *familie
 static int record_run(struct verb_call *call, struct err *e)
 {
 	const struct record_args *o = call->args;
-	struct record r = {.call = call, .command_status = -1, .tty = term_is_tty(stderr), .loaders = {.event = on_event}};
+	struct record r = {.call = call, .command_status = -1, .tty = term_is_tty(stderr), .loaders = {.event = on_event}, .maps = {.fd = -1}};
 	const struct probe_family *families[FAMILIES_MAX];
 	struct err asked = {0};
 	size_t n = 0;
@@ -314,6 +322,7 @@ static int record_run(struct verb_call *call, struct err *e)
 		rc = start_all(&r, families, n, e);
 	if (!rc) {
 		loaderset_follow(&r.loaders);
+		mapshare_end(&r.maps);
 		if (r.tty && !call->quiet)
 			fputs("\r\033[K", stderr);
 		if (has_standing(families, n) && record_sum(&r, 'd', "samples") > 0 && keep_standing(&r, &asked))
@@ -322,6 +331,7 @@ static int record_run(struct verb_call *call, struct err *e)
 			err_report(&asked, "sonde");
 		rc = record_tell(&r, e);
 	}
+	mapshare_end(&r.maps);
 	loaderset_release(&r.loaders);
 	return rc;
 }

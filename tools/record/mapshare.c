@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mapshare: see the header. */
+#include "tools/record/mapshare.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "schema/base/sibling.h"
+#include "tools/cli/helper.h"
+
+#define READY_MS 60000
+
+static int launch(struct mapshare *m, int theirs, const char *store, const char *args, bool no_lines)
+{
+	char path[PATH_MAX], fd[16];
+	struct err e = {0};
+	const char *const argv[] = {path, "--fd", fd, "--store", store, "--socket", m->socket, "--args", args, no_lines ? "--no-lines" : NULL, NULL};
+
+	snprintf(fd, sizeof(fd), "%d", theirs);
+	return sibling_find("sonde-maps", path, &e) || helper_start((char *const *)argv, theirs, &m->pid, &e) ? -1 : 0;
+}
+
+/* It speaks first when whoever comes by the socket finds everything ready. */
+static bool is_ready(struct mapshare *m)
+{
+	struct pollfd p = {.fd = m->fd, .events = POLLIN};
+	int n;
+
+	while ((n = poll(&p, 1, READY_MS)) < 0 && errno == EINTR)
+		;
+	return n == 1 && p.revents & POLLIN && !access(m->socket, F_OK);
+}
+
+void mapshare_start(struct mapshare *m, const char *store, const char *args, bool no_lines)
+{
+	int pair[2];
+
+	*m = (struct mapshare){.fd = -1, .dir = "/tmp/sonde-record-XXXXXX"};
+	if (!mkdtemp(m->dir)) {
+		*m->dir = '\0';
+		return;
+	}
+	snprintf(m->socket, sizeof(m->socket), "%s/maps", m->dir);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
+		mapshare_end(m);
+		return;
+	}
+	m->fd = pair[0];
+	launch(m, pair[1], store, args ? args : "masked", no_lines);
+	close(pair[1]);
+	if (!m->pid || !is_ready(m))
+		mapshare_end(m);
+}
+
+void mapshare_drain(struct mapshare *m)
+{
+	char bytes[4096];
+	ssize_t n = recv(m->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
+		return;
+	close(m->fd);
+	m->fd = -1;
+}
+
+void mapshare_end(struct mapshare *m)
+{
+	if (m->fd >= 0)
+		close(m->fd);
+	m->fd = -1;
+	while (m->pid > 0 && waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	m->pid = 0;
+	if (!*m->dir)
+		return;
+	unlink(m->socket);
+	rmdir(m->dir);
+	*m->dir = '\0';
+}

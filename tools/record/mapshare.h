@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * mapshare: the one sonde-maps of a recording by several loaders, so that they share its tables: they cost once, and samples of
+ * one loader know the request that another one saw.
+ */
+#ifndef SONDE_TOOLS_MAPSHARE_H
+#define SONDE_TOOLS_MAPSHARE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct mapshare {
+	pid_t pid;               /* 0: there is none, and each loader starts its own */
+	int fd;                  /* ours: sonde-maps ends when it is closed, also by our death. What it says there is for nobody */
+	char dir[64], socket[96];
+};
+
+/* Started and ready to be connected to. Where that cannot be, m->pid is 0. */
+void mapshare_start(struct mapshare *m, const char *store, const char *args, bool no_lines);
+/* `fd` is readable: thrown away, so that it never is full. */
+void mapshare_drain(struct mapshare *m);
+void mapshare_end(struct mapshare *m);
+
+#endif
