@@ -91,6 +91,7 @@ static json_t *causes_json(const struct explain *x, const struct explain_stateme
 
 		json_object_set_new(o, "what", json_string(what[c->what]));
 		json_object_set_new(o, "name", json_text(c->name));
+		json_object_set_new(o, "container", c->of ? json_text(c->of) : json_null());
 		json_object_set_new(o, "pid", c->pid ? json_integer(c->pid) : json_null());
 		for (int side = 0; side < 2; side++) {
 			struct strbuf query cleanup_strbuf = STRBUF_INIT;
