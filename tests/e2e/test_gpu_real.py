@@ -119,12 +119,12 @@ def test_a_real_gpu_is_told_of_as_nvidia_smi_does(capture, store, workers):
     print(f"\nbusy {share:.1f} % (nvidia-smi {mean[0]:.1f}), {watts:.1f} W ({mean[1]:.1f}), {rows[0]['mem_used'] >> 20} MiB ({mean[2]:.0f})")
     assert abs(share - mean[0]) <= 5
     assert abs(watts - mean[1]) <= 0.1 * mean[1]
-    assert {r["mem_used"] >> 20 for r in rows} == {int(s[2]) for s in steady}
+    assert all(abs(r["mem_used"] / 2**20 - mean[2]) <= 1 for r in rows)  # nvidia-smi rounds
     assert abs(sum(r["temperature_m"] for r in rows) / len(rows) / 1000 - mean[3]) <= 2
 
-    use = sql_all(store, f"SELECT pid, max(mem) >> 20 AS mib, sum(busy_us) AS us FROM gpu_process_stats WHERE {within} GROUP BY 1")
+    use = sql_all(store, f"SELECT pid, max(mem) >> 20 AS mib, sum(iif({within}, busy_us, 0)) AS us FROM gpu_process_stats GROUP BY 1")
     of = {r["pid"]: r for r in use}
-    assert {pid: r["mib"] for pid, r in of.items()} == apps and set(of) == {busy.pid, holder.pid}
+    assert set(of) == set(apps) == {busy.pid, holder.pid} and all(abs(of[pid]["mib"] - mib) <= 1 for pid, mib in apps.items())
     assert abs((of[busy.pid]["us"] or 0) / sum(r["seconds"] for r in rows) / 1e4 - share) <= 10 and not of[holder.pid]["us"]
 
 
