@@ -337,6 +337,7 @@ static json_t *part_json(const struct reqexplain *x, const struct reqpart *p)
 	json_object_set_new(o, "reason", json_text(p->reason));
 	json_object_set_new(o, "function", json_text(p->function));
 	json_object_set_new(o, "object", json_text(p->object));
+	json_object_set_new(o, "peer", json_text(p->peer));
 	json_object_set_new(o, "by", json_text(p->by));
 	json_object_set_new(o, "by_tid", p->by_tid ? json_integer(p->by_tid) : json_null());
 	json_object_set_new(o, "operation", json_text(p->operation));
