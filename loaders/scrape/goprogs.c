@@ -20,9 +20,9 @@
 #define READ_NS     (NSEC_PER_SEC / 20)
 #define SEARCH_NS   (NSEC_PER_SEC / 2)     /* first; then twice as long each time */
 #define SEARCH_MAX_NS (60 * NSEC_PER_SEC)
-#define TIMEOUT_S   20
+#define TIMEOUT_S   10
 #define PAGE_TIMEOUT_S 5
-#define AT_ONCE     2                      /* questions that are answered at once, all programs together */
+#define AT_ONCE     8                      /* questions that are answered at once, all programs together */
 #define CPU_AT_ONCE 32
 #define GOROUTINES_MAX 100000              /* before Go 1.19 a program stands still while they are listed */
 #define FAILS_MAX   6
@@ -240,6 +240,26 @@ static void why_text(const struct fetch *f, char out[96])
 		snprintf(out, 96, "%s", why < sizeof(WHY) / sizeof(WHY[0]) && WHY[why] ? WHY[why] : WHY[WIRE_BROKEN]);
 }
 
+/* A program of an old Go stands still while they are listed. */
+static void goroutines_limit(struct goprog *p, uint64_t n)
+{
+	struct profile *x = &p->profiles[WIRE_ASK_GOROUTINE];
+
+	if (n <= GOROUTINES_MAX)
+		return;
+	snprintf(x->reason, sizeof(x->reason), "it has more than %d", GOROUTINES_MAX);
+	x->next_ns = INT64_MAX;
+}
+
+static uint64_t sum_of(const struct fetch *f)
+{
+	uint64_t n = 0;
+
+	for (uint32_t i = 0; i < f->n; i++)
+		n += f->stacks[i].values[0];
+	return n;
+}
+
 static void page_came(struct goprogs *ps, struct goprog *p, const struct fetch *f)
 {
 	char why[96];
@@ -251,8 +271,7 @@ static void page_came(struct goprogs *ps, struct goprog *p, const struct fetch *
 		ps->host->processes++;
 		for (int i = WIRE_ASK_CPU; i < WIRE_ASKS; i++)
 			p->profiles[i].next_ns = ps->now_ns;
-		if (f->goroutines > GOROUTINES_MAX)
-			p->profiles[WIRE_ASK_GOROUTINE].next_ns = ps->now_ns + ps->o.interval_ns;
+		goroutines_limit(p, f->goroutines);
 		return;
 	}
 	tried(p, p->inode);
@@ -291,7 +310,9 @@ static void profile_came(struct goprogs *ps, struct goprog *p, struct profile *x
 	} else {
 		lost(p);
 	}
-	x->next_ns = f->ask == WIRE_ASK_CPU ? f->asked_ns + pause : f->asked_ns + pause;
+	x->next_ns = f->asked_ns + pause;
+	if (f->ask == WIRE_ASK_GOROUTINE && f->state == FETCH_DONE)
+		goroutines_limit(p, sum_of(f));
 }
 
 static void came(struct goprogs *ps, struct goprog *p, struct profile *x)
@@ -323,9 +344,15 @@ static void read_answers(struct goprogs *ps, struct goprog *p)
 
 /* ---- questions ---- */
 
-static bool has_room(const struct goprogs *ps, enum wire_ask what)
+/* One at a time of a program, beside its CPU profile: who does not answer holds up himself. */
+static bool has_room(const struct goprogs *ps, const struct goprog *p, enum wire_ask what)
 {
-	return what == WIRE_ASK_CPU ? ps->busy_cpu < CPU_AT_ONCE : ps->busy < AT_ONCE;
+	if (what == WIRE_ASK_CPU)
+		return ps->busy_cpu < CPU_AT_ONCE;
+	for (int i = 0; i < WIRE_ASKS; i++)
+		if (i != WIRE_ASK_CPU && p->profiles[i].fetch)
+			return false;
+	return ps->busy < AT_ONCE;
 }
 
 static void ask_due(struct goprogs *ps, struct goprog *p)
@@ -333,7 +360,7 @@ static void ask_due(struct goprogs *ps, struct goprog *p)
 	for (int i = WIRE_ASK_CPU; i < WIRE_ASKS; i++) {
 		struct profile *x = &p->profiles[i];
 
-		if (!ps->o.asks[i] || x->fetch || x->next_ns > ps->now_ns || !has_room(ps, (enum wire_ask)i))
+		if (!ps->o.asks[i] || x->fetch || x->next_ns > ps->now_ns || !has_room(ps, p, (enum wire_ask)i))
 			continue;
 		if (i == WIRE_ASK_CPU && (ps->last || !goprog_named(p, ps->now_ns)))
 			continue;
@@ -410,7 +437,7 @@ static void last_questions(struct goprog *p)
 	if (cpu->fetch)
 		fetch_hurry(cpu->fetch);
 	for (int i = WIRE_ASK_HEAP; p->answers && i < WIRE_ASKS; i++)
-		p->profiles[i].next_ns = p->profiles[i].fails ? INT64_MAX : 0;
+		p->profiles[i].next_ns = p->profiles[i].reason[0] ? INT64_MAX : 0;
 	p->lines_until_ns = 0;
 }
 

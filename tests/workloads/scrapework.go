@@ -3,11 +3,13 @@
 // scrapework: a program that offers /debug/pprof at a port of loopback, allocates, holds, blocks and waits for a lock, and keeps of each
 // profile that it hands out a copy: DIR/NAME.N, N from 0 on. It prints {"port": N} and works until its standard input ends.
 // Options: -plain (its port speaks no HTTP), -hidden (nothing is at /debug/pprof), -liar FILE (each profile is this file's bytes),
-// -slow (an answer never ends), -huge (one without end), -tls (it wants TLS), -listen ADDRESS, -rest (it allocates nothing while it is asked).
+// -slow (an answer never ends), -huge (one without end), -tls (it wants TLS), -listen ADDRESS, -rest (it does
+// nothing), -shared (others may listen there too).
 package main
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"fmt"
 	"io"
@@ -19,6 +21,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -133,6 +136,7 @@ func main() {
 	huge := flag.Bool("huge", false, "")
 	tls := flag.Bool("tls", false, "")
 	rest := flag.Bool("rest", false, "")
+	shared := flag.Bool("shared", false, "")
 	listen := flag.String("listen", "127.0.0.1:0", "")
 	flag.Parse()
 	runtime.SetBlockProfileRate(1)
@@ -148,7 +152,13 @@ func main() {
 	if *huge {
 		endless = 2
 	}
-	l, err := net.Listen("tcp", *listen)
+	how := net.ListenConfig{}
+	if *shared {
+		how.Control = func(_, _ string, c syscall.RawConn) error {
+			return c.Control(func(fd uintptr) { syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, 15, 1) }) // SO_REUSEPORT
+		}
+	}
+	l, err := how.Listen(context.Background(), "tcp", *listen)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
