@@ -2,6 +2,7 @@
 /* goprog: see the header. tell.c brings what was read to the store. */
 #include "loaders/scrape/goprog.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,11 @@ void goprog_release(struct goprog *p)
 	free(p->tried);
 	p->tried = NULL;
 	p->n_tried = p->cap_tried = 0;
+}
+
+void goprog_refuse(struct goprog *p, const char *why)
+{
+	snprintf(p->reason, sizeof(p->reason), "%s", why);
 }
 
 /* Another program than the one that was asked: all that was known of it is void. */

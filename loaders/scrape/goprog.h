@@ -16,8 +16,8 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/scrape/fetch.h"
-#include "schema/image/go.h"
 #include "schema/base/idmap.h"
+#include "schema/image/go.h"
 
 struct goprog_key {
 	uint64_t start_ns;
@@ -84,6 +84,7 @@ struct goprog {
 };
 
 void goprog_release(struct goprog *p); /* all but the struct itself */
+void goprog_refuse(struct goprog *p, const char *why); /* why it is not asked */
 /* Open what hostmaps knows of its executable now; later calls notice that it is another one. */
 void goprog_find(struct goprog *p, struct hostmaps *hm, struct hostmaps_process *hp, int64_t now_ns);
 /* Its names have lines, or will not have any soon. */

@@ -10,7 +10,7 @@
 #include "loaders/lib/bpf/target.h"
 #include "loaders/lib/host/naming.h"
 #include "loaders/scrape/goprog.h"
-#include "loaders/scrape/sockets.h"
+#include "loaders/scrape/search.h"
 #include "loaders/scrape/tell.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -114,73 +114,7 @@ static void look(struct goprogs *ps)
 			drop(ps, p);
 }
 
-/* ---- where it answers ---- */
-
-static void refuse(struct goprog *p, const char *why)
-{
-	snprintf(p->reason, sizeof(p->reason), "%s", why);
-}
-
-static bool was_tried(const struct goprog *p, uint64_t inode)
-{
-	for (uint32_t i = 0; i < p->n_tried; i++)
-		if (p->tried[i] == inode)
-			return true;
-	return false;
-}
-
-static void tried(struct goprog *p, uint64_t inode)
-{
-	mem_grow(p->tried, p->n_tried, p->cap_tried);
-	p->tried[p->n_tried++] = inode;
-}
-
-struct sharing {
-	const struct goprog *p;
-	const char *exe;
-	bool found;
-};
-
-static void sharing_look(void *ctx, struct hostmaps_process *hp)
-{
-	struct sharing *s = ctx;
-
-	if (!s->found && hp->tgid != s->p->key.tgid && !strcmp(hp->exe, s->exe))
-		s->found = sockets_holds(hp->tgid, s->p->inode);
-}
-
-/* Another process of the same program has the socket too, and may be the one that answers. */
-static bool is_shared(const struct goprogs *ps, const struct goprog *p)
-{
-	const struct hostmaps_process *hp = process_of(ps, p);
-	struct sharing s = {p, hp ? hp->exe : "", false};
-
-	if (hp && *hp->exe)
-		hostmaps_each(ps->host->maps, sharing_look, &s);
-	return s.found;
-}
-
-/* The next socket of its own that was not asked for the page. */
-static bool candidate(const struct goprogs *ps, struct goprog *p)
-{
-	struct sockets s;
-	bool found = false;
-
-	sockets_of(p->key.tgid, &s);
-	if (!p->n_tried)
-		refuse(p, "it listens on no TCP port");
-	for (size_t i = 0; i < s.n && !found; i++) {
-		if (!s.own[i] || was_tried(p, s.all[i].inode))
-			continue;
-		p->inode = s.all[i].inode;
-		found = sockets_reach(s.all, s.n, i, &p->at) && !is_shared(ps, p);
-		if (!found)
-			refuse(p, "another process listens where it does: it cannot be told which would answer");
-	}
-	sockets_release(&s);
-	p->other_network = !sockets_same_network(p->key.tgid);
-	return found;
-}
+/* ---- questions ---- */
 
 static bool ask(struct goprogs *ps, struct goprog *p, enum wire_ask what)
 {
@@ -208,8 +142,8 @@ static void search(struct goprogs *ps, struct goprog *p)
 		return;
 	p->pause_ns = p->pause_ns ? p->pause_ns * 2 < SEARCH_MAX_NS ? p->pause_ns * 2 : SEARCH_MAX_NS : SEARCH_NS;
 	p->search_ns = ps->now_ns + p->pause_ns;
-	if (candidate(ps, p) && !ask(ps, p, WIRE_ASK_INDEX))
-		refuse(p, p->profiles[WIRE_ASK_INDEX].reason);
+	if (search_next(p, ps->host->maps) && !ask(ps, p, WIRE_ASK_INDEX))
+		goprog_refuse(p, p->profiles[WIRE_ASK_INDEX].reason);
 }
 
 /* ---- what came ---- */
@@ -274,7 +208,7 @@ static void page_came(struct goprogs *ps, struct goprog *p, const struct fetch *
 		goroutines_limit(p, f->goroutines);
 		return;
 	}
-	tried(p, p->inode);
+	search_failed(p);
 	why_text(f, why);
 	snprintf(p->reason, sizeof(p->reason), "port %u: %s", p->at.port, why);
 	p->search_ns = ps->now_ns; /* at its next socket */
@@ -284,7 +218,7 @@ static void page_came(struct goprogs *ps, struct goprog *p, const struct fetch *
 static void lost(struct goprog *p)
 {
 	p->answers = false;
-	refuse(p, "it no longer listens where it did");
+	goprog_refuse(p, "it no longer listens where it did");
 	p->search_ns = 0;
 }
 
@@ -342,7 +276,7 @@ static void read_answers(struct goprogs *ps, struct goprog *p)
 	}
 }
 
-/* ---- questions ---- */
+/* ---- when ---- */
 
 /* One at a time of a program, beside its CPU profile: who does not answer holds up himself. */
 static bool has_room(const struct goprogs *ps, const struct goprog *p, enum wire_ask what)
