@@ -197,8 +197,8 @@ static bool stack_take(struct fetch *f, const uint64_t *at, size_t n)
 	mem_grow(f->stacks, f->n, f->cap);
 	f->stacks[f->n] = (struct fetch_stack){.frames = f->n_frames, .n = (uint32_t)n};
 	memcpy(f->stacks[f->n++].values, at + 1, WIRE_VALUES * sizeof(*at));
-	if (f->n_frames + n > f->cap_frames) {
-		f->cap_frames = (uint32_t)(f->n_frames + n) * 2;
+	if (f->n_frames + n >= f->cap_frames) { /* and of one without frames there is a place, too */
+		f->cap_frames = (uint32_t)(f->n_frames + n + 8) * 2;
 		f->frames = mem_realloc(f->frames, f->cap_frames * sizeof(*f->frames));
 	}
 	memcpy(f->frames + f->n_frames, at + 1 + WIRE_VALUES, n * sizeof(*at));
