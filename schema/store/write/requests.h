@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * requests: what became of requests, summed; the tables and views of schema/sql/0026-requests.sql and 0036-request-phases.sql (docs/SCHEMA.md).
+ * requests: what became of requests, summed; the tables and views of schema/sql/0026-requests.sql and 0037-request-phases.sql (docs/SCHEMA.md).
  *
  * Events of the run: `n` each. What has the same bucket and the same names adds up in the segment. A number past 2^56 is not kept: it
  * counts as one lost, reason "range".

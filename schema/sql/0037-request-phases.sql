@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Migration 36: parts of how long requests took, spread as whole latencies are: to the first byte of the answer, and before they were read.
+-- Migration 37: parts of how long requests took, spread as whole latencies are: to the first byte of the answer, and before they were read.
 
 CREATE TABLE request_phase_row( -- parts of how long the requests of request_row took; none: not measured
   ts INTEGER NOT NULL,     -- as in request_row, and so are the others up to result
