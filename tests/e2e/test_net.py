@@ -129,6 +129,20 @@ def test_bytes_are_exact_where_both_ends_close_at_once(net, store, talker):
         "opened": n, "closed": n, "tx_bytes": n * size, "rx_bytes": n * size}
 
 
+def test_bytes_are_exact_by_sendfile_splice_and_io_uring_and_of_sockets_that_others_have_too(net, store, talker):
+    """A duplicated one, one that a program was started with, one that was passed on: it stays the opener's, and is one connection."""
+    ways = talker("ways")
+    told = {way: ways.ask(way) for way in ("sendfile", "splice", "dup", "inherited", "passed", "io_uring")}
+    net.stop()
+    by_ring = 300_000 if told["io_uring"]["tx"] else 0  # some kernels have it not, or allow it to nobody
+    assert {way: (t["tx"], t["rx"]) for way, t in told.items()} == {"sendfile": (300_000, 300_000), "splice": (300_000, 300_000), "dup": (3000, 3000),
+                                                                   "inherited": (5000, 5000), "passed": (1000, 1000), "io_uring": (by_ring, by_ring)}
+    n, total, at = len(told), sum(t["tx"] for t in told.values()), f"port = {ways.said['port']} AND side = "
+    assert sums_kept(store, f"pid = {ways.pid} AND peer_pid = {ways.said['taker']} AND {at} 'client'") == {
+        "attempts": n, "opened": n, "closed": n, "tx_bytes": total}
+    assert sums_kept(store, f"pid = {ways.said['taker']} AND peer_pid = {ways.pid} AND {at} 'server'") == {"opened": n, "closed": n, "rx_bytes": total}
+
+
 def test_a_fin_is_no_byte_where_connections_close_while_the_capture_ends(net, store, talker):
     still = talker("idle", 200)
     assert until(lambda: rows(store, f"SELECT 1 FROM flows WHERE pid = {still.pid} AND open_now = 200"), 30)
