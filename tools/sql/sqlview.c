@@ -38,7 +38,7 @@ struct sqlview {
 static const char *const STABLE_VIEWS[] = {"runs", "containers", "processes", "process_ends", "functions", "frames", "stack_frames",
 					   "stacks", "cpu_samples", "amounts", "amount_spread", "loss", "cost", "unwinding", "waits",
 					   "wait_totals", "runqueue", "neighbours", "wakers", "wait_objects", "standing", "throttling", "steal", "slowed",
-					   "go_heap", "go_heap_growth", "go_alloc_rate", "go_processes", "go_amounts",
+					   "go_heap", "go_heap_growth", "go_alloc_rate", "go_processes", "scraped", "go_amounts",
 					   "go_readings", "process_notes", "requests", "request_spread", "host_stats", "disk_stats", "filesystem_stats", "net_stats",
 					   "sensor_stats", "gpu_stats", "gpu_process_stats", "jvm_stats", "event_logs", "cgroup_stats", "container_stats", "cgroup_disk_stats", "process_stats", "ended_stats",
 					   "events", "oom_kills", "oom_tasks", "descriptor_stats", "flows", "edges", "net_failures", "listeners", "netns_stats", "connections", "peer_names", "request_log", "request_bytes", "request_spans"};
