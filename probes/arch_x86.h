@@ -48,6 +48,7 @@ static __always_inline bool arch_syscall(const struct arch_regs *r)
 }
 
 /* By DWARF number. */
+#define ARCH_DWARF_FIRST 5 /* of those: a system call's first argument */
 static __always_inline void arch_dwarf(const struct arch_regs *r, __u64 *to)
 {
 	to[0] = r->ax;

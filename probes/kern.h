@@ -62,6 +62,10 @@ typedef struct {
 } atomic_t;
 
 typedef struct {
+	__s64 counter;
+} atomic64_t;
+
+typedef struct {
 	__u32 val;
 } kuid_t;
 
@@ -127,6 +131,7 @@ struct sock_common {
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 	unsigned long skc_flags;
+	atomic64_t skc_cookie;
 };
 
 struct hlist_node {

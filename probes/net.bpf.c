@@ -441,16 +441,11 @@ static __always_inline void sweep_tcp(struct sock *sk, struct task_struct *task)
 
 static __always_inline void other_unix(struct net_other *o, struct unix_sock *u)
 {
-	struct unix_address *addr = BPF_CORE_READ(u, addr);
-	int len = addr ? BPF_CORE_READ(addr, len) - 2 : 0;
 	struct sock *peer = BPF_CORE_READ(u, peer);
 
 	o->peer_sk = (__u64)peer;
 	o->peer_inode = peer ? (__u32)sock_ino(peer) : 0;
-	if (len <= 0 || len > NET_PATH)
-		return;
-	o->path_len = (__u32)len;
-	bpf_probe_read_kernel(o->path, sizeof(o->path), (const char *)addr + bpf_core_field_offset(struct unix_address, name) + 2);
+	o->path_len = sock_path(BPF_CORE_READ(u, addr), o->path);
 }
 
 static __noinline int sweep_other(struct seq_file *seq, struct sock *sk, struct task_struct *task, __u32 family)

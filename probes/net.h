@@ -11,6 +11,8 @@
 #include <linux/types.h>
 #endif
 
+#include "probes/sock.h"
+
 enum net_side { NET_SIDE_UNKNOWN = 0, NET_SIDE_CLIENT = 1, NET_SIDE_SERVER = 2, NET_SIDE_LISTENER = 3 };
 
 /* How its owner is known, from better to worse. */
@@ -81,7 +83,7 @@ struct net_record {
 };
 _Static_assert(sizeof(struct net_record) == 192, "wire size");
 
-#define NET_PATH 108
+#define NET_PATH SOCK_PATH
 /* What the reading of descriptors gives: of TCP sockets nothing, they are in `conns`. */
 struct net_other {
 	struct net_record r;

@@ -24,7 +24,6 @@
 #include "probes/sock.bpf.h"
 
 #define MSG_PEEK_FLAG 2
-#define PIDTYPE_TGID_ 1
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -44,17 +43,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct talk_scratch);
 } talk_scratches SEC(".maps");
-
-/* Who had that number when the socket was connected, if it still is. */
-static __always_inline void talk_mate(struct net_owner *o, struct sock *sk)
-{
-	struct pid *pid = BPF_CORE_READ(sk, sk_peer_pid);
-	struct hlist_node *first = pid ? BPF_CORE_READ(pid, tasks[PIDTYPE_TGID_].first) : NULL;
-
-	if (first)
-		owner_fill(o, (struct task_struct *)((char *)first - bpf_core_field_offset(struct task_struct, pid_links) -
-						     PIDTYPE_TGID_ * sizeof(struct hlist_node)));
-}
 
 static __always_inline bool talk_unix(struct net_talk_key *k, struct net_talk *t, struct unix_sock *u)
 {
@@ -82,16 +70,6 @@ static __always_inline bool talk_udp(struct net_talk_key *k, struct sock *sk)
 	return true;
 }
 
-static __always_inline void talk_path(struct net_talk *t, struct unix_address *addr)
-{
-	int len = BPF_CORE_READ(addr, len) - 2;
-
-	if (len <= 0 || len > NET_PATH)
-		return;
-	t->path_len = (__u32)len;
-	bpf_probe_read_kernel(t->path, sizeof(t->path), (const char *)addr + bpf_core_field_offset(struct unix_address, name) + 2);
-}
-
 static __always_inline void talk_add(struct net_talk *t, __u32 bytes, bool sent)
 {
 	__sync_fetch_and_add(sent ? &t->tx : &t->rx, (__u64)bytes);
@@ -102,6 +80,7 @@ static __noinline int talk_heard(struct sock *sk, __u32 bytes, __u32 sent, __u32
 {
 	__u32 slot = sent != 0;
 	struct talk_scratch *s = bpf_map_lookup_elem(&talk_scratches, &slot);
+	struct task_struct *mate;
 	struct net_talk *t;
 
 	if (!s)
@@ -120,8 +99,10 @@ static __noinline int talk_heard(struct sock *sk, __u32 bytes, __u32 sent, __u32
 		return 0;
 	}
 	if (family == SOCK_UNIX) {
-		talk_mate(&s->talk.mate, sk);
-		talk_path(&s->talk, (struct unix_address *)s->key.at[0]);
+		mate = sock_mate(sk);
+		if (mate)
+			owner_fill(&s->talk.mate, mate);
+		s->talk.path_len = sock_path((struct unix_address *)s->key.at[0], s->talk.path);
 	} else {
 		sock_local(sk, (__u16)family, s->talk.path); /* 16 bytes of it */
 	}

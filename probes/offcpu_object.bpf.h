@@ -7,57 +7,50 @@
 #define SONDE_PROBES_OFFCPU_OBJECT_BPF_H
 
 #include <bpf/bpf_core_read.h>
-#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
 #include "probes/arch_x86.h"
 #include "probes/offcpu.h"
 #include "probes/offcpu_class.bpf.h"
 #include "probes/offcpu_load.bpf.h"
+#include "probes/sock.bpf.h"
 
 const volatile __u32 syscall_futex = OFFCPU_SYSCALLS;
 const volatile __u32 syscall_sync = OFFCPU_SYSCALLS; /* a call for the disk that takes no descriptor */
 
-#define FD_MAX     (1u << 20)
-#define INET       2
-#define INET6      10
-#define TCP_LISTEN 10
+#define FD_MAX (1u << 20)
 
-static __always_inline void object_socket(struct offcpu_object *on, struct file *file)
+static __always_inline void object_socket(struct offcpu_object *on, struct sock *sk)
 {
-	struct socket *socket = BPF_CORE_READ(file, private_data);
-	struct sock *sk = BPF_CORE_READ(socket, sk);
 	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	__u16 port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
 
-	if (family != INET && family != INET6)
+	if (family != SOCK_INET && family != SOCK_INET6)
 		return;
 	on->family = family;
 	on->kind = OFFCPU_ON_PEER;
 	on->port = port;
-	if (!port || BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_LISTEN) {
+	if (!port || BPF_CORE_READ(sk, __sk_common.skc_state) == SOCK_LISTEN) {
 		on->kind = OFFCPU_ON_PORT;
 		on->port = BPF_CORE_READ(sk, __sk_common.skc_num);
-	} else if (family == INET) {
-		bpf_core_read(on->peer, 4, &sk->__sk_common.skc_daddr);
 	} else {
-		bpf_core_read(on->peer, sizeof(on->peer), &sk->__sk_common.skc_v6_daddr);
+		sock_peer(sk, family, on->peer);
 	}
 }
 
 static __always_inline void object_file(struct offcpu_object *on, struct task_struct *task, __u64 fd)
 {
-	struct file *file = fd < FD_MAX ? file_read(task, (__u32)fd) : NULL;
-	struct inode *inode;
+	struct file *file = fd < FD_MAX ? sock_fd_file(task, (__u32)fd) : NULL;
+	struct sock *sk;
 
 	if (!file)
 		return;
-	inode = BPF_CORE_READ(file, f_inode);
 	on->kind = OFFCPU_ON_FILE;
 	on->fd = (__u32)fd;
-	on->value = BPF_CORE_READ(inode, i_ino);
-	if ((BPF_CORE_READ(inode, i_mode) & FILE_TYPE) == FILE_SOCKET)
-		object_socket(on, file);
+	on->value = BPF_CORE_READ(file, f_inode, i_ino);
+	sk = sock_of_file(file);
+	if (sk)
+		object_socket(on, sk);
 }
 
 /* `task` leaves the CPU now. */

@@ -16,6 +16,7 @@
 
 #include "probes/arch_x86.h"
 #include "probes/pstack.h"
+#include "probes/sock.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -113,6 +114,23 @@ static __always_inline void fill_regs(struct pstack_record *r, struct task_struc
 	r->fs_base = BPF_CORE_READ(task, thread.fsbase);
 }
 
+#define FD_MAX (1u << 20)
+
+/* Whether the call's first argument is a descriptor at all is the loader's to know. */
+static __always_inline void fill_sock(struct pstack_record *r, struct task_struct *task)
+{
+	__u64 fd = r->regs[ARCH_DWARF_FIRST];
+	struct file *file;
+	struct sock *sk;
+
+	if (!(r->flags & PSTACK_IN_SYSCALL) || fd >= FD_MAX)
+		return;
+	file = sock_fd_file(task, (__u32)fd);
+	sk = file ? sock_of_file(file) : NULL;
+	if (sk)
+		sock_end_fill(&r->sock, sk);
+}
+
 static __always_inline void fill_kernel(struct pstack_record *r, struct task_struct *task)
 {
 	long got;
@@ -148,6 +166,7 @@ int pstack_task(struct bpf_iter__task *ctx)
 	fill_state(r, (void *)task);
 	fill_clock(r, (void *)task);
 	fill_regs(r, task);
+	fill_sock(r, task);
 	fill_kernel(r, task);
 	bpf_seq_write(meta->seq, r, sizeof(*r));
 	return 0;

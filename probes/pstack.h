@@ -12,6 +12,8 @@
 #include <linux/types.h>
 #endif
 
+#include "probes/sock.h"
+
 #define PSTACK_MAGIC      0x6b737073u
 #define PSTACK_KERNEL_MAX 64
 
@@ -40,8 +42,9 @@ struct pstack_record {
 	char thread[16];
 	__u64 pc, fs_base;
 	__u64 regs[16];      /* as DWARF numbers them */
+	struct sock_end sock; /* of the descriptor that is a system call's first argument, if it takes one */
 	__u64 kernel[PSTACK_KERNEL_MAX];
 };
-_Static_assert(sizeof(struct pstack_record) == 96 + 16 * 8 + PSTACK_KERNEL_MAX * 8, "wire size");
+_Static_assert(sizeof(struct pstack_record) == 96 + 16 * 8 + 152 + PSTACK_KERNEL_MAX * 8, "wire size");
 
 #endif

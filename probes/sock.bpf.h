@@ -10,6 +10,10 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "probes/sock.h"
+
+#define SOCK_PIDTYPE_TGID 1
+
 #define SOCK_FILE_TYPE   0170000
 #define SOCK_FILE_SOCKET 0140000
 
@@ -72,6 +76,70 @@ static __always_inline void sock_local(struct sock *sk, __u16 family, __u8 *to)
 		bpf_core_read(to, 4, &sk->__sk_common.skc_rcv_saddr);
 	else
 		bpf_core_read(to, 16, &sk->__sk_common.skc_v6_rcv_saddr);
+}
+
+/* Which socket that is: the same for whoever asks while it is there, but that a cookie may be made meanwhile. */
+static __always_inline __u64 sock_id(struct sock *sk)
+{
+	__u64 cookie = (__u64)BPF_CORE_READ(sk, __sk_common.skc_cookie.counter), ino;
+
+	if (cookie)
+		return cookie;
+	ino = sock_ino(sk);
+	return ino ? SOCK_ID_INODE | ino : 0;
+}
+
+/* Of a Unix socket: who had the other end's number when it was connected, if it still is. NULL: nobody. */
+static __always_inline struct task_struct *sock_mate(struct sock *sk)
+{
+	struct pid *pid = BPF_CORE_READ(sk, sk_peer_pid);
+	struct hlist_node *first = pid ? BPF_CORE_READ(pid, tasks[SOCK_PIDTYPE_TGID].first) : NULL;
+
+	return first ? (struct task_struct *)((char *)first - bpf_core_field_offset(struct task_struct, pid_links) -
+					      SOCK_PIDTYPE_TGID * sizeof(struct hlist_node)) : NULL;
+}
+
+/* The address of a Unix socket: so many bytes of `to`, which has SOCK_PATH. 0: it has none. */
+static __always_inline __u32 sock_path(struct unix_address *addr, __u8 *to)
+{
+	int len = BPF_CORE_READ(addr, len) - 2;
+
+	if (len <= 0 || len > SOCK_PATH)
+		return 0;
+	bpf_probe_read_kernel(to, SOCK_PATH, (const char *)addr + bpf_core_field_offset(struct unix_address, name) + 2);
+	return (__u32)len;
+}
+
+static __always_inline void sock_end_unix(struct sock_end *to, struct unix_sock *u)
+{
+	struct unix_sock *other = (struct unix_sock *)BPF_CORE_READ(u, peer);
+	struct unix_address *own = BPF_CORE_READ(u, addr), *its = other ? BPF_CORE_READ(other, addr) : NULL, *server = own ? own : its;
+	struct task_struct *mate = to->listens ? NULL : sock_mate((struct sock *)u);
+
+	if (server)
+		to->path_len = sock_path(server, to->path);
+	if (mate)
+		to->mate = (__u32)BPF_CORE_READ(mate, tgid);
+}
+
+/* `to` is zeroed. */
+static __always_inline void sock_end_fill(struct sock_end *to, struct sock *sk)
+{
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+
+	if (family != SOCK_INET && family != SOCK_INET6 && family != SOCK_UNIX)
+		return;
+	to->family = family;
+	to->id = sock_id(sk);
+	to->listens = BPF_CORE_READ(sk, __sk_common.skc_state) == SOCK_LISTEN;
+	if (family == SOCK_UNIX) {
+		sock_end_unix(to, (struct unix_sock *)sk);
+		return;
+	}
+	to->lport = BPF_CORE_READ(sk, __sk_common.skc_num);
+	to->port = to->listens ? 0 : bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (to->port)
+		sock_peer(sk, family, to->peer);
 }
 
 #endif

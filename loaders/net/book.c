@@ -240,11 +240,13 @@ static void single_put(struct book *b, struct family_host *h, const struct conn 
 	struct fact_row row = {0};
 	char peer[RECORD_ADDRESS], port[8], other[8];
 
-	if (key->other || key->excluded || b->n_singles >= BOOK_SINGLES)
+	if (key->other || key->excluded || b->n_singles >= BOOK_SINGLES || (key->who && key->who->singles >= BOOK_SINGLES_OF))
 		return;
 	if (result == RECORD_CLOSED && life_us(&c->r) < 1000000)
 		return;
 	b->n_singles++;
+	if (key->who)
+		key->who->singles++;
 	snprintf(port, sizeof(port), "%u", key->port);
 	snprintf(other, sizeof(other), "%u", key->side == NET_SIDE_SERVER ? c->r.dport : c->r.lport);
 	fact_put(&row, CONNECTION_PROCESS, procs_row(key->who, h));

@@ -5,7 +5,7 @@
  *
  * Bounded: a process has BOOK_PEERS_OF flows in a flush, all together have BOOK_FLOWS, and an hour has BOOK_NAMES different peers and
  * ports; what is past that is counted under "~other": sums stay exact. Of single connections those that failed and those that
- * lived longest have rows, BOOK_SINGLES in a flush.
+ * lived longest have rows, BOOK_SINGLES_OF of a process and BOOK_SINGLES in all in a flush.
  */
 #ifndef SONDE_NET_BOOK_H
 #define SONDE_NET_BOOK_H
@@ -23,7 +23,8 @@
 #define BOOK_PEERS_OF 256
 #define BOOK_FLOWS    4096
 #define BOOK_NAMES    16384
-#define BOOK_SINGLES  64
+#define BOOK_SINGLES_OF 16 /* who scans hides no other's failures */
+#define BOOK_SINGLES  128
 #define BOOK_IDLE_NS  60000000000ll /* what is open and does not move has a row so often */
 #define BOOK_OTHER    "~other"
 

@@ -207,7 +207,15 @@ struct conn *conns_take(struct conns *cs, const struct net_record *r)
 
 /* ---- waiting ---- */
 
-static bool is_due(const struct conn *c, int64_t now_ns, int64_t known_ns)
+/* More of the other end than is known so far would have come by now. */
+static bool is_settled(const struct conns *cs, const struct conn *c, int64_t age_ns)
+{
+	if (cs->n_waiting <= CONNS_FEW && age_ns < CONNS_MATE_MOST_NS)
+		return cs->reading != c->reading;
+	return age_ns >= CONNS_MATE_NS;
+}
+
+static bool is_due(const struct conns *cs, const struct conn *c, int64_t now_ns, int64_t known_ns)
 {
 	int64_t age = now_ns - (int64_t)c->r.time_ns;
 
@@ -218,15 +226,15 @@ static bool is_due(const struct conn *c, int64_t now_ns, int64_t known_ns)
 	if (!has_pair(&c->r))
 		return true;
 	if (c->mate)
-		return c->mate->r.how != NET_OWNER_NONE || age >= CONNS_OWNER_NS;
-	return c->mate_owner.start_ns || age >= CONNS_MATE_NS;
+		return c->mate->r.how != NET_OWNER_NONE || is_settled(cs, c, age);
+	return c->mate_owner.start_ns || is_settled(cs, c, age);
 }
 
 struct conn *conns_next(struct conns *cs, int64_t now_ns, int64_t known_ns, bool all)
 {
 	struct conn *c = cs->waiting;
 
-	return c && (all || cs->n_waiting > CONNS_WAIT_MOST || is_due(c, now_ns, known_ns)) ? c : NULL;
+	return c && (all || cs->n_waiting > CONNS_WAIT_MOST || is_due(cs, c, now_ns, known_ns)) ? c : NULL;
 }
 
 /* ---- who ---- */

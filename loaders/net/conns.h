@@ -3,7 +3,8 @@
  * conns: the connections that are open, and those whose end waits to be told.
  *
  * 1. An end waits until sonde-maps has told all that happened before it (who its process is), until who closed it is known where
- *    that comes apart, and up to CONNS_MATE_NS for the other end, if that is on this host: then it is booked, and forgotten.
+ *    that comes apart, and for the other end, if that is on this host: for CONNS_MATE_NS, and where not many wait, until what is open
+ *    has been read since, where that is, however late its process closes it. Then it is booked, and forgotten.
  * 2. Both ends are found by their first sequence numbers (record_pair).
  * 3. One that is open is booked at each reading, with what moved since the one before.
  * 4. One whose end was lost (the ring was full) is not there any more at two readings: it is booked as closed.
@@ -19,6 +20,8 @@
 #include "schema/base/idmap.h"
 
 #define CONNS_MATE_NS  1000000000ll
+#define CONNS_MATE_MOST_NS 15000000000ll /* longer than between two readings */
+#define CONNS_FEW 4096    /* ends that wait for a reading */
 #define CONNS_OWNER_NS 500000000ll
 #define CONNS_MAPS_NS  3000000000ll
 #define CONNS_WAIT_MOST 32768 /* ends that may wait: past it the oldest is booked as it is */

@@ -14,7 +14,7 @@ struct book_proc {
 	struct net_owner who;      /* the key. {0}: nobody that is known */
 	struct net_owner as;       /* who is told: the holder, where the owner is no more */
 	char comm[16];
-	uint32_t row, container, epoch, flows;
+	uint32_t row, container, epoch, flows, singles;
 	bool excluded, wanted;
 	UT_hash_handle hh;
 };

@@ -32,6 +32,7 @@ static bool same(const char *a, const char *b)
 static bool same_place(const struct thread *a, const struct thread *b)
 {
 	if (!same(a->state, b->state) || !same(a->reason, b->reason) || !same(a->syscall, b->syscall) ||
+	    !same(a->on, b->on) || !same(a->peer, b->peer) ||
 	    a->stack.n != b->stack.n || !same(a->gil, b->gil) || !same(a->end, b->end) || a->moved != b->moved)
 		return false;
 	for (size_t i = 0; i < a->stack.n; i++) {
@@ -90,7 +91,20 @@ static void frame_text(struct strbuf *to, const struct named_frame *f)
 	strbuf_addstr(to, f->inlined ? "  (inlined)\n" : "\n");
 }
 
-/* "2 threads: a, b  sleeping, poll (epoll_wait, ep_poll)  for 1.2 s to 3.4 s" */
+static void socket_text(struct strbuf *to, const struct thread *t)
+{
+	if (!t->on)
+		return;
+	strbuf_addstr(to, " on ");
+	add_shown(to, t->on);
+	if (t->peer) {
+		strbuf_addstr(to, " (");
+		add_shown(to, t->peer);
+		strbuf_addch(to, ')');
+	}
+}
+
+/* "2 threads: a, b  sleeping, poll (epoll_wait)  for 1.2 s to 3.4 s" */
 static void group_text(struct strbuf *to, const struct thread *const *group, size_t n)
 {
 	const struct thread *t = group[0], *last = group[n - 1];
@@ -104,6 +118,7 @@ static void group_text(struct strbuf *to, const struct thread *const *group, siz
 	strbuf_addf(to, "%s  %s, %s", n > NAMES_SHOWN ? ", ..." : "", t->state, t->reason ? t->reason : "other");
 	if (t->syscall)
 		strbuf_addf(to, " (%s)", t->syscall);
+	socket_text(to, t);
 	strbuf_addstr(to, "  for ");
 	duration(to, last->blocked_ns);
 	if (last->blocked_ns != t->blocked_ns) {
@@ -220,6 +235,8 @@ static json_t *thread_json(const struct thread *t)
 	json_object_set_new(o, "reason", text(t->reason));
 	json_object_set_new(o, "syscall", text(t->syscall));
 	json_object_set_new(o, "wchan", text(t->wchan));
+	json_object_set_new(o, "on", text(t->on));
+	json_object_set_new(o, "peer", text(t->peer));
 	json_object_set_new(o, "since_boot_ns", number(t->since_ns, t->since_ns > 0));
 	json_object_set_new(o, "blocked_ns", number(t->blocked_ns, t->blocked_ns >= 0));
 	json_object_set_new(o, "gil", text(t->gil));

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loaders/pstack/thread.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include "loaders/lib/host/container.h"
@@ -13,6 +15,7 @@
 #include "loaders/lib/host/syscalls.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
 
 /* The kernel's task states, which /proc/PID/stat shows as letters; the same since 4.14 */
 #define STATE_INTERRUPTIBLE   0x0001u
@@ -112,6 +115,48 @@ static char *process_name(const struct pstack_record *r, const struct hostmaps_p
 	return mem_strdup(proc_read_stat(r->tgid, &st) ? r->thread : st.comm);
 }
 
+/* Is the first argument of the system call that it sleeps in a descriptor? */
+static bool has_descriptor(const struct pstack_record *r)
+{
+	enum syscall_wait w = syscall_wait(r->syscall);
+
+	return (r->flags & PSTACK_IN_SYSCALL) && (w == SYSCALL_BY_FILE || w == SYSCALL_NETWORK);
+}
+
+/* "10.0.0.5:5432", "[::1]:80", "port 80" of one that has no other end, a Unix socket's "/run/x.sock" or "@x". */
+static char *socket_text(const struct sock_end *s)
+{
+	struct strbuf b cleanup_strbuf = STRBUF_INIT;
+	char address[INET6_ADDRSTRLEN] = "";
+
+	if (s->family == AF_UNIX) {
+		if (!s->path_len || s->path_len > sizeof(s->path))
+			return mem_strdup("a Unix socket without a path");
+		strbuf_add(&b, s->path[0] ? "" : "@", !s->path[0]);
+		strbuf_add(&b, (const char *)s->path + !s->path[0], s->path[0] ? strnlen((const char *)s->path, s->path_len) : s->path_len - 1);
+		return strbuf_take(&b);
+	}
+	if (!s->port) {
+		strbuf_addf(&b, "port %u", s->lport);
+		return strbuf_take(&b);
+	}
+	inet_ntop(s->family, s->peer, address, sizeof(address));
+	strbuf_addf(&b, s->family == AF_INET6 ? "[%s]:%u" : "%s:%u", address, s->port);
+	return strbuf_take(&b);
+}
+
+/* "postgres 812" */
+static char *mate_text(uint32_t pid)
+{
+	struct strbuf b cleanup_strbuf = STRBUF_INIT;
+	struct proc_stat st;
+
+	if (!pid || proc_read_stat(pid, &st))
+		return NULL;
+	strbuf_addf(&b, "%s %u", st.comm, pid);
+	return strbuf_take(&b);
+}
+
 void thread_fill(struct thread *t, const struct pstack_record *r, const struct hostmaps_process *p, uint64_t now_ns)
 {
 	t->pid = r->tgid;
@@ -123,6 +168,10 @@ void thread_fill(struct thread *t, const struct pstack_record *r, const struct h
 	t->reason = reason(r);
 	t->syscall = r->flags & PSTACK_IN_SYSCALL ? syscall_name(r->syscall) : NULL;
 	t->wchan = thread_is_blocked(r) ? wchan(r) : NULL;
+	if (thread_is_blocked(r) && r->sock.family && has_descriptor(r)) {
+		t->on = socket_text(&r->sock);
+		t->peer = mate_text(r->sock.mate);
+	}
 	t->since_ns = (int64_t)r->left_ns;
 	t->blocked_ns = r->left_ns ? (int64_t)(now_ns > r->left_ns ? now_ns - r->left_ns : 0) : -1;
 }
@@ -133,5 +182,7 @@ void thread_release(struct thread *t)
 	free(t->name);
 	free(t->container);
 	free(t->wchan);
+	free(t->on);
+	free(t->peer);
 	named_stack_release(&t->stack);
 }

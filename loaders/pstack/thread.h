@@ -16,6 +16,8 @@ struct thread {
 	const char *reason;   /* "poll"; NULL: it does not wait */
 	const char *syscall;  /* NULL: in none */
 	char *wchan;          /* NULL: not known */
+	char *on;             /* the socket that it sleeps on: "10.0.0.5:5432", "port 80", "/run/x.sock"; NULL: on none that is known */
+	char *peer;           /* who has the other end of that: "postgres 812"; NULL: not known */
 	int64_t since_ns;     /* boot clock; 0: not known */
 	int64_t blocked_ns;   /* -1: not known */
 	const char *gil;      /* "holds" or "waits" of CPython's; NULL: neither, or not known */

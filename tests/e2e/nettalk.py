@@ -2,6 +2,7 @@
 """Programs that talk over sockets and know what they said. Run as a child: python3 nettalk.py WHAT ARGS...; each prints one line of
 JSON when it is ready, does what its standard input asks for, line by line, and answers each with a line of JSON."""
 import contextlib
+import ctypes
 import json
 import mmap
 import os
@@ -9,6 +10,7 @@ import select
 import signal
 import socket
 import struct
+import subprocess
 import sys
 import time
 
@@ -216,6 +218,135 @@ def short(path, n):
     say(pid=os.getpid(), child=child, udp=u.getsockname()[1])
 
 
+def of_file(c, f):
+    """All that is left of a file, by sendfile(2)."""
+    sent = 0
+    while n := os.sendfile(c.fileno(), f.fileno(), None, 1 << 20):
+        sent += n
+    return sent
+
+
+def through(c, to, n):
+    """N bytes, by splice(2) through a pipe, from a file to a socket or the other way round."""
+    (out, into), moved = os.pipe(), 0
+    while moved < n:
+        part = os.splice(c, into, min(n - moved, 65536))
+        while part:
+            did = os.splice(out, to, part)
+            part, moved = part - did, moved + did
+    os.close(out)
+    os.close(into)
+    return moved
+
+
+class Ring:
+    """io_uring(7) without a library, one entry at a time."""
+    SETUP, ENTER, SEND, WAIT = 425, 426, 26, 1
+
+    def __init__(self):
+        libc, params = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(120)
+        self.call = libc.syscall
+        self.fd = self.call(self.SETUP, 1, params)
+        if self.fd < 0:
+            raise OSError(ctypes.get_errno(), "io_uring_setup")
+        entries, more = struct.unpack_from("II", params.raw, 0)
+        _, self.tail, _, _, _, _, self.array = struct.unpack_from("7I", params.raw, 40)
+        self.head, _, self.mask, _, _, self.done = struct.unpack_from("6I", params.raw, 80)
+        self.rings = mmap.mmap(self.fd, max(self.array + 4 * entries, self.done + 16 * more))
+        self.asked = mmap.mmap(self.fd, 64 * entries, offset=0x10000000)
+
+    def send(self, fd, data):
+        buf = ctypes.create_string_buffer(data, len(data))
+        self.asked[:64] = struct.pack("=BBHiQQIIQ", self.SEND, 0, 0, fd, 0, ctypes.addressof(buf), len(data), 0, 7).ljust(64, b"\0")
+        struct.pack_into("I", self.rings, self.array, 0)
+        struct.pack_into("I", self.rings, self.tail, struct.unpack_from("I", self.rings, self.tail)[0] + 1)
+        assert self.call(self.ENTER, self.fd, 1, 1, self.WAIT, None, 0) == 1
+        head, mask = struct.unpack_from("I", self.rings, self.head)[0], struct.unpack_from("I", self.rings, self.mask)[0]
+        _, sent = struct.unpack_from("Qi", self.rings, self.done + 16 * (head & mask))
+        struct.pack_into("I", self.rings, self.head, head + 1)
+        assert sent > 0, sent
+        return sent
+
+
+def by_ring(c, data):
+    ring, sent = Ring(), 0
+    while sent < len(data):
+        sent += ring.send(c.fileno(), data[sent:])
+    os.close(ring.fd)
+    return sent
+
+
+def passed(c, there):
+    """The connection goes to a child that was there before, by SCM_RIGHTS: it says 1000 bytes and closes it last."""
+    socket.send_fds(there, [b"!"], [c.fileno()])
+    c.close()
+    return json.loads(there.recv(100))["tx"]
+
+
+def heir(there):
+    _, fds, _, _ = socket.recv_fds(there, 1, 1)
+    if not fds:
+        os._exit(0)
+    with socket.socket(fileno=fds[0]) as c:
+        c.sendall(b"p" * 1000)
+    there.send(b'{"tx": 1000}')
+    there.recv(1)  # until it is over
+    os._exit(0)
+
+
+def ways():
+    """Lines: the way in which N bytes go to a child, which takes them in as that says; both know how many these are."""
+    s, f = listener("4", "127.0.0.1"), os.memfd_create("said")
+    here, there = socket.socketpair()
+    other = os.fork()
+    if not other:
+        here.close()
+        heir(there)
+    there.close()
+    (hears, tells), taker = os.pipe(), os.fork()
+    if not taker:
+        here.close()
+        while True:
+            c, _ = s.accept()
+            got = through(c.fileno(), f, 300_000) if c.recv(1, socket.MSG_PEEK) == b"s" else read_all(c)
+            read_all(c)
+            c.close()
+            os.write(tells, b"%d\n" % got)
+    say(pid=os.getpid(), port=s.getsockname()[1], taker=taker, heir=other)
+    heard = os.fdopen(hears)
+    for line in sys.stdin:
+        way, (said, name) = line.strip(), (os.memfd_create("say"), b"s" if line.strip() == "splice" else b"x")
+        os.write(said, name * 300_000)
+        os.lseek(said, 0, 0)
+        with socket.create_connection(s.getsockname()) as c:
+            if way == "sendfile":
+                tx = of_file(c, os.fdopen(os.dup(said), "rb"))
+            elif way == "splice":
+                tx = through(said, c.fileno(), 300_000)
+            elif way == "io_uring":
+                try:
+                    tx = by_ring(c, name * 300_000)
+                except OSError:  # not built in, or not allowed
+                    tx = 0
+            elif way == "dup":
+                with socket.socket(fileno=os.dup(c.fileno())) as again:
+                    c.sendall(name * 1000)
+                    c.close()
+                    again.sendall(name * 2000)
+                tx = 3000
+            elif way == "inherited":
+                tx = int(subprocess.run([sys.executable, "-c", f"import os; print(os.write({c.fileno()}, b'x' * 5000))"], pass_fds=[c.fileno()], check=True,
+                                        capture_output=True).stdout)
+            else:
+                tx = passed(c, here)
+        os.close(said)
+        say(tx=tx, rx=int(heard.readline()))
+    os.kill(taker, signal.SIGKILL)
+    os.waitpid(taker, 0)
+    here.close()
+    os.waitpid(other, 0)
+
+
 def question(name):
     labels = b"".join(bytes([len(x)]) + x.encode() for x in name.split("."))
     return struct.pack("!HHHHHH", 7, 0x100, 1, 0, 0, 0) + labels + b"\0" + struct.pack("!HH", 1, 1)
@@ -254,4 +385,4 @@ def named():
 
 
 if __name__ == "__main__":
-    {"serve": serve, "client": client, "pair": pair, "together": together, "idle": idle, "named": named, "short": short}[sys.argv[1]](*sys.argv[2:])
+    {"serve": serve, "client": client, "pair": pair, "together": together, "idle": idle, "named": named, "short": short, "ways": ways}[sys.argv[1]](*sys.argv[2:])

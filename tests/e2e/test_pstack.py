@@ -4,6 +4,7 @@ import json
 import os
 import re
 import subprocess
+import sys
 import time
 
 import pytest
@@ -197,3 +198,53 @@ def test_a_recording_keeps_how_threads_stood_at_its_end(sonde, store, standing):
     runs = sql_all(store, "SELECT family, min(from_ns) AS first, max(to_ns) AS last FROM run GROUP BY 1")
     ends = {r["family"]: r["last"] for r in runs}
     assert abs(ends["pstack"] - ends["offcpu"]) < 1_000_000_000  # the recording's range is not longer for it
+
+
+WITH = """
+import json, os, socket, sys, threading
+path = sys.argv[1]
+tcp, six, unix, abstract = socket.socket(), socket.socket(socket.AF_INET6), socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+for s, at in (tcp, ("127.0.0.1", 0)), (six, ("::1", 0)), (unix, path), (abstract, "\\0" + path):
+    s.bind(at)
+    s.listen()
+ends, tids, lock = {}, {}, threading.Lock()
+def two(name, family, at, listener):
+    c = socket.socket(family)
+    c.connect(at)
+    ends[name + "-client"], ends[name + "-server"] = c, listener.accept()[0]
+two("tcp", socket.AF_INET, tcp.getsockname(), tcp)
+two("six", socket.AF_INET6, six.getsockname(), six)
+two("unix", socket.AF_UNIX, path, unix)
+two("abstract", socket.AF_UNIX, "\\0" + path, abstract)
+ports = {k: ends[k].getpeername()[1] for k in ends if k[:3] in ("tcp", "six")}
+def stand(name, wait, *args):
+    with lock: tids[name] = threading.get_native_id()
+    wait(*args)
+waits = {"read": (os.read, ends.pop("tcp-client").detach(), 1), **{k: (e.recv, 1) for k, e in ends.items()}, "accept": (tcp.accept,)}
+for name, how in waits.items(): threading.Thread(target=stand, args=(name, *how), daemon=True).start()
+def asleep(): return all(open(f"/proc/self/task/{t}/syscall").read().split()[0] in ("0", "45", "288", "43") for t in tids.values())
+while len(tids) < len(waits) or not asleep(): pass
+print(json.dumps({"tids": tids, "ports": ports, "port": tcp.getsockname()[1], "pid": os.getpid()}), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_who_reads_a_socket_is_shown_with_its_other_end(sonde, store, scratch):
+    need_root()
+    path = os.path.join(scratch, "a.sock")
+    child = subprocess.Popen([sys.executable, "-c", WITH, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        told = json.loads(child.stdout.readline())
+        seen = {r["tid"]: (r["on"], r["peer"]) for r in rows(sonde, store, "-p", child.pid)}
+        text = sonde("pstack", "-p", child.pid, store=store, check=True).stdout
+    finally:
+        child.stdin.close()
+        child.wait(20)
+        child.stdout.close()
+    ports, me = told["ports"], f"{os.path.basename(sys.executable)[:15]} {child.pid}"
+    assert {name: seen[tid] for name, tid in told["tids"].items()} == {
+        "read": (f"127.0.0.1:{ports['tcp-client']}", None), "tcp-server": (f"127.0.0.1:{ports['tcp-server']}", None),
+        "six-client": (f"[::1]:{ports['six-client']}", None), "six-server": (f"[::1]:{ports['six-server']}", None),
+        "unix-client": (path, me), "unix-server": (path, me), "abstract-client": (f"@{path}", me), "abstract-server": (f"@{path}", me),
+        "accept": (f"port {told['port']}", None)}
+    assert f"network (read) on 127.0.0.1:{ports['tcp-client']}  for" in text and f"(recvfrom) on {path} ({me})  for" in text

@@ -54,7 +54,7 @@ static void both_ends_meet_and_know_each_other_s_process_when_one_is_gone(void *
 	conns_release(&cs);
 }
 
-static void an_end_waits_for_the_mappings_and_a_second_for_its_other_end(void **state)
+static void an_end_waits_for_the_mappings_and_for_its_other_end_until_what_is_open_was_read(void **state)
 {
 	struct conns cs = {0};
 	struct net_record c = record(1, NET_SIDE_CLIENT, NET_END);
@@ -63,9 +63,28 @@ static void an_end_waits_for_the_mappings_and_a_second_for_its_other_end(void **
 	conns_take(&cs, &c);
 	assert_null(conns_next(&cs, 11 * S, 9 * S, false));
 	assert_null(conns_next(&cs, 10 * S + S / 2, 11 * S, false));
-	assert_non_null(conns_next(&cs, 11 * S, 11 * S, false));
-	assert_non_null(conns_next(&cs, 13 * S, 9 * S, false)); /* nobody tells */
+	assert_null(conns_next(&cs, 20 * S, 20 * S, false));
+	assert_non_null(conns_next(&cs, 25 * S, 25 * S, false)); /* nothing was read for long */
 	assert_non_null(conns_next(&cs, 10 * S, 9 * S, true));
+	cs.reading++;
+	assert_non_null(conns_next(&cs, 10 * S, 11 * S, false));
+	assert_null(conns_next(&cs, 12 * S, 9 * S, false));
+	assert_non_null(conns_next(&cs, 13 * S, 9 * S, false)); /* nobody tells */
+	conns_release(&cs);
+}
+
+static void of_very_many_ends_none_waits_longer_than_a_second(void **state)
+{
+	struct conns cs = {0};
+
+	(void)state;
+	for (uint64_t i = 0; i <= CONNS_FEW; i++) {
+		struct net_record c = record(i, NET_SIDE_CLIENT, NET_END);
+
+		conns_take(&cs, &c);
+		assert_null(conns_next(&cs, 10 * S + S / 2, 11 * S, false));
+	}
+	assert_non_null(conns_next(&cs, 11 * S, 11 * S, false));
 	conns_release(&cs);
 }
 
@@ -130,7 +149,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ends_meet_and_know_each_other_s_process_when_one_is_gone),
-		cmocka_unit_test(an_end_waits_for_the_mappings_and_a_second_for_its_other_end),
+		cmocka_unit_test(an_end_waits_for_the_mappings_and_for_its_other_end_until_what_is_open_was_read),
+		cmocka_unit_test(of_very_many_ends_none_waits_longer_than_a_second),
 		cmocka_unit_test(of_connections_from_before_the_ends_tell_who_is_the_client),
 		cmocka_unit_test(an_accepted_one_is_the_listener_s_until_better_is_known),
 		cmocka_unit_test(what_is_read_while_it_ends_is_not_open_again),
