@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers in scripting languages under load, started without any option: how many of their samples show the script, whole."""
+"""Real programs in scripting languages, started without any option: servers under load, a build, a compiler. How many of their samples show the script, whole."""
 import glob
 import os
 import shutil
@@ -184,6 +184,52 @@ def test_sinatra_under_load(sonde, store, scratch):
     finally:
         server.send_signal(signal.SIGKILL)
         server.wait(20)
+
+
+def webpack():
+    """webpack and something to bundle, of npm, under build/; skips where they cannot be had."""
+    at = os.path.join(BUILD, "node-webpack")
+    os.makedirs(at, exist_ok=True)
+    if not os.path.exists(f"{at}/node_modules/webpack-cli"):
+        need("npm")
+        if subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "webpack@5.97.1", "webpack-cli@5.1.4", "lodash-es@4.17.21"], cwd=at,
+                          capture_output=True, check=False, timeout=300).returncode:
+            pytest.skip("missing: webpack of npm")
+    with open(f"{at}/index.js", "w", encoding="utf-8") as f:
+        f.write("import * as all from 'lodash-es';\nconsole.log(all);\n")
+    return at
+
+
+def test_a_webpack_build(sonde, store, scratch):
+    """From its start to its end, of which the last moments cannot be read any more. What Node does before main() of webpack is JavaScript, too."""
+    need_root()
+    need("node")
+    at = webpack()
+    once = subprocess.Popen(["node", "-e", "setTimeout(() => {}, 60000)"])
+    try:
+        sonde("pstack", "-p", once.pid, store=store)  # makes the index
+    finally:
+        once.kill()
+        once.wait(20)
+    sonde("record", "--families", "cpu", "--freq", "199", "--", "node", f"{at}/node_modules/webpack/bin/webpack.js", "--mode", "production", "--context", at,
+          "--entry", f"{at}/index.js", "-o", f"{scratch}/out", store=store, check=True, cwd=at)
+    whole, shown, missing, unnamed, met = script_share(store, "javascript", ("Builtins_JSEntry",))
+    if shown + missing < 100:
+        pytest.skip(f"missing: time for this program ({shown + missing} samples)")
+    assert whole >= 0.85 * (shown + missing) and unnamed <= 0.01 * shown
+    assert {"parseStatement"} <= {(name or "").split(".")[-1].split("$")[-1] for name in met} or any("Parser" in (name or "") for name in met), met
+
+
+def test_a_jvm_at_its_start(sonde, store, scratch):
+    """A compiler that ends after seconds: most of it is interpreted."""
+    need_root()
+    need("javac")
+    sonde("record", "--families", "cpu", "--freq", "199", "--", "javac", "-d", scratch, f"{SHOP}/ShopServer.java", store=store, check=True)
+    whole, shown, missing, unnamed, met = script_share(store, "java", ("JavaCalls::call_helper",))
+    if shown + missing < 100:
+        pytest.skip(f"missing: time for this program ({shown + missing} samples)")
+    assert whole >= 0.7 * (shown + missing) and unnamed <= 0.01 * shown
+    assert any("javac" in (name or "") or "JavaCompiler" in (name or "") for name in met), sorted(map(str, met))[:40]
 
 
 def test_a_jvm_server_under_load(sonde, store):
