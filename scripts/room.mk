@@ -10,7 +10,7 @@ docdir     := $(DESTDIR)$(PREFIX)/share/doc/sonde
 MAN_PAGES  := $(wildcard docs/man/*.[1-8])
 datadir    := $(DESTDIR)$(PREFIX)/share
 unitdir    := $(DESTDIR)$(PREFIX)/lib/systemd/system
-UNITS      := $(addprefix $(unitdir)/,sonded.service sonde-serve.service sonde-push.service sonde-nvml@.service sonde-nvml.socket)
+UNITS      := $(addprefix $(unitdir)/,sonded.service sonde-serve.service sonde-push.service sonde-nvml@.service sonde-nvml.socket sonde-pprof@.service sonde-pprof.socket)
 sysusers   := $(DESTDIR)$(PREFIX)/lib/sysusers.d/sonde.conf
 tmpfiles   := $(DESTDIR)$(PREFIX)/lib/tmpfiles.d/sonde.conf
 sysctls    := $(DESTDIR)$(PREFIX)/lib/sysctl.d/60-sonde.conf
@@ -37,6 +37,8 @@ install: all
 	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' export/systemd/sonde-push.service > $(unitdir)/sonde-push.service
 	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' loaders/gpu/systemd/sonde-nvml@.service > $(unitdir)/sonde-nvml@.service
 	cp loaders/gpu/systemd/sonde-nvml.socket $(unitdir)/sonde-nvml.socket
+	sed 's|@libexecdir@|$(PREFIX)/libexec/sonde|' loaders/scrape/systemd/sonde-pprof@.service > $(unitdir)/sonde-pprof@.service
+	cp loaders/scrape/systemd/sonde-pprof.socket $(unitdir)/sonde-pprof.socket
 	chmod 0644 $(UNITS)
 	$(INSTALL) -D -m 0644 supervisor/systemd/sysusers.conf $(sysusers)
 	$(INSTALL) -D -m 0644 supervisor/systemd/tmpfiles.conf $(tmpfiles)

@@ -109,7 +109,7 @@ static int take_state_directory(struct conf *c, struct err *e)
 
 const char *conf_gpu_driver = "/proc/driver/nvidia/version";
 
-/* `requests = on` and `gpu = on` are words of families; once all has been said they stand among them. */
+/* `requests = on`, `gpu = on` and `scrape = on` are words of families; once all has been said they stand among them. */
 static int take_family(struct conf *c, enum conf_key key, struct err *e)
 {
 	const struct probe_family *out[FAMILIES_MAX], *family = family_named(conf_name(key));
@@ -134,7 +134,9 @@ static int take_words(struct conf *c, struct err *e)
 	bool found = c->gpu_auto && !strcmp(c->value[CONF_FAMILIES].origin, "default") && !access(conf_gpu_driver, F_OK);
 	int rc = c->requests ? take_family(c, CONF_REQUESTS, e) : 0;
 
-	return !rc && (c->gpu || found) ? take_family(c, CONF_GPU, e) : rc;
+	if (!rc && (c->gpu || found))
+		rc = take_family(c, CONF_GPU, e);
+	return !rc && c->scrape ? take_family(c, CONF_SCRAPE, e) : rc;
 }
 
 int conf_load(const char *dir, const char *const flags[CONF_KEYS], struct conf *out, struct err *e)

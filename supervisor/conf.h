@@ -26,7 +26,7 @@
 #define CONF_TEXT_MAX 512
 
 enum conf_key { /* those of a section together */
-	CONF_STORE, CONF_BUDGET, CONF_RESERVE, CONF_AGE, CONF_SEGMENT_AGE, CONF_SEAL, CONF_FINE_AGE, CONF_FAMILIES, CONF_REQUESTS, CONF_GPU, CONF_LOG_LINES,
+	CONF_STORE, CONF_BUDGET, CONF_RESERVE, CONF_AGE, CONF_SEGMENT_AGE, CONF_SEAL, CONF_FINE_AGE, CONF_FAMILIES, CONF_REQUESTS, CONF_GPU, CONF_SCRAPE, CONF_LOG_LINES,
 	CONF_FREQ, CONF_ARGS, CONF_INCLUDE, CONF_EXCLUDE, CONF_CPU, CONF_MEMORY,
 	CONF_KEYS
 };
@@ -44,6 +44,7 @@ struct conf {
 	int64_t fine_age_ns;           /* 0: for always */
 	bool requests;                 /* family l7 is one of those that value[CONF_FAMILIES] names, once conf_load is done */
 	bool gpu, gpu_auto;            /* the same of family gpu; auto: where the host has a driver for one and nobody chose families */
+	bool scrape;                   /* the same of family scrape; which profiles: value[CONF_SCRAPE], if neither "on" nor "off" */
 	bool log_lines;
 	uint32_t freq;
 	double cpu;                    /* most that all of sonde may take, in percent of one core; 0: no limit */

@@ -85,6 +85,24 @@ static int check_gpu(struct conf *c, const char *text)
 	return c->gpu || c->gpu_auto || !strcmp(text, "off") ? 0 : -EINVAL;
 }
 
+/* Words of sonde-scrape's --profiles. */
+static int check_scrape(struct conf *c, const char *text)
+{
+	static const char *const known[] = {"cpu", "heap", "goroutine", "block", "mutex"};
+	bool found = true;
+
+	c->scrape = strcmp(text, "off") != 0;
+	if (!c->scrape || !strcmp(text, "on"))
+		return 0;
+	for (size_t len; found && text; text = text[len] ? text + len + 1 : NULL) {
+		len = strcspn(text, ",");
+		found = false;
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+			found |= strlen(known[i]) == len && !memcmp(known[i], text, len);
+	}
+	return found ? 0 : -EINVAL;
+}
+
 static int check_log_lines(struct conf *c, const char *text)
 {
 	c->log_lines = !strcmp(text, "on");
@@ -149,6 +167,8 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_REQUESTS] = {"record", "requests", "SONDE_REQUESTS", "off", "on or off", "on: requests, too, as if families named l7", check_requests},
 	[CONF_GPU] = {"record", "gpu", "SONDE_GPU", "auto", "auto, on or off",
 		      "on: GPUs, too, as if families named gpu; auto: where there is a driver for them and families is not set", check_gpu},
+	[CONF_SCRAPE] = {"record", "scrape", "SONDE_SCRAPE", "off", "on, off, or of cpu, heap, goroutine, block, mutex, with commas",
+			 "on: what Go programs offer at /debug/pprof, too, as if families named scrape; all but cpu, or what is listed", check_scrape},
 	[CONF_LOG_LINES] = {"record", "log-lines", "SONDE_LOG_LINES", "off", "on or off",
 			    "on: a container's last 20 lines of its log are kept where it ended badly, secrets masked", check_log_lines},
 	[CONF_FREQ] = {"record", "freq", "SONDE_FREQ", "19", "a number from 1 to 4999", "samples a second on each CPU", check_freq},

@@ -112,6 +112,10 @@ static void start_loader(struct sup *s, struct service *l)
 		argv[n++] = (char *)"--log-lines";
 		argv[n++] = (char *)"on";
 	}
+	if (s->conf.scrape && !strcmp(l->name, "scrape") && strcmp(s->conf.value[CONF_SCRAPE].text, "on")) {
+		argv[n++] = (char *)"--profiles";
+		argv[n++] = s->conf.value[CONF_SCRAPE].text;
+	}
 	memcpy(argv + n, own, sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
 	l->memory_bytes = child_memory(s);
 	service_start(l, argv, &feed, 1, caps[l->family->rights]);
@@ -145,6 +149,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 	uint64_t budget_before = s->retain.limits.bytes;
 	bool rules = strcmp(c->value[CONF_INCLUDE].text, s->conf.value[CONF_INCLUDE].text) ||
 		     strcmp(c->value[CONF_EXCLUDE].text, s->conf.value[CONF_EXCLUDE].text);
+	bool profiles = strcmp(c->value[CONF_SCRAPE].text, s->conf.value[CONF_SCRAPE].text) != 0;
 	bool all = args || c->segment_age_ns != s->conf.segment_age_ns || c->log_lines != s->conf.log_lines;
 	size_t n = 0;
 
@@ -161,7 +166,7 @@ void sup_follow(struct sup *s, const struct conf *c)
 		struct service *l = &s->loader[i];
 		bool other_freq = l->freq && l->freq != relief_freq(&s->relief, i, l->family, c->freq);
 
-		if (l->pid && (!l->wanted || all || other_freq || rules))
+		if (l->pid && (!l->wanted || all || other_freq || rules || (profiles && !strcmp(l->name, "scrape"))))
 			service_stop(l, STOP_NS); /* one that is wanted is started again by the next turn */
 		else if (l->state == SERVICE_FAILED)
 			service_try_anew(l);

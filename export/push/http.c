@@ -11,8 +11,8 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
+#include "schema/base/proto.h"
 #include "schema/base/strbuf.h"
-#include "tools/print/proto.h"
 
 #define LIBRARY "libcurl.so.4"
 #define SECRET_MOST 4096

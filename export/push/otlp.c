@@ -19,7 +19,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
-#include "tools/print/proto.h"
+#include "schema/base/proto.h"
 
 enum { SCOPE_METRICS = 2, RESOURCE_ATTRIBUTES = 1 };
 enum { METRIC_NAME = 1, METRIC_DESCRIPTION = 2, METRIC_UNIT = 3, METRIC_OF_GAUGE = 5, METRIC_OF_SUM = 7, METRIC_OF_HISTOGRAM = 9 };

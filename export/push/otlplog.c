@@ -12,7 +12,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
-#include "tools/print/proto.h"
+#include "schema/base/proto.h"
 
 enum { SCOPE_RECORDS = 2, RESOURCE_ATTRIBUTES = 1 };
 enum { RECORD_TIME = 1, RECORD_SEVERITY = 2, RECORD_BODY = 5, RECORD_ATTRIBUTES = 6, RECORD_NAME = 12, BODY_TEXT = 1 };

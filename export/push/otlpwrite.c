@@ -7,8 +7,8 @@
 
 #include "export/push/batch.h"
 #include "export/push/pack.h"
+#include "schema/base/proto.h"
 #include "schema/base/version.h"
-#include "tools/print/proto.h"
 
 enum { REQUEST_RESOURCES = 1, OF_RESOURCE = 1, OF_SCOPES = 2, SCOPE = 1, SCOPE_NAME = 1, SCOPE_VERSION = 2, RESOURCE_ATTRIBUTES = 1 };
 enum { KEY = 1, VALUE = 2, VALUE_TEXT = 1, VALUE_INT = 3 };

@@ -15,11 +15,11 @@
 #include "schema/base/hash.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+#include "schema/base/proto.h"
 #include "schema/store/model/kinds.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/formats/pprof.h"
-#include "tools/print/proto.h"
 #include "tools/select/select.h"
 
 enum { REQUEST_SERIES = 1, SERIES_LABELS = 1, SERIES_SAMPLES = 2, LABEL_NAME = 1, LABEL_VALUE = 2, SAMPLE_PROFILE = 1, SAMPLE_ID = 2 };

@@ -13,6 +13,8 @@ const struct probe_family FAMILIES[] = {
 	{.name = "goheap", .has_mode = true, .rights = FAMILY_LOADS, .event = "event"},
 	{.name = "host", .always = true, .rights = FAMILY_READS, .event = "row"},
 	{.name = "gpu", .rights = FAMILY_READS, .event = "row"},
+	{.name = "scrape", .rights = FAMILY_READS, .event = "event",
+	 .nothing = "no profiles: no Go program offered one; sonde sql \"SELECT comm, pid, reason FROM scraped\" says why"},
 	{.name = "net", .rights = FAMILY_LOADS, .event = "row"},
 	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event"},
 	{0},

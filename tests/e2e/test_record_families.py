@@ -227,5 +227,5 @@ def test_doctor_asks_each_loader_and_says_what_is_not_installed(host):
     os.unlink(os.path.join(host.folder, "sonde-offcpu"))
     rows = json.loads(host("doctor", "--json")[0].stdout)["rows"]
     assert [(r["family"], r["state"]) for r in rows if r["family"]] == [("cpu", "ok"), ("offcpu", "off"), ("goheap", "ok"),
-                                                                            ("host", "ok"), ("gpu", "ok"), ("net", "ok"), ("l7", "ok")]
-    assert "6 of 7 probe families ready, 0 failed" in host("doctor")[0].stdout
+                                                                            ("host", "ok"), ("gpu", "ok"), ("scrape", "ok"), ("net", "ok"), ("l7", "ok")]
+    assert "7 of 8 probe families ready, 0 failed" in host("doctor")[0].stdout

@@ -128,6 +128,9 @@ def kinds(tmp_path_factory):
                         *({"kind": "inuse", "at": at, "pid": 7, "n": 0, "value": 0, "stack": []} for at in
                           (1800000005, 1800000015)),
                         {"note": "version", "text": "go1.26.8", "pid": 7}, {"note": "state", "text": "read", "pid": 7},
+                        {"run": "scrape", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
+                        {"kind": "gomutex", "n": 3, "value": 9000000, "stack": ["main", "lock"], "pid": 7, "at": 1800000005},
+                        {"note": "state", "text": "asked", "pid": 7}, {"note": "address", "text": "127.0.0.1:6060", "pid": 7},
                         *FACTS, {"end": 2, "status": 11, "pid": 8, "comm": "crashed", "at": 1800000016},
                         {"run": "replay", "from": 1800000000, "to": 1800000002},
                         {"request": "GET /", "status": "200", "n": 3, "total_ns": 9000, "max_ns": 5000, "at": 1800000001},
@@ -157,7 +160,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, archive):
-    of_kinds = re.search("how|amount|kinds|go_|notes|_stats|_logs|FROM (events|oom|flows|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
+    of_kinds = re.search("how|amount|kinds|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if "FROM packed_table" in QUERIES[n]:

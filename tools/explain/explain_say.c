@@ -25,6 +25,11 @@ static const struct words {
 	[STORE_KIND_STANDING] = {"had been waiting for", "had begun to wait:", "had been waiting before for"},
 	[STORE_KIND_GOROUTINE] = {"had", "began to have", "had before"},
 	[STORE_KIND_THREADCREATE] = {"created", "began to create", "created before"},
+	[STORE_KIND_GOCPU] = {"used", "began to use", "used before"},
+	[STORE_KIND_GOALLOC] = {"allocated", "began to allocate", "allocated before"},
+	[STORE_KIND_GOINUSE] = {"held", "began to hold", "held before"},
+	[STORE_KIND_GOBLOCK] = {"was blocked for", "began to be blocked for", "was blocked before for"},
+	[STORE_KIND_GOMUTEX] = {"waited for locks", "began to wait for locks:", "waited for locks before:"},
 };
 
 /* Of what waits were for. */
@@ -120,7 +125,7 @@ static void say_cause(const struct explain_statement *s, const struct explain_ca
 	char before[48], after[48];
 
 	strbuf_addstr(out, cause[c->what]);
-	waitcell_addname(&name, c->name);
+	waitcell_addname(&name, c->of ? c->of : c->name);
 	strbuf_addshown(out, strbuf_str(&name), strlen(strbuf_str(&name)));
 	if (c->pid)
 		strbuf_addf(out, " %u", c->pid);

@@ -9,7 +9,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
-#include "tools/print/proto.h"
+#include "schema/base/proto.h"
 
 #define uthash_fatal(msg) abort()
 #include <uthash.h>

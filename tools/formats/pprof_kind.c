@@ -132,6 +132,8 @@ static uint32_t kinds_of_default(const struct pprof_names *p)
 	for (enum store_kind i = 1; i < STORE_KINDS; i++) {
 		const struct store_kind_info *k = store_kind_info(i);
 
+		if (k->own)
+			continue;
 		if ((!strcmp(type, k->pprof_value) || !strcmp(type, k->pprof_n)) && take(p, k, k->pprof_n, k->pprof_value, &x))
 			kinds |= 1u << i;
 		if (k->sized && (!strcmp(type, "space") || !strcmp(type, "objects")) && take(p, k, "objects", "space", &x))

@@ -9,10 +9,10 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
+#include "schema/base/proto.h"
 #include "schema/base/strbuf.h"
 #include "tools/fold/fold_build.h"
 #include "tools/formats/pprof_kind.h"
-#include "tools/print/proto.h"
 
 #define MAX_STEPS (1ull << 30)
 #define MAX_SUM   4e18          /* fits into 64 bits */

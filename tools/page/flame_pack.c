@@ -10,10 +10,10 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
+#include "schema/base/proto.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/page/diff_pack.h"
 #include "tools/print/json.h"
-#include "tools/print/proto.h"
 #include "tools/print/zstream.h"
 
 #define uthash_fatal(msg) abort()

@@ -22,9 +22,19 @@ static const struct store_kind_info kinds[STORE_KINDS] = {
 	[STORE_KIND_STANDING] = {STORE_KIND_STANDING, "standing", STORE_GAUGE, STORE_EVENTS, STORE_TIME, STORE_TIME,
 				 "threads", "delay", 0, false, "time that threads had been waiting for", .family = "offcpu"},
 	[STORE_KIND_GOROUTINE] = {STORE_KIND_GOROUTINE, "goroutine", STORE_GAUGE, STORE_OBJECTS, STORE_OBJECTS, STORE_OBJECTS,
-				  "goroutine", "goroutine", 0, false, "goroutines"},
+				  "goroutine", "goroutine", 0, false, "goroutines", .family = "scrape"},
 	[STORE_KIND_THREADCREATE] = {STORE_KIND_THREADCREATE, "threadcreate", STORE_COUNTER, STORE_OBJECTS, STORE_OBJECTS,
 				     STORE_OBJECTS, "threadcreate", "threadcreate", 0, false, "threads created"},
+	[STORE_KIND_GOCPU] = {STORE_KIND_GOCPU, "gocpu", STORE_COUNTER, STORE_SAMPLES, STORE_TIME, STORE_TIME, "samples", "cpu", 0, false,
+			      "time on CPU, by Go's own profile", .family = "scrape", .own = true},
+	[STORE_KIND_GOALLOC] = {STORE_KIND_GOALLOC, "goalloc", STORE_COUNTER, STORE_OBJECTS, STORE_BYTES, STORE_BYTES, "alloc_objects", "alloc_space",
+				STORE_KIND_GOINUSE, false, "memory allocated, by Go's own profile", .family = "scrape", .own = true},
+	[STORE_KIND_GOINUSE] = {STORE_KIND_GOINUSE, "goinuse", STORE_GAUGE, STORE_OBJECTS, STORE_BYTES, STORE_BYTES, "inuse_objects", "inuse_space",
+				STORE_KIND_GOALLOC, false, "memory in use, by Go's own profile", .family = "scrape", .own = true},
+	[STORE_KIND_GOBLOCK] = {STORE_KIND_GOBLOCK, "goblock", STORE_COUNTER, STORE_EVENTS, STORE_TIME, STORE_TIME, "contentions", "delay", 0, false,
+				"time blocked, by Go's own profile", .family = "scrape", .own = true},
+	[STORE_KIND_GOMUTEX] = {STORE_KIND_GOMUTEX, "gomutex", STORE_COUNTER, STORE_EVENTS, STORE_TIME, STORE_TIME, "contentions", "delay", 0, false,
+				"time that locks were waited for, by Go's own profile", .family = "scrape", .own = true},
 };
 
 const struct store_kind_info *store_kind_info(enum store_kind kind)

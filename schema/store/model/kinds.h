@@ -23,9 +23,15 @@ enum store_kind {             /* stored: never renumbered */
 	STORE_KIND_BLOCK = 7,     /* waits in channels and locks, as the program's runtime counts them: how many, ns */
 	STORE_KIND_STANDING = 8,  /* threads that wait at that moment: how many, ns so far */
 	STORE_KIND_GOROUTINE = 9, /* goroutines that exist at that moment; of the kinds that only count, value is n */
-	STORE_KIND_THREADCREATE = 10 /* threads that Go's runtime created */
+	STORE_KIND_THREADCREATE = 10, /* threads that Go's runtime created */
+	/* what a Go program's own profiles say, beside what sonde measured of the same: */
+	STORE_KIND_GOCPU = 11,    /* samples, ns */
+	STORE_KIND_GOALLOC = 12,  /* allocations, scaled: objects, bytes */
+	STORE_KIND_GOINUSE = 13,  /* what stands allocated, scaled: objects, bytes */
+	STORE_KIND_GOBLOCK = 14,  /* waits in channels and locks: how many, ns */
+	STORE_KIND_GOMUTEX = 15   /* contentions of locks: how many, ns of delay */
 };
-#define STORE_KINDS 11        /* one past the last */
+#define STORE_KINDS 16        /* one past the last */
 
 enum store_class { STORE_COUNTER, STORE_GAUGE, STORE_DURATION };
 enum store_unit { STORE_SAMPLES, STORE_EVENTS, STORE_OBJECTS, STORE_TIME, STORE_BYTES }; /* TIME: ns */
@@ -41,6 +47,7 @@ struct store_kind_info {
 	bool sized;               /* values may be of a sample by size, and are then scaled up for who reads (store_rate) */
 	const char *what;         /* in words: "time on CPU" */
 	const char *family;       /* that records it beside cpu; NULL: none does, it comes by `sonde import` or with cpu */
+	bool own;                 /* as the program tells it; a profile that is imported is of the kind of the same name without "go" */
 };
 
 /* NULL: there is no such kind. Static. */

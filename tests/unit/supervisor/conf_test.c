@@ -143,6 +143,22 @@ static void gpus_are_recorded_where_there_are_some_and_nobody_chose(void **state
 	conf_gpu_driver = "/nonexistent";
 }
 
+static void what_programs_offer_is_asked_for_by_a_word_or_a_list(void **state)
+{
+	struct place *p = *state;
+	struct conf c;
+
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_false(c.scrape);
+	put(p, "sonde.conf", "[record]\nscrape = on\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host,scrape");
+	put(p, "sonde.conf", "[record]\nscrape = heap,cpu\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host,scrape");
+	assert_string_equal(c.value[CONF_SCRAPE].text, "heap,cpu");
+}
+
 static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 {
 	static const struct {
@@ -156,6 +172,7 @@ static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 		{"[record]\nfreq = 5000\n", "x:2: freq '5000' is not a number from 1 to 4999", ""},
 		{"[record]\nfamilies = cpu,gpus\n", "x:2: unknown family 'gpus'", "lists families"},
 		{"[record]\ngpu = yes\n", "x:2: gpu 'yes' is not auto, on or off", "lists gpu, by default auto"},
+		{"[record]\nscrape = cpu,heep\n", "x:2: scrape 'cpu,heep' is not on, off, or of cpu", "lists scrape, by default off"},
 		{"[record]\nlog-lines = yes\n", "x:2: log-lines 'yes' is not on or off", "lists log-lines, by default off"},
 		{"[record]\nrequests = yes\n", "x:2: requests 'yes' is not on or off", "lists requests, by default off"},
 		{"[limits]\ncpu = -1\n", "x:2: cpu '-1'", ""},
@@ -284,6 +301,7 @@ int main(void)
 		T(what_is_wrong_is_said_with_its_line_and_what_was_meant),
 		T(requests_are_a_word_for_a_family),
 		T(gpus_are_recorded_where_there_are_some_and_nobody_chose),
+		T(what_programs_offer_is_asked_for_by_a_word_or_a_list),
 		T(each_section_is_printed_once),
 		T(a_wrong_variable_is_named),
 		T(bytes_that_are_no_text_are_refused_and_long_lines_too),

@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
+#include "schema/base/proto.h"
 #include "schema/base/strbuf.h"
 #include "tests/unit/tools/fold_sample.h"
 #include "tools/formats/pprof.h"
-#include "tools/print/proto.h"
 #include "tests/unit/missing.h"
 
 static void varints_are_as_the_format_says(void **state)

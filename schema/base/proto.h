@@ -8,8 +8,8 @@
  * the last; a negative int64 is its two's complement. Type 1 is eight bytes, low ones first. Type 2 is a varint length and that many bytes: strings, messages
  * within messages, and packed repeated numbers. A field that is zero or empty may be left out.
  */
-#ifndef SONDE_TOOLS_PROTO_H
-#define SONDE_TOOLS_PROTO_H
+#ifndef SONDE_BASE_PROTO_H
+#define SONDE_BASE_PROTO_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/print/proto.h"
+#include "schema/base/proto.h"
 
 #include <string.h>
 

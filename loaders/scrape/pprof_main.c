@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sonde-pprof: asks Go programs for what net/http/pprof offers, for sonde-scrape (wire.h), which may read any process and so has no network.
+ * Questions come on standard input, a socket; each is asked by a child of its own (ask.h), which gives up every right before it reads a
+ * stranger's first byte. It ends when standard input does.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "loaders/scrape/ask.h"
+#include "schema/base/cli/options.h"
+#include "schema/base/log.h"
+
+#define CHILDREN_MAX 64 /* at a time */
+#define TIMEOUT_MAX_S 600
+
+static const struct program PPROF = {
+	.name = "sonde-pprof",
+	.usage = "[options]",
+	.about = "Of sonde-scrape, which starts it: asks Go programs of this host for their /debug/pprof.",
+};
+
+struct questions {
+	int children;
+	int fds[2]; /* of the question at hand; -1: none */
+};
+
+static void fds_close(struct questions *s)
+{
+	for (int i = 0; i < 2; i++) {
+		if (s->fds[i] >= 0)
+			close(s->fds[i]);
+		s->fds[i] = -1;
+	}
+}
+
+static void fds_take(struct questions *s, struct msghdr *msg)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c))
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
+			memcpy(s->fds, CMSG_DATA(c), c->cmsg_len >= CMSG_LEN(2 * sizeof(int)) ? 2 * sizeof(int) : sizeof(int));
+}
+
+/* 1: a question; 0: nothing that is one; -1: nobody asks any more. */
+static int receive(struct questions *s, struct wire_question *q)
+{
+	struct iovec v = {q, sizeof(*q)};
+	union {
+		struct cmsghdr head;
+		char bytes[CMSG_SPACE(2 * sizeof(int))];
+	} control = {0};
+	struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	ssize_t n = recvmsg(STDIN_FILENO, &msg, MSG_CMSG_CLOEXEC);
+
+	if (n < 0 && errno == EINTR)
+		return 0;
+	if (n <= 0)
+		return -1;
+	fds_take(s, &msg);
+	return n == sizeof(*q) && s->fds[0] >= 0 && q->ask < WIRE_ASKS && q->timeout_s - 1 < TIMEOUT_MAX_S;
+}
+
+static void reap(struct questions *s, int how)
+{
+	while (s->children && waitpid(-1, NULL, how) > 0) {
+		s->children--;
+		how = WNOHANG;
+	}
+}
+
+static void ask(struct questions *s, const struct wire_question *q)
+{
+	pid_t pid;
+
+	reap(s, s->children < CHILDREN_MAX ? WNOHANG : 0);
+	pid = fork();
+	if (!pid) {
+		signal(SIGCHLD, SIG_DFL);
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		ask_child(q, s->fds[0], s->fds[1]);
+	}
+	s->children += pid > 0; /* else the answer just ends */
+}
+
+static void on_child(int sig)
+{
+	(void)sig; /* recvmsg is interrupted: the dead are counted */
+}
+
+static int serve(void)
+{
+	struct questions s = {.fds = {-1, -1}};
+	const struct sigaction child = {.sa_handler = on_child};
+	struct wire_question q;
+	int got;
+
+	sigaction(SIGCHLD, &child, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	while ((got = receive(&s, &q)) >= 0) {
+		if (got)
+			ask(&s, &q);
+		fds_close(&s);
+		reap(&s, WNOHANG);
+	}
+	return EXIT_OK;
+}
+
+static int is_asked(void)
+{
+	socklen_t size = sizeof(int);
+	int type = 0;
+
+	return !getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET;
+}
+
+int main(int argc, char **argv)
+{
+	const struct option_set none = {0};
+	struct err e = {0};
+	int rc = program_options(&PPROF, argc, argv, &none, 1, NULL, &e);
+
+	if (rc)
+		return program_end(PPROF.name, rc, &e);
+	log_init(PPROF.name, LOG_LEVEL_WARN);
+	if (is_asked())
+		return serve();
+	err_set(&e, -EINVAL, EXIT_USAGE, "standard input is no socket of sonde-scrape");
+	err_fix(&e, "sudo sonde record --families scrape -d 30s");
+	return err_report(&e, PPROF.name);
+}
