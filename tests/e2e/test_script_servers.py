@@ -200,17 +200,24 @@ def webpack():
     return at
 
 
+def indexed(sonde, store, command):
+    """Makes the indexes of a program that waits for its input, as a host that records always has them."""
+    once = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        until(lambda: "libjvm" in open(f"/proc/{once.pid}/maps", encoding="utf-8").read() or command[0] == "node")
+        sonde("pstack", "-p", once.pid, store=store)
+    finally:
+        once.kill()
+        once.wait(20)
+        once.stdin.close()
+
+
 def test_a_webpack_build(sonde, store, scratch):
     """From its start to its end, of which the last moments cannot be read any more. What Node does before main() of webpack is JavaScript, too."""
     need_root()
     need("node")
     at = webpack()
-    once = subprocess.Popen(["node", "-e", "setTimeout(() => {}, 60000)"])
-    try:
-        sonde("pstack", "-p", once.pid, store=store)  # makes the index
-    finally:
-        once.kill()
-        once.wait(20)
+    indexed(sonde, store, ["node"])
     sonde("record", "--families", "cpu", "--freq", "199", "--", "node", f"{at}/node_modules/webpack/bin/webpack.js", "--mode", "production", "--context", at,
           "--entry", f"{at}/index.js", "-o", f"{scratch}/out", store=store, check=True, cwd=at)
     whole, shown, missing, unnamed, met = script_share(store, "javascript", ("Builtins_JSEntry",))
@@ -224,7 +231,9 @@ def test_a_jvm_at_its_start(sonde, store, scratch):
     """A compiler that ends after seconds: most of it is interpreted."""
     need_root()
     need("javac")
-    sonde("record", "--families", "cpu", "--freq", "199", "--", "javac", "-d", scratch, f"{SHOP}/ShopServer.java", store=store, check=True)
+    need("jshell")
+    indexed(sonde, store, ["jshell", f"-J-Djava.util.prefs.userRoot={scratch}"])
+    sonde("record", "--families", "cpu", "--freq", "499", "--", "javac", "-d", scratch, f"{SHOP}/ShopServer.java", store=store, check=True)
     whole, shown, missing, unnamed, met = script_share(store, "java", ("JavaCalls::call_helper",))
     if shown + missing < 100:
         pytest.skip(f"missing: time for this program ({shown + missing} samples)")
