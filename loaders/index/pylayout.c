@@ -73,7 +73,7 @@ struct words {
 };
 
 #define WORD_VERSION       1
-#define WORD_FREE_THREADED 2
+#define WORD_FREE_THREADED 2 /* from 3.14 on each thread may have a copy of the code, in which a frame is: such builds are not known */
 #define WORD_INTERPRETERS  5
 
 static const struct words words[] = {
@@ -140,7 +140,8 @@ bool pylayout_of_offsets(const void *runtime, size_t len, struct python_layout *
 				  .cframe_frame = PYTHON_NO_CFRAME};
 	uint64_t version = word_at(&o, WORD_VERSION);
 
-	if (o.bad || memcmp(runtime, "xdebugpy", 8) || version > UINT32_MAX || !RELEASED(version) || word_at(&o, WORD_FREE_THREADED))
+	if (o.bad || memcmp(runtime, "xdebugpy", 8) || version > UINT32_MAX || !RELEASED(version) ||
+	    (word_at(&o, WORD_FREE_THREADED) && MINOR(version) != 0x030d))
 		return false;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (words[i].minor != MINOR(version))

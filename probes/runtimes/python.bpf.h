@@ -5,7 +5,7 @@
 
 #include "probes/runtimes/script.bpf.h"
 
-#define PYTHON_TYPE_BASICSIZE 32 /* PyTypeObject.tp_basicsize */
+#define PYTHON_BEHIND_SIZE 16 /* from PyVarObject.ob_size, which texts of bytes have too, to PyTypeObject.tp_basicsize */
 #define PYTHON_TEXT_WIDTH(state) ((state) >> 2 & 7)
 #define PYTHON_TEXT_ASCII(state) ((state) >> 6 & 1)
 
@@ -50,7 +50,7 @@ static __always_inline bool python_search_begin(struct script_walk *w, const str
 	__u64 basic = 0;
 
 	w->look = w->interp = w->found = 0;
-	if (python_word(l->code_type + w->bias + PYTHON_TYPE_BASICSIZE, &basic) || basic != l->code_size)
+	if (python_word(l->code_type + w->bias + l->bytes_length + PYTHON_BEHIND_SIZE, &basic) || basic != l->code_size)
 		return false;
 	return !python_word(l->interpreters + w->bias, &w->interp) && w->interp;
 }

@@ -70,6 +70,24 @@ def stacks(store, family):
     return out
 
 
+def script_share(store, runtime, below):
+    """Of the stacks that run a script of this runtime: (whole ones, those that have the script's frames, those without, those with a frame that has no
+    name, functions met). `below`: how functions of the interpreter begin on whose call a script runs."""
+    shown = whole = missing = unnamed = 0
+    met = set()
+    for frames, n in stacks(store, "cpu"):
+        script = [f for f in frames if f[0] == runtime]
+        if script:
+            shown += n
+            whole += n * (frames[0][0] != runtime)
+            unnamed += n * any(not f[1] for f in script)
+            met |= {f[1] for f in script}
+        elif any((f[1] or "").startswith(below) for f in frames):
+            missing += n
+    print(f"{runtime}: {whole} of {shown + missing} samples whole, {missing} without script frames, {unnamed} with one that has no name")
+    return whole, shown, missing, unnamed, met
+
+
 def unpacked(suite, packages):
     """usr/ of these packages of a suite, under build/; skips where they cannot be had."""
     root = os.path.join(CACHE, suite)

@@ -371,18 +371,13 @@ def test_no_version_is_shown_torn(sonde, store, scratch, program):
     check_busy(sonde, store, scratch, program)
 
 
-def test_a_process_that_lies_about_its_interpreter_is_not_believed(sonde, store, scratch):
-    """A library with the names of an interpreter's, and nothing behind them: the stack is shown as native, and nobody falls."""
-    need_root()
-    need("gcc")
-    source = os.path.join(scratch, "lie.c")
-    with open(source, "w", encoding="utf-8") as f:
-        f.write("""
+LIE = """
 #include <unistd.h>
 #include <stdint.h>
 uint64_t _PyRuntime[512];
 const unsigned long Py_Version = 0x030b02f0;
 uint64_t PyCode_Type[64] = {1, 1, 1, 1, 184}, PyFrame_Type[64], PyUnicode_Type[64], PyBytes_Type[64];
+static int busy;
 static uint64_t interp[8], state[64], frame[64], cframe[8];
 int _PyEval_EvalFrameDefault(void) {
 	char c;
@@ -396,12 +391,32 @@ int _PyEval_EvalFrameDefault(void) {
 	frame[4] = (uint64_t)PyCode_Type;   /* no code object */
 	frame[6] = (uint64_t)frame;         /* in a circle */
 	write(1, "x", 1);
+	while (busy)
+		__asm__ volatile("");
 	return (int)read(0, &c, 1) + (int)here[3];
 }
-int main(void) { return _PyEval_EvalFrameDefault(); }
-""")
-    subprocess.run(["gcc", "-O1", "-g", "-rdynamic", "-o", os.path.join(scratch, "lie"), source], check=True, capture_output=True)
-    child = subprocess.Popen([os.path.join(scratch, "lie")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+int main(int argc, char **argv) {
+	(void)argv;
+	busy = argc > 1;
+	return _PyEval_EvalFrameDefault();
+}
+"""
+
+
+def lying(scratch):
+    """A program with the names of an interpreter's, and nothing behind them. With an argument it does not wait but runs for ever."""
+    source, program = os.path.join(scratch, "lie.c"), os.path.join(scratch, "lie")
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(LIE)
+    subprocess.run(["gcc", "-O1", "-g", "-rdynamic", "-o", program, source], check=True, capture_output=True)
+    return program
+
+
+def test_a_process_that_lies_about_its_interpreter_is_not_believed(sonde, store, scratch):
+    """The stack is shown as native, and nobody falls."""
+    need_root()
+    need("gcc")
+    child = subprocess.Popen([lying(scratch)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         child.stdout.read(1)
         [row] = rows(sonde, store, "-p", child.pid)

@@ -11,6 +11,7 @@ import pytest
 
 from conftest import BUILD, ROOT, need, need_root
 from scripting import stacks
+from test_pstack_python import lying
 
 SHARES = os.path.join(ROOT, "tests", "workloads", "pyshares.py")
 PYENV = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python")))
@@ -230,3 +231,20 @@ outer()
     seen = {tuple(f for f, _, _ in script(frames)) for frames, _ in stacks(store, "cpu")} - {()}
     assert seen <= {("spin", "inner.<locals>.<lambda>", "inner"), ("inner.<locals>.<lambda>", "inner"), ("inner",)}, seen
     assert seen
+
+
+def test_a_recorded_process_that_lies_about_its_interpreter_is_not_believed(sonde, store, scratch):
+    """Interpreters, threads and frames in circles, a code object that is none: its stacks are native ones, whole."""
+    need_root()
+    need("gcc")
+    child = subprocess.Popen([lying(scratch), "busy"], stdout=subprocess.PIPE)
+    try:
+        child.stdout.read(1)
+        sonde("record", "--families", "cpu", "--freq", "499", "--duration", "1s", "--pid", child.pid, store=store, check=True)
+    finally:
+        child.kill()
+        child.wait(20)
+        child.stdout.close()
+    found = [frames for frames, _ in stacks(store, "cpu")]
+    assert any("main" in [f[1] for f in frames] for frames in found)
+    assert not [frames for frames in found if any(f[0] == "python" for f in frames)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Servers in scripting languages under load, started without any option: how many of their samples show the script, whole."""
+"""Real programs in scripting languages, started without any option: servers under load, a build, a compiler. How many of their samples show the script, whole."""
 import glob
 import os
 import shutil
@@ -14,7 +14,7 @@ import time
 import pytest
 
 from conftest import BUILD, ROOT, need, need_root
-from scripting import stacks
+from scripting import script_share, unpacked
 
 SHOP = os.path.join(ROOT, "tests", "workloads", "shop")
 SECONDS = 8
@@ -81,18 +81,7 @@ def measure(sonde, store, runtime, pids, ask, loop, needs):
         stop.set()
         for t in threads:
             t.join()
-    shown = whole = missing = 0
-    met, unnamed = set(), 0
-    for frames, n in stacks(store, "cpu"):
-        script = [f for f in frames if f[0] == runtime]
-        if script:
-            shown += n
-            whole += n * (frames[0][0] != runtime)
-            unnamed += n * any(not f[1] for f in script)
-            met |= {f[1] for f in script}
-        elif any(f[1] in loop for f in frames):
-            missing += n
-    print(f"{runtime}: {whole} of {shown + missing} samples whole, {missing} without script frames, {unnamed} with one that has no name")
+    whole, shown, missing, unnamed, met = script_share(store, runtime, tuple(loop))
     assert shown + missing > 50, "the server had no time"
     assert whole >= 0.95 * (shown + missing) and unnamed <= 0.01 * shown
     assert needs <= met, met
@@ -148,6 +137,108 @@ def test_gunicorn_and_flask_under_load(sonde, store):
         pytest.skip("missing: gunicorn and flask by pip")
     serve(sonde, store, ["/usr/bin/python3", "-m", "gunicorn", "-w", "2", "-b", "127.0.0.1:PORT", "shop:flask_app()"], "python",
           {"_PyEval_EvalFrameDefault"}, {"Shop.basket", "Flask.wsgi_app"}, {"PYTHONPATH": f"{folder}:{SHOP}"}, workers=True)
+
+
+def test_uwsgi_which_embeds_python_under_load(sonde, store):
+    """Its interpreter is a library of a program that is no Python; threads beside processes."""
+    need_root()
+    usr = unpacked("bookworm", ["uwsgi-core", "uwsgi-plugin-python3"])
+    plugin = (glob.glob(f"{usr}/lib/uwsgi/plugins/python3*_plugin.so") or [None])[0]
+    if not plugin or b"not found" in subprocess.run(["ldd", plugin, f"{usr}/bin/uwsgi-core"], capture_output=True, check=False).stdout:
+        pytest.skip("missing: libraries of Debian's uwsgi")
+    serve(sonde, store, [f"{usr}/bin/uwsgi-core", "--plugin", plugin, "--http-socket", "127.0.0.1:PORT", "--master", "--processes", "2", "--threads", "2",
+                         "--pythonpath", SHOP, "--module", "shop:plain", "--disable-logging", "--die-on-term"], "python",
+          {"_PyEval_EvalFrameDefault"}, {"Shop.basket", "plain"}, workers=True)
+
+
+SINATRA = """
+require 'webrick'
+require 'sinatra/base'
+class App < Sinatra::Base
+  set :environment, :production
+  def taxed(price) = (price * 1.19).round(2)
+  def basket(n)
+    (1..400).map { |i| { id: i, price: taxed(i * 7 % 101) } }.sort_by { |row| [row[:price], row[:id]] }.first(n)
+  end
+  get('/') { basket(30).map { |row| "<li>#{row[:id]}: #{row[:price]}</li>" }.join }
+end
+App.run!(port: PORT, bind: '127.0.0.1', server: 'webrick', quiet: true)
+"""
+
+
+def test_sinatra_under_load(sonde, store, scratch):
+    need_root()
+    need("ruby", "/usr/bin/ruby")
+    usr = unpacked("bookworm", "ruby-sinatra ruby-rack ruby-rack-protection ruby-mustermann ruby-tilt ruby-ruby2-keywords ruby-webrick".split())
+    path, port = os.path.join(scratch, "app.rb"), free_port()
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(SINATRA.replace("PORT", str(port)))
+    env = {"RUBYLIB": ":".join([f"{usr}/lib/ruby/vendor_ruby", *glob.glob(f"{usr}/share/rubygems-integration/all/gems/*/lib")])}
+    if subprocess.run(["/usr/bin/ruby", "-e", "require 'sinatra/base'; require 'webrick'"], env=dict(os.environ, **env), capture_output=True,
+                      check=False).returncode:
+        pytest.skip("missing: Debian's sinatra and what it needs")
+    server = subprocess.Popen(["/usr/bin/ruby", path], env=dict(os.environ, **env), stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    try:
+        measure(sonde, store, "ruby", lambda: [str(server.pid)], lambda: http(port), {"rb_vm_exec", "rb_yield"},
+                {"basket", "route!"})
+    finally:
+        server.send_signal(signal.SIGKILL)
+        server.wait(20)
+
+
+def webpack():
+    """webpack and something to bundle, of npm, under build/; skips where they cannot be had."""
+    at = os.path.join(BUILD, "node-webpack")
+    os.makedirs(at, exist_ok=True)
+    if not os.path.exists(f"{at}/node_modules/webpack-cli"):
+        need("npm")
+        if subprocess.run(["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "webpack@5.97.1", "webpack-cli@5.1.4", "lodash-es@4.17.21"], cwd=at,
+                          capture_output=True, check=False, timeout=300).returncode:
+            pytest.skip("missing: webpack of npm")
+    with open(f"{at}/index.js", "w", encoding="utf-8") as f:
+        f.write("import * as all from 'lodash-es';\nconsole.log(all);\n")
+    return at
+
+
+def indexed(sonde, store, command):
+    """Makes the indexes of a program that waits for its input, as a host that records always has them."""
+    once = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        until(lambda: "libjvm" in open(f"/proc/{once.pid}/maps", encoding="utf-8").read() or command[0] == "node")
+        sonde("pstack", "-p", once.pid, store=store)
+    finally:
+        once.kill()
+        once.wait(20)
+        once.stdin.close()
+
+
+def test_a_webpack_build(sonde, store, scratch):
+    """From its start to its end, of which the last moments cannot be read any more. What Node does before main() of webpack is JavaScript, too."""
+    need_root()
+    need("node")
+    at = webpack()
+    indexed(sonde, store, ["node"])
+    sonde("record", "--families", "cpu", "--freq", "199", "--", "node", f"{at}/node_modules/webpack/bin/webpack.js", "--mode", "production", "--context", at,
+          "--entry", f"{at}/index.js", "-o", f"{scratch}/out", store=store, check=True, cwd=at)
+    whole, shown, missing, unnamed, met = script_share(store, "javascript", ("Builtins_JSEntry",))
+    if shown + missing < 100:
+        pytest.skip(f"missing: time for this program ({shown + missing} samples)")
+    assert whole >= 0.85 * (shown + missing) and unnamed <= 0.01 * shown
+    assert {"parseStatement"} <= {(name or "").split(".")[-1].split("$")[-1] for name in met} or any("Parser" in (name or "") for name in met), met
+
+
+def test_a_jvm_at_its_start(sonde, store, scratch):
+    """A compiler that ends after seconds: most of it is interpreted."""
+    need_root()
+    need("javac")
+    need("jshell")
+    indexed(sonde, store, ["jshell", f"-J-Djava.util.prefs.userRoot={scratch}"])
+    sonde("record", "--families", "cpu", "--freq", "499", "--", "javac", "-d", scratch, f"{SHOP}/ShopServer.java", store=store, check=True)
+    whole, shown, missing, unnamed, met = script_share(store, "java", ("JavaCalls::call_helper",))
+    if shown + missing < 100:
+        pytest.skip(f"missing: time for this program ({shown + missing} samples)")
+    assert whole >= 0.7 * (shown + missing) and unnamed <= 0.01 * shown
+    assert any("javac" in (name or "") or "JavaCompiler" in (name or "") for name in met), sorted(map(str, met))[:40]
 
 
 def test_a_jvm_server_under_load(sonde, store):

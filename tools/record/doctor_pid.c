@@ -85,7 +85,7 @@ static void add_file(json_t *rows, const json_t *f)
 static const struct unwalked {
 	const char *name, *why, *fix;
 } UNWALKED[] = {
-	{"python", "how this build keeps them is not known (a pre-release, a build without a GIL, or one without its symbols)",
+	{"python", "how this build keeps them is not known (a pre-release, a build without a GIL of 3.14 or later, or one without its symbols)",
 	 "a released build of 2.7 or 3.6 to 3.15, with its dynamic symbols"},
 	{"php", "how this build keeps them is not known (one with thread safety, or of another version)", "a PHP 7.4 to 8.4 without thread safety"},
 	{"ruby", "how this version keeps them is not known", "a Ruby 2.7, 3.1 or 3.3"},

@@ -8,7 +8,7 @@
 #include "probes/runtimes/python.h"
 #include "schema/base/mem.h"
 
-#define TYPE_BASICSIZE 32 /* PyTypeObject.tp_basicsize, behind PyVarObject and tp_name */
+#define BEHIND_SIZE 16 /* from PyVarObject.ob_size, which texts of bytes have too, to PyTypeObject.tp_basicsize */
 #define AT_NONE        SIZE_MAX
 #define STEPS_MAX      4096 /* of one state */
 #define STATES_MAX     16   /* of one thread */
@@ -54,7 +54,7 @@ struct python *python_open(const struct runtime_memory *m, const void *section, 
 	if (size != sizeof(l))
 		return NULL;
 	memcpy(&l, section, sizeof(l));
-	if (l.format != PYTHON_FORMAT || !m->read(m->ctx, l.code_type + bias + TYPE_BASICSIZE, &basic, sizeof(basic)) || basic != l.code_size)
+	if (l.format != PYTHON_FORMAT || !m->read(m->ctx, l.code_type + bias + l.bytes_length + BEHIND_SIZE, &basic, sizeof(basic)) || basic != l.code_size)
 		return NULL;
 	p = mem_alloc(sizeof(*p));
 	*p = (struct python){.layout = l, .bias = bias};

@@ -200,10 +200,29 @@ static void members_stand_where_the_headers_of_python_say(void **state)
 		skip_missing("Python.h (libpython3-dev)");
 }
 
+/* Without a GIL 3.13 keeps frames as with it, and says where its larger objects have their members; from 3.14 on threads have copies of the code. */
+static void of_builds_without_a_gil_3_13_alone_is_known(void **state)
+{
+	static uint64_t words[PYLAYOUT_OFFSETS_SIZE / 8];
+	uint64_t interpreters_at = 0;
+	struct python_layout l;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		words[i] = i;
+	memcpy(words, "xdebugpy", 8);
+	words[2] = 1;
+	words[1] = 0x030d05f0;
+	assert_true(pylayout_of_offsets(words, sizeof(words), &l, &interpreters_at));
+	words[1] = 0x030e00f0;
+	assert_false(pylayout_of_offsets(words, sizeof(words), &l, &interpreters_at));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(members_stand_where_the_headers_of_python_say),
+		cmocka_unit_test(of_builds_without_a_gil_3_13_alone_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
