@@ -123,7 +123,7 @@ int64_t source_t0(const struct source_segment *s)
 
 static bool is_entity(const char *label)
 {
-	static const char *const names[] = {"container", "unit", "disk", "mount", "interface", "sensor", "operation", "image", "project", "service"};
+	static const char *const names[] = {"container", "unit", "disk", "mount", "interface", "sensor", "gpu", "operation", "image", "project", "service"};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strcmp(names[i], label))

@@ -443,8 +443,10 @@ static __always_inline void other_unix(struct net_other *o, struct unix_sock *u)
 {
 	struct unix_address *addr = BPF_CORE_READ(u, addr);
 	int len = addr ? BPF_CORE_READ(addr, len) - 2 : 0;
+	struct sock *peer = BPF_CORE_READ(u, peer);
 
-	o->peer_sk = (__u64)BPF_CORE_READ(u, peer);
+	o->peer_sk = (__u64)peer;
+	o->peer_inode = peer ? (__u32)sock_ino(peer) : 0;
 	if (len <= 0 || len > NET_PATH)
 		return;
 	o->path_len = (__u32)len;
@@ -466,6 +468,7 @@ static __noinline int sweep_other(struct seq_file *seq, struct sock *sk, struct 
 	owner_fill(&o->r.owner, task);
 	o->r.how = NET_OWNER_HOLDER;
 	record_where(&o->r, sk, false);
+	o->r.inode = (__u32)sock_ino(sk);
 	o->r.backlog = BPF_CORE_READ(sk, sk_ack_backlog);
 	o->r.backlog_max = BPF_CORE_READ(sk, sk_max_ack_backlog);
 	o->r.drops = (__u32)BPF_CORE_READ(sk, sk_drops.counter);

@@ -86,7 +86,8 @@ _Static_assert(sizeof(struct net_record) == 192, "wire size");
 struct net_other {
 	struct net_record r;
 	__u64 peer_sk;         /* of a Unix socket: the other end, 0: none */
-	__u32 path_len, pad;
+	__u32 path_len;
+	__u32 peer_inode;      /* of the other end's file: addresses are used again at once, also while the descriptors are read */
 	__u8 path[NET_PATH];   /* its address; a leading NUL: abstract */
 	__u8 pad2[4];
 };
@@ -109,7 +110,8 @@ struct net_talk {
 	struct net_owner mate; /* of a Unix socket, as far as it is known */
 	__u64 tx, rx, sent, received; /* bytes; messages */
 	__u64 sk, peer_sk;     /* the last one, and of a Unix socket its other end */
-	__u32 path_len, pad;
+	__u32 path_len;
+	__u32 inode;           /* of the last one's file */
 	__u8 path[NET_PATH];   /* of a Unix socket as in net_other; else its own address: 16 bytes */
 	__u8 pad2[4];
 };

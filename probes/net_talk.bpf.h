@@ -115,6 +115,7 @@ static __noinline int talk_heard(struct sock *sk, __u32 bytes, __u32 sent, __u32
 	if (t) {
 		t->sk = (__u64)sk;
 		t->peer_sk = s->talk.peer_sk;
+		t->inode = (__u32)sock_ino(sk);
 		talk_add(t, bytes, sent);
 		return 0;
 	}
@@ -125,6 +126,7 @@ static __noinline int talk_heard(struct sock *sk, __u32 bytes, __u32 sent, __u32
 		sock_local(sk, (__u16)family, s->talk.path); /* 16 bytes of it */
 	}
 	s->talk.sk = (__u64)sk;
+	s->talk.inode = (__u32)sock_ino(sk);
 	talk_add(&s->talk, bytes, sent);
 	COUNT(talks);
 	if (bpf_map_update_elem(&talks, &s->key, &s->talk, BPF_NOEXIST)) {

@@ -87,6 +87,10 @@ long-requests: all workloads
 	@$(PYTEST) $(E2E)/test_l7_servers.py -rs --durations=5 --junitxml=$(RESULTS)/long-requests.xml
 
 
+# a GPU of NVIDIA's beside what nvidia-smi says of it
+long-gpu: all
+	@$(PYTEST) $(E2E)/test_gpu_real.py -s --junitxml=$(RESULTS)/long-gpu.xml
+
 # real engines beside what sonde-export tells them: Prometheus
 long-export: all
 	@$(PYTEST) tests/e2e/test_export_engines.py --durations=5 --junitxml=$(RESULTS)/long-export.xml

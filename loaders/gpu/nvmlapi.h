@@ -24,11 +24,16 @@ enum { NVML_LIMIT_SLOWDOWN = 1 };          /* of temperature */
 enum { NVML_POLICY_POWER = 0, NVML_POLICY_THERMAL = 1 };
 enum { NVML_UNCORRECTED = 1, NVML_SINCE_LOAD = 0 };
 #define NVML_NO_VALUE (~0ull)
+#define NVML_MEMORY2 (sizeof(struct nvml_memory2) | 2u << 24)
 
 typedef void *nvml_device;
 
 struct nvml_memory {
 	unsigned long long total, free, used; /* bytes */
+};
+struct nvml_memory2 {
+	unsigned int version;                 /* NVML_MEMORY2 */
+	unsigned long long total, reserved, free, used; /* bytes; reserved: what the driver keeps for itself, in used of nvml_memory */
 };
 struct nvml_rates {
 	unsigned int gpu, memory;             /* percent */
@@ -63,7 +68,7 @@ struct nvml_use {
 };
 
 _Static_assert(sizeof(struct nvml_process) == 24 && sizeof(struct nvml_process_v1) == 16 && sizeof(struct nvml_use) == 32 &&
-	       sizeof(struct nvml_sample) == 16, "as the library has them on 64 bits");
+	       sizeof(struct nvml_sample) == 16 && sizeof(struct nvml_memory2) == 40, "as the library has them on 64 bits");
 
 /* X(MEMBER, HOW, ARGUMENTS, NAME, NAME OF BEFORE OR NULL) */
 enum { NVML_MORE, NVML_NEEDED /* nothing works without it */, NVML_FALLBACK /* nobody misses it */ };
@@ -75,6 +80,7 @@ enum { NVML_MORE, NVML_NEEDED /* nothing works without it */, NVML_FALLBACK /* n
 	X(name, NVML_MORE, (nvml_device, char *, unsigned int), "nvmlDeviceGetName", NULL) \
 	X(driver, NVML_MORE, (char *, unsigned int), "nvmlSystemGetDriverVersion", NULL) \
 	X(version, NVML_MORE, (char *, unsigned int), "nvmlSystemGetNVMLVersion", NULL) \
+	X(memory2, NVML_FALLBACK, (nvml_device, struct nvml_memory2 *), "nvmlDeviceGetMemoryInfo_v2", NULL) \
 	X(memory, NVML_MORE, (nvml_device, struct nvml_memory *), "nvmlDeviceGetMemoryInfo", NULL) \
 	X(rates, NVML_MORE, (nvml_device, struct nvml_rates *), "nvmlDeviceGetUtilizationRates", NULL) \
 	X(samples, NVML_MORE, (nvml_device, int, unsigned long long, int *, unsigned int *, struct nvml_sample *), "nvmlDeviceGetSamples", NULL) \

@@ -451,20 +451,32 @@ static void say_processes(struct device *d, int64_t now_ns)
 	d->n = kept;
 }
 
+/* What is used as nvidia-smi says it, where the driver tells that apart from what it keeps for itself. One call that fails is no
+ * reason to say the other: that would be a step where nothing changed. */
+static void say_memory(const struct nvmlapi *api, nvml_device handle)
+{
+	struct nvml_memory2 m = {.version = NVML_MEMORY2};
+	struct nvml_memory all = {0};
+	int rc = api->memory2 ? api->memory2(handle, &m) : NVML_NOT_SUPPORTED;
+
+	if (!rc) {
+		say("mem_total", m.total);
+		say("mem_used", m.used);
+	} else if (rc == NVML_NOT_SUPPORTED && api->memory && !api->memory(handle, &all)) {
+		say("mem_total", all.total);
+		say("mem_used", all.used);
+	}
+}
+
 static void say_device(const struct nvmlapi *api, struct device *d, int64_t now_ns)
 {
-	struct nvml_memory m = {0};
-
 	printf("device %s\ngpu %s\nname %s\n", d->uuid, d->number, d->name);
 	counters_read(api, d);
 	say_sum("busy_us", &d->busy, now_ns);
 	say_sum("mem_busy_us", &d->mem_busy, now_ns);
 	say_sum("encoder_us", &d->enc, now_ns);
 	say_sum("decoder_us", &d->dec, now_ns);
-	if (api->memory && !api->memory(d->handle, &m)) {
-		say("mem_total", m.total);
-		say("mem_used", m.used);
-	}
+	say_memory(api, d->handle);
 	say_uint("power_mw", d->handle, api->power, 1);
 	say_uint("power_limit_mw", d->handle, api->power_limit, 1);
 	say_counter("energy_mj", &d->energy);

@@ -80,14 +80,22 @@ static void kill_put(struct happened *x, const struct oomlog *o, int64_t utc_ns,
 	tasks_put(x, o, utc_ns, victim);
 }
 
-static void limit_say(const struct oomlog *o, char *out, size_t size)
+/* `own`: the container's cgroup, whose limit needs no name; NULL: of no container. */
+static void limit_say(const struct oomlog *o, const char *own, char *out, size_t size)
 {
-	if (o->is_told && o->cgroup[0] && o->has_limit)
-		snprintf(out, size, "met the limit of %.400s, %.4g MiB", o->cgroup, (double)o->limit_bytes / (1 << 20));
-	else if (o->is_told && o->cgroup[0])
-		snprintf(out, size, "met the limit of %.400s", o->cgroup);
-	else if (o->is_told)
+	size_t len;
+
+	if (!o->cgroup[0]) {
 		snprintf(out, size, "the host had no memory left");
+		return;
+	}
+	if (own && !strcmp(o->cgroup, own))
+		snprintf(out, size, "met its limit");
+	else
+		snprintf(out, size, "met the limit of %.400s", o->cgroup);
+	len = strlen(out);
+	if (o->has_limit)
+		snprintf(out + len, size - len, ", %.4g MiB", (double)o->limit_bytes / (1 << 20));
 }
 
 static void oom_tell(struct happened *x, const struct happened_oom *v, const char *log, size_t len, struct oomlog *o)
@@ -107,7 +115,7 @@ static void oom_tell(struct happened *x, const struct happened_oom *v, const cha
 		e.which = *ref.id ? ref.id : p->cgroup;
 	}
 	if (told) {
-		limit_say(o, detail, sizeof(detail));
+		limit_say(o, e.which ? p->cgroup : NULL, detail, sizeof(detail));
 		kill_put(x, o, e.utc_ns, p);
 	}
 	event_put(x->h, &e);

@@ -419,7 +419,7 @@ void parse_blkio(const char *text, size_t len, bool bytes, struct parse_io *out,
 
 bool parse_task_stat(const char *text, size_t len, long ticks, long page, struct parse_task *out)
 {
-	enum { FLAGS = 6, MINFLT, MAJFLT = 9, UTIME = 11, STIME, THREADS = 17, START = 19, RSS = 21, FIELDS };
+	enum { FLAGS = 6, MINFLT, MAJFLT = 9, UTIME = 11, STIME, THREADS = 17, START = 19, VSIZE, RSS, FIELDS };
 	const char *close = memrchr(text, ')', len); /* a command may have any character, ')' too */
 	struct parse_task t = {0};
 	uint64_t v[FIELDS] = {0};
@@ -440,7 +440,8 @@ bool parse_task_stat(const char *text, size_t len, long ticks, long page, struct
 	fact_put(&t.row, PROCESS_MINFLT, v[MINFLT]);
 	fact_put(&t.row, PROCESS_MAJFLT, v[MAJFLT]);
 	fact_put(&t.row, PROCESS_THREADS, v[THREADS]);
-	put_scaled(&t.row, PROCESS_RSS, v[RSS], (uint64_t)page, 1);
+	if (v[VSIZE]) /* one that is ending, or a thread of the kernel, has no memory to be told of */
+		put_scaled(&t.row, PROCESS_RSS, v[RSS], (uint64_t)page, 1);
 	t.start_ticks = v[START];
 	t.kernel = v[FLAGS] & TASK_KTHREAD;
 	*out = t;

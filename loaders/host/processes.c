@@ -40,6 +40,7 @@ struct processes_known {
 	int64_t whole_ns;          /* when it was read whole, and its row could be stored; 0: never */
 	int64_t limit_ns;          /* when its limit was read; 0: never */
 	uint64_t fds_limit;        /* 0: not known, or none */
+	uint64_t rss;              /* while it had memory, at the last reading */
 	int64_t met_ns;            /* when it was met last */
 	bool single;               /* it had one thread */
 	bool spent;                /* all that it used is told */
@@ -90,6 +91,7 @@ static struct processes_known *known_of(struct processes *ps, const struct hostm
 		k->whole_ns = 0;
 		k->limit_ns = 0;
 		k->spent = false;
+		k->rss = 0;
 		k->start_ns = p->start_ns;
 	}
 	k->round = ps->round;
@@ -209,6 +211,7 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 	x.row = t.row;
 	k->single = t.row.v[PROCESS_THREADS].number == 1;
 	k->ran_ns = ran_ns;
+	k->rss = fact_has(&t.row, PROCESS_RSS) ? (uint64_t)t.row.v[PROCESS_RSS].number : k->rss;
 	k->whole_ns = r->h ? r->now_ns : 0;
 	if (has_schedstat && k->single)
 		fact_put(&x.row, PROCESS_DELAY, waited_ns / 1000);
@@ -286,8 +289,8 @@ bool processes_used(struct processes *ps, const struct meter_round *r, const str
 	row_of(u, last, &now);
 	if (!meter_difference(ps->meter.fact, last, true, &now, &row))
 		return true;
-	if (fact_has(last, PROCESS_RSS)) /* how it was read last */
-		fact_put(&row, PROCESS_RSS, (uint64_t)last->v[PROCESS_RSS].number);
+	if (k->rss) /* the last reading may have met it without: it was ending */
+		fact_put(&row, PROCESS_RSS, k->rss);
 	meter_put(ps->meter.fact, r, &row, process_names, &names);
 	return true;
 }

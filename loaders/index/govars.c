@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loaders/index/x86insn.h"
+#include "schema/base/x86insn.h"
 
 #define LOAD     0x8b
 #define STORE    0x89

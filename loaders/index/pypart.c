@@ -8,7 +8,7 @@
 
 #include "loaders/index/pylayout.h"
 #include "loaders/index/region.h"
-#include "loaders/index/x86insn.h"
+#include "schema/base/x86insn.h"
 
 #define LOOP     "_PyEval_EvalFrameDefault"
 #define LOOP_27  "PyEval_EvalFrameEx"

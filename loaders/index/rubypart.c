@@ -8,7 +8,7 @@
 
 #include "loaders/index/pypart.h"
 #include "loaders/index/region.h"
-#include "loaders/index/x86insn.h"
+#include "schema/base/x86insn.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "loaders/index/x86insn.h"
+#include "schema/base/x86insn.h"
 #include "schema/base/cleanup.h"
 
 /*

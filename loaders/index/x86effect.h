@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "loaders/index/x86insn.h"
+#include "schema/base/x86insn.h"
 
 enum { X86_RAX, X86_RCX, X86_RDX, X86_RBX, X86_RSP, X86_RBP, X86_RSI, X86_RDI }; /* the processor's numbers; r8 to r15 follow */
 #define X86_ALL 0xffffu

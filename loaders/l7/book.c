@@ -43,7 +43,7 @@ static void row_ask(struct book_who *w, struct family_host *h)
 {
 	struct hostmaps_process *m = w->who.start_ns ? process_of(h, &w->who) : NULL;
 	const struct store_process unknown = {
-		.pid = w->who.tgid, .exec_id = w->who.exec_id, .start_ticks = w->who.start_ns, .comm = "[unknown]",
+		.pid = w->who.tgid, .exec_id = w->who.exec_id, .start_ticks = w->who.start_ns, .comm = STORE_PROCESS_UNKNOWN,
 		.start_ns = w->who.start_ns ? (int64_t)w->who.start_ns + h->offset_ns : 0, .exe = "", .args = "", .cgroup = "", .unit = ""};
 
 	w->epoch = store_epoch(h->store);

@@ -83,37 +83,57 @@ void hooks_parser(struct hooks *k, uint32_t tgid)
 	k->skel->bss->parser_tgid = tgid;
 }
 
+static int program_attach(struct hooks *k, struct bpf_program *prog)
+{
+	struct tap tap;
+	int err;
+
+	if (bpf_program__type(prog) == BPF_PROG_TYPE_TRACEPOINT) {
+		err = tap_tracepoint(prog, &tap);
+		if (!err)
+			taps_add(&k->taps, tap);
+		return err;
+	}
+	if (k->n == HOOKS_MOST)
+		return -E2BIG;
+	k->links[k->n] = bpf_program__attach(prog);
+	err = k->links[k->n] ? 0 : -errno;
+	k->n += !err;
+	return err;
+}
+
 int hooks_attach(struct hooks *k, struct err *e)
 {
 	struct bpf_program *prog;
 
 	bpf_object__for_each_program(prog, k->skel->obj) {
-		struct bpf_link *link;
+		int err;
 
-		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site || k->n == HOOKS_MOST)
+		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site)
 			continue;
-		link = bpf_program__attach(prog);
-		if (!link && prog == k->skel->progs.idle_epoll_pwait2)
-			continue;
-		if (!link)
-			return load_error(-errno, bpf_program__section_name(prog), e);
-		k->links[k->n++] = link;
+		err = program_attach(k, prog);
+		if (err && prog != k->skel->progs.idle_epoll_pwait2)
+			return load_error(err, bpf_program__section_name(prog), e);
 	}
 	k->sweep = bpf_program__attach_iter(k->skel->progs.l7_sweep, NULL);
 	return k->sweep ? 0 : load_error(-errno, "iter/task_file", e);
 }
 
-void hooks_detach(struct hooks *k)
+void hooks_detach(struct hooks *k, struct taps *with)
 {
 	hooks_alive(k, 0);
 	for (size_t i = 0; i < k->n; i++)
 		bpf_link__destroy(k->links[i]);
 	k->n = 0;
+	for (size_t i = 0; i < with->n; i++)
+		taps_add(&k->taps, with->items[i]);
+	taps_release(with);
+	taps_end(&k->taps);
 }
 
 void hooks_close(struct hooks *k)
 {
-	hooks_detach(k);
+	hooks_detach(k, &(struct taps){0});
 	tables_inflight_close(k->tables);
 	bpf_link__destroy(k->sweep);
 	l7_bpf__destroy(k->skel);

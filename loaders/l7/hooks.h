@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "loaders/l7/taps.h"
 #include "loaders/lib/bpf/family.h"
 #include "probes/l7.h"
 
 struct l7_bpf;
-struct bpf_link;
 struct bpf_object;
 struct tables_state;
 
@@ -18,7 +18,8 @@ struct tables_state;
 
 struct hooks {
 	struct l7_bpf *skel;
-	struct bpf_link *links[HOOKS_MOST], *sweep;
+	struct taps taps;
+	struct bpf_link *links[HOOKS_MOST], *sweep; /* of what is no perf event */
 	size_t n;
 	struct tables_state *tables; /* sonde-maps' own; NULL: nobody reads which request a thread serves */
 };
@@ -30,7 +31,8 @@ int hooks_wants(const struct hooks *k);
 /* Whose traffic is sonde's own. */
 void hooks_parser(struct hooks *k, uint32_t tgid);
 int hooks_attach(struct hooks *k, struct err *e);
-void hooks_detach(struct hooks *k);
+/* None of them runs when this returns; `with`: neither do these. */
+void hooks_detach(struct hooks *k, struct taps *with);
 /* We are here, for those who read which request a thread serves; 0: we go. Once a second or more often. */
 void hooks_alive(struct hooks *k, uint64_t now_ns);
 void hooks_close(struct hooks *k);

@@ -141,13 +141,21 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 	l->said_ns = now_ns;
 }
 
+static void l7_detach(void *state)
+{
+	struct l7 *l = state;
+	struct taps tls = {0};
+
+	tls_detach(l->tls, &tls);
+	hooks_detach(&l->hooks, &tls);
+}
+
 static void l7_finish(void *state, struct family_host *h, int64_t patience_ns)
 {
 	struct l7 *l = state;
 
 	l->h = h;
-	tls_detach(l->tls);
-	hooks_detach(&l->hooks);
+	l7_detach(l);
 	parser_keep(l, h->bucket_s);
 	parser_end(&l->parser, h->offset_ns, patience_ns, hear, l);
 	unseen(l, clock_boot_ns());
@@ -197,16 +205,11 @@ static const char *l7_clock(void *state)
 	return "system calls that move bytes";
 }
 
-static void l7_detach(void *state)
-{
-	tls_detach(((struct l7 *)state)->tls);
-	hooks_detach(&((struct l7 *)state)->hooks);
-}
-
 static void l7_close(void *state)
 {
 	struct l7 *l = state;
 
+	l7_detach(l);
 	parser_close(&l->parser);
 	tls_free(l->tls);
 	hooks_close(&l->hooks);

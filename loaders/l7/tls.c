@@ -75,29 +75,26 @@ struct tls *tls_new(struct bpf_object *obj)
 
 /* ---- files ---- */
 
-static void file_free(struct tls *t, struct file *f)
+static void file_free(struct tls *t, struct file *f, struct taps *to)
 {
-	for (size_t i = f->n; i; i--) /* 4 */
-		tlssite_detach(&t->sites, &f->links[i - 1]);
+	for (size_t i = 0; i < f->n; i++)
+		tlssite_detach(&t->sites, &f->links[i], to);
 	free(f->links);
 	free(f);
 }
 
-void tls_detach(struct tls *t)
+void tls_detach(struct tls *t, struct taps *to)
 {
 	while (t->files) {
 		struct file *f = t->files;
 
 		t->files = f->next;
-		file_free(t, f);
+		file_free(t, f, to);
 	}
 }
 
 void tls_free(struct tls *t)
 {
-	if (!t)
-		return;
-	tls_detach(t);
 	free(t);
 }
 
@@ -151,6 +148,7 @@ static bool role_attach(struct tls *t, struct file *f, int fd, const struct imag
 static struct file *file_attach(struct tls *t, int fd, const struct stat *st, const struct image_tls_site *sites, size_t n)
 {
 	struct file *f = mem_alloc(sizeof(*f));
+	struct taps none = {0};
 
 	f->links = mem_array(n, sizeof(*f->links));
 	f->id = ++t->ids;
@@ -158,7 +156,8 @@ static struct file *file_attach(struct tls *t, int fd, const struct stat *st, co
 	f->ino = st->st_ino;
 	f->go = sites[0].library == IMAGE_TLS_GO;
 	if (!bytes_are_there(fd, sites, n) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_FORGET) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_RESULT) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_ENTRY)) {
-		file_free(t, f);
+		file_free(t, f, &none);
+		taps_end(&none);
 		return NULL;
 	}
 	f->next = t->files;
@@ -250,6 +249,8 @@ static void look_at(void *ctx, struct hostmaps_process *p)
 
 static void leave(struct tls *t)
 {
+	struct taps gone = {0};
+
 	for (struct file **at = &t->files; *at;) {
 		struct file *f = *at;
 
@@ -259,8 +260,9 @@ static void leave(struct tls *t)
 		}
 		*at = f->next;
 		log_info("l7: %zu probes taken out of a file that nobody maps any more", f->n);
-		file_free(t, f);
+		file_free(t, f, &gone);
 	}
+	taps_end(&gone);
 }
 
 void tls_poll(struct tls *t, struct family_host *h, int64_t now_ns)

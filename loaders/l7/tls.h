@@ -7,7 +7,7 @@
  * 2. A file is opened as the very one that is mapped (/proc/PID/map_files), and its bytes are compared with the index's at each site
  *    before any probe is attached; if one differs, none is.
  * 3. Probes belong to the file, not to a process: attached once, for all containers. They go when nobody maps it any more.
- * 4. Results are attached before entries, entries detached before results.
+ * 4. Results are attached before entries; all of a file go at once (taps.h). A call that ends meanwhile is not told.
  */
 #ifndef SONDE_L7_TLS_H
 #define SONDE_L7_TLS_H
@@ -16,13 +16,15 @@
 
 struct bpf_object;
 struct family_host;
+struct taps;
 struct tls;
 
 /* Borrows the loaded object. */
 struct tls *tls_new(struct bpf_object *obj);
-void tls_free(struct tls *t); /* detaches; NULL is fine */
+void tls_free(struct tls *t); /* NULL is fine; after tls_detach */
 /* Looks who maps what. At most every LOOK_NS. */
 void tls_poll(struct tls *t, struct family_host *h, int64_t now_ns);
-void tls_detach(struct tls *t);
+/* `to` takes the taps of all. */
+void tls_detach(struct tls *t, struct taps *to);
 
 #endif

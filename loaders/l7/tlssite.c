@@ -73,10 +73,9 @@ static int place_take(struct tlssite *t, uint32_t place, uint32_t number, const 
 
 int tlssite_attach(struct tlssite *t, const char *path, const struct image_tls_site *site, struct tlssite_link *out)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, o);
 	const uint32_t number = number_take(t), place = (uint32_t)site->offset & (TLS_PAGE - 1);
 	struct tls_site s;
-	struct bpf_link *link;
+	struct tap tap;
 	int err;
 
 	if (number == TLS_SITES || !t->program)
@@ -87,22 +86,20 @@ int tlssite_attach(struct tlssite *t, const char *path, const struct image_tls_s
 		err = place_take(t, place, number, &s);
 	if (err)
 		return err;
-	o.bpf_cookie = t->cookies ? number : 0;
-	link = bpf_program__attach_uprobe_opts(t->program, -1, path, site->offset, &o);
-	if (!link)
-		return -errno;
+	err = tap_uprobe(t->program, path, site->offset, t->cookies ? number : 0, &tap);
+	if (err)
+		return err;
 	t->used[number] = true;
 	t->at_place[place]++;
-	*out = (struct tlssite_link){.link = link, .number = number, .place = place};
+	*out = (struct tlssite_link){.tap = tap, .number = number, .place = place};
 	return 0;
 }
 
-void tlssite_detach(struct tlssite *t, struct tlssite_link *l)
+void tlssite_detach(struct tlssite *t, struct tlssite_link *l, struct taps *to)
 {
 	const uint32_t none = 0;
 
-	bpf_link__destroy(l->link);
-	l->link = NULL;
+	taps_add(to, l->tap);
 	if (--t->at_place[l->place] == 0 && !t->cookies)
 		bpf_map_update_elem(t->places, &l->place, &none, BPF_ANY);
 	t->used[l->number] = t->at_place[l->place] && !t->cookies; /* one that does the same may still be found by it */

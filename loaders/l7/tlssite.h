@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "loaders/l7/taps.h"
 #include "probes/l7_tls.h"
 
-struct bpf_link;
 struct bpf_object;
 struct bpf_program;
 struct image_tls_site;
@@ -22,7 +22,7 @@ struct tlssite {
 };
 
 struct tlssite_link {
-	struct bpf_link *link; /* own */
+	struct tap tap;        /* own */
 	uint32_t number;       /* of the site */
 	uint32_t place;
 };
@@ -32,6 +32,7 @@ void tlssite_init(struct tlssite *t, struct bpf_object *obj);
 void tlssite_convert(const struct image_tls_site *from, struct tls_site *to);
 /* At `offset` of the file at `path`. -errno; -ENOSPC: no room; -EEXIST: without cookies another site has that place in its page. */
 int tlssite_attach(struct tlssite *t, const char *path, const struct image_tls_site *site, struct tlssite_link *out);
-void tlssite_detach(struct tlssite *t, struct tlssite_link *l);
+/* `to` takes the tap over, and is to be ended before anything else is attached. */
+void tlssite_detach(struct tlssite *t, struct tlssite_link *l, struct taps *to);
 
 #endif

@@ -410,7 +410,7 @@ static void talk_udp(const struct talks_sum *x, const struct others *os, struct 
 void book_talk(struct book *b, struct family_host *h, const struct talks_sum *x, const struct others *os, int64_t now_ns)
 {
 	const struct net_other *other = x->key.family == AF_UNIX ? others_socket(os, x->now.peer_sk) : NULL;
-	struct net_owner mate = x->mate.start_ns ? x->mate : other && other->peer_sk == x->now.sk ? other->r.owner : (struct net_owner){0};
+	struct net_owner mate = x->mate.start_ns ? x->mate : other && other->peer_sk == x->now.sk && other->peer_inode == x->now.inode ? other->r.owner : (struct net_owner){0};
 	struct book_proc *who = procs_get(&b->procs, h, &x->key.owner, NULL);
 	char path[NET_PATH + 4] = "";
 	struct flow_key key;

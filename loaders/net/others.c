@@ -90,9 +90,17 @@ const struct net_other *others_bound(const struct others *os, uint32_t netns, ui
 	return here ? at_place(os, &os->bound, BOUND(netns, port)) : NULL;
 }
 
+/* One that is not accepted yet has no file. */
+static bool is_mate(const struct net_other *mate, uint32_t peer_inode)
+{
+	return !peer_inode || !mate->r.inode || mate->r.inode == peer_inode;
+}
+
 static void unix_edge(const struct others *os, const struct net_other *o, struct others_edge *x)
 {
 	x->mate = at_place(os, &os->by_sk, o->peer_sk);
+	if (x->mate && !is_mate(x->mate, o->peer_inode))
+		x->mate = NULL;
 	if (o->path_len) {
 		x->side = x->mate && x->mate->path_len ? NET_SIDE_UNKNOWN : NET_SIDE_SERVER;
 		path_of(o, x->peer);

@@ -29,7 +29,7 @@ static struct hostmaps_process *find(struct family_host *h, const struct net_own
 static void row_ask(struct book_proc *p, struct family_host *h, struct hostmaps_process *m)
 {
 	const struct store_process unknown = {
-		.pid = p->as.tgid, .exec_id = p->as.exec_id, .start_ticks = p->as.start_ns, .comm = *p->comm ? p->comm : "[unknown]",
+		.pid = p->as.tgid, .exec_id = p->as.exec_id, .start_ticks = p->as.start_ns, .comm = *p->comm ? p->comm : STORE_PROCESS_UNKNOWN,
 		.start_ns = p->as.start_ns ? (int64_t)p->as.start_ns + h->offset_ns : 0, .exe = "", .args = "", .cgroup = "", .unit = ""};
 
 	p->epoch = store_epoch(h->store);

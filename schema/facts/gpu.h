@@ -14,7 +14,7 @@
 	X(GPU_ENC, "encoder_us", NUMBER, COUNTER, "us", "the video encoder was busy") \
 	X(GPU_DEC, "decoder_us", NUMBER, COUNTER, "us", "the video decoder was busy") \
 	X(GPU_MEM_TOTAL, "mem_total", NUMBER, GAUGE, "bytes", "memory of the device") \
-	X(GPU_MEM_USED, "mem_used", NUMBER, GAUGE, "bytes", "of it in use, the driver's own too") \
+	X(GPU_MEM_USED, "mem_used", NUMBER, GAUGE, "bytes", "of it in use; of drivers before 510 with what the driver keeps for itself") \
 	X(GPU_POWER, "power_mw", NUMBER, GAUGE, "mW", "what it draws") \
 	X(GPU_POWER_LIMIT, "power_limit_mw", NUMBER, GAUGE, "mW", "what it may draw") \
 	X(GPU_ENERGY, "energy_mj", NUMBER, COUNTER, "mJ", "what it drew") \

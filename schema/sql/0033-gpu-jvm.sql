@@ -23,7 +23,7 @@ CREATE TABLE gpu_row( -- GPUs
   encoder_us INTEGER, -- counter, us: the video encoder was busy
   decoder_us INTEGER, -- counter, us: the video decoder was busy
   mem_total INTEGER, -- gauge, bytes: memory of the device
-  mem_used INTEGER, -- gauge, bytes: of it in use, the driver's own too
+  mem_used INTEGER, -- gauge, bytes: of it in use; of drivers before 510 with what the driver keeps for itself
   power_mw INTEGER, -- gauge, mW: what it draws
   power_limit_mw INTEGER, -- gauge, mW: what it may draw
   energy_mj INTEGER, -- counter, mJ: what it drew

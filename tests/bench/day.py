@@ -6,6 +6,7 @@
 """
 import argparse
 import contextlib
+import json
 import os
 import shutil
 import sqlite3
@@ -41,12 +42,14 @@ def seal(store):
     """All of it. A line of the table; too late?"""
     bench.end_segment(store)
     wall, cpu, peak = run(f"{BUILD}/bin/sonde-seal", "--store", store, "--quiet")
-    files, rows, samples = bench.archives(store), 0, 0
+    files, rows = bench.archives(store), 0
     assert files, "nothing was archived"
     for path in files:
         with contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
             rows += db.execute("SELECT coalesce(sum(rows), 0) FROM packed_table WHERE name = 'sample'").fetchone()[0]
-            samples += db.execute("SELECT coalesce(sum(n), 0) FROM run_count WHERE kind = 1").fetchone()[0]
+    said = subprocess.run([f"{BUILD}/bin/sonde", "sql", "--store", store, "--json", "SELECT sum(n) AS n FROM run_count WHERE kind = 1"],
+                          capture_output=True, text=True, check=True).stdout
+    samples = json.loads(said)["rows"][0]["n"]
     size = sum(map(os.path.getsize, files))
     print(f"archived: {len(files)} files, {size / 1e6:.1f} MB, {cpu:.1f} s of CPU ({wall:.1f} s), {peak:.0f} MB at most")
     share = ROWS / rows

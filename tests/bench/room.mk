@@ -15,6 +15,7 @@ long-bench-smoke: all workloads $(B)/tests/makestore $(B)/tests/goheap_read
 	@$(PYTHON) tests/bench/goheap.py --smoke
 	@$(PYTHON) tests/bench/supervisor.py --smoke
 	@$(PYTHON) tests/bench/always.py --smoke
+	@$(PYTHON) tests/bench/whole.py --smoke
 	@$(PYTHON) tests/bench/host.py --smoke
 	@$(PYTHON) tests/bench/script_frames.py --runtimes python --smoke
 	@$(PYTHON) tests/bench/net.py --smoke
@@ -55,6 +56,11 @@ bench-supervisor: all
 .PHONY: bench-always
 bench-always: all
 	@$(PYTHON) tests/bench/always.py --write docs/BENCHMARKS.md
+
+# what all of sonde takes by what is switched on, idle and busy: about 20 minutes
+.PHONY: bench-whole
+bench-whole: all
+	@$(PYTHON) tests/bench/whole.py --write docs/BENCHMARKS.md
 
 # looking at one profile, beside perf report and go tool pprof on the same stacks: about 2 minutes
 .PHONY: bench-readers

@@ -86,7 +86,7 @@ def happened(end):
     yield event(end - 300, "full", "file system", "/srv", which="/dev/sdb1")
     gone = {"pid": 4711, "comm": "tail", "container": "web", "start": end - 600}  # killed at --at 03:10
     yield {**gone, "end": 3, "status": 9, "at": end - 20}
-    yield event(end - 20, "oom kill", "container", "web", "met the limit of /docker/web, 512 MiB", which="web", **gone)
+    yield event(end - 20, "oom kill", "container", "web", "met its limit, 512 MiB", which="web", **gone)
     yield {"fact": "oom_row", "at": end - 20, "cgroup": "/docker/web", "victim_cgroup": "/docker/web", "asked_by": "nginx", "mem_limit": 512 << 20,
            "mem": 512 << 20, "anon": 400 << 20, "file": 0, "shmem": 0, "at_us": (end - 20) * 1000000, **gone}
     for pid, comm, mib in ((4711, "tail", 400), (812, "nginx", 100)):

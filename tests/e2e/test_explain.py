@@ -193,7 +193,7 @@ def test_a_quota_is_said_to_be_one_and_no_contention(sonde, tmp_path, burner_ms)
     put(store, [{**line, **who} if line.get("comm") == "db" else line for line in waits(later)(9)])
     rows = explain(sonde, store, *RANGE)["rows"]
     assert (rows[0]["type"], rows[0]["about"], rows[0]["name"]) == ("runqueue", "container", "api"), rows
-    assert ("; held back by its CPU quota: /system.slice/docker-api.scope (0.35 s each second, before 0.00 s each second; "
+    assert ("; held back by its CPU quota: api (0.35 s each second, before 0.00 s each second; "
             "in 540 of 600 periods)") in rows[0]["text"]
     assert [c["what"] for c in rows[0]["causes"]] == ["quota"] + ["neighbour"] * (burner_ms == 380)
     figures_are_those_of_sql(store, rows[0])

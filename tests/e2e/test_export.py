@@ -12,12 +12,13 @@ import time
 import pytest
 
 import hist
+import livedin
 import metrics
 from conftest import BIN, ROOT, need_root, sql_all
 from serving import Serve
 
 LABELS = {"container", "image", "project", "service", "unit", "reason", "protocol", "operation", "side", "state", "mode", "kind", "direction",
-          "resource", "minutes", "disk", "mount", "fstype", "interface", "sensor", "subject", "program", "family", "version", "le"}
+          "resource", "minutes", "disk", "mount", "fstype", "interface", "sensor", "gpu", "model", "subject", "program", "family", "version", "le"}
 
 
 def export(store, state, *args, command="metrics", ok=True):
@@ -210,6 +211,36 @@ def test_metrics_say_what_the_views_say(recorded, tmp_path):
 def test_labels_are_those_that_are_bounded(recorded, tmp_path):
     got = scrape(recorded, tmp_path, "--openmetrics")
     assert {label for series in got.values() for key in series for label, _ in key} <= LABELS
+
+
+def test_gpus_and_virtual_machines_are_told_as_the_views_have_them(scratch):
+    now = int(time.time()) // 10 * 10
+    web, job = {"pid": 7, "comm": "app", "container": "web"}, {"pid": 9, "comm": "java"}
+    lines = [{"run": family, "from": now - 120, "to": now, "bucket_s": 10} for family in ("gpu", "host")]
+    for i, at in enumerate(range(now - 40, now, 10)):  # counting begins a minute before the file
+        lines += [{"fact": "gpu_row", "at": at, "columns": {"uuid": f"GPU-{n}", "gpu": str(n), "name": "A100", "busy_us": 1000 * i + n, "mem_used": i << 20,
+                                                          "mem_total": 1 << 30, "power_mw": 1500 + n, "energy_mj": 15000, "hot_us": 7, "fan_percent": 30,
+                                                          "clock_mhz": 1980}} for n in (0, 1)]
+        lines += [{"fact": "gpu_process_row", "at": at, **web, "uuid": "GPU-1", "gpu": "1", "mem": 5 << 20, "busy_us": 900 * i},
+                  {"fact": "jvm_row", "at": at, **job, "columns": {"collector": "G1", "version": "21", "young_gcs": 2, "young_gc_us": 5000, "safepoints": 3,
+                                                                 "safepoint_us": 800, "old_used": 9}}]
+    store = f"{scratch}/gpus"
+    livedin.put(store, lines)
+    got = scrape(store, f"{scratch}/state")
+
+    def total(name, **labels):
+        return round(metrics.total(got, name, **labels), 6)
+    for n in "01":
+        (said,) = sql_all(store, f"SELECT sum(busy_us) / 1e6 AS busy, sum(energy_mj) / 1e3 AS energy, sum(hot_us) / 1e6 AS hot FROM gpu_stats WHERE gpu = '{n}'")
+        assert total("sonde_gpu_busy_seconds_total", gpu=n, model="A100") == round(said["busy"], 6) > 0
+        assert total("sonde_gpu_energy_joules_total", gpu=n) == said["energy"] == 60
+        assert total("sonde_gpu_throttled_seconds_total", gpu=n, reason="hot") == round(said["hot"], 6) > 0
+        assert total("sonde_gpu_memory_bytes", gpu=n, kind="used") == 3 << 20 and total("sonde_gpu_power_watts", gpu=n) == 1.5 + int(n) / 1000
+        assert total("sonde_gpu_fan_ratio", gpu=n) == 0.3 and total("sonde_gpu_clock_hertz", gpu=n, kind="processors") == 1.98e9
+    assert total("sonde_container_gpu_busy_seconds_total", container="web", gpu="1") == round(sum(900 * i for i in range(4)) / 1e6, 6)
+    assert (total("sonde_jvm_collections_total", kind="young"), total("sonde_jvm_collection_seconds_total", kind="young")) == (8, 0.02)
+    assert (total("sonde_jvm_safepoints_total"), total("sonde_jvm_safepoint_seconds_total")) == (12, 0.0032)
+    assert not metrics.total(got, "sonde_jvm_collections_total", kind="full")
 
 
 def test_promtool_has_no_complaint(recorded, tmp_path):

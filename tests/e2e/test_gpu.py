@@ -13,9 +13,10 @@ from livedin import put
 from sonded import Sonded, alive, until
 
 GIB = 1 << 30
-GAUGES = {"0": {"mem_total": 16 * GIB, "mem_used": 4 * GIB, "power_mw": 100000, "power_limit_mw": 300000, "temperature_m": 60000,
+RESERVED = 400 << 20  # of the driver's own, which is nobody's use
+GAUGES = {"0": {"mem_total": 16 * GIB, "mem_used": 4 * GIB - RESERVED, "power_mw": 100000, "power_limit_mw": 300000, "temperature_m": 60000,
                 "temperature_limit_m": 90000, "fan_percent": 30, "clock_mhz": 1500, "clock_max_mhz": 1980, "mem_clock_mhz": 5000, "throttle_reasons": 0},
-          "1": {"mem_total": 32 * GIB, "mem_used": 8 * GIB, "power_mw": 50000, "power_limit_mw": 300000, "temperature_m": 61000,
+          "1": {"mem_total": 32 * GIB, "mem_used": 8 * GIB - RESERVED, "power_mw": 50000, "power_limit_mw": 300000, "temperature_m": 61000,
                 "temperature_limit_m": 90000, "fan_percent": None, "clock_mhz": 1500, "clock_max_mhz": 1980, "mem_clock_mhz": 5000,
                 "throttle_reasons": 0x44}}
 
@@ -115,6 +116,7 @@ def test_an_old_library_tells_what_it_can_and_doctor_says_what_it_lacks(capture,
     seconds_of(store, 3)
     c.stop()
     told = rows(store)
+    assert {(r["gpu"], r["mem_used"]) for r in told} == {("0", 4 * GIB), ("1", 8 * GIB)}  # the driver's own too
     assert total(told, "busy_us") > 0 and all(r["energy_mj"] is None and r["ecc_errors"] is None for r in told)
     (use,) = {(r["gpu"], r["pid"], r["mem"], r["busy_us"]) for r in rows(store, "gpu_process_stats")}
     assert use == ("1", sleepers[0], 512 << 20, None)

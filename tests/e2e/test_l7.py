@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Family l7: each request that programs make is counted, on both sides, as what it was; and nothing of what they said is kept."""
 import collections
+import contextlib
 import json
 import os
 import signal
@@ -200,6 +201,30 @@ def test_when_all_is_closed_no_connection_is_left_behind(capture, store):
     mine = f"pid = {talk.pid}"
     cap.stop()
     assert counts(store, mine)
+
+
+def programs(pid):
+    """The ids of the BPF programs that this process has descriptors of."""
+    found = set()
+    for fd in os.listdir(f"/proc/{pid}/fdinfo"):
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/fdinfo/{fd}") as f:
+            found |= {int(line.split()[1]) for line in f if line.startswith("prog_id:")}
+    return found
+
+
+def test_a_capture_that_ended_has_left_none_of_its_programs(capture, store):
+    need("bpftool", "/usr/sbin/bpftool")
+    cap = capture(program="sonde-l7")
+    had = programs(cap.pid)
+    assert len(had) > 30, had
+
+    def there():
+        shown = subprocess.run(["/usr/sbin/bpftool", "-j", "prog", "show"], check=True, capture_output=True, text=True).stdout
+        return had & {p["id"] for p in json.loads(shown)}
+    assert there() == had
+    ask(3)
+    cap.stop()
+    assert until(lambda: not there(), 60), there()
 
 
 def test_the_parser_dies_and_the_capture_goes_on(capture, store):

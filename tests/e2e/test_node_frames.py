@@ -122,6 +122,99 @@ def test_recorded_frames_of_each_node_are_what_the_program_says(sonde, store, ve
     check(sonde, store, [node, *options])
 
 
+INLINED = """
+const fs = require('fs');
+function hash(text) {
+  let h = 7;
+  for (let i = 0; i < text.length; i++)
+    h = (h * 31 + text.charCodeAt(i)) | 0;
+  return h;
+}
+function add(a, b) {
+  return a + b;
+}
+function sum(numbers) {
+  let t = 0;
+  for (const x of numbers)
+    t = add(t, x);
+  return t;
+}
+const cpu = () => Number(fs.readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')[0]) / 1e9;
+const words = Array.from({ length: 50 }, (_, i) => 'word number ' + i + '.'.repeat(4000));
+const numbers = Array.from({ length: 100000 }, (_, i) => i);
+let out = 0;
+function turns(until) {
+  while (cpu() < until) {
+    for (const w of words)
+      out = (out + hash(w)) | 0;
+    out = (out + sum(numbers)) | 0;
+  }
+}
+turns(cpu() + 0.3);
+fs.writeSync(1, 'x');
+fs.readSync(0, Buffer.alloc(1));
+turns(cpu() + 0.6);
+fs.writeSync(1, 'x');
+fs.readSync(0, Buffer.alloc(1));
+"""
+
+
+def check_inlined(sonde, store, scratch, node):
+    """Of optimised code that was interrupted between calls: what was inlined there, in the order and at the lines of its calls."""
+    path = os.path.join(scratch, "inlined.js")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(INLINED)
+    child = subprocess.Popen([node, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        child.stdout.read(1)
+        sonde("pstack", "-p", child.pid, store=store, check=True)
+        record = subprocess.Popen(["sonde", "record", "--store", store, "--families", "cpu", "--freq", "499", "--duration", "2m", "--pid", str(child.pid)],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert b"recording" in record.stdout.readline()
+        child.stdin.write(b"\n")
+        child.stdin.flush()
+        child.stdout.read(1)
+        record.send_signal(signal.SIGINT)
+        record.communicate(timeout=60)
+    finally:
+        child.kill()
+        child.wait(20)
+        child.stdin.close()
+        child.stdout.close()
+    told, untold = 0, 0
+    for frames, n in stacks(store, "cpu"):
+        mine = [(f, line or None) for runtime, f, file, line in reversed(frames) if runtime == "javascript" and file == path]
+        if not mine or "cpu" in [f for f, _ in mine]:
+            continue
+        names = [f for f, _ in mine]
+        assert names[-2:] == ["turns", "(anonymous)"] and mine[-1][1] in (29, 32), mine
+        if len(names) == 2:
+            untold += n
+            continue
+        assert names[:-2] in (["hash"], ["sum"], ["add", "sum"]), mine
+        told += n
+        at = names.index("turns")
+        assert mine[at][1] == (25 if names[at - 1] == "hash" else 26), mine
+        assert names[0] != "add" or mine[1][1] in (15, None), mine
+    print(f"{node}: {told} of {told + untold} samples with what was inlined")
+    if told + untold < 100:
+        pytest.skip(f"missing: time for this program ({told + untold} samples)")
+    assert told >= 0.6 * (told + untold)
+
+
+def test_a_function_that_was_inlined_is_told_where_it_was_interrupted(sonde, store, scratch):
+    need_root()
+    need("node")
+    check_inlined(sonde, store, scratch, "node")
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("version", NODES)
+def test_a_function_that_was_inlined_is_told_by_each_node(sonde, store, scratch, version):
+    need_root()
+    check_inlined(sonde, store, scratch, node_of(version))
+
+
 WAITS = """
 function rests() { Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3); }
 function inner(n) {

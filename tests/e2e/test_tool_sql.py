@@ -153,6 +153,16 @@ def test_several_segments_answer_as_one(sonde, some, sql):
         assert got == sums, query
 
 
+@pytest.mark.parametrize("which", ["segmented", "many"])
+def test_a_table_of_one_file_is_no_answer_of_several(sonde, request, which):
+    path = request.getfixturevalue(which)[0]
+    for sql in ("SELECT count(*) FROM sample", "SELECT value FROM meta", "SELECT p.comm FROM process p, processes q WHERE p.pid = q.pid"):
+        done = sonde("sql", sql, store=path)
+        assert done.returncode == 2 and "is of one file of the store" in done.stderr and "export db" in done.stderr, sql
+        assert not done.stdout
+    assert sonde("sql", "WITH sample AS (SELECT 1 AS n) SELECT count(*) FROM kinds, processes", store=path).returncode == 0
+
+
 def test_more_segments_than_are_held_open_answer_as_one(sonde, many):
     path, said = many
     done = sonde("sql", "--csv", "select sum(c.samples), count(distinct p.id >> 40) from cpu_samples c join processes p "

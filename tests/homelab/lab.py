@@ -52,8 +52,8 @@ def bpf_counted():
 
 
 class Lab:
-    def __init__(self, folder, minutes):
-        self.folder, self.seconds = folder, minutes * 60
+    def __init__(self, folder, minutes, families=FAMILIES):
+        self.folder, self.seconds, self.families = folder, minutes * 60, families
         self.store = os.path.join(folder, "store")
         self.random = random.Random(SEED)
         self.kills, self.marks, self.logs = [], {}, []
@@ -74,7 +74,7 @@ class Lab:
             self.engine.docker("run", "--rm", "--name", f"job-{n}", "--network", "none", image, *command)
 
     def begin_sonded(self):
-        self.sonded = Sonded(self.store, "--families", FAMILIES, prefix=self.own_prefix, limit=None)
+        self.sonded = Sonded(self.store, "--families", self.families, prefix=self.own_prefix, limit=None)
 
     def end_sonded(self):
         self.logs.append(self.sonded.said())
@@ -181,9 +181,10 @@ def main():
     args = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     args.add_argument("--minutes", type=float, default=15)
     args.add_argument("--keep", required=True, help="the folder that is left")
+    args.add_argument("--families", default=FAMILIES)
     args = args.parse_args()
     os.makedirs(args.keep, exist_ok=True)
-    Lab(args.keep, args.minutes).run()
+    Lab(args.keep, args.minutes, args.families).run()
     from questions import ask_all
     slow = [q for q in ask_all(args.keep) if q["seconds"] > 2 or q["exit"] not in (0, 4)]
     for q in slow:

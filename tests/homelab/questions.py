@@ -20,7 +20,7 @@ def questions(truth, out):
     whole = ["--from", stamp(marks["began"]), "--to", stamp(marks["ended"])]
     backup = ["--from", stamp(marks["backup"][0] + 1), "--to", stamp(marks["backup"][1] - 1)]
     asked = [(f"bare-{v}", [v]) for v in ("timeline", "explain", "top", "ps", "containers", "stacks", "waits", "neighbours", "wakers",
-                                          "heap", "status", "diff")]
+                                          "heap", "status", "diff", "events", "oom", "check", "net", "map", "requests", "trace")]
     asked += [(f"whole-{v}", [v, *whole]) for v in ("timeline", "ps", "containers", "stacks", "waits", "neighbours", "wakers", "heap")]
     asked += [(f"json-{v}", [v, *whole, "--json"]) for v in ("timeline", "ps", "containers", "stacks", "waits", "neighbours", "wakers",
                                                               "heap")]

@@ -11,7 +11,7 @@
 #include "loaders/index/rowtable.h"
 #include "loaders/index/stackdepth.h"
 #include "loaders/index/unwind.h"
-#include "loaders/index/x86insn.h"
+#include "schema/base/x86insn.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 

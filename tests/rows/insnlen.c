@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "loaders/index/x86insn.h"
+#include "schema/base/x86insn.h"
 
 int main(void)
 {

@@ -92,6 +92,19 @@ EXPORT int nvmlDeviceGetMemoryInfo(void *d, struct memory *m)
 	ANSWER(*m = ((struct memory){(16384ull << of(d)) * MIB, 0, (4096ull << of(d)) * MIB}));
 }
 
+#if KIND != 3
+struct memory2 { unsigned int version; unsigned long long total, reserved, free, used; };
+EXPORT int nvmlDeviceGetMemoryInfo_v2(void *d, struct memory2 *m)
+{
+	struct memory all = {0};
+	int rc = m->version == (sizeof(*m) | 2u << 24) ? nvmlDeviceGetMemoryInfo(d, &all) : 25;
+
+	if (rc == OK)
+		*m = (struct memory2){m->version, all.total, 400 * MIB, 0, all.used - 400 * MIB};
+	return rc;
+}
+#endif
+
 struct rates { unsigned int gpu, memory; };
 EXPORT int nvmlDeviceGetUtilizationRates(void *d, struct rates *r) { ANSWER(*r = ((struct rates){50u >> of(d), 20u >> of(d)})); }
 EXPORT int nvmlDeviceGetPowerUsage(void *d, unsigned int *mw) { ANSWER(*mw = 100000u >> of(d)); }

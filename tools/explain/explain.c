@@ -452,8 +452,10 @@ void explain_release(struct explain *x)
 	for (int side = 0; side < 2; side++)
 		select_free(x->sel[side]);
 	for (size_t i = 0; i < x->n; i++)
-		for (size_t k = 0; k < x->rows[i].n_causes; k++)
+		for (size_t k = 0; k < x->rows[i].n_causes; k++) {
 			free(x->rows[i].causes[k].name);
+			free(x->rows[i].causes[k].of);
+		}
 	free(x->rows);
 	strbuf_release(&x->uncompared);
 	for (int side = 0; side < 2; side++)

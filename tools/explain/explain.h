@@ -46,6 +46,7 @@ enum explain_cause_what { EXPLAIN_NEIGHBOUR, EXPLAIN_QUOTA, EXPLAIN_WAKER };
 struct explain_cause {
 	enum explain_cause_what what;
 	char *name;                         /* container or command; of a quota its cgroup */
+	char *of;                           /* of a quota: the container that the cgroup is; else NULL */
 	bool container;
 	uint32_t pid;                       /* of a waker, else 0 */
 	uint64_t ns[2];

@@ -145,14 +145,17 @@ static void add_quotas(struct candidates *l, const struct causes *c, const struc
 		const struct waitpairs *w = c->pairs[WAITPAIRS_NEIGHBOURS][side];
 
 		for (size_t i = 0; w && i < w->held.n; i++) {
+			const struct waitheld_row *h = &w->held.rows[i];
 			struct explain_cause *x;
 
-			if (!holds(s, w->held.rows[i].cgroup))
+			if (!holds(s, h->cgroup))
 				continue;
-			x = candidate(l, EXPLAIN_QUOTA, w->held.rows[i].cgroup, 0, false);
-			x->ns[side] += w->held.rows[i].throttled_ns;
-			x->periods[side] += w->held.rows[i].periods;
-			x->throttled[side] += w->held.rows[i].throttled;
+			x = candidate(l, EXPLAIN_QUOTA, h->cgroup, 0, false);
+			if (!x->of && *h->container)
+				x->of = mem_strdup(h->container);
+			x->ns[side] += h->throttled_ns;
+			x->periods[side] += h->periods;
+			x->throttled[side] += h->throttled;
 		}
 	}
 }
@@ -182,10 +185,12 @@ static double take_largest(struct explain_statement *s, struct candidates *l, do
 	}
 	if (best) {
 		s->causes[s->n_causes++] = *best;
-		best->name = NULL;
+		best->name = best->of = NULL;
 	}
-	for (size_t i = 0; i < l->n; i++)
+	for (size_t i = 0; i < l->n; i++) {
 		free(l->all[i].name);
+		free(l->all[i].of);
+	}
 	free(l->all);
 	*l = (struct candidates){0};
 	return most;

@@ -90,6 +90,7 @@ static int add_waits(struct reqexplain *x, const struct selection *sel, struct e
 		p->reason = mem_strdup(r->reason);
 		p->function = text(r->function);
 		p->object = text(r->object);
+		p->peer = text(r->peer);
 		p->by = text(r->object ? r->by : NULL);
 		p->by_tid = p->by ? r->by_tid : 0;
 		if (ready)
@@ -195,7 +196,7 @@ void explain_request_release(struct reqexplain *x)
 {
 	for (size_t i = 0; i < x->n; i++) {
 		struct reqpart *p = &x->parts[i];
-		char *const texts[] = {p->who, p->reason, p->function, p->object, p->by, p->operation, p->service, p->protocol};
+		char *const texts[] = {p->who, p->reason, p->function, p->object, p->peer, p->by, p->operation, p->service, p->protocol};
 
 		for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
 			free(texts[k]);
@@ -240,6 +241,7 @@ static void say_wait(const struct reqpart *p, struct strbuf *out)
 		strbuf_addshown(out, p->reason, strlen(p->reason));
 	add_shown(out, ", mostly in ", p->function);
 	add_shown(out, ", on ", p->object);
+	add_shown(out, " of ", p->peer);
 	add_shown(out, ", ended mostly by ", p->by);
 	if (p->by_tid)
 		strbuf_addf(out, " %u", p->by_tid);

@@ -29,7 +29,7 @@ struct reqpart {
 	char *who;                /* command of the threads; of ASKED whoever answered, else the service; NULL */
 	char *reason;             /* of WAIT: "lock", ... */
 	char *function;           /* where it was mostly; NULL */
-	char *object, *by;        /* of WAIT: what it was mostly on, who ended most of that; of READY: by, who had the CPU; NULL */
+	char *object, *peer, *by; /* of WAIT: what it was mostly on, who has the other end of that (netpeers.h), who ended most of that; of READY: by, who had the CPU; NULL */
 	uint32_t by_tid;
 	char *operation, *service, *protocol; /* of ASKED */
 };

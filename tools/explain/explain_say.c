@@ -125,7 +125,7 @@ static void say_cause(const struct explain_statement *s, const struct explain_ca
 	char before[48], after[48];
 
 	strbuf_addstr(out, cause[c->what]);
-	waitcell_addname(&name, c->name);
+	waitcell_addname(&name, c->of ? c->of : c->name);
 	strbuf_addshown(out, strbuf_str(&name), strlen(strbuf_str(&name)));
 	if (c->pid)
 		strbuf_addf(out, " %u", c->pid);

@@ -241,9 +241,12 @@ static uint64_t oom_of(const struct procs_row *r)
 	return r->incidents ? r->incidents->oom.n : 0;
 }
 
-static uint64_t throttled_of(const struct procs_row *r)
+/* Two readers of one counter: that which was stopped meanwhile has less of it. */
+uint64_t procs_throttled_ns(const struct procs_row *r)
 {
-	return r->incidents ? r->incidents->throttled_ns : 0;
+	uint64_t offcpu = r->incidents ? r->incidents->throttled_ns : 0, host = r->used ? r->used->throttled_us * 1000 : 0;
+
+	return offcpu > host ? offcpu : host;
 }
 
 static int by_restarts(const struct procs_row *x, const struct procs_row *y)
@@ -258,7 +261,7 @@ static int by_oom(const struct procs_row *x, const struct procs_row *y)
 
 static int by_throttled(const struct procs_row *x, const struct procs_row *y)
 {
-	return (throttled_of(x) < throttled_of(y)) - (throttled_of(x) > throttled_of(y));
+	return (procs_throttled_ns(x) < procs_throttled_ns(y)) - (procs_throttled_ns(x) > procs_throttled_ns(y));
 }
 
 static uint64_t mem_of(const struct procs_row *r)

@@ -56,6 +56,8 @@ void procs_add_used(struct procs *p, const struct used *used);
  * used no CPU are rows, too. EXIT_USAGE with the list; EXIT_NOTHING where that kind was not recorded.
  */
 int procs_sort(struct procs *p, const char *key, struct err *e);
+/* How long its CPU quota held a container back. */
+uint64_t procs_throttled_ns(const struct procs_row *r);
 /* Of rows of processes: the one that had the parent's pid when the child started, where it ran in the window; NULL. */
 const struct fold_process *procs_parent(const struct procs *p, const struct fold_process *child);
 

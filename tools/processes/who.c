@@ -96,14 +96,6 @@ static void set_process(json_t *o, const struct procs *procs, const struct fold_
 	set_end(o, p);
 }
 
-/* As offcpu counted it, else as host did. */
-static uint64_t throttled_ns(const struct view *v, const struct procs_row *r)
-{
-	if (v->incidents->throttling_known)
-		return r->incidents ? r->incidents->throttled_ns : 0;
-	return r->used ? r->used->throttled_us * 1000 : 0;
-}
-
 /* Null: not of a container, or it was not recorded. */
 static void set_incidents(json_t *o, const struct view *v, const struct procs_row *r)
 {
@@ -114,7 +106,7 @@ static void set_incidents(json_t *o, const struct view *v, const struct procs_ro
 
 	json_object_set_new(o, "restarts", is_one ? json_integer((json_int_t)c->restarts.n) : json_null());
 	json_object_set_new(o, "oom", is_one ? json_integer((json_int_t)c->oom.n) : json_null());
-	json_object_set_new(o, "throttled_ns", is_one && throttling_known ? json_integer((json_int_t)throttled_ns(v, r)) :
+	json_object_set_new(o, "throttled_ns", is_one && throttling_known ? json_integer((json_int_t)procs_throttled_ns(r)) :
 			    json_null());
 }
 
@@ -481,7 +473,7 @@ static struct shown shown_of(const struct view *v)
 
 		s.restarts |= c && c->restarts.n;
 		s.oom |= c && c->oom.n;
-		s.throttled |= throttled_ns(v, &v->procs->rows[i]) != 0;
+		s.throttled |= procs_throttled_ns(&v->procs->rows[i]) != 0;
 		s.image |= v->procs->rows[i].who && *v->procs->rows[i].who->container_image;
 	}
 	return s;
@@ -534,7 +526,7 @@ static struct table *container_table(const struct view *v)
 		cores_cells(t, v, r);
 		used_cells(t, &used, r->used);
 		if (shown.throttled)
-			throttled_cell(t, throttled_ns(v, r));
+			throttled_cell(t, procs_throttled_ns(r));
 		if (shown.restarts)
 			count_cell(t, c ? &c->restarts : NULL);
 		if (shown.oom)

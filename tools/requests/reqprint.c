@@ -56,7 +56,9 @@ static void row_text(struct table *t, const struct reqrows *all, const struct re
 	text_cell(t, r->operation);
 	text_cell(t, r->status);
 	table_cell(t, term_count(r->requests, buf, sizeof(buf)));
-	if (all->seconds > 0)
+	if (all->seconds > 0 && r->requests >= 100 * all->seconds)
+		table_cell(t, term_count((uint64_t)((double)r->requests / all->seconds + 0.5), buf, sizeof(buf)));
+	else if (all->seconds > 0)
 		table_cellf(t, "%.3g", (double)r->requests / all->seconds);
 	else
 		table_cell(t, "-");

@@ -2,6 +2,7 @@
 /* sqlview: see the header. After the views stand, an authorizer allows reading and nothing else. */
 #include "tools/sql/sqlview.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -20,12 +21,16 @@
 
 #define ATTACHED_MAX 10 /* SQLITE_MAX_ATTACHED, as Debian builds it */
 #define OVER_STEPS   10000
+#define SQLVIEW_NAME 64
 
 struct sqlview {
 	struct store_segment *newest;
 	sqlite3 *db; /* of newest */
 	struct sqlunion *joined; /* NULL: they are attached */
 	size_t n, left_out;
+	struct strbuf stored; /* ",sample,series,": tables of the newest, where there are several */
+	const char *asked;    /* the statement that is prepared now; NULL: none */
+	char of_one[SQLVIEW_NAME]; /* see sqlview_asks; "": none */
 	int (*over)(void *ctx);
 	void *over_ctx;
 };
@@ -163,14 +168,59 @@ static void attach(struct sqlview *v, const char *path)
 	sqlite3_free(sql);
 }
 
+static int refused(sqlite3 *db, struct err *e)
+{
+	return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
+}
+
+/* But what is the same in each segment. */
+static int find_stored(struct sqlview *v, const char *path, struct err *e)
+{
+	static const char TABLES[] = "SELECT name FROM main.sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'packed%' "
+				     "AND name NOT IN ('kind', 'kinds', 'wait_class', 'end_kind') AND name NOT IN (SELECT name FROM temp.sqlite_master)";
+	char *sql = sqlite3_mprintf("%s%s", TABLES, folder_is_archived(path) ? " UNION SELECT name FROM packed_table WHERE name NOT IN ('packed_view', 'kind', 'wait_class', 'end_kind')" : "");
+	sqlite3_stmt *st = NULL;
+	int rc = sql ? sqlite3_prepare_v2(v->db, sql, -1, &st, NULL) : SQLITE_NOMEM;
+
+	strbuf_addch(&v->stored, ',');
+	while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+		strbuf_addf(&v->stored, "%s,", (const char *)sqlite3_column_text(st, 0));
+	sqlite3_finalize(st);
+	sqlite3_free(sql);
+	return rc == SQLITE_OK ? 0 : refused(v->db, e);
+}
+
+static bool is_word(const char *text, const char *word)
+{
+	const size_t len = strlen(word);
+
+	for (const char *at = strcasestr(text, word); len && at; at = strcasestr(at + 1, word))
+		if ((at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) && !isalnum((unsigned char)at[len]) && at[len] != '_')
+			return true;
+	return false;
+}
+
+/* What a statement reads itself, not through a view, of the newest segment. SQLite names no database where it counts rows only, and no
+ * view for what a view's inner queries read: the statement names it, too. */
+static void note_reading(struct sqlview *v, const char *table, const char *database, const char *through)
+{
+	char name[SQLVIEW_NAME + 2];
+
+	if (!v || !v->asked || through || (database && strcmp(database, "main") != 0) || *v->of_one)
+		return;
+	snprintf(name, sizeof(name), ",%s,", table);
+	if (strcasestr(strbuf_str(&v->stored), name) && is_word(v->asked, table))
+		snprintf(v->of_one, sizeof(v->of_one), "%s", table);
+}
+
+/* `ctx`: of the connection over all segments; NULL: of one to a segment. */
 static int allow_reading(void *ctx, int action, const char *a, const char *b, const char *c, const char *d)
 {
-	(void)ctx;
-	(void)c;
-	(void)d;
 	switch (action) {
-	case SQLITE_SELECT:
 	case SQLITE_READ:
+		note_reading(ctx, a, c, d);
+		return SQLITE_OK;
+	case SQLITE_SELECT:
 	case SQLITE_RECURSIVE:
 	case SQLITE_TRANSACTION:
 		return SQLITE_OK;
@@ -193,11 +243,6 @@ static int unite_all(struct sqlview *v, struct err *e)
 	for (size_t i = 0; rc == 0 && i < N_SUMMED; i++)
 		rc = unite_summed(v, &SUMMED[i], e);
 	return rc;
-}
-
-static int refused(sqlite3 *db, struct err *e)
-{
-	return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
 }
 
 /* An archive's samples, read natively. Before confine. */
@@ -373,11 +418,14 @@ int sqlview_open(const char *store, struct sqlview **out, struct err *e)
 	rc = extension_tables(v->db) == SQLITE_OK ? join(v, segments, n, e) : refused(v->db, e);
 	if (rc == 0)
 		rc = sample_views(v->db, e);
+	if (rc == 0 && v->joined)
+		rc = find_stored(v, segments[n - 1].path, e);
 	if (rc < 0) {
 		sqlview_close(v);
 		return rc;
 	}
 	confine(v->db, v);
+	sqlite3_set_authorizer(v->db, allow_reading, v);
 	*out = v;
 	return 0;
 }
@@ -397,8 +445,19 @@ int sqlview_change(struct sqlview *v, int (*make)(struct sqlite3 *db, void *ctx,
 	if (rc == 0)
 		rc = make(v->db, ctx, e);
 	sqlite3_exec(v->db, "PRAGMA query_only=1", NULL, NULL, NULL);
-	sqlite3_set_authorizer(v->db, allow_reading, NULL);
+	sqlite3_set_authorizer(v->db, allow_reading, v);
 	return rc;
+}
+
+void sqlview_asks(struct sqlview *v, const char *sql)
+{
+	v->asked = sql;
+	v->of_one[0] = '\0';
+}
+
+const char *sqlview_of_one(const struct sqlview *v)
+{
+	return *v->of_one ? v->of_one : NULL;
 }
 
 void sqlview_close(struct sqlview *v)
@@ -408,6 +467,7 @@ void sqlview_close(struct sqlview *v)
 	sqlite3_set_authorizer(v->db, NULL, NULL);
 	store_segment_close(v->newest);
 	sqlunion_free(v->joined);
+	strbuf_release(&v->stored);
 	free(v);
 }
 

@@ -25,6 +25,10 @@ struct sqlite3 *sqlview_db(struct sqlview *v); /* borrowed */
 const char *const *sqlview_views(size_t *n);
 /* Lets `make` add TEMP views and tables, which nothing that is asked later may do. */
 int sqlview_change(struct sqlview *v, int (*make)(struct sqlite3 *db, void *ctx, struct err *e), void *ctx, struct err *e);
+/* Before and after a statement is prepared: the table that it names and reads of the newest segment alone, where there are several:
+ * no answer over the store. NULL: there is none. `sql` is borrowed until the next call. */
+void sqlview_asks(struct sqlview *v, const char *sql);
+const char *sqlview_of_one(const struct sqlview *v);
 size_t sqlview_left_out(const struct sqlview *v); /* segments that could not be attached; each was said */
 /* A query ends once `over`, called now and then while it runs, does not return 0. */
 void sqlview_watch(struct sqlview *v, int (*over)(void *ctx), void *ctx);

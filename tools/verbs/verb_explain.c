@@ -91,6 +91,7 @@ static json_t *causes_json(const struct explain *x, const struct explain_stateme
 
 		json_object_set_new(o, "what", json_string(what[c->what]));
 		json_object_set_new(o, "name", json_text(c->name));
+		json_object_set_new(o, "container", c->of ? json_text(c->of) : json_null());
 		json_object_set_new(o, "pid", c->pid ? json_integer(c->pid) : json_null());
 		for (int side = 0; side < 2; side++) {
 			struct strbuf query cleanup_strbuf = STRBUF_INIT;
@@ -336,6 +337,7 @@ static json_t *part_json(const struct reqexplain *x, const struct reqpart *p)
 	json_object_set_new(o, "reason", json_text(p->reason));
 	json_object_set_new(o, "function", json_text(p->function));
 	json_object_set_new(o, "object", json_text(p->object));
+	json_object_set_new(o, "peer", json_text(p->peer));
 	json_object_set_new(o, "by", json_text(p->by));
 	json_object_set_new(o, "by_tid", p->by_tid ? json_integer(p->by_tid) : json_null());
 	json_object_set_new(o, "operation", json_text(p->operation));

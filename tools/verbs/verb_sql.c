@@ -110,6 +110,18 @@ static int need_window(struct session *s, const char *sql, struct err *e)
 	return rc;
 }
 
+/* Stored tables are of one segment each: an answer of the newest alone would look like one. */
+static int of_all(struct session *s, struct err *e)
+{
+	const char *name = sqlview_of_one(s->view);
+
+	if (!name)
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "SQL: table %s is of one file of the store, and this store has several", name);
+	err_fix(e, "ask a view (echo .views | sonde sql), or one file: sonde sql --store FILE.db, or all in one: sonde export db -o x.db");
+	return -EINVAL;
+}
+
 /* Run each statement of `sql` in turn. */
 static int run_statements(struct session *s, const char *sql, struct err *e)
 {
@@ -134,9 +146,15 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 
 		s->timed_out = false;
 		s->deadline_ns = clock_boot_ns() + s->timeout_ns;
+		sqlview_asks(s->view, s->named ? NULL : sql);
 		rc = sqlite3_prepare_v2(s->db, sql, -1, &st, &sql);
 		if (rc != SQLITE_OK)
 			return refused(s, rc, e);
+		rc = of_all(s, e);
+		if (rc) {
+			sqlite3_finalize(st);
+			return rc;
+		}
 		if (!st)
 			continue; /* a comment, or blanks */
 		if (!sqlite3_stmt_readonly(st) || !sqlite3_column_count(st)) {

@@ -118,6 +118,7 @@ static void merge(struct waitsum_row *to, const struct waitsum_row *r)
 	to->ruled_ns += r->ruled_ns;
 	if (!to->object) {
 		to->object = r->object;
+		to->peer = r->peer;
 		to->by = r->by;
 		to->by_tid = r->by_tid;
 	}
@@ -187,6 +188,7 @@ static json_t *row_json(const struct waitsum_row *r)
 	json_object_set_new(o, "purpose_ns", waitcell_number(r->purpose_ns, r->purpose != NULL));
 	json_object_set_new(o, "function", waitcell_text(r->function));
 	json_object_set_new(o, "object", waitcell_text(r->object));
+	json_object_set_new(o, "peer", waitcell_text(r->peer));
 	json_object_set_new(o, "by_thread", waitcell_text(r->by));
 	json_object_set_new(o, "by_tid", waitcell_number(r->by_tid, r->by != NULL));
 	json_object_set_new(o, "idle", json_boolean(r->idle));
@@ -244,6 +246,8 @@ static void row_text(struct table *t, const struct waitsum_row *r)
 		table_cell(t, "-");
 	else if (r->by && !strcmp(r->reason, "lock"))
 		table_cellf(t, "%s, ended by %s %u", r->object, r->by, r->by_tid);
+	else if (r->peer)
+		table_cellf(t, "%s (%s)", r->object, r->peer);
 	else
 		table_cell(t, r->object);
 	waitcell_duration(t, quantile(r, 0.5), hist);

@@ -14,6 +14,7 @@
 #include "schema/base/strbuf.h"
 #include "schema/store/model/stored.h"
 #include "schema/store/read/waits.h"
+#include "tools/net/netpeers.h"
 #include "tools/select/select.h"
 #include "tools/waits/waitobjects.h"
 #include "tools/waits/waitrules.h"
@@ -54,6 +55,7 @@ struct summing {
 	const struct selection *sel;
 	enum waitsum_by by;
 	struct waitheld held;
+	struct netpeers peers;
 	struct cell *cells;
 	struct store_segment *seg;
 	const struct store_dict *dict;
@@ -224,7 +226,7 @@ static int add_stack_to(struct summing *s, const struct store_total *t, bool par
 		hist_merge(&part->stacks.hist, t->hist);
 	function = waitstack_own(s->dict, t->stack);
 	if (function)
-		waitobjects_add(&part->functions, function, NULL, 0, t->value);
+		waitobjects_add(&part->functions, function, NULL, NULL, 0, t->value);
 	if (purpose) {
 		part->purpose = purpose;
 		part->purpose_ns += t->value;
@@ -245,9 +247,11 @@ static int add_standing(void *ctx, const struct store_total *t)
 static int add_object(void *ctx, const struct store_wait_object *o)
 {
 	struct summing *s = ctx;
-	struct cell *c = cell_of(s, &s->dict->processes[o->who.process], o->who.name, o->reason, false);
+	const struct store_process_row *p = &s->dict->processes[o->who.process];
+	struct cell *c = cell_of(s, p, o->who.name, o->reason, false);
 
-	waitobjects_add(&part_by_stack(c, waitstack_rule(s->dict, o->stack, o->reason))->objects, o->object, o->by.name, o->by.tid, o->total_ns);
+	waitobjects_add(&part_by_stack(c, waitstack_rule(s->dict, o->stack, o->reason))->objects, o->object, netpeers_find(&s->peers, p, o->object),
+			o->by.name, o->by.tid, o->total_ns);
 	return 0;
 }
 
@@ -423,6 +427,7 @@ static void row_object(struct waitsum_row *r, const struct part *p)
 	struct waitobject_top top = waitobjects_top(p->objects);
 
 	r->object = top.object ? mem_strdup(top.object) : NULL;
+	r->peer = top.peer ? mem_strdup(top.peer) : NULL;
 	r->by = top.by ? mem_strdup(top.by) : NULL;
 	r->by_tid = top.by_tid;
 }
@@ -550,7 +555,7 @@ int waitsum_make_tagged(const struct selection *sel, enum waitsum_by by, const s
 {
 	struct summing s = {.sel = sel, .by = by, .tags = tags};
 	struct waitsum *w;
-	int rc = 0;
+	int rc = netpeers_read(sel, &s.peers, e);
 
 	reading_begin(sel->n_segments);
 	for (size_t i = 0; i < sel->n_segments && !rc; i++) {
@@ -562,6 +567,7 @@ int waitsum_make_tagged(const struct selection *sel, enum waitsum_by by, const s
 	waitheld_sort(&s.held);
 	w->held = s.held;
 	cells_free(&s);
+	netpeers_release(&s.peers);
 	idmap_release(&s.places);
 	if (!rc && !w->n)
 		rc = nothing(sel, tags, e);
@@ -583,6 +589,7 @@ void waitsum_free(struct waitsum *w)
 		free(w->rows[i].class);
 		free(w->rows[i].function);
 		free(w->rows[i].object);
+		free(w->rows[i].peer);
 		free(w->rows[i].by);
 		hist_free(w->rows[i].hist);
 	}

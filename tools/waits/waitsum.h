@@ -32,6 +32,7 @@ struct waitsum_row {
 	char *reason;              /* "lock", ...; "run queue": ready, and not running */
 	char *function;            /* innermost of its own code where it waited most; NULL: no stack is known */
 	char *object;              /* what it waited on most, of those waits whose stack is known; NULL: not known */
+	char *peer;                /* of an object that is an address: who has the other end (netpeers.h); NULL: not known */
 	char *by;                  /* thread that ended most of the waits on it, by_tid; NULL: not known */
 	uint32_t by_tid;
 	const char *purpose;       /* waitrule_purpose of most of what had one, purpose_ns of total_ns; NULL: none had; static */

@@ -54,6 +54,8 @@ static void command_line_make(struct session *s, int argc, char **argv)
 	args_format(raw.buf, raw.len, policy, &s->command_line);
 }
 
+#define FOUND_LATER "HotSpot 11, 17, 21 and 25, V8 as in Node 16, 18, 20, 22 and 24" /* by the loader, in a copy of the stack */
+
 static void check_scripts(struct check *c, const struct bpf_object *obj)
 {
 	uint32_t kinds;
@@ -61,13 +63,13 @@ static void check_scripts(struct check *c, const struct bpf_object *obj)
 	if (!scripts_configured(obj, &kinds))
 		return;
 	if (kinds == SCRIPTS_KINDS[0])
-		check_add(c, "script frames", CHECK_OK, NULL, "CPython 2.7 and 3.6 to 3.15, PHP 7.4 to 8.4, Ruby 2.7, 3.1 and 3.3, HotSpot 11, 17, 21 and 25");
+		check_add(c, "script frames", CHECK_OK, NULL, "CPython 2.7 and 3.6 to 3.15, PHP 7.4 to 8.4, Ruby 2.7, 3.1 and 3.3, " FOUND_LATER);
 	else if (kinds)
-		check_add(c, "script frames", CHECK_WARN, "a newer kernel", "CPython 2.7 and 3.6 to 3.15, HotSpot 11, 17, 21 and 25; this kernel refuses the "
+		check_add(c, "script frames", CHECK_WARN, "a newer kernel", "CPython 2.7 and 3.6 to 3.15, " FOUND_LATER "; this kernel refuses the "
 			  "program that walks those of PHP and Ruby, too");
 	else
-		check_add(c, "script frames", CHECK_WARN, "a newer kernel", "this kernel refuses the program that walks them: scripts show as "
-			  "their interpreter's own functions");
+		check_add(c, "script frames", CHECK_WARN, "a newer kernel", FOUND_LATER "; this kernel refuses the program that walks others: "
+			  "they show as their interpreter's own functions");
 }
 
 static int check_run(struct session *s)

@@ -137,8 +137,12 @@ static const char *grpc_name(int code)
 
 /* ---- streams ---- */
 
-static void finish(struct proto_conn *c, struct proto_pending *q, const char *grpc)
+/* `last`: the headers that end the stream; NULL: its data do. Of a connection that is older than the capture they may stand in a table that
+ * nobody saw: then HTTP's status is all that is known. */
+static void finish(struct proto_conn *c, struct proto_pending *q, const struct fields *last)
 {
+	const char *grpc = last ? last->grpc : "";
+	bool untold = last && last->unknown;
 	unsigned status = q->tag & TAG_STATUS;
 	char text[8] = "";
 
@@ -152,7 +156,7 @@ static void finish(struct proto_conn *c, struct proto_pending *q, const char *gr
 	}
 	if (status)
 		snprintf(text, sizeof(text), "%u", status);
-	proto_answer(c, q, status >= 500 || q->tag & TAG_GRPC ? PROTO_ERROR : PROTO_OK, text);
+	proto_answer(c, q, status >= 500 || (q->tag & TAG_GRPC && !untold) ? PROTO_ERROR : PROTO_OK, text);
 }
 
 static void client_headers(struct proto_conn *c, const struct http2_side *s, const struct fields *f)
@@ -190,7 +194,7 @@ static void server_headers(struct proto_conn *c, const struct http2_side *s, con
 		q->tag = TAG_OPENED;
 	}
 	if (s->flags & END_STREAM)
-		finish(c, q, f->grpc);
+		finish(c, q, f);
 }
 
 static void block_over(struct proto_conn *c, enum proto_side from)
@@ -266,7 +270,7 @@ static void data(struct proto_conn *c, enum proto_side from, const uint8_t *p, u
 	proto_first_byte(c, q);
 	q->response_bytes += len;
 	if (p[4] & END_STREAM)
-		finish(c, q, "");
+		finish(c, q, NULL);
 }
 
 static void reset(struct proto_conn *c, const uint8_t *p, size_t n)

@@ -179,7 +179,7 @@ const char *protocols_operation_now(struct protocols *s, const char *operation, 
 	char mark = parts_mark(protocol);
 	const char *path = !mark || s->opts.payload == PROTO_FULL ? NULL : strchr(operation, mark == '/' ? '/' : ' ');
 
-	if (!path)
+	if (!path || !strncmp(operation, "GRPC ", 5)) /* a method's name is its own */
 		return operation;
 	path += mark != '/';
 	host = mark == '/' ? memchr(operation, ' ', (size_t)(path - operation)) : NULL;

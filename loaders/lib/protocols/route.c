@@ -97,18 +97,20 @@ static bool is_hex(uint8_t c)
 
 bool route_is_id(const uint8_t *p, size_t n)
 {
-	size_t digits = 0, hex = 0, dashes = 0;
+	size_t digits = 0, hex = 0, dashes = 0, piece = 0, longest = 0; /* between dots: containerd.services.tasks.v1 is words */
 
 	for (size_t i = 0; i < n; i++) {
 		digits += byte_is_digit(p[i]);
 		hex += is_hex(p[i]);
 		dashes += p[i] == '-' || p[i] == '_';
+		piece = p[i] == '.' ? 0 : piece + 1;
+		longest = piece > longest ? piece : longest;
 		if (p[i] == '@' && i && i + 1 < n)
 			return true;
 	}
 	if (!n || !digits)
 		return n > PART_MAX;
-	return digits + dashes == n || (hex + dashes == n && hex >= HEX) || n >= TOKEN;
+	return digits + dashes == n || (hex + dashes == n && hex >= HEX) || longest >= TOKEN;
 }
 
 static struct route *child(struct routes *r, struct route *at, uint64_t hash)

@@ -33,6 +33,7 @@ void v8_close(struct v8 *v)
 		return;
 	v8heap_release(&v->heap);
 	v8places_release(&v->places);
+	v8running_release(&v->running);
 	free(v);
 }
 

@@ -51,7 +51,7 @@ void v8_sampled_begin(struct v8 *v);
  * 2. Interpreted: the bytecode that stands in the frame must be the function's; the place is that of the call, or, where a bytecode's handler was interrupted,
  *    what r9 says: believed if r12 is that bytecode and the handler that pc lies in is the one of the instruction at r9.
  * 3. Baseline and optimised: the code that pc lies in must be the function's. Optimised code has its inlined functions at a return address; where it was
- *    interrupted, the function alone is said, without a line: nothing describes an instruction that is no call.
+ *    interrupted, those that are sure by what is described around it (v8flow.h), the innermost without a line.
  * 4. A frame that was interrupted before it stood or when it no longer did: the code's own function, and the caller by its return address, where the
  *    instructions say where that is.
  */

@@ -6,6 +6,7 @@
 #include "loaders/lib/runtimes/v8.h"
 #include "loaders/lib/runtimes/v8code.h"
 #include "loaders/lib/runtimes/v8places.h"
+#include "loaders/lib/runtimes/v8running.h"
 
 struct v8 {
 	struct runtime_budget memory;
@@ -14,6 +15,7 @@ struct v8 {
 	uint64_t bias, builtins, builtins_end;
 	/* of sampled stacks */
 	struct v8places places;
+	struct v8running running;
 	uint64_t handlers;                 /* the table of the bytecodes' handlers, as read last; 0: none */
 	uint64_t handler[V8_BYTECODES_MAX];
 };

@@ -263,17 +263,12 @@ static size_t frames_read(struct v8heap *h, uint64_t data, int64_t index, struct
 	return bytes ? v8_translation_read((enum v8_shape)v8_n(h, V8_SHAPE), bytes, len, (size_t)at, frames) : 0;
 }
 
-size_t v8code_inlined(struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc, struct v8_function out[V8_INLINED_MAX])
+size_t v8code_functions(struct v8heap *h, uint64_t data, const struct v8_inlined *frames, size_t n, struct v8_function *out)
 {
-	struct v8_inlined frames[V8_INLINED_MAX];
-	uint64_t data = 0, literals = 0;
-	int64_t index = deopt_index(h, code, pc);
-	size_t n, said = 0;
+	uint64_t literals = 0;
+	size_t said = 0;
 
-	if (index < 0 || index > ARRAY_MAX || !v8_word(h, code->code, v8_n(h, V8_CODE_DEOPT), &data) || own_function(h, data) != shared)
-		return 0;
-	n = frames_read(h, data, index, frames);
-	if (!n || !element(h, data, v8_n(h, V8_DEOPT_LITERALS), &literals))
+	if (!element(h, data, v8_n(h, V8_DEOPT_LITERALS), &literals))
 		return 0;
 	for (size_t i = 0; i < n; i++) {
 		struct v8_function f = {.bytecode = frames[i].builtin ? V8_NOWHERE : frames[i].bytecode};
@@ -287,7 +282,20 @@ size_t v8code_inlined(struct v8heap *h, const struct v8_code *code, uint64_t sha
 		if (!frames[i].builtin || !v8_member(h, f.shared, v8_n(h, V8_SHARED_SCRIPT), V8_TYPE_SCRIPT))
 			out[said++] = f;
 	}
-	return said && out[0].shared == shared ? said : 0;
+	return said;
+}
+
+size_t v8code_inlined(struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc, struct v8_function out[V8_INLINED_MAX])
+{
+	struct v8_inlined frames[V8_INLINED_MAX];
+	uint64_t data = 0;
+	int64_t index = deopt_index(h, code, pc);
+	size_t n;
+
+	if (index < 0 || index > ARRAY_MAX || !v8_word(h, code->code, v8_n(h, V8_CODE_DEOPT), &data) || own_function(h, data) != shared)
+		return 0;
+	n = v8code_functions(h, data, frames, frames_read(h, data, index, frames), out);
+	return n && out[0].shared == shared ? n : 0;
 }
 
 size_t v8code_optimised(struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc, size_t at, struct script_stack *out)

@@ -47,6 +47,8 @@ struct v8_function {
 	uint64_t shared;
 	int64_t bytecode; /* V8_NOWHERE: not known */
 };
+/* Which functions the `n` frames of a translation are, by the code's DeoptimizationData; how many (some stand for none). 0: not known. */
+size_t v8code_functions(struct v8heap *h, uint64_t data, const struct v8_inlined *frames, size_t n, struct v8_function *out);
 /* The functions that optimised code stands for at a return address, outermost first, if that is `shared`. 0: not known. */
 size_t v8code_inlined(struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc, struct v8_function out[V8_INLINED_MAX]);
 /* The function that optimised code was made of; 0: not known. */

@@ -122,30 +122,36 @@ static int64_t baseline_at(struct v8 *v, const struct v8_at *at, const struct v8
 
 /* ---- a frame that has called ---- */
 
-static bool inlined_say(struct v8 *v, const struct v8_at *at, const struct v8_code *code, uint64_t shared, size_t place, struct script_stack *out)
+/* Innermost first. false: nothing was said. */
+static bool functions_say(struct v8 *v, const struct v8_function *functions, size_t n, size_t place, struct script_stack *out)
 {
-	struct v8_function functions[V8_INLINED_MAX];
-	size_t n = v8code_inlined(&v->heap, code, shared, at->pc, functions);
+	size_t before = out->n;
 	bool all = n > 0;
 
 	while (n && all) {
 		n--;
 		all = say(v, functions[n].shared, functions[n].bytecode, place, out);
 	}
+	while (!all && out->n > before)
+		script_place_release(&out->frames[--out->n].place);
 	return all;
+}
+
+static bool inlined_say(struct v8 *v, const struct v8_at *at, const struct v8_code *code, uint64_t shared, size_t place, struct script_stack *out)
+{
+	struct v8_function functions[V8_INLINED_MAX];
+
+	return functions_say(v, functions, v8code_inlined(&v->heap, code, shared, at->pc, functions), place, out);
 }
 
 static bool called(struct v8 *v, const struct v8_at *at, const struct v8_code *code, struct function f, size_t place, struct script_stack *out)
 {
-	size_t before = out->n;
 	int64_t bytecode = V8_NOWHERE;
 	bool sure = f.then;
 
 	if (is_optimised(code)) {
 		if (inlined_say(v, at, code, f.shared, place, out))
 			return true;
-		while (out->n > before)
-			script_place_release(&out->frames[--out->n].place);
 		sure |= is_code_of(v, code, f.shared);
 	} else if (code->tier == V8_TIER_BASELINE) {
 		sure |= is_code_of(v, code, f.shared);
@@ -269,6 +275,13 @@ static bool is_same_code(struct v8 *v, const struct v8_at *at)
 	return v->heap.m->read(v->heap.m->ctx, at->pc, now, sizeof(now)) && !memcmp(now, at->code, sizeof(now));
 }
 
+static bool running_say(struct v8 *v, const struct v8_at *at, const struct v8_code *code, uint64_t shared, size_t place, struct script_stack *out)
+{
+	struct v8_function functions[V8_INLINED_MAX];
+
+	return functions_say(v, functions, v8running_at(&v->running, &v->heap, code, shared, at->pc, functions), place, out);
+}
+
 static bool interrupted_own(struct v8 *v, const struct v8_at *at, const struct v8_code *code, struct runtime_follow *to, struct script_stack *out)
 {
 	struct function f = frame_function(v, at);
@@ -284,6 +297,8 @@ static bool interrupted_own(struct v8 *v, const struct v8_at *at, const struct v
 	}
 	if (!mine || !caller(v, at, to))
 		return false;
+	if (is_optimised(code) && running_say(v, at, code, f.shared, to->at, out))
+		return true;
 	to->unnamed = !say(v, f.shared, code->tier == V8_TIER_BASELINE ? baseline_at(v, at, code, f.shared, at->pc + 1) : V8_NOWHERE, to->at, out);
 	return true;
 }

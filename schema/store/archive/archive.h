@@ -12,15 +12,9 @@
 #ifndef SONDE_STORE_ARCHIVE_ARCHIVE_H
 #define SONDE_STORE_ARCHIVE_ARCHIVE_H
 
-#include <stdbool.h>
-
 #include "schema/base/err.h"
 
 /* Steps 1 and 2. `to` is STORE/sealing.db. -EBADMSG: the segment is damaged. */
 int archive_make(const char *path, const char *to, struct err *e);
-
-/* For minutes.c: a copy of the file under that name; what went wrong with the file being made. Both return the code. */
-int archive_copy(const char *path, const char *to, struct err *e);
-int archive_say(const char *path, int code, const char *why, struct err *e);
 
 #endif

@@ -2,9 +2,7 @@
 /* minutes: see the header; the numbers are its steps. */
 #include "schema/store/archive/minutes.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <sqlite3.h>
 #include <stdint.h>
 #include <string.h>
@@ -13,12 +11,9 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "schema/facts/fact.h"
-#include "schema/store/archive/archive.h"
-#include "schema/store/files/readonly.h"
-#include "schema/store/files/segment.h"
+#include "schema/store/archive/remake.h"
 #include "schema/store/model/fact_sql.h"
 #include "schema/store/model/sql.h"
-#include "schema/store/packed/module.h"
 #include "schema/store/packed/packing.h"
 
 #define TEXT_OF(n) TEXT_(n)
@@ -116,23 +111,6 @@ static int sum_all(sqlite3 *db)
 	return rc;
 }
 
-/* Without a journal: the file means nothing until it has its name. */
-static int make(sqlite3 *db)
-{
-	int rc = sql_exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA secure_delete=0; PRAGMA cache_size=-65536;"
-			  "PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY");
-
-	if (rc == SQLITE_OK)
-		rc = packed_register(db);
-	if (rc == SQLITE_OK)
-		rc = sql_exec(db, "BEGIN IMMEDIATE");
-	if (rc == SQLITE_OK)
-		rc = sum_all(db);
-	if (rc == SQLITE_OK)
-		rc = sql_exec(db, "PRAGMA user_version = " TEXT_OF(MINUTES_S) "; COMMIT; VACUUM; PRAGMA journal_mode=DELETE");
-	return rc;
-}
-
 /* --- step 3 --- */
 
 static int sums_of(sqlite3 *db, const struct fact *f, int64_t sums[FACT_COLUMNS_MAX])
@@ -172,44 +150,9 @@ static int compare(sqlite3 *a, sqlite3 *b)
 	return rc;
 }
 
-static int check(const char *path, const char *to, struct err *e)
-{
-	cleanup_fd int fd = -1;
-	sqlite3 *a, *b;
-	int rc = readonly_open(path, &a, e);
-
-	if (rc)
-		return rc;
-	rc = readonly_open(to, &b, e);
-	if (rc) {
-		sqlite3_close(a);
-		return rc;
-	}
-	rc = compare(a, b);
-	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
-		rc = err_set(e, -EBADMSG, EXIT_STORE, "cannot read %s: it is damaged", path);
-	else if (rc != SQLITE_OK)
-		rc = err_set(e, -EIO, EXIT_STORE, "the minutes of %s are not what its rows come to (%s): it is left as it is", path, sqlite3_errstr(rc));
-	sqlite3_close(a);
-	sqlite3_close(b);
-	fd = rc ? -1 : open(to, O_RDWR | O_CLOEXEC);
-	return !rc && (fd < 0 || fsync(fd) < 0) ? archive_say(to, -errno, strerror(errno), e) : rc;
-}
-
 int minutes_make(const char *path, const char *to, struct err *e)
 {
-	sqlite3 *db = NULL;
-	int rc = archive_copy(path, to, e);
+	static const struct remake how = {"the minutes", sum_all, "PRAGMA user_version = " TEXT_OF(MINUTES_S) "; COMMIT; VACUUM; PRAGMA journal_mode=DELETE", compare};
 
-	if (rc)
-		return rc;
-	rc = sqlite3_open_v2(to, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
-	if (rc == SQLITE_OK)
-		rc = make(db);
-	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
-		rc = err_set(e, -EBADMSG, EXIT_STORE, "cannot read %s: it is damaged", path);
-	else if (rc != SQLITE_OK)
-		rc = archive_say(to, segment_errno(db, rc), sqlite3_errmsg(db), e);
-	sqlite3_close(db);
-	return rc ? rc : check(path, to, e);
+	return remake_file(path, to, &how, e);
 }

@@ -7,6 +7,7 @@
 
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
+#include "schema/store/write/writer.h"
 
 #define STRING_MAX  (16 * 1024)
 #define ARENA_CHUNK (32 * 1024)
@@ -407,7 +408,7 @@ void dict_process_learn(struct dict *d, uint32_t index, const struct dict_proces
 	bool changed;
 
 	pthread_mutex_lock(&d->lock);
-	changed = learn_string(d, &p->comm, more->comm);
+	changed = (!*p->comm || strcmp(more->comm, STORE_PROCESS_UNKNOWN) != 0) && learn_string(d, &p->comm, more->comm);
 	changed |= learn_string(d, &p->args, more->args);
 	changed |= learn_id(&p->exe, more->exe);
 	changed |= learn_id(&p->cgroup, more->cgroup);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "schema/base/mem.h"
+#include "schema/store/write/writer.h"
 
 static const char *const sql[ST_N] = {
 	[ST_BEGIN] = "BEGIN IMMEDIATE",
@@ -30,7 +31,7 @@ static const char *const sql[ST_N] = {
 		       " uid, start_ns, args_base, args_keep, args_end, end_ns, how, status, lang, runtime, linking,"
 		       " libc)"
 		       " VALUES(?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
-	[ST_PROCESS_LEARN] = "UPDATE process SET ppid = iif(?5, ?5, ppid), comm = iif(?6 = '', comm, ?6),"
+	[ST_PROCESS_LEARN] = "UPDATE process SET ppid = iif(?5, ?5, ppid), comm = iif(?6 = '' OR (?6 = '" STORE_PROCESS_UNKNOWN "' AND comm <> ''), comm, ?6),"
 			     " exe = iif(?7, ?7, exe), args = iif(?15, ?8, args), cgroup = iif(?9, ?9, cgroup),"
 			     " unit = iif(?10, ?10, unit), container = iif(?11, ?11, container), self = max(self, ?12),"
 			     " args_base = iif(?15, ?15, args_base), args_keep = iif(?15, ?16, args_keep),"

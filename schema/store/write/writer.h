@@ -96,6 +96,7 @@ struct store_process {
 	enum store_linking linking;
 	enum store_libc libc;
 };
+#define STORE_PROCESS_UNKNOWN "[unknown]" /* comm of one that nobody could name in time: it takes no other's place, whoever wrote that */
 /* Identity is (pid, start_ticks, exec_id). Called again with more known (comm, exe, args, container), it adds that. */
 uint32_t store_process(struct store_writer *w, const struct store_process *p);
 

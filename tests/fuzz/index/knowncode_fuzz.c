@@ -3,7 +3,7 @@
  * Code that nothing describes, by its form and followed; a table of rows printed for people; a packed section. The first
  * byte says which.
  *
- * covers: loaders/index/knowncode.c loaders/index/stackdepth.c loaders/index/x86insn.c loaders/index/rowprint.c
+ * covers: loaders/index/knowncode.c loaders/index/stackdepth.c schema/base/x86insn.c loaders/index/rowprint.c
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 # seeds.sh OUTDIR: a small process for each shape of frames, as python_fuzz lays it out, and line tables of python3's own.
 set -eu
 out=$1
-mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz" "$out/ruby_fuzz" "$out/hotspot_fuzz" "$out/v8_fuzz" "$out/v8tables_fuzz"
+mkdir -p "$out/python_fuzz" "$out/pylines_fuzz" "$out/php_fuzz" "$out/ruby_fuzz" "$out/hotspot_fuzz" "$out/v8_fuzz" "$out/v8tables_fuzz" "$out/v8flow_fuzz"
 python3 - "$out" <<'END'
 import re
 import struct
@@ -247,7 +247,10 @@ def v8(shape):
     mem[0x1068:0x1070] = bytes([0x15, 1, 0, 0, 0x16, 1, 0, 0])
     literals = new(0x700, 175, small(2), shared, shared)
     translations = array(0x740, [2, 0, 4, 4, 24, 0, 0, 0, 31, 2, 24, 2, 2, 0] if shape == 2 else [0, 6, 4, 4, 1, 0, 0, 0, 1, 0, 0, 0])
-    data = new(0x780, 175, small(14), translations, 0, literals, 0, 0, 0, shared, 0, 0, 0, 0, 0, 0, 0)
+    data = new(0x780, 175, small(17), translations, 0, literals, 0, 0, 0, shared, 0, small(0x38), small(2), 0, 0, 0, 0, 0, 0, 0)
+    check = b"\x0f\x85"  # to an exit; an addition; another check, of the first or of the second
+    mem[0x1020:0x1060] = (check + struct.pack("<i", 0x38 - 6) + b"\x90" * 14 + check + struct.pack("<i", 0x38 + 4 * (shape & 1) - 26) +
+                          b"\x90" * 29 + b"\xc3" + b"\x41\xff\x55\x10" * 2)
     put(0x610, data)
     return bytes([shape]) + bytes(mem)
 
@@ -255,6 +258,15 @@ def v8(shape):
 for shape in range(5):
     with open(f"{out}/v8_fuzz/process{shape}", "wb") as f:
         f.write(v8(shape))
+question, add = b"\x49\x3b\x65\xa0", b"\x41\x03\xc1"
+for name, code in (("line", b"\x0f\x85\x0d\0\0\0" + add + b"\x0f\x85\x08\0\0\0" + add + b"\xc3" + bytes(16)),
+                   ("loop", add + question + b"\x0f\x87\xf3\xff\xff\xff\x41\xff\x55\x10\xe9\xea\xff\xff\xff"),
+                   ("kept", add + question + b"\x0f\x97\xc1" + add + b"\x85\xc9\x75\xef\x41\xff\x55\x10\xeb\xe9"),
+                   ("byte", add + b"\x41\x80\x7d\xb1\0\x74\xf6\xe8\0\0\0\0\xeb\xef"),
+                   ("byte kept", add + b"\x41\x0f\xb6\x75\xb1" + add + b"\x40\x84\xf6\x74\xf0\xe8\0\0\0\0\xeb\xe9"),
+                   ("table", b"\x83\xf8\x02\x73\x0b\x4c\x8d\x15\x05\0\0\0\x41\xff\x24\xc2\xc3" + struct.pack("<QQ", 16, 0))):
+    with open(f"{out}/v8flow_fuzz/{name}", "wb") as f:
+        f.write(bytes([4, 16 if name in ("line", "table") else 0]) + code)
 for name, table in (("positions", b"\5\0\1\4\3\0\x38\x2c\7\0\x11\x43\x94\6\4\xd8\3"), ("baseline", b"\x20\0\x10\4\7\x81\1"),
                     ("safepoint", b"\x15\0\2\0\0\0\x93\0\0\0\x15\1\0\0\x16\2\x20\0"), ("translation", b"\0\0\2\0\4\4\x18\0\0\0\x1f\2\x18\2\2\0"),
                     ("again", b"\6\0\2\0\2\2\x18\4\0\0\2\x0e\2\2\x25\x1f\2")):

@@ -3,7 +3,7 @@
  * v8_fuzz: any bytes as the memory of a process, in which a thread's JavaScript frames are looked for. The first byte is the shape (enum v8_shape,
  * less one); the others stand from BASE on: where the builtins are, how many bytes, then what frames and objects there are.
  * covers: loaders/lib/runtimes/v8.c loaders/lib/runtimes/v8object.c loaders/lib/runtimes/v8code.c loaders/lib/runtimes/v8string.c
- *         loaders/lib/runtimes/utf8.c loaders/lib/runtimes/v8sampled.c loaders/lib/runtimes/v8places.c
+ *         loaders/lib/runtimes/utf8.c loaders/lib/runtimes/v8sampled.c loaders/lib/runtimes/v8places.c loaders/lib/runtimes/v8running.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,10 +50,12 @@ static void sampled(struct v8 *v, const uint8_t *data, size_t len, struct script
 	memcpy(code, data, len < sizeof(code) ? len : sizeof(code));
 	memcpy(objects[0].word, data, len < sizeof(objects[0].word) ? len : sizeof(objects[0].word));
 	for (unsigned i = 0; i < 8; i++) {
-		const struct v8_at at = {.pc = i & 1 ? BASE + 0x1034 : 0x10000 - 0x800, .vaddr = i & 1 ? RUNTIME_NO_FILE : 0x10000 - 0x800, .sp = BASE + 0x100,
+		const struct v8_at at = {.pc = i & 1 ? BASE + (i & 4 ? 0x1030 : 0x1034) : 0x10000 - 0x800, .vaddr = i & 1 ? RUNTIME_NO_FILE : 0x10000 - 0x800, .sp = BASE + 0x100,
 					 .fp = BASE + 0x170, .reg = i & 2 ? reg : NULL, .code = code, .objects = objects, .n_objects = i & 4 ? 2 : 0};
 		struct runtime_follow to = {.at = 3};
 
+		if (i & 1 && len >= at.pc - BASE + sizeof(code)) /* the code that is there now */
+			memcpy(code, data + (at.pc - BASE), sizeof(code));
 		v8_sampled_begin(v);
 		if (v8_sampled(v, &at, &to, s) && to.goes_on && to.sp <= at.sp)
 			abort();

@@ -230,9 +230,13 @@ static void a_command_may_have_any_name(void **state)
 {
 	static const char text[] = "812 (a) R 1 (b\nc) S 1 812 812 0 -1 4194304 11 12 13 14 250 60 17 18 20 0 3 0 4242 1000000 77 1844 1 1 0 0 0 0 0\n";
 	static const char kernel[] = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 5 0 0 20 0 1 0 1 0 0 18446744073709551615 0\n";
+	static const char ending[] = "812 (a) Z 1 812 812 0 -1 4194316 11 12 13 14 250 60 17 18 20 0 1 0 4242 0 0 18446744073709551615 0\n";
 	struct parse_task t;
 
 	(void)state;
+	assert_true(parse_task_stat(TEXT(ending), 100, 4096, &t));
+	assert_column(&t.row, PROCESS_USER, 2500000);
+	assert_false(fact_has(&t.row, PROCESS_RSS)); /* not 0: it had some a moment before */
 	assert_true(parse_task_stat(TEXT(text), 100, 4096, &t));
 	assert_column(&t.row, PROCESS_MINFLT, 11);
 	assert_column(&t.row, PROCESS_MAJFLT, 13);

@@ -91,6 +91,21 @@ static void begun_in_the_middle_what_was_not_seen_has_no_name_and_what_was_has_i
 		    "GET ?/new/b ok 200\n", false, false, 0, PROTO_MASKED);
 }
 
+static void what_grpc_said_in_a_table_that_nobody_saw_is_no_error(void **state)
+{
+	static const struct turn turns[] = {
+		C("\x00\x00&\x01\x04\x00\x00\x00\x01\x83" "D\x8e" "b\xbe\xb3/\x8a\xc2\x95%\xb1\x8c" "e\xa2\x83\xff" "A\x81\x9f_\x90\x1du\xd0" "b\r&=LM"
+		  "ed\xffu\xd8t\x9f"
+		  "\x00\x00\x05\x00\x01\x00\x00\x00\x01\x00\x00\x00\x00\x00"),
+		S("\x00\x00\x0e\x01\x04\x00\x00\x00\x01\x88_\x8b\x1du\xd0" "b\r&=LMed"
+		  "\x00\x00\x05\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00"
+		  "\x00\x00\x01\x01\x05\x00\x00\x00\x01\xbf"),
+		END};
+
+	(void)state;
+	talk_expect_of(turns, "http2", "GRPC h/pkg.Greeter/Hello ok 200\n", false, false, 0, PROTO_MASKED);
+}
+
 static void a_preface_alone_is_no_request(void **state)
 {
 	static const struct turn turns[] = {
@@ -110,6 +125,7 @@ int main(void)
 		cmocka_unit_test(grpc_has_its_own_status_in_the_last_headers),
 		cmocka_unit_test(what_the_server_pushes_is_one_way_and_moves_the_table_as_well),
 		cmocka_unit_test(begun_in_the_middle_what_was_not_seen_has_no_name_and_what_was_has_its_own),
+		cmocka_unit_test(what_grpc_said_in_a_table_that_nobody_saw_is_no_error),
 		cmocka_unit_test(a_preface_alone_is_no_request),
 	};
 

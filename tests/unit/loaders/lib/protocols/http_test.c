@@ -106,6 +106,17 @@ static void what_a_proxy_is_asked_for_is_named_by_its_target(void **state)
 	talk_expect(turns, "http", "GET other.example/a/{id} ok 204\nOPTIONS * ok 200\n");
 }
 
+static void names_with_versions_are_no_ids_and_tokens_are(void **state)
+{
+	static const struct turn turns[] = {
+		C("GET /containerd.services.tasks.v1.Tasks/Get HTTP/1.1\r\nHost: h\r\n\r\n"
+		  "GET /t/eyJhbGciOiJIUzI1NiIsInR5cCI6.eyJzdWIiOiIxMjM0NTY3ODkw.c2lnbmF0dXJl HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 204 No\r\n\r\nHTTP/1.1 204 No\r\n\r\n"), END};
+
+	(void)state;
+	talk_expect(turns, "http", "GET h/containerd.services.tasks.v1.Tasks/Get ok 204\nGET h/t/{id} ok 204\n");
+}
+
 static void the_id_of_a_trace_is_kept(void **state)
 {
 	static const char ask[] = "GET / HTTP/1.1\r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n";
@@ -315,6 +326,7 @@ int main(void)
 		cmocka_unit_test(events_are_a_stream_and_no_latency),
 		cmocka_unit_test(a_tunnel_is_looked_at_anew),
 		cmocka_unit_test(what_a_proxy_is_asked_for_is_named_by_its_target),
+		cmocka_unit_test(names_with_versions_are_no_ids_and_tokens_are),
 		cmocka_unit_test(the_id_of_a_trace_is_kept),
 		cmocka_unit_test(a_request_begins_at_the_same_byte_however_it_is_cut),
 		cmocka_unit_test(only_the_first_bytes_of_each_piece_are_enough),

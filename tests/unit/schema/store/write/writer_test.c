@@ -175,6 +175,26 @@ static void a_process_is_known_better_later_and_a_frame_gets_its_name(void **sta
 	assert_int_equal(fixture_sql(seg, "SELECT samples FROM cpu_samples WHERE function = 'foo_bar' AND line = 12"), 2);
 }
 
+static void who_could_not_name_a_process_takes_no_name_away(void **state)
+{
+	struct fixture *f = *state;
+	struct store_process p = {.pid = 5, .start_ticks = 9, .exe = "", .args = "", .cgroup = "", .unit = ""};
+	static const char *const comms[] = {STORE_PROCESS_UNKNOWN, "sh", STORE_PROCESS_UNKNOWN};
+
+	for (size_t i = 0; i < 3; i++) { /* three writers, and each twice */
+		struct store_writer *w = fixture_writer(f, 0);
+		uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
+
+		p.comm = comms[i];
+		assert_int_equal(store_add(w, store_series(w, run, store_process(w, &p), "sh", 5, 0, STORE_KIND_CPU), T0_S * NS, 1), 0);
+		p.comm = STORE_PROCESS_UNKNOWN;
+		store_process(w, &p);
+		fixture_close(w);
+		assert_int_equal(fixture_sql(fixture_segment(f, 0), i ? "SELECT count(*) FROM process WHERE comm = 'sh'" :
+					     "SELECT count(*) FROM process WHERE comm = '[unknown]'"), 1);
+	}
+}
+
 static void a_container_stored_before_its_name_was_known_gains_it(void **state)
 {
 	struct fixture *f = *state;
@@ -746,6 +766,7 @@ int main(void)
 		T(ids_go_stale_when_memory_is_short_and_nothing_is_lost),
 		T(ids_that_were_never_given_out_are_refused),
 		T(a_process_is_known_better_later_and_a_frame_gets_its_name),
+		T(who_could_not_name_a_process_takes_no_name_away),
 		T(a_container_stored_before_its_name_was_known_gains_it),
 		T(an_image_stored_before_its_file_was_read_gains_its_build_id),
 		T(command_lines_come_back_as_they_were),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* x86insn: see the header. */
-#include "loaders/index/x86insn.h"
+#include "schema/base/x86insn.h"
 
 #include "schema/base/cursor.h"
 

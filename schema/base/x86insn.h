@@ -4,8 +4,8 @@
  * Source: Intel SDM volume 2, chapter 2 and appendix A (opcode maps; VEX and EVEX prefixes included). Nothing is checked
  * that does not change the length: what is no instruction may be taken for one.
  */
-#ifndef SONDE_INDEX_X86INSN_H
-#define SONDE_INDEX_X86INSN_H
+#ifndef SONDE_BASE_X86INSN_H
+#define SONDE_BASE_X86INSN_H
 
 #include <stdbool.h>
 #include <stddef.h>

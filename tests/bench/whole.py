@@ -1,0 +1,108 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""whole: what all of sonde takes, by what is switched on, on an idle host and on a busy one (the load of always.py).
+
+    tests/bench/whole.py [--seconds 60] [--settle 90] [--smoke] [--write docs/BENCHMARKS.md]
+
+CPU is that of the cgroup that sonded and its children are in and the run time of its BPF programs; memory what these processes
+have for themselves and the kernel's maps of theirs, at the end; the store what the recorded time comes to, archived, in a day.
+No limit is set: what sonded does about one that is reached is another table (bench-always).
+"""
+import argparse
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import always
+import bench
+
+sys.path.insert(0, os.path.join(bench.ROOT, "tests", "e2e"))
+from sonded import Sonded  # noqa: E402
+
+DEFAULT = "cpu,offcpu,host"
+CASES = [("idle", DEFAULT), ("idle", DEFAULT + ",net,l7,goheap"), ("busy", "cpu"), ("busy", DEFAULT), ("busy", DEFAULT + ",net"),
+         ("busy", DEFAULT + ",net,l7"), ("busy", DEFAULT + ",net,l7,goheap")]
+
+
+def memory(pid):
+    """(processes, maps) in MB."""
+    pids = bench.tree(pid)
+    own = 0
+    for p in pids:
+        with contextlib.suppress(OSError):
+            own += bench.private_bytes(p)
+    return own / 1e6, bench.bpf_state(pids)[1] / 1e6
+
+
+def archived(store):
+    bench.end_segment(store)
+    subprocess.run([f"{bench.BIN}/sonde-seal", "--store", store, "--quiet"], check=True)
+    return sum(map(os.path.getsize, bench.archives(store)))
+
+
+def measure(opts, busy, families, burner, folder):
+    groups = always.Groups()
+    groups.make("own")
+    store = os.path.join(folder, "store")
+    prefix = ["sh", "-c", 'for g; do [ "$g" = -- ] && break; echo 0 > "$g"; shift; done; shift; exec "$@"', "sh",
+              *(os.path.join(t, always.GROUP, "own", "cgroup.procs") for t in always.hierarchies()), "--"]
+    try:
+        with always.load(groups, burner, opts) if busy else contextlib.nullcontext():
+            with Sonded(store, "--families", families, "--seal", "no", prefix=prefix, limit="0") as d:
+                began = time.monotonic()
+                time.sleep(opts.settle)
+                before = always.Look(d)
+                time.sleep(opts.seconds)
+                r = always.between(before, always.Look(d))
+                r["own"], r["maps"] = memory(d.child.pid)
+                d.stop()
+                took = time.monotonic() - began
+        r["day"] = archived(store) / 1e6 / took * 86400
+        return r
+    finally:
+        groups.close()
+        shutil.rmtree(store, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--settle", type=float, default=90, help="until what runs is read")
+    parser.add_argument("--rate", type=int, default=25, help="requests a second in each container")
+    parser.add_argument("--smoke", action="store_true")
+    parser.add_argument("--write", help="put the table between the markers of this file")
+    opts = parser.parse_args()
+    if os.geteuid() != 0:
+        print("missing: root")
+        return 77
+    if opts.smoke:
+        opts.seconds, opts.settle = 2, 1
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    folder = tempfile.mkdtemp(prefix="sonde-bench-")
+    burner, stats, rows = always.build(), bench.bpf_stats(1), []
+    try:
+        for host, families in CASES[:1] + CASES[-1:] if opts.smoke else CASES:
+            r = measure(opts, host == "busy", families, burner, folder)
+            rows.append(f"| {host} | {families.replace(',', ', ')} | {r['group'] + r['bpf']:.2f} | {r['group']:.2f} | {r['bpf']:.2f} | "
+                        f"{r['own']:.0f} | {r['maps']:.0f} | {r['day']:.0f} | {r['switches']:.0f} |")
+            print(rows[-1], flush=True)
+    finally:
+        bench.bpf_stats(stats)
+        shutil.rmtree(folder, ignore_errors=True)
+    text = "\n".join([
+        f"Machine: {bench.machine()}. Date: {time.strftime('%Y-%m-%d')}. Command: `{bench.command()}` ({opts.seconds:.0f} s each, after "
+        f"{opts.settle:.0f} s).", "",
+        "| host | families | CPU, % of one core | processes | BPF programs | memory, MB | BPF maps, MB | store a day, MB | switches a second |",
+        "|---|---|---|---|---|---|---|---|---|", *rows])
+    if opts.write:
+        bench.put_between(opts.write, "whole", text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
