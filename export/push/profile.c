@@ -31,6 +31,8 @@ static const struct profile {
 	{"cpu", "process_cpu", STORE_KIND_CPU, 0}, {"offcpu", "offcpu", STORE_KIND_OFFCPU, 0}, {"runqueue", "runqueue", STORE_KIND_RUNQUEUE, 0},
 	{"memory", "memory", STORE_KIND_INUSE, STORE_KIND_ALLOC}, {"mutex", "mutex", STORE_KIND_MUTEX, 0}, {"block", "block", STORE_KIND_BLOCK, 0},
 	{"goroutine", "goroutine", STORE_KIND_GOROUTINE, 0}, {"threadcreate", "threadcreate", STORE_KIND_THREADCREATE, 0},
+	{"gocpu", "gocpu", STORE_KIND_GOCPU, 0}, {"gomemory", "gomemory", STORE_KIND_GOINUSE, STORE_KIND_GOALLOC},
+	{"goblock", "goblock", STORE_KIND_GOBLOCK, 0}, {"gomutex", "gomutex", STORE_KIND_GOMUTEX, 0},
 };
 
 struct group { /* a series: whose it is */

@@ -25,7 +25,7 @@
 /* A message of `n` profiles. Not 0 ends it. */
 typedef int profile_take(void *ctx, const void *body, size_t len, size_t n, struct err *e);
 
-/* cpu, offcpu, runqueue, memory, mutex, block, goroutine, threadcreate */
+/* cpu, offcpu, runqueue, memory, mutex, block, goroutine, threadcreate, gocpu, gomemory, goblock, gomutex */
 bool profile_named(const char *name, size_t len);
 /* Of from <= ts < to, in seconds since 1970, in messages of about BATCH_BYTES. *rows is raised by the profiles. -EBADMSG of `take` makes it
  * send each profile of that message by itself; those that it will not have then are counted in *refused. */

@@ -132,6 +132,11 @@ bench-day-archived: all $(B)/tests/makeday
 bench-export: all
 	@$(PYTHON) tests/bench/export.py
 
+# what it takes to ask Go programs for their profiles: about 3 minutes
+.PHONY: bench-scrape
+bench-scrape: all workloads
+	@$(PYTHON) tests/bench/scrape.py
+
 # the served page in a browser, over a generated day
 .PHONY: bench-serve
 bench-serve: all $(B)/tests/makeday

@@ -78,6 +78,10 @@ def store(tmp_path_factory):
     lines += [{"run": "goheap", "from": now - 600, "to": now, "bucket_s": 10}]
     for i, ts in enumerate(times):
         lines += [{"kind": kind, "at": ts, "n": n, "value": 100 * n, **WEB, "stack": ["main", "leak"]} for kind, n in (("alloc", 10), ("inuse", 5 * (i + 1)))]
+    lines += [{"run": "scrape", "from": now - 600, "to": now, "bucket_s": 10}]
+    for i, ts in enumerate(times):  # what the program says of the same, other than what was measured
+        lines += [{"kind": kind, "at": ts, "n": n, "value": 7 * n, **WEB, "stack": ["main", "own"]}
+                  for kind, n in (("gocpu", 11), ("goalloc", 10), ("goinuse", 5 * (i + 1)), ("gomutex", 2))]
     subprocess.run([program, folder], input="\n".join(map(json.dumps, lines)), text=True, check=True)
     return folder, now
 
@@ -100,7 +104,8 @@ def said(sonde, store, kind, *args):
 def test_profiles_add_up_to_what_sonde_says(store, receiver, sonde, scratch):
     push(receiver, store, scratch)
     names = {(have["__name__"], have["service_name"], have["comm"]) for have, _, _ in receiver.profiles}
-    assert names == {("process_cpu", "web", "app"), ("process_cpu", "kworker", "kworker"), ("offcpu", "web", "app"), ("memory", "web", "app")}
+    assert names == {("process_cpu", "web", "app"), ("process_cpu", "kworker", "kworker"), ("offcpu", "web", "app"), ("memory", "web", "app"),
+                     ("gocpu", "web", "app"), ("gomemory", "web", "app"), ("gomutex", "web", "app")}
     assert all(have["__delta__"] == "false" and have["host"] == os.uname().nodename for have, _, _ in receiver.profiles)
     assert receiver.heads[0]["Content-Type"] == "application/proto" and "Content-Encoding" not in receiver.heads[0]
     web, kernel = receiver.deduped("process_cpu", container="web"), receiver.deduped("process_cpu", comm="kworker")
@@ -114,6 +119,11 @@ def test_profiles_add_up_to_what_sonde_says(store, receiver, sonde, scratch):
     assert sum(t["alloc_space"] for t in heap) == said(sonde, store, "alloc")["value"] == 54 * 1000  # each profile is a difference
     assert heap[-1]["inuse_space"] == said(sonde, store, "inuse")["value"] == 54 * 500               # and this is how it stood
     assert [t["inuse_space"] for t in heap] == [500 * 6 * (i + 1) for i in range(9)]
+    assert added(receiver.deduped("gocpu"), "cpu") == said(sonde, store, "gocpu")["value"] == 54 * 77
+    assert added(receiver.deduped("gomutex"), "contentions") == said(sonde, store, "gomutex")["n"] == 54 * 2
+    own = [totals(raw) for raw in receiver.deduped("gomemory")]
+    assert sum(t["alloc_space"] for t in own) == said(sonde, store, "goalloc")["value"] == 54 * 70
+    assert own[-1]["inuse_space"] == said(sonde, store, "goinuse")["value"] == 54 * 35
 
 
 def test_gos_own_pprof_reads_them_stack_by_stack(store, receiver, sonde, scratch):
@@ -143,7 +153,7 @@ def test_what_is_refused_for_now_is_sent_again_and_has_the_same_id(store, receiv
         assert push(receiver, store, scratch, ok=False).returncode == 1
     push(receiver, store, scratch)
     assert len(receiver.deduped("process_cpu", container="web")) == 9
-    assert len(receiver.profiles) > len({i for _, i, _ in receiver.profiles}) == 9 * 4
+    assert len(receiver.profiles) > len({i for _, i, _ in receiver.profiles}) == 9 * 7
 
 
 def test_a_profile_that_will_never_be_taken_holds_up_none_of_the_others(store, receiver, scratch):
@@ -161,7 +171,7 @@ def test_a_profile_that_will_never_be_taken_holds_up_none_of_the_others(store, r
     assert "will not have it" in done.stderr and "too large" not in done.stderr
     assert receiver.heads[0]["X-Scope-OrgID"] == "ours"
     assert not receiver.deduped("offcpu") and len(receiver.deduped("memory")) == len(receiver.deduped("process_cpu", comm="app")) == 9
-    assert re.search(r"flames +\d+ s behind, 27 rows sent, 0 s missed, 9 refused for good", push(receiver, store, scratch, args=["--status"]).stdout)
+    assert re.search(r"flames +\d+ s behind, 54 rows sent, 0 s missed, 9 refused for good", push(receiver, store, scratch, args=["--status"]).stdout)
 
 
 @pytest.mark.parametrize("more, words", [("tables = events", "none of clickhouse"), ("profiles = wall", "no value"), ("type = clickhouse\nprofiles = cpu", "none of pyroscope")])
