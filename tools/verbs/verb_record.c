@@ -340,7 +340,7 @@ static const struct option OPTIONS[] = {
 	{.name = "duration", .letter = 'd', .type = OPTION_DURATION, .arg = "TIME",
 	 .help = "how long: 10s, 5m (default: until Ctrl-C, or the command ends)",
 	 .offset = offsetof(struct record_args, duration_ns)},
-	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "what to record: cpu, offcpu, goheap, host, gpu, scrape, net, l7; with commas "
+	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "of cpu, offcpu, goheap, host, gpu, scrape, net, l7, with commas "
 	 "(default cpu)", .offset = offsetof(struct record_args, families)},
 	{.name = "freq", .letter = 'F', .type = OPTION_UINT, .arg = "HZ", .help = "samples a second and CPU, 1 to 4999 "
 	 "(default 99)", .offset = offsetof(struct record_args, freq)},
