@@ -60,7 +60,7 @@ def test_php_frames_are_what_the_program_says_and_at_their_places(sonde, store, 
     assert all(not r["end"] for scene, r in seen.items() if scene != "fiber")
 
 
-@pytest.mark.parametrize("options", [[*JIT, "opcache.jit=off"], [*JIT, "opcache.jit=function"],
+@pytest.mark.parametrize("options", [pytest.param([*JIT, "opcache.jit=off"], marks=pytest.mark.long), pytest.param([*JIT, "opcache.jit=function"], marks=pytest.mark.long),
                                      [*JIT, "opcache.jit=tracing", "-d", "opcache.jit_hot_func=1", "-d", "opcache.jit_hot_loop=1"]])
 def test_names_stay_right_with_opcache_and_its_jit(sonde, store, scratch, options):
     need_php()

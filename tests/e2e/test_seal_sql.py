@@ -94,7 +94,8 @@ def whatever_the_files(query):
                                                                 "|standing|throttling|steal|loss|cost|process_ends|functions_top|lines_top|unwinding)\\b", query)
 
 
-@pytest.mark.parametrize("n", range(len(ASKED)))
+# every fourth in the everyday tests (make long-capture has all): they differ in what they ask, not in how it is read
+@pytest.mark.parametrize("n", [pytest.param(n, marks=pytest.mark.long) if n % 4 else n for n in range(len(ASKED))])
 def test_each_query_of_the_document_is_the_same(one, two, mixed, n):  # noqa: F811
     for query in filter(str.strip, whole(ASKED[n]).split(";")):
         before = rows(sonde(one[0], query))

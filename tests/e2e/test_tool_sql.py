@@ -153,7 +153,7 @@ def test_several_segments_answer_as_one(sonde, some, sql):
         assert got == sums, query
 
 
-@pytest.mark.parametrize("which", ["segmented", "many"])
+@pytest.mark.parametrize("which", ["segmented", pytest.param("many", marks=pytest.mark.long)])
 def test_a_table_of_one_file_is_no_answer_of_several(sonde, request, which):
     path = request.getfixturevalue(which)[0]
     for sql in ("SELECT count(*) FROM sample", "SELECT value FROM meta", "SELECT p.comm FROM process p, processes q WHERE p.pid = q.pid"):
@@ -220,7 +220,7 @@ def rows(sonde, store, *args):
     return json.loads(sonde("sql", "--json", "-q", *args, store=store, check=True).stdout)["rows"]
 
 
-@pytest.mark.parametrize("which", ["hostile", "segmented", "many"])
+@pytest.mark.parametrize("which", ["hostile", "segmented", pytest.param("many", marks=pytest.mark.long)])
 def test_the_windows_are_what_plain_sql_narrows_by_hand(sonde, request, which):
     """In one segment, in several that are attached, and in more than can be."""
     store = request.getfixturevalue(which)[0]
