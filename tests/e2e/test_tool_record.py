@@ -95,6 +95,25 @@ def test_who_signals_the_whole_group_signals_once(store, work, families):
 
 
 @pytest.mark.long
+def test_who_tells_the_mappings_may_die_and_what_begins_later_has_its_names(store):
+    """Loaders of one recording share one sonde-maps, which none of them may start."""
+    need("workload burn", BURN)
+    child = subprocess.Popen([f"{BIN}/sonde", "record", "--families", "cpu,offcpu", "--store", store], stderr=subprocess.PIPE, text=True)
+    while "recording offcpu" not in child.stderr.readline():
+        pass
+    maps = subprocess.run(["pgrep", "-P", str(child.pid), "sonde-maps"], capture_output=True, text=True, check=True).stdout.strip()
+    os.kill(int(maps), signal.SIGKILL)
+    while "sonde-maps ended; it is started again" not in child.stderr.readline():
+        pass
+    subprocess.run([BURN, "8000"], stdout=subprocess.DEVNULL, check=True)
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=60)
+    assert child.returncode == 0 and "rec 1 done" in said, said
+    named = sql_all(store, "SELECT sum(samples) AS n FROM cpu_samples WHERE comm = 'burn' AND function = 'burn_leaf'")[0]["n"]
+    assert named and named > 100, said
+
+
+@pytest.mark.long
 def test_a_command_is_recorded_and_its_failure_told(store):
     need("workload burn", BURN)
     done = record(store, "--", "sh", "-c", f"{BURN} 1000 >/dev/null; exit 7")

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +18,7 @@
 
 extern char **environ;
 
-static int start(char *const *argv, int from_fd, int to_fd, pid_t *pid, struct err *e)
+static int start(char *const *argv, int from_fd, int to_fd, bool apart, pid_t *pid, struct err *e)
 {
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attr;
@@ -29,7 +30,7 @@ static int start(char *const *argv, int from_fd, int to_fd, pid_t *pid, struct e
 	sigaddset(&pipe_only, SIGPIPE);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setsigdefault(&attr, &pipe_only);
-	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+	posix_spawnattr_setflags(&attr, (short)(POSIX_SPAWN_SETSIGDEF | (apart ? POSIX_SPAWN_SETPGROUP : 0)));
 	posix_spawn_file_actions_init(&actions);
 	/* dup2 onto the same number clears close-on-exec */
 	if (from_fd >= 0)
@@ -44,7 +45,12 @@ static int start(char *const *argv, int from_fd, int to_fd, pid_t *pid, struct e
 
 int helper_start(char *const *argv, int keep_fd, pid_t *pid, struct err *e)
 {
-	return start(argv, keep_fd, keep_fd, pid, e);
+	return start(argv, keep_fd, keep_fd, false, pid, e);
+}
+
+int helper_start_apart(char *const *argv, int keep_fd, pid_t *pid, struct err *e)
+{
+	return start(argv, keep_fd, keep_fd, true, pid, e);
 }
 
 int helper_wait(pid_t pid, const char *name, int *exit, struct err *e)
@@ -67,7 +73,7 @@ int helper_wait(pid_t pid, const char *name, int *exit, struct err *e)
 int helper_run(char *const *argv, int *exit, struct err *e)
 {
 	pid_t pid;
-	int rc = start(argv, -1, -1, &pid, e);
+	int rc = start(argv, -1, -1, false, &pid, e);
 
 	return rc ? rc : helper_wait(pid, argv[0], exit, e);
 }
@@ -78,7 +84,7 @@ int helper_feed(char *const *argv, FILE **in, pid_t *pid, struct err *e)
 
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a pipe: %s", strerror(errno));
-	rc = start(argv, fds[0], STDIN_FILENO, pid, e);
+	rc = start(argv, fds[0], STDIN_FILENO, false, pid, e);
 	close(fds[0]);
 	*in = rc ? NULL : fdopen(fds[1], "w");
 	if (!*in)
@@ -97,7 +103,7 @@ int helper_output(char *const *argv, struct strbuf *out, int *status, struct err
 	if (pipe2(fds, O_CLOEXEC) < 0)
 		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a pipe: %s", strerror(errno));
 	read_fd = fds[0];
-	rc = start(argv, fds[1], STDOUT_FILENO, &pid, e);
+	rc = start(argv, fds[1], STDOUT_FILENO, false, &pid, e);
 	close(fds[1]);
 	if (rc < 0)
 		return rc;

@@ -16,6 +16,8 @@
 /* Start argv[0] (a path). `keep_fd` (or -1) stays open in it under the same number; all else is as in this process,
  * but that SIGPIPE has its default. */
 int helper_start(char *const *argv, int keep_fd, pid_t *pid, struct err *e);
+/* The same, in a group of its own: what a terminal or timeout(1) sends to ours does not reach it. It must end by keep_fd. */
+int helper_start_apart(char *const *argv, int keep_fd, pid_t *pid, struct err *e);
 /* Run to its end with this process's streams; *exit is its exit code. EXIT_RUNTIME where a signal ended it. */
 int helper_run(char *const *argv, int *exit, struct err *e);
 /* Start it with a pipe as its standard input, whose other end is *in; after fclose(*in), helper_wait. */

@@ -14,16 +14,35 @@
 #include "schema/base/sibling.h"
 #include "tools/cli/helper.h"
 
-#define READY_MS 60000
+#define READY_MS   60000
+#define AGAIN_MOST 10    /* one that cannot run is not started for ever */
 
-static int launch(struct mapshare *m, int theirs, const char *store, const char *args, bool no_lines)
+/* m->pid is 0: it could not be. */
+static void launch(struct mapshare *m)
 {
 	char path[PATH_MAX], fd[16];
 	struct err e = {0};
-	const char *const argv[] = {path, "--fd", fd, "--store", store, "--socket", m->socket, "--args", args, no_lines ? "--no-lines" : NULL, NULL};
+	const char *const argv[] = {path, "--fd", fd, "--store", m->store, "--socket", m->socket, "--args", m->args, m->no_lines ? "--no-lines" : NULL, NULL};
+	int pair[2];
 
-	snprintf(fd, sizeof(fd), "%d", theirs);
-	return sibling_find("sonde-maps", path, &e) || helper_start((char *const *)argv, theirs, &m->pid, &e) ? -1 : 0;
+	m->pid = 0;
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+		return;
+	m->fd = pair[0];
+	snprintf(fd, sizeof(fd), "%d", pair[1]);
+	if (sibling_find("sonde-maps", path, &e) || helper_start_apart((char *const *)argv, pair[1], &m->pid, &e))
+		m->pid = 0;
+	close(pair[1]);
+}
+
+static void wait_for_end(struct mapshare *m)
+{
+	if (m->fd >= 0)
+		close(m->fd);
+	m->fd = -1;
+	while (m->pid > 0 && waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
+		;
+	m->pid = 0;
 }
 
 /* It speaks first when whoever comes by the socket finds everything ready. */
@@ -39,21 +58,13 @@ static bool is_ready(struct mapshare *m)
 
 void mapshare_start(struct mapshare *m, const char *store, const char *args, bool no_lines)
 {
-	int pair[2];
-
-	*m = (struct mapshare){.fd = -1, .dir = "/tmp/sonde-record-XXXXXX"};
+	*m = (struct mapshare){.fd = -1, .store = store, .args = args ? args : "masked", .no_lines = no_lines, .dir = "/tmp/sonde-record-XXXXXX"};
 	if (!mkdtemp(m->dir)) {
 		*m->dir = '\0';
 		return;
 	}
 	snprintf(m->socket, sizeof(m->socket), "%s/maps", m->dir);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
-		mapshare_end(m);
-		return;
-	}
-	m->fd = pair[0];
-	launch(m, pair[1], store, args ? args : "masked", no_lines);
-	close(pair[1]);
+	launch(m);
 	if (!m->pid || !is_ready(m))
 		mapshare_end(m);
 }
@@ -65,18 +76,16 @@ void mapshare_drain(struct mapshare *m)
 
 	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
 		return;
-	close(m->fd);
-	m->fd = -1;
+	wait_for_end(m);
+	if (m->again++ == AGAIN_MOST)
+		return;
+	fputs("sonde-maps ended; it is started again\n", stderr);
+	launch(m);
 }
 
 void mapshare_end(struct mapshare *m)
 {
-	if (m->fd >= 0)
-		close(m->fd);
-	m->fd = -1;
-	while (m->pid > 0 && waitpid(m->pid, NULL, 0) < 0 && errno == EINTR)
-		;
-	m->pid = 0;
+	wait_for_end(m);
 	if (!*m->dir)
 		return;
 	unlink(m->socket);
