@@ -69,6 +69,12 @@ class Groups:
                     time.sleep(0.1)
 
 
+def inside(name):
+    """What a command is begun with to run in that group."""
+    return ["sh", "-c", 'for g; do [ "$g" = -- ] && break; echo 0 > "$g"; shift; done; shift; exec "$@"', "sh",
+            *(os.path.join(t, GROUP, name, "cgroup.procs") for t in hierarchies()), "--"]
+
+
 def charged_ns(name):
     """CPU time of a group, by the kernel."""
     for path, factor in (("/sys/fs/cgroup/cpuacct", None), ("/sys/fs/cgroup", 1000)):
@@ -167,9 +173,7 @@ def measure(opts, burner, folder):
     try:
         with load(groups, burner, opts):
             flags = ["--families", opts.families]
-            prefix = ["sh", "-c", 'for g; do [ "$g" = -- ] && break; echo 0 > "$g"; shift; done; shift; exec "$@"', "sh",
-                      *(os.path.join(t, GROUP, "own", "cgroup.procs") for t in hierarchies()), "--"]
-            with Sonded(os.path.join(folder, "store"), *flags, prefix=prefix, limit=opts.limit,
+            with Sonded(os.path.join(folder, "store"), *flags, prefix=inside("own"), limit=opts.limit,
                         env={"SONDE_PATIENCE": opts.patience} if opts.patience else None) as d:
                 time.sleep(opts.settle)
                 before = Look(d)

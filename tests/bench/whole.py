@@ -49,11 +49,9 @@ def measure(opts, busy, families, burner, folder):
     groups = always.Groups()
     groups.make("own")
     store = os.path.join(folder, "store")
-    prefix = ["sh", "-c", 'for g; do [ "$g" = -- ] && break; echo 0 > "$g"; shift; done; shift; exec "$@"', "sh",
-              *(os.path.join(t, always.GROUP, "own", "cgroup.procs") for t in always.hierarchies()), "--"]
     try:
         with always.load(groups, burner, opts) if busy else contextlib.nullcontext():
-            with Sonded(store, "--families", families, "--seal", "no", prefix=prefix, limit="0") as d:
+            with Sonded(store, "--families", families, "--seal", "no", prefix=always.inside("own"), limit="0") as d:
                 began = time.monotonic()
                 time.sleep(opts.settle)
                 before = always.Look(d)

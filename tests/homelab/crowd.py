@@ -31,7 +31,6 @@ LOOPS, HOGS = 60, 40  # instances of each
 PERIOD_NS = 10**9 // 19
 LOCK, DISK, POLL, PREEMPTED, RUNNING = 1, 2, 5, 17, 32  # schema/store/write/waits.h
 EXIT, OOM = 1, 3        # enum store_end_how
-NO_ANSWER = 4           # a question about what is not in this store
 
 
 @functools.cache
@@ -136,7 +135,7 @@ def judge(results, limit):
     """Names of the questions that failed, or took too long."""
     bad = []
     for x in sorted(results, key=lambda x: -x["cpu"]):
-        slow, failed = x["cpu"] > limit, x["exit"] not in (0, NO_ANSWER)
+        slow, failed = x["cpu"] > limit, not questions.answers(x)
         if slow or failed:
             bad.append(x["name"])
         print(f"{x['cpu']:7.2f} s of CPU, {x['seconds']:6.2f} s  exit {x['exit']:2}  {x['name']}{'   SLOW' if slow else ''}{'   ' + x['stderr'].strip()[-160:] if failed else ''}")

@@ -171,7 +171,7 @@ class Lab:
         with open(os.path.join(self.folder, "sonded.log"), "w", encoding="utf-8") as f:
             f.write("\n".join(self.logs))
         told.update(kills=self.kills, marks=self.marks, ids=self.ids, nameless=nameless, minutes=self.seconds / 60,
-                    last_status=stored, perf=perf)
+                    last_status=stored, perf=perf, families=self.families)
         with open(os.path.join(self.folder, "truth.json"), "w", encoding="utf-8") as f:
             json.dump(told, f)
         say(f"recorded into {self.folder}")
@@ -185,8 +185,8 @@ def main():
     args = args.parse_args()
     os.makedirs(args.keep, exist_ok=True)
     Lab(args.keep, args.minutes, args.families).run()
-    from questions import ask_all
-    slow = [q for q in ask_all(args.keep) if q["seconds"] > 2 or q["exit"] not in (0, 4)]
+    from questions import answers, ask_all
+    slow = [q for q in ask_all(args.keep) if q["seconds"] > 2 or not answers(q)]
     for q in slow:
         print(f"{q['seconds']:6.2f} s  exit {q['exit']}  sonde {' '.join(q['argv'])}")
 

@@ -20,7 +20,9 @@ def questions(truth, out):
     whole = ["--from", stamp(marks["began"]), "--to", stamp(marks["ended"])]
     backup = ["--from", stamp(marks["backup"][0] + 1), "--to", stamp(marks["backup"][1] - 1)]
     asked = [(f"bare-{v}", [v]) for v in ("timeline", "explain", "top", "ps", "containers", "stacks", "waits", "neighbours", "wakers",
-                                          "heap", "status", "diff", "events", "oom", "check", "net", "map", "requests", "trace")]
+                                          "heap", "status", "diff", "events", "oom", "check")]
+    recorded = truth.get("families", "").split(",")
+    asked += [(f"bare-{v}", [v]) for v, family in (("net", "net"), ("map", "net"), ("requests", "l7"), ("trace", "l7")) if family in recorded]
     asked += [(f"whole-{v}", [v, *whole]) for v in ("timeline", "ps", "containers", "stacks", "waits", "neighbours", "wakers", "heap")]
     asked += [(f"json-{v}", [v, *whole, "--json"]) for v in ("timeline", "ps", "containers", "stacks", "waits", "neighbours", "wakers",
                                                               "heap")]
@@ -49,6 +51,11 @@ def questions(truth, out):
         if re.fullmatch("[a-z_]+", view):
             asked.append((f"view-{view}", ["sql", f"SELECT count(*) AS rows FROM {view}"]))
     return asked
+
+
+def answers(q):
+    """Did it answer, or say that there is nothing? `sonde check` ends with 1 where something is bad, for cron."""
+    return q["exit"] in ((0, 1, 4) if q["name"] == "bare-check" else (0, 4))
 
 
 def cpu_seconds():

@@ -21,7 +21,7 @@ sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
 
 from conftest import BIN, need_root, sql_all  # noqa: E402
 from lab import Lab  # noqa: E402
-from questions import ask_all, stamp  # noqa: E402
+from questions import answers, ask_all, stamp  # noqa: E402
 
 #: live from the first second to the last, each in one instance
 STEADY = ("worker", "cache", "cacheload", "web", "webload", "db", "dbload", "throttled", "goapp", "build", "muslapp")
@@ -118,7 +118,7 @@ def test_nothing_is_lost_beyond_the_kills(lab):
 
 def test_every_question_has_an_answer(lab):
     """4 is an answer too where nothing of the kind was there, with its reason and the next command."""
-    bad = [q for q in lab.questions if q["exit"] not in (0, 4)]
+    bad = [q for q in lab.questions if not answers(q)]
     assert not bad, "\n".join(f"exit {q['exit']}: sonde {' '.join(q['argv'])}: {q['stderr'][-300:]}" for q in bad)
     may = ["bare-diff"] + (["bare-explain", "explain-at"] if lab.truth["minutes"] < 5 else [])  # too short to be compared
     empty = [q for q in lab.questions if q["exit"] == 4 and q["name"] not in may]
