@@ -26,8 +26,9 @@
 
 #define EARLY_MOST 4096
 
+/* The oldest make room: of a Unix socket that nobody accepted nothing tells the end. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, EARLY_MOST);
 	__type(key, __u64);
 	__type(value, struct l7_came);

@@ -48,7 +48,8 @@ uint32_t v8flow_insn_at(const struct v8flow_graph *g, uint32_t offset)
 
 /* ---- instructions ---- */
 
-/* Where a jump leads, as an offset for now; into an exit: what that describes. Out of the code (a builtin that takes over): it leaves. */
+/* Where a jump leads: an offset, of which the block is found once all are known; into an exit: what that describes. Out of the code (a builtin that
+ * takes over): it leaves. */
 static bool jump_to(const struct v8flow_code *c, uint32_t next, int64_t distance, struct v8flow_insn *out)
 {
 	int64_t to = (int64_t)next + distance;

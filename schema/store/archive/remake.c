@@ -77,7 +77,7 @@ static int compare(const char *path, const char *to, const struct remake *how, s
 	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
 		return err_set(e, -EBADMSG, EXIT_STORE, "cannot read %s: it is damaged", path);
 	if (rc != SQLITE_OK)
-		return err_set(e, -EIO, EXIT_STORE, "%s of %s is not what that holds (%s): it is left as it is", how->what, path, sqlite3_errstr(rc));
+		return err_set(e, -EIO, EXIT_STORE, "%s made of %s differs from it (%s): that file stays as it is", how->what, path, sqlite3_errstr(rc));
 	return 0;
 }
 
