@@ -145,6 +145,14 @@ def test_exit_codes_and_errors(sonde, made, args, code, says, tmp_path):
         assert "the store holds samples from" in done.stderr
 
 
+def test_a_range_may_end_at_a_time_of_day_that_is_still_to_come(sonde, made):
+    """At half past three, from three to four: until now, not until yesterday."""
+    def clock(seconds):
+        return time.strftime("%H:%M", time.gmtime(time.time() + seconds))
+    done = sonde("stacks", "--from", clock(-3600), "--to", clock(120), store=made[0], env={"TZ": "UTC"})
+    assert done.returncode == 4 and re.search(r"\((60|61) min", done.stderr), done.stderr
+
+
 @pytest.mark.parametrize("args", [["stacks"], ["flame"], ["export", "pprof"], ["sql", "select 1"], ["status"]])
 def test_no_store_says_how_to_make_one(sonde, args, tmp_path):
     done = sonde(*args, store=str(tmp_path / "none"), cwd=tmp_path)

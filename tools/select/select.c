@@ -73,6 +73,16 @@ static int check_one_range(const struct select_args *a, struct err *e)
 	return -EINVAL;
 }
 
+/* "04:00" that is still to come today: at 03:30, of a range that began at 03:00, it is not yesterday's. */
+static bool is_to_come(const char *text, int64_t now)
+{
+	char today[64];
+	int64_t t;
+
+	return *text >= '0' && *text <= '9' && snprintf(today, sizeof(today), "today %s", text) < (int)sizeof(today) && !when_parse(today, now, &t) &&
+	       t > now;
+}
+
 static int range_from_to(struct selection *s, const struct select_args *a, int64_t now, struct err *e)
 {
 	int rc = 0;
@@ -83,6 +93,8 @@ static int range_from_to(struct selection *s, const struct select_args *a, int64
 	s->from_ns = s->to_ns - DEFAULT_NS;
 	if (!rc && a->from)
 		rc = parse_time("from", a->from, now, &s->from_ns, e);
+	if (!rc && a->to && s->from_ns >= s->to_ns && is_to_come(a->to, now))
+		s->to_ns = now;
 	if (rc || s->from_ns < s->to_ns)
 		return rc;
 	err_set(e, -EINVAL, EXIT_USAGE, "the range is empty: --from is not before %s", a->to ? "--to" : "now");
