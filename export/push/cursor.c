@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cursor: see the header. One line: sonde-push 1 SENT_TS ROWS MISSED_S REFUSED; REFUSED came later. */
+/* cursor: see the header. One line: sonde-push 1 SENT_TS ROWS MISSED_S REFUSED TRYING_TS; the last two came later. */
 #include "export/push/cursor.h"
 
 #include <errno.h>
@@ -33,7 +33,8 @@ int push_cursor_read(const char *dir, const char *store, const char *target, str
 	f = fopen(path, "re");
 	if (!f)
 		return errno == ENOENT ? 0 : err_set(e, -errno, EXIT_PERMISSION, "cannot read %s: %s", path, strerror(errno));
-	if (fscanf(f, "sonde-push 1 %" SCNd64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &c.sent_ts, &c.rows, &c.missed_s, &c.refused) >= 3 && c.sent_ts >= 0 && c.sent_ts < 1ll << 40)
+	if (fscanf(f, "sonde-push 1 %" SCNd64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNd64, &c.sent_ts, &c.rows, &c.missed_s, &c.refused, &c.trying_ts) >= 3 &&
+	    c.sent_ts >= 0 && c.sent_ts < 1ll << 40)
 		*out = c;
 	else
 		log_warn("%s is damaged: what was sent of late is sent again", path);
@@ -49,7 +50,8 @@ int push_cursor_write(const char *dir, const char *store, const char *target, co
 	path_of(dir, store, target, path);
 	snprintf(new, sizeof(new), "%s.new", path);
 	f = fopen(new, "we");
-	ok = f && fprintf(f, "sonde-push 1 %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", c->sent_ts, c->rows, c->missed_s, c->refused) > 0 && !fflush(f) && !fsync(fileno(f));
+	ok = f && fprintf(f, "sonde-push 1 %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 "\n", c->sent_ts, c->rows, c->missed_s, c->refused, c->trying_ts) > 0 &&
+	     !fflush(f) && !fsync(fileno(f));
 	if (f)
 		ok = !fclose(f) && ok;
 	if (ok && !rename(new, path))

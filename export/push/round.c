@@ -71,6 +71,20 @@ static int send_otlp(void *ctx, const char *path, const void *body, size_t len, 
 	return 0;
 }
 
+/* What belongs to a request may be in the file before its own. */
+static int send_spans(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, struct err *e)
+{
+	struct store_segment_info *segments = NULL;
+	struct otlp_range r = {.from_ts = from_ts, .to_ts = to_ts};
+	int rc = store_segments(w->store, (from_ts - OTLP_SPANS_BEFORE_S) * NSEC_PER_SEC, (to_ts + OTLP_SPANS_AFTER_S) * NSEC_PER_SEC, &segments, &r.n, e);
+
+	r.segments = segments;
+	if (!rc)
+		rc = otlp_spans(&r, s->target, send_otlp, s, e);
+	free(segments);
+	return rc;
+}
+
 static int send_signals(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, struct err *e)
 {
 	struct store_segment_info *segments = NULL;
@@ -83,6 +97,8 @@ static int send_signals(const struct round_where *w, struct sending *s, int64_t 
 	if (!rc && target_wants(s->target->signals, "logs"))
 		rc = otlp_logs(&r, s->target, send_otlp, s, e);
 	free(segments);
+	if (!rc && target_wants(s->target->signals, "traces"))
+		rc = send_spans(w, s, from_ts, to_ts, e);
 	return rc;
 }
 
@@ -122,11 +138,28 @@ static void begin(const struct target *t, int64_t oldest_ts, int64_t newest_ts, 
 {
 	if (!c->sent_ts) {
 		c->sent_ts = newest_ts - t->backfill_s > oldest_ts ? newest_ts - t->backfill_s : oldest_ts;
+		c->fresh = true;
 	} else if (c->sent_ts < oldest_ts) {
 		c->missed_s += (uint64_t)(oldest_ts - c->sent_ts);
 		log_warn("%s: %lld s were removed from the store before they were sent", t->name, (long long)(oldest_ts - c->sent_ts));
 		c->sent_ts = oldest_ts;
 	}
+}
+
+static int64_t range_end(const struct cursor_state *c, int64_t end_ts)
+{
+	if (c->trying_ts > c->sent_ts && c->trying_ts <= end_ts && c->trying_ts - c->sent_ts <= ROUND_RANGE_S)
+		return c->trying_ts;
+	return c->sent_ts + ROUND_RANGE_S < end_ts ? c->sent_ts + ROUND_RANGE_S : end_ts;
+}
+
+/* Rule 2. Where a whole one begins is all that one must know of it, and is in the file but for a new target's first. */
+static int range_note(const struct round_where *w, const struct target *t, struct cursor_state *c, int64_t to_ts, struct err *e)
+{
+	if (c->trying_ts == to_ts)
+		return 0;
+	c->trying_ts = to_ts;
+	return to_ts - c->sent_ts < ROUND_RANGE_S || c->fresh ? push_cursor_write(w->state, w->store, t->name, c, e) : 0;
 }
 
 int round_send(const struct round_where *w, const struct target *t, struct http *h, uint32_t *retry_s, struct err *e)
@@ -143,11 +176,15 @@ int round_send(const struct round_where *w, const struct target *t, struct http 
 	begin(t, oldest_ts, newest_ts, &c);
 	end_ts = newest_ts - ROUND_BEHIND_S;
 	while (!rc && c.sent_ts < end_ts) {
-		int64_t to_ts = c.sent_ts + ROUND_RANGE_S < end_ts ? c.sent_ts + ROUND_RANGE_S : end_ts;
+		int64_t to_ts = range_end(&c, end_ts);
 
-		rc = send_range(w, &s, to_ts, &c, e);
+		rc = range_note(w, t, &c, to_ts, e);
+		if (!rc)
+			rc = send_range(w, &s, to_ts, &c, e);
 		if (!rc) {
 			c.sent_ts = to_ts;
+			c.trying_ts = 0;
+			c.fresh = false;
 			rc = push_cursor_write(w->state, w->store, t->name, &c, e);
 		}
 	}

@@ -4,7 +4,8 @@
  *
  *  1. What is sent is settled: buckets that are ROUND_BEHIND_S older than the newest one of the store.
  *  2. It goes in ranges of ROUND_RANGE_S, all tables of a range before the cursor moves on. What is not taken is sent again from the range's
- *     begin; rows have ids, by which the receiver drops doubles.
+ *     begin to the same end, which the cursor keeps before the first try: points, spans and profiles of a range then are the same again, and rows have
+ *     ids, by which the receiver drops doubles.
  *  3. A new target begins `backfill` before the newest bucket. What retention removed before it was sent is missed_s of the cursor.
  */
 #ifndef SONDE_PUSH_ROUND_H

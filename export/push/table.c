@@ -95,7 +95,7 @@ static char *view_text(sqlite3 *db, const char *name)
  * file; most views end with the one condition behind which that of their own table's x.ts can be put. */
 static char *view_range(sqlite3 *db, const char *name)
 {
-	static const char end[] = "h.run IS NULL";
+	static const char end[] = ".run IS NULL";
 	char *text = view_text(db, name), *made;
 	const char *at = text ? strstr(text, end) : NULL;
 

@@ -85,7 +85,12 @@ static bool are_all(const char *s, bool (*named)(const char *name, size_t len))
 
 static bool signal_named(const char *name, size_t len)
 {
-	return (len == 7 && !strncmp(name, "metrics", len)) || (len == 4 && !strncmp(name, "logs", len));
+	static const char *const names[] = {"metrics", "logs", "traces", TARGET_PROFILES};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strlen(names[i]) == len && !strncmp(name, names[i], len))
+			return true;
+	return false;
 }
 
 /* From / on, and not to its end. */
@@ -171,6 +176,11 @@ static int take(void *ctx, const char *section, const char *name, const char *va
 	return !p->rc;
 }
 
+bool target_wants_profiles(const struct target *t)
+{
+	return t->type == TARGET_OTLP && *t->signals && target_wants(t->signals, TARGET_PROFILES);
+}
+
 static int check(const struct target *t, const char *what, struct err *e)
 {
 	if (!*t->url)
@@ -181,8 +191,10 @@ static int check(const struct target *t, const char *what, struct err *e)
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has a password-file, and no user", what, t->name);
 	if (*t->tables && t->type != TARGET_CLICKHOUSE)
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has tables, and is none of clickhouse", what, t->name);
-	if ((*t->profiles || *t->tenant) && t->type != TARGET_PYROSCOPE)
-		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has profiles or a tenant, and is none of pyroscope", what, t->name);
+	if (*t->tenant && t->type != TARGET_PYROSCOPE)
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has a tenant, and is none of pyroscope", what, t->name);
+	if (*t->profiles && t->type != TARGET_PYROSCOPE && !target_wants_profiles(t))
+		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has profiles, and is none of pyroscope, nor has it signals = " TARGET_PROFILES, what, t->name);
 	if ((*t->signals || *t->path) && t->type != TARGET_OTLP)
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has signals or a path, and is none of otlp", what, t->name);
 	return 0;

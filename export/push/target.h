@@ -11,8 +11,8 @@
  *   tables = host_stats, cpu   (of clickhouse; default: all)
  *   profiles = cpu, memory     (of pyroscope; default: all, see export/push/profile.h)
  *   tenant = NAME              (of pyroscope: X-Scope-OrgID)
- *   signals = metrics, logs    (of otlp; default: both)
- *   path = /otlp               (of otlp: what stands before /v1/metrics and /v1/logs)
+ *   signals = metrics, logs, traces  (of otlp; default: these; profiles-v1development only where it is named)
+ *   path = /otlp               (of otlp: what stands before /v1/metrics and so on)
  *   compression = gzip | none
  */
 #ifndef SONDE_PUSH_TARGET_H
@@ -37,6 +37,9 @@ struct target {
 	bool plain; /* not compressed */
 };
 
+/* The word of `signals` for what OpenTelemetry has in development: it may change without notice, so nobody gets it by default. */
+#define TARGET_PROFILES "profiles-v1development"
+
 struct targets {
 	struct target items[TARGETS_MOST];
 	size_t n;
@@ -47,5 +50,6 @@ int targets_parse(const char *text, const char *what, struct targets *out, struc
 int targets_read(const char *path, struct targets *out, struct err *e);
 /* Is it in the list, of tables, profiles or signals, or is that empty? */
 bool target_wants(const char *list, const char *name);
+bool target_wants_profiles(const struct target *t);
 
 #endif

@@ -178,6 +178,28 @@ def test_what_is_refused_for_now_is_sent_again_and_is_the_same(made, receiver, s
     assert len(receiver.points) > len({(str(p[0]), p[1], str(p[4]), p[6]) for p in receiver.points})
 
 
+def test_what_was_tried_is_sent_to_the_same_end_when_the_store_has_grown(made, receiver, scratch):
+    store, now = made
+
+    def taken_and_refused(h, body):
+        receiver.take(h.path, body)
+        return h.say(503)
+
+    more = "signals = metrics\nbackfill = 90s"
+    receiver.answers.append(taken_and_refused)
+    assert push(receiver, store, scratch, more, ok=False).returncode == 1
+    [(start, end)] = {(p[5], p[6]) for p in receiver.points if p[3] == 1}
+    with sqlite3.connect(store.path) as db:
+        for ts in (now - 60, now - 50, now - 40, now, now + 10, now + 20):
+            store.put(db, ts, "web", {"user_us": 5})
+    push(receiver, store, scratch, more)
+    cpu = [p for p in receiver.deduped("container.cpu.time", container_name="web") if p[4]["cpu.mode"] == "user"]
+    assert (cpu[0][5], cpu[0][6]) == (start, end) and all(a[6] == b[5] for a, b in zip(cpu, cpu[1:])) and len(cpu) > 1
+    with sqlite3.connect(store.path) as db:
+        assert round(sum(p[7] for p in cpu) * 1e6) == db.execute("SELECT sum(user_us) FROM cgroup_row JOIN container c ON c.id = container AND c.name = 'web' WHERE ts + ? >= ? AND ts + ? < ?",
+                                                              (store.t0, start // 10**9, store.t0, cpu[-1][6] // 10**9)).fetchone()[0]
+
+
 def test_what_is_rejected_is_counted_and_holds_up_nothing(made, receiver, scratch):
     store, _ = made
 
@@ -211,7 +233,7 @@ def test_opentelemetrys_own_messages_know_every_field(made, receiver, scratch):
         assert message.ByteSize() == size == len(body)
 
 
-@pytest.mark.parametrize("more, words", [("signals = traces", "no value"), ("path = nowhere", "no value"), ("path = /a?b", "no value"), ("tables = events", "none of clickhouse"),
+@pytest.mark.parametrize("more, words", [("signals = profiles", "no value"), ("profiles = cpu", "none of pyroscope"), ("path = nowhere", "no value"), ("path = /a?b", "no value"), ("tables = events", "none of clickhouse"),
                                          ("type = pyroscope\nsignals = logs", "none of otlp")])
 def test_a_configuration_of_the_wrong_type_says_so(made, receiver, scratch, more, words):
     done = push(receiver, made[0], scratch, more, ok=False)

@@ -279,7 +279,7 @@ static void roots_find(struct traces *t)
 	qsort(t->roots, t->n_roots, sizeof(*t->roots), slower_first);
 }
 
-static void build(struct traces *t)
+void traces_link(struct traces *t)
 {
 	struct building b = {.t = t};
 
@@ -333,7 +333,7 @@ int traces_read(const struct selection *sel, struct traces *out, struct err *e)
 	rc = askrows_each(sel, &r.dict, parts, 2, e);
 	idmap_release(&r.seen);
 	if (!rc)
-		build(out);
+		traces_link(out);
 	return rc;
 }
 

@@ -48,6 +48,8 @@ struct traces {
 /* Trees in which a process of the selection takes part. Release in any case. */
 int traces_read(const struct selection *sel, struct traces *out, struct err *e);
 void traces_release(struct traces *t);
+/* Nodes and trees of rows that somebody else has read, each span and side once: what traces_read does with its own. */
+void traces_link(struct traces *t);
 
 /* What all of a node's sides agree in: that of who asked, else of who answered. */
 const struct trace_row *traces_row(const struct traces *t, uint32_t node);
