@@ -15,6 +15,9 @@
  *  6. What it was asked for and was not kept is its parent all the same. Who asked from elsewhere is not known: such a span is a root, with
  *     sonde.exchange, by which the two ends of a TCP connection know a request alike, whichever host they are on.
  *  7. Its status is an error where all verbs count one; its end is its begin where it had no answer.
+ *  8. A profile is one number (samples, CPU time, bytes in use ...) of what one command used in one container, unit or the host (profilegroup.h), which is its
+ *     resource, stack by stack: of counters what came up in the range, of gauges how they stood at its end. Its id stays the same.
+ *  9. A request has the profiles of one kind, and the dictionary of what they name (otlpdict.h).
  */
 #ifndef SONDE_PUSH_OTLP_H
 #define SONDE_PUSH_OTLP_H
@@ -38,6 +41,7 @@ int otlp_metrics(const struct otlp_range *r, const struct target *t, otlp_take *
 #define OTLP_SPANS_BEFORE_S 1020 /* how far before and behind the range its segments have to reach */
 #define OTLP_SPANS_AFTER_S  10
 int otlp_spans(const struct otlp_range *r, const struct target *t, otlp_take *take, void *ctx, struct err *e);
+int otlp_profiles(const char *store, const struct otlp_range *r, const struct target *t, otlp_take *take, void *ctx, struct err *e);
 int otlp_logs(const struct otlp_range *r, const struct target *t, otlp_take *take, void *ctx, struct err *e);
 
 #endif

@@ -41,7 +41,7 @@ void otlp_int(struct strbuf *out, unsigned field, const char *key, int64_t value
 	pair(out, field, key, &v);
 }
 
-int otlp_resource(struct otlp_request *r, const struct strbuf *attributes, const struct strbuf *items, size_t n, struct err *e)
+void otlp_resource_put(struct otlp_request *r, const struct strbuf *attributes, const struct strbuf *items, size_t n)
 {
 	struct strbuf scope cleanup_strbuf = STRBUF_INIT, scoped cleanup_strbuf = STRBUF_INIT, all cleanup_strbuf = STRBUF_INIT;
 
@@ -53,6 +53,11 @@ int otlp_resource(struct otlp_request *r, const struct strbuf *attributes, const
 	proto_bytes(&all, OF_SCOPES, scoped.buf, scoped.len);
 	proto_bytes(&r->body, REQUEST_RESOURCES, all.buf, all.len);
 	r->n += n;
+}
+
+int otlp_resource(struct otlp_request *r, const struct strbuf *attributes, const struct strbuf *items, size_t n, struct err *e)
+{
+	otlp_resource_put(r, attributes, items, n);
 	return r->body.len >= BATCH_BYTES ? otlp_flush(r, e) : 0;
 }
 

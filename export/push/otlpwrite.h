@@ -20,6 +20,8 @@ void otlp_text(struct strbuf *out, unsigned field, const char *key, const char *
 void otlp_int(struct strbuf *out, unsigned field, const char *key, int64_t value);
 /* One Resource... with its one Scope...: `attributes` of the resource, `items` of the scope as they stand in the message, `n` of them. */
 int otlp_resource(struct otlp_request *r, const struct strbuf *attributes, const struct strbuf *items, size_t n, struct err *e);
+/* The same, and nothing is sent however large it has become. */
+void otlp_resource_put(struct otlp_request *r, const struct strbuf *attributes, const struct strbuf *items, size_t n);
 /* What is not sent yet; and the memory. */
 int otlp_flush(struct otlp_request *r, struct err *e);
 void otlp_release(struct otlp_request *r);

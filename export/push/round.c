@@ -99,6 +99,8 @@ static int send_signals(const struct round_where *w, struct sending *s, int64_t 
 	free(segments);
 	if (!rc && target_wants(s->target->signals, "traces"))
 		rc = send_spans(w, s, from_ts, to_ts, e);
+	if (!rc && target_wants_profiles(s->target))
+		rc = otlp_profiles(w->store, &(struct otlp_range){.from_ts = from_ts, .to_ts = to_ts}, s->target, send_otlp, s, e);
 	return rc;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/push/profile.h"
+#include "export/push/profilegroup.h"
 #include "export/push/table.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
