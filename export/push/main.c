@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -176,6 +177,8 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int rc;
 
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024); /* fixed: large arrays by id, of which little is touched, must not come from the heap, which would be cleared */
+	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
 	log_init(PROGRAM.name, LOG_LEVEL_WARN);
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
 	signal(SIGPIPE, SIG_IGN);

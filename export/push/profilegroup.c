@@ -157,6 +157,21 @@ static int kind_add(const struct grouping *s, const struct selection *sel, const
 	return rc;
 }
 
+/* A minute of a file of hours needs little of its dictionary. More than two files of one minute are read whole. */
+static int segments_narrow(const struct selection *sel, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < sel->n_segments && sel->n_segments <= 2; i++) {
+		struct store_segment *s = NULL;
+
+		rc = select_segment(sel, sel->segments[i].path, &s, e);
+		if (!rc)
+			store_segment_narrow(s, sel->from_ns, sel->to_ns);
+	}
+	return rc;
+}
+
 int profile_groups(const char *store, const struct target *t, int64_t from_ts, int64_t to_ts, const struct profile_sink *sink, void *ctx, struct err *e)
 {
 	const struct grouping s = {.from_ts = from_ts, .to_ts = to_ts, .sink = sink, .ctx = ctx};
@@ -168,6 +183,8 @@ int profile_groups(const char *store, const struct target *t, int64_t from_ts, i
 	snprintf(from, sizeof(from), "%" PRId64, from_ts);
 	snprintf(to, sizeof(to), "%" PRId64, to_ts);
 	rc = select_new(&(struct select_args){.from = from, .to = to}, store, NULL, 0, true, &sel, e);
+	if (!rc)
+		rc = segments_narrow(sel, e);
 	if (!rc)
 		rc = fold_kinds_there(sel, &kinds, e);
 	for (size_t i = 0; !rc && i < sizeof(PROFILES) / sizeof(PROFILES[0]); i++)

@@ -151,23 +151,34 @@ void table_schema(sqlite3_stmt *st, const struct table *t, const char *database,
 static void text_add(struct strbuf *out, const char *s)
 {
 	strbuf_addch(out, '"');
-	for (; *s; s++) {
-		if (*s == '"' || *s == '\\')
-			strbuf_addf(out, "\\%c", *s);
-		else if ((unsigned char)*s < 0x20)
-			strbuf_addf(out, "\\u%04x", (unsigned)(unsigned char)*s);
-		else
-			strbuf_addch(out, *s);
+	while (*s) {
+		size_t plain = 0;
+
+		while ((unsigned char)s[plain] >= 0x20 && s[plain] != '"' && s[plain] != '\\')
+			plain++;
+		strbuf_add(out, s, plain);
+		s += plain;
+		if (*s && (unsigned char)*s < 0x20)
+			strbuf_addf(out, "\\u%04x", (unsigned)(unsigned char)*s++);
+		else if (*s)
+			strbuf_addf(out, "\\%c", *s++);
 	}
 	strbuf_addch(out, '"');
+}
+
+static void number_add(struct strbuf *out, int64_t value)
+{
+	if (value < 0)
+		strbuf_addch(out, '-');
+	strbuf_addu(out, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
 }
 
 static void value_add(sqlite3_stmt *st, int i, struct strbuf *out)
 {
 	switch (sqlite3_column_type(st, i)) {
 	case SQLITE_NULL: strbuf_addstr(out, "null"); break;
-	case SQLITE_INTEGER: strbuf_addf(out, "%" PRId64, (int64_t)sqlite3_column_int64(st, i)); break;
-	case SQLITE_FLOAT: strbuf_addf(out, "%" PRId64, (int64_t)sqlite3_column_double(st, i)); break;
+	case SQLITE_INTEGER: number_add(out, sqlite3_column_int64(st, i)); break;
+	case SQLITE_FLOAT: number_add(out, (int64_t)sqlite3_column_double(st, i)); break;
 	default: text_add(out, (const char *)sqlite3_column_text(st, i)); break;
 	}
 }
@@ -181,7 +192,9 @@ void table_row(sqlite3_stmt *st, const char *host, struct strbuf *out)
 
 		if (is_left_out(name))
 			continue;
-		strbuf_addf(out, ",\"%s\":", name);
+		strbuf_add(out, ",\"", 2);
+		strbuf_addstr(out, name);
+		strbuf_add(out, "\":", 2);
 		value_add(st, i, out);
 	}
 }

@@ -2,10 +2,11 @@
 """export: what it takes to feed other engines (make bench-export).
 
   1. an always-on recorder of all families for SECONDS on this host, as busy as it is made by BUSY loops
-  2. a scrape of /metrics every 15 s, and rows to ClickHouse every 60 s: CPU time of both, beside the time; their memory
-  3. that store as HOSTS hosts into a ClickHouse server here: rows a second, bytes a host and day, the top 20 functions over all
+  2. a scrape of /metrics every 15 s, and sonde-push to receivers in the place of each engine, every 60 s: CPU time by the kernel's account beside the time;
+     memory at its highest
+  3. that store as HOSTS hosts into a ClickHouse server here: rows a second, bytes a host and day, the top 20 functions over all; what 10 000 would take
 
-SECONDS=180 BUSY=2 HOSTS=100
+SECONDS=300 BUSY=2 HOSTS=100
 """
 import os
 import shutil
@@ -19,7 +20,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from clickhouse import Receiver  # noqa: E402
 from conftest import BIN  # noqa: E402
 
-SECONDS, BUSY, HOSTS = (int(os.environ.get(k, d)) for k, d in (("SECONDS", "180"), ("BUSY", "2"), ("HOSTS", "100")))
+SECONDS, BUSY, HOSTS = (int(os.environ.get(k, d)) for k, d in (("SECONDS", "300"), ("BUSY", "2"), ("HOSTS", "100")))
 
 
 def cost(*args):
@@ -29,41 +30,74 @@ def cost(*args):
     return float(user) + float(system), int(kb) / 1024
 
 
-def config(folder, url, more=""):
-    path = f"{folder}/export.conf"
+def config(folder, url, more="", name="export.conf"):
+    path = f"{folder}/{name}"
     with open(path, "w", encoding="ascii") as f:
         f.write(f"[export.fleet]\nurl = {url}\n{more}\n")
     return path
 
 
+class Sink(Receiver):
+    """Takes all, keeps nothing."""
+
+    def take(self, path, body):
+        self.heads.clear()
+        self.bytes = b""
+
+
+CLICKHOUSE, PYROSCOPE, OTLP = "type = clickhouse", "type = pyroscope", "type = otlp"
+PUSHED = (("ClickHouse and Pyroscope", (CLICKHOUSE, PYROSCOPE)), ("ClickHouse", (CLICKHOUSE,)), ("Pyroscope", (PYROSCOPE,)),
+          ("OTLP: metrics, logs, traces", (OTLP,)), ("OTLP: profiles", (OTLP + "\nsignals = profiles-v1development",)))
+
+
+class Push:
+    """A sonde-push of its own; what it has used since it began."""
+
+    def __init__(self, folder, store, url, name, targets):
+        self.name, where = name, f"{folder}/{name}"
+        os.makedirs(where)
+        with open(f"{where}/export.conf", "w", encoding="ascii") as f:
+            f.writelines(f"[export.t{i}]\nurl = {url}\n{t}\n" for i, t in enumerate(targets))
+        self.began = time.monotonic()
+        self.child = subprocess.Popen([f"{BIN}/sonde-push", "--config", f"{where}/export.conf", "--store", store, "--state", where])
+
+    def end(self):
+        """(share of a core in %, MB at most)"""
+        with open(f"/proc/{self.child.pid}/stat", encoding="ascii") as f:
+            ticks = sum(map(int, f.read().rsplit(")", 1)[1].split()[11:13]))
+        with open(f"/proc/{self.child.pid}/status", encoding="ascii") as f:
+            most = next(int(line.split()[1]) for line in f if line.startswith("VmHWM"))
+        took = time.monotonic() - self.began
+        self.child.terminate()
+        self.child.wait()
+        return 100 * ticks / os.sysconf("SC_CLK_TCK") / took, most / 1024
+
+
 def feed(folder, store):
     """Rows 1 and 2."""
-    families = ("cpu", "offcpu", "host", "net")
+    families = ("cpu", "offcpu", "host", "net", "l7")
     recorders = [subprocess.Popen([f"{BIN}/sonde-{f}", "--store", store, "--bucket", "10s", "--duration", f"{SECONDS}s"], stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL) for f in families]
     busy = [subprocess.Popen(["sh", "-c", "while :; do ls -lR /usr/lib >/dev/null; done"], stdout=subprocess.DEVNULL) for _ in range(BUSY)]
-    receiver = Receiver()
-    conf, spent, most, rounds = config(folder, receiver.url), [0, 0], [0, 0], 0
-    time.sleep(30)
+    receiver, spent, most, rounds = Sink(), 0, 0, 0
+    time.sleep(70)
+    pushed = [Push(folder, store, receiver.url, *p) for p in PUSHED]
     began = time.monotonic()
-    while time.monotonic() - began < SECONDS - 40:
-        for i, args in enumerate(([f"{BIN}/sonde-export", "metrics", "--store", store, "--state", folder],
-                                  [f"{BIN}/sonde-push", "--once", "--config", conf, "--store", store, "--state", folder])):
-            if i == 0 or rounds % 4 == 3:
-                cpu, mb = cost(*args)
-                spent[i] += cpu
-                most[i] = max(most[i], mb)
-        rounds += 1
+    while time.monotonic() - began < SECONDS - 80:
+        cpu, mb = cost(f"{BIN}/sonde-export", "metrics", "--store", store, "--state", folder)
+        spent, most, rounds = spent + cpu, max(most, mb), rounds + 1
         time.sleep(max(0, began + 15 * rounds - time.monotonic()))
-    took = time.monotonic() - began
+    print(f"{'metrics, every 15 s':28} {100 * spent / (time.monotonic() - began):.3f} % of a core, {most:.1f} MB at most")
+    for p in pushed:
+        print(f"{p.name:28} {'%.3f %% of a core, %.1f MB at most' % p.end()}")
     for p in busy:
         p.kill()
     for p in recorders:
         p.wait()
-    for name, cpu, mb in zip(("metrics, every 15 s", "ClickHouse, every 60 s"), spent, most):
-        print(f"{name:24} {100 * cpu / took:.3f} % of a core, {mb:.1f} MB at most")
-    print(f"{'both':24} {100 * sum(spent) / took:.3f} % of a core")
     receiver.close()
+    said = subprocess.run([f"{BIN}/sonde", "sql", "--store", store, "SELECT (SELECT sum(samples) FROM cpu_samples) AS samples, (SELECT count(*) FROM processes) AS processes"],
+                          capture_output=True, text=True, check=False).stdout
+    print(f"{'':28} of a host with {' '.join(said.split())}")
 
 
 def fleet(folder, store):
@@ -94,6 +128,7 @@ def fleet(folder, store):
     query = "SELECT function, module, sum(samples) AS n FROM sonde.cpu_samples GROUP BY function, module ORDER BY n DESC LIMIT 20"
     began = time.monotonic()
     server.ask(query)
+    print(f"{'':24} 10 000 hosts: {10000 * rows / HOSTS / span:.0f} rows a second, {10000 * size / HOSTS / span * 86400 / 1e9:.0f} GB a day")
     print(f"{'':24} top 20 functions over all in {time.monotonic() - began:.2f} s")
     server.close()
 

@@ -46,7 +46,10 @@ static void function_row(struct store_segment *s, const struct dict_row *r, uint
 	f->items[id] = (struct function){dict_rows_text(s, r, 1), file ? file : dict_rows_text(s, r, 3), dict_rows_u32(r, 2)};
 }
 
-static int load_functions(struct store_segment *s, struct functions *f, struct err *e)
+#define FUNCTIONS "id, name, line, file, source"
+#define FRAMES    "id, image, offset, function, line, flags, outer"
+
+static int functions_room(struct store_segment *s, struct functions *f, struct err *e)
 {
 	int rc = dict_rows_slots(s, "SELECT max(id) FROM function", &f->n, e);
 
@@ -56,9 +59,17 @@ static int load_functions(struct store_segment *s, struct functions *f, struct e
 		return rc;
 	f->items = mem_array(f->n, sizeof(*f->items));
 	f->source = mem_array(f->n_sources, sizeof(*f->source));
-	rc = dict_rows_each(s, "id, path", "source", f->n_sources, source_row, f, e);
+	return 0;
+}
+
+static int load_functions(struct store_segment *s, struct functions *f, struct err *e)
+{
+	int rc = functions_room(s, f, e);
+
 	if (!rc)
-		rc = dict_rows_each(s, "id, name, line, file, source", "function", f->n, function_row, f, e);
+		rc = dict_rows_each(s, "id, path", "source", f->n_sources, source_row, f, e);
+	if (!rc)
+		rc = dict_rows_each(s, FUNCTIONS, "function", f->n, function_row, f, e);
 	return rc;
 }
 
@@ -103,30 +114,117 @@ static void frame_row(struct store_segment *s, const struct dict_row *r, uint32_
 	s->frames[id] = f;
 }
 
+/* Room for all, and the images, which are few. */
+int dict_images_load(struct store_segment *s, struct err *e)
+{
+	int rc = dict_rows_slots(s, "SELECT max(id) FROM image", &s->dict.n_images, e);
+
+	if (!rc)
+		rc = dict_rows_slots(s, "SELECT max(id) FROM frame", &s->dict.n_frames, e);
+	if (rc)
+		return rc;
+	s->images = mem_array(s->dict.n_images, sizeof(*s->images));
+	for (size_t i = 0; i < s->dict.n_images; i++)
+		s->images[i] = (struct store_image_row){.name = "", .path = "", .build_id = ""};
+	s->frames = mem_array(s->dict.n_frames, sizeof(*s->frames));
+	return dict_rows_each(s, "id, kind, name, path, build_id, key", "image", s->dict.n_images, image_row, NULL, e);
+}
+
+static const struct store_frame_row NOWHERE = {.name = "[unknown]", .file = ""};
+
 int dict_names_load(struct store_segment *s, struct err *e)
 {
 	struct functions f = {0};
-	size_t n_images = 0, n = 0;
-	int rc = dict_rows_slots(s, "SELECT max(id) FROM image", &n_images, e);
+	int rc = dict_images_load(s, e);
 
-	if (!rc)
-		rc = dict_rows_slots(s, "SELECT max(id) FROM frame", &n, e);
-	if (rc)
-		return rc;
-	s->images = mem_array(n_images, sizeof(*s->images));
-	for (size_t i = 0; i < n_images; i++)
-		s->images[i] = (struct store_image_row){.name = "", .path = "", .build_id = ""};
-	s->frames = mem_array(n, sizeof(*s->frames));
-	for (size_t i = 0; i < n; i++)
-		s->frames[i] = (struct store_frame_row){.name = "[unknown]", .file = ""};
-	s->dict.n_images = n_images;
-	s->dict.n_frames = n;
-	rc = dict_rows_each(s, "id, kind, name, path, build_id, key", "image", n_images, image_row, NULL, e);
+	for (size_t i = 0; !rc && i < s->dict.n_frames; i++)
+		s->frames[i] = NOWHERE;
 	if (!rc)
 		rc = load_functions(s, &f, e);
 	if (!rc)
-		rc = dict_rows_each(s, "id, image, offset, function, line, flags, outer", "frame", n, frame_row, &f, e);
+		rc = dict_rows_each(s, FRAMES, "frame", s->dict.n_frames, frame_row, &f, e);
 	free(f.items);
 	free(f.source);
+	return rc;
+}
+
+/* --- some of them --- */
+
+struct some {
+	struct functions f;
+	struct dict_one frames, refs, functions, sources;
+	uint32_t outer;           /* of the frame that was read last */
+	int rc;
+	struct err *e;
+};
+
+/* The file that a function is in. */
+static void source_ref(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
+{
+	struct some *x = ctx;
+	uint32_t source = dict_rows_id(r, 4, x->f.n_sources);
+
+	if (source && !x->f.source[source])
+		x->rc = dict_one_row(s, &x->sources, source, source_row, &x->f, x->e);
+	if (!x->rc)
+		function_row(s, r, id, &x->f);
+}
+
+/* The function that a frame is of, and the frame around it. */
+static void frame_refs(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
+{
+	struct some *x = ctx;
+	uint32_t function = dict_rows_id(r, 1, x->f.n);
+
+	(void)id;
+	x->outer = dict_rows_id(r, 2, s->dict.n_frames);
+	if (function && !x->f.items[function].name)
+		x->rc = dict_one_row(s, &x->functions, function, source_ref, x, x->e);
+}
+
+/* A frame, and those around it. */
+static int frame_load(struct store_segment *s, struct some *x, uint32_t frame, struct err *e)
+{
+	int rc = 0;
+
+	for (; !rc && frame && !s->frames[frame].name; frame = x->outer) {
+		x->outer = 0;
+		s->frames[frame] = NOWHERE;
+		rc = dict_one_row(s, &x->refs, frame, frame_refs, x, e);
+		if (!rc)
+			rc = x->rc ? x->rc : dict_one_row(s, &x->frames, frame, frame_row, &x->f, e);
+	}
+	return rc;
+}
+
+static int some_open(struct store_segment *s, struct some *x, struct err *e)
+{
+	int rc = dict_one_open(s, &x->frames, "SELECT " FRAMES " FROM frame WHERE id = ?1", e);
+
+	if (!rc)
+		rc = dict_one_open(s, &x->refs, "SELECT id, function, outer FROM frame WHERE id = ?1", e);
+	if (!rc)
+		rc = dict_one_open(s, &x->functions, "SELECT " FUNCTIONS " FROM function WHERE id = ?1", e);
+	return rc ? rc : dict_one_open(s, &x->sources, "SELECT id, path FROM source WHERE id = ?1", e);
+}
+
+int dict_frames_some(struct store_segment *s, const uint8_t *wanted, struct err *e)
+{
+	struct some x = {.e = e};
+	int rc = functions_room(s, &x.f, e);
+
+	if (!rc)
+		rc = some_open(s, &x, e);
+	if (!rc)
+		s->frames[0] = NOWHERE;
+	for (size_t i = 1; !rc && i < s->tree.n; i++)
+		if (wanted[i] && s->tree.frame[i] < s->dict.n_frames)
+			rc = frame_load(s, &x, s->tree.frame[i], e);
+	dict_one_close(&x.frames);
+	dict_one_close(&x.refs);
+	dict_one_close(&x.functions);
+	dict_one_close(&x.sources);
+	free(x.f.items);
+	free(x.f.source);
 	return rc;
 }

@@ -116,12 +116,29 @@ static int each_packed(struct store_segment *s, struct packedread *packed, size_
 	return rc;
 }
 
+int dict_rows_bound(struct store_segment *s, const char *sql, int64_t a, int64_t b, size_t n, dict_rows_row *row, void *ctx, struct err *e)
+{
+	struct dict_row r = {.st = reading_prepare(s, sql, e)};
+	int rc;
+
+	if (!r.st)
+		return e && e->code ? e->code : -EIO;
+	sqlite3_bind_int64(r.st, 1, a); /* of no use to one that has none */
+	sqlite3_bind_int64(r.st, 2, b);
+	while ((rc = sqlite3_step(r.st)) == SQLITE_ROW) {
+		uint32_t id = dict_rows_id(&r, 0, n);
+
+		if (id)
+			row(s, &r, id, ctx);
+	}
+	return reading_finish(s, r.st, rc, e);
+}
+
 int dict_rows_each(struct store_segment *s, const char *columns, const char *table, size_t n, dict_rows_row *row, void *ctx,
 		  struct err *e)
 {
 	cleanup_strbuf struct strbuf sql = STRBUF_INIT;
 	struct packedread packed;
-	struct dict_row r = {0};
 	int rc;
 
 	if (packedread_open(&packed, s->db, table, columns)) {
@@ -131,16 +148,36 @@ int dict_rows_each(struct store_segment *s, const char *columns, const char *tab
 			return 0;
 	} /* what is wrong with it SQLite says better */
 	strbuf_addf(&sql, "SELECT %s FROM %s", columns, table);
-	r.st = reading_prepare(s, strbuf_str(&sql), e);
-	if (!r.st)
-		return e && e->code ? e->code : -EIO;
-	while ((rc = sqlite3_step(r.st)) == SQLITE_ROW) {
-		uint32_t id = dict_rows_id(&r, 0, n);
+	return dict_rows_bound(s, strbuf_str(&sql), 0, 0, n, row, ctx, e);
+}
 
-		if (id)
-			row(s, &r, id, ctx);
-	}
-	return reading_finish(s, r.st, rc, e);
+int dict_one_open(struct store_segment *s, struct dict_one *o, const char *sql, struct err *e)
+{
+	o->st = reading_prepare(s, sql, e);
+	return o->st ? 0 : e && e->code ? e->code : -EIO;
+}
+
+int dict_one_row(struct store_segment *s, struct dict_one *o, uint32_t id, dict_rows_row *row, void *ctx, struct err *e)
+{
+	struct dict_row r = {.st = o->st};
+	int rc;
+
+	sqlite3_bind_int64(o->st, 1, id);
+	rc = sqlite3_step(o->st);
+	if (rc == SQLITE_ROW)
+		row(s, &r, id, ctx);
+	sqlite3_reset(o->st);
+	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
+		return 0;
+	rc = reading_finish(s, o->st, rc, e);
+	o->st = NULL;
+	return rc;
+}
+
+void dict_one_close(struct dict_one *o)
+{
+	sqlite3_finalize(o->st);
+	o->st = NULL;
 }
 
 void dict_rows_strings_move(struct strings **to, struct strings **from)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dict_rows: rows of a dictionary's tables into arrays by id. The file may be a stranger's: ids are checked against what a file of
- * its size can hold, references against the arrays. Private to dictionary.c, dict_names.c
- * and dict_thread.c.
+ * its size can hold, references against the arrays. Private to dictionary.c and dict_*.c.
  */
 #ifndef SONDE_STORE_READ_DICT_ROWS_H
 #define SONDE_STORE_READ_DICT_ROWS_H
@@ -32,7 +31,27 @@ typedef void dict_rows_row(struct store_segment *s, const struct dict_row *r, ui
 int dict_rows_each(struct store_segment *s, const char *columns, const char *table, size_t n, dict_rows_row *row, void *ctx,
 		  struct err *e);
 
+/* The same of a whole statement whose parameters are two numbers. */
+int dict_rows_bound(struct store_segment *s, const char *sql, int64_t a, int64_t b, size_t n, dict_rows_row *row, void *ctx, struct err *e);
+/* One row by its id, the first column of the statement: row(s, r, id, ctx) if it is there. Open and close in pairs; a zeroed one may be closed. */
+struct dict_one {
+	struct sqlite3_stmt *st;
+};
+int dict_one_open(struct store_segment *s, struct dict_one *o, const char *sql, struct err *e);
+int dict_one_row(struct store_segment *s, struct dict_one *o, uint32_t id, dict_rows_row *row, void *ctx, struct err *e);
+void dict_one_close(struct dict_one *o);
+
 int dict_names_load(struct store_segment *s, struct err *e); /* images, functions, frames */
+int dict_processes_load(struct store_segment *s, struct err *e);
+void dict_task_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx);
+#define DICT_TASK_COLUMNS "id, run, process, tid, kind, thread"
+
+/* What rows between narrow_from_ns and narrow_to_ns need (dict_some.c): series, tasks, processes, stacks, frames. Runs are there. */
+int dict_some_load(struct store_segment *s, struct err *e);
+int dict_processes_some(struct store_segment *s, const uint8_t *wanted, struct err *e); /* by id */
+int dict_images_load(struct store_segment *s, struct err *e); /* and room for frames */
+/* Frames of the tree's nodes that are wanted, with what they were inlined into, and their functions. */
+int dict_frames_some(struct store_segment *s, const uint8_t *wanted, struct err *e);
 
 /*
  * What needs no stacks (dict_thread.c): images, functions, frames, and series with the stacks' ids as they stand there. Where

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dictionary: a segment's dictionary, read whole into arrays by id. Missing rows stay zeroed. */
+/* dictionary: a segment's dictionary, read into arrays by id, whole or what a range of time needs of it (dict_some.c). Missing rows stay zeroed. */
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -7,123 +7,16 @@
 #include <string.h>
 
 #include "schema/base/mem.h"
-#include "schema/base/strbuf.h"
 #include "schema/store/files/readonly.h"
-#include "schema/store/model/argshare.h"
 #include "schema/store/model/sql.h"
 #include "schema/store/read/dict_rows.h"
 
 #define INLINED_MAX 64 /* functions at one place; as in the views */
 #define UNFOLD_MAX  8  /* frames for one number of a stack, on average */
 
-/* --- processes --- */
-
-struct process_parts {
-	const char **text;
-	size_t n_text;
-	struct container {
-		const char *name, *runtime, *runtime_id, *image, *project, *service;
-	} *containers;
-	size_t n_containers;
-	struct strbuf args;
-};
-
-static void text_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
-{
-	struct process_parts *p = ctx;
-
-	p->text[id] = dict_rows_text(s, r, 1);
-}
-
-static void container_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
-{
-	struct process_parts *p = ctx;
-
-	p->containers[id] = (struct container){dict_rows_text(s, r, 1), dict_rows_text(s, r, 2), dict_rows_text(s, r, 3),
-					       dict_rows_text(s, r, 4), dict_rows_text(s, r, 5), dict_rows_text(s, r, 6)};
-}
-
-static const char *or_empty(const char *s)
-{
-	return s ? s : "";
-}
-
-static const char *text_of(const struct process_parts *p, const struct dict_row *r, int col)
-{
-	return or_empty(p->text[dict_rows_id(r, col, p->n_text)]);
-}
-
-/* The view `processes` has it too, but looks up each text by itself. */
-static const char *args_of(struct store_segment *s, struct process_parts *p, const struct dict_row *r, int col)
-{
-	const char *own = dict_rows_raw(r, col + 2);
-
-	strbuf_reset(&p->args);
-	argshare_whole(text_of(p, r, col), dict_rows_u32(r, col + 1), or_empty(own), dict_rows_u32(r, col + 3), &p->args);
-	return dict_rows_keep(&s->strings, strbuf_str(&p->args), p->args.len);
-}
-
-static void process_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
-{
-	struct process_parts *p = ctx;
-	const struct container *c = &p->containers[dict_rows_id(r, 10, p->n_containers)];
-
-	s->processes[id] = (struct store_process_row){
-		.pid = dict_rows_u32(r, 1), .ppid = dict_rows_u32(r, 2), .uid = dict_rows_u32(r, 3), .exec_id = dict_rows_u32(r, 4),
-		.start_ns = dict_rows_int(r, 5),
-		.comm = dict_rows_text(s, r, 6),
-		.exe = text_of(p, r, 7), .cgroup = text_of(p, r, 8), .unit = text_of(p, r, 9),
-		.args = args_of(s, p, r, 12),
-		.container = or_empty(c->name && *c->name ? c->name : s->host), .container_id = or_empty(c->runtime_id),
-		.container_image = or_empty(c->image), .runtime = or_empty(c->runtime),
-		.project = or_empty(c->project), .service = or_empty(c->service),
-		.self = dict_rows_int(r, 11) != 0, .present = true,
-		.end_ns = dict_rows_int(r, 16), .how = (enum store_end_how)dict_rows_int(r, 17),
-		.status = dict_rows_u32(r, 18), .lang = text_of(p, r, 19), .lang_runtime = text_of(p, r, 20),
-	};
-}
-
-#define CONTAINERS "id, name, runtime, runtime_id, image, project, service"
-#define PROCESSES  "id, pid, ppid, uid, exec_id, start_ns, comm, exe, cgroup, unit, container, self, args_base," \
-		   " args_keep, args, args_end, end_ns, how, status, lang, runtime"
-
-static int load_processes(struct store_segment *s, struct err *e)
-{
-	struct process_parts p = {0};
-	size_t n = 0;
-	int rc = dict_rows_slots(s, "SELECT max(id) FROM text", &p.n_text, e);
-
-	if (!rc)
-		rc = dict_rows_slots(s, "SELECT max(id) FROM container", &p.n_containers, e);
-	if (!rc)
-		rc = dict_rows_slots(s, "SELECT max(id) FROM process", &n, e);
-	if (rc)
-		return rc;
-	p.text = mem_array(p.n_text, sizeof(*p.text));
-	p.containers = mem_array(p.n_containers, sizeof(*p.containers));
-	s->processes = mem_array(n, sizeof(*s->processes));
-	for (size_t i = 0; i < n; i++)
-		s->processes[i] = (struct store_process_row){.comm = "", .exe = "", .args = "", .cgroup = "",
-							     .unit = "", .container = "", .container_id = "",
-							     .container_image = "", .runtime = "", .project = "", .service = "",
-							     .lang = "", .lang_runtime = ""};
-	rc = dict_rows_each(s, "id, value", "text", p.n_text, text_row, &p, e);
-	if (!rc)
-		rc = reading_views(s, "containers", e);
-	if (!rc)
-		rc = dict_rows_each(s, CONTAINERS, "containers", p.n_containers, container_row, &p, e);
-	if (!rc)
-		rc = dict_rows_each(s, PROCESSES, "process", n, process_row, &p, e);
-	free(p.text);
-	free(p.containers);
-	strbuf_release(&p.args);
-	s->dict.n_processes = n;
-	return rc;
-}
-
 /* --- stacks and series --- */
 
-static void task_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
+void dict_task_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
 {
 	(void)ctx;
 	s->tasks[id] = (struct reading_task){
@@ -236,7 +129,7 @@ static int load_tasks(struct store_segment *s, struct err *e)
 	s->tasks = mem_array(s->n_tasks, sizeof(*s->tasks));
 	for (size_t i = 0; i < s->n_tasks; i++)
 		s->tasks[i].thread = "";
-	return dict_rows_each(s, "id, run, process, tid, kind, thread", "task", s->n_tasks, task_row, NULL, e);
+	return dict_rows_each(s, DICT_TASK_COLUMNS, "task", s->n_tasks, dict_task_row, NULL, e);
 }
 
 /* They say which stack, by its id there. */
@@ -245,7 +138,8 @@ static void finish_series(struct store_segment *s)
 	for (size_t i = 0; i < s->n_series; i++) {
 		const uint32_t stack = s->series_stack[i];
 
-		s->series_stack[i] = s->tree.node[stack < s->tree.n_stacks ? stack : 0];
+		if (stack) /* a row that is missing is not touched: it may take no memory */
+			s->series_stack[i] = s->tree.node[stack < s->tree.n_stacks ? stack : 0];
 		if (s->series_task[i] >= s->n_tasks)
 			s->series_task[i] = 0;
 	}
@@ -342,7 +236,7 @@ static int load_all(struct store_segment *s, struct err *e)
 {
 	struct err other_err = {0};
 	struct dict_thread *other = dict_thread_begin(s);
-	int rc = load_processes(s, e), other_rc;
+	int rc = dict_processes_load(s, e), other_rc;
 
 	if (!rc)
 		rc = load_runs(s, e);
@@ -370,12 +264,35 @@ static void begin_snapshot(struct store_segment *s)
 		s->snapshot = sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
 }
 
+/* What rows of the range need. Where more than one run may say who is covered, or columns have to be read whole, it is all. */
+static int load_some(struct store_segment *s, struct err *e)
+{
+	int rc = load_runs(s, e);
+
+	if (!rc)
+		rc = dict_some_load(s, e);
+	if (rc)
+		return rc;
+	finish_stacks(s);
+	finish_series(s);
+	return load_rates(s, e);
+}
+
+void store_segment_narrow(struct store_segment *s, int64_t from_ns, int64_t to_ns)
+{
+	if (s->loaded || s->archived)
+		return;
+	sqlite3_exec(s->db, "PRAGMA cache_size=-2048", NULL, NULL, NULL); /* KB: rows are looked up here and there, and not again */
+	s->narrow_from_ns = from_ns;
+	s->narrow_to_ns = to_ns;
+}
+
 int reading_load(struct store_segment *s, struct err *e)
 {
 	int rc;
 
 	begin_snapshot(s);
-	rc = load_all(s, e);
+	rc = s->narrow_to_ns ? load_some(s, e) : load_all(s, e);
 	if (rc) {
 		reading_unload(s);
 		return rc;

@@ -102,6 +102,10 @@ struct store_dict {
 	const uint32_t *stack_parent, *stack_frame; size_t n_stacks;
 };
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e);
+/* Before its dictionary is there: it is to have only what rows of kinds of value between the two refer to, so that it takes as much time and memory as these are,
+ * not as the segment is. All else is missing in it, as rows of a damaged file are: for who asks about that range alone, by store_totals and store_kinds_in.
+ * Archives are read whole. */
+void store_segment_narrow(struct store_segment *s, int64_t from_ns, int64_t to_ns);
 /* The dictionary of `of`, which is loaded and outlives `s`, is that of `s` too: another connection to the same archive, so
  * that two threads can read its rows. -EAGAIN: it was made anew between the two, or is no archive. */
 int store_segment_share(struct store_segment *s, const struct store_segment *of);

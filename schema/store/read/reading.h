@@ -30,6 +30,7 @@ struct store_segment {
 	bool has_views;       /* an archive's have been made: reading_views */
 	bool snapshot;        /* a read transaction is open: what is read belongs together */
 	bool loaded;
+	int64_t narrow_from_ns, narrow_to_ns; /* store_segment_narrow; 0: all of it */
 	bool borrows;         /* its dictionary is another one's: store_segment_share */
 	struct store_dict dict;
 	struct strings *strings;

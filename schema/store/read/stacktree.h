@@ -26,6 +26,8 @@ struct stacktree {
 /* All stacks of a segment as a tree. The arrays are the caller's (free). A SQLite code; SQLITE_CORRUPT for rows that
  * no writer of ours wrote. */
 int stacktree_load(struct sqlite3 *db, struct stacktree *out);
+/* The same of those that are named (0: none), and of those that they begin as; all others have the empty stack as their last node. */
+int stacktree_load_some(struct sqlite3 *db, const uint32_t *ids, size_t n, struct stacktree *out);
 void stacktree_free(struct stacktree *t);
 /* Room for one more node. */
 void stacktree_grow(struct stacktree *t);

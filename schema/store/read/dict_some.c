@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * dict_some: what rows of a range refer to, of a file that is not archived; see dict_rows.h.
+ *
+ *  1. Series that have a row in the range. Of what stands (gauges) a row of any time before it counts as well: all series of those kinds, where there are.
+ *  2. Their tasks; and all tasks of runs that do not cover the whole host, for these say which processes such a run covers.
+ *  3. Their processes; their stacks, with the stacks that these begin as; their frames.
+ *  4. Where there are frames of scripts: all stacks, without the frames' names, and which frames are of scripts. Whether an interpreter's own frame is shown
+ *     depends on all that was called from it at any time (tools/fold/fold_scripts.c).
+ *
+ * Arrays are by id, as of a whole one. Of what is not put into them no memory is touched.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "schema/store/model/sql.h"
+#include "schema/store/read/dict_rows.h"
+#include "schema/store/read/row_scan.h"
+
+static void series_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
+{
+	(void)ctx;
+	s->series_task[id] = dict_rows_u32(r, 1);
+	s->series_stack[id] = dict_rows_u32(r, 2);
+	s->series_label[id] = dict_rows_u32(r, 3);
+}
+
+/* Calls series_row for what a statement has, whose first two parameters are the range. */
+static int series_of(struct store_segment *s, const char *sql, struct err *e)
+{
+	const struct store_query q = {.from_ns = s->narrow_from_ns, .to_ns = s->narrow_to_ns};
+	int64_t first, last;
+
+	row_scan_range(s, &q, &first, &last);
+	return dict_rows_bound(s, sql, first, last, s->n_series, series_row, NULL, e);
+}
+
+#define SERIES "SELECT id, task, stack, label FROM series WHERE "
+#define STANDING "(5, 8, 9, 13)" /* the kinds that are gauges (store/model/kinds.h) */
+#define STANDING_TASKS "SELECT id FROM task WHERE kind IN " STANDING " AND run IN (SELECT run FROM run_count WHERE kind IN " STANDING ")"
+
+static int load_series(struct store_segment *s, struct err *e)
+{
+	int rc = dict_rows_slots(s, "SELECT max(id) FROM series", &s->n_series, e);
+
+	if (rc)
+		return rc;
+	s->series_task = mem_array(s->n_series, sizeof(*s->series_task));
+	s->series_stack = mem_array(s->n_series, sizeof(*s->series_stack));
+	s->series_label = mem_array(s->n_series, sizeof(*s->series_label));
+	rc = series_of(s, SERIES "id IN (SELECT series FROM sample WHERE ts BETWEEN ?1 AND ?2 UNION SELECT series FROM amount WHERE ts BETWEEN ?1 AND ?2)", e);
+	if (!rc && sql_number(s->db, "SELECT EXISTS (" STANDING_TASKS ")", 0))
+		rc = series_of(s, SERIES "task IN (" STANDING_TASKS ")", e);
+	return rc;
+}
+
+static int load_tasks(struct store_segment *s, struct err *e)
+{
+	struct dict_one one = {0};
+	int rc = dict_rows_slots(s, "SELECT max(id) FROM task", &s->n_tasks, e);
+
+	if (rc)
+		return rc;
+	s->tasks = mem_array(s->n_tasks, sizeof(*s->tasks));
+	s->tasks[0].thread = "";
+	rc = dict_rows_each(s, DICT_TASK_COLUMNS, "task WHERE run IN (SELECT id FROM run WHERE scope <> 0)", s->n_tasks, dict_task_row, NULL, e);
+	if (!rc)
+		rc = dict_one_open(s, &one, "SELECT " DICT_TASK_COLUMNS " FROM task WHERE id = ?1", e);
+	for (size_t i = 1; !rc && i < s->n_series; i++) {
+		uint32_t task = s->series_task[i];
+
+		if (task && task < s->n_tasks && !s->tasks[task].thread) {
+			s->tasks[task].thread = "";
+			rc = dict_one_row(s, &one, task, dict_task_row, NULL, e);
+		}
+	}
+	dict_one_close(&one);
+	return rc;
+}
+
+static int load_processes(struct store_segment *s, struct err *e)
+{
+	const size_t n = s->dict.n_processes;
+	uint8_t *wanted = mem_array(n, 1);
+	int rc;
+
+	for (size_t i = 1; i < s->n_tasks; i++)
+		if (s->tasks[i].process && s->tasks[i].process < n)
+			wanted[s->tasks[i].process] = 1;
+	rc = dict_processes_some(s, wanted, e);
+	free(wanted);
+	return rc;
+}
+
+static void script_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
+{
+	(void)ctx;
+	s->frames[id].image = dict_rows_id(r, 1, s->dict.n_images);
+}
+
+/* Rule 4. */
+static int load_scripts(struct store_segment *s, struct err *e)
+{
+	int rc = stacktree_load(s->db, &s->tree);
+
+	if (rc)
+		return err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: stacks out of order", s->path);
+	return dict_rows_bound(s, "SELECT id, image FROM frame WHERE image IN (SELECT id FROM image WHERE kind >= ?1)", STORE_IMAGE_SCRIPT, 0, s->dict.n_frames,
+			       script_row, NULL, e);
+}
+
+static bool any_scripts(const struct store_segment *s)
+{
+	for (size_t i = 1; i < s->dict.n_images; i++)
+		if (s->images[i].kind >= STORE_IMAGE_SCRIPT)
+			return true;
+	return false;
+}
+
+/* By node of the tree: is it of a series' stack? */
+static uint8_t *nodes_wanted(const struct store_segment *s)
+{
+	uint8_t *wanted = mem_array(s->tree.n + 1, 1);
+
+	for (size_t i = 1; i < s->n_series; i++)
+		for (uint32_t node = s->tree.node[s->series_stack[i]]; node && !wanted[node]; node = s->tree.parent[node])
+			wanted[node] = 1;
+	return wanted;
+}
+
+static int load_stacks(struct store_segment *s, struct err *e)
+{
+	size_t n = 0;
+	int rc = dict_rows_slots(s, "SELECT max(id) FROM stack", &n, e);
+
+	if (rc)
+		return rc;
+	for (size_t i = 0; i < s->n_series; i++)
+		if (s->series_stack[i] >= n)
+			s->series_stack[i] = 0;
+	if (any_scripts(s))
+		return load_scripts(s, e);
+	rc = stacktree_load_some(s->db, s->series_stack, s->n_series, &s->tree);
+	return rc == 0 ? 0 : err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: stacks out of order", s->path);
+}
+
+int dict_some_load(struct store_segment *s, struct err *e)
+{
+	uint8_t *wanted;
+	int rc = load_series(s, e);
+
+	/* tasks check what they name against these */
+	if (!rc)
+		rc = dict_rows_slots(s, "SELECT max(id) FROM process", &s->dict.n_processes, e);
+	if (!rc)
+		rc = load_tasks(s, e);
+	if (!rc)
+		rc = load_processes(s, e);
+	if (!rc)
+		rc = dict_images_load(s, e);
+	if (!rc)
+		rc = load_stacks(s, e);
+	if (rc)
+		return rc;
+	wanted = nodes_wanted(s);
+	rc = dict_frames_some(s, wanted, e);
+	free(wanted);
+	return rc;
+}
