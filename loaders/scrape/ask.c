@@ -151,7 +151,10 @@ static void request(struct message *m, const struct wire_question *q, int fd)
 	char text[400], host[INET6_ADDRSTRLEN], seconds[32] = "";
 	int n;
 
-	inet_ntop(q->v6 ? AF_INET6 : AF_INET, q->address, host, sizeof(host));
+	if (q->connected)
+		snprintf(host, sizeof(host), "localhost");
+	else
+		inet_ntop(q->v6 ? AF_INET6 : AF_INET, q->address, host, sizeof(host));
 	if (q->ask == WIRE_ASK_CPU)
 		snprintf(seconds, sizeof(seconds), "?seconds=%u", q->seconds);
 	n = snprintf(text, sizeof(text), "GET %s%s HTTP/1.0\r\nHost: %s%s%s:%u\r\nUser-Agent: sonde-scrape\r\nAccept: */*\r\n\r\n", PATHS[q->ask], seconds,
@@ -283,9 +286,10 @@ void ask_child(const struct wire_question *q, int to, int network)
 
 	m.to = to;
 	alarm(q->timeout_s); /* ends it, whatever it does */
-	if (network >= 0 && setns(network, CLONE_NEWNET))
+	if (!q->connected && network >= 0 && setns(network, CLONE_NEWNET))
 		failed(&m, WIRE_NO_NETWORK, (uint32_t)errno);
-	err = connect_to(q, &connection);
+	connection = network;
+	err = !q->connected ? connect_to(q, &connection) : network < 0 ? EBADF : 0;
 	if (err)
 		failed(&m, WIRE_NO_CONNECTION, (uint32_t)err);
 	descriptors_only(&m.to, &connection);

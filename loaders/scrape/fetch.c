@@ -135,15 +135,15 @@ static bool question_send(const struct asker *a, const struct wire_question *q, 
 	return a->fd >= 0 && sendmsg(a->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*q);
 }
 
-int fetch_begin(struct fetch *f, const struct asker *a, const struct wire_question *q, uint32_t pid, int64_t now_ns, struct err *e)
+int fetch_begin(struct fetch *f, const struct asker *a, const struct wire_question *q, uint32_t pid, int connection, int64_t now_ns, struct err *e)
 {
-	int pair[2], fds[2], network = -1, err = 0;
+	int pair[2], fds[2], network = connection, err = 0;
 	char path[64];
 
 	*f = (struct fetch){.ask = (enum wire_ask)q->ask, .fd = -1, .connection = -1, .asked_ns = now_ns,
 			    .until_ns = now_ns + q->timeout_s * NSEC_PER_SEC};
 	snprintf(path, sizeof(path), "/proc/%u/ns/net", pid);
-	if (pid && (network = open(path, O_RDONLY | O_CLOEXEC)) < 0)
+	if (connection < 0 && pid && (network = open(path, O_RDONLY | O_CLOEXEC)) < 0)
 		return err_set(e, -errno, EXIT_PERMISSION, "its network namespace: %s", strerror(errno));
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
 		err = -errno;

@@ -47,8 +47,9 @@ struct fetch {
 	struct wire_failed failed;
 };
 
-/* Ask `at`, in the network namespace of `pid` where that is not ours (0: it is). 0, or what keeps it from that. */
-int fetch_begin(struct fetch *f, const struct asker *a, const struct wire_question *q, uint32_t pid, int64_t now_ns, struct err *e);
+/* Ask. `pid`: in the network namespace of that process, where it is not ours (0: it is). `connection`: by that one instead,
+ * to a Unix socket; it is taken (-1: there is none). 0, or what keeps it from that. */
+int fetch_begin(struct fetch *f, const struct asker *a, const struct wire_question *q, uint32_t pid, int connection, int64_t now_ns, struct err *e);
 void fetch_release(struct fetch *f);
 /* Takes in what has come, without waiting. */
 void fetch_read(struct fetch *f, int64_t now_ns);

@@ -121,11 +121,18 @@ static bool ask(struct goprogs *ps, struct goprog *p, enum wire_ask what)
 	struct wire_question q = {.ask = what, .seconds = ps->o.cpu_s, .port = p->at.port, .v6 = p->at.v6,
 				  .timeout_s = what == WIRE_ASK_CPU ? ps->o.cpu_s + TIMEOUT_S : what == WIRE_ASK_INDEX ? PAGE_TIMEOUT_S : TIMEOUT_S};
 	struct profile *x = &p->profiles[what];
+	int connection = *p->at.path ? sockets_connect(p->key.tgid, p->at.path) : -1;
 	struct err e = {0};
+
+	q.connected = connection >= 0;
+	if (*p->at.path && connection < 0) {
+		snprintf(x->reason, sizeof(x->reason), "%.40s: no connection: %.30s", p->at.path, strerror(-connection));
+		return false;
+	}
 
 	memcpy(q.address, p->at.address, sizeof(q.address));
 	x->fetch = mem_alloc(sizeof(*x->fetch));
-	if (!fetch_begin(x->fetch, ps->o.asker, &q, p->other_network ? p->key.tgid : 0, ps->now_ns, &e)) {
+	if (!fetch_begin(x->fetch, ps->o.asker, &q, p->other_network ? p->key.tgid : 0, connection, ps->now_ns, &e)) {
 		x->fetch->exe = p->exe;
 		*(what == WIRE_ASK_CPU ? &ps->busy_cpu : &ps->busy) += 1;
 		return true;
@@ -142,8 +149,11 @@ static void search(struct goprogs *ps, struct goprog *p)
 		return;
 	p->pause_ns = p->pause_ns ? p->pause_ns * 2 < SEARCH_MAX_NS ? p->pause_ns * 2 : SEARCH_MAX_NS : SEARCH_NS;
 	p->search_ns = ps->now_ns + p->pause_ns;
-	if (search_next(p, ps->host->maps) && !ask(ps, p, WIRE_ASK_INDEX))
-		goprog_refuse(p, p->profiles[WIRE_ASK_INDEX].reason);
+	if (!search_next(p, ps->host->maps) || ask(ps, p, WIRE_ASK_INDEX))
+		return;
+	goprog_refuse(p, p->profiles[WIRE_ASK_INDEX].reason);
+	if (*p->at.path)
+		search_failed(p);
 }
 
 /* ---- what came ---- */
@@ -152,7 +162,7 @@ static void why_text(const struct fetch *f, char out[96])
 {
 	static const char *const WHY[] = {
 		[WIRE_NO_HTTP] = "what listens there speaks no HTTP",
-		[WIRE_TLS] = "it wants TLS there",
+		[WIRE_TLS] = "it wants TLS there: serve the page on loopback or a Unix socket without it",
 		[WIRE_NO_INDEX] = "there is another page at /debug/pprof/",
 		[WIRE_TOO_LARGE] = "its answer is too large",
 		[WIRE_CUT] = "its answer was cut off",
@@ -210,7 +220,10 @@ static void page_came(struct goprogs *ps, struct goprog *p, const struct fetch *
 	}
 	search_failed(p);
 	why_text(f, why);
-	snprintf(p->reason, sizeof(p->reason), "port %u: %s", p->at.port, why);
+	if (*p->at.path)
+		snprintf(p->reason, sizeof(p->reason), "%.60s: %.60s", p->at.path, why);
+	else
+		snprintf(p->reason, sizeof(p->reason), "port %u: %s", p->at.port, why);
 	p->search_ns = ps->now_ns; /* at its next socket */
 	p->pause_ns = 0;
 }
@@ -298,8 +311,11 @@ static void ask_due(struct goprogs *ps, struct goprog *p)
 			continue;
 		if (i == WIRE_ASK_CPU && (ps->last || !goprog_named(p, ps->now_ns)))
 			continue;
-		if (!ask(ps, p, (enum wire_ask)i))
-			x->next_ns = ps->now_ns + ps->o.interval_ns;
+		if (ask(ps, p, (enum wire_ask)i))
+			continue;
+		x->next_ns = ps->now_ns + ps->o.interval_ns;
+		if (*p->at.path && !goprog_holds(p))
+			lost(p);
 	}
 }
 

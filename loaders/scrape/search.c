@@ -57,7 +57,7 @@ bool search_next(struct goprog *p, struct hostmaps *maps)
 		return false;
 	sockets_of(p->key.tgid, &s);
 	if (!p->n_tried)
-		goprog_refuse(p, "it listens on no TCP port");
+		goprog_refuse(p, "it listens on no TCP port and at no path");
 	for (size_t i = 0; i < s.n && !found; i++) {
 		if (!s.own[i] || was_tried(p, s.all[i].inode))
 			continue;

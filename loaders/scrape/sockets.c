@@ -16,6 +16,7 @@
 
 #define LISTENS 0x0a
 #define TEXT_MAX (SOCKETS_MAX * 200)
+#define UNIX_TEXT_MAX (1u << 20) /* all are in one list, those that listen among them */
 
 /* ---- the files ---- */
 
@@ -91,6 +92,24 @@ static size_t file_read(uint32_t pid, bool v6, struct listening *out, size_t max
 	return found;
 }
 
+static size_t unix_read(uint32_t pid, struct listening *out, size_t max)
+{
+	cleanup_free char *text = mem_alloc(UNIX_TEXT_MAX);
+	char path[64];
+	size_t len = 0;
+	ssize_t n;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%u/net/unix", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	while (len < UNIX_TEXT_MAX && (n = read(fd, text + len, UNIX_TEXT_MAX - len)) > 0)
+		len += (size_t)n;
+	close(fd);
+	return sockets_parse_unix(text, len, out, max);
+}
+
 /* ---- where it leads ---- */
 
 static bool everywhere(const struct listening *l)
@@ -102,7 +121,7 @@ static bool everywhere(const struct listening *l)
 
 static bool same_place(const struct listening *a, const struct listening *b)
 {
-	return a->v6 == b->v6 && a->port == b->port && !memcmp(a->address, b->address, 16);
+	return a->v6 == b->v6 && a->port == b->port && !memcmp(a->address, b->address, 16) && !strcmp(a->path, b->path);
 }
 
 static bool is_taken(const struct listening *all, size_t n, size_t but, const struct listening *to)
@@ -116,7 +135,7 @@ static bool is_taken(const struct listening *all, size_t n, size_t but, const st
 static bool has_v4(const struct listening *all, size_t n, uint16_t port)
 {
 	for (size_t i = 0; i < n; i++)
-		if (!all[i].v6 && all[i].port == port)
+		if (!all[i].v6 && all[i].port == port && !*all[i].path)
 			return true;
 	return false;
 }
@@ -128,7 +147,7 @@ bool sockets_reach(const struct listening *all, size_t n, size_t i, struct liste
 	*out = all[i];
 	if (is_taken(all, n, i, out)) /* SO_REUSEPORT: the kernel chooses */
 		return false;
-	if (!everywhere(out))
+	if (*out->path || !everywhere(out))
 		return true;
 	if (out->v6 && has_v4(all, n, out->port)) {
 		out->address[15] = 1;
@@ -172,9 +191,10 @@ static void own_note(void *ctx, uint64_t inode)
 
 void sockets_of(uint32_t pid, struct sockets *out)
 {
-	*out = (struct sockets){.all = mem_array(2 * SOCKETS_MAX, sizeof(*out->all))};
+	*out = (struct sockets){.all = mem_array(3 * SOCKETS_MAX, sizeof(*out->all))};
 	out->n = file_read(pid, false, out->all, SOCKETS_MAX);
 	out->n += file_read(pid, true, out->all + out->n, SOCKETS_MAX);
+	out->n += unix_read(pid, out->all + out->n, SOCKETS_MAX);
 	out->own = mem_array(out->n + 1, sizeof(*out->own));
 	each_socket(pid, own_note, out);
 }

@@ -335,12 +335,18 @@ static void note(const struct family_host *h, const struct goprog *p, const char
 	store_process_note(h->store, h->run, p->process, key, value);
 }
 
-static void address_text(const struct goprog *p, char out[80])
+#define ADDRESS_MAX 120
+
+static void address_text(const struct goprog *p, char out[ADDRESS_MAX])
 {
 	char host[INET6_ADDRSTRLEN];
 
+	if (*p->at.path) {
+		snprintf(out, ADDRESS_MAX, "%s", p->at.path);
+		return;
+	}
 	inet_ntop(p->at.v6 ? AF_INET6 : AF_INET, p->at.address, host, sizeof(host));
-	snprintf(out, 80, p->at.v6 ? "[%s]:%u" : "%s:%u", host, p->at.port);
+	snprintf(out, ADDRESS_MAX, p->at.v6 ? "[%s]:%u" : "%s:%u", host, p->at.port);
 }
 
 static void profile_text(const struct profile *x, char out[120])
@@ -367,7 +373,7 @@ static uint64_t state_hash(const struct goprog *p)
 
 static void notes_write(const struct family_host *h, const struct goprog *p)
 {
-	char text[120], address[80] = "";
+	char text[120], address[ADDRESS_MAX] = "";
 
 	if (p->answers)
 		address_text(p, address);

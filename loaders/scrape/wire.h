@@ -3,7 +3,7 @@
  * wire: what sonde-scrape and sonde-pprof say to each other. Sockets are of type SOCK_SEQPACKET: a message is whole.
  *
  * sonde-scrape sends a struct wire_question, with a descriptor: the socket that the answer goes to; and perhaps a second one: the network
- * namespace to ask in. Of the answer come, in this order:
+ * namespace to ask in, or, `connected`, the connection to ask by, to a Unix socket. Of the answer come, in this order:
  *
  *   WIRE_CONNECTED   once, with a descriptor: the connection, on which the asker may say that it sends no more (a CPU profile ends at once then)
  *   WIRE_INDEX       u64: goroutines that the page tells of          of the page alone
@@ -34,6 +34,7 @@ struct wire_question {
 	uint32_t timeout_s;  /* then it is given up */
 	uint16_t port, v6;   /* v6: all of `address`, else its first four bytes */
 	uint8_t address[16];
+	uint32_t connected;
 };
 
 enum wire_what { WIRE_CONNECTED = 1, WIRE_INDEX, WIRE_MAPPINGS, WIRE_STACKS, WIRE_END, WIRE_FAILED };

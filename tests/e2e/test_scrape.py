@@ -188,7 +188,7 @@ def test_whatever_a_program_answers_costs_its_own_profiles_only(scrapework, stor
     names = {w.pid: name for name, w in bad.items()}
     heap = {"nonsense": "not read: what it sent is no such profile", "bomb": "not read: its answer is too large", "cut": "not read: its answer was cut off",
             "other": "not read: what answers there is another program", "huge": "not read: its answer is too large"}
-    reasons = {"plain": "what listens there speaks no HTTP", "hidden": "it answered with status 404", "tls": "it wants TLS there"}
+    reasons = {"plain": "what listens there speaks no HTTP", "hidden": "it answered with status 404", "tls": "it wants TLS there: serve the page on loopback or a Unix socket without it"}
 
     def told(rows):
         return {n: rows[p]["heap"] for p, n in names.items() if n in heap and rows[p]["heap"]}
@@ -223,6 +223,17 @@ def test_a_program_that_links_no_such_page_is_not_bothered(store):
         p.kill()
         p.wait()
     assert (rows[p.pid]["state"], rows[p.pid]["reason"]) == ("not asked", "it does not link net/http/pprof")
+
+
+def test_a_program_that_listens_at_a_path_is_asked_there(scrapework, sonde, store, scratch, tmp_path):
+    path = f"{scratch}/of its own.sock"
+    w = scrapework("-listen", f"unix:{path}")
+    recorded(store, w, args=("--profiles", "heap,mutex"), till=lambda rows: each_read(("heap", "mutex"), w)(rows) and len(w.handed("mutex")) >= 3)
+    row = scraped(store)[w.pid]
+    assert (row["state"], row["address"]) == ("asked", path)
+    first, *later = w.handed("mutex")
+    has = stored(sonde, store, tmp_path, "gomutex", "contentions", "delay")
+    assert has and has in [less(stacks(f, "contentions", "delay"), stacks(first, "contentions", "delay")) for f in later[-3:]]
 
 
 OWN_NETWORK = ("unshare", "-n", "sh", "-c", 'ip link set lo up; exec "$@"', "sh")

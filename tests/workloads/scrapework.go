@@ -3,7 +3,7 @@
 // scrapework: a program that offers /debug/pprof at a port of loopback, allocates, holds, blocks and waits for a lock, and keeps of each
 // profile that it hands out a copy: DIR/NAME.N, N from 0 on. It prints {"port": N} and works until its standard input ends.
 // Options: -plain (its port speaks no HTTP), -hidden (nothing is at /debug/pprof), -liar FILE (each profile is this file's bytes),
-// -slow (an answer never ends), -huge (one without end), -tls (it wants TLS), -listen ADDRESS, -rest (it does
+// -slow (an answer never ends), -huge (one without end), -tls (it wants TLS), -listen ADDRESS or unix:PATH, -rest (it does
 // nothing), -shared (others may listen there too).
 package main
 
@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -158,7 +159,11 @@ func main() {
 			return c.Control(func(fd uintptr) { syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, 15, 1) }) // SO_REUSEPORT
 		}
 	}
-	l, err := how.Listen(context.Background(), "tcp", *listen)
+	network, at := "tcp", *listen
+	if strings.HasPrefix(at, "unix:") {
+		network, at = "unix", at[5:]
+	}
+	l, err := how.Listen(context.Background(), network, at)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -198,6 +203,10 @@ func main() {
 	if !*rest {
 		go work(c)
 	}
-	fmt.Printf("{\"port\": %d}\n", l.Addr().(*net.TCPAddr).Port)
+	port := 0
+	if tcp, ok := l.Addr().(*net.TCPAddr); ok {
+		port = tcp.Port
+	}
+	fmt.Printf("{\"port\": %d}\n", port)
 	io.Copy(io.Discard, os.Stdin)
 }

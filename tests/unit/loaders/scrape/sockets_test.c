@@ -67,12 +67,36 @@ static void where_another_may_answer_nobody_is_asked(void **state)
 	assert_false(sockets_reach(all, 4, 2, &to)); /* SO_REUSEPORT */
 }
 
+static void unix_sockets_that_listen_at_a_path_are_read(void **state)
+{
+	static const char text[] = "Num       RefCount Protocol Flags    Type St Inode Path\n"
+				   "0000000000000000: 00000002 00000000 00010000 0001 01 21 /run/a b.sock\n"
+				   "0000000000000000: 00000002 00000000 00000000 0001 03 22 /run/a b.sock\n" /* an accepted one */
+				   "0000000000000000: 00000002 00000000 00010000 0005 01 23 /run/seqpacket\n"
+				   "0000000000000000: 00000002 00000000 00010000 0001 01 24 @abstract\n"
+				   "0000000000000000: 00000002 00000000 00010000 0001 01 25\n"
+				   "0000000000000000: 00000002 00000000 00010000 0001 01 26 /run/twice\n"
+				   "0000000000000000: 00000002 00000000 00010000 0001 01 27 /run/twice\n";
+	struct listening l[8], to;
+	size_t n = sockets_parse_unix(text, strlen(text), l, 8);
+
+	(void)state;
+	assert_int_equal(n, 3);
+	assert_true(l[0].inode == 21 && !strcmp(l[0].path, "/run/a b.sock"));
+	assert_true(sockets_reach(l, n, 0, &to) && !strcmp(to.path, l[0].path));
+	assert_false(sockets_reach(l, n, 1, &to)); /* which of the two would answer? */
+	assert_int_equal(sockets_parse_unix(text, strlen(text), l, 2), 2);
+	for (size_t i = 0; i < strlen(text); i++)
+		sockets_parse_unix(text, i, l, 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_listens_is_read_up_to_the_first_that_does_not),
 		cmocka_unit_test(an_address_of_v6_is_read_as_it_lies_in_memory),
 		cmocka_unit_test(one_that_listens_everywhere_is_reached_by_loopback),
+		cmocka_unit_test(unix_sockets_that_listen_at_a_path_are_read),
 		cmocka_unit_test(where_another_may_answer_nobody_is_asked),
 	};
 
