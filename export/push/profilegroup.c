@@ -13,6 +13,7 @@
 #include "schema/base/mem.h"
 #include "schema/store/model/kinds.h"
 #include "tools/fold/fold_kind.h"
+#include "tools/print/reading.h"
 #include "tools/select/select.h"
 
 static const struct profile {
@@ -180,6 +181,7 @@ int profile_groups(const char *store, const struct target *t, int64_t from_ts, i
 	uint32_t kinds = 0;
 	int rc;
 
+	reading_quiet();
 	snprintf(from, sizeof(from), "%" PRId64, from_ts);
 	snprintf(to, sizeof(to), "%" PRId64, to_ts);
 	rc = select_new(&(struct select_args){.from = from, .to = to}, store, NULL, 0, true, &sel, e);

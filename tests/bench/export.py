@@ -4,9 +4,10 @@
   1. an always-on recorder of all families for SECONDS on this host, as busy as it is made by BUSY loops
   2. a scrape of /metrics every 15 s, and sonde-push to receivers in the place of each engine, every 60 s: CPU time by the kernel's account beside the time;
      memory at its highest
-  3. that store as HOSTS hosts into a ClickHouse server here: rows a second, bytes a host and day, the top 20 functions over all; what 10 000 would take
+  3. that store as HOSTS hosts in a ClickHouse server here, PUSHES of them sent, the others copies of the first there: rows a second, bytes a host and day, the
+     top 20 functions over all; what 10 000 would take
 
-SECONDS=300 BUSY=2 HOSTS=100
+SECONDS=300 BUSY=2 HOSTS=100 PUSHES=10; KEPT=DIR: row 3 alone, of a store that is there
 """
 import os
 import shutil
@@ -20,7 +21,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from clickhouse import Receiver  # noqa: E402
 from conftest import BIN  # noqa: E402
 
-SECONDS, BUSY, HOSTS = (int(os.environ.get(k, d)) for k, d in (("SECONDS", "300"), ("BUSY", "2"), ("HOSTS", "100")))
+SECONDS, BUSY, HOSTS, PUSHES = (int(os.environ.get(k, d)) for k, d in (("SECONDS", "300"), ("BUSY", "2"), ("HOSTS", "100"), ("PUSHES", "10")))
+KEPT = os.environ.get("KEPT")
 
 
 def cost(*args):
@@ -111,19 +113,24 @@ def fleet(folder, store):
     with open(f"{folder}/secret", "w", encoding="ascii") as f:
         f.write(SECRET)
     conf = config(folder, f"http://127.0.0.1:{server.port}", f"user = default\npassword-file = {folder}/secret")
-    [segment] = [f"{store}/{n}" for n in os.listdir(store) if n.endswith(".db")]
+    segments = [f"{store}/{n}" for n in os.listdir(store) if n.endswith(".db")]
     began = time.monotonic()
-    for i in range(HOSTS):
-        with sqlite3.connect(segment) as db:
-            db.execute("UPDATE meta SET value = ? WHERE key = 'host'", (f"host-{i:05}",))
+    for i in range(PUSHES):
+        for segment in segments:
+            with sqlite3.connect(segment) as db:
+                db.execute("UPDATE meta SET value = ? WHERE key = 'host'", (f"host-{i:05}",))
         subprocess.run([f"{BIN}/sonde-push", "--once", "--config", conf, "--store", store, "--state", f"{folder}/host-{i}"], check=True)
     took = time.monotonic() - began
+    pushed = int(server.ask("SELECT sum(rows) FROM system.parts WHERE active AND database = 'sonde'"))
     tables = server.ask("SELECT name FROM system.tables WHERE database = 'sonde'").split()
     for t in tables:
+        columns = ", ".join(f"`{c}`" for c in server.ask(f"SELECT name FROM system.columns WHERE database = 'sonde' AND table = '{t}' AND name != 'host'").split())
+        server.ask(f"INSERT INTO sonde.{t} (host, {columns}) SELECT concat('copy-', toString(arrayJoin(range({PUSHES}, {HOSTS})))), {columns} FROM sonde.{t}"
+                   " WHERE host = 'host-00000'")
         server.ask(f"OPTIMIZE TABLE sonde.{t} FINAL")
     rows, size = map(int, server.ask("SELECT sum(rows), sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'sonde'").split())
     span = int(server.ask("SELECT toUInt32(max(ts)) - toUInt32(min(ts)) + 10 FROM sonde.host_stats"))
-    print(f"{'fleet':24} {HOSTS} hosts, {rows} rows, {rows / took:.0f} rows a second with sender and server on this machine")
+    print(f"{'fleet':24} {HOSTS} hosts, {rows} rows; {PUSHES} of them sent: {pushed / took:.0f} rows a second with sender and server on this machine")
     print(f"{'':24} {size / HOSTS / span * 86400 / 1e6:.1f} MB and {rows / HOSTS / span * 86400 / 1e6:.2f} million rows a host and day")
     query = "SELECT function, module, sum(samples) AS n FROM sonde.cpu_samples GROUP BY function, module ORDER BY n DESC LIMIT 20"
     began = time.monotonic()
@@ -136,9 +143,13 @@ def fleet(folder, store):
 def main():
     folder = tempfile.mkdtemp(prefix="sonde-bench-export-")
     try:
-        feed(folder, f"{folder}/store")
+        store = f"{folder}/store"
+        if KEPT:
+            shutil.copytree(KEPT, store, ignore=shutil.ignore_patterns("images", "writers", "lock"))
+        else:
+            feed(folder, store)
         if shutil.which("clickhouse-server"):
-            fleet(folder, f"{folder}/store")
+            fleet(folder, store)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

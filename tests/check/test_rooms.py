@@ -31,7 +31,7 @@ MAY = {
     "serve": ["schema/base/", "serve/"],
     "export": ["schema/base/", "schema/extension/extension.h", "schema/store/read/reader.h", "schema/store/files/", "schema/store/model/", "export/"],
     "export/push": ["schema/base/", "schema/extension/extension.h", "schema/store/read/reader.h", "schema/store/model/kinds.h", "export/", "tools/select/select.h", "tools/fold/",
-                    "tools/formats/pprof.h", "tools/requests/traces.h"],
+                    "tools/formats/pprof.h", "tools/print/reading.h", "tools/requests/traces.h"],
 }
 # the folders of the store: each includes itself and those before it; archiving and writing do not read (schema/store/README.md)
 STORE = ["model", "packed", "files", "read", "retention"]

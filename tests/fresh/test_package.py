@@ -107,7 +107,9 @@ def test_from_the_package_to_a_flame_graph(system):
     assert burned(r) and "Content-Security-Policy" in r.run("head -c 3000 /tmp/x.html")
     assert r.run(f"stat -c '%U:%G %a' {STORE}").strip() == "sonde:sonde 750"
     assert re.search(r"^sonde:[^:]*:\d+:\d+:[^:]*:/var/lib/sonde:/usr/sbin/nologin$", r.run("cat /etc/passwd"), re.M)
-    for path in ("/usr/share/man/man1/sonde.1.gz", "/usr/share/bash-completion/completions/sonde", "/lib/systemd/system/sonded.service"):
+    for path in ("/usr/share/man/man1/sonde.1.gz", "/usr/share/bash-completion/completions/sonde", "/lib/systemd/system/sonded.service",
+                 "/lib/systemd/system/sonde-pprof.socket", "/lib/systemd/system/sonde-pprof@.service", "/lib/systemd/system/sonde-push.service",
+                 "/usr/libexec/sonde/sonde-scrape", "/usr/libexec/sonde/sonde-pprof", "/usr/libexec/sonde/sonde-push"):
         r.run(f"test -e {path} || grep -q '{path}' /var/lib/dpkg/info/sonde.list")  # minbase leaves out manual pages
     r.run("systemctl is-enabled sonded", status=None)
     assert "enabled" not in r.said.replace("disabled", ""), r.said

@@ -111,7 +111,8 @@ def test_installed_and_taken_away_again_it_leaves_nothing_but_what_was_recorded(
     before = set(r.names("sonde"))
     r.run(f"/tmp/{NAME}/install.sh")
     for path in ("bin/sonde", "libexec/sonde/sonde-cpu", "share/man/man1/sonde.1", "share/bash-completion/completions/sonde",
-                 "lib/systemd/system/sonded.service", "share/doc/sonde/libraries/libc6-dev"):
+                 "libexec/sonde/sonde-scrape", "libexec/sonde/sonde-pprof", "libexec/sonde/sonde-push", "lib/systemd/system/sonde-pprof.socket",
+                 "lib/systemd/system/sonde-pprof@.service", "lib/systemd/system/sonde-push.service", "lib/systemd/system/sonded.service", "share/doc/sonde/libraries/libc6-dev"):
         r.run(f"test -f /usr/local/{path}")
     assert r.run("sed -n 's/^ExecStart=//p' /usr/local/lib/systemd/system/sonded.service").strip() == "/usr/local/libexec/sonde/sonded"
     r.run("sonde record -d 2s -- /tmp/burn 2000", SONDE_STORE="/tmp/store")
