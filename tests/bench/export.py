@@ -125,7 +125,7 @@ def fleet(folder, store):
     tables = server.ask("SELECT name FROM system.tables WHERE database = 'sonde'").split()
     for t in tables:
         columns = ", ".join(f"`{c}`" for c in server.ask(f"SELECT name FROM system.columns WHERE database = 'sonde' AND table = '{t}' AND name != 'host'").split())
-        server.ask(f"INSERT INTO sonde.{t} (host, {columns}) SELECT concat('copy-', toString(arrayJoin(range({PUSHES}, {HOSTS})))), {columns} FROM sonde.{t}"
+        server.ask(f"INSERT INTO sonde.{t} (host, {columns}) SELECT concat('copy-', toString(arrayJoin(range({HOSTS - PUSHES})))), {columns} FROM sonde.{t}"
                    " WHERE host = 'host-00000'")
         server.ask(f"OPTIMIZE TABLE sonde.{t} FINAL")
     rows, size = map(int, server.ask("SELECT sum(rows), sum(bytes_on_disk) FROM system.parts WHERE active AND database = 'sonde'").split())
