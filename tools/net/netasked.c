@@ -99,7 +99,7 @@ static void add_server(const struct reqrows_row *sum, const struct service *s, s
 	for (size_t i = 0; i < m->n_edges; i++) {
 		const struct netmap_edge *x = &m->edges[i];
 
-		if (!leads_to(x, s) || !is_end(&m->nodes[x->to], sum))
+		if ((!leads_to(x, s) && !(s->port && x->own_port == s->port)) || !is_end(&m->nodes[x->to], sum))
 			continue;
 		n++;
 		n_told += x->asked.requests > 0;

@@ -267,11 +267,14 @@ int netflows_read_first(const struct selection *sel, enum netflows_by by, struct
 	return read_flows(sel, by, true, out, e);
 }
 
-static int by_name(const void *a, const void *b)
+/* What others can reach first; then TCP and UDP, then Unix sockets; then by names. */
+static int by_reach(const void *a, const void *b)
 {
 	const struct netlisteners_row *x = a, *y = b;
-	int order = strcmp(x->who.container, y->who.container);
+	int order = !strcmp(y->open_to, "network") - !strcmp(x->open_to, "network");
 
+	order = order ? order : !strcmp(x->protocol, "unix") - !strcmp(y->protocol, "unix");
+	order = order ? order : strcmp(x->who.container, y->who.container);
 	order = order ? order : strcmp(x->who.comm, y->who.comm);
 	return order ? order : (x->port > y->port) - (x->port < y->port);
 }
@@ -284,7 +287,7 @@ int netlisteners_read(const struct selection *sel, struct netlisteners *out, str
 	*out = (struct netlisteners){0};
 	rc = read_all(&r, LISTENERS, take_listener, &out->known, e);
 	if (out->n)
-		qsort(out->rows, out->n, sizeof(*out->rows), by_name);
+		qsort(out->rows, out->n, sizeof(*out->rows), by_reach);
 	return rc;
 }
 

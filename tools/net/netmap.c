@@ -82,18 +82,39 @@ static bool has_edge(const struct netmap *m, size_t from, size_t to, const char 
 	return false;
 }
 
+/* Both ends are known, and a client's row tells of it by another port: it is translated on the way. */
+static bool is_translated(struct netmap *m, size_t from, size_t to, const struct netflows_row *r)
+{
+	bool found = false;
+
+	if (!r->port || (!*r->mate.comm && !*r->mate.container))
+		return false;
+	for (size_t i = 0; i < m->n_edges; i++) {
+		struct netmap_edge *x = &m->edges[i];
+
+		if (x->from != from || x->to != to || !x->of_client || strcmp(x->protocol, r->protocol))
+			continue;
+		if (x->port == r->port)
+			return false;
+		if (!x->own_port)
+			x->own_port = r->port;
+		found = true;
+	}
+	return found;
+}
+
 static bool is_proxy(const struct netflows_end *x)
 {
 	return !*x->container && !strcmp(x->comm, "docker-proxy");
 }
 
-/* Each docker-proxy leads to one port of one container. NULL: to whom is not known. */
-static const struct netflows_end *proxied(const struct netflows *f, const struct netflows_end *proxy)
+/* Each docker-proxy leads to one port of one container: what it asks there. NULL: to whom is not known. */
+static const struct netflows_row *proxied(const struct netflows *f, const struct netflows_end *proxy)
 {
 	for (size_t i = 0; i < f->n; i++)
 		if (is_proxy(&f->rows[i].who) && f->rows[i].who.pid == proxy->pid && !strcmp(f->rows[i].side, "client") &&
 		    (*f->rows[i].mate.comm || *f->rows[i].mate.container) && !is_proxy(&f->rows[i].mate))
-			return &f->rows[i].mate;
+			return &f->rows[i];
 	return NULL;
 }
 
@@ -121,16 +142,20 @@ static void edge_addresses(struct netmap_edge *x, const struct netflows_row *r)
 static void row_add(struct making *k, const struct netflows *f, const struct netflows_row *r)
 {
 	bool server = !strcmp(r->side, "server"), pair = !strcmp(r->side, "unknown") && *r->mate.comm;
-	const struct netflows_end *beyond = is_proxy(&r->mate) ? proxied(f, &r->mate) : NULL;
-	const struct netflows_end *through = is_proxy(&r->who) && server ? proxied(f, &r->who) : NULL;
-	size_t own = end_node(k, through ? through : &r->who), peer = beyond ? end_node(k, beyond) : peer_node(k, r, server);
+	const struct netflows_row *beyond = is_proxy(&r->mate) ? proxied(f, &r->mate) : NULL;
+	const struct netflows_row *through = is_proxy(&r->who) && server ? proxied(f, &r->who) : NULL;
+	size_t own = end_node(k, through ? &through->mate : &r->who), peer = beyond ? end_node(k, &beyond->mate) : peer_node(k, r, server);
 	struct netmap_edge *x;
 
 	if (pair && has_edge(k->m, peer, own, r->protocol))
 		return; /* two ends that nothing tells apart are one edge */
+	if (server && !through && is_translated(k->m, peer, own, r))
+		return;
 	x = server ? edge_of(k, peer, own, r->protocol, r->port) : edge_of(k, own, peer, r->protocol, r->port);
 	if (!server)
 		edge_addresses(x, r);
+	if (beyond || through)
+		x->own_port = (beyond ? beyond : through)->port;
 	if (server && x->of_client)
 		return; /* the client's row has it */
 	x->of_client = x->of_client || !server;
