@@ -21,6 +21,7 @@
 #include "schema/store/write/facts.h"
 
 #define EDGES_MOST 65536
+#define MARKS_MOST 256 /* rows in a flush */
 
 struct flow_key {
 	int64_t ts;
@@ -56,6 +57,7 @@ void book_release(struct book *b)
 		flow_free(b, f);
 	procs_clear(&b->procs);
 	hostnames_release(&b->hosts);
+	marks_release(&b->marks);
 	idmap_release(&b->names);
 	idmap_release(&b->edges);
 }
@@ -272,6 +274,37 @@ static void single_put(struct book *b, struct family_host *h, const struct conn 
 		h->added++;
 }
 
+/* ---- what the other host's end comes to as well ---- */
+
+static void mark_put(struct book *b, struct family_host *h, const struct conn *c, const struct flow_key *key)
+{
+	struct flow_key flow = *key;
+	struct fact_row row = {0};
+	char peer[RECORD_ADDRESS], port[8];
+	uint64_t mark = record_mark(&c->r, (enum net_side)key->side);
+
+	flow.ts = 0;
+	flow.who = NULL; /* which is another one in each flush */
+	if (b->mark_epoch != store_epoch(h->store))
+		marks_again(&b->marks);
+	b->mark_epoch = store_epoch(h->store);
+	if (key->mate || key->other || key->excluded || key->side == NET_SIDE_UNKNOWN || record_is_loopback(key->family, key->peer) || b->n_marks >= MARKS_MOST ||
+	    !marks_take(&b->marks, hash_bytes(hash_u64(HASH_SEED, key->who->as.start_ns ^ key->who->as.tgid), &flow, sizeof(flow)), mark, key->ts))
+		return;
+	b->n_marks++;
+	snprintf(port, sizeof(port), "%u", key->port);
+	fact_put(&row, FLOW_MARK_PROCESS, procs_row(key->who, h));
+	fact_put_text(&row, FLOW_MARK_SIDE, procs_side(key->side));
+	fact_put_text(&row, FLOW_MARK_PEER, record_address(key->family, key->peer, peer));
+	fact_put_text(&row, FLOW_MARK_PORT, port);
+	fact_put(&row, FLOW_MARK_MARK, mark);
+	fact_put(&row, FLOW_MARK_COUNT, 1);
+	if (store_fact(h->store, h->run, key->ts * NSEC_PER_SEC, &FLOW_MARK_FACT, &row))
+		h->refused++;
+	else
+		h->added++;
+}
+
 /* ---- connections ---- */
 
 void book_conn(struct book *b, struct family_host *h, const struct conns *cs, struct conn *c, int64_t now_ns)
@@ -289,6 +322,8 @@ void book_conn(struct book *b, struct family_host *h, const struct conns *cs, st
 	key = key_of(cs, c, who, other, bucket_of(h, now_ns));
 	f = flow_of(b, &key);
 	f->how = (uint8_t)how;
+	if (result <= RECORD_BROKEN)
+		mark_put(b, h, c, &key);
 	standing_begin(c);
 	opening_add(f, c);
 	moving_add(f, c);
@@ -513,6 +548,18 @@ static void edge_note(struct book *b, const struct book_flow *f)
 	idmap_set(&b->edges, hash, 1);
 }
 
+/* How many of a flow are open by this reading: also where its row is of an earlier bucket, in which one of them ended. */
+static uint64_t open_by_now(struct book *b, const struct book_flow *f)
+{
+	struct flow_key key = f->key;
+
+	if (f->read || f->key.ts == b->reading_ts)
+		return f->open_now;
+	key.ts = b->reading_ts;
+	f = flow_find(b, &key);
+	return f ? f->open_now : 0;
+}
+
 static void flow_put(struct book *b, struct family_host *h, const struct book_flow *f)
 {
 	struct fact_row row = {0};
@@ -526,8 +573,7 @@ static void flow_put(struct book *b, struct family_host *h, const struct book_fl
 		for (int c = FLOW_ATTEMPTS; c < FLOW_N; c++)
 			if (c != FLOW_OPEN_NOW && f->sums[c])
 				fact_put(&row, c, f->sums[c]);
-		if (f->read || f->key.ts == b->reading_ts)
-			fact_put(&row, FLOW_OPEN_NOW, f->open_now);
+		fact_put(&row, FLOW_OPEN_NOW, open_by_now(b, f));
 		err = store_fact(h->store, h->run, f->key.ts * NSEC_PER_SEC, &FLOW_FACT, &row);
 	}
 	if (err)
@@ -547,9 +593,10 @@ size_t book_flush(struct book *b, struct family_host *h)
 		if (f->moved)
 			flow_put(b, h, f);
 		n += f->moved;
-		flow_free(b, f);
 	}
-	b->n_flows = b->n_singles = 0;
+	HASH_ITER(hh, b->flows, f, next)
+		flow_free(b, f);
+	b->n_flows = b->n_singles = b->n_marks = 0;
 	procs_clear(&b->procs);
 	if (b->fresh)
 		store_flush(h->store);

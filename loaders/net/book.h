@@ -17,6 +17,7 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/net/conns.h"
 #include "loaders/net/hostnames.h"
+#include "loaders/net/marks.h"
 #include "loaders/net/others.h"
 #include "loaders/net/talks.h"
 
@@ -34,8 +35,10 @@ struct book_flow;
 struct book {
 	struct book_proc *procs;
 	struct book_flow *flows;
-	size_t n_flows, n_singles;
+	size_t n_flows, n_singles, n_marks;
 	struct hostnames hosts;
+	struct marks marks;
+	uint32_t mark_epoch;
 	struct idmap names, edges; /* of this hour; what was told so far */
 	bool fresh;              /* there is one that was not told before */
 	int64_t hour;
