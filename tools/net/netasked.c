@@ -38,6 +38,12 @@ static struct service service_of(const char *text)
 
 static bool is_end(const struct netmap_node *x, const struct reqrows_row *r)
 {
+	char whole[256];
+
+	if (store_names_hosts() && !strchr(r->container, '/')) { /* outside of containers its container is the host */
+		snprintf(whole, sizeof(whole), "%s/%s", r->container, r->comm);
+		return x->kind == NETMAP_COMMAND && !strcmp(x->name, whole);
+	}
 	return *r->container ? x->kind == NETMAP_CONTAINER && !strcmp(x->name, r->container) : x->kind == NETMAP_COMMAND && *r->comm && !strcmp(x->name, r->comm);
 }
 

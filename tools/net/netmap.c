@@ -9,6 +9,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "tools/net/netfar.h"
 
 struct making {
 	struct netmap *m;
@@ -30,9 +31,20 @@ static size_t node_of(struct making *k, enum netmap_kind kind, const char *name)
 	return *at;
 }
 
+/* Of several hosts, HOST/NAME. */
+static size_t host_node(struct making *k, enum netmap_kind kind, const char *host, const char *name)
+{
+	struct strbuf whole cleanup_strbuf = STRBUF_INIT;
+
+	if (*host)
+		strbuf_addf(&whole, "%s/", host);
+	strbuf_addstr(&whole, name);
+	return node_of(k, kind, strbuf_str(&whole));
+}
+
 static size_t end_node(struct making *k, const struct netflows_end *x)
 {
-	return *x->container ? node_of(k, NETMAP_CONTAINER, x->container) : node_of(k, NETMAP_COMMAND, x->comm);
+	return *x->container ? node_of(k, NETMAP_CONTAINER, x->container) : host_node(k, NETMAP_COMMAND, x->host, x->comm);
 }
 
 /* The other end of a row. */
@@ -44,7 +56,8 @@ static size_t peer_node(struct making *k, const struct netflows_row *r, bool is_
 		return end_node(k, &r->mate);
 	if (is_client && *class)
 		return node_of(k, NETMAP_CLASS, class);
-	return node_of(k, NETMAP_ADDRESS, r->name ? r->name : *r->peer ? r->peer : "unknown");
+	/* two hosts' private addresses are two things */
+	return host_node(k, NETMAP_ADDRESS, strcmp(class, "public") ? r->who.host : "", r->name ? r->name : *r->peer ? r->peer : "unknown");
 }
 
 static struct netmap_edge *edge_of(struct making *k, size_t from, size_t to, const char *protocol, int64_t port)
@@ -112,7 +125,7 @@ static bool is_proxy(const struct netflows_end *x)
 static const struct netflows_row *proxied(const struct netflows *f, const struct netflows_end *proxy)
 {
 	for (size_t i = 0; i < f->n; i++)
-		if (is_proxy(&f->rows[i].who) && f->rows[i].who.pid == proxy->pid && !strcmp(f->rows[i].side, "client") &&
+		if (is_proxy(&f->rows[i].who) && f->rows[i].who.pid == proxy->pid && !strcmp(f->rows[i].who.host, proxy->host) && !strcmp(f->rows[i].side, "client") &&
 		    (*f->rows[i].mate.comm || *f->rows[i].mate.container) && !is_proxy(&f->rows[i].mate))
 			return &f->rows[i];
 	return NULL;
@@ -121,6 +134,8 @@ static const struct netflows_row *proxied(const struct netflows *f, const struct
 /* Who asks a docker-proxy asks whom it leads to; what it asks itself, and who is asked by it, is the same conversation once more. */
 static bool is_way(const struct netflows *f, const struct netflows_row *r)
 {
+	if (r->apart)
+		return true;
 	if (is_proxy(&r->who))
 		return proxied(f, &r->who) && (!strcmp(r->side, "client") || *r->mate.comm);
 	return is_proxy(&r->mate) && !strcmp(r->side, "server");
@@ -199,6 +214,8 @@ int netmap_make(const struct selection *sel, struct netmap *out, struct err *e)
 	int rc = netflows_read(sel, NETFLOWS_BY_PROCESS, &f, e);
 
 	*out = (struct netmap){0};
+	if (!rc && store_names_hosts())
+		rc = netfar_join(sel, &f, e);
 	if (!rc)
 		netmap_of(&f, out);
 	netflows_release(&f);

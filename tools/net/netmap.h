@@ -6,6 +6,9 @@
  * counts; a server's rows count where no client's row of that edge is in the selection.
  * docker-proxy is a way and no end: who asks it asks the container that it leads to. Where a port is translated on the way (a published
  * one), the edge has the one that was asked for.
+ *
+ * Of several stores a node of this host is HOST/NAME, and a private address too: those of two hosts are never one. Connections between hosts are
+ * one edge where netfar.h has proof of it.
  */
 #ifndef SONDE_TOOLS_NETMAP_H
 #define SONDE_TOOLS_NETMAP_H
