@@ -21,6 +21,8 @@
 #include "schema/store/write/facts.h"
 
 #define EDGES_MOST 65536
+#define QUIC_MOST  65536
+#define QUIC       253 /* no number of a protocol: flow_key.protocol of UDP that is QUIC */
 #define MARKS_MOST 256 /* rows in a flush */
 
 struct flow_key {
@@ -60,6 +62,7 @@ void book_release(struct book *b)
 	marks_release(&b->marks);
 	idmap_release(&b->names);
 	idmap_release(&b->edges);
+	idmap_release(&b->quic);
 }
 
 static int64_t bucket_of(const struct family_host *h, int64_t now_ns)
@@ -392,10 +395,24 @@ void book_listener(struct book *b, struct family_host *h, struct conn *c, int64_
 
 static const char *protocol_word(uint8_t protocol)
 {
-	return protocol == IPPROTO_TCP ? "tcp" : protocol == IPPROTO_UDP ? "udp" : "unix";
+	return protocol == IPPROTO_TCP ? "tcp" : protocol == IPPROTO_UDP ? "udp" : protocol == QUIC ? "quic" : "unix";
 }
 
-void book_other(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns)
+/* Once a flow of UDP was seen to be QUIC it is, also where nothing tells any more. */
+static void quic_mark(struct book *b, struct flow_key *key, bool seen)
+{
+	uint64_t hash = hash_bytes(hash_u64(HASH_SEED, key->who->as.start_ns ^ key->who->as.tgid), key->peer, sizeof(key->peer));
+
+	hash = hash_u64(hash, (uint64_t)key->family << 16 | key->port);
+	if (key->protocol != IPPROTO_UDP || (!seen && !idmap_get(&b->quic, hash, &(uint64_t){0})))
+		return;
+	if (b->quic.n >= QUIC_MOST)
+		idmap_clear(&b->quic);
+	idmap_set(&b->quic, hash, 1);
+	key->protocol = QUIC;
+}
+
+void book_other(struct book *b, struct family_host *h, const struct others_edge *x, bool quic, int64_t now_ns)
 {
 	const struct net_record *r = &x->own->r;
 	struct book_proc *who = procs_get(&b->procs, h, &r->owner, NULL), *mate = x->mate ? procs_get(&b->procs, h, &x->mate->r.owner, NULL) : NULL;
@@ -417,6 +434,7 @@ void book_other(struct book *b, struct family_host *h, const struct others_edge 
 		key.port = x->side == NET_SIDE_SERVER ? r->lport : r->dport;
 		memcpy(key.peer, r->peer, r->family == AF_UNIX ? 0 : sizeof(key.peer));
 		key.path = *x->peer ? hash_str(HASH_SEED, x->peer) : 0;
+		quic_mark(b, &key, quic);
 	}
 	f = flow_of(b, &key);
 	if (key.path && !f->path)
@@ -463,6 +481,7 @@ void book_talk(struct book *b, struct family_host *h, const struct talks_sum *x,
 		key.path = *path ? hash_str(HASH_SEED, path) : 0;
 	} else {
 		talk_udp(x, os, &key, &mate);
+		quic_mark(b, &key, x->now.quic);
 	}
 	key.mate = mate.start_ns ? procs_get(&b->procs, h, &mate, NULL) : NULL;
 	if (!procs_wanted(who) || (key.mate == who && x->key.family == AF_UNIX))

@@ -87,6 +87,11 @@ static const struct store_process_row *process_of(const struct reading *r, int64
 	return p && p->present && select_wants_process(r->sel, p) ? p : NULL;
 }
 
+const char *netflows_quic(const char *protocol, int64_t port)
+{
+	return !strcmp(protocol, "quic") ? "first bytes" : !strcmp(protocol, "udp") && port == 443 ? "port" : NULL;
+}
+
 const char *netflows_host(const struct store_process_row *p, char buf[NETFLOWS_HOST])
 {
 	size_t len = store_names_hosts() ? strcspn(p->container, "/") : 0;

@@ -79,6 +79,8 @@ struct netlisteners {
 int netlisteners_read(const struct selection *sel, struct netlisteners *out, struct err *e);
 void netlisteners_release(struct netlisteners *l);
 
+/* How it is known to be QUIC: "first bytes" (family net saw a message begin so), "port" (UDP to 443, and nothing else says so); NULL: it is not known to be. */
+const char *netflows_quic(const char *protocol, int64_t port);
 /* Of several stores the name of its host, else "", into `buf`. Its container there is called HOST/NAME, and outside of one HOST. */
 #define NETFLOWS_HOST 65
 const char *netflows_host(const struct store_process_row *p, char buf[NETFLOWS_HOST]);

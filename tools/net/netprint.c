@@ -85,11 +85,13 @@ static void pid_cell(struct table *t, const struct netflows_end *x)
 		table_cell(t, "-");
 }
 
-/* "tcp 80", "unix /run/x.sock". `path` NULL, "": it has none, or there are several. */
+/* "tcp 80", "unix /run/x.sock", "udp 443 (QUIC?)" of what the port alone says. `path` NULL, "": it has none, or there are several. */
 static void service_cell(struct table *t, const char *protocol, int64_t port, const char *path)
 {
+	const char *quic = netflows_quic(protocol, port);
+
 	if (port)
-		table_cellf(t, "%s %lld", protocol, (long long)port);
+		table_cellf(t, "%s %lld%s", protocol, (long long)port, quic && !strcmp(quic, "port") ? " (QUIC?)" : "");
 	else if (path && *path)
 		table_cellf(t, "%s %s", protocol, path);
 	else
@@ -169,6 +171,7 @@ json_t *netprint_flow_json(const struct netflows_row *r)
 	json_object_set_new(o, "class", text_or_null(netflows_class(r->peer)));
 	json_object_set_new(o, "protocol", json_text(r->protocol));
 	json_object_set_new(o, "port", r->port ? json_integer(r->port) : json_null());
+	json_object_set_new(o, "quic", text_or_null(netflows_quic(r->protocol, r->port)));
 	sums_json(o, r->sums, r->open_now);
 	return o;
 }
@@ -308,6 +311,7 @@ json_t *netprint_edge_json(const struct netmap *m, const struct netmap_edge *x)
 			      "protocol", json_text(x->protocol), "port", x->port ? json_integer(x->port) : json_null());
 
 	path_of(x, path, sizeof(path));
+	json_object_set_new(o, "quic", text_or_null(netflows_quic(x->protocol, x->port)));
 	json_object_set_new(o, "path", *path ? json_text(path) : json_null());
 	sums_json(o, x->sums, x->open_now);
 	if (!m->asked_known)

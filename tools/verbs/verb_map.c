@@ -33,7 +33,6 @@ static const struct option MAP_OPTIONS[] = {
 static const char *const MAP_EXAMPLES[] = {
 	"sonde map --last 15m",
 	"sonde map -o map.html",
-	"sonde map --store hosts/red --store hosts/blue",
 	"sonde map --json",
 	NULL,
 };
