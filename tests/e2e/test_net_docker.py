@@ -18,6 +18,8 @@ ASKED = (("host", "http://[::1]:8080/", 7), ("host", "http://127.0.0.1:8080/", 4
 KNOWN = {("hostasks", "web", "tcp", 8080): 11, ("farasks", "web", "tcp", 8080): 5, ("probe", "web", "tcp", 8080): 3, ("probe", "web", "tcp", 80): 2,
          ("web", "app", "unix", None): None, ("app", "db", "tcp", 5432): 1, ("app", "cache", "tcp", 6379): 1, ("app", "dockerd", "udp", 53): None,
          ("worker", "db", "tcp", 5432): 1, ("worker", "cache", "tcp", 6379): 1, ("worker", "stats", "tcp", 6380): 1}
+#: who begins a container talks to what it is before it is that: the test's own doing
+ENGINE = {"runc", "containerd-shim", "containerd", "exe"}
 CONTAINERS = {"web", "app", "db", "cache", "worker", "stats", "probe"}
 
 
@@ -52,7 +54,7 @@ def test_the_map_has_the_known_edges_and_no_other(sonde, recorded):
     store, primed = recorded
     got = {(x["from"]["name"], x["to"]["name"], x["protocol"], x["port"]): x for x in edges(sonde, store)}
     ours = CONTAINERS | {"hostasks", "farasks"}
-    assert {k for k in got if {k[0], k[1]} & ours} == set(KNOWN), sorted(got)
+    assert {k for k in got if {k[0], k[1]} & ours and not {k[0], k[1]} & ENGINE} == set(KNOWN), sorted(got, key=str)
     assert not [k for k in got if "docker-proxy" in k]
     for edge, n in KNOWN.items():
         x = got[edge]

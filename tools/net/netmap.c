@@ -131,10 +131,16 @@ static const struct netflows_row *proxied(const struct netflows *f, const struct
 	return NULL;
 }
 
+/* Neither end of it is known, nor where it was: nobody learns anything from it. */
+static bool is_nobodys(const struct netflows_row *r)
+{
+	return !strcmp(r->who.comm, "[unknown]") && !*r->mate.comm && !*r->mate.container && !*r->peer;
+}
+
 /* Who asks a docker-proxy asks whom it leads to; what it asks itself, and who is asked by it, is the same conversation once more. */
 static bool is_way(const struct netflows *f, const struct netflows_row *r)
 {
-	if (r->apart)
+	if (r->apart || is_nobodys(r))
 		return true;
 	if (is_proxy(&r->who))
 		return proxied(f, &r->who) && (!strcmp(r->side, "client") || *r->mate.comm);
