@@ -310,6 +310,12 @@ static void mark_put(struct book *b, struct family_host *h, const struct conn *c
 
 /* ---- connections ---- */
 
+/* Its program has left it, and the kernel tries to tell the other end, which may be gone: for minutes. */
+static bool is_leaving(const struct net_record *r)
+{
+	return r->state == TCP_FIN_WAIT1 || r->state == TCP_CLOSING || r->state == TCP_LAST_ACK;
+}
+
 void book_conn(struct book *b, struct family_host *h, const struct conns *cs, struct conn *c, int64_t now_ns)
 {
 	enum record_result result = record_result(&c->r);
@@ -332,7 +338,7 @@ void book_conn(struct book *b, struct family_host *h, const struct conns *cs, st
 	moving_add(f, c);
 	if (!c->ended) {
 		f->read = f->read || key.ts == b->reading_ts;
-		f->open_now++;
+		f->open_now += !is_leaving(&c->r);
 		f->moved = f->moved || now_ns - c->told.at_ns >= BOOK_IDLE_NS;
 	} else {
 		b->booked++;

@@ -62,6 +62,8 @@ def test_the_map_has_the_known_edges_and_no_other(sonde, recorded):
         assert x["tx_bytes"] > 0 and x["rx_bytes"] > 0, (edge, x)
         kinds = [x[end]["kind"] == "container" for end in ("from", "to")]
         assert kinds == [name in CONTAINERS for name in edge[:2]], (edge, x["from"], x["to"])
+    kept = [e for e in KNOWN if e[0] in ("app", "worker") and e[2] == "tcp"]
+    assert {e: got[e]["open_now"] for e in kept} == {e: 1 for e in kept}, "each was closed by a restart, and opened anew"
     assert got["web", "app", "unix", None]["path"] == "/shared/shop.sock"
 
 

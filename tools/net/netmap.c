@@ -56,6 +56,8 @@ static size_t peer_node(struct making *k, const struct netflows_row *r, bool is_
 		return end_node(k, &r->mate);
 	if (is_client && *class)
 		return node_of(k, NETMAP_CLASS, class);
+	if (is_client && !strcmp(r->protocol, "unix")) /* the path is the server's */
+		return host_node(k, NETMAP_ADDRESS, r->who.host, "unknown");
 	/* two hosts' private addresses are two things */
 	return host_node(k, NETMAP_ADDRESS, strcmp(class, "public") ? r->who.host : "", r->name ? r->name : *r->peer ? r->peer : "unknown");
 }
@@ -92,6 +94,20 @@ static bool has_edge(const struct netmap *m, size_t from, size_t to, const char 
 	for (size_t i = 0; i < m->n_edges; i++)
 		if (m->edges[i].from == from && m->edges[i].to == to && !strcmp(m->edges[i].protocol, protocol))
 			return true;
+	return false;
+}
+
+/* Who asks at a Unix socket is on this host, and has a row of its own: where any has one of that path, the server's row says the same once more. */
+static bool is_told_by_clients(const struct netmap *m, size_t to, const struct netflows_row *r)
+{
+	if (strcmp(r->protocol, "unix") || *r->mate.comm || *r->mate.container || !*r->peer)
+		return false;
+	for (size_t i = 0; i < m->n_edges; i++) {
+		const struct netmap_edge *x = &m->edges[i];
+
+		if (x->to == to && x->of_client && !strcmp(x->protocol, "unix") && x->addresses && netflows_has_line(x->addresses, r->peer))
+			return true;
+	}
 	return false;
 }
 
@@ -153,7 +169,7 @@ static void edge_addresses(struct netmap_edge *x, const struct netflows_row *r)
 	struct strbuf all cleanup_strbuf = STRBUF_INIT;
 
 	strbuf_addstr(&all, x->addresses ? x->addresses : "");
-	if (*r->peer && !strchr(r->peer, '\n'))
+	if (*r->peer && !strchr(r->peer, '\n') && !(x->addresses && netflows_has_line(x->addresses, r->peer)))
 		strbuf_addf(&all, "%s\n", r->peer);
 	strbuf_addstr(&all, r->more_peers ? r->more_peers : "");
 	free(x->addresses);
@@ -170,10 +186,10 @@ static void row_add(struct making *k, const struct netflows *f, const struct net
 
 	if (pair && has_edge(k->m, peer, own, r->protocol))
 		return; /* two ends that nothing tells apart are one edge */
-	if (server && !through && is_translated(k->m, peer, own, r))
+	if (server && !through && (is_translated(k->m, peer, own, r) || is_told_by_clients(k->m, own, r)))
 		return;
 	x = server ? edge_of(k, peer, own, r->protocol, r->port) : edge_of(k, own, peer, r->protocol, r->port);
-	if (!server)
+	if (!server || !strcmp(r->protocol, "unix"))
 		edge_addresses(x, r);
 	if (beyond || through)
 		x->own_port = (beyond ? beyond : through)->port;
