@@ -12,7 +12,7 @@
 #include "loaders/lib/bpf/target.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/naming.h"
-#include "probes/tables.h"
+#include "probes/l7.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/l7.h"

@@ -10,7 +10,6 @@
 #include <sys/socket.h>
 
 #include "loaders/l7/inorder.h"
-#include "probes/tables.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/tables.h"
+#include "probes/l7.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
