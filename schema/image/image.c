@@ -300,6 +300,8 @@ static int open_fd(int fd, enum scope scope, struct image **out, struct err *e)
 		munmap(map, (size_t)st.st_size);
 		return rc;
 	}
+	if (scope != ROWS) /* all of it was read once: what is asked for comes back */
+		madvise(map, (size_t)st.st_size, MADV_DONTNEED);
 	(*out)->map = map;
 	(*out)->map_size = (size_t)st.st_size;
 	return 0;
