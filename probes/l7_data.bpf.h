@@ -555,6 +555,8 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 
 	if (!w || !n || n > 0x7fffffff)
 		return 0;
+	if (dir == L7_IN) /* before the connection is told: its record is no later than that of its bytes */
+		at_ns &= ~1ull;
 	e = sock_entry(sk, ino, L7_SIDE_UNKNOWN, at_ns);
 	if (!e) {
 		if (sock_kind(sk) >= 0)
@@ -572,8 +574,6 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	owner_check(sk, e, at_ns);
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
 		return 0;
-	if (dir == L7_IN)
-		at_ns &= ~1ull;
 	if (e->side == L7_SIDE_SERVER)
 		at_ns = request_note(e, dir, at_ns);
 	else if (dir == L7_OUT)

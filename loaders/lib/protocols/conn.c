@@ -803,17 +803,6 @@ static bool place(struct proto_conn *c, struct proto_piece *piece, uint64_t *mis
 	return true;
 }
 
-/* Of many connections most rest: what none of them waits for takes no room. */
-static void pending_rest(struct proto_conn *c)
-{
-	for (uint32_t i = 0; i < c->count; i++)
-		if (slot(c, i)->live || slot(c, i)->hole)
-			return;
-	free(c->pending);
-	c->pending = NULL;
-	c->count = c->cap = c->head = 0;
-}
-
 void proto_conn_feed(struct proto_conn *c, const struct proto_piece *given)
 {
 	struct proto_piece piece = *given;
@@ -836,8 +825,6 @@ void proto_conn_feed(struct proto_conn *c, const struct proto_piece *given)
 		feed_known(c, &piece);
 	else
 		feed_unknown(c, &piece, missing);
-	if (c->cap)
-		pending_rest(c);
 }
 
 void proto_conn_end(struct proto_conn *c, enum proto_side from, int64_t at_ns)
