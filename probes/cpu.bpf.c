@@ -89,6 +89,7 @@ int cpu_sample(struct arch_perf_event_data *ctx)
 		return 0;
 	t->seen++;
 	stack_fill_task(&s->ev, task, now);
+	s->ev.tag = stack_tag(stack_serves(now), now);
 	if (stack_fill(s, task, ctx, ctx))
 		t->late++;
 	else if (send(s))

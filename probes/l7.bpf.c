@@ -192,7 +192,7 @@ static __noinline int read_end(struct sock *sk, __u64 ino)
 		return 0;
 	e->flags |= S_IN_DONE;
 	if (e->side == L7_SIDE_SERVER)
-		inflight_clear((__u32)bpf_get_current_pid_tgid(), 0);
+		inflight_clear(inflight_who(), 0);
 	end_send(key, e, L7_EOF, L7_IN, bpf_ktime_get_boot_ns());
 	return 0;
 }
@@ -367,17 +367,21 @@ int exit_connect(struct sys_exit *x)
 	e = sock_enter(sk, ino, L7_SIDE_CLIENT, bpf_ktime_get_boot_ns());
 	if (e) {
 		e->flags |= S_OPENED;
-		e->tag_tid = (__u32)bpf_get_current_pid_tgid();
-		e->tag = inflight_get(e->tag_tid);
+		e->tag_who = inflight_who();
+		e->tag = inflight_get(e->tag_who);
 	}
 	return 0;
 }
 
 /* ---- threads that wait for whatever comes next ---- */
 
+/* Go's runtime waits on a thread that runs no goroutine: nobody idles by that. */
 static __always_inline int idles(void)
 {
-	inflight_clear((__u32)bpf_get_current_pid_tgid(), 0);
+	__u64 who = inflight_who();
+
+	if (who)
+		inflight_clear(who, 0);
 	return 0;
 }
 
@@ -392,19 +396,20 @@ IDLE(epoll_pwait2) /* since 5.11: hooks.c does without */
  */
 static __always_inline int polls(struct sys_enter *x)
 {
-	__u32 tid = (__u32)bpf_get_current_pid_tgid(), fd = 0;
-	__u64 tag = inflight_get(tid), ino = 0, key;
+	__u64 who = inflight_who(), tag = inflight_get(who), ino = 0, key;
 	struct l7_sock *e;
+	__u32 fd = 0;
 
 	if (!tag)
 		return 0;
 	if (x->args[1] == 1 && !bpf_probe_read_user(&fd, sizeof(fd), (const void *)x->args[0])) {
 		key = (__u64)fd_sock(fd, &ino);
 		e = key ? bpf_map_lookup_elem(&socks, &key) : NULL;
-		if (e && e->ino == ino && e->side != L7_SIDE_SERVER && e->tag == tag && e->tag_tid == tid)
+		if (e && e->ino == ino && e->side != L7_SIDE_SERVER && e->tag == tag && e->tag_who == who)
 			return 0;
 	}
-	return idles();
+	inflight_clear(who, 0);
+	return 0;
 }
 
 SEC("tracepoint/syscalls/sys_enter_poll")
@@ -422,7 +427,8 @@ int idle_ppoll(struct sys_enter *x)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(l7_exit, struct task_struct *task)
 {
-	return idles();
+	inflight_clear((__u32)bpf_get_current_pid_tgid(), 0);
+	return 0;
 }
 
 /* ---- connections end ---- */
@@ -474,6 +480,7 @@ int BPF_PROG(l7_state, struct sock *sk, int old, int new)
 		return 0;
 	}
 	now = bpf_ktime_get_boot_ns();
+	request_drop(e);
 	rest_take(sk, e, L7_OUT);
 	if (new != SOCK_CLOSE) {
 		end_send(key, e, L7_EOF, L7_OUT, now);

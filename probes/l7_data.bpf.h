@@ -66,7 +66,7 @@ struct l7_sock {
 	__u16 protocol; /* 0: a Unix socket */
 	__u8 flags, side;
 	__u64 tag;      /* a server's: of the request that is not answered yet; else of the one for which it was written to last, or opened; 0: none */
-	__u32 tag_tid, pad; /* a server's: who read last of it; else who wrote */
+	__u64 tag_who;  /* a server's: who read last of it; else who wrote (inflight.bpf.h) */
 	struct l7_came came;
 };
 
@@ -475,26 +475,39 @@ static __always_inline void owner_check(struct sock *sk, struct l7_sock *e, __u6
 }
 
 /*
- * Whose request is the thread's? Bytes that a server's end reads while nothing of an answer has been written begin one, or are more of it;
- * the first that is written of the answer ends it: what the thread does from then on may be another one's.
+ * Whose request is the thread's, or its goroutine's? Bytes that a server's end reads while nothing of an answer has been written begin one, or are more
+ * of it; the first that is written of the answer ends it: what is done from then on may be another one's. What a goroutine has begun a thread does
+ * not go on with, nor the other way round.
+ * When the bytes came, whose last bit says, of what a server reads, who did: 1, a goroutine (TABLES_TAG_OF).
  */
-static __noinline int request_note(struct l7_sock *e, __u32 dir, __u64 at_ns)
+static __noinline __u64 request_note(struct l7_sock *e, __u32 dir, __u64 at_ns)
 {
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	__u64 who = inflight_who();
 
 	if (!e)
-		return 0;
+		return at_ns;
 	if (dir == L7_IN) {
+		at_ns |= who >> 63;
 		if (!e->tag)
-			e->tag = at_ns;
-		e->tag_tid = tid;
-		inflight_set(tid, e->tag);
+			e->tag = TABLES_TAG_OF(at_ns);
+		e->tag_who = who;
+		if (who >> 63 == (e->tag >> 59 & 1))
+			inflight_set(who, e->tag);
 	} else if (e->tag) {
-		inflight_clear(e->tag_tid, e->tag);
-		inflight_clear(tid, e->tag);
+		inflight_clear(e->tag_who, e->tag);
+		inflight_clear(who, e->tag);
 		e->tag = 0;
 	}
-	return 0;
+	return at_ns;
+}
+
+/* It ends without an answer. */
+static __always_inline void request_drop(struct l7_sock *e)
+{
+	if (e->side != L7_SIDE_SERVER || !e->tag)
+		return;
+	inflight_clear(e->tag_who, e->tag);
+	e->tag = 0;
 }
 
 /* A read's record. Clear text is as old as the records that were read last before it came out of them; what comes out after that, not surely. */
@@ -517,16 +530,15 @@ static __always_inline void came_tell(struct walk *w, struct l7_sock *e, __u32 d
  */
 static __noinline __u64 request_asks(struct l7_sock *e)
 {
-	__u32 tid = (__u32)bpf_get_current_pid_tgid();
-	__u64 tag, opener;
+	__u64 who = inflight_who(), tag, opener;
 
 	if (!e)
 		return 0;
-	tag = inflight_get(tid);
-	opener = !tag && e->flags & S_OPENED && e->tag && e->tag_tid == tid ? e->tag | OPENER : 0;
+	tag = inflight_get(who);
+	opener = !tag && e->flags & S_OPENED && e->tag && e->tag_who == who ? e->tag | OPENER : 0;
 	e->flags &= (__u8)~S_OPENED;
 	e->tag = tag;
-	e->tag_tid = tid;
+	e->tag_who = who;
 	return tag ? tag : opener;
 }
 
@@ -543,6 +555,8 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 
 	if (!w || !n || n > 0x7fffffff)
 		return 0;
+	if (dir == L7_IN) /* before the connection is told: its record is no later than that of its bytes */
+		at_ns &= ~1ull;
 	e = sock_entry(sk, ino, L7_SIDE_UNKNOWN, at_ns);
 	if (!e) {
 		if (sock_kind(sk) >= 0)
@@ -561,7 +575,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
 		return 0;
 	if (e->side == L7_SIDE_SERVER)
-		request_note(e, dir, at_ns);
+		at_ns = request_note(e, dir, at_ns);
 	else if (dir == L7_OUT)
 		tag = request_asks(e);
 	w->want = pos < L7_FIRST ? L7_LIMIT_MOST : L7_LIMIT;

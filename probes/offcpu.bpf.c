@@ -172,6 +172,7 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 	if (t->state == OFFCPU_S_BLOCKED)
 		object_find(&t->on, prev, t->class);
 	stack_fill_task(&s->ev, prev, now);
+	t->serves = stack_serves(now);
 	if (stack_fill(s, prev, ctx, NULL)) {
 		tl->late++;
 	} else if (record_send(&s->ev, stack_event_size(s))) {
@@ -191,7 +192,7 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 static __noinline void tag_note(struct offcpu_thread *t, __u64 now)
 {
 	if (t)
-		t->tag = stack_tag(t->tid, now);
+		t->tag = stack_tag(t->serves, now);
 }
 
 static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64 ready_ns, bool blocked,

@@ -104,7 +104,8 @@ struct offcpu_thread {
 	__u8 slow;       /* its last wait was a long one */
 	__u8 pad;
 	__u64 waker;     /* id of the thread that woke it; 0: an interrupt did, or it is not known */
-	__u64 tag;       /* of the request that it serves, as its wait ends (inflight.bpf.h) */
+	__u64 serves;    /* who serves requests on it, as its stack was taken (inflight.bpf.h): a goroutine goes nowhere while its thread waits */
+	__u64 tag;       /* of the request that is served, as the wait ends */
 	struct offcpu_object on; /* of the wait, where its stack was taken */
 	struct offcpu_sum_at sums[OFFCPU_SUM_LAST];
 };

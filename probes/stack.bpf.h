@@ -37,16 +37,27 @@ const volatile __u32 stack_depth = STACK_KERNEL_MAX;
 /* Somebody reads `late`. */
 const volatile bool stack_late_read = true;
 
-/* The request that a thread serves; 0 where nobody says. A function of its own: older kernels give little stack. */
-static __noinline __u64 stack_tag(__u32 tid, __u64 now)
+static __always_inline bool stack_tagged(__u64 now)
 {
 	__u32 zero = 0;
 	struct tables_state *state = bpf_map_lookup_elem(&tables_state, &zero);
 
-	return state && now < state->inflight_ns + TABLES_INFLIGHT_NS ? inflight_get(tid) : 0;
+	return state && now < state->inflight_ns + TABLES_INFLIGHT_NS;
 }
 
-/* Who: identity, thread, cgroup, CPU. `time_ns` is CLOCK_BOOTTIME. */
+/* Who serves requests on this thread (inflight.bpf.h); 0 where nobody says. A function of its own: older kernels give little stack. */
+static __noinline __u64 stack_serves(__u64 now)
+{
+	return stack_tagged(now) ? inflight_who() : 0;
+}
+
+/* The request that `who` serves now; 0 where nobody says. */
+static __noinline __u64 stack_tag(__u64 who, __u64 now)
+{
+	return who && stack_tagged(now) ? inflight_get(who) : 0;
+}
+
+/* Who: identity, thread, cgroup, CPU, and no tag. `time_ns` is CLOCK_BOOTTIME. */
 static __always_inline void stack_fill_task(struct stack_event *ev, struct task_struct *task, __u64 time_ns)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
@@ -57,7 +68,7 @@ static __always_inline void stack_fill_task(struct stack_event *ev, struct task_
 	ev->exec_id = (__u32)BPF_CORE_READ(leader, self_exec_id);
 	ev->cgroup_id = bpf_get_current_cgroup_id();
 	ev->tables_ns = 0;
-	ev->tag = stack_tag((__u32)pid_tgid, time_ns);
+	ev->tag = 0;
 	ev->tgid = pid_tgid >> 32;
 	ev->tid = (__u32)pid_tgid;
 	ev->cpu = bpf_get_smp_processor_id();

@@ -76,7 +76,7 @@ struct stack_event {
 	__u64 start_ns;
 	__u64 cgroup_id; /* default (v2) hierarchy */
 	__u64 tables_ns; /* as_of_ns of the mappings it was unwound with; see STACK_F_TABLES */
-	__u64 tag;       /* of the request that the thread served (inflight.bpf.h); 0: none that is known */
+	__u64 tag;       /* of the request that the thread, or its goroutine, served (inflight.bpf.h); 0: none that is known */
 	__u32 tgid;
 	__u32 tid;
 	__u32 exec_id;

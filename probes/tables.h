@@ -46,7 +46,7 @@
  *   tables_state  array of one struct tables_state, mmap-able
  *   runtimes   array of struct tables_runtime: the interpreters of script languages that are known, each once (runtimes/runtime.h);
  *              what stands there stays there
- *   inflight   array of struct tables_inflight, by the last 16 bits of a thread's number: which request it serves. sonde-l7 writes it (inflight.bpf.h)
+ *   inflight   array of struct tables_inflight: which request a thread, or a goroutine, serves. sonde-l7 writes it (inflight.bpf.h)
  *   wanted     ring of __u64, which wakes sonde-maps: the tgid of a young process that a probe met and that is not
  *              published, or has no mapping or no rows where it runs; or of any that has no mapping there
  *
@@ -227,7 +227,19 @@ struct tables_image {
 _Static_assert(sizeof(struct tables_image) == 48, "wire size");
 
 #define TABLES_PROCESS_OWN_CODE 1u /* it runs machine code of its own that only user space can follow: HotSpot's */
+#define TABLES_PROCESS_GO       4u /* its threads run goroutines. How one is found stands in the other bits of `flags` */
 #define TABLES_PROCESS_OBJECTS  2u /* its own code, and what no row describes, is followed by the frame pointer and named by user space: V8's */
+
+/*
+ * Of a process that is GO, in words of 8 bytes: g = *(FS base - TLS); its number (runtime.g.goid) is *(g + GOID), 0 where g is the stack of a thread itself
+ * or of its signals: then the goroutine that this works for is *(*(g + 6) + CURG), 0: none. TLS 0: all of this is not known.
+ */
+#define TABLES_GO_M             6u
+#define TABLES_GO_GOID(flags_)  ((flags_) >> 4 & 0x3f)
+#define TABLES_GO_CURG(flags_)  ((flags_) >> 10 & 0x3f)
+#define TABLES_GO_TLS(flags_)   ((flags_) >> 16)
+#define TABLES_GO_HOW           0xfffffff0u
+#define TABLES_GO_MAKE(tls_, goid_, curg_) (TABLES_PROCESS_GO | (__u32)(tls_) << 16 | (__u32)(curg_) << 10 | (__u32)(goid_) << 4)
 
 struct tables_process {
 	__u64 start_ns;  /* identity as in stack.h */
@@ -250,9 +262,16 @@ struct tables_state {
 #define TABLES_INFLIGHT (1u << 16)
 #define TABLES_INFLIGHT_NS 2000000000ull /* who has said nothing for so long writes no more */
 
+/* Whose request it is: a thread's number, or that of a goroutine (tgid, goid; goid's last 41 bits). */
+#define TABLES_WHO_GOROUTINE(tgid_, goid_) (1ull << 63 | (__u64)(tgid_) << 41 | ((goid_) & ((1ull << 41) - 1)))
+#define TABLES_WHO_PLACE(who_) (((__u32)(who_) + (__u32)((who_) >> 41) * 40503u) & (TABLES_INFLIGHT - 1))
+/* In a tag: it was set for a goroutine, and of Go such tags alone count. Where one is made the last bit of its time says so, too. */
+#define TABLES_TAG_GOROUTINE (1ull << 59) /* of an uptime of 18 years */
+#define TABLES_TAG_OF(at_ns_) ((__u64)(at_ns_) | ((__u64)(at_ns_) & 1) << 59)
+
 struct tables_inflight {
-	__u64 tag;       /* the request's: when its first bytes were read (boot clock); 0: none */
-	__u32 tid, pad;  /* whose it is: others have the same place */
+	__u64 tag;       /* the request's: when its first bytes were read (boot clock), and TABLES_TAG_GOROUTINE; 0: none */
+	__u64 who;       /* whose it is: others have the same place */
 };
 _Static_assert(sizeof(struct tables_inflight) == 16, "wire size");
 

@@ -9,6 +9,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "probes/inflight.bpf.h" /* `processes` */
 #include "probes/stack.h"
 #include "probes/tables.h"
 #include "probes/unwind.h"
@@ -68,13 +69,6 @@ struct {
 	__type(key, __u32);
 	__type(value, struct tables_image);
 } images SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct tables_process);
-} processes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -12,6 +12,7 @@
 #include "loaders/lib/bpf/target.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/naming.h"
+#include "probes/l7.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/l7.h"
@@ -90,8 +91,9 @@ static const char *side_word(uint8_t side)
 
 static const char *const RESULTS[] = {"ok", "error", "one-way", "opened", "no-answer", "blind"};
 static const char *const WHY[] = {"", "failed", "slow", "sample", "linked"};
-static const char *const HOW[] = {"", "thread", "opener", "bytes"};
+static const char *const HOW[] = {"", "thread", "opener", "bytes", "goroutine", "", "", ""};
 
+_Static_assert(REQUEST_TAG_GOROUTINE == TABLES_TAG_GOROUTINE, "same bit");
 _Static_assert((int)SAID_TO_FIRST == (int)STORE_PART_FIRST && (int)SAID_QUEUED == (int)STORE_PART_QUEUE, "same numbers");
 
 /* ---- rows ---- */

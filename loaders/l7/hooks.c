@@ -160,8 +160,7 @@ struct entry {
 	uint32_t seq[2], tgid;
 	uint16_t protocol;
 	uint8_t flags, side;
-	uint64_t tag;
-	uint32_t tag_tid, pad;
+	uint64_t tag, tag_who;
 	uint64_t came[6];
 };
 

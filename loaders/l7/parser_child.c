@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* parser_child: the side without rights: from the ring to what is said. */
-#include <bpf/libbpf.h>
+#include <bpf/bpf.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "loaders/l7/parser.h"
+#include "loaders/l7/ring.h"
 #include "loaders/l7/streams.h"
 #include "loaders/lib/sandbox/sandbox.h"
 #include "schema/base/clock.h"
@@ -21,7 +22,7 @@
 #define QUIET_MS  100
 
 struct child {
-	struct ring_buffer *ring;
+	struct ring ring;
 	struct streams *streams;
 	struct saying saying;
 	uint64_t n;           /* records since this was last looked at */
@@ -37,13 +38,20 @@ static void say(void *ctx, const void *message, size_t size)
 		c->over = errno != EINTR;
 }
 
-static int record(void *ctx, void *data, size_t size)
+static void record(void *ctx, const void *data, size_t size)
 {
 	struct child *c = ctx;
 
 	c->n++;
 	streams_record(c->streams, data, size);
-	return 0;
+}
+
+static int ring_take(struct child *c)
+{
+	struct bpf_map_info info = {0};
+	uint32_t len = sizeof(info);
+
+	return bpf_obj_get_info_by_fd(FD_RING, &info, &len) ? -errno : ring_open(&c->ring, FD_RING, info.max_entries);
 }
 
 static void flushed(struct child *c)
@@ -71,7 +79,7 @@ static void asked(struct child *c)
 		for (uint32_t i = 0; i < q.n && i < PARSER_GONE_MOST; i++)
 			streams_gone(c->streams, q.gone[2 * i], q.gone[2 * i + 1], q.now_ns);
 	} else if (q.what == PARSER_END) {
-		ring_buffer__consume(c->ring);
+		ring_read(&c->ring, record, c);
 		streams_end(c->streams, q.now_ns);
 		flushed(c);
 		c->over = true;
@@ -88,7 +96,7 @@ static void run(struct child *c)
 		int64_t now = clock_boot_ns();
 
 		c->n = 0;
-		ring_buffer__consume(c->ring);
+		ring_read(&c->ring, record, c);
 		wait = c->n ? BUSY_MS : QUIET_MS;
 		streams_take(c->streams, now);
 		if (ready > 0)
@@ -104,8 +112,7 @@ int parser_main(int argc, char **argv)
 	struct err e = {0};
 
 	wants = mmap(NULL, L7_WANTS * sizeof(*wants), PROT_READ | PROT_WRITE, MAP_SHARED, FD_WANTS, 0);
-	c->ring = ring_buffer__new(FD_RING, record, c, NULL);
-	if (bucket <= 0 || bucket > 3600 || wants == MAP_FAILED || !c->ring)
+	if (bucket <= 0 || bucket > 3600 || wants == MAP_FAILED || ring_take(c))
 		return EXIT_RUNTIME;
 	c->saying = (struct saying){.send = say, .ctx = c};
 	c->streams = streams_new(wants, &c->saying, (uint32_t)bucket, clock_boot_offset_ns());

@@ -28,9 +28,10 @@ enum said_part { SAID_TO_FIRST = 1 /* byte of the answer */, SAID_QUEUED = 2 /* 
 #define SAID_PARTS 2
 enum said_why { SAID_FAILED = 1, SAID_SLOW = 2, SAID_SAMPLE = 3, SAID_LINKED = 4 /* asked for one that is kept */ };
 /* How a question is known to be asked for its parent: by the thread that asked, or by the one that opened the connection for it. */
-enum said_how { SAID_NO_LINK, SAID_BY_THREAD, SAID_BY_OPENER, SAID_BY_BYTES /* an answer: both ends of its connection are here */ };
-#define SAID_HOW     3
-#define SAID_PARTIAL 4 /* some that were asked for it may be missing */
+enum said_how { SAID_NO_LINK, SAID_BY_THREAD, SAID_BY_OPENER, SAID_BY_BYTES /* an answer: both ends of its connection are here */,
+		SAID_BY_GOROUTINE /* as by thread or opener */ };
+#define SAID_HOW     7
+#define SAID_PARTIAL 8 /* some that were asked for it may be missing */
 
 struct said_who { /* a process, as in stack_event */
 	uint64_t start_ns;

@@ -446,7 +446,7 @@ static void asks_note(struct streams *s, struct stream *x, const struct l7_data 
 		x->asks = mem_alloc(sizeof(*x->asks));
 	x->asks->of[x->asks->n % ASKS].at_ns = (int64_t)d->h.at_ns;
 	x->asks->of[x->asks->n % ASKS].tag = d->tag;
-	x->asks->of[x->asks->n++ % ASKS].how = d->h.flags & L7_F_OPENER ? SAID_BY_OPENER : SAID_BY_THREAD;
+	x->asks->of[x->asks->n++ % ASKS].how = d->tag & TABLES_TAG_GOROUTINE ? SAID_BY_GOROUTINE : d->h.flags & L7_F_OPENER ? SAID_BY_OPENER : SAID_BY_THREAD;
 	s->tagged_ns = s->now_ns;
 }
 

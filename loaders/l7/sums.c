@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/l7.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
@@ -368,7 +369,7 @@ static void single_numbers(const struct sums *s, const struct sums_of *of, const
 	if (!answered)
 		number[SAID_FIRST] = 0;
 	number[SAID_WEIGHT] = 1;
-	number[SAID_TAG] = of->side == STORE_SIDE_SERVER && of->alone ? (uint64_t)r->begin_ns : 0; /* as probes/l7_data.bpf.h makes it */
+	number[SAID_TAG] = of->side == STORE_SIDE_SERVER && of->alone ? TABLES_TAG_OF(r->begin_ns) : 0; /* as probes/l7_data.bpf.h makes it */
 }
 
 /* With what was asked for it. SAID_PARTIAL: what was there once may be forgotten, or was too much. */
@@ -430,7 +431,7 @@ static void link_make(const struct sums_of *of, const struct proto_request *r, s
 			   .service = (char *)of->service, .trace = (char *)r->trace, .tid = of->tid, .side = of->side, .result = (uint8_t)r->result};
 	snprintf(l->status, sizeof(l->status), "%s", r->status);
 	if (server) {
-		l->span = of->alone ? link_span(&of->who, (uint64_t)r->begin_ns) : link_id(hash_u64(here, of->exchange));
+		l->span = of->alone ? link_span(&of->who, TABLES_TAG_OF(r->begin_ns)) : link_id(hash_u64(here, of->exchange));
 		l->parent = of->exchange;
 		l->how = of->exchange ? SAID_BY_BYTES : SAID_NO_LINK;
 	} else {

@@ -98,8 +98,8 @@ static json_t *process_json(const struct tablemaps *t, uint32_t tgid)
 	}
 	for (uint32_t i = 0; i < p.count && i < TABLES_SLICE_MAX; i++)
 		json_array_append_new(list, mapping_json(t, &p, i));
-	o = json_pack("{s:i, s:I, s:I, s:i, s:i, s:i}", "tgid", (int)tgid, "start_ns", (json_int_t)p.start_ns, "as_of_ns",
-		      (json_int_t)p.as_of_ns, "exec_id", (int)p.exec_id, "first", (int)p.first, "count", (int)p.count);
+	o = json_pack("{s:i, s:I, s:I, s:i, s:I, s:i, s:i}", "tgid", (int)tgid, "start_ns", (json_int_t)p.start_ns, "as_of_ns",
+		      (json_int_t)p.as_of_ns, "exec_id", (int)p.exec_id, "flags", (json_int_t)p.flags, "first", (int)p.first, "count", (int)p.count);
 	json_object_set_new(o, "mappings", list);
 	return o;
 }

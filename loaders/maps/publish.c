@@ -6,6 +6,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "loaders/maps/gowho.h"
 #include "loaders/maps/publish_parts.h"
 #include "loaders/maps/tablemaps.h"
 #include "loaders/maps/world.h"
@@ -97,7 +98,7 @@ static uint32_t flags_of(const struct proc *p)
 		if (is_own_code(&p->maps.now[i]))
 			flags |= TABLES_PROCESS_OWN_CODE;
 		else if (img && img->published)
-			flags |= img->published->process_flags;
+			flags = gowho_join(flags, img->published->process_flags);
 	}
 	return flags;
 }

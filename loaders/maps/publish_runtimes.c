@@ -7,10 +7,12 @@
 
 #include <string.h>
 
+#include "loaders/maps/gowho.h"
 #include "loaders/maps/tablemaps.h"
 #include "probes/runtimes/runtime.h"
 #include "schema/base/log.h"
 #include "schema/image/format.h"
+#include "schema/image/go.h"
 
 /* The program tells code objects apart by what stands from the file's name to the lines (probes/runtimes/python.bpf.h). */
 static bool identity_is_near(const struct python_layout *l)
@@ -93,7 +95,21 @@ uint32_t publish_runtime(struct publish *pub, const struct image *index, uint64_
 	return 0;
 }
 
-/* A V8 whose frames can be read. */
+static uint32_t go_flags(const struct image *index)
+{
+	struct image_go_record go;
+	struct unwind_section s;
+	const void *section;
+	size_t size;
+
+	if (!image_ident(index)->go)
+		return 0;
+	if (!image_unwind(index, &section, &size) || unwind_section_open(&s, section, size) || !image_go(index, &go))
+		return TABLES_PROCESS_GO;
+	return gowho_flags(&s, go.version);
+}
+
+/* Go, or a V8 whose frames can be read. */
 uint32_t publish_process_flags(const struct image *index)
 {
 	struct v8_layout l;
@@ -101,7 +117,7 @@ uint32_t publish_process_flags(const struct image *index)
 	size_t size;
 
 	if (!image_part(index, IMAGE_SECTION_V8, &section, &size) || size != sizeof(l))
-		return 0;
+		return go_flags(index);
 	memcpy(&l, section, sizeof(l));
 	return l.format == V8_FORMAT && l.known ? TABLES_PROCESS_OBJECTS : 0;
 }

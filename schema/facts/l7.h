@@ -35,7 +35,9 @@
 	X(REQUEST_BYTES_BLIND, "blind", NUMBER, COUNTER, "bytes", "missing, or could not be made sense of: requests among them are not counted") \
 	X(REQUEST_BYTES_REQUESTS, "blind_requests", NUMBER, COUNTER, "", "requests that were seen, and what became of them was not")
 
-/* A tag is when the request's first bytes were read, in ns of the boot clock: with the process it tells one. One that was not alone on its connection has none. */
+/* A tag is when the request's first bytes were read, in ns of the boot clock: with the process it tells one. One that was not alone on its connection has none.
+ * REQUEST_TAG_GOROUTINE in it: it is that of a goroutine; of a program in Go no other one counts. */
+#define REQUEST_TAG_GOROUTINE (1ull << 59)
 #define REQUEST_TAG_COLUMNS(X) \
 	X(REQUEST_TAG_PROCESS, "process", PROCESS, KEY, "", "process.id of who served it") \
 	X(REQUEST_TAG_TAG, "tag", TAG, KEY, "", "what its samples have") \

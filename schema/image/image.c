@@ -230,7 +230,7 @@ enum scope { ALL, ALL_SOUND, ROWS };
 
 static const uint32_t rows_kinds = 1u << IMAGE_SECTION_IDENT | 1u << IMAGE_SECTION_SEGMENTS | 1u << IMAGE_SECTION_UNWIND |
 				   1u << IMAGE_SECTION_PYTHON | 1u << IMAGE_SECTION_PHP | 1u << IMAGE_SECTION_RUBY | 1u << IMAGE_SECTION_HOTSPOT |
-				   1u << IMAGE_SECTION_V8 | 1u << IMAGE_SECTION_TLS;
+				   1u << IMAGE_SECTION_V8 | 1u << IMAGE_SECTION_TLS | 1u << IMAGE_SECTION_GO;
 
 static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h, enum scope scope, struct err *e)
 {
@@ -244,13 +244,13 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 		rc = parts_load(img, data, h, e);
 	if (!rc)
 		rc = tls_load(img, data, h, e);
+	if (!rc)
+		rc = go_load(img, data, h, e);
 	if (rc || scope == ROWS)
 		return rc;
 	rc = names_load(img, data, h, e);
 	if (!rc)
 		rc = lines_load(img, data, h, e);
-	if (!rc)
-		rc = go_load(img, data, h, e);
 	return rc;
 }
 
@@ -300,6 +300,8 @@ static int open_fd(int fd, enum scope scope, struct image **out, struct err *e)
 		munmap(map, (size_t)st.st_size);
 		return rc;
 	}
+	if (scope != ROWS) /* all of it was read once: what is asked for comes back */
+		madvise(map, (size_t)st.st_size, MADV_DONTNEED);
 	(*out)->map = map;
 	(*out)->map_size = (size_t)st.st_size;
 	return 0;

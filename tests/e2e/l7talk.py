@@ -35,6 +35,18 @@ def http_read(sock, buf):
     return head, rest[size:]
 
 
+def splice_body(sock, f):
+    left, right = os.pipe()
+    f.seek(0)
+    with open(left, "rb"), open(right, "wb"):
+        sent = 0
+        while sent < 200000:
+            more = os.splice(f.fileno(), right, 200000 - sent)
+            while more:
+                part = os.splice(left, sock.fileno(), more)
+                more, sent = more - part, sent + part
+
+
 def answer(sock, head, how):
     path = head.split(b" ")[1]
     status = b"404 Not Found" if path.startswith(b"/missing") else b"500 Oops" if path.startswith(b"/broken") else b"200 OK"
@@ -43,6 +55,9 @@ def answer(sock, head, how):
             f.write(b"y" * 200000)
             f.flush()
             sock.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\n")
+            if path.endswith(b"spliced"):
+                splice_body(sock, f)
+                return
             at = 0
             while at < 200000:
                 at += os.sendfile(sock.fileno(), f.fileno(), at, 200000 - at)
@@ -226,7 +241,8 @@ def main():
     pipelined(vector)
     many(message, "/message", 20)
     many(unix, "/unix", 20)
-    many(plain, "/file", 5)
+    many(plain, "/file", 3)
+    many(plain, "/file?spliced", 2)
     duplicated(plain)
     upload(plain)
     hung_up(plain)

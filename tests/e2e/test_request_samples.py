@@ -20,8 +20,8 @@ PLANNED_NS = 40_000_000  # of one that is slow: tests/workloads/serves.c
 
 
 class Server:
-    def __init__(self, prefix, *args):
-        self.p = subprocess.Popen([*prefix, os.path.join(WORKLOADS, "serves"), *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    def __init__(self, prefix, *args, program=None):
+        self.p = subprocess.Popen([*prefix, program or os.path.join(WORKLOADS, "serves"), *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.pid, self.port = self.p.pid, int(self.p.stdout.readline())
 
     def ask(self, paths):

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a slow request's time went: `waits`, `explain` and `diff` by request name the planted lock of one endpoint and the planted query of another."""
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 
 import pytest
 import servers
-from conftest import BIN, Capture, need_root, sql_all
+from conftest import BIN, need_root, sql_all
 from containers import fake_container
 from shopping import Shop
 from test_request_samples import PLANNED_NS, Server, names_come
@@ -17,48 +19,60 @@ SLOW_NS = 40_000_000  # of the query: shop.py
 TIMES = 6
 
 
+@contextlib.contextmanager
+def recorded(store, container):
+    """`sonde record` of one cgroup alone, as a user calls it, by three families, until Ctrl-C."""
+    child = subprocess.Popen([os.path.join(BIN, "sonde"), "record", "--families", "cpu,offcpu,l7", "--cgroup", f"/docker/{container}", "--store", store],
+                             stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        began = set()
+        while len(began) < 3:
+            line = child.stderr.readline()
+            assert line, "sonde record ended"
+            began |= {w for w in ("cpu", "offcpu", "l7") if line.startswith(f"recording {w} ")}
+        yield
+    finally:
+        child.send_signal(signal.SIGINT)
+        said = child.communicate(timeout=120)[1]
+    assert child.returncode == 0 and "rec 1 done: " in said, said
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """(store, pid of serves): one recording by three families, of one cgroup alone."""
     need_root()
     folder = tempfile.mkdtemp(prefix="sonde-time-")
-    store, maps = str(tmp_path_factory.mktemp("time") / "s"), os.path.join(folder, "maps")
-    owner = subprocess.Popen([os.path.join(BIN, "sonde-maps"), "--socket", maps, "--store", store], stdin=subprocess.DEVNULL)
+    store = str(tmp_path_factory.mktemp("time") / "s")
     try:
         with fake_container() as (container, prefix):
             try:
                 shop = Shop(folder, container, prefix)
             except servers.Missing as e:
                 pytest.skip(f"missing: {e}")
-            threads, caps = Server(prefix), []
+            threads = Server(prefix)
             try:
-                while not os.path.exists(maps):
-                    assert owner.poll() is None
-                for program in ("sonde-l7", "sonde-cpu", "sonde-offcpu"):
-                    caps.append(Capture(store, "--maps-socket", maps, "--recording", 7, "--cgroup", f"/docker/{container}", program=program))
-                    caps[-1].start(120)
-                threads.ask({"/lock": TIMES, "/burn": TIMES, "/some": 2 * TIMES, "/some?slow": TIMES})
-                for i in range(TIMES):
-                    shop.ask("/report", f"{i + 1:032x}")
-                    shop.ask("/cart", f"{i + 101:032x}")
-                done = [cap.stop(60) for cap in reversed(caps)]
+                with recorded(store, container):
+                    threads.ask({"/lock": TIMES, "/burn": TIMES, "/some": 2 * TIMES, "/some?slow": TIMES})
+                    for i in range(TIMES):
+                        shop.ask("/report", f"{i + 1:032x}")
+                        shop.ask("/cart", f"{i + 101:032x}")
             finally:
-                for cap in caps:
-                    cap.close()
                 threads.end()
                 shop.end()
     finally:
-        owner.terminate()
-        owner.wait(30)
         shutil.rmtree(folder, ignore_errors=True)
-    assert [d["lost_total"] for d in done] == [0, 0, 0], done
     names_come(store)
     return store, threads.pid
 
 
+def kept(store, operation):
+    """us that each request took that is kept and that programs of threads answered; nginx's own are the same requests once more."""
+    return [r["total_us"] for r in sql_all(store, f"SELECT total_us FROM request_log WHERE side = 'server' AND operation = '{operation}' AND comm <> 'nginx'")]
+
+
 def took(store, operation):
-    """ns of the kept requests that programs of threads answered; nginx's own are the same requests once more."""
-    return 1000 * sum(r["total_us"] for r in sql_all(store, f"SELECT total_us FROM request_log WHERE side = 'server' AND operation = '{operation}' AND comm <> 'nginx'"))
+    """ns together."""
+    return 1000 * sum(kept(store, operation))
 
 
 @pytest.fixture
@@ -102,6 +116,15 @@ def test_explain_says_that_a_request_computes(ask):
     assert [r["function"] for r in ran] == ["serve_burning"] and ran[0]["total_ns"] > 0
 
 
+def test_flame_by_request_draws_the_lock_and_the_query_each_where_it_is_waited_for(made, sonde, tmp_path):
+    drawn = {}
+    for name, of in (("lock", LOCK), ("report", REPORT)):
+        sonde("flame", *of, "--type", "offcpu", "-o", tmp_path / f"{name}.folded", store=made[0], check=True)
+        drawn[name] = (tmp_path / f"{name}.folded").read_text()
+    assert "serve_locked" in drawn["lock"] and "Shop.query" not in drawn["lock"]
+    assert "Shop.query" in drawn["report"] and "serve_" not in drawn["report"], drawn["report"]
+
+
 def test_waits_by_request_have_the_lock_of_that_endpoint_alone(made, ask, sonde):
     rows = ask("waits", *LOCK)["rows"]
     top = next(r for r in rows if r["reason"] != "run queue")
@@ -110,7 +133,7 @@ def test_waits_by_request_have_the_lock_of_that_endpoint_alone(made, ask, sonde)
     whole = ask("waits", "--comm", "serves", "--idle", "-n", 99)["rows"]
     assert sum(r["total_ns"] for r in rows) < sum(r["total_ns"] for r in whole)
     text = sonde("waits", *LOCK, store=made[0], check=True)
-    assert f"{TIMES} kept requests 'GET /lock'" in text.stderr and "of it waited; the other" in text.stderr and "serve_locked" in text.stdout
+    assert f"{len(kept(made[0], 'GET /lock'))} kept requests 'GET /lock'" in text.stderr and "of it waited; the other" in text.stderr and "serve_locked" in text.stdout
 
 
 def test_waits_by_request_have_the_wait_for_the_query(made, ask):

@@ -130,8 +130,7 @@ static struct reqpart *asked_part(struct reqexplain *x, const struct trace_row *
 
 static bool is_one(const struct reqexplain *x, const struct trace_row *r, const char *request)
 {
-	return r->wanted && reqtags_meant(request, r->operation) && r->total_us > x->tags.slower_us && (x->tags.most_us < 0 || r->total_us <= x->tags.most_us) &&
-	       strcmp(r->lang, "go");
+	return r->wanted && reqtags_meant(request, r->operation) && r->total_us > x->tags.slower_us && (x->tags.most_us < 0 || r->total_us <= x->tags.most_us);
 }
 
 static int add_asked(struct reqexplain *x, const struct selection *sel, const char *request, struct err *e)
@@ -276,6 +275,8 @@ void explain_request_say(const struct reqexplain *x, const struct reqpart *p, st
 		break;
 	case REQPART_UNTAGGED:
 		strbuf_addstr(out, "untagged: no sample says what was done in it");
+		if (x->tags.goroutines)
+			strbuf_addstr(out, "; a goroutine waits for a lock, a channel, a connection or its turn without a thread");
 		break;
 	case REQPART_ASKED:
 		say_asked(p, out);

@@ -11,6 +11,7 @@
 #include "schema/base/cli/quantity.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "schema/facts/l7.h"
 #include "tools/print/when.h"
 #include "tools/requests/reqrows.h"
 #include "tools/select/askrows.h"
@@ -96,7 +97,9 @@ static void take(void *ctx, sqlite3_stmt *st)
 		return;
 	if (!strcmp(p->lang, "go")) {
 		f->out->go++;
-		return;
+		if (!((uint64_t)sqlite3_column_int64(st, 1) & REQUEST_TAG_GOROUTINE))
+			return;
+		f->out->goroutines++;
 	}
 	*idmap_ref(&f->out->tags, store_tag_key((uint64_t)sqlite3_column_int64(st, 1), p->pid), &fresh) = 1;
 	f->out->n++;
@@ -106,7 +109,7 @@ static void take(void *ctx, sqlite3_stmt *st)
 static int nothing(const struct reqtags *t, const struct selection *sel, const char *request, struct err *e)
 {
 	if (t->go) {
-		err_set(e, -ENODATA, EXIT_NOTHING, "'%s' was served by programs in Go, whose samples cannot be told apart by request", request);
+		err_set(e, -ENODATA, EXIT_NOTHING, "'%s' was served by programs in Go, and which goroutine read it is not known", request);
 		err_fix(e, "sonde stacks");
 	} else {
 		err_set(e, -ENODATA, EXIT_NOTHING, "no request '%s'%s was kept in %s", request,
@@ -175,4 +178,6 @@ void reqtags_tell(const struct reqtags *t, const char *request)
 	cleanup_free char *text = reqtags_text(t, request);
 
 	fprintf(stderr, "%s; what is in none of the kinds (--type) of it has no tag, or no sample\n", text);
+	if (t->goroutines)
+		fputs("in Go: what the goroutine did that read it; while it waits for a lock, a channel or a connection no thread waits for it\n", stderr);
 }

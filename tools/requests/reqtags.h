@@ -5,7 +5,7 @@
  * What is meant by --request: an operation as `sonde requests` has it, or its method and path alone ("GET /checkout", of any host). By
  * --slower-than: a time, or a quantile of these operations' latencies (p50 to p99.9) as they were counted, not as they were kept.
  * Requests are kept as rows to a limit: the slowest, those that failed, and a sample of the others. Go's threads change what they work on
- * where nobody sees it: its requests have no samples of their own.
+ * where nobody sees it: of its requests those count whose goroutine is known.
  */
 #ifndef SONDE_TOOLS_REQTAGS_H
 #define SONDE_TOOLS_REQTAGS_H
@@ -24,7 +24,8 @@
 
 struct reqtags {
 	struct idmap tags;
-	size_t n, go;      /* requests that were kept; of programs in Go, which have none */
+	size_t n;          /* requests that were kept */
+	size_t go, goroutines; /* those of programs in Go, and of these those that are in n */
 	int64_t total_us;  /* what they took together */
 	int64_t slower_us; /* they took more; -1: no matter */
 	int64_t most_us;   /* and not more than that; -1: no matter */

@@ -132,7 +132,7 @@ void traceprint_notes(const struct traces *t, uint32_t root, FILE *out)
 	if (n.partial)
 		wrap_print(out, "more was asked for it than was kept, or may have been", 2);
 	if (n.go)
-		wrap_print(out, "what programs in Go asked is in no tree: their threads change the request that they work on where nobody sees it", 2);
+		wrap_print(out, "of what programs in Go asked that is in it which the goroutine asked that read the request: net/http's client asks from goroutines of its own", 2);
 }
 
 /* ---- for machines ---- */

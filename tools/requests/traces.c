@@ -147,7 +147,7 @@ static void header_join(struct building *b, uint32_t node)
 
 static const char *how_word(const char *how)
 {
-	return !strcmp(how, "thread") ? "thread" : !strcmp(how, "opener") ? "opener" : "";
+	return !strcmp(how, "thread") ? "thread" : !strcmp(how, "opener") ? "opener" : !strcmp(how, "goroutine") ? "goroutine" : "";
 }
 
 static bool is_none(const struct trace_node *n)

@@ -3,6 +3,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <malloc.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -394,6 +395,7 @@ static int begin(struct capture *c, struct err *e)
 		err = command_release(c->o->command, o->command[0], e);
 	if (!err)
 		confine_self(c);
+	malloc_trim(0); /* what reading the kernel's types took */
 	return err;
 }
 
