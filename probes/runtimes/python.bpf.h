@@ -268,11 +268,11 @@ static __always_inline bool python_pop_one(struct script_walk *w, struct unwind 
 			u->script = SCRIPT_SAY;
 		return !w->n;
 	}
-	if (step > PYTHON_CLOSES || w->n >= SCRIPT_FRAMES || !python_object(w, l)) {
-		script_end(w, u, step == PYTHON_END && !w->n ? SCRIPT_WHOLE : w->n >= SCRIPT_FRAMES ? SCRIPT_DEEP : SCRIPT_FAULT);
+	if (step > PYTHON_CLOSES || !python_object(w, l)) {
+		script_end(w, u, step == PYTHON_END && !w->n ? SCRIPT_WHOLE : SCRIPT_FAULT);
 		return false;
 	}
-	w->more = step == PYTHON_FRAME;
+	w->more = script_goes_on(w, step == PYTHON_FRAME);
 	return script_found(w, u, RUNTIME_PYTHON, python_position(w, l));
 }
 

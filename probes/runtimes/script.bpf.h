@@ -70,7 +70,7 @@ struct {
 	__type(value, struct script_thread);
 } script_threads SEC(".maps");
 
-#define SCRIPT_FRAMES 512 /* of one chunk; a power of two */
+#define SCRIPT_FRAMES 1024 /* of one chunk; a power of two */
 #define SCRIPT_POPS   4   /* frames in a step */
 #define SCRIPT_SAYS   8
 #define SCRIPT_WINDOW 128 /* words; frames of one chunk stand close together, callers below callees */
@@ -120,6 +120,7 @@ struct script_walk {
 	__u32 next_id;
 	__u32 mode;         /* enum python_shape */
 	__u32 more;         /* 1: the frame at hand is not its chunk's last */
+	__u32 deep;         /* the chunk has more than fit: it stands here, without a caller */
 	struct script_key key;
 	__u64 words[SCRIPT_FRAMES];
 	struct script_tally tally; /* last: the loader reads it */
@@ -254,6 +255,17 @@ static __always_inline void script_end(struct script_walk *w, struct unwind *u, 
 	script_miss(w, why);
 	w->n = w->at = 0;
 	u->script = SCRIPT_OVER;
+}
+
+/* Does the chunk have another frame, and room for it? Where there is none, those that are there are said at once: which native frame is
+ * theirs is not known before the chunk's end. */
+static __always_inline bool script_goes_on(struct script_walk *w, bool another)
+{
+	if (another && w->n >= SCRIPT_FRAMES - 1) {
+		script_miss(w, SCRIPT_DEEP);
+		w->deep = 1;
+	}
+	return another && !w->deep;
 }
 
 /* The frame at hand has its word: it is the chunk's next. false: the chunk is whole. */
