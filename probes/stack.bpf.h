@@ -41,6 +41,7 @@ struct {
 	__type(value, struct stack_more);
 } late_more SEC(".maps");
 
+#define STACK_LATE_BEYOND 64 /* bytes above the outermost frame's stack pointer: multiples of 8 */
 #define LATE_WAKE (512 * 1024) /* the loader is woken above this: a crowd of new processes does not wait for its timer */
 
 /* Kernel frames asked for: min(STACK_KERNEL_MAX, kernel.perf_event_max_stack), set before load. */
@@ -171,15 +172,18 @@ static __always_inline void stack_fill_pointers(struct stack_scratch *s, void *c
 		s->frames[at] |= FRAME_EXACT;
 }
 
-/* Memory from the stack pointer on, to page ends, as far as there is any. */
-static __always_inline __u32 stack_copy(__u8 *to, __u64 from)
+/* Memory from the stack pointer on, to page ends, as far as there is any, or to `until`. */
+static __always_inline __u32 stack_copy(__u8 *to, __u64 from, __u64 until)
 {
 	__u32 done = 0;
 
 	for (int i = 0; i < STACK_LATE_PAGES + 1; i++) {
-		__u32 part = 4096 - ((from + done) & 4095);
+		__u64 part = 4096 - ((from + done) & 4095);
 
-		if (done >= STACK_LATE_PAGES * 4096 || part > 4096)
+		if (from + done + part > until)
+			part = until - from - done;
+		asm volatile("" : "+r"(part)); /* else what is compared is not what is used */
+		if (done >= STACK_LATE_PAGES * 4096 || part > 4096 || !part)
 			break;
 		if (bpf_probe_read_user(to + done, part, (const void *)(from + done)))
 			break;
@@ -253,6 +257,7 @@ static __always_inline bool stack_send_late(struct stack_scratch *s, struct task
 	struct stack_late *l = (struct stack_late *)bpf_map_lookup_elem(&late_scratch, &zero);
 	__u64 flags = bpf_ringbuf_query(&late, BPF_RB_AVAIL_DATA) > LATE_WAKE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 	__u16 why = s->unwind.own_n ? STACK_END_UNSUPPORTED : s->ev.end;
+	__u64 until = s->unwind.own_n && s->ev.end == STACK_END_ROOT ? s->unwind.sp + STACK_LATE_BEYOND : ~0ull; /* the walk went to its end */
 
 	if (!l)
 		return false;
@@ -269,11 +274,11 @@ static __always_inline bool stack_send_late(struct stack_scratch *s, struct task
 	if (bpf_probe_read_user(l->code, sizeof(l->code), (const void *)l->pc))
 		__builtin_memset(l->code, 0, sizeof(l->code));
 	stack_objects(0);
-	size = stack_copy(l->stack, l->regs[ROW_REG_RSP]);
+	size = stack_copy(l->stack, l->regs[ROW_REG_RSP], until);
 	if (size > STACK_LATE_BYTES)
 		size = STACK_LATE_BYTES;
 	l->size = size;
-	if (own && size >= STACK_LATE_PAGES * 4096)
+	if (own && size >= STACK_LATE_PAGES * 4096 && l->regs[ROW_REG_RSP] + size < until)
 		stack_send_more(size);
 	return !bpf_ringbuf_output(&late, l, __builtin_offsetof(struct stack_late, stack) + size, flags);
 }

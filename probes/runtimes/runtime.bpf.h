@@ -40,12 +40,13 @@ __noinline int script_begin(__u32 unused)
 	w->window_bytes = w->near_bytes = 0;
 	w->of = 0;
 	w->what = 0;
-	w->tally.walks++;
+	w->tally.walks++; /* its low half tells this walk from others of its CPU */
 	r = bpf_map_lookup_elem(&runtimes, &i);
 	if (!r)
 		return 0;
 	w->kind = s->unwind.script_kind = r->kind;
 	w->bias = -(s->unwind.map_row + r->text_base);
+	w->now_ns = s->ev.time_ns;
 	w->key.start_ns = s->ev.start_ns;
 	w->key.tgid = s->ev.tgid;
 	w->key.exec_id = s->ev.exec_id;
