@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """whole: what all of sonde takes, by what is switched on, on an idle host and on a busy one (the load of always.py).
 
-    tests/bench/whole.py [--seconds 60] [--settle 90] [--smoke] [--write docs/BENCHMARKS.md]
+    tests/bench/whole.py [--seconds 40] [--settle 120] [--cases N...] [--smoke] [--write docs/BENCHMARKS.md]
 
 CPU is that of the cgroup that sonded and its children are in and the run time of its BPF programs; memory what these processes
 have for themselves and the kernel's maps of theirs, at the end; the store what the recorded time comes to, archived, in a day.
@@ -39,10 +39,13 @@ def memory(pid):
     return own / 1e6, bench.bpf_state(pids)[1] / 1e6
 
 
-def archived(store):
+def a_day(store, settle, seconds):
+    """MB, of two files, one of `settle` and one of `seconds`: what a file has however long it is, and what a second adds. A day is 24 files."""
     bench.end_segment(store)
     subprocess.run([f"{bench.BIN}/sonde-seal", "--store", store, "--quiet"], check=True)
-    return sum(map(os.path.getsize, bench.archives(store)))
+    first, second = [os.path.getsize(path) / 1e6 for path in bench.archives(store)][:2]
+    each = max(0.0, (first - second) / (settle - seconds))
+    return 24 * (max(0.0, first - each * settle) + 3600 * each)
 
 
 def measure(opts, busy, families, burner, folder):
@@ -52,15 +55,14 @@ def measure(opts, busy, families, burner, folder):
     try:
         with always.load(groups, burner, opts) if busy else contextlib.nullcontext():
             with Sonded(store, "--families", families, "--seal", "no", prefix=always.inside("own"), limit="0") as d:
-                began = time.monotonic()
                 time.sleep(opts.settle)
+                subprocess.run([f"{bench.BIN}/sonde", "rotate", "--store", store], check=True, stdout=subprocess.DEVNULL)
                 before = always.Look(d)
                 time.sleep(opts.seconds)
                 r = always.between(before, always.Look(d))
                 r["own"], r["maps"] = memory(d.child.pid)
                 d.stop()
-                took = time.monotonic() - began
-        r["day"] = archived(store) / 1e6 / took * 86400
+        r["day"] = a_day(store, opts.settle, opts.seconds)
         return r
     finally:
         groups.close()
@@ -69,9 +71,10 @@ def measure(opts, busy, families, burner, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--settle", type=float, default=90, help="until what runs is read")
+    parser.add_argument("--seconds", type=float, default=40)
+    parser.add_argument("--settle", type=float, default=120, help="until what runs is read")
     parser.add_argument("--rate", type=int, default=25, help="requests a second in each container")
+    parser.add_argument("--cases", type=int, nargs="*", help="which of them: 0 to 6")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--write", help="put the table between the markers of this file")
     opts = parser.parse_args()
@@ -79,12 +82,12 @@ def main():
         print("missing: root")
         return 77
     if opts.smoke:
-        opts.seconds, opts.settle = 2, 1
+        opts.seconds, opts.settle = 1, 2
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     folder = tempfile.mkdtemp(prefix="sonde-bench-")
     burner, stats, rows = always.build(), bench.bpf_stats(1), []
     try:
-        for host, families in CASES[:1] + CASES[-1:] if opts.smoke else CASES:
+        for host, families in CASES[:1] + CASES[-1:] if opts.smoke else [CASES[i] for i in opts.cases or range(len(CASES))]:
             r = measure(opts, host == "busy", families, burner, folder)
             rows.append(f"| {host} | {families.replace(',', ', ')} | {r['group'] + r['bpf']:.2f} | {r['group']:.2f} | {r['bpf']:.2f} | "
                         f"{r['own']:.0f} | {r['maps']:.0f} | {r['day']:.0f} | {r['switches']:.0f} |")

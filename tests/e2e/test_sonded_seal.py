@@ -37,7 +37,7 @@ def test_finished_segments_are_archived_while_sonded_records_and_the_newest_stay
     before = say(store, *ask)
     assert before[0] == 0, before
     with Sonded(store, "--segment-age", "20s", "--families", "cpu", "--budget", str(BUDGET)) as d:
-        assert until(lambda: d.ask(do="status")["store"]["sealing"]["segments"] >= 4, 60), (d.said(), d.ask(do="status"))
+        assert until(lambda: d.ask(do="status")["store"]["sealing"]["segments"] >= 4, 240), (d.said(), d.ask(do="status"))
         assert re.search(r"archived \d segments", d.said()) and d.running("cpu")
         assert say(store, *ask) == before
         said = subprocess.run([os.path.join(BIN, "sonde"), "status", "--store", store], capture_output=True, text=True, check=True).stdout
