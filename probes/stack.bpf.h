@@ -23,13 +23,25 @@ struct {
 } late SEC(".maps");
 
 /* The record is made here: what is used of it is a third of its size, and the ring holds three times as many. */
+struct late_room {
+	__u64 words[(__builtin_offsetof(struct stack_late, stack) + STACK_LATE_BYTES) / 8]; /* of a struct stack_late */
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct stack_late);
+	__type(value, struct late_room);
 } late_scratch SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct stack_more);
+} late_more SEC(".maps");
+
+#define STACK_LATE_BEYOND 64 /* bytes above the outermost frame's stack pointer: multiples of 8 */
 #define LATE_WAKE (512 * 1024) /* the loader is woken above this: a crowd of new processes does not wait for its timer */
 
 /* Kernel frames asked for: min(STACK_KERNEL_MAX, kernel.perf_event_max_stack), set before load. */
@@ -97,7 +109,7 @@ __noinline int stack_next_kernel(__u32 i)
 
 	if (!s || !k)
 		return 0;
-	s->frames[i & (UNWIND_FRAMES - 1)] = k->ip;
+	s->frames[i & STACK_KERNEL_MAX] = k->ip;
 	k->how = kstack_up(k);
 	return k->how == KSTACK_MORE;
 }
@@ -171,15 +183,18 @@ static __always_inline void stack_fill_pointers(struct stack_scratch *s, void *c
 		s->frames[at] |= FRAME_EXACT;
 }
 
-/* Memory from the stack pointer on, to page ends, as far as there is any. */
-static __always_inline __u32 stack_copy(__u8 *to, __u64 from)
+/* Memory from the stack pointer on, to page ends, as far as there is any, or to `until`. */
+static __always_inline __u32 stack_copy(__u8 *to, __u64 from, __u64 until)
 {
 	__u32 done = 0;
 
 	for (int i = 0; i < STACK_LATE_PAGES + 1; i++) {
-		__u32 part = 4096 - ((from + done) & 4095);
+		__u64 part = 4096 - ((from + done) & 4095);
 
-		if (done >= STACK_LATE_PAGES * 4096 || part > 4096)
+		if (from + done + part > until)
+			part = until - from - done;
+		asm volatile("" : "+r"(part)); /* else what is compared is not what is used */
+		if (done >= STACK_LATE_PAGES * 4096 || part > 4096 || !part)
 			break;
 		if (bpf_probe_read_user(to + done, part, (const void *)(from + done)))
 			break;
@@ -188,12 +203,34 @@ static __always_inline __u32 stack_copy(__u8 *to, __u64 from)
 	return done;
 }
 
+/* A part of what a deep stack has beyond its record: from so many bytes above RSP on. How many bytes; 0: there is no memory, or no room. A
+ * function of its own, as the next. */
+__noinline int stack_more_send(__u32 from)
+{
+	__u32 zero = 0, done = 0;
+	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
+	struct stack_more *m = bpf_map_lookup_elem(&late_more, &zero);
+
+	if (!s || !m)
+		return 0;
+	for (; done < STACK_MORE_BYTES; done += 4096)
+		if (bpf_probe_read_user(m->stack + done, 4096, (const void *)(s->unwind.regs[ROW_REG_RSP] + from + done)))
+			break;
+	m->ev = s->ev;
+	m->ev.flags = STACK_F_MORE;
+	m->from = from;
+	m->size = done;
+	if (!done || bpf_ringbuf_output(&late, m, __builtin_offsetof(struct stack_more, stack) + done, BPF_RB_NO_WAKEUP))
+		return 0;
+	return done;
+}
+
 /* The objects of V8's frames that the walk has met: their functions, which its collector moves. A function of its own: 5.10 verifies it once. */
 __noinline int stack_objects(__u32 unused)
 {
 	__u32 zero = 0, n;
 	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
-	struct stack_late *l = bpf_map_lookup_elem(&late_scratch, &zero);
+	struct stack_late *l = (struct stack_late *)bpf_map_lookup_elem(&late_scratch, &zero);
 
 	asm volatile("" ::"r"(unused)); /* as in unwind_next */
 	if (!s || !l)
@@ -212,14 +249,26 @@ __noinline int stack_objects(__u32 unused)
 	return 0;
 }
 
-/* Leave it to user space. false: there is no room. */
+static __always_inline void stack_send_more(__u32 from)
+{
+	for (int i = 0; i < STACK_MORE_PARTS; i++) {
+		int got = stack_more_send(from);
+
+		if (got != STACK_MORE_BYTES)
+			break;
+		from += STACK_MORE_BYTES;
+	}
+}
+
+/* Leave it to user space. `own`: it knows the process's own code. false: there is no room. */
 static __always_inline bool stack_send_late(struct stack_scratch *s, struct task_struct *task,
-					    const struct arch_perf_event_data *ctx)
+					    const struct arch_perf_event_data *ctx, bool own)
 {
 	__u32 zero = 0, size;
-	struct stack_late *l = bpf_map_lookup_elem(&late_scratch, &zero);
+	struct stack_late *l = (struct stack_late *)bpf_map_lookup_elem(&late_scratch, &zero);
 	__u64 flags = bpf_ringbuf_query(&late, BPF_RB_AVAIL_DATA) > LATE_WAKE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
 	__u16 why = s->unwind.own_n ? STACK_END_UNSUPPORTED : s->ev.end;
+	__u64 until = s->unwind.own_n && s->ev.end == STACK_END_ROOT ? s->unwind.sp + STACK_LATE_BEYOND : ~0ull; /* the walk went to its end */
 
 	if (!l)
 		return false;
@@ -236,10 +285,12 @@ static __always_inline bool stack_send_late(struct stack_scratch *s, struct task
 	if (bpf_probe_read_user(l->code, sizeof(l->code), (const void *)l->pc))
 		__builtin_memset(l->code, 0, sizeof(l->code));
 	stack_objects(0);
-	size = stack_copy(l->stack, l->regs[ROW_REG_RSP]);
+	size = stack_copy(l->stack, l->regs[ROW_REG_RSP], until);
 	if (size > STACK_LATE_BYTES)
 		size = STACK_LATE_BYTES;
 	l->size = size;
+	if (own && size >= STACK_LATE_PAGES * 4096 && l->regs[ROW_REG_RSP] + size < until)
+		stack_send_more(size);
 	return !bpf_ringbuf_output(&late, l, __builtin_offsetof(struct stack_late, stack) + size, flags);
 }
 
@@ -299,7 +350,7 @@ static __always_inline bool stack_fill(struct stack_scratch *s, struct task_stru
 	if (own || (known != UNWIND_NOBODY && stack_is_early(&s->ev))) {
 		if (!own)
 			stack_want(&s->ev);
-		if (stack_late_read && stack_send_late(s, task, perf))
+		if (stack_late_read && stack_send_late(s, task, perf, own))
 			return true;
 	}
 	if (known != UNWIND_PROCESS)

@@ -26,7 +26,8 @@
 #include "probes/runtimes/object.h"
 
 #define STACK_KERNEL_MAX 127
-#define STACK_USER_MAX   512
+#define STACK_USER_MAX   1664 /* of a stack with frames of scripts: 400 of CPython 3.8 are 1600 */
+#define STACK_NATIVE_MAX 512  /* of one without */
 #define STACK_COMM_LEN   16
 
 #define FRAME_IMAGE       (1ull << 62)
@@ -47,6 +48,7 @@ enum stack_flags {
 	STACK_F_KERNEL_FAULT = 8,
 	STACK_F_TABLES = 16,      /* tables_ns holds */
 	STACK_F_LATE = 32,        /* a struct stack_late: registers and raw stack instead of user frames */
+	STACK_F_MORE = 128,       /* a struct stack_more */
 	STACK_F_LOGICAL = 64      /* not from a probe: each user frame stands for one function, the innermost at its place, and
 	                             those it was inlined into have frames of their own; the leaf is a return address too */
 };
@@ -62,7 +64,7 @@ enum stack_end {
 	STACK_END_STACK_READ = 6,  /* stack memory could not be read */
 	STACK_END_CFA = 7,         /* the rule led to an impossible place */
 	STACK_END_FRAME_POINTER = 8, /* the chain of frame pointers ended (0, or no stack address) before a root */
-	STACK_END_DEPTH = 9,       /* deeper than STACK_USER_MAX */
+	STACK_END_DEPTH = 9,       /* deeper than STACK_USER_MAX, STACK_NATIVE_MAX, or what fits of a script */
 	STACK_END_STALE = 10,      /* a mapping changed under it (found in user space) */
 	STACK_END_32BIT = 11,      /* 32-bit code */
 	STACK_END_NO_REGISTERS = 12,
@@ -93,6 +95,9 @@ _Static_assert(sizeof(struct stack_event) == 80, "wire size");
 #define STACK_LATE_PAGES 4 /* so many, and the rest of the one that RSP points into */
 #define STACK_LATE_BYTES ((STACK_LATE_PAGES + 1) * 4096)
 #define STACK_LATE_CODE  32
+#define STACK_MORE_BYTES (4 * 4096u)
+#define STACK_MORE_PARTS 4
+#define STACK_LATE_ALL   (STACK_LATE_BYTES + STACK_MORE_PARTS * STACK_MORE_BYTES)
 /*
  * A record of the ring `late`: what a user stack can be unwound from when its rows are there, or by who knows its process's own code. ev.flags has STACK_F_LATE,
  * ev.n_user is 0, ev.end says what was missing.
@@ -107,8 +112,20 @@ struct stack_late {
 	__u32 size;     /* bytes of `stack` that are filled */
 	struct stack_object objects[STACK_OBJECTS];
 	__u8 code[STACK_LATE_CODE]; /* what stood at pc; 0 where it could not be read */
-	__u8 stack[STACK_LATE_BYTES]; /* memory from regs[7] (RSP) on; the record ends with what is filled */
+	__u8 stack[STACK_LATE_ALL]; /* memory from regs[7] (RSP) on; the record ends with what is filled, STACK_LATE_BYTES at most */
 };
-_Static_assert(sizeof(struct stack_late) == 80 + 127 * 8 + 152 + 56 * STACK_OBJECTS + STACK_LATE_CODE + STACK_LATE_BYTES, "wire size");
+_Static_assert(sizeof(struct stack_late) == 80 + 127 * 8 + 152 + 56 * STACK_OBJECTS + STACK_LATE_CODE + STACK_LATE_ALL, "wire size");
+
+/*
+ * What a deep stack has beyond: before its struct stack_late, in order, come up to STACK_MORE_PARTS of these, of the same CPU, thread and time. Only
+ * of processes whose own code user space unwinds: frames of a script's interpreter are 50 to 200 bytes each.
+ */
+struct stack_more {
+	struct stack_event ev; /* time_ns, tid and cpu; flags is STACK_F_MORE */
+	__u32 from; /* bytes from RSP on that stand before it */
+	__u32 size;
+	__u8 stack[STACK_MORE_BYTES]; /* the record ends with what is filled */
+};
+_Static_assert(sizeof(struct stack_more) == 80 + 8 + STACK_MORE_BYTES, "wire size");
 
 #endif

@@ -24,7 +24,7 @@ __noinline int unwind_next(__u32 unused)
 	asm volatile("" ::"r"(unused)); /* else the compiler does not pass it, and the verifier wants it */
 	if (!s)
 		return 0;
-	if (s->unwind.n >= STACK_USER_MAX)
+	if (s->unwind.script_deep || s->unwind.n >= (s->unwind.script == SCRIPT_OFF ? STACK_NATIVE_MAX : STACK_USER_MAX))
 		return -1;
 	if (runtimes_on && s->unwind.script_rest)
 		return 0;
@@ -112,7 +112,7 @@ static __always_inline bool unwind_begin(struct stack_scratch *s, struct task_st
 	u->n = 0;
 	u->map_start = u->map_end = 0;
 	u->window_bytes = 0;
-	u->map_runtime = u->script = u->script_rest = u->script_kind = 0;
+	u->map_runtime = u->script = u->script_rest = u->script_kind = u->script_deep = 0;
 	return true;
 }
 

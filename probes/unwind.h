@@ -66,6 +66,7 @@ struct unwind {
 	__u32 script_said;       /* some were said for the native frame at hand */
 	__u32 script_rest;       /* the native ones have come to their end */
 	__u32 script_kind;       /* enum runtime_kind */
+	__u32 script_deep;       /* its callers do not fit */
 	__u32 own_code;          /* enum unwind_own: machine code that its process makes */
 	__u32 own_n;             /* UNWIND_OWN_OBJECTS: how many frames of it were met, and the frame pointer of each */
 	__u64 own_bp[STACK_OBJECTS];

@@ -14,8 +14,8 @@
 #include "probes/tables.h"
 #include "probes/unwind.h"
 
-#define UNWIND_STEPS  (STACK_USER_MAX * 3 / 2) /* each entry to an interpreter takes two or three beside what its frames do */
-#define UNWIND_FRAMES 1024 /* room for kernel and user frames, a power of two: an index is masked */
+#define UNWIND_STEPS  (STACK_USER_MAX * 2) /* where each frame of a script has a native one of its own, two beside what the native ones take */
+#define UNWIND_FRAMES (STACK_KERNEL_MAX + STACK_USER_MAX) /* beside the rules, in the 32 KB that an element of a per-CPU map has */
 
 /*
  * Rules found before, by image and place in it. A stack's callers are much the same from one sample to the next, and at a
@@ -258,7 +258,11 @@ static __always_inline void unwind_emit(struct unwind *u, __u64 frame)
 {
 	struct stack_scratch *s = (struct stack_scratch *)((char *)u - __builtin_offsetof(struct stack_scratch, unwind));
 
-	s->frames[(s->ev.n_kernel + u->n) & (UNWIND_FRAMES - 1)] = frame;
+	__u64 i = s->ev.n_kernel + u->n;
+
+	asm volatile("" : "+r"(i)); /* else what is compared is not what is used */
+	if (i < UNWIND_FRAMES)
+		s->frames[i] = frame;
 	u->n++;
 }
 

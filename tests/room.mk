@@ -97,7 +97,7 @@ long-export: all
 
 # script frames of every interpreter that can be had, in samples and in pstack; servers in scripting languages under load
 long-runtimes: all workloads
-	@$(PYTEST) $(E2E)/test_script_*.py $(E2E)/test_java_frames.py $(E2E)/test_node_frames.py $(E2E)/test_jit_names.py $(E2E)/test_python_frames.py $(E2E)/test_pstack_[jnpr]*.py -m live -s \
+	@$(PYTEST) $(E2E)/test_script_*.py $(E2E)/test_deep_scripts.py $(E2E)/test_java_frames.py $(E2E)/test_node_frames.py $(E2E)/test_jit_names.py $(E2E)/test_python_frames.py $(E2E)/test_pstack_[jnpr]*.py -m live -s \
 	    --durations=5 --junitxml=$(RESULTS)/long-runtimes.xml
 
 # the flame graph page and the served page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes

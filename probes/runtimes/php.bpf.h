@@ -155,7 +155,7 @@ static __always_inline bool php_pop_one(struct script_walk *w, struct unwind *u,
 		script_end(w, u, step == PHP_END ? SCRIPT_WHOLE : SCRIPT_FAULT);
 		return false;
 	}
-	w->more = step == PHP_FRAME && w->n < SCRIPT_FRAMES - 1; /* more do not fit into a stack */
+	w->more = script_goes_on(w, step == PHP_FRAME);
 	if (step == PHP_END || !w->php.type)
 		return script_skip(w, u);
 	if (!php_object(w, l)) {

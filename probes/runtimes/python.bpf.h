@@ -261,19 +261,23 @@ __noinline int python_start(__u32 unused)
 /* Pops a frame of the chunk at hand; false: something else is next. */
 static __always_inline bool python_pop_one(struct script_walk *w, struct unwind *u, const struct python_layout *l)
 {
-	__u32 step = python_next(&w->python, l);
+	__u32 step = python_next(&w->python, l), met;
 
 	if (step == PYTHON_SHIM) {
 		if (w->n)
 			u->script = SCRIPT_SAY;
 		return !w->n;
 	}
-	if (step > PYTHON_CLOSES || w->n >= SCRIPT_FRAMES || !python_object(w, l)) {
-		script_end(w, u, step == PYTHON_END && !w->n ? SCRIPT_WHOLE : w->n >= SCRIPT_FRAMES ? SCRIPT_DEEP : SCRIPT_FAULT);
+	met = step > PYTHON_CLOSES ? 0 : script_met(w, w->python.code);
+	if (step > PYTHON_CLOSES || (!met && !python_object(w, l))) {
+		script_end(w, u, step == PYTHON_END && !w->n ? SCRIPT_WHOLE : SCRIPT_FAULT);
 		return false;
 	}
-	w->more = step == PYTHON_FRAME;
-	return script_found(w, u, RUNTIME_PYTHON, python_position(w, l));
+	w->more = script_goes_on(w, step == PYTHON_FRAME);
+	if (!met)
+		return script_found(w, u, RUNTIME_PYTHON, python_position(w, l));
+	w->word = script_word_of(RUNTIME_PYTHON, python_position(w, l));
+	return script_add(w, u, met);
 }
 
 /* Pops some. */

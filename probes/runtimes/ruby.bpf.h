@@ -328,7 +328,7 @@ static __always_inline bool ruby_pop_one(struct script_walk *w, struct unwind *u
 		script_end(w, u, step == RUBY_END ? SCRIPT_WHOLE : SCRIPT_FAULT);
 		return false;
 	}
-	w->more = step == RUBY_FRAME && w->n < SCRIPT_FRAMES - 1; /* more do not fit into a stack */
+	w->more = script_goes_on(w, step == RUBY_FRAME);
 	if (step == RUBY_END)
 		return script_skip(w, u);
 	if (ruby_is_script(&w->ruby)) {

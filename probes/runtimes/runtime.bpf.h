@@ -36,16 +36,17 @@ __noinline int script_begin(__u32 unused)
 	s->unwind.script = SCRIPT_OVER;
 	i = w->runtime = s->unwind.map_runtime;
 	w->image = s->unwind.map_image;
-	w->n = w->at = w->several = w->loops = 0;
+	w->n = w->at = w->several = w->loops = w->deep = 0;
 	w->window_bytes = w->near_bytes = 0;
 	w->of = 0;
 	w->what = 0;
-	w->tally.walks++;
+	w->tally.walks++; /* its low half tells this walk from others of its CPU */
 	r = bpf_map_lookup_elem(&runtimes, &i);
 	if (!r)
 		return 0;
 	w->kind = s->unwind.script_kind = r->kind;
 	w->bias = -(s->unwind.map_row + r->text_base);
+	w->now_ns = s->ev.time_ns;
 	w->key.start_ns = s->ev.start_ns;
 	w->key.tgid = s->ev.tgid;
 	w->key.exec_id = s->ev.exec_id;
@@ -95,6 +96,8 @@ static __always_inline enum script_place script_place(struct script_walk *w, con
 {
 	const struct unwind *u = &s->unwind;
 
+	if (w->deep)
+		return SCRIPT_HERE;
 	if (w->by == SCRIPT_BY_MARK)
 		return script_place_marked(w, u);
 	if (u->script_rest)
@@ -130,8 +133,9 @@ __noinline int script_say(__u32 unused)
 	}
 	if (w->at >= w->n) {
 		s->unwind.script_said = place == SCRIPT_HERE;
+		s->unwind.script_deep = w->deep;
 		w->n = w->at = 0;
-		s->unwind.script = SCRIPT_POP;
+		s->unwind.script = w->deep ? SCRIPT_OVER : SCRIPT_POP;
 	}
 	return 1;
 }

@@ -70,10 +70,11 @@ struct {
 	__type(value, struct script_thread);
 } script_threads SEC(".maps");
 
-#define SCRIPT_FRAMES 512 /* of one chunk; a power of two */
-#define SCRIPT_POPS   4   /* frames in a step */
+#define SCRIPT_FRAMES 1024 /* of one chunk; a power of two */
+#define SCRIPT_POPS   8   /* frames in a step */
 #define SCRIPT_SAYS   8
-#define SCRIPT_WINDOW 128 /* words; frames of one chunk stand close together, callers below callees */
+#define SCRIPT_WINDOW 512 /* words; frames of one chunk stand close together, callers below callees */
+#define SCRIPT_FIRST  128 /* words of the first of them: most stacks are not deep */
 #define SCRIPT_NEAR   32  /* words of an object */
 #define SCRIPT_IDENTITY 4 /* words of an object that tell it from others. Less than 64 bytes are copied word by word, which takes half of
                              what `rep movsb` does */
@@ -93,6 +94,16 @@ enum script_by {
 	SCRIPT_BY_LOOP,  /* the k-th chunk belongs to the k-th native frame of the interpreter's loop */
 	SCRIPT_BY_LOOPS  /* the same; and what is left where the native stack ends is said there */
 };
+
+/* An object whose id was looked up. The loader keeps names for a minute after it has taken an id out of `objects`. */
+struct script_known {
+	struct script_key key;
+	__u64 confirmed_ns;
+	__u32 id;
+	__u32 walk; /* the last that met it */
+};
+#define SCRIPT_KNOWN    256 /* a power of two */
+#define SCRIPT_KNOWN_NS 10000000000ull
 
 struct script_walk {
 	union {
@@ -120,7 +131,10 @@ struct script_walk {
 	__u32 next_id;
 	__u32 mode;         /* enum python_shape */
 	__u32 more;         /* 1: the frame at hand is not its chunk's last */
+	__u32 deep;         /* the chunk has more than fit: it stands here, without a caller */
 	struct script_key key;
+	__u64 now_ns;
+	struct script_known known[SCRIPT_KNOWN];
 	__u64 words[SCRIPT_FRAMES];
 	struct script_tally tally; /* last: the loader reads it */
 };
@@ -196,15 +210,26 @@ static __always_inline int script_word(struct script_walk *w, __u64 addr, __u64 
 	return script_read(addr, value);
 }
 
-/* Frames are read many at once, as far as there is memory: a read costs much the same, however long. `bytes`: of the one at addr;
- * `down`: those that come next lie below it. */
+/* Frames are read many at once, of one page: what lies in the next may not be there, and a read that fails is dear. `bytes`: of the one at
+ * addr; `down`: those that come next lie below it. */
 static __always_inline void script_look(struct script_walk *w, __u64 addr, __u32 bytes, bool down, bool many)
 {
-	if (addr - w->window_at < w->window_bytes && addr + bytes <= w->window_at + w->window_bytes)
+	__u64 most = w->n ? sizeof(w->window) : SCRIPT_FIRST * 8, page = addr & ~4095ull, end = addr + bytes, size = bytes;
+
+	if (addr - w->window_at < w->window_bytes && end <= w->window_at + w->window_bytes)
 		return;
-	w->window_at = down ? addr + bytes - sizeof(w->window) : addr;
-	w->window_bytes = sizeof(w->window);
-	if (many && !bpf_probe_read_user(w->window, sizeof(w->window), (const void *)w->window_at))
+	if (many && down)
+		size = end - page < most ? end - page : most;
+	else if (many)
+		size = page + 4096 - addr < most ? page + 4096 - addr : most;
+	if (size < bytes)
+		size = bytes;
+	asm volatile("" : "+r"(size)); /* as above */
+	if (size > sizeof(w->window))
+		size = sizeof(w->window);
+	w->window_at = down ? end - size : addr;
+	w->window_bytes = size;
+	if (!bpf_probe_read_user(w->window, size, (const void *)w->window_at))
 		return;
 	w->window_at = addr;
 	w->window_bytes = bytes;
@@ -256,6 +281,17 @@ static __always_inline void script_end(struct script_walk *w, struct unwind *u, 
 	u->script = SCRIPT_OVER;
 }
 
+/* Does the chunk have another frame, and room for it? Where there is none, those that are there are said at once: which native frame is
+ * theirs is not known before the chunk's end. */
+static __always_inline bool script_goes_on(struct script_walk *w, bool another)
+{
+	if (another && w->n >= SCRIPT_FRAMES - 1) {
+		script_miss(w, SCRIPT_DEEP);
+		w->deep = 1;
+	}
+	return another && !w->deep;
+}
+
 /* The frame at hand has its word: it is the chunk's next. false: the chunk is whole. */
 static __always_inline bool script_add(struct script_walk *w, struct unwind *u, __u32 id)
 {
@@ -267,16 +303,52 @@ static __always_inline bool script_add(struct script_walk *w, struct unwind *u, 
 	return w->more;
 }
 
+static __always_inline __u64 script_word_of(__u32 kind, __u64 position)
+{
+	return FRAME_SCRIPT | (__u64)kind << SCRIPT_KIND_SHIFT | position;
+}
+
+static __always_inline struct script_known *script_known_at(struct script_walk *w, __u64 object)
+{
+	__u64 i = object * 0x9e3779b97f4a7c15ull >> 48;
+
+	asm volatile("" : "+r"(i)); /* as in script_word */
+	return &w->known[i & (SCRIPT_KNOWN - 1)];
+}
+
+static __always_inline bool script_is_known(const struct script_walk *w, const struct script_known *k)
+{
+	return k->key.object == w->key.object && k->key.cookie == w->key.cookie && k->key.start_ns == w->key.start_ns &&
+	       k->key.tgid == w->key.tgid && k->key.exec_id == w->key.exec_id && w->now_ns - k->confirmed_ns < SCRIPT_KNOWN_NS;
+}
+
+/* The object's id, where this walk has met it already: the frame that it has met keeps it, and nobody puts another at its place. 0: it has not. */
+static __always_inline __u32 script_met(struct script_walk *w, __u64 object)
+{
+	const struct script_known *k = script_known_at(w, object);
+
+	return k->key.object == object && k->walk == (__u32)w->tally.walks ? k->id : 0;
+}
+
 /* The frame at hand has its object in w->key. false: something else is next. */
 static __always_inline bool script_found(struct script_walk *w, struct unwind *u, __u32 kind, __u64 position)
 {
-	__u32 *known = bpf_map_lookup_elem(&objects, &w->key);
+	struct script_known *k = script_known_at(w, w->key.object);
+	__u32 *id;
 
-	w->word = FRAME_SCRIPT | (__u64)kind << SCRIPT_KIND_SHIFT | position;
-	if (known)
-		return script_add(w, u, *known);
-	u->script = SCRIPT_TAKE;
-	return false;
+	w->word = script_word_of(kind, position);
+	if (!script_is_known(w, k)) {
+		id = bpf_map_lookup_elem(&objects, &w->key);
+		if (!id) {
+			u->script = SCRIPT_TAKE;
+			return false;
+		}
+		k->key = w->key;
+		k->id = *id;
+		k->confirmed_ns = w->now_ns;
+	}
+	k->walk = (__u32)w->tally.walks;
+	return script_add(w, u, k->id);
 }
 
 /* One that is not said was popped; or none, and the last chunk ends. */

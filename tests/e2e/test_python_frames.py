@@ -11,7 +11,7 @@ import pytest
 
 from conftest import BUILD, ROOT, need, need_root
 from scripting import stacks
-from test_pstack_python import lying
+from test_pstack_python import SUITES, lying, unpacked
 
 SHARES = os.path.join(ROOT, "tests", "workloads", "pyshares.py")
 PYENV = sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python")))
@@ -32,8 +32,9 @@ class Run:
                                  env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **(env or {})))
         self.told = json.loads(child.stdout.readline())
         sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
-        record = subprocess.Popen(["sonde", "record", "--store", store, "--families", "cpu", "--freq", "499", "--duration", f"{seconds}s",
+        record = subprocess.Popen(["sonde", "record", "--store", store, "--families", "cpu", "--freq", "499", "--duration", "2m",
                                    "--pid", str(child.pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        assert b"recording" in record.stdout.readline()
         child.stdin.write(b"\n")
         child.stdin.close()
         self.told.update(json.loads(child.stdout.readline()))
@@ -122,6 +123,72 @@ def test_recorded_frames_of_each_version_are_what_the_program_says(sonde, store,
         pytest.skip("missing: interpreters of pyenv")
     need_root()
     check(sonde, store, [program])
+
+
+def of_suite(suite, version):
+    """(command, environment) of Debian's interpreter in another suite; 3.14 and 3.15 of sid are built of tail calls."""
+    usr = unpacked(suite)
+    loader = [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu"] if SUITES[suite][1] else []
+    return [*loader, f"{usr}/bin/python{version}"], {"PYTHONHOME": usr}
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("suite,version", [(s, v) for s in SUITES for v in SUITES[s][0]])
+def test_recorded_frames_of_debian_s_other_suites_are_what_the_program_says(sonde, store, suite, version):
+    need_root()
+    command, env = of_suite(suite, version)
+    check(sonde, store, command, env)
+
+
+WAITING = """
+import sys, time
+def wait(n):
+    time.sleep(0.002)
+def deep(n):
+    if n: return deep(n - 1)
+    return sorted([1], key=wait)
+sys.stdout.write("x"); sys.stdout.flush(); sys.stdin.readline()
+for _ in range(int(sys.argv[1])):
+    deep(20)
+"""
+
+
+def waits_of(sonde, store, scratch, command, env=None):
+    """Of the waits in time.sleep: (whole and right in each function, file and line, others)."""
+    path = os.path.join(scratch, "waiting.py")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(WAITING)
+    child = subprocess.Popen([*command, path, "600"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=dict(os.environ, **(env or {})))
+    child.stdout.read(1)
+    sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
+    record = subprocess.Popen(["sonde", "record", "--store", store, "--families", "offcpu", "--duration", "2m", "--pid", str(child.pid)],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert b"recording" in record.stdout.readline()
+    child.stdin.write(b"\n")
+    child.stdin.close()
+    child.wait(60)
+    child.stdout.close()
+    record.communicate(timeout=60)
+    expected = [["wait", path, 4], *[["deep", path, 7]], *[["deep", path, 6]] * 20, ["<module>", path, 10]]
+    right = others = 0
+    for frames, n in stacks(store, "offcpu"):
+        seen = script(frames)
+        if not any("nanosleep" in (f or "") or "select" in (f or "") for _, f, _, _ in frames):  # 3.10 and before wait in select()
+            continue
+        assert not seen or seen == expected, seen
+        right += n * (seen == expected and frames[0][0] != "python")
+        others += n * (not seen or frames[0][0] == "python")
+    return right, others
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("suite,version", [("bookworm", "3.11"), *[(s, v) for s in SUITES for v in SUITES[s][0]]])
+def test_waits_have_each_frame_of_the_script(sonde, store, scratch, suite, version):
+    need_root()
+    command, env = ([DEBIAN], None) if suite == "bookworm" else of_suite(suite, version)
+    right, others = waits_of(sonde, store, scratch, command, env)
+    print(f"{version}: {right} of {right + others} waits whole and right")
+    assert right + others > 20 and right >= 0.98 * (right + others)
 
 
 REUSED = """

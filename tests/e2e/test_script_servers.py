@@ -41,35 +41,39 @@ def http(port):
         return b"".join(iter(lambda: s.recv(65536), b""))
 
 
-def fastcgi(path):
+def fastcgi(path, script=f"{SHOP}/index.php", query="n=30", **more):
     def record(kind, content):
         return struct.pack(">BBHHBB", 1, kind, 1, len(content), 0, 0) + content
-    params = b"".join(struct.pack("BB", len(k), len(v)) + k + v for k, v in
-                      ((b"SCRIPT_FILENAME", f"{SHOP}/index.php".encode()), (b"REQUEST_METHOD", b"GET"), (b"QUERY_STRING", b"n=30")))
+    told = {"SCRIPT_FILENAME": script, "REQUEST_METHOD": "GET", "QUERY_STRING": query, **more}
+    params = b"".join(struct.pack("BB", len(k), len(v)) + k.encode() + v.encode() for k, v in told.items())
     with socket.socket(socket.AF_UNIX) as s:
         s.connect(path)
         s.sendall(record(1, struct.pack(">HB5x", 1, 0)) + record(4, params) + record(4, b"") + record(5, b""))
         return b"".join(iter(lambda: s.recv(65536), b""))
 
 
-def answers(ask):
+def thirty(page):
+    return page.count(b"<li>") == 30
+
+
+def answers(ask, good=thirty):
     try:
-        return ask().count(b"<li>") == 30
+        return good(ask())
     except OSError:
         return False
 
 
-def measure(sonde, store, runtime, pids, ask, loop, needs):
+def measure(sonde, store, runtime, pids, ask, loop, needs, good=thirty):
     """Loads the server while it is recorded. `loop`: functions of the interpreter below which a script runs; None: every stack that has
     Java in it. `needs`: functions of the shop that must be met."""
-    until(lambda: answers(ask))
+    until(lambda: answers(ask, good))
     stop = threading.Event()
 
     def load():
         while not stop.is_set():
-            assert answers(ask)
+            assert answers(ask, good)
     for _ in range(20):
-        assert answers(ask)
+        assert answers(ask, good)
     sonde("pstack", *(a for p in pids() for a in ("-p", p)), store=store)  # makes the indexes
     threads = [threading.Thread(target=load) for _ in range(2)]
     for t in threads:
@@ -87,23 +91,42 @@ def measure(sonde, store, runtime, pids, ask, loop, needs):
     assert needs <= met, met
 
 
-@pytest.mark.parametrize("opcache", ["1", "0"])
-def test_php_fpm_under_load(sonde, store, scratch, opcache):
-    need_root()
+def fpm_here():
     fpm = (sorted(glob.glob("/usr/sbin/php-fpm[78].[0-9]")) or [None])[-1]
     if not fpm:
         pytest.skip("missing: php-fpm")
-    conf, at = os.path.join(scratch, "fpm.conf"), os.path.join(scratch, "fpm.sock")
-    with open(conf, "w", encoding="utf-8") as f:
-        f.write(f"[global]\nerror_log = {scratch}/log\ndaemonize = no\n[www]\nuser = root\ngroup = root\nlisten = {at}\npm = static\n"
-                "pm.max_children = 2\npm.max_requests = 0\n")
-    server = subprocess.Popen([fpm, "-R", "-y", conf, "-d", f"opcache.enable={opcache}"])
-    try:
-        measure(sonde, store, "php", lambda: open(f"/proc/{server.pid}/task/{server.pid}/children", encoding="ascii").read().split(),
-                lambda: fastcgi(at), {"execute_ex"}, {"{main}", "App\\Shop::basket", "App\\Shop::compare", "App\\View::row", "usort"})
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(20)
+    return fpm
+
+
+class Fpm:
+    """php-fpm with two workers, which listens at `at`."""
+
+    def __init__(self, fpm, folder, *options):
+        conf, self.at = os.path.join(folder, "fpm.conf"), os.path.join(folder, "fpm.sock")
+        with open(conf, "w", encoding="utf-8") as f:
+            f.write(f"[global]\nerror_log = {folder}/log\ndaemonize = no\n[www]\nuser = root\ngroup = root\nlisten = {self.at}\npm = static\n"
+                    "pm.max_children = 2\npm.max_requests = 0\n")
+        self.server = subprocess.Popen([fpm, "-R", "-y", conf, *options])
+
+    def workers(self):
+        with open(f"/proc/{self.server.pid}/task/{self.server.pid}/children", encoding="ascii") as f:
+            return f.read().split()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.server.send_signal(signal.SIGTERM)
+        self.server.wait(20)
+
+
+@pytest.mark.parametrize("opcache", ["1", "0"])
+def test_php_fpm_under_load(sonde, store, scratch, opcache):
+    need_root()
+    fpm = fpm_here()
+    with Fpm(fpm, scratch, "-d", f"opcache.enable={opcache}") as server:
+        measure(sonde, store, "php", server.workers, lambda: fastcgi(server.at), {"execute_ex"},
+                {"{main}", "App\\Shop::basket", "App\\Shop::compare", "App\\View::row", "usort"})
 
 
 def serve(sonde, store, command, runtime, loop, needs, env=None, workers=False):

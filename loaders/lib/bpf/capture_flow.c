@@ -48,7 +48,7 @@ static int late_take(void *ctx, void *record, size_t size)
 	}
 	if (err)
 		c->r->lost[CAPTURE_LOST_MALFORMED]++;
-	else
+	else if (!latemore_is(record, size))
 		c->late_own |= ((const struct stack_late *)record)->ev.end == STACK_END_UNSUPPORTED;
 	return 0;
 }

@@ -34,6 +34,7 @@ void late_release(struct late *q)
 		q->head = item->next;
 		free(item);
 	}
+	latemore_release(&q->more);
 	free(q->out);
 	late_init(q, q->max_bytes);
 }
@@ -51,17 +52,26 @@ static size_t used(const struct stack_late *l)
 
 int late_push(struct late *q, const void *record, size_t size)
 {
+	const struct stack_late *l = record;
+	struct stack_late *copy;
 	struct late_item *item;
+	size_t more;
 
-	if (!sound(record, size))
+	if (latemore_is(record, size))
+		return latemore_push(&q->more, record, size);
+	if (!sound(l, size))
 		return -EBADMSG;
-	size = used(record);
-	if (q->bytes + sizeof(*item) + size > q->max_bytes)
+	size = used(l);
+	more = latemore_bytes(&q->more, l);
+	if (q->bytes + sizeof(*item) + size + more > q->max_bytes)
 		return -ENOBUFS;
-	item = mem_alloc(sizeof(*item) + ((size + 7) & ~(size_t)7));
-	item->size = sizeof(*item) + size;
-	item->time_ns = ((const struct stack_late *)record)->ev.time_ns;
+	item = mem_alloc(sizeof(*item) + ((size + more + 7) & ~(size_t)7));
+	item->size = sizeof(*item) + size + more;
+	item->time_ns = l->ev.time_ns;
 	memcpy(item->record, record, size);
+	copy = (void *)item->record;
+	latemore_take(&q->more, l, copy->stack);
+	copy->size += (__u32)more;
 	*q->tail = item;
 	q->tail = &item->next;
 	q->bytes += item->size;
@@ -106,7 +116,7 @@ static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late 
 
 	if (!q->out)
 		q->out = mem_alloc(sizeof(*q->out));
-	unwind_late(l, &from, q->out->frames + l->ev.n_kernel, STACK_USER_MAX, &n, &end);
+	unwind_late(l, &from, q->out->frames + l->ev.n_kernel, l->ev.end == STACK_END_UNSUPPORTED ? STACK_USER_MAX : STACK_NATIVE_MAX, &n, &end);
 	if (!a.p)
 		end = STACK_END_NO_PROCESS;
 	if (end == STACK_END_PENDING && pending) {

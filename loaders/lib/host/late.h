@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "loaders/lib/host/latemore.h"
 #include "probes/stack.h"
 
 struct hostmaps;
@@ -30,6 +31,7 @@ struct late_code {
 struct late {
 	struct late_code code;
 	struct late_item *head, **tail; /* in the order they came */
+	struct latemore more;
 	size_t n, bytes, max_bytes, most_bytes; /* most: since it was empty last */
 	struct late_event {
 		struct stack_event ev;
@@ -40,7 +42,7 @@ struct late {
 void late_init(struct late *q, size_t max_bytes); /* allocates nothing yet */
 void late_release(struct late *q);
 
-/* Copies what is used of the record. -EBADMSG: it is none; -ENOBUFS: the limit is reached, see late_shed. */
+/* Copies what is used of the record, or of the part of one (latemore.h). -EBADMSG: it is none; -ENOBUFS: the limit is reached, see late_shed. */
 int late_push(struct late *q, const void *record, size_t size);
 
 /* What takes a finished event: ev.n_kernel + ev.n_user frames follow it; borrowed for the call. */

@@ -247,7 +247,7 @@ static int hotspot_step(struct latecode *lc, struct process *j, const struct sta
 	const struct hotspot_at at = {.pc = c->pc, .sp = c->sp, .fp = c->bp, .reg = c->interrupted ? c->reg : NULL, .code = l->code};
 	struct script_stack found = {0};
 	struct runtime_follow to = {0};
-	bool is = hotspot_sampled(j->hotspot, &at, &to, &found);
+	bool is = hotspot_sampled(j->hotspot, &at, &to, &found), deep = found.n >= SCRIPT_STACK_MAX;
 
 	if (is && to.unnamed)
 		say_native(c);
@@ -257,7 +257,7 @@ static int hotspot_step(struct latecode *lc, struct process *j, const struct sta
 	if (!is)
 		return UNWIND_CODE_UNKNOWN;
 	move(c, &to);
-	c->end = j->short_copy ? STACK_END_SHORT_COPY : STACK_END_UNSUPPORTED;
+	c->end = j->short_copy ? STACK_END_SHORT_COPY : deep ? STACK_END_DEPTH : STACK_END_UNSUPPORTED;
 	return to.goes_on ? UNWIND_CODE_GOES_ON : UNWIND_CODE_ENDS;
 }
 

@@ -189,7 +189,7 @@ int unwind_late(const struct stack_late *l, const struct unwind_from *from, uint
 	struct unwind_from copied = {.ctx = &late, .where = late_where, .read = late_read, .code = late_code};
 	struct unwind_regs regs = {.pc = l->pc, .fs_base = l->fs_base, .exact = l->exact};
 
-	if (l->size > STACK_LATE_BYTES || l->ev.n_kernel > STACK_KERNEL_MAX)
+	if (l->size > STACK_LATE_ALL || l->ev.n_kernel > STACK_KERNEL_MAX)
 		return -EBADMSG;
 	memcpy(regs.reg, l->regs, sizeof(regs.reg));
 	*n = unwind_stack(&copied, &regs, frames, max, end);

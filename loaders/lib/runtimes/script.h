@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SCRIPT_STACK_MAX 512u       /* frames of one thread */
+#define SCRIPT_STACK_MAX 1024u      /* frames of one thread */
 #define SCRIPT_READS_MAX (1u << 20) /* of one process's memory until it is closed; a long one counts as several */
 #define SCRIPT_READ_BYTES 512u      /* what counts as one, and is kept: a word beside one that was read costs SCRIPT_READ_SHARE of it */
 #define SCRIPT_READ_SHARE 16u

@@ -2,7 +2,7 @@
 /*
  * late_fuzz: any bytes as the unwind rows of a file, and any record of a late stack, end in frames and a reason. hostmaps
  * is played: everything below 1 TiB is one file with those rows.
- * covers: loaders/lib/host/late.c loaders/lib/host/unwind.c
+ * covers: loaders/lib/host/late.c loaders/lib/host/latemore.c loaders/lib/host/unwind.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -90,7 +90,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	unwind_section_open(&rows, section, n);
 	record = malloc(len - 2 - n + 8);
 	memcpy(record, data + 2 + n, len - 2 - n);
-	late_init(&q, 1 << 16);
+	late_init(&q, 1 << 17);
+	if (len - 2 - n >= sizeof(struct stack_event)) { /* as a part that comes before it, too */
+		struct stack_event *ev = (void *)record;
+		__u16 flags = ev->flags;
+
+		ev->flags = STACK_F_MORE;
+		late_push(&q, record, len - 2 - n);
+		ev->flags = flags;
+	}
 	for (int i = 0; i < 3; i++)
 		if (late_push(&q, record, len - 2 - n))
 			late_shed(&q, NULL, take, NULL);

@@ -252,6 +252,66 @@ static void where_there_is_no_more_room_the_first_makes_some(void **state)
 	assert_int_equal(queue.n, n);
 }
 
+/* A part of what continues the stack of late_record(time_ns): its words from `from` bytes above RSP on. */
+static int push_more(uint64_t time_ns, uint32_t from, const uint64_t *words, size_t n)
+{
+	static struct stack_more m;
+
+	m = (struct stack_more){.ev = {.time_ns = time_ns, .flags = STACK_F_MORE}, .from = from, .size = (uint32_t)(n * sizeof(*words))};
+	memcpy(m.stack, words, n * sizeof(*words));
+	return late_push(&queue, &m, offsetof(struct stack_more, stack) + m.size);
+}
+
+static const uint64_t stack_all[] = {0x1150, 1, 2, 0x1210, 3};
+
+static void parts_that_came_before_continue_the_stack(void **state)
+{
+	struct stack_late *l;
+
+	(void)state;
+	rows_state = UNWIND_ROWS_READY;
+	assert_int_equal(push_more(90, 8, stack_all + 1, 4), 0); /* of another stack of its CPU, whose record was lost */
+	assert_int_equal(push_more(100, 8, stack_all + 1, 2), 0);
+	assert_int_equal(push_more(100, 24, stack_all + 3, 1), 0);
+	assert_int_equal(push_more(100, 32, stack_all + 4, 1), 0);
+	assert_int_equal(queue.n, 0);
+	assert_int_equal(queue.more.n, 3);
+	l = late_record(100);
+	l->size = 8;
+	assert_int_equal(late_push(&queue, l, offsetof(struct stack_late, stack) + l->size), 0);
+	assert_int_equal(queue.more.n, 0);
+	assert_int_equal(drain(600, false), 1);
+	assert_whole(&got[0]);
+}
+
+static void a_part_that_is_missing_ends_the_copy(void **state)
+{
+	struct stack_late *l = late_record(100);
+
+	(void)state;
+	rows_state = UNWIND_ROWS_READY;
+	l->size = 8;
+	push_more(100, 8, stack_all + 1, 2);
+	push_more(100, 32, stack_all + 4, 1);
+	assert_int_equal(late_push(&queue, l, offsetof(struct stack_late, stack) + l->size), 0);
+	assert_int_equal(drain(600, false), 1);
+	assert_int_equal(got[0].ev.end, STACK_END_SHORT_COPY);
+	assert_int_equal(got[0].ev.n_user, 2);
+	assert_int_equal(queue.more.n, 0);
+}
+
+static void a_part_whose_size_is_wrong_is_refused(void **state)
+{
+	static struct stack_more m;
+
+	(void)state;
+	m = (struct stack_more){.ev = {.flags = STACK_F_MORE}, .size = 16};
+	assert_int_equal(late_push(&queue, &m, offsetof(struct stack_more, stack) + 8), -EBADMSG);
+	m.size = STACK_MORE_BYTES + 1;
+	assert_int_equal(late_push(&queue, &m, sizeof(m)), -EBADMSG);
+	assert_int_equal(queue.more.n, 0);
+}
+
 static void what_is_no_record_is_refused(void **state)
 {
 	struct stack_late *l = late_record(100);
@@ -278,6 +338,9 @@ int main(void)
 		T(one_that_waits_does_not_hold_up_those_behind_it),
 		T(a_copy_that_is_too_short_says_so),
 		T(where_there_is_no_more_room_the_first_makes_some),
+		T(parts_that_came_before_continue_the_stack),
+		T(a_part_that_is_missing_ends_the_copy),
+		T(a_part_whose_size_is_wrong_is_refused),
 		T(what_is_no_record_is_refused),
 	};
 

@@ -359,7 +359,7 @@ static void deep_recursion_keeps_the_innermost_frames(void **state)
 	begin(PYTHON_SHIMS);
 	at = shim(STACK(1, 0), 0);
 	code = fake_code(&f, fake_ascii(&f, "deep"), fake_ascii(&f, "a.py"), 1);
-	for (int i = 0; i < 600; i++) {
+	for (size_t i = 0; i < PYTHON_STACK_MAX + 100; i++) {
 		uint64_t next = fake_room(&f, 72);
 
 		fake_word(&f, next + f.l.frame_code, code);
