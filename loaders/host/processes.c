@@ -216,8 +216,10 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 	}
 	if (!file_read(ps, p->tgid, "stat") ||
 	    !parse_task_stat(strbuf_str(&ps->text), ps->text.len, sysconf(_SC_CLK_TCK), sysconf(_SC_PAGESIZE), &t) ||
-	    t.start_ticks != p->start_ns / tick) /* it is gone, and its pid another one's */
+	    t.start_ticks != p->start_ns / tick) { /* it is gone, and its pid another one's; what it used is told yet */
+		meter_keep(&ps->meter, key);
 		return;
+	}
 	x.key = key;
 	x.row = t.row;
 	k->single = t.row.v[PROCESS_THREADS].number == 1;

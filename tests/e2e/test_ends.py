@@ -68,13 +68,13 @@ def storm_adds_up(capture, store, count, us):
     stored = row["cpu"] + read_in_life(store, cgroup) + number(ended(store, f"cgroup = '{cgroup}' AND comm <> 'storm'"), "cpu")
     assert row["n"] <= count + 1 and row["container"] == path[7:19]  # and the one that made them, where it used little
     assert row["cpu"] >= (row["n"] - 1) * us
-    # the shell that joins the cgroup, and becomes the storm, had used a millisecond before it did
-    assert 0.98 * charged <= stored <= 1.02 * charged, (stored, charged, row)
+    # the shell that joins the cgroup, and becomes the storm, had used some milliseconds before it did
+    assert 0.98 * charged <= stored <= 1.002 * charged + 10000, (stored, charged, row)
 
 
 @pytest.mark.long
 def test_processes_of_a_millisecond_add_up_to_what_their_cgroup_was_charged(capture, store):
-    storm_adds_up(capture, store, 600, 1000)
+    storm_adds_up(capture, store, 3000, 1000)
 
 
 @pytest.mark.long
