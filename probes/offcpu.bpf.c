@@ -21,8 +21,8 @@
  * 4. An entry of `threads` ends with the thread's last switch (TASK_DEAD). Its key is the task's address: an exec that
  *    exchanges thread ids does not confuse it, and an address is not used again before that switch.
  * 5. Who had a CPU is remembered by OFFCPU_STINTS last stints of each. A thread that was ready for OFFCPU_CULPRIT_NS or
- *    longer blames them by their share of its time; what they do not explain (it waited at another CPU, or for longer
- *    than they go back) is unknown.
+ *    longer blames them by their share of its time, or (culprit_ns) by who had it at moments in that time; what they do not explain
+ *    (it waited at another CPU, or for longer than they go back) is unknown.
  *
  * 6. Some kernels leave switches out of their own traces (seen in guests: one in 500). A thread that leaves without having
  *    come did so right behind the last switch seen on its CPU, or its wake-up; one that comes without having left waited
@@ -236,7 +236,7 @@ static __noinline void culprits_add(struct offcpu_cpu *cpu, __u64 id, __u64 from
 
 	if (!cpu)
 		return;
-	for (__u32 i = 1; i <= OFFCPU_STINTS && until > from; i++) {
+	for (__u32 i = 1; i <= OFFCPU_WALKED && until > from; i++) {
 		struct offcpu_stint *s = &cpu->stint[(cpu->next - i) & (OFFCPU_STINTS - 1)];
 		__u64 begin = s->from_ns > from ? s->from_ns : from;
 
@@ -247,6 +247,66 @@ static __noinline void culprits_add(struct offcpu_cpu *cpu, __u64 id, __u64 from
 	}
 	if (until > from)
 		culprit_add(id, OFFCPU_BY_UNKNOWN, until - from);
+}
+
+/* Who had this CPU at that time. Stints follow one another: the youngest that began by then is looked for in halves. This and the next two
+ * are global functions of numbers alone, as in offcpu_state.bpf.h. */
+__noinline __u64 stint_at(__u64 time)
+{
+	__u32 zero = 0, at = OFFCPU_STINTS; /* so many back: the oldest */
+	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
+	struct offcpu_stint *s;
+
+	if (!cpu)
+		return OFFCPU_BY_UNKNOWN;
+	for (__u32 half = OFFCPU_STINTS / 2; half; half /= 2) {
+		s = &cpu->stint[(cpu->next - (at - half)) & (OFFCPU_STINTS - 1)];
+		if (s->from_ns <= time)
+			at -= half;
+	}
+	s = &cpu->stint[(cpu->next - at) & (OFFCPU_STINTS - 1)];
+	return s->id && s->from_ns <= time && time < s->to_ns ? s->id : OFFCPU_BY_UNKNOWN;
+}
+
+/* One long wait is looked at so often, at equal distances. */
+__noinline int culprits_of_long(__u64 id, __u64 from, __u64 len)
+{
+	__u64 step = len / OFFCPU_MOMENTS, at = step ? bpf_get_prandom_u32() % step : 0;
+
+	for (__u32 i = 0; i < OFFCPU_MOMENTS; i++) {
+		culprit_add(id, stint_at(from + at), step);
+		at += step;
+	}
+	return 0;
+}
+
+/* All time that threads were ready in on this CPU, one after the other, is looked at once in culprit_ns, now a little earlier, now a
+ * little later: who had the CPU at that moment stands for so much. It costs by how many wait, and hardly by how often. */
+__noinline int culprits_sample(__u64 id, __u64 from, __u64 len)
+{
+	__u64 step = culprit_ns ?: 1, at;
+	__u32 zero = 0;
+	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
+
+	if (!cpu)
+		return 0;
+	at = cpu->moment_ns;
+	for (__u32 i = 0; i < 2 * OFFCPU_MOMENTS && at < len; i++) {
+		culprit_add(id, stint_at(from + at), step);
+		at += step / 2 + bpf_get_prandom_u32() % step;
+	}
+	cpu->moment_ns = at > len ? at - len : 0;
+	return 0;
+}
+
+static __always_inline void culprits_blame(struct offcpu_cpu *cpu, __u64 id, __u64 from, __u64 now)
+{
+	if (!culprit_ns)
+		culprits_add(cpu, id, from, now);
+	else if (now - from < (__u64)culprit_ns * OFFCPU_MOMENTS)
+		culprits_sample(id, from, now - from);
+	else
+		culprits_of_long(id, from, now - from);
 }
 
 /* A function of its own: in a larger one clang keeps what the macros leave open in the stack, and 5.10 refuses to read it. */
@@ -308,7 +368,7 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 			sum_add(t, OFFCPU_SUM_BLOCKED, t->class, t->flags, from - since);
 		sum_add(t, OFFCPU_SUM_READY, blocked ? OFFCPU_WOKEN : t->class, t->flags & (from > since ? OFFCPU_F_STACKLESS : OFFCPU_F_STACKLESS | OFFCPU_F_BEFORE), now - from);
 		if (now - from >= OFFCPU_CULPRIT_NS)
-			culprits_add(cpu, t->id, from, now);
+			culprits_blame(cpu, t->id, from, now);
 		if (t->weight) {
 			tag_note(t, now);
 			stack_end(t, now, now - from, blocked, tl);

@@ -158,7 +158,9 @@ struct offcpu_count {
 	__u64 n, total_ns;
 };
 
-#define OFFCPU_STINTS 64 /* of each CPU are remembered: who had it */
+#define OFFCPU_STINTS  256 /* of each CPU are remembered: who had it. A power of two */
+#define OFFCPU_WALKED  64  /* of them are gone through for one wait, where all of its time is */
+#define OFFCPU_MOMENTS 16  /* of one wait, else */
 struct offcpu_stint {
 	__u64 id, from_ns, to_ns;
 };
@@ -167,6 +169,7 @@ struct offcpu_cpu { /* the program's own, by CPU */
 	__u64 stack;     /* an address on the present stack */
 	__u64 last_ns;   /* the last switch */
 	__u64 began_ns;  /* the program, at the present one */
+	__u64 moment_ns; /* until it is looked again for who had it, of the time that threads were ready in */
 	__u64 task, running; /* who came to it last, as far as was seen: its address and id */
 	struct offcpu_slots free, free_steps; /* taken from the queues */
 	__u32 next;      /* stint to write */

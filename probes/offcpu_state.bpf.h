@@ -74,6 +74,7 @@ struct {
 	__type(value, struct offcpu_cpu);
 } cpus SEC(".maps");
 
+const volatile __u32 culprit_ns = 0; /* below 2^31: between two moments at which it is looked for who had a CPU; 0: all time is */
 const volatile __u32 ring_bytes = 4 * 1024 * 1024; /* of `events` */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

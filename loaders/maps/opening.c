@@ -39,6 +39,11 @@ static void mute(struct opening *op, const struct root_id *root)
 		op->mute[op->n_mute++ % OPENING_MUTE_MAX] = *root;
 }
 
+static int own_root(void)
+{
+	return open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
 /*
  * Is an open file with the image's inode number that inode? As long as somebody maps it, its number is nobody else's. After that a
  * new file may get it: that has another generation; where the file system tells none (overlayfs, tmpfs), it was born later.
@@ -222,7 +227,7 @@ int opening_anyhow(struct opening *op, struct mimage *img, struct stat *st, int 
 		tries++;
 	}
 	if (same_root(&op->world->own_root, &img->file.root) && img->path[0] == '/') {
-		cleanup_fd int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		cleanup_fd int root = own_root();
 		int rc = open_by_root(img, root, st);
 
 		if (rc >= 0 && *root_fd < 0)
@@ -260,7 +265,9 @@ static uint64_t born_anyhow(struct opening *op, const struct proc *of, const cha
 
 uint64_t opening_born(struct opening *op, const struct proc *p, const char *path, uint64_t ino, uint64_t time_ns)
 {
-	cleanup_fd int root = openin_root(p->tgid), held = -1, exe = -1;
+	/* a process that shares our root need not be asked for it, which is dearer than all the rest */
+	bool ours = same_root(&p->root, &op->world->own_root);
+	cleanup_fd int root = ours ? own_root() : openin_root(p->tgid), held = -1, exe = -1;
 	uint64_t born = born_below(root, path, ino, time_ns);
 
 	if (!born && early_get(op->early, p->tgid, p->start_ns, &p->root, &held, &exe))

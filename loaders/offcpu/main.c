@@ -40,11 +40,14 @@
 #include "schema/base/mem.h"
 #include "schema/store/write/waits.h"
 
-#define STACK_RATE_DEFAULT 1000
+#define STACK_RATE         1000 /* where buckets are short: somebody looks at this moment */
+#define STACK_RATE_ALWAYS  100  /* where they are ALWAYS_S long or longer: as many as a profile of the CPUs has samples */
+#define ALWAYS_S           10
+#define CULPRIT_ALWAYS_NS  20000000 /* of time that threads were ready in: so often it is looked for who had the CPU */
 #define STACK_RATE_MAX     1000000
 #define WAKES_PART         4 /* of the rate: stacks of wakers */
 #define WINDOW_NS          (1u << 27) /* of the program's limits */
-#define READ_S             5  /* seconds between two readings, where buckets are not shorter */
+#define READ_S             10 /* seconds between two readings, where buckets are not shorter */
 #define THREADS_LEAST      8192
 #define THREADS_MOST       262144
 #define SUMS_EACH          4  /* kinds of stretch of a thread, in the mean */
@@ -72,13 +75,14 @@ struct offcpu {
 	uint32_t step;      /* how much less than all it does: 0 all */
 };
 
+#define NOT_GIVEN UINT32_MAX
 static struct offcpu_opts {
-	uint32_t stack_rate;
+	uint32_t stack_rate; /* NOT_GIVEN: by the bucket */
 	bool plain; /* plain tracepoints, even where others are not refused */
-} opts = {.stack_rate = STACK_RATE_DEFAULT};
+} opts = {.stack_rate = NOT_GIVEN};
 
 static const struct option options[] = {
-	{"stack-rate", 0, OPTION_UINT, "N", "stacks a second on each CPU, half of them of one thread (default 1000)",
+	{"stack-rate", 0, OPTION_UINT, "N", "stacks a second on each CPU, half of them of one thread (default 1000, with --bucket 10s 100)",
 	 OPTION_AT(struct offcpu_opts, stack_rate), .max = STACK_RATE_MAX},
 	{"tracepoints", 0, OPTION_ENUM, "auto|plain", "typed ones, where those are refused plain ones (default auto); or only plain ones",
 	 OPTION_AT(struct offcpu_opts, plain)},
@@ -176,9 +180,12 @@ static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config
 
 	scope_configure(skel->obj, t, &skel->rodata->scope);
 	classes_fill(skel->rodata->syscall_class);
+	skel->rodata->culprit_ns = c->bucket_s < ALWAYS_S ? 0 : CULPRIT_ALWAYS_NS;
 	skel->rodata->syscall_yield = SYS_sched_yield;
 	skel->rodata->syscall_futex = SYS_futex;
 	skel->rodata->syscall_sync = SYS_sync;
+	if (opts.stack_rate == NOT_GIVEN)
+		opts.stack_rate = c->bucket_s < ALWAYS_S ? STACK_RATE : STACK_RATE_ALWAYS;
 	limits_set(skel, opts.stack_rate, opts.stack_rate);
 	if (depth > 0 && depth < STACK_KERNEL_MAX)
 		skel->rodata->stack_depth = (uint32_t)depth;
@@ -410,7 +417,7 @@ static bool reading_due(const struct offcpu *o, const struct family_host *h, int
 	const struct filling now = filling_now(o);
 
 	return h->bucket_s < READ_S || !(second % READ_S) ||
-	       now.threads - o->filled.threads > bpf_map__max_entries(o->skel->maps.threads) / 16 ||
+	       now.threads - o->filled.threads > bpf_map__max_entries(o->skel->maps.threads) / 4 ||
 	       now.pairs - o->filled.pairs > bpf_map__max_entries(o->skel->maps.culprits) / 4;
 }
 
@@ -428,7 +435,7 @@ static void offcpu_poll(void *state, struct family_host *h, int64_t now_ns)
 		join_settle(&o->join, h, now_ns);
 	}
 	o->second = second;
-	h->next_ns = now_ns + NSEC_PER_SEC / 10;
+	h->next_ns = (second + 1) * NSEC_PER_SEC - h->offset_ns;
 }
 
 static void offcpu_finish(void *state, struct family_host *h, int64_t patience_ns)

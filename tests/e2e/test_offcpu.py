@@ -8,8 +8,11 @@ import collections
 import json
 import math
 import os
+import resource
+import shutil
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -187,6 +190,45 @@ def test_by_stack_and_without_the_sums_are_the_same_whenever_stacks_are_taken_or
     assert {("sleep", True), ("sleep", False), ("pipe", True), ("pipe", False), ("lock", True), ("lock", False)} <= kinds
     slowed = {(r["step"], r["stack_rate"]) for r in sql_all(store, "SELECT step, stack_rate FROM slowed")}
     assert (3, 0) in slowed and slowed <= {(3, 0), (2, 6250), (1, 25000), (3, 6250), (3, 25000)}
+
+
+def past_reading(c):
+    """With buckets of 10 s a reading is at each multiple of ten seconds."""
+    until = (time.time() // 10 + 1) * 10 + 1
+    while time.time() < until:
+        c.pump(until - time.time())
+
+
+@pytest.mark.long
+def test_always_on_processes_that_come_and_go_are_one_by_command_and_their_time_is_whole(tmp_path):
+    """With buckets of 10 s, from the second reading on. What they ran is what the kernel charged whoever waited for them."""
+    need_root()
+    store, program = str(tmp_path / "store"), str(tmp_path / "briefly")
+    shutil.copy(os.path.join(WORKLOADS, "burn"), program)
+    c = Capture(store, "--bucket", "10s", "--comm", "briefly", program="sonde-offcpu").start(60)
+    try:
+        stays = subprocess.Popen([program, "60000"])
+        past_reading(c)
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        for _ in range(40):
+            subprocess.run([program, "20"], check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        past_reading(c)
+        stays.kill()
+        stays.wait()
+        done = c.stop()
+    finally:
+        c.close()
+    assert done["lost_total"] == 0
+    used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    rows = sql_all(store, "SELECT w.pid, p.args, w.tid, sum(w.count) AS n, sum(w.total_ns) / 1e9 AS s FROM wait_totals w JOIN processes p ON p.id = w.process_id"
+                   " WHERE w.comm = 'briefly' AND w.state = 'running' GROUP BY 1, 2, 3 ORDER BY 1")
+    brief = [r for r in rows if not r["pid"]]
+    assert len(brief) == 1 and brief[0]["args"] == "[short-lived]" and brief[0]["tid"] == 0, rows
+    assert stays.pid in {r["pid"] for r in rows}
+    assert len(rows) <= 2 + 2, rows  # one may have stood across a reading
+    ran = sum(r["s"] for r in rows if r["pid"] != stays.pid)
+    assert 0.98 * 40 * 0.020 <= ran <= 1.05 * used + 0.05, (rows, used)  # before its exec it has another name
 
 
 def test_a_long_wait_keeps_its_stack_in_a_storm_of_short_ones(tmp_path):

@@ -143,6 +143,14 @@ def load():
             child.wait()
 
 
+def comm_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as f:
+            return f.read().strip()
+    except OSError:
+        return ""
+
+
 def tree(pid):
     out, todo = [], [pid]
     while todo:
@@ -184,17 +192,18 @@ def test_what_all_of_sonde_is_said_to_take_is_what_the_kernel_charges_for_it(sto
             last = d.ask(do="status")["sonded"]["cpu_ns"]
             assert until(lambda: d.ask(do="status")["sonded"]["cpu_ns"] != last, 10, 0.02)
             return d.ask(do="status")["sonded"], charged(d.child.pid)
+        assert until(lambda: not any(comm_of(p).startswith("sonde-index") for p in tree(d.child.pid)), 30)  # files are read at the start
         time.sleep(1)  # the first figures of all of them
         said, (cpu, bpf, _, _) = look()
-        time.sleep(3)
+        time.sleep(8)
         later, (cpu_later, bpf_later, memory, maps) = look()
         rates = {s["name"]: s["cores"] for s in d.ask(do="status")["services"]}
     took, programs = later["cpu_ns"] - said["cpu_ns"], bpf_later - bpf
     real = cpu_later - cpu + programs
     print(f"said {took / 1e6:.1f} ms of {real / 1e6:.1f}, BPF programs {programs / 1e6:.1f}; "
           f"said {later['private_bytes'] >> 20} MiB of {(memory + maps) >> 20}, maps {maps >> 20}; {rates}")
-    assert programs > 0.3 * real  # or leaving them out would not show
-    assert took == pytest.approx(real, rel=0.25)
+    assert programs > 0.25 * real  # or leaving them out would not show
+    assert took == pytest.approx(real, rel=0.2)
     assert maps > 0.3 * (memory + maps)
     assert later["private_bytes"] == pytest.approx(memory + maps, rel=0.25)
     assert rates["offcpu"] > rates["cpu"] > 0

@@ -104,6 +104,39 @@ def test_the_neighbour_on_ones_cpu_is_named_with_its_share(sonde, capture, store
 
 
 @pytest.mark.long
+def test_always_on_who_had_the_cpu_is_a_sample_of_all_time_that_was_waited(sonde, capture, store, scratch):
+    """With buckets of 10 s: one moment in 20 ms. What it comes to is the exact time that the victim was ready, and of two burners each has
+    what the kernel charged it meanwhile."""
+    names = {"victim": 0, "often": 0, "seldom": 5}
+    for name in names:
+        shutil.copy(os.path.join(WORKLOADS, "burn"), os.path.join(scratch, name))
+    c = offcpu(capture, "--bucket", "10s")
+
+    def run(name, ms):
+        return subprocess.Popen(["taskset", "-c", "0", "nice", "-n", str(names[name]), os.path.join(scratch, name), str(ms)], stdout=subprocess.DEVNULL)
+    burners = {name: run(name, 60000) for name in ("often", "seldom")}
+    try:
+        victim = run("victim", 3000)
+        while victim.poll() is None and comm_of(victim.pid) != "victim":
+            pass
+        before = {name: cpu_ns(b.pid) for name, b in burners.items()}
+        victim.wait()
+        did = {name: cpu_ns(b.pid) - before[name] for name, b in burners.items()}
+    finally:
+        for b in burners.values():
+            b.kill()
+            b.wait()
+    c.stop()
+    found = [r for r in rows(sonde, store, "neighbours", "--comm", "victim") if r["comm"] == "victim"]
+    told = sum(r["total_ns"] for r in found)
+    exact = sum(r["total_ns"] for r in rows(sonde, store, "waits", "--comm", "victim") if r["reason"] == "run queue")
+    assert abs(told - exact) <= 0.05 * exact + 100_000_000, (told, exact, found)
+    for name, ns in did.items():
+        mine = sum(r["total_ns"] for r in found if r["by_comm"] == name)
+        assert abs(mine - ns) <= 5 * (20_000_000 * ns) ** 0.5 + 0.05 * ns, (name, mine, did, found)  # five times what chance makes of so many moments
+
+
+@pytest.mark.long
 def test_a_quota_is_told_apart_from_neighbours(sonde, capture, store, scratch):
     need("cpu cgroups of version 1", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us")
     group = f"/sys/fs/cgroup/cpu/{os.path.basename(scratch)}"

@@ -290,6 +290,7 @@ static int open_probe(struct capture *c, struct err *e)
 {
 	uint32_t cpus = cpus_online();
 	struct family_config fc = {.target = &c->o->target->family, .freq = c->o->options->freq, .cpus = cpus,
+				   .bucket_s = c->o->options->bucket_s,
 				   .ring_bytes = ring_size(c->o->options, cpus),
 				   .store_dir = c->o->options->store ? c->o->options->store : store_default_dir()};
 	int tables[MP_TABLES_N], err;

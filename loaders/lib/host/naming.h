@@ -124,6 +124,11 @@ bool naming_excludes_cgroup(struct naming *n, const char *cgroup);
 #define NAMING_EXCLUDED "[excluded]"
 uint32_t naming_excluded_process(struct naming *n);
 
+/* The row in which those are together that came and went while nobody looked, of one cgroup and one command: process id 0,
+ * NAMING_BRIEF as its arguments. By the rules "[excluded]"; one of sonde's own has a row by itself. `ev`: of one of them. */
+#define NAMING_BRIEF "[short-lived]"
+void naming_brief(struct naming *n, const struct stack_event *ev, struct naming_result *out);
+
 /* How a process that hostmaps tells to be no more has ended; *status: its exit code or signal. */
 enum store_end_how naming_end(const struct hostmaps_process *p, uint32_t *status);
 /* Is it in the store, as one that had samples? */

@@ -187,6 +187,54 @@ static uint32_t process_unknown(struct naming *n, const struct stack_event *ev)
 	return (uint32_t)id;
 }
 
+static uint32_t brief_store(struct naming *n, const char *cgroup, const char *comm, const struct hostmaps_process *p)
+{
+	struct container_entry *c = naming_container_entry(n, cgroup, NULL);
+	struct store_process s = {.comm = comm, .exe = "", .args = NAMING_BRIEF, .cgroup = cgroup, .unit = c->ref.unit,
+				  .container = naming_container_row(n, c, p)};
+	uint64_t hash = hash_bytes(HASH_SEED, cgroup, strlen(cgroup) + 1);
+
+	s.start_ticks = hash_u64(hash_bytes(hash, comm, strlen(comm)), c->began_ns) >> 1; /* SQLite's numbers have a sign */
+	return store_process(n->w, &s);
+}
+
+static const char *brief_cgroup(const struct hostmaps_process *p, const struct stack_event *ev, char buf[PATH_MAX])
+{
+	if (p)
+		return naming_cgroup(p, ev->cgroup_id, buf);
+	return ev->cgroup_id && !container_cgroup_path(ev->cgroup_id, 0, buf, PATH_MAX) ? buf : "";
+}
+
+static uint32_t brief_row(struct naming *n, struct hostmaps_process *p, const struct stack_event *ev)
+{
+	char by_id[PATH_MAX], comm[64];
+	const char *cgroup = brief_cgroup(p, ev, by_id);
+	uint64_t key = hash_bytes(hash_u64(HASH_SEED, n->containers_serial), cgroup, strlen(cgroup) + 1), id;
+
+	snprintf(comm, sizeof(comm), "%.*s", p ? (int)sizeof(comm) - 1 : STACK_COMM_LEN, p ? p->comm : ev->thread);
+	key = hash_bytes(key, comm, strlen(comm));
+	if (idmap_get(&n->unknown, key, &id))
+		return (uint32_t)id;
+	id = brief_store(n, cgroup, comm, p);
+	if (n->unknown.n >= UNKNOWN_MAX)
+		idmap_clear(&n->unknown);
+	idmap_set(&n->unknown, key, id);
+	return (uint32_t)id;
+}
+
+void naming_brief(struct naming *n, const struct stack_event *ev, struct naming_result *out)
+{
+	struct hostmaps_process *p = hostmaps_process(n->hm, ev->tgid, ev->start_ns, ev->exec_id);
+
+	naming_epoch(n);
+	if (naming_excludes(n, p))
+		naming_excluded_stack(n, out);
+	else if (p && naming_is_self(n, p))
+		*out = (struct naming_result){.exe = p->exe, .process = naming_process(n, p, ev)};
+	else
+		*out = (struct naming_result){.exe = "", .process = brief_row(n, p, ev)};
+}
+
 uint32_t naming_process(struct naming *n, struct hostmaps_process *p, const struct stack_event *ev)
 {
 	struct process_note *note;

@@ -245,14 +245,21 @@ int openin_generation(int fd, const struct stat *st, uint32_t *out)
 	return 0;
 }
 
+static int born_of(const struct statx *st, int64_t *out_ns)
+{
+	if (!(st->stx_mask & STATX_BTIME))
+		return -ENOTSUP;
+	*out_ns = st->stx_btime.tv_sec * NSEC_PER_SEC + st->stx_btime.tv_nsec;
+	return 0;
+}
+
 int openin_born(int fd, int64_t *out_ns)
 {
 	struct statx st;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME, &st) || !(st.stx_mask & STATX_BTIME))
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME, &st))
 		return -ENOTSUP;
-	*out_ns = st.stx_btime.tv_sec * NSEC_PER_SEC + st.stx_btime.tv_nsec;
-	return 0;
+	return born_of(&st, out_ns);
 }
 
 int openin_cached_born(int root_fd, const char *path, uint64_t ino, int64_t *out_ns)
@@ -266,7 +273,7 @@ int openin_cached_born(int root_fd, const char *path, uint64_t ino, int64_t *out
 		return -errno;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BTIME | STATX_INO, &st))
 		return -errno;
-	return st.stx_ino == ino ? openin_born(fd, out_ns) : -ESTALE;
+	return st.stx_ino == ino ? born_of(&st, out_ns) : -ESTALE;
 }
 
 const char *openin_reason(int code)

@@ -2,7 +2,6 @@
 /* hist: see the header. */
 #include "schema/store/model/hist.h"
 
-#include <inttypes.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,9 +94,12 @@ bool hist_encode(const struct hist *h, unsigned base, struct strbuf *out)
 		last--;
 	if (first == last)
 		return false;
-	strbuf_addf(out, "[%u", h->first + first - base);
-	for (unsigned i = first; i < last; i++)
-		strbuf_addf(out, ",%" PRIu64, h->count[i]);
+	strbuf_addch(out, '[');
+	strbuf_addu(out, h->first + first - base);
+	for (unsigned i = first; i < last; i++) {
+		strbuf_addch(out, ',');
+		strbuf_addu(out, h->count[i]);
+	}
 	strbuf_addch(out, ']');
 	return true;
 }

@@ -121,6 +121,15 @@ static int amount_by_key(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index; /* of a gauge the last one holds */
 }
 
+/* `base` as hist_encode has it. */
+static void bind_hist_of(sqlite3_stmt *st, int at, unsigned base, const struct hist *h, struct strbuf *text)
+{
+	if (hist_encode(h, base, text))
+		sqlite3_bind_text(st, at, text->buf, (int)text->len, SQLITE_STATIC);
+	else
+		sqlite3_bind_null(st, at);
+}
+
 static void put_amount(struct commit *c, enum commit_stmt how, const struct commit_amount *o, const struct amount_row *r)
 {
 	sqlite3_stmt *st = commit_stmt(c, how);
@@ -133,10 +142,7 @@ static void put_amount(struct commit *c, enum commit_stmt how, const struct comm
 	sqlite3_bind_int64(st, 3, (sqlite3_int64)r->n);
 	sqlite3_bind_int64(st, 4, (sqlite3_int64)r->value);
 	sqlite3_bind_int64(st, 5, (sqlite3_int64)r->max);
-	if (hist_encode(&r->hist, 0, &hist))
-		sqlite3_bind_text(st, 6, hist.buf, (int)hist.len, SQLITE_STATIC);
-	else
-		sqlite3_bind_null(st, 6);
+	bind_hist_of(st, 6, 0, &r->hist, &hist);
 	commit_step(c, st, NULL);
 	sqlite3_bind_null(st, 6);
 	strbuf_release(&hist);
@@ -220,17 +226,14 @@ static const enum commit_stmt stmt_of[WAIT_ROW_TABLES] = {
 	[WAIT_ROW_SLOWED] = ST_SLOWED,
 };
 
-/* `base` as hist_encode has it, first from there. */
+/* Slots are counted from `base` on. */
 static void bind_hist(sqlite3_stmt *st, int at, unsigned base, unsigned first, const uint32_t *counts, size_t n, struct strbuf *text)
 {
 	struct hist h = {0};
 
 	if (counts)
 		hist_add(&h, base + first, counts, n);
-	if (hist_encode(&h, base, text))
-		sqlite3_bind_text(st, at, text->buf, (int)text->len, SQLITE_STATIC);
-	else
-		sqlite3_bind_null(st, at);
+	bind_hist_of(st, at, base, &h, text);
 	hist_release(&h);
 }
 
@@ -284,7 +287,7 @@ static void commit_wait_row(struct commit *c, const struct wait_row *r, const st
 	for (int i = 0; i < 3 && at <= last; i++)
 		sqlite3_bind_int64(st, at++, (sqlite3_int64)r->value[i]);
 	if (r->table == WAIT_ROW_WAIT)
-		bind_hist(st, at, 0, r->first_slot, r->hist, r->n_hist, &hist);
+		bind_hist_of(st, at, 0, &r->sum, &hist);
 	commit_step(c, st, NULL);
 	if (r->table == WAIT_ROW_WAIT)
 		sqlite3_bind_null(st, at);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wait_rows: what a batch has of store/write/waits.h, as it came: rows of one bucket and key add up in the segment. */
+/* wait_rows: what a batch has of store/write/waits.h. Rows of one bucket and key add up, here and in the segment. */
 #ifndef SONDE_STORE_WRITE_WAIT_ROWS_H
 #define SONDE_STORE_WRITE_WAIT_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "schema/base/idmap.h"
+#include "schema/store/model/hist.h"
 
 /* The most that a number of a row can mean, 2.3 years in nanoseconds: sums of such rows stay within SQLite's integers,
  * where one number past them would fail the whole batch, and each later sum over the table. */
@@ -25,20 +28,22 @@ struct wait_row {
 	uint32_t by;         /* waker, culprit: DICT_TASK, 0 none */
 	uint32_t stack;      /* of a wake-up, and of what was waited on: DICT_NODE */
 	uint64_t value[3];   /* the table's numbers, in its order */
-	uint32_t *hist;      /* n_hist of them, its own; NULL: none */
+	const uint32_t *hist; /* n_hist of them, from first_slot on, as they are given: borrowed; NULL: none */
 	size_t n_hist;
 	unsigned first_slot;
+	struct hist sum;     /* of all that were given */
 };
 
 struct wait_rows {
 	struct wait_row *rows;
 	uint32_t n, cap;
+	struct idmap at;     /* hash of a key -> index in `rows` */
 	size_t hist_bytes;
 };
 
 void wait_rows_release(struct wait_rows *w);
 size_t wait_rows_bytes(const struct wait_rows *w);
-/* Copies the row and its histogram. */
+/* Copies the row and its histogram, or adds them to the one of its key. */
 void wait_rows_add(struct wait_rows *w, const struct wait_row *row);
 /* No number of it is past WAIT_ROW_MOST. */
 bool wait_row_believable(const struct wait_row *row);

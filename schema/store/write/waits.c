@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "schema/store/write/wait_rows.h"
 #include "schema/store/write/writer_state.h"
@@ -15,28 +16,75 @@
 void wait_rows_release(struct wait_rows *w)
 {
 	for (uint32_t i = 0; i < w->n; i++)
-		free(w->rows[i].hist);
+		hist_release(&w->rows[i].sum);
 	free(w->rows);
+	idmap_release(&w->at);
 	*w = (struct wait_rows){0};
 }
 
 size_t wait_rows_bytes(const struct wait_rows *w)
 {
-	return w->cap * sizeof(*w->rows) + w->hist_bytes;
+	return w->cap * sizeof(*w->rows) + w->at.cap * sizeof(*w->at.slots) + w->hist_bytes;
+}
+
+static uint64_t row_hash(const struct wait_row *r)
+{
+	uint64_t h = hash_u64(HASH_SEED, (uint64_t)r->ts);
+
+	h = hash_u64(h, (uint64_t)r->table << 32 | r->run);
+	h = hash_u64(h, (uint64_t)r->task << 32 | r->class);
+	h = hash_u64(h, (uint64_t)r->flags << 32 | r->by);
+	return hash_u64(h, r->stack);
+}
+
+static bool row_same(const struct wait_row *a, const struct wait_row *b)
+{
+	return a->ts == b->ts && a->table == b->table && a->run == b->run && a->task == b->task && a->class == b->class &&
+	       a->flags == b->flags && a->by == b->by && a->stack == b->stack;
+}
+
+/* The tables whose rows are sums, as the segment adds them up: the third number of a wait is the longest. */
+static bool row_sums(const struct wait_row *r)
+{
+	return r->table == WAIT_ROW_WAIT || r->table == WAIT_ROW_WAKE || r->table == WAIT_ROW_CULPRIT || r->table == WAIT_ROW_ON;
+}
+
+/* The row that it is to be added to; NULL: it is one of its own. A sum past WAIT_ROW_MOST is left to the segment. */
+static struct wait_row *row_find(const struct wait_rows *w, uint64_t hash, const struct wait_row *row)
+{
+	struct wait_row *r;
+	uint64_t at;
+
+	if (!row_sums(row) || !idmap_get(&w->at, hash, &at))
+		return NULL;
+	r = &w->rows[at];
+	if (!row_same(r, row) || r->value[0] + row->value[0] > WAIT_ROW_MOST || r->value[1] + row->value[1] > WAIT_ROW_MOST)
+		return NULL;
+	return r;
 }
 
 void wait_rows_add(struct wait_rows *w, const struct wait_row *row)
 {
-	struct wait_row *r;
+	uint64_t hash = row_hash(row);
+	struct wait_row *r = row_find(w, hash, row);
 
-	mem_grow(w->rows, w->n, w->cap);
-	r = &w->rows[w->n++];
-	*r = *row;
+	if (r) {
+		r->value[0] += row->value[0];
+		r->value[1] += row->value[1];
+		r->value[2] = row->value[2] > r->value[2] ? row->value[2] : r->value[2];
+	} else {
+		mem_grow(w->rows, w->n, w->cap);
+		r = &w->rows[w->n];
+		*r = *row;
+		r->hist = NULL;
+		r->sum = (struct hist){0};
+		idmap_set(&w->at, hash, w->n++);
+	}
 	if (!row->hist)
 		return;
-	r->hist = mem_array(row->n_hist, sizeof(*r->hist));
-	memcpy(r->hist, row->hist, row->n_hist * sizeof(*r->hist));
-	w->hist_bytes += row->n_hist * sizeof(*r->hist);
+	w->hist_bytes -= hist_bytes(&r->sum);
+	hist_add(&r->sum, row->first_slot, row->hist, row->n_hist);
+	w->hist_bytes += hist_bytes(&r->sum);
 }
 
 bool wait_row_believable(const struct wait_row *row)
@@ -96,7 +144,7 @@ int store_wait(struct store_writer *w, uint32_t task, int64_t utc_ns, const stru
 {
 	struct wait_row row = {.table = WAIT_ROW_WAIT, .task = task, .class = x->class, .flags = x->flags,
 			      .value = {x->n, x->total_ns, x->max_ns},
-			      .hist = (uint32_t *)(uintptr_t)x->hist, .n_hist = x->n_hist, .first_slot = x->first_slot};
+			      .hist = x->hist, .n_hist = x->n_hist, .first_slot = x->first_slot};
 
 	return row_put(w, &row, utc_ns);
 }

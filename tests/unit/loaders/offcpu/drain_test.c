@@ -339,6 +339,69 @@ static void what_still_lasts_is_told_up_to_the_end_and_apart(void **state)
 	assert_int_equal(fake.waits[3].x.total_ns, 0);
 }
 
+/* A thread of its own process, which began `start_ns`; its id tells names apart. */
+static void who_put(uint32_t tid, uint32_t tgid, uint64_t start_ns)
+{
+	struct offcpu_who who = {.task = tid, .tgid = tgid, .tid = tid, .start_ns = start_ns, .comm = "cc1"};
+	uint64_t id = ID(tid);
+
+	fake_map_put(FAKE_WHO, &id, sizeof(id), &who, sizeof(who));
+	sum_put(tid, OFFCPU_PIPE, 1, 100, 100);
+}
+
+static uint32_t task_of_last(void)
+{
+	return fake.waits[fake.n_waits - 1].task;
+}
+
+static void who_came_and_went_between_two_readings_is_told_by_command(void **state)
+{
+	(void)state;
+	host.bucket_s = 10;
+	thread_put(7);
+	read_now(); /* at 2 s */
+	who_put(9, 9, 2 * SECOND + 1);
+	read_now();
+	assert_int_equal(task_of_last(), FAKE_TASK + FAKE_BRIEF);
+	sum_put(9, OFFCPU_PIPE, 3, 300, 100); /* somebody still adds to it */
+	read_now();
+	assert_int_equal(task_of_last(), FAKE_TASK + FAKE_BRIEF);
+}
+
+static void a_thread_that_came_and_went_in_a_process_that_stays_is_told_by_that_process(void **state)
+{
+	(void)state;
+	host.bucket_s = 10;
+	thread_put(7); /* of process 5 */
+	read_now();
+	who_put(9, 5, 2 * SECOND + 1);
+	read_now();
+	assert_in_range(task_of_last(), FAKE_TASK, FAKE_TASK + FAKE_BRIEF - 1);
+	who_put(10, 10, SECOND); /* the whole process went, and is older than the reading before */
+	read_now();
+	assert_in_range(task_of_last(), FAKE_TASK, FAKE_TASK + FAKE_BRIEF - 1);
+}
+
+static void who_is_there_is_told_by_itself_and_so_are_all_where_buckets_are_short(void **state)
+{
+	uint64_t task = 9;
+	struct offcpu_thread renamed = {.id = ID(9) + 1, .tgid = 9, .tid = 9, .in_scope = 1};
+
+	(void)state;
+	host.bucket_s = 10;
+	who_put(8, 8, SECOND + 1); /* the first reading: nobody knows whether it was there before */
+	read_now();
+	assert_int_equal(task_of_last(), 8);
+	who_put(9, 9, 2 * SECOND + 1);
+	fake_map_put(FAKE_THREADS, &task, sizeof(task), &renamed, sizeof(renamed)); /* under another name by now */
+	read_now();
+	assert_int_equal(task_of_last(), 9);
+	host.bucket_s = 1;
+	who_put(10, 10, 3 * SECOND + 1);
+	read_now();
+	assert_int_equal(task_of_last(), 10);
+}
+
 int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
@@ -357,6 +420,9 @@ int main(void)
 		T(an_idle_cpu_and_an_unknown_culprit_are_no_threads),
 		T(a_store_in_a_new_epoch_is_asked_again_and_one_that_refuses_is_counted),
 		T(what_still_lasts_is_told_up_to_the_end_and_apart),
+		T(who_came_and_went_between_two_readings_is_told_by_command),
+		T(a_thread_that_came_and_went_in_a_process_that_stays_is_told_by_that_process),
+		T(who_is_there_is_told_by_itself_and_so_are_all_where_buckets_are_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

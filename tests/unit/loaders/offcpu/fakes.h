@@ -17,6 +17,8 @@
 #include "schema/store/write/waits.h"
 
 #define FAKES 64
+#define FAKE_TASK  1000 /* + process: a task without a thread's number */
+#define FAKE_BRIEF 500  /* the process of those that came and went */
 enum fake_map { FAKE_THREADS = 3, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS, FAKE_FREE, FAKE_FREE_STEPS, FAKE_MAPS };
 
 struct fake_amount { uint32_t process, stack, label; enum store_kind kind; uint64_t n, value, max; };

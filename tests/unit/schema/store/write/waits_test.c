@@ -98,6 +98,34 @@ static void a_wait_of_two_years_is_believed(void **state)
 	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM loss_row"), 0);
 }
 
+static void rows_of_one_key_add_up_and_others_stay_apart(void **state)
+{
+	static const uint32_t counts[2][3] = {{1, 2, 0}, {5, 0, 7}};
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = waits_run(w), one = task_of(w, run, 1), two = task_of(w, run, 2);
+
+	for (int i = 0; i < 2; i++) {
+		struct store_wait x = {.class = STORE_WAIT_PIPE, .n = 3 + (uint64_t)i, .total_ns = 10, .max_ns = 4 + (uint64_t)i, .hist = counts[i], .n_hist = 3,
+				       .first_slot = 64 + (unsigned)i};
+		struct store_wake wake = {.class = STORE_WAIT_PIPE, .waker = two, .n = 1, .total_ns = 5};
+
+		assert_int_equal(store_wait(w, one, T0_S * NS, &x), 0);
+		assert_int_equal(store_wake(w, one, T0_S * NS, &wake), 0);
+		wake.waker = 0;
+		assert_int_equal(store_wake(w, one, T0_S * NS, &wake), 0);
+		waited(w, two, 1, 1, 1);
+		x.flags = STORE_WAIT_UNFINISHED;
+		assert_int_equal(store_wait(w, one, T0_S * NS, &x), 0);
+	}
+	fixture_close(w);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM wait_row"), 3);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM wake_row"), 2);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM wait_row WHERE n = 7 AND total_ns = 20 AND max_ns = 5 AND hist = '[64,1,7,0,7]'"), 2);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM wait_row"), 7 + 7 + 2);
+	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 7 + 7 + 2);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
@@ -105,6 +133,7 @@ int main(void)
 		T(a_hostile_wait_is_counted_lost_and_the_others_are_kept),
 		T(a_hostile_row_of_each_other_table_is_counted_lost),
 		T(a_wait_of_two_years_is_believed),
+		T(rows_of_one_key_add_up_and_others_stay_apart),
 	};
 
 	return cmocka_run_group_tests_name("waits", tests, NULL, NULL);
