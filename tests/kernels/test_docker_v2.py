@@ -113,10 +113,10 @@ def test_half_a_cpu_is_told_as_a_quota_and_no_neighbour(judged):
     (mine,) = [h for h in answer["throttled"] if h["cgroup"].startswith("/docker/")]
     # read once a second, and last some time between the two
     assert 0.9 * held - 0.6e9 <= mine["throttled_ns"] <= held_later + 0.1e9, (mine, held, held_later)
-    by_others = sum(r["total_ns"] for r in answer["rows"] if r["who"] == "thread" and r["by_comm"] != "burn-static")
-    assert by_others < mine["throttled_ns"], answer
     ready = judged.sections["ready"].json()["rows"][0]["ns"]
     assert ready >= 0.8 * held, (ready, held)
+    # who had the CPU meanwhile is told beside it, on a guest that is busy in itself, and not for longer than it waited
+    assert "to its CPU quota" in answer["summary"] and sum(r["total_ns"] for r in answer["rows"]) <= 1.02 * ready, answer
 
 
 def happened(judged, **wanted):
