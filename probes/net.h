@@ -115,7 +115,8 @@ struct net_talk {
 	__u32 path_len;
 	__u32 inode;           /* of the last one's file */
 	__u8 path[NET_PATH];   /* of a Unix socket as in net_other; else its own address: 16 bytes */
-	__u8 pad2[4];
+	__u8 quic, looks;      /* of UDP. quic 1: a message began as QUIC does; looks: so many were looked at */
+	__u8 pad2[2];
 };
 _Static_assert(sizeof(struct net_talk) == 184, "wire size");
 

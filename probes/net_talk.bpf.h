@@ -8,6 +8,9 @@
  * 2. Whose the other end is: who called connect or listen there (sk_peer_pid). The loader knows better where that end has spoken, too:
  *    the last socket of each sum, and its other end, are told.
  * 3. What finds no room in `talks` is counted.
+ * 4. QUIC: the first TALK_LOOKS messages of each sum of UDP are looked at, where the caller has them (sendto, sendmsg, ...; not io_uring), until one has a
+ *    long header (RFC 9000, 17.2; RFC 9369): the two highest bits are set, a version that is known follows, and a connection id of at most 20 bytes. A connection that
+ *    was open before has short headers, which say nothing.
  */
 #ifndef SONDE_PROBES_NET_TALK_BPF_H
 #define SONDE_PROBES_NET_TALK_BPF_H
@@ -19,6 +22,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "probes/arch_x86.h"
 #include "probes/net.h"
 #include "probes/net_who.bpf.h"
 #include "probes/sock.bpf.h"
@@ -70,6 +74,52 @@ static __always_inline bool talk_udp(struct net_talk_key *k, struct sock *sk)
 	return true;
 }
 
+#define TALK_LOOKS   16
+#define QUIC_V1      0x00000001u
+#define QUIC_V2      0x6b3343cfu
+#define QUIC_DRAFT   0xff000000u /* and its number, of which 29 to 34 were in use */
+
+/* Where the message at hand begins in the caller's memory; 0: not known. Of several at once the first. */
+static __always_inline __u64 message_at(void)
+{
+	struct arch_regs regs;
+	__u64 iov = 0, at = 0;
+
+	if (arch_task_regs((struct task_struct *)bpf_get_current_task(), &regs) || !arch_user(&regs) || regs.cs == ARCH_USER32_CS)
+		return 0;
+	if (regs.orig_ax == ARCH_CALL_SENDTO || regs.orig_ax == ARCH_CALL_RECVFROM || regs.orig_ax == ARCH_CALL_WRITE || regs.orig_ax == ARCH_CALL_READ)
+		return regs.si;
+	if (regs.orig_ax == ARCH_CALL_WRITEV || regs.orig_ax == ARCH_CALL_READV)
+		iov = regs.si;
+	else if (regs.orig_ax != ARCH_CALL_SENDMSG && regs.orig_ax != ARCH_CALL_RECVMSG && regs.orig_ax != ARCH_CALL_SENDMMSG && regs.orig_ax != ARCH_CALL_RECVMMSG)
+		return 0;
+	else if (bpf_probe_read_user(&iov, sizeof(iov), (const void *)(regs.si + 16))) /* msg_iov */
+		return 0;
+	bpf_probe_read_user(&at, sizeof(at), (const void *)iov);
+	return at;
+}
+
+static __always_inline bool is_quic(const __u8 *m)
+{
+	__u32 version = (__u32)m[1] << 24 | (__u32)m[2] << 16 | (__u32)m[3] << 8 | m[4];
+
+	return m[0] >> 6 == 3 && m[5] <= 20 &&
+	       (version == QUIC_V1 || version == QUIC_V2 || (version >= (QUIC_DRAFT | 29) && version <= (QUIC_DRAFT | 34)));
+}
+
+static __always_inline void talk_look(struct net_talk *t, __u32 bytes)
+{
+	__u8 head[6];
+	__u64 at;
+
+	if (t->quic || t->looks >= TALK_LOOKS || bytes < 7)
+		return;
+	t->looks++;
+	at = message_at();
+	if (at && !bpf_probe_read_user(head, sizeof(head), (const void *)at))
+		t->quic = is_quic(head);
+}
+
 static __always_inline void talk_add(struct net_talk *t, __u32 bytes, bool sent)
 {
 	__sync_fetch_and_add(sent ? &t->tx : &t->rx, (__u64)bytes);
@@ -95,6 +145,8 @@ static __noinline int talk_heard(struct sock *sk, __u32 bytes, __u32 sent, __u32
 		t->sk = (__u64)sk;
 		t->peer_sk = s->talk.peer_sk;
 		t->inode = (__u32)sock_ino(sk);
+		if (family != SOCK_UNIX)
+			talk_look(t, bytes);
 		talk_add(t, bytes, sent);
 		return 0;
 	}
@@ -105,6 +157,7 @@ static __noinline int talk_heard(struct sock *sk, __u32 bytes, __u32 sent, __u32
 		s->talk.path_len = sock_path((struct unix_address *)s->key.at[0], s->talk.path);
 	} else {
 		sock_local(sk, (__u16)family, s->talk.path); /* 16 bytes of it */
+		talk_look(&s->talk, bytes);
 	}
 	s->talk.sk = (__u64)sk;
 	s->talk.inode = (__u32)sock_ino(sk);

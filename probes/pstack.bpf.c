@@ -171,3 +171,35 @@ int pstack_task(struct bpf_iter__task *ctx)
 	bpf_seq_write(meta->seq, r, sizeof(*r));
 	return 0;
 }
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct pstack_socket);
+} socket_scratch SEC(".maps");
+
+/* What threads that wait for many descriptors wait for: all sockets that processes have. */
+SEC("iter/task_file")
+int pstack_file(struct bpf_iter__task_file *ctx)
+{
+	struct bpf_iter_meta *meta = ctx->meta;
+	struct task_struct *task = ctx->task;
+	struct file *file = ctx->file;
+	__u32 zero = 0;
+	struct pstack_socket *s = bpf_map_lookup_elem(&socket_scratch, &zero);
+	struct sock *sk;
+
+	if (!task || !file || !s || (only_tgid && (__u32)task->tgid != only_tgid))
+		return 0;
+	sk = sock_of_file(file);
+	if (!sk)
+		return 0;
+	__builtin_memset(s, 0, sizeof(*s));
+	s->tgid = (__u32)task->tgid;
+	s->fd = ctx->fd;
+	s->ino = BPF_CORE_READ(file, f_inode, i_ino);
+	sock_end_fill(&s->sock, sk);
+	bpf_seq_write(meta->seq, s, sizeof(*s));
+	return 0;
+}

@@ -45,6 +45,13 @@ struct pstack_record {
 	struct sock_end sock; /* of the descriptor that is a system call's first argument, if it takes one */
 	__u64 kernel[PSTACK_KERNEL_MAX];
 };
+/* A socket that a process has a descriptor of: of the iterator over files. */
+struct pstack_socket {
+	__u32 tgid, fd;
+	__u64 ino;           /* of the socket's file */
+	struct sock_end sock;
+};
+_Static_assert(sizeof(struct pstack_socket) == 16 + 152, "wire size");
 _Static_assert(sizeof(struct pstack_record) == 96 + 16 * 8 + 152 + PSTACK_KERNEL_MAX * 8, "wire size");
 
 #endif

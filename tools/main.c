@@ -108,7 +108,7 @@ static int find_store(struct verb_call *call, const struct option_list *given, s
 	if (v->uses & VERB_HOSTS)
 		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE, "sonde %s answers of one store at a time", v->name);
-	err_fix(e, "of several: sonde containers, ps, flame, stacks, lines, heap, diff, export or sql");
+	err_fix(e, "of several: sonde containers, ps, flame, stacks, lines, heap, map, diff, export or sql");
 	return -EINVAL;
 }
 

@@ -21,6 +21,9 @@
 #include "schema/store/write/facts.h"
 
 #define EDGES_MOST 65536
+#define QUIC_MOST  65536
+#define QUIC       253 /* no number of a protocol: flow_key.protocol of UDP that is QUIC */
+#define MARKS_MOST 256 /* rows in a flush */
 
 struct flow_key {
 	int64_t ts;
@@ -56,8 +59,10 @@ void book_release(struct book *b)
 		flow_free(b, f);
 	procs_clear(&b->procs);
 	hostnames_release(&b->hosts);
+	marks_release(&b->marks);
 	idmap_release(&b->names);
 	idmap_release(&b->edges);
+	idmap_release(&b->quic);
 }
 
 static int64_t bucket_of(const struct family_host *h, int64_t now_ns)
@@ -272,7 +277,44 @@ static void single_put(struct book *b, struct family_host *h, const struct conn 
 		h->added++;
 }
 
+/* ---- what the other host's end comes to as well ---- */
+
+static void mark_put(struct book *b, struct family_host *h, const struct conn *c, const struct flow_key *key)
+{
+	struct flow_key flow = *key;
+	struct fact_row row = {0};
+	char peer[RECORD_ADDRESS], port[8];
+	uint64_t mark = record_mark(&c->r, (enum net_side)key->side);
+
+	flow.ts = 0;
+	flow.who = NULL; /* which is another one in each flush */
+	if (b->mark_epoch != store_epoch(h->store))
+		marks_again(&b->marks);
+	b->mark_epoch = store_epoch(h->store);
+	if (key->mate || key->other || key->excluded || key->side == NET_SIDE_UNKNOWN || record_is_loopback(key->family, key->peer) || b->n_marks >= MARKS_MOST ||
+	    !marks_take(&b->marks, hash_bytes(hash_u64(HASH_SEED, key->who->as.start_ns ^ key->who->as.tgid), &flow, sizeof(flow)), mark, key->ts))
+		return;
+	b->n_marks++;
+	snprintf(port, sizeof(port), "%u", key->port);
+	fact_put(&row, FLOW_MARK_PROCESS, procs_row(key->who, h));
+	fact_put_text(&row, FLOW_MARK_SIDE, procs_side(key->side));
+	fact_put_text(&row, FLOW_MARK_PEER, record_address(key->family, key->peer, peer));
+	fact_put_text(&row, FLOW_MARK_PORT, port);
+	fact_put(&row, FLOW_MARK_MARK, mark);
+	fact_put(&row, FLOW_MARK_COUNT, 1);
+	if (store_fact(h->store, h->run, key->ts * NSEC_PER_SEC, &FLOW_MARK_FACT, &row))
+		h->refused++;
+	else
+		h->added++;
+}
+
 /* ---- connections ---- */
+
+/* Its program has left it, and the kernel tries to tell the other end, which may be gone: for minutes. */
+static bool is_leaving(const struct net_record *r)
+{
+	return r->state == TCP_FIN_WAIT1 || r->state == TCP_CLOSING || r->state == TCP_LAST_ACK;
+}
 
 void book_conn(struct book *b, struct family_host *h, const struct conns *cs, struct conn *c, int64_t now_ns)
 {
@@ -289,12 +331,14 @@ void book_conn(struct book *b, struct family_host *h, const struct conns *cs, st
 	key = key_of(cs, c, who, other, bucket_of(h, now_ns));
 	f = flow_of(b, &key);
 	f->how = (uint8_t)how;
+	if (result <= RECORD_BROKEN)
+		mark_put(b, h, c, &key);
 	standing_begin(c);
 	opening_add(f, c);
 	moving_add(f, c);
 	if (!c->ended) {
 		f->read = f->read || key.ts == b->reading_ts;
-		f->open_now++;
+		f->open_now += !is_leaving(&c->r);
 		f->moved = f->moved || now_ns - c->told.at_ns >= BOOK_IDLE_NS;
 	} else {
 		b->booked++;
@@ -357,10 +401,24 @@ void book_listener(struct book *b, struct family_host *h, struct conn *c, int64_
 
 static const char *protocol_word(uint8_t protocol)
 {
-	return protocol == IPPROTO_TCP ? "tcp" : protocol == IPPROTO_UDP ? "udp" : "unix";
+	return protocol == IPPROTO_TCP ? "tcp" : protocol == IPPROTO_UDP ? "udp" : protocol == QUIC ? "quic" : "unix";
 }
 
-void book_other(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns)
+/* Once a flow of UDP was seen to be QUIC it is, also where nothing tells any more. */
+static void quic_mark(struct book *b, struct flow_key *key, bool seen)
+{
+	uint64_t hash = hash_bytes(hash_u64(HASH_SEED, key->who->as.start_ns ^ key->who->as.tgid), key->peer, sizeof(key->peer));
+
+	hash = hash_u64(hash, (uint64_t)key->family << 16 | key->port);
+	if (key->protocol != IPPROTO_UDP || (!seen && !idmap_get(&b->quic, hash, &(uint64_t){0})))
+		return;
+	if (b->quic.n >= QUIC_MOST)
+		idmap_clear(&b->quic);
+	idmap_set(&b->quic, hash, 1);
+	key->protocol = QUIC;
+}
+
+void book_other(struct book *b, struct family_host *h, const struct others_edge *x, bool quic, int64_t now_ns)
 {
 	const struct net_record *r = &x->own->r;
 	struct book_proc *who = procs_get(&b->procs, h, &r->owner, NULL), *mate = x->mate ? procs_get(&b->procs, h, &x->mate->r.owner, NULL) : NULL;
@@ -382,6 +440,7 @@ void book_other(struct book *b, struct family_host *h, const struct others_edge 
 		key.port = x->side == NET_SIDE_SERVER ? r->lport : r->dport;
 		memcpy(key.peer, r->peer, r->family == AF_UNIX ? 0 : sizeof(key.peer));
 		key.path = *x->peer ? hash_str(HASH_SEED, x->peer) : 0;
+		quic_mark(b, &key, quic);
 	}
 	f = flow_of(b, &key);
 	if (key.path && !f->path)
@@ -428,6 +487,7 @@ void book_talk(struct book *b, struct family_host *h, const struct talks_sum *x,
 		key.path = *path ? hash_str(HASH_SEED, path) : 0;
 	} else {
 		talk_udp(x, os, &key, &mate);
+		quic_mark(b, &key, x->now.quic);
 	}
 	key.mate = mate.start_ns ? procs_get(&b->procs, h, &mate, NULL) : NULL;
 	if (!procs_wanted(who) || (key.mate == who && x->key.family == AF_UNIX))
@@ -513,6 +573,18 @@ static void edge_note(struct book *b, const struct book_flow *f)
 	idmap_set(&b->edges, hash, 1);
 }
 
+/* How many of a flow are open by this reading: also where its row is of an earlier bucket, in which one of them ended. */
+static uint64_t open_by_now(struct book *b, const struct book_flow *f)
+{
+	struct flow_key key = f->key;
+
+	if (f->read || f->key.ts == b->reading_ts)
+		return f->open_now;
+	key.ts = b->reading_ts;
+	f = flow_find(b, &key);
+	return f ? f->open_now : 0;
+}
+
 static void flow_put(struct book *b, struct family_host *h, const struct book_flow *f)
 {
 	struct fact_row row = {0};
@@ -526,8 +598,7 @@ static void flow_put(struct book *b, struct family_host *h, const struct book_fl
 		for (int c = FLOW_ATTEMPTS; c < FLOW_N; c++)
 			if (c != FLOW_OPEN_NOW && f->sums[c])
 				fact_put(&row, c, f->sums[c]);
-		if (f->read || f->key.ts == b->reading_ts)
-			fact_put(&row, FLOW_OPEN_NOW, f->open_now);
+		fact_put(&row, FLOW_OPEN_NOW, open_by_now(b, f));
 		err = store_fact(h->store, h->run, f->key.ts * NSEC_PER_SEC, &FLOW_FACT, &row);
 	}
 	if (err)
@@ -547,9 +618,10 @@ size_t book_flush(struct book *b, struct family_host *h)
 		if (f->moved)
 			flow_put(b, h, f);
 		n += f->moved;
-		flow_free(b, f);
 	}
-	b->n_flows = b->n_singles = 0;
+	HASH_ITER(hh, b->flows, f, next)
+		flow_free(b, f);
+	b->n_flows = b->n_singles = b->n_marks = 0;
 	procs_clear(&b->procs);
 	if (b->fresh)
 		store_flush(h->store);

@@ -17,6 +17,7 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/net/conns.h"
 #include "loaders/net/hostnames.h"
+#include "loaders/net/marks.h"
 #include "loaders/net/others.h"
 #include "loaders/net/talks.h"
 
@@ -34,9 +35,12 @@ struct book_flow;
 struct book {
 	struct book_proc *procs;
 	struct book_flow *flows;
-	size_t n_flows, n_singles;
+	size_t n_flows, n_singles, n_marks;
 	struct hostnames hosts;
+	struct marks marks;
+	uint32_t mark_epoch;
 	struct idmap names, edges; /* of this hour; what was told so far */
+	struct idmap quic;       /* flows of UDP that began as QUIC does */
 	bool fresh;              /* there is one that was not told before */
 	int64_t hour;
 	int64_t reading_ts;      /* bucket of the reading that goes on */
@@ -48,8 +52,8 @@ void book_release(struct book *b);
 void book_conn(struct book *b, struct family_host *h, const struct conns *cs, struct conn *c, int64_t now_ns);
 /* What moved of a listener. */
 void book_listener(struct book *b, struct family_host *h, struct conn *c, int64_t now_ns);
-/* An open connection of a Unix or UDP socket; one that waits for others. */
-void book_other(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns);
+/* An open connection of a Unix or UDP socket (`quic`: it is known to speak that); one that waits for others. */
+void book_other(struct book *b, struct family_host *h, const struct others_edge *x, bool quic, int64_t now_ns);
 void book_waiting(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns);
 /* What was said on Unix and UDP sockets since. `os`: as of the last reading of descriptors. */
 void book_talk(struct book *b, struct family_host *h, const struct talks_sum *x, const struct others *os, int64_t now_ns);

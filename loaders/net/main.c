@@ -200,7 +200,7 @@ static void other_put(void *ctx, const struct others_edge *x)
 	struct net *n = ctx;
 
 	if (is_told(n, &x->own->r.owner) && (!x->mate || is_told(n, &x->mate->r.owner))) /* else the next time */
-		book_other(&n->book, n->h, x, n->read_ns);
+		book_other(&n->book, n->h, x, talks_quic(hooks_talks(&n->hooks), x->own), n->read_ns);
 }
 
 static void waiting_put(void *ctx, const struct others_edge *x)

@@ -13,12 +13,14 @@
 
 #define OTHERS_MOST 65536
 #define BOUND(netns_, port_) ((uint64_t)(netns_) << 16 | (port_))
+#define ALONE(netns_, at_)   ((uint64_t)(netns_) << 32 | (at_))
 
 void others_release(struct others *os)
 {
 	free(os->items);
 	idmap_release(&os->by_sk);
 	idmap_release(&os->bound);
+	idmap_release(&os->alone);
 	*os = (struct others){0};
 }
 
@@ -27,11 +29,33 @@ void others_clear(struct others *os)
 	os->n = 0;
 	idmap_clear(&os->by_sk);
 	idmap_clear(&os->bound);
+	idmap_clear(&os->alone);
 }
 
 static bool has_peer(const struct net_other *o)
 {
 	return o->r.family == AF_UNIX ? o->peer_sk != 0 : o->r.dport != 0;
+}
+
+/* An IPv4 loopback address that somebody chose: nobody else is meant by it. 0: it is none. */
+static uint32_t chosen_loopback(uint16_t family, const uint8_t at[16])
+{
+	uint32_t v4;
+
+	memcpy(&v4, at, sizeof(v4));
+	v4 = ntohl(v4);
+	return family == AF_INET && v4 >> 24 == 127 && v4 != 0x7f000001 ? v4 : 0;
+}
+
+static void bound_add(struct others *os, const struct net_other *o)
+{
+	uint32_t alone = chosen_loopback(o->r.family, o->r.local);
+
+	if (o->r.family == AF_UNIX || !o->r.lport || has_peer(o))
+		return;
+	idmap_set(&os->bound, BOUND(o->r.netns, o->r.lport), os->n);
+	if (alone)
+		idmap_set(&os->alone, ALONE(o->r.netns, alone), os->n);
 }
 
 /* Of a socket that several have, the first. */
@@ -46,8 +70,7 @@ void others_add(struct others *os, const struct net_other *o)
 	*x = *o;
 	record_unmap(&x->r.family, x->r.peer);
 	idmap_set(&os->by_sk, o->r.sk, os->n);
-	if (o->r.family != AF_UNIX && o->r.lport && !has_peer(o))
-		idmap_set(&os->bound, BOUND(o->r.netns, o->r.lport), os->n);
+	bound_add(os, o);
 	os->n++;
 }
 
@@ -86,8 +109,10 @@ const struct net_other *others_socket(const struct others *os, uint64_t sk)
 const struct net_other *others_bound(const struct others *os, uint32_t netns, uint16_t family, const uint8_t peer[16], const uint8_t local[16], uint16_t port)
 {
 	bool here = record_is_loopback(family, peer) || !memcmp(peer, local, 16);
+	const struct net_other *o = here ? at_place(os, &os->bound, BOUND(netns, port)) : NULL;
+	uint32_t alone = chosen_loopback(family, peer);
 
-	return here ? at_place(os, &os->bound, BOUND(netns, port)) : NULL;
+	return o || !alone ? o : at_place(os, &os->alone, ALONE(netns, alone));
 }
 
 /* One that is not accepted yet has no file. */

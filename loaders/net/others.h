@@ -2,7 +2,8 @@
 /*
  * others: Unix and UDP sockets, which no tracepoint tells of: they are found by the reading of descriptors, so those that are open at
  * that moment. Of a Unix socket both ends are known by their addresses in the kernel; the server's has the path, for the client's
- * mostly has none. Of a UDP socket that has a peer, the other end is the socket that is bound there, in the same namespace.
+ * mostly has none. Of a UDP socket that has a peer, the other end is the socket that is bound there, in the same namespace; where nobody is
+ * bound to that port, who is bound to that very address at another one, to which the kernel translates: Docker's resolver at 127.0.0.11.
  */
 #ifndef SONDE_NET_OTHERS_H
 #define SONDE_NET_OTHERS_H
@@ -19,6 +20,7 @@ struct others {
 	size_t n, cap;
 	struct idmap by_sk;      /* place in items */
 	struct idmap bound;      /* of UDP: by namespace and port */
+	struct idmap alone;      /* of UDP: by namespace and the loopback address that it is bound to, but 127.0.0.1 and ::1 */
 };
 
 /* One end of an open connection, or a socket that others can reach. */

@@ -38,6 +38,9 @@ uint32_t record_retrans(const struct net_record *r);
  */
 uint64_t record_pair(const struct net_record *r, enum net_side as);
 
+/* The same for the store, for both ends on two hosts: nobody learns the sequence numbers from it. 60 bits, never 0. */
+uint64_t record_mark(const struct net_record *r, enum net_side as);
+
 #define RECORD_ADDRESS 48
 /* "10.0.0.5"; an IPv6 address that holds an IPv4 one is that. "" of another family. */
 const char *record_address(uint16_t family, const uint8_t at[16], char buf[RECORD_ADDRESS]);

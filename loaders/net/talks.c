@@ -4,6 +4,8 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <uthash.h>
 
 #include "schema/base/mem.h"
@@ -117,4 +119,25 @@ void talks_read(struct talks *t, int fd, int64_t known_ns, void (*each)(void *ct
 	for (size_t i = 0; i < n; i++)
 		take(t, i, known_ns, each, ctx);
 	still_drop(t, fd);
+}
+
+/* The key as net_talk.bpf.h makes it. */
+bool talks_quic(int fd, const struct net_other *o)
+{
+	struct net_talk_key key = {.owner = o->r.owner, .netns = o->r.netns, .family = o->r.family, .port = o->r.dport};
+	struct net_talk now;
+
+	if (fd < 0 || o->r.family == AF_UNIX || !o->r.dport)
+		return false;
+	if (o->r.lport < o->r.dport && o->r.lport < NET_EPHEMERAL)
+		key.lport = o->r.lport;
+	memcpy(key.at, o->r.peer, sizeof(key.at));
+	if (!bpf_map_lookup_elem(fd, &key, &now))
+		return now.quic;
+	if (o->r.family != AF_INET)
+		return false;
+	key.family = AF_INET6; /* it may be an IPv4-mapped one there */
+	memcpy(key.at, (const uint8_t[12]){[10] = 0xff, [11] = 0xff}, 12);
+	memcpy((uint8_t *)key.at + 12, o->r.peer, 4);
+	return !bpf_map_lookup_elem(fd, &key, &now) && now.quic;
 }

@@ -36,4 +36,7 @@ void talks_release(struct talks *t);
 /* Each sum that moved, of processes that began up to `known_ns`: others' wait for the next time. `fd`: of the map; -1: the kernel has no such tracepoints. */
 void talks_read(struct talks *t, int fd, int64_t known_ns, void (*each)(void *ctx, const struct talks_sum *x), void *ctx);
 
+/* Has that UDP socket's owner sent or received there what begins as QUIC does? */
+bool talks_quic(int fd, const struct net_other *o);
+
 #endif

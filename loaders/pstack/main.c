@@ -25,6 +25,7 @@
 #include "loaders/pstack/snapshot.h"
 #include "loaders/pstack/thread.h"
 #include "loaders/pstack/walk.h"
+#include "loaders/pstack/watch.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -45,6 +46,7 @@ struct work {
 	struct snapshot now;
 	struct walk *walks;   /* one for each of now.threads */
 	bool *moved;
+	struct sockets sockets;
 	bool scripts;         /* their frames are walked too */
 };
 
@@ -253,6 +255,22 @@ static const char *end_name(enum stack_end end)
 	return (unsigned)end < STACK_END_N ? names[end] : NULL;
 }
 
+/* Sockets of those who wait for many. Without them the rest is still told. */
+static void sockets_look(struct work *w)
+{
+	struct err e = {0};
+
+	for (size_t i = 0; i < w->now.n; i++) {
+		const struct pstack_record *r = &w->now.threads[i];
+
+		if (!wanted(w, r) || !thread_is_blocked(r) || !watch_is_one(r))
+			continue;
+		if (sockets_read(w->shots, &w->sockets, &e))
+			log_warn("which sockets threads in epoll_wait, poll and select wait for is not known: %s", e.what);
+		return;
+	}
+}
+
 static void tell(struct work *w, size_t i, struct report *out)
 {
 	const struct pstack_record *r = &w->now.threads[i];
@@ -268,6 +286,7 @@ static void tell(struct work *w, size_t i, struct report *out)
 	t->moved = w->moved[i];
 	if (t->moved)
 		return;
+	thread_watches(t, r, &w->sockets);
 	if (p)
 		names_user(w->names, w->hm, p, walk, w->now.time_ns, &t->stack);
 	t->gil = walk->gil == RUNTIME_GIL_HOLDS ? "holds" : walk->gil == RUNTIME_GIL_WAITS ? "waits" : NULL;
@@ -278,6 +297,7 @@ static void tell(struct work *w, size_t i, struct report *out)
 
 static void tell_all(struct work *w, struct report *out)
 {
+	sockets_look(w);
 	for (size_t i = 0; i < w->now.n; i++) {
 		const struct pstack_record *r = &w->now.threads[i];
 
@@ -346,6 +366,7 @@ static int pstack(const struct opts *o, struct report *report, struct err *e)
 	else if (!rc)
 		tell_all(&w, report);
 	walks_free(&w);
+	sockets_release(&w.sockets);
 	names_close(w.names);
 	if (w.hm)
 		hostmaps_close(w.hm);

@@ -29,10 +29,20 @@ static bool same(const char *a, const char *b)
 	return a == b || (a && b && !strcmp(a, b));
 }
 
+static bool same_watches(const struct thread *a, const struct thread *b)
+{
+	if (a->n_watches != b->n_watches || a->more_watches != b->more_watches)
+		return false;
+	for (size_t i = 0; i < a->n_watches; i++)
+		if (!same(a->watches[i].on, b->watches[i].on) || !same(a->watches[i].peer, b->watches[i].peer))
+			return false;
+	return true;
+}
+
 static bool same_place(const struct thread *a, const struct thread *b)
 {
 	if (!same(a->state, b->state) || !same(a->reason, b->reason) || !same(a->syscall, b->syscall) ||
-	    !same(a->on, b->on) || !same(a->peer, b->peer) ||
+	    !same(a->on, b->on) || !same(a->peer, b->peer) || !same_watches(a, b) ||
 	    a->stack.n != b->stack.n || !same(a->gil, b->gil) || !same(a->end, b->end) || a->moved != b->moved)
 		return false;
 	for (size_t i = 0; i < a->stack.n; i++) {
@@ -91,17 +101,29 @@ static void frame_text(struct strbuf *to, const struct named_frame *f)
 	strbuf_addstr(to, f->inlined ? "  (inlined)\n" : "\n");
 }
 
-static void socket_text(struct strbuf *to, const struct thread *t)
+static void end_text(struct strbuf *to, const char *on, const char *peer)
 {
-	if (!t->on)
-		return;
-	strbuf_addstr(to, " on ");
-	add_shown(to, t->on);
-	if (t->peer) {
+	add_shown(to, on);
+	if (peer) {
 		strbuf_addstr(to, " (");
-		add_shown(to, t->peer);
+		add_shown(to, peer);
 		strbuf_addch(to, ')');
 	}
+}
+
+/* " on 10.0.0.5:5432", " on 10.0.0.5:5432, port 80 and 3 more sockets" */
+static void socket_text(struct strbuf *to, const struct thread *t)
+{
+	if (t->on || t->n_watches)
+		strbuf_addstr(to, " on ");
+	if (t->on)
+		end_text(to, t->on, t->peer);
+	for (size_t i = 0; i < t->n_watches; i++) {
+		strbuf_addstr(to, i ? ", " : "");
+		end_text(to, t->watches[i].on, t->watches[i].peer);
+	}
+	if (t->more_watches)
+		strbuf_addf(to, " and %zu more socket%s", t->more_watches, t->more_watches == 1 ? "" : "s");
 }
 
 /* "2 threads: a, b  sleeping, poll (epoll_wait)  for 1.2 s to 3.4 s" */
@@ -222,6 +244,20 @@ static json_t *frame_json(const struct named_frame *f)
 	return o;
 }
 
+static json_t *watches_json(const struct thread *t)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < t->n_watches; i++) {
+		json_t *o = json_object();
+
+		json_object_set_new(o, "on", text(t->watches[i].on));
+		json_object_set_new(o, "peer", text(t->watches[i].peer));
+		json_array_append_new(all, o);
+	}
+	return all;
+}
+
 static json_t *thread_json(const struct thread *t)
 {
 	json_t *o = json_object(), *frames = json_array();
@@ -237,6 +273,8 @@ static json_t *thread_json(const struct thread *t)
 	json_object_set_new(o, "wchan", text(t->wchan));
 	json_object_set_new(o, "on", text(t->on));
 	json_object_set_new(o, "peer", text(t->peer));
+	json_object_set_new(o, "watches", watches_json(t));
+	json_object_set_new(o, "more_watches", json_integer((json_int_t)t->more_watches));
 	json_object_set_new(o, "since_boot_ns", number(t->since_ns, t->since_ns > 0));
 	json_object_set_new(o, "blocked_ns", number(t->blocked_ns, t->blocked_ns >= 0));
 	json_object_set_new(o, "gil", text(t->gil));

@@ -1,1 +1,2 @@
-$(eval $(call program,sonde-pstack,$(wildcard loaders/pstack/*.c),bpf sandbox host runtimes image store base,-lbpf -lseccomp -lsqlite3 -ljansson -lz -lpthread))
+$(eval $(call archive,pstackwatch,loaders/pstack/watch.c))
+$(eval $(call program,sonde-pstack,$(filter-out loaders/pstack/watch.c,$(wildcard loaders/pstack/*.c)),pstackwatch bpf sandbox host runtimes image store base,-lbpf -lseccomp -lsqlite3 -ljansson -lz -lpthread))

@@ -17,16 +17,17 @@
 #define CALIBRATIONS 5
 #define NAP_US       200
 #define THREADS_MAX  4000000
+#define SOCKETS_MAX  4000000
 
 struct snapshots {
 	struct pstack_bpf *skel;
-	struct bpf_link *link;
+	struct bpf_link *link, *files; /* files NULL: not needed so far */
 	int64_t offset_ns; /* boot clock less the scheduler's */
 };
 
-static int iter_open(struct snapshots *s, struct err *e)
+static int iter_open(struct bpf_link *link, struct err *e)
 {
-	int fd = bpf_iter_create(bpf_link__fd(s->link));
+	int fd = bpf_iter_create(bpf_link__fd(link));
 
 	if (fd < 0)
 		return err_set(e, -errno, EXIT_RUNTIME, "cannot read the task iterator: %s", strerror(errno));
@@ -48,7 +49,7 @@ static int calibrate(struct snapshots *s, struct err *e)
 	for (int i = 0; i < CALIBRATIONS; i++) {
 		static char chunk[1 << 16];
 		const struct pstack_record *r = (const void *)chunk;
-		cleanup_fd int fd = iter_open(s, e);
+		cleanup_fd int fd = iter_open(s->link, e);
 		int64_t now;
 		ssize_t n;
 
@@ -97,6 +98,7 @@ void snapshots_close(struct snapshots *s)
 	if (!s)
 		return;
 	bpf_link__destroy(s->link);
+	bpf_link__destroy(s->files);
 	pstack_bpf__destroy(s->skel);
 	free(s);
 }
@@ -120,30 +122,46 @@ static void clock_turn(const struct snapshots *s, struct snapshot *shot)
 	}
 }
 
-int snapshot_take(struct snapshots *s, struct snapshot *out, struct err *e)
+/* All that an iterator tells: `*out` has `*bytes` of it. */
+static int iter_read(struct bpf_link *link, size_t most, void **out, size_t *bytes, struct err *e)
 {
-	cleanup_fd int fd = iter_open(s, e);
-	struct snapshot shot = {0};
-	size_t bytes = 0, cap = 0;
+	cleanup_fd int fd = iter_open(link, e);
+	size_t cap = 0;
+	char *all = NULL;
 	ssize_t n = 1;
 
+	*bytes = 0;
 	if (fd < 0)
 		return fd;
-	while (n > 0 && bytes / sizeof(*shot.threads) < THREADS_MAX) {
-		if (cap - bytes < (1 << 16)) {
+	while (n > 0 && *bytes < most) {
+		if (cap - *bytes < (1 << 16)) {
 			cap = cap ? cap * 2 : 1 << 20;
-			shot.threads = mem_realloc(shot.threads, cap);
+			all = mem_realloc(all, cap);
 		}
-		n = read(fd, (char *)shot.threads + bytes, cap - bytes);
+		n = read(fd, all + *bytes, cap - *bytes);
 		if (n < 0 && (errno == EINTR || errno == EAGAIN))
 			n = 1;
 		else if (n > 0)
-			bytes += (size_t)n;
+			*bytes += (size_t)n;
 	}
 	if (n < 0) {
-		free(shot.threads);
+		free(all);
 		return err_set(e, -errno, EXIT_RUNTIME, "cannot read the task iterator: %s", strerror(errno));
 	}
+	*out = all;
+	return 0;
+}
+
+int snapshot_take(struct snapshots *s, struct snapshot *out, struct err *e)
+{
+	struct snapshot shot = {0};
+	void *threads = NULL;
+	size_t bytes;
+	int rc = iter_read(s->link, THREADS_MAX * sizeof(*shot.threads), &threads, &bytes, e);
+
+	if (rc)
+		return rc;
+	shot.threads = threads;
 	shot.n = bytes / sizeof(*shot.threads);
 	shot.time_ns = (uint64_t)clock_boot_ns();
 	clock_turn(s, &shot);
@@ -163,4 +181,48 @@ const struct pstack_record *snapshot_find(const struct snapshot *s, const struct
 	const struct pstack_record *r = bsearch(thread, s->threads, s->n, sizeof(*thread), by_tid);
 
 	return r && r->tgid == thread->tgid && r->start_ns == thread->start_ns ? r : NULL;
+}
+
+/* ---- sockets ---- */
+
+static int by_descriptor(const void *a, const void *b)
+{
+	const struct pstack_socket *x = a, *y = b;
+
+	if (x->tgid != y->tgid)
+		return x->tgid < y->tgid ? -1 : 1;
+	return (x->fd > y->fd) - (x->fd < y->fd);
+}
+
+int sockets_read(struct snapshots *s, struct sockets *out, struct err *e)
+{
+	void *rows = NULL;
+	size_t bytes = 0;
+	int rc = 0;
+
+	if (!s->files)
+		s->files = bpf_program__attach_iter(s->skel->progs.pstack_file, NULL);
+	if (!s->files)
+		rc = load_error(-errno, "the file iterator", e);
+	if (!rc)
+		rc = iter_read(s->files, SOCKETS_MAX * sizeof(*out->rows), &rows, &bytes, e);
+	if (rc)
+		return rc;
+	*out = (struct sockets){.rows = rows, .n = bytes / sizeof(*out->rows)};
+	if (out->n)
+		qsort(out->rows, out->n, sizeof(*out->rows), by_descriptor);
+	return 0;
+}
+
+void sockets_release(struct sockets *s)
+{
+	free(s->rows);
+	*s = (struct sockets){0};
+}
+
+const struct pstack_socket *sockets_find(const struct sockets *s, uint32_t tgid, uint32_t fd)
+{
+	const struct pstack_socket key = {.tgid = tgid, .fd = fd};
+
+	return s->n ? bsearch(&key, s->rows, s->n, sizeof(key), by_descriptor) : NULL;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot: all threads as they stand, by the task iterator of probes/pstack.bpf.c. */
+/* snapshot: all threads as they stand, and sockets of theirs, by the iterators of probes/pstack.bpf.c. */
 #ifndef SONDE_PSTACK_SNAPSHOT_H
 #define SONDE_PSTACK_SNAPSHOT_H
 
@@ -27,5 +27,15 @@ int snapshot_take(struct snapshots *s, struct snapshot *out, struct err *e);
 void snapshot_release(struct snapshot *s);
 /* The same thread in another one; NULL: it has ended. */
 const struct pstack_record *snapshot_find(const struct snapshot *s, const struct pstack_record *thread);
+
+/* All sockets that processes have descriptors of, by process and descriptor. */
+struct sockets {
+	struct pstack_socket *rows;
+	size_t n;
+};
+int sockets_read(struct snapshots *s, struct sockets *out, struct err *e);
+void sockets_release(struct sockets *s);
+/* NULL: it is no socket, or was none then. */
+const struct pstack_socket *sockets_find(const struct sockets *s, uint32_t tgid, uint32_t fd);
 
 #endif

@@ -13,6 +13,7 @@
 #include "loaders/lib/host/containernames.h"
 #include "loaders/lib/host/proc.h"
 #include "loaders/lib/host/syscalls.h"
+#include "loaders/pstack/watch.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
@@ -176,8 +177,40 @@ void thread_fill(struct thread *t, const struct pstack_record *r, const struct h
 	t->blocked_ns = r->left_ns ? (int64_t)(now_ns > r->left_ns ? now_ns - r->left_ns : 0) : -1;
 }
 
+/* One that is neither bound nor connected says nothing. */
+static bool has_end(const struct sock_end *s)
+{
+	return s->family == AF_UNIX ? s->path_len || s->mate : s->family && (s->port || s->lport);
+}
+
+void thread_watches(struct thread *t, const struct pstack_record *r, const struct sockets *all)
+{
+	struct watch_fds fds;
+
+	if (!thread_is_blocked(r) || !watch_is_one(r))
+		return;
+	watch_read(r, &fds);
+	for (size_t i = 0; i < fds.n; i++) {
+		const struct pstack_socket *s = sockets_find(all, r->tgid, fds.rows[i].fd);
+
+		if (!s || !has_end(&s->sock) || (fds.rows[i].ino && fds.rows[i].ino != s->ino)) /* another file has that number now */
+			continue;
+		if (t->n_watches == THREAD_WATCHES) {
+			t->more_watches++;
+			continue;
+		}
+		t->watches[t->n_watches].on = socket_text(&s->sock);
+		t->watches[t->n_watches++].peer = mate_text(s->sock.mate);
+	}
+	watch_release(&fds);
+}
+
 void thread_release(struct thread *t)
 {
+	for (size_t i = 0; i < t->n_watches; i++) {
+		free(t->watches[i].on);
+		free(t->watches[i].peer);
+	}
 	free(t->process);
 	free(t->name);
 	free(t->container);

@@ -36,6 +36,7 @@ static const struct fact_column flow_columns[] = {FLOW_COLUMNS(FACT_COLUMN)};
 static const struct fact_column listener_columns[] = {LISTENER_COLUMNS(FACT_COLUMN)};
 static const struct fact_column netns_columns[] = {NETNS_COLUMNS(FACT_COLUMN)};
 static const struct fact_column connection_columns[] = {CONNECTION_COLUMNS(FACT_COLUMN)};
+static const struct fact_column flow_mark_columns[] = {FLOW_MARK_COLUMNS(FACT_COLUMN)};
 static const struct fact_column peer_name_columns[] = {PEER_NAME_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_log_columns[] = {REQUEST_LOG_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_bytes_columns[] = {REQUEST_BYTES_COLUMNS(FACT_COLUMN)};
@@ -64,6 +65,7 @@ FACT(FLOW_FACT, flow_columns, "flow_row", "connections by process, side, peer an
 FACT(LISTENER_FACT, listener_columns, "listener_row", "sockets that others can open connections to");
 FACT(NETNS_FACT, netns_columns, "netns_row", "network namespaces: what the kernel counted, and how much of it was told with its process");
 FACT(CONNECTION_FACT, connection_columns, "connection_row", "single connections that ended: those that failed, and the longest; bounded");
+FACT(FLOW_MARK_FACT, flow_mark_columns, "flow_mark_row", "marks of connections whose other end is not on this host: of family net");
 FACT(PEER_NAME_FACT, peer_name_columns, "peer_name_row", "addresses and what programs called them: of families l7 and net");
 FACT(REQUEST_LOG_FACT, request_log_columns, "request_log_row", "single requests: failed ones, the slowest, and a sample of the others; bounded");
 FACT(REQUEST_BYTES_FACT, request_bytes_columns, "request_bytes_row", "what became of the bytes that connections moved: seen = parsed + skipped + blind");
@@ -73,7 +75,7 @@ FACT_BESIDE(REQUEST_SPAN_FACT, request_span_columns, "request_span_row", "single
 
 const struct fact *const FACTS[] = {&HOST_FACT, &DISK_FACT, &FS_FACT, &NIC_FACT, &SENSOR_FACT, &CGROUP_FACT, &CGROUP_DISK_FACT,
 				    &PROCESS_FACT, &EVENT_FACT, &OOM_FACT, &OOM_TASK_FACT, &FDS_FACT, &ENDED_FACT,
-				    &FLOW_FACT, &LISTENER_FACT, &NETNS_FACT, &CONNECTION_FACT, &PEER_NAME_FACT, &REQUEST_LOG_FACT,
+				    &FLOW_FACT, &LISTENER_FACT, &NETNS_FACT, &CONNECTION_FACT, &PEER_NAME_FACT, &FLOW_MARK_FACT, &REQUEST_LOG_FACT,
 				    &REQUEST_BYTES_FACT, &REQUEST_TAG_FACT, &REQUEST_SAMPLE_FACT, &REQUEST_SPAN_FACT, &EVENT_LOG_FACT,
 				    &GPU_FACT, &GPU_PROCESS_FACT, &JVM_FACT, NULL};
 

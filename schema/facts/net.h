@@ -100,12 +100,21 @@
 	X(PEER_NAME_HOW, "how", TEXT, KEY, "", "text.id: dns (an answer that family l7 saw), hosts (/etc/hosts as the process sees it)") \
 	X(PEER_NAME_COUNT, "n", NUMBER, COUNTER, "", "buckets and readings in which it was told")
 
+#define FLOW_MARK_COLUMNS(X) \
+	X(FLOW_MARK_PROCESS, "process", PROCESS, KEY, "", "process.id: whose end it is, as in flow_row") \
+	X(FLOW_MARK_SIDE, "side", TEXT, KEY, "", "text.id: as in flow_row") \
+	X(FLOW_MARK_PEER, "peer", TEXT, KEY, "", "text.id: as in flow_row") \
+	X(FLOW_MARK_PORT, "port", TEXT, KEY, "", "text.id: as in flow_row") \
+	X(FLOW_MARK_MARK, "mark", TAG, KEY, "", "of one of its connections: a number that its other end comes to as well, whatever host that is on and whatever translates addresses between them") \
+	X(FLOW_MARK_COUNT, "n", NUMBER, COUNTER, "", "how often it was told in the bucket")
+
 enum peer_name_column { PEER_NAME_COLUMNS(FACT_ID) PEER_NAME_N };
+enum flow_mark_column { FLOW_MARK_COLUMNS(FACT_ID) FLOW_MARK_N };
 enum flow_column { FLOW_COLUMNS(FACT_ID) FLOW_N };
 enum listener_column { LISTENER_COLUMNS(FACT_ID) LISTENER_N };
 enum netns_column { NETNS_COLUMNS(FACT_ID) NETNS_N };
 enum connection_column { CONNECTION_COLUMNS(FACT_ID) CONNECTION_N };
 
-extern const struct fact FLOW_FACT, LISTENER_FACT, NETNS_FACT, CONNECTION_FACT, PEER_NAME_FACT;
+extern const struct fact FLOW_FACT, LISTENER_FACT, NETNS_FACT, CONNECTION_FACT, PEER_NAME_FACT, FLOW_MARK_FACT;
 
 #endif

@@ -54,10 +54,18 @@ def storm(n, rate, open_):
         return told, {r[0]: r[1:] for r in counted}, lost, cost(store)
 
 
+def forks():
+    """Processes and threads that this machine has begun, of all programs."""
+    with open("/proc/stat", encoding="ascii") as f:
+        return next(int(line.split()[1]) for line in f if line.startswith("processes"))
+
+
 def idle(seconds):
+    """What it took, and how many processes and threads a second began meanwhile: of each it is told."""
     with tempfile.TemporaryDirectory() as store:
+        before = forks()
         record(store, seconds).wait()
-        return cost(store)
+        return cost(store), (forks() - before) / seconds
 
 
 def main():
@@ -72,7 +80,7 @@ def main():
     try:
         told, counted, lost, took = storm(n, rate, 0)
         many, of_many, lost_many, held = storm(n // 20, rate // 10, open_)
-        rest = idle(quiet)
+        rest, begun = idle(quiet)
     finally:
         with open(STATS, "w", encoding="ascii") as f:
             f.write(before)
@@ -86,7 +94,7 @@ def main():
     print(f"{n} connections in {told['seconds']:.1f} s: {'all counted, each byte' if whole else (counted, of_many)}, {lost + lost_many} lost")
     print(f"BPF {bpf_us:.2f} us a connection, both ends (4); sonde-net {share:.2f} % of a core (2)")
     print(f"{open_} open, both ends: {memory:.1f} MB with BPF maps (40)")
-    print(f"idle: {at_rest:.3f} % of a core (0.05)")
+    print(f"idle: {at_rest:.3f} % of a core (0.05), of which BPF {rest['bpf:net'][0] / (10 * quiet):.3f}; {begun:.0f} processes and threads a second began on the machine")
     good = whole and not lost + lost_many and bpf_us <= 4 and share <= 2 and memory <= 40 and at_rest <= 0.05
     return 0 if a.smoke or good else 1
 

@@ -6,8 +6,10 @@ import socket
 import struct
 
 
-def connect(port):
-    return socket.create_connection(("127.0.0.1", int(os.environ[port])))
+def connect(where):
+    """`where` names a variable: PORT of this host, or HOST:PORT (HOST a name, or an address of IPv4 or IPv6)."""
+    host, _, port = os.environ[where].rpartition(":")
+    return socket.create_connection((host or "127.0.0.1", int(port)))
 
 
 def message(c):
@@ -35,8 +37,8 @@ class Postgres:
 
 
 class Redis:
-    def __init__(self):
-        self.c = connect("SHOP_REDIS")
+    def __init__(self, where="SHOP_REDIS"):
+        self.c = connect(where)
         self.lines = self.c.makefile("rb")
 
     def ask(self, *words):
@@ -64,7 +66,10 @@ def application(environ, start):
 
 def work():
     postgres, redis = Postgres(), Redis()
+    stats = Redis("SHOP_STATS") if "SHOP_STATS" in os.environ else None
     while True:
         redis.ask("BRPOP", "jobs", "0")
         postgres.ask("SELECT 2")
+        if stats:
+            stats.ask("INCR", "sold")
         redis.ask("INCR", "done")

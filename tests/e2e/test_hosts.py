@@ -125,7 +125,7 @@ def test_two_hosts_are_compared(stores):
     assert {r["function"] for r in changed} >= {"serve", "wait"}
 
 
-@pytest.mark.parametrize("verb", ["map", "timeline", "waits", "top", "record", "seal", "status", "check"])
+@pytest.mark.parametrize("verb", ["timeline", "waits", "top", "record", "seal", "status", "check"])
 def test_who_answers_of_one_store_says_so(stores, verb):
     done = sonde(verb, *several(stores), ok=False)
     assert done.returncode == 2 and "one store at a time" in done.stderr

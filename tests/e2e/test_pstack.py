@@ -248,3 +248,57 @@ def test_who_reads_a_socket_is_shown_with_its_other_end(sonde, store, scratch):
         "unix-client": (path, me), "unix-server": (path, me), "abstract-client": (f"@{path}", me), "abstract-server": (f"@{path}", me),
         "accept": (f"port {told['port']}", None)}
     assert f"network (read) on 127.0.0.1:{ports['tcp-client']}  for" in text and f"(recvfrom) on {path} ({me})  for" in text
+
+
+MANY = """
+import ctypes, json, os, select, socket, sys, threading
+path, many = sys.argv[1], int(sys.argv[2])
+tcp, unix, plain = socket.socket(), socket.socket(socket.AF_UNIX), os.pipe()[0]
+for s, at in (tcp, ("127.0.0.1", 0)), (unix, path):
+    s.bind(at)
+    s.listen(many + 9)
+def two(family, listener):
+    c = socket.socket(family)
+    c.connect(listener.getsockname())
+    return c, listener.accept()[0]
+u, t = two(socket.AF_UNIX, unix), two(socket.AF_INET, tcp)
+crowd = [two(socket.AF_INET, tcp) for _ in range(many)]
+epoll, gone = select.epoll(), socket.socket()
+for s in (tcp, u[0], t[0]): epoll.register(s, select.EPOLLIN)
+epoll.register(plain, select.EPOLLIN)
+crowded = select.poll()
+for s in crowd: crowded.register(s[0], select.POLLIN)
+crowded.register(plain, select.POLLIN)
+tids, lock = {}, threading.Lock()
+def stand(name, wait, *args):
+    with lock: tids[name] = threading.get_native_id()
+    wait(*args)
+waits = {"epoll": (epoll.poll,), "poll": (crowded.poll,), "select": (select.select, [u[1]], [], [t[1]]), "none": (select.select, [plain], [], [])}
+for name, how in waits.items(): threading.Thread(target=stand, args=(name, *how), daemon=True).start()
+def asleep(): return all(open(f"/proc/self/task/{t}/syscall").read().split()[0] in ("232", "281", "7", "271", "23", "270") for t in tids.values())
+while len(tids) < len(waits) or not asleep(): pass
+print(json.dumps({"tids": tids, "port": tcp.getsockname()[1], "client": t[0].getsockname()[1], "pid": os.getpid()}), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("one", [True, False], ids=["one process", "the host"])
+def test_who_waits_for_many_is_shown_with_the_sockets_among_them(sonde, store, scratch, one):
+    """epoll_wait, poll, select: each socket with its other end; a pipe is none; of eleven eight, and that there are three more."""
+    need_root()
+    path = os.path.join(scratch, "a.sock")
+    child = subprocess.Popen([sys.executable, "-c", MANY, path, "11"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        told = json.loads(child.stdout.readline())
+        seen = {r["tid"]: r for r in rows(sonde, store, *(["-p", child.pid] if one else []))}
+        text = sonde("pstack", "-p", child.pid, store=store, check=True).stdout
+    finally:
+        child.stdin.close()
+        child.wait(20)
+        child.stdout.close()
+    port, me = told["port"], f"{os.path.basename(sys.executable)[:15]} {child.pid}"
+    watched = {name: [(w["on"], w["peer"]) for w in seen[tid]["watches"]] for name, tid in told["tids"].items()}
+    assert watched == {"epoll": [(f"port {port}", None), (path, me), (f"127.0.0.1:{port}", None)], "poll": [(f"127.0.0.1:{port}", None)] * 8,
+                       "select": [(path, me), (f"127.0.0.1:{told['client']}", None)], "none": []}
+    assert {name: seen[tid]["more_watches"] for name, tid in told["tids"].items()} == {"epoll": 0, "poll": 3, "select": 0, "none": 0}
+    assert f"on port {port}, {path} ({me}), 127.0.0.1:{port}  for" in text and f"127.0.0.1:{port} and 3 more sockets  for" in text, text

@@ -103,6 +103,7 @@ FACTS = [{"run": "host", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "netns_row", "at": 1800000001, "netns": "4026531833", "active_opens": 3, "seen_attempts": 3},
          {"fact": "connection_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "tcp", "peer": "10.0.0.5",
           "port": "5432", "client_port": "40000", "result": "refused", "connect_us": 90},
+         {"fact": "flow_mark_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "peer": "10.0.0.5", "port": "5432", "mark": 7, "n": 1},
          {"fact": "peer_name_row", "at": 1800000001, "pid": 7, "comm": "app", "address": "10.0.0.5", "name": "db.example.com", "how": "hosts", "n": 1},
          {"run": "l7", "from": 1800000000, "to": 1800000030, "bucket_s": 10},
          {"fact": "request_log_row", "at": 1800000001, "pid": 7, "comm": "app", "side": "client", "protocol": "http", "service": "10.0.0.5:80",
@@ -161,7 +162,7 @@ def ask(path, query):
 
 @pytest.mark.parametrize("n", range(len(QUERIES)))
 def test_each_query_of_the_document_runs_and_answers(n, plain, two_runs, kinds, archive):
-    of_kinds = re.search("how|amount|kinds|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
+    of_kinds = re.search("how|amount|kinds|go_|scraped|notes|_stats|_logs|FROM (events|oom|flows|flow_marks|edges|net_failures|listeners|connections|wait|wakers|runqueue|neighbours|throttling|steal|slowed|standing|request)",
                          QUERIES[n])
     path = two_runs[0] if re.search("run_hidden|sonde_", QUERIES[n]) else kinds if of_kinds else plain[0]
     if "FROM packed_table" in QUERIES[n]:

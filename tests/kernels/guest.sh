@@ -343,6 +343,19 @@ net_run() {
 	capture_end
 }
 
+# Where sonde-maps stands: in epoll_wait(2), on its socket to sonde-net among others.
+pstack_run() {
+	program=sonde-net
+	capture_begin pstack
+	rc=$?
+	program=
+	[ $rc = 0 ] || return 1
+	sonde pstack --store /run/store-pstack --json
+	rc=$?
+	capture_end >&2
+	return $rc
+}
+
 net_all() {
 	section net-check sonde-net --check --json
 	section net net_run
@@ -414,6 +427,7 @@ step narrow && narrow_all
 step hotplug && hotplug_all
 step offcpu && offcpu_all
 step net && net_all
+step pstack && section pstack pstack_run
 step l7 && l7_all
 step host && host_all
 section bye dmesg -r

@@ -23,6 +23,13 @@ def test_every_connection_is_counted_with_both_ends(report):
     assert done["lost_total"] == 0
 
 
+def test_pstack_says_which_sockets_an_epoll_waits_for(report):
+    section = report.sections["pstack"]
+    assert section.status == 0, section
+    watches = [w["peer"] or "" for r in section.json()["rows"] if r["comm"] == "sonde-maps" for w in r["watches"]]
+    assert any(peer.startswith("sonde-net ") for peer in watches), watches
+
+
 def test_the_kernel_counted_as_many(report):
     (row,) = report.sections["net-kernel"].told()
     assert row["opens"] == row["seen"] >= 320

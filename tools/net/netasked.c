@@ -38,6 +38,12 @@ static struct service service_of(const char *text)
 
 static bool is_end(const struct netmap_node *x, const struct reqrows_row *r)
 {
+	char whole[256];
+
+	if (store_names_hosts() && !strchr(r->container, '/')) { /* outside of containers its container is the host */
+		snprintf(whole, sizeof(whole), "%s/%s", r->container, r->comm);
+		return x->kind == NETMAP_COMMAND && !strcmp(x->name, whole);
+	}
 	return *r->container ? x->kind == NETMAP_CONTAINER && !strcmp(x->name, r->container) : x->kind == NETMAP_COMMAND && *r->comm && !strcmp(x->name, r->comm);
 }
 
@@ -99,7 +105,7 @@ static void add_server(const struct reqrows_row *sum, const struct service *s, s
 	for (size_t i = 0; i < m->n_edges; i++) {
 		const struct netmap_edge *x = &m->edges[i];
 
-		if (!leads_to(x, s) || !is_end(&m->nodes[x->to], sum))
+		if ((!leads_to(x, s) && !(s->port && x->own_port == s->port)) || !is_end(&m->nodes[x->to], sum))
 			continue;
 		n++;
 		n_told += x->asked.requests > 0;

@@ -87,6 +87,24 @@ static const struct store_process_row *process_of(const struct reading *r, int64
 	return p && p->present && select_wants_process(r->sel, p) ? p : NULL;
 }
 
+const char *netflows_quic(const char *protocol, int64_t port)
+{
+	return !strcmp(protocol, "quic") ? "first bytes" : !strcmp(protocol, "udp") && port == 443 ? "port" : NULL;
+}
+
+const char *netflows_host(const struct store_process_row *p, char buf[NETFLOWS_HOST])
+{
+	size_t len = store_names_hosts() ? strcspn(p->container, "/") : 0;
+
+	snprintf(buf, NETFLOWS_HOST, "%.*s", (int)(len < NETFLOWS_HOST ? len : NETFLOWS_HOST - 1), p->container);
+	return buf;
+}
+
+const char *netflows_container(const struct store_process_row *p)
+{
+	return store_names_hosts() && !strchr(p->container, '/') ? "" : p->container;
+}
+
 static uint64_t end_hash(uint64_t h, const char *container, const char *comm, int64_t pid, enum netflows_by by)
 {
 	h = hash_str(h, container);
@@ -99,21 +117,22 @@ static uint64_t end_hash(uint64_t h, const char *container, const char *comm, in
 static uint64_t row_hash(const struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
 {
 	const char *mate = askrows_text(st, 7);
-	uint64_t h = hash_str(hash_str(HASH_SEED, askrows_text(st, 2)), askrows_text(st, 3));
+	char host[NETFLOWS_HOST];
+	uint64_t seed = hash_str(HASH_SEED, netflows_host(p, host)), h = hash_str(hash_str(seed, askrows_text(st, 2)), askrows_text(st, 3));
 
 	if (r->by == NETFLOWS_BY_PEER)
-		h = hash_str(HASH_SEED, askrows_text(st, 3));
+		h = hash_str(seed, askrows_text(st, 3));
 	else
-		h = end_hash(h, p->container, p->comm, p->pid, r->by);
+		h = end_hash(h, netflows_container(p), p->comm, p->pid, r->by);
 	h = hash_u64(h, (uint64_t)sqlite3_column_int64(st, 5));
 	if (*mate)
 		return end_hash(h, askrows_text(st, 6), mate, sqlite3_column_int64(st, 8), r->by == NETFLOWS_BY_PEER ? NETFLOWS_BY_COMMAND : r->by);
 	return hash_str(h, askrows_text(st, 4));
 }
 
-static struct netflows_end end_new(const char *container, const char *comm, int64_t pid)
+static struct netflows_end end_new(const char *host, const char *container, const char *comm, int64_t pid)
 {
-	return (struct netflows_end){.container = mem_strdup(container), .comm = mem_strdup(comm), .pid = pid};
+	return (struct netflows_end){.host = mem_strdup(host), .container = mem_strdup(container), .comm = mem_strdup(comm), .pid = pid};
 }
 
 static void end_more(struct netflows_end *x, const char *comm, int64_t pid)
@@ -140,12 +159,14 @@ static struct netflows_row *row_new(struct reading *r, const struct store_proces
 {
 	struct netflows *f = r->out;
 	struct netflows_row *x;
+	char host[NETFLOWS_HOST];
 
+	netflows_host(p, host);
 	mem_grow(f->rows, f->n, r->cap);
 	x = &f->rows[f->n++];
 	*x = (struct netflows_row){
-		.who = end_new(p->container, p->comm, p->pid),
-		.mate = end_new(askrows_text(st, 6), askrows_text(st, 7), sqlite3_column_int64(st, 8)),
+		.who = end_new(host, netflows_container(p), p->comm, p->pid),
+		.mate = end_new(host, askrows_text(st, 6), askrows_text(st, 7), sqlite3_column_int64(st, 8)),
 		.side = mem_strdup(askrows_text(st, 2)), .protocol = mem_strdup(askrows_text(st, 3)), .peer = mem_strdup(askrows_text(st, 4)),
 		.name = name_of(r, p, st), .port = sqlite3_column_int64(st, 5), .peers = 1, .self = p->self};
 	return x;
@@ -210,7 +231,7 @@ static void take_listener(void *ctx, sqlite3_stmt *st)
 		return;
 	mem_grow(l->rows, l->n, r->cap);
 	l->rows[l->n++] = (struct netlisteners_row){
-		.who = end_new(p->container, p->comm, p->pid), .protocol = mem_strdup(askrows_text(st, 1)),
+		.who = end_new("", p->container, p->comm, p->pid), .protocol = mem_strdup(askrows_text(st, 1)),
 		.address = mem_strdup(askrows_text(st, 2)), .open_to = mem_strdup(askrows_text(st, 4)),
 		.port = sqlite3_column_int64(st, 3), .backlog = sqlite3_column_int64(st, 6), .backlog_max = sqlite3_column_int64(st, 7),
 		.dropped = sqlite3_column_int64(st, 8), .repeated = sqlite3_column_int64(st, 9)};
@@ -267,11 +288,14 @@ int netflows_read_first(const struct selection *sel, enum netflows_by by, struct
 	return read_flows(sel, by, true, out, e);
 }
 
-static int by_name(const void *a, const void *b)
+/* What others can reach first; then TCP and UDP, then Unix sockets; then by names. */
+static int by_reach(const void *a, const void *b)
 {
 	const struct netlisteners_row *x = a, *y = b;
-	int order = strcmp(x->who.container, y->who.container);
+	int order = !strcmp(y->open_to, "network") - !strcmp(x->open_to, "network");
 
+	order = order ? order : !strcmp(x->protocol, "unix") - !strcmp(y->protocol, "unix");
+	order = order ? order : strcmp(x->who.container, y->who.container);
 	order = order ? order : strcmp(x->who.comm, y->who.comm);
 	return order ? order : (x->port > y->port) - (x->port < y->port);
 }
@@ -284,12 +308,13 @@ int netlisteners_read(const struct selection *sel, struct netlisteners *out, str
 	*out = (struct netlisteners){0};
 	rc = read_all(&r, LISTENERS, take_listener, &out->known, e);
 	if (out->n)
-		qsort(out->rows, out->n, sizeof(*out->rows), by_name);
+		qsort(out->rows, out->n, sizeof(*out->rows), by_reach);
 	return rc;
 }
 
 static void end_release(struct netflows_end *x)
 {
+	free(x->host);
 	free(x->container);
 	free(x->comm);
 }

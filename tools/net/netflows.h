@@ -30,6 +30,7 @@ enum netflows_sum {
 extern const char *const NETFLOWS_SUMS[NET_SUMS]; /* the columns' names, and JSON's keys */
 
 struct netflows_end {
+	char *host;             /* of several stores; "" of one */
 	char *container, *comm; /* "": none */
 	int64_t pid;            /* 0: several, or not known */
 	bool many;              /* several pids */
@@ -45,6 +46,7 @@ struct netflows_row {
 	uint64_t peers;                /* different addresses that were added */
 	int64_t open_now, at;          /* at: of the last reading, seconds */
 	bool self;
+	bool apart;                    /* its other ends are several, on other hosts, whose rows tell of them (netfar.h) */
 };
 
 struct netflows {
@@ -77,6 +79,13 @@ struct netlisteners {
 int netlisteners_read(const struct selection *sel, struct netlisteners *out, struct err *e);
 void netlisteners_release(struct netlisteners *l);
 
+/* How it is known to be QUIC: "first bytes" (family net saw a message begin so), "port" (UDP to 443, and nothing else says so); NULL: it is not known to be. */
+const char *netflows_quic(const char *protocol, int64_t port);
+/* Of several stores the name of its host, else "", into `buf`. Its container there is called HOST/NAME, and outside of one HOST. */
+#define NETFLOWS_HOST 65
+const char *netflows_host(const struct store_process_row *p, char buf[NETFLOWS_HOST]);
+/* Its container; "": none. */
+const char *netflows_container(const struct store_process_row *p);
 /* "loopback", "lan" (addresses that are routed at home only), "public"; "" where it is no address. */
 const char *netflows_class(const char *address);
 

@@ -9,6 +9,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "tools/net/netfar.h"
 
 struct making {
 	struct netmap *m;
@@ -30,9 +31,20 @@ static size_t node_of(struct making *k, enum netmap_kind kind, const char *name)
 	return *at;
 }
 
+/* Of several hosts, HOST/NAME. */
+static size_t host_node(struct making *k, enum netmap_kind kind, const char *host, const char *name)
+{
+	struct strbuf whole cleanup_strbuf = STRBUF_INIT;
+
+	if (*host)
+		strbuf_addf(&whole, "%s/", host);
+	strbuf_addstr(&whole, name);
+	return node_of(k, kind, strbuf_str(&whole));
+}
+
 static size_t end_node(struct making *k, const struct netflows_end *x)
 {
-	return *x->container ? node_of(k, NETMAP_CONTAINER, x->container) : node_of(k, NETMAP_COMMAND, x->comm);
+	return *x->container ? node_of(k, NETMAP_CONTAINER, x->container) : host_node(k, NETMAP_COMMAND, x->host, x->comm);
 }
 
 /* The other end of a row. */
@@ -44,7 +56,10 @@ static size_t peer_node(struct making *k, const struct netflows_row *r, bool is_
 		return end_node(k, &r->mate);
 	if (is_client && *class)
 		return node_of(k, NETMAP_CLASS, class);
-	return node_of(k, NETMAP_ADDRESS, r->name ? r->name : *r->peer ? r->peer : "unknown");
+	if (is_client && !strcmp(r->protocol, "unix")) /* the path is the server's */
+		return host_node(k, NETMAP_ADDRESS, r->who.host, "unknown");
+	/* two hosts' private addresses are two things */
+	return host_node(k, NETMAP_ADDRESS, strcmp(class, "public") ? r->who.host : "", r->name ? r->name : *r->peer ? r->peer : "unknown");
 }
 
 static struct netmap_edge *edge_of(struct making *k, size_t from, size_t to, const char *protocol, int64_t port)
@@ -82,24 +97,67 @@ static bool has_edge(const struct netmap *m, size_t from, size_t to, const char 
 	return false;
 }
 
+/* Who asks at a Unix socket is on this host, and has a row of its own: where any has one of that path, the server's row says the same once more. */
+static bool is_told_by_clients(const struct netmap *m, size_t to, const struct netflows_row *r)
+{
+	if (strcmp(r->protocol, "unix") || *r->mate.comm || *r->mate.container || !*r->peer)
+		return false;
+	for (size_t i = 0; i < m->n_edges; i++) {
+		const struct netmap_edge *x = &m->edges[i];
+
+		if (x->to == to && x->of_client && !strcmp(x->protocol, "unix") && x->addresses && netflows_has_line(x->addresses, r->peer))
+			return true;
+	}
+	return false;
+}
+
+/* Both ends are known, and a client's row tells of it by another port: it is translated on the way. */
+static bool is_translated(struct netmap *m, size_t from, size_t to, const struct netflows_row *r)
+{
+	bool found = false;
+
+	if (!r->port || (!*r->mate.comm && !*r->mate.container))
+		return false;
+	for (size_t i = 0; i < m->n_edges; i++) {
+		struct netmap_edge *x = &m->edges[i];
+
+		if (x->from != from || x->to != to || !x->of_client || strcmp(x->protocol, r->protocol))
+			continue;
+		if (x->port == r->port)
+			return false;
+		if (!x->own_port)
+			x->own_port = r->port;
+		found = true;
+	}
+	return found;
+}
+
 static bool is_proxy(const struct netflows_end *x)
 {
 	return !*x->container && !strcmp(x->comm, "docker-proxy");
 }
 
-/* Each docker-proxy leads to one port of one container. NULL: to whom is not known. */
-static const struct netflows_end *proxied(const struct netflows *f, const struct netflows_end *proxy)
+/* Each docker-proxy leads to one port of one container: what it asks there. NULL: to whom is not known. */
+static const struct netflows_row *proxied(const struct netflows *f, const struct netflows_end *proxy)
 {
 	for (size_t i = 0; i < f->n; i++)
-		if (is_proxy(&f->rows[i].who) && f->rows[i].who.pid == proxy->pid && !strcmp(f->rows[i].side, "client") &&
+		if (is_proxy(&f->rows[i].who) && f->rows[i].who.pid == proxy->pid && !strcmp(f->rows[i].who.host, proxy->host) && !strcmp(f->rows[i].side, "client") &&
 		    (*f->rows[i].mate.comm || *f->rows[i].mate.container) && !is_proxy(&f->rows[i].mate))
-			return &f->rows[i].mate;
+			return &f->rows[i];
 	return NULL;
+}
+
+/* Neither end of it is known, nor where it was: nobody learns anything from it. */
+static bool is_nobodys(const struct netflows_row *r)
+{
+	return !strcmp(r->who.comm, "[unknown]") && !*r->mate.comm && !*r->mate.container && !*r->peer;
 }
 
 /* Who asks a docker-proxy asks whom it leads to; what it asks itself, and who is asked by it, is the same conversation once more. */
 static bool is_way(const struct netflows *f, const struct netflows_row *r)
 {
+	if (r->apart || is_nobodys(r))
+		return true;
 	if (is_proxy(&r->who))
 		return proxied(f, &r->who) && (!strcmp(r->side, "client") || *r->mate.comm);
 	return is_proxy(&r->mate) && !strcmp(r->side, "server");
@@ -111,7 +169,7 @@ static void edge_addresses(struct netmap_edge *x, const struct netflows_row *r)
 	struct strbuf all cleanup_strbuf = STRBUF_INIT;
 
 	strbuf_addstr(&all, x->addresses ? x->addresses : "");
-	if (*r->peer && !strchr(r->peer, '\n'))
+	if (*r->peer && !strchr(r->peer, '\n') && !(x->addresses && netflows_has_line(x->addresses, r->peer)))
 		strbuf_addf(&all, "%s\n", r->peer);
 	strbuf_addstr(&all, r->more_peers ? r->more_peers : "");
 	free(x->addresses);
@@ -121,16 +179,20 @@ static void edge_addresses(struct netmap_edge *x, const struct netflows_row *r)
 static void row_add(struct making *k, const struct netflows *f, const struct netflows_row *r)
 {
 	bool server = !strcmp(r->side, "server"), pair = !strcmp(r->side, "unknown") && *r->mate.comm;
-	const struct netflows_end *beyond = is_proxy(&r->mate) ? proxied(f, &r->mate) : NULL;
-	const struct netflows_end *through = is_proxy(&r->who) && server ? proxied(f, &r->who) : NULL;
-	size_t own = end_node(k, through ? through : &r->who), peer = beyond ? end_node(k, beyond) : peer_node(k, r, server);
+	const struct netflows_row *beyond = is_proxy(&r->mate) ? proxied(f, &r->mate) : NULL;
+	const struct netflows_row *through = is_proxy(&r->who) && server ? proxied(f, &r->who) : NULL;
+	size_t own = end_node(k, through ? &through->mate : &r->who), peer = beyond ? end_node(k, &beyond->mate) : peer_node(k, r, server);
 	struct netmap_edge *x;
 
 	if (pair && has_edge(k->m, peer, own, r->protocol))
 		return; /* two ends that nothing tells apart are one edge */
+	if (server && !through && (is_translated(k->m, peer, own, r) || is_told_by_clients(k->m, own, r)))
+		return;
 	x = server ? edge_of(k, peer, own, r->protocol, r->port) : edge_of(k, own, peer, r->protocol, r->port);
-	if (!server)
+	if (!server || !strcmp(r->protocol, "unix"))
 		edge_addresses(x, r);
+	if (beyond || through)
+		x->own_port = (beyond ? beyond : through)->port;
 	if (server && x->of_client)
 		return; /* the client's row has it */
 	x->of_client = x->of_client || !server;
@@ -174,6 +236,8 @@ int netmap_make(const struct selection *sel, struct netmap *out, struct err *e)
 	int rc = netflows_read(sel, NETFLOWS_BY_PROCESS, &f, e);
 
 	*out = (struct netmap){0};
+	if (!rc && store_names_hosts())
+		rc = netfar_join(sel, &f, e);
 	if (!rc)
 		netmap_of(&f, out);
 	netflows_release(&f);

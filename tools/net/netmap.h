@@ -4,7 +4,11 @@
  * its client calls it, else by its address, where it is the server, and by its class (lan, public, ...) where it is a client of ours. An edge goes from who opened
  * connections to who accepted them, one for each pair, protocol and port. Of a connection with both ends here the client's row
  * counts; a server's rows count where no client's row of that edge is in the selection.
- * docker-proxy is a way and no end: who asks it asks the container that it leads to.
+ * docker-proxy is a way and no end: who asks it asks the container that it leads to. Where a port is translated on the way (a published
+ * one), the edge has the one that was asked for.
+ *
+ * Of several stores a node of this host is HOST/NAME, and a private address too: those of two hosts are never one. Connections between hosts are
+ * one edge where netfar.h has proof of it.
  */
 #ifndef SONDE_TOOLS_NETMAP_H
 #define SONDE_TOOLS_NETMAP_H
@@ -24,6 +28,7 @@ struct netmap_edge {
 	size_t from, to;    /* nodes */
 	char *protocol;
 	int64_t port;       /* 0: none */
+	int64_t own_port;   /* the server's own, where the client asks another one that is translated; 0: not so */
 	uint64_t sums[NET_SUMS]; /* as the client sees it: tx_bytes goes from `from` to `to` */
 	int64_t open_now;
 	bool of_client;     /* clients' rows stand for it */

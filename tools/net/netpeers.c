@@ -15,7 +15,7 @@
 #define SEVERAL UINT64_MAX
 
 #define COLUMNS "process_id, side, peer, coalesce(port, 0), peer_container, peer_comm, "
-#define KNOWN   " AND protocol IN ('tcp', 'udp') AND peer_process_id > 0 AND peer_comm NOT IN ('', '[unknown]')"
+#define KNOWN   " AND protocol IN ('tcp', 'udp', 'quic') AND peer_process_id > 0 AND peer_comm NOT IN ('', '[unknown]')"
 /* What does not move has a row a minute. */
 static const char FLOWS[] = "SELECT DISTINCT " COLUMNS "0 FROM flows WHERE ts BETWEEN ?1 - 70 AND ?2" KNOWN;
 static const char SINGLE[] =

@@ -7,6 +7,8 @@
 #include "tools/print/json.h"
 #include "tools/print/term.h"
 
+#define PATH_SHOWN 128
+
 #define FLOW_TROUBLES NET_REFUSED, NET_TIMED_OUT, NET_UNREACHABLE, NET_GIVEN_UP, NET_FAILED, NET_RESET_IN, NET_RESET_OUT, NET_BROKEN
 
 static const char *const TROUBLE_WORDS[NET_SUMS] = {
@@ -83,11 +85,25 @@ static void pid_cell(struct table *t, const struct netflows_end *x)
 		table_cell(t, "-");
 }
 
+/* "tcp 80", "unix /run/x.sock", "udp 443 (QUIC?)" of what the port alone says. `path` NULL, "": it has none, or there are several. */
+static void service_cell(struct table *t, const char *protocol, int64_t port, const char *path)
+{
+	const char *quic = netflows_quic(protocol, port);
+
+	if (port)
+		table_cellf(t, "%s %lld%s", protocol, (long long)port, quic && !strcmp(quic, "port") ? " (QUIC?)" : "");
+	else if (path && *path)
+		table_cellf(t, "%s %s", protocol, path);
+	else
+		table_cell(t, protocol);
+}
+
 /* ---- connections ---- */
 
 static void flow_text(struct table *t, const struct netflows_row *r)
 {
 	struct strbuf who cleanup_strbuf = STRBUF_INIT, peer cleanup_strbuf = STRBUF_INIT, troubles cleanup_strbuf = STRBUF_INIT;
+	const bool has_mate = *r->mate.comm || *r->mate.container; /* else the path is the other end's name */
 
 	pid_cell(t, &r->who);
 	netprint_end(&who, &r->who);
@@ -95,10 +111,7 @@ static void flow_text(struct table *t, const struct netflows_row *r)
 	table_cell(t, !strcmp(r->side, "client") ? "to" : !strcmp(r->side, "server") ? "from" : "with");
 	netprint_peer(&peer, r);
 	table_cell(t, strbuf_str(&peer));
-	if (r->port)
-		table_cellf(t, "%s %lld", r->protocol, (long long)r->port);
-	else
-		table_cell(t, r->protocol);
+	service_cell(t, r->protocol, r->port, has_mate && r->peers == 1 ? r->peer : NULL);
 	count_cell(t, r->sums[NET_OPENED]);
 	count_cell(t, (uint64_t)r->open_now);
 	bytes_cell(t, r->sums[NET_TX]);
@@ -115,7 +128,7 @@ static void flow_text(struct table *t, const struct netflows_row *r)
 struct table *netprint_flows(const struct netflows *f, size_t n)
 {
 	static const struct table_column columns[] = {
-		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"", TABLE_LEFT}, {"OTHER END", TABLE_MIDDLE}, {"SERVICE", TABLE_LEFT},
+		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"", TABLE_LEFT}, {"OTHER END", TABLE_MIDDLE}, {"SERVICE", TABLE_MIDDLE},
 		{"OPENED", TABLE_RIGHT}, {"OPEN", TABLE_RIGHT}, {"SENT", TABLE_RIGHT}, {"RECEIVED", TABLE_RIGHT}, {"RTT", TABLE_SPARE_RIGHT},
 		{"CONNECT", TABLE_SPARE_RIGHT}, {"RETRANS", TABLE_SPARE_RIGHT}, {"TROUBLE", TABLE_MIDDLE},
 	};
@@ -158,6 +171,7 @@ json_t *netprint_flow_json(const struct netflows_row *r)
 	json_object_set_new(o, "class", text_or_null(netflows_class(r->peer)));
 	json_object_set_new(o, "protocol", json_text(r->protocol));
 	json_object_set_new(o, "port", r->port ? json_integer(r->port) : json_null());
+	json_object_set_new(o, "quic", text_or_null(netflows_quic(r->protocol, r->port)));
 	sums_json(o, r->sums, r->open_now);
 	return o;
 }
@@ -229,18 +243,26 @@ void netprint_unplaced(struct strbuf *out, const struct netmap *m)
 			    term_count(m->unplaced, buf, sizeof(buf)));
 }
 
+/* The path of a Unix socket, where it is one. */
+static void path_of(const struct netmap_edge *x, char *buf, size_t size)
+{
+	const char *end = x->addresses ? strchr(x->addresses, '\n') : NULL;
+
+	*buf = '\0';
+	if (end && !strcmp(x->protocol, "unix") && !end[1])
+		snprintf(buf, size, "%.*s", (int)(end - x->addresses), x->addresses);
+}
+
 static void edge_text(struct table *t, const struct netmap *m, const struct netmap_edge *x, bool again)
 {
-	char buf[24];
+	char buf[24], path[PATH_SHOWN];
 	struct strbuf troubles cleanup_strbuf = STRBUF_INIT;
 
 	table_cell(t, again ? "" : m->nodes[x->from].name);
 	table_cell(t, "->");
 	table_cell(t, m->nodes[x->to].name);
-	if (x->port)
-		table_cellf(t, "%s %lld", x->protocol, (long long)x->port);
-	else
-		table_cell(t, x->protocol);
+	path_of(x, path, sizeof(path));
+	service_cell(t, x->protocol, x->port, m->nodes[x->to].kind == NETMAP_ADDRESS ? NULL : path);
 	count_cell(t, x->sums[NET_OPENED]);
 	count_cell(t, (uint64_t)x->open_now);
 	bytes_cell(t, x->sums[NET_TX]);
@@ -258,7 +280,7 @@ static void edge_text(struct table *t, const struct netmap *m, const struct netm
 struct table *netprint_map(const struct netmap *m)
 {
 	static const struct table_column columns[] = {
-		{"FROM", TABLE_MIDDLE}, {"", TABLE_LEFT}, {"TO", TABLE_MIDDLE}, {"SERVICE", TABLE_LEFT}, {"OPENED", TABLE_RIGHT},
+		{"FROM", TABLE_MIDDLE}, {"", TABLE_LEFT}, {"TO", TABLE_MIDDLE}, {"SERVICE", TABLE_MIDDLE}, {"OPENED", TABLE_RIGHT},
 		{"OPEN", TABLE_RIGHT}, {"OUT", TABLE_RIGHT}, {"IN", TABLE_RIGHT}, {"RTT", TABLE_SPARE_RIGHT}, {"RETRANS", TABLE_SPARE_RIGHT},
 		{"REQUESTS", TABLE_RIGHT}, {"P95", TABLE_RIGHT}, {"TROUBLE", TABLE_MIDDLE},
 	};
@@ -284,9 +306,13 @@ static json_t *node_json(const struct netmap_node *x)
 
 json_t *netprint_edge_json(const struct netmap *m, const struct netmap_edge *x)
 {
+	char path[PATH_SHOWN];
 	json_t *o = json_pack("{s:o, s:o, s:o, s:o}", "from", node_json(&m->nodes[x->from]), "to", node_json(&m->nodes[x->to]),
 			      "protocol", json_text(x->protocol), "port", x->port ? json_integer(x->port) : json_null());
 
+	path_of(x, path, sizeof(path));
+	json_object_set_new(o, "quic", text_or_null(netflows_quic(x->protocol, x->port)));
+	json_object_set_new(o, "path", *path ? json_text(path) : json_null());
 	sums_json(o, x->sums, x->open_now);
 	if (!m->asked_known)
 		return o;

@@ -509,7 +509,8 @@ static bool sort_by(struct procs *p, const struct order *orders, size_t n, const
 
 static int sort_by_used(struct procs *p, const char *key, bool containers, struct err *e)
 {
-	const bool net = !containers && !strcmp(key, "net"); /* of processes family net tells it */
+	/* of processes family net tells it; of containers where family host did not */
+	const bool net = !strcmp(key, "net") && !(containers && p->used && p->used->known);
 	const bool gpu = !strcmp(key, "gpu");
 
 	if (!p->used || !(net ? p->used->net_known : gpu ? p->used->gpu_known : p->used->known)) {

@@ -33,6 +33,9 @@ static const char RECORDED[] =
 static const char FLOWS[] =
 	"SELECT process_id, 0, sum(rx_bytes), sum(tx_bytes) FROM flows WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id"
 	" HAVING coalesce(sum(rx_bytes), sum(tx_bytes)) IS NOT NULL";
+/* Of containers the same, but for what stayed on this host: where family host did not read their interfaces. */
+static const char CONTAINER_FLOWS[] =
+	"SELECT container, '', sum(rx_bytes), sum(tx_bytes) FROM flows WHERE ts BETWEEN ?1 AND ?2 AND container <> '' AND protocol <> 'unix' GROUP BY container";
 static const char NET_RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
 
@@ -187,7 +190,8 @@ static void take_process(void *ctx, sqlite3_stmt *st)
 
 static void take_flow(void *ctx, sqlite3_stmt *st)
 {
-	struct used_row *x = process_row(ctx, st);
+	struct reading *r = ctx;
+	struct used_row *x = r->out->of_containers ? container_row(r, st) : process_row(r, st);
 
 	if (!x)
 		return;
@@ -237,10 +241,10 @@ static int read_all(const struct selection *sel, struct used *out, const char *s
 			rc = askrows(sel, seg, path, RECORDED, take_run, &r, e);
 		if (!rc)
 			rc = askrows(sel, seg, path, sql, take, &r, e);
-		if (!rc && !containers)
+		if (!rc && !(containers && out->known))
 			rc = askrows(sel, seg, path, NET_RECORDED, take_net_run, &r, e);
-		if (!rc && !containers)
-			rc = askrows(sel, seg, path, FLOWS, take_flow, &r, e);
+		if (!rc && !(containers && out->known))
+			rc = askrows(sel, seg, path, containers ? CONTAINER_FLOWS : FLOWS, take_flow, &r, e);
 		r.segment++;
 		if (!rc)
 			rc = askrows(sel, seg, path, GPU_RECORDED, take_gpu_run, &r, e);

@@ -36,7 +36,7 @@ struct used_row {
 struct used {
 	struct used_row *rows; size_t n;
 	bool known;                /* it was recorded: what is not there used nothing */
-	bool net_known;            /* of processes: family net was recorded */
+	bool net_known;            /* family net was recorded, and of containers family host was not */
 	bool gpu_known;            /* family gpu was recorded */
 	bool of_containers;
 };

@@ -531,7 +531,10 @@ static struct table *container_table(const struct view *v)
 			count_cell(t, c ? &c->restarts : NULL);
 		if (shown.oom)
 			count_cell(t, c ? &c->oom : NULL);
-		table_cellf(t, "%zu", r->n_processes);
+		if (r->n_processes)
+			table_cellf(t, "%zu", r->n_processes);
+		else
+			table_cell(t, "-");
 		table_cell(t, r->who ? r->who->comm : "-");
 		function_cell(t, v, r);
 		if (shown.image)
@@ -598,7 +601,7 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 		return ret;
 	}
 	if (!sort && !f->n_processes) /* without CPU time */
-		sort = "mem";
+		sort = used.known ? "mem" : used.net_known ? "net" : "gpu";
 	procs_init(&procs, f, by);
 	if (by == PROCS_BY_PROCESS)
 		ret = procs_more_make(&more, call->sel, e);

@@ -65,6 +65,12 @@ static void take_run(void *ctx, sqlite3_stmt *st)
 		r->singles->known = true;
 }
 
+/* Of several stores a process outside of containers has its host's name for one (schema/store/read/hosts.h). */
+static bool in_container(const struct store_process_row *p)
+{
+	return *p->container && (!store_names_hosts() || strchr(p->container, '/'));
+}
+
 /* The process of a row; *in: it is asked for. NULL with *in: nobody knows whose it is, and nobody asks for a certain one. */
 static const struct store_process_row *process_of(const struct reading *r, int64_t id, bool *in)
 {
@@ -98,7 +104,7 @@ static uint64_t row_hash(const struct reading *r, const struct store_process_row
 		h = hash_str(h, askrows_text(st, 2));
 		break;
 	case REQROWS_BY_END:
-		h = hash_str(hash_str(h, p ? p->container : ""), p && *p->container ? "" : p ? p->comm : "");
+		h = hash_str(hash_str(h, p ? p->container : ""), p && in_container(p) ? "" : p ? p->comm : "");
 		h = hash_str(h, askrows_text(st, 3));
 		break;
 	case REQROWS_BY_STATUS:

@@ -41,7 +41,7 @@ static const char *const STABLE_VIEWS[] = {"runs", "containers", "processes", "p
 					   "go_heap", "go_heap_growth", "go_alloc_rate", "go_processes", "scraped", "go_amounts",
 					   "go_readings", "process_notes", "requests", "request_spread", "request_phases", "host_stats", "disk_stats", "filesystem_stats", "net_stats",
 					   "sensor_stats", "gpu_stats", "gpu_process_stats", "jvm_stats", "event_logs", "cgroup_stats", "container_stats", "cgroup_disk_stats", "process_stats", "ended_stats",
-					   "events", "oom_kills", "oom_tasks", "descriptor_stats", "flows", "edges", "net_failures", "listeners", "netns_stats", "connections", "peer_names", "request_log", "request_bytes", "request_spans"};
+					   "events", "oom_kills", "oom_tasks", "descriptor_stats", "flows", "edges", "net_failures", "listeners", "netns_stats", "connections", "peer_names", "flow_marks", "request_log", "request_bytes", "request_spans"};
 
 /* Each file has sums of its own: these are summed again, the same columns in the same order. */
 static const struct summed {

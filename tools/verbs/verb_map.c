@@ -67,6 +67,11 @@ static int args_check(const struct verb_call *call, struct err *e)
 		err_fix(e, "sonde map --live");
 		return -EINVAL;
 	}
+	if (a->live && store_names_hosts()) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--live follows one store: connections between hosts are joined when both have told of them");
+		err_fix(e, "sonde map --last 5m --store DIR --store DIR");
+		return -EINVAL;
+	}
 	if (a->live)
 		return netlive_check(call, e);
 	if (a->output || a->open)
@@ -184,7 +189,7 @@ const struct verb verb_map = {
 	.examples = MAP_EXAMPLES,
 	.options = MAP_OPTIONS,
 	.args_size = sizeof(struct map_args),
-	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.pages = map_pages,
 	.run = map_run,
 };

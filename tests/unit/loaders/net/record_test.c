@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "loaders/net/counts.h"
+#include "loaders/net/marks.h"
 #include "loaders/net/record.h"
 #include "schema/facts/net.h"
 
@@ -140,6 +141,53 @@ static void counts_are_found_by_their_names_whatever_the_order(void **state)
 	assert_false(fact_has(&row, NETNS_PASSIVE));
 }
 
+/* What it is for given numbers tests/e2e/test_net_far.py knows. */
+static void both_ends_have_the_same_mark_and_another_connection_another(void **state)
+{
+	struct net_record client = {.acked = 1, .received = 0, .snd_una = 1001, .rcv_nxt = 5001}, server = {.acked = 10, .received = 20, .snd_una = 5011, .rcv_nxt = 1021};
+
+	(void)state;
+	assert_true(record_mark(&client, NET_SIDE_CLIENT) == record_mark(&server, NET_SIDE_SERVER));
+	assert_true(record_mark(&client, NET_SIDE_CLIENT) < 1ull << 60);
+	server.rcv_nxt++;
+	assert_true(record_mark(&client, NET_SIDE_CLIENT) != record_mark(&server, NET_SIDE_SERVER));
+}
+
+/* Whatever order the connections are read in, and whatever one host saw besides before. */
+static void two_hosts_tell_the_least_mark_of_a_minute(void **state)
+{
+	static const uint64_t seen[2][5] = {{70, 20, 90, 50, 20}, {90, 50, 70, 60, 20}};
+	struct marks hosts[2] = {0};
+
+	(void)state;
+	for (int h = 0; h < 2; h++) {
+		int told = 0;
+
+		for (int i = 0; i < 5; i++)
+			told += marks_take(&hosts[h], 7, seen[h][i], 600 + i);
+		assert_int_equal(told, h ? 3 : 2);
+		assert_false(marks_take(&hosts[h], 7, 30, 610));
+		assert_false(marks_take(&hosts[h], 7, 20, 670)); /* in that hour it was */
+		assert_true(marks_take(&hosts[h], 7, 19, 670));
+		assert_true(marks_take(&hosts[h], 7, 20, 3660));
+		marks_again(&hosts[h]);
+		assert_true(marks_take(&hosts[h], 7, 20, 3661));
+		marks_release(&hosts[h]);
+	}
+}
+
+static void a_flood_of_flows_has_no_more_marks_than_there_is_room_for(void **state)
+{
+	struct marks m = {0};
+	int told = 0;
+
+	(void)state;
+	for (uint64_t i = 0; i < 2 * MARKS_FLOWS; i++)
+		told += marks_take(&m, i, i + 1, 60);
+	assert_int_equal(told, MARKS_FLOWS);
+	marks_release(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -147,6 +195,9 @@ int main(void)
 		cmocka_unit_test(an_end_is_told_as_what_it_is),
 		cmocka_unit_test(bytes_are_the_program_s_alone),
 		cmocka_unit_test(both_ends_have_the_same_pair_at_any_time_and_as_the_other_side_another),
+		cmocka_unit_test(both_ends_have_the_same_mark_and_another_connection_another),
+		cmocka_unit_test(two_hosts_tell_the_least_mark_of_a_minute),
+		cmocka_unit_test(a_flood_of_flows_has_no_more_marks_than_there_is_room_for),
 		cmocka_unit_test(an_address_that_holds_another_one_is_that),
 		cmocka_unit_test(a_record_that_is_too_short_or_of_another_kind_is_none),
 		cmocka_unit_test(counts_are_found_by_their_names_whatever_the_order),
