@@ -32,7 +32,10 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-const volatile __u32 ring_bytes = 512 * 1024;
+/* Three hundred short processes a second are 140 KB of events: seconds in which a busy host does not let the reader run. */
+#define RING_BYTES (2 * 1024 * 1024)
+
+const volatile __u32 ring_bytes = RING_BYTES;
 const volatile __u32 own_mntns = 0; /* the reader's mount namespace; 0: not known */
 const volatile __u32 own_root_dev = 0;
 const volatile __u64 own_root_ino = 0;
@@ -40,7 +43,7 @@ const volatile bool tables = false; /* `processes` is the map that the probes un
 
 struct {
 	__uint(type, MAPS_TYPE_RINGBUF);
-	__uint(max_entries, 512 * 1024);
+	__uint(max_entries, RING_BYTES);
 } events SEC(".maps");
 
 /* Copies of those that cannot wait for their turn: loaders/maps/early. */

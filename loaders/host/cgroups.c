@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loaders/host/cgroups.h"
+#include "loaders/host/cgroups_parts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,7 +14,6 @@
 #include "loaders/host/happened.h"
 #include "loaders/host/parse.h"
 #include "loaders/host/textfile.h"
-#include "loaders/host/watch.h"
 #include "loaders/lib/bpf/events.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/container.h"
@@ -22,37 +21,13 @@
 #include "loaders/lib/host/naming.h"
 #include "loaders/lib/host/proc.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"
 
 #define GROUPS_MAX  4096
 #define DEPTH_MAX   24
 #define DEVICES_MAX 4096
-
-struct cgroups_group {
-	enum cgroups_hierarchy in; /* the first one that has it */
-	uint64_t inode;            /* of its directory there */
-	uint64_t serial;           /* another one where it was made anew */
-	uint64_t round;            /* in which it was listed last */
-	uint64_t user, system;     /* CPU time in ns, as told last; of v1 */
-	uint64_t netns;            /* 0: not known, or the host's */
-	bool own_net, young;       /* netns is told here; it came to be since the round before */
-	bool quiet;                /* has no rows */
-	struct container_ref ref;
-	bool is_container;         /* it is the container's own */
-	struct hostmaps_process *p; /* that runs in it; NULL: nobody was met */
-	struct watch_throttle throttle;
-	struct watch_limits limits;
-	UT_hash_handle hh;
-	char path[];
-};
-
-struct cgroups_device {
-	uint64_t number;           /* major << 32 | minor */
-	bool stacked;              /* lies over others */
-	char name[64];
-	UT_hash_handle hh;
-};
 
 /* ---- where ---- */
 
@@ -129,6 +104,7 @@ void cgroups_release(struct cgroups *c)
 	struct cgroups_group *g, *next;
 	struct cgroups_device *d, *next_device;
 
+	cgroups_orphans_drop(c);
 	HASH_ITER(hh, c->groups, g, next)
 		group_drop(c, g);
 	HASH_ITER(hh, c->devices, d, next_device) {
@@ -147,19 +123,6 @@ void cgroups_release(struct cgroups *c)
 
 /* ---- the tree ---- */
 
-static bool ends_with(const char *text, const char *end)
-{
-	size_t n = strlen(text), len = strlen(end);
-
-	return n >= len && !strcmp(text + n - len, end);
-}
-
-/* Its own unit, or that of a cgroup around it? */
-static bool is_unit(const struct cgroups_group *g)
-{
-	return *g->ref.unit && !g->is_container && (ends_with(g->path, ".service") || ends_with(g->path, ".scope"));
-}
-
 static void group_met(struct cgroups *c, const char *path, enum cgroups_hierarchy in, uint64_t inode)
 {
 	size_t len = strlen(path);
@@ -167,6 +130,7 @@ static void group_met(struct cgroups *c, const char *path, enum cgroups_hierarch
 
 	HASH_FIND(hh, c->groups, path, len, g);
 	if (g && g->round != c->round && g->in == in && g->inode != inode) { /* made anew */
+		cgroups_close(c, g);
 		group_drop(c, g);
 		g = NULL;
 	}
@@ -174,7 +138,7 @@ static void group_met(struct cgroups *c, const char *path, enum cgroups_hierarch
 		g = mem_alloc(sizeof(*g) + len + 1);
 		memcpy(g->path, path, len + 1);
 		g->serial = ++c->serial;
-		g->young = c->meter.begun;
+		g->young = g->born = c->meter.begun;
 		g->is_container = container_parse(path, len, &g->ref) && g->ref.end == len;
 		g->quiet = (*g->ref.runtime && !g->is_container);
 		HASH_ADD(hh, c->groups, path, len, g);
@@ -212,12 +176,13 @@ static void tree_walk(struct cgroups *c, enum cgroups_hierarchy in, size_t root,
 	}
 }
 
-void cgroups_look(struct cgroups *c, struct family_host *h)
+void cgroups_look(struct cgroups *c, struct family_host *h, const struct meter_round *r)
 {
 	static const enum cgroups_hierarchy walked[] = {CGROUPS_MEMORY, CGROUPS_CPU, CGROUPS_PIDS, CGROUPS_V2};
 	struct cgroups_group *g, *next;
 
 	c->h = h;
+	c->at = r;
 	c->round++;
 	c->incomplete = false;
 	for (size_t i = 0; i < sizeof(walked) / sizeof(walked[0]); i++) {
@@ -229,9 +194,12 @@ void cgroups_look(struct cgroups *c, struct family_host *h)
 	}
 	HASH_ITER(hh, c->groups, g, next) {
 		g->p = NULL;
-		if (g->round != c->round && !c->incomplete)
-			group_drop(c, g);
+		if (g->round == c->round || c->incomplete)
+			continue;
+		cgroups_close(c, g);
+		group_drop(c, g);
 	}
+	cgroups_orphans_take(c);
 }
 
 void cgroups_meet(struct cgroups *c, struct hostmaps_process *p)
@@ -551,7 +519,7 @@ struct group_names {
 
 static uint32_t container_of(const struct group_names *n)
 {
-	return n->g->p ? naming_container(n->c->h->naming, n->g->p) : 0;
+	return n->g->p ? naming_container(n->c->h->naming, n->g->p) : cgroups_ends_container(n->c, &n->g->ends);
 }
 
 static bool nic_names(void *ctx, struct fact_row *row)
@@ -619,7 +587,7 @@ static bool group_names(void *ctx, struct fact_row *row)
 		return false;
 	fact_put_text(row, CGROUP_PATH, n->g->path);
 	fact_put(row, CGROUP_CONTAINER, container);
-	fact_put_text(row, CGROUP_UNIT, is_unit(n->g) ? n->g->ref.unit : "");
+	fact_put_text(row, CGROUP_UNIT, cgroups_is_unit(n->g) ? n->g->ref.unit : "");
 	return true;
 }
 
@@ -628,8 +596,8 @@ static bool group_names(void *ctx, struct fact_row *row)
 static void group_tell(struct cgroups *c, const struct meter_round *r, const struct cgroups_group *g, const char *kind, const char *detail)
 {
 	char name[300];
-	struct event e = {.kind = kind, .subject = g->is_container ? "container" : is_unit(g) ? "unit" : "cgroup", .detail = detail,
-			  .name = is_unit(g) ? g->ref.unit : g->path, .which = g->is_container && *g->ref.id ? g->ref.id : g->path, .utc_ns = r->utc_ns};
+	struct event e = {.kind = kind, .subject = g->is_container ? "container" : cgroups_is_unit(g) ? "unit" : "cgroup", .detail = detail,
+			  .name = cgroups_is_unit(g) ? g->ref.unit : g->path, .which = g->is_container && *g->ref.id ? g->ref.id : g->path, .utc_ns = r->utc_ns};
 
 	if (!r->h)
 		return;
@@ -658,6 +626,7 @@ static void group_read(struct cgroups *c, const struct meter_round *r, struct cg
 {
 	struct group_names names = {c, g, NULL};
 	struct group_reading in = {.x = {.key = g->path, .identity = g->serial, .young = g->young}};
+	int64_t begin_ns = clock_boot_ns();
 
 	for (size_t i = 0; i < sizeof(FILES) / sizeof(FILES[0]); i++)
 		if (c->root[FILES[i].h] && file_read(c, FILES[i].h, g, FILES[i].name))
@@ -667,10 +636,11 @@ static void group_read(struct cgroups *c, const struct meter_round *r, struct cg
 	working_make(&in.x.row);
 	io_take(c, r, g, &in);
 	net_take(c, r, g, &in.x.row);
-	if (in.x.row.set) /* else it was removed meanwhile */
-		group_watch(c, r, g, &in.x.row);
-	if (in.x.row.set)
-		meter_take(&c->meter, r, &in.x, group_names, &names);
+	if (!in.x.row.set) /* it was removed meanwhile */
+		return;
+	group_watch(c, r, g, &in.x.row);
+	meter_take(&c->meter, r, &in.x, group_names, &names);
+	cgroups_read_note(g, &in.x.row, begin_ns);
 }
 
 void cgroups_read(struct cgroups *c, const struct meter_round *r)

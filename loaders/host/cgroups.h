@@ -7,6 +7,13 @@
  * A container's network is that of the namespace of one of its processes, where that is not the host's; of containers that
  * share one, the first that was met has it.
  *
+ * A cgroup that is removed before it is read again has a last row (cgroups_ended.c), from what the ends of its processes say:
+ *
+ *   1. CPU time: what those used that ended after the reading, since each was read itself. Never more than the kernel charged; less by what they
+ *      used between the two readings of one round, up to 20 ms a process of several threads, and by processes of which no end was told.
+ *   2. Kills for want of memory: the ends that the kernel's killer chose, as far as its own counter had not told them. So they are those of `events`.
+ *   3. All else (memory, throttling, I/O, network, pressure) is as of the last reading: the kernel keeps none of it for a cgroup that is gone.
+ *
  * Disks: a device that lies over others (dm, md, loop) has rows of its own in cgroup_disk_row; the sums of cgroup_row leave it out, since
  * the kernel counts what goes through it at the others too.
  */
@@ -32,12 +39,14 @@ struct cgroups {
 	char *root[CGROUPS_N];     /* where it is mounted; NULL: nowhere */
 	struct cgroups_group *groups; /* by path */
 	struct cgroups_device *devices;
+	struct cgroups_orphan *orphans; /* what ended in cgroups that were never listed */
 	uint64_t round, serial;
 	bool incomplete;           /* something could not be listed this time */
 	bool last;                 /* no round comes behind this one: also what nobody was met in is told */
 	uint64_t host_netns;
 	struct strbuf path, text, key;
 	struct family_host *h;     /* of this round */
+	const struct meter_round *at; /* the same; borrowed while it lasts */
 	const struct dockerfiles *docker; /* knows names; borrowed */
 };
 
@@ -45,10 +54,18 @@ void cgroups_init(struct cgroups *c, int64_t idle_ns);
 void cgroups_release(struct cgroups *c);
 /* Is there a memory controller? */
 bool cgroups_has_memory(struct cgroups *c);
-/* The tree as it is now. */
-void cgroups_look(struct cgroups *c, struct family_host *h);
+/* The tree as it is now. A cgroup that is gone has its last row. */
+void cgroups_look(struct cgroups *c, struct family_host *h, const struct meter_round *r);
 /* A process runs in it: it may tell whose container that is, and which network it has. */
 void cgroups_meet(struct cgroups *c, struct hostmaps_process *p);
 void cgroups_read(struct cgroups *c, const struct meter_round *r);
+
+/* A process ended in a cgroup. Between rounds. */
+struct cgroups_end {
+	uint64_t user_us, system_us; /* since the process was read, never more than that */
+	bool whole;                  /* it was never read: over its life */
+	bool oom_kill;               /* of this end alone; the times are 0 */
+};
+void cgroups_ended(struct cgroups *c, const struct hostmaps_process *p, const struct cgroups_end *e);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <uthash.h>
 
+#include "loaders/host/cgroups.h"
 #include "loaders/host/processes.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/meter.h"
@@ -60,6 +61,8 @@ void ended_note(struct ended *x, const struct hostmaps_process *p)
 		return;
 	if (x->open.n >= ENDED_OPEN_MAX) /* parents that do not collect their children */
 		idmap_clear(&x->open);
+	if (p->end == HOSTMAPS_OOM)
+		cgroups_ended(x->cgroups, p, &(struct cgroups_end){.oom_kill = true});
 	idmap_set(&x->open, p->tgid, 1);
 	x->last_ns = clock_boot_ns();
 }
@@ -183,13 +186,29 @@ static void sums_store(struct ended *x, const struct meter_round *r)
 
 /* ---- stored ---- */
 
+/* For its cgroup, which may be gone by the next reading; whatever the capture is narrowed to. */
+static void cgroup_take(struct ended *x, const struct processes *ps, const struct mp_used *u, const struct hostmaps_process *p, int64_t begun_ns)
+{
+	struct cgroups_end e = {0};
+	uint64_t all = processes_since(ps, u, p, &e.whole);
+
+	if (!all || (e.whole && (int64_t)p->start_ns < begun_ns))
+		return;
+	e.system_us = u->user_ns + u->system_ns ? (uint64_t)((double)all * ((double)u->system_ns / ((double)u->user_ns + (double)u->system_ns))) : 0;
+	e.user_us = all - e.system_us;
+	cgroups_ended(x->cgroups, p, &e);
+}
+
 static void note_take(struct ended *x, struct processes *ps, const struct meter_round *r, const struct ended_note *n, int64_t begun_ns)
 {
 	struct family_host *h = r->h;
 	struct hostmaps_process *p = hostmaps_process(h->maps, n->used.tgid, n->used.start_ns, n->exec_id);
 	struct meter_round at = *r;
 
-	if (!p || p->to_ns == UINT64_MAX || !processes_wants(h, p))
+	if (!p || p->to_ns == UINT64_MAX)
+		return;
+	cgroup_take(x, ps, &n->used, p, begun_ns);
+	if (!processes_wants(h, p))
 		return;
 	at.utc_ns = (int64_t)p->to_ns + h->offset_ns;
 	if (processes_used(ps, &at, &n->used, p) || (int64_t)p->start_ns < begun_ns || naming_excludes(h->naming, p))

@@ -24,6 +24,7 @@
 #define ENDED_OWN_US 200000
 #define ENDED_OPEN_MAX 8192
 
+struct cgroups;
 struct ended_note;
 struct ended_sum;
 struct family_host;
@@ -32,6 +33,7 @@ struct mp_used;
 struct processes;
 
 struct ended {
+	struct cgroups *cgroups;    /* are told too; borrowed */
 	struct ended_note *notes; size_t n, cap;
 	struct ended_sum *sums;     /* of the bucket at hand */
 	int64_t bucket_s;           /* its start, UTC */

@@ -72,6 +72,7 @@ static int host_open(const struct family_config *c, void **state, struct bpf_obj
 	happened_init(&s->happened);
 	s->happened.lines.on = !opts.log_lines;
 	s->cgroups.docker = &s->happened.docker;
+	s->ended.cgroups = &s->cgroups;
 	*state = s;
 	return 0;
 }
@@ -91,6 +92,12 @@ static void process_meet(void *ctx, struct hostmaps_process *p)
 	cgroups_meet(&s->cgroups, p);
 	happened_meet(&s->happened, p);
 	s->n_processes++;
+}
+
+static void process_read(void *ctx, struct hostmaps_process *p)
+{
+	struct host *s = ctx;
+
 	if (processes_wants(s->cgroups.h, p)) {
 		processes_read(&s->processes, &s->round, p, young_ns(s));
 		jvms_read(&s->jvms, &s->round, p, s->read_ns);
@@ -121,14 +128,15 @@ static void round_read(struct host *s, struct family_host *h, int64_t now_ns, in
 	s->round = (struct meter_round){.h = s->read_ns ? h : NULL, .now_ns = now_ns, .utc_ns = middle(s, h, now_ns)};
 	s->begun_ns = s->begun_ns ? s->begun_ns : now_ns;
 	hostwide_read(&s->wide, &s->round);
-	cgroups_look(&s->cgroups, h);
+	cgroups_look(&s->cgroups, h, &s->round);
 	s->n_processes = 0;
 	hostmaps_each(h->maps, process_meet, s);
-	processes_end(&s->processes);
-	jvms_end(&s->jvms);
 	happened_round(&s->happened, h, now_ns);
 	h->processes = s->n_processes > h->processes ? s->n_processes : h->processes;
-	cgroups_read(&s->cgroups, &s->round);
+	cgroups_read(&s->cgroups, &s->round); /* before its processes: what ends in it is told from their readings on */
+	hostmaps_each(h->maps, process_read, s);
+	processes_end(&s->processes);
+	jvms_end(&s->jvms);
 	if (!s->fs_ns || now_ns - s->fs_ns >= FS_NS - SOON_NS) {
 		s->fs_ns = now_ns;
 		filesystems_read(&s->filesystems, &s->round);

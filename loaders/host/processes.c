@@ -44,6 +44,8 @@ struct processes_known {
 	int64_t met_ns;            /* when it was met last */
 	bool single;               /* it had one thread */
 	bool spent;                /* all that it used is told */
+	uint64_t cpu_us;           /* up to the last reading, rather more than less; with `read` */
+	bool read;
 	uint32_t tgid;
 	UT_hash_handle hh;
 };
@@ -90,7 +92,7 @@ static struct processes_known *known_of(struct processes *ps, const struct hostm
 		k->single = false;
 		k->whole_ns = 0;
 		k->limit_ns = 0;
-		k->spent = false;
+		k->spent = k->read = false;
 		k->rss = 0;
 		k->start_ns = p->start_ns;
 	}
@@ -177,6 +179,15 @@ static void files_take(struct processes *ps, const struct meter_round *r, struct
 	meter_take(&ps->files, r, &x, files_names, names);
 }
 
+/* CPU time of all its threads up to now. Ticks cut off up to one each of both; the main thread's own time is exact, and all of it where there
+ * never was another thread. */
+static uint64_t cpu_at_most(const struct fact_row *row, uint64_t main_us)
+{
+	uint64_t ticks_us = (uint64_t)row->v[PROCESS_USER].number + (uint64_t)row->v[PROCESS_SYSTEM].number;
+
+	return main_us >= ticks_us && main_us ? main_us : ticks_us + 2 * proc_ticks_ns(1) / 1000;
+}
+
 static bool process_names(void *ctx, struct fact_row *row)
 {
 	const struct process_names *n = ctx;
@@ -205,14 +216,18 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 	}
 	if (!file_read(ps, p->tgid, "stat") ||
 	    !parse_task_stat(strbuf_str(&ps->text), ps->text.len, sysconf(_SC_CLK_TCK), sysconf(_SC_PAGESIZE), &t) ||
-	    t.start_ticks != p->start_ns / tick) /* it is gone, and its pid another one's */
+	    t.start_ticks != p->start_ns / tick) { /* it is gone, and its pid another one's; what it used is told yet */
+		meter_keep(&ps->meter, key);
 		return;
+	}
 	x.key = key;
 	x.row = t.row;
 	k->single = t.row.v[PROCESS_THREADS].number == 1;
 	k->ran_ns = ran_ns;
 	k->rss = fact_has(&t.row, PROCESS_RSS) ? (uint64_t)t.row.v[PROCESS_RSS].number : k->rss;
 	k->whole_ns = r->h ? r->now_ns : 0;
+	k->read = true;
+	k->cpu_us = cpu_at_most(&t.row, k->single && has_schedstat ? ran_ns / 1000 : 0);
 	if (has_schedstat && k->single)
 		fact_put(&x.row, PROCESS_DELAY, waited_ns / 1000);
 	if (!t.kernel) {
@@ -228,7 +243,7 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 
 /* ---- ended ---- */
 
-static struct processes_known *known_as(struct processes *ps, uint32_t tgid, uint64_t start_ns)
+static struct processes_known *known_as(const struct processes *ps, uint32_t tgid, uint64_t start_ns)
 {
 	struct processes_known *k;
 
@@ -269,6 +284,17 @@ static void row_of(const struct mp_used *u, const struct fact_row *last, struct 
 		fact_put(row, PROCESS_READ_BYTES, u->read_bytes);
 		fact_put(row, PROCESS_WRITE_BYTES, u->write_bytes);
 	}
+}
+
+uint64_t processes_since(const struct processes *ps, const struct mp_used *u, const struct hostmaps_process *p, bool *whole)
+{
+	const struct processes_known *k = known_as(ps, p->tgid, p->start_ns);
+	uint64_t all = u->cpu_ns / 1000;
+
+	*whole = !k || !k->read;
+	if (k && k->spent)
+		return 0;
+	return *whole ? all : all > k->cpu_us ? all - k->cpu_us : 0;
 }
 
 bool processes_used(struct processes *ps, const struct meter_round *r, const struct mp_used *u, struct hostmaps_process *p)

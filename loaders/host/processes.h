@@ -40,6 +40,9 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 void processes_end(struct processes *ps);
 /* What it used in all. The difference to its last reading is stored; false: it was never read. */
 bool processes_used(struct processes *ps, const struct meter_round *r, const struct mp_used *u, struct hostmaps_process *p);
+/* CPU time in us that an ended one used after it was read last, rather less than more; what is told already is not in it. *whole: it was never
+ * read, and this is over its life. */
+uint64_t processes_since(const struct processes *ps, const struct mp_used *u, const struct hostmaps_process *p, bool *whole);
 /* One that was never read: all that it used. */
 void processes_whole(struct processes *ps, const struct meter_round *r, const struct mp_used *u, struct hostmaps_process *p);
 /* CPU time in us, in the proportion of its ticks; neither part is less than in its last reading (NULL: there is none), and their sum is exact,

@@ -15,7 +15,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define QUEUE_BYTES  (4u << 20) /* a client, beyond its seed */
+#define QUEUE_BYTES  (16u << 20) /* a client, beyond its seed */
 #define QUEUE_FDS    256
 
 static void packet_free(struct packet *p)

@@ -75,6 +75,8 @@ def test_a_container_that_is_killed_at_its_limit_is_explained(capture, sonde, st
     assert row["pid"] == kill["pid"] and row["mem_limit"] == 32 << 20 and 24 << 20 < row["anon"] <= 32 << 20
     tasks = sql_all(store, f"SELECT comm, pid, rss FROM oom_tasks WHERE process_id = {row['process_id']} ORDER BY rss DESC")
     assert tasks[0]["pid"] == kill["pid"] and {"sh", "unshare"} <= {t["comm"] for t in tasks}
+    (counted,) = sql_all(store, f"SELECT sum(oom_kills) AS n FROM container_stats WHERE cgroup = '/docker/{container_id}'")
+    assert counted["n"] == 1, "as many as there are events, gone or not"
 
     (story,) = json.loads(sonde("oom", "--json", store=store, check=True).stdout)["rows"]
     assert story["pid"] == kill["pid"] and story["limit_bytes"] == 32 << 20 and story["own_limit"] and story["container"] == name

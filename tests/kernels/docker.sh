@@ -58,7 +58,8 @@ capture() {
 contain() {
 	docker run -d --name web-1 --network none --restart on-failure:1 --label com.docker.compose.project=shop \
 		--label com.docker.compose.service=web shop/web:1 /bin/sh -c '/bin/burn-static 1500 1; exit 1'
-	docker wait web-1
+	# `docker wait` is content with its first end, and what follows may take a while here
+	until [ "$(docker inspect --format '{{.RestartCount}} {{.State.Status}}' web-1)" = '1 exited' ] || [ $((waited += 1)) -gt 600 ]; do sleep 0.5; done
 	docker run -d --name host-view --network none --cgroupns host shop/web:1 /bin/sh -c \
 		'cat /proc/self/cgroup; /bin/burn-static 1500 1'
 	docker wait host-view
@@ -80,15 +81,15 @@ captured() {
 	cat /run/messages
 }
 
-# One that wants a whole CPU and may have half: what its cgroup says of it.
+# One that wants a whole CPU and may have half: what its cgroup says of it, before the capture ends and after.
 quota() {
 	capture waits sonde-offcpu || return 1
 	docker run -d --name half --network none --cpus 0.5 shop/web:1 /bin/burn-static 600000 1 >/dev/null
 	sleep 8
-	cd "/sys/fs/cgroup/docker/$(docker inspect --format '{{.Id}}' half)" || return 1
-	cat cpu.max cpu.stat
-	cd /
+	half="/sys/fs/cgroup/docker/$(docker inspect --format '{{.Id}}' half)"
+	cat "$half/cpu.max" "$half/cpu.stat" || return 1
 	captured >&2
+	sed 's/^/after_/' "$half/cpu.stat"
 	docker kill half >/dev/null
 }
 

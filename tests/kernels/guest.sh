@@ -391,6 +391,34 @@ l7_all() {
 	section l7-bytes ask l7 "SELECT side, sum(seen) AS seen, sum(parsed + skipped + blind) AS told FROM request_bytes WHERE comm = 'connstorm' GROUP BY 1"
 }
 
+# --- a cgroup that meets its limit and is removed at once, then a host without memory; who held it, the kernel knows
+
+host_run() {
+	program=sonde-host
+	capture_begin host
+	rc=$?
+	program=
+	[ $rc = 0 ] || return 1
+	echo +memory >/sys/fs/cgroup/cgroup.subtree_control
+	mkdir /sys/fs/cgroup/hog
+	echo 32M >/sys/fs/cgroup/hog/memory.max
+	sh -c 'echo 0 >/sys/fs/cgroup/hog/cgroup.procs; tail /dev/zero; exit $?'
+	echo "hog ended with $?"
+	rmdir /sys/fs/cgroup/hog
+	tail /dev/zero
+	echo "ended with $?"
+	sleep 3
+	capture_end
+}
+
+host_all() {
+	section host-check sonde-host --check --json
+	section host host_run
+	section host-oom sonde oom --store /run/store-host --json
+	section host-events sonde events --store /run/store-host --all --json
+	section host-hog ask host "SELECT sum(oom_kills) AS oom_kills, sum(user_us + system_us) AS cpu_us FROM cgroup_stats WHERE cgroup = '/hog'"
+}
+
 step capabilities && capabilities
 warm_all
 step shares && shares_all
@@ -401,6 +429,7 @@ step offcpu && offcpu_all
 step net && net_all
 step pstack && section pstack pstack_run
 step l7 && l7_all
+step host && host_all
 section bye dmesg -r
 sync
 poweroff -f

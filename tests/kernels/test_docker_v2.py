@@ -105,17 +105,18 @@ def test_cgroups_of_other_forms_are_told_apart(judged):
 def test_half_a_cpu_is_told_as_a_quota_and_no_neighbour(judged):
     section = judged.sections["quota"]
     assert section.status == 0 and section.out.startswith("50000 100000\n"), section
-    held = 1000 * int(dict(line.split() for line in section.out.splitlines()[1:])["throttled_usec"])
+    said = dict(line.split() for line in section.out.splitlines()[1:])
+    held, held_later = (1000 * int(said[f"{when}throttled_usec"]) for when in ("", "after_"))
     if held < 1e9:
         pytest.skip(f"missing: an emulated CPU with time (held back for {held / 1e9:.1f} s)")
     answer = judged.sections["neighbours"].json()
     (mine,) = [h for h in answer["throttled"] if h["cgroup"].startswith("/docker/")]
-    # read once a second, and before and after cpu.stat was
-    assert 0.9 * held - 0.6e9 <= mine["throttled_ns"] <= 1.1 * held + 1.5e9, (mine, held)
-    by_others = sum(r["total_ns"] for r in answer["rows"] if r["who"] == "thread" and r["by_comm"] != "burn-static")
-    assert by_others < mine["throttled_ns"], answer
+    # read once a second, and last some time between the two
+    assert 0.9 * held - 0.6e9 <= mine["throttled_ns"] <= held_later + 0.1e9, (mine, held, held_later)
     ready = judged.sections["ready"].json()["rows"][0]["ns"]
     assert ready >= 0.8 * held, (ready, held)
+    # who had the CPU meanwhile is told beside it, on a guest that is busy in itself, and not for longer than it waited
+    assert "to its CPU quota" in answer["summary"] and sum(r["total_ns"] for r in answer["rows"]) <= 1.02 * ready, answer
 
 
 def happened(judged, **wanted):

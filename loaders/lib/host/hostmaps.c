@@ -80,6 +80,7 @@ void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t tim
 	if (p->pub.to_ns <= time_ns)
 		return;
 	p->pub.to_ns = time_ns;
+	p->ended_ns = (uint64_t)clock_boot_ns();
 	if (p->pub.end)
 		return;
 	p->pub.end = end;
@@ -270,7 +271,7 @@ static void process_forget(struct hostmaps *hm, struct process *p)
 static void sweep_process(struct hostmaps *hm, struct process *p, uint64_t now, uint64_t keep_ns)
 {
 	mapset_forget(&p->maps, now > HISTORY_NS ? now - HISTORY_NS : 0);
-	if (p->pub.to_ns < now && now - p->pub.to_ns > keep_ns) {
+	if (p->pub.to_ns < now && now - p->ended_ns > keep_ns) {
 		process_forget(hm, p);
 		return;
 	}

@@ -74,7 +74,8 @@ struct hostmaps_process {
 	uint32_t serial;  /* grows whenever more is known of it */
 	void *user;       /* the caller's, NULL at first; freed with free() when the process is forgotten */
 };
-/* Borrowed, valid until the next hostmaps_read. NULL: never heard of. Processes are forgotten 10 s after their exit. */
+/* Borrowed, valid until the next hostmaps_read. NULL: never heard of. Processes are forgotten 10 s after their exit
+ * was told. */
 struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id);
 
 /* What runs under this pid now; NULL: nothing. Borrowed as above. */

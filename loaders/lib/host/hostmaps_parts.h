@@ -33,6 +33,7 @@ struct process {
 	uint64_t known_ns;   /* its first mappings hold from here; 0: none told yet */
 	uint64_t changed_ns; /* last change of a mapping that has been told */
 	uint64_t unsure_ns;  /* not 0: between a loss and its SEEDED */
+	uint64_t ended_ns;   /* when its end was told: on a busy host long after it */
 	bool confirmed;
 	struct process *older; /* the identity before this exec */
 	UT_hash_handle hh;     /* by key */

@@ -556,19 +556,23 @@ static void who_hears_of_an_end_meets_whole_processes_only(void **state)
 	assert_int_equal(heard.halves, 0);
 }
 
-/* `n` processes begin and end at once, three seconds ago. */
+/* `n` processes began and ended at once, three seconds ago, and were told then. */
 static void crowd(uint32_t from, uint32_t n)
 {
+	struct process *p, *next;
+
 	uint64_t time = (uint64_t)clock_boot_ns() - 3 * NSEC_PER_SEC;
 	const char *str[] = {"short", "/usr/bin/short", "short --of breath", "/system.slice/short.service"};
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct mp_process p = {.tgid = from + i, .start_ns = time, .time_ns = time};
+		struct mp_process begins = {.tgid = from + i, .start_ns = time, .time_ns = time};
 		struct mp_exit e = {.tgid = from + i, .start_ns = time, .time_ns = time + 1};
 
-		tell(MP_PROCESS, &p, str);
+		tell(MP_PROCESS, &begins, str);
 		tell(MP_EXIT, &e, NULL);
 	}
+	HASH_ITER(hh, hm->processes, p, next)
+		p->ended_ns = time;
 	hm->swept_ns = 0; /* it is time */
 	hostmaps_sweep(hm);
 }
@@ -587,6 +591,19 @@ static void of_a_crowd_that_has_ended_nothing_is_held(void **state)
 	assert_in_range(mallinfo2().uordblks, 0, after_one + 65536);
 	crowd(1000, 10); /* a few are kept for longer: samples of them may come */
 	assert_int_equal(HASH_COUNT(hm->processes), 10);
+}
+
+static void one_whose_end_is_told_late_is_kept_for_what_comes_of_it(void **state)
+{
+	struct mp_process m = {.tgid = 90, .start_ns = 1000, .time_ns = 1000};
+	struct mp_exit e = {.tgid = 90, .start_ns = 1000, .time_ns = 2000};
+
+	(void)state;
+	tell(MP_PROCESS, &m, (const char *[]){"late", "/bin/late", "late", "/"});
+	tell(MP_EXIT, &e, NULL);
+	hm->swept_ns = 0;
+	hostmaps_sweep(hm);
+	assert_non_null(hostmaps_process(hm, 90, 1000, 0));
 }
 
 static void ends_that_a_full_queue_kept_from_us_are_counted(void **state)
@@ -697,6 +714,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_image_id_means_what_it_meant_when_the_tables_were_made, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_is_not_told_yet_is_claimed_only_of_a_process_at_rest, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(of_a_crowd_that_has_ended_nothing_is_held, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_whose_end_is_told_late_is_kept_for_what_comes_of_it, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_tables_are_there_whole_or_not_at_all, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_an_ended_process_used_is_of_its_last_program_even_when_its_pid_is_another_ones, set_up,
 						tear_down),
