@@ -260,22 +260,19 @@ static __always_inline void stack_send_more(__u32 from)
 	}
 }
 
-/* Leave it to user space. `own`: it knows the process's own code. false: there is no room. */
-static __always_inline bool stack_send_late(struct stack_scratch *s, struct task_struct *task,
-					    const struct arch_perf_event_data *ctx, bool own)
+/* What the walk begins with, and memory from there on to `until`. A function of its own, of numbers alone. 0: sent. */
+__noinline int stack_late_send(__u32 why, __u32 own, __u64 until)
 {
 	__u32 zero = 0, size;
+	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
 	struct stack_late *l = (struct stack_late *)bpf_map_lookup_elem(&late_scratch, &zero);
 	__u64 flags = bpf_ringbuf_query(&late, BPF_RB_AVAIL_DATA) > LATE_WAKE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
-	__u16 why = s->unwind.own_n ? STACK_END_UNSUPPORTED : s->ev.end;
-	__u64 until = s->unwind.own_n && s->ev.end == STACK_END_ROOT ? s->unwind.sp + STACK_LATE_BEYOND : ~0ull; /* the walk went to its end */
 
-	if (!l)
-		return false;
-	unwind_begin(s, task, ctx); /* the walk may have passed a signal's frame */
+	if (!s || !l)
+		return -1;
 	l->ev = s->ev;
 	l->ev.n_user = 0;
-	l->ev.end = why;
+	l->ev.end = (__u16)why;
 	l->ev.flags |= STACK_F_LATE;
 	__builtin_memcpy(l->kernel, s->frames, sizeof(l->kernel));
 	__builtin_memcpy(l->regs, s->unwind.regs, sizeof(l->regs));
@@ -291,7 +288,18 @@ static __always_inline bool stack_send_late(struct stack_scratch *s, struct task
 	l->size = size;
 	if (own && size >= STACK_LATE_PAGES * 4096 && l->regs[ROW_REG_RSP] + size < until)
 		stack_send_more(size);
-	return !bpf_ringbuf_output(&late, l, __builtin_offsetof(struct stack_late, stack) + size, flags);
+	return bpf_ringbuf_output(&late, l, __builtin_offsetof(struct stack_late, stack) + size, flags) ? -1 : 0;
+}
+
+/* Leave it to user space. `own`: it knows the process's own code. false: there is no room. */
+static __always_inline bool stack_send_late(struct stack_scratch *s, struct task_struct *task,
+					    const struct arch_perf_event_data *ctx, bool own)
+{
+	__u16 why = s->unwind.own_n ? STACK_END_UNSUPPORTED : s->ev.end;
+	__u64 until = s->unwind.own_n && s->ev.end == STACK_END_ROOT ? s->unwind.sp + STACK_LATE_BEYOND : ~0ull; /* the walk went to its end */
+
+	unwind_begin(s, task, ctx); /* the walk may have passed a signal's frame */
+	return !stack_late_send(why, own, until);
 }
 
 /* Is it worth waiting for tables? The leaf of a file mapped just now lies in no mapping known. A caller that does is more
