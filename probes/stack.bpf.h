@@ -193,8 +193,10 @@ static __always_inline __u32 stack_copy(__u8 *to, __u64 from, __u64 until)
 
 		if (from + done + part > until)
 			part = until - from - done;
-		asm volatile("" : "+r"(part)); /* else what is compared is not what is used */
-		if (done >= STACK_LATE_PAGES * 4096 || part > 4096 || !part)
+		if (done >= STACK_LATE_PAGES * 4096 || !part)
+			break;
+		asm volatile("" : "+r"(part)); /* else both comparisons are one, of another number than is used: 5.10 */
+		if (part > 4096)
 			break;
 		if (bpf_probe_read_user(to + done, part, (const void *)(from + done)))
 			break;

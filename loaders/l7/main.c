@@ -46,6 +46,8 @@ static void hear(void *ctx, const struct heard *x)
 {
 	struct l7 *l = ctx;
 
+	if (l->tls && x->s->what == SAID_BYTES && x->s->number[SAID_BLIND] && !strcmp(x->text[SAID_PROTOCOL], "tls"))
+		tls_unread(l->tls, x->s->who.tgid);
 	book_put(&l->book, l->h, x);
 }
 

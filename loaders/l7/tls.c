@@ -19,6 +19,7 @@
 #include "loaders/lib/host/openin.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
+#include "schema/base/idmap.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/image/tls.h"
@@ -27,6 +28,7 @@
 #define SWEEP_NS (2 * NSEC_PER_SEC)
 #define LEFT_NS  (10 * NSEC_PER_SEC) /* nobody has mapped it for so long: it is detached */
 #define FILES_MOST 8192             /* open descriptors */
+#define UNREAD_MOST 4096            /* processes */
 
 static const char *const NAMES[] = {"ssl", "tls", "crypto", "_rust"}; /* 1 */
 
@@ -52,6 +54,7 @@ struct tls {
 	struct file *files;
 	uint64_t ids;
 	int64_t looked_ns, swept_ns;
+	struct idmap unread; /* tgid -> 1: whose files are waited for */
 	struct bpf_object *obj;
 	/* of the turn */
 	struct family_host *h;
@@ -95,6 +98,8 @@ void tls_detach(struct tls *t, struct taps *to)
 
 void tls_free(struct tls *t)
 {
+	if (t)
+		idmap_release(&t->unread);
 	free(t);
 }
 
@@ -228,6 +233,8 @@ static void mapped(void *ctx, uint64_t start, uint64_t end, struct hostmaps_imag
 
 	if (image->state == MP_INDEX_REFUSED)
 		s->look = REFUSED;
+	if (!image->state && idmap_get(&t->unread, t->process->tgid, NULL))
+		hostmaps_image_hurry(t->h->maps, image);
 	if (!f && image->state == MP_INDEX_READY && image->index)
 		file_take(t, s, image, start, end);
 	if (!f)
@@ -236,6 +243,13 @@ static void mapped(void *ctx, uint64_t start, uint64_t end, struct hostmaps_imag
 		return;
 	f->seen_ns = t->now_ns;
 	tlssweep_process(t->obj, t->process->tgid, f->go);
+}
+
+void tls_unread(struct tls *t, uint32_t tgid)
+{
+	if (t->unread.n >= UNREAD_MOST)
+		idmap_clear(&t->unread);
+	idmap_set(&t->unread, tgid, 1);
 }
 
 static void look_at(void *ctx, struct hostmaps_process *p)

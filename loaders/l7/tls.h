@@ -3,7 +3,8 @@
  * tls: probes on the functions of TLS libraries, attached and detached as files come to be mapped. Where they go stands in each file's
  * image index (schema/image/tls.h); what they do in probes/l7_tls.bpf.h.
  *
- * 1. Asked for are the indexes of executables, and of libraries whose name says that they may hold TLS (a table in tls.c).
+ * 1. Asked for are the indexes of executables, and of libraries whose name says that they may hold TLS (a table in tls.c). They are made
+ *    within the share of the CPU that reading files has; of a process that is heard to talk TLS that is not read, at once.
  * 2. A file is opened as the very one that is mapped (/proc/PID/map_files), and its bytes are compared with the index's at each site
  *    before any probe is attached; if one differs, none is.
  * 3. Probes belong to the file, not to a process: attached once, for all containers. They go when nobody maps it any more.
@@ -24,6 +25,8 @@ struct tls *tls_new(struct bpf_object *obj);
 void tls_free(struct tls *t); /* NULL is fine; after tls_detach */
 /* Looks who maps what. At most every LOOK_NS. */
 void tls_poll(struct tls *t, struct family_host *h, int64_t now_ns);
+/* A process said something inside TLS that was not read. */
+void tls_unread(struct tls *t, uint32_t tgid);
 /* `to` takes the taps of all. */
 void tls_detach(struct tls *t, struct taps *to);
 

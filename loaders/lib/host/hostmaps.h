@@ -148,6 +148,8 @@ void hostmaps_mappings(struct hostmaps *hm, const struct hostmaps_process *p,
 /* The same of the files that `wanted` says, and of their indexes alone. */
 void hostmaps_mappings_wanted(struct hostmaps *hm, const struct hostmaps_process *p, bool (*wanted)(void *ctx, const struct hostmaps_image *image),
 			      void (*each)(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image *image), void *ctx);
+/* Somebody waits at this moment for the index of a file that was asked for: it is made at once, whatever else is to be read. */
+void hostmaps_image_hurry(struct hostmaps *hm, struct hostmaps_image *image);
 /* The process's executable: its file and its first executable mapping, from which on it shows `offset`. Asks for its index
  * as above. NULL: not told (yet), or it has none (a kernel thread). */
 struct hostmaps_image *hostmaps_exe(struct hostmaps *hm, const struct hostmaps_process *p, uint64_t *start, uint64_t *end,

@@ -277,6 +277,16 @@ void hostmaps_image_want(struct hostmaps *hm, struct image_entry *img)
 	ask(hm, img, 0);
 }
 
+void hostmaps_image_hurry(struct hostmaps *hm, struct hostmaps_image *image)
+{
+	struct image_entry *img = (struct image_entry *)image;
+
+	if (!img->asked || img->hurried || img->pub.state)
+		return;
+	img->hurried = true;
+	ask(hm, img, MP_WANT_NOW);
+}
+
 void hostmaps_await_names(struct hostmaps *hm)
 {
 	for (struct image_entry *img = hm->images; img; img = img->hh.next)

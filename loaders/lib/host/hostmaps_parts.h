@@ -52,7 +52,7 @@ struct image_entry {
 	struct image *index;
 	struct unwind_section rows;
 	uint64_t key; /* generation << 32 | id */
-	bool asked, reported, marked;
+	bool asked, hurried, reported, marked;
 	uint64_t unused_since_ns;
 	struct image_entry *next_ready;
 	UT_hash_handle hh;
