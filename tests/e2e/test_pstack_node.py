@@ -164,7 +164,7 @@ function deep(n) {
   return readSync(0, Buffer.alloc(1));
 }
 export const held = [1].map(() =>
-  deep(700));
+  deep(5000));
 """
 
 
