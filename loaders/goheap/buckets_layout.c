@@ -1,25 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* buckets_layout: see buckets.h: where things are in a process, and what is made of a record's parts. */
-#include <stdio.h>
 
 #include "loaders/goheap/buckets.h"
 #include "loaders/goheap/buckets_parts.h"
+#include "schema/image/go.h"
 
 /* runtime.ticks, by Go 1.x: lock, padding, val; lock, val; lock, startTicks, startTime, val: words of 8 bytes */
 #define TICKS_SMALL_SINCE   20
 #define TICKS_STARTED_SINCE 22
 #define RECORD_SHORT_SINCE  27
-
-/* 26 of "go1.26.8" or "devel go1.27-0123456"; 0: not known. */
-static unsigned minor_version(const char *version)
-{
-	unsigned minor;
-
-	for (; *version; version++)
-		if (sscanf(version, "go1.%3u", &minor) == 1)
-			return minor;
-	return 0;
-}
 
 static uint64_t place(const struct image_go_record *go, enum image_go_variable v, uint64_t bias)
 {
@@ -28,7 +17,7 @@ static uint64_t place(const struct image_go_record *go, enum image_go_variable v
 
 bool buckets_layout_make(const struct image_go_record *go, uint64_t bias, struct buckets_layout *out)
 {
-	const unsigned minor = minor_version(go->version);
+	const unsigned minor = image_go_minor(go->version);
 	struct buckets_layout l = {0};
 
 	l.heads[BUCKETS_MEMORY] = place(go, IMAGE_GO_MBUCKETS, bias);

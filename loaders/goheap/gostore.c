@@ -13,6 +13,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "schema/image/go.h"
 #include "schema/store/write/writer.h"
 
 #define FRAMES_KEPT 65536 /* memory for more is given back after a reading */
@@ -44,12 +45,12 @@ static struct stack_event event_of(const struct telling *t)
 	return ev;
 }
 
-/* "go1.26.8" -> 26; what it cannot tell is new. */
+/* What cannot be told is new. */
 static unsigned int minor_of(const char *version)
 {
-	unsigned int minor;
+	const unsigned int minor = image_go_minor(version);
 
-	return sscanf(version, "go1.%u", &minor) == 1 ? minor : UINT32_MAX;
+	return minor ? minor : UINT32_MAX;
 }
 
 static bool is_logical(const struct goproc *p, const struct site *s)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "schema/base/x86insn.h"
+#include "schema/image/go.h"
 
 #define LOAD     0x8b
 #define STORE    0x89
@@ -150,9 +151,9 @@ static void rate_find(const struct govars *u, govars_begins_fn begins, void *ctx
 static void ticks_find(const struct govars *u, struct image_go_record *r)
 {
 	const uint64_t val = first_load(u, TICKS, true, r);
-	unsigned minor;
+	const unsigned minor = image_go_minor(r->version);
 
-	if (val && sscanf(r->version, "go1.%3u", &minor) == 1)
+	if (val && minor)
 		take(r, IMAGE_GO_TICKS, val - (minor >= 22 ? 24 : minor >= 20 ? 8 : 16));
 }
 

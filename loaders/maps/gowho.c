@@ -3,10 +3,10 @@
 #include "loaders/maps/gowho.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "probes/tables.h"
+#include "schema/image/go.h"
 
 #define WORD          8
 #define SCHED         56 /* gobuf's place in g */
@@ -16,17 +16,6 @@
 #define BEHIND_GOBUF  5  /* words up to goid: syscallsp, syscallpc, stktopsp, param, atomicstatus and stackLock */
 #define TLS_MOST      0xffff
 #define WORDS_MOST    0x3f
-
-/* 26 of "go1.26.8" or "devel go1.27-0123456"; 0: not known. */
-static unsigned minor_version(const char *version)
-{
-	unsigned minor;
-
-	for (; *version; version++)
-		if (sscanf(version, "go1.%3u", &minor) == 1)
-			return minor;
-	return 0;
-}
 
 /* The extension that tells how to come from a thread to its goroutine. false: no row has one. */
 static bool goroutine_find(const struct unwind_section *s, struct row_ext *out)
@@ -58,7 +47,7 @@ uint32_t gowho_flags(const struct unwind_section *rows, const char *version)
 
 	if (!rows || !goroutine_find(rows, &x))
 		return TABLES_PROCESS_GO;
-	goid = goid_place(minor_version(version), x.bp_offset);
+	goid = goid_place(image_go_minor(version), x.bp_offset);
 	if (!goid || x.a >= 0 || x.a % WORD || x.a < -TLS_MOST * WORD || x.b <= 0 || x.b % WORD || x.b > WORDS_MOST * WORD)
 		return TABLES_PROCESS_GO;
 	return TABLES_GO_MAKE(-x.a / WORD, goid, x.b / WORD);

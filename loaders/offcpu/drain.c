@@ -15,8 +15,6 @@
 #include "schema/store/write/waits.h"
 #include "schema/store/write/writer.h"
 
-#define DRAIN_BRIEF_S 10 /* buckets so long have those that came and went between two readings as one */
-
 struct drain_who {
 	struct offcpu_who who;
 	uint32_t task, epoch;  /* of the store */
@@ -143,7 +141,7 @@ static void thread_read(void *ctx, const void *key, const void *value)
 	w = who_find(r->d, t.id);
 	if (w)
 		w->alive = r->d->turn;
-	if (r->h->bucket_s < DRAIN_BRIEF_S)
+	if (r->h->bucket_s < FAMILY_ALWAYS_S)
 		return;
 	memcpy(&task, key, sizeof(task));
 	idmap_set(&r->threads, task, t.tid);
@@ -530,7 +528,7 @@ static void culprit_read(void *ctx, const void *key_, const void *value)
 	now = count_take(before, &now);
 	if (!now.n)
 		return;
-	if (thread && now.total_ns < (r->h->bucket_s < DRAIN_BRIEF_S ? SMALL_NS : SMALL_BRIEF_NS))
+	if (thread && now.total_ns < (r->h->bucket_s < FAMILY_ALWAYS_S ? SMALL_NS : SMALL_BRIEF_NS))
 		small_add(r, before->who, &now);
 	else
 		culprit_put(r, before->who, before->by, thread ? STORE_CULPRIT_THREAD : (enum store_culprit_kind)key.by, &now);
@@ -634,7 +632,7 @@ void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_
 	d->read_ns = now_ns;
 	mapread_each(d->maps.who, sizeof(uint64_t), sizeof(struct offcpu_who), who_read, &r);
 	mapread_each(d->maps.threads, sizeof(uint64_t), sizeof(struct offcpu_thread), thread_read, &r);
-	if (h->bucket_s >= DRAIN_BRIEF_S)
+	if (h->bucket_s >= FAMILY_ALWAYS_S)
 		briefs_judge(&r);
 	mapread_each(d->maps.totals, sizeof(struct offcpu_key), sizeof(uint32_t), sum_read, &r);
 	mapread_each(d->maps.wakes, sizeof(struct offcpu_wake_key), sizeof(struct offcpu_count), wake_read, &r);

@@ -41,8 +41,7 @@
 #include "schema/store/write/waits.h"
 
 #define STACK_RATE         1000 /* where buckets are short: somebody looks at this moment */
-#define STACK_RATE_ALWAYS  100  /* where they are ALWAYS_S long or longer: as many as a profile of the CPUs has samples */
-#define ALWAYS_S           10
+#define STACK_RATE_ALWAYS  100  /* where they are FAMILY_ALWAYS_S long or longer: as many as a profile of the CPUs has samples */
 #define CULPRIT_ALWAYS_NS  20000000 /* of time that threads were ready in: so often it is looked for who had the CPU */
 #define STACK_RATE_MAX     1000000
 #define WAKES_PART         4 /* of the rate: stacks of wakers */
@@ -180,12 +179,12 @@ static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config
 
 	scope_configure(skel->obj, t, &skel->rodata->scope);
 	classes_fill(skel->rodata->syscall_class);
-	skel->rodata->culprit_ns = c->bucket_s < ALWAYS_S ? 0 : CULPRIT_ALWAYS_NS;
+	skel->rodata->culprit_ns = c->bucket_s < FAMILY_ALWAYS_S ? 0 : CULPRIT_ALWAYS_NS;
 	skel->rodata->syscall_yield = SYS_sched_yield;
 	skel->rodata->syscall_futex = SYS_futex;
 	skel->rodata->syscall_sync = SYS_sync;
 	if (opts.stack_rate == NOT_GIVEN)
-		opts.stack_rate = c->bucket_s < ALWAYS_S ? STACK_RATE : STACK_RATE_ALWAYS;
+		opts.stack_rate = c->bucket_s < FAMILY_ALWAYS_S ? STACK_RATE : STACK_RATE_ALWAYS;
 	limits_set(skel, opts.stack_rate, opts.stack_rate);
 	if (depth > 0 && depth < STACK_KERNEL_MAX)
 		skel->rodata->stack_depth = (uint32_t)depth;

@@ -2,6 +2,7 @@
 /* go: see the header. */
 #include "schema/image/go.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "schema/image/inside.h"
@@ -13,4 +14,14 @@ bool image_go(const struct image *img, struct image_go_record *out)
 	memcpy(out, img->go, sizeof(*out));
 	out->version[sizeof(out->version) - 1] = 0;
 	return true;
+}
+
+unsigned image_go_minor(const char *version)
+{
+	unsigned minor;
+
+	for (; *version; version++)
+		if (sscanf(version, "go1.%3u", &minor) == 1)
+			return minor;
+	return 0;
 }

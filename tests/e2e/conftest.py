@@ -106,6 +106,15 @@ def need(what, path=None):
         pytest.skip(f"missing: {what}")
 
 
+def comm_of(pid):
+    """A process's name; "": it is gone."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as f:
+            return f.read().strip()
+    except OSError:
+        return ""
+
+
 def need_root():
     if os.geteuid() != 0:
         pytest.skip("missing: root")

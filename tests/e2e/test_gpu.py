@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from conftest import BIN, BUILD, need, need_root, sql_all
+from conftest import BIN, BUILD, comm_of, need, need_root, sql_all
 from containers import cgroup_roots, cgroups
 from livedin import put
 from sonded import Sonded, alive, until
@@ -163,14 +163,6 @@ def test_one_that_hung_is_told_and_ended(capture, store):
     c = capture(program="sonde-gpu", env=fake("hangs"))
     assert until(lambda: "did not answer within 5 s" in c.said(), 30)
     c.stop()
-
-
-def comm_of(pid):
-    try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as f:
-            return f.read().strip()
-    except OSError:
-        return ""
 
 
 def parent_of(pid):

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from conftest import BIN, WORKLOADS, need_root, sql_all
+from conftest import BIN, WORKLOADS, comm_of, need_root, sql_all
 from sonded import Sonded, until
 
 
@@ -141,14 +141,6 @@ def load():
         for child in children:
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
-
-
-def comm_of(pid):
-    try:
-        with open(f"/proc/{pid}/comm", encoding="ascii", errors="replace") as f:
-            return f.read().strip()
-    except OSError:
-        return ""
 
 
 def tree(pid):

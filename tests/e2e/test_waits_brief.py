@@ -148,6 +148,8 @@ def test_who_ran_is_five_names_and_a_rest_that_adds_up(sonde, tmp_path):
     assert len(lines) == 6 and "2 procs" in lines[0] and "twin" in lines[0] and "[36 others]" in lines[5]
     assert abs(sum(float(re.search(r"([\d.]+) %", x)[1]) for x in lines) - 100) < 0.5
     assert len(rows(sonde, store, "neighbours", "-n", 100)["rows"]) == 42
+    always = put(tmp_path / "always", [dict(RUN, bucket_s=10), wait(who, 16, 50, 3000, 26), *by, *twice])  # who ran is looked for at moments
+    assert f" waited about {whole / 1000:.2f} s for a CPU" in shown(sonde, always, "neighbours")[0][0]
 
 
 def test_waits_that_are_idle_have_no_wakers_worth_a_row(sonde, tmp_path):

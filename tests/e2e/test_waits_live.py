@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import WORKLOADS, Work, need, need_root, stolen_ns
+from conftest import WORKLOADS, Work, comm_of, need, need_root, stolen_ns
 from containers import fake_container
 
 REASON = {"sleep": "sleep", "futex": "lock", "pipe": "pipe", "poll": "poll", "recv": "network", "accept": "network",
@@ -61,11 +61,6 @@ def test_each_wait_was_ended_by_its_partner(sonde, capture, store, scratch):
 def cpu_ns(pid):
     with open(f"/proc/{pid}/schedstat") as f:
         return int(f.read().split()[0])
-
-
-def comm_of(pid):
-    with open(f"/proc/{pid}/comm") as f:
-        return f.read().strip()
 
 
 @pytest.mark.long

@@ -175,7 +175,7 @@ void waitbrief_neighbours(struct strbuf *out, const struct waitpairs *w)
 
 	if (w->n && w->rows[0].whole_ns >= LEAST_NS) {
 		say_end(out, &w->rows[0].who);
-		strbuf_addf(out, " waited at least %s for a CPU", waitcell_time(w->rows[0].whole_ns, time));
+		strbuf_addf(out, " waited %s %s for a CPU", w->estimated ? "about" : "at least", waitcell_time(w->rows[0].whole_ns, time));
 		say_others(out, w, ", meanwhile had by ");
 	}
 	say_held(out, &w->held);

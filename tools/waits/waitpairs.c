@@ -16,6 +16,8 @@
 #include "tools/waits/waitstack.h"
 #include "tools/waits/waitsum.h"
 
+#define ESTIMATED_S 10 /* buckets so long */
+
 struct summing {
 	const struct selection *sel;
 	struct waitpairs *out;
@@ -101,6 +103,19 @@ static bool wanted(void *ctx, const struct store_process_row *p, const char *thr
 	return select_wants(s->sel, p, tid) && (s->sel->self || !p->self);
 }
 
+/* Is something of the range of a run whose buckets are long? There who had the CPU is looked for at moments (decision 0221). */
+static bool is_estimated(const struct summing *s, int64_t run)
+{
+	for (size_t i = 1; i < s->dict->n_runs; i++) {
+		const struct store_run_row *r = &s->dict->runs[i];
+
+		if (r->present && r->bucket_s >= ESTIMATED_S && !strcmp(r->family, "offcpu") && (!run || run == (int64_t)i) &&
+		    r->from_ns < s->sel->to_ns && (r->to_ns > s->sel->from_ns || !r->to_ns))
+			return true;
+	}
+	return false;
+}
+
 static int sum_segment(struct summing *s, const char *path, enum waitpairs_what what, struct err *e)
 {
 	int64_t run = select_run_in(s->sel, path, 0);
@@ -115,6 +130,7 @@ static int sum_segment(struct summing *s, const char *path, enum waitpairs_what 
 		rc = what == WAITPAIRS_WAKERS ? store_wakers(s->seg, &q, add, s, e) : store_culprits(s->seg, &q, add, s, e);
 		if (!rc && what == WAITPAIRS_NEIGHBOURS)
 			rc = waitheld_read(&s->out->held, s->sel, s->seg, s->dict, &q, e);
+		s->out->estimated |= what == WAITPAIRS_NEIGHBOURS && is_estimated(s, run);
 		run = select_run_in(s->sel, path, i);
 	}
 	store_segment_close(s->seg);
@@ -313,6 +329,7 @@ struct waitpairs *waitpairs_fold(const struct waitpairs *w)
 {
 	struct folding f = {.out = mem_alloc(sizeof(*f.out))};
 
+	f.out->estimated = w->estimated;
 	for (size_t i = 0; i < w->n; i++)
 		fold_row(&f, &w->rows[i]);
 	for (size_t i = 0; i < f.out->n; i++) {

@@ -43,6 +43,7 @@ struct waitpairs {
 	struct waitpairs_row *rows; /* by who, those that waited longest first; then by time */
 	size_t n, cap;
 	struct waitheld held;      /* of neighbours: sorted; of the whole host, whatever the filters */
+	bool estimated;            /* of neighbours: some are of moments, as always-on runs have them */
 };
 
 enum waitpairs_what { WAITPAIRS_NEIGHBOURS, WAITPAIRS_WAKERS };

@@ -42,11 +42,13 @@ struct family_target {          /* what --pid, --cgroup, --container, --comm, --
 	const struct targetfeed *feed; /* those that sonded gives, NULL: nobody does */
 };
 
+#define FAMILY_ALWAYS_S 10 /* buckets so long are of what records always: nobody looks at this moment, and cheaper ways will do */
+
 struct family_config {
 	const struct family_target *target;
 	uint32_t freq;          /* 0 where the family has none */
 	uint32_t cpus;          /* online now */
-	uint32_t bucket_s;      /* how long what is summed lasts: 1, somebody waits for it; 10, always */
+	uint32_t bucket_s;      /* see FAMILY_ALWAYS_S */
 	uint64_t ring_bytes;    /* a power of two */
 	const int *tables;      /* the maps to unwind with, for tables_reuse; NULL: there are none */
 	const char *store_dir;  /* for kerneltypes_path; NULL: nothing is stored */

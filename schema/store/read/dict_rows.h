@@ -45,6 +45,10 @@ int dict_names_load(struct store_segment *s, struct err *e); /* images, function
 int dict_processes_load(struct store_segment *s, struct err *e);
 void dict_task_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx);
 #define DICT_TASK_COLUMNS "id, run, process, tid, kind, thread"
+/* The same of series, and the room for all of them. */
+void dict_series_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx);
+int dict_series_slots(struct store_segment *s, struct err *e);
+#define DICT_SERIES_COLUMNS "id, task, stack, label"
 
 /* What rows between narrow_from_ns and narrow_to_ns need (dict_some.c): series, tasks, processes, stacks, frames. Runs are there. */
 int dict_some_load(struct store_segment *s, struct err *e);

@@ -19,37 +19,26 @@
 #include "schema/store/read/dict_rows.h"
 #include "schema/store/read/row_scan.h"
 
-static void series_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
-{
-	(void)ctx;
-	s->series_task[id] = dict_rows_u32(r, 1);
-	s->series_stack[id] = dict_rows_u32(r, 2);
-	s->series_label[id] = dict_rows_u32(r, 3);
-}
-
-/* Calls series_row for what a statement has, whose first two parameters are the range. */
+/* Calls dict_series_row for what a statement has, whose first two parameters are the range. */
 static int series_of(struct store_segment *s, const char *sql, struct err *e)
 {
 	const struct store_query q = {.from_ns = s->narrow_from_ns, .to_ns = s->narrow_to_ns};
 	int64_t first, last;
 
 	row_scan_range(s, &q, &first, &last);
-	return dict_rows_bound(s, sql, first, last, s->n_series, series_row, NULL, e);
+	return dict_rows_bound(s, sql, first, last, s->n_series, dict_series_row, NULL, e);
 }
 
-#define SERIES "SELECT id, task, stack, label FROM series WHERE "
+#define SERIES "SELECT " DICT_SERIES_COLUMNS " FROM series WHERE "
 #define STANDING "(5, 8, 9, 13)" /* the kinds that are gauges (store/model/kinds.h) */
 #define STANDING_TASKS "SELECT id FROM task WHERE kind IN " STANDING " AND run IN (SELECT run FROM run_count WHERE kind IN " STANDING ")"
 
 static int load_series(struct store_segment *s, struct err *e)
 {
-	int rc = dict_rows_slots(s, "SELECT max(id) FROM series", &s->n_series, e);
+	int rc = dict_series_slots(s, e);
 
 	if (rc)
 		return rc;
-	s->series_task = mem_array(s->n_series, sizeof(*s->series_task));
-	s->series_stack = mem_array(s->n_series, sizeof(*s->series_stack));
-	s->series_label = mem_array(s->n_series, sizeof(*s->series_label));
 	rc = series_of(s, SERIES "id IN (SELECT series FROM sample WHERE ts BETWEEN ?1 AND ?2 UNION SELECT series FROM amount WHERE ts BETWEEN ?1 AND ?2)", e);
 	if (!rc && sql_number(s->db, "SELECT EXISTS (" STANDING_TASKS ")", 0))
 		rc = series_of(s, SERIES "task IN (" STANDING_TASKS ")", e);

@@ -11,24 +11,11 @@
 
 #define WORTH_IT 4096 /* frames: less is read sooner than a second connection is there */
 
-static void series_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
-{
-	(void)ctx;
-	s->series_task[id] = dict_rows_u32(r, 1);
-	s->series_stack[id] = dict_rows_u32(r, 2);
-	s->series_label[id] = dict_rows_u32(r, 3);
-}
-
 static int load_series(struct store_segment *s, struct err *e)
 {
-	int rc = dict_rows_slots(s, "SELECT max(id) FROM series", &s->n_series, e);
+	int rc = dict_series_slots(s, e);
 
-	if (rc)
-		return rc;
-	s->series_task = mem_array(s->n_series, sizeof(*s->series_task));
-	s->series_stack = mem_array(s->n_series, sizeof(*s->series_stack));
-	s->series_label = mem_array(s->n_series, sizeof(*s->series_label));
-	return dict_rows_each(s, "id, task, stack, label", "series", s->n_series, series_row, NULL, e);
+	return rc ? rc : dict_rows_each(s, DICT_SERIES_COLUMNS, "series", s->n_series, dict_series_row, NULL, e);
 }
 
 static int load_half(struct store_segment *s, struct err *e)

@@ -16,6 +16,26 @@
 
 /* --- stacks and series --- */
 
+void dict_series_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
+{
+	(void)ctx;
+	s->series_task[id] = dict_rows_u32(r, 1);
+	s->series_stack[id] = dict_rows_u32(r, 2);
+	s->series_label[id] = dict_rows_u32(r, 3);
+}
+
+int dict_series_slots(struct store_segment *s, struct err *e)
+{
+	int rc = dict_rows_slots(s, "SELECT max(id) FROM series", &s->n_series, e);
+
+	if (rc)
+		return rc;
+	s->series_task = mem_array(s->n_series, sizeof(*s->series_task));
+	s->series_stack = mem_array(s->n_series, sizeof(*s->series_stack));
+	s->series_label = mem_array(s->n_series, sizeof(*s->series_label));
+	return 0;
+}
+
 void dict_task_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
 {
 	(void)ctx;

@@ -10,4 +10,4 @@ $(eval $(call unit_test,rowsets_test,tests/unit/loaders/maps/rowsets_test.c $(ad
   base,))
 $(eval $(call unit_test,rowparts_test,tests/unit/loaders/maps/rowparts_test.c $(addprefix loaders/maps/,rowparts.c rowsets.c arena.c),\
   base,))
-$(eval $(call unit_test,gowho_test,tests/unit/loaders/maps/gowho_test.c loaders/maps/gowho.c,base,))
+$(eval $(call unit_test,gowho_test,tests/unit/loaders/maps/gowho_test.c loaders/maps/gowho.c,image base,))
