@@ -159,9 +159,9 @@ struct offcpu_count {
 	__u64 n, total_ns;
 };
 
-#define OFFCPU_STINTS  256 /* of each CPU are remembered: who had it. A power of two */
-#define OFFCPU_WALKED  64  /* of them are gone through for one wait, where all of its time is */
-#define OFFCPU_MOMENTS 16  /* of one wait, else */
+#define OFFCPU_STINTS  1024 /* of each CPU are remembered: who had it. A power of two */
+#define OFFCPU_WALKED  64   /* of them are gone through for one wait, where all of its time is */
+#define OFFCPU_MOMENTS 16   /* of one wait, else */
 struct offcpu_stint {
 	__u64 id, from_ns, to_ns;
 };

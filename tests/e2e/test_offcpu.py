@@ -209,7 +209,7 @@ def test_always_on_processes_that_come_and_go_are_one_by_command_and_their_time_
     try:
         stays = subprocess.Popen([program, "60000"])
         past_reading(c)
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        before, first = resource.getrusage(resource.RUSAGE_CHILDREN), time.time()
         for _ in range(40):
             subprocess.run([program, "20"], check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -226,6 +226,8 @@ def test_always_on_processes_that_come_and_go_are_one_by_command_and_their_time_
     brief = [r for r in rows if not r["pid"]]
     assert len(brief) == 1 and brief[0]["args"] == "[short-lived]" and brief[0]["tid"] == 0, rows
     assert stays.pid in {r["pid"] for r in rows}
+    [began] = sql_all(store, "SELECT start_ns FROM processes WHERE pid = 0 AND comm = 'briefly'")
+    assert first <= began["start_ns"] / 1e9 <= first + 5, (first, began)
     assert len(rows) <= 2 + 2, rows  # one may have stood across a reading
     ran = sum(r["s"] for r in rows if r["pid"] != stays.pid)
     assert 0.98 * 40 * 0.020 <= ran <= 1.05 * used + 0.05, (rows, used)  # before its exec it has another name

@@ -37,7 +37,8 @@ class Made:
         with open(os.path.join(folder, "truth.json"), encoding="utf-8") as f:
             self.truth = json.load(f)
         self.questions = ask_all(folder)
-        self.began, self.ended = self.truth["marks"]["began"], self.truth["marks"]["ended"]
+        # from where a bucket begins: what happened before, in a bucket that the range has a part of, is told with it
+        self.began, self.ended = math.ceil(self.truth["marks"]["began"] / 10) * 10, self.truth["marks"]["ended"]
         self.id_of = {**{name: i for i, name in self.truth["names"].items()}, **self.truth["ids"]}
 
     def range(self, since=None, until=None):
@@ -86,7 +87,7 @@ def lab():
 def killed_families(truth):
     """How often each family's record was interrupted by us: its own kill, sonded's, and that of what tells it the mappings."""
     n = collections.Counter(k["who"] for k in truth["kills"])
-    return {f: n[f] + n["sonded"] + n["maps"] for f in ("cpu", "offcpu", "goheap")}
+    return {f: n[f] + n["sonded"] + n["maps"] for f in truth["families"].split(",")}
 
 
 def test_nothing_of_sonde_ends_but_by_our_hand(lab):

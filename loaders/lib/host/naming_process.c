@@ -187,10 +187,12 @@ static uint32_t process_unknown(struct naming *n, const struct stack_event *ev)
 	return (uint32_t)id;
 }
 
-static uint32_t brief_store(struct naming *n, const char *cgroup, const char *comm, const struct hostmaps_process *p)
+/* It began when the first of them did: its container's instance is placed in time by that. */
+static uint32_t brief_store(struct naming *n, const char *cgroup, const char *comm, const struct hostmaps_process *p, const struct stack_event *ev)
 {
 	struct container_entry *c = naming_container_entry(n, cgroup, NULL);
 	struct store_process s = {.comm = comm, .exe = "", .args = NAMING_BRIEF, .cgroup = cgroup, .unit = c->ref.unit,
+				  .start_ns = (int64_t)ev->start_ns + n->boot_offset_ns,
 				  .container = naming_container_row(n, c, p)};
 	uint64_t hash = hash_bytes(HASH_SEED, cgroup, strlen(cgroup) + 1);
 
@@ -215,7 +217,7 @@ static uint32_t brief_row(struct naming *n, struct hostmaps_process *p, const st
 	key = hash_bytes(key, comm, strlen(comm));
 	if (idmap_get(&n->unknown, key, &id))
 		return (uint32_t)id;
-	id = brief_store(n, cgroup, comm, p);
+	id = brief_store(n, cgroup, comm, p, ev);
 	if (n->unknown.n >= UNKNOWN_MAX)
 		idmap_clear(&n->unknown);
 	idmap_set(&n->unknown, key, id);
