@@ -19,7 +19,7 @@ OBJECTS = sorted(glob.glob(os.path.join(BUILD, "obj", "probes", "*.bpf.o")))
 
 def functions(text):
     """{name: (bytes of its own stack, names that it calls)} of llvm-objdump's words, which have each instruction's bytes too."""
-    own, calls, starts, name, section = {}, {}, {}, None, None
+    own, calls, starts, name, section, copies = {}, {}, {}, None, None, set()
     for line in text.splitlines():
         if m := re.match(r"Disassembly of section (\S+):", line):
             section = m[1]
@@ -32,8 +32,12 @@ def functions(text):
         elif m := re.match(r"\s*(\d+):\t85 10 .*call (-?\d+)", line):  # of a function, not of a helper of the kernel's
             calls[name].append((section, int(m[1]) + int(m[2]) + 1, int(m[2])))
         elif name:
-            below = [int(x, 0) for x in re.findall(r"r10 - (0x[0-9a-f]+|\d+)|\br\d \+= -(0x[0-9a-f]+|\d+)", line) for x in x if x]
-            own[name] = max([own[name], *(x for x in below if x <= STACK)])  # r10, or a copy of it that was lowered
+            below = [int(x, 0) for x in re.findall(r"r10 - (0x[0-9a-f]+|\d+)", line)]
+            if m := re.search(r"\b(r\d) \+= -(0x[0-9a-f]+|\d+)$", line):
+                below += [int(m[2], 0)] if m[1] in copies else []  # a copy of r10 that was lowered
+            elif m := re.search(r"\b(r\d) = (\S+)", line):
+                (copies.add if m[2] == "r10" else copies.discard)(m[1])
+            own[name] = max([own[name], *(x for x in below if x <= STACK)])
     return {n: (own[n], [t if isinstance(t, str) else starts[t[:2]] for t in calls[n]]) for n in own}
 
 
