@@ -243,8 +243,11 @@ def test_waits_of_node_programs_have_their_javascript_frames(sonde, store, scrat
         child.kill()
         child.wait(20)
         child.stdout.close()
-    found = [[(f, line) for runtime, f, file, line in reversed(frames) if runtime == "javascript" and file == path] for frames, _ in stacks(store, "offcpu")]
-    waits = [f for f in found if f and f[0][0] == "rests"]
+    found = [([(f, line) for runtime, f, file, line in reversed(frames) if runtime == "javascript" and file == path], n) for frames, n in stacks(store, "offcpu")]
+    waits = [f for f in found if f[0] and f[0][0][0] == "rests"]
     assert waits
-    for frames in waits:
-        assert frames == [("rests", 2), ("inner", 5), ("inner", 4), ("inner", 4), ("inner", 4), ("(anonymous)", 10), ("(anonymous)", 9)]
+    below = [("inner", 5), ("inner", 4), ("inner", 4), ("inner", 4), ("(anonymous)", 10), ("(anonymous)", 9)]
+    for frames, _ in waits:
+        # that of an optimised function which had its CPU taken away, and did not call, is not known (v8.h)
+        assert frames[1:] == below and frames[0] in (("rests", 2), ("rests", 0)), frames
+    assert sum(n for f, n in waits if f[0][1] == 0) <= 0.05 * sum(n for _, n in waits), waits
