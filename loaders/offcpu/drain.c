@@ -9,6 +9,7 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/naming.h"
 #include "loaders/offcpu/mapread.h"
+#include "loaders/offcpu/thread.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "schema/store/model/hist.h"
@@ -20,7 +21,7 @@ struct drain_who {
 	uint32_t task, epoch;  /* of the store */
 	uint32_t turned;       /* naming_turned then */
 	uint32_t alive;        /* the last turn in which its thread was there and it was this */
-	uint32_t first;        /* the turn in which it was met; 0: before a reading */
+	uint32_t first;        /* the turn in which it was met, or the one that follows */
 	enum { DRAIN_LONG, DRAIN_BRIEF_THREAD, DRAIN_BRIEF_PROCESS } brief; /* it, or all of its process, came and went between two readings */
 	struct offcpu_count small; /* what each of many took from it in this reading, together */
 	int64_t removed_ns;    /* from the map: known here only; 0: it is there */
@@ -50,7 +51,7 @@ struct reading {
 	struct family_host *h;
 	int64_t utc_ns;        /* the bucket that it is for */
 	uint32_t number;
-	int64_t from_ns;       /* boot clock: when the reading before it was; 0: it is the first, or one thread is asked for */
+	int64_t from_ns;       /* boot clock: when the reading before it was, or the capture began; 0: one thread is asked for */
 	struct idmap threads, processes; /* that are there: address of the task -> tid, tgid -> 1; where short-lived ones are one */
 	struct removal totals, wakes, culprits, slots, steps; /* at its end */
 	struct removal smalls; /* struct drain_who *: those who have some */
@@ -124,7 +125,7 @@ static void who_read(void *ctx, const void *key, const void *value)
 	if (!w) {
 		w = mem_alloc(sizeof(*w));
 		w->alive = r->d->turn;
-		w->first = r->from_ns ? r->d->turn : 0;
+		w->first = r->from_ns ? r->d->turn : r->d->turn + 1;
 		idmap_set(&r->d->who, id, (uintptr_t)w);
 	}
 	memcpy(&w->who, value, sizeof(w->who));
@@ -161,13 +162,14 @@ static void briefs_judge(struct reading *r)
 			continue;
 		w->brief = (int64_t)w->who.start_ns < r->from_ns || idmap_get(&r->processes, w->who.tgid, NULL) ?
 			   DRAIN_BRIEF_THREAD : DRAIN_BRIEF_PROCESS;
+		w->task = 0; /* who asked for it meanwhile was told of it by itself */
 	}
 	idmap_release(&r->threads);
 	idmap_release(&r->processes);
 }
 
-/* Of which process and which thread it is told. Where buckets are long, threads that came and went are one by name, and processes
- * one by cgroup and command: on a host that starts a hundred programs a second four fifths of the rows were of these. */
+/* Of which process and which thread it is told (thread.h). Where buckets are long, processes that came and went are one by cgroup and
+ * command: on a host that starts a hundred programs a second four fifths of the rows were of these. */
 static uint32_t who_process(struct reading *r, const struct drain_who *w, char thread[STACK_COMM_LEN + 1], uint32_t *tid)
 {
 	struct naming_result named;
@@ -180,7 +182,7 @@ static uint32_t who_process(struct reading *r, const struct drain_who *w, char t
 	else
 		naming_stack(r->h->naming, &ev, NULL, &named);
 	*tid = w->brief ? 0 : w->who.tid;
-	naming_thread(&named, w->who.comm, thread, tid);
+	thread_told(r->h, &named, w->who.comm, w->who.tgid, thread, tid);
 	return named.process;
 }
 
@@ -626,7 +628,7 @@ static void who_forget(struct drain *d)
 void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_t now_ns)
 {
 	struct reading r = {.d = d, .h = h, .utc_ns = (d->read_ns + now_ns) / 2 + h->offset_ns, .number = reading,
-			    .from_ns = d->turn ? d->read_ns : 0};
+			    .from_ns = d->read_ns};
 
 	d->turn++;
 	d->read_ns = now_ns;
