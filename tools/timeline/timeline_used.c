@@ -194,6 +194,7 @@ static void take_row(void *ctx, sqlite3_stmt *st)
 		go_on(r, line, from);
 	fill(r, line, from, to, value);
 	line->read = to >= line->read_ns ? value : line->read;
+	line->read_from_ns = to > line->read_ns ? from : line->read_from_ns;
 	line->read_ns = to > line->read_ns ? to : line->read_ns;
 }
 
@@ -217,12 +218,17 @@ static void take_time(void *ctx, sqlite3_stmt *st)
 		r->out->covered[i] = true;
 }
 
-/* What came after its newest reading: it goes on, or has ended. */
+/* What came after its newest reading: it goes on, or has ended; in the bucket of that, where it is told when. */
 static void line_end(const struct reading *r, struct timeline_used_line *x)
 {
-	int64_t to = go_on(r, x, r->covered_ns);
+	int64_t to = go_on(r, x, r->covered_ns), stopped = 0;
 
-	x->ended_ns = to < r->covered_ns && to < r->out->sel->to_ns ? to : 0;
+	if (to >= r->covered_ns || to >= r->out->sel->to_ns)
+		return;
+	for (size_t i = 0; to == x->read_ns && i < r->n_stops; i++)
+		if (r->stops[i].name == name_hash(x->container) && r->stops[i].at_ns >= x->read_from_ns && r->stops[i].at_ns <= to && r->stops[i].at_ns > stopped)
+			stopped = r->stops[i].at_ns;
+	x->ended_ns = stopped ? stopped : to;
 }
 
 /* What was recorded and not told used nothing; what was not recorded, and what had not begun or has ended, is not known. */

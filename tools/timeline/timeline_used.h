@@ -40,7 +40,7 @@ struct timeline_used_line {
 	int64_t ended_ns;       /* UTC; it has no reading later than this, and was recorded; 0: it goes on */
 	/* while it is made */
 	char *container;
-	int64_t read_ns;        /* where its newest reading ends */
+	int64_t read_from_ns, read_ns; /* its newest reading */
 	double read;
 };
 
