@@ -12,6 +12,7 @@
 #include <uthash.h>
 
 #include "loaders/host/dockerfiles.h"
+#include "loaders/host/journallines.h"
 #include "loaders/lib/host/containerlog.h"
 #include "loaders/lib/host/containernames.h"
 #include "loaders/lib/host/engines.h"
@@ -173,6 +174,13 @@ static void file_read(struct containerlog *log, enum containerlog_form form, con
 		tail_read(log, form, fd, until_ns);
 }
 
+/* One that has no log of its own. */
+static void journal_read(struct containerlog *log, const struct container_ref *ref, int64_t until_ns)
+{
+	if (!container_named_by_path(ref) && *ref->id)
+		journallines_read(log, ref, until_ns);
+}
+
 static bool may_read(struct loglines *l, int64_t now_ns)
 {
 	if (now_ns - l->minute_ns >= MINUTE_NS) {
@@ -193,8 +201,8 @@ void loglines_read(struct loglines *l, const struct dockerfiles *docker, const s
 	loglines_meet(l, docker, ref, now_ns);
 	HASH_FIND_STR(l->held, ref->id, h);
 	if (!h)
-		return;
-	if (!access(h->path, F_OK))
+		journal_read(&log, ref, until_ns);
+	else if (!access(h->path, F_OK))
 		file_read(&log, h->form, h->path, until_ns);
 	else
 		tail_read(&log, h->form, h->fd, until_ns); /* it was removed with its container */

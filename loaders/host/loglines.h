@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * loglines: the last lines of containers' logs, read when one ended badly, where --log-lines asks for that: of Docker's json-file and of Podman's
- * k8s-file, in root's own folders. A log that is kept elsewhere (journald, fluentd, ...) is not read.
+ * k8s-file, in root's own folders; of a container that has none of these, what it wrote into systemd's journal (journallines.h). A log that is kept elsewhere
+ * (fluentd, syslog, Docker's own form `local`, ...) is not read.
  *
  * A container that is removed as it ends takes its log with it: the log of each that runs is held open, from its start on, LOGLINES_HELD at most.
  * In a minute LOGLINES_READS logs are read at most.

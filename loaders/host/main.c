@@ -11,6 +11,7 @@
 #include "loaders/host/filesystems.h"
 #include "loaders/host/happened.h"
 #include "loaders/host/hostwide.h"
+#include "loaders/host/journallines.h"
 #include "loaders/host/jvms.h"
 #include "loaders/host/processes.h"
 #include "loaders/lib/bpf/check.h"
@@ -209,6 +210,17 @@ static void host_close(void *state)
 	free(s);
 }
 
+/* Whether a container's last lines could be had, beside those in its runtime's own files. */
+static void journal_check(struct check *c)
+{
+	const char *folder = journallines_folder();
+
+	if (folder)
+		check_add(c, "journal", CHECK_OK, NULL, "%s: last lines of containers that log to journald are read there (log-lines = on)", folder);
+	else
+		check_add(c, "journal", CHECK_OFF, NULL, "none on this host: last lines of containers are read from Docker's and Podman's own files");
+}
+
 /* What a kernel was built or booted without costs its columns. */
 static void host_check(struct check *c, uint32_t freq)
 {
@@ -226,6 +238,7 @@ static void host_check(struct check *c, uint32_t freq)
 		check_add(c, "memory of cgroups", CHECK_WARN, "boot with cgroup_enable=memory cgroup_memory=1",
 			  "the memory controller is off: memory of containers is NULL");
 	cgroups_release(&g);
+	journal_check(c);
 }
 
 static const struct family host_family = {

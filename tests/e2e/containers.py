@@ -65,9 +65,9 @@ def fake_container():
 class Engine:
     """A dockerd of our own in a mount namespace of its own, where /var/lib/docker is a temporary folder; or, `own_root`, with a
     data root of its own, which nothing but its configuration names. `bridge`: in a network namespace of its own, with docker0 and
-    published ports there."""
+    published ports there. `prefix`: a command that runs it, in a mount namespace with a journal."""
 
-    def __init__(self, own_root=False, bridge=False):
+    def __init__(self, own_root=False, bridge=False, prefix=()):
         self.base = tempfile.mkdtemp(prefix="sonde-docker-")
         self.socket = f"unix://{self.base}/docker.sock"
         os.mkdir(f"{self.base}/data")
@@ -79,7 +79,7 @@ class Engine:
         net = 'ip link set lo up && ' if bridge else ''
         script = (mount + net + 'exec dockerd --config-file "$1/daemon.json" --exec-root "$1/run" --pidfile "$1/pid" --host "$2" '
                   + ('' if bridge else '--bridge none --iptables=false --ip-masq=false'))
-        self.daemon = subprocess.Popen(["unshare", "-mn" if bridge else "-m", "--propagation", "private", "sh", "-c", script, "sh", self.base,
+        self.daemon = subprocess.Popen([*prefix, "unshare", "-mn" if bridge else "-m", "--propagation", "private", "sh", "-c", script, "sh", self.base,
                                         self.socket], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
                                        env={k: v for k, v in os.environ.items() if "proxy" not in k.lower()})
         #: to run a command where the engine's files are seen as a host sees them

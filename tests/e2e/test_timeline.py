@@ -265,6 +265,13 @@ def used(tmp_path_factory):
                   {"fact": "disk_row", "disk": "sda", **at, "busy_us": 5000000, "read_bytes": 0, "write_bytes": 0}]
         if i in (6, 11):  # what did not move between has no row
             lines.append({"fact": "cgroup_row", "cgroup": "/docker/db", **db, **at, "working": 700 << 20})
+    # of one nobody saw the end, one stopped after its last reading, and one in the bucket of that
+    for name, when in (("gone", range(4)), ("stopped", (0, 6)), ("within", range(5))):
+        lines += [{"fact": "cgroup_row", "cgroup": f"/docker/{name}", "container": name, "container_id": name[0] * 64, "at": AT + 10 * i, "working": 1 << 20,
+                   "read_bytes": 500, "write_bytes": 0} for i in when]
+    for name, at in (("stopped", AT + 85), ("within", AT + 44)):
+        lines.append({"fact": "event_row", "at": at, "columns": {"kind": "stopped", "subject": "container", "name": name, "detail": "", "which": name[0],
+                                                                 "n": 1, "at_us": at * 1000000}})
     put(store, lines)
     return store
 
@@ -273,12 +280,23 @@ def test_memory_of_each_container_is_drawn_with_its_peak_and_holds_until_the_nex
     args = ["timeline", "--of", "mem", "--from", str(AT), "--to", str(AT + 120)]
     answer = json.loads(sonde(*args, "--json", store=used, check=True).stdout)
     rows = {r["who"]: r for r in answer["rows"]}
-    assert [r["who"] for r in answer["rows"]] == ["db", "[host]", "web"] and answer["unit"] == "bytes"
+    assert [r["who"] for r in answer["rows"]] == ["db", "[host]", "web", "gone", "stopped", "within"] and answer["unit"] == "bytes"
     assert len(rows["web"]["by_column"]) == 120 and rows["web"]["by_column"][45] == 15 << 20 == rows["web"]["most"]
     assert rows["web"]["by_column"][39] == rows["web"]["last"] == 10 << 20 and rows["web"]["most_at_ns"] == (AT + 40) * 10**9
     assert rows["db"]["by_column"][59] is None and set(rows["db"]["by_column"][60:]) == {700 << 20}
     text = sonde(*args, store=used, check=True).stdout
     assert re.search(r"^db +\|.*\| 700 MiB, max 700 MiB at ", text, re.M)
+
+
+@pytest.mark.parametrize("of", ["mem", "io"])
+def test_a_container_that_stopped_is_drawn_up_to_its_end(sonde, used, of):
+    args = ["timeline", "--of", of, "--from", str(AT), "--to", str(AT + 120)]
+    rows = {r["who"]: r for r in json.loads(sonde(*args, "--json", store=used, check=True).stdout)["rows"]}
+    for name, end in (("gone", 40), ("stopped", 85), ("within", 50)):
+        measured = [v is not None for v in rows[name]["by_column"]]
+        assert measured == [True] * end + [False] * (120 - end) and rows[name]["ended_ns"] == (AT + (44 if name == "within" else end)) * 10**9
+    assert rows["web"]["ended"] is None and rows["web"]["by_column"][119] is not None
+    assert re.search(r"^gone +\|.*, ended ", sonde(*args, store=used, check=True).stdout, re.M)
 
 
 def test_what_was_read_sent_and_waited_for_adds_up_over_the_columns(sonde, used):

@@ -73,6 +73,8 @@ static const char *key_set(struct checkfile *c, const char *key, const char *val
 	return c->critical || !strcmp(value, "warning") ? NULL : "level is warning or critical";
 }
 
+#define NO_NAME "the head begins with '-- NAME: what it finds', NAME as the file is called without .sql"
+
 /* "-- NAME: words" or "-- key = value" */
 static const char *head_line(struct checkfile *c, const char *line)
 {
@@ -86,7 +88,7 @@ static const char *head_line(struct checkfile *c, const char *line)
 	if (!strncmp(line, "SPDX-", 5))
 		return NULL;
 	if (sscanf(line, "%23[a-z] = %399[^\n]", key, value) != 2)
-		return c->summary[0] ? NULL : "the head begins with '-- NAME: what it finds'"; /* a remark */
+		return c->summary[0] ? NULL : NO_NAME; /* a remark */
 	return key_set(c, key, value);
 }
 
@@ -120,7 +122,7 @@ int checkfile_parse(const char *name, const char *origin, const char *text, size
 		line = last ? end : end + 1;
 	}
 	if (!why && !c.summary[0])
-		why = "the head begins with '-- NAME: what it finds'";
+		why = NO_NAME;
 	if (!why && !line[strspn(line, " \t\n")])
 		why = "there is no query";
 	if (why)

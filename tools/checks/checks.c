@@ -231,6 +231,14 @@ const char *check_state_name(enum check_state s)
 	return names[s];
 }
 
+/* "1 kill", of kills. */
+static int unit_length(const char *unit, double value)
+{
+	size_t n = strlen(unit);
+
+	return (int)(value == 1 && n > 3 && unit[n - 1] == 's' && !strchr(unit, '/') ? n - 1 : n);
+}
+
 void check_say(const struct check_result *r, struct strbuf *out)
 {
 	strbuf_addf(out, "%s: %.200s", r->check->name, *r->subject ? r->subject : "-");
@@ -238,7 +246,7 @@ void check_say(const struct check_result *r, struct strbuf *out)
 		strbuf_addstr(out, " has recovered");
 		return;
 	}
-	strbuf_addf(out, ", %.4g%s%s", r->value, r->check->unit[0] ? " " : "", r->check->unit);
+	strbuf_addf(out, ", %.4g%s%.*s", r->value, r->check->unit[0] ? " " : "", unit_length(r->check->unit, r->value), r->check->unit);
 	if (*r->text)
 		strbuf_addf(out, " (%.300s)", r->text);
 }

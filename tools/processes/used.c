@@ -17,13 +17,13 @@
 /* The columns that both have, from number 2 on. A row that lies in the range in part counts in part: a minute is told whole. A gauge beside max() is that of the row that has the maximum (SQLite's lang_select.html). */
 #define PART "max(0, min(ts + seconds, ?2 + 1) - max(ts, ?1)) / (1.0 * seconds)"
 #define SUM(column) "CAST(round(sum((" column ") * " PART ")) AS INTEGER), "
-#define SUMS(net) SUM("user_us + system_us") SUM("read_bytes") SUM("write_bytes") net "max(ts), "
+#define SUMS(net, gauge) SUM("user_us + system_us") SUM("read_bytes") SUM("write_bytes") net "max(iif(" gauge " IS NULL, -1, ts)), " /* the last row of one that is gone has none */
 #define RANGE(before, by) " WHERE ts BETWEEN ?1 - " TEXT_OF(before) " AND ?2 GROUP BY " by
 
 static const char PROCESSES[] =
-	"SELECT process_id, 0, " SUMS("NULL, NULL, NULL, ") "rss, NULL FROM process_stats" RANGE(USED_PROCESS_S, "process_id");
+	"SELECT process_id, 0, " SUMS("NULL, NULL, NULL, ", "rss") "rss, NULL FROM process_stats" RANGE(USED_PROCESS_S, "process_id");
 static const char CONTAINERS[] =
-	"SELECT container, container_id, " SUMS(SUM("rx_bytes") SUM("tx_bytes") SUM("throttled_us")) "working, mem_limit"
+	"SELECT container, container_id, " SUMS(SUM("rx_bytes") SUM("tx_bytes") SUM("throttled_us"), "working") "working, mem_limit"
 	" FROM container_stats" RANGE(USED_CONTAINER_S, "cgroup");
 
 static const char RECORDED[] =

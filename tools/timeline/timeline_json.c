@@ -166,6 +166,7 @@ int timeline_used_json(const struct timeline_used *u, size_t n, FILE *out)
 		json_object_set_new(o, "last", x->last < 0 ? json_null() : json_real(x->last));
 		json_object_set_new(o, "most", x->most < 0 ? json_null() : json_real(x->most));
 		json_set_time(o, "most_at", x->most_ns);
+		json_set_time(o, "ended", x->ended_ns);
 		for (size_t k = 0; k < u->columns; k++)
 			json_array_append_new(values, x->value[k] < 0 ? json_null() : json_real(x->value[k]));
 		json_object_set_new(o, "by_column", values);

@@ -265,7 +265,10 @@ void timeline_used_text(const struct timeline_used *u, size_t n, bool unicode, F
 			put_column(out, unicode, x->value[k], u->lines[0].most);
 		say_used(x->last, u->unit, last, sizeof(last));
 		say_used(x->most, u->unit, most, sizeof(most));
-		fprintf(out, "| %s, max %s at %s\n", last, most, when_local(x->most_ns, clock_utc_ns(), when, sizeof(when)));
+		fprintf(out, "| %s, max %s at %s", last, most, when_local(x->most_ns, clock_utc_ns(), when, sizeof(when)));
+		if (x->ended_ns)
+			fprintf(out, ", ended %s", when_local(x->ended_ns, clock_utc_ns(), when, sizeof(when)));
+		fputc('\n', out);
 	}
 	put_times(out, u->columns, u->sel->from_ns, timeline_used_time(u, u->columns / 2), u->sel->to_ns);
 	if (u->n > n)

@@ -60,12 +60,25 @@ static const struct question {
 };
 #define N_QUESTIONS (sizeof(QUESTIONS) / sizeof(QUESTIONS[0]))
 
+/* A container that stopped, by its name's hash. */
+struct stop {
+	uint64_t name;
+	int64_t at_ns;
+};
+
 struct reading {
 	const struct question *q;
 	struct timeline_used *out;
 	struct idmap line_of;
 	size_t cap;
+	struct stop *stops; size_t n_stops, cap_stops;
+	int64_t covered_ns; /* something was recorded up to here */
 };
+
+static uint64_t name_hash(const char *name)
+{
+	return hash_bytes(HASH_SEED, name, strlen(name));
+}
 
 static int64_t width(const struct timeline_used *u)
 {
@@ -88,14 +101,14 @@ static bool wants(const struct selection *sel, const char *container)
 	return !select_is_narrow(sel) || (*container && select_wants_process(sel, &p));
 }
 
-static struct timeline_used_line *line_of(struct reading *r, const char *name)
+static struct timeline_used_line *line_of(struct reading *r, const char *name, const char *container)
 {
 	struct timeline_used *u = r->out;
 	bool fresh;
-	uint64_t *at = idmap_ref(&r->line_of, hash_bytes(HASH_SEED, name, strlen(name)), &fresh);
+	uint64_t *at = idmap_ref(&r->line_of, name_hash(name), &fresh);
 
 	if (fresh) {
-		struct timeline_used_line x = {.name = mem_strdup(name), .value = mem_array(u->columns, sizeof(double)), .most = -1, .last = -1};
+		struct timeline_used_line x = {.name = mem_strdup(name), .container = mem_strdup(container), .value = mem_array(u->columns, sizeof(double)), .most = -1, .last = -1};
 
 		for (size_t i = 0; i < u->columns; i++)
 			x.value[i] = -1;
@@ -126,21 +139,13 @@ static double part_of(const struct timeline_used *u, size_t column, int64_t from
 	return to > from ? (double)(to - from) / (double)width(u) : 0;
 }
 
-static void take_row(void *ctx, sqlite3_stmt *st)
+/* It was this much from `from` to `to`. */
+static void fill(const struct reading *r, struct timeline_used_line *line, int64_t from, int64_t to, double value)
 {
-	struct reading *r = ctx;
-	struct timeline_used *u = r->out;
-	int64_t from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC, to = from + sqlite3_column_int64(st, 1) * NSEC_PER_SEC;
-	double value = sqlite3_column_double(st, 4);
-	struct timeline_used_line *line;
+	const struct timeline_used *u = r->out;
 	size_t first, end;
 
-	if (sqlite3_column_type(st, 4) == SQLITE_NULL || !wants(u->sel, askrows_text(st, 3)))
-		return;
-	columns_of(u, from, r->q->gauge && !r->q->requests ? to + HOLD_NS : to, &first, &end);
-	if (first >= end)
-		return;
-	line = line_of(r, askrows_text(st, 2));
+	columns_of(u, from, to, &first, &end);
 	for (size_t i = first; i < end; i++) {
 		double was = line->value[i] > 0 ? line->value[i] : 0;
 
@@ -151,36 +156,123 @@ static void take_row(void *ctx, sqlite3_stmt *st)
 	}
 }
 
-static void take_time(void *ctx, sqlite3_stmt *st)
+/* Readings of what goes on come at least once a minute. */
+static bool is_read_regularly(const struct question *q)
 {
-	const struct reading *r = ctx;
-	int64_t from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC;
+	return !q->requests && !q->flows && strcmp(q->of, "gpu") != 0;
+}
+
+/* From its newest reading on, up to `to`, unless its container stopped before. Where that was. */
+static int64_t go_on(const struct reading *r, struct timeline_used_line *line, int64_t to)
+{
+	uint64_t name = name_hash(line->container);
+
+	if (to <= line->read_ns || to - line->read_ns > HOLD_NS)
+		return line->read_ns;
+	for (size_t i = 0; *line->container && i < r->n_stops; i++)
+		if (r->stops[i].name == name && r->stops[i].at_ns < to && r->stops[i].at_ns > line->read_ns - HOLD_NS)
+			to = r->stops[i].at_ns > line->read_ns ? r->stops[i].at_ns : line->read_ns;
+	fill(r, line, line->read_ns, to, r->q->gauge ? line->read : 0);
+	return to;
+}
+
+static void take_row(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	int64_t from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC, to = from + sqlite3_column_int64(st, 1) * NSEC_PER_SEC;
+	double value = sqlite3_column_double(st, 4);
+	struct timeline_used_line *line;
 	size_t first, end;
 
-	columns_of(r->out, from, from + sqlite3_column_int64(st, 1) * NSEC_PER_SEC, &first, &end);
+	if (sqlite3_column_type(st, 4) == SQLITE_NULL || !wants(r->out->sel, askrows_text(st, 3)))
+		return;
+	columns_of(r->out, from, to, &first, &end);
+	if (first >= end && !is_read_regularly(r->q))
+		return;
+	line = line_of(r, askrows_text(st, 2), askrows_text(st, 3));
+	if (line->read_ns && is_read_regularly(r->q))
+		go_on(r, line, from);
+	fill(r, line, from, to, value);
+	line->read = to >= line->read_ns ? value : line->read;
+	line->read_from_ns = to > line->read_ns ? from : line->read_from_ns;
+	line->read_ns = to > line->read_ns ? to : line->read_ns;
+}
+
+static void take_stop(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	mem_grow(r->stops, r->n_stops, r->cap_stops);
+	r->stops[r->n_stops++] = (struct stop){name_hash(askrows_text(st, 1)), sqlite3_column_int64(st, 0)};
+}
+
+static void take_time(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	int64_t from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC, to = from + sqlite3_column_int64(st, 1) * NSEC_PER_SEC;
+	size_t first, end;
+
+	r->covered_ns = to > r->covered_ns ? to : r->covered_ns;
+	columns_of(r->out, from, to, &first, &end);
 	for (size_t i = first; i < end; i++)
 		r->out->covered[i] = true;
 }
 
-/* What was recorded and not told used nothing; what was not recorded is not known. */
-static void finish(struct timeline_used *u, bool gauge)
+/* What came after its newest reading: it goes on, or has ended; in the bucket of that, where it is told when. */
+static void line_end(const struct reading *r, struct timeline_used_line *x)
 {
-	for (size_t k = 0; k < u->n; k++) {
-		struct timeline_used_line *x = &u->lines[k];
+	int64_t to = go_on(r, x, r->covered_ns), stopped = 0;
 
-		for (size_t i = 0; i < u->columns; i++) {
-			if (!u->covered[i])
-				x->value[i] = -1;
-			else if (!gauge && x->value[i] < 0)
-				x->value[i] = 0;
-			if (x->value[i] >= 0)
-				x->last = x->value[i];
-			if (x->value[i] > x->most) {
-				x->most = x->value[i];
-				x->most_ns = timeline_used_time(u, i);
-			}
+	if (to >= r->covered_ns || to >= r->out->sel->to_ns)
+		return;
+	for (size_t i = 0; to == x->read_ns && i < r->n_stops; i++)
+		if (r->stops[i].name == name_hash(x->container) && r->stops[i].at_ns >= x->read_from_ns && r->stops[i].at_ns <= to && r->stops[i].at_ns > stopped)
+			stopped = r->stops[i].at_ns;
+	x->ended_ns = stopped ? stopped : to;
+}
+
+/* What was recorded and not told used nothing; what was not recorded, and what had not begun or has ended, is not known. */
+static void line_finish(const struct reading *r, struct timeline_used_line *x)
+{
+	const struct timeline_used *u = r->out;
+
+	if (is_read_regularly(r->q))
+		line_end(r, x);
+	for (size_t i = 0; i < u->columns; i++) {
+		if (!u->covered[i])
+			x->value[i] = -1;
+		else if (!r->q->gauge && !is_read_regularly(r->q) && x->value[i] < 0)
+			x->value[i] = 0;
+		if (x->value[i] >= 0)
+			x->last = x->value[i];
+		if (x->value[i] > x->most) {
+			x->most = x->value[i];
+			x->most_ns = timeline_used_time(u, i);
 		}
 	}
+}
+
+static void line_release(struct timeline_used_line *x)
+{
+	free(x->name);
+	free(x->container);
+	free(x->value);
+}
+
+/* Lines that are nothing in the range are none: they were read before it, or where nothing was recorded. */
+static void finish(const struct reading *r)
+{
+	struct timeline_used *u = r->out;
+	size_t kept = 0;
+
+	for (size_t k = 0; k < u->n; k++) {
+		line_finish(r, &u->lines[k]);
+		if (u->lines[k].most >= 0)
+			u->lines[kept++] = u->lines[k];
+		else
+			line_release(&u->lines[k]);
+	}
+	u->n = kept;
 }
 
 static int by_peak(const void *a, const void *b)
@@ -214,6 +306,9 @@ static const char GPU_TIMES[] =
 static const char L7_TIMES[] =
 	"SELECT from_ns / 1000000000, (to_ns - from_ns) / 1000000000 FROM run WHERE family = 'l7' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2";
 
+static const char STOPS[] =
+	"SELECT at_ns, name FROM events WHERE subject = 'container' AND kind IN ('stopped', 'removed') AND ts BETWEEN ?1 - 70 AND ?2";
+
 static bool is_of_gpus(const struct question *q)
 {
 	return !strcmp(q->of, "gpu");
@@ -233,9 +328,16 @@ static int read_all(struct reading *r, struct err *e)
 		rc = select_segment(sel, sel->segments[i].path, &seg, e);
 		if (!rc)
 			rc = askrows(sel, seg, sel->segments[i].path, times, take_time, r, e);
+		if (!rc && is_read_regularly(r->q))
+			rc = askrows(sel, seg, sel->segments[i].path, STOPS, take_stop, r, e);
 		if (!rc)
 			rc = askrows(sel, seg, sel->segments[i].path, strbuf_str(&sql), take_row, r, e);
 	}
+	if (!rc)
+		finish(r);
+	free(r->stops);
+	r->stops = NULL;
+	r->n_stops = r->cap_stops = 0;
 	return rc;
 }
 
@@ -282,7 +384,6 @@ int timeline_used_make(const struct selection *sel, const char *of, size_t colum
 		timeline_used_release(&u);
 		return rc;
 	}
-	finish(&u, r.q->gauge);
 	qsort(u.lines, u.n, sizeof(*u.lines), by_peak);
 	*out = u;
 	return 0;
@@ -290,10 +391,8 @@ int timeline_used_make(const struct selection *sel, const char *of, size_t colum
 
 void timeline_used_release(struct timeline_used *u)
 {
-	for (size_t i = 0; i < u->n; i++) {
-		free(u->lines[i].name);
-		free(u->lines[i].value);
-	}
+	for (size_t i = 0; i < u->n; i++)
+		line_release(&u->lines[i]);
 	free(u->lines);
 	free(u->covered);
 	*u = (struct timeline_used){0};

@@ -17,7 +17,8 @@
  *   latency   within which time 95 % of them were answered, bucket by bucket, of a column the longest
  *
  * A column is a part of the range; a counter's bucket is shared by the columns that it touches, a gauge holds until the next
- * reading, at most a minute and ten seconds.
+ * reading. Of what goes on there is one within a minute and ten seconds: after that, and where a container is told to have stopped, a line has ended
+ * at its last one. (What requests are told of, and GPUs, has no readings while nothing happens: it was nothing then.)
  */
 #ifndef SONDE_TOOLS_TIMELINE_USED_H
 #define SONDE_TOOLS_TIMELINE_USED_H
@@ -36,6 +37,11 @@ struct timeline_used_line {
 	double *value;          /* by column; -1: not measured */
 	double most, last;      /* -1: never */
 	int64_t most_ns;        /* when its highest column begins, UTC */
+	int64_t ended_ns;       /* UTC; it has no reading later than this, and was recorded; 0: it goes on */
+	/* while it is made */
+	char *container;
+	int64_t read_from_ns, read_ns; /* its newest reading */
+	double read;
 };
 
 struct timeline_used {

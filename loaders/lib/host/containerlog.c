@@ -11,17 +11,8 @@
 #define RAW_MAX     4096 /* of a line that is masked and then cut */
 #define RECORD_MAX  (128u << 10)
 
-enum { OUT, ERR, STREAMS };
-
-/* A line that is put together; of each stream. */
-struct partial {
-	struct strbuf raw;
-	bool longer, begun, torn; /* longer: more than RAW_MAX; torn: its beginning is not here */
-};
-
 struct reading {
-	struct containerlog *l;
-	struct partial partial[STREAMS];
+	struct containerlog_joint joint;
 	int64_t until_ns;
 };
 
@@ -73,9 +64,9 @@ static size_t cut_at(const char *s, size_t len, size_t most, bool longer)
 	return n;
 }
 
-static void line_end(struct reading *r, struct partial *p)
+static void line_end(struct containerlog *l, struct containerlog_partial *p)
 {
-	struct containerlog_line *to = &r->l->line[r->l->n++ % CONTAINERLOG_LINES];
+	struct containerlog_line *to = &l->line[l->n++ % CONTAINERLOG_LINES];
 	struct strbuf masked cleanup_strbuf = STRBUF_INIT, shown cleanup_strbuf = STRBUF_INIT;
 	size_t n;
 
@@ -89,17 +80,25 @@ static void line_end(struct reading *r, struct partial *p)
 	p->longer = p->begun = p->torn = false;
 }
 
-/* Some of a line of a stream; `ends`: with its end. */
-static void piece(struct reading *r, int stream, const char *s, size_t len, bool ends)
+void containerlog_piece(struct containerlog_joint *j, int stream, const char *s, size_t len, bool ends)
 {
-	struct partial *p = &r->partial[stream];
+	struct containerlog_partial *p = &j->stream[stream];
 	size_t room = RAW_MAX - p->raw.len;
 
 	p->begun = true;
 	p->longer = p->longer || len > room;
 	strbuf_add(&p->raw, s, len < room ? len : room);
 	if (ends)
-		line_end(r, p);
+		line_end(j->l, p);
+}
+
+void containerlog_end(struct containerlog_joint *j)
+{
+	for (int i = 0; i < CONTAINERLOG_STREAMS; i++) {
+		if (j->stream[i].begun) /* the program ended without one */
+			line_end(j->l, &j->stream[i]);
+		strbuf_release(&j->stream[i].raw);
+	}
 }
 
 /* ---- records ---- */
@@ -120,7 +119,7 @@ static void docker_record(struct reading *r, const char *s, size_t len)
 	bool ends = n && text[n - 1] == '\n';
 
 	if (text && !is_late(r, json_string_value(json_object_get(o, "time"))))
-		piece(r, stream && !strcmp(stream, "stderr") ? ERR : OUT, text, n - ends, ends);
+		containerlog_piece(&r->joint, stream && !strcmp(stream, "stderr") ? CONTAINERLOG_ERR : CONTAINERLOG_OUT, text, n - ends, ends);
 	json_decref(o);
 }
 
@@ -134,18 +133,18 @@ static void cri_record(struct reading *r, const char *s, size_t len)
 
 	if (!n || n >= sizeof(time) || end - blank < 9)
 		return;
-	stream = !memcmp(blank + 1, "stderr ", 7) ? ERR : OUT;
-	if ((stream == OUT && memcmp(blank + 1, "stdout ", 7) != 0) || (blank[8] != 'F' && blank[8] != 'P'))
+	stream = !memcmp(blank + 1, "stderr ", 7) ? CONTAINERLOG_ERR : CONTAINERLOG_OUT;
+	if ((stream == CONTAINERLOG_OUT && memcmp(blank + 1, "stdout ", 7) != 0) || (blank[8] != 'F' && blank[8] != 'P'))
 		return;
 	memcpy(time, s, n);
 	time[n] = 0;
 	if (!is_late(r, time))
-		piece(r, stream, end - blank > 10 ? blank + 10 : end, end - blank > 10 ? (size_t)(end - blank - 10) : 0, blank[8] == 'F');
+		containerlog_piece(&r->joint, stream, end - blank > 10 ? blank + 10 : end, end - blank > 10 ? (size_t)(end - blank - 10) : 0, blank[8] == 'F');
 }
 
 void containerlog_read(struct containerlog *l, enum containerlog_form form, const char *text, size_t len, bool whole, int64_t until_ns)
 {
-	struct reading r = {.l = l, .until_ns = until_ns, .partial = {{.torn = !whole}, {.torn = !whole}}};
+	struct reading r = {.joint = {.l = l, .stream = {{.torn = !whole}, {.torn = !whole}}}, .until_ns = until_ns};
 	const char *at = text, *end = text + len, *newline;
 
 	if (!whole) {
@@ -163,11 +162,7 @@ void containerlog_read(struct containerlog *l, enum containerlog_form form, cons
 		else
 			cri_record(&r, at, (size_t)(newline - at));
 	}
-	for (int i = 0; i < STREAMS; i++) {
-		if (r.partial[i].begun) /* the program ended without one */
-			line_end(&r, &r.partial[i]);
-		strbuf_release(&r.partial[i].raw);
-	}
+	containerlog_end(&r.joint);
 }
 
 void containerlog_each(const struct containerlog *l, void (*each)(void *ctx, const char *line, bool cut), void *ctx)

@@ -27,6 +27,13 @@
 
 enum containerlog_form { CONTAINERLOG_DOCKER, CONTAINERLOG_CRI };
 
+/* A line that is put together of pieces, of each stream. */
+enum { CONTAINERLOG_OUT, CONTAINERLOG_ERR, CONTAINERLOG_STREAMS };
+struct containerlog_partial {
+	struct strbuf raw;
+	bool longer, begun, torn; /* longer: than what is kept before it is masked; torn: its beginning is not here */
+};
+
 struct containerlog_line {
 	struct strbuf text;
 	bool cut;
@@ -40,6 +47,13 @@ struct containerlog {
 void containerlog_release(struct containerlog *l);
 /* Lines of `text`, in order: of an older file first. whole: it is the file from its beginning. */
 void containerlog_read(struct containerlog *l, enum containerlog_form form, const char *text, size_t len, bool whole, int64_t until_ns);
+/* Lines that come from elsewhere (the journal), piece by piece; `ends`: with this one the line is over. In the end the ones that are not are lines, too. */
+struct containerlog_joint {
+	struct containerlog *l;
+	struct containerlog_partial stream[CONTAINERLOG_STREAMS];
+};
+void containerlog_piece(struct containerlog_joint *j, int stream, const char *s, size_t len, bool ends);
+void containerlog_end(struct containerlog_joint *j);
 /* The lines that there are, the oldest first. */
 void containerlog_each(const struct containerlog *l, void (*each)(void *ctx, const char *line, bool cut), void *ctx);
 

@@ -42,3 +42,34 @@ entries = [entry(b"sun.os.hrt.frequency", b"J", 0, struct.pack(c + "q", 10**9)),
 sys.stdout.buffer.write(struct.pack(">I", 0xcafec0c0) + bytes([int(sys.argv[1]), 2, 0, 1]) + struct.pack(c + "iiqii", 0, 0, 0, 32, len(entries)) + b"".join(entries))
 END
 done
+
+out=$1/journalfile_fuzz
+mkdir -p "$out"
+for compact in 0 1; do
+	python3 - "$compact" >"$out/journal$compact" <<'END'
+import struct
+import sys
+compact = int(sys.argv[1])
+item, head = (4, 72) if compact else (8, 64)
+def put(at, body):
+    global file
+    file = file.ljust(at, b"\0") + body
+def data(at, text, first=0, array=0, n=1):
+    put(at, struct.pack("<BBxxxxxxQQQQQQQ", 1, 0, head + len(text), 7, 0, 0, first, array, n).ljust(head, b"\0") + text)
+def entry(at, seq, *items):
+    body = b"".join(struct.pack("<I", i) if compact else struct.pack("<QQ", i, 7) for i in items)
+    put(at, struct.pack("<BxxxxxxxQQQQ", 3, 64 + len(body), seq, 1790000000000000 + seq, seq).ljust(64, b"\0") + body)
+file = struct.pack("<8sIIB7x16s16s16s16sQQQQ", b"LPKSHHRH", 0, 4 | 16 * compact, 1, b"k" * 16, b"m" * 16, b"b" * 16, b"s" * 16, 256, 4096, 288, 16)
+put(272, struct.pack("<BxxxxxxxQQQ", 4, 32, 320, 320))
+data(320, b"CONTAINER_ID_FULL=x", 512, 1024, 3)
+data(448, b"_UID=0")
+entry(576 - 64, 1, 448, 704)
+data(704, b"MESSAGE=no such table")
+data(832, b"PRIORITY=3")
+data(928, b"CONTAINER_PARTIAL_MESSAGE=true")
+put(1024, struct.pack("<BxxxxxxxQQ", 6, 24 + 4 * item, 0) + b"".join(i.to_bytes(item, "little") for i in (1152, 1280, 0, 0)))
+entry(1152, 2, 448, 704, 832)
+entry(1280, 3, 704, 928)
+sys.stdout.buffer.write(file)
+END
+done
