@@ -14,7 +14,8 @@
  *    from time to time (l7_sweep) and takes out of `socks` what none has.
  * 5. Which request a thread serves is noted for whoever takes stacks (request_note, inflight.bpf.h): nothing of it once the thread waits for any
  *    of its descriptors.
- * 6. io_uring moves bytes without such calls: of TCP they are known to be missing, by sequence numbers, and told as blind.
+ * 6. io_uring moves bytes without such calls: l7_uring.bpf.h. Before 5.19, and where it tells no request, they are known to be missing
+ *    by TCP's sequence numbers, and told as blind.
  */
 #include "probes/kern.h"
 
@@ -138,6 +139,7 @@ static __always_inline struct sock *fd_sock(__u32 fd, __u64 *ino)
 struct message {
 	__u64 name, iov, iov_n;
 	__u64 buf, n;      /* instead of iov */
+	__u64 unread;      /* where its bytes lie is not known */
 };
 
 /* To or from whom; family 0: the one it is connected with. */
@@ -163,7 +165,7 @@ static __always_inline void remote_read(struct walk *w, __u64 name)
 static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 dir, __u64 n, struct message *m)
 {
 	struct walk *w = walk_get(0);
-	__u32 flags = 0;
+	__u32 flags = m->unread ? L7_F_FAULT : 0;
 
 	if (!w)
 		return 0;
@@ -174,7 +176,7 @@ static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 dir, __u64
 	w->r.family = w->r.port = 0;
 	if (BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP && BPF_CORE_READ(sk, __sk_common.skc_family) != SOCK_UNIX) {
 		remote_read(w, m->name);
-		flags = L7_F_DATAGRAM;
+		flags |= L7_F_DATAGRAM;
 	}
 	moved(sk, ino, dir | flags << 1, n, at_of(dir));
 	if (tls_process_now())
@@ -327,15 +329,13 @@ EXIT(splice, file_ends(x, true))
 
 /* ---- connections begin ---- */
 
-static __always_inline int accepted(struct sys_exit *x)
+static __noinline int accepted_fd(__u32 fd)
 {
 	struct l7_sock *e;
 	struct sock *sk;
 	__u64 ino = 0;
 
-	if (x->ret < 0)
-		return 0;
-	sk = fd_sock((__u32)x->ret, &ino);
+	sk = fd_sock(fd, &ino);
 	if (!sk || sock_kind(sk) < 0)
 		return 0;
 	e = sock_enter(sk, ino, L7_SIDE_SERVER, bpf_ktime_get_boot_ns());
@@ -344,23 +344,21 @@ static __always_inline int accepted(struct sys_exit *x)
 	return 0;
 }
 
+static __always_inline int accepted(struct sys_exit *x)
+{
+	return x->ret < 0 ? 0 : accepted_fd((__u32)x->ret);
+}
+
 EXIT(accept, accepted(x))
 EXIT(accept4, accepted(x))
 
-SEC("tracepoint/syscalls/sys_exit_connect")
-int exit_connect(struct sys_exit *x)
+static __noinline int connected(struct sock *sk, __u64 ino)
 {
-	struct call c = {};
+	__u64 key = (__u64)sk;
 	struct l7_sock *e;
-	struct sock *sk;
-	__u64 ino = 0, key;
 
-	if ((x->ret && x->ret != -EINPROGRESS) || !call_read(&c))
+	if (sock_kind(sk) < 0 || BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP)
 		return 0;
-	sk = fd_sock((__u32)c.di, &ino);
-	if (!sk || sock_kind(sk) < 0 || BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP)
-		return 0;
-	key = (__u64)sk;
 	e = bpf_map_lookup_elem(&socks, &key);
 	if (e && e->ino == ino) /* it was asked once more whether it is there */
 		return 0;
@@ -371,6 +369,19 @@ int exit_connect(struct sys_exit *x)
 		e->tag = inflight_get(e->tag_who);
 	}
 	return 0;
+}
+
+SEC("tracepoint/syscalls/sys_exit_connect")
+int exit_connect(struct sys_exit *x)
+{
+	struct call c = {};
+	struct sock *sk;
+	__u64 ino = 0;
+
+	if ((x->ret && x->ret != -EINPROGRESS) || !call_read(&c))
+		return 0;
+	sk = fd_sock((__u32)c.di, &ino);
+	return sk ? connected(sk, ino) : 0;
 }
 
 /* ---- threads that wait for whatever comes next ---- */
@@ -430,6 +441,8 @@ int BPF_PROG(l7_exit, struct task_struct *task)
 	inflight_clear((__u32)bpf_get_current_pid_tgid(), 0);
 	return 0;
 }
+
+#include "probes/l7_uring.bpf.h"
 
 /* ---- connections end ---- */
 

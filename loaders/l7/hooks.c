@@ -38,6 +38,11 @@ bool hooks_tells_came(void)
 	return libbpf_find_vmlinux_btf_id("sk_data_ready", BPF_TRACE_RAW_TP) > 0;
 }
 
+static bool tells_uring(void)
+{
+	return libbpf_find_vmlinux_btf_id("io_uring_complete", BPF_TRACE_RAW_TP) > 0;
+}
+
 void hooks_alive(struct hooks *k, uint64_t now_ns)
 {
 	tables_inflight_alive(k->tables, now_ns);
@@ -54,6 +59,7 @@ int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 	k->skel->rodata->own_tgid = (uint32_t)getpid();
 	k->skel->rodata->tells_came = hooks_tells_came();
 	bpf_program__set_autoload(k->skel->progs.l7_ready, hooks_tells_came());
+	bpf_program__set_autoload(k->skel->progs.l7_uring, tells_uring());
 	if (c->ring_bytes > bpf_map__max_entries(k->skel->maps.records))
 		bpf_map__set_max_entries(k->skel->maps.records, (uint32_t)c->ring_bytes);
 	err = tables_reuse(k->skel->obj, c->tables);
