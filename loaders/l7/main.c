@@ -202,7 +202,7 @@ static void l7_tally(void *state, struct family_tally *out)
 	struct l7_tally t;
 
 	hooks_tally(&l->hooks, &t);
-	*out = (struct family_tally){.seen = t.lost, .lost = t.lost, .helper_cpu_ns = parser_cpu_ns(&l->parser), .helper = (uint32_t)l->parser.pid};
+	*out = (struct family_tally){.seen = t.lost + t.shed, .lost = t.lost + t.shed, .helper_cpu_ns = parser_cpu_ns(&l->parser), .helper = (uint32_t)l->parser.pid};
 }
 
 static const char *l7_clock(void *state)
