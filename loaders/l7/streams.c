@@ -758,6 +758,11 @@ void streams_free(struct streams *s)
 	free(s);
 }
 
+bool streams_held(const struct streams *s)
+{
+	return s->hold.n;
+}
+
 void streams_clock(struct streams *s, int64_t offset_ns)
 {
 	sums_clock(s->sums, offset_ns);
