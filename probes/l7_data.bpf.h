@@ -14,9 +14,9 @@
  * 1. `socks` has an entry for each connection: its positions, and who moved bytes last. TCP's positions are the kernel's own sequence
  *    numbers, so that what sendfile, splice and io_uring moved is known to be missing; others' are counted here.
  * 2. `wants` is the loader's: see l7.h.
- * 3. Rather some of many connections are told not at all than each in part. Where the ring is half full, one that begins is shed: nothing of it is
- *    told, and its bytes are counted when it ends (unseen_bytes). At six eighths, half of those that are told are shed, at seven all, at least for
- *    SHED_NS and until a quarter of the ring is used: what they move meanwhile is missing in their positions. So is what finds no room at all.
+ * 3. Rather some of many connections are told not at all than each in part. Where five eighths of the ring are full, one that begins is shed: nothing
+ *    of it is told, and its bytes are counted when it ends (unseen_bytes). At seven, half of those that are told are shed, at least for SHED_NS and
+ *    until a quarter of the ring is used: what they move meanwhile is missing in their positions. So is what finds no room at all.
  * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU. Tracepoints of system calls have
  *    slot 0, probes in user space the others. A tracepoint's program is not interrupted by its like; a probe's is, where the kernel may be
  *    preempted: what finds all slots in use is missing in its connection's positions, and counted.
@@ -34,9 +34,8 @@
 #include "probes/sock.bpf.h"
 
 #define SHED_NS   1000000000ull
-#define SHED_NEW  4   /* eighths of the ring */
-#define SHED_HALF 6
-#define SHED_ALL  7
+#define SHED_NEW  5   /* eighths of the ring */
+#define SHED_HALF 7
 #define SHED_BACK 2
 #define WAKE_SHIFT 20
 #define SLOTS     4   /* of walks */
@@ -572,7 +571,7 @@ static __noinline int shed(struct sock *sk, struct l7_sock *e, __u64 at_ns)
 		if (!conn_send(sk, at_ns, e))
 			return 1;
 		e->flags |= S_UNTOLD;
-	} else if (level < SHED_HALF || (level < SHED_ALL && L7_WANT_SLOT(sk) & 1)) {
+	} else if (level < SHED_HALF || L7_WANT_SLOT(sk) & 1) {
 		return 0;
 	} else {
 		COUNT(shed, 1);

@@ -118,6 +118,13 @@ def test_who_answers_has_the_request_though_another_accepted_the_connection(talk
     assert counts(store, where.format("client", pid)) == {("client", "http", "GET shop/passed", "200", "ok"): 10}
 
 
+def test_a_child_that_was_left_a_connection_has_its_requests(talked):
+    store, pid, did = talked
+    where = f"service = '127.0.0.1:{did['ports']['forked']}' AND side = '{{}}' AND pid = {{}}"
+    assert counts(store, where.format("server", did["heir"])) == {("server", "http", "GET shop/forked", "200", "ok"): 10}
+    assert counts(store, where.format("client", pid)) == {("client", "http", "GET shop/forked", "200", "ok"): 10}
+
+
 def test_names_that_were_asked_for_are_counted_with_what_came_of_them(talked):
     store, pid, did = talked
     got = counts(store, f"pid = {pid} AND service LIKE '%:{did['ports']['dns']}'")
