@@ -19,6 +19,8 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
+#include "probes/l7_message.bpf.h"
+
 enum uring_op { /* of linux/io_uring.h, that say nothing of their kernel's age */
 	URING_READV = 1, URING_WRITEV = 2, URING_SENDMSG = 9, URING_RECVMSG = 10, URING_ACCEPT = 13, URING_CONNECT = 16, URING_READ = 22,
 	URING_WRITE = 23, URING_SEND = 26, URING_RECV = 27, URING_SEND_ZC = 47, URING_SENDMSG_ZC = 48
