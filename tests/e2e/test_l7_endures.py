@@ -2,6 +2,7 @@
 """Family l7 where much comes and goes: connections by the thousand, and loaders that are killed under load (make long-requests)."""
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -47,6 +48,36 @@ print(sum(n), flush=True)
 """
 
 
+# N connections, one after the other, with three questions each, whose answers have 3000 bytes: {"port", "bytes"} of both directions together.
+SHORT = """
+import json, socket, sys, threading
+ASK, N, CONNECTIONS = b"GET /short HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n", 3000, int(sys.argv[1])
+ANSWER = b"HTTP/1.1 200 OK\\r\\nContent-Length: %d\\r\\n\\r\\n" % N + b"x" * N
+def take(s, n):
+    while n:
+        got = s.recv(n)
+        assert got
+        n -= len(got)
+def accept(server):
+    while True:
+        s, _ = server.accept()
+        with s:
+            for _ in range(3):
+                take(s, len(ASK))
+                s.sendall(ANSWER)
+            assert not s.recv(1)
+server = socket.create_server(("127.0.0.1", 0))
+threading.Thread(target=accept, args=(server,), daemon=True).start()
+for _ in range(CONNECTIONS):
+    with socket.create_connection(server.getsockname()) as s:
+        for _ in range(3):
+            s.sendall(ASK)
+            take(s, len(ANSWER))
+print(json.dumps({"port": server.getsockname()[1], "bytes": CONNECTIONS * 3 * (len(ASK) + len(ANSWER))}), flush=True)
+sys.stdin.read()
+"""
+
+
 @pytest.fixture(autouse=True)
 def rights():
     need_root()
@@ -88,6 +119,36 @@ def test_ten_thousand_connections_come_and_go_and_the_maps_are_as_empty_as_befor
     assert all(r["seen"] == r["told"] for r in rows)
     if not done["lost_total"]:
         assert seen == dict.fromkeys(("client", "server"), did["tx"] + did["rx"]), done
+
+
+def parser_of(cap):
+    done = subprocess.run(["pgrep", "-P", str(cap.pid), "-f", "--", "--parse"], capture_output=True, text=True, check=False)
+    return int(done.stdout) if done.stdout.strip() else None
+
+
+def test_where_more_is_said_than_can_be_read_whole_connections_are_shed_and_told(store):
+    with fake_container() as (container, prefix):
+        cap = Capture(store, "-v", "--cgroup", f"/docker/{container}", program="sonde-l7")
+        try:
+            cap.start(120)
+            assert until(lambda: parser_of(cap), 60)
+            os.kill(parser_of(cap), signal.SIGSTOP)  # it has no turn for a while
+            short = subprocess.Popen([*prefix, sys.executable, "-c", SHORT, "2000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            did = json.loads(short.stdout.readline())
+            os.kill(parser_of(cap), signal.SIGCONT)
+            short.communicate(timeout=60)
+            done, said = cap.stop(60), cap.said()
+        finally:
+            cap.close()
+    assert done["lost_total"] > 0 and "some connections are not read for a while" in said, done
+    got = counts(store, f"service = '127.0.0.1:{did['port']}'")
+    assert set(got) == set(both({("http", "GET x/short", "200", "ok"): 0})), got
+    assert all(0 < n < 6000 and n % 3 == 0 for n in got.values()), got
+    rows = sql_all(store, f"SELECT seen, parsed, skipped, blind FROM request_bytes WHERE service = '127.0.0.1:{did['port']}'")
+    assert all(r["seen"] == r["parsed"] + r["skipped"] + r["blind"] and not r["blind"] for r in rows), rows
+    nobodys = sql_all(store, "SELECT sum(seen) AS seen, sum(blind) AS blind FROM request_bytes WHERE side = 'capture'")[0]
+    assert nobodys["seen"] == nobodys["blind"]
+    assert sum(r["seen"] for r in rows) + nobodys["seen"] >= 2 * did["bytes"], "what the others said is blind"
 
 
 def load(prefix):
