@@ -294,6 +294,42 @@ enum cgroup_subsys_id {
 	pids_cgrp_id,
 };
 
+/* io_uring's requests; `cmd` begins with what the operation at hand has (since 6.0). */
+struct io_cqe {
+	__s32 res;
+};
+
+struct io_cmd_data {
+	struct file *file;
+};
+
+struct io_kiocb {
+	union {
+		struct file *file;
+		struct io_cmd_data cmd;
+	};
+	__u8 opcode;
+	__u32 flags; /* 64 bits later on, of which this is the first half */
+	struct io_cqe cqe; /* since 5.19 */
+};
+
+struct io_sr_msg {
+	union {
+		void *umsg;
+		void *buf;
+	};
+	__u32 done_io;
+};
+
+struct io_rw {
+	__u64 addr;
+	__u32 len;
+};
+
+struct io_accept {
+	__u32 file_slot;
+};
+
 #pragma clang attribute pop
 
 /* ---- sonde-maps (probes/maps.bpf.c) adds its types below this line ---- */

@@ -108,11 +108,11 @@ struct l7_tally { /* by CPU, in the map `tally` */
 	__u64 records;     /* that were made */
 	__u64 lost;        /* of those, lost: the ring was full */
 	__u64 lost_bytes;  /* of connections that were shed, and of records lost */
-	__u64 shed;        /* how often a connection was shed for a while, because the ring was full */
+	__u64 shed;        /* how often a connection was shed before the ring was full */
 	__u64 no_room;     /* connections that found no room in `socks` */
 	__u64 no_room_bytes;
 	__u64 unseen;      /* TCP connections that ended and no system call that we know moved a byte of: io_uring */
-	__u64 unseen_bytes;
+	__u64 unseen_bytes; /* theirs, and of connections that were shed from their first byte on */
 	__u64 faults;      /* calls whose memory could not be read */
 	__u64 ends_lost;   /* ends that were not told: the ring was full */
 	__u64 tls_calls;   /* reads and writes of clear text inside TLS that were told */

@@ -14,10 +14,13 @@
  * 1. `socks` has an entry for each connection: its positions, and who moved bytes last. TCP's positions are the kernel's own sequence
  *    numbers, so that what sendfile, splice and io_uring moved is known to be missing; others' are counted here.
  * 2. `wants` is the loader's: see l7.h.
- * 3. A record that finds no room sheds its connection for SHED_NS: rather one of many is told not at all than each in part.
+ * 3. Rather some of many connections are told not at all than each in part. Where five eighths of the ring are full, one that begins is shed: nothing
+ *    of it is told, and its bytes are counted when it ends (unseen_bytes). At seven, half of those that are told are shed, at least for SHED_NS and
+ *    until a quarter of the ring is used: what they move meanwhile is missing in their positions. So is what finds no room at all.
  * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU. Tracepoints of system calls have
- *    slot 0, probes in user space slot 1. A tracepoint's program is not interrupted by its like; a probe's is, where the kernel may be
- *    preempted: what finds slot 1 in use is lost, and counted.
+ *    slot 0, probes in user space the others. A tracepoint's program is not interrupted by its like; a probe's is, where the kernel may be
+ *    preempted: what finds all slots in use is missing in its connection's positions, and counted.
+ * 5. Nobody is woken, but for each part (WAKE_SHIFT) of the ring that fills: who reads may sleep while little happens.
  */
 #ifndef SONDE_PROBES_L7_DATA_BPF_H
 #define SONDE_PROBES_L7_DATA_BPF_H
@@ -31,6 +34,11 @@
 #include "probes/sock.bpf.h"
 
 #define SHED_NS   1000000000ull
+#define SHED_NEW  5   /* eighths of the ring */
+#define SHED_HALF 7
+#define SHED_BACK 2
+#define WAKE_SHIFT 20
+#define SLOTS     4   /* of walks */
 #define STEPS     96
 #define IOV_MOST  64
 
@@ -42,7 +50,8 @@ enum sock_flags_l7 {
 	S_OUT_DONE = 16, /* its last position is known */
 	S_IN_DONE = 32,
 	S_BEGUN = 64,
-	S_OPENED = 128  /* by us, and nothing was written on it yet */
+	S_OPENED = 128, /* by us, and nothing was written on it yet */
+	S_UNTOLD = 256  /* it was shed before its CONN was told */
 };
 
 enum came_flags {
@@ -63,8 +72,9 @@ struct l7_sock {
 	__u64 shed_until_ns;
 	__u32 seq[2];   /* of TCP: the sequence number at pos */
 	__u32 tgid;
-	__u16 protocol; /* 0: a Unix socket */
-	__u8 flags, side;
+	__u8 protocol;  /* 0: a Unix socket */
+	__u8 side;
+	__u16 flags;    /* enum sock_flags_l7 */
 	__u64 tag;      /* a server's: of the request that is not answered yet; else of the one for which it was written to last, or opened; 0: none */
 	__u64 tag_who;  /* a server's: who read last of it; else who wrote (inflight.bpf.h) */
 	struct l7_came came;
@@ -103,17 +113,19 @@ struct walk {
 	__u64 total;          /* bytes of the stream that are not told yet */
 	__u64 want;           /* bytes that may still be copied */
 	__u32 iov_n, fill;
-	__u32 failed, busy;   /* a record was lost; slot 1: how many use it */
+	__u32 failed, busy;   /* a record was lost; slots but 0: how many use it */
+	__u64 wake;           /* how its records are put into the ring */
 	struct l7_data r;
 	__u8 bytes[2 * L7_CHUNK];
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 2);
+	__uint(max_entries, SLOTS);
 	__type(key, __u32);
 	__type(value, struct walk);
 } walks SEC(".maps");
 
+const volatile __u64 ring_eighth = 1024 * 1024; /* of its bytes */
 const volatile bool tells_came = false; /* the kernel tells when bytes come */
 const volatile __u32 own_tgid = 0; /* the loader: what it says to its parser is no traffic */
 __u32 parser_tgid = 0;             /* and what that says */
@@ -236,7 +248,7 @@ static const volatile struct l7_sock no_sock = {}; /* not on the stack: older ke
 static __always_inline void sock_fill(struct sock *sk, struct l7_sock *e, __u32 side, int kind)
 {
 	e->side = (__u8)side;
-	e->protocol = (__u16)kind;
+	e->protocol = (__u8)kind;
 	e->tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
 	e->flags = (task_wanted() ? 0 : S_IGNORED) | (side != L7_SIDE_UNKNOWN ? S_BEGUN : 0);
 	if (tells_came && kind != SOCK_UDP && bytes_left(sk, kind == SOCK_TCP))
@@ -272,6 +284,12 @@ static __noinline int sock_begin(struct sock *sk, __u64 ino, __u32 side)
 	return 0;
 }
 
+/* In eighths. */
+static __always_inline __u32 ring_level(void)
+{
+	return (__u32)(bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) / ring_eighth);
+}
+
 /* A connection that is new, or whose address had another one: entered and told. NULL: it is none, or there is no room. */
 static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __u32 side, __u64 at_ns)
 {
@@ -281,8 +299,14 @@ static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __
 	if (sock_begin(sk, ino, side))
 		return NULL;
 	e = bpf_map_lookup_elem(&socks, &key);
-	if (e && !(e->flags & S_IGNORED))
-		conn_send(sk, at_ns, e);
+	if (!e || e->flags & S_IGNORED)
+		return e;
+	if (ring_level() >= SHED_NEW)
+		COUNT(shed, 1);
+	else if (!conn_send(sk, at_ns, e))
+		return e;
+	e->flags |= S_UNTOLD;
+	e->shed_until_ns = at_ns + SHED_NS;
 	return e;
 }
 
@@ -377,7 +401,7 @@ static __always_inline void walk_flush(struct walk *w, __u32 len, __u32 size)
 	FORGET_BOUNDS(room);
 	room &= 2 * L7_CHUNK - 1;
 	COUNT(records, 1);
-	if (w->failed || bpf_ringbuf_output(&records, &w->r, sizeof(w->r) + room, BPF_RB_NO_WAKEUP)) {
+	if (w->failed || bpf_ringbuf_output(&records, &w->r, sizeof(w->r) + room, w->wake)) {
 		w->failed = 1;
 		COUNT(lost, 1);
 		COUNT(lost_bytes, size);
@@ -470,7 +494,7 @@ static __always_inline void owner_check(struct sock *sk, struct l7_sock *e, __u6
 	e->flags &= ~S_IGNORED;
 	if (!task_wanted())
 		e->flags |= S_IGNORED;
-	else
+	else if (!(e->flags & S_UNTOLD))
 		conn_send(sk, at_ns, e);
 }
 
@@ -522,6 +546,48 @@ static __always_inline void came_tell(struct walk *w, struct l7_sock *e, __u32 d
 		e->came.taken_ns = 0;
 }
 
+/* What a connection moved that nobody was told of: it is told as blind, of nobody. */
+static __always_inline void untold_take(struct l7_sock *e)
+{
+	COUNT(unseen_bytes, e->pos[0] + e->pos[1] + e->tls_pos[0] + e->tls_pos[1]);
+	e->pos[0] = e->pos[1] = e->tls_pos[0] = e->tls_pos[1] = 0;
+}
+
+/* 1: what was moved is not told (3). One that was never told begins with the next call. */
+static __noinline int shed(struct sock *sk, struct l7_sock *e, __u64 at_ns)
+{
+	__u32 level = ring_level();
+
+	if (!e)
+		return 1;
+	if (e->shed_until_ns) {
+		if (at_ns < e->shed_until_ns || level >= SHED_BACK)
+			return 1;
+		e->shed_until_ns = 0;
+		if (!(e->flags & S_UNTOLD))
+			return 0;
+		untold_take(e);
+		e->flags &= (__u16)~(S_UNTOLD | S_BEGUN);
+		if (!conn_send(sk, at_ns, e))
+			return 1;
+		e->flags |= S_UNTOLD;
+	} else if (level < SHED_HALF || L7_WANT_SLOT(sk) & 1) {
+		return 0;
+	} else {
+		COUNT(shed, 1);
+	}
+	e->shed_until_ns = at_ns + SHED_NS;
+	return 1;
+}
+
+/* Who sleeps is woken where these bytes fill one more part of the ring. */
+static __always_inline __u64 wake_for(__u64 bytes)
+{
+	__u64 used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
+
+	return used >> WAKE_SHIFT == (used + bytes) >> WAKE_SHIFT ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP;
+}
+
 #define OPENER (1ull << 63)
 
 /*
@@ -536,7 +602,7 @@ static __noinline __u64 request_asks(struct l7_sock *e)
 		return 0;
 	tag = inflight_get(who);
 	opener = !tag && e->flags & S_OPENED && e->tag && e->tag_who == who ? e->tag | OPENER : 0;
-	e->flags &= (__u8)~S_OPENED;
+	e->flags &= (__u16)~S_OPENED;
 	e->tag = tag;
 	e->tag_who = who;
 	return tag ? tag : opener;
@@ -547,7 +613,7 @@ static __noinline __u64 request_asks(struct l7_sock *e)
  */
 static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 {
-	__u32 dir = how & 1, flags = how >> 1, slot = flags & L7_F_TLS ? 1 : 0;
+	__u32 dir = how & 1, flags = how >> 1 & 0x7fff, slot = how >> 16;
 	struct walk *w = walk_get(slot);
 	struct l7_want *want;
 	struct l7_sock *e;
@@ -590,8 +656,9 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
 		}
 	}
-	if (at_ns < e->shed_until_ns) {
-		COUNT(lost_bytes, n);
+	if (shed(sk, e, at_ns)) {
+		if (!(e->flags & S_UNTOLD))
+			COUNT(lost_bytes, n);
 		return 0;
 	}
 	head_fill(&w->r.h, (__u64)sk, ino, L7_DATA, (__u8)dir, at_ns);
@@ -601,33 +668,57 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	w->r.pos = pos;
 	w->r.seq = flags & L7_F_TLS ? 0 : e->seq[dir] - (__u32)(e->pos[dir] - pos);
 	w->fill = w->failed = 0;
+	w->wake = wake_for(n < w->want ? n : w->want);
 	w->total = n;
 	if (until >= pos + n) { /* the last of what is not wanted */
 		w->left = 0;
 		w->iov_n = 0;
 	}
-	if (!walk_run(w, slot)) {
+	if (!walk_run(w, slot))
 		e->shed_until_ns = at_ns + SHED_NS;
-		COUNT(shed, 1);
+	return 0;
+}
+
+/* A slot that nobody uses meanwhile; 0: there is none. */
+static __always_inline __u32 slot_take(void)
+{
+	for (__u32 slot = 1; slot < SLOTS; slot++) {
+		struct walk *w = walk_get(slot);
+
+		if (!w)
+			return 0;
+		__sync_fetch_and_add(&w->busy, 1);
+		if (*(volatile __u32 *)&w->busy == 1)
+			return slot;
+		__sync_fetch_and_add(&w->busy, -1);
 	}
+	return 0;
+}
+
+static __noinline int bytes_lost(__u64 key, __u64 ino, __u32 dir, __u64 n)
+{
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
+
+	if (e && e->ino == ino)
+		e->tls_pos[dir & 1] += n;
+	COUNT(lost_bytes, n);
+	COUNT(lost, 1);
 	return 0;
 }
 
 static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, const void *buf, __u64 n, __u64 at_ns, __u32 flags)
 {
-	struct walk *w = walk_get(flags & L7_F_TLS ? 1 : 0);
+	__u32 slot = slot_take();
+	struct walk *w = slot ? walk_get(slot) : NULL;
 
-	if (!w)
+	if (!w) {
+		bytes_lost((__u64)sk, ino, dir, n);
 		return;
-	__sync_fetch_and_add(&w->busy, 1);
-	if (*(volatile __u32 *)&w->busy == 1) {
-		w->iov = w->iov_n = 0;
-		w->ptr = (__u64)buf;
-		w->left = buf ? n : 0;
-		moved(sk, ino, dir | flags << 1, n, at_ns);
-	} else {
-		COUNT(lost_bytes, n);
 	}
+	w->iov = w->iov_n = 0;
+	w->ptr = (__u64)buf;
+	w->left = buf ? n : 0;
+	moved(sk, ino, dir | flags << 1 | slot << 16, n, at_ns);
 	__sync_fetch_and_add(&w->busy, -1);
 }
 
@@ -648,6 +739,11 @@ static __always_inline void end_send(__u64 sk, struct l7_sock *e, __u8 what, __u
 
 	if (e->flags & S_IGNORED)
 		return;
+	if (e->flags & S_UNTOLD) {
+		if (what == L7_END)
+			untold_take(e);
+		return;
+	}
 	r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
 	COUNT(records, 1);
 	if (!r) {

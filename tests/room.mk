@@ -84,7 +84,7 @@ long-tls: all workloads
 
 # requests as sonde-l7 counts them, beside what the servers themselves count: nginx, PostgreSQL, MariaDB, Redis, RabbitMQ, php-fpm, gRPC, ...
 long-requests: all workloads
-	@$(PYTEST) $(E2E)/test_l7_servers.py -rs --durations=5 --junitxml=$(RESULTS)/long-requests.xml
+	@$(PYTEST) $(E2E)/test_l7_servers.py $(E2E)/test_l7_endures.py -rs --durations=5 --junitxml=$(RESULTS)/long-requests.xml
 
 
 # a GPU of NVIDIA's beside what nvidia-smi says of it

@@ -22,6 +22,7 @@
 #include "schema/base/mem.h"
 
 #define BATCH 2048
+#define UNTOLD 256 /* S_UNTOLD of probes/l7_data.bpf.h */
 
 static struct l7_bpf *skel_open(const char *store_dir)
 {
@@ -36,6 +37,11 @@ static struct l7_bpf *skel_open(const char *store_dir)
 bool hooks_tells_came(void)
 {
 	return libbpf_find_vmlinux_btf_id("sk_data_ready", BPF_TRACE_RAW_TP) > 0;
+}
+
+static bool tells_uring(void)
+{
+	return libbpf_find_vmlinux_btf_id("io_uring_complete", BPF_TRACE_RAW_TP) > 0;
 }
 
 void hooks_alive(struct hooks *k, uint64_t now_ns)
@@ -54,8 +60,10 @@ int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 	k->skel->rodata->own_tgid = (uint32_t)getpid();
 	k->skel->rodata->tells_came = hooks_tells_came();
 	bpf_program__set_autoload(k->skel->progs.l7_ready, hooks_tells_came());
+	bpf_program__set_autoload(k->skel->progs.l7_uring, tells_uring());
 	if (c->ring_bytes > bpf_map__max_entries(k->skel->maps.records))
 		bpf_map__set_max_entries(k->skel->maps.records, (uint32_t)c->ring_bytes);
+	k->skel->rodata->ring_eighth = bpf_map__max_entries(k->skel->maps.records) / 8;
 	err = tables_reuse(k->skel->obj, c->tables);
 	if (!err)
 		err = l7_bpf__load(k->skel);
@@ -150,6 +158,7 @@ void hooks_close(struct hooks *k)
 void hooks_tally(const struct hooks *k, struct l7_tally *sum)
 {
 	percpu_sum(bpf_map__fd(k->skel->maps.tally), sum, sizeof(*sum));
+	sum->unseen_bytes += k->untold_bytes;
 }
 
 /* ---- the reading of descriptors ---- */
@@ -158,8 +167,8 @@ void hooks_tally(const struct hooks *k, struct l7_tally *sum)
 struct entry {
 	uint64_t ino, pos[2], tls_pos[2], shed_until_ns;
 	uint32_t seq[2], tgid;
-	uint16_t protocol;
-	uint8_t flags, side;
+	uint8_t protocol, side;
+	uint16_t flags;
 	uint64_t tag, tag_who;
 	uint64_t came[6];
 };
@@ -249,8 +258,11 @@ int hooks_sweep(struct hooks *k, void (*gone)(void *ctx, uint64_t sk, uint64_t i
 
 		if (idmap_get(&held, c.items[i].sk, &ino) && ino == c.items[i].ino)
 			continue;
-		if (!bpf_map_lookup_elem(fd, &c.items[i].sk, &now) && now.ino == c.items[i].ino)
+		if (!bpf_map_lookup_elem(fd, &c.items[i].sk, &now) && now.ino == c.items[i].ino) {
+			if (now.flags & UNTOLD)
+				k->untold_bytes += now.pos[0] + now.pos[1] + now.tls_pos[0] + now.tls_pos[1];
 			bpf_map_delete_elem(fd, &c.items[i].sk);
+		}
 		gone(ctx, c.items[i].sk, c.items[i].ino);
 	}
 	err = err ? err : (int)c.n;

@@ -21,6 +21,7 @@ struct hooks {
 	struct taps taps;
 	struct bpf_link *links[HOOKS_MOST], *sweep; /* of what is no perf event */
 	size_t n;
+	uint64_t untold_bytes;       /* of sockets that hooks_sweep found gone and nobody was told of */
 	struct tables_state *tables; /* sonde-maps' own; NULL: nobody reads which request a thread serves */
 };
 

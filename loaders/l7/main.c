@@ -22,10 +22,11 @@
 #include "schema/base/mem.h"
 
 #define POLL_NS   (NSEC_PER_SEC / 4)
+#define ANSWER_NS (NSEC_PER_SEC / 10) /* what was asked for is read so long after */
 #define SAY_NS    (1 * NSEC_PER_SEC)
 #define SWEEP_NS  (2 * NSEC_PER_SEC)
 #define SWEEP_MOST_NS (30 * NSEC_PER_SEC)
-#define SWEEP_PART 200 /* the reading of descriptors has one in so many of the time */
+#define SWEEP_PART 1000 /* the reading of descriptors has one in so many of the time */
 #define STARTS    100  /* of parsers: one that dies again and again finds an end */
 
 struct l7 {
@@ -35,9 +36,9 @@ struct l7 {
 	struct book book;
 	struct family_host *h;   /* of the call at hand */
 	struct parser_ask gone;
-	int64_t said_ns, swept_ns, sweep_took_ns;
-	uint64_t unseen_bytes;
-	bool started, full;
+	int64_t said_ns, swept_ns, sweep_took_ns, sweep_rest_ns; /* rest: of one that found nothing new */
+	uint64_t unseen_bytes, records, swept_records; /* records: so far; of then */
+	bool started, full, shed;
 };
 
 static bool tls_off; /* --tls */
@@ -51,22 +52,25 @@ static void hear(void *ctx, const struct heard *x)
 	book_put(&l->book, l->h, x);
 }
 
-static void parser_keep(struct l7 *l, uint32_t bucket_s)
+/* true: it had something to say. */
+static bool parser_keep(struct l7 *l, uint32_t bucket_s)
 {
 	struct err e = {0};
+	size_t n = 0;
 	int err;
 
-	if (l->started && parser_read(&l->parser, hear, l))
-		return;
+	if (l->started && parser_read(&l->parser, hear, l, &n))
+		return n;
 	if (l->started)
 		log_warn("l7: the parser ended: what was under way is blind");
 	if (l->started && l->parser.starts >= STARTS)
-		return;
+		return n;
 	err = l->started ? parser_again(&l->parser, &e) : parser_start(&l->parser, hooks_ring(&l->hooks), hooks_wants(&l->hooks), bucket_s, &e);
 	if (err)
 		log_warn("l7: %s", e.what);
 	l->started = true;
 	hooks_parser(&l->hooks, (uint32_t)l->parser.pid);
+	return n;
 }
 
 /* ---- sockets that are gone ---- */
@@ -91,13 +95,20 @@ static void gone(void *ctx, uint64_t sk, uint64_t ino)
 		gone_send(l);
 }
 
+/* Where nothing is told, little ends: then twice as long each time. */
 static void sweep(struct l7 *l, int64_t now_ns)
 {
 	int64_t every = l->sweep_took_ns * SWEEP_PART, begin = clock_cpu_ns();
 
-	every = every < SWEEP_NS ? SWEEP_NS : every > SWEEP_MOST_NS ? SWEEP_MOST_NS : every;
+	if (l->records != l->swept_records)
+		l->sweep_rest_ns = 0;
+	every = every < SWEEP_NS ? SWEEP_NS : every;
+	every = every < l->sweep_rest_ns ? l->sweep_rest_ns : every;
+	every = every > SWEEP_MOST_NS ? SWEEP_MOST_NS : every;
 	if (now_ns - l->swept_ns < every)
 		return;
+	l->sweep_rest_ns = l->records == l->swept_records ? 2 * every : 0;
+	l->swept_records = l->records;
 	l->swept_ns = now_ns;
 	if (hooks_sweep(&l->hooks, gone, l) < 0)
 		log_debug("l7: descriptors cannot be read");
@@ -113,6 +124,7 @@ static void unseen(struct l7 *l, int64_t now_ns)
 	uint64_t bytes;
 
 	hooks_tally(&l->hooks, &t);
+	l->records = t.records;
 	bytes = t.unseen_bytes + t.no_room_bytes + t.tls_unknown_bytes;
 	if (bytes > l->unseen_bytes)
 		book_unseen(&l->book, l->h, bytes - l->unseen_bytes, now_ns);
@@ -120,22 +132,30 @@ static void unseen(struct l7 *l, int64_t now_ns)
 	if (t.no_room && !l->full)
 		log_warn("l7: more connections are open than there is room for: what some of them say is not read");
 	l->full = l->full || t.no_room;
+	if (t.lost + t.shed && !l->shed)
+		log_warn("l7: more is said than can be read: some connections are not read for a while, which is told as lost and blind");
+	l->shed = l->shed || t.lost + t.shed;
 }
 
 static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 {
 	struct l7 *l = state;
+	bool said;
 
 	l->h = h;
 	h->next_ns = now_ns + POLL_NS;
 	hooks_alive(&l->hooks, (uint64_t)now_ns);
 	if (!hostmaps_seeded(h->maps) && now_ns - l->said_ns < 5 * NSEC_PER_SEC && l->started)
 		return;
-	parser_keep(l, h->bucket_s);
+	said = parser_keep(l, h->bucket_s);
 	if (!tls_off)
 		tls_poll(l->tls, h, now_ns);
-	if (now_ns - l->said_ns < SAY_NS)
+	if (now_ns - l->said_ns < SAY_NS) {
+		if (!said) /* it says something when it is asked; where it is much, it calls */
+			h->next_ns = l->said_ns + SAY_NS;
 		return;
+	}
+	h->next_ns = now_ns + ANSWER_NS;
 	book_fresh(&l->book);
 	book_unresolved(&l->book, h, now_ns);
 	parser_ask(&l->parser, &(struct parser_ask){.what = PARSER_SAY, .now_ns = now_ns, .offset_ns = h->offset_ns});
@@ -162,7 +182,8 @@ static void l7_finish(void *state, struct family_host *h, int64_t patience_ns)
 	parser_keep(l, h->bucket_s);
 	l->swept_ns = 0; /* what has ended by now has, and is not cut off by us */
 	sweep(l, clock_boot_ns());
-	parser_end(&l->parser, h->offset_ns, patience_ns, hear, l);
+	if (!parser_end(&l->parser, h->offset_ns, patience_ns, hear, l))
+		log_warn("l7: the parser did not say all that it had in time: what is missing was not counted");
 	book_unresolved(&l->book, h, INT64_MAX);
 	unseen(l, clock_boot_ns());
 }
@@ -178,7 +199,7 @@ static int l7_open(const struct family_config *c, void **state, struct bpf_objec
 		free(l);
 		return err;
 	}
-	l->parser.fd = -1;
+	parser_init(&l->parser);
 	l->tls = tls_new(hooks_object(&l->hooks));
 	*state = l;
 	*obj = hooks_object(&l->hooks);
@@ -202,7 +223,14 @@ static void l7_tally(void *state, struct family_tally *out)
 	struct l7_tally t;
 
 	hooks_tally(&l->hooks, &t);
-	*out = (struct family_tally){.seen = t.lost, .lost = t.lost, .helper_cpu_ns = parser_cpu_ns(&l->parser), .helper = (uint32_t)l->parser.pid};
+	*out = (struct family_tally){.seen = t.lost + t.shed, .lost = t.lost + t.shed, .helper_cpu_ns = parser_cpu_ns(&l->parser), .helper = (uint32_t)l->parser.pid};
+}
+
+static int l7_wake_fd(void *state)
+{
+	struct l7 *l = state;
+
+	return l->parser.more_fd;
 }
 
 static const char *l7_clock(void *state)
@@ -226,7 +254,7 @@ static void l7_close(void *state)
 	struct l7 *l = state;
 
 	l7_detach(l);
-	parser_close(&l->parser);
+	parser_release(&l->parser);
 	tls_free(l->tls);
 	hooks_close(&l->hooks);
 	book_release(&l->book);
@@ -246,6 +274,7 @@ static const struct family l7_family = {
 	.attach = l7_attach,
 	.poll = l7_poll,
 	.finish = l7_finish,
+	.wake_fd = l7_wake_fd,
 	.clock = l7_clock,
 	.tally = l7_tally,
 	.detach = l7_detach,

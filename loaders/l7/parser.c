@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -18,19 +19,21 @@
 #include "schema/base/clock.h"
 
 /* Descriptors may lie where others are to be: all go out of the way first. */
-static void child_become(int socket, int ring, int wants, const char *bucket)
+static void child_become(const int fds[4], const char *bucket)
 {
 	char *argv[] = {"sonde-l7", (char *)PARSER_OPTION, (char *)bucket, NULL}, *envp[] = {NULL};
-	int from[3] = {fcntl(socket, F_DUPFD, 10), fcntl(ring, F_DUPFD, 10), fcntl(wants, F_DUPFD, 10)};
+	int from[4];
 	sigset_t none;
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
+		from[i] = fcntl(fds[i], F_DUPFD, 10);
+	for (int i = 0; i < 4; i++)
 		if (from[i] < 0 || dup2(from[i], 3 + i) < 0)
 			_exit(1);
-	close_range(6, ~0u, 0);
+	close_range(7, ~0u, 0);
 	execve("/proc/self/exe", argv, envp);
 	_exit(1);
 }
@@ -45,7 +48,7 @@ static int start(struct parser *p, struct err *e)
 	snprintf(bucket, sizeof(bucket), "%u", p->bucket_s);
 	p->pid = fork();
 	if (!p->pid)
-		child_become(pair[1], p->ring_fd, p->wants_fd, bucket);
+		child_become((const int[4]){pair[1], p->ring_fd, p->wants_fd, p->more_fd}, bucket);
 	close(pair[1]);
 	if (p->pid < 0) {
 		int err = -errno;
@@ -60,9 +63,16 @@ static int start(struct parser *p, struct err *e)
 	return 0;
 }
 
+void parser_init(struct parser *p)
+{
+	*p = (struct parser){.fd = -1, .ring_fd = -1, .wants_fd = -1, .more_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+}
+
 int parser_start(struct parser *p, int ring_fd, int wants_fd, uint32_t bucket_s, struct err *e)
 {
-	*p = (struct parser){.fd = -1, .ring_fd = ring_fd, .wants_fd = wants_fd, .bucket_s = bucket_s};
+	p->ring_fd = ring_fd;
+	p->wants_fd = wants_fd;
+	p->bucket_s = bucket_s;
 	return start(p, e);
 }
 
@@ -86,15 +96,16 @@ static int message_read(struct parser *p, parser_hear hear, void *ctx, bool *flu
 	return 1;
 }
 
-bool parser_read(struct parser *p, parser_hear hear, void *ctx)
+bool parser_read(struct parser *p, parser_hear hear, void *ctx, size_t *n)
 {
 	bool flushed = false;
 	int got;
 
+	*n = 0;
 	if (p->fd < 0)
 		return false;
 	while ((got = message_read(p, hear, ctx, &flushed)) > 0)
-		;
+		++*n;
 	return !got;
 }
 
@@ -105,20 +116,21 @@ bool parser_ask(const struct parser *p, const struct parser_ask *q)
 	return p->fd >= 0 && (send(p->fd, q, size, MSG_NOSIGNAL) == (ssize_t)size || errno == EAGAIN);
 }
 
-void parser_end(struct parser *p, int64_t offset_ns, int64_t patience_ns, parser_hear hear, void *ctx)
+bool parser_end(struct parser *p, int64_t offset_ns, int64_t patience_ns, parser_hear hear, void *ctx)
 {
 	const struct parser_ask q = {.what = PARSER_END, .now_ns = clock_boot_ns(), .offset_ns = offset_ns};
 	int64_t until = clock_mono_ns() + patience_ns, now;
 	bool flushed = false;
 
 	if (!parser_ask(p, &q))
-		return;
+		return false;
 	while (!flushed && (now = clock_mono_ns()) < until) {
 		struct pollfd f = {.fd = p->fd, .events = POLLIN};
 
 		if (poll(&f, 1, (int)((until - now) / 1000000) + 1) > 0 && message_read(p, hear, ctx, &flushed) < 0)
-			return;
+			return false;
 	}
+	return flushed;
 }
 
 static uint64_t running_cpu_ns(const struct parser *p)
@@ -148,6 +160,14 @@ void parser_close(struct parser *p)
 			;
 	}
 	p->pid = 0;
+}
+
+void parser_release(struct parser *p)
+{
+	parser_close(p);
+	if (p->more_fd >= 0)
+		close(p->more_fd);
+	p->more_fd = -1;
 }
 
 int parser_again(struct parser *p, struct err *e)

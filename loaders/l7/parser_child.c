@@ -2,12 +2,14 @@
 /* parser_child: the side without rights: from the ring to what is said. */
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "loaders/l7/outbox.h"
 #include "loaders/l7/parser.h"
 #include "loaders/l7/ring.h"
 #include "loaders/l7/streams.h"
@@ -18,13 +20,18 @@
 #define FD_SOCKET 3
 #define FD_RING   4
 #define FD_WANTS  5
+#define FD_MORE   6
 #define BUSY_MS   25
-#define QUIET_MS  100
+#define CALM_MS   100  /* where no more than CALM records came */
+#define CALM      256
+#define QUIET_MS  1000 /* where none came; a ring that fills wakes us (l7_data.bpf.h: 5) */
+#define LAST_MS   200  /* at the end: for programs that have begun a record */
 
 struct child {
 	struct ring ring;
 	struct streams *streams;
 	struct saying saying;
+	struct outbox outbox;
 	uint64_t n;           /* records since this was last looked at */
 	bool over;
 };
@@ -32,10 +39,19 @@ struct child {
 /* Who hears no more is gone, and so are we. */
 static void say(void *ctx, const void *message, size_t size)
 {
+	const uint64_t one = 1;
 	struct child *c = ctx;
 
-	while (!c->over && write(FD_SOCKET, message, size) != (ssize_t)size)
-		c->over = errno != EINTR;
+	if (c->over)
+		return;
+	outbox_put(&c->outbox, message, size);
+	c->over = outbox_send(&c->outbox, FD_SOCKET) < 0;
+	if (c->outbox.n && write(FD_MORE, &one, sizeof(one)) < 0 && errno != EAGAIN)
+		c->over = true;
+	while (!c->over && outbox_full(&c->outbox)) {
+		poll(&(struct pollfd){.fd = FD_SOCKET, .events = POLLOUT}, 1, -1);
+		c->over = outbox_send(&c->outbox, FD_SOCKET) < 0;
+	}
 }
 
 static void record(void *ctx, const void *data, size_t size)
@@ -61,6 +77,20 @@ static void flushed(struct child *c)
 
 	saying_add(&c->saying, &x, none, NULL);
 	saying_flush(&c->saying);
+	while (!c->over && c->outbox.n) {
+		poll(&(struct pollfd){.fd = FD_SOCKET, .events = POLLOUT}, 1, -1);
+		c->over = outbox_send(&c->outbox, FD_SOCKET) < 0;
+	}
+}
+
+/* All that is in the ring, where a program may have begun a record and not be at its end. */
+static void ring_last(struct child *c)
+{
+	ring_read(&c->ring, record, c);
+	for (int i = 0; i < LAST_MS && !ring_empty(&c->ring); i++) {
+		poll(NULL, 0, 1);
+		ring_read(&c->ring, record, c);
+	}
 }
 
 static void asked(struct child *c)
@@ -69,7 +99,7 @@ static void asked(struct child *c)
 	ssize_t n = read(FD_SOCKET, &q, sizeof(q));
 
 	if (n < (ssize_t)offsetof(struct parser_ask, gone)) {
-		c->over = n >= 0 || errno != EINTR;
+		c->over = n >= 0 || (errno != EINTR && errno != EAGAIN);
 		return;
 	}
 	streams_clock(c->streams, q.offset_ns);
@@ -79,7 +109,7 @@ static void asked(struct child *c)
 		for (uint32_t i = 0; i < q.n && i < PARSER_GONE_MOST; i++)
 			streams_gone(c->streams, q.gone[2 * i], q.gone[2 * i + 1], q.now_ns);
 	} else if (q.what == PARSER_END) {
-		ring_read(&c->ring, record, c);
+		ring_last(c);
 		streams_end(c->streams, q.now_ns);
 		flushed(c);
 		c->over = true;
@@ -91,15 +121,18 @@ static void run(struct child *c)
 	int wait = QUIET_MS;
 
 	while (!c->over) {
-		struct pollfd f = {.fd = FD_SOCKET, .events = POLLIN};
-		int ready = poll(&f, 1, wait);
+		/* the ring is one to wait for only where it was empty: it is ready while anything is in it, and wakes us when it fills */
+		struct pollfd f[2] = {{.fd = FD_SOCKET, .events = (short)(POLLIN | (c->outbox.n ? POLLOUT : 0))}, {.fd = wait == QUIET_MS ? FD_RING : -1, .events = POLLIN}};
+		int ready = poll(f, 2, wait);
 		int64_t now = clock_boot_ns();
 
 		c->n = 0;
 		ring_read(&c->ring, record, c);
-		wait = c->n ? BUSY_MS : QUIET_MS;
+		wait = c->n > CALM ? BUSY_MS : c->n || streams_held(c->streams) || !ring_empty(&c->ring) ? CALM_MS : QUIET_MS;
 		streams_take(c->streams, now);
-		if (ready > 0)
+		if (ready > 0 && f[0].revents & POLLOUT)
+			c->over = c->over || outbox_send(&c->outbox, FD_SOCKET) < 0;
+		if (ready > 0 && f[0].revents & (POLLIN | POLLHUP | POLLERR))
 			asked(c);
 	}
 }
@@ -115,6 +148,7 @@ int parser_main(int argc, char **argv)
 	if (bucket <= 0 || bucket > 3600 || wants == MAP_FAILED || ring_take(c))
 		return EXIT_RUNTIME;
 	c->saying = (struct saying){.send = say, .ctx = c};
+	fcntl(FD_SOCKET, F_SETFL, O_NONBLOCK);
 	c->streams = streams_new(wants, &c->saying, (uint32_t)bucket, clock_boot_offset_ns());
 	if (sandbox_enter(SANDBOX_STAYS, &e))
 		return err_report(&e, "sonde-l7");

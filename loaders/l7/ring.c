@@ -49,6 +49,11 @@ static const void *record_whole(struct ring *r, size_t at, size_t len)
 	return r->whole;
 }
 
+bool ring_empty(const struct ring *r)
+{
+	return *r->reader == __atomic_load_n(r->writer, __ATOMIC_ACQUIRE);
+}
+
 void ring_read(struct ring *r, ring_fn fn, void *ctx)
 {
 	uint64_t at = *r->reader;

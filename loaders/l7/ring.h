@@ -10,6 +10,7 @@
 #ifndef SONDE_L7_RING_H
 #define SONDE_L7_RING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ typedef void (*ring_fn)(void *ctx, const void *record, size_t size);
 
 /* Of the map behind this descriptor, with so many bytes of data. 0 or -errno. */
 int ring_open(struct ring *r, int fd, size_t size);
+bool ring_empty(const struct ring *r);
 /* All that is written whole by now, in order. A record is valid until fn returns. Stops for good at one that cannot be. */
 void ring_read(struct ring *r, ring_fn fn, void *ctx);
 

@@ -46,7 +46,7 @@ struct stream {
 	uint64_t tls_pos[2];
 	uint64_t copied;
 	uint64_t told_seen, told_blind, told_parsed, told_skipped, told_blind_requests, blind_requests;
-	uint64_t lost;                /* seen before the connection was told */
+	uint64_t lost;                /* seen before the connection was told, or could not be read before it was known what it speaks */
 	int64_t last_ns;
 	int64_t busy_ns;              /* its last request but the one at hand was answered then */
 	uint32_t datagrams;
@@ -553,6 +553,8 @@ static void take_data(struct streams *s, const struct l7_data *d)
 	}
 	conn_ready(s, x, x->begun && !d->pos);
 	feed(s, x, d, tls ? &x->tls_pos[d->h.dir] : &x->pos[d->h.dir]);
+	if (d->h.flags & L7_F_FAULT && !(x->conn && *proto_conn_protocol(x->conn)))
+		x->lost += d->size - d->len;
 }
 
 /* ---- ends ---- */
@@ -754,6 +756,11 @@ void streams_free(struct streams *s)
 	sums_free(s->sums);
 	protocols_free(s->protocols);
 	free(s);
+}
+
+bool streams_held(const struct streams *s)
+{
+	return s->hold.n;
 }
 
 void streams_clock(struct streams *s, int64_t offset_ns)

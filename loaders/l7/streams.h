@@ -39,6 +39,7 @@ void streams_clock(struct streams *s, int64_t offset_ns);
 void streams_record(struct streams *s, const void *record, size_t size);
 /* Takes what was held long enough at now_ns (boot clock); INT64_MAX: all. */
 void streams_take(struct streams *s, int64_t now_ns);
+bool streams_held(const struct streams *s); /* something is not taken yet */
 /* Says what lies in buckets that have ended; with `all` everything, and of open connections how many bytes there were. */
 void streams_say(struct streams *s, int64_t now_ns, bool all);
 /* This socket is there no more (Unix, UDP): an end like any other, behind the records that it had before. */

@@ -25,7 +25,9 @@
 #include "schema/image/tls.h"
 
 #define LOOK_NS  (NSEC_PER_SEC / 2)
+#define LOOK_QUIET_NS (3 * NSEC_PER_SEC) /* where nothing has changed: whose files are still mapped */
 #define SWEEP_NS (2 * NSEC_PER_SEC)
+#define SWEEP_QUIET_NS (10 * NSEC_PER_SEC)
 #define LEFT_NS  (10 * NSEC_PER_SEC) /* nobody has mapped it for so long: it is detached */
 #define FILES_MOST 8192             /* open descriptors */
 #define UNREAD_MOST 4096            /* processes */
@@ -54,6 +56,8 @@ struct tls {
 	struct file *files;
 	uint64_t ids;
 	int64_t looked_ns, swept_ns;
+	uint64_t changes, swept_changes; /* hostmaps_changes of then */
+	bool heard;          /* of unread TLS since */
 	struct idmap unread; /* tgid -> 1: whose files are waited for */
 	struct bpf_object *obj;
 	/* of the turn */
@@ -249,6 +253,7 @@ void tls_unread(struct tls *t, uint32_t tgid)
 {
 	if (t->unread.n >= UNREAD_MOST)
 		idmap_clear(&t->unread);
+	t->heard = t->heard || !idmap_get(&t->unread, tgid, NULL);
 	idmap_set(&t->unread, tgid, 1);
 }
 
@@ -281,14 +286,21 @@ static void leave(struct tls *t)
 
 void tls_poll(struct tls *t, struct family_host *h, int64_t now_ns)
 {
-	if (now_ns - t->looked_ns < LOOK_NS || !hostmaps_seeded(h->maps))
+	uint64_t changes = hostmaps_changes(h->maps);
+
+	if (!hostmaps_seeded(h->maps))
+		return;
+	if (!t->heard && now_ns - t->looked_ns < (changes != t->changes ? LOOK_NS : LOOK_QUIET_NS))
 		return;
 	t->looked_ns = t->now_ns = now_ns;
+	t->changes = changes;
+	t->heard = false;
 	t->h = h;
 	hostmaps_each(h->maps, look_at, t);
 	leave(t);
-	if (now_ns - t->swept_ns < SWEEP_NS)
+	if (now_ns - t->swept_ns < (changes != t->swept_changes ? SWEEP_NS : SWEEP_QUIET_NS))
 		return;
 	t->swept_ns = now_ns;
+	t->swept_changes = changes;
 	tlssweep(t->obj);
 }

@@ -180,6 +180,23 @@ def passed():
     return pid, server.getsockname()[1]
 
 
+def forked():
+    """Who accepts leaves the connection to a child that it makes then. -> the child's pid, the port"""
+    server = socket.create_server(("127.0.0.1", 0))
+    with connect(server) as sock:
+        inner, _ = server.accept()
+        pid = os.fork()
+        if not pid:
+            sock.close()
+            serve(inner)
+            os._exit(0)
+        inner.close()
+        for _ in range(10):
+            ask(sock, "/forked")
+    os.waitpid(pid, 0)
+    return pid, server.getsockname()[1]
+
+
 def dns_name(name):
     return b"".join(bytes([len(p)]) + p.encode() for p in name.split(".")) + b"\0"
 
@@ -250,9 +267,10 @@ def main():
         ask(older, "/older")
     older.close()
     child, passed_port = passed()
+    heir, forked_port = forked()
     ports = {k: s.getsockname()[1] for k, s in (("plain", plain), ("vector", vector), ("message", message))}
     dns_in_vain()
-    print(json.dumps({"child": child, "ports": {**ports, "passed": passed_port, "dns": dns()}, "unix": path}), flush=True)
+    print(json.dumps({"child": child, "heir": heir, "ports": {**ports, "passed": passed_port, "forked": forked_port, "dns": dns()}, "unix": path}), flush=True)
     sys.stdin.readline()
 
 

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from conftest import BIN, Capture, need, need_root, sql_all
+from conftest import BIN, WORKLOADS, Capture, need, need_root, sql_all
 from containers import fake_container
 from sonded import Sonded, alive, until
 
@@ -42,6 +42,15 @@ class Talk:
         self.p.stdout.close()
 
 
+URING = [("send", "calls"), ("read", "calls"), ("readv", "calls"), ("msg", "calls"), ("select", "calls"), ("calls", "send"), ("msg", "select")]
+
+
+def uring_talks(prefix):
+    """What programs that use io_uring did, by how server and client did it (tests/workloads/uringtalk.c)."""
+    argv = [os.path.join(WORKLOADS, "uringtalk")]
+    return [(how, json.loads(subprocess.run([*prefix, *argv, *how, "25"], input="\n\n", capture_output=True, text=True, check=True).stdout)) for how in URING]
+
+
 @pytest.fixture(scope="module")
 def talked(tmp_path_factory):
     """One capture, in which all of l7talk was said; of its own cgroup alone: what others ask names routes too, and may shed connections."""
@@ -53,6 +62,7 @@ def talked(tmp_path_factory):
         try:
             cap.start(120)
             did = talk.go()
+            did["uring"] = uring_talks(prefix)
             talk.end()
             done = cap.stop()
         finally:
@@ -108,6 +118,13 @@ def test_who_answers_has_the_request_though_another_accepted_the_connection(talk
     assert counts(store, where.format("client", pid)) == {("client", "http", "GET shop/passed", "200", "ok"): 10}
 
 
+def test_a_child_that_was_left_a_connection_has_its_requests(talked):
+    store, pid, did = talked
+    where = f"service = '127.0.0.1:{did['ports']['forked']}' AND side = '{{}}' AND pid = {{}}"
+    assert counts(store, where.format("server", did["heir"])) == {("server", "http", "GET shop/forked", "200", "ok"): 10}
+    assert counts(store, where.format("client", pid)) == {("client", "http", "GET shop/forked", "200", "ok"): 10}
+
+
 def test_names_that_were_asked_for_are_counted_with_what_came_of_them(talked):
     store, pid, did = talked
     got = counts(store, f"pid = {pid} AND service LIKE '%:{did['ports']['dns']}'")
@@ -126,6 +143,23 @@ def test_bytes_that_were_seen_are_parsed_skipped_or_blind(talked):
     assert not sum(r["blind"] for r in sql_all(store, f"SELECT blind FROM request_bytes WHERE {plain}"))
     moved, skipped = (sum(r[c] for r in sql_all(store, f"SELECT {c} FROM request_bytes WHERE {plain}")) for c in ("seen", "skipped"))
     assert moved > 2 * 9_000_000 and skipped > moved / 2, "bodies that nobody reads are not copied"
+
+
+@pytest.mark.parametrize("nth", range(len(URING)), ids=["-".join(how) for how in URING])
+def test_what_io_uring_moves_is_counted_or_told_as_blind(talked, nth):
+    store, *_, did = talked
+    how, said = did["uring"][nth]
+    service = f"service = '127.0.0.1:{said['port']}'"
+    for side, way in zip(("server", "client"), how):
+        where = f"{service} AND pid = {said[side]} AND side = '{side}'"
+        rows = sql_all(store, f"SELECT seen, parsed, skipped, blind FROM request_bytes WHERE {where}")
+        seen, parsed, skipped, blind = (sum(r[c] for r in rows) for c in ("seen", "parsed", "skipped", "blind"))
+        assert seen == parsed + skipped + blind == said["asked"] + said["answered"], (side, rows)
+        if way == "select":  # what it read lay where nobody was told
+            assert blind >= said["asked" if side == "server" else "answered"] and not skipped, (side, rows)
+        else:
+            assert counts(store, where) == {(side, "http", "GET x/uring/one", "200", "ok"): said["requests"]}
+            assert not blind
 
 
 def test_nothing_that_was_said_is_in_the_store(talked):

@@ -13,6 +13,7 @@
 #include "tools/print/reading.h"
 #include "tools/print/table.h"
 #include "tools/requests/reqprint.h"
+#include "tools/requests/requnread.h"
 #include "tools/select/select.h"
 
 #define LIVE_WINDOW_NS (30 * (int64_t)NSEC_PER_SEC)
@@ -46,11 +47,12 @@ static int missing(const struct verb_call *call, bool known, const char *what, s
 	return select_nothing(call->sel, known ? NULL : "l7", "requests", what, "sonde requests", e);
 }
 
-static int rows_json(const struct verb_call *call, const struct reqrows *r)
+static int rows_json(const struct verb_call *call, const struct reqrows *r, const struct requnread *unread)
 {
 	json_t *o = json_envelope("requests", call->sel->from_ns, call->sel->to_ns);
 
 	json_object_set_new(o, "bytes", reqprint_bytes_json(r));
+	json_object_set_new(o, "unread_tls", requnread_json(unread));
 	for (size_t i = 0; i < r->shown; i++)
 		json_array_append_new(json_rows(o), reqprint_row_json(r, &r->rows[i]));
 	return json_print(o, stdout, 1);
@@ -58,19 +60,25 @@ static int rows_json(const struct verb_call *call, const struct reqrows *r)
 
 static int rows_run(struct verb_call *call, const struct requests_args *a, enum reqrows_by by, struct err *e)
 {
+	struct requnread unread = {0};
 	struct reqrows r;
 	int rc = reqrows_read(call->sel, by, a->side ? a->side : "", a->failed, &r, e);
 
 	for (r.shown = 0; r.shown < r.n && (!a->failed || r.rows[r.shown].errors); r.shown++)
 		;
+	if (!rc)
+		rc = requnread_read(call->sel, &unread, e);
 	if (!rc && !r.shown)
 		rc = missing(call, r.known, a->failed ? "nothing failed" : "nobody asked anybody", e);
 	else if (!rc && call->json)
-		rc = rows_json(call, &r);
+		rc = rows_json(call, &r, &unread);
 	else if (!rc)
 		table_answer(reqprint_rows(&r, table_rows(a->rows, r.shown)), table_rows(a->rows, r.shown), r.shown, call->quiet);
-	if (!rc && !call->json && !call->quiet)
+	if (!rc && !call->json && !call->quiet) {
 		reqprint_bytes(&r, stderr);
+		requnread_print(&unread, stderr);
+	}
+	requnread_release(&unread);
 	reqrows_release(&r);
 	return rc;
 }

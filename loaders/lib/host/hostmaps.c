@@ -374,6 +374,7 @@ static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, const
 {
 	if (hm->no_mappings && (msg->type == MP_MAP || msg->type == MP_IMAGE || msg->type == MP_INDEX))
 		return 0;
+	hm->changes += msg->type != MP_WATERMARK && msg->type != MP_COST && msg->type != MP_USED;
 	switch (msg->type) {
 	case MP_HELLO:
 		if (msg->m.hello.version != MP_VERSION)
@@ -445,6 +446,11 @@ bool hostmaps_has_mappings(const struct hostmaps *hm)
 bool hostmaps_seeded(const struct hostmaps *hm)
 {
 	return hm->seeded;
+}
+
+uint64_t hostmaps_changes(const struct hostmaps *hm)
+{
+	return hm->changes;
 }
 
 uint64_t hostmaps_watermark(const struct hostmaps *hm)

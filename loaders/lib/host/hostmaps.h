@@ -47,6 +47,8 @@ bool hostmaps_has_mappings(const struct hostmaps *hm);
 /* Ask for a watermark of now, instead of waiting for the one that comes anyway, up to half a second later. */
 void hostmaps_hurry(const struct hostmaps *hm);
 uint64_t hostmaps_watermark(const struct hostmaps *hm);
+/* Another number than before: processes, mappings, files or indexes came or went since. */
+uint64_t hostmaps_changes(const struct hostmaps *hm);
 /* Side-band records lost so far. */
 uint64_t hostmaps_lost(const struct hostmaps *hm);
 

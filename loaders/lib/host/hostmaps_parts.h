@@ -75,7 +75,7 @@ struct hostmaps {
 	int tables[MP_TABLES_N];         /* the BPF maps, -1 */
 	uint64_t generation;
 	uint64_t generation_ns[GENERATIONS]; /* when generation % GENERATIONS began: the one before it had ended */
-	uint64_t watermark, lost;
+	uint64_t watermark, lost, changes;
 	uint32_t pending;
 	uint64_t swept_ns;
 	void (*ended)(void *ctx, struct hostmaps_process *p);

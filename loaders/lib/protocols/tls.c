@@ -8,9 +8,11 @@
  *   extension  0 server name, 16 ALPN, 43 versions (server hello: the one chosen)
  *
  * Operation: TLS SNI (ALPN); the status is the version, or the alert that ended it. One handshake is one request, answered when the server
- * begins to encrypt; the rest of the connection is passed over.
+ * begins to encrypt; the rest of the connection is passed over. What is said inside is blind: records of data, but for those that in 1.3 end the handshake
+ * (the server's before the client's first one, and that one).
  */
 #include <stdio.h>
+#include <string.h>
 
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/table.h"
@@ -20,6 +22,7 @@
 
 struct tls {
 	bool asked, answered, settled;
+	bool client_data;         /* the client has sent a record of data */
 	char version[8];          /* that the server chose: "1.3" */
 };
 
@@ -147,6 +150,16 @@ static void server_hello(struct proto_conn *c, const uint8_t *p, size_t n)
 		proto_first_byte(c, proto_oldest(c));
 }
 
+static void data_passed(struct proto_conn *c, enum proto_side from, size_t n)
+{
+	struct tls *s = proto_state(c);
+	bool ends_handshake = s->asked && !strcmp(s->version, "1.3") && !s->client_data;
+
+	s->client_data = s->client_data || from == PROTO_CLIENT;
+	if (!ends_handshake)
+		c->dir[from].blind_bytes += n;
+}
+
 static int64_t tls_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
 {
 	struct tls *s = proto_state(c);
@@ -160,6 +173,8 @@ static int64_t tls_step(struct proto_conn *c, enum proto_side from, const uint8_
 	see = be16(p + 3) < HELLO_LOOK ? be16(p + 3) : HELLO_LOOK;
 	if (s->answered && !s->settled && (p[0] == 23 || (p[0] == 20 && from == PROTO_SERVER)))
 		settle(c, PROTO_OK, s->version);
+	if (p[0] == 23)
+		data_passed(c, from, 5u + be16(p + 3));
 	if (p[0] == 23 || s->settled)
 		return 5 + be16(p + 3);
 	if (n - 5 < see && !last)

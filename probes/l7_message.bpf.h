@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * l7_message: a message that was moved on a socket, and connections that begin and end, however that was asked for: by a system call (l7.bpf.c) or
+ * by io_uring (l7_uring.bpf.h).
+ */
+#ifndef SONDE_PROBES_L7_MESSAGE_BPF_H
+#define SONDE_PROBES_L7_MESSAGE_BPF_H
+
+#include "probes/kern.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "probes/arch_x86.h"
+#include "probes/l7.h"
+#include "probes/l7_came.bpf.h"
+#include "probes/l7_data.bpf.h"
+#include "probes/sock.bpf.h"
+#include "probes/l7_tls.bpf.h"
+
+/* ---- when a write began ---- */
+
+#define BEGINS (1u << 16)
+struct begin {
+	__u64 at_ns;
+	__u32 tid, pad;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, BEGINS);
+	__type(key, __u32);
+	__type(value, struct begin);
+} begins SEC(".maps");
+
+static __always_inline int writes(void)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid(), slot = tid & (BEGINS - 1);
+	struct begin *b = bpf_map_lookup_elem(&begins, &slot);
+
+	if (b) {
+		b->at_ns = bpf_ktime_get_boot_ns();
+		b->tid = tid;
+	}
+	return 0;
+}
+
+static __always_inline __u64 begun_at(void)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid(), slot = tid & (BEGINS - 1);
+	struct begin *b = bpf_map_lookup_elem(&begins, &slot);
+
+	return b && b->tid == tid ? b->at_ns : bpf_ktime_get_boot_ns();
+}
+
+static __always_inline __u64 at_of(__u32 dir)
+{
+	return dir == L7_OUT ? begun_at() : bpf_ktime_get_boot_ns();
+}
+
+/* ---- descriptors ---- */
+
+#define LOADS bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)
+
+/* Where the kernel offers the current task as one that it vouches for, its fields are loaded, else a helper reads them. */
+static __always_inline struct file *fd_file(__u32 fd)
+{
+	struct file *file = NULL;
+
+	if (LOADS) {
+		struct task_struct *task = (struct task_struct *)bpf_get_current_task_btf();
+		struct files_struct *files = task->files;
+		struct fdtable *table = files ? files->fdt : NULL;
+
+		if (!table || fd >= table->max_fds || bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd))
+			return NULL;
+		return file;
+	}
+	return sock_fd_file((struct task_struct *)bpf_get_current_task(), fd);
+}
+
+/* NULL: no socket. */
+static __always_inline struct sock *fd_sock(__u32 fd, __u64 *ino)
+{
+	struct file *file = fd_file(fd);
+	struct inode *inode = file ? BPF_CORE_READ(file, f_inode) : NULL;
+	struct socket *socket;
+
+	if (!inode || (BPF_CORE_READ(inode, i_mode) & SOCK_FILE_TYPE) != SOCK_FILE_SOCKET)
+		return NULL;
+	*ino = BPF_CORE_READ(inode, i_ino);
+	socket = BPF_CORE_READ(file, private_data);
+	return BPF_CORE_READ(socket, sk);
+}
+
+/* ---- one message ---- */
+
+struct message {
+	__u64 name, iov, iov_n;
+	__u64 buf, n;      /* instead of iov */
+	__u64 unread;      /* where its bytes lie is not known */
+};
+
+/* To or from whom; family 0: the one it is connected with. */
+static __always_inline void remote_read(struct walk *w, __u64 name)
+{
+	struct {
+		__u16 family, port;
+		__u8 v4[4], v6[16];
+	} a = {};
+
+	w->r.family = w->r.port = 0;
+	if (!name || bpf_probe_read_user(&a, 8, (const void *)name) || (a.family != SOCK_INET && a.family != SOCK_INET6))
+		return;
+	if (a.family == SOCK_INET6)
+		bpf_probe_read_user(a.v6, sizeof(a.v6), (const void *)(name + 8));
+	else
+		__builtin_memcpy(a.v6, a.v4, sizeof(a.v4));
+	w->r.family = a.family;
+	w->r.port = bpf_ntohs(a.port);
+	__builtin_memcpy(w->r.remote, a.v6, sizeof(a.v6));
+}
+
+static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 dir, __u64 n, struct message *m)
+{
+	struct walk *w = walk_get(0);
+	__u32 flags = m->unread ? L7_F_FAULT : 0;
+
+	if (!w)
+		return 0;
+	w->iov = m->iov;
+	w->iov_n = m->iov_n > IOV_MOST ? IOV_MOST : (__u32)m->iov_n;
+	w->ptr = m->buf;
+	w->left = m->buf ? m->n : 0;
+	w->r.family = w->r.port = 0;
+	if (BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP && BPF_CORE_READ(sk, __sk_common.skc_family) != SOCK_UNIX) {
+		remote_read(w, m->name);
+		flags |= L7_F_DATAGRAM;
+	}
+	moved(sk, ino, dir | flags << 1, n, at_of(dir));
+	if (tls_process_now())
+		tls_socket_call(sk, ino, dir, m->buf ? m->buf : tls_first(m->iov), n);
+	return 0;
+}
+
+/* The other end will send no more. */
+static __noinline int read_end(struct sock *sk, __u64 ino)
+{
+	__u64 key = (__u64)sk;
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
+
+	if (!e || e->ino != ino || e->protocol == SOCK_UDP || e->flags & S_IN_DONE)
+		return 0;
+	e->flags |= S_IN_DONE;
+	if (e->side == L7_SIDE_SERVER)
+		inflight_clear(inflight_who(), 0);
+	end_send(key, e, L7_EOF, L7_IN, bpf_ktime_get_boot_ns());
+	return 0;
+}
+
+struct user_msghdr { /* the beginning of struct msghdr of the system call, 64 bits */
+	__u64 name;
+	__u32 namelen, pad;
+	__u64 iov, iov_n;
+};
+
+static __always_inline bool header_read(__u64 at, struct message *m)
+{
+	struct user_msghdr h = {};
+
+	if (bpf_probe_read_user(&h, sizeof(h), (const void *)at))
+		return false;
+	m->name = h.namelen ? h.name : 0;
+	m->iov = h.iov;
+	m->iov_n = h.iov_n;
+	return true;
+}
+
+/* ---- connections begin ---- */
+
+static __noinline int accepted_fd(__u32 fd)
+{
+	struct l7_sock *e;
+	struct sock *sk;
+	__u64 ino = 0;
+
+	sk = fd_sock(fd, &ino);
+	if (!sk || sock_kind(sk) < 0)
+		return 0;
+	e = sock_enter(sk, ino, L7_SIDE_SERVER, bpf_ktime_get_boot_ns());
+	if (tells_came && e)
+		came_accepted(sk, e);
+	return 0;
+}
+
+static __noinline int connected(struct sock *sk, __u64 ino)
+{
+	__u64 key = (__u64)sk;
+	struct l7_sock *e;
+
+	if (sock_kind(sk) < 0 || BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP)
+		return 0;
+	e = bpf_map_lookup_elem(&socks, &key);
+	if (e && e->ino == ino) /* it was asked once more whether it is there */
+		return 0;
+	e = sock_enter(sk, ino, L7_SIDE_CLIENT, bpf_ktime_get_boot_ns());
+	if (e) {
+		e->flags |= S_OPENED;
+		e->tag_who = inflight_who();
+		e->tag = inflight_get(e->tag_who);
+	}
+	return 0;
+}
+
+#endif

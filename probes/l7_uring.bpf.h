@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * l7_uring: what programs move on sockets by io_uring, by the tracepoint io_uring_complete (its second argument is the request from 5.18
+ * on, which has its result since 5.19). It costs who uses io_uring, and nobody else.
+ *
+ * 1. A request that is done still has its file, its operation and its result; from 6.0 on, too, the beginning of what the operation was
+ *    asked with: io_sr_msg (SEND, RECV, SENDMSG, RECVMSG, and SEND and SENDMSG without a copy), io_rw (READ, WRITE, READV, WRITEV), io_accept. The
+ *    program waits for the completion, or has been told nothing yet: its buffer still is what was moved.
+ * 2. Where the kernel chose the buffer, the buffer was registered, or the request went on after a part of it, where the bytes lie is not known:
+ *    so many were moved, and could not be read (L7_F_FAULT). What has no request (repeated ones tell each but their last so) is found missing
+ *    by TCP's numbers.
+ * 3. When it began is not known: it is told as begun when it was done.
+ */
+#ifndef SONDE_PROBES_L7_URING_BPF_H
+#define SONDE_PROBES_L7_URING_BPF_H
+
+#include "probes/kern.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+
+#include "probes/l7_message.bpf.h"
+
+enum uring_op { /* of linux/io_uring.h, that say nothing of their kernel's age */
+	URING_READV = 1, URING_WRITEV = 2, URING_SENDMSG = 9, URING_RECVMSG = 10, URING_ACCEPT = 13, URING_CONNECT = 16, URING_READ = 22,
+	URING_WRITE = 23, URING_SEND = 26, URING_RECV = 27, URING_SEND_ZC = 47, URING_SENDMSG_ZC = 48
+};
+#define URING_BUFFER_SELECT (1u << 5) /* of the request's flags, as of the submission's */
+
+/* -1: no operation that is looked at. */
+static __always_inline int uring_dir(__u8 op)
+{
+	switch (op) {
+	case URING_READV: case URING_RECVMSG: case URING_READ: case URING_RECV:
+		return L7_IN;
+	case URING_WRITEV: case URING_SENDMSG: case URING_WRITE: case URING_SEND: case URING_SEND_ZC: case URING_SENDMSG_ZC:
+		return L7_OUT;
+	default:
+		return -1;
+	}
+}
+
+/* Where the bytes lie; `unread` where that is not known. */
+static __always_inline void uring_message(struct io_kiocb *req, __u8 op, __u64 n, struct message *m)
+{
+	void *cmd = (char *)req + bpf_core_field_offset(struct io_kiocb, cmd);
+	struct io_sr_msg *sr = cmd;
+	struct io_rw *rw = cmd;
+
+	m->unread = 1;
+	if (!bpf_core_field_exists(struct io_kiocb, cmd) || BPF_CORE_READ(req, flags) & URING_BUFFER_SELECT)
+		return;
+	if (op == URING_READ || op == URING_WRITE) {
+		m->buf = BPF_CORE_READ(rw, addr);
+		m->n = n;
+	} else if (op == URING_READV || op == URING_WRITEV) {
+		m->iov = BPF_CORE_READ(rw, addr);
+		m->iov_n = BPF_CORE_READ(rw, len);
+	} else if (BPF_CORE_READ(sr, done_io)) {
+		return;
+	} else if (op == URING_SENDMSG || op == URING_RECVMSG || op == URING_SENDMSG_ZC) {
+		header_read((__u64)BPF_CORE_READ(sr, umsg), m);
+	} else {
+		m->buf = (__u64)BPF_CORE_READ(sr, buf);
+		m->n = n;
+	}
+	m->unread = !m->buf && !m->iov;
+}
+
+/* A descriptor of the process; one of the ring's own table is told by what it moves. */
+static __always_inline void uring_accepted(struct io_kiocb *req, __s32 fd)
+{
+	struct io_accept *a = (void *)((char *)req + bpf_core_field_offset(struct io_kiocb, cmd));
+
+	if (fd >= 0 && bpf_core_field_exists(struct io_kiocb, cmd) && !BPF_CORE_READ(a, file_slot))
+		accepted_fd((__u32)fd);
+}
+
+SEC("raw_tp/io_uring_complete")
+int l7_uring(__u64 *x)
+{
+	struct io_kiocb *req = (struct io_kiocb *)x[1];
+	struct message m = {};
+	struct file *file;
+	struct sock *sk;
+	__s32 res;
+	int dir;
+	__u8 op;
+
+	if (!req || !bpf_core_field_exists(struct io_kiocb, cqe))
+		return 0;
+	op = BPF_CORE_READ(req, opcode);
+	res = BPF_CORE_READ(req, cqe.res);
+	dir = uring_dir(op);
+	if (op == URING_ACCEPT)
+		uring_accepted(req, res);
+	if (dir < 0 && op != URING_CONNECT)
+		return 0;
+	file = BPF_CORE_READ(req, file);
+	sk = file ? sock_of_file(file) : NULL;
+	if (!sk)
+		return 0;
+	if (op == URING_CONNECT)
+		return res ? 0 : connected(sk, BPF_CORE_READ(file, f_inode, i_ino));
+	writes(); /* 3 */
+	if (res > 0) {
+		uring_message(req, op, (__u64)res, &m);
+		message_moved(sk, BPF_CORE_READ(file, f_inode, i_ino), (__u32)dir, (__u64)res, &m);
+	} else if (!res && dir == L7_IN) {
+		read_end(sk, BPF_CORE_READ(file, f_inode, i_ino));
+	}
+	return 0;
+}
+
+#endif
