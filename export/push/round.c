@@ -40,11 +40,17 @@ static int send_profiles(void *ctx, const void *body, size_t len, size_t n, stru
 	return http_post(s->http, s->target, "/push.v1.PusherService/Push", body, len, &s->answer, e);
 }
 
+/* The files that may have rows of the range: some rows have a begin before that of their file's first bucket. */
+static int segments_of(const struct round_where *w, int64_t from_ts, int64_t to_ts, struct store_segment_info **out, size_t *n, struct err *e)
+{
+	return store_segments(w->store, (from_ts - ROUND_BUCKET_S) * NSEC_PER_SEC, (to_ts + ROUND_BUCKET_S) * NSEC_PER_SEC, out, n, e);
+}
+
 static int send_rows(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, uint64_t *rows, struct err *e)
 {
 	struct store_segment_info *segments = NULL;
 	size_t n = 0;
-	int rc = store_segments(w->store, from_ts * NSEC_PER_SEC, to_ts * NSEC_PER_SEC, &segments, &n, e);
+	int rc = segments_of(w, from_ts, to_ts, &segments, &n, e);
 
 	for (size_t i = 0; !rc && i < N_TABLES; i++)
 		if (target_wants(s->target->tables, TABLES[i].name))
@@ -89,7 +95,7 @@ static int send_signals(const struct round_where *w, struct sending *s, int64_t 
 {
 	struct store_segment_info *segments = NULL;
 	struct otlp_range r = {.from_ts = from_ts, .to_ts = to_ts};
-	int rc = store_segments(w->store, from_ts * NSEC_PER_SEC, to_ts * NSEC_PER_SEC, &segments, &r.n, e);
+	int rc = segments_of(w, from_ts, to_ts, &segments, &r.n, e);
 
 	r.segments = segments;
 	if (!rc && target_wants(s->target->signals, "metrics"))
@@ -113,7 +119,7 @@ static int send_range(const struct round_where *w, struct sending *s, int64_t to
 	return send_rows(w, s, c->sent_ts, to_ts, &c->rows, e);
 }
 
-/* The oldest and the newest bucket. */
+/* The oldest and the newest bucket. Where buckets are shorter, what is kept by ten seconds begins before the oldest of them. */
 static int span_of(const char *store, int64_t *oldest_ts, int64_t *newest_ts, struct err *e)
 {
 	struct store_segment_info *all = NULL;
@@ -130,7 +136,7 @@ static int span_of(const char *store, int64_t *oldest_ts, int64_t *newest_ts, st
 			newest = all[i].to_ns;
 	}
 	free(all);
-	*oldest_ts = newest ? oldest / NSEC_PER_SEC : 0;
+	*oldest_ts = newest ? oldest / NSEC_PER_SEC / ROUND_BUCKET_S * ROUND_BUCKET_S : 0;
 	*newest_ts = newest / NSEC_PER_SEC;
 	return rc;
 }

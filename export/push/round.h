@@ -17,6 +17,7 @@
 
 #define ROUND_BEHIND_S 60
 #define ROUND_RANGE_S  60
+#define ROUND_BUCKET_S 10 /* the longest that any row is of */
 
 struct round_where {
 	const char *store, *state; /* folders */
