@@ -627,6 +627,8 @@ int BPF_PROG(offcpu_waking, struct task_struct *p)
 	key.context = context_of(current, cpu, ctx);
 	t->waker = key.context == OFFCPU_IN_THREAD ? key.waker : 0;
 	stack = wake_tell(t, p, current, cpu, &key, now, now > since ? now - since : 0, ctx);
+	if (culprit_ns && key.context != OFFCPU_IN_THREAD)
+		key.waker = 0; /* it had no part in it: a row for each whom an interrupt came upon says little */
 	if (!stack)
 		wake_add(&key, now > since ? now - since : 0);
 	wake_cost(cpu, now, stack);

@@ -162,7 +162,7 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 			      check_segment_age},
 	[CONF_SEAL] = {"store", "seal", "SONDE_SEAL", "yes", "yes or no", "finished files are archived, a fifth of the size", check_seal},
 	[CONF_FINE_AGE] = {"store", "fine-age", "SONDE_FINE_AGE", "1d", "1d or 12h, 0 for always",
-			   "of what host and containers used there are ten seconds for so long, then minutes", check_fine_age},
+			   "of what was used and waited for there are ten seconds for so long, then minutes", check_fine_age},
 	[CONF_FAMILIES] = {"record", "families", "SONDE_FAMILIES", NULL, "cpu,offcpu,host", "what is recorded, with commas", check_families},
 	[CONF_REQUESTS] = {"record", "requests", "SONDE_REQUESTS", "off", "on or off", "on: requests, too, as if families named l7", check_requests},
 	[CONF_GPU] = {"record", "gpu", "SONDE_GPU", "auto", "auto, on or off",

@@ -2,4 +2,4 @@
 $(eval $(call archive,supervisor,$(filter-out %_main.c,$(wildcard supervisor/*.c))))
 $(eval $(call program,sonde-prune,supervisor/prune_main.c,supervisor store base,-lsqlite3 -lz -ljansson -lpthread -lm))
 $(eval $(call program,sonde-seal,supervisor/seal_main.c,supervisor store base,-lsqlite3 -lz -ljansson -lpthread -lm))
-$(eval $(call program,sonded,supervisor/sonded_main.c,supervisor host store image base,-lsqlite3 -lz -ljansson -linih -lpthread -lm))
+$(eval $(call program,sonded,supervisor/sonded_main.c,supervisor host store image sandbox base,-lsqlite3 -lz -ljansson -linih -lseccomp -lpthread -lm))

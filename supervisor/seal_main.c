@@ -34,7 +34,7 @@ static const struct option OPTIONS[] = {
 	 OPTION_AT(struct seal_args, opts.plain), .zero = true},
 	{"keep", 0, OPTION_DURATION, "TIME", "as do those finished less than this ago, up to twice as many bytes (default 0)",
 	 OPTION_AT(struct seal_args, keep_ns), .zero = true},
-	{"fine", 0, OPTION_DURATION, "TIME", "of archives older than this minutes are kept, of what the host and its containers used (default 0: never)",
+	{"fine", 0, OPTION_DURATION, "TIME", "of archives older than this minutes are kept, of what was used and waited for (default 0: never)",
 	 OPTION_AT(struct seal_args, fine_ns), .zero = true},
 	{"room", 0, OPTION_BYTES, "SIZE", "the file being made may take so much (default: any); a larger one is left for later",
 	 OPTION_AT(struct seal_args, opts.room)},

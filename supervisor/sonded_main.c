@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "schema/base/cleanup.h"
+#include "loaders/lib/sandbox/confine.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/cli/quantity.h"
 #include "schema/base/err.h"
@@ -200,5 +201,7 @@ int main(int argc, char **argv)
 		if (code >= 0)
 			return code;
 	}
+	if (confine(CONFINE_EXECS | CONFINE_LOADS | CONFINE_HANDLES | CONFINE_OTHERS, &e)) /* where the kernel cannot, it records all the same */
+		log_warn("%s", e.what);
 	return run(&d, &c, &e) ? err_report(&e, "sonded") : EXIT_OK;
 }

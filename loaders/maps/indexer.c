@@ -320,6 +320,8 @@ void indexer_free(struct indexer *ix)
 			indexer_job_clear(&ix->jobs[i]);
 		}
 	linejobs_free(ix->lines);
+	if (ix->opening.own_root > 0)
+		close(ix->opening.own_root);
 	free(ix->program);
 	free(ix);
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/cache.h"
+#include "loaders/lib/sandbox/confine.h"
 #include "loaders/maps/cgroups.h"
 #include "loaders/maps/containers.h"
 #include "loaders/maps/dump.h"
@@ -278,6 +279,8 @@ int main(int argc, char **argv)
 		m.good_ns = m.cpus_ns = feed_read(m.feed);
 		publish_tick(m.publish, m.good_ns);
 		hub_open(m.hub);
+		if (confine(CONFINE_EXECS | CONFINE_HANDLES, &e)) /* it goes on: what is recorded counts for more */
+			log_warn("%s", e.what);
 		maps_loop(&m);
 	}
 	log_debug("%llu records came after their watermark", (unsigned long long)feed_late(m.feed));

@@ -44,6 +44,14 @@ static int own_root(void)
 	return open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+/* The same, ours as long as we live: each mapping of a file without a generation asks for it. */
+static int own_root_kept(struct opening *op)
+{
+	if (!op->own_root)
+		op->own_root = own_root();
+	return op->own_root;
+}
+
 /*
  * Is an open file with the image's inode number that inode? As long as somebody maps it, its number is nobody else's. After that a
  * new file may get it: that has another generation; where the file system tells none (overlayfs, tmpfs), it was born later.
@@ -267,7 +275,8 @@ uint64_t opening_born(struct opening *op, const struct proc *p, const char *path
 {
 	/* a process that shares our root need not be asked for it, which is dearer than all the rest */
 	bool ours = same_root(&p->root, &op->world->own_root);
-	cleanup_fd int root = ours ? own_root() : openin_root(p->tgid), held = -1, exe = -1;
+	cleanup_fd int theirs = ours ? -1 : openin_root(p->tgid), held = -1, exe = -1;
+	int root = ours ? own_root_kept(op) : theirs;
 	uint64_t born = born_below(root, path, ino, time_ns);
 
 	if (!born && early_get(op->early, p->tgid, p->start_ns, &p->root, &held, &exe))

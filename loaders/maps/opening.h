@@ -20,6 +20,7 @@ struct opening {
 	struct root_id mute[OPENING_MUTE_MAX]; /* roots that did not answer */
 	size_t n_mute;
 	struct early *early; /* borrowed; NULL: nothing was held */
+	int own_root;        /* our own, once it was asked for; 0: not yet */
 };
 
 /* Through one process: its path below the process's root, else (deleted, replaced, memfd) the mapped file itself, where

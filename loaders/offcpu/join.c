@@ -10,6 +10,7 @@
 #include "loaders/lib/host/kallsyms.h"
 #include "loaders/lib/host/kallsyms_kept.h"
 #include "loaders/lib/host/naming.h"
+#include "loaders/offcpu/thread.h"
 #include "schema/base/hash.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -151,7 +152,7 @@ static int amount_put(struct family_host *h, const struct naming_result *named, 
 				       .n_hist = 1, .first_slot = hist_slot(x->ns)};
 	int err;
 
-	naming_thread(named, e->ev.thread, thread, &tid);
+	thread_told(h, named, e->ev.thread, e->ev.tgid, thread, &tid);
 	series = store_series_labelled(h->store, h->run, named->process, thread, tid, named->stack, x->kind,
 				       x->label);
 	err = store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
@@ -182,11 +183,11 @@ static void amount_store(struct join *j, struct family_host *h, struct join_wait
 		h->added += w->of.end.weight;
 }
 
-static uint32_t task_of(struct family_host *h, const struct naming_result *named, const char name[STACK_COMM_LEN], uint32_t tid)
+static uint32_t task_of(struct family_host *h, const struct naming_result *named, const char name[STACK_COMM_LEN], uint32_t tgid, uint32_t tid)
 {
 	char thread[STACK_COMM_LEN + 1];
 
-	naming_thread(named, name, thread, &tid);
+	thread_told(h, named, name, tgid, thread, &tid);
 	return store_task(h->store, h->run, named->process, thread, tid);
 }
 
@@ -206,7 +207,7 @@ static void object_store(struct join *j, struct family_host *h, struct join_wait
 			return;
 		x.stack = w->size ? named->stack : 0;
 		x.waker = e->waker && j->thread ? j->thread(j->ctx, h, e->waker) : 0;
-		err = store_wait_on(h->store, task_of(h, named, e->ev.thread, e->ev.tid),
+		err = store_wait_on(h->store, task_of(h, named, e->ev.thread, e->ev.tgid, e->ev.tid),
 				    (int64_t)e->ev.time_ns + h->offset_ns, &x);
 	}
 }
@@ -238,9 +239,9 @@ static void wake_store(struct join *j, struct family_host *h, struct join_wait *
 				       .context = (enum store_wake_context)e->context, .stack = w->size ? by->stack : 0};
 		struct naming_result slept;
 
-		x.waker = task_of(h, by, e->ev.thread, e->ev.tid);
+		x.waker = task_of(h, by, e->ev.thread, e->ev.tgid, e->ev.tid);
 		naming_stack(h->naming, &who, NULL, &slept);
-		err = store_wake(h->store, task_of(h, &slept, e->thread, e->tid),
+		err = store_wake(h->store, task_of(h, &slept, e->thread, e->tgid, e->tid),
 				 (int64_t)e->ev.time_ns + h->offset_ns, &x);
 	}
 }

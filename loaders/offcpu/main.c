@@ -41,8 +41,8 @@
 #include "schema/store/write/waits.h"
 
 #define STACK_RATE         1000 /* where buckets are short: somebody looks at this moment */
-#define STACK_RATE_ALWAYS  100  /* where they are FAMILY_ALWAYS_S long or longer: as many as a profile of the CPUs has samples */
-#define CULPRIT_ALWAYS_NS  20000000 /* of time that threads were ready in: so often it is looked for who had the CPU */
+#define STACK_RATE_ALWAYS  25   /* where they are FAMILY_ALWAYS_S long or longer: about as many as a profile of the CPUs has samples */
+#define CULPRIT_ALWAYS_NS  50000000 /* of time that threads were ready in: so often it is looked for who had the CPU */
 #define STACK_RATE_MAX     1000000
 #define WAKES_PART         4 /* of the rate: stacks of wakers */
 #define WINDOW_NS          (1u << 27) /* of the program's limits */

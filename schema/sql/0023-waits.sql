@@ -42,7 +42,7 @@ CREATE TABLE wake_row(     -- who ended the waits
   ts INTEGER NOT NULL,     -- as in wait_row
   task INTEGER NOT NULL,   -- task.id of who waited, of kind 2
   class INTEGER NOT NULL,  -- wait_class.id of the wait
-  waker INTEGER NOT NULL,  -- task.id of the thread on the CPU that woke it, of kind 2; 0: none (the CPU was idle)
+  waker INTEGER NOT NULL,  -- task.id of the thread on the CPU that woke it, of kind 2; 0: none (the CPU was idle, or it was an interrupt and buckets are of 10 s)
   context INTEGER NOT NULL, -- 0 the thread itself, 1 an interrupt (a soft one, too) while that thread was on the CPU
   stack INTEGER NOT NULL,  -- stack.id of the waker, of a sample of the wake-ups; 0: not sampled
   n INTEGER NOT NULL,      -- wake-ups

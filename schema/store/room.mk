@@ -4,7 +4,7 @@ CFLAGS_schema_store_packed_module := -DSQLITE_CORE
 
 MIGRATIONS := $(sort $(wildcard schema/sql/*.sql))
 GENERATED += $(B)/gen/schema/sql/migrations.h
-$(B)/gen/schema/sql/migrations.h: $(MIGRATIONS) schema/store/room.mk
+$(B)/gen/schema/sql/migrations.h: $(MIGRATIONS) schema/sql schema/store/room.mk # the folder's time changes where a file gets another name
 	@mkdir -p $(@D)
 	$(Q){ echo '/* made from schema/sql/NNNN-*.sql */'; \
 	  echo 'static const struct { int version; const char *name, *sql; } MIGRATIONS[] = {'; \

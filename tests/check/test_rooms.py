@@ -26,7 +26,7 @@ MAY = {
     "loaders/replay": ["schema/base/", "schema/store/", "loaders/lib/protocols/conn.h", "loaders/replay/"],
     "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/sandbox/", "loaders/lib/host/indexproto.h", "probes/tables.h", "probes/runtimes/"],
     "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h", "probes/tables.h", "probes/runtimes/runtime.h"],
-    "supervisor": ["schema/", "supervisor/", "loaders/lib/host/"],
+    "supervisor": ["schema/", "supervisor/", "loaders/lib/host/", "loaders/lib/sandbox/"],
     "tools": ["schema/base/", "schema/store/read/reader.h", "tools/"],
     "serve": ["schema/base/", "serve/"],
     "export": ["schema/base/", "schema/extension/extension.h", "schema/store/read/reader.h", "schema/store/files/", "schema/store/model/", "export/"],

@@ -175,3 +175,16 @@ def test_two_captures_at_once_count_a_throttled_container_once(sonde, tmp_path):
         (row,) = json.loads(sonde("containers", *RANGE, *words, "--json", store=store, check=True).stdout)["rows"]
         assert row["throttled_ns"] == 6 * 10**9, words
     assert "web lost 6.00 s to its CPU quota" in sonde("waits", *RANGE, store=store, check=True).stdout
+
+
+def test_instances_follow_one_another_as_their_runtime_says(sonde, tmp_path):
+    """On a busy host a process is named when its container has been started anew already: it is told of as the later instance's."""
+    store = str(tmp_path / "store")
+    lines = [run("cpu"), *(sampled("steady", 10, t, 100, container="web") for t in range(AT - 300, AT, 10))]
+    for i in range(5):
+        at = AT - 280 + 50 * i
+        stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(at)) + ".033262979Z"
+        lines += [{**instance("loop", i, at + 20, restarts=i), "started": stamp, "start": first} for first in (at, AT - 279 + 7 * (5 - i))]
+    put(store, lines)
+    rows = json.loads(sonde("containers", "--json", *RANGE, store=store, check=True).stdout)["rows"]
+    assert {r["container"]: r["restarts"] for r in rows}["loop"] == 4

@@ -14,7 +14,8 @@ import time
 
 import pytest
 
-from conftest import BIN, WORKLOADS, need_root, scale
+from conftest import BIN, WORKLOADS, Capture, need_root, scale
+from sonded import until
 
 MP_WANT_INDEX, MP_WANT_DAMAGED = 64, 1
 READY, REFUSED, ROWS = 1, 2, 3
@@ -562,3 +563,28 @@ def test_a_root_whose_file_system_does_not_answer_costs_its_own_names_only(serve
         p.kill()
         p.wait()
         p.stdout.close()
+
+
+def test_what_a_loader_starts_again_is_no_less_than_what_it_started(store):
+    """A loader gives up rights when it records (confine.h), and who starts sonde-maps again hands it those that are left."""
+    def maps():
+        return [int(p) for p in subprocess.run(["pgrep", "-P", str(c.pid), "-x", "sonde-maps"], capture_output=True, text=True, check=False).stdout.split()]
+
+    c = Capture(store).start(60)
+    try:
+        [first] = maps()
+        os.kill(first, signal.SIGKILL)
+        assert until(lambda: maps() not in ([], [first]), 30), c.said()
+        [again] = maps()
+        assert until(lambda: any("bpf-prog" in link(again, fd) for fd in os.listdir(f"/proc/{again}/fd")), 30), c.said()
+        c.stop()
+        assert "no BPF program" not in c.said(), c.said()
+    finally:
+        c.close()
+
+
+def link(pid, fd):
+    try:
+        return os.readlink(f"/proc/{pid}/fd/{fd}")
+    except OSError:
+        return ""

@@ -136,6 +136,43 @@ def test_a_recording_stays_as_it_is(sonde, tmp_path, made):
     assert ask(sonde, made, "SELECT ts, pid, user_us, seconds FROM process_stats WHERE comm LIKE 'p_' ORDER BY ts, pid") == before
 
 
+def waited(start, end, **run):
+    """A database that waits for its disk and for a CPU, all the time alike."""
+    yield {"run": "offcpu", "from": AT + start, "to": AT + end, "bucket_s": 10, **run}
+    db, web = {"pid": 900, "comm": "postgres"}, {"pid": 812, "comm": "nginx", "thread": "nginx"}
+    for t in range(start, end, 10):
+        at = {**db, "at": AT + t}
+        yield {**at, "wait": 2, "n": 3, "total_ns": 9000000, "max_ns": 5000000 + t}
+        yield {**at, "wait": 17, "n": 8, "total_ns": 2000000, "max_ns": 900000}
+        yield {**at, "kind": "offcpu", "n": 3, "value": 9000000, "stack": ["main", "exec_query", "read"]}
+        yield {**at, "wake": 2, "n": 3, "total_ns": 9000000, "by": web}
+        yield {**at, "culprit": 0, "n": 8, "total_ns": 2000000, "by": web}
+        for i in range(4):  # so that the file is worth an archive
+            yield {**at, "pid": 1000 + i, "comm": f"idle-{i}", "wait": 2, "n": 1, "total_ns": 9000, "max_ns": 9000}
+
+
+WAITED = ("SELECT state, reason, sum(count) AS n, sum(total_ns) AS ns, max(max_ns) AS most FROM wait_totals GROUP BY 1, 2 ORDER BY 1, 2",
+          "SELECT function, reason, sum(count) AS n, sum(total_ns) AS ns FROM waits GROUP BY 1, 2", "SELECT by_comm, sum(count) AS n, sum(total_ns) AS ns FROM wakers GROUP BY 1",
+          "SELECT who, by_comm, sum(count) AS n, sum(total_ns) AS ns FROM neighbours GROUP BY 1, 2")
+
+
+def test_waits_are_summed_by_minute_where_they_were_recorded_always(sonde, tmp_path, made):
+    shutil.move(put(str(tmp_path / "waits"), waited(0, CUT)), f"{made}/20200103T000000Z-0001.db")
+    shutil.move(put(str(tmp_path / "rec"), waited(CUT, END, recording=1)), f"{made}/20200104T000000Z-0001.db")
+    seal(sonde, made)
+    window = ["--from", str(AT), "--to", str(AT + END), "--json"]
+    verbs = ("waits", "neighbours")
+    before = [ask(sonde, made, q) for q in WAITED], [json.loads(sonde(v, *window, store=made, check=True).stdout) for v in verbs]
+    assert before[0][0][0]["n"] and len(ask(sonde, made, "SELECT DISTINCT ts FROM wait_totals")) == END / 10
+    assert seal(sonde, made, "--fine", "1d")["thinned"] == 4
+    after = [ask(sonde, made, q) for q in WAITED], [json.loads(sonde(v, *window, store=made, check=True).stdout) for v in verbs]
+    assert after == before
+    # eleven minutes, the last one in part, and the recording as it was
+    for view in ("wait_totals", "waits", "wakers", "neighbours"):
+        times = [r["ts"] - AT for r in ask(sonde, made, f"SELECT DISTINCT ts FROM {view} ORDER BY 1")]
+        assert times == [60 * i for i in range(11)] + list(range(CUT, END, 10)), (view, times)
+
+
 def test_an_archive_that_is_damaged_is_set_aside_and_holds_up_no_other(sonde, made):
     seal(sonde, made)
     path = f"{made}/20200101T000000Z-0001.db"

@@ -164,6 +164,7 @@ public class Busy {
 """
 
 
+@pytest.mark.long
 def test_a_java_program_that_does_not_stand_still_is_never_shown_torn(sonde, store, scratch):
     """Each frame stands on a line that calls the frame before it, while its code is being compiled."""
     need_root()

@@ -128,6 +128,7 @@ for (;;) one(Math.random() * 30 | 0);
 """
 
 
+@pytest.mark.long
 def test_a_node_program_that_does_not_stand_still_is_never_shown_torn(sonde, store, scratch):
     """Each frame stands on a line that calls the frame before it, while its code is being compiled and its objects move."""
     need_root()

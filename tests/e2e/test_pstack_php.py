@@ -107,6 +107,7 @@ while (true) {
 """
 
 
+@pytest.mark.long
 def test_a_php_program_that_does_not_stand_still_is_never_shown_torn(sonde, store, scratch):
     """Each frame stands on a line that calls the frame before it."""
     need_php()

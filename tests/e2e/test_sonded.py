@@ -378,6 +378,13 @@ def test_loaders_give_up_what_they_do_not_record_with(store):
             assert pid and until(lambda p=pid: is_confined(p)), (family, d.said())
 
 
+def test_sonded_and_sonde_maps_give_up_what_they_do_not_need(store):
+    with Sonded(store, "--families", "cpu") as d:
+        maps = d.running("maps")
+        assert maps and until(lambda: is_confined(maps)), d.said()
+        assert is_confined(d.child.pid)
+
+
 def test_the_unit_is_hardened(tmp_path):
     need("systemd-analyze")
     with open(os.path.join(ROOT, "supervisor/systemd/sonded.service"), encoding="ascii") as f:

@@ -10,6 +10,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
+#include "tools/print/when.h"
 #include "tools/select/askrows.h"
 #include "tools/select/filter.h"
 #include "tools/waits/waitheld.h"
@@ -17,7 +18,7 @@
 struct instance {
 	uint32_t row;
 	char *id, *started;
-	int64_t start_ns;   /* of its first process that is known */
+	int64_t start_ns;   /* as its runtime says; where that is no time, of its first process that is known */
 	uint64_t restarts;  /* as its runtime counts them */
 };
 
@@ -181,8 +182,20 @@ static void count_inside(const struct reading *r, struct incident_count *c, uint
 		count(c, n, at_ns, at_ns);
 }
 
+/* On a busy host a process is named when its container has been started anew already, and is told of as the later instance's. */
+static void place_instances(struct reading *r)
+{
+	for (size_t i = 0; i < r->n_instances; i++) {
+		int64_t started_ns;
+
+		if (strchr(r->instances[i].started, 'T') && !when_parse(r->instances[i].started, 0, &started_ns))
+			r->instances[i].start_ns = started_ns;
+	}
+}
+
 static void count_starts(struct reading *r)
 {
+	place_instances(r);
 	if (r->n_instances)
 		qsort(r->instances, r->n_instances, sizeof(*r->instances), by_row_and_time);
 	for (size_t i = 0; i < r->n_instances; i++) {

@@ -14,7 +14,7 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct seal_args, plain)},
 	{.name = "keep", .type = OPTION_STRING, .arg = "TIME", .help = "as do those finished less than this ago, up to twice as many bytes (default 0)",
 	 .offset = offsetof(struct seal_args, keep)},
-	{.name = "fine", .type = OPTION_STRING, .arg = "TIME", .help = "of archives older than this minutes are kept, of what the host and its containers used (default 0: never)",
+	{.name = "fine", .type = OPTION_STRING, .arg = "TIME", .help = "of archives older than this minutes are kept, of what was used and waited for (default 0: never)",
 	 .offset = offsetof(struct seal_args, fine)},
 	{.name = "room", .type = OPTION_STRING, .arg = "SIZE",
 	 .help = "the file being made may take so much (default: any); a larger one is left for later", .offset = offsetof(struct seal_args, room)},

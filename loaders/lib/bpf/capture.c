@@ -356,7 +356,7 @@ static void feed_begin(struct capture *c)
 /* Where it cannot be, it goes on: what is recorded counts for more. */
 static void confine_self(const struct capture *c)
 {
-	const unsigned int keeps = c->f->keeps | (c->o->options->maps_socket ? 0 : CONFINE_EXECS);
+	const unsigned int keeps = c->f->keeps | (c->o->options->maps_socket ? 0 : CONFINE_MAPS);
 	struct err e = {0};
 
 	if (confine(keeps, &e))

@@ -125,7 +125,7 @@ bool naming_excludes_cgroup(struct naming *n, const char *cgroup);
 uint32_t naming_excluded_process(struct naming *n);
 
 /* The row in which those are together that came and went while nobody looked, of one cgroup and one command: process id 0,
- * NAMING_BRIEF as its arguments. By the rules "[excluded]"; one of sonde's own has a row by itself. `ev`: of one of them. */
+ * NAMING_BRIEF as its arguments; those of sonde itself apart from others. By the rules "[excluded]". `ev`: of one of them. */
 #define NAMING_BRIEF "[short-lived]"
 void naming_brief(struct naming *n, const struct stack_event *ev, struct naming_result *out);
 

@@ -193,8 +193,8 @@ static uint32_t brief_store(struct naming *n, const char *cgroup, const char *co
 	struct container_entry *c = naming_container_entry(n, cgroup, NULL);
 	struct store_process s = {.comm = comm, .exe = "", .args = NAMING_BRIEF, .cgroup = cgroup, .unit = c->ref.unit,
 				  .start_ns = (int64_t)ev->start_ns + n->boot_offset_ns,
-				  .container = naming_container_row(n, c, p)};
-	uint64_t hash = hash_bytes(HASH_SEED, cgroup, strlen(cgroup) + 1);
+				  .container = naming_container_row(n, c, p), .self = p && naming_is_self(n, p)};
+	uint64_t hash = hash_bytes(hash_u64(HASH_SEED, s.self), cgroup, strlen(cgroup) + 1);
 
 	s.start_ticks = hash_u64(hash_bytes(hash, comm, strlen(comm)), c->began_ns) >> 1; /* SQLite's numbers have a sign */
 	return store_process(n->w, &s);
@@ -211,7 +211,7 @@ static uint32_t brief_row(struct naming *n, struct hostmaps_process *p, const st
 {
 	char by_id[PATH_MAX], comm[64];
 	const char *cgroup = brief_cgroup(p, ev, by_id);
-	uint64_t key = hash_bytes(hash_u64(HASH_SEED, n->containers_serial), cgroup, strlen(cgroup) + 1), id;
+	uint64_t key = hash_bytes(hash_u64(hash_u64(HASH_SEED, n->containers_serial), p && naming_is_self(n, p)), cgroup, strlen(cgroup) + 1), id;
 
 	snprintf(comm, sizeof(comm), "%.*s", p ? (int)sizeof(comm) - 1 : STACK_COMM_LEN, p ? p->comm : ev->thread);
 	key = hash_bytes(key, comm, strlen(comm));
@@ -231,8 +231,6 @@ void naming_brief(struct naming *n, const struct stack_event *ev, struct naming_
 	naming_epoch(n);
 	if (naming_excludes(n, p))
 		naming_excluded_stack(n, out);
-	else if (p && naming_is_self(n, p))
-		*out = (struct naming_result){.exe = p->exe, .process = naming_process(n, p, ev)};
 	else
 		*out = (struct naming_result){.exe = "", .process = brief_row(n, p, ev)};
 }

@@ -16,12 +16,14 @@
 
 static const int runs[] = {SCMP_SYS(execve), SCMP_SYS(execveat)};
 
+static const int by_handle[] = {SCMP_SYS(open_by_handle_at)};
+
 static const int never[] = {
 	/* other processes */
 	SCMP_SYS(ptrace), SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise), SCMP_SYS(pidfd_getfd),
 	/* file systems and namespaces */
 	SCMP_SYS(mount), SCMP_SYS(umount2), SCMP_SYS(pivot_root), SCMP_SYS(chroot), SCMP_SYS(move_mount), SCMP_SYS(open_tree), SCMP_SYS(fsopen),
-	SCMP_SYS(fsconfig), SCMP_SYS(fsmount), SCMP_SYS(mount_setattr), SCMP_SYS(unshare), SCMP_SYS(setns), SCMP_SYS(open_by_handle_at),
+	SCMP_SYS(fsconfig), SCMP_SYS(fsmount), SCMP_SYS(mount_setattr), SCMP_SYS(unshare), SCMP_SYS(setns),
 	/* the kernel and the machine */
 	SCMP_SYS(init_module), SCMP_SYS(finit_module), SCMP_SYS(delete_module), SCMP_SYS(kexec_load), SCMP_SYS(kexec_file_load), SCMP_SYS(reboot),
 	SCMP_SYS(swapon), SCMP_SYS(swapoff), SCMP_SYS(acct), SCMP_SYS(settimeofday), SCMP_SYS(clock_settime), SCMP_SYS(clock_adjtime),
@@ -78,9 +80,11 @@ static int rules(scmp_filter_ctx ctx, unsigned int keeps)
 		rc = refuse(ctx, ALL(runs));
 	if (!rc && !(keeps & CONFINE_LOADS))
 		rc = refuse_if(ctx, SCMP_SYS(bpf), 0, SCMP_CMP_EQ, BPF_PROG_LOAD, 0);
-	if (!rc)
+	if (!rc && !(keeps & CONFINE_HANDLES))
+		rc = refuse(ctx, ALL(by_handle));
+	if (!rc && !(keeps & CONFINE_OTHERS))
 		rc = refuse_sockets(ctx);
-	if (!rc)
+	if (!rc && !(keeps & CONFINE_OTHERS))
 		rc = refuse_executable(ctx);
 	return rc ? rc : refuse_if(ctx, SCMP_SYS(ioctl), 1, SCMP_CMP_MASKED_EQ, 0xffffffff, TIOCSTI);
 }
@@ -92,6 +96,8 @@ int confine(unsigned int keeps, struct err *e)
 
 	if (!rc)
 		rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1); /* all threads */
+	if (!rc)
+		(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree: libseccomp 2.5; a list is as right */
 	if (!rc)
 		rc = rules(ctx, keeps);
 	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))

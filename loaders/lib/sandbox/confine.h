@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * confine: what a loader may no longer do once it records, whoever has taken it over. It keeps what it records with (its BPF programs and
+ * confine: what a loader (and sonded, sonde-maps) may no longer do once it records, whoever has taken it over. It keeps what it records with (its BPF programs and
  * maps, other processes' files and memory to read, the store to write); refused (EPERM) is what it never does:
  *
  *   run another program; load a further BPF program; write to another process or trace it; any socket but Unix and netlink ones (so no
@@ -17,6 +17,9 @@
 
 #define CONFINE_EXECS 1u /* it starts programs later: sonde-maps, where nobody else does; a parser again */
 #define CONFINE_LOADS 2u /* it loads or attaches programs later, which libbpf tries out by loading others */
+#define CONFINE_HANDLES 4u /* it opens files by handle: cgroups by their number */
+#define CONFINE_MAPS (CONFINE_EXECS | CONFINE_LOADS | CONFINE_HANDLES) /* it starts sonde-maps again, which is no more than who started it */
+#define CONFINE_OTHERS 8u /* what it starts has other rights: sockets of any kind, code that is made */
 
 /* 0; or what the kernel says, and the process may do all it could before. There is no way back. */
 int confine(unsigned int keeps, struct err *e);

@@ -13,6 +13,8 @@
 #include "schema/facts/fact.h"
 #include "schema/store/archive/remake.h"
 #include "schema/store/model/fact_sql.h"
+#include "schema/store/model/hist.h"
+#include "schema/store/model/merge_sql.h"
 #include "schema/store/model/sql.h"
 #include "schema/store/packed/packing.h"
 
@@ -22,6 +24,28 @@
 
 /* What goes on by itself, in buckets of less than a minute. */
 #define FINE_RUNS "SELECT id FROM run WHERE recording = 0 AND bucket_s < " TEXT_OF(MINUTES_S) " AND " TEXT_OF(MINUTES_S) " % bucket_s = 0"
+
+/*
+ * Time that threads waited and ran is no table of one thing a row (fact.h), but by task or series. Its runs are those that have wait_row: all
+ * amounts of such a run add up.
+ */
+#define OF_RUN	  "SELECT id, id AS run FROM main.run WHERE id IN (SELECT run FROM temp.wait_run)"
+#define OF_TASK	  "SELECT id, run FROM main.task WHERE run IN (SELECT run FROM temp.wait_run)"
+#define OF_SERIES "SELECT e.id, t.run FROM main.series e JOIN main.task t ON t.id = e.task WHERE t.run IN (SELECT run FROM temp.wait_run)"
+static const struct wait_table {
+	const char *table, *by, *of; /* of: which id of column `by` is of which run */
+	const char *columns, *merge;
+	const char *sums;            /* of all rows, as step 3 compares them */
+} WAITS[] = {
+	{"wait_row", "task", OF_TASK, "task,class,flags,n,total_ns,max_ns,hist", MERGE_WAIT, "sum(n), sum(total_ns), max(max_ns)"},
+	{"wake_row", "task", OF_TASK, "task,class,waker,context,stack,n,total_ns", MERGE_N_TOTAL, "sum(n), sum(total_ns), count(DISTINCT task)"},
+	{"culprit_row", "task", OF_TASK, "task,culprit,kind,n,total_ns", MERGE_N_TOTAL, "sum(n), sum(total_ns), count(DISTINCT task)"},
+	{"wait_on_row", "task", OF_TASK, "task,class,object,waker,stack,n,total_ns", MERGE_N_TOTAL, "sum(n), sum(total_ns), count(DISTINCT task)"},
+	{"amount", "series", OF_SERIES, "series,n,value,max,hist", MERGE_AMOUNT, "sum(n), sum(value), max(max)"},
+	{"throttle_row", "run", OF_RUN, "run,cgroup,periods,throttled,throttled_ns", MERGE_THROTTLE, "sum(periods), sum(throttled), sum(throttled_ns)"},
+	{"steal_row", "run", OF_RUN, "run,steal_ns,idle_ns,cpu_ns", MERGE_STEAL, "sum(steal_ns), sum(idle_ns), sum(cpu_ns)"},
+};
+#define N_WAITS (sizeof(WAITS) / sizeof(*WAITS))
 
 bool minutes_are(const char *path)
 {
@@ -43,11 +67,9 @@ static bool has_rows(sqlite3 *db, const struct fact *f)
 }
 
 /* Step 2: which minute a row is of, and where the file's first one begins. */
-static void add_ts(struct strbuf *sql)
-{
-	strbuf_addstr(sql, "max((ts + (SELECT value FROM meta WHERE key = 't0')) / " TEXT_OF(MINUTES_S) " * " TEXT_OF(MINUTES_S)
-			   " - (SELECT value FROM meta WHERE key = 't0'), (SELECT first FROM temp.fine_run r WHERE r.run = x.run))");
-}
+#define MINUTE_OF(x)                                                                                                 \
+	"max((ts + (SELECT value FROM meta WHERE key = 't0')) / " TEXT_OF(MINUTES_S) " * " TEXT_OF(MINUTES_S)         \
+	" - (SELECT value FROM meta WHERE key = 't0'), (SELECT first FROM temp.fine_run r WHERE r.run = " x ".run))"
 
 static int sum_table(sqlite3 *db, const struct fact *f)
 {
@@ -59,12 +81,68 @@ static int sum_table(sqlite3 *db, const struct fact *f)
 		    "DELETE FROM main.%s WHERE run IN (SELECT run FROM temp.fine_run); INSERT INTO main.%s(", f->table, f->table, f->table);
 	fact_columns_sql(f, &sql);
 	strbuf_addstr(&sql, ") SELECT ");
-	add_ts(&sql);
+	strbuf_addstr(&sql, MINUTE_OF("x"));
 	strbuf_addf(&sql, ",run%s FROM temp.fine x WHERE true ORDER BY ts", strbuf_str(&columns));
 	fact_merge_sql(f, &sql);
 	strbuf_addstr(&sql, "; DROP TABLE temp.fine");
 	return sql_exec(db, strbuf_str(&sql));
 }
+
+/* ---- waits ---- */
+
+/* temp.wait_run, and of each run where its first row stands. */
+static int find_wait_runs(sqlite3 *db)
+{
+	int rc = sql_exec(db, "CREATE TEMP TABLE wait_run AS SELECT DISTINCT t.run AS run FROM main.task t WHERE t.run IN (" FINE_RUNS ")"
+			      " AND EXISTS (SELECT 1 FROM main.kind k WHERE k.id = t.kind AND k.class <> 'gauge')"
+			      " AND t.id IN (SELECT task FROM main.wait_row)");
+
+	for (size_t i = 0; rc == SQLITE_OK && i < N_WAITS; i++) {
+		const struct wait_table *w = &WAITS[i];
+		struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+
+		strbuf_addf(&sql, "CREATE TEMP TABLE of_%s(id INTEGER PRIMARY KEY, run INTEGER); INSERT INTO temp.of_%s %s;"
+			    "INSERT INTO temp.fine_run SELECT o.run, min(x.ts) FROM main.%s x JOIN temp.of_%s o ON o.id = x.%s WHERE true GROUP BY 1"
+			    " ON CONFLICT DO UPDATE SET first = min(first, excluded.first)", w->table, w->table, w->of, w->table, w->table, w->by);
+		rc = sql_exec(db, strbuf_str(&sql));
+	}
+	return rc;
+}
+
+static int sum_waits_of(sqlite3 *db, const struct wait_table *w)
+{
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	int rc = packing_unpack_one(db, w->table);
+
+	if (rc != SQLITE_OK)
+		return rc;
+	strbuf_addf(&sql, "CREATE TEMP TABLE fine AS SELECT x.*, o.run AS of_run FROM main.%s x JOIN temp.of_%s o ON o.id = x.%s;", w->table, w->table, w->by);
+	strbuf_addf(&sql, "DELETE FROM main.%s WHERE %s IN (SELECT id FROM temp.of_%s);", w->table, w->by, w->table);
+	strbuf_addf(&sql, "INSERT INTO main.%s(ts,%s) SELECT " MINUTE_OF("o") ",%s FROM (SELECT of_run AS run, * FROM temp.fine) o WHERE true ORDER BY ts"
+		    " ON CONFLICT DO UPDATE SET %s; DROP TABLE temp.fine", w->table, w->columns, w->columns, w->merge);
+	rc = sql_exec(db, strbuf_str(&sql));
+	return rc == SQLITE_OK ? packing_pack_one(db, w->table) : rc;
+}
+
+static bool has_waits(sqlite3 *db)
+{
+	sqlite3_stmt *st = NULL;
+	bool some = sqlite3_prepare_v2(db, "SELECT 1 FROM temp.wait_run", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+
+	sqlite3_finalize(st);
+	return some;
+}
+
+static int sum_waits(sqlite3 *db)
+{
+	int rc = SQLITE_OK;
+
+	for (size_t i = 0; rc == SQLITE_OK && i < N_WAITS && has_waits(db); i++)
+		rc = sum_waits_of(db, &WAITS[i]);
+	return rc;
+}
+
+/* ---- all ---- */
 
 /* Each run's first row of any of these tables. */
 static int find_runs(sqlite3 *db)
@@ -72,7 +150,7 @@ static int find_runs(sqlite3 *db)
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
 	const char *before = "";
 
-	strbuf_addstr(&sql, "CREATE TEMP TABLE fine_run AS SELECT run, min(ts) AS first FROM (");
+	strbuf_addstr(&sql, "CREATE TEMP TABLE fine_run(run INTEGER PRIMARY KEY, first INTEGER); INSERT INTO temp.fine_run SELECT run, min(ts) FROM (");
 	for (int i = 0; FACTS[i]; i++) {
 		if (!FACTS[i]->minutes || !has_rows(db, FACTS[i]))
 			continue;
@@ -82,12 +160,16 @@ static int find_runs(sqlite3 *db)
 	if (!*before)
 		strbuf_addstr(&sql, "SELECT 0 AS run, 0 AS ts WHERE false");
 	strbuf_addstr(&sql, ") GROUP BY run");
-	return sql_exec(db, strbuf_str(&sql));
+	int rc = sql_exec(db, strbuf_str(&sql));
+	return rc == SQLITE_OK ? find_wait_runs(db) : rc;
 }
 
 static int sum_all(sqlite3 *db)
 {
-	int rc = find_runs(db);
+	int rc = hist_register(db);
+
+	if (rc == SQLITE_OK)
+		rc = find_runs(db);
 
 	for (int i = 0; rc == SQLITE_OK && FACTS[i]; i++) {
 		if (!FACTS[i]->minutes || !has_rows(db, FACTS[i]))
@@ -98,6 +180,8 @@ static int sum_all(sqlite3 *db)
 		if (rc == SQLITE_OK)
 			rc = packing_pack_one(db, FACTS[i]->table);
 	}
+	if (rc == SQLITE_OK)
+		rc = sum_waits(db);
 	if (rc == SQLITE_OK)
 		rc = packing_unpack_one(db, "run");
 	if (rc == SQLITE_OK)
@@ -132,9 +216,40 @@ static int sums_of(sqlite3 *db, const struct fact *f, int64_t sums[FACT_COLUMNS_
 	return rc == SQLITE_ROW ? SQLITE_OK : rc;
 }
 
-static int compare(sqlite3 *a, sqlite3 *b)
+static int sums_of_waits(sqlite3 *db, const struct wait_table *w, int64_t sums[3])
+{
+	char *sql = sqlite3_mprintf("SELECT %s FROM \"%w\"", w->sums, w->table);
+	sqlite3_stmt *st = NULL;
+	int rc = sql ? sqlite3_prepare_v2(db, sql, -1, &st, NULL) : SQLITE_NOMEM;
+
+	sqlite3_free(sql);
+	if (rc == SQLITE_OK)
+		rc = sqlite3_step(st);
+	for (int i = 0; rc == SQLITE_ROW && i < 3; i++)
+		sums[i] = sqlite3_column_int64(st, i);
+	sqlite3_finalize(st);
+	return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+static int compare_waits(sqlite3 *a, sqlite3 *b)
 {
 	int rc = SQLITE_OK;
+
+	for (size_t i = 0; rc == SQLITE_OK && i < N_WAITS; i++) {
+		int64_t before[3] = {0}, after[3] = {0};
+
+		rc = sums_of_waits(a, &WAITS[i], before);
+		if (rc == SQLITE_OK)
+			rc = sums_of_waits(b, &WAITS[i], after);
+		if (rc == SQLITE_OK && memcmp(before, after, sizeof(before)) != 0)
+			rc = SQLITE_MISMATCH;
+	}
+	return rc;
+}
+
+static int compare(sqlite3 *a, sqlite3 *b)
+{
+	int rc = compare_waits(a, b);
 
 	for (int i = 0; rc == SQLITE_OK && FACTS[i]; i++) {
 		int64_t before[FACT_COLUMNS_MAX] = {0}, after[FACT_COLUMNS_MAX] = {0};

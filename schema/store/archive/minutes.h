@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * minutes: an archive whose rows of some seconds become rows of a minute: the facts that may (fact.minutes), of captures that went on by
- * themselves; recordings stay as they are, and so do samples, requests and events.
+ * minutes: an archive whose rows of some seconds become rows of a minute: the facts that may (fact.minutes), and what was waited for, of captures
+ * that went on by themselves; recordings stay as they are, and so do samples, requests and events.
  *
  *   1. STORE/sealing.db becomes a copy of the archive. Of each such table the rows are made, summed and packed again: counters of a minute
  *      add up, of gauges the last one holds, as in a bucket that two batches filled. The run's buckets are of MINUTES_S then.

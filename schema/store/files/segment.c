@@ -135,8 +135,10 @@ static int segment_migrate(sqlite3 *db, int version)
 		rc = segment_describe(db);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
-	if (rc != SQLITE_OK && !sqlite3_get_autocommit(db))
+	if (rc != SQLITE_OK && !sqlite3_get_autocommit(db)) {
+		log_error("store: cannot bring the segment from version %d to this program's schema: %s", version, sqlite3_errmsg(db));
 		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+	}
 	return rc;
 }
 

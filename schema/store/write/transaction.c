@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "schema/base/mem.h"
+#include "schema/store/model/merge_sql.h"
 #include "schema/store/write/writer.h"
 
 static const char *const sql[ST_N] = {
@@ -62,8 +63,7 @@ static const char *const sql[ST_N] = {
 	[ST_END] = "INSERT INTO end_row(ts, run, comm, container, how, status, n) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 		   " ON CONFLICT DO UPDATE SET n = n + excluded.n",
 	[ST_AMOUNT] = "INSERT INTO amount(ts, series, n, value, max, hist) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
-		      " ON CONFLICT DO UPDATE SET n = n + excluded.n, value = value + excluded.value,"
-		      " max = max(max, excluded.max), hist = hist_sum(hist, excluded.hist)",
+		      " ON CONFLICT DO UPDATE SET " MERGE_AMOUNT,
 	[ST_GAUGE] = "INSERT OR IGNORE INTO amount(ts, series, n, value, max, hist) VALUES(?1, ?2, ?3, ?4, ?5, ?6)",
 	[ST_GAUGE_AGAIN] = "UPDATE amount SET n = ?3, value = ?4, max = ?5, hist = ?6 WHERE ts = ?1 AND series = ?2",
 	[ST_RATE] = "INSERT OR REPLACE INTO rate_row(run, process, ts, rate) SELECT ?1, ?2, ?3, ?4 WHERE ?4 IS NOT"
@@ -71,17 +71,14 @@ static const char *const sql[ST_N] = {
 	[ST_NOTE] = "INSERT OR REPLACE INTO process_note(run, process, key, value) VALUES(?1, ?2, ?3, ?4)",
 	[ST_RUN_COUNT] = "INSERT INTO run_count(run, kind, n) VALUES(?1, ?2, ?3) ON CONFLICT DO UPDATE SET n = n + excluded.n",
 	[ST_WAIT] = "INSERT INTO wait_row(ts, task, class, flags, n, total_ns, max_ns, hist)"
-		    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET n = n + excluded.n,"
-		    " total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
-		    " hist = hist_sum(hist, excluded.hist)",
+		    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT DO UPDATE SET " MERGE_WAIT,
 	[ST_WAKE] = "INSERT INTO wake_row(ts, task, class, waker, context, stack, n, total_ns)"
 		    " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
-		    " ON CONFLICT DO UPDATE SET n = n + excluded.n, total_ns = total_ns + excluded.total_ns",
+		    " ON CONFLICT DO UPDATE SET " MERGE_N_TOTAL,
 	[ST_CULPRIT] = "INSERT INTO culprit_row(ts, task, culprit, kind, n, total_ns) VALUES(?1, ?2, ?3, ?4, ?5, ?6)"
-		       " ON CONFLICT DO UPDATE SET n = n + excluded.n, total_ns = total_ns + excluded.total_ns",
+		       " ON CONFLICT DO UPDATE SET " MERGE_N_TOTAL,
 	[ST_THROTTLE] = "INSERT INTO throttle_row(ts, run, cgroup, periods, throttled, throttled_ns)"
-			" VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET periods = periods + excluded.periods,"
-			" throttled = throttled + excluded.throttled, throttled_ns = throttled_ns + excluded.throttled_ns",
+			" VALUES(?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO UPDATE SET " MERGE_THROTTLE,
 	[ST_SLOWED] = "INSERT INTO slowed_row(ts, run, step, stack_rate) VALUES(?1, ?2, ?3, ?4)"
 		      " ON CONFLICT DO UPDATE SET step = max(step, excluded.step), stack_rate = excluded.stack_rate",
 	[ST_REQUEST] = "INSERT INTO request_row(ts, run, process, side, protocol, service, operation, status, result, n, total_ns, max_ns,"
@@ -94,11 +91,10 @@ static const char *const sql[ST_N] = {
 			     " ON CONFLICT DO UPDATE SET n = n + excluded.n, total_ns = total_ns + excluded.total_ns, max_ns = max(max_ns, excluded.max_ns),"
 			     " hist = hist_sum(hist, excluded.hist)",
 	[ST_STEAL] = "INSERT INTO steal_row(ts, run, steal_ns, idle_ns, cpu_ns) VALUES(?1, ?2, ?3, ?4, ?5)"
-		     " ON CONFLICT DO UPDATE SET steal_ns = steal_ns + excluded.steal_ns,"
-		     " idle_ns = idle_ns + excluded.idle_ns, cpu_ns = cpu_ns + excluded.cpu_ns",
+		     " ON CONFLICT DO UPDATE SET " MERGE_STEAL,
 	[ST_WAIT_ON] = "INSERT INTO wait_on_row(ts, task, class, object, waker, stack, n, total_ns)"
 		       " VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)"
-		       " ON CONFLICT DO UPDATE SET n = n + excluded.n, total_ns = total_ns + excluded.total_ns",
+		       " ON CONFLICT DO UPDATE SET " MERGE_N_TOTAL,
 	[ST_RUN_FIND] = "SELECT id FROM run WHERE token = ?1",
 	[ST_RUN] = "INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns, to_ns, state, pid, accounted,"
 		   " recording) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",

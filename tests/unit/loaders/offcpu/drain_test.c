@@ -389,9 +389,9 @@ static void who_is_there_is_told_by_itself_and_so_are_all_where_buckets_are_shor
 
 	(void)state;
 	host.bucket_s = 10;
-	who_put(8, 8, SECOND + 1); /* the first reading: nobody knows whether it was there before */
+	who_put(8, 8, SECOND - 1); /* it was there before the capture began, at 1 s */
 	read_now();
-	assert_int_equal(task_of_last(), 8);
+	assert_in_range(task_of_last(), FAKE_TASK, FAKE_TASK + FAKE_BRIEF - 1);
 	who_put(9, 9, 2 * SECOND + 1);
 	fake_map_put(FAKE_THREADS, &task, sizeof(task), &renamed, sizeof(renamed)); /* under another name by now */
 	read_now();
@@ -400,6 +400,30 @@ static void who_is_there_is_told_by_itself_and_so_are_all_where_buckets_are_shor
 	who_put(10, 10, 3 * SECOND + 1);
 	read_now();
 	assert_int_equal(task_of_last(), 10);
+}
+
+static void before_the_first_reading_and_asked_for_meanwhile_is_short_lived_too(void **state)
+{
+	(void)state;
+	host.bucket_s = 10;
+	who_put(8, 8, SECOND + 1);
+	assert_int_equal(drain_thread(&d, &host, ID(8)), 8); /* whom it woke is told by whom */
+	read_now();
+	assert_int_equal(task_of_last(), FAKE_TASK + FAKE_BRIEF);
+}
+
+static void threads_of_one_name_are_one_where_buckets_are_long(void **state)
+{
+	(void)state;
+	thread_put(7); /* of process 5 */
+	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
+	host.bucket_s = 10;
+	read_now();
+	assert_in_range(task_of_last(), FAKE_TASK, FAKE_TASK + FAKE_BRIEF - 1);
+	thread_put(5); /* the first one is told by itself */
+	sum_put(5, OFFCPU_PIPE, 10, 5000, 900);
+	read_now();
+	assert_int_equal(task_of_last(), 5);
 }
 
 int main(void)
@@ -423,6 +447,8 @@ int main(void)
 		T(who_came_and_went_between_two_readings_is_told_by_command),
 		T(a_thread_that_came_and_went_in_a_process_that_stays_is_told_by_that_process),
 		T(who_is_there_is_told_by_itself_and_so_are_all_where_buckets_are_short),
+		T(before_the_first_reading_and_asked_for_meanwhile_is_short_lived_too),
+		T(threads_of_one_name_are_one_where_buckets_are_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -124,6 +124,16 @@ static long becomes_another(void)
 	return setuid(getuid());
 }
 
+static long opens_by_handle(void)
+{
+	struct {
+		struct file_handle of;
+		unsigned char id[8];
+	} h = {.of = {.handle_bytes = 8, .handle_type = 1}};
+
+	return open_by_handle_at(-1, &h.of, O_PATH);
+}
+
 static void *tries(void *out)
 {
 	*(long *)out = runs_another() < 0 ? errno : 0;
@@ -180,6 +190,12 @@ static void test_a_family_keeps_what_it_says(void **state)
 	assert_int_equal(of(CONFINE_EXECS, loads_a_program), EPERM);
 	assert_int_not_equal(of(CONFINE_LOADS | CONFINE_EXECS, loads_a_program), geteuid() ? 0 : EPERM);
 	assert_int_equal(of(CONFINE_LOADS, runs_another), EPERM);
+	assert_int_equal(of(CONFINE_LOADS, opens_by_handle), EPERM);
+	assert_int_equal(of(CONFINE_HANDLES, opens_by_handle), EBADF);
+	assert_int_equal(of(CONFINE_HANDLES, reaches_the_network), EPERM);
+	assert_int_equal(of(CONFINE_OTHERS, reaches_the_network), 0);
+	assert_int_equal(of(CONFINE_OTHERS, makes_code), 0);
+	assert_int_equal(of(CONFINE_OTHERS, traces_another), EPERM);
 }
 
 static void test_threads_that_run_already_are_confined_too(void **state)
