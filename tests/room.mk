@@ -91,9 +91,10 @@ long-requests: all workloads
 long-gpu: all
 	@$(PYTEST) $(E2E)/test_gpu_real.py -s --junitxml=$(RESULTS)/long-gpu.xml
 
-# real engines beside what sonde-export tells them: Prometheus
+# real engines and receivers beside what sonde-export and sonde-push tell them: Prometheus, ClickHouse; the Collector and Pyroscope's API, which are built from Go's modules here
 long-export: all
-	@$(PYTEST) tests/e2e/test_export_engines.py --durations=5 --junitxml=$(RESULTS)/long-export.xml
+	-@$(MAKE) --no-print-directory receivers
+	@$(PYTEST) tests/e2e/test_export_engines.py tests/e2e/test_export_receivers.py -rs --durations=5 --junitxml=$(RESULTS)/long-export.xml
 
 # script frames of every interpreter that can be had, in samples and in pstack; servers in scripting languages under load
 long-runtimes: all workloads

@@ -98,31 +98,48 @@ static int rows_each(sqlite3 *db, sqlite3_stmt *st, batch_row *row, void *ctx, s
 	return rc;
 }
 
-static int segment_each(const char *path, const struct table *t, int64_t from_ts, int64_t to_ts, batch_row *row, void *ctx, struct err *e)
+static int table_each(struct store_segment *s, const struct table *t, int64_t from_ts, int64_t to_ts, batch_row *row, void *ctx, struct err *e)
 {
-	struct store_segment *s = NULL;
-	sqlite3_stmt *st = NULL;
+	sqlite3 *db = store_segment_db(s);
 	struct err why = {0};
-	sqlite3 *db;
-	int rc = store_segment_open(path, &s, e);
+	sqlite3_stmt *st = table_query(db, t, &why);
+	int rc = why.code;
 
-	if (rc)
-		return rc;
-	db = store_segment_db(s);
-	if (table_ready(db))
-		st = table_query(db, t, &why);
 	if (st) {
 		bind(st, ":from", from_ts);
 		bind(st, ":to", to_ts);
 		bind(st, ":t0", t0_of(db));
 		rc = rows_each(db, st, row, ctx, e);
-	} else if (why.code) {
+	} else if (rc) {
 		*e = why;
-		rc = why.code;
 	}
 	sqlite3_finalize(st);
+	return rc;
+}
+
+static int segment_each(const struct store_segment_info *info, const struct table *t, int64_t from_ts, int64_t to_ts, batch_row *row, void *ctx, struct err *e)
+{
+	struct store_segment *s = NULL;
+	int rc;
+
+	if (info->open)
+		return table_each(info->open, t, from_ts, to_ts, row, ctx, e);
+	rc = store_segment_open(info->path, &s, e);
+	if (rc)
+		return rc;
+	if (table_ready(store_segment_db(s)))
+		rc = table_each(s, t, from_ts, to_ts, row, ctx, e);
 	store_segment_close(s);
 	return rc;
+}
+
+void batch_ready(struct store_segment_info *segments, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (segments[i].open && !table_ready(store_segment_db(segments[i].open))) {
+			store_segment_close(segments[i].open);
+			segments[i].open = NULL;
+		}
 }
 
 int batch_each(const struct store_segment_info *segments, size_t n, const struct table *t, int64_t from_ts, int64_t to_ts, batch_row *row, void *ctx,
@@ -131,7 +148,7 @@ int batch_each(const struct store_segment_info *segments, size_t n, const struct
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < n; i++)
-		rc = segment_each(segments[i].path, t, from_ts, to_ts, row, ctx, e);
+		rc = segment_each(&segments[i], t, from_ts, to_ts, row, ctx, e);
 	return rc;
 }
 

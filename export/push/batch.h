@@ -13,6 +13,8 @@
 
 #define BATCH_BYTES (512u << 10)
 
+/* Once for segments of store_segments_open: those that are open are asked as they are, others are opened for each table. */
+void batch_ready(struct store_segment_info *segments, size_t n);
 /* A row of a table's query, of a file of `host`. */
 typedef int batch_row(void *ctx, struct sqlite3_stmt *st, const char *host, struct err *e);
 /* Calls `row` for each of all `segments`, from <= ts < to. */

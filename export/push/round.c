@@ -3,6 +3,7 @@
 #include "export/push/round.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,10 @@
 #include "export/push/table.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
+#include "schema/store/files/folder.h"
 #include "schema/store/read/reader.h"
+
+#define SEGMENTS_OPEN 8
 
 struct sending {
 	const struct target *target;
@@ -40,16 +44,27 @@ static int send_profiles(void *ctx, const void *body, size_t len, size_t n, stru
 	return http_post(s->http, s->target, "/push.v1.PusherService/Push", body, len, &s->answer, e);
 }
 
+/* The files that may have rows of the range, open: to open one takes longer than most tables. Some rows have a begin before that of their file's first
+ * bucket. */
+static int segments_of(const struct round_where *w, int64_t from_ts, int64_t to_ts, struct store_segment_info **out, size_t *n, struct err *e)
+{
+	int rc = store_segments_open(w->store, (from_ts - ROUND_BUCKET_S) * NSEC_PER_SEC, (to_ts + ROUND_BUCKET_S) * NSEC_PER_SEC, SEGMENTS_OPEN, out, n, e);
+
+	if (!rc)
+		batch_ready(*out, *n);
+	return rc;
+}
+
 static int send_rows(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, uint64_t *rows, struct err *e)
 {
 	struct store_segment_info *segments = NULL;
 	size_t n = 0;
-	int rc = store_segments(w->store, from_ts * NSEC_PER_SEC, to_ts * NSEC_PER_SEC, &segments, &n, e);
+	int rc = segments_of(w, from_ts, to_ts, &segments, &n, e);
 
 	for (size_t i = 0; !rc && i < N_TABLES; i++)
 		if (target_wants(s->target->tables, TABLES[i].name))
 			rc = batch_rows(segments, n, &TABLES[i], from_ts, to_ts, !s->target->plain, send_piece, s, rows, e);
-	free(segments);
+	store_segments_close(segments, n);
 	return rc;
 }
 
@@ -76,12 +91,12 @@ static int send_spans(const struct round_where *w, struct sending *s, int64_t fr
 {
 	struct store_segment_info *segments = NULL;
 	struct otlp_range r = {.from_ts = from_ts, .to_ts = to_ts};
-	int rc = store_segments(w->store, (from_ts - OTLP_SPANS_BEFORE_S) * NSEC_PER_SEC, (to_ts + OTLP_SPANS_AFTER_S) * NSEC_PER_SEC, &segments, &r.n, e);
+	int rc = segments_of(w, from_ts - OTLP_SPANS_BEFORE_S, to_ts + OTLP_SPANS_AFTER_S, &segments, &r.n, e);
 
 	r.segments = segments;
 	if (!rc)
 		rc = otlp_spans(&r, s->target, send_otlp, s, e);
-	free(segments);
+	store_segments_close(segments, r.n);
 	return rc;
 }
 
@@ -89,14 +104,14 @@ static int send_signals(const struct round_where *w, struct sending *s, int64_t 
 {
 	struct store_segment_info *segments = NULL;
 	struct otlp_range r = {.from_ts = from_ts, .to_ts = to_ts};
-	int rc = store_segments(w->store, from_ts * NSEC_PER_SEC, to_ts * NSEC_PER_SEC, &segments, &r.n, e);
+	int rc = segments_of(w, from_ts, to_ts, &segments, &r.n, e);
 
 	r.segments = segments;
 	if (!rc && target_wants(s->target->signals, "metrics"))
 		rc = otlp_metrics(&r, s->target, send_otlp, s, e);
 	if (!rc && target_wants(s->target->signals, "logs"))
 		rc = otlp_logs(&r, s->target, send_otlp, s, e);
-	free(segments);
+	store_segments_close(segments, r.n);
 	if (!rc && target_wants(s->target->signals, "traces"))
 		rc = send_spans(w, s, from_ts, to_ts, e);
 	if (!rc && target_wants_profiles(s->target))
@@ -113,25 +128,60 @@ static int send_range(const struct round_where *w, struct sending *s, int64_t to
 	return send_rows(w, s, c->sent_ts, to_ts, &c->rows, e);
 }
 
-/* The oldest and the newest bucket. */
-static int span_of(const char *store, int64_t *oldest_ts, int64_t *newest_ts, struct err *e)
+static int span_add(const char *path, int64_t *oldest_ns, int64_t *newest_ns, struct err *e)
 {
 	struct store_segment_info *all = NULL;
 	size_t n = 0;
-	int rc = store_segments(store, 0, INT64_MAX, &all, &n, e);
-	int64_t oldest = INT64_MAX, newest = 0;
+	int rc = store_segments(path, 0, INT64_MAX, &all, &n, e);
 
 	for (size_t i = 0; !rc && i < n; i++) {
 		if (!all[i].to_ns)
 			continue;
-		if (all[i].from_ns < oldest)
-			oldest = all[i].from_ns;
-		if (all[i].to_ns > newest)
-			newest = all[i].to_ns;
+		if (all[i].from_ns < *oldest_ns)
+			*oldest_ns = all[i].from_ns;
+		if (all[i].to_ns > *newest_ns)
+			*newest_ns = all[i].to_ns;
 	}
 	free(all);
-	*oldest_ts = newest ? oldest / NSEC_PER_SEC : 0;
-	*newest_ts = newest / NSEC_PER_SEC;
+	return rc;
+}
+
+/* A file that was removed meanwhile, or is damaged, costs itself. */
+static int file_span_add(const char *store, const char *name, int64_t *oldest_ns, int64_t *newest_ns, struct err *e)
+{
+	char path[PATH_MAX];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s/%s", store, name);
+	rc = span_add(path, oldest_ns, newest_ns, e);
+	return rc == -EBADMSG || rc == -ENODATA || rc == -ENOENT ? 0 : rc;
+}
+
+/* Of the first file that has any bucket, and of the last one: there may be hundreds between them. */
+static int span_of_folder(const char *store, char (*names)[SEGMENT_NAME_MAX], size_t n, int64_t *oldest_ns, int64_t *newest_ns, struct err *e)
+{
+	size_t first = 0;
+	int rc = 0;
+
+	while (!rc && first < n && !*newest_ns)
+		rc = file_span_add(store, names[first++], oldest_ns, newest_ns, e);
+	for (int64_t before = *newest_ns; !rc && n > first && *newest_ns == before; n--)
+		rc = file_span_add(store, names[n - 1], oldest_ns, newest_ns, e);
+	return rc;
+}
+
+/* The oldest and the newest bucket. Where buckets are shorter, what is kept by ten seconds begins before the oldest of them. */
+static int span_of(const char *store, int64_t *oldest_ts, int64_t *newest_ts, struct err *e)
+{
+	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	int64_t oldest_ns = INT64_MAX, newest_ns = 0;
+	size_t n = 0;
+	bool is_folder = !folder_segments(store, &names, &n) && n;
+	int rc = is_folder ? span_of_folder(store, names, n, &oldest_ns, &newest_ns, e) : span_add(store, &oldest_ns, &newest_ns, e);
+
+	free(names);
+	*oldest_ts = newest_ns ? oldest_ns / NSEC_PER_SEC / ROUND_BUCKET_S * ROUND_BUCKET_S : 0;
+	*newest_ts = newest_ns / NSEC_PER_SEC;
 	return rc;
 }
 
@@ -148,11 +198,16 @@ static void begin(const struct target *t, int64_t oldest_ts, int64_t newest_ts, 
 	}
 }
 
-static int64_t range_end(const struct cursor_state *c, int64_t end_ts)
+static int64_t range_most(const struct target *t)
 {
-	if (c->trying_ts > c->sent_ts && c->trying_ts <= end_ts && c->trying_ts - c->sent_ts <= ROUND_RANGE_S)
+	return t->type == TARGET_CLICKHOUSE ? ROUND_ROWS_S : ROUND_RANGE_S;
+}
+
+static int64_t range_end(const struct target *t, const struct cursor_state *c, int64_t end_ts)
+{
+	if (c->trying_ts > c->sent_ts && c->trying_ts <= end_ts && c->trying_ts - c->sent_ts <= range_most(t))
 		return c->trying_ts;
-	return c->sent_ts + ROUND_RANGE_S < end_ts ? c->sent_ts + ROUND_RANGE_S : end_ts;
+	return c->sent_ts + range_most(t) < end_ts ? c->sent_ts + range_most(t) : end_ts;
 }
 
 /* Rule 2. Where a whole one begins is all that one must know of it, and is in the file but for a new target's first. */
@@ -161,7 +216,7 @@ static int range_note(const struct round_where *w, const struct target *t, struc
 	if (c->trying_ts == to_ts)
 		return 0;
 	c->trying_ts = to_ts;
-	return to_ts - c->sent_ts < ROUND_RANGE_S || c->fresh ? push_cursor_write(w->state, w->store, t->name, c, e) : 0;
+	return to_ts - c->sent_ts < range_most(t) || c->fresh ? push_cursor_write(w->state, w->store, t->name, c, e) : 0;
 }
 
 int round_send(const struct round_where *w, const struct target *t, struct http *h, uint32_t *retry_s, struct err *e)
@@ -178,7 +233,7 @@ int round_send(const struct round_where *w, const struct target *t, struct http 
 	begin(t, oldest_ts, newest_ts, &c);
 	end_ts = newest_ts - ROUND_BEHIND_S;
 	while (!rc && c.sent_ts < end_ts) {
-		int64_t to_ts = range_end(&c, end_ts);
+		int64_t to_ts = range_end(t, &c, end_ts);
 
 		rc = range_note(w, t, &c, to_ts, e);
 		if (!rc)

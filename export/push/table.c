@@ -13,14 +13,16 @@
 const struct table TABLES[] = {
 	{"cgroup_stats", NULL}, {"connections", NULL}, {"cost", NULL},
 	/* as the view, but names of functions are looked up for what is sent alone: the view makes a table of all of them first */
-	{"cpu_samples", "SELECT q.ts, q.container, q.comm, q.pid, q.thread, coalesce((SELECT function FROM frames WHERE id = q.leaf), '[no stack]') AS function,"
-			" coalesce((SELECT module FROM frames WHERE id = q.leaf), '') AS module, q.samples, q.cpu_ns, q.self FROM"
+	{"cpu_samples", "SELECT q.ts, q.container, q.comm, q.pid, q.thread,"
+			" iif(r.id IS NULL, '[no stack]', coalesce(f.name, coalesce(i.name, '[unknown]') || printf('+0x%x', r.offset))) AS function,"
+			" coalesce(i.name, '') AS module, q.samples, q.cpu_ns, q.self FROM"
 			" (SELECT x.ts + :t0 AS ts, coalesce(c.name, '') AS container, p.comm, p.pid, t.thread, k.leaf, sum(x.n) AS samples, sum(x.n * (SELECT period_ns"
 			"   FROM run_period d WHERE d.run = t.run AND d.from_ns <= (x.ts + :t0) * 1000000000 ORDER BY d.from_ns DESC LIMIT 1)) AS cpu_ns, p.self"
 			"  FROM sample x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task JOIN process p ON p.id = t.process"
 			"  LEFT JOIN containers c ON c.id = p.container LEFT JOIN stack k ON k.id = e.stack"
 			"  LEFT JOIN run_hidden h ON h.run = t.run AND h.process = t.process AND x.ts + :t0 BETWEEN h.first_ts AND h.last_ts"
-			"  WHERE t.kind = 1 AND h.run IS NULL AND x.ts >= :from - :t0 AND x.ts < :to - :t0 GROUP BY 1, 2, 3, 4, 5, 6, 9) q"},
+			"  WHERE t.kind = 1 AND h.run IS NULL AND x.ts >= :from - :t0 AND x.ts < :to - :t0 GROUP BY x.ts, t.process, 5, 6, 9) q"
+			" LEFT JOIN frame r ON r.id = q.leaf LEFT JOIN function f ON f.id = r.function LEFT JOIN image i ON i.id = r.image"},
 	{"disk_stats", NULL}, {"ended_stats", NULL}, {"events", NULL}, {"filesystem_stats", NULL}, {"flows", NULL}, {"host_stats", NULL}, {"listeners", NULL},
 	{"loss", NULL}, {"net_stats", NULL}, {"process_ends", NULL}, {"process_stats", NULL}, {"requests", NULL},
 	{"wait_totals", "SELECT ts, container, comm, pid, state, reason, sum(count) AS count, sum(total_ns) AS total_ns, max(max_ns) AS max_ns, self"

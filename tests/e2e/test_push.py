@@ -34,10 +34,10 @@ def made(scratch):
     return store, now
 
 
-def config(scratch, url, more=""):
+def config(scratch, url, more="", tables="cgroup_stats, cpu_samples"):
     path = f"{scratch}/export.conf"
     with open(path, "w", encoding="ascii") as f:
-        f.write(f"# where to\n[export.fleet]\nurl = {url}\ntables = cgroup_stats, cpu_samples\n{more}\n")
+        f.write(f"# where to\n[export.fleet]\nurl = {url}\ntables = {tables}\n{more}\n")
     return path
 
 
@@ -90,6 +90,17 @@ def test_what_is_refused_is_sent_again_and_nothing_is_twice(made, receiver, scra
     push(conf, store.dir, scratch)
     assert whole(receiver, now)
     assert len(receiver.rows["cgroup_stats"]) > len(receiver.deduped("cgroup_stats"))
+
+
+def test_what_is_kept_by_ten_seconds_is_not_left_out_where_buckets_are_shorter(receiver, scratch):
+    now = int(time.time())
+    store = Made(f"{scratch}/made", now // 10 * 10 - 297)  # an end of the ten seconds in which it began, before its first bucket
+    for ts in (store.t0, now):
+        store.container(ts, "web", user_us=1)
+    with sqlite3.connect(store.path) as db:
+        db.execute("INSERT INTO end_row(ts, run, comm, container, how, status, n) VALUES(-3, 1, 0, 0, 1, 0, 7)")
+    push(config(scratch, receiver.url, tables="process_ends"), store.dir, scratch)
+    assert [(r["ts"], r["n"]) for r in receiver.rows["process_ends"]] == [(store.t0 - 3, 7)]
 
 
 def test_what_retention_removed_before_it_was_sent_is_counted(made, receiver, scratch):
