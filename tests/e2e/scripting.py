@@ -40,6 +40,14 @@ class Standing:
         self.child.stdout.close()
 
 
+def begun(record):
+    """Waits until a `sonde record` records; what it says before, where a machine is busy, is no reason to worry."""
+    line = b" "
+    while line and b"recording" not in line:
+        line = record.stdout.readline()
+    assert line, "it did not begin to record"
+
+
 def rows(sonde, store, *args):
     return json.loads(sonde("pstack", "--json", *args, store=store, check=True).stdout)["rows"]
 

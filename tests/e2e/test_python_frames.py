@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, ROOT, need, need_root
-from scripting import stacks
+from scripting import begun, stacks
 from test_pstack_python import SUITES, lying, unpacked
 
 SHARES = os.path.join(ROOT, "tests", "workloads", "pyshares.py")
@@ -34,7 +34,7 @@ class Run:
         sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
         record = subprocess.Popen(["sonde", "record", "--store", store, "--families", "cpu", "--freq", "499", "--duration", "2m",
                                    "--pid", str(child.pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert b"recording" in record.stdout.readline()
+        begun(record)
         child.stdin.write(b"\n")
         child.stdin.close()
         self.told.update(json.loads(child.stdout.readline()))
@@ -163,7 +163,7 @@ def waits_of(sonde, store, scratch, command, env=None):
     sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
     record = subprocess.Popen(["sonde", "record", "--store", store, "--families", "offcpu", "--duration", "2m", "--pid", str(child.pid)],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert b"recording" in record.stdout.readline()
+    begun(record)
     child.stdin.write(b"\n")
     child.stdin.close()
     child.wait(60)
