@@ -88,14 +88,14 @@ static void process_count(struct capture *c, uint32_t process)
 	idmap_set(&c->processes, process, 1);
 }
 
-/* How the user part ends, for those that have one. Where a complete stack ends says nothing. */
+/* How the user part ends, for those that have one: who was in the kernel when its memory went has none. Where a complete stack ends says nothing. */
 static void unwound_store(struct capture *c, const struct stack_event *ev, const struct naming_result *named, uint64_t n)
 {
 	bool complete = named->end == STACK_END_ROOT;
 
 	if (named->end == STACK_END_NONE)
 		return;
-	c->r->user += named->end == STACK_END_GONE ? 0 : n;
+	c->r->user += named->end == STACK_END_GONE && ev->n_kernel ? 0 : n;
 	c->r->user_complete += complete ? n : 0;
 	store_unwound(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), named->exe, complete ? 0 : named->image,
 		      named->end, n);
@@ -203,6 +203,11 @@ void capture_pass(struct capture *c, bool all)
 		c->until_ns = known;
 }
 
+bool capture_awaits_own(const struct capture *c)
+{
+	return c->late.n && (int64_t)hostmaps_watermark(c->maps) < c->own_asked_ns;
+}
+
 bool capture_waiting(const struct capture *c)
 {
 	return c->hold.n || c->late.n;
@@ -272,9 +277,12 @@ void capture_rings_read(struct capture *c)
 	c->ring_read_ns = clock_boot_ns();
 	if (c->ring)
 		ring_buffer__consume(c->ring);
-	if (c->late_own)
-		hostmaps_hurry(c->maps);
+	if (!c->late_own)
+		return;
 	c->late_own = false;
+	c->own_asked_ns = c->ring_read_ns;
+	hostmaps_hurry(c->maps);
+	pace_busy(&c->pace, c->ring_read_ns); /* code makes way for other code, and processes end */
 }
 
 /* ---- families that read by themselves ---- */
