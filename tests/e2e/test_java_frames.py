@@ -26,10 +26,10 @@ class Run:
         child.stdin.write(b"\n")
         child.stdin.flush()
         self.told.update(json.loads(child.stdout.readline()))
+        self.said = record.communicate(timeout=60)[0].decode()
         child.stdin.close()
         child.wait(20)
         child.stdout.close()
-        self.said = record.communicate(timeout=60)[0].decode()
         # of the thread that works, those that are in the program's part of it, or in none that is known
         self.none = sum(n for frames, n in stacks(store, family, "worker") if len(frames) < 3)
         self.stacks = [([[f, file or None, line or None] for runtime, f, file, line in reversed(frames) if runtime == "java"],
