@@ -13,6 +13,7 @@
 #include "probes/stack.h"
 
 #define STALE_NS (5000 * MSEC) /* sonde-maps is given this long, at the start too */
+#define YOUNG_NS (60 * 1000 * MSEC)
 #define LATE_NS  (5000 * MSEC) /* rows are waited for this long */
 /* A bucket is handed over this long after its end, with what was held back meanwhile. */
 #define READY_NS (300 * MSEC)
@@ -37,6 +38,15 @@ static void late_hold(void *ctx, const struct stack_event *ev, size_t size)
 	record_take(ctx, (void *)(uintptr_t)ev, size);
 }
 
+/* Its frames only its process explains. A young one compiles its code anew all the time, and may end soon. */
+static void late_own(struct capture *c, const struct stack_event *ev)
+{
+	bool own = ev->end == STACK_END_UNSUPPORTED;
+
+	c->late_own |= own;
+	c->late_young |= own && ev->time_ns - ev->start_ns < YOUNG_NS;
+}
+
 static int late_take(void *ctx, void *record, size_t size)
 {
 	struct capture *c = ctx;
@@ -49,7 +59,7 @@ static int late_take(void *ctx, void *record, size_t size)
 	if (err)
 		c->r->lost[CAPTURE_LOST_MALFORMED]++;
 	else if (!latemore_is(record, size))
-		c->late_own |= ((const struct stack_late *)record)->ev.end == STACK_END_UNSUPPORTED;
+		late_own(c, &((const struct stack_late *)record)->ev);
 	return 0;
 }
 
@@ -282,7 +292,9 @@ void capture_rings_read(struct capture *c)
 	c->late_own = false;
 	c->own_asked_ns = c->ring_read_ns;
 	hostmaps_hurry(c->maps);
-	pace_busy(&c->pace, c->ring_read_ns); /* code makes way for other code, and processes end */
+	if (c->late_young)
+		pace_busy(&c->pace, c->ring_read_ns);
+	c->late_young = false;
 }
 
 /* ---- families that read by themselves ---- */

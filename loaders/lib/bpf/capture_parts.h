@@ -46,6 +46,7 @@ struct capture {
 	struct late late;
 	struct latecode *latecode;
 	bool late_own;               /* some have come whose frames only their process can explain: while it is there */
+	bool late_young;             /* of a process that has begun lately */
 	int64_t own_asked_ns;        /* until when such have come: what is mapped then is asked for, and awaited */
 	struct ledger ledger;
 	struct idmap processes;      /* store ids seen in this epoch */
