@@ -273,6 +273,43 @@ def test_short_scripts_have_their_names(sonde, store):
     print(f"{named} of {running} samples in the interpreter's loop name the script's function")
 
 
+BRIEF = """
+import sys, threading, time
+def spin():
+    until = time.thread_time() + 0.004
+    while time.thread_time() < until: pass
+sys.stdout.write("x"); sys.stdout.flush()
+until = time.time() + float(sys.argv[1])
+while time.time() < until:
+    t = threading.Thread(target=spin)
+    t.start(); t.join()
+"""
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("program", [DEBIAN, *PYENV])
+def test_threads_that_come_and_go_at_one_address_have_their_script(sonde, store, program):
+    """A thread a request: each has the stack of the one before, and an interpreter's state of its own."""
+    need_root()
+    need(program, program)
+    child = subprocess.Popen([program, "-c", BRIEF, "300"], stdout=subprocess.PIPE)
+    child.stdout.read(1)
+    try:
+        sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
+        sonde("record", "--families", "cpu", "--freq", "499", "--duration", "3s", "--pid", child.pid, store=store, check=True)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    running = shown = 0
+    for frames, n in stacks(store, "cpu"):
+        if any(f in ("_PyEval_EvalFrameDefault", "PyEval_EvalCode") for _, f, _, _ in frames):
+            running += n
+            shown += n * (script(frames) != [])
+    print(f"{program}: {shown} of {running} samples in the interpreter's loop have script frames")
+    assert running > 50 and shown >= 0.98 * running
+
+
 @pytest.mark.live
 def test_a_greenlet_s_recorded_frames_are_its_own(sonde, store):
     need_root()
