@@ -53,14 +53,15 @@ struct {
 	__type(value, struct script_names);
 } names_scratch SEC(".maps");
 
-/* Where a thread's state was found. CPUs may write over one another: it is only believed when the thread's id stands in it. */
+/* Where a thread's state was found. CPUs may write over one another: it is only believed when the thread's id stands in it. Threads that come and go
+ * have the same stacks, and so the same fs_base, one after the other. */
 struct script_thread {
 	__u64 fs_base, state;
 	__u64 until_ns; /* state 0: it has none, and is not looked for again before */
-	__u64 tgid;
+	__u64 pid_tgid;
 };
 #define SCRIPT_THREADS 1024
-#define SCRIPT_NONE_NS 100000000ull
+#define SCRIPT_NONE_NS 50000000ull
 #define SCRIPT_SEARCH  1024 /* threads and interpreters that are looked at */
 
 struct {
@@ -257,9 +258,14 @@ static __always_inline struct script_thread *script_thread_at(const struct stack
 	return bpf_map_lookup_elem(&script_threads, &i);
 }
 
+static __always_inline __u64 script_pid_tgid(const struct stack_scratch *s)
+{
+	return (__u64)s->ev.tgid << 32 | s->ev.tid;
+}
+
 static __always_inline bool script_thread_known(const struct script_thread *t, const struct stack_scratch *s)
 {
-	return t && t->fs_base == s->unwind.fs_base && t->tgid == s->ev.tgid;
+	return t && t->fs_base == s->unwind.fs_base && t->pid_tgid == script_pid_tgid(s);
 }
 
 static __always_inline void script_thread_keep(struct script_thread *t, const struct stack_scratch *s, __u64 state)
@@ -267,7 +273,7 @@ static __always_inline void script_thread_keep(struct script_thread *t, const st
 	if (!t)
 		return;
 	t->fs_base = s->unwind.fs_base;
-	t->tgid = s->ev.tgid;
+	t->pid_tgid = script_pid_tgid(s);
 	t->until_ns = s->ev.time_ns + SCRIPT_NONE_NS;
 	t->state = state;
 }

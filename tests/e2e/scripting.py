@@ -40,6 +40,14 @@ class Standing:
         self.child.stdout.close()
 
 
+def begun(record):
+    """Waits until a `sonde record` records; what it says before, where a machine is busy, is no reason to worry."""
+    line = b" "
+    while line and b"recording" not in line:
+        line = record.stdout.readline()
+    assert line, "it did not begin to record"
+
+
 def rows(sonde, store, *args):
     return json.loads(sonde("pstack", "--json", *args, store=store, check=True).stdout)["rows"]
 
@@ -56,14 +64,14 @@ def between(row, runtime, inner, outer):
     return [n for _, n in names[at + 1:until]]
 
 
-def stacks(store, family):
-    """[([[runtime, function, file, line], ...] root first, samples)] of one run's family; of waits how many there were."""
+def stacks(store, family, thread="%"):
+    """[([[runtime, function, file, line], ...] root first, samples)] of one run's family, of threads whose name is like this; of waits how many there were."""
     out = []
     for path in sorted(glob.glob(os.path.join(store, "*.db"))):
         db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)
         found = db.execute(
             "SELECT k.stack_id, k.frames, sum(x.n) FROM (SELECT series, n FROM sample UNION ALL SELECT series, n FROM amount) x JOIN series e ON e.id = x.series JOIN task t ON t.id = e.task"
-            " JOIN run r ON r.id = t.run JOIN stack_list k ON k.stack_id = e.stack WHERE r.family = ? GROUP BY 1", (family,)).fetchall()
+            " JOIN run r ON r.id = t.run JOIN stack_list k ON k.stack_id = e.stack WHERE r.family = ? AND t.thread LIKE ? GROUP BY 1", (family, thread)).fetchall()
         frame = {i: (r, f, file, line) for i, r, f, file, line in db.execute("SELECT id, runtime, function, file, line FROM frames")}
         out += [([frame[i] for i in json.loads(frames)], n) for _, frames, n in found]
         db.close()

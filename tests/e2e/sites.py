@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sites of others as their distributions have them: WordPress with MariaDB, Django with SQLite, Next.js. Made ready in a folder of the test."""
+"""Sites of others as their distributions have them: WordPress with MariaDB, Django with SQLite, Next.js, jekyll. Made ready in a folder of the test."""
 import glob
 import os
 import shutil
@@ -131,3 +131,37 @@ def next_site():
                 "export default function Page() { return <ul>{Object.keys(all).map(k => <li key={k}>{k}</li>)}</ul>; }\n")
     shutil.rmtree(f"{at}/.next", ignore_errors=True)
     return at
+
+
+JEKYLL = """jekyll ruby-addressable ruby-colorator ruby-em-websocket ruby-eventmachine ruby-http-parser.rb libhttp-parser2.9 ruby-ffi ruby-forwardable-extended ruby-i18n
+    ruby-concurrent ruby-jekyll-sass-converter ruby-jekyll-watch ruby-kramdown ruby-kramdown-parser-gfm ruby-liquid ruby-listen ruby-mercenary ruby-pathutil ruby-public-suffix
+    ruby-rb-inotify ruby-rouge ruby-sassc ruby-terminal-table ruby-unicode-display-width ruby-webrick"""
+LAYOUT = """<html><body><h1>{{ page.title | escape }}</h1>{{ content }}
+{% for post in site.posts limit:40 %}<li>{{ post.title | upcase }}: {{ post.content | strip_html | truncatewords: 30 }}</li>{% endfor %}</body></html>
+"""
+ARTICLE = "* It is *very* **good**, number {} of [them](http://localhost/{}), said \"one\" -- to another...\n"
+
+
+def jekyll(folder):
+    """Debian's, and a site of 200 articles in `folder`: (its command, its environment). Of sassc, which wants its library at one path, only the name is there: the site has no
+    style sheets."""
+    usr = unpacked("bookworm", JEKYLL.split())
+    for name in ("stub", "site/_posts", "site/_layouts"):
+        os.makedirs(os.path.join(folder, name))
+    files = {"stub/sassc.rb": "module SassC; class Engine; end; class SyntaxError < StandardError; end; end\n", "site/_config.yml": "title: A shop\n",
+             "site/_layouts/post.html": LAYOUT}
+    for i in range(200):
+        files[f"site/_posts/2026-01-01-article-{i}.md"] = f"---\nlayout: post\ntitle: Article {i}\n---\n\n# Head\n\n" + "".join(ARTICLE.format(i, k) for k in range(12)) + \
+            "\n```ruby\ndef f(n) = n > 0 ? f(n - 1) : 0\n```\n"
+    for name, text in files.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+            f.write(text)
+    gems = [f"{usr}/share/rubygems-integration/all", f"{usr}/share/rubygems-integration/3.1.0", f"{usr}/lib/x86_64-linux-gnu/rubygems-integration/3.1.0",
+            "/usr/lib/ruby/gems/3.1.0", "/usr/share/rubygems-integration/all", "/var/lib/gems/3.1.0"]
+    found = glob.glob(f"{usr}/share/rubygems-integration/*/gems/*/lib") + glob.glob(f"{usr}/share/rubygems-integration/all/gems/concurrent-ruby-1*/lib/concurrent-ruby")
+    env = {"RUBYLIB": ":".join([f"{folder}/stub", f"{usr}/lib/ruby/vendor_ruby", f"{usr}/lib/x86_64-linux-gnu/ruby/vendor_ruby/3.1.0", *found]),
+           "LD_LIBRARY_PATH": f"{usr}/lib/x86_64-linux-gnu", "GEM_PATH": ":".join(gems)}
+    done = subprocess.run(["/usr/bin/ruby", f"{usr}/bin/jekyll", "-v"], env=dict(os.environ, **env), capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"missing: Debian's jekyll: {done.stderr[:300]}")
+    return ["/usr/bin/ruby", f"{usr}/bin/jekyll", "build", "-s", f"{folder}/site", "-d", f"{folder}/out"], env

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from conftest import need, need_root
-from scripting import NODES, node_of, stacks
+from scripting import NODES, begun, node_of, stacks
 from test_pstack_java import TEMURIN
 from test_python_frames import DEBIAN, PYENV
 
@@ -103,7 +103,7 @@ def record(sonde, store, command, depth):
         sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
         capture = subprocess.Popen(["sonde", "record", "--store", store, "--families", "cpu", "--freq", "499", "--duration", "4m",
                                     "--pid", str(child.pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert b"recording" in capture.stdout.readline()
+        begun(capture)
         child.stdin.write(b"\n")
         child.stdin.close()
         until = cpu_seconds(child.pid) + SECONDS

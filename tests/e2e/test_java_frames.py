@@ -26,10 +26,12 @@ class Run:
         child.stdin.write(b"\n")
         child.stdin.flush()
         self.told.update(json.loads(child.stdout.readline()))
+        self.said = record.communicate(timeout=60)[0].decode()
         child.stdin.close()
         child.wait(20)
         child.stdout.close()
-        self.said = record.communicate(timeout=60)[0].decode()
+        # of the thread that works, those that are in the program's part of it, or in none that is known
+        self.none = sum(n for frames, n in stacks(store, family, "worker") if len(frames) < 3)
         self.stacks = [([[f, file or None, line or None] for runtime, f, file, line in reversed(frames) if runtime == "java"],
                         frames[0][0] != "java", n) for frames, n in stacks(store, family)]
 
@@ -41,14 +43,15 @@ def fits(mine, chain):
 
 
 def judge(run):
-    """(of the thread that works: whole and right, others; by chain, to what was not told). Asserts that nothing in any stack is wrong."""
+    """(of the thread that works: whole and right, others; by chain, to what was not told). Asserts that nothing in any stack is wrong. A stack of which
+    nothing could be told is one of the others."""
     first, last = run.told["spins"]
     chains = {}
     for name, frames in run.told["chains"].items():
         frames = plain(frames)
         chains[name] = frames[:[f[0] for f in frames].index("JavaShares.one") + 1]
     known = {f[0] for chain in chains.values() for f in chain}
-    whole, partly, by, no_chain = 0, 0, dict.fromkeys(chains, 0), 0
+    whole, partly, by, no_chain = 0, run.none, dict.fromkeys(chains, 0), 0
     for seen, native, n in run.stacks:
         seen = plain(seen)
         names = [f[0] for f in seen]

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from conftest import ROOT, need, need_root
-from scripting import NODES, node_of, stacks
+from scripting import NODES, begun, node_of, stacks
 
 SHARES = os.path.join(ROOT, "tests", "workloads", "nodeshares.js")
 OTHERS = {"turn", "main", "cpu"}
@@ -25,7 +25,7 @@ class Run:
         sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
         record = subprocess.Popen(["sonde", "record", "--store", store, "--families", family, "--freq", "499", "--duration", "2m",
                                    "--pid", str(child.pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert b"recording" in record.stdout.readline()
+        begun(record)
         child.stdin.write(b"\n")
         child.stdin.flush()
         self.told.update(json.loads(child.stdout.readline()))
@@ -170,7 +170,7 @@ def check_inlined(sonde, store, scratch, node):
         sonde("pstack", "-p", child.pid, store=store, check=True)
         record = subprocess.Popen(["sonde", "record", "--store", store, "--families", "cpu", "--freq", "499", "--duration", "2m", "--pid", str(child.pid)],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert b"recording" in record.stdout.readline()
+        begun(record)
         child.stdin.write(b"\n")
         child.stdin.flush()
         child.stdout.read(1)

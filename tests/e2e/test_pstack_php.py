@@ -140,10 +140,8 @@ def test_a_php_program_that_does_not_stand_still_is_never_shown_torn(sonde, stor
             c.stdout.close()
 
 
-def test_a_process_that_lies_about_php_is_not_believed(sonde, store, scratch):
-    """A program with the names of an engine's, whose frames go in a circle: its stack is shown as native, and nobody falls."""
-    need_root()
-    need("gcc")
+def lying(scratch):
+    """A program with the names of an engine's, whose frames go in a circle; with an argument it is busy."""
     source = os.path.join(scratch, "lie.c")
     with open(source, "w", encoding="utf-8") as f:
         f.write("""
@@ -152,6 +150,7 @@ def test_a_process_that_lies_about_php_is_not_believed(sonde, store, scratch):
 uint64_t executor_globals[300];
 __attribute__((used)) const char build[] = "API20220829,NTS";
 static uint64_t frame[16], function[64];
+static volatile int busy;
 int execute_ex(void) {
 	char c;
 	executor_globals[61] = (uint64_t)frame;
@@ -161,12 +160,21 @@ int execute_ex(void) {
 	function[0] = 2;
 	function[1] = function[19] = (uint64_t)frame; /* no string */
 	write(1, "x", 1);
+	while (busy)
+		;
 	return (int)read(0, &c, 1) + (int)frame[0];
 }
-int main(void) { return execute_ex(); }
+int main(int argc, char **argv) { busy = argc > 1; return execute_ex() + !argv; }
 """)
     subprocess.run(["gcc", "-O1", "-g", "-rdynamic", "-o", os.path.join(scratch, "lie"), source], check=True, capture_output=True)
-    child = subprocess.Popen([os.path.join(scratch, "lie")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return os.path.join(scratch, "lie")
+
+
+def test_a_process_that_lies_about_php_is_not_believed(sonde, store, scratch):
+    """Its stack is shown as native, and nobody falls."""
+    need_root()
+    need("gcc")
+    child = subprocess.Popen([lying(scratch)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         child.stdout.read(1)
         [row] = rows(sonde, store, "-p", child.pid)

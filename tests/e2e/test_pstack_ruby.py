@@ -134,10 +134,8 @@ def test_a_ruby_program_that_does_not_stand_still_is_never_shown_torn(sonde, sto
         child.stdout.close()
 
 
-def test_a_process_that_lies_about_ruby_is_not_believed(sonde, store, scratch):
-    """A program with the names of an interpreter's and a context that leads nowhere: its stack is shown as native, and nobody falls."""
-    need_root()
-    need("gcc")
+def lying(scratch):
+    """A program with the names of an interpreter's and a context that leads nowhere; with an argument it is busy."""
     labels = ", ".join(f"&&l{i}" for i in range(200))
     body = "\n".join(f"l{i}: n += {i + 3} * n; if (n == {i}) goto *table[n];" for i in range(200))
     source = os.path.join(scratch, "lie.c")
@@ -147,6 +145,7 @@ def test_a_process_that_lies_about_ruby_is_not_believed(sonde, store, scratch):
 #include <unistd.h>
 const char ruby_version[] = "3.1.2";
 __thread uint64_t *context;
+static volatile int busy;
 static uint64_t thread[16], ec[16], frames[64], flags[4] = {{0, 0, 0x22220001}};
 __attribute__((noinline)) uint64_t rb_thread_current(void) {{ return context[6]; }}
 __attribute__((noinline)) int vm_exec_core(int n) {{
@@ -154,11 +153,14 @@ __attribute__((noinline)) int vm_exec_core(int n) {{
 	char c;
 	if (n > 1000) goto *table[n % 200];
 	write(1, "x", 1);
+	while (busy)
+		;
 	n = (int)read(0, &c, 1);
 	{body}
 	return n;
 }}
-int main(void) {{
+int main(int argc, char **argv) {{
+	busy = argc > 1 && argv;
 	context = ec;
 	ec[0] = (uint64_t)frames;
 	ec[1] = 64;
@@ -173,7 +175,14 @@ int main(void) {{
 }}
 """)
     subprocess.run(["gcc", "-O1", "-g", "-rdynamic", "-o", os.path.join(scratch, "lie"), source], check=True, capture_output=True)
-    child = subprocess.Popen([os.path.join(scratch, "lie")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return os.path.join(scratch, "lie")
+
+
+def test_a_process_that_lies_about_ruby_is_not_believed(sonde, store, scratch):
+    """Its stack is shown as native, and nobody falls."""
+    need_root()
+    need("gcc")
+    child = subprocess.Popen([lying(scratch)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
         child.stdout.read(1)
         [row] = rows(sonde, store, "-p", child.pid)

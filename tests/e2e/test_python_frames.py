@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, ROOT, need, need_root
-from scripting import stacks
+from scripting import begun, stacks
 from test_pstack_python import SUITES, lying, unpacked
 
 SHARES = os.path.join(ROOT, "tests", "workloads", "pyshares.py")
@@ -34,7 +34,7 @@ class Run:
         sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
         record = subprocess.Popen(["sonde", "record", "--store", store, "--families", "cpu", "--freq", "499", "--duration", "2m",
                                    "--pid", str(child.pid)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert b"recording" in record.stdout.readline()
+        begun(record)
         child.stdin.write(b"\n")
         child.stdin.close()
         self.told.update(json.loads(child.stdout.readline()))
@@ -163,7 +163,7 @@ def waits_of(sonde, store, scratch, command, env=None):
     sonde("pstack", "-p", child.pid, store=store, check=True)  # makes the indexes, as a host that records always has them
     record = subprocess.Popen(["sonde", "record", "--store", store, "--families", "offcpu", "--duration", "2m", "--pid", str(child.pid)],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-    assert b"recording" in record.stdout.readline()
+    begun(record)
     child.stdin.write(b"\n")
     child.stdin.close()
     child.wait(60)
@@ -271,6 +271,43 @@ def test_short_scripts_have_their_names(sonde, store):
             running += n
     assert named > 40
     print(f"{named} of {running} samples in the interpreter's loop name the script's function")
+
+
+BRIEF = """
+import sys, threading, time
+def spin():
+    until = time.thread_time() + 0.004
+    while time.thread_time() < until: pass
+sys.stdout.write("x"); sys.stdout.flush()
+until = time.time() + float(sys.argv[1])
+while time.time() < until:
+    t = threading.Thread(target=spin)
+    t.start(); t.join()
+"""
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("program", [DEBIAN, *PYENV])
+def test_threads_that_come_and_go_at_one_address_have_their_script(sonde, store, program):
+    """A thread a request: each has the stack of the one before, and an interpreter's state of its own."""
+    need_root()
+    need(program, program)
+    child = subprocess.Popen([program, "-c", BRIEF, "300"], stdout=subprocess.PIPE)
+    child.stdout.read(1)
+    try:
+        sonde("pstack", "-p", child.pid, store=store)  # none of its threads may wait; it makes the indexes, as a host that records always has them
+        sonde("record", "--families", "cpu", "--freq", "499", "--duration", "3s", "--pid", child.pid, store=store, check=True)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+    running = shown = 0
+    for frames, n in stacks(store, "cpu"):
+        if any(f in ("_PyEval_EvalFrameDefault", "PyEval_EvalCode") for _, f, _, _ in frames):
+            running += n
+            shown += n * (script(frames) != [])
+    print(f"{program}: {shown} of {running} samples in the interpreter's loop have script frames")
+    assert running > 50 and shown >= 0.98 * running
 
 
 @pytest.mark.live

@@ -8,6 +8,8 @@ import subprocess
 
 import pytest
 
+import test_pstack_php
+import test_pstack_ruby
 from conftest import ROOT, need, need_root
 from scripting import stacks, unpacked
 from test_pstack_php import JIT, PHP, SUITES as PHP_SUITES, need_php
@@ -135,3 +137,23 @@ def test_no_name_is_wrong_with_a_jit(sonde, store, command):
     if not command[0] or not os.path.exists(command[0]):
         pytest.skip("missing: its interpreter")
     judge(Run(sonde, store, "ruby" if command[0] == RUBY else "php", command))
+
+
+@pytest.mark.live
+@pytest.mark.parametrize("runtime,lying,loop", [("php", test_pstack_php.lying, "execute_ex"), ("ruby", test_pstack_ruby.lying, "vm_exec_core")])
+def test_a_recorded_process_that_lies_about_its_interpreter_is_not_believed(sonde, store, scratch, runtime, lying, loop):
+    """Frames in circles: they have no names, and its native ones are there."""
+    need_root()
+    need("gcc")
+    child = subprocess.Popen([lying(scratch), "busy"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        child.stdout.read(1)
+        sonde("record", "--families", "cpu", "--freq", "499", "--duration", "1s", "--pid", child.pid, store=store, check=True)
+    finally:
+        child.kill()
+        child.wait(20)
+        child.stdin.close()
+        child.stdout.close()
+    found = [frames for frames, _ in stacks(store, "cpu")]
+    assert any({"main", loop} <= {f[1] for f in frames} for frames in found)
+    assert not [f for frames in found for f in frames if f[0] == runtime and f[1] and not f[1].startswith("[")]

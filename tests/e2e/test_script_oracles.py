@@ -14,7 +14,7 @@ import pytest
 import test_node_frames
 import test_python_frames
 from conftest import need, need_root
-from scripting import stacks
+from scripting import begun, stacks
 from test_pstack_python import installed
 
 pytestmark = pytest.mark.live
@@ -54,7 +54,7 @@ def recorded(sonde, store, command):
         sonde("pstack", "-p", child.pid, store=store, check=True)
         record = subprocess.Popen(["sonde", "record", "--store", store, "--families", "cpu", "--freq", str(FREQ), "--duration", "2m", "--pid", str(child.pid)],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert b"recording" in record.stdout.readline()
+        begun(record)
         child.stdin.write(b"\n")
         child.stdin.flush()
         said = child.stdout.readline()
@@ -129,7 +129,7 @@ def test_shares_of_python_functions_are_those_of_py_spy(sonde, store, scratch, p
         sonde("pstack", "-p", child.pid, store=store, check=True)
         record = subprocess.Popen(["sonde", "record", "--store", store, "--families", "cpu", "--freq", "199", "--duration", "2m", "--pid", str(child.pid)],
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        assert b"recording" in record.stdout.readline()
+        begun(record)
         beside = subprocess.Popen([spy, "record", "--format", "raw", "--rate", "199", "--duration", "60", "--nonblocking", "-o", f"{scratch}/raw",
                                    "--pid", str(child.pid)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         child.stdin.write(b"\n")

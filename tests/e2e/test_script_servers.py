@@ -223,11 +223,11 @@ def webpack():
     return at
 
 
-def indexed(sonde, store, command):
+def indexed(sonde, store, command, library="libjvm"):
     """Makes the indexes of a program that waits for its input, as a host that records always has them."""
     once = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:
-        until(lambda: "libjvm" in open(f"/proc/{once.pid}/maps", encoding="utf-8").read() or command[0] == "node")
+        until(lambda: library in open(f"/proc/{once.pid}/maps", encoding="utf-8").read() or command[0] == "node")
         sonde("pstack", "-p", once.pid, store=store)
     finally:
         once.kill()

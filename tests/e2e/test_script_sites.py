@@ -6,7 +6,7 @@ import pytest
 
 from conftest import need, need_root
 from scripting import script_share
-from sites import MariaDB, django, next_site, wordpress
+from sites import MariaDB, django, jekyll, next_site, wordpress
 from test_script_servers import Fpm, fastcgi, fpm_here, indexed, measure, serve
 
 pytestmark = pytest.mark.live
@@ -49,3 +49,18 @@ def test_a_next_js_build(sonde, store):
         pytest.skip(f"missing: time for this program ({shown + missing} samples)")
     assert whole >= 0.85 * (shown + missing) and unnamed <= 0.01 * shown
     assert any("NormalModule" in (name or "") for name in met), sorted(map(str, met))[:60]
+
+
+def test_a_jekyll_build(sonde, store, scratch):
+    """Debian's: Markdown, templates and colours of 200 articles, from its start to its end."""
+    need_root()
+    need("ruby", "/usr/bin/ruby")
+    command, env = jekyll(scratch)
+    indexed(sonde, store, ["/usr/bin/ruby"], "ruby")
+    sonde("record", "--families", "cpu", "--freq", "199", "--", *command, store=store, check=True, cwd=scratch, env=env, timeout=300)
+    assert os.path.exists(f"{scratch}/out/2026")
+    whole, shown, missing, unnamed, met = script_share(store, "ruby", ("rb_vm_exec", "rb_yield"))
+    if shown + missing < 100:
+        pytest.skip(f"missing: time for this program ({shown + missing} samples)")
+    assert whole >= 0.95 * (shown + missing) and unnamed <= 0.01 * shown
+    assert any("Liquid" in (name or "") or "render" in (name or "") for name in met) and any("parse" in (name or "") for name in met), sorted(map(str, met))[:60]

@@ -25,6 +25,9 @@ BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
 CACHE = os.path.join(ROOT, "build", "kernels")
 PROGRAMS = ["sonde", "sonde-cpu", "sonde-offcpu", "sonde-net", "sonde-l7", "sonde-host", "sonde-maps", "sonde-index", "sonde-pstack"]
 BORROWED = ["/usr/bin/xz"]  # a program of Debian's own, built without frame pointers
+PYTHON = "/usr/bin/python3.11"
+# an interpreter of Debian's, and what it cannot begin without
+PYTHON_FILES = [f"/usr/lib/python3.11/encodings/{name}.py" for name in ("__init__", "aliases", "utf_8")]
 LOADS = ["shares", "shares-cpp", "shares-go", "onecall", "burn", "waits", "connstorm"]
 SECONDS = float(os.environ.get("SONDE_KERNEL_SECONDS", "8"))
 WANTED = os.environ.get("SONDE_KERNELS", "").split() or list(debian.KERNELS)
@@ -35,9 +38,9 @@ LIMIT = 260 + 20 * SECONDS
 
 def archive(folder):
     path = os.path.join(folder, "initrd")
-    loads = [os.path.join(BUILD, "tests", "workloads", name) for name in LOADS]
-    initrd.make(path, [os.path.join(BUILD, "bin", name) for name in PROGRAMS], [p for p in loads if os.path.exists(p)], BORROWED,
-                os.path.join(HERE, "guest.sh"))
+    loads = [os.path.join(BUILD, "tests", "workloads", name) for name in LOADS] + [os.path.join(HERE, "scripts.py")]
+    initrd.make(path, [os.path.join(BUILD, "bin", name) for name in PROGRAMS], [p for p in loads if os.path.exists(p)],
+                BORROWED + ([PYTHON, *PYTHON_FILES] if os.path.exists(PYTHON) else []), os.path.join(HERE, "guest.sh"))
     return path
 
 

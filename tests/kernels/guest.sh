@@ -94,7 +94,7 @@ capabilities() {
 
 # --- every program once, or until its tables were there
 
-programs=$(ls -d /load/* /usr/bin/xz | grep -vc /load/waits) # which has no time on a CPU to be seen by
+programs=$(ls -d /load/* /usr/bin/xz | grep -Evc '/load/(waits|connstorm|scripts)') # the first has no time on a CPU to be seen by
 
 warm_run() {
 	for i in 1 2 3 4 5; do
@@ -419,6 +419,40 @@ host_all() {
 	section host-hog ask host "SELECT sum(oom_kills) AS oom_kills, sum(user_us + system_us) AS cpu_us FROM cgroup_stats WHERE cgroup = '/hog'"
 }
 
+# --- frames of a script: in samples, and in waits
+
+python="python3.11 -S -E /load/scripts.py"
+
+# Until its tables were there.
+scripts_warm() {
+	for i in 1 2 3 4 5; do
+		sonde record --store /run/store-warm -q -F $hz -- $python 2 >/dev/null || return 1
+		case $(ask warm "SELECT count(*) AS n FROM frames WHERE runtime = 'python'") in *:0}) ;; *) return 0 ;; esac
+	done
+	return 1
+}
+
+scripts_run() {
+	scripts_warm || return 1
+	capture_begin scripts || return 1
+	$python "$seconds"
+	capture_end
+	rc=$?
+	program=sonde-offcpu
+	capture_begin scripts-waits --stack-rate 100000 || return 1
+	program=
+	$python 0.1
+	capture_end && return $rc
+}
+
+scripts_all() {
+	section scripts scripts_run
+	section scripts-stacks ask scripts "SELECT s.folded, sum(c.samples) AS n FROM cpu_samples c JOIN processes p ON p.id = c.process_id \
+		JOIN stacks s ON s.id = c.stack_id WHERE p.comm LIKE 'python%' GROUP BY 1"
+	section scripts-waits ask scripts-waits "SELECT k.folded, sum(w.count) AS n FROM waits w JOIN stacks k ON k.id = w.stack_id \
+		WHERE w.comm LIKE 'python%' GROUP BY 1"
+}
+
 step capabilities && capabilities
 warm_all
 step shares && shares_all
@@ -429,6 +463,7 @@ step offcpu && offcpu_all
 step net && net_all
 step pstack && section pstack pstack_run
 step l7 && l7_all
+step scripts && [ -x /usr/bin/python3.11 ] && scripts_all
 step host && host_all
 section bye dmesg -r
 sync

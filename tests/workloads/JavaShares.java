@@ -5,7 +5,7 @@
 //     JavaShares SECONDS
 //
 // Before it begins it says its chains as JSON, one line: {"chains": {NAME: [[method, file, line], ...]}, "spins": [first, last line]},
-// innermost first; at the end how long it was in each: {"cpu": {NAME: seconds}}. Waits for a line of input in between.
+// innermost first; at the end how long it was in each: {"cpu": {NAME: seconds}}. Waits for a line of input in between, and for its end then.
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -137,5 +137,7 @@ public class JavaShares {
         for (int which = 0; which < 3; which++)
             out.append(which > 0 ? ", " : "").append("\"").append(NAMES[which]).append("\": ").append(cpu[which]);
         System.out.println("{\"cpu\": {" + out + "}}");
+        while (System.in.read() >= 0)
+            ;
     }
 }

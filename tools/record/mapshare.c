@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +16,20 @@
 #include "tools/cli/helper.h"
 
 #define READY_MS   60000
+#define HURRY      (-10) /* nice, as a loader has it that starts sonde-maps itself */
 #define AGAIN_MOST 10    /* one that cannot run is not started for ever */
+
+/* On a busy host mappings would be told late, and what their stacks need would not be made in time. */
+static void start_hurried(struct mapshare *m, char *const argv[], int fd)
+{
+	bool hurry = getpriority(PRIO_PROCESS, 0) == 0 && !setpriority(PRIO_PROCESS, 0, HURRY);
+	struct err e = {0};
+
+	if (helper_start_apart(argv, fd, &m->pid, &e))
+		m->pid = 0;
+	if (hurry)
+		setpriority(PRIO_PROCESS, 0, 0);
+}
 
 /* m->pid is 0: it could not be. */
 static void launch(struct mapshare *m)
@@ -30,8 +44,8 @@ static void launch(struct mapshare *m)
 		return;
 	m->fd = pair[0];
 	snprintf(fd, sizeof(fd), "%d", pair[1]);
-	if (sibling_find("sonde-maps", path, &e) || helper_start_apart((char *const *)argv, pair[1], &m->pid, &e))
-		m->pid = 0;
+	if (!sibling_find("sonde-maps", path, &e))
+		start_hurried(m, (char *const *)argv, pair[1]);
 	close(pair[1]);
 }
 

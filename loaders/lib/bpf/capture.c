@@ -190,13 +190,15 @@ static int wait_ms(const struct capture *c)
 	return wait <= 0 ? 0 : (int)((wait + MSEC - 1) / MSEC);
 }
 
-/* Wait for the time, a signal, the end of our reader, a ring that fills fast, or (before the seed is in) sonde-maps. */
+/* Wait for the time, a signal, the end of our reader, a ring that fills fast, or sonde-maps (before the seed is in, and for stacks that only their
+ * process explains while it is there). */
 static void wait_events(struct capture *c)
 {
+	bool own = capture_awaits_own(c);
 	struct pollfd fds[] = {
 		{.fd = c->o->signal_fd, .events = POLLIN},
 		{.fd = c->o->progress->gone ? -1 : c->o->progress->fd},
-		{.fd = hostmaps_seeded(c->maps) ? -1 : hostmaps_fd(c->maps), .events = POLLIN},
+		{.fd = hostmaps_seeded(c->maps) && !own ? -1 : hostmaps_fd(c->maps), .events = POLLIN},
 		{.fd = c->wake_fd, .events = POLLIN},
 	};
 	int n = poll(fds, sizeof(fds) / sizeof(fds[0]), wait_ms(c));
@@ -210,6 +212,8 @@ static void wait_events(struct capture *c)
 	}
 	if (n > 0 && fds[2].revents)
 		hostmaps_read(c->maps);
+	if (n > 0 && fds[2].revents && own)
+		capture_pass(c, false);
 	if (n > 0 && fds[3].revents)
 		capture_rings_called(c);
 	if (!wait_ms(c))

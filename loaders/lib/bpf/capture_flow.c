@@ -13,6 +13,7 @@
 #include "probes/stack.h"
 
 #define STALE_NS (5000 * MSEC) /* sonde-maps is given this long, at the start too */
+#define YOUNG_NS (60 * 1000 * MSEC)
 #define LATE_NS  (5000 * MSEC) /* rows are waited for this long */
 /* A bucket is handed over this long after its end, with what was held back meanwhile. */
 #define READY_NS (300 * MSEC)
@@ -37,6 +38,15 @@ static void late_hold(void *ctx, const struct stack_event *ev, size_t size)
 	record_take(ctx, (void *)(uintptr_t)ev, size);
 }
 
+/* Its frames only its process explains. A young one compiles its code anew all the time, and may end soon. */
+static void late_own(struct capture *c, const struct stack_event *ev)
+{
+	bool own = ev->end == STACK_END_UNSUPPORTED;
+
+	c->late_own |= own;
+	c->late_young |= own && ev->time_ns - ev->start_ns < YOUNG_NS;
+}
+
 static int late_take(void *ctx, void *record, size_t size)
 {
 	struct capture *c = ctx;
@@ -49,7 +59,7 @@ static int late_take(void *ctx, void *record, size_t size)
 	if (err)
 		c->r->lost[CAPTURE_LOST_MALFORMED]++;
 	else if (!latemore_is(record, size))
-		c->late_own |= ((const struct stack_late *)record)->ev.end == STACK_END_UNSUPPORTED;
+		late_own(c, &((const struct stack_late *)record)->ev);
 	return 0;
 }
 
@@ -88,14 +98,14 @@ static void process_count(struct capture *c, uint32_t process)
 	idmap_set(&c->processes, process, 1);
 }
 
-/* How the user part ends, for those that have one. Where a complete stack ends says nothing. */
+/* How the user part ends, for those that have one: who was in the kernel when its memory went has none. Where a complete stack ends says nothing. */
 static void unwound_store(struct capture *c, const struct stack_event *ev, const struct naming_result *named, uint64_t n)
 {
 	bool complete = named->end == STACK_END_ROOT;
 
 	if (named->end == STACK_END_NONE)
 		return;
-	c->r->user += named->end == STACK_END_GONE ? 0 : n;
+	c->r->user += named->end == STACK_END_GONE && ev->n_kernel ? 0 : n;
 	c->r->user_complete += complete ? n : 0;
 	store_unwound(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), named->exe, complete ? 0 : named->image,
 		      named->end, n);
@@ -203,6 +213,11 @@ void capture_pass(struct capture *c, bool all)
 		c->until_ns = known;
 }
 
+bool capture_awaits_own(const struct capture *c)
+{
+	return c->late.n && (int64_t)hostmaps_watermark(c->maps) < c->own_asked_ns;
+}
+
 bool capture_waiting(const struct capture *c)
 {
 	return c->hold.n || c->late.n;
@@ -272,9 +287,14 @@ void capture_rings_read(struct capture *c)
 	c->ring_read_ns = clock_boot_ns();
 	if (c->ring)
 		ring_buffer__consume(c->ring);
-	if (c->late_own)
-		hostmaps_hurry(c->maps);
+	if (!c->late_own)
+		return;
 	c->late_own = false;
+	c->own_asked_ns = c->ring_read_ns;
+	hostmaps_hurry(c->maps);
+	if (c->late_young)
+		pace_busy(&c->pace, c->ring_read_ns);
+	c->late_young = false;
 }
 
 /* ---- families that read by themselves ---- */

@@ -46,6 +46,8 @@ struct capture {
 	struct late late;
 	struct latecode *latecode;
 	bool late_own;               /* some have come whose frames only their process can explain: while it is there */
+	bool late_young;             /* of a process that has begun lately */
+	int64_t own_asked_ns;        /* until when such have come: what is mapped then is asked for, and awaited */
 	struct ledger ledger;
 	struct idmap processes;      /* store ids seen in this epoch */
 	uint32_t epoch;
@@ -98,6 +100,8 @@ void capture_finish(struct capture *c);
 /* Store what sonde-maps has caught up with, and what has waited too long; `all`: everything. */
 void capture_pass(struct capture *c, bool all);
 bool capture_waiting(const struct capture *c);
+/* Stacks wait that only their process explains, while it is there: each word of sonde-maps may be what they wait for. */
+bool capture_awaits_own(const struct capture *c);
 void capture_tally(struct capture *c, struct family_tally *t);
 void capture_ledger_write(struct capture *c);
 void capture_flush(struct capture *c);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loaders/lib/host/latecode.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -36,6 +37,7 @@ struct process {
 	struct runtime_memory memory;
 	const struct stack_late *l; /* whose stack is walked now */
 	bool short_copy;
+	bool gone;                  /* its memory */
 };
 
 struct latecode {
@@ -93,7 +95,10 @@ static bool memory_read(void *ctx, uint64_t addr, void *to, size_t len)
 		j->short_copy |= addr >= j->l->regs[ROW_REG_RSP];
 		return false;
 	}
-	return process_vm_readv((pid_t)j->tgid, &into, 1, &from, 1, 0) == (ssize_t)len;
+	if (process_vm_readv((pid_t)j->tgid, &into, 1, &from, 1, 0) == (ssize_t)len)
+		return true;
+	j->gone |= errno == ESRCH;
+	return false;
 }
 
 /* What cannot be read ends the others' reading: the rest is left for then. */
@@ -257,7 +262,7 @@ static int hotspot_step(struct latecode *lc, struct process *j, const struct sta
 	if (!is)
 		return UNWIND_CODE_UNKNOWN;
 	move(c, &to);
-	c->end = j->short_copy ? STACK_END_SHORT_COPY : deep ? STACK_END_DEPTH : STACK_END_UNSUPPORTED;
+	c->end = j->short_copy ? STACK_END_SHORT_COPY : deep ? STACK_END_DEPTH : j->gone ? STACK_END_GONE : STACK_END_UNSUPPORTED;
 	return to.goes_on ? UNWIND_CODE_GOES_ON : UNWIND_CODE_ENDS;
 }
 

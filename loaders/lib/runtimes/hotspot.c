@@ -21,6 +21,9 @@
 #define INTERPRETED_SENDER (-1)
 #define INTERPRETED_METHOD (-3)
 #define INTERPRETED_BCP    (-8)
+#define INTERPRETED_WORDS  8
+#define REG_METHOD 3  /* rbx, where an interpreted frame is being made */
+#define REG_BCP    13 /* r13; before a frame is made its caller's sp */
 
 struct heap {
 	uint64_t low, high, map;
@@ -256,6 +259,12 @@ static bool blob_find(const struct hotspot *h, uint64_t pc, struct hotspot_blob 
 	return pc >= b->code && pc - b->at < size && (int32_t)frame >= 0 && b->frame <= FRAME_BYTES;
 }
 
+/* The caller's sp: where it was called from compiled code, an adapter may have put arguments between. */
+static uint64_t interpreted_sp(const struct frame *f, uint64_t sender)
+{
+	return sender >= f->fp + 2 * WORD && sender - f->fp <= FRAME_BYTES ? sender : f->fp + 2 * WORD;
+}
+
 /* An interpreted frame becomes its caller's. `now`: where it is, as a register has it; 0: as it was kept. */
 static bool interpreted(const struct hotspot *h, struct frame *f, uint64_t now, size_t at, struct script_stack *out)
 {
@@ -272,8 +281,7 @@ static bool interpreted(const struct hotspot *h, struct frame *f, uint64_t now, 
 	if (!hotspotcode_method(&h->code, method, hotspotcode_bci(&h->code, method, bcp), &place))
 		return false;
 	script_stack_add(out, at)->place = place;
-	/* where it was called from compiled code, an adapter may have put arguments between */
-	caller.sp = sender >= f->fp + 2 * WORD && sender - f->fp <= FRAME_BYTES ? sender : f->fp + 2 * WORD;
+	caller.sp = interpreted_sp(f, sender);
 	*f = caller;
 	return true;
 }
@@ -459,6 +467,23 @@ static bool blob_leave(const struct hotspot *h, const struct hotspot_blob *b, co
 	return !b->compiled && f->fp >= f->sp && f->fp - f->sp <= FRAME_BYTES && leave(h, f, f->fp + WORD, true);
 }
 
+/* An interpreted frame that is being made: its base stands, what it says of itself is not all there yet. */
+static bool interpreted_begins(const struct hotspot *h, const struct hotspot_at *at, struct frame *f, struct script_stack *out, size_t place)
+{
+	struct script_place own;
+	struct frame caller;
+	uint64_t sender = at->reg[REG_BCP];
+
+	if (f->fp & 7 || f->fp < f->sp || f->fp - f->sp >= INTERPRETED_WORDS * WORD || !is_return_at(h, f->fp + WORD, &caller.pc) ||
+	    !word(h, f->fp, &caller.fp) || (f->fp > f->sp && !word(h, f->fp + WORD * INTERPRETED_SENDER, &sender)))
+		return false;
+	if (hotspotcode_method(&h->code, at->reg[REG_METHOD], 0, &own))
+		script_stack_add(out, place)->place = own;
+	caller.sp = interpreted_sp(f, sender);
+	*f = caller;
+	return true;
+}
+
 /* The code is what it was when it was interrupted. */
 static bool is_same_code(const struct hotspot *h, uint64_t pc, const uint8_t *code)
 {
@@ -476,7 +501,7 @@ static bool interrupted(struct hotspot *h, const struct hotspot_at *at, struct f
 	if (!is_same_code(h, at->pc, at->code))
 		return false;
 	if (f->pc >= h->interpreter && f->pc < h->interpreter_end)
-		return interpreted(h, f, at->reg[13], place, out) || leave(h, f, f->sp, false);
+		return interpreted(h, f, at->reg[REG_BCP], place, out) || leave(h, f, f->sp, false) || interpreted_begins(h, at, f, out, place);
 	if (!blob_find(h, f->pc, &b))
 		return false;
 	if (b.compiled) {
