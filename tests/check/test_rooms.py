@@ -30,7 +30,7 @@ MAY = {
     "tools": ["schema/base/", "schema/store/read/reader.h", "tools/"],
     "serve": ["schema/base/", "serve/"],
     "export": ["schema/base/", "schema/extension/extension.h", "schema/store/read/reader.h", "schema/store/files/", "schema/store/model/", "export/"],
-    "export/push": ["schema/base/", "schema/extension/extension.h", "schema/store/read/reader.h", "schema/store/model/kinds.h", "export/", "tools/select/select.h", "tools/fold/",
+    "export/push": ["schema/base/", "schema/extension/extension.h", "schema/store/read/reader.h", "schema/store/files/folder.h", "schema/store/model/kinds.h", "export/", "tools/select/select.h", "tools/fold/",
                     "tools/formats/pprof.h", "tools/print/reading.h", "tools/requests/traces.h"],
 }
 # the folders of the store: each includes itself and those before it; archiving and writing do not read (schema/store/README.md)
