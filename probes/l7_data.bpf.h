@@ -14,8 +14,8 @@
  * 1. `socks` has an entry for each connection: its positions, and who moved bytes last. TCP's positions are the kernel's own sequence
  *    numbers, so that what sendfile, splice and io_uring moved is known to be missing; others' are counted here.
  * 2. `wants` is the loader's: see l7.h.
- * 3. Rather some of many connections are told not at all than each in part. Where five eighths of the ring are full, one that begins is shed: nothing
- *    of it is told, and its bytes are counted when it ends (unseen_bytes). At seven, half of those that are told are shed, at least for SHED_NS and
+ * 3. Rather some of many connections are told not at all than each in part. Where seven eighths of the ring are full, one that begins is shed: nothing
+ *    of it is told, and its bytes are counted when it ends (unseen_bytes). At fifteen sixteenths, half of those that are told are shed, at least for SHED_NS and
  *    until a quarter of the ring is used: what they move meanwhile is missing in their positions. So is what finds no room at all.
  * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU. Tracepoints of system calls have
  *    slot 0, probes in user space the others. A tracepoint's program is not interrupted by its like; a probe's is, where the kernel may be
@@ -34,9 +34,9 @@
 #include "probes/sock.bpf.h"
 
 #define SHED_NS   1000000000ull
-#define SHED_NEW  5   /* eighths of the ring */
-#define SHED_HALF 7
-#define SHED_BACK 2
+#define SHED_NEW  14  /* sixteenths of the ring */
+#define SHED_HALF 15
+#define SHED_BACK 4
 #define WAKE_SHIFT 20
 #define SLOTS     4   /* of walks */
 #define STEPS     96
@@ -125,7 +125,7 @@ struct {
 	__type(value, struct walk);
 } walks SEC(".maps");
 
-const volatile __u64 ring_eighth = 1024 * 1024; /* of its bytes */
+const volatile __u64 ring_part = 512 * 1024; /* a sixteenth of its bytes */
 const volatile bool tells_came = false; /* the kernel tells when bytes come */
 const volatile __u32 own_tgid = 0; /* the loader: what it says to its parser is no traffic */
 __u32 parser_tgid = 0;             /* and what that says */
@@ -284,10 +284,10 @@ static __noinline int sock_begin(struct sock *sk, __u64 ino, __u32 side)
 	return 0;
 }
 
-/* In eighths. */
+/* In sixteenths. */
 static __always_inline __u32 ring_level(void)
 {
-	return (__u32)(bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) / ring_eighth);
+	return (__u32)(bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) / ring_part);
 }
 
 /* A connection that is new, or whose address had another one: entered and told. NULL: it is none, or there is no room. */

@@ -63,7 +63,7 @@ int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 	bpf_program__set_autoload(k->skel->progs.l7_uring, tells_uring());
 	if (c->ring_bytes > bpf_map__max_entries(k->skel->maps.records))
 		bpf_map__set_max_entries(k->skel->maps.records, (uint32_t)c->ring_bytes);
-	k->skel->rodata->ring_eighth = bpf_map__max_entries(k->skel->maps.records) / 8;
+	k->skel->rodata->ring_part = bpf_map__max_entries(k->skel->maps.records) / 16;
 	err = tables_reuse(k->skel->obj, c->tables);
 	if (!err)
 		err = l7_bpf__load(k->skel);

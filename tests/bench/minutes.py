@@ -21,7 +21,7 @@ OLD = "20200101T000000Z-0001.db"
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--minutes", type=int, default=60, help="how long the generated hour is")
-    p.add_argument("--fine-days", type=float, default=3, help="so many days have ten seconds")
+    p.add_argument("--fine-days", type=float, default=1, help="so many days have ten seconds")
     a = p.parse_args()
     hours = a.minutes / 60
     with tempfile.TemporaryDirectory() as store:
