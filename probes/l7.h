@@ -98,6 +98,46 @@ struct l7_want {
 };
 _Static_assert(sizeof(struct l7_want) == 32, "wire size");
 
+/* ---- `socks`: by the socket's address ---- */
+
+enum sock_flags_l7 {
+	S_IGNORED = 1,  /* not in the capture's scope, or sonde's own */
+	S_TLS = 2,
+	S_SEQ_OUT = 4,  /* seq[] holds */
+	S_SEQ_IN = 8,
+	S_OUT_DONE = 16, /* its last position is known */
+	S_IN_DONE = 32,
+	S_BEGUN = 64,
+	S_OPENED = 128, /* by us, and nothing was written on it yet */
+	S_UNTOLD = 256  /* it was shed before its CONN was told */
+};
+
+enum came_flags {
+	CAME_UNSURE = 1,   /* how old the bytes in the buffer are is not known */
+	CAME_TOGETHER = 2  /* what was read last had come at once */
+};
+struct l7_came { /* l7_came.bpf.h */
+	__u64 came_ns, last_ns; /* 0: there are no bytes, or it is not known */
+	__u64 taken_ns;    /* when what was read last had come */
+	__u64 whose;       /* before it is accepted: which socket it is */
+	__u32 last_seq, end_seq;
+	__u32 flags, pad;
+};
+
+struct l7_sock {
+	__u64 ino;
+	__u64 pos[2], tls_pos[2];
+	__u64 shed_until_ns;
+	__u32 seq[2];   /* of TCP: the sequence number at pos */
+	__u32 tgid;
+	__u8 protocol;  /* 0: a Unix socket */
+	__u8 side;
+	__u16 flags;    /* enum sock_flags_l7 */
+	__u64 tag;      /* a server's: of the request that is not answered yet; else of the one for which it was written to last, or opened; 0: none */
+	__u64 tag_who;  /* a server's: who read last of it; else who wrote (inflight.bpf.h) */
+	struct l7_came came;
+};
+
 /* What is copied of one call while nobody knows what the connection speaks: all of its first bytes, of bulk that follows a little. */
 #define L7_FIRST      262144
 #define L7_LIMIT      4096

@@ -13,6 +13,7 @@
 
 enum { XZ = 1, LZ4 = 2, KEYED = 4, ZSTD = 8, COMPACT = 16 };            /* header: what a reader must know */
 enum { OBJECT_DATA = 1, OBJECT_ENTRY = 3, OBJECT_ARRAY = 6 };
+enum { OBJECT_XZ = 1, OBJECT_LZ4 = 2, OBJECT_ZSTD = 4 };               /* flags: how its data is compressed */
 enum { OBJECT_BYTES = 16, DATA_BYTES = 64, ENTRY_BYTES = 64, ARRAY_BYTES = 24 }; /* up to what follows */
 #define ITEMS_MAX    1024        /* of an entry: more is no entry */
 #define ARRAYS_MAX   4096
@@ -199,11 +200,11 @@ static size_t payload(struct journalfile *j, uint64_t at, char *out, size_t size
 	if (!object(j, at, OBJECT_DATA, data, head))
 		return 0;
 	len = (size_t)(u64(data + 8) - head);
-	if (!(data[1] & (XZ | LZ4 | 4))) {
+	if (!(data[1] & (OBJECT_XZ | OBJECT_LZ4 | OBJECT_ZSTD))) {
 		len = len < size ? len : size;
 		return bytes(j, out, len, at + head) ? len : 0;
 	}
-	if (!(data[1] & 4)) { /* an object's flag for zstd */
+	if (!(data[1] & OBJECT_ZSTD)) {
 		*unread = true;
 		return 0;
 	}

@@ -22,7 +22,6 @@
 #include "schema/base/mem.h"
 
 #define BATCH 2048
-#define UNTOLD 256 /* S_UNTOLD of probes/l7_data.bpf.h */
 
 static struct l7_bpf *skel_open(const char *store_dir)
 {
@@ -163,22 +162,12 @@ void hooks_tally(const struct hooks *k, struct l7_tally *sum)
 
 /* ---- the reading of descriptors ---- */
 
-/* As struct l7_sock of probes/l7_data.bpf.h. */
-struct entry {
-	uint64_t ino, pos[2], tls_pos[2], shed_until_ns;
-	uint32_t seq[2], tgid;
-	uint8_t protocol, side;
-	uint16_t flags;
-	uint64_t tag, tag_who;
-	uint64_t came[6];
-};
-
 struct candidates {
 	struct { uint64_t sk, ino; } *items;
 	size_t n, cap;
 };
 
-static void entry_take(struct candidates *c, uint64_t sk, const struct entry *x)
+static void entry_take(struct candidates *c, uint64_t sk, const struct l7_sock *x)
 {
 	if (x->protocol == IPPROTO_TCP)
 		return;
@@ -190,7 +179,7 @@ static void entry_take(struct candidates *c, uint64_t sk, const struct entry *x)
 static void by_keys(int fd, struct candidates *c)
 {
 	uint64_t key, next;
-	struct entry x;
+	struct l7_sock x;
 
 	for (int err = bpf_map_get_next_key(fd, NULL, &next); !err; err = bpf_map_get_next_key(fd, &key, &next)) {
 		key = next;
@@ -202,7 +191,7 @@ static void by_keys(int fd, struct candidates *c)
 static void candidates_read(int fd, struct candidates *c)
 {
 	cleanup_free uint64_t *keys = mem_array(BATCH, sizeof(*keys));
-	cleanup_free struct entry *values = mem_array(BATCH, sizeof(*values));
+	cleanup_free struct l7_sock *values = mem_array(BATCH, sizeof(*values));
 	uint32_t batch, n;
 	bool first = true;
 	int err = 0;
@@ -254,12 +243,12 @@ int hooks_sweep(struct hooks *k, void (*gone)(void *ctx, uint64_t sk, uint64_t i
 	err = c.n ? held_read(k, &held) : 0;
 	for (size_t i = 0; !err && i < c.n; i++) {
 		uint64_t ino;
-		struct entry now;
+		struct l7_sock now;
 
 		if (idmap_get(&held, c.items[i].sk, &ino) && ino == c.items[i].ino)
 			continue;
 		if (!bpf_map_lookup_elem(fd, &c.items[i].sk, &now) && now.ino == c.items[i].ino) {
-			if (now.flags & UNTOLD)
+			if (now.flags & S_UNTOLD)
 				k->untold_bytes += now.pos[0] + now.pos[1] + now.tls_pos[0] + now.tls_pos[1];
 			bpf_map_delete_elem(fd, &c.items[i].sk);
 		}

@@ -128,8 +128,8 @@ def test_podmans_container_with_the_journald_driver_leaves_its_last_lines(captur
     need_root()
     for program in ("podman", "runc", "busybox"):
         need(program)
-    os.makedirs(f"{scratch}/root/bin")
-    shutil.copy(shutil.which("busybox"), f"{scratch}/root/bin/sh")
+    os.makedirs(f"{scratch}/rootfs/bin")
+    shutil.copy(shutil.which("busybox"), f"{scratch}/rootfs/bin/sh")
     name = f"sonde-{secrets.token_hex(4)}"
     with journal(scratch, empty=["/var/log/journal"]) as j:
         def podman(*args):
@@ -139,7 +139,7 @@ def test_podmans_container_with_the_journald_driver_leaves_its_last_lines(captur
         assert until(lambda: first_row(store), 30)
         try:
             done = podman("run", "-d", "--name", name, "--network", "none", "--log-driver", "journald", "--ulimit", "nofile=1024:1024", "--ulimit",
-                          "nproc=1000:1000", "--rootfs", f"{scratch}/root", "/bin/sh", "-c", "echo begins; sleep 4; echo no such table >&2; exit 7")
+                          "nproc=1000:1000", "--rootfs", f"{scratch}/rootfs", "/bin/sh", "-c", "echo begins; sleep 4; echo no such table >&2; exit 7")
             if done.returncode:
                 pytest.skip(f"missing: a Podman that runs here and logs to journald: {done.stderr[-200:]}")
             container_id = done.stdout.strip().splitlines()[-1]
