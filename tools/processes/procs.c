@@ -233,7 +233,7 @@ static int by_start(const struct procs_row *x, const struct procs_row *y)
 
 static uint64_t restarts_of(const struct procs_row *r)
 {
-	return r->incidents ? r->incidents->restarts.n : 0;
+	return r->incidents ? incident_restarts(r->incidents)->n : 0;
 }
 
 static uint64_t oom_of(const struct procs_row *r)
@@ -410,7 +410,7 @@ void procs_add_incidents(struct procs *p, const struct incidents *x)
 
 		if (idmap_get(&row_of, hash_text(c->name), &at)) {
 			p->rows[at].incidents = c;
-		} else if (c->restarts.n || c->oom.n || c->made_anew.n) {
+		} else if (incident_restarts(c)->n || c->oom.n || c->made_anew.n) {
 			mem_grow(p->rows, p->n, cap);
 			p->rows[p->n++] = (struct procs_row){.container = c->name, .incidents = c};
 		}

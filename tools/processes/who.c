@@ -104,7 +104,7 @@ static void set_incidents(json_t *o, const struct view *v, const struct procs_ro
 	const bool is_one = r->incidents || !r->who || *r->who->container_id;
 	const bool throttling_known = v->incidents->throttling_known || r->used;
 
-	json_object_set_new(o, "restarts", is_one ? json_integer((json_int_t)c->restarts.n) : json_null());
+	json_object_set_new(o, "restarts", is_one ? json_integer((json_int_t)incident_restarts(c)->n) : json_null());
 	json_object_set_new(o, "oom", is_one ? json_integer((json_int_t)c->oom.n) : json_null());
 	json_object_set_new(o, "throttled_ns", is_one && throttling_known ? json_integer((json_int_t)procs_throttled_ns(r)) :
 			    json_null());
@@ -471,7 +471,7 @@ static struct shown shown_of(const struct view *v)
 	for (size_t i = 0; i < v->n; i++) {
 		const struct incident_container *c = v->procs->rows[i].incidents;
 
-		s.restarts |= c && c->restarts.n;
+		s.restarts |= c && incident_restarts(c)->n;
 		s.oom |= c && c->oom.n;
 		s.throttled |= procs_throttled_ns(&v->procs->rows[i]) != 0;
 		s.image |= v->procs->rows[i].who && *v->procs->rows[i].who->container_image;
@@ -528,7 +528,7 @@ static struct table *container_table(const struct view *v)
 		if (shown.throttled)
 			throttled_cell(t, procs_throttled_ns(r));
 		if (shown.restarts)
-			count_cell(t, c ? &c->restarts : NULL);
+			count_cell(t, c ? incident_restarts(c) : NULL);
 		if (shown.oom)
 			count_cell(t, c ? &c->oom : NULL);
 		if (r->n_processes)

@@ -112,6 +112,16 @@ static void take_oom(void *ctx, sqlite3_stmt *st)
 	c->oom_comm = mem_strdup(comm);
 }
 
+/* Family host has each restart; where it does not record, instances tell of those that were met. */
+static void take_restart(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	const uint32_t row = row_of(r, askrows_text(st, 0), askrows_text(st, 1), "");
+
+	if (row != UINT32_MAX)
+		count(&r->out->rows[row].restarted, (uint64_t)sqlite3_column_int64(st, 2), sqlite3_column_int64(st, 3), sqlite3_column_int64(st, 4));
+}
+
 static void take_exit(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
@@ -147,6 +157,8 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 		 " WHERE c.name <> '' AND c.started <> '' GROUP BY c.id", take_instance},
 		{"SELECT container, comm, sum(n), min(ts), max(ts) FROM process_ends WHERE how = 'out of memory' AND container <> ''"
 		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 2", take_oom},
+		{"SELECT name, which, sum(n), min(at_ns), max(at_ns) FROM events WHERE kind = 'restarted' AND subject = 'container'"
+		 " AND at_ns / 1000000000 BETWEEN ?1 AND ?2 GROUP BY 1, 2", take_restart},
 		{"SELECT container, '', status, sum(n) FROM process_ends WHERE how = 'exit' AND status <> 0 AND container <> ''"
 		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 3", take_exit},
 		{"SELECT 1 FROM run WHERE family = 'offcpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1", take_run},

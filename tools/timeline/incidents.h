@@ -30,6 +30,7 @@ struct incident_container {
 	char *name;                       /* as everywhere: its name, else the first digits of its id */
 	char *id;
 	struct incident_count restarts, made_anew, oom;
+	struct incident_count restarted; /* as family host tells, which misses none */
 	char *oom_comm;                   /* of the process that was killed last, NULL: none */
 	uint64_t exits;                   /* ends with the status that failed most often */
 	uint32_t exit_status;
@@ -43,6 +44,12 @@ struct incidents {
 };
 
 enum incident { INCIDENT_OOM, INCIDENT_RESTART, INCIDENT_MADE_ANEW, INCIDENTS };
+
+/* How often it was started again: of the two that tell of it the one that tells of more. */
+static inline const struct incident_count *incident_restarts(const struct incident_container *c)
+{
+	return c->restarted.n > c->restarts.n ? &c->restarted : &c->restarts;
+}
 
 /* Of the containers that the selection's filters let through. */
 int incidents_read(const struct selection *sel, struct incidents *out, struct err *e);
