@@ -71,7 +71,7 @@ def test_the_first_view_says_who_uses_what(page, serve):
     said = page.text("#sentence")
     assert re.match(r"This host used 0\.7\d of 2 cores from .*: nginx in web \d+ %, postgres in db \d+ %, ", said), said
     table = rows(page)
-    assert [r["Container"] for r in table] == ["web", "db", "not in a container"] and table[0]["Hottest function"] == "compress_block"
+    assert [r["Container"] for r in table] == ["web", "db", "not in a container", "cache"] and table[0]["Hottest function"] == "compress_block"
     assert re.match(r"0\.4\d cores", table[0]["CPU ▾"] if "CPU ▾" in table[0] else table[0]["CPU"])
     names = [n for n, _ in frames(page)]
     assert names[:6] == ["all", "web", "nginx (812)", "main", "ngx_process", "deflate"]
@@ -496,7 +496,8 @@ def test_the_schema_of_a_view_stands_beside_it_and_times_make_a_line(page, serve
 def test_the_strip_is_of_whatever_timeline_knows(page, serve, sonde, made):
     show(page, serve, f"?from={made[1] - 1200}&to={made[1]}")
     page.until("return document.querySelectorAll('#of option').length > 4")
-    assert page.js("return [...document.querySelectorAll('#of option')].map((o) => o.value)") == ["cpu", "mem", "io", "net", "pressure", "disk", "requests", "errors"]
+    takes = sonde("timeline", "--of", "nosuch", store=made[0]).stderr.partition("--of takes ")[2].partition(", not")[0]
+    assert takes.startswith("cpu, mem") and page.js("return [...document.querySelectorAll('#of option')].map((o) => o.value)") == re.split(", | or ", takes)
     for of, unit in (("mem", "MiB"), ("net", "KiB/s")):
         page.js("const s = document.getElementById('of'); s.value = arguments[0]; s.dispatchEvent(new Event('change'))", of)
         page.until("return location.search.includes('of=' + arguments[0])", of)
