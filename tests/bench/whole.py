@@ -24,9 +24,10 @@ import bench
 sys.path.insert(0, os.path.join(bench.ROOT, "tests", "e2e"))
 from sonded import Sonded  # noqa: E402
 
-DEFAULT = "cpu,offcpu,host"
-CASES = [("idle", DEFAULT), ("idle", DEFAULT + ",net,l7,goheap"), ("busy", "cpu"), ("busy", DEFAULT), ("busy", DEFAULT + ",net"),
-         ("busy", DEFAULT + ",net,l7"), ("busy", DEFAULT + ",net,l7,goheap")]
+DEFAULT = "cpu,host"  # as sonde config show has it
+CASES = [("idle", DEFAULT), ("idle", DEFAULT + ",offcpu"), ("idle", DEFAULT + ",offcpu,net,l7,goheap"), ("busy", "cpu"), ("busy", DEFAULT),
+         ("busy", DEFAULT + ",offcpu"), ("busy", DEFAULT + ",offcpu,net"), ("busy", DEFAULT + ",offcpu,net,l7"),
+         ("busy", DEFAULT + ",offcpu,net,l7,goheap")]
 
 
 def memory(pid):
