@@ -80,7 +80,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=40)
     parser.add_argument("--settle", type=float, default=120, help="until what runs is read")
     parser.add_argument("--rate", type=int, default=25, help="requests a second in each container")
-    parser.add_argument("--cases", type=int, nargs="*", help="which of them: 0 to 6")
+    parser.add_argument("--cases", type=int, nargs="*", help="which of them: 0 to 8")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--write", help="put the table between the markers of this file")
     opts = parser.parse_args()
