@@ -249,8 +249,8 @@ def test_up_status_logs_and_down(store, sonde):
         assert "budget" in text
         assert sonde("status", "--check", store=store).returncode == 0
         assert 'msg="ready' in sonde("logs", store=store, check=True).stdout
-        assert sonde("down", "goheap", store=store).returncode == 0
-        assert sonde("up", "nonsense", store=store).returncode == 2
+        assert sonde("down", "--families", "goheap", store=store).returncode == 0
+        assert sonde("up", "nonsense", store=store).returncode == sonde("up", "--families", "cpu,nonsense", store=store).returncode == 2
     finally:
         done = sonde("down", store=store)
     assert done.returncode == 0, done.stderr
