@@ -26,7 +26,7 @@ struct timeline_args {
 
 static const struct option TIMELINE_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many spikes (default 5), with --of strips (default 12)", offsetof(struct timeline_args, rows)},
-	{"of", 0, OPTION_STRING, "WHAT", "cpu (default), mem, io, net, pressure, disk, gpu, jvm, gc, requests, errors, latency", offsetof(struct timeline_args, of)},
+	{"of", 0, OPTION_STRING, "WHAT", "cpu, mem, io, net, pressure, disk, gpu, jvm, gc, requests, errors, latency", offsetof(struct timeline_args, of)},
 	{"by", 0, OPTION_STRING, "WHAT", "container, command, process; default: containers, and commands outside of them",
 	 offsetof(struct timeline_args, by)},
 	{"events", 0, OPTION_FLAG, NULL, "all that happened, not the first lines of it", offsetof(struct timeline_args, events)},
