@@ -11,6 +11,9 @@
 #ifndef SONDE_PUSH_ROUND_H
 #define SONDE_PUSH_ROUND_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "export/push/http.h"
 #include "export/push/target.h"
 #include "schema/base/strbuf.h"
@@ -19,13 +22,14 @@
 #define ROUND_RANGE_S  60
 #define ROUND_ROWS_S   300
 #define ROUND_BUCKET_S 10 /* the longest that any row is of */
+#define ROUND_TURN_S   30 /* after so long another target has its turn; a range that was begun is ended */
 
 struct round_where {
 	const char *store, *state; /* folders */
 };
 
-/* -EAGAIN: the receiver did not take it; *retry_s as of http_post. */
-int round_send(const struct round_where *w, const struct target *t, struct http *h, uint32_t *retry_s, struct err *e);
+/* -EAGAIN: the receiver did not take it; *retry_s as of http_post. *more: its turn is over, or this program is to end, and there is more to send. */
+int round_send(const struct round_where *w, const struct target *t, struct http *h, uint32_t *retry_s, bool *more, struct err *e);
 /* CREATE TABLE of all tables, as the newest file of the store has their views. */
 int round_schema(const char *store, const char *database, struct strbuf *out, struct err *e);
 
