@@ -227,7 +227,7 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int rc;
 
-	mallopt(M_MMAP_THRESHOLD, 128 * 1024); /* fixed: large arrays by id, of which little is touched, must not come from the heap, which would be cleared */
+	mallopt(M_MMAP_THRESHOLD, 64 * 1024); /* fixed: large arrays by id, of which little is touched, must not come from the heap, which would be cleared */
 	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
 	log_init(PROGRAM.name, LOG_LEVEL_WARN);
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);

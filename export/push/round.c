@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -241,6 +242,7 @@ int round_send(const struct round_where *w, const struct target *t, struct http 
 	int64_t oldest_ts = 0, newest_ts = 0, end_ts, until_ns = clock_boot_ns() + ROUND_TURN_S * NSEC_PER_SEC;
 	int rc = push_cursor_read(w->state, w->store, t->name, &c, e);
 
+	malloc_trim(0); /* what the target before has left in pieces */
 	if (!rc)
 		rc = span_of(w->store, &oldest_ts, &newest_ts, e);
 	if (rc || !newest_ts)
