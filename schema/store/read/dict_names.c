@@ -158,7 +158,7 @@ int dict_names_load(struct store_segment *s, struct err *e)
 
 struct some {
 	struct functions f;
-	struct dict_one frames, refs, functions, sources;
+	struct dict_one frames, functions, sources;
 	size_t n_ids;             /* slots of the table */
 	struct idmap place;       /* id -> where it is among the frames */
 	size_t cap;
@@ -179,24 +179,17 @@ static void source_ref(struct store_segment *s, const struct dict_row *r, uint32
 		function_row(s, r, id, &x->f);
 }
 
-/* The function that a frame is of, and the frame around it. */
-static void frame_refs(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
-{
-	struct some *x = ctx;
-	uint32_t function = dict_rows_id(r, 1, x->f.n);
-
-	(void)id;
-	x->outer = dict_rows_id(r, 2, x->n_ids);
-	if (function && !x->f.items[function].name)
-		x->rc = dict_one_row(s, &x->functions, function, source_ref, x, x->e);
-}
-
+/* Its function first. */
 static void frame_some_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
 {
 	struct some *x = ctx;
+	uint32_t function = dict_rows_id(r, 3, x->f.n);
 
 	(void)id;
+	if (function && !x->f.items[function].name)
+		x->rc = dict_one_row(s, &x->functions, function, source_ref, x, x->e);
 	s->frames[x->at] = frame_of(s, r, &x->f, x->n_ids);
+	x->outer = s->frames[x->at].outer;
 	s->frames[x->at].outer = 0; /* until that one has a place */
 }
 
@@ -229,9 +222,9 @@ static int frame_load(struct store_segment *s, struct some *x, uint32_t frame, u
 		x->outer = 0;
 		if (!fresh)
 			break;
-		rc = dict_one_row(s, &x->refs, frame, frame_refs, x, e);
+		rc = dict_one_row(s, &x->frames, frame, frame_some_row, x, e);
 		if (!rc)
-			rc = x->rc ? x->rc : dict_one_row(s, &x->frames, frame, frame_some_row, x, e);
+			rc = x->rc;
 	}
 	return rc;
 }
@@ -241,8 +234,6 @@ static int some_open(struct store_segment *s, struct some *x, struct err *e)
 	int rc = dict_one_open(s, &x->frames, "SELECT " FRAMES " FROM frame WHERE id = ?1", e);
 
 	if (!rc)
-		rc = dict_one_open(s, &x->refs, "SELECT id, function, outer FROM frame WHERE id = ?1", e);
-	if (!rc)
 		rc = dict_one_open(s, &x->functions, "SELECT " FUNCTIONS " FROM function WHERE id = ?1", e);
 	return rc ? rc : dict_one_open(s, &x->sources, "SELECT id, path FROM source WHERE id = ?1", e);
 }
@@ -250,7 +241,6 @@ static int some_open(struct store_segment *s, struct some *x, struct err *e)
 static void some_close(struct some *x)
 {
 	dict_one_close(&x->frames);
-	dict_one_close(&x->refs);
 	dict_one_close(&x->functions);
 	dict_one_close(&x->sources);
 	idmap_release(&x->place);
