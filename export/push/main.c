@@ -31,6 +31,7 @@
 
 #define CONFIG_DEFAULT "/etc/sonde/export.conf"
 #define PAUSE_MOST_S   300
+#define AGAIN_S        3600
 
 enum what { SEND = 0, ONCE, STATUS, SCHEMA };
 
@@ -58,6 +59,8 @@ static const struct option OPTIONS[] = {
 struct due {
 	int64_t at_ns;    /* INT64_MAX: not again */
 	uint32_t pause_s; /* 0: the last round was well */
+	int64_t said_ns;
+	char said[256];   /* why it was not, as it was said then */
 };
 
 /* --- rounds --- */
@@ -75,6 +78,16 @@ static void put_off(struct due *d, uint32_t asked_s)
 		d->pause_s = asked_s;
 	ns = d->pause_s * NSEC_PER_SEC;
 	d->at_ns = clock_boot_ns() + ns * 3 / 4 + (int64_t)(chance % (uint64_t)(ns / 2));
+}
+
+/* What is the same as before is said once an hour. */
+static void say(struct due *d, const char *what)
+{
+	if (!strncmp(d->said, what, sizeof(d->said) - 1) && clock_boot_ns() - d->said_ns < AGAIN_S * NSEC_PER_SEC)
+		return;
+	log_warn("%s", what);
+	d->said_ns = clock_boot_ns();
+	snprintf(d->said, sizeof(d->said), "%.255s", what);
 }
 
 /* Has more to send, and lets the others have their turn. */
@@ -97,7 +110,7 @@ static int send_to(const struct round_where *w, const struct target *t, struct h
 		if (once && !first->code && rc != -EAGAIN)
 			*first = e;
 		else
-			log_warn("%s", e.what);
+			say(d, e.what);
 		put_off(d, retry_s);
 	} else {
 		turn_ended(d, t, more);
@@ -162,6 +175,7 @@ static int send_all(const struct options *o, const struct round_where *w, const 
 
 	if (rc)
 		return rc;
+	signal(SIGPIPE, SIG_IGN); /* libcurl's TLS may write to what hung up */
 	secrets_warn(targets);
 	ending_begin(&ends);
 	do {
@@ -231,7 +245,6 @@ int main(int argc, char **argv)
 	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
 	log_init(PROGRAM.name, LOG_LEVEL_WARN);
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-	signal(SIGPIPE, SIG_IGN);
 	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &o}, 1, NULL, &e);
 	if (!rc)
 		rc = run(&o, &e);

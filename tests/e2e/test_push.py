@@ -306,6 +306,7 @@ def test_a_running_one_goes_on_when_the_receiver_is_there_again(made, scratch):
 def test_the_schema_has_a_table_for_each_that_is_sent(made, scratch):
     store, _ = made
     done = subprocess.run([f"{BIN}/sonde-push", "--schema", "--store", store.dir], capture_output=True, text=True, check=True)
+    assert subprocess.run([f"{BIN}/sonde", "export", "clickhouse", "--schema", "--store", store.dir], capture_output=True, text=True, check=True).stdout == done.stdout
     made_of = dict(re.findall(r"CREATE TABLE IF NOT EXISTS sonde\.(\w+) \((.*?)\n\) ENGINE", done.stdout, re.S))
     assert {"cgroup_stats", "cpu_samples", "flows", "events", "wait_totals", "requests"} <= set(made_of)
     for columns in made_of.values():

@@ -82,6 +82,11 @@ scraped() {
 	[ "$(sonde sql --store $store --ndjson "SELECT count(*) AS n FROM scraped WHERE comm = 'scrapework' AND heap = 'read'" 2>/dev/null)" = '{"n":1}' ]
 }
 
+# Its file is large, and is indexed by an emulated CPU.
+until_scraped() {
+	await scraped || await scraped || await scraped
+}
+
 scrape_rights() {
 	rights "$(systemctl list-units 'sonde-pprof@*' --plain --no-legend | cut -d' ' -f1 | head -n 1)"
 }
@@ -133,10 +138,12 @@ section rights rights sonded
 section mounts mounts
 section status sonde status --json --store $store
 section push-start push_begin
-section scraped await scraped
-section scrape-says sonde sql --store $store --ndjson "SELECT comm, state, reason, heap FROM scraped"
-section scrape-rights scrape_rights
 section pushed pushed
+section scraped until_scraped
+section scrape-says sonde sql --store $store --ndjson "SELECT comm, state, reason, heap FROM scraped"
+section scrape-sees sonde sql --store $store --ndjson "SELECT comm, pid FROM processes WHERE comm = 'scrapework'"
+section scrape-ps ps
+section scrape-rights scrape_rights
 section push-show systemctl show sonde-push -p ActiveState -p SubState -p NRestarts
 section push-rights rights sonde-push
 section push-status /usr/libexec/sonde/sonde-push --status --store $store --state /var/lib/private/sonde-push
