@@ -105,7 +105,7 @@ static int export_schema(struct verb_call *call, struct err *e)
 
 	if (!a->schema) {
 		rc = err_set(e, -EINVAL, EXIT_USAGE, "rows go to ClickHouse by sonde-push; here are its tables: --schema");
-		err_fix(e, "sonde export clickhouse --schema | clickhouse-client -n; man sonde-push");
+		err_fix(e, "sonde export clickhouse --schema | clickhouse-client -n");
 	}
 	return rc ? rc : helper_run(argv, &call->status, e);
 }
