@@ -102,7 +102,7 @@ def test_sonde_push_sends_with_its_password_and_has_no_rights(judged):
 
 
 def test_sonde_pprofs_unit_asks_a_go_program_on_loopback_and_has_no_rights(judged):
-    ends(judged, "scrape-start", "scraped")
+    ends(judged, "scrape-start", "scraped", "scrape-rights")
     no_rights(judged.sections["scrape-rights"].out.splitlines(), "sonde-pprof")
 
 

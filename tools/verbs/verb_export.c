@@ -36,7 +36,7 @@ static const char *const EXPORT_EXAMPLES[] = {
 	"sonde export pprof -o cpu.pb.gz",
 	"sonde export folded nginx --last 1h | flamegraph.pl > nginx.svg",
 	"sonde export db --last 1d -o copy/",
-	"sonde export clickhouse --schema | clickhouse-client -n",
+	"sonde export clickhouse --schema > tables.sql",
 	NULL,
 };
 
