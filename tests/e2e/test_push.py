@@ -303,6 +303,28 @@ def test_a_running_one_goes_on_when_the_receiver_is_there_again(made, scratch):
             child.stderr.close()
 
 
+@pytest.mark.long
+def test_a_target_that_is_slow_and_far_behind_does_not_keep_what_there_is_from_others(receiver, scratch):
+    now = int(time.time()) // 10 * 10
+    store = Made(f"{scratch}/made", now - 7200)
+    with sqlite3.connect(store.path) as db:
+        for ts in range(now - 7200, now, 10):
+            store.put(db, ts, "web", {"user_us": 1, "mem": 1})
+    with contextlib.closing(Receiver()) as slow:
+        posts = (7200 - 60) // 300 + 1
+        slow.answers = [lambda h, body: (time.sleep(3), slow.take(h.path, body), h.say(200))] * posts
+        path = config(scratch, slow.url, "backfill = 1d", tables="cgroup_stats")
+        with open(path, "a", encoding="ascii") as f:
+            f.write(f"[export.other]\nurl = {receiver.url}\ntables = cgroup_stats\nbackfill = 1d\n")
+        child = subprocess.Popen([f"{BIN}/sonde-push", "--config", path, "--store", store.dir, "--state", f"{scratch}/state"], stderr=subprocess.PIPE, text=True)
+        try:
+            receiver.wait_for(lambda: len(receiver.rows.get("cgroup_stats", [])) == 714, 120)
+            assert 0 < len(slow.heads) < posts
+        finally:
+            child.terminate()
+        assert (child.communicate(timeout=60)[1], child.returncode) == ("", 0)
+
+
 def test_the_schema_has_a_table_for_each_that_is_sent(made, scratch):
     store, _ = made
     done = subprocess.run([f"{BIN}/sonde-push", "--schema", "--store", store.dir], capture_output=True, text=True, check=True)
