@@ -190,6 +190,10 @@ static int span_of(const char *store, int64_t *oldest_ts, int64_t *newest_ts, st
 /* Rule 3. */
 static void begin(const struct target *t, int64_t oldest_ts, int64_t newest_ts, struct cursor_state *c)
 {
+	if (c->sent_ts > newest_ts + ROUND_AHEAD_S) {
+		log_warn("%s: what was sent last is %lld s ahead of the store's newest, as where the clock was wrong: it begins anew", t->name, (long long)(c->sent_ts - newest_ts));
+		c->sent_ts = c->trying_ts = 0;
+	}
 	if (!c->sent_ts) {
 		c->sent_ts = newest_ts - t->backfill_s > oldest_ts ? newest_ts - t->backfill_s : oldest_ts;
 		c->fresh = true;

@@ -224,6 +224,20 @@ def test_what_is_kept_by_ten_seconds_is_not_left_out_where_buckets_are_shorter(r
     assert [(r["ts"], r["n"]) for r in receiver.rows["process_ends"]] == [(store.t0 - 3, 7)]
 
 
+def test_after_a_clock_that_was_ahead_it_begins_anew(made, receiver, scratch):
+    store, now = made
+    conf = config(scratch, receiver.url, tables="cgroup_stats")
+    push(conf, store.dir, scratch)
+    path, = (f"{scratch}/state/{n}" for n in os.listdir(f"{scratch}/state"))
+    with open(path, encoding="ascii") as f:
+        line = f.read()
+    with open(path, "w", encoding="ascii") as f:
+        f.write(re.sub(r"^sonde-push 1 \d+", f"sonde-push 1 {now + 10 * 86400}", line))
+    receiver.rows.clear()
+    assert "it begins anew" in push(conf, store.dir, scratch).stderr
+    assert whole(receiver, now) and push(conf, store.dir, scratch).stderr == ""
+
+
 def test_what_retention_removed_before_it_was_sent_is_counted(made, receiver, scratch):
     store, now = made
     conf = config(scratch, receiver.url)
