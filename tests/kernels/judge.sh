@@ -77,16 +77,7 @@ refused() {
 	systemctl stop sonded
 }
 
-# What a Go program offers on loopback, asked by sonde-pprof's unit.
-scraped() {
-	[ "$(sonde sql --store $store --ndjson "SELECT count(*) AS n FROM scraped WHERE comm = 'scrapework' AND heap = 'read'" 2>/dev/null)" = '{"n":1}' ]
-}
-
-# Its file is large, and is indexed by an emulated CPU.
-until_scraped() {
-	await scraped || await scraped || await scraped
-}
-
+# Of the instance that sonde-scrape talks to.
 scrape_rights() {
 	unit=$(systemctl list-units 'sonde-pprof@*' --plain --no-legend | cut -d' ' -f1 | head -n 1)
 	[ -n "$unit" ] && rights "$unit"
@@ -124,9 +115,8 @@ section reload-units systemctl daemon-reload
 section paranoia cat /proc/sys/kernel/perf_event_paranoid
 section refused refused
 section sysctl sysctl -p /usr/lib/sysctl.d/60-sonde.conf
-mkdir -p /etc/sonde /run/handed
+mkdir -p /etc/sonde
 printf '[record]\nscrape = on\n[limits]\ncpu = 0\n' >/etc/sonde/sonde.conf # what an emulated CPU takes is above any limit
-sleep 100000 | /load/scrapework -rest /run/handed >/dev/null 2>&1 &
 section scrape-start systemctl start sonde-pprof.socket
 section start systemctl start sonded
 section show systemctl show sonded -p ActiveState -p SubState -p StatusText -p User -p NRestarts
@@ -140,8 +130,6 @@ section mounts mounts
 section status sonde status --json --store $store
 section push-start push_begin
 section pushed pushed
-section scraped until_scraped
-section scrape-says sonde sql --store $store --ndjson "SELECT comm, state, reason, heap FROM scraped"
 section scrape-rights scrape_rights
 section push-show systemctl show sonde-push -p ActiveState -p SubState -p NRestarts
 section push-rights rights sonde-push

@@ -90,7 +90,6 @@ def make(path, workloads):
     for name, text in ETC.items():
         archive.file(name, text.encode(), 0o644)
     archive.copy(os.path.join(workloads, "burn"), "load/burn")
-    archive.copy(os.path.join(workloads, "scrapework-go"), "load/scrapework")
     curl(archive)
     install(archive)
     archive.script(os.path.join(HERE, "judge.sh"), "etc/judge.sh")

@@ -101,8 +101,8 @@ def test_sonde_push_sends_with_its_password_and_has_no_rights(judged):
     assert "s3cret" not in judged.sections["push-journal"].out
 
 
-def test_sonde_pprofs_unit_asks_a_go_program_on_loopback_and_has_no_rights(judged):
-    ends(judged, "scrape-start", "scraped", "scrape-rights")
+def test_sonde_pprofs_unit_begins_with_sonde_scrape_and_has_no_rights(judged):
+    ends(judged, "scrape-start", "scrape-rights")
     no_rights(judged.sections["scrape-rights"].out.splitlines(), "sonde-pprof")
 
 
