@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state: totals in a file, so that counters go on where they were. One file for each store, in a folder of ours (never the store's).
- *
- * Lines of text:
- *   sonde-metrics 1
- *   begun TS        missed SECONDS        folded ROWS        settled SOURCE TS
- *   s METRIC PART TS SETTLED SHOWN LABELS
- * Sources and metrics that this version does not know are left out. A file that is damaged from some line on is as if it were not there.
+ * state: totals in a file, so that counters go on where they were (statetext.h has its form). One file for each store, in a folder of ours (never the store's).
  */
 #ifndef SONDE_EXPORT_STATE_H
 #define SONDE_EXPORT_STATE_H
@@ -16,10 +10,6 @@
 
 #include "export/totals.h"
 #include "schema/base/err.h"
-
-/* The text of a file into `t`, which is new. -EBADMSG: it is none of ours, or damaged; `t` is then as it was made. */
-int state_parse(struct totals *t, const char *text, size_t len);
-void state_print(struct totals *t, struct strbuf *out);
 
 /* The folder that states are in: `given`, $STATE_DIRECTORY (systemd), /var/lib/sonde-export for root, else $XDG_STATE_HOME/sonde or
  * ~/.local/state/sonde. It is made if it is not there. */

@@ -94,7 +94,7 @@ long-gpu: all
 # real engines and receivers beside what sonde-export and sonde-push tell them: Prometheus, ClickHouse; the Collector and Pyroscope's API, which are built from Go's modules here
 long-export: all
 	-@$(MAKE) --no-print-directory receivers
-	@$(PYTEST) tests/e2e/test_export_engines.py tests/e2e/test_export_receivers.py -rs --durations=5 --junitxml=$(RESULTS)/long-export.xml
+	@$(PYTEST) tests/e2e/test_export_engines.py tests/e2e/test_export_receivers.py tests/e2e/test_push.py -m long -rs --durations=5 --junitxml=$(RESULTS)/long-export.xml
 
 # script frames of every interpreter that can be had, in samples and in pstack; servers in scripting languages under load
 long-runtimes: all workloads

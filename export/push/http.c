@@ -7,23 +7,23 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "export/push/ending.h"
+#include "export/push/reply.h"
+#include "export/push/secret.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
-#include "schema/base/proto.h"
 #include "schema/base/strbuf.h"
 
 #define LIBRARY "libcurl.so.4"
-#define SECRET_MOST 4096
-#define SAID_MOST 4096
-#define RETRY_MOST_S 3600
 
 enum {
 	OPT_WRITEDATA = 10001, OPT_URL = 10002, OPT_USERPWD = 10005, OPT_TIMEOUT = 13, OPT_POSTFIELDS = 10015, OPT_USERAGENT = 10018, OPT_HTTPHEADER = 10023,
-	OPT_HEADERDATA = 10029, OPT_POST = 47, OPT_CAINFO = 10065, OPT_CONNECTTIMEOUT = 78, OPT_NOSIGNAL = 99, OPT_PROTOCOLS = 181, OPT_POSTFIELDSIZE_LARGE = 30120,
-	OPT_WRITEFUNCTION = 20011, OPT_HEADERFUNCTION = 20079, INFO_RESPONSE_CODE = 0x200000 + 2, PROTOCOL_HTTP = 1, PROTOCOL_HTTPS = 2, GLOBAL_ALL = 3
+	OPT_HEADERDATA = 10029, OPT_NOPROGRESS = 43, OPT_POST = 47, OPT_FOLLOWLOCATION = 52, OPT_CAINFO = 10065, OPT_CONNECTTIMEOUT = 78, OPT_HTTP_VERSION = 84,
+	OPT_NOSIGNAL = 99, OPT_PROTOCOLS = 181, OPT_POSTFIELDSIZE_LARGE = 30120, OPT_WRITEFUNCTION = 20011, OPT_HEADERFUNCTION = 20079,
+	OPT_XFERINFOFUNCTION = 20219, INFO_RESPONSE_CODE = 0x200000 + 2, PROTOCOL_HTTP = 1, PROTOCOL_HTTPS = 2, HTTP_1_1 = 2, GLOBAL_ALL = 3
 };
+enum { CURL_WRITE_ERROR = 23, CURL_ABORTED = 42 };
 
 struct http {
 	void *library, *easy;
@@ -37,14 +37,6 @@ struct http {
 	void *(*slist_append)(void *, const char *);
 	void (*slist_free_all)(void *);
 	int (*global_init)(long);
-};
-
-/* What the receiver said. */
-struct said {
-	char text[SAID_MOST + 1];
-	size_t len, all;
-	uint32_t retry_s;
-	bool protobuf; /* by its Content-Type */
 };
 
 static bool symbol(struct http *h, const char *name, void *to)
@@ -88,47 +80,22 @@ void http_free(struct http *h)
 	free(h); /* the library stays: what it has begun in the process cannot be taken back */
 }
 
-static size_t take_body(char *data, size_t size, size_t n, void *ctx)
+/* 0 where the reply has had enough of it: libcurl then hangs up. */
+static size_t take_body(char *data, size_t size, size_t n, void *reply)
 {
-	struct said *s = ctx;
-	size_t room = SAID_MOST - s->len, take = size * n < room ? size * n : room;
-
-	memcpy(s->text + s->len, data, take);
-	s->len += take;
-	s->text[s->len] = '\0';
-	s->all += size * n;
-	return size * n;
+	return reply_body(reply, data, size * n) ? size * n : 0;
 }
 
-static size_t take_head(char *data, size_t size, size_t n, void *ctx)
+static size_t take_head(char *data, size_t size, size_t n, void *reply)
 {
-	static const char retry[] = "Retry-After:", type[] = "Content-Type:", protobuf[] = "application/x-protobuf";
-	struct said *s = ctx;
-	size_t len = size * n, at = sizeof(retry) - 1;
-
-	if (len > sizeof(type) && !strncasecmp(data, type, sizeof(type) - 1))
-		s->protobuf = memmem(data, len, protobuf, sizeof(protobuf) - 1) != NULL;
-	if (len <= at || strncasecmp(data, retry, at))
-		return len;
-	while (at < len && data[at] == ' ')
-		at++;
-	for (s->retry_s = 0; at < len && data[at] >= '0' && data[at] <= '9' && s->retry_s < RETRY_MOST_S; at++)
-		s->retry_s = s->retry_s * 10 + (uint32_t)(data[at] - '0');
-	if (s->retry_s > RETRY_MOST_S)
-		s->retry_s = RETRY_MOST_S;
-	return len;
+	return reply_head(reply, data, size * n) ? size * n : 0;
 }
 
-/* The first line of a file, read at each request: it may be changed while this runs. */
-static int secret_read(const char *path, const char *target, char secret[SECRET_MOST], struct err *e)
+/* Called at least once a second; not 0 ends the transfer. */
+static int on_progress(void *ctx, int64_t down_all, int64_t down, int64_t up_all, int64_t up)
 {
-	cleanup_file FILE *f = fopen(path, "re");
-
-	*secret = '\0';
-	if (!f || !fgets(secret, SECRET_MOST, f))
-		return err_set(e, -EACCES, EXIT_PERMISSION, "%s: cannot read the secret in %s: %s", target, path, f ? "it is empty" : strerror(errno));
-	secret[strcspn(secret, "\r\n")] = '\0';
-	return 0;
+	(void)ctx, (void)down_all, (void)down, (void)up_all, (void)up;
+	return ending_now();
 }
 
 static int authorize(struct http *h, const struct target *t, void **heads, struct err *e)
@@ -154,11 +121,15 @@ static int authorize(struct http *h, const struct target *t, void **heads, struc
 	return rc;
 }
 
-static void request(struct http *h, const struct target *t, const char *url, const void *body, size_t len, struct said *said)
+static void request(struct http *h, const struct target *t, const char *url, const void *body, size_t len, struct reply *reply)
 {
 	h->easy_setopt(h->easy, OPT_URL, url);
 	h->easy_setopt(h->easy, OPT_NOSIGNAL, 1L);
 	h->easy_setopt(h->easy, OPT_PROTOCOLS, (long)(PROTOCOL_HTTP | PROTOCOL_HTTPS));
+	h->easy_setopt(h->easy, OPT_HTTP_VERSION, (long)HTTP_1_1);
+	h->easy_setopt(h->easy, OPT_FOLLOWLOCATION, 0L); /* a secret is for whom the configuration names */
+	h->easy_setopt(h->easy, OPT_NOPROGRESS, 0L);
+	h->easy_setopt(h->easy, OPT_XFERINFOFUNCTION, on_progress);
 	h->easy_setopt(h->easy, OPT_TIMEOUT, (long)t->timeout_s);
 	h->easy_setopt(h->easy, OPT_CONNECTTIMEOUT, (long)(t->timeout_s < 10 ? t->timeout_s : 10));
 	h->easy_setopt(h->easy, OPT_USERAGENT, "sonde-push");
@@ -166,51 +137,20 @@ static void request(struct http *h, const struct target *t, const char *url, con
 	h->easy_setopt(h->easy, OPT_POSTFIELDS, body);
 	h->easy_setopt(h->easy, OPT_POSTFIELDSIZE_LARGE, (int64_t)len);
 	h->easy_setopt(h->easy, OPT_WRITEFUNCTION, take_body);
-	h->easy_setopt(h->easy, OPT_WRITEDATA, said);
+	h->easy_setopt(h->easy, OPT_WRITEDATA, reply);
 	h->easy_setopt(h->easy, OPT_HEADERFUNCTION, take_head);
-	h->easy_setopt(h->easy, OPT_HEADERDATA, said);
+	h->easy_setopt(h->easy, OPT_HEADERDATA, reply);
 	if (*t->ca_file)
 		h->easy_setopt(h->easy, OPT_CAINFO, t->ca_file);
 }
 
-/* By Connect's codes of errors; of gateways and the like nothing is final. */
-static bool is_final(const struct target *t, long status, const struct said *said)
+static int judge(const struct http *h, const struct target *t, int curl, long status, const struct reply *r, uint64_t *rejected, struct err *e)
 {
-	if (t->type == TARGET_OTLP)
-		return status == 400 && said->protobuf;
-	return t->type == TARGET_PYROSCOPE && status == 400 &&
-	       (strstr(said->text, "\"invalid_argument\"") || strstr(said->text, "\"out_of_range\""));
-}
-
-/* Export...ServiceResponse: partial_success (1) has how many were rejected (1). false: it is none. */
-static bool otlp_taken(const struct said *said, uint64_t *rejected)
-{
-	struct cursor c = cursor_init(said->text, said->len);
-	struct proto_field partial, f;
-
-	while (said->all <= SAID_MOST && proto_next(&c, &partial)) {
-		struct cursor in = partial.type == 2 ? cursor_init(partial.data, partial.len) : cursor_init("", 0);
-
-		while (partial.number == 1 && proto_next(&in, &f))
-			if (f.number == 1 && f.type == 0)
-				*rejected = f.value;
-	}
-	return !said->all || (said->protobuf && !c.bad && said->all <= SAID_MOST);
-}
-
-static int judge(const struct http *h, const struct target *t, int curl, long status, const struct said *said, struct http_answer *a, struct err *e)
-{
-	unsigned code;
-
-	if (curl)
+	if (curl == CURL_ABORTED)
+		return err_set(e, -ECANCELED, EXIT_RUNTIME, "%s: %s: it had not answered when sonde-push was ended; it is sent again the next time", t->name, t->url);
+	if (curl && !(curl == CURL_WRITE_ERROR && r->endless))
 		return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s: %s", t->name, t->url, h->easy_strerror(curl));
-	if (status == 200 && (t->type == TARGET_OTLP ? otlp_taken(said, &a->rejected) : !said->all))
-		return 0;
-	if (is_final(t, status, said))
-		return err_set(e, -EBADMSG, EXIT_RUNTIME, "%s: %s will not have it: it answered %ld, which is final", t->name, t->url, status);
-	if (t->type == TARGET_CLICKHOUSE && sscanf(said->text, "Code: %9u.", &code) == 1) /* its exception. The rest is not shown: a receiver may say back what it was sent */
-		return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s answered %ld, ClickHouse's code %u", t->name, t->url, status, code);
-	return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s answered %ld%s", t->name, t->url, status, status == 200 ? " and a text, as it would not" : "");
+	return reply_judge(r, t, status, rejected, e);
 }
 
 static void *heads_of(struct http *h, const struct target *t)
@@ -233,7 +173,7 @@ static void *heads_of(struct http *h, const struct target *t)
 int http_post(struct http *h, const struct target *t, const char *path, const void *body, size_t len, struct http_answer *a, struct err *e)
 {
 	struct strbuf url cleanup_strbuf = STRBUF_INIT;
-	struct said said = {.len = 0};
+	struct reply reply = {.len = 0};
 	void *heads = heads_of(h, t);
 	long status = 0;
 	int rc, curl;
@@ -243,12 +183,12 @@ int http_post(struct http *h, const struct target *t, const char *path, const vo
 	rc = authorize(h, t, &heads, e);
 	if (!rc) {
 		strbuf_addf(&url, "%.*s%s", (int)(strlen(t->url) - (t->url[strlen(t->url) - 1] == '/')), t->url, path);
-		request(h, t, strbuf_str(&url), body, len, &said);
+		request(h, t, strbuf_str(&url), body, len, &reply);
 		h->easy_setopt(h->easy, OPT_HTTPHEADER, heads);
 		curl = h->easy_perform(h->easy);
 		h->easy_getinfo(h->easy, INFO_RESPONSE_CODE, &status);
-		rc = judge(h, t, curl, status, &said, a, e);
-		a->retry_s = said.retry_s;
+		rc = judge(h, t, curl, status, &reply, &a->rejected, e);
+		a->retry_s = reply.retry_s;
 	}
 	h->slist_free_all(heads);
 	return rc;

@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "export/push/batch.h"
 #include "export/push/cursor.h"
+#include "export/push/ending.h"
 #include "export/push/otlp.h"
 #include "export/push/profile.h"
 #include "export/push/table.h"
@@ -188,6 +190,10 @@ static int span_of(const char *store, int64_t *oldest_ts, int64_t *newest_ts, st
 /* Rule 3. */
 static void begin(const struct target *t, int64_t oldest_ts, int64_t newest_ts, struct cursor_state *c)
 {
+	if (c->sent_ts > newest_ts + ROUND_AHEAD_S) {
+		log_warn("%s: what was sent last is %lld s ahead of the store's newest, as where the clock was wrong: it begins anew", t->name, (long long)(c->sent_ts - newest_ts));
+		c->sent_ts = c->trying_ts = 0;
+	}
 	if (!c->sent_ts) {
 		c->sent_ts = newest_ts - t->backfill_s > oldest_ts ? newest_ts - t->backfill_s : oldest_ts;
 		c->fresh = true;
@@ -219,33 +225,40 @@ static int range_note(const struct round_where *w, const struct target *t, struc
 	return to_ts - c->sent_ts < range_most(t) || c->fresh ? push_cursor_write(w->state, w->store, t->name, c, e) : 0;
 }
 
-int round_send(const struct round_where *w, const struct target *t, struct http *h, uint32_t *retry_s, struct err *e)
+static int range_send(const struct round_where *w, struct sending *s, struct cursor_state *c, int64_t to_ts, struct err *e)
+{
+	int rc = range_note(w, s->target, c, to_ts, e);
+
+	if (!rc)
+		rc = send_range(w, s, to_ts, c, e);
+	if (rc)
+		return rc;
+	c->sent_ts = to_ts;
+	c->trying_ts = 0;
+	c->fresh = false;
+	return push_cursor_write(w->state, w->store, s->target->name, c, e);
+}
+
+int round_send(const struct round_where *w, const struct target *t, struct http *h, uint32_t *retry_s, bool *more, struct err *e)
 {
 	struct cursor_state c;
 	struct sending s = {.target = t, .http = h, .cursor = &c};
-	int64_t oldest_ts = 0, newest_ts = 0, end_ts;
+	int64_t oldest_ts = 0, newest_ts = 0, end_ts, until_ns = clock_boot_ns() + ROUND_TURN_S * NSEC_PER_SEC;
 	int rc = push_cursor_read(w->state, w->store, t->name, &c, e);
 
+	malloc_trim(0); /* what the target before has left in pieces */
 	if (!rc)
 		rc = span_of(w->store, &oldest_ts, &newest_ts, e);
 	if (rc || !newest_ts)
 		return rc;
 	begin(t, oldest_ts, newest_ts, &c);
 	end_ts = newest_ts - ROUND_BEHIND_S;
-	while (!rc && c.sent_ts < end_ts) {
-		int64_t to_ts = range_end(t, &c, end_ts);
-
-		rc = range_note(w, t, &c, to_ts, e);
-		if (!rc)
-			rc = send_range(w, &s, to_ts, &c, e);
-		if (!rc) {
-			c.sent_ts = to_ts;
-			c.trying_ts = 0;
-			c.fresh = false;
-			rc = push_cursor_write(w->state, w->store, t->name, &c, e);
-		}
-	}
+	do {
+		if (c.sent_ts < end_ts)
+			rc = range_send(w, &s, &c, range_end(t, &c, end_ts), e);
+	} while (!rc && c.sent_ts < end_ts && !ending_asked() && clock_boot_ns() < until_ns);
 	*retry_s = s.answer.retry_s;
+	*more = !rc && c.sent_ts < end_ts;
 	return rc;
 }
 

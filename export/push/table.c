@@ -41,7 +41,7 @@ static const char *const TEXTS[] = {
 bool table_ready(sqlite3 *db)
 {
 	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
-	sqlite3_exec(db, "PRAGMA cache_size=-4096", NULL, NULL, NULL);
+	sqlite3_exec(db, "PRAGMA cache_size=-512", NULL, NULL, NULL);
 	return extension_tables(db) == SQLITE_OK;
 }
 

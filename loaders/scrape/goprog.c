@@ -48,7 +48,7 @@ static void forget(struct goprog *p)
 	goprog_release(p);
 	p->found = GOPROG_UNKNOWN;
 	p->from_begin = true; /* what it has it has since its exec */
-	p->answers = false;
+	p->answers = p->listens = false;
 	p->reason[0] = '\0';
 	p->epoch = 0;
 	p->told = p->told_segment = 0;

@@ -70,6 +70,7 @@ struct goprog {
 	struct wire_mapping exe;
 	struct image_go_record go;
 	int64_t lines_until_ns; /* its names have no lines yet: till then */
+	bool listens;       /* somewhere */
 	bool answers;       /* its page was found, at: */
 	bool other_network;
 	struct listening at;

@@ -178,8 +178,10 @@ static void why_text(const struct fetch *f, char out[96])
 		snprintf(out, 96, "it is in a network of its own, which may not be entered: %s", strerror((int)(detail & 0xffff)));
 	else if (why == WIRE_STATUS && f->ask == WIRE_ASK_CPU && detail == 500)
 		snprintf(out, 96, "someone else takes its CPU profile");
+	else if (why == WIRE_STATUS && (detail == 401 || detail == 403))
+		snprintf(out, 96, "it wants a password or token (status %u): serve the page on loopback or a Unix socket without", detail);
 	else if (why == WIRE_STATUS)
-		snprintf(out, 96, "it answered with status %u", detail % 1000);
+		snprintf(out, 96, "it answered with status %u%s", detail % 1000, detail / 100 == 3 ? ", a redirect, which is not followed" : "");
 	else
 		snprintf(out, 96, "%s", why < sizeof(WHY) / sizeof(WHY[0]) && WHY[why] ? WHY[why] : WHY[WIRE_BROKEN]);
 }

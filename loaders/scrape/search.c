@@ -59,6 +59,7 @@ bool search_next(struct goprog *p, struct hostmaps *maps)
 	if (!p->n_tried)
 		goprog_refuse(p, "it listens on no TCP port and at no path");
 	for (size_t i = 0; i < s.n && !found; i++) {
+		p->listens |= s.own[i];
 		if (!s.own[i] || was_tried(p, s.all[i].inode))
 			continue;
 		p->inode = s.all[i].inode;

@@ -381,6 +381,7 @@ static void notes_write(const struct family_host *h, const struct goprog *p)
 	note(h, p, "state", p->answers ? "asked" : "not asked");
 	note(h, p, "reason", p->answers ? "" : p->reason);
 	note(h, p, "address", address);
+	note(h, p, "refused", p->answers || p->found != GOPROG_OFFERS || !p->listens ? "" : p->reason); /* sonde status tells */
 	for (int i = WIRE_ASK_CPU; i < WIRE_ASKS; i++) {
 		profile_text(&p->profiles[i], text);
 		note(h, p, KINDS[i].name, text);

@@ -6,6 +6,7 @@ import http.server
 import json
 import re
 import threading
+import time
 import urllib.parse
 
 import pytest
@@ -19,9 +20,9 @@ def curl():
 
 
 class Receiver:
-    """rows: {table: [row, ...]} of what was taken. answers: what the next requests get instead of being taken: functions of the handler."""
+    """rows: {table: [row, ...]} of what was taken. answers: what the next requests get instead of being taken: functions of the handler. tls: of ssl."""
 
-    def __init__(self, user=None):
+    def __init__(self, user=None, tls=None):
         self.rows, self.answers, self.heads, self.bytes = {}, [], [], b""
         receiver = self
 
@@ -53,7 +54,10 @@ class Receiver:
                 pass
 
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        if tls:
+            self.server.socket = tls.wrap_socket(self.server.socket, server_side=True)
+        self.server.handle_error = lambda *_: None  # a client that hangs up
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def take(self, path, body):
@@ -65,6 +69,13 @@ class Receiver:
     def deduped(self, table):
         """As ReplacingMergeTree keeps them: one of each (host, ts, id)."""
         return list({(r["host"], r["ts"], r["id"]): r for r in self.rows.get(table, [])}.values())
+
+    @staticmethod
+    def wait_for(what, most_s=60):
+        until = time.monotonic() + most_s
+        while not what():
+            assert time.monotonic() < until
+            time.sleep(0.01)
 
     def close(self):
         self.server.shutdown()

@@ -181,14 +181,16 @@ def lies(scratch):
         yield name, path
 
 
-def test_whatever_a_program_answers_costs_its_own_profiles_only(scrapework, store, scratch):
+def test_whatever_a_program_answers_costs_its_own_profiles_only(scrapework, sonde, store, scratch):
     bad = {name: scrapework("-rest", "-liar", path) for name, path in lies(scratch)}
-    bad.update({name: scrapework("-rest", f"-{name}") for name in ("plain", "hidden", "tls", "slow", "huge")})
+    bad.update({name: scrapework("-rest", f"-{name}") for name in ("plain", "hidden", "tls", "locked", "moved", "slow", "huge")})
     good = scrapework()
     names = {w.pid: name for name, w in bad.items()}
     heap = {"nonsense": "not read: what it sent is no such profile", "bomb": "not read: its answer is too large", "cut": "not read: its answer was cut off",
             "other": "not read: what answers there is another program", "huge": "not read: its answer is too large"}
-    reasons = {"plain": "what listens there speaks no HTTP", "hidden": "it answered with status 404", "tls": "it wants TLS there: serve the page on loopback or a Unix socket without it"}
+    reasons = {"plain": "what listens there speaks no HTTP", "hidden": "it answered with status 404", "moved": "it answered with status 301, a redirect, which is not followed",
+               "locked": "it wants a password or token (status 401): serve the page on loopback or a Unix socket without",
+               "tls": "it wants TLS there: serve the page on loopback or a Unix socket without it"}
 
     def told(rows):
         return {n: rows[p]["heap"] for p, n in names.items() if n in heap and rows[p]["heap"]}
@@ -196,8 +198,11 @@ def test_whatever_a_program_answers_costs_its_own_profiles_only(scrapework, stor
     def refused(rows):
         return {n: rows[p]["reason"].split(": ", 1)[1] for p, n in names.items() if n in reasons and ": " in rows[p]["reason"]}
     rows = recorded(store, good, *bad.values(), args=("--profiles", "heap,goroutine"),
-                    till=lambda rows: each_read(("heap", "goroutine"), good)(rows) and len(told(rows)) == 5 and len(refused(rows)) == 3)
+                    till=lambda rows: each_read(("heap", "goroutine"), good)(rows) and len(told(rows)) == 5 and len(refused(rows)) == 5)
     assert told(rows) == heap and refused(rows) == reasons
+    status = json.loads(sonde("status", "--json", store=store, check=True).stdout)["rows"][0]
+    assert {names[r["pid"]]: r["why"].split(": ", 1)[1] for r in status["refused"] if r["pid"] in names} == reasons
+    assert re.search(r"not asked, family scrape: scrapework-go, pid \d+: port \d+: ", sonde("status", store=store, check=True).stdout)
     assert rows[good.pid]["cpu"] == rows[good.pid]["block"] == ""
     assert len(bad["hidden"].handed("pprof")) == 1  # asked once, and no more
     assert {r["pid"] for r in sql_all(store, "SELECT DISTINCT pid FROM amounts WHERE n > 0")} == {good.pid}

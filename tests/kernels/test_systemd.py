@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""sonded's unit under a real systemd: that of this machine, on a Debian kernel in qemu, sonde installed by `make install`.
+"""The units of sonded, sonde-push and sonde-pprof under a real systemd: that of this machine, on a Debian kernel in qemu, sonde installed by `make install`.
 Judged by what systemd and the kernel say of it. make long-systemd."""
+import base64
 import os
 import re
 import shutil
@@ -24,7 +25,7 @@ def judged():
     image, folder = os.path.join(CACHE, "initrd-systemd"), os.path.join(CACHE, "log", "systemd")
     try:
         vmlinuz = debian.kernel("6.1", CACHE)
-        sysroot.make(image, os.path.join(BUILD, "tests", "workloads", "burn"))
+        sysroot.make(image, os.path.join(BUILD, "tests", "workloads"))
     except (debian.Gone, initrd.Missing) as e:
         pytest.skip(f"missing: {e}")
     shutil.rmtree(folder, ignore_errors=True)
@@ -78,6 +79,31 @@ def test_it_and_its_children_run_as_its_user_with_no_more_rights_than_the_unit_g
         for word in ("CapPrm", "CapBnd"):
             assert int(re.search(word + r": (\w+)", line).group(1), 16) & ~most == 0, line
     assert re.search(r" / / ro[, ]", judged.sections["mounts"].out), judged.sections["mounts"]
+
+
+def no_rights(lines, name):
+    """Each is of a user of its own, without any capability."""
+    assert lines and all(f"Name: {name}" in line for line in lines), lines
+    for line in lines:
+        assert not re.search(r"Uid: 0 ", line) and "NoNewPrivs: 1" in line and "Seccomp: 2" in line, line
+        for word in ("CapPrm", "CapBnd"):
+            assert int(re.search(word + r": (\w+)", line).group(1), 16) == 0, line
+
+
+def test_sonde_push_sends_with_its_password_and_has_no_rights(judged):
+    ends(judged, "push-start", "pushed", "push-show", "push-status", "push-stop")
+    who = base64.b64encode(b"guest:guest-s3cret").decode()
+    sent = judged.sections["pushed"].out.splitlines()
+    assert sent and all(re.fullmatch(r"POST /\?query=INSERT%20INTO%20sonde\.(cpu_samples|cost)%20FORMAT%20JSONEachRow HTTP/1.1 Authorization: Basic " + who, line) for line in sent), sent
+    told = facts(judged, "push-show")
+    assert (told["ActiveState"], told["SubState"], told["NRestarts"]) == ("active", "running", "0"), judged.sections["push-journal"]
+    no_rights(judged.sections["push-rights"].out.splitlines(), "sonde-push")
+    assert "s3cret" not in judged.sections["push-journal"].out
+
+
+def test_sonde_pprofs_unit_begins_with_sonde_scrape_and_has_no_rights(judged):
+    ends(judged, "scrape-start", "scrape-rights")
+    no_rights(judged.sections["scrape-rights"].out.splitlines(), "sonde-pprof")
 
 
 def test_killed_it_comes_back_and_is_reloaded_restarted_and_stopped_in_order(judged):

@@ -2,7 +2,7 @@
 
 // scrapework: a program that offers /debug/pprof at a port of loopback, allocates, holds, blocks and waits for a lock, and keeps of each
 // profile that it hands out a copy: DIR/NAME.N, N from 0 on. It prints {"port": N} and works until its standard input ends.
-// Options: -plain (its port speaks no HTTP), -hidden (nothing is at /debug/pprof), -liar FILE (each profile is this file's bytes),
+// Options: -plain (its port speaks no HTTP), -hidden (nothing is at /debug/pprof), -locked (it wants a password), -moved (it sends elsewhere), -liar FILE (each profile is this file's bytes),
 // -slow (an answer never ends), -huge (one without end), -tls (it wants TLS), -listen ADDRESS or unix:PATH, -rest (it does
 // nothing), -shared (others may listen there too).
 package main
@@ -132,6 +132,8 @@ func serve(dir string, lie []byte, hidden bool, endless int) http.Handler {
 func main() {
 	plain := flag.Bool("plain", false, "")
 	hidden := flag.Bool("hidden", false, "")
+	locked := flag.Bool("locked", false, "")
+	moved := flag.Bool("moved", false, "")
 	liar := flag.String("liar", "", "")
 	slow := flag.Bool("slow", false, "")
 	huge := flag.Bool("huge", false, "")
@@ -197,6 +199,13 @@ func main() {
 				a.Close()
 			}
 		}()
+	case *locked:
+		go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			w.WriteHeader(http.StatusUnauthorized)
+		}))
+	case *moved:
+		go http.Serve(l, http.RedirectHandler("https://127.0.0.1:1/debug/pprof/", http.StatusMovedPermanently))
 	default:
 		go http.Serve(l, serve(flag.Arg(0), lie, *hidden, endless))
 	}

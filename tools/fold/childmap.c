@@ -49,7 +49,7 @@ static void make_room(struct childmap *m, size_t node)
 	if (node < m->cap)
 		return;
 	while (cap <= node)
-		cap *= 2;
+		cap += cap / 2; /* all of it is written to */
 	grow(m, cap);
 }
 

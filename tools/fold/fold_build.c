@@ -39,6 +39,7 @@ static bool text_known(const struct fold_build *b, const char *str, uint64_t *h,
 const char *fold_text(struct fold_build *b, const char *raw)
 {
 	struct strbuf s = STRBUF_INIT;
+	size_t len;
 	uint64_t h, i;
 
 	if (text_known(b, raw, &h, &i))
@@ -50,7 +51,8 @@ const char *fold_text(struct fold_build *b, const char *raw)
 	}
 	mem_grow(b->texts, b->n_texts, b->cap_texts);
 	idmap_set(&b->text_of, h, b->n_texts);
-	b->texts[b->n_texts] = strbuf_take(&s);
+	len = s.len;
+	b->texts[b->n_texts] = mem_realloc(strbuf_take(&s), len + 1); /* they are many, and short */
 	return b->texts[b->n_texts++];
 }
 

@@ -200,7 +200,7 @@ static int sum_slices(struct folding *f, struct store_segment *s, const struct s
 static int sum_run(struct folding *f, int64_t run, struct err *e)
 {
 	struct store_query q = {.from_ns = f->sel->from_ns, .to_ns = f->sel->to_ns, .kind = f->pub->kind->kind, .run = run,
-				.want = wanted, .ctx = f, .tags = f->opts.tags};
+				.want = wanted, .ctx = f, .tags = f->opts.tags, .no_hist = true};
 	int rc;
 
 	f->seg_run = run;

@@ -19,6 +19,12 @@ struct status_loss {
 	uint64_t n;
 };
 
+/* A program that its family does not record, and why. */
+struct status_refused {
+	char *comm, *why;
+	int64_t pid;
+};
+
 /* What one recording holds, over its segments. */
 struct status_facts {
 	const struct select_recording *rec; /* borrowed */
@@ -29,6 +35,8 @@ struct status_facts {
 	uint64_t private_bytes, map_bytes;
 	struct status_loss *losses;
 	size_t n_losses, cap_losses;
+	struct status_refused *refused; /* of its newest segment */
+	size_t n_refused, cap_refused;
 	struct endings endings;
 	bool live;
 };

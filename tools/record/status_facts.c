@@ -128,12 +128,31 @@ static int add_losses_and_cost(struct status_facts *f, sqlite3 *db, int64_t run,
 	return told(db, st, e);
 }
 
+/* What its family has as the note "refused" of a process that is there still. */
+static int add_refused(struct status_facts *f, sqlite3 *db, int64_t run, struct err *e)
+{
+	sqlite3_stmt *st;
+	int rc = ask(db, "SELECT p.comm, p.pid, t.value FROM process_note n JOIN process p ON p.id = n.process JOIN text t ON t.id = n.value"
+			 " WHERE n.run = ?1 AND n.key = 'refused' AND t.value <> '' AND NOT p.end_ns ORDER BY p.comm, p.pid", run, &st, e);
+
+	if (rc < 0)
+		return rc;
+	while (sqlite3_step(st) == SQLITE_ROW) {
+		mem_grow(f->refused, f->n_refused, f->cap_refused);
+		f->refused[f->n_refused++] = (struct status_refused){mem_strdup((const char *)sqlite3_column_text(st, 0)),
+								     mem_strdup((const char *)sqlite3_column_text(st, 2)), sqlite3_column_int64(st, 1)};
+	}
+	return told(db, st, e);
+}
+
 static int add_run(struct status_facts *f, struct store_segment *s, int64_t run, bool newest, struct err *e)
 {
 	int rc = add_counts(f, s, run, e);
 
 	if (rc == 0 && newest)
 		rc = add_named(f, s, run, e);
+	if (rc == 0 && newest && !is_packed(store_segment_tables(s)))
+		rc = add_refused(f, store_segment_tables(s), run, e);
 	if (rc == 0)
 		rc = add_losses_and_cost(f, store_segment_tables(s), run, e);
 	if (rc == 0)
@@ -180,6 +199,11 @@ void status_release(struct status_facts *f)
 	for (size_t k = 0; k < f->n_losses; k++)
 		free(f->losses[k].reason);
 	free(f->losses);
+	for (size_t k = 0; k < f->n_refused; k++) {
+		free(f->refused[k].comm);
+		free(f->refused[k].why);
+	}
+	free(f->refused);
 	endings_release(&f->endings);
 }
 

@@ -11,6 +11,7 @@
 #include "tools/print/when.h"
 #include "tools/record/status.h"
 
+#define REFUSED_SHOWN 3
 #define CUT_SHOWN 3 /* programs whose stacks are cut short, of the newest recording */
 #define CUT_JSON 20
 
@@ -42,6 +43,21 @@ static double named_share(const struct status_facts *f)
 	return f->looked_at ? (double)f->named / (double)f->looked_at : 0;
 }
 
+static json_t *refused_json(const struct status_facts *f)
+{
+	json_t *all = json_array();
+
+	for (size_t i = 0; i < f->n_refused; i++) {
+		json_t *one = json_object();
+
+		json_object_set_new(one, "comm", json_text(f->refused[i].comm));
+		json_object_set_new(one, "pid", json_integer(f->refused[i].pid));
+		json_object_set_new(one, "why", json_text(f->refused[i].why));
+		json_array_append_new(all, one);
+	}
+	return all;
+}
+
 static json_t *facts_json(const struct status_facts *f)
 {
 	json_t *row = json_object(), *lost = json_object();
@@ -64,6 +80,7 @@ static json_t *facts_json(const struct status_facts *f)
 	for (size_t i = 0; i < f->n_losses; i++)
 		json_object_set_new(lost, f->losses[i].reason, json_integer((json_int_t)f->losses[i].n));
 	json_object_set_new(row, "lost", lost);
+	json_object_set_new(row, "refused", refused_json(f));
 	json_object_set_new(row, "self_cpu_ns", json_integer((json_int_t)f->own.cpu_ns));
 	json_object_set_new(row, "self_edges_cpu_ns", json_integer((json_int_t)f->own.edges_ns));
 	json_object_set_new(row, "self_cores", json_real(cores(f)));
@@ -186,6 +203,21 @@ static void print_cut_short(const struct status_facts *f)
 	}
 }
 
+/* Of the newest of each family that refuses any. */
+static void print_refused(const struct status_facts *f, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		bool newer = false;
+
+		for (size_t k = 0; k < i; k++)
+			newer |= !strcmp(f[k].rec->family, f[i].rec->family);
+		for (size_t k = 0; !newer && k < f[i].n_refused && k < REFUSED_SHOWN; k++)
+			term_printf(stdout, "not asked, family %s: %s, pid %lld: %s\n", f[i].rec->family, f[i].refused[k].comm, (long long)f[i].refused[k].pid, f[i].refused[k].why);
+		if (!newer && f[i].n_refused > REFUSED_SHOWN)
+			printf("and %zu more\n", f[i].n_refused - REFUSED_SHOWN);
+	}
+}
+
 void status_print(const char *store, const struct status_store *s, const struct status_facts *f, size_t n)
 {
 	char size[32], from[32];
@@ -198,6 +230,7 @@ void status_print(const char *store, const struct status_store *s, const struct 
 		printf("damaged    %s was set aside; sqlite3 %s/%s .recover may save a part\n", s->aside[i], store, s->aside[i]);
 	putchar('\n');
 	print_recordings(f, n);
+	print_refused(f, n);
 	if (n)
 		print_cut_short(&f[0]);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde export: the selection in a form that other programs read, or the store itself as plain files. */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 
+#include "schema/base/sibling.h"
+#include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/formats/export_db.h"
@@ -13,7 +16,7 @@
 struct export_args {
 	const char *type;
 	const char *output;
-	bool lines, no_inline, interpreter;
+	bool lines, no_inline, interpreter, schema;
 };
 
 static const struct option EXPORT_OPTIONS[] = {
@@ -25,6 +28,7 @@ static const struct option EXPORT_OPTIONS[] = {
 	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller",
 	 offsetof(struct export_args, no_inline)},
 	{"interpreter", 0, OPTION_FLAG, NULL, "with an interpreter's own frames, among those of its scripts", offsetof(struct export_args, interpreter)},
+	{"schema", 0, OPTION_FLAG, NULL, "clickhouse: print the tables that sonde-push fills there", offsetof(struct export_args, schema)},
 	{0},
 };
 
@@ -32,6 +36,7 @@ static const char *const EXPORT_EXAMPLES[] = {
 	"sonde export pprof -o cpu.pb.gz",
 	"sonde export folded nginx --last 1h | flamegraph.pl > nginx.svg",
 	"sonde export db --last 1d -o copy/",
+	"sonde export clickhouse --schema > tables.sql",
 	NULL,
 };
 
@@ -90,6 +95,21 @@ static int export_store(struct verb_call *call, const char *path, struct err *e)
 	return ret;
 }
 
+/* sonde-push knows them, which sends the rows. */
+static int export_schema(struct verb_call *call, struct err *e)
+{
+	const struct export_args *a = call->args;
+	char path[PATH_MAX];
+	char *argv[] = {path, (char *)"--schema", (char *)"--store", (char *)call->store, NULL};
+	int rc = sibling_find("sonde-push", path, e);
+
+	if (!a->schema) {
+		rc = err_set(e, -EINVAL, EXIT_USAGE, "rows go to ClickHouse by sonde-push; here are its tables: --schema");
+		err_fix(e, "sonde export clickhouse --schema | clickhouse-client -n");
+	}
+	return rc ? rc : helper_run(argv, &call->status, e);
+}
+
 static int export_run(struct verb_call *call, struct err *e)
 {
 	const struct export_args *a = call->args;
@@ -97,13 +117,15 @@ static int export_run(struct verb_call *call, struct err *e)
 
 	if (kind && !strcmp(kind, "db"))
 		return export_store(call, a->output, e);
+	if (kind && !strcmp(kind, "clickhouse"))
+		return export_schema(call, e);
 	for (size_t i = 0; kind && i < sizeof(KINDS) / sizeof(*KINDS); i++)
 		if (!strcmp(kind, KINDS[i].name))
 			return export_fold(call, KINDS[i].form, a->output, e);
 	if (kind)
-		err_set(e, -EINVAL, EXIT_USAGE, "unknown form '%s': known are pprof, folded, speedscope, perf-script, json and db", kind);
+		err_set(e, -EINVAL, EXIT_USAGE, "unknown form '%s': known are pprof, folded, speedscope, perf-script, json, db and clickhouse", kind);
 	else
-		err_set(e, -EINVAL, EXIT_USAGE, "which form? pprof, folded, speedscope, perf-script, json or db");
+		err_set(e, -EINVAL, EXIT_USAGE, "which form? pprof, folded, speedscope, perf-script, json, db or clickhouse");
 	err_fix(e, "sonde export pprof -o cpu.pb.gz");
 	return -EINVAL;
 }
@@ -111,7 +133,7 @@ static int export_run(struct verb_call *call, struct err *e)
 const struct verb verb_export = {
 	.name = "export",
 	.summary = "the samples for other programs: pprof, folded, speedscope, perf-script, json, db",
-	.usage = "pprof|folded|speedscope|perf-script|json|db [WHAT] [-o FILE]",
+	.usage = "pprof|folded|speedscope|perf-script|json|db|clickhouse [WHAT] [-o FILE]",
 	.examples = EXPORT_EXAMPLES,
 	.options = EXPORT_OPTIONS,
 	.args_size = sizeof(struct export_args),

@@ -9,6 +9,7 @@
 #include "schema/store/read/timeline.h"
 
 struct amount_sum {
+	uint32_t series;
 	uint64_t n, value, max;
 	double whole_n, whole_value;
 	struct hist hist;
@@ -16,67 +17,99 @@ struct amount_sum {
 
 struct summing {
 	struct row_scan scan;
-	struct amount_sum *sums; /* by series */
+	struct amount_sum *sums; /* of those that have any, which are few of a file's; none is the first */
+	size_t n, cap;
+	uint32_t *place;         /* by series: its sum; 0: none */
 	struct standing standing;
 	bool *here;          /* by process: has an amount within the range */
 	int64_t first;
-	bool gauge;
+	bool gauge, no_hist;
 };
+
+static struct amount_sum *sum_of(struct summing *x, uint32_t series)
+{
+	uint32_t *place = &x->place[series];
+
+	if (!*place) {
+		mem_grow(x->sums, x->n, x->cap);
+		x->sums[x->n] = (struct amount_sum){.series = series};
+		*place = (uint32_t)x->n++;
+	}
+	return &x->sums[*place];
+}
 
 static void sum_one(struct summing *x, const struct amount_seen *a)
 {
-	struct amount_sum *s = &x->sums[a->series];
+	struct amount_sum *s = sum_of(x, a->series);
 
 	if (x->gauge) {
 		standing_take(&x->standing, &x->scan, a->series);
 		if (a->ts >= x->first)
 			x->here[row_scan_task(&x->scan, a->series)->process] = true;
 		hist_release(&s->hist);
-		*s = (struct amount_sum){0};
+		*s = (struct amount_sum){.series = a->series};
 	}
 	s->n += a->n;
 	s->value += a->value;
 	s->whole_n += (double)a->n * a->scale;
 	s->whole_value += (double)a->value * a->scale;
 	s->max = a->max > s->max ? a->max : s->max;
-	if (a->hist)
+	if (a->hist && !x->no_hist)
 		(void)hist_read(&s->hist, a->hist, a->hist_len, 0);
 }
 
-static bool sum_counts(const struct summing *x, uint32_t series)
+static bool sum_counts(const struct summing *x, const struct amount_sum *sum)
 {
-	if (!x->sums[series].n && !x->sums[series].value)
+	if (!sum->n && !sum->value)
 		return false;
-	return !x->gauge || (x->here[row_scan_task(&x->scan, series)->process] &&
-			     standing_has(&x->standing, &x->scan, series));
+	return !x->gauge || (x->here[row_scan_task(&x->scan, sum->series)->process] && standing_has(&x->standing, &x->scan, sum->series));
 }
 
+static int sum_order(const void *a, const void *b)
+{
+	const struct amount_sum *x = a, *y = b;
+
+	return (x->series > y->series) - (x->series < y->series);
+}
+
+/* In order of series. No more is summed. */
 static int sums_tell(struct summing *x, int (*each)(void *ctx, const struct store_total *t), void *ctx)
 {
 	const struct store_segment *s = x->scan.s;
 	int rc = 0;
 
-	for (uint32_t i = 1; i < s->n_series && !rc; i++) {
-		const struct reading_task *t = row_scan_task(&x->scan, i);
+	qsort(x->sums, x->n, sizeof(*x->sums), sum_order);
+	for (size_t i = 1; i < x->n && !rc; i++) {
 		const struct amount_sum *sum = &x->sums[i];
+		const struct reading_task *t = row_scan_task(&x->scan, sum->series);
 		struct store_total total = {
-			.series = i, .run = t->run, .task = x->scan.s->series_task[i], .process = t->process, .stack = s->series_stack[i], .tid = t->tid,
-			.label = s->series_label[i], .thread = t->thread, .n = sum->n, .value = sum->value,
+			.series = sum->series, .run = t->run, .task = s->series_task[sum->series], .process = t->process, .stack = s->series_stack[sum->series],
+			.tid = t->tid, .label = s->series_label[sum->series], .thread = t->thread, .n = sum->n, .value = sum->value,
 			.whole_n = (uint64_t)llround(sum->whole_n), .whole_value = (uint64_t)llround(sum->whole_value),
 			.max = sum->max, .hist = sum->hist.n ? &sum->hist : NULL,
 		};
 
-		if (sum_counts(x, i))
+		if (sum_counts(x, sum))
 			rc = each(ctx, &total);
 	}
 	return rc;
 }
 
-static void summing_release(struct summing *x, size_t n_series)
+static void summing_init(struct summing *x, const struct store_segment *s)
 {
-	for (size_t i = 0; i < n_series; i++)
+	x->place = mem_array(s->n_series, sizeof(*x->place));
+	mem_grow(x->sums, x->n, x->cap);
+	x->sums[x->n++] = (struct amount_sum){0};
+	x->here = mem_array(s->dict.n_processes, sizeof(*x->here));
+	standing_init(&x->standing, s);
+}
+
+static void summing_release(struct summing *x)
+{
+	for (size_t i = 0; i < x->n; i++)
 		hist_release(&x->sums[i].hist);
 	free(x->sums);
+	free(x->place);
 	free(x->here);
 	standing_release(&x->standing);
 }
@@ -85,7 +118,7 @@ int amount_totals(struct store_segment *s, const struct store_query *q,
 		  int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e)
 {
 	const struct store_kind_info *k = store_kind_info(q->kind);
-	struct summing x = {.gauge = k && k->class == STORE_GAUGE};
+	struct summing x = {.gauge = k && k->class == STORE_GAUGE, .no_hist = q->no_hist};
 	struct amount_seen a;
 	int64_t last;
 	const struct store_dict *d;
@@ -98,14 +131,12 @@ int amount_totals(struct store_segment *s, const struct store_query *q,
 		return rc;
 	row_scan_range(s, q, &x.first, &last);
 	x.first = x.first == INT64_MIN ? x.first : x.first + s->t0;
-	x.sums = mem_array(s->n_series, sizeof(*x.sums));
-	x.here = mem_array(s->dict.n_processes, sizeof(*x.here));
-	standing_init(&x.standing, s);
+	summing_init(&x, s);
 	while ((rc = amount_scan_next(&x.scan, &a)) == SQLITE_ROW)
 		sum_one(&x, &a);
 	if (rc == SQLITE_DONE)
 		told = sums_tell(&x, each, ctx);
-	summing_release(&x, s->n_series);
+	summing_release(&x);
 	rc = row_scan_close(&x.scan, rc, e);
 	return rc ? rc : told;
 }

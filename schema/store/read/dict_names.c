@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/store/read/dict_rows.h"
 
@@ -92,16 +93,16 @@ static const char *unnamed(struct store_segment *s, uint32_t image, uint64_t off
 	return kept;
 }
 
-static void frame_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
+/* `n`: slots of the table. */
+static struct store_frame_row frame_of(struct store_segment *s, const struct dict_row *r, const struct functions *fs, size_t n)
 {
-	const struct functions *fs = ctx;
 	uint32_t function = dict_rows_id(r, 3, fs->n);
 	const struct function *fn = &fs->items[function];
 	struct store_frame_row f = {
 		.image = dict_rows_id(r, 1, s->dict.n_images),
 		.offset = (uint64_t)dict_rows_int(r, 2),
 		.line = dict_rows_u32(r, 4),
-		.outer = dict_rows_id(r, 6, s->dict.n_frames),
+		.outer = dict_rows_id(r, 6, n),
 		.inlined = dict_rows_int(r, 5) & 1,
 		.folded = dict_rows_int(r, 5) & 2,
 	};
@@ -111,22 +112,23 @@ static void frame_row(struct store_segment *s, const struct dict_row *r, uint32_
 	f.name = named ? fn->name : unnamed(s, f.image, f.offset);
 	f.file = named ? fn->file : "";
 	f.function_line = named ? fn->line : 0;
-	s->frames[id] = f;
+	return f;
 }
 
-/* Room for all, and the images, which are few. */
+static void frame_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
+{
+	s->frames[id] = frame_of(s, r, ctx, s->dict.n_frames);
+}
+
 int dict_images_load(struct store_segment *s, struct err *e)
 {
 	int rc = dict_rows_slots(s, "SELECT max(id) FROM image", &s->dict.n_images, e);
 
-	if (!rc)
-		rc = dict_rows_slots(s, "SELECT max(id) FROM frame", &s->dict.n_frames, e);
 	if (rc)
 		return rc;
 	s->images = mem_array(s->dict.n_images, sizeof(*s->images));
 	for (size_t i = 0; i < s->dict.n_images; i++)
 		s->images[i] = (struct store_image_row){.name = "", .path = "", .build_id = ""};
-	s->frames = mem_array(s->dict.n_frames, sizeof(*s->frames));
 	return dict_rows_each(s, "id, kind, name, path, build_id, key", "image", s->dict.n_images, image_row, NULL, e);
 }
 
@@ -137,6 +139,10 @@ int dict_names_load(struct store_segment *s, struct err *e)
 	struct functions f = {0};
 	int rc = dict_images_load(s, e);
 
+	if (!rc)
+		rc = dict_rows_slots(s, "SELECT max(id) FROM frame", &s->dict.n_frames, e);
+	if (!rc)
+		s->frames = mem_array(s->dict.n_frames, sizeof(*s->frames));
 	for (size_t i = 0; !rc && i < s->dict.n_frames; i++)
 		s->frames[i] = NOWHERE;
 	if (!rc)
@@ -152,8 +158,11 @@ int dict_names_load(struct store_segment *s, struct err *e)
 
 struct some {
 	struct functions f;
-	struct dict_one frames, refs, functions, sources;
-	uint32_t outer;           /* of the frame that was read last */
+	struct dict_one frames, functions, sources;
+	size_t n_ids;             /* slots of the table */
+	struct idmap place;       /* id -> where it is among the frames */
+	size_t cap;
+	uint32_t at, outer;       /* the frame that is read: its place, the one around it */
 	int rc;
 	struct err *e;
 };
@@ -170,29 +179,52 @@ static void source_ref(struct store_segment *s, const struct dict_row *r, uint32
 		function_row(s, r, id, &x->f);
 }
 
-/* The function that a frame is of, and the frame around it. */
-static void frame_refs(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
+/* Its function first. */
+static void frame_some_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
 {
 	struct some *x = ctx;
-	uint32_t function = dict_rows_id(r, 1, x->f.n);
+	uint32_t function = dict_rows_id(r, 3, x->f.n);
 
 	(void)id;
-	x->outer = dict_rows_id(r, 2, s->dict.n_frames);
 	if (function && !x->f.items[function].name)
 		x->rc = dict_one_row(s, &x->functions, function, source_ref, x, x->e);
+	s->frames[x->at] = frame_of(s, r, &x->f, x->n_ids);
+	x->outer = s->frames[x->at].outer;
+	s->frames[x->at].outer = 0; /* until that one has a place */
 }
 
-/* A frame, and those around it. */
-static int frame_load(struct store_segment *s, struct some *x, uint32_t frame, struct err *e)
+static uint32_t frame_place(struct store_segment *s, struct some *x, uint32_t id, bool *fresh)
 {
+	uint64_t *place = idmap_ref(&x->place, id, fresh);
+
+	if (*fresh) {
+		mem_grow(s->frames, s->dict.n_frames, x->cap);
+		*place = s->dict.n_frames;
+		s->frames[s->dict.n_frames++] = NOWHERE;
+	}
+	return (uint32_t)*place;
+}
+
+/* A frame, and those around it; *place: where it is. */
+static int frame_load(struct store_segment *s, struct some *x, uint32_t frame, uint32_t *place, struct err *e)
+{
+	bool fresh = true;
 	int rc = 0;
 
-	for (; !rc && frame && !s->frames[frame].name; frame = x->outer) {
+	*place = 0;
+	for (uint32_t inner = 0; !rc && frame && fresh; frame = x->outer) {
+		x->at = frame_place(s, x, frame, &fresh);
+		if (inner)
+			s->frames[inner].outer = x->at;
+		else
+			*place = x->at;
+		inner = x->at;
 		x->outer = 0;
-		s->frames[frame] = NOWHERE;
-		rc = dict_one_row(s, &x->refs, frame, frame_refs, x, e);
+		if (!fresh)
+			break;
+		rc = dict_one_row(s, &x->frames, frame, frame_some_row, x, e);
 		if (!rc)
-			rc = x->rc ? x->rc : dict_one_row(s, &x->frames, frame, frame_row, &x->f, e);
+			rc = x->rc;
 	}
 	return rc;
 }
@@ -202,29 +234,43 @@ static int some_open(struct store_segment *s, struct some *x, struct err *e)
 	int rc = dict_one_open(s, &x->frames, "SELECT " FRAMES " FROM frame WHERE id = ?1", e);
 
 	if (!rc)
-		rc = dict_one_open(s, &x->refs, "SELECT id, function, outer FROM frame WHERE id = ?1", e);
-	if (!rc)
 		rc = dict_one_open(s, &x->functions, "SELECT " FUNCTIONS " FROM function WHERE id = ?1", e);
 	return rc ? rc : dict_one_open(s, &x->sources, "SELECT id, path FROM source WHERE id = ?1", e);
 }
 
-int dict_frames_some(struct store_segment *s, const uint8_t *wanted, struct err *e)
+static void some_close(struct some *x)
 {
-	struct some x = {.e = e};
-	int rc = functions_room(s, &x.f, e);
+	dict_one_close(&x->frames);
+	dict_one_close(&x->functions);
+	dict_one_close(&x->sources);
+	idmap_release(&x->place);
+	free(x->f.items);
+	free(x->f.source);
+}
 
+int dict_frames_some(struct store_segment *s, const struct dict_nodes *nodes, struct err *e)
+{
+	struct some x = {.n_ids = nodes->n_frames, .e = e};
+	int rc = functions_room(s, &x.f, e);
+	uint32_t *frame = s->tree.frame;
+	bool fresh;
+
+	s->dict.n_frames = 0;
+	frame_place(s, &x, 0, &fresh);
 	if (!rc)
 		rc = some_open(s, &x, e);
-	if (!rc)
-		s->frames[0] = NOWHERE;
 	for (size_t i = 1; !rc && i < s->tree.n; i++)
-		if (wanted[i] && s->tree.frame[i] < s->dict.n_frames)
-			rc = frame_load(s, &x, s->tree.frame[i], e);
-	dict_one_close(&x.frames);
-	dict_one_close(&x.refs);
-	dict_one_close(&x.functions);
-	dict_one_close(&x.sources);
-	free(x.f.items);
-	free(x.f.source);
+		if (nodes->kept[i] == DICT_NODE_NAMED)
+			rc = frame_load(s, &x, frame[i] < x.n_ids ? frame[i] : 0, &frame[i], e);
+	for (size_t i = 1; !rc && i < s->tree.n; i++) {
+		uint32_t image = frame[i] < x.n_ids ? nodes->script[frame[i]] : 0;
+
+		if (nodes->kept[i] == DICT_NODE_NAMED)
+			continue;
+		frame[i] = frame_place(s, &x, frame[i] < x.n_ids ? frame[i] : 0, &fresh);
+		if (fresh)
+			s->frames[frame[i]].image = image;
+	}
+	some_close(&x);
 	return rc;
 }

@@ -53,9 +53,16 @@ int dict_series_slots(struct store_segment *s, struct err *e);
 /* What rows between narrow_from_ns and narrow_to_ns need (dict_some.c): series, tasks, processes, stacks, frames. Runs are there. */
 int dict_some_load(struct store_segment *s, struct err *e);
 int dict_processes_some(struct store_segment *s, const uint8_t *wanted, struct err *e); /* by id */
-int dict_images_load(struct store_segment *s, struct err *e); /* and room for frames */
-/* Frames of the tree's nodes that are wanted, with what they were inlined into, and their functions. */
-int dict_frames_some(struct store_segment *s, const uint8_t *wanted, struct err *e);
+int dict_images_load(struct store_segment *s, struct err *e);
+/* Nodes of the tree, whose frames are ids of the table still. */
+enum { DICT_NODE_OUT = 0, DICT_NODE_NAMED, DICT_NODE_BARE /* no more is known of its frame than its image, if that is of a script */ };
+struct dict_nodes {
+	uint8_t *kept;    /* by node */
+	uint32_t *script; /* by frame's id: its image, if that is of a script, else 0 */
+	size_t n_frames;  /* slots of the table */
+};
+/* Their frames, with what they were inlined into, and their functions. Frames are numbered anew, one after the other. */
+int dict_frames_some(struct store_segment *s, const struct dict_nodes *nodes, struct err *e);
 
 /*
  * What needs no stacks (dict_thread.c): images, functions, frames, and series with the stacks' ids as they stand there. Where

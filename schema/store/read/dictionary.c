@@ -302,7 +302,7 @@ void store_segment_narrow(struct store_segment *s, int64_t from_ns, int64_t to_n
 {
 	if (s->loaded || s->archived)
 		return;
-	sqlite3_exec(s->db, "PRAGMA cache_size=-2048", NULL, NULL, NULL); /* KB: rows are looked up here and there, and not again */
+	sqlite3_exec(s->db, "PRAGMA cache_size=-512", NULL, NULL, NULL); /* KB: rows are looked up here and there, and not again */
 	s->narrow_from_ns = from_ns;
 	s->narrow_to_ns = to_ns;
 }

@@ -117,6 +117,7 @@ struct store_query {
 	int64_t whole_from_ns, whole_to_ns; /* the range that this one is a part of, as the choice sees it; both 0: this one */
 	int64_t run;            /* only this run, 0: choose per process and bucket as below */
 	bool count;             /* store_timeline: tell n, not value */
+	bool no_hist;           /* store_totals: without histograms, which take time and memory */
 	/* NULL: all. Called once a thread and run. */
 	bool (*want)(void *ctx, const struct store_process_row *p, const char *thread, uint32_t tid);
 	void *ctx;

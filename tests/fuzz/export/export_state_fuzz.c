@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: export/state.c
+ * covers: export/statetext.c
  * covers: export/spread.c
  *
  * Any bytes are a state or none: one that was read is written and read back the same. Any text is a histogram or none, whose counts
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "export/spread.h"
-#include "export/state.h"
+#include "export/statetext.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -12,7 +12,7 @@
 
 #include "export/expose.h"
 #include "export/spread.h"
-#include "export/state.h"
+#include "export/statetext.h"
 
 static unsigned metric(const char *name)
 {

@@ -19,6 +19,23 @@ struct told {
 	uint64_t rows, n, value, content; /* content: of who and where of all rows, in any order */
 };
 
+/* Does anything of a script stand below it, in the stack of any time? */
+static bool leads_to_script(const struct store_dict *d, uint32_t node)
+{
+	for (size_t i = node + 1; i < d->n_stacks; i++) {
+		const struct store_frame_row *f = &d->frames[d->stack_frame[i]];
+		uint32_t up = (uint32_t)i;
+
+		if (f->image >= d->n_images || d->images[f->image].kind < STORE_IMAGE_SCRIPT)
+			continue;
+		while (up > node)
+			up = d->stack_parent[up];
+		if (up == node)
+			return true;
+	}
+	return false;
+}
+
 static int tell(void *ctx, const struct store_total *t)
 {
 	struct told *x = ctx;
@@ -29,7 +46,7 @@ static int tell(void *ctx, const struct store_total *t)
 	for (uint32_t at = t->stack; at; at = x->dict->stack_parent[at]) {
 		const struct store_frame_row *f = &x->dict->frames[x->dict->stack_frame[at]];
 
-		h = hash_u64(hash_str(hash_str(h, f->name), f->file), f->offset);
+		h = hash_u64(hash_str(hash_str(hash_u64(h, leads_to_script(x->dict, at)), f->name), f->file), f->offset);
 	}
 	x->rows++;
 	x->n += t->n;
@@ -136,6 +153,34 @@ static void a_run_of_some_processes_covers_them_as_in_the_whole(void **state)
 	assert_int_equal(ask(fixture_segment(f, 0), T0_S + 60, T0_S + 120, STORE_KIND_CPU, true).n, 60);
 }
 
+/* An interpreter's frames by themselves in one minute, with scripts below some of them in another. */
+static void what_scripts_an_interpreter_called_at_any_time_is_known_of_a_minute(void **state)
+{
+	struct fixture *f = *state;
+	struct store_writer *w = fixture_writer(f, 0);
+	uint32_t run = run_begin(w, "cpu", STORE_SCOPE_HOST, 10);
+	uint32_t python = store_image(w, &(struct store_image){.kind = STORE_IMAGE_ELF, .name = "python", .path = "/python", .build_id = "", .key = ""});
+	uint32_t script = store_image(w, &(struct store_image){.kind = STORE_IMAGE_SCRIPT, .name = "app.py", .path = "/app.py", .build_id = "", .key = ""});
+	uint32_t app = store_process(w, &(struct store_process){.pid = 1, .exec_id = 1, .start_ns = T0_S * NS, .start_ticks = 1, .comm = "app", .exe = "/python", .args = "app",
+								 .cgroup = "/", .unit = "u"});
+	const char *segment;
+
+	for (uint32_t minute = 0; minute < 4; minute++)
+		for (uint32_t i = 0; i < 8; i++) {
+			struct store_frame frames[] = {{.image = python, .offset = 1}, {.image = python, .offset = 16 * (i % 5 + 2)}, {.image = python, .offset = 4096 + i}, {.image = script, .offset = i % 2}};
+			uint32_t ids[4], n = minute == 3 && i % 3 ? 4 : minute == 1 ? 2 : 3;
+
+			for (uint32_t k = 0; k < n; k++)
+				ids[k] = store_frame(w, &frames[k]);
+			assert_int_equal(store_add(w, store_series(w, run, app, "app", 1, store_stack(w, ids, n), STORE_KIND_CPU), (T0_S + 60 * minute + i) * NS, 1), 0);
+		}
+	store_run_until(w, run, (T0_S + 240) * NS);
+	fixture_close(w);
+	segment = fixture_segment(f, 0);
+	for (int64_t from = T0_S; from < T0_S + 240; from += 60)
+		same(segment, from, from + 60, STORE_KIND_CPU);
+}
+
 static void the_kinds_that_stand_are_those_that_are_looked_at(void **state)
 {
 	static const int standing[] = {5, 8, 9, 13}; /* as dict_some.c has them */
@@ -156,6 +201,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_minute_says_what_it_says_in_the_whole, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(a_run_of_some_processes_covers_them_as_in_the_whole, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(what_scripts_an_interpreter_called_at_any_time_is_known_of_a_minute, fixture_setup, fixture_teardown),
 		cmocka_unit_test(the_kinds_that_stand_are_those_that_are_looked_at),
 	};
 
