@@ -42,6 +42,7 @@ struct arch_perf_event_data { /* struct bpf_perf_event_data */
 #define ARCH_CALL_RECVFROM 45
 #define ARCH_CALL_SENDMSG  46
 #define ARCH_CALL_RECVMSG  47
+#define ARCH_CALL_SPLICE   275
 #define ARCH_CALL_RECVMMSG 299
 #define ARCH_CALL_SENDMMSG 307
 

@@ -26,6 +26,7 @@
 #define SONDE_PROBES_L7_DATA_BPF_H
 
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
 #include "probes/inflight.bpf.h"
@@ -72,6 +73,7 @@ struct {
 /* The bytes of one call, as they are put into records. */
 struct walk {
 	__u64 iov, ptr, left; /* the next struct iovec; the piece at hand */
+	__u64 name;           /* of a datagram: from or to whom, as the call says; 0: it does not */
 	__u64 total;          /* bytes of the stream that are not told yet */
 	__u64 want;           /* bytes that may still be copied */
 	__u32 iov_n, fill;
@@ -197,12 +199,12 @@ static __always_inline __u32 tcp_seq(struct sock *sk, __u32 dir)
 	return dir == L7_OUT ? BPF_CORE_READ((struct tcp_sock *)sk, write_seq) : BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
 }
 
-/* Bytes that nobody has read yet. */
-static __always_inline bool bytes_left(struct sock *sk, bool tcp)
+/* Bytes that nobody has read yet; of TCP, from `seq` on. */
+static __always_inline bool bytes_left(struct sock *sk, bool tcp, __u32 seq)
 {
 	if (!tcp)
 		return BPF_CORE_READ(sk, sk_receive_queue.qlen) > 0;
-	return (__s32)(BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt) - tcp_seq(sk, L7_IN)) > 0;
+	return (__s32)(BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt) - seq) > 0;
 }
 
 static const volatile struct l7_sock no_sock = {}; /* not on the stack: older kernels have 512 bytes of it for a chain of calls */
@@ -213,7 +215,7 @@ static __always_inline void sock_fill(struct sock *sk, struct l7_sock *e, __u32 
 	e->protocol = (__u8)kind;
 	e->tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
 	e->flags = (task_wanted() ? 0 : S_IGNORED) | (side != L7_SIDE_UNKNOWN ? S_BEGUN : 0);
-	if (tells_came && kind != SOCK_UDP && bytes_left(sk, kind == SOCK_TCP))
+	if (tells_came && kind != SOCK_UDP && bytes_left(sk, kind == SOCK_TCP, kind == SOCK_TCP ? tcp_seq(sk, L7_IN) : 0))
 		e->came.flags = CAME_UNSURE;
 	if (kind != SOCK_TCP || side == L7_SIDE_UNKNOWN)
 		return;
@@ -287,8 +289,8 @@ static __always_inline bool fin_came(struct sock *sk)
 	return BPF_CORE_READ(sk, __sk_common.skc_flags) >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1;
 }
 
-/* Where `n` bytes that were just moved begin. */
-static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 dir, __u64 n)
+/* Where `n` bytes that were just moved begin; of TCP, where its socket stands now. */
+static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 dir, __u64 n, __u32 *now)
 {
 	__u8 known = dir == L7_OUT ? S_SEQ_OUT : S_SEQ_IN;
 	__u64 begin = e->pos[dir & 1];
@@ -299,7 +301,7 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 		e->pos[dir & 1] = begin + n;
 		return begin;
 	}
-	seq = tcp_seq(sk, dir);
+	seq = *now = tcp_seq(sk, dir);
 	if (!(e->flags & known)) {
 		e->flags |= known;
 		e->seq[dir & 1] = seq;
@@ -319,7 +321,7 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 }
 
 /* Something was read: since when it lay there, and what is left (l7_came.bpf.h: 1, 2). */
-static __noinline int came_read(struct sock *sk, struct l7_sock *e)
+static __noinline int came_read(struct sock *sk, struct l7_sock *e, __u32 seq)
 {
 	struct l7_came *c;
 	bool tcp;
@@ -333,9 +335,9 @@ static __noinline int came_read(struct sock *sk, struct l7_sock *e)
 	if (c->came_ns && c->came_ns == c->last_ns)
 		c->flags |= CAME_TOGETHER;
 	c->came_ns = 0;
-	if (!bytes_left(sk, tcp)) {
+	if (!bytes_left(sk, tcp, seq)) {
 		c->flags &= ~(__u32)CAME_UNSURE;
-	} else if (tcp && c->last_ns && (__s32)(tcp_seq(sk, L7_IN) - c->last_seq) >= 0) {
+	} else if (tcp && c->last_ns && (__s32)(seq - c->last_seq) >= 0) {
 		c->flags &= ~(__u32)CAME_UNSURE;
 		c->came_ns = c->last_ns;
 	} else {
@@ -392,7 +394,8 @@ __noinline int walk_step(__u32 slot)
 		w->iov += sizeof(v);
 		w->ptr = v.base;
 		w->left = v.len;
-		return 0;
+		if (!v.len)
+			return 0;
 	}
 	fill = w->fill & (L7_CHUNK - 1);
 	n = L7_CHUNK - fill;
@@ -418,11 +421,34 @@ __noinline int walk_step(__u32 slot)
 	w->fill = fill + (__u32)n;
 	if (w->fill >= L7_CHUNK)
 		walk_flush(w, L7_CHUNK, L7_CHUNK);
-	return 0;
+	return !w->left && !w->iov_n;
+}
+
+/* One piece that fits into one record, as most are. */
+static __always_inline bool walk_short(struct walk *w)
+{
+	__u64 n = w->left;
+
+	if (n > w->want)
+		n = w->want;
+	if (n > w->total)
+		n = w->total;
+	FORGET_BOUNDS(n);
+	if (w->iov_n || n >= L7_CHUNK)
+		return false;
+	if (n && bpf_probe_read_user(w->bytes, (__u32)n, (const void *)w->ptr)) {
+		w->r.h.flags |= L7_F_FAULT;
+		COUNT(faults, 1);
+		n = 0;
+	}
+	walk_flush(w, (__u32)n, (__u32)w->total);
+	return true;
 }
 
 static __always_inline bool walk_run(struct walk *w, __u32 slot)
 {
+	if (walk_short(w))
+		return !w->failed;
 	for (int i = 0; i < STEPS; i++)
 		if (walk_step(slot))
 			break;
@@ -543,11 +569,29 @@ static __noinline int shed(struct sock *sk, struct l7_sock *e, __u64 at_ns)
 }
 
 /* Who sleeps is woken where these bytes fill one more part of the ring. */
-static __always_inline __u64 wake_for(__u64 bytes)
+static __always_inline __u64 wake_for(__u64 used, __u64 bytes)
 {
-	__u64 used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
-
 	return used >> WAKE_SHIFT == (used + bytes) >> WAKE_SHIFT ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP;
+}
+
+/* To or from whom; family 0: the one it is connected with. */
+static __noinline int remote_read(struct walk *w, __u64 name)
+{
+	struct {
+		__u16 family, port;
+		__u8 v4[4], v6[16];
+	} a = {};
+
+	if (!w || !name || bpf_probe_read_user(&a, 8, (const void *)name) || (a.family != SOCK_INET && a.family != SOCK_INET6))
+		return 0;
+	if (a.family == SOCK_INET6)
+		bpf_probe_read_user(a.v6, sizeof(a.v6), (const void *)(name + 8));
+	else
+		__builtin_memcpy(a.v6, a.v4, sizeof(a.v4));
+	w->r.family = a.family;
+	w->r.port = bpf_ntohs(a.port);
+	__builtin_memcpy(w->r.remote, a.v6, sizeof(a.v6));
+	return 0;
 }
 
 #define OPENER (1ull << 63)
@@ -571,15 +615,15 @@ static __noinline __u64 request_asks(struct l7_sock *e)
 }
 
 /*
- * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left); of a datagram r.family, port and remote.
+ * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left) and the name. `how`: the direction, flags, slot.
  */
 static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 {
-	__u32 dir = how & 1, flags = how >> 1 & 0x7fff, slot = how >> 16;
+	__u32 dir = how & 1, flags = how >> 1 & 0x7fff, slot = how >> 16, seq = 0;
 	struct walk *w = walk_get(slot);
 	struct l7_want *want;
 	struct l7_sock *e;
-	__u64 pos, until = 0, tag = 0;
+	__u64 pos, until = 0, tag = 0, used;
 
 	if (!w || !n || n > 0x7fffffff)
 		return 0;
@@ -595,9 +639,9 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		pos = e->tls_pos[dir];
 		e->tls_pos[dir] = pos + n;
 	} else {
-		pos = pos_take(sk, e, dir, n);
+		pos = pos_take(sk, e, dir, n, &seq);
 		if (tells_came && dir == L7_IN)
-			came_read(sk, e);
+			came_read(sk, e, seq);
 	}
 	owner_check(sk, e, at_ns);
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
@@ -618,10 +662,16 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
 		}
 	}
-	if (shed(sk, e, at_ns)) {
+	used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
+	if ((e->shed_until_ns || used >= SHED_HALF * ring_part) && shed(sk, e, at_ns)) {
 		if (!(e->flags & S_UNTOLD))
 			COUNT(lost_bytes, n);
 		return 0;
+	}
+	w->r.family = w->r.port = 0;
+	if (e->protocol == SOCK_UDP && !(flags & L7_F_TLS)) {
+		flags |= L7_F_DATAGRAM;
+		remote_read(w, w->name);
 	}
 	head_fill(&w->r.h, (__u64)sk, ino, L7_DATA, (__u8)dir, at_ns);
 	w->r.h.flags = (__u16)(flags | (tag & OPENER ? L7_F_OPENER : 0));
@@ -630,7 +680,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	w->r.pos = pos;
 	w->r.seq = flags & L7_F_TLS ? 0 : e->seq[dir] - (__u32)(e->pos[dir] - pos);
 	w->fill = w->failed = 0;
-	w->wake = wake_for(n < w->want ? n : w->want);
+	w->wake = wake_for(used, n < w->want ? n : w->want);
 	w->total = n;
 	if (until >= pos + n) { /* the last of what is not wanted */
 		w->left = 0;
@@ -678,6 +728,7 @@ static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, cons
 		return;
 	}
 	w->iov = w->iov_n = 0;
+	w->name = 0;
 	w->ptr = (__u64)buf;
 	w->left = buf ? n : 0;
 	moved(sk, ino, dir | flags << 1 | slot << 16, n, at_ns);

@@ -182,13 +182,23 @@ static __noinline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_ke
 	return 0;
 }
 
-/* enum tls_process_flags; 0: the current process has no such library. */
-static __always_inline __u32 tls_process_now(void)
+/* enum tls_process_flags; NULL: the current process has no such library. */
+static __always_inline __u32 *tls_process_now(void)
 {
 	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
-	__u32 *flags = bpf_map_lookup_elem(&tls_processes, &tgid);
 
-	return flags ? *flags : 0;
+	return bpf_map_lookup_elem(&tls_processes, &tgid);
+}
+
+/* Of a process that only has the library, and none of whose sockets moved a record: does one now? No other call of its is looked at. */
+static __always_inline bool tls_seen(__u32 *flags, __u64 buf)
+{
+	__u8 type = 0;
+
+	if (tls_header_read(buf, &type) < 0)
+		return false;
+	*flags |= TLS_PROCESS_SEEN;
+	return true;
 }
 
 /* Where the first struct iovec begins. 0: there is none. */
@@ -224,13 +234,14 @@ static __always_inline struct tls_call *tls_call_now(__u32 flags, struct tls_cal
 /* A system call moved n bytes on a socket, the first of them at `buf`. */
 static __noinline int tls_socket_call(struct sock *sk, __u64 ino, __u32 dir, __u64 buf, __u64 n)
 {
+	__u32 *flags = tls_process_now();
 	struct tls_call_key key;
 	struct tls_call *c;
 	__u8 type = 0;
 
-	if (!buf)
+	c = flags ? tls_call_now(*flags, &key) : NULL;
+	if (!flags)
 		return 0;
-	c = tls_call_now(tls_process_now(), &key);
 	if (!c)
 		return tls_outside(sk, ino, &key, buf, dir == L7_OUT ? n | 1ull << 63 : n);
 	if (c->dir != dir || c->inside || tls_header_read(buf, &type) < 0)
@@ -307,12 +318,12 @@ static __always_inline struct tls_call_key tls_key(void *ctx, bool go)
 
 static __always_inline bool tls_process(bool go)
 {
-	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32), flag = go ? TLS_PROCESS_GO : TLS_PROCESS_C;
+	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32), flag = TLS_PROCESS_SEEN | (go ? TLS_PROCESS_GO : TLS_PROCESS_C);
 	__u32 *flags = bpf_map_lookup_elem(&tls_processes, &tgid);
 
 	if (!flags)
 		return task_wanted() && !bpf_map_update_elem(&tls_processes, &tgid, &flag, BPF_ANY);
-	if (!(*flags & flag))
+	if ((*flags & flag) != flag)
 		*flags |= flag;
 	return true;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/limits.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -97,17 +98,43 @@ void hooks_parser(struct hooks *k, uint32_t tgid)
 	k->skel->bss->parser_tgid = tgid;
 }
 
-static int program_attach(struct hooks *k, struct bpf_program *prog)
-{
-	struct tap tap;
-	int err;
+/* Which programs stand at which system calls: words of the tracepoints' names. `may`: kernels without it are as good. */
+static const struct {
+	const char *program, *at, *calls, *may;
+} CALLS[] = {
+	{"call_writes", "enter", "write writev sendto sendmsg sendmmsg sendfile64 splice", ""},
+	{"call_ends", "exit", "read readv recvfrom recvmsg write writev sendto sendmsg sendfile64 splice", ""},
+	{"many_end", "exit", "recvmmsg sendmmsg", ""},
+	{"call_accepts", "exit", "accept accept4", ""},
+	{"call_connects", "exit", "connect", ""},
+	{"thread_idles", "enter", "epoll_wait epoll_pwait epoll_pwait2 select pselect6 accept accept4", "epoll_pwait2" /* since 5.11 */},
+	{"thread_polls", "enter", "poll ppoll", ""},
+};
 
-	if (bpf_program__type(prog) == BPF_PROG_TYPE_TRACEPOINT) {
-		err = tap_tracepoint(prog, &tap);
+static int calls_attach(struct hooks *k, size_t i, struct err *e)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program);
+	char words[128], name[64], *rest = NULL;
+
+	snprintf(words, sizeof(words), "%s", CALLS[i].calls);
+	for (const char *call = strtok_r(words, " ", &rest); call; call = strtok_r(NULL, " ", &rest)) {
+		struct tap tap;
+		int err;
+
+		snprintf(name, sizeof(name), "syscalls/sys_%s_%s", CALLS[i].at, call);
+		err = tap_tracepoint(prog, name, &tap);
+		if (err && strcmp(call, CALLS[i].may))
+			return load_error(err, name, e);
 		if (!err)
 			taps_add(&k->taps, tap);
-		return err;
 	}
+	return 0;
+}
+
+static int program_attach(struct hooks *k, struct bpf_program *prog)
+{
+	int err;
+
 	if (k->n == HOOKS_MOST)
 		return -E2BIG;
 	k->links[k->n] = bpf_program__attach(prog);
@@ -119,14 +146,18 @@ static int program_attach(struct hooks *k, struct bpf_program *prog)
 int hooks_attach(struct hooks *k, struct err *e)
 {
 	struct bpf_program *prog;
+	int err = 0;
 
+	for (size_t i = 0; !err && i < sizeof(CALLS) / sizeof(CALLS[0]); i++)
+		err = calls_attach(k, i, e);
+	if (err)
+		return err;
 	bpf_object__for_each_program(prog, k->skel->obj) {
-		int err;
-
-		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site || !bpf_program__autoload(prog))
+		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site || bpf_program__type(prog) == BPF_PROG_TYPE_TRACEPOINT ||
+		    !bpf_program__autoload(prog))
 			continue;
 		err = program_attach(k, prog);
-		if (err && prog != k->skel->progs.idle_epoll_pwait2)
+		if (err)
 			return load_error(err, bpf_program__section_name(prog), e);
 	}
 	k->sweep = bpf_program__attach_iter(k->skel->progs.l7_sweep, NULL);
