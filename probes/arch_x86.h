@@ -38,6 +38,7 @@ struct arch_perf_event_data { /* struct bpf_perf_event_data */
 #define ARCH_CALL_WRITE    1
 #define ARCH_CALL_READV    19
 #define ARCH_CALL_WRITEV   20
+#define ARCH_CALL_SENDFILE 40
 #define ARCH_CALL_SENDTO   44
 #define ARCH_CALL_RECVFROM 45
 #define ARCH_CALL_SENDMSG  46

@@ -39,6 +39,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define MSG_TRUNC 0x20
 #define MSG_ERRQUEUE 0x2000
 #define MSGS_MOST 16
+#define ENOSYS      38 /* the result while a call is under way */
 #define EINPROGRESS 115
 
 struct sys_enter { /* of the tracepoints syscalls:sys_enter_*, as their format says */
@@ -77,6 +78,17 @@ static __always_inline bool call_read(struct call *c)
 static __always_inline __u32 call_dir(__u32 nr)
 {
 	return nr == ARCH_CALL_READ || nr == ARCH_CALL_READV || nr == ARCH_CALL_RECVFROM || nr == ARCH_CALL_RECVMSG ? L7_IN : L7_OUT;
+}
+
+/* By the socket's own event; of several messages at once (sendmmsg) it does not say which one. */
+static __always_inline bool call_sends(__u32 nr)
+{
+	switch (nr) {
+	case ARCH_CALL_WRITE: case ARCH_CALL_WRITEV: case ARCH_CALL_SENDTO: case ARCH_CALL_SENDMSG: case ARCH_CALL_SENDFILE: case ARCH_CALL_SPLICE:
+		return true;
+	default:
+		return false;
+	}
 }
 
 /* Nothing is taken out of the socket, or it is no message of its stream. */
@@ -144,6 +156,44 @@ int call_ends(struct sys_exit *x)
 	else if (call_asked(nr, &c, w))
 		read_end(sk, ino);
 	return 0;
+}
+
+/*
+ * What a call writes, by the socket's own event (6.5, where sendfile and splice have it too): the socket is there, and its fields are loaded. Who
+ * writes on files pays nothing. It must be what the call was asked for: a file system's own socket, or a request of io_uring that is done at the end of
+ * another call, is not.
+ */
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(l7_sent, struct sock *sk, int ret, int flags)
+{
+	const volatile struct arch_regs *r;
+	struct tcp_sock *tcp;
+	struct socket *socket;
+	struct call c = {};
+	struct file *file;
+	struct walk *w;
+	__u32 nr;
+	__u64 ino;
+
+	if (ret <= 0 || !LOADS)
+		return 0;
+	r = (const volatile struct arch_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	nr = (__u32)r->orig_ax;
+	if (!call_sends(nr) || r->ax != (__u64)-ENOSYS || !call_read(&c))
+		return 0;
+	socket = sk->sk_socket;
+	file = socket ? socket->file : NULL;
+	w = walk_get(0);
+	if (!w || !file || file != fd_file((__u32)(nr == ARCH_CALL_SPLICE ? c.dx : c.di)) || !call_pieces(w, nr, &c))
+		return 0;
+	ino = file->f_inode->i_ino;
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (tcp) {
+		w->seq = tcp->write_seq;
+		w->seq_known = 1;
+	}
+	w->sk = (__u64)sk; /* a number from here on, not a pointer that is vouched for */
+	return message_moved(*(struct sock *volatile *)&w->sk, ino, L7_OUT, (__u64)ret);
 }
 
 #define MMSGHDR_SIZE 64 /* struct mmsghdr: a msghdr, and how many bytes were moved */

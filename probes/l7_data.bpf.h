@@ -77,6 +77,8 @@ struct walk {
 	__u64 total;          /* bytes of the stream that are not told yet */
 	__u64 want;           /* bytes that may still be copied */
 	__u32 iov_n, fill;
+	__u64 sk;
+	__u32 seq, seq_known; /* of TCP: the number of the byte after these */
 	__u32 failed, busy;   /* a record was lost; slots but 0: how many use it */
 	__u64 wake;           /* how its records are put into the ring */
 	struct l7_data r;
@@ -289,8 +291,8 @@ static __always_inline bool fin_came(struct sock *sk)
 	return BPF_CORE_READ(sk, __sk_common.skc_flags) >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1;
 }
 
-/* Where `n` bytes that were just moved begin; of TCP, where its socket stands now. */
-static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 dir, __u64 n, __u32 *now)
+/* Where `n` bytes that were just moved begin. */
+static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 dir, __u64 n, struct walk *w)
 {
 	__u8 known = dir == L7_OUT ? S_SEQ_OUT : S_SEQ_IN;
 	__u64 begin = e->pos[dir & 1];
@@ -301,7 +303,7 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 		e->pos[dir & 1] = begin + n;
 		return begin;
 	}
-	seq = *now = tcp_seq(sk, dir);
+	seq = w->seq = w->seq_known ? w->seq : tcp_seq(sk, dir);
 	if (!(e->flags & known)) {
 		e->flags |= known;
 		e->seq[dir & 1] = seq;
@@ -619,7 +621,7 @@ static __noinline __u64 request_asks(struct l7_sock *e)
  */
 static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 {
-	__u32 dir = how & 1, flags = how >> 1 & 0x7fff, slot = how >> 16, seq = 0;
+	__u32 dir = how & 1, flags = how >> 1 & 0x7fff, slot = how >> 16;
 	struct walk *w = walk_get(slot);
 	struct l7_want *want;
 	struct l7_sock *e;
@@ -639,9 +641,9 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		pos = e->tls_pos[dir];
 		e->tls_pos[dir] = pos + n;
 	} else {
-		pos = pos_take(sk, e, dir, n, &seq);
+		pos = pos_take(sk, e, dir, n, w);
 		if (tells_came && dir == L7_IN)
-			came_read(sk, e, seq);
+			came_read(sk, e, w->seq);
 	}
 	owner_check(sk, e, at_ns);
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))

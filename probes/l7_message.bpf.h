@@ -99,7 +99,7 @@ static __always_inline struct sock *fd_sock(__u32 fd, __u64 *ino)
 static __always_inline void pieces_none(struct walk *w)
 {
 	w->name = w->iov = w->ptr = w->left = 0;
-	w->iov_n = 0;
+	w->iov_n = w->seq_known = 0;
 }
 
 static __always_inline void pieces_vector(struct walk *w, __u64 iov, __u64 n)

@@ -2,6 +2,7 @@
 #include "loaders/l7/hooks.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/limits.h>
@@ -44,6 +45,16 @@ static bool tells_uring(void)
 	return libbpf_find_vmlinux_btf_id("io_uring_complete", BPF_TRACE_RAW_TP) > 0;
 }
 
+/* 6.5: from there on sendfile and splice send like all else. */
+static bool tells_sent(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool tells = btf && btf__find_by_name(btf, "btf_trace_sock_send_length") > 0 && btf__find_by_name_kind(btf, "splice_to_socket", BTF_KIND_FUNC) > 0;
+
+	btf__free(btf);
+	return tells;
+}
+
 void hooks_alive(struct hooks *k, uint64_t now_ns)
 {
 	tables_inflight_alive(k->tables, now_ns);
@@ -61,6 +72,7 @@ int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 	k->skel->rodata->tells_came = hooks_tells_came();
 	bpf_program__set_autoload(k->skel->progs.l7_ready, hooks_tells_came());
 	bpf_program__set_autoload(k->skel->progs.l7_uring, tells_uring());
+	bpf_program__set_autoload(k->skel->progs.l7_sent, tells_sent());
 	if (c->ring_bytes > bpf_map__max_entries(k->skel->maps.records))
 		bpf_map__set_max_entries(k->skel->maps.records, (uint32_t)c->ring_bytes);
 	k->skel->rodata->ring_part = bpf_map__max_entries(k->skel->maps.records) / 16;
@@ -101,9 +113,11 @@ void hooks_parser(struct hooks *k, uint32_t tgid)
 /* Which programs stand at which system calls: words of the tracepoints' names. `may`: kernels without it are as good. */
 static const struct {
 	const char *program, *at, *calls, *may;
+	bool untold; /* where l7_sent is not there */
 } CALLS[] = {
 	{"call_writes", "enter", "write writev sendto sendmsg sendmmsg sendfile64 splice", ""},
-	{"call_ends", "exit", "read readv recvfrom recvmsg write writev sendto sendmsg sendfile64 splice", ""},
+	{"call_ends", "exit", "read readv recvfrom recvmsg", ""},
+	{"call_ends", "exit", "write writev sendto sendmsg sendfile64 splice", "", .untold = true},
 	{"many_end", "exit", "recvmmsg sendmmsg", ""},
 	{"call_accepts", "exit", "accept accept4", ""},
 	{"call_connects", "exit", "connect", ""},
@@ -116,6 +130,8 @@ static int calls_attach(struct hooks *k, size_t i, struct err *e)
 	struct bpf_program *prog = bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program);
 	char words[128], name[64], *rest = NULL;
 
+	if (CALLS[i].untold && bpf_program__autoload(k->skel->progs.l7_sent))
+		return 0;
 	snprintf(words, sizeof(words), "%s", CALLS[i].calls);
 	for (const char *call = strtok_r(words, " ", &rest); call; call = strtok_r(NULL, " ", &rest)) {
 		struct tap tap;
