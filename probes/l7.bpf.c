@@ -258,7 +258,7 @@ int call_connects(struct sys_exit *x)
 SEC("tracepoint")
 int thread_idles(void *ctx)
 {
-	__u64 who = inflight_who();
+	__u64 who = *(volatile bool *)&goroutines ? inflight_who() : (__u32)bpf_get_current_pid_tgid();
 
 	if (who)
 		inflight_clear(who, 0);

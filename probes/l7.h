@@ -124,10 +124,10 @@ struct l7_came { /* l7_came.bpf.h */
 	__u32 flags, pad;
 };
 
+/* Behind the 56 bytes that the map has before it, so that what each call looks at is one line of the cache. */
 struct l7_sock {
 	__u64 ino;
-	__u64 pos[2], tls_pos[2];
-	__u64 shed_until_ns;
+	__u64 pos[2];
 	__u32 seq[2];   /* of TCP: the sequence number at pos */
 	__u32 tgid;
 	__u8 protocol;  /* 0: a Unix socket */
@@ -135,8 +135,13 @@ struct l7_sock {
 	__u16 flags;    /* enum sock_flags_l7 */
 	__u64 tag;      /* a server's: of the request that is not answered yet; else of the one for which it was written to last, or opened; 0: none */
 	__u64 tag_who;  /* a server's: who read last of it; else who wrote (inflight.bpf.h) */
+	__u32 threads;  /* until when its process is taken for one of threads (who_moves) */
+	__u32 plain;    /* tls_plain_now of when its process had moved no record of TLS; 0: it has, or that is not known */
+	__u64 shed_until_ns;
 	struct l7_came came;
+	__u64 tls_pos[2];
 };
+_Static_assert(sizeof(struct l7_sock) == 136, "three lines with what is before it");
 
 /* What is copied of one call while nobody knows what the connection speaks: all of its first bytes, of bulk that follows a little. */
 #define L7_FIRST      262144

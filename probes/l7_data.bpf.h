@@ -79,6 +79,7 @@ struct walk {
 	__u32 iov_n, fill;
 	__u64 sk;
 	__u32 seq, seq_known; /* of TCP: the number of the byte after these */
+	__u32 plain, pad;     /* l7_sock.plain of these bytes' connection; 0: it has none */
 	__u32 failed, busy;   /* a record was lost; slots but 0: how many use it */
 	__u64 wake;           /* how its records are put into the ring */
 	struct l7_data r;
@@ -99,6 +100,8 @@ __u32 parser_tgid = 0;             /* and what that says */
 struct l7_iovec {
 	__u64 base, len;
 };
+
+bool goroutines = false; /* some request was a goroutine's */
 
 static __always_inline struct l7_tally *tally_get(void)
 {
@@ -481,11 +484,25 @@ static __always_inline void owner_check(struct sock *sk, struct l7_sock *e, __u6
 	if (e->tgid == tgid)
 		return;
 	e->tgid = tgid;
+	e->threads = e->plain = 0;
 	e->flags &= ~S_IGNORED;
 	if (!task_wanted())
 		e->flags |= S_IGNORED;
 	else if (!(e->flags & S_UNTOLD))
 		conn_send(sk, at_ns, e);
+}
+
+/* inflight_who; that a process is not Go's is asked once a second for each connection. */
+static __always_inline __u64 who_moves(struct l7_sock *e, __u64 at_ns)
+{
+	__u32 now = (__u32)(at_ns >> 30) | 1u << 31;
+	__u64 who;
+
+	if (e->threads == now)
+		return (__u32)bpf_get_current_pid_tgid();
+	who = inflight_who();
+	e->threads = who && !(who >> 63) ? now : 0;
+	return who;
 }
 
 /*
@@ -496,15 +513,18 @@ static __always_inline void owner_check(struct sock *sk, struct l7_sock *e, __u6
  */
 static __noinline __u64 request_note(struct l7_sock *e, __u32 dir, __u64 at_ns)
 {
-	__u64 who = inflight_who();
+	__u64 who;
 
 	if (!e)
 		return at_ns;
+	who = who_moves(e, at_ns);
 	if (dir == L7_IN) {
 		at_ns |= who >> 63;
 		if (!e->tag)
 			e->tag = TABLES_TAG_OF(at_ns);
 		e->tag_who = who;
+		if (who >> 63)
+			goroutines = true;
 		if (who >> 63 == (e->tag >> 59 & 1))
 			inflight_set(who, e->tag);
 	} else if (e->tag) {
@@ -602,12 +622,13 @@ static __noinline int remote_read(struct walk *w, __u64 name)
  * For whose request do these bytes ask somebody else? That which the thread serves: its tag. A loop that has waited for its new connection serves
  * none by then: the first bytes are for what it opened the connection for, and OPENER says so. The connection keeps the tag: who waits for its answer is not idle.
  */
-static __noinline __u64 request_asks(struct l7_sock *e)
+static __noinline __u64 request_asks(struct l7_sock *e, __u64 at_ns)
 {
-	__u64 who = inflight_who(), tag, opener;
+	__u64 who, tag, opener;
 
 	if (!e)
 		return 0;
+	who = who_moves(e, at_ns);
 	tag = inflight_get(who);
 	opener = !tag && e->flags & S_OPENED && e->tag && e->tag_who == who ? e->tag | OPENER : 0;
 	e->flags &= (__u16)~S_OPENED;
@@ -627,7 +648,10 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	struct l7_sock *e;
 	__u64 pos, until = 0, tag = 0, used;
 
-	if (!w || !n || n > 0x7fffffff)
+	if (!w)
+		return 0;
+	w->plain = w->r.len = 0;
+	if (!n || n > 0x7fffffff)
 		return 0;
 	if (dir == L7_IN) /* before the connection is told: its record is no later than that of its bytes */
 		at_ns &= ~1ull;
@@ -646,12 +670,13 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 			came_read(sk, e, w->seq);
 	}
 	owner_check(sk, e, at_ns);
+	w->plain = e->plain;
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
 		return 0;
 	if (e->side == L7_SIDE_SERVER)
 		at_ns = request_note(e, dir, at_ns);
 	else if (dir == L7_OUT)
-		tag = request_asks(e);
+		tag = request_asks(e, at_ns);
 	w->want = pos < L7_FIRST ? L7_LIMIT_MOST : L7_LIMIT;
 	want = want_get((__u64)sk, ino);
 	if (want) {

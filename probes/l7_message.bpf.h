@@ -113,19 +113,15 @@ static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 how, __u64
 {
 	struct walk *w = walk_get(0);
 	__u64 buf, iov;
-	__u32 *tls;
 
 	if (!w)
 		return 0;
 	buf = w->ptr;
 	iov = w->iov;
 	moved(sk, ino, how, n, at_of(how & 1));
-	tls = tls_process_now();
-	if (!tls)
-		return 0;
 	if (!buf)
 		buf = tls_first(iov);
-	if (!buf || (!(*tls & TLS_PROCESS_SEEN) && !tls_seen(tls, buf)))
+	if (!buf || tls_plain(sk, ino, w, buf, n))
 		return 0;
 	return tls_socket_call(sk, ino, how & 1, buf, n);
 }

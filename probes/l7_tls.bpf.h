@@ -45,6 +45,15 @@ struct { /* by place in the page: the number of the site and 1 */
 	__type(value, __u32);
 } tls_places SEC(".maps");
 
+/* How often a process was found to have such a library, by the loader, and to use it, by the programs: what was known before holds no more. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} tls_epoch SEC(".maps");
+__u32 tls_uses = 0;
+
 struct { /* processes with such a library: enum tls_process_flags */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -112,12 +121,17 @@ struct tls_header {
 	__u8 type, major, minor, high, low;
 };
 
+static __always_inline bool tls_header_is(const struct tls_header *h)
+{
+	return h->type >= 20 && h->type <= 23 && h->major == 3 && h->minor <= 4;
+}
+
 /* What begins a record; its length, -1: none. */
 static __always_inline int tls_header_read(__u64 at, __u8 *type)
 {
 	struct tls_header h = {};
 
-	if (bpf_probe_read_user(&h, sizeof(h), (const void *)at) || h.type < 20 || h.type > 23 || h.major != 3 || h.minor > 4)
+	if (bpf_probe_read_user(&h, sizeof(h), (const void *)at) || !tls_header_is(&h))
 		return -1;
 	*type = h.type;
 	return h.high << 8 | h.low;
@@ -190,15 +204,53 @@ static __always_inline __u32 *tls_process_now(void)
 	return bpf_map_lookup_elem(&tls_processes, &tgid);
 }
 
-/* Of a process that only has the library, and none of whose sockets moved a record: does one now? No other call of its is looked at. */
-static __always_inline bool tls_seen(__u32 *flags, __u64 buf)
+static __always_inline __u32 tls_plain_now(void)
 {
-	__u8 type = 0;
+	__u32 zero = 0, *epoch = bpf_map_lookup_elem(&tls_epoch, &zero);
 
-	if (tls_header_read(buf, &type) < 0)
-		return false;
+	return ((epoch ? *epoch : 0) + *(volatile __u32 *)&tls_uses) | 1u << 31;
+}
+
+static __always_inline void tls_uses_it(__u32 *flags)
+{
 	*flags |= TLS_PROCESS_SEEN;
-	return true;
+	__sync_fetch_and_add(&tls_uses, 1);
+}
+
+/* The process has moved no record of TLS so far, nor entered its library, if it has one. That holds for `now`. */
+static __noinline int tls_plain_note(struct sock *sk, __u64 ino, __u32 now)
+{
+	__u64 key = (__u64)sk;
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
+
+	if (e && e->ino == ino)
+		e->plain = now;
+	return 0;
+}
+
+/*
+ * Is the call of no interest? Of a process that has no such library, or none of whose sockets moved a record and which has not entered it, those
+ * are that do not begin as a record does. `first`: the bytes, where they were copied.
+ */
+static __always_inline bool tls_plain(struct sock *sk, __u64 ino, struct walk *w, __u64 buf, __u64 n)
+{
+	__u32 now = tls_plain_now(), *flags;
+	__u8 type = 0;
+	bool header;
+
+	header = w->r.len >= sizeof(struct tls_header) && w->r.size == n ? tls_header_is((const struct tls_header *)w->bytes) : tls_header_read(buf, &type) >= 0;
+	if (!header && w->plain == now)
+		return true;
+	flags = tls_process_now();
+	if (!flags)
+		return true;
+	if (*flags & TLS_PROCESS_SEEN)
+		return false;
+	if (header)
+		tls_uses_it(flags);
+	else
+		tls_plain_note(sk, ino, now);
+	return !header;
 }
 
 /* Where the first struct iovec begins. 0: there is none. */
@@ -321,9 +373,11 @@ static __always_inline bool tls_process(bool go)
 	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32), flag = TLS_PROCESS_SEEN | (go ? TLS_PROCESS_GO : TLS_PROCESS_C);
 	__u32 *flags = bpf_map_lookup_elem(&tls_processes, &tgid);
 
-	if (!flags)
-		return task_wanted() && !bpf_map_update_elem(&tls_processes, &tgid, &flag, BPF_ANY);
-	if ((*flags & flag) != flag)
+	if (!flags && (!task_wanted() || bpf_map_update_elem(&tls_processes, &tgid, &flag, BPF_ANY)))
+		return false;
+	if (!flags || (*flags & flag) != flag)
+		__sync_fetch_and_add(&tls_uses, 1);
+	if (flags)
 		*flags |= flag;
 	return true;
 }

@@ -212,7 +212,7 @@ def test_live_draws_the_last_moments_anew_until_nobody_reads(capture, store, son
 
 # ---- ends ----
 
-OF_PROCESS = 56  # where struct l7_sock (probes/l7_data.bpf.h) has the process that moved bytes last
+OF_PROCESS = 32  # of its tgid in struct l7_sock
 
 
 def entries(*pids):
