@@ -58,7 +58,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, L7_WANTS);
+	__uint(max_entries, L7_WANT_ENTRIES);
 	__type(key, __u32);
 	__type(value, struct l7_want);
 } wants SEC(".maps");
@@ -259,6 +259,12 @@ static __always_inline __u32 ring_level(void)
 	return (__u32)(bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) / ring_part);
 }
 
+static __always_inline void shed_begin(struct l7_sock *e, __u64 at_ns)
+{
+	e->flags |= S_SHED;
+	e->shed_until = (__u32)((at_ns + SHED_NS) >> 20);
+}
+
 /* A connection that is new, or whose address had another one: entered and told. NULL: it is none, or there is no room. */
 static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __u32 side, __u64 at_ns)
 {
@@ -275,7 +281,7 @@ static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __
 	else if (!conn_send(sk, at_ns, e))
 		return e;
 	e->flags |= S_UNTOLD;
-	e->shed_until_ns = at_ns + SHED_NS;
+	shed_begin(e, at_ns);
 	return e;
 }
 
@@ -470,6 +476,24 @@ static __always_inline struct l7_want *want_get(__u64 sk, __u64 ino)
 	return w && w->ino == ino ? w : NULL;
 }
 
+/* What l7_sock.wants is compared with; it is read before an entry is. */
+static __always_inline __u32 want_count(void)
+{
+	__u32 last = L7_WANTS;
+	struct l7_want *w = bpf_map_lookup_elem(&wants, &last);
+
+	return w ? (__u32)*(volatile __u64 *)&w->ino | 1u << 31 : 0;
+}
+
+/* Nothing of what moves from now on is left out. */
+static __always_inline bool want_all(const struct l7_sock *e, const struct l7_want *w)
+{
+	const __u64 *pos = e->flags & S_TLS ? e->tls_pos : e->pos;
+
+	return w->limit[0] == L7_LIMIT_MOST / L7_LIMIT_UNIT && w->limit[1] == L7_LIMIT_MOST / L7_LIMIT_UNIT && w->until[0] <= pos[0] && w->until[1] <= pos[1] &&
+	       w->flags == (e->flags & S_TLS ? L7_WANT_TLS : 0);
+}
+
 static __always_inline void want_conn(struct sock *sk, struct l7_sock *e, struct l7_want *w, __u64 at_ns)
 {
 	if (w->flags & L7_WANT_CONN && !conn_send(sk, at_ns, e))
@@ -570,10 +594,10 @@ static __noinline int shed(struct sock *sk, struct l7_sock *e, __u64 at_ns)
 
 	if (!e)
 		return 1;
-	if (e->shed_until_ns) {
-		if (at_ns < e->shed_until_ns || level >= SHED_BACK)
+	if (e->flags & S_SHED) {
+		if ((__s32)((__u32)(at_ns >> 20) - e->shed_until) < 0 || level >= SHED_BACK)
 			return 1;
-		e->shed_until_ns = 0;
+		e->flags &= (__u16)~S_SHED;
 		if (!(e->flags & S_UNTOLD))
 			return 0;
 		untold_take(e);
@@ -586,7 +610,7 @@ static __noinline int shed(struct sock *sk, struct l7_sock *e, __u64 at_ns)
 	} else {
 		COUNT(shed, 1);
 	}
-	e->shed_until_ns = at_ns + SHED_NS;
+	shed_begin(e, at_ns);
 	return 1;
 }
 
@@ -647,6 +671,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	struct l7_want *want;
 	struct l7_sock *e;
 	__u64 pos, until = 0, tag = 0, used;
+	__u32 wants_now;
 
 	if (!w)
 		return 0;
@@ -677,10 +702,12 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		at_ns = request_note(e, dir, at_ns);
 	else if (dir == L7_OUT)
 		tag = request_asks(e, at_ns);
-	w->want = pos < L7_FIRST ? L7_LIMIT_MOST : L7_LIMIT;
-	want = want_get((__u64)sk, ino);
+	w->want = L7_LIMIT_MOST;
+	wants_now = want_count();
+	want = e->wants == wants_now ? NULL : want_get((__u64)sk, ino);
 	if (want) {
 		want_conn(sk, e, want, at_ns);
+		e->wants = want_all(e, want) ? wants_now : 0;
 		if (!(want->flags & L7_WANT_TLS) == !(flags & L7_F_TLS)) {
 			until = want->until[dir];
 			if (want->flags & L7_WANT_NOTHING || pos + n < until)
@@ -688,9 +715,11 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 			if (want->limit[dir])
 				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
 		}
+	} else if (e->wants != wants_now && pos >= L7_FIRST) {
+		w->want = L7_LIMIT;
 	}
 	used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
-	if ((e->shed_until_ns || used >= SHED_HALF * ring_part) && shed(sk, e, at_ns)) {
+	if ((e->flags & S_SHED || used >= SHED_HALF * ring_part) && shed(sk, e, at_ns)) {
 		if (!(e->flags & S_UNTOLD))
 			COUNT(lost_bytes, n);
 		return 0;
@@ -714,7 +743,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		w->iov_n = 0;
 	}
 	if (!walk_run(w, slot))
-		e->shed_until_ns = at_ns + SHED_NS;
+		shed_begin(e, at_ns);
 	return 0;
 }
 
