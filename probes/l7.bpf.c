@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * l7: what programs read from and write to their sockets, at the system calls that move bytes, as records in a ring that nobody is woken
- * for. What becomes of bytes stands in l7_data.bpf.h.
+ * for. What becomes of bytes stands in l7_data.bpf.h; at which calls the programs without a name in their section stand, in loaders/l7/hooks.c.
  *
  * 1. A call is looked at when it ends, for then it is known how many bytes it moved. Its arguments still stand in the registers that
  *    the task entered the kernel with, so nothing is kept from its begin but, of calls that write, the time: the answer to what is
  *    written may be read by another thread before the call ends. That is kept in an array by the number of the thread; another
  *    thread at the same place makes it the end's time.
+ *    Where the kernel offers it, what is written is seen by the socket's own event instead, which comes just before (l7_sent).
  * 2. From the descriptor the program walks to the file, and returns where that is no socket.
  * 3. accept and connect tell which side a connection is, and that nothing of it was missed. One that was there before, or that
  *    was opened otherwise, has no side: what it says tells.
@@ -159,7 +160,7 @@ int call_ends(struct sys_exit *x)
 }
 
 /*
- * What a call writes, by the socket's own event (6.5, where sendfile and splice have it too): the socket is there, and its fields are loaded. Who
+ * What a call writes, by the socket's own event (hooks.c says on which kernels): the socket is there, and its fields are loaded. Who
  * writes on files pays nothing. It must be what the call was asked for: a file system's own socket, or a request of io_uring that is done at the end of
  * another call, is not.
  */

@@ -13,12 +13,12 @@
  *
  * 1. `socks` has an entry for each connection: its positions, and who moved bytes last. TCP's positions are the kernel's own sequence
  *    numbers, so that what sendfile, splice and io_uring moved is known to be missing; others' are counted here.
- * 2. `wants` is the loader's: see l7.h.
+ * 2. `wants` is the loader's: see l7.h. An entry is a miss of the cache: it is looked at where one was written since.
  * 3. Rather some of many connections are told not at all than each in part. Where seven eighths of the ring are full, one that begins is shed: nothing
  *    of it is told, and its bytes are counted when it ends (unseen_bytes). At fifteen sixteenths, half of those that are told are shed, at least for SHED_NS and
  *    until a quarter of the ring is used: what they move meanwhile is missing in their positions. So is what finds no room at all.
- * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU. Tracepoints of system calls have
- *    slot 0, probes in user space the others. A tracepoint's program is not interrupted by its like; a probe's is, where the kernel may be
+ * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU. Tracepoints have
+ *    slot 0, probes in user space the others. A tracepoint's program is not interrupted by another thread's; a probe's is, where the kernel may be
  *    preempted: what finds all slots in use is missing in its connection's positions, and counted.
  * 5. Nobody is woken, but for each part (WAKE_SHIFT) of the ring that fills: who reads may sleep while little happens.
  */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "loaders/lib/bpf/kerneltypes.h"
@@ -45,14 +46,18 @@ static bool tells_uring(void)
 	return libbpf_find_vmlinux_btf_id("io_uring_complete", BPF_TRACE_RAW_TP) > 0;
 }
 
-/* 6.5: from there on sendfile and splice send like all else. */
+/*
+ * From 6.5 on, where sendfile and splice send like all else. Before 7.0, and not with PREEMPT_RT: there another thread may come in between while
+ * such a program runs, and its own send would not be seen.
+ */
 static bool tells_sent(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
+	struct utsname u;
 	bool tells = btf && btf__find_by_name(btf, "btf_trace_sock_send_length") > 0 && btf__find_by_name_kind(btf, "splice_to_socket", BTF_KIND_FUNC) > 0;
 
 	btf__free(btf);
-	return tells;
+	return tells && !uname(&u) && strtoul(u.release, NULL, 10) < 7 && !strstr(u.version, "PREEMPT_RT");
 }
 
 void hooks_alive(struct hooks *k, uint64_t now_ns)
