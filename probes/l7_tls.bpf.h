@@ -242,15 +242,13 @@ static __always_inline bool tls_plain(struct sock *sk, __u64 ino, struct walk *w
 	if (!header && w->plain == now)
 		return true;
 	flags = tls_process_now();
-	if (!flags)
-		return true;
-	if (*flags & TLS_PROCESS_SEEN)
+	if (flags && *flags & TLS_PROCESS_SEEN)
 		return false;
-	if (header)
-		tls_uses_it(flags);
-	else
+	if (!header)
 		tls_plain_note(sk, ino, now);
-	return !header;
+	else if (flags)
+		tls_uses_it(flags);
+	return !header || !flags;
 }
 
 /* Where the first struct iovec begins. 0: there is none. */
