@@ -18,7 +18,7 @@ rm -rf "$work"
 mkdir -p "$root/bin" "$root/libexec/sonde" "$root/etc/sonde" "$root/var/lib/sonde" "$root/tmp" "$root/share/doc" "$work/image"
 cp "$from"/bin/* "$root/bin/"
 cp "$from"/libexec/sonde/* "$root/libexec/sonde/"
-rm -f "$root/libexec/sonde/sonde-debuginfod" "$root/libexec/sonde/sonde-nvml" # those that need the host's libraries
+rm -f "$root/libexec/sonde/sonde-debuginfod" "$root/libexec/sonde/sonde-nvml" "$root/libexec/sonde/sonde-push" # those that need the host's libraries
 cp -r "$from/share/doc/sonde" "$root/share/doc/"
 printf 'root:x:0:0:root:/:/sbin/nologin\n' >"$root/etc/passwd"
 printf 'root:x:0:\n' >"$root/etc/group"

@@ -49,4 +49,7 @@ if [ -z "$dest" ]; then
 		systemctl try-restart sonded.service >/dev/null 2>&1 || :
 	fi
 fi
+for program in sonde-push sonde-nvml; do
+	[ -n "$dest" ] || "$prefix/libexec/sonde/$program" --help >/dev/null 2>&1 || echo "$program does not run here: it needs glibc 2.34 or newer; all else does"
+done
 echo "installed in $prefix:  sudo sonde record -d 10s"

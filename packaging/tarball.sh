@@ -15,7 +15,7 @@ mkdir -p "$into"
 make -s install B="$build" DESTDIR="$build/tarball/root" PREFIX=/usr/local
 mv "$build"/tarball/root/usr/local/* "$into/"
 rm -r "$build/tarball/root"
-for program in "$build"/static/sonde*; do
+for program in "$build"/static/sonde* "$build"/static/with-libc/sonde*; do
 	case ${program##*/} in
 	sonde) to=$into/bin/sonde ;;
 	*) to=$into/libexec/sonde/${program##*/} ;;
@@ -23,7 +23,7 @@ for program in "$build"/static/sonde*; do
 	strip -o "$to" "$program"
 	chmod 0755 "$to"
 done
-strip "$into/libexec/sonde/sonde-debuginfod" "$into/libexec/sonde/sonde-nvml" "$into/libexec/sonde/sonde-push" "$into/lib/sonde/sonde.so"
+strip "$into/libexec/sonde/sonde-debuginfod" "$into/libexec/sonde/sonde-nvml" "$into/lib/sonde/sonde.so"
 ln -s bin/sonde "$into/sonde"
 install -m 0755 packaging/install.sh "$into/install.sh"
 install -m 0644 packaging/README.txt "$into/README"

@@ -21,8 +21,10 @@
  * 4. An entry of `threads` ends with the thread's last switch (TASK_DEAD). Its key is the task's address: an exec that
  *    exchanges thread ids does not confuse it, and an address is not used again before that switch.
  * 5. Who had a CPU is remembered by OFFCPU_STINTS last stints of each. A thread that was ready for OFFCPU_CULPRIT_NS or
- *    longer blames them by their share of its time, or (culprit_ns) by who had it at moments in that time; what they do not explain
- *    (it waited at another CPU, or for longer than they go back) is unknown.
+ *    longer blames them by their share of its time, or (culprit_ns, and where its time goes back further than OFFCPU_WALKED of them) by
+ *    who had it at moments in that time. Where threads change often stints go back for milliseconds only: those that span a multiple of
+ *    4.2 ms are remembered longer, and who had the CPU at that multiple stands for moments behind it. What they do not explain
+ *    (it waited at another CPU, or for longer) is unknown.
  *
  * 6. Some kernels leave switches out of their own traces (seen in guests: one in 500). A thread that leaves without having
  *    come did so right behind the last switch seen on its CPU, or its wake-up; one that comes without having left waited
@@ -221,6 +223,20 @@ static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64
 
 /* ---- sched_switch ---- */
 
+static __always_inline struct offcpu_stint *span_of(__u32 at)
+{
+	at &= OFFCPU_SPANS - 1;
+	return bpf_map_lookup_elem(&spans, &at);
+}
+
+static __noinline void span_add(struct offcpu_cpu *cpu, __u64 id, __u64 from, __u64 to)
+{
+	struct offcpu_stint *s = cpu ? span_of(cpu->next_span++) : NULL;
+
+	if (s)
+		*s = (struct offcpu_stint){id, from, to};
+}
+
 static __always_inline void stint_add(struct offcpu_cpu *cpu, __u64 id, __u64 from, __u64 to)
 {
 	struct offcpu_stint *s = &cpu->stint[cpu->next++ & (OFFCPU_STINTS - 1)];
@@ -228,6 +244,60 @@ static __always_inline void stint_add(struct offcpu_cpu *cpu, __u64 id, __u64 fr
 	s->id = id;
 	s->from_ns = from;
 	s->to_ns = to;
+	if ((from ^ to) >> OFFCPU_SPAN_SHIFT)
+		span_add(cpu, id, from, to);
+}
+
+/* Who had this CPU at the last multiple of 2^OFFCPU_SPAN_SHIFT. This and the next two are global functions of numbers alone, as in
+ * offcpu_state.bpf.h. Stints follow one another: the youngest that began by then is looked for in halves. */
+__noinline __u64 span_at(__u64 time)
+{
+	__u32 zero = 0, back = OFFCPU_SPANS; /* so many: the oldest */
+	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
+	struct offcpu_stint *s;
+
+	if (!cpu)
+		return OFFCPU_BY_UNKNOWN;
+	time = time >> OFFCPU_SPAN_SHIFT << OFFCPU_SPAN_SHIFT;
+	for (__u32 half = OFFCPU_SPANS / 2; half; half /= 2) {
+		s = span_of(cpu->next_span - (back - half));
+		if (s && s->from_ns <= time)
+			back -= half;
+	}
+	s = span_of(cpu->next_span - back);
+	return s && s->id && s->from_ns <= time && time <= s->to_ns ? s->id : OFFCPU_BY_UNKNOWN;
+}
+
+/* Who had this CPU at that time. */
+__noinline __u64 stint_at(__u64 time)
+{
+	__u32 zero = 0, back = OFFCPU_STINTS;
+	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
+	struct offcpu_stint *s;
+
+	if (!cpu)
+		return OFFCPU_BY_UNKNOWN;
+	for (__u32 half = OFFCPU_STINTS / 2; half; half /= 2) {
+		s = &cpu->stint[(cpu->next - (back - half)) & (OFFCPU_STINTS - 1)];
+		if (s->from_ns <= time)
+			back -= half;
+	}
+	s = &cpu->stint[(cpu->next - back) & (OFFCPU_STINTS - 1)];
+	if (s->id && s->from_ns <= time)
+		return time < s->to_ns ? s->id : OFFCPU_BY_UNKNOWN;
+	return span_at(time);
+}
+
+/* One long wait is looked at so often, at equal distances. */
+__noinline int culprits_of_long(__u64 id, __u64 from, __u64 len)
+{
+	__u64 step = len / OFFCPU_MOMENTS, at = step ? bpf_get_prandom_u32() % step : 0;
+
+	for (__u32 i = 0; i < OFFCPU_MOMENTS; i++) {
+		culprit_add(id, stint_at(from + at), step);
+		at += step;
+	}
+	return 0;
 }
 
 /* Who had this CPU while the thread `id` was ready, from `from` to `now`. */
@@ -247,38 +317,7 @@ static __noinline void culprits_add(struct offcpu_cpu *cpu, __u64 id, __u64 from
 		until = begin;
 	}
 	if (until > from)
-		culprit_add(id, OFFCPU_BY_UNKNOWN, until - from);
-}
-
-/* Who had this CPU at that time. Stints follow one another: the youngest that began by then is looked for in halves. This and the next two
- * are global functions of numbers alone, as in offcpu_state.bpf.h. */
-__noinline __u64 stint_at(__u64 time)
-{
-	__u32 zero = 0, at = OFFCPU_STINTS; /* so many back: the oldest */
-	struct offcpu_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
-	struct offcpu_stint *s;
-
-	if (!cpu)
-		return OFFCPU_BY_UNKNOWN;
-	for (__u32 half = OFFCPU_STINTS / 2; half; half /= 2) {
-		s = &cpu->stint[(cpu->next - (at - half)) & (OFFCPU_STINTS - 1)];
-		if (s->from_ns <= time)
-			at -= half;
-	}
-	s = &cpu->stint[(cpu->next - at) & (OFFCPU_STINTS - 1)];
-	return s->id && s->from_ns <= time && time < s->to_ns ? s->id : OFFCPU_BY_UNKNOWN;
-}
-
-/* One long wait is looked at so often, at equal distances. */
-__noinline int culprits_of_long(__u64 id, __u64 from, __u64 len)
-{
-	__u64 step = len / OFFCPU_MOMENTS, at = step ? bpf_get_prandom_u32() % step : 0;
-
-	for (__u32 i = 0; i < OFFCPU_MOMENTS; i++) {
-		culprit_add(id, stint_at(from + at), step);
-		at += step;
-	}
-	return 0;
+		culprits_of_long(id, from, until - from);
 }
 
 /* All time that threads were ready in on this CPU, one after the other, is looked at once in culprit_ns, now a little earlier, now a

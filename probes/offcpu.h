@@ -161,6 +161,8 @@ struct offcpu_count {
 
 #define OFFCPU_STINTS  1024 /* of each CPU are remembered: who had it. A power of two */
 #define OFFCPU_WALKED  64   /* of them are gone through for one wait, where all of its time is */
+#define OFFCPU_SPANS   2048 /* of each CPU are remembered longer: stints that span a multiple of 2^OFFCPU_SPAN_SHIFT ns. A power of two */
+#define OFFCPU_SPAN_SHIFT 22 /* 4.2 ms: they go back by 8.6 s and more */
 #define OFFCPU_MOMENTS 16   /* of one wait, else */
 struct offcpu_stint {
 	__u64 id, from_ns, to_ns;
@@ -174,7 +176,9 @@ struct offcpu_cpu { /* the program's own, by CPU */
 	__u64 task, running; /* who came to it last, as far as was seen: its address and id */
 	struct offcpu_slots free, free_steps; /* taken from the queues */
 	__u32 next;      /* stint to write */
+	__u32 next_span; /* and of the map `spans` */
 	__u32 woken;     /* waits that ended here, told without a stack */
+	__u32 unused;
 	struct offcpu_stint stint[OFFCPU_STINTS];
 	struct offcpu_limit limit, slow, wakes; /* of stacks of waits, of those that will be long, and of wakers */
 };

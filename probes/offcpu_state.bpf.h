@@ -74,6 +74,13 @@ struct {
 	__type(value, struct offcpu_cpu);
 } cpus SEC(".maps");
 
+struct { /* apart from `cpus`: the kernel gives a value of each CPU 32 KiB */
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, OFFCPU_SPANS);
+	__type(key, __u32);
+	__type(value, struct offcpu_stint);
+} spans SEC(".maps");
+
 const volatile __u32 culprit_ns = 0; /* below 2^31: between two moments at which it is looked for who had a CPU; 0: all time is */
 const volatile __u32 ring_bytes = 4 * 1024 * 1024; /* of `events` */
 struct {

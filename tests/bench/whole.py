@@ -24,9 +24,10 @@ import bench
 sys.path.insert(0, os.path.join(bench.ROOT, "tests", "e2e"))
 from sonded import Sonded  # noqa: E402
 
-DEFAULT = "cpu,offcpu,host"
-CASES = [("idle", DEFAULT), ("idle", DEFAULT + ",net,l7,goheap"), ("busy", "cpu"), ("busy", DEFAULT), ("busy", DEFAULT + ",net"),
-         ("busy", DEFAULT + ",net,l7"), ("busy", DEFAULT + ",net,l7,goheap")]
+DEFAULT = "cpu,host"  # as sonde config show has it
+CASES = [("idle", DEFAULT), ("idle", DEFAULT + ",offcpu"), ("idle", DEFAULT + ",offcpu,net,l7,goheap"), ("busy", "cpu"), ("busy", DEFAULT),
+         ("busy", DEFAULT + ",offcpu"), ("busy", DEFAULT + ",offcpu,net"), ("busy", DEFAULT + ",offcpu,net,l7"),
+         ("busy", DEFAULT + ",offcpu,net,l7,goheap")]
 
 
 def memory(pid):
@@ -79,7 +80,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=40)
     parser.add_argument("--settle", type=float, default=120, help="until what runs is read")
     parser.add_argument("--rate", type=int, default=25, help="requests a second in each container")
-    parser.add_argument("--cases", type=int, nargs="*", help="which of them: 0 to 6")
+    parser.add_argument("--cases", type=int, nargs="*", help="which of them: 0 to 8")
     parser.add_argument("--smoke", action="store_true")
     parser.add_argument("--write", help="put the table between the markers of this file")
     opts = parser.parse_args()

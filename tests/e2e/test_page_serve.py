@@ -441,7 +441,8 @@ def test_bookmarks_keep_a_moment_and_the_view_of_it(page, serve, made):
     page.js("const s = document.getElementById('marks'); s.value = s.options[2].value; s.dispatchEvent(new Event('change'))")
     page.until("return location.search.includes('container=web')")
     ready(page)
-    assert "from" in address(page) and "last" not in address(page) and rows(page) == seen
+    assert "from" in address(page) and "last" not in address(page)
+    assert [(r["Function"], r["Module"]) for r in rows(page)] == [(r["Function"], r["Module"]) for r in seen]  # strip and table were asked one after the other
     page.keys("Control+k")
     page.do("type", text="bookmark web")
     assert page.text("#jump-list").startswith("bookmark")

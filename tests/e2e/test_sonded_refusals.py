@@ -203,7 +203,7 @@ def test_where_no_family_can_be_started_sonded_and_up_end_with_what_failed_first
 
 def test_a_family_that_cannot_be_started_is_said_with_its_fix_and_the_others_record(scratch, store):
     call = part_of_sonde(scratch, "sonde-cpu")
-    done = call("sonde", "up", "cpu", "offcpu", "--store", store)
+    done = call("sonde", "up", "cpu,offcpu", "--store", store)
     try:
         assert done.returncode == 0, done.stderr
         assert re.search(r"sonde-offcpu does not record: sonde-offcpu is not installed.*\n  fix: install", done.stderr), done.stderr

@@ -131,6 +131,43 @@ def test_always_on_who_had_the_cpu_is_a_sample_of_all_time_that_was_waited(sonde
         assert abs(mine - ns) <= 5 * (20_000_000 * ns) ** 0.5 + 0.05 * ns, (name, mine, did, found)  # five times what chance makes of so many moments
 
 
+PINGPONG = """
+import os
+there, back = os.pipe(), os.pipe()
+if os.fork():
+    while True:
+        os.write(there[1], b"x"), os.read(back[0], 1)
+open("/proc/self/comm", "w").write("pong")
+while os.read(there[0], 1):
+    os.write(back[1], b"x")
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("bucket", ["1s", "10s"])
+def test_who_had_the_cpu_in_a_long_wait_is_known_where_threads_change_often(sonde, capture, store, scratch, bucket):
+    """Two threads take turns on a CPU, tens of thousands of times a second, and one of the idle class waits there for a second and more:
+    far longer than the last thousand stints go back."""
+    shutil.copy(os.path.join(WORKLOADS, "burn"), os.path.join(scratch, "victim"))
+    c = offcpu(capture, "--bucket", bucket)
+    turns = subprocess.Popen(["taskset", "-c", "0", "python3", "-c", PINGPONG])
+    try:
+        subprocess.run(["taskset", "-c", "0", "chrt", "-i", "0", os.path.join(scratch, "victim"), "10"], stdout=subprocess.DEVNULL, check=True)
+    finally:
+        subprocess.run(["pkill", "-P", str(turns.pid)], check=False)
+        turns.kill()
+        turns.wait()
+    c.stop()
+    longest = max(r["max_ns"] for r in rows(sonde, store, "waits", "--comm", "victim") if r["reason"] == "run queue")
+    if longest < 100_000_000:
+        pytest.skip("missing: a CPU on which the idle class waits")
+    found = [r for r in rows(sonde, store, "neighbours", "--comm", "victim") if r["comm"] == "victim"]
+    told = sum(r["total_ns"] for r in found)
+    known = sum(r["total_ns"] for r in found if r["who"] != "unknown")
+    theirs = sum(r["total_ns"] for r in found if r["by_comm"] in ("python3", "pong"))
+    assert known >= 0.9 * told and theirs >= 0.5 * told, (longest, found)
+
+
 @pytest.mark.long
 def test_a_quota_is_told_apart_from_neighbours(sonde, capture, store, scratch):
     need("cpu cgroups of version 1", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us")

@@ -13,9 +13,10 @@
 
 #define NAME_COLUMNS 40
 
+/* A module in brackets, as [anon], is no file whose symbols could be had. */
 static bool is_candidate(const struct fold_frame *fr)
 {
-	return !fr->named && *fr->module && (fr->origin == FOLD_NATIVE || fr->origin == FOLD_GO || fr->origin == FOLD_UNKNOWN);
+	return !fr->named && *fr->module && *fr->module != '[' && (fr->origin == FOLD_NATIVE || fr->origin == FOLD_GO || fr->origin == FOLD_UNKNOWN);
 }
 
 /* What was used in each frame as the innermost one; the sum of all. */

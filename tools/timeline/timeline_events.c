@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "schema/base/clock.h"
+#include "schema/base/families.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "tools/select/askrows.h"
@@ -64,6 +65,8 @@ static void tell_run(void *ctx, sqlite3_stmt *st)
 	int64_t from = sqlite3_column_int64(st, 1), to = sqlite3_column_int64(st, 2);
 	int state = sqlite3_column_int(st, 3);
 
+	if (!family_named(family)) /* the stacks of what still waited as a recording ended are no recording */
+		return;
 	if (is_inside(l, from)) /* the same in each segment: told once in the end */
 		many_set(event_add(l, "began", from, from, NULL, "recording of %.40s began", family), "recording of %.40s began%c",
 			 family, CUT);

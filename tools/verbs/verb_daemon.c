@@ -9,6 +9,7 @@
 
 #include "schema/base/cli/suggest.h"
 #include "schema/base/families.h"
+#include "schema/base/mem.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
@@ -17,6 +18,34 @@
 #include "tools/record/daemon.h"
 
 #define UP_LOOKS 200 /* 10 s */
+
+struct family_args {
+	const char *families;
+};
+
+static const struct option FAMILY_OPTIONS[] = {
+	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "the same as words: cpu,offcpu", .offset = offsetof(struct family_args, families)},
+	{0},
+};
+
+/* Families in words, in lists with commas, and by --families become words, one each. They live as long as `text`. */
+static void words_split(struct verb_call *call, struct strbuf *text, char ***words)
+{
+	const struct family_args *a = call->args;
+	size_t n = 0, cap = 0;
+	char *rest = NULL;
+
+	for (size_t i = 0; i < call->n_words; i++)
+		strbuf_addf(text, "%s,", call->words[i]);
+	if (a->families)
+		strbuf_addf(text, "%s", a->families);
+	for (char *w = text->len ? strtok_r(text->buf, ", ", &rest) : NULL; w; w = strtok_r(NULL, ", ", &rest)) {
+		mem_grow(*words, n, cap);
+		(*words)[n++] = w;
+	}
+	call->words = *words;
+	call->n_words = n;
+}
 
 /* The words are families, or it is said which one was probably meant, for all that would be asked or started. */
 static int words_are_families(const struct verb_call *call, const char *verb, struct err *e)
@@ -38,6 +67,23 @@ static int words_are_families(const struct verb_call *call, const char *verb, st
 		return -EINVAL;
 	}
 	return 0;
+}
+
+static int with_families(struct verb_call *call, const char *verb, int (*run)(struct verb_call *call, struct err *e), struct err *e)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	char **typed = call->words, **words = NULL;
+	size_t n_typed = call->n_words;
+	int rc;
+
+	words_split(call, &text, &words);
+	rc = words_are_families(call, verb, e);
+	if (!rc)
+		rc = run(call, e);
+	call->words = typed;
+	call->n_words = n_typed;
+	free(words);
+	return rc;
 }
 
 /* --- up --- */
@@ -160,15 +206,12 @@ static int start(struct verb_call *call, struct err *e)
 	return rc ? rc : helper_run(argv, &call->status, e);
 }
 
-static int up_run(struct verb_call *call, struct err *e)
+static int begin(struct verb_call *call, struct err *e)
 {
 	struct err why = {0};
 	json_t *answer = NULL;
-	int rc = words_are_families(call, "up", e);
+	int rc = daemon_ask(call->store, request("up", call), &answer, &why);
 
-	if (rc)
-		return rc;
-	rc = daemon_ask(call->store, request("up", call), &answer, &why);
 	if (rc == -ENOENT) {
 		rc = start(call, e);
 		if (!rc && !call->status && !call->quiet)
@@ -187,6 +230,11 @@ static int up_run(struct verb_call *call, struct err *e)
 	return rc;
 }
 
+static int up_run(struct verb_call *call, struct err *e)
+{
+	return with_families(call, "up", begin, e);
+}
+
 static const char *const UP_EXAMPLES[] = {"sudo sonde up", "sudo sonde up cpu offcpu", NULL};
 
 const struct verb verb_up = {
@@ -194,19 +242,19 @@ const struct verb verb_up = {
 	.summary = "record for always, in the background (sonded)",
 	.usage = "[FAMILY...]",
 	.examples = UP_EXAMPLES,
+	.options = FAMILY_OPTIONS,
+	.args_size = sizeof(struct family_args),
 	.uses = VERB_STORE | VERB_WORDS | VERB_WRITES,
 	.run = up_run,
 };
 
 /* --- down --- */
 
-static int down_run(struct verb_call *call, struct err *e)
+static int end(struct verb_call *call, struct err *e)
 {
 	json_t *answer = NULL, *status = NULL;
-	int rc = words_are_families(call, "down", e);
+	int rc;
 
-	if (rc)
-		return rc;
 	if (call->n_words) {
 		rc = daemon_ask(call->store, request("down", call), &answer, e);
 		json_decref(answer);
@@ -224,6 +272,11 @@ static int down_run(struct verb_call *call, struct err *e)
 	return rc;
 }
 
+static int down_run(struct verb_call *call, struct err *e)
+{
+	return with_families(call, "down", end, e);
+}
+
 static const char *const DOWN_EXAMPLES[] = {"sudo sonde down", "sudo sonde down offcpu", NULL};
 
 const struct verb verb_down = {
@@ -231,6 +284,8 @@ const struct verb verb_down = {
 	.summary = "end what `sonde up` began, or some families of it",
 	.usage = "[FAMILY...]",
 	.examples = DOWN_EXAMPLES,
+	.options = FAMILY_OPTIONS,
+	.args_size = sizeof(struct family_args),
 	.uses = VERB_STORE | VERB_WORDS,
 	.run = down_run,
 };
