@@ -38,10 +38,12 @@ struct arch_perf_event_data { /* struct bpf_perf_event_data */
 #define ARCH_CALL_WRITE    1
 #define ARCH_CALL_READV    19
 #define ARCH_CALL_WRITEV   20
+#define ARCH_CALL_SENDFILE 40
 #define ARCH_CALL_SENDTO   44
 #define ARCH_CALL_RECVFROM 45
 #define ARCH_CALL_SENDMSG  46
 #define ARCH_CALL_RECVMSG  47
+#define ARCH_CALL_SPLICE   275
 #define ARCH_CALL_RECVMMSG 299
 #define ARCH_CALL_SENDMMSG 307
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * l7: what programs read from and write to their sockets, at the system calls that move bytes, as records in a ring that nobody is woken
- * for. What becomes of bytes stands in l7_data.bpf.h.
+ * for. What becomes of bytes stands in l7_data.bpf.h; at which calls the programs without a name in their section stand, in loaders/l7/hooks.c.
  *
  * 1. A call is looked at when it ends, for then it is known how many bytes it moved. Its arguments still stand in the registers that
  *    the task entered the kernel with, so nothing is kept from its begin but, of calls that write, the time: the answer to what is
  *    written may be read by another thread before the call ends. That is kept in an array by the number of the thread; another
  *    thread at the same place makes it the end's time.
+ *    Where the kernel offers it, what is written is seen by the socket's own event instead, which comes just before (l7_sent).
  * 2. From the descriptor the program walks to the file, and returns where that is no socket.
  * 3. accept and connect tell which side a connection is, and that nothing of it was missed. One that was there before, or that
  *    was opened otherwise, has no side: what it says tells.
@@ -39,6 +40,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define MSG_TRUNC 0x20
 #define MSG_ERRQUEUE 0x2000
 #define MSGS_MOST 16
+#define ENOSYS      38 /* the result while a call is under way */
 #define EINPROGRESS 115
 
 struct sys_enter { /* of the tracepoints syscalls:sys_enter_*, as their format says */
@@ -60,133 +62,186 @@ struct call {
 
 static __always_inline bool call_read(struct call *c)
 {
-	return !bpf_probe_read_kernel(c, sizeof(*c), (char *)arch_current_entry((void *)bpf_get_current_task()) +
-							     __builtin_offsetof(struct arch_regs, r10));
+	const volatile struct arch_regs *r;
+
+	if (!LOADS)
+		return !bpf_probe_read_kernel(c, sizeof(*c), (char *)arch_current_entry((void *)bpf_get_current_task()) +
+								     __builtin_offsetof(struct arch_regs, r10));
+	r = (const volatile struct arch_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	c->r10 = r->r10;
+	c->r8 = r->r8;
+	c->dx = r->dx;
+	c->si = r->si;
+	c->di = r->di;
+	return true;
 }
 
-static __always_inline int call_ends(__u32 fd, __s64 ret, __u32 dir, struct message *m, bool asked)
+static __always_inline __u32 call_dir(__u32 nr)
 {
-	struct sock *sk;
-	__u64 ino = 0;
+	return nr == ARCH_CALL_READ || nr == ARCH_CALL_READV || nr == ARCH_CALL_RECVFROM || nr == ARCH_CALL_RECVMSG ? L7_IN : L7_OUT;
+}
 
-	sk = fd_sock(fd, &ino);
-	if (!sk)
-		return 0;
-	if (ret > 0)
-		message_moved(sk, ino, dir, (__u64)ret, m);
-	else if (dir == L7_IN && asked)
-		read_end(sk, ino);
-	return 0;
+/* By the socket's own event; of several messages at once (sendmmsg) it does not say which one. */
+static __always_inline bool call_sends(__u32 nr)
+{
+	switch (nr) {
+	case ARCH_CALL_WRITE: case ARCH_CALL_WRITEV: case ARCH_CALL_SENDTO: case ARCH_CALL_SENDMSG: case ARCH_CALL_SENDFILE: case ARCH_CALL_SPLICE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Nothing is taken out of the socket, or it is no message of its stream. */
+static __always_inline bool call_looks(__u32 nr, const struct call *c)
+{
+	__u64 flags = nr == ARCH_CALL_RECVFROM ? c->r10 : nr == ARCH_CALL_RECVMSG ? c->dx : 0;
+
+	return flags & (MSG_PEEK | MSG_ERRQUEUE);
+}
+
+/* Where the bytes lie that it moved; those of sendfile and splice never were in the program's memory. false: that cannot be read. */
+static __always_inline bool call_pieces(struct walk *w, __u32 nr, const struct call *c)
+{
+	pieces_none(w);
+	switch (nr) {
+	case ARCH_CALL_RECVFROM:
+		w->name = c->r8;
+		w->ptr = c->r10 & MSG_TRUNC ? 0 : c->si;
+		break;
+	case ARCH_CALL_SENDTO:
+		w->name = c->r8;
+		w->ptr = c->si;
+		break;
+	case ARCH_CALL_READ: case ARCH_CALL_WRITE:
+		w->ptr = c->si;
+		break;
+	case ARCH_CALL_READV: case ARCH_CALL_WRITEV:
+		pieces_vector(w, c->si, c->dx);
+		return true;
+	case ARCH_CALL_RECVMSG: case ARCH_CALL_SENDMSG:
+		return header_read(w, c->si);
+	default:
+		return true;
+	}
+	w->left = w->ptr ? c->dx : 0;
+	return true;
+}
+
+/* A read of no room ends with 0 too. */
+static __always_inline bool call_asked(__u32 nr, const struct call *c, const struct walk *w)
+{
+	return nr == ARCH_CALL_RECVMSG ? w->iov_n > 0 : c->dx > 0;
 }
 
 /* ---- calls ---- */
 
-static __always_inline int plain_ends(struct sys_exit *x, __u32 dir, bool to)
+/* One program for all: what is in use by many is not copied once for each. */
+SEC("tracepoint")
+int call_ends(struct sys_exit *x)
 {
-	struct message m = {};
+	__u32 nr = (__u32)x->nr, dir = call_dir(nr);
 	struct call c = {};
+	struct walk *w;
+	struct sock *sk;
+	__u64 ino = 0;
 
-	if (x->ret < 0 || (!x->ret && dir == L7_OUT) || !call_read(&c))
+	if (x->ret < 0 || (!x->ret && dir == L7_OUT) || !call_read(&c) || call_looks(nr, &c))
 		return 0;
-	if (to && c.r10 & (MSG_PEEK | MSG_ERRQUEUE) && dir == L7_IN)
+	sk = fd_sock((__u32)(nr == ARCH_CALL_SPLICE ? c.dx : c.di), &ino);
+	w = sk ? walk_get(0) : NULL;
+	if (!w || !call_pieces(w, nr, &c))
 		return 0;
-	m.buf = to && dir == L7_IN && c.r10 & MSG_TRUNC ? 0 : c.si;
-	m.n = c.dx;
-	m.name = to ? c.r8 : 0;
-	return call_ends((__u32)c.di, x->ret, dir, &m, c.dx > 0);
+	if (x->ret > 0)
+		message_moved(sk, ino, dir, (__u64)x->ret);
+	else if (call_asked(nr, &c, w))
+		read_end(sk, ino);
+	return 0;
 }
 
-static __always_inline int vector_ends(struct sys_exit *x, __u32 dir)
+/*
+ * What a call writes, by the socket's own event (hooks.c says on which kernels): the socket is there, and its fields are loaded. Who
+ * writes on files pays nothing. It must be what the call was asked for: a file system's own socket, or a request of io_uring that is done at the end of
+ * another call, is not.
+ */
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(l7_sent, struct sock *sk, int ret, int flags)
 {
-	struct message m = {};
+	const volatile struct arch_regs *r;
+	struct tcp_sock *tcp;
+	struct socket *socket;
 	struct call c = {};
+	struct file *file;
+	struct walk *w;
+	__u32 nr;
+	__u64 ino;
 
-	if (x->ret < 0 || (!x->ret && dir == L7_OUT) || !call_read(&c))
+	if (ret <= 0 || !LOADS)
 		return 0;
-	m.iov = c.si;
-	m.iov_n = c.dx;
-	return call_ends((__u32)c.di, x->ret, dir, &m, c.dx > 0);
+	r = (const volatile struct arch_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	nr = (__u32)r->orig_ax;
+	if (!call_sends(nr) || r->ax != (__u64)-ENOSYS || !call_read(&c))
+		return 0;
+	socket = sk->sk_socket;
+	file = socket ? socket->file : NULL;
+	w = walk_get(0);
+	if (!w || !file || file != fd_file((__u32)(nr == ARCH_CALL_SPLICE ? c.dx : c.di)) || !call_pieces(w, nr, &c))
+		return 0;
+	ino = file->f_inode->i_ino;
+	tcp = bpf_skc_to_tcp_sock(sk);
+	if (tcp) {
+		w->seq = tcp->write_seq;
+		w->seq_known = 1;
+	}
+	w->sk = (__u64)sk; /* a number from here on, not a pointer that is vouched for */
+	return message_moved(*(struct sock *volatile *)&w->sk, ino, L7_OUT, (__u64)ret);
 }
 
 #define MMSGHDR_SIZE 64 /* struct mmsghdr: a msghdr, and how many bytes were moved */
 #define MMSGHDR_LEN  56
 
-static __always_inline int header_ends(struct sys_exit *x, __u32 dir)
+SEC("tracepoint")
+int many_end(struct sys_exit *x)
 {
-	struct message m = {};
-	struct call c = {};
-
-	if (x->ret < 0 || (!x->ret && dir == L7_OUT) || !call_read(&c) || (dir == L7_IN && c.dx & (MSG_PEEK | MSG_ERRQUEUE)) ||
-	    !header_read(c.si, &m))
-		return 0;
-	return call_ends((__u32)c.di, x->ret, dir, &m, m.iov_n > 0);
-}
-
-static __always_inline int headers_end(struct sys_exit *x, __u32 dir)
-{
+	__u32 dir = (__u32)x->nr == ARCH_CALL_RECVMMSG ? L7_IN : L7_OUT;
+	struct walk *w = walk_get(0);
 	struct call c = {};
 	struct sock *sk;
 	__u64 ino = 0;
 
-	if (x->ret <= 0 || !call_read(&c) || (dir == L7_IN && c.r10 & (MSG_PEEK | MSG_ERRQUEUE)))
+	if (x->ret <= 0 || !w || !call_read(&c) || (dir == L7_IN && c.r10 & (MSG_PEEK | MSG_ERRQUEUE)))
 		return 0;
 	sk = fd_sock((__u32)c.di, &ino);
 	if (!sk)
 		return 0;
 	for (int i = 0; i < MSGS_MOST; i++) {
 		__u64 at = c.si + (__u64)i * MMSGHDR_SIZE;
-		struct message m = {};
 		__u32 n = 0;
 
-		if (i >= x->ret || !header_read(at, &m) || bpf_probe_read_user(&n, sizeof(n), (const void *)(at + MMSGHDR_LEN)))
+		pieces_none(w);
+		if (i >= x->ret || !header_read(w, at) || bpf_probe_read_user(&n, sizeof(n), (const void *)(at + MMSGHDR_LEN)))
 			break;
-		message_moved(sk, ino, dir, n, &m);
+		message_moved(sk, ino, dir, n);
 	}
 	return 0;
 }
 
-/* Bytes that never were in the program's memory. */
-static __always_inline int file_ends(struct sys_exit *x, bool splice)
+SEC("tracepoint")
+int call_writes(void *ctx)
 {
-	struct message m = {};
-	struct call c = {};
-
-	if (x->ret <= 0 || !call_read(&c))
-		return 0;
-	return call_ends((__u32)(splice ? c.dx : c.di), x->ret, L7_OUT, &m, false);
+	return writes();
 }
-
-#define ENTER(name_) \
-	SEC("tracepoint/syscalls/sys_enter_" #name_) int enter_##name_(void *ctx) { return writes(); }
-#define EXIT(name_, call_) \
-	SEC("tracepoint/syscalls/sys_exit_" #name_) int exit_##name_(struct sys_exit *x) { return call_; }
-
-ENTER(write) ENTER(writev) ENTER(sendto) ENTER(sendmsg) ENTER(sendmmsg) ENTER(sendfile64) ENTER(splice)
-EXIT(read, plain_ends(x, L7_IN, false))
-EXIT(readv, vector_ends(x, L7_IN))
-EXIT(recvfrom, plain_ends(x, L7_IN, true))
-EXIT(recvmsg, header_ends(x, L7_IN))
-EXIT(recvmmsg, headers_end(x, L7_IN))
-EXIT(write, plain_ends(x, L7_OUT, false))
-EXIT(writev, vector_ends(x, L7_OUT))
-EXIT(sendto, plain_ends(x, L7_OUT, true))
-EXIT(sendmsg, header_ends(x, L7_OUT))
-EXIT(sendmmsg, headers_end(x, L7_OUT))
-EXIT(sendfile64, file_ends(x, false))
-EXIT(splice, file_ends(x, true))
 
 /* ---- connections begin ---- */
 
-static __always_inline int accepted(struct sys_exit *x)
+SEC("tracepoint")
+int call_accepts(struct sys_exit *x)
 {
 	return x->ret < 0 ? 0 : accepted_fd((__u32)x->ret);
 }
 
-EXIT(accept, accepted(x))
-EXIT(accept4, accepted(x))
-
-SEC("tracepoint/syscalls/sys_exit_connect")
-int exit_connect(struct sys_exit *x)
+SEC("tracepoint")
+int call_connects(struct sys_exit *x)
 {
 	struct call c = {};
 	struct sock *sk;
@@ -201,25 +256,22 @@ int exit_connect(struct sys_exit *x)
 /* ---- threads that wait for whatever comes next ---- */
 
 /* Go's runtime waits on a thread that runs no goroutine: nobody idles by that. */
-static __always_inline int idles(void)
+SEC("tracepoint")
+int thread_idles(void *ctx)
 {
-	__u64 who = inflight_who();
+	__u64 who = *(volatile bool *)&goroutines ? inflight_who() : (__u32)bpf_get_current_pid_tgid();
 
 	if (who)
 		inflight_clear(who, 0);
 	return 0;
 }
 
-#define IDLE(name_) SEC("tracepoint/syscalls/sys_enter_" #name_) int idle_##name_(void *ctx) { return idles(); }
-
-IDLE(epoll_wait) IDLE(epoll_pwait) IDLE(select) IDLE(pselect6) IDLE(accept) IDLE(accept4)
-IDLE(epoll_pwait2) /* since 5.11: hooks.c does without */
-
 /*
  * A thread that waits for one descriptor alone, on which it has asked something for the request that it serves (or opened it for that), waits for
  * the answer, as libpq, PHP and Java do before they read.
  */
-static __always_inline int polls(struct sys_enter *x)
+SEC("tracepoint")
+int thread_polls(struct sys_enter *x)
 {
 	__u64 who = inflight_who(), tag = inflight_get(who), ino = 0, key;
 	struct l7_sock *e;
@@ -235,18 +287,6 @@ static __always_inline int polls(struct sys_enter *x)
 	}
 	inflight_clear(who, 0);
 	return 0;
-}
-
-SEC("tracepoint/syscalls/sys_enter_poll")
-int idle_poll(struct sys_enter *x)
-{
-	return polls(x);
-}
-
-SEC("tracepoint/syscalls/sys_enter_ppoll")
-int idle_ppoll(struct sys_enter *x)
-{
-	return polls(x);
 }
 
 SEC("tp_btf/sched_process_exit")

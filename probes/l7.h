@@ -84,6 +84,7 @@ _Static_assert(sizeof(struct l7_end) == 56, "wire size");
  * connection whose inode it has; another one at the same place has none, and is told whole.
  */
 #define L7_WANTS (1u << 16)
+#define L7_WANT_ENTRIES (L7_WANTS + 1) /* the last one's `ino` counts how often one of the others was written: who has seen one need not look again */
 #define L7_WANT_SLOT(sk_) ((__u32)(((__u64)(sk_) * 0x9e3779b97f4a7c15ull) >> 48))
 enum l7_want_flags {
 	L7_WANT_NOTHING = 1,  /* of what system calls move: only how the connection ends */
@@ -109,7 +110,8 @@ enum sock_flags_l7 {
 	S_IN_DONE = 32,
 	S_BEGUN = 64,
 	S_OPENED = 128, /* by us, and nothing was written on it yet */
-	S_UNTOLD = 256  /* it was shed before its CONN was told */
+	S_UNTOLD = 256, /* it was shed before its CONN was told */
+	S_SHED = 512    /* shed_until holds */
 };
 
 enum came_flags {
@@ -124,10 +126,10 @@ struct l7_came { /* l7_came.bpf.h */
 	__u32 flags, pad;
 };
 
+/* Behind the 56 bytes that the map has before it, so that what each call looks at is one line of the cache. */
 struct l7_sock {
 	__u64 ino;
-	__u64 pos[2], tls_pos[2];
-	__u64 shed_until_ns;
+	__u64 pos[2];
 	__u32 seq[2];   /* of TCP: the sequence number at pos */
 	__u32 tgid;
 	__u8 protocol;  /* 0: a Unix socket */
@@ -135,8 +137,14 @@ struct l7_sock {
 	__u16 flags;    /* enum sock_flags_l7 */
 	__u64 tag;      /* a server's: of the request that is not answered yet; else of the one for which it was written to last, or opened; 0: none */
 	__u64 tag_who;  /* a server's: who read last of it; else who wrote (inflight.bpf.h) */
+	__u32 threads;  /* until when its process is taken for one of threads (who_moves) */
+	__u32 plain;    /* tls_plain_now of when its process had moved no record of TLS; 0: it has, or that is not known */
+	__u32 wants;    /* the count of writings of `wants`, and 1 above it, as it was when all of every call was wanted; 0: that is not known */
+	__u32 shed_until; /* boot clock, in 2^20 ns */
 	struct l7_came came;
+	__u64 tls_pos[2];
 };
+_Static_assert(sizeof(struct l7_sock) == 136, "three lines with what is before it");
 
 /* What is copied of one call while nobody knows what the connection speaks: all of its first bytes, of bulk that follows a little. */
 #define L7_FIRST      262144

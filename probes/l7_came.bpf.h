@@ -36,14 +36,13 @@ struct {
 
 static const volatile struct l7_came nothing_came = {};
 
-/* More bytes came. */
-static __always_inline void came_more(struct sock *sk, struct l7_came *c, bool tcp)
+/* More bytes came; of TCP, up to the number `end`, and read is what lies before `seq`. */
+static __always_inline void came_more(struct l7_came *c, bool tcp, __u32 end, __u32 seq)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
-	__u32 end = tcp ? BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt) : 0;
 
 	if (tcp)
-		c->last_seq = c->came_ns || c->flags & CAME_UNSURE ? c->end_seq : tcp_seq(sk, L7_IN);
+		c->last_seq = c->came_ns || c->flags & CAME_UNSURE ? c->end_seq : seq;
 	c->end_seq = end;
 	c->last_ns = now;
 	if (!c->came_ns && !(c->flags & CAME_UNSURE))
@@ -83,7 +82,7 @@ static __always_inline void came_early(struct sock *sk)
 			return;
 		c->whose = whose;
 	}
-	came_more(sk, c, tcp);
+	came_more(c, tcp, tcp ? BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt) : 0, tcp ? tcp_seq(sk, L7_IN) : 0);
 }
 
 SEC("tp_btf/sk_data_ready")
@@ -91,11 +90,16 @@ int BPF_PROG(l7_ready, struct sock *sk)
 {
 	__u64 key = (__u64)sk;
 	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
+	struct tcp_sock *tcp;
 
-	if (!e)
+	if (!e) {
 		came_early(sk);
-	else if (!(e->flags & S_IGNORED) && e->side != L7_SIDE_CLIENT && e->protocol != SOCK_UDP)
-		came_more(sk, &e->came, e->protocol == SOCK_TCP);
+		return 0;
+	}
+	if (e->flags & S_IGNORED || e->side == L7_SIDE_CLIENT || e->protocol == SOCK_UDP)
+		return 0;
+	tcp = bpf_skc_to_tcp_sock(sk);
+	came_more(&e->came, tcp, tcp ? tcp->rcv_nxt : 0, tcp ? tcp->copied_seq : 0);
 	return 0;
 }
 

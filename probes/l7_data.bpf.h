@@ -13,12 +13,12 @@
  *
  * 1. `socks` has an entry for each connection: its positions, and who moved bytes last. TCP's positions are the kernel's own sequence
  *    numbers, so that what sendfile, splice and io_uring moved is known to be missing; others' are counted here.
- * 2. `wants` is the loader's: see l7.h.
+ * 2. `wants` is the loader's: see l7.h. An entry is a miss of the cache: it is looked at where one was written since.
  * 3. Rather some of many connections are told not at all than each in part. Where seven eighths of the ring are full, one that begins is shed: nothing
  *    of it is told, and its bytes are counted when it ends (unseen_bytes). At fifteen sixteenths, half of those that are told are shed, at least for SHED_NS and
  *    until a quarter of the ring is used: what they move meanwhile is missing in their positions. So is what finds no room at all.
- * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU. Tracepoints of system calls have
- *    slot 0, probes in user space the others. A tracepoint's program is not interrupted by its like; a probe's is, where the kernel may be
+ * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU. Tracepoints have
+ *    slot 0, probes in user space the others. A tracepoint's program is not interrupted by another thread's; a probe's is, where the kernel may be
  *    preempted: what finds all slots in use is missing in its connection's positions, and counted.
  * 5. Nobody is woken, but for each part (WAKE_SHIFT) of the ring that fills: who reads may sleep while little happens.
  */
@@ -26,6 +26,7 @@
 #define SONDE_PROBES_L7_DATA_BPF_H
 
 #include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
 #include "probes/inflight.bpf.h"
@@ -57,7 +58,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, L7_WANTS);
+	__uint(max_entries, L7_WANT_ENTRIES);
 	__type(key, __u32);
 	__type(value, struct l7_want);
 } wants SEC(".maps");
@@ -72,9 +73,13 @@ struct {
 /* The bytes of one call, as they are put into records. */
 struct walk {
 	__u64 iov, ptr, left; /* the next struct iovec; the piece at hand */
+	__u64 name;           /* of a datagram: from or to whom, as the call says; 0: it does not */
 	__u64 total;          /* bytes of the stream that are not told yet */
 	__u64 want;           /* bytes that may still be copied */
 	__u32 iov_n, fill;
+	__u64 sk;
+	__u32 seq, seq_known; /* of TCP: the number of the byte after these */
+	__u32 plain, pad;     /* l7_sock.plain of these bytes' connection; 0: it has none */
 	__u32 failed, busy;   /* a record was lost; slots but 0: how many use it */
 	__u64 wake;           /* how its records are put into the ring */
 	struct l7_data r;
@@ -95,6 +100,8 @@ __u32 parser_tgid = 0;             /* and what that says */
 struct l7_iovec {
 	__u64 base, len;
 };
+
+bool goroutines = false; /* some request was a goroutine's */
 
 static __always_inline struct l7_tally *tally_get(void)
 {
@@ -197,12 +204,12 @@ static __always_inline __u32 tcp_seq(struct sock *sk, __u32 dir)
 	return dir == L7_OUT ? BPF_CORE_READ((struct tcp_sock *)sk, write_seq) : BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
 }
 
-/* Bytes that nobody has read yet. */
-static __always_inline bool bytes_left(struct sock *sk, bool tcp)
+/* Bytes that nobody has read yet; of TCP, from `seq` on. */
+static __always_inline bool bytes_left(struct sock *sk, bool tcp, __u32 seq)
 {
 	if (!tcp)
 		return BPF_CORE_READ(sk, sk_receive_queue.qlen) > 0;
-	return (__s32)(BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt) - tcp_seq(sk, L7_IN)) > 0;
+	return (__s32)(BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt) - seq) > 0;
 }
 
 static const volatile struct l7_sock no_sock = {}; /* not on the stack: older kernels have 512 bytes of it for a chain of calls */
@@ -213,7 +220,7 @@ static __always_inline void sock_fill(struct sock *sk, struct l7_sock *e, __u32 
 	e->protocol = (__u8)kind;
 	e->tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
 	e->flags = (task_wanted() ? 0 : S_IGNORED) | (side != L7_SIDE_UNKNOWN ? S_BEGUN : 0);
-	if (tells_came && kind != SOCK_UDP && bytes_left(sk, kind == SOCK_TCP))
+	if (tells_came && kind != SOCK_UDP && bytes_left(sk, kind == SOCK_TCP, kind == SOCK_TCP ? tcp_seq(sk, L7_IN) : 0))
 		e->came.flags = CAME_UNSURE;
 	if (kind != SOCK_TCP || side == L7_SIDE_UNKNOWN)
 		return;
@@ -252,6 +259,12 @@ static __always_inline __u32 ring_level(void)
 	return (__u32)(bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA) / ring_part);
 }
 
+static __always_inline void shed_begin(struct l7_sock *e, __u64 at_ns)
+{
+	e->flags |= S_SHED;
+	e->shed_until = (__u32)((at_ns + SHED_NS) >> 20);
+}
+
 /* A connection that is new, or whose address had another one: entered and told. NULL: it is none, or there is no room. */
 static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __u32 side, __u64 at_ns)
 {
@@ -268,7 +281,7 @@ static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __
 	else if (!conn_send(sk, at_ns, e))
 		return e;
 	e->flags |= S_UNTOLD;
-	e->shed_until_ns = at_ns + SHED_NS;
+	shed_begin(e, at_ns);
 	return e;
 }
 
@@ -288,7 +301,7 @@ static __always_inline bool fin_came(struct sock *sk)
 }
 
 /* Where `n` bytes that were just moved begin. */
-static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 dir, __u64 n)
+static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 dir, __u64 n, struct walk *w)
 {
 	__u8 known = dir == L7_OUT ? S_SEQ_OUT : S_SEQ_IN;
 	__u64 begin = e->pos[dir & 1];
@@ -299,7 +312,7 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 		e->pos[dir & 1] = begin + n;
 		return begin;
 	}
-	seq = tcp_seq(sk, dir);
+	seq = w->seq = w->seq_known ? w->seq : tcp_seq(sk, dir);
 	if (!(e->flags & known)) {
 		e->flags |= known;
 		e->seq[dir & 1] = seq;
@@ -319,7 +332,7 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 }
 
 /* Something was read: since when it lay there, and what is left (l7_came.bpf.h: 1, 2). */
-static __noinline int came_read(struct sock *sk, struct l7_sock *e)
+static __noinline int came_read(struct sock *sk, struct l7_sock *e, __u32 seq)
 {
 	struct l7_came *c;
 	bool tcp;
@@ -333,9 +346,9 @@ static __noinline int came_read(struct sock *sk, struct l7_sock *e)
 	if (c->came_ns && c->came_ns == c->last_ns)
 		c->flags |= CAME_TOGETHER;
 	c->came_ns = 0;
-	if (!bytes_left(sk, tcp)) {
+	if (!bytes_left(sk, tcp, seq)) {
 		c->flags &= ~(__u32)CAME_UNSURE;
-	} else if (tcp && c->last_ns && (__s32)(tcp_seq(sk, L7_IN) - c->last_seq) >= 0) {
+	} else if (tcp && c->last_ns && (__s32)(seq - c->last_seq) >= 0) {
 		c->flags &= ~(__u32)CAME_UNSURE;
 		c->came_ns = c->last_ns;
 	} else {
@@ -392,7 +405,8 @@ __noinline int walk_step(__u32 slot)
 		w->iov += sizeof(v);
 		w->ptr = v.base;
 		w->left = v.len;
-		return 0;
+		if (!v.len)
+			return 0;
 	}
 	fill = w->fill & (L7_CHUNK - 1);
 	n = L7_CHUNK - fill;
@@ -418,11 +432,34 @@ __noinline int walk_step(__u32 slot)
 	w->fill = fill + (__u32)n;
 	if (w->fill >= L7_CHUNK)
 		walk_flush(w, L7_CHUNK, L7_CHUNK);
-	return 0;
+	return !w->left && !w->iov_n;
+}
+
+/* One piece that fits into one record, as most are. */
+static __always_inline bool walk_short(struct walk *w)
+{
+	__u64 n = w->left;
+
+	if (n > w->want)
+		n = w->want;
+	if (n > w->total)
+		n = w->total;
+	FORGET_BOUNDS(n);
+	if (w->iov_n || n >= L7_CHUNK)
+		return false;
+	if (n && bpf_probe_read_user(w->bytes, (__u32)n, (const void *)w->ptr)) {
+		w->r.h.flags |= L7_F_FAULT;
+		COUNT(faults, 1);
+		n = 0;
+	}
+	walk_flush(w, (__u32)n, (__u32)w->total);
+	return true;
 }
 
 static __always_inline bool walk_run(struct walk *w, __u32 slot)
 {
+	if (walk_short(w))
+		return !w->failed;
 	for (int i = 0; i < STEPS; i++)
 		if (walk_step(slot))
 			break;
@@ -439,6 +476,24 @@ static __always_inline struct l7_want *want_get(__u64 sk, __u64 ino)
 	return w && w->ino == ino ? w : NULL;
 }
 
+/* What l7_sock.wants is compared with; it is read before an entry is. */
+static __always_inline __u32 want_count(void)
+{
+	__u32 last = L7_WANTS;
+	struct l7_want *w = bpf_map_lookup_elem(&wants, &last);
+
+	return w ? (__u32)*(volatile __u64 *)&w->ino | 1u << 31 : 0;
+}
+
+/* Nothing of what moves from now on is left out. */
+static __always_inline bool want_all(const struct l7_sock *e, const struct l7_want *w)
+{
+	const __u64 *pos = e->flags & S_TLS ? e->tls_pos : e->pos;
+
+	return w->limit[0] == L7_LIMIT_MOST / L7_LIMIT_UNIT && w->limit[1] == L7_LIMIT_MOST / L7_LIMIT_UNIT && w->until[0] <= pos[0] && w->until[1] <= pos[1] &&
+	       w->flags == (e->flags & S_TLS ? L7_WANT_TLS : 0);
+}
+
 static __always_inline void want_conn(struct sock *sk, struct l7_sock *e, struct l7_want *w, __u64 at_ns)
 {
 	if (w->flags & L7_WANT_CONN && !conn_send(sk, at_ns, e))
@@ -453,11 +508,25 @@ static __always_inline void owner_check(struct sock *sk, struct l7_sock *e, __u6
 	if (e->tgid == tgid)
 		return;
 	e->tgid = tgid;
+	e->threads = e->plain = 0;
 	e->flags &= ~S_IGNORED;
 	if (!task_wanted())
 		e->flags |= S_IGNORED;
 	else if (!(e->flags & S_UNTOLD))
 		conn_send(sk, at_ns, e);
+}
+
+/* inflight_who; that a process is not Go's is asked once a second for each connection. */
+static __always_inline __u64 who_moves(struct l7_sock *e, __u64 at_ns)
+{
+	__u32 now = (__u32)(at_ns >> 30) | 1u << 31;
+	__u64 who;
+
+	if (e->threads == now)
+		return (__u32)bpf_get_current_pid_tgid();
+	who = inflight_who();
+	e->threads = who && !(who >> 63) ? now : 0;
+	return who;
 }
 
 /*
@@ -468,15 +537,18 @@ static __always_inline void owner_check(struct sock *sk, struct l7_sock *e, __u6
  */
 static __noinline __u64 request_note(struct l7_sock *e, __u32 dir, __u64 at_ns)
 {
-	__u64 who = inflight_who();
+	__u64 who;
 
 	if (!e)
 		return at_ns;
+	who = who_moves(e, at_ns);
 	if (dir == L7_IN) {
 		at_ns |= who >> 63;
 		if (!e->tag)
 			e->tag = TABLES_TAG_OF(at_ns);
 		e->tag_who = who;
+		if (who >> 63)
+			goroutines = true;
 		if (who >> 63 == (e->tag >> 59 & 1))
 			inflight_set(who, e->tag);
 	} else if (e->tag) {
@@ -522,10 +594,10 @@ static __noinline int shed(struct sock *sk, struct l7_sock *e, __u64 at_ns)
 
 	if (!e)
 		return 1;
-	if (e->shed_until_ns) {
-		if (at_ns < e->shed_until_ns || level >= SHED_BACK)
+	if (e->flags & S_SHED) {
+		if ((__s32)((__u32)(at_ns >> 20) - e->shed_until) < 0 || level >= SHED_BACK)
 			return 1;
-		e->shed_until_ns = 0;
+		e->flags &= (__u16)~S_SHED;
 		if (!(e->flags & S_UNTOLD))
 			return 0;
 		untold_take(e);
@@ -538,16 +610,34 @@ static __noinline int shed(struct sock *sk, struct l7_sock *e, __u64 at_ns)
 	} else {
 		COUNT(shed, 1);
 	}
-	e->shed_until_ns = at_ns + SHED_NS;
+	shed_begin(e, at_ns);
 	return 1;
 }
 
 /* Who sleeps is woken where these bytes fill one more part of the ring. */
-static __always_inline __u64 wake_for(__u64 bytes)
+static __always_inline __u64 wake_for(__u64 used, __u64 bytes)
 {
-	__u64 used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
-
 	return used >> WAKE_SHIFT == (used + bytes) >> WAKE_SHIFT ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP;
+}
+
+/* To or from whom; family 0: the one it is connected with. */
+static __noinline int remote_read(struct walk *w, __u64 name)
+{
+	struct {
+		__u16 family, port;
+		__u8 v4[4], v6[16];
+	} a = {};
+
+	if (!w || !name || bpf_probe_read_user(&a, 8, (const void *)name) || (a.family != SOCK_INET && a.family != SOCK_INET6))
+		return 0;
+	if (a.family == SOCK_INET6)
+		bpf_probe_read_user(a.v6, sizeof(a.v6), (const void *)(name + 8));
+	else
+		__builtin_memcpy(a.v6, a.v4, sizeof(a.v4));
+	w->r.family = a.family;
+	w->r.port = bpf_ntohs(a.port);
+	__builtin_memcpy(w->r.remote, a.v6, sizeof(a.v6));
+	return 0;
 }
 
 #define OPENER (1ull << 63)
@@ -556,12 +646,13 @@ static __always_inline __u64 wake_for(__u64 bytes)
  * For whose request do these bytes ask somebody else? That which the thread serves: its tag. A loop that has waited for its new connection serves
  * none by then: the first bytes are for what it opened the connection for, and OPENER says so. The connection keeps the tag: who waits for its answer is not idle.
  */
-static __noinline __u64 request_asks(struct l7_sock *e)
+static __noinline __u64 request_asks(struct l7_sock *e, __u64 at_ns)
 {
-	__u64 who = inflight_who(), tag, opener;
+	__u64 who, tag, opener;
 
 	if (!e)
 		return 0;
+	who = who_moves(e, at_ns);
 	tag = inflight_get(who);
 	opener = !tag && e->flags & S_OPENED && e->tag && e->tag_who == who ? e->tag | OPENER : 0;
 	e->flags &= (__u16)~S_OPENED;
@@ -571,7 +662,7 @@ static __noinline __u64 request_asks(struct l7_sock *e)
 }
 
 /*
- * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left); of a datagram r.family, port and remote.
+ * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left) and the name. `how`: the direction, flags, slot.
  */
 static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 {
@@ -579,9 +670,13 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	struct walk *w = walk_get(slot);
 	struct l7_want *want;
 	struct l7_sock *e;
-	__u64 pos, until = 0, tag = 0;
+	__u64 pos, until = 0, tag = 0, used;
+	__u32 wants_now;
 
-	if (!w || !n || n > 0x7fffffff)
+	if (!w)
+		return 0;
+	w->plain = w->r.len = 0;
+	if (!n || n > 0x7fffffff)
 		return 0;
 	if (dir == L7_IN) /* before the connection is told: its record is no later than that of its bytes */
 		at_ns &= ~1ull;
@@ -595,21 +690,24 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 		pos = e->tls_pos[dir];
 		e->tls_pos[dir] = pos + n;
 	} else {
-		pos = pos_take(sk, e, dir, n);
+		pos = pos_take(sk, e, dir, n, w);
 		if (tells_came && dir == L7_IN)
-			came_read(sk, e);
+			came_read(sk, e, w->seq);
 	}
 	owner_check(sk, e, at_ns);
+	w->plain = e->plain;
 	if (e->flags & S_IGNORED || (e->flags & S_TLS && !(flags & L7_F_TLS)))
 		return 0;
 	if (e->side == L7_SIDE_SERVER)
 		at_ns = request_note(e, dir, at_ns);
 	else if (dir == L7_OUT)
-		tag = request_asks(e);
-	w->want = pos < L7_FIRST ? L7_LIMIT_MOST : L7_LIMIT;
-	want = want_get((__u64)sk, ino);
+		tag = request_asks(e, at_ns);
+	w->want = L7_LIMIT_MOST;
+	wants_now = want_count();
+	want = e->wants == wants_now ? NULL : want_get((__u64)sk, ino);
 	if (want) {
 		want_conn(sk, e, want, at_ns);
+		e->wants = want_all(e, want) ? wants_now : 0;
 		if (!(want->flags & L7_WANT_TLS) == !(flags & L7_F_TLS)) {
 			until = want->until[dir];
 			if (want->flags & L7_WANT_NOTHING || pos + n < until)
@@ -617,11 +715,19 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 			if (want->limit[dir])
 				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
 		}
+	} else if (e->wants != wants_now && pos >= L7_FIRST) {
+		w->want = L7_LIMIT;
 	}
-	if (shed(sk, e, at_ns)) {
+	used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);
+	if ((e->flags & S_SHED || used >= SHED_HALF * ring_part) && shed(sk, e, at_ns)) {
 		if (!(e->flags & S_UNTOLD))
 			COUNT(lost_bytes, n);
 		return 0;
+	}
+	w->r.family = w->r.port = 0;
+	if (e->protocol == SOCK_UDP && !(flags & L7_F_TLS)) {
+		flags |= L7_F_DATAGRAM;
+		remote_read(w, w->name);
 	}
 	head_fill(&w->r.h, (__u64)sk, ino, L7_DATA, (__u8)dir, at_ns);
 	w->r.h.flags = (__u16)(flags | (tag & OPENER ? L7_F_OPENER : 0));
@@ -630,14 +736,14 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	w->r.pos = pos;
 	w->r.seq = flags & L7_F_TLS ? 0 : e->seq[dir] - (__u32)(e->pos[dir] - pos);
 	w->fill = w->failed = 0;
-	w->wake = wake_for(n < w->want ? n : w->want);
+	w->wake = wake_for(used, n < w->want ? n : w->want);
 	w->total = n;
 	if (until >= pos + n) { /* the last of what is not wanted */
 		w->left = 0;
 		w->iov_n = 0;
 	}
 	if (!walk_run(w, slot))
-		e->shed_until_ns = at_ns + SHED_NS;
+		shed_begin(e, at_ns);
 	return 0;
 }
 
@@ -678,6 +784,7 @@ static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, cons
 		return;
 	}
 	w->iov = w->iov_n = 0;
+	w->name = 0;
 	w->ptr = (__u64)buf;
 	w->left = buf ? n : 0;
 	moved(sk, ino, dir | flags << 1 | slot << 16, n, at_ns);

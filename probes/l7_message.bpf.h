@@ -96,52 +96,34 @@ static __always_inline struct sock *fd_sock(__u32 fd, __u64 *ino)
 
 /* ---- one message ---- */
 
-struct message {
-	__u64 name, iov, iov_n;
-	__u64 buf, n;      /* instead of iov */
-	__u64 unread;      /* where its bytes lie is not known */
-};
-
-/* To or from whom; family 0: the one it is connected with. */
-static __always_inline void remote_read(struct walk *w, __u64 name)
+static __always_inline void pieces_none(struct walk *w)
 {
-	struct {
-		__u16 family, port;
-		__u8 v4[4], v6[16];
-	} a = {};
-
-	w->r.family = w->r.port = 0;
-	if (!name || bpf_probe_read_user(&a, 8, (const void *)name) || (a.family != SOCK_INET && a.family != SOCK_INET6))
-		return;
-	if (a.family == SOCK_INET6)
-		bpf_probe_read_user(a.v6, sizeof(a.v6), (const void *)(name + 8));
-	else
-		__builtin_memcpy(a.v6, a.v4, sizeof(a.v4));
-	w->r.family = a.family;
-	w->r.port = bpf_ntohs(a.port);
-	__builtin_memcpy(w->r.remote, a.v6, sizeof(a.v6));
+	w->name = w->iov = w->ptr = w->left = 0;
+	w->iov_n = w->seq_known = 0;
 }
 
-static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 dir, __u64 n, struct message *m)
+static __always_inline void pieces_vector(struct walk *w, __u64 iov, __u64 n)
+{
+	w->iov = iov;
+	w->iov_n = n > IOV_MOST ? IOV_MOST : (__u32)n;
+}
+
+/* n bytes: the pieces of slot 0 say where they lie. `how`: the direction, and flags above it. */
+static __noinline int message_moved(struct sock *sk, __u64 ino, __u32 how, __u64 n)
 {
 	struct walk *w = walk_get(0);
-	__u32 flags = m->unread ? L7_F_FAULT : 0;
+	__u64 buf, iov;
 
 	if (!w)
 		return 0;
-	w->iov = m->iov;
-	w->iov_n = m->iov_n > IOV_MOST ? IOV_MOST : (__u32)m->iov_n;
-	w->ptr = m->buf;
-	w->left = m->buf ? m->n : 0;
-	w->r.family = w->r.port = 0;
-	if (BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP && BPF_CORE_READ(sk, __sk_common.skc_family) != SOCK_UNIX) {
-		remote_read(w, m->name);
-		flags |= L7_F_DATAGRAM;
-	}
-	moved(sk, ino, dir | flags << 1, n, at_of(dir));
-	if (tls_process_now())
-		tls_socket_call(sk, ino, dir, m->buf ? m->buf : tls_first(m->iov), n);
-	return 0;
+	buf = w->ptr;
+	iov = w->iov;
+	moved(sk, ino, how, n, at_of(how & 1));
+	if (!buf)
+		buf = tls_first(iov);
+	if (!buf || tls_plain(sk, ino, w, buf, n))
+		return 0;
+	return tls_socket_call(sk, ino, how & 1, buf, n);
 }
 
 /* The other end will send no more. */
@@ -165,15 +147,14 @@ struct user_msghdr { /* the beginning of struct msghdr of the system call, 64 bi
 	__u64 iov, iov_n;
 };
 
-static __always_inline bool header_read(__u64 at, struct message *m)
+static __always_inline bool header_read(struct walk *w, __u64 at)
 {
 	struct user_msghdr h = {};
 
 	if (bpf_probe_read_user(&h, sizeof(h), (const void *)at))
 		return false;
-	m->name = h.namelen ? h.name : 0;
-	m->iov = h.iov;
-	m->iov_n = h.iov_n;
+	w->name = h.namelen ? h.name : 0;
+	pieces_vector(w, h.iov, h.iov_n);
 	return true;
 }
 

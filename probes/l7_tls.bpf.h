@@ -45,6 +45,15 @@ struct { /* by place in the page: the number of the site and 1 */
 	__type(value, __u32);
 } tls_places SEC(".maps");
 
+/* How often a process was found to have such a library, by the loader, and to use it, by the programs: what was known before holds no more. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} tls_epoch SEC(".maps");
+__u32 tls_uses = 0;
+
 struct { /* processes with such a library: enum tls_process_flags */
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -112,12 +121,17 @@ struct tls_header {
 	__u8 type, major, minor, high, low;
 };
 
+static __always_inline bool tls_header_is(const struct tls_header *h)
+{
+	return h->type >= 20 && h->type <= 23 && h->major == 3 && h->minor <= 4;
+}
+
 /* What begins a record; its length, -1: none. */
 static __always_inline int tls_header_read(__u64 at, __u8 *type)
 {
 	struct tls_header h = {};
 
-	if (bpf_probe_read_user(&h, sizeof(h), (const void *)at) || h.type < 20 || h.type > 23 || h.major != 3 || h.minor > 4)
+	if (bpf_probe_read_user(&h, sizeof(h), (const void *)at) || !tls_header_is(&h))
 		return -1;
 	*type = h.type;
 	return h.high << 8 | h.low;
@@ -182,13 +196,59 @@ static __noinline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_ke
 	return 0;
 }
 
-/* enum tls_process_flags; 0: the current process has no such library. */
-static __always_inline __u32 tls_process_now(void)
+/* enum tls_process_flags; NULL: the current process has no such library. */
+static __always_inline __u32 *tls_process_now(void)
 {
 	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
-	__u32 *flags = bpf_map_lookup_elem(&tls_processes, &tgid);
 
-	return flags ? *flags : 0;
+	return bpf_map_lookup_elem(&tls_processes, &tgid);
+}
+
+static __always_inline __u32 tls_plain_now(void)
+{
+	__u32 zero = 0, *epoch = bpf_map_lookup_elem(&tls_epoch, &zero);
+
+	return ((epoch ? *epoch : 0) + *(volatile __u32 *)&tls_uses) | 1u << 31;
+}
+
+static __always_inline void tls_uses_it(__u32 *flags)
+{
+	*flags |= TLS_PROCESS_SEEN;
+	__sync_fetch_and_add(&tls_uses, 1);
+}
+
+/* The process has moved no record of TLS so far, nor entered its library, if it has one. That holds for `now`. */
+static __noinline int tls_plain_note(struct sock *sk, __u64 ino, __u32 now)
+{
+	__u64 key = (__u64)sk;
+	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
+
+	if (e && e->ino == ino)
+		e->plain = now;
+	return 0;
+}
+
+/*
+ * Is the call of no interest? Of a process that has no such library, or none of whose sockets moved a record and which has not entered it, those
+ * are that do not begin as a record does. `first`: the bytes, where they were copied.
+ */
+static __always_inline bool tls_plain(struct sock *sk, __u64 ino, struct walk *w, __u64 buf, __u64 n)
+{
+	__u32 now = tls_plain_now(), *flags;
+	__u8 type = 0;
+	bool header;
+
+	header = w->r.len >= sizeof(struct tls_header) && w->r.size == n ? tls_header_is((const struct tls_header *)w->bytes) : tls_header_read(buf, &type) >= 0;
+	if (!header && w->plain == now)
+		return true;
+	flags = tls_process_now();
+	if (flags && *flags & TLS_PROCESS_SEEN)
+		return false;
+	if (!header)
+		tls_plain_note(sk, ino, now);
+	else if (flags)
+		tls_uses_it(flags);
+	return !header || !flags;
 }
 
 /* Where the first struct iovec begins. 0: there is none. */
@@ -224,13 +284,14 @@ static __always_inline struct tls_call *tls_call_now(__u32 flags, struct tls_cal
 /* A system call moved n bytes on a socket, the first of them at `buf`. */
 static __noinline int tls_socket_call(struct sock *sk, __u64 ino, __u32 dir, __u64 buf, __u64 n)
 {
+	__u32 *flags = tls_process_now();
 	struct tls_call_key key;
 	struct tls_call *c;
 	__u8 type = 0;
 
-	if (!buf)
+	c = flags ? tls_call_now(*flags, &key) : NULL;
+	if (!flags)
 		return 0;
-	c = tls_call_now(tls_process_now(), &key);
 	if (!c)
 		return tls_outside(sk, ino, &key, buf, dir == L7_OUT ? n | 1ull << 63 : n);
 	if (c->dir != dir || c->inside || tls_header_read(buf, &type) < 0)
@@ -307,12 +368,14 @@ static __always_inline struct tls_call_key tls_key(void *ctx, bool go)
 
 static __always_inline bool tls_process(bool go)
 {
-	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32), flag = go ? TLS_PROCESS_GO : TLS_PROCESS_C;
+	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32), flag = TLS_PROCESS_SEEN | (go ? TLS_PROCESS_GO : TLS_PROCESS_C);
 	__u32 *flags = bpf_map_lookup_elem(&tls_processes, &tgid);
 
-	if (!flags)
-		return task_wanted() && !bpf_map_update_elem(&tls_processes, &tgid, &flag, BPF_ANY);
-	if (!(*flags & flag))
+	if (!flags && (!task_wanted() || bpf_map_update_elem(&tls_processes, &tgid, &flag, BPF_ANY)))
+		return false;
+	if (!flags || (*flags & flag) != flag)
+		__sync_fetch_and_add(&tls_uses, 1);
+	if (flags)
 		*flags |= flag;
 	return true;
 }

@@ -35,7 +35,7 @@ struct tls_site {
 };
 _Static_assert(sizeof(struct tls_site) == 40, "wire size");
 
-enum tls_process_flags { TLS_PROCESS_GO = 1, TLS_PROCESS_C = 2 };
+enum tls_process_flags { TLS_PROCESS_GO = 1, TLS_PROCESS_C = 2, TLS_PROCESS_SEEN = 4 /* TLS was seen, not only its library */ };
 
 struct tls_conn_key {
 	__u64 tgid;

@@ -40,31 +40,31 @@ static __always_inline int uring_dir(__u8 op)
 	}
 }
 
-/* Where the bytes lie; `unread` where that is not known. */
-static __always_inline void uring_message(struct io_kiocb *req, __u8 op, __u64 n, struct message *m)
+/* Where the bytes lie. false: that is not known. */
+static __always_inline bool uring_pieces(struct io_kiocb *req, __u8 op, __u64 n, struct walk *w)
 {
 	void *cmd = (char *)req + bpf_core_field_offset(struct io_kiocb, cmd);
 	struct io_sr_msg *sr = cmd;
 	struct io_rw *rw = cmd;
 
-	m->unread = 1;
+	pieces_none(w);
 	if (!bpf_core_field_exists(struct io_kiocb, cmd) || BPF_CORE_READ(req, flags) & URING_BUFFER_SELECT)
-		return;
+		return false;
+	w->left = n;
 	if (op == URING_READ || op == URING_WRITE) {
-		m->buf = BPF_CORE_READ(rw, addr);
-		m->n = n;
-	} else if (op == URING_READV || op == URING_WRITEV) {
-		m->iov = BPF_CORE_READ(rw, addr);
-		m->iov_n = BPF_CORE_READ(rw, len);
-	} else if (BPF_CORE_READ(sr, done_io)) {
-		return;
-	} else if (op == URING_SENDMSG || op == URING_RECVMSG || op == URING_SENDMSG_ZC) {
-		header_read((__u64)BPF_CORE_READ(sr, umsg), m);
-	} else {
-		m->buf = (__u64)BPF_CORE_READ(sr, buf);
-		m->n = n;
+		w->ptr = BPF_CORE_READ(rw, addr);
+		return w->ptr;
 	}
-	m->unread = !m->buf && !m->iov;
+	if (op == URING_SEND || op == URING_RECV || op == URING_SEND_ZC) {
+		w->ptr = BPF_CORE_READ(sr, done_io) ? 0 : (__u64)BPF_CORE_READ(sr, buf);
+		return w->ptr;
+	}
+	w->left = 0;
+	if (op == URING_READV || op == URING_WRITEV)
+		pieces_vector(w, BPF_CORE_READ(rw, addr), BPF_CORE_READ(rw, len));
+	else if (!BPF_CORE_READ(sr, done_io))
+		header_read(w, (__u64)BPF_CORE_READ(sr, umsg));
+	return w->iov;
 }
 
 /* A descriptor of the process; one of the ring's own table is told by what it moves. */
@@ -80,9 +80,10 @@ SEC("raw_tp/io_uring_complete")
 int l7_uring(__u64 *x)
 {
 	struct io_kiocb *req = (struct io_kiocb *)x[1];
-	struct message m = {};
 	struct file *file;
+	struct walk *w;
 	struct sock *sk;
+	__u32 flags;
 	__s32 res;
 	int dir;
 	__u8 op;
@@ -102,10 +103,15 @@ int l7_uring(__u64 *x)
 		return 0;
 	if (op == URING_CONNECT)
 		return res ? 0 : connected(sk, BPF_CORE_READ(file, f_inode, i_ino));
+	w = walk_get(0);
+	if (!w)
+		return 0;
 	writes(); /* 3 */
 	if (res > 0) {
-		uring_message(req, op, (__u64)res, &m);
-		message_moved(sk, BPF_CORE_READ(file, f_inode, i_ino), (__u32)dir, (__u64)res, &m);
+		flags = uring_pieces(req, op, (__u64)res, w) ? 0 : L7_F_FAULT << 1;
+		if (flags)
+			pieces_none(w);
+		message_moved(sk, BPF_CORE_READ(file, f_inode, i_ino), (__u32)dir | flags, (__u64)res);
 	} else if (!res && dir == L7_IN) {
 		read_end(sk, BPF_CORE_READ(file, f_inode, i_ino));
 	}

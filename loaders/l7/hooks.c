@@ -2,12 +2,15 @@
 #include "loaders/l7/hooks.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/limits.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "loaders/lib/bpf/kerneltypes.h"
@@ -43,6 +46,20 @@ static bool tells_uring(void)
 	return libbpf_find_vmlinux_btf_id("io_uring_complete", BPF_TRACE_RAW_TP) > 0;
 }
 
+/*
+ * From 6.5 on, where sendfile and splice send like all else. Before 7.0, and not with PREEMPT_RT: there another thread may come in between while
+ * such a program runs, and its own send would not be seen.
+ */
+static bool tells_sent(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	struct utsname u;
+	bool tells = btf && btf__find_by_name(btf, "btf_trace_sock_send_length") > 0 && btf__find_by_name_kind(btf, "splice_to_socket", BTF_KIND_FUNC) > 0;
+
+	btf__free(btf);
+	return tells && !uname(&u) && strtoul(u.release, NULL, 10) < 7 && !strstr(u.version, "PREEMPT_RT");
+}
+
 void hooks_alive(struct hooks *k, uint64_t now_ns)
 {
 	tables_inflight_alive(k->tables, now_ns);
@@ -60,6 +77,7 @@ int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 	k->skel->rodata->tells_came = hooks_tells_came();
 	bpf_program__set_autoload(k->skel->progs.l7_ready, hooks_tells_came());
 	bpf_program__set_autoload(k->skel->progs.l7_uring, tells_uring());
+	bpf_program__set_autoload(k->skel->progs.l7_sent, tells_sent());
 	if (c->ring_bytes > bpf_map__max_entries(k->skel->maps.records))
 		bpf_map__set_max_entries(k->skel->maps.records, (uint32_t)c->ring_bytes);
 	k->skel->rodata->ring_part = bpf_map__max_entries(k->skel->maps.records) / 16;
@@ -97,17 +115,47 @@ void hooks_parser(struct hooks *k, uint32_t tgid)
 	k->skel->bss->parser_tgid = tgid;
 }
 
-static int program_attach(struct hooks *k, struct bpf_program *prog)
-{
-	struct tap tap;
-	int err;
+/* Which programs stand at which system calls: words of the tracepoints' names. `may`: kernels without it are as good. */
+static const struct {
+	const char *program, *at, *calls, *may;
+	bool untold; /* where l7_sent is not there */
+} CALLS[] = {
+	{"call_writes", "enter", "write writev sendto sendmsg sendmmsg sendfile64 splice", ""},
+	{"call_ends", "exit", "read readv recvfrom recvmsg", ""},
+	{"call_ends", "exit", "write writev sendto sendmsg sendfile64 splice", "", .untold = true},
+	{"many_end", "exit", "recvmmsg sendmmsg", ""},
+	{"call_accepts", "exit", "accept accept4", ""},
+	{"call_connects", "exit", "connect", ""},
+	{"thread_idles", "enter", "epoll_wait epoll_pwait epoll_pwait2 select pselect6 accept accept4", "epoll_pwait2" /* since 5.11 */},
+	{"thread_polls", "enter", "poll ppoll", ""},
+};
 
-	if (bpf_program__type(prog) == BPF_PROG_TYPE_TRACEPOINT) {
-		err = tap_tracepoint(prog, &tap);
+static int calls_attach(struct hooks *k, size_t i, struct err *e)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program);
+	char words[128], name[64], *rest = NULL;
+
+	if (CALLS[i].untold && bpf_program__autoload(k->skel->progs.l7_sent))
+		return 0;
+	snprintf(words, sizeof(words), "%s", CALLS[i].calls);
+	for (const char *call = strtok_r(words, " ", &rest); call; call = strtok_r(NULL, " ", &rest)) {
+		struct tap tap;
+		int err;
+
+		snprintf(name, sizeof(name), "syscalls/sys_%s_%s", CALLS[i].at, call);
+		err = tap_tracepoint(prog, name, &tap);
+		if (err && strcmp(call, CALLS[i].may))
+			return load_error(err, name, e);
 		if (!err)
 			taps_add(&k->taps, tap);
-		return err;
 	}
+	return 0;
+}
+
+static int program_attach(struct hooks *k, struct bpf_program *prog)
+{
+	int err;
+
 	if (k->n == HOOKS_MOST)
 		return -E2BIG;
 	k->links[k->n] = bpf_program__attach(prog);
@@ -119,14 +167,18 @@ static int program_attach(struct hooks *k, struct bpf_program *prog)
 int hooks_attach(struct hooks *k, struct err *e)
 {
 	struct bpf_program *prog;
+	int err = 0;
 
+	for (size_t i = 0; !err && i < sizeof(CALLS) / sizeof(CALLS[0]); i++)
+		err = calls_attach(k, i, e);
+	if (err)
+		return err;
 	bpf_object__for_each_program(prog, k->skel->obj) {
-		int err;
-
-		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site || !bpf_program__autoload(prog))
+		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site || bpf_program__type(prog) == BPF_PROG_TYPE_TRACEPOINT ||
+		    !bpf_program__autoload(prog))
 			continue;
 		err = program_attach(k, prog);
-		if (err && prog != k->skel->progs.idle_epoll_pwait2)
+		if (err)
 			return load_error(err, bpf_program__section_name(prog), e);
 	}
 	k->sweep = bpf_program__attach_iter(k->skel->progs.l7_sweep, NULL);

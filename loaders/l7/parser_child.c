@@ -144,7 +144,7 @@ int parser_main(int argc, char **argv)
 	struct l7_want *wants;
 	struct err e = {0};
 
-	wants = mmap(NULL, L7_WANTS * sizeof(*wants), PROT_READ | PROT_WRITE, MAP_SHARED, FD_WANTS, 0);
+	wants = mmap(NULL, L7_WANT_ENTRIES * sizeof(*wants), PROT_READ | PROT_WRITE, MAP_SHARED, FD_WANTS, 0);
 	if (bucket <= 0 || bucket > 3600 || wants == MAP_FAILED || ring_take(c))
 		return EXIT_RUNTIME;
 	c->saying = (struct saying){.send = say, .ctx = c};

@@ -183,6 +183,7 @@ static void want_set(const struct streams *s, const struct stream *x, uint32_t f
 		w->limit[i] = known ? (uint16_t)((x->limit[i] + L7_LIMIT_UNIT - 1) / L7_LIMIT_UNIT) : 0;
 	w->flags = flags | (x->tls ? L7_WANT_TLS : 0);
 	__atomic_store_n(&w->ino, x->ino, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&s->wants[L7_WANTS].ino, 1, __ATOMIC_RELEASE);
 }
 
 static void stream_free(struct stream *x)

@@ -31,7 +31,7 @@ struct streams_stat {
 	uint64_t connections, datagram_flows, open; /* so far; open: now */
 };
 
-/* `wants`: L7_WANTS of them, borrowed; NULL: nobody reads what is wanted. */
+/* `wants`: L7_WANT_ENTRIES of them, borrowed; NULL: nobody reads what is wanted. */
 struct streams *streams_new(struct l7_want *wants, struct saying *to, uint32_t bucket_s, int64_t offset_ns);
 void streams_free(struct streams *s);
 void streams_clock(struct streams *s, int64_t offset_ns);

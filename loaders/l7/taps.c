@@ -62,17 +62,16 @@ static int attach(struct bpf_program *prog, int event, uint64_t cookie, struct t
 	return 0;
 }
 
-int tap_tracepoint(struct bpf_program *prog, struct tap *out)
+int tap_tracepoint(struct bpf_program *prog, const char *name, struct tap *out)
 {
 	static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
-	const char *name = strchr(bpf_program__section_name(prog), '/');
 	struct perf_event_attr a = {.type = PERF_TYPE_TRACEPOINT};
 	char path[PATH_MAX];
 	uint64_t id;
 	int err = -ENOENT;
 
-	for (size_t i = 0; name && err && i < sizeof(roots) / sizeof(roots[0]); i++) {
-		snprintf(path, sizeof(path), "%s/events%s/id", roots[i], name);
+	for (size_t i = 0; err && i < sizeof(roots) / sizeof(roots[0]); i++) {
+		snprintf(path, sizeof(path), "%s/events/%s/id", roots[i], name);
 		err = number_read(path, &id);
 	}
 	if (err)

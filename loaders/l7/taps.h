@@ -29,8 +29,8 @@ struct taps { /* {0}: none */
 	size_t n, cap;
 };
 
-/* The one that the program's section names, "tracepoint/GROUP/NAME". -errno. */
-int tap_tracepoint(struct bpf_program *prog, struct tap *out);
+/* "GROUP/NAME". -errno. */
+int tap_tracepoint(struct bpf_program *prog, const char *name, struct tap *out);
 /* In all processes, at `offset` of the file at `path`. -errno. */
 int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint64_t cookie, struct tap *out);
 /* Takes it over. */

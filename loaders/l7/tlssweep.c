@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "probes/l7.h"
 #include "probes/l7_tls.h"
 #include "schema/base/mem.h"
 
@@ -22,7 +23,14 @@ void tlssweep_process(struct bpf_object *obj, uint32_t tgid, bool go)
 {
 	const uint32_t flags = go ? TLS_PROCESS_GO : TLS_PROCESS_C;
 
-	bpf_map_update_elem(bpf_object__find_map_fd_by_name(obj, "tls_processes"), &tgid, &flags, BPF_NOEXIST);
+	const uint32_t zero = 0;
+	int epoch = bpf_object__find_map_fd_by_name(obj, "tls_epoch");
+	uint32_t now;
+
+	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(obj, "tls_processes"), &tgid, &flags, BPF_NOEXIST) || bpf_map_lookup_elem(epoch, &zero, &now))
+		return;
+	now++;
+	bpf_map_update_elem(epoch, &zero, &now, BPF_ANY);
 }
 
 static bool process_gone(const void *key, const void *value, int socks)
@@ -62,11 +70,11 @@ static bool call_gone(const void *key, const void *value, int socks)
 static bool conn_gone(const void *key, const void *value, int socks)
 {
 	struct tls_conn c;
-	uint64_t sock[16] = {0}; /* struct l7_sock, of which ino is the first */
+	struct l7_sock sock = {0};
 
 	(void)key;
 	memcpy(&c, value, sizeof(c));
-	return bpf_map_lookup_elem(socks, &c.sk, sock) || sock[0] != c.ino;
+	return bpf_map_lookup_elem(socks, &c.sk, &sock) || sock.ino != c.ino;
 }
 
 static void map_sweep(struct bpf_object *obj, const char *name, size_t key_size, bool (*gone)(const void *key, const void *value, int socks))

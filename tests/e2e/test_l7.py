@@ -212,7 +212,7 @@ def test_live_draws_the_last_moments_anew_until_nobody_reads(capture, store, son
 
 # ---- ends ----
 
-OF_PROCESS = 56  # where struct l7_sock (probes/l7_data.bpf.h) has the process that moved bytes last
+OF_PROCESS = 32  # of its tgid in struct l7_sock
 
 
 def entries(*pids):
@@ -268,7 +268,7 @@ def test_when_all_is_closed_no_connection_is_left_behind(closed):
 
 def test_a_capture_that_ended_has_left_none_of_its_programs(closed):
     had = closed[2]
-    assert len(had) > 30, had
+    assert len(had) > 10, had
     assert until(lambda: not had & shown_programs(), 60), had & shown_programs()
 
 

@@ -195,9 +195,10 @@ def test_clients_that_live_for_one_request_are_counted(capture, store, pair, tmp
 
 def test_probes_go_with_the_last_that_maps_the_file(capture, store, pair, tmp_path):
     program = go_program(tmp_path, "-ldflags=-s -w")
-    with Server(program, *pair):
+    with Server(program, *pair) as server:
         c = capture("-v", program="sonde-l7")
         probes_in(c, "talk")
+        assert client(pair[0], server.port, 3, "/item") == 3  # a capture of nothing at all ends with another word
     until(lambda: "probes taken out" in c.said(), seconds=40)
     c.stop()
 

@@ -49,7 +49,7 @@ static void tame(uint8_t *record, size_t size)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	struct saying *to = calloc(1, sizeof(*to));
-	struct l7_want *wants = calloc(L7_WANTS, sizeof(*wants));
+	struct l7_want *wants = calloc(L7_WANT_ENTRIES, sizeof(*wants));
 	struct streams *s;
 
 	to->send = hear;

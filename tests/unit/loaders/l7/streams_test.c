@@ -49,7 +49,7 @@ static int setup(void **state)
 {
 	struct fixture *f = mem_alloc(sizeof(*f));
 
-	f->wants = mem_array(L7_WANTS, sizeof(*f->wants));
+	f->wants = mem_array(L7_WANT_ENTRIES, sizeof(*f->wants));
 	f->to = (struct saying){.send = hear, .ctx = f};
 	f->s = streams_new(f->wants, &f->to, 1, 0);
 	*state = f;
