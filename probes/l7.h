@@ -84,7 +84,10 @@ _Static_assert(sizeof(struct l7_end) == 56, "wire size");
  * connection whose inode it has; another one at the same place has none, and is told whole.
  */
 #define L7_WANTS (1u << 16)
-#define L7_WANT_ENTRIES (L7_WANTS + 1) /* the last one's `ino` counts how often one of the others was written: who has seen one need not look again */
+/* Behind them one whose `ino` counts how often one of the others was written: who has seen one need not look again; and a bit for each port of servers
+ * that have spoken a protocol which is parsed. */
+#define L7_WANT_PORTS (L7_WANTS + 1)
+#define L7_WANT_ENTRIES (L7_WANT_PORTS + 65536 / 8 / 32)
 #define L7_WANT_SLOT(sk_) ((__u32)(((__u64)(sk_) * 0x9e3779b97f4a7c15ull) >> 48))
 enum l7_want_flags {
 	L7_WANT_NOTHING = 1,  /* of what system calls move: only how the connection ends */
@@ -146,7 +149,8 @@ struct l7_sock {
 };
 _Static_assert(sizeof(struct l7_sock) == 136, "three lines with what is before it");
 
-/* What is copied of one call while nobody knows what the connection speaks: all of its first bytes, of bulk that follows a little. */
+/* What is copied of one call while nobody knows what the connection speaks: all of its first bytes, of bulk that follows a little, but where its port
+ * has spoken before (L7_WANT_PORTS). */
 #define L7_FIRST      262144
 #define L7_LIMIT      4096
 #define L7_LIMIT_MOST 262144

@@ -661,6 +661,21 @@ static __noinline __u64 request_asks(struct l7_sock *e, __u64 at_ns)
 	return tag ? tag : opener;
 }
 
+/* One of its ports is a server's that has spoken a protocol which is parsed. */
+static __noinline bool port_speaks(struct sock *sk)
+{
+	__u16 port[2] = {BPF_CORE_READ(sk, __sk_common.skc_num), bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport))};
+
+	for (int i = 0; i < 2; i++) {
+		__u32 at = L7_WANT_PORTS + (port[i] >> 8);
+		const __u8 *bits = bpf_map_lookup_elem(&wants, &at);
+
+		if (bits && bits[port[i] >> 3 & 31] >> (port[i] & 7) & 1)
+			return true;
+	}
+	return false;
+}
+
 /*
  * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left) and the name. `how`: the direction, flags, slot.
  */
@@ -715,7 +730,7 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 			if (want->limit[dir])
 				w->want = (__u64)want->limit[dir] * L7_LIMIT_UNIT;
 		}
-	} else if (e->wants != wants_now && pos >= L7_FIRST) {
+	} else if (e->wants != wants_now && pos >= L7_FIRST && !port_speaks(sk)) {
 		w->want = L7_LIMIT;
 	}
 	used = bpf_ringbuf_query(&records, BPF_RB_AVAIL_DATA);

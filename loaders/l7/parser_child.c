@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@
 
 struct child {
 	struct ring ring;
+	int woken;            /* epoll's descriptor: readable once the ring's program wakes us, and not for all that is in the ring */
 	struct streams *streams;
 	struct saying saying;
 	struct outbox outbox;
@@ -68,6 +70,15 @@ static int ring_take(struct child *c)
 	uint32_t len = sizeof(info);
 
 	return bpf_obj_get_info_by_fd(FD_RING, &info, &len) ? -errno : ring_open(&c->ring, FD_RING, info.max_entries);
+}
+
+/* The ring is ready while anything is in it: only its changes count, which are told as another part of it is full (l7_data.bpf.h: 5). */
+static int woken_open(struct child *c)
+{
+	struct epoll_event on = {.events = EPOLLIN | EPOLLET};
+
+	c->woken = epoll_create1(EPOLL_CLOEXEC);
+	return c->woken < 0 || epoll_ctl(c->woken, EPOLL_CTL_ADD, FD_RING, &on) ? -errno : 0;
 }
 
 static void flushed(struct child *c)
@@ -121,11 +132,13 @@ static void run(struct child *c)
 	int wait = QUIET_MS;
 
 	while (!c->over) {
-		/* the ring is one to wait for only where it was empty: it is ready while anything is in it, and wakes us when it fills */
-		struct pollfd f[2] = {{.fd = FD_SOCKET, .events = (short)(POLLIN | (c->outbox.n ? POLLOUT : 0))}, {.fd = wait == QUIET_MS ? FD_RING : -1, .events = POLLIN}};
+		struct pollfd f[2] = {{.fd = FD_SOCKET, .events = (short)(POLLIN | (c->outbox.n ? POLLOUT : 0))}, {.fd = c->woken, .events = POLLIN}};
 		int ready = poll(f, 2, wait);
 		int64_t now = clock_boot_ns();
+		struct epoll_event was;
 
+		if (ready > 0 && f[1].revents)
+			epoll_wait(c->woken, &was, 1, 0);
 		c->n = 0;
 		ring_read(&c->ring, record, c);
 		wait = c->n > CALM ? BUSY_MS : c->n || streams_held(c->streams) || !ring_empty(&c->ring) ? CALM_MS : QUIET_MS;
@@ -145,7 +158,7 @@ int parser_main(int argc, char **argv)
 	struct err e = {0};
 
 	wants = mmap(NULL, L7_WANT_ENTRIES * sizeof(*wants), PROT_READ | PROT_WRITE, MAP_SHARED, FD_WANTS, 0);
-	if (bucket <= 0 || bucket > 3600 || wants == MAP_FAILED || ring_take(c))
+	if (bucket <= 0 || bucket > 3600 || wants == MAP_FAILED || ring_take(c) || woken_open(c))
 		return EXIT_RUNTIME;
 	c->saying = (struct saying){.send = say, .ctx = c};
 	fcntl(FD_SOCKET, F_SETFL, O_NONBLOCK);

@@ -186,6 +186,15 @@ static void want_set(const struct streams *s, const struct stream *x, uint32_t f
 	__atomic_fetch_add(&s->wants[L7_WANTS].ino, 1, __ATOMIC_RELEASE);
 }
 
+/* Calls on later connections to this port are copied whole from the beginning on (L7_FIRST). */
+static void port_set(const struct streams *s, uint16_t port, bool speaks)
+{
+	uint8_t *bits = s->wants ? (uint8_t *)&s->wants[L7_WANT_PORTS] : NULL, bit = (uint8_t)(1 << (port & 7));
+
+	if (bits && port && (bits[port >> 3] & bit) != (speaks ? bit : 0))
+		bits[port >> 3] ^= bit;
+}
+
 static void stream_free(struct stream *x)
 {
 	proto_conn_free(x->conn);
@@ -384,6 +393,7 @@ static void silence(struct streams *s, struct stream *x)
 	proto_conn_free(x->conn);
 	x->conn = NULL;
 	x->silent = true;
+	port_set(s, server_port(x), false);
 	want_set(s, x, L7_WANT_NOTHING, 0, 0);
 }
 
@@ -674,6 +684,8 @@ static void emit(void *ctx, const struct proto_request *r)
 	struct sums_of of = of_stream(x);
 
 	x->blind_requests += r->result == PROTO_BLIND;
+	if (r->result == PROTO_OK)
+		port_set(s, server_port(x), !x->datagram);
 	of.alone = x->conn && !proto_conn_open(x->conn) && r->begin_ns > x->busy_ns;
 	x->busy_ns = r->end_ns > x->busy_ns ? r->end_ns : x->busy_ns;
 	of.exchange = exchange_of(x, of.side, r->begin_pos);

@@ -16,6 +16,8 @@
 #define SLOTS (2 * SUMS_ROWS)
 #define SERVICE_MAX 128
 
+#define LATELY 64 /* a power of two */
+
 struct row {
 	int64_t bucket;           /* seconds, utc */
 	struct said_who who;
@@ -54,8 +56,10 @@ struct sums {
 	struct links *links;
 	struct idmap said;        /* spans of this bucket that are said */
 	uint32_t n_linked;
+	struct row *lately[LATELY]; /* where requests as these were counted; NULL: look */
 	struct single failed[SUMS_FAILED], slow[SUMS_SLOW], sample[SUMS_SAMPLE];
 	uint32_t n_failed, n_slow, n_sample;
+	uint64_t slow_ns;         /* all of `slow` took this long or longer; 0: not known */
 	uint64_t others;          /* that the sample stands for */
 	uint64_t random;
 	struct idmap named;       /* that were said, of the bucket named_bucket */
@@ -193,6 +197,7 @@ static void say_rows(struct sums *s, int64_t before)
 		}
 	}
 	s->n = kept;
+	memset(s->lately, 0, sizeof(s->lately));
 }
 
 static void say_bytes(struct sums *s)
@@ -270,6 +275,7 @@ static void say_singles(struct sums *s)
 	kin_drop_all(s);
 	idmap_clear(&s->said);
 	s->n_failed = s->n_slow = s->n_sample = s->n_linked = 0;
+	s->slow_ns = 0;
 	s->others = 0;
 }
 
@@ -315,12 +321,43 @@ static void rows_again(struct sums *s)
 	}
 }
 
+static void text_put(char *to, size_t room, const char *text)
+{
+	size_t n = strnlen(text, room - 1);
+
+	memcpy(to, text, n);
+	to[n] = '\0';
+}
+
 static void key_make(const struct sums *s, const struct sums_of *of, const struct proto_request *r, struct row *key)
 {
 	*key = (struct row){.bucket = bucket_of(s, r->begin_ns), .who = of->who, .protocol = r->protocol, .operation = r->operation, .side = of->side,
 			    .result = (uint8_t)r->result};
-	snprintf(key->service, sizeof(key->service), "%s", of->service);
-	snprintf(key->status, sizeof(key->status), "%s", r->status);
+	text_put(key->service, sizeof(key->service), of->service);
+	text_put(key->status, sizeof(key->status), r->status);
+}
+
+static bool row_is(const struct row *x, int64_t bucket, const struct sums_of *of, const struct proto_request *r)
+{
+	return x->bucket == bucket && x->operation == r->operation && x->protocol == r->protocol && x->side == of->side && x->result == r->result &&
+	       !memcmp(&x->who, &of->who, sizeof(x->who)) && !strncmp(x->service, of->service, sizeof(x->service) - 1) &&
+	       !strncmp(x->status, r->status, sizeof(x->status) - 1);
+}
+
+/* A row is large: it is made and looked for where none of a request like this one was met lately. */
+static struct row *row_of(struct sums *s, const struct sums_of *of, const struct proto_request *r)
+{
+	int64_t bucket = bucket_of(s, r->begin_ns);
+	struct row **lately = &s->lately[((uintptr_t)r->operation >> 4 ^ (uintptr_t)of->side << 3 ^ (uintptr_t)r->result) & (LATELY - 1)];
+	struct row key;
+
+	if (*lately && row_is(*lately, bucket, of, r))
+		return *lately;
+	key_make(s, of, r, &key);
+	if (s->n == SUMS_ROWS)
+		say_rows(s, INT64_MAX);
+	*lately = row_find(s, &key);
+	return *lately;
 }
 
 /* ---- single ones ---- */
@@ -331,10 +368,13 @@ static struct single *slowest_place(struct sums *s, uint64_t ns)
 
 	if (s->n_slow < SUMS_SLOW)
 		return &s->slow[s->n_slow++];
+	if (ns <= s->slow_ns)
+		return NULL;
 	for (uint32_t i = 1; i < s->n_slow; i++)
 		if (s->slow[i].row.number[SAID_WHOLE] < least->row.number[SAID_WHOLE])
 			least = &s->slow[i];
-	return least->row.number[SAID_WHOLE] < ns ? least : NULL;
+	s->slow_ns = least->row.number[SAID_WHOLE];
+	return s->slow_ns < ns ? least : NULL;
 }
 
 /* Vitter's algorithm R: each of the others has the same chance. */
@@ -352,12 +392,12 @@ static struct single *sample_place(struct sums *s)
 	return at < SUMS_SAMPLE ? &s->sample[at] : NULL;
 }
 
-static struct single *failed_place(struct sums *s, const struct row *key)
+static struct single *failed_place(struct sums *s, const char *operation)
 {
 	uint32_t same = 0;
 
 	for (uint32_t i = 0; i < s->n_failed; i++)
-		same += s->failed[i].row.operation == key->operation;
+		same += s->failed[i].row.operation == operation;
 	return same < SUMS_FAILED_EACH && s->n_failed < SUMS_FAILED ? &s->failed[s->n_failed++] : NULL;
 }
 
@@ -389,34 +429,33 @@ static void single_put(struct single *to, const struct single *x)
 }
 
 /* What was slow and had to make room for a slower one is one of the others. */
-static void single_take(struct sums *s, const struct sums_of *of, const struct proto_request *r, const struct row *key, const struct link *l)
+static void single_take(struct sums *s, const struct sums_of *of, const struct proto_request *r, const struct link *l)
 {
 	bool failed = r->result == PROTO_ERROR || r->result == PROTO_NO_ANSWER, answered = r->result == PROTO_OK || r->result == PROTO_ERROR;
-	struct single x = {.row = *key, .flags = l->how}, *to = failed ? failed_place(s, key) : NULL, out = {0};
+	struct single *place = failed ? failed_place(s, r->operation) : NULL, *slow = NULL, x = {.flags = l->how}, out;
 
-	single_numbers(s, of, r, l, x.row.number);
-	snprintf(x.trace, sizeof(x.trace), "%s", r->trace ? r->trace : "");
-	if (to) {
-		kin_take(s, &x, l);
-		single_put(to, &x);
+	if (!place && answered)
+		slow = slowest_place(s, r->end_ns > r->begin_ns ? (uint64_t)(r->end_ns - r->begin_ns) : 0);
+	if (!place && !slow)
+		place = sample_place(s);
+	if (!place && !slow)
 		return;
-	}
-	if (answered && (to = slowest_place(s, x.row.number[SAID_WHOLE]))) {
-		out = *to;
-		kin_take(s, &x, l);
-		*to = x;
+	key_make(s, of, r, &x.row);
+	single_numbers(s, of, r, l, x.row.number);
+	text_put(x.trace, sizeof(x.trace), r->trace ? r->trace : "");
+	kin_take(s, &x, l);
+	if (slow) {
+		out = *slow;
+		*slow = x;
 		if (!out.row.operation)
 			return;
 		x = out;
+		place = sample_place(s);
 	}
-	to = sample_place(s);
-	if (!to) {
+	if (place)
+		single_put(place, &x);
+	else
 		kin_drop(&x);
-		return;
-	}
-	if (!out.row.operation)
-		kin_take(s, &x, l);
-	single_put(to, &x);
 }
 
 /* ---- what comes ---- */
@@ -429,7 +468,7 @@ static void link_make(const struct sums_of *of, const struct proto_request *r, s
 	*l = (struct link){.who = of->who, .caller = r->caller, .begin_ns = r->begin_ns, .first_ns = r->first_ns, .end_ns = r->end_ns,
 			   .asked = r->request_bytes, .answered = r->response_bytes, .protocol = r->protocol, .operation = r->operation,
 			   .service = (char *)of->service, .trace = (char *)r->trace, .tid = of->tid, .side = of->side, .result = (uint8_t)r->result};
-	snprintf(l->status, sizeof(l->status), "%s", r->status);
+	text_put(l->status, sizeof(l->status), r->status);
 	if (server) {
 		l->span = of->alone ? link_span(&of->who, TABLES_TAG_OF(r->begin_ns)) : link_id(hash_u64(here, of->exchange));
 		l->parent = of->exchange;
@@ -473,24 +512,20 @@ static void took_add(struct row *x, const struct sums_of *of, const struct proto
 
 void sums_request(struct sums *s, const struct sums_of *of, const struct proto_request *r)
 {
-	struct row key, *x;
+	struct row *x = row_of(s, of, r);
 	struct link l;
 
-	key_make(s, of, r, &key);
-	if (s->n == SUMS_ROWS)
-		say_rows(s, INT64_MAX);
-	x = row_find(s, &key);
 	x->number[SAID_N]++;
 	x->number[SAID_REQUEST_BYTES] += r->request_bytes;
 	x->number[SAID_RESPONSE_BYTES] += r->response_bytes;
 	took_add(x, of, r);
-	if (key.bucket > s->singles_bucket) {
+	if (x->bucket > s->singles_bucket) {
 		say_singles(s);
 		memset(s->slow, 0, sizeof(s->slow));
-		s->singles_bucket = key.bucket;
+		s->singles_bucket = x->bucket;
 	}
 	link_make(of, r, &l);
-	single_take(s, of, r, &key, &l);
+	single_take(s, of, r, &l);
 	if (of->linked && l.parent)
 		links_put(s->links, &l);
 }

@@ -58,7 +58,7 @@ static size_t number_line(const uint8_t *p, size_t n, int64_t *value)
 static bool word_in(const char *const *words, const char *word)
 {
 	for (; *words; words++)
-		if (!strcmp(*words, word))
+		if (**words == *word && !strcmp(*words, word))
 			return true;
 	return false;
 }

@@ -103,10 +103,17 @@ static uint64_t sum(const struct fixture *f, enum said_what what, int number)
 	return n;
 }
 
+/* Has a server of this port spoken what is parsed? */
+static bool port_speaks(const struct fixture *f, uint16_t port)
+{
+	return ((const uint8_t *)&f->wants[L7_WANT_PORTS])[port / 8] >> (port % 8) & 1;
+}
+
 static void a_question_and_its_answer_are_a_request_of_the_server(void **state)
 {
 	struct fixture *f = *state;
 
+	assert_false(port_speaks(f, 8080));
 	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S);
 	data(f, 100, L7_IN, 0, Q, 0, 0, 1 * S + MS);
 	data(f, 100, L7_OUT, 0, A, 0, 0, 1 * S + 5 * MS);
@@ -116,6 +123,7 @@ static void a_question_and_its_answer_are_a_request_of_the_server(void **state)
 	assert_int_equal(sum(f, SAID_SUM, SAID_TOTAL), 4 * MS);
 	assert_string_equal(f->said[0].operation, "GET h/a");
 	assert_string_equal(f->said[0].service, "127.0.0.1:8080");
+	assert_true(port_speaks(f, 8080) && !port_speaks(f, 8081) && !port_speaks(f, 8072));
 	assert_int_equal(f->said[0].s.side, L7_SIDE_SERVER);
 	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), sizeof(Q) + sizeof(A) - 2);
 	assert_int_equal(sum(f, SAID_BYTES, SAID_PARSED), sizeof(Q) + sizeof(A) - 2);
@@ -231,6 +239,7 @@ static void of_what_nobody_knows_nothing_is_wanted(void **state)
 	end(f, 100, 100000, 600, 2 * S - 1);
 	streams_take(f->s, 2 * S - MS);
 	assert_true(w->flags & L7_WANT_NOTHING);
+	assert_false(port_speaks(f, 8080));
 	streams_end(f->s, 3 * S);
 	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), 100600);
 	assert_int_equal(sum(f, SAID_BYTES, SAID_SKIPPED), 100600);
