@@ -67,7 +67,7 @@ static __always_inline void fill_state(struct pstack_record *r, struct task_stru
 		r->state = (__u32)BPF_CORE_READ(old, state);
 	if (BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait))
 		r->flags |= PSTACK_IOWAIT;
-	if (bpf_core_field_exists(t->on_cpu) && BPF_CORE_READ(t, on_cpu))
+	if (bpf_core_field_exists(t->on_cpu) && BPF_CORE_READ_BITFIELD_PROBED(t, on_cpu)) /* as wide as it is there: a byte since 7.2 */
 		r->flags |= PSTACK_ON_CPU;
 	r->switches = BPF_CORE_READ(t, nvcsw) + BPF_CORE_READ(t, nivcsw);
 }
