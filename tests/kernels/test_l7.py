@@ -13,7 +13,11 @@ def test_every_byte_is_seen_at_both_ends(report):
     assert section.status == 0, section
     told = next(o for o in section.told() if "opened" in o and "tx" in o)
     rows = {r["side"]: r for r in report.sections["l7-bytes"].told()}
-    assert {s: r["seen"] for s, r in rows.items()} == dict.fromkeys(("client", "server"), told["tx"] + told["rx"])
     assert all(r["seen"] == r["told"] for r in rows.values())
     done = next(o for o in section.told() if o.get("event") == "done")
+    moved = told["tx"] + told["rx"]
+    if "leaves out some runs" in str(section):  # 7.0 and later: it is told as lost
+        assert done["lost_total"] > 0 and all(0.98 * moved <= r["seen"] <= moved for r in rows.values()), (rows, done)
+        return
+    assert {s: r["seen"] for s, r in rows.items()} == dict.fromkeys(("client", "server"), moved)
     assert done["lost_total"] == 0
