@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import resource
 import shutil
 import signal
 import socket
@@ -138,7 +137,6 @@ def test_what_is_refused_or_answered_with_nonsense_is_sent_again_and_nothing_is_
     push(config(scratch, receiver.url, tables="cgroup_stats"), store.dir, scratch)
     assert whole(receiver, now)
     assert len(receiver.rows["cgroup_stats"]) > len(receiver.deduped("cgroup_stats"))
-    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 80 << 10  # of any child so far: none took what was sent without end
 
 
 def certificate(scratch):
