@@ -23,7 +23,8 @@ class Talker:
     """A child that talks (nettalk.py); `inside`: the command that runs it elsewhere."""
 
     def __init__(self, *args, inside=()):
-        self.p = subprocess.Popen([*inside, sys.executable, TALK, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.p = subprocess.Popen([*inside, sys.executable, TALK, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                  start_new_session=True)
         self.said = self.read()
         self.pid = self.said["pid"]
 
@@ -54,7 +55,8 @@ def talker():
         return made[-1]
     yield make
     for t in made:
-        t.p.kill()
+        if t.p.poll() is None:
+            os.killpg(t.p.pid, signal.SIGKILL)  # what it was run by, and what it has made, too
         t.p.stdin.close()
         t.p.wait()
         t.p.stdout.close()

@@ -14,7 +14,7 @@
 #include "schema/base/err.h"
 
 /* SANDBOX_LARGE: for debug information of hundreds of megabytes, read apart at low priority. */
-/* SANDBOX_STAYS: for one that reads as long as its parent does: no limit on CPU, half the memory, and it may wait (poll). */
+/* SANDBOX_STAYS: for one that reads as long as its parent does: no limit on CPU, half the memory, and it may wait (poll, epoll_wait). */
 enum sandbox_size { SANDBOX_SMALL, SANDBOX_LARGE, SANDBOX_STAYS };
 
 #define SANDBOX_CPU_SECONDS        10
