@@ -308,7 +308,7 @@ class Capture:
     def stop(self, timeout=20):
         self.child.send_signal(signal.SIGINT)
         done = self.wait(timeout)
-        assert self.rc == 0 and done, f"exit {self.rc}: {self.said()}"
+        assert self.rc == 0 and done, f"exit {self.rc}: {self.said()}; told: {self.events[-3:]}"
         return done
 
     def kill(self):
