@@ -29,7 +29,7 @@
  * (loaders/lib/host/pace.h), and said what they say. */
 #define TURN_NS       (NSEC_PER_SEC / 2)
 #define TURN_PHASE_NS (NSEC_PER_SEC / 16)
-#define STOP_NS      (5 * NSEC_PER_SEC)  /* a loader's time to flush: it gives itself less than two (capture_drain.c), this is for one that gets no CPU */
+#define STOP_NS      (5 * NSEC_PER_SEC)  /* a loader's time to flush: it gives itself less (capture.c), this is for one that gets no CPU */
 #define LEFT_MS      2500
 #define CHILD_MEMORY_LEAST (512ull << 20)
 #define STATUS_NS    (10 * NSEC_PER_SEC)

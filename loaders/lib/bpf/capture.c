@@ -30,7 +30,7 @@
 #define FIRST_NS (10 * MSEC)         /* until the first sample is stored with its names, and told */
 #define HOLD_BYTES (16u << 20)
 #define HURRY (-10)                  /* nice */
-#define CLOSE_MS 5000                /* the last batch has so long, also at Ctrl-C: a disk that stands still for a second loses nothing */
+#define CLOSE_MS 3000                /* the last batch has so long, also at Ctrl-C: a disk that stands still for a second loses nothing; sonded waits for five */
 #define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 26 KB each */
 #define SEED_NS (1000 * MSEC)        /* sonde-maps is given this long before the first sample */
 #define TABLES_NS (10000 * MSEC)     /* and this long to hand out its maps, without which the whole capture would be */
