@@ -12,6 +12,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "probes/goheap.h"
+#include "probes/preempt.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -161,6 +162,7 @@ __attribute__((noinline)) int piece_send(__u32 piece, int sig)
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(goheap_last, int sig, void *info, struct k_sigaction *ka)
 {
+	NO_PREEMPT();
 	struct goheap_process *p = process_of((void *)bpf_get_current_task());
 	struct goheap_tally *t = tally_here();
 

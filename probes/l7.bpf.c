@@ -29,6 +29,7 @@
 #include "probes/l7.h"
 #include "probes/l7_came.bpf.h"
 #include "probes/l7_data.bpf.h"
+#include "probes/preempt.bpf.h"
 #include "probes/sock.bpf.h"
 #include "probes/l7_message.bpf.h"
 #include "probes/l7_tls.bpf.h"
@@ -167,6 +168,7 @@ int call_ends(struct sys_exit *x)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(l7_sent, struct sock *sk, int ret, int flags)
 {
+	NO_PREEMPT();
 	const volatile struct arch_regs *r;
 	struct tcp_sock *tcp;
 	struct socket *socket;
@@ -292,6 +294,7 @@ int thread_polls(struct sys_enter *x)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(l7_exit, struct task_struct *task)
 {
+	NO_PREEMPT();
 	inflight_clear((__u32)bpf_get_current_pid_tgid(), 0);
 	return 0;
 }
@@ -327,6 +330,7 @@ static __always_inline void untold(struct sock *sk)
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(l7_state, struct sock *sk, int old, int new)
 {
+	NO_PREEMPT();
 	__u64 key = (__u64)sk, now;
 	struct l7_sock *e;
 

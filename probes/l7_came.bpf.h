@@ -23,6 +23,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "probes/l7_data.bpf.h"
+#include "probes/preempt.bpf.h"
 
 #define EARLY_MOST 4096
 
@@ -88,6 +89,7 @@ static __always_inline void came_early(struct sock *sk)
 SEC("tp_btf/sk_data_ready")
 int BPF_PROG(l7_ready, struct sock *sk)
 {
+	NO_PREEMPT();
 	__u64 key = (__u64)sk;
 	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
 	struct tcp_sock *tcp;

@@ -20,6 +20,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "probes/l7_message.bpf.h"
+#include "probes/preempt.bpf.h"
 
 enum uring_op { /* of linux/io_uring.h, that say nothing of their kernel's age */
 	URING_READV = 1, URING_WRITEV = 2, URING_SENDMSG = 9, URING_RECVMSG = 10, URING_ACCEPT = 13, URING_CONNECT = 16, URING_READ = 22,
@@ -79,6 +80,7 @@ static __always_inline void uring_accepted(struct io_kiocb *req, __s32 fd)
 SEC("raw_tp/io_uring_complete")
 int l7_uring(__u64 *x)
 {
+	NO_PREEMPT();
 	struct io_kiocb *req = (struct io_kiocb *)x[1];
 	struct file *file;
 	struct walk *w;

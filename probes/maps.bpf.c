@@ -18,6 +18,7 @@
 
 #include "probes/maps.h"
 #include "probes/maps_kern.h"
+#include "probes/preempt.bpf.h"
 #include "probes/tables.h"
 
 /* Numbers of <linux/bpf.h>, by value: kern.h may name them too. */
@@ -209,6 +210,7 @@ static __always_inline struct scratch *scratch_get(void)
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_fork, struct task_struct___maps *parent, struct task_struct___maps *child)
 {
+	NO_PREEMPT();
 	struct scratch *s;
 
 	if (BPF_CORE_READ(child, group_leader) != child)
@@ -226,6 +228,7 @@ int BPF_PROG(on_fork, struct task_struct___maps *parent, struct task_struct___ma
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(on_exec, struct task_struct___maps *task)
 {
+	NO_PREEMPT();
 	struct scratch *s = scratch_get();
 	unsigned long start, len;
 
@@ -258,6 +261,7 @@ int BPF_PROG(on_exec, struct task_struct___maps *task)
 SEC("tp_btf/signal_generate")
 int BPF_PROG(on_signal, int sig, struct kernel_siginfo___maps *info, struct task_struct___maps *to)
 {
+	NO_PREEMPT();
 	struct maps_sender by = {.time_ns = bpf_ktime_get_boot_ns(), .tgid = bpf_get_current_pid_tgid() >> 32, .signal = sig};
 	__u32 tgid;
 
@@ -292,6 +296,7 @@ static __always_inline __u64 take_sender(struct scratch *s)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct___maps *task)
 {
+	NO_PREEMPT();
 	struct scratch *s;
 	__u32 code;
 
@@ -339,6 +344,7 @@ static __always_inline void fill_used(struct maps_used *u, struct task_struct___
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct___maps *task)
 {
+	NO_PREEMPT();
 	struct {
 		struct maps_event ev;
 		struct maps_used used;

@@ -25,6 +25,7 @@
 #include "probes/arch_x86.h"
 #include "probes/net.h"
 #include "probes/net_talk.bpf.h"
+#include "probes/preempt.bpf.h"
 #include "probes/sock.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -294,6 +295,7 @@ static __always_inline void closed(void *ctx, struct sock *sk, int old)
 SEC("tp_btf/inet_sock_set_state")
 int BPF_PROG(net_state, struct sock *sk, int old, int new)
 {
+	NO_PREEMPT();
 	if (sk->sk_protocol != SOCK_TCP)
 		return 0;
 	switch (new) {
@@ -323,6 +325,7 @@ int BPF_PROG(net_state, struct sock *sk, int old, int new)
 SEC("tp_btf/tcp_destroy_sock")
 int BPF_PROG(net_destroy, struct sock *sk)
 {
+	NO_PREEMPT();
 	__u64 key = (__u64)sk;
 	struct net_conn *c = conn_get(key);
 
@@ -339,6 +342,7 @@ int BPF_PROG(net_destroy, struct sock *sk)
 SEC("tp_btf/tcp_receive_reset")
 int BPF_PROG(net_reset_in, struct sock *sk)
 {
+	NO_PREEMPT();
 	struct net_conn *c = conn_get((__u64)sk);
 
 	COUNT(resets_in);
@@ -350,6 +354,7 @@ int BPF_PROG(net_reset_in, struct sock *sk)
 SEC("tp_btf/tcp_send_reset")
 int BPF_PROG(net_reset_out, struct sock *sk)
 {
+	NO_PREEMPT();
 	struct net_conn *c = sk ? conn_get((__u64)sk) : NULL;
 
 	COUNT(resets_out);
@@ -363,6 +368,7 @@ int BPF_PROG(net_reset_out, struct sock *sk)
 SEC("tp_btf/tcp_retransmit_synack")
 int BPF_PROG(net_synack, struct sock *sk)
 {
+	NO_PREEMPT();
 	struct net_conn *c = conn_get((__u64)sk);
 
 	COUNT(synacks);

@@ -25,6 +25,7 @@
 #include "probes/arch_x86.h"
 #include "probes/net.h"
 #include "probes/net_who.bpf.h"
+#include "probes/preempt.bpf.h"
 #include "probes/sock.bpf.h"
 
 #define MSG_PEEK_FLAG 2
@@ -185,12 +186,14 @@ static __always_inline int talk(struct sock *sk, int bytes, bool sent)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(net_sent, struct sock *sk, int ret, int flags)
 {
+	NO_PREEMPT();
 	return talk(sk, ret, true);
 }
 
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(net_received, struct sock *sk, int ret, int flags)
 {
+	NO_PREEMPT();
 	return flags & MSG_PEEK_FLAG ? 0 : talk(sk, ret, false);
 }
 

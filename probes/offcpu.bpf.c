@@ -41,6 +41,7 @@
 #include "probes/offcpu.h"
 #include "probes/offcpu_load.bpf.h"
 #include "probes/offcpu_state.bpf.h"
+#include "probes/preempt.bpf.h"
 #include "probes/stack.bpf.h"
 #include "probes/offcpu_class.bpf.h"
 #include "probes/offcpu_object.bpf.h"
@@ -690,6 +691,7 @@ int BPF_PROG(offcpu_wakeup_new, struct task_struct *p)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(offcpu_exec, struct task_struct *p)
 {
+	NO_PREEMPT();
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct offcpu_thread *t = thread_get(p);
 	struct offcpu_cpu *cpu;
@@ -711,6 +713,7 @@ int BPF_PROG(offcpu_exec, struct task_struct *p)
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(offcpu_fork, struct task_struct *parent, struct task_struct *child)
 {
+	NO_PREEMPT();
 	struct offcpu_tally *t;
 
 	if (scope_fork(parent, child))
@@ -724,6 +727,7 @@ int BPF_PROG(offcpu_fork, struct task_struct *parent, struct task_struct *child)
 SEC("?tp_btf/sched_process_exit")
 int BPF_PROG(offcpu_exit, struct task_struct *task)
 {
+	NO_PREEMPT();
 	scope_exit(task);
 	return 0;
 }

@@ -212,21 +212,6 @@ void hooks_tally(const struct hooks *k, struct l7_tally *sum)
 	sum->unseen_bytes += k->untold_bytes;
 }
 
-uint64_t hooks_missed(const struct hooks *k)
-{
-	struct bpf_program *prog;
-	uint64_t n = 0;
-
-	bpf_object__for_each_program(prog, k->skel->obj) {
-		struct bpf_prog_info info = {0};
-		__u32 len = sizeof(info);
-
-		if (bpf_program__fd(prog) >= 0 && !bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
-			n += info.recursion_misses;
-	}
-	return n;
-}
-
 /* ---- the reading of descriptors ---- */
 
 struct candidates {

@@ -40,7 +40,6 @@ void hooks_detach(struct hooks *k, struct taps *with);
 void hooks_alive(struct hooks *k, uint64_t now_ns);
 void hooks_close(struct hooks *k);
 void hooks_tally(const struct hooks *k, struct l7_tally *sum);
-uint64_t hooks_missed(const struct hooks *k); /* runs of the programs that the kernel left out, since another one ran on that CPU; 0 before 5.12 */
 
 /*
  * Unix and UDP sockets that no process has a descriptor of any more: taken out of the map, and given. How many connections of such

@@ -39,7 +39,6 @@ struct l7 {
 	int64_t said_ns, swept_ns, sweep_took_ns, sweep_rest_ns; /* rest: of one that found nothing new */
 	uint64_t unseen_bytes, records, swept_records; /* records: so far; of then */
 	bool started, full, shed;
-	uint64_t missed;
 };
 
 static bool tls_off; /* --tls */
@@ -136,8 +135,6 @@ static void unseen(struct l7 *l, int64_t now_ns)
 	if (t.lost + t.shed && !l->shed)
 		log_warn("l7: more is said than can be read: some connections are not read for a while, which is told as lost and blind");
 	l->shed = l->shed || t.lost + t.shed;
-	if (!l->missed && (l->missed = hooks_missed(&l->hooks)))
-		log_warn("l7: this kernel leaves out some runs of its programs: what was moved then is not seen, which is told as lost");
 }
 
 static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
@@ -226,7 +223,6 @@ static void l7_tally(void *state, struct family_tally *out)
 	struct l7_tally t;
 
 	hooks_tally(&l->hooks, &t);
-	t.lost += hooks_missed(&l->hooks);
 	*out = (struct family_tally){.seen = t.lost + t.shed, .lost = t.lost + t.shed, .helper_cpu_ns = parser_cpu_ns(&l->parser), .helper = (uint32_t)l->parser.pid};
 }
 

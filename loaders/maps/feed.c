@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/kerneltypes.h"
+#include "loaders/lib/bpf/programs.h"
 #include "loaders/lib/host/perfring.h"
 #include "loaders/lib/host/sideband.h"
 #include "loaders/maps/procevents.h"
@@ -273,11 +274,14 @@ int feed_urgent_fd(const struct feed *f)
 	return f->skel ? bpf_map__fd(f->skel->maps.urgent) : -1;
 }
 
-uint64_t feed_lost(struct feed *f)
+uint64_t feed_lost(struct feed *f, uint64_t *since_ns)
 {
 	uint64_t lost = f->lost, now;
 
 	f->lost = 0;
+	if (f->missed_since_ns && f->missed_since_ns < *since_ns)
+		*since_ns = f->missed_since_ns;
+	f->missed_since_ns = 0;
 	now = f->skel ? __atomic_load_n(&f->skel->bss->lost_events, __ATOMIC_RELAXED) : 0;
 	lost += now - f->program_lost;
 	f->program_lost = now;
@@ -298,23 +302,22 @@ bool feed_follow_cpus(struct feed *f, bool ask)
 	return came > 0;
 }
 
-void feed_cost(const struct feed *f, struct feed_cost *c)
+void feed_cost(struct feed *f, struct feed_cost *c)
 {
-	struct bpf_program *prog;
+	struct programs_figures programs;
 	struct bpf_map *map;
 
 	*c = (struct feed_cost){.map_bytes = f->perf ? perfring_bytes(f->perf) : 0};
 	if (!f->skel)
 		return;
-	bpf_object__for_each_program(prog, f->skel->obj) {
-		struct bpf_prog_info info = {0};
-		uint32_t len = sizeof(info);
-
-		if (bpf_obj_get_info_by_fd(bpf_program__fd(prog), &info, &len))
-			continue;
-		c->bpf_ns += info.run_time_ns;
-		c->bpf_runs += info.run_cnt;
-	}
+	programs_read(f->skel->obj, &programs);
+	c->bpf_ns = programs.ns;
+	c->bpf_runs = programs.runs;
+	if (programs.missed != f->missed && !f->missed_since_ns)
+		f->missed_since_ns = f->asked_ns;
+	f->lost += programs.missed - f->missed;
+	f->missed = programs.missed;
+	f->asked_ns = (uint64_t)clock_boot_ns();
 	bpf_object__for_each_map(map, f->skel->obj) {
 		uint64_t values = bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF ? 1 : bpf_map__value_size(map);
 

@@ -49,14 +49,15 @@ uint64_t feed_read(struct feed *f);
 bool feed_is_busy(const struct feed *f);
 /* The next reading is far off: the next exec makes a descriptor of feed_poll readable. */
 void feed_sleep(struct feed *f);
-/* Records lost since the last call. */
-uint64_t feed_lost(struct feed *f);
+/* Records lost since the last call, or never made since the kernel left out a program's run. *since_ns: moved back to where the first may be. */
+uint64_t feed_lost(struct feed *f, uint64_t *since_ns);
 uint64_t feed_late(const struct feed *f);
 /* Now and then: have CPUs come? What was mapped on them until now is not known then. ask: as in perfring_follow_cpus. */
 bool feed_follow_cpus(struct feed *f, bool ask);
 /* Every few seconds: what no event said. Two steps: look, and a while later compare. */
 void feed_reconcile_look(struct feed *f);
 void feed_reconcile_act(struct feed *f);
-void feed_cost(const struct feed *f, struct feed_cost *c);
+/* Asks the kernel for what feed_lost tells of runs left out, too. */
+void feed_cost(struct feed *f, struct feed_cost *c);
 
 #endif

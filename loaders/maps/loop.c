@@ -81,11 +81,11 @@ static void recover(struct maps *m, uint64_t since_ns, uint64_t lost)
 /* What happened is known here and in the tables; clients hear of it at the next tick. */
 static void read_and_publish(struct maps *m)
 {
-	uint64_t until = feed_read(m->feed), lost = feed_lost(m->feed);
+	uint64_t until = feed_read(m->feed), since = m->good_ns, lost = feed_lost(m->feed, &since);
 
 	if (lost) {
 		log_warn("%llu side-band records were lost: reading /proc again", (unsigned long long)lost);
-		recover(m, m->good_ns, lost);
+		recover(m, since, lost);
 	}
 	m->good_ns = until;
 	publish_tick(m->publish, until);

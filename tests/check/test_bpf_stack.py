@@ -14,6 +14,7 @@ import pytest
 from conftest import BUILD, run
 
 STACK = 512
+KERNEL = ("bpf_preempt_disable", "bpf_preempt_enable")  # functions of the kernel's own, which have another stack
 OBJECTS = sorted(glob.glob(os.path.join(BUILD, "obj", "probes", "*.bpf.o")))
 
 
@@ -38,7 +39,8 @@ def functions(text):
             elif m := re.search(r"\b(r\d) = (\S+)", line):
                 (copies.add if m[2] == "r10" else copies.discard)(m[1])
             own[name] = max([own[name], *(x for x in below if x <= STACK)])
-    return {n: (own[n], [t if isinstance(t, str) else starts[t[:2]] for t in calls[n]]) for n in own}
+    callees = {n: [t if isinstance(t, str) else starts[t[:2]] for t in calls[n]] for n in own}
+    return {n: (own[n], [t for t in callees[n] if t not in KERNEL]) for n in own}
 
 
 def deepest(known, name, above=()):

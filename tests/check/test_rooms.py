@@ -180,6 +180,17 @@ def test_no_kprobe_fentry_or_uretprobe_anywhere():
         assert not [s for s in sections if re.match(r"(kprobe|kretprobe|fentry|fexit|uretprobe|ksyscall)", s)], path
 
 
+def test_programs_at_tracepoints_stay_on_their_cpu():
+    """Decision 0229: all but those under a run queue's lock."""
+    seen = 0
+    for path in [f for f in SOURCES if ".bpf." in f]:
+        for hook, first in re.findall(r'SEC\("\??(?:tp_btf|raw_tp)/(\w+)"\)\nint [^\n]+\n\{\n([^\n]*)', text(path)):
+            held = hook in ("sched_switch", "sched_waking", "sched_wakeup_new")
+            assert held or first == "\tNO_PREEMPT();", (path, hook)
+            seen += not held
+    assert seen >= 20
+
+
 def test_bpf_map_names_fit_the_kernel():
     for path in [f for f in SOURCES if f.startswith("probes/")]:
         long = [m for m in re.findall(r"\}\s*(\w+)\s+SEC\(\".maps\"\)", text(path)) if len(m) > 15]

@@ -31,13 +31,18 @@ static int refused(sqlite3 *db, int rc, struct err *e)
 		       sqlite3_errmsg(db));
 }
 
-static int ask(sqlite3 *db, const char *sql, int64_t run, sqlite3_stmt **st, struct err *e)
+/* The runs of the recording ?1 in one segment, by the token that they share: asked together, since to prepare a statement takes
+ * longer than to step it. */
+#define ITS "(SELECT id FROM run WHERE iif(recording, recording, token) = ?1)"
+
+/* `x`: ?1, a run or a recording's token. */
+static int ask(sqlite3 *db, const char *sql, int64_t x, sqlite3_stmt **st, struct err *e)
 {
 	int rc = sqlite3_prepare_v2(db, sql, -1, st, NULL);
 
 	if (rc != SQLITE_OK)
 		return refused(db, rc, e);
-	sqlite3_bind_int64(*st, 1, run);
+	sqlite3_bind_int64(*st, 1, x);
 	return 0;
 }
 
@@ -49,10 +54,10 @@ static int told(sqlite3 *db, sqlite3_stmt *st, struct err *e)
 	return rc == SQLITE_OK ? 0 : refused(db, rc, e);
 }
 
-static int one_row(sqlite3 *db, const char *sql, int64_t run, uint64_t *a, uint64_t *b, struct err *e)
+static int one_row(sqlite3 *db, const char *sql, int64_t x, uint64_t *a, uint64_t *b, struct err *e)
 {
 	sqlite3_stmt *st;
-	int rc = ask(db, sql, run, &st, e);
+	int rc = ask(db, sql, x, &st, e);
 
 	if (rc < 0)
 		return rc;
@@ -63,10 +68,10 @@ static int one_row(sqlite3 *db, const char *sql, int64_t run, uint64_t *a, uint6
 	return told(db, st, e);
 }
 
-static int add_counts(struct status_facts *f, struct store_segment *s, int64_t run, struct err *e)
+static int add_counts(struct status_facts *f, sqlite3 *db, int64_t token, struct err *e)
 {
-	return one_row(store_segment_tables(s), "SELECT sum(iif(kind = 1, n, 0)), sum(iif(kind = 1, 0, n)) FROM run_count WHERE run = ?1", run,
-		       &f->samples, &f->events, e);
+	return one_row(db, "SELECT sum(iif(kind = 1, n, 0)), sum(iif(kind = 1, 0, n)) FROM run_count WHERE run IN " ITS, token, &f->samples,
+		       &f->events, e);
 }
 
 #define NAMED_ROWS 16384 /* rows looked at, at most: of a busy host those of two minutes or so */
@@ -106,10 +111,10 @@ static int add_named(struct status_facts *f, struct store_segment *s, int64_t ru
 	return one_row(db, NAMED("-1 << 62", ""), run, &f->looked_at, &f->named, e);
 }
 
-static int add_losses_and_cost(struct status_facts *f, sqlite3 *db, int64_t run, struct err *e)
+static int add_losses_and_memory(struct status_facts *f, sqlite3 *db, int64_t token, struct err *e)
 {
 	sqlite3_stmt *st;
-	int rc = ask(db, "SELECT reason, n FROM run_loss WHERE run = ?1", run, &st, e);
+	int rc = ask(db, "SELECT reason, sum(n) FROM run_loss WHERE run IN " ITS " GROUP BY reason ORDER BY min(run), reason", token, &st, e);
 
 	if (rc < 0)
 		return rc;
@@ -118,14 +123,8 @@ static int add_losses_and_cost(struct status_facts *f, sqlite3 *db, int64_t run,
 	rc = told(db, st, e);
 	if (rc < 0)
 		return rc;
-	rc = ask(db, "SELECT sum(private_bytes), sum(map_bytes) FROM run_cost WHERE run = ?1", run, &st, e);
-	if (rc < 0)
-		return rc;
-	if (sqlite3_step(st) == SQLITE_ROW) {
-		f->private_bytes += (uint64_t)sqlite3_column_int64(st, 0);
-		f->map_bytes += (uint64_t)sqlite3_column_int64(st, 1);
-	}
-	return told(db, st, e);
+	f->private_bytes = f->map_bytes = 0; /* the latest segment's */
+	return one_row(db, "SELECT sum(private_bytes), sum(map_bytes) FROM run_cost WHERE run IN " ITS, token, &f->private_bytes, &f->map_bytes, e);
 }
 
 /* What its family has as the note "refused" of a process that is there still. */
@@ -145,19 +144,47 @@ static int add_refused(struct status_facts *f, sqlite3 *db, int64_t run, struct 
 	return told(db, st, e);
 }
 
-static int add_run(struct status_facts *f, struct store_segment *s, int64_t run, bool newest, struct err *e)
+/* The recording's runs in one segment: `runs`, `n` of them. */
+struct part {
+	struct status_facts *f;
+	const struct select_run *runs;
+	size_t n;
+};
+
+static int add_its_ending(void *ctx, const struct store_ending_row *r)
 {
-	int rc = add_counts(f, s, run, e);
+	const struct part *p = ctx;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (p->runs[i].run == r->run)
+			return endings_add(&p->f->endings, r);
+	return 0;
+}
+
+/* What only the newest segment is asked. */
+static int add_newest(struct part *p, struct store_segment *s, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < p->n && !rc; i++) {
+		rc = add_named(p->f, s, p->runs[i].run, e);
+		if (rc == 0 && !is_packed(store_segment_tables(s)))
+			rc = add_refused(p->f, store_segment_tables(s), p->runs[i].run, e);
+	}
+	return rc;
+}
+
+static int add_part(struct part *p, struct store_segment *s, int64_t token, bool newest, struct err *e)
+{
+	int rc = add_counts(p->f, store_segment_tables(s), token, e);
 
 	if (rc == 0 && newest)
-		rc = add_named(f, s, run, e);
-	if (rc == 0 && newest && !is_packed(store_segment_tables(s)))
-		rc = add_refused(f, store_segment_tables(s), run, e);
+		rc = add_newest(p, s, e);
 	if (rc == 0)
-		rc = add_losses_and_cost(f, store_segment_tables(s), run, e);
+		rc = add_losses_and_memory(p->f, store_segment_tables(s), token, e);
 	if (rc == 0)
-		rc = store_own_cost_of(s, run, &f->own, e);
-	return rc ? rc : store_endings(s, 0, INT64_MAX, run, endings_add, &f->endings, e);
+		rc = store_own_cost_of(s, token, &p->f->own, e);
+	return rc ? rc : store_endings(s, 0, INT64_MAX, 0, add_its_ending, p, e);
 }
 
 static const struct store_segment_info *find_segment(const struct status_store *store, const char *path)
@@ -169,24 +196,30 @@ static const struct store_segment_info *find_segment(const struct status_store *
 	return i < store->n_segments ? &store->segments[i] : NULL;
 }
 
+static size_t n_in_segment(const struct select_run *r, size_t n)
+{
+	size_t i = 1;
+
+	while (i < n && !strcmp(r[i].segment, r->segment))
+		i++;
+	return i;
+}
+
 int status_fill(struct status_facts *f, const struct status_store *store, const struct select_recording *rec, struct err *e)
 {
-	const struct select_run *newest = rec->n_runs ? &rec->runs[rec->n_runs - 1] : NULL;
 	int rc = 0;
 
 	f->rec = rec;
 	f->live = recorder_is_live(rec);
-	for (size_t i = 0; i < rec->n_runs && !rc; i++) {
-		const struct select_run *r = &rec->runs[i];
-		const struct store_segment_info *info = find_segment(store, r->segment);
+	for (size_t i = 0, n; i < rec->n_runs && !rc; i += n) {
+		struct part p = {.f = f, .runs = &rec->runs[i], .n = n = n_in_segment(&rec->runs[i], rec->n_runs - i)};
+		const struct store_segment_info *info = find_segment(store, p.runs->segment);
 		struct store_segment *s = info ? info->open : NULL;
 
-		if (i && strcmp(r->segment, r[-1].segment))
-			f->private_bytes = f->map_bytes = 0; /* the latest; of one segment those of all families together */
 		if (!s)
-			rc = store_segment_open(r->segment, &s, e);
+			rc = store_segment_open(p.runs->segment, &s, e);
 		if (rc == 0)
-			rc = add_run(f, s, r->run, !strcmp(r->segment, newest->segment), e);
+			rc = add_part(&p, s, (int64_t)rec->token, i + n == rec->n_runs, e);
 		if (!info || !info->open)
 			store_segment_close(s);
 	}

@@ -39,7 +39,7 @@
 #define COMMAND_GRACE_NS (1000 * MSEC)
 #define SIGNAL_ONE_NS    (300 * MSEC)
 
-const char *const capture_loss_names[CAPTURE_LOST_N] = {"ring", "hold", "malformed", "store", "throttled"};
+const char *const capture_loss_names[CAPTURE_LOST_N] = {"ring", "hold", "malformed", "store", "throttled", "missed"};
 
 uint64_t capture_lost(const struct capture_report *r)
 {

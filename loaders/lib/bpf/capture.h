@@ -38,7 +38,7 @@ struct capture_opts {
 };
 
 enum capture_loss { CAPTURE_LOST_RING, CAPTURE_LOST_HOLD, CAPTURE_LOST_MALFORMED, CAPTURE_LOST_STORE,
-		    CAPTURE_LOST_THROTTLED, CAPTURE_LOST_N };
+		    CAPTURE_LOST_THROTTLED, CAPTURE_LOST_MISSED, CAPTURE_LOST_N };
 extern const char *const capture_loss_names[CAPTURE_LOST_N];
 
 struct capture_report { /* filled in as far as the capture came */

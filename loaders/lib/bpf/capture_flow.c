@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/capture_parts.h"
+#include "loaders/lib/bpf/programs.h"
 #include "loaders/lib/host/hostmaps.h"
 #include "loaders/lib/host/inflight.h"
 #include "loaders/lib/host/naming.h"
@@ -362,16 +363,19 @@ static uint64_t slots_p99(const uint64_t slot[FAMILY_TALLY_SLOTS])
 
 void capture_tally(struct capture *c, struct family_tally *t)
 {
+	struct programs_figures programs;
 	uint64_t runs = 0;
 
 	*t = (struct family_tally){0};
+	programs_read(c->ledger.obj, &programs);
 	if (c->f->tally)
 		c->f->tally(c->state, t);
 	for (int i = 0; i < FAMILY_TALLY_SLOTS; i++)
 		runs += t->slot[i];
 	c->r->lost[CAPTURE_LOST_RING] = t->lost;
 	c->r->lost[CAPTURE_LOST_THROTTLED] = t->throttled;
-	c->r->seen = t->seen + t->throttled + c->host.added + c->host.refused;
+	c->r->lost[CAPTURE_LOST_MISSED] = programs.missed;
+	c->r->seen = t->seen + t->throttled + programs.missed + c->host.added + c->host.refused;
 	c->r->unfollowed = t->unfollowed;
 	c->r->run_ns = runs ? t->run_ns / runs : 0;
 	c->r->run_p99_ns = slots_p99(t->slot);

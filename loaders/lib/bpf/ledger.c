@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "loaders/lib/bpf/programs.h"
 #include "loaders/lib/bpf/tables.h"
 #include "loaders/lib/host/selfmem.h"
 #include "schema/base/cleanup.h"
@@ -14,26 +15,6 @@
 void ledger_init(struct ledger *l, const char *family, struct bpf_object *obj)
 {
 	*l = (struct ledger){.family = family, .obj = obj};
-}
-
-/* The kernel's own figures, 0 while it does not keep them. */
-static void programs_read(struct bpf_object *obj, uint64_t *ns, uint64_t *runs)
-{
-	struct bpf_program *prog;
-
-	*ns = *runs = 0;
-	if (!obj)
-		return;
-	bpf_object__for_each_program(prog, obj) {
-		struct bpf_prog_info info = {0};
-		__u32 len = sizeof(info);
-		int fd = bpf_program__fd(prog);
-
-		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &len))
-			continue;
-		*ns += info.run_time_ns;
-		*runs += info.run_cnt;
-	}
 }
 
 /* What the kernel charges for the maps, but for those that sonde-maps made: they are in its figures. */
@@ -71,13 +52,16 @@ static uint64_t tally_runs(const struct family_tally *t)
 void ledger_read(const struct ledger *l, const struct hostmaps *hm, const struct family_tally *t,
 		 struct ledger_figures *out)
 {
+	struct programs_figures programs;
 	struct hostmaps_cost maps = {0};
 
 	hostmaps_cost(hm, &maps);
 	*out = (struct ledger_figures){.own_cpu_ns = (uint64_t)clock_cpu_ns() + t->helper_cpu_ns, .helper = t->helper, .maps_cpu_ns = maps.cpu_ns,
 				       .index_cpu_ns = maps.index_cpu_ns, .maps_bpf_ns = maps.bpf_ns,
 				       .maps_bpf_runs = maps.bpf_runs};
-	programs_read(l->obj, &out->bpf_ns, &out->bpf_runs);
+	programs_read(l->obj, &programs);
+	out->bpf_ns = programs.ns;
+	out->bpf_runs = programs.runs;
 	if (out->bpf_ns < t->run_ns || out->bpf_runs < tally_runs(t)) {
 		out->bpf_ns = t->run_ns;
 		out->bpf_runs = tally_runs(t);

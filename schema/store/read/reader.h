@@ -185,13 +185,13 @@ int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64
 		  int (*each)(void *ctx, const struct store_ending_row *r), void *ctx, struct err *e);
 
 /* What sonde itself took, added to *sum: all runs of the segment, in the buckets of a time (0, INT64_MAX: all); what it is stands at
- * store_cost (writer.h). Of one run: over all its time, from sums where the file has them. */
+ * store_cost (writer.h). Of one recording, by the token of its runs: over all its time, from the sums that the file keeps. */
 struct store_own_cost {
 	uint64_t cpu_ns;        /* while it recorded */
 	uint64_t edges_ns;      /* to start and to end */
 };
 int store_own_cost(struct store_segment *s, int64_t from_ns, int64_t to_ns, struct store_own_cost *sum, struct err *e);
-int store_own_cost_of(struct store_segment *s, int64_t run, struct store_own_cost *sum, struct err *e);
+int store_own_cost_of(struct store_segment *s, int64_t token, struct store_own_cost *sum, struct err *e);
 
 struct store_loss_row { int64_t run; const char *reason; uint64_t n; };
 int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,

@@ -202,13 +202,13 @@ int store_own_cost(struct store_segment *s, int64_t from_ns, int64_t to_ns, stru
 	return own_cost_add(s, st, sum, e);
 }
 
-int store_own_cost_of(struct store_segment *s, int64_t run, struct store_own_cost *sum, struct err *e)
+int store_own_cost_of(struct store_segment *s, int64_t token, struct store_own_cost *sum, struct err *e)
 {
-	sqlite3_stmt *st = reading_prepare(s, OWN "run_cost WHERE run = ?1", e);
+	sqlite3_stmt *st = reading_prepare(s, OWN "run_cost WHERE run IN (SELECT id FROM run WHERE iif(recording, recording, token) = ?1)", e);
 
 	if (!st)
 		return e && e->code ? e->code : -EIO;
-	sqlite3_bind_int64(st, 1, run);
+	sqlite3_bind_int64(st, 1, token);
 	return own_cost_add(s, st, sum, e);
 }
 

@@ -7,6 +7,7 @@
 #include <bpf/bpf_tracing.h>
 
 #include "probes/demo.h"
+#include "probes/preempt.bpf.h"
 #include "probes/scope.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -30,6 +31,7 @@ __u64 lost; /* for want of room */
 SEC("tp_btf/page_fault_user")
 int BPF_PROG(demo_fault)
 {
+	NO_PREEMPT();
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct demo_process key = {.tgid = bpf_get_current_pid_tgid() >> 32, .start_ns = BPF_CORE_READ(task, group_leader, start_boottime)};
 	__u64 zero = 0, *n = bpf_map_lookup_elem(&faults, &key);
