@@ -32,7 +32,7 @@ def recorded():
     c = Capture(store, "--freq", "1997").start()
     told = {}
     for pair in (("C", "C++"), ("Go",)):  # there are two CPUs
-        works = {lang: Work(there[lang], scale(4, 30)) for lang in pair if lang in there}
+        works = {lang: Work(there[lang], scale(2, 30)) for lang in pair if lang in there}
         told.update({lang: w.told() for lang, w in works.items()})
     c.stop()
     yield told, store

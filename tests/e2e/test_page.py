@@ -113,7 +113,7 @@ def test_a_link_returns_to_the_same_view(page, pages):
     page.do("fill", css="#search", value="small")
     page.keys("Escape", "/")
     page.do("type", text="sma?ll")
-    page.until("return location.hash.includes('q=')")
+    page.until("return decodeURIComponent(location.hash).includes('q=sma?ll')")
     page.do("select", css="#group", value="process")
     page.do("select", css="#colour", value="module")
     page.press("#flame")

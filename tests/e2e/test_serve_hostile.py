@@ -15,7 +15,7 @@ import pytest
 from serving import Serve
 
 AT = 1795144200  # 2026-11-20T03:10:00Z
-SECONDS = float(os.environ.get("SERVE_SECONDS", "4"))
+SECONDS = float(os.environ.get("SERVE_SECONDS", "2"))
 RSS_MOST = 60 << 20
 STATUS = {100, 200, 304, 400, 403, 404, 405, 408, 411, 413, 414, 421, 422, 429, 431, 500, 501, 503, 504, 505}
 
