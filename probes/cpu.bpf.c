@@ -15,7 +15,6 @@
 #include <bpf/bpf_tracing.h>
 
 #include "probes/cpu.h"
-#include "probes/preempt.bpf.h"
 #include "probes/scope.bpf.h"
 #define UNWIND_REMEMBERS
 #include "probes/stack.bpf.h"
@@ -104,7 +103,6 @@ int cpu_sample(struct arch_perf_event_data *ctx)
 SEC("?tp_btf/sched_process_fork")
 int BPF_PROG(cpu_fork, struct task_struct *parent, struct task_struct *child)
 {
-	NO_PREEMPT();
 	__u32 zero = 0;
 	struct cpu_tally *t;
 
@@ -119,7 +117,6 @@ int BPF_PROG(cpu_fork, struct task_struct *parent, struct task_struct *child)
 SEC("?tp_btf/sched_process_exit")
 int BPF_PROG(cpu_exit, struct task_struct *task)
 {
-	NO_PREEMPT();
 	scope_exit(task);
 	return 0;
 }

@@ -159,10 +159,8 @@ __attribute__((noinline)) int piece_send(__u32 piece, int sig)
 	return 0;
 }
 
-SEC("tp_btf/signal_deliver")
-int BPF_PROG(goheap_last, int sig, void *info, struct k_sigaction *ka)
+TRACEPOINT(signal_deliver, goheap_last, int sig, void *info, struct k_sigaction *ka)
 {
-	NO_PREEMPT();
 	struct goheap_process *p = process_of((void *)bpf_get_current_task());
 	struct goheap_tally *t = tally_here();
 

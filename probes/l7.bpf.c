@@ -165,10 +165,8 @@ int call_ends(struct sys_exit *x)
  * writes on files pays nothing. It must be what the call was asked for: a file system's own socket, or a request of io_uring that is done at the end of
  * another call, is not.
  */
-SEC("tp_btf/sock_send_length")
-int BPF_PROG(l7_sent, struct sock *sk, int ret, int flags)
+TRACEPOINT(sock_send_length, l7_sent, struct sock *sk, int ret, int flags)
 {
-	NO_PREEMPT();
 	const volatile struct arch_regs *r;
 	struct tcp_sock *tcp;
 	struct socket *socket;
@@ -291,10 +289,8 @@ int thread_polls(struct sys_enter *x)
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(l7_exit, struct task_struct *task)
+TRACEPOINT(sched_process_exit, l7_exit, struct task_struct *task)
 {
-	NO_PREEMPT();
 	inflight_clear((__u32)bpf_get_current_pid_tgid(), 0);
 	return 0;
 }
@@ -327,10 +323,8 @@ static __always_inline void untold(struct sock *sk)
 	COUNT(unseen_bytes, bytes);
 }
 
-SEC("tp_btf/inet_sock_set_state")
-int BPF_PROG(l7_state, struct sock *sk, int old, int new)
+TRACEPOINT(inet_sock_set_state, l7_state, struct sock *sk, int old, int new)
 {
-	NO_PREEMPT();
 	__u64 key = (__u64)sk, now;
 	struct l7_sock *e;
 

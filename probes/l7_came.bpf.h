@@ -86,10 +86,8 @@ static __always_inline void came_early(struct sock *sk)
 	came_more(c, tcp, tcp ? BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt) : 0, tcp ? tcp_seq(sk, L7_IN) : 0);
 }
 
-SEC("tp_btf/sk_data_ready")
-int BPF_PROG(l7_ready, struct sock *sk)
+TRACEPOINT(sk_data_ready, l7_ready, struct sock *sk)
 {
-	NO_PREEMPT();
 	__u64 key = (__u64)sk;
 	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
 	struct tcp_sock *tcp;

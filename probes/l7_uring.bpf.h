@@ -77,10 +77,8 @@ static __always_inline void uring_accepted(struct io_kiocb *req, __s32 fd)
 		accepted_fd((__u32)fd);
 }
 
-SEC("raw_tp/io_uring_complete")
-int l7_uring(__u64 *x)
+static __always_inline int uring_done(unsigned long long *x)
 {
-	NO_PREEMPT();
 	struct io_kiocb *req = (struct io_kiocb *)x[1];
 	struct file *file;
 	struct walk *w;
@@ -119,5 +117,7 @@ int l7_uring(__u64 *x)
 	}
 	return 0;
 }
+
+PREEMPT_PAIR("raw_tp/io_uring_complete", l7_uring, uring_done(ctx))
 
 #endif

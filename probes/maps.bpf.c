@@ -207,10 +207,8 @@ static __always_inline struct scratch *scratch_get(void)
 	return bpf_map_lookup_elem(&scratch, &zero);
 }
 
-SEC("tp_btf/sched_process_fork")
-int BPF_PROG(on_fork, struct task_struct___maps *parent, struct task_struct___maps *child)
+TRACEPOINT(sched_process_fork, on_fork, struct task_struct___maps *parent, struct task_struct___maps *child)
 {
-	NO_PREEMPT();
 	struct scratch *s;
 
 	if (BPF_CORE_READ(child, group_leader) != child)
@@ -225,10 +223,8 @@ int BPF_PROG(on_fork, struct task_struct___maps *parent, struct task_struct___ma
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(on_exec, struct task_struct___maps *task)
+TRACEPOINT(sched_process_exec, on_exec, struct task_struct___maps *task)
 {
-	NO_PREEMPT();
 	struct scratch *s = scratch_get();
 	unsigned long start, len;
 
@@ -258,10 +254,8 @@ int BPF_PROG(on_exec, struct task_struct___maps *task)
 #define SENT_BY_TASK   ((void *)0)
 #define SENT_BY_KERNEL ((void *)1)
 
-SEC("tp_btf/signal_generate")
-int BPF_PROG(on_signal, int sig, struct kernel_siginfo___maps *info, struct task_struct___maps *to)
+TRACEPOINT(signal_generate, on_signal, int sig, struct kernel_siginfo___maps *info, struct task_struct___maps *to)
 {
-	NO_PREEMPT();
 	struct maps_sender by = {.time_ns = bpf_ktime_get_boot_ns(), .tgid = bpf_get_current_pid_tgid() >> 32, .signal = sig};
 	__u32 tgid;
 
@@ -293,10 +287,8 @@ static __always_inline __u64 take_sender(struct scratch *s)
 	return sizeof(*by);
 }
 
-SEC("tp_btf/sched_process_exit")
-int BPF_PROG(on_exit, struct task_struct___maps *task)
+TRACEPOINT(sched_process_exit, on_exit, struct task_struct___maps *task)
 {
-	NO_PREEMPT();
 	struct scratch *s;
 	__u32 code;
 
@@ -341,10 +333,8 @@ static __always_inline void fill_used(struct maps_used *u, struct task_struct___
 /* A task is freed once it has left its CPU for the last time and its parent has collected it (kernel/exit.c: put_task_struct_rcu_user), so
  * that here its counters stand still; at its exit it has up to a tick yet to run that nobody has counted. The leader is released last. This
  * may interrupt the programs above: it has no part of `scratch`. */
-SEC("tp_btf/sched_process_free")
-int BPF_PROG(on_free, struct task_struct___maps *task)
+TRACEPOINT(sched_process_free, on_free, struct task_struct___maps *task)
 {
-	NO_PREEMPT();
 	struct {
 		struct maps_event ev;
 		struct maps_used used;

@@ -292,10 +292,8 @@ static __always_inline void closed(void *ctx, struct sock *sk, int old)
 		bpf_map_delete_elem(&conns, &key);
 }
 
-SEC("tp_btf/inet_sock_set_state")
-int BPF_PROG(net_state, struct sock *sk, int old, int new)
+TRACEPOINT(inet_sock_set_state, net_state, struct sock *sk, int old, int new)
 {
-	NO_PREEMPT();
 	if (sk->sk_protocol != SOCK_TCP)
 		return 0;
 	switch (new) {
@@ -322,10 +320,8 @@ int BPF_PROG(net_state, struct sock *sk, int old, int new)
 	return 0;
 }
 
-SEC("tp_btf/tcp_destroy_sock")
-int BPF_PROG(net_destroy, struct sock *sk)
+TRACEPOINT(tcp_destroy_sock, net_destroy, struct sock *sk)
 {
-	NO_PREEMPT();
 	__u64 key = (__u64)sk;
 	struct net_conn *c = conn_get(key);
 
@@ -339,10 +335,8 @@ int BPF_PROG(net_destroy, struct sock *sk)
 	return 0;
 }
 
-SEC("tp_btf/tcp_receive_reset")
-int BPF_PROG(net_reset_in, struct sock *sk)
+TRACEPOINT(tcp_receive_reset, net_reset_in, struct sock *sk)
 {
-	NO_PREEMPT();
 	struct net_conn *c = conn_get((__u64)sk);
 
 	COUNT(resets_in);
@@ -351,10 +345,8 @@ int BPF_PROG(net_reset_in, struct sock *sk)
 	return 0;
 }
 
-SEC("tp_btf/tcp_send_reset")
-int BPF_PROG(net_reset_out, struct sock *sk)
+TRACEPOINT(tcp_send_reset, net_reset_out, struct sock *sk)
 {
-	NO_PREEMPT();
 	struct net_conn *c = sk ? conn_get((__u64)sk) : NULL;
 
 	COUNT(resets_out);
@@ -365,10 +357,8 @@ int BPF_PROG(net_reset_out, struct sock *sk)
 	return 0;
 }
 
-SEC("tp_btf/tcp_retransmit_synack")
-int BPF_PROG(net_synack, struct sock *sk)
+TRACEPOINT(tcp_retransmit_synack, net_synack, struct sock *sk)
 {
-	NO_PREEMPT();
 	struct net_conn *c = conn_get((__u64)sk);
 
 	COUNT(synacks);

@@ -183,17 +183,13 @@ static __always_inline int talk(struct sock *sk, int bytes, bool sent)
 	return talk_heard(sk, (__u32)bytes, sent, family);
 }
 
-SEC("tp_btf/sock_send_length")
-int BPF_PROG(net_sent, struct sock *sk, int ret, int flags)
+TRACEPOINT(sock_send_length, net_sent, struct sock *sk, int ret, int flags)
 {
-	NO_PREEMPT();
 	return talk(sk, ret, true);
 }
 
-SEC("tp_btf/sock_recv_length")
-int BPF_PROG(net_received, struct sock *sk, int ret, int flags)
+TRACEPOINT(sock_recv_length, net_received, struct sock *sk, int ret, int flags)
 {
-	NO_PREEMPT();
 	return flags & MSG_PEEK_FLAG ? 0 : talk(sk, ret, false);
 }
 

@@ -688,10 +688,8 @@ int BPF_PROG(offcpu_wakeup_new, struct task_struct *p)
 /* ---- processes ---- */
 
 /* The new program's time is not the old one's. */
-SEC("tp_btf/sched_process_exec")
-int BPF_PROG(offcpu_exec, struct task_struct *p)
+TRACEPOINT(sched_process_exec, offcpu_exec, struct task_struct *p)
 {
-	NO_PREEMPT();
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct offcpu_thread *t = thread_get(p);
 	struct offcpu_cpu *cpu;
@@ -710,10 +708,8 @@ int BPF_PROG(offcpu_exec, struct task_struct *p)
 	return 0;
 }
 
-SEC("?tp_btf/sched_process_fork")
-int BPF_PROG(offcpu_fork, struct task_struct *parent, struct task_struct *child)
+TRACEPOINT(sched_process_fork, offcpu_fork, struct task_struct *parent, struct task_struct *child)
 {
-	NO_PREEMPT();
 	struct offcpu_tally *t;
 
 	if (scope_fork(parent, child))
@@ -724,10 +720,8 @@ int BPF_PROG(offcpu_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-SEC("?tp_btf/sched_process_exit")
-int BPF_PROG(offcpu_exit, struct task_struct *task)
+TRACEPOINT(sched_process_exit, offcpu_exit, struct task_struct *task)
 {
-	NO_PREEMPT();
 	scope_exit(task);
 	return 0;
 }

@@ -8,10 +8,11 @@
  *   1. a second run of the same program there is left out (bpf_prog.active, told as recursion_misses), and what it was to see is lost;
  *   2. a run of another program finds the first one's scratch and counters in use.
  *
- * NO_PREEMPT() is the first line of each program at a tracepoint that a process reaches with preemption on: not of those under a
- * run queue's lock. The few instructions before it can still be interrupted so: the loaders count what the kernel left out.
- *
- * bpf_preempt_disable is there since 6.10; the verifier lets global functions be called after it since 6.15.
+ * TRACEPOINT(hook, name, arguments...) { body } is for each program at a tracepoint that a process reaches with preemption on: not for
+ * those under a run queue's lock. It makes two programs: `name`, and `name_still`, which turns preemption off around the same body.
+ * programs_keep_still (loaders/lib/bpf/programs.h) loads the one that the kernel needs. Two, since a call to a function that the kernel
+ * lacks is refused by 5.13 to 5.15 even where it is never reached. The few instructions before the call can still be
+ * interrupted so: the loaders count what the kernel left out.
  */
 #ifndef SONDE_PROBES_PREEMPT_BPF_H
 #define SONDE_PROBES_PREEMPT_BPF_H
@@ -19,34 +20,35 @@
 #include "probes/kern.h"
 
 #include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
 
-extern int LINUX_KERNEL_VERSION __kconfig;
 extern void bpf_preempt_disable(void) __ksym __weak;
-extern void bpf_preempt_enable(void) __ksym __weak; /* they came together */
+extern void bpf_preempt_enable(void) __ksym __weak;
 
-#define PREEMPT_SINCE ((6 << 16) + (15 << 8))
+/* Both of them: `section` with its kind, `call` of the body with the program's `ctx`. */
+#define PREEMPT_PAIR(section_, name_, call_)      \
+	SEC(section_)                             \
+	int name_(unsigned long long *ctx)        \
+	{                                         \
+		return call_;                     \
+	}                                         \
+	SEC("?" section_)                         \
+	int name_##_still(unsigned long long *ctx) \
+	{                                         \
+		int rc;                           \
+                                                  \
+		bpf_preempt_disable();            \
+		rc = call_;                       \
+		bpf_preempt_enable();             \
+		return rc;                        \
+	}
 
-static __always_inline bool preempt_can(void)
-{
-	return LINUX_KERNEL_VERSION >= PREEMPT_SINCE && bpf_preempt_disable;
-}
-
-static __always_inline bool preempt_off(void)
-{
-	bool off = preempt_can();
-
-	if (off)
-		bpf_preempt_disable();
-	return off;
-}
-
-static __always_inline void preempt_back(const bool *off)
-{
-	(void)off; /* asked anew: what the verifier sees is then the same constant */
-	if (preempt_can())
-		bpf_preempt_enable();
-}
-
-#define NO_PREEMPT() const bool no_preempt_ __attribute__((cleanup(preempt_back), unused)) = preempt_off()
+#define TRACEPOINT(hook_, name_, args...)                                                   \
+	static __always_inline int ____##name_(unsigned long long *ctx, ##args);            \
+	_Pragma("GCC diagnostic push")                                                      \
+	_Pragma("GCC diagnostic ignored \"-Wint-conversion\"")                              \
+	PREEMPT_PAIR("tp_btf/" #hook_, name_, ____##name_(___bpf_ctx_cast(args)))           \
+	_Pragma("GCC diagnostic pop")                                                       \
+	static __always_inline int ____##name_(unsigned long long *ctx, ##args)
 
 #endif

@@ -9,7 +9,6 @@
 #include "supervisor/talk.h"
 
 #define LOOKS   6 /* in the time that sonde may be over a limit */
-#define STOP_NS (5 * NSEC_PER_SEC)
 #define MIB     1048576.0
 
 /* Cores since the last look, where `*before` stood; one that is just ending can be in no account for a moment. */
@@ -153,7 +152,7 @@ static void take_step(struct sup *s, const struct relief_step *step, bool more)
 	}
 	tell(s, &told);
 	if (!step->stop && l->pid && l->family->has_freq)
-		service_stop(l, STOP_NS);
+		service_stop(l, SERVICE_STOP_NS);
 }
 
 /* The last step against too much memory is to begin anew: a loader or sonde-maps that has grown is small again then. */
@@ -162,9 +161,9 @@ static void begin_anew(struct sup *s)
 	tell(s, &(struct cost_step){.utc_ns = clock_utc_ns(), .limit = RELIEF_MEMORY, .family = "all", .what = "begins anew"});
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		if (s->loader[i].pid)
-			service_stop(&s->loader[i], STOP_NS);
+			service_stop(&s->loader[i], SERVICE_STOP_NS);
 	if (s->maps.service.pid)
-		service_stop(&s->maps.service, STOP_NS);
+		service_stop(&s->maps.service, SERVICE_STOP_NS);
 }
 
 static void hold_cpu(struct sup *s, const struct relief_look *l)

@@ -29,7 +29,6 @@
  * (loaders/lib/host/pace.h), and said what they say. */
 #define TURN_NS       (NSEC_PER_SEC / 2)
 #define TURN_PHASE_NS (NSEC_PER_SEC / 16)
-#define STOP_NS      (5 * NSEC_PER_SEC)  /* a loader's time to flush: it gives itself less (capture.c), this is for one that gets no CPU */
 #define LEFT_MS      2500
 #define CHILD_MEMORY_LEAST (512ull << 20)
 #define STATUS_NS    (10 * NSEC_PER_SEC)
@@ -167,14 +166,14 @@ void sup_follow(struct sup *s, const struct conf *c)
 		bool other_freq = l->freq && l->freq != relief_freq(&s->relief, i, l->family, c->freq);
 
 		if (l->pid && (!l->wanted || all || other_freq || rules || (profiles && !strcmp(l->name, "scrape"))))
-			service_stop(l, STOP_NS); /* one that is wanted is started again by the next turn */
+			service_stop(l, SERVICE_STOP_NS); /* one that is wanted is started again by the next turn */
 		else if (l->state == SERVICE_FAILED)
 			service_try_anew(l);
 	}
 	if (s->maps.service.state == SERVICE_FAILED)
 		service_try_anew(&s->maps.service);
 	if (args && s->maps.service.pid)
-		service_stop(&s->maps.service, STOP_NS);
+		service_stop(&s->maps.service, SERVICE_STOP_NS);
 }
 
 /* A reload changes what the configuration changed: what `sonde up` and `down` made of it since holds otherwise. */
@@ -249,7 +248,7 @@ static void replace_tables(struct sup *s)
 	s->maps.replaced = false;
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		if (s->loader[i].pid)
-			service_stop(&s->loader[i], STOP_NS);
+			service_stop(&s->loader[i], SERVICE_STOP_NS);
 }
 
 static void start_due(struct sup *s)
@@ -271,7 +270,7 @@ static void start_due(struct sup *s)
 		if (may && is_time(l) && s->maps.service.state == SERVICE_RUNNING)
 			start_loader(s, l);
 		else if (!may && l->pid)
-			service_stop(l, STOP_NS);
+			service_stop(l, SERVICE_STOP_NS);
 		else if (l->pid)
 			tell_step(s, l);
 		else if (!l->wanted && l->state == SERVICE_WAITING)
@@ -374,7 +373,7 @@ void sup_stop(struct sup *s)
 	notify_send("STOPPING=1");
 	sealer_stop(&s->sealer);
 	for (unsigned int i = 0; i < s->n_loaders; i++)
-		service_stop(&s->loader[i], STOP_NS);
+		service_stop(&s->loader[i], SERVICE_STOP_NS);
 }
 
 static void take_signals(struct sup *s)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "schema/base/clock.h"
 #include "schema/base/err.h"
 #include "schema/base/families.h"
 #include "schema/base/strbuf.h"
@@ -65,6 +66,7 @@ void service_start(struct service *s, char **argv, const struct child_fd *fds, s
 void service_read_progress(struct service *s);
 void service_read_talk(struct service *s);
 void service_ready(struct service *s);
+#define SERVICE_STOP_NS (5 * NSEC_PER_SEC) /* a loader's time to flush: it gives itself less (capture.c), this is for one that gets no CPU */
 /* Ask it to end; within `patience_ns`, or it is killed. One that waits is off; one that was given up stays so. */
 void service_stop(struct service *s, int64_t patience_ns);
 /* It has ended, with a status and CPU time as of wait4(2). */

@@ -12,6 +12,7 @@
 
 #include "loaders/goheap/goproc.h"
 #include "loaders/lib/bpf/load.h"
+#include "loaders/lib/bpf/programs.h"
 #include "probes/goheap.h"
 #include "probes/goheap.skel.h"
 #include "schema/base/mem.h"
@@ -61,6 +62,8 @@ int lastprof_open(struct lastprof **out, struct bpf_object **obj, struct err *e)
 	l->skel = goheap_bpf__open();
 	if (!l->skel)
 		err = -errno;
+	if (!err)
+		programs_keep_still(l->skel->obj);
 	if (!err)
 		err = goheap_bpf__load(l->skel);
 	if (!err)

@@ -16,6 +16,7 @@
 #include "loaders/lib/bpf/kerneltypes.h"
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/percpu.h"
+#include "loaders/lib/bpf/programs.h"
 #include "loaders/lib/bpf/scope.h"
 #include "loaders/lib/bpf/tables.h"
 #include "probes/l7_tls.h"
@@ -82,6 +83,7 @@ int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 		bpf_map__set_max_entries(k->skel->maps.records, (uint32_t)c->ring_bytes);
 	k->skel->rodata->ring_part = bpf_map__max_entries(k->skel->maps.records) / 16;
 	err = tables_reuse(k->skel->obj, c->tables);
+	programs_keep_still(k->skel->obj);
 	if (!err)
 		err = l7_bpf__load(k->skel);
 	if (!err)
@@ -135,7 +137,7 @@ static int calls_attach(struct hooks *k, size_t i, struct err *e)
 	struct bpf_program *prog = bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program);
 	char words[128], name[64], *rest = NULL;
 
-	if (CALLS[i].untold && bpf_program__autoload(k->skel->progs.l7_sent))
+	if (CALLS[i].untold && tells_sent())
 		return 0;
 	snprintf(words, sizeof(words), "%s", CALLS[i].calls);
 	for (const char *call = strtok_r(words, " ", &rest); call; call = strtok_r(NULL, " ", &rest)) {

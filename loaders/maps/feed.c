@@ -64,6 +64,7 @@ static int open_program(struct feed *f, int processes_fd, const char *store_dir)
 	f->skel->rodata->own_root_dev = own->dev;
 	if (processes_fd >= 0)
 		rc = bpf_map__reuse_fd(f->skel->maps.processes, processes_fd);
+	programs_keep_still(f->skel->obj);
 	if (!rc)
 		rc = maps_bpf__load(f->skel);
 	if (!rc)

@@ -14,6 +14,7 @@
 #include "loaders/lib/bpf/kerneltypes.h"
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/percpu.h"
+#include "loaders/lib/bpf/programs.h"
 #include "loaders/net/record.h"
 #include "probes/net.skel.h"
 #include "schema/base/cleanup.h"
@@ -88,6 +89,7 @@ int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, 
 	bpf_program__set_autoload(k->skel->progs.net_received, k->talks);
 	if (!k->talks)
 		bpf_map__set_max_entries(k->skel->maps.talks, 1);
+	programs_keep_still(k->skel->obj);
 	err = net_bpf__load(k->skel);
 	if (!err) {
 		k->ring = ring_buffer__new(bpf_map__fd(k->skel->maps.ends), taken, k, NULL);
@@ -119,7 +121,7 @@ static struct bpf_link *attach(const struct hooks *k, enum hook hook)
 		return map_iterator(k);
 	if (hook == HOOK_SWEEP)
 		return bpf_program__attach_iter(program(k, hook), NULL);
-	return bpf_program__attach(program(k, hook));
+	return bpf_program__attach(programs_used(k->skel->obj, program(k, hook)));
 }
 
 int hooks_attach(struct hooks *k, struct err *e)

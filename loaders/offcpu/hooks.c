@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/load.h"
+#include "loaders/lib/bpf/programs.h"
 #include "loaders/lib/bpf/scope.h" /* the skeleton has its configuration */
 #include "probes/offcpu.h"
 #include "probes/offcpu.skel.h"
@@ -49,12 +50,14 @@ int hooks_attach(struct offcpu_bpf *skel, bool plain, struct bpf_link *links[HOO
 
 	hooks_of(skel, hooks);
 	for (int i = 0; i < HOOKS; i++) {
-		if (bpf_program__fd(hooks[i].prog) < 0)
+		struct bpf_program *prog = programs_used(skel->obj, hooks[i].prog);
+
+		if (bpf_program__fd(prog) < 0)
 			continue;
-		links[i] = plain ? bpf_program__attach_raw_tracepoint(hooks[i].prog, hooks[i].tracepoint) :
-				   bpf_program__attach(hooks[i].prog);
+		links[i] = plain ? bpf_program__attach_raw_tracepoint(prog, hooks[i].tracepoint) :
+				   bpf_program__attach(prog);
 		if (!links[i])
-			return load_error(-errno, bpf_program__name(hooks[i].prog), e);
+			return load_error(-errno, bpf_program__name(prog), e);
 	}
 	return 0;
 }

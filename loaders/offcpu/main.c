@@ -21,6 +21,7 @@
 #include "loaders/lib/bpf/kerneltypes.h"
 #include "loaders/lib/bpf/load.h"
 #include "loaders/lib/bpf/preflight.h"
+#include "loaders/lib/bpf/programs.h"
 #include "loaders/lib/bpf/scope.h"
 #include "loaders/lib/bpf/scripts.h"
 #include "loaders/lib/bpf/tables.h"
@@ -283,6 +284,8 @@ static int skel_load_with(const struct family_config *c, bool plain, uint32_t ki
 	skel->rodata->runtime_kinds = kinds;
 	scripts_configure(skel->obj, kinds);
 	bpf_program__set_autoload(skel->progs.offcpu_seed, !plain);
+	if (!plain)
+		programs_keep_still(skel->obj);
 	err = tables_reuse(skel->obj, c->tables);
 	if (!err)
 		err = offcpu_bpf__load(skel);

@@ -181,14 +181,10 @@ def test_no_kprobe_fentry_or_uretprobe_anywhere():
 
 
 def test_programs_at_tracepoints_stay_on_their_cpu():
-    """Decision 0229: all but those under a run queue's lock."""
-    seen = 0
-    for path in [f for f in SOURCES if ".bpf." in f]:
-        for hook, first in re.findall(r'SEC\("\??(?:tp_btf|raw_tp)/(\w+)"\)\nint [^\n]+\n\{\n([^\n]*)', text(path)):
-            held = hook in ("sched_switch", "sched_waking", "sched_wakeup_new")
-            assert held or first == "\tNO_PREEMPT();", (path, hook)
-            seen += not held
-    assert seen >= 20
+    """Decision 0229: all but those under a run queue's lock, and the two of cpu, which keep nothing by CPU."""
+    plain = {"sched_switch", "sched_waking", "sched_wakeup_new"}
+    for path in [f for f in SOURCES if ".bpf." in f and f != "probes/cpu.bpf.c"]:
+        assert set(re.findall(r'SEC\("\??(?:tp_btf|raw_tp)/(\w+)"\)', text(path))) <= plain, path
 
 
 def test_bpf_map_names_fit_the_kernel():

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "loaders/lib/bpf/load.h"
+#include "loaders/lib/bpf/programs.h"
 #include "probes/stack.h"
 
 #define FOLLOW_MAX 16384 /* processes of `-- command` that live at one time */
@@ -70,6 +71,7 @@ int scope_load(const struct bpf_object_skeleton *s, const struct family_config *
 	int err;
 
 	scope_configure(*s->obj, c->target, config);
+	programs_keep_still(*s->obj);
 	err = bpf_object__load_skeleton((struct bpf_object_skeleton *)s);
 	if (!err)
 		err = scope_fill(*s->obj, c->target);

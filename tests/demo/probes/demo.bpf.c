@@ -28,10 +28,8 @@ struct { /* the loader's: how much of it is in the store */
 
 __u64 lost; /* for want of room */
 
-SEC("tp_btf/page_fault_user")
-int BPF_PROG(demo_fault)
+TRACEPOINT(page_fault_user, demo_fault)
 {
-	NO_PREEMPT();
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct demo_process key = {.tgid = bpf_get_current_pid_tgid() >> 32, .start_ns = BPF_CORE_READ(task, group_leader, start_boottime)};
 	__u64 zero = 0, *n = bpf_map_lookup_elem(&faults, &key);
