@@ -75,7 +75,7 @@ long-docker: all workloads
 
 # Debian's own servers, interpreters and compilers under load: do their stacks reach a root, are their waits right?
 LIVE ?= $(E2E)
-long-live: all workloads
+long-live: all unit-tests workloads
 	@$(PYTEST) $(LIVE) -m live --durations=5 --junitxml=$(RESULTS)/long-live.xml
 
 # requests inside TLS, of programs that nobody here wrote, and what probes that come and go do to them
@@ -97,7 +97,7 @@ long-export: all
 	@$(PYTEST) tests/e2e/test_export_engines.py tests/e2e/test_export_receivers.py tests/e2e/test_push.py -m long -rs --durations=5 --junitxml=$(RESULTS)/long-export.xml
 
 # script frames of every interpreter that can be had, in samples and in pstack; servers in scripting languages under load
-long-runtimes: all workloads
+long-runtimes: all unit-tests workloads
 	@$(PYTEST) $(E2E)/test_script_*.py $(E2E)/test_deep_scripts.py $(E2E)/test_java_frames.py $(E2E)/test_node_frames.py $(E2E)/test_jit_names.py $(E2E)/test_python_frames.py $(E2E)/test_pstack_[jnpr]*.py -m live -s \
 	    --durations=5 --junitxml=$(RESULTS)/long-runtimes.xml
 
