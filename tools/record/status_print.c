@@ -143,6 +143,35 @@ static void add_options(struct strbuf *out, const char *options)
 	strbuf_addstr(out, last + strspn(last, "0123456789"));
 }
 
+/* Why something was lost, in words; "" where the reason is the word. */
+static const char *loss_words(const char *reason)
+{
+	static const struct {
+		const char *reason, *words;
+	} all[] = {
+		{"ring", "more came at once than was read"}, {"hold", "more waited for their mappings than there is room for"},
+		{"malformed", "records that the loader does not know"}, {"store", "the disk was full or too slow"},
+		{"throttled", "the kernel held samples back"}, {"missed", "the kernel left out runs of a program, since one had not ended"},
+		{"maps", "what told of mappings was lost: read again"}, {"killed", "held by a program that was killed"},
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (!strcmp(all[i].reason, reason))
+			return all[i].words;
+	return "";
+}
+
+static void print_losses(const struct status_facts *f)
+{
+	for (size_t k = 0; k < f->n_losses; k++) {
+		const char *reason = f->losses[k].reason, *words = loss_words(reason);
+
+		if (f->losses[k].n)
+			printf("lost in rec %lld: %llu, reason %s%s%s\n", (long long)f->rec->number, (unsigned long long)f->losses[k].n, reason,
+			       *words ? ": " : "", words);
+	}
+}
+
 static void print_recordings(const struct status_facts *f, size_t n)
 {
 	static const struct table_column columns[] = {
@@ -185,35 +214,6 @@ static void print_recordings(const struct status_facts *f, size_t n)
 	table_free(t);
 	for (size_t i = 0; i < n; i++)
 		print_losses(&f[i]);
-}
-
-/* Why something was lost, in words; "" where the reason is the word. */
-static const char *loss_words(const char *reason)
-{
-	static const struct {
-		const char *reason, *words;
-	} all[] = {
-		{"ring", "more came at once than was read"}, {"hold", "more waited for their mappings than there is room for"},
-		{"malformed", "records that the loader does not know"}, {"store", "the disk was full or too slow"},
-		{"throttled", "the kernel held samples back"}, {"missed", "the kernel left out runs of a program, since one had not ended"},
-		{"maps", "what told of mappings was lost: read again"}, {"killed", "held by a program that was killed"},
-	};
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
-		if (!strcmp(all[i].reason, reason))
-			return all[i].words;
-	return "";
-}
-
-static void print_losses(const struct status_facts *f)
-{
-	for (size_t k = 0; k < f->n_losses; k++) {
-		const char *reason = f->losses[k].reason, *words = loss_words(reason);
-
-		if (f->losses[k].n)
-			printf("lost in rec %lld: %llu, reason %s%s%s\n", (long long)f->rec->number, (unsigned long long)f->losses[k].n, reason,
-			       *words ? ": " : "", words);
-	}
 }
 
 /* Of the newest: which programs' stacks end before their root. */
