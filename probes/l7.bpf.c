@@ -301,12 +301,14 @@ TRACEPOINT(sched_process_exit, l7_exit, struct task_struct *task)
 static __always_inline void rest_take(struct sock *sk, struct l7_sock *e, __u32 dir)
 {
 	__u8 known = dir == L7_OUT ? S_SEQ_OUT : S_SEQ_IN, done = dir == L7_OUT ? S_OUT_DONE : S_IN_DONE;
+	__u32 seq;
 	__s32 more;
 
 	if (!(e->flags & known) || e->flags & done)
 		return;
-	more = (__s32)(tcp_seq(sk, dir) - e->seq[dir & 1]);
-	if (dir == L7_IN && fin_came(sk))
+	seq = tcp_seq(sk, dir);
+	more = (__s32)(seq - e->seq[dir & 1]);
+	if (dir == L7_IN && fin_read(sk, seq))
 		more--;
 	if (more > 0)
 		e->pos[dir & 1] += (__u32)more;

@@ -294,10 +294,10 @@ static __always_inline struct l7_sock *sock_entry(struct sock *sk, __u64 ino, __
 	return e && e->ino == ino ? e : sock_enter(sk, ino, side, at_ns);
 }
 
-/* The other end's FIN has a number too, and may be read together with the last bytes. */
-static __always_inline bool fin_came(struct sock *sk)
+/* The other end's FIN has a number too, the last one, and may be read together with the last bytes: all up to `seq` is. */
+static __always_inline bool fin_read(struct sock *sk, __u32 seq)
 {
-	return BPF_CORE_READ(sk, __sk_common.skc_flags) >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1;
+	return BPF_CORE_READ(sk, __sk_common.skc_flags) >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1 && !bytes_left(sk, true, seq);
 }
 
 /* Where `n` bytes that were just moved begin. */
@@ -320,7 +320,7 @@ static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 
 		return 0;
 	}
 	more = (__s32)(seq - e->seq[dir & 1]);
-	if (dir == L7_IN && more == (__s32)n + 1 && fin_came(sk)) {
+	if (dir == L7_IN && more == (__s32)n + 1 && fin_read(sk, seq)) {
 		more--;
 		e->seq[dir & 1]++;
 	}
