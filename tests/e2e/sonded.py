@@ -54,6 +54,7 @@ class Sonded:
             except subprocess.TimeoutExpired:
                 self.child.kill()
                 self.child.wait()
+        assert "failed (code 2)" not in self.said(), self.said()  # what it starts understands it
 
     def said(self):
         self.talk.seek(0)

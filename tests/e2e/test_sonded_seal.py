@@ -28,7 +28,6 @@ def yesterday(folder):
     return ["--from", str(int(day)), "--to", str(int(day) + 86400)]
 
 
-@pytest.mark.long
 def test_finished_segments_are_archived_while_sonded_records_and_the_newest_stay(store):
     need_root()
     window = yesterday(store)

@@ -100,12 +100,26 @@ static int read_uint(const struct option *o, const char *text, uint64_t *out, st
 	return refuse(o, what, text, e);
 }
 
+/* "0", "0s", "0M": with whatever unit `quantity_ns` or `quantity_bytes` knows. */
+static bool is_zero(const char *text, bool duration)
+{
+	size_t n = strspn(text, "0");
+	uint64_t bytes;
+	char one[16];
+	int64_t ns;
+
+	if (!n || strlen(text + n) > 3)
+		return false;
+	snprintf(one, sizeof(one), "1%s", text + n);
+	return !text[n] || !(duration ? quantity_ns(one, &ns) : quantity_bytes(one, &bytes));
+}
+
 static int read_duration(const struct option *o, const char *text, uint64_t *out, struct err *e)
 {
 	char what[128] = "a duration like 10s, 15m or 1h30m", bound[32];
 	int64_t ns = 0;
 
-	if ((o->zero && !strcmp(text, "0")) ||
+	if ((o->zero && is_zero(text, true)) ||
 	    (!quantity_ns(text, &ns) && (uint64_t)ns >= o->min && (!o->max || (uint64_t)ns <= o->max))) {
 		*out = (uint64_t)ns;
 		return 0;
@@ -120,7 +134,7 @@ static int read_bytes(const struct option *o, const char *text, uint64_t *out, s
 {
 	uint64_t bytes = 0;
 
-	if (!(o->zero && !strcmp(text, "0")) && quantity_bytes(text, &bytes))
+	if (!(o->zero && is_zero(text, false)) && quantity_bytes(text, &bytes))
 		return refuse(o, o->zero ? "a size like 2G or 64M, or 0" : "a size like 2G or 64M", text, e);
 	*out = bytes;
 	return 0;

@@ -204,6 +204,25 @@ static void each_kind_fills_its_field_and_no_other(void **state)
 	options_release(&set, 1, &words);
 }
 
+/* As programs of ours hand it on, and people write it. */
+static void nothing_has_any_unit(void **state)
+{
+	static const char *const zeros[] = {"0", "0s", "00m", "0ms"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(zeros) / sizeof(*zeros); i++) {
+		char *argv[] = {"x", "--keep", (char *)zeros[i], NULL};
+		struct kinds k = {.keep = 5};
+		const struct option_set set = {KINDS, &k};
+		struct option_words words;
+		struct err e = {0};
+
+		assert_int_equal(program_options(&PROGRAM, 3, argv, &set, 1, &words, &e), 0);
+		assert_int_equal(k.keep, 0);
+		options_release(&set, 1, &words);
+	}
+}
+
 static void what_a_value_may_be_is_said_with_the_way_to_the_help(void **state)
 {
 	static const struct {
@@ -290,6 +309,7 @@ int main(void)
 		cmocka_unit_test(the_beginning_of_a_long_name_is_enough),
 		cmocka_unit_test(mistakes_are_usage_errors_that_say_what_and_help),
 		cmocka_unit_test(each_kind_fills_its_field_and_no_other),
+		cmocka_unit_test(nothing_has_any_unit),
 		cmocka_unit_test(what_a_value_may_be_is_said_with_the_way_to_the_help),
 		cmocka_unit_test(distance_counts_edits_and_swaps),
 		cmocka_unit_test(the_nearest_names_are_suggested_first),
