@@ -166,8 +166,9 @@ def perf_samples(path, pids, files):
 def sonde_samples(store, processes, files):
     """[(second, kernel, user, samples)] of these processes, leaf first."""
     kernel, user = collections.defaultdict(list), collections.defaultdict(list)
-    for row in sql_all(store, "SELECT DISTINCT stack_id, depth, function, module, offset FROM stack_frames WHERE NOT inlined"
-                              " ORDER BY stack_id, depth DESC"):
+    # without an interpreter's own frames, the script's, of which perf knows nothing
+    for row in sql_all(store, "SELECT DISTINCT k.stack_id, j.key AS depth, f.function, f.module, f.offset FROM stack_list k JOIN json_each(k.frames) j"
+                              " JOIN frames f ON f.id = j.value WHERE NOT f.inlined AND f.runtime = '' ORDER BY k.stack_id, depth DESC"):
         if row["module"].startswith("[kernel"):
             kernel[row["stack_id"]].append(row["function"])
         else:

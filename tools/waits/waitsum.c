@@ -37,6 +37,12 @@ struct part {                   /* of one class in one group: what its stacks sa
 	uint64_t purpose_ns, ruled_ns; /* of stacks */
 };
 
+struct waiter {                 /* one thread of a cell */
+	uint64_t exact, stacks; /* ns */
+	uint64_t longest;       /* of its stacks' waits, in: */
+	size_t part;
+};
+
 struct cell {                   /* one class in one group, partial or not */
 	char *key;
 	char *container, *comm, *thread, *class;
@@ -48,6 +54,9 @@ struct cell {                   /* one class in one group, partial or not */
 	uint64_t timer_ns;      /* as a row's */
 	struct part *parts;
 	size_t n_parts, cap_parts;
+	struct idmap waiter_of; /* hash of a thread -> its place in `waiters` + 1 */
+	struct waiter *waiters;
+	size_t n_waiters, cap_waiters;
 	UT_hash_handle hh;
 };
 
@@ -157,6 +166,8 @@ static void cells_free(struct summing *s)
 		free(c->parts);
 		hist_release(&c->exact.hist);
 		idmap_release(&c->processes);
+		idmap_release(&c->waiter_of);
+		free(c->waiters);
 		free(c->key);
 		free(c->container);
 		free(c->comm);
@@ -166,18 +177,33 @@ static void cells_free(struct summing *s)
 	}
 }
 
+static struct waiter *waiter(struct cell *c, const struct store_process_row *p, uint32_t tid)
+{
+	uint64_t *at;
+	bool fresh;
+
+	at = idmap_ref(&c->waiter_of, hash_u64(hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns), tid), &fresh);
+	if (fresh) {
+		mem_grow(c->waiters, c->n_waiters, c->cap_waiters);
+		c->waiters[c->n_waiters] = (struct waiter){0};
+		*at = ++c->n_waiters;
+	}
+	return &c->waiters[*at - 1];
+}
+
 /* --- what is exact --- */
 
 static int add_total(void *ctx, const struct store_wait_total *t)
 {
 	struct summing *s = ctx;
 	const char *class = t->state == STORE_STATE_READY ? RUN_QUEUE : t->reason;
+	const struct store_process_row *p = &s->dict->processes[t->who.process];
 	struct cell *c;
 
 	if (t->state == STORE_STATE_RUNNING)
 		return 0;
-	c = cell_of(s, &s->dict->processes[t->who.process], t->who.name, class,
-		    t->flags & (STORE_WAIT_BEFORE | STORE_WAIT_UNFINISHED));
+	c = cell_of(s, p, t->who.name, class, t->flags & (STORE_WAIT_BEFORE | STORE_WAIT_UNFINISHED));
+	waiter(c, p, t->who.tid)->exact += t->total_ns;
 	amount_add(&c->exact, t->n, t->total_ns, t->max_ns);
 	if (t->hist)
 		hist_read(&c->exact.hist, t->hist, strlen(t->hist), 0);
@@ -219,7 +245,13 @@ static int add_stack_to(struct summing *s, const struct store_total *t, bool par
 	struct cell *c = cell_of(s, p, t->thread, class, partial);
 	const struct waitrule *rule = waitstack_rule(s->dict, t->stack, class);
 	struct part *part = part_by_stack(c, rule);
+	struct waiter *w = waiter(c, p, t->tid);
 
+	w->stacks += t->value;
+	if (t->max > w->longest) {
+		w->longest = t->max;
+		w->part = (size_t)(part - c->parts);
+	}
 	part->ruled_ns += rule ? t->value : 0;
 	amount_add(&part->stacks, t->n, t->value, t->max);
 	if (t->hist)
@@ -434,7 +466,9 @@ static void row_object(struct waitsum_row *r, const struct part *p)
 
 static uint64_t share(uint64_t whole, uint64_t part, uint64_t of)
 {
-	return of ? (uint64_t)((double)whole * ((double)part / (double)of) + 0.5) : 0;
+	if (part >= of) /* all; or more, of what overhang_drop made less */
+		return of ? whole : 0;
+	return (uint64_t)((double)whole * ((double)part / (double)of) + 0.5);
 }
 
 static void row_purpose(struct waitsum_row *r, const struct part *p)
@@ -464,10 +498,30 @@ static void row_whole(struct waitsum *w, struct cell *c, const struct part *part
 	r->hist = hist_take(&c->exact);
 }
 
+/*
+ * A stack has all of a wait where it ended, and what is exact is of the window alone: what a thread's stacks have more than that is of the one
+ * wait that began before it. A tenth is the sample's.
+ */
+static void overhang_drop(struct cell *c)
+{
+	for (size_t i = 0; i < c->n_waiters; i++) {
+		const struct waiter *x = &c->waiters[i];
+		uint64_t more = x->stacks > x->exact ? x->stacks - x->exact : 0;
+		struct amount *of;
+
+		if (more <= x->exact / 10 || more > x->longest)
+			continue;
+		of = &c->parts[x->part].stacks;
+		of->value -= more < of->value ? more : of->value;
+	}
+}
+
 static void rows_shared(struct waitsum *w, struct cell *c)
 {
 	uint64_t n = 0, value = 0;
 
+	if (!c->partial)
+		overhang_drop(c);
 	for (size_t i = 0; i < c->n_parts; i++) {
 		n += c->parts[i].stacks.n;
 		value += c->parts[i].stacks.value;
