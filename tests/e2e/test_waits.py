@@ -242,6 +242,24 @@ def test_a_group_waited_mostly_where_its_threads_together_did(sonde, tmp_path):
         assert [(r["reason"], r["function"]) for r in found] == [("lock", "held")], found
 
 
+def test_what_was_waited_before_the_window_is_no_part_of_what_is_shared_out(sonde, tmp_path):
+    """Two sessions: one waits for the row that the other holds in each second; that one had been idle for eleven."""
+    holder, waiter = ({"pid": p, "comm": "postgres", "thread": "postgres", "tid": p} for p in (41, 42))
+    lines = [{"run": "offcpu", "from": AT - 20, "to": AT + 10, "bucket_s": 1}]
+    for at in range(-11, 6):
+        idle = 800 if at < 0 else 200  # where the capture has it, though its stack is of the moment when it ended
+        lines += [wait(holder, 5, 1, idle, 27, at=at), wait(holder, 5, 2, 1000 - idle, 27, at=at), wait(waiter, 5, 3, 900, 27, at=at)]
+        if at >= 0:
+            lines += [stack(holder, 5, 2, 800, 27, ["main", "pg_sleep", "WaitLatch", "epoll_wait"], at=at),
+                      stack(waiter, 5, 3, 900, 27, ["main", "ProcSleep", "WaitLatch", "epoll_wait"], at=at)]
+    lines += [stack(holder, 5, 1, 11000, 30, ["main", "secure_read", "epoll_wait"], at=0)]
+    store = put(tmp_path / "store", lines)
+    done = sonde("waits", "--from", AT, "--to", AT + 6, "--by", "command", "--json", "--idle", store=store, check=True)
+    found = by_reason(json.loads(done.stdout), "postgres")
+    assert found["lock"]["total_ns"] == pytest.approx(6 * 900 * MS, rel=0.03) and not found["lock"]["exact"]
+    assert found["sleep"]["total_ns"] == pytest.approx(6 * 800 * MS, rel=0.03)
+
+
 def test_what_is_not_over_is_idle_where_what_stood_at_the_end_says_so(sonde, tmp_path):
     def thread(name, tid, *frames):
         who = {"pid": 50, "comm": "pool", "thread": name, "tid": tid}
