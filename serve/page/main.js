@@ -140,6 +140,7 @@ function mainStart() {
 	// t: what the strip says; rest: table and picture are there for all that, as where no CPU was sampled
 	function showNothing(t, rest) {
 		$('nothing').hidden = t.ok;
+		$('nothing-there').hidden = true;
 		for (const id of ['over', 'sentence', 'about'])
 			$(id).hidden = !t.ok;
 		for (const id of ['users', 'picture'])
@@ -148,6 +149,19 @@ function mainStart() {
 			return;
 		$('nothing-said').textContent = formatSeen(t.error);
 		$('nothing-fix').textContent = t.fix || 'sonde status';
+		if (t.status && !rest)
+			offerStored(app.place);
+	}
+	// The last hour of what is stored, where that is another range.
+	async function offerStored(p) {
+		const answer = await asked('status', 'status', {}), d = answer.ok ? answer.data : {}, now = Date.now() * 1e6;
+		const from = placeTime(Math.floor(Math.max(d.from_ns, d.to_ns - 36e11) / 1e9) * 1e9), to = placeTime(Math.ceil(d.to_ns / 1e9) * 1e9), there = $('nothing-there');
+
+		there.hidden = !d.to_ns || p !== app.place || (p.from === from && p.to === to);
+		if (there.hidden)
+			return;
+		there.textContent = `Show what is stored: ${wordsClock(Date.parse(from) * 1e6, now)} to ${wordsClock(Date.parse(to) * 1e6, now)}`;
+		there.onclick = () => change({from, to, last: ''});
 	}
 	const ofParams = (p) => ({...placeRange(p), of: p.of, number: 20});
 	// used: what is drawn where that is not CPU time

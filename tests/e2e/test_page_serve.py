@@ -307,11 +307,15 @@ def test_nothing_there_says_what_to_do(page, serve, tmp_path):
     try:
         show(page, s)
         assert "no store" in page.text("#nothing-said") and "sonde record" in page.text("#nothing-fix")
-        assert page.js("return document.getElementById('picture').hidden && document.getElementById('users').hidden")
+        assert page.js("return ['picture', 'users', 'nothing-there'].every((id) => document.getElementById(id).hidden)")
     finally:
         s.close()
     show(page, serve, "?from=2020-01-01&to=2020-01-02")
-    assert page.text("#nothing-fix") or page.text("#sentence")
+    assert page.text("#nothing-fix")
+    page.until("return !document.getElementById('nothing-there').hidden")
+    page.press("#nothing-there")
+    ready(page)
+    assert page.text("#sentence") and page.js("return document.getElementById('nothing').hidden")
     show(page, serve, "?last=20m&type=mutex")
     assert "fix" not in page.text("#graph-note") and "mutex" in page.text("#graph-note") and "sonde " in page.text("#graph-note code")
     show(page, serve, "?last=20m&tab=waits&comm=cron")
