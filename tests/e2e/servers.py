@@ -100,8 +100,7 @@ def redis(folder):
     return r
 
 
-def postgres(folder, load=True, settings=("fsync=off",), a_second=None):
-    """`a_second`: no more transactions than this; None: as many as there can be."""
+def postgres(folder, load=True, settings=("fsync=off",)):
     place = "/usr/lib/postgresql/15/bin/"
     tools = {n: find(n, place + n) for n in ("initdb", "postgres", "pgbench")}
     port = free_port()
@@ -121,7 +120,7 @@ def postgres(folder, load=True, settings=("fsync=off",), a_second=None):
             break
         time.sleep(0.1)
     if load:
-        r.load([tools["pgbench"], "-S", "-c", "2", "-T", "60", *(["-R", str(a_second)] if a_second else []), *at])
+        r.load([tools["pgbench"], "-S", "-c", "2", "-T", "60", *at])
     return r
 
 

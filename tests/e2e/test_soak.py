@@ -27,7 +27,7 @@ from test_sonded_sum import Watch, made
 pytestmark = pytest.mark.soak
 
 SECONDS = int(os.environ.get("SONDE_SOAK_SECONDS", "600"))
-BUDGET, DISK, RESERVE = 24 << 20, 72, "12M" # half of it stays rows while it is new
+BUDGET, DISK, RESERVE = 40 << 20, 104, "12M" # half of it stays rows while it is new
 HZ, BUCKET_NS = 99, 10_000_000_000
 AFTER_S = 25
 

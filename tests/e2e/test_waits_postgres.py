@@ -201,7 +201,7 @@ def test_explain_says_contention_of_a_neighbour_and_a_lock_of_a_convoy(sonde, ca
 
     try:
         os.sched_setaffinity(0, {0})
-        server = start(scratch, a_second=3000)  # of more waits than the loader holds some have no stack
+        server = start(scratch)
         os.sched_setaffinity(0, before)
         sessions = [Session(server.at) for _ in range(2)]
         c = capture("--bucket", "1s", "--stack-rate", 100000, program="sonde-offcpu")
