@@ -137,7 +137,7 @@ static int calls_attach(struct hooks *k, size_t i, struct err *e)
 	struct bpf_program *prog = bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program);
 	char words[128], name[64], *rest = NULL;
 
-	if (CALLS[i].untold && tells_sent())
+	if (CALLS[i].untold && bpf_program__autoload(programs_used(k->skel->obj, k->skel->progs.l7_sent)))
 		return 0;
 	snprintf(words, sizeof(words), "%s", CALLS[i].calls);
 	for (const char *call = strtok_r(words, " ", &rest); call; call = strtok_r(NULL, " ", &rest)) {

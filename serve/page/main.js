@@ -154,12 +154,13 @@ function mainStart() {
 	}
 	// The last hour of what is stored, where that is another range.
 	async function offerStored(p) {
-		const answer = await asked('status', 'status', {}), d = answer.ok ? answer.data : {}, now = Date.now() * 1e6;
+		const answer = await asked('status', 'status', {}), d = answer.data, now = Date.now() * 1e6;
+
+		if (!answer.ok || !d.to_ns || p !== app.place)
+			return;
 		const from = placeTime(Math.floor(Math.max(d.from_ns, d.to_ns - 36e11) / 1e9) * 1e9), to = placeTime(Math.ceil(d.to_ns / 1e9) * 1e9), there = $('nothing-there');
 
-		there.hidden = !d.to_ns || p !== app.place || (p.from === from && p.to === to);
-		if (there.hidden)
-			return;
+		there.hidden = p.from === from && p.to === to;
 		there.textContent = `Show what is stored: ${wordsClock(Date.parse(from) * 1e6, now)} to ${wordsClock(Date.parse(to) * 1e6, now)}`;
 		there.onclick = () => change({from, to, last: ''});
 	}

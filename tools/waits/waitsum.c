@@ -500,7 +500,7 @@ static void row_whole(struct waitsum *w, struct cell *c, const struct part *part
 
 /*
  * A stack has all of a wait where it ended, and what is exact is of the window alone: what a thread's stacks have more than that is of the one
- * wait that began before it. A tenth is the sample's.
+ * wait that began before it. A tenth is the sample's. Of a thread without an exact time nothing is known.
  */
 static void overhang_drop(struct cell *c)
 {
@@ -509,7 +509,7 @@ static void overhang_drop(struct cell *c)
 		uint64_t more = x->stacks > x->exact ? x->stacks - x->exact : 0;
 		struct amount *of;
 
-		if (more <= x->exact / 10 || more > x->longest)
+		if (!x->exact || more <= x->exact / 10 || more > x->longest)
 			continue;
 		of = &c->parts[x->part].stacks;
 		of->value -= more < of->value ? more : of->value;
