@@ -93,6 +93,9 @@ $(B)/tests/unit/$(1): $(patsubst %.c,$(B)/obj/%.o,$(2)) $(patsubst %,$(B)/lib/%.
 	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ -lcmocka $(4) $(call store_libs,$(3))
 endef
 
+# $(call tested,FOLDER,NAME): the unit test NAME_test.c in tests/unit/FOLDER or in a folder of it
+tested = $(firstword $(wildcard tests/unit/$(1)/$(2)_test.c tests/unit/$(1)/*/$(2)_test.c))
+
 # $(call fuzzer,NAME,SOURCE,ARCHIVES,LIBS): build/fuzz/tests/fuzz/NAME, a libFuzzer program (make FUZZ=1 fuzzers)
 define fuzzer
 FUZZERS += $(B)/tests/fuzz/$(1)
@@ -125,7 +128,7 @@ $(B)/obj/%.o: %.c
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_) $(CFLAGS) $(CFLAGS_$(subst /,_,$*)) -MMD -MP -c $< -o $@
 
-# Minimal kernel types stand in probes/kern.h; the BPF programs include nothing of the host but libbpf's headers.
+# Minimal kernel types stand in probes/lib/kern.h; the BPF programs include nothing of the host but libbpf's headers.
 $(B)/obj/probes/%.bpf.o: probes/%.bpf.c
 	@mkdir -p $(@D)
 	@echo "  BPF   $<"

@@ -8,16 +8,16 @@
  *
  * Nothing here is lost without being counted: struct cpu_tally.
  */
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
 #include "probes/cpu.h"
-#include "probes/scope.bpf.h"
+#include "probes/lib/scope.bpf.h"
 #define UNWIND_REMEMBERS
-#include "probes/stack.bpf.h"
+#include "probes/lib/stack.bpf.h"
 
 struct kstack_tables kstack_tables = {};
 

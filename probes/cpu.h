@@ -6,8 +6,8 @@
 #ifndef SONDE_PROBES_CPU_H
 #define SONDE_PROBES_CPU_H
 
-#include "probes/kstack.h"
-#include "probes/stack.h"
+#include "probes/lib/kstack.h"
+#include "probes/lib/stack.h"
 
 /*
  * The program's own tally: one value per CPU in the array map `tally`, so that a sample costs one look-up. At rest

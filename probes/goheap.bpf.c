@@ -5,14 +5,14 @@
  * threads by the same way, so that a program that returns from main is seen too, if it had more than one thread, as every
  * Go program has.
  */
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
 #include "probes/goheap.h"
-#include "probes/preempt.bpf.h"
+#include "probes/lib/preempt.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -18,19 +18,19 @@
  * 6. io_uring moves bytes without such calls: l7_uring.bpf.h. Before 5.19, and where it tells no request, they are known to be missing
  *    by TCP's sequence numbers, and told as blind.
  */
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "probes/arch_x86.h"
+#include "probes/lib/arch_x86.h"
 #include "probes/l7.h"
 #include "probes/l7_came.bpf.h"
 #include "probes/l7_data.bpf.h"
-#include "probes/preempt.bpf.h"
-#include "probes/sock.bpf.h"
+#include "probes/lib/preempt.bpf.h"
+#include "probes/lib/sock.bpf.h"
 #include "probes/l7_message.bpf.h"
 #include "probes/l7_tls.bpf.h"
 #include "probes/l7_uring.bpf.h"

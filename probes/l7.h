@@ -13,7 +13,7 @@
 #include <linux/types.h>
 #endif
 
-#include "probes/tables.h" /* TABLES_TAG_*: what a tag says */
+#include "probes/lib/tables.h" /* TABLES_TAG_*: what a tag says */
 
 enum l7_side { L7_SIDE_UNKNOWN = 0, L7_SIDE_CLIENT = 1, L7_SIDE_SERVER = 2 };
 enum l7_dir { L7_OUT = 0, L7_IN = 1 }; /* written by the process, read by it */

@@ -16,14 +16,14 @@
 #ifndef SONDE_PROBES_L7_CAME_BPF_H
 #define SONDE_PROBES_L7_CAME_BPF_H
 
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
 #include "probes/l7_data.bpf.h"
-#include "probes/preempt.bpf.h"
+#include "probes/lib/preempt.bpf.h"
 
 #define EARLY_MOST 4096
 

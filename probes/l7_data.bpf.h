@@ -29,10 +29,10 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
-#include "probes/inflight.bpf.h"
+#include "probes/lib/inflight.bpf.h"
 #include "probes/l7.h"
-#include "probes/scope.bpf.h"
-#include "probes/sock.bpf.h"
+#include "probes/lib/scope.bpf.h"
+#include "probes/lib/sock.bpf.h"
 
 #define SHED_NS   1000000000ull
 #define SHED_NEW  14  /* sixteenths of the ring */

@@ -6,18 +6,18 @@
 #ifndef SONDE_PROBES_L7_MESSAGE_BPF_H
 #define SONDE_PROBES_L7_MESSAGE_BPF_H
 
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "probes/arch_x86.h"
+#include "probes/lib/arch_x86.h"
 #include "probes/l7.h"
 #include "probes/l7_came.bpf.h"
 #include "probes/l7_data.bpf.h"
-#include "probes/sock.bpf.h"
+#include "probes/lib/sock.bpf.h"
 #include "probes/l7_tls.bpf.h"
 
 /* ---- when a write began ---- */

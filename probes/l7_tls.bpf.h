@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * l7_tls: clear text inside TLS, where it goes into a library and comes out of it. One program for all sites (loaders/index/tlspart.h
+ * l7_tls: clear text inside TLS, where it goes into a library and comes out of it. One program for all sites (loaders/index/code/tlspart.h
  * says how they are found), told apart by the cookie of its attachment, before 5.15 by the place in the page.
  *
  * 1. An entry keeps connection, buffer and size of the call, by thread, or, in Go, by goroutine (r14 there, and still in its system
@@ -25,7 +25,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "probes/arch_x86.h"
+#include "probes/lib/arch_x86.h"
 #include "probes/l7_data.bpf.h"
 #include "probes/l7_tls.h"
 

@@ -14,13 +14,13 @@
 #ifndef SONDE_PROBES_L7_URING_BPF_H
 #define SONDE_PROBES_L7_URING_BPF_H
 
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
 #include "probes/l7_message.bpf.h"
-#include "probes/preempt.bpf.h"
+#include "probes/lib/preempt.bpf.h"
 
 enum uring_op { /* of linux/io_uring.h, that say nothing of their kernel's age */
 	URING_READV = 1, URING_WRITEV = 2, URING_SENDMSG = 9, URING_RECVMSG = 10, URING_ACCEPT = 13, URING_CONNECT = 16, URING_READ = 22,

@@ -10,7 +10,7 @@
  * The ring wakes nobody: it is read on a timer; the reader is called when it is more than half full, and by the first exec
  * after a while in which nothing happened, when the timer is slow. The ring of what is urgent wakes a thread of its own.
  */
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_core_read.h>
@@ -18,8 +18,8 @@
 
 #include "probes/maps.h"
 #include "probes/maps_kern.h"
-#include "probes/preempt.bpf.h"
-#include "probes/tables.h"
+#include "probes/lib/preempt.bpf.h"
+#include "probes/lib/tables.h"
 
 /* Numbers of <linux/bpf.h>, by value: kern.h may name them too. */
 #define MAPS_TYPE_HASH         1
@@ -78,7 +78,7 @@ struct {
 	__type(value, struct maps_sender);
 } senders SEC(".maps");
 
-/* sonde-maps puts the real one here before it loads this (probes/tables.h). */
+/* sonde-maps puts the real one here before it loads this (probes/lib/tables.h). */
 struct {
 	__uint(type, MAPS_TYPE_HASH);
 	__uint(max_entries, 1);

@@ -3,7 +3,7 @@
  * maps: what the small program of sonde-maps tells of processes. One struct for all: an event of the ring buffer
  * (fork, exec, exit), and an element of what the task iterator writes (MAPS_EV_TASK, without arguments).
  *
- * The BPF side includes probes/kern.h before it, user space <linux/types.h>. Identity as in probes/stack.h.
+ * The BPF side includes probes/lib/kern.h before it, user space <linux/types.h>. Identity as in probes/lib/stack.h.
  */
 #ifndef SONDE_PROBES_MAPS_H
 #define SONDE_PROBES_MAPS_H

@@ -15,18 +15,18 @@
  * 5. Unix and UDP sockets: net_talk.bpf.h.
  * 6. The reading of descriptors (iter/task_file) finds what was there before; it walks all namespaces, which iter/tcp does not.
  */
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "probes/arch_x86.h"
+#include "probes/lib/arch_x86.h"
 #include "probes/net.h"
 #include "probes/net_talk.bpf.h"
-#include "probes/preempt.bpf.h"
-#include "probes/sock.bpf.h"
+#include "probes/lib/preempt.bpf.h"
+#include "probes/lib/sock.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

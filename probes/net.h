@@ -11,7 +11,7 @@
 #include <linux/types.h>
 #endif
 
-#include "probes/sock.h"
+#include "probes/lib/sock.h"
 
 enum net_side { NET_SIDE_UNKNOWN = 0, NET_SIDE_CLIENT = 1, NET_SIDE_SERVER = 2, NET_SIDE_LISTENER = 3 };
 

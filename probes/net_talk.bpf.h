@@ -15,18 +15,18 @@
 #ifndef SONDE_PROBES_NET_TALK_BPF_H
 #define SONDE_PROBES_NET_TALK_BPF_H
 
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#include "probes/arch_x86.h"
+#include "probes/lib/arch_x86.h"
 #include "probes/net.h"
 #include "probes/net_who.bpf.h"
-#include "probes/preempt.bpf.h"
-#include "probes/sock.bpf.h"
+#include "probes/lib/preempt.bpf.h"
+#include "probes/lib/sock.bpf.h"
 
 #define MSG_PEEK_FLAG 2
 

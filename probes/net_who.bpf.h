@@ -3,7 +3,7 @@
 #ifndef SONDE_PROBES_NET_WHO_BPF_H
 #define SONDE_PROBES_NET_WHO_BPF_H
 
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

@@ -32,7 +32,7 @@
  *
  * Nothing that finds no room is lost without being counted: struct offcpu_tally.
  */
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -41,8 +41,8 @@
 #include "probes/offcpu.h"
 #include "probes/offcpu_load.bpf.h"
 #include "probes/offcpu_state.bpf.h"
-#include "probes/preempt.bpf.h"
-#include "probes/stack.bpf.h"
+#include "probes/lib/preempt.bpf.h"
+#include "probes/lib/stack.bpf.h"
 #include "probes/offcpu_class.bpf.h"
 #include "probes/offcpu_object.bpf.h"
 

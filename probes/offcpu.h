@@ -10,7 +10,7 @@
 #ifndef SONDE_PROBES_OFFCPU_H
 #define SONDE_PROBES_OFFCPU_H
 
-#include "probes/stack.h"
+#include "probes/lib/stack.h"
 
 /* As stored (schema/store/model/stored.h): never renumbered. */
 enum offcpu_class {

@@ -16,7 +16,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "probes/arch_x86.h"
+#include "probes/lib/arch_x86.h"
 #include "probes/offcpu.h"
 #include "probes/offcpu_file.bpf.h"
 #include "probes/offcpu_load.bpf.h"

@@ -10,7 +10,7 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "probes/arch_x86.h"
+#include "probes/lib/arch_x86.h"
 
 const volatile bool plain = false;
 

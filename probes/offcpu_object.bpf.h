@@ -9,11 +9,11 @@
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "probes/arch_x86.h"
+#include "probes/lib/arch_x86.h"
 #include "probes/offcpu.h"
 #include "probes/offcpu_class.bpf.h"
 #include "probes/offcpu_load.bpf.h"
-#include "probes/sock.bpf.h"
+#include "probes/lib/sock.bpf.h"
 
 const volatile __u32 syscall_futex = OFFCPU_SYSCALLS;
 const volatile __u32 syscall_sync = OFFCPU_SYSCALLS; /* a call for the disk that takes no descriptor */

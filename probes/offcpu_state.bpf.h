@@ -11,7 +11,7 @@
 #include <bpf/bpf_helpers.h>
 
 #include "probes/offcpu.h"
-#include "probes/scope.bpf.h"
+#include "probes/lib/scope.bpf.h"
 
 /* Stacks: of a thread in a window, of a CPU, on a CPU of threads whose last wait was long, and of wakers on a CPU. A window is
  * 2^27 ns, 134 ms. The loader sets them, and may change them while the program runs; all 0: no stacks are taken. */

@@ -9,14 +9,14 @@
  * difference. Time of interrupts and of the hypervisor within that last run is in neither, so that the wait seems longer
  * by it. Real-time classes do not keep the second: their last run counts as waiting.
  */
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "probes/arch_x86.h"
+#include "probes/lib/arch_x86.h"
 #include "probes/pstack.h"
-#include "probes/sock.bpf.h"
+#include "probes/lib/sock.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

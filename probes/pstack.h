@@ -12,7 +12,7 @@
 #include <linux/types.h>
 #endif
 
-#include "probes/sock.h"
+#include "probes/lib/sock.h"
 
 #define PSTACK_MAGIC      0x6b737073u
 #define PSTACK_KERNEL_MAX 64

@@ -23,7 +23,7 @@
 #include "schema/base/mem.h"
 #include "schema/base/sibling.h"
 #include "serve/address.h"
-#include "serve/answer.h"
+#include "serve/http_answer.h"
 
 #define CONNECTIONS 64
 #define HEAD_BYTES (48 << 10)

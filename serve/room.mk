@@ -1,7 +1,7 @@
 # serve: sonde-serve, the store in a browser. Knows no BPF and opens no store: it asks `sonde`. Its page is made of serve/page and the
 # drawing modules of tools/page, joined and packed; asset.c takes them into the program as they are (.incbin).
 SERVE_GEN := $(B)/gen/serve
-SERVE_JS  := $(patsubst %,tools/page/%.js,data looks build layout format colour diff draw graph theme tabs tree tip who) \
+SERVE_JS  := $(patsubst %,tools/page/script/%.js,data looks build layout format colour diff draw graph theme tabs tree tip who) \
              $(patsubst %,serve/page/%.js,ask place words profile band grid tables picture services sql marks jump hotkeys main)
 SERVE_CSS := tools/page/page.css serve/page/serve.css
 SERVE_GZ  := $(patsubst %,$(SERVE_GEN)/%.gz,index.html app.css app.js)

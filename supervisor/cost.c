@@ -6,7 +6,7 @@
 
 #include "schema/base/clock.h"
 #include "supervisor/sup.h"
-#include "supervisor/talk.h"
+#include "supervisor/control/log_lines.h"
 
 #define LOOKS   6 /* in the time that sonde may be over a limit */
 #define MIB     1048576.0

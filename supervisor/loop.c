@@ -19,14 +19,14 @@
 #include "schema/base/clock.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/write/writer.h"
-#include "supervisor/leftover.h"
-#include "supervisor/lock.h"
-#include "supervisor/notify.h"
+#include "supervisor/children/leftover.h"
+#include "supervisor/retention/lock.h"
+#include "supervisor/children/notify.h"
 #include "supervisor/sup.h"
-#include "supervisor/talk.h"
+#include "supervisor/control/log_lines.h"
 
 /* Turns fall on multiples of TURN_NS of the boot clock, and TURN_PHASE_NS: when sonde-maps and the loaders have just had theirs
- * (loaders/lib/host/pace.h), and said what they say. */
+ * (loaders/lib/host/budget/pace.h), and said what they say. */
 #define TURN_NS       (NSEC_PER_SEC / 2)
 #define TURN_PHASE_NS (NSEC_PER_SEC / 16)
 #define LEFT_MS      2500

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "supervisor/conf.h"
+#include "supervisor/config/conf.h"
 
 struct loop_opts {
 	const char *conf_dir;               /* NULL: the default */

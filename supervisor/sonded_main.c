@@ -18,12 +18,12 @@
 #include "schema/base/typed.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/write/writer.h"
-#include "supervisor/become.h"
-#include "supervisor/conf.h"
-#include "supervisor/governor.h"
+#include "supervisor/children/become.h"
+#include "supervisor/config/conf.h"
+#include "supervisor/limits/load_limit.h"
 #include "supervisor/loop.h"
-#include "supervisor/madestore.h"
-#include "supervisor/talk.h"
+#include "supervisor/retention/madestore.h"
+#include "supervisor/control/log_lines.h"
 
 #define LOG_BYTES_MAX (1 << 20) /* sonded.log is begun anew past this (talk.h) */
 

@@ -3,15 +3,15 @@
 #ifndef SONDE_SUPERVISOR_SUP_H
 #define SONDE_SUPERVISOR_SUP_H
 
-#include "supervisor/control.h"
-#include "supervisor/governor.h"
+#include "supervisor/control/control.h"
+#include "supervisor/limits/load_limit.h"
 #include "supervisor/loop.h"
-#include "supervisor/mapsowner.h"
-#include "supervisor/relief.h"
-#include "supervisor/retain.h"
-#include "supervisor/sealer.h"
-#include "supervisor/service.h"
-#include "supervisor/targets.h"
+#include "supervisor/children/mapsowner.h"
+#include "supervisor/limits/load_shed.h"
+#include "supervisor/retention/retain.h"
+#include "supervisor/retention/sealer.h"
+#include "supervisor/children/service.h"
+#include "supervisor/config/targets.h"
 
 #define SUP_CHILDREN (3 + FAMILIES_MAX) /* sonde-maps, sonde-prune, sonde-seal, loaders */
 #define COST_STEPS 32 /* remembered for `sonde status` */

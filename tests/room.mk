@@ -67,7 +67,7 @@ long-capture: all workloads
 
 # a family that is made as CONTRIBUTING.md says, in a copy of the tree: built, recorded, asked, archived
 long-demo: all workloads
-	@$(PYTEST) $(E2E)/test_demo_family.py --durations=5 --junitxml=$(RESULTS)/long-demo.xml
+	@$(PYTEST) $(E2E)/capture/test_demo_family.py --durations=5 --junitxml=$(RESULTS)/long-demo.xml
 
 # in real containers: the tests start an engine of their own and end it
 long-docker: all workloads
@@ -84,39 +84,39 @@ long-tls: all workloads
 
 # requests as sonde-l7 counts them, beside what the servers themselves count: nginx, PostgreSQL, MariaDB, Redis, RabbitMQ, php-fpm, gRPC, ...
 long-requests: all workloads
-	@$(PYTEST) $(E2E)/test_l7_servers.py $(E2E)/test_l7_endures.py -rs --durations=5 --junitxml=$(RESULTS)/long-requests.xml
+	@$(PYTEST) $(E2E)/requests/test_l7_servers.py $(E2E)/requests/test_l7_endures.py -rs --durations=5 --junitxml=$(RESULTS)/long-requests.xml
 
 
 # a GPU of NVIDIA's beside what nvidia-smi says of it
 long-gpu: all
-	@$(PYTEST) $(E2E)/test_gpu_real.py -s --junitxml=$(RESULTS)/long-gpu.xml
+	@$(PYTEST) $(E2E)/host/test_gpu_real.py -s --junitxml=$(RESULTS)/long-gpu.xml
 
 # real engines and receivers beside what sonde-export and sonde-push tell them: Prometheus, ClickHouse; the Collector and Pyroscope's API, which are built from Go's modules here
 long-export: all
 	-@$(MAKE) --no-print-directory receivers
-	@$(PYTEST) tests/e2e/test_export_engines.py tests/e2e/test_export_receivers.py tests/e2e/test_push.py -m long -rs --durations=5 --junitxml=$(RESULTS)/long-export.xml
+	@$(PYTEST) tests/e2e/export/test_export_engines.py tests/e2e/export/test_export_receivers.py tests/e2e/export/test_push.py -m long -rs --durations=5 --junitxml=$(RESULTS)/long-export.xml
 
 # script frames of every interpreter that can be had, in samples and in pstack; servers in scripting languages under load
 long-runtimes: all unit-tests workloads
-	@$(PYTEST) $(E2E)/test_script_*.py $(E2E)/test_deep_scripts.py $(E2E)/test_java_frames.py $(E2E)/test_node_frames.py $(E2E)/test_jit_names.py $(E2E)/test_python_frames.py $(E2E)/test_pstack_[jnpr]*.py -m live -s \
+	@$(PYTEST) $(E2E)/*/test_script_*.py $(E2E)/names/test_deep_scripts.py $(E2E)/names/test_java_frames.py $(E2E)/names/test_node_frames.py $(E2E)/names/test_jit_names.py $(E2E)/names/test_python_frames.py $(E2E)/*/test_pstack_[jnpr]*.py -m live -s \
 	    --durations=5 --junitxml=$(RESULTS)/long-runtimes.xml
 
 # the flame graph page and the served page in a browser: every view against a recomputation, both themes, budgets with 100 000 nodes
 long-page: all unit-tests workloads
-	@$(PYTEST) tests/e2e/test_page*.py --durations=5 --junitxml=$(RESULTS)/long-page.xml
+	@$(PYTEST) tests/e2e/page/test_page*.py --durations=5 --junitxml=$(RESULTS)/long-page.xml
 
 # sonde serve before clients that send anything, for SERVE_SECONDS
 SERVE_SECONDS ?= 3600
 long-serve: all workloads
-	@SERVE_SECONDS=$(SERVE_SECONDS) $(PYTEST) $(E2E)/test_serve_hostile.py -s --junitxml=$(RESULTS)/long-serve.xml
+	@SERVE_SECONDS=$(SERVE_SECONDS) $(PYTEST) $(E2E)/page/test_serve_hostile.py -s --junitxml=$(RESULTS)/long-serve.xml
 
 # what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs
 long-diff: all workloads
-	@SONDE_SOAK=1 $(PYTEST) $(E2E)/test_diff.py -s -k "seeds or steady" --junitxml=$(RESULTS)/long-diff.xml
+	@SONDE_SOAK=1 $(PYTEST) $(E2E)/query/test_diff.py -s -k "seeds or steady" --junitxml=$(RESULTS)/long-diff.xml
 
 # what `sonde explain` says where nothing changed: two hundred pairs of a steady host, a hundred of a noisy one
 long-explain: all workloads
-	@SONDE_SOAK=1 $(PYTEST) $(E2E)/test_explain.py -s -k "as_before or noisy" --junitxml=$(RESULTS)/long-explain.xml
+	@SONDE_SOAK=1 $(PYTEST) $(E2E)/query/test_explain.py -s -k "as_before or noisy" --junitxml=$(RESULTS)/long-explain.xml
 
 # the same tests at their full length; SOAK chooses among them as pytest's -k does
 SOAK ?=
@@ -126,7 +126,7 @@ long-soak: all workloads
 # months in minutes: sonded, its children and its disk treated badly (SOAK_SECONDS=180 for a short one)
 SOAK_SECONDS ?= 600
 long-sonded: all workloads
-	@SONDE_SOAK_SECONDS=$(SOAK_SECONDS) $(PYTEST) $(E2E)/test_soak.py -s --junitxml=$(RESULTS)/long-sonded.xml
+	@SONDE_SOAK_SECONDS=$(SOAK_SECONDS) $(PYTEST) $(E2E)/sonded/test_soak.py -s --junitxml=$(RESULTS)/long-sonded.xml
 
 # a day in a homelab: real containers, some of which misbehave, kills by a seed, then every question beside what the kernel and
 # Docker know (HOMELAB_MINUTES=1: the short form; HOMELAB_KEEP=DIR leaves store, truth and answers there)

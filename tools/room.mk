@@ -1,5 +1,5 @@
 # tools: the query tool. No libbpf, no libelf: what touches the live host are helper programs that it runs.
-$(eval $(call archive,tools,$(wildcard tools/*/*.c)))
+$(eval $(call archive,tools,$(wildcard tools/*/*.c tools/*/*/*.c)))
 $(eval $(call program,sonde,tools/main.c,tools extension store image base,-lsqlite3 -ljansson -lz -lpthread -lm))
 
 # The named queries become C strings.

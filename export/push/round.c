@@ -12,7 +12,7 @@
 #include "export/push/batch.h"
 #include "export/push/cursor.h"
 #include "export/push/ending.h"
-#include "export/push/otlp.h"
+#include "export/push/otlp/otlp.h"
 #include "export/push/profile.h"
 #include "export/push/table.h"
 #include "schema/base/clock.h"

@@ -11,16 +11,16 @@
 #include <string.h>
 
 #include "loaders/cpu/sampler.h"
-#include "loaders/lib/bpf/check.h"
+#include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/bpf/kerneltypes.h"
-#include "loaders/lib/bpf/load.h"
-#include "loaders/lib/bpf/percpu.h"
-#include "loaders/lib/bpf/preflight.h"
-#include "loaders/lib/bpf/scope.h"
-#include "loaders/lib/bpf/scripts.h"
-#include "loaders/lib/bpf/tables.h"
-#include "loaders/lib/host/kallsyms.h"
+#include "loaders/lib/bpf/load/kerneltypes.h"
+#include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/percpu.h"
+#include "loaders/lib/bpf/start/preflight.h"
+#include "loaders/lib/bpf/load/scope.h"
+#include "loaders/lib/bpf/run/scripts.h"
+#include "loaders/lib/bpf/load/tables.h"
+#include "loaders/lib/host/names/kallsyms.h"
 #include "probes/cpu.h"
 #include "probes/cpu.skel.h"
 #include "schema/base/mem.h"
@@ -124,7 +124,7 @@ static void cpu_tick(void *state)
 	sampler_tick(&((struct cpu *)state)->sampler);
 }
 
-/* The kernel's stacks are walked by its own tables from now on (probes/kstack.bpf.h). */
+/* The kernel's stacks are walked by its own tables from now on (probes/lib/kstack.bpf.h). */
 static void cpu_symbols(void *state, const struct kallsyms *k)
 {
 	struct kstack_tables *t = &((struct cpu *)state)->skel->bss->kstack_tables;

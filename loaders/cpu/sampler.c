@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loaders/lib/bpf/preflight.h"
+#include "loaders/lib/bpf/start/preflight.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"

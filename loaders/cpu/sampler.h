@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "loaders/lib/bpf/cpulist.h"
+#include "loaders/lib/bpf/load/cpulist.h"
 #include "schema/base/err.h"
 
 struct sampler_cpu {

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/proc.h"
+#include "loaders/lib/host/proc/proc.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/base/log.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "loaders/goheap/gostore.h"
-#include "loaders/lib/host/proc.h"
+#include "loaders/lib/host/proc/proc.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"

@@ -19,7 +19,7 @@
 #include "loaders/goheap/site.h"
 #include "loaders/goheap/switchon.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/maps/hostmaps.h"
 
 struct goproc_key {
 	uint64_t start_ns;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/naming.h"
-#include "loaders/lib/host/place.h"
-#include "probes/stack.h"
+#include "loaders/lib/host/names/naming.h"
+#include "loaders/lib/host/names/source_location.h"
+#include "probes/lib/stack.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"

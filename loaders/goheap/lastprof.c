@@ -11,8 +11,8 @@
 #include <sys/mman.h>
 
 #include "loaders/goheap/goproc.h"
-#include "loaders/lib/bpf/load.h"
-#include "loaders/lib/bpf/programs.h"
+#include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/programs.h"
 #include "probes/goheap.h"
 #include "probes/goheap.skel.h"
 #include "schema/base/mem.h"

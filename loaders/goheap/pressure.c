@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/maps/hostmaps.h"
 #include "schema/base/cleanup.h"
 
 #define NEAR_PERCENT 70

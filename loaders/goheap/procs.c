@@ -8,8 +8,8 @@
 #include "loaders/goheap/gostore.h"
 #include "loaders/goheap/lastprof.h"
 #include "loaders/goheap/pressure.h"
-#include "loaders/lib/bpf/target.h"
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/bpf/start/target.h"
+#include "loaders/lib/host/names/naming.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 

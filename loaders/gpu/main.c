@@ -9,14 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/gpu/talk.h"
-#include "loaders/lib/bpf/check.h"
+#include "loaders/gpu/wire.h"
+#include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/bpf/meter.h"
-#include "loaders/lib/bpf/preflight.h"
-#include "loaders/lib/bpf/target.h"
-#include "loaders/lib/host/hostmaps.h"
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/bpf/run/meter.h"
+#include "loaders/lib/bpf/start/preflight.h"
+#include "loaders/lib/bpf/start/target.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/names/naming.h"
 #include "loaders/lib/sandbox/confine.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"

@@ -11,15 +11,15 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "loaders/host/happened.h"
+#include "loaders/host/events/container_events.h"
 #include "loaders/host/parse.h"
 #include "loaders/host/textfile.h"
-#include "loaders/lib/bpf/events.h"
+#include "loaders/lib/bpf/run/events.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/host/container.h"
-#include "loaders/lib/host/hostmaps.h"
-#include "loaders/lib/host/naming.h"
-#include "loaders/lib/host/proc.h"
+#include "loaders/lib/host/proc/container.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/names/naming.h"
+#include "loaders/lib/host/proc/proc.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"

@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loaders/lib/bpf/meter.h"
+#include "loaders/lib/bpf/run/meter.h"
 #include "schema/base/strbuf.h"
 
 enum cgroups_hierarchy { CGROUPS_V2, CGROUPS_CPU, CGROUPS_CPUACCT, CGROUPS_MEMORY, CGROUPS_BLKIO, CGROUPS_PIDS, CGROUPS_N };

@@ -5,8 +5,8 @@
 
 #include "loaders/host/cgroups_parts.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/host/hostmaps.h"
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/names/naming.h"
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"
 #include "schema/store/write/writer.h"

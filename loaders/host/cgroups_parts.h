@@ -6,8 +6,8 @@
 #include <uthash.h>
 
 #include "loaders/host/cgroups.h"
-#include "loaders/host/watch.h"
-#include "loaders/lib/host/container.h"
+#include "loaders/host/events/change_detect.h"
+#include "loaders/lib/host/proc/container.h"
 
 /* A process, as it is found again in hostmaps. */
 struct cgroups_process {

@@ -16,9 +16,9 @@
 #include <unistd.h>
 
 #include "loaders/host/textfile.h"
-#include "loaders/lib/bpf/events.h"
+#include "loaders/lib/bpf/run/events.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/host/proc.h"
+#include "loaders/lib/host/proc/proc.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"

@@ -15,9 +15,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "loaders/lib/bpf/meter.h"
+#include "loaders/lib/bpf/run/meter.h"
 #include "loaders/host/parse.h"
-#include "loaders/host/watch.h"
+#include "loaders/host/events/change_detect.h"
 #include "schema/base/strbuf.h"
 
 #define FILESYSTEMS_WAIT_NS (2000000000ll)

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "loaders/lib/bpf/meter.h"
+#include "loaders/lib/bpf/run/meter.h"
 #include "schema/base/strbuf.h"
 
 struct hostwide_sensor {

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loaders/lib/bpf/meter.h"
+#include "loaders/lib/bpf/run/meter.h"
 #include "schema/base/strbuf.h"
 
 struct hostmaps_process;

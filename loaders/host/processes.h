@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "loaders/lib/bpf/meter.h"
+#include "loaders/lib/bpf/run/meter.h"
 #include "schema/base/strbuf.h"
 
 #define PROCESSES_KEEP_NS 20000000000ll /* so long it is known how one was read that is met no more; hostmaps forgets sooner */

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "loaders/index/child.h"
-#include "loaders/lib/host/indexproto.h"
+#include "loaders/lib/host/maps/indexproto.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"

@@ -12,7 +12,7 @@
 
 #include "loaders/index/indexer.h"
 #include "loaders/lib/sandbox/sandbox.h"
-#include "loaders/lib/host/indexproto.h"
+#include "loaders/lib/host/maps/indexproto.h"
 
 static int message_send(const struct index_msg *m)
 {

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/index/demangle.h"
+#include "loaders/index/elf/demangle.h"
 #include "loaders/index/indexer.h"
-#include "loaders/index/linecode.h"
-#include "loaders/index/strtab.h"
+#include "loaders/index/lines/linecode.h"
+#include "loaders/index/elf/strtab.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"

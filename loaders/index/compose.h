@@ -4,9 +4,9 @@
 #ifndef SONDE_INDEX_COMPOSE_H
 #define SONDE_INDEX_COMPOSE_H
 
-#include "loaders/index/elffile.h"
-#include "loaders/index/lineset.h"
-#include "loaders/index/symset.h"
+#include "loaders/index/elf/elffile.h"
+#include "loaders/index/lines/lineset.h"
+#include "loaders/index/elf/symset.h"
 #include "schema/image/format.h"
 
 #define COMPOSE_EXTRA_MAX 8

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "loaders/index/debuglink.h"
+#include "loaders/index/elf/debuglink.h"
 #include "schema/base/cleanup.h"
 
 #define DEBUGLINK_TRIES 16

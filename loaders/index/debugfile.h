@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "loaders/index/elffile.h"
+#include "loaders/index/elf/elffile.h"
 #include "loaders/index/indexer.h"
 
 struct debugfile {

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loaders/index/rowprint.h"
-#include "loaders/index/tlsprint.h"
+#include "loaders/index/unwind/rowprint.h"
+#include "loaders/index/code/tlsprint.h"
 #include "schema/base/cleanup.h"
 #include "schema/image/format.h"
 #include "schema/image/image.h"

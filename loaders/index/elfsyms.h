@@ -6,13 +6,13 @@
 #ifndef SONDE_INDEX_ELFSYMS_H
 #define SONDE_INDEX_ELFSYMS_H
 
-#include "loaders/index/elffile.h"
-#include "loaders/index/gotable.h"
-#include "loaders/index/pypart.h"
-#include "loaders/index/runsyms.h"
-#include "loaders/index/v8part.h"
-#include "loaders/index/symset.h"
-#include "loaders/index/tlspart.h"
+#include "loaders/index/elf/elffile.h"
+#include "loaders/index/go/gotable.h"
+#include "loaders/index/runtimes/pypart.h"
+#include "loaders/index/elf/runsyms.h"
+#include "loaders/index/runtimes/v8part.h"
+#include "loaders/index/elf/symset.h"
+#include "loaders/index/code/tlspart.h"
 
 enum elfsyms_table { ELFSYMS_SYMTAB, ELFSYMS_DYNSYM };
 

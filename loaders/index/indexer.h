@@ -14,10 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "loaders/index/elf/strtab.h"
 #include "schema/base/err.h"
 #include "schema/image/image.h"
-
-#define INDEX_SIZE_MAX (255ull << 20)
 
 /* Lines and inlined functions (DWARF): */
 enum index_lines {

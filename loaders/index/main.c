@@ -2,7 +2,7 @@
 /*
  * sonde-index: one ELF file in, its image index out (schema/image/format.h).
  *
- *   sonde-index [--all-lines | --no-lines | --lost-lines | --rows-first]   child of sonde-maps: loaders/lib/host/indexproto.h
+ *   sonde-index [--all-lines | --no-lines | --lost-lines | --rows-first]   child of sonde-maps: loaders/lib/host/maps/indexproto.h
  *   sonde-index FILE -o INDEX [--no-lines]              by hand
  *   sonde-index --dump INDEX, sonde-index --at INDEX    print an index, or what it knows of addresses
  *   sonde-index --dump-rows INDEX, --dump-tls INDEX     print its unwind rows, its probe sites of TLS
@@ -17,7 +17,7 @@
 #include "loaders/index/byhand.h"
 #include "loaders/index/child.h"
 #include "loaders/index/dump.h"
-#include "loaders/lib/host/indexproto.h"
+#include "loaders/lib/host/maps/indexproto.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/log.h"
 

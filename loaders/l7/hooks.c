@@ -13,12 +13,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "loaders/lib/bpf/kerneltypes.h"
-#include "loaders/lib/bpf/load.h"
-#include "loaders/lib/bpf/percpu.h"
-#include "loaders/lib/bpf/programs.h"
-#include "loaders/lib/bpf/scope.h"
-#include "loaders/lib/bpf/tables.h"
+#include "loaders/lib/bpf/load/kerneltypes.h"
+#include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/percpu.h"
+#include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/scope.h"
+#include "loaders/lib/bpf/load/tables.h"
 #include "probes/l7_tls.h"
 #include "probes/l7.skel.h"
 #include "schema/base/cleanup.h"

@@ -3,7 +3,7 @@
  * links: the requests of the last moments that belong to another one, so that one that is kept is kept with all that was asked for it.
  *
  *   span     a request's own id, of 60 bits, 0: none. That of an answer is made of who gave it and when its first bytes were read, if it was alone on
- *            its connection: that is what the tag of the threads that serve it says (probes/inflight.bpf.h). That of a question is the exchange's.
+ *            its connection: that is what the tag of the threads that serve it says (probes/lib/inflight.bpf.h). That of a question is the exchange's.
  *   exchange made of a connection's two ends and the place of the question's first byte in it: what both ends of one host know alike
  *   parent   of an answer, the span of its question; of a question, that of the answer during which it was asked, 0: nobody knows
  *
@@ -12,7 +12,7 @@
 #ifndef SONDE_L7_LINKS_H
 #define SONDE_L7_LINKS_H
 
-#include "loaders/l7/said.h"
+#include "loaders/l7/parser_message.h"
 #include "loaders/lib/protocols/conn.h"
 
 #define LINKS     8192

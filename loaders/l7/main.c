@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/l7/book.h"
+#include "loaders/l7/store_rows.h"
 #include "loaders/l7/hooks.h"
 #include "loaders/l7/parser.h"
-#include "loaders/l7/tls.h"
-#include "loaders/lib/bpf/check.h"
+#include "loaders/l7/tls/tls.h"
+#include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/sandbox/confine.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"

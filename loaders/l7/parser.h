@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "loaders/l7/said.h"
+#include "loaders/l7/parser_message.h"
 #include "schema/base/err.h"
 
 #define PARSER_OPTION "--parse" /* of argv[1]; then the bucket in seconds */

@@ -7,7 +7,7 @@
 #define SONDE_L7_SUMS_H
 
 #include "loaders/l7/links.h"
-#include "loaders/l7/said.h"
+#include "loaders/l7/parser_message.h"
 #include "loaders/lib/protocols/conn.h"
 
 #define SUMS_ROWS    4096

@@ -9,7 +9,7 @@
 #ifndef SONDE_L7_UNRESOLVED_H
 #define SONDE_L7_UNRESOLVED_H
 
-#include "loaders/l7/said.h"
+#include "loaders/l7/parser_message.h"
 
 #define UNRESOLVED_EVERY_NS  (10ll * 1000000000)
 #define UNRESOLVED_FORGET_NS (60ll * 1000000000)

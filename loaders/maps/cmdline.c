@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <stdint.h>
 
-#include "loaders/lib/host/cache.h"
-#include "loaders/maps/tablemaps.h"
+#include "loaders/lib/host/maps/cache.h"
+#include "loaders/maps/publish/tablemaps.h"
 #include "schema/base/cli/options.h"
 
 static const struct program PROGRAM = {

@@ -13,10 +13,10 @@
 
 #include <linux/types.h>
 
-#include "loaders/lib/host/mapslink.h"
-#include "loaders/lib/host/mapspack.h"
-#include "loaders/maps/tablemaps.h"
-#include "probes/tables.h"
+#include "loaders/lib/host/maps/mapslink.h"
+#include "loaders/lib/host/maps/mapspack.h"
+#include "loaders/maps/publish/tablemaps.h"
+#include "probes/lib/tables.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 

@@ -10,14 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/hostmaps.h"
-#include "loaders/lib/host/mapsproto.h"
-#include "loaders/lib/host/jitnames.h"
-#include "loaders/lib/host/perfmap.h"
-#include "loaders/lib/host/unwind.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/maps/mapsproto.h"
+#include "loaders/lib/host/names/jitnames.h"
+#include "loaders/lib/host/names/perfmap.h"
+#include "loaders/lib/host/unwind/unwind.h"
 #include "loaders/maps/explain_tls.h"
 #include "probes/runtimes/runtime.h"
-#include "probes/tables.h"
+#include "probes/lib/tables.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/image/format.h"

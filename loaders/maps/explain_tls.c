@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/maps/hostmaps.h"
 #include "schema/image/tls.h"
 
 static const char *const LIBRARIES[] = {"tls", "openssl", "gnutls", "go", "rustls"};

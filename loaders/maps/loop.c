@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * loop: the feed is read and what happened is told, then the watermark; every 100 ms while anything happens, else every
- * 500 ms (loaders/lib/host/pace.h). The first exec after a while, a probe that wants a process's tables, and a client that
+ * 500 ms (loaders/lib/host/budget/pace.h). The first exec after a while, a probe that wants a process's tables, and a client that
  * is in a hurry have it read at once.
  */
 #include <stdio.h>
@@ -10,13 +10,13 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/selfmem.h"
-#include "loaders/maps/feed.h"
-#include "loaders/maps/hub.h"
-#include "loaders/maps/indexer.h"
+#include "loaders/lib/host/budget/selfmem.h"
+#include "loaders/maps/world/feed.h"
+#include "loaders/maps/hub/hub.h"
+#include "loaders/maps/indexing/indexer.h"
 #include "loaders/maps/main_parts.h"
-#include "loaders/maps/publish.h"
-#include "loaders/maps/wanted.h"
+#include "loaders/maps/publish/publish.h"
+#include "loaders/maps/publish/wanted.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 

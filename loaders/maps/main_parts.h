@@ -6,10 +6,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "loaders/lib/host/pace.h"
+#include "loaders/lib/host/budget/pace.h"
 #include "loaders/maps/cmdline.h"
-#include "loaders/maps/tablemaps.h"
-#include "loaders/maps/world.h"
+#include "loaders/maps/publish/tablemaps.h"
+#include "loaders/maps/world/world.h"
 
 struct cache;
 struct early;

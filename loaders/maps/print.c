@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "loaders/lib/host/mapspack.h"
+#include "loaders/lib/host/maps/mapspack.h"
 #include "schema/base/strbuf.h"
 
 static void put_int(json_t *o, const char *name, uint64_t v)

@@ -11,10 +11,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loaders/lib/bpf/kerneltypes.h"
-#include "loaders/lib/bpf/load.h"
-#include "loaders/lib/bpf/percpu.h"
-#include "loaders/lib/bpf/programs.h"
+#include "loaders/lib/bpf/load/kerneltypes.h"
+#include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/percpu.h"
+#include "loaders/lib/bpf/load/programs.h"
 #include "loaders/net/record.h"
 #include "probes/net.skel.h"
 #include "schema/base/cleanup.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/openin.h"
+#include "loaders/lib/host/proc/openin.h"
 #include "loaders/net/hostsfile.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"

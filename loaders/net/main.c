@@ -8,10 +8,10 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#include "loaders/lib/bpf/check.h"
+#include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/host/hostmaps.h"
-#include "loaders/net/book.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/net/store_rows.h"
 #include "loaders/net/conns.h"
 #include "loaders/net/hooks.h"
 #include "loaders/net/netns.h"

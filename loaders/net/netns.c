@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "loaders/lib/host/hostmaps.h"
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/names/naming.h"
 #include "loaders/net/counts.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"

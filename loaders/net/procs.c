@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/bpf/target.h"
-#include "loaders/lib/host/hostmaps.h"
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/bpf/start/target.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/names/naming.h"
 #include "schema/base/mem.h"
 
 static bool is_narrow(const struct family_target *t)

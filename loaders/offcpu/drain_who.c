@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/host/names/naming.h"
 #include "loaders/offcpu/drain_parts.h"
 #include "loaders/offcpu/thread.h"
 #include "schema/base/mem.h"

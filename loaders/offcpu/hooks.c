@@ -7,9 +7,9 @@
 #include <linux/types.h>
 #include <unistd.h>
 
-#include "loaders/lib/bpf/load.h"
-#include "loaders/lib/bpf/programs.h"
-#include "loaders/lib/bpf/scope.h" /* the skeleton has its configuration */
+#include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/bpf/load/scope.h" /* the skeleton has its configuration */
 #include "probes/offcpu.h"
 #include "probes/offcpu.skel.h"
 

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/host/inflight.h"
-#include "loaders/lib/host/kallsyms.h"
-#include "loaders/lib/host/kallsyms_kept.h"
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/host/maps/inflight.h"
+#include "loaders/lib/host/names/kallsyms.h"
+#include "loaders/lib/host/names/kallsyms_kept.h"
+#include "loaders/lib/host/names/naming.h"
 #include "loaders/offcpu/thread.h"
 #include "schema/base/hash.h"
 #include "schema/base/log.h"

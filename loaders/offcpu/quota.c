@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/host/names/naming.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"

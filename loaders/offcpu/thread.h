@@ -5,7 +5,7 @@
 #define SONDE_OFFCPU_THREAD_H
 
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/host/names/naming.h"
 
 /* `tid` comes as the thread's own and goes as the one to store; 0: several. */
 static inline void thread_told(const struct family_host *h, const struct naming_result *named, const char comm[STACK_COMM_LEN],

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/bpf/preflight.h"
-#include "loaders/lib/host/hostmaps.h"
-#include "loaders/pstack/keep.h"
+#include "loaders/lib/bpf/start/preflight.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/pstack/save.h"
 #include "loaders/pstack/names.h"
 #include "loaders/pstack/opts.h"
 #include "loaders/pstack/report.h"
@@ -25,7 +25,7 @@
 #include "loaders/pstack/snapshot.h"
 #include "loaders/pstack/thread.h"
 #include "loaders/pstack/walk.h"
-#include "loaders/pstack/watch.h"
+#include "loaders/pstack/wait_fds.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"

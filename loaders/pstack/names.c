@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/kallsyms.h"
-#include "loaders/lib/host/kallsyms_kept.h"
-#include "loaders/lib/host/jitnames.h"
-#include "loaders/lib/host/perfmap.h"
-#include "loaders/lib/host/place.h"
+#include "loaders/lib/host/names/kallsyms.h"
+#include "loaders/lib/host/names/kallsyms_kept.h"
+#include "loaders/lib/host/names/jitnames.h"
+#include "loaders/lib/host/names/perfmap.h"
+#include "loaders/lib/host/names/source_location.h"
 #include "loaders/lib/runtimes/runtimes.h"
-#include "probes/stack.h"
+#include "probes/lib/stack.h"
 #include "schema/base/mem.h"
 
 struct names {

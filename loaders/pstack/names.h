@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * names: frames as people read them: function, module, file and line, those that were inlined there as frames of their
- * own. By the same indexes and rules as what the families store (loaders/lib/host/naming.h), but stored nowhere.
+ * own. By the same indexes and rules as what the families store (loaders/lib/host/names/naming.h), but stored nowhere.
  */
 #ifndef SONDE_PSTACK_NAMES_H
 #define SONDE_PSTACK_NAMES_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/pstack/walk.h"
 
 struct names;

@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#include "loaders/lib/host/container.h"
-#include "loaders/lib/host/proc.h"
+#include "loaders/lib/host/proc/container.h"
+#include "loaders/lib/host/proc/proc.h"
 #include "schema/base/mem.h"
 #include "schema/store/write/writer.h"
 

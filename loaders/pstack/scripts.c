@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 
 #include "loaders/lib/runtimes/runtimes.h"
-#include "probes/stack.h"
+#include "probes/lib/stack.h"
 #include "schema/base/mem.h"
 #include "schema/image/image.h"
 

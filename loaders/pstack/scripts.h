@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/runtimes/script.h"
 
 #define SCRIPTS_RUNTIMES_MAX 4 /* in one stack */

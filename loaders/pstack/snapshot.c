@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loaders/lib/bpf/load.h"
+#include "loaders/lib/bpf/load/load.h"
 #include "probes/pstack.skel.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"

@@ -9,11 +9,11 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-#include "loaders/lib/host/container.h"
-#include "loaders/lib/host/containernames.h"
-#include "loaders/lib/host/proc.h"
-#include "loaders/lib/host/syscalls.h"
-#include "loaders/pstack/watch.h"
+#include "loaders/lib/host/proc/container.h"
+#include "loaders/lib/host/proc/containernames.h"
+#include "loaders/lib/host/proc/proc.h"
+#include "loaders/lib/host/proc/syscalls.h"
+#include "loaders/pstack/wait_fds.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "loaders/lib/host/unwind.h"
+#include "loaders/lib/host/unwind/unwind.h"
 #include "loaders/pstack/scripts.h"
 #include "schema/base/mem.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * walk: one thread's user stack: its registers from the iterator, its memory by process_vm_readv, mappings and rows from
- * sonde-maps. Frames are addresses as in probes/stack.h, leaf first.
+ * sonde-maps. Frames are addresses as in probes/lib/stack.h, leaf first.
  */
 #ifndef SONDE_PSTACK_WALK_H
 #define SONDE_PSTACK_WALK_H
@@ -10,10 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/runtimes/script.h"
 #include "loaders/pstack/snapshot.h"
-#include "probes/stack.h"
+#include "probes/lib/stack.h"
 
 struct walk {
 	uint64_t *frames;   /* allocated; NULL: there are none */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/replay/keep.h"
+#include "loaders/replay/save.h"
 #include "loaders/replay/print.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/clock.h"

@@ -20,7 +20,7 @@
 #include <zlib.h>
 
 #include "loaders/lib/sandbox/sandbox.h"
-#include "loaders/scrape/answer.h"
+#include "loaders/scrape/http_head.h"
 #include "loaders/scrape/profile.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/proc.h"
+#include "loaders/lib/host/proc/proc.h"
 #include "schema/base/clock.h"
 #include "schema/image/image.h"
 

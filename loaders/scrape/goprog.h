@@ -14,7 +14,7 @@
 #include <uthash.h>
 
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/host/hostmaps.h"
+#include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/scrape/fetch.h"
 #include "schema/base/idmap.h"
 #include "schema/image/go.h"

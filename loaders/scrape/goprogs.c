@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/bpf/target.h"
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/bpf/start/target.h"
+#include "loaders/lib/host/names/naming.h"
 #include "loaders/scrape/goprog.h"
 #include "loaders/scrape/search.h"
 #include "loaders/scrape/tell.h"

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/bpf/check.h"
+#include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/bpf/preflight.h"
+#include "loaders/lib/bpf/start/preflight.h"
 #include "loaders/scrape/goprogs.h"
 #include "loaders/scrape/tell.h"
 #include "schema/base/clock.h"

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/naming.h"
-#include "probes/stack.h"
+#include "loaders/lib/host/names/naming.h"
+#include "probes/lib/stack.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"

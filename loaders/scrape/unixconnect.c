@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/openin.h"
+#include "loaders/lib/host/proc/openin.h"
 #include "loaders/scrape/sockets.h"
 
 /* The socket itself, by the process's own root, wherever its links lead there. */

@@ -12,9 +12,9 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "loaders/lib/host/cache.h"
-#include "loaders/lib/host/indexchild.h"
-#include "loaders/lib/host/openin.h"
+#include "loaders/lib/host/maps/cache.h"
+#include "loaders/lib/host/maps/indexchild.h"
+#include "loaders/lib/host/proc/openin.h"
 #include "loaders/symbolize/debuginfod.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"

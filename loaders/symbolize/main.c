@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/place.h"
+#include "loaders/lib/host/names/source_location.h"
 #include "loaders/symbolize/debuginfod.h"
 #include "loaders/symbolize/files.h"
 #include "loaders/symbolize/report.h"

@@ -13,7 +13,7 @@
 
 #define HOTSPOT_FORMAT 1u /* of struct hotspot_layout */
 
-/* Stands in indexes: only appended to, with HOTSPOT_FORMAT. The tables' own names are in loaders/index/hotspotpart.c. */
+/* Stands in indexes: only appended to, with HOTSPOT_FORMAT. The tables' own names are in loaders/index/runtimes/hotspotpart.c. */
 enum hotspot_number {
 	/* variables: `at` is the variable itself */
 	HOTSPOT_VERSION,          /* an int: the JDK's */

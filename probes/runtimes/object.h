@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * object: objects of a sampled process's runtime, as they were when the sample was taken: its collector moves them before they can be read.
- * The BPF side includes probes/kern.h before it, user space <linux/types.h>.
+ * The BPF side includes probes/lib/kern.h before it, user space <linux/types.h>.
  */
 #ifndef SONDE_PROBES_RUNTIMES_OBJECT_H
 #define SONDE_PROBES_RUNTIMES_OBJECT_H

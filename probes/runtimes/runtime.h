@@ -22,7 +22,7 @@
  * An object is what frames of one function have in common: python its code object, php its instructions (of a function of C
  * itself), ruby its iseq (of a function of C its method).
  *
- * The BPF side includes probes/kern.h before it, user space <linux/types.h>.
+ * The BPF side includes probes/lib/kern.h before it, user space <linux/types.h>.
  */
 #ifndef SONDE_PROBES_RUNTIMES_RUNTIME_H
 #define SONDE_PROBES_RUNTIMES_RUNTIME_H
@@ -46,7 +46,7 @@ enum runtime_kind { /* stored (schema/store/write/writer.h): never renumbered */
 	RUNTIME_N
 };
 
-/* ---- the frame word; FRAME_SCRIPT and FRAME_IS_SCRIPT: probes/stack.h ---- */
+/* ---- the frame word; FRAME_SCRIPT and FRAME_IS_SCRIPT: probes/lib/stack.h ---- */
 
 #define SCRIPT_POSITION_BITS 24
 #define SCRIPT_POSITION_MAX  ((1ull << SCRIPT_POSITION_BITS) - 1)

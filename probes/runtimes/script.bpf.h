@@ -4,7 +4,7 @@
 #define SONDE_PROBES_RUNTIMES_SCRIPT_BPF_H
 
 #include "probes/runtimes/runtime.h"
-#include "probes/unwind_state.bpf.h"
+#include "probes/lib/unwind_state.bpf.h"
 
 struct python_walk;
 static __always_inline void python_look(struct python_walk *p, __u64 addr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * v8_layout: what must be known of one file that holds V8 to walk JavaScript's frames (loaders/lib/runtimes/v8.h). V8 keeps constants
+ * v8_layout: what must be known of one file that holds V8 to walk JavaScript's frames (loaders/lib/runtimes/v8/v8.h). V8 keeps constants
  * about itself for debuggers (v8dbg_*); loaders/index takes them from the file, and what V8 does not say from its version.
  * It is the section V8 of the file's index.
  */
@@ -53,7 +53,7 @@ enum v8_number {
 	V8_N
 };
 
-/* How what a version writes itself is coded (loaders/lib/runtimes/v8tables.h). */
+/* How what a version writes itself is coded (loaders/lib/runtimes/v8/v8tables.h). */
 enum v8_shape { V8_SHAPE_9 = 1, V8_SHAPE_10, V8_SHAPE_11, V8_SHAPE_12, V8_SHAPE_13 };
 
 struct v8_layout {

@@ -9,7 +9,7 @@
 
 #include "schema/extension/blocks.h"
 #include "schema/extension/tables.h"
-#include "schema/extension/whose.h"
+#include "schema/extension/task_columns.h"
 
 SQLITE_EXTENSION_INIT3
 

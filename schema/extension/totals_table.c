@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "schema/extension/blocks.h"
-#include "schema/extension/whose.h"
+#include "schema/extension/task_columns.h"
 #include "schema/extension/tables.h"
 
 SQLITE_EXTENSION_INIT3

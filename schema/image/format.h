@@ -56,7 +56,7 @@
  *     read what they say. As with UNWIND, who writes it and who walks agree on its meaning elsewhere (probes/runtimes).
  *
  * 16. TLS, where the file holds functions that read or write clear text inside TLS: struct image_tls_site, in no order, at most
- *     IMAGE_TLS_SITES. A probe at an entry site finds the arguments, one at a result site what the function returns (loaders/index/tlspart.h).
+ *     IMAGE_TLS_SITES. A probe at an entry site finds the arguments, one at a result site what the function returns (loaders/index/code/tlspart.h).
  *     Who attaches a probe compares the bytes first. IMAGE_TLS_BLIND is no site: the file holds such a function, and no way to read it is known.
  */
 #ifndef SONDE_IMAGE_FORMAT_H

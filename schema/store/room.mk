@@ -1,5 +1,5 @@
 # schema/store, schema/facts and schema/sql: the store. The migrations become C strings; nothing is copied by hand.
-$(eval $(call archive,store,$(wildcard schema/store/*/*.c schema/facts/*.c)))
+$(eval $(call archive,store,$(wildcard schema/store/*/*.c schema/store/*/*/*.c schema/facts/*.c)))
 CFLAGS_schema_store_packed_module := -DSQLITE_CORE
 
 MIGRATIONS := $(sort $(wildcard schema/sql/*.sql))

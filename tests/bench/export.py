@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e", d) for d in ("", "lib", "lib/servers", "export")]
 from clickhouse import Receiver  # noqa: E402
 from conftest import BIN  # noqa: E402
 

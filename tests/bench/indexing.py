@@ -7,7 +7,7 @@
 Processes hold the executable segments of the machine's largest programs and libraries (Go, C++), of which no index is kept; all
 CPUs are kept busy by twice as many programs, one of them a large one (the C compiler), and sampled.
 1. The CPU time of sonde-index, from /proc each second: in the first ten seconds, in the busiest minute, in all. How far
-   CPUs were idle meanwhile stands beside it: on a host that is not busy more is allowed (loaders/lib/host/cpushare.h).
+   CPUs were idle meanwhile stands beside it: on a host that is not busy more is allowed (loaders/lib/host/budget/cpushare.h).
 2. From the start of sonde-cpu to that program's first complete stack in the store.
 3. The same files by sonde-index alone, one after another: ms a MB of .eh_frame for rows and symbols (no lines), of those that have
    at least 256 KB of it. With it the start of a process for each.

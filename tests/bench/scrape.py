@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """scrape: what family scrape takes, always on, with PROGRAMS Go programs of which each is asked for heap, goroutines, block and mutex each minute, and
-what it takes of a program to be asked (make bench-scrape). The programs are tests/workloads/scrapework.go at rest.
+what it takes of a program to be asked (make bench-scrape). The programs are tests/workloads/go/scrapework.go at rest.
 
 PROGRAMS=20 SECONDS=190
 """

@@ -10,7 +10,7 @@
 3. 200 scripts of Python of 50 ms each, one after the other: how many of the samples in the interpreter's loop carry the script's names. To
    reach: 80 %.
 
-How many are right, tests/e2e/test_python_frames.py, test_script_frames.py and test_java_frames.py judge.
+How many are right, tests/e2e/names/test_python_frames.py, test_script_frames.py and test_java_frames.py judge.
 """
 import argparse
 import json
@@ -108,7 +108,7 @@ def native(freq, seconds, store):
 
 def short_scripts(program, scripts):
     """(samples in a stack of the interpreter's loop, those of them with names of the script, all of user code)"""
-    sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+    sys.path[:0] = [os.path.join(ROOT, "tests", "e2e", d) for d in ("", "lib", "lib/servers")]
     from scripting import stacks
     sonde = os.path.join(os.path.dirname(LOADER), "sonde")
     with tempfile.TemporaryDirectory(prefix="sonde-bench-") as store:

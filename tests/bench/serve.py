@@ -26,7 +26,7 @@ import time
 import bench
 import realdays
 
-sys.path.insert(0, os.path.join(bench.ROOT, "tests", "e2e"))
+sys.path[:0] = [os.path.join(bench.ROOT, "tests", "e2e", d) for d in ("", "lib", "lib/servers")]
 from browser import Page  # noqa: E402
 from serving import Serve  # noqa: E402
 

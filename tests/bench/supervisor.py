@@ -19,7 +19,7 @@ import time
 
 import bench
 
-sys.path.insert(0, os.path.join(bench.ROOT, "tests", "e2e"))
+sys.path[:0] = [os.path.join(bench.ROOT, "tests", "e2e", d) for d in ("", "lib", "lib/servers")]
 from sonded import Sonded  # noqa: E402
 
 STARTS = 50  # a second

@@ -21,7 +21,7 @@ import time
 import always
 import bench
 
-sys.path.insert(0, os.path.join(bench.ROOT, "tests", "e2e"))
+sys.path[:0] = [os.path.join(bench.ROOT, "tests", "e2e", d) for d in ("", "lib", "lib/servers")]
 from sonded import Sonded  # noqa: E402
 
 DEFAULT = "cpu,host"  # as sonde config show has it

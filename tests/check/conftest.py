@@ -18,8 +18,8 @@ def run(*args, **kw):
 
 
 def families():
-    """The families that there are, as schema/base/families.c lists them."""
-    return re.findall(r'^\t\{\.name = "(\w+)"', text("schema/base/families.c"), re.M)
+    """The families that there are, as schema/families/families.c lists them."""
+    return re.findall(r'^\t\{\.name = "(\w+)"', text("schema/families/families.c"), re.M)
 
 
 def tracked():

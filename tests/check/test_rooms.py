@@ -14,18 +14,25 @@ HEADERS = [f for f in SOURCES if f.endswith(".h")]
 MAY = {
     "probes": ["probes/"],
     "schema/base": ["schema/base/"],
+    "schema/families": ["schema/base/", "schema/families/"],
     "schema/image": ["schema/base/", "schema/image/"],
     "schema/sql": ["schema/base/", "schema/sql/"],
     "schema/extension": ["schema/base/", "schema/store/packed/", "schema/extension/"],
     "schema/facts": ["schema/facts/"],
     "loaders/lib/host": ["schema/", "loaders/lib/host/", "loaders/lib/runtimes/", "probes/"],
-    "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/scope.h", "probes/stack.h", "probes/tables.h", "probes/runtimes/runtime.h"],
+    "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/lib/scope.h", "probes/lib/stack.h", "probes/lib/tables.h", "probes/runtimes/runtime.h"],
     "loaders/lib/protocols": ["schema/base/", "loaders/lib/protocols/"],
-    "loaders/lib/runtimes": ["schema/base/", "schema/image/format.h", "loaders/lib/runtimes/", "probes/runtimes/"],
+    "loaders/lib/runtimes": ["schema/base/", "schema/image/format.h", "loaders/lib/code/", "loaders/lib/runtimes/", "probes/runtimes/"],
     "loaders/lib/sandbox": ["schema/base/", "loaders/lib/sandbox/"],
     "loaders/replay": ["schema/base/", "schema/store/", "loaders/lib/protocols/conn.h", "loaders/replay/"],
-    "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/sandbox/", "loaders/lib/host/indexproto.h", "probes/tables.h", "probes/runtimes/"],
-    "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/stack.h", "probes/tables.h", "probes/runtimes/runtime.h"],
+    "loaders/index": ["schema/base/", "schema/image/", "loaders/index/", "loaders/lib/code/", "loaders/lib/sandbox/", "loaders/lib/host/maps/indexproto.h", "probes/lib/tables.h", "probes/runtimes/"],
+    **{f"loaders/index/{room}": ["schema/base/", "schema/image/", f"loaders/index/{room}/", *(f"loaders/index/{r}/" for r in sees.split()),
+                                 "loaders/lib/code/", "probes/lib/tables.h", "probes/runtimes/"]
+       for room, sees in {"elf": "", "unwind": "elf", "code": "elf unwind", "lines": "elf unwind", "go": "elf unwind lines", "runtimes": "elf unwind"}.items()},
+    **{f"loaders/lib/host/{room}": ["schema/", f"loaders/lib/host/{room}/", *(f"loaders/lib/host/{r}/" for r in sees.split()), "loaders/lib/runtimes/", "probes/"]
+       for room, sees in {"budget": "", "proc": "", "unwind": "", "maps": "proc unwind", "names": "proc maps", "late": "maps names unwind"}.items()},
+    "loaders/lib/code": ["schema/base/", "loaders/lib/code/"],
+    "loaders/maps": ["schema/base/", "schema/image/", "loaders/maps/", "loaders/lib/", "probes/maps", "probes/lib/stack.h", "probes/lib/tables.h", "probes/runtimes/runtime.h"],
     "supervisor": ["schema/", "supervisor/", "loaders/lib/host/", "loaders/lib/sandbox/"],
     "tools": ["schema/base/", "schema/store/read/reader.h", "tools/"],
     "serve": ["schema/base/", "serve/"],
@@ -40,7 +47,7 @@ STORE_SEES = {room: STORE[:n + 1] for n, room in enumerate(STORE)} | {"archive":
 MAY |= {f"schema/store/{room}": ["schema/base/", "schema/facts/", "schema/sql/", *(f"schema/store/{r}/" for r in sees)] for room, sees in STORE_SEES.items()}
 # the rooms of the query tool: each includes itself and those before it, so that there is no circle between rooms
 TOOLS = ["print", "cli", "select", "requests", "net", "waits", "fold", "events", "timeline", "formats", "record", "processes", "diff", "explain", "page", "sql", "checks", "verbs"]
-READS = [f"schema/{h}" for h in ("base/", "facts/", "image/", "sql/", "extension/", "store/model/", "store/files/folder.h",
+READS = [f"schema/{h}" for h in ("base/", "families/", "facts/", "image/", "sql/", "extension/", "store/model/", "store/files/folder.h",
                                 "store/read/reader.h", "store/read/unreadable.h", "store/read/waits.h")]
 MAY |= {f"tools/{room}": [*READS, *(f"tools/{r}/" for r in TOOLS[:n + 1])] for n, room in enumerate(TOOLS)}
 # system headers of libraries -> the rooms that may know them
@@ -67,7 +74,7 @@ def allowed(room):
     if room in MAY:
         return MAY[room]
     family = room.split("/")[1]  # loaders/<family>
-    return ["schema/", "loaders/lib/", f"loaders/{family}/", f"probes/{family}.", f"probes/{family}_", "probes/stack.h"]
+    return ["schema/", "loaders/lib/", f"loaders/{family}/", f"probes/{family}.", f"probes/{family}_", "probes/lib/stack.h"]
 
 
 def includes(path):
@@ -117,7 +124,7 @@ def test_a_header_of_the_probes_compiles_alone(path):
     """Both sides read the wire headers; what ends in .bpf.h and the kernel's types are for the BPF side, after kern.h."""
     read = text(path) + "".join(text(n) for _, n in includes(path) if n.startswith("probes/arch"))
     bpf_side = path.endswith(".bpf.h") or "kern" in path or "__bpf__" not in read
-    first = [] if path.endswith("/kern.h") else ["-include", "probes/kern.h"]
+    first = [] if path.endswith("/kern.h") else ["-include", "probes/lib/kern.h"]
     if bpf_side and "static_assert" not in text(path).lower():
         done = run("clang", "-fsyntax-only", "-target", "bpf", "-D__TARGET_ARCH_x86", "-g", "-O2", "-I.", *first, "-x", "c", path)
     else:

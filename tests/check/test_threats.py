@@ -25,7 +25,7 @@ def test_claims_name_tests():
 def test_the_test_of_a_claim_is_there(name):
     if "::" in name:
         module, function = name.split("::")
-        found = re.search(rf"^def {function}\(", text_of(f"tests/*/{module}.py"), re.M)
+        found = re.search(rf"^def {function}\(", text_of(f"tests/**/{module}.py"), re.M)
     else:
         binary, function = name.split(": ")
         found = f"cmocka_unit_test({function})" in text_of(f"tests/unit/**/{binary.split('_')[-1]}_test.c")

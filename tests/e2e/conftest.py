@@ -27,7 +27,9 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
 BIN = os.path.join(BUILD, "bin")
 WORKLOADS = os.path.join(BUILD, "tests", "workloads")
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+E2E = os.path.dirname(os.path.abspath(__file__))
+LIB = os.path.join(E2E, "lib")
+sys.path[:0] = [E2E, LIB, os.path.join(LIB, "servers"), *sorted(glob.glob(os.path.join(E2E, "*", "")))]  # helpers, and tests that others take parts of
 os.environ["PATH"] = f"{BIN}:{os.environ['PATH']}"  # hints name the programs as they are typed then: sonde, not its path
 
 
@@ -158,8 +160,8 @@ def about(share, samples):
 
 
 def families():
-    """The families that there are, as schema/base/families.c lists them."""
-    with open(os.path.join(ROOT, "schema/base/families.c"), encoding="utf-8") as f:
+    """The families that there are, as schema/families/families.c lists them."""
+    with open(os.path.join(ROOT, "schema/families/families.c"), encoding="utf-8") as f:
         return re.findall(r'^\t\{\.name = "(\w+)"', f.read(), re.M)
 
 

@@ -15,7 +15,7 @@ import time
 import pytest
 from roots import BUILD, ROOT
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+sys.path[:0] = [os.path.join(ROOT, "tests", "e2e", d) for d in ("", "lib", "lib/servers")]
 from containers import engine  # noqa: E402
 
 yaml = pytest.importorskip("yaml", reason="missing: python3-yaml (sh scripts/deps.sh package)")

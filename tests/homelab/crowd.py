@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e")]
+sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e", d) for d in ("", "lib", "lib/servers")]
 import questions
 from conftest import BUILD
 

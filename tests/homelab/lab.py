@@ -17,7 +17,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-for place in (HERE, os.path.join(os.path.dirname(HERE), "e2e")):
+for place in (HERE, *(os.path.join(os.path.dirname(HERE), "e2e", d) for d in ("", "lib", "lib/servers"))):
     if place not in sys.path:
         sys.path.insert(0, place)
 

@@ -17,7 +17,7 @@ import tempfile
 import pytest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "e2e")]
+sys.path[:0] = [HERE, *(os.path.join(os.path.dirname(HERE), "e2e", d) for d in ("", "lib", "lib/servers"))]
 
 from conftest import BIN, need_root, sql_all  # noqa: E402
 from lab import Lab  # noqa: E402

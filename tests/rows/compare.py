@@ -23,7 +23,7 @@ INDEX = os.path.join(ROOT, os.environ.get("B", "build"), "bin", "sonde-index")
 
 # What Go's tables say and call-frame information has no words for (go files: CFA alone is compared, where it has some).
 GO_WORDS = ("root", "signal", "go-", "fp")
-# What sonde-index says where no call-frame information does (loaders/index/knowncode.h).
+# What sonde-index says where no call-frame information does (loaders/index/unwind/knowncode.h).
 KNOWN_CODE = ("root", "signal", "plt:", "rsp+8 same c-8", "rsp+16 same c-8", "rsp+24 same c-8")
 
 
@@ -55,7 +55,7 @@ def same_in_go(x, y, inside):
 
 
 def is_followed(path):
-    """A C library or a static program, whose code is followed where no call-frame information is (loaders/index/stackdepth.h);
+    """A C library or a static program, whose code is followed where no call-frame information is (loaders/index/unwind/stackdepth.h);
     what is made of it is held against .eh_frame by the test of `followed`."""
     said = subprocess.run(["readelf", "-W", "-l", "--dyn-syms", path], capture_output=True, text=True, errors="replace").stdout
     defined = any(w[-1].split("@")[0] == "sigaction" and w[6] != "UND" for w in map(str.split, said.splitlines()) if len(w) == 8)
@@ -101,7 +101,7 @@ def code_at(path, addr, size):
 
 
 def is_start_context(path, x, y, addr):
-    """glibc's __start_context: nothing called it, but older ones do not say so (loaders/index/knowncode.h, 5)."""
+    """glibc's __start_context: nothing called it, but older ones do not say so (loaders/index/unwind/knowncode.h, 5)."""
     return x == "root" and y == "rsp+8 same c-8" and code_at(path, addr, 10) == bytes.fromhex("4889dc488b3c244885ff")
 
 

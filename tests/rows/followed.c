@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "loaders/index/rowtable.h"
-#include "loaders/index/stackdepth.h"
-#include "loaders/index/unwind.h"
-#include "schema/base/x86insn.h"
+#include "loaders/index/unwind/rowtable.h"
+#include "loaders/index/unwind/stackdepth.h"
+#include "loaders/index/unwind/unwind.h"
+#include "loaders/lib/code/x86insn.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 

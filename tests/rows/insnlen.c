@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "schema/base/x86insn.h"
+#include "loaders/lib/code/x86insn.h"
 
 int main(void)
 {

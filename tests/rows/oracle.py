@@ -2,8 +2,8 @@
 """oracle: the unwind rows that a file should have, by what readelf says of its call-frame information.
 
 readelf -wF gives each row's CFA, RBP, RBX and return address; where it says `exp`, readelf -wf gives the operands. The rules
-by which they become rows are those of loaders/index/cfirule.h and rows.h, told a second time, in the words of
-`sonde-index --dump-rows` (loaders/index/rowprint.h).
+by which they become rows are those of loaders/index/unwind/cfirule.h and rows.h, told a second time, in the words of
+`sonde-index --dump-rows` (loaders/index/unwind/rowprint.h).
 """
 import re
 import subprocess

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "loaders/index/unwind.h"
+#include "loaders/index/unwind/unwind.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 

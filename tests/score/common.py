@@ -12,7 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
 BIN = os.path.join(BUILD, "bin")
 SONDE = os.path.join(BIN, "sonde")
-sys.path[:0] = [os.path.join(ROOT, "tests", "e2e"), os.path.dirname(os.path.abspath(__file__))]
+sys.path[:0] = [*(os.path.join(ROOT, "tests", "e2e", d) for d in ("", "lib", "lib/servers")), os.path.dirname(os.path.abspath(__file__))]
 
 
 def holds(said):
@@ -67,7 +67,7 @@ class Scratch:
 
 
 def lived_in(folder, end=1795144200):
-    """A store in which every verb finds something (tests/e2e/livedin.py)."""
+    """A store in which every verb finds something (tests/e2e/lib/livedin.py)."""
     import livedin
     return livedin.make(os.path.join(folder, "store"), end)
 
@@ -88,4 +88,5 @@ def tests(*args, least=1, full=False):
 
 
 def e2e(name):
-    return f"tests/e2e/{name}"
+    found = glob.glob(f"tests/e2e/*/{name}", root_dir=ROOT)
+    return found[0] if found else f"tests/e2e/{name}"

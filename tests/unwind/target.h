@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "loaders/lib/host/unwind.h"
+#include "loaders/lib/host/unwind/unwind.h"
 
 #define TARGET_MAPS  512
 #define TARGET_FILES 64

@@ -35,12 +35,12 @@ $(W)/shares-rust $(W)/shares-rust-static: tests/workloads/shares.rs
 	@mkdir -p $(@D)
 	$(Q)env -u MAKEFLAGS rustc -C opt-level=2 -g -C force-frame-pointers=yes $(if $(findstring static,$@),-C target-feature=+crt-static) \
 	    --crate-name shares -o $@ $<
-$(W)/shares-go $(W)/hotlines-go $(W)/heapwork-go $(W)/offwork-go $(W)/profiles-go: $(W)/%-go: tests/workloads/%.go
+$(W)/shares-go $(W)/hotlines-go $(W)/heapwork-go $(W)/offwork-go $(W)/profiles-go: $(W)/%-go: tests/workloads/go/%.go
 	@mkdir -p $(@D)
 	$(Q)GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOTOOLCHAIN=local go build -o $@ $<
 # with net/http: Debian's Go has its packages built already
 GO_BUILT := $(firstword $(wildcard /usr/lib/go-1.19/bin/go) go)
-$(W)/scrapework-go $(W)/servego-go: $(W)/%-go: tests/workloads/%.go
+$(W)/scrapework-go $(W)/servego-go: $(W)/%-go: tests/workloads/go/%.go
 	@mkdir -p $(@D)
 	$(Q)GO111MODULE=off CGO_ENABLED=0 GOFLAGS= GOTOOLCHAIN=local $(GO_BUILT) build -o $@ $<
 # one source, two files of equal layout at one fixed address

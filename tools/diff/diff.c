@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/base/beside.h"
+#include "schema/base/worker.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"

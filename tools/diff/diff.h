@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * diff: two folds as one tree with two values a node, and function by function what changed and whether it is more than
- * noise. A function is (name, module), as in tools/fold/top.h; a recursion counts once in its total.
+ * noise. A function is (name, module), as in tools/fold/ranking/top.h; a recursion counts once in its total.
  *
  *  1. Values are amounts per second in which something recorded (CPU time: cores), or shares of all, as asked. Of a gauge
  *     (memory in use) they are the mean of how it stood at the end of each slice, and so are the numbers of each node.

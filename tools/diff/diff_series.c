@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/base/beside.h"
+#include "schema/base/worker.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "tools/diff/diff_parts.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "schema/base/beside.h"
+#include "schema/base/worker.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "schema/base/beside.h"
+#include "schema/base/worker.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "tools/diff/diff_parts.h"

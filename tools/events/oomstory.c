@@ -8,9 +8,9 @@
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
-#include "tools/fold/flame_tree.h"
+#include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold.h"
-#include "tools/fold/top.h"
+#include "tools/fold/ranking/top.h"
 #include "tools/select/askrows.h"
 #include "tools/select/filter.h"
 

@@ -28,7 +28,7 @@
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
 #include "tools/diff/diff.h"
-#include "tools/events/happenings.h"
+#include "tools/events/event_list.h"
 #include "tools/net/netnew.h"
 #include "tools/select/select.h"
 #include "tools/timeline/incidents.h"

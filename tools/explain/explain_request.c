@@ -8,9 +8,9 @@
 
 #include "schema/base/mem.h"
 #include "schema/store/model/kinds.h"
-#include "tools/fold/flame_tree.h"
+#include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold.h"
-#include "tools/fold/top.h"
+#include "tools/fold/ranking/top.h"
 #include "tools/requests/traces.h"
 #include "tools/waits/waitcells.h"
 #include "tools/waits/waitpairs.h"

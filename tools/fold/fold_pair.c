@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "schema/base/beside.h"
+#include "schema/base/worker.h"
 #include "tools/fold/fold_parts.h"
 #include "tools/print/reading.h"
 

@@ -2,7 +2,7 @@
 #include "tools/formats/flame_json.h"
 
 #include "schema/base/runtimes.h"
-#include "tools/fold/flame_tree.h"
+#include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/json.h"
 

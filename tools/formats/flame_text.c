@@ -6,7 +6,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
-#include "tools/fold/flame_tree.h"
+#include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/print/term.h"
 

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "schema/base/strbuf.h"
-#include "tools/fold/flame_tree.h"
+#include "tools/fold/flame/flame_tree.h"
 
 /* Add the path to a node, outermost first: `a;b;c`. The root itself has no name. */
 void folded_addpath(struct strbuf *s, const struct flame_tree *t, uint32_t node);

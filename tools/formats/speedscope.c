@@ -7,7 +7,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/version.h"
-#include "tools/fold/flame_tree.h"
+#include "tools/fold/flame/flame_tree.h"
 #include "tools/print/json.h"
 
 static const char *unit_of(const struct fold *f)

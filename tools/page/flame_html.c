@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/base/beside.h"
+#include "schema/base/worker.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
-#include "tools/fold/flame_tree.h"
+#include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold_kind.h"
-#include "tools/fold/top.h"
+#include "tools/fold/ranking/top.h"
 #include "tools/page/flame_pack.h"
 #include "tools/page/page_fill.h"
 #include "tools/print/term.h"

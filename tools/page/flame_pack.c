@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "schema/base/beside.h"
+#include "schema/base/worker.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "schema/base/proto.h"
 #include "tools/fold/fold_kind.h"
-#include "tools/page/diff_pack.h"
+#include "tools/page/diff/diff_pack.h"
 #include "tools/print/json.h"
 #include "tools/print/zstream.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flame_pack: what a report shows, in few bytes, for the page's script to unpack (tools/page/data.js).
+ * flame_pack: what a report shows, in few bytes, for the page's script to unpack (tools/page/script/data.js).
  *
  * Packed text = base64 of a zlib stream of:
  *  1. u32, little endian: the length of the header; the header, a JSON object: v (2), strings (each string once),
@@ -12,7 +12,7 @@
  *       slots (how many, 0: not told apart by time), slots_from_ns, slot_ns,
  *       sides: one object a side: label, rows (how many). One side: a profile; two: a difference, before and after, each with
  *       slots, slots_from_ns, slot_ns, from_ns and to_ns of its own, and covered_ns: how long of each slot was recorded (the
- *       profile has no slots then), and then diff: what the statistics say, of the whole of both sides (tools/page/diff_pack.h).
+ *       profile has no slots then), and then diff: what the statistics say, of the whole of both sides (tools/page/diff/diff_pack.h).
  *  2. For each profile:
  *     a. for each frame a varint: name; then for each frame: module; file (indices of strings); line; flags (bits 0-2
  *        enum fold_origin, 8 named, 16 inlined). Frames are numbered as the nodes first use them.
@@ -32,8 +32,8 @@
 
 #include "schema/base/strbuf.h"
 #include "tools/diff/diff.h"
-#include "tools/fold/flame_rows.h"
-#include "tools/fold/flame_tree.h"
+#include "tools/fold/flame/flame_rows.h"
+#include "tools/fold/flame/flame_tree.h"
 
 struct flame_pack_profile {
 	const struct fold *f;

@@ -7,7 +7,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
-#include "tools/fold/flame_tree.h"
+#include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/page/page_fill.h"
 #include "tools/page/svg.h"

@@ -14,5 +14,5 @@
 
 BLOB(page_html, "tools/page/page.html");
 BLOB(page_css, "tools/page/page.min.css");
-BLOB(page_loader, "tools/page/loader.js");
+BLOB(page_loader, "tools/page/script/loader.js");
 BLOB(page_script, "tools/page/page.js.gz64");

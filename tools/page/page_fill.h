@@ -24,7 +24,7 @@ struct page_parts {             /* HTML; names in it went through page_add_text 
 void page_fill(const struct page_parts *p, FILE *out);
 /* Add text for HTML: & < > " ' escaped, what is not seen as strbuf_addshown shows it. */
 void page_add_text(struct strbuf *s, const char *text);
-/* Add a head of the table: its class, and what it is sorted by (tools/page/table.js), NULL for what is not sorted by. */
+/* Add a head of the table: its class, and what it is sorted by (tools/page/script/table.js), NULL for what is not sorted by. */
 void page_add_column(struct strbuf *s, const char *kind, const char *sort, const char *title);
 
 #endif

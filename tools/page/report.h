@@ -2,7 +2,7 @@
 /*
  * report: what `sonde report` puts above and below the flame graphs of the page, as HTML that needs no script: the use of the CPUs
  * over time by container (a drawing, and the same as a table), spikes, what happened, and who ran. All of it comes from what
- * `timeline` and `ps` print, so that the numbers are theirs. tools/page/report.js makes it sortable and leads from a spike or
+ * `timeline` and `ps` print, so that the numbers are theirs. tools/page/script/report.js makes it sortable and leads from a spike or
  * a process to its stacks; what it reads are the attributes data-from, data-to (ns) and data-pid of a row.
  */
 #ifndef SONDE_TOOLS_REPORT_H
@@ -12,7 +12,7 @@
 
 #include "schema/base/strbuf.h"
 #include "tools/fold/fold.h"
-#include "tools/processes/procs.h"
+#include "tools/processes/process_rows.h"
 #include "tools/timeline/timeline.h"
 #include "tools/timeline/timeline_spikes.h"
 

@@ -2,7 +2,7 @@
 # unpacks it. page_blob.c takes template, style, loader and packed script into the binary as they are (.incbin). The hashes
 # are what the page's Content-Security-Policy allows to run.
 PAGE     := $(B)/gen/tools/page
-PAGE_JS  := $(patsubst %,tools/page/%.js,data spread looks diff build layout format colour draw graph strip theme state tabs table tree save \
+PAGE_JS  := $(patsubst %,tools/page/script/%.js,data spread looks diff build layout format colour draw graph strip theme state tabs table tree save \
               brush who tip view actions report keys main)
 GENERATED += $(PAGE)/page.js $(PAGE)/page.js.gz64 $(PAGE)/page.min.css $(PAGE)/hash.h
 
@@ -20,13 +20,13 @@ $(PAGE)/page.min.css: tools/page/page.css
 
 # SHA-256 in base64, of exactly the bytes that the browser runs or applies
 PAGE_HASH = printf "$$(sha256sum < $(1) | cut -c1-64 | sed 's/../\\x&/g')" | base64
-$(PAGE)/hash.h: $(PAGE)/page.js tools/page/loader.js $(PAGE)/page.min.css
+$(PAGE)/hash.h: $(PAGE)/page.js tools/page/script/loader.js $(PAGE)/page.min.css
 	@mkdir -p $(@D)
-	$(Q)! grep -niE '</script|<!--' tools/page/loader.js
+	$(Q)! grep -niE '</script|<!--' tools/page/script/loader.js
 	$(Q)(echo "#define PAGE_SCRIPT_HASH \"$$($(call PAGE_HASH,$(PAGE)/page.js))\""; \
-	     echo "#define PAGE_LOADER_HASH \"$$($(call PAGE_HASH,tools/page/loader.js))\""; \
+	     echo "#define PAGE_LOADER_HASH \"$$($(call PAGE_HASH,tools/page/script/loader.js))\""; \
 	     echo "#define PAGE_STYLE_HASH \"$$($(call PAGE_HASH,$(PAGE)/page.min.css))\"") > $@.tmp && mv $@.tmp $@
 
 # the compiler does not see .incbin
-$(B)/obj/tools/page/page_blob.o: tools/page/page.html $(PAGE)/page.min.css tools/page/loader.js $(PAGE)/page.js.gz64
+$(B)/obj/tools/page/page_blob.o: tools/page/page.html $(PAGE)/page.min.css tools/page/script/loader.js $(PAGE)/page.js.gz64
 $(B)/obj/tools/page/page_fill.o: $(PAGE)/hash.h

@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "schema/base/err.h"
-#include "tools/processes/procs.h"
+#include "tools/processes/process_rows.h"
 #include "tools/select/select.h"
 
 #define LIVE_WINDOW_S 30

@@ -21,7 +21,7 @@
 #include "tools/print/term.h"
 #include "tools/print/tty.h"
 #include "tools/print/when.h"
-#include "tools/processes/who.h"
+#include "tools/processes/process_report.h"
 
 #define GUTTER 2     /* columns left of a row: the mark of the chosen one */
 #define FEWEST_ROWS 6

@@ -11,7 +11,7 @@
 
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
-#include "schema/base/families.h"
+#include "schema/families/families.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/read/reader.h"
 #include "tools/print/term.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * loaderset: the loaders of one recording, one for each family: started, followed, ended together. Each tells its
- * progress as JSON lines on a pipe of its own (loaders/lib/bpf/progress.h).
+ * progress as JSON lines on a pipe of its own (loaders/lib/bpf/run/progress.h).
  *
  *   1. Ctrl-C and SIGTERM reach all of them: a terminal sends them itself, what came from one process is passed on.
  *   2. One that fails does not end the others.
@@ -20,7 +20,7 @@
 
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
-#include "schema/base/families.h"
+#include "schema/families/families.h"
 
 struct loader {
 	const struct probe_family *family;

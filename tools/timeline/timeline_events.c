@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "schema/base/clock.h"
-#include "schema/base/families.h"
+#include "schema/families/families.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 #include "tools/select/askrows.h"

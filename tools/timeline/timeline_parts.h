@@ -4,7 +4,7 @@
 #define SONDE_TOOLS_TIMELINE_PARTS_H
 
 #include "schema/base/idmap.h"
-#include "tools/events/happenings.h"
+#include "tools/events/event_list.h"
 #include "tools/fold/fold_slices.h"
 #include "tools/timeline/incidents.h"
 #include "tools/timeline/timeline.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "schema/base/families.h"
+#include "schema/families/families.h"
 #include "schema/store/model/kinds.h"
 #include "schema/store/read/reader.h"
 #include "tools/cli/verb.h"

@@ -144,7 +144,7 @@ struct family {
 	/* What drives it, for people: "cycles", "cpu-clock". NULL: its name says it. */
 	const char *(*clock)(void *state);
 	void (*tally)(void *state, struct family_tally *t); /* NULL: it loses nothing, and counts nothing */
-	/* Do less by so many steps (schema/base/families.h): 0 is all it does. sonded says so while the capture runs. May be NULL. */
+	/* Do less by so many steps (schema/families/families.h): 0 is all it does. sonded says so while the capture runs. May be NULL. */
 	void (*slow)(void *state, uint32_t step);
 	void (*detach)(void *state); /* after it no more events come; NULL: nothing came */
 	void (*close)(void *state);

@@ -1,2 +1,2 @@
 # The common loop of every loader. Links libbpf; knows no skeleton.
-$(eval $(call archive,bpf,$(wildcard loaders/lib/bpf/*.c)))
+$(eval $(call archive,bpf,$(wildcard loaders/lib/bpf/*.c loaders/lib/bpf/*/*.c)))

@@ -6,7 +6,7 @@
 #include "loaders/lib/runtimes/php.h"
 #include "loaders/lib/runtimes/python.h"
 #include "loaders/lib/runtimes/ruby.h"
-#include "loaders/lib/runtimes/v8.h"
+#include "loaders/lib/runtimes/v8/v8.h"
 #include "schema/image/format.h"
 
 /* The functions of a runtime by the names that its header gives them. */

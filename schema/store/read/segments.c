@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "schema/base/beside.h"
+#include "schema/base/worker.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"

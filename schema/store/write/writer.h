@@ -191,7 +191,7 @@ int store_end(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct
 void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason, uint64_t n);
 
 /* `n` user stacks of a process with this executable ("" if not known) ended for `reason` (enum stack_end of
- * probes/stack.h; unwound_row.reason) in `image` (0: none); summed by (run, minute, executable, image, reason). Only of samples
+ * probes/lib/stack.h; unwound_row.reason) in `image` (0: none); summed by (run, minute, executable, image, reason). Only of samples
  * that store_add took: with a batch that is dropped these go too. `image` is an id of the present epoch. */
 void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe, uint32_t image,
 		   uint32_t reason, uint64_t n);

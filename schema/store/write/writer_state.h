@@ -25,7 +25,7 @@
 #include "schema/store/files/tally.h"
 #include "schema/store/retention/budget.h"
 #include "schema/store/write/batch.h"
-#include "schema/store/write/commit.h"
+#include "schema/store/write/commit/commit.h"
 #include "schema/store/write/dict.h"
 #include "schema/store/write/writer.h"
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* demo: counts, by process, the page faults of programs (not of the kernel for them). */
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
 #include "probes/demo.h"
-#include "probes/preempt.bpf.h"
-#include "probes/scope.bpf.h"
+#include "probes/lib/preempt.bpf.h"
+#include "probes/lib/scope.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// browser: a headless Chromium (Debian's) for tests/e2e/browser.py, by playwright-core. Reads commands as lines of JSON
+// browser: a headless Chromium (Debian's) for tests/e2e/lib/browser.py, by playwright-core. Reads commands as lines of JSON
 // ({"op": ..., ...}) from stdin, answers each with one line: {"ok": value} or {"error": text}.
 'use strict';
 const fs = require('fs');

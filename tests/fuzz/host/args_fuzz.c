@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * args_fuzz: any bytes are masked without harm, one line comes out, and a value that is surely a secret never does.
- * covers: loaders/lib/host/args.c
+ * covers: loaders/lib/host/proc/args.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/args.h"
+#include "loaders/lib/host/proc/args.h"
 #include "schema/base/strbuf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

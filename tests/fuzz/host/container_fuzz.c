@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * container_fuzz: any cgroup path, any file of a runtime and any command line of an engine are taken without harm.
- * covers: loaders/lib/host/container.c loaders/lib/host/containerfile.c loaders/lib/host/engines.c
+ * covers: loaders/lib/host/proc/container.c loaders/lib/host/proc/containerfile.c loaders/lib/host/proc/engines.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/container.h"
-#include "loaders/lib/host/containerfile.h"
-#include "loaders/lib/host/engines.h"
+#include "loaders/lib/host/proc/container.h"
+#include "loaders/lib/host/proc/containerfile.h"
+#include "loaders/lib/host/proc/engines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * containerlog_fuzz: whatever a log's end is, few short lines come out of it, without a control byte, and valid UTF-8.
- * covers: loaders/lib/host/containerlog.c
+ * covers: loaders/lib/host/proc/containerlog.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/containerlog.h"
+#include "loaders/lib/host/proc/containerlog.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * jitdump_fuzz: any bytes give disjoint, sorted pieces; each that has a name is found under it, and its place is a file's.
- * covers: loaders/lib/host/jitdump.c loaders/lib/host/perfmap.c
+ * covers: loaders/lib/host/names/jitdump.c loaders/lib/host/names/perfmap.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/jitdump.h"
-#include "loaders/lib/host/perfmap.h"
+#include "loaders/lib/host/names/jitdump.h"
+#include "loaders/lib/host/names/perfmap.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

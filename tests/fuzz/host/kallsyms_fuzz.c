@@ -2,7 +2,7 @@
 /*
  * kallsyms_fuzz: any text gives a table in which each found function begins at or below the address asked for.
  * What is kept of it gives the same answers, or none; any bytes taken for such a file are refused or can be asked.
- * covers: loaders/lib/host/kallsyms.c loaders/lib/host/kallsyms_find.c loaders/lib/host/kallsyms_kept.c
+ * covers: loaders/lib/host/names/kallsyms.c loaders/lib/host/names/kallsyms_find.c loaders/lib/host/names/kallsyms_kept.c
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/kallsyms.h"
-#include "loaders/lib/host/kallsyms_kept.h"
+#include "loaders/lib/host/names/kallsyms.h"
+#include "loaders/lib/host/names/kallsyms_kept.h"
 #include "schema/base/strbuf.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

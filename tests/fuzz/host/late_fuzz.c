@@ -2,15 +2,15 @@
 /*
  * late_fuzz: any bytes as the unwind rows of a file, and any record of a late stack, end in frames and a reason. hostmaps
  * is played: everything below 1 TiB is one file with those rows.
- * covers: loaders/lib/host/late.c loaders/lib/host/latemore.c loaders/lib/host/unwind.c
+ * covers: loaders/lib/host/late/late.c loaders/lib/host/late/late_parts.c loaders/lib/host/unwind/unwind.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/hostmaps.h"
-#include "loaders/lib/host/late.h"
-#include "loaders/lib/host/unwind.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/late/late.h"
+#include "loaders/lib/host/unwind/unwind.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * perfmap_fuzz: any text gives disjoint, sorted pieces, each of which is found under the name that it has.
- * covers: loaders/lib/host/perfmap.c
+ * covers: loaders/lib/host/names/perfmap.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/perfmap.h"
+#include "loaders/lib/host/names/perfmap.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * proc_fuzz: the parsers of /proc files take any bytes; what they borrow lies within them.
- * covers: loaders/lib/host/proc.c
+ * covers: loaders/lib/host/proc/proc.c
  */
 #include <limits.h>
 #include <stdint.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/proc.h"
+#include "loaders/lib/host/proc/proc.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

@@ -2,14 +2,14 @@
 /*
  * journalfile_fuzz: whatever a journal's file is, some entries come out of it, in bounds, within so many reads. The hash of the field that is looked
  * for is written where the first bucket leads, so that more than the hash is tried.
- * covers: loaders/host/journalfile.c
+ * covers: loaders/host/logs/journalfile.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/host/journalfile.h"
-#include "loaders/host/journalhash.h"
+#include "loaders/host/logs/journalfile.h"
+#include "loaders/host/logs/journalhash.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

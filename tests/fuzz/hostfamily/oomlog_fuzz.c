@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * oomlog_fuzz: the kernel's log may hold anything: names are chosen by programs. It is read within its bounds, and what is found is ended.
- * covers: loaders/host/oomlog.c
+ * covers: loaders/host/events/oomlog.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/host/oomlog.h"
+#include "loaders/host/events/oomlog.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

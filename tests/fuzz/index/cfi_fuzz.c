@@ -3,15 +3,15 @@
  * Call-frame information into rows, and the rows into a section: whatever goes in, what comes out is a table whose rows
  * are in order and whose pages point into it. The first byte says which kind of section the rest is.
  *
- * covers: loaders/index/cfi.c loaders/index/cfiprog.c loaders/index/cfiexpr.c loaders/index/cfirule.c
- *         loaders/index/rows.c loaders/index/rowtable.c loaders/index/leb.h
+ * covers: loaders/index/unwind/cfi.c loaders/index/unwind/cfiprog.c loaders/index/unwind/cfiexpr.c loaders/index/unwind/cfirule.c
+ *         loaders/index/unwind/rows.c loaders/index/unwind/rowtable.c loaders/index/unwind/leb.h
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/index/cfi.h"
-#include "loaders/index/rowtable.h"
+#include "loaders/index/unwind/cfi.h"
+#include "loaders/index/unwind/rowtable.h"
 
 #define TEXT     0x1000u
 #define TEXT_END 0x800000u

@@ -2,13 +2,13 @@
 /*
  * The small sections: .gnu_debuglink and notes.
  *
- * covers: loaders/index/debuglink.c loaders/index/note.c
+ * covers: loaders/index/elf/debuglink.c loaders/index/elf/note.c
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/index/debuglink.h"
-#include "loaders/index/note.h"
+#include "loaders/index/elf/debuglink.h"
+#include "loaders/index/elf/note.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -3,8 +3,8 @@
  * Debug information through the indexer and libdw, and the index through the reader: either an error comes out, or an
  * index whose chains are sound. Where "\177ELF" stands a second time in the input, the rest is the file that dwz shares.
  *
- * covers: loaders/index/dwelf.c loaders/index/dwread.c loaders/index/dwunit.c loaders/index/dwinline.c
- *         loaders/index/dwline.c loaders/index/lineset.c loaders/index/linecode.c loaders/index/linepaint.c
+ * covers: loaders/index/lines/dwelf.c loaders/index/lines/dwread.c loaders/index/lines/dwunit.c loaders/index/lines/dwinline.c
+ *         loaders/index/lines/dwline.c loaders/index/lines/lineset.c loaders/index/lines/linecode.c loaders/index/lines/linepaint.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -4,11 +4,11 @@
  * out or an index that opens, whose pieces are in order. Where "\177ELF" stands a second time in the input, the rest is
  * the separate debug file.
  *
- * covers: loaders/index/elffile.c loaders/index/elfsyms.c loaders/index/gotable.c loaders/index/symset.c
- *         loaders/index/compose.c loaders/index/indexer.c loaders/index/minidebug.c loaders/index/demangle.c
- *         loaders/index/unwind.c loaders/index/unpack.c loaders/index/pypart.c loaders/index/phppart.c
- *         loaders/index/rubypart.c loaders/index/hotspotpart.c loaders/index/v8part.c
- *         loaders/index/runsyms.c
+ * covers: loaders/index/elf/elffile.c loaders/index/elfsyms.c loaders/index/go/gotable.c loaders/index/elf/symset.c
+ *         loaders/index/compose.c loaders/index/indexer.c loaders/index/elf/minidebug.c loaders/index/elf/demangle.c
+ *         loaders/index/unwind/unwind.c loaders/index/elf/unpack.c loaders/index/runtimes/pypart.c loaders/index/runtimes/phppart.c
+ *         loaders/index/runtimes/rubypart.c loaders/index/runtimes/hotspotpart.c loaders/index/runtimes/v8part.c
+ *         loaders/index/elf/runsyms.c
  */
 #include <stdint.h>
 #include <stdlib.h>

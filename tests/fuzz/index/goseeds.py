@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""goseeds OUTDIR: seeds for gotables_fuzz: a small pclntab of each generation, as loaders/index/pclntab.h and its
+"""goseeds OUTDIR: seeds for gotables_fuzz: a small pclntab of each generation, as loaders/index/go/pclntab.h and its
 neighbours tell the format, with the code that Go's runtime has in the functions that goframe.h names (both manners: with
 frame pointers pushed, as from Go 1.21 on, and stored, as before)."""
 import os

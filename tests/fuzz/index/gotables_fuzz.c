@@ -3,14 +3,14 @@
  * Go's rows, lines and inlined calls: a pclntab of as many bytes as the first four say, and behind it the memory that
  * both code (at TEXT) and trees of inlined calls (at the same addresses) are read from. And build information.
  *
- * covers: loaders/index/goframe.c loaders/index/gocode.c loaders/index/gopc.c loaders/index/goinline.c loaders/index/goline.c
+ * covers: loaders/index/go/goframe.c loaders/index/go/gocode.c loaders/index/go/gopc.c loaders/index/go/goinline.c loaders/index/go/goline.c
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/index/goframe.h"
-#include "loaders/index/goline.h"
-#include "loaders/index/gopart.h"
+#include "loaders/index/go/goframe.h"
+#include "loaders/index/go/goline.h"
+#include "loaders/index/go/gopart.h"
 
 #define TEXT      0x401000ull
 #define FUNCS_MAX 300u

@@ -3,13 +3,13 @@
  * The runtime's variables by instructions: functions of the right names whose instructions the input chooses (so that two
  * of them agree now and then), or whose code it is. What comes out lies where it has to. And the text about modules.
  *
- * covers: loaders/index/govars.c
+ * covers: loaders/index/go/govars.c
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/index/gopart.h"
-#include "loaders/index/govars.h"
+#include "loaders/index/go/gopart.h"
+#include "loaders/index/go/govars.h"
 
 #define TEXT 0x401000ull
 #define BSS  0x600000ull

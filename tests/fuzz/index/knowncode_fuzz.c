@@ -3,17 +3,17 @@
  * Code that nothing describes, by its form and followed; a table of rows printed for people; a packed section. The first
  * byte says which.
  *
- * covers: loaders/index/knowncode.c loaders/index/stackdepth.c schema/base/x86insn.c loaders/index/rowprint.c
+ * covers: loaders/index/unwind/knowncode.c loaders/index/unwind/stackdepth.c loaders/lib/code/x86insn.c loaders/index/unwind/rowprint.c
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/index/knowncode.h"
-#include "loaders/index/rowprint.h"
-#include "loaders/index/stackdepth.h"
-#include "loaders/index/unpack.h"
+#include "loaders/index/unwind/knowncode.h"
+#include "loaders/index/unwind/rowprint.h"
+#include "loaders/index/unwind/stackdepth.h"
+#include "loaders/index/elf/unpack.h"
 
 #define TEXT 0x1000u
 

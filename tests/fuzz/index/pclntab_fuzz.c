@@ -2,12 +2,12 @@
 /*
  * Go's function table: parse, then all functions; and the search for its magic.
  *
- * covers: loaders/index/pclntab.c
+ * covers: loaders/index/go/pclntab.c
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/index/pclntab.h"
+#include "loaders/index/go/pclntab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "loaders/index/phppart.h"
+#include "loaders/index/runtimes/phppart.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pypart_fuzz: any bytes as the beginning of _PyRuntime, and as code: its version, and spans of .eh_frame that it jumps into.
- * covers: loaders/index/pylayout.c
+ * covers: loaders/index/runtimes/pylayout.c
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/index/pylayout.h"
-#include "loaders/index/pypart.h"
+#include "loaders/index/runtimes/pylayout.h"
+#include "loaders/index/runtimes/pypart.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

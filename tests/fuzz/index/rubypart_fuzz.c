@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/index/rubypart.h"
+#include "loaders/index/runtimes/rubypart.h"
 #include "schema/base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);

@@ -2,12 +2,12 @@
 /*
  * tlscode_fuzz: any bytes as a function that reads or writes clear text: no site lies outside of it, and each place can be read.
  *
- * covers: loaders/index/codeflow.c loaders/index/tlscode.c loaders/index/x86effect.c
+ * covers: loaders/index/code/codeflow.c loaders/index/code/tlscode.c loaders/index/code/x86effect.c
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/index/tlscode.h"
+#include "loaders/index/code/tlscode.h"
 
 #define BASE 0x10000u
 

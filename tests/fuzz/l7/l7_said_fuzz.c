@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * l7_said_fuzz: of a message of any bytes what is heard is within its bounds and can be printed; said once more it is heard alike.
- * covers: loaders/l7/said.c
+ * covers: loaders/l7/parser_message.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/l7/said.h"
+#include "loaders/l7/parser_message.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

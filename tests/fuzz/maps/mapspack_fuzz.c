@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mapspack_fuzz: any packet is read or refused, and what hostmaps makes of it can be asked.
- * covers: loaders/lib/host/mapspack.c loaders/lib/host/mapset.c
+ * covers: loaders/lib/host/maps/mapspack.c loaders/lib/host/maps/mapset.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/hostmaps.h"
-#include "loaders/lib/host/hostmaps_packet.h"
-#include "loaders/lib/host/mapset.h"
-#include "loaders/lib/host/mapspack.h"
-#include "probes/stack.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/maps/hostmaps_packet.h"
+#include "loaders/lib/host/maps/mapset.h"
+#include "loaders/lib/host/maps/mapspack.h"
+#include "probes/lib/stack.h"
 #include "schema/base/strbuf.h"
 
 static const int no_fds[MP_FDS_MAX] = {-1, -1, -1, -1, -1, -1, -1};

@@ -2,7 +2,7 @@
 /*
  * rowsets_fuzz: an UNWIND section is refused, or every page and every row of it leads to a place inside it, as a probe
  * follows them; in one piece, and in parts.
- * covers: loaders/maps/rowsets.c loaders/maps/rowparts.c
+ * covers: loaders/maps/publish/rowsets.c loaders/maps/publish/rowparts.c
  */
 #include <errno.h>
 #include <stdint.h>
@@ -11,10 +11,10 @@
 
 #include <linux/types.h>
 
-#include "loaders/maps/rowparts.h"
-#include "loaders/maps/rowsets.h"
-#include "loaders/maps/tablemaps.h"
-#include "probes/tables.h"
+#include "loaders/maps/publish/rowparts.h"
+#include "loaders/maps/publish/rowsets.h"
+#include "loaders/maps/publish/tablemaps.h"
+#include "probes/lib/tables.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

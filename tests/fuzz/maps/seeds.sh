@@ -65,7 +65,7 @@ seed("talk", "mapspack_fuzz", b"".join(talk))
 seed("sets", "mapspack_fuzz", bytes([10, 90, 0, 1, 1, 50, 20, 10, 3, 0, 1, 25, 0, 200, 9, 1, 1, 3, 255, 1, 0, 0, 0, 5, 254,
                                      20, 0, 0, 0, 1, 5, 5, 5, 1, 1, 6]))
 
-# struct unwind_head, two pages, three rules, one extension, two rows (probes/tables.h)
+# struct unwind_head, two pages, three rules, one extension, two rows (probes/lib/tables.h)
 parts = [1 << 32, 2 << 48 | 1 << 32 | 1, 0, 3, 2 << 16 | 2 << 4 | 6, 1, 2, (9 << 16 | 2) << 32 | 1 << 16 | 1]
 seed("small", "rowsets_fuzz", struct.pack("<QIIIIIIII", 0x1000, 2, 2, 3, 1, 2, 0, 0, 0) + struct.pack("<8Q", *parts))
 large = [i % 3 << 48 | 1 << 32 | i for i in range(260)] + parts[2:5] + [0, 0] + [0x10001 | (0x10002 << 32)] * 130

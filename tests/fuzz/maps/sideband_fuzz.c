@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sideband_fuzz: what a record says lies within it.
- * covers: loaders/lib/host/sideband.c
+ * covers: loaders/lib/host/maps/sideband.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/sideband.h"
+#include "loaders/lib/host/maps/sideband.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/host/names/naming.h"
 #include "loaders/offcpu/join.h"
 #include "loaders/offcpu/record.h"
 #include "tests/unit/loaders/offcpu/fakes.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pstack_watch_fuzz: any bytes as an epoll's line, as an array of poll(2) and as a set of select(2): never more descriptors than there is room for, none negative.
- * covers: loaders/pstack/watch.c
+ * covers: loaders/pstack/wait_fds.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/pstack/watch.h"
+#include "loaders/pstack/wait_fds.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

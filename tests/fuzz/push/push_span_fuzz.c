@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: export/push/otlpspanname.c
+ * covers: export/push/otlp/otlpspanname.c
  *
  * Texts parted by NUL bytes as a request's protocol, service, operation, status and result, and as the trace of a header: attributes are a message whose
  * fields are all of the one number, and a trace's id is never all 0.
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/push/otlpspanname.h"
+#include "export/push/otlp/otlpspanname.h"
 #include "schema/base/mem.h"
 #include "schema/base/proto.h"
 

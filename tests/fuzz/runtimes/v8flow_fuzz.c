@@ -2,12 +2,12 @@
 /*
  * v8flow_fuzz: any bytes as optimised code, with descriptions that are made up: which functions run where it was interrupted?
  * The first two bytes are how many exits it has and how many bytes stand behind its instructions.
- * covers: loaders/lib/runtimes/v8flow.c loaders/lib/runtimes/v8flow_graph.c schema/base/x86insn.c
+ * covers: loaders/lib/runtimes/v8/v8flow.c loaders/lib/runtimes/v8/v8flow_graph.c loaders/lib/code/x86insn.c
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/runtimes/v8flow.h"
+#include "loaders/lib/runtimes/v8/v8flow.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * v8tables_fuzz: any bytes as each table that V8's compilers write. The first two are what is looked for.
- * covers: loaders/lib/runtimes/v8tables.c
+ * covers: loaders/lib/runtimes/v8/v8tables.c
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/runtimes/v8tables.h"
+#include "loaders/lib/runtimes/v8/v8tables.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scrape_answer_fuzz: whatever an HTTP server says is read within its bounds; more bytes never take a head back.
- * covers: loaders/scrape/answer.c
+ * covers: loaders/scrape/http_head.c
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/scrape/answer.h"
+#include "loaders/scrape/http_head.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 

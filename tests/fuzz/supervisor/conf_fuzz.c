@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: supervisor/confparse.c
+ * covers: supervisor/config/confparse.c
  * covers: schema/base/cli/quantity.c
  *
  * Any bytes are a configuration or none; what one sets is within its range, and what is said of a wrong one is text.
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "schema/base/cli/quantity.h"
-#include "supervisor/conf.h"
+#include "supervisor/config/conf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

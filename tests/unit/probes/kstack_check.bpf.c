@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /* kstack_check: each kernel stack twice, by kstack.bpf.h and by bpf_get_stack, and whether they are the same. */
-#include "probes/kern.h"
+#include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 
-#include "probes/kstack.bpf.h"
+#include "probes/lib/kstack.bpf.h"
 #include "tests/unit/probes/kstack_check.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

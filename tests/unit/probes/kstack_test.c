@@ -23,8 +23,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/kallsyms.h"
-#include "probes/kstack.h"
+#include "loaders/lib/host/names/kallsyms.h"
+#include "probes/lib/kstack.h"
 #include "tests/unit/missing.h"
 #include "tests/unit/probes/kstack_check.bpf.h"
 

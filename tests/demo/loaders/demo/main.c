@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "loaders/lib/bpf/events.h"
+#include "loaders/lib/bpf/run/events.h"
 #include "loaders/lib/bpf/family.h"
-#include "loaders/lib/bpf/load.h"
-#include "loaders/lib/bpf/scope.h"
-#include "loaders/lib/host/hostmaps.h"
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/scope.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/names/naming.h"
 #include "probes/demo.h"
 #include "probes/demo.skel.h"
 #include "schema/base/cleanup.h"

@@ -18,7 +18,7 @@
 #include <cmocka.h>
 
 #include "loaders/goheap/force.h"
-#include "loaders/lib/host/proc.h"
+#include "loaders/lib/host/proc/proc.h"
 
 static uint64_t word;
 

@@ -17,7 +17,7 @@
 
 #include "loaders/goheap/buckets.h"
 #include "loaders/goheap/bucketsmem.h"
-#include "loaders/lib/host/proc.h"
+#include "loaders/lib/host/proc/proc.h"
 #include "schema/image/go.h"
 #include "schema/image/image.h"
 #include "schema/image/lines.h"

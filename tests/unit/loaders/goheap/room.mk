@@ -13,4 +13,4 @@ workloads: $(B)/tests/goheap_read
 # versions by turns, and Debian 12's; GO_VERSIONS="1.15 1.27", or all.
 .PHONY: long-goheap
 long-goheap: all workloads
-	@SONDE_GO_MATRIX=1 SONDE_GO_VERSIONS="$(GO_VERSIONS)" $(PYTEST) $(E2E)/test_goheap_exact.py -k programs_own --junitxml=$(RESULTS)/goheap.xml
+	@SONDE_GO_MATRIX=1 SONDE_GO_VERSIONS="$(GO_VERSIONS)" $(PYTEST) $(E2E)/heap/test_goheap_exact.py -k programs_own --junitxml=$(RESULTS)/goheap.xml

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "loaders/index/child.h"
-#include "loaders/lib/host/indexproto.h"
+#include "loaders/lib/host/maps/indexproto.h"
 #include "tests/unit/loaders/index/elfmaker.h"
 
 static const char strings[] = "\0alpha";

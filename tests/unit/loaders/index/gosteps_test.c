@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwinding at every instruction of Go programs: the unwinder's own code (probes/unwind.h, built for user space) with the
+ * Unwinding at every instruction of Go programs: the unwinder's own code (probes/lib/unwind.h, built for user space) with the
  * rows that sonde-index made, against the calls that the processor has made and not returned from (steps.h). Growing
  * stacks, system stack, scheduler, faults, signals, cgo and callbacks are among what the programs do.
  */
-#include "tests/unit/loaders/index/gotest.h"
+#include "tests/unit/loaders/index/go/gotest.h"
 
-#include "loaders/lib/host/unwind.h"
-#include "probes/arch_x86.h"
-#include "probes/tables.h"
+#include "loaders/lib/host/unwind/unwind.h"
+#include "probes/lib/arch_x86.h"
+#include "probes/lib/tables.h"
 #include "schema/base/idmap.h"
 #include "tests/unit/loaders/index/steps.h"
 

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "loaders/index/source.h"
+#include "loaders/index/elf/source.h"
 #include "schema/base/hash.h"
 #include "tests/unit/loaders/index/elfmaker.h"
 

@@ -1,6 +1,6 @@
 # Unit tests of loaders/l7: records of the probes become requests, what the parser says is heard whole or not at all.
 $(eval $(call unit_test,l7_streams_test,tests/unit/loaders/l7/streams_test.c,l7parts protocols store image base,-lsqlite3 -lz -lpthread -lm))
-$(eval $(call unit_test,l7_said_test,tests/unit/loaders/l7/said_test.c,l7parts protocols store image base,-lsqlite3 -lz -lpthread -lm))
+$(eval $(call unit_test,l7_parser_message_test,tests/unit/loaders/l7/parser_message_test.c,l7parts protocols store image base,-lsqlite3 -lz -lpthread -lm))
 $(eval $(call unit_test,l7_links_test,tests/unit/loaders/l7/links_test.c,l7parts protocols store image base,-lsqlite3 -lz -lpthread -lm))
 $(eval $(call unit_test,l7_unresolved_test,tests/unit/loaders/l7/unresolved_test.c,l7parts))
 $(eval $(call unit_test,l7_ring_test,tests/unit/loaders/l7/ring_test.c,l7parts base,))

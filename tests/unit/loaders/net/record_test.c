@@ -141,7 +141,7 @@ static void counts_are_found_by_their_names_whatever_the_order(void **state)
 	assert_false(fact_has(&row, NETNS_PASSIVE));
 }
 
-/* What it is for given numbers tests/e2e/test_net_far.py knows. */
+/* What it is for given numbers tests/e2e/net/test_net_far.py knows. */
 static void both_ends_have_the_same_mark_and_another_connection_another(void **state)
 {
 	struct net_record client = {.acked = 1, .received = 0, .snd_una = 1001, .rcv_nxt = 5001}, server = {.acked = 10, .received = 20, .snd_una = 5011, .rcv_nxt = 1021};

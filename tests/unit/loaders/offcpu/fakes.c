@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/inflight.h"
-#include "loaders/lib/host/kallsyms.h"
-#include "loaders/lib/host/kallsyms_kept.h"
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/host/maps/inflight.h"
+#include "loaders/lib/host/names/kallsyms.h"
+#include "loaders/lib/host/names/kallsyms_kept.h"
+#include "loaders/lib/host/names/naming.h"
 #include "loaders/offcpu/mapread.h"
 #include "schema/store/model/hist.h"
 #include "schema/store/write/writer.h"

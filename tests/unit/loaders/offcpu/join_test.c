@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/naming.h"
+#include "loaders/lib/host/names/naming.h"
 #include "loaders/offcpu/join.h"
 #include "tests/unit/loaders/offcpu/fakes.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HotSpot's tables of lines and scopes, and what is not what it should be. The whole walk is tested on real JDKs (tests/e2e/test_pstack_java.py). */
+/* HotSpot's tables of lines and scopes, and what is not what it should be. The whole walk is tested on real JDKs (tests/e2e/names/test_pstack_java.py). */
 #include "tests/unit/loaders/lib/runtimes/fake.h"
 
 #include "loaders/lib/runtimes/hotspot.h"

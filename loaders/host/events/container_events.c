@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/host/events/container_events_parts.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/run/events.h"
+#include "loaders/lib/bpf/family.h"
+#include "loaders/lib/host/proc/containernames.h"
+#include "loaders/lib/host/names/naming.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "schema/facts/host.h"
+#include "schema/store/write/writer.h"
+
+#define NOTED_MAX   4096          /* ends that wait to be told */
+#define ASKED_NS    (30 * NSEC_PER_SEC)
+#define ASLEEP_NS   (NSEC_PER_SEC)
+
+static void on_life(void *ctx, const struct lives_event *e);
+
+void happened_init(struct happened *x)
+{
+	*x = (struct happened){.lives = {.tell = on_life, .ctx = x}};
+}
+
+void happened_release(struct happened *x)
+{
+	lives_release(&x->lives);
+	dockerfiles_release(&x->docker);
+	podmanlog_release(&x->podman);
+	loglines_release(&x->lines);
+	free(x->ends);
+	free(x->ooms);
+}
+
+/* ---- noted ---- */
+
+/* One process, whatever it executed. */
+static bool is_same(const struct lives_leader *a, const struct lives_leader *b)
+{
+	return a->tgid == b->tgid && a->start_ns == b->start_ns;
+}
+
+static void on_life(void *ctx, const struct lives_event *e)
+{
+	struct happened *x = ctx;
+	struct happened_end *n;
+
+	if (x->n_ends >= NOTED_MAX) {
+		x->dropped++;
+		return;
+	}
+	mem_grow(x->ends, x->n_ends, x->cap_ends);
+	n = &x->ends[x->n_ends++];
+	*n = (struct happened_end){.e = *e, .ref = *e->ref};
+	snprintf(n->path, sizeof(n->path), "%s", e->path);
+	loglines_meet(&x->lines, &x->docker, e->ref, e->boot_ns);
+	for (size_t i = 0; e->stopped && i + 1 < x->n_ends; i++) /* its start waits yet: it is named by what it became */
+		if (is_same(&x->ends[i].e.leader, &e->leader))
+			x->ends[i].e.leader = e->leader;
+}
+
+void happened_ended(struct happened *x, const struct hostmaps_process *p)
+{
+	lives_ended(&x->lives, p);
+	if (p->end != HOSTMAPS_OOM)
+		return;
+	if (x->n_ooms >= NOTED_MAX) {
+		x->dropped++;
+		return;
+	}
+	mem_grow(x->ooms, x->n_ooms, x->cap_ooms);
+	x->ooms[x->n_ooms] = (struct happened_oom){.who = {.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns},
+						   .boot_ns = (int64_t)p->to_ns};
+	snprintf(x->ooms[x->n_ooms++].who.comm, sizeof(x->ooms->who.comm), "%s", p->comm);
+}
+
+void happened_meet(struct happened *x, const struct hostmaps_process *p)
+{
+	struct container_ref ref;
+
+	lives_meet(&x->lives, p);
+	if (x->lines.on && *p->cgroup && container_parse(p->cgroup, strlen(p->cgroup), &ref))
+		loglines_meet(&x->lines, &x->docker, &ref, clock_boot_ns());
+}
+
+/* ---- containers ---- */
+
+struct hostmaps_process *happened_process(const struct happened *x, const struct lives_leader *l)
+{
+	return hostmaps_process(x->h->maps, l->tgid, l->start_ns, l->exec_id);
+}
+
+/* A runtime starts a container's first process and executes the program in it then: who leads is named by what runs there now. */
+static void leader_now(const struct happened *x, struct lives_leader *l)
+{
+	struct hostmaps_process *p = hostmaps_running(x->h->maps, l->tgid);
+
+	if (p && p->start_ns == l->start_ns)
+		*l = lives_leader_of(p);
+}
+
+int64_t happened_utc(const struct happened *x, int64_t boot_ns)
+{
+	return boot_ns + x->h->offset_ns;
+}
+
+void happened_container_name(const struct family_host *h, const struct dockerfiles *docker, const struct container_ref *ref, char *out, size_t size)
+{
+	const struct container_state *s = dockerfiles_state(docker, ref->id);
+	const struct container_names *told = s && s->name[0] ? NULL : hostmaps_container(h->maps, ref->id);
+	struct container_names n = {0};
+
+	if (s && s->name[0])
+		snprintf(out, size, "%s", s->name);
+	else if (told && told->name)
+		snprintf(out, size, "%s", told->name);
+	else if (!container_named_by_path(ref) && !containernames_find(containernames_docker_root(), "", ref, &n) && n.name)
+		snprintf(out, size, "%s", n.name);
+	else
+		snprintf(out, size, container_named_by_path(ref) ? "%s" : "%.12s", ref->id);
+	container_names_release(&n);
+}
+
+/* What its runtime says of a container beside what was seen of its processes. */
+struct told {
+	bool ended, oom_killed;
+	int exit_code;
+	uint32_t restarts;
+};
+
+static struct told told_of(const struct happened *x, const char *id)
+{
+	const struct container_state *d = dockerfiles_state(&x->docker, id);
+	const struct podmanlog_state *p = d ? NULL : podmanlog_state(&x->podman, id);
+
+	if (d)
+		return (struct told){.ended = !d->runs, .oom_killed = d->oom_killed, .exit_code = d->exit_code, .restarts = d->restarts};
+	if (p)
+		return (struct told){.ended = p->has_ended, .exit_code = p->exit_code, .restarts = p->restarts};
+	return (struct told){0};
+}
+
+void happened_name(const struct happened *x, const struct container_ref *ref, char *out, size_t size)
+{
+	const struct podmanlog_state *p = podmanlog_state(&x->podman, ref->id);
+
+	if (p && p->name[0])
+		snprintf(out, size, "%s", p->name);
+	else
+		happened_container_name(x->h, &x->docker, ref, out, size);
+}
+
+static void sender_say(struct happened *x, const struct lives_event *e, char *out, size_t size)
+{
+	const char *name = e->signal ? sigabbrev_np((int)e->signal) : NULL;
+	struct hostmaps_process *by = name ? hostmaps_running(x->h->maps, e->from_tgid) : NULL;
+
+	out[0] = 0;
+	if (!name || e->end == HOSTMAPS_OOM || (uint64_t)e->boot_ns > e->signal_ns + ASKED_NS)
+		return;
+	if (by && by->start_ns > e->signal_ns)
+		by = NULL;
+	if (naming_excludes(x->h->naming, by))
+		snprintf(out, size, "SIG%s from %s", name, NAMING_EXCLUDED);
+	else
+		snprintf(out, size, "SIG%s from %s (%u)", name, e->from_comm, e->from_tgid);
+}
+
+static void ending_say(const struct lives_event *e, const struct told *s, char *out, size_t size)
+{
+	const char *name = WIFSIGNALED(e->status) ? sigabbrev_np(WTERMSIG(e->status)) : NULL;
+
+	if (e->end == HOSTMAPS_GONE && s->ended)
+		snprintf(out, size, "exit %d", s->exit_code); /* nobody saw how, but its runtime */
+	else if (e->end == HOSTMAPS_GONE)
+		out[0] = 0;
+	else if (e->end == HOSTMAPS_OOM)
+		snprintf(out, size, "out of memory");
+	else if (WIFSIGNALED(e->status))
+		snprintf(out, size, "signal %d%s%s%s", WTERMSIG(e->status), name ? " (" : "", name ? name : "", name ? ")" : "");
+	else
+		snprintf(out, size, "exit %d", WEXITSTATUS(e->status));
+	if (s->ended && s->oom_killed && e->end != HOSTMAPS_OOM)
+		snprintf(out + strlen(out), size - strlen(out), "%sout of memory, says docker", out[0] ? ", " : "");
+}
+
+/* Not one that ended as it was asked to. */
+static bool is_bad_end(const struct lives_event *e, const struct told *s)
+{
+	int code = WIFSIGNALED(e->status) ? 128 + WTERMSIG(e->status) : WEXITSTATUS(e->status);
+
+	if (e->end == HOSTMAPS_OOM)
+		return true;
+	if (e->end == HOSTMAPS_GONE)
+		code = s->ended ? s->exit_code : 0;
+	return code && code != 128 + SIGTERM && code != 128 + SIGINT;
+}
+
+/* When it was started again, as far as that waits to be told; what is later in its log is not of this life. */
+static int64_t next_start(const struct happened *x, const struct happened_end *n)
+{
+	for (size_t i = 0; i < x->n_ends; i++)
+		if (!x->ends[i].e.stopped && x->ends[i].e.boot_ns > n->e.boot_ns && !strcmp(x->ends[i].path, n->path))
+			return happened_utc(x, x->ends[i].e.boot_ns);
+	return INT64_MAX;
+}
+
+struct lines {
+	struct happened *x;
+	const struct event *v;
+	uint64_t nth;
+};
+
+static void line_put(void *ctx, const char *line, bool cut)
+{
+	struct lines *l = ctx;
+	struct fact_row row = {0};
+
+	fact_put_text(&row, EVENT_LOG_WHICH, l->v->which);
+	fact_put(&row, EVENT_LOG_AT, (uint64_t)(l->v->utc_ns / 1000));
+	fact_put(&row, EVENT_LOG_NTH, ++l->nth);
+	fact_put_text(&row, EVENT_LOG_LINE, line);
+	fact_put(&row, EVENT_LOG_CUT, cut);
+	event_row_put(l->x->h, l->v->utc_ns, &EVENT_LOG_FACT, &row, -1, NULL);
+}
+
+static void life_tell(struct happened *x, const struct happened_end *n)
+{
+	const struct told s = told_of(x, n->ref.id);
+	bool again = n->e.starts > 1 || s.restarts;
+	char name[300], detail[160] = "", by[80] = "";
+	struct event v = {.subject = "container", .name = name, .detail = detail, .which = *n->ref.id ? n->ref.id : n->path, .by = by,
+			  .process = happened_process(x, &n->e.leader), .utc_ns = happened_utc(x, n->e.boot_ns)};
+
+	if (naming_excludes_cgroup(x->h->naming, n->path) || (v.process && naming_excludes(x->h->naming, v.process)))
+		return;
+	happened_name(x, &n->ref, name, sizeof(name));
+	v.kind = n->e.stopped ? "stopped" : again ? "restarted" : "started";
+	if (n->e.stopped) {
+		ending_say(&n->e, &s, detail, sizeof(detail));
+		sender_say(x, &n->e, by, sizeof(by));
+	}
+	event_put(x->h, &v);
+	if (n->e.stopped && is_bad_end(&n->e, &s))
+		loglines_read(&x->lines, &x->docker, &n->ref, next_start(x, n), clock_boot_ns(), line_put, &(struct lines){x, &v, 0});
+	if (*by && v.process) /* its row may be one that the capture has not made */
+		store_process_note(x->h->store, x->h->run, naming_row(x->h->naming, v.process), "signal_by", by);
+}
+
+static void lives_tell(struct happened *x, int64_t now_ns, bool all)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < x->n_ends; i++) {
+		struct lives_event *e = &x->ends[i].e;
+
+		if (!all && now_ns - e->boot_ns < HAPPENED_SETTLE_NS) {
+			x->ends[kept++] = x->ends[i];
+			continue;
+		}
+		if (!e->stopped)
+			leader_now(x, &e->leader);
+		life_tell(x, &x->ends[i]);
+	}
+	x->n_ends = kept;
+}
+
+static bool is_health(const char *s)
+{
+	return !strcmp(s, "healthy") || !strcmp(s, "unhealthy");
+}
+
+static void image_tell(struct happened *x, const struct dockerfile *f)
+{
+	char detail[540];
+	struct event v = {.kind = "image changed", .subject = "container", .name = f->state->name, .detail = detail, .which = f->id,
+			  .utc_ns = clock_utc_ns()};
+
+	snprintf(detail, sizeof(detail), "%s, was %s", f->state->image, f->old_image);
+	event_put(x->h, &v);
+}
+
+static void on_docker(void *ctx, const struct dockerfile *f)
+{
+	struct happened *x = ctx;
+	char path[100], short_id[13], detail[280] = "";
+	struct event v = {.subject = "container", .name = f->state->name[0] ? f->state->name : short_id, .detail = detail, .which = f->id,
+			  .utc_ns = clock_utc_ns()};
+	int64_t created;
+
+	snprintf(short_id, sizeof(short_id), "%.12s", f->id);
+	snprintf(path, sizeof(path), "/docker/%.64s", f->id);
+	if (naming_excludes_cgroup(x->h->naming, path))
+		return;
+	if (f->old_image)
+		image_tell(x, f);
+	if (f->gone) {
+		v.kind = "removed";
+	} else if (!f->was) {
+		if (!containerfile_time(f->state->created, &created) || created < f->since_ns)
+			return; /* it has been there, but its folder has not */
+		v.kind = "created";
+		v.utc_ns = created;
+		snprintf(detail, sizeof(detail), "image %s", f->state->image);
+	} else if (is_health(f->state->health) && strcmp(f->state->health, f->was->health) != 0) {
+		v.kind = f->state->health;
+		snprintf(detail, sizeof(detail), "%s", f->state->said);
+	} else {
+		return;
+	}
+	event_put(x->h, &v);
+}
+
+static void on_podman(void *ctx, const struct container_happened *p, const char *was)
+{
+	struct happened *x = ctx;
+	char path[100], detail[280] = "";
+	struct event v = {.subject = "container", .name = p->name, .detail = detail, .which = p->id, .utc_ns = p->at_ns};
+
+	snprintf(path, sizeof(path), "/libpod_parent/libpod-%.64s", p->id);
+	if (naming_excludes_cgroup(x->h->naming, path))
+		return;
+	if (!strcmp(p->status, "create")) {
+		v.kind = "created";
+		if (p->image[0])
+			snprintf(detail, sizeof(detail), "image %s", p->image);
+	} else if (!strcmp(p->status, "remove")) {
+		v.kind = "removed";
+	} else if (!strcmp(p->status, "health_status") && is_health(p->health) && strcmp(p->health, was) != 0) {
+		v.kind = p->health;
+	} else {
+		return;
+	}
+	event_put(x->h, &v);
+}
+
+/* ---- the host ---- */
+
+static void asleep_look(struct happened *x, int64_t now_ns)
+{
+	char detail[40];
+	int64_t asleep = clock_boot_ns() - clock_mono_ns();
+
+	if (x->asleep_ns && asleep - x->asleep_ns > ASLEEP_NS) {
+		struct event e = {.kind = "suspended", .subject = "host", .name = "", .detail = detail, .utc_ns = happened_utc(x, now_ns)};
+
+		snprintf(detail, sizeof(detail), "%.0f s", 1e-9 * (double)(asleep - x->asleep_ns));
+		event_put(x->h, &e);
+	}
+	x->asleep_ns = asleep ? asleep : 1;
+}
+
+void happened_round(struct happened *x, struct family_host *h, int64_t now_ns)
+{
+	x->h = h;
+	dockerfiles_look(&x->docker, now_ns, on_docker, x);
+	podmanlog_look(&x->podman, PODMANLOG_PATH, on_podman, x);
+	lives_round(&x->lives, (uint64_t)now_ns);
+	loglines_round(&x->lines, now_ns);
+}
+
+void happened_poll(struct happened *x, struct family_host *h, int64_t now_ns, bool all)
+{
+	x->h = h;
+	h->refused += x->dropped;
+	x->dropped = 0;
+	asleep_look(x, now_ns);
+	if (x->n_ends && (all || now_ns - x->ends[0].e.boot_ns >= HAPPENED_SETTLE_NS)) {
+		dockerfiles_look(&x->docker, now_ns, on_docker, x);
+		podmanlog_look(&x->podman, PODMANLOG_PATH, on_podman, x);
+		lives_tell(x, now_ns, all);
+	}
+	happened_ooms_tell(x);
+}

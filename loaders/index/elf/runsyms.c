@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runsyms: see the header. */
+#include "loaders/index/elf/runsyms.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+static const struct {
+	const char *name;
+	enum runsym which;
+	bool loop;
+} KNOWN[] = {
+	{"executor_globals", RUNSYM_PHP_GLOBALS, false},
+	{"execute_ex", RUNSYM_PHP_LOOP, true},
+	{"ruby_version", RUNSYM_RUBY_VERSION, false},
+	{"ruby_current_vm_ptr", RUNSYM_RUBY_VM, false},
+	{"rb_thread_current", RUNSYM_RUBY_THREAD, false},
+	{"rb_id2str", RUNSYM_RUBY_ID, false},
+	{"gHotSpotVMStructs", RUNSYM_JVM_STRUCTS, false},
+	{"gHotSpotVMTypes", RUNSYM_JVM_TYPES, false},
+	{"gHotSpotVMIntConstants", RUNSYM_JVM_CONSTANTS, false},
+};
+
+static void part_note(struct runsyms *r, uint64_t addr, uint64_t size)
+{
+	for (unsigned i = 0; i < r->part_count; i++)
+		if (r->parts[i].start == addr)
+			return;
+	if (size && r->part_count < RUNSYMS_PARTS)
+		r->parts[r->part_count++] = (struct elf_range){addr, addr + size};
+}
+
+void runsyms_note(struct runsyms *r, const char *name, uint64_t addr, uint64_t size)
+{
+	for (size_t i = 0; i < sizeof(KNOWN) / sizeof(KNOWN[0]); i++) {
+		size_t n;
+
+		if (name[0] != KNOWN[i].name[0])
+			continue;
+		n = strlen(KNOWN[i].name);
+		if (strncmp(name, KNOWN[i].name, n))
+			continue;
+		if (!name[n])
+			r->at[KNOWN[i].which] = (struct elf_range){addr, addr + size};
+		else if (name[n] == '.' && KNOWN[i].loop)
+			part_note(r, addr, size);
+	}
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hotspotpart: see the header. */
+#include "loaders/index/runtimes/hotspotpart.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/index/elf/region.h"
+#include "schema/base/cleanup.h"
+
+#define ENTRIES_MAX 4096u
+#define NAME_MAX_   64u
+
+enum table { STRUCTS, TYPES, CONSTANTS, TABLES };
+
+static const struct shape {
+	enum runsym symbol;
+	unsigned stride, second, number; /* of an entry; where the member's name stands, 0: it has none; where the number stands */
+} SHAPES[TABLES] = {
+	[STRUCTS] = {RUNSYM_JVM_STRUCTS, 48, 8, 32},
+	[TYPES] = {RUNSYM_JVM_TYPES, 40, 0, 32},
+	[CONSTANTS] = {RUNSYM_JVM_CONSTANTS, 16, 0, 8},
+};
+#define STRUCT_STATIC  24
+#define STRUCT_ADDRESS 40
+
+/* Later names of one number are those of other versions. */
+static const struct wanted {
+	enum hotspot_number number;
+	enum table table;
+	const char *type, *member;
+} WANTED[] = {
+	{HOTSPOT_VERSION, STRUCTS, "Abstract_VM_Version", "_vm_major_version"},
+	{HOTSPOT_THREADS, STRUCTS, "ThreadsSMRSupport", "_java_thread_list"},
+	{HOTSPOT_FIRST_THREAD, STRUCTS, "Threads", "_thread_list"},
+	{HOTSPOT_HEAPS, STRUCTS, "CodeCache", "_heaps"},
+	{HOTSPOT_LOW, STRUCTS, "CodeCache", "_low_bound"},
+	{HOTSPOT_HIGH, STRUCTS, "CodeCache", "_high_bound"},
+	{HOTSPOT_INTERPRETER, STRUCTS, "AbstractInterpreter", "_code"},
+	{HOTSPOT_CALL_RETURN, STRUCTS, "StubRoutines", "_call_stub_return_address"},
+	{HOTSPOT_LIST_LENGTH, STRUCTS, "ThreadsList", "_length"},
+	{HOTSPOT_LIST_THREADS, STRUCTS, "ThreadsList", "_threads"},
+	{HOTSPOT_THREAD_NEXT, STRUCTS, "JavaThread", "_next"},
+	{HOTSPOT_THREAD_OS, STRUCTS, "JavaThread", "_osthread"},
+	{HOTSPOT_THREAD_OS, STRUCTS, "Thread", "_osthread"},
+	{HOTSPOT_THREAD_ANCHOR, STRUCTS, "JavaThread", "_anchor"},
+	{HOTSPOT_OS_PTHREAD, STRUCTS, "OSThread", "_pthread_id"},
+	{HOTSPOT_ANCHOR_SP, STRUCTS, "JavaFrameAnchor", "_last_Java_sp"},
+	{HOTSPOT_ANCHOR_FP, STRUCTS, "JavaFrameAnchor", "_last_Java_fp"},
+	{HOTSPOT_ANCHOR_PC, STRUCTS, "JavaFrameAnchor", "_last_Java_pc"},
+	{HOTSPOT_WRAPPER_ANCHOR, STRUCTS, "JavaCallWrapper", "_anchor"},
+	{HOTSPOT_ARRAY_LENGTH, STRUCTS, "GrowableArrayBase", "_len"},
+	{HOTSPOT_ARRAY_LENGTH, STRUCTS, "GenericGrowableArray", "_len"},
+	{HOTSPOT_ARRAY_DATA, STRUCTS, "GrowableArray<int>", "_data"},
+	{HOTSPOT_HEAP_MEMORY, STRUCTS, "CodeHeap", "_memory"},
+	{HOTSPOT_HEAP_MAP, STRUCTS, "CodeHeap", "_segmap"},
+	{HOTSPOT_HEAP_SHIFT, STRUCTS, "CodeHeap", "_log2_segment_size"},
+	{HOTSPOT_SPACE_LOW, STRUCTS, "VirtualSpace", "_low"},
+	{HOTSPOT_SPACE_HIGH, STRUCTS, "VirtualSpace", "_high"},
+	{HOTSPOT_BLOCK_USED, STRUCTS, "HeapBlock::Header", "_used"},
+	{HOTSPOT_BLOB_NAME, STRUCTS, "CodeBlob", "_name"},
+	{HOTSPOT_BLOB_SIZE, STRUCTS, "CodeBlob", "_size"},
+	{HOTSPOT_BLOB_FRAME, STRUCTS, "CodeBlob", "_frame_size"},
+	{HOTSPOT_BLOB_CODE, STRUCTS, "CodeBlob", "_code_begin"},
+	{HOTSPOT_BLOB_CODE_OFFSET, STRUCTS, "CodeBlob", "_code_offset"},
+	{HOTSPOT_NM_METHOD, STRUCTS, "nmethod", "_method"},
+	{HOTSPOT_NM_METHOD, STRUCTS, "CompiledMethod", "_method"},
+	{HOTSPOT_NM_ORIG_PC, STRUCTS, "nmethod", "_orig_pc_offset"},
+	{HOTSPOT_NM_DEOPT, STRUCTS, "CompiledMethod", "_deopt_handler_begin"},
+	{HOTSPOT_NM_DEOPT_OFFSET, STRUCTS, "nmethod", "_deopt_handler_offset"},
+	{HOTSPOT_NM_PCS, STRUCTS, "nmethod", "_scopes_pcs_offset"},
+	{HOTSPOT_NM_IMMUTABLE, STRUCTS, "nmethod", "_immutable_data"},
+	{HOTSPOT_NM_IMMUTABLE_SIZE, STRUCTS, "nmethod", "_immutable_data_size"},
+	{HOTSPOT_NM_PCS_END, STRUCTS, "nmethod", "_dependencies_offset"},
+	{HOTSPOT_NM_SCOPES, STRUCTS, "CompiledMethod", "_scopes_data_begin"},
+	{HOTSPOT_NM_SCOPES_OFFSET, STRUCTS, "nmethod", "_scopes_data_offset"},
+	{HOTSPOT_NM_METADATA, STRUCTS, "nmethod", "_metadata_offset"},
+	{HOTSPOT_NM_MUTABLE, STRUCTS, "CodeBlob", "_mutable_data"},
+	{HOTSPOT_NM_RELOCATIONS, STRUCTS, "CodeBlob", "_relocation_size"},
+	{HOTSPOT_PC_OFFSET, STRUCTS, "PcDesc", "_pc_offset"},
+	{HOTSPOT_PC_SCOPE, STRUCTS, "PcDesc", "_scope_decode_offset"},
+	{HOTSPOT_METHOD_CONST, STRUCTS, "Method", "_constMethod"},
+	{HOTSPOT_CONST_POOL, STRUCTS, "ConstMethod", "_constants"},
+	{HOTSPOT_CONST_CODE_SIZE, STRUCTS, "ConstMethod", "_code_size"},
+	{HOTSPOT_CONST_NAME, STRUCTS, "ConstMethod", "_name_index"},
+	{HOTSPOT_CONST_FLAGS, STRUCTS, "ConstMethod", "_flags"},
+	{HOTSPOT_CONST_FLAGS, STRUCTS, "ConstMethod", "_flags._flags"},
+	{HOTSPOT_POOL_HOLDER, STRUCTS, "ConstantPool", "_pool_holder"},
+	{HOTSPOT_POOL_TAGS, STRUCTS, "ConstantPool", "_tags"},
+	{HOTSPOT_POOL_LENGTH, STRUCTS, "ConstantPool", "_length"},
+	{HOTSPOT_POOL_SOURCE, STRUCTS, "ConstantPool", "_source_file_name_index"},
+	{HOTSPOT_CLASS_SOURCE, STRUCTS, "InstanceKlass", "_source_file_name_index"},
+	{HOTSPOT_CLASS_NAME, STRUCTS, "Klass", "_name"},
+	{HOTSPOT_SYMBOL_LENGTH, STRUCTS, "Symbol", "_length"},
+	{HOTSPOT_SYMBOL_BODY, STRUCTS, "Symbol", "_body"},
+	{HOTSPOT_BUFFER, STRUCTS, "StubQueue", "_stub_buffer"},
+	{HOTSPOT_BUFFER_LIMIT, STRUCTS, "StubQueue", "_buffer_limit"},
+	{HOTSPOT_BYTES_DATA, STRUCTS, "Array<u1>", "_data"},
+	{HOTSPOT_SIZE_CONST, TYPES, "ConstMethod", NULL},
+	{HOTSPOT_SIZE_POOL, TYPES, "ConstantPool", NULL},
+	{HOTSPOT_SIZE_PC, TYPES, "PcDesc", NULL},
+	{HOTSPOT_SIZE_BLOCK, TYPES, "HeapBlock", NULL},
+	{HOTSPOT_HAS_LINES, CONSTANTS, "ConstMethod::_has_linenumber_table", NULL},
+	{HOTSPOT_HAS_LINES, CONSTANTS, "ConstMethodFlags::_misc_has_linenumber_table", NULL},
+	{HOTSPOT_CALL_WRAPPER, CONSTANTS, "frame::entry_frame_call_wrapper_offset", NULL},
+};
+#define WANTED_COUNT (sizeof(WANTED) / sizeof(WANTED[0]))
+
+/* A name of the file; false: it is longer than any that is wanted, or none. */
+static bool name_read(struct elf_file *f, uint64_t addr, char out[NAME_MAX_ + 1], int *rc)
+{
+	uint64_t left = addr ? elf_bytes_at(f, addr) : 0;
+	cleanup_free void *bytes = NULL;
+	size_t n = left < NAME_MAX_ ? (size_t)left : NAME_MAX_;
+	int got = n ? elf_read_at(f, addr, n, &bytes) : -ENOENT;
+
+	if (got == -ENOMEM || got == -ESTALE)
+		*rc = got;
+	if (got)
+		return false;
+	memcpy(out, bytes, n);
+	out[n] = 0;
+	return strlen(out) < n;
+}
+
+static void entry_take(const struct region *r, const struct shape *shape, uint64_t entry, enum table table, const char *type, const char *member,
+		       struct hotspot_layout *l)
+{
+	for (size_t i = 0; i < WANTED_COUNT; i++) {
+		const struct wanted *w = &WANTED[i];
+
+		if (w->table != table || strcmp(w->type, type) || (w->member && strcmp(w->member, member)))
+			continue;
+		if (table == STRUCTS && region_word(r, entry + STRUCT_STATIC, 4))
+			l->at[w->number] = region_word(r, entry + STRUCT_ADDRESS, 8);
+		else
+			l->at[w->number] = r->vaddr + entry + shape->number;
+	}
+}
+
+static int table_read(struct elf_file *f, const struct runsyms *syms, enum table table, struct hotspot_layout *l)
+{
+	const struct shape *s = &SHAPES[table];
+	cleanup_region struct region head = {0};
+	cleanup_region struct region r = {0};
+	uint64_t at, left;
+	int rc = runsyms_addr(syms, s->symbol) ? region_read(f, runsyms_addr(syms, s->symbol), 8, &head) : -ENOENT;
+
+	if (rc)
+		return rc;
+	at = region_word(&head, 0, 8);
+	left = at ? elf_bytes_at(f, at) : 0;
+	left = left < ENTRIES_MAX * s->stride ? left : ENTRIES_MAX * s->stride;
+	rc = left ? region_read(f, at, left, &r) : -ENOENT;
+	for (uint64_t e = 0; !rc && e + s->stride <= r.len && region_word(&r, e, 8); e += s->stride) {
+		char type[NAME_MAX_ + 1], member[NAME_MAX_ + 1] = "";
+
+		if (name_read(f, region_word(&r, e, 8), type, &rc) &&
+		    (!s->second || name_read(f, region_word(&r, e + s->second, 8), member, &rc)))
+			entry_take(&r, s, e, table, type, member, l);
+	}
+	return rc;
+}
+
+/* What no version does without. */
+static bool is_whole(const struct hotspot_layout *l)
+{
+	static const enum hotspot_number all[] = {
+		HOTSPOT_VERSION, HOTSPOT_HEAPS, HOTSPOT_LOW, HOTSPOT_HIGH, HOTSPOT_INTERPRETER, HOTSPOT_CALL_RETURN, HOTSPOT_THREAD_OS,
+		HOTSPOT_THREAD_ANCHOR, HOTSPOT_OS_PTHREAD, HOTSPOT_ANCHOR_SP, HOTSPOT_ANCHOR_FP, HOTSPOT_ANCHOR_PC, HOTSPOT_WRAPPER_ANCHOR,
+		HOTSPOT_ARRAY_LENGTH, HOTSPOT_ARRAY_DATA, HOTSPOT_HEAP_MEMORY, HOTSPOT_HEAP_MAP, HOTSPOT_HEAP_SHIFT, HOTSPOT_SPACE_LOW,
+		HOTSPOT_SPACE_HIGH, HOTSPOT_BLOCK_USED, HOTSPOT_BLOB_NAME, HOTSPOT_BLOB_SIZE, HOTSPOT_BLOB_FRAME, HOTSPOT_NM_METHOD,
+		HOTSPOT_NM_PCS, HOTSPOT_PC_OFFSET, HOTSPOT_PC_SCOPE, HOTSPOT_METHOD_CONST, HOTSPOT_CONST_POOL, HOTSPOT_CONST_CODE_SIZE,
+		HOTSPOT_CONST_NAME, HOTSPOT_CONST_FLAGS, HOTSPOT_POOL_HOLDER, HOTSPOT_POOL_TAGS, HOTSPOT_POOL_LENGTH, HOTSPOT_CLASS_NAME,
+		HOTSPOT_SYMBOL_LENGTH, HOTSPOT_SYMBOL_BODY, HOTSPOT_BUFFER, HOTSPOT_BUFFER_LIMIT, HOTSPOT_BYTES_DATA, HOTSPOT_SIZE_CONST,
+		HOTSPOT_SIZE_POOL, HOTSPOT_SIZE_PC, HOTSPOT_SIZE_BLOCK, HOTSPOT_HAS_LINES, HOTSPOT_CALL_WRAPPER,
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!l->at[all[i]])
+			return false;
+	return true;
+}
+
+int hotspotpart_make(struct elf_file *f, const struct runsyms *syms, struct hotspot_layout *out)
+{
+	struct hotspot_layout l = {.format = HOTSPOT_FORMAT};
+	int rc = f->is64 && f->machine == EM_X86_64 ? 0 : -ENOENT;
+
+	for (int t = 0; t < TABLES && !rc; t++)
+		rc = table_read(f, syms, (enum table)t, &l);
+	if (!rc && !is_whole(&l))
+		rc = -ENOENT;
+	if (!rc)
+		*out = l;
+	return rc;
+}

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+/* tls: see the header; numbers in comments are its conditions. */
+#include "loaders/l7/tls/tls.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "loaders/l7/tls/tlssite.h"
+#include "loaders/l7/tls/tlssweep.h"
+#include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/start/target.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/proc/openin.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
+#include "schema/base/idmap.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+#include "schema/image/tls.h"
+
+#define LOOK_NS  (NSEC_PER_SEC / 2)
+#define LOOK_QUIET_NS (3 * NSEC_PER_SEC) /* where nothing has changed: whose files are still mapped */
+#define SWEEP_NS (2 * NSEC_PER_SEC)
+#define SWEEP_QUIET_NS (10 * NSEC_PER_SEC)
+#define LEFT_NS  (10 * NSEC_PER_SEC) /* nobody has mapped it for so long: it is detached */
+#define FILES_MOST 8192             /* open descriptors */
+#define UNREAD_MOST 4096            /* processes */
+
+static const char *const NAMES[] = {"ssl", "tls", "crypto", "_rust"}; /* 1 */
+
+struct file {
+	struct file *next;
+	uint64_t id;
+	dev_t dev;
+	ino_t ino;
+	bool go;
+	int64_t seen_ns;
+	struct tlssite_link *links; /* own: in order of attachment */
+	size_t n;
+};
+
+enum look { UNKNOWN, WANTED, ELSE, REFUSED };
+struct seen { /* hostmaps_image.user: freed by free() */
+	enum look look;
+	uint64_t file; /* its id; 0: none */
+};
+
+struct tls {
+	struct tlssite sites;
+	struct file *files;
+	uint64_t ids;
+	int64_t looked_ns, swept_ns;
+	uint64_t changes, swept_changes; /* hostmaps_changes of then */
+	bool heard;          /* of unread TLS since */
+	struct idmap unread; /* tgid -> 1: whose files are waited for */
+	struct bpf_object *obj;
+	/* of the turn */
+	struct family_host *h;
+	const struct hostmaps_process *process;
+	int64_t now_ns;
+};
+
+struct tls *tls_new(struct bpf_object *obj)
+{
+	struct rlimit l;
+	struct tls *t = mem_alloc(sizeof(*t));
+
+	t->obj = obj;
+	tlssite_init(&t->sites, obj);
+	if (!getrlimit(RLIMIT_NOFILE, &l) && l.rlim_cur < FILES_MOST) {
+		l.rlim_cur = l.rlim_max < FILES_MOST ? l.rlim_max : FILES_MOST;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+	return t;
+}
+
+/* ---- files ---- */
+
+static void file_free(struct tls *t, struct file *f, struct taps *to)
+{
+	for (size_t i = 0; i < f->n; i++)
+		tlssite_detach(&t->sites, &f->links[i], to);
+	free(f->links);
+	free(f);
+}
+
+void tls_detach(struct tls *t, struct taps *to)
+{
+	while (t->files) {
+		struct file *f = t->files;
+
+		t->files = f->next;
+		file_free(t, f, to);
+	}
+}
+
+void tls_free(struct tls *t)
+{
+	if (t)
+		idmap_release(&t->unread);
+	free(t);
+}
+
+static struct file *file_by_id(const struct tls *t, uint64_t id)
+{
+	struct file *f = t->files;
+
+	while (f && f->id != id)
+		f = f->next;
+	return f;
+}
+
+static struct file *file_by_inode(const struct tls *t, const struct stat *st)
+{
+	struct file *f = t->files;
+
+	while (f && (f->dev != st->st_dev || f->ino != st->st_ino))
+		f = f->next;
+	return f;
+}
+
+/* 2 */
+static bool bytes_are_there(int fd, const struct image_tls_site *sites, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint8_t bytes[sizeof(sites[i].bytes)];
+		size_t len = sites[i].length < sizeof(bytes) ? sites[i].length : sizeof(bytes);
+
+		if (sites[i].role != IMAGE_TLS_BLIND && (pread(fd, bytes, len, (off_t)sites[i].offset) != (ssize_t)len || memcmp(bytes, sites[i].bytes, len)))
+			return false;
+	}
+	return true;
+}
+
+/* 4: the sites of one role. false: one could not be attached. */
+static bool role_attach(struct tls *t, struct file *f, int fd, const struct image_tls_site *sites, size_t n, uint8_t role)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	for (size_t i = 0; i < n; i++) {
+		if (sites[i].role != role)
+			continue;
+		if (tlssite_attach(&t->sites, path, &sites[i], &f->links[f->n]))
+			return false;
+		f->n++;
+	}
+	return true;
+}
+
+static struct file *file_attach(struct tls *t, int fd, const struct stat *st, const struct image_tls_site *sites, size_t n)
+{
+	struct file *f = mem_alloc(sizeof(*f));
+	struct taps none = {0};
+
+	f->links = mem_array(n, sizeof(*f->links));
+	f->id = ++t->ids;
+	f->dev = st->st_dev;
+	f->ino = st->st_ino;
+	f->go = sites[0].library == IMAGE_TLS_GO;
+	if (!bytes_are_there(fd, sites, n) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_FORGET) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_RESULT) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_ENTRY)) {
+		file_free(t, f, &none);
+		taps_end(&none);
+		return NULL;
+	}
+	f->next = t->files;
+	t->files = f;
+	return f;
+}
+
+/* ---- who maps what ---- */
+
+static struct seen *seen_of(struct hostmaps_image *image)
+{
+	if (!image->user)
+		image->user = mem_alloc(sizeof(struct seen));
+	return image->user;
+}
+
+static bool name_tells(const char *name)
+{
+	for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
+		if (strstr(name, NAMES[i]))
+			return true;
+	return false;
+}
+
+static bool wanted(void *ctx, const struct hostmaps_image *image)
+{
+	struct tls *t = ctx;
+	struct seen *s = seen_of((struct hostmaps_image *)(uintptr_t)image);
+
+	if (s->look == UNKNOWN)
+		s->look = name_tells(image->name) ? WANTED : ELSE;
+	if (s->look == ELSE && image->path && !strcmp(image->path, t->process->exe))
+		s->look = WANTED;
+	return s->look == WANTED;
+}
+
+static void file_take(struct tls *t, struct seen *s, struct hostmaps_image *image, uint64_t start, uint64_t end)
+{
+	const struct image_tls_site *sites;
+	size_t n = image_tls(image->index, &sites);
+	struct stat st;
+	struct file *f;
+	int fd;
+
+	s->look = n ? WANTED : REFUSED;
+	if (!n)
+		return;
+	fd = openin_map_file(t->process->tgid, start, end, OPENIN_MAX_BYTES, &st);
+	if (fd < 0)
+		return; /* it is asked for again: another process may have it */
+	f = file_by_inode(t, &st);
+	if (!f)
+		f = file_attach(t, fd, &st, sites, n);
+	close(fd);
+	s->look = f ? WANTED : REFUSED;
+	s->file = f ? f->id : 0;
+	if (f && f->n)
+		log_info("l7: %zu probes in %s", f->n, image->path);
+	if (!f)
+		log_warn("l7: what %s says inside TLS is not read: its probes cannot be attached", image->path);
+}
+
+static void mapped(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image *image)
+{
+	struct tls *t = ctx;
+	struct seen *s = seen_of(image);
+	struct file *f = file_by_id(t, s->file);
+
+	if (image->state == MP_INDEX_REFUSED)
+		s->look = REFUSED;
+	if (!image->state && idmap_get(&t->unread, t->process->tgid, NULL))
+		hostmaps_image_hurry(t->h->maps, image);
+	if (!f && image->state == MP_INDEX_READY && image->index)
+		file_take(t, s, image, start, end);
+	if (!f)
+		f = file_by_id(t, s->file);
+	if (!f)
+		return;
+	f->seen_ns = t->now_ns;
+	tlssweep_process(t->obj, t->process->tgid, f->go);
+}
+
+void tls_unread(struct tls *t, uint32_t tgid)
+{
+	if (t->unread.n >= UNREAD_MOST)
+		idmap_clear(&t->unread);
+	t->heard = t->heard || !idmap_get(&t->unread, tgid, NULL);
+	idmap_set(&t->unread, tgid, 1);
+}
+
+static void look_at(void *ctx, struct hostmaps_process *p)
+{
+	struct tls *t = ctx;
+
+	t->process = p;
+	if (target_covers(t->h->target, t->h->maps, p))
+		hostmaps_mappings_wanted(t->h->maps, p, wanted, mapped, t);
+}
+
+static void leave(struct tls *t)
+{
+	struct taps gone = {0};
+
+	for (struct file **at = &t->files; *at;) {
+		struct file *f = *at;
+
+		if (t->now_ns - f->seen_ns < LEFT_NS) {
+			at = &f->next;
+			continue;
+		}
+		*at = f->next;
+		log_info("l7: %zu probes taken out of a file that nobody maps any more", f->n);
+		file_free(t, f, &gone);
+	}
+	taps_end(&gone);
+}
+
+void tls_poll(struct tls *t, struct family_host *h, int64_t now_ns)
+{
+	uint64_t changes = hostmaps_changes(h->maps);
+
+	if (!hostmaps_seeded(h->maps))
+		return;
+	if (!t->heard && now_ns - t->looked_ns < (changes != t->changes ? LOOK_NS : LOOK_QUIET_NS))
+		return;
+	t->looked_ns = t->now_ns = now_ns;
+	t->changes = changes;
+	t->heard = false;
+	t->h = h;
+	hostmaps_each(h->maps, look_at, t);
+	leave(t);
+	if (now_ns - t->swept_ns < (changes != t->swept_changes ? SWEEP_NS : SWEEP_QUIET_NS))
+		return;
+	t->swept_ns = now_ns;
+	t->swept_changes = changes;
+	tlssweep(t->obj);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/lib/bpf/load/load.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "loaders/lib/bpf/start/environment.h"
+
+static bool load_verbose;
+
+static int load_print(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	if (!load_verbose || level > LIBBPF_INFO)
+		return 0;
+	return vfprintf(stderr, fmt, ap);
+}
+
+/*
+ * libbpf raises RLIMIT_MEMLOCK by itself, and only before 5.11, where BPF memory counts against it; where that is
+ * forbidden it goes on, and a refusal at load says so. (libbpf_set_memlock_rlim is in libbpf 1.1's header but not
+ * among the symbols that Debian 12's library exports.)
+ */
+void load_init(bool verbose)
+{
+	load_verbose = verbose;
+	libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+	libbpf_set_print(load_print);
+}
+
+int load_error(int err, const char *what, struct err *e)
+{
+	struct rlimit rl = {0};
+
+	getrlimit(RLIMIT_MEMLOCK, &rl);
+	if (err == -EPERM || err == -EACCES) {
+		err_set(e, err, EXIT_PERMISSION,
+			"the kernel does not offer this here: loading '%s' was refused (%s; RLIMIT_MEMLOCK %lld KiB)", what,
+			strerror(-err), rl.rlim_cur == RLIM_INFINITY ? -1ll : (long long)(rl.rlim_cur >> 10));
+		err_fix(e, "%s", place_here() == PLACE_LXC ? place_fix(PLACE_LXC)
+				: "in a container: cap_add: [BPF, PERFMON] and a seccomp profile that allows bpf(2); -v shows libbpf's log");
+		return err;
+	}
+	if (err == -ENOMEM)
+		return err_set(e, err, EXIT_RUNTIME, "no memory for the programs of '%s'", what);
+	err_set(e, err, EXIT_PREREQUISITE, "this kernel cannot run '%s': %s", what, strerror(-err));
+	err_fix(e, "run it again with -v and report what libbpf says");
+	return err;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scope: tells a family's program which tasks the capture is about (probes/lib/scope.bpf.h). */
+#ifndef SONDE_BPF_SCOPE_H
+#define SONDE_BPF_SCOPE_H
+
+#include "loaders/lib/bpf/family.h"
+#include "probes/lib/scope.h"
+
+struct bpf_object;
+
+/* Before load: sizes of the maps `pids`, `cgroups`, `comms`, and `config`, the skeleton's .rodata `scope`. */
+void scope_configure(struct bpf_object *obj, const struct family_target *t, struct scope_config *config);
+/* After it: what stands in them. 0 or -errno. */
+int scope_fill(struct bpf_object *obj, const struct family_target *t);
+
+/* All of it, of a skeleton that needs nothing else: it is configured, loaded and filled. 0, or -errno with why. */
+struct bpf_object_skeleton;
+int scope_load(const struct bpf_object_skeleton *s, const struct family_config *c, struct scope_config *config, struct err *e);
+
+#endif

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/* capture_drain: the end of a capture: what is still on its way is taken in, named and stored, each within its patience. */
+#include <poll.h>
+#include <time.h>
+
+#include "loaders/lib/bpf/run/capture_parts.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/names/naming.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+
+#define DRAIN_MS 100
+
+/* Until sonde-maps has told all that happened while we sampled, and all is named. */
+static void drain(struct capture *c, int64_t stopped_ns)
+{
+	int64_t patience = c->r->interrupted ? 800 * MSEC : 2000 * MSEC;
+
+	hostmaps_hurry(c->maps);
+	capture_rings_read(c);
+	hostmaps_read(c->maps);
+	capture_pass(c, false);
+	while ((capture_waiting(c) || (int64_t)hostmaps_watermark(c->maps) < stopped_ns) &&
+	       clock_boot_ns() - stopped_ns < patience) {
+		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
+
+		poll(&pfd, 1, 20);
+		hostmaps_read(c->maps);
+		capture_pass(c, false);
+		capture_signal_take(c);
+	}
+	capture_pass(c, true);
+	capture_ends_missed(c);
+	c->until_ns = stopped_ns;
+}
+
+/* Frames whose index is still being made get their names, within reason. */
+static void drain_names(struct capture *c)
+{
+	int64_t until = clock_boot_ns() + (c->r->interrupted ? 500 * MSEC : 5000 * MSEC);
+
+	hostmaps_await_names(c->maps);
+	while (naming_drain(c->naming, DRAIN_MS) && clock_boot_ns() < until) {
+		capture_signal_take(c);
+		if (c->r->interrupted && until > clock_boot_ns() + 500 * MSEC)
+			until = clock_boot_ns() + 500 * MSEC;
+		capture_tell(c);
+	}
+}
+
+/* What it all has cost by now. */
+static void drain_cost(struct capture *c)
+{
+	int64_t now = clock_boot_ns();
+
+	hostmaps_hurry(c->maps);
+	while ((int64_t)hostmaps_watermark(c->maps) < now && clock_boot_ns() - now < 100 * MSEC) {
+		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
+
+		poll(&pfd, 1, 20);
+		hostmaps_read(c->maps);
+	}
+}
+
+/* How far the program walked script frames, for who looks (-v). */
+static void report_scripts(const struct capture *c)
+{
+	struct script_tally t;
+
+	if (!scripts_tally(&c->scripts, &t) || !t.walks)
+		return;
+	log_info("script frames: %llu stacks in an interpreter, %llu frames, %llu objects; %llu in threads that run no script, "
+		  "%llu of memory that made no sense, %llu too deep, %llu without a place, %llu without a name", t.walks, t.frames, t.taken,
+		  t.missed[SCRIPT_NO_THREAD], t.missed[SCRIPT_FAULT], t.missed[SCRIPT_DEEP], t.missed[SCRIPT_NO_PLACE], t.missed[SCRIPT_UNNAMED]);
+}
+
+static void report_names(struct capture *c)
+{
+	struct naming_stat names;
+
+	naming_stat(c->naming, &names);
+	c->r->frames = names.frames;
+	c->r->frames_named = names.named;
+	if (c->processes.n > c->r->processes)
+		c->r->processes = c->processes.n;
+	if (names.kernel_hidden)
+		log_warn("kernel symbols are hidden (kernel.kptr_restrict): kernel frames have no names");
+}
+
+/* Wait until the store's thread has written everything, then read what it says. */
+static void store_settle(struct capture *c, int64_t deadline_ns)
+{
+	struct store_writer_stat s;
+	struct timespec nap = {0, 5 * MSEC};
+
+	for (;;) {
+		store_writer_stat(c->store, &s);
+		if (s.stored + s.dropped >= c->added || clock_boot_ns() > deadline_ns)
+			break;
+		nanosleep(&nap, NULL);
+	}
+	capture_send_first(c, &s);
+	c->r->stored = s.stored;
+	c->r->lost[CAPTURE_LOST_STORE] = c->added - s.stored + c->refused;
+	c->r->run = store_run_rowid(c->store, c->run);
+	snprintf(c->r->segment, sizeof(c->r->segment), "%s", s.segment);
+}
+
+void capture_end(struct capture *c)
+{
+	struct ledger_figures figures;
+	struct family_tally t;
+	int64_t stopped_ns;
+
+	capture_finish(c);
+	if (c->f->detach)
+		c->f->detach(c->state);
+	stopped_ns = clock_boot_ns();
+	capture_tally(c, &t);
+	c->r->self_cores = capture_self_cores(c, &t, &figures);
+	ledger_book(&c->ledger, c->maps, &figures, c->store, c->run, capture_utc(c, c->until_ns));
+	report_scripts(c);
+	drain(c, stopped_ns);
+	c->r->to_ns = capture_utc(c, stopped_ns);
+	capture_flush(c);
+	drain_names(c);
+	drain_cost(c);
+	ledger_read(&c->ledger, c->maps, &t, &figures);
+	ledger_book_end(&c->ledger, &figures, c->store, c->run, capture_utc(c, c->until_ns));
+	c->r->edges_cpu_s = (double)ledger_all_ns(&figures) / 1e9 - c->r->self_cores * (double)(stopped_ns - c->attached_ns) / 1e9;
+	capture_flush(c);
+	report_names(c);
+	store_settle(c, clock_boot_ns() + (c->r->interrupted ? 500 * MSEC : 5000 * MSEC));
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loaders/lib/host/late/late_parts.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/mem.h"
+
+#define PARTS_MAX (STACK_MORE_PARTS * 1024) /* of so many CPUs */
+
+struct latemore_part {
+	struct latemore_part *next;
+	struct stack_more more; /* as long as it is filled */
+};
+
+/* Of its CPU, but for those of the stack that `ev` is of; NULL: all. */
+static void forget(struct latemore *m, uint32_t cpu, const struct stack_event *ev)
+{
+	struct latemore_part **at = &m->head, *part;
+
+	m->last = NULL;
+	while ((part = *at)) {
+		const struct stack_event *of = &part->more.ev;
+
+		if (of->cpu == cpu && !(ev && of->time_ns == ev->time_ns && of->tid == ev->tid)) {
+			*at = part->next;
+			m->n--;
+			free(part);
+		} else {
+			m->last = part;
+			at = &part->next;
+		}
+	}
+}
+
+void latemore_release(struct latemore *m)
+{
+	struct latemore_part *part;
+
+	while ((part = m->head)) {
+		m->head = part->next;
+		free(part);
+	}
+	*m = (struct latemore){0};
+}
+
+bool latemore_is(const void *record, size_t size)
+{
+	const struct stack_more *more = record;
+
+	return size >= offsetof(struct stack_more, stack) && more->ev.flags == STACK_F_MORE;
+}
+
+int latemore_push(struct latemore *m, const void *record, size_t size)
+{
+	const struct stack_more *more = record;
+	struct latemore_part *part;
+
+	if (!latemore_is(record, size) || more->size > STACK_MORE_BYTES || more->size > size - offsetof(struct stack_more, stack))
+		return -EBADMSG;
+	size = offsetof(struct stack_more, stack) + more->size;
+	forget(m, more->ev.cpu, &more->ev);
+	if (m->n >= PARTS_MAX)
+		return -ENOBUFS;
+	part = mem_alloc(offsetof(struct latemore_part, more) + size);
+	part->next = NULL;
+	memcpy((void *)&part->more, record, size);
+	if (m->last)
+		m->last->next = part;
+	else
+		m->head = part;
+	m->last = part;
+	m->n++;
+	return 0;
+}
+
+/* The part that goes on `bytes` behind RSP. */
+static const struct stack_more *part_at(const struct latemore *m, const struct stack_late *l, size_t bytes)
+{
+	for (const struct latemore_part *part = m->head; part; part = part->next) {
+		const struct stack_more *more = &part->more;
+
+		if (more->ev.cpu == l->ev.cpu && more->ev.tid == l->ev.tid && more->ev.time_ns == l->ev.time_ns && more->from == bytes &&
+		    more->size && bytes + more->size <= STACK_LATE_ALL)
+			return more;
+	}
+	return NULL;
+}
+
+size_t latemore_bytes(const struct latemore *m, const struct stack_late *l)
+{
+	const struct stack_more *more;
+	size_t bytes = l->size;
+
+	while ((more = part_at(m, l, bytes)))
+		bytes += more->size;
+	return bytes - l->size;
+}
+
+void latemore_take(struct latemore *m, const struct stack_late *l, __u8 *to)
+{
+	const struct stack_more *more;
+	size_t bytes = l->size;
+
+	while ((more = part_at(m, l, bytes))) {
+		memcpy(to + bytes, more->stack, more->size);
+		bytes += more->size;
+	}
+	forget(m, l->ev.cpu, NULL);
+}

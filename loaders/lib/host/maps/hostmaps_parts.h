@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hostmaps_parts: what the files of hostmaps share, and nobody else includes. hostmaps.c knows the processes and what
+ * sonde-maps says, hostmaps_link.c the way to it; hostmaps_images.c knows the files, hostmaps_containers.c the containers; hostmaps_place.c answers what stood where at which time.
+ *
+ * Three tables: processes by (tgid, start, exec id), chained from the newest by tgid; images by (generation, id); and in
+ * each process a mapset with its history.
+ */
+#ifndef SONDE_HOST_HOSTMAPS_PARTS_H
+#define SONDE_HOST_HOSTMAPS_PARTS_H
+
+#include <sys/types.h>
+#include <uthash.h>
+
+#include "loaders/lib/host/proc/containernames.h"
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/host/maps/mapset.h"
+#include "loaders/lib/host/maps/mapspack.h"
+#include "loaders/lib/host/maps/mapsproto.h"
+#include "loaders/lib/host/unwind/unwind.h"
+
+#define GENERATIONS 8 /* of sonde-maps whose images are looked for by id */
+
+struct process_key {
+	uint64_t start_ns;
+	uint32_t tgid, exec_id;
+};
+
+struct process {
+	struct hostmaps_process pub; /* first: callers hold a pointer to it */
+	struct process_key key;
+	struct mapset maps, before;
+	uint64_t known_ns;   /* its first mappings hold from here; 0: none told yet */
+	uint64_t changed_ns; /* last change of a mapping that has been told */
+	uint64_t unsure_ns;  /* not 0: between a loss and its SEEDED */
+	uint64_t ended_ns;   /* when its end was told: on a busy host long after it */
+	bool confirmed;
+	struct process *older; /* the identity before this exec */
+	UT_hash_handle hh;     /* by key */
+};
+
+/* The newest identity of a tgid. */
+struct newest {
+	uint32_t tgid;
+	struct process *p;
+	UT_hash_handle hh;
+};
+
+struct image_entry {
+	struct hostmaps_image pub;
+	struct mp_image file; /* as it was told */
+	struct image *index;
+	struct unwind_section rows;
+	uint64_t key; /* generation << 32 | id */
+	bool asked, hurried, reported, marked;
+	uint64_t unused_since_ns;
+	struct image_entry *next_ready;
+	UT_hash_handle hh;
+};
+
+struct told_container {
+	struct container_names names;
+	UT_hash_handle hh;
+	char id[];
+};
+
+struct hostmaps {
+	char *store_dir, *socket_path, *program, *args_policy;
+	bool no_lines, no_mappings, books;
+	int fd;
+	pid_t child;
+	uint64_t gone_ns;                /* when the one before the present sonde-maps ended */
+	uint64_t restart_ns, backoff_ns; /* when to try again; how long to wait after the next failure */
+	bool seeded, degraded, greeted;
+	int tables[MP_TABLES_N];         /* the BPF maps, -1 */
+	uint64_t generation;
+	uint64_t generation_ns[GENERATIONS]; /* when generation % GENERATIONS began: the one before it had ended */
+	uint64_t watermark, lost, changes;
+	uint32_t pending;
+	uint64_t swept_ns;
+	void (*ended)(void *ctx, struct hostmaps_process *p);
+	void *ended_ctx;
+	void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p);
+	void *used_ctx;
+	/* ends, by sonde-maps' count since `ends_base`, and those that were told since then; see hostmaps_missed */
+	uint64_t ends_base, ends_told, ends_missed;
+	uint32_t ended_unswept;
+	bool crowded;                    /* at the last sweep */
+	bool ends_based;
+	struct process *processes;
+	struct process *last;            /* the one asked for last: its mappings come one after another; NULL: none */
+	struct newest *newest;
+	struct image_entry *images;
+	struct told_container *containers; /* by id */
+	struct image_entry *ready, **ready_tail;
+	struct hostmaps_cost cost, cost_before; /* of this sonde-maps; of those before it */
+	char packet[MP_PACKET_MAX + 1];
+};
+
+/* hostmaps.c */
+struct newest *hostmaps_newest(const struct hostmaps *hm, uint32_t tgid);
+void hostmaps_process_free(struct hostmaps *hm, struct process *p);
+void hostmaps_sweep(struct hostmaps *hm); /* forget what has ended long ago; now and then */
+void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns, enum hostmaps_end end, int status);
+
+/* hostmaps_images.c */
+struct image_entry *hostmaps_image_told(const struct hostmaps *hm, uint32_t id); /* by the present sonde-maps */
+/* The one that frames of tables as of `tables_ns` mean by this id; NULL. */
+struct image_entry *hostmaps_image_of(const struct hostmaps *hm, uint32_t id, uint64_t tables_ns);
+bool hostmaps_same_file(const struct image_entry *a, const struct image_entry *b);
+void hostmaps_image_want(struct hostmaps *hm, struct image_entry *img);
+void hostmaps_on_image(struct hostmaps *hm, const struct mapspack_msg *msg);
+void hostmaps_on_index(struct hostmaps *hm, const struct mapspack_msg *msg, int fd);
+void hostmaps_images_orphaned(struct hostmaps *hm); /* sonde-maps is gone: nobody will answer what was asked */
+void hostmaps_images_sweep(struct hostmaps *hm, uint64_t now); /* those not `marked` */
+void hostmaps_image_free(struct hostmaps *hm, struct image_entry *img);
+
+/* hostmaps_containers.c */
+void hostmaps_on_container(struct hostmaps *hm, const struct mapspack_msg *msg);
+void hostmaps_containers_release(struct hostmaps *hm);
+
+/* hostmaps_place.c */
+void hostmaps_on_map(struct hostmaps *hm, struct process *p, const struct mp_map *m);
+void hostmaps_unsure(struct hostmaps *hm, uint64_t time_ns);
+void hostmaps_sure(struct hostmaps *hm, struct process *p);
+void hostmaps_maps_release(struct process *p);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jitdump: see the header. */
+#include "loaders/lib/host/names/jitdump.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/host/names/perfmap.h"
+#include "schema/base/mem.h"
+
+#define MAGIC      0x4A695444u
+#define HEAD_BYTES 40u
+#define CODES_MAX  (1u << 20) /* that may be moved later */
+
+enum kind { CODE_LOAD, CODE_MOVE, DEBUG_INFO };
+
+struct head {
+	uint32_t magic, version, size, machine, pad, pid;
+	uint64_t time, flags;
+};
+struct record {
+	uint32_t kind, size;
+	uint64_t time;
+};
+struct load {
+	uint32_t pid, tid;
+	uint64_t vma, addr, size, number;
+};
+struct move {
+	uint32_t pid, tid;
+	uint64_t vma, from, to, size, number;
+};
+struct debug {
+	uint64_t addr, n;
+};
+struct entry {
+	uint64_t addr;
+	uint32_t line, discriminator;
+};
+_Static_assert(sizeof(struct head) == HEAD_BYTES && sizeof(struct record) == 16 && sizeof(struct load) == 40 && sizeof(struct move) == 48 &&
+		       sizeof(struct debug) == 16 && sizeof(struct entry) == 16,
+	       "as in the file");
+
+/* A function that was loaded: its record, and that of its lines, in the bytes. */
+struct code {
+	uint64_t number, size, base;
+	const char *name;
+	size_t name_len;
+	const uint8_t *debug; /* NULL: none */
+	size_t debug_len;
+};
+
+struct parse {
+	uint32_t pid;
+	struct perfmap *map;
+	struct perfmap_place *places;
+	size_t n_places, cap_places;
+	struct code *codes; /* by number, as far as they come in order */
+	size_t n_codes, cap_codes;
+	const uint8_t *debug; /* the lines of the function that comes next */
+	size_t debug_len;
+};
+
+/* The entries of DEBUG_INFO, as far as they are whole. */
+static void places_read(struct parse *p, const uint8_t *data, size_t len)
+{
+	const char *file = NULL;
+	struct debug d;
+	size_t at = sizeof(d);
+
+	p->n_places = 0;
+	if (!data || len < sizeof(d))
+		return;
+	memcpy(&d, data, sizeof(d));
+	for (uint64_t i = 0; i < d.n && i < JITDUMP_PLACES_MAX && len - at > sizeof(struct entry); i++) {
+		struct entry e;
+		const char *name = (const char *)data + at + sizeof(e), *end = memchr(name, 0, len - at - sizeof(e));
+
+		if (!end)
+			return;
+		memcpy(&e, data + at, sizeof(e));
+		at += sizeof(e) + (size_t)(end - name) + 1;
+		if (strcmp(name, "\xff"))
+			file = name;
+		if (!file || end - name > PERFMAP_NAME_MAX || e.line > INT32_MAX)
+			continue;
+		mem_grow(p->places, p->n_places, p->cap_places);
+		p->places[p->n_places++] = (struct perfmap_place){e.addr, file, e.line};
+	}
+}
+
+static void code_add(struct parse *p, const struct code *c, uint64_t addr)
+{
+	places_read(p, c->debug, c->debug_len);
+	perfmap_add(p->map, addr, c->size, c->name, c->name_len, p->places, p->n_places, c->base);
+}
+
+static void load(struct parse *p, const uint8_t *data, size_t len)
+{
+	struct load l;
+	struct code c;
+	const char *name = (const char *)data + sizeof(l), *end;
+
+	if (len <= sizeof(l))
+		return;
+	memcpy(&l, data, sizeof(l));
+	end = memchr(name, 0, len - sizeof(l));
+	if (l.pid != p->pid || !end || end == name)
+		return;
+	c = (struct code){.number = l.number, .size = l.size, .base = l.addr, .name = name, .name_len = (size_t)(end - name)};
+	if (p->debug && p->debug_len >= sizeof(struct debug)) {
+		struct debug d;
+
+		memcpy(&d, p->debug, sizeof(d));
+		if (d.addr == l.addr) {
+			c.debug = p->debug;
+			c.debug_len = p->debug_len;
+		}
+	}
+	code_add(p, &c, l.addr);
+	if (p->n_codes >= CODES_MAX || (p->n_codes && p->codes[p->n_codes - 1].number >= c.number))
+		return;
+	mem_grow(p->codes, p->n_codes, p->cap_codes);
+	p->codes[p->n_codes++] = c;
+}
+
+static int by_number(const void *key, const void *element)
+{
+	uint64_t a = *(const uint64_t *)key, b = ((const struct code *)element)->number;
+
+	return a < b ? -1 : a > b;
+}
+
+static void move(struct parse *p, const uint8_t *data, size_t len)
+{
+	const struct code *c;
+	struct move m;
+
+	if (len < sizeof(m))
+		return;
+	memcpy(&m, data, sizeof(m));
+	if (m.pid != p->pid)
+		return;
+	c = p->n_codes ? bsearch(&m.number, p->codes, p->n_codes, sizeof(*p->codes), by_number) : NULL;
+	perfmap_add(p->map, m.from, m.size, NULL, 0, NULL, 0, 0);
+	if (c && c->size == m.size)
+		code_add(p, c, m.to);
+	else
+		perfmap_add(p->map, m.to, m.size, NULL, 0, NULL, 0, 0);
+}
+
+static void record_read(struct parse *p, uint32_t kind, const uint8_t *data, size_t len)
+{
+	if (kind == CODE_LOAD)
+		load(p, data, len);
+	if (kind == CODE_MOVE)
+		move(p, data, len);
+	if (kind == CODE_LOAD || kind == DEBUG_INFO) {
+		p->debug = kind == DEBUG_INFO ? data : NULL;
+		p->debug_len = kind == DEBUG_INFO ? len : 0;
+	}
+}
+
+int jitdump_parse(const void *data, size_t len, uint32_t pid, struct perfmap **out)
+{
+	struct parse p = {.pid = pid};
+	struct head h;
+
+	if (len < sizeof(h))
+		return -EBADMSG;
+	memcpy(&h, data, sizeof(h));
+	if (h.magic != MAGIC || h.version != 1 || h.size < sizeof(h) || h.size > len || h.pid != pid)
+		return -EBADMSG;
+	p.map = perfmap_begin();
+	for (size_t at = h.size; len - at >= sizeof(struct record);) {
+		const uint8_t *from = (const uint8_t *)data + at;
+		struct record r;
+
+		memcpy(&r, from, sizeof(r));
+		if (r.size < sizeof(r) || r.size > len - at)
+			break;
+		record_read(&p, r.kind, from + sizeof(r), r.size - sizeof(r));
+		at += r.size;
+	}
+	perfmap_end(p.map);
+	free(p.places);
+	free(p.codes);
+	*out = p.map;
+	return 0;
+}
+
+const char *jitdump_path(const char *const *paths, size_t n, uint32_t pid)
+{
+	char name[32];
+	size_t len = (size_t)snprintf(name, sizeof(name), "/jit-%u.dump", pid);
+
+	for (size_t i = 0; i < n; i++) {
+		size_t path = paths[i] ? strlen(paths[i]) : 0;
+
+		if (path >= len && !strcmp(paths[i] + path - len, name))
+			return paths[i];
+	}
+	return NULL;
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * naming_user: user addresses, by the mapping that held (hostmaps), then by image index, or by what its runtime writes of its code (jitnames).
+ *
+ * Images and rows: an image whose index is still being made has a row of its own (its key says "pending-..."), because only
+ * the index tells whether two files that claim the same path and build-id are the same; frames that wait belong to that
+ * row, so that no file can lend its names to another's. Once the index is there, frames go to the row with the real key.
+ * Where the capture ends before that, `sonde symbolize` names them: by the build-id, or, in a file without one, by the last
+ * part of the key (cache_file_id), which says which file it was.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "loaders/lib/host/names/jitnames.h"
+#include "loaders/lib/host/maps/mapsproto.h"
+#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/proc/proc.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+
+#define VSYSCALL     0xffffffffff600000ull
+#define ANON_BLOCK   0x1fffffull /* [anon] offsets are within 2 MiB */
+#define PAGE_MASK    0xfffull
+#define JIT_PAUSE_NS NSEC_PER_SEC
+#define JIT_PAUSE_MAX_NS (30 * NSEC_PER_SEC)
+
+void naming_user_forget(struct naming *n)
+{
+	idmap_clear(&n->frames);
+	n->n_pending = n->used_pending = n->n_free = n->n_lineless = 0;
+	n->image_anon = n->image_jit = n->image_unknown = n->image_vsyscall = 0;
+}
+
+void naming_user_release(struct naming *n)
+{
+	idmap_release(&n->frames);
+	free(n->pending);
+	free(n->free_slots);
+	free(n->lineless);
+	for (size_t i = 0; i < JIT_MAPS; i++)
+		perfmap_free(n->jit[i].map);
+}
+
+/* ---- images ---- */
+
+static uint32_t image_store(struct naming *n, const struct hostmaps_image *img)
+{
+	char key[IMAGE_KEY_MAX];
+	struct store_image i = {.kind = img->kind == MP_IMAGE_VDSO ? STORE_IMAGE_VDSO : STORE_IMAGE_ELF,
+				.name = img->name[0] ? img->name : "[file]", .path = img->path,
+				.build_id = img->build_id, .key = img->key};
+
+	if (!img->state) {
+		snprintf(key, sizeof(key), "pending-%" PRIu64 "-%u-%016" PRIx64, img->generation, img->id, img->file);
+		i.key = key;
+	}
+	return store_image(n->w, &i);
+}
+
+static uint32_t image_id(struct naming *n, struct hostmaps_image *img)
+{
+	struct image_note *note = img->user;
+
+	if (!note)
+		note = img->user = mem_alloc(sizeof(*note));
+	if (!note->store_image || note->epoch != n->epoch || note->state != img->state) {
+		note->store_image = image_store(n, img);
+		if (note->epoch != n->epoch)
+			note->pending_image = 0;
+		if (!img->state)
+			note->pending_image = note->store_image;
+		note->epoch = n->epoch;
+		note->state = img->state;
+	}
+	return note->store_image;
+}
+
+static uint32_t named_image(struct naming *n, uint32_t *id, const char *name, enum store_image_kind kind)
+{
+	if (!*id)
+		*id = store_image(n->w, &(struct store_image){.kind = kind, .name = name, .path = "",
+							      .build_id = "", .key = ""});
+	return *id;
+}
+
+/* ---- places ---- */
+
+static struct store_frame frame_exact(uint32_t image, uint64_t offset, enum look look)
+{
+	return (struct store_frame){.image = image, .offset = offset, .leaf = look_is_leaf(look), .exact = !look_is_back(look)};
+}
+
+static void lineless_add(struct naming *n, const struct hostmaps_image *img, uint32_t image, uint64_t offset,
+			 enum look look, uint32_t frame)
+{
+	if (n->n_lineless >= n->o.max_pending)
+		return; /* `sonde symbolize` finds it */
+	mem_grow(n->lineless, n->n_lineless, n->cap_lineless);
+	n->lineless[n->n_lineless++] = (struct pending){.generation = img->generation, .image = img->id, .frame = frame,
+							.store_image = image, .offset = offset, .look = look};
+}
+
+/* The image's lines have come: what was named without them gains its line. */
+static void lineless_fill(struct naming *n, const struct hostmaps_image *img)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n->n_lineless; i++) {
+		const struct pending *p = &n->lineless[i];
+		struct store_frame f = frame_exact(p->store_image, p->offset, p->look);
+
+		if (p->image != img->id || p->generation != img->generation)
+			n->lineless[kept++] = *p;
+		else if (img->index && naming_place(n, img->index, p->look, false, &f))
+			store_frame_name(n->w, p->frame, f.function, f.line, f.outer);
+	}
+	n->n_lineless = kept;
+}
+
+static struct answer frame_of_index(struct naming *n, const struct hostmaps_image *img, uint32_t image, uint64_t offset,
+				    enum look look)
+{
+	const struct image *index = img->index;
+	struct store_frame f = frame_exact(image, offset, look);
+	bool later = image_ident(index)->lines_later; /* a leaf that is not folded can still gain its line */
+	bool named = naming_place(n, index, look, !later, &f);
+	struct answer a = {.frame = store_frame(n->w, &f), .why = named ? WHY_NAMED : WHY_SYMBOL, .slot = SLOT_NONE};
+
+	if (later && named)
+		lineless_add(n, img, image, offset, look, a.frame);
+	return a;
+}
+
+/* ---- waiting for an index ---- */
+
+static uint32_t slot_take(struct naming *n)
+{
+	if (n->n_free)
+		return n->free_slots[--n->n_free];
+	if (n->n_pending >= n->o.max_pending)
+		return SLOT_NONE;
+	mem_grow(n->pending, n->n_pending, n->cap_pending);
+	return (uint32_t)n->n_pending++;
+}
+
+static void slot_give(struct naming *n, uint32_t slot)
+{
+	n->pending[slot].used = false;
+	n->used_pending--;
+	mem_grow(n->free_slots, n->n_free, n->cap_free);
+	n->free_slots[n->n_free++] = slot;
+}
+
+static struct answer frame_pending(struct naming *n, const struct hostmaps_image *img, uint32_t image, uint64_t offset,
+				   enum look look)
+{
+	struct store_frame f = frame_exact(image, offset, look);
+	struct answer a = {.frame = store_frame(n->w, &f), .why = WHY_PENDING, .slot = slot_take(n)};
+
+	if (a.slot == SLOT_NONE)
+		return a;
+	n->pending[a.slot] = (struct pending){.generation = img->generation, .image = img->id, .store_image = image,
+					      .frame = a.frame, .offset = offset, .look = look, .used = true};
+	n->used_pending++;
+	return a;
+}
+
+/* Book what this frame was used for under its final reason. */
+static void rebook(struct naming *n, const struct pending *p, enum why why)
+{
+	struct naming_stat *s = &n->stat;
+
+	s->unnamed_pending -= p->uses;
+	if (why == WHY_NAMED) {
+		s->named += p->uses;
+		s->leaves_named += p->leaf_uses;
+	} else if (why == WHY_SYMBOL) {
+		s->unnamed_symbol += p->uses;
+	} else {
+		s->unnamed_refused += p->uses;
+	}
+}
+
+static enum why name_pending(struct naming *n, const struct pending *p, const struct hostmaps_image *img)
+{
+	struct store_frame f = frame_exact(p->store_image, p->offset, p->look);
+
+	if (!img->index)
+		return WHY_REFUSED;
+	if (!naming_place(n, img->index, p->look, false, &f))
+		return WHY_SYMBOL;
+	store_frame_name(n->w, p->frame, f.function, f.line, f.outer);
+	if (image_ident(img->index)->lines_later)
+		lineless_add(n, img, p->store_image, p->offset, p->look, p->frame);
+	return WHY_NAMED;
+}
+
+void naming_user_ready(struct naming *n, struct hostmaps_image *img)
+{
+	const struct image_note *note = img->user;
+
+	if (img->told > 1) {
+		idmap_clear(&n->frames); /* what is known of its places has grown: look again */
+		lineless_fill(n, img);
+	}
+	if (!img->index)
+		log_info("no names for %s: %s", img->path, img->reason);
+	else if (note && note->pending_image && note->epoch == n->epoch)
+		store_image_build_id(n->w, note->pending_image, img->build_id);
+	for (uint32_t i = 0; i < n->n_pending && n->used_pending; i++) {
+		struct pending *p = &n->pending[i];
+
+		if (!p->used || p->image != img->id || p->generation != img->generation)
+			continue;
+		rebook(n, p, name_pending(n, p, img));
+		slot_give(n, i);
+	}
+}
+
+/* ---- code without a file ---- */
+
+static bool jit_same(const struct jit_map *j, const struct hostmaps_process *p)
+{
+	return j->tgid == p->tgid && j->start_ns == p->start_ns && j->exec_id == p->exec_id;
+}
+
+static void jit_drop(struct jit_map *j)
+{
+	perfmap_free(j->map);
+	*j = (struct jit_map){0};
+}
+
+/* The process's entry; else an empty one, else the one unused for longest. */
+static struct jit_map *jit_entry(struct naming *n, const struct hostmaps_process *p, int64_t now)
+{
+	struct jit_map *best = &n->jit[0];
+
+	for (size_t i = 0; i < JIT_MAPS; i++) {
+		struct jit_map *j = &n->jit[i];
+
+		if (jit_same(j, p))
+			return j;
+		if (j->used_ns < best->used_ns)
+			best = j;
+	}
+	jit_drop(best);
+	*best = (struct jit_map){.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns, .used_ns = now,
+				 .pause_ns = JIT_PAUSE_NS};
+	return best;
+}
+
+static size_t jit_bytes(const struct naming *n)
+{
+	size_t sum = 0;
+
+	for (size_t i = 0; i < JIT_MAPS; i++)
+		sum += n->jit[i].map ? perfmap_bytes(n->jit[i].map) : 0;
+	return sum;
+}
+
+/* Is the process behind this pid still the one that is meant? Its start is known in clock ticks. */
+static bool still_there(const struct hostmaps_process *p)
+{
+	uint64_t tick = proc_ticks_ns(1);
+	struct proc_stat st;
+
+	return !proc_read_stat(p->tgid, &st) && proc_ticks_ns(st.start_ticks) / tick == p->start_ns / tick;
+}
+
+/* A pause in proportion to what reading cost keeps large maps that grow for ever below 5 % of this thread. */
+static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_process *p)
+{
+	int64_t before = clock_boot_ns(), took;
+	struct perfmap_stamp stamp = j->stamp;
+	struct perfmap *fresh = NULL;
+	int rc = jitnames_read(p, &stamp, &fresh, NULL);
+
+	if (!rc && !still_there(p)) {
+		perfmap_free(fresh);
+		rc = -ESRCH;
+	}
+	if (!rc) {
+		perfmap_free(j->map);
+		j->map = fresh;
+		j->stamp = stamp;
+		if (jit_bytes(n) > JIT_BYTES) {
+			perfmap_free(j->map);
+			j->map = NULL;
+			rc = -EFBIG;
+		}
+	}
+	if (rc == -EPERM || rc == -ENOTSUP || rc == -EFBIG || rc == -ELOOP || rc == -EXDEV || rc == -EBADMSG)
+		n->stat.perfmap_refused++;
+	took = (clock_boot_ns() - before) * 20;
+	j->pause_ns = rc && rc != -EALREADY ? j->pause_ns * 2 : JIT_PAUSE_NS;
+	if (j->pause_ns < took)
+		j->pause_ns = took;
+	if (j->pause_ns > JIT_PAUSE_MAX_NS)
+		j->pause_ns = JIT_PAUSE_MAX_NS;
+	j->next_read_ns = before + j->pause_ns;
+}
+
+static bool jit_find(struct naming *n, const struct hostmaps_process *p, uint64_t addr, struct perfmap_entry *e)
+{
+	int64_t now = clock_boot_ns();
+	struct jit_map *j = jit_entry(n, p, now);
+
+	j->used_ns = now;
+	if (j->map && perfmap_find(j->map, addr, e))
+		return true;
+	if (now < j->next_read_ns)
+		return false;
+	jit_read(n, j, p);
+	return j->map && perfmap_find(j->map, addr, e);
+}
+
+/* Maps of processes that have gone. */
+void naming_user_tick(struct naming *n)
+{
+	for (size_t i = 0; i < JIT_MAPS; i++) {
+		struct jit_map *j = &n->jit[i];
+
+		if (j->used_ns && !hostmaps_process(n->hm, j->tgid, j->start_ns, j->exec_id))
+			jit_drop(j);
+	}
+}
+
+static struct answer frame_jit(struct naming *n, const struct perfmap_entry *e, uint64_t addr, enum look look)
+{
+	uint32_t image = named_image(n, &n->image_jit, "[jit]", STORE_IMAGE_JIT);
+	struct store_function fn = {.name = e->name, .image = image, .file = e->file ? e->file : ""};
+	struct store_frame f = {.image = image, .leaf = look_is_leaf(look), .function = store_function(n->w, &fn), .line = e->line};
+
+	f.offset = f.leaf ? 0 : addr - e->start;
+	return (struct answer){.frame = store_frame(n->w, &f), .slot = SLOT_NONE, .image = image,
+			       .why = f.function ? WHY_NAMED : WHY_ANON};
+}
+
+static struct answer frame_anon(struct naming *n, struct hostmaps_process *p, uint64_t addr, enum look look)
+{
+	struct perfmap_entry e;
+	struct store_frame f = {.leaf = look_is_leaf(look)};
+
+	if (jit_find(n, p, look_is_back(look) ? addr - 1 : addr, &e))
+		return frame_jit(n, &e, addr, look);
+	if ((addr & ~PAGE_MASK) == VSYSCALL) {
+		f.image = named_image(n, &n->image_vsyscall, "[vsyscall]", STORE_IMAGE_VDSO);
+		f.offset = addr & PAGE_MASK;
+	} else {
+		f.image = named_image(n, &n->image_anon, "[anon]", STORE_IMAGE_UNKNOWN);
+		f.offset = addr & (f.leaf ? ANON_BLOCK & ~PAGE_MASK : ANON_BLOCK);
+	}
+	return (struct answer){.frame = store_frame(n->w, &f), .why = WHY_ANON, .slot = SLOT_NONE, .image = f.image};
+}
+
+struct answer naming_unknown(struct naming *n)
+{
+	struct store_frame f = {.image = named_image(n, &n->image_unknown, "[unknown]", STORE_IMAGE_UNKNOWN)};
+
+	return (struct answer){.frame = store_frame(n->w, &f), .why = WHY_UNMAPPED, .slot = SLOT_NONE, .image = f.image};
+}
+
+/* ---- putting it together ---- */
+
+/* Exact for up to a million images and files up to 1 TiB; what is larger is not cached. */
+static bool cache_key(uint32_t image, uint64_t offset, enum look look, uint64_t *key)
+{
+	_Static_assert(LOOK_N <= 8, "three bits");
+	if (image >> 20 || offset >> 40)
+		return false;
+	*key = (uint64_t)image << 43 | offset << 3 | (uint64_t)look;
+	return true;
+}
+
+static struct answer frame_file(struct naming *n, struct hostmaps_image *img, uint64_t offset, enum look look)
+{
+	uint32_t image = image_id(n, img);
+	uint64_t key = 0, cached;
+	bool cacheable = cache_key(image, offset, look, &key);
+	struct answer a;
+
+	if (cacheable && idmap_get(&n->frames, key, &cached)) {
+		a = answer_unpack(cached);
+		a.image = image;
+		return a;
+	}
+	if (!img->state) {
+		a = frame_pending(n, img, image, offset, look);
+		cacheable &= a.slot != SLOT_NONE;
+	} else if (img->index) {
+		a = frame_of_index(n, img, image, offset, look);
+	} else {
+		struct store_frame f = frame_exact(image, offset, look);
+
+		a = (struct answer){.frame = store_frame(n->w, &f), .why = WHY_REFUSED, .slot = SLOT_NONE};
+	}
+	if (n->frames.n >= n->o.max_cached)
+		idmap_clear(&n->frames);
+	if (cacheable)
+		idmap_set(&n->frames, key, answer_pack(a));
+	a.image = image;
+	return a;
+}
+
+struct answer naming_user(struct naming *n, struct hostmaps_process *p, const struct hostmaps_frame *at, enum look look)
+{
+	if (!p || !at->mapped)
+		return naming_unknown(n);
+	if (!at->image || (at->image->kind == MP_IMAGE_OTHER && !at->image->index))
+		return frame_anon(n, p, at->address, look);
+	return frame_file(n, at->image, at->offset, look);
+}

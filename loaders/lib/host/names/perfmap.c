@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perfmap: lines are kept in file order; overlaps are resolved once, by sweeping over the starts with a heap of the
+ * ranges that are open, latest line on top. The result is a sorted list of disjoint pieces, at most two for each line.
+ */
+#include "loaders/lib/host/names/perfmap.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "loaders/lib/host/names/jitdump.h"
+#include "loaders/lib/host/proc/openin.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+
+struct map_line {
+	uint64_t start, size;
+	uint32_t name; /* offset in the pool; NAMELESS */
+	uint32_t first_place, n_places;
+};
+#define NAMELESS UINT32_MAX
+
+struct map_place {
+	uint32_t at; /* bytes behind the function's start */
+	uint32_t file; /* offset in the pool */
+	uint32_t line;
+};
+
+struct piece {
+	uint64_t start, end;
+	uint32_t line;
+};
+
+struct perfmap {
+	struct map_line *lines;
+	size_t n_lines, cap_lines;
+	struct piece *pieces;
+	size_t n_pieces, cap_pieces;
+	struct map_place *places;
+	size_t n_places, cap_places;
+	uint32_t last_file; /* where it stands, + 1: most places have that of the one before */
+	char *pool;
+	size_t pool_len, pool_cap;
+	size_t skipped;
+};
+
+/* ---- lines ---- */
+
+static const char *hex(const char *p, const char *end, uint64_t *out)
+{
+	uint64_t v = 0;
+	const char *first;
+
+	if (end - p > 2 && p[0] == '0' && (p[1] == 'x' || p[1] == 'X'))
+		p += 2;
+	for (first = p; p < end; p++) {
+		unsigned char c = (unsigned char)*p;
+		unsigned int d = c >= '0' && c <= '9' ? c - '0' + 0u :
+				 c >= 'a' && c <= 'f' ? c - 'a' + 10u :
+				 c >= 'A' && c <= 'F' ? c - 'A' + 10u : 99;
+
+		if (d > 15)
+			break;
+		if (v >> 60)
+			return NULL;
+		v = v << 4 | d;
+	}
+	*out = v;
+	return p == first ? NULL : p;
+}
+
+static bool line_parse(const char *p, const char *end, struct map_line *l, const char **name, size_t *name_len)
+{
+	p = hex(p, end, &l->start);
+	if (!p || p == end || *p++ != ' ')
+		return false;
+	p = hex(p, end, &l->size);
+	if (!p || p == end || *p++ != ' ')
+		return false;
+	if (end > p && end[-1] == '\r')
+		end--;
+	*name = p;
+	*name_len = (size_t)(end - p) < PERFMAP_NAME_MAX ? (size_t)(end - p) : PERFMAP_NAME_MAX;
+	return l->size && l->size <= UINT64_MAX - l->start && *name_len;
+}
+
+/* A NUL in a name would end it early: it becomes '?'. */
+static uint32_t pool_add(struct perfmap *m, const char *name, size_t len)
+{
+	size_t at = m->pool_len;
+
+	if (at + len + 1 > m->pool_cap) {
+		m->pool_cap = m->pool_cap ? m->pool_cap * 2 : 4096;
+		while (at + len + 1 > m->pool_cap)
+			m->pool_cap *= 2;
+		m->pool = mem_realloc(m->pool, m->pool_cap);
+	}
+	for (size_t i = 0; i < len; i++)
+		m->pool[at + i] = name[i] ? name[i] : '?';
+	m->pool[at + len] = 0;
+	m->pool_len += len + 1;
+	return (uint32_t)at;
+}
+
+static void read_lines(struct perfmap *m, const char *data, size_t len)
+{
+	for (size_t pos = 0; pos < len;) {
+		const char *p = data + pos, *nl = memchr(p, '\n', len - pos), *name;
+		size_t n = nl ? (size_t)(nl - p) : len - pos, name_len;
+		struct map_line l;
+
+		pos += n + 1;
+		if (!n)
+			continue;
+		if (!line_parse(p, p + n, &l, &name, &name_len)) {
+			m->skipped++;
+			continue;
+		}
+		l.name = pool_add(m, name, name_len);
+		l.first_place = l.n_places = 0;
+		mem_grow(m->lines, m->n_lines, m->cap_lines);
+		m->lines[m->n_lines++] = l;
+	}
+}
+
+static uint32_t file_add(struct perfmap *m, const char *file)
+{
+	if (!m->last_file || strcmp(m->pool + m->last_file - 1, file))
+		m->last_file = pool_add(m, file, strlen(file)) + 1;
+	return m->last_file - 1;
+}
+
+struct perfmap *perfmap_begin(void)
+{
+	return mem_alloc(sizeof(struct perfmap));
+}
+
+bool perfmap_add(struct perfmap *m, uint64_t start, uint64_t size, const char *name, size_t len, const struct perfmap_place *places, size_t n, uint64_t base)
+{
+	struct map_line l = {.start = start, .size = size, .name = NAMELESS, .first_place = (uint32_t)m->n_places};
+
+	if (!size || size > UINT64_MAX - start || m->pool_len > UINT32_MAX / 2 || m->n_places > UINT32_MAX / 2) {
+		m->skipped++;
+		return false;
+	}
+	if (len)
+		l.name = pool_add(m, name, len < PERFMAP_NAME_MAX ? len : PERFMAP_NAME_MAX);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t at = places[i].addr - base;
+
+		if (places[i].addr < base || at >= size || at > UINT32_MAX || (l.n_places && m->places[m->n_places - 1].at > at))
+			continue;
+		mem_grow(m->places, m->n_places, m->cap_places);
+		m->places[m->n_places++] = (struct map_place){(uint32_t)at, file_add(m, places[i].file), places[i].line};
+		l.n_places++;
+	}
+	mem_grow(m->lines, m->n_lines, m->cap_lines);
+	m->lines[m->n_lines++] = l;
+	return true;
+}
+
+/* ---- overlaps ---- */
+
+struct heap { /* of line numbers, the greatest on top */
+	uint32_t *items;
+	size_t n;
+};
+
+static void heap_push(struct heap *h, uint32_t v)
+{
+	size_t i = h->n++;
+
+	while (i && h->items[(i - 1) / 2] < v) {
+		h->items[i] = h->items[(i - 1) / 2];
+		i = (i - 1) / 2;
+	}
+	h->items[i] = v;
+}
+
+static void heap_pop(struct heap *h)
+{
+	uint32_t v = h->items[--h->n];
+	size_t i = 0;
+
+	for (;;) {
+		size_t child = 2 * i + 1;
+
+		if (child >= h->n)
+			break;
+		if (child + 1 < h->n && h->items[child + 1] > h->items[child])
+			child++;
+		if (h->items[child] <= v)
+			break;
+		h->items[i] = h->items[child];
+		i = child;
+	}
+	if (h->n)
+		h->items[i] = v;
+}
+
+static void piece_add(struct perfmap *m, uint64_t start, uint64_t end, uint32_t line)
+{
+	struct piece *last = m->n_pieces ? &m->pieces[m->n_pieces - 1] : NULL;
+
+	if (start >= end)
+		return;
+	if (last && last->line == line && last->end == start) {
+		last->end = end;
+		return;
+	}
+	mem_grow(m->pieces, m->n_pieces, m->cap_pieces);
+	m->pieces[m->n_pieces++] = (struct piece){start, end, line};
+}
+
+static uint64_t line_end(const struct perfmap *m, uint32_t line)
+{
+	return m->lines[line].start + m->lines[line].size;
+}
+
+/* Give out the pieces from `at` to `until`, dropping ranges that end before. */
+static void sweep(struct perfmap *m, struct heap *open, uint64_t at, uint64_t until)
+{
+	while (open->n) {
+		uint64_t end = line_end(m, open->items[0]);
+
+		if (end > at) {
+			piece_add(m, at, end < until ? end : until, open->items[0]);
+			at = end;
+		}
+		if (end > until)
+			return;
+		heap_pop(open);
+	}
+}
+
+static int by_start(const void *a, const void *b, void *ctx)
+{
+	const struct map_line *lines = ctx;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	if (lines[x].start != lines[y].start)
+		return lines[x].start < lines[y].start ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static void resolve(struct perfmap *m)
+{
+	cleanup_free uint32_t *order = mem_array(m->n_lines + 1, sizeof(*order));
+	cleanup_free uint32_t *room = mem_array(m->n_lines + 1, sizeof(*room));
+	struct heap open = {.items = room};
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < m->n_lines; i++)
+		order[i] = (uint32_t)i;
+	qsort_r(order, m->n_lines, sizeof(*order), by_start, m->lines);
+	for (size_t i = 0; i < m->n_lines; i++) {
+		uint64_t start = m->lines[order[i]].start;
+
+		sweep(m, &open, at, start);
+		at = start;
+		heap_push(&open, order[i]);
+	}
+	sweep(m, &open, at, UINT64_MAX);
+}
+
+void perfmap_end(struct perfmap *m)
+{
+	resolve(m);
+}
+
+void perfmap_parse(const char *data, size_t len, struct perfmap **out)
+{
+	struct perfmap *m = perfmap_begin();
+
+	if (len > PERFMAP_FILE_MAX) {
+		const char *nl = memrchr(data, '\n', PERFMAP_FILE_MAX);
+
+		len = nl ? (size_t)(nl - data) : 0;
+	}
+	read_lines(m, data, len);
+	resolve(m);
+	*out = m;
+}
+
+void perfmap_free(struct perfmap *m)
+{
+	if (!m)
+		return;
+	free(m->lines);
+	free(m->pieces);
+	free(m->places);
+	free(m->pool);
+	free(m);
+}
+
+/* The last place at or before `at`. */
+static void place_find(const struct perfmap *m, const struct map_line *l, uint64_t at, struct perfmap_entry *out)
+{
+	size_t lo = l->first_place, hi = lo + l->n_places;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->places[mid].at <= at)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == l->first_place)
+		return;
+	out->file = m->pool + m->places[lo - 1].file;
+	out->line = m->places[lo - 1].line;
+}
+
+bool perfmap_find(const struct perfmap *m, uint64_t addr, struct perfmap_entry *out)
+{
+	size_t lo = 0, hi = m->n_pieces;
+	const struct map_line *l;
+
+	while (lo < hi) {
+		size_t mid = lo + (hi - lo) / 2;
+
+		if (m->pieces[mid].end <= addr)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo == m->n_pieces || m->pieces[lo].start > addr)
+		return false;
+	l = &m->lines[m->pieces[lo].line];
+	if (l->name == NAMELESS)
+		return false;
+	*out = (struct perfmap_entry){.name = m->pool + l->name, .start = l->start, .size = l->size};
+	place_find(m, l, addr - l->start, out);
+	return true;
+}
+
+size_t perfmap_count(const struct perfmap *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n_lines; i++)
+		n += m->lines[i].name != NAMELESS;
+	return n;
+}
+
+size_t perfmap_skipped(const struct perfmap *m)
+{
+	return m->skipped;
+}
+
+size_t perfmap_bytes(const struct perfmap *m)
+{
+	return sizeof(*m) + m->cap_lines * sizeof(*m->lines) + m->cap_pieces * sizeof(*m->pieces) + m->cap_places * sizeof(*m->places) + m->pool_cap;
+}
+
+bool perfmap_range(const struct perfmap *m, size_t i, uint64_t *start, uint64_t *end, const char **name)
+{
+	uint32_t at;
+
+	if (i >= m->n_pieces)
+		return false;
+	at = m->lines[m->pieces[i].line].name;
+	*start = m->pieces[i].start;
+	*end = m->pieces[i].end;
+	*name = at == NAMELESS ? "" : m->pool + at;
+	return true;
+}
+
+/* ---- the file ---- */
+
+/* As the process sees it. Larger ones than are read in full are taken up to a limit. */
+static int open_in_root(uint32_t pid, const char *path, uid_t uid, struct stat *st)
+{
+	cleanup_fd int root = openin_root(pid);
+	int fd;
+
+	if (root < 0)
+		return root;
+	fd = openin(root, path, (uint64_t)PERFMAP_FILE_MAX * 16, st);
+	if (fd >= 0 && st->st_uid != uid && st->st_uid) {
+		close(fd);
+		return -EPERM;
+	}
+	return fd;
+}
+
+/* Its bytes, up to the limit and one more. */
+static int bytes_read(uint32_t pid, const char *path, uid_t uid, struct perfmap_stamp *stamp, char **buf, size_t *len)
+{
+	struct stat st = {0};
+	cleanup_fd int fd = open_in_root(pid, path, uid, &st);
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	if (stamp->ino == st.st_ino && stamp->dev == st.st_dev && stamp->size == st.st_size)
+		return -EALREADY;
+	rc = openin_read(fd, st.st_size > (off_t)PERFMAP_FILE_MAX ? PERFMAP_FILE_MAX + 1 : (size_t)st.st_size, buf, len);
+	if (!rc)
+		*stamp = (struct perfmap_stamp){.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size};
+	return rc;
+}
+
+int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *stamp, struct perfmap **out)
+{
+	cleanup_free char *buf = NULL;
+	char path[64];
+	size_t len = 0;
+	int rc;
+
+	snprintf(path, sizeof(path), "/tmp/perf-%u.map", nspid);
+	rc = bytes_read(pid, path, uid, stamp, &buf, &len);
+	if (!rc)
+		perfmap_parse(buf, len, out);
+	return rc;
+}
+
+int perfmap_read_dump(uint32_t pid, uint32_t nspid, uid_t uid, const char *path, struct perfmap_stamp *stamp, struct perfmap **out)
+{
+	struct perfmap_stamp now = *stamp;
+	cleanup_free char *buf = NULL;
+	size_t len = 0;
+	int rc = bytes_read(pid, path, uid, &now, &buf, &len);
+
+	if (!rc)
+		rc = jitdump_parse(buf, len < PERFMAP_FILE_MAX ? len : PERFMAP_FILE_MAX, nspid, out);
+	if (!rc)
+		*stamp = now;
+	return rc;
+}
+
+int perfmap_read_any(uint32_t pid, uint32_t nspid, uid_t uid, const char *const *paths, size_t n, struct perfmap_stamp *stamp, struct perfmap **out,
+		     bool *dump)
+{
+	const char *path = jitdump_path(paths, n, nspid);
+	int rc = path ? perfmap_read_dump(pid, nspid, uid, path, stamp, out) : -ENOENT, other;
+
+	if (dump)
+		*dump = !rc;
+	if (!rc || rc == -EALREADY)
+		return rc;
+	other = perfmap_read(pid, nspid, uid, stamp, out);
+	return other == -ENOENT ? rc : other;
+}

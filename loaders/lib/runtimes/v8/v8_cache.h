@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * v8places: what functions of JavaScript are called and where, kept from one sampled stack to the next.
+ *
+ * 1. A place is found by the function's SharedFunctionInfo and the offset in its bytecode.
+ * 2. It holds as long as what it was read from is there: the function's name, script and literal's number, the script's number, source and name,
+ *    the bytecode and whether it has source positions. An object that was moved or freed, with another at its place, differs in these: the
+ *    script's number is not given out twice.
+ * 3. They are read before and after the place is: what changed meanwhile is no place.
+ */
+#ifndef SONDE_RUNTIMES_V8PLACES_H
+#define SONDE_RUNTIMES_V8PLACES_H
+
+#include "loaders/lib/runtimes/v8/v8object.h"
+
+#define V8_PLACES_MAX 8192u
+
+struct v8_place;
+struct v8places {
+	struct v8_place *all; /* own */
+};
+
+void v8places_release(struct v8places *p);
+/* Borrowed until the next call; its function is NULL: it has no name and is left out. NULL: it is not to be had, or changed while it was read. `b` is what `h`
+ * reads by. */
+const struct script_place *v8places_get(struct v8places *p, struct v8heap *h, struct runtime_budget *b, uint64_t shared, int64_t bytecode);
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* publish_parts: publish as its own files see it: publish.c has the processes, publish_images.c the images, publish_room.c
+ * the room for their rows, publish_runtimes.c the interpreters, publish_hot.c the rows of large ones, publish_take.c what a predecessor left. */
+#ifndef SONDE_MAPS_PUBLISH_PARTS_H
+#define SONDE_MAPS_PUBLISH_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "loaders/lib/host/maps/mapset.h"
+#include "loaders/maps/publish/entries.h"
+#include "loaders/maps/publish/publish.h"
+#include "loaders/maps/publish/rowsets.h"
+#include "loaders/maps/publish/slices.h"
+#include "loaders/maps/publish/slots.h"
+#include "schema/image/image.h"
+
+#define PIMAGE_SEGMENTS 8 /* executable ones of a file; a mapping of a further one has no rows */
+
+/* What the tables hold of one file. */
+struct pimage {
+	struct mimage *img;
+	uint32_t slot;            /* 0: there was none left */
+	enum tables_image_state state;
+	struct rowset *rows;      /* while READY */
+	uint64_t text_base;
+	uint32_t runtime;         /* tables_image.runtime */
+	uint32_t process_flags;   /* TABLES_PROCESS_* of who maps it */
+	struct image_exec segments[PIMAGE_SEGMENTS];
+	uint32_t n_segments;      /* not 0: text_base and segments are known, its mappings have their row distance */
+	uint64_t since_ns, ready_ns;
+	uint64_t used_ns;         /* 0: not since it became READY */
+	uint64_t evicted_ns;      /* not 0: it gave its rows back; its slot stays */
+	uint32_t need;            /* elements that found no room */
+	uint64_t waits_ns;        /* since when */
+	uint64_t retry_ns;        /* not before */
+	uint32_t users;           /* processes that map it; as last counted */
+	bool sampled;             /* for sorting */
+	bool asked;               /* its index, of the indexer */
+	bool moved;               /* to another slot: whoever maps it needs a new slice */
+	struct image *index;      /* own: open for its parts */
+	uint64_t index_ns;        /* last used */
+	struct pimage *prev, *next;
+};
+
+struct publish {
+	struct tablemaps *maps;
+	struct world *world;
+	struct indexer *indexer;
+	struct slices slices;
+	struct slots slots;
+	struct rowsets rowsets;
+	struct entries entries;
+	struct pimage *open;      /* whose state may change without a new event: pending ones */
+	struct pimage *settled;   /* the others */
+	struct heir *heir;        /* what a predecessor left; NULL: nothing, or no more */
+	struct pimage *claimant;  /* for whom room is being made; nobody else takes any meanwhile */
+	uint64_t claimed_ns;
+	uint64_t *words;          /* one slice, being made */
+	uint64_t as_of_ns, swept_ns, counted_ns, asked_ns, entries_swept_ns, evicted, hot_room_ns, hot_look_ns, rows_cpu_ns;
+	uint64_t refused;         /* slices that found no room */
+	bool any_moved;           /* to another slot, since users were last told */
+	bool told_slices, told_rows, told_runtimes;
+};
+
+/* ---- publish_images.c ---- */
+
+/* Publish the rows that have come, ask for those that have not. */
+void publish_images_tick(struct publish *pub, uint64_t now_ns);
+void publish_images_release(struct publish *pub);
+/* What to add to an address of the mapping to get its row address. false: no segment that is executable holds it. */
+bool publish_row_distance(const struct pimage *pi, const struct mapping *m, uint64_t *out);
+
+/* PENDING ones stand in `open`, the others in `settled`. The slot is not touched. */
+void publish_set_state(struct publish *pub, struct pimage *pi, enum tables_image_state state);
+
+/* ---- publish_runtimes.c ---- */
+
+/* The element of `runtimes` for the interpreter that this file holds; 0: it holds none. */
+uint32_t publish_runtime(struct publish *pub, const struct image *index, uint64_t text_base);
+/* What is to be known of each process that maps the file: TABLES_PROCESS_*. */
+uint32_t publish_process_flags(const struct image *index);
+
+/* ---- publish_room.c ---- */
+
+/* Has a probe looked at it since the last publish_sweep_use? */
+bool publish_is_used(const struct publish *pub, const struct pimage *pi);
+void publish_sweep_use(struct publish *pub, uint64_t now_ns);
+/* Count how many processes map each; not more often than makes sense. */
+void publish_count_users(struct publish *pub, uint64_t now_ns);
+/* For whom room is made next; then, for each that is READY but for its rows: may it take them now? */
+void publish_choose_claimant(struct publish *pub, uint64_t now_ns);
+bool publish_is_due(struct publish *pub, struct pimage *pi, uint64_t now_ns);
+void publish_disclaim(struct publish *pub, const struct pimage *pi);
+/* May it give its rows back, for another one that is used, or that is not? */
+bool publish_is_idle(const struct publish *pub, const struct pimage *pi, bool for_used, uint64_t now_ns);
+void publish_evict(struct publish *pub, struct pimage *pi, uint64_t now_ns);
+
+/* ---- publish_hot.c ---- */
+
+/* A set that was made just now. */
+void publish_hot_fill(struct publish *pub, struct rowset *set, const struct unwind_section *s);
+/* Bring what is asked for. */
+void publish_hot_tick(struct publish *pub, uint64_t now_ns);
+void publish_hot_close(struct pimage *pi);
+
+/* ---- publish_take.c ---- */
+
+void publish_take_over(struct publish *pub);
+/* All has been published anew: what is left of the predecessor goes. */
+void publish_let_go(struct publish *pub, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+/* feed: see the header. feed_seed.c reads /proc and compares with it. */
+#include "loaders/maps/world/feed_parts.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "loaders/lib/bpf/load/kerneltypes.h"
+#include "loaders/lib/bpf/load/programs.h"
+#include "loaders/lib/host/maps/perfring.h"
+#include "loaders/lib/host/maps/sideband.h"
+#include "loaders/maps/world/procevents.h"
+#include "loaders/maps/world/world.h"
+#include "probes/maps.skel.h"
+#include "schema/base/clock.h"
+#include "schema/base/log.h"
+#include "schema/base/mem.h"
+
+#define PERF_BYTES (256u << 10)
+
+/* ---- open ---- */
+
+static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
+{
+	char line[512];
+
+	(void)level;
+	vsnprintf(line, sizeof(line), fmt, ap);
+	line[strcspn(line, "\n")] = 0;
+	log_debug("libbpf: %s", line);
+	return 0;
+}
+
+static int on_program(void *ctx, void *data, size_t len);
+
+static struct maps_bpf *open_skel(const char *store_dir)
+{
+	char path[PATH_MAX];
+	size_t size;
+	const void *elf = maps_bpf__elf_bytes(&size);
+	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+
+	return maps_bpf__open_opts(&o);
+}
+
+static int open_program(struct feed *f, int processes_fd, const char *store_dir)
+{
+	const struct root_id *own = &f->world->own_root;
+	int rc = 0;
+
+	libbpf_set_print(quiet);
+	f->skel = open_skel(store_dir);
+	if (!f->skel)
+		return -errno;
+	f->skel->rodata->tables = processes_fd >= 0;
+	f->skel->rodata->own_mntns = own->mntns;
+	f->skel->rodata->own_root_ino = own->ino;
+	f->skel->rodata->own_root_dev = own->dev;
+	if (processes_fd >= 0)
+		rc = bpf_map__reuse_fd(f->skel->maps.processes, processes_fd);
+	programs_keep_still(f->skel->obj);
+	if (!rc)
+		rc = maps_bpf__load(f->skel);
+	if (!rc)
+		rc = maps_bpf__attach(f->skel);
+	if (!rc) {
+		f->ring = ring_buffer__new(bpf_map__fd(f->skel->maps.events), on_program, f, NULL);
+		rc = f->ring ? 0 : -errno;
+	}
+	if (!rc) {
+		f->iter = f->skel->links.on_task;
+		return 0;
+	}
+	ring_buffer__free(f->ring);
+	f->ring = NULL;
+	maps_bpf__destroy(f->skel);
+	f->skel = NULL;
+	return rc;
+}
+
+int feed_open(struct world *w, int processes_fd, const char *store_dir, struct feed **out, char *why, size_t why_size,
+	      struct err *e)
+{
+	struct feed *f = mem_alloc(sizeof(*f));
+	struct perfring_opts o = {.bytes = PERF_BYTES};
+	int rc;
+
+	f->world = w;
+	f->epoll_fd = -1;
+	rc = open_program(f, processes_fd, store_dir);
+	snprintf(why, why_size, "%s", rc ? strerror(-rc) : "");
+	w->bpf = !rc;
+	w->procevents = rc ? procevents_open() : NULL;
+	o.task = rc != 0;
+	rc = perfring_open(&o, &f->perf, e);
+	if (rc && w->bpf) {
+		feed_close(f);
+		return rc;
+	}
+	if (rc) {
+		log_info("%s: processes are found in /proc alone", e->what);
+		*e = (struct err){0};
+	}
+	w->open_ns = f->done_ns = (uint64_t)clock_boot_ns();
+	*out = f;
+	return 0;
+}
+
+void feed_close(struct feed *f)
+{
+	if (!f)
+		return;
+	ring_buffer__free(f->ring);
+	maps_bpf__destroy(f->skel);
+	procevents_close(f->world->procevents);
+	f->world->procevents = NULL;
+	if (f->perf)
+		perfring_close(f->perf);
+	strbuf_release(&f->bytes);
+	strbuf_release(&f->carried);
+	free(f->items);
+	free(f->look);
+	free(f);
+}
+
+bool feed_side_band(const struct feed *f)
+{
+	return f->perf;
+}
+
+static void poll_perf(struct feed *f)
+{
+	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = f};
+
+	for (size_t i = 0; f->perf && i < perfring_slots(f->perf); i++)
+		if (perfring_fd(f->perf, i) >= 0)
+			epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, perfring_fd(f->perf, i), &ev); /* EEXIST is fine */
+}
+
+void feed_poll(struct feed *f, int epoll_fd)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.ptr = f};
+
+	f->epoll_fd = epoll_fd;
+	poll_perf(f);
+	/* edge-triggered: the ring is readable all the time, only its forced wake-ups count */
+	if (f->ring)
+		epoll_ctl(epoll_fd, EPOLL_CTL_ADD, bpf_map__fd(f->skel->maps.events), &ev);
+}
+
+/* ---- read ---- */
+
+static void item_add(struct feed *f, uint64_t time_ns, bool program, const void *data, size_t len)
+{
+	mem_grow(f->items, f->n, f->cap);
+	f->items[f->n++] = (struct item){time_ns, (uint32_t)f->bytes.len, (uint32_t)len, program};
+	strbuf_add(&f->bytes, data, len);
+	while (f->bytes.len % 8)
+		strbuf_addch(&f->bytes, 0);
+	if (time_ns < f->done_ns)
+		f->late++;
+}
+
+static int on_program(void *ctx, void *data, size_t len)
+{
+	const struct maps_event *ev = data;
+	struct feed *f = ctx;
+
+	if (len < sizeof(*ev) || ev->args_len > len - sizeof(*ev))
+		return 0;
+	item_add(f, ev->time_ns, true, data, len);
+	return 0;
+}
+
+static void on_perf(void *ctx, const void *rec, size_t len)
+{
+	struct feed *f = ctx;
+	struct sideband_rec r;
+
+	if (sideband_parse(rec, len, &r))
+		return;
+	if (r.type == SIDEBAND_LOST)
+		f->lost += r.lost;
+	else
+		item_add(f, r.time_ns, false, rec, len);
+}
+
+/* By time; the same instant: as they lie, which is the order of their source. */
+static int by_time(const void *a, const void *b)
+{
+	const struct item *x = a, *y = b;
+
+	if (x->time_ns != y->time_ns)
+		return x->time_ns < y->time_ns ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void apply(struct feed *f, const struct item *it)
+{
+	const char *data = f->bytes.buf + it->at;
+	struct sideband_rec r;
+
+	if (it->program)
+		world_event(f->world, (const void *)data, data + sizeof(struct maps_event));
+	else if (!sideband_parse(data, it->len, &r))
+		world_record(f->world, &r);
+}
+
+/* What is younger than T stays, its bytes moved to a buffer of their own. */
+static void carry(struct feed *f, size_t from)
+{
+	size_t n = f->n - from;
+	struct strbuf swap;
+
+	strbuf_reset(&f->carried);
+	for (size_t i = 0; i < n; i++) {
+		struct item it = f->items[from + i];
+		size_t at = f->carried.len;
+
+		strbuf_add(&f->carried, f->bytes.buf + it.at, it.len);
+		while (f->carried.len % 8)
+			strbuf_addch(&f->carried, 0);
+		it.at = (uint32_t)at;
+		f->items[i] = it;
+	}
+	f->n = n;
+	swap = f->bytes;
+	f->bytes = f->carried;
+	f->carried = swap;
+}
+
+uint64_t feed_read(struct feed *f)
+{
+	uint64_t t = (uint64_t)clock_boot_ns() - FEED_MARGIN_NS;
+	size_t i = 0;
+
+	if (f->ring)
+		ring_buffer__consume(f->ring);
+	procevents_read(f->world->procevents);
+	if (f->perf)
+		perfring_read(f->perf, on_perf, f);
+	else if (f->seeded)
+		procscan_tick(&f->scan, f->world, (uint64_t)clock_boot_ns());
+	f->busy = f->n;
+	if (f->n) {
+		qsort(f->items, f->n, sizeof(*f->items), by_time);
+		while (i < f->n && f->items[i].time_ns <= t)
+			apply(f, &f->items[i++]);
+		carry(f, i);
+	}
+	if (t > f->done_ns)
+		f->done_ns = t;
+	return f->done_ns;
+}
+
+bool feed_is_busy(const struct feed *f)
+{
+	return f->busy;
+}
+
+void feed_sleep(struct feed *f)
+{
+	if (f->skel)
+		__atomic_store_n(&f->skel->bss->asleep, 1, __ATOMIC_RELAXED);
+}
+
+int feed_urgent_fd(const struct feed *f)
+{
+	return f->skel ? bpf_map__fd(f->skel->maps.urgent) : -1;
+}
+
+uint64_t feed_lost(struct feed *f, uint64_t *since_ns)
+{
+	uint64_t lost = f->lost, now;
+
+	f->lost = 0;
+	if (f->missed_since_ns && f->missed_since_ns < *since_ns)
+		*since_ns = f->missed_since_ns;
+	f->missed_since_ns = 0;
+	now = f->skel ? __atomic_load_n(&f->skel->bss->lost_events, __ATOMIC_RELAXED) : 0;
+	lost += now - f->program_lost;
+	f->program_lost = now;
+	return lost;
+}
+
+uint64_t feed_late(const struct feed *f)
+{
+	return f->late;
+}
+
+bool feed_follow_cpus(struct feed *f, bool ask)
+{
+	int came = f->perf ? perfring_follow_cpus(f->perf, ask, on_perf, f) : 0;
+
+	if (came && f->epoll_fd >= 0)
+		poll_perf(f);
+	return came > 0;
+}
+
+void feed_cost(struct feed *f, struct feed_cost *c)
+{
+	struct programs_figures programs;
+	struct bpf_map *map;
+
+	*c = (struct feed_cost){.map_bytes = f->perf ? perfring_bytes(f->perf) : 0};
+	if (!f->skel)
+		return;
+	programs_read(f->skel->obj, &programs);
+	c->bpf_ns = programs.ns;
+	c->bpf_runs = programs.runs;
+	if (programs.missed != f->missed && !f->missed_since_ns)
+		f->missed_since_ns = f->asked_ns;
+	f->lost += programs.missed - f->missed;
+	f->missed = programs.missed;
+	f->asked_ns = (uint64_t)clock_boot_ns();
+	bpf_object__for_each_map(map, f->skel->obj) {
+		uint64_t values = bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF ? 1 : bpf_map__value_size(map);
+
+		if (map == f->skel->maps.processes) /* with the other tables */
+			continue;
+		if (bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY)
+			values *= (uint64_t)libbpf_num_possible_cpus();
+		c->map_bytes += values * bpf_map__max_entries(map);
+	}
+}

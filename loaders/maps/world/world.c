@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * world: see the header.
+ *
+ * Exec, as events come (probes/maps.bpf.c says why in this order): the COMM record opens it, MMAP2 records of the new image
+ * are held back, the program's exec event closes it: the new identity and its mappings are told with that event's time.
+ * Without the program the COMM record does both. An exec that fails after its point of no return ends the process.
+ */
+#include "loaders/maps/world/world_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "loaders/lib/host/proc/proc.h"
+#include "loaders/maps/world/cgroups.h"
+#include "loaders/maps/world/containers.h"
+#include "loaders/maps/hub/hub.h"
+#include "loaders/maps/world/procevents.h"
+#include "loaders/maps/publish/publish.h"
+#include "schema/base/cleanup.h"
+#include "schema/base/mem.h"
+#include "schema/base/strbuf.h"
+
+#define PENDING_MAX 4096
+
+static const char empty_[] = "";
+#define EMPTY ((char *)(uintptr_t)empty_)
+
+void world_str_set(char **s, char *value)
+{
+	if (*s != EMPTY)
+		free(*s);
+	*s = value && *value ? value : EMPTY;
+	if (value && !*value)
+		free(value);
+}
+
+/* ---- processes ---- */
+
+struct proc *world_proc(struct world *w, uint32_t tgid)
+{
+	struct proc *p;
+
+	HASH_FIND(hh, w->procs, &tgid, sizeof(tgid), p);
+	return p;
+}
+
+void world_pending_clear(struct proc *p)
+{
+	for (size_t i = 0; i < p->n_pending; i++)
+		free(p->pending[i].name);
+	free(p->pending);
+	p->pending = NULL;
+	p->n_pending = p->cap_pending = 0;
+	p->execing = false;
+}
+
+void world_set_changed(struct world *w, struct proc *p)
+{
+	if (p->changed)
+		return;
+	p->changed = true;
+	DL_APPEND(w->changed, p);
+}
+
+static void proc_free(struct world *w, struct proc *p, uint64_t time_ns)
+{
+	publish_proc_gone(w->publish, p, time_ns);
+	if (p->changed)
+		DL_DELETE(w->changed, p);
+	HASH_DEL(w->procs, p);
+	w->stats.procs--;
+	world_pending_clear(p);
+	mapset_release(&p->maps);
+	world_str_set(&p->exe, NULL);
+	world_str_set(&p->args, NULL);
+	world_str_set(&p->cgroup, NULL);
+	free(p);
+}
+
+struct proc *world_proc_add(struct world *w, uint32_t tgid)
+{
+	struct proc *p = mem_alloc(sizeof(*p));
+
+	p->tgid = tgid;
+	p->exe = p->args = p->cgroup = EMPTY;
+	HASH_ADD(hh, w->procs, tgid, sizeof(p->tgid), p);
+	w->stats.procs++;
+	return p;
+}
+
+void world_tell_proc(struct world *w, const struct proc *p)
+{
+	struct mp_process m = {.time_ns = p->from_ns, .start_ns = p->start_ns, .cgroup_id = p->cgroup_id,
+			       .cgroup1_id = p->cgroup1_id, .tgid = p->tgid, .exec_id = p->exec_id, .ppid = p->ppid, .uid = p->uid,
+			       .nspid = p->nspid};
+	char comm[MAPS_COMM_LEN + 1] = {0};
+	const char *str[] = {comm, p->exe, p->args, p->cgroup};
+
+	memcpy(comm, p->comm, MAPS_COMM_LEN);
+	hub_emit(w->hub, MP_PROCESS, &m, str);
+}
+
+static void tell_map(struct world *w, const struct proc *p, const struct mapping *m)
+{
+	const struct mimage *img = m->image;
+	struct mp_map out = {.time_ns = m->from_ns, .start_ns = p->start_ns, .start = m->start, .end = m->end,
+			     .offset = m->offset, .tgid = p->tgid, .exec_id = p->exec_id, .image = img ? img->id : 0};
+
+	hub_emit(w->hub, MP_MAP, &out, NULL);
+}
+
+void world_tell_maps(struct world *w, const struct proc *p)
+{
+	for (size_t i = 0; i < p->maps.n_now; i++)
+		tell_map(w, p, &p->maps.now[i]);
+}
+
+void world_tell_all(struct world *w)
+{
+	for (struct mimage *img = w->by_file; img; img = img->hh.next)
+		world_tell_image(w, img);
+	for (struct proc *p = w->procs; p; p = p->hh.next) {
+		world_tell_proc(w, p);
+		world_tell_maps(w, p);
+	}
+}
+
+static void tell_exit(struct world *w, const struct proc *p, uint64_t time_ns, uint32_t code, uint32_t flags,
+		      const struct maps_sender *by)
+{
+	struct mp_exit m = {.time_ns = time_ns, .start_ns = p->start_ns, .tgid = p->tgid, .exit_code = code,
+			    .flags = flags};
+
+	if (by) {
+		m.signal = by->signal;
+		m.signal_ns = by->time_ns;
+		m.from_tgid = by->tgid;
+		memcpy(m.from_comm, by->comm, sizeof(m.from_comm));
+	}
+	w->ends++;
+	hub_emit(w->hub, MP_EXIT, &m, NULL);
+}
+
+void world_forget(struct world *w, struct proc *p, uint64_t time_ns)
+{
+	tell_exit(w, p, time_ns, 0, MP_EXIT_UNKNOWN, NULL);
+	proc_free(w, p, time_ns);
+}
+
+/* [start, end) shows that file, whose root is the process's. */
+struct mimage *world_map_put(struct world *w, struct proc *p, uint64_t start, uint64_t len, uint64_t pgoff, struct file_id f,
+			      const char *name, uint64_t time_ns, bool tell)
+{
+	struct mapping m = {.start = start, .end = start + len, .offset = pgoff, .from_ns = time_ns};
+	struct mimage *img;
+	bool is_new;
+
+	f.root = p->root;
+	if (tell && !f.generation && f.ino && w->born && name[0] == '/' && !world_is_anonymous(name))
+		f.generation = w->born(w->ctx, p, name, f.ino, time_ns);
+	img = world_image_intern(w, &f, name, len, &is_new);
+	if (img && img->kind == MP_IMAGE_VDSO)
+		m.offset = 0;
+	if (is_new)
+		img->since_ns = time_ns;
+	if (is_new && w->image_new)
+		w->image_new(w->ctx, img, p, m.start, m.end);
+	if (is_new)
+		world_tell_image(w, img);
+	m.image = img;
+	mapset_put(&p->maps, m.start, m.end, m.offset, img, time_ns, 0);
+	world_set_changed(w, p);
+	if (tell)
+		tell_map(w, p, &m);
+	return img;
+}
+
+void world_proc_fill(struct world *w, struct proc *p, const struct maps_event *ev)
+{
+	p->start_ns = ev->start_ns;
+	p->exec_id = ev->exec_id;
+	p->ppid = ev->ppid;
+	p->uid = ev->uid;
+	p->nspid = ev->nspid;
+	p->root = (struct root_id){.ino = ev->root_ino, .dev = ev->root_dev, .mntns = ev->mntns};
+	p->kthread = ev->flags & MAPS_F_KTHREAD;
+	memcpy(p->comm, ev->comm, sizeof(p->comm));
+	if (ev->cgroup_id != p->cgroup_id || ev->cgroup1_id != p->cgroup1_id || !*p->cgroup) {
+		p->cgroup_id = ev->cgroup_id;
+		p->cgroup1_id = ev->cgroup1_id;
+		world_str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
+	}
+}
+
+static bool update_cgroup(struct world *w, struct proc *p, const struct maps_event *ev)
+{
+	if (ev->cgroup_id == p->cgroup_id && ev->cgroup1_id == p->cgroup1_id)
+		return false;
+	p->cgroup_id = ev->cgroup_id;
+	p->cgroup1_id = ev->cgroup1_id;
+	world_str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
+	return true;
+}
+
+static bool update_user(struct proc *p, const struct maps_event *ev)
+{
+	bool other = p->uid != ev->uid;
+
+	p->uid = ev->uid;
+	return other;
+}
+
+void world_update(struct world *w, struct proc *p, const struct maps_event *ev)
+{
+	bool moved = update_cgroup(w, p, ev);
+
+	if (update_user(p, ev) || moved)
+		world_tell_proc(w, p);
+}
+
+static void on_fork(struct world *w, const struct maps_event *ev)
+{
+	struct proc *p = world_proc(w, ev->tgid), *from;
+
+	if (p && p->start_ns == ev->start_ns)
+		return; /* the seed has it */
+	if (p)
+		world_forget(w, p, ev->time_ns);
+	p = world_proc_add(w, ev->tgid);
+	from = world_proc(w, ev->from_tgid);
+	if (from && from->cgroup_id == ev->cgroup_id && from->cgroup1_id == ev->cgroup1_id) {
+		p->cgroup_id = from->cgroup_id;
+		p->cgroup1_id = from->cgroup1_id;
+		world_str_set(&p->cgroup, mem_strdup(from->cgroup));
+	}
+	world_proc_fill(w, p, ev);
+	p->from_ns = p->changed_ns = ev->time_ns;
+	if (from && !p->kthread) {
+		world_str_set(&p->exe, mem_strdup(from->exe));
+		world_str_set(&p->args, mem_strdup(from->args));
+		mapset_copy(&p->maps, &from->maps, ev->time_ns);
+	}
+	world_set_changed(w, p);
+	world_tell_proc(w, p);
+	world_tell_maps(w, p);
+}
+
+/* What the program could not read of the arguments may still stand in /proc. */
+static char *args_text(struct world *w, const struct maps_event *ev, const char *args)
+{
+	struct strbuf out = STRBUF_INIT;
+	cleanup_free char *text = NULL;
+	size_t len = 0;
+
+	if (ev->args_len)
+		args_format(args, ev->args_len, w->args_policy, &out);
+	else if (!proc_read(ev->tgid, "cmdline", MAPS_ARGS_MAX, &text, &len) && len)
+		args_format(text, len, w->args_policy, &out);
+	return strbuf_take(&out);
+}
+
+/* The first file that is mapped; what /proc says where no record came. */
+static char *exe_of(const struct proc *p)
+{
+	for (size_t i = 0; i < p->n_pending; i++)
+		if (!world_is_anonymous(p->pending[i].name) && strcmp(p->pending[i].name, "[vdso]"))
+			return world_trim_deleted(p->pending[i].name);
+	return world_exe_link(p->tgid);
+}
+
+static void on_exec(struct world *w, const struct maps_event *ev, const char *args)
+{
+	struct proc *p = world_proc(w, ev->tgid);
+
+	if (p && p->start_ns != ev->start_ns) {
+		world_forget(w, p, ev->time_ns);
+		p = NULL;
+	}
+	if (!p) { /* its fork was lost, or the clone was older than the watch */
+		p = world_proc_add(w, ev->tgid);
+		p->start_ns = ev->start_ns;
+	}
+	world_proc_fill(w, p, ev);
+	p->from_ns = p->changed_ns = ev->time_ns;
+	world_str_set(&p->args, args_text(w, ev, args));
+	world_str_set(&p->exe, exe_of(p));
+	mapset_end(&p->maps, ev->time_ns, 0);
+	world_set_changed(w, p);
+	containers_read(w->containers, p->cgroup);
+	containers_tell(w->containers, w->hub, false);
+	world_tell_proc(w, p);
+	for (size_t i = 0; i < p->n_pending; i++) {
+		const struct pending_map *m = &p->pending[i];
+
+		world_map_put(w, p, m->addr, m->len, m->pgoff, m->file, m->name, ev->time_ns, true);
+	}
+	if (!p->n_pending) { /* the records went with their CPU, or were lost: an exec always maps */
+		world_seed_maps(w, p, ev->time_ns);
+		if (w->is_still && !w->is_still(w->ctx, p))
+			world_drop_maps(w, p, ev->time_ns); /* what was read may be the next program's */
+		world_tell_maps(w, p);
+	}
+	world_pending_clear(p);
+}
+
+static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t time_ns, uint32_t code, uint32_t flags,
+		    const struct maps_sender *by)
+{
+	struct proc *p = world_proc(w, tgid);
+
+	if (!p || (start_ns && p->start_ns != start_ns))
+		return;
+	tell_exit(w, p, time_ns, code, flags, by);
+	proc_free(w, p, time_ns);
+}
+
+/* Who it was at last decides whether it may be told of. */
+static void on_last_look(struct world *w, const struct maps_event *ev)
+{
+	struct proc *p = world_proc(w, ev->tgid);
+
+	if (p && p->start_ns == ev->start_ns && update_user(p, ev))
+		world_tell_proc(w, p);
+}
+
+static void on_exit_event(struct world *w, const struct maps_event *ev, const char *more)
+{
+	struct maps_sender by;
+	bool sent = ev->args_len == sizeof(by);
+
+	if (sent)
+		memcpy(&by, more, sizeof(by));
+	on_last_look(w, ev);
+	on_gone(w, ev->tgid, ev->start_ns, ev->time_ns, ev->exit_code, ev->flags & MAPS_F_OOM ? MP_EXIT_OOM : 0, sent ? &by : NULL);
+}
+
+static void on_used(struct world *w, const struct maps_event *ev, const char *more)
+{
+	struct mp_used m = {.time_ns = ev->time_ns, .start_ns = ev->start_ns, .tgid = ev->tgid};
+	struct maps_used u;
+
+	if (ev->args_len != sizeof(u))
+		return;
+	memcpy(&u, more, sizeof(u));
+	m.cpu_ns = u.cpu_ns;
+	m.user_ns = u.user_ns;
+	m.system_ns = u.system_ns;
+	m.runq_ns = u.runq_ns;
+	m.read_bytes = u.read_bytes;
+	m.write_bytes = u.write_bytes;
+	m.minflt = u.minflt;
+	m.majflt = u.majflt;
+	m.maxrss_bytes = u.maxrss_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+	if ((u.flags & (MAPS_USED_SINGLE | MAPS_USED_RUNQ)) == (MAPS_USED_SINGLE | MAPS_USED_RUNQ))
+		m.flags |= MP_USED_RUNQ;
+	if (u.flags & MAPS_USED_IO)
+		m.flags |= MP_USED_IO;
+	hub_emit(w->hub, MP_USED, &m, NULL);
+}
+
+void world_event(struct world *w, const struct maps_event *ev, const char *args)
+{
+	switch (ev->type) {
+	case MAPS_EV_FORK:
+		on_fork(w, ev);
+		break;
+	case MAPS_EV_EXEC:
+		on_exec(w, ev, args);
+		break;
+	case MAPS_EV_EXIT:
+		on_exit_event(w, ev, args);
+		break;
+	case MAPS_EV_USED:
+		on_used(w, ev, args);
+		break;
+	default:
+		break;
+	}
+}
+
+static void on_mmap(struct world *w, const struct sideband_rec *r)
+{
+	struct proc *p = world_proc(w, r->pid);
+	struct file_id f = {0};
+
+	if (!p || !(r->prot & PROT_EXEC))
+		return;
+	f.major = r->major;
+	f.minor = r->minor;
+	f.ino = r->ino;
+	f.generation = r->ino_generation;
+	p->changed_ns = r->time_ns;
+	if (!p->execing || p->n_pending >= PENDING_MAX) {
+		world_map_put(w, p, r->addr, r->len, r->pgoff, f, r->name, r->time_ns, true);
+		return;
+	}
+	mem_grow(p->pending, p->n_pending, p->cap_pending);
+	p->pending[p->n_pending++] = (struct pending_map){r->addr, r->len, r->pgoff, f, mem_strdup(r->name)};
+}
+
+static void on_comm(struct world *w, const struct sideband_rec *r)
+{
+	struct proc *p = world_proc(w, r->pid);
+
+	if (!p)
+		return;
+	if (r->exec) {
+		world_pending_clear(p);
+		p->execing = true;
+		p->execing_ns = r->time_ns;
+		if (!w->bpf) {
+			struct maps_event ev = {.time_ns = r->time_ns, .start_ns = p->start_ns, .tgid = p->tgid,
+						.ppid = p->ppid, .uid = p->uid, .nspid = p->nspid,
+						.cgroup_id = p->cgroup_id, .root_ino = p->root.ino,
+						.root_dev = p->root.dev, .mntns = p->root.mntns};
+
+			memcpy(ev.comm, r->name, strnlen(r->name, sizeof(ev.comm)));
+			on_exec(w, &ev, NULL);
+		}
+	} else if (r->pid == r->tid) {
+		memset(p->comm, 0, sizeof(p->comm));
+		memcpy(p->comm, r->name, strnlen(r->name, sizeof(p->comm) - 1));
+		world_tell_proc(w, p);
+	}
+}
+
+/* The record does not say how: the process connector may have. */
+static void on_exit_record(struct world *w, const struct sideband_rec *r)
+{
+	uint32_t code = 0;
+	bool known = procevents_take(w->procevents, r->pid, &code);
+
+	on_gone(w, r->pid, 0, r->time_ns, code, known ? 0 : MP_EXIT_UNKNOWN, NULL);
+}
+
+void world_record(struct world *w, const struct sideband_rec *r)
+{
+	switch (r->type) {
+	case SIDEBAND_MMAP:
+		on_mmap(w, r);
+		break;
+	case SIDEBAND_COMM:
+		on_comm(w, r);
+		break;
+	case SIDEBAND_CGROUP:
+		cgroups_learn(w->cgroups, r->cgroup_id, r->name);
+		break;
+	case SIDEBAND_FORK:
+		if (!w->bpf && r->pid == r->tid && !world_proc(w, r->pid))
+			world_seed_proc(w, r->pid, NULL, r->time_ns);
+		break;
+	case SIDEBAND_EXIT:
+		if (!w->bpf && r->pid == r->tid)
+			on_exit_record(w, r);
+		break;
+	default:
+		break;
+	}
+}
+
+void world_release(struct world *w)
+{
+	struct proc *p, *next;
+	struct mimage *img, *next_img;
+
+	HASH_ITER(hh, w->procs, p, next)
+		proc_free(w, p, 0);
+	HASH_ITER(hh, w->by_file, img, next_img)
+		world_image_free(w, img);
+}

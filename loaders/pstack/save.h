@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * keep: blocked threads into the store, as they stand: a run of the family "pstack", and in it for each of them an amount of kind
+ * standing at its stack: one wait, and how long it has lasted so far (0: not known). Label: why, as of kind offcpu.
+ */
+#ifndef SONDE_PSTACK_KEEP_H
+#define SONDE_PSTACK_KEEP_H
+
+#include <stdint.h>
+
+#include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/pstack/snapshot.h"
+#include "loaders/pstack/thread.h"
+#include "loaders/pstack/walk.h"
+#include "schema/base/err.h"
+
+struct keep;
+
+struct keep_opts {
+	const char *dir;
+	uint64_t recording;  /* of the run, 0: alone */
+	uint64_t time_ns;    /* boot clock: when they stood so */
+	int64_t at_ns;       /* UTC, not later: as of when they are kept; 0: as they stood */
+};
+
+/* `hm` is borrowed until keep_close. */
+int keep_open(const struct keep_opts *o, struct hostmaps *hm, struct keep **out, struct err *e);
+/* `walk` NULL: its user part is not told. A wait that began after at_ns is left out. */
+void keep_thread(struct keep *k, const struct pstack_record *r, const struct thread *t, const struct walk *walk);
+/* Writes what was kept. NULL is fine. */
+int keep_close(struct keep *k, struct err *e);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dict_thread: the half of a dictionary that needs no stacks; see dict_rows.h. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "schema/base/worker.h"
+#include "schema/base/mem.h"
+#include "schema/store/files/readonly.h"
+#include "schema/store/model/sql.h"
+#include "schema/store/read/dict/dict_rows.h"
+
+#define WORTH_IT 4096 /* frames: less is read sooner than a second connection is there */
+
+static int load_series(struct store_segment *s, struct err *e)
+{
+	int rc = dict_series_slots(s, e);
+
+	return rc ? rc : dict_rows_each(s, DICT_SERIES_COLUMNS, "series", s->n_series, dict_series_row, NULL, e);
+}
+
+static int load_half(struct store_segment *s, struct err *e)
+{
+	int rc = dict_names_load(s, e);
+
+	return rc ? rc : load_series(s, e);
+}
+
+struct dict_thread {
+	struct store_segment *s;
+	struct store_segment part; /* what is read in the thread, and its connection */
+	struct beside thread;
+	bool begun;
+	int64_t archived_ns;
+	int rc;
+};
+
+/* All of one instant. An archive that was made anew since it was opened is another file, with other ids. */
+static void load_part(void *ctx)
+{
+	struct dict_thread *d = ctx;
+	struct err unsaid = {0}; /* what goes wrong is read again by the segment's own connection, which says it */
+
+	d->rc = readonly_open(d->part.path, &d->part.db, &unsaid);
+	if (d->rc)
+		return;
+	if (sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && readonly_archived_ns(d->part.db) == d->archived_ns)
+		d->rc = load_half(&d->part, &unsaid);
+	else
+		d->rc = -EAGAIN;
+	sqlite3_close(d->part.db); /* ends what it began */
+	d->part.db = NULL;
+}
+
+struct dict_thread *dict_thread_begin(struct store_segment *s)
+{
+	struct dict_thread *d = mem_alloc(sizeof(*d));
+
+	d->s = s;
+	d->begun = sql_number(s->db, "SELECT max(id) FROM frame", 0) >= WORTH_IT;
+	if (!d->begun)
+		return d;
+	d->archived_ns = readonly_archived_ns(s->db);
+	d->part.path = s->path;
+	beside_begin(&d->thread, load_part, d);
+	return d;
+}
+
+static void take_part(struct store_segment *s, struct store_segment *part)
+{
+	s->images = part->images;
+	s->frames = part->frames;
+	s->dict.n_images = part->dict.n_images;
+	s->dict.n_frames = part->dict.n_frames;
+	s->series_task = part->series_task;
+	s->series_stack = part->series_stack;
+	s->series_label = part->series_label;
+	s->n_series = part->n_series;
+	dict_rows_strings_move(&s->strings, &part->strings);
+}
+
+static void drop_part(struct store_segment *part)
+{
+	free(part->images);
+	free(part->frames);
+	free(part->series_task);
+	free(part->series_stack);
+	free(part->series_label);
+	dict_rows_strings_free(&part->strings);
+}
+
+int dict_thread_end(struct dict_thread *d, struct err *e)
+{
+	bool done = false;
+	int rc = 0;
+
+	if (d->begun) {
+		beside_end(&d->thread);
+		done = !d->rc;
+	}
+	if (done) {
+		take_part(d->s, &d->part);
+	} else {
+		drop_part(&d->part);
+		rc = load_half(d->s, e);
+	}
+	free(d);
+	return rc;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supervisor/children/service.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/sibling.h"
+#include "supervisor/limits/load_limit.h"
+#include "supervisor/children/policy.h"
+#include "supervisor/control/log_lines.h"
+
+#define LINE_MAX_BYTES (256u << 10)
+
+const char *service_state_name(enum service_state s)
+{
+	static const char *const names[] = {"off", "waiting", "starting", "running", "stopping", "failed"};
+
+	return names[s];
+}
+
+void service_init(struct service *s, const char *name, const struct probe_family *f)
+{
+	*s = (struct service){.family = f, .progress_fd = -1, .talk_fd = -1};
+	snprintf(s->name, sizeof(s->name), "%s", name);
+	snprintf(s->program, sizeof(s->program), "sonde-%.20s", name);
+}
+
+static void close_fds(struct service *s)
+{
+	if (s->progress_fd >= 0)
+		close(s->progress_fd);
+	if (s->talk_fd >= 0)
+		close(s->talk_fd);
+	s->progress_fd = s->talk_fd = -1;
+}
+
+void service_release(struct service *s)
+{
+	close_fds(s);
+	strbuf_release(&s->line);
+	strbuf_release(&s->talk);
+}
+
+static void enter(struct service *s, enum service_state state)
+{
+	s->state = state;
+	s->since_ns = clock_mono_ns();
+}
+
+/* --- starting --- */
+
+static void fail(struct service *s, bool was_ready)
+{
+	uint32_t chance = 0;
+
+	s->failures++;
+	if (policy_gives_up(s->failures, was_ready, s->exit)) {
+		enter(s, SERVICE_FAILED);
+		talk(LOG_LEVEL_ERROR, s->program, "given up: %s%s%s", s->why, s->fix[0] ? "; fix: " : "", s->fix);
+		return;
+	}
+	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != sizeof(chance))
+		chance = (uint32_t)clock_mono_ns();
+	enter(s, SERVICE_WAITING);
+	s->again_ns = clock_mono_ns() + policy_delay_ns(s->failures, was_ready, chance);
+	talk(LOG_LEVEL_WARN, s->program, "%s; started again in %.1f s", s->why,
+	     (double)(s->again_ns - clock_mono_ns()) / 1e9);
+}
+
+static void fail_start(struct service *s, const struct err *e)
+{
+	s->exit = e->exit;
+	snprintf(s->why, sizeof(s->why), "%.255s", e->what);
+	snprintf(s->fix, sizeof(s->fix), "%.159s", e->fix);
+	fail(s, false);
+}
+
+static int pipe_for(int *ours, int *theirs)
+{
+	int fds[2];
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return -errno;
+	fcntl(fds[0], F_SETFL, O_NONBLOCK);
+	*ours = fds[0];
+	*theirs = fds[1];
+	return 0;
+}
+
+void service_start(struct service *s, char **argv, const struct child_fd *more, size_t n_more, uint64_t caps)
+{
+	int talk_end = -1, progress_end = -1, rc;
+	struct child_fd fds[16];
+	char path[PATH_MAX];
+	struct err e = {0};
+	size_t n = 0;
+
+	s->ready_ns = 0;
+	s->why[0] = s->fix[0] = '\0';
+	s->starts++;
+	s->samples_before += s->samples;
+	s->lost_before += s->lost;
+	s->samples = s->lost = 0;
+	s->wants[0] = '\0';
+	s->store_error[0] = s->said[0] = s->said_fix[0] = '\0';
+	strbuf_reset(&s->line);
+	strbuf_reset(&s->talk);
+	rc = sibling_find(s->program, path, &e);
+	if (!rc)
+		rc = pipe_for(&s->talk_fd, &talk_end);
+	if (!rc && s->family)
+		rc = pipe_for(&s->progress_fd, &progress_end);
+	if (!rc) {
+		argv[0] = path;
+		fds[n++] = (struct child_fd){talk_end, 2};
+		if (s->family)
+			fds[n++] = (struct child_fd){progress_end, 3};
+		for (size_t i = 0; i < n_more && n < 16; i++)
+			fds[n++] = more[i];
+		rc = child_start(&(struct child_opts){.argv = argv, .fds = fds, .n_fds = n, .caps = caps,
+						      .memory_bytes = s->memory_bytes}, &s->pid, &e);
+	}
+	if (talk_end >= 0)
+		close(talk_end);
+	if (progress_end >= 0)
+		close(progress_end);
+	if (rc) {
+		if (!e.what[0])
+			err_set(&e, rc, EXIT_RUNTIME, "cannot start %s: %s", s->program, strerror(-rc));
+		if (s->pid) /* exec failed: it has ended by now */
+			waitpid(s->pid, NULL, 0);
+		s->pid = 0;
+		close_fds(s);
+		fail_start(s, &e);
+		return;
+	}
+	enter(s, SERVICE_STARTING);
+	s->heard_ns = s->since_ns;
+}
+
+void service_ready(struct service *s)
+{
+	if (s->state != SERVICE_STARTING)
+		return;
+	enter(s, SERVICE_RUNNING);
+	s->ready_ns = s->since_ns;
+	talk(LOG_LEVEL_INFO, s->program, "ready, pid %d", (int)s->pid);
+}
+
+/* --- words --- */
+
+static double number(const json_t *ev, const char *key)
+{
+	return json_number_value(json_object_get(ev, key));
+}
+
+static void take_store_error(struct service *s, const char *text)
+{
+	if (!*text && s->store_error[0])
+		talk(LOG_LEVEL_INFO, s->program, "the store takes what it writes again");
+	snprintf(s->store_error, sizeof(s->store_error), "%.63s", text);
+}
+
+/* The last line of one that ends says nothing of that. */
+static void take_cost(struct service *s, const json_t *ev)
+{
+	json_int_t ns = json_integer_value(json_object_get(ev, "bpf_ns")), bytes = json_integer_value(json_object_get(ev, "map_bytes"));
+
+	if (ns > 0)
+		s->bpf_ns = (uint64_t)ns;
+	if (bytes > 0)
+		s->map_bytes = (uint64_t)bytes;
+}
+
+static void take_event(struct service *s, const json_t *ev)
+{
+	const char *name = json_string_value(json_object_get(ev, "event")) ?: "";
+	const char *what = json_string_value(json_object_get(ev, "what")), *fix = json_string_value(json_object_get(ev, "fix"));
+
+	s->heard_ns = clock_mono_ns();
+	if (!strcmp(name, "ready"))
+		service_ready(s);
+	if (!strcmp(name, "progress") || !strcmp(name, "done")) {
+		s->samples = number(ev, "samples");
+		s->lost = number(ev, *name == 'd' ? "lost_total" : "lost");
+		take_cost(s, ev);
+		take_store_error(s, json_string_value(json_object_get(ev, "store_error")) ?: "");
+	}
+	if (!strcmp(name, "wants"))
+		snprintf(s->wants, sizeof(s->wants), "%.15s", json_string_value(json_object_get(ev, "targets")) ?: "");
+	if (!strcmp(name, "error")) {
+		snprintf(s->why, sizeof(s->why), "%.255s", what ?: "it failed");
+		snprintf(s->fix, sizeof(s->fix), "%.159s", fix ?: "");
+	}
+}
+
+static void take_progress_line(struct service *s, const char *text, size_t len)
+{
+	json_t *ev = json_loadb(text, len, 0, NULL);
+
+	if (ev)
+		take_event(s, ev);
+	json_decref(ev);
+}
+
+static void take_talk_line(struct service *s, const char *text, size_t len)
+{
+	size_t prefix = strlen(s->program);
+
+	if (len > prefix + 2 && !memcmp(text, s->program, prefix) && !memcmp(text + prefix, ": ", 2)) {
+		text += prefix + 2;
+		len -= prefix + 2;
+	}
+	if (len > 7 && !memcmp(text, "  fix: ", 7)) {
+		snprintf(s->said_fix, sizeof(s->said_fix), "%.*s", (int)(len - 7 < 159 ? len - 7 : 159), text + 7);
+	} else if (len) {
+		snprintf(s->said, sizeof(s->said), "%.*s", (int)(len < 255 ? len : 255), text);
+		s->said_fix[0] = '\0';
+	}
+	if (len)
+		talk(LOG_LEVEL_WARN, s->program, "%.*s", (int)(len < 800 ? len : 800), text);
+}
+
+/* Whole lines of what stands in *fd go to `take`; at its end *fd becomes -1. */
+static void read_lines(struct service *s, int *fd, struct strbuf *begun,
+		       void (*take)(struct service *s, const char *text, size_t len))
+{
+	char bytes[8192];
+	const char *at, *nl;
+	ssize_t n;
+
+	while (*fd >= 0 && (n = read(*fd, bytes, sizeof(bytes))) != 0) {
+		if (n < 0)
+			return; /* nothing there now */
+		for (at = bytes; (nl = memchr(at, '\n', (size_t)(bytes + n - at))); at = nl + 1) {
+			strbuf_add(begun, at, (size_t)(nl - at));
+			take(s, strbuf_str(begun), begun->len);
+			strbuf_reset(begun);
+		}
+		if (begun->len < LINE_MAX_BYTES)
+			strbuf_add(begun, at, (size_t)(bytes + n - at));
+	}
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void service_read_progress(struct service *s)
+{
+	read_lines(s, &s->progress_fd, &s->line, take_progress_line);
+}
+
+void service_read_talk(struct service *s)
+{
+	read_lines(s, &s->talk_fd, &s->talk, take_talk_line);
+}
+
+/* --- ending --- */
+
+void service_stop(struct service *s, int64_t patience_ns)
+{
+	if (s->pid && s->state != SERVICE_STOPPING) {
+		kill(s->pid, SIGTERM);
+		enter(s, SERVICE_STOPPING);
+		s->kill_ns = s->since_ns + patience_ns;
+	} else if (!s->pid && s->state != SERVICE_FAILED) {
+		service_try_anew(s);
+	}
+}
+
+void service_try_anew(struct service *s)
+{
+	if (s->pid)
+		return;
+	enter(s, SERVICE_OFF);
+	s->failures = 0;
+}
+
+int service_failure(const struct service *s, struct err *e)
+{
+	err_set(e, -EIO, s->exit > 0 ? (enum sonde_exit)s->exit : EXIT_RUNTIME, "%s does not record: %s", s->program, s->why);
+	err_fix(e, "%s", s->fix);
+	return -EIO;
+}
+
+/* One that has helpers tells of those that run, too. */
+static uint64_t with_helpers(const struct service *s, uint64_t cpu_ns)
+{
+	return cpu_ns > s->told_ns ? cpu_ns : s->told_ns;
+}
+
+uint64_t service_cpu_ns(const struct service *s)
+{
+	return s->ended_ns + (s->pid ? with_helpers(s, (uint64_t)process_cpu_ns(s->pid)) : 0) + s->bpf_ns;
+}
+
+void service_ended(struct service *s, int status, uint64_t used_ns)
+{
+	bool was_ready = s->ready_ns != 0, asked = s->state == SERVICE_STOPPING;
+	bool hung = s->state != SERVICE_STOPPING && s->kill_ns;
+
+	service_read_progress(s);
+	service_read_talk(s);
+	close_fds(s);
+	s->pid = 0;
+	s->ended_ns += with_helpers(s, used_ns) + s->bpf_ns;
+	s->ended_helpers_ns += s->helpers_ns;
+	s->told_ns = s->helpers_ns = s->bpf_ns = s->map_bytes = 0;
+	s->exit = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	if (asked) {
+		enter(s, SERVICE_OFF);
+		s->failures = 0;
+		s->kill_ns = 0;
+		return;
+	}
+	if (was_ready && clock_mono_ns() - s->ready_ns >= POLICY_HEALTHY_NS)
+		s->failures = 0;
+	if (!s->why[0] && hung)
+		snprintf(s->why, sizeof(s->why), "it gave no sign of life and was killed");
+	else if (!s->why[0] && WIFSIGNALED(status))
+		snprintf(s->why, sizeof(s->why), "ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+	else if (!s->why[0] && s->said[0] && s->exit) {
+		memcpy(s->why, s->said, sizeof(s->why));
+		memcpy(s->fix, s->said_fix, sizeof(s->fix));
+	} else if (!s->why[0])
+		snprintf(s->why, sizeof(s->why), "ended with code %d", s->exit);
+	s->kill_ns = 0;
+	fail(s, was_ready);
+}
+
+void service_watch(struct service *s)
+{
+	int64_t now = clock_mono_ns();
+
+	if (!s->pid)
+		return;
+	if (s->state == SERVICE_STOPPING && now >= s->kill_ns) {
+		talk(LOG_LEVEL_WARN, s->program, "did not end in time: killed");
+		kill(s->pid, SIGKILL);
+		s->kill_ns = now + NSEC_PER_SEC;
+	} else if ((s->state == SERVICE_RUNNING && now - s->heard_ns > POLICY_HUNG_NS) ||
+		   (s->state == SERVICE_STARTING && now - s->since_ns > POLICY_SLOW_NS)) {
+		if (!s->kill_ns)
+			kill(s->pid, SIGKILL);
+		s->kill_ns = now;
+	}
+}
+
+json_t *service_json(const struct service *s)
+{
+	int64_t now = clock_mono_ns();
+	json_t *o = json_pack("{s:s, s:s, s:i, s:f, s:i, s:i, s:i, s:f, s:f, s:f}", "name", s->name, "state",
+			      service_state_name(s->state), "pid", (int)s->pid, "for_seconds",
+			      (double)(now - s->since_ns) / 1e9, "starts", (int)s->starts, "failures", (int)s->failures, "exit", s->exit,
+			      "samples", s->samples + s->samples_before, "lost", s->lost + s->lost_before, "cores", s->cores);
+
+	json_object_set_new(o, "why", s->why[0] ? json_string(s->why) : json_null());
+	json_object_set_new(o, "fix", s->fix[0] ? json_string(s->fix) : json_null());
+	json_object_set_new(o, "store_error", s->store_error[0] ? json_string(s->store_error) : json_null());
+	json_object_set_new(o, "hz", s->freq ? json_integer(s->freq) : json_null());
+	json_object_set_new(o, "step", json_integer((json_int_t)s->step));
+	json_object_set_new(o, "again_seconds", s->state == SERVICE_WAITING ? json_real((double)(s->again_ns - now) / 1e9) : json_null());
+	return o;
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "supervisor/limits/load_shed.h"
+
+#define ROOM 0.9 /* of the limit: what may be taken with one that comes back */
+
+bool relief_stopped(const struct relief *r, unsigned int family, const struct probe_family *f)
+{
+	return r->of[family].step > f->steps || r->of[family].stopped_for_memory;
+}
+
+unsigned int relief_step(const struct relief *r, unsigned int family, const struct probe_family *f)
+{
+	return r->of[family].step < f->steps ? r->of[family].step : f->steps;
+}
+
+uint32_t relief_freq(const struct relief *r, unsigned int family, const struct probe_family *f, uint32_t asked)
+{
+	uint32_t freq = asked >> relief_step(r, family, f);
+
+	return freq ? freq : 1;
+}
+
+unsigned int relief_count(const struct relief *r, const struct relief_family *f, unsigned int n, enum relief_limit limit)
+{
+	unsigned int sum = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (f[i].wanted)
+			sum += limit == RELIEF_CPU ? r->of[i].step : r->of[i].stopped_for_memory;
+	return sum;
+}
+
+static bool runs(const struct relief *r, const struct relief_family *f, unsigned int i)
+{
+	return f[i].wanted && !relief_stopped(r, i, f[i].family);
+}
+
+void relief_note(struct relief *r, const struct relief_look *l)
+{
+	for (unsigned int i = 0; i < l->n; i++) {
+		struct relief_state *s = &r->of[i];
+
+		if (!runs(r, l->f, i) || !l->f[i].settled || l->f[i].cores <= 0)
+			continue;
+		s->cores[s->step] = l->f[i].cores;
+		s->switches[s->step] = l->switches;
+	}
+}
+
+/* --- less is done --- */
+
+static bool more_valued(const struct relief_family *f, unsigned int a, unsigned int b)
+{
+	return f[a].family < f[b].family;
+}
+
+/* Of two that take as much the less valued. `slower`: one that can do less; not `but`. -1: there is none. */
+static int dearest(const struct relief *r, const struct relief_look *l, bool slower, int but)
+{
+	const struct relief_family *f = l->f;
+	int found = -1;
+
+	for (unsigned int i = 0; i < l->n; i++) {
+		if ((int)i == but || !runs(r, f, i) || (slower && r->of[i].step >= f[i].family->steps))
+			continue;
+		if (found < 0 || f[i].cores > f[found].cores || (f[i].cores >= f[found].cores && more_valued(f, (unsigned int)found, i)))
+			found = (int)i;
+	}
+	return found;
+}
+
+/* -1: none runs. */
+static int most_valued(const struct relief *r, const struct relief_look *l)
+{
+	int found = -1;
+
+	for (unsigned int i = 0; i < l->n; i++)
+		if (runs(r, l->f, i) && (found < 0 || more_valued(l->f, i, (unsigned int)found)))
+			found = (int)i;
+	return found;
+}
+
+/* That all who can do less would take less, at half for each step. */
+static double could_spare(const struct relief *r, const struct relief_look *l)
+{
+	double sum = 0;
+
+	for (unsigned int i = 0; i < l->n; i++)
+		if (runs(r, l->f, i) && r->of[i].step < l->f[i].family->steps)
+			sum += l->f[i].cores * (1 - 1.0 / (1u << (l->f[i].family->steps - r->of[i].step)));
+	return sum;
+}
+
+static void go_down(struct relief *r, const struct relief_look *l, unsigned int i, unsigned int to, struct relief_step *out)
+{
+	struct relief_state *s = &r->of[i];
+	bool soon = s->back_ns && l->now_ns - s->back_ns < RELIEF_SOON * l->while_ns;
+
+	if (s->back_ns)
+		s->patience = !soon ? 0 : s->patience < RELIEF_PATIENCE ? s->patience + 1 : s->patience;
+	s->step = to;
+	s->room_ns = s->back_ns = 0;
+	*out = (struct relief_step){.family = i, .stop = to > l->f[i].family->steps, .limit = RELIEF_CPU};
+}
+
+bool relief_more(struct relief *r, const struct relief_look *l, struct relief_step *out)
+{
+	int i = dearest(r, l, false, -1), other;
+	unsigned int steps, to;
+
+	if (i < 0)
+		return false;
+	if (r->of[i].step >= l->f[i].family->steps) {
+		other = dearest(r, l, true, -1);
+		if (other >= 0 && could_spare(r, l) >= l->used - l->limit)
+			i = other;
+		else if (i == most_valued(r, l) && dearest(r, l, false, i) >= 0)
+			i = dearest(r, l, false, i);
+	}
+	steps = l->f[i].family->steps;
+	to = r->of[i].step + (l->used > 2 * l->limit ? 2 : 1);
+	if (r->of[i].step < steps && to > steps)
+		to = steps;
+	if (to > steps && steps && l->used <= RELIEF_STOP * l->limit)
+		return false;
+	go_down(r, l, (unsigned int)i, to > steps + 1 ? steps + 1 : to, out);
+	return true;
+}
+
+/* --- and more again --- */
+
+/* What it would take at a step above the one where it is. */
+static double would_take(const struct relief *r, const struct relief_look *l, unsigned int i, unsigned int step)
+{
+	const struct relief_state *s = &r->of[i];
+	const struct probe_family *family = l->f[i].family;
+	unsigned int last = step;
+
+	if (family->has_freq && s->step <= family->steps && l->f[i].cores > 0)
+		return l->f[i].cores * (double)(1u << (s->step - step));
+	while (last < family->steps && s->cores[last] <= 0)
+		last++;
+	if (s->cores[last] <= 0)
+		return 0; /* it never ran: it is tried */
+	if (family->by_switches && s->switches[last] > 0 && l->switches > 0)
+		return s->cores[last] * l->switches / s->switches[last] * (double)(1u << (last - step));
+	return s->cores[last] * (double)(1u << (last - step));
+}
+
+/* The furthest that one may come back; its own step: not at all. */
+static unsigned int fits(const struct relief *r, const struct relief_look *l, unsigned int i)
+{
+	const struct relief_state *s = &r->of[i];
+	unsigned int to = 0;
+
+	while (to < s->step && l->limit > 0 && l->used - l->f[i].cores + would_take(r, l, i, to) > ROOM * l->limit)
+		to++;
+	return to;
+}
+
+static void come_back(struct relief *r, const struct relief_look *l, unsigned int i, unsigned int to, struct relief_step *out)
+{
+	struct relief_state *s = &r->of[i];
+
+	*out = (struct relief_step){.family = i, .stop = s->step > l->f[i].family->steps, .limit = RELIEF_CPU};
+	s->step = to;
+	s->room_ns = 0;
+	s->back_ns = l->now_ns;
+}
+
+/* The first in the order of value that fits; -1: none does. Who does not has no room any more. */
+static int first_that_fits(struct relief *r, const struct relief_look *l)
+{
+	int found = -1;
+
+	for (unsigned int i = 0; i < l->n; i++) {
+		struct relief_state *s = &r->of[i];
+
+		if (!l->f[i].wanted || s->stopped_for_memory || fits(r, l, i) >= s->step)
+			s->room_ns = 0;
+		else if (found < 0 || more_valued(l->f, i, (unsigned int)found))
+			found = (int)i;
+	}
+	return found;
+}
+
+bool relief_less(struct relief *r, const struct relief_look *l, struct relief_step *out)
+{
+	int i = first_that_fits(r, l);
+	struct relief_state *s = i >= 0 ? &r->of[i] : NULL;
+
+	if (!s)
+		return false;
+	s->room_ns = s->room_ns ?: l->now_ns;
+	if (l->limit > 0 && l->now_ns - s->room_ns < l->while_ns << s->patience)
+		return false;
+	come_back(r, l, (unsigned int)i, fits(r, l, (unsigned int)i), out);
+	return true;
+}
+
+/* --- memory --- */
+
+bool relief_more_memory(struct relief *r, const struct relief_family *f, unsigned int n, struct relief_step *out)
+{
+	int last = -1, running = 0;
+
+	for (unsigned int i = 0; i < n; i++)
+		if (runs(r, f, i)) {
+			last = (int)i;
+			running++;
+		}
+	if (running < 2)
+		return false;
+	r->of[last].stopped_for_memory = true;
+	*out = (struct relief_step){.family = (unsigned int)last, .stop = true, .limit = RELIEF_MEMORY};
+	return true;
+}
+
+bool relief_less_memory(struct relief *r, const struct relief_family *f, unsigned int n, struct relief_step *out)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		if (!f[i].wanted || !r->of[i].stopped_for_memory)
+			continue;
+		r->of[i].stopped_for_memory = false;
+		*out = (struct relief_step){.family = i, .stop = true, .limit = RELIEF_MEMORY};
+		return true;
+	}
+	return false;
+}

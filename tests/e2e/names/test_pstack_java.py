@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""sonde pstack of Java programs: each Java frame of each thread against what the JVM itself says of it (tests/workloads/scripts/JavaStand.java by
+Thread.getStackTrace, jcmd Thread.print). ShowHiddenFrames makes Java say those too that it leaves out of its stacks: it changes nothing else."""
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT, need, need_root
+from scripting import Standing, between, rows, script, unpacked
+
+TOLD = ["-XX:+UnlockDiagnosticVMOptions", "-XX:+ShowHiddenFrames"]
+TEMURIN = "/usr/lib/jvm/temurin-25-jdk-amd64/bin/java"
+
+
+def compiled(name="JavaStand"):
+    """A folder with the classes of a workload, for JDK 11 and later."""
+    need("javac")
+    source, folder = os.path.join(ROOT, "tests", "workloads", "scripts", f"{name}.java"), os.path.join(BUILD, "java", name)
+    if not os.path.exists(f"{folder}/{name}.class") or os.path.getmtime(f"{folder}/{name}.class") < os.path.getmtime(source):
+        made = f"{folder}.{os.getpid()}"
+        done = subprocess.run(["javac", "--release", "11", "-d", made, source], capture_output=True, text=True)
+        if done.returncode:
+            pytest.skip("missing: a javac that knows --release 11")
+        shutil.rmtree(folder, ignore_errors=True)
+        os.rename(made, folder)
+    return folder
+
+
+JDKS = ("11", "21")
+
+
+def other_jdk(version):
+    """Debian's, of another suite."""
+    if version == "11":
+        return [f"{unpacked('bullseye', ['openjdk-11-jre-headless'])}/lib/jvm/java-11-openjdk-amd64/bin/java"]
+    usr = unpacked("trixie", "openjdk-21-jre-headless libc6 zlib1g libstdc++6 libgcc-s1".split())
+    return [f"{usr}/lib64/ld-linux-x86-64.so.2", "--library-path", f"{usr}/lib/x86_64-linux-gnu", f"{usr}/lib/jvm/java-21-openjdk-amd64/bin/java"]
+
+
+def plain(frames):
+    """Java 11 writes a number behind the name of a lambda's class, which the class itself does not have."""
+    return [[re.sub(r"(\$\$Lambda\$\d+)/0x\w+", r"\1", f[0]), *f[1:]] for f in frames]
+
+
+def check_all(sonde, store, scratch, command, *args):
+    """Every frame of every thread. Returns the rows by thread's name."""
+    with Standing([*command, *TOLD, "-cp", compiled(), "JavaStand", *args], cwd=scratch) as s:
+        seen = {r["thread"]: r for r in rows(sonde, store, "-p", s.pid)}
+    assert len(s.told) > 12
+    for name, frames in s.told.items():
+        row = seen[name]
+        assert not row["moved"] and not row["end"], row
+        assert plain(script(row, "java")) == plain(frames), name
+    return seen
+
+
+def check_places(seen):
+    """Natives between Java frames, and below them."""
+    names = [f["function"] for f in seen["initialised"]["frames"]]
+    assert any("JavaCalls::call_helper" in (n or "") for n in between(seen["initialised"], "java", "JavaStand$Initialised.<clinit>",
+                                                                     next(n for n in names if n and re.match(r"JavaStand\.lambda\$main\$\d+$", n))))
+    assert any("Unsafe_Park" in (n or "") for n in names[:names.index("jdk.internal.misc.Unsafe.park")])
+    assert any("JavaThread::" in (n or "") for n in names[-8:]) and names[-1] in ("clone3", "__clone3", "clone")
+
+
+@pytest.mark.parametrize("options", [[], ["-Xint"], ["-Xcomp"]])
+def test_java_frames_are_what_the_program_says_and_at_their_places(sonde, store, scratch, options):
+    """Debian's JDK 17: interpreted and compiled, with what was inlined."""
+    need_root()
+    need("java")
+    check_places(check_all(sonde, store, scratch, ["java", *options], *([] if options else ["warm"])))
+
+
+def modes(command):
+    return [(command, []), (command, ["warm"]), ([*command, "-Xint"], []), ([*command, "-Xcomp"], []), ([*command, "-XX:TieredStopAtLevel=1"], ["warm"]),
+            ([*command, "-XX:+UseSerialGC", "-XX:-TieredCompilation"], ["warm"])]
+
+
+@pytest.mark.live
+def test_each_compiler_and_collector_of_java_17(sonde, store, scratch):
+    need_root()
+    need("java")
+    for command, args in modes(["java"]):
+        check_all(sonde, store, scratch, command, *args)
+
+
+@pytest.mark.live
+def test_a_jdk_25_of_others(sonde, store, scratch):
+    need_root()
+    need("Temurin 25", TEMURIN)
+    for command, args in modes([TEMURIN]) + [([TEMURIN, "-XX:+UseZGC"], ["warm"])]:
+        check_all(sonde, store, scratch, command, *args)
+
+
+@pytest.mark.live
+def test_java_11_of_debian_bullseye(sonde, store, scratch):
+    need_root()
+    for command, args in modes(other_jdk("11"))[:4]:
+        check_all(sonde, store, scratch, command, *args)
+
+
+@pytest.mark.live
+def test_java_21_of_debian_trixie(sonde, store, scratch):
+    need_root()
+    java = other_jdk("21")
+    for command, args in modes(java)[:4] + [([*java, "-XX:+UseZGC"], ["warm"])]:
+        check_all(sonde, store, scratch, command, *args)
+
+
+@pytest.mark.live
+def test_frames_are_those_that_jcmd_prints(sonde, store, scratch):
+    """Of all threads that run Java, the JVM's own among them."""
+    need_root()
+    need("jcmd")
+    with Standing(["java", "-cp", compiled(), "JavaStand"], cwd=scratch) as s:
+        printed = subprocess.run(["jcmd", str(s.pid), "Thread.print"], capture_output=True, text=True, check=True).stdout
+        seen = {r["tid"]: script(r, "java") for r in rows(sonde, store, "-p", s.pid)}
+    told = {}
+    for block in printed.split("\n\n"):
+        tid = re.search(r"nid=0x([0-9a-f]+)", block)
+        frames = re.findall(r"^\tat (?:[\w.@]*/)?([\w.$<>/]+)\((?:[\w.]+@[\w.+-]+/)?([^)]*)\)", block, re.M)
+        if tid and frames:
+            told[int(tid[1], 16)] = [[f, int(at.split(":")[1]) if ":" in at else None] for f, at in frames]
+    assert len(told) > 15
+    for tid, frames in told.items():
+        ours = [[f[0], f[2]] for f in seen[tid]]
+        assert [f for f in ours if "/0x" not in f[0]] == [f for f in frames if "/0x" not in f[0]]
+
+
+BUSY = """
+import java.util.*;
+public class Busy {
+    static int rests() throws Exception {
+        Thread.sleep(new Random().nextInt(2) * 20, 100000);
+        return 0;
+    }
+    static int one(int n) throws Exception {
+        return n % 2 == 1 ? two(n - 1) : three(n - 1);
+    }
+    static int two(int n) throws Exception {
+        return n <= 0 ? rests() : one(n - 1) + 1;
+    }
+    static int three(int n) throws Exception {
+        return n <= 0 ? rests() : two(n - 1);
+    }
+    public static void main(String[] args) throws Exception {
+        for (int i = 0; i < 4; i++) {
+            Thread t = new Thread(() -> {
+                try {
+                    while (true)
+                        one(new Random().nextInt(30));
+                } catch (Exception e) { }
+            });
+            t.setDaemon(true);
+            t.start();
+        }
+        System.out.println("x");
+        System.in.read();
+    }
+}
+"""
+
+
+@pytest.mark.long
+def test_a_java_program_that_does_not_stand_still_is_never_shown_torn(sonde, store, scratch):
+    """Each frame stands on a line that calls the frame before it, while its code is being compiled."""
+    need_root()
+    need("javac")
+    path = os.path.join(scratch, "Busy.java")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(BUSY)
+    subprocess.run(["javac", "-d", scratch, path], check=True, capture_output=True)
+    lines, shown = BUSY.splitlines(), 0
+    child = subprocess.Popen(["java", "-cp", scratch, "Busy"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        child.stdout.read(1)
+        for _ in range(40):
+            for row in rows(sonde, store, "-p", child.pid):
+                frames = [f for f in script(row, "java") if f[0].startswith("Busy.")]
+                for callee, caller in zip(frames, frames[1:]):
+                    assert callee[0].split(".")[1] + "(" in lines[caller[2] - 1], (callee, caller)
+                shown += len(frames) > 2 and not row["moved"]
+            if shown >= 20:
+                break
+        assert shown >= 3
+    finally:
+        child.kill()
+        child.wait(20)
+        child.stdin.close()
+        child.stdout.close()
+
+
+def test_a_process_that_lies_about_its_jvm_is_not_believed(sonde, store, scratch):
+    """A program with tables that lead nowhere: its stack is shown as native, and nobody falls."""
+    need_root()
+    need("gcc")
+    with open(os.path.join(ROOT, "loaders", "index", "hotspotpart.c"), encoding="utf-8") as f:
+        wanted = re.findall(r"\{HOTSPOT_(\w+), (\w+), \"([^\"]+)\", (?:\"([^\"]+)\"|NULL)\}", f.read())
+    statics = {"VERSION", "THREADS", "FIRST_THREAD", "HEAPS", "LOW", "HIGH", "INTERPRETER", "CALL_RETURN"}
+    rows_of = {table: [w for w in wanted if w[1] == table] for table in ("STRUCTS", "TYPES", "CONSTANTS")}
+    structs = ",\n".join(f'{{"{t}", "{m}", "x", {int(n in statics)}, 0, {"&word" if n in statics else "0"}}}' for n, _, t, m in rows_of["STRUCTS"])
+    types = ",\n".join(f'{{"{t}", 0, 0, 0, 0, 0, 16}}' for _, _, t, _ in rows_of["TYPES"])
+    constants = ",\n".join(f'{{"{t}", 1}}' for _, _, t, _ in rows_of["CONSTANTS"])
+    source = os.path.join(scratch, "lie.c")
+    with open(source, "w", encoding="utf-8") as f:
+        f.write(f"""
+#include <stdint.h>
+#include <unistd.h>
+uint64_t word = 17;
+struct {{ const char *type, *member, *of; uint32_t is_static; uint64_t offset; void *address; }} structs[] = {{ {structs}, {{0}} }}, *gHotSpotVMStructs = structs;
+struct {{ const char *name, *super; uint32_t a, b, c; uint32_t pad; uint64_t size; }} types[] = {{ {types}, {{0}} }}, *gHotSpotVMTypes = types;
+struct {{ const char *name; int value; }} constants[] = {{ {constants}, {{0}} }}, *gHotSpotVMIntConstants = constants;
+int main(void) {{
+	char c;
+	write(1, "x", 1);
+	return (int)read(0, &c, 1);
+}}
+""")
+    subprocess.run(["gcc", "-O1", "-g", "-rdynamic", "-w", "-o", os.path.join(scratch, "lie"), source], check=True, capture_output=True)
+    child = subprocess.Popen([os.path.join(scratch, "lie")], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        child.stdout.read(1)
+        [row] = rows(sonde, store, "-p", child.pid)
+    finally:
+        child.stdin.close()
+        child.wait(20)
+        child.stdout.close()
+    names = [f["function"] for f in row["frames"] if not f["kernel"]]
+    assert "main" in names and not script(row, "java")

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "loaders/lib/bpf/start/environment.h"
+
+#define FIRST "         0          0 4294967295\n"
+
+static void test_each_place_is_told_by_its_mark(void **state)
+{
+	(void)state;
+	assert_int_equal(place_of("6.1.0-18-amd64", "", FIRST, ""), PLACE_PLAIN);
+	assert_int_equal(place_of("4.4.0", "[    0.000000] Starting gVisor...\n", FIRST, ""), PLACE_GVISOR);
+	assert_int_equal(place_of("6.8.12-1-pve", "", "         0     100000      65536\n", "lxc\n"), PLACE_GUEST);
+	assert_int_equal(place_of("6.8.12-1-pve", "", FIRST, "lxc\n"), PLACE_LXC);
+	assert_int_equal(place_of("5.15.153.1-microsoft-standard-WSL2", "", FIRST, ""), PLACE_WSL);
+}
+
+static void test_what_cannot_be_read_is_a_plain_host(void **state)
+{
+	(void)state;
+	assert_int_equal(place_of("", "", "", ""), PLACE_PLAIN);
+	assert_null(place_fix(PLACE_PLAIN));
+	for (int p = PLACE_GVISOR; p <= PLACE_WSL; p++)
+		assert_non_null(place_fix((enum place)p));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_each_place_is_told_by_its_mark),
+		cmocka_unit_test(test_what_cannot_be_read_is_a_plain_host),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

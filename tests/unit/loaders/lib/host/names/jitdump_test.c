@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* jitdump: names, lines and moves as they are written; records that lie; which file it is. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "loaders/lib/host/names/jitdump.h"
+#include "loaders/lib/host/names/perfmap.h"
+
+#define PID 77
+
+static struct {
+	uint8_t bytes[8192];
+	size_t len;
+} d;
+
+static void put(const void *data, size_t n)
+{
+	assert_true(d.len + n <= sizeof(d.bytes));
+	memcpy(d.bytes + d.len, data, n);
+	d.len += n;
+}
+
+static void put32(uint32_t v)
+{
+	put(&v, sizeof(v));
+}
+
+static void put64(uint64_t v)
+{
+	put(&v, sizeof(v));
+}
+
+static void head(uint32_t pid)
+{
+	d.len = 0;
+	put32(0x4A695444);
+	put32(1);
+	put32(40);
+	put32(62);
+	put32(0);
+	put32(pid);
+	put64(0);
+	put64(0);
+}
+
+/* Returns where its size stands. */
+static size_t record(uint32_t kind, uint32_t size)
+{
+	put32(kind);
+	put32(size);
+	put64(1);
+	return d.len - 12;
+}
+
+static void load(uint64_t addr, uint64_t size, uint64_t number, const char *name)
+{
+	record(0, (uint32_t)(16 + 40 + strlen(name) + 1 + 4));
+	put32(PID);
+	put32(PID);
+	put64(addr);
+	put64(addr);
+	put64(size);
+	put64(number);
+	put(name, strlen(name) + 1);
+	put("code", 4);
+}
+
+static void move(uint64_t from, uint64_t to, uint64_t size, uint64_t number)
+{
+	record(1, 16 + 48);
+	put32(PID);
+	put32(PID);
+	put64(to);
+	put64(from);
+	put64(to);
+	put64(size);
+	put64(number);
+}
+
+static void place(uint64_t addr, uint32_t line, const char *file)
+{
+	put64(addr);
+	put32(line);
+	put32(0);
+	put(file, strlen(file) + 1);
+}
+
+static struct perfmap *parse(void)
+{
+	uint8_t *own = malloc(d.len); /* so that a read beyond it is seen */
+	struct perfmap *m = NULL;
+
+	memcpy(own, d.bytes, d.len);
+	assert_int_equal(jitdump_parse(own, d.len, PID, &m), 0);
+	free(own);
+	return m;
+}
+
+static void expect(const struct perfmap *m, uint64_t addr, const char *name, const char *file, uint32_t line)
+{
+	struct perfmap_entry e;
+
+	if (!name) {
+		assert_false(perfmap_find(m, addr, &e));
+		return;
+	}
+	assert_true(perfmap_find(m, addr, &e));
+	assert_string_equal(e.name, name);
+	assert_int_equal(e.line, line);
+	if (file)
+		assert_string_equal(e.file, file);
+	else
+		assert_null(e.file);
+}
+
+static void two_lined_functions(void)
+{
+	head(PID);
+	record(2, 16 + 16 + 3 * 16 + 5 + 2 + 5);
+	put64(0x1000);
+	put64(3);
+	place(0x1000, 7, "a.js");
+	place(0x1008, 8, "\xff");
+	place(0x1010, 3, "b.js");
+	load(0x1000, 0x20, 1, "first");
+	load(0x2000, 0x10, 2, "second");
+}
+
+static void functions_have_names_and_lines(void **state)
+{
+	struct perfmap *m;
+
+	(void)state;
+	two_lined_functions();
+	m = parse();
+	expect(m, 0x0fff, NULL, NULL, 0);
+	expect(m, 0x1000, "first", "a.js", 7);
+	expect(m, 0x100f, "first", "a.js", 8);
+	expect(m, 0x101f, "first", "b.js", 3);
+	expect(m, 0x1020, NULL, NULL, 0);
+	expect(m, 0x2000, "second", NULL, 0); /* the lines were the first's */
+	perfmap_free(m);
+}
+
+static void what_has_moved_has_its_name_and_lines_there_and_none_where_it_was(void **state)
+{
+	struct perfmap *m;
+
+	(void)state;
+	two_lined_functions();
+	move(0x1000, 0x5000, 0x20, 1);
+	move(0x2000, 0x1008, 0x10, 2);
+	move(0x7000, 0x8000, 0x10, 9); /* nobody loaded it */
+	m = parse();
+	expect(m, 0x5008, "first", "a.js", 8);
+	expect(m, 0x1000, NULL, NULL, 0);
+	expect(m, 0x1008, "second", NULL, 0);
+	expect(m, 0x1018, NULL, NULL, 0);
+	expect(m, 0x2000, NULL, NULL, 0);
+	expect(m, 0x8000, NULL, NULL, 0);
+	perfmap_free(m);
+}
+
+static void a_later_function_stands_where_an_earlier_one_was(void **state)
+{
+	struct perfmap *m;
+
+	(void)state;
+	two_lined_functions();
+	load(0x1010, 0x100, 3, "third");
+	m = parse();
+	expect(m, 0x100f, "first", "a.js", 8);
+	expect(m, 0x1010, "third", NULL, 0);
+	perfmap_free(m);
+}
+
+static void records_that_lie_cost_their_own_names(void **state)
+{
+	struct perfmap *m;
+	size_t size;
+
+	(void)state;
+	two_lined_functions();
+	load(UINT64_MAX - 4, 0x10, 4, "beyond");
+	load(0x3000, 0, 5, "empty");
+	record(9, 16); /* of a kind that is not known */
+	record(2, 16 + 16 + 4); /* more places than there is room for */
+	put64(0x4000);
+	put64(UINT64_MAX);
+	put32(1);
+	load(0x4000, 0x10, 6, "fourth");
+	size = record(0, 16);
+	memcpy(d.bytes + size, &(uint32_t){4}, 4); /* shorter than itself: nothing behind it is read */
+	load(0x6000, 0x10, 7, "never");
+	m = parse();
+	expect(m, 0x1000, "first", "a.js", 7);
+	expect(m, 0x3000, NULL, NULL, 0);
+	expect(m, 0x4000, "fourth", NULL, 0);
+	expect(m, 0x6000, NULL, NULL, 0);
+	assert_int_equal(perfmap_count(m), 3);
+	perfmap_free(m);
+}
+
+static void a_file_that_is_cut_off_says_what_is_whole(void **state)
+{
+	size_t whole;
+
+	(void)state;
+	two_lined_functions();
+	whole = d.len;
+	for (d.len = 40; d.len < whole; d.len++) {
+		struct perfmap *m = parse();
+
+		assert_in_range(perfmap_count(m), 0, 1);
+		perfmap_free(m);
+	}
+}
+
+static void what_is_no_jitdump_of_this_process_is_refused(void **state)
+{
+	struct perfmap *m = NULL;
+
+	(void)state;
+	head(PID + 1);
+	assert_int_equal(jitdump_parse(d.bytes, d.len, PID, &m), -EBADMSG);
+	head(PID);
+	assert_int_equal(jitdump_parse(d.bytes, 39, PID, &m), -EBADMSG);
+	d.bytes[0]++;
+	assert_int_equal(jitdump_parse(d.bytes, d.len, PID, &m), -EBADMSG);
+	assert_null(m);
+}
+
+static void it_is_found_by_its_name_with_the_pid(void **state)
+{
+	const char *const paths[] = {"/usr/bin/node", NULL, "/srv/jit-770.dump", "/srv/xjit-77.dump", "/srv/jit-77.dump"};
+
+	(void)state;
+	assert_string_equal(jitdump_path(paths, 5, PID), "/srv/jit-77.dump");
+	assert_null(jitdump_path(paths, 4, PID));
+	assert_null(jitdump_path(paths, 0, PID));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(functions_have_names_and_lines),
+		cmocka_unit_test(what_has_moved_has_its_name_and_lines_there_and_none_where_it_was),
+		cmocka_unit_test(a_later_function_stands_where_an_earlier_one_was),
+		cmocka_unit_test(records_that_lie_cost_their_own_names),
+		cmocka_unit_test(a_file_that_is_cut_off_says_what_is_whole),
+		cmocka_unit_test(what_is_no_jitdump_of_this_process_is_refused),
+		cmocka_unit_test(it_is_found_by_its_name_with_the_pid),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* openin: whatever stands at a path inside a stranger's root, nothing outside of it is opened and nothing blocks. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "loaders/lib/host/proc/openin.h"
+#include "tests/unit/missing.h"
+
+static char root[64];
+static int root_fd;
+
+static void write_file(const char *name, const char *text)
+{
+	int fd = openat(root_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	strcpy(root, "/tmp/openin-test-XXXXXX");
+	if (!mkdtemp(root))
+		return -1;
+	root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	mkdirat(root_fd, "dir", 0755);
+	write_file("plain", "inside");
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char cmd[128];
+
+	(void)state;
+	close(root_fd);
+	snprintf(cmd, sizeof(cmd), "rm -rf %s", root);
+	return system(cmd);
+}
+
+static void expect_text(int fd, const char *text)
+{
+	char buf[64] = "";
+
+	assert_true(fd >= 0);
+	assert_int_equal(read(fd, buf, sizeof(buf) - 1), strlen(text));
+	assert_string_equal(buf, text);
+	close(fd);
+}
+
+static void a_plain_file_is_opened_and_its_identity_told(void **state)
+{
+	struct stat st, want;
+
+	(void)state;
+	expect_text(openin(root_fd, "/plain", 100, &st), "inside");
+	fstatat(root_fd, "plain", &want, 0);
+	assert_int_equal(st.st_ino, want.st_ino);
+}
+
+static void an_absolute_link_and_dotdot_stay_inside_the_root(void **state)
+{
+	(void)state;
+	assert_int_equal(symlinkat("/plain", root_fd, "dir/absolute"), 0);
+	assert_int_equal(symlinkat("../../../../../plain", root_fd, "dir/up"), 0);
+	assert_int_equal(symlinkat("/etc/passwd", root_fd, "out"), 0);
+	expect_text(openin(root_fd, "/dir/absolute", 100, NULL), "inside");
+	expect_text(openin(root_fd, "/dir/up", 100, NULL), "inside");
+	assert_int_equal(openin(root_fd, "/out", 1 << 20, NULL), -ENOENT);
+	assert_int_equal(openin(root_fd, "/../../../etc/passwd", 1 << 20, NULL), -ENOENT);
+}
+
+static void a_fifo_does_not_block(void **state)
+{
+	(void)state;
+	assert_int_equal(mkfifoat(root_fd, "fifo", 0644), 0);
+	assert_int_equal(openin(root_fd, "/fifo", 100, NULL), -ENOTSUP);
+}
+
+static void a_device_and_a_folder_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(openin(root_fd, "/dir", 100, NULL), -ENOTSUP);
+	if (mknodat(root_fd, "zero", S_IFCHR | 0666, makedev(1, 5))) {
+		skip_missing("the right to make a device");
+	}
+	assert_int_equal(openin(root_fd, "/zero", 100, NULL), -ENOTSUP);
+}
+
+static void a_sparse_file_of_100_gb_is_refused_by_its_size(void **state)
+{
+	int fd = openat(root_fd, "sparse", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 100000000000), 0);
+	close(fd);
+	assert_int_equal(openin(root_fd, "/sparse", OPENIN_MAX_BYTES, NULL), -EFBIG);
+}
+
+static void a_magic_link_is_refused(void **state)
+{
+	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(openin(proc, "/self/exe", OPENIN_MAX_BYTES, NULL), -ELOOP);
+	close(proc);
+}
+
+static void a_file_cut_while_it_is_read_gives_less_and_no_signal(void **state)
+{
+	char buf[16];
+	int fd;
+
+	(void)state;
+	write_file("cut", "0123456789");
+	fd = openin(root_fd, "/cut", 100, NULL);
+	assert_int_equal(pread(fd, buf, 5, 0), 5);
+	write_file("cut", "0");
+	assert_int_equal(pread(fd, buf, 5, 5), 0);
+	close(fd);
+}
+
+static void a_mapped_file_that_was_deleted_is_opened_through_its_mapping(void **state)
+{
+	int fd = openat(root_fd, "gone", O_RDWR | O_CREAT | O_CLOEXEC, 0644), got;
+	void *m;
+
+	(void)state;
+	assert_int_equal(ftruncate(fd, 4096), 0);
+	assert_int_equal(pwrite(fd, "was here", 8, 0), 8);
+	m = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	unlinkat(root_fd, "gone", 0);
+	got = openin_map_file((uint32_t)getpid(), (uintptr_t)m, (uintptr_t)m + 4096, 1 << 20, NULL);
+	if (got == -EPERM) {
+		munmap(m, 4096);
+		skip_missing("CAP_CHECKPOINT_RESTORE");
+	}
+	assert_true(got >= 0);
+	close(got);
+	assert_int_equal(openin_map_file((uint32_t)getpid(), (uintptr_t)m, (uintptr_t)m + 8192, 1 << 20, NULL), -ENOENT);
+	munmap(m, 4096);
+}
+
+/* A FUSE mount whose server never answers. */
+static void a_file_system_that_does_not_answer_holds_nobody_up(void **state)
+{
+	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	char opts[128], dir[96];
+	struct timespec a, b;
+
+	(void)state;
+	mkdirat(root_fd, "mute", 0755);
+	snprintf(dir, sizeof(dir), "%s/mute", root);
+	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
+	if (fuse < 0 || mount("none", dir, "fuse", 0, opts)) {
+		skip_missing("FUSE, or the right to mount it");
+	}
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	assert_int_equal(openin(root_fd, "/mute/lib.so", 100, NULL), -ETIMEDOUT);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	assert_true(b.tv_sec - a.tv_sec <= 2);
+	for (int i = 1; i < OPENIN_STUCK_MAX; i++)
+		assert_int_equal(openin(root_fd, "/mute/lib.so", 100, NULL), -ETIMEDOUT);
+	assert_int_equal(openin(root_fd, "/mute/lib.so", 100, NULL), -EBUSY);
+	close(fuse); /* the server ends: those who wait come back */
+	umount2(dir, MNT_DETACH);
+	for (int i = 0; i < 100 && openin(root_fd, "/plain", 100, NULL) == -EBUSY; i++)
+		usleep(20000);
+	expect_text(openin(root_fd, "/plain", 100, NULL), "inside");
+}
+
+static void the_root_of_a_process_is_opened(void **state)
+{
+	int fd = openin_root((uint32_t)getpid());
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	assert_true(openin_root(0x7fffffff) < 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_plain_file_is_opened_and_its_identity_told),
+		cmocka_unit_test(an_absolute_link_and_dotdot_stay_inside_the_root),
+		cmocka_unit_test(a_fifo_does_not_block),
+		cmocka_unit_test(a_device_and_a_folder_are_refused),
+		cmocka_unit_test(a_sparse_file_of_100_gb_is_refused_by_its_size),
+		cmocka_unit_test(a_magic_link_is_refused),
+		cmocka_unit_test(a_file_cut_while_it_is_read_gives_less_and_no_signal),
+		cmocka_unit_test(a_mapped_file_that_was_deleted_is_opened_through_its_mapping),
+		cmocka_unit_test(a_file_system_that_does_not_answer_holds_nobody_up),
+		cmocka_unit_test(the_root_of_a_process_is_opened),
+	};
+
+	return cmocka_run_group_tests(tests, set_up, tear_down);
+}

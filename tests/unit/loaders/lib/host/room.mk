@@ -1,0 +1,16 @@
+# Unit tests of the host parsers and of naming; their sources mirror loaders/lib/host.
+$(eval $(call unit_test,proc_test,tests/unit/loaders/lib/host/proc/proc_test.c,host base,-ljansson))
+$(eval $(call unit_test,syscalls_test,tests/unit/loaders/lib/host/proc/syscalls_test.c,host base,))
+$(eval $(call unit_test,args_test,tests/unit/loaders/lib/host/proc/args_test.c,host base,))
+$(eval $(call unit_test,runtime_test,tests/unit/loaders/lib/host/proc/runtime_test.c,host base,))
+$(eval $(call unit_test,engines_test,tests/unit/loaders/lib/host/proc/engines_test.c,host base,-ljansson))
+$(eval $(call unit_test,kallsyms_test,tests/unit/loaders/lib/host/names/kallsyms_test.c,host base,))
+$(eval $(call unit_test,perfmap_test,tests/unit/loaders/lib/host/names/perfmap_test.c,host base,))
+$(eval $(call unit_test,jitdump_test,tests/unit/loaders/lib/host/names/jitdump_test.c,host base,))
+$(eval $(call unit_test,container_test,tests/unit/loaders/lib/host/proc/container_test.c,host base,-ljansson))
+$(eval $(call unit_test,instance_test,tests/unit/loaders/lib/host/proc/instance_test.c,host base,))
+$(foreach t,naming naming_excluded naming_container,\
+  $(eval $(call unit_test,$(t)_test,$(addprefix tests/unit/loaders/lib/host/names/,$(t)_test.c namingfakes.c),host runtimes base,-ljansson)))
+$(eval $(call unit_test,rules_test,tests/unit/loaders/lib/host/names/rules_test.c,host base,-ljansson))
+$(eval $(call unit_test,late_test,tests/unit/loaders/lib/host/late/late_test.c,host base,))
+$(eval $(call unit_test,containerlog_test,tests/unit/loaders/lib/host/proc/containerlog_test.c,host base,-ljansson))

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+/* gowho: how a goroutine is found, by the version and by what stands in the rows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "loaders/maps/publish/goroutine_offsets.h"
+#include "probes/lib/tables.h"
+
+/* Two extensions of other kinds and that of morestack behind a page and a rule. */
+struct section {
+	uint64_t page, rule;
+	struct row_ext ext[3];
+};
+
+static uint32_t flags(const char *version, int32_t tls, int32_t curg, int32_t bp)
+{
+	const struct section s = {.ext = {{.kind = ROW_EXT_CFA}, {.kind = ROW_EXT_SWITCH}, {.kind = ROW_EXT_GO_SCHED, .a = tls, .b = curg, .bp_offset = bp}}};
+	const struct unwind_section rows = {.elements = &s.page, .page_count = 1, .rule_count = 1, .ext_count = 3};
+
+	return gowho_flags(&rows, version);
+}
+
+static void each_version_has_its_goid_where_its_source_says(void **unused)
+{
+	(void)unused;
+	assert_int_equal(flags("go1.19.8", -8, 192, 48), TABLES_GO_MAKE(1, 152 / 8, 192 / 8));
+	assert_int_equal(flags("go1.22.1", -8, 192, 48), TABLES_GO_MAKE(1, 152 / 8, 192 / 8));
+	assert_int_equal(flags("go1.23.4", -8, 192, 48), TABLES_GO_MAKE(1, 160 / 8, 192 / 8));
+	assert_int_equal(flags("go1.24", -32, 192, 48), TABLES_GO_MAKE(4, 160 / 8, 192 / 8));
+	assert_int_equal(flags("go1.26.8", -8, 184, 40), TABLES_GO_MAKE(1, 152 / 8, 184 / 8));
+	assert_int_equal(flags("devel go1.27-0123456", -8, 184, 40), TABLES_GO_MAKE(1, 152 / 8, 184 / 8));
+	assert_int_equal(flags("", -8, 184, 40), TABLES_GO_MAKE(1, 152 / 8, 184 / 8)); /* of no older one */
+}
+
+static void what_is_not_known_says_that_it_is_go_and_no_more(void **unused)
+{
+	const struct unwind_section none = {0};
+
+	(void)unused;
+	assert_int_equal(gowho_flags(NULL, "go1.26.8"), TABLES_PROCESS_GO);
+	assert_int_equal(gowho_flags(&none, "go1.26.8"), TABLES_PROCESS_GO);
+	assert_int_equal(flags("", -8, 192, 48), TABLES_PROCESS_GO); /* 1.22 or 1.23 */
+	assert_int_equal(flags("go1.26.8", -8, 184, 56), TABLES_PROCESS_GO);
+	assert_int_equal(flags("go1.26.8", 8, 184, 40), TABLES_PROCESS_GO);
+	assert_int_equal(flags("go1.26.8", -9, 184, 40), TABLES_PROCESS_GO);
+	assert_int_equal(flags("go1.26.8", -8 * 65536, 184, 40), TABLES_PROCESS_GO);
+	assert_int_equal(flags("go1.26.8", INT32_MIN, 184, 40), TABLES_PROCESS_GO);
+	assert_int_equal(flags("go1.26.8", -8, 512, 40), TABLES_PROCESS_GO);
+	assert_int_equal(flags("go1.26.8", -8, 0, 40), TABLES_PROCESS_GO);
+}
+
+static void a_process_with_two_runtimes_is_of_neither(void **unused)
+{
+	const uint32_t one = TABLES_GO_MAKE(1, 19, 24), other = TABLES_GO_MAKE(1, 20, 24);
+
+	(void)unused;
+	assert_int_equal(gowho_join(0, one), one);
+	assert_int_equal(gowho_join(one, one), one);
+	assert_int_equal(gowho_join(one, TABLES_PROCESS_OBJECTS), one | TABLES_PROCESS_OBJECTS);
+	assert_int_equal(gowho_join(one, other), TABLES_PROCESS_GO);
+	assert_int_equal(gowho_join(gowho_join(one, other), one), TABLES_PROCESS_GO);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(each_version_has_its_goid_where_its_source_says), cmocka_unit_test(what_is_not_known_says_that_it_is_go_and_no_more),
+					   cmocka_unit_test(a_process_with_two_runtimes_is_of_neither)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

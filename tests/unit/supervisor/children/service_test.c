@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* service: what becomes of a child that is not there. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "supervisor/children/service.h"
+
+static void one_that_was_given_up_stays_so_until_it_is_to_be_tried_anew(void **state)
+{
+	struct service s;
+
+	(void)state;
+	service_init(&s, "cpu", NULL);
+	s.state = SERVICE_WAITING;
+	s.failures = 3;
+	service_stop(&s, 0);
+	assert_int_equal(s.state, SERVICE_OFF);
+	assert_int_equal(s.failures, 0);
+	s.state = SERVICE_FAILED;
+	service_stop(&s, 0);
+	assert_int_equal(s.state, SERVICE_FAILED);
+	service_try_anew(&s);
+	assert_int_equal(s.state, SERVICE_OFF);
+	service_release(&s);
+}
+
+static void a_failure_has_the_program_its_reason_its_fix_and_its_code(void **state)
+{
+	struct service s;
+	struct err e = {0};
+
+	(void)state;
+	service_init(&s, "cpu", NULL);
+	strcpy(s.why, "no BTF");
+	strcpy(s.fix, "another kernel");
+	s.exit = EXIT_PREREQUISITE;
+	assert_true(service_failure(&s, &e) < 0);
+	assert_string_equal(e.what, "sonde-cpu does not record: no BTF");
+	assert_string_equal(e.fix, "another kernel");
+	assert_int_equal(e.exit, EXIT_PREREQUISITE);
+	s.exit = -1; /* a signal */
+	service_failure(&s, &e);
+	assert_int_equal(e.exit, EXIT_RUNTIME);
+	service_release(&s);
+}
+
+/* Bytes and time of BPF are what it told last; they go with it, but for the sum. */
+static void what_one_took_that_has_ended_stays_in_the_sum(void **state)
+{
+	struct service s;
+
+	(void)state;
+	service_init(&s, "cpu", NULL);
+	s.pid = 0x7ffffff0; /* there is none such */
+	s.state = SERVICE_STOPPING;
+	s.bpf_ns = 5;
+	s.map_bytes = 7;
+	assert_int_equal(service_cpu_ns(&s), 5);
+	service_ended(&s, 0, 100);
+	assert_int_equal(service_cpu_ns(&s), 105);
+	assert_int_equal(s.map_bytes, 0);
+	s.pid = 0x7ffffff0;
+	s.told_ns = 200; /* its helper, which /proc does not tell of, too */
+	assert_int_equal(service_cpu_ns(&s), 305);
+	service_ended(&s, 0, 150);
+	assert_int_equal(service_cpu_ns(&s), 305);
+	service_release(&s);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_that_was_given_up_stays_so_until_it_is_to_be_tried_anew),
+		cmocka_unit_test(a_failure_has_the_program_its_reason_its_fix_and_its_code),
+		cmocka_unit_test(what_one_took_that_has_ended_stays_in_the_sum),
+	};
+
+	return cmocka_run_group_tests_name("service", tests, NULL, NULL);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conf: what holds when several say something, and what is said when one is wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "supervisor/config/conf.h"
+
+struct place {
+	char dir[64];
+};
+
+static int setup(void **state)
+{
+	struct place *p = calloc(1, sizeof(*p));
+	char sub[80];
+
+	snprintf(p->dir, sizeof(p->dir), "/tmp/sonde-conf-XXXXXX");
+	if (!mkdtemp(p->dir))
+		return -1;
+	setenv("SONDE_CONFIG", "/nonexistent", 1);
+	unsetenv("STATE_DIRECTORY");
+	snprintf(sub, sizeof(sub), "%s/conf.d", p->dir);
+	mkdir(sub, 0755);
+	for (int i = 0; i < CONF_KEYS; i++) {
+		char env[40] = "SONDE_";
+
+		for (const char *c = conf_name((enum conf_key)i); *c; c++)
+			strncat(env, (char[2]){*c == '-' ? '_' : (char)(*c - 32)}, 1);
+		unsetenv(env);
+	}
+	*state = p;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct place *p = *state;
+	char cmd[120];
+
+	snprintf(cmd, sizeof(cmd), "rm -r %s", p->dir);
+	if (system(cmd))
+		return -1;
+	free(p);
+	return 0;
+}
+
+static void put(const struct place *p, const char *name, const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s", p->dir, name);
+	f = fopen(path, "w");
+	fputs(text, f);
+	fclose(f);
+}
+
+static void without_any_file_the_defaults_hold(void **state)
+{
+	struct conf c;
+
+	(void)state;
+	assert_int_equal(conf_load(NULL, NULL, &c, NULL), 0);
+	assert_int_equal(c.freq, 19);
+	assert_int_equal(c.age_ns, 14ll * 86400 * 1000000000);
+	assert_int_equal(c.budget_bytes, 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host");
+	assert_string_equal(c.value[CONF_FREQ].origin, "default");
+}
+
+static void the_strongest_holds_and_its_origin_is_known(void **state)
+{
+	struct place *p = *state;
+	const char *flags[CONF_KEYS] = {[CONF_FREQ] = "49"};
+	char origin[128];
+	struct conf c;
+
+	put(p, "sonde.conf", "# all\n[store]\nbudget = 1G ; small\nage = 2d\n[record]\nfreq = 99\nfamilies = cpu\n");
+	put(p, "conf.d/10.conf", "[store]\nage = 3d\n");
+	put(p, "conf.d/20.conf", "[store]\nage = 4d\n");
+	put(p, "conf.d/30.bak", "[store]\nage = 5d\n");
+	setenv("SONDE_FREQ", "29", 1);
+	setenv("SONDE_FAMILIES", "cpu,offcpu", 1);
+	assert_int_equal(conf_load(p->dir, flags, &c, NULL), 0);
+	assert_int_equal(c.freq, 49);
+	assert_string_equal(c.value[CONF_FREQ].origin, "--freq");
+	assert_string_equal(c.value[CONF_FAMILIES].origin, "SONDE_FAMILIES");
+	assert_int_equal(c.budget_bytes, 1ull << 30);
+	assert_int_equal(c.age_ns, 4ll * 86400 * 1000000000);
+	snprintf(origin, sizeof(origin), "%s/conf.d/20.conf:2", p->dir);
+	assert_string_equal(c.value[CONF_AGE].origin, origin);
+	snprintf(origin, sizeof(origin), "%s/sonde.conf:3", p->dir);
+	assert_string_equal(c.value[CONF_BUDGET].origin, origin);
+}
+
+static void requests_are_a_word_for_a_family(void **state)
+{
+	struct place *p = *state;
+	struct conf c;
+
+	put(p, "sonde.conf", "[record]\nrequests = on\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host,l7");
+	assert_non_null(strstr(c.value[CONF_FAMILIES].origin, "default, requests: "));
+	put(p, "conf.d/1.conf", "[record]\nfamilies = l7,cpu\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "l7,cpu");
+	put(p, "conf.d/1.conf", "[record]\nfamilies = requests,cpu\nrequests = off\n"); /* off takes nothing away */
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_false(c.requests);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "requests,cpu");
+}
+
+static void gpus_are_recorded_where_there_are_some_and_nobody_chose(void **state)
+{
+	struct place *p = *state;
+	const char *flags[CONF_KEYS] = {[CONF_FAMILIES] = "cpu"};
+	struct conf c;
+
+	conf_gpu_driver = "/nonexistent";
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host");
+	conf_gpu_driver = "/proc/version";
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host,gpu");
+	assert_int_equal(conf_load(p->dir, flags, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu");
+	put(p, "sonde.conf", "[record]\ngpu = off\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host");
+	put(p, "sonde.conf", "[record]\ngpu = on\nrequests = on\n");
+	assert_int_equal(conf_load(p->dir, flags, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,l7,gpu");
+	conf_gpu_driver = "/nonexistent";
+}
+
+static void what_programs_offer_is_asked_for_by_a_word_or_a_list(void **state)
+{
+	struct place *p = *state;
+	struct conf c;
+
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_false(c.scrape);
+	put(p, "sonde.conf", "[record]\nscrape = on\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host,scrape");
+	put(p, "sonde.conf", "[record]\nscrape = heap,cpu\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_FAMILIES].text, "cpu,host,scrape");
+	assert_string_equal(c.value[CONF_SCRAPE].text, "heap,cpu");
+}
+
+static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
+{
+	static const struct {
+		const char *text, *what, *fix;
+	} wrong[] = {
+		{"[store]\n\nbudgt = 1G\n", "x:3: unknown key 'budgt' in section [store]", "[store]  budget"},
+		{"[record]\nage = 1d\n", "x:2: unknown key 'age' in section [record]", "[store]  age"},
+		{"budget = 1G\n", "x:1: unknown key 'budget' in section []", "[store]  budget"},
+		{"[store]\nfrobnicate = 1\n", "x:2: unknown key", "sonde config show"},
+		{"[store]\nbudget = big\n", "x:2: budget 'big' is not 2G or 500M", "lists budget"},
+		{"[record]\nfreq = 5000\n", "x:2: freq '5000' is not a number from 1 to 4999", ""},
+		{"[record]\nfamilies = cpu,gpus\n", "x:2: unknown family 'gpus'", "lists families"},
+		{"[record]\ngpu = yes\n", "x:2: gpu 'yes' is not auto, on or off", "lists gpu, by default auto"},
+		{"[record]\nscrape = cpu,heep\n", "x:2: scrape 'cpu,heep' is not on, off, or of cpu", "lists scrape, by default off"},
+		{"[record]\nlog-lines = yes\n", "x:2: log-lines 'yes' is not on or off", "lists log-lines, by default off"},
+		{"[record]\nrequests = yes\n", "x:2: requests 'yes' is not on or off", "lists requests, by default off"},
+		{"[limits]\ncpu = -1\n", "x:2: cpu '-1'", ""},
+		{"[limits]\ncpu = nan\n", "x:2: cpu 'nan'", ""},
+		{"[store\n", "x:1: neither [section] nor key = value", "key = value"},
+		{"[store]\nhello\n", "x:2: neither", "key = value"},
+		{"[record]\nabc = 1\n", "x:2: unknown key 'abc'", "sonde config show"}, /* no 'cpu' was meant */
+		{"[record]\nfrq = 1\n", "x:2: unknown key 'frq'", "[record]  freq"},
+		{"[store]\nage = 1d\nbudget = 1G\nage = 2d\n", "x:4: age is set once more, after line 2", "leave one"},
+		{"[targets]\ninclude = user:root\ninclude = user:root\n", "x:3: include is set once more", "after a blank"},
+		{"[record]\nfamilies = cpu\n  offcpu\n", "x:3: families is set once more, after line 2: a line that begins", "leave one"},
+		{"[targets]\nexclude = command:a\n  comand:b\n", "x:3: exclude 'command:a comand:b' is not", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct conf c = {0};
+		struct err e = {0};
+
+		assert_true(conf_parse(&c, "x", wrong[i].text, strlen(wrong[i].text), &e) < 0);
+		if (!strstr(e.what, wrong[i].what) || !strstr(e.fix, wrong[i].fix))
+			fail_msg("'%s' said '%s', fix '%s'", wrong[i].text, e.what, e.fix);
+		assert_int_equal(e.exit, EXIT_USAGE);
+	}
+}
+
+static void each_section_is_printed_once(void **state)
+{
+	char text[8192];
+	FILE *f = tmpfile();
+	struct conf c;
+
+	(void)state;
+	assert_int_equal(conf_load(NULL, NULL, &c, NULL), 0);
+	conf_print(&c, true, f);
+	rewind(f);
+	text[fread(text, 1, sizeof(text) - 1, f)] = '\0';
+	fclose(f);
+	for (const char *name = strchr(text, '['); name; name = strstr(name + 1, "\n[")) {
+		const char *line = *name == '[' ? name : name + 1;
+		char head[32];
+
+		snprintf(head, sizeof(head), "%.*s\n", (int)strcspn(line, "\n"), line);
+		assert_null(strstr(line + 1, head));
+	}
+}
+
+static void a_wrong_variable_is_named(void **state)
+{
+	struct err e = {0};
+	struct conf c;
+
+	(void)state;
+	setenv("SONDE_BUDGET", "lots", 1);
+	assert_true(conf_load(NULL, NULL, &c, &e) < 0);
+	assert_non_null(strstr(e.what, "SONDE_BUDGET: budget 'lots'"));
+}
+
+static void bytes_that_are_no_text_are_refused_and_long_lines_too(void **state)
+{
+	char text[4096];
+	struct conf c = {0};
+	struct err e = {0};
+
+	(void)state;
+	assert_true(conf_parse(&c, "x", "[store]\nage\0=1d\n", 16, NULL) < 0);
+	memset(text, 'a', sizeof(text));
+	assert_true(conf_parse(&c, "x", text, sizeof(text), &e) < 0);
+	assert_non_null(strstr(e.what, "x:1: the line is too long"));
+	assert_non_null(strstr(e.fix, "goes on in the next line"));
+	assert_int_equal(conf_parse(&c, "x", "", 0, NULL), 0);
+	assert_int_equal(conf_parse(&c, "x", "[store]\nage = 1d", 16, NULL), 0); /* no newline at its end */
+}
+
+static void a_list_of_rules_goes_on_in_lines_that_begin_with_a_blank(void **state)
+{
+	static const char text[] = "[targets]\nexclude = command:a, ; one\n   command:b\n\n# between\n\tcommand:c ; three\n"
+				   "include = user:root\n";
+	struct conf c = {0};
+
+	(void)state;
+	assert_int_equal(conf_parse(&c, "x", text, strlen(text), NULL), 0);
+	assert_string_equal(c.value[CONF_EXCLUDE].text, "command:a, command:b command:c");
+	assert_string_equal(c.value[CONF_INCLUDE].text, "user:root");
+}
+
+static void a_folder_that_is_named_has_to_be_there_and_readable(void **state)
+{
+	struct place *p = *state;
+	struct err e = {0};
+	struct conf c;
+	char path[80];
+
+	assert_true(conf_load("/nonexistent", NULL, &c, &e) < 0);
+	assert_non_null(strstr(e.what, "cannot read /nonexistent"));
+	assert_non_null(strstr(e.fix, "--config DIR"));
+	assert_int_equal(e.exit, EXIT_USAGE);
+	snprintf(path, sizeof(path), "%s/conf.d", p->dir);
+	rmdir(path);
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0); /* neither of the two is needed */
+	put(p, "conf.d", "no folder");
+	assert_true(conf_load(p->dir, NULL, &c, &e) < 0);
+	assert_non_null(strstr(e.what, "conf.d"));
+}
+
+static void the_folder_that_systemd_made_is_the_default(void **state)
+{
+	struct place *p = *state;
+	struct conf c;
+
+	setenv("STATE_DIRECTORY", "/var/lib/one:/var/lib/two", 1);
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_STORE].text, "/var/lib/one");
+	assert_string_equal(c.value[CONF_STORE].origin, "STATE_DIRECTORY");
+	put(p, "sonde.conf", "[store]\nstore = /data\n");
+	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
+	assert_string_equal(c.value[CONF_STORE].text, "/data");
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	static const struct CMUnitTest tests[] = {
+		T(without_any_file_the_defaults_hold),
+		T(the_strongest_holds_and_its_origin_is_known),
+		T(what_is_wrong_is_said_with_its_line_and_what_was_meant),
+		T(requests_are_a_word_for_a_family),
+		T(gpus_are_recorded_where_there_are_some_and_nobody_chose),
+		T(what_programs_offer_is_asked_for_by_a_word_or_a_list),
+		T(each_section_is_printed_once),
+		T(a_wrong_variable_is_named),
+		T(bytes_that_are_no_text_are_refused_and_long_lines_too),
+		T(a_list_of_rules_goes_on_in_lines_that_begin_with_a_blank),
+		T(a_folder_that_is_named_has_to_be_there_and_readable),
+		T(the_folder_that_systemd_made_is_the_default),
+	};
+
+	return cmocka_run_group_tests_name("conf", tests, NULL, NULL);
+}

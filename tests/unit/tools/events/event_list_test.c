@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What happened again and again is one row; what is told twice is told once. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/mem.h"
+#include "tools/events/event_list.h"
+
+static struct happenings all;
+static size_t cap;
+
+static void put(int64_t at_s, const char *kind, const char *subject, const char *name, const char *detail, uint32_t pid)
+{
+	struct happening x = {.first_ns = at_s * NSEC_PER_SEC, .last_ns = at_s * NSEC_PER_SEC, .kind = mem_strdup(kind), .subject = mem_strdup(subject),
+			      .name = mem_strdup(name), .detail = mem_strdup(detail), .which = mem_strdup(""), .comm = mem_strdup(""),
+			      .container = mem_strdup(strcmp(subject, "container") ? "" : name), .by = mem_strdup(""), .pid = pid, .n = 1,
+			      .lived_ns = strcmp(subject, "process") ? -1 : 60 * NSEC_PER_SEC};
+
+	mem_grow(all.rows, all.n, cap);
+	all.rows[all.n++] = x;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	happenings_release(&all);
+	cap = 0;
+	return 0;
+}
+
+static void a_restart_loop_is_one_row_with_how_often_and_how_it_ended(void **state)
+{
+	(void)state;
+	put(90, "started", "container", "web", "", 1);
+	for (int i = 0; i < 21; i++) {
+		put(100 + 60 * i, "stopped", "container", "web", i == 3 ? "signal 9 (KILL)" : "exit 1", 0);
+		put(101 + 60 * i, "restarted", "container", "web", "", 0);
+	}
+	put(130, "started", "container", "db", "", 7);
+	happenings_fold(&all, false);
+	assert_int_equal(all.n, 2);
+	assert_string_equal(all.rows[0].kind, "restart loop");
+	assert_string_equal(all.rows[0].detail, "exit 1");
+	assert_int_equal(all.rows[0].n, 21);
+	assert_true(happening_is_bad(&all.rows[0]));
+	assert_string_equal(all.rows[1].name, "db");
+}
+
+static void two_restarts_are_no_loop_and_neither_are_those_far_apart(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		put(100 + 3600 * i, "restarted", "container", "web", "", 0);
+	put(200, "restarted", "container", "web", "", 0);
+	happenings_fold(&all, false);
+	assert_int_equal(all.n, 4); /* the two within a quarter of an hour are one row, and no loop */
+	assert_string_equal(all.rows[0].kind, "restarted");
+	assert_int_equal(all.rows[0].n, 2);
+}
+
+static void the_end_of_a_containers_process_is_told_by_the_container(void **state)
+{
+	(void)state;
+	put(100, "killed", "process", "tail", "signal 9", 77);
+	put(100, "stopped", "container", "web", "signal 9 (KILL)", 77);
+	put(100, "killed", "process", "other", "signal 9", 78);
+	happenings_fold(&all, true);
+	assert_int_equal(all.n, 2);
+	assert_string_equal(all.rows[0].subject, "container");
+	assert_string_equal(all.rows[1].name, "other");
+}
+
+static void a_processs_row_of_two_segments_is_one_and_equal_kills_are_a_count(void **state)
+{
+	(void)state;
+	put(100, "killed", "process", "tail", "signal 9", 77);
+	put(100, "killed", "process", "tail", "signal 9", 77);
+	put(110, "killed", "process", "tail", "signal 9", 79);
+	happenings_fold(&all, false);
+	assert_int_equal(all.n, 1);
+	assert_int_equal(all.rows[0].n, 2);
+	assert_int_equal(all.rows[0].pid, 0);
+}
+
+static void what_failed_early_on_is_told_only_where_each_is_asked_for(void **state)
+{
+	(void)state;
+	put(100, "failed", "process", "grep", "exit 1", 5);
+	all.rows[0].lived_ns = NSEC_PER_SEC;
+	happenings_fold(&all, true);
+	assert_int_equal(all.n, 1);
+	happenings_fold(&all, false);
+	assert_int_equal(all.n, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_restart_loop_is_one_row_with_how_often_and_how_it_ended, end),
+		cmocka_unit_test_teardown(two_restarts_are_no_loop_and_neither_are_those_far_apart, end),
+		cmocka_unit_test_teardown(the_end_of_a_containers_process_is_told_by_the_container, end),
+		cmocka_unit_test_teardown(a_processs_row_of_two_segments_is_one_and_equal_kills_are_a_count, end),
+		cmocka_unit_test_teardown(what_failed_early_on_is_told_only_where_each_is_asked_for, end),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

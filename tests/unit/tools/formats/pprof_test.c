@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pprof: what protoc reads from a profile is what the fold said. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "schema/base/proto.h"
+#include "schema/base/strbuf.h"
+#include "tests/unit/tools/fold/fold_sample.h"
+#include "tools/formats/pprof.h"
+#include "tests/unit/missing.h"
+
+static void varints_are_as_the_format_says(void **state)
+{
+	static const struct {
+		uint64_t v;
+		const char *bytes;
+		size_t n;
+	} cases[] = {
+		{0, "\0", 1}, {127, "\x7f", 1}, {128, "\x80\x01", 2}, {300, "\xac\x02", 2},
+		{UINT64_MAX, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(cases); i++) {
+		struct strbuf s = STRBUF_INIT;
+
+		proto_varint(&s, cases[i].v);
+		assert_int_equal(s.len, cases[i].n);
+		assert_memory_equal(s.buf, cases[i].bytes, s.len);
+		strbuf_release(&s);
+	}
+}
+
+static char *read_all(FILE *f)
+{
+	struct strbuf s = STRBUF_INIT;
+	char buf[4096];
+	size_t n;
+
+	while ((n = fread(buf, 1, sizeof(buf), f)) > 0)
+		strbuf_add(&s, buf, n);
+	return strbuf_take(&s);
+}
+
+/* The profile as protoc prints it, without line breaks and indents; the caller's. */
+static char *decoded(void)
+{
+	struct fold f = fold_sample();
+	char path[] = "/tmp/sonde-pprof-XXXXXX", command[256], *text;
+	FILE *out = fdopen(mkstemp(path), "w"), *in;
+	size_t to = 0;
+
+	assert_non_null(out);
+	assert_int_equal(pprof_write(&f, out), 0);
+	fclose(out);
+	snprintf(command, sizeof(command),
+		 "gzip -dc %s | protoc -Itests/unit/tools --decode perftools.profiles.Profile profile.proto", path);
+	in = popen(command, "r");
+	assert_non_null(in);
+	text = read_all(in);
+	assert_int_equal(pclose(in), 0);
+	unlink(path);
+	for (size_t from = 0; text[from]; from++)
+		if (text[from] != '\n' && !(text[from] == ' ' && (to == 0 || text[to - 1] == ' ')))
+			text[to++] = text[from];
+		else if (text[from] == '\n' && to && text[to - 1] != ' ')
+			text[to++] = ' ';
+	text[to] = '\0';
+	return text;
+}
+
+static size_t count(const char *text, const char *part)
+{
+	size_t n = 0;
+
+	for (; (text = strstr(text, part)); text += strlen(part))
+		n++;
+	return n;
+}
+
+static int have_protoc(void)
+{
+	return system("protoc --version > /dev/null 2>&1") == 0;
+}
+
+static void protoc_reads_what_the_fold_said(void **state)
+{
+	char *text;
+
+	(void)state;
+	if (!have_protoc()) {
+		skip_missing("protoc (protobuf-compiler)");
+	}
+	text = decoded();
+	assert_int_equal(count(text, "sample {"), 7);
+	assert_int_equal(count(text, "mapping {"), 4);
+	assert_int_equal(count(text, "function {"), 7); /* "[no stack]" is one */
+	assert_int_equal(count(text, "location {"), 8); /* work twice: with and without what is inlined */
+	assert_non_null(strstr(text, "value: 20 value: 200000000"));
+	assert_non_null(strstr(text, "period: 10000000"));
+	assert_non_null(strstr(text, "time_nanos: 1795144200000000000 duration_nanos: 1000000000"));
+	assert_non_null(strstr(text, "string_table: \"\" string_table: \"samples\" string_table: \"count\""));
+	assert_non_null(strstr(text, "\"</script><img src=x onerror=alert(1)>;\\\"&\\'\\360\\237\\224\\245\""));
+	assert_non_null(strstr(text, "string_table: \"web\\\"1\""));
+	assert_non_null(strstr(text, "lost 4 samples: ring"));
+	free(text);
+}
+
+static void an_inlined_frame_is_a_line_of_its_caller_s_location(void **state)
+{
+	char *text, *at;
+
+	(void)state;
+	if (!have_protoc())
+		skip_missing("protoc (protobuf-compiler)");
+	text = decoded();
+	/* at the address of work in the first mapping (0x400000 + 0x1200), the inlined function first */
+	at = strstr(text, "address: 4198912 line { function_id: ");
+	assert_non_null(at);
+	assert_int_equal(count(text, "line: 3 } line { function_id: "), 1);
+	assert_int_equal(strncmp(strstr(text, "line: 3 } line {") + strlen("line: 3 } line { function_id: N "), "line: 20", 8), 0);
+	free(text);
+}
+
+static void only_mappings_whose_frames_are_all_named_say_so(void **state)
+{
+	char *text;
+
+	(void)state;
+	if (!have_protoc())
+		skip_missing("protoc (protobuf-compiler)");
+	text = decoded();
+	assert_int_equal(count(text, "has_functions: true"), 3); /* app, kernel, evil; not libc */
+	assert_int_equal(count(text, "has_filenames: true"), 1); /* app */
+	assert_int_equal(count(text, "has_inline_frames: true"), 1);
+	assert_int_equal(count(text, "start_line: 8"), 1); /* main, though one place of it does not know */
+	assert_non_null(strstr(text, "mapping { id: 1 memory_start: 4194304"));
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(varints_are_as_the_format_says),
+		cmocka_unit_test(protoc_reads_what_the_fold_said),
+		cmocka_unit_test(an_inlined_frame_is_a_line_of_its_caller_s_location),
+		cmocka_unit_test(only_mappings_whose_frames_are_all_named_say_so),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* procs: see the header. */
+#include "tools/processes/process_rows.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+
+#define HOST "[host]"
+
+static const char *container_of(const struct fold_process *p)
+{
+	return *p->container ? p->container : *p->container_id ? p->container_id : HOST;
+}
+
+static uint64_t hash_text(const char *s)
+{
+	return hash_bytes(HASH_SEED, s, strlen(s));
+}
+
+static size_t container_row(struct procs *p, struct idmap *row_of, size_t *cap, const char *name)
+{
+	bool fresh;
+	uint64_t *at = idmap_ref(row_of, hash_text(name), &fresh);
+
+	if (fresh) {
+		*at = p->n;
+		mem_grow(p->rows, p->n, *cap);
+		p->rows[p->n++] = (struct procs_row){.container = name};
+	}
+	return *at;
+}
+
+/* Of two that used as much, the one that is older, whatever their places are in the store. */
+static bool used_more(const struct fold_process *a, const struct fold_process *b)
+{
+	if (a->ns != b->ns)
+		return a->ns > b->ns;
+	return a->start_ns != b->start_ns ? a->start_ns < b->start_ns : a->pid < b->pid;
+}
+
+static void row_add(struct procs_row *r, const struct fold *f, uint32_t process)
+{
+	const struct fold_process *p = &f->processes[process];
+
+	if (!r->n_processes || used_more(p, r->who))
+		r->who = p;
+	r->n_processes++;
+	r->ns += p->ns;
+	r->samples += p->samples;
+}
+
+/* Which row each process is in; UINT32_MAX: in none, it did not run. */
+static uint32_t *gather(struct procs *p, const struct fold *f, enum procs_by by)
+{
+	uint32_t *row_of = mem_array(f->n_processes, sizeof(*row_of));
+	struct idmap rows = {0};
+	size_t cap = 0;
+
+	for (uint32_t i = 0; i < f->n_processes; i++) {
+		size_t row = p->n;
+
+		row_of[i] = UINT32_MAX;
+		if (!f->processes[i].samples)
+			continue;
+		if (by == PROCS_BY_CONTAINER) {
+			row = container_row(p, &rows, &cap, container_of(&f->processes[i]));
+		} else {
+			mem_grow(p->rows, p->n, cap);
+			p->rows[p->n++] = (struct procs_row){0};
+		}
+		row_add(&p->rows[row], f, i);
+		row_of[i] = (uint32_t)row;
+	}
+	idmap_release(&rows);
+	return row_of;
+}
+
+struct spent {             /* leaves, brought into order of row and function */
+	uint32_t row, frame;
+	uint64_t ns;
+};
+
+static bool same_function(const struct fold *f, uint32_t a, uint32_t b)
+{
+	return !strcmp(f->frames[a].name, f->frames[b].name) && !strcmp(f->frames[a].module, f->frames[b].module);
+}
+
+static int by_row_and_function(const void *a, const void *b, void *ctx)
+{
+	const struct spent *x = a, *y = b;
+	const struct fold *f = ctx;
+	int c;
+
+	if (x->row != y->row)
+		return x->row < y->row ? -1 : 1;
+	c = strcmp(f->frames[x->frame].name, f->frames[y->frame].name);
+	return c ? c : strcmp(f->frames[x->frame].module, f->frames[y->frame].module);
+}
+
+static void best_functions(struct procs *p, const struct fold *f, const uint32_t *row_of)
+{
+	cleanup_free struct spent *list = mem_array(f->n_leaves, sizeof(*list));
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->n_leaves; i++) {
+		const struct fold_leaf *l = &f->leaves[i];
+
+		if (l->node && row_of[l->process] != UINT32_MAX)
+			list[n++] = (struct spent){row_of[l->process], f->nodes[l->node].frame, l->ns};
+	}
+	if (n)
+		qsort_r(list, n, sizeof(*list), by_row_and_function, (void *)(uintptr_t)f);
+	for (size_t i = 0, k; i < n; i = k) {
+		struct procs_row *r = &p->rows[list[i].row];
+		uint64_t ns = 0;
+
+		for (k = i; k < n && list[k].row == list[i].row && same_function(f, list[k].frame, list[i].frame); k++)
+			ns += list[k].ns;
+		if (ns > r->frame_ns) {
+			r->frame_ns = ns;
+			r->frame = list[i].frame;
+		}
+	}
+}
+
+static int by_pid_and_start(const void *a, const void *b, void *ctx)
+{
+	const struct fold *f = ctx;
+	const struct fold_process *x = &f->processes[*(const uint32_t *)a], *y = &f->processes[*(const uint32_t *)b];
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
+}
+
+static uint32_t *order_by_pid(const struct fold *f)
+{
+	uint32_t *order = mem_array(f->n_processes + 1, sizeof(*order));
+
+	for (uint32_t i = 0; i < f->n_processes; i++)
+		order[i] = i;
+	if (f->n_processes)
+		qsort_r(order, f->n_processes, sizeof(*order), by_pid_and_start, (void *)(uintptr_t)f);
+	return order;
+}
+
+void procs_init(struct procs *p, const struct fold *f, enum procs_by by)
+{
+	cleanup_free uint32_t *row_of = NULL;
+	struct err e = {0};
+
+	*p = (struct procs){.f = f, .by_pid = by == PROCS_BY_PROCESS ? order_by_pid(f) : NULL};
+	row_of = gather(p, f, by);
+	best_functions(p, f, row_of);
+	procs_sort(p, "cpu", &e);
+}
+
+void procs_release(struct procs *p)
+{
+	free(p->rows);
+	free(p->by_pid);
+	*p = (struct procs){0};
+}
+
+/* Of several hosts a container's name begins with its host's (schema/store/read/reader.h). */
+static bool same_host(const struct fold_process *a, const struct fold_process *b)
+{
+	size_t len = strcspn(a->container, "/");
+
+	return !store_names_hosts() || (len == strcspn(b->container, "/") && !strncmp(a->container, b->container, len));
+}
+
+const struct fold_process *procs_parent(const struct procs *p, const struct fold_process *child)
+{
+	size_t low = 0, high = p->f->n_processes;
+
+	while (low < high) { /* the first that is of a later pid, or of that pid and began after the child */
+		const size_t middle = low + (high - low) / 2;
+		const struct fold_process *x = &p->f->processes[p->by_pid[middle]];
+
+		if (x->pid < child->ppid || (x->pid == child->ppid && x->start_ns <= child->start_ns))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low-- > 0) {
+		const struct fold_process *x = &p->f->processes[p->by_pid[low]];
+
+		if (x->pid != child->ppid)
+			break;
+		if (x != child && same_host(x, child))
+			return x;
+	}
+	return NULL;
+}
+
+/* --- order --- */
+
+static int by_pid(const struct procs_row *x, const struct procs_row *y)
+{
+	const uint32_t a = x->who ? x->who->pid : 0, b = y->who ? y->who->pid : 0;
+
+	return (a > b) - (a < b);
+}
+
+/* Of those without samples, by what the kernel charged. */
+static int by_cpu(const struct procs_row *x, const struct procs_row *y)
+{
+	const uint64_t a = x->used ? x->used->cpu_us : 0, b = y->used ? y->used->cpu_us : 0;
+
+	return x->ns != y->ns ? (x->ns < y->ns) - (x->ns > y->ns) : (a < b) - (a > b);
+}
+
+static int by_name(const struct procs_row *x, const struct procs_row *y)
+{
+	if (x->container)
+		return strcmp(x->container, y->container);
+	return strcmp(x->who->comm, y->who->comm);
+}
+
+static int by_start(const struct procs_row *x, const struct procs_row *y)
+{
+	const int64_t a = x->who ? x->who->start_ns : 0, b = y->who ? y->who->start_ns : 0;
+
+	return (a > b) - (a < b);
+}
+
+static uint64_t restarts_of(const struct procs_row *r)
+{
+	return r->incidents ? incident_restarts(r->incidents)->n : 0;
+}
+
+static uint64_t oom_of(const struct procs_row *r)
+{
+	return r->incidents ? r->incidents->oom.n : 0;
+}
+
+/* Two readers of one counter: that which was stopped meanwhile has less of it. */
+uint64_t procs_throttled_ns(const struct procs_row *r)
+{
+	uint64_t offcpu = r->incidents ? r->incidents->throttled_ns : 0, host = r->used ? r->used->throttled_us * 1000 : 0;
+
+	return offcpu > host ? offcpu : host;
+}
+
+static int by_restarts(const struct procs_row *x, const struct procs_row *y)
+{
+	return (restarts_of(x) < restarts_of(y)) - (restarts_of(x) > restarts_of(y));
+}
+
+static int by_oom(const struct procs_row *x, const struct procs_row *y)
+{
+	return (oom_of(x) < oom_of(y)) - (oom_of(x) > oom_of(y));
+}
+
+static int by_throttled(const struct procs_row *x, const struct procs_row *y)
+{
+	return (procs_throttled_ns(x) < procs_throttled_ns(y)) - (procs_throttled_ns(x) > procs_throttled_ns(y));
+}
+
+static uint64_t mem_of(const struct procs_row *r)
+{
+	return r->used ? r->used->mem : 0;
+}
+
+static uint64_t io_of(const struct procs_row *r)
+{
+	return r->used ? r->used->read_bytes + r->used->write_bytes : 0;
+}
+
+static uint64_t net_of(const struct procs_row *r)
+{
+	return r->used ? r->used->rx_bytes + r->used->tx_bytes : 0;
+}
+
+static int by_mem(const struct procs_row *x, const struct procs_row *y)
+{
+	return (mem_of(x) < mem_of(y)) - (mem_of(x) > mem_of(y));
+}
+
+static int by_io(const struct procs_row *x, const struct procs_row *y)
+{
+	return (io_of(x) < io_of(y)) - (io_of(x) > io_of(y));
+}
+
+static int by_net(const struct procs_row *x, const struct procs_row *y)
+{
+	return (net_of(x) < net_of(y)) - (net_of(x) > net_of(y));
+}
+
+static uint64_t gpu_of(const struct procs_row *r)
+{
+	return r->used ? r->used->gpu_us : 0;
+}
+
+static uint64_t gpu_mem_of(const struct procs_row *r)
+{
+	return r->used ? r->used->gpu_mem : 0;
+}
+
+/* Of two that did nothing on it the one that has more of its memory. */
+static int by_gpu(const struct procs_row *x, const struct procs_row *y)
+{
+	if (gpu_of(x) != gpu_of(y))
+		return gpu_of(x) < gpu_of(y) ? 1 : -1;
+	return (gpu_mem_of(x) < gpu_mem_of(y)) - (gpu_mem_of(x) > gpu_mem_of(y));
+}
+
+static const struct order {
+	const char *key;
+	int (*cmp)(const struct procs_row *x, const struct procs_row *y);
+} ORDERS[] = {{"cpu", by_cpu}, {"pid", by_pid}, {"name", by_name}, {"start", by_start}},
+  CONTAINER_ORDERS[] = {{"restarts", by_restarts}, {"oom", by_oom}, {"throttled", by_throttled}},
+  USED_ORDERS[] = {{"mem", by_mem}, {"io", by_io}, {"net", by_net}, {"gpu", by_gpu}};
+#define N_USED_ORDERS (sizeof(USED_ORDERS) / sizeof(*USED_ORDERS))
+
+struct sorting {
+	const struct order *order; /* NULL: by the amount */
+	size_t amount;             /* which of `more` */
+};
+
+static int compare(const void *a, const void *b, void *ctx)
+{
+	const struct procs_row *x = a, *y = b;
+	const struct sorting *s = ctx;
+	int c = s->order ? s->order->cmp(x, y) : (x->more[s->amount] < y->more[s->amount]) - (x->more[s->amount] > y->more[s->amount]);
+
+	if (!c)
+		c = by_cpu(x, y);
+	return c ? c : by_pid(x, y);
+}
+
+/* --- beside CPU time --- */
+
+static uint64_t process_key(const struct fold_process *p)
+{
+	uint64_t h = hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns);
+
+	h = hash_bytes(h, p->comm, strlen(p->comm) + 1);
+	h = hash_bytes(h, p->exe, strlen(p->exe) + 1);
+	return hash_bytes(h, p->container_id, strlen(p->container_id));
+}
+
+/* Which row each process has. */
+static void index_rows(const struct procs *p, struct idmap *row_of)
+{
+	idmap_reserve(row_of, p->n);
+	for (size_t i = 0; i < p->n; i++)
+		idmap_set(row_of, process_key(p->rows[i].who), i);
+}
+
+void procs_add(struct procs *p, const struct procs_more *more)
+{
+	struct idmap row_of = {0};
+	uint64_t at;
+
+	p->more = more;
+	index_rows(p, &row_of);
+	for (size_t k = 0; k < more->n; k++)
+		for (size_t i = 0; i < more->fold[k]->n_processes; i++) {
+			const struct fold_process *who = &more->fold[k]->processes[i];
+
+			if (who->ns && idmap_get(&row_of, process_key(who), &at))
+				p->rows[at].more[k] += who->ns;
+		}
+	idmap_release(&row_of);
+}
+
+/* Rows of those who have some of it, and used no CPU. */
+static void bring(struct procs *p, size_t k)
+{
+	const struct fold *f = p->more->fold[k];
+	struct idmap row_of = {0};
+	size_t cap = p->n;
+	uint64_t at;
+
+	index_rows(p, &row_of);
+	for (size_t i = 0; i < f->n_processes; i++) {
+		if (!f->processes[i].ns || idmap_get(&row_of, process_key(&f->processes[i]), &at))
+			continue;
+		mem_grow(p->rows, p->n, cap);
+		idmap_set(&row_of, process_key(&f->processes[i]), p->n);
+		p->rows[p->n++] = (struct procs_row){.who = &f->processes[i], .n_processes = 1};
+	}
+	idmap_release(&row_of);
+	for (size_t other = 0; other < p->more->n; other++)
+		for (size_t i = 0; i < p->n; i++)
+			p->rows[i].more[other] = 0;
+	procs_add(p, p->more);
+}
+
+/* --- what happened to containers --- */
+
+void procs_add_incidents(struct procs *p, const struct incidents *x)
+{
+	struct idmap row_of = {0};
+	size_t cap = p->n;
+	uint64_t at;
+
+	for (size_t i = 0; i < p->n; i++)
+		idmap_set(&row_of, hash_text(p->rows[i].container), i);
+	for (size_t i = 0; i < x->n; i++) {
+		const struct incident_container *c = &x->rows[i];
+
+		if (idmap_get(&row_of, hash_text(c->name), &at)) {
+			p->rows[at].incidents = c;
+		} else if (incident_restarts(c)->n || c->oom.n || c->made_anew.n) {
+			mem_grow(p->rows, p->n, cap);
+			p->rows[p->n++] = (struct procs_row){.container = c->name, .incidents = c};
+		}
+	}
+	idmap_release(&row_of);
+}
+
+/* --- what they used --- */
+
+static void add_used_containers(struct procs *p, const struct used *used)
+{
+	struct idmap row_of = {0};
+	size_t cap = p->n;
+	uint64_t at;
+
+	for (size_t i = 0; i < p->n; i++)
+		idmap_set(&row_of, hash_text(p->rows[i].container), i);
+	for (size_t i = 0; i < used->n; i++) {
+		const struct used_row *u = &used->rows[i];
+
+		if (!idmap_get(&row_of, hash_text(u->name), &at) && !idmap_get(&row_of, hash_text(u->id), &at)) {
+			at = p->n;
+			mem_grow(p->rows, p->n, cap);
+			p->rows[p->n++] = (struct procs_row){.container = u->name};
+		}
+		p->rows[at].used = u;
+	}
+	idmap_release(&row_of);
+}
+
+/* `bring`: those that have no row get one. */
+static void add_used_processes(struct procs *p, const struct used *used, bool bring_them)
+{
+	struct idmap row_of = {0};
+	size_t cap = p->n;
+	uint64_t at;
+
+	index_rows(p, &row_of);
+	for (size_t i = 0; i < used->n; i++) {
+		const struct used_row *u = &used->rows[i];
+
+		if (!idmap_get(&row_of, process_key(&u->who), &at)) {
+			if (!bring_them)
+				continue;
+			at = p->n;
+			mem_grow(p->rows, p->n, cap);
+			p->rows[p->n++] = (struct procs_row){.who = &u->who, .n_processes = 1};
+		}
+		p->rows[at].used = u;
+	}
+	idmap_release(&row_of);
+}
+
+void procs_add_used(struct procs *p, const struct used *used)
+{
+	p->used = used;
+	if (used->of_containers)
+		add_used_containers(p, used);
+	else
+		add_used_processes(p, used, false);
+}
+
+static int sort_by_kind(struct procs *p, const char *key, struct err *e)
+{
+	const struct store_kind_info *kind = store_kind_named(key);
+	size_t k = p->more ? procs_more_named(p->more, key) : 0;
+
+	if (!kind || !procs_more_takes(kind)) {
+		struct strbuf names cleanup_strbuf = STRBUF_INIT;
+
+		procs_more_names(&names);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem, io, net and gpu, and of what was recorded %s", key,
+			       strbuf_str(&names));
+	}
+	if (!p->more || k == p->more->n) {
+		err_set(e, -ENODATA, EXIT_NOTHING, "--sort %s: no %s was recorded in that range", kind->name, kind->what);
+		err_fix(e, "sonde status    says what was recorded, and when");
+		return -ENODATA;
+	}
+	bring(p, k);
+	if (p->n)
+		qsort_r(p->rows, p->n, sizeof(*p->rows), compare, &(struct sorting){.amount = k});
+	return 0;
+}
+
+static bool sort_by(struct procs *p, const struct order *orders, size_t n, const char *key)
+{
+	for (size_t i = 0; i < n; i++)
+		if (!strcmp(orders[i].key, key)) {
+			if (p->n)
+				qsort_r(p->rows, p->n, sizeof(*p->rows), compare, &(struct sorting){.order = &orders[i]});
+			return true;
+		}
+	return false;
+}
+
+static int sort_by_used(struct procs *p, const char *key, bool containers, struct err *e)
+{
+	/* of processes family net tells it; of containers where family host did not */
+	const bool net = !strcmp(key, "net") && !(containers && p->used && p->used->known);
+	const bool gpu = !strcmp(key, "gpu");
+
+	if (!p->used || !(net ? p->used->net_known : gpu ? p->used->gpu_known : p->used->known)) {
+		err_set(e, -ENODATA, EXIT_NOTHING, "--sort %s: what %s used was not recorded in that range", key,
+			containers ? "containers" : "processes");
+		err_fix(e, "sudo sonde record --families cpu,%s -d 30s", net ? "net" : gpu ? "gpu" : "host");
+		return -ENODATA;
+	}
+	if (!containers)
+		add_used_processes(p, p->used, true);
+	sort_by(p, USED_ORDERS, N_USED_ORDERS, key);
+	return 0;
+}
+
+static bool is_used_key(const char *key)
+{
+	for (size_t i = 0; i < N_USED_ORDERS; i++)
+		if (!strcmp(key, USED_ORDERS[i].key))
+			return true;
+	return false;
+}
+
+int procs_sort(struct procs *p, const char *key, struct err *e)
+{
+	const bool containers = p->n && p->rows[0].container;
+
+	if (is_used_key(key))
+		return sort_by_used(p, key, containers, e);
+	if (p->used && p->used->known && !p->used->of_containers && !p->f->n_processes) /* no samples: who used is all there is */
+		add_used_processes(p, p->used, true);
+	if (sort_by(p, ORDERS, sizeof(ORDERS) / sizeof(*ORDERS), key) ||
+	    (containers && sort_by(p, CONTAINER_ORDERS, sizeof(CONTAINER_ORDERS) / sizeof(*CONTAINER_ORDERS), key)))
+		return 0;
+	if (containers)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem, io, net, gpu, restarts, oom and throttled", key);
+	return sort_by_kind(p, key, e);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* used: see the header. A range may lie in several segments: sums add up, of memory the last reading holds. */
+#include "tools/processes/process_usage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "schema/base/hash.h"
+#include "schema/base/idmap.h"
+#include "schema/base/mem.h"
+#include "tools/select/askrows.h"
+
+#define TEXT_OF(n) TEXT_(n)
+#define TEXT_(n) #n
+
+/* The columns that both have, from number 2 on. A row that lies in the range in part counts in part: a minute is told whole. A gauge beside max() is that of the row that has the maximum (SQLite's lang_select.html). */
+#define PART "max(0, min(ts + seconds, ?2 + 1) - max(ts, ?1)) / (1.0 * seconds)"
+#define SUM(column) "CAST(round(sum((" column ") * " PART ")) AS INTEGER), "
+#define SUMS(net, gauge) SUM("user_us + system_us") SUM("read_bytes") SUM("write_bytes") net "max(iif(" gauge " IS NULL, -1, ts)), " /* the last row of one that is gone has none */
+#define RANGE(before, by) " WHERE ts BETWEEN ?1 - " TEXT_OF(before) " AND ?2 GROUP BY " by
+
+static const char PROCESSES[] =
+	"SELECT process_id, 0, " SUMS("NULL, NULL, NULL, ", "rss") "rss, NULL FROM process_stats" RANGE(USED_PROCESS_S, "process_id");
+static const char CONTAINERS[] =
+	"SELECT container, container_id, " SUMS(SUM("rx_bytes") SUM("tx_bytes") SUM("throttled_us"), "working") "working, mem_limit"
+	" FROM container_stats" RANGE(USED_CONTAINER_S, "cgroup");
+
+static const char RECORDED[] =
+	"SELECT 1 FROM run WHERE family = 'host' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
+
+/* What went over a process's connections, as family net recorded it. */
+static const char FLOWS[] =
+	"SELECT process_id, 0, sum(rx_bytes), sum(tx_bytes) FROM flows WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id"
+	" HAVING coalesce(sum(rx_bytes), sum(tx_bytes)) IS NOT NULL";
+/* Of containers the same, but for what stayed on this host: where family host did not read their interfaces. */
+static const char CONTAINER_FLOWS[] =
+	"SELECT container, '', sum(rx_bytes), sum(tx_bytes) FROM flows WHERE ts BETWEEN ?1 AND ?2 AND container <> '' AND protocol <> 'unix' GROUP BY container";
+static const char NET_RECORDED[] =
+	"SELECT 1 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
+
+/* One that ended has no memory at the last reading. */
+#define GPU_LAST "SELECT process_id, container, sum(iif(ts >= ?1, busy_us, 0)) AS busy, max(ts), mem FROM gpu_process_stats" RANGE(USED_GPU_S, "process_id, uuid")
+static const char GPU_PROCESSES[] = "SELECT process_id, 0, sum(busy), sum(mem) FROM (" GPU_LAST ") WHERE process_id IS NOT NULL GROUP BY 1";
+static const char GPU_CONTAINERS[] = "SELECT container, '', sum(busy), sum(mem) FROM (" GPU_LAST ") GROUP BY 1";
+static const char GPU_RECORDED[] =
+	"SELECT 1 FROM run WHERE family = 'gpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
+
+struct reading {
+	const struct selection *sel;
+	uint64_t segment;              /* which of them is read, from 1 */
+	const struct store_dict *dict; /* of the segment */
+	struct used *out;
+	size_t cap;
+	struct idmap row_of;
+};
+
+static uint64_t number(sqlite3_stmt *st, int column)
+{
+	int64_t n = sqlite3_column_int64(st, column);
+
+	return n > 0 ? (uint64_t)n : 0;
+}
+
+static bool is_known(sqlite3_stmt *st, int column)
+{
+	return sqlite3_column_type(st, column) != SQLITE_NULL;
+}
+
+static struct used_row *row_of(struct reading *r, uint64_t key, bool *fresh)
+{
+	uint64_t *at = idmap_ref(&r->row_of, key, fresh);
+
+	if (*fresh) {
+		*at = r->out->n;
+		mem_grow(r->out->rows, r->out->n, r->cap);
+		r->out->rows[r->out->n++] = (struct used_row){0};
+	}
+	return &r->out->rows[*at];
+}
+
+static void take_numbers(struct used_row *x, sqlite3_stmt *st)
+{
+	int64_t at = sqlite3_column_int64(st, 8);
+
+	x->cpu_us += number(st, 2);
+	x->read_bytes += number(st, 3);
+	x->write_bytes += number(st, 4);
+	x->rx_bytes += number(st, 5);
+	x->tx_bytes += number(st, 6);
+	x->throttled_us += number(st, 7);
+	x->has_io = x->has_io || is_known(st, 3);
+	x->has_net = x->has_net || is_known(st, 5);
+	if (at < x->at)
+		return;
+	x->at = at;
+	x->has_mem = is_known(st, 9);
+	x->mem = number(st, 9);
+	x->mem_limit = number(st, 10);
+}
+
+/* NULL: it is not of the selection. */
+static struct used_row *container_row(struct reading *r, sqlite3_stmt *st)
+{
+	const char *name = askrows_text(st, 0), *id = askrows_text(st, 1);
+	const struct store_process_row p = {.comm = "", .exe = "", .args = "", .cgroup = "", .unit = "", .container = name,
+					    .container_id = id, .container_image = "", .runtime = "", .project = "", .service = "",
+					    .lang = "", .lang_runtime = "", .present = true};
+	struct used_row *x;
+	bool fresh;
+
+	if (!*name || !select_wants_process(r->sel, &p))
+		return NULL;
+	x = row_of(r, hash_bytes(HASH_SEED, name, strlen(name)), &fresh);
+	if (fresh) {
+		x->name = mem_strdup(name);
+		x->id = mem_strdup(id);
+	}
+	return x;
+}
+
+static void take_container(void *ctx, sqlite3_stmt *st)
+{
+	struct used_row *x = container_row(ctx, st);
+
+	if (x)
+		take_numbers(x, st);
+}
+
+/* Strings of its own: the segment may be closed. */
+static struct fold_process who_of(const struct store_process_row *p)
+{
+	return (struct fold_process){
+		.pid = p->pid, .ppid = p->ppid, .uid = p->uid, .start_ns = p->start_ns, .end_ns = p->end_ns, .how = p->how,
+		.status = p->status, .self = p->self, .comm = mem_strdup(p->comm), .exe = mem_strdup(p->exe), .args = mem_strdup(p->args),
+		.container = mem_strdup(p->container), .container_id = mem_strdup(p->container_id),
+		.container_image = mem_strdup(p->container_image), .unit = mem_strdup(p->unit), .lang = mem_strdup(p->lang),
+		.lang_runtime = mem_strdup(p->lang_runtime)};
+}
+
+static uint64_t identity(const struct store_process_row *p)
+{
+	uint64_t h = hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns);
+
+	return hash_u64(h, p->exec_id);
+}
+
+static void take_run(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	(void)st;
+	r->out->known = true;
+}
+
+static void take_net_run(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	(void)st;
+	r->out->net_known = true;
+}
+
+/* NULL: it is not of the selection. */
+static struct used_row *process_row(struct reading *r, sqlite3_stmt *st)
+{
+	const int64_t id = sqlite3_column_int64(st, 0);
+	const struct store_process_row *p;
+	struct used_row *x;
+	bool fresh;
+
+	if (id <= 0 || (uint64_t)id >= r->dict->n_processes)
+		return NULL;
+	p = &r->dict->processes[id];
+	if (!p->present || (p->end_ns && p->end_ns < r->sel->from_ns) || !select_wants_process(r->sel, p))
+		return NULL;
+	x = row_of(r, identity(p), &fresh);
+	if (fresh)
+		x->who = who_of(p);
+	return x;
+}
+
+static void take_process(void *ctx, sqlite3_stmt *st)
+{
+	struct used_row *x = process_row(ctx, st);
+
+	if (x)
+		take_numbers(x, st);
+}
+
+static void take_flow(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct used_row *x = r->out->of_containers ? container_row(r, st) : process_row(r, st);
+
+	if (!x)
+		return;
+	x->rx_bytes += number(st, 2);
+	x->tx_bytes += number(st, 3);
+	x->has_net = true;
+}
+
+static void take_gpu_run(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+
+	(void)st;
+	r->out->gpu_known = true;
+}
+
+/* Memory is that of the last segment that has some of it. */
+static void take_gpu(void *ctx, sqlite3_stmt *st)
+{
+	struct reading *r = ctx;
+	struct used_row *x = r->out->of_containers ? container_row(r, st) : process_row(r, st);
+
+	if (!x)
+		return;
+	x->gpu_us += number(st, 2);
+	x->gpu_mem = (x->gpu_segment == r->segment ? x->gpu_mem : 0) + number(st, 3);
+	x->gpu_segment = r->segment;
+	x->has_gpu = true;
+}
+
+static int read_all(const struct selection *sel, struct used *out, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st),
+		    struct err *e)
+{
+	struct reading r = {.sel = sel, .out = out};
+	bool containers = take == take_container;
+	int rc = 0;
+
+	*out = (struct used){.of_containers = containers};
+	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
+		const char *path = sel->segments[i].path;
+		struct store_segment *seg;
+
+		rc = select_segment(sel, path, &seg, e);
+		if (!rc)
+			rc = store_segment_dict(seg, &r.dict, e);
+		if (!rc)
+			rc = askrows(sel, seg, path, RECORDED, take_run, &r, e);
+		if (!rc)
+			rc = askrows(sel, seg, path, sql, take, &r, e);
+		if (!rc && !(containers && out->known))
+			rc = askrows(sel, seg, path, NET_RECORDED, take_net_run, &r, e);
+		if (!rc && !(containers && out->known))
+			rc = askrows(sel, seg, path, containers ? CONTAINER_FLOWS : FLOWS, take_flow, &r, e);
+		r.segment++;
+		if (!rc)
+			rc = askrows(sel, seg, path, GPU_RECORDED, take_gpu_run, &r, e);
+		if (!rc)
+			rc = askrows(sel, seg, path, containers ? GPU_CONTAINERS : GPU_PROCESSES, take_gpu, &r, e);
+	}
+	idmap_release(&r.row_of);
+	return rc;
+}
+
+int used_processes(const struct selection *sel, struct used *out, struct err *e)
+{
+	return read_all(sel, out, PROCESSES, take_process, e);
+}
+
+int used_containers(const struct selection *sel, struct used *out, struct err *e)
+{
+	return read_all(sel, out, CONTAINERS, take_container, e);
+}
+
+void used_release(struct used *u)
+{
+	for (size_t i = 0; i < u->n; i++) {
+		const struct fold_process *p = &u->rows[i].who;
+		const char *texts[] = {u->rows[i].name, u->rows[i].id, p->comm, p->exe, p->args, p->container, p->container_id,
+				       p->container_image, p->unit, p->lang, p->lang_runtime};
+
+		for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
+			free((void *)(uintptr_t)texts[k]);
+	}
+	free(u->rows);
+	*u = (struct used){0};
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* up, down, logs, config: what people say to sonded, the supervisor that records for always. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "schema/base/cli/suggest.h"
+#include "schema/families/families.h"
+#include "schema/base/mem.h"
+#include "schema/base/sibling.h"
+#include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
+#include "tools/cli/helper.h"
+#include "tools/cli/verb.h"
+#include "tools/record/daemon.h"
+
+#define UP_LOOKS 200 /* 10 s */
+
+struct family_args {
+	const char *families;
+};
+
+static const struct option FAMILY_OPTIONS[] = {
+	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "the same as words: cpu,offcpu", .offset = offsetof(struct family_args, families)},
+	{0},
+};
+
+/* Families in words, in lists with commas, and by --families become words, one each. They live as long as `text`. */
+static void words_split(struct verb_call *call, struct strbuf *text, char ***words)
+{
+	const struct family_args *a = call->args;
+	size_t n = 0, cap = 0;
+	char *rest = NULL;
+
+	for (size_t i = 0; i < call->n_words; i++)
+		strbuf_addf(text, "%s,", call->words[i]);
+	if (a->families)
+		strbuf_addf(text, "%s", a->families);
+	for (char *w = text->len ? strtok_r(text->buf, ", ", &rest) : NULL; w; w = strtok_r(NULL, ", ", &rest)) {
+		mem_grow(*words, n, cap);
+		(*words)[n++] = w;
+	}
+	call->words = *words;
+	call->n_words = n;
+}
+
+/* The words are families, or it is said which one was probably meant, for all that would be asked or started. */
+static int words_are_families(const struct verb_call *call, const char *verb, struct err *e)
+{
+	struct strbuf said cleanup_strbuf = STRBUF_INIT;
+	struct suggest n;
+
+	for (size_t i = 0; i < call->n_words; i++) {
+		if (family_named(call->words[i]))
+			continue;
+		suggest_init(&n, call->words[i]);
+		for (const struct probe_family *f = FAMILIES; f->name; f++)
+			suggest_add(&n, f->name);
+		for (const struct probe_family *f = FAMILIES; f->name; f++)
+			strbuf_addf(&said, "%s%s", f == FAMILIES ? "" : ", ", f->name);
+		suggest_say(&n, &said, "");
+		err_set(e, -EINVAL, EXIT_USAGE, "unknown family '%.40s': known are %.150s", call->words[i], strbuf_str(&said));
+		err_fix(e, "sonde %s %s", verb, n.n ? n.best[0] : "cpu");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int with_families(struct verb_call *call, const char *verb, int (*run)(struct verb_call *call, struct err *e), struct err *e)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	char **typed = call->words, **words = NULL;
+	size_t n_typed = call->n_words;
+	int rc;
+
+	words_split(call, &text, &words);
+	rc = words_are_families(call, verb, e);
+	if (!rc)
+		rc = run(call, e);
+	call->words = typed;
+	call->n_words = n_typed;
+	free(words);
+	return rc;
+}
+
+/* --- up --- */
+
+static json_t *request(const char *what, const struct verb_call *call)
+{
+	json_t *o = json_pack("{s:s}", "do", what), *list = json_array();
+
+	for (size_t i = 0; i < call->n_words; i++)
+		json_array_append_new(list, json_string(call->words[i]));
+	json_object_set_new(o, "families", list);
+	return o;
+}
+
+/* Where systemd runs and knows sonded, it is the one to start it. */
+static bool systemd_knows(void)
+{
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	char *argv[] = {(char *)"/usr/bin/systemctl", (char *)"show", (char *)"--property=LoadState", (char *)"sonded.service", NULL};
+	int status = 0;
+
+	return access("/run/systemd/system", F_OK) == 0 && access(argv[0], X_OK) == 0 &&
+	       !helper_output(argv, &out, &status, NULL) && strstr(strbuf_str(&out), "LoadState=loaded");
+}
+
+/* What `sonde status` says of a service. */
+static const char *told(const json_t *service, const char *key)
+{
+	return json_string_value(json_object_get(service, key)) ?: "";
+}
+
+static bool is_asked(const struct verb_call *call, const char *name)
+{
+	for (size_t i = 0; i < call->n_words; i++)
+		if (!strcmp(call->words[i], name))
+			return true;
+	return !call->n_words && strcmp(name, "maps");
+}
+
+struct began {
+	unsigned int recording, failed, open; /* of the families that were asked for */
+	struct err first;                     /* failure */
+};
+
+static void count_began(const struct verb_call *call, const json_t *services, bool say, struct began *b)
+{
+	const json_t *maps = json_array_get(services, 0), *s;
+	size_t i;
+
+	*b = (struct began){0};
+	json_array_foreach(services, i, s) {
+		const json_t *why = strcmp(told(maps, "state"), "failed") ? s : maps;
+		struct err e = {0};
+
+		if (!is_asked(call, told(s, "name")))
+			continue;
+		if (strcmp(told(why, "state"), "failed")) {
+			bool runs = !strcmp(told(s, "state"), "running");
+
+			b->recording += runs;
+			b->open += !runs && (call->n_words || strcmp(told(s, "state"), "off"));
+			continue;
+		}
+		err_set(&e, -EIO, (enum sonde_exit)json_integer_value(json_object_get(why, "exit")), "sonde-%s does not record: %s",
+			told(why, "name"), told(why, "why"));
+		err_fix(&e, "%s", told(why, "fix"));
+		if (!b->failed++)
+			b->first = e;
+		if (say)
+			err_report(&e, "sonde");
+	}
+}
+
+/* What a sonded that is there already makes of it: which of the families fail is said; it is an error if all do. */
+static int await_began(const struct verb_call *call, struct err *e)
+{
+	struct began b = {.open = 1};
+	json_t *status = NULL;
+	int rc = 0;
+
+	for (int i = 0; b.open && !rc && i < UP_LOOKS; i++) {
+		json_decref(status);
+		status = NULL;
+		rc = daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &status, e);
+		count_began(call, json_object_get(status, "services"), false, &b);
+		if (b.open)
+			usleep(50000);
+	}
+	if (!rc && b.failed && !b.recording && !b.open) {
+		rc = b.first.code;
+		if (e)
+			*e = b.first;
+	} else if (!rc) {
+		count_began(call, json_object_get(status, "services"), true, &b);
+	}
+	json_decref(status);
+	return rc;
+}
+
+/* Started by systemd it is asked what became of it; else it has said so itself. */
+static int start(struct verb_call *call, struct err *e)
+{
+	struct strbuf families cleanup_strbuf = STRBUF_INIT;
+	char path[PATH_MAX];
+	char *argv[8] = {path, (char *)"--background", (char *)"--store", (char *)call->store};
+	char *systemd[] = {(char *)"/usr/bin/systemctl", (char *)"start", (char *)"sonded", NULL};
+	int rc;
+
+	if (!call->n_words && !getenv("SONDE_STORE") && !strcmp(call->store, "/var/lib/sonde") && systemd_knows()) {
+		rc = helper_run(systemd, &call->status, e);
+		return rc || call->status ? rc : await_began(call, e);
+	}
+	rc = sibling_find("sonded", path, e);
+	for (size_t i = 0; i < call->n_words; i++)
+		strbuf_addf(&families, "%s%s", i ? "," : "", call->words[i]);
+	if (call->n_words) {
+		argv[4] = (char *)"--families";
+		argv[5] = (char *)strbuf_str(&families);
+	}
+	return rc ? rc : helper_run(argv, &call->status, e);
+}
+
+static int begin(struct verb_call *call, struct err *e)
+{
+	struct err why = {0};
+	json_t *answer = NULL;
+	int rc = daemon_ask(call->store, request("up", call), &answer, &why);
+
+	if (rc == -ENOENT) {
+		rc = start(call, e);
+		if (!rc && !call->status && !call->quiet)
+			fprintf(stderr, "recording into %s\nnext:  %s status      %s flame --last 5m      in a browser: %s serve\n", call->store,
+				typed_sonde(false), typed_sonde(false), typed_sonde(false));
+		return rc;
+	}
+	json_decref(answer);
+	if (rc && e)
+		*e = why;
+	if (rc)
+		return rc;
+	rc = await_began(call, e);
+	if (!rc && !call->quiet)
+		fprintf(stderr, "sonded keeps %s already%s\n", call->store, call->n_words ? "; it records these, too" : "");
+	return rc;
+}
+
+static int up_run(struct verb_call *call, struct err *e)
+{
+	return with_families(call, "up", begin, e);
+}
+
+static const char *const UP_EXAMPLES[] = {"sudo sonde up", "sudo sonde up cpu offcpu", NULL};
+
+const struct verb verb_up = {
+	.name = "up",
+	.summary = "record for always, in the background (sonded)",
+	.usage = "[FAMILY...]",
+	.examples = UP_EXAMPLES,
+	.options = FAMILY_OPTIONS,
+	.args_size = sizeof(struct family_args),
+	.uses = VERB_STORE | VERB_WORDS | VERB_WRITES,
+	.run = up_run,
+};
+
+/* --- down --- */
+
+static int end(struct verb_call *call, struct err *e)
+{
+	json_t *answer = NULL, *status = NULL;
+	int rc;
+
+	if (call->n_words) {
+		rc = daemon_ask(call->store, request("down", call), &answer, e);
+		json_decref(answer);
+		return rc;
+	}
+	rc = daemon_ask(call->store, request("stop", call), &answer, e);
+	json_decref(answer);
+	if (rc == -ENOENT)
+		err_fix(e, "sonde status    shows what there is; another store: --store DIR");
+	/* it answers until its children have ended; its socket goes last */
+	for (int i = 0; !rc && i < 100 && !daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &status, NULL); i++) {
+		json_decref(status);
+		usleep(50000);
+	}
+	return rc;
+}
+
+static int down_run(struct verb_call *call, struct err *e)
+{
+	return with_families(call, "down", end, e);
+}
+
+static const char *const DOWN_EXAMPLES[] = {"sudo sonde down", "sudo sonde down offcpu", NULL};
+
+const struct verb verb_down = {
+	.name = "down",
+	.summary = "end what `sonde up` began, or some families of it",
+	.usage = "[FAMILY...]",
+	.examples = DOWN_EXAMPLES,
+	.options = FAMILY_OPTIONS,
+	.args_size = sizeof(struct family_args),
+	.uses = VERB_STORE | VERB_WORDS,
+	.run = down_run,
+};
+
+/* --- logs --- */
+
+struct logs_args {
+	uint64_t n;
+};
+
+static int logs_run(struct verb_call *call, struct err *e)
+{
+	const struct logs_args *a = call->args;
+	json_t *answer, *line;
+	size_t i;
+	int rc = daemon_ask(call->store, json_pack("{s:s, s:I}", "do", "logs", "n", (json_int_t)(a->n > 100000 ? 100000 : a->n)),
+			    &answer, e);
+
+	if (rc) {
+		if (rc == -ENOENT)
+			err_fix(e, "of the last one: journalctl -u sonded    or    less %s/sonded.log", call->store);
+		return rc;
+	}
+	json_array_foreach(json_object_get(answer, "lines"), i, line)
+		puts(json_string_value(line));
+	json_decref(answer);
+	return 0;
+}
+
+static const struct option LOGS_OPTIONS[] = {
+	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "the last N lines (default 50, at most 500)",
+	 .offset = offsetof(struct logs_args, n)},
+	{0},
+};
+static const char *const LOGS_EXAMPLES[] = {"sonde logs", "sonde logs -n 500 | grep level=warn", NULL};
+
+const struct verb verb_logs = {
+	.name = "logs",
+	.summary = "what sonded and its loaders said lately",
+	.usage = "[-n N]",
+	.examples = LOGS_EXAMPLES,
+	.options = LOGS_OPTIONS,
+	.args_size = sizeof(struct logs_args),
+	.uses = VERB_STORE,
+	.run = logs_run,
+};
+
+/* --- config --- */
+
+struct config_args {
+	bool origin;
+};
+
+static int config_run(struct verb_call *call, struct err *e)
+{
+	const struct config_args *a = call->args;
+	const char *what = call->n_words == 1 ? call->words[0] : "";
+	char path[PATH_MAX];
+	char *argv[4] = {path, (char *)"--show-config", a->origin ? (char *)"--origin" : NULL, NULL};
+	int rc;
+
+	if (strcmp(what, "show") && strcmp(what, "check")) {
+		err_set(e, -EINVAL, EXIT_USAGE, "config takes one word, show or check");
+		err_fix(e, "sonde config show --origin");
+		return -EINVAL;
+	}
+	if (*what == 'c')
+		argv[1] = (char *)"--check-config";
+	rc = sibling_find("sonded", path, e);
+	return rc ? rc : helper_run(argv, &call->status, e);
+}
+
+static const struct option CONFIG_OPTIONS[] = {
+	{.name = "origin", .type = OPTION_FLAG, .help = "and where each value comes from", .offset = offsetof(struct config_args, origin)},
+	{0},
+};
+static const char *const CONFIG_EXAMPLES[] = {"sonde config show --origin", "sonde config check", NULL};
+
+const struct verb verb_config = {
+	.name = "config",
+	.summary = "what sonded is told, by which file, line or variable",
+	.usage = "show|check [--origin]",
+	.examples = CONFIG_EXAMPLES,
+	.options = CONFIG_OPTIONS,
+	.args_size = sizeof(struct config_args),
+	.uses = VERB_WORDS,
+	.run = config_run,
+};

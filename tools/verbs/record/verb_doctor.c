@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * doctor: what this host can and cannot do, each thing once, with the command that mends it. The loaders check what
+ * they need themselves (`sonde-cpu --check --json`); here the host and the store are added.
+ */
+#include <errno.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysinfo.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "schema/base/cleanup.h"
+#include "schema/families/families.h"
+#include "schema/base/sibling.h"
+#include "schema/base/strbuf.h"
+#include "schema/base/typed.h"
+#include "schema/store/read/reader.h"
+#include "tools/cli/helper.h"
+#include "tools/cli/verb.h"
+#include "tools/print/json.h"
+#include "tools/print/term.h"
+#include "tools/record/doctor.h"
+
+struct doctor_args {
+	uint64_t pid;
+};
+
+struct counts {
+	int ok, warn, fail, off, ready;
+	int exit; /* of the first loader that failed */
+};
+
+static void os_name(char *out, size_t size)
+{
+	cleanup_file FILE *f = fopen("/etc/os-release", "re");
+	char line[512];
+
+	snprintf(out, size, "Linux");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "PRETTY_NAME=", 12))
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		snprintf(out, size, "%s", line + 12 + (line[12] == '"'));
+		if (*out && out[strlen(out) - 1] == '"')
+			out[strlen(out) - 1] = '\0';
+	}
+}
+
+static const char *cgroup_kind(void)
+{
+	if (access("/sys/fs/cgroup/cgroup.controllers", F_OK) == 0)
+		return "cgroup v2";
+	if (access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) == 0)
+		return "cgroup v1 and v2 (hybrid)";
+	return access("/sys/fs/cgroup", F_OK) == 0 ? "cgroup v1" : "no cgroups";
+}
+
+static void host_line(struct strbuf *out)
+{
+	struct utsname u = {0};
+	struct sysinfo info = {0};
+	char os[128], memory[32];
+
+	uname(&u);
+	sysinfo(&info);
+	os_name(os, sizeof(os));
+	strbuf_addf(out, "kernel %s %s · %s · %s · %ld CPUs · %s", u.release, u.machine, os, cgroup_kind(),
+		    sysconf(_SC_NPROCESSORS_ONLN),
+		    term_bytes((uint64_t)info.totalram * info.mem_unit, memory, sizeof(memory)));
+}
+
+static json_t *fix_typed(const char *fix)
+{
+	struct strbuf typed cleanup_strbuf = STRBUF_INIT;
+
+	typed_add(&typed, fix ? fix : "");
+	return typed.len ? json_text(strbuf_str(&typed)) : json_null();
+}
+
+json_t *doctor_item(const char *family, const char *name, const char *state, const char *text, const char *fix)
+{
+	json_t *row = json_object();
+
+	json_object_set_new(row, "family", family ? json_text(family) : json_null());
+	json_object_set_new(row, "name", json_text(name));
+	json_object_set_new(row, "state", json_text(state));
+	json_object_set_new(row, "text", json_text(text));
+	json_object_set_new(row, "fix", fix_typed(fix));
+	return row;
+}
+
+/* What the loader of a family says of itself. */
+static void ask_loader(const struct probe_family *f, const char *store, json_t *rows, struct counts *c)
+{
+	const char *family = f->name;
+	struct strbuf out cleanup_strbuf = STRBUF_INIT;
+	char program[64], path[PATH_MAX];
+	char *argv[] = {path, "--check", "--json", "--store", (char *)store, NULL};
+	struct err e = {0};
+	json_t *said, *list, *row;
+	int status = 0;
+	size_t i;
+
+	snprintf(program, sizeof(program), "sonde-%s", family);
+	if (!f->by_default && sibling_find(program, path, NULL) < 0) {
+		json_array_append_new(rows, doctor_item(family, program, "off", "not installed", NULL));
+		return;
+	}
+	if (sibling_find(program, path, &e) < 0 || helper_output(argv, &out, &status, &e) < 0) {
+		json_array_append_new(rows, doctor_item(family, program, "fail", e.what, e.fix));
+		c->exit = c->exit ? c->exit : e.exit;
+		return;
+	}
+	said = json_loadb(strbuf_str(&out), out.len, 0, NULL);
+	list = json_object_get(said, "items");
+	if (!json_is_array(list))
+		json_array_append_new(rows, doctor_item(family, program, "fail", "its check ended without an answer", NULL));
+	json_array_foreach(list, i, row) {
+		json_object_set_new(row, "fix", fix_typed(json_string_value(json_object_get(row, "fix"))));
+		json_object_set_new(row, "family", json_text(family));
+		json_array_append(rows, row);
+	}
+	if (json_is_true(json_object_get(said, "ok")))
+		c->ready += !json_is_true(json_object_get(said, "absent"));
+	else if (!c->exit)
+		c->exit = WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_RUNTIME;
+	json_decref(said);
+}
+
+/* Can what is there be read by whoever asks? */
+static void check_store(const char *store, json_t *rows)
+{
+	cleanup_free struct store_segment_info *segments = NULL;
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	uint64_t bytes = 0;
+	struct err e = {0};
+	char size[32];
+	size_t n = 0;
+	int rc;
+
+	rc = store_segments(store, 0, INT64_MAX, &segments, &n, &e);
+	if (rc < 0) {
+		bool none = rc == -ENOENT;
+
+		json_array_append_new(rows, doctor_item(NULL, "recordings", none ? "off" : "warn", none ? "none yet" : e.what,
+						 none ? "sudo sonde record -d 10s" : e.fix));
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		bytes += segments[i].bytes;
+	strbuf_addf(&text, "%s · %s in %zu segment%s", store, term_bytes(bytes, size, sizeof(size)), n, n == 1 ? "" : "s");
+	json_array_append_new(rows, doctor_item(NULL, "recordings", "ok", strbuf_str(&text), NULL));
+}
+
+static bool same(const json_t *a, const json_t *b, const char *key)
+{
+	return json_equal(json_object_get(a, key), json_object_get(b, key));
+}
+
+/* What another family has said before: each looks at the host by itself. */
+static bool said_before(const json_t *rows, size_t at)
+{
+	const json_t *row = json_array_get(rows, at);
+
+	for (size_t i = 0; i < at; i++) {
+		const json_t *x = json_array_get(rows, i);
+
+		if (same(x, row, "name") && same(x, row, "text"))
+			return true;
+	}
+	return false;
+}
+
+static void count(const json_t *rows, struct counts *c)
+{
+	json_t *row;
+	size_t i;
+
+	json_array_foreach(rows, i, row) {
+		const char *state = json_string_value(json_object_get(row, "state"));
+
+		if (!state || said_before(rows, i))
+			continue;
+		c->ok += !strcmp(state, "ok");
+		c->warn += !strcmp(state, "warn");
+		c->fail += !strcmp(state, "fail");
+		c->off += !strcmp(state, "off");
+	}
+}
+
+void doctor_print(json_t *row)
+{
+	const char *state = json_string_value(json_object_get(row, "state")) ?: "?";
+	const char *fix = json_string_value(json_object_get(row, "fix"));
+	enum term_color colour = !strcmp(state, "ok") ? TERM_GREEN : !strcmp(state, "fail") ? TERM_RED :
+				 !strcmp(state, "warn") ? TERM_YELLOW : TERM_DIM;
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	const char *raw = json_string_value(json_object_get(row, "text")) ?: "";
+
+	strbuf_addshown(&text, raw, strlen(raw));
+	printf(" %s%-5s%s %-20s %s\n", term_on(stdout, colour), state, term_off(stdout),
+	       json_string_value(json_object_get(row, "name")) ?: "", strbuf_str(&text));
+	if (fix && *fix && strcmp(state, "ok"))
+		printf("       fix: %s\n", fix);
+}
+
+static void print_text(json_t *rows, const struct counts *c)
+{
+	struct strbuf host cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT;
+	json_t *row;
+	size_t i;
+
+	host_line(&host);
+	puts(strbuf_str(&host));
+	json_array_foreach(rows, i, row)
+		if (!said_before(rows, i))
+			doctor_print(row);
+	typed_add(&next, c->fail ? "mend what is marked fail, then sudo sonde doctor" : "sudo sonde record -d 10s");
+	printf("%d of %zu probe families ready, %d failed, %d warnings.  next: %s\n", c->ready, families_count(), c->fail, c->warn,
+	       strbuf_str(&next));
+}
+
+static int doctor_run(struct verb_call *call, struct err *e)
+{
+	json_t *envelope = json_envelope("doctor", 0, 0), *rows = json_rows(envelope);
+	struct strbuf host cleanup_strbuf = STRBUF_INIT;
+	const struct doctor_args *a = call->args;
+	struct counts c = {0};
+
+	if (a->pid) {
+		json_decref(envelope);
+		return doctor_pid(call, a->pid, e);
+	}
+	for (const struct probe_family *f = FAMILIES; f->name; f++)
+		ask_loader(f, call->store, rows, &c);
+	check_store(call->store, rows);
+	count(rows, &c);
+	call->status = c.fail || c.exit ? EXIT_RUNTIME : EXIT_OK;
+	if (!call->json) {
+		print_text(rows, &c);
+		json_decref(envelope);
+		return 0;
+	}
+	host_line(&host);
+	json_object_set_new(envelope, "host", json_text(strbuf_str(&host)));
+	json_object_set_new(envelope, "ok", json_boolean(call->status == EXIT_OK));
+	return json_print(envelope, stdout, 0);
+}
+
+static const struct option OPTIONS[] = {
+	{.name = "pid", .letter = 'p', .type = OPTION_UINT, .arg = "PID",
+	 .help = "say how the stacks of this process can be followed", .offset = offsetof(struct doctor_args, pid)},
+	{0},
+};
+
+static const char *const EXAMPLES[] = {
+	"sudo sonde doctor",
+	"sudo sonde doctor --pid 812",
+	"sudo sonde doctor --json | jq -r '.rows[] | select(.state == \"fail\") | .fix'",
+	NULL,
+};
+
+const struct verb verb_doctor = {
+	.name = "doctor",
+	.summary = "what this host can be asked, what is missing, and how to mend it",
+	.usage = "",
+	.examples = EXAMPLES,
+	.options = OPTIONS,
+	.args_size = sizeof(struct doctor_args),
+	.uses = VERB_STORE | VERB_JSON,
+	.run = doctor_run,
+};

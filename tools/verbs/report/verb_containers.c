@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde containers: containers of a window (tools/processes/process_report.h). */
+#include "tools/processes/process_report.h"
+
+static const char *const EXAMPLES[] = {
+	"sonde containers --last 24h",
+	"sonde containers --at 03:10 --json",
+	"sonde containers --last 1h --sort oom",
+	NULL,
+};
+
+static int containers_run(struct verb_call *call, struct err *e)
+{
+	return who_run(call, PROCS_BY_CONTAINER, e);
+}
+
+const struct verb verb_containers = {
+	.name = "containers",
+	.summary = "the same by container, with what runs outside of containers as one row",
+	.usage = "[WHAT] [--at TIME | --last 1h] [-n N] [--sort KEY]",
+	.examples = EXAMPLES,
+	.options = WHO_CONTAINER_OPTIONS,
+	.args_size = sizeof(struct who_args),
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.run = containers_run,
+};

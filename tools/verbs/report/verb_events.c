@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde events: what happened, in order of time (tools/events/event_list.h). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/base/clock.h"
+#include "tools/cli/verb.h"
+#include "tools/events/eventlogs.h"
+#include "tools/events/event_list.h"
+#include "tools/print/json.h"
+#include "tools/print/table.h"
+#include "tools/print/term.h"
+#include "tools/print/when.h"
+#include "tools/select/select.h"
+
+#define DEFAULT_ROWS 40
+#define LOGS_SHOWN   3
+
+struct events_args {
+	uint64_t rows;
+	const char *kind;
+	bool all;
+};
+
+static const struct option EVENTS_OPTIONS[] = {
+	{"number", 'n', OPTION_UINT, "N", "how many rows, the newest (default 40)", offsetof(struct events_args, rows)},
+	{"kind", 0, OPTION_STRING, "KIND", "only these: started, stopped, restarted, 'oom kill', full, throttled, ...",
+	 offsetof(struct events_args, kind)},
+	{"all", 0, OPTION_FLAG, NULL, "each by itself, and processes that failed early on", offsetof(struct events_args, all)},
+	{0},
+};
+
+static const char *const EVENTS_EXAMPLES[] = {
+	"sonde events --last 24h",
+	"sonde events web --from 03:00 --to 03:20 --all",
+	"sonde events --kind restarted --json",
+	NULL,
+};
+
+struct view {
+	const struct verb_call *call;
+	struct happenings all;
+	struct eventlogs logs;
+	size_t shown, first; /* of those that pass: how many, and the first that is shown */
+};
+
+static bool passes(const struct view *v, const struct happening *x)
+{
+	const struct events_args *a = v->call->args;
+
+	return !a->kind || !strcmp(a->kind, x->kind) || (!strcmp(a->kind, "restarted") && !strcmp(x->kind, "restart loop"));
+}
+
+static void count(struct view *v)
+{
+	const struct events_args *a = v->call->args;
+	uint64_t most = a->rows ? a->rows : DEFAULT_ROWS;
+
+	for (size_t i = v->all.n; i-- > 0;)
+		if (passes(v, &v->all.rows[i]) && v->shown++ < most)
+			v->first = i;
+}
+
+static json_t *text_or_null(const char *s)
+{
+	return *s ? json_text(s) : json_null();
+}
+
+/* NULL: none is known of it. Of a row that stands for several ends, the last one's. */
+static const struct eventlog *log_of(const struct view *v, const struct happening *x)
+{
+	bool ends = !strcmp(x->kind, "stopped") || !strcmp(x->kind, "restart loop");
+
+	return ends && *x->which ? eventlogs_find(&v->logs, x->which, x->first_ns - NSEC_PER_SEC, x->last_ns + NSEC_PER_SEC) : NULL;
+}
+
+static json_t *row_json(const struct view *v, const struct happening *x)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+	json_t *o = json_object();
+
+	happening_say(x, &text);
+	json_set_time(o, "first", x->first_ns);
+	json_set_time(o, "last", x->last_ns);
+	json_object_set_new(o, "kind", json_text(x->kind));
+	json_object_set_new(o, "subject", json_text(x->subject));
+	json_object_set_new(o, "name", text_or_null(x->name));
+	json_object_set_new(o, "which", text_or_null(x->which));
+	json_object_set_new(o, "detail", text_or_null(x->detail));
+	json_object_set_new(o, "container", text_or_null(x->container));
+	json_object_set_new(o, "comm", text_or_null(x->comm));
+	json_object_set_new(o, "pid", x->pid ? json_integer(x->pid) : json_null());
+	json_object_set_new(o, "caused_by", text_or_null(x->by));
+	json_object_set_new(o, "count", json_integer((json_int_t)x->n));
+	json_object_set_new(o, "bad", json_boolean(happening_is_bad(x)));
+	json_object_set_new(o, "text", json_text(strbuf_str(&text)));
+	json_object_set_new(o, "log", eventlog_json(log_of(v, x)));
+	return o;
+}
+
+static int print_json(const struct view *v)
+{
+	json_t *j = json_envelope("events", v->call->sel->from_ns, v->call->sel->to_ns);
+	size_t left = 0;
+
+	for (size_t i = 0; i < v->all.n; i++) {
+		if (!passes(v, &v->all.rows[i]))
+			continue;
+		if (i >= v->first)
+			json_array_append_new(json_rows(j), row_json(v, &v->all.rows[i]));
+		else
+			left++;
+	}
+	if (left)
+		json_warn(j, "%zu earlier rows: -n %zu shows them", left, v->shown);
+	if (!v->all.recorded)
+		json_warn(j, "family host was not recorded then: only ends of processes and changes of the clock are known");
+	return json_print(j, stdout, 1);
+}
+
+static void row_text(struct table *t, const struct happening *x)
+{
+	char first[32], last[32];
+	int64_t now = clock_utc_ns();
+
+	table_cell(t, when_local(x->first_ns, now, first, sizeof(first)));
+	table_cell(t, x->last_ns - x->first_ns >= NSEC_PER_SEC ? when_local(x->last_ns, now, last, sizeof(last)) : "");
+	table_cell(t, x->kind);
+	if (!strcmp(x->subject, "process") && *x->container)
+		table_cellf(t, "%s: %s", x->container, x->name);
+	else
+		table_cell(t, *x->name ? x->name : x->subject);
+	table_cell(t, x->detail);
+	table_cell(t, x->by);
+	if (x->n > 1)
+		table_cellf(t, "%llu", (unsigned long long)x->n);
+	else
+		table_cell(t, "");
+	table_row_color(t, happening_is_bad(x) ? TERM_RED : TERM_PLAIN);
+}
+
+/* Of the newest rows that have some. */
+static void print_logs(const struct view *v)
+{
+	size_t n = 0, first = v->all.n;
+	char time[32];
+
+	for (size_t i = v->all.n; i-- > v->first && n < LOGS_SHOWN;)
+		if (passes(v, &v->all.rows[i]) && log_of(v, &v->all.rows[i])) {
+			first = i;
+			n++;
+		}
+	for (size_t i = first; i < v->all.n; i++) {
+		const struct eventlog *log = passes(v, &v->all.rows[i]) ? log_of(v, &v->all.rows[i]) : NULL;
+
+		if (!log)
+			continue;
+		printf("\n%s wrote last before %s:\n", v->all.rows[i].name, when_local(log->at_ns, clock_utc_ns(), time, sizeof(time)));
+		eventlog_print(log, stdout);
+	}
+}
+
+static void print_text(const struct view *v)
+{
+	static const struct table_column columns[] = {
+		{"TIME", TABLE_LEFT}, {"TO", TABLE_LEFT}, {"WHAT", TABLE_LEFT}, {"WHO", TABLE_MIDDLE}, {"HOW", TABLE_MIDDLE},
+		{"BY", TABLE_MIDDLE}, {"TIMES", TABLE_RIGHT},
+	};
+	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	size_t left = 0, ooms = 0;
+
+	for (size_t i = 0; i < v->all.n; i++) {
+		const struct happening *x = &v->all.rows[i];
+
+		if (!passes(v, x))
+			continue;
+		if (i < v->first) {
+			left++;
+			continue;
+		}
+		ooms += !strcmp(x->kind, "oom kill");
+		row_text(t, x);
+	}
+	table_omit_empty(t);
+	table_print(t, stdout, v->call->wide ? 0 : term_width(stdout));
+	table_free(t);
+	print_logs(v);
+	if (v->call->quiet)
+		return;
+	if (left)
+		fprintf(stderr, "%zu earlier: -n %zu shows them\n", left, v->shown);
+	if (ooms)
+		fprintf(stderr, "what happened at a kill for want of memory: sonde oom\n");
+	if (!v->all.recorded)
+		fprintf(stderr, "family host was not recorded then: only ends of processes and changes of the clock are known\n");
+}
+
+static int nothing(const struct view *v, struct err *e)
+{
+	const struct events_args *a = v->call->args;
+	const struct selection *sel = v->call->sel;
+
+	err_set(e, -ENOENT, EXIT_NOTHING, "nothing happened%s%s%s%s in %s%s", a->kind ? " of kind " : "", a->kind ? a->kind : "",
+		*sel->what ? " to " : "", sel->what, sel->range, v->all.recorded ? "" : ", as far as was recorded: family host was not");
+	err_fix(e, v->all.recorded ? "sonde events --last 7d" : "sudo sonde record --families cpu,host -d 30s");
+	return -ENOENT;
+}
+
+static int events_run(struct verb_call *call, struct err *e)
+{
+	const struct events_args *a = call->args;
+	struct view v = {.call = call};
+	int rc = happenings_read(call->sel, a->all, &v.all, e);
+
+	if (rc)
+		return rc;
+	rc = eventlogs_read(call->sel, &v.logs, e);
+	count(&v);
+	if (!rc && !v.shown)
+		rc = nothing(&v, e);
+	else if (!rc && call->json)
+		rc = print_json(&v);
+	else if (!rc)
+		print_text(&v);
+	happenings_release(&v.all);
+	eventlogs_release(&v.logs);
+	return rc;
+}
+
+const struct verb verb_events = {
+	.name = "events",
+	.summary = "what happened: containers that stopped or started again, kills, limits, full disks, the clock",
+	.usage = "[WHAT] [--last 24h] [--kind KIND] [--all]",
+	.examples = EVENTS_EXAMPLES,
+	.options = EVENTS_OPTIONS,
+	.args_size = sizeof(struct events_args),
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.run = events_run,
+};

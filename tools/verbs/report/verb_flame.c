@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde flame: the selection as a flame graph in one file; the end of its name says in which form. */
+#include <errno.h>
+#include <langinfo.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "schema/base/cleanup.h"
+#include "tools/cli/verb.h"
+#include "tools/fold/fold_kind.h"
+#include "tools/formats/flame_text.h"
+#include "tools/page/output.h"
+#include "tools/page/svg.h"
+#include "tools/page/output_note.h"
+#include "tools/print/outfile.h"
+#include "tools/print/pager.h"
+#include "tools/print/term.h"
+#include "tools/requests/reqtags.h"
+
+struct flame_args {
+	const char *type;
+	const char *output, *group, *source_url, *request, *slower;
+	uint64_t width, nodes;
+	bool open, lines, no_inline, interpreter, text;
+};
+
+static const struct option FLAME_OPTIONS[] = {
+	FOLD_KIND_OR_WALL_OPTION(struct flame_args, type),
+	REQTAGS_OPTIONS(struct flame_args, request, slower),
+	{"output", 'o', OPTION_STRING, "FILE", "x.html, .svg, .folded, .pb.gz (pprof) or .json; the end says which",
+	 offsetof(struct flame_args, output)},
+	{"text", 0, OPTION_FLAG, NULL, "draw it here, in the terminal", offsetof(struct flame_args, text)},
+	{"source-url", 0, OPTION_STRING, "URL", "the page's links to source; {file} and {line} are filled in",
+	 offsetof(struct flame_args, source_url)},
+	{"group", 0, OPTION_STRING, "BY", "first row: none, container, process or thread",
+	 offsetof(struct flame_args, group)},
+	{"width", 0, OPTION_UINT, "PIXELS", "of the picture x.svg (default 1200)", offsetof(struct flame_args, width)},
+	{"nodes", 0, OPTION_UINT, "N", "of --json: the N largest frames; others are summed as (smaller frames)", offsetof(struct flame_args, nodes)},
+	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)", offsetof(struct flame_args, lines)},
+	{"no-inline", 0, OPTION_FLAG, NULL, "as if nothing were inlined; --interpreter: also an interpreter's own frames", offsetof(struct flame_args, no_inline)},
+	{"interpreter", 0, OPTION_FLAG, NULL, NULL, offsetof(struct flame_args, interpreter)},
+	{"open", 0, OPTION_FLAG, NULL, "show the page in a browser", offsetof(struct flame_args, open)},
+	{0},
+};
+
+static const char *const FLAME_EXAMPLES[] = {
+	"sonde flame nginx --last 10m --open",
+	"sonde flame --request 'GET /checkout' --slower-than p99 --open",
+	NULL,
+};
+
+static int text_run(const struct verb_call *call, const struct fold_opts *opts, struct err *e)
+{
+	bool terminal = term_is_tty(stdout);
+	struct fold *f = NULL;
+	int ret = fold_make(call->sel, opts, &f, e);
+
+	if (ret)
+		return ret;
+	pager_start();
+	flame_text_write(f, stdout, call->wide || !terminal ? 0 : term_width(stdout),
+			 terminal && !strcmp(nl_langinfo(CODESET), "UTF-8"));
+	fold_free(f);
+	return ferror(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write the answer") : 0;
+}
+
+static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
+{
+	const struct flame_args *a = call->args;
+	cleanup_free char *path = a->output ? strdup(a->output) : written_default_path("flame", call->sel);
+	cleanup_outfile struct outfile out = OUTFILE_INIT;
+	enum output_form form = OUTPUT_HTML;
+	struct output_look look = {.source_url = a->source_url, .group = a->group, .nodes = a->nodes};
+	struct fold_opts opts = *asked;
+	uint64_t bytes = 0;
+	bool page;
+	int ret;
+
+	if (!path)
+		return err_set(e, -ENOMEM, EXIT_RUNTIME, "out of memory");
+	ret = output_group_of(a->group, &opts.group, e);
+	if (!ret && a->output)
+		ret = output_form_of(path, &form, e);
+	if (!ret)
+		ret = svg_width_of(a->width, form == OUTPUT_SVG, &look.width, e);
+	page = form == OUTPUT_HTML && !a->text && (a->output || !call->json); /* it groups by itself */
+	if (!ret && opts.wall && !a->group && form != OUTPUT_PPROF && !page)
+		opts.group = FOLD_BY_THREAD; /* each is as long as the wall time */
+	if (ret)
+		return ret;
+	if (a->text && a->output) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--text is for the terminal, -o for a file: one of the two");
+		err_fix(e, "sonde flame --text > FILE");
+		return -EINVAL;
+	}
+	if (a->text && !call->json)
+		return text_run(call, &opts, e);
+	if (call->json && !a->output) {
+		ret = output_write(OUTPUT_JSON, call->sel, &opts, &look, stdout, e);
+		return ret ? ret : ferror(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write the answer") : 0;
+	}
+	ret = outfile_open(&out, path, e);
+	if (!ret)
+		ret = output_write(form, call->sel, &opts, &look, out.f, e);
+	if (!ret)
+		ret = outfile_commit(&out, &bytes, e);
+	if (ret)
+		return ret;
+	written_say(call, path, form, bytes);
+	return a->open ? written_open(path, e) : 0;
+}
+
+static int flame_run(struct verb_call *call, struct err *e)
+{
+	const struct flame_args *a = call->args;
+	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
+	struct reqtags tags = {0};
+	int ret = fold_kind_or_wall_of(a->type, call->sel, &opts, e);
+
+	if (!ret && a->request && opts.wall)
+		ret = err_set(e, -EINVAL, EXIT_USAGE, "--request goes with --type cpu, offcpu or runqueue: whole threads are in wall, not requests");
+	if (!ret)
+		ret = reqtags_find(call->sel, a->request, a->slower, &tags, e);
+	opts.tags = a->request ? &tags.tags : NULL;
+	if (!ret)
+		ret = drawn(call, &opts, e);
+	if (!ret && a->request && !call->quiet && !call->json)
+		reqtags_tell(&tags, a->request);
+	reqtags_release(&tags);
+	return ret;
+}
+
+const struct verb verb_flame = {
+	.name = "flame",
+	.summary = "where the CPU time went, as a flame graph in one file",
+	.usage = "[WHAT] [-o FILE]",
+	.examples = FLAME_EXAMPLES,
+	.options = FLAME_OPTIONS,
+	.args_size = sizeof(struct flame_args),
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON,
+	.run = flame_run,
+};

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde heap: which lines hold memory, allocate it, or hold more and more (tools/fold/ranking/heapsites.h). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "schema/base/strbuf.h"
+#include "tools/cli/verb.h"
+#include "tools/fold/fold_kind.h"
+#include "tools/fold/ranking/heapsites.h"
+#include "tools/print/json.h"
+#include "tools/print/table.h"
+#include "tools/print/term.h"
+#include "tools/select/select.h"
+
+#define DEFAULT_ROWS 10
+#define HOUR 3600.0
+
+struct heap_args {
+	uint64_t rows;
+	bool growth, alloc;
+};
+
+static const struct option HEAP_OPTIONS[] = {
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)", offsetof(struct heap_args, rows)},
+	{"growth", 0, OPTION_FLAG, NULL, "what holds more and more: candidates for a leak first",
+	 offsetof(struct heap_args, growth)},
+	{"alloc", 0, OPTION_FLAG, NULL, "what allocated most", offsetof(struct heap_args, alloc)},
+	{0},
+};
+
+static const char *const HEAP_EXAMPLES[] = {
+	"sonde heap",
+	"sonde heap prometheus --growth --last 6h",
+	"sonde heap --alloc -n 20 --json",
+	NULL,
+};
+
+static const char *place_of(const struct heapsite *s, struct strbuf *out)
+{
+	strbuf_reset(out);
+	if (s->file[0] && s->line)
+		strbuf_addf(out, "%s:%u", s->file, s->line);
+	else
+		strbuf_addf(out, "%s", s->file[0] ? s->file : s->module);
+	return strbuf_str(out);
+}
+
+static int heap_json(const struct heapsites *h, size_t rows, bool growth)
+{
+	json_t *j = json_envelope("heap", h->inuse->from_ns, h->inuse->to_ns);
+
+	for (size_t i = 0; i < h->n && i < rows; i++) {
+		const struct heapsite *s = &h->rows[i];
+		json_t *o = json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "function", json_text(s->function), "module",
+				      s->module[0] ? json_text(s->module) : json_null(), "file",
+				      s->file[0] ? json_text(s->file) : json_null(), "line", (json_int_t)s->line,
+				      "inuse_bytes", (json_int_t)s->inuse_bytes, "inuse_objects",
+				      (json_int_t)s->inuse_objects, "alloc_bytes", (json_int_t)s->alloc_bytes, "alloc_objects",
+				      (json_int_t)s->alloc_objects);
+
+		json_object_set_new(o, "growth_bytes_per_s", growth ? json_real(s->growth) : json_null());
+		json_array_append_new(json_rows(j), o);
+	}
+	return json_print(j, stdout, 1);
+}
+
+static const char *growth_text(const struct fold *f, double per_s, char *buf, size_t size)
+{
+	char amount[32];
+	double per_hour = per_s * HOUR;
+
+	snprintf(buf, size, "%s%s/h", per_hour < 0 ? "-" : "+",
+		 fold_amount(f, (uint64_t)(per_hour < 0 ? -per_hour : per_hour), amount, sizeof(amount)));
+	return buf;
+}
+
+static void heap_table(const struct verb_call *call, const struct heapsites *h, size_t rows, bool growth)
+{
+	const struct table_column columns[] = {
+		{growth ? "GROWTH" : "ALLOCATED", TABLE_RIGHT}, {"IN USE", TABLE_RIGHT}, {"OBJECTS", TABLE_RIGHT},
+		{"FUNCTION", TABLE_MIDDLE}, {"LINE", TABLE_MIDDLE},
+	};
+	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct strbuf place = STRBUF_INIT;
+	char text[48];
+
+	for (size_t i = 0; i < h->n && i < rows; i++) {
+		const struct heapsite *s = &h->rows[i];
+
+		if (growth)
+			table_cell(t, growth_text(h->inuse, s->growth, text, sizeof(text)));
+		else
+			table_cell(t, fold_amount(h->inuse, s->alloc_bytes, text, sizeof(text)));
+		table_cell(t, fold_amount(h->inuse, s->inuse_bytes, text, sizeof(text)));
+		table_cellf(t, "%llu", (unsigned long long)s->inuse_objects);
+		table_cell(t, s->function);
+		table_cell(t, place_of(s, &place));
+	}
+	table_print(t, stdout, call->wide ? 0 : term_width(stdout));
+	table_free(t);
+	strbuf_release(&place);
+}
+
+static int heap_run(struct verb_call *call, struct err *e)
+{
+	const struct heap_args *a = call->args;
+	enum heapsites_order order = a->growth ? HEAPSITES_BY_GROWTH : a->alloc ? HEAPSITES_BY_ALLOC : HEAPSITES_BY_INUSE;
+	size_t rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
+	struct heapsites h;
+	int ret;
+
+	if (a->growth && a->alloc)
+		return err_set(e, -EINVAL, EXIT_USAGE, "--growth and --alloc do not go together");
+	ret = heapsites_make(call->sel, order, &h, e);
+	if (ret)
+		return ret;
+	if (a->growth && !h.n && !call->quiet)
+		fprintf(stderr, "nothing holds more than before\n");
+	if (call->json)
+		ret = heap_json(&h, rows, a->growth);
+	else
+		heap_table(call, &h, rows, a->growth);
+	heapsites_release(&h);
+	if (!ret && (fflush(stdout) || ferror(stdout)))
+		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	return ret;
+}
+
+const struct verb verb_heap = {
+	.name = "heap",
+	.summary = "which lines hold memory, and which hold more and more",
+	.usage = "[WHAT] [--growth | --alloc] [-n N]",
+	.examples = HEAP_EXAMPLES,
+	.options = HEAP_OPTIONS,
+	.args_size = sizeof(struct heap_args),
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.run = heap_run,
+};

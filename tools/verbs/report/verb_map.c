@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde map: the map of services of a window: which container or command opens connections to which (tools/net/netmap.h). */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tools/cli/verb.h"
+#include "tools/net/netasked.h"
+#include "tools/net/netdraw.h"
+#include "tools/net/netlive.h"
+#include "tools/net/netprint.h"
+#include "tools/page/map_page.h"
+#include "tools/page/output_note.h"
+#include "tools/print/json.h"
+#include "tools/print/outfile.h"
+#include "tools/select/select.h"
+
+struct map_args {
+	const char *output;
+	bool dot, drawing, open, live;
+};
+
+static const struct option MAP_OPTIONS[] = {
+	{"output", 'o', OPTION_STRING, "FILE", "a drawing: FILE.svg, FILE.html (with the table), FILE.dot", offsetof(struct map_args, output)},
+	{"open", 0, OPTION_FLAG, NULL, "show the file in a browser", offsetof(struct map_args, open)},
+	{"live", 0, OPTION_FLAG, NULL, "then each new edge as it comes, until Ctrl-C", offsetof(struct map_args, live)},
+	{"dot", 0, OPTION_FLAG, NULL, "for Graphviz: sonde map --dot | dot -Tsvg", offsetof(struct map_args, dot)},
+	{"drawing", 0, OPTION_FLAG, NULL, "with --json: where a drawing has its boxes and lines", offsetof(struct map_args, drawing)},
+	{0},
+};
+
+static const char *const MAP_EXAMPLES[] = {
+	"sonde map --last 15m",
+	"sonde map -o map.html",
+	"sonde map --json",
+	NULL,
+};
+
+enum map_form { MAP_SVG, MAP_HTML, MAP_DOT };
+
+static int form_of(const struct map_args *a, enum map_form *form, struct err *e)
+{
+	static const struct { const char *end; enum map_form form; } forms[] = {{".svg", MAP_SVG}, {".html", MAP_HTML}, {".htm", MAP_HTML}, {".dot", MAP_DOT}};
+	size_t len = a->output ? strlen(a->output) : 0;
+
+	for (size_t i = 0; a->output && i < sizeof(forms) / sizeof(*forms); i++)
+		if (len > strlen(forms[i].end) && !strcasecmp(a->output + len - strlen(forms[i].end), forms[i].end)) {
+			*form = forms[i].form;
+			return 0;
+		}
+	if (a->output)
+		err_set(e, -EINVAL, EXIT_USAGE, "a map's name ends in .svg, .html or .dot, not as '%.200s' does", a->output);
+	else
+		err_set(e, -EINVAL, EXIT_USAGE, "--open needs a file to show");
+	err_fix(e, "sonde map -o map.html");
+	return -EINVAL;
+}
+
+static int args_check(const struct verb_call *call, struct err *e)
+{
+	const struct map_args *a = call->args;
+	enum map_form form;
+
+	if (a->live && (a->output || a->open || a->dot || a->drawing)) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--live prints lines; a drawing that follows is in sonde serve");
+		err_fix(e, "sonde map --live");
+		return -EINVAL;
+	}
+	if (a->live && store_names_hosts()) {
+		err_set(e, -EINVAL, EXIT_USAGE, "--live follows one store: connections between hosts are joined when both have told of them");
+		err_fix(e, "sonde map --last 5m --store DIR --store DIR");
+		return -EINVAL;
+	}
+	if (a->live)
+		return netlive_check(call, e);
+	if (a->output || a->open)
+		return form_of(a, &form, e);
+	if (!a->drawing || call->json)
+		return 0;
+	err_set(e, -EINVAL, EXIT_USAGE, "--drawing is a part of JSON");
+	err_fix(e, "sonde map --json --drawing; a picture: sonde map -o map.svg");
+	return -EINVAL;
+}
+
+static int map_json(const struct verb_call *call, const struct netmap *m)
+{
+	const struct map_args *a = call->args;
+	json_t *o = json_envelope("map", call->sel->from_ns, call->sel->to_ns);
+
+	for (size_t i = 0; i < m->n_edges; i++)
+		json_array_append_new(json_rows(o), netprint_edge_json(m, &m->edges[i]));
+	if (m->asked_known)
+		json_object_set_new(o, "requests_unplaced", json_integer((json_int_t)m->unplaced));
+	if (a->drawing) {
+		struct netdraw d;
+
+		netdraw_make(m, &d);
+		json_object_set_new(o, "drawing", netdraw_json(&d));
+		netdraw_release(&d);
+	}
+	return json_print(o, stdout, 1);
+}
+
+static void map_text(const struct netmap *m)
+{
+	struct strbuf unplaced cleanup_strbuf = STRBUF_INIT;
+	struct table *t = netprint_map(m);
+
+	table_print(t, stdout, term_width(stdout));
+	table_free(t);
+	netprint_unplaced(&unplaced, m);
+	if (unplaced.len)
+		printf("%s\n", strbuf_str(&unplaced));
+}
+
+static void map_dot(const struct netmap *m)
+{
+	struct strbuf text cleanup_strbuf = STRBUF_INIT;
+
+	netprint_dot(m, &text);
+	fputs(strbuf_str(&text), stdout);
+}
+
+static int map_file(const struct verb_call *call, const struct netmap *m, struct err *e)
+{
+	const struct map_args *a = call->args;
+	cleanup_outfile struct outfile out = OUTFILE_INIT;
+	struct strbuf title cleanup_strbuf = STRBUF_INIT, dot cleanup_strbuf = STRBUF_INIT;
+	enum map_form form = MAP_SVG;
+	uint64_t bytes = 0;
+	int rc = form_of(a, &form, e);
+
+	strbuf_addf(&title, "Map of services%s%s", *call->sel->what ? " of " : "", call->sel->what);
+	if (!rc)
+		rc = outfile_open(&out, a->output, e);
+	if (!rc && form == MAP_DOT) {
+		netprint_dot(m, &dot);
+		fputs(strbuf_str(&dot), out.f);
+	} else if (!rc) {
+		(form == MAP_HTML ? map_page_html : map_page_svg)(m, strbuf_str(&title), call->sel->range, out.f);
+	}
+	if (!rc)
+		rc = outfile_commit(&out, &bytes, e);
+	if (!rc)
+		written_say(call, a->output, OUTPUT_SVG, bytes);
+	return rc || !a->open ? rc : written_open(a->output, e);
+}
+
+static int map_run(struct verb_call *call, struct err *e)
+{
+	const struct map_args *a = call->args;
+	struct netmap m = {0};
+	int rc = args_check(call, e);
+
+	if (!rc)
+		rc = netmap_make(call->sel, &m, e);
+	if (!rc)
+		rc = netasked_read(call->sel, &m, e);
+	if (!rc && a->live && (call->json || !m.n_edges))
+		;
+	else if (!rc && !m.n_edges)
+		rc = select_nothing(call->sel, m.known ? NULL : "net", "connections", "nobody talked to anybody", "sonde net --listen", e);
+	else if (!rc && a->output)
+		rc = map_file(call, &m, e);
+	else if (!rc && call->json)
+		rc = map_json(call, &m);
+	else if (!rc && a->dot)
+		map_dot(&m);
+	else if (!rc)
+		map_text(&m);
+	netmap_release(&m);
+	if (!rc && a->live)
+		return netlive_run(call, e);
+	if (!rc && (fflush(stdout) || ferror(stdout)))
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+	return rc;
+}
+
+static bool map_pages(const struct verb_call *call)
+{
+	return !((const struct map_args *)call->args)->live;
+}
+
+const struct verb verb_map = {
+	.name = "map",
+	.summary = "the map of services: which container or command opens connections to which",
+	.usage = "[WHAT] [-o FILE | --live]",
+	.examples = MAP_EXAMPLES,
+	.options = MAP_OPTIONS,
+	.args_size = sizeof(struct map_args),
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.pages = map_pages,
+	.run = map_run,
+};

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde ps: processes of a window (tools/processes/process_report.h). */
+#include "tools/processes/process_report.h"
+
+static const char *const EXAMPLES[] = {
+	"sonde ps --at 03:10",
+	"sonde ps --last 1h --sort start --json",
+	NULL,
+};
+
+static int ps_run(struct verb_call *call, struct err *e)
+{
+	return who_run(call, PROCS_BY_PROCESS, e);
+}
+
+const struct verb verb_ps = {
+	.name = "ps",
+	.summary = "who ran, then or now: processes with their CPU and top function",
+	.usage = "[WHAT] [--at TIME | --last 1h] [-n N] [--sort KEY]",
+	.examples = EXAMPLES,
+	.options = WHO_OPTIONS,
+	.args_size = sizeof(struct who_args),
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
+	.run = ps_run,
+};

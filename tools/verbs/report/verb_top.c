@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sonde top: who runs now, again and again, and who ran at any time before (tools/processes/live.h). One table where it is piped. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "schema/base/clock.h"
+#include "tools/cli/verb.h"
+#include "tools/print/reading.h"
+#include "tools/print/term.h"
+#include "tools/processes/live.h"
+#include "tools/processes/live_screen.h"
+#include "tools/processes/process_report.h"
+
+#define EVERY_NS (2 * (int64_t)NSEC_PER_SEC)
+#define LEAST_EVERY_NS (NSEC_PER_SEC / 2)
+
+struct top_args {
+	struct who_args who; /* first: who_run takes them */
+	int64_t every_ns;
+};
+
+static const struct option TOP_OPTIONS[] = {
+	{"every", 0, OPTION_DURATION, "TIME", "how often it is drawn anew (default 2s)", offsetof(struct top_args, every_ns)},
+	{"number", 'n', OPTION_UINT, "N", "how many rows where it is piped (default 20)", offsetof(struct top_args, who.rows)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, or a kind recorded: offcpu, inuse", offsetof(struct top_args, who.sort)},
+	{0},
+};
+
+static const char *const TOP_EXAMPLES[] = {
+	"sonde top",
+	"sonde top web --last 1m",
+	"sonde top --at 03:10",
+	"sonde top -n 5 | cat",
+	NULL,
+};
+
+static bool is_screen(const struct verb_call *call)
+{
+	const char *term = getenv("TERM");
+
+	return !call->json && isatty(STDIN_FILENO) && term_is_tty(stdout) && term && strcmp(term, "dumb");
+}
+
+/* What `ps` says of the window. */
+static int once(struct verb_call *call, const struct live *l, struct err *e)
+{
+	struct live_window w;
+	int ret = select_new(live_select(l, 0, &w), call->store, call->words, call->n_words, call->quiet, &call->sel, e);
+
+	return ret ? ret : who_run(call, PROCS_BY_PROCESS, e);
+}
+
+static int top_run(struct verb_call *call, struct err *e)
+{
+	const struct top_args *a = call->args;
+	struct live l = {.store = call->store, .asked = call->select, .words = call->words, .n_words = call->n_words,
+			 .sort = a->who.sort ? a->who.sort : "cpu"};
+	struct procs none = {0};
+	int ret = procs_sort(&none, l.sort, e);
+
+	if (ret == -ENODATA) /* another window may have it */
+		ret = 0;
+	if (!ret && a->every_ns && a->every_ns < LEAST_EVERY_NS)
+		ret = err_set(e, -EINVAL, EXIT_USAGE, "--every takes half a second at least");
+	if (!ret)
+		ret = live_init(&l, e);
+	if (ret)
+		return ret;
+	if (!is_screen(call))
+		return once(call, &l, e);
+	reading_quiet();
+	live_read(&l);
+	if (l.why.exit == EXIT_USAGE || l.why.exit == EXIT_STORE) { /* no window has an answer */
+		*e = l.why;
+		ret = l.why.code;
+	} else {
+		ret = live_screen(&l, a->every_ns ? a->every_ns : EVERY_NS, e);
+	}
+	live_release(&l);
+	return ret;
+}
+
+const struct verb verb_top = {
+	.name = "top",
+	.summary = "who runs now, drawn again and again, or ran at any time before",
+	.usage = "[WHAT] [--last 30s | --at TIME] [--every TIME]",
+	.examples = TOP_EXAMPLES,
+	.more = "on a terminal: arrows choose a row and step through time, Enter shows stacks, ? lists all keys",
+	.options = TOP_OPTIONS,
+	.args_size = sizeof(struct top_args),
+	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON,
+	.run = top_run,
+};
