@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/version.h"
 
@@ -23,7 +24,7 @@ static void head(struct strbuf *out, const char *name, const char *type, const c
 	int len = (int)strlen(name) - (openmetrics && counter ? (int)strlen("_total") : 0);
 
 	strbuf_addf(out, "# HELP %.*s %s\n# TYPE %.*s %s\n", len, name, help, len, name, type);
-	for (size_t i = 0; openmetrics && i < sizeof(units) / sizeof(units[0]); i++)
+	for (size_t i = 0; openmetrics && i < ARRAY_SIZE(units); i++)
 		if (ends_in(name, (size_t)len, units[i]))
 			strbuf_addf(out, "# UNIT %.*s %s\n", len, name, units[i]);
 }
@@ -116,7 +117,7 @@ static void own(struct strbuf *out, const struct totals *t, const struct update_
 
 	head(out, "sonde_build_info", "gauge", "Which sonde this is. Always 1.", openmetrics);
 	strbuf_addf(out, "sonde_build_info{version=\"%s\"} 1\n", SONDE_VERSION);
-	for (size_t i = 0; i < sizeof(items) / sizeof(items[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(items); i++) {
 		head(out, items[i].name, items[i].type, items[i].help, openmetrics);
 		strbuf_addf(out, "%s %" PRIu64 "\n", items[i].name, items[i].value);
 	}

@@ -9,6 +9,7 @@
 
 #include "export/command.h"
 #include "export/totals.h"
+#include "schema/base/array.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/log.h"
 #include "schema/store/read/reader.h"
@@ -39,7 +40,7 @@ static const struct {
 
 static int run(const struct command_args *a, const struct option_words *w, struct err *e)
 {
-	for (size_t i = 0; w->n && i < sizeof(COMMANDS) / sizeof(COMMANDS[0]); i++)
+	for (size_t i = 0; w->n && i < ARRAY_SIZE(COMMANDS); i++)
 		if (!strcmp(COMMANDS[i].name, w->items[0]))
 			return COMMANDS[i].run(a, e);
 	return err_set(e, -EINVAL, EXIT_USAGE, w->n ? "there is no command '%.100s': metrics, status" : "which command? metrics, status%s",

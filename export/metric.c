@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* metric: see the header. */
 #include "export/metric.h"
+#include "schema/base/array.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -116,7 +117,7 @@ const struct metric METRICS[] = {
 	CGROUP_MEMORY("unit", "a systemd unit"),
 	CGROUP_REST("unit", "a systemd unit"),
 };
-const size_t N_METRICS = sizeof(METRICS) / sizeof(METRICS[0]);
+const size_t N_METRICS = ARRAY_SIZE(METRICS);
 
 static int find_exact(const char *name, size_t len)
 {
@@ -135,7 +136,7 @@ int metric_find(const char *name, size_t len, unsigned *part)
 	int found = find_exact(name, len);
 
 	*part = 0;
-	for (size_t i = 0; found < 0 && i < sizeof(ends) / sizeof(ends[0]); i++) {
+	for (size_t i = 0; found < 0 && i < ARRAY_SIZE(ends); i++) {
 		size_t n = strlen(ends[i].text);
 
 		if (len <= n || strncmp(name + len - n, ends[i].text, n))

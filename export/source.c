@@ -9,11 +9,12 @@
 
 #include "export/queries.h"
 #include "export/spread.h"
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 #include "schema/extension/extension.h"
 #include "schema/store/read/reader.h"
 
-#define N_SOURCES   (sizeof(EXPORT_QUERIES) / sizeof(EXPORT_QUERIES[0]))
+#define N_SOURCES   ARRAY_SIZE(EXPORT_QUERIES)
 #define COLUMNS_MAX 64
 #define TS_MOST     (1ll << 40)
 
@@ -125,7 +126,7 @@ static bool is_entity(const char *label)
 {
 	static const char *const names[] = {"container", "unit", "disk", "mount", "interface", "sensor", "gpu", "operation", "image", "project", "service"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i], label))
 			return true;
 	return false;

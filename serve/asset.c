@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/hash.h"
 
 #define BLOB(name, file)                           \
@@ -34,7 +35,7 @@ static const char *const ENDS[][2] = {{serve_html_end, serve_html_gz_end}, {serv
 
 static void measure(void)
 {
-	for (size_t i = 0; i < sizeof(assets) / sizeof(*assets); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(assets); i++) {
 		struct asset *a = &assets[i];
 
 		a->plain_len = (size_t)(ENDS[i][0] - a->plain);
@@ -48,7 +49,7 @@ const struct asset *asset_find(const char *path)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, measure);
-	for (size_t i = 0; i < sizeof(assets) / sizeof(*assets); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(assets); i++)
 		if (!strcmp(assets[i].path, path))
 			return &assets[i];
 	return NULL;

@@ -38,7 +38,7 @@ static int socket_of(struct MHD_Connection *c)
 	return i ? i->connect_fd : -1;
 }
 
-void answer_connection(void *cls, struct MHD_Connection *c, void **own, enum MHD_ConnectionNotificationCode what)
+void http_answer_connection(void *cls, struct MHD_Connection *c, void **own, enum MHD_ConnectionNotificationCode what)
 {
 	struct server *s = cls;
 
@@ -48,7 +48,7 @@ void answer_connection(void *cls, struct MHD_Connection *c, void **own, enum MHD
 		connections_remove(&s->connections, take_ptr(*own));
 }
 
-void answer_done(void *cls, struct MHD_Connection *c, void **request, enum MHD_RequestTerminationCode how)
+void http_answer_done(void *cls, struct MHD_Connection *c, void **request, enum MHD_RequestTerminationCode how)
 {
 	struct server *s = cls;
 
@@ -283,7 +283,7 @@ static enum MHD_Result list_verbs(const struct server *s, struct MHD_Connection 
 /* --- looking on --- */
 
 struct looker {
-	struct watch *watch;
+	struct store_watch *watch;
 	uint64_t seen;
 	int socket;
 	bool greeted;
@@ -300,18 +300,18 @@ static bool has_gone(int socket)
 static ssize_t look_on(void *cls, uint64_t pos, char *buf, size_t max)
 {
 	struct looker *l = cls;
-	enum watch_said said = WATCH_QUIET;
+	enum store_watch_said said = STORE_WATCH_QUIET;
 	int n;
 
 	(void)pos;
 	if (l->greeted)
-		said = watch_wait(l->watch, &l->seen, LIVE_QUIET_S);
-	if (said == WATCH_CLOSED || has_gone(l->socket))
+		said = store_watch_wait(l->watch, &l->seen, LIVE_QUIET_S);
+	if (said == STORE_WATCH_CLOSED || has_gone(l->socket))
 		return MHD_CONTENT_READER_END_OF_STREAM;
 	if (!l->greeted)
 		n = snprintf(buf, max, "retry: 3000\n\n");
 	else
-		n = snprintf(buf, max, said == WATCH_CHANGED ? "event: changed\ndata: {\"n\":%llu}\n\n" : ": %llu\n\n", (unsigned long long)l->seen);
+		n = snprintf(buf, max, said == STORE_WATCH_CHANGED ? "event: changed\ndata: {\"n\":%llu}\n\n" : ": %llu\n\n", (unsigned long long)l->seen);
 	l->greeted = true;
 	return n;
 }
@@ -320,7 +320,7 @@ static void looked(void *cls)
 {
 	struct looker *l = cls;
 
-	watch_leave(l->watch);
+	store_watch_leave(l->watch);
 	free(l);
 }
 
@@ -329,8 +329,8 @@ static enum MHD_Result live(struct server *s, struct MHD_Connection *c)
 	struct looker *l = mem_alloc(sizeof(*l));
 
 	*l = (struct looker){.watch = &s->watch, .socket = socket_of(c)};
-	watch_enter(&s->watch);
-	watch_wait(&s->watch, &l->seen, 0);
+	store_watch_enter(&s->watch);
+	store_watch_wait(&s->watch, &l->seen, 0);
 	return reply_stream(c, "text/event-stream", look_on, looked, l);
 }
 
@@ -398,7 +398,7 @@ static enum MHD_Result route(struct server *s, struct MHD_Connection *c, const c
 	return !strcmp(url, REPORT) ? ask(s, c, "report", true) : ask(s, c, url + strlen(API), false);
 }
 
-enum MHD_Result answer(void *cls, struct MHD_Connection *c, const char *url, const char *method, const char *version,
+enum MHD_Result http_answer(void *cls, struct MHD_Connection *c, const char *url, const char *method, const char *version,
 		       const char *upload, size_t *upload_size, void **request)
 {
 	struct server *s = cls;

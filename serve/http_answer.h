@@ -11,8 +11,8 @@
  *   /report.html?...         the range as the page of `sonde report`, to be saved
  *   /metrics                 `sonde-export metrics`, in OpenMetrics' format for who accepts it
  */
-#ifndef SONDE_SERVE_ANSWER_H
-#define SONDE_SERVE_ANSWER_H
+#ifndef SONDE_SERVE_HTTP_ANSWER_H
+#define SONDE_SERVE_HTTP_ANSWER_H
 
 #include <microhttpd.h>
 
@@ -34,16 +34,16 @@ struct server {
 	struct questions *questions;
 	struct gate gate;
 	struct asked asked;
-	struct watch watch;
+	struct store_watch watch;
 	struct connections connections;
 	int stop_fd;             /* eventfd: readable when the server ends */
 };
 
 /* MHD_AccessHandlerCallback, cls: struct server. */
-enum MHD_Result answer(void *cls, struct MHD_Connection *c, const char *url, const char *method, const char *version,
+enum MHD_Result http_answer(void *cls, struct MHD_Connection *c, const char *url, const char *method, const char *version,
 		       const char *upload, size_t *upload_size, void **request);
 /* MHD_NotifyConnectionCallback and MHD_RequestCompletedCallback: who owes a head. */
-void answer_connection(void *cls, struct MHD_Connection *c, void **own, enum MHD_ConnectionNotificationCode what);
-void answer_done(void *cls, struct MHD_Connection *c, void **request, enum MHD_RequestTerminationCode how);
+void http_answer_connection(void *cls, struct MHD_Connection *c, void **own, enum MHD_ConnectionNotificationCode what);
+void http_answer_done(void *cls, struct MHD_Connection *c, void **request, enum MHD_RequestTerminationCode how);
 
 #endif

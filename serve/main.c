@@ -123,12 +123,12 @@ static void say_nothing(void *cls, const char *fmt, va_list ap)
 static struct MHD_Daemon *start(struct server *s, int fd)
 {
 	return MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0,
-				NULL, NULL, answer, s,
+				NULL, NULL, http_answer, s,
 				MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, /* first: it is for the options, too */
 				MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
 				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
-				MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, answer_connection, s,
-				MHD_OPTION_NOTIFY_COMPLETED, answer_done, s, MHD_OPTION_END);
+				MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, http_answer_connection, s,
+				MHD_OPTION_NOTIFY_COMPLETED, http_answer_done, s, MHD_OPTION_END);
 }
 
 /* Until a signal says that it is enough. While nobody is connected, nothing wakes. */
@@ -162,7 +162,7 @@ static int serve(struct server *s, struct address *a, int signals, struct err *e
 	wait_for_end(s, signals);
 	eventfd_write(s->stop_fd, 1);
 	gate_close(&s->gate);
-	watch_close(&s->watch);
+	store_watch_close(&s->watch);
 	MHD_stop_daemon(d); /* waits for all that is being answered */
 	address_leave(a);
 	return 0;
@@ -221,10 +221,10 @@ static int run(const struct options *o, struct err *e)
 	gate_init(&s.gate, o->questions);
 	asked_init(&s.asked);
 	signals = signals_take();
-	watch_init(&s.watch, o->watch ? o->watch : o->store);
+	store_watch_init(&s.watch, o->watch ? o->watch : o->store);
 	connections_init(&s.connections);
 	rc = serve(&s, &a, signals, e);
-	watch_release(&s.watch);
+	store_watch_release(&s.watch);
 	asked_release(&s.asked);
 	connections_release(&s.connections);
 	gate_release(&s.gate);

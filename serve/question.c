@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
@@ -60,10 +61,10 @@ static bool is_listed(const json_t *option)
 	static const char *const paths[] = {"FILE", "DIR", "URL"};
 	const char *name = json_string_value(json_object_get(option, "name")), *arg = json_string_value(json_object_get(option, "arg"));
 
-	for (size_t i = 0; arg && i < sizeof(paths) / sizeof(*paths); i++)
+	for (size_t i = 0; arg && i < ARRAY_SIZE(paths); i++)
 		if (!strcmp(arg, paths[i]))
 			return false;
-	for (size_t i = 0; name && i < sizeof(OPTIONS) / sizeof(*OPTIONS); i++)
+	for (size_t i = 0; name && i < ARRAY_SIZE(OPTIONS); i++)
 		if (!strcmp(name, OPTIONS[i]))
 			return true;
 	return false;
@@ -90,13 +91,13 @@ static void verb_take(struct questions *q, const json_t *row)
 	static const char *const tables[] = {"options", "range", "filters"};
 	const char *name = json_string_value(json_object_get(row, "verb"));
 
-	for (size_t i = 0; name && i < sizeof(SERVED) / sizeof(*SERVED) && q->n < VERBS_MOST; i++) {
+	for (size_t i = 0; name && i < ARRAY_SIZE(SERVED) && q->n < VERBS_MOST; i++) {
 		struct served_verb *v = &q->verbs[q->n];
 
 		if (strcmp(name, SERVED[i].name) || !json_array_size(json_object_get(row, "json")))
 			continue;
 		*v = (struct served_verb){.name = SERVED[i].name, .words = SERVED[i].words, .page = SERVED[i].page};
-		for (size_t k = 0; k < sizeof(tables) / sizeof(*tables); k++)
+		for (size_t k = 0; k < ARRAY_SIZE(tables); k++)
 			options_take(v, json_object_get(row, tables[k]));
 		q->n++;
 	}

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "serve/guard.h"
@@ -32,7 +33,7 @@ static enum MHD_Result send_reply(struct MHD_Connection *c, unsigned status, str
 
 	if (!r)
 		return MHD_NO;
-	for (size_t i = 0; i < sizeof(HEADS) / sizeof(*HEADS); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(HEADS); i++)
 		MHD_add_response_header(r, HEADS[i][0], HEADS[i][1]);
 	MHD_add_response_header(r, "Cache-Control", cache);
 	if (type)

@@ -46,7 +46,7 @@ static void drain(int fd)
 		;
 }
 
-static bool state(struct watch *w, unsigned *lookers)
+static bool state(struct store_watch *w, unsigned *lookers)
 {
 	bool closed;
 
@@ -57,7 +57,7 @@ static bool state(struct watch *w, unsigned *lookers)
 	return !closed;
 }
 
-static void tell(struct watch *w)
+static void tell(struct store_watch *w)
 {
 	pthread_mutex_lock(&w->lock);
 	w->changes++;
@@ -66,10 +66,10 @@ static void tell(struct watch *w)
 }
 
 /* One round, while somebody looks: until something was written, or who looks has changed. */
-static void look(struct watch *w, int *fd)
+static void look(struct store_watch *w, int *fd)
 {
 	struct pollfd fds[] = {{.fd = w->wake_fd, .events = POLLIN}, {.fd = *fd, .events = POLLIN}};
-	int n = poll(fds, *fd < 0 ? 1 : 2, *fd < 0 ? WATCH_BLIND_S * 1000 : -1);
+	int n = poll(fds, *fd < 0 ? 1 : 2, *fd < 0 ? STORE_WATCH_BLIND_S * 1000 : -1);
 
 	if (fds[0].revents)
 		return;
@@ -80,12 +80,12 @@ static void look(struct watch *w, int *fd)
 	if (*fd >= 0)
 		drain(*fd); /* what comes from now on is told in the next round */
 	tell(w);
-	poll(fds, 1, WATCH_STEP_MS);
+	poll(fds, 1, STORE_WATCH_STEP_MS);
 }
 
 static void *run(void *cls)
 {
-	struct watch *w = cls;
+	struct store_watch *w = cls;
 	unsigned lookers;
 	eventfd_t ignored;
 	int fd = -1;
@@ -111,12 +111,12 @@ static void *run(void *cls)
 	return NULL;
 }
 
-int watch_init(struct watch *w, const char *path)
+int store_watch_init(struct store_watch *w, const char *path)
 {
 	pthread_condattr_t attr;
 	int rc;
 
-	*w = (struct watch){.path = path, .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	*w = (struct store_watch){.path = path, .wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -127,7 +127,7 @@ int watch_init(struct watch *w, const char *path)
 	return path ? rc : 0;
 }
 
-void watch_close(struct watch *w)
+void store_watch_close(struct store_watch *w)
 {
 	pthread_mutex_lock(&w->lock);
 	w->closed = true;
@@ -136,9 +136,9 @@ void watch_close(struct watch *w)
 	eventfd_write(w->wake_fd, 1);
 }
 
-void watch_release(struct watch *w)
+void store_watch_release(struct store_watch *w)
 {
-	watch_close(w);
+	store_watch_close(w);
 	if (w->running)
 		pthread_join(w->thread, NULL);
 	if (w->wake_fd >= 0)
@@ -147,7 +147,7 @@ void watch_release(struct watch *w)
 	pthread_mutex_destroy(&w->lock);
 }
 
-static void lookers_add(struct watch *w, int n)
+static void lookers_add(struct store_watch *w, int n)
 {
 	pthread_mutex_lock(&w->lock);
 	w->lookers += (unsigned)n;
@@ -155,19 +155,19 @@ static void lookers_add(struct watch *w, int n)
 	eventfd_write(w->wake_fd, 1);
 }
 
-void watch_enter(struct watch *w)
+void store_watch_enter(struct store_watch *w)
 {
 	lookers_add(w, 1);
 }
 
-void watch_leave(struct watch *w)
+void store_watch_leave(struct store_watch *w)
 {
 	lookers_add(w, -1);
 }
 
-enum watch_said watch_wait(struct watch *w, uint64_t *seen, unsigned seconds)
+enum store_watch_said store_watch_wait(struct store_watch *w, uint64_t *seen, unsigned seconds)
 {
-	enum watch_said said;
+	enum store_watch_said said;
 	struct timespec until;
 
 	clock_gettime(CLOCK_MONOTONIC, &until);
@@ -176,7 +176,7 @@ enum watch_said watch_wait(struct watch *w, uint64_t *seen, unsigned seconds)
 	while (!w->closed && w->changes == *seen)
 		if (pthread_cond_timedwait(&w->changed, &w->lock, &until) == ETIMEDOUT)
 			break;
-	said = w->closed ? WATCH_CLOSED : w->changes != *seen ? WATCH_CHANGED : WATCH_QUIET;
+	said = w->closed ? STORE_WATCH_CLOSED : w->changes != *seen ? STORE_WATCH_CHANGED : STORE_WATCH_QUIET;
 	*seen = w->changes;
 	pthread_mutex_unlock(&w->lock);
 	return said;

@@ -2,19 +2,19 @@
 /*
  * watch: whether something was written into the store, for those who look on live. It knows the folder's name and nothing of what is in it: the kernel
  * tells of writes (inotify). While nobody looks, nothing is watched and nothing wakes. Where the kernel tells nothing (no folder yet, no
- * room for a watch), something may have been written every WATCH_BLIND_S.
+ * room for a watch), something may have been written every STORE_WATCH_BLIND_S.
  */
-#ifndef SONDE_SERVE_WATCH_H
-#define SONDE_SERVE_WATCH_H
+#ifndef SONDE_SERVE_STORE_WATCH_H
+#define SONDE_SERVE_STORE_WATCH_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#define WATCH_BLIND_S 5
-#define WATCH_STEP_MS 1000 /* what is written within one of these is one change */
+#define STORE_WATCH_BLIND_S 5
+#define STORE_WATCH_STEP_MS 1000 /* what is written within one of these is one change */
 
-struct watch {
+struct store_watch {
 	const char *path;      /* the store's folder or file; NULL: there is nothing to watch */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -26,16 +26,16 @@ struct watch {
 };
 
 /* -errno: there is no thread; then all is as if nothing was ever written. */
-int watch_init(struct watch *w, const char *path);
-void watch_release(struct watch *w);
+int store_watch_init(struct store_watch *w, const char *path);
+void store_watch_release(struct store_watch *w);
 /* Ends the waiting of all. */
-void watch_close(struct watch *w);
+void store_watch_close(struct store_watch *w);
 
-/* Who looks on, from watch_enter to watch_leave. */
-void watch_enter(struct watch *w);
-void watch_leave(struct watch *w);
-enum watch_said { WATCH_CHANGED, WATCH_QUIET, WATCH_CLOSED };
+/* Who looks on, from store_watch_enter to store_watch_leave. */
+void store_watch_enter(struct store_watch *w);
+void store_watch_leave(struct store_watch *w);
+enum store_watch_said { STORE_WATCH_CHANGED, STORE_WATCH_QUIET, STORE_WATCH_CLOSED };
 /* Waits, at most so many seconds, until there are other changes than *seen, and sets it. */
-enum watch_said watch_wait(struct watch *w, uint64_t *seen, unsigned seconds);
+enum store_watch_said store_watch_wait(struct store_watch *w, uint64_t *seen, unsigned seconds);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -35,7 +36,7 @@ struct grouping {
 
 bool profile_named(const char *name, size_t len)
 {
-	for (size_t i = 0; i < sizeof(PROFILES) / sizeof(PROFILES[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(PROFILES); i++)
 		if (strlen(PROFILES[i].name) == len && !strncmp(PROFILES[i].name, name, len))
 			return true;
 	return false;
@@ -189,7 +190,7 @@ int profile_groups(const char *store, const struct target *t, int64_t from_ts, i
 		rc = segments_narrow(sel, e);
 	if (!rc)
 		rc = fold_kinds_there(sel, &kinds, e);
-	for (size_t i = 0; !rc && i < sizeof(PROFILES) / sizeof(PROFILES[0]); i++)
+	for (size_t i = 0; !rc && i < ARRAY_SIZE(PROFILES); i++)
 		if (target_wants(t->profiles, PROFILES[i].name))
 			rc = kind_add(&s, sel, &PROFILES[i], kinds, e);
 	select_free(sel);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/extension/extension.h"
 
 const struct table TABLES[] = {
@@ -28,7 +29,7 @@ const struct table TABLES[] = {
 	{"wait_totals", "SELECT ts, container, comm, pid, state, reason, sum(count) AS count, sum(total_ns) AS total_ns, max(max_ns) AS max_ns, self"
 			" FROM %s GROUP BY 1, 2, 3, 4, 5, 6, 10"},
 };
-const size_t N_TABLES = sizeof(TABLES) / sizeof(TABLES[0]);
+const size_t N_TABLES = ARRAY_SIZE(TABLES);
 
 /* Columns that are text; all others are whole numbers. */
 static const char *const TEXTS[] = {
@@ -58,7 +59,7 @@ static bool is_text(const char *column, const char *table)
 {
 	if (!strcmp(column, "status"))
 		return !strcmp(table, "requests");
-	for (size_t i = 0; i < sizeof(TEXTS) / sizeof(TEXTS[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(TEXTS); i++)
 		if (!strcmp(TEXTS[i], column))
 			return true;
 	return false;

@@ -10,6 +10,7 @@
 
 #include "export/push/profilegroup.h"
 #include "export/push/table.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/cli/suggest.h"
 #include "schema/base/strbuf.h"
@@ -48,7 +49,7 @@ static const struct key {
 	KEY("backfill", backfill_s, FORM_TIME),
 };
 
-#define N_KEYS (sizeof(KEYS) / sizeof(KEYS[0]))
+#define N_KEYS ARRAY_SIZE(KEYS)
 
 struct parsing {
 	struct targets *out;
@@ -112,7 +113,7 @@ static bool signal_named(const char *name, size_t len)
 {
 	static const char *const names[] = {"metrics", "logs", "traces", TARGET_PROFILES};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (strlen(names[i]) == len && !strncmp(name, names[i], len))
 			return true;
 	return false;
@@ -130,7 +131,7 @@ static bool is_type(const char *value, enum target_type *out)
 {
 	static const char *const types[] = {[TARGET_CLICKHOUSE] = "clickhouse", [TARGET_PYROSCOPE] = "pyroscope", [TARGET_OTLP] = "otlp"};
 
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 		if (!strcmp(types[i], value)) {
 			*out = (enum target_type)i;
 			return true;

@@ -151,7 +151,7 @@ static int cpu_late_fd(void *state)
 }
 
 /* One record is one sample, if its counts and its size agree. */
-static int cpu_value(void *state, const void *record, size_t size, uint64_t *n)
+static int cpu_record_amount(void *state, const void *record, size_t size, uint64_t *n)
 {
 	const struct stack_event *ev = record;
 
@@ -237,7 +237,7 @@ static const struct family cpu_family = {
 	.symbols = cpu_symbols,
 	.ring_fd = cpu_ring_fd,
 	.late_fd = cpu_late_fd,
-	.value = cpu_value,
+	.record_amount = cpu_record_amount,
 	.period_ns = cpu_period_ns,
 	.clock = cpu_clock,
 	.tally = cpu_tally,

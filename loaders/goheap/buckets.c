@@ -11,6 +11,7 @@
 #endif
 
 #include "loaders/goheap/buckets_parts.h"
+#include "schema/base/array.h"
 
 #define RATE_MAX      (1ll << 40)
 #define TICKS_WAIT_NS 5000000ll
@@ -111,8 +112,8 @@ static bool variables_read(struct buckets *b, struct variables *v, struct bucket
 		{l->mutex_rate, &v->mutex_rate, 8},
 		{l->ticks ? l->ticks - (2 - started) * 8 : 0, &v->ticks[started], (3 - started) * 8},
 	};
-	const size_t n = sizeof(all) / sizeof(*all);
-	struct buckets_range wanted[sizeof(all) / sizeof(*all)];
+	const size_t n = ARRAY_SIZE(all);
+	struct buckets_range wanted[ARRAY_SIZE(all)];
 	size_t count = 0, at = 0;
 
 	memset(v, 0, sizeof(*v));

@@ -77,9 +77,9 @@ static const enum store_kind counter_kind[BUCKETS_KINDS] = {0, STORE_KIND_ALLOC,
 static bool is_runtime(const struct telling *t, uint64_t pc)
 {
 	const char *name;
-	struct place at;
+	struct source_location at;
 
-	if (!t->index || pc < t->start || pc > t->end || !place_find(t->index, pc - t->start + t->offset, true, &at))
+	if (!t->index || pc < t->start || pc > t->end || !source_location_find(t->index, pc - t->start + t->offset, true, &at))
 		return false;
 	name = at.n > 1 && at.at[0].function ? at.at[0].function : at.symbol.name;
 	return !strncmp(name, "runtime.", 8) || !strncmp(name, "internal/runtime/", 17);

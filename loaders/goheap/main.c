@@ -109,7 +109,7 @@ static void goheap_poll(void *state, struct family_host *h, int64_t now_ns)
 		procs_poll(g->procs, h, now_ns);
 }
 
-static void goheap_finish(void *state, struct family_host *h, int64_t patience_ns)
+static void goheap_last_read(void *state, struct family_host *h, int64_t patience_ns)
 {
 	struct goheap *g = state;
 
@@ -164,7 +164,7 @@ static const struct family goheap_family = {
 	.open = goheap_open,
 	.attach = goheap_attach,
 	.poll = goheap_poll,
-	.finish = goheap_finish,
+	.last_read = goheap_last_read,
 	.period_ns = goheap_period_ns,
 	.clock = goheap_clock,
 	.tally = goheap_tally,

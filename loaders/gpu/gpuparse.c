@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/facts/gpu.h"
 
 struct line {
@@ -70,7 +71,7 @@ enum gpuparse_what gpuparse_next(const char *text, size_t len, size_t *block)
 
 	*block = 0;
 	while (line_next(text, len, block, &l))
-		for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 			if (is_word(&l, ends[i].word))
 				return ends[i].what;
 	return GPUPARSE_MORE;

@@ -30,7 +30,7 @@
 #define CHECK_NS    (15 * NSEC_PER_SEC)
 
 struct gpu {
-	struct talk talk;
+	struct wire talk;
 	struct meter devices, processes;
 	struct meter_round round;    /* of the answer that is awaited */
 	struct gpuparse_device said; /* room for one */
@@ -135,7 +135,7 @@ static bool answer_take(struct gpu *g, struct family_host *h)
 	enum gpuparse_what what;
 
 	g->round.h = h;
-	while ((what = talk_next(&g->talk, &g->said)) != GPUPARSE_MORE) {
+	while ((what = wire_next(&g->talk, &g->said)) != GPUPARSE_MORE) {
 		if (what == GPUPARSE_DEVICE)
 			device_take(g, h);
 		if (what != GPUPARSE_END)
@@ -158,7 +158,7 @@ static int64_t middle(const struct gpu *g, const struct family_host *h, int64_t 
 
 static bool ask(struct gpu *g, struct family_host *h, int64_t now_ns)
 {
-	if (!talk_ask(&g->talk, now_ns))
+	if (!wire_ask(&g->talk, now_ns))
 		return false;
 	g->round = (struct meter_round){.now_ns = now_ns, .utc_ns = middle(g, h, now_ns)};
 	g->asked_ns = now_ns;
@@ -177,28 +177,28 @@ static void gpu_poll(void *state, struct family_host *h, int64_t now_ns)
 {
 	struct gpu *g = state;
 	struct err e = {0};
-	int rc = talk_start(&g->talk, now_ns, &e);
+	int rc = wire_start(&g->talk, now_ns, &e);
 
 	if (!rc)
-		rc = talk_read(&g->talk, now_ns, &e);
+		rc = wire_read(&g->talk, now_ns, &e);
 	answer_take(g, h);
 	if (!rc)
-		rc = talk_overdue(&g->talk, now_ns, &e);
+		rc = wire_overdue(&g->talk, now_ns, &e);
 	if (rc)
 		tell(&e);
 	if (now_ns >= g->due_ns && hostmaps_seeded(h->maps)) {
 		ask(g, h, now_ns);
 		g->due_ns = bucket_end(h, now_ns);
 	}
-	h->next_ns = g->talk.state == TALK_ASKED || g->talk.state == TALK_STARTING || now_ns >= g->due_ns ? now_ns + SOON_NS : g->due_ns;
+	h->next_ns = g->talk.state == WIRE_ASKED || g->talk.state == WIRE_STARTING || now_ns >= g->due_ns ? now_ns + SOON_NS : g->due_ns;
 }
 
-static void gpu_finish(void *state, struct family_host *h, int64_t patience_ns)
+static void gpu_last_read(void *state, struct family_host *h, int64_t patience_ns)
 {
 	struct gpu *g = state;
 	int64_t until = clock_mono_ns() + patience_ns, left;
 	struct err e = {0};
-	bool again = g->talk.state == TALK_ASKED, done = false; /* what was asked is answered first */
+	bool again = g->talk.state == WIRE_ASKED, done = false; /* what was asked is answered first */
 
 	if (!again && !ask(g, h, clock_boot_ns()))
 		return;
@@ -206,7 +206,7 @@ static void gpu_finish(void *state, struct family_host *h, int64_t patience_ns)
 		struct pollfd f = {.fd = g->talk.from, .events = POLLIN};
 
 		poll(&f, 1, (int)(left / 1000000) + 1);
-		if (talk_read(&g->talk, clock_boot_ns(), &e))
+		if (wire_read(&g->talk, clock_boot_ns(), &e))
 			return;
 		done = answer_take(g, h);
 		if (done && again)
@@ -228,7 +228,7 @@ static int gpu_open(const struct family_config *c, void **state, struct bpf_obje
 	(void)c;
 	(void)e;
 	*obj = NULL;
-	*g = (struct gpu){.talk = TALK_INIT, .devices = {.fact = &GPU_FACT, .idle_ns = IDLE_NS},
+	*g = (struct gpu){.talk = WIRE_INIT, .devices = {.fact = &GPU_FACT, .idle_ns = IDLE_NS},
 			  .processes = {.fact = &GPU_PROCESS_FACT, .idle_ns = IDLE_NS}};
 	*state = g;
 	return 0;
@@ -245,10 +245,10 @@ static int no_devices(struct err *e)
 static int gpu_attach(void *state, struct err *e)
 {
 	struct gpu *g = state;
-	int rc = talk_start(&g->talk, clock_boot_ns(), e);
+	int rc = wire_start(&g->talk, clock_boot_ns(), e);
 
 	if (!rc)
-		rc = talk_await(&g->talk, BEGIN_NS, e);
+		rc = wire_await(&g->talk, BEGIN_NS, e);
 	if (rc == -ETIMEDOUT)
 		return 0;
 	return rc ? rc : g->talk.hello.devices ? 0 : no_devices(e);
@@ -270,7 +270,7 @@ static void gpu_tally(void *state, struct family_tally *out)
 {
 	const struct gpu *g = state;
 
-	*out = (struct family_tally){.helper = (uint32_t)g->talk.child, .helper_cpu_ns = talk_cpu_ns(&g->talk)};
+	*out = (struct family_tally){.helper = (uint32_t)g->talk.child, .helper_cpu_ns = wire_cpu_ns(&g->talk)};
 }
 
 static void gpu_detach(void *state)
@@ -282,7 +282,7 @@ static void gpu_close(void *state)
 {
 	struct gpu *g = state;
 
-	talk_end(&g->talk);
+	wire_end(&g->talk);
 	meter_release(&g->devices);
 	meter_release(&g->processes);
 	free(g);
@@ -313,13 +313,13 @@ static bool has_driver(void)
 /* A host without a GPU lacks nothing. */
 static void gpu_check(struct check *c, uint32_t freq)
 {
-	struct talk t = TALK_INIT;
+	struct wire t = WIRE_INIT;
 	struct err e = {0};
-	int rc = talk_start(&t, clock_boot_ns(), &e);
+	int rc = wire_start(&t, clock_boot_ns(), &e);
 
 	(void)freq;
 	if (!rc)
-		rc = talk_await(&t, CHECK_NS, &e);
+		rc = wire_await(&t, CHECK_NS, &e);
 	if (!rc)
 		check_library(c, &t.hello);
 	else if (rc == -ETIMEDOUT)
@@ -329,7 +329,7 @@ static void gpu_check(struct check *c, uint32_t freq)
 	else
 		check_add(c, "NVIDIA's library", CHECK_OFF, NULL, "no GPU of NVIDIA's here: %s", e.what);
 	c->absent = rc && rc != -ETIMEDOUT && !has_driver();
-	talk_end(&t);
+	wire_end(&t);
 }
 
 static const struct family gpu_family = {
@@ -340,7 +340,7 @@ static const struct family gpu_family = {
 	.open = gpu_open,
 	.attach = gpu_attach,
 	.poll = gpu_poll,
-	.finish = gpu_finish,
+	.last_read = gpu_last_read,
 	.period_ns = gpu_period_ns,
 	.clock = gpu_clock,
 	.tally = gpu_tally,

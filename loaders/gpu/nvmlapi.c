@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* nvmlapi: see the header. */
 #include "loaders/gpu/nvmlapi.h"
+#include "schema/base/array.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,7 +32,7 @@ static void *library_find(struct err *e)
 {
 	char why[300] = "";
 
-	for (size_t i = 0; i < sizeof(PLACES) / sizeof(*PLACES); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(PLACES); i++) {
 		void *so = dlopen(PLACES[i], RTLD_NOW | RTLD_LOCAL);
 		const char *said = so ? NULL : dlerror();
 
@@ -47,7 +48,7 @@ static void *library_find(struct err *e)
 
 static int functions_find(struct nvmlapi *api, void *so, struct strbuf *missing, struct err *e)
 {
-	for (size_t i = 0; i < sizeof(WANTED) / sizeof(*WANTED); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(WANTED); i++) {
 		const struct wanted *w = &WANTED[i];
 		void *f = dlsym(so, w->name);
 

@@ -45,7 +45,7 @@ static void child_become(const char *path, int fd)
 	_exit(127);
 }
 
-static int child_start(struct talk *t, struct err *e)
+static int child_start(struct wire *t, struct err *e)
 {
 	char path[PATH_MAX];
 	int pair[2], rc = sibling_find("sonde-nvml", path, e);
@@ -69,9 +69,9 @@ static int child_start(struct talk *t, struct err *e)
 }
 
 /* Where systemd listens for us: the one that it starts may see the devices, which we may not. */
-static bool service_start(struct talk *t)
+static bool service_start(struct wire *t)
 {
-	struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = TALK_SOCKET};
+	struct sockaddr_un a = {.sun_family = AF_UNIX, .sun_path = WIRE_SOCKET};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a))) {
@@ -83,19 +83,19 @@ static bool service_start(struct talk *t)
 	return true;
 }
 
-static void reaped(struct talk *t, const struct rusage *u)
+static void reaped(struct wire *t, const struct rusage *u)
 {
 	t->ended_cpu_ns += (uint64_t)((u->ru_utime.tv_sec + u->ru_stime.tv_sec) * NSEC_PER_SEC +
 				      (u->ru_utime.tv_usec + u->ru_stime.tv_usec) * 1000);
 }
 
 /* Room for one that was killed; NULL: there is none. */
-static pid_t *stuck_room(struct talk *t)
+static pid_t *stuck_room(struct wire *t)
 {
 	pid_t *room = NULL;
 	struct rusage u;
 
-	for (int i = 0; i < TALK_STUCK_MAX; i++) {
+	for (int i = 0; i < WIRE_STUCK_MAX; i++) {
 		pid_t gone = t->stuck[i] ? wait4(t->stuck[i], NULL, WNOHANG, &u) : 0;
 
 		if (gone > 0)
@@ -108,7 +108,7 @@ static pid_t *stuck_room(struct talk *t)
 	return room;
 }
 
-static void let_go(struct talk *t, int64_t now_ns)
+static void let_go(struct wire *t, int64_t now_ns)
 {
 	pid_t *room = stuck_room(t);
 
@@ -121,33 +121,33 @@ static void let_go(struct talk *t, int64_t now_ns)
 			*room = t->child; /* there was room as it was started */
 	}
 	t->child = 0;
-	t->state = TALK_OFF;
-	t->rest_ns = now_ns + TALK_REST_NS;
+	t->state = WIRE_OFF;
+	t->rest_ns = now_ns + WIRE_REST_NS;
 	strbuf_reset(&t->text);
 }
 
-int talk_start(struct talk *t, int64_t now_ns, struct err *e)
+int wire_start(struct wire *t, int64_t now_ns, struct err *e)
 {
 	int rc;
 
-	if (t->state != TALK_OFF || now_ns < t->rest_ns)
+	if (t->state != WIRE_OFF || now_ns < t->rest_ns)
 		return 0;
 	if (!stuck_room(t))
 		return err_set(e, -EBUSY, EXIT_RUNTIME, "NVIDIA's driver hangs: programs that asked it cannot be ended");
 	rc = service_start(t) ? 0 : child_start(t, e);
 	if (rc) {
-		t->rest_ns = now_ns + TALK_REST_NS;
+		t->rest_ns = now_ns + WIRE_REST_NS;
 		return rc;
 	}
 	fcntl(t->from, F_SETFL, O_NONBLOCK);
 	strbuf_reset(&t->text);
-	t->state = TALK_STARTING;
+	t->state = WIRE_STARTING;
 	t->since_ns = now_ns;
 	t->starts++;
 	return 0;
 }
 
-void talk_end(struct talk *t)
+void wire_end(struct wire *t)
 {
 	struct timespec moment = {.tv_nsec = 10000000};
 
@@ -156,7 +156,7 @@ void talk_end(struct talk *t)
 		bool any = false;
 
 		stuck_room(t);
-		for (int k = 0; k < TALK_STUCK_MAX; k++)
+		for (int k = 0; k < WIRE_STUCK_MAX; k++)
 			any |= t->stuck[k] != 0;
 		if (!any)
 			break;
@@ -177,7 +177,7 @@ static void drop_front(struct strbuf *s, size_t n)
 }
 
 /* Its first words. */
-static int greeted(struct talk *t, int64_t now_ns, struct err *e)
+static int greeted(struct wire *t, int64_t now_ns, struct err *e)
 {
 	size_t len;
 	enum gpuparse_what what = gpuparse_next(strbuf_str(&t->text), t->text.len, &len);
@@ -193,11 +193,11 @@ static int greeted(struct talk *t, int64_t now_ns, struct err *e)
 	}
 	gpuparse_hello(strbuf_str(&t->text), len, &t->hello);
 	drop_front(&t->text, len);
-	t->state = TALK_IDLE;
+	t->state = WIRE_IDLE;
 	return 0;
 }
 
-static int gone(struct talk *t, int64_t now_ns, const char *why, struct err *e)
+static int gone(struct wire *t, int64_t now_ns, const char *why, struct err *e)
 {
 	err_set(e, -EIO, EXIT_RUNTIME, "sonde-nvml %s", why);
 	err_fix(e, "does nvidia-smi answer? sudo dmesg | grep NVRM    says what the driver met");
@@ -205,77 +205,77 @@ static int gone(struct talk *t, int64_t now_ns, const char *why, struct err *e)
 	return -EIO;
 }
 
-int talk_read(struct talk *t, int64_t now_ns, struct err *e)
+int wire_read(struct wire *t, int64_t now_ns, struct err *e)
 {
 	char buf[8192];
 	ssize_t n;
 
-	if (t->state == TALK_OFF)
+	if (t->state == WIRE_OFF)
 		return 0;
 	while ((n = read(t->from, buf, sizeof(buf))) > 0) {
 		strbuf_add(&t->text, buf, (size_t)n);
-		if (t->text.len > TALK_BYTES_MAX)
+		if (t->text.len > WIRE_BYTES_MAX)
 			return gone(t, now_ns, "says more than can be", e);
 	}
-	if (t->state == TALK_STARTING) {
+	if (t->state == WIRE_STARTING) {
 		int rc = greeted(t, now_ns, e);
 
 		if (rc)
 			return rc;
 	}
-	if (n == 0 && (t->state != TALK_ASKED || !t->text.len))
+	if (n == 0 && (t->state != WIRE_ASKED || !t->text.len))
 		return gone(t, now_ns, "ended", e);
-	if (t->state == TALK_STARTING && now_ns - t->since_ns > TALK_START_NS)
+	if (t->state == WIRE_STARTING && now_ns - t->since_ns > WIRE_START_NS)
 		return gone(t, now_ns, "did not begin within 30 s: NVIDIA's driver hangs", e);
 	return 0;
 }
 
-int talk_await(struct talk *t, int64_t patience_ns, struct err *e)
+int wire_await(struct wire *t, int64_t patience_ns, struct err *e)
 {
 	int64_t until = clock_mono_ns() + patience_ns, now = clock_mono_ns();
 	int rc = 0;
 
-	while (!rc && t->state == TALK_STARTING && now < until) {
+	while (!rc && t->state == WIRE_STARTING && now < until) {
 		struct pollfd f = {.fd = t->from, .events = POLLIN};
 
 		poll(&f, 1, (int)((until - now) / 1000000) + 1);
-		rc = talk_read(t, clock_boot_ns(), e);
+		rc = wire_read(t, clock_boot_ns(), e);
 		now = clock_mono_ns();
 	}
-	return rc ? rc : t->state == TALK_STARTING ? -ETIMEDOUT : 0;
+	return rc ? rc : t->state == WIRE_STARTING ? -ETIMEDOUT : 0;
 }
 
-bool talk_ask(struct talk *t, int64_t now_ns)
+bool wire_ask(struct wire *t, int64_t now_ns)
 {
-	if (t->state != TALK_IDLE || send(t->to, "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
+	if (t->state != WIRE_IDLE || send(t->to, "\n", 1, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
 		return false;
-	t->state = TALK_ASKED;
+	t->state = WIRE_ASKED;
 	t->since_ns = now_ns;
 	return true;
 }
 
-enum gpuparse_what talk_next(struct talk *t, struct gpuparse_device *out)
+enum gpuparse_what wire_next(struct wire *t, struct gpuparse_device *out)
 {
 	size_t len = 0;
-	enum gpuparse_what what = t->state == TALK_ASKED ? gpuparse_next(strbuf_str(&t->text), t->text.len, &len) : GPUPARSE_MORE;
+	enum gpuparse_what what = t->state == WIRE_ASKED ? gpuparse_next(strbuf_str(&t->text), t->text.len, &len) : GPUPARSE_MORE;
 
 	if (what == GPUPARSE_DEVICE)
 		gpuparse_device(strbuf_str(&t->text), len, out);
 	if (what == GPUPARSE_END)
-		t->state = TALK_IDLE;
+		t->state = WIRE_IDLE;
 	if (what != GPUPARSE_MORE)
 		drop_front(&t->text, len);
 	return what;
 }
 
-int talk_overdue(struct talk *t, int64_t now_ns, struct err *e)
+int wire_overdue(struct wire *t, int64_t now_ns, struct err *e)
 {
-	if (t->state != TALK_ASKED || now_ns - t->since_ns <= TALK_ANSWER_NS)
+	if (t->state != WIRE_ASKED || now_ns - t->since_ns <= WIRE_ANSWER_NS)
 		return 0;
 	return gone(t, now_ns, "did not answer within 5 s: NVIDIA's driver hangs", e);
 }
 
-uint64_t talk_cpu_ns(const struct talk *t)
+uint64_t wire_cpu_ns(const struct wire *t)
 {
 	struct timespec ts;
 	clockid_t clock;

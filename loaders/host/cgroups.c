@@ -20,6 +20,7 @@
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "loaders/lib/host/proc/proc.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -185,7 +186,7 @@ void cgroups_look(struct cgroups *c, struct family_host *h, const struct meter_r
 	c->at = r;
 	c->round++;
 	c->incomplete = false;
-	for (size_t i = 0; i < sizeof(walked) / sizeof(walked[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(walked); i++) {
 		if (!c->root[walked[i]])
 			continue;
 		strbuf_reset(&c->path);
@@ -248,7 +249,7 @@ static const struct parse_key MEMORY_EVENTS[] = {
 	{"high", CGROUP_MEM_HIGH, 0, 0}, {"max", CGROUP_MEM_MAX, 0, 0}, {"oom_kill", CGROUP_OOM_KILLS, 0, 0},
 };
 static const struct parse_key OOM_CONTROL[] = {{"oom_kill", CGROUP_OOM_KILLS, 0, 0}};
-#define KEYS_OF(list) list, sizeof(list) / sizeof((list)[0])
+#define KEYS_OF(list) list, ARRAY_SIZE(list)
 
 /* What v1 says comes behind: where a controller is in v1, v2 has no file of it, but for cpu.stat and the pressures. */
 static const struct group_file FILES[] = {
@@ -538,7 +539,7 @@ static void nic_add(struct fact_row *row, const struct fact_row *nic)
 				    {CGROUP_RX_DROPS, NIC_RX_ERRORS, NIC_RX_DROPS}, {CGROUP_TX_BYTES, NIC_TX_BYTES, -1},
 				    {CGROUP_TX_PACKETS, NIC_TX_PACKETS, -1}, {CGROUP_TX_DROPS, NIC_TX_ERRORS, NIC_TX_DROPS}};
 
-	for (size_t i = 0; i < sizeof(to) / sizeof(to[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(to); i++) {
 		uint64_t sum = fact_has(row, to[i][0]) ? (uint64_t)row->v[to[i][0]].number : 0;
 
 		sum += (uint64_t)nic->v[to[i][1]].number + (to[i][2] < 0 ? 0 : (uint64_t)nic->v[to[i][2]].number);
@@ -602,7 +603,7 @@ static void group_tell(struct cgroups *c, const struct meter_round *r, const str
 	if (!r->h)
 		return;
 	if (g->is_container) {
-		happened_container_name(r->h, c->docker, &g->ref, name, sizeof(name));
+		container_events_container_name(r->h, c->docker, &g->ref, name, sizeof(name));
 		e.name = name;
 	}
 	event_put(r->h, &e);
@@ -611,14 +612,14 @@ static void group_tell(struct cgroups *c, const struct meter_round *r, const str
 static void group_watch(struct cgroups *c, const struct meter_round *r, struct cgroups_group *g, const struct fact_row *row)
 {
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
-	enum watch_change change = WATCH_SAME;
+	enum change_change change = CHANGE_SAME;
 
 	if (fact_has(row, CGROUP_PERIODS) && fact_has(row, CGROUP_THROTTLED))
-		change = watch_throttle(&g->throttle, (uint64_t)row->v[CGROUP_PERIODS].number, (uint64_t)row->v[CGROUP_THROTTLED].number);
+		change = change_throttle(&g->throttle, (uint64_t)row->v[CGROUP_PERIODS].number, (uint64_t)row->v[CGROUP_THROTTLED].number);
 	if (change)
-		group_tell(c, r, g, change == WATCH_BEGAN ? "throttled" : "not throttled", "");
+		group_tell(c, r, g, change == CHANGE_BEGAN ? "throttled" : "not throttled", "");
 	/* one that is removed while it is read has lost its limits last */
-	if (watch_limits(&g->limits, row, &text) && file_read(c, g->in, g, "cgroup.procs"))
+	if (change_limits(&g->limits, row, &text) && file_read(c, g->in, g, "cgroup.procs"))
 		group_tell(c, r, g, "limit changed", strbuf_str(&text));
 }
 
@@ -628,7 +629,7 @@ static void group_read(struct cgroups *c, const struct meter_round *r, struct cg
 	struct group_reading in = {.x = {.key = g->path, .identity = g->serial, .young = g->young}};
 	int64_t begin_ns = clock_boot_ns();
 
-	for (size_t i = 0; i < sizeof(FILES) / sizeof(FILES[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(FILES); i++)
 		if (c->root[FILES[i].h] && file_read(c, FILES[i].h, g, FILES[i].name))
 			file_take(c, g, &FILES[i], &in);
 	cpu_v1(c, g, &in.x.row);

@@ -36,8 +36,8 @@ struct cgroups_group {
 	struct container_ref ref;
 	bool is_container;         /* it is the container's own */
 	struct hostmaps_process *p; /* that runs in it; NULL: nobody was met */
-	struct watch_throttle throttle;
-	struct watch_limits limits;
+	struct change_throttle throttle;
+	struct change_limits limits;
 	struct fact_row reading;   /* the last one: counters as the kernel has them; nothing set: there was none */
 	int64_t read_ns;           /* when it began, boot clock */
 	uint64_t oom_before;       /* kills that the first reading had told, of one that is not born */

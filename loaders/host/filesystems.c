@@ -250,18 +250,18 @@ static void tell(struct family_host *h, const struct filesystem *x, int64_t utc_
 /* What changed since it was asked last. */
 static void watch(struct family_host *h, struct filesystem *x, const struct statfs *fs, int64_t utc_ns)
 {
-	bool full = !x->read_only && watch_full(fs->f_blocks, fs->f_bavail, x->full.on);
-	bool no_inodes = !x->read_only && watch_full(fs->f_files, fs->f_ffree, x->no_inodes.on);
-	enum watch_change change = watch_level(&x->full, full);
+	bool full = !x->read_only && change_full(fs->f_blocks, fs->f_bavail, x->full.on);
+	bool no_inodes = !x->read_only && change_full(fs->f_files, fs->f_ffree, x->no_inodes.on);
+	enum change_change change = change_level(&x->full, full);
 
 	if (change)
-		tell(h, x, utc_ns, change == WATCH_BEGAN ? "full" : "not full", "");
-	change = watch_level(&x->no_inodes, no_inodes);
+		tell(h, x, utc_ns, change == CHANGE_BEGAN ? "full" : "not full", "");
+	change = change_level(&x->no_inodes, no_inodes);
 	if (change)
-		tell(h, x, utc_ns, change == WATCH_BEGAN ? "full" : "not full", "inodes");
-	change = watch_level(&x->locked, x->read_only);
+		tell(h, x, utc_ns, change == CHANGE_BEGAN ? "full" : "not full", "inodes");
+	change = change_level(&x->locked, x->read_only);
 	if (change)
-		tell(h, x, utc_ns, change == WATCH_BEGAN ? "read-only" : "writable", "");
+		tell(h, x, utc_ns, change == CHANGE_BEGAN ? "read-only" : "writable", "");
 }
 
 /* One without a size (a pseudo file system that the list does not know) has no row. */

@@ -27,7 +27,7 @@
 struct filesystem {
 	char *point, *source, *type;
 	bool read_only, hangs, asked, answered;
-	struct watch_level full, no_inodes, locked; /* locked: read-only */
+	struct change_level full, no_inodes, locked; /* locked: read-only */
 	int64_t rest_ns;        /* not asked before */
 	struct fact_row row;
 };

@@ -10,6 +10,7 @@
 
 #include "loaders/host/parse.h"
 #include "loaders/host/textfile.h"
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"
 
@@ -28,7 +29,6 @@ static const struct { const char *path; int some, full; } PRESSURE[] = {
 	{"/proc/pressure/cpu", HOST_PSI_CPU, -1}, {"/proc/pressure/memory", HOST_PSI_MEM, HOST_PSI_MEM_FULL},
 	{"/proc/pressure/io", HOST_PSI_IO, HOST_PSI_IO_FULL},
 };
-#define N(list) (sizeof(list) / sizeof((list)[0]))
 
 /* Thermal zones, each with its type; of several with the same one, "type#N". */
 static void sensors_find(struct hostwide *w)
@@ -106,14 +106,14 @@ static void host_read(struct hostwide *w, const struct meter_round *r)
 	if (!textfile_read(AT_FDCWD, "/proc/stat", &w->text))
 		parse_stat(strbuf_str(&w->text), w->text.len, sysconf(_SC_CLK_TCK), &x.row);
 	if (!textfile_read(AT_FDCWD, "/proc/meminfo", &w->text))
-		parse_keys(strbuf_str(&w->text), w->text.len, MEMINFO, N(MEMINFO), &x.row);
+		parse_keys(strbuf_str(&w->text), w->text.len, MEMINFO, ARRAY_SIZE(MEMINFO), &x.row);
 	if (!textfile_read(AT_FDCWD, "/proc/vmstat", &w->text))
-		parse_keys(strbuf_str(&w->text), w->text.len, VMSTAT, N(VMSTAT), &x.row);
+		parse_keys(strbuf_str(&w->text), w->text.len, VMSTAT, ARRAY_SIZE(VMSTAT), &x.row);
 	if (!textfile_read(AT_FDCWD, "/proc/loadavg", &w->text))
 		parse_loadavg(strbuf_str(&w->text), w->text.len, &x.row);
 	if (!textfile_read(AT_FDCWD, "/proc/uptime", &w->text) && parse_number(strbuf_str(&w->text), w->text.len, &n))
 		fact_put(&x.row, HOST_UPTIME, n);
-	for (size_t i = 0; i < N(PRESSURE); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(PRESSURE); i++)
 		if (!textfile_read(AT_FDCWD, PRESSURE[i].path, &w->text))
 			parse_pressure(strbuf_str(&w->text), w->text.len, PRESSURE[i].some, PRESSURE[i].full, &x.row);
 	meter_take(&w->host, r, &x, name_none, NULL);

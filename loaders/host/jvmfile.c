@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/facts/jvm.h"
 
 #define HEAD        32
@@ -97,7 +98,7 @@ static void text_take(const struct file *f, size_t at, size_t len, char *out, si
 
 static void long_take(struct found *x, const char *name, int64_t n)
 {
-	for (size_t i = 0; i < sizeof(KNOWN) / sizeof(*KNOWN); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(KNOWN); i++) {
 		if (strcmp(KNOWN[i].name, name) != 0)
 			continue;
 		if (n < 0 || __builtin_add_overflow(x->value[KNOWN[i].value], (uint64_t)n, &x->value[KNOWN[i].value]))
@@ -162,7 +163,7 @@ static void columns_put(struct found *x, struct fact_row *row)
 	uint64_t a_second = x->has[TICKS_A_SECOND] ? x->value[TICKS_A_SECOND] : 0;
 	uint64_t loaded, unloaded;
 
-	for (size_t i = 0; i < sizeof(TIMES) / sizeof(*TIMES); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(TIMES); i++) {
 		x->has[TIMES[i]] = x->has[TIMES[i]] && a_second > 0 && a_second <= 1000000000000;
 		if (x->has[TIMES[i]])
 			x->value[TIMES[i]] = us_of(x->value[TIMES[i]], a_second);

@@ -18,6 +18,7 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/start/preflight.h"
 #include "loaders/lib/host/maps/hostmaps.h"
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"
@@ -34,7 +35,7 @@ struct host {
 	struct filesystems filesystems;
 	struct processes processes;
 	struct jvms jvms;
-	struct happened happened;
+	struct container_events happened;
 	struct ended ended;
 	int64_t read_ns, fs_ns;   /* boot clock; 0: never */
 	int64_t begun_ns;         /* the first round */
@@ -70,7 +71,7 @@ static int host_open(const struct family_config *c, void **state, struct bpf_obj
 	filesystems_init(&s->filesystems, IDLE_NS);
 	processes_init(&s->processes, IDLE_PROCESS_NS);
 	jvms_init(&s->jvms, IDLE_NS);
-	happened_init(&s->happened);
+	container_events_init(&s->happened);
 	s->happened.lines.on = !opts.log_lines;
 	s->cgroups.docker = &s->happened.docker;
 	s->ended.cgroups = &s->cgroups;
@@ -91,7 +92,7 @@ static void process_meet(void *ctx, struct hostmaps_process *p)
 	struct host *s = ctx;
 
 	cgroups_meet(&s->cgroups, p);
-	happened_meet(&s->happened, p);
+	container_events_meet(&s->happened, p);
 	s->n_processes++;
 }
 
@@ -118,7 +119,7 @@ static void set_little(struct host *s, int64_t ns)
 	struct meter *const all[] = {&s->wide.host, &s->wide.disk, &s->wide.nic, &s->wide.sensor, &s->cgroups.meter, &s->cgroups.disk,
 				     &s->cgroups.nic, &s->filesystems.meter, &s->processes.meter, &s->jvms.meter};
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		all[i]->little_ns = ns;
 }
 
@@ -132,7 +133,7 @@ static void round_read(struct host *s, struct family_host *h, int64_t now_ns, in
 	cgroups_look(&s->cgroups, h, &s->round);
 	s->n_processes = 0;
 	hostmaps_each(h->maps, process_meet, s);
-	happened_round(&s->happened, h, now_ns);
+	container_events_round(&s->happened, h, now_ns);
 	h->processes = s->n_processes > h->processes ? s->n_processes : h->processes;
 	cgroups_read(&s->cgroups, &s->round); /* before its processes: what ends in it is told from their readings on */
 	hostmaps_each(h->maps, process_read, s);
@@ -155,22 +156,22 @@ static void host_poll(void *state, struct family_host *h, int64_t now_ns)
 	if (now_ns >= s->due_ns && hostmaps_seeded(h->maps))
 		round_read(s, h, now_ns, h->bucket_s > 1 ? LITTLE_NS : 0);
 	if (s->read_ns)
-		happened_poll(&s->happened, h, clock_boot_ns(), false);
+		container_events_poll(&s->happened, h, clock_boot_ns(), false);
 	asks = filesystems_poll(&s->filesystems, h, clock_boot_ns());
 	s->due_ns = s->read_ns ? family_bucket_end(h, now_ns) : now_ns + SOON_NS;
 	h->next_ns = asks && now_ns + SOON_NS < s->due_ns ? now_ns + SOON_NS : s->due_ns;
 }
 
-static void host_ended(void *state, struct family_host *h, const struct hostmaps_process *p)
+static void host_process_ended(void *state, struct family_host *h, const struct hostmaps_process *p)
 {
 	struct host *s = state;
 
 	(void)h;
-	happened_ended(&s->happened, p);
+	container_events_ended(&s->happened, p);
 	ended_note(&s->ended, p);
 }
 
-static void host_used(void *state, struct family_host *h, const struct mp_used *u, struct hostmaps_process *p)
+static void host_process_usage(void *state, struct family_host *h, const struct mp_used *u, struct hostmaps_process *p)
 {
 	struct host *s = state;
 
@@ -178,7 +179,7 @@ static void host_used(void *state, struct family_host *h, const struct mp_used *
 	ended_used(&s->ended, u, p);
 }
 
-static void host_finish(void *state, struct family_host *h, int64_t patience_ns)
+static void host_last_read(void *state, struct family_host *h, int64_t patience_ns)
 {
 	struct host *s = state;
 
@@ -187,7 +188,7 @@ static void host_finish(void *state, struct family_host *h, int64_t patience_ns)
 		ended_poll(&s->ended, &s->processes, h, s->begun_ns);
 	s->cgroups.last = true;
 	round_read(s, h, clock_boot_ns(), 0); /* nothing is left */
-	happened_poll(&s->happened, h, clock_boot_ns(), true);
+	container_events_poll(&s->happened, h, clock_boot_ns(), true);
 }
 
 static const char *host_clock(void *state)
@@ -205,7 +206,7 @@ static void host_close(void *state)
 	filesystems_release(&s->filesystems);
 	processes_release(&s->processes);
 	jvms_release(&s->jvms);
-	happened_release(&s->happened);
+	container_events_release(&s->happened);
 	ended_release(&s->ended);
 	free(s);
 }
@@ -248,9 +249,9 @@ static const struct family host_family = {
 	.rights = host_rights,
 	.open = host_open,
 	.poll = host_poll,
-	.ended = host_ended,
-	.used = host_used,
-	.finish = host_finish,
+	.process_ended = host_process_ended,
+	.process_usage = host_process_usage,
+	.last_read = host_last_read,
 	.clock = host_clock,
 	.close = host_close,
 	.check = host_check,

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/facts/host.h"
 
 #define USEC 1000000ull
@@ -187,7 +188,7 @@ void parse_stat(const char *text, size_t len, long ticks, struct fact_row *out)
 	}
 	if (cpus)
 		fact_put(out, HOST_CPUS, cpus);
-	parse_keys(text, len, keys, sizeof(keys) / sizeof(keys[0]), out);
+	parse_keys(text, len, keys, ARRAY_SIZE(keys), out);
 }
 
 /* "5.77" -> 5770 */
@@ -282,7 +283,7 @@ bool parse_next_nic(const char *text, size_t len, size_t *pos, struct parse_nic 
 		line.p = colon + 1;
 		if (numbers_next(&line, v, FIELDS) != FIELDS)
 			continue;
-		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 			fact_put(&d.row, parts[i].column, v[parts[i].field]);
 		*out = d;
 		return true;

@@ -53,7 +53,7 @@ static uint32_t image_of(struct importing *m, const struct line *f)
 }
 
 /* Where the file says no place, one is made of name and line: two lines of a function are two. */
-static uint64_t place_of(const struct line *f)
+static uint64_t environment_of(const struct line *f)
 {
 	return f->offset ? f->offset : hash_u64(hash_str(HASH_SEED, f->name), f->line) >> 24;
 }
@@ -61,7 +61,7 @@ static uint64_t place_of(const struct line *f)
 /* `around`: the function that stands in the file there; `f` itself, or what it was inlined into. */
 static uint32_t frame_of(struct importing *m, const struct line *f, const struct line *around, uint32_t outer)
 {
-	struct store_frame frame = {.image = image_of(m, around), .line = f->line, .offset = place_of(around), .outer = outer};
+	struct store_frame frame = {.image = image_of(m, around), .line = f->line, .offset = environment_of(around), .outer = outer};
 	struct store_function function = {.name = f->name, .image = frame.image, .file = f->file};
 
 	if (!f->unnamed)

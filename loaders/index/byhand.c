@@ -18,6 +18,7 @@
 
 #include "loaders/index/child.h"
 #include "loaders/lib/host/maps/indexproto.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"
@@ -56,7 +57,7 @@ static int find_build_id(const struct index_msg *m)
 static int find_debuglink(const struct index_msg *m, const char *dir)
 {
 	static const char *const places[] = {"%s/%s", "%s/.debug/%s", "/usr/lib/debug%s/%s"};
-	const size_t count = sizeof(places) / sizeof(*places);
+	const size_t count = ARRAY_SIZE(places);
 
 	if (!memchr(m->name, 0, sizeof(m->name)) || strchr(m->name, '/'))
 		return -1;

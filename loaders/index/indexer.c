@@ -28,6 +28,7 @@
 #include "loaders/index/code/tlspart.h"
 #include "loaders/index/unwind/unwind.h"
 #include "loaders/index/runtimes/v8part.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
@@ -309,7 +310,7 @@ static int compose(struct job *j, struct symset *set, struct index_result *r)
 	if (j->tls.count)
 		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_TLS, .stride = sizeof(j->tls.sites[0]), .data = j->tls.sites,
 								   .size = j->tls.count * sizeof(j->tls.sites[0])};
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (*parts[i].format)
 			extra[in.extra_count++] = (struct compose_section){.kind = parts[i].kind, .stride = 1, .data = parts[i].format,
 									   .size = parts[i].size};

@@ -21,6 +21,7 @@
 #include "loaders/lib/bpf/load/tables.h"
 #include "probes/l7_tls.h"
 #include "probes/l7.skel.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
@@ -171,7 +172,7 @@ int hooks_attach(struct hooks *k, struct err *e)
 	struct bpf_program *prog;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < sizeof(CALLS) / sizeof(CALLS[0]); i++)
+	for (size_t i = 0; !err && i < ARRAY_SIZE(CALLS); i++)
 		err = calls_attach(k, i, e);
 	if (err)
 		return err;

@@ -33,7 +33,7 @@ struct l7 {
 	struct hooks hooks;
 	struct parser parser;
 	struct tls *tls;
-	struct book book;
+	struct store_rows book;
 	struct family_host *h;   /* of the call at hand */
 	struct parser_ask gone;
 	int64_t said_ns, swept_ns, sweep_took_ns, sweep_rest_ns; /* rest: of one that found nothing new */
@@ -49,7 +49,7 @@ static void hear(void *ctx, const struct heard *x)
 
 	if (l->tls && x->s->what == SAID_BYTES && x->s->number[SAID_BLIND] && !strcmp(x->text[SAID_PROTOCOL], "tls"))
 		tls_unread(l->tls, x->s->who.tgid);
-	book_put(&l->book, l->h, x);
+	store_rows_put(&l->book, l->h, x);
 }
 
 /* true: it had something to say. */
@@ -127,7 +127,7 @@ static void unseen(struct l7 *l, int64_t now_ns)
 	l->records = t.records;
 	bytes = t.unseen_bytes + t.no_room_bytes + t.tls_unknown_bytes;
 	if (bytes > l->unseen_bytes)
-		book_unseen(&l->book, l->h, bytes - l->unseen_bytes, now_ns);
+		store_rows_unseen(&l->book, l->h, bytes - l->unseen_bytes, now_ns);
 	l->unseen_bytes = bytes;
 	if (t.no_room && !l->full)
 		log_warn("l7: more connections are open than there is room for: what some of them say is not read");
@@ -156,8 +156,8 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 		return;
 	}
 	h->next_ns = now_ns + ANSWER_NS;
-	book_fresh(&l->book);
-	book_unresolved(&l->book, h, now_ns);
+	store_rows_fresh(&l->book);
+	store_rows_unresolved(&l->book, h, now_ns);
 	parser_ask(&l->parser, &(struct parser_ask){.what = PARSER_SAY, .now_ns = now_ns, .offset_ns = h->offset_ns});
 	sweep(l, now_ns);
 	unseen(l, now_ns);
@@ -173,7 +173,7 @@ static void l7_detach(void *state)
 	hooks_detach(&l->hooks, &tls);
 }
 
-static void l7_finish(void *state, struct family_host *h, int64_t patience_ns)
+static void l7_last_read(void *state, struct family_host *h, int64_t patience_ns)
 {
 	struct l7 *l = state;
 
@@ -184,7 +184,7 @@ static void l7_finish(void *state, struct family_host *h, int64_t patience_ns)
 	sweep(l, clock_boot_ns());
 	if (!parser_end(&l->parser, h->offset_ns, patience_ns, hear, l))
 		log_warn("l7: the parser did not say all that it had in time: what is missing was not counted");
-	book_unresolved(&l->book, h, INT64_MAX);
+	store_rows_unresolved(&l->book, h, INT64_MAX);
 	unseen(l, clock_boot_ns());
 }
 
@@ -257,7 +257,7 @@ static void l7_close(void *state)
 	parser_release(&l->parser);
 	tls_free(l->tls);
 	hooks_close(&l->hooks);
-	book_release(&l->book);
+	store_rows_release(&l->book);
 	free(l);
 }
 
@@ -273,7 +273,7 @@ static const struct family l7_family = {
 	.open = l7_open,
 	.attach = l7_attach,
 	.poll = l7_poll,
-	.finish = l7_finish,
+	.last_read = l7_last_read,
 	.wake_fd = l7_wake_fd,
 	.clock = l7_clock,
 	.tally = l7_tally,

@@ -23,7 +23,7 @@
 
 #define NTH_MOST 4096 /* more than one bucket has of single requests, in any order of buckets; each is a text of the dictionary */
 
-struct book_who {
+struct store_rows_who {
 	struct said_who who;
 	uint32_t row, epoch;
 	bool excluded;
@@ -41,7 +41,7 @@ static struct hostmaps_process *process_of(struct family_host *h, const struct s
 	return now && now->start_ns == who->start_ns ? now : NULL;
 }
 
-static void row_ask(struct book_who *w, struct family_host *h)
+static void row_ask(struct store_rows_who *w, struct family_host *h)
 {
 	struct hostmaps_process *m = w->who.start_ns ? process_of(h, &w->who) : NULL;
 	const struct store_process unknown = {
@@ -53,9 +53,9 @@ static void row_ask(struct book_who *w, struct family_host *h)
 	w->row = w->excluded ? naming_excluded_process(h->naming) : m ? naming_row(h->naming, m) : w->who.start_ns ? store_process(h->store, &unknown) : 0;
 }
 
-static struct book_who *who_get(struct book *b, const struct said_who *who)
+static struct store_rows_who *who_get(struct store_rows *b, const struct said_who *who)
 {
-	struct book_who *w;
+	struct store_rows_who *w;
 
 	HASH_FIND(hh, b->all, who, sizeof(*who), w);
 	if (!w) {
@@ -69,9 +69,9 @@ static struct book_who *who_get(struct book *b, const struct said_who *who)
 	return w;
 }
 
-void book_fresh(struct book *b)
+void store_rows_fresh(struct store_rows *b)
 {
-	struct book_who *w, *next;
+	struct store_rows_who *w, *next;
 
 	HASH_ITER(hh, b->all, w, next) {
 		HASH_DEL(b->all, w);
@@ -79,9 +79,9 @@ void book_fresh(struct book *b)
 	}
 }
 
-void book_release(struct book *b)
+void store_rows_release(struct store_rows *b)
 {
-	book_fresh(b);
+	store_rows_fresh(b);
 }
 
 static const char *side_word(uint8_t side)
@@ -98,7 +98,7 @@ _Static_assert((int)SAID_TO_FIRST == (int)STORE_PART_FIRST && (int)SAID_QUEUED =
 
 /* ---- rows ---- */
 
-static int sum_put(struct book *b, const struct heard *x, const struct book_who *w)
+static int sum_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w)
 {
 	const uint64_t *n = x->s->number;
 	const struct store_request r = {
@@ -113,7 +113,7 @@ static int sum_put(struct book *b, const struct heard *x, const struct book_who 
 
 static void unresolved_put(void *ctx, const struct unresolved_one *x)
 {
-	struct book *b = ctx;
+	struct store_rows *b = ctx;
 	char detail[64];
 	const struct event e = {.kind = "not resolved", .subject = "name", .name = x->name, .detail = detail, .utc_ns = x->utc_ns, .n = x->n,
 				.process = process_of(b->h, &x->who)};
@@ -122,14 +122,14 @@ static void unresolved_put(void *ctx, const struct unresolved_one *x)
 	event_put(b->h, &e);
 }
 
-void book_unresolved(struct book *b, struct family_host *h, int64_t now_ns)
+void store_rows_unresolved(struct store_rows *b, struct family_host *h, int64_t now_ns)
 {
 	b->h = h;
 	unresolved_due(&b->unresolved, now_ns, unresolved_put, b);
 }
 
 /* Of who asked alone: a server of names that asks others is one, too. */
-static void unresolved_note(struct book *b, const struct heard *x, const struct book_who *w)
+static void unresolved_note(struct store_rows *b, const struct heard *x, const struct store_rows_who *w)
 {
 	bool silent = x->s->result == STORE_RESULT_NO_ANSWER;
 	const struct hostmaps_process *p;
@@ -145,7 +145,7 @@ static void unresolved_note(struct book *b, const struct heard *x, const struct 
 }
 
 /* How samples find it. */
-static int tag_put(struct book *b, const struct heard *x, const struct book_who *w)
+static int tag_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w)
 {
 	struct fact_row row = {0};
 
@@ -159,7 +159,7 @@ static int tag_put(struct book *b, const struct heard *x, const struct book_who 
 	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_TAG_FACT, &row);
 }
 
-static int span_put(struct book *b, const struct heard *x, const struct book_who *w, const char *nth)
+static int span_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w, const char *nth)
 {
 	const uint64_t *n = x->s->number, most = (1ull << LINK_BITS) - 1;
 	struct fact_row row = {0};
@@ -180,7 +180,7 @@ static int span_put(struct book *b, const struct heard *x, const struct book_who
 	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_SPAN_FACT, &row);
 }
 
-static int single_put(struct book *b, const struct heard *x, const struct book_who *w)
+static int single_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w)
 {
 	const uint64_t *n = x->s->number;
 	struct fact_row row = {0};
@@ -213,7 +213,7 @@ static int single_put(struct book *b, const struct heard *x, const struct book_w
 	return err ? err : span_put(b, x, w, nth);
 }
 
-static int bytes_put(struct book *b, const struct heard *x, const struct book_who *w)
+static int bytes_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w)
 {
 	const uint64_t *n = x->s->number;
 	struct fact_row row = {0};
@@ -230,7 +230,7 @@ static int bytes_put(struct book *b, const struct heard *x, const struct book_wh
 	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_BYTES_FACT, &row);
 }
 
-static int named_put(struct book *b, const struct heard *x, const struct book_who *w)
+static int named_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w)
 {
 	struct fact_row row = {0};
 
@@ -244,12 +244,12 @@ static int named_put(struct book *b, const struct heard *x, const struct book_wh
 	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &PEER_NAME_FACT, &row);
 }
 
-void book_put(struct book *b, struct family_host *h, const struct heard *x)
+void store_rows_put(struct store_rows *b, struct family_host *h, const struct heard *x)
 {
-	static int (*const put[])(struct book *b, const struct heard *x, const struct book_who *w) = {
+	static int (*const put[])(struct store_rows *b, const struct heard *x, const struct store_rows_who *w) = {
 		[SAID_SUM] = sum_put, [SAID_SINGLE] = single_put, [SAID_BYTES] = bytes_put, [SAID_NAMED] = named_put, [SAID_PART] = sum_put};
 	uint64_t events = x->s->what == SAID_SUM ? x->s->number[SAID_N] : x->s->what != SAID_PART;
-	struct book_who *w;
+	struct store_rows_who *w;
 	int err = -ESTALE;
 
 	b->h = h;
@@ -268,10 +268,10 @@ void book_put(struct book *b, struct family_host *h, const struct heard *x)
 		h->added += events;
 }
 
-void book_unseen(struct book *b, struct family_host *h, uint64_t bytes, int64_t now_ns)
+void store_rows_unseen(struct store_rows *b, struct family_host *h, uint64_t bytes, int64_t now_ns)
 {
 	struct said s = {.what = SAID_BYTES, .utc_ns = now_ns + h->offset_ns, .number = {[SAID_SEEN] = bytes, [SAID_BLIND] = bytes}};
 	struct heard x = {.s = &s};
 
-	book_put(b, h, &x);
+	store_rows_put(b, h, &x);
 }

@@ -18,6 +18,7 @@
 #include "loaders/maps/explain_tls.h"
 #include "probes/runtimes/runtime.h"
 #include "probes/lib/tables.h"
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/image/format.h"
@@ -156,7 +157,7 @@ static json_t *runtime_json(const struct hostmaps_image *img)
 	char version[64];
 	size_t size = 0;
 
-	for (size_t i = 0; img->index && i < sizeof(RUNTIMES) / sizeof(RUNTIMES[0]); i++) {
+	for (size_t i = 0; img->index && i < ARRAY_SIZE(RUNTIMES); i++) {
 		const struct runtime *r = &RUNTIMES[i];
 		bool there = image_part(img->index, r->section, &section, &size);
 		bool walked = there && (r->section != IMAGE_SECTION_V8 || number_at(section, size, 3));

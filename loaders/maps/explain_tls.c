@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/maps/hostmaps.h"
+#include "schema/base/array.h"
 #include "schema/image/tls.h"
 
 static const char *const LIBRARIES[] = {"tls", "openssl", "gnutls", "go", "rustls"};
@@ -21,7 +22,7 @@ static const struct {
 
 static json_t *unread(const struct hostmaps_image *img)
 {
-	for (size_t i = 0; i < sizeof(UNREAD) / sizeof(UNREAD[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(UNREAD); i++)
 		if (!strcmp(img->name, UNREAD[i].file))
 			return json_pack("{s:s, s:s, s:i, s:s}", "library", UNREAD[i].library, "read", "no", "probes", 0, "why", UNREAD[i].why);
 	return NULL;
@@ -40,7 +41,7 @@ json_t *explain_tls(const struct hostmaps_image *img)
 		blind |= s[i].role == IMAGE_TLS_BLIND;
 		slow |= s[i].slow && s[i].value[0].place != IMAGE_TLS_NUMBER; /* else it is hit only where nothing was read */
 	}
-	library = s[0].library < sizeof(LIBRARIES) / sizeof(LIBRARIES[0]) ? LIBRARIES[s[0].library] : LIBRARIES[0];
+	library = s[0].library < ARRAY_SIZE(LIBRARIES) ? LIBRARIES[s[0].library] : LIBRARIES[0];
 	if (blind)
 		why = s[0].library == IMAGE_TLS_GO ? "Go before 1.17 passes arguments in memory" :
 		      s[0].library == IMAGE_TLS_RUSTLS ? "where rustls has clear text differs from build to build" : "in this build no place for a probe is known";

@@ -201,7 +201,7 @@ static int open_all(struct maps *m, struct err *e)
 		log_warn("no BPF program (%s): short processes will lack their arguments", why);
 	start_tables(m);
 	if (feed_urgent_fd(m->feed) >= 0)
-		m->early = early_start(feed_urgent_fd(m->feed), m->world.containers);
+		m->early = exec_race_start(feed_urgent_fd(m->feed), m->world.containers);
 	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->early, m->epoll_fd, index, !m->o.no_lines);
 	m->world.hub = m->hub;
 	m->world.ctx = m;
@@ -232,7 +232,7 @@ static void close_all(struct maps *m)
 	world_release(&m->world);
 	tablemaps_close(&m->tables);
 	hub_free(m->hub);
-	early_stop(m->early);
+	exec_race_stop(m->early);
 	wanted_close(m->wanted);
 	feed_close(m->feed);
 	cache_close(m->cache);

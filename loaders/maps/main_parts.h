@@ -12,7 +12,7 @@
 #include "loaders/maps/world/world.h"
 
 struct cache;
-struct early;
+struct exec_race;
 struct feed;
 struct hub;
 struct indexer;
@@ -36,7 +36,7 @@ struct maps {
 	struct hub *hub;
 	struct cache *cache;
 	struct indexer *indexer;
-	struct early *early;
+	struct exec_race *early;
 	struct wanted *wanted;
 	struct tablemaps tables;
 	struct publish *publish;

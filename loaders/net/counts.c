@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/facts/net.h"
 
 static const struct {
@@ -35,7 +36,7 @@ static void counter_put(const char *line, size_t line_len, const char *name, siz
 			return;
 		v = v * 10 + (uint64_t)(value[i] - '0');
 	}
-	for (size_t i = 0; value_len && i < sizeof(COUNTERS) / sizeof(COUNTERS[0]); i++)
+	for (size_t i = 0; value_len && i < ARRAY_SIZE(COUNTERS); i++)
 		if (strlen(COUNTERS[i].line) == line_len && !memcmp(COUNTERS[i].line, line, line_len) &&
 		    strlen(COUNTERS[i].name) == len && !memcmp(COUNTERS[i].name, name, len))
 			fact_put(row, COUNTERS[i].column, v);

@@ -17,6 +17,7 @@
 #include "loaders/lib/bpf/load/programs.h"
 #include "loaders/net/record.h"
 #include "probes/net.skel.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -144,7 +145,7 @@ void hooks_detach(struct hooks *k)
 {
 	static const enum hook order[] = {HOOK_SENT, HOOK_RECEIVED, HOOK_DESTROY, HOOK_STATE, HOOK_SYNACK, HOOK_RESET_OUT, HOOK_RESET_IN};
 
-	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		bpf_link__destroy(k->links[order[i]]);
 		k->links[order[i]] = NULL;
 	}

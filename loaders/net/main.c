@@ -38,7 +38,7 @@
 struct net {
 	struct hooks hooks;
 	struct conns conns;
-	struct book book;
+	struct store_rows book;
 	struct netnses netns;
 	struct others others;
 	struct talks talks;
@@ -104,9 +104,9 @@ static void ends_book(struct net *n, struct family_host *h, int64_t now_ns, bool
 	while ((c = conns_next(&n->conns, now_ns, (int64_t)hostmaps_watermark(h->maps), all))) {
 		if (c->side != NET_SIDE_LISTENER) {
 			told(n, c);
-			book_conn(&n->book, h, &n->conns, c, (int64_t)c->r.time_ns);
+			store_rows_conn(&n->book, h, &n->conns, c, (int64_t)c->r.time_ns);
 		} else {
-			book_listener(&n->book, h, c, now_ns);
+			store_rows_listener(&n->book, h, c, now_ns);
 		}
 		conns_forget(&n->conns, c);
 	}
@@ -131,7 +131,7 @@ static void vanished(struct net *n, struct family_host *h, struct conn *c)
 		c->r.error = 0;
 		told(n, c);
 		c->ended = true;
-		book_conn(&n->book, h, &n->conns, c, (int64_t)c->r.time_ns);
+		store_rows_conn(&n->book, h, &n->conns, c, (int64_t)c->r.time_ns);
 		c->ended = false;
 	}
 	conns_forget(&n->conns, c);
@@ -153,12 +153,12 @@ static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
 			vanished(n, h, c);
 		} else if (c->side == NET_SIDE_LISTENER) {
 			netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS, c->r.repeated - (c->told.at_ns ? c->told.retrans : 0));
-			book_listener(&n->book, h, c, now_ns);
+			store_rows_listener(&n->book, h, c, now_ns);
 		} else if (!is_owned(n, c) && now_ns - (int64_t)c->r.begin_ns < OWNER_NS) {
 			n->unsettled = true;
 		} else {
 			told(n, c);
-			book_conn(&n->book, h, &n->conns, c, now_ns);
+			store_rows_conn(&n->book, h, &n->conns, c, now_ns);
 		}
 	}
 }
@@ -200,7 +200,7 @@ static void other_put(void *ctx, const struct others_edge *x)
 	struct net *n = ctx;
 
 	if (is_told(n, &x->own->r.owner) && (!x->mate || is_told(n, &x->mate->r.owner))) /* else the next time */
-		book_other(&n->book, n->h, x, talks_quic(hooks_talks(&n->hooks), x->own), n->read_ns);
+		store_rows_other(&n->book, n->h, x, talks_quic(hooks_talks(&n->hooks), x->own), n->read_ns);
 }
 
 static void waiting_put(void *ctx, const struct others_edge *x)
@@ -208,7 +208,7 @@ static void waiting_put(void *ctx, const struct others_edge *x)
 	struct net *n = ctx;
 
 	if (is_told(n, &x->own->r.owner))
-		book_waiting(&n->book, n->h, x, n->read_ns);
+		store_rows_waiting(&n->book, n->h, x, n->read_ns);
 }
 
 /* Unix and UDP sockets, from the descriptors of not long ago. */
@@ -238,7 +238,7 @@ static void talk_put(void *ctx, const struct talks_sum *x)
 {
 	struct net *n = ctx;
 
-	book_talk(&n->book, n->h, x, &n->others, n->talk_ns);
+	store_rows_talk(&n->book, n->h, x, &n->others, n->talk_ns);
 }
 
 static void talks_book(struct net *n, struct family_host *h, int64_t now_ns)
@@ -275,7 +275,7 @@ static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 		hooks_read(&n->hooks);
 	hooks_ends(&n->hooks);
 	ends_book(n, h, now_ns, false);
-	book_reading(&n->book, h, now_ns);
+	store_rows_reading(&n->book, h, now_ns);
 	others_book(n, h, now_ns);
 	talks_book(n, h, now_ns);
 	open_book(n, h, now_ns);
@@ -283,7 +283,7 @@ static void reading(struct net *n, struct family_host *h, int64_t now_ns)
 		netnses_read(&n->netns, h, now_ns);
 		n->netns_ns = now_ns;
 	}
-	n->still = !book_flush(&n->book, h);
+	n->still = !store_rows_flush(&n->book, h);
 	room_watch(n);
 	h->processes = n->conns.n > h->processes ? n->conns.n : h->processes;
 	n->read_ns = now_ns;
@@ -332,7 +332,7 @@ static void maps_await(struct family_host *h, int64_t patience_ns)
 	}
 }
 
-static void net_finish(void *state, struct family_host *h, int64_t patience_ns)
+static void net_last_read(void *state, struct family_host *h, int64_t patience_ns)
 {
 	struct net *n = state;
 
@@ -409,7 +409,7 @@ static void net_close(void *state)
 
 	hooks_close(&n->hooks);
 	conns_release(&n->conns);
-	book_release(&n->book);
+	store_rows_release(&n->book);
 	netnses_release(&n->netns);
 	others_release(&n->others);
 	talks_release(&n->talks);
@@ -434,7 +434,7 @@ static const struct family net_family = {
 	.no_mappings = true,
 	.poll = net_poll,
 	.wake_fd = net_wake_fd,
-	.finish = net_finish,
+	.last_read = net_last_read,
 	.clock = net_clock,
 	.tally = net_tally,
 	.detach = net_detach,

@@ -26,7 +26,7 @@ static struct hostmaps_process *find(struct family_host *h, const struct net_own
 	return now && now->start_ns == o->start_ns && !p ? now : p;
 }
 
-static void row_ask(struct book_proc *p, struct family_host *h, struct hostmaps_process *m)
+static void row_ask(struct store_rows_proc *p, struct family_host *h, struct hostmaps_process *m)
 {
 	const struct store_process unknown = {
 		.pid = p->as.tgid, .exec_id = p->as.exec_id, .start_ticks = p->as.start_ns, .comm = *p->comm ? p->comm : STORE_PROCESS_UNKNOWN,
@@ -46,7 +46,7 @@ static void row_ask(struct book_proc *p, struct family_host *h, struct hostmaps_
 	}
 }
 
-static void begin(struct book_proc *p, struct family_host *h, const struct net_owner *holder)
+static void begin(struct store_rows_proc *p, struct family_host *h, const struct net_owner *holder)
 {
 	struct hostmaps_process *m = find(h, &p->as), *held = holder ? find(h, holder) : NULL;
 
@@ -60,9 +60,9 @@ static void begin(struct book_proc *p, struct family_host *h, const struct net_o
 	row_ask(p, h, m);
 }
 
-struct book_proc *procs_get(struct book_proc **all, struct family_host *h, const struct net_owner *who, const struct net_owner *holder)
+struct store_rows_proc *procs_get(struct store_rows_proc **all, struct family_host *h, const struct net_owner *who, const struct net_owner *holder)
 {
-	struct book_proc *p;
+	struct store_rows_proc *p;
 
 	HASH_FIND(hh, *all, who, sizeof(*who), p);
 	if (p)
@@ -74,9 +74,9 @@ struct book_proc *procs_get(struct book_proc **all, struct family_host *h, const
 	return p;
 }
 
-void procs_clear(struct book_proc **all)
+void procs_clear(struct store_rows_proc **all)
 {
-	struct book_proc *p, *next;
+	struct store_rows_proc *p, *next;
 
 	HASH_ITER(hh, *all, p, next) {
 		HASH_DEL(*all, p);
@@ -84,24 +84,24 @@ void procs_clear(struct book_proc **all)
 	}
 }
 
-bool procs_excluded(const struct book_proc *p)
+bool procs_excluded(const struct store_rows_proc *p)
 {
 	return p->excluded;
 }
 
-bool procs_wanted(const struct book_proc *p)
+bool procs_wanted(const struct store_rows_proc *p)
 {
 	return p->wanted;
 }
 
-uint32_t procs_row(struct book_proc *p, struct family_host *h)
+uint32_t procs_row(struct store_rows_proc *p, struct family_host *h)
 {
 	if (p && p->epoch != store_epoch(h->store))
 		row_ask(p, h, find(h, &p->as));
 	return p ? p->row : 0;
 }
 
-uint32_t procs_container(struct book_proc *p, struct family_host *h)
+uint32_t procs_container(struct store_rows_proc *p, struct family_host *h)
 {
 	return procs_row(p, h) ? p->container : 0;
 }

@@ -10,7 +10,7 @@
 #include "loaders/lib/bpf/family.h"
 #include "probes/net.h"
 
-struct book_proc {
+struct store_rows_proc {
 	struct net_owner who;      /* the key. {0}: nobody that is known */
 	struct net_owner as;       /* who is told: the holder, where the owner is no more */
 	char comm[16];
@@ -20,14 +20,14 @@ struct book_proc {
 };
 
 /* `holder` (may be NULL) is who has it where the owner is no more. */
-struct book_proc *procs_get(struct book_proc **all, struct family_host *h, const struct net_owner *who, const struct net_owner *holder);
-void procs_clear(struct book_proc **all);
-bool procs_excluded(const struct book_proc *p);
+struct store_rows_proc *procs_get(struct store_rows_proc **all, struct family_host *h, const struct net_owner *who, const struct net_owner *holder);
+void procs_clear(struct store_rows_proc **all);
+bool procs_excluded(const struct store_rows_proc *p);
 /* Is it part of the capture? */
-bool procs_wanted(const struct book_proc *p);
+bool procs_wanted(const struct store_rows_proc *p);
 /* Ids in the store, of its present epoch. NULL: 0. */
-uint32_t procs_row(struct book_proc *p, struct family_host *h);
-uint32_t procs_container(struct book_proc *p, struct family_host *h);
+uint32_t procs_row(struct store_rows_proc *p, struct family_host *h);
+uint32_t procs_container(struct store_rows_proc *p, struct family_host *h);
 const char *procs_side(uint8_t side);
 
 #endif

@@ -27,14 +27,14 @@
 
 struct flow_key {
 	int64_t ts;
-	struct book_proc *who, *mate;
+	struct store_rows_proc *who, *mate;
 	uint8_t side, protocol, other, excluded;
 	uint16_t family, port;
 	uint8_t peer[16];
 	uint64_t path;           /* hash of a Unix socket's, 0: none */
 };
 
-struct book_flow {
+struct store_rows_flow {
 	struct flow_key key;
 	uint64_t sums[FLOW_N];   /* by column */
 	uint64_t open_now;
@@ -44,16 +44,16 @@ struct book_flow {
 	UT_hash_handle hh;
 };
 
-static void flow_free(struct book *b, struct book_flow *f)
+static void flow_free(struct store_rows *b, struct store_rows_flow *f)
 {
 	HASH_DEL(b->flows, f);
 	free(f->path);
 	free(f);
 }
 
-void book_release(struct book *b)
+void store_rows_release(struct store_rows *b)
 {
-	struct book_flow *f, *next;
+	struct store_rows_flow *f, *next;
 
 	HASH_ITER(hh, b->flows, f, next)
 		flow_free(b, f);
@@ -74,17 +74,17 @@ static int64_t bucket_of(const struct family_host *h, int64_t now_ns)
 
 /* ---- flows ---- */
 
-static struct book_flow *flow_find(struct book *b, const struct flow_key *key)
+static struct store_rows_flow *flow_find(struct store_rows *b, const struct flow_key *key)
 {
-	struct book_flow *f;
+	struct store_rows_flow *f;
 
 	HASH_FIND(hh, b->flows, key, sizeof(*key), f);
 	return f;
 }
 
-static struct book_flow *flow_get(struct book *b, const struct flow_key *key)
+static struct store_rows_flow *flow_get(struct store_rows *b, const struct flow_key *key)
 {
-	struct book_flow *f = flow_find(b, key);
+	struct store_rows_flow *f = flow_find(b, key);
 
 	if (f)
 		return f;
@@ -96,7 +96,7 @@ static struct book_flow *flow_get(struct book *b, const struct flow_key *key)
 }
 
 /* Has this peer had a row in this hour, or is there room for its name? */
-static bool name_room(struct book *b, const struct flow_key *key)
+static bool name_room(struct store_rows *b, const struct flow_key *key)
 {
 	uint64_t hash = hash_bytes(HASH_SEED, key->peer, sizeof(key->peer)), at;
 	int64_t hour = key->ts / 3600;
@@ -107,19 +107,19 @@ static bool name_room(struct book *b, const struct flow_key *key)
 	hash = hash_u64(hash_u64(hash, key->path), (uint64_t)key->family << 16 | key->port);
 	if (idmap_get(&b->names, hash, &at))
 		return true;
-	if (b->names.n >= BOOK_NAMES)
+	if (b->names.n >= STORE_ROWS_NAMES)
 		return false;
 	idmap_set(&b->names, hash, 1);
 	return true;
 }
 
-static struct book_flow *flow_of(struct book *b, struct flow_key *key)
+static struct store_rows_flow *flow_of(struct store_rows *b, struct flow_key *key)
 {
-	struct book_flow *f = flow_find(b, key);
+	struct store_rows_flow *f = flow_find(b, key);
 
 	if (f)
 		return f;
-	if (b->n_flows >= BOOK_FLOWS || key->who->flows >= BOOK_PEERS_OF || !name_room(b, key)) {
+	if (b->n_flows >= STORE_ROWS_FLOWS || key->who->flows >= STORE_ROWS_PEERS_OF || !name_room(b, key)) {
 		key->other = 1;
 		key->port = key->family = 0;
 		key->path = 0;
@@ -131,7 +131,7 @@ static struct book_flow *flow_of(struct book *b, struct flow_key *key)
 	return flow_get(b, key);
 }
 
-static struct flow_key key_of(const struct conns *cs, const struct conn *c, struct book_proc *who, struct book_proc *mate, int64_t ts)
+static struct flow_key key_of(const struct conns *cs, const struct conn *c, struct store_rows_proc *who, struct store_rows_proc *mate, int64_t ts)
 {
 	struct flow_key key;
 
@@ -154,14 +154,14 @@ static struct flow_key key_of(const struct conns *cs, const struct conn *c, stru
 
 /* ---- what is new ---- */
 
-static void connect_add(struct book_flow *f, int64_t us)
+static void connect_add(struct store_rows_flow *f, int64_t us)
 {
 	f->sums[FLOW_CONNECT_US] += (uint64_t)us;
 	f->sums[us < 1000 ? FLOW_CONNECT_1MS : us < 10000 ? FLOW_CONNECT_10MS : us < 100000 ? FLOW_CONNECT_100MS :
 		us < 1000000 ? FLOW_CONNECT_1S : FLOW_CONNECT_LONG]++;
 }
 
-static void opening_add(struct book_flow *f, struct conn *c)
+static void opening_add(struct store_rows_flow *f, struct conn *c)
 {
 	bool client = c->r.side == NET_SIDE_CLIENT, entry = !(c->r.flags & (NET_F_STANDING | NET_F_NO_ENTRY));
 	bool open = c->r.established_ns || c->r.flags & NET_F_NO_ENTRY;
@@ -191,7 +191,7 @@ static uint64_t life_us(const struct net_record *r)
 	return r->established_ns && r->time_ns > r->established_ns ? (r->time_ns - r->established_ns) / 1000 : 0;
 }
 
-static void more64(struct book_flow *f, enum flow_column column, uint64_t *told, uint64_t now)
+static void more64(struct store_rows_flow *f, enum flow_column column, uint64_t *told, uint64_t now)
 {
 	if (now > *told) {
 		f->sums[column] += now - *told;
@@ -200,7 +200,7 @@ static void more64(struct book_flow *f, enum flow_column column, uint64_t *told,
 	}
 }
 
-static void more32(struct book_flow *f, enum flow_column column, uint32_t *told, uint32_t now)
+static void more32(struct store_rows_flow *f, enum flow_column column, uint32_t *told, uint32_t now)
 {
 	f->sums[column] += now - *told; /* it may begin at 0 again after 2^32 */
 	f->moved = f->moved || now != *told;
@@ -220,7 +220,7 @@ static void standing_begin(struct conn *c)
 	c->told.lost = c->r.lost;
 }
 
-static void moving_add(struct book_flow *f, struct conn *c)
+static void moving_add(struct store_rows_flow *f, struct conn *c)
 {
 	bool moved = c->r.segs_out != c->told.segs_out || c->r.segs_in != c->told.segs_in;
 
@@ -240,12 +240,12 @@ static void moving_add(struct book_flow *f, struct conn *c)
 
 /* ---- single ones ---- */
 
-static void single_put(struct book *b, struct family_host *h, const struct conn *c, const struct flow_key *key, enum record_result result)
+static void single_put(struct store_rows *b, struct family_host *h, const struct conn *c, const struct flow_key *key, enum record_result result)
 {
 	struct fact_row row = {0};
 	char peer[RECORD_ADDRESS], port[8], other[8];
 
-	if (key->other || key->excluded || b->n_singles >= BOOK_SINGLES || (key->who && key->who->singles >= BOOK_SINGLES_OF))
+	if (key->other || key->excluded || b->n_singles >= STORE_ROWS_SINGLES || (key->who && key->who->singles >= STORE_ROWS_SINGLES_OF))
 		return;
 	if (result == RECORD_CLOSED && life_us(&c->r) < 1000000)
 		return;
@@ -279,7 +279,7 @@ static void single_put(struct book *b, struct family_host *h, const struct conn 
 
 /* ---- what the other host's end comes to as well ---- */
 
-static void mark_put(struct book *b, struct family_host *h, const struct conn *c, const struct flow_key *key)
+static void mark_put(struct store_rows *b, struct family_host *h, const struct conn *c, const struct flow_key *key)
 {
 	struct flow_key flow = *key;
 	struct fact_row row = {0};
@@ -316,14 +316,14 @@ static bool is_leaving(const struct net_record *r)
 	return r->state == TCP_FIN_WAIT1 || r->state == TCP_CLOSING || r->state == TCP_LAST_ACK;
 }
 
-void book_conn(struct book *b, struct family_host *h, const struct conns *cs, struct conn *c, int64_t now_ns)
+void store_rows_conn(struct store_rows *b, struct family_host *h, const struct conns *cs, struct conn *c, int64_t now_ns)
 {
 	enum record_result result = record_result(&c->r);
 	enum net_owner_how how;
 	struct net_owner owner = conns_owner(cs, c, &how), mate = conns_mate(cs, c);
-	struct book_proc *who = procs_get(&b->procs, h, &owner, &c->r.holder), *other;
+	struct store_rows_proc *who = procs_get(&b->procs, h, &owner, &c->r.holder), *other;
 	struct flow_key key;
-	struct book_flow *f;
+	struct store_rows_flow *f;
 
 	if (!procs_wanted(who))
 		return;
@@ -339,7 +339,7 @@ void book_conn(struct book *b, struct family_host *h, const struct conns *cs, st
 	if (!c->ended) {
 		f->read = f->read || key.ts == b->reading_ts;
 		f->open_now += !is_leaving(&c->r);
-		f->moved = f->moved || now_ns - c->told.at_ns >= BOOK_IDLE_NS;
+		f->moved = f->moved || now_ns - c->told.at_ns >= STORE_ROWS_IDLE_NS;
 	} else {
 		b->booked++;
 		b->other += key.other;
@@ -352,7 +352,7 @@ void book_conn(struct book *b, struct family_host *h, const struct conns *cs, st
 		c->told.at_ns = now_ns;
 }
 
-void book_reading(struct book *b, const struct family_host *h, int64_t now_ns)
+void store_rows_reading(struct store_rows *b, const struct family_host *h, int64_t now_ns)
 {
 	b->reading_ts = bucket_of(h, now_ns);
 }
@@ -364,16 +364,16 @@ static const char *reach(const struct net_record *r)
 	return record_is_loopback(r->family, r->local) ? "host" : "network";
 }
 
-void book_listener(struct book *b, struct family_host *h, struct conn *c, int64_t now_ns)
+void store_rows_listener(struct store_rows *b, struct family_host *h, struct conn *c, int64_t now_ns)
 {
-	struct book_proc *who = procs_get(&b->procs, h, &c->r.owner, &c->r.holder);
+	struct store_rows_proc *who = procs_get(&b->procs, h, &c->r.owner, &c->r.holder);
 	struct fact_row row = {0};
 	char address[RECORD_ADDRESS], port[8];
 	uint32_t dropped = c->told.at_ns ? c->r.drops - c->told.lost : c->r.flags & NET_F_STANDING ? 0 : c->r.drops;
 	uint32_t repeated = c->told.at_ns ? c->r.repeated - c->told.retrans : c->r.repeated;
 	bool still = !dropped && !repeated && c->r.backlog == c->told.segs_in;
 
-	if (!procs_wanted(who) || procs_excluded(who) || (c->told.at_ns && still && now_ns - c->told.at_ns < BOOK_IDLE_NS))
+	if (!procs_wanted(who) || procs_excluded(who) || (c->told.at_ns && still && now_ns - c->told.at_ns < STORE_ROWS_IDLE_NS))
 		return;
 	snprintf(port, sizeof(port), "%u", c->r.lport);
 	fact_put(&row, LISTENER_PROCESS, procs_row(who, h));
@@ -405,7 +405,7 @@ static const char *protocol_word(uint8_t protocol)
 }
 
 /* Once a flow of UDP was seen to be QUIC it is, also where nothing tells any more. */
-static void quic_mark(struct book *b, struct flow_key *key, bool seen)
+static void quic_mark(struct store_rows *b, struct flow_key *key, bool seen)
 {
 	uint64_t hash = hash_bytes(hash_u64(HASH_SEED, key->who->as.start_ns ^ key->who->as.tgid), key->peer, sizeof(key->peer));
 
@@ -418,12 +418,12 @@ static void quic_mark(struct book *b, struct flow_key *key, bool seen)
 	key->protocol = QUIC;
 }
 
-void book_other(struct book *b, struct family_host *h, const struct others_edge *x, bool quic, int64_t now_ns)
+void store_rows_other(struct store_rows *b, struct family_host *h, const struct others_edge *x, bool quic, int64_t now_ns)
 {
 	const struct net_record *r = &x->own->r;
-	struct book_proc *who = procs_get(&b->procs, h, &r->owner, NULL), *mate = x->mate ? procs_get(&b->procs, h, &x->mate->r.owner, NULL) : NULL;
+	struct store_rows_proc *who = procs_get(&b->procs, h, &r->owner, NULL), *mate = x->mate ? procs_get(&b->procs, h, &x->mate->r.owner, NULL) : NULL;
 	struct flow_key key;
-	struct book_flow *f;
+	struct store_rows_flow *f;
 
 	if (!procs_wanted(who) || (mate == who && r->family == AF_UNIX))
 		return; /* a process's talk with itself is no edge */
@@ -468,14 +468,14 @@ static void talk_udp(const struct talks_sum *x, const struct others *os, struct 
 		*mate = other->r.owner;
 }
 
-void book_talk(struct book *b, struct family_host *h, const struct talks_sum *x, const struct others *os, int64_t now_ns)
+void store_rows_talk(struct store_rows *b, struct family_host *h, const struct talks_sum *x, const struct others *os, int64_t now_ns)
 {
 	const struct net_other *other = x->key.family == AF_UNIX ? others_socket(os, x->now.peer_sk) : NULL;
 	struct net_owner mate = x->mate.start_ns ? x->mate : other && other->peer_sk == x->now.sk && other->peer_inode == x->now.inode ? other->r.owner : (struct net_owner){0};
-	struct book_proc *who = procs_get(&b->procs, h, &x->key.owner, NULL);
+	struct store_rows_proc *who = procs_get(&b->procs, h, &x->key.owner, NULL);
 	char path[NET_PATH + 4] = "";
 	struct flow_key key;
-	struct book_flow *f;
+	struct store_rows_flow *f;
 
 	memset(&key, 0, sizeof(key));
 	key.ts = bucket_of(h, now_ns);
@@ -508,10 +508,10 @@ void book_talk(struct book *b, struct family_host *h, const struct talks_sum *x,
 	f->moved = true;
 }
 
-void book_waiting(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns)
+void store_rows_waiting(struct store_rows *b, struct family_host *h, const struct others_edge *x, int64_t now_ns)
 {
 	const struct net_record *r = &x->own->r;
-	struct book_proc *who = procs_get(&b->procs, h, &r->owner, NULL);
+	struct store_rows_proc *who = procs_get(&b->procs, h, &r->owner, NULL);
 	struct fact_row row = {0};
 	char address[RECORD_ADDRESS], port[8] = "";
 
@@ -540,7 +540,7 @@ static const char *const HOW[] = {
 	[NET_OWNER_LISTENER] = "listener",
 };
 
-static void flow_names(const struct book_flow *f, struct family_host *h, struct fact_row *row, char peer[RECORD_ADDRESS], char port[8])
+static void flow_names(const struct store_rows_flow *f, struct family_host *h, struct fact_row *row, char peer[RECORD_ADDRESS], char port[8])
 {
 	const struct flow_key *k = &f->key;
 
@@ -550,7 +550,7 @@ static void flow_names(const struct book_flow *f, struct family_host *h, struct 
 	fact_put(row, FLOW_PROCESS, procs_row(k->who, h));
 	fact_put_text(row, FLOW_SIDE, procs_side(k->side));
 	fact_put_text(row, FLOW_PROTOCOL, protocol_word(k->protocol));
-	fact_put_text(row, FLOW_PEER, k->other ? BOOK_OTHER : k->excluded ? NAMING_EXCLUDED : f->path ? f->path : record_address(k->family, k->peer, peer));
+	fact_put_text(row, FLOW_PEER, k->other ? STORE_ROWS_OTHER : k->excluded ? NAMING_EXCLUDED : f->path ? f->path : record_address(k->family, k->peer, peer));
 	fact_put_text(row, FLOW_PORT, port);
 	fact_put(row, FLOW_MATE, procs_row(k->mate, h));
 	fact_put_text(row, FLOW_OWNER, HOW[f->how]);
@@ -558,7 +558,7 @@ static void flow_names(const struct book_flow *f, struct family_host *h, struct 
 }
 
 /* Who looks on sees a new edge before its bucket is over. */
-static void edge_note(struct book *b, const struct book_flow *f)
+static void edge_note(struct store_rows *b, const struct store_rows_flow *f)
 {
 	struct flow_key key = f->key;
 	uint64_t hash = hash_u64(HASH_SEED, f->key.who->as.start_ns ^ f->key.who->as.tgid);
@@ -574,7 +574,7 @@ static void edge_note(struct book *b, const struct book_flow *f)
 }
 
 /* How many of a flow are open by this reading: also where its row is of an earlier bucket, in which one of them ended. */
-static uint64_t open_by_now(struct book *b, const struct book_flow *f)
+static uint64_t open_by_now(struct store_rows *b, const struct store_rows_flow *f)
 {
 	struct flow_key key = f->key;
 
@@ -585,7 +585,7 @@ static uint64_t open_by_now(struct book *b, const struct book_flow *f)
 	return f ? f->open_now : 0;
 }
 
-static void flow_put(struct book *b, struct family_host *h, const struct book_flow *f)
+static void flow_put(struct store_rows *b, struct family_host *h, const struct store_rows_flow *f)
 {
 	struct fact_row row = {0};
 	char peer[RECORD_ADDRESS], port[8];
@@ -609,9 +609,9 @@ static void flow_put(struct book *b, struct family_host *h, const struct book_fl
 		hostnames_book(&b->hosts, h, f->key.who, record_address(f->key.family, f->key.peer, peer), f->key.ts);
 }
 
-size_t book_flush(struct book *b, struct family_host *h)
+size_t store_rows_flush(struct store_rows *b, struct family_host *h)
 {
-	struct book_flow *f, *next;
+	struct store_rows_flow *f, *next;
 	size_t n = 0;
 
 	HASH_ITER(hh, b->flows, f, next) {

@@ -3,12 +3,12 @@
  * book: from connections to rows of the store. Sums are kept by (bucket, process, side, protocol, peer, port, other end's process)
  * until they are flushed, which each reading does.
  *
- * Bounded: a process has BOOK_PEERS_OF flows in a flush, all together have BOOK_FLOWS, and an hour has BOOK_NAMES different peers and
+ * Bounded: a process has STORE_ROWS_PEERS_OF flows in a flush, all together have STORE_ROWS_FLOWS, and an hour has STORE_ROWS_NAMES different peers and
  * ports; what is past that is counted under "~other": sums stay exact. Of single connections those that failed and those that
- * lived longest have rows, BOOK_SINGLES_OF of a process and BOOK_SINGLES in all in a flush.
+ * lived longest have rows, STORE_ROWS_SINGLES_OF of a process and STORE_ROWS_SINGLES in all in a flush.
  */
-#ifndef SONDE_NET_BOOK_H
-#define SONDE_NET_BOOK_H
+#ifndef SONDE_NET_STORE_ROWS_H
+#define SONDE_NET_STORE_ROWS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,20 +21,20 @@
 #include "loaders/net/others.h"
 #include "loaders/net/talks.h"
 
-#define BOOK_PEERS_OF 256
-#define BOOK_FLOWS    4096
-#define BOOK_NAMES    16384
-#define BOOK_SINGLES_OF 16 /* who scans hides no other's failures */
-#define BOOK_SINGLES  128
-#define BOOK_IDLE_NS  60000000000ll /* what is open and does not move has a row so often */
-#define BOOK_OTHER    "~other"
+#define STORE_ROWS_PEERS_OF 256
+#define STORE_ROWS_FLOWS    4096
+#define STORE_ROWS_NAMES    16384
+#define STORE_ROWS_SINGLES_OF 16 /* who scans hides no other's failures */
+#define STORE_ROWS_SINGLES  128
+#define STORE_ROWS_IDLE_NS  60000000000ll /* what is open and does not move has a row so often */
+#define STORE_ROWS_OTHER    "~other"
 
-struct book_proc;
-struct book_flow;
+struct store_rows_proc;
+struct store_rows_flow;
 
-struct book {
-	struct book_proc *procs;
-	struct book_flow *flows;
+struct store_rows {
+	struct store_rows_proc *procs;
+	struct store_rows_flow *flows;
 	size_t n_flows, n_singles, n_marks;
 	struct hostnames hosts;
 	struct marks marks;
@@ -47,19 +47,19 @@ struct book {
 	uint64_t booked, other;  /* connections that ended, and those of them under ~other */
 };
 
-void book_release(struct book *b);
+void store_rows_release(struct store_rows *b);
 /* What is new of a connection, which ended or is read. `now_ns`: when it was like this. */
-void book_conn(struct book *b, struct family_host *h, const struct conns *cs, struct conn *c, int64_t now_ns);
+void store_rows_conn(struct store_rows *b, struct family_host *h, const struct conns *cs, struct conn *c, int64_t now_ns);
 /* What moved of a listener. */
-void book_listener(struct book *b, struct family_host *h, struct conn *c, int64_t now_ns);
+void store_rows_listener(struct store_rows *b, struct family_host *h, struct conn *c, int64_t now_ns);
 /* An open connection of a Unix or UDP socket (`quic`: it is known to speak that); one that waits for others. */
-void book_other(struct book *b, struct family_host *h, const struct others_edge *x, bool quic, int64_t now_ns);
-void book_waiting(struct book *b, struct family_host *h, const struct others_edge *x, int64_t now_ns);
+void store_rows_other(struct store_rows *b, struct family_host *h, const struct others_edge *x, bool quic, int64_t now_ns);
+void store_rows_waiting(struct store_rows *b, struct family_host *h, const struct others_edge *x, int64_t now_ns);
 /* What was said on Unix and UDP sockets since. `os`: as of the last reading of descriptors. */
-void book_talk(struct book *b, struct family_host *h, const struct talks_sum *x, const struct others *os, int64_t now_ns);
+void store_rows_talk(struct store_rows *b, struct family_host *h, const struct talks_sum *x, const struct others *os, int64_t now_ns);
 /* A reading begins: how many are open is counted anew. */
-void book_reading(struct book *b, const struct family_host *h, int64_t now_ns);
+void store_rows_reading(struct store_rows *b, const struct family_host *h, int64_t now_ns);
 /* All sums go to the store; how many rows that are. */
-size_t book_flush(struct book *b, struct family_host *h);
+size_t store_rows_flush(struct store_rows *b, struct family_host *h);
 
 #endif

@@ -364,7 +364,7 @@ static int offcpu_attach(void *state, struct err *e)
 }
 
 /* Where it attaches anew nothing is lost: the programs look at the limits at each switch. */
-static void offcpu_slow(void *state, uint32_t step)
+static void offcpu_reduce(void *state, uint32_t step)
 {
 	struct offcpu *o = state;
 
@@ -440,7 +440,7 @@ static void offcpu_poll(void *state, struct family_host *h, int64_t now_ns)
 	h->next_ns = (second + 1) * NSEC_PER_SEC - h->offset_ns;
 }
 
-static void offcpu_finish(void *state, struct family_host *h, int64_t patience_ns)
+static void offcpu_last_read(void *state, struct family_host *h, int64_t patience_ns)
 {
 	struct offcpu *o = state;
 	int64_t now;
@@ -453,13 +453,13 @@ static void offcpu_finish(void *state, struct family_host *h, int64_t patience_n
 	drain_unfinished(&o->drain, h, now);
 }
 
-static int offcpu_value(void *state, const void *record, size_t size, uint64_t *n)
+static int offcpu_record_amount(void *state, const void *record, size_t size, uint64_t *n)
 {
 	(void)state;
 	return record_value(record, size, n);
 }
 
-static void offcpu_take(void *state, struct family_host *h, const struct stack_event *ev, size_t size,
+static void offcpu_store_record(void *state, struct family_host *h, const struct stack_event *ev, size_t size,
 			struct naming_result *named)
 {
 	struct offcpu *o = state;
@@ -538,15 +538,15 @@ static const struct family offcpu_family = {
 	.open = offcpu_open,
 	.attach = offcpu_attach,
 	.poll = offcpu_poll,
-	.finish = offcpu_finish,
+	.last_read = offcpu_last_read,
 	.ring_fd = offcpu_ring_fd,
 	.late_fd = offcpu_late_fd,
-	.value = offcpu_value,
-	.take = offcpu_take,
+	.record_amount = offcpu_record_amount,
+	.store_record = offcpu_store_record,
 	.period_ns = offcpu_period_ns,
 	.clock = offcpu_clock,
 	.tally = offcpu_tally,
-	.slow = offcpu_slow,
+	.reduce = offcpu_reduce,
 	.detach = offcpu_detach,
 	.close = offcpu_close,
 	.check = offcpu_check,

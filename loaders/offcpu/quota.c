@@ -12,6 +12,7 @@
 
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/names/naming.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -35,7 +36,7 @@ void quota_init(struct quota *q)
 	struct stat st;
 
 	*q = (struct quota){0};
-	for (size_t i = 0; i < sizeof(mounts) / sizeof(mounts[0]) && !q->root[0]; i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(mounts) && !q->root[0]; i++) {
 		char path[600];
 
 		snprintf(path, sizeof(path), "%s/%s", mounts[i], i == 2 ? "cgroup.controllers" : "cpu.stat");

@@ -263,7 +263,7 @@ static void sockets_look(struct work *w)
 	for (size_t i = 0; i < w->now.n; i++) {
 		const struct pstack_record *r = &w->now.threads[i];
 
-		if (!wanted(w, r) || !thread_is_blocked(r) || !watch_is_one(r))
+		if (!wanted(w, r) || !thread_is_blocked(r) || !wait_fds_is_one(r))
 			continue;
 		if (sockets_read(w->shots, &w->sockets, &e))
 			log_warn("which sockets threads in epoll_wait, poll and select wait for is not known: %s", e.what);
@@ -315,11 +315,11 @@ static void tell_all(struct work *w, struct report *out)
 
 static int keep_all(struct work *w, struct err *e)
 {
-	const struct keep_opts ko = {.dir = w->o->store, .recording = w->o->recording, .time_ns = w->now.time_ns,
+	const struct save_opts ko = {.dir = w->o->store, .recording = w->o->recording, .time_ns = w->now.time_ns,
 				     .at_ns = w->o->at_ns};
 	int64_t until = clock_boot_ns() + KEEP_NS;
 	struct keep *k = NULL;
-	int rc = keep_open(&ko, w->hm, &k, e);
+	int rc = save_open(&ko, w->hm, &k, e);
 
 	while (hostmaps_watermark(w->hm) < w->now.time_ns && clock_boot_ns() < until)
 		listen_for(w, 20); /* what is mapped where is certain up to there */
@@ -330,10 +330,10 @@ static int keep_all(struct work *w, struct err *e)
 		if (!wanted(w, r) || !thread_is_blocked(r))
 			continue;
 		thread_fill(&t, r, process_of(w, r), w->now.time_ns);
-		keep_thread(k, r, &t, w->moved[i] ? NULL : &w->walks[i]);
+		save_thread(k, r, &t, w->moved[i] ? NULL : &w->walks[i]);
 		thread_release(&t);
 	}
-	return rc ? rc : keep_close(k, e);
+	return rc ? rc : save_close(k, e);
 }
 
 static int nothing(const struct opts *o, const struct report *r, struct err *e)

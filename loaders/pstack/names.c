@@ -123,9 +123,9 @@ static void anonymous(struct names *n, const struct hostmaps_process *p, const s
 static void in_file(const struct hostmaps_frame *at, bool back, struct named_stack *out)
 {
 	const struct hostmaps_image *image = at->image;
-	struct place place;
+	struct source_location place;
 
-	if (!image->index || !place_find(image->index, at->offset + back, back, &place)) {
+	if (!image->index || !source_location_find(image->index, at->offset + back, back, &place)) {
 		struct named_frame *f = frame_add(out);
 
 		f->module = mem_strdup(image->name[0] ? image->name : "[file]");

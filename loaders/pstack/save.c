@@ -31,7 +31,7 @@ struct keep {
 };
 
 /* The bucket is the one that ends with that instant, or holds it: a recording's last. */
-static void run_begin(struct keep *k, const struct keep_opts *o)
+static void run_begin(struct keep *k, const struct save_opts *o)
 {
 	int64_t offset = clock_boot_offset_ns(), stood = (int64_t)o->time_ns + offset;
 	struct store_run run = {.family = "pstack", .options = "sonde-pstack --keep", .bucket_s = 1, .recording = o->recording,
@@ -45,7 +45,7 @@ static void run_begin(struct keep *k, const struct keep_opts *o)
 	store_run_until(k->store, k->run, k->utc_ns);
 }
 
-int keep_open(const struct keep_opts *o, struct hostmaps *hm, struct keep **out, struct err *e)
+int save_open(const struct save_opts *o, struct hostmaps *hm, struct keep **out, struct err *e)
 {
 	const struct store_writer_opts opts = {.dir = o->dir};
 	struct keep *k = mem_alloc(sizeof(*k));
@@ -88,7 +88,7 @@ static uint32_t class_of(const char *reason)
 	return STORE_WAIT_OTHER;
 }
 
-void keep_thread(struct keep *k, const struct pstack_record *r, const struct thread *t, const struct walk *walk)
+void save_thread(struct keep *k, const struct pstack_record *r, const struct thread *t, const struct walk *walk)
 {
 	uint64_t ns = t->blocked_ns > k->since_ns ? (uint64_t)(t->blocked_ns - k->since_ns) : 0;
 	const uint32_t one = 1;
@@ -109,7 +109,7 @@ void keep_thread(struct keep *k, const struct pstack_record *r, const struct thr
 		store_loss(k->store, k->run, k->utc_ns, "store", 1);
 }
 
-int keep_close(struct keep *k, struct err *e)
+int save_close(struct keep *k, struct err *e)
 {
 	int rc;
 

@@ -3,8 +3,8 @@
  * keep: blocked threads into the store, as they stand: a run of the family "pstack", and in it for each of them an amount of kind
  * standing at its stack: one wait, and how long it has lasted so far (0: not known). Label: why, as of kind offcpu.
  */
-#ifndef SONDE_PSTACK_KEEP_H
-#define SONDE_PSTACK_KEEP_H
+#ifndef SONDE_PSTACK_SAVE_H
+#define SONDE_PSTACK_SAVE_H
 
 #include <stdint.h>
 
@@ -16,18 +16,18 @@
 
 struct keep;
 
-struct keep_opts {
+struct save_opts {
 	const char *dir;
 	uint64_t recording;  /* of the run, 0: alone */
 	uint64_t time_ns;    /* boot clock: when they stood so */
 	int64_t at_ns;       /* UTC, not later: as of when they are kept; 0: as they stood */
 };
 
-/* `hm` is borrowed until keep_close. */
-int keep_open(const struct keep_opts *o, struct hostmaps *hm, struct keep **out, struct err *e);
+/* `hm` is borrowed until save_close. */
+int save_open(const struct save_opts *o, struct hostmaps *hm, struct keep **out, struct err *e);
 /* `walk` NULL: its user part is not told. A wait that began after at_ns is left out. */
-void keep_thread(struct keep *k, const struct pstack_record *r, const struct thread *t, const struct walk *walk);
+void save_thread(struct keep *k, const struct pstack_record *r, const struct thread *t, const struct walk *walk);
 /* Writes what was kept. NULL is fine. */
-int keep_close(struct keep *k, struct err *e);
+int save_close(struct keep *k, struct err *e);
 
 #endif

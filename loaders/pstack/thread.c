@@ -185,11 +185,11 @@ static bool has_end(const struct sock_end *s)
 
 void thread_watches(struct thread *t, const struct pstack_record *r, const struct sockets *all)
 {
-	struct watch_fds fds;
+	struct wait_fds fds;
 
-	if (!thread_is_blocked(r) || !watch_is_one(r))
+	if (!thread_is_blocked(r) || !wait_fds_is_one(r))
 		return;
-	watch_read(r, &fds);
+	wait_fds_read(r, &fds);
 	for (size_t i = 0; i < fds.n; i++) {
 		const struct pstack_socket *s = sockets_find(all, r->tgid, fds.rows[i].fd);
 
@@ -202,7 +202,7 @@ void thread_watches(struct thread *t, const struct pstack_record *r, const struc
 		t->watches[t->n_watches].on = socket_text(&s->sock);
 		t->watches[t->n_watches++].peer = mate_text(s->sock.mate);
 	}
-	watch_release(&fds);
+	wait_fds_release(&fds);
 }
 
 void thread_release(struct thread *t)

@@ -49,32 +49,32 @@ static bool is_select(int32_t number)
 	return number == SYS_pselect6;
 }
 
-bool watch_is_one(const struct pstack_record *r)
+bool wait_fds_is_one(const struct pstack_record *r)
 {
 	return (r->flags & PSTACK_IN_SYSCALL) && !(r->flags & PSTACK_32BIT) && (is_epoll(r->syscall) || is_poll(r->syscall) || is_select(r->syscall));
 }
 
-static void add(struct watch_fds *w, uint32_t fd, uint64_t ino)
+static void add(struct wait_fds *w, uint32_t fd, uint64_t ino)
 {
-	if (w->n >= WATCH_FDS)
+	if (w->n >= WAIT_FDS_MAX)
 		return;
 	mem_grow(w->rows, w->n, w->cap);
-	w->rows[w->n++] = (struct watch_fd){.fd = fd, .ino = ino};
+	w->rows[w->n++] = (struct wait_fd){.fd = fd, .ino = ino};
 }
 
 /* "tfd:        5 events:       19 data: ffff  pos:0 ino:3a6f sdev:9" (Documentation/filesystems/proc.rst, 3.8); ino from 4.13 on. */
-bool watch_epoll_line(const char *line, struct watch_fd *out)
+bool wait_fds_epoll_line(const char *line, struct wait_fd *out)
 {
 	const char *ino = strstr(line, " ino:");
 	unsigned fd;
 
 	if (sscanf(line, "tfd: %9u", &fd) != 1)
 		return false;
-	*out = (struct watch_fd){.fd = fd, .ino = ino ? strtoull(ino + 5, NULL, 16) : 0};
+	*out = (struct wait_fd){.fd = fd, .ino = ino ? strtoull(ino + 5, NULL, 16) : 0};
 	return true;
 }
 
-void watch_poll(const void *array, size_t bytes, struct watch_fds *out)
+void wait_fds_poll(const void *array, size_t bytes, struct wait_fds *out)
 {
 	struct pollfd p;
 
@@ -85,7 +85,7 @@ void watch_poll(const void *array, size_t bytes, struct watch_fds *out)
 	}
 }
 
-void watch_set(const void *set, size_t bytes, uint32_t n, struct watch_fds *out)
+void wait_fds_set(const void *set, size_t bytes, uint32_t n, struct wait_fds *out)
 {
 	const uint8_t *bits = set;
 
@@ -96,23 +96,23 @@ void watch_set(const void *set, size_t bytes, uint32_t n, struct watch_fds *out)
 
 static int by_fd(const void *a, const void *b)
 {
-	const struct watch_fd *x = a, *y = b;
+	const struct wait_fd *x = a, *y = b;
 
 	return (x->fd > y->fd) - (x->fd < y->fd);
 }
 
 /* The kernel lists them by where their files lie in its memory. */
-static void epoll_read(const struct pstack_record *r, struct watch_fds *out)
+static void epoll_read(const struct pstack_record *r, struct wait_fds *out)
 {
 	char path[64];
 	cleanup_free char *line = NULL;
-	struct watch_fd x;
+	struct wait_fd x;
 	size_t cap = 0;
 
 	snprintf(path, sizeof(path), "/proc/%u/fdinfo/%d", r->tid, (int)r->regs[ARG1]);
 	cleanup_file FILE *f = fopen(path, "re");
-	while (f && out->n < WATCH_FDS && getline(&line, &cap, f) > 0)
-		if (watch_epoll_line(line, &x))
+	while (f && out->n < WAIT_FDS_MAX && getline(&line, &cap, f) > 0)
+		if (wait_fds_epoll_line(line, &x))
 			add(out, x.fd, x.ino);
 	if (out->n)
 		qsort(out->rows, out->n, sizeof(*out->rows), by_fd);
@@ -127,21 +127,21 @@ static size_t memory_read(const struct pstack_record *r, uint64_t from, void *to
 	return got > 0 ? (size_t)got : 0;
 }
 
-static void poll_read(const struct pstack_record *r, struct watch_fds *out)
+static void poll_read(const struct pstack_record *r, struct wait_fds *out)
 {
-	size_t n = r->regs[ARG2] < WATCH_FDS ? (size_t)r->regs[ARG2] : WATCH_FDS;
+	size_t n = r->regs[ARG2] < WAIT_FDS_MAX ? (size_t)r->regs[ARG2] : WAIT_FDS_MAX;
 	cleanup_free struct pollfd *all = mem_array(n + 1, sizeof(*all));
 
-	watch_poll(all, memory_read(r, r->regs[ARG1], all, n * sizeof(*all)), out);
+	wait_fds_poll(all, memory_read(r, r->regs[ARG1], all, n * sizeof(*all)), out);
 }
 
-static void select_read(const struct pstack_record *r, struct watch_fds *out)
+static void select_read(const struct pstack_record *r, struct wait_fds *out)
 {
 	static const int sets[] = {ARG2, ARG3, ARG4};
 	uint32_t n = (int32_t)r->regs[ARG1] > 0 ? (uint32_t)r->regs[ARG1] : 0;
 	size_t bytes;
 
-	n = n < WATCH_FDS ? n : WATCH_FDS;
+	n = n < WAIT_FDS_MAX ? n : WAIT_FDS_MAX;
 	bytes = (n + 63) / 64 * 8;
 	cleanup_free uint8_t *all = mem_array(bytes + 1, 1);
 	cleanup_free uint8_t *one = mem_array(bytes + 1, 1);
@@ -151,12 +151,12 @@ static void select_read(const struct pstack_record *r, struct watch_fds *out)
 		for (size_t k = 0; k < got; k++)
 			all[k] |= one[k];
 	}
-	watch_set(all, bytes, n, out);
+	wait_fds_set(all, bytes, n, out);
 }
 
-void watch_read(const struct pstack_record *r, struct watch_fds *out)
+void wait_fds_read(const struct pstack_record *r, struct wait_fds *out)
 {
-	*out = (struct watch_fds){0};
+	*out = (struct wait_fds){0};
 	if (is_epoll(r->syscall))
 		epoll_read(r, out);
 	else if (is_poll(r->syscall))
@@ -165,8 +165,8 @@ void watch_read(const struct pstack_record *r, struct watch_fds *out)
 		select_read(r, out);
 }
 
-void watch_release(struct watch_fds *w)
+void wait_fds_release(struct wait_fds *w)
 {
 	free(w->rows);
-	*w = (struct watch_fds){0};
+	*w = (struct wait_fds){0};
 }

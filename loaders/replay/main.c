@@ -43,7 +43,7 @@ static void take(void *ctx, const struct proto_request *r)
 	}
 	print_service(&ends, service);
 	if (m->keep) {
-		m->kept = m->kept ? m->kept : keep_add(m->keep, m->protocols, r, service);
+		m->kept = m->kept ? m->kept : save_add(m->keep, m->protocols, r, service);
 		return;
 	}
 	tally_add(m->tally, r, service);
@@ -160,7 +160,7 @@ int main(int argc, char **argv)
 	pcap = open_capture(&m, &e);
 	if (!pcap)
 		return err_report(&e, "sonde-replay");
-	if (m.store && keep_open(m.store, m.path, &m.keep, &e)) {
+	if (m.store && save_open(m.store, m.path, &m.keep, &e)) {
 		pcap_close(pcap);
 		return err_report(&e, "sonde-replay");
 	}
@@ -171,7 +171,7 @@ int main(int argc, char **argv)
 	rc = read_packets(&m, pcap, &e);
 	flows_end(m.flows);
 	if (m.keep) {
-		int closed = keep_close(m.keep, m.protocols, rc ? &(struct err){0} : &e);
+		int closed = save_close(m.keep, m.protocols, rc ? &(struct err){0} : &e);
 
 		rc = rc ? rc : m.kept ? err_set(&e, m.kept, EXIT_STORE, "the store did not take it: %s", strerror(-m.kept)) : closed;
 	}

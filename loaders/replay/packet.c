@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* packet: see the header. Link types as in tcpdump.org/linktypes.html; RFC 791, 8200, 9293, 768; IEEE 802.1Q. */
 #include "loaders/replay/packet.h"
+#include "schema/base/array.h"
 
 #include <string.h>
 
@@ -198,7 +199,7 @@ bool packet_link_known(int link)
 {
 	static const int known[] = {LINK_NULL, LINK_ETHERNET, LINK_RAW_BSD, LINK_RAW_OPEN, LINK_RAW, LINK_LOOP, LINK_SLL, LINK_IPV4, LINK_IPV6, LINK_SLL2};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (known[i] == link)
 			return true;
 	return false;

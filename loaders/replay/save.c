@@ -45,7 +45,7 @@ struct keep {
 	uint32_t n, slots[SLOTS]; /* index + 1 */
 };
 
-int keep_open(const char *dir, const char *capture, struct keep **out, struct err *e)
+int save_open(const char *dir, const char *capture, struct keep **out, struct err *e)
 {
 	const struct store_writer_opts opts = {.dir = dir, .max_bytes = 256u << 20};
 	struct keep *k = mem_alloc(sizeof(*k));
@@ -151,7 +151,7 @@ static void first_add(struct keep_row *x, uint64_t ns)
 	x->first_max_ns = ns > x->first_max_ns ? ns : x->first_max_ns;
 }
 
-int keep_add(struct keep *k, struct protocols *s, const struct proto_request *r, const char *service)
+int save_add(struct keep *k, struct protocols *s, const struct proto_request *r, const char *service)
 {
 	int64_t last = r->end_ns > r->sent_ns ? r->end_ns : r->sent_ns;
 	struct keep_row *x;
@@ -180,7 +180,7 @@ int keep_add(struct keep *k, struct protocols *s, const struct proto_request *r,
 	return rc;
 }
 
-int keep_close(struct keep *k, struct protocols *s, struct err *e)
+int save_close(struct keep *k, struct protocols *s, struct err *e)
 {
 	int rc = k->run ? write_rows(k, s) : 0, closed;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
@@ -119,7 +120,7 @@ static void add_status(struct tally_row *r, const char *text, uint64_t n)
 		return;
 	while (i < r->n_statuses && strcmp(r->statuses[i].text, text))
 		i++;
-	if (i == sizeof(r->statuses) / sizeof(*r->statuses))
+	if (i == ARRAY_SIZE(r->statuses))
 		return;
 	if (i == r->n_statuses)
 		snprintf(r->statuses[r->n_statuses++].text, sizeof(r->statuses[i].text), "%s", text);

@@ -171,7 +171,7 @@ static void read_all(struct message *m, int fd, struct strbuf *in, size_t most)
 	ssize_t n;
 
 	while ((n = read(fd, buf, sizeof(buf))) > 0) {
-		if (in->len + (size_t)n > most + ANSWER_HEAD_MAX)
+		if (in->len + (size_t)n > most + HTTP_HEAD_MAX)
 			failed(m, WIRE_TOO_LARGE, 0);
 		strbuf_add(in, buf, (size_t)n);
 	}
@@ -182,8 +182,8 @@ static void read_all(struct message *m, int fd, struct strbuf *in, size_t most)
 /* The body; *len is its length. */
 static const char *body_of(struct message *m, const struct strbuf *in, size_t *len)
 {
-	struct answer a;
-	enum answer_state state = answer_head(strbuf_str(in), in->len, &a);
+	struct http_head a;
+	enum http_head_state state = http_head_head(strbuf_str(in), in->len, &a);
 
 	if (state == ANSWER_MORE)
 		failed(m, in->len ? WIRE_NO_HTTP : WIRE_CUT, 0);
@@ -238,7 +238,7 @@ static void tell_index(struct message *m, const char *page, size_t len)
 {
 	uint64_t goroutines;
 
-	if (!answer_index(page, len, &goroutines))
+	if (!http_head_index(page, len, &goroutines))
 		failed(m, WIRE_NO_INDEX, 0);
 	say(m, WIRE_INDEX, &goroutines, sizeof(goroutines));
 	say(m, WIRE_END, &(struct wire_end){0}, sizeof(struct wire_end));

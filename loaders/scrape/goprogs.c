@@ -12,6 +12,7 @@
 #include "loaders/scrape/goprog.h"
 #include "loaders/scrape/search.h"
 #include "loaders/scrape/tell.h"
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
@@ -183,7 +184,7 @@ static void why_text(const struct fetch *f, char out[96])
 	else if (why == WIRE_STATUS)
 		snprintf(out, 96, "it answered with status %u%s", detail % 1000, detail / 100 == 3 ? ", a redirect, which is not followed" : "");
 	else
-		snprintf(out, 96, "%s", why < sizeof(WHY) / sizeof(WHY[0]) && WHY[why] ? WHY[why] : WHY[WIRE_BROKEN]);
+		snprintf(out, 96, "%s", why < ARRAY_SIZE(WHY) && WHY[why] ? WHY[why] : WHY[WIRE_BROKEN]);
 }
 
 /* A program of an old Go stands still while they are listed. */

@@ -54,24 +54,24 @@ static bool line_at(const char *bytes, size_t len, size_t at, size_t *n, size_t 
 	return true;
 }
 
-enum answer_state answer_head(const char *bytes, size_t len, struct answer *out)
+enum http_head_state http_head_head(const char *bytes, size_t len, struct http_head *out)
 {
 	static const char length[] = "Content-Length:", coding[] = "Transfer-Encoding:";
-	struct answer a = {.length = UINT64_MAX};
+	struct http_head a = {.length = UINT64_MAX};
 	size_t at, n, next;
 	bool coded = false;
 
 	if (len >= 5 && memcmp(bytes, "HTTP/", 5))
 		return ANSWER_NO_HTTP;
 	if (!line_at(bytes, len, 0, &n, &at))
-		return len > ANSWER_HEAD_MAX ? ANSWER_NO_HTTP : ANSWER_MORE;
+		return len > HTTP_HEAD_MAX ? ANSWER_NO_HTTP : ANSWER_MORE;
 	if (!status_line(bytes, n, &a.status))
 		return ANSWER_NO_HTTP;
 	for (;; at = next) {
-		if (at > ANSWER_HEAD_MAX)
+		if (at > HTTP_HEAD_MAX)
 			return ANSWER_NO_HTTP;
 		if (!line_at(bytes, len, at, &n, &next))
-			return len - at > ANSWER_HEAD_MAX ? ANSWER_NO_HTTP : ANSWER_MORE;
+			return len - at > HTTP_HEAD_MAX ? ANSWER_NO_HTTP : ANSWER_MORE;
 		if (!n)
 			break;
 		if (begins(bytes + at, n, length))
@@ -103,7 +103,7 @@ static bool number_before(const char *page, const char *end, uint64_t *v)
 	return true;
 }
 
-bool answer_index(const char *page, size_t len, uint64_t *goroutines)
+bool http_head_index(const char *page, size_t len, uint64_t *goroutines)
 {
 	static const char link[] = "goroutine?debug=1";
 	const char *at = memmem(page, len, link, sizeof(link) - 1);

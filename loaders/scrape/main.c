@@ -117,7 +117,7 @@ static void scrape_poll(void *state, struct family_host *h, int64_t now_ns)
 	goprogs_poll(s->programs, h, now_ns);
 }
 
-static void scrape_finish(void *state, struct family_host *h, int64_t patience_ns)
+static void scrape_last_read(void *state, struct family_host *h, int64_t patience_ns)
 {
 	struct scrape *s = state;
 
@@ -185,7 +185,7 @@ static const struct family scrape_family = {
 	.open = scrape_open,
 	.attach = scrape_attach,
 	.poll = scrape_poll,
-	.finish = scrape_finish,
+	.last_read = scrape_last_read,
 	.period_ns = scrape_period_ns,
 	.clock = scrape_clock,
 	.tally = scrape_tally,

@@ -88,11 +88,11 @@ static const char *or_empty(const char *s)
 static size_t find(void *ctx, const struct symbolizer_frame *f, struct symbolizer_name out[SYMBOLIZER_MAX])
 {
 	const struct image *index = ctx;
-	struct place p;
+	struct source_location p;
 
-	if (!place_find(index, f->offset, f->back, &p))
+	if (!source_location_find(index, f->offset, f->back, &p))
 		return 0;
-	_Static_assert(SYMBOLIZER_MAX > PLACE_MAX, "room for a place");
+	_Static_assert(SYMBOLIZER_MAX > SOURCE_LOCATION_MAX, "room for a place");
 	if (f->folded) { /* where in the function it was is not known any more */
 		p.at[0] = p.at[p.n - 1];
 		p.at[0].line = 0;

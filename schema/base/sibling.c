@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/base/sibling.h"
+#include "schema/base/array.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@ int sibling_find(const char *program, char path[PATH_MAX], struct err *e)
 	slash = strrchr(self, '/');
 	if (slash)
 		*slash = '\0';
-	for (size_t i = 0; slash && i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; slash && i < ARRAY_SIZE(places); i++) {
 		int n = snprintf(path, PATH_MAX, places[i], self, program);
 
 		if (n > 0 && n < PATH_MAX && access(path, X_OK) == 0)

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 
 #define NAME "sonde"
@@ -28,7 +29,7 @@ static bool sonde_path(char path[PATH_MAX])
 	if (!slash)
 		return false;
 	*slash = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		snprintf(place, sizeof(place), places[i], self);
 		if (!access(place, X_OK) && realpath(place, path))
 			return true;

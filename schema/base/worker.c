@@ -6,17 +6,17 @@
 
 static void *run(void *ctx)
 {
-	struct beside *b = ctx;
+	struct worker *b = ctx;
 
 	b->work(b->ctx);
 	return NULL;
 }
 
-void beside_begin(struct beside *b, void (*work)(void *ctx), void *ctx)
+void worker_start(struct worker *b, void (*work)(void *ctx), void *ctx)
 {
 	sigset_t all, was;
 
-	*b = (struct beside){.work = work, .ctx = ctx};
+	*b = (struct worker){.work = work, .ctx = ctx};
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &was);
 	b->running = !pthread_create(&b->thread, NULL, run, b);
@@ -25,7 +25,7 @@ void beside_begin(struct beside *b, void (*work)(void *ctx), void *ctx)
 		work(ctx);
 }
 
-void beside_end(struct beside *b)
+void worker_join(struct worker *b)
 {
 	if (b->running)
 		pthread_join(b->thread, NULL);

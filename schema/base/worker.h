@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * beside: work that a second thread does while the first goes on. What it touches is its own until beside_end. Signals
+ * beside: work that a second thread does while the first goes on. What it touches is its own until worker_join. Signals
  * stay the first thread's. Where no thread can be had, the work is done at once.
  */
-#ifndef SONDE_BASE_BESIDE_H
-#define SONDE_BASE_BESIDE_H
+#ifndef SONDE_BASE_WORKER_H
+#define SONDE_BASE_WORKER_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
-struct beside {
+struct worker {
 	void (*work)(void *ctx);
 	void *ctx;
 	pthread_t thread;
 	bool running;
 };
 
-void beside_begin(struct beside *b, void (*work)(void *ctx), void *ctx);
-void beside_end(struct beside *b); /* the work is done */
+void worker_start(struct worker *b, void (*work)(void *ctx), void *ctx);
+void worker_join(struct worker *b); /* the work is done */
 
 #endif

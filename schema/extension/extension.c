@@ -5,6 +5,7 @@
 #include <sqlite3ext.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/extension/blocks.h"
 #include "schema/extension/tables.h"
 #include "schema/store/packed/module.h"
@@ -40,7 +41,7 @@ int extension_tables(sqlite3 *db)
 		   {"sonde_frames", &FRAMES_TABLE}};
 	int rc = SQLITE_OK;
 
-	for (size_t i = 0; rc == SQLITE_OK && i < sizeof(all) / sizeof(all[0]); i++) {
+	for (size_t i = 0; rc == SQLITE_OK && i < ARRAY_SIZE(all); i++) {
 		struct tables *t = sqlite3_malloc64(sizeof(*t));
 
 		if (!t)

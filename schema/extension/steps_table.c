@@ -13,11 +13,11 @@
 
 SQLITE_EXTENSION_INIT3
 
-enum shown { TS, SAMPLES, CPU_NS, TASK_ID, PROCESS_ID, RUN_ID, WHOSE, STEP_S = WHOSE + WHOSE_TASK, FROM_TS, TO_TS };
+enum shown { TS, SAMPLES, CPU_NS, TASK_ID, PROCESS_ID, RUN_ID, WHOSE, STEP_S = WHOSE + TASK_COLUMNS_TASK, FROM_TS, TO_TS };
 enum argument { ARG_STEP, ARG_FROM, ARG_TO, ARGS };
 
 #define COLUMNS "CREATE TABLE x(ts INTEGER, samples INTEGER, cpu_ns INTEGER, task_id INTEGER, process_id INTEGER, run_id INTEGER, " \
-		WHOSE_TASK_COLUMNS ", step_s HIDDEN, from_ts HIDDEN, to_ts HIDDEN)"
+		TASK_COLUMNS_OF_TASK ", step_s HIDDEN, from_ts HIDDEN, to_ts HIDDEN)"
 #define ROWS_GUESS 1e5
 #define COST_GUESS 1e6
 
@@ -29,7 +29,7 @@ struct cursor {
 	sqlite3_vtab_cursor base;
 	struct series_map *map;
 	struct blocks blocks;
-	struct whose whose;
+	struct task_columns whose;
 	struct tables_args args;
 	const struct sample_row *row; /* the first one of a later step; NULL: there is none */
 	int64_t step_s, ts;           /* the step that is held */
@@ -90,7 +90,7 @@ static int cursor_close(sqlite3_vtab_cursor *base)
 	struct cursor *c = (struct cursor *)base;
 
 	forget(c);
-	whose_release(&c->whose);
+	task_columns_release(&c->whose);
 	series_drop(c->map);
 	sqlite3_free(c);
 	return SQLITE_OK;
@@ -219,8 +219,8 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int co
 	const struct series_task *task = &c->map->tasks[id];
 	const struct sum *s = &c->sums[id];
 
-	if (column >= WHOSE && column < WHOSE + WHOSE_TASK)
-		return whose_task(&c->whose, tables_of(base->pVtab)->db, id, column - WHOSE, out);
+	if (column >= WHOSE && column < WHOSE + TASK_COLUMNS_TASK)
+		return task_columns_task(&c->whose, tables_of(base->pVtab)->db, id, column - WHOSE, out);
 	switch (column) {
 	case TS: sqlite3_result_int64(out, c->ts); break;
 	case SAMPLES: sqlite3_result_int64(out, (sqlite3_int64)s->samples); break;

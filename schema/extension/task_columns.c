@@ -26,7 +26,7 @@ static int stand_at(sqlite3 *db, sqlite3_stmt **st, const char *sql, uint32_t *a
 	return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int whose_task(struct whose *n, sqlite3 *db, uint32_t task, int i, sqlite3_context *out)
+int task_columns_task(struct task_columns *n, sqlite3 *db, uint32_t task, int i, sqlite3_context *out)
 {
 	int rc = stand_at(db, &n->who, WHO, &n->task, task);
 
@@ -35,22 +35,22 @@ int whose_task(struct whose *n, sqlite3 *db, uint32_t task, int i, sqlite3_conte
 	return rc;
 }
 
-int whose_stack(struct whose *n, sqlite3 *db, uint32_t stack, int i, sqlite3_context *out)
+int task_columns_stack(struct task_columns *n, sqlite3 *db, uint32_t stack, int i, sqlite3_context *out)
 {
 	int rc = stand_at(db, &n->place, PLACE, &n->stack, stack);
 
 	if (rc == SQLITE_OK && sqlite3_data_count(n->place))
 		sqlite3_result_value(out, sqlite3_column_value(n->place, i));
-	else if (rc == SQLITE_OK && i < WHOSE_STACK - 1)
+	else if (rc == SQLITE_OK && i < TASK_COLUMNS_STACK - 1)
 		sqlite3_result_text(out, i ? "" : "[no stack]", -1, SQLITE_STATIC);
 	else if (rc == SQLITE_OK)
 		sqlite3_result_int(out, 0);
 	return rc;
 }
 
-void whose_release(struct whose *n)
+void task_columns_release(struct task_columns *n)
 {
 	sqlite3_finalize(n->who);
 	sqlite3_finalize(n->place);
-	*n = (struct whose){0};
+	*n = (struct task_columns){0};
 }

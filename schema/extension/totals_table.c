@@ -14,10 +14,10 @@
 SQLITE_EXTENSION_INIT3
 
 enum shown { SERIES_ID, SAMPLES, CPU_NS, STACK_ID, TASK_ID, PROCESS_ID, RUN_ID, FIRST_TS, LAST_TS,
-	      WHOSE, FROM_TS = WHOSE + WHOSE_TASK + WHOSE_STACK, TO_TS };
+	      WHOSE, FROM_TS = WHOSE + TASK_COLUMNS_TASK + TASK_COLUMNS_STACK, TO_TS };
 
 #define COLUMNS "CREATE TABLE x(series_id INTEGER, samples INTEGER, cpu_ns INTEGER, stack_id INTEGER, task_id INTEGER, " \
-		"process_id INTEGER, run_id INTEGER, first_ts INTEGER, last_ts INTEGER, " WHOSE_COLUMNS ", from_ts HIDDEN, to_ts HIDDEN)"
+		"process_id INTEGER, run_id INTEGER, first_ts INTEGER, last_ts INTEGER, " TASK_COLUMNS_ALL ", from_ts HIDDEN, to_ts HIDDEN)"
 #define ROWS_GUESS 1e5
 #define COST_GUESS 1e6
 
@@ -32,7 +32,7 @@ struct cursor {
 	sqlite3_vtab_cursor base;
 	struct series_map *map;
 	struct sum *sums;   /* by series */
-	struct whose whose;
+	struct task_columns whose;
 	uint32_t at;        /* the series; map->n: at the end */
 	struct tables_args args; /* from, to */
 };
@@ -78,7 +78,7 @@ static int cursor_close(sqlite3_vtab_cursor *base)
 	struct cursor *c = (struct cursor *)base;
 
 	forget(c);
-	whose_release(&c->whose);
+	task_columns_release(&c->whose);
 	series_drop(c->map);
 	sqlite3_free(c);
 	return SQLITE_OK;
@@ -212,10 +212,10 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int co
 	const struct series_task *task = &c->map->tasks[series->task];
 	const struct sum *s = &c->sums[c->at];
 
-	if (column >= WHOSE && column < WHOSE + WHOSE_TASK)
-		return whose_task(&c->whose, tables_of(base->pVtab)->db, series->task, column - WHOSE, out);
-	if (column >= WHOSE + WHOSE_TASK && column < FROM_TS)
-		return whose_stack(&c->whose, tables_of(base->pVtab)->db, series->stack, column - WHOSE - WHOSE_TASK, out);
+	if (column >= WHOSE && column < WHOSE + TASK_COLUMNS_TASK)
+		return task_columns_task(&c->whose, tables_of(base->pVtab)->db, series->task, column - WHOSE, out);
+	if (column >= WHOSE + TASK_COLUMNS_TASK && column < FROM_TS)
+		return task_columns_stack(&c->whose, tables_of(base->pVtab)->db, series->stack, column - WHOSE - TASK_COLUMNS_TASK, out);
 	switch (column) {
 	case SERIES_ID: sqlite3_result_int64(out, c->at); break;
 	case SAMPLES: sqlite3_result_int64(out, (sqlite3_int64)s->samples); break;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* facts: the tables of wide rows, with their columns. */
+#include "schema/base/array.h"
 #include "schema/facts/gpu.h"
 #include "schema/facts/host.h"
 #include "schema/facts/jvm.h"
@@ -7,13 +8,13 @@
 #include "schema/facts/net.h"
 
 #define FACT(symbol, list, name, text)                                                                                \
-	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = sizeof(list) / sizeof(list[0])}
+	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = ARRAY_SIZE(list)}
 
 #define FACT_MINUTES(symbol, list, name, text)                                                                        \
-	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = sizeof(list) / sizeof(list[0]), .minutes = 1}
+	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = ARRAY_SIZE(list), .minutes = 1}
 
 #define FACT_BESIDE(symbol, list, name, text)                                                                         \
-	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = sizeof(list) / sizeof(list[0]), .beside = 1}
+	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = ARRAY_SIZE(list), .beside = 1}
 
 static const struct fact_column host_columns[] = {HOST_COLUMNS(FACT_COLUMN)};
 static const struct fact_column disk_columns[] = {DISK_COLUMNS(FACT_COLUMN)};
@@ -79,5 +80,5 @@ const struct fact *const FACTS[] = {&HOST_FACT, &DISK_FACT, &FS_FACT, &NIC_FACT,
 				    &REQUEST_BYTES_FACT, &REQUEST_TAG_FACT, &REQUEST_SAMPLE_FACT, &REQUEST_SPAN_FACT, &EVENT_LOG_FACT,
 				    &GPU_FACT, &GPU_PROCESS_FACT, &JVM_FACT, NULL};
 
-_Static_assert(sizeof(FACTS) / sizeof(FACTS[0]) - 1 <= FACT_TABLES_MAX, "room for their statements");
+_Static_assert(ARRAY_SIZE(FACTS) - 1 <= FACT_TABLES_MAX, "room for their statements");
 _Static_assert((int)HOST_N <= FACT_COLUMNS_MAX && (int)CGROUP_N <= FACT_COLUMNS_MAX, "one bit a column");

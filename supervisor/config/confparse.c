@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/names/rules.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/cli/quantity.h"
 #include "schema/families/families.h"
@@ -97,7 +98,7 @@ static int check_scrape(struct conf *c, const char *text)
 	for (size_t len; found && text; text = text[len] ? text + len + 1 : NULL) {
 		len = strcspn(text, ",");
 		found = false;
-		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 			found |= strlen(known[i]) == len && !memcmp(known[i], text, len);
 	}
 	return found ? 0 : -EINVAL;

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "schema/base/array.h"
+
 static int by_value(const void *a, const void *b)
 {
 	int x = *(const int *)a, y = *(const int *)b;
@@ -19,9 +21,9 @@ __attribute__((noinline)) static size_t sort_and_print(void)
 	static char text[32];
 	size_t length = 0;
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		numbers[i] = rand();
-	qsort(numbers, sizeof(numbers) / sizeof(*numbers), sizeof(*numbers), by_value);
+	qsort(numbers, ARRAY_SIZE(numbers), sizeof(*numbers), by_value);
 	for (size_t i = 0; i < 2000; i++) {
 		memset(text, 0, sizeof(text));
 		length += (size_t)snprintf(text, sizeof(text), "%d %s", numbers[i], "x");

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "tools/checks/checkslo.h"
@@ -56,7 +57,7 @@ static const char *key_set(struct checkfile *c, const char *key, const char *val
 	} texts[] = {{"unit", offsetof(struct checkfile, unit), sizeof(c->unit)}, {"next", offsetof(struct checkfile, next), sizeof(c->next)},
 		     {"needs", offsetof(struct checkfile, needs), sizeof(c->needs)}};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (!strcmp(texts[i].key, key)) {
 			snprintf((char *)c + texts[i].at, texts[i].size, "%s", value);
 			return NULL;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 #include "tools/checks/checkdata.h"
 #include "tools/print/json.h"
@@ -32,7 +33,7 @@ static void bind(sqlite3_stmt *st, const struct checkfile *c, int64_t to_s, cons
 	} numbers[] = {{":from", (double)(to_s - 60 * c->window_min)}, {":to", (double)to_s}, {":threshold", c->threshold}, {":for", c->for_min}};
 	int at;
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		at = sqlite3_bind_parameter_index(st, numbers[i].name);
 		if (at && numbers[i].value == floor(numbers[i].value)) /* so that ts / 60 stays whole */
 			sqlite3_bind_int64(st, at, (int64_t)numbers[i].value);

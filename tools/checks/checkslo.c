@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/cli/quantity.h"
 #include "schema/base/mem.h"
@@ -65,7 +66,7 @@ static const char *key_set(struct slo *s, const char *key, const char *value)
 		char *to;
 	} texts[] = {{"service", s->service}, {"container", s->container}, {"operation", s->operation}};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (strcmp(texts[i].key, key) != 0)
 			continue;
 		snprintf(texts[i].to, CHECK_TEXT, "%s", value);
@@ -187,7 +188,7 @@ int checkslo_parse(const char *name, const char *origin, const char *text, size_
 	if (why)
 		return bad_line(origin, line, why, e);
 	*n = 0;
-	for (size_t i = 0; i < sizeof(ALERTS) / sizeof(*ALERTS); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ALERTS); i++) {
 		if (s.availability > 0)
 			check_make(&out[(*n)++], name, &s, &ALERTS[i], false);
 		if (s.latency_ns)

@@ -95,7 +95,7 @@ int diff_make(const struct fold *before, const struct fold *after, enum diff_per
 {
 	struct diffing *d = mem_alloc(sizeof(*d));
 	struct diff_series *series;
-	struct beside other;
+	struct worker other;
 
 	d->pub.per = per;
 	d->pub.alpha = alpha;
@@ -117,13 +117,13 @@ int diff_make(const struct fold *before, const struct fold *after, enum diff_per
 	d->pub.names_only = !has_modules(before) || !has_modules(after);
 	diff_nodes_make(d);
 	series = diff_series_new(d);
-	beside_begin(&other, diff_series_sort, series);
+	worker_start(&other, diff_series_sort, series);
 	diff_nodes_sum(d);
 	diff_outer_find(d);
 	sum_functions(d);
 	set_values(&d->pub);
 	diff_edges_make(d);
-	beside_end(&other);
+	worker_join(&other);
 	d->pub.by_slices = diff_series_make(d, series);
 	diff_test(d);
 	release_parts(d);

@@ -233,14 +233,14 @@ static void series_init(struct diffing *d, const struct summing s[2])
 /* Each side has columns of its own: it is summed up without the other. */
 static void sum_up(struct diffing *d, struct summing s[2])
 {
-	struct beside other;
+	struct worker other;
 
 	series_init(d, s);
 	s[0].width = s[1].first = d->second;
 	s[1].width = d->stride - d->second;
-	beside_begin(&other, sum_side, &s[1]);
+	worker_start(&other, sum_side, &s[1]);
 	sum_side(&s[0]);
-	beside_end(&other);
+	worker_join(&other);
 }
 
 struct diff_series { struct summing side[2]; };

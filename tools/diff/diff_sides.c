@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "schema/base/array.h"
 #include "schema/base/worker.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -194,7 +195,7 @@ static void before_filters(struct select_args *a, const struct select_args *vs)
 	const struct option_list *const from[] = {&vs->container, &vs->image, &vs->pid, &vs->tid, &vs->comm, &vs->exe,
 						  &vs->user, &vs->unit, &vs->cgroup, &vs->lang, &vs->host};
 
-	for (size_t i = 0; i < sizeof(to) / sizeof(*to); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(to); i++)
 		if (from[i]->n)
 			*to[i] = *from[i];
 }
@@ -348,17 +349,17 @@ static bool fold_archive(struct making *m)
 static void fold_stores(struct making *m)
 {
 	struct side_folding *before = &m->folding[DIFF_BEFORE], *after = &m->folding[DIFF_AFTER];
-	struct beside other;
+	struct worker other;
 
 	if (fold_archive(m))
 		return;
 	reading_begin(1);
 	if (before->sel)
-		beside_begin(&other, side_fold, before);
+		worker_start(&other, side_fold, before);
 	if (after->sel)
 		side_fold(after);
 	if (before->sel)
-		beside_end(&other);
+		worker_join(&other);
 	reading_end();
 }
 

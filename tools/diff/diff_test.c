@@ -253,11 +253,11 @@ static void find_since(struct diffing *d, struct diff_function *f, const float *
 void diff_test(struct diffing *d)
 {
 	struct diff *pub = &d->pub;
-	struct beside other;
+	struct worker other;
 
-	beside_begin(&other, test_selves, d);
+	worker_start(&other, test_selves, d);
 	test_functions(d, true, TOTAL_PART);
-	beside_end(&other);
+	worker_join(&other);
 	test_callers(d);
 	test_all(d);
 	for (size_t i = 0; i < pub->n_functions; i++) {

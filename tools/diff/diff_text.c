@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "tools/diff/diff_print.h"
@@ -125,7 +126,7 @@ void diff_text(const struct diff_view *v, FILE *out)
 		{diff_in_shares(v->d) ? "TOTAL PT" : "TOTAL", TABLE_RIGHT}, {"", TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE},
 		{"WHY", TABLE_MIDDLE},
 	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 	cleanup_free uint32_t *movers = NULL;
 	size_t n = 0;
 

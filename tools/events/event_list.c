@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
@@ -13,11 +14,11 @@
 
 struct reading {
 	const struct selection *sel;
-	struct happenings *out;
+	struct event_list *out;
 	size_t cap;
 };
 
-static void release(struct happening *x)
+static void release(struct listed_event *x)
 {
 	free(x->kind);
 	free(x->subject);
@@ -29,28 +30,28 @@ static void release(struct happening *x)
 	free(x->by);
 }
 
-void happenings_release(struct happenings *x)
+void event_list_release(struct event_list *x)
 {
 	for (size_t i = 0; i < x->n; i++)
 		release(&x->rows[i]);
 	free(x->rows);
-	*x = (struct happenings){0};
+	*x = (struct event_list){0};
 }
 
 /* --- rows --- */
 
-static bool is(const struct happening *x, const char *kind)
+static bool is(const struct listed_event *x, const char *kind)
 {
 	return !strcmp(x->kind, kind);
 }
 
-static bool is_of(const struct happening *x, const char *subject)
+static bool is_of(const struct listed_event *x, const char *subject)
 {
 	return !strcmp(x->subject, subject);
 }
 
 /* Filters are of processes: what is the host's or a file system's is in where nothing narrows. */
-static bool wants(const struct selection *sel, const struct happening *x)
+static bool wants(const struct selection *sel, const struct listed_event *x)
 {
 	const bool container = is_of(x, "container"), unit = is_of(x, "unit");
 	const struct store_process_row p = {.pid = x->pid, .comm = x->comm, .exe = "", .args = "", .unit = unit ? x->name : "",
@@ -70,7 +71,7 @@ static void take_row(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
 	int64_t at_ns = sqlite3_column_int64(st, 0);
-	struct happening x = {.first_ns = at_ns, .last_ns = at_ns, .kind = text(st, 1), .subject = text(st, 2), .name = text(st, 3),
+	struct listed_event x = {.first_ns = at_ns, .last_ns = at_ns, .kind = text(st, 1), .subject = text(st, 2), .name = text(st, 3),
 			      .detail = text(st, 4), .which = text(st, 5), .comm = text(st, 6), .pid = (uint32_t)sqlite3_column_int64(st, 7),
 			      .container = text(st, 8), .by = text(st, 9), .n = (uint64_t)sqlite3_column_int64(st, 10),
 			      .lived_ns = sqlite3_column_type(st, 11) == SQLITE_NULL ? -1 : sqlite3_column_int64(st, 11)};
@@ -105,18 +106,18 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 	return rc;
 }
 
-int happenings_read(const struct selection *sel, bool every, struct happenings *out, struct err *e)
+int event_list_read(const struct selection *sel, bool every, struct event_list *out, struct err *e)
 {
 	struct reading r = {.sel = sel, .out = out};
 	int rc = 0;
 
-	*out = (struct happenings){0};
+	*out = (struct event_list){0};
 	for (size_t i = 0; !rc && i < sel->n_segments; i++)
 		rc = read_segment(&r, sel->segments[i].path, e);
 	if (rc)
-		happenings_release(out);
+		event_list_release(out);
 	else
-		happenings_fold(out, every);
+		event_list_fold(out, every);
 	return rc;
 }
 
@@ -124,7 +125,7 @@ int happenings_read(const struct selection *sel, bool every, struct happenings *
 
 static int by_time(const void *a, const void *b)
 {
-	const struct happening *x = a, *y = b;
+	const struct listed_event *x = a, *y = b;
 	int c;
 
 	if (x->first_ns != y->first_ns)
@@ -135,7 +136,7 @@ static int by_time(const void *a, const void *b)
 	return c ? c : strcmp(x->detail, y->detail);
 }
 
-static void sort(struct happenings *x)
+static void sort(struct event_list *x)
 {
 	size_t n = 0;
 
@@ -153,9 +154,9 @@ static void sort(struct happenings *x)
 #define SAME_NS 1000000 /* an event's time is kept to the microsecond, and the clock's offset is read anew */
 
 /* Is there an event of a container by this process's end? */
-static bool is_containers(const struct happenings *x, size_t at)
+static bool is_containers(const struct event_list *x, size_t at)
 {
-	const struct happening *p = &x->rows[at];
+	const struct listed_event *p = &x->rows[at];
 
 	for (size_t i = at; i-- > 0 && p->first_ns - x->rows[i].first_ns <= SAME_NS;)
 		if (x->rows[i].pid == p->pid && !is_of(&x->rows[i], "process"))
@@ -166,20 +167,20 @@ static bool is_containers(const struct happenings *x, size_t at)
 	return false;
 }
 
-static bool is_repeated(const struct happenings *x, size_t at)
+static bool is_repeated(const struct event_list *x, size_t at)
 {
 	return at && !by_time(&x->rows[at - 1], &x->rows[at]) && x->rows[at - 1].pid == x->rows[at].pid;
 }
 
-static void drop_told(struct happenings *x, bool every)
+static void drop_told(struct event_list *x, bool every)
 {
 	for (size_t i = 0; i < x->n; i++) {
-		struct happening *r = &x->rows[i];
+		struct listed_event *r = &x->rows[i];
 
 		if (is_repeated(x, i)) /* a process's row is in each segment that has it */
 			r->gone = r->lived_ns >= 0 || is(r, "clock set");
 		else if (is_of(r, "process") && r->pid)
-			r->gone = is_containers(x, i) || (!every && is(r, "failed") && r->lived_ns < HAPPENINGS_FAILED_NS);
+			r->gone = is_containers(x, i) || (!every && is(r, "failed") && r->lived_ns < EVENT_LIST_FAILED_NS);
 	}
 	sort(x);
 }
@@ -187,28 +188,28 @@ static void drop_told(struct happenings *x, bool every)
 /* --- restart loops --- */
 
 /* The next restart of the same container after row `at`; x->n: none that belongs to the same loop. */
-static size_t next_restart(const struct happenings *x, size_t at)
+static size_t next_restart(const struct event_list *x, size_t at)
 {
-	for (size_t i = at + 1; i < x->n && x->rows[i].first_ns - x->rows[at].first_ns <= HAPPENINGS_GAP_NS; i++)
+	for (size_t i = at + 1; i < x->n && x->rows[i].first_ns - x->rows[at].first_ns <= EVENT_LIST_GAP_NS; i++)
 		if (!x->rows[i].gone && is(&x->rows[i], "restarted") && !strcmp(x->rows[i].name, x->rows[at].name))
 			return i;
 	return x->n;
 }
 
-static bool is_of_loop(const struct happening *r, const char *name)
+static bool is_of_loop(const struct listed_event *r, const char *name)
 {
 	return is_of(r, "container") && !r->gone && !strcmp(r->name, name) && (is(r, "restarted") || is(r, "started") || is(r, "stopped"));
 }
 
 /* How it stopped most often; borrowed. */
-static const char *usual_end(const struct happenings *x, size_t first, size_t end, const char *name)
+static const char *usual_end(const struct event_list *x, size_t first, size_t end, const char *name)
 {
 	struct idmap count = {0};
 	const char *most = "";
 	uint64_t most_n = 0;
 
 	for (size_t i = first; i < end; i++) {
-		const struct happening *r = &x->rows[i];
+		const struct listed_event *r = &x->rows[i];
 		uint64_t *n;
 		bool fresh;
 
@@ -225,15 +226,15 @@ static const char *usual_end(const struct happenings *x, size_t first, size_t en
 	return most;
 }
 
-static void loop_make(struct happenings *x, size_t first, size_t last, uint64_t n)
+static void loop_make(struct event_list *x, size_t first, size_t last, uint64_t n)
 {
-	struct happening *r = &x->rows[first];
+	struct listed_event *r = &x->rows[first];
 	size_t begin = first, end = last + 1;
 	char *detail;
 
-	while (begin && r->first_ns - x->rows[begin - 1].first_ns <= HAPPENINGS_GAP_NS)
+	while (begin && r->first_ns - x->rows[begin - 1].first_ns <= EVENT_LIST_GAP_NS)
 		begin--;
-	while (end < x->n && x->rows[end].first_ns - x->rows[last].first_ns <= HAPPENINGS_GAP_NS)
+	while (end < x->n && x->rows[end].first_ns - x->rows[last].first_ns <= EVENT_LIST_GAP_NS)
 		end++;
 	detail = mem_strdup(usual_end(x, begin, end, r->name));
 	for (size_t i = begin; i < end; i++)
@@ -248,7 +249,7 @@ static void loop_make(struct happenings *x, size_t first, size_t last, uint64_t 
 	r->n = n;
 }
 
-static void find_loops(struct happenings *x)
+static void find_loops(struct event_list *x)
 {
 	for (size_t i = 0; i < x->n; i++) {
 		uint64_t n = x->rows[i].n;
@@ -258,7 +259,7 @@ static void find_loops(struct happenings *x)
 			continue;
 		for (size_t k; (k = next_restart(x, last)) < x->n; last = k)
 			n += x->rows[k].n;
-		if (n >= HAPPENINGS_LOOP)
+		if (n >= EVENT_LIST_LOOP)
 			loop_make(x, i, last, n);
 	}
 	sort(x);
@@ -266,17 +267,17 @@ static void find_loops(struct happenings *x)
 
 /* --- the same again --- */
 
-static uint64_t key_of(const struct happening *x)
+static uint64_t key_of(const struct listed_event *x)
 {
 	const char *const parts[] = {x->kind, x->subject, x->name, x->detail, x->container};
 	uint64_t key = HASH_SEED;
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		key = hash_bytes(key, parts[i], strlen(parts[i]) + 1);
 	return key;
 }
 
-static void add(struct happening *to, struct happening *x)
+static void add(struct listed_event *to, struct listed_event *x)
 {
 	to->n += x->n;
 	to->last_ns = x->last_ns;
@@ -286,7 +287,7 @@ static void add(struct happening *to, struct happening *x)
 	x->gone = true;
 }
 
-static void fold_same(struct happenings *x)
+static void fold_same(struct event_list *x)
 {
 	struct idmap last = {0}; /* the newest row of its kind that is kept */
 
@@ -294,7 +295,7 @@ static void fold_same(struct happenings *x)
 		bool fresh;
 		uint64_t *at = idmap_ref(&last, key_of(&x->rows[i]), &fresh);
 
-		if (!fresh && x->rows[i].first_ns - x->rows[*at].last_ns <= HAPPENINGS_GAP_NS)
+		if (!fresh && x->rows[i].first_ns - x->rows[*at].last_ns <= EVENT_LIST_GAP_NS)
 			add(&x->rows[*at], &x->rows[i]);
 		else
 			*at = i;
@@ -303,7 +304,7 @@ static void fold_same(struct happenings *x)
 	sort(x);
 }
 
-void happenings_fold(struct happenings *x, bool every)
+void event_list_fold(struct event_list *x, bool every)
 {
 	sort(x);
 	drop_told(x, every);
@@ -315,7 +316,7 @@ void happenings_fold(struct happenings *x, bool every)
 
 /* --- words --- */
 
-void happening_say(const struct happening *x, struct strbuf *out)
+void listed_event_say(const struct listed_event *x, struct strbuf *out)
 {
 	if (is_of(x, "process") && *x->container)
 		strbuf_addf(out, "%.64s: ", x->container);
@@ -332,32 +333,32 @@ void happening_say(const struct happening *x, struct strbuf *out)
 		strbuf_addf(out, ", %llu times", (unsigned long long)x->n);
 }
 
-const char *happening_kind(const struct happening *x)
+const char *listed_event_kind(const struct listed_event *x)
 {
 	static const char *const kinds[] = {"stopped", "created", "removed", "throttled", "not throttled", "limit changed", "image changed", "full", "not full",
 					    "read-only", "writable", "healthy", "unhealthy", "clock set", "suspended", "started", "oom kill", "not resolved"};
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (is(x, kinds[i]))
 			return kinds[i];
 	return !strncmp(x->kind, "restart", strlen("restart")) ? "restart" : "event";
 }
 
-bool happening_is_incident(const struct happening *x)
+bool listed_event_is_incident(const struct listed_event *x)
 {
 	static const char *const told[] = {"oom kill", "restarted", "restart loop", "started"};
 
-	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(told); i++)
 		if (is(x, told[i]))
 			return true;
 	return is_of(x, "process");
 }
 
-bool happening_is_bad(const struct happening *x)
+bool listed_event_is_bad(const struct listed_event *x)
 {
 	static const char *const bad[] = {"oom kill", "killed", "failed", "restart loop", "throttled", "full", "read-only", "unhealthy"};
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (is(x, bad[i]))
 			return true;
 	return is(x, "stopped") && *x->detail && strcmp(x->detail, "exit 0") != 0;

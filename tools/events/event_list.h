@@ -3,15 +3,15 @@
  * happenings: what happened in a range, from the view `events`, in order of time.
  *
  *   1. The end of a container's first process is told by the container's own event; of a process that just failed (exit code, no
- *      signal) nothing is told where it lived less than HAPPENINGS_FAILED_NS.
- *   2. A container that started again HAPPENINGS_LOOP times or more, with at most HAPPENINGS_GAP_NS from one to the next, is one row,
+ *      signal) nothing is told where it lived less than EVENT_LIST_FAILED_NS.
+ *   2. A container that started again EVENT_LIST_LOOP times or more, with at most EVENT_LIST_GAP_NS from one to the next, is one row,
  *      "restart loop", with how often, and how it ended as a rule.
- *   3. What is the same (kind, subject, name, detail) within HAPPENINGS_GAP_NS is one row.
+ *   3. What is the same (kind, subject, name, detail) within EVENT_LIST_GAP_NS is one row.
  *
  * `every`: rules 2 and 3 are left out, and of rule 1 what is told of failed processes.
  */
-#ifndef SONDE_TOOLS_HAPPENINGS_H
-#define SONDE_TOOLS_HAPPENINGS_H
+#ifndef SONDE_TOOLS_EVENT_LIST_H
+#define SONDE_TOOLS_EVENT_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,11 +21,11 @@
 #include "schema/base/strbuf.h"
 #include "tools/select/select.h"
 
-#define HAPPENINGS_LOOP      3
-#define HAPPENINGS_GAP_NS    (900 * 1000000000ll)
-#define HAPPENINGS_FAILED_NS (10 * 1000000000ll)
+#define EVENT_LIST_LOOP      3
+#define EVENT_LIST_GAP_NS    (900 * 1000000000ll)
+#define EVENT_LIST_FAILED_NS (10 * 1000000000ll)
 
-struct happening {
+struct listed_event {
 	int64_t first_ns, last_ns;   /* UTC; equal: once */
 	char *kind, *subject, *name, *detail, *which, *comm, *container, *by; /* never NULL */
 	uint32_t pid;                /* 0: none */
@@ -34,22 +34,22 @@ struct happening {
 	bool gone;                   /* while it is made */
 };
 
-struct happenings {
-	struct happening *rows; size_t n;
+struct event_list {
+	struct listed_event *rows; size_t n;
 	bool recorded;               /* family host was, at some time in the range */
 };
 
-int happenings_read(const struct selection *sel, bool every, struct happenings *out, struct err *e);
-void happenings_release(struct happenings *x);
+int event_list_read(const struct selection *sel, bool every, struct event_list *out, struct err *e);
+void event_list_release(struct event_list *x);
 /* Rules 1 to 3, of rows in any order. */
-void happenings_fold(struct happenings *x, bool every);
+void event_list_fold(struct event_list *x, bool every);
 /* "web: stopped, exit 1 (SIGTERM from runc (812)), 21 times". */
-void happening_say(const struct happening *x, struct strbuf *out);
+void listed_event_say(const struct listed_event *x, struct strbuf *out);
 /* Its kind as a word that outlives it. */
-const char *happening_kind(const struct happening *x);
+const char *listed_event_kind(const struct listed_event *x);
 /* Does tools/timeline/incidents.h tell it: an end of a process, a kill for want of memory, a start? */
-bool happening_is_incident(const struct happening *x);
+bool listed_event_is_incident(const struct listed_event *x);
 /* Is it bad news: killed, failed, stopped by an error, full, throttled, ...? */
-bool happening_is_bad(const struct happening *x);
+bool listed_event_is_bad(const struct listed_event *x);
 
 #endif

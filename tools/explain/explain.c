@@ -446,7 +446,7 @@ int explain_make(const char *store, const struct select_args *select, char *cons
 	for (int side = 0; side < 2 && !rc; side++)
 		rc = incidents_read(out->sel[side], &out->incidents[side], e);
 	if (!rc)
-		rc = happenings_read(out->sel[DIFF_AFTER], false, &out->happenings, e);
+		rc = event_list_read(out->sel[DIFF_AFTER], false, &out->happenings, e);
 	if (!rc)
 		rc = netnew_read(out->sel[DIFF_BEFORE], out->sel[DIFF_AFTER], &out->talk, e);
 	if (!rc)
@@ -475,7 +475,7 @@ void explain_release(struct explain *x)
 	strbuf_release(&x->uncompared);
 	for (int side = 0; side < 2; side++)
 		incidents_release(&x->incidents[side]);
-	happenings_release(&x->happenings);
+	event_list_release(&x->happenings);
 	netnew_release(&x->talk);
 	*x = (struct explain){0};
 }

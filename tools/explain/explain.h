@@ -75,7 +75,7 @@ struct explain {
 	struct explain_statement *rows;     size_t n;
 	struct strbuf uncompared;           /* "alloc (7 s before, 60 s in the window), ...": rule 6 */
 	struct incidents incidents[2];      /* of containers, in both windows */
-	struct happenings happenings;       /* in the window */
+	struct event_list happenings;       /* in the window */
 	struct netnew talk;                 /* who talks to whom that did not before */
 };
 

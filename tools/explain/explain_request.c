@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 #include "schema/store/model/kinds.h"
 #include "tools/fold/flame/flame_tree.h"
@@ -197,7 +198,7 @@ void explain_request_release(struct reqexplain *x)
 		struct reqpart *p = &x->parts[i];
 		char *const texts[] = {p->who, p->reason, p->function, p->object, p->peer, p->by, p->operation, p->service, p->protocol};
 
-		for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
+		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
 			free(texts[k]);
 	}
 	free(x->parts);
@@ -232,7 +233,7 @@ static void say_wait(const struct reqpart *p, struct strbuf *out)
 	};
 	const char *said = NULL;
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (!strcmp(p->reason, words[i][0]))
 			said = words[i][1];
 	strbuf_addf(out, "%s %s", p->who, said ? said : "waited: ");

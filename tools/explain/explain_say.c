@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/typed.h"
 #include "tools/explain/explain.h"
 #include "tools/fold/fold_kind.h"
@@ -49,7 +50,7 @@ static const struct {
 
 static const struct words *words_of(const struct explain_statement *s)
 {
-	for (size_t i = 0; s->about == EXPLAIN_REASON && i < sizeof(REASONS) / sizeof(REASONS[0]); i++)
+	for (size_t i = 0; s->about == EXPLAIN_REASON && i < ARRAY_SIZE(REASONS); i++)
 		if (!strcmp(REASONS[i].reason, s->name))
 			return &REASONS[i].words;
 	return &WORDS[s->d->side[DIFF_AFTER].f->kind->kind];

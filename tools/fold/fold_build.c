@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
@@ -338,7 +339,7 @@ static void mark_go(struct fold *f)
 		const struct fold_frame *root = &f->frames[i];
 		bool go = false;
 
-		for (size_t k = 0; k < sizeof(roots) / sizeof(roots[0]) && root->origin == FOLD_NATIVE; k++)
+		for (size_t k = 0; k < ARRAY_SIZE(roots) && root->origin == FOLD_NATIVE; k++)
 			go = go || !strcmp(root->name, roots[k]);
 		for (size_t k = 0; go && k < f->n_frames; k++)
 			if (f->frames[k].origin == FOLD_NATIVE && f->frames[k].module_path == root->module_path &&

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -120,7 +121,7 @@ int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct e
 		*kind = STORE_KIND_CPU;
 		return 0;
 	}
-	for (size_t i = 0; i < sizeof(TELLING) / sizeof(*TELLING); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(TELLING); i++)
 		if (kinds & 1u << TELLING[i]) {
 			*kind = TELLING[i];
 			break;
@@ -301,7 +302,7 @@ static const char *time_text(double ns, char *buf, size_t size)
 	static const struct { double ns; const char *unit; } steps[] = {{3600e9, "h"}, {60e9, "min"}, {1e9, "s"}, {1e6, "ms"},
 									{1e3, "us"}};
 
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
 		if (ns >= steps[i].ns) {
 			double v = ns / steps[i].ns;
 

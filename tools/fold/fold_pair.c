@@ -77,11 +77,11 @@ static void place_both(struct half h[2])
 
 static void both(struct half h[2], void (*work)(void *ctx))
 {
-	struct beside other;
+	struct worker other;
 
-	beside_begin(&other, work, &h[1]);
+	worker_start(&other, work, &h[1]);
 	work(&h[0]);
-	beside_end(&other);
+	worker_join(&other);
 }
 
 static bool make_both(struct half h[2])

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -113,7 +114,7 @@ static int cut_runs(sqlite3 *db, const struct selection *sel)
 	};
 	int rc = SQLITE_OK;
 
-	for (size_t i = 0; rc == SQLITE_OK && i < sizeof(sql) / sizeof(sql[0]); i++)
+	for (size_t i = 0; rc == SQLITE_OK && i < ARRAY_SIZE(sql); i++)
 		rc = change(db, sel, sql[i]);
 	for (size_t i = 0; rc == SQLITE_OK && FACTS[i]; i++)
 		rc = count_facts(db, sel, FACTS[i]->table);

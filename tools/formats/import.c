@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "tools/formats/folded_read.h"
@@ -32,7 +33,7 @@ bool import_knows(const char *name)
 {
 	size_t n = strlen(name);
 
-	for (size_t i = 0; i < sizeof(ENDS) / sizeof(*ENDS); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ENDS); i++) {
 		size_t m = strlen(ENDS[i]);
 
 		if (n > m && !strcasecmp(name + n - m, ENDS[i]))

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/strbuf.h"
 
 static size_t type_named(const struct pprof_names *p, const char *name)
@@ -29,7 +30,7 @@ static double scale_of(const char *unit, enum store_unit to)
 
 	if (to != STORE_TIME && to != STORE_BYTES)
 		return strcmp(unit, "count") ? 0 : 1;
-	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++)
 		if (units[i].of == to && !strcmp(unit, units[i].name))
 			return units[i].scale;
 	return 0;

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
@@ -42,7 +43,7 @@ bool netflows_by(const char *word, enum netflows_by *by)
 {
 	static const char *const words[] = {"process", "command", "container", "peer"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (!strcmp(words[i], word)) {
 			*by = (enum netflows_by)i;
 			return true;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/idmap.h"
 #include "tools/net/netnew.h"
@@ -37,7 +38,7 @@ static void ends_watch(void)
 	static const int sigs[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction sa = {.sa_handler = on_end};
 
-	for (size_t i = 0; i < sizeof(sigs) / sizeof(sigs[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(sigs); i++)
 		sigaction(sigs[i], &sa, NULL);
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
@@ -84,7 +85,7 @@ int netpeers_read(const struct selection *sel, struct netpeers *out, struct err 
 
 	*out = (struct netpeers){.at = sel->to_ns / NSEC_PER_SEC};
 	rc = netnames_read(sel, &out->names, e);
-	return rc ? rc : askrows_each(sel, &r.dict, parts, sizeof(parts) / sizeof(parts[0]), e);
+	return rc ? rc : askrows_each(sel, &r.dict, parts, ARRAY_SIZE(parts), e);
 }
 
 void netpeers_release(struct netpeers *n)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "tools/print/json.h"
 #include "tools/print/term.h"
 
@@ -16,7 +17,7 @@ static const char *const TROUBLE_WORDS[NET_SUMS] = {
 	[NET_FAILED] = "failed", [NET_RESET_IN] = "reset by the other end", [NET_RESET_OUT] = "reset by this end", [NET_BROKEN] = "broken off",
 };
 static const int TROUBLES[] = {FLOW_TROUBLES};
-#define N_TROUBLES (sizeof(TROUBLES) / sizeof(TROUBLES[0]))
+#define N_TROUBLES ARRAY_SIZE(TROUBLES)
 
 /* ---- cells ---- */
 
@@ -132,7 +133,7 @@ struct table *netprint_flows(const struct netflows *f, size_t n)
 		{"OPENED", TABLE_RIGHT}, {"OPEN", TABLE_RIGHT}, {"SENT", TABLE_RIGHT}, {"RECEIVED", TABLE_RIGHT}, {"RTT", TABLE_SPARE_RIGHT},
 		{"CONNECT", TABLE_SPARE_RIGHT}, {"RETRANS", TABLE_SPARE_RIGHT}, {"TROUBLE", TABLE_MIDDLE},
 	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 
 	for (size_t i = 0; i < n; i++)
 		flow_text(t, &f->rows[i]);
@@ -184,7 +185,7 @@ struct table *netprint_listeners(const struct netlisteners *l, size_t n)
 		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"SERVICE", TABLE_LEFT}, {"ADDRESS", TABLE_MIDDLE},
 		{"OPEN TO", TABLE_LEFT}, {"WAITING", TABLE_RIGHT}, {"ROOM", TABLE_RIGHT}, {"DROPPED", TABLE_RIGHT}, {"REPEATED", TABLE_RIGHT},
 	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 
 	for (size_t i = 0; i < n; i++) {
 		const struct netlisteners_row *r = &l->rows[i];
@@ -284,7 +285,7 @@ struct table *netprint_map(const struct netmap *m)
 		{"OPEN", TABLE_RIGHT}, {"OUT", TABLE_RIGHT}, {"IN", TABLE_RIGHT}, {"RTT", TABLE_SPARE_RIGHT}, {"RETRANS", TABLE_SPARE_RIGHT},
 		{"REQUESTS", TABLE_RIGHT}, {"P95", TABLE_RIGHT}, {"TROUBLE", TABLE_MIDDLE},
 	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 
 	for (size_t i = 0; i < m->n_edges; i++)
 		edge_text(t, m, &m->edges[i], i && m->edges[i].from == m->edges[i - 1].from);

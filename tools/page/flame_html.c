@@ -307,11 +307,11 @@ static void trees_init(struct trees *x, const struct flame_page *p)
 	*x = (struct trees){mem_array(p->n_folds, sizeof(*x->tree)), mem_array(p->n_folds, sizeof(*x->rows)), p->n_folds};
 	for (size_t i = 0; i < x->n; i++) {
 		struct beginning b = {&x->rows[i], p->folds[i]};
-		struct beside other;
+		struct worker other;
 
-		beside_begin(&other, rows_begin, &b);
+		worker_start(&other, rows_begin, &b);
 		flame_tree_init(&x->tree[i], p->folds[i], FLAME_HTML_MAX_NODES, true);
-		beside_end(&other);
+		worker_join(&other);
 		flame_rows_end(&x->rows[i], &x->tree[i], FLAME_HTML_MAX_ROWS);
 	}
 }
@@ -358,15 +358,15 @@ static int page_write(const struct flame_page *p, const struct trees *x, FILE *o
 {
 	cleanup_strbuf struct strbuf title = STRBUF_INIT, brief = STRBUF_INIT, facts = STRBUF_INIT, columns = STRBUF_INIT, rows = STRBUF_INIT;
 	struct packing packing = {.p = p, .x = x, .data = STRBUF_INIT};
-	struct beside other;
+	struct worker other;
 
-	beside_begin(&other, pack, &packing);
+	worker_start(&other, pack, &packing);
 	flame_html_title(p, &title);
 	brief_make(p, &brief);
 	facts_make(p, &x->tree[0], &facts);
 	columns_make(p->folds[0], &columns);
 	rows_make(p->folds[0], &x->tree[0], &rows);
-	beside_end(&other);
+	worker_join(&other);
 	if (!packing.ret)
 		page_fill(&(struct page_parts){.title = &title, .brief = &brief, .facts = &facts, .columns = &columns,
 					       .rows = &rows, .data = &packing.data, .report = p->report,

@@ -303,16 +303,16 @@ static int deflate_base64(struct packer *p, const struct flame_pack_head *head, 
 		{.like = ZSTREAM_TEXT},
 		{.data = p->columns.buf, .len = p->columns.len, .like = ZSTREAM_COLUMNS, .last = true},
 	};
-	struct beside other;
+	struct worker other;
 	size_t len;
 	int ret, joined;
 
-	beside_begin(&other, deflate_part, &parts[1]);
+	worker_start(&other, deflate_part, &parts[1]);
 	ret = head_make(p, head, profiles, &raw);
 	parts[0].data = strbuf_str(&raw);
 	parts[0].len = raw.len;
 	zstream_deflate(&parts[0]);
-	beside_end(&other);
+	worker_join(&other);
 	joined = zstream_join(parts, 2, &packed, &len);
 	ret = ret ? ret : joined;
 	if (!ret)

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "tools/net/netdraw.h"
 #include "tools/net/netprint.h"
 #include "tools/page/hash.h"
@@ -139,7 +140,7 @@ static void add_table(const struct netmap *m, struct strbuf *s)
 	static const char *const titles[][2] = {{"", "From"}, {"", "To"}, {"", "Service"}, {"num", "Opened"}, {"num", "Open"}, {"num", "Out"}, {"num", "In"}, {"num", "Requests"}, {"num", "p95"}, {"", "Trouble"}};
 
 	strbuf_addstr(s, "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"The map as a table\"><table id=\"map-rows\"><thead><tr>");
-	for (size_t i = 0; i < sizeof(titles) / sizeof(*titles); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
 		strbuf_addf(s, "<th scope=\"col\" class=\"%s\">%s</th>", titles[i][0], titles[i][1]);
 	strbuf_addstr(s, "</tr></thead><tbody>\n");
 	for (size_t i = 0; i < m->n_edges; i++)

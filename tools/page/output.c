@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "schema/base/array.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/formats/flame_json.h"
 #include "tools/formats/folded.h"
@@ -33,7 +34,7 @@ int output_form_of(const char *path, enum output_form *form, struct err *e)
 {
 	size_t len = strlen(path);
 
-	for (size_t i = 0; i < sizeof(FORMS) / sizeof(*FORMS); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(FORMS); i++) {
 		size_t end = strlen(FORMS[i].end);
 
 		if (len > end && !strcasecmp(path + len - end, FORMS[i].end)) {
@@ -51,7 +52,7 @@ int output_form_of(const char *path, enum output_form *form, struct err *e)
 int output_group_of(const char *name, enum fold_group *group, struct err *e)
 {
 	*group = FOLD_BY_NONE;
-	for (size_t i = 0; name && i < sizeof(GROUPS) / sizeof(*GROUPS); i++)
+	for (size_t i = 0; name && i < ARRAY_SIZE(GROUPS); i++)
 		if (!strcmp(name, GROUPS[i])) {
 			*group = (enum fold_group)i;
 			return 0;

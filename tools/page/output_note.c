@@ -17,7 +17,7 @@
 
 extern char **environ;
 
-char *written_default_path(const char *verb, const struct selection *sel)
+char *output_note_default_path(const char *verb, const struct selection *sel)
 {
 	struct strbuf s = STRBUF_INIT;
 	const char *what = *sel->what ? sel->what : "host";
@@ -43,7 +43,7 @@ char *written_default_path(const char *verb, const struct selection *sel)
 }
 
 /* xdg-open may stay as long as the browser does: after a moment without bad news it is left alone. */
-int written_open(const char *path, struct err *e)
+int output_note_open(const char *path, struct err *e)
 {
 	char *argv[] = {(char *)"xdg-open", (char *)path, NULL};
 	pid_t pid;
@@ -62,7 +62,7 @@ int written_open(const char *path, struct err *e)
 	return -ENOENT;
 }
 
-void written_say(const struct verb_call *call, const char *path, enum output_form form, uint64_t bytes)
+void output_note_say(const struct verb_call *call, const char *path, enum output_form form, uint64_t bytes)
 {
 	char size[32];
 

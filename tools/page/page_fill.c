@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "tools/page/hash.h"
 #include "tools/page/page_blob.h"
 
@@ -76,5 +77,5 @@ void page_fill(const struct page_parts *p, FILE *out)
 		{"SCRIPT_HASH", PAGE_SCRIPT_HASH, strlen(PAGE_SCRIPT_HASH)},
 	};
 
-	template_fill(parts, sizeof(parts) / sizeof(*parts), out);
+	template_fill(parts, ARRAY_SIZE(parts), out);
 }

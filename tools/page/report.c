@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "tools/fold/fold_kind.h"
 #include "tools/page/page_fill.h"
@@ -110,10 +111,10 @@ void report_events(const struct timeline *t, struct strbuf *s)
 
 /* --- who ran --- */
 
-static void process_row(const struct report *r, const struct procs_row *row, struct strbuf *s)
+static void process_row(const struct report *r, const struct process_rows_row *row, struct strbuf *s)
 {
 	const struct fold *f = r->cpu;
-	const struct fold_process *p = row->who, *parent = procs_parent(r->procs, p);
+	const struct fold_process *p = row->who, *parent = process_rows_parent(r->procs, p);
 
 	strbuf_addf(s, "<tr data-pid=\"%u\"><td class=\"num\">%u</td><td class=\"num\">%.2f</td><td class=\"num\">%.1f %%</td>"
 		    "<td class=\"fn go\">", p->pid, p->pid, fold_cores(f, row->ns), percent(row->ns, f->nodes[0].total_ns));
@@ -144,7 +145,7 @@ void report_processes(const struct report *r, struct strbuf *s)
 		    "<div class=\"line live\"><input id=\"procs-filter\" type=\"search\" placeholder=\"Filter\" "
 		    "aria-label=\"Filter the processes by regular expression\" autocomplete=\"off\" spellcheck=\"false\"></div>\n"
 		    "<div class=\"wide\"><table id=\"procs\"><thead><tr>", r->procs->n);
-	for (size_t i = 0; i < sizeof(columns) / sizeof(*columns); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(columns); i++)
 		strbuf_addf(s, "<th scope=\"col\" class=\"%s\">%s</th>", columns[i].kind, columns[i].title);
 	strbuf_addstr(s, "</tr></thead><tbody>\n");
 	for (size_t i = 0; i < n; i++)

@@ -26,7 +26,7 @@ struct report {
 	const struct timeline *t;            /* NULL: the range has no CPU time */
 	const struct timeline_spike *spikes; size_t n_spikes;
 	const struct fold *cpu;              /* NULL, as `t` */
-	const struct procs *procs;           /* of `cpu`, one row a process, most CPU time first */
+	const struct process_rows *procs;           /* of `cpu`, one row a process, most CPU time first */
 };
 
 /* Add what stands above the graphs (the drawing, spikes), and what stands below them (what happened, who ran). */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keys: see the header. */
 #include "tools/print/keys.h"
+#include "schema/base/array.h"
 
 #define ESC 27
 #define LONGEST 32
@@ -14,7 +15,7 @@ static uint32_t named(unsigned char final, unsigned parameter)
 		{'~', 7, KEY_HOME}, {'~', 8, KEY_END},
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i].final == final && (final != '~' || names[i].parameter == parameter))
 			return names[i].key;
 	return KEY_NONE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* term: what a stream can show. */
 #include "tools/print/term.h"
+#include "schema/base/array.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -189,7 +190,7 @@ const char *term_bytes(uint64_t n, char *buf, size_t size)
 	double v = (double)n;
 	size_t u = 0;
 
-	while (v >= 1024 && u + 1 < sizeof(units) / sizeof(units[0])) {
+	while (v >= 1024 && u + 1 < ARRAY_SIZE(units)) {
 		v /= 1024;
 		u++;
 	}

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "tools/print/keys.h"
 
@@ -104,7 +105,7 @@ int tty_enter(struct err *e)
 	raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL);
 	raw.c_cc[VMIN] = 1;
 	raw.c_cc[VTIME] = 0;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		on(ends[i], on_end, (int)SA_RESETHAND);
 	on(SIGTSTP, on_stop, SA_RESTART);
 	on(SIGCONT, on_change, SA_RESTART);

@@ -152,9 +152,9 @@ bool live_step(struct live *l, int windows)
 
 static void forget(struct live *l)
 {
-	procs_release(&l->rows);
+	process_rows_release(&l->rows);
 	procs_more_release(&l->more);
-	used_release(&l->used);
+	process_usage_release(&l->used);
 	fold_free(l->f);
 	select_free(l->sel);
 	l->f = NULL;
@@ -189,12 +189,12 @@ void live_arrange(struct live *l)
 
 	if (!l->f)
 		return;
-	procs_release(&l->rows);
-	procs_init(&l->rows, l->f, PROCS_BY_PROCESS);
+	process_rows_release(&l->rows);
+	process_rows_init(&l->rows, l->f, PROCESS_ROWS_BY_PROCESS);
 	if (l->more.n)
-		procs_add(&l->rows, &l->more);
-	procs_add_used(&l->rows, &l->used);
-	procs_sort(&l->rows, l->sort, &e); /* what this window has nothing of: by CPU time */
+		process_rows_add(&l->rows, &l->more);
+	process_rows_add_used(&l->rows, &l->used);
+	process_rows_sort(&l->rows, l->sort, &e); /* what this window has nothing of: by CPU time */
 	l->n_all = l->rows.n;
 	for (size_t i = 0; i < l->rows.n; i++)
 		if (!l->filter[0] || wanted(l, l->rows.rows[i].who))
@@ -226,7 +226,7 @@ void live_read(struct live *l)
 	if (!ret)
 		ret = procs_more_make(&l->more, l->sel, &l->why);
 	if (!ret)
-		ret = used_processes(l->sel, &l->used, &l->why);
+		ret = process_usage_processes(l->sel, &l->used, &l->why);
 	if (!ret)
 		live_arrange(l);
 }

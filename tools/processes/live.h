@@ -36,14 +36,14 @@ struct live {
 	int64_t window_ns, to_ns;
 	bool follows;
 	bool waits;                      /* not moved by hand: it follows as soon as something records */
-	const char *sort;                /* of procs_sort */
+	const char *sort;                /* of process_rows_sort */
 	char filter[LIVE_FILTER];        /* UTF-8; rows have it somewhere in command, container, unit, command line or pid */
 
 	struct selection *sel;           /* of the window; NULL: see `why` */
 	struct fold *f;
 	struct procs_more more;          /* what else was recorded of them */
-	struct used used;                /* the same of memory and disks */
-	struct procs rows;               /* sorted, and only those that the filter lets in */
+	struct process_usage used;                /* the same of memory and disks */
+	struct process_rows rows;               /* sorted, and only those that the filter lets in */
 	size_t n_all;                    /* before the filter */
 	struct err why;                  /* why there is nothing to show */
 };

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -144,7 +145,7 @@ static void put_text(const struct screen *s, const char *text, size_t n)
 static void put_rows(struct screen *s)
 {
 	const struct live *l = s->l;
-	struct procs page;
+	struct process_rows page;
 	cleanup_free char *text = NULL;
 	struct table *t;
 	size_t len = 0, n, i = 0;
@@ -155,7 +156,7 @@ static void put_rows(struct screen *s)
 	page = l->rows; /* what is looked up stays: parents */
 	page.rows += s->first;
 	page.n = n;
-	t = who_table(l->f, &page, n);
+	t = process_report_table(l->f, &page, n);
 	out = open_memstream(&text, &len);
 	if (out) {
 		table_print_fit(t, out, s->columns > GUTTER + 20 ? s->columns - GUTTER : 20);
@@ -273,7 +274,7 @@ static void sort_by(struct screen *s, const char *key)
 static const char *sort_key(const struct live *l, size_t i)
 {
 	static const char *const of_used[] = {"mem", "io"};
-	const size_t n = sizeof(SORTS) / sizeof(*SORTS), n_used = l->used.known ? sizeof(of_used) / sizeof(*of_used) : 0;
+	const size_t n = ARRAY_SIZE(SORTS), n_used = l->used.known ? ARRAY_SIZE(of_used) : 0;
 
 	if (i < n + n_used)
 		return i < n ? SORTS[i] : of_used[i - n];

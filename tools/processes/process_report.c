@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "tools/fold/fold_build.h"
 #include "tools/fold/fold_kind.h"
@@ -21,20 +22,20 @@
 #define DEFAULT_ROWS 20
 
 const struct option WHO_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, net, gpu, or a kind: offcpu, inuse", offsetof(struct who_args, sort)},
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct process_report_args, rows)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, net, gpu, or a kind: offcpu, inuse", offsetof(struct process_report_args, sort)},
 	{0},
 };
 const struct option WHO_CONTAINER_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct who_args, rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, mem, io, net, gpu, restarts, oom, throttled", offsetof(struct who_args, sort)},
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct process_report_args, rows)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, mem, io, net, gpu, restarts, oom, throttled", offsetof(struct process_report_args, sort)},
 	{0},
 };
 
 struct view {
 	const struct verb_call *call;
 	const struct fold *f;
-	const struct procs *procs;
+	const struct process_rows *procs;
 	const struct incidents *incidents; /* of containers */
 	const struct shortlived *ended; /* NULL: not asked */
 	size_t n;
@@ -75,9 +76,9 @@ static void set_user(json_t *o, const struct fold_process *p)
 	json_object_set_new(o, "user", json_text(pw ? pw->pw_name : number));
 }
 
-static void set_process(json_t *o, const struct procs *procs, const struct fold_process *p)
+static void set_process(json_t *o, const struct process_rows *procs, const struct fold_process *p)
 {
-	const struct fold_process *parent = procs_parent(procs, p);
+	const struct fold_process *parent = process_rows_parent(procs, p);
 
 	json_object_set_new(o, "pid", json_integer(p->pid));
 	json_object_set_new(o, "ppid", json_integer(p->ppid));
@@ -97,7 +98,7 @@ static void set_process(json_t *o, const struct procs *procs, const struct fold_
 }
 
 /* Null: not of a container, or it was not recorded. */
-static void set_incidents(json_t *o, const struct view *v, const struct procs_row *r)
+static void set_incidents(json_t *o, const struct view *v, const struct process_rows_row *r)
 {
 	static const struct incident_container none;
 	const struct incident_container *c = r->incidents ? r->incidents : &none;
@@ -106,11 +107,11 @@ static void set_incidents(json_t *o, const struct view *v, const struct procs_ro
 
 	json_object_set_new(o, "restarts", is_one ? json_integer((json_int_t)incident_restarts(c)->n) : json_null());
 	json_object_set_new(o, "oom", is_one ? json_integer((json_int_t)c->oom.n) : json_null());
-	json_object_set_new(o, "throttled_ns", is_one && throttling_known ? json_integer((json_int_t)procs_throttled_ns(r)) :
+	json_object_set_new(o, "throttled_ns", is_one && throttling_known ? json_integer((json_int_t)process_rows_throttled_ns(r)) :
 			    json_null());
 }
 
-static void set_container(json_t *o, const struct view *v, const struct procs_row *r)
+static void set_container(json_t *o, const struct view *v, const struct process_rows_row *r)
 {
 	const struct fold_process *p = r->who;
 
@@ -124,7 +125,7 @@ static void set_container(json_t *o, const struct view *v, const struct procs_ro
 }
 
 /* offcpu_ns, inuse_bytes, ...: of what was recorded. */
-static void set_more(json_t *o, const struct view *v, const struct procs_row *r)
+static void set_more(json_t *o, const struct view *v, const struct process_rows_row *r)
 {
 	for (size_t k = 0; v->procs->more && k < v->procs->more->n; k++) {
 		const struct fold *f = v->procs->more->fold[k];
@@ -141,7 +142,7 @@ static json_t *bytes_or_null(bool known, uint64_t n)
 }
 
 /* Of a container: how many of its processes lived between two readings, and what of its CPU time no process was told to have used. */
-static void set_told(json_t *o, const struct view *v, const char *container, const struct used_row *u)
+static void set_told(json_t *o, const struct view *v, const char *container, const struct process_usage_row *u)
 {
 	const struct shortlived_told *t = shortlived_of(v->ended, container);
 
@@ -150,10 +151,10 @@ static void set_told(json_t *o, const struct view *v, const char *container, con
 }
 
 /* Where family host was recorded. */
-static void set_used(json_t *o, const struct view *v, const struct procs_row *r)
+static void set_used(json_t *o, const struct view *v, const struct process_rows_row *r)
 {
-	static const struct used_row none;
-	const struct used_row *u = r->used ? r->used : &none;
+	static const struct process_usage_row none;
+	const struct process_usage_row *u = r->used ? r->used : &none;
 
 	if (v->procs->used && v->procs->used->net_known) {
 		json_object_set_new(o, "rx_bytes", bytes_or_null(u->has_net, u->rx_bytes));
@@ -184,7 +185,7 @@ static int print_json(const struct view *v, const char *verb)
 
 	json_object_set_new(j, "cpu_ns", json_integer((json_int_t)whole));
 	for (size_t i = 0; i < v->n; i++) {
-		const struct procs_row *r = &v->procs->rows[i];
+		const struct process_rows_row *r = &v->procs->rows[i];
 		json_t *o = json_object();
 
 		if (r->container)
@@ -211,7 +212,7 @@ static int print_json(const struct view *v, const char *verb)
 
 /* --- for people --- */
 
-static void function_cell(struct table *t, const struct view *v, const struct procs_row *r)
+static void function_cell(struct table *t, const struct view *v, const struct process_rows_row *r)
 {
 	if (r->frame_ns)
 		table_cell(t, v->f->frames[r->frame].name);
@@ -220,9 +221,9 @@ static void function_cell(struct table *t, const struct view *v, const struct pr
 }
 
 /* "make 812"; its number alone where nothing else is known of it. */
-static void parent_cell(struct table *t, const struct procs *procs, const struct fold_process *p)
+static void parent_cell(struct table *t, const struct process_rows *procs, const struct fold_process *p)
 {
-	const struct fold_process *parent = procs_parent(procs, p);
+	const struct fold_process *parent = process_rows_parent(procs, p);
 
 	if (parent)
 		table_cellf(t, "%s %u", parent->comm, p->ppid);
@@ -269,7 +270,7 @@ struct used_shown {
 #define USED_COLUMNS 7
 
 /* As samples say; where there are none, nothing. */
-static void cores_cells(struct table *t, const struct view *v, const struct procs_row *r)
+static void cores_cells(struct table *t, const struct view *v, const struct process_rows_row *r)
 {
 	const uint64_t whole = v->f->nodes[0].total_ns;
 
@@ -287,7 +288,7 @@ static struct used_shown used_shown_of(const struct view *v)
 	struct used_shown s = {0};
 
 	for (size_t i = 0; i < v->n; i++) {
-		const struct used_row *u = v->procs->rows[i].used;
+		const struct process_usage_row *u = v->procs->rows[i].used;
 
 		s.cpu |= u && u->cpu_us;
 		s.mem |= u && u->has_mem;
@@ -332,9 +333,9 @@ static void cpu_cell(struct table *t, uint64_t us)
 	table_cell(t, us ? when_duration((int64_t)us * 1000, text, sizeof(text)) : "-");
 }
 
-static void used_cells(struct table *t, const struct used_shown *s, const struct used_row *u)
+static void used_cells(struct table *t, const struct used_shown *s, const struct process_usage_row *u)
 {
-	static const struct used_row none;
+	static const struct process_usage_row none;
 
 	u = u ? u : &none;
 	if (s->cpu)
@@ -414,7 +415,7 @@ static struct table *process_table(const struct view *v)
 		{"PID", TABLE_RIGHT}, {"CORES", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"COMMAND", TABLE_LEFT},
 		{"PARENT", TABLE_SPARE}, {"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_SPARE},
 	};
-	enum { N_ALL = sizeof(all) / sizeof(*all), N_NUMBERS = 3, N_LAST = 2 };
+	enum { N_ALL = ARRAY_SIZE(all), N_NUMBERS = 3, N_LAST = 2 };
 	const struct used_shown used = used_shown_of(v);
 	bool ended = any_ended(v);
 	struct table_column columns[N_ALL + STORE_KINDS + 1 + USED_COLUMNS];
@@ -433,7 +434,7 @@ static struct table *process_table(const struct view *v)
 	t = table_new(columns, n + N_LAST);
 
 	for (size_t i = 0; i < v->n; i++) {
-		const struct procs_row *r = &v->procs->rows[i];
+		const struct process_rows_row *r = &v->procs->rows[i];
 		const struct fold_process *p = r->who;
 		char amount[32];
 
@@ -454,7 +455,7 @@ static struct table *process_table(const struct view *v)
 	return t;
 }
 
-struct table *who_table(const struct fold *f, const struct procs *p, size_t n)
+struct table *process_report_table(const struct fold *f, const struct process_rows *p, size_t n)
 {
 	return process_table(&(struct view){.f = f, .procs = p, .n = n});
 }
@@ -473,7 +474,7 @@ static struct shown shown_of(const struct view *v)
 
 		s.restarts |= c && incident_restarts(c)->n;
 		s.oom |= c && c->oom.n;
-		s.throttled |= procs_throttled_ns(&v->procs->rows[i]) != 0;
+		s.throttled |= process_rows_throttled_ns(&v->procs->rows[i]) != 0;
 		s.image |= v->procs->rows[i].who && *v->procs->rows[i].who->container_image;
 	}
 	return s;
@@ -519,14 +520,14 @@ static struct table *container_table(const struct view *v)
 		columns[n++] = (struct table_column){"IMAGE", TABLE_SPARE};
 	t = table_new(columns, n);
 	for (size_t i = 0; i < v->n; i++) {
-		const struct procs_row *r = &v->procs->rows[i];
+		const struct process_rows_row *r = &v->procs->rows[i];
 		const struct incident_container *c = r->incidents;
 
 		table_cell(t, r->container);
 		cores_cells(t, v, r);
 		used_cells(t, &used, r->used);
 		if (shown.throttled)
-			throttled_cell(t, procs_throttled_ns(r));
+			throttled_cell(t, process_rows_throttled_ns(r));
 		if (shown.restarts)
 			count_cell(t, c ? incident_restarts(c) : NULL);
 		if (shown.oom)
@@ -543,9 +544,9 @@ static struct table *container_table(const struct view *v)
 	return t;
 }
 
-static void print_table(const struct view *v, enum procs_by by)
+static void print_table(const struct view *v, enum process_rows_by by)
 {
-	struct table *t = by == PROCS_BY_CONTAINER ? container_table(v) : process_table(v);
+	struct table *t = by == PROCESS_ROWS_BY_CONTAINER ? container_table(v) : process_table(v);
 
 	table_print(t, stdout, v->call->wide ? 0 : term_width(stdout));
 	table_free(t);
@@ -567,14 +568,14 @@ static struct fold *fold_of_nothing(const struct selection *sel)
 }
 
 /* CPU time, and what was used beside it: one of them may have been recorded without the other. */
-static int read_both(const struct verb_call *call, enum procs_by by, struct fold **f, struct used *used, struct err *e)
+static int read_both(const struct verb_call *call, enum process_rows_by by, struct fold **f, struct process_usage *used, struct err *e)
 {
 	struct err none = {0};
 	int ret = fold_make(call->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true}, f, e), rc;
 
 	if (ret && ret != -ENODATA)
 		return ret;
-	rc = by == PROCS_BY_CONTAINER ? used_containers(call->sel, used, ret ? &none : e) : used_processes(call->sel, used, ret ? &none : e);
+	rc = by == PROCESS_ROWS_BY_CONTAINER ? process_usage_containers(call->sel, used, ret ? &none : e) : process_usage_processes(call->sel, used, ret ? &none : e);
 	if (!ret || rc || !used->n)
 		return ret ? ret : rc;
 	*e = none;
@@ -582,42 +583,42 @@ static int read_both(const struct verb_call *call, enum procs_by by, struct fold
 	return 0;
 }
 
-int who_run(struct verb_call *call, enum procs_by by, struct err *e)
+int process_report_run(struct verb_call *call, enum process_rows_by by, struct err *e)
 {
-	const struct who_args *a = call->args;
+	const struct process_report_args *a = call->args;
 	const char *sort = a->sort;
 	struct incidents incidents = {0};
 	struct view v = {.call = call, .incidents = &incidents};
 	struct procs_more more = {0};
-	struct procs procs = {0};
-	struct used used = {0};
+	struct process_rows procs = {0};
+	struct process_usage used = {0};
 	struct shortlived ended = {0};
 	struct fold *f = NULL;
 	int ret = read_both(call, by, &f, &used, e);
 
 	if (ret) {
 		fold_free(f);
-		used_release(&used);
+		process_usage_release(&used);
 		return ret;
 	}
 	if (!sort && !f->n_processes) /* without CPU time */
 		sort = used.known ? "mem" : used.net_known ? "net" : "gpu";
-	procs_init(&procs, f, by);
-	if (by == PROCS_BY_PROCESS)
+	process_rows_init(&procs, f, by);
+	if (by == PROCESS_ROWS_BY_PROCESS)
 		ret = procs_more_make(&more, call->sel, e);
 	else
 		ret = incidents_read(call->sel, &incidents, e);
 	if (more.n)
-		procs_add(&procs, &more);
-	if (by == PROCS_BY_CONTAINER)
-		procs_add_incidents(&procs, &incidents);
+		process_rows_add(&procs, &more);
+	if (by == PROCESS_ROWS_BY_CONTAINER)
+		process_rows_add_incidents(&procs, &incidents);
 	if (!ret)
-		procs_add_used(&procs, &used);
+		process_rows_add_used(&procs, &used);
 	if (!ret && used.known)
 		ret = shortlived_read(call->sel, &ended, e);
 	v.ended = &ended;
 	if (!ret && sort)
-		ret = procs_sort(&procs, sort, e);
+		ret = process_rows_sort(&procs, sort, e);
 	v.f = f;
 	v.procs = &procs;
 	v.n = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
@@ -626,10 +627,10 @@ int who_run(struct verb_call *call, enum procs_by by, struct err *e)
 		ret = print_json(&v, call->verb->name);
 	else if (!ret)
 		print_table(&v, by);
-	procs_release(&procs);
+	process_rows_release(&procs);
 	procs_more_release(&more);
 	incidents_release(&incidents);
-	used_release(&used);
+	process_usage_release(&used);
 	shortlived_release(&ended);
 	fold_free(f);
 	if (!ret && (fflush(stdout) || ferror(stdout)))

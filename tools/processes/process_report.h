@@ -3,21 +3,21 @@
  * who: the answer of `sonde ps` and `sonde containers`: who ran in a window, also long ago and ended since, with the CPU that
  * each used and the function that it was in most. As a table or as JSON.
  */
-#ifndef SONDE_TOOLS_WHO_H
-#define SONDE_TOOLS_WHO_H
+#ifndef SONDE_TOOLS_PROCESS_REPORT_H
+#define SONDE_TOOLS_PROCESS_REPORT_H
 
 #include "tools/cli/verb.h"
 #include "tools/print/table.h"
 #include "tools/processes/process_rows.h"
 
-struct who_args {
+struct process_report_args {
 	uint64_t rows;
 	const char *sort;
 };
 extern const struct option WHO_OPTIONS[], WHO_CONTAINER_OPTIONS[];
 
 /* The table of `sonde ps`: the first n rows; the caller's (table_free). */
-struct table *who_table(const struct fold *f, const struct procs *p, size_t n);
-int who_run(struct verb_call *call, enum procs_by by, struct err *e);
+struct table *process_report_table(const struct fold *f, const struct process_rows *p, size_t n);
+int process_report_run(struct verb_call *call, enum process_rows_by by, struct err *e);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
@@ -23,7 +24,7 @@ static uint64_t hash_text(const char *s)
 	return hash_bytes(HASH_SEED, s, strlen(s));
 }
 
-static size_t container_row(struct procs *p, struct idmap *row_of, size_t *cap, const char *name)
+static size_t container_row(struct process_rows *p, struct idmap *row_of, size_t *cap, const char *name)
 {
 	bool fresh;
 	uint64_t *at = idmap_ref(row_of, hash_text(name), &fresh);
@@ -31,7 +32,7 @@ static size_t container_row(struct procs *p, struct idmap *row_of, size_t *cap, 
 	if (fresh) {
 		*at = p->n;
 		mem_grow(p->rows, p->n, *cap);
-		p->rows[p->n++] = (struct procs_row){.container = name};
+		p->rows[p->n++] = (struct process_rows_row){.container = name};
 	}
 	return *at;
 }
@@ -44,7 +45,7 @@ static bool used_more(const struct fold_process *a, const struct fold_process *b
 	return a->start_ns != b->start_ns ? a->start_ns < b->start_ns : a->pid < b->pid;
 }
 
-static void row_add(struct procs_row *r, const struct fold *f, uint32_t process)
+static void row_add(struct process_rows_row *r, const struct fold *f, uint32_t process)
 {
 	const struct fold_process *p = &f->processes[process];
 
@@ -56,7 +57,7 @@ static void row_add(struct procs_row *r, const struct fold *f, uint32_t process)
 }
 
 /* Which row each process is in; UINT32_MAX: in none, it did not run. */
-static uint32_t *gather(struct procs *p, const struct fold *f, enum procs_by by)
+static uint32_t *gather(struct process_rows *p, const struct fold *f, enum process_rows_by by)
 {
 	uint32_t *row_of = mem_array(f->n_processes, sizeof(*row_of));
 	struct idmap rows = {0};
@@ -68,11 +69,11 @@ static uint32_t *gather(struct procs *p, const struct fold *f, enum procs_by by)
 		row_of[i] = UINT32_MAX;
 		if (!f->processes[i].samples)
 			continue;
-		if (by == PROCS_BY_CONTAINER) {
+		if (by == PROCESS_ROWS_BY_CONTAINER) {
 			row = container_row(p, &rows, &cap, container_of(&f->processes[i]));
 		} else {
 			mem_grow(p->rows, p->n, cap);
-			p->rows[p->n++] = (struct procs_row){0};
+			p->rows[p->n++] = (struct process_rows_row){0};
 		}
 		row_add(&p->rows[row], f, i);
 		row_of[i] = (uint32_t)row;
@@ -103,7 +104,7 @@ static int by_row_and_function(const void *a, const void *b, void *ctx)
 	return c ? c : strcmp(f->frames[x->frame].module, f->frames[y->frame].module);
 }
 
-static void best_functions(struct procs *p, const struct fold *f, const uint32_t *row_of)
+static void best_functions(struct process_rows *p, const struct fold *f, const uint32_t *row_of)
 {
 	cleanup_free struct spent *list = mem_array(f->n_leaves, sizeof(*list));
 	size_t n = 0;
@@ -117,7 +118,7 @@ static void best_functions(struct procs *p, const struct fold *f, const uint32_t
 	if (n)
 		qsort_r(list, n, sizeof(*list), by_row_and_function, (void *)(uintptr_t)f);
 	for (size_t i = 0, k; i < n; i = k) {
-		struct procs_row *r = &p->rows[list[i].row];
+		struct process_rows_row *r = &p->rows[list[i].row];
 		uint64_t ns = 0;
 
 		for (k = i; k < n && list[k].row == list[i].row && same_function(f, list[k].frame, list[i].frame); k++)
@@ -150,22 +151,22 @@ static uint32_t *order_by_pid(const struct fold *f)
 	return order;
 }
 
-void procs_init(struct procs *p, const struct fold *f, enum procs_by by)
+void process_rows_init(struct process_rows *p, const struct fold *f, enum process_rows_by by)
 {
 	cleanup_free uint32_t *row_of = NULL;
 	struct err e = {0};
 
-	*p = (struct procs){.f = f, .by_pid = by == PROCS_BY_PROCESS ? order_by_pid(f) : NULL};
+	*p = (struct process_rows){.f = f, .by_pid = by == PROCESS_ROWS_BY_PROCESS ? order_by_pid(f) : NULL};
 	row_of = gather(p, f, by);
 	best_functions(p, f, row_of);
-	procs_sort(p, "cpu", &e);
+	process_rows_sort(p, "cpu", &e);
 }
 
-void procs_release(struct procs *p)
+void process_rows_release(struct process_rows *p)
 {
 	free(p->rows);
 	free(p->by_pid);
-	*p = (struct procs){0};
+	*p = (struct process_rows){0};
 }
 
 /* Of several hosts a container's name begins with its host's (schema/store/read/reader.h). */
@@ -176,7 +177,7 @@ static bool same_host(const struct fold_process *a, const struct fold_process *b
 	return !store_names_hosts() || (len == strcspn(b->container, "/") && !strncmp(a->container, b->container, len));
 }
 
-const struct fold_process *procs_parent(const struct procs *p, const struct fold_process *child)
+const struct fold_process *process_rows_parent(const struct process_rows *p, const struct fold_process *child)
 {
 	size_t low = 0, high = p->f->n_processes;
 
@@ -202,7 +203,7 @@ const struct fold_process *procs_parent(const struct procs *p, const struct fold
 
 /* --- order --- */
 
-static int by_pid(const struct procs_row *x, const struct procs_row *y)
+static int by_pid(const struct process_rows_row *x, const struct process_rows_row *y)
 {
 	const uint32_t a = x->who ? x->who->pid : 0, b = y->who ? y->who->pid : 0;
 
@@ -210,102 +211,102 @@ static int by_pid(const struct procs_row *x, const struct procs_row *y)
 }
 
 /* Of those without samples, by what the kernel charged. */
-static int by_cpu(const struct procs_row *x, const struct procs_row *y)
+static int by_cpu(const struct process_rows_row *x, const struct process_rows_row *y)
 {
 	const uint64_t a = x->used ? x->used->cpu_us : 0, b = y->used ? y->used->cpu_us : 0;
 
 	return x->ns != y->ns ? (x->ns < y->ns) - (x->ns > y->ns) : (a < b) - (a > b);
 }
 
-static int by_name(const struct procs_row *x, const struct procs_row *y)
+static int by_name(const struct process_rows_row *x, const struct process_rows_row *y)
 {
 	if (x->container)
 		return strcmp(x->container, y->container);
 	return strcmp(x->who->comm, y->who->comm);
 }
 
-static int by_start(const struct procs_row *x, const struct procs_row *y)
+static int by_start(const struct process_rows_row *x, const struct process_rows_row *y)
 {
 	const int64_t a = x->who ? x->who->start_ns : 0, b = y->who ? y->who->start_ns : 0;
 
 	return (a > b) - (a < b);
 }
 
-static uint64_t restarts_of(const struct procs_row *r)
+static uint64_t restarts_of(const struct process_rows_row *r)
 {
 	return r->incidents ? incident_restarts(r->incidents)->n : 0;
 }
 
-static uint64_t oom_of(const struct procs_row *r)
+static uint64_t oom_of(const struct process_rows_row *r)
 {
 	return r->incidents ? r->incidents->oom.n : 0;
 }
 
 /* Two readers of one counter: that which was stopped meanwhile has less of it. */
-uint64_t procs_throttled_ns(const struct procs_row *r)
+uint64_t process_rows_throttled_ns(const struct process_rows_row *r)
 {
 	uint64_t offcpu = r->incidents ? r->incidents->throttled_ns : 0, host = r->used ? r->used->throttled_us * 1000 : 0;
 
 	return offcpu > host ? offcpu : host;
 }
 
-static int by_restarts(const struct procs_row *x, const struct procs_row *y)
+static int by_restarts(const struct process_rows_row *x, const struct process_rows_row *y)
 {
 	return (restarts_of(x) < restarts_of(y)) - (restarts_of(x) > restarts_of(y));
 }
 
-static int by_oom(const struct procs_row *x, const struct procs_row *y)
+static int by_oom(const struct process_rows_row *x, const struct process_rows_row *y)
 {
 	return (oom_of(x) < oom_of(y)) - (oom_of(x) > oom_of(y));
 }
 
-static int by_throttled(const struct procs_row *x, const struct procs_row *y)
+static int by_throttled(const struct process_rows_row *x, const struct process_rows_row *y)
 {
-	return (procs_throttled_ns(x) < procs_throttled_ns(y)) - (procs_throttled_ns(x) > procs_throttled_ns(y));
+	return (process_rows_throttled_ns(x) < process_rows_throttled_ns(y)) - (process_rows_throttled_ns(x) > process_rows_throttled_ns(y));
 }
 
-static uint64_t mem_of(const struct procs_row *r)
+static uint64_t mem_of(const struct process_rows_row *r)
 {
 	return r->used ? r->used->mem : 0;
 }
 
-static uint64_t io_of(const struct procs_row *r)
+static uint64_t io_of(const struct process_rows_row *r)
 {
 	return r->used ? r->used->read_bytes + r->used->write_bytes : 0;
 }
 
-static uint64_t net_of(const struct procs_row *r)
+static uint64_t net_of(const struct process_rows_row *r)
 {
 	return r->used ? r->used->rx_bytes + r->used->tx_bytes : 0;
 }
 
-static int by_mem(const struct procs_row *x, const struct procs_row *y)
+static int by_mem(const struct process_rows_row *x, const struct process_rows_row *y)
 {
 	return (mem_of(x) < mem_of(y)) - (mem_of(x) > mem_of(y));
 }
 
-static int by_io(const struct procs_row *x, const struct procs_row *y)
+static int by_io(const struct process_rows_row *x, const struct process_rows_row *y)
 {
 	return (io_of(x) < io_of(y)) - (io_of(x) > io_of(y));
 }
 
-static int by_net(const struct procs_row *x, const struct procs_row *y)
+static int by_net(const struct process_rows_row *x, const struct process_rows_row *y)
 {
 	return (net_of(x) < net_of(y)) - (net_of(x) > net_of(y));
 }
 
-static uint64_t gpu_of(const struct procs_row *r)
+static uint64_t gpu_of(const struct process_rows_row *r)
 {
 	return r->used ? r->used->gpu_us : 0;
 }
 
-static uint64_t gpu_mem_of(const struct procs_row *r)
+static uint64_t gpu_mem_of(const struct process_rows_row *r)
 {
 	return r->used ? r->used->gpu_mem : 0;
 }
 
 /* Of two that did nothing on it the one that has more of its memory. */
-static int by_gpu(const struct procs_row *x, const struct procs_row *y)
+static int by_gpu(const struct process_rows_row *x, const struct process_rows_row *y)
 {
 	if (gpu_of(x) != gpu_of(y))
 		return gpu_of(x) < gpu_of(y) ? 1 : -1;
@@ -314,11 +315,11 @@ static int by_gpu(const struct procs_row *x, const struct procs_row *y)
 
 static const struct order {
 	const char *key;
-	int (*cmp)(const struct procs_row *x, const struct procs_row *y);
+	int (*cmp)(const struct process_rows_row *x, const struct process_rows_row *y);
 } ORDERS[] = {{"cpu", by_cpu}, {"pid", by_pid}, {"name", by_name}, {"start", by_start}},
   CONTAINER_ORDERS[] = {{"restarts", by_restarts}, {"oom", by_oom}, {"throttled", by_throttled}},
   USED_ORDERS[] = {{"mem", by_mem}, {"io", by_io}, {"net", by_net}, {"gpu", by_gpu}};
-#define N_USED_ORDERS (sizeof(USED_ORDERS) / sizeof(*USED_ORDERS))
+#define N_USED_ORDERS ARRAY_SIZE(USED_ORDERS)
 
 struct sorting {
 	const struct order *order; /* NULL: by the amount */
@@ -327,7 +328,7 @@ struct sorting {
 
 static int compare(const void *a, const void *b, void *ctx)
 {
-	const struct procs_row *x = a, *y = b;
+	const struct process_rows_row *x = a, *y = b;
 	const struct sorting *s = ctx;
 	int c = s->order ? s->order->cmp(x, y) : (x->more[s->amount] < y->more[s->amount]) - (x->more[s->amount] > y->more[s->amount]);
 
@@ -348,14 +349,14 @@ static uint64_t process_key(const struct fold_process *p)
 }
 
 /* Which row each process has. */
-static void index_rows(const struct procs *p, struct idmap *row_of)
+static void index_rows(const struct process_rows *p, struct idmap *row_of)
 {
 	idmap_reserve(row_of, p->n);
 	for (size_t i = 0; i < p->n; i++)
 		idmap_set(row_of, process_key(p->rows[i].who), i);
 }
 
-void procs_add(struct procs *p, const struct procs_more *more)
+void process_rows_add(struct process_rows *p, const struct procs_more *more)
 {
 	struct idmap row_of = {0};
 	uint64_t at;
@@ -373,7 +374,7 @@ void procs_add(struct procs *p, const struct procs_more *more)
 }
 
 /* Rows of those who have some of it, and used no CPU. */
-static void bring(struct procs *p, size_t k)
+static void bring(struct process_rows *p, size_t k)
 {
 	const struct fold *f = p->more->fold[k];
 	struct idmap row_of = {0};
@@ -386,18 +387,18 @@ static void bring(struct procs *p, size_t k)
 			continue;
 		mem_grow(p->rows, p->n, cap);
 		idmap_set(&row_of, process_key(&f->processes[i]), p->n);
-		p->rows[p->n++] = (struct procs_row){.who = &f->processes[i], .n_processes = 1};
+		p->rows[p->n++] = (struct process_rows_row){.who = &f->processes[i], .n_processes = 1};
 	}
 	idmap_release(&row_of);
 	for (size_t other = 0; other < p->more->n; other++)
 		for (size_t i = 0; i < p->n; i++)
 			p->rows[i].more[other] = 0;
-	procs_add(p, p->more);
+	process_rows_add(p, p->more);
 }
 
 /* --- what happened to containers --- */
 
-void procs_add_incidents(struct procs *p, const struct incidents *x)
+void process_rows_add_incidents(struct process_rows *p, const struct incidents *x)
 {
 	struct idmap row_of = {0};
 	size_t cap = p->n;
@@ -412,7 +413,7 @@ void procs_add_incidents(struct procs *p, const struct incidents *x)
 			p->rows[at].incidents = c;
 		} else if (incident_restarts(c)->n || c->oom.n || c->made_anew.n) {
 			mem_grow(p->rows, p->n, cap);
-			p->rows[p->n++] = (struct procs_row){.container = c->name, .incidents = c};
+			p->rows[p->n++] = (struct process_rows_row){.container = c->name, .incidents = c};
 		}
 	}
 	idmap_release(&row_of);
@@ -420,7 +421,7 @@ void procs_add_incidents(struct procs *p, const struct incidents *x)
 
 /* --- what they used --- */
 
-static void add_used_containers(struct procs *p, const struct used *used)
+static void add_used_containers(struct process_rows *p, const struct process_usage *used)
 {
 	struct idmap row_of = {0};
 	size_t cap = p->n;
@@ -429,12 +430,12 @@ static void add_used_containers(struct procs *p, const struct used *used)
 	for (size_t i = 0; i < p->n; i++)
 		idmap_set(&row_of, hash_text(p->rows[i].container), i);
 	for (size_t i = 0; i < used->n; i++) {
-		const struct used_row *u = &used->rows[i];
+		const struct process_usage_row *u = &used->rows[i];
 
 		if (!idmap_get(&row_of, hash_text(u->name), &at) && !idmap_get(&row_of, hash_text(u->id), &at)) {
 			at = p->n;
 			mem_grow(p->rows, p->n, cap);
-			p->rows[p->n++] = (struct procs_row){.container = u->name};
+			p->rows[p->n++] = (struct process_rows_row){.container = u->name};
 		}
 		p->rows[at].used = u;
 	}
@@ -442,7 +443,7 @@ static void add_used_containers(struct procs *p, const struct used *used)
 }
 
 /* `bring`: those that have no row get one. */
-static void add_used_processes(struct procs *p, const struct used *used, bool bring_them)
+static void add_used_processes(struct process_rows *p, const struct process_usage *used, bool bring_them)
 {
 	struct idmap row_of = {0};
 	size_t cap = p->n;
@@ -450,21 +451,21 @@ static void add_used_processes(struct procs *p, const struct used *used, bool br
 
 	index_rows(p, &row_of);
 	for (size_t i = 0; i < used->n; i++) {
-		const struct used_row *u = &used->rows[i];
+		const struct process_usage_row *u = &used->rows[i];
 
 		if (!idmap_get(&row_of, process_key(&u->who), &at)) {
 			if (!bring_them)
 				continue;
 			at = p->n;
 			mem_grow(p->rows, p->n, cap);
-			p->rows[p->n++] = (struct procs_row){.who = &u->who, .n_processes = 1};
+			p->rows[p->n++] = (struct process_rows_row){.who = &u->who, .n_processes = 1};
 		}
 		p->rows[at].used = u;
 	}
 	idmap_release(&row_of);
 }
 
-void procs_add_used(struct procs *p, const struct used *used)
+void process_rows_add_used(struct process_rows *p, const struct process_usage *used)
 {
 	p->used = used;
 	if (used->of_containers)
@@ -473,7 +474,7 @@ void procs_add_used(struct procs *p, const struct used *used)
 		add_used_processes(p, used, false);
 }
 
-static int sort_by_kind(struct procs *p, const char *key, struct err *e)
+static int sort_by_kind(struct process_rows *p, const char *key, struct err *e)
 {
 	const struct store_kind_info *kind = store_kind_named(key);
 	size_t k = p->more ? procs_more_named(p->more, key) : 0;
@@ -496,7 +497,7 @@ static int sort_by_kind(struct procs *p, const char *key, struct err *e)
 	return 0;
 }
 
-static bool sort_by(struct procs *p, const struct order *orders, size_t n, const char *key)
+static bool sort_by(struct process_rows *p, const struct order *orders, size_t n, const char *key)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(orders[i].key, key)) {
@@ -507,7 +508,7 @@ static bool sort_by(struct procs *p, const struct order *orders, size_t n, const
 	return false;
 }
 
-static int sort_by_used(struct procs *p, const char *key, bool containers, struct err *e)
+static int sort_by_used(struct process_rows *p, const char *key, bool containers, struct err *e)
 {
 	/* of processes family net tells it; of containers where family host did not */
 	const bool net = !strcmp(key, "net") && !(containers && p->used && p->used->known);
@@ -533,7 +534,7 @@ static bool is_used_key(const char *key)
 	return false;
 }
 
-int procs_sort(struct procs *p, const char *key, struct err *e)
+int process_rows_sort(struct process_rows *p, const char *key, struct err *e)
 {
 	const bool containers = p->n && p->rows[0].container;
 
@@ -541,8 +542,8 @@ int procs_sort(struct procs *p, const char *key, struct err *e)
 		return sort_by_used(p, key, containers, e);
 	if (p->used && p->used->known && !p->used->of_containers && !p->f->n_processes) /* no samples: who used is all there is */
 		add_used_processes(p, p->used, true);
-	if (sort_by(p, ORDERS, sizeof(ORDERS) / sizeof(*ORDERS), key) ||
-	    (containers && sort_by(p, CONTAINER_ORDERS, sizeof(CONTAINER_ORDERS) / sizeof(*CONTAINER_ORDERS), key)))
+	if (sort_by(p, ORDERS, ARRAY_SIZE(ORDERS), key) ||
+	    (containers && sort_by(p, CONTAINER_ORDERS, ARRAY_SIZE(CONTAINER_ORDERS), key)))
 		return 0;
 	if (containers)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem, io, net, gpu, restarts, oom and throttled", key);

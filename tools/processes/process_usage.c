@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
@@ -21,10 +22,10 @@
 #define RANGE(before, by) " WHERE ts BETWEEN ?1 - " TEXT_OF(before) " AND ?2 GROUP BY " by
 
 static const char PROCESSES[] =
-	"SELECT process_id, 0, " SUMS("NULL, NULL, NULL, ", "rss") "rss, NULL FROM process_stats" RANGE(USED_PROCESS_S, "process_id");
+	"SELECT process_id, 0, " SUMS("NULL, NULL, NULL, ", "rss") "rss, NULL FROM process_stats" RANGE(PROCESS_USAGE_PROCESS_S, "process_id");
 static const char CONTAINERS[] =
 	"SELECT container, container_id, " SUMS(SUM("rx_bytes") SUM("tx_bytes") SUM("throttled_us"), "working") "working, mem_limit"
-	" FROM container_stats" RANGE(USED_CONTAINER_S, "cgroup");
+	" FROM container_stats" RANGE(PROCESS_USAGE_CONTAINER_S, "cgroup");
 
 static const char RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'host' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
@@ -40,7 +41,7 @@ static const char NET_RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
 
 /* One that ended has no memory at the last reading. */
-#define GPU_LAST "SELECT process_id, container, sum(iif(ts >= ?1, busy_us, 0)) AS busy, max(ts), mem FROM gpu_process_stats" RANGE(USED_GPU_S, "process_id, uuid")
+#define GPU_LAST "SELECT process_id, container, sum(iif(ts >= ?1, busy_us, 0)) AS busy, max(ts), mem FROM gpu_process_stats" RANGE(PROCESS_USAGE_GPU_S, "process_id, uuid")
 static const char GPU_PROCESSES[] = "SELECT process_id, 0, sum(busy), sum(mem) FROM (" GPU_LAST ") WHERE process_id IS NOT NULL GROUP BY 1";
 static const char GPU_CONTAINERS[] = "SELECT container, '', sum(busy), sum(mem) FROM (" GPU_LAST ") GROUP BY 1";
 static const char GPU_RECORDED[] =
@@ -50,7 +51,7 @@ struct reading {
 	const struct selection *sel;
 	uint64_t segment;              /* which of them is read, from 1 */
 	const struct store_dict *dict; /* of the segment */
-	struct used *out;
+	struct process_usage *out;
 	size_t cap;
 	struct idmap row_of;
 };
@@ -67,19 +68,19 @@ static bool is_known(sqlite3_stmt *st, int column)
 	return sqlite3_column_type(st, column) != SQLITE_NULL;
 }
 
-static struct used_row *row_of(struct reading *r, uint64_t key, bool *fresh)
+static struct process_usage_row *row_of(struct reading *r, uint64_t key, bool *fresh)
 {
 	uint64_t *at = idmap_ref(&r->row_of, key, fresh);
 
 	if (*fresh) {
 		*at = r->out->n;
 		mem_grow(r->out->rows, r->out->n, r->cap);
-		r->out->rows[r->out->n++] = (struct used_row){0};
+		r->out->rows[r->out->n++] = (struct process_usage_row){0};
 	}
 	return &r->out->rows[*at];
 }
 
-static void take_numbers(struct used_row *x, sqlite3_stmt *st)
+static void take_numbers(struct process_usage_row *x, sqlite3_stmt *st)
 {
 	int64_t at = sqlite3_column_int64(st, 8);
 
@@ -100,13 +101,13 @@ static void take_numbers(struct used_row *x, sqlite3_stmt *st)
 }
 
 /* NULL: it is not of the selection. */
-static struct used_row *container_row(struct reading *r, sqlite3_stmt *st)
+static struct process_usage_row *container_row(struct reading *r, sqlite3_stmt *st)
 {
 	const char *name = askrows_text(st, 0), *id = askrows_text(st, 1);
 	const struct store_process_row p = {.comm = "", .exe = "", .args = "", .cgroup = "", .unit = "", .container = name,
 					    .container_id = id, .container_image = "", .runtime = "", .project = "", .service = "",
 					    .lang = "", .lang_runtime = "", .present = true};
-	struct used_row *x;
+	struct process_usage_row *x;
 	bool fresh;
 
 	if (!*name || !select_wants_process(r->sel, &p))
@@ -121,7 +122,7 @@ static struct used_row *container_row(struct reading *r, sqlite3_stmt *st)
 
 static void take_container(void *ctx, sqlite3_stmt *st)
 {
-	struct used_row *x = container_row(ctx, st);
+	struct process_usage_row *x = container_row(ctx, st);
 
 	if (x)
 		take_numbers(x, st);
@@ -162,11 +163,11 @@ static void take_net_run(void *ctx, sqlite3_stmt *st)
 }
 
 /* NULL: it is not of the selection. */
-static struct used_row *process_row(struct reading *r, sqlite3_stmt *st)
+static struct process_usage_row *process_row(struct reading *r, sqlite3_stmt *st)
 {
 	const int64_t id = sqlite3_column_int64(st, 0);
 	const struct store_process_row *p;
-	struct used_row *x;
+	struct process_usage_row *x;
 	bool fresh;
 
 	if (id <= 0 || (uint64_t)id >= r->dict->n_processes)
@@ -182,7 +183,7 @@ static struct used_row *process_row(struct reading *r, sqlite3_stmt *st)
 
 static void take_process(void *ctx, sqlite3_stmt *st)
 {
-	struct used_row *x = process_row(ctx, st);
+	struct process_usage_row *x = process_row(ctx, st);
 
 	if (x)
 		take_numbers(x, st);
@@ -191,7 +192,7 @@ static void take_process(void *ctx, sqlite3_stmt *st)
 static void take_flow(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	struct used_row *x = r->out->of_containers ? container_row(r, st) : process_row(r, st);
+	struct process_usage_row *x = r->out->of_containers ? container_row(r, st) : process_row(r, st);
 
 	if (!x)
 		return;
@@ -212,7 +213,7 @@ static void take_gpu_run(void *ctx, sqlite3_stmt *st)
 static void take_gpu(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	struct used_row *x = r->out->of_containers ? container_row(r, st) : process_row(r, st);
+	struct process_usage_row *x = r->out->of_containers ? container_row(r, st) : process_row(r, st);
 
 	if (!x)
 		return;
@@ -222,14 +223,14 @@ static void take_gpu(void *ctx, sqlite3_stmt *st)
 	x->has_gpu = true;
 }
 
-static int read_all(const struct selection *sel, struct used *out, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st),
+static int read_all(const struct selection *sel, struct process_usage *out, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st),
 		    struct err *e)
 {
 	struct reading r = {.sel = sel, .out = out};
 	bool containers = take == take_container;
 	int rc = 0;
 
-	*out = (struct used){.of_containers = containers};
+	*out = (struct process_usage){.of_containers = containers};
 	for (size_t i = 0; !rc && i < sel->n_segments; i++) {
 		const char *path = sel->segments[i].path;
 		struct store_segment *seg;
@@ -255,26 +256,26 @@ static int read_all(const struct selection *sel, struct used *out, const char *s
 	return rc;
 }
 
-int used_processes(const struct selection *sel, struct used *out, struct err *e)
+int process_usage_processes(const struct selection *sel, struct process_usage *out, struct err *e)
 {
 	return read_all(sel, out, PROCESSES, take_process, e);
 }
 
-int used_containers(const struct selection *sel, struct used *out, struct err *e)
+int process_usage_containers(const struct selection *sel, struct process_usage *out, struct err *e)
 {
 	return read_all(sel, out, CONTAINERS, take_container, e);
 }
 
-void used_release(struct used *u)
+void process_usage_release(struct process_usage *u)
 {
 	for (size_t i = 0; i < u->n; i++) {
 		const struct fold_process *p = &u->rows[i].who;
 		const char *texts[] = {u->rows[i].name, u->rows[i].id, p->comm, p->exe, p->args, p->container, p->container_id,
 				       p->container_image, p->unit, p->lang, p->lang_runtime};
 
-		for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
+		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
 			free((void *)(uintptr_t)texts[k]);
 	}
 	free(u->rows);
-	*u = (struct used){0};
+	*u = (struct process_usage){0};
 }

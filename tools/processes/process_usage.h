@@ -4,11 +4,11 @@
  * container_stats; of processes what went over their connections, as family net did: view flows): sums of what was read, written, received and sent, and how much memory they had at its end; of
  * GPUs the same, as family gpu recorded it (view gpu_process_stats).
  *
- * Memory is that of the last reading before the range's end, where that is at most USED_PROCESS_S or USED_CONTAINER_S before its
+ * Memory is that of the last reading before the range's end, where that is at most PROCESS_USAGE_PROCESS_S or PROCESS_USAGE_CONTAINER_S before its
  * beginning: what does not move has a row so often only (loaders/host).
  */
-#ifndef SONDE_TOOLS_USED_H
-#define SONDE_TOOLS_USED_H
+#ifndef SONDE_TOOLS_PROCESS_USAGE_H
+#define SONDE_TOOLS_PROCESS_USAGE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,11 +18,11 @@
 #include "tools/fold/fold.h"
 #include "tools/select/select.h"
 
-#define USED_PROCESS_S   610
-#define USED_CONTAINER_S 70
-#define USED_GPU_S       70
+#define PROCESS_USAGE_PROCESS_S   610
+#define PROCESS_USAGE_CONTAINER_S 70
+#define PROCESS_USAGE_GPU_S       70
 
-struct used_row {
+struct process_usage_row {
 	char *name, *id;           /* of a container; "" of a process */
 	struct fold_process who;   /* of a process: what it is; ns and samples are 0 */
 	int64_t at;                /* of the last reading, seconds since 1970 */
@@ -33,8 +33,8 @@ struct used_row {
 	bool has_mem, has_io, has_net, has_gpu;
 };
 
-struct used {
-	struct used_row *rows; size_t n;
+struct process_usage {
+	struct process_usage_row *rows; size_t n;
 	bool known;                /* it was recorded: what is not there used nothing */
 	bool net_known;            /* family net was recorded, and of containers family host was not */
 	bool gpu_known;            /* family gpu was recorded */
@@ -42,8 +42,8 @@ struct used {
 };
 
 /* None of it is no error. Release in any case. */
-int used_processes(const struct selection *sel, struct used *out, struct err *e);
-int used_containers(const struct selection *sel, struct used *out, struct err *e);
-void used_release(struct used *u);
+int process_usage_processes(const struct selection *sel, struct process_usage *out, struct err *e);
+int process_usage_containers(const struct selection *sel, struct process_usage *out, struct err *e);
+void process_usage_release(struct process_usage *u);
 
 #endif

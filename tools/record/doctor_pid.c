@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/sibling.h"
 #include "schema/base/strbuf.h"
@@ -108,7 +109,7 @@ static void add_runtime(json_t *rows, const json_t *f, bool another)
 		strbuf_addf(&text, "version %s: ", version);
 	if (walked)
 		strbuf_addstr(&text, "script frames have function, file and line, read from the process's own memory");
-	for (size_t i = 0; i < sizeof(UNWALKED) / sizeof(UNWALKED[0]) && !walked; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(UNWALKED) && !walked; i++)
 		if (!strcmp(UNWALKED[i].name, text_of(r, "name"))) {
 			strbuf_addf(&text, "no script frames: %s", UNWALKED[i].why);
 			fix = UNWALKED[i].fix;

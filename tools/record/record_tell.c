@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "schema/base/array.h"
 #include "schema/base/typed.h"
 #include "tools/fold/fold.h"
 #include "tools/fold/fold_kind.h"
@@ -200,7 +201,7 @@ static json_t *row_json(const struct record *r, const struct loader *l)
 	json_object_set_new(row, "rec", r->rec ? json_integer(r->rec) : json_null());
 	json_set_time(row, "from", r->from_ns);
 	json_set_time(row, "to", r->to_ns);
-	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(kept); i++) {
 		json_t *v = json_object_get(l->done, kept[i]);
 
 		json_object_set_new(row, kept[i], v ? json_incref(v) : json_null());

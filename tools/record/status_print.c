@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
 #include "tools/print/json.h"
@@ -155,7 +156,7 @@ static const char *loss_words(const char *reason)
 		{"maps", "what told of mappings was lost: read again"}, {"killed", "held by a program that was killed"},
 	};
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (!strcmp(all[i].reason, reason))
 			return all[i].words;
 	return "";
@@ -179,7 +180,7 @@ static void print_recordings(const struct status_facts *f, size_t n)
 		{"HZ", TABLE_RIGHT}, {"FAMILY", TABLE_MIDDLE}, {"SAMPLES", TABLE_RIGHT}, {"LOST", TABLE_RIGHT}, {"NAMED", TABLE_RIGHT},
 		{"COMPLETE", TABLE_SPARE_RIGHT}, {"OWN CPU", TABLE_SPARE_RIGHT}, {"OPTIONS", TABLE_SPARE},
 	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 	struct strbuf options cleanup_strbuf = STRBUF_INIT;
 	char buf[32];
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "tools/print/json.h"
 #include "tools/print/term.h"
 #include "tools/print/when.h"
@@ -82,7 +83,7 @@ struct table *reqprint_rows(const struct reqrows *r, size_t n)
 		{"P95", TABLE_SPARE_RIGHT}, {"P99", TABLE_RIGHT}, {"MAX", TABLE_SPARE_RIGHT}, {"FIRST P99", TABLE_SPARE_RIGHT}, {"QUEUE P99", TABLE_SPARE_RIGHT},
 		{"BLIND", TABLE_SPARE_RIGHT},
 	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 
 	for (size_t i = 0; i < n; i++)
 		row_text(t, r, &r->rows[i]);
@@ -176,7 +177,7 @@ struct table *reqprint_singles(const struct reqsingles *r, size_t n)
 		{"OPERATION", TABLE_MIDDLE}, {"STATUS", TABLE_LEFT}, {"RESULT", TABLE_SPARE}, {"FIRST BYTE", TABLE_SPARE_RIGHT}, {"WHOLE", TABLE_RIGHT},
 		{"KEPT AS", TABLE_LEFT}, {"STANDS FOR", TABLE_SPARE_RIGHT}, {"TRACE", TABLE_SPARE},
 	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 
 	for (size_t i = 0; i < n; i++)
 		single_text(t, &r->rows[i]);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
@@ -29,7 +30,7 @@ bool reqrows_by(const char *word, enum reqrows_by *by)
 {
 	static const char *const words[] = {"operation", "service", "command", "process", "container", "protocol", "status"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (!strcmp(words[i], word)) {
 			*by = (enum reqrows_by)i;
 			return true;
@@ -305,7 +306,7 @@ void reqrows_release(struct reqrows *r)
 		struct reqrows_row *x = &r->rows[i];
 		char *const texts[] = {x->container, x->comm, x->side, x->protocol, x->service, x->operation, x->status};
 
-		for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++)
+		for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
 			free(texts[t]);
 		hist_release(&x->latency);
 		hist_release(&x->first.spread);
@@ -321,7 +322,7 @@ void reqsingles_release(struct reqsingles *r)
 		struct reqsingle *x = &r->rows[i];
 		char *const texts[] = {x->container, x->comm, x->side, x->protocol, x->service, x->operation, x->status, x->result, x->why, x->trace};
 
-		for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++)
+		for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
 			free(texts[t]);
 	}
 	free(r->rows);

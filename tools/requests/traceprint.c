@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/strbuf.h"
 #include "tools/print/json.h"
 #include "tools/print/when.h"
@@ -81,7 +82,7 @@ struct table *traceprint_tree(const struct traces *t, uint32_t root)
 		{"START", TABLE_RIGHT}, {"TOOK", TABLE_RIGHT}, {"REQUEST", TABLE_MIDDLE}, {"ASKED BY", TABLE_MIDDLE}, {"ANSWERED BY", TABLE_MIDDLE},
 		{"IN", TABLE_RIGHT}, {"PROTOCOL", TABLE_SPARE}, {"SERVICE", TABLE_SPARE}, {"STATUS", TABLE_LEFT}, {"RESULT", TABLE_SPARE}, {"LINKED BY", TABLE_SPARE},
 	};
-	struct table *out = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct table *out = table_new(columns, ARRAY_SIZE(columns));
 	int64_t begin_ns = traces_row(t, root)->at_ns;
 	unsigned depth = 0;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
@@ -45,7 +46,7 @@ static void row_texts(struct trace_row *r, const struct store_process_row *p, sq
 	r->container = mem_strdup(p ? p->container : "");
 	r->comm = mem_strdup(p ? p->comm : "");
 	r->lang = mem_strdup(p ? p->lang : "");
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		*texts[i] = mem_strdup(askrows_text(st, 2 + (int)i));
 }
 
@@ -343,7 +344,7 @@ void traces_release(struct traces *t)
 		struct trace_row *r = &t->rows[i];
 		char *const texts[] = {r->container, r->comm, r->lang, r->protocol, r->service, r->operation, r->status, r->result, r->why, r->trace, r->how};
 
-		for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++)
+		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
 			free(texts[k]);
 	}
 	free(t->rows);

@@ -11,6 +11,7 @@
 #include <strings.h>
 #include <sys/types.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -189,7 +190,7 @@ static bool equal_lang(const char *text, const struct store_process_row *p)
 
 	if (p->lang_runtime[0] && !strcasecmp(text, p->lang_runtime))
 		return true;
-	for (size_t i = 0; i < sizeof(also) / sizeof(*also); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(also); i++)
 		if (!strcasecmp(text, also[i][0]))
 			text = also[i][1];
 	return !strcasecmp(text, p->lang);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -249,7 +250,7 @@ bool select_is_measure(const char *word)
 {
 	static const char *const words[] = {"samples", "events", "objects", "time", "bytes"};
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (!strcmp(word, words[i]))
 			return true;
 	return false;
@@ -361,7 +362,7 @@ static void say_unknown(const struct selection *s)
 		{FILTER_LANG, "SELECT 1 FROM processes WHERE lang <> '' LIMIT 1"},
 	};
 
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
 		bool known = !s->n_segments || !filters_have(s->filters, checks[i].kind);
 
 		for (size_t k = 0; k < s->n_segments && !known; k++)

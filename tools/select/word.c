@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cli/suggest.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
@@ -201,7 +202,7 @@ void word_near_filters(const struct names *l, const struct filters *f, struct st
 	static const enum filter_kind kinds[] = {FILTER_CONTAINER, FILTER_COMM, FILTER_UNIT};
 	const char *value;
 
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++)
 		for (size_t i = 0; (value = filters_plain(f, kinds[k], i)); i++)
 			if (near_value(l, kinds[k], value, out))
 				return;

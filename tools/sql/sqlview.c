@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
@@ -52,7 +53,7 @@ static const struct summed {
 	{"functions_top", "function, module, container", "functions_top_parts", 3, ", max(file) AS file"},
 	{"lines_top", "function, file, line, module, container", "lines_top_parts", 5, ""},
 };
-#define N_SUMMED (sizeof(SUMMED) / sizeof(SUMMED[0]))
+#define N_SUMMED ARRAY_SIZE(SUMMED)
 
 /* Of schema/extension. */
 static const char *const FUNCTIONS[] = {"sonde_samples", "sonde_totals", "sonde_steps", "sonde_frames"};
@@ -238,7 +239,7 @@ static int unite_all(struct sqlview *v, struct err *e)
 {
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]); i++)
+	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(STABLE_VIEWS); i++)
 		rc = unite(v, STABLE_VIEWS[i], e);
 	for (size_t i = 0; rc == 0 && i < N_SUMMED; i++)
 		rc = unite_summed(v, &SUMMED[i], e);
@@ -321,7 +322,7 @@ static int join_functions(struct sqlview *v, struct err *e)
 {
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < sizeof(FUNCTIONS) / sizeof(FUNCTIONS[0]); i++)
+	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(FUNCTIONS); i++)
 		rc = sqlunion_table(v->joined, FUNCTIONS[i], FUNCTIONS[i], e);
 	return rc;
 }
@@ -331,7 +332,7 @@ static int join_all(struct sqlview *v, const char *const *paths, size_t n, struc
 {
 	int rc = sqlunion_new(v->db, paths, n, prepare_member, v, &v->joined, e);
 
-	for (size_t i = 0; rc == 0 && i < sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]); i++)
+	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(STABLE_VIEWS); i++)
 		if (sqlunion_has_view(v->db, STABLE_VIEWS[i]))
 			rc = sqlunion_table(v->joined, STABLE_VIEWS[i], STABLE_VIEWS[i], e);
 	for (size_t i = 0; rc == 0 && i < N_SUMMED; i++)
@@ -432,7 +433,7 @@ int sqlview_open(const char *store, struct sqlview **out, struct err *e)
 
 const char *const *sqlview_views(size_t *n)
 {
-	*n = sizeof(STABLE_VIEWS) / sizeof(STABLE_VIEWS[0]);
+	*n = ARRAY_SIZE(STABLE_VIEWS);
 	return STABLE_VIEWS;
 }
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
@@ -248,7 +249,7 @@ static int make_all(sqlite3 *db, void *ctx, struct err *e)
 	sqlite3_create_function(db, "win_thread", 1, flags, w, thread_call, NULL, NULL);
 	sqlite3_create_function(db, "win_named", 2, flags, w, named_call, NULL, NULL);
 	rc = fill_processes(w, e);
-	for (size_t i = 0; !rc && i < sizeof(first) / sizeof(first[0]); i++)
+	for (size_t i = 0; !rc && i < ARRAY_SIZE(first); i++)
 		rc = make_view(w, first[i], e);
 	views = sqlview_views(&n);
 	for (size_t i = 0; !rc && i < n && w->n_views < VIEWS_MAX; i++)

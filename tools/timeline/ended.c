@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 
 #define KILLED_NS (1 * NSEC_PER_SEC)
@@ -31,7 +32,7 @@ static bool is_crash(uint32_t signal)
 {
 	static const uint32_t crashes[] = {SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
 
-	for (size_t i = 0; i < sizeof(crashes) / sizeof(*crashes); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
 		if (crashes[i] == signal)
 			return true;
 	return false;

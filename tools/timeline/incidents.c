@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
@@ -172,7 +173,7 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 		rc = store_segment_dict(seg, &dict, e);
 	if (!rc)
 		rc = waitheld_read(&r->held, r->sel, seg, dict, &q, e);
-	for (size_t i = 0; !rc && i < sizeof(questions) / sizeof(*questions); i++)
+	for (size_t i = 0; !rc && i < ARRAY_SIZE(questions); i++)
 		rc = askrows(r->sel, seg, path, questions[i].sql, questions[i].take, r, e);
 	return rc;
 }

@@ -265,7 +265,7 @@ int timeline_make(const struct selection *sel, enum timeline_by by, struct timel
 	if (!rc)
 		rc = incidents_read(sel, &l->incidents, e);
 	if (!rc)
-		rc = happenings_read(sel, false, &l->happenings, e);
+		rc = event_list_read(sel, false, &l->happenings, e);
 	reading_begin(sel->n_segments);
 	for (size_t i = 0; i < sel->n_segments && !rc; i++) {
 		reading_file(i);
@@ -278,7 +278,7 @@ int timeline_make(const struct selection *sel, enum timeline_by by, struct timel
 	timelining_events_end(l);
 	sum_groups(&l->pub);
 	incidents_release(&l->incidents);
-	happenings_release(&l->happenings);
+	event_list_release(&l->happenings);
 	idmap_release(&l->group_of);
 	idmap_release(&l->process_of);
 	if (!rc && !l->pub.n_cells[TIMELINE_CPU] && !l->pub.n_cells[TIMELINE_ALLOC] && !l->pub.n_cells[TIMELINE_INUSE])

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/families/families.h"
 #include "schema/base/mem.h"
@@ -191,7 +192,7 @@ int timelining_events(struct timelining *l, const char *path, struct err *e)
 	};
 	int rc = 0;
 
-	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions) && !rc; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(questions) && !rc; i++)
 		rc = askrows(l->pub.sel, l->seg, path, questions[i].sql, questions[i].tell, l, e);
 	return rc;
 }
@@ -242,7 +243,7 @@ static void add_incidents(struct timelining *l)
 }
 
 /* Starts anew are told by the containers' instances, of those that had processes on record. */
-static bool is_unknown_restart(const struct timelining *l, const struct happening *x)
+static bool is_unknown_restart(const struct timelining *l, const struct listed_event *x)
 {
 	const struct incident_container *c = incidents_named(&l->incidents, x->name);
 
@@ -252,13 +253,13 @@ static bool is_unknown_restart(const struct timelining *l, const struct happenin
 static void add_happenings(struct timelining *l)
 {
 	for (size_t i = 0; i < l->happenings.n; i++) {
-		const struct happening *x = &l->happenings.rows[i];
+		const struct listed_event *x = &l->happenings.rows[i];
 		struct strbuf text cleanup_strbuf = STRBUF_INIT;
 
-		if (happening_is_incident(x) && !is_unknown_restart(l, x))
+		if (listed_event_is_incident(x) && !is_unknown_restart(l, x))
 			continue;
-		happening_say(x, &text);
-		event_add(l, happening_kind(x), x->first_ns, x->last_ns, *x->name ? x->name : NULL, "%s", strbuf_str(&text))->n = x->n > 1 ? x->n : 0;
+		listed_event_say(x, &text);
+		event_add(l, listed_event_kind(x), x->first_ns, x->last_ns, *x->name ? x->name : NULL, "%s", strbuf_str(&text))->n = x->n > 1 ? x->n : 0;
 	}
 }
 

@@ -17,7 +17,7 @@ struct timelining {
 	size_t cap_processes, cap_groups, cap_cells[TIMELINE_OF], cap_events;
 	struct fold_spans spans; /* when CPU samples were recorded */
 	struct incidents incidents;
-	struct happenings happenings; /* what the two do not tell */
+	struct event_list happenings; /* what the two do not tell */
 	int64_t bucket_ns;       /* of the coarsest run in the range */
 
 	/* of the segment at hand */

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
@@ -58,7 +59,7 @@ static const struct question {
 	       " FROM jvm_stats" WITHIN, TIMELINE_USED_SHARE, false, false, false},
 	{"disk", "SELECT ts, seconds, '[' || disk || ']', '', 1e-6 * busy_us / seconds FROM disk_stats" WITHIN, TIMELINE_USED_SHARE, false, false, false},
 };
-#define N_QUESTIONS (sizeof(QUESTIONS) / sizeof(QUESTIONS[0]))
+#define N_QUESTIONS ARRAY_SIZE(QUESTIONS)
 
 /* A container that stopped, by its name's hash. */
 struct stop {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "schema/base/array.h"
 #include "schema/families/families.h"
 #include "schema/store/model/kinds.h"
 #include "schema/store/read/reader.h"
@@ -185,12 +186,12 @@ static const struct value_set {
 
 static void offer_values(const struct completing *c, const struct option *o)
 {
-	for (size_t i = 0; i < sizeof(VALUES) / sizeof(*VALUES); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(VALUES); i++) {
 		const struct value_set *v = &VALUES[i];
 
 		if (strcmp(v->option, o->name))
 			continue;
-		for (size_t k = 0; k < sizeof(v->words) / sizeof(*v->words) && v->words[k]; k++)
+		for (size_t k = 0; k < ARRAY_SIZE(v->words) && v->words[k]; k++)
 			offer(c, v->words[k], NULL);
 		if (v->offer)
 			v->offer(c);
@@ -227,9 +228,9 @@ static void offer_words(const struct completing *c, size_t before)
 		offer_functions(c);
 	for (const struct probe_family *f = FAMILIES; (!strcmp(verb, "up") || !strcmp(verb, "down")) && f->name; f++)
 		offer(c, f->name, NULL);
-	for (size_t i = 0; !strcmp(verb, "export") && !before && i < sizeof(forms) / sizeof(*forms); i++)
+	for (size_t i = 0; !strcmp(verb, "export") && !before && i < ARRAY_SIZE(forms); i++)
 		offer(c, forms[i], NULL);
-	for (size_t i = 0; !strcmp(verb, "completion") && !before && i < sizeof(shells) / sizeof(*shells); i++)
+	for (size_t i = 0; !strcmp(verb, "completion") && !before && i < ARRAY_SIZE(shells); i++)
 		offer(c, shells[i], NULL);
 	if (c->verb->uses & VERB_SELECT_WORD && (before || !(c->verb->uses & VERB_OWN_WORD)))
 		offer_names(c, 1u << FILTER_CONTAINER | 1u << FILTER_UNIT | 1u << FILTER_COMM);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/strbuf.h"
 #include "schema/base/typed.h"
 #include "schema/store/read/reader.h"
@@ -165,7 +166,7 @@ void help_summary(const char *store, FILE *out)
 		{"sonde flame", "the newest recording as a flame graph, in one HTML file"},
 		{"sonde stacks -n 10", "the functions that used most, as text"},
 	};
-	const size_t n = sizeof(first) / sizeof(first[0]);
+	const size_t n = ARRAY_SIZE(first);
 
 	struct strbuf command cleanup_strbuf = STRBUF_INIT;
 	int width = 26;

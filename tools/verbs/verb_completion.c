@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "tools/cli/verb.h"
 #include "tools/verbs/complete.h"
 #include "tools/verbs/completion.h" /* made: COMPLETIONS */
@@ -19,7 +20,7 @@ static int completion_run(struct verb_call *call, struct err *e)
 		complete_print(call->words + 1, call->n_words - 1, stdout);
 		return 0;
 	}
-	for (size_t i = 0; call->n_words == 1 && i < sizeof(COMPLETIONS) / sizeof(*COMPLETIONS); i++)
+	for (size_t i = 0; call->n_words == 1 && i < ARRAY_SIZE(COMPLETIONS); i++)
 		if (!strcmp(COMPLETIONS[i].shell, call->words[0])) {
 			fputs(COMPLETIONS[i].text, stdout);
 			return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 #include "schema/store/model/stored.h"
 #include "tools/print/term.h"
@@ -52,7 +53,7 @@ static void fact_of(struct facts *f, const struct waitsum_row *r)
 	if (r->idle || r->partial)
 		return;
 	ns -= r->timer_ns < ns ? r->timer_ns : ns;
-	for (size_t i = 0; i < sizeof(IN_THE_WAY) / sizeof(IN_THE_WAY[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(IN_THE_WAY); i++)
 		if (!strcmp(IN_THE_WAY[i].reason, r->reason))
 			what = IN_THE_WAY[i].what;
 	if (r->purpose && what) {

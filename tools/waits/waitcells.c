@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "tools/print/json.h"
 #include "tools/print/term.h"
 #include "tools/print/wrap.h"
@@ -76,7 +77,7 @@ int waitcell_by(const char *word, enum waitsum_by *by, struct err *e)
 					    [WAITSUM_BY_COMMAND] = "command", [WAITSUM_BY_CONTAINER] = "container"};
 
 	*by = WAITSUM_BY_PROCESS;
-	for (size_t i = 0; word && i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; word && i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i], word)) {
 			*by = (enum waitsum_by)i;
 			return 0;

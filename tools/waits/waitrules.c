@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waitrules: the table. */
 #include "tools/waits/waitrules.h"
+#include "schema/base/array.h"
 
 #include <string.h>
 
@@ -72,7 +73,7 @@ static const struct waitrule WEAK[] = {
 
 const struct waitrule *waitrule_weak_of(const char *class, const char *function)
 {
-	for (size_t i = 0; i < sizeof(WEAK) / sizeof(WEAK[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(WEAK); i++)
 		if (!strcmp(WEAK[i].function, function) && !strcmp(WEAK[i].class, class))
 			return &WEAK[i];
 	return NULL;
@@ -80,7 +81,7 @@ const struct waitrule *waitrule_weak_of(const char *class, const char *function)
 
 const struct waitrule *waitrule_of(const char *class, const char *function)
 {
-	for (size_t i = 0; i < sizeof(RULES) / sizeof(RULES[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(RULES); i++)
 		if (!strcmp(RULES[i].function, function) && (!RULES[i].class || !strcmp(RULES[i].class, class)))
 			return &RULES[i];
 	return NULL;
@@ -90,7 +91,7 @@ bool waitrule_may(const char *class, const char *reason)
 {
 	bool may = !strcmp(class, reason);
 
-	for (size_t i = 0; i < sizeof(RULES) / sizeof(RULES[0]) && !may; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(RULES) && !may; i++)
 		may = RULES[i].reason && !strcmp(RULES[i].reason, reason) && (!RULES[i].class || !strcmp(RULES[i].class, class));
 	return may;
 }
@@ -107,7 +108,7 @@ static const struct {
 
 const char *waitrule_purpose(const char *function)
 {
-	for (size_t i = 0; i < sizeof(PURPOSES) / sizeof(PURPOSES[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(PURPOSES); i++)
 		if (!strcmp(PURPOSES[i].function, function))
 			return PURPOSES[i].purpose;
 	return NULL;

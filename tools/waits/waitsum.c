@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* waitsum: see the header. Groups are told apart by their text, so that segments with ids of their own add up. */
 #include "tools/waits/waitsum.h"
+#include "schema/base/array.h"
 #include "tools/print/reading.h"
 
 #include <errno.h>
@@ -442,7 +443,7 @@ static bool in_background(const struct waitsum_row *r)
 	static const char *const in_the_way[] = {"lock", "disk", "page fault", RUN_QUEUE};
 	bool way = false;
 
-	for (size_t i = 0; i < sizeof(in_the_way) / sizeof(in_the_way[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(in_the_way); i++)
 		way = way || !strcmp(r->reason, in_the_way[i]);
 	return r->idle || (r->partial && !way);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
@@ -186,7 +187,7 @@ static const char *frame_type(const struct fold_frame *fr)
 
 	if (fr->origin == FOLD_KERNEL || fr->origin == FOLD_NATIVE || fr->origin == FOLD_GO)
 		return fr->origin == FOLD_KERNEL ? "kernel" : fr->origin == FOLD_GO ? "go" : "native";
-	for (size_t i = 0; fr->origin == FOLD_SCRIPT && i < sizeof(runtimes) / sizeof(runtimes[0]); i++)
+	for (size_t i = 0; fr->origin == FOLD_SCRIPT && i < ARRAY_SIZE(runtimes); i++)
 		if (!strcmp(runtimes[i][0], runtime_name(fr->runtime)))
 			return runtimes[i][1];
 	return "";

@@ -9,6 +9,7 @@
 #include "export/push/otlp/otlp.h"
 #include "export/push/otlp/otlpwrite.h"
 #include "export/push/table.h"
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/idmap.h"
@@ -45,7 +46,7 @@ static bool is_bad(const char *kind)
 {
 	static const char *const bad[] = {"oom kill", "killed", "failed", "unhealthy", "throttled", "full", "read-only"};
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (!strcmp(bad[i], kind))
 			return true;
 	return false;
@@ -57,7 +58,7 @@ static void body_add(sqlite3_stmt *st, struct strbuf *record)
 	const char *const parts[] = {"subject", "name", "kind", "detail", "caused_by"};
 	const char *const before[] = {"", " ", ": ", ", ", ", by "};
 
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (*text_of(st, parts[i]))
 			strbuf_addf(&text, "%s%s", text.len ? before[i] : "", text_of(st, parts[i]));
 	proto_bytes(&body, BODY_TEXT, text.buf, text.len);
@@ -86,7 +87,7 @@ static void record_attributes(sqlite3_stmt *st, struct strbuf *record)
 		{"comm", "process.executable.name"},
 	};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		otlp_text(record, RECORD_ATTRIBUTES, texts[i][1], text_of(st, texts[i][0]));
 	if (number_of(st, "pid"))
 		otlp_int(record, RECORD_ATTRIBUTES, "process.pid", number_of(st, "pid"));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "export/metric.h"
+#include "schema/base/array.h"
 
 static const struct known {
 	const char *metric, *kind; /* NULL: any */
@@ -70,7 +71,7 @@ static void own_name(const char *metric, struct otlp_name *out)
 	size_t len = without(metric, strlen(metric), "_total"), skip = strlen("sonde_");
 
 	out->unit = "1";
-	for (size_t i = 0; i < sizeof(UNITS) / sizeof(UNITS[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(UNITS); i++) {
 		size_t less = without(metric, len, UNITS[i].end);
 
 		if (less < len)
@@ -85,7 +86,7 @@ void otlp_name_of(unsigned metric, const char *kind, struct otlp_name *out)
 	const char *name = METRICS[metric].name;
 
 	*out = (struct otlp_name){.unit = "1"};
-	for (size_t i = 0; i < sizeof(KNOWN) / sizeof(KNOWN[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(KNOWN); i++) {
 		const struct known *k = &KNOWN[i];
 
 		if (strcmp(k->metric, name) || (k->kind && strcmp(k->kind, kind)))
@@ -101,7 +102,7 @@ void otlp_name_of(unsigned metric, const char *kind, struct otlp_name *out)
 
 const char *otlp_label(const char *metric, const char *label)
 {
-	for (size_t i = 0; i < sizeof(LABELS) / sizeof(LABELS[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(LABELS); i++)
 		if (!strncmp(metric, LABELS[i][0], strlen(LABELS[i][0])) && !strcmp(label, LABELS[i][1]))
 			return LABELS[i][2];
 	return label;
@@ -109,7 +110,7 @@ const char *otlp_label(const char *metric, const char *label)
 
 const char *otlp_value(const char *attribute, const char *value)
 {
-	for (size_t i = 0; i < sizeof(VALUES) / sizeof(VALUES[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(VALUES); i++)
 		if (!strcmp(attribute, VALUES[i][0]) && !strcmp(value, VALUES[i][1]))
 			return VALUES[i][2];
 	return value;

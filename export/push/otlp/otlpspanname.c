@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "export/push/otlp/otlpwrite.h"
+#include "schema/base/array.h"
 
 enum form { FORM_OTHER, FORM_HTTP, FORM_DATABASE, FORM_MESSAGING, FORM_RPC, FORM_DNS };
 
@@ -24,7 +25,7 @@ static const struct known {
 
 static const struct known *known_of(const char *protocol)
 {
-	for (size_t i = 0; i < sizeof(KNOWN) / sizeof(KNOWN[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(KNOWN); i++)
 		if (!strcmp(KNOWN[i].protocol, protocol))
 			return &KNOWN[i];
 	return NULL;

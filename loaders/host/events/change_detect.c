@@ -3,9 +3,10 @@
 
 #include <stdio.h>
 
+#include "schema/base/array.h"
 #include "schema/facts/host.h"
 
-enum watch_change watch_throttle(struct watch_throttle *w, uint64_t periods, uint64_t throttled)
+enum change_change change_throttle(struct change_throttle *w, uint64_t periods, uint64_t throttled)
 {
 	bool fresh = !w->known || periods < w->periods || throttled < w->throttled;
 	uint64_t ran = fresh ? 0 : periods - w->periods, stopped = fresh ? 0 : throttled - w->throttled;
@@ -13,30 +14,30 @@ enum watch_change watch_throttle(struct watch_throttle *w, uint64_t periods, uin
 	w->known = true;
 	w->periods = periods;
 	w->throttled = throttled;
-	if (!w->on && stopped >= WATCH_THROTTLED_LEAST && stopped >= ran / 10) {
+	if (!w->on && stopped >= CHANGE_THROTTLED_LEAST && stopped >= ran / 10) {
 		w->on = true;
 		w->quiet = 0;
-		return WATCH_BEGAN;
+		return CHANGE_BEGAN;
 	}
 	if (!w->on)
-		return WATCH_SAME;
+		return CHANGE_SAME;
 	w->quiet = stopped && stopped >= ran / 50 ? 0 : w->quiet + 1;
-	if (w->quiet < WATCH_QUIET)
-		return WATCH_SAME;
+	if (w->quiet < CHANGE_QUIET)
+		return CHANGE_SAME;
 	w->on = false;
-	return WATCH_ENDED;
+	return CHANGE_ENDED;
 }
 
-enum watch_change watch_level(struct watch_level *w, bool on)
+enum change_change change_level(struct change_level *w, bool on)
 {
 	bool changed = w->known && w->on != on;
 
 	w->known = true;
 	w->on = on;
-	return !changed ? WATCH_SAME : on ? WATCH_BEGAN : WATCH_ENDED;
+	return !changed ? CHANGE_SAME : on ? CHANGE_BEGAN : CHANGE_ENDED;
 }
 
-bool watch_full(uint64_t size, uint64_t available, bool was)
+bool change_full(uint64_t size, uint64_t available, bool was)
 {
 	return size && available < size / (was ? 50 : 100);
 }
@@ -59,7 +60,7 @@ static void limit_say(const struct fact_row *row, int column, enum limit_form fo
 		strbuf_addf(out, "%lld bytes", (long long)n);
 }
 
-bool watch_limits(struct watch_limits *w, const struct fact_row *row, struct strbuf *out)
+bool change_limits(struct change_limits *w, const struct fact_row *row, struct strbuf *out)
 {
 	static const struct {
 		int column;
@@ -69,7 +70,7 @@ bool watch_limits(struct watch_limits *w, const struct fact_row *row, struct str
 		      {CGROUP_PIDS_LIMIT, "processes", LIMIT_COUNT}};
 	bool any = false;
 
-	for (size_t i = 0; w->readings >= WATCH_SETTLE && i < sizeof(limits) / sizeof(*limits); i++) {
+	for (size_t i = 0; w->readings >= CHANGE_SETTLE && i < ARRAY_SIZE(limits); i++) {
 		int c = limits[i].column;
 
 		if (fact_has(&w->last, c) == fact_has(row, c) && (!fact_has(row, c) || w->last.v[c].number == row->v[c].number))
@@ -81,6 +82,6 @@ bool watch_limits(struct watch_limits *w, const struct fact_row *row, struct str
 		any = true;
 	}
 	w->last = *row;
-	w->readings += w->readings < WATCH_SETTLE;
+	w->readings += w->readings < CHANGE_SETTLE;
 	return any;
 }

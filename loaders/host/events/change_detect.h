@@ -2,15 +2,15 @@
 /*
  * watch: from readings to what happened. Pure: each takes a reading and what it knows of the one before, and says what changed.
  *
- *   1. Throttling has begun when a CPU limit stopped a cgroup in a tenth of the periods it ran in, and in WATCH_THROTTLED_LEAST, between two
- *      readings; it has ended after WATCH_QUIET readings with less than a fiftieth each.
+ *   1. Throttling has begun when a CPU limit stopped a cgroup in a tenth of the periods it ran in, and in CHANGE_THROTTLED_LEAST, between two
+ *      readings; it has ended after CHANGE_QUIET readings with less than a fiftieth each.
  *   2. A file system is full when programs can get less than a hundredth of it, or of its files (inodes); no more when they can get
  *      a fiftieth. Of one that is read-only nothing is said.
- *   3. Limits changed where a reading has another one than that before, or none. A cgroup's first WATCH_SETTLE readings are not
+ *   3. Limits changed where a reading has another one than that before, or none. A cgroup's first CHANGE_SETTLE readings are not
  *      compared: its runtime sets them one by one.
  */
-#ifndef SONDE_HOST_FAMILY_WATCH_H
-#define SONDE_HOST_FAMILY_WATCH_H
+#ifndef SONDE_HOST_FAMILY_CHANGE_DETECT_H
+#define SONDE_HOST_FAMILY_CHANGE_DETECT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,32 +18,32 @@
 #include "schema/base/strbuf.h"
 #include "schema/facts/fact.h"
 
-#define WATCH_THROTTLED_LEAST 5
-#define WATCH_QUIET  3
-#define WATCH_SETTLE 2
+#define CHANGE_THROTTLED_LEAST 5
+#define CHANGE_QUIET  3
+#define CHANGE_SETTLE 2
 
-enum watch_change { WATCH_SAME, WATCH_BEGAN, WATCH_ENDED };
+enum change_change { CHANGE_SAME, CHANGE_BEGAN, CHANGE_ENDED };
 
-struct watch_throttle {
+struct change_throttle {
 	uint64_t periods, throttled;  /* as the kernel counts them */
 	bool known, on;
 	uint8_t quiet;
 };
-enum watch_change watch_throttle(struct watch_throttle *w, uint64_t periods, uint64_t throttled);
+enum change_change change_throttle(struct change_throttle *w, uint64_t periods, uint64_t throttled);
 
-struct watch_level {
+struct change_level {
 	bool known, on;
 };
 /* A gauge that is, or is not: the first reading is where it begins. */
-enum watch_change watch_level(struct watch_level *w, bool on);
+enum change_change change_level(struct change_level *w, bool on);
 /* Rule 2, of a thing that is `was` full so far. */
-bool watch_full(uint64_t size, uint64_t available, bool was);
+bool change_full(uint64_t size, uint64_t available, bool was);
 
-struct watch_limits {
+struct change_limits {
 	struct fact_row last;
 	uint32_t readings;
 };
 /* Rule 3, of a row of cgroup_row: "memory 64 MiB, was 32 MiB; CPU none, was 0.50". False: none changed. */
-bool watch_limits(struct watch_limits *w, const struct fact_row *row, struct strbuf *out);
+bool change_limits(struct change_limits *w, const struct fact_row *row, struct strbuf *out);
 
 #endif

@@ -22,16 +22,16 @@
 #define ASKED_NS    (30 * NSEC_PER_SEC)
 #define ASLEEP_NS   (NSEC_PER_SEC)
 
-static void on_life(void *ctx, const struct lives_event *e);
+static void on_life(void *ctx, const struct container_life_event *e);
 
-void happened_init(struct happened *x)
+void container_events_init(struct container_events *x)
 {
-	*x = (struct happened){.lives = {.tell = on_life, .ctx = x}};
+	*x = (struct container_events){.lives = {.tell = on_life, .ctx = x}};
 }
 
-void happened_release(struct happened *x)
+void container_events_release(struct container_events *x)
 {
-	lives_release(&x->lives);
+	container_life_release(&x->lives);
 	dockerfiles_release(&x->docker);
 	podmanlog_release(&x->podman);
 	loglines_release(&x->lines);
@@ -42,15 +42,15 @@ void happened_release(struct happened *x)
 /* ---- noted ---- */
 
 /* One process, whatever it executed. */
-static bool is_same(const struct lives_leader *a, const struct lives_leader *b)
+static bool is_same(const struct container_life_leader *a, const struct container_life_leader *b)
 {
 	return a->tgid == b->tgid && a->start_ns == b->start_ns;
 }
 
-static void on_life(void *ctx, const struct lives_event *e)
+static void on_life(void *ctx, const struct container_life_event *e)
 {
-	struct happened *x = ctx;
-	struct happened_end *n;
+	struct container_events *x = ctx;
+	struct container_events_end *n;
 
 	if (x->n_ends >= NOTED_MAX) {
 		x->dropped++;
@@ -58,7 +58,7 @@ static void on_life(void *ctx, const struct lives_event *e)
 	}
 	mem_grow(x->ends, x->n_ends, x->cap_ends);
 	n = &x->ends[x->n_ends++];
-	*n = (struct happened_end){.e = *e, .ref = *e->ref};
+	*n = (struct container_events_end){.e = *e, .ref = *e->ref};
 	snprintf(n->path, sizeof(n->path), "%s", e->path);
 	loglines_meet(&x->lines, &x->docker, e->ref, e->boot_ns);
 	for (size_t i = 0; e->stopped && i + 1 < x->n_ends; i++) /* its start waits yet: it is named by what it became */
@@ -66,9 +66,9 @@ static void on_life(void *ctx, const struct lives_event *e)
 			x->ends[i].e.leader = e->leader;
 }
 
-void happened_ended(struct happened *x, const struct hostmaps_process *p)
+void container_events_ended(struct container_events *x, const struct hostmaps_process *p)
 {
-	lives_ended(&x->lives, p);
+	container_life_ended(&x->lives, p);
 	if (p->end != HOSTMAPS_OOM)
 		return;
 	if (x->n_ooms >= NOTED_MAX) {
@@ -76,42 +76,42 @@ void happened_ended(struct happened *x, const struct hostmaps_process *p)
 		return;
 	}
 	mem_grow(x->ooms, x->n_ooms, x->cap_ooms);
-	x->ooms[x->n_ooms] = (struct happened_oom){.who = {.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns},
+	x->ooms[x->n_ooms] = (struct container_events_oom){.who = {.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns},
 						   .boot_ns = (int64_t)p->to_ns};
 	snprintf(x->ooms[x->n_ooms++].who.comm, sizeof(x->ooms->who.comm), "%s", p->comm);
 }
 
-void happened_meet(struct happened *x, const struct hostmaps_process *p)
+void container_events_meet(struct container_events *x, const struct hostmaps_process *p)
 {
 	struct container_ref ref;
 
-	lives_meet(&x->lives, p);
+	container_life_meet(&x->lives, p);
 	if (x->lines.on && *p->cgroup && container_parse(p->cgroup, strlen(p->cgroup), &ref))
 		loglines_meet(&x->lines, &x->docker, &ref, clock_boot_ns());
 }
 
 /* ---- containers ---- */
 
-struct hostmaps_process *happened_process(const struct happened *x, const struct lives_leader *l)
+struct hostmaps_process *container_events_process(const struct container_events *x, const struct container_life_leader *l)
 {
 	return hostmaps_process(x->h->maps, l->tgid, l->start_ns, l->exec_id);
 }
 
 /* A runtime starts a container's first process and executes the program in it then: who leads is named by what runs there now. */
-static void leader_now(const struct happened *x, struct lives_leader *l)
+static void leader_now(const struct container_events *x, struct container_life_leader *l)
 {
 	struct hostmaps_process *p = hostmaps_running(x->h->maps, l->tgid);
 
 	if (p && p->start_ns == l->start_ns)
-		*l = lives_leader_of(p);
+		*l = container_life_leader_of(p);
 }
 
-int64_t happened_utc(const struct happened *x, int64_t boot_ns)
+int64_t container_events_utc(const struct container_events *x, int64_t boot_ns)
 {
 	return boot_ns + x->h->offset_ns;
 }
 
-void happened_container_name(const struct family_host *h, const struct dockerfiles *docker, const struct container_ref *ref, char *out, size_t size)
+void container_events_container_name(const struct family_host *h, const struct dockerfiles *docker, const struct container_ref *ref, char *out, size_t size)
 {
 	const struct container_state *s = dockerfiles_state(docker, ref->id);
 	const struct container_names *told = s && s->name[0] ? NULL : hostmaps_container(h->maps, ref->id);
@@ -135,7 +135,7 @@ struct told {
 	uint32_t restarts;
 };
 
-static struct told told_of(const struct happened *x, const char *id)
+static struct told told_of(const struct container_events *x, const char *id)
 {
 	const struct container_state *d = dockerfiles_state(&x->docker, id);
 	const struct podmanlog_state *p = d ? NULL : podmanlog_state(&x->podman, id);
@@ -147,17 +147,17 @@ static struct told told_of(const struct happened *x, const char *id)
 	return (struct told){0};
 }
 
-void happened_name(const struct happened *x, const struct container_ref *ref, char *out, size_t size)
+void container_events_name(const struct container_events *x, const struct container_ref *ref, char *out, size_t size)
 {
 	const struct podmanlog_state *p = podmanlog_state(&x->podman, ref->id);
 
 	if (p && p->name[0])
 		snprintf(out, size, "%s", p->name);
 	else
-		happened_container_name(x->h, &x->docker, ref, out, size);
+		container_events_container_name(x->h, &x->docker, ref, out, size);
 }
 
-static void sender_say(struct happened *x, const struct lives_event *e, char *out, size_t size)
+static void sender_say(struct container_events *x, const struct container_life_event *e, char *out, size_t size)
 {
 	const char *name = e->signal ? sigabbrev_np((int)e->signal) : NULL;
 	struct hostmaps_process *by = name ? hostmaps_running(x->h->maps, e->from_tgid) : NULL;
@@ -173,7 +173,7 @@ static void sender_say(struct happened *x, const struct lives_event *e, char *ou
 		snprintf(out, size, "SIG%s from %s (%u)", name, e->from_comm, e->from_tgid);
 }
 
-static void ending_say(const struct lives_event *e, const struct told *s, char *out, size_t size)
+static void ending_say(const struct container_life_event *e, const struct told *s, char *out, size_t size)
 {
 	const char *name = WIFSIGNALED(e->status) ? sigabbrev_np(WTERMSIG(e->status)) : NULL;
 
@@ -192,7 +192,7 @@ static void ending_say(const struct lives_event *e, const struct told *s, char *
 }
 
 /* Not one that ended as it was asked to. */
-static bool is_bad_end(const struct lives_event *e, const struct told *s)
+static bool is_bad_end(const struct container_life_event *e, const struct told *s)
 {
 	int code = WIFSIGNALED(e->status) ? 128 + WTERMSIG(e->status) : WEXITSTATUS(e->status);
 
@@ -204,16 +204,16 @@ static bool is_bad_end(const struct lives_event *e, const struct told *s)
 }
 
 /* When it was started again, as far as that waits to be told; what is later in its log is not of this life. */
-static int64_t next_start(const struct happened *x, const struct happened_end *n)
+static int64_t next_start(const struct container_events *x, const struct container_events_end *n)
 {
 	for (size_t i = 0; i < x->n_ends; i++)
 		if (!x->ends[i].e.stopped && x->ends[i].e.boot_ns > n->e.boot_ns && !strcmp(x->ends[i].path, n->path))
-			return happened_utc(x, x->ends[i].e.boot_ns);
+			return container_events_utc(x, x->ends[i].e.boot_ns);
 	return INT64_MAX;
 }
 
 struct lines {
-	struct happened *x;
+	struct container_events *x;
 	const struct event *v;
 	uint64_t nth;
 };
@@ -231,17 +231,17 @@ static void line_put(void *ctx, const char *line, bool cut)
 	event_row_put(l->x->h, l->v->utc_ns, &EVENT_LOG_FACT, &row, -1, NULL);
 }
 
-static void life_tell(struct happened *x, const struct happened_end *n)
+static void life_tell(struct container_events *x, const struct container_events_end *n)
 {
 	const struct told s = told_of(x, n->ref.id);
 	bool again = n->e.starts > 1 || s.restarts;
 	char name[300], detail[160] = "", by[80] = "";
 	struct event v = {.subject = "container", .name = name, .detail = detail, .which = *n->ref.id ? n->ref.id : n->path, .by = by,
-			  .process = happened_process(x, &n->e.leader), .utc_ns = happened_utc(x, n->e.boot_ns)};
+			  .process = container_events_process(x, &n->e.leader), .utc_ns = container_events_utc(x, n->e.boot_ns)};
 
 	if (naming_excludes_cgroup(x->h->naming, n->path) || (v.process && naming_excludes(x->h->naming, v.process)))
 		return;
-	happened_name(x, &n->ref, name, sizeof(name));
+	container_events_name(x, &n->ref, name, sizeof(name));
 	v.kind = n->e.stopped ? "stopped" : again ? "restarted" : "started";
 	if (n->e.stopped) {
 		ending_say(&n->e, &s, detail, sizeof(detail));
@@ -254,14 +254,14 @@ static void life_tell(struct happened *x, const struct happened_end *n)
 		store_process_note(x->h->store, x->h->run, naming_row(x->h->naming, v.process), "signal_by", by);
 }
 
-static void lives_tell(struct happened *x, int64_t now_ns, bool all)
+static void container_life_tell(struct container_events *x, int64_t now_ns, bool all)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < x->n_ends; i++) {
-		struct lives_event *e = &x->ends[i].e;
+		struct container_life_event *e = &x->ends[i].e;
 
-		if (!all && now_ns - e->boot_ns < HAPPENED_SETTLE_NS) {
+		if (!all && now_ns - e->boot_ns < CONTAINER_EVENTS_SETTLE_NS) {
 			x->ends[kept++] = x->ends[i];
 			continue;
 		}
@@ -277,7 +277,7 @@ static bool is_health(const char *s)
 	return !strcmp(s, "healthy") || !strcmp(s, "unhealthy");
 }
 
-static void image_tell(struct happened *x, const struct dockerfile *f)
+static void image_tell(struct container_events *x, const struct dockerfile *f)
 {
 	char detail[540];
 	struct event v = {.kind = "image changed", .subject = "container", .name = f->state->name, .detail = detail, .which = f->id,
@@ -289,7 +289,7 @@ static void image_tell(struct happened *x, const struct dockerfile *f)
 
 static void on_docker(void *ctx, const struct dockerfile *f)
 {
-	struct happened *x = ctx;
+	struct container_events *x = ctx;
 	char path[100], short_id[13], detail[280] = "";
 	struct event v = {.subject = "container", .name = f->state->name[0] ? f->state->name : short_id, .detail = detail, .which = f->id,
 			  .utc_ns = clock_utc_ns()};
@@ -320,7 +320,7 @@ static void on_docker(void *ctx, const struct dockerfile *f)
 
 static void on_podman(void *ctx, const struct container_happened *p, const char *was)
 {
-	struct happened *x = ctx;
+	struct container_events *x = ctx;
 	char path[100], detail[280] = "";
 	struct event v = {.subject = "container", .name = p->name, .detail = detail, .which = p->id, .utc_ns = p->at_ns};
 
@@ -343,13 +343,13 @@ static void on_podman(void *ctx, const struct container_happened *p, const char 
 
 /* ---- the host ---- */
 
-static void asleep_look(struct happened *x, int64_t now_ns)
+static void asleep_look(struct container_events *x, int64_t now_ns)
 {
 	char detail[40];
 	int64_t asleep = clock_boot_ns() - clock_mono_ns();
 
 	if (x->asleep_ns && asleep - x->asleep_ns > ASLEEP_NS) {
-		struct event e = {.kind = "suspended", .subject = "host", .name = "", .detail = detail, .utc_ns = happened_utc(x, now_ns)};
+		struct event e = {.kind = "suspended", .subject = "host", .name = "", .detail = detail, .utc_ns = container_events_utc(x, now_ns)};
 
 		snprintf(detail, sizeof(detail), "%.0f s", 1e-9 * (double)(asleep - x->asleep_ns));
 		event_put(x->h, &e);
@@ -357,25 +357,25 @@ static void asleep_look(struct happened *x, int64_t now_ns)
 	x->asleep_ns = asleep ? asleep : 1;
 }
 
-void happened_round(struct happened *x, struct family_host *h, int64_t now_ns)
+void container_events_round(struct container_events *x, struct family_host *h, int64_t now_ns)
 {
 	x->h = h;
 	dockerfiles_look(&x->docker, now_ns, on_docker, x);
 	podmanlog_look(&x->podman, PODMANLOG_PATH, on_podman, x);
-	lives_round(&x->lives, (uint64_t)now_ns);
+	container_life_round(&x->lives, (uint64_t)now_ns);
 	loglines_round(&x->lines, now_ns);
 }
 
-void happened_poll(struct happened *x, struct family_host *h, int64_t now_ns, bool all)
+void container_events_poll(struct container_events *x, struct family_host *h, int64_t now_ns, bool all)
 {
 	x->h = h;
 	h->refused += x->dropped;
 	x->dropped = 0;
 	asleep_look(x, now_ns);
-	if (x->n_ends && (all || now_ns - x->ends[0].e.boot_ns >= HAPPENED_SETTLE_NS)) {
+	if (x->n_ends && (all || now_ns - x->ends[0].e.boot_ns >= CONTAINER_EVENTS_SETTLE_NS)) {
 		dockerfiles_look(&x->docker, now_ns, on_docker, x);
 		podmanlog_look(&x->podman, PODMANLOG_PATH, on_podman, x);
-		lives_tell(x, now_ns, all);
+		container_life_tell(x, now_ns, all);
 	}
-	happened_ooms_tell(x);
+	container_events_ooms_tell(x);
 }

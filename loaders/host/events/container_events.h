@@ -4,11 +4,11 @@
  * files and Podman's log say beside (dockerfiles.h, podmanlog.h), kills for want of memory with the kernel's own account of them (oomlog.h), the time that the host
  * was suspended.
  *
- * What ends is noted at once and told HAPPENED_SETTLE_NS later, when the runtime has written down what it knows. Whatever the rules of
+ * What ends is noted at once and told CONTAINER_EVENTS_SETTLE_NS later, when the runtime has written down what it knows. Whatever the rules of
  * [targets] leave out is not told; in a list of who held memory it is one row.
  */
-#ifndef SONDE_HOST_FAMILY_HAPPENED_H
-#define SONDE_HOST_FAMILY_HAPPENED_H
+#ifndef SONDE_HOST_FAMILY_CONTAINER_EVENTS_H
+#define SONDE_HOST_FAMILY_CONTAINER_EVENTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,36 +19,36 @@
 #include "loaders/host/logs/podmanlog.h"
 #include "schema/base/strbuf.h"
 
-#define HAPPENED_SETTLE_NS 1500000000ll
+#define CONTAINER_EVENTS_SETTLE_NS 1500000000ll
 
-struct happened_end;
-struct happened_oom;
+struct container_events_end;
+struct container_events_oom;
 struct family_host;
 
-struct happened {
-	struct lives lives;
+struct container_events {
+	struct container_life lives;
 	struct dockerfiles docker;
 	struct podmanlog podman;
 	struct loglines lines;
-	struct happened_end *ends; size_t n_ends, cap_ends; /* of containers, and their starts */
-	struct happened_oom *ooms; size_t n_ooms, cap_ooms;
+	struct container_events_end *ends; size_t n_ends, cap_ends; /* of containers, and their starts */
+	struct container_events_oom *ooms; size_t n_ooms, cap_ooms;
 	uint64_t dropped;           /* of either: there were too many to be kept */
 	int64_t asleep_ns;          /* boot clock beyond the one that stops while the host is suspended; 0: not known */
 	struct family_host *h;      /* of the call at hand */
 };
 
-void happened_init(struct happened *x);
-void happened_release(struct happened *x);
+void container_events_init(struct container_events *x);
+void container_events_release(struct container_events *x);
 /* family.ended */
-void happened_ended(struct happened *x, const struct hostmaps_process *p);
+void container_events_ended(struct container_events *x, const struct hostmaps_process *p);
 /* A process that runs, in a round. */
-void happened_meet(struct happened *x, const struct hostmaps_process *p);
+void container_events_meet(struct container_events *x, const struct hostmaps_process *p);
 /* A round is over. */
-void happened_round(struct happened *x, struct family_host *h, int64_t now_ns);
+void container_events_round(struct container_events *x, struct family_host *h, int64_t now_ns);
 /* Between rounds; `all`: the capture ends. */
-void happened_poll(struct happened *x, struct family_host *h, int64_t now_ns, bool all);
+void container_events_poll(struct container_events *x, struct family_host *h, int64_t now_ns, bool all);
 
 /* As everywhere: a container's name, else the first digits of its id. */
-void happened_container_name(const struct family_host *h, const struct dockerfiles *docker, const struct container_ref *ref, char *out, size_t size);
+void container_events_container_name(const struct family_host *h, const struct dockerfiles *docker, const struct container_ref *ref, char *out, size_t size);
 
 #endif

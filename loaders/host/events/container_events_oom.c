@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* happened_oom: kills for want of memory, with the kernel's own account of them. */
+/* container_events_oom: kills for want of memory, with the kernel's own account of them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static char *log_read(size_t *len)
 }
 
 /* One that is left out, or of which it is not known: with all others of those, in one row. */
-static void tasks_put(struct happened *x, const struct oomlog *o, int64_t utc_ns, struct hostmaps_process *victim)
+static void tasks_put(struct container_events *x, const struct oomlog *o, int64_t utc_ns, struct hostmaps_process *victim)
 {
 	struct oomlog_task out = {.comm = NAMING_EXCLUDED};
 	size_t told = 0;
@@ -59,7 +59,7 @@ static void tasks_put(struct happened *x, const struct oomlog *o, int64_t utc_ns
 	}
 }
 
-static void kill_put(struct happened *x, const struct oomlog *o, int64_t utc_ns, struct hostmaps_process *victim)
+static void kill_put(struct container_events *x, const struct oomlog *o, int64_t utc_ns, struct hostmaps_process *victim)
 {
 	struct fact_row row = {0};
 
@@ -98,19 +98,19 @@ static void limit_say(const struct oomlog *o, const char *own, char *out, size_t
 		snprintf(out + len, size - len, ", %.4g MiB", (double)o->limit_bytes / (1 << 20));
 }
 
-static void oom_tell(struct happened *x, const struct happened_oom *v, const char *log, size_t len, struct oomlog *o)
+static void oom_tell(struct container_events *x, const struct container_events_oom *v, const char *log, size_t len, struct oomlog *o)
 {
-	struct hostmaps_process *p = happened_process(x, &v->who);
+	struct hostmaps_process *p = container_events_process(x, &v->who);
 	bool told = oomlog_find(log, len, v->who.tgid, (uint32_t)sysconf(_SC_PAGESIZE), o);
 	char name[300] = "", detail[480] = "";
-	struct event e = {.kind = "oom kill", .subject = "process", .name = name, .detail = detail, .process = p, .utc_ns = happened_utc(x, v->boot_ns)};
+	struct event e = {.kind = "oom kill", .subject = "process", .name = name, .detail = detail, .process = p, .utc_ns = container_events_utc(x, v->boot_ns)};
 	struct container_ref ref;
 
 	if (!p || naming_excludes(x->h->naming, p))
 		return; /* its end is on record, as far as it may be */
 	snprintf(name, sizeof(name), "%s", p->comm);
 	if (*p->cgroup && container_parse(p->cgroup, strlen(p->cgroup), &ref) && ref.end) {
-		happened_name(x, &ref, name, sizeof(name));
+		container_events_name(x, &ref, name, sizeof(name));
 		e.subject = "container";
 		e.which = *ref.id ? ref.id : p->cgroup;
 	}
@@ -121,7 +121,7 @@ static void oom_tell(struct happened *x, const struct happened_oom *v, const cha
 	event_put(x->h, &e);
 }
 
-void happened_ooms_tell(struct happened *x)
+void container_events_ooms_tell(struct container_events *x)
 {
 	cleanup_free char *log = NULL;
 	struct oomlog *o;

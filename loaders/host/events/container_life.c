@@ -7,28 +7,28 @@
 
 #include "schema/base/mem.h"
 
-#define LIVES_MAX 4096
+#define CONTAINER_LIFE_MAX 4096
 
 struct life {
 	struct container_ref ref;
-	struct lives_leader leader;
+	struct container_life_leader leader;
 	bool runs, boxed;              /* boxed: it has a pid namespace of its own; once so, always */
 	uint64_t round;                /* in which something was met in it */
 	uint32_t starts;
-	struct lives_event end;        /* how its leader ended, where others ran on */
+	struct container_life_event end;        /* how its leader ended, where others ran on */
 	bool leader_ended;
 	const struct hostmaps_process *met; /* of this round: who may lead */
 	UT_hash_handle hh;
 	char path[];
 };
 
-static void drop(struct lives *l, struct life *x)
+static void drop(struct container_life *l, struct life *x)
 {
 	HASH_DEL(l->all, x);
 	free(x);
 }
 
-void lives_release(struct lives *l)
+void container_life_release(struct container_life *l)
 {
 	struct life *x, *next;
 
@@ -37,20 +37,20 @@ void lives_release(struct lives *l)
 }
 
 /* Those that do not run are forgotten when there are many. */
-static bool make_room(struct lives *l)
+static bool make_room(struct container_life *l)
 {
 	struct life *x, *next;
 
-	if (HASH_COUNT(l->all) < LIVES_MAX)
+	if (HASH_COUNT(l->all) < CONTAINER_LIFE_MAX)
 		return true;
 	HASH_ITER(hh, l->all, x, next)
 		if (!x->runs)
 			drop(l, x);
-	return HASH_COUNT(l->all) < LIVES_MAX;
+	return HASH_COUNT(l->all) < CONTAINER_LIFE_MAX;
 }
 
 /* The container that a process is of; NULL: none, or it only watches over one (crun's supervisor). */
-static struct life *life_of(struct lives *l, const struct hostmaps_process *p)
+static struct life *life_of(struct container_life *l, const struct hostmaps_process *p)
 {
 	struct container_ref ref;
 	struct life *x;
@@ -67,19 +67,19 @@ static struct life *life_of(struct lives *l, const struct hostmaps_process *p)
 	return x;
 }
 
-struct lives_leader lives_leader_of(const struct hostmaps_process *p)
+struct container_life_leader container_life_leader_of(const struct hostmaps_process *p)
 {
-	struct lives_leader out = {.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns};
+	struct container_life_leader out = {.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns};
 
 	strncpy(out.comm, p->comm, sizeof(out.comm) - 1);
 	return out;
 }
 
-static void tell_start(struct lives *l, struct life *x, const struct hostmaps_process *p)
+static void tell_start(struct container_life *l, struct life *x, const struct hostmaps_process *p)
 {
-	struct lives_event e = {.ref = &x->ref, .path = x->path, .boot_ns = (int64_t)p->start_ns};
+	struct container_life_event e = {.ref = &x->ref, .path = x->path, .boot_ns = (int64_t)p->start_ns};
 
-	x->leader = lives_leader_of(p);
+	x->leader = container_life_leader_of(p);
 	x->boxed |= p->nspid == 1;
 	x->runs = true;
 	x->leader_ended = false;
@@ -89,10 +89,10 @@ static void tell_start(struct lives *l, struct life *x, const struct hostmaps_pr
 		l->tell(l->ctx, &e);
 }
 
-static struct lives_event end_of(const struct life *x, const struct hostmaps_process *p)
+static struct container_life_event end_of(const struct life *x, const struct hostmaps_process *p)
 {
-	struct lives_event e = {.ref = &x->ref, .path = x->path, .stopped = true, .starts = x->starts, .boot_ns = (int64_t)p->to_ns,
-				.leader = lives_leader_of(p), .end = p->end, .status = p->status, .signal = p->sent.signal,
+	struct container_life_event e = {.ref = &x->ref, .path = x->path, .stopped = true, .starts = x->starts, .boot_ns = (int64_t)p->to_ns,
+				.leader = container_life_leader_of(p), .end = p->end, .status = p->status, .signal = p->sent.signal,
 				.from_tgid = p->sent.tgid, .signal_ns = p->sent.time_ns};
 
 	memcpy(e.from_comm, p->sent.comm, sizeof(e.from_comm));
@@ -104,7 +104,7 @@ static bool leads(const struct life *x, const struct hostmaps_process *p)
 	return x->runs && x->leader.tgid == p->tgid && x->leader.start_ns == p->start_ns;
 }
 
-void lives_ended(struct lives *l, const struct hostmaps_process *p)
+void container_life_ended(struct container_life *l, const struct hostmaps_process *p)
 {
 	struct life *x = p->end == HOSTMAPS_EXECED ? NULL : life_of(l, p);
 
@@ -131,7 +131,7 @@ static bool is_before(const struct hostmaps_process *p, const struct hostmaps_pr
 	return p->start_ns < q->start_ns;
 }
 
-void lives_meet(struct lives *l, const struct hostmaps_process *p)
+void container_life_meet(struct container_life *l, const struct hostmaps_process *p)
 {
 	struct life *x = life_of(l, p);
 
@@ -153,12 +153,12 @@ static bool may_lead(const struct life *x, const struct hostmaps_process *p, uin
 {
 	if (p->nspid == 1)
 		return true;
-	if (x->boxed || is_runtime(p) || p->start_ns + LIVES_WAY_IN_NS > now_ns)
+	if (x->boxed || is_runtime(p) || p->start_ns + CONTAINER_LIFE_WAY_IN_NS > now_ns)
 		return false;
 	return !x->leader_ended || p->start_ns > x->leader.start_ns;
 }
 
-static void round_one(struct lives *l, struct life *x, uint64_t now_ns)
+static void round_one(struct container_life *l, struct life *x, uint64_t now_ns)
 {
 	bool met = x->met && x->round == l->round;
 
@@ -172,7 +172,7 @@ static void round_one(struct lives *l, struct life *x, uint64_t now_ns)
 	x->met = NULL;
 }
 
-void lives_round(struct lives *l, uint64_t now_ns)
+void container_life_round(struct container_life *l, uint64_t now_ns)
 {
 	struct life *x, *next;
 

@@ -5,17 +5,17 @@
  *   1. A container lives as long as its leader: the process that is number 1 in the container's pid namespace. In one that has the host's,
  *      the first process that was met leads; it has stopped once nothing runs in it, with how its leader ended. The runtime's own
  *      processes are in the cgroup for some milliseconds before the first one of the namespace, and some until it ends: so a process that is not
- *      number 1 leads only if it has run for LIVES_WAY_IN_NS and is not called as a runtime is, and never where one that is number 1 has led
+ *      number 1 leads only if it has run for CONTAINER_LIFE_WAY_IN_NS and is not called as a runtime is, and never where one that is number 1 has led
  *      before.
  *   2. A process that is number 1 in a namespace made inside the container is no leader: the one that leads already is older.
  *   3. One that came and went between two rounds is told by its leader's end. All that ran when the first round began are not told
  *      to have started.
  *   4. One that stopped and has a leader again has started anew, and is told so: `starts` counts, for as long as it is remembered.
  *
- * Use: lives_ended for each end; lives_meet for each process that runs, then lives_round.
+ * Use: container_life_ended for each end; container_life_meet for each process that runs, then container_life_round.
  */
-#ifndef SONDE_HOST_FAMILY_LIVES_H
-#define SONDE_HOST_FAMILY_LIVES_H
+#ifndef SONDE_HOST_FAMILY_CONTAINER_LIFE_H
+#define SONDE_HOST_FAMILY_CONTAINER_LIFE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,19 +26,19 @@
 struct life;
 
 /* A process, as it is found again in hostmaps and the store. */
-struct lives_leader {
+struct container_life_leader {
 	uint32_t tgid, exec_id;
 	uint64_t start_ns;
 	char comm[16];
 };
 
-struct lives_event {
+struct container_life_event {
 	const struct container_ref *ref;
 	const char *path;              /* the container's own cgroup */
 	bool stopped;                  /* else it started */
 	uint32_t starts;               /* so often as is known: 1: for the first time */
 	int64_t boot_ns;               /* when */
-	struct lives_leader leader;
+	struct container_life_leader leader;
 	enum hostmaps_end end;         /* stopped: how, and as in wait(2) */
 	int status;
 	uint32_t signal, from_tgid;    /* hostmaps_process.sent */
@@ -46,21 +46,21 @@ struct lives_event {
 	char from_comm[17];
 };
 
-#define LIVES_WAY_IN_NS 2000000000ull
+#define CONTAINER_LIFE_WAY_IN_NS 2000000000ull
 
-struct lives {
+struct container_life {
 	struct life *all;              /* by path */
 	uint64_t round, begun_ns;      /* begun_ns: the first round's time */
 	bool begun;
-	void (*tell)(void *ctx, const struct lives_event *e);
+	void (*tell)(void *ctx, const struct container_life_event *e);
 	void *ctx;
 };
 
-struct lives_leader lives_leader_of(const struct hostmaps_process *p);
+struct container_life_leader container_life_leader_of(const struct hostmaps_process *p);
 
-void lives_release(struct lives *l);
-void lives_ended(struct lives *l, const struct hostmaps_process *p);
-void lives_meet(struct lives *l, const struct hostmaps_process *p);
-void lives_round(struct lives *l, uint64_t now_ns);
+void container_life_release(struct container_life *l);
+void container_life_ended(struct container_life *l, const struct hostmaps_process *p);
+void container_life_meet(struct container_life *l, const struct hostmaps_process *p);
+void container_life_round(struct container_life *l, uint64_t now_ns);
 
 #endif

@@ -14,6 +14,7 @@
 #include "loaders/lib/host/proc/containernames.h"
 #include "loaders/lib/host/proc/engines.h"
 #include "loaders/lib/host/proc/openin.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
@@ -192,7 +193,7 @@ static void folder_look(struct look *l, const char *root)
 	while (errno = 0, (de = readdir(dir)))
 		if (is_id(de->d_name))
 			take(l, dirfd(dir), path, folder, de->d_name);
-	if (!errno && l->n_folders < sizeof(l->folders) / sizeof(*l->folders))
+	if (!errno && l->n_folders < ARRAY_SIZE(l->folders))
 		l->folders[l->n_folders++] = folder;
 }
 

@@ -12,18 +12,19 @@
 #include <unistd.h>
 
 #include "loaders/host/logs/journalfile.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
 #define ENTRIES      64  /* that are read of one container: lines of 16 KiB come in pieces */
 #define FOLDERS_MAX  16  /* machines whose journals are in one place */
 #define LOOKED_AT    4096 /* names in a folder */
-#define PLACE_MAX    48
+#define SOURCE_LOCATION_MAX    48
 
 static const char *const hosts[] = {"", "/proc/1/root"}; /* the host, as seen from a container */
 static const char *const folders[] = {"/var/log/journal", "/run/log/journal"};
-#define N_HOSTS   (sizeof(hosts) / sizeof(*hosts))
-#define N_FOLDERS (sizeof(folders) / sizeof(*folders))
+#define N_HOSTS   ARRAY_SIZE(hosts)
+#define N_FOLDERS ARRAY_SIZE(folders)
 
 /* One that is read from, and which of its entries are the container's. */
 struct source {
@@ -115,7 +116,7 @@ static bool is_machine(const char *name)
 	return strspn(name, "0123456789abcdef") == 32 && !name[32];
 }
 
-static void place_look(struct sources *s, const char place[PLACE_MAX])
+static void place_look(struct sources *s, const char place[SOURCE_LOCATION_MAX])
 {
 	DIR *d = opendir(place);
 	struct dirent *e;
@@ -131,28 +132,28 @@ static void place_look(struct sources *s, const char place[PLACE_MAX])
 		closedir(d);
 }
 
-static const char *place_of(size_t i, char buf[PLACE_MAX])
+static const char *environment_of(size_t i, char buf[SOURCE_LOCATION_MAX])
 {
-	snprintf(buf, PLACE_MAX, "%s%s", hosts[i / N_FOLDERS], folders[i % N_FOLDERS]);
+	snprintf(buf, SOURCE_LOCATION_MAX, "%s%s", hosts[i / N_FOLDERS], folders[i % N_FOLDERS]);
 	return buf;
 }
 
 /* Of both folders of the first host that has any. */
 static void sources_look(struct sources *s)
 {
-	char place[PLACE_MAX];
+	char place[SOURCE_LOCATION_MAX];
 
 	for (size_t i = 0; i < N_HOSTS * N_FOLDERS && (!s->n || i % N_FOLDERS); i++)
-		place_look(s, place_of(i, place));
+		place_look(s, environment_of(i, place));
 }
 
 const char *journallines_folder(void)
 {
-	static char place[PLACE_MAX];
+	static char place[SOURCE_LOCATION_MAX];
 	struct sources s = {.n = 0};
 
 	for (size_t i = 0; i < N_HOSTS * N_FOLDERS && !s.n; i++)
-		place_look(&s, place_of(i, place));
+		place_look(&s, environment_of(i, place));
 	for (size_t f = 0; f < s.n; f++)
 		close(s.all[f].fd);
 	return s.n ? place : NULL;

@@ -16,6 +16,7 @@
 #include "loaders/lib/host/proc/containerlog.h"
 #include "loaders/lib/host/proc/containernames.h"
 #include "loaders/lib/host/proc/engines.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -89,7 +90,7 @@ static int podman_open(const char *id, char path[PATH_BYTES])
 	size_t n = engines_known(all);
 	int fd = -1;
 
-	for (size_t i = 0; fd < 0 && i < sizeof(usual) / sizeof(*usual); i++) {
+	for (size_t i = 0; fd < 0 && i < ARRAY_SIZE(usual); i++) {
 		snprintf(path, PATH_BYTES, "%s/%.64s/userdata/ctr.log", usual[i], id);
 		fd = log_open(path);
 	}

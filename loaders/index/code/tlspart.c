@@ -9,6 +9,7 @@
 
 #include "loaders/index/elf/region.h"
 #include "loaders/index/code/tlscode.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -51,7 +52,7 @@ static const struct end_row {
 	{IMAGE_TLS_OPENSSL, "SSL_clear"},
 	{IMAGE_TLS_GNUTLS, "gnutls_deinit"},
 };
-#define ROW_COUNT (sizeof(ROWS) / sizeof(ROWS[0]))
+#define ROW_COUNT ARRAY_SIZE(ROWS)
 _Static_assert(ROW_COUNT <= TLSPART_FUNCTIONS, "room for each row");
 
 void tls_symbols_note(struct tls_symbols *t, const char *name, uint64_t addr, uint64_t size, int go)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* runsyms: see the header. */
 #include "loaders/index/elf/runsyms.h"
+#include "schema/base/array.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static void part_note(struct runsyms *r, uint64_t addr, uint64_t size)
 
 void runsyms_note(struct runsyms *r, const char *name, uint64_t addr, uint64_t size)
 {
-	for (size_t i = 0; i < sizeof(KNOWN) / sizeof(KNOWN[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(KNOWN); i++) {
 		size_t n;
 
 		if (name[0] != KNOWN[i].name[0])

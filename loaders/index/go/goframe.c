@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "loaders/index/go/gocode.h"
+#include "schema/base/array.h"
 
 #define REG_RDX   1  /* DWARF numbers */
 #define REG_R12   12
@@ -315,7 +316,7 @@ static enum shape shape_of(const struct goframe_func *f)
 {
 	const struct gocode code = {f->code, f->code_len};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (!strcmp(f->name, known[i].name)) {
 			/* a wrapper between calling conventions has the same name, and loads nothing into SP */
 			if (known[i].shape >= ENDS && known[i].shape <= FRAME_POINTER &&

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "loaders/index/elf/region.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 
 /* ---- symbols ---- */
@@ -61,7 +62,7 @@ static int table_by_section(struct elf_file *f, struct go_table *out, uint64_t *
 {
 	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		const Elf64_Shdr *s = elf_section_by_name(f, names[i]);
 		cleanup_region struct region r = {0};
 		int rc;

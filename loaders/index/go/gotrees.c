@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "loaders/index/elf/region.h"
+#include "schema/base/array.h"
 
 #define TRIED          48
 #define TREES_MAX      (64ull << 20)
@@ -80,7 +81,7 @@ static int find_by_address(struct elf_file *f, const struct go_table *t, struct 
 {
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < sizeof(by_address) / sizeof(*by_address); i++) {
+	for (size_t i = 0; !rc && i < ARRAY_SIZE(by_address); i++) {
 		*out = (struct goinline){.pcdata = by_address[i].pcdata, .funcdata = by_address[i].funcdata};
 		rc = fits(f, t, *out);
 	}

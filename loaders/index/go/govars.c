@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "loaders/lib/code/x86insn.h"
+#include "schema/base/array.h"
 #include "schema/image/go.h"
 
 #define LOAD     0x8b
@@ -31,7 +32,7 @@ static enum function function_of(const char *name)
 
 	if (strncmp(name, "runtime.", 8))
 		return FUNCTIONS;
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (!strcmp(name + 8, known[i].name))
 			return known[i].function;
 	return FUNCTIONS;

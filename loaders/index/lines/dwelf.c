@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 
 /* Behind ".debug_", or ".zdebug_" for what old tools compressed. */
 static const char *const wanted[] = {"info", "abbrev", "line", "str", "line_str", "str_offsets", "addr", "ranges",
 				     "rnglists"};
-#define WANTED_COUNT (sizeof(wanted) / sizeof(*wanted))
+#define WANTED_COUNT ARRAY_SIZE(wanted)
 #define NAME_MAX_LEN 32
 
 static const char *debug_part(const char *name)

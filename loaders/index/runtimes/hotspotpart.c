@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "loaders/index/elf/region.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 
 #define ENTRIES_MAX 4096u
@@ -105,7 +106,7 @@ static const struct wanted {
 	{HOTSPOT_HAS_LINES, CONSTANTS, "ConstMethodFlags::_misc_has_linenumber_table", NULL},
 	{HOTSPOT_CALL_WRAPPER, CONSTANTS, "frame::entry_frame_call_wrapper_offset", NULL},
 };
-#define WANTED_COUNT (sizeof(WANTED) / sizeof(WANTED[0]))
+#define WANTED_COUNT ARRAY_SIZE(WANTED)
 
 /* A name of the file; false: it is longer than any that is wanted, or none. */
 static bool name_read(struct elf_file *f, uint64_t addr, char out[NAME_MAX_ + 1], int *rc)
@@ -177,7 +178,7 @@ static bool is_whole(const struct hotspot_layout *l)
 		HOTSPOT_SIZE_POOL, HOTSPOT_SIZE_PC, HOTSPOT_SIZE_BLOCK, HOTSPOT_HAS_LINES, HOTSPOT_CALL_WRAPPER,
 	};
 
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (!l->at[all[i]])
 			return false;
 	return true;

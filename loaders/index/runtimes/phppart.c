@@ -7,6 +7,7 @@
 
 #include "loaders/index/runtimes/pypart.h"
 #include "loaders/index/elf/region.h"
+#include "schema/base/array.h"
 
 #define LOOP_MAX   (1u << 20)
 #define CONSTANTS_MAX (64u << 20)
@@ -28,7 +29,7 @@ static const struct row {
 
 bool phppart_layout(uint32_t interface, struct php_layout *out)
 {
-	for (size_t i = 0; i < sizeof(rows_of) / sizeof(rows_of[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rows_of); i++) {
 		if (rows_of[i].interface != interface)
 			continue;
 		*out = rows_of[i].l;

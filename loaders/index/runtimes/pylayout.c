@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pylayout: see the header. */
 #include "loaders/index/runtimes/pylayout.h"
+#include "schema/base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,7 @@ static const struct row rows[] = {
 
 bool pylayout_of_version(uint32_t version, struct python_layout *out, uint64_t *interpreters_at)
 {
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		if (rows[i].minor != MINOR(version) || !RELEASED(version))
 			continue;
 		*out = rows[i].l;
@@ -143,7 +144,7 @@ bool pylayout_of_offsets(const void *runtime, size_t len, struct python_layout *
 	if (o.bad || memcmp(runtime, "xdebugpy", 8) || version > UINT32_MAX || !RELEASED(version) ||
 	    (word_at(&o, WORD_FREE_THREADED) && MINOR(version) != 0x030d))
 		return false;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (words[i].minor != MINOR(version))
 			continue;
 		members_read(&o, &words[i], &l);

@@ -9,6 +9,7 @@
 #include "loaders/index/runtimes/pylayout.h"
 #include "loaders/index/elf/region.h"
 #include "loaders/lib/code/x86insn.h"
+#include "schema/base/array.h"
 
 #define LOOP     "_PyEval_EvalFrameDefault"
 #define LOOP_27  "PyEval_EvalFrameEx"
@@ -67,7 +68,7 @@ void py_symbols_note(struct py_symbols *py, const char *name, uint64_t addr, uin
 		py->runtime = addr;
 		py->runtime_size = size;
 	}
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (!strcmp(name, known[i].name))
 			*known[i].at = addr;
 	function_note(py, name, addr, size);

@@ -9,6 +9,7 @@
 #include "loaders/index/runtimes/pypart.h"
 #include "loaders/index/elf/region.h"
 #include "loaders/lib/code/x86insn.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -32,7 +33,7 @@ static const struct row {
 
 bool rubypart_layout(const char *version, struct ruby_layout *out)
 {
-	for (size_t i = 0; i < sizeof(rows_of) / sizeof(rows_of[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(rows_of); i++) {
 		size_t n = strlen(rows_of[i].begins);
 
 		if (strncmp(version, rows_of[i].begins, n) || version[n] < '0' || version[n] > '9')

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "loaders/index/elf/region.h"
+#include "schema/base/array.h"
 
 #define PREFIX      "v8dbg_"
 #define CODE_BYTES  96u /* of a small function */
@@ -126,7 +127,7 @@ static const struct given V13_6[] = {
 	{V8_CODE_POSITIONS, 16}, {V8_KIND_MAGLEV, 11}, {V8_KIND_TURBOFAN, 12}, {V8_SCOPE_FIRST, 48}, {V8_SCOPE_START, 32}, {V8_DEOPT_FIRST, 12},
 };
 
-#define ROW(version, given) {version, given, sizeof(given) / sizeof((given)[0])}
+#define ROW(version, given) {version, given, ARRAY_SIZE(given)}
 static const struct {
 	uint32_t version;
 	const struct given *given;
@@ -140,12 +141,12 @@ void v8_symbols_note(struct v8_symbols *s, const char *name, uint64_t addr, uint
 
 	if (!about && strncmp(name, "_ZN2v8", 6) && strncmp(name, "napi_get_n", 10))
 		return;
-	for (size_t i = 0; i < sizeof(FUNCTIONS) / sizeof(FUNCTIONS[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(FUNCTIONS); i++)
 		if (!strcmp(name, FUNCTIONS[i].name))
 			s->code[FUNCTIONS[i].which] = addr;
 	if (s->code[V8_SYMBOL_BYTECODES] == addr && size)
 		s->bytecodes_size = size;
-	for (size_t i = 0; about && i < sizeof(NUMBERS) / sizeof(NUMBERS[0]); i++)
+	for (size_t i = 0; about && i < ARRAY_SIZE(NUMBERS); i++)
 		if (!strcmp(name + prefix, NUMBERS[i].name))
 			s->at[NUMBERS[i].number] = addr;
 }
@@ -324,7 +325,7 @@ static bool is_whole(const struct v8_layout *l)
 	for (unsigned i = 0; i < V8_N; i++) {
 		bool may = false;
 
-		for (size_t k = 0; k < sizeof(may_lack) / sizeof(may_lack[0]); k++)
+		for (size_t k = 0; k < ARRAY_SIZE(may_lack); k++)
 			may |= may_lack[k] == i;
 		if (!may && (l->n[i] == V8_ABSENT || l->n[i] < -4096 || l->n[i] > UINT16_MAX))
 			return false;
@@ -334,8 +335,8 @@ static bool is_whole(const struct v8_layout *l)
 
 static bool version_take(struct v8_layout *l)
 {
-	given_take(l, ALIKE, sizeof(ALIKE) / sizeof(ALIKE[0]), false);
-	for (size_t i = 0; i < sizeof(VERSIONS) / sizeof(VERSIONS[0]); i++) {
+	given_take(l, ALIKE, ARRAY_SIZE(ALIKE), false);
+	for (size_t i = 0; i < ARRAY_SIZE(VERSIONS); i++) {
 		if (VERSIONS[i].version != l->version)
 			continue;
 		given_take(l, VERSIONS[i].given, VERSIONS[i].n, true);

@@ -8,7 +8,7 @@
 #define CONTEXT_RSP    160  /* struct ucontext: uc_mcontext at 40, its 15th word is RSP (Linux, x86-64) */
 
 /* Where the caller's RBP (or RBX) is, as an extension says it. */
-struct place {
+struct source_location {
 	enum row_ext_bp how;
 	int64_t n;
 };
@@ -26,45 +26,45 @@ static bool fits(int64_t v)
 /* ---- RBP and RBX (3) ---- */
 
 /* `stack_known`: the CFA is RSP + depth. */
-static struct place saved_place(int64_t n, bool stack_known, int64_t depth)
+static struct source_location saved_place(int64_t n, bool stack_known, int64_t depth)
 {
 	if (stack_known && (n >= 0 || n < -depth))
-		return (struct place){ROW_EXT_BP_SAME, 0};
-	return fits(n) ? (struct place){ROW_EXT_BP_CFA, n} : (struct place){ROW_EXT_BP_LOST, 0};
+		return (struct source_location){ROW_EXT_BP_SAME, 0};
+	return fits(n) ? (struct source_location){ROW_EXT_BP_CFA, n} : (struct source_location){ROW_EXT_BP_LOST, 0};
 }
 
-static struct place expression_place(const struct cfi_value *v)
+static struct source_location expression_place(const struct cfi_value *v)
 {
-	const struct place lost = {ROW_EXT_BP_LOST, 0};
+	const struct source_location lost = {ROW_EXT_BP_LOST, 0};
 	struct cfiexpr x;
 
 	if (!cfiexpr_solve(v->expr, v->expr_len, true, &x) || x.deref || x.sum.reg8 >= 0 || !fits(x.sum.k))
 		return lost;
 	switch (x.sum.reg) {
-	case ROW_REG_RBP: return (struct place){ROW_EXT_BP_RBP, x.sum.k};
-	case ROW_REG_RSP: return (struct place){ROW_EXT_BP_RSP, x.sum.k};
-	case CFIEXPR_CFA: return (struct place){ROW_EXT_BP_CFA, x.sum.k};
+	case ROW_REG_RBP: return (struct source_location){ROW_EXT_BP_RBP, x.sum.k};
+	case ROW_REG_RSP: return (struct source_location){ROW_EXT_BP_RSP, x.sum.k};
+	case CFIEXPR_CFA: return (struct source_location){ROW_EXT_BP_CFA, x.sum.k};
 	default: return lost;
 	}
 }
 
-static struct place place_of(const struct cfi_value *v, uint64_t reg, bool stack_known, int64_t depth)
+static struct source_location environment_of(const struct cfi_value *v, uint64_t reg, bool stack_known, int64_t depth)
 {
 	switch (v->how) {
 	case CFI_UNSET:
-	case CFI_SAME: return (struct place){ROW_EXT_BP_SAME, 0};
+	case CFI_SAME: return (struct source_location){ROW_EXT_BP_SAME, 0};
 	case CFI_OFFSET: return saved_place(v->n, stack_known, depth);
 	case CFI_EXPRESSION: return expression_place(v);
 	case CFI_REGISTER:
-		return (struct place){(uint64_t)v->n == reg ? ROW_EXT_BP_SAME : ROW_EXT_BP_LOST, 0};
-	default: return (struct place){ROW_EXT_BP_LOST, 0};
+		return (struct source_location){(uint64_t)v->n == reg ? ROW_EXT_BP_SAME : ROW_EXT_BP_LOST, 0};
+	default: return (struct source_location){ROW_EXT_BP_LOST, 0};
 	}
 }
 
 /* What a rule says of RBX. */
 static uint64_t bx_bits(const struct cfi_value *v, bool stack_known, int64_t depth)
 {
-	const struct place p = place_of(v, ROW_REG_RBX, stack_known, depth);
+	const struct source_location p = environment_of(v, ROW_REG_RBX, stack_known, depth);
 
 	if (p.how == ROW_EXT_BP_SAME)
 		return ROW_MAKE_BX(ROW_BX_SAME, 0);
@@ -82,7 +82,7 @@ static uint64_t with_bx(uint32_t rule, uint64_t bits)
 /* ---- CFA (2) ---- */
 
 /* The place as a plain row's bits; false: only an extension holds it. */
-static bool bp_plain(const struct place *p, uint32_t *bp, uint32_t *saved)
+static bool bp_plain(const struct source_location *p, uint32_t *bp, uint32_t *saved)
 {
 	*saved = 0;
 	switch (p->how) {
@@ -98,7 +98,7 @@ static bool bp_plain(const struct place *p, uint32_t *bp, uint32_t *saved)
 	}
 }
 
-static uint32_t rule_sum(uint64_t reg, int64_t offset, const struct place *bp, struct rows *r)
+static uint32_t rule_sum(uint64_t reg, int64_t offset, const struct source_location *bp, struct rows *r)
 {
 	uint32_t how, saved;
 	bool plain = (reg == ROW_REG_RSP || reg == ROW_REG_RBP) && offset >= 0 && offset % 8 == 0 &&
@@ -114,7 +114,7 @@ static uint32_t rule_sum(uint64_t reg, int64_t offset, const struct place *bp, s
 					     .a = (int32_t)offset, .bp_offset = (int32_t)bp->n});
 }
 
-static uint32_t rule_deref(const struct cfiexpr *x, const struct place *bp, struct rows *r)
+static uint32_t rule_deref(const struct cfiexpr *x, const struct source_location *bp, struct rows *r)
 {
 	struct row_ext e = {.kind = x->sum.reg8 >= 0 ? ROW_EXT_INDEX : ROW_EXT_DEREF, .reg = (uint8_t)x->sum.reg,
 			    .bp = (uint8_t)bp->how, .reg2 = (uint8_t)(x->sum.reg8 >= 0 ? x->sum.reg8 : 0),
@@ -128,7 +128,7 @@ static uint32_t rule_deref(const struct cfiexpr *x, const struct place *bp, stru
 static uint64_t rule_expression(const struct cfi_state *s, struct rows *r)
 {
 	struct cfiexpr x;
-	struct place bp;
+	struct source_location bp;
 	unsigned threshold;
 	bool on_rsp;
 
@@ -138,7 +138,7 @@ static uint64_t rule_expression(const struct cfi_state *s, struct rows *r)
 	    (!x.deref && x.sum.reg8 >= 0))
 		return unsupported(ROW_UNSUPPORTED_CFA_EXPRESSION);
 	on_rsp = !x.deref && x.sum.reg == ROW_REG_RSP;
-	bp = place_of(&s->rbp, ROW_REG_RBP, on_rsp, x.sum.k);
+	bp = environment_of(&s->rbp, ROW_REG_RBP, on_rsp, x.sum.k);
 	return with_bx(x.deref ? rule_deref(&x, &bp, r) : rule_sum((uint64_t)x.sum.reg, x.sum.k, &bp, r),
 		       bx_bits(&s->rbx, on_rsp, x.sum.k));
 }
@@ -148,7 +148,7 @@ static uint64_t rule_expression(const struct cfi_state *s, struct rows *r)
 static uint64_t rule_ra_register(const struct cfi_state *s, struct rows *r)
 {
 	const bool on_rsp = s->cfa_reg == ROW_REG_RSP;
-	struct place bp = place_of(&s->rbp, ROW_REG_RBP, on_rsp, s->cfa_offset);
+	struct source_location bp = environment_of(&s->rbp, ROW_REG_RBP, on_rsp, s->cfa_offset);
 	struct row_ext x = {.kind = ROW_EXT_RA_REG, .reg = (uint8_t)s->cfa_reg, .bp = (uint8_t)bp.how,
 			    .reg2 = (uint8_t)s->ra.n, .a = (int32_t)s->cfa_offset, .bp_offset = (int32_t)bp.n};
 
@@ -164,7 +164,7 @@ static uint64_t rule_ra_register(const struct cfi_state *s, struct rows *r)
 uint64_t cfi_rule(const struct cfi_state *s, struct rows *r)
 {
 	const bool on_rsp = !s->cfa_expr && s->cfa_reg == ROW_REG_RSP;
-	struct place bp;
+	struct source_location bp;
 
 	if (s->ra.how == CFI_UNDEFINED)
 		return ROW_MAKE_SPECIAL(ROW_ROOT, 0);
@@ -178,7 +178,7 @@ uint64_t cfi_rule(const struct cfi_state *s, struct rows *r)
 		return ROW_MAKE_SPECIAL(ROW_ROOT, 0);
 	if (s->cfa_expr)
 		return rule_expression(s, r);
-	bp = place_of(&s->rbp, ROW_REG_RBP, on_rsp, s->cfa_offset);
+	bp = environment_of(&s->rbp, ROW_REG_RBP, on_rsp, s->cfa_offset);
 	return with_bx(rule_sum(s->cfa_reg, s->cfa_offset, &bp, r), bx_bits(&s->rbx, on_rsp, s->cfa_offset));
 }
 

@@ -5,13 +5,14 @@
 #include <inttypes.h>
 
 #include "loaders/index/unwind/rowtable.h"
+#include "schema/base/array.h"
 
 static const char *reg_name(unsigned reg)
 {
 	static const char *const names[] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
 					    "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rip"};
 
-	return reg < sizeof(names) / sizeof(*names) ? names[reg] : "r?";
+	return reg < ARRAY_SIZE(names) ? names[reg] : "r?";
 }
 
 static const char *reason_name(unsigned why)

@@ -9,6 +9,7 @@
 #include "loaders/index/unwind/codesearch.h"
 #include "loaders/index/unwind/knowncode.h"
 #include "loaders/index/elf/unpack.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/cursor.h"
 
@@ -223,7 +224,7 @@ static int known_plt(struct unwind *u, struct elf_file *f)
 {
 	static const char *const names[] = {".plt", ".plt.sec", ".plt.got", ".plt.bnd", ".iplt"};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		const Elf64_Shdr *s = elf_section_by_name(f, names[i]);
 		cleanup_free void *code = NULL;
 		int rc;
@@ -246,7 +247,7 @@ static int known_crt(struct unwind *u, struct elf_file *f)
 		int64_t tag; /* where there are no section headers */
 	} both[] = {{".init", DT_INIT}, {".fini", DT_FINI}};
 
-	for (size_t i = 0; i < sizeof(both) / sizeof(*both); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(both); i++) {
 		const Elf64_Shdr *s = elf_section_by_name(f, both[i].section);
 		uint64_t at = s ? s->sh_addr : 0, len;
 		cleanup_free void *code = NULL;

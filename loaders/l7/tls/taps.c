@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -70,7 +71,7 @@ int tap_tracepoint(struct bpf_program *prog, const char *name, struct tap *out)
 	uint64_t id;
 	int err = -ENOENT;
 
-	for (size_t i = 0; err && i < sizeof(roots) / sizeof(roots[0]); i++) {
+	for (size_t i = 0; err && i < ARRAY_SIZE(roots); i++) {
 		snprintf(path, sizeof(path), "%s/events/%s/id", roots[i], name);
 		err = number_read(path, &id);
 	}

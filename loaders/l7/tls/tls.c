@@ -17,6 +17,7 @@
 #include "loaders/lib/bpf/start/target.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/proc/openin.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/idmap.h"
@@ -185,7 +186,7 @@ static struct seen *seen_of(struct hostmaps_image *image)
 
 static bool name_tells(const char *name)
 {
-	for (size_t i = 0; i < sizeof(NAMES) / sizeof(NAMES[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(NAMES); i++)
 		if (strstr(name, NAMES[i]))
 			return true;
 	return false;

@@ -117,13 +117,13 @@ struct family {
 	int (*wake_fd)(void *state);
 	/* A process ended (hostmaps_process.end says how; an exec ends a program too), as sonde-maps told it: called between polls,
 	 * of all processes, whatever the capture is narrowed to. Nothing but notes of it are to be taken here. May be NULL. */
-	void (*ended)(void *state, struct family_host *h, const struct hostmaps_process *p);
-	/* What a process used that has ended, as sonde-maps told it some time after `ended`; p NULL: it is forgotten. Notes alone, as there.
+	void (*process_ended)(void *state, struct family_host *h, const struct hostmaps_process *p);
+	/* What a process used that has ended, as sonde-maps told it some time after `process_ended`; p NULL: it is forgotten. Notes alone, as there.
 	 * May be NULL. */
-	void (*used)(void *state, struct family_host *h, const struct mp_used *u, struct hostmaps_process *p);
+	void (*process_usage)(void *state, struct family_host *h, const struct mp_used *u, struct hostmaps_process *p);
 	/* The capture ends: what is to be read once more is read now, within `patience_ns`; a family with programs detaches them
 	 * first. May be NULL. */
-	void (*finish)(void *state, struct family_host *h, int64_t patience_ns);
+	void (*last_read)(void *state, struct family_host *h, int64_t patience_ns);
 	/* CPUs that came or went since: called about once a second. */
 	void (*tick)(void *state);
 	/* The kernel's symbols, once there are any: called once, borrowed for that call. May be NULL. */
@@ -133,11 +133,11 @@ struct family {
 	/* Descriptor of the ring buffer map whose records are struct stack_late, -1: it has none. May be NULL. */
 	int (*late_fd)(void *state);
 	/* Translate one record: how much of which kind it adds. 0, or -EBADMSG for a record that is not ours. With ring_fd. */
-	int (*value)(void *state, const void *record, size_t size, uint64_t *n);
+	int (*record_amount)(void *state, const void *record, size_t size, uint64_t *n);
 	/* Records are no CPU samples: the family names each and stores what it adds, in its own time (h->added, h->refused), and
-	 * `value` says how much that is. *named: what the record's stack was named as; untouched: it has none. A record NULL: no
+	 * `record_amount` says how much that is. *named: what the record's stack was named as; untouched: it has none. A record NULL: no
 	 * more will come. May be NULL. */
-	void (*take)(void *state, struct family_host *h, const struct stack_event *record, size_t size,
+	void (*store_record)(void *state, struct family_host *h, const struct stack_event *record, size_t size,
 		     struct naming_result *named);
 	/* What one sample stands for; known after attach. NULL: 0, values are themselves. */
 	uint64_t (*period_ns)(void *state);
@@ -145,7 +145,7 @@ struct family {
 	const char *(*clock)(void *state);
 	void (*tally)(void *state, struct family_tally *t); /* NULL: it loses nothing, and counts nothing */
 	/* Do less by so many steps (schema/families/families.h): 0 is all it does. sonded says so while the capture runs. May be NULL. */
-	void (*slow)(void *state, uint32_t step);
+	void (*reduce)(void *state, uint32_t step);
 	void (*detach)(void *state); /* after it no more events come; NULL: nothing came */
 	void (*close)(void *state);
 	/* Add what this family needs of the host to `--check`. May be NULL. */

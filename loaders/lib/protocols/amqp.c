@@ -19,6 +19,7 @@
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
 #include "loaders/lib/protocols/table.h"
+#include "schema/base/array.h"
 
 #define PREAMBLE  "AMQP\0\0\x09\x01"
 #define FRAME_MAX (16u << 20)
@@ -141,7 +142,7 @@ static const char *method_name(unsigned class, unsigned method)
 		     {60, 10, "QOS"}, {60, 20, "CONSUME"}, {60, 30, "CANCEL"}, {60, 70, "GET"}, {60, 110, "RECOVER"}, {85, 10, "CONFIRM SELECT"},
 		     {90, 10, "TX SELECT"}, {90, 20, "TX COMMIT"}, {90, 30, "TX ROLLBACK"}};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i].class == class && names[i].method == method)
 			return names[i].name;
 	return NULL;

@@ -2,6 +2,7 @@
 /* clickhouse_block: see the header. */
 #include "loaders/lib/protocols/clickhouse_block.h"
 
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 
 #define FRAME_FULL   (1u << 20)
@@ -176,7 +177,7 @@ static uint32_t fixed_width(const uint8_t *p, size_t n)
 		     {"Decimal32", 4}, {"UInt64", 8}, {"Int64", 8}, {"Float64", 8}, {"DateTime64", 8}, {"Decimal64", 8}, {"Time64", 8}, {"UUID", 16},
 		     {"IPv6", 16}, {"Int128", 16}, {"UInt128", 16}, {"Decimal128", 16}, {"Int256", 32}, {"UInt256", 32}, {"Decimal256", 32}};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (strlen(known[i].name) == n && !memcmp(known[i].name, p, n))
 			return known[i].width;
 	return n > 8 && !memcmp(p, "Interval", 8) ? 8 : 0;

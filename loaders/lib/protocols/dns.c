@@ -17,6 +17,7 @@
 #include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/table.h"
+#include "schema/base/array.h"
 
 #define HEADER    12
 #define NAME_MAX_ 255
@@ -42,7 +43,7 @@ static const char *type_name(uint16_t type, char buf[16])
 		     {33, "SRV"}, {35, "NAPTR"}, {43, "DS"}, {46, "RRSIG"}, {47, "NSEC"}, {48, "DNSKEY"}, {52, "TLSA"}, {64, "SVCB"}, {65, "HTTPS"},
 		     {251, "IXFR"}, {252, "AXFR"}, {255, "ANY"}, {257, "CAA"}};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i].type == type)
 			return names[i].name;
 	snprintf(buf, 16, "TYPE%u", type);
@@ -134,7 +135,7 @@ static const char *code_name(unsigned code)
 	static const char *const names[] = {"NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET", "NXRRSET", "NOTAUTH",
 					    "NOTZONE"};
 
-	return code < sizeof(names) / sizeof(*names) ? names[code] : "OTHER";
+	return code < ARRAY_SIZE(names) ? names[code] : "OTHER";
 }
 
 static uint64_t match_id(const uint8_t *p, const struct question *q)

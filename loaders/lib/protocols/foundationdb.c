@@ -21,6 +21,7 @@
 
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/table.h"
+#include "schema/base/array.h"
 
 #define LENGTH_MAX  (100u << 20)
 #define TOKEN       16
@@ -56,7 +57,7 @@ static const struct kind {
 
 static const struct kind *kind_of(uint32_t id)
 {
-	for (size_t i = 0; i < sizeof(KINDS) / sizeof(*KINDS); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++)
 		if (KINDS[i].id == id)
 			return &KINDS[i];
 	return NULL;
@@ -73,7 +74,7 @@ static const char *error_name(uint16_t code, char buf[8])
 		     {1101, "operation_cancelled"}, {1213, "tag_throttled"}, {2130, "tenant_name_required"}, {2131, "tenant_not_found"},
 		     {6000, "permission_denied"}};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i].code == code)
 			return names[i].name;
 	snprintf(buf, 8, "%u", code);

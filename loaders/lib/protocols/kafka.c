@@ -20,6 +20,7 @@
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
 #include "loaders/lib/protocols/table.h"
+#include "schema/base/array.h"
 
 #define API_MAX     92
 #define VERSION_MAX 22
@@ -214,7 +215,7 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 		op = produce(c, &b, version, &silent);
 	else if (api == FETCH)
 		op = fetch(c, &b, version);
-	else if (api < (int)(sizeof(APIS) / sizeof(*APIS)))
+	else if (api < (int)ARRAY_SIZE(APIS))
 		op = proto_name(c, APIS[api], strlen(APIS[api]));
 	else
 		op = proto_namef(c, "API %d", api);

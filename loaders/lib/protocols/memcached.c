@@ -19,6 +19,7 @@
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
 #include "loaders/lib/protocols/table.h"
+#include "schema/base/array.h"
 
 #define LINE_MAX   8192       /* a get of many keys; what is longer is cut */
 #define KEY_MAX    250
@@ -196,7 +197,7 @@ static const char *const OPCODES[] = {"get", "set", "add", "replace", "delete", 
 
 static bool is_header(const uint8_t *p, size_t n, uint8_t magic)
 {
-	return n >= HEADER && p[0] == magic && p[1] < sizeof(OPCODES) / sizeof(*OPCODES) && !p[5] && be32(p + 8) <= VALUE_MAX &&
+	return n >= HEADER && p[0] == magic && p[1] < ARRAY_SIZE(OPCODES) && !p[5] && be32(p + 8) <= VALUE_MAX &&
 	       be16(p + 2) + p[4] <= be32(p + 8) && be16(p + 2) <= KEY_MAX && p[4] <= 24 && (magic == 0x81 ? be16(p + 6) < 0x90 : !be16(p + 6));
 }
 

@@ -22,6 +22,7 @@
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/sql.h"
 #include "loaders/lib/protocols/table.h"
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 
 #define PACKET_MORE  0xffffffu
@@ -191,7 +192,7 @@ static const char *command_name(uint8_t cmd)
 					    [17] = "CHANGE USER", [18] = "BINLOG DUMP", [21] = "REGISTER SLAVE", [26] = "RESET STATEMENT",
 					    [27] = "SET OPTION", [28] = "FETCH", [30] = "BINLOG DUMP GTID", [31] = "RESET CONNECTION"};
 
-	return cmd < sizeof(names) / sizeof(*names) ? names[cmd] : NULL;
+	return cmd < ARRAY_SIZE(names) ? names[cmd] : NULL;
 }
 
 static bool command(struct proto_conn *c, struct mysql *s, const uint8_t *p, size_t n, bool cut)

@@ -10,6 +10,7 @@
 #include "loaders/lib/protocols/idtable.h"
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
+#include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
@@ -159,7 +160,7 @@ static char parts_mark(const char *protocol)
 		char mark;
 	} marks[] = {{"http", '/'}, {"http2", '/'}, {"fastcgi", '/'}, {"redis", ':'}, {"memcached", ':'}, {"nats", '.'}, {"zookeeper", '/'}};
 
-	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
 		if (!strcmp(marks[i].protocol, protocol))
 			return marks[i].mark;
 	return '\0';

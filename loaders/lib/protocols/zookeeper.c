@@ -15,6 +15,7 @@
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/route.h"
 #include "loaders/lib/protocols/table.h"
+#include "schema/base/array.h"
 
 #define LENGTH_MAX (64u << 20)
 #define LOOK       512
@@ -37,7 +38,7 @@ static const char *op_name(int32_t op, bool *path)
 		   {102, "sasl", false}, {103, "getEphemerals", true}, {104, "getAllChildrenNumber", true}, {105, "setWatches2", false},
 		   {106, "addWatch", true}, {107, "whoAmI", false}, {-11, "closeSession", false}};
 
-	for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
 		if (ops[i].op == op)
 			return *path = ops[i].path, ops[i].name;
 	return NULL;
@@ -84,7 +85,7 @@ static const char *error_name(int32_t e, char buf[16])
 		     {-108, "noephemeralchild"}, {-110, "nodeexists"}, {-111, "notempty"}, {-112, "sessionexpired"}, {-114, "invalidacl"},
 		     {-115, "authfailed"}, {-118, "sessionmoved"}};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i].e == e)
 			return names[i].name;
 	snprintf(buf, 16, "%d", e);

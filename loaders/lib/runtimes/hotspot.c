@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "loaders/lib/runtimes/hotspotcode.h"
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 
 #define HEAPS_MAX     8
@@ -421,7 +422,7 @@ static size_t poll_length(const uint8_t *c, size_t left)
 		{{0x41, 0x85, 0x02}, 3, 3}, {{0x4d, 0x8b, 0x97}, 3, 7}, {{0xc5, 0xf8, 0x77}, 3, 3},
 	};
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (left >= known[i].length && !memcmp(c, known[i].bytes, known[i].n))
 			return known[i].length;
 	return 0;

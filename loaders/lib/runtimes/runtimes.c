@@ -7,6 +7,7 @@
 #include "loaders/lib/runtimes/python.h"
 #include "loaders/lib/runtimes/ruby.h"
 #include "loaders/lib/runtimes/v8/v8.h"
+#include "schema/base/array.h"
 #include "schema/image/format.h"
 
 /* The functions of a runtime by the names that its header gives them. */
@@ -50,4 +51,4 @@ const struct runtime_walker RUNTIME_WALKERS[] = {
 	{"java", "[java]", IMAGE_SECTION_HOTSPOT, hotspot_of, hotspot_end, NULL, hotspot_frames, NULL},
 	{"javascript", "[javascript]", IMAGE_SECTION_V8, v8_of, v8_end, v8_frames, NULL, NULL},
 };
-const size_t RUNTIME_KIND_COUNT = sizeof(RUNTIME_WALKERS) / sizeof(RUNTIME_WALKERS[0]);
+const size_t RUNTIME_KIND_COUNT = ARRAY_SIZE(RUNTIME_WALKERS);

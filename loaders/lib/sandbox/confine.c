@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loaders/lib/sandbox/confine.h"
+#include "schema/base/array.h"
 
 #include <errno.h>
 #include <linux/bpf.h>
@@ -12,7 +13,7 @@
 #include <sys/socket.h>
 
 #define REFUSED SCMP_ACT_ERRNO(EPERM)
-#define ALL(list) list, sizeof(list) / sizeof(*(list))
+#define ALL(list) list, ARRAY_SIZE(list)
 
 static const int runs[] = {SCMP_SYS(execve), SCMP_SYS(execveat)};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox: see the header. */
 #include "loaders/lib/sandbox/sandbox.h"
+#include "schema/base/array.h"
 
 #include <errno.h>
 #include <linux/capability.h>
@@ -111,7 +112,7 @@ static int calls_allow(scmp_filter_ctx ctx, enum sandbox_size size)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(readlink), 0);
 	if (!rc && size == SANDBOX_STAYS)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(poll), 0) ?: seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(epoll_wait), 0);
-	for (size_t i = 0; !rc && i < sizeof(allowed) / sizeof(*allowed); i++)
+	for (size_t i = 0; !rc && i < ARRAY_SIZE(allowed); i++)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
 	return rc;
 }

@@ -21,7 +21,7 @@
 #include "schema/image/image.h"
 #include "schema/image/lines.h"
 
-struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, struct early *early, int epoll_fd,
+struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, struct exec_race *early, int epoll_fd,
 			    const char *program, bool lines)
 {
 	struct indexer *ix = mem_alloc(sizeof(*ix));
@@ -271,7 +271,7 @@ static bool is_busy(const struct indexer *ix)
 
 void indexer_tick(struct indexer *ix, uint64_t now_ns)
 {
-	early_tick(ix->opening.early, now_ns);
+	exec_race_tick(ix->opening.early, now_ns);
 	try_again(ix, now_ns);
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
 		if (ix->jobs[i].child.pid && indexer_job_late(&ix->jobs[i], now_ns))

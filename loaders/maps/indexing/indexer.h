@@ -27,7 +27,7 @@
 #include "schema/image/image.h"
 
 struct cache;
-struct early;
+struct exec_race;
 struct hub;
 struct mimage;
 struct indexer;
@@ -43,7 +43,7 @@ struct world;
 #define INDEXER_KEEP_NS     (10 * NSEC_PER_SEC) /* an early opened file */
 
 /* program: path of sonde-index. early: borrowed, may be NULL. Descriptors of children are put into epoll_fd with data.ptr for indexer_ready. */
-struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, struct early *early, int epoll_fd,
+struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, struct exec_race *early, int epoll_fd,
 			    const char *program, bool lines);
 void indexer_free(struct indexer *ix); /* ends running children */
 /* A new image was mapped by `p` at [start, end): open it now. */

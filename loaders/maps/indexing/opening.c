@@ -154,7 +154,7 @@ static int open_by_early(const struct opening *op, const struct mimage *img, con
 	cleanup_fd int exe = -1;
 	int fd = -ENOENT;
 
-	if (!early_get(op->early, p->tgid, p->start_ns, &img->file.root, &root, &exe))
+	if (!exec_race_get(op->early, p->tgid, p->start_ns, &img->file.root, &root, &exe))
 		return fd;
 	if (root >= 0 && img->path[0] == '/')
 		fd = open_by_root(img, root, st);
@@ -279,7 +279,7 @@ uint64_t opening_born(struct opening *op, const struct proc *p, const char *path
 	int root = ours ? own_root_kept(op) : theirs;
 	uint64_t born = born_below(root, path, ino, time_ns);
 
-	if (!born && early_get(op->early, p->tgid, p->start_ns, &p->root, &held, &exe))
+	if (!born && exec_race_get(op->early, p->tgid, p->start_ns, &p->root, &held, &exe))
 		born = born_below(held, path, ino, time_ns);
 	if (!born && root < 0)
 		born = born_anyhow(op, p, path, ino, time_ns);

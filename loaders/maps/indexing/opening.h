@@ -19,7 +19,7 @@ struct opening {
 	struct world *world;
 	struct root_id mute[OPENING_MUTE_MAX]; /* roots that did not answer */
 	size_t n_mute;
-	struct early *early; /* borrowed; NULL: nothing was held */
+	struct exec_race *early; /* borrowed; NULL: nothing was held */
 	int own_root;        /* our own, once it was asked for; 0: not yet */
 };
 

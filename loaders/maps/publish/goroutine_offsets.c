@@ -40,7 +40,7 @@ static unsigned goid_place(unsigned minor, int32_t bp)
 	return SCHED / WORD + gobuf + BEHIND_GOBUF + (gobuf == GOBUF || minor >= SYSCALLBP);
 }
 
-uint32_t gowho_flags(const struct unwind_section *rows, const char *version)
+uint32_t goroutine_offsets_flags(const struct unwind_section *rows, const char *version)
 {
 	struct row_ext x;
 	unsigned goid;
@@ -53,7 +53,7 @@ uint32_t gowho_flags(const struct unwind_section *rows, const char *version)
 	return TABLES_GO_MAKE(-x.a / WORD, goid, x.b / WORD);
 }
 
-uint32_t gowho_join(uint32_t a, uint32_t b)
+uint32_t goroutine_offsets_join(uint32_t a, uint32_t b)
 {
 	if (a & b & TABLES_PROCESS_GO && (a ^ b) & TABLES_GO_HOW)
 		return (a | b) & ~TABLES_GO_HOW;

@@ -9,16 +9,16 @@
  *
  * Source: src/runtime/runtime2.go of Go 1.19, 1.24 and 1.26. Pure.
  */
-#ifndef SONDE_MAPS_GOWHO_H
-#define SONDE_MAPS_GOWHO_H
+#ifndef SONDE_MAPS_GOROUTINE_OFFSETS_H
+#define SONDE_MAPS_GOROUTINE_OFFSETS_H
 
 #include <stdint.h>
 
 #include "loaders/lib/host/unwind/unwind.h"
 
 /* tables_process.flags for who maps a Go file with these rows (NULL: none), of this version ("go1.26.8"): TABLES_PROCESS_GO alone where it is not known. */
-uint32_t gowho_flags(const struct unwind_section *rows, const char *version);
+uint32_t goroutine_offsets_flags(const struct unwind_section *rows, const char *version);
 /* Of a process that maps what has `a` and what has `b`. Two runtimes: which one a thread is of is not known. */
-uint32_t gowho_join(uint32_t a, uint32_t b);
+uint32_t goroutine_offsets_join(uint32_t a, uint32_t b);
 
 #endif

@@ -98,7 +98,7 @@ static uint32_t flags_of(const struct proc *p)
 		if (is_own_code(&p->maps.now[i]))
 			flags |= TABLES_PROCESS_OWN_CODE;
 		else if (img && img->published)
-			flags = gowho_join(flags, img->published->process_flags);
+			flags = goroutine_offsets_join(flags, img->published->process_flags);
 	}
 	return flags;
 }

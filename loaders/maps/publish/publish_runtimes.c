@@ -10,6 +10,7 @@
 #include "loaders/maps/publish/goroutine_offsets.h"
 #include "loaders/maps/publish/tablemaps.h"
 #include "probes/runtimes/runtime.h"
+#include "schema/base/array.h"
 #include "schema/base/log.h"
 #include "schema/image/format.h"
 #include "schema/image/go.h"
@@ -62,7 +63,7 @@ static bool runtime_read(const struct image *index, struct tables_runtime *out)
 	const void *section;
 	size_t size;
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (!image_part(index, kinds[i].section, &section, &size))
 			continue;
 		out->kind = kinds[i].kind;
@@ -106,7 +107,7 @@ static uint32_t go_flags(const struct image *index)
 		return 0;
 	if (!image_unwind(index, &section, &size) || unwind_section_open(&s, section, size) || !image_go(index, &go))
 		return TABLES_PROCESS_GO;
-	return gowho_flags(&s, go.version);
+	return goroutine_offsets_flags(&s, go.version);
 }
 
 /* Go, or a V8 whose frames can be read. */

@@ -30,22 +30,22 @@ struct held {
 	int root_fd, exe_fd; /* -1: it could not be opened */
 };
 
-struct early {
+struct exec_race {
 	struct containers *containers;
 	struct cgroups *cgroups; /* the thread's own */
 	struct ring_buffer *ring;
 	int stop_fd;
 	pthread_t thread;
 	pthread_mutex_t lock;          /* of the rest */
-	struct held held[EARLY_MAX];   /* the newest at next - 1, round and round */
+	struct held held[EXEC_RACE_MAX];   /* the newest at next - 1, round and round */
 	size_t next, n;
 };
 
 /* ---- what is held ---- */
 
-static struct held *back_at(struct early *e, size_t back)
+static struct held *back_at(struct exec_race *e, size_t back)
 {
-	return &e->held[(e->next + EARLY_MAX - back) % EARLY_MAX];
+	return &e->held[(e->next + EXEC_RACE_MAX - back) % EXEC_RACE_MAX];
 }
 
 static void close_held(struct held *h)
@@ -56,13 +56,13 @@ static void close_held(struct held *h)
 		close(h->exe_fd);
 }
 
-static void put(struct early *e, const struct held *h)
+static void put(struct exec_race *e, const struct held *h)
 {
 	pthread_mutex_lock(&e->lock);
-	if (e->n == EARLY_MAX)
+	if (e->n == EXEC_RACE_MAX)
 		close_held(back_at(e, e->n--));
 	*back_at(e, 0) = *h;
-	e->next = (e->next + 1) % EARLY_MAX;
+	e->next = (e->next + 1) % EXEC_RACE_MAX;
 	e->n++;
 	pthread_mutex_unlock(&e->lock);
 }
@@ -72,7 +72,7 @@ static int dup_of(int fd)
 	return fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
 }
 
-bool early_get(struct early *e, uint32_t tgid, uint64_t start_ns, const struct root_id *root, int *root_fd, int *exe_fd)
+bool exec_race_get(struct exec_race *e, uint32_t tgid, uint64_t start_ns, const struct root_id *root, int *root_fd, int *exe_fd)
 {
 	*root_fd = *exe_fd = -1;
 	if (!e)
@@ -90,12 +90,12 @@ bool early_get(struct early *e, uint32_t tgid, uint64_t start_ns, const struct r
 	return *root_fd >= 0 || *exe_fd >= 0;
 }
 
-void early_tick(struct early *e, uint64_t now_ns)
+void exec_race_tick(struct exec_race *e, uint64_t now_ns)
 {
 	if (!e)
 		return;
 	pthread_mutex_lock(&e->lock);
-	while (e->n && now_ns > back_at(e, e->n)->since_ns + EARLY_KEEP_NS)
+	while (e->n && now_ns > back_at(e, e->n)->since_ns + EXEC_RACE_KEEP_NS)
 		close_held(back_at(e, e->n--));
 	pthread_mutex_unlock(&e->lock);
 }
@@ -113,7 +113,7 @@ static bool is_root_of(const struct maps_event *ev, int root_fd)
 	       !strcmp(link, want);
 }
 
-static void hold(struct early *e, const struct maps_event *ev)
+static void hold(struct exec_race *e, const struct maps_event *ev)
 {
 	struct held h = {.start_ns = ev->start_ns, .since_ns = (uint64_t)clock_boot_ns(), .tgid = ev->tgid,
 			 .root = {.ino = ev->root_ino, .dev = ev->root_dev, .mntns = ev->mntns}};
@@ -131,7 +131,7 @@ static void hold(struct early *e, const struct maps_event *ev)
 static int on_urgent(void *ctx, void *data, size_t len)
 {
 	const struct maps_event *ev = data;
-	struct early *e = ctx;
+	struct exec_race *e = ctx;
 
 	if (len < sizeof(*ev))
 		return 0;
@@ -142,7 +142,7 @@ static int on_urgent(void *ctx, void *data, size_t len)
 
 static void *run(void *arg)
 {
-	struct early *e = arg;
+	struct exec_race *e = arg;
 	struct sched_param param = {.sched_priority = 1};
 	struct pollfd fds[2] = {{.fd = ring_buffer__epoll_fd(e->ring), .events = POLLIN},
 				{.fd = e->stop_fd, .events = POLLIN}};
@@ -156,7 +156,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static int start_thread(struct early *e)
+static int start_thread(struct exec_race *e)
 {
 	sigset_t all, old;
 	int rc;
@@ -168,9 +168,9 @@ static int start_thread(struct early *e)
 	return rc;
 }
 
-struct early *early_start(int ring_fd, struct containers *containers)
+struct exec_race *exec_race_start(int ring_fd, struct containers *containers)
 {
-	struct early *e = mem_alloc(sizeof(*e));
+	struct exec_race *e = mem_alloc(sizeof(*e));
 
 	e->containers = containers;
 	e->stop_fd = eventfd(0, EFD_CLOEXEC);
@@ -188,7 +188,7 @@ struct early *early_start(int ring_fd, struct containers *containers)
 	return NULL;
 }
 
-void early_stop(struct early *e)
+void exec_race_stop(struct exec_race *e)
 {
 	if (!e)
 		return;

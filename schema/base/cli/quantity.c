@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/base/cli/quantity.h"
+#include "schema/base/array.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -71,7 +72,7 @@ static const struct unit {
 	const char *name;
 	int64_t ns;
 } units[] = {{"d", 86400 * SEC}, {"h", 3600 * SEC}, {"m", 60 * SEC}, {"s", SEC}, {"ms", 1000000}, {"us", 1000}, {"min", 60 * SEC}, {"w", 7 * 86400 * SEC}};
-#define N_UNITS (sizeof(units) / sizeof(units[0]))
+#define N_UNITS ARRAY_SIZE(units)
 #define N_SAID  5 /* what is printed is in the first of them */
 
 /* ".25" -> 250000000; digits past the ninth are read and dropped. Nothing there is 0. */
@@ -129,7 +130,7 @@ const char *quantity_say_bytes(uint64_t n, char *buf, size_t size)
 	double v = (double)n;
 	size_t i = 0;
 
-	for (; v >= 1024 && i + 1 < sizeof(names) / sizeof(names[0]); i++)
+	for (; v >= 1024 && i + 1 < ARRAY_SIZE(names); i++)
 		v /= 1024;
 	snprintf(buf, size, i ? "%.1f %s" : "%.0f %s", v, names[i]);
 	return buf;

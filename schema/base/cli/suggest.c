@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* suggest: restricted Damerau-Levenshtein distance over three rows; names longer than 63 bytes are not compared. */
 #include "schema/base/cli/suggest.h"
+#include "schema/base/array.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -69,7 +70,7 @@ static size_t near_measure(const struct suggest *n, const char *candidate)
 
 void suggest_add(struct suggest *n, const char *candidate)
 {
-	size_t d = near_measure(n, candidate), i, room = sizeof(n->best) / sizeof(n->best[0]);
+	size_t d = near_measure(n, candidate), i, room = ARRAY_SIZE(n->best);
 
 	if (!candidate[0] || d > n->limit || d >= strlen(candidate))
 		return;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "schema/facts/fact.h"
@@ -45,7 +46,7 @@ static const struct wait_table {
 	{"throttle_row", "run", OF_RUN, "run,cgroup,periods,throttled,throttled_ns", MERGE_THROTTLE, "sum(periods), sum(throttled), sum(throttled_ns)"},
 	{"steal_row", "run", OF_RUN, "run,steal_ns,idle_ns,cpu_ns", MERGE_STEAL, "sum(steal_ns), sum(idle_ns), sum(cpu_ns)"},
 };
-#define N_WAITS (sizeof(WAITS) / sizeof(*WAITS))
+#define N_WAITS ARRAY_SIZE(WAITS)
 
 bool minutes_are(const char *path)
 {

@@ -15,6 +15,7 @@
 #include <sys/statvfs.h>
 #include <time.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -340,7 +341,7 @@ int folder_set_aside(const char *path, char aside[PATH_MAX])
 		return -errno;
 	if (rc == 0 && unlink(path) < 0)
 		return -errno;
-	for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++) {
 		snprintf(from, sizeof(from), "%s%s", path, suffix[i]);
 		snprintf(to, sizeof(to), "%s%s", aside, suffix[i]);
 		(void)rename(from, to); /* there may be none */

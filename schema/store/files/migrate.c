@@ -7,12 +7,13 @@
 #include <sqlite3.h>
 #include <stddef.h>
 
+#include "schema/base/array.h"
 #include "schema/base/err.h"
 #include "schema/sql/migrations.h"
 #include "schema/sql/whole.h"
 #include "schema/store/packed/packing.h"
 
-#define N_MIGRATIONS (sizeof(MIGRATIONS) / sizeof(MIGRATIONS[0]))
+#define N_MIGRATIONS ARRAY_SIZE(MIGRATIONS)
 
 int migrate_known(void)
 {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/facts/fact.h"
 #include "schema/store/model/sql.h"
 
@@ -50,7 +51,7 @@ static int edge_of(sqlite3 *db, enum edge edge, int64_t *found)
 	int rc = SQLITE_OK;
 
 	*found = INT64_MIN;
-	for (size_t i = 0; rc == SQLITE_OK && i < sizeof(tables) / sizeof(*tables); i++)
+	for (size_t i = 0; rc == SQLITE_OK && i < ARRAY_SIZE(tables); i++)
 		rc = further(db, tables[i], edge, found);
 	for (size_t i = 0; rc == SQLITE_OK && facts && FACTS[i]; i++)
 		rc = further(db, FACTS[i]->table, edge, found);

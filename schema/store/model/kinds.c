@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinds: the table. A new kind is one line here, its number in the header, and one in a migration. */
 #include "schema/store/model/kinds.h"
+#include "schema/base/array.h"
 
 #include <string.h>
 
@@ -55,7 +56,7 @@ const char *store_class_name(enum store_class c)
 	static const char *const names[] = {[STORE_COUNTER] = "counter", [STORE_GAUGE] = "gauge",
 					    [STORE_DURATION] = "duration"};
 
-	return (unsigned)c < sizeof(names) / sizeof(names[0]) ? names[c] : "";
+	return (unsigned)c < ARRAY_SIZE(names) ? names[c] : "";
 }
 
 const char *store_unit_name(enum store_unit u)
@@ -63,5 +64,5 @@ const char *store_unit_name(enum store_unit u)
 	static const char *const names[] = {[STORE_SAMPLES] = "samples", [STORE_EVENTS] = "events",
 					    [STORE_OBJECTS] = "objects", [STORE_TIME] = "ns", [STORE_BYTES] = "bytes"};
 
-	return (unsigned)u < sizeof(names) / sizeof(names[0]) ? names[u] : "";
+	return (unsigned)u < ARRAY_SIZE(names) ? names[u] : "";
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 #include "schema/store/packed/fetch.h"
 
@@ -196,7 +197,7 @@ static int put_bytes(sqlite3_stmt *insert, int number, const struct columns *x, 
 
 static int told_by(const char *table, const struct columns *x, int number)
 {
-	for (size_t i = 0; i < sizeof(TOLD) / sizeof(TOLD[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(TOLD); i++)
 		if (!strcmp(TOLD[i].table, table) && !strcmp(TOLD[i].column, x->name[number]))
 			return column_named(x, TOLD[i].of);
 	return -1;

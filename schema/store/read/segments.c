@@ -176,14 +176,14 @@ static int look_at_all(struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_
 		{.l = l, .names = names, .first = 0, .n_names = n_names, .x = x},
 		{.l = l, .names = names, .first = 1, .n_names = n_names, .x = x},
 	};
-	struct beside other;
+	struct worker other;
 	int rc = 0;
 
 	if (n_names > 1)
-		beside_begin(&other, look_at_part, &p[1]);
+		worker_start(&other, look_at_part, &p[1]);
 	look_at_part(&p[0]);
 	if (n_names > 1)
-		beside_end(&other);
+		worker_join(&other);
 	for (size_t i = 0; i < n_names; i++) {
 		if (!rc)
 			rc = take_looked(&x[i], info, n, e);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
@@ -58,7 +59,7 @@ static bool has_log(const char *path)
 	static const char *const ends[] = {"-wal", "-journal"};
 	char name[PATH_MAX + 16];
 
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		snprintf(name, sizeof(name), "%s%s", path, ends[i]);
 		if (!access(name, F_OK))
 			return true;

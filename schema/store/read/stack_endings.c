@@ -7,6 +7,7 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
+#include "schema/base/array.h"
 #include "schema/store/model/sql.h"
 #include "schema/store/read/reading.h"
 #include "schema/store/read/row_scan.h"
@@ -51,7 +52,7 @@ static int tell(sqlite3_stmt *st, int (*each)(void *ctx, const struct store_endi
 				     .n = (uint64_t)sqlite3_column_int64(st, 4)};
 
 	snprintf(number, sizeof(number), "reason %d", reason);
-	if (reason > 0 && (size_t)reason < sizeof(words) / sizeof(*words))
+	if (reason > 0 && (size_t)reason < ARRAY_SIZE(words))
 		r.reason = words[reason];
 	return each(ctx, &r);
 }

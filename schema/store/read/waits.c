@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/store/model/stored.h"
 #include "schema/store/read/reading.h"
@@ -238,5 +239,5 @@ const char *store_wait_reason(uint32_t class)
 		[STORE_WAIT_CHILD] = "child",
 	};
 
-	return class < sizeof(names) / sizeof(names[0]) ? names[class] : names[STORE_WAIT_OTHER];
+	return class < ARRAY_SIZE(names) ? names[class] : names[STORE_WAIT_OTHER];
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/hash.h"
 
@@ -20,7 +21,7 @@ const char *removed_why_name(uint32_t why)
 {
 	static const char *const names[] = {"", "budget", "disk", "age"};
 
-	return why < sizeof(names) / sizeof(names[0]) ? names[why] : "";
+	return why < ARRAY_SIZE(names) ? names[why] : "";
 }
 
 static uint64_t page_check(const struct removed_page *p)
@@ -152,7 +153,7 @@ static int unlink_segment(const char *dir, const char *name)
 	snprintf(path, sizeof(path), "%s/%s", dir, name);
 	if (unlink(path) < 0 && errno != ENOENT)
 		return -errno;
-	for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++) {
 		snprintf(path, sizeof(path), "%s/%s%s", dir, name, suffix[i]);
 		(void)unlink(path); /* there may be none */
 	}

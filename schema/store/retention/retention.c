@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -147,7 +148,7 @@ static uint64_t blocks_of(const char *dir, const char *name)
 	struct stat st;
 	uint64_t n = 0;
 
-	for (size_t i = 0; i < sizeof(suffix) / sizeof(suffix[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(suffix); i++) {
 		snprintf(path, sizeof(path), "%s/%s%s", dir, name, suffix[i]);
 		n += stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
 	}

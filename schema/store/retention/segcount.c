@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/facts/fact.h"
@@ -169,7 +170,7 @@ int segcount_read(const char *path, struct segcount *out, struct err *e)
 	packed = packing_is_packed(db);
 	if (packed)
 		rc = read_packed(path, &c, e);
-	for (size_t i = packed; !rc && i < sizeof(parts) / sizeof(parts[0]); i++)
+	for (size_t i = packed; !rc && i < ARRAY_SIZE(parts); i++)
 		rc = read_table(db, parts[i].table, parts[i].sql, t0, &c);
 	for (size_t i = 0; !rc && FACTS[i]; i++) {
 		char *sql = sqlite3_mprintf(OF_FACT, FACTS[i]->table);

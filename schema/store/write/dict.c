@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 #include "schema/store/write/writer.h"
@@ -313,7 +314,7 @@ void dict_free(struct dict *d)
 		free(d->arena);
 		d->arena = next;
 	}
-	for (size_t i = 0; i < sizeof(d->scratch) / sizeof(d->scratch[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(d->scratch); i++)
 		strbuf_release(&d->scratch[i]);
 	free(d->dirty_frames.items);
 	free(d->dirty_processes.items);

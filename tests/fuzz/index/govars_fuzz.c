@@ -10,6 +10,7 @@
 
 #include "loaders/index/go/gopart.h"
 #include "loaders/index/go/govars.h"
+#include "schema/base/array.h"
 
 #define TEXT 0x401000ull
 #define BSS  0x600000ull
@@ -22,7 +23,7 @@ static const char *const names[] = {
 	"runtime.allocmcache", "runtime.profilealloc", "runtime.init", "runtime.ticksPerSecond", "runtime.tickspersecond",
 	"runtime.other", "main.stkbucket",
 };
-#define NAMES (sizeof(names) / sizeof(*names))
+#define NAMES ARRAY_SIZE(names)
 
 /* An instruction on a variable, as two bytes say. Its length. */
 static size_t instruction(const uint8_t *s, uint64_t at, uint8_t *out)

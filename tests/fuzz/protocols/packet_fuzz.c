@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "loaders/replay/flows.h"
+#include "schema/base/array.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!of)
 		of = protocols_new(&opts);
 	f = flows_new(of);
-	link = links[data[0] % (sizeof(links) / sizeof(*links))];
+	link = links[data[0] % ARRAY_SIZE(links)];
 	for (size_t at = 1; at + 1 < size;) {
 		size_t len = data[at++];
 

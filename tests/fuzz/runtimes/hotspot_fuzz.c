@@ -9,6 +9,7 @@
 
 #include "loaders/lib/runtimes/hotspot.h"
 #include "loaders/lib/runtimes/hotspotcode.h"
+#include "schema/base/array.h"
 #include "tests/fuzz/runtimes/bytes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
@@ -24,9 +25,9 @@ static struct hotspot_layout layout(unsigned choice)
 
 	for (unsigned i = 0; i < HOTSPOT_N; i++)
 		l.at[i] = BASE + 8 * i;
-	for (size_t i = 0; i < sizeof(newer) / sizeof(newer[0]) && !(choice & 1); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(newer) && !(choice & 1); i++)
 		l.at[newer[i]] = 0;
-	for (size_t i = 0; i < sizeof(older) / sizeof(older[0]) && choice & 1; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(older) && choice & 1; i++)
 		l.at[older[i]] = 0;
 	return l;
 }

@@ -13,15 +13,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
-	struct answer a, b;
+	struct http_head a, b;
 	uint64_t n;
 
-	answer_index((const char *)data, len, &n);
-	if (answer_head((const char *)data, len, &a) != ANSWER_OK)
+	http_head_index((const char *)data, len, &n);
+	if (http_head_head((const char *)data, len, &a) != ANSWER_OK)
 		return 0;
 	if (a.body > len || a.status < 100 || a.status > 999)
 		abort();
-	if (answer_head((const char *)data, a.body, &b) != ANSWER_OK || b.body != a.body || b.status != a.status)
+	if (http_head_head((const char *)data, a.body, &b) != ANSWER_OK || b.body != a.body || b.status != a.status)
 		abort();
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "serve/address.h"
 #include "serve/question.h"
 
@@ -25,7 +26,7 @@ static void check(const char *const *argv)
 	for (size_t i = 3; argv[i] && strcmp(argv[i], "--"); i++) {
 		bool known = *argv[i] != '-';
 
-		for (size_t k = 0; k < sizeof(good) / sizeof(*good); k++)
+		for (size_t k = 0; k < ARRAY_SIZE(good); k++)
 			known |= !strncmp(argv[i], good[k], strlen(good[k]));
 		if (!known)
 			abort();

@@ -13,6 +13,7 @@
 #include "export/expose.h"
 #include "export/spread.h"
 #include "export/statetext.h"
+#include "schema/base/array.h"
 
 static unsigned metric(const char *name)
 {
@@ -156,7 +157,7 @@ static void numbers_have_no_digit_too_many(void **state)
 	} cases[] = {{0, 9, "0"}, {1500, 3, "1.5"}, {1, 9, "0.000000001"}, {12000000, 6, "12"}, {UINT64_MAX, 0, "18446744073709551615"}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf s cleanup_strbuf = STRBUF_INIT;
 
 		metric_value(&s, cases[i].value, cases[i].decimals);

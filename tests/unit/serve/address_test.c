@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "serve/address.h"
 
 static void addresses_are_read(void **state)
@@ -24,7 +25,7 @@ static void addresses_are_read(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		struct address a;
 		struct err e = {0};
 
@@ -42,8 +43,8 @@ static void anything_else_is_refused_with_what_is_understood(void **state)
 
 	(void)state;
 	memset(long_path + 5, 'x', 150);
-	for (size_t i = 0; i <= sizeof(bad) / sizeof(bad[0]); i++) {
-		const char *text = i < sizeof(bad) / sizeof(bad[0]) ? bad[i] : long_path;
+	for (size_t i = 0; i <= ARRAY_SIZE(bad); i++) {
+		const char *text = i < ARRAY_SIZE(bad) ? bad[i] : long_path;
 		struct address a;
 		struct err e = {0};
 

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "serve/guard.h"
 
 #define TOKEN "abcdefghij0123456789"
@@ -24,10 +25,10 @@ static void only_names_that_nobody_else_can_own_are_answered(void **state)
 					  "127.0.0.1:80:80", "127.0.0.1:", "127.0.0.1:80/", "localhost:80@evil", "localhost.", "0x7f.1", "evil@127.0.0.1", "127.0.0.1:123456"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
 		if (guard_ask(&OPEN, &(struct guard_head){.host = good[i]}, false, true) != GUARD_WELCOME)
 			fail_msg("'%s' was refused", good[i]);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (guard_ask(&OPEN, &(struct guard_head){.host = bad[i]}, true, true) != GUARD_HOST)
 			fail_msg("'%s' was let in", bad[i]);
 	assert_int_equal(guard_ask(&OPEN, &(struct guard_head){0}, true, true), GUARD_NO_HOST);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "schema/base/strbuf.h"
 #include "serve/question.h"
 
@@ -154,7 +155,7 @@ static void what_is_no_help_is_said(void **state)
 	static const char *const bad[] = {"", "x", "{}", "[]", "{\"rows\":3}", "{\"rows\":[1,null,{\"verb\":7}]}", "{\"rows\":[{\"verb\":\"ps\"}]}"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct questions *q = NULL;
 		struct err e = {0};
 

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 
 enum { SELF_TESTED = 1, SELF_SIGNIFICANT = 2, TOTAL_TESTED = 4, TOTAL_SIGNIFICANT = 8 };
@@ -56,9 +57,9 @@ static json_t *functions_pack(const struct diff *d, uint32_t (*text)(void *ctx, 
 {
 	static const char *const names[] = {"name", "module", "flags", "self_q", "total_q", "self_least", "total_least", "since",
 					    "callers"};
-	json_t *o = json_object(), *column[sizeof(names) / sizeof(*names)];
+	json_t *o = json_object(), *column[ARRAY_SIZE(names)];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		column[i] = json_array();
 		json_object_set_new(o, names[i], column[i]);
 	}

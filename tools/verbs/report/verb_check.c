@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cli/suggest.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -117,7 +118,7 @@ static int list(const struct verb_call *call, const struct checkfiles *all)
 	static const struct table_column columns[] = {{"CHECK", TABLE_LEFT}, {"LEVEL", TABLE_LEFT}, {"THRESHOLD", TABLE_LEFT}, {"FOR", TABLE_RIGHT},
 						      {"WHAT", TABLE_MIDDLE}};
 	json_t *j = call->json ? json_envelope("check", 0, 0) : NULL;
-	struct table *t = call->json ? NULL : table_new(columns, sizeof(columns) / sizeof(*columns));
+	struct table *t = call->json ? NULL : table_new(columns, ARRAY_SIZE(columns));
 
 	for (size_t i = 0; i < all->n; i++) {
 		const struct checkfile *c = &all->rows[i];

@@ -11,7 +11,7 @@ static const char *const EXAMPLES[] = {
 
 static int containers_run(struct verb_call *call, struct err *e)
 {
-	return who_run(call, PROCS_BY_CONTAINER, e);
+	return process_report_run(call, PROCESS_ROWS_BY_CONTAINER, e);
 }
 
 const struct verb verb_containers = {
@@ -20,7 +20,7 @@ const struct verb verb_containers = {
 	.usage = "[WHAT] [--at TIME | --last 1h] [-n N] [--sort KEY]",
 	.examples = EXAMPLES,
 	.options = WHO_CONTAINER_OPTIONS,
-	.args_size = sizeof(struct who_args),
+	.args_size = sizeof(struct process_report_args),
 	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = containers_run,
 };

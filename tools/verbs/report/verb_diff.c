@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "schema/base/array.h"
 #include "tools/cli/verb.h"
 #include "tools/diff/diff.h"
 #include "tools/diff/diff_print.h"
@@ -90,7 +91,7 @@ static int form_of(const struct verb_call *call, enum form *form, struct err *e)
 	*form = call->json ? FORM_JSON : FORM_TEXT;
 	if (!a->output)
 		return 0;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
 		size_t end = strlen(forms[i].end);
 
 		if (n > end && !strcasecmp(a->output + n - end, forms[i].end)) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "tools/cli/verb.h"
 #include "tools/events/eventlogs.h"
@@ -40,12 +41,12 @@ static const char *const EVENTS_EXAMPLES[] = {
 
 struct view {
 	const struct verb_call *call;
-	struct happenings all;
+	struct event_list all;
 	struct eventlogs logs;
 	size_t shown, first; /* of those that pass: how many, and the first that is shown */
 };
 
-static bool passes(const struct view *v, const struct happening *x)
+static bool passes(const struct view *v, const struct listed_event *x)
 {
 	const struct events_args *a = v->call->args;
 
@@ -68,19 +69,19 @@ static json_t *text_or_null(const char *s)
 }
 
 /* NULL: none is known of it. Of a row that stands for several ends, the last one's. */
-static const struct eventlog *log_of(const struct view *v, const struct happening *x)
+static const struct eventlog *log_of(const struct view *v, const struct listed_event *x)
 {
 	bool ends = !strcmp(x->kind, "stopped") || !strcmp(x->kind, "restart loop");
 
 	return ends && *x->which ? eventlogs_find(&v->logs, x->which, x->first_ns - NSEC_PER_SEC, x->last_ns + NSEC_PER_SEC) : NULL;
 }
 
-static json_t *row_json(const struct view *v, const struct happening *x)
+static json_t *row_json(const struct view *v, const struct listed_event *x)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	json_t *o = json_object();
 
-	happening_say(x, &text);
+	listed_event_say(x, &text);
 	json_set_time(o, "first", x->first_ns);
 	json_set_time(o, "last", x->last_ns);
 	json_object_set_new(o, "kind", json_text(x->kind));
@@ -93,7 +94,7 @@ static json_t *row_json(const struct view *v, const struct happening *x)
 	json_object_set_new(o, "pid", x->pid ? json_integer(x->pid) : json_null());
 	json_object_set_new(o, "caused_by", text_or_null(x->by));
 	json_object_set_new(o, "count", json_integer((json_int_t)x->n));
-	json_object_set_new(o, "bad", json_boolean(happening_is_bad(x)));
+	json_object_set_new(o, "bad", json_boolean(listed_event_is_bad(x)));
 	json_object_set_new(o, "text", json_text(strbuf_str(&text)));
 	json_object_set_new(o, "log", eventlog_json(log_of(v, x)));
 	return o;
@@ -119,7 +120,7 @@ static int print_json(const struct view *v)
 	return json_print(j, stdout, 1);
 }
 
-static void row_text(struct table *t, const struct happening *x)
+static void row_text(struct table *t, const struct listed_event *x)
 {
 	char first[32], last[32];
 	int64_t now = clock_utc_ns();
@@ -137,7 +138,7 @@ static void row_text(struct table *t, const struct happening *x)
 		table_cellf(t, "%llu", (unsigned long long)x->n);
 	else
 		table_cell(t, "");
-	table_row_color(t, happening_is_bad(x) ? TERM_RED : TERM_PLAIN);
+	table_row_color(t, listed_event_is_bad(x) ? TERM_RED : TERM_PLAIN);
 }
 
 /* Of the newest rows that have some. */
@@ -167,11 +168,11 @@ static void print_text(const struct view *v)
 		{"TIME", TABLE_LEFT}, {"TO", TABLE_LEFT}, {"WHAT", TABLE_LEFT}, {"WHO", TABLE_MIDDLE}, {"HOW", TABLE_MIDDLE},
 		{"BY", TABLE_MIDDLE}, {"TIMES", TABLE_RIGHT},
 	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 	size_t left = 0, ooms = 0;
 
 	for (size_t i = 0; i < v->all.n; i++) {
-		const struct happening *x = &v->all.rows[i];
+		const struct listed_event *x = &v->all.rows[i];
 
 		if (!passes(v, x))
 			continue;
@@ -211,7 +212,7 @@ static int events_run(struct verb_call *call, struct err *e)
 {
 	const struct events_args *a = call->args;
 	struct view v = {.call = call};
-	int rc = happenings_read(call->sel, a->all, &v.all, e);
+	int rc = event_list_read(call->sel, a->all, &v.all, e);
 
 	if (rc)
 		return rc;
@@ -223,7 +224,7 @@ static int events_run(struct verb_call *call, struct err *e)
 		rc = print_json(&v);
 	else if (!rc)
 		print_text(&v);
-	happenings_release(&v.all);
+	event_list_release(&v.all);
 	eventlogs_release(&v.logs);
 	return rc;
 }

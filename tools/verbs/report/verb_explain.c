@@ -166,14 +166,14 @@ static json_t *happened_json(const struct explain *x)
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < x->happenings.n; i++) {
-		const struct happening *h = &x->happenings.rows[i];
+		const struct listed_event *h = &x->happenings.rows[i];
 		struct strbuf text cleanup_strbuf = STRBUF_INIT;
 		json_t *o;
 
-		if (happening_is_incident(h))
+		if (listed_event_is_incident(h))
 			continue;
 		o = json_object();
-		happening_say(h, &text);
+		listed_event_say(h, &text);
 		json_set_time(o, "time", h->first_ns);
 		json_object_set_new(o, "kind", json_text(h->kind));
 		json_object_set_new(o, "name", *h->name ? json_text(h->name) : json_null());
@@ -248,16 +248,16 @@ static void print_happened(const struct explain *x, bool begun)
 	size_t n = 0;
 
 	for (size_t i = 0; i < x->happenings.n; i++) {
-		const struct happening *h = &x->happenings.rows[i];
+		const struct listed_event *h = &x->happenings.rows[i];
 		struct strbuf text cleanup_strbuf = STRBUF_INIT, shown cleanup_strbuf = STRBUF_INIT;
 		char at[32];
 
-		if (happening_is_incident(h) || ++n > HAPPENED_MOST)
+		if (listed_event_is_incident(h) || ++n > HAPPENED_MOST)
 			continue;
 		if (!begun)
 			printf("what happened in the window:\n");
 		begun = true;
-		happening_say(h, &text);
+		listed_event_say(h, &text);
 		strbuf_addf(&text, ", at %s", when_local(h->first_ns, clock_utc_ns(), at, sizeof(at)));
 		strbuf_addshown(&shown, text.buf, text.len);
 		wrap_print(stdout, strbuf_str(&shown), 3);

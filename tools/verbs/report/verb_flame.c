@@ -67,7 +67,7 @@ static int text_run(const struct verb_call *call, const struct fold_opts *opts, 
 static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 {
 	const struct flame_args *a = call->args;
-	cleanup_free char *path = a->output ? strdup(a->output) : written_default_path("flame", call->sel);
+	cleanup_free char *path = a->output ? strdup(a->output) : output_note_default_path("flame", call->sel);
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	enum output_form form = OUTPUT_HTML;
 	struct output_look look = {.source_url = a->source_url, .group = a->group, .nodes = a->nodes};
@@ -106,8 +106,8 @@ static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 		ret = outfile_commit(&out, &bytes, e);
 	if (ret)
 		return ret;
-	written_say(call, path, form, bytes);
-	return a->open ? written_open(path, e) : 0;
+	output_note_say(call, path, form, bytes);
+	return a->open ? output_note_open(path, e) : 0;
 }
 
 static int flame_run(struct verb_call *call, struct err *e)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/strbuf.h"
 #include "tools/cli/verb.h"
 #include "tools/fold/fold_kind.h"
@@ -81,7 +82,7 @@ static void heap_table(const struct verb_call *call, const struct heapsites *h, 
 		{growth ? "GROWTH" : "ALLOCATED", TABLE_RIGHT}, {"IN USE", TABLE_RIGHT}, {"OBJECTS", TABLE_RIGHT},
 		{"FUNCTION", TABLE_MIDDLE}, {"LINE", TABLE_MIDDLE},
 	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(columns[0]));
+	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 	struct strbuf place = STRBUF_INIT;
 	char text[48];
 

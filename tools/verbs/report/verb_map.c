@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "schema/base/array.h"
 #include "tools/cli/verb.h"
 #include "tools/net/netasked.h"
 #include "tools/net/netdraw.h"
@@ -44,7 +45,7 @@ static int form_of(const struct map_args *a, enum map_form *form, struct err *e)
 	static const struct { const char *end; enum map_form form; } forms[] = {{".svg", MAP_SVG}, {".html", MAP_HTML}, {".htm", MAP_HTML}, {".dot", MAP_DOT}};
 	size_t len = a->output ? strlen(a->output) : 0;
 
-	for (size_t i = 0; a->output && i < sizeof(forms) / sizeof(*forms); i++)
+	for (size_t i = 0; a->output && i < ARRAY_SIZE(forms); i++)
 		if (len > strlen(forms[i].end) && !strcasecmp(a->output + len - strlen(forms[i].end), forms[i].end)) {
 			*form = forms[i].form;
 			return 0;
@@ -143,8 +144,8 @@ static int map_file(const struct verb_call *call, const struct netmap *m, struct
 	if (!rc)
 		rc = outfile_commit(&out, &bytes, e);
 	if (!rc)
-		written_say(call, a->output, OUTPUT_SVG, bytes);
-	return rc || !a->open ? rc : written_open(a->output, e);
+		output_note_say(call, a->output, OUTPUT_SVG, bytes);
+	return rc || !a->open ? rc : output_note_open(a->output, e);
 }
 
 static int map_run(struct verb_call *call, struct err *e)

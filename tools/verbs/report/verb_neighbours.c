@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/store/model/stored.h"
 #include "tools/cli/verb.h"
 #include "tools/print/json.h"
@@ -301,7 +302,7 @@ static void print_text(const struct view *v)
 	struct strbuf brief cleanup_strbuf = STRBUF_INIT;
 	size_t left;
 	struct table *t = table_new(woken ? wakers : neighbours,
-				    woken ? sizeof(wakers) / sizeof(*wakers) : sizeof(neighbours) / sizeof(*neighbours));
+				    woken ? ARRAY_SIZE(wakers) : ARRAY_SIZE(neighbours));
 
 	brief_of(v, &brief);
 	left = all_text(t, v);

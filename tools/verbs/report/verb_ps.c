@@ -10,7 +10,7 @@ static const char *const EXAMPLES[] = {
 
 static int ps_run(struct verb_call *call, struct err *e)
 {
-	return who_run(call, PROCS_BY_PROCESS, e);
+	return process_report_run(call, PROCESS_ROWS_BY_PROCESS, e);
 }
 
 const struct verb verb_ps = {
@@ -19,7 +19,7 @@ const struct verb verb_ps = {
 	.usage = "[WHAT] [--at TIME | --last 1h] [-n N] [--sort KEY]",
 	.examples = EXAMPLES,
 	.options = WHO_OPTIONS,
-	.args_size = sizeof(struct who_args),
+	.args_size = sizeof(struct process_report_args),
 	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_JSON | VERB_PAGES,
 	.run = ps_run,
 };

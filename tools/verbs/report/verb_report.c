@@ -47,7 +47,7 @@ static int check_name(const char *path, struct err *e)
 }
 
 /* What of the report is of CPU time; a range without any has none. */
-static int parts_make(struct report *r, const struct selection *sel, const struct page_folds *folds, struct procs *procs,
+static int parts_make(struct report *r, const struct selection *sel, const struct page_folds *folds, struct process_rows *procs,
 		      struct timeline **t, struct err *e)
 {
 	int ret;
@@ -55,7 +55,7 @@ static int parts_make(struct report *r, const struct selection *sel, const struc
 	if (folds->fold[0]->kind->kind != STORE_KIND_CPU)
 		return 0;
 	r->cpu = folds->fold[0];
-	procs_init(procs, r->cpu, PROCS_BY_PROCESS);
+	process_rows_init(procs, r->cpu, PROCESS_ROWS_BY_PROCESS);
 	r->procs = procs;
 	ret = timeline_make(sel, TIMELINE_BY_BOTH, t, e);
 	if (ret)
@@ -86,7 +86,7 @@ static int make_and_write(const struct verb_call *call, const char *path, struct
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	struct page_folds folds;
 	struct timeline *t = NULL;
-	struct procs procs = {0};
+	struct process_rows procs = {0};
 	struct report r = {0};
 	struct netmap m = {0};
 	uint64_t bytes = 0;
@@ -105,10 +105,10 @@ static int make_and_write(const struct verb_call *call, const char *path, struct
 	if (!ret)
 		ret = outfile_commit(&out, &bytes, e);
 	if (!ret && strcmp(path, "-"))
-		written_say(call, path, OUTPUT_HTML, bytes);
+		output_note_say(call, path, OUTPUT_HTML, bytes);
 	free((void *)(uintptr_t)r.spikes);
 	timeline_free(t);
-	procs_release(&procs);
+	process_rows_release(&procs);
 	netmap_release(&m);
 	page_folds_release(&folds);
 	return ret;
@@ -117,7 +117,7 @@ static int make_and_write(const struct verb_call *call, const char *path, struct
 static int report_run(struct verb_call *call, struct err *e)
 {
 	const struct report_args *a = call->args;
-	cleanup_free char *path = a->output ? strdup(a->output) : written_default_path("report", call->sel);
+	cleanup_free char *path = a->output ? strdup(a->output) : output_note_default_path("report", call->sel);
 	int ret;
 
 	if (!path)
@@ -125,7 +125,7 @@ static int report_run(struct verb_call *call, struct err *e)
 	ret = a->output ? check_name(path, e) : 0;
 	if (!ret)
 		ret = make_and_write(call, path, e);
-	return ret ? ret : a->open ? written_open(path, e) : 0;
+	return ret ? ret : a->open ? output_note_open(path, e) : 0;
 }
 
 const struct verb verb_report = {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
@@ -190,7 +191,7 @@ static int top_print(struct view *v)
 		top_release(&top);
 		return ret;
 	}
-	t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	t = table_new(columns, ARRAY_SIZE(columns));
 	for (size_t i = 0; i < top.n_rows && i < v->rows; i++) {
 		const struct top_row *r = &top.rows[i];
 
@@ -256,7 +257,7 @@ static void paths_print(const struct view *v, const struct related *r)
 		{"SHARE", TABLE_RIGHT}, {fold_amount_title(v->f), TABLE_RIGHT}, {count_title(v), TABLE_RIGHT}, {"PATH", TABLE_MIDDLE},
 	};
 	char buf[32];
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 	uint64_t rest = 0;
 
 	for (size_t i = 0; i < r->n_paths; i++) {

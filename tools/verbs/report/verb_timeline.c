@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "tools/cli/verb.h"
 #include "tools/print/term.h"
@@ -48,7 +49,7 @@ static int by_of(const char *text, enum timeline_by *by, struct err *e)
 	};
 
 	*by = TIMELINE_BY_BOTH;
-	for (size_t i = 0; text && i < sizeof(words) / sizeof(*words); i++)
+	for (size_t i = 0; text && i < ARRAY_SIZE(words); i++)
 		if (!strcmp(text, words[i].name))
 			*by = words[i].by;
 	if (text && *by == TIMELINE_BY_BOTH)

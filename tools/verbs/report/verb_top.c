@@ -17,7 +17,7 @@
 #define LEAST_EVERY_NS (NSEC_PER_SEC / 2)
 
 struct top_args {
-	struct who_args who; /* first: who_run takes them */
+	struct process_report_args who; /* first: process_report_run takes them */
 	int64_t every_ns;
 };
 
@@ -49,7 +49,7 @@ static int once(struct verb_call *call, const struct live *l, struct err *e)
 	struct live_window w;
 	int ret = select_new(live_select(l, 0, &w), call->store, call->words, call->n_words, call->quiet, &call->sel, e);
 
-	return ret ? ret : who_run(call, PROCS_BY_PROCESS, e);
+	return ret ? ret : process_report_run(call, PROCESS_ROWS_BY_PROCESS, e);
 }
 
 static int top_run(struct verb_call *call, struct err *e)
@@ -57,8 +57,8 @@ static int top_run(struct verb_call *call, struct err *e)
 	const struct top_args *a = call->args;
 	struct live l = {.store = call->store, .asked = call->select, .words = call->words, .n_words = call->n_words,
 			 .sort = a->who.sort ? a->who.sort : "cpu"};
-	struct procs none = {0};
-	int ret = procs_sort(&none, l.sort, e);
+	struct process_rows none = {0};
+	int ret = process_rows_sort(&none, l.sort, e);
 
 	if (ret == -ENODATA) /* another window may have it */
 		ret = 0;

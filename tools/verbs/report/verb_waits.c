@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "tools/cli/verb.h"
@@ -275,7 +276,7 @@ static void print_text(const struct view *v)
 		{"TIMES", TABLE_RIGHT}, {"TOTAL", TABLE_RIGHT}, {"LONGEST", TABLE_RIGHT}, {"MOSTLY IN", TABLE_SPARE},
 		{"MOSTLY ON", TABLE_SPARE}, {"P50", TABLE_SPARE_RIGHT}, {"P95", TABLE_SPARE_RIGHT}, {"P99", TABLE_SPARE_RIGHT},
 	};
-	struct table *t = table_new(columns, sizeof(columns) / sizeof(*columns));
+	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 	struct strbuf brief cleanup_strbuf = STRBUF_INIT;
 	uint64_t left = v->most;
 	bool about = false;

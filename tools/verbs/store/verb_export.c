@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/sibling.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
@@ -119,7 +120,7 @@ static int export_run(struct verb_call *call, struct err *e)
 		return export_store(call, a->output, e);
 	if (kind && !strcmp(kind, "clickhouse"))
 		return export_schema(call, e);
-	for (size_t i = 0; kind && i < sizeof(KINDS) / sizeof(*KINDS); i++)
+	for (size_t i = 0; kind && i < ARRAY_SIZE(KINDS); i++)
 		if (!strcmp(kind, KINDS[i].name))
 			return export_fold(call, KINDS[i].form, a->output, e);
 	if (kind)

@@ -2,6 +2,7 @@
 /* sonde prune: runs sonde-prune, which removes the oldest segments of the store until it is within its budget. */
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/sibling.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
@@ -46,7 +47,7 @@ static int prune_run(struct verb_call *call, struct err *e)
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < sizeof(given) / sizeof(given[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
 		if (!given[i][1])
 			continue;
 		argv[n++] = (char *)given[i][0];

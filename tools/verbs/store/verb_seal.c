@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sonde seal: runs sonde-seal, which archives finished segments. */
+#include "schema/base/array.h"
 #include "schema/base/sibling.h"
 #include "tools/cli/helper.h"
 #include "tools/cli/verb.h"
@@ -38,7 +39,7 @@ static int seal_run(struct verb_call *call, struct err *e)
 
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
 		if (!flags[i].given)
 			continue;
 		argv[n++] = (char *)flags[i].flag;

@@ -40,7 +40,7 @@ int load_error(int err, const char *what, struct err *e)
 		err_set(e, err, EXIT_PERMISSION,
 			"the kernel does not offer this here: loading '%s' was refused (%s; RLIMIT_MEMLOCK %lld KiB)", what,
 			strerror(-err), rl.rlim_cur == RLIM_INFINITY ? -1ll : (long long)(rl.rlim_cur >> 10));
-		err_fix(e, "%s", place_here() == PLACE_LXC ? place_fix(PLACE_LXC)
+		err_fix(e, "%s", environment_here() == ENVIRONMENT_LXC ? environment_fix(ENVIRONMENT_LXC)
 				: "in a container: cap_add: [BPF, PERFMON] and a seccomp profile that allows bpf(2); -v shows libbpf's log");
 		return err;
 	}

@@ -21,6 +21,7 @@
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "loaders/lib/sandbox/confine.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 
@@ -114,9 +115,9 @@ static void feed_read(struct capture *c)
 	if (!c->feed)
 		return;
 	targetfeed_read(c->feed);
-	if (c->f->slow && c->step != targetfeed_step(c->feed)) {
+	if (c->f->reduce && c->step != targetfeed_step(c->feed)) {
 		c->step = targetfeed_step(c->feed);
-		c->f->slow(c->state, c->step);
+		c->f->reduce(c->state, c->step);
 	}
 }
 
@@ -202,7 +203,7 @@ static void wait_events(struct capture *c)
 		{.fd = hostmaps_seeded(c->maps) && !own ? -1 : hostmaps_fd(c->maps), .events = POLLIN},
 		{.fd = c->wake_fd, .events = POLLIN},
 	};
-	int n = poll(fds, sizeof(fds) / sizeof(fds[0]), wait_ms(c));
+	int n = poll(fds, ARRAY_SIZE(fds), wait_ms(c));
 
 	if (n > 0 && fds[0].revents)
 		capture_signal_take(c);
@@ -269,8 +270,8 @@ static int open_parts(struct capture *c, struct err *e)
 	if (!err)
 		err = naming_open(c->maps, c->store, &no, &c->naming, e);
 	if (!err) {
-		c->latecode = latecode_new(c->naming);
-		c->late.code = (struct late_code){c->latecode, latecode_step};
+		c->latecode = late_jit_new(c->naming);
+		c->late.code = (struct late_code){c->latecode, late_jit_step};
 	}
 	return err;
 }
@@ -422,7 +423,7 @@ static int close_parts(struct capture *c, struct err *e)
 	targetfeed_free(c->feed);
 	hold_release(&c->hold);
 	late_release(&c->late);
-	latecode_free(c->latecode);
+	late_jit_free(c->latecode);
 	idmap_release(&c->processes);
 	return err;
 }

@@ -68,8 +68,8 @@ static void on_end(void *ctx, struct hostmaps_process *p)
 	char by[80];
 	bool row;
 
-	if (c->f->ended)
-		c->f->ended(c->state, &c->host, p);
+	if (c->f->process_ended)
+		c->f->process_ended(c->state, &c->host, p);
 	scope.feed = NULL; /* what is gone into is one thing, what is watched another */
 	if (!target_covers(&scope, c->maps, p))
 		return;
@@ -109,12 +109,12 @@ static void on_used(void *ctx, const struct mp_used *u, struct hostmaps_process 
 {
 	struct capture *c = ctx;
 
-	c->f->used(c->state, &c->host, u, p);
+	c->f->process_usage(c->state, &c->host, u, p);
 }
 
 void capture_ends_watch(struct capture *c)
 {
-	if (c->f->used)
+	if (c->f->process_usage)
 		hostmaps_on_used(c->maps, on_used, c);
 	c->missed = hostmaps_missed(c->maps);
 	hostmaps_on_end(c->maps, on_end, c);

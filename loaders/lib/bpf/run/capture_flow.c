@@ -26,7 +26,7 @@ static int record_take(void *ctx, void *record, size_t size)
 	struct capture *c = ctx;
 	uint64_t n;
 
-	if (c->f->value(c->state, record, size, &n))
+	if (c->f->record_amount(c->state, record, size, &n))
 		c->r->lost[CAPTURE_LOST_MALFORMED]++;
 	else if (hold_push(&c->hold, record, size))
 		c->r->lost[CAPTURE_LOST_HOLD] += n;
@@ -59,7 +59,7 @@ static int late_take(void *ctx, void *record, size_t size)
 	}
 	if (err)
 		c->r->lost[CAPTURE_LOST_MALFORMED]++;
-	else if (!latemore_is(record, size))
+	else if (!late_parts_is(record, size))
 		late_own(c, &((const struct stack_late *)record)->ev);
 	return 0;
 }
@@ -122,7 +122,7 @@ static void record_give(struct capture *c, const struct stack_event *ev, size_t 
 	struct naming_result named = {0};
 
 	host_renew(c);
-	c->f->take(c->state, &c->host, ev, size, &named);
+	c->f->store_record(c->state, &c->host, ev, size, &named);
 	host_book(c, added, refused);
 	c->host.added = added;
 	c->host.refused = refused;
@@ -141,7 +141,7 @@ static void record_store(struct capture *c, const struct stack_event *ev, size_t
 	uint32_t series, tid;
 	int err = -ESTALE;
 
-	if (c->f->take) {
+	if (c->f->store_record) {
 		record_give(c, ev, size);
 		return;
 	}
@@ -168,7 +168,7 @@ static void late_store(void *ctx, const struct stack_event *ev, size_t size)
 	struct capture *c = ctx;
 	uint64_t n;
 
-	if (c->f->value(c->state, ev, size, &n))
+	if (c->f->record_amount(c->state, ev, size, &n))
 		c->r->lost[CAPTURE_LOST_MALFORMED]++;
 	else
 		record_store(c, ev, size, n);
@@ -202,12 +202,12 @@ void capture_pass(struct capture *c, bool all)
 				break;
 			c->r->stale++;
 		}
-		c->f->value(c->state, record, size, &n);
+		c->f->record_amount(c->state, record, size, &n);
 		record_store(c, record, size, n);
 		hold_pop(&c->hold);
 	}
 	late_drain(&c->late, c->maps, (uint64_t)now, LATE_NS, all, late_store, c);
-	if (all && c->f->take)
+	if (all && c->f->store_record)
 		record_give(c, NULL, 0);
 	known = stored_until(c, known);
 	if (known > c->until_ns)
@@ -338,10 +338,10 @@ void capture_finish(struct capture *c)
 {
 	uint64_t added = c->host.added, refused = c->host.refused;
 
-	if (!c->f->finish)
+	if (!c->f->last_read)
 		return;
 	host_renew(c);
-	c->f->finish(c->state, &c->host, c->r->interrupted ? 500 * MSEC : 2000 * MSEC);
+	c->f->last_read(c->state, &c->host, c->r->interrupted ? 500 * MSEC : 2000 * MSEC);
 	host_book(c, added, refused);
 }
 

@@ -44,7 +44,7 @@ struct capture {
 	struct scripts scripts;
 	struct hold hold;
 	struct late late;
-	struct latecode *latecode;
+	struct late_jit *latecode;
 	bool late_own;               /* some have come whose frames only their process can explain: while it is there */
 	bool late_young;             /* of a process that has begun lately */
 	int64_t own_asked_ns;        /* until when such have come: what is mapped then is asked for, and awaited */

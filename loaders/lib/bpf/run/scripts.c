@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
@@ -45,7 +46,7 @@ void scripts_configure(struct bpf_object *obj, uint32_t kinds)
 	static const char *const large[] = {"objects", "script_threads"};
 	struct bpf_map *objects = bpf_object__find_map_by_name(obj, large[0]), *names = bpf_object__find_map_by_name(obj, "names");
 
-	for (size_t i = 0; !kinds && i < sizeof(large) / sizeof(large[0]); i++) {
+	for (size_t i = 0; !kinds && i < ARRAY_SIZE(large); i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(obj, large[i]);
 
 		if (map)

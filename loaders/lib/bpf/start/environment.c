@@ -18,15 +18,15 @@ static int is_first(const char *uid_map)
 	return sscanf(uid_map, "%lu %lu %lu", &inside, &outside, &count) != 3 || (!inside && !outside && count == 4294967295ul);
 }
 
-enum place place_of(const char *release, const char *log, const char *uid_map, const char *manager)
+enum environment environment_of(const char *release, const char *log, const char *uid_map, const char *manager)
 {
 	if (strstr(log, "gVisor"))
-		return PLACE_GVISOR;
+		return ENVIRONMENT_GVISOR;
 	if (!is_first(uid_map))
-		return PLACE_GUEST;
+		return ENVIRONMENT_GUEST;
 	if (!strncmp(manager, "lxc", 3))
-		return PLACE_LXC;
-	return strstr(release, "icrosoft") ? PLACE_WSL : PLACE_PLAIN;
+		return ENVIRONMENT_LXC;
+	return strstr(release, "icrosoft") ? ENVIRONMENT_WSL : ENVIRONMENT_PLAIN;
 }
 
 static const char *read_into(const char *path, char *text, size_t size)
@@ -40,7 +40,7 @@ static const char *read_into(const char *path, char *text, size_t size)
 	return text;
 }
 
-enum place place_here(void)
+enum environment environment_here(void)
 {
 	char log[16384], uid_map[256], manager[64];
 	struct utsname u;
@@ -50,23 +50,23 @@ enum place place_here(void)
 	if (uname(&u))
 		u.release[0] = '\0';
 	/* a Linux that can do it would hold a line of somebody else's about gVisor in its log */
-	return place_of(u.release, strncmp(u.release, "4.4", 3) ? "" : log, read_into("/proc/self/uid_map", uid_map, sizeof(uid_map)),
+	return environment_of(u.release, strncmp(u.release, "4.4", 3) ? "" : log, read_into("/proc/self/uid_map", uid_map, sizeof(uid_map)),
 			read_into("/run/systemd/container", manager, sizeof(manager)));
 }
 
-const char *place_fix(enum place place)
+const char *environment_fix(enum environment place)
 {
 	switch (place) {
-	case PLACE_GVISOR:
+	case ENVIRONMENT_GVISOR:
 		return "start it on the host of this sandbox: gVisor has no eBPF, but its processes are seen from there";
-	case PLACE_GUEST:
+	case ENVIRONMENT_GUEST:
 		return "start it on the host, where this container's processes are seen too: rights of a user namespace (an unprivileged LXC guest, rootless "
 		       "Docker or Podman) do not count for eBPF";
-	case PLACE_LXC:
+	case ENVIRONMENT_LXC:
 		return "start it on the LXC host (Proxmox: its own shell), where this guest's processes are seen too";
-	case PLACE_WSL:
+	case ENVIRONMENT_WSL:
 		return "wsl --update    (in Windows: newer WSL kernels have BTF)";
-	case PLACE_PLAIN:
+	case ENVIRONMENT_PLAIN:
 		break;
 	}
 	return NULL;

@@ -20,6 +20,7 @@
 #include "loaders/lib/bpf/start/environment.h"
 #include "loaders/lib/host/proc/container.h"
 #include "loaders/lib/host/proc/engines.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/write/writer.h"
@@ -76,10 +77,10 @@ static bool cap_has(uint64_t caps, int cap)
 /* Capabilities of another user namespace than the first are none here, whatever /proc says. */
 static int namespace_rights(struct err *e)
 {
-	if (place_here() != PLACE_GUEST)
+	if (environment_here() != ENVIRONMENT_GUEST)
 		return 0;
 	err_set(e, -EPERM, EXIT_PERMISSION, "this needs privileges: loading eBPF, for which rights count in the first user namespace alone (/proc/self/uid_map)");
-	err_fix(e, "%s", place_fix(PLACE_GUEST));
+	err_fix(e, "%s", environment_fix(ENVIRONMENT_GUEST));
 	return -EPERM;
 }
 
@@ -96,8 +97,8 @@ static int rights(struct err *e)
 		")",
 		bpf ? "CAP_BPF" : perfmon ? "CAP_PERFMON" : "neither",
 		sysctl_kernel("unprivileged_bpf_disabled", -1));
-	if (geteuid() == 0 && place_here() == PLACE_LXC)
-		err_fix(e, "%s", place_fix(PLACE_LXC));
+	if (geteuid() == 0 && environment_here() == ENVIRONMENT_LXC)
+		err_fix(e, "%s", environment_fix(ENVIRONMENT_LXC));
 	else if (geteuid() == 0)
 		err_fix(e, "in a container: cap_add: [BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH], pid: host");
 	else
@@ -120,7 +121,7 @@ static int kernel_version(struct err *e)
 	if (kernel_number(&u) >= 5010)
 		return 0;
 	err_set(e, -ENOTSUP, EXIT_PREREQUISITE, "kernel %s is too old (needs 5.10 or newer)", u.release);
-	err_fix(e, "%s", place_here() == PLACE_GVISOR ? place_fix(PLACE_GVISOR) : "boot a newer kernel");
+	err_fix(e, "%s", environment_here() == ENVIRONMENT_GVISOR ? environment_fix(ENVIRONMENT_GVISOR) : "boot a newer kernel");
 	return -ENOTSUP;
 }
 
@@ -133,7 +134,7 @@ static int type_information(struct err *e)
 	uname(&u);
 	err_set(e, -ENOTSUP, EXIT_PREREQUISITE, "this kernel has no type information (BTF): %s is missing (kernel %s)",
 		BTF_PATH, u.release);
-	err_fix(e, "%s", place_here() == PLACE_WSL ? place_fix(PLACE_WSL) : "install a stock kernel of your distribution, built with CONFIG_DEBUG_INFO_BTF");
+	err_fix(e, "%s", environment_here() == ENVIRONMENT_WSL ? environment_fix(ENVIRONMENT_WSL) : "install a stock kernel of your distribution, built with CONFIG_DEBUG_INFO_BTF");
 	return -ENOTSUP;
 }
 
@@ -236,7 +237,7 @@ static void check_rights(struct check *c, bool needed)
 		check_missing(c, "privileges", &e, needed);
 		return;
 	}
-	for (size_t i = 0; i < sizeof(helpful) / sizeof(helpful[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(helpful); i++)
 		if (!cap_has(caps, helpful[i].cap))
 			strbuf_addf(&missing, "%sno CAP_%s: %s", missing.len ? "; " : "", helpful[i].name,
 				    helpful[i].without);

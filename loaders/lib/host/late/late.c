@@ -34,7 +34,7 @@ void late_release(struct late *q)
 		q->head = item->next;
 		free(item);
 	}
-	latemore_release(&q->more);
+	late_parts_release(&q->more);
 	free(q->out);
 	late_init(q, q->max_bytes);
 }
@@ -57,12 +57,12 @@ int late_push(struct late *q, const void *record, size_t size)
 	struct late_item *item;
 	size_t more;
 
-	if (latemore_is(record, size))
-		return latemore_push(&q->more, record, size);
+	if (late_parts_is(record, size))
+		return late_parts_push(&q->more, record, size);
 	if (!sound(l, size))
 		return -EBADMSG;
 	size = used(l);
-	more = latemore_bytes(&q->more, l);
+	more = late_parts_bytes(&q->more, l);
 	if (q->bytes + sizeof(*item) + size + more > q->max_bytes)
 		return -ENOBUFS;
 	item = mem_alloc(sizeof(*item) + ((size + more + 7) & ~(size_t)7));
@@ -70,7 +70,7 @@ int late_push(struct late *q, const void *record, size_t size)
 	item->time_ns = l->ev.time_ns;
 	memcpy(item->record, record, size);
 	copy = (void *)item->record;
-	latemore_take(&q->more, l, copy->stack);
+	late_parts_take(&q->more, l, copy->stack);
 	copy->size += (__u32)more;
 	*q->tail = item;
 	q->tail = &item->next;

@@ -31,7 +31,7 @@ struct late_code {
 struct late {
 	struct late_code code;
 	struct late_item *head, **tail; /* in the order they came */
-	struct latemore more;
+	struct late_parts more;
 	size_t n, bytes, max_bytes, most_bytes; /* most: since it was empty last */
 	struct late_event {
 		struct stack_event ev;

@@ -40,17 +40,17 @@ struct process {
 	bool gone;                  /* its memory */
 };
 
-struct latecode {
+struct late_jit {
 	struct naming *naming;
 	struct process processes[PROCESSES];
 	size_t next;
 };
 
-struct latecode *latecode_new(struct naming *n)
+struct late_jit *late_jit_new(struct naming *n)
 {
-	struct latecode *c = mem_alloc(sizeof(*c));
+	struct late_jit *c = mem_alloc(sizeof(*c));
 
-	*c = (struct latecode){.naming = n};
+	*c = (struct late_jit){.naming = n};
 	return c;
 }
 
@@ -60,7 +60,7 @@ static void process_close(struct process *j)
 	v8_close(j->v8);
 }
 
-void latecode_free(struct latecode *c)
+void late_jit_free(struct late_jit *c)
 {
 	if (!c)
 		return;
@@ -185,7 +185,7 @@ static void look(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image 
 	s->j->hotspot = hotspot_open(&s->j->memory, section, size, 0 - where.to_vaddr);
 }
 
-static struct process *process_slot(struct latecode *c, const struct stack_event *ev)
+static struct process *process_slot(struct late_jit *c, const struct stack_event *ev)
 {
 	struct process *j;
 
@@ -200,7 +200,7 @@ static struct process *process_slot(struct latecode *c, const struct stack_event
 	return j;
 }
 
-static struct process *process_of(struct latecode *c, struct hostmaps *hm, const struct stack_late *l)
+static struct process *process_of(struct late_jit *c, struct hostmaps *hm, const struct stack_late *l)
 {
 	const struct stack_event *ev = &l->ev;
 	struct process *j = process_slot(c, ev);
@@ -223,7 +223,7 @@ static struct process *process_of(struct latecode *c, struct hostmaps *hm, const
 
 /* ---- frames ---- */
 
-static void say(struct latecode *c, const struct process *j, uint32_t kind, const struct script_stack *found, struct unwind_code *to)
+static void say(struct late_jit *c, const struct process *j, uint32_t kind, const struct script_stack *found, struct unwind_code *to)
 {
 	for (size_t i = 0; i < found->n && to->n < to->max; i++) {
 		const struct script_place *at = &found->frames[i].place;
@@ -247,7 +247,7 @@ static void move(struct unwind_code *c, const struct runtime_follow *to)
 	c->bp = to->bp;
 }
 
-static int hotspot_step(struct latecode *lc, struct process *j, const struct stack_late *l, struct unwind_code *c)
+static int hotspot_step(struct late_jit *lc, struct process *j, const struct stack_late *l, struct unwind_code *c)
 {
 	const struct hotspot_at at = {.pc = c->pc, .sp = c->sp, .fp = c->bp, .reg = c->interrupted ? c->reg : NULL, .code = l->code};
 	struct script_stack found = {0};
@@ -282,7 +282,7 @@ static uint64_t v8_vaddr(struct process *j, struct hostmaps *hm, const struct st
 	return frame.image && frame.image->id == j->image && where.rows.elements ? pc + where.to_vaddr : RUNTIME_OTHER_FILE;
 }
 
-static int v8_step(struct latecode *lc, struct process *j, struct hostmaps *hm, const struct stack_late *l, struct unwind_code *c)
+static int v8_step(struct late_jit *lc, struct process *j, struct hostmaps *hm, const struct stack_late *l, struct unwind_code *c)
 {
 	const struct v8_at at = {.pc = c->pc, .sp = c->sp, .fp = c->bp, .vaddr = v8_vaddr(j, hm, l, c), .reg = c->interrupted ? c->reg : NULL,
 				 .code = l->code, .objects = l->objects, .n_objects = STACK_OBJECTS};
@@ -308,9 +308,9 @@ static int v8_step(struct latecode *lc, struct process *j, struct hostmaps *hm, 
 	return UNWIND_CODE_GOES_ON;
 }
 
-int latecode_step(void *ctx, struct hostmaps *hm, const struct stack_late *l, struct unwind_code *c)
+int late_jit_step(void *ctx, struct hostmaps *hm, const struct stack_late *l, struct unwind_code *c)
 {
-	struct latecode *lc = ctx;
+	struct late_jit *lc = ctx;
 	struct process *j = process_of(lc, hm, l);
 	int step;
 

@@ -10,15 +10,15 @@
 
 #define PARTS_MAX (STACK_MORE_PARTS * 1024) /* of so many CPUs */
 
-struct latemore_part {
-	struct latemore_part *next;
+struct late_parts_part {
+	struct late_parts_part *next;
 	struct stack_more more; /* as long as it is filled */
 };
 
 /* Of its CPU, but for those of the stack that `ev` is of; NULL: all. */
-static void forget(struct latemore *m, uint32_t cpu, const struct stack_event *ev)
+static void forget(struct late_parts *m, uint32_t cpu, const struct stack_event *ev)
 {
-	struct latemore_part **at = &m->head, *part;
+	struct late_parts_part **at = &m->head, *part;
 
 	m->last = NULL;
 	while ((part = *at)) {
@@ -35,36 +35,36 @@ static void forget(struct latemore *m, uint32_t cpu, const struct stack_event *e
 	}
 }
 
-void latemore_release(struct latemore *m)
+void late_parts_release(struct late_parts *m)
 {
-	struct latemore_part *part;
+	struct late_parts_part *part;
 
 	while ((part = m->head)) {
 		m->head = part->next;
 		free(part);
 	}
-	*m = (struct latemore){0};
+	*m = (struct late_parts){0};
 }
 
-bool latemore_is(const void *record, size_t size)
+bool late_parts_is(const void *record, size_t size)
 {
 	const struct stack_more *more = record;
 
 	return size >= offsetof(struct stack_more, stack) && more->ev.flags == STACK_F_MORE;
 }
 
-int latemore_push(struct latemore *m, const void *record, size_t size)
+int late_parts_push(struct late_parts *m, const void *record, size_t size)
 {
 	const struct stack_more *more = record;
-	struct latemore_part *part;
+	struct late_parts_part *part;
 
-	if (!latemore_is(record, size) || more->size > STACK_MORE_BYTES || more->size > size - offsetof(struct stack_more, stack))
+	if (!late_parts_is(record, size) || more->size > STACK_MORE_BYTES || more->size > size - offsetof(struct stack_more, stack))
 		return -EBADMSG;
 	size = offsetof(struct stack_more, stack) + more->size;
 	forget(m, more->ev.cpu, &more->ev);
 	if (m->n >= PARTS_MAX)
 		return -ENOBUFS;
-	part = mem_alloc(offsetof(struct latemore_part, more) + size);
+	part = mem_alloc(offsetof(struct late_parts_part, more) + size);
 	part->next = NULL;
 	memcpy((void *)&part->more, record, size);
 	if (m->last)
@@ -77,9 +77,9 @@ int latemore_push(struct latemore *m, const void *record, size_t size)
 }
 
 /* The part that goes on `bytes` behind RSP. */
-static const struct stack_more *part_at(const struct latemore *m, const struct stack_late *l, size_t bytes)
+static const struct stack_more *part_at(const struct late_parts *m, const struct stack_late *l, size_t bytes)
 {
-	for (const struct latemore_part *part = m->head; part; part = part->next) {
+	for (const struct late_parts_part *part = m->head; part; part = part->next) {
 		const struct stack_more *more = &part->more;
 
 		if (more->ev.cpu == l->ev.cpu && more->ev.tid == l->ev.tid && more->ev.time_ns == l->ev.time_ns && more->from == bytes &&
@@ -89,7 +89,7 @@ static const struct stack_more *part_at(const struct latemore *m, const struct s
 	return NULL;
 }
 
-size_t latemore_bytes(const struct latemore *m, const struct stack_late *l)
+size_t late_parts_bytes(const struct late_parts *m, const struct stack_late *l)
 {
 	const struct stack_more *more;
 	size_t bytes = l->size;
@@ -99,7 +99,7 @@ size_t latemore_bytes(const struct latemore *m, const struct stack_late *l)
 	return bytes - l->size;
 }
 
-void latemore_take(struct latemore *m, const struct stack_late *l, __u8 *to)
+void late_parts_take(struct late_parts *m, const struct stack_late *l, __u8 *to)
 {
 	const struct stack_more *more;
 	size_t bytes = l->size;

@@ -19,6 +19,7 @@
 
 #include "loaders/lib/host/maps/indexproto.h"
 #include "loaders/lib/host/proc/openin.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -38,7 +39,7 @@ void indexchild_clear(struct indexchild *c)
 {
 	int fds[] = {c->sock, c->out, c->elf, c->root_fd};
 
-	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	free(c->path);

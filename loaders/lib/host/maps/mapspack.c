@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/strbuf.h"
 
 #define STRING_MAX 16000
@@ -34,7 +35,7 @@ static const struct shape {
 
 static const struct shape *shape_of(uint32_t type)
 {
-	return type < sizeof(shapes) / sizeof(shapes[0]) && shapes[type].size ? &shapes[type] : NULL;
+	return type < ARRAY_SIZE(shapes) && shapes[type].size ? &shapes[type] : NULL;
 }
 
 void mapspack_add(struct strbuf *out, uint32_t type, const void *fixed, const char *const *str)

@@ -15,6 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -111,7 +112,7 @@ static void note_orc(struct kallsyms *k, const struct line *l)
 
 	if (l->module || (l->name[0] != '_' && l->name[0] != 'a'))
 		return;
-	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
 		if (name_is(l, marks[i].name))
 			*marks[i].at = l->addr;
 }

@@ -11,6 +11,7 @@
 
 #include "loaders/lib/host/names/kallsyms_kept.h"
 #include "loaders/lib/host/names/naming_parts.h"
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/base/log.h"
@@ -24,14 +25,14 @@
 
 void naming_kernel_forget(struct naming *n)
 {
-	for (size_t i = 0; i < sizeof(n->kernel) / sizeof(*n->kernel); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(n->kernel); i++)
 		idmap_clear(&n->kernel[i]);
 	idmap_clear(&n->kernel_images);
 }
 
 void naming_kernel_release(struct naming *n)
 {
-	for (size_t i = 0; i < sizeof(n->kernel) / sizeof(*n->kernel); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(n->kernel); i++)
 		idmap_release(&n->kernel[i]);
 	idmap_release(&n->kernel_images);
 	kallsyms_free(n->kallsyms);
@@ -73,7 +74,7 @@ static void reload(struct naming *n)
 		kallsyms_free(n->kallsyms);
 		n->kallsyms = fresh;
 		n->stat.kernel_hidden = kallsyms_hidden(fresh);
-		for (size_t i = 0; i < sizeof(n->kernel) / sizeof(*n->kernel); i++)
+		for (size_t i = 0; i < ARRAY_SIZE(n->kernel); i++)
 			idmap_clear(&n->kernel[i]);
 	}
 	n->kallsyms_tried = true;

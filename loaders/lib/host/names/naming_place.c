@@ -17,13 +17,13 @@ static uint32_t function_of(struct naming *n, uint32_t image, const char *name, 
 
 bool naming_place(struct naming *n, const struct image *index, enum look look, bool fold, struct store_frame *f)
 {
-	struct place p;
+	struct source_location p;
 	size_t k;
 
-	if (!place_find(index, f->offset, look_is_back(look), &p))
+	if (!source_location_find(index, f->offset, look_is_back(look), &p))
 		return false;
 	if (n->o.no_lines)
-		place_without_lines(&p);
+		source_location_without_lines(&p);
 	k = p.n - 1;
 	if (look == LOOK_LOGICAL && k) { /* each of the others has a frame of its own in this stack */
 		f->function = function_of(n, f->image, p.at[0].function ? p.at[0].function : "", p.at[0].file, 0);

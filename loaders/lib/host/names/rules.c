@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/proc/containernames.h"
+#include "schema/base/array.h"
 
 #define WORD_MAX 256
 #define ID_MIN   6
@@ -94,7 +95,7 @@ static const struct kind *next_rule(const char **at, char word[WORD_MAX], const 
 		return NULL;
 	*colon = '\0';
 	*pattern = colon + 1;
-	for (size_t i = 0; i < sizeof(KINDS) / sizeof(*KINDS); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(KINDS); i++)
 		if (!strcmp(word, KINDS[i].name))
 			return &KINDS[i];
 	return NULL;

@@ -14,7 +14,7 @@ static bool is_trampoline(const char *name)
 	       !strcmp(name, "__vdso_rt_sigreturn") || !strcmp(name, "runtime.sigreturn__sigaction");
 }
 
-static bool find_symbol(const struct image *index, uint64_t offset, bool back, struct place *p, uint64_t *vaddr)
+static bool find_symbol(const struct image *index, uint64_t offset, bool back, struct source_location *p, uint64_t *vaddr)
 {
 	uint64_t at = back && offset ? offset - 1 : offset, here_vaddr;
 	bool found = symbol_at(index, at, &p->symbol, vaddr);
@@ -31,9 +31,9 @@ static bool find_symbol(const struct image *index, uint64_t offset, bool back, s
 	return found;
 }
 
-static size_t sources_at(const struct image *index, uint64_t vaddr, struct image_source_frame at[PLACE_MAX + 1])
+static size_t sources_at(const struct image *index, uint64_t vaddr, struct image_source_frame at[SOURCE_LOCATION_MAX + 1])
 {
-	size_t n = image_lines_at(index, vaddr, at, PLACE_MAX);
+	size_t n = image_lines_at(index, vaddr, at, SOURCE_LOCATION_MAX);
 
 	if (!n || at[n - 1].inlined)
 		at[n++] = (struct image_source_frame){0};
@@ -43,13 +43,13 @@ static size_t sources_at(const struct image *index, uint64_t vaddr, struct image
 /* The line that the function begins in, if that is in `file`. */
 static uint32_t first_line(const struct image *index, uint64_t vaddr, const char *file)
 {
-	struct image_source_frame at[PLACE_MAX + 1];
+	struct image_source_frame at[SOURCE_LOCATION_MAX + 1];
 	const char *begins = at[sources_at(index, vaddr, at) - 1].file;
 
 	return file && begins && !strcmp(file, begins) ? image_function_line(index, vaddr) : 0;
 }
 
-bool place_find(const struct image *index, uint64_t offset, bool back, struct place *out)
+bool source_location_find(const struct image *index, uint64_t offset, bool back, struct source_location *out)
 {
 	uint64_t vaddr;
 
@@ -60,7 +60,7 @@ bool place_find(const struct image *index, uint64_t offset, bool back, struct pl
 	return true;
 }
 
-void place_without_lines(struct place *p)
+void source_location_without_lines(struct source_location *p)
 {
 	p->at[0] = (struct image_source_frame){0};
 	p->n = 1;

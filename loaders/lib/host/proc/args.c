@@ -13,6 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "schema/base/array.h"
 #include "schema/base/strbuf.h"
 
 #define MASK "***"
@@ -28,7 +29,7 @@ int args_policy_parse(const char *s, enum args_policy *out)
 
 	if (!s)
 		s = names[ARGS_MASKED];
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (!strcmp(s, names[i])) {
 			*out = (enum args_policy)i;
 			return 0;
@@ -56,7 +57,7 @@ static bool span_in(struct span s, const char *const *words, size_t n)
 			return true;
 	return false;
 }
-#define SPAN_IN(s, words) span_in(s, words, sizeof(words) / sizeof(*(words)))
+#define SPAN_IN(s, words) span_in(s, words, ARRAY_SIZE(words))
 
 /* ---- names ---- */
 
@@ -131,7 +132,7 @@ static const struct shape shapes[] = {
 /* Length of the token that begins here, 0 if none does. */
 static size_t token_at(const char *p, size_t n)
 {
-	for (size_t i = 0; i < sizeof(shapes) / sizeof(*shapes); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(shapes); i++) {
 		size_t k = strlen(shapes[i].prefix);
 
 		if (n < shapes[i].min || memcmp(p, shapes[i].prefix, k))

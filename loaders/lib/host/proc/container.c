@@ -4,6 +4,7 @@
  * before it. The last that matches wins, so that the innermost container is the one taken.
  */
 #include "loaders/lib/host/proc/container.h"
+#include "schema/base/array.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +112,7 @@ static bool take(struct container_ref *out, const char *runtime, struct part id,
 
 static bool take_prefixed(struct part c, struct container_ref *out)
 {
-	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
 		const struct form *f = &forms[i];
 		struct part id;
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 
 #define NAME_MAX_ 1024
@@ -219,7 +220,7 @@ static bool is_runtimes_own(const char *key)
 	static const char *const own[] = {"io.kubernetes.", "kubectl.kubernetes.io/", "nerdctl/", "io.podman.annotations.",
 					  "io.container.", "io.containerd.", "run.oci.", "org.systemd."};
 
-	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
 		if (!strncmp(key, own[i], strlen(own[i])))
 			return true;
 	return false;

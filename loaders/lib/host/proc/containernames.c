@@ -14,6 +14,7 @@
 #include "loaders/lib/host/proc/containerfile.h"
 #include "loaders/lib/host/proc/engines.h"
 #include "loaders/lib/host/proc/openin.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -89,7 +90,7 @@ static int read_owned(int root_fd, const char *path, uint32_t owner, char **out,
 }
 
 /* Where a container's runtime keeps its files. */
-struct place {
+struct source_location {
 	const char *docker_root, *root, *id;
 	uint32_t owner;
 	char home[512]; /* of the owner, "" if there is none, or it is not known */
@@ -98,7 +99,7 @@ struct place {
 };
 
 /* Read and parse: 0 and *out, or -errno. */
-static int try_file(struct place *p, const char *path, int (*parse)(const char *, size_t, const char *, struct container_names *),
+static int try_file(struct source_location *p, const char *path, int (*parse)(const char *, size_t, const char *, struct container_names *),
 		    struct container_names *out)
 {
 	cleanup_free char *json = NULL;
@@ -124,7 +125,7 @@ static int parse_bundle(const char *json, size_t len, const char *id, struct con
 	return containerfile_bundle(json, len, out);
 }
 
-static int find_in_docker(struct place *p, struct container_names *out)
+static int find_in_docker(struct source_location *p, struct container_names *out)
 {
 	char roots[2][600], path[1200];
 	int rc = -ENOENT;
@@ -149,7 +150,7 @@ static void fill(char **to, char **from)
 }
 
 /* What the bundle tells beside. A pod's container is called by its pod there, not as its storage calls it. */
-static void add_bundle(struct place *p, const char *dir, struct container_names *out)
+static void add_bundle(struct source_location *p, const char *dir, struct container_names *out)
 {
 	struct container_names more = {0};
 	char path[1200];
@@ -169,7 +170,7 @@ static void add_bundle(struct place *p, const char *dir, struct container_names 
 	container_names_release(&more);
 }
 
-static int find_in_storage_folder(struct place *p, const char *dir, struct container_names *out)
+static int find_in_storage_folder(struct source_location *p, const char *dir, struct container_names *out)
 {
 	static const char *const files[] = {"containers.json", "volatile-containers.json"};
 	char path[1024];
@@ -184,13 +185,13 @@ static int find_in_storage_folder(struct place *p, const char *dir, struct conta
 	return -ENOENT;
 }
 
-static int find_in_storage(struct place *p, struct container_names *out)
+static int find_in_storage(struct source_location *p, struct container_names *out)
 {
 	static const char *const drivers[] = {"overlay", "vfs", "btrfs", "zfs"};
 	int rc = -ENOENT;
 	char dir[700];
 
-	for (size_t i = 0; rc && i < sizeof(drivers) / sizeof(drivers[0]); i++) {
+	for (size_t i = 0; rc && i < ARRAY_SIZE(drivers); i++) {
 		snprintf(dir, sizeof(dir), "%.512s%s/containers/storage/%s-containers", p->owner ? p->home : p->root,
 			 p->owner ? "/.local/share" : "/var/lib", drivers[i]);
 		rc = find_in_storage_folder(p, dir, out);
@@ -203,12 +204,12 @@ static int find_in_storage(struct place *p, struct container_names *out)
 #define TASKS "io.containerd.runtime.v2.task"
 
 /* A bundle in one of the namespaces that engines use. A folder of a user's is not listed: whoever fills it may have it wait for ever. */
-static int find_in_usual_namespaces(struct place *p, const char *tasks, struct container_names *out)
+static int find_in_usual_namespaces(struct source_location *p, const char *tasks, struct container_names *out)
 {
 	static const char *const namespaces[] = {"default", "k8s.io", "buildkit", "moby"};
 	int rc = -ENOENT;
 
-	for (size_t i = 0; rc && i < sizeof(namespaces) / sizeof(*namespaces); i++) {
+	for (size_t i = 0; rc && i < ARRAY_SIZE(namespaces); i++) {
 		char path[1024];
 
 		snprintf(path, sizeof(path), "%.700s/%s/%.128s/config.json", tasks, namespaces[i], p->id);
@@ -217,7 +218,7 @@ static int find_in_usual_namespaces(struct place *p, const char *tasks, struct c
 	return rc;
 }
 
-static int find_in_namespaces(struct place *p, const char *base, struct container_names *out)
+static int find_in_namespaces(struct source_location *p, const char *base, struct container_names *out)
 {
 	cleanup_dir DIR *d = opendir(base);
 	const struct dirent *de;
@@ -233,7 +234,7 @@ static int find_in_namespaces(struct place *p, const char *base, struct containe
 	return rc;
 }
 
-static int find_in_bundles(struct place *p, struct container_names *out)
+static int find_in_bundles(struct source_location *p, struct container_names *out)
 {
 	static const char *const states[] = {"/run/containerd", "/run/k3s/containerd", "/run/k0s/containerd",
 					     "/var/snap/microk8s/common/run/containerd"};
@@ -244,7 +245,7 @@ static int find_in_bundles(struct place *p, struct container_names *out)
 		snprintf(base, sizeof(base), "%.512s/run/user/%u/containerd/" TASKS, p->root, p->owner);
 		return find_in_usual_namespaces(p, base, out);
 	}
-	for (size_t i = 0; rc && i < sizeof(states) / sizeof(*states); i++) {
+	for (size_t i = 0; rc && i < ARRAY_SIZE(states); i++) {
 		snprintf(base, sizeof(base), "%.512s%s/" TASKS, p->root, states[i]);
 		rc = find_in_namespaces(p, base, out);
 	}
@@ -252,7 +253,7 @@ static int find_in_bundles(struct place *p, struct container_names *out)
 }
 
 /* The user's home, of this host's own users. */
-static void find_home(struct place *p)
+static void find_home(struct source_location *p)
 {
 	cleanup_free char *passwd = NULL;
 	char path[600], home[256];
@@ -263,7 +264,7 @@ static void find_home(struct place *p)
 		snprintf(p->home, sizeof(p->home), "%.250s%s", p->root, home);
 }
 
-static int find_here(struct place *p, const char *runtime, struct container_names *out)
+static int find_here(struct source_location *p, const char *runtime, struct container_names *out)
 {
 	if (p->owner && !*p->home && strcmp(runtime, "containerd") != 0)
 		return -ENOENT;
@@ -274,7 +275,7 @@ static int find_here(struct place *p, const char *runtime, struct container_name
 
 /* ---- where an engine that runs has put them ---- */
 
-static int try_engine(struct place *p, const char *runtime, const struct engine *e, struct container_names *out)
+static int try_engine(struct source_location *p, const char *runtime, const struct engine *e, struct container_names *out)
 {
 	char path[1024];
 
@@ -291,7 +292,7 @@ static int try_engine(struct place *p, const char *runtime, const struct engine 
 	return -ENOENT;
 }
 
-static int find_by_known_engines(struct place *p, const char *runtime, struct container_names *out)
+static int find_by_known_engines(struct source_location *p, const char *runtime, struct container_names *out)
 {
 	struct engine all[ENGINES_MAX];
 	size_t n = engines_known(all);
@@ -307,7 +308,7 @@ static int find_by_known_engines(struct place *p, const char *runtime, struct co
 }
 
 /* To look at all processes is dear: only for what those do not know that were found before. */
-static int find_by_engines(struct place *p, const char *runtime, struct container_names *out)
+static int find_by_engines(struct source_location *p, const char *runtime, struct container_names *out)
 {
 	int rc = find_by_known_engines(p, runtime, out);
 
@@ -317,7 +318,7 @@ static int find_by_engines(struct place *p, const char *runtime, struct containe
 int containernames_find(const char *docker_root, const char *root, const struct container_ref *ref,
 			struct container_names *out)
 {
-	struct place p = {.docker_root = docker_root, .root = root, .id = ref->id, .owner = ref->owner,
+	struct source_location p = {.docker_root = docker_root, .root = root, .id = ref->id, .owner = ref->owner,
 			  .engine_root = -1};
 	size_t n = strlen(ref->id);
 	int rc;

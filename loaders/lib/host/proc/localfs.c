@@ -11,6 +11,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 
 #define DEVICES_MAX 256
@@ -34,7 +35,7 @@ bool localfs_line(const char *line, dev_t *device)
 		return false;
 	type += 3;
 	len = strcspn(type, " \n");
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 		if (strlen(types[i]) == len && !memcmp(type, types[i], len)) {
 			*device = makedev(major, minor);
 			return true;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/proc/container.h"
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
@@ -312,7 +313,7 @@ const char *proc_cgroup_path(const struct proc_cgroup *cg, size_t *len)
 {
 	const char *const paths[] = {cg->v2, cg->memory, cg->pids, cg->cpu, cg->systemd, "/"};
 	const size_t lens[] = {cg->v2_len, cg->memory_len, cg->pids_len, cg->cpu_len, cg->systemd_len, 1};
-	size_t i = container_choose(paths, lens, sizeof(paths) / sizeof(*paths));
+	size_t i = container_choose(paths, lens, ARRAY_SIZE(paths));
 
 	*len = lens[i];
 	return paths[i];

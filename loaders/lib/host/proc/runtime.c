@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "loaders/lib/host/proc/runtime.h"
+#include "schema/base/array.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ static const struct interpreter *interpreter_of(const char *exe)
 {
 	const char *name = base_of(exe);
 
-	for (size_t i = 0; i < sizeof(INTERPRETERS) / sizeof(*INTERPRETERS); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(INTERPRETERS); i++) {
 		const struct interpreter *x = &INTERPRETERS[i];
 		size_t n = strlen(x->name);
 
@@ -62,7 +63,7 @@ static bool is_script_host(const char *exe)
 {
 	const char *name = base_of(exe);
 
-	for (size_t i = 0; i < sizeof(HOSTS) / sizeof(*HOSTS); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(HOSTS); i++)
 		if (!strcmp(name, HOSTS[i]))
 			return true;
 	return false;
@@ -73,7 +74,7 @@ static const struct library *library_of(const struct runtime_facts *f, const cha
 {
 	bool host = is_script_host(f->exe);
 
-	for (size_t i = 0; i < sizeof(LIBRARIES) / sizeof(*LIBRARIES); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(LIBRARIES); i++) {
 		const struct library *l = &LIBRARIES[i];
 
 		if (lang ? strcmp(lang, l->lang) != 0 : l->embedded && !host)

@@ -7,6 +7,7 @@
 
 static const char *const NAMES[] = {
 #include "loaders/lib/host/proc/syscalls.inc"
+#include "schema/base/array.h"
 };
 
 /* By name, as this architecture numbers them; those that can wait long. What is in no row is "other". */
@@ -66,12 +67,12 @@ static const struct {
 
 const char *syscall_name(int number)
 {
-	return number >= 0 && (size_t)number < sizeof(NAMES) / sizeof(NAMES[0]) ? NAMES[number] : NULL;
+	return number >= 0 && (size_t)number < ARRAY_SIZE(NAMES) ? NAMES[number] : NULL;
 }
 
 enum syscall_wait syscall_wait(int number)
 {
-	for (size_t i = 0; i < sizeof(WAITS) / sizeof(WAITS[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(WAITS); i++)
 		if (WAITS[i].number == number)
 			return WAITS[i].wait;
 	return SYSCALL_OTHER;
@@ -90,5 +91,5 @@ const char *syscall_wait_name(enum syscall_wait w)
 {
 	static const char *const names[] = {"other", "lock", "disk", "network", "pipe", "poll", "sleep", "child"};
 
-	return (size_t)w < sizeof(names) / sizeof(names[0]) ? names[w] : names[0];
+	return (size_t)w < ARRAY_SIZE(names) ? names[w] : names[0];
 }

@@ -32,7 +32,7 @@ void v8_close(struct v8 *v)
 	if (!v)
 		return;
 	v8heap_release(&v->heap);
-	v8places_release(&v->places);
+	v8_cache_release(&v->places);
 	v8running_release(&v->running);
 	free(v);
 }

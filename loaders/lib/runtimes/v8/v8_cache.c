@@ -25,14 +25,14 @@ struct v8_place {
 	UT_hash_handle hh;
 };
 
-static void place_free(struct v8places *p, struct v8_place *place)
+static void place_free(struct v8_cache *p, struct v8_place *place)
 {
 	HASH_DELETE(hh, p->all, place);
 	script_place_release(&place->place);
 	free(place);
 }
 
-void v8places_release(struct v8places *p)
+void v8_cache_release(struct v8_cache *p)
 {
 	struct v8_place *place, *next;
 
@@ -76,7 +76,7 @@ static uint64_t place_read(struct v8heap *h, struct runtime_budget *b, uint64_t 
 	return 0;
 }
 
-const struct script_place *v8places_get(struct v8places *p, struct v8heap *h, struct runtime_budget *b, uint64_t shared, int64_t bytecode)
+const struct script_place *v8_cache_get(struct v8_cache *p, struct v8heap *h, struct runtime_budget *b, uint64_t shared, int64_t bytecode)
 {
 	struct key key;
 	struct v8_place *place;
@@ -96,8 +96,8 @@ const struct script_place *v8places_get(struct v8places *p, struct v8heap *h, st
 	cookie = place_read(h, b, shared, bytecode, cookie, &found);
 	if (!cookie)
 		return NULL;
-	if (HASH_COUNT(p->all) >= V8_PLACES_MAX)
-		v8places_release(p);
+	if (HASH_COUNT(p->all) >= V8_CACHE_MAX)
+		v8_cache_release(p);
 	place = mem_alloc(sizeof(*place));
 	*place = (struct v8_place){.key = key, .cookie = cookie, .place = found};
 	HASH_ADD(hh, p->all, key, sizeof(key), place);

@@ -8,21 +8,21 @@
  *    script's number is not given out twice.
  * 3. They are read before and after the place is: what changed meanwhile is no place.
  */
-#ifndef SONDE_RUNTIMES_V8PLACES_H
-#define SONDE_RUNTIMES_V8PLACES_H
+#ifndef SONDE_RUNTIMES_V8_CACHE_H
+#define SONDE_RUNTIMES_V8_CACHE_H
 
 #include "loaders/lib/runtimes/v8/v8object.h"
 
-#define V8_PLACES_MAX 8192u
+#define V8_CACHE_MAX 8192u
 
 struct v8_place;
-struct v8places {
+struct v8_cache {
 	struct v8_place *all; /* own */
 };
 
-void v8places_release(struct v8places *p);
+void v8_cache_release(struct v8_cache *p);
 /* Borrowed until the next call; its function is NULL: it has no name and is left out. NULL: it is not to be had, or changed while it was read. `b` is what `h`
  * reads by. */
-const struct script_place *v8places_get(struct v8places *p, struct v8heap *h, struct runtime_budget *b, uint64_t shared, int64_t bytecode);
+const struct script_place *v8_cache_get(struct v8_cache *p, struct v8heap *h, struct runtime_budget *b, uint64_t shared, int64_t bytecode);
 
 #endif

@@ -14,7 +14,7 @@ struct v8 {
 	struct v8codes codes;
 	uint64_t bias, builtins, builtins_end;
 	/* of sampled stacks */
-	struct v8places places;
+	struct v8_cache places;
 	struct v8running running;
 	uint64_t handlers;                 /* the table of the bytecodes' handlers, as read last; 0: none */
 	uint64_t handler[V8_BYTECODES_MAX];

@@ -84,7 +84,7 @@ static struct function frame_function(struct v8 *v, const struct v8_at *at)
 /* A function without a name that is no script's is left out. false: what it is called is not certain. */
 static bool say(struct v8 *v, uint64_t shared, int64_t bytecode, size_t at, struct script_stack *out)
 {
-	const struct script_place *p = v8places_get(&v->places, &v->heap, &v->memory, shared, bytecode);
+	const struct script_place *p = v8_cache_get(&v->places, &v->heap, &v->memory, shared, bytecode);
 
 	if (!p)
 		return false;

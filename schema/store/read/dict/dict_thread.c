@@ -28,7 +28,7 @@ static int load_half(struct store_segment *s, struct err *e)
 struct dict_thread {
 	struct store_segment *s;
 	struct store_segment part; /* what is read in the thread, and its connection */
-	struct beside thread;
+	struct worker thread;
 	bool begun;
 	int64_t archived_ns;
 	int rc;
@@ -61,7 +61,7 @@ struct dict_thread *dict_thread_begin(struct store_segment *s)
 		return d;
 	d->archived_ns = readonly_archived_ns(s->db);
 	d->part.path = s->path;
-	beside_begin(&d->thread, load_part, d);
+	worker_start(&d->thread, load_part, d);
 	return d;
 }
 
@@ -94,7 +94,7 @@ int dict_thread_end(struct dict_thread *d, struct err *e)
 	int rc = 0;
 
 	if (d->begun) {
-		beside_end(&d->thread);
+		worker_join(&d->thread);
 		done = !d->rc;
 	}
 	if (done) {

@@ -107,7 +107,7 @@ static void demo_poll(void *state, struct family_host *h, int64_t now_ns)
 }
 
 /* An exec goes on as the same process. */
-static void demo_ended(void *state, struct family_host *h, const struct hostmaps_process *p)
+static void demo_process_ended(void *state, struct family_host *h, const struct hostmaps_process *p)
 {
 	struct demo *d = state;
 	const struct demo_process key = {.tgid = p->tgid, .start_ns = p->start_ns};
@@ -121,7 +121,7 @@ static void demo_ended(void *state, struct family_host *h, const struct hostmaps
 	bpf_map_delete_elem(bpf_map__fd(d->skel->maps.told), &key);
 }
 
-static void demo_finish(void *state, struct family_host *h, int64_t patience_ns)
+static void demo_last_read(void *state, struct family_host *h, int64_t patience_ns)
 {
 	(void)patience_ns;
 	demo_tell(state, h, clock_boot_ns());
@@ -138,8 +138,8 @@ static const struct family demo_family = {
 	.open = demo_open,
 	.attach = demo_attach,
 	.poll = demo_poll,
-	.ended = demo_ended,
-	.finish = demo_finish,
+	.process_ended = demo_process_ended,
+	.last_read = demo_last_read,
 	.tally = demo_tally,
 	.close = demo_close,
 };

@@ -19,6 +19,7 @@
 
 #include "loaders/goheap/force.h"
 #include "loaders/lib/host/proc/proc.h"
+#include "schema/base/array.h"
 
 static uint64_t word;
 
@@ -186,7 +187,7 @@ static void another_process_is_not_written_to(void **state)
 	static const int fields[] = {1, 2, 3, 4}; /* start, device, inode, auxiliary vector */
 	struct world *w = *state;
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		forced_and_killed(w);
 		record_edit(w, fields[i], "7");
 		force_put_back_left(w->dir);
@@ -273,7 +274,7 @@ static void a_record_is_one_line_of_numbers(void **state)
 	assert_int_equal(r.mark, 5);
 	assert_int_equal(r.addr, 8);
 	assert_int_equal(r.rate, 7);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(force_record_parse(bad[i], strlen(bad[i]), &r), -EBADMSG);
 }
 

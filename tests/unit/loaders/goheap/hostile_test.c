@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "tests/unit/loaders/goheap/fake.h"
 
 static int count(void *ctx, const struct bucket *b)
@@ -92,7 +93,7 @@ static const struct {
 static void a_bucket_that_lies_ends_the_list_and_those_before_it_are_told(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(lies) / sizeof(*lies); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		struct fake f = fake_init(1 << 16);
 		struct buckets *b = fake_open(&f);
 		struct buckets_sum sum;
@@ -116,7 +117,7 @@ static void a_head_that_points_to_no_bucket_is_an_unknown_layout(void **state)
 	static const uint64_t heads[] = {8, FAKE_BASE + 100, FAKE_BASE + 104, 1ull << 60, UINT64_MAX, FAKE_BASE + (1 << 16) - 8};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
 		struct fake f = fake_init(1 << 16);
 		struct buckets *b = fake_open(&f);
 		struct buckets_sum sum;

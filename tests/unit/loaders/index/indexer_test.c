@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whole files through the indexer: made by hand, right and wrong. */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
 #include <errno.h>
@@ -345,7 +346,7 @@ static void what_is_no_program_is_refused(void **state)
 					   &r, NULL), -ENOEXEC);
 	simple_library(&m);
 	maker_finish(&m);
-	for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		((Elf64_Ehdr *)m.bytes.buf)->e_type = types[i];
 		assert_int_equal(indexer_run_bytes(m.bytes.buf, m.bytes.len, NULL, &r, NULL), -ENOEXEC);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cage: each test forks, enters the sandbox, tries one thing, and the parent looks how the child ended. */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
 #include <errno.h>
@@ -100,7 +101,7 @@ static void what_is_not_allowed_kills(void **state)
 				       traces, kills_its_parent, unlinks, maps_code};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(deeds) / sizeof(*deeds); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(deeds); i++) {
 		int status = run_caged(deeds[i]);
 
 		assert_true(WIFSIGNALED(status));

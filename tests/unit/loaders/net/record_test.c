@@ -14,6 +14,7 @@
 #include "loaders/net/counts.h"
 #include "loaders/net/marks.h"
 #include "loaders/net/record.h"
+#include "schema/base/array.h"
 #include "schema/facts/net.h"
 
 static struct net_record ended(uint8_t side, uint8_t state, uint16_t error, uint16_t flags)
@@ -30,7 +31,7 @@ static void a_failed_open_is_told_as_what_it_is(void **state)
 		   {ENETUNREACH, RECORD_UNREACHABLE}, {0, RECORD_GIVEN_UP}, {EINVAL, RECORD_FAILED}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		struct net_record r = ended(NET_SIDE_CLIENT, TCP_SYN_SENT, (uint16_t)all[i].error, 0);
 
 		assert_int_equal(record_result(&r), all[i].result);

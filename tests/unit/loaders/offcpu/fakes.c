@@ -12,6 +12,7 @@
 #include "loaders/lib/host/names/kallsyms_kept.h"
 #include "loaders/lib/host/names/naming.h"
 #include "loaders/offcpu/mapread.h"
+#include "schema/base/array.h"
 #include "schema/store/model/hist.h"
 #include "schema/store/write/writer.h"
 
@@ -264,7 +265,7 @@ bool kallsyms_find(struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *ou
 	(void)k;
 	static const char *const names[] = {[2] = "__schedule", [3] = "schedule", [20] = "try_to_wake_up",
 					    [21] = "asm_sysvec_apic_timer_interrupt"};
-	const char *name = addr / 100 < sizeof(names) / sizeof(names[0]) ? names[addr / 100] : NULL;
+	const char *name = addr / 100 < ARRAY_SIZE(names) ? names[addr / 100] : NULL;
 
 	*out = (struct kallsyms_symbol){.name = name ? name : "tick"};
 	return true;

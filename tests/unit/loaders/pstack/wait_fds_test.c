@@ -12,61 +12,61 @@
 
 static void a_line_of_an_epoll_names_a_descriptor_and_its_file(void **state)
 {
-	struct watch_fd x = {0};
+	struct wait_fd x = {0};
 
 	(void)state;
-	assert_true(watch_epoll_line("tfd:        5 events:       19 data:                5  pos:0 ino:3a6f sdev:9\n", &x));
+	assert_true(wait_fds_epoll_line("tfd:        5 events:       19 data:                5  pos:0 ino:3a6f sdev:9\n", &x));
 	assert_int_equal(x.fd, 5);
 	assert_int_equal(x.ino, 0x3a6f);
-	assert_true(watch_epoll_line("tfd: 123456 events: 1 data: ffffffffffffffff\n", &x));
+	assert_true(wait_fds_epoll_line("tfd: 123456 events: 1 data: ffffffffffffffff\n", &x));
 	assert_int_equal(x.fd, 123456);
 	assert_int_equal(x.ino, 0);
-	assert_false(watch_epoll_line("pos:\t0\n", &x));
-	assert_false(watch_epoll_line("tfd:\n", &x));
-	assert_false(watch_epoll_line("", &x));
+	assert_false(wait_fds_epoll_line("pos:\t0\n", &x));
+	assert_false(wait_fds_epoll_line("tfd:\n", &x));
+	assert_false(wait_fds_epoll_line("", &x));
 }
 
 static void negative_entries_of_poll_are_none_and_half_an_entry_too(void **state)
 {
 	const struct pollfd all[] = {{.fd = 3}, {.fd = -1}, {.fd = 70000}};
-	struct watch_fds w = {0};
+	struct wait_fds w = {0};
 
 	(void)state;
-	watch_poll(all, sizeof(all), &w);
+	wait_fds_poll(all, sizeof(all), &w);
 	assert_int_equal(w.n, 2);
 	assert_int_equal(w.rows[0].fd, 3);
 	assert_int_equal(w.rows[1].fd, 70000);
-	watch_release(&w);
-	watch_poll(all, sizeof(all[0]) - 1, &w);
+	wait_fds_release(&w);
+	wait_fds_poll(all, sizeof(all[0]) - 1, &w);
 	assert_int_equal(w.n, 0);
 }
 
 static void a_set_has_the_descriptors_below_its_end(void **state)
 {
 	const uint8_t set[16] = {[0] = 0x81, [8] = 0x02, [15] = 0x80};
-	struct watch_fds w = {0};
+	struct wait_fds w = {0};
 
 	(void)state;
-	watch_set(set, sizeof(set), 66, &w);
+	wait_fds_set(set, sizeof(set), 66, &w);
 	assert_int_equal(w.n, 3);
 	assert_int_equal(w.rows[1].fd, 7);
 	assert_int_equal(w.rows[2].fd, 65);
-	watch_set(set, 1, 1000, &w); /* what could not be read is not there */
+	wait_fds_set(set, 1, 1000, &w); /* what could not be read is not there */
 	assert_int_equal(w.n, 5);
-	watch_release(&w);
+	wait_fds_release(&w);
 }
 
 static void a_thread_with_very_many_is_read_up_to_a_bound(void **state)
 {
-	static uint8_t set[2 * WATCH_FDS / 8];
-	struct watch_fds w = {0};
+	static uint8_t set[2 * WAIT_FDS_MAX / 8];
+	struct wait_fds w = {0};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(set); i++)
 		set[i] = 0xff;
-	watch_set(set, sizeof(set), 2 * WATCH_FDS, &w);
-	assert_int_equal(w.n, WATCH_FDS);
-	watch_release(&w);
+	wait_fds_set(set, sizeof(set), 2 * WAIT_FDS_MAX, &w);
+	assert_int_equal(w.n, WAIT_FDS_MAX);
+	wait_fds_release(&w);
 }
 
 int main(void)

@@ -10,19 +10,19 @@
 
 #include "loaders/scrape/http_head.h"
 
-static enum answer_state head(const char *text, struct answer *a)
+static enum http_head_state head(const char *text, struct http_head *a)
 {
-	return answer_head(text, strlen(text), a);
+	return http_head_head(text, strlen(text), a);
 }
 
 static void a_head_is_read_once_it_has_ended(void **state)
 {
 	static const char text[] = "HTTP/1.0 200 OK\r\nContent-Type: x\r\ncontent-length:  12\r\n\r\nbody";
-	struct answer a;
+	struct http_head a;
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(text) - 5; n++)
-		assert_int_equal(answer_head(text, n, &a), ANSWER_MORE);
+		assert_int_equal(http_head_head(text, n, &a), ANSWER_MORE);
 	assert_int_equal(head(text, &a), ANSWER_OK);
 	assert_int_equal(a.status, 200);
 	assert_int_equal(a.length, 12);
@@ -33,8 +33,8 @@ static void a_head_is_read_once_it_has_ended(void **state)
 
 static void what_is_no_http_is_told(void **state)
 {
-	static char endless[ANSWER_HEAD_MAX * 2];
-	struct answer a;
+	static char endless[HTTP_HEAD_MAX * 2];
+	struct http_head a;
 
 	(void)state;
 	assert_int_equal(head("220 what is it?\r\n", &a), ANSWER_NO_HTTP);
@@ -43,12 +43,12 @@ static void what_is_no_http_is_told(void **state)
 	assert_int_equal(head("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", &a), ANSWER_CHUNKED);
 	memset(endless, 'a', sizeof(endless));
 	memcpy(endless, "HTTP/1.0 200 OK\r\n", 17);
-	assert_int_equal(answer_head(endless, sizeof(endless), &a), ANSWER_NO_HTTP);
+	assert_int_equal(http_head_head(endless, sizeof(endless), &a), ANSWER_NO_HTTP);
 }
 
 static void a_server_that_wants_tls_is_known(void **state)
 {
-	struct answer a;
+	struct http_head a;
 
 	(void)state;
 	assert_int_equal(head("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n", &a), ANSWER_OK);
@@ -65,12 +65,12 @@ static void the_page_says_how_many_goroutines_there_are(void **state)
 	uint64_t n;
 
 	(void)state;
-	assert_true(answer_index(new, strlen(new), &n));
+	assert_true(http_head_index(new, strlen(new), &n));
 	assert_int_equal(n, 23);
-	assert_true(answer_index(old, strlen(old), &n));
+	assert_true(http_head_index(old, strlen(old), &n));
 	assert_int_equal(n, 107);
-	assert_false(answer_index("<title>my page</title>", 22, &n));
-	assert_false(answer_index("/debug/pprof/ <a href=goroutine?debug=1>", 40, &n));
+	assert_false(http_head_index("<title>my page</title>", 22, &n));
+	assert_false(http_head_index("/debug/pprof/ <a href=goroutine?debug=1>", 40, &n));
 }
 
 int main(void)

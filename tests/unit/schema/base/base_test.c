@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/cursor.h"
@@ -58,7 +59,7 @@ static void numbers_are_added_as_printf_writes_them(void **state)
 	static const uint64_t all[] = {0, 9, 10, 4294967295, 4294967296, 9999999999999999999ull, UINT64_MAX};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		cleanup_strbuf struct strbuf s = STRBUF_INIT;
 		char same[32];
 
@@ -83,7 +84,7 @@ static void hostile_bytes_become_valid_utf8(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf s = STRBUF_INIT;
 
 		strbuf_addutf8(&s, cases[i].in, strlen(cases[i].in));
@@ -107,7 +108,7 @@ static void what_a_terminal_would_obey_is_shown(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf s = STRBUF_INIT, again = STRBUF_INIT;
 
 		strbuf_addshown(&s, cases[i].in, strlen(cases[i].in));
@@ -231,7 +232,7 @@ static void a_wide_hash_changes_with_each_bit_and_with_the_length(void **state)
 static void memory_is_the_same_in_huge_pages(void **state)
 {
 	static const size_t sizes[] = {1, 4095, 100000, 2097152, 2097153, 5000000, 40000000};
-	const size_t n = sizeof(sizes) / sizeof(*sizes);
+	const size_t n = ARRAY_SIZE(sizes);
 	unsigned char *p[7];
 
 	(void)state;

@@ -12,15 +12,16 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "supervisor/config/conf.h"
 
-struct place {
+struct source_location {
 	char dir[64];
 };
 
 static int setup(void **state)
 {
-	struct place *p = calloc(1, sizeof(*p));
+	struct source_location *p = calloc(1, sizeof(*p));
 	char sub[80];
 
 	snprintf(p->dir, sizeof(p->dir), "/tmp/sonde-conf-XXXXXX");
@@ -43,7 +44,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct place *p = *state;
+	struct source_location *p = *state;
 	char cmd[120];
 
 	snprintf(cmd, sizeof(cmd), "rm -r %s", p->dir);
@@ -53,7 +54,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static void put(const struct place *p, const char *name, const char *text)
+static void put(const struct source_location *p, const char *name, const char *text)
 {
 	char path[128];
 	FILE *f;
@@ -79,7 +80,7 @@ static void without_any_file_the_defaults_hold(void **state)
 
 static void the_strongest_holds_and_its_origin_is_known(void **state)
 {
-	struct place *p = *state;
+	struct source_location *p = *state;
 	const char *flags[CONF_KEYS] = {[CONF_FREQ] = "49"};
 	char origin[128];
 	struct conf c;
@@ -104,7 +105,7 @@ static void the_strongest_holds_and_its_origin_is_known(void **state)
 
 static void requests_are_a_word_for_a_family(void **state)
 {
-	struct place *p = *state;
+	struct source_location *p = *state;
 	struct conf c;
 
 	put(p, "sonde.conf", "[record]\nrequests = on\n");
@@ -122,7 +123,7 @@ static void requests_are_a_word_for_a_family(void **state)
 
 static void gpus_are_recorded_where_there_are_some_and_nobody_chose(void **state)
 {
-	struct place *p = *state;
+	struct source_location *p = *state;
 	const char *flags[CONF_KEYS] = {[CONF_FAMILIES] = "cpu"};
 	struct conf c;
 
@@ -145,7 +146,7 @@ static void gpus_are_recorded_where_there_are_some_and_nobody_chose(void **state
 
 static void what_programs_offer_is_asked_for_by_a_word_or_a_list(void **state)
 {
-	struct place *p = *state;
+	struct source_location *p = *state;
 	struct conf c;
 
 	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
@@ -188,7 +189,7 @@ static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct conf c = {0};
 		struct err e = {0};
 
@@ -261,7 +262,7 @@ static void a_list_of_rules_goes_on_in_lines_that_begin_with_a_blank(void **stat
 
 static void a_folder_that_is_named_has_to_be_there_and_readable(void **state)
 {
-	struct place *p = *state;
+	struct source_location *p = *state;
 	struct err e = {0};
 	struct conf c;
 	char path[80];
@@ -280,7 +281,7 @@ static void a_folder_that_is_named_has_to_be_there_and_readable(void **state)
 
 static void the_folder_that_systemd_made_is_the_default(void **state)
 {
-	struct place *p = *state;
+	struct source_location *p = *state;
 	struct conf c;
 
 	setenv("STATE_DIRECTORY", "/var/lib/one:/var/lib/two", 1);

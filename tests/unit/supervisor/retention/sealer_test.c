@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "supervisor/retention/sealer.h"
 
@@ -133,7 +134,7 @@ static void a_pass_that_fails_again_is_tried_later_each_time(void **state)
 	(void)state;
 	sealer_init(&s, dir);
 	sealer_follow(&s, true, 1, 0);
-	for (size_t i = 0; i < sizeof(minutes) / sizeof(minutes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(minutes); i++) {
 		assert_int_equal(minutes_after(&s, 1 << 8, ""), minutes[i]);
 		assert_string_equal(s.state, "failed");
 	}

@@ -11,8 +11,8 @@
 
 #include "tests/unit/tools/stats_cases.h"
 #include "tools/diff/stats.h"
+#include "schema/base/array.h"
 
-#define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
 /* Relative, as tails are small. */
 static void close_to(double got, double want, double tolerance)
@@ -24,11 +24,11 @@ static void close_to(double got, double want, double tolerance)
 static void distributions_are_those_of_scipy(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < COUNT(beta_cases); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(beta_cases); i++)
 		close_to(stats_beta(beta_cases[i].a, beta_cases[i].b, beta_cases[i].x), beta_cases[i].value, 1e-7);
-	for (size_t i = 0; i < COUNT(t_cases); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(t_cases); i++)
 		close_to(stats_t_tails(t_cases[i].t, t_cases[i].df), t_cases[i].tails, 1e-9);
-	for (size_t i = 0; i < COUNT(counts_cases); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(counts_cases); i++)
 		close_to(stats_counts(counts_cases[i].a, counts_cases[i].b, counts_cases[i].share), counts_cases[i].p, 1e-7);
 }
 
@@ -43,7 +43,7 @@ static void a_quantile_is_the_inverse_of_its_tail(void **state)
 static void welch_is_scipys_where_neighbours_do_not_correlate(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < COUNT(welch_cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(welch_cases); i++) {
 		struct stats_test t;
 
 		stats_welch(welch_cases[i].a, 8, 0, welch_cases[i].b, 8, 0, &t);
@@ -57,22 +57,22 @@ static void the_adjustment_is_that_of_the_paper(void **state)
 {
 	static const double p[] = {0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
 				   0.5719, 0.6528, 0.7590, 1.000};
-	double q[COUNT(p)], shuffled[COUNT(p)], weight[COUNT(p)];
+	double q[ARRAY_SIZE(p)], shuffled[ARRAY_SIZE(p)], weight[ARRAY_SIZE(p)];
 	size_t counted = 0;
 
 	(void)state;
-	stats_adjust(p, NULL, COUNT(p), q);
-	for (size_t i = 0; i < COUNT(p); i++)
+	stats_adjust(p, NULL, ARRAY_SIZE(p), q);
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
 		counted += q[i] <= 0.05;
 	assert_int_equal(counted, 4);
 	close_to(q[0], 0.0015, 1e-9);
-	for (size_t i = 0; i < COUNT(p); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++) {
 		weight[i] = 3;
-		shuffled[i] = p[(i * 4 + 2) % COUNT(p)];
+		shuffled[i] = p[(i * 4 + 2) % ARRAY_SIZE(p)];
 	}
-	stats_adjust(shuffled, weight, COUNT(p), weight);
-	for (size_t i = 0; i < COUNT(p); i++)
-		close_to(weight[i], q[(i * 4 + 2) % COUNT(p)], 1e-12);
+	stats_adjust(shuffled, weight, ARRAY_SIZE(p), weight);
+	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
+		close_to(weight[i], q[(i * 4 + 2) % ARRAY_SIZE(p)], 1e-12);
 }
 
 /* --- chance --- */

@@ -7,6 +7,7 @@
 #define SONDE_TESTS_FOLD_SAMPLE_H
 
 #include "tools/fold/fold.h"
+#include "schema/base/array.h"
 
 #define SAMPLE_NS 10000000ull
 #define HOSTILE   "</script><img src=x onerror=alert(1)>;\"&'\xf0\x9f\x94\xa5"
@@ -53,16 +54,15 @@ static struct fold_leaf sample_leaves[] = {
 };
 static struct fold_loss sample_losses[] = {{"ring", 4}};
 
-#define COUNT(a) sizeof(a) / sizeof(*(a))
 
 static inline struct fold fold_sample(void)
 {
 	return (struct fold){
-		.frames = sample_frames, .n_frames = COUNT(sample_frames),
-		.nodes = sample_nodes, .n_nodes = COUNT(sample_nodes),
-		.processes = sample_processes, .n_processes = COUNT(sample_processes),
-		.leaves = sample_leaves, .n_leaves = COUNT(sample_leaves),
-		.losses = sample_losses, .n_losses = COUNT(sample_losses),
+		.frames = sample_frames, .n_frames = ARRAY_SIZE(sample_frames),
+		.nodes = sample_nodes, .n_nodes = ARRAY_SIZE(sample_nodes),
+		.processes = sample_processes, .n_processes = ARRAY_SIZE(sample_processes),
+		.leaves = sample_leaves, .n_leaves = ARRAY_SIZE(sample_leaves),
+		.losses = sample_losses, .n_losses = ARRAY_SIZE(sample_losses),
 		.from_ns = 1795144200000000000, .to_ns = 1795144201000000000, .period_ns = SAMPLE_NS, .cpus = 2,
 		.kind = store_kind_info(STORE_KIND_CPU), .unit = STORE_TIME,
 		.frames_unnamed_ns = 10 * SAMPLE_NS, .host = "ho<st", .kernel = "6.1",

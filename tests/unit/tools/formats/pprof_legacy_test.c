@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "tools/formats/pprof_legacy.h"
 
 static void refused(const void *data, size_t len, const char *what, const char *fix)
@@ -36,7 +37,7 @@ static void old_text_is_named_with_what_makes_it_new(void **state)
 	static const char dump[] = "goroutine 1 [running]:\nmain.main()\n";
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(heads) / sizeof(heads[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		refused(heads[i], strlen(heads[i]), "old text form", "go tool pprof -proto");
 	refused(dump, strlen(dump), "for people", "debug=0");
 }

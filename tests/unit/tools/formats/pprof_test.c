@@ -29,7 +29,7 @@ static void varints_are_as_the_format_says(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf s = STRBUF_INIT;
 
 		proto_varint(&s, cases[i].v);

@@ -94,14 +94,14 @@ static void rows_are_leaves_by_place_and_nothing_is_lost(void **state)
 {
 	struct fold f = fold_sample();
 	struct fold_slice slices[8];
-	struct fold_leaf leaves[COUNT(sample_leaves)];
+	struct fold_leaf leaves[ARRAY_SIZE(sample_leaves)];
 	struct flame_tree t;
 	struct flame_rows r;
 	uint64_t n = 0;
 
 	(void)state;
 	memcpy(leaves, sample_leaves, sizeof(leaves));
-	for (size_t i = 0; i < COUNT(leaves); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(leaves); i++)
 		leaves[i].slice = (uint32_t)i;
 	f.leaves = leaves;
 	slice(&f, slices, 8);
@@ -109,7 +109,7 @@ static void rows_are_leaves_by_place_and_nothing_is_lost(void **state)
 	flame_tree_init(&t, &f, 0, true);
 	flame_rows_begin(&r, &f);
 	flame_rows_end(&r, &t, 100);
-	assert_int_equal(r.n_rows, COUNT(leaves));
+	assert_int_equal(r.n_rows, ARRAY_SIZE(leaves));
 	assert_int_equal(r.n_owners, 3); /* other, app, w1 */
 	assert_int_equal(r.n_slots, 8);
 	assert_int_equal(r.slots_from_ns, 0);

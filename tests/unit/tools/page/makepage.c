@@ -57,7 +57,7 @@ static void make_processes(struct fold *f)
 	};
 
 	f->processes = made;
-	f->n_processes = COUNT(made);
+	f->n_processes = ARRAY_SIZE(made);
 }
 
 static void add_row(struct fold *f, uint64_t *state, uint32_t node, uint64_t samples)

@@ -133,7 +133,7 @@ static void the_name_chooses_the_form(void **state)
 		     {"x.json", OUTPUT_JSON}, {"x.svg", OUTPUT_SVG}, {"x.png", -1}, {".html", -1}, {"html", -1}, {"", -1}};
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct err e = {0};
 		enum output_form form = OUTPUT_HTML;
 		int ret = output_form_of(cases[i].path, &form, &e);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "tools/print/keys.h"
 
 /* All keys of a text, and whether it was used up. */
@@ -38,7 +39,7 @@ static void keys_have_the_sequences_that_terminals_send(void **state)
 	uint32_t keys[16];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_int_equal(decode(cases[i].sent, keys), 1);
 		assert_int_equal(keys[0], cases[i].key);
 	}
@@ -51,7 +52,7 @@ static void what_is_no_key_is_dropped_and_the_next_one_is_read(void **state)
 	uint32_t keys[64];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(dropped) / sizeof(*dropped); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(dropped); i++) {
 		size_t n = strlen(dropped[i]);
 
 		memcpy(text, dropped[i], n);

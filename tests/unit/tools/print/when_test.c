@@ -13,6 +13,7 @@
 
 #include <time.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "tools/print/when.h"
 
@@ -77,7 +78,7 @@ static void every_form_of_a_time_is_understood(void **state)
 
 	(void)state;
 	set_zone("UTC");
-	check_forms(forms, sizeof(forms) / sizeof(forms[0]));
+	check_forms(forms, ARRAY_SIZE(forms));
 }
 
 static void times_without_a_zone_are_local(void **state)
@@ -93,7 +94,7 @@ static void times_without_a_zone_are_local(void **state)
 
 	(void)state;
 	set_zone("Europe/Berlin");
-	check_forms(forms, sizeof(forms) / sizeof(forms[0]));
+	check_forms(forms, ARRAY_SIZE(forms));
 	set_zone("UTC");
 }
 
@@ -120,7 +121,7 @@ static void what_is_no_time_is_refused(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		int64_t got = 77;
 
 		if (!when_parse(bad[i], NOW, &got))

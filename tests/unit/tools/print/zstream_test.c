@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 #include "tools/print/zstream.h"
 
@@ -66,7 +67,7 @@ static void zlib_reads_it(void **state)
 	static const size_t sizes[] = {0, 1, 3, 1000, 65536, 262143, 262144, 262145, 1000003, 5000000};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
 		for (size_t parts = 1; parts <= 4; parts++)
 			round_trip(sizes[i], parts);
 }

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "tools/processes/process_rows.h"
 
 static struct fold_frame frames[] = {{.name = "root", .module = ""}, {.name = "parse", .module = "app"},
@@ -32,10 +33,10 @@ static const struct fold host = {.frames = frames, .n_frames = 4, .nodes = nodes
 
 static void each_process_has_a_row_and_the_function_that_it_was_in_most(void **state)
 {
-	struct procs p;
+	struct process_rows p;
 
 	(void)state;
-	procs_init(&p, &host, PROCS_BY_PROCESS);
+	process_rows_init(&p, &host, PROCESS_ROWS_BY_PROCESS);
 	assert_int_equal(p.n, 4); /* idle had no sample */
 	assert_int_equal(p.rows[0].who->pid, 10);
 	assert_int_equal(p.rows[0].ns, 70);
@@ -45,15 +46,15 @@ static void each_process_has_a_row_and_the_function_that_it_was_in_most(void **s
 	assert_string_equal(frames[p.rows[2].frame].name, "parse"); /* its two lines are one function */
 	assert_int_equal(p.rows[2].frame_ns, 25);
 	assert_int_equal(p.rows[3].frame_ns, 0);
-	procs_release(&p);
+	process_rows_release(&p);
 }
 
 static void containers_add_up_and_what_runs_outside_is_one_row(void **state)
 {
-	struct procs p;
+	struct process_rows p;
 
 	(void)state;
-	procs_init(&p, &host, PROCS_BY_CONTAINER);
+	process_rows_init(&p, &host, PROCESS_ROWS_BY_CONTAINER);
 	assert_int_equal(p.n, 3);
 	assert_string_equal(p.rows[0].container, "shop");
 	assert_int_equal(p.rows[0].ns, 90);
@@ -64,7 +65,7 @@ static void containers_add_up_and_what_runs_outside_is_one_row(void **state)
 	assert_int_equal(p.rows[0].frame_ns, 65);
 	assert_string_equal(p.rows[1].container, "[host]");
 	assert_string_equal(p.rows[2].container, "bb"); /* no name is known: its id */
-	procs_release(&p);
+	process_rows_release(&p);
 }
 
 static void rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_are(void **state)
@@ -72,29 +73,29 @@ static void rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_
 	static const struct { const char *key; uint32_t first; } keys[] = {{"cpu", 10}, {"pid", 10}, {"name", 20},
 									   {"start", 20}};
 	struct err e = {0};
-	struct procs p;
+	struct process_rows p;
 
 	(void)state;
-	procs_init(&p, &host, PROCS_BY_PROCESS);
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		assert_int_equal(procs_sort(&p, keys[i].key, &e), 0);
+	process_rows_init(&p, &host, PROCESS_ROWS_BY_PROCESS);
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		assert_int_equal(process_rows_sort(&p, keys[i].key, &e), 0);
 		assert_int_equal(p.rows[0].who->pid, keys[i].first);
 	}
-	assert_true(procs_sort(&p, "colour", &e) < 0);
+	assert_true(process_rows_sort(&p, "colour", &e) < 0);
 	assert_int_equal(e.exit, EXIT_USAGE);
 	assert_non_null(strstr(e.what, "start"));
-	procs_release(&p);
+	process_rows_release(&p);
 }
 
 static void nobody_ran_is_no_row(void **state)
 {
 	static const struct fold nothing = {.frames = frames, .n_frames = 1, .nodes = nodes, .n_nodes = 1};
-	struct procs p;
+	struct process_rows p;
 
 	(void)state;
-	procs_init(&p, &nothing, PROCS_BY_CONTAINER);
+	process_rows_init(&p, &nothing, PROCESS_ROWS_BY_CONTAINER);
 	assert_int_equal(p.n, 0);
-	procs_release(&p);
+	process_rows_release(&p);
 }
 
 static void what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_time(void **state)
@@ -107,23 +108,23 @@ static void what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_ti
 	struct fold offcpu = {.processes = waits, .n_processes = 3, .kind = store_kind_info(STORE_KIND_OFFCPU)};
 	struct procs_more more = {.fold = {&offcpu}, .n = 1};
 	struct err e = {0};
-	struct procs p;
+	struct process_rows p;
 
 	(void)state;
-	procs_init(&p, &host, PROCS_BY_PROCESS);
-	procs_add(&p, &more);
+	process_rows_init(&p, &host, PROCESS_ROWS_BY_PROCESS);
+	process_rows_add(&p, &more);
 	assert_int_equal(p.n, 4);
 	assert_int_equal(p.rows[1].who->pid, 20);
 	assert_int_equal(p.rows[1].more[0], 9);
-	assert_int_equal(procs_sort(&p, "inuse", &e), -ENODATA);
-	assert_int_equal(procs_sort(&p, "offcpu", &e), 0);
+	assert_int_equal(process_rows_sort(&p, "inuse", &e), -ENODATA);
+	assert_int_equal(process_rows_sort(&p, "offcpu", &e), 0);
 	assert_int_equal(p.n, 6);
 	assert_int_equal(p.rows[0].who->start_ns, 7);
 	assert_int_equal(p.rows[0].ns, 0);
 	assert_int_equal(p.rows[1].more[0], 9);
 	assert_int_equal(p.rows[2].who->pid, 60);
 	assert_int_equal(p.rows[3].who->pid, 10); /* the rest by CPU time */
-	procs_release(&p);
+	process_rows_release(&p);
 }
 
 /* A pid that was used again: the one that lived when the child began. */
@@ -138,14 +139,14 @@ static void a_parent_is_the_last_that_had_the_pid_before_the_child_began(void **
 		{.pid = 7, .ppid = 6, .comm = "orphan", .exe = "", .container = "", .container_id = "", .ns = 1, .samples = 1, .start_ns = 50},
 	};
 	static const struct fold f = {.nodes = nodes, .n_nodes = 1, .processes = all, .n_processes = 6};
-	struct procs p;
+	struct process_rows p;
 
 	(void)state;
-	procs_init(&p, &f, PROCS_BY_PROCESS);
-	assert_ptr_equal(procs_parent(&p, &all[3]), &all[2]);
-	assert_ptr_equal(procs_parent(&p, &all[4]), &all[3]); /* not itself */
-	assert_null(procs_parent(&p, &all[5]));
-	procs_release(&p);
+	process_rows_init(&p, &f, PROCESS_ROWS_BY_PROCESS);
+	assert_ptr_equal(process_rows_parent(&p, &all[3]), &all[2]);
+	assert_ptr_equal(process_rows_parent(&p, &all[4]), &all[3]); /* not itself */
+	assert_null(process_rows_parent(&p, &all[5]));
+	process_rows_release(&p);
 }
 
 int main(void)

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "tools/select/filter.h"
 #include "tools/select/word.h"
 
@@ -133,7 +134,7 @@ static void bad_values_are_usage_errors(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct filters *f = filters_new();
 		struct err e = {0};
 
@@ -198,7 +199,7 @@ static void a_word_means_the_name_it_is_or_is_part_of(void **state)
 	struct names l = some_names();
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		size_t at = 999;
 
 		assert_int_equal(word_resolve(&l, cases[i].word, &at, NULL), 0);

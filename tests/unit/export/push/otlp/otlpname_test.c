@@ -12,6 +12,7 @@
 
 #include "export/metric.h"
 #include "export/push/otlp/otlpname.h"
+#include "schema/base/array.h"
 
 static struct otlp_name name_of(const char *metric, const char *kind)
 {
@@ -76,7 +77,7 @@ static void labels_are_taken_apart_whatever_is_in_them(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf name cleanup_strbuf = STRBUF_INIT, value cleanup_strbuf = STRBUF_INIT, said cleanup_strbuf = STRBUF_INIT;
 		const char *labels = cases[i].labels;
 

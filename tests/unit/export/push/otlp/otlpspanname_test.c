@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "export/push/otlp/otlpspanname.h"
+#include "schema/base/array.h"
 #include "schema/base/proto.h"
 
 /* "key=value " of each attribute; but those under sonde.* that all have. */
@@ -64,7 +65,7 @@ static void requests_have_the_attributes_of_the_conventions(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf out cleanup_strbuf = STRBUF_INIT;
 
 		said(&cases[i].s, &out);
@@ -84,7 +85,7 @@ static void a_trace_is_up_to_32_digits_or_a_uuid_and_never_zero(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint8_t id[OTLP_TRACE_BYTES];
 		char hex[2 * OTLP_TRACE_BYTES + 1] = "";
 

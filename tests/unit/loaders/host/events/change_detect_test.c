@@ -18,75 +18,75 @@
 
 static void throttling_begins_in_a_tenth_of_the_periods_and_ends_after_three_quiet_readings(void **state)
 {
-	struct watch_throttle w = {0};
+	struct change_throttle w = {0};
 
 	(void)state;
-	assert_int_equal(watch_throttle(&w, 1000, 900), WATCH_SAME); /* of before it was looked at */
-	assert_int_equal(watch_throttle(&w, 1100, 904), WATCH_SAME); /* four are too few */
-	assert_int_equal(watch_throttle(&w, 1200, 914), WATCH_BEGAN);
-	assert_int_equal(watch_throttle(&w, 1300, 1000), WATCH_SAME);
-	assert_int_equal(watch_throttle(&w, 1400, 1001), WATCH_SAME);
-	assert_int_equal(watch_throttle(&w, 1400, 1001), WATCH_SAME);
-	assert_int_equal(watch_throttle(&w, 1500, 1050), WATCH_SAME); /* again: the quiet is over */
-	assert_int_equal(watch_throttle(&w, 1600, 1050), WATCH_SAME);
-	assert_int_equal(watch_throttle(&w, 1700, 1050), WATCH_SAME);
-	assert_int_equal(watch_throttle(&w, 1800, 1050), WATCH_ENDED);
-	assert_int_equal(watch_throttle(&w, 1900, 1050), WATCH_SAME);
+	assert_int_equal(change_throttle(&w, 1000, 900), CHANGE_SAME); /* of before it was looked at */
+	assert_int_equal(change_throttle(&w, 1100, 904), CHANGE_SAME); /* four are too few */
+	assert_int_equal(change_throttle(&w, 1200, 914), CHANGE_BEGAN);
+	assert_int_equal(change_throttle(&w, 1300, 1000), CHANGE_SAME);
+	assert_int_equal(change_throttle(&w, 1400, 1001), CHANGE_SAME);
+	assert_int_equal(change_throttle(&w, 1400, 1001), CHANGE_SAME);
+	assert_int_equal(change_throttle(&w, 1500, 1050), CHANGE_SAME); /* again: the quiet is over */
+	assert_int_equal(change_throttle(&w, 1600, 1050), CHANGE_SAME);
+	assert_int_equal(change_throttle(&w, 1700, 1050), CHANGE_SAME);
+	assert_int_equal(change_throttle(&w, 1800, 1050), CHANGE_ENDED);
+	assert_int_equal(change_throttle(&w, 1900, 1050), CHANGE_SAME);
 }
 
 static void counters_that_begin_anew_are_no_throttling(void **state)
 {
-	struct watch_throttle w = {0};
+	struct change_throttle w = {0};
 
 	(void)state;
-	watch_throttle(&w, 1000, 900);
-	assert_int_equal(watch_throttle(&w, 50, 50), WATCH_SAME);
+	change_throttle(&w, 1000, 900);
+	assert_int_equal(change_throttle(&w, 50, 50), CHANGE_SAME);
 }
 
 static void a_file_system_is_full_below_a_hundredth_until_there_is_a_fiftieth(void **state)
 {
-	struct watch_level full = {0};
+	struct change_level full = {0};
 
 	(void)state;
-	assert_true(watch_full(1000, 9, false));
-	assert_false(watch_full(1000, 10, false));
-	assert_true(watch_full(1000, 19, true));
-	assert_false(watch_full(1000, 20, true));
-	assert_false(watch_full(0, 0, false)); /* it has no limit of inodes */
-	assert_int_equal(watch_level(&full, true), WATCH_SAME); /* it was full before */
-	assert_int_equal(watch_level(&full, false), WATCH_ENDED);
-	assert_int_equal(watch_level(&full, true), WATCH_BEGAN);
+	assert_true(change_full(1000, 9, false));
+	assert_false(change_full(1000, 10, false));
+	assert_true(change_full(1000, 19, true));
+	assert_false(change_full(1000, 20, true));
+	assert_false(change_full(0, 0, false)); /* it has no limit of inodes */
+	assert_int_equal(change_level(&full, true), CHANGE_SAME); /* it was full before */
+	assert_int_equal(change_level(&full, false), CHANGE_ENDED);
+	assert_int_equal(change_level(&full, true), CHANGE_BEGAN);
 }
 
 static void limits_that_change_are_said_but_not_those_of_a_cgroup_that_is_being_made(void **state)
 {
-	struct watch_limits w = {0};
+	struct change_limits w = {0};
 	struct fact_row row = {0};
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 
 	(void)state;
-	assert_false(watch_limits(&w, &row, &text));
+	assert_false(change_limits(&w, &row, &text));
 	fact_put(&row, CGROUP_MEM_LIMIT, 64 << 20);
-	assert_false(watch_limits(&w, &row, &text)); /* its runtime sets it */
-	assert_false(watch_limits(&w, &row, &text));
+	assert_false(change_limits(&w, &row, &text)); /* its runtime sets it */
+	assert_false(change_limits(&w, &row, &text));
 	fact_put(&row, CGROUP_MEM_LIMIT, 128 << 20);
 	fact_put(&row, CGROUP_CPU_LIMIT, 500);
-	assert_true(watch_limits(&w, &row, &text));
+	assert_true(change_limits(&w, &row, &text));
 	assert_string_equal(strbuf_str(&text), "CPU 0.50, was none; memory 128 MiB, was 64 MiB");
 	strbuf_reset(&text);
-	assert_false(watch_limits(&w, &row, &text));
+	assert_false(change_limits(&w, &row, &text));
 }
 
 /* --- containers --- */
 
 #define PATH_A "/docker/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
-#define NOW (LIVES_WAY_IN_NS + 10000) /* all of these began long ago */
+#define NOW (CONTAINER_LIFE_WAY_IN_NS + 10000) /* all of these began long ago */
 
-static struct lives_event told[16];
+static struct container_life_event told[16];
 static size_t n_told;
 
-static void tell(void *ctx, const struct lives_event *e)
+static void tell(void *ctx, const struct container_life_event *e)
 {
 	(void)ctx;
 	assert_true(n_told < 16);
@@ -99,12 +99,12 @@ static struct hostmaps_process process(uint32_t pid, uint32_t nspid, uint64_t st
 					 .args = "", .cgroup = PATH_A};
 }
 
-static void ends(struct lives *l, struct hostmaps_process p, uint64_t at_ns, int status)
+static void ends(struct container_life *l, struct hostmaps_process p, uint64_t at_ns, int status)
 {
 	p.to_ns = at_ns;
 	p.end = HOSTMAPS_ENDED;
 	p.status = status;
-	lives_ended(l, &p);
+	container_life_ended(l, &p);
 }
 
 static int begin(void **state)
@@ -116,101 +116,101 @@ static int begin(void **state)
 
 static void what_ran_before_the_first_look_has_not_started_and_its_stop_is_told(void **state)
 {
-	struct lives l = {.tell = tell};
+	struct container_life l = {.tell = tell};
 	struct hostmaps_process first = process(10, 1, 100);
 
 	(void)state;
-	lives_meet(&l, &first);
-	lives_round(&l, NOW);
+	container_life_meet(&l, &first);
+	container_life_round(&l, NOW);
 	assert_int_equal(n_told, 0);
 	ends(&l, first, 500, 1 << 8);
 	assert_int_equal(n_told, 1);
 	assert_true(told[0].stopped);
 	assert_int_equal(told[0].status, 1 << 8);
 	assert_int_equal(told[0].boot_ns, 500);
-	lives_release(&l);
+	container_life_release(&l);
 }
 
 static void one_that_comes_and_goes_between_two_looks_started_and_stopped(void **state)
 {
-	struct lives l = {.tell = tell};
+	struct container_life l = {.tell = tell};
 
 	(void)state;
-	lives_round(&l, 50);
+	container_life_round(&l, 50);
 	for (uint64_t i = 1; i <= 3; i++)
 		ends(&l, process(10 + (uint32_t)i, 1, 1000 * i), 1000 * i + 10, 9);
-	lives_round(&l, NOW);
+	container_life_round(&l, NOW);
 	assert_int_equal(n_told, 6);
 	for (size_t i = 0; i < 6; i++)
 		assert_int_equal(told[i].stopped, i % 2);
 	assert_int_equal(told[0].starts, 1);
 	assert_int_equal(told[4].starts, 3);
-	lives_release(&l);
+	container_life_release(&l);
 }
 
 static void a_first_process_of_a_namespace_inside_is_not_the_containers(void **state)
 {
-	struct lives l = {.tell = tell};
+	struct container_life l = {.tell = tell};
 	struct hostmaps_process first = process(10, 1, 100), inner = process(20, 1, 200);
 
 	(void)state;
-	lives_round(&l, 50);
-	lives_meet(&l, &inner);
-	lives_meet(&l, &first);
-	lives_round(&l, NOW);
+	container_life_round(&l, 50);
+	container_life_meet(&l, &inner);
+	container_life_meet(&l, &first);
+	container_life_round(&l, NOW);
 	assert_int_equal(n_told, 1);
 	assert_int_equal(told[0].leader.tgid, 10);
 	ends(&l, inner, 300, 0);
 	assert_int_equal(n_told, 1);
 	ends(&l, first, 400, 0);
 	assert_int_equal(n_told, 2);
-	lives_release(&l);
+	container_life_release(&l);
 }
 
 static void with_the_hosts_pid_namespace_it_has_stopped_once_nothing_runs_in_it(void **state)
 {
-	struct lives l = {.tell = tell};
+	struct container_life l = {.tell = tell};
 	struct hostmaps_process first = process(10, 10, 100), second = process(11, 11, 150), anew = process(12, 12, 900);
 
 	(void)state;
-	lives_round(&l, 50);
-	lives_meet(&l, &second);
-	lives_meet(&l, &first);
-	lives_round(&l, NOW);
+	container_life_round(&l, 50);
+	container_life_meet(&l, &second);
+	container_life_meet(&l, &first);
+	container_life_round(&l, NOW);
 	assert_int_equal(n_told, 1);
 	ends(&l, first, 300, 3 << 8);
-	lives_meet(&l, &second);
-	lives_round(&l, NOW);
+	container_life_meet(&l, &second);
+	container_life_round(&l, NOW);
 	assert_int_equal(n_told, 1); /* the second runs on */
 	ends(&l, second, 400, 0);
-	lives_round(&l, NOW);
+	container_life_round(&l, NOW);
 	assert_int_equal(n_told, 2);
 	assert_true(told[1].stopped);
 	assert_int_equal(told[1].status, 3 << 8);
-	lives_meet(&l, &anew);
-	lives_round(&l, NOW);
+	container_life_meet(&l, &anew);
+	container_life_round(&l, NOW);
 	assert_int_equal(n_told, 3);
 	assert_int_equal(told[2].starts, 2);
-	lives_release(&l);
+	container_life_release(&l);
 }
 
 /* The runtime's own processes are in the cgroup before the first one of the namespace, and are met there. */
 static void stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_the_runtime(void **state)
 {
-	struct lives l = {.tell = tell};
+	struct container_life l = {.tell = tell};
 	uint64_t t = NSEC_PER_SEC;
 
 	(void)state;
-	lives_round(&l, 50);
+	container_life_round(&l, 50);
 	for (uint32_t i = 0; i < 4; i++, t += 5000000) {
 		struct hostmaps_process runtime = process(100 + i, 100 + i, t), first = process(200 + i, 1, t + 1000000);
 
-		lives_meet(&l, &runtime);
-		lives_round(&l, t + 500000);
+		container_life_meet(&l, &runtime);
+		container_life_round(&l, t + 500000);
 		ends(&l, first, t + 2000000, (int)(i + 1) << 8);
 		ends(&l, runtime, t + 3000000, 0);
 	}
-	lives_round(&l, t);
+	container_life_round(&l, t);
 	assert_int_equal(n_told, 8);
 	for (size_t i = 0; i < 4; i++) {
 		assert_false(told[2 * i].stopped);
@@ -218,48 +218,48 @@ static void stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_
 		assert_true(told[2 * i + 1].stopped);
 		assert_int_equal(told[2 * i + 1].status, (int)(i + 1) << 8);
 	}
-	lives_release(&l);
+	container_life_release(&l);
 }
 
 /* runc's first child is gone while the container runs on: how it ended is not how the container did. */
 static void the_way_in_is_no_leader_however_it_ends(void **state)
 {
-	struct lives l = {.tell = tell};
+	struct container_life l = {.tell = tell};
 	struct hostmaps_process way = process(100, 100, NSEC_PER_SEC), first = process(101, 1, NSEC_PER_SEC + 100);
 
 	(void)state;
-	lives_round(&l, 50);
-	lives_meet(&l, &way);
-	lives_round(&l, NSEC_PER_SEC + 50);
+	container_life_round(&l, 50);
+	container_life_meet(&l, &way);
+	container_life_round(&l, NSEC_PER_SEC + 50);
 	ends(&l, way, NSEC_PER_SEC + 200, 0);
-	lives_meet(&l, &first);
-	lives_round(&l, 2 * NSEC_PER_SEC);
+	container_life_meet(&l, &first);
+	container_life_round(&l, 2 * NSEC_PER_SEC);
 	assert_int_equal(n_told, 1);
 	assert_int_equal(told[0].leader.tgid, 101);
 	ends(&l, first, 3 * NSEC_PER_SEC, 7 << 8);
 	assert_int_equal(n_told, 2);
 	assert_int_equal(told[1].status, 7 << 8);
-	lives_release(&l);
+	container_life_release(&l);
 }
 
 /* On a host that is slow it takes seconds: runc says by its name what it is. */
 static void a_runtime_that_takes_its_time_is_no_leader_either(void **state)
 {
-	struct lives l = {.tell = tell};
+	struct container_life l = {.tell = tell};
 	struct hostmaps_process way = process(100, 100, NSEC_PER_SEC), first = process(101, 1, 2 * NSEC_PER_SEC);
 
 	(void)state;
 	way.comm = "runc:[0:PARENT]";
-	lives_round(&l, 50);
-	lives_meet(&l, &way);
-	lives_round(&l, 9 * NSEC_PER_SEC);
+	container_life_round(&l, 50);
+	container_life_meet(&l, &way);
+	container_life_round(&l, 9 * NSEC_PER_SEC);
 	ends(&l, way, 10 * NSEC_PER_SEC, 0);
-	lives_round(&l, 11 * NSEC_PER_SEC);
+	container_life_round(&l, 11 * NSEC_PER_SEC);
 	assert_int_equal(n_told, 0);
 	ends(&l, first, 12 * NSEC_PER_SEC, 9);
 	assert_int_equal(n_told, 2);
 	assert_int_equal(told[1].status, 9);
-	lives_release(&l);
+	container_life_release(&l);
 }
 
 /* --- the kernel's log --- */

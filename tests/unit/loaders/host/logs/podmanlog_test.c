@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "loaders/host/logs/podmanlog.h"
+#include "schema/base/array.h"
 
 #define ID "e4fdbdc2239132e8dba4a5820293388d86791ea17f9cad1a7e95faeb6964c7c1"
 
@@ -89,7 +90,7 @@ static void a_line_that_says_what_cannot_be_is_passed_by(void **state)
 	struct container_happened x = {.exit_code = 99};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		assert_int_not_equal(containerfile_podman_event(wrong[i], strlen(wrong[i]), &x), 0);
 		assert_int_equal(x.exit_code, 99);
 	}

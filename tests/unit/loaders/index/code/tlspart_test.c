@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The index's section TLS: sites in functions written here, followed in this program's own memory; and of the libraries of this
  * machine, where objdump says what instruction stands at each. */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
 #include <fcntl.h>
@@ -150,7 +151,7 @@ static void only_what_the_kernel_emulates_is_called_so(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint8_t bytes[X86INSN_MAX + 1] = {0};
 		struct x86insn x;
 

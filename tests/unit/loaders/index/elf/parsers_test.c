@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The small parsers of sonde-index: notes, debuglink, xz, pclntab, names. */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
 #include <elf.h>
@@ -317,7 +318,7 @@ static void names_of_three_manglings_become_readable(void **state)
 	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
 		assert_true(demangle(pairs[i][0], &out));
 		assert_string_equal(strbuf_str(&out), pairs[i][1]);
 	}

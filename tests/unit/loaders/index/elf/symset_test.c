@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One function for each address: the rules of symset.h. Pieces are written as "start-end name". */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
 #include <errno.h>
@@ -101,7 +102,7 @@ static void what_has_no_size_ends_where_another_table_says_that_something_else_b
 	add(&s, 150, 0, "memset", SYMSET_FUNC_ANY, SYMSET_GLOBAL);
 	add(&s, 170, 0, "label", SYMSET_LABEL, SYMSET_LOCAL);
 	add(&s, 350, 0, "last", SYMSET_FUNC_ANY, SYMSET_GLOBAL);
-	expect_between(&s, edges, sizeof(edges) / sizeof(*edges),
+	expect_between(&s, edges, ARRAY_SIZE(edges),
 		       "100-130 sized, 150-160 memset, 170-175 label, 350-360 last");
 }
 

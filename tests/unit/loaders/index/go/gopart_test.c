@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The index's section GO against `go version` and `go tool nm` of each Go that is here. */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/index/go/gotest.h"
 
 #include "loaders/index/go/gopart.h"
@@ -119,7 +120,7 @@ static void check_program(const struct gotest *g, size_t i, const char *flags)
 	assert_true(r.pclntab == nm_of(g, i, plain, "pclntab"));
 	assert_true(r.module_data == nm_of(g, i, plain, "firstmoduledata"));
 	assert_true(s.pclntab && s.module_data);
-	for (size_t k = 0; k < sizeof(variables) / sizeof(*variables); k++) {
+	for (size_t k = 0; k < ARRAY_SIZE(variables); k++) {
 		assert_true(r.variables[variables[k].number] == nm_of(g, i, plain, variables[k].name));
 		assert_true(s.variables[variables[k].number] ==
 			    (BY_CODE & 1u << variables[k].number ? r.variables[variables[k].number] : 0));

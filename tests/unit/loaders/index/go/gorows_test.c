@@ -3,6 +3,7 @@
  * gorows against .debug_frame as readelf reads it, over whole programs of each Go that is here: the linker writes it
  * from the same tables, so each row's CFA must be the same; but for the functions of which goframe.h says otherwise.
  */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/index/go/gotest.h"
 
 #include "loaders/index/go/goline.h"
@@ -226,7 +227,7 @@ static void every_row_agrees_with_debug_frame(void **state)
 		skip_missing("go");
 	}
 	for (size_t i = 0; i < g.count; i++)
-		for (size_t k = 0; k < sizeof(kinds) / sizeof(*kinds); k++) {
+		for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
 			char *path;
 
 			if (kinds[k].matrix && !getenv("SONDE_GO"))

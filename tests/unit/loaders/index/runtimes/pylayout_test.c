@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Where members stand, against the headers of Debian's Python: a program is compiled with them, and says it. SONDE_PYTHONS=all: those
  * of pyenv's too; SONDE_PYTHONS=DIR: those under DIR/include. */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
 #include <glob.h>
@@ -208,7 +209,7 @@ static void of_builds_without_a_gil_3_13_alone_is_known(void **state)
 	struct python_layout l;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		words[i] = i;
 	memcpy(words, "xdebugpy", 8);
 	words[2] = 1;

@@ -12,6 +12,7 @@
 
 #include "loaders/index/unwind/cfi.h"
 #include "loaders/index/unwind/cfiexpr.h"
+#include "schema/base/array.h"
 #include "schema/base/cursor.h"
 
 #define TEXT 0x1000u
@@ -146,7 +147,7 @@ static void damage_counts_from_its_address_on(void **state)
 	static const char *const ends[] = {"\x44\x3f", "\x44\x0b", "\x44\x0f\x7f", "\x44\x0e\x80", "\x44\x01\x01"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		struct bytes b = simple(ends[i], strlen(ends[i]));
 		struct read x = cfi_of(&b, false, false);
 
@@ -171,7 +172,7 @@ static void rbx_is_followed(void **state)
 
 	(void)state;
 	assert_int_equal(x.t.broken, 0);
-	for (uint32_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
+	for (uint32_t i = 0; i < ARRAY_SIZE(given); i++) {
 		if (i && given[i] == given[i - 1])
 			assert_int_equal(rule_at(&x, i), ROW_MAKE_SPECIAL(ROW_NONE, 0)); /* no row of its own */
 		else
@@ -213,7 +214,7 @@ static void each_encoding_of_an_address_is_read(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
 		const uint64_t at = 0x8000, want = 0x1234;
 		uint64_t out = 0, v = want - (given[i].base == 1 ? at : given[i].base);
 		struct cursor c = cursor_init(&v, given[i].bytes);
@@ -303,7 +304,7 @@ static void a_cie_of_another_kind_has_no_functions(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
 		struct bytes b = {.n = 0};
 		struct read x;
 
@@ -360,7 +361,7 @@ static void an_expression_has_an_answer_or_none(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(given) / sizeof(*given); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
 		/* strlen would stop at a 0 operand: only one case has one, at a known place */
 		size_t len = strlen(given[i].bytes);
 		struct cfiexpr x = {0};

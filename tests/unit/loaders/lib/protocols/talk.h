@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "loaders/lib/protocols/conn.h"
+#include "schema/base/array.h"
 
 #define TALK_IDLE_MAX 4096        /* bytes that an idle connection may hold */
 
@@ -141,7 +142,7 @@ static inline void talk_expect_of(const struct turn *turns, const char *protocol
 	static const size_t pieces[] = {SIZE_MAX / 2, 1, 2, 3, 7};
 	struct talk *t = malloc(sizeof(*t));
 
-	for (size_t i = 0; i < (datagram || !begun ? 1 : sizeof(pieces) / sizeof(*pieces)); i++) {
+	for (size_t i = 0; i < (datagram || !begun ? 1 : ARRAY_SIZE(pieces)); i++) {
 		talk_begin(t, begun, datagram, port, payload);
 		talk_play(t, turns, pieces[i], SIZE_MAX);
 		assert_string_equal(proto_conn_protocol(t->conn), protocol);

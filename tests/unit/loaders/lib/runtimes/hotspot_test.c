@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* HotSpot's tables of lines and scopes, and what is not what it should be. The whole walk is tested on real JDKs (tests/e2e/names/test_pstack_java.py). */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/lib/runtimes/fake.h"
 
 #include "loaders/lib/runtimes/hotspot.h"
@@ -25,7 +26,7 @@ static void numbers_are_read_as_they_were_written(void **state)
 
 	(void)state;
 	for (unsigned x = 0; x < 2; x++)
-		for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 			uint8_t bytes[8];
 			size_t len = 0, at = 0;
 			uint32_t v = 7;

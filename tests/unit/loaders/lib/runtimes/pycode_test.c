@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Code objects and texts of all kinds, in memory laid out by hand, right and wrong. */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/lib/runtimes/fake.h"
 
 static struct fake f;
@@ -98,7 +99,7 @@ static void what_is_no_text_names_nothing(void **state)
 	check_name(FAKE_BASE - 64, NULL);
 	check_name(good + 1, NULL);
 	check_name(fake_bytes(&f, "name", 4), NULL);
-	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(states); i++) {
 		bad = fake_ascii(&f, "name");
 		fake_put(&f, bad + f.l.text_state, &states[i], 4);
 		check_name(bad, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory that is read within a budget: the same bytes as without it, few reads, an end. */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/lib/runtimes/fake.h"
 
 #include "loaders/lib/runtimes/script.h"
@@ -29,7 +30,7 @@ static void bytes_are_those_of_the_memory_wherever_they_lie(void **state)
 	(void)state;
 	begin();
 	for (uint64_t at = 0; at < 2048; at += 37)
-		for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
 			assert_true(get(FAKE_BASE + at, got, lens[i]));
 			assert_memory_equal(got, f.bytes + at, lens[i]);
 		}

@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/sandbox/confine.h"
+#include "schema/base/array.h"
 
 static int of(unsigned int keeps, long (*deed)(void))
 {
@@ -173,7 +174,7 @@ static void test_what_a_loader_never_does_is_refused(void **state)
 				       types_into_a_terminal, queues_in_a_ring, becomes_another};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(deeds) / sizeof(*deeds); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(deeds); i++)
 		assert_int_equal(of(0, deeds[i]), EPERM);
 }
 

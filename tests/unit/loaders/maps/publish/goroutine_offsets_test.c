@@ -22,7 +22,7 @@ static uint32_t flags(const char *version, int32_t tls, int32_t curg, int32_t bp
 	const struct section s = {.ext = {{.kind = ROW_EXT_CFA}, {.kind = ROW_EXT_SWITCH}, {.kind = ROW_EXT_GO_SCHED, .a = tls, .b = curg, .bp_offset = bp}}};
 	const struct unwind_section rows = {.elements = &s.page, .page_count = 1, .rule_count = 1, .ext_count = 3};
 
-	return gowho_flags(&rows, version);
+	return goroutine_offsets_flags(&rows, version);
 }
 
 static void each_version_has_its_goid_where_its_source_says(void **unused)
@@ -42,8 +42,8 @@ static void what_is_not_known_says_that_it_is_go_and_no_more(void **unused)
 	const struct unwind_section none = {0};
 
 	(void)unused;
-	assert_int_equal(gowho_flags(NULL, "go1.26.8"), TABLES_PROCESS_GO);
-	assert_int_equal(gowho_flags(&none, "go1.26.8"), TABLES_PROCESS_GO);
+	assert_int_equal(goroutine_offsets_flags(NULL, "go1.26.8"), TABLES_PROCESS_GO);
+	assert_int_equal(goroutine_offsets_flags(&none, "go1.26.8"), TABLES_PROCESS_GO);
 	assert_int_equal(flags("", -8, 192, 48), TABLES_PROCESS_GO); /* 1.22 or 1.23 */
 	assert_int_equal(flags("go1.26.8", -8, 184, 56), TABLES_PROCESS_GO);
 	assert_int_equal(flags("go1.26.8", 8, 184, 40), TABLES_PROCESS_GO);
@@ -59,11 +59,11 @@ static void a_process_with_two_runtimes_is_of_neither(void **unused)
 	const uint32_t one = TABLES_GO_MAKE(1, 19, 24), other = TABLES_GO_MAKE(1, 20, 24);
 
 	(void)unused;
-	assert_int_equal(gowho_join(0, one), one);
-	assert_int_equal(gowho_join(one, one), one);
-	assert_int_equal(gowho_join(one, TABLES_PROCESS_OBJECTS), one | TABLES_PROCESS_OBJECTS);
-	assert_int_equal(gowho_join(one, other), TABLES_PROCESS_GO);
-	assert_int_equal(gowho_join(gowho_join(one, other), one), TABLES_PROCESS_GO);
+	assert_int_equal(goroutine_offsets_join(0, one), one);
+	assert_int_equal(goroutine_offsets_join(one, one), one);
+	assert_int_equal(goroutine_offsets_join(one, TABLES_PROCESS_OBJECTS), one | TABLES_PROCESS_OBJECTS);
+	assert_int_equal(goroutine_offsets_join(one, other), TABLES_PROCESS_GO);
+	assert_int_equal(goroutine_offsets_join(goroutine_offsets_join(one, other), one), TABLES_PROCESS_GO);
 }
 
 int main(void)

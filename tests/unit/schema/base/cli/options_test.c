@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/cli/suggest.h"
 #include "schema/base/clock.h"
@@ -55,7 +56,7 @@ static void release(struct parsed *p)
 #define PARSE(p, ...)                                                     \
 	do {                                                              \
 		const char *argv_[] = {"verb", ##__VA_ARGS__, NULL};      \
-		parse(p, (int)(sizeof(argv_) / sizeof(argv_[0])) - 1, argv_); \
+		parse(p, (int)ARRAY_SIZE(argv_) - 1, argv_); \
 	} while (0)
 
 static void options_and_words_come_in_any_order(void **state)
@@ -135,7 +136,7 @@ static void mistakes_are_usage_errors_that_say_what_and_help(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *argv[] = {"verb", cases[i].argv[0], cases[i].argv[1], NULL};
 		struct parsed p;
 
@@ -210,7 +211,7 @@ static void nothing_has_any_unit(void **state)
 	static const char *const zeros[] = {"0", "0s", "00m", "0ms"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(zeros) / sizeof(*zeros); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(zeros); i++) {
 		char *argv[] = {"x", "--keep", (char *)zeros[i], NULL};
 		struct kinds k = {.keep = 5};
 		const struct option_set set = {KINDS, &k};
@@ -248,7 +249,7 @@ static void what_a_value_may_be_is_said_with_the_way_to_the_help(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char *argv[8] = {"x"};
 		struct kinds k = {0};
 		const struct option_set set = {KINDS, &k};

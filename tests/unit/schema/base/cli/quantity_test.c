@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "schema/base/cli/quantity.h"
 
 static void sizes_are_read(void **state)
@@ -22,11 +23,11 @@ static void sizes_are_read(void **state)
 	uint64_t v;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		assert_int_equal(quantity_bytes(good[i].text, &v), 0);
 		assert_int_equal(v, good[i].bytes);
 	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (!quantity_bytes(bad[i], &v))
 			fail_msg("'%s' was read as %llu", bad[i], (unsigned long long)v);
 }
@@ -44,11 +45,11 @@ static void times_are_read(void **state)
 	int64_t v;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		assert_int_equal(quantity_ns(good[i].text, &v), 0);
 		assert_int_equal(v, good[i].ns);
 	}
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (!quantity_ns(bad[i], &v))
 			fail_msg("'%s' was read as %lld", bad[i], (long long)v);
 }

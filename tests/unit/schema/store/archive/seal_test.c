@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "schema/base/strbuf.h"
 #include "schema/store/archive/seal.h"
 #include "schema/store/files/folder.h"
@@ -147,7 +148,7 @@ static char *answers(const struct fixture *f)
 
 		if (store_segment_open(info[i].path, &s, &e))
 			fail_msg("%s", e.what);
-		for (size_t k = 0; k < sizeof(windows) / sizeof(windows[0]); k++) {
+		for (size_t k = 0; k < ARRAY_SIZE(windows); k++) {
 			struct store_query q = {.from_ns = k ? (T0_S + windows[k][0]) * NS : 0,
 						.to_ns = k ? (T0_S + windows[k][1]) * NS : INT64_MAX, .kind = STORE_KIND_CPU};
 			char what[16];
@@ -395,16 +396,16 @@ static void the_views_of_archives_have_the_same_sums(void **state)
 		"SELECT sum(self * length(function)) FROM functions_top", "SELECT sum(total_ns) FROM functions_top",
 		"SELECT sum(total) FROM lines_top",
 	};
-	int64_t before[sizeof(sums) / sizeof(sums[0])];
+	int64_t before[ARRAY_SIZE(sums)];
 	struct fixture *f = *state;
 	struct seal_report r;
 
 	make_store(f);
-	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(sums); i++)
 		before[i] = fixture_sql_all(f, sums[i]);
 	seal(f, &r);
 	seal(f, &r);
-	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(sums); i++)
 		if (fixture_sql_all(f, sums[i]) != before[i])
 			fail_msg("%s: %lld, was %lld", sums[i], (long long)fixture_sql_all(f, sums[i]), (long long)before[i]);
 }

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "schema/store/files/folder.h"
 #include "tests/unit/schema/store/fixture.h"
 
@@ -84,7 +85,7 @@ static void what_stands_in_turn_is_not_trusted(void **state)
 	struct fixture *f = *state;
 
 	plant(f, "20260101T000000Z-0001.db");
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		char path[200];
 		FILE *out;
 

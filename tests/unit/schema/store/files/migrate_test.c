@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "schema/base/array.h"
 #include "schema/base/strbuf.h"
 #include "schema/sql/migrations.h"
 #include "schema/store/files/migrate.h"
@@ -59,7 +60,7 @@ static void a_new_file_has_what_all_migrations_make_in_their_turn(void **state)
 {
 	struct strbuf one cleanup_strbuf = STRBUF_INIT, other cleanup_strbuf = STRBUF_INIT;
 	sqlite3 *whole = empty(), *steps = empty();
-	size_t n = sizeof(MIGRATIONS) / sizeof(MIGRATIONS[0]);
+	size_t n = ARRAY_SIZE(MIGRATIONS);
 
 	(void)state;
 	assert_int_equal(migrate_apply(whole, 0), SQLITE_OK);

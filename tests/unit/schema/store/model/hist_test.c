@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/store/model/hist.h"
 
 static bool reads(struct hist *h, const char *text)
@@ -119,7 +120,7 @@ static void what_is_no_histogram_is_refused(void **state)
 	struct hist h = {0};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		assert_false(reads(&h, wrong[i]));
 	assert_false(hist_read(&h, "[1,\0002]", 6, 0));
 	assert_false(hist_read(&h, "[512,1]", 7, HIST_FINE));
@@ -194,7 +195,7 @@ static void sqlite_adds_two_and_reads_them_by_itself(void **state)
 	(void)state;
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
 	assert_int_equal(hist_register(db), SQLITE_OK);
-	for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
 		assert_int_equal(sqlite3_prepare_v2(db, asked[i], -1, &st, NULL), SQLITE_OK);
 		assert_int_equal(sqlite3_step(st), SQLITE_ROW);
 		assert_int_equal(sqlite3_column_int(st, 0), 1);

@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/store/packed/columns.h"
 #include "schema/store/packed/stack_columns.h"
@@ -315,7 +316,7 @@ static void a_column_that_points_to_none_or_to_itself_is_refused(void **s)
 	static const uint8_t wrong[][2] = {{6, 0}, {6, 1}, {6, 2}, {6, 200}, {7, 0}, {7, 1}, {7, 255}, {8, 0}, {9, 0}, {9, 1}, {9, 4}, {9, 255}, {10, 1}, {0, 0}};
 
 	(void)s;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		for (size_t len = 0; len <= 2; len++) {
 			struct table t = {.data = {(uint8_t *)wrong[i], (uint8_t *)wrong[i]}, .len = {len, len}};
 			struct packedcolumns p = {.n_rows = 2, .n = 2, .fetch = fetch, .ctx = &t};

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "schema/base/array.h"
 #include "schema/store/archive/archive.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/migrate.h"
@@ -248,9 +249,9 @@ static void what_is_looked_up_is_found_in_every_block(void **state)
 		"SELECT value FROM text WHERE id = %d + 1 AND %d >= 0", "SELECT pid FROM process WHERE id = %d - 1 OR pid = %d",
 		"SELECT offset FROM frame WHERE id >= %d AND %d >= 0 LIMIT 5", "SELECT id FROM frame WHERE id <= %d AND %d >= 0 ORDER BY id DESC LIMIT 5",
 	};
-	const size_t n = sizeof(questions) / sizeof(questions[0]);
+	const size_t n = ARRAY_SIZE(questions);
 	sqlite3 *db = open_file(make_segment(*state));
-	char *rows[64][sizeof(questions) / sizeof(questions[0])];
+	char *rows[64][ARRAY_SIZE(questions)];
 
 	for (int packed = 0; packed < 2; packed++) {
 		for (int k = 0; k < 64; k++)

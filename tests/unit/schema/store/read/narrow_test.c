@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
 #include "schema/store/model/kinds.h"
@@ -191,9 +192,9 @@ static void the_kinds_that_stand_are_those_that_are_looked_at(void **state)
 		const struct store_kind_info *k = store_kind_info((enum store_kind)kind);
 
 		if (k && k->class == STORE_GAUGE)
-			assert_true(n < sizeof(standing) / sizeof(standing[0]) && standing[n++] == kind);
+			assert_true(n < ARRAY_SIZE(standing) && standing[n++] == kind);
 	}
-	assert_int_equal(n, sizeof(standing) / sizeof(standing[0]));
+	assert_int_equal(n, ARRAY_SIZE(standing));
 }
 
 int main(void)

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "tests/unit/missing.h"
 #include "tests/unit/schema/store/fixture.h"
 
@@ -291,7 +292,7 @@ static void hostile_rows_are_refused_or_left_out(void **state)
 		"DELETE FROM run_period",
 	};
 
-	for (size_t i = 0; i < sizeof(harm) / sizeof(harm[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(harm); i++) {
 		struct fixture f;
 		struct fixture_sums sums = {0};
 		struct err e = {0};

@@ -171,7 +171,7 @@ static void what_is_older_than_the_age_goes_by_its_newest_row(void **state)
 }
 
 /* After its first removal somebody else does something. */
-struct beside {
+struct worker {
 	const struct fixture *f;
 	bool done;
 };
@@ -179,7 +179,7 @@ struct beside {
 static void come_between(void *ctx, const struct removed_one *o)
 {
 	const struct retention_limits all = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
-	struct beside *b = ctx;
+	struct worker *b = ctx;
 	struct retention_report r;
 
 	(void)o;
@@ -193,7 +193,7 @@ static void two_passes_at_once_count_each_segment_once(void **state)
 {
 	struct fixture *f = *state;
 	const struct retention_limits all = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
-	struct beside b = {.f = f};
+	struct worker b = {.f = f};
 	struct retention_report r;
 	struct removed_page p;
 	struct err e = {0};

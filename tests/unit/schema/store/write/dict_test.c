@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "schema/base/array.h"
 #include "schema/store/model/argshare.h"
 #include "schema/store/write/dict.h"
 
@@ -148,7 +149,7 @@ static void command_lines_share_their_ends_at_whole_characters(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct argshare s = argshare_of(cases[i].base, cases[i].args);
 
 		assert_int_equal(s.keep, cases[i].keep);
@@ -179,7 +180,7 @@ static void the_stem_of_a_command_line_is_what_its_files_are_named_by(void **sta
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf form cleanup_strbuf = STRBUF_INIT;
 		const char *stem = NULL;
 		size_t len = argshare_stem(cases[i].args, &stem);
@@ -205,7 +206,7 @@ static void make_line(char *line, size_t size)
 		state ^= state << 13;
 		state ^= state >> 7;
 		state ^= state << 17;
-		len += (size_t)snprintf(line + len, size - len, "%s", WORDS[(state >> 33) % (sizeof(WORDS) / sizeof(WORDS[0]))]);
+		len += (size_t)snprintf(line + len, size - len, "%s", WORDS[(state >> 33) % ARRAY_SIZE(WORDS)]);
 		left -= left > 1 && state % 5 == 0;
 	}
 }
@@ -269,7 +270,7 @@ static void a_command_line_is_that_of_the_view(void **state)
 	(void)state;
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
 	assert_int_equal(sqlite3_prepare_v2(db, VIEW, -1, &st, NULL), SQLITE_OK);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf whole cleanup_strbuf = STRBUF_INIT;
 
 		sqlite3_bind_text(st, 1, cases[i].base, -1, SQLITE_STATIC);

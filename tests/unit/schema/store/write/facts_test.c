@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "schema/base/array.h"
 #include "schema/facts/host.h"
 #include "schema/facts/l7.h"
 #include "schema/sql/migrations.h"
@@ -45,7 +46,7 @@ static const char *table_text(const struct fact *f)
 	char head[300];
 
 	snprintf(head, sizeof(head), "CREATE TABLE %s( -- %s\n", f->table, f->comment);
-	for (size_t i = 0; i < sizeof(MIGRATIONS) / sizeof(MIGRATIONS[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(MIGRATIONS); i++) {
 		const char *found = strstr(MIGRATIONS[i].sql, head);
 
 		if (found)

@@ -19,6 +19,7 @@
 
 #include <sqlite3.h>
 
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/files/migrate.h"
@@ -261,7 +262,7 @@ static void command_lines_come_back_as_they_were(void **state)
 	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
 	const char *seg;
 
-	for (uint32_t i = 0; i < sizeof(LINES) / sizeof(LINES[0]); i++) {
+	for (uint32_t i = 0; i < ARRAY_SIZE(LINES); i++) {
 		struct store_process p = {.pid = 10 + i, .start_ticks = 9, .comm = "cc1", .exe = "/usr/lib/cc1", .args = LINES[i],
 					  .cgroup = "", .unit = ""};
 
@@ -270,7 +271,7 @@ static void command_lines_come_back_as_they_were(void **state)
 	}
 	fixture_close(w);
 	seg = fixture_segment(f, 0);
-	for (uint32_t i = 0; i < sizeof(LINES) / sizeof(LINES[0]); i++) {
+	for (uint32_t i = 0; i < ARRAY_SIZE(LINES); i++) {
 		/* control bytes are spelled out before anything is shared */
 		char *sql = sqlite3_mprintf("SELECT count(*) FROM processes WHERE pid = %u AND args = replace(%Q, char(31), '\\x1f')",
 					    10 + i, LINES[i]);

@@ -35,8 +35,8 @@ static void call_sites_of_one_function_are_one_node_hottest_first(void **state)
 
 	(void)state;
 	flame_tree_init(&t, &f, 0, false);
-	assert_int_equal(t.n_nodes, COUNT(want));
-	for (size_t i = 0; i < COUNT(want); i++) {
+	assert_int_equal(t.n_nodes, ARRAY_SIZE(want));
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
 		assert_string_equal(name_of(&t, i), want[i].name);
 		assert_int_equal(t.nodes[i].depth, want[i].depth);
 		assert_int_equal(t.nodes[i].self_samples, want[i].self);
@@ -147,22 +147,22 @@ static void frames_that_all_look_different_are_nodes_as_they_stand(void **state)
 		{.frame = 3, .parent = 1, .self_samples = 4, .self_ns = 4, .total_samples = 4, .total_ns = 4},
 		{.frame = 2, .self_samples = 5, .self_ns = 5, .total_samples = 5, .total_ns = 5},
 	};
-	struct fold f = {.nodes = nodes, .n_nodes = COUNT(nodes), .frames = frames, .n_frames = COUNT(frames)};
+	struct fold f = {.nodes = nodes, .n_nodes = ARRAY_SIZE(nodes), .frames = frames, .n_frames = ARRAY_SIZE(frames)};
 	struct flame_tree t;
 
 	(void)state;
-	for (size_t i = 0; i < COUNT(frames); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
 		frames[i].module = frames[i].module_path = frames[i].build_id = frames[i].file = "";
 	flame_tree_init(&t, &f, 0, false);
-	assert_int_equal(t.n_nodes, COUNT(want));
-	for (size_t i = 0; i < COUNT(want); i++) {
+	assert_int_equal(t.n_nodes, ARRAY_SIZE(want));
+	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
 		assert_string_equal(name_of(&t, i), want[i].name);
 		assert_int_equal(t.nodes[i].depth, want[i].depth);
 		assert_int_equal(t.nodes[i].self_samples, want[i].self);
 		assert_int_equal(t.nodes[i].total_samples, want[i].total);
 	}
 	assert_int_equal(t.frames[t.nodes[1].frame].line, 7);
-	for (size_t i = 0; i < COUNT(nodes); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++)
 		assert_int_equal(t.node_of[i], node_of[i]);
 	flame_tree_release(&t);
 }
@@ -225,7 +225,7 @@ static void a_recursion_counts_once_in_total(void **state)
 
 	(void)state;
 	f.nodes = nodes;
-	f.n_nodes = COUNT(nodes);
+	f.n_nodes = ARRAY_SIZE(nodes);
 	flame_tree_init(&t, &f, 0, false);
 	top_init(&top, &t);
 	assert_int_equal(top.n_rows, 2);

@@ -6,12 +6,13 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "schema/base/array.h"
 #include "tools/fold/ranking/heapsites.h"
 
 #define SLOPE(...) \
 	({ \
 		const uint64_t v_[] = {__VA_ARGS__}; \
-		heapsites_slope(v_, sizeof(v_) / sizeof(v_[0]), 10); \
+		heapsites_slope(v_, ARRAY_SIZE(v_), 10); \
 	})
 
 static void what_goes_on_growing_has_its_slope(void **state)

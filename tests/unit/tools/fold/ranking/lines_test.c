@@ -65,7 +65,7 @@ static void a_recursion_counts_once_in_each_total(void **state)
 		{.name = "f", APP, .file = "", .line = 0, .offset = 3, .named = true},
 	};
 	struct fold_node nodes[] = {NODE(0, 0, 0, 10), NODE(1, 0, 0, 10), NODE(2, 1, 0, 10), NODE(1, 2, 6, 10), NODE(3, 3, 4, 4)};
-	struct fold f = {.frames = frames, .n_frames = COUNT(frames), .nodes = nodes, .n_nodes = COUNT(nodes)};
+	struct fold f = {.frames = frames, .n_frames = ARRAY_SIZE(frames), .nodes = nodes, .n_nodes = ARRAY_SIZE(nodes)};
 	struct hotlines h;
 
 	(void)state;

@@ -15,6 +15,7 @@
 
 #include "loaders/lib/bpf/load/kerneltypes.h"
 #include "probes/maps.skel.h"
+#include "schema/base/array.h"
 #include "tests/unit/missing.h"
 
 static struct btf *the_kernels(void)
@@ -61,12 +62,12 @@ static void what_is_named_is_laid_out_as_in_the_kernel(void **state)
 	static const char *const names[] = {"task_struct___maps", "mm_struct", "cgroup___old", "no_such_struct"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		assert_true(btf__add_struct(programs, names[i], 0) > 0);
 	picked = kerneltypes_pick(kernel, programs);
 	assert_non_null(picked);
 	assert_true(btf__type_cnt(picked) < btf__type_cnt(kernel) / 10);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		char name[64];
 		int id;
 

@@ -15,20 +15,20 @@
 static void test_each_place_is_told_by_its_mark(void **state)
 {
 	(void)state;
-	assert_int_equal(place_of("6.1.0-18-amd64", "", FIRST, ""), PLACE_PLAIN);
-	assert_int_equal(place_of("4.4.0", "[    0.000000] Starting gVisor...\n", FIRST, ""), PLACE_GVISOR);
-	assert_int_equal(place_of("6.8.12-1-pve", "", "         0     100000      65536\n", "lxc\n"), PLACE_GUEST);
-	assert_int_equal(place_of("6.8.12-1-pve", "", FIRST, "lxc\n"), PLACE_LXC);
-	assert_int_equal(place_of("5.15.153.1-microsoft-standard-WSL2", "", FIRST, ""), PLACE_WSL);
+	assert_int_equal(environment_of("6.1.0-18-amd64", "", FIRST, ""), ENVIRONMENT_PLAIN);
+	assert_int_equal(environment_of("4.4.0", "[    0.000000] Starting gVisor...\n", FIRST, ""), ENVIRONMENT_GVISOR);
+	assert_int_equal(environment_of("6.8.12-1-pve", "", "         0     100000      65536\n", "lxc\n"), ENVIRONMENT_GUEST);
+	assert_int_equal(environment_of("6.8.12-1-pve", "", FIRST, "lxc\n"), ENVIRONMENT_LXC);
+	assert_int_equal(environment_of("5.15.153.1-microsoft-standard-WSL2", "", FIRST, ""), ENVIRONMENT_WSL);
 }
 
 static void test_what_cannot_be_read_is_a_plain_host(void **state)
 {
 	(void)state;
-	assert_int_equal(place_of("", "", "", ""), PLACE_PLAIN);
-	assert_null(place_fix(PLACE_PLAIN));
-	for (int p = PLACE_GVISOR; p <= PLACE_WSL; p++)
-		assert_non_null(place_fix((enum place)p));
+	assert_int_equal(environment_of("", "", "", ""), ENVIRONMENT_PLAIN);
+	assert_null(environment_fix(ENVIRONMENT_PLAIN));
+	for (int p = ENVIRONMENT_GVISOR; p <= ENVIRONMENT_WSL; p++)
+		assert_non_null(environment_fix((enum environment)p));
 }
 
 int main(void)

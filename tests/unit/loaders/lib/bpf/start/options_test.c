@@ -13,6 +13,7 @@
 
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/start/options.h"
+#include "schema/base/array.h"
 
 static const struct family cpu = {.name = "cpu", .summary = "tests", .has_freq = true};
 static const struct family plain = {.name = "plain", .summary = "tests"};
@@ -20,7 +21,7 @@ static const struct family plain = {.name = "plain", .summary = "tests"};
 #define PARSE(f, o, e, ...)                                                             \
 	({                                                                              \
 		static char *argv_[] = {"sonde-cpu", ##__VA_ARGS__, NULL};                     \
-		loader_options_read(f, argv_[0], (int)(sizeof(argv_) / sizeof(argv_[0])) - 1, argv_, o, e); \
+		loader_options_read(f, argv_[0], (int)ARRAY_SIZE(argv_) - 1, argv_, o, e); \
 	})
 
 static void nothing_said_means_the_whole_host_at_99_hz_until_ctrl_c(void **state)

@@ -21,6 +21,7 @@
 #include "loaders/lib/bpf/start/command.h"
 #include "loaders/lib/bpf/load/cpulist.h"
 #include "loaders/lib/bpf/run/progress.h"
+#include "schema/base/array.h"
 
 static struct cpulist list;
 
@@ -53,7 +54,7 @@ static void what_is_no_cpu_list_is_refused(void **state)
 	static const char *const bad[] = {"a", "1-", "-1", "3-1", "1,,2", "1,", "4096", "99999999999999999999", "1 2", "0-4096"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(list_parse(bad[i]), -EINVAL);
 }
 

@@ -15,6 +15,7 @@
 
 #include "loaders/lib/host/names/kallsyms.h"
 #include "loaders/lib/host/names/kallsyms_kept.h"
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "tests/unit/missing.h"
 
@@ -117,7 +118,7 @@ static void data_and_the_end_of_the_text_have_no_function(void **state)
 	struct kallsyms_symbol s;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
 		assert_false(kallsyms_find(k, none[i], &s));
 	kallsyms_free(k);
 }
@@ -250,7 +251,7 @@ static void what_is_kept_answers_as_the_table_did(void **state)
 	struct kallsyms *k = parse(table), *kept = kept_of(k, &bytes);
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(asked) / sizeof(*asked); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
 		struct kallsyms_symbol s;
 
 		if (kallsyms_find(k, asked[i], &s))

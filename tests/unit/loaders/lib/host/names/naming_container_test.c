@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* naming_container: what containers are called, and their instances (namingfakes.h plays the rest). */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/lib/host/names/namingfakes.h"
 
 #include <stdio.h>
@@ -50,7 +51,7 @@ static void a_container_within_another_is_told_by_the_name_of_that(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		proc_a.cgroup = table[i].cgroup;
 		proc_a.serial++;
 		STACK(0, 0, 0);
@@ -82,7 +83,7 @@ static void one_that_is_started_again_is_another_instance_where_no_file_tells(vo
 	char below[128], first[40], second[40];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		struct hostmaps_process init = {.tgid = 4191000, .ppid = 7, .nspid = 1, .start_ns = S(100), .to_ns = UINT64_MAX,
 						.comm = "init", .exe = "", .args = "", .cgroup = paths[i]};
 		uint32_t rows = n_containers;
@@ -118,5 +119,5 @@ int main(void)
 		T(one_that_is_started_again_is_another_instance_where_no_file_tells),
 	};
 
-	return fake_run(tests, sizeof(tests) / sizeof(*tests));
+	return fake_run(tests, ARRAY_SIZE(tests));
 }

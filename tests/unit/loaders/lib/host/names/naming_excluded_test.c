@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* naming_excluded: whom and what the rules leave out (namingfakes.h plays the rest). */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/lib/host/names/namingfakes.h"
 
 #include <stdio.h>
@@ -149,7 +150,7 @@ static void a_cgroup_is_left_out_by_its_path_and_where_nobody_in_it_may_be_told_
 	running[1] = &proc_a;
 	n_running = 2;
 	proc_a.cgroup = "/system.slice/a.service";
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		reopen(table[i].exclude, table[i].include);
 		if (naming_excludes_cgroup(n, table[i].cgroup) != table[i].out)
 			fail_msg("row %zu", i);
@@ -170,5 +171,5 @@ int main(void)
 		T(a_cgroup_is_left_out_by_its_path_and_where_nobody_in_it_may_be_told_of),
 	};
 
-	return fake_run(tests, sizeof(tests) / sizeof(*tests));
+	return fake_run(tests, ARRAY_SIZE(tests));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* naming: the rules of its header, one by one (namingfakes.h plays the rest). */
+#include "schema/base/array.h"
 #include "tests/unit/loaders/lib/host/names/namingfakes.h"
 
 #include <errno.h>
@@ -395,7 +396,7 @@ static void programs_that_were_installed_together_know_each_other(void **state)
 	char exe[64];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
 		snprintf(exe, sizeof(exe), "%s/sonde", of[i].dir);
 		assert_int_equal(naming_in_our_folder(of[i].ours, exe, strlen(of[i].dir)), of[i].together);
 	}
@@ -466,5 +467,5 @@ int main(void)
 		T(pending_frames_are_bounded),
 	};
 
-	return fake_run(tests, sizeof(tests) / sizeof(*tests));
+	return fake_run(tests, ARRAY_SIZE(tests));
 }

@@ -10,6 +10,7 @@
 
 #include "loaders/lib/host/maps/mapsproto.h"
 #include "loaders/lib/host/proc/proc.h"
+#include "schema/base/array.h"
 #include "schema/base/mem.h"
 #include "schema/image/go.h"
 #include "schema/image/lines.h"
@@ -153,7 +154,7 @@ bool image_symbol_at(const struct image *img, uint64_t vaddr, struct image_symbo
 		{"one", 0x401000, 0x100}, {"two", 0x401100, 0x100}, {"__restore_rt", 0x401300, 9}};
 
 	(void)img;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		if (vaddr >= table[i].addr && vaddr - table[i].addr < table[i].size) {
 			*out = table[i];
 			return true;

@@ -10,6 +10,7 @@
 
 #include "loaders/lib/host/proc/containernames.h"
 #include "loaders/lib/host/names/rules.h"
+#include "schema/base/array.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -32,7 +33,7 @@ static void each_kind_fits_by_its_pattern(void **state)
 		{"command:x\tuser:root", false, true}, {"", false, false}, {" , ", false, false}, {"nonsense", false, false}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		assert_int_equal(rules_fit(table[i].rule, &web, false), table[i].web);
 		assert_int_equal(rules_fit(table[i].rule, &host, false), table[i].host);
 	}
@@ -73,7 +74,7 @@ static void what_is_not_known_is_left_out_and_never_asked_for(void **state)
 	struct container_ref ref;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		struct rule_process p = {.comm = "sh", .exe = "/bin/sh"};
 
 		if (table[i].cgroup)
@@ -94,7 +95,7 @@ static void what_is_no_rule_is_refused(void **state)
 	static const char *const bad[] = {"web", "container:", ":x", "pid:7", "user:nobody-here-has-this-name", "command:a,web", "Unit:x"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(rules_check(bad[i]), -EINVAL);
 	assert_int_equal(rules_check(""), 0);
 	assert_int_equal(rules_check("container:web-* , user:root unit:a.service"), 0);

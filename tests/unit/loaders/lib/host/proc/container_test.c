@@ -19,6 +19,7 @@
 #include "loaders/lib/host/proc/containerfile.h"
 #include "loaders/lib/host/proc/containernames.h"
 #include "loaders/lib/host/proc/proc.h"
+#include "schema/base/array.h"
 #include "tests/unit/missing.h"
 
 #define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -106,7 +107,7 @@ static const struct expected cases[] = {
 static void each_runtimes_paths_are_told_apart(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct expected *c = &cases[i];
 		struct container_ref ref;
 		bool got = container_parse(c->path, strlen(c->path), &ref);
@@ -132,7 +133,7 @@ static void of_several_paths_that_of_a_container_tells_most(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		size_t lens[4];
 
 		for (size_t k = 0; k < 4; k++)
@@ -183,7 +184,7 @@ static void whole_files_of_hosts_of_every_version_lead_to_the_container(void **s
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(hosts) / sizeof(*hosts); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++) {
 		struct container_ref ref;
 		struct proc_cgroup cg;
 		const char *path;
@@ -399,7 +400,7 @@ static void files_of_rootless_and_of_packaged_runtimes_are_found(void **state)
 		skip_missing("root");
 	assert_non_null(mkdtemp(root));
 	put_under(root, "etc", "passwd", "root:x:0:0::/root:/bin/sh\nann:x:4242:4242:Ann:/home/user:/bin/sh\n");
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		snprintf(text, sizeof(text), table[i].text, table[i].name);
 		put_as(root, table[i].dir, table[i].file, text, table[i].uid);
 		expect_names(root, table[i].cgroup, table[i].name, table[i].image, table[i].project);
@@ -481,7 +482,7 @@ static void a_home_is_read_from_passwd(void **state)
 		{0, "/root"}, {1000, "/home/user"}, {100, ""}, {10001, ""}, {12, ""}, {1001, ""}, {1002, "/home/last"}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		char home[24] = "";
 
 		assert_int_equal(containerfile_home(passwd, strlen(passwd), table[i].uid, home, sizeof(home)), *table[i].home ? 0 : -ENOENT);

@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "loaders/lib/host/proc/instance.h"
+#include "schema/base/array.h"
 
 #define LIVES UINT64_MAX
-#define N(a)  (sizeof(a) / sizeof(*(a)))
 
 static uint64_t began(const struct instance_life *all, size_t n, const struct instance_life *p)
 {
@@ -32,8 +32,8 @@ static void with_a_pid_namespace_of_its_own_the_first_process_is_the_instance(vo
 	static const uint64_t expected[] = {12, 12, 12, 12, 12, 12, 96, 96, 96};
 
 	(void)state;
-	for (size_t i = 0; i < N(own_pids); i++)
-		assert_int_equal(began(own_pids, N(own_pids), &own_pids[i]), expected[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(own_pids); i++)
+		assert_int_equal(began(own_pids, ARRAY_SIZE(own_pids), &own_pids[i]), expected[i]);
 	/* who comes later knows only those that live, or ended lately */
 	assert_int_equal(began(own_pids + 2, 2, &own_pids[3]), 12);
 	assert_int_equal(began(own_pids + 7, 1, &own_pids[8]), 96);
@@ -47,8 +47,8 @@ static void with_the_hosts_pids_a_gap_in_which_nobody_lives_is_a_restart(void **
 	static const uint64_t expected[] = {10, 10, 10, 10, 70, 70};
 
 	(void)state;
-	for (size_t i = 0; i < N(all); i++)
-		assert_int_equal(began(all, N(all), &all[i]), expected[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
+		assert_int_equal(began(all, ARRAY_SIZE(all), &all[i]), expected[i]);
 }
 
 /* Three loaders, one that named the helper first, one that saw all, and one that was started late, write the same. */
@@ -65,9 +65,9 @@ static void what_is_known_stays_while_somebody_lives_and_all_agree(void **state)
 	instance_find(own_pids + 2, 2, &own_pids[3], &found);
 	assert_int_equal(instance_settle(&late_now, &late_before, &found), 12);
 	/* the next one; then a straggler of the first is named */
-	instance_find(own_pids, N(own_pids), &own_pids[8], &found);
+	instance_find(own_pids, ARRAY_SIZE(own_pids), &own_pids[8], &found);
 	assert_int_equal(instance_settle(&now, &before, &found), 96);
-	instance_find(own_pids, N(own_pids), &own_pids[4], &found);
+	instance_find(own_pids, ARRAY_SIZE(own_pids), &own_pids[4], &found);
 	assert_int_equal(instance_settle(&now, &before, &found), 12);
 	assert_int_equal(now.from_ns, 96);
 }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/proc/localfs.h"
+#include "schema/base/array.h"
 #include "tests/unit/missing.h"
 
 static void a_line_gives_its_device_if_its_type_is_a_local_one(void **state)
@@ -41,7 +42,7 @@ static void what_asks_somebody_else_is_none_however_it_is_named(void **state)
 	dev_t d;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		assert_false(localfs_line(lines[i], &d));
 }
 

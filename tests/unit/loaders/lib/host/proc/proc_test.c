@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "loaders/lib/host/proc/proc.h"
+#include "schema/base/array.h"
 #include "schema/base/clock.h"
 
 static void parse_stat(const char *s, struct proc_stat *st)
@@ -47,7 +48,7 @@ static void a_broken_stat_is_refused_and_the_output_left_alone(void **state)
 	struct proc_stat st = {.pid = 4242};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		assert_int_equal(proc_parse_stat(bad[i], strlen(bad[i]), &st), -EBADMSG);
 		assert_int_equal(st.pid, 4242);
 	}

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/proc/runtime.h"
+#include "schema/base/array.h"
 
 #define LD "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
 #define CPP "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30"
@@ -56,7 +57,7 @@ static const struct row {
 static void what_a_process_is_a_program_of_is_told_by_what_it_has_mapped(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(ROWS) / sizeof(*ROWS); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(ROWS); i++) {
 		const struct row *r = &ROWS[i];
 		const char *paths[5] = {r->exe};
 		struct runtime_facts f = {.exe = r->exe, .paths = paths, .n_paths = 1, .go_version = r->go};

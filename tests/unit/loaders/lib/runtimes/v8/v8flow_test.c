@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "loaders/lib/runtimes/v8/v8flow.h"
+#include "schema/base/array.h"
 
 #define EXIT 4u
 enum { T, G, H };
@@ -300,7 +301,7 @@ static void code_that_cannot_be_followed_is_left_alone(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct text t = {0};
 		struct v8flow_code c;
 

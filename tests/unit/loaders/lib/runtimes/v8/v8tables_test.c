@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "loaders/lib/runtimes/v8/v8tables.h"
+#include "schema/base/array.h"
 
 static void a_place_has_the_last_position_at_or_before_it(void **state)
 {
@@ -18,7 +19,7 @@ static void a_place_has_the_last_position_at_or_before_it(void **state)
 	} of_v8[] = {{0, 0}, {27, 0}, {28, 11}, {31, 11}, {35, 11}, {67, 11}, {68, 208}, {69, 208}, {70, 326}, {73, 326}, {74, 334}, {1000, 334}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(of_v8) / sizeof(of_v8[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(of_v8); i++)
 		assert_int_equal(v8_position_find(table, sizeof(table), of_v8[i].at), of_v8[i].position);
 	assert_int_equal(v8_position_find(table, 0, 3), V8_NOWHERE);
 	assert_int_equal(v8_position_find(table, 15, 70), V8_NOWHERE); /* cut off */
