@@ -150,7 +150,7 @@ def step(name, command, results, timeout):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--results", required=True)
-    parser.add_argument("--timeout", type=float, default=120)
+    parser.add_argument("--timeout", type=float, default=900)  # ends what hangs; how long a test takes is the machine's load
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--step")
     parser.add_argument("command", nargs="+")
