@@ -84,6 +84,8 @@ struct net_record {
 _Static_assert(sizeof(struct net_record) == 192, "wire size");
 
 #define NET_PATH SOCK_PATH
+#define NET_LOOKS 256 /* records that one run of net_look makes */
+
 /* What the reading of descriptors gives: of TCP sockets nothing, they are in `conns`. */
 struct net_other {
 	struct net_record r;

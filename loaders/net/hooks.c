@@ -19,10 +19,12 @@
 #include "probes/net.skel.h"
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/log.h"
 #include "schema/base/mem.h"
 
 #define CONNS_LEAST 32768 /* 5 MB; 10 000 connections with both ends here are 20 000 sockets. A reading walks all of its buckets */
 #define CONNS_MOST  262144
+#define LOOK_UP     4096 /* keys at a time */
 
 static struct bpf_program *program(const struct hooks *k, enum hook hook)
 {
@@ -77,37 +79,6 @@ bool hooks_tells_talks(void)
 	return libbpf_find_vmlinux_btf_id("sock_send_length", BPF_TRACE_RAW_TP) > 0;
 }
 
-int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, void *ctx, struct err *e)
-{
-	int err;
-
-	*k = (struct hooks){.take = take, .ctx = ctx, .skel = skel_open(c->store_dir)};
-	if (!k->skel)
-		return load_error(-errno, "net", e);
-	bpf_map__set_max_entries(k->skel->maps.conns, conns_room());
-	k->talks = hooks_tells_talks();
-	bpf_program__set_autoload(k->skel->progs.net_sent, k->talks);
-	bpf_program__set_autoload(k->skel->progs.net_received, k->talks);
-	if (!k->talks)
-		bpf_map__set_max_entries(k->skel->maps.talks, 1);
-	programs_keep_still(k->skel->obj);
-	err = net_bpf__load(k->skel);
-	if (!err) {
-		k->ring = ring_buffer__new(bpf_map__fd(k->skel->maps.ends), taken, k, NULL);
-		err = k->ring ? 0 : -errno;
-	}
-	if (!err)
-		return 0;
-	load_error(err, "net", e);
-	hooks_close(k);
-	return err;
-}
-
-struct bpf_object *hooks_object(const struct hooks *k)
-{
-	return k->skel->obj;
-}
-
 static struct bpf_link *map_iterator(const struct hooks *k)
 {
 	union bpf_iter_link_info info = {.map.map_fd = (uint32_t)bpf_map__fd(k->skel->maps.conns)};
@@ -116,10 +87,69 @@ static struct bpf_link *map_iterator(const struct hooks *k)
 	return bpf_program__attach_iter(k->skel->progs.net_read, &o);
 }
 
+/* The map is read once, empty as it is: the kernel may refuse that at any step. */
+static int map_try(struct hooks *k)
+{
+	if (k->looks)
+		return hooks_read(k);
+	k->links[HOOK_READ] = map_iterator(k);
+	return k->links[HOOK_READ] ? hooks_read(k) : -errno;
+}
+
+/* `less`: without the iterators that this kernel refuses; the map's is not needed at all. */
+static int load(struct hooks *k, const struct family_config *c, bool less)
+{
+	int err;
+
+	k->skel = skel_open(c->store_dir);
+	if (!k->skel)
+		return -errno;
+	bpf_map__set_max_entries(k->skel->maps.conns, conns_room());
+	k->talks = hooks_tells_talks();
+	bpf_program__set_autoload(k->skel->progs.net_sent, k->talks);
+	bpf_program__set_autoload(k->skel->progs.net_received, k->talks);
+	if (!k->talks)
+		bpf_map__set_max_entries(k->skel->maps.talks, 1);
+	k->looks = less;
+	bpf_program__set_autoload(k->skel->progs.net_read, !less);
+	bpf_program__set_autoload(k->skel->progs.net_look, less);
+	if (less)
+		programs_drop_iterators(k->skel->obj);
+	programs_keep_still(k->skel->obj);
+	err = net_bpf__load(k->skel);
+	if (!err) {
+		k->ring = ring_buffer__new(bpf_map__fd(k->skel->maps.ends), taken, k, NULL);
+		err = k->ring ? 0 : -errno;
+	}
+	return err ? err : map_try(k);
+}
+
+int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, void *ctx, struct err *e)
+{
+	const struct hooks none = {.take = take, .ctx = ctx};
+	int err;
+
+	*k = none;
+	err = load(k, c, false);
+	if (!err)
+		return 0;
+	hooks_close(k);
+	*k = none;
+	if (!load(k, c, true)) {
+		log_info("net: the kernel refuses an iterator (%s): the map is read by look-ups", strerror(-err));
+		return 0;
+	}
+	hooks_close(k);
+	return load_error(err, "net", e);
+}
+
+struct bpf_object *hooks_object(const struct hooks *k)
+{
+	return k->skel->obj;
+}
+
 static struct bpf_link *attach(const struct hooks *k, enum hook hook)
 {
-	if (hook == HOOK_READ)
-		return map_iterator(k);
 	if (hook == HOOK_SWEEP)
 		return bpf_program__attach_iter(program(k, hook), NULL);
 	return bpf_program__attach(programs_used(k->skel->obj, program(k, hook)));
@@ -128,11 +158,14 @@ static struct bpf_link *attach(const struct hooks *k, enum hook hook)
 int hooks_attach(struct hooks *k, struct err *e)
 {
 	for (int i = 0; i < HOOKS; i++) {
-		if (!k->talks && (i == HOOK_SENT || i == HOOK_RECEIVED))
+		if (i == HOOK_READ || (!k->talks && (i == HOOK_SENT || i == HOOK_RECEIVED)))
 			continue;
 		k->links[i] = attach(k, (enum hook)i);
-		if (!k->links[i])
+		if (k->links[i])
+			continue;
+		if (i != HOOK_SWEEP)
 			return load_error(-errno, bpf_program__name(program(k, (enum hook)i)), e);
+		log_warn("net: " HOOKS_NO_SWEEP);
 	}
 	return 0;
 }
@@ -199,13 +232,69 @@ static int iterate(struct hooks *k, enum hook hook)
 	return got < 0 ? -errno : 0;
 }
 
+/* Records of these. */
+static int looks_make(struct hooks *k, const uint64_t *keys, uint32_t n)
+{
+	struct net_record *looks = k->skel->bss->looks;
+	LIBBPF_OPTS(bpf_test_run_opts, o);
+	int err;
+
+	for (uint32_t i = 0; i < n; i++)
+		looks[i] = (struct net_record){.sk = keys[i]};
+	k->skel->bss->n_looks = n;
+	err = bpf_prog_test_run_opts(bpf_program__fd(k->skel->progs.net_look), &o);
+	if (err)
+		return err;
+	for (uint32_t i = 0; i < n; i++)
+		if (record_sound(&looks[i], sizeof(looks[i])))
+			k->take(k->ctx, &looks[i], sizeof(looks[i]));
+	return o.retval == n ? 0 : -EAGAIN;
+}
+
+/*
+ * By batches of keys. The kernel copies a bucket of the hash under its lock, goes on with the next one, and says where it is by the bucket's
+ * number. So the walk ends whatever comes and goes, and gives a key that stays once. To ask for the key after a key would not do: where that
+ * one is gone, the kernel begins anew. A bucket that is longer than the buffer is -ENOSPC, and asked for again with more room.
+ */
+static int look_up(struct hooks *k)
+{
+	int fd = bpf_map__fd(k->skel->maps.conns), err = 0, failed = 0;
+	uint32_t room = LOOK_UP, at = 0, next = 0;
+	cleanup_free uint64_t *keys = mem_array(room, sizeof(*keys));
+	cleanup_free struct net_conn *values = mem_array(room, sizeof(*values));
+
+	for (bool first = true; !err;) {
+		uint32_t n = room;
+
+		err = bpf_map_lookup_batch(fd, first ? NULL : &at, &next, keys, values, &n, NULL);
+		if (err == -ENOSPC && room < bpf_map__max_entries(k->skel->maps.conns)) {
+			room *= 2;
+			keys = mem_realloc(keys, room * sizeof(*keys));
+			values = mem_realloc(values, room * sizeof(*values));
+			err = 0;
+			continue;
+		}
+		if (err && err != -ENOENT)
+			return err;
+		for (uint32_t i = 0; i < n && !failed; i += NET_LOOKS)
+			failed = looks_make(k, keys + i, n - i < NET_LOOKS ? n - i : NET_LOOKS);
+		if (failed)
+			return failed;
+		first = false;
+		at = next;
+	}
+	return 0;
+}
+
 int hooks_read(struct hooks *k)
 {
-	return iterate(k, HOOK_READ);
+	return k->looks ? look_up(k) : iterate(k, HOOK_READ);
 }
 
 int hooks_sweep(struct hooks *k)
 {
+	if (!k->links[HOOK_SWEEP])
+		return -ENOTSUP;
 	k->skel->bss->sweep++;
 	return iterate(k, HOOK_SWEEP);
 }

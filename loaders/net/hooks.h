@@ -17,6 +17,9 @@ struct ring_buffer;
 /* In the order in which they are attached: what the states are told with comes first. */
 enum hook { HOOK_RESET_IN, HOOK_RESET_OUT, HOOK_SYNACK, HOOK_DESTROY, HOOK_STATE, HOOK_SENT, HOOK_RECEIVED, HOOK_READ, HOOK_SWEEP, HOOKS };
 
+#define HOOKS_NO_SWEEP "this kernel does not list the descriptors of processes: connections from before the capture, who has an accepted one " \
+		       "that is open, and Unix and UDP sockets at rest are not known"
+
 typedef void (*hooks_take)(void *ctx, const void *record, size_t size);
 
 struct hooks {
@@ -26,8 +29,10 @@ struct hooks {
 	hooks_take take;
 	void *ctx;
 	bool talks;              /* the kernel has tracepoints of each send and receive */
+	bool looks;              /* the kernel refuses the map's iterator: look-ups instead */
 };
 
+/* What this kernel refuses is left out, if the rest can do without. */
 int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, void *ctx, struct err *e);
 struct bpf_object *hooks_object(const struct hooks *k);
 int hooks_attach(struct hooks *k, struct err *e);
@@ -45,8 +50,9 @@ int hooks_talks(const struct hooks *k);
 
 /* All ends that wait in the ring; how many. */
 int hooks_ends(struct hooks *k);
-/* Each entry of the map as it is, then descriptors of all processes. 0 or -errno. */
+/* Each entry of the map as it is, once; one that comes or goes meanwhile may be told or not. 0, or -errno where some may be missing. */
 int hooks_read(struct hooks *k);
+/* Descriptors of all processes. 0 or -errno; -ENOTSUP: the kernel refuses to list them. */
 int hooks_sweep(struct hooks *k);
 void hooks_tally(const struct hooks *k, struct net_tally *sum);
 

@@ -10,6 +10,7 @@
 
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
+#include "loaders/lib/bpf/load/programs.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/net/store_rows.h"
 #include "loaders/net/conns.h"
@@ -424,6 +425,8 @@ static void net_check(struct check *c, uint32_t freq)
 	else
 		check_add(c, "messages", CHECK_WARN, "a kernel from 6.3 on tells of them",
 			  "bytes on Unix and UDP sockets are not told (no sock_send_length): of those only what is open at a reading is known");
+	if (!programs_iterates("task_file"))
+		check_add(c, "descriptors", CHECK_WARN, "a kernel that accepts BPF iterators over files", HOOKS_NO_SWEEP);
 }
 
 static const struct family net_family = {

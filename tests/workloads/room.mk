@@ -6,7 +6,7 @@ W        := $(B)/tests/workloads
 W_CFLAGS := -D_GNU_SOURCE -O2 -g -Wall -Wextra -fno-omit-frame-pointer -fno-optimize-sibling-calls \
             -fno-ipa-icf -fno-shrink-wrap -fcf-protection=none
 W_C      := onecall connstorm uringtalk burn crowd namer jit shares shares-static burn-static jit-static hotlines storm serves
-W_ALL    := $(addprefix $(W)/,$(W_C) burn-nofp waits waits-nofp flip-red flip-blue flip-dl libred.so libblue.so clockshim.so typedshim.so twins/libred.so twins/libblue.so)
+W_ALL    := $(addprefix $(W)/,$(W_C) burn-nofp waits waits-nofp flip-red flip-blue flip-dl libred.so libblue.so clockshim.so typedshim.so itershim.so twins/libred.so twins/libblue.so)
 W_ALL    += $(if $(shell command -v g++),$(W)/shares-cpp $(W)/shares-cpp-static $(W)/hotlines-cpp)
 W_ALL    += $(if $(shell command -v rustc),$(W)/shares-rust $(W)/shares-rust-static)
 W_ALL    += $(if $(shell command -v go),$(W)/shares-go $(W)/hotlines-go $(W)/heapwork-go $(W)/offwork-go $(W)/profiles-go $(W)/scrapework-go $(W)/servego-go)
@@ -50,7 +50,7 @@ $(W)/flip-red $(W)/flip-blue: $(W)/flip-%: tests/workloads/flip_exec.c tests/wor
 $(W)/libred.so $(W)/libblue.so: $(W)/lib%.so: tests/workloads/flip_lib.c tests/workloads/work.h
 	@mkdir -p $(@D)
 	$(Q)gcc $(W_CFLAGS) -DCOLOUR=$* -shared -fPIC -Wl,-Bsymbolic -o $@ $<
-$(W)/clockshim.so $(W)/typedshim.so: $(W)/%.so: tests/workloads/%.c
+$(W)/clockshim.so $(W)/typedshim.so $(W)/itershim.so: $(W)/%.so: tests/workloads/%.c
 	@mkdir -p $(@D)
 	$(Q)gcc -D_GNU_SOURCE -O2 -Wall -Wextra -shared -fPIC -o $@ $<
 # two different files that claim to be one and the same

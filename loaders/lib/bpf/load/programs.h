@@ -3,6 +3,8 @@
 #ifndef SONDE_BPF_PROGRAMS_H
 #define SONDE_BPF_PROGRAMS_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct bpf_object;
@@ -21,5 +23,11 @@ void programs_read(struct bpf_object *obj, struct programs_figures *out);
 void programs_keep_still(struct bpf_object *obj);
 /* After it: the one of the two that is loaded; of one that has no second it is itself. */
 struct bpf_program *programs_used(struct bpf_object *obj, struct bpf_program *prog);
+
+/* Does this kernel accept an iterator over `target` ("task_file")? An empty program asks. */
+bool programs_iterates(const char *target);
+/* Between open and load, after a load of the same programs failed: does not load the iterators that this kernel refuses
+ * (bpf_program__autoload is false then). How many they are; 0: the load failed for another reason. */
+size_t programs_drop_iterators(struct bpf_object *obj);
 
 #endif
