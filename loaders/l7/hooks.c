@@ -24,6 +24,7 @@
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/idmap.h"
+#include "schema/base/log.h"
 #include "schema/base/mem.h"
 
 #define BATCH 2048
@@ -67,13 +68,14 @@ void hooks_alive(struct hooks *k, uint64_t now_ns)
 	tables_inflight_alive(k->tables, now_ns);
 }
 
-int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
+/* `less`: after a refusal, without the iterator where the kernel refuses it. */
+static int load(struct hooks *k, const struct family_config *c, bool less)
 {
 	int err;
 
 	*k = (struct hooks){.skel = skel_open(c->store_dir)};
 	if (!k->skel)
-		return load_error(-errno, "l7", e);
+		return -errno;
 	scope_configure(k->skel->obj, c->target, (struct scope_config *)&k->skel->rodata->scope);
 	k->skel->rodata->own_tgid = (uint32_t)getpid();
 	k->skel->rodata->tells_came = hooks_tells_came();
@@ -85,17 +87,26 @@ int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
 	k->skel->rodata->ring_part = bpf_map__max_entries(k->skel->maps.records) / 16;
 	err = tables_reuse(k->skel->obj, c->tables);
 	programs_keep_still(k->skel->obj);
+	if (!err && less && !programs_drop_iterators(k->skel->obj))
+		err = -ENOTSUP;
 	if (!err)
 		err = l7_bpf__load(k->skel);
-	if (!err)
-		err = scope_fill(k->skel->obj, c->target);
-	if (!err) {
-		tables_inflight_open(c->tables, &k->tables);
-		return 0;
+	return err ? err : scope_fill(k->skel->obj, c->target);
+}
+
+int hooks_open(struct hooks *k, const struct family_config *c, struct err *e)
+{
+	int err = load(k, c, false);
+
+	if (err) {
+		hooks_close(k);
+		if (load(k, c, true)) {
+			hooks_close(k);
+			return load_error(err, "l7", e);
+		}
 	}
-	load_error(err, "l7", e);
-	hooks_close(k);
-	return err;
+	tables_inflight_open(c->tables, &k->tables);
+	return 0;
 }
 
 struct bpf_object *hooks_object(const struct hooks *k)
@@ -184,8 +195,11 @@ int hooks_attach(struct hooks *k, struct err *e)
 		if (err)
 			return load_error(err, bpf_program__section_name(prog), e);
 	}
-	k->sweep = bpf_program__attach_iter(k->skel->progs.l7_sweep, NULL);
-	return k->sweep ? 0 : load_error(-errno, "iter/task_file", e);
+	if (bpf_program__autoload(k->skel->progs.l7_sweep))
+		k->sweep = bpf_program__attach_iter(k->skel->progs.l7_sweep, NULL);
+	if (!k->sweep)
+		log_warn("l7: " HOOKS_NO_SWEEP);
+	return 0;
 }
 
 void hooks_detach(struct hooks *k, struct taps *with)
@@ -294,6 +308,8 @@ int hooks_sweep(struct hooks *k, void (*gone)(void *ctx, uint64_t sk, uint64_t i
 	struct candidates c = {0};
 	struct idmap held = {0};
 
+	if (!k->sweep)
+		return -ENOTSUP;
 	candidates_read(fd, &c);
 	err = c.n ? held_read(k, &held) : 0;
 	for (size_t i = 0; !err && i < c.n; i++) {

@@ -25,6 +25,9 @@ struct hooks {
 	struct tables_state *tables; /* sonde-maps' own; NULL: nobody reads which request a thread serves */
 };
 
+#define HOOKS_NO_SWEEP "this kernel does not list the descriptors of processes: Unix and UDP connections that nobody has any more keep their places, " \
+		       "until there is none left"
+
 /* Does the kernel tell when bytes come to a socket (6.3)? */
 bool hooks_tells_came(void);
 int hooks_open(struct hooks *k, const struct family_config *c, struct err *e);
@@ -43,7 +46,7 @@ void hooks_tally(const struct hooks *k, struct l7_tally *sum);
 
 /*
  * Unix and UDP sockets that no process has a descriptor of any more: taken out of the map, and given. How many connections of such
- * sockets there are, or -errno. One that is on its way from one process to another (SCM_RIGHTS) counts as gone.
+ * sockets there are, or -errno (-ENOTSUP: the kernel does not list descriptors). One that is on its way from one process to another (SCM_RIGHTS) counts as gone.
  */
 int hooks_sweep(struct hooks *k, void (*gone)(void *ctx, uint64_t sk, uint64_t ino), void *ctx);
 

@@ -16,6 +16,7 @@
 #include "loaders/lib/bpf/start/check.h"
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/maps/hostmaps.h"
+#include "loaders/lib/bpf/load/programs.h"
 #include "loaders/lib/sandbox/confine.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -247,6 +248,8 @@ static void l7_check(struct check *c, uint32_t freq)
 	else
 		check_add(c, "queues", CHECK_WARN, "a kernel from 6.3 on tells when bytes come",
 			  "how long requests lie in their socket before they are read is not measured (no sk_data_ready)");
+	if (!programs_iterates("task_file"))
+		check_add(c, "descriptors", CHECK_WARN, "a kernel that accepts BPF iterators over files", HOOKS_NO_SWEEP);
 }
 
 static void l7_close(void *state)

@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/types.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "loaders/lib/bpf/load/load.h"
@@ -12,6 +13,7 @@
 #include "loaders/lib/bpf/load/scope.h" /* the skeleton has its configuration */
 #include "probes/offcpu.h"
 #include "probes/offcpu.skel.h"
+#include "schema/base/log.h"
 
 struct hook {
 	struct bpf_program *prog;
@@ -71,21 +73,24 @@ void hooks_detach(struct bpf_link *links[HOOKS])
 }
 
 /* Reading the iterator runs the program for each thread. */
-int hooks_seed(struct offcpu_bpf *skel, bool plain, struct err *e)
+void hooks_seed(struct offcpu_bpf *skel, bool plain)
 {
-	struct bpf_link *link;
+	struct bpf_link *link = NULL;
+	int fd = -1, err = EPERM;
 	char buf[64];
-	int fd, err;
 
 	if (plain)
-		return 0;
-	link = bpf_program__attach_iter(skel->progs.offcpu_seed, NULL);
-	fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
-	err = fd < 0 ? -errno : 0;
-	while (!err && read(fd, buf, sizeof(buf)) > 0)
+		return;
+	if (bpf_program__autoload(skel->progs.offcpu_seed)) {
+		link = bpf_program__attach_iter(skel->progs.offcpu_seed, NULL);
+		fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
+		err = errno;
+	}
+	if (fd < 0)
+		log_warn("offcpu: threads cannot be listed (%s): one that sleeps all the time is not seen", strerror(err));
+	while (fd >= 0 && read(fd, buf, sizeof(buf)) > 0)
 		;
 	if (fd >= 0)
 		close(fd);
 	bpf_link__destroy(link);
-	return err ? load_error(err, "offcpu_seed", e) : 0;
 }

@@ -20,7 +20,7 @@ int hooks_plain(void);
 /* Those that are loaded. On an error, what is attached stands in `links`. */
 int hooks_attach(struct offcpu_bpf *skel, bool plain, struct bpf_link *links[HOOKS], struct err *e);
 void hooks_detach(struct bpf_link *links[HOOKS]);
-/* Reads the threads that are there; where tracepoints are plain, none. */
-int hooks_seed(struct offcpu_bpf *skel, bool plain, struct err *e);
+/* Reads the threads that are there; none where tracepoints are plain, or the kernel lists none (that is said). */
+void hooks_seed(struct offcpu_bpf *skel, bool plain);
 
 #endif

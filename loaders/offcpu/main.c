@@ -271,7 +271,8 @@ static struct offcpu_bpf *skel_open(const char *store_dir)
 	return offcpu_bpf__open_opts(&o);
 }
 
-static int skel_load_with(const struct family_config *c, bool plain, uint32_t kinds, struct offcpu_bpf **out)
+/* `less`: after a refusal, without the iterator where the kernel refuses it. -ENOTSUP: it does not. */
+static int skel_load_with(const struct family_config *c, bool plain, bool less, uint32_t kinds, struct offcpu_bpf **out)
 {
 	int err = plain ? hooks_plain() : 0;
 	struct offcpu_bpf *skel = err ? NULL : skel_open(c->store_dir);
@@ -286,7 +287,7 @@ static int skel_load_with(const struct family_config *c, bool plain, uint32_t ki
 	bpf_program__set_autoload(skel->progs.offcpu_seed, !plain);
 	if (!plain)
 		programs_keep_still(skel->obj);
-	err = tables_reuse(skel->obj, c->tables);
+	err = less && !programs_drop_iterators(skel->obj) ? -ENOTSUP : tables_reuse(skel->obj, c->tables);
 	if (!err)
 		err = offcpu_bpf__load(skel);
 	if (!err)
@@ -298,12 +299,12 @@ static int skel_load_with(const struct family_config *c, bool plain, uint32_t ki
 	return err;
 }
 
-static int skel_load(const struct family_config *c, bool plain, struct offcpu_bpf **out)
+static int skel_load(const struct family_config *c, bool plain, bool less, struct offcpu_bpf **out)
 {
 	int err = -EINVAL;
 
 	for (size_t i = 0; i < SCRIPTS_TRIES && scripts_refused(err); i++)
-		err = skel_load_with(c, plain, SCRIPTS_KINDS[i], out);
+		err = skel_load_with(c, plain, less, SCRIPTS_KINDS[i], out);
 	return err;
 }
 
@@ -312,9 +313,11 @@ static int offcpu_open(const struct family_config *c, void **state, struct bpf_o
 	struct offcpu_bpf *skel = NULL;
 	bool plain = opts.plain;
 	struct offcpu *o;
-	int err = skel_load(c, plain, &skel);
+	int err = skel_load(c, plain, false, &skel);
 
-	if (err && !plain && !skel_load(c, true, &skel)) {
+	if (err && !plain && !skel_load(c, false, true, &skel))
+		err = 0;
+	if (err && !plain && !skel_load(c, true, false, &skel)) {
 		log_warn("offcpu: typed tracepoints are refused (%s): plain ones cost up to twice as much, and a thread that sleeps all "
 			 "the time is not seen", strerror(-err));
 		plain = true;
@@ -360,7 +363,9 @@ static int offcpu_attach(void *state, struct err *e)
 	begin_ns = clock_boot_ns();
 	__atomic_store_n(&o->skel->bss->begin_ns, (uint64_t)begin_ns, __ATOMIC_RELEASE);
 	drain_init(&o->drain, &maps, begin_ns);
-	return err ? err : hooks_seed(o->skel, o->plain, e);
+	if (!err)
+		hooks_seed(o->skel, o->plain);
+	return err;
 }
 
 /* Where it attaches anew nothing is lost: the programs look at the limits at each switch. */
@@ -529,6 +534,9 @@ static void offcpu_check(struct check *c, uint32_t freq)
 		  "sched_switch does not tell the state in which a thread leaves: it is read from the thread");
 	check_add(c, "threads", CHECK_OK, NULL, "%llu here now, room for %u", (unsigned long long)threadcount_now(),
 		  map_room());
+	if (!programs_iterates("task"))
+		check_add(c, "sleepers", CHECK_WARN, "a kernel that accepts BPF iterators over tasks",
+			  "this kernel does not list threads: one that sleeps all the time is not seen");
 }
 
 static const struct family offcpu_family = {

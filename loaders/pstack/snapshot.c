@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/bpf/load/load.h"
+#include "loaders/lib/bpf/load/programs.h"
 #include "probes/pstack.skel.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
@@ -67,19 +68,34 @@ static int calibrate(struct snapshots *s, struct err *e)
 	return 0;
 }
 
+/* `less`: after a refusal, without the iterators that this kernel refuses. */
+static int skel_load(struct snapshots *s, uint32_t only_tgid, bool less)
+{
+	int rc;
+
+	s->skel = pstack_bpf__open();
+	if (!s->skel)
+		return -errno;
+	s->skel->rodata->only_tgid = only_tgid;
+	if (less && (!programs_drop_iterators(s->skel->obj) || !bpf_program__autoload(s->skel->progs.pstack_task)))
+		return -ENOTSUP;
+	rc = pstack_bpf__load(s->skel);
+	if (rc)
+		return rc;
+	s->link = bpf_program__attach_iter(s->skel->progs.pstack_task, NULL);
+	return s->link ? 0 : -errno;
+}
+
 int snapshots_open(uint32_t only_tgid, struct snapshots **out, struct err *e)
 {
 	struct snapshots *s = mem_alloc(sizeof(*s));
 	int rc;
 
 	load_init(false);
-	s->skel = pstack_bpf__open();
-	if (s->skel)
-		s->skel->rodata->only_tgid = only_tgid;
-	rc = s->skel ? pstack_bpf__load(s->skel) : -errno;
-	if (!rc) {
-		s->link = bpf_program__attach_iter(s->skel->progs.pstack_task, NULL);
-		rc = s->link ? 0 : -errno;
+	rc = skel_load(s, only_tgid, false);
+	if (rc) {
+		pstack_bpf__destroy(s->skel);
+		rc = skel_load(s, only_tgid, true) ? rc : 0;
 	}
 	if (rc)
 		rc = load_error(rc, "the task iterator", e);
@@ -200,10 +216,10 @@ int sockets_read(struct snapshots *s, struct sockets *out, struct err *e)
 	size_t bytes = 0;
 	int rc = 0;
 
-	if (!s->files)
+	if (!s->files && bpf_program__autoload(s->skel->progs.pstack_file))
 		s->files = bpf_program__attach_iter(s->skel->progs.pstack_file, NULL);
 	if (!s->files)
-		rc = load_error(-errno, "the file iterator", e);
+		rc = load_error(bpf_program__autoload(s->skel->progs.pstack_file) ? -errno : -EPERM, "the file iterator", e);
 	if (!rc)
 		rc = iter_read(s->files, SOCKETS_MAX * sizeof(*out->rows), &rows, &bytes, e);
 	if (rc)

@@ -49,12 +49,22 @@ static struct maps_bpf *open_skel(const char *store_dir)
 	return maps_bpf__open_opts(&o);
 }
 
-static int open_program(struct feed *f, int processes_fd, const char *store_dir)
+static void close_program(struct feed *f)
+{
+	bpf_link__destroy(f->iter);
+	f->iter = NULL;
+	ring_buffer__free(f->ring);
+	f->ring = NULL;
+	maps_bpf__destroy(f->skel);
+	f->skel = NULL;
+}
+
+/* `less`: after a refusal, without the iterator where the kernel refuses it. */
+static int load_program(struct feed *f, int processes_fd, const char *store_dir, bool less)
 {
 	const struct root_id *own = &f->world->own_root;
 	int rc = 0;
 
-	libbpf_set_print(quiet);
 	f->skel = open_skel(store_dir);
 	if (!f->skel)
 		return -errno;
@@ -64,7 +74,10 @@ static int open_program(struct feed *f, int processes_fd, const char *store_dir)
 	f->skel->rodata->own_root_dev = own->dev;
 	if (processes_fd >= 0)
 		rc = bpf_map__reuse_fd(f->skel->maps.processes, processes_fd);
+	bpf_program__set_autoattach(f->skel->progs.on_task, false);
 	programs_keep_still(f->skel->obj);
+	if (!rc && less && !programs_drop_iterators(f->skel->obj))
+		rc = -ENOTSUP;
 	if (!rc)
 		rc = maps_bpf__load(f->skel);
 	if (!rc)
@@ -73,15 +86,28 @@ static int open_program(struct feed *f, int processes_fd, const char *store_dir)
 		f->ring = ring_buffer__new(bpf_map__fd(f->skel->maps.events), on_program, f, NULL);
 		rc = f->ring ? 0 : -errno;
 	}
-	if (!rc) {
-		f->iter = f->skel->links.on_task;
-		return 0;
-	}
-	ring_buffer__free(f->ring);
-	f->ring = NULL;
-	maps_bpf__destroy(f->skel);
-	f->skel = NULL;
 	return rc;
+}
+
+/* Processes that are there are read from /proc where the kernel does not list them. */
+static int open_program(struct feed *f, int processes_fd, const char *store_dir)
+{
+	int rc;
+
+	libbpf_set_print(quiet);
+	rc = load_program(f, processes_fd, store_dir, false);
+	if (rc) {
+		close_program(f);
+		if (load_program(f, processes_fd, store_dir, true)) {
+			close_program(f);
+			return rc;
+		}
+	}
+	if (bpf_program__autoload(f->skel->progs.on_task))
+		f->iter = bpf_program__attach_iter(f->skel->progs.on_task, NULL);
+	if (!f->iter)
+		log_info("the kernel does not list processes: they are read from /proc");
+	return 0;
 }
 
 int feed_open(struct world *w, int processes_fd, const char *store_dir, struct feed **out, char *why, size_t why_size,
@@ -116,8 +142,7 @@ void feed_close(struct feed *f)
 {
 	if (!f)
 		return;
-	ring_buffer__free(f->ring);
-	maps_bpf__destroy(f->skel);
+	close_program(f);
 	procevents_close(f->world->procevents);
 	f->world->procevents = NULL;
 	if (f->perf)
