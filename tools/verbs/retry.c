@@ -4,25 +4,28 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "schema/base/log.h"
+#include "schema/store/read/reader.h"
 #include "schema/store/read/unreadable.h"
 
 #define REMOVED_TRIES 3 /* that a file goes between two looks at the folder happens, but not each time */
 
-static bool is_folder(const char *store)
+/* What has other files: a folder, or several stores. */
+static bool has_others(const char *store)
 {
 	struct stat st;
 
-	return stat(store, &st) == 0 && S_ISDIR(st.st_mode);
+	return strchr(store, STORE_LIST) || (stat(store, &st) == 0 && S_ISDIR(st.st_mode));
 }
 
 bool retry_worth(const char *store, int tries, struct err *e)
 {
 	char path[PATH_MAX];
 
-	if (e->exit != EXIT_STORE || !is_folder(store))
+	if (e->exit != EXIT_STORE || !has_others(store))
 		return false;
 	if (e->code == -ENOENT && tries < REMOVED_TRIES) {
 		*e = (struct err){0};

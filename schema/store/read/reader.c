@@ -33,37 +33,45 @@ int reading_finish(struct store_segment *s, sqlite3_stmt *st, int rc, struct err
 
 /* --- one segment --- */
 
-/* 0; -EPROTO: of a schema that is not read; -ENODATA: nothing in it (its writer was killed before it began). */
+/* Its version; -EPROTO: of a schema that is not read; -ENODATA: nothing in it (its writer was killed before it began); -EBADMSG: another
+ * program's. */
 static int check_version(const char *path, sqlite3 *db, struct err *e)
 {
-	int v = migrate_version(db);
+	int v = migrate_version(db), rc;
 
 	if (v < 0)
 		return readonly_refused(path, db, -v, e);
+	if (!v && sql_number(db, "SELECT count(*) FROM sqlite_master", 0)) {
+		err_set(e, -EBADMSG, EXIT_STORE, "%s is not a segment of a store: it has no tables of sonde's", path);
+		err_fix(e, "move the file elsewhere");
+		return -EBADMSG;
+	}
 	if (!v) {
-		err_set(e, -ENODATA, EXIT_STORE, "%s is not a segment of a store: it has no tables of sonde's", path);
+		err_set(e, -ENODATA, EXIT_STORE, "%s is not a segment of a store: it has no tables", path);
 		return -ENODATA;
 	}
-	return migrate_check(path, v, e);
+	rc = migrate_check(path, v, e);
+	return rc ? rc : v;
 }
 
 int store_segment_open(const char *path, struct store_segment **out, struct err *e)
 {
 	struct store_segment *s;
 	sqlite3 *db;
-	int rc = readonly_open(path, &db, e);
+	int rc = readonly_open(path, &db, e), schema;
 
 	if (rc)
 		return rc;
-	rc = check_version(path, db, e);
-	if (rc) {
+	schema = check_version(path, db, e);
+	if (schema < 0) {
 		sqlite3_close(db);
-		return rc;
+		return schema;
 	}
 	s = mem_alloc(sizeof(*s));
 	s->db = db;
 	s->path = mem_strdup(path);
 	s->t0 = sql_number(db, "SELECT value FROM meta WHERE key = 't0'", 0);
+	s->schema = schema;
 	s->archived = readonly_archived_ns(db) != 0;
 	s->host = hosts_of(db);
 	rc = s->host ? hosts_name(db, s->host) : SQLITE_OK;
@@ -112,6 +120,11 @@ struct sqlite3 *store_segment_db(struct store_segment *s)
 {
 	reading_views(s, NULL, NULL); /* who asks then hears of it */
 	return s->db;
+}
+
+int store_segment_schema(const struct store_segment *s)
+{
+	return s->schema;
 }
 
 bool store_segment_archived(const struct store_segment *s)

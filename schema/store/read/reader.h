@@ -27,6 +27,7 @@ struct store_segment_info {
 	char path[512];
 	int64_t from_ns, to_ns; /* UTC: what its samples span; both 0 if it holds none */
 	uint64_t bytes;         /* db + wal */
+	int schema;             /* the version of its tables and views */
 	char host[65];          /* whose it is, where names are told apart by hosts; else "" */
 	struct store_segment *open; /* of store_segments_open, else NULL */
 };
@@ -46,6 +47,8 @@ void store_segment_close(struct store_segment *s);
 struct sqlite3 *store_segment_db(struct store_segment *s); /* borrowed */
 /* The same for who asks tables only: an archive's views are not made, which takes longer than to open it. */
 struct sqlite3 *store_segment_tables(struct store_segment *s);
+/* The version of its tables and views. */
+int store_segment_schema(const struct store_segment *s);
 /* Are its tables columns (archive.h)? */
 bool store_segment_archived(const struct store_segment *s);
 

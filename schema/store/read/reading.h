@@ -26,6 +26,7 @@ struct store_segment {
 	char *path;
 	char *host;           /* in a question over several hosts (hosts.h); else NULL */
 	int64_t t0;
+	int schema;           /* the version of its tables and views */
 	bool archived;        /* its tables are columns; see samples.h */
 	bool has_views;       /* an archive's have been made: reading_views */
 	bool snapshot;        /* a read transaction is open: what is read belongs together */

@@ -130,6 +130,7 @@ static void look_at(struct looking *l, const char *path, struct looked *x)
 		x->rc = x->rc == -ENODATA ? 0 : x->rc;
 		return;
 	}
+	x->info.schema = s->schema;
 	snprintf(x->info.host, sizeof(x->info.host), "%s", s->host ? s->host : "");
 	x->rc = span_wanted(l, s, &x->info, fixed && !known ? &f : NULL, &x->why);
 	if (x->rc > 0 && may_stay_open(l))
@@ -148,7 +149,7 @@ static int take_looked(struct looked *x, struct store_segment_info *info, size_t
 	}
 	if (x->rc < 0)
 		log_warn("%s; left out", x->why.what);
-	if (x->rc == -EBADMSG)
+	if (x->rc < 0 && x->rc != -ENOENT && x->rc != -EAGAIN) /* these may be there, or not, a moment later */
 		unreadable_add(x->info.path);
 	if (x->rc > 0)
 		info[(*n)++] = x->info;
@@ -252,6 +253,26 @@ static int by_begin(const void *a, const void *b)
 	return x->from_ns != y->from_ns ? (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns) : strcmp(x->path, y->path);
 }
 
+/* Of several that are named, files and folders, a damaged one costs itself only. */
+static int one_of_stores(const char *path, int64_t from_ns, int64_t to_ns, struct store_segment_info **part, size_t *n_part, struct err *e)
+{
+	int rc;
+
+	*n_part = 0;
+	*part = NULL;
+	if (unreadable_has(path))
+		return 0;
+	rc = one_store(path, from_ns, to_ns, 0, part, n_part, e);
+	if (rc != -EBADMSG)
+		return rc;
+	if (e)
+		log_warn("%s; left out", e->what);
+	unreadable_add(path);
+	if (e)
+		*e = (struct err){0};
+	return 0;
+}
+
 int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
 			struct err *e)
 {
@@ -264,7 +285,7 @@ int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t 
 	for (const char *p = dir; !rc && p; p = strchr(p, STORE_LIST) ? strchr(p, STORE_LIST) + 1 : NULL) {
 		cleanup_free char *path = mem_strndup(p, strcspn(p, (const char[]){STORE_LIST, '\0'}));
 
-		rc = one_store(path, from_ns, to_ns, 0, &part, &n_part, e);
+		rc = one_of_stores(path, from_ns, to_ns, &part, &n_part, e);
 		if (rc)
 			break;
 		all = mem_realloc(all, (n_all + n_part + 1) * sizeof(*all));

@@ -13,7 +13,8 @@ bool unreadable_has(const char *path);
 void unreadable_add(const char *path);
 /* The i-th of them; NULL: there are no more. */
 const char *unreadable_path(size_t i);
-/* One of the folder's files that `said`, an error's text, names, or that is not sound; false: none that is not left out yet. */
-bool unreadable_find(const char *dir, const char *said, char path[]);
+/* One of the folder's files, or of those of several stores (STORE_LIST), that `said`, an error's text, names, or that is not sound; false: none
+ * that is not left out yet. A file that is the whole store is none. */
+bool unreadable_find(const char *store, const char *said, char path[]);
 
 #endif
