@@ -16,6 +16,7 @@
 #define SLOTS 8      /* statements that a cursor keeps */
 #define ARGS_MAX 16
 #define ROWS_GUESS 1e6
+#define SOURCE '\n'  /* in a cursor's statement: where what is behind FROM goes, which differs by segment */
 
 struct member {
 	char *path;
@@ -28,6 +29,8 @@ struct sqlunion {
 	sqlite3 *db;
 	struct member *members;
 	size_t n, n_open;
+	size_t model;    /* the member whose columns the tables have */
+	int model_schema; /* once it was open */
 	uint64_t clock;
 	int (*prepare)(sqlite3 *db, void *ctx, struct err *e);
 	void *ctx;
@@ -39,6 +42,7 @@ struct table {
 	char *view;
 	char **columns;
 	size_t n;
+	bool is_function; /* table-valued, of each connection */
 	bool hosts; /* the last column is SQLUNION_HOST */
 };
 
@@ -130,18 +134,57 @@ static void slot_clear(struct slot *s)
 	*s = (struct slot){0};
 }
 
-bool sqlunion_has_view(sqlite3 *db, const char *view)
+/* Is there a view of that name in the file? Where that cannot be asked who reads it says why. */
+static bool has_view(sqlite3 *db, const char *view)
 {
 	sqlite3_stmt *st = NULL;
 	bool has = true;
 
-	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_master WHERE name = ?1 UNION ALL SELECT 1 FROM sqlite_temp_master WHERE name = ?1 UNION ALL "
-				   "SELECT 1 FROM pragma_module_list WHERE name = ?1", -1, &st, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_master WHERE name = ?1 UNION ALL SELECT 1 FROM sqlite_temp_master WHERE name = ?1", -1, &st,
+			       NULL) == SQLITE_OK) {
 		sqlite3_bind_text(st, 1, view, -1, SQLITE_STATIC);
 		has = sqlite3_step(st) == SQLITE_ROW;
 	}
 	sqlite3_finalize(st);
 	return has;
+}
+
+static bool has_column(sqlite3 *db, const char *view, const char *column)
+{
+	sqlite3_stmt *st = NULL;
+	bool has = true;
+
+	if (sqlite3_prepare_v2(db, "SELECT 1 FROM pragma_table_xinfo(?1) WHERE name = ?2", -1, &st, NULL) == SQLITE_OK) {
+		sqlite3_bind_text(st, 1, view, -1, SQLITE_STATIC);
+		sqlite3_bind_text(st, 2, column, -1, SQLITE_STATIC);
+		has = sqlite3_step(st) == SQLITE_ROW;
+	}
+	sqlite3_finalize(st);
+	return has;
+}
+
+static bool is_host(const struct table *t, size_t column)
+{
+	return t->hosts && column == t->n - 1;
+}
+
+/* What has the table's columns in that segment, to be put behind FROM. To SQLite the name of a column that is not there is a text. */
+static void add_source(const struct table *t, const struct member *m, struct strbuf *sql)
+{
+	sqlite3 *db = store_segment_tables(m->open);
+	bool lacks = false;
+
+	if (t->is_function || store_segment_schema(m->open) == t->u->model_schema) {
+		strbuf_addstr(sql, t->view);
+		return;
+	}
+	for (size_t i = 0; i < t->n; i++) {
+		if (is_host(t, i) || has_column(db, t->view, t->columns[i]))
+			continue;
+		strbuf_addf(sql, "%s, NULL AS \"%s\"", lacks ? "" : "(SELECT *", t->columns[i]);
+		lacks = true;
+	}
+	strbuf_addf(sql, lacks ? " FROM %s)" : "%s", t->view);
 }
 
 /* The statement for segment `i`, ready to be bound; NULL: the table's error says why. */
@@ -150,7 +193,8 @@ static sqlite3_stmt *statement(struct cursor *c, size_t i)
 	struct table *t = (struct table *)c->base.pVtab;
 	struct member *m = &t->u->members[i];
 	struct slot *s = &c->slots[i % SLOTS];
-	const char *sql = c->sql;
+	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
+	const char *hole;
 	struct err e = {0};
 
 	if (s->member == m && !strcmp(s->sql, c->sql)) {
@@ -164,9 +208,16 @@ static sqlite3_stmt *statement(struct cursor *c, size_t i)
 	}
 	s->member = m;
 	s->sql = mem_strdup(c->sql);
-	if (!sqlunion_has_view(store_segment_tables(m->open), t->view))
-		sql = "SELECT 1 WHERE 0"; /* the segment is older than the view */
-	if (sqlite3_prepare_v2(store_segment_tables(m->open), sql, -1, &s->st, NULL) != SQLITE_OK) {
+	hole = strchr(c->sql, SOURCE);
+	strbuf_add(&sql, c->sql, (size_t)(hole - c->sql));
+	if (t->is_function || has_view(store_segment_tables(m->open), t->view)) {
+		add_source(t, m, &sql);
+		strbuf_addstr(&sql, hole + 1);
+	} else {
+		strbuf_reset(&sql);
+		strbuf_addstr(&sql, "SELECT 1 WHERE 0"); /* the segment is older than the view */
+	}
+	if (sqlite3_prepare_v2(store_segment_tables(m->open), strbuf_str(&sql), -1, &s->st, NULL) != SQLITE_OK) {
 		table_error(c->base.pVtab, sqlite3_errmsg(store_segment_tables(m->open)));
 		slot_clear(s);
 		return NULL;
@@ -176,19 +227,21 @@ static sqlite3_stmt *statement(struct cursor *c, size_t i)
 
 /* ---- the table ---- */
 
-/* Those of the newest segment. */
+/* Those of the model. */
 static int read_columns(struct table *t, struct strbuf *declared)
 {
-	struct member *newest = &t->u->members[0];
+	struct member *model = &t->u->members[t->u->model];
 	sqlite3_stmt *st = NULL;
 	struct err e = {0};
 	size_t cap = 0;
 	int rc;
 
-	if (member_get(t->u, newest, &e) < 0)
+	if (member_get(t->u, model, &e) < 0)
 		return SQLITE_ERROR;
-	newest->users--;
-	rc = sqlite3_prepare_v2(store_segment_tables(newest->open), "SELECT name, type, hidden FROM pragma_table_xinfo(?1) ORDER BY cid", -1, &st, NULL);
+	model->users--;
+	t->is_function = !has_view(store_segment_tables(model->open), t->view);
+	t->u->model_schema = store_segment_schema(model->open);
+	rc = sqlite3_prepare_v2(store_segment_tables(model->open), "SELECT name, type, hidden FROM pragma_table_xinfo(?1) ORDER BY cid", -1, &st, NULL);
 	if (rc != SQLITE_OK)
 		return SQLITE_ERROR;
 	sqlite3_bind_text(st, 1, t->view, -1, SQLITE_STATIC);
@@ -237,7 +290,7 @@ static int table_open(sqlite3 *db, void *u, int argc, const char *const *argv, s
 	if (rc == SQLITE_OK)
 		rc = sqlite3_declare_vtab(db, strbuf_str(&declared));
 	if (rc != SQLITE_OK) {
-		*why = sqlite3_mprintf("the newest segment has no view called %s", t->view);
+		*why = sqlite3_mprintf("no segment has a view called %s", t->view);
 		table_close(&t->base);
 		return SQLITE_ERROR;
 	}
@@ -264,11 +317,6 @@ static const char *operator_of(unsigned char op)
 	}
 }
 
-static bool is_host(const struct table *t, size_t column)
-{
-	return t->hosts && column == t->n - 1;
-}
-
 static void select_used(const struct table *t, uint64_t used, struct strbuf *sql)
 {
 	strbuf_addstr(sql, "SELECT ");
@@ -280,7 +328,7 @@ static void select_used(const struct table *t, uint64_t used, struct strbuf *sql
 		else
 			strbuf_addf(sql, "%sNULL", i ? ", " : "");
 	}
-	strbuf_addf(sql, " FROM %s", t->view);
+	strbuf_addf(sql, " FROM %c", SOURCE);
 }
 
 /* How much of the rows a comparison leaves. */
@@ -479,12 +527,13 @@ static const sqlite3_module MODULE = {
 
 /* ---- all of them ---- */
 
-int sqlunion_new(sqlite3 *db, const char *const *paths, size_t n, int (*prepare)(sqlite3 *db, void *ctx, struct err *e), void *ctx,
-		 struct sqlunion **out, struct err *e)
+int sqlunion_new(sqlite3 *db, const char *const *paths, size_t n, size_t model, int (*prepare)(sqlite3 *db, void *ctx, struct err *e),
+		 void *ctx, struct sqlunion **out, struct err *e)
 {
 	struct sqlunion *u = mem_alloc(sizeof(*u));
 
 	u->db = db;
+	u->model = model;
 	u->prepare = prepare;
 	u->ctx = ctx;
 	u->members = mem_array(n, sizeof(*u->members));
@@ -510,6 +559,17 @@ void sqlunion_free(struct sqlunion *u)
 	}
 	free(u->members);
 	free(u);
+}
+
+int sqlunion_has_view(struct sqlunion *u, const char *view, struct err *e)
+{
+	struct member *model = &u->members[u->model];
+	int rc = member_get(u, model, e);
+
+	if (rc < 0)
+		return rc;
+	model->users--;
+	return has_view(store_segment_tables(model->open), view);
 }
 
 int sqlunion_table(struct sqlunion *u, const char *name, const char *view, struct err *e)

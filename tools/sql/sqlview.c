@@ -18,6 +18,7 @@
 #include "schema/extension/extension.h"
 #include "schema/store/files/folder.h"
 #include "schema/store/read/reader.h"
+#include "schema/store/read/unreadable.h"
 #include "tools/sql/sqlunion.h"
 
 #define ATTACHED_MAX 10 /* SQLITE_MAX_ATTACHED, as Debian builds it */
@@ -28,7 +29,7 @@ struct sqlview {
 	struct store_segment *newest;
 	sqlite3 *db; /* of newest */
 	struct sqlunion *joined; /* NULL: they are attached */
-	size_t n, left_out;
+	size_t n;
 	struct strbuf stored; /* ",sample,series,": tables of the newest, where there are several */
 	const char *asked;    /* the statement that is prepared now; NULL: none */
 	char of_one[SQLVIEW_NAME]; /* see sqlview_asks; "": none */
@@ -154,18 +155,21 @@ static int join_summed(struct sqlview *v, const struct summed *x, struct err *e)
 	return rc ? rc : sum_again(v, x, strbuf_str(&from), e);
 }
 
-/* A segment that cannot be attached (a log that needs write access, a file just removed) is left out. */
+/* A segment that cannot be attached (a log that needs write access, a file just removed) is left out, and named in the answer. */
 static void attach(struct sqlview *v, const char *path)
 {
 	char *sql = sqlite3_mprintf("ATTACH %Q AS s%d; SELECT count(*) FROM s%d.sqlite_master", path, (int)v->n,
 				    (int)v->n);
+	char *undo = sqlite3_mprintf("DETACH s%d", (int)v->n);
 
 	if (sqlite3_exec(v->db, sql, NULL, NULL, NULL) == SQLITE_OK) {
 		v->n++;
 	} else {
 		log_warn("%s is left out: %s", path, sqlite3_errmsg(v->db));
-		v->left_out++;
+		unreadable_add(path);
+		sqlite3_exec(v->db, undo, NULL, NULL, NULL);
 	}
+	sqlite3_free(undo);
 	sqlite3_free(sql);
 }
 
@@ -174,21 +178,22 @@ static int refused(sqlite3 *db, struct err *e)
 	return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
 }
 
-/* But what is the same in each segment. */
-static int find_stored(struct sqlview *v, const char *path, struct err *e)
+/* All that the newest has but what is joined by now, and what is the same in each segment. */
+static int find_stored(struct sqlview *v, struct err *e)
 {
-	static const char TABLES[] = "SELECT name FROM main.sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%' AND name NOT LIKE 'packed%' "
-				     "AND name NOT IN ('kind', 'kinds', 'wait_class', 'end_kind') AND name NOT IN (SELECT name FROM temp.sqlite_master)";
-	char *sql = sqlite3_mprintf("%s%s", TABLES, folder_is_archived(path) ? " UNION SELECT name FROM packed_table WHERE name NOT IN ('packed_view', 'kind', 'wait_class', 'end_kind')" : "");
+	static const char query[] = "SELECT name FROM (SELECT name FROM main.sqlite_master WHERE type IN ('table', 'view') UNION SELECT name FROM main.packed_view) "
+				    "WHERE name NOT LIKE 'sqlite%' AND name NOT LIKE 'packed%' AND name NOT IN ('kind', 'kinds', 'wait_class', 'end_kind') "
+				    "AND name NOT IN (SELECT name FROM temp.sqlite_master)";
 	sqlite3_stmt *st = NULL;
-	int rc = sql ? sqlite3_prepare_v2(v->db, sql, -1, &st, NULL) : SQLITE_NOMEM;
+	int rc = sqlite3_prepare_v2(v->db, query, -1, &st, NULL);
 
 	strbuf_addch(&v->stored, ',');
-	while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
 		strbuf_addf(&v->stored, "%s,", (const char *)sqlite3_column_text(st, 0));
+		rc = SQLITE_OK;
+	}
 	sqlite3_finalize(st);
-	sqlite3_free(sql);
-	return rc == SQLITE_OK ? 0 : refused(v->db, e);
+	return rc == SQLITE_DONE ? 0 : refused(v->db, e);
 }
 
 static bool is_word(const char *text, const char *word)
@@ -201,14 +206,15 @@ static bool is_word(const char *text, const char *word)
 	return false;
 }
 
-/* What a statement reads itself, not through a view, of the newest segment. SQLite names no database where it counts rows only, and no
- * view for what a view's inner queries read: the statement names it, too. */
+/* What a statement reads itself, not through a view, of the newest segment, whose views are temporary ones where it is an archive. SQLite names no database where it counts rows
+ * only, no view for what a view's inner queries read (the statement names it, too), and a view that is only counted as what is read through. */
 static void note_reading(struct sqlview *v, const char *table, const char *database, const char *through)
 {
 	char name[SQLVIEW_NAME + 2];
 
-	if (!v || !v->asked || through || (database && strcmp(database, "main") != 0) || *v->of_one)
+	if (!v || !v->asked || (database && strcmp(database, "main") != 0 && strcmp(database, "temp") != 0) || *v->of_one)
 		return;
+	table = through ? through : table;
 	snprintf(name, sizeof(name), ",%s,", table);
 	if (strcasestr(strbuf_str(&v->stored), name) && is_word(v->asked, table))
 		snprintf(v->of_one, sizeof(v->of_one), "%s", table);
@@ -327,14 +333,21 @@ static int join_functions(struct sqlview *v, struct err *e)
 	return rc;
 }
 
-/* `paths`: newest first, as ids are raised. */
-static int join_all(struct sqlview *v, const char *const *paths, size_t n, struct err *e)
+static int join_view(struct sqlview *v, const char *view, struct err *e)
 {
-	int rc = sqlunion_new(v->db, paths, n, prepare_member, v, &v->joined, e);
+	int has = sqlunion_has_view(v->joined, view, e);
+
+	return has > 0 ? sqlunion_table(v->joined, view, view, e) : has;
+}
+
+/* `paths`: newest first, as ids are raised. Which views there are the model says, whose own are made by prepare_member: those of an archive
+ * that is the newest are not, and may not be, until all are joined (sample_views): of two that have a name the first stays. */
+static int join_all(struct sqlview *v, const char *const *paths, size_t n, size_t model, struct err *e)
+{
+	int rc = sqlunion_new(v->db, paths, n, model, prepare_member, v, &v->joined, e);
 
 	for (size_t i = 0; rc == 0 && i < ARRAY_SIZE(STABLE_VIEWS); i++)
-		if (sqlunion_has_view(v->db, STABLE_VIEWS[i]))
-			rc = sqlunion_table(v->joined, STABLE_VIEWS[i], STABLE_VIEWS[i], e);
+		rc = join_view(v, STABLE_VIEWS[i], e);
 	for (size_t i = 0; rc == 0 && i < N_SUMMED; i++)
 		rc = join_summed(v, &SUMMED[i], e);
 	return rc ? rc : join_functions(v, e);
@@ -350,18 +363,29 @@ static int attach_all(struct sqlview *v, const char **paths, size_t n, struct er
 	}
 	rc = unite_all(v, e);
 	if (rc == 0)
-		rc = sqlunion_new(v->db, paths, v->n, prepare_member, v, &v->joined, e);
+		rc = sqlunion_new(v->db, paths, v->n, 0, prepare_member, v, &v->joined, e);
 	return rc ? rc : join_functions(v, e);
 }
 
-/* An archive's samples need a connection to itself, as do more files than can be attached. */
-static bool one_by_one(const char *const *paths, size_t n)
+/* An archive's samples need a connection to itself, as do more files than can be attached, and views that differ. */
+static bool one_by_one(const struct store_segment_info *segments, size_t n)
 {
 	bool any = n > ATTACHED_MAX + 1 || store_names_hosts();
 
 	for (size_t i = 0; !any && i < n; i++)
-		any = folder_is_archived(paths[i]);
+		any = folder_is_archived(segments[i].path) || segments[i].schema != segments[0].schema;
 	return any;
+}
+
+/* Counted from the newest: the newest one of the newest schema. */
+static size_t model_of(const struct store_segment_info *segments, size_t n)
+{
+	size_t model = n - 1;
+
+	for (size_t i = n; i-- > 0;)
+		if (segments[i].schema > segments[model].schema)
+			model = i;
+	return n - 1 - model;
 }
 
 static int join(struct sqlview *v, const struct store_segment_info *segments, size_t n, struct err *e)
@@ -376,7 +400,7 @@ static int join(struct sqlview *v, const struct store_segment_info *segments, si
 		return rc;
 	for (size_t i = 0; i < n; i++)
 		paths[i] = segments[n - 1 - i].path;
-	rc = one_by_one(paths, n) ? join_all(v, paths, n, e) : attach_all(v, paths, n, e);
+	rc = one_by_one(segments, n) ? join_all(v, paths, n, model_of(segments, n), e) : attach_all(v, paths, n, e);
 	return rc ? rc : run_sql(v->db, "PRAGMA query_only=1", e);
 }
 
@@ -417,10 +441,10 @@ int sqlview_open(const char *store, struct sqlview **out, struct err *e)
 	v->n = 1;
 	sqlite3_db_config(v->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
 	rc = extension_tables(v->db) == SQLITE_OK ? join(v, segments, n, e) : refused(v->db, e);
+	if (rc == 0 && v->joined)
+		rc = find_stored(v, e);
 	if (rc == 0)
 		rc = sample_views(v->db, e);
-	if (rc == 0 && v->joined)
-		rc = find_stored(v, segments[n - 1].path, e);
 	if (rc < 0) {
 		sqlview_close(v);
 		return rc;
@@ -475,11 +499,6 @@ void sqlview_close(struct sqlview *v)
 struct sqlite3 *sqlview_db(struct sqlview *v)
 {
 	return v->db;
-}
-
-size_t sqlview_left_out(const struct sqlview *v)
-{
-	return v->left_out;
 }
 
 void sqlview_watch(struct sqlview *v, int (*over)(void *ctx), void *ctx)

@@ -2,8 +2,8 @@
 /*
  * sqlview: one SQLite connection over a whole store, read-only, with the stable views of docs/SCHEMA.md.
  *
- * One segment is opened as it is. Several become TEMP views (or, of more than SQLite can attach, virtual tables:
- * sqlunion.h) of the same names: the UNION ALL over the segments. Ids mean something in one segment only, so there each
+ * One segment is opened as it is. Several become TEMP views (or, where one is an archive, schemas differ, stores are several or files more than
+ * SQLite can attach, virtual tables: sqlunion.h) of the same names: the UNION ALL over the segments. Ids mean something in one segment only, so there each
  * is raised by its segment's number << 40, the newest being 0: joins between views stay right, equal things of two
  * segments stay two. functions_top is summed over them.
  */
@@ -29,7 +29,6 @@ int sqlview_change(struct sqlview *v, int (*make)(struct sqlite3 *db, void *ctx,
  * no answer over the store. NULL: there is none. `sql` is borrowed until the next call. */
 void sqlview_asks(struct sqlview *v, const char *sql);
 const char *sqlview_of_one(const struct sqlview *v);
-size_t sqlview_left_out(const struct sqlview *v); /* segments that could not be attached; each was said */
 /* A query ends once `over`, called now and then while it runs, does not return 0. */
 void sqlview_watch(struct sqlview *v, int (*over)(void *ctx), void *ctx);
 

@@ -175,12 +175,12 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 	return 0;
 }
 
-/* As it was written, line by line: no form of a table is any good for that. */
+/* As it was written, line by line: no form of a table is any good for that. What an archive's was made by is in packed_view. */
 static int print_schema(struct session *s, const char *name, struct err *e)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(s->db, "SELECT sql FROM main.sqlite_master WHERE sql IS NOT NULL AND (?1 = '' OR name = ?1)",
-				    -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(s->db, "SELECT sql FROM (SELECT name, sql FROM main.sqlite_master WHERE sql NOT LIKE 'CREATE VIRTUAL TABLE%' UNION ALL "
+					   "SELECT name, sql FROM main.packed_view) WHERE ?1 = '' OR name = ?1", -1, &st, NULL);
 
 	if (rc != SQLITE_OK)
 		return refused(s, rc, e);
@@ -195,6 +195,9 @@ static int print_schema(struct session *s, const char *name, struct err *e)
 
 /* But for parts of the others. */
 #define NO_PARTS "name NOT LIKE 'run\\_%' ESCAPE '\\' AND name NOT IN ('stack_list', 'stack_part', 'stack_place', 'unwinding_reason')"
+
+/* An archive keeps its views as text. */
+#define IN_FILE "SELECT name, type FROM sqlite_master UNION SELECT name, 'view' FROM main.packed_view WHERE sql LIKE 'CREATE VIEW%'"
 
 static const char DOT_HELP[] =
 	".views           the views, which stay the same from one release to the next (man sonde-schema)\n"
@@ -211,10 +214,10 @@ static int dot_command(struct session *s, const char *line, struct err *e)
 	char name[128] = "";
 
 	if (!strcmp(line, ".views"))
-		return run_statements(s, "SELECT DISTINCT name AS view FROM (SELECT name, type FROM sqlite_master UNION "
+		return run_statements(s, "SELECT DISTINCT name AS view FROM (" IN_FILE " UNION "
 					 "SELECT name, type FROM temp.sqlite_master) WHERE type = 'view' AND " NO_PARTS " ORDER BY 1", e);
 	if (!strcmp(line, ".tables")) /* views first: they are what stays the same from one release to the next */
-		return run_statements(s, "SELECT DISTINCT name, type FROM (SELECT name, type FROM sqlite_master UNION "
+		return run_statements(s, "SELECT DISTINCT name, type FROM (" IN_FILE " UNION "
 					 "SELECT name, iif(type = 'table' AND name NOT LIKE 'win%', 'view', type) FROM temp.sqlite_master) "
 					 "WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND " NO_PARTS " GROUP BY name "
 					 "ORDER BY type DESC, name", e);
@@ -351,8 +354,6 @@ static int sql_run(struct verb_call *call, struct err *e)
 		envelope = json_envelope("sql", 0, 0);
 		s.rows = json_rows(envelope);
 	}
-	if (sqlview_left_out(s.view) && envelope)
-		json_warn(envelope, "%zu segments could not be read and were left out", sqlview_left_out(s.view));
 	s.db = sqlview_db(s.view);
 	sqlview_watch(s.view, over_time, &s);
 	if (call->n_words)
