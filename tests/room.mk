@@ -110,6 +110,10 @@ SERVE_SECONDS ?= 3600
 long-serve: all workloads
 	@SERVE_SECONDS=$(SERVE_SECONDS) $(PYTEST) $(E2E)/page/test_serve_hostile.py -s --junitxml=$(RESULTS)/long-serve.xml
 
+# one sum for each kind and range, of hundreds of mixtures of good, archived, damaged and foreign files in one store and in two
+long-sums: all workloads
+	@SONDE_SOAK=1 $(PYTEST) $(E2E)/test_sums.py --durations=5 --junitxml=$(RESULTS)/long-sums.xml
+
 # what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs
 long-diff: all workloads
 	@SONDE_SOAK=1 $(PYTEST) $(E2E)/query/test_diff.py -s -k "seeds or steady" --junitxml=$(RESULTS)/long-diff.xml
