@@ -112,7 +112,7 @@ long-serve: all workloads
 
 # one sum for each kind and range, of hundreds of mixtures of good, archived, damaged and foreign files in one store and in two
 long-sums: all workloads
-	@SONDE_SOAK=1 $(PYTEST) $(E2E)/test_sums.py --durations=5 --junitxml=$(RESULTS)/long-sums.xml
+	@SONDE_SOAK=1 $(PYTEST) $(E2E)/query/test_sums.py --durations=5 --junitxml=$(RESULTS)/long-sums.xml
 
 # what `sonde diff` finds among noise, and what it must not find: fifty seeds, four hundred steady pairs
 long-diff: all workloads
