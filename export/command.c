@@ -14,7 +14,8 @@
 #include "export/update.h"
 #include "schema/base/clock.h"
 
-static int updated(const struct command_args *a, struct totals *t, struct update_store *about, struct err *e)
+static int updated(const struct command_args *a, struct totals *t, struct update_store *about,
+		   struct err *e)
 {
 	struct state state = {.lock_fd = -1};
 	int64_t settled[TOTALS_SOURCES], begun = 0;
@@ -27,7 +28,8 @@ static int updated(const struct command_args *a, struct totals *t, struct update
 	memcpy(settled, t->settled_ts, sizeof(settled));
 	if (!rc)
 		rc = update_totals(t, a->store, clock_utc_ns() / NSEC_PER_SEC, about, e);
-	if (!rc && (begun != t->begun_ts || t->clamped || memcmp(settled, t->settled_ts, sizeof(settled))))
+	if (!rc &&
+	    (begun != t->begun_ts || t->clamped || memcmp(settled, t->settled_ts, sizeof(settled))))
 		rc = state_save(&state, t, e);
 	state_close(&state);
 	return rc;
@@ -53,9 +55,11 @@ int command_metrics(const struct command_args *a, struct err *e)
 static void status_json(struct totals *t, size_t series)
 {
 	json_t *sources = json_object();
-	json_t *out = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "schema", "sonde.export/1", "series", (json_int_t)series, "series_limit",
-				(json_int_t)t->max_series, "begun_ts", (json_int_t)t->begun_ts, "missed_s", (json_int_t)t->missed_s, "folded_values",
-				(json_int_t)t->folded, "settled_ts", sources);
+	json_t *out =
+		json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "schema", "sonde.export/1",
+			  "series", (json_int_t)series, "series_limit", (json_int_t)t->max_series,
+			  "begun_ts", (json_int_t)t->begun_ts, "missed_s", (json_int_t)t->missed_s,
+			  "folded_values", (json_int_t)t->folded, "settled_ts", sources);
 
 	for (size_t i = 0; i < source_count(); i++)
 		json_object_set_new(sources, source_name(i), json_integer(t->settled_ts[i]));
@@ -78,10 +82,14 @@ static void status_text(struct totals *t, size_t series, int64_t now_ts)
 		puts("metrics    nobody has asked for them yet");
 		return;
 	}
-	printf("metrics    %zu series, of %zu at most; %" PRIu64 " values under " TOTALS_OTHER " or left out\n", series, t->max_series, t->folded);
-	printf("counting   for %" PRId64 " s; everything but the last %" PRId64 " s is settled (%s is furthest behind)\n", now_ts - t->begun_ts,
-	       now_ts - oldest, source);
-	printf("missed     %" PRIu64 " s at most, removed from the store before it was counted\n", t->missed_s);
+	printf("metrics    %zu series, of %zu at most; %" PRIu64 " values under " TOTALS_OTHER
+	       " or left out\n",
+	       series, t->max_series, t->folded);
+	printf("counting   for %" PRId64 " s; everything but the last %" PRId64
+	       " s is settled (%s is furthest behind)\n",
+	       now_ts - t->begun_ts, now_ts - oldest, source);
+	printf("missed     %" PRIu64 " s at most, removed from the store before it was counted\n",
+	       t->missed_s);
 }
 
 int command_status(const struct command_args *a, struct err *e)

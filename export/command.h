@@ -9,8 +9,8 @@
 #include "schema/base/err.h"
 
 struct command_args {
-	const char *store;       /* never NULL */
-	const char *state;       /* NULL: where state_folder puts it */
+	const char *store; /* never NULL */
+	const char *state; /* NULL: where state_folder puts it */
 	uint64_t max_series;
 	bool openmetrics, json;
 };

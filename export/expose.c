@@ -17,7 +17,8 @@ static bool ends_in(const char *name, size_t len, const char *end)
 	return len > n && !strncmp(name + len - n, end, n);
 }
 
-static void head(struct strbuf *out, const char *name, const char *type, const char *help, bool openmetrics)
+static void head(struct strbuf *out, const char *name, const char *type, const char *help,
+		 bool openmetrics)
 {
 	static const char *const units[] = {"seconds", "bytes", "celsius"};
 	bool counter = !strcmp(type, "counter");
@@ -29,17 +30,20 @@ static void head(struct strbuf *out, const char *name, const char *type, const c
 			strbuf_addf(out, "# UNIT %.*s %s\n", len, name, units[i]);
 }
 
-static void sample(struct strbuf *out, const struct metric *m, const char *end, const char *labels, const char *le, uint64_t value, unsigned decimals)
+static void sample(struct strbuf *out, const struct metric *m, const char *end, const char *labels,
+		   const char *le, uint64_t value, unsigned decimals)
 {
 	strbuf_addf(out, "%s%s", m->name, end);
 	if (*labels || le)
-		strbuf_addf(out, "{%s%s%s%s%s}", labels, *labels && le ? "," : "", le ? "le=\"" : "", le ? le : "", le ? "\"" : "");
+		strbuf_addf(out, "{%s%s%s%s%s}", labels, *labels && le ? "," : "",
+			    le ? "le=\"" : "", le ? le : "", le ? "\"" : "");
 	strbuf_addch(out, ' ');
 	metric_value(out, value, decimals);
 	strbuf_addch(out, '\n');
 }
 
-/* The rows of one histogram of one set of labels: from `r` on, `n` of them. A bound that no row tells of has what the one before has. */
+/* The rows of one histogram of one set of labels: from `r` on, `n` of them. A bound that no row
+ * tells of has what the one before has. */
 static void histogram(struct strbuf *out, const struct totals_row *r, size_t n)
 {
 	const struct metric *m = &METRICS[r->metric];
@@ -98,20 +102,30 @@ static void series(struct strbuf *out, const struct totals_row *rows, size_t n, 
 /* What sonde tells of itself, and of the store. */
 #define OWN 10
 
-static void own(struct strbuf *out, const struct totals *t, const struct update_store *about, size_t n, bool openmetrics)
+static void own(struct strbuf *out, const struct totals *t, const struct update_store *about,
+		size_t n, bool openmetrics)
 {
 	const struct {
 		const char *name, *type, *help;
 		uint64_t value;
 	} items[] = {
-		{"sonde_export_begun_timestamp_seconds", "gauge", "Since when counters count.", (uint64_t)t->begun_ts},
-		{"sonde_export_folded_values_total", "counter", "Values that were counted under ~other, or left out, because there are too many series.", t->folded},
-		{"sonde_export_missed_seconds_total", "counter", "At most so much time was removed from the store before it was counted.", t->missed_s},
+		{"sonde_export_begun_timestamp_seconds", "gauge", "Since when counters count.",
+		 (uint64_t)t->begun_ts},
+		{"sonde_export_folded_values_total", "counter",
+		 "Values that were counted under ~other, or left out, because there are too many series.",
+		 t->folded},
+		{"sonde_export_missed_seconds_total", "counter",
+		 "At most so much time was removed from the store before it was counted.",
+		 t->missed_s},
 		{"sonde_export_series", "gauge", "Series, this one too.", n},
-		{"sonde_export_series_limit", "gauge", "From so many series on, new things are counted under ~other.", t->max_series},
-		{"sonde_store_bytes", "gauge", "Size of the store's files, with their logs.", about->bytes},
-		{"sonde_store_newest_timestamp_seconds", "gauge", "The newest bucket in the store.", (uint64_t)about->newest_ts},
-		{"sonde_store_oldest_timestamp_seconds", "gauge", "When the store's oldest file was begun.", (uint64_t)about->oldest_ts},
+		{"sonde_export_series_limit", "gauge",
+		 "From so many series on, new things are counted under ~other.", t->max_series},
+		{"sonde_store_bytes", "gauge", "Size of the store's files, with their logs.",
+		 about->bytes},
+		{"sonde_store_newest_timestamp_seconds", "gauge", "The newest bucket in the store.",
+		 (uint64_t)about->newest_ts},
+		{"sonde_store_oldest_timestamp_seconds", "gauge",
+		 "When the store's oldest file was begun.", (uint64_t)about->oldest_ts},
 		{"sonde_store_segments", "gauge", "Files of the store.", about->segments},
 	};
 
@@ -154,7 +168,8 @@ size_t expose_count(struct totals *t)
 	return count(rows, n);
 }
 
-void expose(struct totals *t, const struct update_store *about, bool openmetrics, struct strbuf *out)
+void expose(struct totals *t, const struct update_store *about, bool openmetrics,
+	    struct strbuf *out)
 {
 	size_t n;
 	cleanup_free struct totals_row *rows = totals_rows(t, &n);

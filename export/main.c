@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde-export: what the store has, in the forms of other engines. It only reads the store; what it remembers is in a folder of its own. */
+/* sonde-export: what the store has, in the forms of other engines. It only reads the store; what it
+ * remembers is in a folder of its own. */
 #include <errno.h>
 #include <locale.h>
 #include <sqlite3.h>
@@ -23,6 +24,7 @@ static const struct program PROGRAM = {
 	.words = 1,
 };
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{"store", 0, OPTION_STRING, "DIR", "the store's folder, or a file of it (else as sonde finds it)", OPTION_AT(struct command_args, store)},
 	{"state", 0, OPTION_STRING, "DIR", "where counters are kept from one time to the next", OPTION_AT(struct command_args, state)},
@@ -32,6 +34,7 @@ static const struct option OPTIONS[] = {
 	{"json", 0, OPTION_FLAG, NULL, "status: as JSON", OPTION_AT(struct command_args, json)},
 	{0},
 };
+/* clang-format on */
 
 static const struct {
 	const char *name;
@@ -43,7 +46,9 @@ static int run(const struct command_args *a, const struct option_words *w, struc
 	for (size_t i = 0; w->n && i < ARRAY_SIZE(COMMANDS); i++)
 		if (!strcmp(COMMANDS[i].name, w->items[0]))
 			return COMMANDS[i].run(a, e);
-	return err_set(e, -EINVAL, EXIT_USAGE, w->n ? "there is no command '%.100s': metrics, status" : "which command? metrics, status%s",
+	return err_set(e, -EINVAL, EXIT_USAGE,
+		       w->n ? "there is no command '%.100s': metrics, status" :
+			      "which command? metrics, status%s",
 		       w->n ? w->items[0] : "");
 }
 
@@ -57,7 +62,8 @@ int main(int argc, char **argv)
 	setlocale(LC_CTYPE, "C.UTF-8");
 	log_init(PROGRAM.name, LOG_LEVEL_WARN);
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
-	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &a}, 1, &words, &e);
+	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &a}, 1, &words,
+			     &e);
 	if (!rc)
 		rc = run(&a, &words, &e);
 	options_release(NULL, 0, &words);

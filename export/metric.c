@@ -12,29 +12,49 @@
 #define H METRIC_HISTOGRAM
 
 /* What is told of a container, and in the same words of a unit. */
-#define CGROUP(x, of)                                                                                                              \
-	{"sonde_" x "_cpu_limit", G, 3, "CPUs that " of " may use.", NULL},                                                                  \
-	{"sonde_" x "_cpu_periods_total", C, 0, "Periods of its CPU limit in which " of " ran.", NULL},                                      \
-	{"sonde_" x "_cpu_seconds_total", C, 6, "CPU time of " of ", by mode.", NULL},                                                       \
-	{"sonde_" x "_cpu_throttled_periods_total", C, 0, "Periods in which the CPU limit stopped " of ".", NULL},                           \
-	{"sonde_" x "_cpu_throttled_seconds_total", C, 6, "How long the CPU limit stopped " of ", all CPUs together.", NULL},                \
-	{"sonde_" x "_disk_bytes_total", C, 0, "What " of " read from disks and wrote to them.", NULL},                                      \
-	{"sonde_" x "_disk_operations_total", C, 0, "How often " of " read from disks and wrote to them.", NULL}
+#define CGROUP(x, of)                                                                          \
+	{"sonde_" x "_cpu_limit", G, 3, "CPUs that " of " may use.", NULL},                    \
+		{"sonde_" x "_cpu_periods_total", C, 0,                                        \
+		 "Periods of its CPU limit in which " of " ran.", NULL},                       \
+		{"sonde_" x "_cpu_seconds_total", C, 6, "CPU time of " of ", by mode.", NULL}, \
+		{"sonde_" x "_cpu_throttled_periods_total", C, 0,                              \
+		 "Periods in which the CPU limit stopped " of ".", NULL},                      \
+		{"sonde_" x "_cpu_throttled_seconds_total", C, 6,                              \
+		 "How long the CPU limit stopped " of ", all CPUs together.", NULL},           \
+		{"sonde_" x "_disk_bytes_total", C, 0,                                         \
+		 "What " of " read from disks and wrote to them.", NULL},                      \
+	{                                                                                      \
+		"sonde_" x "_disk_operations_total", C, 0,                                     \
+			"How often " of " read from disks and wrote to them.", NULL            \
+	}
 
-#define CGROUP_MEMORY(x, of)                                                                                                       \
-	{"sonde_" x "_major_faults_total", C, 0, "Page faults of " of " that read from a disk.", NULL},                                      \
-	{"sonde_" x "_memory_bytes", G, 0, "Memory of " of ", by kind; working is all without files that were not used lately.", NULL},      \
-	{"sonde_" x "_memory_events_total", C, 0, "How often " of " met its upper mark, its limit, or lost a process to it.", NULL},         \
-	{"sonde_" x "_memory_limit_bytes", G, 0, "Memory that " of " may use.", NULL}
+#define CGROUP_MEMORY(x, of)                                                                     \
+	{"sonde_" x "_major_faults_total", C, 0, "Page faults of " of " that read from a disk.", \
+	 NULL},                                                                                  \
+		{"sonde_" x "_memory_bytes", G, 0,                                               \
+		 "Memory of " of                                                                 \
+		 ", by kind; working is all without files that were not used lately.",           \
+		 NULL},                                                                          \
+		{"sonde_" x "_memory_events_total", C, 0,                                        \
+		 "How often " of " met its upper mark, its limit, or lost a process to it.",     \
+		 NULL},                                                                          \
+	{                                                                                        \
+		"sonde_" x "_memory_limit_bytes", G, 0, "Memory that " of " may use.", NULL      \
+	}
 
-#define CGROUP_REST(x, of)                                                                                                         \
-	{"sonde_" x "_pressure_seconds_total", C, 6, "How long threads of " of " waited for a resource: some of them, or all.", NULL},        \
-	{"sonde_" x "_swap_limit_bytes", G, 0, "Swap that " of " may use.", NULL},                                                           \
-	{"sonde_" x "_tasks", G, 0, "Processes and threads of " of ".", NULL},                                                               \
-	{"sonde_" x "_tasks_limit", G, 0, "Processes and threads that " of " may have.", NULL}
+#define CGROUP_REST(x, of)                                                                      \
+	{"sonde_" x "_pressure_seconds_total", C, 6,                                            \
+	 "How long threads of " of " waited for a resource: some of them, or all.", NULL},      \
+		{"sonde_" x "_swap_limit_bytes", G, 0, "Swap that " of " may use.", NULL},      \
+		{"sonde_" x "_tasks", G, 0, "Processes and threads of " of ".", NULL},          \
+	{                                                                                       \
+		"sonde_" x "_tasks_limit", G, 0, "Processes and threads that " of " may have.", \
+			NULL                                                                    \
+	}
 
 static const char *const CONNECT_BOUNDS[] = {"0.001", "0.01", "0.1", "1", NULL};
 
+/* clang-format off */
 const struct metric METRICS[] = {
 	{"sonde_connect_seconds", H, 6, "How long clients' connections took to open.", CONNECT_BOUNDS},
 	{"sonde_connection_attempts_total", C, 0, "Connections that clients began to open.", NULL},
@@ -117,6 +137,7 @@ const struct metric METRICS[] = {
 	CGROUP_MEMORY("unit", "a systemd unit"),
 	CGROUP_REST("unit", "a systemd unit"),
 };
+/* clang-format on */
 const size_t N_METRICS = ARRAY_SIZE(METRICS);
 
 static int find_exact(const char *name, size_t len)

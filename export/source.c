@@ -30,10 +30,11 @@ enum role { ROLE_LABEL, ROLE_TS, ROLE_VALUE, ROLE_SPREAD };
 
 struct column {
 	enum role role;
-	bool entity;             /* of a label: the name of a thing, which strangers choose */
+	bool entity; /* of a label: the name of a thing, which strangers choose */
 	int metric;
 	unsigned part;
-	const char *name;        /* of a label; of a value its own labels, without braces; borrowed from the statement */
+	const char *name; /* of a label; of a value its own labels, without braces; borrowed from
+			     the statement */
 	size_t name_len;
 };
 
@@ -71,7 +72,10 @@ static int refused(const struct source_segment *s, struct err *e)
 static int number(const struct source_segment *s, const char *sql, int64_t *out, struct err *e)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW ? 0 : refused(s, e);
+	int rc = sqlite3_prepare_v2(s->db, sql, -1, &st, NULL) == SQLITE_OK &&
+				 sqlite3_step(st) == SQLITE_ROW ?
+			 0 :
+			 refused(s, e);
 
 	if (!rc)
 		*out = sqlite3_column_int64(st, 0);
@@ -79,10 +83,12 @@ static int number(const struct source_segment *s, const char *sql, int64_t *out,
 	return rc;
 }
 
-/* One state of the file for all queries; the first one reads t0, with which the transaction begins. */
+/* One state of the file for all queries; the first one reads t0, with which the transaction begins.
+ */
 static int begin(struct source_segment *s, struct err *e)
 {
-	if (extension_tables(s->db) != SQLITE_OK || spread_register(s->db) != SQLITE_OK || sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+	if (extension_tables(s->db) != SQLITE_OK || spread_register(s->db) != SQLITE_OK ||
+	    sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
 		return refused(s, e);
 	return number(s, "SELECT value FROM meta WHERE key = 't0'", &s->t0, e);
 }
@@ -124,7 +130,9 @@ int64_t source_t0(const struct source_segment *s)
 
 static bool is_entity(const char *label)
 {
-	static const char *const names[] = {"container", "unit", "disk", "mount", "interface", "sensor", "gpu", "operation", "image", "project", "service"};
+	static const char *const names[] = {"container", "unit",    "disk",   "mount",
+					    "interface", "sensor",  "gpu",    "operation",
+					    "image",     "project", "service"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (!strcmp(names[i], label))
@@ -155,8 +163,11 @@ static bool value_column(struct column *c, const char *name)
 	c->name_len = rest > 2 ? rest - 2 : 0;
 	if (c->metric < 0)
 		return false;
-	c->role = METRICS[c->metric].type == METRIC_HISTOGRAM && c->part != METRIC_SUM && !rest ? ROLE_SPREAD : ROLE_VALUE;
-	if (METRICS[c->metric].type == METRIC_HISTOGRAM && c->name_len > 5 && !strncmp(c->name, "le=\"", 4)) {
+	c->role = METRICS[c->metric].type == METRIC_HISTOGRAM && c->part != METRIC_SUM && !rest ?
+			  ROLE_SPREAD :
+			  ROLE_VALUE;
+	if (METRICS[c->metric].type == METRIC_HISTOGRAM && c->name_len > 5 &&
+	    !strncmp(c->name, "le=\"", 4)) {
 		int bound = bound_of(c->metric, c->name + 4, c->name_len - 5);
 
 		c->part = (unsigned)bound;
@@ -176,12 +187,18 @@ static int columns_read(struct reading *r, size_t source, struct err *e)
 		if (!strcmp(name, "ts")) {
 			c->role = ROLE_TS;
 		} else if (strncmp(name, "sonde_", 6)) {
-			*c = (struct column){.role = ROLE_LABEL, .name = name, .name_len = strlen(name), .entity = is_entity(name)};
+			*c = (struct column){.role = ROLE_LABEL,
+					     .name = name,
+					     .name_len = strlen(name),
+					     .entity = is_entity(name)};
 		} else if (!value_column(c, name)) {
-			return err_set(e, -EINVAL, EXIT_RUNTIME, "query %s: there is no metric %s", source_name(source), name);
+			return err_set(e, -EINVAL, EXIT_RUNTIME, "query %s: there is no metric %s",
+				       source_name(source), name);
 		}
 	}
-	return r->n > COLUMNS_MAX ? err_set(e, -E2BIG, EXIT_RUNTIME, "query %s has too many columns", source_name(source)) : 0;
+	return r->n > COLUMNS_MAX ? err_set(e, -E2BIG, EXIT_RUNTIME,
+					    "query %s has too many columns", source_name(source)) :
+				    0;
 }
 
 /* --- rows --- */
@@ -206,10 +223,12 @@ static void labels_of(const struct reading *r, bool other, struct strbuf *out)
 {
 	for (int i = 0; i < r->n; i++) {
 		const struct column *c = &r->columns[i];
-		const char *value = c->role == ROLE_LABEL ? (const char *)sqlite3_column_text(r->st, i) : NULL;
+		const char *value =
+			c->role == ROLE_LABEL ? (const char *)sqlite3_column_text(r->st, i) : NULL;
 
 		if (value && *value)
-			label_add(out, c->name, c->name_len, other && c->entity ? TOTALS_OTHER : value);
+			label_add(out, c->name, c->name_len,
+				  other && c->entity ? TOTALS_OTHER : value);
 	}
 }
 
@@ -240,7 +259,8 @@ static void join(struct strbuf *out, const struct strbuf *labels, const struct c
 	}
 }
 
-static void value_take(const struct reading *r, int i, struct row *row, bool settled, struct totals *t)
+static void value_take(const struct reading *r, int i, struct row *row, bool settled,
+		       struct totals *t)
 {
 	const struct column *c = &r->columns[i];
 	struct totals_value v = {.metric = (unsigned)c->metric, .part = c->part, .ts = row->ts};
@@ -263,7 +283,8 @@ static void value_take(const struct reading *r, int i, struct row *row, bool set
 	totals_add(t, &v, settled);
 }
 
-static void row_take(const struct reading *r, int64_t t0, bool settled, struct totals *t, struct row *row, int64_t *newest)
+static void row_take(const struct reading *r, int64_t t0, bool settled, struct totals *t,
+		     struct row *row, int64_t *newest)
 {
 	row->ts = 0;
 	strbuf_reset(&row->labels);
@@ -295,7 +316,8 @@ static int64_t relative(int64_t ts, int64_t t0)
 	return v < -TS_MOST ? -TS_MOST : v > TS_MOST ? TS_MOST : v;
 }
 
-static int rows_read(struct source_segment *s, struct reading *r, bool settled, struct totals *t, int64_t *newest, struct err *e)
+static int rows_read(struct source_segment *s, struct reading *r, bool settled, struct totals *t,
+		     int64_t *newest, struct err *e)
 {
 	struct row row = {0};
 	int rc;
@@ -309,14 +331,16 @@ static int rows_read(struct source_segment *s, struct reading *r, bool settled, 
 	return rc == SQLITE_DONE ? 0 : refused(s, e);
 }
 
-int source_read(struct source_segment *s, size_t i, int64_t from_ts, int64_t to_ts, bool settled, struct totals *t, int64_t *newest,
-		struct err *e)
+int source_read(struct source_segment *s, size_t i, int64_t from_ts, int64_t to_ts, bool settled,
+		struct totals *t, int64_t *newest, struct err *e)
 {
 	struct reading r = {0};
 	int rc;
 
 	if (sqlite3_prepare_v2(s->db, EXPORT_QUERIES[i].text, -1, &r.st, NULL) != SQLITE_OK)
-		return strstr(sqlite3_errmsg(s->db), "no such") ? 0 : refused(s, e); /* the file is older than the table */
+		return strstr(sqlite3_errmsg(s->db), "no such") ?
+			       0 :
+			       refused(s, e); /* the file is older than the table */
 	bind(r.st, ":t0", s->t0);
 	bind(r.st, ":from", relative(from_ts, s->t0));
 	bind(r.st, ":to", relative(to_ts, s->t0));

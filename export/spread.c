@@ -51,7 +51,8 @@ static void step(sqlite3_context *ctx, int n, sqlite3_value **v)
 		return;
 	s->n += (uint64_t)sqlite3_value_int64(v[2]);
 	if (text)
-		read_more(&s->all, text, (size_t)sqlite3_value_bytes(v[0]), (unsigned)sqlite3_value_int(v[1]));
+		read_more(&s->all, text, (size_t)sqlite3_value_bytes(v[0]),
+			  (unsigned)sqlite3_value_int(v[1]));
 }
 
 static void final(sqlite3_context *ctx)
@@ -74,5 +75,7 @@ static void final(sqlite3_context *ctx)
 
 int spread_register(sqlite3 *db)
 {
-	return sqlite3_create_function(db, "hist_all", 3, SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL, NULL, step, final);
+	return sqlite3_create_function(db, "hist_all", 3,
+				       SQLITE_UTF8 | SQLITE_DETERMINISTIC | SQLITE_INNOCUOUS, NULL,
+				       NULL, step, final);
 }

@@ -37,7 +37,8 @@ static int make_folders(char *path)
 
 int state_folder(const char *given, char path[PATH_MAX], struct err *e)
 {
-	const char *systemd = getenv("STATE_DIRECTORY"), *xdg = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
+	const char *systemd = getenv("STATE_DIRECTORY"), *xdg = getenv("XDG_STATE_HOME"),
+		   *home = getenv("HOME");
 	int rc;
 
 	if (given)
@@ -49,10 +50,13 @@ int state_folder(const char *given, char path[PATH_MAX], struct err *e)
 	else if (xdg && *xdg == '/')
 		snprintf(path, PATH_MAX, "%s/sonde", xdg);
 	else
-		snprintf(path, PATH_MAX, "%s/.local/state/sonde", home && *home == '/' ? home : "/nonexistent");
+		snprintf(path, PATH_MAX, "%s/.local/state/sonde",
+			 home && *home == '/' ? home : "/nonexistent");
 	rc = make_folders(path);
 	if (rc) {
-		err_set(e, rc, EXIT_PERMISSION, "cannot make the folder %s, where counters are kept from one time to the next: %s", path, strerror(-rc));
+		err_set(e, rc, EXIT_PERMISSION,
+			"cannot make the folder %s, where counters are kept from one time to the next: %s",
+			path, strerror(-rc));
 		err_fix(e, "name another one: --state DIR");
 	}
 	return rc;
@@ -90,7 +94,8 @@ int state_open(struct state *s, const char *dir, const char *store, struct total
 	s->lock_fd = -1;
 	if (!realpath(store, real))
 		snprintf(real, sizeof(real), "%s", store);
-	if (snprintf(s->path, sizeof(s->path), "%s/metrics-%016" PRIx64, dir, hash_str(HASH_SEED, real)) >= (int)sizeof(s->path))
+	if (snprintf(s->path, sizeof(s->path), "%s/metrics-%016" PRIx64, dir,
+		     hash_str(HASH_SEED, real)) >= (int)sizeof(s->path))
 		return err_set(e, -ENAMETOOLONG, EXIT_USAGE, "the path is too long: %s", dir);
 	snprintf(lock, sizeof(lock), "%s.lock", s->path);
 	s->lock_fd = open(lock, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);

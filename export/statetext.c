@@ -12,7 +12,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define HEAD "sonde-metrics 1\n"
+#define HEAD    "sonde-metrics 1\n"
 #define TS_MOST (1ll << 40)
 
 /* A number and the blank, or the end, behind it. NULL: there is none. */
@@ -94,7 +94,8 @@ int state_parse(struct totals *t, const char *text, size_t len)
 	cleanup_free char *copy = mem_strndup(text, len);
 	size_t max_series = t->max_series;
 	char *p = copy;
-	bool ok = !strncmp(p, HEAD, strlen(HEAD)) && len && text[len - 1] == '\n' && strlen(copy) == len;
+	bool ok = !strncmp(p, HEAD, strlen(HEAD)) && len && text[len - 1] == '\n' &&
+		  strlen(copy) == len;
 
 	for (p += ok ? strlen(HEAD) : 0; ok && *p;) {
 		char *end = strchr(p, '\n');
@@ -115,10 +116,12 @@ void state_print(struct totals *t, struct strbuf *out)
 	size_t n;
 	cleanup_free struct totals_row *rows = totals_rows(t, &n);
 
-	strbuf_addf(out, HEAD "begun %" PRId64 "\nmissed %" PRIu64 "\nfolded %" PRIu64 "\n", t->begun_ts, t->missed_s, t->folded);
+	strbuf_addf(out, HEAD "begun %" PRId64 "\nmissed %" PRIu64 "\nfolded %" PRIu64 "\n",
+		    t->begun_ts, t->missed_s, t->folded);
 	for (size_t i = 0; i < source_count(); i++)
 		strbuf_addf(out, "settled %s %" PRId64 "\n", source_name(i), t->settled_ts[i]);
 	for (size_t i = 0; i < n; i++)
-		strbuf_addf(out, "s %s %u %" PRId64 " %" PRIu64 " %" PRIu64 " %s\n", METRICS[rows[i].metric].name, rows[i].part, rows[i].ts,
-			    rows[i].settled, rows[i].shown, rows[i].labels);
+		strbuf_addf(out, "s %s %u %" PRId64 " %" PRIu64 " %" PRIu64 " %s\n",
+			    METRICS[rows[i].metric].name, rows[i].part, rows[i].ts, rows[i].settled,
+			    rows[i].shown, rows[i].labels);
 }

@@ -6,7 +6,8 @@
  *   sonde-metrics 1
  *   begun TS        missed SECONDS        folded ROWS        settled SOURCE TS
  *   s METRIC PART TS SETTLED SHOWN LABELS
- * Sources and metrics that this version does not know are left out. A file that is damaged from some line on is as if it were not there.
+ * Sources and metrics that this version does not know are left out. A file that is damaged from
+ * some line on is as if it were not there.
  */
 #ifndef SONDE_EXPORT_STATETEXT_H
 #define SONDE_EXPORT_STATETEXT_H
@@ -16,7 +17,8 @@
 #include "export/totals.h"
 #include "schema/base/strbuf.h"
 
-/* The text of a file into `t`, which is new. -EBADMSG: it is none of ours, or damaged; `t` is then as it was made. */
+/* The text of a file into `t`, which is new. -EBADMSG: it is none of ours, or damaged; `t` is then
+ * as it was made. */
 int state_parse(struct totals *t, const char *text, size_t len);
 void state_print(struct totals *t, struct strbuf *out);
 

@@ -17,8 +17,6 @@ struct totals_series {
 	char labels[]; /* the key is metric, part and these */
 };
 
-
-
 void totals_init(struct totals *t, size_t max_series)
 {
 	memset(t, 0, sizeof(*t));
@@ -29,7 +27,7 @@ void totals_release(struct totals *t)
 {
 	struct totals_series *s, *next;
 
-	HASH_ITER(hh, t->series, s, next) {
+	HASH_ITER (hh, t->series, s, next) {
 		HASH_DEL(t->series, s);
 		free(s);
 	}
@@ -45,7 +43,8 @@ static unsigned long hash_of(unsigned metric, unsigned part, const char *labels,
 	return a ^ (b * 2654435761u);
 }
 
-static struct totals_series *find(const struct totals *t, unsigned metric, unsigned part, const char *labels)
+static struct totals_series *find(const struct totals *t, unsigned metric, unsigned part,
+				  const char *labels)
 {
 	unsigned hash = (unsigned)hash_of(metric, part, labels, strlen(labels));
 	struct totals_series *s = NULL;
@@ -54,15 +53,18 @@ static struct totals_series *find(const struct totals *t, unsigned metric, unsig
 	if (!t->series)
 		return NULL;
 	HASH_TO_BKT(hash, t->series->hh.tbl->num_buckets, bucket);
-	for (struct UT_hash_handle *h = t->series->hh.tbl->buckets[bucket].hh_head; h; h = h->hh_next) {
+	for (struct UT_hash_handle *h = t->series->hh.tbl->buckets[bucket].hh_head; h;
+	     h = h->hh_next) {
 		s = ELMT_FROM_HH(t->series->hh.tbl, h);
-		if (h->hashv == hash && s->metric == metric && s->part == part && !strcmp(s->labels, labels))
+		if (h->hashv == hash && s->metric == metric && s->part == part &&
+		    !strcmp(s->labels, labels))
 			return s;
 	}
 	return NULL;
 }
 
-static struct totals_series *make(struct totals *t, unsigned metric, unsigned part, const char *labels)
+static struct totals_series *make(struct totals *t, unsigned metric, unsigned part,
+				  const char *labels)
 {
 	size_t len = strlen(labels);
 	struct totals_series *s = mem_alloc(sizeof(*s) + len + 1);
@@ -129,7 +131,7 @@ void totals_close(struct totals *t, int64_t now_ts)
 {
 	struct totals_series *s, *next;
 
-	HASH_ITER(hh, t->series, s, next) {
+	HASH_ITER (hh, t->series, s, next) {
 		bool gauge = METRICS[s->metric].type == METRIC_GAUGE;
 		uint64_t sum = s->settled + s->open;
 
@@ -170,7 +172,8 @@ struct totals_row *totals_rows(struct totals *t, size_t *n)
 	size_t i = 0;
 
 	for (struct totals_series *s = t->series; s; s = s->hh.next)
-		rows[i++] = (struct totals_row){s->metric, s->part, s->labels, s->ts, s->settled, s->shown};
+		rows[i++] = (struct totals_row){s->metric, s->part,    s->labels,
+						s->ts,     s->settled, s->shown};
 	qsort(rows, i, sizeof(*rows), by_place);
 	*n = i;
 	return rows;

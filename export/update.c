@@ -17,8 +17,8 @@
 #include "schema/store/files/folder.h"
 #include "schema/store/files/location.h"
 
-#define BUCKET_S 60 /* the first bucket of a file began before it */
-#define LATE_S 300 /* a writer leaves a file with its next batch */
+#define BUCKET_S 60  /* the first bucket of a file began before it */
+#define LATE_S   300 /* a writer leaves a file with its next batch */
 
 struct file {
 	char path[PATH_MAX];
@@ -38,12 +38,14 @@ static int64_t begun_of(const char *path)
 	struct tm tm = {0};
 
 	name = name ? name + 1 : path;
-	return folder_is_segment_name(name) && strptime(name, "%Y%m%dT%H%M%SZ", &tm) ? (int64_t)timegm(&tm) : 0;
+	return folder_is_segment_name(name) && strptime(name, "%Y%m%dT%H%M%SZ", &tm) ?
+		       (int64_t)timegm(&tm) :
+		       0;
 }
 
 static int files_find(const char *store, struct files *f, struct err *e)
 {
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	struct stat st;
 	size_t n = 0;
 	int rc;
@@ -112,11 +114,13 @@ static int64_t newest_settled(const struct totals *t)
 	return newest;
 }
 
-/* Rules 1 and 4. Those that have nothing to read are behind; the furthest one tells until when all was read. */
+/* Rules 1 and 4. Those that have nothing to read are behind; the furthest one tells until when all
+ * was read. */
 static void begin(struct totals *t, const struct files *f)
 {
 	const struct file *newest = &f->items[f->n - 1];
-	int64_t oldest, read_to, first = newest->begun_ts > BUCKET_S ? newest->begun_ts - BUCKET_S : 0;
+	int64_t oldest, read_to,
+		first = newest->begun_ts > BUCKET_S ? newest->begun_ts - BUCKET_S : 0;
 
 	if (!t->begun_ts)
 		t->begun_ts = first ? first : 1;
@@ -153,14 +157,15 @@ static int files_open(struct files *f, int64_t from_ts, struct err *e)
 	return 0;
 }
 
-static int read_all(const struct files *f, size_t source, int64_t from_ts, int64_t to_ts, bool settled, struct totals *t, int64_t *newest,
-		    struct err *e)
+static int read_all(const struct files *f, size_t source, int64_t from_ts, int64_t to_ts,
+		    bool settled, struct totals *t, int64_t *newest, struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < f->n; i++)
 		if (f->items[i].open)
-			rc = source_read(f->items[i].open, source, from_ts, to_ts, settled, t, newest, e);
+			rc = source_read(f->items[i].open, source, from_ts, to_ts, settled, t,
+					 newest, e);
 	return rc;
 }
 
@@ -170,7 +175,8 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* Rule 2. A bucket of the future, of a clock that was set back, moves nothing. */
-static int settle(const struct files *f, struct totals *t, const int64_t *newest, int64_t now_ts, struct err *e)
+static int settle(const struct files *f, struct totals *t, const int64_t *newest, int64_t now_ts,
+		  struct err *e)
 {
 	int64_t newest_of_all = 0, ignored = 0;
 	int rc = 0;
@@ -179,7 +185,8 @@ static int settle(const struct files *f, struct totals *t, const int64_t *newest
 		if (newest[i] > newest_of_all)
 			newest_of_all = newest[i];
 	for (size_t i = 0; !rc && i < source_count(); i++) {
-		int64_t to = least(newest[i], now_ts) - UPDATE_BEHIND_S, idle = least(newest_of_all, now_ts) - UPDATE_IDLE_S;
+		int64_t to = least(newest[i], now_ts) - UPDATE_BEHIND_S,
+			idle = least(newest_of_all, now_ts) - UPDATE_IDLE_S;
 
 		if (newest[i] < t->settled_ts[i] + UPDATE_AHEAD_S)
 			to = t->settled_ts[i];
@@ -194,7 +201,8 @@ static int settle(const struct files *f, struct totals *t, const int64_t *newest
 	return rc;
 }
 
-static int read_sources(const struct files *f, struct totals *t, int64_t now_ts, struct update_store *about, struct err *e)
+static int read_sources(const struct files *f, struct totals *t, int64_t now_ts,
+			struct update_store *about, struct err *e)
 {
 	int64_t newest[TOTALS_SOURCES] = {0};
 	int rc = 0;
@@ -208,7 +216,8 @@ static int read_sources(const struct files *f, struct totals *t, int64_t now_ts,
 	return rc ? rc : settle(f, t, newest, now_ts, e);
 }
 
-int update_totals(struct totals *t, const char *store, int64_t now_ts, struct update_store *about, struct err *e)
+int update_totals(struct totals *t, const char *store, int64_t now_ts, struct update_store *about,
+		  struct err *e)
 {
 	struct files f = {0};
 	int rc = files_find(store, &f, e);

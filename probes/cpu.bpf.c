@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * cpu: on-CPU samples. A perf event on every CPU (cycles, or cpu-clock) runs cpu_sample at each overflow; what is in
- * the capture's scope becomes one record in the ring `events`, without a wake-up: the loader reads on a timer, and is
- * called only when the ring is half full.
+ * cpu: on-CPU samples. A perf event on every CPU (cycles, or cpu-clock) runs cpu_sample at each
+ * overflow; what is in the capture's scope becomes one record in the ring `events`, without a
+ * wake-up: the loader reads on a timer, and is called only when the ring is half full.
  *
  * Scope is decided here (scope.bpf.h), before anything that costs.
  *
@@ -65,7 +65,9 @@ static __always_inline void tally_run(struct cpu_tally *t, __u64 ns)
 
 static __always_inline long send(struct stack_scratch *s)
 {
-	__u64 flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > ring_bytes / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	__u64 flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > ring_bytes / 2 ?
+			      BPF_RB_FORCE_WAKEUP :
+			      BPF_RB_NO_WAKEUP;
 
 	return bpf_ringbuf_output(&events, &s->ev, stack_event_size(s), flags);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * goheap: what a Go process held when it ended. signal_deliver runs in each thread of a process that is about to die of a
- * signal (a kill for memory is one), before it gives up its memory; the first of them reads. exit_group(2) ends the other
- * threads by the same way, so that a program that returns from main is seen too, if it had more than one thread, as every
- * Go program has.
+ * goheap: what a Go process held when it ended. signal_deliver runs in each thread of a process
+ * that is about to die of a signal (a kill for memory is one), before it gives up its memory; the
+ * first of them reads. exit_group(2) ends the other threads by the same way, so that a program that
+ * returns from main is seen too, if it had more than one thread, as every Go program has.
  */
 #include "probes/lib/kern.h"
 
@@ -18,7 +18,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define SIGKILL 9
 #define SIGNALS 64
-#define CODE_SIGNAL 0x7f /* of an exit code as wait(2) has it: the signal, 0: it returned code >> 8 */
+/* of an exit code as wait(2) has it: the signal, 0: it returned code >> 8 */
+#define CODE_SIGNAL 0x7f
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 struct signal_struct___goheap {
@@ -60,12 +61,13 @@ struct {
 	__type(value, struct goheap_tally);
 } tally SEC(".maps");
 
-/* Does a signal with this action end the process? The runtime handles what it can; what it dies of has no handler then. */
+/* Does a signal with this action end the process? The runtime handles what it can; what it dies of
+ * has no handler then. */
 static __always_inline bool is_fatal(int sig, struct k_sigaction *ka)
 {
 	/* CHLD, CONT, STOP, TSTP, TTIN, TTOU, URG, WINCH do nothing of the kind */
-	const __u64 harmless = 1ull << 17 | 1ull << 18 | 1ull << 19 | 1ull << 20 | 1ull << 21 | 1ull << 22 | 1ull << 23 |
-			       1ull << 28;
+	const __u64 harmless = 1ull << 17 | 1ull << 18 | 1ull << 19 | 1ull << 20 | 1ull << 21 |
+			       1ull << 22 | 1ull << 23 | 1ull << 28;
 
 	if (sig == SIGKILL)
 		return true;
@@ -114,7 +116,8 @@ static __always_inline void records_read(struct goheap_last *out, const struct g
 		if (i >= out->count)
 			break;
 		addr = bpf_map_lookup_elem(&addresses, &at);
-		if (!addr || bpf_probe_read_user(out->records[i], GOHEAP_RECORD, (const void *)*addr))
+		if (!addr ||
+		    bpf_probe_read_user(out->records[i], GOHEAP_RECORD, (const void *)*addr))
 			out->missing[i / 32] |= 1u << (i & 31);
 	}
 }
@@ -148,7 +151,8 @@ __attribute__((noinline)) int piece_send(__u32 piece, int sig)
 	out->exec_id = p->exec_id;
 	cause_fill(out, task, sig);
 	out->cycle = 0;
-	out->cycle_known = p->cycle && !bpf_probe_read_user(&out->cycle, sizeof(out->cycle), (const void *)p->cycle);
+	out->cycle_known = p->cycle && !bpf_probe_read_user(&out->cycle, sizeof(out->cycle),
+							    (const void *)p->cycle);
 	out->first = first;
 	out->count = p->count - first < GOHEAP_PIECE ? p->count - first : GOHEAP_PIECE;
 	out->total = p->count;

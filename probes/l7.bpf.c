@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * l7: what programs read from and write to their sockets, at the system calls that move bytes, as records in a ring that nobody is woken
- * for. What becomes of bytes stands in l7_data.bpf.h; at which calls the programs without a name in their section stand, in loaders/l7/hooks.c.
+ * l7: what programs read from and write to their sockets, at the system calls that move bytes, as
+ * records in a ring that nobody is woken for. What becomes of bytes stands in l7_data.bpf.h; at
+ * which calls the programs without a name in their section stand, in loaders/l7/hooks.c.
  *
- * 1. A call is looked at when it ends, for then it is known how many bytes it moved. Its arguments still stand in the registers that
- *    the task entered the kernel with, so nothing is kept from its begin but, of calls that write, the time: the answer to what is
- *    written may be read by another thread before the call ends. That is kept in an array by the number of the thread; another
- *    thread at the same place makes it the end's time.
- *    Where the kernel offers it, what is written is seen by the socket's own event instead, which comes just before (l7_sent).
+ * 1. A call is looked at when it ends, for then it is known how many bytes it moved. Its arguments
+ * still stand in the registers that the task entered the kernel with, so nothing is kept from its
+ * begin but, of calls that write, the time: the answer to what is written may be read by another
+ * thread before the call ends. That is kept in an array by the number of the thread; another thread
+ * at the same place makes it the end's time. Where the kernel offers it, what is written is seen by
+ * the socket's own event instead, which comes just before (l7_sent).
  * 2. From the descriptor the program walks to the file, and returns where that is no socket.
- * 3. accept and connect tell which side a connection is, and that nothing of it was missed. One that was there before, or that
- *    was opened otherwise, has no side: what it says tells.
- * 4. TCP's ends come from its states. Of Unix and UDP sockets nobody tells an end: the loader reads the descriptors of all processes
- *    from time to time (l7_sweep) and takes out of `socks` what none has.
- * 5. Which request a thread serves is noted for whoever takes stacks (request_note, inflight.bpf.h): nothing of it once the thread waits for any
- *    of its descriptors.
- * 6. io_uring moves bytes without such calls: l7_uring.bpf.h. Before 5.19, and where it tells no request, they are known to be missing
- *    by TCP's sequence numbers, and told as blind.
+ * 3. accept and connect tell which side a connection is, and that nothing of it was missed. One
+ * that was there before, or that was opened otherwise, has no side: what it says tells.
+ * 4. TCP's ends come from its states. Of Unix and UDP sockets nobody tells an end: the loader reads
+ * the descriptors of all processes from time to time (l7_sweep) and takes out of `socks` what none
+ * has.
+ * 5. Which request a thread serves is noted for whoever takes stacks (request_note,
+ * inflight.bpf.h): nothing of it once the thread waits for any of its descriptors.
+ * 6. io_uring moves bytes without such calls: l7_uring.bpf.h. Before 5.19, and where it tells no
+ * request, they are known to be missing by TCP's sequence numbers, and told as blind.
  */
 #include "probes/lib/kern.h"
 
@@ -37,12 +40,12 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define MSG_PEEK  2
-#define MSG_TRUNC 0x20
+#define MSG_PEEK     2
+#define MSG_TRUNC    0x20
 #define MSG_ERRQUEUE 0x2000
-#define MSGS_MOST 16
-#define ENOSYS      38 /* the result while a call is under way */
-#define EINPROGRESS 115
+#define MSGS_MOST    16
+#define ENOSYS       38 /* the result while a call is under way */
+#define EINPROGRESS  115
 
 struct sys_enter { /* of the tracepoints syscalls:sys_enter_*, as their format says */
 	__u64 common;
@@ -66,8 +69,10 @@ static __always_inline bool call_read(struct call *c)
 	const volatile struct arch_regs *r;
 
 	if (!LOADS)
-		return !bpf_probe_read_kernel(c, sizeof(*c), (char *)arch_current_entry((void *)bpf_get_current_task()) +
-								     __builtin_offsetof(struct arch_regs, r10));
+		return !bpf_probe_read_kernel(
+			c, sizeof(*c),
+			(char *)arch_current_entry((void *)bpf_get_current_task()) +
+				__builtin_offsetof(struct arch_regs, r10));
 	r = (const volatile struct arch_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	c->r10 = r->r10;
 	c->r8 = r->r8;
@@ -79,14 +84,22 @@ static __always_inline bool call_read(struct call *c)
 
 static __always_inline __u32 call_dir(__u32 nr)
 {
-	return nr == ARCH_CALL_READ || nr == ARCH_CALL_READV || nr == ARCH_CALL_RECVFROM || nr == ARCH_CALL_RECVMSG ? L7_IN : L7_OUT;
+	return nr == ARCH_CALL_READ || nr == ARCH_CALL_READV || nr == ARCH_CALL_RECVFROM ||
+			       nr == ARCH_CALL_RECVMSG ?
+		       L7_IN :
+		       L7_OUT;
 }
 
 /* By the socket's own event; of several messages at once (sendmmsg) it does not say which one. */
 static __always_inline bool call_sends(__u32 nr)
 {
 	switch (nr) {
-	case ARCH_CALL_WRITE: case ARCH_CALL_WRITEV: case ARCH_CALL_SENDTO: case ARCH_CALL_SENDMSG: case ARCH_CALL_SENDFILE: case ARCH_CALL_SPLICE:
+	case ARCH_CALL_WRITE:
+	case ARCH_CALL_WRITEV:
+	case ARCH_CALL_SENDTO:
+	case ARCH_CALL_SENDMSG:
+	case ARCH_CALL_SENDFILE:
+	case ARCH_CALL_SPLICE:
 		return true;
 	default:
 		return false;
@@ -101,7 +114,8 @@ static __always_inline bool call_looks(__u32 nr, const struct call *c)
 	return flags & (MSG_PEEK | MSG_ERRQUEUE);
 }
 
-/* Where the bytes lie that it moved; those of sendfile and splice never were in the program's memory. false: that cannot be read. */
+/* Where the bytes lie that it moved; those of sendfile and splice never were in the program's
+ * memory. false: that cannot be read. */
 static __always_inline bool call_pieces(struct walk *w, __u32 nr, const struct call *c)
 {
 	pieces_none(w);
@@ -114,13 +128,16 @@ static __always_inline bool call_pieces(struct walk *w, __u32 nr, const struct c
 		w->name = c->r8;
 		w->ptr = c->si;
 		break;
-	case ARCH_CALL_READ: case ARCH_CALL_WRITE:
+	case ARCH_CALL_READ:
+	case ARCH_CALL_WRITE:
 		w->ptr = c->si;
 		break;
-	case ARCH_CALL_READV: case ARCH_CALL_WRITEV:
+	case ARCH_CALL_READV:
+	case ARCH_CALL_WRITEV:
 		pieces_vector(w, c->si, c->dx);
 		return true;
-	case ARCH_CALL_RECVMSG: case ARCH_CALL_SENDMSG:
+	case ARCH_CALL_RECVMSG:
+	case ARCH_CALL_SENDMSG:
 		return header_read(w, c->si);
 	default:
 		return true;
@@ -161,8 +178,9 @@ int call_ends(struct sys_exit *x)
 }
 
 /*
- * What a call writes, by the socket's own event (hooks.c says on which kernels): the socket is there, and its fields are loaded. Who
- * writes on files pays nothing. It must be what the call was asked for: a file system's own socket, or a request of io_uring that is done at the end of
+ * What a call writes, by the socket's own event (hooks.c says on which kernels): the socket is
+ * there, and its fields are loaded. Who writes on files pays nothing. It must be what the call was
+ * asked for: a file system's own socket, or a request of io_uring that is done at the end of
  * another call, is not.
  */
 TRACEPOINT(sock_send_length, l7_sent, struct sock *sk, int ret, int flags)
@@ -185,7 +203,8 @@ TRACEPOINT(sock_send_length, l7_sent, struct sock *sk, int ret, int flags)
 	socket = sk->sk_socket;
 	file = socket ? socket->file : NULL;
 	w = walk_get(0);
-	if (!w || !file || file != fd_file((__u32)(nr == ARCH_CALL_SPLICE ? c.dx : c.di)) || !call_pieces(w, nr, &c))
+	if (!w || !file || file != fd_file((__u32)(nr == ARCH_CALL_SPLICE ? c.dx : c.di)) ||
+	    !call_pieces(w, nr, &c))
 		return 0;
 	ino = file->f_inode->i_ino;
 	tcp = bpf_skc_to_tcp_sock(sk);
@@ -209,7 +228,8 @@ int many_end(struct sys_exit *x)
 	struct sock *sk;
 	__u64 ino = 0;
 
-	if (x->ret <= 0 || !w || !call_read(&c) || (dir == L7_IN && c.r10 & (MSG_PEEK | MSG_ERRQUEUE)))
+	if (x->ret <= 0 || !w || !call_read(&c) ||
+	    (dir == L7_IN && c.r10 & (MSG_PEEK | MSG_ERRQUEUE)))
 		return 0;
 	sk = fd_sock((__u32)c.di, &ino);
 	if (!sk)
@@ -219,7 +239,8 @@ int many_end(struct sys_exit *x)
 		__u32 n = 0;
 
 		pieces_none(w);
-		if (i >= x->ret || !header_read(w, at) || bpf_probe_read_user(&n, sizeof(n), (const void *)(at + MMSGHDR_LEN)))
+		if (i >= x->ret || !header_read(w, at) ||
+		    bpf_probe_read_user(&n, sizeof(n), (const void *)(at + MMSGHDR_LEN)))
 			break;
 		message_moved(sk, ino, dir, n);
 	}
@@ -259,7 +280,8 @@ int call_connects(struct sys_exit *x)
 SEC("tracepoint")
 int thread_idles(void *ctx)
 {
-	__u64 who = *(volatile bool *)&goroutines ? inflight_who() : (__u32)bpf_get_current_pid_tgid();
+	__u64 who =
+		*(volatile bool *)&goroutines ? inflight_who() : (__u32)bpf_get_current_pid_tgid();
 
 	if (who)
 		inflight_clear(who, 0);
@@ -267,8 +289,9 @@ int thread_idles(void *ctx)
 }
 
 /*
- * A thread that waits for one descriptor alone, on which it has asked something for the request that it serves (or opened it for that), waits for
- * the answer, as libpq, PHP and Java do before they read.
+ * A thread that waits for one descriptor alone, on which it has asked something for the request
+ * that it serves (or opened it for that), waits for the answer, as libpq, PHP and Java do before
+ * they read.
  */
 SEC("tracepoint")
 int thread_polls(struct sys_enter *x)
@@ -282,7 +305,8 @@ int thread_polls(struct sys_enter *x)
 	if (x->args[1] == 1 && !bpf_probe_read_user(&fd, sizeof(fd), (const void *)x->args[0])) {
 		key = (__u64)fd_sock(fd, &ino);
 		e = key ? bpf_map_lookup_elem(&socks, &key) : NULL;
-		if (e && e->ino == ino && e->side != L7_SIDE_SERVER && e->tag == tag && e->tag_who == who)
+		if (e && e->ino == ino && e->side != L7_SIDE_SERVER && e->tag == tag &&
+		    e->tag_who == who)
 			return 0;
 	}
 	inflight_clear(who, 0);
@@ -300,7 +324,8 @@ TRACEPOINT(sched_process_exit, l7_exit, struct task_struct *task)
 /* What was moved since the last record of it: nobody told. */
 static __always_inline void rest_take(struct sock *sk, struct l7_sock *e, __u32 dir)
 {
-	__u8 known = dir == L7_OUT ? S_SEQ_OUT : S_SEQ_IN, done = dir == L7_OUT ? S_OUT_DONE : S_IN_DONE;
+	__u8 known = dir == L7_OUT ? S_SEQ_OUT : S_SEQ_IN,
+	     done = dir == L7_OUT ? S_OUT_DONE : S_IN_DONE;
 	__u32 seq;
 	__s32 more;
 
@@ -317,7 +342,8 @@ static __always_inline void rest_take(struct sock *sk, struct l7_sock *e, __u32 
 
 static __always_inline void untold(struct sock *sk)
 {
-	__u64 bytes = BPF_CORE_READ((struct tcp_sock *)sk, bytes_received) + BPF_CORE_READ((struct tcp_sock *)sk, bytes_acked);
+	__u64 bytes = BPF_CORE_READ((struct tcp_sock *)sk, bytes_received) +
+		      BPF_CORE_READ((struct tcp_sock *)sk, bytes_acked);
 
 	if (bytes <= 2) /* SYN and FIN */
 		return;
@@ -330,17 +356,19 @@ TRACEPOINT(inet_sock_set_state, l7_state, struct sock *sk, int old, int new)
 	__u64 key = (__u64)sk, now;
 	struct l7_sock *e;
 
-	if (new != SOCK_FIN_WAIT1 && new != SOCK_LAST_ACK && new != SOCK_CLOSE)
+	if (new != SOCK_FIN_WAIT1 &&new != SOCK_LAST_ACK &&new != SOCK_CLOSE)
 		return 0;
 	e = bpf_map_lookup_elem(&socks, &key);
 	if (new == SOCK_CLOSE && !e)
 		came_end(key);
 	if (!e) {
-		if (new == SOCK_CLOSE && old != SOCK_LISTEN && old != SOCK_SYN_SENT && old != SOCK_CLOSE)
+		if (new == SOCK_CLOSE &&
+		    old != SOCK_LISTEN &&old != SOCK_SYN_SENT &&old != SOCK_CLOSE)
 			untold(sk);
 		return 0;
 	}
-	if (e->protocol != SOCK_TCP) { /* another kind of socket had the address, and nobody told its end */
+	/* another kind of socket had the address, and nobody told its end */
+	if (e->protocol != SOCK_TCP) {
 		bpf_map_delete_elem(&socks, &key);
 		return 0;
 	}

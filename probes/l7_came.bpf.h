@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * l7_came: when the bytes that a call reads had come to their socket, by the tracepoint sk_data_ready (6.3): how long they lay there.
+ * l7_came: when the bytes that a call reads had come to their socket, by the tracepoint
+ * sk_data_ready (6.3): how long they lay there.
  *
- * A connection's entry has two moments: when the oldest bytes in the buffer came (came_ns), and when the newest did (last_ns), with the
- * sequence number that those begin with (TCP alone has one).
+ * A connection's entry has two moments: when the oldest bytes in the buffer came (came_ns), and
+ * when the newest did (last_ns), with the sequence number that those begin with (TCP alone has
+ * one).
  *
- * 1. What a call has read is as old as came_ns. All of it is (`together`) where nothing came after that.
- * 2. After it: nothing is left, and so nothing is old; or all that is left came last; or some of it came in between, and then how old it is is not
- *    known until nothing is left. Not known is no number; it is never a guess.
- * 3. Before accept there is no entry: what comes for a connection that waits is in `early`, by the socket's address and, since nobody tells an end
- *    of a Unix socket, by its other end's inode.
+ * 1. What a call has read is as old as came_ns. All of it is (`together`) where nothing came after
+ * that.
+ * 2. After it: nothing is left, and so nothing is old; or all that is left came last; or some of it
+ * came in between, and then how old it is is not known until nothing is left. Not known is no
+ * number; it is never a guess.
+ * 3. Before accept there is no entry: what comes for a connection that waits is in `early`, by the
+ * socket's address and, since nobody tells an end of a Unix socket, by its other end's inode.
  *
  * Of datagrams nothing is told: several lie in one buffer, each with a time of its own.
  */
@@ -56,7 +60,8 @@ static __always_inline __u64 came_whose(struct sock *sk, bool tcp)
 	struct sock *peer;
 
 	if (tcp)
-		return (__u64)BPF_CORE_READ(sk, __sk_common.skc_num) << 16 | BPF_CORE_READ(sk, __sk_common.skc_dport);
+		return (__u64)BPF_CORE_READ(sk, __sk_common.skc_num) << 16 |
+		       BPF_CORE_READ(sk, __sk_common.skc_dport);
 	peer = BPF_CORE_READ((struct unix_sock *)sk, peer);
 	return peer ? sock_ino(peer) : 0;
 }
@@ -69,7 +74,8 @@ static __always_inline void came_early(struct sock *sk)
 	__u64 key = (__u64)sk, whose;
 	struct l7_came *c;
 
-	if (BPF_CORE_READ(sk, sk_socket) || (state != SOCK_ESTABLISHED && state != SOCK_CLOSE_WAIT) || sock_kind(sk) < 0)
+	if (BPF_CORE_READ(sk, sk_socket) ||
+	    (state != SOCK_ESTABLISHED && state != SOCK_CLOSE_WAIT) || sock_kind(sk) < 0)
 		return;
 	whose = came_whose(sk, tcp);
 	c = bpf_map_lookup_elem(&early, &key);
@@ -83,7 +89,8 @@ static __always_inline void came_early(struct sock *sk)
 			return;
 		c->whose = whose;
 	}
-	came_more(c, tcp, tcp ? BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt) : 0, tcp ? tcp_seq(sk, L7_IN) : 0);
+	came_more(c, tcp, tcp ? BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt) : 0,
+		  tcp ? tcp_seq(sk, L7_IN) : 0);
 }
 
 TRACEPOINT(sk_data_ready, l7_ready, struct sock *sk)

@@ -1,26 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * l7_data: from bytes that a process moves on a socket to records in the ring. Whoever sees such bytes (a system call's tracepoint, a
- * probe inside a TLS library) says so here; what a connection is, where in its streams the bytes stand, and how much of them is
- * copied, is decided in this file.
+ * l7_data: from bytes that a process moves on a socket to records in the ring. Whoever sees such
+ * bytes (a system call's tracepoint, a probe inside a TLS library) says so here; what a connection
+ * is, where in its streams the bytes stand, and how much of them is copied, is decided in this
+ * file.
  *
- *   l7_bytes(sk, ino, dir, buf, n, at_ns, flags)   n bytes at the user's address buf. flags: 0, or L7_F_TLS: clear text inside TLS
- *   l7_is_tls(sk, ino)                             (a connection that is known) from now on its system calls move records of TLS: nothing of them is told,
- *                                                  only the clear text that l7_bytes brings with L7_F_TLS
+ *   l7_bytes(sk, ino, dir, buf, n, at_ns, flags)   n bytes at the user's address buf. flags: 0, or
+ * L7_F_TLS: clear text inside TLS l7_is_tls(sk, ino)                             (a connection that
+ * is known) from now on its system calls move records of TLS: nothing of them is told, only the
+ * clear text that l7_bytes brings with L7_F_TLS
  *
- * `sk` is the socket, `ino` the inode number of its file (sock_ino of sock.bpf.h), `dir` L7_OUT or L7_IN, at_ns the boot clock: when a write
- * began, when a read ended. Both must be called in the context of the process whose memory it is. A connection that was not seen before becomes one here.
+ * `sk` is the socket, `ino` the inode number of its file (sock_ino of sock.bpf.h), `dir` L7_OUT or
+ * L7_IN, at_ns the boot clock: when a write began, when a read ended. Both must be called in the
+ * context of the process whose memory it is. A connection that was not seen before becomes one
+ * here.
  *
- * 1. `socks` has an entry for each connection: its positions, and who moved bytes last. TCP's positions are the kernel's own sequence
- *    numbers, so that what sendfile, splice and io_uring moved is known to be missing; others' are counted here.
- * 2. `wants` is the loader's: see l7.h. An entry is a miss of the cache: it is looked at where one was written since.
- * 3. Rather some of many connections are told not at all than each in part. Where seven eighths of the ring are full, one that begins is shed: nothing
- *    of it is told, and its bytes are counted when it ends (unseen_bytes). At fifteen sixteenths, half of those that are told are shed, at least for SHED_NS and
- *    until a quarter of the ring is used: what they move meanwhile is missing in their positions. So is what finds no room at all.
- * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU. Tracepoints have
- *    slot 0, probes in user space the others. A tracepoint's program is not interrupted by another thread's; a probe's is, where the kernel may be
- *    preempted: what finds all slots in use is missing in its connection's positions, and counted.
- * 5. Nobody is woken, but for each part (WAKE_SHIFT) of the ring that fills: who reads may sleep while little happens.
+ * 1. `socks` has an entry for each connection: its positions, and who moved bytes last. TCP's
+ * positions are the kernel's own sequence numbers, so that what sendfile, splice and io_uring moved
+ * is known to be missing; others' are counted here.
+ * 2. `wants` is the loader's: see l7.h. An entry is a miss of the cache: it is looked at where one
+ * was written since.
+ * 3. Rather some of many connections are told not at all than each in part. Where seven eighths of
+ * the ring are full, one that begins is shed: nothing of it is told, and its bytes are counted when
+ * it ends (unseen_bytes). At fifteen sixteenths, half of those that are told are shed, at least for
+ * SHED_NS and until a quarter of the ring is used: what they move meanwhile is missing in their
+ * positions. So is what finds no room at all.
+ * 4. Records of up to 4 KB are put together from pieces (struct iovec) in memory of the CPU.
+ * Tracepoints have slot 0, probes in user space the others. A tracepoint's program is not
+ * interrupted by another thread's; a probe's is, where the kernel may be preempted: what finds all
+ * slots in use is missing in its connection's positions, and counted.
+ * 5. Nobody is woken, but for each part (WAKE_SHIFT) of the ring that fills: who reads may sleep
+ * while little happens.
  */
 #ifndef SONDE_PROBES_L7_DATA_BPF_H
 #define SONDE_PROBES_L7_DATA_BPF_H
@@ -34,14 +44,14 @@
 #include "probes/lib/scope.bpf.h"
 #include "probes/lib/sock.bpf.h"
 
-#define SHED_NS   1000000000ull
-#define SHED_NEW  14  /* sixteenths of the ring */
-#define SHED_HALF 15
-#define SHED_BACK 4
+#define SHED_NS    1000000000ull
+#define SHED_NEW   14 /* sixteenths of the ring */
+#define SHED_HALF  15
+#define SHED_BACK  4
 #define WAKE_SHIFT 20
-#define SLOTS     4   /* of walks */
-#define STEPS     96
-#define IOV_MOST  64
+#define SLOTS      4 /* of walks */
+#define STEPS      96
+#define IOV_MOST   64
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -93,7 +103,7 @@ struct {
 } walks SEC(".maps");
 
 const volatile __u64 ring_part = 512 * 1024; /* a sixteenth of its bytes */
-const volatile bool tells_came = false; /* the kernel tells when bytes come */
+const volatile bool tells_came = false;      /* the kernel tells when bytes come */
 const volatile __u32 own_tgid = 0; /* the loader: what it says to its parser is no traffic */
 __u32 parser_tgid = 0;             /* and what that says */
 
@@ -110,11 +120,17 @@ static __always_inline struct l7_tally *tally_get(void)
 	return bpf_map_lookup_elem(&tally, &zero);
 }
 
-#define COUNT(field_, n_) do { struct l7_tally *t_ = tally_get(); if (t_) t_->field_ += (n_); } while (0)
+#define COUNT(field_, n_)                          \
+	do {                                       \
+		struct l7_tally *t_ = tally_get(); \
+		if (t_)                            \
+			t_->field_ += (n_);        \
+	} while (0)
 
 /* ---- connections ---- */
 
-static __always_inline void head_fill(struct l7_head *h, __u64 sk, __u64 ino, __u8 what, __u8 dir, __u64 at_ns)
+static __always_inline void head_fill(struct l7_head *h, __u64 sk, __u64 ino, __u8 what, __u8 dir,
+				      __u64 at_ns)
 {
 	__u64 who = bpf_get_current_pid_tgid();
 
@@ -144,13 +160,16 @@ static __always_inline void conn_path(struct l7_conn *c, struct sock *sk)
 	if (len <= 0 || len > L7_PATH)
 		return;
 	c->path_len = (__u32)len;
-	bpf_probe_read_kernel(c->path, sizeof(c->path), (const char *)addr + bpf_core_field_offset(struct unix_address, name) + 2);
+	bpf_probe_read_kernel(c->path, sizeof(c->path),
+			      (const char *)addr +
+				      bpf_core_field_offset(struct unix_address, name) + 2);
 }
 
 /* 0: told. */
 static __noinline int conn_send(struct sock *sk, __u64 at_ns, struct l7_sock *e)
 {
-	struct task_struct *leader = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), group_leader);
+	struct task_struct *leader =
+		BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), group_leader);
 	struct l7_conn *c = bpf_ringbuf_reserve(&records, sizeof(*c), 0);
 
 	COUNT(records, 1);
@@ -182,7 +201,8 @@ static __noinline int conn_send(struct sock *sk, __u64 at_ns, struct l7_sock *e)
 /* What kind it is, as l7_sock.protocol; -1: none that is looked at. */
 static __always_inline int sock_kind(struct sock *sk)
 {
-	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family), type = BPF_CORE_READ(sk, sk_type), protocol;
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family), type = BPF_CORE_READ(sk, sk_type),
+	      protocol;
 
 	if (family == SOCK_UNIX)
 		return type == 1 ? 0 : -1;
@@ -196,12 +216,14 @@ static __always_inline bool task_wanted(void)
 {
 	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
 
-	return tgid != own_tgid && tgid != parser_tgid && task_in_scope((struct task_struct *)bpf_get_current_task());
+	return tgid != own_tgid && tgid != parser_tgid &&
+	       task_in_scope((struct task_struct *)bpf_get_current_task());
 }
 
 static __always_inline __u32 tcp_seq(struct sock *sk, __u32 dir)
 {
-	return dir == L7_OUT ? BPF_CORE_READ((struct tcp_sock *)sk, write_seq) : BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
+	return dir == L7_OUT ? BPF_CORE_READ((struct tcp_sock *)sk, write_seq) :
+			       BPF_CORE_READ((struct tcp_sock *)sk, copied_seq);
 }
 
 /* Bytes that nobody has read yet; of TCP, from `seq` on. */
@@ -212,7 +234,8 @@ static __always_inline bool bytes_left(struct sock *sk, bool tcp, __u32 seq)
 	return (__s32)(BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt) - seq) > 0;
 }
 
-static const volatile struct l7_sock no_sock = {}; /* not on the stack: older kernels have 512 bytes of it for a chain of calls */
+static const volatile struct l7_sock no_sock =
+	{}; /* not on the stack: older kernels have 512 bytes of it for a chain of calls */
 
 static __always_inline void sock_fill(struct sock *sk, struct l7_sock *e, __u32 side, int kind)
 {
@@ -220,13 +243,15 @@ static __always_inline void sock_fill(struct sock *sk, struct l7_sock *e, __u32 
 	e->protocol = (__u8)kind;
 	e->tgid = (__u32)(bpf_get_current_pid_tgid() >> 32);
 	e->flags = (task_wanted() ? 0 : S_IGNORED) | (side != L7_SIDE_UNKNOWN ? S_BEGUN : 0);
-	if (tells_came && kind != SOCK_UDP && bytes_left(sk, kind == SOCK_TCP, kind == SOCK_TCP ? tcp_seq(sk, L7_IN) : 0))
+	if (tells_came && kind != SOCK_UDP &&
+	    bytes_left(sk, kind == SOCK_TCP, kind == SOCK_TCP ? tcp_seq(sk, L7_IN) : 0))
 		e->came.flags = CAME_UNSURE;
 	if (kind != SOCK_TCP || side == L7_SIDE_UNKNOWN)
 		return;
 	e->seq[L7_OUT] = tcp_seq(sk, L7_OUT);
 	e->flags |= S_SEQ_OUT;
-	if (BPF_CORE_READ(sk, __sk_common.skc_state) != SOCK_SYN_SENT) { /* there nothing is known of the other end's numbers */
+	/* there nothing is known of the other end's numbers */
+	if (BPF_CORE_READ(sk, __sk_common.skc_state) != SOCK_SYN_SENT) {
 		e->seq[L7_IN] = tcp_seq(sk, L7_IN);
 		e->flags |= S_SEQ_IN;
 	}
@@ -265,8 +290,10 @@ static __always_inline void shed_begin(struct l7_sock *e, __u64 at_ns)
 	e->shed_until = (__u32)((at_ns + SHED_NS) >> 20);
 }
 
-/* A connection that is new, or whose address had another one: entered and told. NULL: it is none, or there is no room. */
-static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __u32 side, __u64 at_ns)
+/* A connection that is new, or whose address had another one: entered and told. NULL: it is none,
+ * or there is no room. */
+static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __u32 side,
+						  __u64 at_ns)
 {
 	__u64 key = (__u64)sk;
 	struct l7_sock *e;
@@ -285,8 +312,10 @@ static __always_inline struct l7_sock *sock_enter(struct sock *sk, __u64 ino, __
 	return e;
 }
 
-/* The entry of a connection, made if need be; `side` is what is known of it where it is new. NULL: none. */
-static __always_inline struct l7_sock *sock_entry(struct sock *sk, __u64 ino, __u32 side, __u64 at_ns)
+/* The entry of a connection, made if need be; `side` is what is known of it where it is new. NULL:
+ * none. */
+static __always_inline struct l7_sock *sock_entry(struct sock *sk, __u64 ino, __u32 side,
+						  __u64 at_ns)
 {
 	__u64 key = (__u64)sk;
 	struct l7_sock *e = bpf_map_lookup_elem(&socks, &key);
@@ -294,14 +323,19 @@ static __always_inline struct l7_sock *sock_entry(struct sock *sk, __u64 ino, __
 	return e && e->ino == ino ? e : sock_enter(sk, ino, side, at_ns);
 }
 
-/* The other end's FIN has a number too, the last one, and may be read together with the last bytes: all up to `seq` is. */
+/* The other end's FIN has a number too, the last one, and may be read together with the last bytes:
+ * all up to `seq` is. */
 static __always_inline bool fin_read(struct sock *sk, __u32 seq)
 {
-	return BPF_CORE_READ(sk, __sk_common.skc_flags) >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1 && !bytes_left(sk, true, seq);
+	return BPF_CORE_READ(sk, __sk_common.skc_flags) >>
+			       bpf_core_enum_value(enum sock_flags, SOCK_DONE) &
+		       1 &&
+	       !bytes_left(sk, true, seq);
 }
 
 /* Where `n` bytes that were just moved begin. */
-static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 dir, __u64 n, struct walk *w)
+static __always_inline __u64 pos_take(struct sock *sk, struct l7_sock *e, __u32 dir, __u64 n,
+				      struct walk *w)
 {
 	__u8 known = dir == L7_OUT ? S_SEQ_OUT : S_SEQ_IN;
 	__u64 begin = e->pos[dir & 1];
@@ -359,7 +393,8 @@ static __noinline int came_read(struct sock *sk, struct l7_sock *e, __u32 seq)
 
 /* ---- bytes ---- */
 
-/* The compiler knows a bound that the verifier of 5.10 does not see, and would leave the check of it away. */
+/* The compiler knows a bound that the verifier of 5.10 does not see, and would leave the check of
+ * it away. */
 #define FORGET_BOUNDS(n_) asm volatile("" : "+r"(n_))
 
 static __always_inline struct walk *walk_get(__u32 slot)
@@ -388,7 +423,8 @@ static __always_inline void walk_flush(struct walk *w, __u32 len, __u32 size)
 	w->fill = 0;
 }
 
-/* A piece, or a part of one, into the record at hand. 1: there is nothing more, or no more is wanted. */
+/* A piece, or a part of one, into the record at hand. 1: there is nothing more, or no more is
+ * wanted. */
 __noinline int walk_step(__u32 slot)
 {
 	struct walk *w = bpf_map_lookup_elem(&walks, &slot);
@@ -482,7 +518,7 @@ static __always_inline __u32 want_count(void)
 	__u32 last = L7_WANTS;
 	struct l7_want *w = bpf_map_lookup_elem(&wants, &last);
 
-	return w ? (__u32)*(volatile __u64 *)&w->ino | 1u << 31 : 0;
+	return w ? (__u32) * (volatile __u64 *)&w->ino | 1u << 31 : 0;
 }
 
 /* Nothing of what moves from now on is left out. */
@@ -490,11 +526,13 @@ static __always_inline bool want_all(const struct l7_sock *e, const struct l7_wa
 {
 	const __u64 *pos = e->flags & S_TLS ? e->tls_pos : e->pos;
 
-	return w->limit[0] == L7_LIMIT_MOST / L7_LIMIT_UNIT && w->limit[1] == L7_LIMIT_MOST / L7_LIMIT_UNIT && w->until[0] <= pos[0] && w->until[1] <= pos[1] &&
-	       w->flags == (e->flags & S_TLS ? L7_WANT_TLS : 0);
+	return w->limit[0] == L7_LIMIT_MOST / L7_LIMIT_UNIT &&
+	       w->limit[1] == L7_LIMIT_MOST / L7_LIMIT_UNIT && w->until[0] <= pos[0] &&
+	       w->until[1] <= pos[1] && w->flags == (e->flags & S_TLS ? L7_WANT_TLS : 0);
 }
 
-static __always_inline void want_conn(struct sock *sk, struct l7_sock *e, struct l7_want *w, __u64 at_ns)
+static __always_inline void want_conn(struct sock *sk, struct l7_sock *e, struct l7_want *w,
+				      __u64 at_ns)
 {
 	if (w->flags & L7_WANT_CONN && !conn_send(sk, at_ns, e))
 		w->flags &= ~(__u32)L7_WANT_CONN;
@@ -530,10 +568,11 @@ static __always_inline __u64 who_moves(struct l7_sock *e, __u64 at_ns)
 }
 
 /*
- * Whose request is the thread's, or its goroutine's? Bytes that a server's end reads while nothing of an answer has been written begin one, or are more
- * of it; the first that is written of the answer ends it: what is done from then on may be another one's. What a goroutine has begun a thread does
- * not go on with, nor the other way round.
- * When the bytes came, whose last bit says, of what a server reads, who did: 1, a goroutine (TABLES_TAG_OF).
+ * Whose request is the thread's, or its goroutine's? Bytes that a server's end reads while nothing
+ * of an answer has been written begin one, or are more of it; the first that is written of the
+ * answer ends it: what is done from then on may be another one's. What a goroutine has begun a
+ * thread does not go on with, nor the other way round. When the bytes came, whose last bit says, of
+ * what a server reads, who did: 1, a goroutine (TABLES_TAG_OF).
  */
 static __noinline __u64 request_note(struct l7_sock *e, __u32 dir, __u64 at_ns)
 {
@@ -568,7 +607,8 @@ static __always_inline void request_drop(struct l7_sock *e)
 	e->tag = 0;
 }
 
-/* A read's record. Clear text is as old as the records that were read last before it came out of them; what comes out after that, not surely. */
+/* A read's record. Clear text is as old as the records that were read last before it came out of
+ * them; what comes out after that, not surely. */
 static __always_inline void came_tell(struct walk *w, struct l7_sock *e, __u32 dir)
 {
 	w->r.came_ns = dir == L7_IN ? e->came.taken_ns : 0;
@@ -601,7 +641,7 @@ static __noinline int shed(struct sock *sk, struct l7_sock *e, __u64 at_ns)
 		if (!(e->flags & S_UNTOLD))
 			return 0;
 		untold_take(e);
-		e->flags &= (__u16)~(S_UNTOLD | S_BEGUN);
+		e->flags &= (__u16) ~(S_UNTOLD | S_BEGUN);
 		if (!conn_send(sk, at_ns, e))
 			return 1;
 		e->flags |= S_UNTOLD;
@@ -617,7 +657,8 @@ static __noinline int shed(struct sock *sk, struct l7_sock *e, __u64 at_ns)
 /* Who sleeps is woken where these bytes fill one more part of the ring. */
 static __always_inline __u64 wake_for(__u64 used, __u64 bytes)
 {
-	return used >> WAKE_SHIFT == (used + bytes) >> WAKE_SHIFT ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP;
+	return used >> WAKE_SHIFT == (used + bytes) >> WAKE_SHIFT ? BPF_RB_NO_WAKEUP :
+								    BPF_RB_FORCE_WAKEUP;
 }
 
 /* To or from whom; family 0: the one it is connected with. */
@@ -628,7 +669,8 @@ static __noinline int remote_read(struct walk *w, __u64 name)
 		__u8 v4[4], v6[16];
 	} a = {};
 
-	if (!w || !name || bpf_probe_read_user(&a, 8, (const void *)name) || (a.family != SOCK_INET && a.family != SOCK_INET6))
+	if (!w || !name || bpf_probe_read_user(&a, 8, (const void *)name) ||
+	    (a.family != SOCK_INET && a.family != SOCK_INET6))
 		return 0;
 	if (a.family == SOCK_INET6)
 		bpf_probe_read_user(a.v6, sizeof(a.v6), (const void *)(name + 8));
@@ -643,8 +685,10 @@ static __noinline int remote_read(struct walk *w, __u64 name)
 #define OPENER (1ull << 63)
 
 /*
- * For whose request do these bytes ask somebody else? That which the thread serves: its tag. A loop that has waited for its new connection serves
- * none by then: the first bytes are for what it opened the connection for, and OPENER says so. The connection keeps the tag: who waits for its answer is not idle.
+ * For whose request do these bytes ask somebody else? That which the thread serves: its tag. A loop
+ * that has waited for its new connection serves none by then: the first bytes are for what it
+ * opened the connection for, and OPENER says so. The connection keeps the tag: who waits for its
+ * answer is not idle.
  */
 static __noinline __u64 request_asks(struct l7_sock *e, __u64 at_ns)
 {
@@ -664,7 +708,8 @@ static __noinline __u64 request_asks(struct l7_sock *e, __u64 at_ns)
 /* One of its ports is a server's that has spoken a protocol which is parsed. */
 static __noinline bool port_speaks(struct sock *sk)
 {
-	__u16 port[2] = {BPF_CORE_READ(sk, __sk_common.skc_num), bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport))};
+	__u16 port[2] = {BPF_CORE_READ(sk, __sk_common.skc_num),
+			 bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport))};
 
 	for (int i = 0; i < 2; i++) {
 		__u32 at = L7_WANT_PORTS + (port[i] >> 8);
@@ -677,7 +722,8 @@ static __noinline bool port_speaks(struct sock *sk)
 }
 
 /*
- * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left) and the name. `how`: the direction, flags, slot.
+ * n bytes that were moved. The walk at `slot` has the pieces (iov, iov_n or ptr, left) and the
+ * name. `how`: the direction, flags, slot.
  */
 static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u64 at_ns)
 {
@@ -693,7 +739,8 @@ static __noinline int moved(struct sock *sk, __u64 ino, __u32 how, __u64 n, __u6
 	w->plain = w->r.len = 0;
 	if (!n || n > 0x7fffffff)
 		return 0;
-	if (dir == L7_IN) /* before the connection is told: its record is no later than that of its bytes */
+	/* before the connection is told: its record is no later than that of its bytes */
+	if (dir == L7_IN)
 		at_ns &= ~1ull;
 	e = sock_entry(sk, ino, L7_SIDE_UNKNOWN, at_ns);
 	if (!e) {
@@ -789,7 +836,8 @@ static __noinline int bytes_lost(__u64 key, __u64 ino, __u32 dir, __u64 n)
 	return 0;
 }
 
-static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, const void *buf, __u64 n, __u64 at_ns, __u32 flags)
+static __always_inline void l7_bytes(struct sock *sk, __u64 ino, __u32 dir, const void *buf,
+				     __u64 n, __u64 at_ns, __u32 flags)
 {
 	__u32 slot = slot_take();
 	struct walk *w = slot ? walk_get(slot) : NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * l7_message: a message that was moved on a socket, and connections that begin and end, however that was asked for: by a system call (l7.bpf.c) or
- * by io_uring (l7_uring.bpf.h).
+ * l7_message: a message that was moved on a socket, and connections that begin and end, however
+ * that was asked for: by a system call (l7.bpf.c) or by io_uring (l7_uring.bpf.h).
  */
 #ifndef SONDE_PROBES_L7_MESSAGE_BPF_H
 #define SONDE_PROBES_L7_MESSAGE_BPF_H
@@ -63,7 +63,8 @@ static __always_inline __u64 at_of(__u32 dir)
 
 #define LOADS bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)
 
-/* Where the kernel offers the current task as one that it vouches for, its fields are loaded, else a helper reads them. */
+/* Where the kernel offers the current task as one that it vouches for, its fields are loaded, else
+ * a helper reads them. */
 static __always_inline struct file *fd_file(__u32 fd)
 {
 	struct file *file = NULL;
@@ -73,7 +74,8 @@ static __always_inline struct file *fd_file(__u32 fd)
 		struct files_struct *files = task->files;
 		struct fdtable *table = files ? files->fdt : NULL;
 
-		if (!table || fd >= table->max_fds || bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd))
+		if (!table || fd >= table->max_fds ||
+		    bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd))
 			return NULL;
 		return file;
 	}

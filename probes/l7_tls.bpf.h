@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * l7_tls: clear text inside TLS, where it goes into a library and comes out of it. One program for all sites (loaders/index/code/tlspart.h
- * says how they are found), told apart by the cookie of its attachment, before 5.15 by the place in the page.
+ * l7_tls: clear text inside TLS, where it goes into a library and comes out of it. One program for
+ * all sites (loaders/index/code/tlspart.h says how they are found), told apart by the cookie of its
+ * attachment, before 5.15 by the place in the page.
  *
- * 1. An entry keeps connection, buffer and size of the call, by thread, or, in Go, by goroutine (r14 there, and still in its system
- *    calls). A result says how many bytes went, ends the call, and gives the bytes to l7_data. A call that another entry follows was
- *    handed on: the later one stands for both.
- * 2. Which socket: the one that a system call inside moved bytes on, in the call's direction, if they begin as a record of TLS does.
- *    That is remembered for (process, connection), and is looked at again with each such system call. A socket that is closed, or
- *    is another one by its inode, is forgotten.
- * 3. Libraries that are given memory instead of a socket (Node, Python's asyncio) have no system call inside. There the length of
- *    records decides: what a thread read from a socket last, or wrote to one next, is a record of exactly the clear text's size and
- *    what ciphers add: 17 (1.3), 24 (1.2, AES-GCM), 16 (1.2, ChaCha20). Two connections at once are none.
- *    What is known so is looked at again with each read. A connection that the library frees is forgotten.
- * 4. Go reads ahead: after a handshake the first read may find its bytes already there. Then two must agree: the socket that this goroutine
- *    read a record from last, outside, and the descriptor where a net.TCPConn has it (tls.Conn: the interface conn at 0, its pointer at 8;
- *    there *netFD; 16 bytes in, Sysfd; Go 1.9 on).
- * 5. Whose socket is not known, its bytes are counted as unknown, and told as blind. Nothing is guessed.
- * 6. A buffer on a goroutine's stack moves with it: it is kept as a distance from the stack's upper end.
+ * 1. An entry keeps connection, buffer and size of the call, by thread, or, in Go, by goroutine
+ * (r14 there, and still in its system calls). A result says how many bytes went, ends the call, and
+ * gives the bytes to l7_data. A call that another entry follows was handed on: the later one stands
+ * for both.
+ * 2. Which socket: the one that a system call inside moved bytes on, in the call's direction, if
+ * they begin as a record of TLS does. That is remembered for (process, connection), and is looked
+ * at again with each such system call. A socket that is closed, or is another one by its inode, is
+ * forgotten.
+ * 3. Libraries that are given memory instead of a socket (Node, Python's asyncio) have no system
+ * call inside. There the length of records decides: what a thread read from a socket last, or wrote
+ * to one next, is a record of exactly the clear text's size and what ciphers add: 17 (1.3), 24
+ * (1.2, AES-GCM), 16 (1.2, ChaCha20). Two connections at once are none. What is known so is looked
+ * at again with each read. A connection that the library frees is forgotten.
+ * 4. Go reads ahead: after a handshake the first read may find its bytes already there. Then two
+ * must agree: the socket that this goroutine read a record from last, outside, and the descriptor
+ * where a net.TCPConn has it (tls.Conn: the interface conn at 0, its pointer at 8; there *netFD; 16
+ * bytes in, Sysfd; Go 1.9 on).
+ * 5. Whose socket is not known, its bytes are counted as unknown, and told as blind. Nothing is
+ * guessed.
+ * 6. A buffer on a goroutine's stack moves with it: it is kept as a distance from the stack's upper
+ * end.
  */
 #ifndef SONDE_PROBES_L7_TLS_BPF_H
 #define SONDE_PROBES_L7_TLS_BPF_H
@@ -45,7 +52,8 @@ struct { /* by place in the page: the number of the site and 1 */
 	__type(value, __u32);
 } tls_places SEC(".maps");
 
-/* How often a process was found to have such a library, by the loader, and to use it, by the programs: what was known before holds no more. */
+/* How often a process was found to have such a library, by the loader, and to use it, by the
+ * programs: what was known before holds no more. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -144,7 +152,8 @@ static __always_inline bool tls_fits(__u32 record, __u64 plain)
 	return more == 17 || more == 24 || more == 16;
 }
 
-/* Records of data of a socket's read. One that does not begin with a record goes on with an earlier one. */
+/* Records of data of a socket's read. One that does not begin with a record goes on with an earlier
+ * one. */
 static __always_inline void tls_records(struct tls_last *l, __u64 buf, __u64 n)
 {
 	__u64 at = 0;
@@ -167,7 +176,8 @@ static __always_inline void tls_records(struct tls_last *l, __u64 buf, __u64 n)
 }
 
 /* A thread or goroutine outside of the library moved bytes on a socket. */
-static __noinline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_key *key, __u64 buf, __u64 n)
+static __noinline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_key *key, __u64 buf,
+				  __u64 n)
 {
 	struct tls_last *l = bpf_map_lookup_elem(&tls_lasts, key);
 	__u8 type = 0;
@@ -176,7 +186,8 @@ static __noinline int tls_outside(struct sock *sk, __u64 ino, struct tls_call_ke
 
 	n &= ~(1ull << 63);
 	if (!l) {
-		if (out || len < 0 || bpf_map_update_elem(&tls_lasts, key, (const void *)&tls_no_last, BPF_ANY))
+		if (out || len < 0 ||
+		    bpf_map_update_elem(&tls_lasts, key, (const void *)&tls_no_last, BPF_ANY))
 			return 0;
 		l = bpf_map_lookup_elem(&tls_lasts, key);
 		if (!l)
@@ -217,7 +228,8 @@ static __always_inline void tls_uses_it(__u32 *flags)
 	__sync_fetch_and_add(&tls_uses, 1);
 }
 
-/* The process has moved no record of TLS so far, nor entered its library, if it has one. That holds for `now`. */
+/* The process has moved no record of TLS so far, nor entered its library, if it has one. That holds
+ * for `now`. */
 static __noinline int tls_plain_note(struct sock *sk, __u64 ino, __u32 now)
 {
 	__u64 key = (__u64)sk;
@@ -229,16 +241,20 @@ static __noinline int tls_plain_note(struct sock *sk, __u64 ino, __u32 now)
 }
 
 /*
- * Is the call of no interest? Of a process that has no such library, or none of whose sockets moved a record and which has not entered it, those
- * are that do not begin as a record does. `first`: the bytes, where they were copied.
+ * Is the call of no interest? Of a process that has no such library, or none of whose sockets moved
+ * a record and which has not entered it, those are that do not begin as a record does. `first`: the
+ * bytes, where they were copied.
  */
-static __always_inline bool tls_plain(struct sock *sk, __u64 ino, struct walk *w, __u64 buf, __u64 n)
+static __always_inline bool tls_plain(struct sock *sk, __u64 ino, struct walk *w, __u64 buf,
+				      __u64 n)
 {
 	__u32 now = tls_plain_now(), *flags;
 	__u8 type = 0;
 	bool header;
 
-	header = w->r.len >= sizeof(struct tls_header) && w->r.size == n ? tls_header_is((const struct tls_header *)w->bytes) : tls_header_read(buf, &type) >= 0;
+	header = w->r.len >= sizeof(struct tls_header) && w->r.size == n ?
+			 tls_header_is((const struct tls_header *)w->bytes) :
+			 tls_header_read(buf, &type) >= 0;
 	if (!header && w->plain == now)
 		return true;
 	flags = tls_process_now();
@@ -273,8 +289,10 @@ static __always_inline struct tls_call *tls_call_now(__u32 flags, struct tls_cal
 		return c;
 	if (!(flags & TLS_PROCESS_GO))
 		return NULL;
-	if (bpf_probe_read_kernel(&key->g, sizeof(key->g), (char *)arch_current_entry((void *)bpf_get_current_task()) +
-								   __builtin_offsetof(struct arch_regs, r14)) || !key->g)
+	if (bpf_probe_read_kernel(&key->g, sizeof(key->g),
+				  (char *)arch_current_entry((void *)bpf_get_current_task()) +
+					  __builtin_offsetof(struct arch_regs, r14)) ||
+	    !key->g)
 		return NULL;
 	key->who &= ~0xffffffffull;
 	c = bpf_map_lookup_elem(&tls_calls, key);
@@ -308,20 +326,37 @@ static __noinline int tls_socket_call(struct sock *sk, __u64 ino, __u32 dir, __u
 
 /* ---- sites ---- */
 
-/* A register by its place in struct pt_regs. By a switch: the context is read in place only at places known when it is compiled, and a
- * helper costs several times that. */
-#define TLS_CASE(name_) \
-	case __builtin_offsetof(struct arch_regs, name_): \
-		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(v) : "r"(ctx), "i"(__builtin_offsetof(struct arch_regs, name_))); \
+/* A register by its place in struct pt_regs. By a switch: the context is read in place only at
+ * places known when it is compiled, and a helper costs several times that. */
+#define TLS_CASE(name_)                                                                     \
+	case __builtin_offsetof(struct arch_regs, name_):                                   \
+		asm volatile("%0 = *(u64 *)(%1 + %2)"                                       \
+			     : "=r"(v)                                                      \
+			     : "r"(ctx), "i"(__builtin_offsetof(struct arch_regs, name_))); \
 		break
 static __noinline __u64 tls_reg(void *ctx, __u32 at)
 {
 	__u64 v;
 
 	switch (at) {
-	TLS_CASE(ax); TLS_CASE(bx); TLS_CASE(cx); TLS_CASE(dx); TLS_CASE(si); TLS_CASE(di); TLS_CASE(bp); TLS_CASE(sp);
-	TLS_CASE(r8); TLS_CASE(r9); TLS_CASE(r10); TLS_CASE(r11); TLS_CASE(r12); TLS_CASE(r13); TLS_CASE(r14); TLS_CASE(r15);
-	default: v = 0;
+		TLS_CASE(ax);
+		TLS_CASE(bx);
+		TLS_CASE(cx);
+		TLS_CASE(dx);
+		TLS_CASE(si);
+		TLS_CASE(di);
+		TLS_CASE(bp);
+		TLS_CASE(sp);
+		TLS_CASE(r8);
+		TLS_CASE(r9);
+		TLS_CASE(r10);
+		TLS_CASE(r11);
+		TLS_CASE(r12);
+		TLS_CASE(r13);
+		TLS_CASE(r14);
+		TLS_CASE(r15);
+	default:
+		v = 0;
 	}
 	return v;
 }
@@ -329,17 +364,34 @@ static __noinline __u64 tls_reg(void *ctx, __u32 at)
 
 static __always_inline bool tls_condition(__u64 flags, __u32 condition)
 {
-	bool cf = flags & 1, pf = flags & 4, zf = flags & 0x40, sf = flags & 0x80, of = flags & 0x800, yes;
+	bool cf = flags & 1, pf = flags & 4, zf = flags & 0x40, sf = flags & 0x80,
+	     of = flags & 0x800, yes;
 
 	switch (condition >> 1) {
-	case 0: yes = of; break;
-	case 1: yes = cf; break;
-	case 2: yes = zf; break;
-	case 3: yes = cf || zf; break;
-	case 4: yes = sf; break;
-	case 5: yes = pf; break;
-	case 6: yes = sf != of; break;
-	default: yes = zf || sf != of; break;
+	case 0:
+		yes = of;
+		break;
+	case 1:
+		yes = cf;
+		break;
+	case 2:
+		yes = zf;
+		break;
+	case 3:
+		yes = cf || zf;
+		break;
+	case 4:
+		yes = sf;
+		break;
+	case 5:
+		yes = pf;
+		break;
+	case 6:
+		yes = sf != of;
+		break;
+	default:
+		yes = zf || sf != of;
+		break;
 	}
 	return yes != (condition & 1);
 }
@@ -353,7 +405,8 @@ static __always_inline __s64 tls_value_read(void *ctx, const struct tls_value *v
 	if (v->place == TLS_REGISTER)
 		x = tls_reg(ctx, v->reg);
 	else if (v->place == TLS_STACK)
-		bpf_probe_read_user(&x, sizeof(x), (const void *)(TLS_REG(ctx, sp) + (__u64)(__s64)v->at));
+		bpf_probe_read_user(&x, sizeof(x),
+				    (const void *)(TLS_REG(ctx, sp) + (__u64)(__s64)v->at));
 	return v->bytes == 4 ? (__s32)x : (__s64)x;
 }
 
@@ -368,10 +421,12 @@ static __always_inline struct tls_call_key tls_key(void *ctx, bool go)
 
 static __always_inline bool tls_process(bool go)
 {
-	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32), flag = TLS_PROCESS_SEEN | (go ? TLS_PROCESS_GO : TLS_PROCESS_C);
+	__u32 tgid = (__u32)(bpf_get_current_pid_tgid() >> 32),
+	      flag = TLS_PROCESS_SEEN | (go ? TLS_PROCESS_GO : TLS_PROCESS_C);
 	__u32 *flags = bpf_map_lookup_elem(&tls_processes, &tgid);
 
-	if (!flags && (!task_wanted() || bpf_map_update_elem(&tls_processes, &tgid, &flag, BPF_ANY)))
+	if (!flags &&
+	    (!task_wanted() || bpf_map_update_elem(&tls_processes, &tgid, &flag, BPF_ANY)))
 		return false;
 	if (!flags || (*flags & flag) != flag)
 		__sync_fetch_and_add(&tls_uses, 1);
@@ -388,8 +443,8 @@ static __always_inline void tls_watch(void)
 	bpf_map_update_elem(&tls_lasts, &key, (const void *)&tls_no_last, BPF_NOEXIST);
 }
 
-/* The place of this thread's or goroutine's call; what was there is overwritten, for to make and remove one each time costs more than
- * all else here. The loader takes out those of who is gone. */
+/* The place of this thread's or goroutine's call; what was there is overwritten, for to make and
+ * remove one each time costs more than all else here. The loader takes out those of who is gone. */
 static __always_inline struct tls_call *tls_call_place(struct tls_call_key *key, bool go)
 {
 	struct tls_call *c = bpf_map_lookup_elem(&tls_calls, key);
@@ -420,7 +475,8 @@ static __always_inline void tls_call_begin(void *ctx, struct tls_site *s, struct
 	c->dir = s->dir;
 	c->on_stack = 0;
 	c->at_ns = s->dir == L7_OUT ? bpf_ktime_get_boot_ns() : 0;
-	if (s->go && !bpf_probe_read_user(stack, sizeof(stack), (const void *)c->g) && c->buf >= stack[0] && c->buf < stack[1]) {
+	if (s->go && !bpf_probe_read_user(stack, sizeof(stack), (const void *)c->g) &&
+	    c->buf >= stack[0] && c->buf < stack[1]) {
 		c->on_stack = 1;
 		c->buf = stack[1] - c->buf;
 	}
@@ -437,7 +493,8 @@ static __noinline int tls_entry(void *ctx, struct tls_site *s)
 	struct tls_call *c;
 
 	for (int i = 0; i < 2; i++)
-		if (s->check_reg[i] != TLS_NO_REG && (__u32)tls_reg(ctx, s->check_reg[i]) != s->check_value[i])
+		if (s->check_reg[i] != TLS_NO_REG &&
+		    (__u32)tls_reg(ctx, s->check_reg[i]) != s->check_value[i])
 			return 0;
 	c = tls_call_place(&key, s->go);
 	if (!c)
@@ -448,9 +505,11 @@ static __noinline int tls_entry(void *ctx, struct tls_site *s)
 	return 0;
 }
 
-static __always_inline __s64 tls_length(void *ctx, const struct tls_site *s, const struct tls_call *c)
+static __always_inline __s64 tls_length(void *ctx, const struct tls_site *s,
+					const struct tls_call *c)
 {
-	__s64 v = tls_value_read(ctx, &s->value[0]), second = s->value[1].place ? tls_value_read(ctx, &s->value[1]) : 0;
+	__s64 v = tls_value_read(ctx, &s->value[0]),
+	      second = s->value[1].place ? tls_value_read(ctx, &s->value[1]) : 0;
 	__u64 n = 0;
 
 	if (s->result == TLS_PAIR)
@@ -462,7 +521,8 @@ static __always_inline __s64 tls_length(void *ctx, const struct tls_site *s, con
 	return (__s64)n;
 }
 
-/* By the length of records. What is read was on the socket that the thread read last, or it is not known. */
+/* By the length of records. What is read was on the socket that the thread read last, or it is not
+ * known. */
 static __always_inline void tls_by_record(struct tls_call *c, __u64 n)
 {
 	struct tls_call_key key = {.who = bpf_get_current_pid_tgid()};
@@ -491,17 +551,25 @@ static __always_inline void tls_by_record(struct tls_call *c, __u64 n)
 	}
 }
 
-/* By the descriptor of a net.TCPConn: what is known must be that, what is not known was read last by this goroutine. */
+/* By the descriptor of a net.TCPConn: what is known must be that, what is not known was read last
+ * by this goroutine. */
 static __always_inline void tls_by_descriptor(struct tls_call *c)
 {
 	struct tls_call_key key = {.who = bpf_get_current_pid_tgid() & ~0xffffffffull, .g = c->g};
 	struct tls_last *l = c->sk ? NULL : bpf_map_lookup_elem(&tls_lasts, &key);
-	__u64 at = c->conn + 8, sk = c->sk ? c->sk : l ? l->sk : 0, ino = c->sk ? c->ino : l ? l->ino : 0;
+	__u64 at = c->conn + 8,
+	      sk = c->sk ? c->sk :
+		   l     ? l->sk :
+			   0,
+	      ino = c->sk ? c->ino :
+		    l     ? l->ino :
+			    0;
 	struct file *file;
 	__s32 fd = -1;
 
 	c->sk = 0;
-	if (!sk || bpf_probe_read_user(&at, sizeof(at), (const void *)at) || bpf_probe_read_user(&at, sizeof(at), (const void *)at) ||
+	if (!sk || bpf_probe_read_user(&at, sizeof(at), (const void *)at) ||
+	    bpf_probe_read_user(&at, sizeof(at), (const void *)at) ||
 	    bpf_probe_read_user(&fd, sizeof(fd), (const void *)(at + 16)) || fd < 0)
 		return;
 	file = sock_fd_file((struct task_struct *)bpf_get_current_task(), (__u32)fd);
@@ -558,7 +626,8 @@ static __noinline int tls_result(void *ctx, struct tls_site *s)
 
 static __always_inline int tls_forget(void *ctx, struct tls_site *s)
 {
-	struct tls_conn_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .conn = tls_reg(ctx, s->args[0])};
+	struct tls_conn_key key = {.tgid = bpf_get_current_pid_tgid() >> 32,
+				   .conn = tls_reg(ctx, s->args[0])};
 
 	bpf_map_delete_elem(&tls_conns, &key);
 	return 0;
@@ -587,7 +656,8 @@ int tls_site(void *ctx)
 
 	if (!s || !s->role)
 		return 0;
-	if (s->when != TLS_ALWAYS && tls_condition(TLS_REG(ctx, flags), s->condition) != (s->when == TLS_TAKEN))
+	if (s->when != TLS_ALWAYS &&
+	    tls_condition(TLS_REG(ctx, flags), s->condition) != (s->when == TLS_TAKEN))
 		return 0;
 	if (s->role == TLS_FORGET)
 		return tls_forget(ctx, s);

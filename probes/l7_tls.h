@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* l7_tls: what the program of l7_tls.bpf.h and its loader share: sites, as the image index has them (schema/image/format.h, condition 16),
- * with registers as places in struct pt_regs. */
+/* l7_tls: what the program of l7_tls.bpf.h and its loader share: sites, as the image index has them
+ * (schema/image/format.h, condition 16), with registers as places in struct pt_regs. */
 #ifndef SONDE_PROBES_L7_TLS_H
 #define SONDE_PROBES_L7_TLS_H
 
@@ -8,9 +8,10 @@
 #include <linux/types.h>
 #endif
 
-#define TLS_SITES    1024u
-#define TLS_PAGE     4096u   /* where no cookie is offered a site is known by its place in its page */
-#define TLS_NO_REG   0xffffu
+#define TLS_SITES 1024u
+/* where no cookie is offered a site is known by its place in its page */
+#define TLS_PAGE   4096u
+#define TLS_NO_REG 0xffffu
 
 enum tls_role { TLS_ENTRY = 1, TLS_RESULT = 2, TLS_FORGET = 3 };
 enum tls_result_kind { TLS_LENGTH = 1, TLS_POINTER = 2, TLS_PAIR = 3 };
@@ -24,18 +25,23 @@ struct tls_value {
 };
 
 struct tls_site {
-	__u8 role, dir;    /* enum tls_role, l7_dir */
-	__u8 result, go;   /* enum tls_result_kind; its calls are a goroutine's, not a thread's */
+	__u8 role, dir;  /* enum tls_role, l7_dir */
+	__u8 result, go; /* enum tls_result_kind; its calls are a goroutine's, not a thread's */
 	__u8 when, condition;
 	__u8 check_value[2];
 	__u16 check_reg[2];
-	__u16 args[4];     /* connection, buffer, size, where the number of bytes is written; TLS_NO_REG: none */
+	__u16 args[4]; /* connection, buffer, size, where the number of bytes is written;
+			  TLS_NO_REG: none */
 	__u32 pad;
 	struct tls_value value[2];
 };
 _Static_assert(sizeof(struct tls_site) == 40, "wire size");
 
-enum tls_process_flags { TLS_PROCESS_GO = 1, TLS_PROCESS_C = 2, TLS_PROCESS_SEEN = 4 /* TLS was seen, not only its library */ };
+enum tls_process_flags {
+	TLS_PROCESS_GO = 1,
+	TLS_PROCESS_C = 2,
+	TLS_PROCESS_SEEN = 4 /* TLS was seen, not only its library */
+};
 
 struct tls_conn_key {
 	__u64 tgid;
@@ -46,8 +52,8 @@ struct tls_conn {
 	__u64 memory; /* known by its records' lengths: no system call is inside */
 };
 struct tls_call_key {
-	__u64 who;  /* thread: its id; goroutine: the process's, in the upper half */
-	__u64 g;    /* goroutine; 0 */
+	__u64 who; /* thread: its id; goroutine: the process's, in the upper half */
+	__u64 g;   /* goroutine; 0 */
 };
 
 struct tls_call {
@@ -59,9 +65,9 @@ struct tls_call {
 };
 
 #define TLS_RECORDS 4 /* of one read that are looked at */
-struct tls_last { /* of a thread: condition 3; of a goroutine, condition 4, the socket alone */
+struct tls_last {     /* of a thread: condition 3; of a goroutine, condition 4, the socket alone */
 	__u64 sk, ino;
-	__u64 conn, n;  /* written into TLS, and no socket since */
+	__u64 conn, n; /* written into TLS, and no socket since */
 	__u32 writes, count;
 	__u32 lens[TLS_RECORDS]; /* of records of data that were read from the socket */
 };

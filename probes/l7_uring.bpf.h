@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * l7_uring: what programs move on sockets by io_uring, by the tracepoint io_uring_complete (its second argument is the request from 5.18
- * on, which has its result since 5.19). It costs who uses io_uring, and nobody else.
+ * l7_uring: what programs move on sockets by io_uring, by the tracepoint io_uring_complete (its
+ * second argument is the request from 5.18 on, which has its result since 5.19). It costs who uses
+ * io_uring, and nobody else.
  *
- * 1. A request that is done still has its file, its operation and its result; from 6.0 on, too, the beginning of what the operation was
- *    asked with: io_sr_msg (SEND, RECV, SENDMSG, RECVMSG, and SEND and SENDMSG without a copy), io_rw (READ, WRITE, READV, WRITEV), io_accept. The
- *    program waits for the completion, or has been told nothing yet: its buffer still is what was moved.
- * 2. Where the kernel chose the buffer, the buffer was registered, or the request went on after a part of it, where the bytes lie is not known:
- *    so many were moved, and could not be read (L7_F_FAULT). What has no request (repeated ones tell each but their last so) is found missing
- *    by TCP's numbers.
+ * 1. A request that is done still has its file, its operation and its result; from 6.0 on, too, the
+ * beginning of what the operation was asked with: io_sr_msg (SEND, RECV, SENDMSG, RECVMSG, and SEND
+ * and SENDMSG without a copy), io_rw (READ, WRITE, READV, WRITEV), io_accept. The program waits for
+ * the completion, or has been told nothing yet: its buffer still is what was moved.
+ * 2. Where the kernel chose the buffer, the buffer was registered, or the request went on after a
+ * part of it, where the bytes lie is not known: so many were moved, and could not be read
+ * (L7_F_FAULT). What has no request (repeated ones tell each but their last so) is found missing by
+ * TCP's numbers.
  * 3. When it began is not known: it is told as begun when it was done.
  */
 #ifndef SONDE_PROBES_L7_URING_BPF_H
@@ -23,8 +26,18 @@
 #include "probes/lib/preempt.bpf.h"
 
 enum uring_op { /* of linux/io_uring.h, that say nothing of their kernel's age */
-	URING_READV = 1, URING_WRITEV = 2, URING_SENDMSG = 9, URING_RECVMSG = 10, URING_ACCEPT = 13, URING_CONNECT = 16, URING_READ = 22,
-	URING_WRITE = 23, URING_SEND = 26, URING_RECV = 27, URING_SEND_ZC = 47, URING_SENDMSG_ZC = 48
+		URING_READV = 1,
+		URING_WRITEV = 2,
+		URING_SENDMSG = 9,
+		URING_RECVMSG = 10,
+		URING_ACCEPT = 13,
+		URING_CONNECT = 16,
+		URING_READ = 22,
+		URING_WRITE = 23,
+		URING_SEND = 26,
+		URING_RECV = 27,
+		URING_SEND_ZC = 47,
+		URING_SENDMSG_ZC = 48
 };
 #define URING_BUFFER_SELECT (1u << 5) /* of the request's flags, as of the submission's */
 
@@ -32,9 +45,17 @@ enum uring_op { /* of linux/io_uring.h, that say nothing of their kernel's age *
 static __always_inline int uring_dir(__u8 op)
 {
 	switch (op) {
-	case URING_READV: case URING_RECVMSG: case URING_READ: case URING_RECV:
+	case URING_READV:
+	case URING_RECVMSG:
+	case URING_READ:
+	case URING_RECV:
 		return L7_IN;
-	case URING_WRITEV: case URING_SENDMSG: case URING_WRITE: case URING_SEND: case URING_SEND_ZC: case URING_SENDMSG_ZC:
+	case URING_WRITEV:
+	case URING_SENDMSG:
+	case URING_WRITE:
+	case URING_SEND:
+	case URING_SEND_ZC:
+	case URING_SENDMSG_ZC:
 		return L7_OUT;
 	default:
 		return -1;
@@ -49,7 +70,8 @@ static __always_inline bool uring_pieces(struct io_kiocb *req, __u8 op, __u64 n,
 	struct io_rw *rw = cmd;
 
 	pieces_none(w);
-	if (!bpf_core_field_exists(struct io_kiocb, cmd) || BPF_CORE_READ(req, flags) & URING_BUFFER_SELECT)
+	if (!bpf_core_field_exists(struct io_kiocb, cmd) ||
+	    BPF_CORE_READ(req, flags) & URING_BUFFER_SELECT)
 		return false;
 	w->left = n;
 	if (op == URING_READ || op == URING_WRITE) {
@@ -111,7 +133,8 @@ static __always_inline int uring_done(unsigned long long *x)
 		flags = uring_pieces(req, op, (__u64)res, w) ? 0 : L7_F_FAULT << 1;
 		if (flags)
 			pieces_none(w);
-		message_moved(sk, BPF_CORE_READ(file, f_inode, i_ino), (__u32)dir | flags, (__u64)res);
+		message_moved(sk, BPF_CORE_READ(file, f_inode, i_ino), (__u32)dir | flags,
+			      (__u64)res);
 	} else if (!res && dir == L7_IN) {
 		read_end(sk, BPF_CORE_READ(file, f_inode, i_ino));
 	}

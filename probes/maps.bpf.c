@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * maps: tells of processes as they begin, change their program and end, with what can only be read there and then:
- * identity, cgroups, the root they see, and the first MAPS_ARGS_MAX bytes of arguments. A process may be gone 50 ms
- * later, and /proc with it.
+ * maps: tells of processes as they begin, change their program and end, with what can only be read
+ * there and then: identity, cgroups, the root they see, and the first MAPS_ARGS_MAX bytes of
+ * arguments. A process may be gone 50 ms later, and /proc with it.
  *
- * Order within an exec (kernel/fs/exec.c): the COMM record with the exec flag, then the MMAP2 records of the new
- * image, then this program's exec event. Nothing of the new program has run by then.
+ * Order within an exec (kernel/fs/exec.c): the COMM record with the exec flag, then the MMAP2
+ * records of the new image, then this program's exec event. Nothing of the new program has run by
+ * then.
  *
- * The ring wakes nobody: it is read on a timer; the reader is called when it is more than half full, and by the first exec
- * after a while in which nothing happened, when the timer is slow. The ring of what is urgent wakes a thread of its own.
+ * The ring wakes nobody: it is read on a timer; the reader is called when it is more than half
+ * full, and by the first exec after a while in which nothing happened, when the timer is slow. The
+ * ring of what is urgent wakes a thread of its own.
  */
 #include "probes/lib/kern.h"
 
@@ -33,7 +35,8 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Three hundred short processes a second are 140 KB of events: seconds in which a busy host does not let the reader run. */
+/* Three hundred short processes a second are 140 KB of events: seconds in which a busy host does
+ * not let the reader run. */
 #define RING_BYTES (2 * 1024 * 1024)
 
 const volatile __u32 ring_bytes = RING_BYTES;
@@ -70,7 +73,8 @@ struct {
 	__type(value, struct scratch);
 } scratch SEC(".maps");
 
-/* By whom it was sent to, until that one ends. What survives its signals goes when others need the room. */
+/* By whom it was sent to, until that one ends. What survives its signals goes when others need the
+ * room. */
 struct {
 	__uint(type, MAPS_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -86,10 +90,11 @@ struct {
 	__type(value, struct tables_process);
 } processes SEC(".maps");
 
-/* A child has its parent's mappings: it can be unwound from its first instruction, long before the fork is read. What
- * the entry says is as old as the parent's. An entry may be given to another process while it is read: the same address
- * at a second look says that it was not. */
-static __always_inline void copy_tables(struct task_struct___maps *parent, const struct maps_event *child)
+/* A child has its parent's mappings: it can be unwound from its first instruction, long before the
+ * fork is read. What the entry says is as old as the parent's. An entry may be given to another
+ * process while it is read: the same address at a second look says that it was not. */
+static __always_inline void copy_tables(struct task_struct___maps *parent,
+					const struct maps_event *child)
 {
 	struct task_struct___maps *leader = BPF_CORE_READ(parent, group_leader);
 	struct tables_process *from, copy;
@@ -121,7 +126,8 @@ static __always_inline void fill_cgroups(struct maps_event *ev, struct task_stru
 	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id___maps, memory_cgrp_id___maps))
 		return;
 	bpf_core_read(&css, sizeof(css),
-		      &set->subsys[bpf_core_enum_value(enum cgroup_subsys_id___maps, memory_cgrp_id___maps)]);
+		      &set->subsys[bpf_core_enum_value(enum cgroup_subsys_id___maps,
+						       memory_cgrp_id___maps)]);
 	ev->cgroup1_id = BPF_CORE_READ(css, cgroup, kn, id);
 	if (BPF_CORE_READ(css, cgroup) == BPF_CORE_READ(set, dfl_cgrp))
 		ev->cgroup1_id = 0;
@@ -165,8 +171,9 @@ static __always_inline void fill(struct maps_event *ev, struct task_struct___map
 #define URGENT_KEYS 64
 static __u64 urgent_ns[URGENT_KEYS]; /* the last, by mount namespace, more or less */
 
-/* A container's files go with its last process: what it executes is looked at at once, though not more often than every
- * MAPS_URGENT_NS. A namespace with our own root shows our files, whatever is mounted there beside: they stay. */
+/* A container's files go with its last process: what it executes is looked at at once, though not
+ * more often than every MAPS_URGENT_NS. A namespace with our own root shows our files, whatever is
+ * mounted there beside: they stay. */
 static __always_inline void send_urgent(const struct maps_event *ev)
 {
 	__u64 *last = &urgent_ns[ev->mntns % URGENT_KEYS];
@@ -176,12 +183,15 @@ static __always_inline void send_urgent(const struct maps_event *ev)
 	if (ev->root_ino == own_root_ino && ev->root_dev == own_root_dev)
 		return;
 	*last = ev->time_ns;
-	bpf_ringbuf_output(&urgent, (void *)ev, sizeof(*ev), 0); /* wakes; what finds no room is looked at in its turn */
+	bpf_ringbuf_output(&urgent, (void *)ev, sizeof(*ev),
+			   0); /* wakes; what finds no room is looked at in its turn */
 }
 
 static __always_inline __u64 ring_flags(void)
 {
-	return bpf_ringbuf_query(&events, MAPS_RB_AVAIL_DATA) > ring_bytes / 2 ? MAPS_RB_FORCE_WAKEUP : MAPS_RB_NO_WAKEUP;
+	return bpf_ringbuf_query(&events, MAPS_RB_AVAIL_DATA) > ring_bytes / 2 ?
+		       MAPS_RB_FORCE_WAKEUP :
+		       MAPS_RB_NO_WAKEUP;
 }
 
 static __always_inline void send(struct scratch *s, __u64 args_len)
@@ -207,7 +217,8 @@ static __always_inline struct scratch *scratch_get(void)
 	return bpf_map_lookup_elem(&scratch, &zero);
 }
 
-TRACEPOINT(sched_process_fork, on_fork, struct task_struct___maps *parent, struct task_struct___maps *child)
+TRACEPOINT(sched_process_fork, on_fork, struct task_struct___maps *parent,
+	   struct task_struct___maps *child)
 {
 	struct scratch *s;
 
@@ -247,16 +258,20 @@ TRACEPOINT(sched_process_exec, on_exec, struct task_struct___maps *task)
 	return 0;
 }
 
-#define SIGNALS (1u << 1 | 1u << 2 | 1u << 3 | 1u << 6 | 1u << 9 | 1u << 15) /* HUP, INT, QUIT, ABRT, KILL, TERM */
+/* HUP, INT, QUIT, ABRT, KILL, TERM */
+#define SIGNALS (1u << 1 | 1u << 2 | 1u << 3 | 1u << 6 | 1u << 9 | 1u << 15)
 
-/* include/linux/sched/signal.h: no pointers but these two; what the kernel sends by itself (memory, a terminal, the end of a pid
- * namespace) has the second. */
+/* include/linux/sched/signal.h: no pointers but these two; what the kernel sends by itself (memory,
+ * a terminal, the end of a pid namespace) has the second. */
 #define SENT_BY_TASK   ((void *)0)
 #define SENT_BY_KERNEL ((void *)1)
 
-TRACEPOINT(signal_generate, on_signal, int sig, struct kernel_siginfo___maps *info, struct task_struct___maps *to)
+TRACEPOINT(signal_generate, on_signal, int sig, struct kernel_siginfo___maps *info,
+	   struct task_struct___maps *to)
 {
-	struct maps_sender by = {.time_ns = bpf_ktime_get_boot_ns(), .tgid = bpf_get_current_pid_tgid() >> 32, .signal = sig};
+	struct maps_sender by = {.time_ns = bpf_ktime_get_boot_ns(),
+				 .tgid = bpf_get_current_pid_tgid() >> 32,
+				 .signal = sig};
 	__u32 tgid;
 
 	if (sig < 1 || sig > 15 || !(SIGNALS & 1u << sig) || info == SENT_BY_KERNEL)
@@ -309,7 +324,8 @@ TRACEPOINT(sched_process_exit, on_exit, struct task_struct___maps *task)
 static __always_inline void fill_used(struct maps_used *u, struct task_struct___maps *leader)
 {
 	struct signal_struct___maps *sig = BPF_CORE_READ(leader, signal);
-	__u64 threads_ns = BPF_CORE_READ(sig, sum_sched_runtime), leader_ns = BPF_CORE_READ(leader, se.sum_exec_runtime);
+	__u64 threads_ns = BPF_CORE_READ(sig, sum_sched_runtime),
+	      leader_ns = BPF_CORE_READ(leader, se.sum_exec_runtime);
 
 	/* the sum took in the leader when it was released, perhaps before it last ran */
 	u->cpu_ns = threads_ns > leader_ns ? threads_ns : leader_ns;
@@ -330,9 +346,10 @@ static __always_inline void fill_used(struct maps_used *u, struct task_struct___
 	}
 }
 
-/* A task is freed once it has left its CPU for the last time and its parent has collected it (kernel/exit.c: put_task_struct_rcu_user), so
- * that here its counters stand still; at its exit it has up to a tick yet to run that nobody has counted. The leader is released last. This
- * may interrupt the programs above: it has no part of `scratch`. */
+/* A task is freed once it has left its CPU for the last time and its parent has collected it
+ * (kernel/exit.c: put_task_struct_rcu_user), so that here its counters stand still; at its exit it
+ * has up to a tick yet to run that nobody has counted. The leader is released last. This may
+ * interrupt the programs above: it has no part of `scratch`. */
 TRACEPOINT(sched_process_free, on_free, struct task_struct___maps *task)
 {
 	struct {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * maps_kern: the kernel types that probes/maps.bpf.c reads, beside those of kern.h. They are CO-RE flavours
- * (NAME___maps), so that other programs may describe other fields of the same struct. Fields by kernel: nsproxy's
- * mnt_ns.ns.inum and pid.numbers as they are from 5.10 to 6.18 (mnt_namespace lost its leading counter in 5.11;
- * relocated by name).
+ * maps_kern: the kernel types that probes/maps.bpf.c reads, beside those of kern.h. They are CO-RE
+ * flavours (NAME___maps), so that other programs may describe other fields of the same struct.
+ * Fields by kernel: nsproxy's mnt_ns.ns.inum and pid.numbers as they are from 5.10 to 6.18
+ * (mnt_namespace lost its leading counter in 5.11; relocated by name).
  */
 #ifndef SONDE_PROBES_MAPS_KERN_H
 #define SONDE_PROBES_MAPS_KERN_H
@@ -76,9 +76,7 @@ struct cgroup_subsys_state___maps {
 	struct cgroup___maps *cgroup;
 };
 
-enum cgroup_subsys_id___maps {
-	memory_cgrp_id___maps = 1
-};
+enum cgroup_subsys_id___maps { memory_cgrp_id___maps = 1 };
 
 struct css_set___maps {
 	struct cgroup_subsys_state___maps *subsys[1];
@@ -90,7 +88,8 @@ struct atomic_t___maps {
 };
 
 struct task_io_accounting___maps {
-	__u64 read_bytes, write_bytes; /* since 2.6.20, where the kernel is built with TASK_IO_ACCOUNTING */
+	__u64 read_bytes,
+		write_bytes; /* since 2.6.20, where the kernel is built with TASK_IO_ACCOUNTING */
 };
 
 /* The sums are of threads that were released: of all, once the leader was. */

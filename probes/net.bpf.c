@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * net: the life of TCP connections, from the tracepoints of their states, at no cost per packet: bytes, segments and round trips
- * are what the kernel counts in its tcp_sock, read at the end and whenever the loader reads the map `conns`.
+ * net: the life of TCP connections, from the tracepoints of their states, at no cost per packet:
+ * bytes, segments and round trips are what the kernel counts in its tcp_sock, read at the end and
+ * whenever the loader reads the map `conns`.
  *
- * 1. A connection begins with CLOSE -> SYN_SENT (a client, in its process), or with SYN_RECV -> ESTABLISHED (a server, in an
- *    interrupt). Its end is -> CLOSE; a record of it goes through the ring without waking anybody while that has room. What finds no room in `conns`
- *    has that record still.
- * 2. Who it belongs to: who opened it. Of an accepted one nobody tells in the tracepoints; whoever closes it, or its sending
- *    direction, does that in its own context (-> FIN_WAIT1, -> LAST_ACK, -> CLOSE, the destruction), told from an interrupt by
- *    where the tracepoint's arguments lie. Where CLOSE came from an interrupt (a reset) the destruction tells it later, in
- *    a record of its own (NET_CLOSER). Who holds a descriptor of one that is open is told by the reading of descriptors.
+ * 1. A connection begins with CLOSE -> SYN_SENT (a client, in its process), or with SYN_RECV ->
+ * ESTABLISHED (a server, in an interrupt). Its end is -> CLOSE; a record of it goes through the
+ * ring without waking anybody while that has room. What finds no room in `conns` has that record
+ * still.
+ * 2. Who it belongs to: who opened it. Of an accepted one nobody tells in the tracepoints; whoever
+ * closes it, or its sending direction, does that in its own context (-> FIN_WAIT1, -> LAST_ACK, ->
+ * CLOSE, the destruction), told from an interrupt by where the tracepoint's arguments lie. Where
+ * CLOSE came from an interrupt (a reset) the destruction tells it later, in a record of its own
+ * (NET_CLOSER). Who holds a descriptor of one that is open is told by the reading of descriptors.
  * 3. A listening socket is an entry too: from -> LISTEN on.
  * 4. An entry ends with tcp_destroy_sock at the latest: an address is not used again before that.
  * 5. Unix and UDP sockets: net_talk.bpf.h.
- * 6. `conns` is read by its iterator (net_read). Where the kernel refuses that, the loader looks up the keys and net_look makes
- *    the same records of them.
- * 7. The reading of descriptors (iter/task_file) finds what was there before; it walks all namespaces, which iter/tcp does not.
+ * 6. `conns` is read by its iterator (net_read). Where the kernel refuses that, the loader looks up
+ * the keys and net_look makes the same records of them.
+ * 7. The reading of descriptors (iter/task_file) finds what was there before; it walks all
+ * namespaces, which iter/tcp does not.
  */
 #include "probes/lib/kern.h"
 
@@ -49,7 +53,8 @@ struct scratch {
 	__u64 at; /* an address, to be read back as a number */
 	struct net_other record;
 };
-/* 0: of the tracepoints, which may interrupt one another only between a process and a soft interrupt (1). 2: of the readings. */
+/* 0: of the tracepoints, which may interrupt one another only between a process and a soft
+ * interrupt (1). 2: of the readings. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 3);
@@ -62,12 +67,14 @@ __u32 sweep = 0; /* the loader counts its readings of descriptors */
 /* The loader sleeps a second where little happens: it is called when half of the ring is full. */
 static __always_inline __u64 ends_flags(void)
 {
-	return bpf_ringbuf_query(&ends, BPF_RB_AVAIL_DATA) > ENDS_BYTES / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	return bpf_ringbuf_query(&ends, BPF_RB_AVAIL_DATA) > ENDS_BYTES / 2 ? BPF_RB_FORCE_WAKEUP :
+									      BPF_RB_NO_WAKEUP;
 }
 
 /* ---- who ---- */
 
-/* Is this a process's own doing? Its kernel stack is then the one in use; interrupts have another. */
+/* Is this a process's own doing? Its kernel stack is then the one in use; interrupts have another.
+ */
 static __always_inline bool in_process(void *ctx)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -88,7 +95,8 @@ static __always_inline void owner_set(struct net_conn *c, __u8 how)
 
 /* ---- records ---- */
 
-/* Where the kernel vouches for the socket (`typed`, a constant) its fields are loaded, else a helper reads them, 20 ns each. */
+/* Where the kernel vouches for the socket (`typed`, a constant) its fields are loaded, else a
+ * helper reads them, 20 ns each. */
 #define FIELD(typed_, from_, field_) ((typed_) ? (from_)->field_ : BPF_CORE_READ(from_, field_))
 
 static __always_inline void record_where(struct net_record *r, struct sock *sk, const bool typed)
@@ -132,13 +140,16 @@ static __always_inline void record_tcp(struct net_record *r, struct sock *sk, co
 	r->segs_out = FIELD(typed, tp, segs_out);
 	r->segs_in = FIELD(typed, tp, segs_in);
 	r->error = (__u16)FIELD(typed, sk, sk_err);
-	if (FIELD(typed, sk, __sk_common.skc_flags) >> bpf_core_enum_value(enum sock_flags, SOCK_DONE) & 1)
+	if (FIELD(typed, sk, __sk_common.skc_flags) >>
+		    bpf_core_enum_value(enum sock_flags, SOCK_DONE) &
+	    1)
 		r->flags |= NET_F_FIN_IN;
 }
 
 /*
- * One that is open goes on while it is read. What the program has read is told, and not what came: a FIN counts with what came before
- * the state says so. The state is read last: while it is ESTABLISHED, neither end's FIN is in the numbers.
+ * One that is open goes on while it is read. What the program has read is told, and not what came:
+ * a FIN counts with what came before the state says so. The state is read last: while it is
+ * ESTABLISHED, neither end's FIN is in the numbers.
  */
 static __always_inline void record_open(struct net_record *r, struct sock *sk)
 {
@@ -164,7 +175,8 @@ static __always_inline void record_entry(struct net_record *r, const struct net_
 }
 
 /* A record of a TCP socket. `c` NULL: it has no entry. */
-static __always_inline void record_make(struct net_record *r, struct sock *sk, const struct net_conn *c, __u8 what, const bool typed)
+static __always_inline void record_make(struct net_record *r, struct sock *sk,
+					const struct net_conn *c, __u8 what, const bool typed)
 {
 	__builtin_memset(r, 0, sizeof(*r));
 	r->sk = (__u64)sk;
@@ -186,7 +198,8 @@ static __always_inline void record_make(struct net_record *r, struct sock *sk, c
 	}
 }
 
-static __noinline int end_send(struct sock *sk, const struct net_conn *c, __u32 old_state, __u32 by_process)
+static __noinline int end_send(struct sock *sk, const struct net_conn *c, __u32 old_state,
+			       __u32 by_process)
 {
 	struct net_record *r = bpf_ringbuf_reserve(&ends, sizeof(*r), 0);
 
@@ -378,13 +391,15 @@ static __always_inline struct scratch *reading(void)
 	return bpf_map_lookup_elem(&scratches, &slot);
 }
 
-/* An entry, as it is now. The socket may end meanwhile: what is read of one with other ports is not told (false). */
+/* An entry, as it is now. The socket may end meanwhile: what is read of one with other ports is not
+ * told (false). */
 static __always_inline bool live_make(struct net_record *r, __u64 sk, const struct net_conn *c)
 {
 	if (c->flags & NET_F_CLOSED)
 		return false;
 	record_make(r, (struct sock *)sk, c, NET_LIVE, false);
-	return (!c->lport || r->lport == c->lport) && (c->side == NET_SIDE_LISTENER || r->dport == c->dport);
+	return (!c->lport || r->lport == c->lport) &&
+	       (c->side == NET_SIDE_LISTENER || r->dport == c->dport);
 }
 
 SEC("iter/bpf_map_elem")
@@ -403,7 +418,8 @@ int net_read(struct bpf_iter__bpf_map_elem *ctx)
 	return 0;
 }
 
-/* The loader puts the sockets' addresses (`sk`) into the first `n_looks`; the program makes records of them, `what` 0 where there is none. */
+/* The loader puts the sockets' addresses (`sk`) into the first `n_looks`; the program makes records
+ * of them, `what` 0 where there is none. */
 struct net_record looks[NET_LOOKS];
 __u32 n_looks = 0;
 
@@ -461,8 +477,11 @@ static __always_inline void sweep_tcp(struct sock *sk, struct task_struct *task)
 	if (!c && state != SOCK_CLOSE && state != SOCK_TIME_WAIT) {
 		new.begin_ns = bpf_ktime_get_boot_ns();
 		new.flags = NET_F_STANDING;
-		new.side = state == SOCK_LISTEN ? NET_SIDE_LISTENER : state == SOCK_SYN_SENT ? NET_SIDE_CLIENT : NET_SIDE_UNKNOWN;
-		if (state == SOCK_FIN_WAIT1 || state == SOCK_FIN_WAIT2 || state == SOCK_LAST_ACK || state == SOCK_CLOSING)
+		new.side = state == SOCK_LISTEN   ? NET_SIDE_LISTENER :
+			   state == SOCK_SYN_SENT ? NET_SIDE_CLIENT :
+						    NET_SIDE_UNKNOWN;
+		if (state == SOCK_FIN_WAIT1 || state == SOCK_FIN_WAIT2 || state == SOCK_LAST_ACK ||
+		    state == SOCK_CLOSING)
 			new.flags |= NET_F_FIN_SENT;
 		new.lport = BPF_CORE_READ(sk, __sk_common.skc_num);
 		new.dport = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
@@ -483,7 +502,8 @@ static __always_inline void other_unix(struct net_other *o, struct unix_sock *u)
 	o->path_len = sock_path(BPF_CORE_READ(u, addr), o->path);
 }
 
-static __noinline int sweep_other(struct seq_file *seq, struct sock *sk, struct task_struct *task, __u32 family)
+static __noinline int sweep_other(struct seq_file *seq, struct sock *sk, struct task_struct *task,
+				  __u32 family)
 {
 	struct scratch *s = reading();
 	struct net_other *o;
@@ -522,9 +542,11 @@ int net_sweep(struct bpf_iter__task_file *ctx)
 	if (!sk)
 		return 0;
 	family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	if ((family == SOCK_INET || family == SOCK_INET6) && BPF_CORE_READ(sk, sk_protocol) == SOCK_TCP)
+	if ((family == SOCK_INET || family == SOCK_INET6) &&
+	    BPF_CORE_READ(sk, sk_protocol) == SOCK_TCP)
 		sweep_tcp(sk, task);
-	else if (family == SOCK_UNIX || ((family == SOCK_INET || family == SOCK_INET6) && BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP))
+	else if (family == SOCK_UNIX || ((family == SOCK_INET || family == SOCK_INET6) &&
+					 BPF_CORE_READ(sk, sk_protocol) == SOCK_UDP))
 		sweep_other(ctx->meta->seq, sk, task, family);
 	return 0;
 }

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * net_talk: what is said on Unix sockets and on UDP sockets that have a peer, in the caller's own context, by the tracepoints of each send
- * and receive (sock_send_length, sock_recv_length: 6.3). They fire for TCP as well: then one look at the socket is all that is done.
+ * net_talk: what is said on Unix sockets and on UDP sockets that have a peer, in the caller's own
+ * context, by the tracepoints of each send and receive (sock_send_length, sock_recv_length: 6.3).
+ * They fire for TCP as well: then one look at the socket is all that is done.
  *
- * 1. Bytes are summed by (process, side, the server's address): that of a Unix socket by its struct unix_address, which the accepted
- *    sockets share with the one that listens. One of a pair, which has no address, is no edge.
- * 2. Whose the other end is: who called connect or listen there (sk_peer_pid). The loader knows better where that end has spoken, too:
- *    the last socket of each sum, and its other end, are told.
+ * 1. Bytes are summed by (process, side, the server's address): that of a Unix socket by its struct
+ * unix_address, which the accepted sockets share with the one that listens. One of a pair, which
+ * has no address, is no edge.
+ * 2. Whose the other end is: who called connect or listen there (sk_peer_pid). The loader knows
+ * better where that end has spoken, too: the last socket of each sum, and its other end, are told.
  * 3. What finds no room in `talks` is counted.
- * 4. QUIC: the first TALK_LOOKS messages of each sum of UDP are looked at, where the caller has them (sendto, sendmsg, ...; not io_uring), until one has a
- *    long header (RFC 9000, 17.2; RFC 9369): the two highest bits are set, a version that is known follows, and a connection id of at most 20 bytes. A connection that
- *    was open before has short headers, which say nothing.
+ * 4. QUIC: the first TALK_LOOKS messages of each sum of UDP are looked at, where the caller has
+ * them (sendto, sendmsg, ...; not io_uring), until one has a long header (RFC 9000, 17.2; RFC
+ * 9369): the two highest bits are set, a version that is known follows, and a connection id of at
+ * most 20 bytes. A connection that was open before has short headers, which say nothing.
  */
 #ifndef SONDE_PROBES_NET_TALK_BPF_H
 #define SONDE_PROBES_NET_TALK_BPF_H
@@ -49,10 +52,12 @@ struct {
 	__type(value, struct talk_scratch);
 } talk_scratches SEC(".maps");
 
-static __always_inline bool talk_unix(struct net_talk_key *k, struct net_talk *t, struct unix_sock *u)
+static __always_inline bool talk_unix(struct net_talk_key *k, struct net_talk *t,
+				      struct unix_sock *u)
 {
 	struct unix_sock *other = (struct unix_sock *)BPF_CORE_READ(u, peer);
-	struct unix_address *own = BPF_CORE_READ(u, addr), *its = other ? BPF_CORE_READ(other, addr) : NULL;
+	struct unix_address *own = BPF_CORE_READ(u, addr),
+			    *its = other ? BPF_CORE_READ(other, addr) : NULL;
 	struct unix_address *server = own ? own : its;
 
 	if (!server)
@@ -75,24 +80,28 @@ static __always_inline bool talk_udp(struct net_talk_key *k, struct sock *sk)
 	return true;
 }
 
-#define TALK_LOOKS   16
-#define QUIC_V1      0x00000001u
-#define QUIC_V2      0x6b3343cfu
-#define QUIC_DRAFT   0xff000000u /* and its number, of which 29 to 34 were in use */
+#define TALK_LOOKS 16
+#define QUIC_V1    0x00000001u
+#define QUIC_V2    0x6b3343cfu
+#define QUIC_DRAFT 0xff000000u /* and its number, of which 29 to 34 were in use */
 
-/* Where the message at hand begins in the caller's memory; 0: not known. Of several at once the first. */
+/* Where the message at hand begins in the caller's memory; 0: not known. Of several at once the
+ * first. */
 static __always_inline __u64 message_at(void)
 {
 	struct arch_regs regs;
 	__u64 iov = 0, at = 0;
 
-	if (arch_task_regs((struct task_struct *)bpf_get_current_task(), &regs) || !arch_user(&regs) || regs.cs == ARCH_USER32_CS)
+	if (arch_task_regs((struct task_struct *)bpf_get_current_task(), &regs) ||
+	    !arch_user(&regs) || regs.cs == ARCH_USER32_CS)
 		return 0;
-	if (regs.orig_ax == ARCH_CALL_SENDTO || regs.orig_ax == ARCH_CALL_RECVFROM || regs.orig_ax == ARCH_CALL_WRITE || regs.orig_ax == ARCH_CALL_READ)
+	if (regs.orig_ax == ARCH_CALL_SENDTO || regs.orig_ax == ARCH_CALL_RECVFROM ||
+	    regs.orig_ax == ARCH_CALL_WRITE || regs.orig_ax == ARCH_CALL_READ)
 		return regs.si;
 	if (regs.orig_ax == ARCH_CALL_WRITEV || regs.orig_ax == ARCH_CALL_READV)
 		iov = regs.si;
-	else if (regs.orig_ax != ARCH_CALL_SENDMSG && regs.orig_ax != ARCH_CALL_RECVMSG && regs.orig_ax != ARCH_CALL_SENDMMSG && regs.orig_ax != ARCH_CALL_RECVMMSG)
+	else if (regs.orig_ax != ARCH_CALL_SENDMSG && regs.orig_ax != ARCH_CALL_RECVMSG &&
+		 regs.orig_ax != ARCH_CALL_SENDMMSG && regs.orig_ax != ARCH_CALL_RECVMMSG)
 		return 0;
 	else if (bpf_probe_read_user(&iov, sizeof(iov), (const void *)(regs.si + 16))) /* msg_iov */
 		return 0;
@@ -105,7 +114,8 @@ static __always_inline bool is_quic(const __u8 *m)
 	__u32 version = (__u32)m[1] << 24 | (__u32)m[2] << 16 | (__u32)m[3] << 8 | m[4];
 
 	return m[0] >> 6 == 3 && m[5] <= 20 &&
-	       (version == QUIC_V1 || version == QUIC_V2 || (version >= (QUIC_DRAFT | 29) && version <= (QUIC_DRAFT | 34)));
+	       (version == QUIC_V1 || version == QUIC_V2 ||
+		(version >= (QUIC_DRAFT | 29) && version <= (QUIC_DRAFT | 34)));
 }
 
 static __always_inline void talk_look(struct net_talk *t, __u32 bytes)
@@ -139,7 +149,8 @@ static __noinline int talk_heard(struct sock *sk, __u32 bytes, __u32 sent, __u32
 	__builtin_memset(s, 0, sizeof(*s));
 	owner_fill(&s->key.owner, (struct task_struct *)bpf_get_current_task());
 	s->key.family = (__u16)family;
-	if (family == SOCK_UNIX ? !talk_unix(&s->key, &s->talk, (struct unix_sock *)sk) : !talk_udp(&s->key, sk))
+	if (family == SOCK_UNIX ? !talk_unix(&s->key, &s->talk, (struct unix_sock *)sk) :
+				  !talk_udp(&s->key, sk))
 		return 0;
 	t = bpf_map_lookup_elem(&talks, &s->key);
 	if (t) {
@@ -178,7 +189,8 @@ static __always_inline int talk(struct sock *sk, int bytes, bool sent)
 {
 	__u16 family = sk->__sk_common.skc_family;
 
-	if (bytes <= 0 || (family != SOCK_UNIX && (sk->sk_protocol != SOCK_UDP || (family != SOCK_INET && family != SOCK_INET6))))
+	if (bytes <= 0 || (family != SOCK_UNIX && (sk->sk_protocol != SOCK_UDP ||
+						   (family != SOCK_INET && family != SOCK_INET6))))
 		return 0;
 	return talk_heard(sk, (__u32)bytes, sent, family);
 }

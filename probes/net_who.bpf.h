@@ -24,7 +24,12 @@ static __always_inline struct net_tally *tally_get(void)
 	return bpf_map_lookup_elem(&tally, &zero);
 }
 
-#define COUNT(field_) do { struct net_tally *t_ = tally_get(); if (t_) t_->field_++; } while (0)
+#define COUNT(field_)                               \
+	do {                                        \
+		struct net_tally *t_ = tally_get(); \
+		if (t_)                             \
+			t_->field_++;               \
+	} while (0)
 
 static __always_inline void owner_fill(struct net_owner *o, struct task_struct *task)
 {

@@ -1,34 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * offcpu: what threads do when they do not run. Three of the scheduler's tracepoints move each thread between states:
+ * offcpu: what threads do when they do not run. Three of the scheduler's tracepoints move each
+ * thread between states:
  *
- *   running  --sched_switch, asleep-->  blocked  --sched_waking-->  ready  --sched_switch-->  running
- *   running  --sched_switch, runnable------------------------------> ready (preempted, or it yielded)
+ *   running  --sched_switch, asleep-->  blocked  --sched_waking-->  ready  --sched_switch-->
+ * running running  --sched_switch, runnable------------------------------> ready (preempted, or it
+ * yielded)
  *
- * and each stretch, when it ends, is added to the sums of its thread (offcpu.h). That is exact, and costs a few look-ups.
- * Of some waits a stack is taken too, as the thread leaves the CPU, when nobody knows yet how long it will be: see
- * limit_weight. It goes through the ring at once; when the wait is over, how long it was follows as a record of its own.
- * Of some wake-ups a stack of the waker is taken: these go through the ring one by one, all others into sums.
+ * and each stretch, when it ends, is added to the sums of its thread (offcpu.h). That is exact, and
+ * costs a few look-ups. Of some waits a stack is taken too, as the thread leaves the CPU, when
+ * nobody knows yet how long it will be: see limit_weight. It goes through the ring at once; when
+ * the wait is over, how long it was follows as a record of its own. Of some wake-ups a stack of the
+ * waker is taken: these go through the ring one by one, all others into sums.
  *
- * 1. The state at sched_switch is the tracepoint's argument where it has one (5.18), else the task's, which a waker may
- *    have set anew by then: such a wait of no length counts as ready.
- * 2. A waker can be faster than the tracepoint of the thread that goes to sleep: it then finds it running, and leaves a
- *    hint. A thread that was blocked and comes back with no more than that was ready all the time. The same holds of one
- *    that is woken while its stack is taken: until that is done it has the CPU. One that comes back with neither was woken
- *    where no tracepoint told: it was blocked until then. (Who stays because of a signal is not blocked: its state says so.)
- * 3. Nothing counts before begin_ns is set, after the attachment. Threads that are there then are read once, with the
- *    state they are in: what they began before is told apart, and counts from begin_ns on.
- * 4. An entry of `threads` ends with the thread's last switch (TASK_DEAD). Its key is the task's address: an exec that
- *    exchanges thread ids does not confuse it, and an address is not used again before that switch.
- * 5. Who had a CPU is remembered by OFFCPU_STINTS last stints of each. A thread that was ready for OFFCPU_CULPRIT_NS or
- *    longer blames them by their share of its time, or (culprit_ns, and where its time goes back further than OFFCPU_WALKED of them) by
- *    who had it at moments in that time. Where threads change often stints go back for milliseconds only: those that span a multiple of
- *    4.2 ms are remembered longer, and who had the CPU at that multiple stands for moments behind it. What they do not explain
- *    (it waited at another CPU, or for longer) is unknown.
+ * 1. The state at sched_switch is the tracepoint's argument where it has one (5.18), else the
+ * task's, which a waker may have set anew by then: such a wait of no length counts as ready.
+ * 2. A waker can be faster than the tracepoint of the thread that goes to sleep: it then finds it
+ * running, and leaves a hint. A thread that was blocked and comes back with no more than that was
+ * ready all the time. The same holds of one that is woken while its stack is taken: until that is
+ * done it has the CPU. One that comes back with neither was woken where no tracepoint told: it was
+ * blocked until then. (Who stays because of a signal is not blocked: its state says so.)
+ * 3. Nothing counts before begin_ns is set, after the attachment. Threads that are there then are
+ * read once, with the state they are in: what they began before is told apart, and counts from
+ * begin_ns on.
+ * 4. An entry of `threads` ends with the thread's last switch (TASK_DEAD). Its key is the task's
+ * address: an exec that exchanges thread ids does not confuse it, and an address is not used again
+ * before that switch.
+ * 5. Who had a CPU is remembered by OFFCPU_STINTS last stints of each. A thread that was ready for
+ * OFFCPU_CULPRIT_NS or longer blames them by their share of its time, or (culprit_ns, and where its
+ * time goes back further than OFFCPU_WALKED of them) by who had it at moments in that time. Where
+ * threads change often stints go back for milliseconds only: those that span a multiple of 4.2 ms
+ * are remembered longer, and who had the CPU at that multiple stands for moments behind it. What
+ * they do not explain (it waited at another CPU, or for longer) is unknown.
  *
- * 6. Some kernels leave switches out of their own traces (seen in guests: one in 500). A thread that leaves without having
- *    come did so right behind the last switch seen on its CPU, or its wake-up; one that comes without having left waited
- *    all the time since, for an unknown reason.
+ * 6. Some kernels leave switches out of their own traces (seen in guests: one in 500). A thread
+ * that leaves without having come did so right behind the last switch seen on its CPU, or its
+ * wake-up; one that comes without having left waited all the time since, for an unknown reason.
  *
  * Nothing that finds no room is lost without being counted: struct offcpu_tally.
  */
@@ -49,12 +56,13 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define OFFCPU_CULPRIT_NS 20000
-#define COST_EVERY 64 /* switches and wake-ups without a stack are timed one in so many */
+#define COST_EVERY        64 /* switches and wake-ups without a stack are timed one in so many */
 
 /* ---- threads ---- */
 
 /* Who it is from now on. `slot`: of who_scratch. */
-static __noinline void thread_identify(struct offcpu_thread *t, struct task_struct *task, __u64 now, __u32 slot)
+static __noinline void thread_identify(struct offcpu_thread *t, struct task_struct *task, __u64 now,
+				       __u32 slot)
 {
 	struct offcpu_scratch *s = bpf_map_lookup_elem(&who_scratch, &slot);
 	struct task_struct *leader = LOAD(task, group_leader);
@@ -99,13 +107,16 @@ static __always_inline bool thread_renamed(const struct offcpu_thread *t, struct
 	return comm[0] != t->comm[0] || comm[1] != t->comm[1];
 }
 
-/* How a thread that was not known is taken in: its state, class and flags in one number. WOKEN: right now. */
-#define LIKE(state_, class_, flags_) ((__u32)(state_) | (__u32)(class_) << 8 | (__u32)(flags_) << 16)
+/* How a thread that was not known is taken in: its state, class and flags in one number. WOKEN:
+ * right now. */
+#define LIKE(state_, class_, flags_) \
+	((__u32)(state_) | (__u32)(class_) << 8 | (__u32)(flags_) << 16)
 #define LIKE_WOKEN (1u << 24)
 #define LIKE_SEED  (1u << 25) /* by the reading at the start */
 
 /* `how`: BPF_ANY forgets what the address stood for. */
-static __noinline struct offcpu_thread *thread_new(struct task_struct *task, __u64 now, __u64 since, __u32 like, __u64 how)
+static __noinline struct offcpu_thread *thread_new(struct task_struct *task, __u64 now, __u64 since,
+						   __u32 like, __u64 how)
 {
 	__u32 slot = like & LIKE_SEED ? 1 : 0;
 	struct offcpu_scratch *s = bpf_map_lookup_elem(&who_scratch, &slot);
@@ -123,7 +134,8 @@ static __noinline struct offcpu_thread *thread_new(struct task_struct *task, __u
 	thread_identify(&s->thread, task, now, slot);
 	if (!bpf_map_update_elem(&threads, &key, &s->thread, how))
 		return bpf_map_lookup_elem(&threads, &key);
-	t = bpf_map_lookup_elem(&threads, &key); /* another CPU may have taken it in meanwhile: nothing is lost */
+	t = bpf_map_lookup_elem(
+		&threads, &key); /* another CPU may have taken it in meanwhile: nothing is lost */
 	if (!t || t->id != s->thread.id) /* within 65 us, the same number was given */
 		bpf_map_delete_elem(&who, &s->thread.id);
 	if (!t)
@@ -143,7 +155,9 @@ static __always_inline struct offcpu_thread *thread_get(struct task_struct *task
 /* The loader looks once a second, and is woken where that may be too late. 0: sent. */
 static __always_inline long record_send(void *record, __u64 size)
 {
-	__u64 flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > ring_bytes / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	__u64 flags = bpf_ringbuf_query(&events, BPF_RB_AVAIL_DATA) > ring_bytes / 2 ?
+			      BPF_RB_FORCE_WAKEUP :
+			      BPF_RB_NO_WAKEUP;
 
 	return bpf_ringbuf_output(&events, record, size, flags);
 }
@@ -156,15 +170,17 @@ static __noinline void object_lock(struct offcpu_thread *t)
 }
 
 /* true: this switch is one with a stack. */
-static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cpu *cpu, struct task_struct *prev,
-				       __u64 now, void *ctx, struct offcpu_tally *tl)
+static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cpu *cpu,
+				       struct task_struct *prev, __u64 now, void *ctx,
+				       struct offcpu_tally *tl)
 {
 	__u32 zero = 0, weight = limit_weight(&t->limit, now, limit_thread), more;
 	struct stack_scratch *s;
 
 	if (!weight)
 		return false;
-	more = t->slow ? limit_weight(&cpu->slow, now, limit_slow) : limit_weight(&cpu->limit, now, limit_cpu);
+	more = t->slow ? limit_weight(&cpu->slow, now, limit_slow) :
+			 limit_weight(&cpu->limit, now, limit_cpu);
 	s = bpf_map_lookup_elem(&scratch, &zero);
 	if (!more || !s)
 		return false;
@@ -190,19 +206,23 @@ static __always_inline bool stack_take(struct offcpu_thread *t, struct offcpu_cp
 	return true;
 }
 
-/* As the wait ends, not as it began: where another thread has answered meanwhile it was idle. Beside stack_end: below it there is no
- * stack left. */
+/* As the wait ends, not as it began: where another thread has answered meanwhile it was idle.
+ * Beside stack_end: below it there is no stack left. */
 static __noinline void tag_note(struct offcpu_thread *t, __u64 now)
 {
 	if (t)
 		t->tag = stack_tag(t->serves, now);
 }
 
-static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64 ready_ns, bool blocked,
-				      struct offcpu_tally *tl)
+static __noinline void stack_end(const struct offcpu_thread *t, __u64 now, __u64 ready_ns,
+				 bool blocked, struct offcpu_tally *tl)
 {
 	struct offcpu_end e = {
-		.ev = {.time_ns = now, .start_ns = t->start_ns, .tgid = t->tgid, .tid = t->tid, .exec_id = t->exec_id,
+		.ev = {.time_ns = now,
+		       .start_ns = t->start_ns,
+		       .tgid = t->tgid,
+		       .tid = t->tid,
+		       .exec_id = t->exec_id,
 		       .end = OFFCPU_RECORD_END},
 		.out_ns = t->out_ns,
 		.blocked_ns = now - ready_ns - t->since_ns,
@@ -249,8 +269,9 @@ static __always_inline void stint_add(struct offcpu_cpu *cpu, __u64 id, __u64 fr
 		span_add(cpu, id, from, to);
 }
 
-/* Who had this CPU at the last multiple of 2^OFFCPU_SPAN_SHIFT. This and the next two are global functions of numbers alone, as in
- * offcpu_state.bpf.h. Stints follow one another: the youngest that began by then is looked for in halves. */
+/* Who had this CPU at the last multiple of 2^OFFCPU_SPAN_SHIFT. This and the next two are global
+ * functions of numbers alone, as in offcpu_state.bpf.h. Stints follow one another: the youngest
+ * that began by then is looked for in halves. */
 __noinline __u64 span_at(__u64 time)
 {
 	__u32 zero = 0, back = OFFCPU_SPANS; /* so many: the oldest */
@@ -321,8 +342,9 @@ static __noinline void culprits_add(struct offcpu_cpu *cpu, __u64 id, __u64 from
 		culprits_of_long(id, from, until - from);
 }
 
-/* All time that threads were ready in on this CPU, one after the other, is looked at once in culprit_ns, now a little earlier, now a
- * little later: who had the CPU at that moment stands for so much. It costs by how many wait, and hardly by how often. */
+/* All time that threads were ready in on this CPU, one after the other, is looked at once in
+ * culprit_ns, now a little earlier, now a little later: who had the CPU at that moment stands for
+ * so much. It costs by how many wait, and hardly by how often. */
 __noinline int culprits_sample(__u64 id, __u64 from, __u64 len)
 {
 	__u64 step = culprit_ns ?: 1, at;
@@ -350,7 +372,8 @@ static __always_inline void culprits_blame(struct offcpu_cpu *cpu, __u64 id, __u
 		culprits_of_long(id, from, now - from);
 }
 
-/* A function of its own: in a larger one clang keeps what the macros leave open in the stack, and 5.10 refuses to read it. */
+/* A function of its own: in a larger one clang keeps what the macros leave open in the stack,
+ * and 5.10 refuses to read it. */
 static __noinline bool waits_for_io(struct task_struct *task)
 {
 	if (plain)
@@ -358,7 +381,8 @@ static __noinline bool waits_for_io(struct task_struct *task)
 	return BPF_CORE_READ_BITFIELD(task, in_iowait);
 }
 
-static __noinline void state_set(struct offcpu_thread *t, struct task_struct *prev, bool preempt, long state)
+static __noinline void state_set(struct offcpu_thread *t, struct task_struct *prev, bool preempt,
+				 long state)
 {
 	struct arch_entry in;
 	bool known = !(LOAD(prev, flags) & PF_KTHREAD) && entry_read(prev, &in);
@@ -367,10 +391,12 @@ static __noinline void state_set(struct offcpu_thread *t, struct task_struct *pr
 
 	if (state) {
 		t->class = class_of(prev, state, known ? &in : NULL, iowait, &t->call_class);
-		t->flags = bare | (state & TASK_UNINTERRUPTIBLE ? OFFCPU_F_UNINTERRUPTIBLE : 0) | (iowait ? OFFCPU_F_IOWAIT : 0);
+		t->flags = bare | (state & TASK_UNINTERRUPTIBLE ? OFFCPU_F_UNINTERRUPTIBLE : 0) |
+			   (iowait ? OFFCPU_F_IOWAIT : 0);
 		t->state = OFFCPU_S_BLOCKED;
 	} else {
-		t->class = !preempt && known && in.call == syscall_yield ? OFFCPU_YIELDED : OFFCPU_PREEMPTED;
+		t->class = !preempt && known && in.call == syscall_yield ? OFFCPU_YIELDED :
+									   OFFCPU_PREEMPTED;
 		t->flags = bare;
 		t->state = OFFCPU_S_READY;
 	}
@@ -385,16 +411,20 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 	bool blocked;
 
 	if (!t)
-		t = thread_new(next, now, begin_ns, LIKE(OFFCPU_S_BLOCKED, 0, OFFCPU_F_BEFORE) | LIKE_WOKEN, BPF_NOEXIST);
+		t = thread_new(next, now, begin_ns,
+			       LIKE(OFFCPU_S_BLOCKED, 0, OFFCPU_F_BEFORE) | LIKE_WOKEN,
+			       BPF_NOEXIST);
 	if (!t)
 		return 0;
-	if (t->state == OFFCPU_S_RUNNING) { /* nobody saw it leave: it was about to when it was read at the start */
+	/* nobody saw it leave: it was about to when it was read at the start */
+	if (t->state == OFFCPU_S_RUNNING) {
 		t->state = OFFCPU_S_BLOCKED;
 		t->class = OFFCPU_OTHER;
 		t->woken_ns = now;
 	}
 	blocked = t->state == OFFCPU_S_BLOCKED;
-	if (blocked && !t->woken_ns && !t->hinted) /* nobody saw it woken: not every wake-up is traced */
+	/* nobody saw it woken: not every wake-up is traced */
+	if (blocked && !t->woken_ns && !t->hinted)
 		t->woken_ns = now;
 	since = t->since_ns;
 	if (now < since)
@@ -402,12 +432,17 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 	if (now < t->woken_ns)
 		now = t->woken_ns;
 	from = blocked && t->woken_ns > since ? t->woken_ns : since;
-	t->slow = now - since >= OFFCPU_LONG_NS; /* here, and not behind the calls: with what they keep, four of them take 512 bytes of
-						  * stack, all that kernels before 6.13 give */
+	t->slow =
+		now - since >=
+		OFFCPU_LONG_NS; /* here, and not behind the calls: with what they keep, four of them
+				 * take 512 bytes of stack, all that kernels before 6.13 give */
 	if (t->in_scope) {
 		if (blocked)
 			sum_add(t, OFFCPU_SUM_BLOCKED, t->class, t->flags, from - since);
-		sum_add(t, OFFCPU_SUM_READY, blocked ? OFFCPU_WOKEN : t->class, t->flags & (from > since ? OFFCPU_F_STACKLESS : OFFCPU_F_STACKLESS | OFFCPU_F_BEFORE), now - from);
+		sum_add(t, OFFCPU_SUM_READY, blocked ? OFFCPU_WOKEN : t->class,
+			t->flags & (from > since ? OFFCPU_F_STACKLESS :
+						   OFFCPU_F_STACKLESS | OFFCPU_F_BEFORE),
+			now - from);
 		if (now - from >= OFFCPU_CULPRIT_NS)
 			culprits_blame(cpu, t->id, from, now);
 		if (t->weight) {
@@ -424,8 +459,9 @@ static __noinline __u64 thread_came(struct task_struct *next, __u64 now, struct 
 	return t->id;
 }
 
-/* It had this CPU until its stack had been taken: its wait begins then. Who waits for what this CPU does next waits that much
- * longer where a stack is taken, and would stand for others of which none is. */
+/* It had this CPU until its stack had been taken: its wait begins then. Who waits for what this CPU
+ * does next waits that much longer where a stack is taken, and would stand for others of which none
+ * is. */
 static __noinline void ran_longer(struct offcpu_thread *t, __u64 until, struct offcpu_cpu *cpu)
 {
 	slot_extend(sum_slot(t, OFFCPU_SUM_RUNNING, OFFCPU_RUNNING, 0), until - t->since_ns);
@@ -434,20 +470,23 @@ static __noinline void ran_longer(struct offcpu_thread *t, __u64 until, struct o
 }
 
 /* true: with a stack */
-static __always_inline bool thread_left(struct task_struct *prev, bool preempt, long state, __u64 now,
-					struct offcpu_cpu *cpu, void *ctx, struct offcpu_tally *tl)
+static __always_inline bool thread_left(struct task_struct *prev, bool preempt, long state,
+					__u64 now, struct offcpu_cpu *cpu, void *ctx,
+					struct offcpu_tally *tl)
 {
 	struct offcpu_thread *t = thread_get(prev);
 	__u64 key = (__u64)prev;
 
 	if (!t)
-		t = thread_new(prev, now, begin_ns, LIKE(OFFCPU_S_RUNNING, 0, OFFCPU_F_BEFORE), BPF_NOEXIST);
+		t = thread_new(prev, now, begin_ns, LIKE(OFFCPU_S_RUNNING, 0, OFFCPU_F_BEFORE),
+			       BPF_NOEXIST);
 	if (!t)
 		return false;
 	if (t->state != OFFCPU_S_RUNNING) /* nobody saw it come: it did behind what was seen last */
 		thread_came(prev, cpu->last_ns > t->woken_ns ? cpu->last_ns : t->woken_ns, cpu, tl);
 	if (t->in_scope)
-		sum_add(t, OFFCPU_SUM_RUNNING, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE, now - t->since_ns);
+		sum_add(t, OFFCPU_SUM_RUNNING, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE,
+			now - t->since_ns);
 	stint_add(cpu, t->id, t->since_ns, now);
 	if (state & TASK_DEAD) {
 		bpf_map_delete_elem(&threads, &key);
@@ -483,8 +522,8 @@ static __always_inline void cost_add(struct offcpu_tally *tl, __u64 began, bool 
 	tl->slot[log2_of(ns) & (OFFCPU_TALLY_SLOTS - 1)]++;
 }
 
-static __always_inline int switched(bool preempt, struct task_struct *prev, struct task_struct *next, long state,
-				    void *ctx)
+static __always_inline int switched(bool preempt, struct task_struct *prev,
+				    struct task_struct *next, long state, void *ctx)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct offcpu_tally *tl = tally_get();
@@ -525,11 +564,14 @@ static __always_inline long state_of(struct task_struct *task)
 	return BPF_CORE_READ((struct task_struct___before_5_14 *)task, state);
 }
 
-/* One of these two is loaded. All that begin with tp_btf are given another type where that is refused: see offcpu_load.bpf.h. */
+/* One of these two is loaded. All that begin with tp_btf are given another type where that is
+ * refused: see offcpu_load.bpf.h. */
 SEC("?tp_btf/sched_switch")
-int BPF_PROG(offcpu_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+int BPF_PROG(offcpu_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
 {
-	/* of one that stays because a signal came, most of these kernels tell what it had been about to wait in */
+	/* of one that stays because a signal came, most of these kernels tell what it had been
+	 * about to wait in */
 	return switched(preempt, prev, next, LOAD(prev, __state) ? prev_state : 0, ctx);
 }
 
@@ -542,11 +584,13 @@ int BPF_PROG(offcpu_switch_old, bool preempt, struct task_struct *prev, struct t
 /* ---- wake-ups ---- */
 
 /*
- * Does the thread on this CPU do this, or an interrupt that came upon it? Interrupts of the kernel's code, and all soft ones,
- * have a stack of their own; one of user code stands on the thread's, which then has not come by a system call. The
- * arguments of a tracepoint stand on the stack.
+ * Does the thread on this CPU do this, or an interrupt that came upon it? Interrupts of the
+ * kernel's code, and all soft ones, have a stack of their own; one of user code stands on the
+ * thread's, which then has not come by a system call. The arguments of a tracepoint stand on the
+ * stack.
  */
-static __always_inline __u32 context_of(struct task_struct *current, struct offcpu_cpu *cpu, void *ctx)
+static __always_inline __u32 context_of(struct task_struct *current, struct offcpu_cpu *cpu,
+					void *ctx)
 {
 	struct arch_entry in;
 	__u32 flags;
@@ -567,16 +611,23 @@ static __always_inline __u32 context_of(struct task_struct *current, struct offc
 	}
 	if (*(volatile __u64 *)&cpu->stack - stack >= ARCH_THREAD_SIZE)
 		return OFFCPU_IN_INTERRUPT;
-	return !(flags & PF_KTHREAD) && known && in.call < 0 ? OFFCPU_IN_INTERRUPT : OFFCPU_IN_THREAD;
+	return !(flags & PF_KTHREAD) && known && in.call < 0 ? OFFCPU_IN_INTERRUPT :
+							       OFFCPU_IN_THREAD;
 }
 
-/* Behind the stack in `s`, of who wakes `t`. A function of its own: the unwinder leaves little stack. 0: sent. */
+/* Behind the stack in `s`, of who wakes `t`. A function of its own: the unwinder leaves little
+ * stack. 0: sent. */
 static __noinline long wake_send(const struct offcpu_thread *t, const struct stack_scratch *s,
 				 const struct offcpu_wake_key *key, __u64 slept_ns, __u32 flags)
 {
 	struct offcpu_wake w = {
-		.ev = {.time_ns = s->ev.time_ns, .start_ns = s->ev.start_ns, .cgroup_id = s->ev.cgroup_id, .tgid = s->ev.tgid,
-		       .tid = s->ev.tid, .exec_id = s->ev.exec_id, .flags = s->ev.flags & STACK_F_KTHREAD,
+		.ev = {.time_ns = s->ev.time_ns,
+		       .start_ns = s->ev.start_ns,
+		       .cgroup_id = s->ev.cgroup_id,
+		       .tgid = s->ev.tgid,
+		       .tid = s->ev.tid,
+		       .exec_id = s->ev.exec_id,
+		       .flags = s->ev.flags & STACK_F_KTHREAD,
 		       .end = OFFCPU_RECORD_WAKE},
 		.start_ns = t->start_ns,
 		.slept_ns = slept_ns,
@@ -593,9 +644,11 @@ static __noinline long wake_send(const struct offcpu_thread *t, const struct sta
 	return record_send(&w, sizeof(w));
 }
 
-/* true: it has been told with a stack of who wakes (not of an idle CPU), and belongs in no sum. Below the limit all are. */
-static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task_struct *p, struct task_struct *current,
-				      struct offcpu_cpu *cpu, const struct offcpu_wake_key *key, __u64 now, __u64 slept_ns,
+/* true: it has been told with a stack of who wakes (not of an idle CPU), and belongs in no sum.
+ * Below the limit all are. */
+static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task_struct *p,
+				      struct task_struct *current, struct offcpu_cpu *cpu,
+				      const struct offcpu_wake_key *key, __u64 now, __u64 slept_ns,
 				      void *ctx)
 {
 	__u32 zero = 0;
@@ -607,8 +660,7 @@ static __always_inline bool wake_tell(const struct offcpu_thread *t, struct task
 	if (!s)
 		return false;
 	stack_fill_task(&s->ev, current, now);
-	if (!stack_fill(s, current, ctx, NULL) &&
-	    record_send(&s->ev, stack_event_size(s)))
+	if (!stack_fill(s, current, ctx, NULL) && record_send(&s->ev, stack_event_size(s)))
 		return false;
 	return !wake_send(t, s, key, slept_ns, LOAD(p, flags));
 }
@@ -668,7 +720,8 @@ int BPF_PROG(offcpu_waking, struct task_struct *p)
 	t->waker = key.context == OFFCPU_IN_THREAD ? key.waker : 0;
 	stack = wake_tell(t, p, current, cpu, &key, now, now > since ? now - since : 0, ctx);
 	if (culprit_ns && key.context != OFFCPU_IN_THREAD)
-		key.waker = 0; /* it had no part in it: a row for each whom an interrupt came upon says little */
+		key.waker = 0; /* it had no part in it: a row for each whom an interrupt came upon
+				  says little */
 	if (!stack)
 		wake_add(&key, now > since ? now - since : 0);
 	wake_cost(cpu, now, stack);
@@ -698,7 +751,8 @@ TRACEPOINT(sched_process_exec, offcpu_exec, struct task_struct *p)
 	if (!t || t->state != OFFCPU_S_RUNNING)
 		return 0;
 	if (t->in_scope)
-		sum_add(t, OFFCPU_SUM_RUNNING, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE, now - t->since_ns);
+		sum_add(t, OFFCPU_SUM_RUNNING, OFFCPU_RUNNING, t->flags & OFFCPU_F_BEFORE,
+			now - t->since_ns);
 	t->flags = 0;
 	t->since_ns = now;
 	thread_identify(t, p, now, 0);
@@ -740,8 +794,12 @@ int offcpu_seed(struct bpf_iter__task *ctx)
 	state = state_of(task);
 	if (state & TASK_DEAD)
 		return 0;
-	state_set(&like, task, true, state); /* one that runs is ready, too: when it leaves, it came at once */
-	thread_new(task, bpf_ktime_get_boot_ns(), begin_ns, LIKE(like.state, like.class, (like.flags & ~OFFCPU_F_STACKLESS) | OFFCPU_F_BEFORE) | LIKE_SEED,
-		   BPF_NOEXIST);
+	state_set(&like, task, true,
+		  state); /* one that runs is ready, too: when it leaves, it came at once */
+	thread_new(
+		task, bpf_ktime_get_boot_ns(), begin_ns,
+		LIKE(like.state, like.class, (like.flags & ~OFFCPU_F_STACKLESS) | OFFCPU_F_BEFORE) |
+			LIKE_SEED,
+		BPF_NOEXIST);
 	return 0;
 }

@@ -2,10 +2,11 @@
 /*
  * offcpu: what the program and its loader share. How it works stands in offcpu.bpf.c.
  *
- * Every thread has a state since it left the CPU or came to it; each stretch in a state goes, when it ends, into a sum kept
- * by (thread, class, flags). Sums only grow: the loader reads them from time to time and takes differences, so that nothing
- * is lost between two readings. A thread is told apart by a number of its own (`id`), which it gets anew at exec and when
- * it changes its name; the map `who` says who that is, and outlives it until the loader has read its last sums.
+ * Every thread has a state since it left the CPU or came to it; each stretch in a state goes, when
+ * it ends, into a sum kept by (thread, class, flags). Sums only grow: the loader reads them from
+ * time to time and takes differences, so that nothing is lost between two readings. A thread is
+ * told apart by a number of its own (`id`), which it gets anew at exec and when it changes its
+ * name; the map `who` says who that is, and outlives it until the loader has read its last sums.
  */
 #ifndef SONDE_PROBES_OFFCPU_H
 #define SONDE_PROBES_OFFCPU_H
@@ -29,19 +30,22 @@ enum offcpu_class {
 	OFFCPU_YIELDED = 18,   /* ready: it gave way */
 	OFFCPU_RUNNING = 32,
 	/* of the table of system calls only */
-	OFFCPU_BY_FILE = 64,   /* by what its first argument, a descriptor, is */
-	OFFCPU_RESTART = 65    /* goes on with the one before */
+	OFFCPU_BY_FILE = 64, /* by what its first argument, a descriptor, is */
+	OFFCPU_RESTART = 65  /* goes on with the one before */
 };
 
-enum offcpu_flags {            /* as stored */
-	OFFCPU_F_BEFORE = 1,           /* began before the capture: the part inside it */
-	OFFCPU_F_UNFINISHED = 2,       /* the loader's: still lasted at its end */
-	OFFCPU_F_UNINTERRUPTIBLE = 4,
-	OFFCPU_F_IOWAIT = 8,
-	OFFCPU_F_STACKLESS = 16        /* the loader's too: began while no stacks were taken. Not stored */
+enum offcpu_flags {                          /* as stored */
+		    OFFCPU_F_BEFORE = 1,     /* began before the capture: the part inside it */
+		    OFFCPU_F_UNFINISHED = 2, /* the loader's: still lasted at its end */
+		    OFFCPU_F_UNINTERRUPTIBLE = 4,
+		    OFFCPU_F_IOWAIT = 8,
+		    OFFCPU_F_STACKLESS =
+			    16 /* the loader's too: began while no stacks were taken. Not stored */
 };
 
-#define OFFCPU_LONG_NS 1000000000 /* a thread that waited so long waits as long again, most often */
+#define OFFCPU_LONG_NS                                                             \
+	1000000000 /* a thread that waited so long waits as long again, most often \
+		    */
 
 #define OFFCPU_SYSCALLS 512
 
@@ -60,24 +64,31 @@ struct offcpu_limit {
 /* What a thread waits on. */
 enum offcpu_object_kind {
 	OFFCPU_ON_NOTHING = 0,
-	OFFCPU_ON_FUTEX = 1,   /* value: its address */
-	OFFCPU_ON_FILE = 2,    /* value: its inode's number; fd */
-	OFFCPU_ON_PEER = 3,    /* family, peer, port: of the other end */
-	OFFCPU_ON_GIL = 5,     /* value: as of a futex. The lock that lets one thread of an interpreter run at a time */
-	OFFCPU_ON_PORT = 4     /* family, port: of this end; there is no other one, or it has no address */
+	OFFCPU_ON_FUTEX = 1, /* value: its address */
+	OFFCPU_ON_FILE = 2,  /* value: its inode's number; fd */
+	OFFCPU_ON_PEER = 3,  /* family, peer, port: of the other end */
+	OFFCPU_ON_GIL = 5, /* value: as of a futex. The lock that lets one thread of an interpreter
+			      run at a time */
+	OFFCPU_ON_PORT =
+		4 /* family, port: of this end; there is no other one, or it has no address */
 };
 struct offcpu_object {
 	__u64 value;
 	__u32 fd;
 	__u16 family;
-	__u16 port;      /* of the host's byte order */
-	__u8 peer[16];   /* IPv4: the first four */
-	__u8 kind;       /* enum offcpu_object_kind */
+	__u16 port;    /* of the host's byte order */
+	__u8 peer[16]; /* IPv4: the first four */
+	__u8 kind;     /* enum offcpu_object_kind */
 	__u8 pad[7];
 };
 
 /* Where a thread's sums stand: those it added to last. */
-enum offcpu_sum_of { OFFCPU_SUM_RUNNING = 0, OFFCPU_SUM_BLOCKED, OFFCPU_SUM_READY, OFFCPU_SUM_LAST };
+enum offcpu_sum_of {
+	OFFCPU_SUM_RUNNING = 0,
+	OFFCPU_SUM_BLOCKED,
+	OFFCPU_SUM_READY,
+	OFFCPU_SUM_LAST
+};
 #define OFFCPU_SUM_KNOWN (1u << 31)
 struct offcpu_sum_at {
 	__u32 what; /* OFFCPU_SUM_KNOWN | flags << 16 | class; 0: none yet */
@@ -87,39 +98,41 @@ struct offcpu_sum_at {
 /* Value of the map `threads`, by task_struct's address: it lives as long as the thread. */
 struct offcpu_thread {
 	__u64 id;
-	__u64 since_ns;  /* in this state; 0 while the entry is made */
-	__u64 out_ns;    /* time_ns of the stack that was taken as it left */
-	__u64 woken_ns;  /* blocked: ready since; 0: not yet woken */
-	__u64 start_ns;  /* of the process, as in stack_event */
+	__u64 since_ns; /* in this state; 0 while the entry is made */
+	__u64 out_ns;   /* time_ns of the stack that was taken as it left */
+	__u64 woken_ns; /* blocked: ready since; 0: not yet woken */
+	__u64 start_ns; /* of the process, as in stack_event */
 	__u32 tgid, tid, exec_id;
-	__u32 weight;    /* how many waits the stack of this one stands for; 0: none was taken */
+	__u32 weight; /* how many waits the stack of this one stands for; 0: none was taken */
 	__u64 comm[2];
 	struct offcpu_limit limit;
-	__u8 state;      /* enum offcpu_state */
-	__u8 class;      /* of the stretch: enum offcpu_class */
-	__u8 flags;      /* of the stretch: enum offcpu_flags */
+	__u8 state; /* enum offcpu_state */
+	__u8 class; /* of the stretch: enum offcpu_class */
+	__u8 flags; /* of the stretch: enum offcpu_flags */
 	__u8 in_scope;
 	__u8 call_class; /* of the last system call it waited in */
 	__u8 hinted;     /* woken while it ran */
 	__u8 slow;       /* its last wait was a long one */
 	__u8 pad;
-	__u64 waker;     /* id of the thread that woke it; 0: an interrupt did, or it is not known */
-	__u64 serves;    /* who serves requests on it, as its stack was taken (inflight.bpf.h): a goroutine goes nowhere while its thread waits */
-	__u64 tag;       /* of the request that is served, as the wait ends */
+	__u64 waker;  /* id of the thread that woke it; 0: an interrupt did, or it is not known */
+	__u64 serves; /* who serves requests on it, as its stack was taken (inflight.bpf.h): a
+			 goroutine goes nowhere while its thread waits */
+	__u64 tag;    /* of the request that is served, as the wait ends */
 	struct offcpu_object on; /* of the wait, where its stack was taken */
 	struct offcpu_sum_at sums[OFFCPU_SUM_LAST];
 };
 
 struct offcpu_who { /* value of the map `who`, by id */
-	__u64 task;      /* key in `threads` while it lives */
+	__u64 task; /* key in `threads` while it lives */
 	__u64 start_ns, cgroup_id;
 	__u32 tgid, tid, exec_id;
-	__u32 flags;     /* STACK_F_KTHREAD */
+	__u32 flags; /* STACK_F_KTHREAD */
 	char comm[STACK_COMM_LEN];
 };
 
-/* How long stretches were, in steps of an eighth of a power of two (schema/store/model/hist.h, rule 1). Of a sum only the powers that it
- * has something of have steps: power 0 is [0, 8) ns, power p [2^(p+2), 2^(p+3)). */
+/* How long stretches were, in steps of an eighth of a power of two (schema/store/model/hist.h, rule
+ * 1). Of a sum only the powers that it has something of have steps: power 0 is [0, 8) ns, power p
+ * [2^(p+2), 2^(p+3)). */
 #define OFFCPU_POWERS 64 /* a power of two: an index is masked */
 #define OFFCPU_STEPS  8
 #define OFFCPU_COARSE (1u << 31)
@@ -133,23 +146,28 @@ struct offcpu_key { /* of the map `totals`: the value is a slot in `sums` */
 };
 struct offcpu_sum { /* value of the array `sums` */
 	__u64 n, total_ns;
-	__u64 max_ns[2];   /* of the readings with this last bit */
+	__u64 max_ns[2]; /* of the readings with this last bit */
 	__u32 reading[2];
-	__u32 power[OFFCPU_POWERS]; /* 0: nothing yet; 1 + the number of its steps; OFFCPU_COARSE | how many: there were no steps left */
+	__u32 power[OFFCPU_POWERS]; /* 0: nothing yet; 1 + the number of its steps; OFFCPU_COARSE |
+				       how many: there were no steps left */
 };
 
-/* Slots in `sums` that are free, in the queue `free_slots`, and steps in `free_steps`: zeroed by the loader, which has them back when it
- * has read the last of a thread. */
+/* Slots in `sums` that are free, in the queue `free_slots`, and steps in `free_steps`: zeroed by
+ * the loader, which has them back when it has read the last of a thread. */
 struct offcpu_slots {
 	__u32 first, n;
 };
 
-enum offcpu_context { OFFCPU_IN_THREAD = 0, OFFCPU_IN_INTERRUPT = 1 }; /* as stored; soft interrupts too */
+enum offcpu_context {
+	OFFCPU_IN_THREAD = 0,
+	OFFCPU_IN_INTERRUPT = 1
+};                       /* as stored; soft interrupts too */
 struct offcpu_wake_key { /* of the map `wakes`: the value counts waits that ended so */
 	__u64 id, waker; /* waker 0: the CPU was idle */
 	__u32 class, context;
 };
-/* Who had the CPU meanwhile, of the map `culprits`: by 0 and OFFCPU_BY_IDLE, OFFCPU_BY_UNKNOWN where it is no thread. */
+/* Who had the CPU meanwhile, of the map `culprits`: by 0 and OFFCPU_BY_IDLE, OFFCPU_BY_UNKNOWN
+ * where it is no thread. */
 #define OFFCPU_BY_IDLE    1
 #define OFFCPU_BY_UNKNOWN 2
 struct offcpu_culprit_key {
@@ -159,74 +177,83 @@ struct offcpu_count {
 	__u64 n, total_ns;
 };
 
-#define OFFCPU_STINTS  1024 /* of each CPU are remembered: who had it. A power of two */
-#define OFFCPU_WALKED  64   /* of them are gone through for one wait, where all of its time is */
-#define OFFCPU_SPANS   2048 /* of each CPU are remembered longer: stints that span a multiple of 2^OFFCPU_SPAN_SHIFT ns. A power of two */
+#define OFFCPU_STINTS 1024 /* of each CPU are remembered: who had it. A power of two */
+#define OFFCPU_WALKED 64   /* of them are gone through for one wait, where all of its time is */
+/* of each CPU are remembered longer: stints that span a multiple of 2^OFFCPU_SPAN_SHIFT ns. A power
+ * of two */
+#define OFFCPU_SPANS      2048
 #define OFFCPU_SPAN_SHIFT 22 /* 4.2 ms: they go back by 8.6 s and more */
-#define OFFCPU_MOMENTS 16   /* of one wait, else */
+#define OFFCPU_MOMENTS    16 /* of one wait, else */
 struct offcpu_stint {
 	__u64 id, from_ns, to_ns;
 };
-struct offcpu_cpu { /* the program's own, by CPU */
+struct offcpu_cpu {      /* the program's own, by CPU */
 	__u64 idle_ns;   /* idle since; 0: it is not */
 	__u64 stack;     /* an address on the present stack */
 	__u64 last_ns;   /* the last switch */
 	__u64 began_ns;  /* the program, at the present one */
-	__u64 moment_ns; /* until it is looked again for who had it, of the time that threads were ready in */
+	__u64 moment_ns; /* until it is looked again for who had it, of the time that threads were
+			    ready in */
 	__u64 task, running; /* who came to it last, as far as was seen: its address and id */
 	struct offcpu_slots free, free_steps; /* taken from the queues */
-	__u32 next;      /* stint to write */
-	__u32 next_span; /* and of the map `spans` */
-	__u32 woken;     /* waits that ended here, told without a stack */
+	__u32 next;                           /* stint to write */
+	__u32 next_span;                      /* and of the map `spans` */
+	__u32 woken;                          /* waits that ended here, told without a stack */
 	__u32 unused;
 	struct offcpu_stint stint[OFFCPU_STINTS];
-	struct offcpu_limit limit, slow, wakes; /* of stacks of waits, of those that will be long, and of wakers */
+	struct offcpu_limit limit, slow,
+		wakes; /* of stacks of waits, of those that will be long, and of wakers */
 };
 
-/* Behind a stack_event without frames whose `end` is OFFCPU_RECORD_END: the wait whose stack was taken is over. It is
- * found by the event's tid and out_ns, which is that stack's time_ns; the wait begins when the stack has been taken. */
+/* Behind a stack_event without frames whose `end` is OFFCPU_RECORD_END: the wait whose stack was
+ * taken is over. It is found by the event's tid and out_ns, which is that stack's time_ns; the wait
+ * begins when the stack has been taken. */
 #define OFFCPU_RECORD_END 255
 struct offcpu_end {
 	struct stack_event ev;
 	__u64 out_ns, blocked_ns, ready_ns;
 	__u32 weight;
-	__u8 class;      /* of the blocked part; OFFCPU_PREEMPTED or OFFCPU_YIELDED: there is none */
-	__u8 blocked;    /* 1: there is one, even if it lasted no time */
+	__u8 class;   /* of the blocked part; OFFCPU_PREEMPTED or OFFCPU_YIELDED: there is none */
+	__u8 blocked; /* 1: there is one, even if it lasted no time */
 	__u8 pad[2];
-	__u64 waker;     /* as in offcpu_thread */
+	__u64 waker; /* as in offcpu_thread */
 	struct offcpu_object on;
 };
 _Static_assert(sizeof(struct offcpu_end) == 80 + 80, "wire size");
 
-/* Behind the stack of one who wakes another, likewise: found by the event's tid and time_ns, which are that stack's. A wake-up
- * that is told so is in no sum of `wakes`. `ev` is of who wakes, the rest of who slept. */
+/* Behind the stack of one who wakes another, likewise: found by the event's tid and time_ns, which
+ * are that stack's. A wake-up that is told so is in no sum of `wakes`. `ev` is of who wakes, the
+ * rest of who slept. */
 #define OFFCPU_RECORD_WAKE 254
 struct offcpu_wake {
 	struct stack_event ev;
 	__u64 start_ns, slept_ns;
 	__u32 tgid, tid, exec_id;
-	__u8 class;      /* of the wait */
-	__u8 context;    /* enum offcpu_context */
-	__u16 flags;     /* STACK_F_KTHREAD */
+	__u8 class;   /* of the wait */
+	__u8 context; /* enum offcpu_context */
+	__u16 flags;  /* STACK_F_KTHREAD */
 	char thread[STACK_COMM_LEN];
 };
 _Static_assert(sizeof(struct offcpu_wake) == 80 + 48, "wire size");
 
-/* The program's own tally, by CPU, in the map `tally`. Runs: of all programs but the reading of threads at the start. */
+/* The program's own tally, by CPU, in the map `tally`. Runs: of all programs but the reading of
+ * threads at the start. */
 #define OFFCPU_TALLY_SLOTS 32
 struct offcpu_tally {
 	__u64 switches;
-	__u64 stacks;      /* taken */
-	__u64 stack_seen;  /* amounts that the ended waits with a stack come to: weight x (blocked, ready) */
-	__u64 stack_lost;  /* of those, lost: the ring was full */
-	__u64 lost;        /* stretches lost for want of room in a map */
-	__u64 unfollowed;  /* child processes that the set of --'s had no room for */
-	__u64 named;       /* threads that got a number */
-	__u64 pairs;       /* new ones of waker and woken, and of who ran and who waited */
-	__u64 late;        /* stacks sent to be unwound later */
+	__u64 stacks;     /* taken */
+	__u64 stack_seen; /* amounts that the ended waits with a stack come to: weight x (blocked,
+			     ready) */
+	__u64 stack_lost; /* of those, lost: the ring was full */
+	__u64 lost;       /* stretches lost for want of room in a map */
+	__u64 unfollowed; /* child processes that the set of --'s had no room for */
+	__u64 named;      /* threads that got a number */
+	__u64 pairs;      /* new ones of waker and woken, and of who ran and who waited */
+	__u64 late;       /* stacks sent to be unwound later */
 	__u64 plain_ns, plain_runs; /* switches without a stack */
 	__u64 stack_ns, stack_runs; /* those with one */
-	__u64 wake_ns;     /* wake-ups; those without a stack are timed one in some, which stands for all */
+	__u64 wake_ns; /* wake-ups; those without a stack are timed one in some, which stands for
+			  all */
 	__u64 slot[OFFCPU_TALLY_SLOTS];
 };
 

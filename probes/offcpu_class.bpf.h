@@ -3,12 +3,15 @@
  * offcpu_class: what a thread waits for, told at the moment it leaves the CPU.
  *
  *   1. stopped or traced                                                     stop
- *   2. a kernel thread, or 32-bit code: not told apart                       other (disk if it waits for I/O)
+ *   2. a kernel thread, or 32-bit code: not told apart                       other (disk if it
+ * waits for I/O)
  *   3. in the kernel by no system call: an exception of its own code         page fault
- *   4. in a system call: by the table that the loader fills; for calls on any descriptor by what the first argument is:
- *      a FIFO pipe, a socket network, a regular file or block device disk, all else other; restart_syscall: as before
- *      (plain loads as far as the kernel vouches for the pointers: a helper's reading costs 20 ns each)
- *   5. the kernel says that it waits for I/O (in_iowait), and 4. says neither poll nor page fault: disk
+ *   4. in a system call: by the table that the loader fills; for calls on any descriptor by what
+ * the first argument is: a FIFO pipe, a socket network, a regular file or block device disk, all
+ * else other; restart_syscall: as before (plain loads as far as the kernel vouches for the
+ * pointers: a helper's reading costs 20 ns each)
+ *   5. the kernel says that it waits for I/O (in_iowait), and 4. says neither poll nor page fault:
+ * disk
  */
 #ifndef SONDE_PROBES_OFFCPU_CLASS_BPF_H
 #define SONDE_PROBES_OFFCPU_CLASS_BPF_H
@@ -29,11 +32,11 @@ const volatile __u32 syscall_yield = OFFCPU_SYSCALLS;
 #define TASK_STOPPED_TRACED  0xc
 #define TASK_DEAD            0x80
 
-#define FILE_TYPE     0170000
-#define FILE_FIFO     0010000
-#define FILE_BLOCK    0060000
-#define FILE_REGULAR  0100000
-#define FILE_SOCKET   0140000
+#define FILE_TYPE    0170000
+#define FILE_FIFO    0010000
+#define FILE_BLOCK   0060000
+#define FILE_REGULAR 0100000
+#define FILE_SOCKET  0140000
 
 static __always_inline __u8 class_of_file(struct task_struct *task, __u32 fd)
 {
@@ -49,22 +52,24 @@ static __always_inline __u8 class_of_file(struct task_struct *task, __u32 fd)
 	return OFFCPU_OTHER;
 }
 
-static __always_inline __u8 class_of_call(struct task_struct *task, const struct arch_entry *in, __u8 before)
+static __always_inline __u8 class_of_call(struct task_struct *task, const struct arch_entry *in,
+					  __u8 before)
 {
 	__u8 class;
 
 	if (in->call < 0)
 		return OFFCPU_FAULT;
-	class = in->call < OFFCPU_SYSCALLS ? syscall_class[in->call & (OFFCPU_SYSCALLS - 1)] : OFFCPU_OTHER;
+	class = in->call < OFFCPU_SYSCALLS ? syscall_class[in->call & (OFFCPU_SYSCALLS - 1)] :
+					     OFFCPU_OTHER;
 	if (class == OFFCPU_BY_FILE)
 		return class_of_file(task, (__u32)in->first);
 	return class == OFFCPU_RESTART ? before : class;
 }
 
-/* Why `task`, which is in `state`, does not run. `in`: how it entered the kernel; NULL: not by user code that is known.
- * *call_class: that of the last call, for those that go on. */
-static __always_inline __u8 class_of(struct task_struct *task, long state, const struct arch_entry *in, bool iowait,
-				     __u8 *call_class)
+/* Why `task`, which is in `state`, does not run. `in`: how it entered the kernel; NULL: not by user
+ * code that is known. *call_class: that of the last call, for those that go on. */
+static __always_inline __u8 class_of(struct task_struct *task, long state,
+				     const struct arch_entry *in, bool iowait, __u8 *call_class)
 {
 	__u8 class = OFFCPU_OTHER;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * offcpu_load: reading a task. A program at a typed tracepoint (tp_btf) is given tasks that the kernel vouches for, and loads
- * from them as from its own memory. One at a plain tracepoint, which the loader takes where typed ones are refused, has
- * bare numbers, and asks a helper: 20 ns each. The same program is loaded as either; what is not meant is cut out then.
+ * offcpu_load: reading a task. A program at a typed tracepoint (tp_btf) is given tasks that the
+ * kernel vouches for, and loads from them as from its own memory. One at a plain tracepoint, which
+ * the loader takes where typed ones are refused, has bare numbers, and asks a helper: 20 ns each.
+ * The same program is loaded as either; what is not meant is cut out then.
  */
 #ifndef SONDE_PROBES_OFFCPU_LOAD_BPF_H
 #define SONDE_PROBES_OFFCPU_LOAD_BPF_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * offcpu_object: what a thread waits on: the futex's address, the file behind the descriptor that is the call's first
- * argument, or a socket's other end. Asked of waits whose stack is taken: it takes some reading of the kernel's memory.
+ * offcpu_object: what a thread waits on: the futex's address, the file behind the descriptor that
+ * is the call's first argument, or a socket's other end. Asked of waits whose stack is taken: it
+ * takes some reading of the kernel's memory.
  */
 #ifndef SONDE_PROBES_OFFCPU_OBJECT_BPF_H
 #define SONDE_PROBES_OFFCPU_OBJECT_BPF_H
@@ -16,7 +17,8 @@
 #include "probes/lib/sock.bpf.h"
 
 const volatile __u32 syscall_futex = OFFCPU_SYSCALLS;
-const volatile __u32 syscall_sync = OFFCPU_SYSCALLS; /* a call for the disk that takes no descriptor */
+const volatile __u32 syscall_sync =
+	OFFCPU_SYSCALLS; /* a call for the disk that takes no descriptor */
 
 #define FD_MAX (1u << 20)
 
@@ -38,7 +40,8 @@ static __always_inline void object_socket(struct offcpu_object *on, struct sock 
 	}
 }
 
-static __always_inline void object_file(struct offcpu_object *on, struct task_struct *task, __u64 fd)
+static __always_inline void object_file(struct offcpu_object *on, struct task_struct *task,
+					__u64 fd)
 {
 	struct file *file = fd < FD_MAX ? sock_fd_file(task, (__u32)fd) : NULL;
 	struct sock *sk;
@@ -64,7 +67,8 @@ static __noinline void object_find(struct offcpu_object *on, struct task_struct 
 	if (in.call == syscall_futex) {
 		on->kind = OFFCPU_ON_FUTEX;
 		on->value = in.first;
-	} else if ((class == OFFCPU_DISK || class == OFFCPU_NETWORK || class == OFFCPU_PIPE || class == OFFCPU_OTHER) &&
+	} else if ((class == OFFCPU_DISK || class == OFFCPU_NETWORK || class == OFFCPU_PIPE ||
+		    class == OFFCPU_OTHER) &&
 		   in.call < OFFCPU_SYSCALLS && in.call != syscall_sync) {
 		__u8 of = syscall_class[in.call & (OFFCPU_SYSCALLS - 1)];
 

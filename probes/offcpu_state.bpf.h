@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * offcpu_state: the maps of the off-CPU program, and the small steps over them: sums, threads, who they are, and how many
- * stacks are taken. All maps are allocated beforehand: the programs run where the scheduler holds its locks, and an
- * allocation there could wake the one who reclaims memory. The loader sizes them.
+ * offcpu_state: the maps of the off-CPU program, and the small steps over them: sums, threads, who
+ * they are, and how many stacks are taken. All maps are allocated beforehand: the programs run
+ * where the scheduler holds its locks, and an allocation there could wake the one who reclaims
+ * memory. The loader sizes them.
  */
 #ifndef SONDE_PROBES_OFFCPU_STATE_BPF_H
 #define SONDE_PROBES_OFFCPU_STATE_BPF_H
@@ -13,13 +14,15 @@
 #include "probes/offcpu.h"
 #include "probes/lib/scope.bpf.h"
 
-/* Stacks: of a thread in a window, of a CPU, on a CPU of threads whose last wait was long, and of wakers on a CPU. A window is
- * 2^27 ns, 134 ms. The loader sets them, and may change them while the program runs; all 0: no stacks are taken. */
+/* Stacks: of a thread in a window, of a CPU, on a CPU of threads whose last wait was long, and of
+ * wakers on a CPU. A window is 2^27 ns, 134 ms. The loader sets them, and may change them while the
+ * program runs; all 0: no stacks are taken. */
 __u32 limit_thread, limit_cpu, limit_slow, limit_wake;
 #define OFFCPU_WINDOW_SHIFT 27
 #define OFFCPU_WEIGHT_SHIFT 16 /* the largest weight is 2^16 */
 
-/* Set by the loader: when the capture begins, 0: not yet; `reading` is counted up each time before it reads. */
+/* Set by the loader: when the capture begins, 0: not yet; `reading` is counted up each time before
+ * it reads. */
 __u64 begin_ns;
 __u32 reading;
 
@@ -37,7 +40,8 @@ HASH(totals, struct offcpu_key, __u32);
 HASH(wakes, struct offcpu_wake_key, struct offcpu_count);
 HASH(culprits, struct offcpu_culprit_key, struct offcpu_count);
 
-/* The sums themselves: a thread knows the slots of those it adds to (struct offcpu_sum_at), and most additions need no hash. */
+/* The sums themselves: a thread knows the slots of those it adds to (struct offcpu_sum_at), and
+ * most additions need no hash. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -81,15 +85,16 @@ struct { /* apart from `cpus`: the kernel gives a value of each CPU 32 KiB */
 	__type(value, struct offcpu_stint);
 } spans SEC(".maps");
 
-const volatile __u32 culprit_ns = 0; /* below 2^31: between two moments at which it is looked for who had a CPU; 0: all time is */
+const volatile __u32 culprit_ns = 0; /* below 2^31: between two moments at which it is looked for
+					who had a CPU; 0: all time is */
 const volatile __u32 ring_bytes = 4 * 1024 * 1024; /* of `events` */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 * 1024 * 1024);
 } events SEC(".maps");
 
-/* Where an entry is put together, as there is no room on the stack: by programs that nothing interrupts, and by the reading
- * at the start. */
+/* Where an entry is put together, as there is no room on the stack: by programs that nothing
+ * interrupts, and by the reading at the start. */
 struct offcpu_scratch {
 	struct offcpu_who who;
 	struct offcpu_thread thread;
@@ -119,7 +124,8 @@ static __always_inline void tally_lost(void)
 		t->lost++;
 }
 
-/* A pair of threads that was not met since the last reading: the loader reads before their maps are full. */
+/* A pair of threads that was not met since the last reading: the loader reads before their maps are
+ * full. */
 static __always_inline void tally_pair(void)
 {
 	struct offcpu_tally *t = tally_get();
@@ -128,12 +134,13 @@ static __always_inline void tally_pair(void)
 		t->pairs++;
 }
 
-/* The place of the highest bit, by a multiplication (de Bruijn's sequence B(2, 6)): six comparisons would be guessed wrong too
- * often. This and other steps are global functions of numbers alone: they are verified once, not wherever they are called. */
-static const __u8 log2_table[64] = {
-	0,  47, 1,  56, 48, 27, 2,  60, 57, 49, 41, 37, 28, 16, 3,  61, 54, 58, 35, 52, 50, 42,
-	21, 44, 38, 32, 29, 23, 17, 11, 4,  62, 46, 55, 26, 59, 40, 36, 15, 53, 34, 51, 20, 43,
-	31, 22, 10, 45, 25, 39, 14, 33, 19, 30, 9,  24, 13, 18, 8,  12, 7,  6,  5,  63};
+/* The place of the highest bit, by a multiplication (de Bruijn's sequence B(2, 6)): six comparisons
+ * would be guessed wrong too often. This and other steps are global functions of numbers alone:
+ * they are verified once, not wherever they are called. */
+static const __u8 log2_table[64] = {0,  47, 1,  56, 48, 27, 2,  60, 57, 49, 41, 37, 28, 16, 3,  61,
+				    54, 58, 35, 52, 50, 42, 21, 44, 38, 32, 29, 23, 17, 11, 4,  62,
+				    46, 55, 26, 59, 40, 36, 15, 53, 34, 51, 20, 43, 31, 22, 10, 45,
+				    25, 39, 14, 33, 19, 30, 9,  24, 13, 18, 8,  12, 7,  6,  5,  63};
 
 __noinline __u32 log2_of(__u64 v)
 {
@@ -204,8 +211,9 @@ static __always_inline void step_count(struct offcpu_sum *sum, __u64 ns)
 		s->n[step & (OFFCPU_STEPS - 1)]++;
 }
 
-/* One stretch more. A function of its own, as others that are called beside the unwinder: its steps leave little stack.
- * Only one CPU at a time has anything to say of one thread and class: no atomics. */
+/* One stretch more. A function of its own, as others that are called beside the unwinder: its steps
+ * leave little stack. Only one CPU at a time has anything to say of one thread and class: no
+ * atomics. */
 __noinline int slot_add(__u32 slot, __u64 ns)
 {
 	struct offcpu_sum *sum = bpf_map_lookup_elem(&sums, &slot);
@@ -254,7 +262,8 @@ static __always_inline __u32 sum_slot(struct offcpu_thread *t, __u32 of, __u32 c
 	return at->slot;
 }
 
-static __noinline void sum_add(struct offcpu_thread *t, __u32 of, __u32 class, __u32 flags, __u64 ns)
+static __noinline void sum_add(struct offcpu_thread *t, __u32 of, __u32 class, __u32 flags,
+			       __u64 ns)
 {
 	slot_add(sum_slot(t, of, class, flags), ns);
 }
@@ -313,10 +322,12 @@ static __always_inline void limit_share(struct offcpu_limit *l, __u32 limit)
 }
 
 /*
- * How many events this one is to stand for, decided before anything is known of it: 0 for those that are not chosen. All
- * are, while fewer came than `limit` a window; above it one of each 2, 4, 8... that follow one another, by chance, by what
- * the last window had and what this one has had so far. A choice depends on what was, not on how long this wait will be: sums of weights are without bias,
- * also where a block is broken off. A random number is asked for once a block: it costs more than all the rest.
+ * How many events this one is to stand for, decided before anything is known of it: 0 for those
+ * that are not chosen. All are, while fewer came than `limit` a window; above it one of each 2,
+ * 4, 8... that follow one another, by chance, by what the last window had and what this one has had
+ * so far. A choice depends on what was, not on how long this wait will be: sums of weights are
+ * without bias, also where a block is broken off. A random number is asked for once a block: it
+ * costs more than all the rest.
  */
 static __always_inline __u32 limit_weight(struct offcpu_limit *l, __u64 now, __u32 limit)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * pstack: a task iterator that tells of each thread what is needed to show where it waits: who it is, its state, since
- * when, its kernel stack, and its registers in user space. It stops nobody. The user stack is read by the loader, and
- * holds if the thread's switches are the same before and after.
+ * pstack: a task iterator that tells of each thread what is needed to show where it waits: who it
+ * is, its state, since when, its kernel stack, and its registers in user space. It stops nobody.
+ * The user stack is read by the loader, and holds if the thread's switches are the same before and
+ * after.
  *
- * When a thread left its CPU the kernel does not keep. It keeps when it came (sched_info.last_arrival), and how long it
- * has run in all and had run when it was picked (sum_exec_runtime, prev_sum_exec_runtime): it left at arrival plus the
- * difference. Time of interrupts and of the hypervisor within that last run is in neither, so that the wait seems longer
- * by it. Real-time classes do not keep the second: their last run counts as waiting.
+ * When a thread left its CPU the kernel does not keep. It keeps when it came
+ * (sched_info.last_arrival), and how long it has run in all and had run when it was picked
+ * (sum_exec_runtime, prev_sum_exec_runtime): it left at arrival plus the difference. Time of
+ * interrupts and of the hypervisor within that last run is in neither, so that the wait seems
+ * longer by it. Real-time classes do not keep the second: their last run counts as waiting.
  */
 #include "probes/lib/kern.h"
 
@@ -53,8 +55,8 @@ const volatile __u32 only_tgid = 0;
 /* Nothing but the reader's own clock. */
 const volatile bool kernel_stacks = true;
 
-#define SCHED_FIFO 1
-#define SCHED_RR 2
+#define SCHED_FIFO     1
+#define SCHED_RR       2
 #define SCHED_DEADLINE 6
 
 static __always_inline void fill_state(struct pstack_record *r, struct task_struct___pstack *t)
@@ -67,7 +69,8 @@ static __always_inline void fill_state(struct pstack_record *r, struct task_stru
 		r->state = (__u32)BPF_CORE_READ(old, state);
 	if (BPF_CORE_READ_BITFIELD_PROBED(t, in_iowait))
 		r->flags |= PSTACK_IOWAIT;
-	if (bpf_core_field_exists(t->on_cpu) && BPF_CORE_READ_BITFIELD_PROBED(t, on_cpu)) /* as wide as it is there: a byte since 7.2 */
+	/* as wide as it is there: a byte since 7.2 */
+	if (bpf_core_field_exists(t->on_cpu) && BPF_CORE_READ_BITFIELD_PROBED(t, on_cpu))
 		r->flags |= PSTACK_ON_CPU;
 	r->switches = BPF_CORE_READ(t, nvcsw) + BPF_CORE_READ(t, nivcsw);
 }
@@ -83,7 +86,8 @@ static __always_inline void fill_clock(struct pstack_record *r, struct task_stru
 	r->now_ns = BPF_CORE_READ(me, sched_info.last_arrival);
 	r->left_ns = BPF_CORE_READ(t, sched_info.last_arrival);
 	if (policy != SCHED_FIFO && policy != SCHED_RR && policy != SCHED_DEADLINE)
-		r->left_ns += BPF_CORE_READ(t, se.sum_exec_runtime) - BPF_CORE_READ(t, se.prev_sum_exec_runtime);
+		r->left_ns += BPF_CORE_READ(t, se.sum_exec_runtime) -
+			      BPF_CORE_READ(t, se.prev_sum_exec_runtime);
 	queued = BPF_CORE_READ(t, sched_info.last_queued);
 	if (!r->state && queued)
 		r->left_ns = queued;

@@ -13,13 +13,14 @@
 
 #include "schema/base/cleanup.h"
 
-#define UNIX "unix:"
+#define UNIX    "unix:"
 #define BACKLOG 64
 
 static int bad(const char *text, const char *why, struct err *e)
 {
 	err_set(e, -EINVAL, EXIT_USAGE, "cannot listen at '%.100s': %s", text, why);
-	err_fix(e, "sonde serve --listen " ADDRESS_DEFAULT ", --listen '[::1]:7766', or --listen unix:/run/sonde/serve.sock");
+	err_fix(e, "sonde serve --listen " ADDRESS_DEFAULT
+		   ", --listen '[::1]:7766', or --listen unix:/run/sonde/serve.sock");
 	return -EINVAL;
 }
 
@@ -44,9 +45,13 @@ static void show(struct address *a)
 	const struct sockaddr_in6 *v6 = (const void *)&a->storage;
 
 	if (a->any.sa_family == AF_INET)
-		snprintf(a->shown, sizeof(a->shown), "http://%s:%u/", inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text)), ntohs(v4->sin_port));
+		snprintf(a->shown, sizeof(a->shown), "http://%s:%u/",
+			 inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text)),
+			 ntohs(v4->sin_port));
 	else
-		snprintf(a->shown, sizeof(a->shown), "http://[%s]:%u/", inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text)), ntohs(v6->sin6_port));
+		snprintf(a->shown, sizeof(a->shown), "http://[%s]:%u/",
+			 inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text)),
+			 ntohs(v6->sin6_port));
 }
 
 static int port_parse(const char *text, uint16_t *port)
@@ -98,7 +103,9 @@ int address_parse(const char *text, struct address *a, struct err *e)
 		a->len = sizeof(*v6);
 		a->loopback = IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
 	} else {
-		return bad(text, "that is no address (IPv4 in numbers, IPv6 in brackets, or localhost)", e);
+		return bad(text,
+			   "that is no address (IPv4 in numbers, IPv6 in brackets, or localhost)",
+			   e);
 	}
 	show(a);
 	return 0;
@@ -110,7 +117,8 @@ static bool is_left_over(const struct address *a)
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	struct stat st;
 
-	return fd >= 0 && !lstat(a->unix_.sun_path, &st) && S_ISSOCK(st.st_mode) && connect(fd, &a->any, a->len) < 0 && errno == ECONNREFUSED;
+	return fd >= 0 && !lstat(a->unix_.sun_path, &st) && S_ISSOCK(st.st_mode) &&
+	       connect(fd, &a->any, a->len) < 0 && errno == ECONNREFUSED;
 }
 
 static int bind_it(int fd, const struct address *a)
@@ -141,9 +149,11 @@ int address_listen(struct address *a, struct err *e)
 	if (!rc && listen(fd, BACKLOG) < 0)
 		rc = -errno;
 	if (rc) {
-		err_set(e, rc, rc == -EACCES || rc == -EPERM ? EXIT_PERMISSION : EXIT_RUNTIME, "cannot listen at %s: %s", a->shown, strerror(-rc));
+		err_set(e, rc, rc == -EACCES || rc == -EPERM ? EXIT_PERMISSION : EXIT_RUNTIME,
+			"cannot listen at %s: %s", a->shown, strerror(-rc));
 		if (rc == -EADDRINUSE)
-			err_fix(e, "another program listens there, perhaps another sonde serve: choose another one with --listen");
+			err_fix(e,
+				"another program listens there, perhaps another sonde serve: choose another one with --listen");
 		else if (rc == -EADDRNOTAVAIL)
 			err_fix(e, "choose an address of this host: ip address");
 		return rc;

@@ -48,12 +48,14 @@ struct asked_one *asked_enter(struct asked *a, const char *const *argv, bool *ow
 	words_of(argv, &question);
 	pthread_mutex_lock(&a->lock);
 	for (x = a->first; x; x = x->next)
-		if (x->question.len == question.len && !memcmp(x->question.buf, question.buf, question.len))
+		if (x->question.len == question.len &&
+		    !memcmp(x->question.buf, question.buf, question.len))
 			break;
 	*own = !x;
 	if (!x) {
 		x = mem_alloc(sizeof(*x));
-		*x = (struct asked_one){.next = a->first, .question = question, .answer.out_fd = -1};
+		*x = (struct asked_one){
+			.next = a->first, .question = question, .answer.out_fd = -1};
 		question = (struct strbuf)STRBUF_INIT;
 		a->first = x;
 	}
@@ -63,13 +65,15 @@ struct asked_one *asked_enter(struct asked *a, const char *const *argv, bool *ow
 	return x;
 }
 
-void asked_done(struct asked *a, struct asked_one *x, int rc, const struct child_answer *answer, const struct err *e)
+void asked_done(struct asked *a, struct asked_one *x, int rc, const struct child_answer *answer,
+		const struct err *e)
 {
 	pthread_mutex_lock(&a->lock);
 	x->over = true;
 	x->rc = rc;
 	x->answer = *answer;
-	x->answer.out_fd = answer->out_fd < 0 || x->users < 2 ? -1 : fcntl(answer->out_fd, F_DUPFD_CLOEXEC, 0);
+	x->answer.out_fd =
+		answer->out_fd < 0 || x->users < 2 ? -1 : fcntl(answer->out_fd, F_DUPFD_CLOEXEC, 0);
 	x->e = *e;
 	for (struct asked_one **at = &a->first; *at; at = &(*at)->next)
 		if (*at == x) {
@@ -93,7 +97,8 @@ int asked_wait(struct asked *a, struct asked_one *x, struct child_answer *answer
 	if (!rc) {
 		answer->out_fd = fcntl(x->answer.out_fd, F_DUPFD_CLOEXEC, 0);
 		if (answer->out_fd < 0)
-			rc = err_set(e, -errno, EXIT_RUNTIME, "cannot share an answer: %s", strerror(errno));
+			rc = err_set(e, -errno, EXIT_RUNTIME, "cannot share an answer: %s",
+				     strerror(errno));
 	}
 	pthread_mutex_unlock(&a->lock);
 	return rc;

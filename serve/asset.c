@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* asset: see the header. What stands between the marks is what the Makefile made of serve/page and tools/page. */
+/* asset: see the header. What stands between the marks is what the Makefile made of serve/page and
+ * tools/page. */
 #include "serve/asset.h"
 
 #include <pthread.h>
@@ -9,14 +10,12 @@
 #include "schema/base/array.h"
 #include "schema/base/hash.h"
 
-#define BLOB(name, file)                           \
-	extern const char name##_begin[], name##_end[]; \
-	__asm__(".pushsection .rodata\n"           \
-		".global " #name "_begin, " #name "_end\n" \
-		#name "_begin:\n"                  \
-		".incbin \"" file "\"\n"           \
-		#name "_end:\n"                    \
-		".byte 0\n"                        \
+#define BLOB(name, file)                                                     \
+	extern const char name##_begin[], name##_end[];                      \
+	__asm__(".pushsection .rodata\n"                                     \
+		".global " #name "_begin, " #name "_end\n" #name "_begin:\n" \
+		".incbin \"" file "\"\n" #name "_end:\n"                     \
+		".byte 0\n"                                                  \
 		".popsection\n")
 
 BLOB(serve_html, SERVE_GEN "/index.html");
@@ -26,12 +25,16 @@ BLOB(serve_css_gz, SERVE_GEN "/app.css.gz");
 BLOB(serve_js, SERVE_GEN "/app.js");
 BLOB(serve_js_gz, SERVE_GEN "/app.js.gz");
 
+/* clang-format off */
 static struct asset assets[] = {
 	{.path = "/", .type = "text/html; charset=utf-8", .plain = serve_html_begin, .packed = serve_html_gz_begin},
 	{.path = "/app.css", .type = "text/css; charset=utf-8", .plain = serve_css_begin, .packed = serve_css_gz_begin},
 	{.path = "/app.js", .type = "text/javascript; charset=utf-8", .plain = serve_js_begin, .packed = serve_js_gz_begin},
 };
-static const char *const ENDS[][2] = {{serve_html_end, serve_html_gz_end}, {serve_css_end, serve_css_gz_end}, {serve_js_end, serve_js_gz_end}};
+/* clang-format on */
+static const char *const ENDS[][2] = {{serve_html_end, serve_html_gz_end},
+				      {serve_css_end, serve_css_gz_end},
+				      {serve_js_end, serve_js_gz_end}};
 
 static void measure(void)
 {
@@ -40,7 +43,8 @@ static void measure(void)
 
 		a->plain_len = (size_t)(ENDS[i][0] - a->plain);
 		a->packed_len = (size_t)(ENDS[i][1] - a->packed);
-		snprintf(a->tag, sizeof(a->tag), "\"%016llx\"", (unsigned long long)hash_bytes(0, a->plain, a->plain_len));
+		snprintf(a->tag, sizeof(a->tag), "\"%016llx\"",
+			 (unsigned long long)hash_bytes(0, a->plain, a->plain_len));
 	}
 }
 

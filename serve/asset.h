@@ -6,10 +6,10 @@
 #include <stddef.h>
 
 struct asset {
-	const char *path, *type;    /* "/app.js", "text/javascript; charset=utf-8" */
+	const char *path, *type; /* "/app.js", "text/javascript; charset=utf-8" */
 	const char *plain, *packed;
 	size_t plain_len, packed_len;
-	char tag[24];               /* ETag, with its quotes: a hash of the content */
+	char tag[24]; /* ETag, with its quotes: a hash of the content */
 };
 
 /* NULL: there is none. */

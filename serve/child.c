@@ -19,7 +19,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 
-#define NICE 5
+#define NICE        5
 #define NOT_STARTED 127
 
 static void limit(int resource, rlim_t soft, rlim_t hard)
@@ -30,7 +30,8 @@ static void limit(int resource, rlim_t soft, rlim_t hard)
 }
 
 /* Between fork and exec of a program with threads: nothing but system calls. */
-static void be_child(const char *const *argv, const struct child_limits *limits, int in, int out, int say)
+static void be_child(const char *const *argv, const struct child_limits *limits, int in, int out,
+		     int say)
 {
 	sigset_t none;
 
@@ -48,7 +49,8 @@ static void be_child(const char *const *argv, const struct child_limits *limits,
 	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(say, 2) < 0)
 		_exit(NOT_STARTED);
 	if (limits->spans_fd < CHILD_SPANS || dup2(limits->spans_fd, CHILD_SPANS) < 0)
-		syscall(SYS_close_range, CHILD_SPANS, ~0u, 0); /* what this program itself was given open */
+		syscall(SYS_close_range, CHILD_SPANS, ~0u,
+			0);                       /* what this program itself was given open */
 	else if (!fcntl(CHILD_SPANS, F_SETFD, 0)) /* it may have had that number */
 		syscall(SYS_close_range, CHILD_SPANS + 1, ~0u, 0);
 	execv(argv[0], (char *const *)(uintptr_t)argv);
@@ -58,7 +60,8 @@ static void be_child(const char *const *argv, const struct child_limits *limits,
 /* Why there is nothing more to wait for. */
 static enum child_end wait_end(int pid_fd, int stop_fd, int client_fd, int64_t deadline_ns)
 {
-	struct pollfd fds[] = {{.fd = pid_fd, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN},
+	struct pollfd fds[] = {{.fd = pid_fd, .events = POLLIN},
+			       {.fd = stop_fd, .events = POLLIN},
 			       {.fd = client_fd, .events = POLLRDHUP}};
 
 	for (;;) {
@@ -83,7 +86,8 @@ static void reap(pid_t pid, enum child_end end, struct child_answer *answer)
 {
 	int status = 0;
 
-	kill(-pid, SIGKILL); /* one that has ended is still there until it is waited for: its number is nobody else's */
+	kill(-pid, SIGKILL); /* one that has ended is still there until it is waited for: its number
+				is nobody else's */
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	answer->end = end;
@@ -104,10 +108,12 @@ static void read_said(int fd, struct child_answer *answer)
 	answer->said[n > 0 ? n : 0] = '\0';
 }
 
-int child_ask(const char *const *argv, const struct child_limits *limits, int stop_fd, int client_fd, struct child_answer *answer, struct err *e)
+int child_ask(const char *const *argv, const struct child_limits *limits, int stop_fd,
+	      int client_fd, struct child_answer *answer, struct err *e)
 {
 	cleanup_fd int in = open("/dev/null", O_RDONLY | O_CLOEXEC), pid_fd = -1;
-	cleanup_fd int out = memfd_create("answer", MFD_CLOEXEC), say = memfd_create("said", MFD_CLOEXEC);
+	cleanup_fd int out = memfd_create("answer", MFD_CLOEXEC),
+		       say = memfd_create("said", MFD_CLOEXEC);
 	int64_t deadline_ns = clock_boot_ns() + limits->seconds * NSEC_PER_SEC;
 	struct stat st = {0};
 	pid_t pid;
@@ -116,12 +122,14 @@ int child_ask(const char *const *argv, const struct child_limits *limits, int st
 	answer->out_fd = -1;
 	pid = in < 0 || out < 0 || say < 0 ? -1 : fork();
 	if (pid < 0)
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot start %s: %s", argv[0], strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot start %s: %s", argv[0],
+			       strerror(errno));
 	if (!pid)
 		be_child(argv, limits, in, out, say);
 	setpgid(pid, pid); /* whoever of the two comes first */
 	pid_fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	reap(pid, pid_fd < 0 ? CHILD_OVER_TIME : wait_end(pid_fd, stop_fd, client_fd, deadline_ns), answer);
+	reap(pid, pid_fd < 0 ? CHILD_OVER_TIME : wait_end(pid_fd, stop_fd, client_fd, deadline_ns),
+	     answer);
 	if (answer->end == CHILD_EXITED && answer->exit == NOT_STARTED)
 		return err_set(e, -ENOENT, EXIT_PREREQUISITE, "cannot start %s", argv[0]);
 	fstat(out, &st);

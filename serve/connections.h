@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * connections: those that are open, and since when each one owes the head of a request. The library closes one that sends nothing for a
- * while; one that sends a byte now and then it would keep for ever. Whoever takes longer than CONNECTIONS_HEAD_S over a head is
- * shut down by the one thread that calls connections_check().
+ * connections: those that are open, and since when each one owes the head of a request. The library
+ * closes one that sends nothing for a while; one that sends a byte now and then it would keep for
+ * ever. Whoever takes longer than CONNECTIONS_HEAD_S over a head is shut down by the one thread
+ * that calls connections_check().
  */
 #ifndef SONDE_SERVE_CONNECTIONS_H
 #define SONDE_SERVE_CONNECTIONS_H
@@ -22,7 +23,7 @@ struct connection {
 struct connections {
 	pthread_mutex_t lock;
 	struct connection *first;
-	int wake_fd;           /* eventfd: written when the first one opens */
+	int wake_fd; /* eventfd: written when the first one opens */
 };
 
 int connections_init(struct connections *c);

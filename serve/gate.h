@@ -9,7 +9,7 @@
 struct gate {
 	pthread_mutex_t lock;
 	pthread_cond_t left;
-	unsigned room;   /* how many more may enter */
+	unsigned room; /* how many more may enter */
 	bool closed;
 };
 

@@ -23,7 +23,9 @@ static bool host_name(const char *host, char name[NAME_MAX_ + 1], bool *v6)
 	len = (size_t)(end - host);
 	if (*v6)
 		end++;
-	if (len > NAME_MAX_ || (*end && (*end != ':' || !end[1] || strspn(end + 1, "0123456789") != strlen(end + 1) || strlen(end + 1) > 5)))
+	if (len > NAME_MAX_ ||
+	    (*end && (*end != ':' || !end[1] || strspn(end + 1, "0123456789") != strlen(end + 1) ||
+		      strlen(end + 1) > 5)))
 		return false;
 	memcpy(name, host, len);
 	name[len] = '\0';
@@ -43,7 +45,8 @@ static bool host_is_known(const struct guard *g, const char *host)
 		return inet_pton(AF_INET6, name, number) == 1;
 	if (inet_pton(AF_INET, name, number) == 1 || !strcasecmp(name, "localhost"))
 		return true;
-	if (own && !strncasecmp(name, g->own, own) && (!name[own] || !strcasecmp(name + own, ".local")))
+	if (own && !strncasecmp(name, g->own, own) &&
+	    (!name[own] || !strcasecmp(name + own, ".local")))
 		return true;
 	for (size_t i = 0; i < g->n_hosts; i++)
 		if (!strcasecmp(name, g->hosts[i]))
@@ -53,7 +56,9 @@ static bool host_is_known(const struct guard *g, const char *host)
 
 static bool origin_is_own(const char *origin, const char *host)
 {
-	const char *rest = !strncmp(origin, "http://", 7) ? origin + 7 : !strncmp(origin, "https://", 8) ? origin + 8 : NULL;
+	const char *rest = !strncmp(origin, "http://", 7)  ? origin + 7 :
+			   !strncmp(origin, "https://", 8) ? origin + 8 :
+							     NULL;
 
 	return rest && host && !strcasecmp(rest, host);
 }
@@ -73,7 +78,9 @@ bool guard_token_fits(const char *token)
 	size_t len = strlen(token);
 
 	return len >= 16 && len <= 200 &&
-	       strspn(token, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=") == len;
+	       strspn(token,
+		      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~+/=") ==
+		       len;
 }
 
 /* a=b; sonde=TOKEN; c=d */
@@ -86,7 +93,8 @@ static bool cookie_has_token(const struct guard *g, const char *cookie)
 
 		cookie += strspn(cookie, " ;");
 		len = strcspn(cookie, ";");
-		if (!strncmp(cookie, GUARD_COOKIE "=", name + 1) && guard_token_is(g, cookie + name + 1, len - name - 1))
+		if (!strncmp(cookie, GUARD_COOKIE "=", name + 1) &&
+		    guard_token_is(g, cookie + name + 1, len - name - 1))
 			return true;
 		cookie += len;
 	}
@@ -101,7 +109,8 @@ static bool has_token(const struct guard *g, const struct guard_head *head)
 	return head->cookie && cookie_has_token(g, head->cookie);
 }
 
-enum guard_answer guard_ask(const struct guard *g, const struct guard_head *head, bool page, bool check_host)
+enum guard_answer guard_ask(const struct guard *g, const struct guard_head *head, bool page,
+			    bool check_host)
 {
 	const char *site = head->site;
 	bool elsewhere = site && strcasecmp(site, "same-origin") && strcasecmp(site, "none");

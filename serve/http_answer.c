@@ -14,31 +14,34 @@
 #include "schema/base/mem.h"
 #include "serve/reply.h"
 
-#define API "/api/v1/"
-#define REPORT "/report.html"
-#define LIVE API "live"
-#define METRICS "/metrics"
-#define WAIT_S 20       /* for room among the questions */
+#define API           "/api/v1/"
+#define REPORT        "/report.html"
+#define LIVE          API "live"
+#define METRICS       "/metrics"
+#define WAIT_S        20 /* for room among the questions */
 #define WRONG_TOKEN_S 1
-#define LIVE_QUIET_S 5 /* by then one who has gone is noticed */
+#define LIVE_QUIET_S  5 /* by then one who has gone is noticed */
 
 /* --- connections --- */
 
 static struct connection *connection_of(struct MHD_Connection *c)
 {
-	const union MHD_ConnectionInfo *i = MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	const union MHD_ConnectionInfo *i =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 
 	return i ? i->socket_context : NULL;
 }
 
 static int socket_of(struct MHD_Connection *c)
 {
-	const union MHD_ConnectionInfo *i = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
+	const union MHD_ConnectionInfo *i =
+		MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD);
 
 	return i ? i->connect_fd : -1;
 }
 
-void http_answer_connection(void *cls, struct MHD_Connection *c, void **own, enum MHD_ConnectionNotificationCode what)
+void http_answer_connection(void *cls, struct MHD_Connection *c, void **own,
+			    enum MHD_ConnectionNotificationCode what)
 {
 	struct server *s = cls;
 
@@ -48,7 +51,8 @@ void http_answer_connection(void *cls, struct MHD_Connection *c, void **own, enu
 		connections_remove(&s->connections, take_ptr(*own));
 }
 
-void http_answer_done(void *cls, struct MHD_Connection *c, void **request, enum MHD_RequestTerminationCode how)
+void http_answer_done(void *cls, struct MHD_Connection *c, void **request,
+		      enum MHD_RequestTerminationCode how)
 {
 	struct server *s = cls;
 
@@ -65,7 +69,8 @@ static const char *head_of(struct MHD_Connection *c, const char *name)
 	return MHD_lookup_connection_value(c, MHD_HEADER_KIND, name);
 }
 
-static enum MHD_Result count_host(void *cls, enum MHD_ValueKind kind, const char *name, const char *value)
+static enum MHD_Result count_host(void *cls, enum MHD_ValueKind kind, const char *name,
+				  const char *value)
 {
 	(void)kind;
 	(void)value;
@@ -76,8 +81,12 @@ static enum MHD_Result count_host(void *cls, enum MHD_ValueKind kind, const char
 static enum guard_answer ask_guard(const struct server *s, struct MHD_Connection *c, bool page)
 {
 	const struct guard_head head = {
-		.host = head_of(c, "Host"), .origin = head_of(c, "Origin"), .site = head_of(c, "Sec-Fetch-Site"), .mode = head_of(c, "Sec-Fetch-Mode"),
-		.cookie = head_of(c, "Cookie"), .authorization = head_of(c, "Authorization"),
+		.host = head_of(c, "Host"),
+		.origin = head_of(c, "Origin"),
+		.site = head_of(c, "Sec-Fetch-Site"),
+		.mode = head_of(c, "Sec-Fetch-Mode"),
+		.cookie = head_of(c, "Cookie"),
+		.authorization = head_of(c, "Authorization"),
 	};
 	unsigned hosts = 0;
 
@@ -99,9 +108,11 @@ static enum MHD_Result refuse(struct MHD_Connection *c, enum guard_answer why)
 		err_fix(&e, "Authorization: Bearer TOKEN, or open the page once: it asks for it");
 		return reply_error(c, MHD_HTTP_UNAUTHORIZED, &e, 0);
 	}
-	err_set(&e, -EPERM, EXIT_PERMISSION, "this server is not called '%.100s'", host ? host : "");
+	err_set(&e, -EPERM, EXIT_PERMISSION, "this server is not called '%.100s'",
+		host ? host : "");
 	err_fix(&e, "use its address in numbers, or start it with: sonde serve --host NAME");
-	return reply_error(c, why == GUARD_HOST ? MHD_HTTP_MISDIRECTED_REQUEST : MHD_HTTP_BAD_REQUEST, &e, 0);
+	return reply_error(
+		c, why == GUARD_HOST ? MHD_HTTP_MISDIRECTED_REQUEST : MHD_HTTP_BAD_REQUEST, &e, 0);
 }
 
 static bool has_body(struct MHD_Connection *c)
@@ -126,7 +137,8 @@ struct values {
 	size_t n;
 };
 
-static enum MHD_Result take_value(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_len, const char *value, size_t value_len)
+static enum MHD_Result take_value(void *cls, enum MHD_ValueKind kind, const char *name,
+				  size_t name_len, const char *value, size_t value_len)
 {
 	struct values *v = cls;
 
@@ -135,7 +147,8 @@ static enum MHD_Result take_value(void *cls, enum MHD_ValueKind kind, const char
 	return v->n <= QUESTION_VALUES;
 }
 
-/* The last "PROG: WHAT" and "  fix: FIX" of what it said on stderr; what stands before them (the range, notes) is talk. */
+/* The last "PROG: WHAT" and "  fix: FIX" of what it said on stderr; what stands before them (the
+ * range, notes) is talk. */
 static void error_of(const struct child_answer *a, struct err *e)
 {
 	char what[sizeof(e->what)] = "", fix[sizeof(e->fix)] = "";
@@ -149,7 +162,8 @@ static void error_of(const struct child_answer *a, struct err *e)
 			snprintf(fix, sizeof(fix), "%.*s", (int)len - 7, line + 7);
 		line += len + (line[len] == '\n');
 	}
-	err_set(e, -EIO, (enum sonde_exit)a->exit, "%s", *what ? what : "sonde failed without a word");
+	err_set(e, -EIO, (enum sonde_exit)a->exit, "%s",
+		*what ? what : "sonde failed without a word");
 	if (*fix)
 		err_fix(e, "%s", fix);
 }
@@ -157,15 +171,21 @@ static void error_of(const struct child_answer *a, struct err *e)
 static unsigned status_of(int exit)
 {
 	switch (exit) {
-	case EXIT_USAGE: return MHD_HTTP_BAD_REQUEST;
-	case EXIT_NOTHING: return MHD_HTTP_NOT_FOUND;
-	case EXIT_PERMISSION: return MHD_HTTP_FORBIDDEN;
-	case EXIT_STORE: return MHD_HTTP_SERVICE_UNAVAILABLE;
-	default: return MHD_HTTP_INTERNAL_SERVER_ERROR;
+	case EXIT_USAGE:
+		return MHD_HTTP_BAD_REQUEST;
+	case EXIT_NOTHING:
+		return MHD_HTTP_NOT_FOUND;
+	case EXIT_PERMISSION:
+		return MHD_HTTP_FORBIDDEN;
+	case EXIT_STORE:
+		return MHD_HTTP_SERVICE_UNAVAILABLE;
+	default:
+		return MHD_HTTP_INTERNAL_SERVER_ERROR;
 	}
 }
 
-static enum MHD_Result failed(const struct server *s, struct MHD_Connection *c, const struct child_answer *a)
+static enum MHD_Result failed(const struct server *s, struct MHD_Connection *c,
+			      const struct child_answer *a)
 {
 	unsigned status = MHD_HTTP_INTERNAL_SERVER_ERROR;
 	struct err e = {0};
@@ -176,16 +196,23 @@ static enum MHD_Result failed(const struct server *s, struct MHD_Connection *c, 
 		return reply_error(c, status_of(a->exit), &e, 0);
 	case CHILD_OVER_TIME:
 		status = MHD_HTTP_GATEWAY_TIMEOUT;
-		err_set(&e, -ETIME, EXIT_RUNTIME, "the question was stopped after %u s", s->limits.seconds);
+		err_set(&e, -ETIME, EXIT_RUNTIME, "the question was stopped after %u s",
+			s->limits.seconds);
 		err_fix(&e, "ask about less time, or start it with: sonde serve --timeout TIME");
 		break;
 	case CHILD_KILLED:
-		err_set(&e, -ENOMEM, EXIT_RUNTIME, a->signal == SIGXFSZ ? "the answer is longer than %llu MB" : "the question was ended: it took more memory than %llu MB, or failed",
-			(unsigned long long)((a->signal == SIGXFSZ ? s->limits.answer_bytes : s->limits.memory_bytes) >> 20));
+		err_set(&e, -ENOMEM, EXIT_RUNTIME,
+			a->signal == SIGXFSZ ?
+				"the answer is longer than %llu MB" :
+				"the question was ended: it took more memory than %llu MB, or failed",
+			(unsigned long long)((a->signal == SIGXFSZ ? s->limits.answer_bytes :
+								     s->limits.memory_bytes) >>
+					     20));
 		err_fix(&e, "ask about less time or fewer rows");
 		break;
 	case CHILD_LEFT:
-		err_set(&e, -ECONNRESET, EXIT_RUNTIME, "the connection was closed before there was an answer");
+		err_set(&e, -ECONNRESET, EXIT_RUNTIME,
+			"the connection was closed before there was an answer");
 		break;
 	case CHILD_STOPPED:
 		status = MHD_HTTP_SERVICE_UNAVAILABLE;
@@ -205,7 +232,8 @@ static enum MHD_Result too_many(struct MHD_Connection *c)
 }
 
 /* -EBUSY: there was no room. */
-static int ask_child(struct server *s, struct MHD_Connection *c, const char *const *argv, struct child_answer *a, struct err *e)
+static int ask_child(struct server *s, struct MHD_Connection *c, const char *const *argv,
+		     struct child_answer *a, struct err *e)
 {
 	int rc;
 
@@ -216,8 +244,10 @@ static int ask_child(struct server *s, struct MHD_Connection *c, const char *con
 	return rc;
 }
 
-/* Of its own child, or of somebody's with the same question; where that one has hung up, of its own after all. */
-static int ask_once(struct server *s, struct MHD_Connection *c, const char *const *argv, struct child_answer *a, struct err *e)
+/* Of its own child, or of somebody's with the same question; where that one has hung up, of its own
+ * after all. */
+static int ask_once(struct server *s, struct MHD_Connection *c, const char *const *argv,
+		    struct child_answer *a, struct err *e)
 {
 	bool own;
 	int rc;
@@ -240,7 +270,8 @@ static int ask_once(struct server *s, struct MHD_Connection *c, const char *cons
 	return rc;
 }
 
-static enum MHD_Result run(struct server *s, struct MHD_Connection *c, const char *const *argv, const char *type, const char *download, bool may_fail)
+static enum MHD_Result run(struct server *s, struct MHD_Connection *c, const char *const *argv,
+			   const char *type, const char *download, bool may_fail)
 {
 	struct child_answer a;
 	struct err e;
@@ -251,14 +282,16 @@ static enum MHD_Result run(struct server *s, struct MHD_Connection *c, const cha
 		return too_many(c);
 	if (rc)
 		return reply_error(c, MHD_HTTP_INTERNAL_SERVER_ERROR, &e, 0);
-	if (a.end == CHILD_EXITED && (a.exit == EXIT_OK || (may_fail && a.exit == EXIT_RUNTIME && a.out_bytes)))
+	if (a.end == CHILD_EXITED &&
+	    (a.exit == EXIT_OK || (may_fail && a.exit == EXIT_RUNTIME && a.out_bytes)))
 		return reply_file(c, type, a.out_fd, a.out_bytes, download);
 	done = failed(s, c, &a);
 	close(a.out_fd);
 	return done;
 }
 
-static enum MHD_Result ask(struct server *s, struct MHD_Connection *c, const char *verb, bool report)
+static enum MHD_Result ask(struct server *s, struct MHD_Connection *c, const char *verb,
+			   bool report)
 {
 	cleanup_free const char **argv = NULL;
 	struct values values = {.n = 0};
@@ -266,11 +299,13 @@ static enum MHD_Result ask(struct server *s, struct MHD_Connection *c, const cha
 	int rc;
 
 	MHD_get_connection_values_n(c, MHD_GET_ARGUMENT_KIND, take_value, &values);
-	rc = question_argv(s->questions, s->sonde, s->store, s->limits.seconds, verb, report, values.items, values.n, &argv, &e);
+	rc = question_argv(s->questions, s->sonde, s->store, s->limits.seconds, verb, report,
+			   values.items, values.n, &argv, &e);
 	if (rc)
-		return reply_error(c, rc == -ENOENT ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST, &e, 0);
-	return report ? run(s, c, argv, "text/html; charset=utf-8", "sonde-report.html", false)
-		      : run(s, c, argv, "application/json", NULL, question_may_fail(verb));
+		return reply_error(c, rc == -ENOENT ? MHD_HTTP_NOT_FOUND : MHD_HTTP_BAD_REQUEST, &e,
+				   0);
+	return report ? run(s, c, argv, "text/html; charset=utf-8", "sonde-report.html", false) :
+			run(s, c, argv, "application/json", NULL, question_may_fail(verb));
 }
 
 static enum MHD_Result list_verbs(const struct server *s, struct MHD_Connection *c)
@@ -296,7 +331,8 @@ static bool has_gone(int socket)
 	return recv(socket, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-/* Words of a stream of events; a comment where nothing was written, so that one who has gone is noticed. */
+/* Words of a stream of events; a comment where nothing was written, so that one who has gone is
+ * noticed. */
 static ssize_t look_on(void *cls, uint64_t pos, char *buf, size_t max)
 {
 	struct looker *l = cls;
@@ -311,7 +347,11 @@ static ssize_t look_on(void *cls, uint64_t pos, char *buf, size_t max)
 	if (!l->greeted)
 		n = snprintf(buf, max, "retry: 3000\n\n");
 	else
-		n = snprintf(buf, max, said == STORE_WATCH_CHANGED ? "event: changed\ndata: {\"n\":%llu}\n\n" : ": %llu\n\n", (unsigned long long)l->seen);
+		n = snprintf(buf, max,
+			     said == STORE_WATCH_CHANGED ?
+				     "event: changed\ndata: {\"n\":%llu}\n\n" :
+				     ": %llu\n\n",
+			     (unsigned long long)l->seen);
 	l->greeted = true;
 	return n;
 }
@@ -346,7 +386,10 @@ static enum MHD_Result metrics(struct server *s, struct MHD_Connection *c)
 		argv[n++] = "--store";
 		argv[n++] = s->store;
 	}
-	return run(s, c, argv, open ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : "text/plain; version=0.0.4; charset=utf-8", NULL, false);
+	return run(s, c, argv,
+		   open ? "application/openmetrics-text; version=1.0.0; charset=utf-8" :
+			  "text/plain; version=0.0.4; charset=utf-8",
+		   NULL, false);
 }
 
 /* --- routes --- */
@@ -372,9 +415,12 @@ static enum MHD_Result nothing_there(struct MHD_Connection *c, const char *url)
 
 static enum MHD_Result route(struct server *s, struct MHD_Connection *c, const char *url)
 {
-	const char *token = s->guard.token && !strcmp(url, "/") ? MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token") : NULL;
+	const char *token = s->guard.token && !strcmp(url, "/") ?
+				    MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "token") :
+				    NULL;
 	const struct asset *a = asset_find(url);
-	bool measured = !strcmp(url, METRICS) && s->exporter, data = !strncmp(url, API, strlen(API)) || !strcmp(url, REPORT) || measured;
+	bool measured = !strcmp(url, METRICS) && s->exporter,
+	     data = !strncmp(url, API, strlen(API)) || !strcmp(url, REPORT) || measured;
 	enum guard_answer may = ask_guard(s, c, !data);
 
 	if (may == GUARD_WELCOME || may == GUARD_TOKEN) {
@@ -395,11 +441,13 @@ static enum MHD_Result route(struct server *s, struct MHD_Connection *c, const c
 		return list_verbs(s, c);
 	if (measured)
 		return metrics(s, c);
-	return !strcmp(url, REPORT) ? ask(s, c, "report", true) : ask(s, c, url + strlen(API), false);
+	return !strcmp(url, REPORT) ? ask(s, c, "report", true) :
+				      ask(s, c, url + strlen(API), false);
 }
 
-enum MHD_Result http_answer(void *cls, struct MHD_Connection *c, const char *url, const char *method, const char *version,
-		       const char *upload, size_t *upload_size, void **request)
+enum MHD_Result http_answer(void *cls, struct MHD_Connection *c, const char *url,
+			    const char *method, const char *version, const char *upload,
+			    size_t *upload_size, void **request)
 {
 	struct server *s = cls;
 	bool first = !*request;
@@ -410,7 +458,8 @@ enum MHD_Result http_answer(void *cls, struct MHD_Connection *c, const char *url
 	*request = s;
 	if (connection_of(c))
 		connections_mark(&s->connections, connection_of(c), false);
-	/* What is answered at the first call ends the connection: its body, if there is one, is never read. */
+	/* What is answered at the first call ends the connection: its body, if there is one, is
+	 * never read. */
 	if (first && strcmp(method, "GET") && strcmp(method, "HEAD"))
 		return reply_method(c);
 	if (first && has_body(c))

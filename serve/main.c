@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde-serve: the store in a browser, read-only. libmicrohttpd speaks HTTP; each question is a child of its own that runs `sonde`, with limits
- * (child.h). This program opens no store.
+ * sonde-serve: the store in a browser, read-only. libmicrohttpd speaks HTTP; each question is a
+ * child of its own that runs `sonde`, with limits (child.h). This program opens no store.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,10 +25,10 @@
 #include "serve/address.h"
 #include "serve/http_answer.h"
 
-#define CONNECTIONS 64
-#define HEAD_BYTES (48 << 10)
-#define IDLE_S 30
-#define STACK_BYTES (256 << 10)
+#define CONNECTIONS  64
+#define HEAD_BYTES   (48 << 10)
+#define IDLE_S       30
+#define STACK_BYTES  (256 << 10)
 #define ANSWER_BYTES (64ull << 20)
 #define HELP_SECONDS 10
 
@@ -44,6 +44,7 @@ static const struct program PROGRAM = {
 	.about = "Shows the store in a browser, read-only.",
 };
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{"store", 0, OPTION_STRING, "DIR", "the store's folder (default: as sonde finds it)", OPTION_AT(struct options, store)},
 	{"watch", 0, OPTION_STRING, "DIR", "the folder whose changes are told to who looks on live (default: that of --store)",
@@ -58,6 +59,7 @@ static const struct option OPTIONS[] = {
 	{"questions", 0, OPTION_UINT, "N", "at a time (default 4)", OPTION_AT(struct options, questions), .min = 1, .max = CONNECTIONS},
 	{0},
 };
+/* clang-format on */
 
 /* The token of a file: its first line. *token is the caller's. */
 static int token_read(const char *path, char **token, struct err *e)
@@ -67,9 +69,11 @@ static int token_read(const char *path, char **token, struct err *e)
 	char line[256];
 
 	if (!f || fstat(fileno(f), &st) < 0)
-		return err_set(e, -errno, errno == EACCES ? EXIT_PERMISSION : EXIT_USAGE, "cannot read the token in %s: %s", path, strerror(errno));
+		return err_set(e, -errno, errno == EACCES ? EXIT_PERMISSION : EXIT_USAGE,
+			       "cannot read the token in %s: %s", path, strerror(errno));
 	if (st.st_mode & 0007) {
-		err_set(e, -EPERM, EXIT_PERMISSION, "%s: everybody on this host may read the token", path);
+		err_set(e, -EPERM, EXIT_PERMISSION, "%s: everybody on this host may read the token",
+			path);
 		err_fix(e, "chmod o= '%s'", path);
 		return -EPERM;
 	}
@@ -77,7 +81,8 @@ static int token_read(const char *path, char **token, struct err *e)
 		*line = '\0';
 	line[strcspn(line, "\r\n")] = '\0';
 	if (!guard_token_fits(line)) {
-		err_set(e, -EINVAL, EXIT_USAGE, "%s: a token is a line of 16 to 200 letters and digits", path);
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"%s: a token is a line of 16 to 200 letters and digits", path);
 		err_fix(e, "(umask 077; head -c 24 /dev/urandom | base64 > '%s')", path);
 		return -EINVAL;
 	}
@@ -89,15 +94,21 @@ static int token_needed(const struct address *a, const char *token, struct err *
 {
 	if (a->loopback || token)
 		return 0;
-	err_set(e, -EPERM, EXIT_USAGE, "%s can be reached from elsewhere: whoever reaches it could see everything in the store", a->shown);
-	err_fix(e, "(umask 077; head -c 24 /dev/urandom | base64 > token); sonde serve --listen ADDRESS --token-file token");
+	err_set(e, -EPERM, EXIT_USAGE,
+		"%s can be reached from elsewhere: whoever reaches it could see everything in the store",
+		a->shown);
+	err_fix(e,
+		"(umask 077; head -c 24 /dev/urandom | base64 > token); sonde serve --listen ADDRESS --token-file token");
 	return -EPERM;
 }
 
 static int verbs_read(struct server *s, struct err *e)
 {
 	const char *const argv[] = {s->sonde, "help", "--json", NULL};
-	const struct child_limits limits = {.seconds = HELP_SECONDS, .memory_bytes = s->limits.memory_bytes, .answer_bytes = ANSWER_BYTES, .spans_fd = -1};
+	const struct child_limits limits = {.seconds = HELP_SECONDS,
+					    .memory_bytes = s->limits.memory_bytes,
+					    .answer_bytes = ANSWER_BYTES,
+					    .spans_fd = -1};
 	struct child_answer a;
 	int rc = child_ask(argv, &limits, -1, -1, &a, e);
 	char *text;
@@ -122,19 +133,24 @@ static void say_nothing(void *cls, const char *fmt, va_list ap)
 
 static struct MHD_Daemon *start(struct server *s, int fd)
 {
-	return MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG, 0,
-				NULL, NULL, http_answer, s,
-				MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, /* first: it is for the options, too */
-				MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT, CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
-				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES, MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
-				MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION, http_answer_connection, s,
-				MHD_OPTION_NOTIFY_COMPLETED, http_answer_done, s, MHD_OPTION_END);
+	return MHD_start_daemon(MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD |
+					MHD_USE_POLL | MHD_USE_ITC | MHD_USE_ERROR_LOG,
+				0, NULL, NULL, http_answer, s, MHD_OPTION_EXTERNAL_LOGGER,
+				say_nothing, NULL, /* first: it is for the options, too */
+				MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_CONNECTION_LIMIT,
+				CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_S,
+				MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HEAD_BYTES,
+				MHD_OPTION_THREAD_STACK_SIZE, (size_t)STACK_BYTES,
+				MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_NOTIFY_CONNECTION,
+				http_answer_connection, s, MHD_OPTION_NOTIFY_COMPLETED,
+				http_answer_done, s, MHD_OPTION_END);
 }
 
 /* Until a signal says that it is enough. While nobody is connected, nothing wakes. */
 static void wait_for_end(struct server *s, int signals)
 {
-	struct pollfd fds[] = {{.fd = signals, .events = POLLIN}, {.fd = s->connections.wake_fd, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = signals, .events = POLLIN},
+			       {.fd = s->connections.wake_fd, .events = POLLIN}};
 	eventfd_t ignored;
 
 	while (!fds[0].revents) {
@@ -156,7 +172,8 @@ static int serve(struct server *s, struct address *a, int signals, struct err *e
 	if (!d) {
 		close(fd);
 		address_leave(a);
-		return err_set(e, -EIO, EXIT_RUNTIME, "cannot start the HTTP server: %s", strerror(errno));
+		return err_set(e, -EIO, EXIT_RUNTIME, "cannot start the HTTP server: %s",
+			       strerror(errno));
 	}
 	fprintf(stderr, "%s    (Ctrl-C ends it)\n", a->shown);
 	wait_for_end(s, signals);
@@ -182,7 +199,8 @@ static int signals_take(void)
 	return signalfd(-1, &set, SFD_CLOEXEC);
 }
 
-/* Where the children remember what finished files span: each would open all of them else. -1: then they do. */
+/* Where the children remember what finished files span: each would open all of them else. -1: then
+ * they do. */
 static int spans_make(void)
 {
 	char number[16];
@@ -199,8 +217,11 @@ static int run(const struct options *o, struct err *e)
 	char sonde[PATH_MAX], exporter[PATH_MAX], own[256] = "";
 	cleanup_free char *token = NULL;
 	struct address a;
-	struct server s = {.sonde = o->sonde ? o->sonde : sonde, .store = o->store,
-			   .limits = {o->timeout_s, (uint64_t)o->memory_mb << 20, ANSWER_BYTES, spans_make()}, .stop_fd = eventfd(0, EFD_CLOEXEC)};
+	struct server s = {
+		.sonde = o->sonde ? o->sonde : sonde,
+		.store = o->store,
+		.limits = {o->timeout_s, (uint64_t)o->memory_mb << 20, ANSWER_BYTES, spans_make()},
+		.stop_fd = eventfd(0, EFD_CLOEXEC)};
 	int signals, rc = address_parse(o->listen, &a, e);
 
 	if (!rc && o->token_file)
@@ -216,7 +237,8 @@ static int run(const struct options *o, struct err *e)
 	if (rc)
 		return rc;
 	gethostname(own, sizeof(own) - 1);
-	s.guard = (struct guard){.hosts = o->hosts.items, .n_hosts = o->hosts.n, .own = own, .token = token};
+	s.guard = (struct guard){
+		.hosts = o->hosts.items, .n_hosts = o->hosts.n, .own = own, .token = token};
 	s.check_host = a.any.sa_family != AF_UNIX;
 	gate_init(&s.gate, o->questions);
 	asked_init(&s.asked);
@@ -234,7 +256,8 @@ static int run(const struct options *o, struct err *e)
 
 int main(int argc, char **argv)
 {
-	struct options o = {.listen = ADDRESS_DEFAULT, .timeout_s = 30, .memory_mb = 768, .questions = 4};
+	struct options o = {
+		.listen = ADDRESS_DEFAULT, .timeout_s = 30, .memory_mb = 768, .questions = 4};
 	const struct option_set set = {OPTIONS, &o};
 	struct err e = {0};
 	int rc;

@@ -18,25 +18,35 @@
 
 enum words { WORDS_NONE, WORDS_WHAT, WORDS_QUERY };
 
-/* Not `lines`: it reads files that a profiled program names. Words of `diff` are files. `top` is `ps` over and over. */
+/* Not `lines`: it reads files that a profiled program names. Words of `diff` are files. `top` is
+ * `ps` over and over. */
 static const struct {
 	const char *name;
 	enum words words;
 	bool page;
 } SERVED[] = {
-	{"timeline", WORDS_WHAT, false}, {"explain", WORDS_WHAT, false}, {"events", WORDS_WHAT, false}, {"oom", WORDS_WHAT, false}, {"ps", WORDS_WHAT, false}, {"containers", WORDS_WHAT, false}, {"flame", WORDS_WHAT, false},
-	{"stacks", WORDS_WHAT, false}, {"heap", WORDS_WHAT, false}, {"waits", WORDS_WHAT, false}, {"neighbours", WORDS_WHAT, false}, {"wakers", WORDS_WHAT, false},
-	{"net", WORDS_WHAT, false}, {"map", WORDS_WHAT, false}, {"requests", WORDS_WHAT, false}, {"trace", WORDS_NONE, false}, {"check", WORDS_NONE, false},
-	{"diff", WORDS_NONE, false}, {"sql", WORDS_QUERY, false}, {"status", WORDS_NONE, false}, {"help", WORDS_NONE, false}, {"version", WORDS_NONE, false},
+	{"timeline", WORDS_WHAT, false},   {"explain", WORDS_WHAT, false},
+	{"events", WORDS_WHAT, false},     {"oom", WORDS_WHAT, false},
+	{"ps", WORDS_WHAT, false},         {"containers", WORDS_WHAT, false},
+	{"flame", WORDS_WHAT, false},      {"stacks", WORDS_WHAT, false},
+	{"heap", WORDS_WHAT, false},       {"waits", WORDS_WHAT, false},
+	{"neighbours", WORDS_WHAT, false}, {"wakers", WORDS_WHAT, false},
+	{"net", WORDS_WHAT, false},        {"map", WORDS_WHAT, false},
+	{"requests", WORDS_WHAT, false},   {"trace", WORDS_NONE, false},
+	{"check", WORDS_NONE, false},      {"diff", WORDS_NONE, false},
+	{"sql", WORDS_QUERY, false},       {"status", WORDS_NONE, false},
+	{"help", WORDS_NONE, false},       {"version", WORDS_NONE, false},
 	{"report", WORDS_WHAT, true},
 };
 
+/* clang-format off */
 static const char *const OPTIONS[] = {
 	"last", "from", "to", "at", "rec", "container", "image", "pid", "tid", "comm", "exe", "user", "unit", "cgroup", "lang", "host", "self",
 	"vs-last", "vs-from", "vs-to", "vs-at", "vs-rec", "vs-container", "vs-image", "vs-pid", "vs-tid", "vs-comm", "vs-exe", "vs-user",
 	"vs-unit", "vs-cgroup", "vs-lang", "vs-host", "baseline", "per", "type", "group", "number", "sort", "by", "lines", "no-inline", "interpreter", "callers",
 	"callees", "events", "before", "sql", "growth", "alloc", "idle", "stacks", "nodes", "of", "kind", "all", "failed", "retrans", "listen", "slowest", "side", "drawing", "request", "slower-than", "id", "slow",
 };
+/* clang-format on */
 
 struct served_option {
 	char *name;
@@ -59,7 +69,8 @@ struct questions {
 static bool is_listed(const json_t *option)
 {
 	static const char *const paths[] = {"FILE", "DIR", "URL"};
-	const char *name = json_string_value(json_object_get(option, "name")), *arg = json_string_value(json_object_get(option, "arg"));
+	const char *name = json_string_value(json_object_get(option, "name")),
+		   *arg = json_string_value(json_object_get(option, "arg"));
 
 	for (size_t i = 0; arg && i < ARRAY_SIZE(paths); i++)
 		if (!strcmp(arg, paths[i]))
@@ -75,7 +86,7 @@ static void options_take(struct served_verb *v, const json_t *table)
 	const json_t *option;
 	size_t i;
 
-	json_array_foreach(table, i, option) {
+	json_array_foreach (table, i, option) {
 		if (!is_listed(option) || v->n_options == OPTIONS_MOST)
 			continue;
 		v->options[v->n_options++] = (struct served_option){
@@ -96,7 +107,8 @@ static void verb_take(struct questions *q, const json_t *row)
 
 		if (strcmp(name, SERVED[i].name) || !json_array_size(json_object_get(row, "json")))
 			continue;
-		*v = (struct served_verb){.name = SERVED[i].name, .words = SERVED[i].words, .page = SERVED[i].page};
+		*v = (struct served_verb){
+			.name = SERVED[i].name, .words = SERVED[i].words, .page = SERVED[i].page};
 		for (size_t k = 0; k < ARRAY_SIZE(tables); k++)
 			options_take(v, json_object_get(row, tables[k]));
 		q->n++;
@@ -110,12 +122,13 @@ int questions_read(const char *json, size_t len, struct questions **out, struct 
 	const json_t *row;
 	size_t i;
 
-	json_array_foreach(json_object_get(help, "rows"), i, row)
+	json_array_foreach (json_object_get(help, "rows"), i, row)
 		verb_take(q, row);
 	json_decref(help);
 	if (!q->n) {
 		questions_free(q);
-		err_set(e, -EBADMSG, EXIT_PREREQUISITE, "`sonde help --json` does not tell which verbs there are");
+		err_set(e, -EBADMSG, EXIT_PREREQUISITE,
+			"`sonde help --json` does not tell which verbs there are");
 		err_fix(e, "sonde and sonde-serve are of different versions: make install");
 		return -EBADMSG;
 	}
@@ -187,7 +200,8 @@ static int value_check(const struct question_value *x, struct err *e)
 	if (strlen(x->name) != x->name_len || (x->value && strlen(x->value) != x->value_len))
 		return err_set(e, -EINVAL, EXIT_USAGE, "there is a zero byte in '%.100s'", x->name);
 	if (x->value && x->value_len > QUESTION_VALUE)
-		return err_set(e, -EINVAL, EXIT_USAGE, "'%.100s' is longer than %d bytes", x->name, QUESTION_VALUE);
+		return err_set(e, -EINVAL, EXIT_USAGE, "'%.100s' is longer than %d bytes", x->name,
+			       QUESTION_VALUE);
 	return 0;
 }
 
@@ -197,7 +211,8 @@ struct line {
 	size_t n_options, n_words;
 };
 
-static int option_add(const struct served_verb *v, const struct question_value *x, bool *given, struct line *line, struct err *e)
+static int option_add(const struct served_verb *v, const struct question_value *x, bool *given,
+		      struct line *line, struct err *e)
 {
 	size_t i = 0;
 
@@ -209,36 +224,49 @@ static int option_add(const struct served_verb *v, const struct question_value *
 		return err_set(e, -EINVAL, EXIT_USAGE, "'%s' is given twice", x->name);
 	given[i] = true;
 	if (v->options[i].flag && x->value && *x->value && strcmp(x->value, "1"))
-		return err_set(e, -EINVAL, EXIT_USAGE, "'%s' is on or not there: write %s=1, or leave it out", x->name, x->name);
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "'%s' is on or not there: write %s=1, or leave it out", x->name,
+			       x->name);
 	if (!v->options[i].flag && !x->value)
-		return err_set(e, -EINVAL, EXIT_USAGE, "'%s' needs a value: %s=...", x->name, x->name);
-	strbuf_addf(&line->options, "--%s%s%s", x->name, v->options[i].flag ? "" : "=", v->options[i].flag ? "" : x->value);
+		return err_set(e, -EINVAL, EXIT_USAGE, "'%s' needs a value: %s=...", x->name,
+			       x->name);
+	strbuf_addf(&line->options, "--%s%s%s", x->name, v->options[i].flag ? "" : "=",
+		    v->options[i].flag ? "" : x->value);
 	strbuf_addch(&line->options, '\0');
 	line->n_options++;
 	return 0;
 }
 
-/* A word that begins with a dash would be an option. Behind `--` words are not what a selection is made by. */
-static int word_add(const struct served_verb *v, const struct question_value *x, struct line *line, struct err *e)
+/* A word that begins with a dash would be an option. Behind `--` words are not what a selection is
+ * made by. */
+static int word_add(const struct served_verb *v, const struct question_value *x, struct line *line,
+		    struct err *e)
 {
 	if (!x->value || !*x->value)
-		return err_set(e, -EINVAL, EXIT_USAGE, "'%s' needs a value: %s=...", x->name, x->name);
+		return err_set(e, -EINVAL, EXIT_USAGE, "'%s' needs a value: %s=...", x->name,
+			       x->name);
 	if (v->words == WORDS_WHAT && *x->value == '-')
-		return err_set(e, -EINVAL, EXIT_USAGE, "what='%.60s': no container or command is searched by a word that begins with a dash; use container= or comm=",
-			       x->value);
+		return err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"what='%.60s': no container or command is searched by a word that begins with a dash; use container= or comm=",
+			x->value);
 	strbuf_add(&line->words, x->value, x->value_len + 1);
 	line->n_words++;
 	return 0;
 }
 
-static int values_add(const struct served_verb *v, const struct question_value *values, size_t n, struct line *line, struct err *e)
+static int values_add(const struct served_verb *v, const struct question_value *values, size_t n,
+		      struct line *line, struct err *e)
 {
 	bool given[OPTIONS_MOST] = {false};
-	int rc = n > QUESTION_VALUES ? err_set(e, -EINVAL, EXIT_USAGE, "more than %d values", QUESTION_VALUES) : 0;
+	int rc = n > QUESTION_VALUES ?
+			 err_set(e, -EINVAL, EXIT_USAGE, "more than %d values", QUESTION_VALUES) :
+			 0;
 
 	for (size_t i = 0; !rc && i < n; i++) {
 		const struct question_value *x = &values[i];
-		bool word = (v->words == WORDS_WHAT && !strcmp(x->name, "what")) || (v->words == WORDS_QUERY && !strcmp(x->name, "query"));
+		bool word = (v->words == WORDS_WHAT && !strcmp(x->name, "what")) ||
+			    (v->words == WORDS_QUERY && !strcmp(x->name, "query"));
 
 		rc = value_check(x, e);
 		if (!rc)
@@ -252,10 +280,12 @@ static int values_add(const struct served_verb *v, const struct question_value *
 	return rc;
 }
 
-static const char **line_argv(const char *const *first, size_t n_first, const struct line *line, bool dashes)
+static const char **line_argv(const char *const *first, size_t n_first, const struct line *line,
+			      bool dashes)
 {
 	size_t n = n_first + line->n_options + dashes + line->n_words, at = 0;
-	const char **argv = mem_alloc((n + 1) * sizeof(*argv) + line->options.len + line->words.len);
+	const char **argv =
+		mem_alloc((n + 1) * sizeof(*argv) + line->options.len + line->words.len);
 	char *text = (char *)(argv + n + 1);
 
 	for (size_t i = 0; i < n_first; i++)
@@ -273,8 +303,9 @@ static const char **line_argv(const char *const *first, size_t n_first, const st
 	return argv;
 }
 
-int question_argv(const struct questions *q, const char *sonde, const char *store, unsigned seconds, const char *verb, bool page,
-		  const struct question_value *values, size_t n, const char ***argv, struct err *e)
+int question_argv(const struct questions *q, const char *sonde, const char *store, unsigned seconds,
+		  const char *verb, bool page, const struct question_value *values, size_t n,
+		  const char ***argv, struct err *e)
 {
 	const struct served_verb *v = verb_find(q, verb, page);
 	const char *first[8] = {sonde, v ? v->name : NULL, page ? "--output=-" : "--json"};
@@ -284,7 +315,8 @@ int question_argv(const struct questions *q, const char *sonde, const char *stor
 	int rc = v ? values_add(v, values, n, &line, e) : no_verb(q, verb, e);
 
 	if (!rc && v->words == WORDS_QUERY) {
-		snprintf(timeout, sizeof(timeout), "--timeout=%us", seconds + 1); /* the limit of all questions comes first */
+		snprintf(timeout, sizeof(timeout), "--timeout=%us",
+			 seconds + 1); /* the limit of all questions comes first */
 		strbuf_add(&line.options, timeout, strlen(timeout) + 1);
 		line.n_options++;
 	}

@@ -15,19 +15,23 @@
 #include "schema/base/strbuf.h"
 #include "serve/guard.h"
 
-#define POLICY "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; " \
+#define POLICY                                                                                                                 \
+	"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; " \
 	"form-action 'self'; frame-ancestors 'none'"
-#define PACK_FROM 1400 /* bytes: what is shorter is one packet anyhow */
-#define COOKIE_DAYS 90
+#define PACK_FROM    1400 /* bytes: what is shorter is one packet anyhow */
+#define COOKIE_DAYS  90
 #define STREAM_PIECE 256
 
+/* clang-format off */
 static const char *const HEADS[][2] = {
 	{"Content-Security-Policy", POLICY}, {"X-Content-Type-Options", "nosniff"}, {"Referrer-Policy", "no-referrer"},
 	{"Cross-Origin-Opener-Policy", "same-origin"}, {"Cross-Origin-Resource-Policy", "same-origin"},
 	{"X-Frame-Options", "DENY"}, {"Permissions-Policy", "camera=(), geolocation=(), microphone=()"},
 };
+/* clang-format on */
 
-static enum MHD_Result send_reply(struct MHD_Connection *c, unsigned status, struct MHD_Response *r, const char *type, const char *cache)
+static enum MHD_Result send_reply(struct MHD_Connection *c, unsigned status, struct MHD_Response *r,
+				  const char *type, const char *cache)
 {
 	enum MHD_Result rc;
 
@@ -52,7 +56,8 @@ static bool takes_gzip(struct MHD_Connection *c)
 		size_t len = strcspn(at, ",");
 		size_t skip = strspn(at, " \t");
 
-		if (len >= skip + 4 && !strncasecmp(at + skip, "gzip", 4) && strchr(" \t;,", at[skip + 4]))
+		if (len >= skip + 4 && !strncasecmp(at + skip, "gzip", 4) &&
+		    strchr(" \t;,", at[skip + 4]))
 			return !memmem(at, len, "q=0", 3) || memmem(at, len, "q=0.", 4);
 		at += len;
 	}
@@ -69,11 +74,15 @@ static json_t *text_json(const char *text)
 	return json_string(strbuf_str(&s));
 }
 
-enum MHD_Result reply_error(struct MHD_Connection *c, unsigned status, const struct err *e, unsigned retry_s)
+enum MHD_Result reply_error(struct MHD_Connection *c, unsigned status, const struct err *e,
+			    unsigned retry_s)
 {
-	json_t *j = json_pack("{s:o, s:o, s:i}", "error", text_json(e->what), "fix", text_json(e->fix), "exit", e->exit);
+	json_t *j = json_pack("{s:o, s:o, s:i}", "error", text_json(e->what), "fix",
+			      text_json(e->fix), "exit", e->exit);
 	char *text = json_dumps(j, JSON_COMPACT);
-	struct MHD_Response *r = text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL;
+	struct MHD_Response *r =
+		text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) :
+		       NULL;
 	char seconds[16];
 
 	json_decref(j);
@@ -86,8 +95,10 @@ enum MHD_Result reply_error(struct MHD_Connection *c, unsigned status, const str
 
 enum MHD_Result reply_method(struct MHD_Connection *c)
 {
-	static const char text[] = "{\"error\":\"only GET and HEAD: nothing is changed here\",\"fix\":null,\"exit\":2}";
-	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
+	static const char text[] =
+		"{\"error\":\"only GET and HEAD: nothing is changed here\",\"fix\":null,\"exit\":2}";
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+		strlen(text), (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
 
 	if (r)
 		MHD_add_response_header(r, "Allow", "GET, HEAD");
@@ -98,8 +109,11 @@ enum MHD_Result reply_asset(struct MHD_Connection *c, const struct asset *a)
 {
 	const char *known = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "If-None-Match");
 	bool same = known && !strcmp(known, a->tag), packed = takes_gzip(c);
-	struct MHD_Response *r = MHD_create_response_from_buffer(same ? 0 : packed ? a->packed_len : a->plain_len,
-								 (void *)(uintptr_t)(packed ? a->packed : a->plain), MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+		same   ? 0 :
+		packed ? a->packed_len :
+			 a->plain_len,
+		(void *)(uintptr_t)(packed ? a->packed : a->plain), MHD_RESPMEM_PERSISTENT);
 
 	if (r) {
 		MHD_add_response_header(r, "ETag", a->tag);
@@ -117,7 +131,10 @@ static int pack(int fd, uint64_t *bytes)
 	unsigned char in_buf[1 << 14], out_buf[1 << 14];
 	z_stream z = {0};
 	uint64_t at = 0, all = 0;
-	int rc = out < 0 || deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK ? Z_ERRNO : Z_OK;
+	int rc = out < 0 || deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
+					 Z_DEFAULT_STRATEGY) != Z_OK ?
+			 Z_ERRNO :
+			 Z_OK;
 
 	while (rc == Z_OK) {
 		ssize_t n = pread(fd, in_buf, sizeof(in_buf), (off_t)at);
@@ -132,7 +149,8 @@ static int pack(int fd, uint64_t *bytes)
 			z.avail_out = sizeof(out_buf);
 			rc = deflate(&z, n ? Z_NO_FLUSH : Z_FINISH);
 			all += sizeof(out_buf) - z.avail_out;
-			if (write(out, out_buf, sizeof(out_buf) - z.avail_out) != (ssize_t)(sizeof(out_buf) - z.avail_out))
+			if (write(out, out_buf, sizeof(out_buf) - z.avail_out) !=
+			    (ssize_t)(sizeof(out_buf) - z.avail_out))
 				rc = Z_ERRNO;
 		} while (rc == Z_OK && !z.avail_out);
 	}
@@ -144,7 +162,8 @@ static int pack(int fd, uint64_t *bytes)
 	return take_fd(&out);
 }
 
-enum MHD_Result reply_file(struct MHD_Connection *c, const char *type, int fd, uint64_t bytes, const char *download)
+enum MHD_Result reply_file(struct MHD_Connection *c, const char *type, int fd, uint64_t bytes,
+			   const char *download)
 {
 	int packed = bytes >= PACK_FROM && takes_gzip(c) ? pack(fd, &bytes) : -1;
 	struct MHD_Response *r;
@@ -175,7 +194,9 @@ enum MHD_Result reply_cookie(struct MHD_Connection *c, const char *token)
 	char cookie[320];
 
 	if (r) {
-		snprintf(cookie, sizeof(cookie), GUARD_COOKIE "=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Lax", token, COOKIE_DAYS * 86400);
+		snprintf(cookie, sizeof(cookie),
+			 GUARD_COOKIE "=%s; Path=/; Max-Age=%d; HttpOnly; SameSite=Lax", token,
+			 COOKIE_DAYS * 86400);
 		MHD_add_response_header(r, "Set-Cookie", cookie);
 		MHD_add_response_header(r, "Location", "/");
 	}
@@ -185,26 +206,35 @@ enum MHD_Result reply_cookie(struct MHD_Connection *c, const char *token)
 enum MHD_Result reply_login(struct MHD_Connection *c, int wrong)
 {
 	static const char page[2][640] = {
-#define LOGIN(word) "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">" \
+#define LOGIN(word)                                                                                                                                                 \
+	"<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">"                                          \
 	"<link rel=\"icon\" href=\"data:,\"><title>sonde</title><link rel=\"stylesheet\" href=\"/app.css\"><main class=\"login\"><h1>sonde</h1><form action=\"/\">" \
-	"<label>Token <input name=\"token\" type=\"password\" autocomplete=\"current-password\" autofocus required></label> <button>Open</button></form>" \
+	"<label>Token <input name=\"token\" type=\"password\" autocomplete=\"current-password\" autofocus required></label> <button>Open</button></form>"           \
 	"<p>" word "</p></main></html>"
 		LOGIN("It stands in the file that <code>sonde serve --token-file</code> was given."),
 		LOGIN("That is not the token. It stands in the file that <code>sonde serve --token-file</code> was given."),
 	};
-	struct MHD_Response *r = MHD_create_response_from_buffer(strlen(page[wrong]), (void *)(uintptr_t)page[wrong], MHD_RESPMEM_PERSISTENT);
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+		strlen(page[wrong]), (void *)(uintptr_t)page[wrong], MHD_RESPMEM_PERSISTENT);
 
 	return send_reply(c, MHD_HTTP_UNAUTHORIZED, r, "text/html; charset=utf-8", "no-store");
 }
 
 enum MHD_Result reply_text(struct MHD_Connection *c, char *text)
 {
-	return send_reply(c, MHD_HTTP_OK, text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) : NULL, "application/json", "no-store");
+	return send_reply(
+		c, MHD_HTTP_OK,
+		text ? MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_FREE) :
+		       NULL,
+		"application/json", "no-store");
 }
 
-enum MHD_Result reply_stream(struct MHD_Connection *c, const char *type, MHD_ContentReaderCallback read, MHD_ContentReaderFreeCallback done, void *cls)
+enum MHD_Result reply_stream(struct MHD_Connection *c, const char *type,
+			     MHD_ContentReaderCallback read, MHD_ContentReaderFreeCallback done,
+			     void *cls)
 {
-	struct MHD_Response *r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, read, cls, done);
+	struct MHD_Response *r =
+		MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_PIECE, read, cls, done);
 
 	if (!r)
 		done(cls);

@@ -17,7 +17,8 @@
 
 #define EVENTS (IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_TO)
 
-/* A descriptor that becomes readable at writes; -1: they are not told. Of a file, its folder is watched: what is new stands in its log first. */
+/* A descriptor that becomes readable at writes; -1: they are not told. Of a file, its folder is
+ * watched: what is new stands in its log first. */
 static int notice(const char *path)
 {
 	cleanup_fd int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -176,7 +177,9 @@ enum store_watch_said store_watch_wait(struct store_watch *w, uint64_t *seen, un
 	while (!w->closed && w->changes == *seen)
 		if (pthread_cond_timedwait(&w->changed, &w->lock, &until) == ETIMEDOUT)
 			break;
-	said = w->closed ? STORE_WATCH_CLOSED : w->changes != *seen ? STORE_WATCH_CHANGED : STORE_WATCH_QUIET;
+	said = w->closed           ? STORE_WATCH_CLOSED :
+	       w->changes != *seen ? STORE_WATCH_CHANGED :
+				     STORE_WATCH_QUIET;
 	*seen = w->changes;
 	pthread_mutex_unlock(&w->lock);
 	return said;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch: whether something was written into the store, for those who look on live. It knows the folder's name and nothing of what is in it: the kernel
- * tells of writes (inotify). While nobody looks, nothing is watched and nothing wakes. Where the kernel tells nothing (no folder yet, no
+ * watch: whether something was written into the store, for those who look on live. It knows the
+ * folder's name and nothing of what is in it: the kernel tells of writes (inotify). While nobody
+ * looks, nothing is watched and nothing wakes. Where the kernel tells nothing (no folder yet, no
  * room for a watch), something may have been written every STORE_WATCH_BLIND_S.
  */
 #ifndef SONDE_SERVE_STORE_WATCH_H
@@ -15,11 +16,11 @@
 #define STORE_WATCH_STEP_MS 1000 /* what is written within one of these is one change */
 
 struct store_watch {
-	const char *path;      /* the store's folder or file; NULL: there is nothing to watch */
+	const char *path; /* the store's folder or file; NULL: there is nothing to watch */
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	pthread_t thread;
-	int wake_fd;           /* who looks has come or gone */
+	int wake_fd; /* who looks has come or gone */
 	unsigned lookers;
 	uint64_t changes;
 	bool running, closed;

@@ -31,7 +31,9 @@ static json_t *loader_json(const struct sup *s, const struct service *l)
 {
 	json_t *o = service_json(l);
 
-	json_object_set_new(o, "targets", *l->wants ? json_integer((json_int_t)targets_given(s->targets, l)) : json_null());
+	json_object_set_new(o, "targets",
+			    *l->wants ? json_integer((json_int_t)targets_given(s->targets, l)) :
+					json_null());
 	return o;
 }
 
@@ -50,12 +52,15 @@ static json_t *status(struct sup *s)
 	json_array_append_new(services, service_json(&s->maps.service));
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		json_array_append_new(services, loader_json(s, &s->loader[i]));
-	sonded = json_pack("{s:i, s:f, s:b, s:f, s:I, s:i, s:i, s:o}", "pid", (int)getpid(), "for_seconds",
-			   (double)(clock_mono_ns() - s->began_ns) / 1e9, "ready", s->ready, "limit_cores", s->conf.cpu / 100,
-			   "limit_bytes", (json_int_t)s->conf.memory_bytes, "step", cost_steps_held(s, RELIEF_CPU),
-			   "memory_step", cost_steps_held(s, RELIEF_MEMORY), "steps", cost_steps_json(s));
+	sonded = json_pack("{s:i, s:f, s:b, s:f, s:I, s:i, s:i, s:o}", "pid", (int)getpid(),
+			   "for_seconds", (double)(clock_mono_ns() - s->began_ns) / 1e9, "ready",
+			   s->ready, "limit_cores", s->conf.cpu / 100, "limit_bytes",
+			   (json_int_t)s->conf.memory_bytes, "step", cost_steps_held(s, RELIEF_CPU),
+			   "memory_step", cost_steps_held(s, RELIEF_MEMORY), "steps",
+			   cost_steps_json(s));
 	json_object_update_new(sonded, cost_json(s));
-	return json_pack("{s:b, s:o, s:o, s:o}", "ok", 1, "sonded", sonded, "services", services, "store", store_json(s));
+	return json_pack("{s:b, s:o, s:o, s:o}", "ok", 1, "sonded", sonded, "services", services,
+			 "store", store_json(s));
 }
 
 static json_t *logs(const json_t *request)
@@ -93,7 +98,7 @@ static json_t *change(struct sup *s, const json_t *request, bool up)
 	const struct probe_family *of[FAMILIES_MAX];
 	size_t i, n_of = 0;
 
-	json_array_foreach(names, i, name) {
+	json_array_foreach (names, i, name) {
 		const char *text = json_string_value(name) ?: "";
 		const struct probe_family *one[FAMILIES_MAX];
 		size_t n;
@@ -155,7 +160,8 @@ json_t *sup_answer(void *ctx, const json_t *request, bool trusted)
 	if (!strcmp(what, "logs"))
 		return logs(request);
 	if (!trusted) {
-		err_set(&e, -EPERM, EXIT_PERMISSION, "only root and the user that sonded runs as may do that");
+		err_set(&e, -EPERM, EXIT_PERMISSION,
+			"only root and the user that sonded runs as may do that");
 		err_fix(&e, "run it with sudo");
 		return refuse(&e);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cost: what all of sonde takes, and what is done when that is more than its limits (governor.h). */
+/* cost: what all of sonde takes, and what is done when that is more than its limits (governor.h).
+ */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,10 +9,11 @@
 #include "supervisor/sup.h"
 #include "supervisor/control/log_lines.h"
 
-#define LOOKS   6 /* in the time that sonde may be over a limit */
-#define MIB     1048576.0
+#define LOOKS 6 /* in the time that sonde may be over a limit */
+#define MIB   1048576.0
 
-/* Cores since the last look, where `*before` stood; one that is just ending can be in no account for a moment. */
+/* Cores since the last look, where `*before` stood; one that is just ending can be in no account
+ * for a moment. */
 static double rate(uint64_t cpu_ns, uint64_t *before, int64_t wall_ns)
 {
 	uint64_t grown = cpu_ns > *before ? cpu_ns - *before : 0;
@@ -39,7 +41,9 @@ static void switches_look(struct sup *s, int64_t wall_ns)
 {
 	uint64_t now = host_switches();
 
-	s->cost.switches = now > s->cost.switched && s->cost.switched ? (double)(now - s->cost.switched) * 1e9 / (double)wall_ns : 0;
+	s->cost.switches = now > s->cost.switched && s->cost.switched ?
+				   (double)(now - s->cost.switched) * 1e9 / (double)wall_ns :
+				   0;
 	s->cost.switched = now;
 }
 
@@ -57,15 +61,18 @@ static void measure(struct sup *s, int64_t now)
 	switches_look(s, wall);
 	s->cost.looked_ns = now;
 	s->cost.store_cores = rate(pass_cpu_ns(seal) + pass_cpu_ns(prune), &s->cost.store_ns, wall);
-	s->cost.index_cores = rate(maps->ended_helpers_ns + maps->helpers_ns, &s->cost.index_ns, wall);
+	s->cost.index_cores =
+		rate(maps->ended_helpers_ns + maps->helpers_ns, &s->cost.index_ns, wall);
 	s->cost.cores = cores + s->cost.store_cores + s->cost.index_cores;
-	s->cost.burst_bytes = private_of(seal->pid) + private_of(prune->pid) + (maps->pid ? process_children_bytes(maps->pid) : 0);
+	s->cost.burst_bytes = private_of(seal->pid) + private_of(prune->pid) +
+			      (maps->pid ? process_children_bytes(maps->pid) : 0);
 	s->cost.bytes = bytes + s->cost.burst_bytes;
 }
 
 static uint64_t cpu_ns(const struct sup *s)
 {
-	uint64_t sum = s->cost.own_ns + s->cost.store_ns + s->cost.index_ns + s->maps.service.looked_ns;
+	uint64_t sum =
+		s->cost.own_ns + s->cost.store_ns + s->cost.index_ns + s->maps.service.looked_ns;
 
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		sum += s->loader[i].looked_ns;
@@ -74,9 +81,10 @@ static uint64_t cpu_ns(const struct sup *s)
 
 json_t *cost_json(const struct sup *s)
 {
-	return json_pack("{s:I, s:f, s:f, s:f, s:I, s:I}", "cpu_ns", (json_int_t)cpu_ns(s), "cores", s->cost.cores, "store_cores",
-			 s->cost.store_cores, "index_cores", s->cost.index_cores, "private_bytes", (json_int_t)s->cost.bytes, "burst_bytes",
-			 (json_int_t)s->cost.burst_bytes);
+	return json_pack("{s:I, s:f, s:f, s:f, s:I, s:I}", "cpu_ns", (json_int_t)cpu_ns(s), "cores",
+			 s->cost.cores, "store_cores", s->cost.store_cores, "index_cores",
+			 s->cost.index_cores, "private_bytes", (json_int_t)s->cost.bytes,
+			 "burst_bytes", (json_int_t)s->cost.burst_bytes);
 }
 
 /* What the limits are about. */
@@ -93,7 +101,8 @@ static uint64_t held_bytes(const struct sup *s)
 /* --- steps --- */
 
 /* `before_ns`: of the look before this one. */
-static void families_now(const struct sup *s, int64_t before_ns, struct relief_family out[FAMILIES_MAX])
+static void families_now(const struct sup *s, int64_t before_ns,
+			 struct relief_family out[FAMILIES_MAX])
 {
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		const struct service *l = &s->loader[i];
@@ -101,7 +110,8 @@ static void families_now(const struct sup *s, int64_t before_ns, struct relief_f
 		out[i] = (struct relief_family){
 			.family = l->family,
 			.wanted = l->wanted && l->state != SERVICE_FAILED,
-			.settled = l->state == SERVICE_RUNNING && l->ready_ns < before_ns && l->told_step_ns < before_ns,
+			.settled = l->state == SERVICE_RUNNING && l->ready_ns < before_ns &&
+				   l->told_step_ns < before_ns,
 			.cores = l->cores,
 		};
 	}
@@ -135,19 +145,26 @@ static void tell(struct sup *s, const struct cost_step *step)
 		snprintf(most, sizeof(most), "%.1f MiB", (double)s->conf.memory_bytes / MIB);
 	}
 	talk(LOG_LEVEL_WARN, "sonded", "sonde takes %s, its limit is %s: %s %s%s", takes,
-	     (cpu ? s->conf.cpu > 0 : s->conf.memory_bytes > 0) ? most : "none", step->family, step->what, detail);
+	     (cpu ? s->conf.cpu > 0 : s->conf.memory_bytes > 0) ? most : "none", step->family,
+	     step->what, detail);
 }
 
-/* One at another rate is started anew; who is to be told, stopped or started, the next turn sees. */
+/* One at another rate is started anew; who is to be told, stopped or started, the next turn sees.
+ */
 static void take_step(struct sup *s, const struct relief_step *step, bool more)
 {
 	struct service *l = &s->loader[step->family];
-	struct cost_step told = {.utc_ns = clock_utc_ns(), .limit = step->limit,
-				 .what = step->stop ? (more ? "is stopped" : "records again") : more ? "is slowed" : "is less slowed"};
+	struct cost_step told = {.utc_ns = clock_utc_ns(),
+				 .limit = step->limit,
+				 .what = step->stop ? (more ? "is stopped" : "records again") :
+					 more       ? "is slowed" :
+						      "is less slowed"};
 
 	snprintf(told.family, sizeof(told.family), "%s", l->name);
 	if (!step->stop || !more) {
-		told.freq = l->family->has_freq ? relief_freq(&s->relief, step->family, l->family, s->conf.freq) : 0;
+		told.freq = l->family->has_freq ?
+				    relief_freq(&s->relief, step->family, l->family, s->conf.freq) :
+				    0;
 		told.step = relief_step(&s->relief, step->family, l->family);
 	}
 	tell(s, &told);
@@ -155,10 +172,14 @@ static void take_step(struct sup *s, const struct relief_step *step, bool more)
 		service_stop(l, SERVICE_STOP_NS);
 }
 
-/* The last step against too much memory is to begin anew: a loader or sonde-maps that has grown is small again then. */
+/* The last step against too much memory is to begin anew: a loader or sonde-maps that has grown is
+ * small again then. */
 static void begin_anew(struct sup *s)
 {
-	tell(s, &(struct cost_step){.utc_ns = clock_utc_ns(), .limit = RELIEF_MEMORY, .family = "all", .what = "begins anew"});
+	tell(s, &(struct cost_step){.utc_ns = clock_utc_ns(),
+				    .limit = RELIEF_MEMORY,
+				    .family = "all",
+				    .what = "begins anew"});
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		if (s->loader[i].pid)
 			service_stop(&s->loader[i], SERVICE_STOP_NS);
@@ -178,10 +199,12 @@ static void hold_cpu(struct sup *s, const struct relief_look *l)
 
 static void hold_memory(struct sup *s, const struct relief_look *l)
 {
-	int which = governor_look(&s->memory_held, (double)held_bytes(s), (double)s->conf.memory_bytes, l->while_ns, l->now_ns);
+	int which = governor_look(&s->memory_held, (double)held_bytes(s),
+				  (double)s->conf.memory_bytes, l->while_ns, l->now_ns);
 	struct relief_step step;
 
-	if (which && (which > 0 ? relief_more_memory : relief_less_memory)(&s->relief, l->f, l->n, &step))
+	if (which &&
+	    (which > 0 ? relief_more_memory : relief_less_memory)(&s->relief, l->f, l->n, &step))
 		take_step(s, &step, which > 0);
 	else if (which > 0)
 		begin_anew(s);
@@ -197,8 +220,13 @@ void cost_look(struct sup *s)
 	measure(s, now);
 	families_now(s, before, f);
 
-	struct relief_look l = {.f = f, .n = s->n_loaders, .used = held_cores(s), .limit = s->conf.cpu / 100,
-				.switches = s->cost.switches, .now_ns = now, .while_ns = s->o->patience_ns};
+	struct relief_look l = {.f = f,
+				.n = s->n_loaders,
+				.used = held_cores(s),
+				.limit = s->conf.cpu / 100,
+				.switches = s->cost.switches,
+				.now_ns = now,
+				.while_ns = s->o->patience_ns};
 
 	hold_cpu(s, &l);
 	hold_memory(s, &l);
@@ -219,10 +247,12 @@ json_t *cost_steps_json(const struct sup *s)
 	for (unsigned int i = 0; i < s->n_steps; i++) {
 		const struct cost_step *t = &s->steps[i];
 
-		json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:s, s:o, s:i}", "ts", (json_int_t)t->utc_ns, "limit",
-						      t->limit == RELIEF_CPU ? "cpu" : "memory", "family", t->family, "what",
-						      t->what, "hz", t->freq ? json_integer(t->freq) : json_null(), "step",
-						      (int)t->step));
+		json_array_append_new(list, json_pack("{s:I, s:s, s:s, s:s, s:o, s:i}", "ts",
+						      (json_int_t)t->utc_ns, "limit",
+						      t->limit == RELIEF_CPU ? "cpu" : "memory",
+						      "family", t->family, "what", t->what, "hz",
+						      t->freq ? json_integer(t->freq) : json_null(),
+						      "step", (int)t->step));
 	}
 	return list;
 }

@@ -25,24 +25,25 @@
 #include "supervisor/sup.h"
 #include "supervisor/control/log_lines.h"
 
-/* Turns fall on multiples of TURN_NS of the boot clock, and TURN_PHASE_NS: when sonde-maps and the loaders have just had theirs
- * (loaders/lib/host/budget/pace.h), and said what they say. */
-#define TURN_NS       (NSEC_PER_SEC / 2)
-#define TURN_PHASE_NS (NSEC_PER_SEC / 16)
-#define LEFT_MS      2500
+/* Turns fall on multiples of TURN_NS of the boot clock, and TURN_PHASE_NS: when sonde-maps and the
+ * loaders have just had theirs (loaders/lib/host/budget/pace.h), and said what they say. */
+#define TURN_NS            (NSEC_PER_SEC / 2)
+#define TURN_PHASE_NS      (NSEC_PER_SEC / 16)
+#define LEFT_MS            2500
 #define CHILD_MEMORY_LEAST (512ull << 20)
-#define STATUS_NS    (10 * NSEC_PER_SEC)
-#define READY_LATEST_NS (30 * NSEC_PER_SEC)
+#define STATUS_NS          (10 * NSEC_PER_SEC)
+#define READY_LATEST_NS    (30 * NSEC_PER_SEC)
 
 #define CAP(x) (1ull << CAP_##x)
-/* What reads processes and files of others; giving the store's files to its group; being on time on a busy host. */
-#define CAPS_READ  (CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(CHOWN) | CAP(SYS_NICE))
+/* What reads processes and files of others; giving the store's files to its group; being on time on
+ * a busy host. */
+#define CAPS_READ (CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH) | CAP(CHOWN) | CAP(SYS_NICE))
 /* What loads programs. */
 #define CAPS_LOAD  (CAPS_READ | 1ull << 38 /* PERFMON */ | 1ull << 39 /* BPF */ | CAP(SYS_RESOURCE))
 #define CAPS_PROBE (CAPS_LOAD | CAP(SYSLOG)) /* and names the kernel's functions */
-/* Before 6.6 the process connector, which tells of processes where no BPF program of sonde-maps loads, asks for one more. Where we
- * have it, as root: the unit's user goes without. */
-#define CAPS_MAPS  (CAPS_PROBE | CAP(NET_ADMIN))
+/* Before 6.6 the process connector, which tells of processes where no BPF program of sonde-maps
+ * loads, asks for one more. Where we have it, as root: the unit's user goes without. */
+#define CAPS_MAPS (CAPS_PROBE | CAP(NET_ADMIN))
 
 /* --- children --- */
 
@@ -81,20 +82,42 @@ static void tell_step(struct sup *s, struct service *l)
 
 static void start_loader(struct sup *s, struct service *l)
 {
-	static const uint64_t caps[] = {[FAMILY_PROBES] = CAPS_PROBE, [FAMILY_LOADS] = CAPS_LOAD, [FAMILY_READS] = CAPS_READ | CAP(SYSLOG)};
+	static const uint64_t caps[] = {[FAMILY_PROBES] = CAPS_PROBE,
+					[FAMILY_LOADS] = CAPS_LOAD,
+					[FAMILY_READS] = CAPS_READ | CAP(SYSLOG)};
 	char freq[16], bytes[32], age[32], budget[32];
-	char *own[] = {"--store", s->store, "--bucket", "10s", "--maps-socket", s->maps_socket, "--args",
-		       s->conf.value[CONF_ARGS].text, "--segment-bytes", bytes, "--segment-age", age, "--store-budget", budget,
-		       "--targets-fd", "4", "--progress-fd", "3", NULL};
+	char *own[] = {"--store",
+		       s->store,
+		       "--bucket",
+		       "10s",
+		       "--maps-socket",
+		       s->maps_socket,
+		       "--args",
+		       s->conf.value[CONF_ARGS].text,
+		       "--segment-bytes",
+		       bytes,
+		       "--segment-age",
+		       age,
+		       "--store-budget",
+		       budget,
+		       "--targets-fd",
+		       "4",
+		       "--progress-fd",
+		       "3",
+		       NULL};
 	struct child_fd feed = {targets_begin(s->targets, l), TARGETS_FD};
-	char *rules[] = {"--include", s->conf.value[CONF_INCLUDE].text, "--exclude", s->conf.value[CONF_EXCLUDE].text};
+	char *rules[] = {"--include", s->conf.value[CONF_INCLUDE].text, "--exclude",
+			 s->conf.value[CONF_EXCLUDE].text};
 	char *argv[32] = {NULL};
 	int n = 1;
 
-	snprintf(bytes, sizeof(bytes), "%llu", (unsigned long long)retain_segment_bytes(&s->retain));
+	snprintf(bytes, sizeof(bytes), "%llu",
+		 (unsigned long long)retain_segment_bytes(&s->retain));
 	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)s->retain.limits.bytes);
 	snprintf(age, sizeof(age), "%llds", (long long)(s->conf.segment_age_ns / NSEC_PER_SEC));
-	l->freq = l->family->has_freq ? relief_freq(&s->relief, (unsigned int)(l - s->loader), l->family, s->conf.freq) : 0;
+	l->freq = l->family->has_freq ? relief_freq(&s->relief, (unsigned int)(l - s->loader),
+						    l->family, s->conf.freq) :
+					0;
 	l->step = 0;
 	tell_step(s, l);
 	if (l->freq) {
@@ -102,7 +125,8 @@ static void start_loader(struct sup *s, struct service *l)
 		argv[n++] = "--freq";
 		argv[n++] = freq;
 	}
-	for (size_t i = 0; i < 4; i += 2) /* one that is fed tells of other processes too: how they ended */
+	/* one that is fed tells of other processes too: how they ended */
+	for (size_t i = 0; i < 4; i += 2)
 		if (*rules[i + 1]) {
 			argv[n++] = rules[i];
 			argv[n++] = rules[i + 1];
@@ -111,11 +135,13 @@ static void start_loader(struct sup *s, struct service *l)
 		argv[n++] = (char *)"--log-lines";
 		argv[n++] = (char *)"on";
 	}
-	if (s->conf.scrape && !strcmp(l->name, "scrape") && strcmp(s->conf.value[CONF_SCRAPE].text, "on")) {
+	if (s->conf.scrape && !strcmp(l->name, "scrape") &&
+	    strcmp(s->conf.value[CONF_SCRAPE].text, "on")) {
 		argv[n++] = (char *)"--profiles";
 		argv[n++] = s->conf.value[CONF_SCRAPE].text;
 	}
-	memcpy(argv + n, own, sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
+	memcpy(argv + n, own,
+	       sizeof(own)); /* from --store to --progress-fd: `sonde status` leaves these out */
 	l->memory_bytes = child_memory(s);
 	service_start(l, argv, &feed, 1, caps[l->family->rights]);
 	close(feed.from);
@@ -149,7 +175,8 @@ void sup_follow(struct sup *s, const struct conf *c)
 	bool rules = strcmp(c->value[CONF_INCLUDE].text, s->conf.value[CONF_INCLUDE].text) ||
 		     strcmp(c->value[CONF_EXCLUDE].text, s->conf.value[CONF_EXCLUDE].text);
 	bool profiles = strcmp(c->value[CONF_SCRAPE].text, s->conf.value[CONF_SCRAPE].text) != 0;
-	bool all = args || c->segment_age_ns != s->conf.segment_age_ns || c->log_lines != s->conf.log_lines;
+	bool all = args || c->segment_age_ns != s->conf.segment_age_ns ||
+		   c->log_lines != s->conf.log_lines;
 	size_t n = 0;
 
 	s->conf = *c;
@@ -163,10 +190,13 @@ void sup_follow(struct sup *s, const struct conf *c)
 		want(s, out[i]);
 	for (unsigned int i = 0; i < s->n_loaders; i++) {
 		struct service *l = &s->loader[i];
-		bool other_freq = l->freq && l->freq != relief_freq(&s->relief, i, l->family, c->freq);
+		bool other_freq =
+			l->freq && l->freq != relief_freq(&s->relief, i, l->family, c->freq);
 
-		if (l->pid && (!l->wanted || all || other_freq || rules || (profiles && !strcmp(l->name, "scrape"))))
-			service_stop(l, SERVICE_STOP_NS); /* one that is wanted is started again by the next turn */
+		if (l->pid && (!l->wanted || all || other_freq || rules ||
+			       (profiles && !strcmp(l->name, "scrape"))))
+			service_stop(l, SERVICE_STOP_NS); /* one that is wanted is started again by
+							     the next turn */
 		else if (l->state == SERVICE_FAILED)
 			service_try_anew(l);
 	}
@@ -176,7 +206,8 @@ void sup_follow(struct sup *s, const struct conf *c)
 		service_stop(&s->maps.service, SERVICE_STOP_NS);
 }
 
-/* A reload changes what the configuration changed: what `sonde up` and `down` made of it since holds otherwise. */
+/* A reload changes what the configuration changed: what `sonde up` and `down` made of it since
+ * holds otherwise. */
 static void keep_families(struct sup *s, struct conf *c)
 {
 	char read[CONF_TEXT_MAX];
@@ -240,7 +271,8 @@ static void reap(struct sup *s)
 
 static bool is_time(const struct service *v)
 {
-	return !v->pid && (v->state == SERVICE_OFF || (v->state == SERVICE_WAITING && clock_mono_ns() >= v->again_ns));
+	return !v->pid && (v->state == SERVICE_OFF ||
+			   (v->state == SERVICE_WAITING && clock_mono_ns() >= v->again_ns));
 }
 
 static void replace_tables(struct sup *s)
@@ -320,18 +352,20 @@ static void tell_failures(const struct sup *s)
 /* How it is comes before that it is ready: whoever waits for that finds it there. */
 static void tell_systemd(struct sup *s)
 {
-	unsigned int wanted = 0, running = count(s, SERVICE_RUNNING), failed = count(s, SERVICE_FAILED);
+	unsigned int wanted = 0, running = count(s, SERVICE_RUNNING),
+		     failed = count(s, SERVICE_FAILED);
 	int64_t now = clock_mono_ns();
 	bool ready;
 
 	for (unsigned int i = 0; i < s->n_loaders; i++)
 		wanted += s->loader[i].wanted;
 	failed = s->maps.service.state == SERVICE_FAILED ? wanted : failed;
-	ready = !s->ready && !s->stopping && (running + failed >= wanted || now - s->began_ns > READY_LATEST_NS);
+	ready = !s->ready && !s->stopping &&
+		(running + failed >= wanted || now - s->began_ns > READY_LATEST_NS);
 	if (ready || now - s->watched_ns >= (s->watchdog_ns ?: STATUS_NS)) {
 		s->watched_ns = now;
-		notify_send("%sSTATUS=%u of %u families record, %u failed", s->watchdog_ns ? "WATCHDOG=1\n" : "", running, wanted,
-			    failed);
+		notify_send("%sSTATUS=%u of %u families record, %u failed",
+			    s->watchdog_ns ? "WATCHDOG=1\n" : "", running, wanted, failed);
 	}
 	if (!ready)
 		return;
@@ -342,7 +376,8 @@ static void tell_systemd(struct sup *s)
 	}
 	s->ready = true;
 	notify_send("READY=1");
-	talk(LOG_LEVEL_INFO, "sonded", "ready: %u of %u families record into %s", running, wanted, s->store);
+	talk(LOG_LEVEL_INFO, "sonded", "ready: %u of %u families record into %s", running, wanted,
+	     s->store);
 	tell_failures(s);
 	if (s->o->ready)
 		s->o->ready(s->o->ctx);
@@ -355,7 +390,8 @@ static void turn(struct sup *s)
 		retain_tick(&s->retain, s->prune_now);
 		s->prune_now = s->prune_now && !s->retain.prune.pid;
 		sealer_tick(&s->sealer, &s->retain);
-		targets_tick(s->targets, &s->conf, s->store, s->maps_socket, s->loader, s->n_loaders);
+		targets_tick(s->targets, &s->conf, s->store, s->maps_socket, s->loader,
+			     s->n_loaders);
 		cost_look(s);
 	}
 	watch(s);
@@ -385,7 +421,8 @@ static void take_signals(struct sup *s)
 		if (si.ssi_signo == SIGTERM || si.ssi_signo == SIGINT)
 			sup_stop(s);
 		else if (si.ssi_signo == SIGHUP && !s->stopping && sup_reload(s, &e))
-			talk(LOG_LEVEL_ERROR, "sonded", "%s; the configuration stays as it was%s%s", e.what, e.fix[0] ? "; fix: " : "", e.fix);
+			talk(LOG_LEVEL_ERROR, "sonded", "%s; the configuration stays as it was%s%s",
+			     e.what, e.fix[0] ? "; fix: " : "", e.fix);
 	}
 	reap(s);
 }
@@ -397,7 +434,8 @@ static int wait_ms(void)
 	return (int)((TURN_NS - into + 999999) / 1000000);
 }
 
-/* What a service that runs says of itself has time until the next turn; one that starts is waited for. */
+/* What a service that runs says of itself has time until the next turn; one that starts is waited
+ * for. */
 static int if_starting(const struct service *v, int fd)
 {
 	return v->state == SERVICE_STARTING ? fd : -1;
@@ -479,7 +517,8 @@ static int open_all(struct sup *s, struct err *e)
 		return rc;
 	killed = leftover_end(s->store, LEFT_MS);
 	if (killed)
-		talk(LOG_LEVEL_WARN, "sonded", "%d children of a sonded before this one hung: killed", killed);
+		talk(LOG_LEVEL_WARN, "sonded",
+		     "%d children of a sonded before this one hung: killed", killed);
 	s->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s->signal_fd < 0)
 		return err_set(e, -errno, EXIT_RUNTIME, "cannot take signals: %s", strerror(errno));
@@ -508,8 +547,14 @@ int loop_run(const struct loop_opts *o, struct err *e)
 	static struct sup s; /* large: a packet's buffer is in it */
 	int rc;
 
-	s = (struct sup){.o = o, .conf = *o->conf, .lock_fd = -1, .signal_fd = -1, .began_ns = clock_mono_ns(),
-			 .watchdog_ns = notify_watchdog_ns(), .targets = targets_new(), .control = {.listen_fd = -1, .answer = sup_answer, .ctx = &s}};
+	s = (struct sup){.o = o,
+			 .conf = *o->conf,
+			 .lock_fd = -1,
+			 .signal_fd = -1,
+			 .began_ns = clock_mono_ns(),
+			 .watchdog_ns = notify_watchdog_ns(),
+			 .targets = targets_new(),
+			 .control = {.listen_fd = -1, .answer = sup_answer, .ctx = &s}};
 	memcpy(s.families_read, s.conf.value[CONF_FAMILIES].text, sizeof(s.families_read));
 	mapsowner_init(&s.maps);
 	rc = open_all(&s, e);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde-prune: one pass of retention over a store, now. sonded does the same by itself (schema/store/retention/retention.h). */
+/* sonde-prune: one pass of retention over a store, now. sonded does the same by itself
+ * (schema/store/retention/retention.h). */
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -25,7 +26,7 @@ struct prune {
 	struct retention_limits limits;
 	struct retention_report report;
 	struct seal_report minutes;
-	struct seal_due due;  /* of a dry run */
+	struct seal_due due; /* of a dry run */
 	uint64_t keep_days;
 	int64_t fine_ns;
 	bool dry_run, json, quiet;
@@ -35,9 +36,11 @@ struct prune {
 static const struct program PROGRAM = {
 	.name = "sonde-prune",
 	.usage = "[options]",
-	.about = "Removes the oldest segments of a store until it is within its budget. sonded does so by itself.",
+	.about =
+		"Removes the oldest segments of a store until it is within its budget. sonded does so by itself.",
 };
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else $SONDE_STORE)", OPTION_AT(struct prune, store)},
 	{"budget", 0, OPTION_BYTES, "SIZE", "what all of the store may take: 2G, 500M (default: the smaller of 2G and 5 % of the disk)",
@@ -54,6 +57,7 @@ static const struct option OPTIONS[] = {
 	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct prune, quiet)},
 	{0},
 };
+/* clang-format on */
 
 /* What was not given: by the disk that the store is on. */
 static int settle(struct prune *p, struct err *e)
@@ -64,22 +68,27 @@ static int settle(struct prune *p, struct err *e)
 	if (!p->store)
 		p->store = store_default_dir();
 	if (stat(p->store, &st) == 0 && !S_ISDIR(st.st_mode)) {
-		err_set(e, -ENOTDIR, EXIT_USAGE, "%s is one file: retention is of a whole store", p->store);
+		err_set(e, -ENOTDIR, EXIT_USAGE, "%s is one file: retention is of a whole store",
+			p->store);
 		err_fix(e, "name the store's folder: --store DIR");
 		return -ENOTDIR;
 	}
 	retention_defaults(p->store, &p->limits);
 	p->limits.bytes = given.bytes ? given.bytes : p->limits.bytes;
-	p->limits.reserve_bytes = given.reserve_bytes ? given.reserve_bytes : p->limits.reserve_bytes;
+	p->limits.reserve_bytes =
+		given.reserve_bytes ? given.reserve_bytes : p->limits.reserve_bytes;
 	p->limits.age_ns = given.age_ns ? given.age_ns : p->limits.age_ns;
-	p->limits.keep_days = p->keep_days != DAYS_OWN ? (uint32_t)p->keep_days : p->limits.keep_days;
+	p->limits.keep_days =
+		p->keep_days != DAYS_OWN ? (uint32_t)p->keep_days : p->limits.keep_days;
 	return 0;
 }
 
 /* What is fine goes first. Whoever archives at this moment does so too. */
 static int make_minutes(struct prune *p, struct err *e)
 {
-	struct seal_opts o = {.dir = p->store, .minutes_alone = true, .fine_s = (uint32_t)(p->fine_ns / NSEC_PER_SEC)};
+	struct seal_opts o = {.dir = p->store,
+			      .minutes_alone = true,
+			      .fine_s = (uint32_t)(p->fine_ns / NSEC_PER_SEC)};
 	struct usage u = {0};
 
 	if (!o.fine_s || usage_measure(p->store, &u))
@@ -96,7 +105,8 @@ static void say_minutes(const struct prune *p)
 	if (p->dry_run && p->due.segments)
 		printf("would keep minutes of %u archives\n", p->due.segments);
 	if (p->minutes.thinned)
-		printf("kept minutes of %u archive%s: %s are %s\n", p->minutes.thinned, p->minutes.thinned == 1 ? "" : "s",
+		printf("kept minutes of %u archive%s: %s are %s\n", p->minutes.thinned,
+		       p->minutes.thinned == 1 ? "" : "s",
 		       quantity_say_bytes(p->minutes.fine_before, before, sizeof(before)),
 		       quantity_say_bytes(p->minutes.fine_after, after, sizeof(after)));
 }
@@ -113,8 +123,9 @@ static void say_time(int64_t ns, char *buf, size_t size)
 static json_t *removed_json(const struct removed_one *o)
 {
 	char from[32], to[32];
-	json_t *row = json_pack("{s:s, s:s, s:I, s:b}", "segment", o->segment, "why", removed_why_name(o->why), "bytes",
-				(json_int_t)o->bytes, "counted", o->counted);
+	json_t *row = json_pack("{s:s, s:s, s:I, s:b}", "segment", o->segment, "why",
+				removed_why_name(o->why), "bytes", (json_int_t)o->bytes, "counted",
+				o->counted);
 
 	say_time(o->from_ns, from, sizeof(from));
 	say_time(o->to_ns, to, sizeof(to));
@@ -137,15 +148,17 @@ static void on_removed(void *ctx, const struct removed_one *o)
 	quantity_say_bytes(o->bytes, size, sizeof(size));
 	say_time(o->from_ns, from, sizeof(from));
 	say_time(o->to_ns, to, sizeof(to));
-	printf("%s  %s  %10s  %s to %s  %llu events%s  (%s)\n", p->dry_run ? "would remove" : "removed", o->segment, size,
-	       from, to, (unsigned long long)o->events, o->counted ? "" : " not counted", removed_why_name(o->why));
+	printf("%s  %s  %10s  %s to %s  %llu events%s  (%s)\n",
+	       p->dry_run ? "would remove" : "removed", o->segment, size, from, to,
+	       (unsigned long long)o->events, o->counted ? "" : " not counted",
+	       removed_why_name(o->why));
 }
 
 static json_t *usage_json(const struct usage *u)
 {
 	return json_pack("{s:I, s:I, s:I, s:I, s:i}", "bytes", (json_int_t)u->bytes, "images_bytes",
-			 (json_int_t)u->images_bytes, "free_bytes", (json_int_t)u->free_bytes, "disk_bytes",
-			 (json_int_t)u->disk_bytes, "segments", (int)u->segments);
+			 (json_int_t)u->images_bytes, "free_bytes", (json_int_t)u->free_bytes,
+			 "disk_bytes", (json_int_t)u->disk_bytes, "segments", (int)u->segments);
 }
 
 static json_t *unmet_json(uint32_t unmet)
@@ -162,21 +175,25 @@ static void print_json(const struct prune *p)
 {
 	struct removed_page page;
 	char begins[32];
-	json_t *root = json_pack("{s:s, s:b, s:O, s:o, s:o, s:o}", "verb", "prune", "dry_run", p->dry_run, "rows", p->rows,
-				 "before", usage_json(&p->report.before), "after", usage_json(&p->report.after), "unmet",
-				 unmet_json(p->report.unmet));
+	json_t *root =
+		json_pack("{s:s, s:b, s:O, s:o, s:o, s:o}", "verb", "prune", "dry_run", p->dry_run,
+			  "rows", p->rows, "before", usage_json(&p->report.before), "after",
+			  usage_json(&p->report.after), "unmet", unmet_json(p->report.unmet));
 
 	json_object_set_new(root, "budget_bytes", json_integer((json_int_t)p->limits.bytes));
-	json_object_set_new(root, "reserve_bytes", json_integer((json_int_t)p->limits.reserve_bytes));
+	json_object_set_new(root, "reserve_bytes",
+			    json_integer((json_int_t)p->limits.reserve_bytes));
 	json_object_set_new(root, "age_seconds", json_integer(p->limits.age_ns / NSEC_PER_SEC));
 	json_object_set_new(root, "keep_days", json_integer(p->limits.keep_days));
-	json_object_set_new(root, "thinned", json_integer(p->dry_run ? p->due.segments : p->minutes.thinned));
+	json_object_set_new(root, "thinned",
+			    json_integer(p->dry_run ? p->due.segments : p->minutes.thinned));
 	json_object_set_new(root, "fine_before", json_integer((json_int_t)p->minutes.fine_before));
 	json_object_set_new(root, "fine_after", json_integer((json_int_t)p->minutes.fine_after));
 	json_object_set_new(root, "fine_seconds", json_integer(p->fine_ns / NSEC_PER_SEC));
 	removed_read(p->store, &page);
 	say_time(page.history_ns, begins, sizeof(begins));
-	json_object_set_new(root, "history_begins", page.history_ns ? json_string(begins) : json_null());
+	json_object_set_new(root, "history_begins",
+			    page.history_ns ? json_string(begins) : json_null());
 	json_dumpf(root, stdout, JSON_INDENT(2));
 	putchar('\n');
 	json_decref(root);
@@ -186,9 +203,10 @@ static void print_text(const struct prune *p)
 {
 	char own[32], budget[32], left[32], reserve[32];
 
-	printf("store      %s: %s of %s, %u segments; free on its disk %s, to be kept %s\n", p->store,
-	       quantity_say_bytes(p->report.after.bytes, own, sizeof(own)),
-	       quantity_say_bytes(p->limits.bytes, budget, sizeof(budget)), p->report.after.segments,
+	printf("store      %s: %s of %s, %u segments; free on its disk %s, to be kept %s\n",
+	       p->store, quantity_say_bytes(p->report.after.bytes, own, sizeof(own)),
+	       quantity_say_bytes(p->limits.bytes, budget, sizeof(budget)),
+	       p->report.after.segments,
 	       quantity_say_bytes(p->report.after.free_bytes, left, sizeof(left)),
 	       quantity_say_bytes(p->limits.reserve_bytes, reserve, sizeof(reserve)));
 	for (uint32_t why = REMOVED_BUDGET; why <= REMOVED_AGE; why++)

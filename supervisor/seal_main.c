@@ -25,20 +25,27 @@ struct seal_args {
 static const struct program PROGRAM = {
 	.name = "sonde-seal",
 	.usage = "[options]",
-	.about = "Archives the finished segments of a store: the same rows in a fifth of the bytes.",
+	.about =
+		"Archives the finished segments of a store: the same rows in a fifth of the bytes.",
 };
 
 static const struct option OPTIONS[] = {
-	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else $SONDE_STORE)", OPTION_AT(struct seal_args, opts.dir)},
-	{"plain", 0, OPTION_BYTES, "SIZE", "the newest segments stay as they are, up to this many bytes (default 0)",
+	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else $SONDE_STORE)",
+	 OPTION_AT(struct seal_args, opts.dir)},
+	{"plain", 0, OPTION_BYTES, "SIZE",
+	 "the newest segments stay as they are, up to this many bytes (default 0)",
 	 OPTION_AT(struct seal_args, opts.plain), .zero = true},
-	{"keep", 0, OPTION_DURATION, "TIME", "as do those finished less than this ago, up to twice as many bytes (default 0)",
+	{"keep", 0, OPTION_DURATION, "TIME",
+	 "as do those finished less than this ago, up to twice as many bytes (default 0)",
 	 OPTION_AT(struct seal_args, keep_ns), .zero = true},
-	{"fine", 0, OPTION_DURATION, "TIME", "of archives older than this minutes are kept, of what was used and waited for (default 0: never)",
+	{"fine", 0, OPTION_DURATION, "TIME",
+	 "of archives older than this minutes are kept, of what was used and waited for (default 0: never)",
 	 OPTION_AT(struct seal_args, fine_ns), .zero = true},
-	{"room", 0, OPTION_BYTES, "SIZE", "the file being made may take so much (default: any); a larger one is left for later",
+	{"room", 0, OPTION_BYTES, "SIZE",
+	 "the file being made may take so much (default: any); a larger one is left for later",
 	 OPTION_AT(struct seal_args, opts.room)},
-	{"idle", 0, OPTION_FLAG, NULL, "archive only when nobody else wants the CPU or the disk", OPTION_AT(struct seal_args, opts.idle)},
+	{"idle", 0, OPTION_FLAG, NULL, "archive only when nobody else wants the CPU or the disk",
+	 OPTION_AT(struct seal_args, opts.idle)},
 	{"json", 0, OPTION_FLAG, NULL, "the answer as JSON", OPTION_AT(struct seal_args, json)},
 	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct seal_args, quiet)},
 	{0},
@@ -46,7 +53,8 @@ static const struct option OPTIONS[] = {
 
 static int options_read(struct seal_args *a, int argc, char **argv, struct err *e)
 {
-	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, a}, 1, NULL, e);
+	int rc =
+		program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, a}, 1, NULL, e);
 	struct stat st;
 
 	a->opts.keep_s = (uint32_t)(a->keep_ns / NSEC_PER_SEC);
@@ -54,7 +62,8 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 	if (!a->opts.dir)
 		a->opts.dir = store_default_dir();
 	if (!rc && stat(a->opts.dir, &st) == 0 && !S_ISDIR(st.st_mode)) {
-		rc = err_set(e, -ENOTDIR, EXIT_USAGE, "%s is one file: sealing is of a whole store", a->opts.dir);
+		rc = err_set(e, -ENOTDIR, EXIT_USAGE, "%s is one file: sealing is of a whole store",
+			     a->opts.dir);
 		err_fix(e, "name the store's folder: --store DIR");
 	}
 	return rc;
@@ -62,9 +71,12 @@ static int options_read(struct seal_args *a, int argc, char **argv, struct err *
 
 static void print_json(const struct seal_report *r)
 {
-	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:I, s:I, s:i, s:I, s:I}", "busy", r->busy, "segments", (int)r->segments, "put_off", (int)r->put_off,
-			      "set_aside", (int)r->set_aside, "bytes_before", (json_int_t)r->bytes_before, "bytes_after", (json_int_t)r->bytes_after,
-			      "thinned", (int)r->thinned, "fine_before", (json_int_t)r->fine_before, "fine_after", (json_int_t)r->fine_after);
+	json_t *o = json_pack("{s:b, s:i, s:i, s:i, s:I, s:I, s:i, s:I, s:I}", "busy", r->busy,
+			      "segments", (int)r->segments, "put_off", (int)r->put_off, "set_aside",
+			      (int)r->set_aside, "bytes_before", (json_int_t)r->bytes_before,
+			      "bytes_after", (json_int_t)r->bytes_after, "thinned", (int)r->thinned,
+			      "fine_before", (json_int_t)r->fine_before, "fine_after",
+			      (json_int_t)r->fine_after);
 
 	json_dumpf(o, stdout, 0);
 	putchar('\n');
@@ -78,13 +90,16 @@ static void talk(const struct seal_report *r)
 	else if (!r->segments && !r->thinned)
 		fprintf(stderr, "nothing to archive\n");
 	else if (r->segments)
-		fprintf(stderr, "archived %u segment%s: %.1f MB are %.1f MB\n", r->segments, r->segments == 1 ? "" : "s", (double)r->bytes_before / 1e6,
+		fprintf(stderr, "archived %u segment%s: %.1f MB are %.1f MB\n", r->segments,
+			r->segments == 1 ? "" : "s", (double)r->bytes_before / 1e6,
 			(double)r->bytes_after / 1e6);
 	if (r->thinned)
-		fprintf(stderr, "of %u archive%s minutes are kept: %.1f MB are %.1f MB\n", r->thinned, r->thinned == 1 ? "" : "s",
-			(double)r->fine_before / 1e6, (double)r->fine_after / 1e6);
+		fprintf(stderr, "of %u archive%s minutes are kept: %.1f MB are %.1f MB\n",
+			r->thinned, r->thinned == 1 ? "" : "s", (double)r->fine_before / 1e6,
+			(double)r->fine_after / 1e6);
 	if (r->put_off)
-		fprintf(stderr, "%u segment%s left for later: in use, or without room\n", r->put_off, r->put_off == 1 ? " is" : "s are");
+		fprintf(stderr, "%u segment%s left for later: in use, or without room\n",
+			r->put_off, r->put_off == 1 ? " is" : "s are");
 }
 
 /* The guess may be wrong: then the disk is full for us alone, which leaves all as it was. */

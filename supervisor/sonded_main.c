@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonded: records for always. Command line, configuration, going into the background; all else is in loop.c. */
+/* sonded: records for always. Command line, configuration, going into the background; all else is
+ * in loop.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,17 +31,19 @@
 struct sonded {
 	const char *dir, *flags[CONF_KEYS];
 	bool check, show, origin, background, replace;
-	int told;   /* the end of a pipe to whoever started us, -1: none */
-	int before; /* their stderr, until we are ready; -1 */
+	int told;                   /* the end of a pipe to whoever started us, -1: none */
+	int before;                 /* their stderr, until we are ready; -1 */
 	struct madestore madestore; /* in the background: of a store that no recording began in */
 };
 
 static const struct program PROGRAM = {
 	.name = "sonded",
 	.usage = "[options]",
-	.about = "Keeps recording: starts the loaders, watches them, keeps the store within its budget.",
+	.about =
+		"Keeps recording: starts the loaders, watches them, keeps the store within its budget.",
 };
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{"config", 0, OPTION_STRING, "DIR", "read DIR/sonde.conf and DIR/conf.d instead of " CONF_DIR, OPTION_AT(struct sonded, dir)},
 	{"check-config", 0, OPTION_FLAG, NULL, "say what is wrong with the configuration, and stop", OPTION_AT(struct sonded, check)},
@@ -50,6 +53,7 @@ static const struct option OPTIONS[] = {
 	{"replace", 0, OPTION_FLAG, NULL, "take over from a sonded that keeps the store: it ends in order first", OPTION_AT(struct sonded, replace)},
 	{0},
 };
+/* clang-format on */
 
 /* Each key of the configuration is an option as well. */
 static int parse(int argc, char **argv, struct sonded *d, struct err *e)
@@ -58,8 +62,12 @@ static int parse(int argc, char **argv, struct sonded *d, struct err *e)
 	const struct option_set sets[] = {{keys, d}, {OPTIONS, d}};
 
 	for (size_t i = 0; i < CONF_KEYS; i++)
-		keys[i] = (struct option){.name = conf_name((enum conf_key)i), .type = OPTION_STRING, .arg = "VALUE", .help = conf_help((enum conf_key)i),
-					  .offset = offsetof(struct sonded, flags) + i * sizeof(d->flags[0])};
+		keys[i] = (struct option){.name = conf_name((enum conf_key)i),
+					  .type = OPTION_STRING,
+					  .arg = "VALUE",
+					  .help = conf_help((enum conf_key)i),
+					  .offset = offsetof(struct sonded, flags) +
+						    i * sizeof(d->flags[0])};
 	return program_options(&PROGRAM, argc, argv, sets, 2, NULL, e);
 }
 
@@ -87,7 +95,8 @@ static void on_not_recording(void *ctx, const struct err *why)
 
 	typed_add(&fix, why->fix);
 	if (d->told >= 0)
-		dprintf(d->before, "sonded: %s%s%s\n", why->what, fix.len ? "\n  fix: " : "", strbuf_str(&fix));
+		dprintf(d->before, "sonded: %s%s%s\n", why->what, fix.len ? "\n  fix: " : "",
+			strbuf_str(&fix));
 }
 
 static const char *store_of(const struct conf *c)
@@ -108,7 +117,8 @@ static int open_log(struct sonded *d, const struct conf *c, struct err *e)
 	snprintf(path, sizeof(path), "%s/sonded.log", store);
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0)
-		return err_set(e, -errno, EXIT_PERMISSION, "cannot write %s: %s", path, strerror(errno));
+		return err_set(e, -errno, EXIT_PERMISSION, "cannot write %s: %s", path,
+			       strerror(errno));
 	folder_own(fd, 0640);
 	return fd;
 }
@@ -134,7 +144,8 @@ static int leave_to_child(struct sonded *d)
 	close(fds[1]);
 	if (read(fds[0], &word, 1) == 1)
 		return EXIT_OK;
-	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_RUNTIME;
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) :
+									  EXIT_RUNTIME;
 }
 
 /* A minute; for tests, $SONDE_PATIENCE. */
@@ -148,9 +159,15 @@ static int64_t patience(void)
 
 static int run(struct sonded *d, struct conf *c, struct err *e)
 {
-	struct loop_opts o = {.conf_dir = d->dir, .flags = d->flags, .replace = d->replace, .patience_ns = patience(),
-			      .conf = c, .ready = on_ready, .not_recording = on_not_recording,
-			      .must_record = d->background, .ctx = d};
+	struct loop_opts o = {.conf_dir = d->dir,
+			      .flags = d->flags,
+			      .replace = d->replace,
+			      .patience_ns = patience(),
+			      .conf = c,
+			      .ready = on_ready,
+			      .not_recording = on_not_recording,
+			      .must_record = d->background,
+			      .ctx = d};
 	cleanup_fd int log = -1, null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	int rc;
 
@@ -201,7 +218,8 @@ int main(int argc, char **argv)
 		if (code >= 0)
 			return code;
 	}
-	if (confine(CONFINE_EXECS | CONFINE_LOADS | CONFINE_HANDLES | CONFINE_OTHERS, &e)) /* where the kernel cannot, it records all the same */
+	/* where the kernel cannot, it records all the same */
+	if (confine(CONFINE_EXECS | CONFINE_LOADS | CONFINE_HANDLES | CONFINE_OTHERS, &e))
 		log_warn("%s", e.what);
 	return run(&d, &c, &e) ? err_report(&e, "sonded") : EXIT_OK;
 }

@@ -14,25 +14,27 @@
 #include "supervisor/config/targets.h"
 
 #define SUP_CHILDREN (3 + FAMILIES_MAX) /* sonde-maps, sonde-prune, sonde-seal, loaders */
-#define COST_STEPS 32 /* remembered for `sonde status` */
+#define COST_STEPS   32                 /* remembered for `sonde status` */
 
-struct cost_step {             /* what was done because of a limit */
+struct cost_step { /* what was done because of a limit */
 	int64_t utc_ns;
 	enum relief_limit limit;
-	char family[24];       /* "all": every one */
-	uint32_t freq;         /* that it samples at from then on, 0: it is stopped, or has no rate */
-	unsigned int step;     /* how much less than all it does from then on */
+	char family[24];   /* "all": every one */
+	uint32_t freq;     /* that it samples at from then on, 0: it is stopped, or has no rate */
+	unsigned int step; /* how much less than all it does from then on */
 	const char *what;
 };
 
 struct sup {
 	const struct loop_opts *o;
 	struct conf conf;
-	char families_read[CONF_TEXT_MAX]; /* as configured at the last reading; `sonde up` and `down` change them in conf */
+	char families_read[CONF_TEXT_MAX]; /* as configured at the last reading; `sonde up` and
+					      `down` change them in conf */
 	char store[PATH_MAX], maps_socket[PATH_MAX + 16];
 	int lock_fd, signal_fd;
 	struct mapsowner maps;
-	struct service loader[FAMILIES_MAX];  /* of families that were wanted at some time, in the order of the list */
+	struct service loader[FAMILIES_MAX]; /* of families that were wanted at some time, in the
+						order of the list */
 	unsigned int n_loaders;
 	struct targets *targets;
 	struct control control;
@@ -40,19 +42,24 @@ struct sup {
 	struct sealer sealer;
 	struct governor cpu_held, memory_held;
 	struct relief relief;
-	struct cost_step steps[COST_STEPS];   /* oldest first */
+	struct cost_step steps[COST_STEPS]; /* oldest first */
 	unsigned int n_steps;
-	pid_t noted[SUP_CHILDREN];            /* in STORE/children (leftover.h) */
-	struct err failure;                   /* what it ends for, code 0: for nothing (loop_opts.must_record) */
+	pid_t noted[SUP_CHILDREN]; /* in STORE/children (leftover.h) */
+	struct err failure; /* what it ends for, code 0: for nothing (loop_opts.must_record) */
 	bool stopping, ready, prune_now;
-	int64_t began_ns, watchdog_ns, watched_ns; /* monotonic clock; how often systemd is told, and when it was */
-	struct cost {                              /* what all of sonde takes, as of the last look (cost.c) */
-		int64_t looked_ns;                 /* monotonic clock */
-		uint64_t own_ns, store_ns, index_ns; /* CPU time since the start of sonded, of sonde-seal and sonde-prune, and of sonde-index */
-		double cores, store_cores, index_cores; /* between the last two looks; of it, these two's, and sonde-index's */
-		uint64_t switched;                 /* of threads on this host, as of the last look */
-		double switches;                   /* the same, a second */
-		uint64_t bytes, burst_bytes;       /* memory; of it, what these two and sonde-index have */
+	int64_t began_ns, watchdog_ns,
+		watched_ns;        /* monotonic clock; how often systemd is told, and when it was */
+	struct cost {              /* what all of sonde takes, as of the last look (cost.c) */
+		int64_t looked_ns; /* monotonic clock */
+		uint64_t own_ns, store_ns,
+			index_ns; /* CPU time since the start of sonded, of sonde-seal and
+				     sonde-prune, and of sonde-index */
+		double cores, store_cores, index_cores; /* between the last two looks; of it, these
+							   two's, and sonde-index's */
+		uint64_t switched; /* of threads on this host, as of the last look */
+		double switches;   /* the same, a second */
+		uint64_t bytes,
+			burst_bytes; /* memory; of it, what these two and sonde-index have */
 	} cost;
 };
 
@@ -61,7 +68,8 @@ void sup_follow(struct sup *s, const struct conf *c);
 int sup_reload(struct sup *s, struct err *e);
 struct service *sup_service(struct sup *s, const char *family);
 void sup_stop(struct sup *s);
-/* cost.c: every ten seconds, what all of sonde takes; over its limits (but for what runs in bursts) for a minute, less is done (relief.h). */
+/* cost.c: every ten seconds, what all of sonde takes; over its limits (but for what runs in bursts)
+ * for a minute, less is done (relief.h). */
 void cost_look(struct sup *s);
 json_t *cost_json(const struct sup *s);
 json_t *cost_steps_json(const struct sup *s);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * onecpu: a tracer and what it steps take turns, so they stay on one CPU together: a stop that has to wake the other CPU
- * takes three times as long on a virtual machine. Children inherit it.
+ * onecpu: a tracer and what it steps take turns, so they stay on one CPU together: a stop that has
+ * to wake the other CPU takes three times as long on a virtual machine. Children inherit it.
  */
 #ifndef SONDE_TESTS_ONECPU_H
 #define SONDE_TESTS_ONECPU_H
 
 #include <sched.h>
 
-/* Stay on the CPU that runs us now; the CPUs that were allowed before. Where it is refused, all goes on as before. */
+/* Stay on the CPU that runs us now; the CPUs that were allowed before. Where it is refused, all
+ * goes on as before. */
 static inline cpu_set_t onecpu_stay(void)
 {
 	cpu_set_t before, one;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde: asks the store. stdout is data, stderr is talk. One file a verb; this one finds the verb, parses its command
- * line by the tables, resolves the selection, and prints errors.
+ * sonde: asks the store. stdout is data, stderr is talk. One file a verb; this one finds the verb,
+ * parses its command line by the tables, resolves the selection, and prints errors.
  */
 #include <errno.h>
 #include <locale.h>
@@ -29,7 +29,9 @@
 /* Words of a verb that takes none, or more bare words than one. */
 static int check_words(const struct verb *v, const struct option_words *w, struct err *e)
 {
-	size_t allowed = v->uses & VERB_OWN_WORD ? w->n_before_dashes : v->uses & (VERB_WORDS | VERB_SELECT_WORD) ? w->n : 0;
+	size_t allowed = v->uses & VERB_OWN_WORD                   ? w->n_before_dashes :
+			 v->uses & (VERB_WORDS | VERB_SELECT_WORD) ? w->n :
+								     0;
 
 	if (w->n <= allowed)
 		return 0;
@@ -38,13 +40,14 @@ static int check_words(const struct verb *v, const struct option_words *w, struc
 	return -EINVAL;
 }
 
-static int run_selected(struct verb_call *call, const struct select_args *args, const struct option_words *words,
-			struct err *e)
+static int run_selected(struct verb_call *call, const struct select_args *args,
+			const struct option_words *words, struct err *e)
 {
 	const struct verb *v = call->verb;
 	size_t own = v->uses & VERB_OWN_WORD && words->n_before_dashes;
 	const bool later = v->uses & VERB_SELECT_LATER;
-	size_t for_selection = v->uses & VERB_SELECT_WORD && !later ? words->n_before_dashes - own : 0;
+	size_t for_selection =
+		v->uses & VERB_SELECT_WORD && !later ? words->n_before_dashes - own : 0;
 	int rc;
 
 	call->words = words->items + (own ? 0 : for_selection);
@@ -57,7 +60,8 @@ static int run_selected(struct verb_call *call, const struct select_args *args, 
 	call->sel = NULL;
 	call->status = EXIT_OK;
 	if (v->uses & VERB_SELECT && !later) {
-		rc = select_new(args, call->store, words->items + own, for_selection, call->quiet, &call->sel, e);
+		rc = select_new(args, call->store, words->items + own, for_selection, call->quiet,
+				&call->sel, e);
 		if (rc)
 			return rc;
 	}
@@ -69,7 +73,8 @@ static int run_selected(struct verb_call *call, const struct select_args *args, 
 }
 
 /* A damaged file costs itself, not the answer. */
-static int run_until_answered(struct verb_call *call, const struct select_args *args, const struct option_words *words, struct err *e)
+static int run_until_answered(struct verb_call *call, const struct select_args *args,
+			      const struct option_words *words, struct err *e)
 {
 	bool reads = call->verb->uses & (VERB_SELECT | VERB_PAGES | VERB_READS);
 	int rc;
@@ -89,18 +94,22 @@ static void say_newer(const char *store)
 	const char *newer = store_newer(store);
 
 	if (newer)
-		fprintf(stderr, "note: this is %s; newer recordings are in %s: --store %s\n", store, newer, newer);
+		fprintf(stderr, "note: this is %s; newer recordings are in %s: --store %s\n", store,
+			newer, newer);
 }
 
 /* Of what --store says, else of where stores are. */
-static int find_store(struct verb_call *call, const struct option_list *given, struct strbuf *joined, struct err *e)
+static int find_store(struct verb_call *call, const struct option_list *given,
+		      struct strbuf *joined, struct err *e)
 {
 	const struct verb *v = call->verb;
 	int rc = stores_join(given, joined, e);
 
 	if (rc)
 		return rc;
-	call->store = given->n ? strbuf_str(joined) : v->uses & VERB_WRITES ? store_default_dir() : store_read_dir();
+	call->store = given->n              ? strbuf_str(joined) :
+		      v->uses & VERB_WRITES ? store_default_dir() :
+					      store_read_dir();
 	call->hint_store = strcmp(call->store, store_read_dir()) ? call->store : NULL;
 	if (!stores_several(call->store))
 		return 0;
@@ -108,7 +117,8 @@ static int find_store(struct verb_call *call, const struct option_list *given, s
 	if (v->uses & VERB_HOSTS)
 		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE, "sonde %s answers of one store at a time", v->name);
-	err_fix(e, "of several: sonde containers, ps, flame, stacks, lines, heap, map, diff, export or sql");
+	err_fix(e,
+		"of several: sonde containers, ps, flame, stacks, lines, heap, map, diff, export or sql");
 	return -EINVAL;
 }
 
@@ -135,10 +145,12 @@ static int run_verb(const struct verb *v, int argc, char **argv, struct err *e, 
 	} else if (common.help) {
 		help_verb(v, stdout);
 	} else if (term_set_color(common.color)) {
-		rc = err_set(e, -EINVAL, EXIT_USAGE, "--color takes auto, always or never, not '%.100s'", common.color);
+		rc = err_set(e, -EINVAL, EXIT_USAGE,
+			     "--color takes auto, always or never, not '%.100s'", common.color);
 	} else {
 		rc = find_store(&call, &common.store, &stores, e);
-		if (!rc && !common.store.n && !common.quiet && !(v->uses & VERB_WRITES) && v->uses & (VERB_STORE | VERB_SELECT))
+		if (!rc && !common.store.n && !common.quiet && !(v->uses & VERB_WRITES) &&
+		    v->uses & (VERB_STORE | VERB_SELECT))
 			say_newer(call.store);
 		call.json = common.json;
 		call.quiet = common.quiet;
@@ -181,9 +193,11 @@ static int run_bare(int argc, char **argv, struct err *e, int *status)
 		struct common_args common;
 		bool version;
 	} args = {0};
-	static const struct option version_option[] = {{.name = "version", .letter = 'V', .type = OPTION_FLAG}, {0}};
-	const struct option_set sets[] = {
-		{version_option, &args.version}, {COMMON_OPTIONS, &args.common}, {STORE_OPTIONS, &args.common}};
+	static const struct option version_option[] = {
+		{.name = "version", .letter = 'V', .type = OPTION_FLAG}, {0}};
+	const struct option_set sets[] = {{version_option, &args.version},
+					  {COMMON_OPTIONS, &args.common},
+					  {STORE_OPTIONS, &args.common}};
 	struct option_words words;
 	char *version_argv[] = {argv[0], NULL};
 	int rc = options_parse(argc, argv, sets, 3, &words, e);
@@ -191,13 +205,15 @@ static int run_bare(int argc, char **argv, struct err *e, int *status)
 	if (rc)
 		err_fix(e, "sonde help");
 	else if (words.n)
-		rc = err_set(e, -EINVAL, EXIT_USAGE, "the verb comes first: sonde %.100s ...", words.items[0]);
+		rc = err_set(e, -EINVAL, EXIT_USAGE, "the verb comes first: sonde %.100s ...",
+			     words.items[0]);
 	else if (args.version)
 		rc = run_verb(&verb_version, 1, version_argv, e, status);
 	else if (args.common.help)
 		help_all(stdout);
 	else
-		help_summary(args.common.store.n ? args.common.store.items[0] : store_read_dir(), stdout);
+		help_summary(args.common.store.n ? args.common.store.items[0] : store_read_dir(),
+			     stdout);
 	options_release(sets, 3, &words);
 	return rc;
 }
@@ -212,7 +228,8 @@ static int run(int argc, char **argv, struct err *e, int *status)
 	return v ? run_verb(v, argc - 1, argv + 1, e, status) : no_such_verb(argv[1], e);
 }
 
-/* `sonde ps | head`: a write to standard output failed because nobody reads any more, who has what he wanted. */
+/* `sonde ps | head`: a write to standard output failed because nobody reads any more, who has what
+ * he wanted. */
 static bool reader_left(void)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
@@ -229,7 +246,8 @@ int main(int argc, char **argv)
 	if (MB_CUR_MAX == 1)
 		setlocale(LC_CTYPE, "C.UTF-8");
 	mem_use_huge_pages();
-	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks for it, and threads would wait for each other at each allocation */
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* nobody asks for it, and threads would wait
+						       for each other at each allocation */
 	log_init("sonde", LOG_LEVEL_WARN);
 	signal(SIGPIPE, SIG_IGN); /* `sonde stacks | head`: the write fails, see reader_left */
 	rc = run(argc, argv, &e, &status);

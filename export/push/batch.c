@@ -35,7 +35,8 @@ static int flush(struct batch *b, struct err *e)
 	if (b->packed)
 		rc = pack(&b->rows, &body, e);
 	if (!rc)
-		rc = b->packed ? b->take(b->ctx, b->table, body.buf, body.len, e) : b->take(b->ctx, b->table, b->rows.buf, b->rows.len, e);
+		rc = b->packed ? b->take(b->ctx, b->table, body.buf, body.len, e) :
+				 b->take(b->ctx, b->table, b->rows.buf, b->rows.len, e);
 	strbuf_reset(&b->rows);
 	return rc;
 }
@@ -69,7 +70,9 @@ static int64_t t0_of(sqlite3 *db)
 	sqlite3_stmt *st = NULL;
 	int64_t t0 = 0;
 
-	if (sqlite3_prepare_v2(db, "SELECT value FROM main.meta WHERE key = 't0'", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+	if (sqlite3_prepare_v2(db, "SELECT value FROM main.meta WHERE key = 't0'", -1, &st, NULL) ==
+		    SQLITE_OK &&
+	    sqlite3_step(st) == SQLITE_ROW)
 		t0 = sqlite3_column_int64(st, 0);
 	sqlite3_finalize(st);
 	return t0;
@@ -80,7 +83,9 @@ static char *host_of(sqlite3 *db)
 	sqlite3_stmt *st = NULL;
 	char *host = NULL;
 
-	if (sqlite3_prepare_v2(db, "SELECT value FROM main.meta WHERE key = 'host'", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+	if (sqlite3_prepare_v2(db, "SELECT value FROM main.meta WHERE key = 'host'", -1, &st,
+			       NULL) == SQLITE_OK &&
+	    sqlite3_step(st) == SQLITE_ROW)
 		host = mem_strdup((const char *)sqlite3_column_text(st, 0));
 	sqlite3_finalize(st);
 	return host ? host : mem_strdup("unknown");
@@ -98,7 +103,8 @@ static int rows_each(sqlite3 *db, sqlite3_stmt *st, batch_row *row, void *ctx, s
 	return rc;
 }
 
-static int table_each(struct store_segment *s, const struct table *t, int64_t from_ts, int64_t to_ts, batch_row *row, void *ctx, struct err *e)
+static int table_each(struct store_segment *s, const struct table *t, int64_t from_ts,
+		      int64_t to_ts, batch_row *row, void *ctx, struct err *e)
 {
 	sqlite3 *db = store_segment_db(s);
 	struct err why = {0};
@@ -117,7 +123,8 @@ static int table_each(struct store_segment *s, const struct table *t, int64_t fr
 	return rc;
 }
 
-static int segment_each(const struct store_segment_info *info, const struct table *t, int64_t from_ts, int64_t to_ts, batch_row *row, void *ctx, struct err *e)
+static int segment_each(const struct store_segment_info *info, const struct table *t,
+			int64_t from_ts, int64_t to_ts, batch_row *row, void *ctx, struct err *e)
 {
 	struct store_segment *s = NULL;
 	int rc;
@@ -142,8 +149,8 @@ void batch_ready(struct store_segment_info *segments, size_t n)
 		}
 }
 
-int batch_each(const struct store_segment_info *segments, size_t n, const struct table *t, int64_t from_ts, int64_t to_ts, batch_row *row, void *ctx,
-	       struct err *e)
+int batch_each(const struct store_segment_info *segments, size_t n, const struct table *t,
+	       int64_t from_ts, int64_t to_ts, batch_row *row, void *ctx, struct err *e)
 {
 	int rc = 0;
 
@@ -152,8 +159,9 @@ int batch_each(const struct store_segment_info *segments, size_t n, const struct
 	return rc;
 }
 
-int batch_rows(const struct store_segment_info *segments, size_t n, const struct table *t, int64_t from_ts, int64_t to_ts, bool packed,
-	       batch_take *take, void *ctx, uint64_t *rows, struct err *e)
+int batch_rows(const struct store_segment_info *segments, size_t n, const struct table *t,
+	       int64_t from_ts, int64_t to_ts, bool packed, batch_take *take, void *ctx,
+	       uint64_t *rows, struct err *e)
 {
 	struct batch b = {.table = t, .packed = packed, .take = take, .ctx = ctx};
 	int rc = batch_each(segments, n, t, from_ts, to_ts, row_take, &b, e);

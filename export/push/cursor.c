@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cursor: see the header. One line: sonde-push 1 SENT_TS ROWS MISSED_S REFUSED TRYING_TS; the last two came later. */
+/* cursor: see the header. One line: sonde-push 1 SENT_TS ROWS MISSED_S REFUSED TRYING_TS; the last
+ * two came later. */
 #include "export/push/cursor.h"
 
 #include <errno.h>
@@ -19,10 +20,12 @@ static void path_of(const char *dir, const char *store, const char *target, char
 {
 	char real[PATH_MAX];
 
-	snprintf(out, PATH_MAX, "%.3000s/push-%016" PRIx64 "-%s", dir, hash_str(HASH_SEED, realpath(store, real) ? real : store), target);
+	snprintf(out, PATH_MAX, "%.3000s/push-%016" PRIx64 "-%s", dir,
+		 hash_str(HASH_SEED, realpath(store, real) ? real : store), target);
 }
 
-int push_cursor_read(const char *dir, const char *store, const char *target, struct cursor_state *out, struct err *e)
+int push_cursor_read(const char *dir, const char *store, const char *target,
+		     struct cursor_state *out, struct err *e)
 {
 	struct cursor_state c = {0};
 	char path[PATH_MAX];
@@ -32,8 +35,11 @@ int push_cursor_read(const char *dir, const char *store, const char *target, str
 	path_of(dir, store, target, path);
 	f = fopen(path, "re");
 	if (!f)
-		return errno == ENOENT ? 0 : err_set(e, -errno, EXIT_PERMISSION, "cannot read %s: %s", path, strerror(errno));
-	if (fscanf(f, "sonde-push 1 %" SCNd64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNd64, &c.sent_ts, &c.rows, &c.missed_s, &c.refused, &c.trying_ts) >= 3 &&
+		return errno == ENOENT ? 0 :
+					 err_set(e, -errno, EXIT_PERMISSION, "cannot read %s: %s",
+						 path, strerror(errno));
+	if (fscanf(f, "sonde-push 1 %" SCNd64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNd64,
+		   &c.sent_ts, &c.rows, &c.missed_s, &c.refused, &c.trying_ts) >= 3 &&
 	    c.sent_ts >= 0 && c.sent_ts < 1ll << 40)
 		*out = c;
 	else
@@ -41,7 +47,8 @@ int push_cursor_read(const char *dir, const char *store, const char *target, str
 	return 0;
 }
 
-int push_cursor_write(const char *dir, const char *store, const char *target, const struct cursor_state *c, struct err *e)
+int push_cursor_write(const char *dir, const char *store, const char *target,
+		      const struct cursor_state *c, struct err *e)
 {
 	char path[PATH_MAX], new[PATH_MAX + 8];
 	FILE *f;
@@ -50,7 +57,10 @@ int push_cursor_write(const char *dir, const char *store, const char *target, co
 	path_of(dir, store, target, path);
 	snprintf(new, sizeof(new), "%s.new", path);
 	f = fopen(new, "we");
-	ok = f && fprintf(f, "sonde-push 1 %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 "\n", c->sent_ts, c->rows, c->missed_s, c->refused, c->trying_ts) > 0 &&
+	ok = f &&
+	     fprintf(f,
+		     "sonde-push 1 %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64 "\n",
+		     c->sent_ts, c->rows, c->missed_s, c->refused, c->trying_ts) > 0 &&
 	     !fflush(f) && !fsync(fileno(f));
 	if (f)
 		ok = !fclose(f) && ok;

@@ -9,15 +9,18 @@
 #include "schema/base/err.h"
 
 struct cursor_state {
-	int64_t sent_ts;    /* all before it was taken by the receiver; 0: nothing yet */
-	int64_t trying_ts;  /* where the range that begins there ends, once it was tried; 0: it was not, or it is a whole one */
+	int64_t sent_ts;   /* all before it was taken by the receiver; 0: nothing yet */
+	int64_t trying_ts; /* where the range that begins there ends, once it was tried; 0: it was
+			      not, or it is a whole one */
 	uint64_t rows, missed_s; /* sent; removed from the store before they were */
 	uint64_t refused;        /* rows that the receiver will never take */
-	bool fresh;         /* where it begins is not in the file yet; not in it either */
+	bool fresh;              /* where it begins is not in the file yet; not in it either */
 };
 
 /* A file that is not there, or is none of ours, is one that says nothing. */
-int push_cursor_read(const char *dir, const char *store, const char *target, struct cursor_state *out, struct err *e);
-int push_cursor_write(const char *dir, const char *store, const char *target, const struct cursor_state *c, struct err *e);
+int push_cursor_read(const char *dir, const char *store, const char *target,
+		     struct cursor_state *out, struct err *e);
+int push_cursor_write(const char *dir, const char *store, const char *target,
+		      const struct cursor_state *c, struct err *e);
 
 #endif

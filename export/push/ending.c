@@ -19,7 +19,8 @@ bool ending_asked(void)
 {
 	sigset_t waiting;
 
-	return !sigpending(&waiting) && (sigismember(&waiting, SIGTERM) == 1 || sigismember(&waiting, SIGINT) == 1);
+	return !sigpending(&waiting) &&
+	       (sigismember(&waiting, SIGTERM) == 1 || sigismember(&waiting, SIGINT) == 1);
 }
 
 bool ending_now(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ending: whether this program was asked to end (SIGTERM, SIGINT). What is being sent has ENDING_GRACE_S to be taken, so that it need not be sent twice.
+ * ending: whether this program was asked to end (SIGTERM, SIGINT). What is being sent has
+ * ENDING_GRACE_S to be taken, so that it need not be sent twice.
  */
 #ifndef SONDE_PUSH_ENDING_H
 #define SONDE_PUSH_ENDING_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http: see the header. Functions and numbers are those of libcurl's interface (curl_easy_setopt(3)), which its soname 4 keeps. */
+/* http: see the header. Functions and numbers are those of libcurl's interface
+ * (curl_easy_setopt(3)), which its soname 4 keeps. */
 #include "export/push/http.h"
 
 #include <dlfcn.h>
@@ -18,10 +19,31 @@
 #define LIBRARY "libcurl.so.4"
 
 enum {
-	OPT_WRITEDATA = 10001, OPT_URL = 10002, OPT_USERPWD = 10005, OPT_TIMEOUT = 13, OPT_POSTFIELDS = 10015, OPT_USERAGENT = 10018, OPT_HTTPHEADER = 10023,
-	OPT_HEADERDATA = 10029, OPT_NOPROGRESS = 43, OPT_POST = 47, OPT_FOLLOWLOCATION = 52, OPT_CAINFO = 10065, OPT_CONNECTTIMEOUT = 78, OPT_HTTP_VERSION = 84,
-	OPT_NOSIGNAL = 99, OPT_PROTOCOLS = 181, OPT_POSTFIELDSIZE_LARGE = 30120, OPT_WRITEFUNCTION = 20011, OPT_HEADERFUNCTION = 20079,
-	OPT_XFERINFOFUNCTION = 20219, INFO_RESPONSE_CODE = 0x200000 + 2, PROTOCOL_HTTP = 1, PROTOCOL_HTTPS = 2, HTTP_1_1 = 2, GLOBAL_ALL = 3
+	OPT_WRITEDATA = 10001,
+	OPT_URL = 10002,
+	OPT_USERPWD = 10005,
+	OPT_TIMEOUT = 13,
+	OPT_POSTFIELDS = 10015,
+	OPT_USERAGENT = 10018,
+	OPT_HTTPHEADER = 10023,
+	OPT_HEADERDATA = 10029,
+	OPT_NOPROGRESS = 43,
+	OPT_POST = 47,
+	OPT_FOLLOWLOCATION = 52,
+	OPT_CAINFO = 10065,
+	OPT_CONNECTTIMEOUT = 78,
+	OPT_HTTP_VERSION = 84,
+	OPT_NOSIGNAL = 99,
+	OPT_PROTOCOLS = 181,
+	OPT_POSTFIELDSIZE_LARGE = 30120,
+	OPT_WRITEFUNCTION = 20011,
+	OPT_HEADERFUNCTION = 20079,
+	OPT_XFERINFOFUNCTION = 20219,
+	INFO_RESPONSE_CODE = 0x200000 + 2,
+	PROTOCOL_HTTP = 1,
+	PROTOCOL_HTTPS = 2,
+	HTTP_1_1 = 2,
+	GLOBAL_ALL = 3
 };
 enum { CURL_WRITE_ERROR = 23, CURL_ABORTED = 42 };
 
@@ -50,11 +72,16 @@ static bool symbol(struct http *h, const char *name, void *to)
 static bool load(struct http *h)
 {
 	h->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	return h->library && symbol(h, "curl_global_init", &h->global_init) && symbol(h, "curl_easy_init", &h->easy_init) &&
-	       symbol(h, "curl_easy_cleanup", &h->easy_cleanup) && symbol(h, "curl_easy_reset", &h->easy_reset) &&
-	       symbol(h, "curl_easy_setopt", &h->easy_setopt) && symbol(h, "curl_easy_perform", &h->easy_perform) &&
-	       symbol(h, "curl_easy_getinfo", &h->easy_getinfo) && symbol(h, "curl_easy_strerror", &h->easy_strerror) &&
-	       symbol(h, "curl_slist_append", &h->slist_append) && symbol(h, "curl_slist_free_all", &h->slist_free_all) &&
+	return h->library && symbol(h, "curl_global_init", &h->global_init) &&
+	       symbol(h, "curl_easy_init", &h->easy_init) &&
+	       symbol(h, "curl_easy_cleanup", &h->easy_cleanup) &&
+	       symbol(h, "curl_easy_reset", &h->easy_reset) &&
+	       symbol(h, "curl_easy_setopt", &h->easy_setopt) &&
+	       symbol(h, "curl_easy_perform", &h->easy_perform) &&
+	       symbol(h, "curl_easy_getinfo", &h->easy_getinfo) &&
+	       symbol(h, "curl_easy_strerror", &h->easy_strerror) &&
+	       symbol(h, "curl_slist_append", &h->slist_append) &&
+	       symbol(h, "curl_slist_free_all", &h->slist_free_all) &&
 	       !h->global_init(GLOBAL_ALL) && (h->easy = h->easy_init());
 }
 
@@ -67,7 +94,8 @@ int http_new(struct http **out, struct err *e)
 		return 0;
 	}
 	free(h);
-	err_set(e, -ENOENT, EXIT_PREREQUISITE, "%s cannot be loaded, which sonde-push sends by", LIBRARY);
+	err_set(e, -ENOENT, EXIT_PREREQUISITE, "%s cannot be loaded, which sonde-push sends by",
+		LIBRARY);
 	err_fix(e, "install curl's library (on Debian package libcurl4)");
 	return -ENOENT;
 }
@@ -121,13 +149,15 @@ static int authorize(struct http *h, const struct target *t, void **heads, struc
 	return rc;
 }
 
-static void request(struct http *h, const struct target *t, const char *url, const void *body, size_t len, struct reply *reply)
+static void request(struct http *h, const struct target *t, const char *url, const void *body,
+		    size_t len, struct reply *reply)
 {
 	h->easy_setopt(h->easy, OPT_URL, url);
 	h->easy_setopt(h->easy, OPT_NOSIGNAL, 1L);
 	h->easy_setopt(h->easy, OPT_PROTOCOLS, (long)(PROTOCOL_HTTP | PROTOCOL_HTTPS));
 	h->easy_setopt(h->easy, OPT_HTTP_VERSION, (long)HTTP_1_1);
-	h->easy_setopt(h->easy, OPT_FOLLOWLOCATION, 0L); /* a secret is for whom the configuration names */
+	h->easy_setopt(h->easy, OPT_FOLLOWLOCATION,
+		       0L); /* a secret is for whom the configuration names */
 	h->easy_setopt(h->easy, OPT_NOPROGRESS, 0L);
 	h->easy_setopt(h->easy, OPT_XFERINFOFUNCTION, on_progress);
 	h->easy_setopt(h->easy, OPT_TIMEOUT, (long)t->timeout_s);
@@ -144,12 +174,17 @@ static void request(struct http *h, const struct target *t, const char *url, con
 		h->easy_setopt(h->easy, OPT_CAINFO, t->ca_file);
 }
 
-static int judge(const struct http *h, const struct target *t, int curl, long status, const struct reply *r, uint64_t *rejected, struct err *e)
+static int judge(const struct http *h, const struct target *t, int curl, long status,
+		 const struct reply *r, uint64_t *rejected, struct err *e)
 {
 	if (curl == CURL_ABORTED)
-		return err_set(e, -ECANCELED, EXIT_RUNTIME, "%s: %s: it had not answered when sonde-push was ended; it is sent again the next time", t->name, t->url);
+		return err_set(
+			e, -ECANCELED, EXIT_RUNTIME,
+			"%s: %s: it had not answered when sonde-push was ended; it is sent again the next time",
+			t->name, t->url);
 	if (curl && !(curl == CURL_WRITE_ERROR && r->endless))
-		return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s: %s", t->name, t->url, h->easy_strerror(curl));
+		return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s: %s", t->name, t->url,
+			       h->easy_strerror(curl));
 	return reply_judge(r, t, status, rejected, e);
 }
 
@@ -170,7 +205,8 @@ static void *heads_of(struct http *h, const struct target *t)
 	return *t->tenant ? h->slist_append(heads, line) : heads;
 }
 
-int http_post(struct http *h, const struct target *t, const char *path, const void *body, size_t len, struct http_answer *a, struct err *e)
+int http_post(struct http *h, const struct target *t, const char *path, const void *body,
+	      size_t len, struct http_answer *a, struct err *e)
 {
 	struct strbuf url cleanup_strbuf = STRBUF_INIT;
 	struct reply reply = {.len = 0};
@@ -182,7 +218,9 @@ int http_post(struct http *h, const struct target *t, const char *path, const vo
 	h->easy_reset(h->easy);
 	rc = authorize(h, t, &heads, e);
 	if (!rc) {
-		strbuf_addf(&url, "%.*s%s", (int)(strlen(t->url) - (t->url[strlen(t->url) - 1] == '/')), t->url, path);
+		strbuf_addf(&url, "%.*s%s",
+			    (int)(strlen(t->url) - (t->url[strlen(t->url) - 1] == '/')), t->url,
+			    path);
 		request(h, t, strbuf_str(&url), body, len, &reply);
 		h->easy_setopt(h->easy, OPT_HTTPHEADER, heads);
 		curl = h->easy_perform(h->easy);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde-push: sends what the store has to other engines, by a configuration. An outage of the other side costs nothing that the store
- * still has: each target has a cursor, and is asked again after a pause that grows, from 1 s to 5 min, and is never quite the same. Targets have turns: one that is far
- * behind, or slow, does not keep what is new from the others.
+ * sonde-push: sends what the store has to other engines, by a configuration. An outage of the other
+ * side costs nothing that the store still has: each target has a cursor, and is asked again after a
+ * pause that grows, from 1 s to 5 min, and is never quite the same. Targets have turns: one that is
+ * far behind, or slow, does not keep what is new from the others.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -43,9 +44,11 @@ struct options {
 static const struct program PROGRAM = {
 	.name = "sonde-push",
 	.usage = "[options]",
-	.about = "Sends what the store has to ClickHouse or Pyroscope, or by OTLP, as it settles. It only reads the store.",
+	.about =
+		"Sends what the store has to ClickHouse or Pyroscope, or by OTLP, as it settles. It only reads the store.",
 };
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{"config", 0, OPTION_STRING, "FILE", "whom to send what (default " CONFIG_DEFAULT ")", OPTION_AT(struct options, config)},
 	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else as sonde finds it)", OPTION_AT(struct options, store)},
@@ -55,17 +58,19 @@ static const struct option OPTIONS[] = {
 	{"schema", 0, OPTION_SET, NULL, "print the tables for ClickHouse", OPTION_AT(struct options, what), .min = SCHEMA},
 	{0},
 };
+/* clang-format on */
 
 struct due {
 	int64_t at_ns;    /* INT64_MAX: not again */
 	uint32_t pause_s; /* 0: the last round was well */
 	int64_t said_ns;
-	char said[256];   /* why it was not, as it was said then */
+	char said[256]; /* why it was not, as it was said then */
 };
 
 /* --- rounds --- */
 
-/* Twice the last one, a quarter of it up or down by chance, so that many hosts do not come at once. */
+/* Twice the last one, a quarter of it up or down by chance, so that many hosts do not come at once.
+ */
 static void put_off(struct due *d, uint32_t asked_s)
 {
 	uint64_t chance = 0;
@@ -73,7 +78,9 @@ static void put_off(struct due *d, uint32_t asked_s)
 
 	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) < 0)
 		chance = (uint64_t)clock_boot_ns();
-	d->pause_s = !d->pause_s ? 1 : d->pause_s * 2 < PAUSE_MOST_S ? d->pause_s * 2 : PAUSE_MOST_S;
+	d->pause_s = !d->pause_s                   ? 1 :
+		     d->pause_s * 2 < PAUSE_MOST_S ? d->pause_s * 2 :
+						     PAUSE_MOST_S;
 	if (asked_s > d->pause_s)
 		d->pause_s = asked_s;
 	ns = d->pause_s * NSEC_PER_SEC;
@@ -83,7 +90,8 @@ static void put_off(struct due *d, uint32_t asked_s)
 /* What is the same as before is said once an hour. */
 static void say(struct due *d, const char *what)
 {
-	if (!strncmp(d->said, what, sizeof(d->said) - 1) && clock_boot_ns() - d->said_ns < AGAIN_S * NSEC_PER_SEC)
+	if (!strncmp(d->said, what, sizeof(d->said) - 1) &&
+	    clock_boot_ns() - d->said_ns < AGAIN_S * NSEC_PER_SEC)
 		return;
 	log_warn("%s", what);
 	d->said_ns = clock_boot_ns();
@@ -99,7 +107,8 @@ static void turn_ended(struct due *d, const struct target *t, bool more)
 }
 
 /* `first`, of --once: what is not the receiver's doing is the program's own end. */
-static int send_to(const struct round_where *w, const struct target *t, struct http *h, struct due *d, struct err *first)
+static int send_to(const struct round_where *w, const struct target *t, struct http *h,
+		   struct due *d, struct err *first)
 {
 	struct err e = {0};
 	uint32_t retry_s = 0;
@@ -148,7 +157,8 @@ static bool on_this_host(const char *url)
 {
 	const char *host = strstr(url, "//") + 2;
 
-	return !strncmp(host, "127.", 4) || !strncmp(host, "[::1]", 5) || (!strncmp(host, "localhost", 9) && strchr(":/", host[9]));
+	return !strncmp(host, "127.", 4) || !strncmp(host, "[::1]", 5) ||
+	       (!strncmp(host, "localhost", 9) && strchr(":/", host[9]));
 }
 
 static void secrets_warn(const struct targets *targets)
@@ -161,11 +171,14 @@ static void secrets_warn(const struct targets *targets)
 			continue;
 		secret_warn(path, t->name);
 		if (!strncmp(t->url, "http:", 5) && !on_this_host(t->url))
-			log_warn("%s: the secret goes to %s without TLS: whoever is on the way can read it", t->name, t->url);
+			log_warn(
+				"%s: the secret goes to %s without TLS: whoever is on the way can read it",
+				t->name, t->url);
 	}
 }
 
-static int send_all(const struct options *o, const struct round_where *w, const struct targets *targets, struct err *e)
+static int send_all(const struct options *o, const struct round_where *w,
+		    const struct targets *targets, struct err *e)
 {
 	struct due due[TARGETS_MOST] = {0};
 	struct http *h = NULL;
@@ -181,13 +194,18 @@ static int send_all(const struct options *o, const struct round_where *w, const 
 	do {
 		for (size_t i = 0; i < targets->n && !ending_asked(); i++)
 			if (due[i].at_ns <= clock_boot_ns())
-				failed |= send_to(w, &targets->items[i], h, &due[i], o->what == ONCE ? &first : NULL);
+				failed |= send_to(w, &targets->items[i], h, &due[i],
+						  o->what == ONCE ? &first : NULL);
 	} while (wait_due(due, targets->n, &ends));
 	http_free(h);
 	failed |= first_due_ns(due, targets->n) != INT64_MAX; /* ended before its end */
 	if (first.code)
 		*e = first;
-	return first.code ? first.code : o->what == ONCE && failed ? err_set(e, -EAGAIN, EXIT_RUNTIME, "not everything was taken; it is sent again the next time") : 0;
+	return first.code ? first.code :
+	       o->what == ONCE && failed ?
+			    err_set(e, -EAGAIN, EXIT_RUNTIME,
+				    "not everything was taken; it is sent again the next time") :
+			    0;
 }
 
 static int status(const struct round_where *w, const struct targets *targets, struct err *e)
@@ -202,8 +220,10 @@ static int status(const struct round_where *w, const struct targets *targets, st
 		if (!rc && !c.sent_ts)
 			printf("%-12s nothing was sent yet\n", targets->items[i].name);
 		else if (!rc)
-			printf("%-12s %" PRId64 " s behind, %" PRIu64 " rows sent, %" PRIu64 " s missed, %" PRIu64 " refused for good\n", targets->items[i].name, now_ts - c.sent_ts, c.rows,
-			       c.missed_s, c.refused);
+			printf("%-12s %" PRId64 " s behind, %" PRIu64 " rows sent, %" PRIu64
+			       " s missed, %" PRIu64 " refused for good\n",
+			       targets->items[i].name, now_ts - c.sent_ts, c.rows, c.missed_s,
+			       c.refused);
 	}
 	return rc;
 }
@@ -241,7 +261,9 @@ int main(int argc, char **argv)
 	struct err e = {0};
 	int rc;
 
-	mallopt(M_MMAP_THRESHOLD, 64 * 1024); /* fixed: large arrays by id, of which little is touched, must not come from the heap, which would be cleared */
+	mallopt(M_MMAP_THRESHOLD,
+		64 * 1024); /* fixed: large arrays by id, of which little is touched, must not come
+			       from the heap, which would be cleared */
 	mallopt(M_TRIM_THRESHOLD, 128 * 1024);
 	log_init(PROGRAM.name, LOG_LEVEL_WARN);
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);

@@ -16,14 +16,22 @@
 #include "schema/base/proto.h"
 #include "tools/formats/pprof.h"
 
-enum { REQUEST_SERIES = 1, SERIES_LABELS = 1, SERIES_SAMPLES = 2, LABEL_NAME = 1, LABEL_VALUE = 2, SAMPLE_PROFILE = 1, SAMPLE_ID = 2 };
+enum {
+	REQUEST_SERIES = 1,
+	SERIES_LABELS = 1,
+	SERIES_SAMPLES = 2,
+	LABEL_NAME = 1,
+	LABEL_VALUE = 2,
+	SAMPLE_PROFILE = 1,
+	SAMPLE_ID = 2
+};
 
 struct sending {
 	int64_t from_ts;
 	profile_take *take;
 	void *ctx;
 	struct strbuf request;
-	size_t *ends;         /* of the request's profiles */
+	size_t *ends; /* of the request's profiles */
 	size_t n, cap;
 	uint64_t *rows, *refused;
 };
@@ -71,13 +79,15 @@ static void label_add(struct strbuf *series, const char *name, const char *value
 	proto_bytes(series, SERIES_LABELS, pair.buf, pair.len);
 }
 
-static void labels_add(struct strbuf *series, const struct profile_group *g, const char *name, const char *host)
+static void labels_add(struct strbuf *series, const struct profile_group *g, const char *name,
+		       const char *host)
 {
 	const char *service = *g->container ? g->container : *g->unit ? g->unit : g->comm;
 
 	label_add(series, "__name__", name, strlen(name));
 	label_add(series, "__delta__", "false", 5);
-	label_add(series, "service_name", service, service == g->comm ? g->comm_len : strlen(service));
+	label_add(series, "service_name", service,
+		  service == g->comm ? g->comm_len : strlen(service));
 	label_add(series, "comm", g->comm, g->comm_len);
 	label_add(series, "container", g->container, strlen(g->container));
 	label_add(series, "unit", g->unit, strlen(g->unit));
@@ -87,19 +97,22 @@ static void labels_add(struct strbuf *series, const struct profile_group *g, con
 /* Rule 4: a UUID (RFC 9562, version 8) of the series and its time. */
 static void id_add(struct strbuf *sample, const struct strbuf *labels, int64_t ts)
 {
-	uint64_t a = hash_bytes((uint64_t)ts, labels->buf, labels->len), b = hash_bytes(hash_u64(HASH_SEED, a), labels->buf, labels->len);
+	uint64_t a = hash_bytes((uint64_t)ts, labels->buf, labels->len),
+		 b = hash_bytes(hash_u64(HASH_SEED, a), labels->buf, labels->len);
 	char id[40];
 
-	snprintf(id, sizeof(id), "%08x-%04x-8%03x-%04x-%012llx", (unsigned)(a >> 32), (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff,
+	snprintf(id, sizeof(id), "%08x-%04x-8%03x-%04x-%012llx", (unsigned)(a >> 32),
+		 (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff,
 		 ((unsigned)(b >> 48) & 0x3fff) | 0x8000, b & 0xffffffffffffull);
 	proto_bytes(sample, SAMPLE_ID, id, strlen(id));
 }
 
-static int series_add(void *ctx, const struct fold *f, const struct profile_group *g, const char *name, struct err *e)
+static int series_add(void *ctx, const struct fold *f, const struct profile_group *g,
+		      const char *name, struct err *e)
 {
 	struct sending *s = ctx;
-	struct strbuf raw cleanup_strbuf = STRBUF_INIT, packed cleanup_strbuf = STRBUF_INIT, sample cleanup_strbuf = STRBUF_INIT,
-		      series cleanup_strbuf = STRBUF_INIT;
+	struct strbuf raw cleanup_strbuf = STRBUF_INIT, packed cleanup_strbuf = STRBUF_INIT,
+			  sample cleanup_strbuf = STRBUF_INIT, series cleanup_strbuf = STRBUF_INIT;
 	int rc;
 
 	pprof_encode_bare(f, &raw);
@@ -116,11 +129,12 @@ static int series_add(void *ctx, const struct fold *f, const struct profile_grou
 	return s->request.len >= BATCH_BYTES ? flush(s, e) : 0;
 }
 
-int profile_range(const char *store, const struct target *t, int64_t from_ts, int64_t to_ts, profile_take *take, void *ctx, uint64_t *rows,
-		  uint64_t *refused, struct err *e)
+int profile_range(const char *store, const struct target *t, int64_t from_ts, int64_t to_ts,
+		  profile_take *take, void *ctx, uint64_t *rows, uint64_t *refused, struct err *e)
 {
 	static const struct profile_sink sink = {.group = series_add};
-	struct sending s = {.from_ts = from_ts, .take = take, .ctx = ctx, .rows = rows, .refused = refused};
+	struct sending s = {
+		.from_ts = from_ts, .take = take, .ctx = ctx, .rows = rows, .refused = refused};
 	int rc = profile_groups(store, t, from_ts, to_ts, &sink, &s, e);
 
 	if (!rc)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile: samples as Pyroscope takes them: messages PushRequest of its push.v1 (POST /push.v1.PusherService/Push), with a pprof profile for
- * each series and range.
+ * profile: samples as Pyroscope takes them: messages PushRequest of its push.v1 (POST
+ * /push.v1.PusherService/Push), with a pprof profile for each series and range.
  *
- *  1. A series is what one command used in one container (profilegroup.h): labels __name__ (process_cpu, memory, and else the kind's name), service_name (the
- *     container, else the systemd unit, else the command), comm, container, unit, host. Never a pid or a thread, so that series are as many as
- *     programs. Of a kernel thread's name what is before '/' is taken.
- *  2. A profile has what was told in its range alone, and of what stands (memory in use, goroutines) how it stood at the end of it. So it says
+ *  1. A series is what one command used in one container (profilegroup.h): labels __name__
+ * (process_cpu, memory, and else the kind's name), service_name (the container, else the systemd
+ * unit, else the command), comm, container, unit, host. Never a pid or a thread, so that series are
+ * as many as programs. Of a kernel thread's name what is before '/' is taken.
+ *  2. A profile has what was told in its range alone, and of what stands (memory in use,
+ * goroutines) how it stood at the end of it. So it says
  *     __delta__ = false: there is no difference to be made of it any more.
  *  3. Samples have no labels, which Pyroscope would make series of; one for each stack.
  *  4. A profile that is sent again has the same ID.
@@ -25,9 +27,10 @@
 /* A message of `n` profiles. Not 0 ends it. */
 typedef int profile_take(void *ctx, const void *body, size_t len, size_t n, struct err *e);
 
-/* Of from <= ts < to, in seconds since 1970, in messages of about BATCH_BYTES. *rows is raised by the profiles. -EBADMSG of `take` makes it
- * send each profile of that message by itself; those that it will not have then are counted in *refused. */
-int profile_range(const char *store, const struct target *t, int64_t from_ts, int64_t to_ts, profile_take *take, void *ctx, uint64_t *rows,
-		  uint64_t *refused, struct err *e);
+/* Of from <= ts < to, in seconds since 1970, in messages of about BATCH_BYTES. *rows is raised by
+ * the profiles. -EBADMSG of `take` makes it send each profile of that message by itself; those that
+ * it will not have then are counted in *refused. */
+int profile_range(const char *store, const struct target *t, int64_t from_ts, int64_t to_ts,
+		  profile_take *take, void *ctx, uint64_t *rows, uint64_t *refused, struct err *e);
 
 #endif

@@ -19,13 +19,20 @@
 
 static const struct profile {
 	const char *name, *series; /* in the configuration; __name__ */
-	enum store_kind kind, or;  /* `or`: where there is nothing of the first */
+	enum store_kind kind, or ; /* `or`: where there is nothing of the first */
 } PROFILES[] = {
-	{"cpu", "process_cpu", STORE_KIND_CPU, 0}, {"offcpu", "offcpu", STORE_KIND_OFFCPU, 0}, {"runqueue", "runqueue", STORE_KIND_RUNQUEUE, 0},
-	{"memory", "memory", STORE_KIND_INUSE, STORE_KIND_ALLOC}, {"mutex", "mutex", STORE_KIND_MUTEX, 0}, {"block", "block", STORE_KIND_BLOCK, 0},
-	{"goroutine", "goroutine", STORE_KIND_GOROUTINE, 0}, {"threadcreate", "threadcreate", STORE_KIND_THREADCREATE, 0},
-	{"gocpu", "gocpu", STORE_KIND_GOCPU, 0}, {"gomemory", "gomemory", STORE_KIND_GOINUSE, STORE_KIND_GOALLOC},
-	{"goblock", "goblock", STORE_KIND_GOBLOCK, 0}, {"gomutex", "gomutex", STORE_KIND_GOMUTEX, 0},
+	{"cpu", "process_cpu", STORE_KIND_CPU, 0},
+	{"offcpu", "offcpu", STORE_KIND_OFFCPU, 0},
+	{"runqueue", "runqueue", STORE_KIND_RUNQUEUE, 0},
+	{"memory", "memory", STORE_KIND_INUSE, STORE_KIND_ALLOC},
+	{"mutex", "mutex", STORE_KIND_MUTEX, 0},
+	{"block", "block", STORE_KIND_BLOCK, 0},
+	{"goroutine", "goroutine", STORE_KIND_GOROUTINE, 0},
+	{"threadcreate", "threadcreate", STORE_KIND_THREADCREATE, 0},
+	{"gocpu", "gocpu", STORE_KIND_GOCPU, 0},
+	{"gomemory", "gomemory", STORE_KIND_GOINUSE, STORE_KIND_GOALLOC},
+	{"goblock", "goblock", STORE_KIND_GOBLOCK, 0},
+	{"gomutex", "gomutex", STORE_KIND_GOMUTEX, 0},
 };
 
 struct grouping {
@@ -46,7 +53,10 @@ bool profile_named(const char *name, size_t len)
 
 static struct profile_group group_of(const struct fold_process *p)
 {
-	struct profile_group g = {.container = p->container, .unit = *p->container ? "" : p->unit, .comm = p->comm, .comm_len = strlen(p->comm)};
+	struct profile_group g = {.container = p->container,
+				  .unit = *p->container ? "" : p->unit,
+				  .comm = p->comm,
+				  .comm_len = strlen(p->comm)};
 
 	if (!*p->container && !*p->unit && !*p->exe && *p->comm != '/')
 		g.comm_len = strcspn(p->comm, "/");
@@ -68,11 +78,15 @@ static int group_order(const struct profile_group *a, const struct profile_group
 static int leaf_order(const void *a, const void *b, void *ctx)
 {
 	const struct fold *f = ctx;
-	const struct fold_leaf *x = &f->leaves[*(const uint32_t *)a], *y = &f->leaves[*(const uint32_t *)b];
-	struct profile_group g = group_of(&f->processes[x->process]), h = group_of(&f->processes[y->process]);
+	const struct fold_leaf *x = &f->leaves[*(const uint32_t *)a],
+			       *y = &f->leaves[*(const uint32_t *)b];
+	struct profile_group g = group_of(&f->processes[x->process]),
+			     h = group_of(&f->processes[y->process]);
 	int d = x->process == y->process ? 0 : group_order(&g, &h);
 
-	return d ? d : x->node != y->node ? (x->node > y->node) - (x->node < y->node) : (x->process > y->process) - (x->process < y->process);
+	return d                  ? d :
+	       x->node != y->node ? (x->node > y->node) - (x->node < y->node) :
+				    (x->process > y->process) - (x->process < y->process);
 }
 
 /* Leaf `leaf` of `f` into the last one of `g`, if that is of the same stack, else behind it. */
@@ -95,7 +109,8 @@ static void leaf_put(struct fold *g, const struct fold *f, uint32_t leaf)
 	}
 }
 
-static int groups_add(const struct grouping *s, const struct fold *f, const char *name, struct err *e)
+static int groups_add(const struct grouping *s, const struct fold *f, const char *name,
+		      struct err *e)
 {
 	cleanup_free uint32_t *order = mem_array(f->n_leaves + 1, sizeof(*order));
 	cleanup_free struct fold_leaf *leaves = mem_array(f->n_leaves + 1, sizeof(*leaves));
@@ -122,7 +137,8 @@ static int groups_add(const struct grouping *s, const struct fold *f, const char
 			if (!group_order(&g, &next))
 				continue;
 		}
-		part.processes = &f->processes[f->leaves[order[i]].process]; /* whose executable is the first mapping */
+		part.processes = &f->processes[f->leaves[order[i]].process]; /* whose executable is
+										the first mapping */
 		part.n_processes = 1;
 		rc = s->sink->group(s->ctx, &part, &g, name, e);
 		begin = i + 1;
@@ -132,10 +148,11 @@ static int groups_add(const struct grouping *s, const struct fold *f, const char
 
 /* --- ranges --- */
 
-static int kind_add(const struct grouping *s, const struct selection *sel, const struct profile *p, uint32_t kinds, struct err *e)
+static int kind_add(const struct grouping *s, const struct selection *sel, const struct profile *p,
+		    uint32_t kinds, struct err *e)
 {
 	struct fold_opts opts = {.leaves = true, .with = true};
-	const enum store_kind tries[] = {p->kind, p->or};
+	const enum store_kind tries[] = {p->kind, p->or };
 	struct fold *f = NULL;
 	struct err why = {0};
 	int rc = -ENODATA;
@@ -159,7 +176,8 @@ static int kind_add(const struct grouping *s, const struct selection *sel, const
 	return rc;
 }
 
-/* A minute of a file of hours needs little of its dictionary. More than two files of one minute are read whole. */
+/* A minute of a file of hours needs little of its dictionary. More than two files of one minute are
+ * read whole. */
 static int segments_narrow(const struct selection *sel, struct err *e)
 {
 	int rc = 0;
@@ -174,7 +192,8 @@ static int segments_narrow(const struct selection *sel, struct err *e)
 	return rc;
 }
 
-int profile_groups(const char *store, const struct target *t, int64_t from_ts, int64_t to_ts, const struct profile_sink *sink, void *ctx, struct err *e)
+int profile_groups(const char *store, const struct target *t, int64_t from_ts, int64_t to_ts,
+		   const struct profile_sink *sink, void *ctx, struct err *e)
 {
 	const struct grouping s = {.from_ts = from_ts, .to_ts = to_ts, .sink = sink, .ctx = ctx};
 	char from[32], to[32];
@@ -185,7 +204,8 @@ int profile_groups(const char *store, const struct target *t, int64_t from_ts, i
 	reading_quiet();
 	snprintf(from, sizeof(from), "%" PRId64, from_ts);
 	snprintf(to, sizeof(to), "%" PRId64, to_ts);
-	rc = select_new(&(struct select_args){.from = from, .to = to}, store, NULL, 0, true, &sel, e);
+	rc = select_new(&(struct select_args){.from = from, .to = to}, store, NULL, 0, true, &sel,
+			e);
 	if (!rc)
 		rc = segments_narrow(sel, e);
 	if (!rc)

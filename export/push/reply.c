@@ -42,7 +42,8 @@ bool reply_head(struct reply *r, const char *line, size_t len)
 
 	r->heads += len;
 	if ((value = value_of(line, len, "Content-Type:", &n)))
-		r->protobuf = n >= sizeof(protobuf) - 1 && !strncasecmp(value, protobuf, sizeof(protobuf) - 1);
+		r->protobuf = n >= sizeof(protobuf) - 1 &&
+			      !strncasecmp(value, protobuf, sizeof(protobuf) - 1);
 	if ((value = value_of(line, len, "Retry-After:", &n)))
 		r->retry_s = seconds(value, n);
 	r->endless |= r->heads > REPLY_HEADS_MOST;
@@ -68,10 +69,12 @@ static bool is_final(const struct reply *r, const struct target *t, long status)
 {
 	if (t->type == TARGET_OTLP)
 		return status == 400 && r->protobuf;
-	return t->type == TARGET_PYROSCOPE && status == 400 && (strstr(r->text, "\"invalid_argument\"") || strstr(r->text, "\"out_of_range\""));
+	return t->type == TARGET_PYROSCOPE && status == 400 &&
+	       (strstr(r->text, "\"invalid_argument\"") || strstr(r->text, "\"out_of_range\""));
 }
 
-/* Export...ServiceResponse: partial_success (1) has how many were rejected (1). false: it is none. */
+/* Export...ServiceResponse: partial_success (1) has how many were rejected (1). false: it is none.
+ */
 static bool otlp_taken(const struct reply *r, uint64_t *rejected)
 {
 	struct cursor c = cursor_init(r->text, r->len);
@@ -80,7 +83,8 @@ static bool otlp_taken(const struct reply *r, uint64_t *rejected)
 	bool whole = r->all <= REPLY_TEXT_MOST, bad = false;
 
 	while (whole && proto_next(&c, &partial)) {
-		struct cursor in = partial.type == 2 ? cursor_init(partial.data, partial.len) : cursor_init("", 0);
+		struct cursor in = partial.type == 2 ? cursor_init(partial.data, partial.len) :
+						       cursor_init("", 0);
 
 		while (partial.number == 1 && proto_next(&in, &f))
 			if (f.number == 1 && f.type == 0)
@@ -97,12 +101,23 @@ static bool otlp_taken(const struct reply *r, uint64_t *rejected)
 static const char *clickhouse_means(unsigned code)
 {
 	switch (code) {
-	case 60: return "it has no such table: sonde export clickhouse --schema prints them";
-	case 81: return "it has no such database: sonde export clickhouse --schema makes it";
-	case 16: case 117: return "its tables have other columns: sonde export clickhouse --schema prints those of this version";
-	case 192: case 193: case 194: case 516: return "it does not know that user or password";
-	case 164: case 497: return "that user may not write there";
-	default: return NULL;
+	case 60:
+		return "it has no such table: sonde export clickhouse --schema prints them";
+	case 81:
+		return "it has no such database: sonde export clickhouse --schema makes it";
+	case 16:
+	case 117:
+		return "its tables have other columns: sonde export clickhouse --schema prints those of this version";
+	case 192:
+	case 193:
+	case 194:
+	case 516:
+		return "it does not know that user or password";
+	case 164:
+	case 497:
+		return "that user may not write there";
+	default:
+		return NULL;
 	}
 }
 
@@ -111,29 +126,45 @@ static const char *status_means(long status)
 	if (status >= 300 && status < 400)
 		return "a redirect, which is not followed: url must name the receiver itself";
 	switch (status) {
-	case 200: return "and a text, as it would not";
-	case 401: case 403: case 407: return "it wants another user, password-file or token-file";
-	case 404: case 405: return "there is no such receiver at that address: type, url, path";
-	case 413: return "it, or what is before it, takes no bodies of this size";
-	default: return NULL;
+	case 200:
+		return "and a text, as it would not";
+	case 401:
+	case 403:
+	case 407:
+		return "it wants another user, password-file or token-file";
+	case 404:
+	case 405:
+		return "there is no such receiver at that address: type, url, path";
+	case 413:
+		return "it, or what is before it, takes no bodies of this size";
+	default:
+		return NULL;
 	}
 }
 
-int reply_judge(const struct reply *r, const struct target *t, long status, uint64_t *rejected, struct err *e)
+int reply_judge(const struct reply *r, const struct target *t, long status, uint64_t *rejected,
+		struct err *e)
 {
 	const char *means = status_means(status);
 	unsigned code;
 
 	*rejected = 0;
 	if (r->endless)
-		return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s answered %ld, and said more than is listened to", t->name, t->url, status);
+		return err_set(e, -EAGAIN, EXIT_RUNTIME,
+			       "%s: %s answered %ld, and said more than is listened to", t->name,
+			       t->url, status);
 	if (status == 200 && (t->type == TARGET_OTLP ? otlp_taken(r, rejected) : !r->all))
 		return 0;
 	if (is_final(r, t, status))
-		return err_set(e, -EBADMSG, EXIT_RUNTIME, "%s: %s will not have it: it answered %ld, which is final", t->name, t->url, status);
+		return err_set(e, -EBADMSG, EXIT_RUNTIME,
+			       "%s: %s will not have it: it answered %ld, which is final", t->name,
+			       t->url, status);
 	if (t->type == TARGET_CLICKHOUSE && sscanf(r->text, "Code: %9u.", &code) == 1) {
 		means = clickhouse_means(code);
-		return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s answered %ld, ClickHouse's code %u%s%s", t->name, t->url, status, code, means ? ": " : "", means ? means : "");
+		return err_set(e, -EAGAIN, EXIT_RUNTIME,
+			       "%s: %s answered %ld, ClickHouse's code %u%s%s", t->name, t->url,
+			       status, code, means ? ": " : "", means ? means : "");
 	}
-	return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s answered %ld%s%s", t->name, t->url, status, means ? ": " : "", means ? means : "");
+	return err_set(e, -EAGAIN, EXIT_RUNTIME, "%s: %s answered %ld%s%s", t->name, t->url, status,
+		       means ? ": " : "", means ? means : "");
 }

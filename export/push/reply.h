@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reply: what a receiver says to a POST, as far as it is read, and what that means. Pure over bytes that a stranger wrote.
+ * reply: what a receiver says to a POST, as far as it is read, and what that means. Pure over bytes
+ * that a stranger wrote.
  *
- * Of the heads two are read (Retry-After in seconds, Content-Type), of the body its begin. A receiver that says more than REPLY_HEADS_MOST or
- * REPLY_BODY_MOST is not listened to any longer. Nothing of its words is repeated: it may say back what it was sent, a secret too.
+ * Of the heads two are read (Retry-After in seconds, Content-Type), of the body its begin. A
+ * receiver that says more than REPLY_HEADS_MOST or REPLY_BODY_MOST is not listened to any longer.
+ * Nothing of its words is repeated: it may say back what it was sent, a secret too.
  */
 #ifndef SONDE_PUSH_REPLY_H
 #define SONDE_PUSH_REPLY_H
@@ -15,9 +17,9 @@
 #include "export/push/target.h"
 #include "schema/base/err.h"
 
-#define REPLY_TEXT_MOST   4096
-#define REPLY_HEADS_MOST  65536
-#define REPLY_BODY_MOST   65536
+#define REPLY_TEXT_MOST    4096
+#define REPLY_HEADS_MOST   65536
+#define REPLY_BODY_MOST    65536
 #define REPLY_RETRY_MOST_S 3600
 
 struct reply {
@@ -32,9 +34,10 @@ struct reply {
 bool reply_head(struct reply *r, const char *line, size_t len);
 bool reply_body(struct reply *r, const char *data, size_t len);
 /*
- * 0: it took all but *rejected items (of OTLP's partial_success, else 0). -EBADMSG: it will never take it. -EAGAIN: to be tried again. The error names the
- * target, its url and the status.
+ * 0: it took all but *rejected items (of OTLP's partial_success, else 0). -EBADMSG: it will never
+ * take it. -EAGAIN: to be tried again. The error names the target, its url and the status.
  */
-int reply_judge(const struct reply *r, const struct target *t, long status, uint64_t *rejected, struct err *e);
+int reply_judge(const struct reply *r, const struct target *t, long status, uint64_t *rejected,
+		struct err *e);
 
 #endif

@@ -34,7 +34,8 @@ static int send_piece(void *ctx, const struct table *t, const void *body, size_t
 	struct sending *s = ctx;
 	char path[256];
 
-	snprintf(path, sizeof(path), "/?query=INSERT%%20INTO%%20%s.%s%%20FORMAT%%20JSONEachRow", s->target->database, t->name);
+	snprintf(path, sizeof(path), "/?query=INSERT%%20INTO%%20%s.%s%%20FORMAT%%20JSONEachRow",
+		 s->target->database, t->name);
 	return http_post(s->http, s->target, path, body, len, &s->answer, e);
 }
 
@@ -43,21 +44,26 @@ static int send_profiles(void *ctx, const void *body, size_t len, size_t n, stru
 	struct sending *s = ctx;
 
 	(void)n;
-	return http_post(s->http, s->target, "/push.v1.PusherService/Push", body, len, &s->answer, e);
+	return http_post(s->http, s->target, "/push.v1.PusherService/Push", body, len, &s->answer,
+			 e);
 }
 
-/* The files that may have rows of the range, open: to open one takes longer than most tables. Some rows have a begin before that of their file's first
- * bucket. */
-static int segments_of(const struct round_where *w, int64_t from_ts, int64_t to_ts, struct store_segment_info **out, size_t *n, struct err *e)
+/* The files that may have rows of the range, open: to open one takes longer than most tables. Some
+ * rows have a begin before that of their file's first bucket. */
+static int segments_of(const struct round_where *w, int64_t from_ts, int64_t to_ts,
+		       struct store_segment_info **out, size_t *n, struct err *e)
 {
-	int rc = store_segments_open(w->store, (from_ts - ROUND_BUCKET_S) * NSEC_PER_SEC, (to_ts + ROUND_BUCKET_S) * NSEC_PER_SEC, SEGMENTS_OPEN, out, n, e);
+	int rc = store_segments_open(w->store, (from_ts - ROUND_BUCKET_S) * NSEC_PER_SEC,
+				     (to_ts + ROUND_BUCKET_S) * NSEC_PER_SEC, SEGMENTS_OPEN, out, n,
+				     e);
 
 	if (!rc)
 		batch_ready(*out, *n);
 	return rc;
 }
 
-static int send_rows(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, uint64_t *rows, struct err *e)
+static int send_rows(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts,
+		     uint64_t *rows, struct err *e)
 {
 	struct store_segment_info *segments = NULL;
 	size_t n = 0;
@@ -65,13 +71,15 @@ static int send_rows(const struct round_where *w, struct sending *s, int64_t fro
 
 	for (size_t i = 0; !rc && i < N_TABLES; i++)
 		if (target_wants(s->target->tables, TABLES[i].name))
-			rc = batch_rows(segments, n, &TABLES[i], from_ts, to_ts, !s->target->plain, send_piece, s, rows, e);
+			rc = batch_rows(segments, n, &TABLES[i], from_ts, to_ts, !s->target->plain,
+					send_piece, s, rows, e);
 	store_segments_close(segments, n);
 	return rc;
 }
 
 /* What is final is left out, and counted; so is what was rejected of a request that was taken. */
-static int send_otlp(void *ctx, const char *path, const void *body, size_t len, size_t n, struct err *e)
+static int send_otlp(void *ctx, const char *path, const void *body, size_t len, size_t n,
+		     struct err *e)
 {
 	struct sending *s = ctx;
 	int rc = http_post(s->http, s->target, path, body, len, &s->answer, e);
@@ -82,18 +90,21 @@ static int send_otlp(void *ctx, const char *path, const void *body, size_t len, 
 	if (rc)
 		log_warn("%s; %zu items are left out", e->what, n);
 	else if (refused)
-		log_warn("%s: it rejected %llu of %zu items, which are left out", s->target->name, (unsigned long long)refused, n);
+		log_warn("%s: it rejected %llu of %zu items, which are left out", s->target->name,
+			 (unsigned long long)refused, n);
 	s->cursor->rows += n - refused;
 	s->cursor->refused += refused;
 	return 0;
 }
 
 /* What belongs to a request may be in the file before its own. */
-static int send_spans(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, struct err *e)
+static int send_spans(const struct round_where *w, struct sending *s, int64_t from_ts,
+		      int64_t to_ts, struct err *e)
 {
 	struct store_segment_info *segments = NULL;
 	struct otlp_range r = {.from_ts = from_ts, .to_ts = to_ts};
-	int rc = segments_of(w, from_ts - OTLP_SPANS_BEFORE_S, to_ts + OTLP_SPANS_AFTER_S, &segments, &r.n, e);
+	int rc = segments_of(w, from_ts - OTLP_SPANS_BEFORE_S, to_ts + OTLP_SPANS_AFTER_S,
+			     &segments, &r.n, e);
 
 	r.segments = segments;
 	if (!rc)
@@ -102,7 +113,8 @@ static int send_spans(const struct round_where *w, struct sending *s, int64_t fr
 	return rc;
 }
 
-static int send_signals(const struct round_where *w, struct sending *s, int64_t from_ts, int64_t to_ts, struct err *e)
+static int send_signals(const struct round_where *w, struct sending *s, int64_t from_ts,
+			int64_t to_ts, struct err *e)
 {
 	struct store_segment_info *segments = NULL;
 	struct otlp_range r = {.from_ts = from_ts, .to_ts = to_ts};
@@ -117,14 +129,18 @@ static int send_signals(const struct round_where *w, struct sending *s, int64_t 
 	if (!rc && target_wants(s->target->signals, "traces"))
 		rc = send_spans(w, s, from_ts, to_ts, e);
 	if (!rc && target_wants_profiles(s->target))
-		rc = otlp_profiles(w->store, &(struct otlp_range){.from_ts = from_ts, .to_ts = to_ts}, s->target, send_otlp, s, e);
+		rc = otlp_profiles(w->store,
+				   &(struct otlp_range){.from_ts = from_ts, .to_ts = to_ts},
+				   s->target, send_otlp, s, e);
 	return rc;
 }
 
-static int send_range(const struct round_where *w, struct sending *s, int64_t to_ts, struct cursor_state *c, struct err *e)
+static int send_range(const struct round_where *w, struct sending *s, int64_t to_ts,
+		      struct cursor_state *c, struct err *e)
 {
 	if (s->target->type == TARGET_PYROSCOPE)
-		return profile_range(w->store, s->target, c->sent_ts, to_ts, send_profiles, s, &c->rows, &c->refused, e);
+		return profile_range(w->store, s->target, c->sent_ts, to_ts, send_profiles, s,
+				     &c->rows, &c->refused, e);
 	if (s->target->type == TARGET_OTLP)
 		return send_signals(w, s, c->sent_ts, to_ts, e);
 	return send_rows(w, s, c->sent_ts, to_ts, &c->rows, e);
@@ -149,7 +165,8 @@ static int span_add(const char *path, int64_t *oldest_ns, int64_t *newest_ns, st
 }
 
 /* A file that was removed meanwhile, or is damaged, costs itself. */
-static int file_span_add(const char *store, const char *name, int64_t *oldest_ns, int64_t *newest_ns, struct err *e)
+static int file_span_add(const char *store, const char *name, int64_t *oldest_ns,
+			 int64_t *newest_ns, struct err *e)
 {
 	char path[PATH_MAX];
 	int rc;
@@ -159,8 +176,10 @@ static int file_span_add(const char *store, const char *name, int64_t *oldest_ns
 	return rc == -EBADMSG || rc == -ENODATA || rc == -ENOENT ? 0 : rc;
 }
 
-/* Of the first file that has any bucket, and of the last one: there may be hundreds between them. */
-static int span_of_folder(const char *store, char (*names)[SEGMENT_NAME_MAX], size_t n, int64_t *oldest_ns, int64_t *newest_ns, struct err *e)
+/* Of the first file that has any bucket, and of the last one: there may be hundreds between them.
+ */
+static int span_of_folder(const char *store, char (*names)[SEGMENT_NAME_MAX], size_t n,
+			  int64_t *oldest_ns, int64_t *newest_ns, struct err *e)
 {
 	size_t first = 0;
 	int rc = 0;
@@ -172,14 +191,16 @@ static int span_of_folder(const char *store, char (*names)[SEGMENT_NAME_MAX], si
 	return rc;
 }
 
-/* The oldest and the newest bucket. Where buckets are shorter, what is kept by ten seconds begins before the oldest of them. */
+/* The oldest and the newest bucket. Where buckets are shorter, what is kept by ten seconds begins
+ * before the oldest of them. */
 static int span_of(const char *store, int64_t *oldest_ts, int64_t *newest_ts, struct err *e)
 {
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	int64_t oldest_ns = INT64_MAX, newest_ns = 0;
 	size_t n = 0;
 	bool is_folder = !folder_segments(store, &names, &n) && n;
-	int rc = is_folder ? span_of_folder(store, names, n, &oldest_ns, &newest_ns, e) : span_add(store, &oldest_ns, &newest_ns, e);
+	int rc = is_folder ? span_of_folder(store, names, n, &oldest_ns, &newest_ns, e) :
+			     span_add(store, &oldest_ns, &newest_ns, e);
 
 	free(names);
 	*oldest_ts = newest_ns ? oldest_ns / NSEC_PER_SEC / ROUND_BUCKET_S * ROUND_BUCKET_S : 0;
@@ -188,18 +209,23 @@ static int span_of(const char *store, int64_t *oldest_ts, int64_t *newest_ts, st
 }
 
 /* Rule 3. */
-static void begin(const struct target *t, int64_t oldest_ts, int64_t newest_ts, struct cursor_state *c)
+static void begin(const struct target *t, int64_t oldest_ts, int64_t newest_ts,
+		  struct cursor_state *c)
 {
 	if (c->sent_ts > newest_ts + ROUND_AHEAD_S) {
-		log_warn("%s: what was sent last is %lld s ahead of the store's newest, as where the clock was wrong: it begins anew", t->name, (long long)(c->sent_ts - newest_ts));
+		log_warn(
+			"%s: what was sent last is %lld s ahead of the store's newest, as where the clock was wrong: it begins anew",
+			t->name, (long long)(c->sent_ts - newest_ts));
 		c->sent_ts = c->trying_ts = 0;
 	}
 	if (!c->sent_ts) {
-		c->sent_ts = newest_ts - t->backfill_s > oldest_ts ? newest_ts - t->backfill_s : oldest_ts;
+		c->sent_ts = newest_ts - t->backfill_s > oldest_ts ? newest_ts - t->backfill_s :
+								     oldest_ts;
 		c->fresh = true;
 	} else if (c->sent_ts < oldest_ts) {
 		c->missed_s += (uint64_t)(oldest_ts - c->sent_ts);
-		log_warn("%s: %lld s were removed from the store before they were sent", t->name, (long long)(oldest_ts - c->sent_ts));
+		log_warn("%s: %lld s were removed from the store before they were sent", t->name,
+			 (long long)(oldest_ts - c->sent_ts));
 		c->sent_ts = oldest_ts;
 	}
 }
@@ -211,21 +237,27 @@ static int64_t range_most(const struct target *t)
 
 static int64_t range_end(const struct target *t, const struct cursor_state *c, int64_t end_ts)
 {
-	if (c->trying_ts > c->sent_ts && c->trying_ts <= end_ts && c->trying_ts - c->sent_ts <= range_most(t))
+	if (c->trying_ts > c->sent_ts && c->trying_ts <= end_ts &&
+	    c->trying_ts - c->sent_ts <= range_most(t))
 		return c->trying_ts;
 	return c->sent_ts + range_most(t) < end_ts ? c->sent_ts + range_most(t) : end_ts;
 }
 
-/* Rule 2. Where a whole one begins is all that one must know of it, and is in the file but for a new target's first. */
-static int range_note(const struct round_where *w, const struct target *t, struct cursor_state *c, int64_t to_ts, struct err *e)
+/* Rule 2. Where a whole one begins is all that one must know of it, and is in the file but for a
+ * new target's first. */
+static int range_note(const struct round_where *w, const struct target *t, struct cursor_state *c,
+		      int64_t to_ts, struct err *e)
 {
 	if (c->trying_ts == to_ts)
 		return 0;
 	c->trying_ts = to_ts;
-	return to_ts - c->sent_ts < range_most(t) || c->fresh ? push_cursor_write(w->state, w->store, t->name, c, e) : 0;
+	return to_ts - c->sent_ts < range_most(t) || c->fresh ?
+		       push_cursor_write(w->state, w->store, t->name, c, e) :
+		       0;
 }
 
-static int range_send(const struct round_where *w, struct sending *s, struct cursor_state *c, int64_t to_ts, struct err *e)
+static int range_send(const struct round_where *w, struct sending *s, struct cursor_state *c,
+		      int64_t to_ts, struct err *e)
 {
 	int rc = range_note(w, s->target, c, to_ts, e);
 
@@ -239,11 +271,13 @@ static int range_send(const struct round_where *w, struct sending *s, struct cur
 	return push_cursor_write(w->state, w->store, s->target->name, c, e);
 }
 
-int round_send(const struct round_where *w, const struct target *t, struct http *h, uint32_t *retry_s, bool *more, struct err *e)
+int round_send(const struct round_where *w, const struct target *t, struct http *h,
+	       uint32_t *retry_s, bool *more, struct err *e)
 {
 	struct cursor_state c;
 	struct sending s = {.target = t, .http = h, .cursor = &c};
-	int64_t oldest_ts = 0, newest_ts = 0, end_ts, until_ns = clock_boot_ns() + ROUND_TURN_S * NSEC_PER_SEC;
+	int64_t oldest_ts = 0, newest_ts = 0, end_ts,
+		until_ns = clock_boot_ns() + ROUND_TURN_S * NSEC_PER_SEC;
 	int rc = push_cursor_read(w->state, w->store, t->name, &c, e);
 
 	malloc_trim(0); /* what the target before has left in pieces */

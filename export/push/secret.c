@@ -56,7 +56,9 @@ int secret_read(const char *path, const char *who, char secret[SECRET_MOST], str
 {
 	struct stat st;
 	cleanup_fd int fd = secret_open(path, &st);
-	const char *why = fd < 0 ? strerror(-fd) : !S_ISREG(st.st_mode) ? "it is no regular file" : NULL;
+	const char *why = fd < 0               ? strerror(-fd) :
+			  !S_ISREG(st.st_mode) ? "it is no regular file" :
+						 NULL;
 
 	if (!why) {
 		memset(secret, 0, SECRET_MOST);
@@ -65,7 +67,8 @@ int secret_read(const char *path, const char *who, char secret[SECRET_MOST], str
 	if (!why)
 		return 0;
 	explicit_bzero(secret, SECRET_MOST);
-	return err_set(e, -EACCES, EXIT_PERMISSION, "%s: cannot read the secret in %s: %s", who, path, why);
+	return err_set(e, -EACCES, EXIT_PERMISSION, "%s: cannot read the secret in %s: %s", who,
+		       path, why);
 }
 
 void secret_warn(const char *path, const char *who)

@@ -11,6 +11,7 @@
 #include "schema/base/array.h"
 #include "schema/extension/extension.h"
 
+/* clang-format off */
 const struct table TABLES[] = {
 	{"cgroup_stats", NULL}, {"connections", NULL}, {"cost", NULL},
 	/* as the view, but names of functions are looked up for what is sent alone: the view makes a table of all of them first */
@@ -29,16 +30,20 @@ const struct table TABLES[] = {
 	{"wait_totals", "SELECT ts, container, comm, pid, state, reason, sum(count) AS count, sum(total_ns) AS total_ns, max(max_ns) AS max_ns, self"
 			" FROM %s GROUP BY 1, 2, 3, 4, 5, 6, 10"},
 };
+/* clang-format on */
 const size_t N_TABLES = ARRAY_SIZE(TABLES);
 
 /* Columns that are text; all others are whole numbers. */
+/* clang-format off */
 static const char *const TEXTS[] = {
 	"address", "caused_by", "cgroup", "comm", "container", "container_id", "detail", "disk", "family", "fstype", "function", "how", "interface", "kind", "module", "mount",
 	"name", "open_to", "operation", "owner", "peer", "peer_comm", "peer_container", "program", "protocol", "reason", "result", "service", "side",
 	"source", "state", "subject", "thread", "unit", "which",
 };
+/* clang-format on */
 
-/* The views use SQLite's own JSON functions, which it refuses in a schema that it does not trust; nothing else is there to be called. */
+/* The views use SQLite's own JSON functions, which it refuses in a schema that it does not trust;
+ * nothing else is there to be called. */
 bool table_ready(sqlite3 *db)
 {
 	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
@@ -69,13 +74,16 @@ static bool is_left_out(const char *column)
 {
 	size_t len = strlen(column);
 
-	return !strcmp(column, "time") || !strcmp(column, "host") || (len > 3 && !strcmp(column + len - 3, "_id") && strcmp(column, "container_id"));
+	return !strcmp(column, "time") || !strcmp(column, "host") ||
+	       (len > 3 && !strcmp(column + len - 3, "_id") && strcmp(column, "container_id"));
 }
 
 /* The text of a view, what stands behind its AS. NULL: there is none. */
 static char *view_text(sqlite3 *db, const char *name)
 {
-	static const char *const places[] = {"SELECT sql FROM main.sqlite_master WHERE type = 'view' AND name = ?1", "SELECT sql FROM main.packed_view WHERE name = ?1"};
+	static const char *const places[] = {
+		"SELECT sql FROM main.sqlite_master WHERE type = 'view' AND name = ?1",
+		"SELECT sql FROM main.packed_view WHERE name = ?1"};
 	char *text = NULL;
 
 	for (size_t i = 0; !text && i < 2; i++) {
@@ -94,8 +102,9 @@ static char *view_text(sqlite3 *db, const char *name)
 	return text;
 }
 
-/* What has the rows of a view in the range, to be put behind FROM. A comparison with the sum that is a view's `ts` would read all rows of the
- * file; most views end with the one condition behind which that of their own table's x.ts can be put. */
+/* What has the rows of a view in the range, to be put behind FROM. A comparison with the sum that
+ * is a view's `ts` would read all rows of the file; most views end with the one condition behind
+ * which that of their own table's x.ts can be put. */
 static char *view_range(sqlite3 *db, const char *name)
 {
 	static const char end[] = ".run IS NULL";
@@ -103,9 +112,11 @@ static char *view_range(sqlite3 *db, const char *name)
 	const char *at = text ? strstr(text, end) : NULL;
 
 	if (at && !at[sizeof(end) - 1 + strspn(at + sizeof(end) - 1, "; \t\n")])
-		made = sqlite3_mprintf("(%.*s AND x.ts >= :from - :t0 AND x.ts < :to - :t0)", (int)(at - text + (long)sizeof(end) - 1), text);
+		made = sqlite3_mprintf("(%.*s AND x.ts >= :from - :t0 AND x.ts < :to - :t0)",
+				       (int)(at - text + (long)sizeof(end) - 1), text);
 	else
-		made = sqlite3_mprintf("(SELECT * FROM \"%w\" WHERE ts >= :from AND ts < :to)", name);
+		made = sqlite3_mprintf("(SELECT * FROM \"%w\" WHERE ts >= :from AND ts < :to)",
+				       name);
 	sqlite3_free(text);
 	return made;
 }
@@ -118,7 +129,9 @@ static char *query_text(sqlite3 *db, const struct table *t)
 	if (t->sql && !hole)
 		return sqlite3_mprintf("%s", t->sql);
 	range = view_range(db, t->name);
-	sql = !range ? NULL : hole ? sqlite3_mprintf("%.*s%s%s", (int)(hole - t->sql), t->sql, range, hole + 2) : sqlite3_mprintf("SELECT * FROM %s", range);
+	sql = !range ? NULL :
+	      hole   ? sqlite3_mprintf("%.*s%s%s", (int)(hole - t->sql), t->sql, range, hole + 2) :
+		       sqlite3_mprintf("SELECT * FROM %s", range);
 	sqlite3_free(range);
 	return sql;
 }
@@ -139,15 +152,21 @@ sqlite3_stmt *table_query(sqlite3 *db, const struct table *t, struct err *e)
 
 void table_schema(sqlite3_stmt *st, const struct table *t, const char *database, struct strbuf *out)
 {
-	strbuf_addf(out, "CREATE TABLE IF NOT EXISTS %s.%s (\n    host LowCardinality(String),\n    ts DateTime", database, t->name);
+	strbuf_addf(
+		out,
+		"CREATE TABLE IF NOT EXISTS %s.%s (\n    host LowCardinality(String),\n    ts DateTime",
+		database, t->name);
 	for (int i = 0; i < sqlite3_column_count(st); i++) {
 		const char *name = sqlite3_column_name(st, i);
 
 		if (is_left_out(name) || !strcmp(name, "ts"))
 			continue;
-		strbuf_addf(out, ",\n    `%s` %s", name, is_text(name, t->name) ? "LowCardinality(String)" : "Nullable(Int64)");
+		strbuf_addf(out, ",\n    `%s` %s", name,
+			    is_text(name, t->name) ? "LowCardinality(String)" : "Nullable(Int64)");
 	}
-	strbuf_addstr(out, ",\n    id UInt64\n) ENGINE = ReplacingMergeTree PARTITION BY toYYYYMMDD(ts) ORDER BY (host, ts, id);\n");
+	strbuf_addstr(
+		out,
+		",\n    id UInt64\n) ENGINE = ReplacingMergeTree PARTITION BY toYYYYMMDD(ts) ORDER BY (host, ts, id);\n");
 }
 
 /* Names in the store are valid UTF-8. */
@@ -179,10 +198,18 @@ static void number_add(struct strbuf *out, int64_t value)
 static void value_add(sqlite3_stmt *st, int i, struct strbuf *out)
 {
 	switch (sqlite3_column_type(st, i)) {
-	case SQLITE_NULL: strbuf_addstr(out, "null"); break;
-	case SQLITE_INTEGER: number_add(out, sqlite3_column_int64(st, i)); break;
-	case SQLITE_FLOAT: number_add(out, (int64_t)sqlite3_column_double(st, i)); break;
-	default: text_add(out, (const char *)sqlite3_column_text(st, i)); break;
+	case SQLITE_NULL:
+		strbuf_addstr(out, "null");
+		break;
+	case SQLITE_INTEGER:
+		number_add(out, sqlite3_column_int64(st, i));
+		break;
+	case SQLITE_FLOAT:
+		number_add(out, (int64_t)sqlite3_column_double(st, i));
+		break;
+	default:
+		text_add(out, (const char *)sqlite3_column_text(st, i));
+		break;
 	}
 }
 

@@ -16,9 +16,21 @@
 #include "schema/base/strbuf.h"
 
 #define FILE_MOST 65536
-#define SECTION "export."
+#define SECTION   "export."
 
-enum form { FORM_TEXT, FORM_NAME, FORM_WORD, FORM_URL, FORM_TIME, FORM_TABLES, FORM_PROFILES, FORM_SIGNALS, FORM_PATH, FORM_TYPE, FORM_COMPRESSION };
+enum form {
+	FORM_TEXT,
+	FORM_NAME,
+	FORM_WORD,
+	FORM_URL,
+	FORM_TIME,
+	FORM_TABLES,
+	FORM_PROFILES,
+	FORM_SIGNALS,
+	FORM_PATH,
+	FORM_TYPE,
+	FORM_COMPRESSION
+};
 
 static const char *const FORMS[] = {
 	[FORM_TEXT] = "the name of a file",
@@ -34,18 +46,30 @@ static const char *const FORMS[] = {
 	[FORM_COMPRESSION] = "gzip or none",
 };
 
-#define KEY(key, member, form) {key, offsetof(struct target, member), sizeof(((struct target *)0)->member), form}
+#define KEY(key, member, form)                                                                   \
+	{                                                                                        \
+		key, offsetof(struct target, member), sizeof(((struct target *)0)->member), form \
+	}
 static const struct key {
 	const char *name;
 	size_t offset, size;
 	enum form form;
 } KEYS[] = {
-	{"type", 0, 0, FORM_TYPE}, {"compression", offsetof(struct target, plain), 0, FORM_COMPRESSION},
-	KEY("url", url, FORM_URL), KEY("database", database, FORM_NAME), KEY("user", user, FORM_WORD),
-	KEY("password-file", password_file, FORM_TEXT), KEY("token-file", token_file, FORM_TEXT), KEY("ca-file", ca_file, FORM_TEXT),
-	KEY("tables", tables, FORM_TABLES), KEY("profiles", profiles, FORM_PROFILES), KEY("tenant", tenant, FORM_WORD),
-	KEY("signals", signals, FORM_SIGNALS), KEY("path", path, FORM_PATH),
-	KEY("every", every_s, FORM_TIME), KEY("timeout", timeout_s, FORM_TIME),
+	{"type", 0, 0, FORM_TYPE},
+	{"compression", offsetof(struct target, plain), 0, FORM_COMPRESSION},
+	KEY("url", url, FORM_URL),
+	KEY("database", database, FORM_NAME),
+	KEY("user", user, FORM_WORD),
+	KEY("password-file", password_file, FORM_TEXT),
+	KEY("token-file", token_file, FORM_TEXT),
+	KEY("ca-file", ca_file, FORM_TEXT),
+	KEY("tables", tables, FORM_TABLES),
+	KEY("profiles", profiles, FORM_PROFILES),
+	KEY("tenant", tenant, FORM_WORD),
+	KEY("signals", signals, FORM_SIGNALS),
+	KEY("path", path, FORM_PATH),
+	KEY("every", every_s, FORM_TIME),
+	KEY("timeout", timeout_s, FORM_TIME),
 	KEY("backfill", backfill_s, FORM_TIME),
 };
 
@@ -53,7 +77,7 @@ static const struct key {
 
 struct parsing {
 	struct targets *out;
-	const char *what, *at; /* `at`: the next line */
+	const char *what, *at;               /* `at`: the next line */
 	int line, set[TARGETS_MOST][N_KEYS]; /* the line that set it */
 	struct err *e;
 	int rc;
@@ -75,21 +99,32 @@ static bool is_word(const char *s)
 	return n && !s[n];
 }
 
-/* scheme, host, perhaps a port: nothing that could hold a secret, or that a path would have to be joined to. */
+/* scheme, host, perhaps a port: nothing that could hold a secret, or that a path would have to be
+ * joined to. */
 static bool is_url(const char *s)
 {
-	const char *host = !strncmp(s, "http://", 7) ? s + 7 : !strncmp(s, "https://", 8) ? s + 8 : NULL;
-	size_t n = host ? strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]") : 0;
+	const char *host = !strncmp(s, "http://", 7)  ? s + 7 :
+			   !strncmp(s, "https://", 8) ? s + 8 :
+							NULL;
+	size_t n =
+		host ? strspn(host,
+			      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:[]") :
+		       0;
 
 	return n && (!host[n] || !strcmp(host + n, "/"));
 }
 
-/* "60", "60s", "5m", "1h", "2d"; a day is the most that makes sense but for backfill, a month the most of all. */
+/* "60", "60s", "5m", "1h", "2d"; a day is the most that makes sense but for backfill, a month the
+ * most of all. */
 static bool take_time(const char *s, uint32_t *out)
 {
 	char *end;
 	unsigned long n = strtoul(s, &end, 10);
-	unsigned long unit = !*end || !strcmp(end, "s") ? 1 : !strcmp(end, "m") ? 60 : !strcmp(end, "h") ? 3600 : !strcmp(end, "d") ? 86400 : 0;
+	unsigned long unit = !*end || !strcmp(end, "s") ? 1 :
+			     !strcmp(end, "m")          ? 60 :
+			     !strcmp(end, "h")          ? 3600 :
+			     !strcmp(end, "d")          ? 86400 :
+							  0;
 
 	if (!isdigit((unsigned char)*s) || !unit || !n || n > 31 * 86400 / unit)
 		return false;
@@ -129,7 +164,9 @@ static bool is_path(const char *s)
 
 static bool is_type(const char *value, enum target_type *out)
 {
-	static const char *const types[] = {[TARGET_CLICKHOUSE] = "clickhouse", [TARGET_PYROSCOPE] = "pyroscope", [TARGET_OTLP] = "otlp"};
+	static const char *const types[] = {[TARGET_CLICKHOUSE] = "clickhouse",
+					    [TARGET_PYROSCOPE] = "pyroscope",
+					    [TARGET_OTLP] = "otlp"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
 		if (!strcmp(types[i], value)) {
@@ -144,17 +181,43 @@ static bool value_take(struct target *t, const struct key *k, const char *value)
 	char *to = (char *)t + k->offset;
 
 	switch (k->form) {
-	case FORM_TYPE: return is_type(value, &t->type);
-	case FORM_COMPRESSION: t->plain = !strcmp(value, "none"); return t->plain || !strcmp(value, "gzip");
-	case FORM_TIME: return take_time(value, (uint32_t *)(void *)to);
-	case FORM_TEXT: break;
-	case FORM_NAME: if (!is_name(value)) return false; break;
-	case FORM_WORD: if (!is_word(value)) return false; break;
-	case FORM_URL: if (!is_url(value)) return false; break;
-	case FORM_TABLES: if (!are_all(value, table_named)) return false; break;
-	case FORM_SIGNALS: if (!are_all(value, signal_named)) return false; break;
-	case FORM_PATH: if (!is_path(value)) return false; break;
-	case FORM_PROFILES: if (!are_all(value, profile_named)) return false; break;
+	case FORM_TYPE:
+		return is_type(value, &t->type);
+	case FORM_COMPRESSION:
+		t->plain = !strcmp(value, "none");
+		return t->plain || !strcmp(value, "gzip");
+	case FORM_TIME:
+		return take_time(value, (uint32_t *)(void *)to);
+	case FORM_TEXT:
+		break;
+	case FORM_NAME:
+		if (!is_name(value))
+			return false;
+		break;
+	case FORM_WORD:
+		if (!is_word(value))
+			return false;
+		break;
+	case FORM_URL:
+		if (!is_url(value))
+			return false;
+		break;
+	case FORM_TABLES:
+		if (!are_all(value, table_named))
+			return false;
+		break;
+	case FORM_SIGNALS:
+		if (!are_all(value, signal_named))
+			return false;
+		break;
+	case FORM_PATH:
+		if (!is_path(value))
+			return false;
+		break;
+	case FORM_PROFILES:
+		if (!are_all(value, profile_named))
+			return false;
+		break;
 	}
 	if (!*value || strlen(value) >= k->size)
 		return false;
@@ -169,7 +232,8 @@ static struct target *target_of(struct parsing *p, const char *section)
 	const char *name = section + strlen(SECTION);
 	struct target *t;
 
-	if (strncmp(section, SECTION, strlen(SECTION)) || !is_name(name) || strlen(name) >= sizeof(t->name))
+	if (strncmp(section, SECTION, strlen(SECTION)) || !is_name(name) ||
+	    strlen(name) >= sizeof(t->name))
 		return NULL;
 	for (size_t i = 0; i < p->out->n; i++)
 		if (!strcmp(p->out->items[i].name, name))
@@ -177,7 +241,8 @@ static struct target *target_of(struct parsing *p, const char *section)
 	if (p->out->n == TARGETS_MOST)
 		return NULL;
 	t = &p->out->items[p->out->n++];
-	*t = (struct target){.database = "sonde", .every_s = 60, .timeout_s = 30, .backfill_s = 3600};
+	*t = (struct target){
+		.database = "sonde", .every_s = 60, .timeout_s = 30, .backfill_s = 3600};
 	memcpy(t->name, name, strlen(name) + 1);
 	return t;
 }
@@ -192,7 +257,8 @@ static bool list_add(struct target *t, const struct key *k, const char *value)
 {
 	char *to = (char *)t + k->offset, all[sizeof(t->tables) * 2];
 
-	return snprintf(all, sizeof(all), "%s, %s", to, value) < (int)sizeof(all) && value_take(t, k, all);
+	return snprintf(all, sizeof(all), "%s, %s", to, value) < (int)sizeof(all) &&
+	       value_take(t, k, all);
 }
 
 static const struct key *key_of(const char *name)
@@ -209,13 +275,16 @@ static int take_value(struct parsing *p, struct target *t, const struct key *k, 
 
 	*set = p->line;
 	if (before && !is_list(k)) {
-		err_set(p->e, -EINVAL, EXIT_USAGE, "%s:%d: [export.%s] %s is set once more, after line %d", p->what, p->line, t->name, k->name, before);
+		err_set(p->e, -EINVAL, EXIT_USAGE,
+			"%s:%d: [export.%s] %s is set once more, after line %d", p->what, p->line,
+			t->name, k->name, before);
 		err_fix(p->e, "leave one of the lines");
 		return -EINVAL;
 	}
 	if (before ? list_add(t, k, value) : value_take(t, k, value))
 		return 0;
-	err_set(p->e, -EINVAL, EXIT_USAGE, "%s:%d: [export.%s] %s: that is no value for it", p->what, p->line, t->name, k->name);
+	err_set(p->e, -EINVAL, EXIT_USAGE, "%s:%d: [export.%s] %s: that is no value for it",
+		p->what, p->line, t->name, k->name);
 	err_fix(p->e, "%s = %s; man sonde-push", k->name, FORMS[k->form]);
 	return -EINVAL;
 }
@@ -229,7 +298,8 @@ static int unknown(struct parsing *p, const char *section, const char *name)
 	for (size_t i = 0; i < N_KEYS; i++)
 		suggest_add(&s, KEYS[i].name);
 	suggest_say(&s, &near, "");
-	return err_set(p->e, -EINVAL, EXIT_USAGE, "%s:%d: [%.60s] has no key '%.60s'%s", p->what, p->line, section, name, strbuf_str(&near));
+	return err_set(p->e, -EINVAL, EXIT_USAGE, "%s:%d: [%.60s] has no key '%.60s'%s", p->what,
+		       p->line, section, name, strbuf_str(&near));
 }
 
 /* A value is not shown: it may be a secret put into the wrong place. */
@@ -246,15 +316,17 @@ static int take(void *ctx, const char *section, const char *name, const char *va
 		return 1;
 	}
 	if (!t)
-		p->rc = err_set(p->e, -EINVAL, EXIT_USAGE, "%s:%d: [%.60s] is no section [export.NAME], or one too many", p->what, p->line, section);
+		p->rc = err_set(p->e, -EINVAL, EXIT_USAGE,
+				"%s:%d: [%.60s] is no section [export.NAME], or one too many",
+				p->what, p->line, section);
 	else
 		p->rc = unknown(p, section, name);
 	err_fix(p->e, "man sonde-push");
 	return 1;
 }
 
-/* libinih takes a line that begins with a blank for more of the value before; here it is that only where it sets nothing. Longer lines than
- * libinih's it would cut. */
+/* libinih takes a line that begins with a blank for more of the value before; here it is that only
+ * where it sets nothing. Longer lines than libinih's it would cut. */
 static char *next_line(char *out, int size, void *stream)
 {
 	struct parsing *p = stream;
@@ -268,7 +340,8 @@ static char *next_line(char *out, int size, void *stream)
 		n -= blanks;
 	}
 	if (n >= (size_t)size && !p->rc) {
-		p->rc = err_set(p->e, -EINVAL, EXIT_USAGE, "%s:%d: the line is too long", p->what, p->line);
+		p->rc = err_set(p->e, -EINVAL, EXIT_USAGE, "%s:%d: the line is too long", p->what,
+				p->line);
 		err_fix(p->e, "a list may be set in several lines, each a part: tables = ...");
 	}
 	snprintf(out, (size_t)size, "%.*s", n < (size_t)size ? (int)n : 0, p->at);
@@ -286,17 +359,30 @@ static int check(const struct target *t, const char *what, struct err *e)
 	if (!*t->url)
 		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has no url", what, t->name);
 	if (*t->token_file && (*t->password_file || *t->user))
-		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has a token-file and a user or password-file: one of the two", what, t->name);
+		return err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"%s: [export.%s] has a token-file and a user or password-file: one of the two",
+			what, t->name);
 	if (*t->password_file && !*t->user)
-		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has a password-file, and no user", what, t->name);
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "%s: [export.%s] has a password-file, and no user", what, t->name);
 	if (*t->tables && t->type != TARGET_CLICKHOUSE)
-		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has tables, and is none of clickhouse", what, t->name);
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "%s: [export.%s] has tables, and is none of clickhouse", what,
+			       t->name);
 	if (*t->tenant && t->type != TARGET_PYROSCOPE)
-		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has a tenant, and is none of pyroscope", what, t->name);
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "%s: [export.%s] has a tenant, and is none of pyroscope", what,
+			       t->name);
 	if (*t->profiles && t->type != TARGET_PYROSCOPE && !target_wants_profiles(t))
-		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has profiles, and is none of pyroscope, nor has it signals = " TARGET_PROFILES, what, t->name);
+		return err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"%s: [export.%s] has profiles, and is none of pyroscope, nor has it signals = " TARGET_PROFILES,
+			what, t->name);
 	if ((*t->signals || *t->path) && t->type != TARGET_OTLP)
-		return err_set(e, -EINVAL, EXIT_USAGE, "%s: [export.%s] has signals or a path, and is none of otlp", what, t->name);
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "%s: [export.%s] has signals or a path, and is none of otlp", what,
+			       t->name);
 	return 0;
 }
 
@@ -308,7 +394,8 @@ int targets_parse(const char *text, const char *what, struct targets *out, struc
 	out->n = 0;
 	line = ini_parse_stream(next_line, &p, take, &p);
 	if (!p.rc && line)
-		p.rc = err_set(e, -EINVAL, EXIT_USAGE, "%s: line %d is no section, key or comment", what, line);
+		p.rc = err_set(e, -EINVAL, EXIT_USAGE, "%s: line %d is no section, key or comment",
+			       what, line);
 	for (size_t i = 0; !p.rc && i < out->n; i++)
 		p.rc = check(&out->items[i], what, e);
 	if (!p.rc && !out->n) {
@@ -326,7 +413,10 @@ static int text_read(FILE *f, struct strbuf *text)
 
 	while (text->len <= FILE_MOST && (n = fread(buf, 1, sizeof(buf), f)))
 		strbuf_add(text, buf, n);
-	return ferror(f) ? -errno : text->len > FILE_MOST ? -EFBIG : text->len && memchr(text->buf, 0, text->len) ? -EILSEQ : 0;
+	return ferror(f)                                    ? -errno :
+	       text->len > FILE_MOST                        ? -EFBIG :
+	       text->len && memchr(text->buf, 0, text->len) ? -EILSEQ :
+							      0;
 }
 
 int targets_read(const char *path, struct targets *out, struct err *e)
@@ -338,7 +428,9 @@ int targets_read(const char *path, struct targets *out, struct err *e)
 	if (!rc)
 		return targets_parse(strbuf_str(&text), path, out, e);
 	err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_USAGE, "cannot read %s: %s", path,
-		rc == -EFBIG ? "it is larger than 64 KB" : rc == -EILSEQ ? "it is no text" : strerror(-rc));
+		rc == -EFBIG  ? "it is larger than 64 KB" :
+		rc == -EILSEQ ? "it is no text" :
+				strerror(-rc));
 	err_fix(e, "name the configuration: --config FILE; man sonde-push");
 	return rc;
 }

@@ -11,8 +11,8 @@
  *   tables = host_stats, cpu   (of clickhouse; default: all)
  *   profiles = cpu, memory     (of pyroscope; default: all, see export/push/profile.h)
  *   tenant = NAME              (of pyroscope: X-Scope-OrgID)
- *   signals = metrics, logs, traces  (of otlp; default: these; profiles-v1development only where it is named)
- *   path = /otlp               (of otlp: what stands before /v1/metrics and so on)
+ *   signals = metrics, logs, traces  (of otlp; default: these; profiles-v1development only where it
+ * is named) path = /otlp               (of otlp: what stands before /v1/metrics and so on)
  *   compression = gzip | none
  */
 #ifndef SONDE_PUSH_TARGET_H
@@ -32,12 +32,14 @@ enum target_type { TARGET_CLICKHOUSE = 0, TARGET_PYROSCOPE, TARGET_OTLP };
 struct target {
 	enum target_type type;
 	char name[32], url[256], database[64], user[64], tenant[64], path[128];
-	char password_file[256], token_file[256], ca_file[256], tables[512], profiles[128], signals[64];
+	char password_file[256], token_file[256], ca_file[256], tables[512], profiles[128],
+		signals[64];
 	uint32_t every_s, timeout_s, backfill_s;
 	bool plain; /* not compressed */
 };
 
-/* The word of `signals` for what OpenTelemetry has in development: it may change without notice, so nobody gets it by default. */
+/* The word of `signals` for what OpenTelemetry has in development: it may change without notice, so
+ * nobody gets it by default. */
 #define TARGET_PROFILES "profiles-v1development"
 
 struct targets {
@@ -45,7 +47,8 @@ struct targets {
 	size_t n;
 };
 
-/* EXIT_USAGE: a key, a value or a section that there is none of, with its line. `what` names the text in errors. */
+/* EXIT_USAGE: a key, a value or a section that there is none of, with its line. `what` names the
+ * text in errors. */
 int targets_parse(const char *text, const char *what, struct targets *out, struct err *e);
 int targets_read(const char *path, struct targets *out, struct err *e);
 /* Is it in the list, of tables, profiles or signals, or is that empty? */

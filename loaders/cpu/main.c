@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-cpu: where CPU time goes, by sampling every CPU. This file is the cpu family's translation between its BPF
- * program and the common loop of loaders/lib/bpf.
+ * sonde-cpu: where CPU time goes, by sampling every CPU. This file is the cpu family's translation
+ * between its BPF program and the common loop of loaders/lib/bpf.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -53,7 +53,8 @@ static struct cpu_bpf *cpu_skel(const char *store_dir)
 	char path[PATH_MAX];
 	size_t size;
 	const void *elf = cpu_bpf__elf_bytes(&size);
-	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+	LIBBPF_OPTS(bpf_object_open_opts, o,
+		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
 
 	return cpu_bpf__open_opts(&o);
 }
@@ -81,7 +82,8 @@ static int cpu_load(const struct family_config *c, uint32_t kinds, struct cpu_bp
 	return err;
 }
 
-static int cpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+static int cpu_open(const struct family_config *c, void **state, struct bpf_object **obj,
+		    struct err *e)
 {
 	struct cpu_bpf *skel = NULL;
 	struct cpu *cpu;
@@ -115,7 +117,8 @@ static int cpu_attach(void *state, struct err *e)
 	if (!err)
 		err = cpu_follow(cpu->skel->progs.cpu_exit, &cpu->links[1], e);
 	if (!err)
-		err = sampler_start(&cpu->sampler, cpu->freq, bpf_program__fd(cpu->skel->progs.cpu_sample), e);
+		err = sampler_start(&cpu->sampler, cpu->freq,
+				    bpf_program__fd(cpu->skel->progs.cpu_sample), e);
 	return err;
 }
 
@@ -179,8 +182,11 @@ static void cpu_tally(void *state, struct family_tally *out)
 	struct cpu_tally sum;
 
 	percpu_sum(bpf_map__fd(cpu->skel->maps.tally), &sum, sizeof(sum));
-	*out = (struct family_tally){.throttled = sampler_throttled(&cpu->sampler), .seen = sum.seen, .lost = sum.ring_full,
-				     .unfollowed = sum.unfollowed, .run_ns = sum.run_ns};
+	*out = (struct family_tally){.throttled = sampler_throttled(&cpu->sampler),
+				     .seen = sum.seen,
+				     .lost = sum.ring_full,
+				     .unfollowed = sum.unfollowed,
+				     .run_ns = sum.run_ns};
 	for (int k = 0; k < CPU_TALLY_SLOTS; k++)
 		out->slot[k] = sum.slot[k];
 }
@@ -215,16 +221,20 @@ static void cpu_check(struct check *c, uint32_t freq)
 	else if (cycles)
 		check_add(c, "perf events", CHECK_OK, NULL, "hardware cycles");
 	else
-		check_add(c, "perf events", CHECK_WARN, NULL,
-			  "hardware cycles are not available here: using cpu-clock (fine for flame graphs)");
+		check_add(
+			c, "perf events", CHECK_WARN, NULL,
+			"hardware cycles are not available here: using cpu-clock (fine for flame graphs)");
 	if (sampler_allowed(freq) < freq)
-		check_add(c, "sample rate", CHECK_WARN, "sudo sysctl kernel.perf_event_max_sample_rate=100000",
+		check_add(c, "sample rate", CHECK_WARN,
+			  "sudo sysctl kernel.perf_event_max_sample_rate=100000",
 			  "the kernel allows %u a second, not %u", sampler_allowed(freq), freq);
 	else
 		check_add(c, "sample rate", CHECK_OK, NULL, "%u Hz (the kernel allows %lld)", freq,
 			  (long long)sysctl_kernel("perf_event_max_sample_rate", freq));
-	check_add(c, "stack depth", CHECK_OK, NULL, "%lld kernel frames (kernel.perf_event_max_stack), %d user frames",
-		  (long long)sysctl_kernel("perf_event_max_stack", STACK_KERNEL_MAX), STACK_USER_MAX);
+	check_add(c, "stack depth", CHECK_OK, NULL,
+		  "%lld kernel frames (kernel.perf_event_max_stack), %d user frames",
+		  (long long)sysctl_kernel("perf_event_max_stack", STACK_KERNEL_MAX),
+		  STACK_USER_MAX);
 }
 
 static const struct family cpu_family = {

@@ -17,8 +17,9 @@
 #include "schema/base/mem.h"
 
 /*
- * The program decides that no perf sample is written (it returns 0), so the only records in an event's buffer are
- * those of throttling: one page is plenty. Reference: include/uapi/linux/perf_event.h.
+ * The program decides that no perf sample is written (it returns 0), so the only records in an
+ * event's buffer are those of throttling: one page is plenty. Reference:
+ * include/uapi/linux/perf_event.h.
  */
 #define RING_PAGES 2 /* the control page and one of data */
 
@@ -61,11 +62,12 @@ static int sampler_refused(int err, struct err *e)
 		err_set(e, err, EXIT_PERMISSION,
 			"the kernel lets us sample no CPU: perf_event_open: %s (kernel.perf_event_paranoid=%lld; need CAP_PERFMON)",
 			strerror(-err), (long long)sysctl_kernel("perf_event_paranoid", -1));
-		err_fix(e, "run it as root; in a container: cap_add: [PERFMON] and a seccomp profile that allows perf_event_open");
+		err_fix(e,
+			"run it as root; in a container: cap_add: [PERFMON] and a seccomp profile that allows perf_event_open");
 		return err;
 	}
-	return err_set(e, err, EXIT_PREREQUISITE, "this kernel offers no sampling clock: perf_event_open: %s",
-		       strerror(-err));
+	return err_set(e, err, EXIT_PREREQUISITE,
+		       "this kernel offers no sampling clock: perf_event_open: %s", strerror(-err));
 }
 
 static uint32_t cpu_first(void)
@@ -112,7 +114,8 @@ static int cpu_start(struct sampler *s, uint32_t cpu)
 		close(fd);
 		return err;
 	}
-	ring = mmap(NULL, RING_PAGES * (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	ring = mmap(NULL, RING_PAGES * (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
+		    MAP_SHARED, fd, 0);
 	*c = (struct sampler_cpu){.fd = fd, .ring = ring == MAP_FAILED ? NULL : ring};
 	if (s->n_cpus <= cpu)
 		s->n_cpus = cpu + 1;
@@ -132,7 +135,8 @@ static void cpu_stop(struct sampler *s, uint32_t cpu)
 	*c = (struct sampler_cpu){.fd = -1};
 }
 
-/* Until the clock has that phase; on a busy host, where we wake late, a later turn of it. Not for longer than WAIT_NS in all. */
+/* Until the clock has that phase; on a busy host, where we wake late, a later turn of it. Not for
+ * longer than WAIT_NS in all. */
 static void phase_wait(int64_t begun, int64_t at, int64_t period)
 {
 	int64_t now;
@@ -147,9 +151,10 @@ static void phase_wait(int64_t begun, int64_t at, int64_t period)
 }
 
 /*
- * Let all events run, each CPU's at a phase of its own: clocks that start together would for ever stop all CPUs at the
- * same moment, and each would be seen only in the state that the stop of its peers has put it in (a server whose client
- * has just been stopped), all of them at the ring's lock.
+ * Let all events run, each CPU's at a phase of its own: clocks that start together would for ever
+ * stop all CPUs at the same moment, and each would be seen only in the state that the stop of its
+ * peers has put it in (a server whose client has just been stopped), all of them at the ring's
+ * lock.
  */
 static int cpus_enable(struct sampler *s, uint32_t count)
 {
@@ -177,9 +182,12 @@ int sampler_start(struct sampler *s, uint32_t freq, int prog_fd, struct err *e)
 		return err;
 	err = cpulist_online(&online);
 	if (err)
-		return err_set(e, err, EXIT_RUNTIME, "cannot read which CPUs are online: %s", strerror(-err));
+		return err_set(e, err, EXIT_RUNTIME, "cannot read which CPUs are online: %s",
+			       strerror(-err));
 	if (new.freq < freq)
-		log_warn("the kernel allows %u samples a second, not %u (kernel.perf_event_max_sample_rate)", new.freq, freq);
+		log_warn(
+			"the kernel allows %u samples a second, not %u (kernel.perf_event_max_sample_rate)",
+			new.freq, freq);
 	new.cpus = mem_array(CPULIST_MAX, sizeof(*new.cpus));
 	for (uint32_t cpu = 0; cpu < CPULIST_MAX; cpu++) {
 		new.cpus[cpu].fd = -1;
@@ -198,7 +206,8 @@ int sampler_start(struct sampler *s, uint32_t freq, int prog_fd, struct err *e)
 	return 0;
 }
 
-/* Read what the kernel says about throttling. Each record is a header, then {time, id, stream_id}. */
+/* Read what the kernel says about throttling. Each record is a header, then {time, id, stream_id}.
+ */
 static void ring_read(struct sampler *s, struct sampler_cpu *c)
 {
 	struct perf_event_mmap_page *page = c->ring;
@@ -214,7 +223,8 @@ static void ring_read(struct sampler *s, struct sampler_cpu *c)
 		struct perf_event_header h;
 		uint64_t time;
 
-		memcpy(&h, data + at % size, sizeof(h)); /* records are 8-aligned: a header never wraps */
+		memcpy(&h, data + at % size,
+		       sizeof(h)); /* records are 8-aligned: a header never wraps */
 		if (h.size < sizeof(h))
 			break;
 		memcpy(&time, data + (at + sizeof(h)) % size, sizeof(time));
@@ -244,15 +254,16 @@ static void cpu_come(struct sampler *s, uint32_t cpu)
 }
 
 /*
- * A CPU that goes takes its event's life with it, and its return does not bring that back. One that went and came
- * between two looks shows only in the event's time, which stands still.
+ * A CPU that goes takes its event's life with it, and its return does not bring that back. One that
+ * went and came between two looks shows only in the event's time, which stands still.
  */
 static bool cpu_dead(struct sampler_cpu *c)
 {
 	struct {
 		uint64_t count, enabled_ns;
 	} now = {0};
-	bool dead = read(c->fd, &now, sizeof(now)) != sizeof(now) || now.enabled_ns == c->enabled_ns;
+	bool dead =
+		read(c->fd, &now, sizeof(now)) != sizeof(now) || now.enabled_ns == c->enabled_ns;
 
 	c->enabled_ns = now.enabled_ns;
 	return dead;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sampler: one perf event on every online CPU, all running one BPF program. Hardware cycles by frequency where there is
- * a PMU, else the software clock. CPUs that come are taken in, those that go are let go. Where the kernel holds samples
- * back (kernel.perf_event_max_sample_rate), it says so in each event's buffer; that time is turned into a count.
+ * sampler: one perf event on every online CPU, all running one BPF program. Hardware cycles by
+ * frequency where there is a PMU, else the software clock. CPUs that come are taken in, those that
+ * go are let go. Where the kernel holds samples back (kernel.perf_event_max_sample_rate), it says
+ * so in each event's buffer; that time is turned into a count.
  */
 #ifndef SONDE_CPU_SAMPLER_H
 #define SONDE_CPU_SAMPLER_H
@@ -23,13 +24,14 @@ struct sampler_cpu {
 struct sampler {
 	struct sampler_cpu *cpus; /* CPULIST_MAX of them, NULL before sampler_start */
 	uint32_t n_cpus;          /* none at this number or above it has ever been sampled */
-	uint32_t freq;            /* in force: the kernel's limit may be lower than what was asked */
+	uint32_t freq; /* in force: the kernel's limit may be lower than what was asked */
 	int prog_fd;
 	bool cycles;
 	uint64_t throttled_ns;
 };
 
-/* Which clock, and how fast: cycles if `cycles` comes back true. EXIT_PERMISSION or EXIT_PREREQUISITE. */
+/* Which clock, and how fast: cycles if `cycles` comes back true. EXIT_PERMISSION or
+ * EXIT_PREREQUISITE. */
 int sampler_probe(uint32_t freq, bool *cycles, struct err *e);
 /* The rate that the kernel allows here: <= freq. */
 uint32_t sampler_allowed(uint32_t freq);

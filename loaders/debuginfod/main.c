@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde-debuginfod: fetch one file from debug servers by its build-id, through elfutils' client library, which is loaded
- * only here.
+ * sonde-debuginfod: fetch one file from debug servers by its build-id, through elfutils' client
+ *library, which is loaded only here.
  *
  *	sonde-debuginfod debuginfo BUILDID      the file with its debug information
  *	sonde-debuginfod executable BUILDID     the program or library itself
  *	sonde-debuginfod --check                whether the library is there
  *
- * Prints the path of the file in the library's cache. Servers come from DEBUGINFOD_URLS, cache and time limits from the library's
- * other variables (debuginfod(8), debuginfod_find_debuginfo(3)). Exit: 0 it is there, EXIT_NOTHING no server has it,
- * EXIT_RUNTIME no server answered, EXIT_PREREQUISITE no library, EXIT_USAGE.
+ * Prints the path of the file in the library's cache. Servers come from DEBUGINFOD_URLS, cache and
+ *time limits from the library's other variables (debuginfod(8), debuginfod_find_debuginfo(3)).
+ *Exit: 0 it is there, EXIT_NOTHING no server has it, EXIT_RUNTIME no server answered,
+ *EXIT_PREREQUISITE no library, EXIT_USAGE.
  *
- * A program of its own: a library with curl below it stays out of those that write the store, and those may be static.
+ * A program of its own: a library with curl below it stays out of those that write the store, and
+ *those may be static.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,8 +27,9 @@
 #include "schema/base/clock.h"
 #include "schema/base/err.h"
 
-#define LIBRARY   "libdebuginfod.so.1"
-#define SILENT_NS (20 * NSEC_PER_SEC) /* a server that sends nothing for so long is not waited for */
+#define LIBRARY "libdebuginfod.so.1"
+/* a server that sends nothing for so long is not waited for */
+#define SILENT_NS (20 * NSEC_PER_SEC)
 
 /* The library's functions, by its manual: build_id_len 0 says that the id is text. */
 typedef struct debuginfod_client client;
@@ -70,8 +73,9 @@ static int fetch(const char *function, const char *build_id, struct err *e)
 	char *path = NULL;
 	int fd;
 
-	if (library && symbol(library, "debuginfod_begin", &begin) && symbol(library, "debuginfod_end", &end) &&
-	    symbol(library, function, &find) && symbol(library, "debuginfod_set_progressfn", &set_progress))
+	if (library && symbol(library, "debuginfod_begin", &begin) &&
+	    symbol(library, "debuginfod_end", &end) && symbol(library, function, &find) &&
+	    symbol(library, "debuginfod_set_progressfn", &set_progress))
 		c = begin();
 	if (!c) {
 		err_set(e, -ENOENT, EXIT_PREREQUISITE, "%s cannot be used", LIBRARY);
@@ -84,9 +88,11 @@ static int fetch(const char *function, const char *build_id, struct err *e)
 	moved_ns = clock_boot_ns();
 	fd = find(c, (const unsigned char *)build_id, 0, &path);
 	if (fd == -ENOENT)
-		return err_set(e, fd, EXIT_NOTHING, "no server has the %s of %s", function + strlen("debuginfod_find_"), build_id);
+		return err_set(e, fd, EXIT_NOTHING, "no server has the %s of %s",
+			       function + strlen("debuginfod_find_"), build_id);
 	if (fd < 0)
-		return err_set(e, fd, EXIT_RUNTIME, "no answer from the debuginfod servers: %s", strerror(-fd));
+		return err_set(e, fd, EXIT_RUNTIME, "no answer from the debuginfod servers: %s",
+			       strerror(-fd));
 	close(fd);
 	puts(path ? path : "");
 	free(path);
@@ -104,7 +110,8 @@ static bool is_build_id(const char *text)
 static const struct program PROGRAM = {
 	.name = "sonde-debuginfod",
 	.usage = "debuginfo|executable BUILDID | --check",
-	.about = "Fetches a file from debug servers, and prints where it is. The servers are those of DEBUGINFOD_URLS.",
+	.about =
+		"Fetches a file from debug servers, and prints where it is. The servers are those of DEBUGINFOD_URLS.",
 	.words = 2,
 };
 
@@ -119,9 +126,12 @@ static int run(bool check, const struct option_words *w, struct err *e)
 
 	if (check && !w->n)
 		return fetch("debuginfod_find_debuginfo", NULL, e);
-	if (!check && w->n == 2 && (program || !strcmp(w->items[0], "debuginfo")) && is_build_id(w->items[1]))
-		return fetch(program ? "debuginfod_find_executable" : "debuginfod_find_debuginfo", w->items[1], e);
-	err_set(e, -EINVAL, EXIT_USAGE, "the command line is wrong: debuginfo or executable, and a build-id");
+	if (!check && w->n == 2 && (program || !strcmp(w->items[0], "debuginfo")) &&
+	    is_build_id(w->items[1]))
+		return fetch(program ? "debuginfod_find_executable" : "debuginfod_find_debuginfo",
+			     w->items[1], e);
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"the command line is wrong: debuginfo or executable, and a build-id");
 	err_fix(e, "%s --help", PROGRAM.name);
 	return -EINVAL;
 }
@@ -131,7 +141,8 @@ int main(int argc, char **argv)
 	struct option_words words;
 	struct err e = {0};
 	bool check = false;
-	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &check}, 1, &words, &e);
+	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &check}, 1,
+				 &words, &e);
 
 	if (!rc)
 		rc = run(check, &words, &e);

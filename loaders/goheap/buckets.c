@@ -19,7 +19,8 @@
 
 /* ---- opening ---- */
 
-struct buckets *buckets_open(const struct buckets_layout *layout, const struct buckets_memory *memory)
+struct buckets *buckets_open(const struct buckets_layout *layout,
+			     const struct buckets_memory *memory)
 {
 	struct buckets *b = calloc(1, sizeof(*b));
 
@@ -42,7 +43,8 @@ void buckets_close(struct buckets *b)
 
 /* ---- reading ---- */
 
-long buckets_read_ranges(struct buckets *b, const struct buckets_range *ranges, size_t count, struct buckets_sum *sum)
+long buckets_read_ranges(struct buckets *b, const struct buckets_range *ranges, size_t count,
+			 struct buckets_sum *sum)
 {
 	long n = b->memory.read(b->memory.ctx, ranges, count);
 
@@ -81,7 +83,8 @@ uint64_t bucket_hash(const uint64_t *pcs, size_t depth, uint64_t size)
 bool bucket_head_sound(const struct bucket_head *h, enum buckets_kind kind)
 {
 	return h->kind == kind && h->depth <= BUCKETS_DEPTH_MAX && h->size < BUCKET_SIZE_MAX &&
-	       (kind == BUCKETS_MEMORY) == (h->size != 0) && !(h->allnext & 7) && h->allnext < BUCKET_ADDR_MAX;
+	       (kind == BUCKETS_MEMORY) == (h->size != 0) && !(h->allnext & 7) &&
+	       h->allnext < BUCKET_ADDR_MAX;
 }
 
 uint32_t bucket_record_len(const struct buckets *b, const struct bucket_known *k)
@@ -110,7 +113,8 @@ static bool variables_read(struct buckets *b, struct variables *v, struct bucket
 		{l->mem_rate, &v->mem_rate, 8},
 		{l->block_rate, &v->block_rate, 8},
 		{l->mutex_rate, &v->mutex_rate, 8},
-		{l->ticks ? l->ticks - (2 - started) * 8 : 0, &v->ticks[started], (3 - started) * 8},
+		{l->ticks ? l->ticks - (2 - started) * 8 : 0, &v->ticks[started],
+		 (3 - started) * 8},
 	};
 	const size_t n = ARRAY_SIZE(all);
 	struct buckets_range wanted[ARRAY_SIZE(all)];
@@ -133,8 +137,9 @@ static bool variables_read(struct buckets *b, struct variables *v, struct bucket
 
 /* ---- the CPU's ticks ---- */
 
-/* Ticks and nanoseconds of the same moment: of some tries the one that took least, for between the two readings another
- * thread may have the CPU. Without a counter that the runtime, too, would use: 0. */
+/* Ticks and nanoseconds of the same moment: of some tries the one that took least, for between the
+ * two readings another thread may have the CPU. Without a counter that the runtime, too, would use:
+ * 0. */
 static void clocks_read(uint64_t *clocks)
 {
 	clocks[0] = clocks[1] = 0;
@@ -181,7 +186,8 @@ static double ticks_measured(void)
 	return measured;
 }
 
-static void variables_tell(const struct buckets *b, const struct variables *v, struct buckets_sum *sum)
+static void variables_tell(const struct buckets *b, const struct variables *v,
+			   struct buckets_sum *sum)
 {
 	double ticks = (double)v->ticks[2];
 
@@ -200,7 +206,8 @@ static void variables_tell(const struct buckets *b, const struct variables *v, s
 
 static int by_address(const void *a, const void *b)
 {
-	const uint64_t x = ((const struct bucket_known *)a)->addr, y = ((const struct bucket_known *)b)->addr;
+	const uint64_t x = ((const struct bucket_known *)a)->addr,
+		       y = ((const struct bucket_known *)b)->addr;
 
 	return x < y ? -1 : x > y;
 }
@@ -212,7 +219,8 @@ static bool record_measure(struct buckets *b)
 
 	for (uint32_t i = 0; i + 1 < b->count; i++) {
 		const struct bucket_known *k = &b->known[i];
-		const uint64_t distance = b->known[i + 1].addr - k->addr - BUCKET_HEAD - k->depth * 8ul;
+		const uint64_t distance =
+			b->known[i + 1].addr - k->addr - BUCKET_HEAD - k->depth * 8ul;
 
 		if (k->kind == BUCKETS_MEMORY && distance < least)
 			least = distance;
@@ -229,7 +237,8 @@ static int lists_walk(struct buckets *b, const struct variables *v, struct bucke
 	const uint32_t before = b->count;
 	int rc = 0;
 
-	for (unsigned kind = BUCKETS_MEMORY; kind < BUCKETS_KINDS && !rc && sum->state[0] == BUCKETS_OK; kind++) {
+	for (unsigned kind = BUCKETS_MEMORY;
+	     kind < BUCKETS_KINDS && !rc && sum->state[0] == BUCKETS_OK; kind++) {
 		if (b->layout.heads[kind])
 			rc = buckets_walk(b, kind, v->heads[kind], sum);
 		else
@@ -257,13 +266,14 @@ static void states_settle(const struct buckets *b, struct buckets_sum *sum)
 			sum->state[kind] = b->broken[kind];
 	}
 	if (sum->mem_rate_known && !sum->mem_rate &&
-	    (sum->state[BUCKETS_MEMORY] <= BUCKETS_EMPTY || sum->state[BUCKETS_MEMORY] == BUCKETS_NOT_FOUND))
+	    (sum->state[BUCKETS_MEMORY] <= BUCKETS_EMPTY ||
+	     sum->state[BUCKETS_MEMORY] == BUCKETS_NOT_FOUND))
 		sum->state[BUCKETS_MEMORY] = BUCKETS_OFF;
 	sum->found_by_search = b->searched;
 }
 
-int buckets_collect(struct buckets *b, int (*each)(void *ctx, const struct bucket *bucket), void *ctx,
-		    struct buckets_sum *sum)
+int buckets_collect(struct buckets *b, int (*each)(void *ctx, const struct bucket *bucket),
+		    void *ctx, struct buckets_sum *sum)
 {
 	struct variables v;
 	int rc = 0;
@@ -275,7 +285,8 @@ int buckets_collect(struct buckets *b, int (*each)(void *ctx, const struct bucke
 		variables_tell(b, &v, sum);
 		rc = lists_walk(b, &v, sum);
 	}
-	if (!rc && sum->state[0] == BUCKETS_OK && b->broken[BUCKETS_MEMORY] != BUCKETS_UNKNOWN_LAYOUT)
+	if (!rc && sum->state[0] == BUCKETS_OK &&
+	    b->broken[BUCKETS_MEMORY] != BUCKETS_UNKNOWN_LAYOUT)
 		rc = buckets_records(b, each, ctx, sum);
 	states_settle(b, sum);
 	return rc;

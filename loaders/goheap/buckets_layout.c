@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets_layout: see buckets.h: where things are in a process, and what is made of a record's parts. */
+/* buckets_layout: see buckets.h: where things are in a process, and what is made of a record's
+ * parts. */
 
 #include "loaders/goheap/buckets.h"
 #include "loaders/goheap/buckets_parts.h"
 #include "schema/image/go.h"
 
-/* runtime.ticks, by Go 1.x: lock, padding, val; lock, val; lock, startTicks, startTime, val: words of 8 bytes */
+/* runtime.ticks, by Go 1.x: lock, padding, val; lock, val; lock, startTicks, startTime, val: words
+ * of 8 bytes */
 #define TICKS_SMALL_SINCE   20
 #define TICKS_STARTED_SINCE 22
 #define RECORD_SHORT_SINCE  27
@@ -15,7 +17,8 @@ static uint64_t place(const struct image_go_record *go, enum image_go_variable v
 	return go->variables[v] ? go->variables[v] + bias : 0;
 }
 
-bool buckets_layout_make(const struct image_go_record *go, uint64_t bias, struct buckets_layout *out)
+bool buckets_layout_make(const struct image_go_record *go, uint64_t bias,
+			 struct buckets_layout *out)
 {
 	const unsigned minor = image_go_minor(go->version);
 	struct buckets_layout l = {0};
@@ -33,10 +36,12 @@ bool buckets_layout_make(const struct image_go_record *go, uint64_t bias, struct
 	l.mutex_rate = place(go, IMAGE_GO_MUTEX_PROFILE_RATE, bias);
 	l.ticks_started = minor >= TICKS_STARTED_SINCE;
 	if (go->variables[IMAGE_GO_TICKS] && minor)
-		l.ticks = place(go, IMAGE_GO_TICKS, bias) +
-			  (l.ticks_started ? 24 : minor >= TICKS_SMALL_SINCE ? 8 : 16);
+		l.ticks = place(go, IMAGE_GO_TICKS, bias) + (l.ticks_started            ? 24 :
+							     minor >= TICKS_SMALL_SINCE ? 8 :
+											  16);
 	if (minor)
-		l.record_len = minor >= RECORD_SHORT_SINCE ? BUCKET_RECORD_SHORT : BUCKET_RECORD_LONG;
+		l.record_len =
+			minor >= RECORD_SHORT_SINCE ? BUCKET_RECORD_SHORT : BUCKET_RECORD_LONG;
 	if (go->bss_end > go->bss_start) {
 		l.search = go->bss_start + bias;
 		l.search_len = go->bss_end - go->bss_start;
@@ -77,11 +82,14 @@ const char *buckets_state_text(enum buckets_state s)
 		[BUCKETS_OK] = "read",
 		[BUCKETS_EMPTY] = "nothing was sampled yet",
 		[BUCKETS_OFF] = "memory profiling is off in this program (MemProfileRate is 0)",
-		[BUCKETS_NOT_FOUND] = "its symbols are stripped, and its profile was not found by other means yet",
-		[BUCKETS_UNKNOWN_LAYOUT] = "its profile is laid out in a way that is not known: a newer Go?",
+		[BUCKETS_NOT_FOUND] =
+			"its symbols are stripped, and its profile was not found by other means yet",
+		[BUCKETS_UNKNOWN_LAYOUT] =
+			"its profile is laid out in a way that is not known: a newer Go?",
 		[BUCKETS_UNREADABLE] = "no permission to read its memory (CAP_SYS_PTRACE)",
 		[BUCKETS_GONE] = "it ended, or became another program",
-		[BUCKETS_BROKEN] = "its profile is damaged: a list runs in a circle or leads astray",
+		[BUCKETS_BROKEN] =
+			"its profile is damaged: a list runs in a circle or leads astray",
 		[BUCKETS_TOO_MANY] = "it has more allocating stacks than are read",
 	};
 

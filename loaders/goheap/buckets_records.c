@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buckets_records: one collection's records. Known buckets stand in order of their addresses; neighbours make one span,
- * spans make one batch, and a batch is one vectored read: cycle, spans, cycle. So each batch says by itself whether the
- * cycle changed while it was read.
+ * buckets_records: one collection's records. Known buckets stand in order of their addresses;
+ * neighbours make one span, spans make one batch, and a batch is one vectored read: cycle, spans,
+ * cycle. So each batch says by itself whether the cycle changed while it was read.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,12 +11,16 @@
 #include "loaders/goheap/buckets_parts.h"
 #include "schema/base/cleanup.h"
 
-#define BATCH_BYTES   (512u << 10)
-#define SPAN_GAP      1024u /* bytes between two buckets that are cheaper to read than to leave out */
-#define TRIES         4u
-#define BAD_ONE_BY_ONE 32u  /* so many half-written records of a batch are read alone; of more the whole batch */
-#define SPLIT_TO      16u   /* a batch in which the cycle always changes is made smaller, down to so many */
-#define LOST_MAX      256u  /* buckets that cannot be read any more: then the process is not what it was */
+#define BATCH_BYTES (512u << 10)
+/* bytes between two buckets that are cheaper to read than to leave out */
+#define SPAN_GAP 1024u
+#define TRIES    4u
+/* so many half-written records of a batch are read alone; of more the whole batch */
+#define BAD_ONE_BY_ONE 32u
+/* a batch in which the cycle always changes is made smaller, down to so many */
+#define SPLIT_TO 16u
+/* buckets that cannot be read any more: then the process is not what it was */
+#define LOST_MAX      256u
 #define COUNT_MAX     (1ull << 48)
 #define LOGICAL_STACK UINT64_MAX
 
@@ -25,7 +29,8 @@
 enum verdict { SOUND, TORN, SUSPECT };
 
 /* The four parts: active, future[3]. */
-static void amounts_read(uint32_t record_len, const uint8_t *record, uint64_t size, struct bucket_amounts *parts)
+static void amounts_read(uint32_t record_len, const uint8_t *record, uint64_t size,
+			 struct bucket_amounts *parts)
 {
 	uint64_t counts[8];
 
@@ -35,15 +40,16 @@ static void amounts_read(uint32_t record_len, const uint8_t *record, uint64_t si
 	}
 	memcpy(counts, record, sizeof(counts));
 	for (unsigned i = 0; i < 4; i++)
-		parts[i] = (struct bucket_amounts){.allocs = counts[2 * i], .frees = counts[2 * i + 1],
+		parts[i] = (struct bucket_amounts){.allocs = counts[2 * i],
+						   .frees = counts[2 * i + 1],
 						   .alloc_bytes = counts[2 * i] * size,
 						   .free_bytes = counts[2 * i + 1] * size};
 }
 
 static bool amounts_agree(const struct bucket_amounts *a, uint64_t size)
 {
-	return a->alloc_bytes == a->allocs * size && a->free_bytes == a->frees * size && a->allocs < COUNT_MAX &&
-	       a->frees < COUNT_MAX;
+	return a->alloc_bytes == a->allocs * size && a->free_bytes == a->frees * size &&
+	       a->allocs < COUNT_MAX && a->frees < COUNT_MAX;
 }
 
 static bool amounts_none(const struct bucket_amounts *a)
@@ -74,7 +80,8 @@ bool bucket_record_parse(const void *record, uint32_t record_len, uint64_t size,
 }
 
 /* SUSPECT: in the moment of its publication by a call of MemProfile, which sets no flag. */
-static enum verdict memory_judge(const struct buckets *b, const uint8_t *record, uint64_t size, uint32_t cycle)
+static enum verdict memory_judge(const struct buckets *b, const uint8_t *record, uint64_t size,
+				 uint32_t cycle)
 {
 	struct bucket_amounts parts[4];
 
@@ -98,19 +105,21 @@ static uint32_t cycle_of(const struct buckets *b, const uint8_t *bytes)
 /* ---- a batch ---- */
 
 struct batch {
-	uint8_t *buf; /* own; BATCH_BYTES */
+	uint8_t *buf;           /* own; BATCH_BYTES */
 	uint64_t before, after; /* the cycle's bytes */
 	struct buckets_range ranges[BUCKETS_RANGES_MAX];
 	uint32_t first_of[BUCKETS_RANGES_MAX]; /* of each range that is a span: its first bucket */
 	size_t count;
-	size_t spans;             /* which of `ranges` is the first span */
-	uint32_t start, end;      /* buckets */
+	size_t spans;        /* which of `ranges` is the first span */
+	uint32_t start, end; /* buckets */
 	uint32_t cycle;
 };
 
-static void batch_build(const struct buckets *b, struct batch *t, uint32_t start, uint32_t limit, bool join)
+static void batch_build(const struct buckets *b, struct batch *t, uint32_t start, uint32_t limit,
+			bool join)
 {
-	const struct buckets_range cycle = {b->layout.cycle, &t->before, b->layout.old_cycle ? 5 : 4};
+	const struct buckets_range cycle = {b->layout.cycle, &t->before,
+					    b->layout.old_cycle ? 5 : 4};
 	size_t used = 0;
 
 	t->start = t->end = start;
@@ -143,7 +152,8 @@ static void batch_build(const struct buckets *b, struct batch *t, uint32_t start
 }
 
 /* Where bucket i stands in the buffer; `span` is moved on. */
-static const uint8_t *batch_at(const struct buckets *b, const struct batch *t, uint32_t i, size_t *span)
+static const uint8_t *batch_at(const struct buckets *b, const struct batch *t, uint32_t i,
+			       size_t *span)
 {
 	const size_t end = t->count - t->spans; /* one range of the cycle before, then one after */
 
@@ -152,7 +162,8 @@ static const uint8_t *batch_at(const struct buckets *b, const struct batch *t, u
 	return (const uint8_t *)t->ranges[*span].to + (b->known[i].addr - t->ranges[*span].addr);
 }
 
-static enum verdict batch_judge(const struct buckets *b, const struct batch *t, uint32_t i, const uint8_t *at)
+static enum verdict batch_judge(const struct buckets *b, const struct batch *t, uint32_t i,
+				const uint8_t *at)
 {
 	const struct bucket_known *k = &b->known[i];
 
@@ -174,13 +185,15 @@ static uint32_t batch_bad(const struct buckets *b, const struct batch *t)
 enum outcome { READ, CHANGING, FAILED };
 
 /* FAILED: *got ranges could be read. CHANGING: the cycle was another after it, each time. */
-static enum outcome batch_read(struct buckets *b, struct batch *t, struct buckets_sum *sum, long *got)
+static enum outcome batch_read(struct buckets *b, struct batch *t, struct buckets_sum *sum,
+			       long *got)
 {
 	for (unsigned try = 0; try < TRIES; try++) {
 		*got = buckets_read_ranges(b, t->ranges, t->count, sum);
 		if (*got != (long)t->count)
 			return FAILED;
-		if (b->layout.cycle && cycle_of(b, (const uint8_t *)&t->before) != cycle_of(b, (const uint8_t *)&t->after)) {
+		if (b->layout.cycle && cycle_of(b, (const uint8_t *)&t->before) !=
+					       cycle_of(b, (const uint8_t *)&t->after)) {
 			sum->torn += t->end - t->start;
 			continue;
 		}
@@ -193,17 +206,18 @@ static enum outcome batch_read(struct buckets *b, struct batch *t, struct bucket
 }
 
 /* One record read again, into the batch. Two equal readings are believed of a suspect one. */
-static bool bucket_again(struct buckets *b, const struct batch *t, uint32_t i, uint8_t *at, uint32_t *cycle,
-			 struct buckets_sum *sum)
+static bool bucket_again(struct buckets *b, const struct batch *t, uint32_t i, uint8_t *at,
+			 uint32_t *cycle, struct buckets_sum *sum)
 {
 	const struct bucket_known *k = &b->known[i];
 	uint8_t *record = at + BUCKET_HEAD + k->depth * 8ul;
 	uint64_t before = 0, after = 0;
 	const size_t len = b->layout.old_cycle ? 5 : 4, spare = b->layout.cycle ? 0 : 1;
 	uint8_t last[BUCKET_RECORD_LONG];
-	const struct buckets_range all[] = {{b->layout.cycle, &before, len},
-					    {k->addr + BUCKET_HEAD + k->depth * 8ul, record, b->record_len},
-					    {b->layout.cycle, &after, len}};
+	const struct buckets_range all[] = {
+		{b->layout.cycle, &before, len},
+		{k->addr + BUCKET_HEAD + k->depth * 8ul, record, b->record_len},
+		{b->layout.cycle, &after, len}};
 	const size_t count = 3 - 2 * spare;
 
 	*cycle = t->cycle;
@@ -237,17 +251,23 @@ static double count_of(uint64_t bits)
 	return d >= 0 && d < 1e18 ? d : 0;
 }
 
-static void bucket_make(const struct buckets *b, const struct bucket_known *k, const uint8_t *at, uint32_t cycle,
-			struct bucket *out)
+static void bucket_make(const struct buckets *b, const struct bucket_known *k, const uint8_t *at,
+			uint32_t cycle, struct bucket *out)
 {
 	const uint8_t *record = at + BUCKET_HEAD + k->depth * 8ul;
 	uint64_t words[2];
 
-	*out = (struct bucket){.index = k->index, .fresh = k->fresh, .kind = k->kind, .addr = k->addr,
-			       .record = k->addr + BUCKET_HEAD + k->depth * 8ul, .record_len = bucket_record_len(b, k),
+	*out = (struct bucket){.index = k->index,
+			       .fresh = k->fresh,
+			       .kind = k->kind,
+			       .addr = k->addr,
+			       .record = k->addr + BUCKET_HEAD + k->depth * 8ul,
+			       .record_len = bucket_record_len(b, k),
 			       .size = k->size,
-			       .pcs = (const uint64_t *)(const void *)(at + BUCKET_HEAD), .depth = k->depth,
-			       .cycle = cycle >> 1, .cycle_known = b->layout.cycle};
+			       .pcs = (const uint64_t *)(const void *)(at + BUCKET_HEAD),
+			       .depth = k->depth,
+			       .cycle = cycle >> 1,
+			       .cycle_known = b->layout.cycle};
 	if (k->kind == BUCKETS_MEMORY) {
 		bucket_record_parse(record, b->record_len, k->size, out);
 		return;
@@ -267,7 +287,8 @@ struct telling {
 	bool published; /* any of them has something published */
 };
 
-static int batch_tell(struct buckets *b, struct batch *t, struct telling *tell, struct buckets_sum *sum)
+static int batch_tell(struct buckets *b, struct batch *t, struct telling *tell,
+		      struct buckets_sum *sum)
 {
 	size_t span = t->spans;
 	int rc = 0;
@@ -281,7 +302,8 @@ static int batch_tell(struct buckets *b, struct batch *t, struct telling *tell, 
 		struct bucket bucket;
 
 		memcpy(&h, at, sizeof(h));
-		if (h.kind != k->kind || h.hash != k->hash || h.depth != k->depth || h.size != k->size) {
+		if (h.kind != k->kind || h.hash != k->hash || h.depth != k->depth ||
+		    h.size != k->size) {
 			sum->state[0] = BUCKETS_GONE;
 			return 0;
 		}
@@ -300,12 +322,15 @@ static int batch_tell(struct buckets *b, struct batch *t, struct telling *tell, 
 
 /* ---- all batches ---- */
 
-/* What could not be read: batches end before it, then it stands alone, then it is left out. Returns where to go on. */
-static uint32_t batch_shrink(const struct batch *t, long got, bool *join, uint32_t *limit, struct buckets_sum *sum)
+/* What could not be read: batches end before it, then it stands alone, then it is left out. Returns
+ * where to go on. */
+static uint32_t batch_shrink(const struct batch *t, long got, bool *join, uint32_t *limit,
+			     struct buckets_sum *sum)
 {
 	const size_t bad = (size_t)got;
 
-	if (bad < t->spans || bad >= t->count || (t->spans && bad == t->count - 1)) { /* the cycle itself */
+	/* the cycle itself */
+	if (bad < t->spans || bad >= t->count || (t->spans && bad == t->count - 1)) {
 		sum->state[0] = BUCKETS_GONE;
 		return t->end;
 	}
@@ -323,7 +348,8 @@ static uint32_t batch_shrink(const struct batch *t, long got, bool *join, uint32
 	return t->start + 1;
 }
 
-static int batches_run(struct buckets *b, struct batch *t, struct telling *tell, struct buckets_sum *sum)
+static int batches_run(struct buckets *b, struct batch *t, struct telling *tell,
+		       struct buckets_sum *sum)
 {
 	uint32_t at = 0, limit = b->count;
 	bool join = true, first = true;
@@ -360,8 +386,8 @@ static int batches_run(struct buckets *b, struct batch *t, struct telling *tell,
 	return rc;
 }
 
-int buckets_records(struct buckets *b, int (*each)(void *ctx, const struct bucket *bucket), void *ctx,
-		    struct buckets_sum *sum)
+int buckets_records(struct buckets *b, int (*each)(void *ctx, const struct bucket *bucket),
+		    void *ctx, struct buckets_sum *sum)
 {
 	struct telling tell = {.each = each, .ctx = ctx};
 	cleanup_free struct batch *t = calloc(1, sizeof(*t));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bucketsmem: the memory of a live process, for buckets.h. Needs the right to trace it (CAP_SYS_PTRACE); never stops it. */
+/* bucketsmem: the memory of a live process, for buckets.h. Needs the right to trace it
+ * (CAP_SYS_PTRACE); never stops it. */
 #ifndef SONDE_GOHEAP_BUCKETSMEM_H
 #define SONDE_GOHEAP_BUCKETSMEM_H
 
@@ -9,8 +10,8 @@ struct bucketsmem {
 	int32_t pid;
 };
 
-/* `m` is borrowed for as long as the result is used. The pid may be another process's one day: who watches processes
- * says when it ended; what is read of another one is told as BUCKETS_GONE. */
+/* `m` is borrowed for as long as the result is used. The pid may be another process's one day: who
+ * watches processes says when it ended; what is read of another one is told as BUCKETS_GONE. */
 struct buckets_memory bucketsmem_init(struct bucketsmem *m, int32_t pid);
 
 #endif

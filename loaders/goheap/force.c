@@ -26,9 +26,9 @@
 struct force {
 	struct force_record record;
 	char name[NAME_LEN];
-	int memory;  /* /proc/PID/mem */
-	int kept;    /* the record, locked; -1: there is none */
-	int dirfd;   /* borrowed */
+	int memory; /* /proc/PID/mem */
+	int kept;   /* the record, locked; -1: there is none */
+	int dirfd;  /* borrowed */
 };
 
 /* ---- a record ---- */
@@ -58,10 +58,12 @@ int force_record_parse(const char *data, size_t len, struct force_record *out)
 	text[len] = '\0';
 	if (strncmp(text, HEAD, strlen(HEAD)) != 0)
 		return -EBADMSG;
-	if (!number(&at, &pid) || !number(&at, &r.start_ticks) || !number(&at, &r.exe_dev) || !number(&at, &r.exe_ino) ||
-	    !number(&at, &r.mark) || !number(&at, &r.addr) || !number(&at, &r.rate))
+	if (!number(&at, &pid) || !number(&at, &r.start_ticks) || !number(&at, &r.exe_dev) ||
+	    !number(&at, &r.exe_ino) || !number(&at, &r.mark) || !number(&at, &r.addr) ||
+	    !number(&at, &r.rate))
 		return -EBADMSG;
-	if (at[0] != '\n' || at + 1 != text + len || !pid || pid > INT32_MAX || !r.addr || r.addr & 7 || !r.rate)
+	if (at[0] != '\n' || at + 1 != text + len || !pid || pid > INT32_MAX || !r.addr ||
+	    r.addr & 7 || !r.rate)
 		return -EBADMSG;
 	r.pid = (uint32_t)pid;
 	*out = r;
@@ -71,8 +73,11 @@ int force_record_parse(const char *data, size_t len, struct force_record *out)
 static int record_write(int fd, const struct force_record *r)
 {
 	char text[RECORD_LEN];
-	int len = snprintf(text, sizeof(text), HEAD " %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-			   r->pid, r->start_ticks, r->exe_dev, r->exe_ino, r->mark, r->addr, r->rate);
+	int len =
+		snprintf(text, sizeof(text),
+			 HEAD " %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+			      " %" PRIu64 "\n",
+			 r->pid, r->start_ticks, r->exe_dev, r->exe_ino, r->mark, r->addr, r->rate);
 	ssize_t n = write(fd, text, (size_t)len);
 
 	if (n != len)
@@ -128,8 +133,11 @@ static int identity_read(uint32_t pid, struct force_record *out)
 	snprintf(path, sizeof(path), "/proc/%u/exe", pid);
 	if (stat(path, &st))
 		return -errno;
-	*out = (struct force_record){.pid = pid, .start_ticks = ps.start_ticks, .exe_dev = st.st_dev,
-				     .exe_ino = st.st_ino, .mark = hash_bytes(HASH_SEED, auxv, len)};
+	*out = (struct force_record){.pid = pid,
+				     .start_ticks = ps.start_ticks,
+				     .exe_dev = st.st_dev,
+				     .exe_ino = st.st_ino,
+				     .mark = hash_bytes(HASH_SEED, auxv, len)};
 	return 0;
 }
 
@@ -219,9 +227,11 @@ static bool put_back(int memory, const struct force_record *r)
 	if (!err)
 		log_info("process %u: MemProfileRate is 0 again", r->pid);
 	else if (err == -EALREADY)
-		log_info("process %u: has set its MemProfileRate itself: it is left as it is", r->pid);
+		log_info("process %u: has set its MemProfileRate itself: it is left as it is",
+			 r->pid);
 	else if (err != -ESRCH)
-		log_warn("process %u: its MemProfileRate could not be put back to 0: %s", r->pid, strerror(-err));
+		log_warn("process %u: its MemProfileRate could not be put back to 0: %s", r->pid,
+			 strerror(-err));
 	return !err || err == -EALREADY || err == -ESRCH;
 }
 
@@ -280,7 +290,8 @@ int force_dir_open(const char *path, int *out, struct err *e)
 		*out = take_fd(&fd);
 		return 0;
 	}
-	err_set(e, err, EXIT_PERMISSION, "cannot keep on record in %s what --mode force changes: %s", path,
+	err_set(e, err, EXIT_PERMISSION,
+		"cannot keep on record in %s what --mode force changes: %s", path,
 		err == -EPERM ? "it is another user's, or others may write to it" : strerror(-err));
 	err_fix(e, "--record-dir DIR: a folder of your own");
 	return err;
@@ -319,12 +330,15 @@ static void left_put_back(int dirfd, const char *name)
 	if (err == -EBUSY || err == -ENOENT)
 		return;
 	if (err) {
-		log_warn("the record %s of a changed process is not believed: %s", name, strerror(-err));
+		log_warn("the record %s of a changed process is not believed: %s", name,
+			 strerror(-err));
 		return;
 	}
 	err = memory_open(r.pid, &memory, &now);
 	if (err && err != -ESRCH) {
-		log_warn("process %u: what a killed sonde-goheap changed in it cannot be put back: %s", r.pid, strerror(-err));
+		log_warn(
+			"process %u: what a killed sonde-goheap changed in it cannot be put back: %s",
+			r.pid, strerror(-err));
 		return;
 	}
 	done = err || !identity_same(&r, &now) || put_back(memory, &r);

@@ -14,8 +14,8 @@
 #include "schema/image/image.h"
 #include "schema/store/write/writer.h"
 
-#define LINES_NS (10 * NSEC_PER_SEC) /* an index without lines is taken after so long */
-#define SEGMENTS 16
+#define LINES_NS   (10 * NSEC_PER_SEC) /* an index without lines is taken after so long */
+#define SEGMENTS   16
 #define BASE_TRIES 4
 
 void goproc_release(struct goproc *p)
@@ -37,7 +37,8 @@ void goproc_release(struct goproc *p)
 /* ---- finding ---- */
 
 /* Where the program lies: the difference between its addresses and the file's own. */
-static bool load_bias(const struct image *index, uint64_t start, uint64_t end, uint64_t offset, uint64_t *bias)
+static bool load_bias(const struct image *index, uint64_t start, uint64_t end, uint64_t offset,
+		      uint64_t *bias)
 {
 	struct image_exec segments[SEGMENTS];
 	size_t n = image_exec_segments(index, segments, SEGMENTS);
@@ -49,7 +50,8 @@ static bool load_bias(const struct image *index, uint64_t start, uint64_t end, u
 	return true;
 }
 
-static void found_go(struct goproc *p, const struct hostmaps_image *img, uint64_t bias, int64_t now_ns)
+static void found_go(struct goproc *p, const struct hostmaps_image *img, uint64_t bias,
+		     int64_t now_ns)
 {
 	struct buckets_memory memory = bucketsmem_init(&p->memory, (int32_t)p->key.tgid);
 
@@ -79,7 +81,8 @@ void goproc_find(struct goproc *p, struct hostmaps *hm, struct hostmaps_process 
 
 	if (!img)
 		return;
-	if (p->image && (p->image != img->id || p->image_generation != img->generation) && p->found == GOPROC_GO)
+	if (p->image && (p->image != img->id || p->image_generation != img->generation) &&
+	    p->found == GOPROC_GO)
 		forget(p);
 	p->image = img->id;
 	p->image_generation = img->generation;
@@ -126,7 +129,7 @@ static void frames_keep(struct goproc *p, struct site *s, const struct bucket *b
 
 struct reading {
 	struct goproc *p;
-	uint32_t epoch;   /* of the store's ids */
+	uint32_t epoch; /* of the store's ids */
 	uint64_t segment;
 };
 
@@ -138,7 +141,8 @@ static int on_bucket(void *ctx, const struct bucket *b)
 
 	site_read(s, b, rate > 0 ? 1e9 / rate : 0);
 	s->stack_at = UINT64_MAX;
-	if (s->epoch != r->epoch && (r->p->n_armed || s->standing || site_has_news(s, r->p->sum.nothing_published, r->segment)))
+	if (s->epoch != r->epoch && (r->p->n_armed || s->standing ||
+				     site_has_news(s, r->p->sum.nothing_published, r->segment)))
 		frames_keep(r->p, s, b);
 	return 0;
 }
@@ -149,12 +153,14 @@ static bool still_there(const struct goproc *p)
 	uint64_t tick = proc_ticks_ns(1);
 	struct proc_stat st;
 
-	return !proc_read_stat(p->key.tgid, &st) && proc_ticks_ns(st.start_ticks) / tick == p->key.start_ns / tick;
+	return !proc_read_stat(p->key.tgid, &st) &&
+	       proc_ticks_ns(st.start_ticks) / tick == p->key.start_ns / tick;
 }
 
 void goproc_collect(struct goproc *p, const struct family_host *h)
 {
-	struct reading r = {.p = p, .epoch = store_epoch(h->store), .segment = store_gauge_epoch(h->store) + 1};
+	struct reading r = {
+		.p = p, .epoch = store_epoch(h->store), .segment = store_gauge_epoch(h->store) + 1};
 	int err;
 
 	p->n_frames = 0;
@@ -162,7 +168,8 @@ void goproc_collect(struct goproc *p, const struct family_host *h)
 		p->sites[i].read = false;
 	err = buckets_collect(p->buckets, on_bucket, &r, &p->sum);
 	if (err)
-		log_warn("process %u: its heap profile could not be taken in: %s", p->key.tgid, strerror(-err));
+		log_warn("process %u: its heap profile could not be taken in: %s", p->key.tgid,
+			 strerror(-err));
 }
 
 /* The first reading of a process that ran before: what is there is its base, wholly. */
@@ -175,12 +182,14 @@ static void take_base(struct goproc *p, const struct family_host *h)
 	p->has_base = true;
 }
 
-bool goproc_read(struct goproc *p, struct family_host *h, struct hostmaps_process *hp, int64_t now_ns)
+bool goproc_read(struct goproc *p, struct family_host *h, struct hostmaps_process *hp,
+		 int64_t now_ns)
 {
 	if (!p->buckets || !still_there(p))
 		return false;
 	if (!p->readings)
-		goproc_collect(p, h); /* learns the clock that mutex and block profiles count in, and what is published */
+		goproc_collect(p, h); /* learns the clock that mutex and block profiles count in,
+					 and what is published */
 	if (p->has_base)
 		goproc_collect(p, h);
 	else

@@ -2,10 +2,11 @@
 /*
  * goproc: one Go process: where its profiles are, what was read of them, and what the store has.
  *
- * A reading collects the buckets (buckets.h), keeps the frames of those that are new or whose ids the store no longer
- * knows, then names and adds what has changed, one by one: so a store that asks for all ids anew in the middle of it has
- * got that far, and the next reading goes on from there. While the executable's source lines are still being read, only
- * what was read is kept; nothing is lost by it, since counts are cumulative.
+ * A reading collects the buckets (buckets.h), keeps the frames of those that are new or whose ids
+ * the store no longer knows, then names and adds what has changed, one by one: so a store that asks
+ * for all ids anew in the middle of it has got that far, and the next reading goes on from there.
+ * While the executable's source lines are still being read, only what was read is kept; nothing is
+ * lost by it, since counts are cumulative.
  */
 #ifndef SONDE_GOHEAP_GOPROC_H
 #define SONDE_GOHEAP_GOPROC_H
@@ -26,41 +27,41 @@ struct goproc_key {
 	uint32_t tgid, exec_id;
 };
 
-enum goproc_found { /* what is known of it as a Go program */
-	GOPROC_ASKED,   /* its index is awaited */
-	GOPROC_NO_GO,
-	GOPROC_GO,
-	GOPROC_NO_INDEX /* none can be made: see the reason */
+enum goproc_found {               /* what is known of it as a Go program */
+		    GOPROC_ASKED, /* its index is awaited */
+		    GOPROC_NO_GO,
+		    GOPROC_GO,
+		    GOPROC_NO_INDEX /* none can be made: see the reason */
 };
 
 struct goproc {
 	struct goproc_key key;
 	enum goproc_found found;
-	bool covered;               /* by the capture's target */
-	bool in_scope;              /* and not left out by the rules */
+	bool covered;  /* by the capture's target */
+	bool in_scope; /* and not left out by the rules */
 	bool has_base, base_due, ended;
-	uint32_t image;             /* of its executable, as hostmaps numbers it; another one: it exec'ed */
+	uint32_t image; /* of its executable, as hostmaps numbers it; another one: it exec'ed */
 	uint64_t image_generation;
 	struct image_go_record go;
 	struct buckets_layout layout;
 	struct bucketsmem memory;
-	struct buckets *buckets;    /* NULL: not open; borrows `memory` */
-	struct buckets_sum sum;     /* of the last reading */
-	struct site *sites;         /* by bucket.index */
+	struct buckets *buckets; /* NULL: not open; borrows `memory` */
+	struct buckets_sum sum;  /* of the last reading */
+	struct site *sites;      /* by bucket.index */
 	uint32_t n_sites, cap_sites;
-	uint32_t *armed;            /* lastprof's: sites whose addresses it left, in their order */
+	uint32_t *armed; /* lastprof's: sites whose addresses it left, in their order */
 	uint32_t n_armed, cap_armed, armed_upto;
-	uint64_t *frames;           /* of this reading */
+	uint64_t *frames; /* of this reading */
 	size_t n_frames, cap_frames;
-	uint32_t epoch, process;    /* of the store */
-	uint64_t segment;           /* of the store: store_gauge_epoch + 1; 0: nothing was told yet */
-	int64_t rate_told;          /* -1: not yet in this segment */
-	uint64_t state_told;        /* a hash of what the notes say of it; 0: nothing in this segment */
+	uint32_t epoch, process; /* of the store */
+	uint64_t segment;        /* of the store: store_gauge_epoch + 1; 0: nothing was told yet */
+	int64_t rate_told;       /* -1: not yet in this segment */
+	uint64_t state_told; /* a hash of what the notes say of it; 0: nothing in this segment */
 	uint64_t readings;
 	struct switchon switchon;
-	bool unfinished;            /* something is left that only another reading brings to the store */
-	char last[32];              /* how it ended, where its last profile came; "" */
-	int64_t gone_ns;            /* since when it is no more, 0: it runs */
+	bool unfinished; /* something is left that only another reading brings to the store */
+	char last[32];   /* how it ended, where its last profile came; "" */
+	int64_t gone_ns; /* since when it is no more, 0: it runs */
 	int64_t seen_ns, next_ns, pause_ns, lines_until_ns; /* boot clock */
 	UT_hash_handle hh;
 };
@@ -71,6 +72,7 @@ void goproc_find(struct goproc *p, struct hostmaps *hm, struct hostmaps_process 
 /* Read, and keep what was read: p->sum, p->sites. */
 void goproc_collect(struct goproc *p, const struct family_host *h);
 /* Read, and add what has changed. false: it is gone, or another process has its number. */
-bool goproc_read(struct goproc *p, struct family_host *h, struct hostmaps_process *hp, int64_t now_ns);
+bool goproc_read(struct goproc *p, struct family_host *h, struct hostmaps_process *hp,
+		 int64_t now_ns);
 
 #endif

@@ -16,7 +16,7 @@
 #include "schema/image/go.h"
 #include "schema/store/write/writer.h"
 
-#define FRAMES_KEPT 65536 /* memory for more is given back after a reading */
+#define FRAMES_KEPT    65536      /* memory for more is given back after a reading */
 #define SIZE_MAX_LABEL UINT32_MAX /* larger objects are all sampled: scaling is by 1 */
 #define PHYSICAL_SINCE 23         /* Go 1.23: block and mutex stacks are of physical frames */
 
@@ -24,9 +24,9 @@ struct telling {
 	struct goproc *p;
 	struct family_host *h;
 	struct hostmaps_process *hp;
-	int64_t time_ns;  /* boot clock */
-	uint64_t segment; /* of the store */
-	const struct image *index; /* of the executable, NULL: there is none */
+	int64_t time_ns;             /* boot clock */
+	uint64_t segment;            /* of the store */
+	const struct image *index;   /* of the executable, NULL: there is none */
 	uint64_t start, end, offset; /* its code, as it is mapped */
 	bool stale;
 };
@@ -38,8 +38,12 @@ static int64_t utc(const struct telling *t)
 
 static struct stack_event event_of(const struct telling *t)
 {
-	struct stack_event ev = {.time_ns = (uint64_t)t->time_ns, .start_ns = t->hp->start_ns, .tgid = t->hp->tgid,
-				 .tid = t->hp->tgid, .exec_id = t->hp->exec_id, .end = STACK_END_ROOT};
+	struct stack_event ev = {.time_ns = (uint64_t)t->time_ns,
+				 .start_ns = t->hp->start_ns,
+				 .tgid = t->hp->tgid,
+				 .tid = t->hp->tgid,
+				 .exec_id = t->hp->exec_id,
+				 .end = STACK_END_ROOT};
 
 	strncpy(ev.thread, t->hp->comm, sizeof(ev.thread) - 1);
 	return ev;
@@ -70,7 +74,8 @@ static void process_id(struct telling *t)
 	t->p->epoch = store_epoch(t->h->store);
 }
 
-static const enum store_kind counter_kind[BUCKETS_KINDS] = {0, STORE_KIND_ALLOC, STORE_KIND_BLOCK, STORE_KIND_MUTEX};
+static const enum store_kind counter_kind[BUCKETS_KINDS] = {0, STORE_KIND_ALLOC, STORE_KIND_BLOCK,
+							    STORE_KIND_MUTEX};
 
 /* ---- the runtime's own frames ---- */
 
@@ -79,14 +84,15 @@ static bool is_runtime(const struct telling *t, uint64_t pc)
 	const char *name;
 	struct source_location at;
 
-	if (!t->index || pc < t->start || pc > t->end || !source_location_find(t->index, pc - t->start + t->offset, true, &at))
+	if (!t->index || pc < t->start || pc > t->end ||
+	    !source_location_find(t->index, pc - t->start + t->offset, true, &at))
 		return false;
 	name = at.n > 1 && at.at[0].function ? at.at[0].function : at.symbol.name;
 	return !strncmp(name, "runtime.", 8) || !strncmp(name, "internal/runtime/", 17);
 }
 
-/* How an allocation is made says nothing of who made it: as Go's own profiles begin at the first frame that is not the
- * runtime's, and are whole where all are (runtime/pprof/protomem.go). */
+/* How an allocation is made says nothing of who made it: as Go's own profiles begin at the first
+ * frame that is not the runtime's, and are whole where all are (runtime/pprof/protomem.go). */
 static uint32_t hidden(const struct telling *t, const struct site *s)
 {
 	const uint64_t *pcs = t->p->frames + s->stack_at;
@@ -99,7 +105,8 @@ static uint32_t hidden(const struct telling *t, const struct site *s)
 	return 0;
 }
 
-/* Series of a bucket: its stack, and the size of its objects. false: its frames were not kept in this reading. */
+/* Series of a bucket: its stack, and the size of its objects. false: its frames were not kept in
+ * this reading. */
 static bool series_make(struct telling *t, struct site *s)
 {
 	struct store_writer *w = t->h->store;
@@ -116,9 +123,12 @@ static bool series_make(struct telling *t, struct site *s)
 	ev.flags = is_logical(t->p, s) ? STACK_F_LOGICAL : 0;
 	naming_stack(t->h->naming, &ev, t->p->frames + s->stack_at + from, &named);
 	t->p->process = named.process;
-	s->counter = store_series_labelled(w, t->h->run, named.process, "", 0, named.stack, counter_kind[s->kind], label);
-	s->gauge = s->kind == BUCKETS_MEMORY ? store_series_labelled(w, t->h->run, named.process, "", 0, named.stack,
-								     STORE_KIND_INUSE, label) : 0;
+	s->counter = store_series_labelled(w, t->h->run, named.process, "", 0, named.stack,
+					   counter_kind[s->kind], label);
+	s->gauge = s->kind == BUCKETS_MEMORY ?
+			   store_series_labelled(w, t->h->run, named.process, "", 0, named.stack,
+						 STORE_KIND_INUSE, label) :
+			   0;
 	s->epoch = t->p->epoch = store_epoch(w);
 	return true;
 }
@@ -147,7 +157,8 @@ static void site_tell(struct telling *t, struct site *s)
 		return;
 	if (!site_has_news(s, t->p->sum.nothing_published, t->segment)) {
 		if ((t->p->n_armed || s->standing) && s->epoch != store_epoch(t->h->store))
-			series_make(t, s); /* for the last profile, when there are no frames to name, and for the sums */
+			series_make(t, s); /* for the last profile, when there are no frames to
+					      name, and for the sums */
 		return;
 	}
 	for (int i = 0; i < 3 && err == -ESTALE; i++) {
@@ -162,8 +173,9 @@ static void site_tell(struct telling *t, struct site *s)
 
 /* ---- what stands ---- */
 
-/* Buckets whose stacks differ in the runtime's frames alone, or within a line, are one series: what stands is told of all of
- * them together, for a gauge's amount takes the place of the one before. */
+/* Buckets whose stacks differ in the runtime's frames alone, or within a line, are one series: what
+ * stands is told of all of them together, for a gauge's amount takes the place of the one before.
+ */
 struct sums {
 	struct idmap places; /* gauge -> its place in `all` */
 	struct store_amount *all;
@@ -255,11 +267,13 @@ static void rate_tell(struct telling *t)
 	t->p->rate_told = rate;
 }
 
-/* A gauge stands as long as its process tells something: an empty amount of no stack at each reading. */
+/* A gauge stands as long as its process tells something: an empty amount of no stack at each
+ * reading. */
 static void alive_tell(struct telling *t)
 {
 	struct store_writer *w = t->h->store;
-	uint32_t series = store_series(w, t->h->run, t->p->process, "", 0, store_stack(w, NULL, 0), STORE_KIND_INUSE);
+	uint32_t series = store_series(w, t->h->run, t->p->process, "", 0, store_stack(w, NULL, 0),
+				       STORE_KIND_INUSE);
 
 	if (!store_amount(w, series, utc(t), &(struct store_amount){0}))
 		t->h->added++;
@@ -286,7 +300,8 @@ static void segment_begin(struct telling *t)
 
 void gostore(struct goproc *p, struct family_host *h, struct hostmaps_process *hp)
 {
-	struct telling t = {.p = p, .h = h, .hp = hp, .time_ns = (int64_t)hostmaps_watermark(h->maps)};
+	struct telling t = {
+		.p = p, .h = h, .hp = hp, .time_ns = (int64_t)hostmaps_watermark(h->maps)};
 
 	struct hostmaps_image *img = hostmaps_exe(h->maps, hp, &t.start, &t.end, &t.offset);
 
@@ -305,7 +320,8 @@ void gostore(struct goproc *p, struct family_host *h, struct hostmaps_process *h
 
 /* ---- how it stands ---- */
 
-static void note(const struct family_host *h, const struct goproc *p, const char *key, const char *value)
+static void note(const struct family_host *h, const struct goproc *p, const char *key,
+		 const char *value)
 {
 	store_process_note(h->store, h->run, p->process, key, value);
 }
@@ -331,15 +347,19 @@ static const char *state_of(const struct goproc *p, const char **reason)
 	if (memory == BUCKETS_OK)
 		return "read";
 	*reason = buckets_state_text(memory);
-	return memory == BUCKETS_EMPTY || memory == BUCKETS_BROKEN || memory == BUCKETS_TOO_MANY ? "read" : "not read";
+	return memory == BUCKETS_EMPTY || memory == BUCKETS_BROKEN || memory == BUCKETS_TOO_MANY ?
+		       "read" :
+		       "not read";
 }
 
-static void notes_write(const struct family_host *h, const struct goproc *p, const char *state, const char *reason)
+static void notes_write(const struct family_host *h, const struct goproc *p, const char *state,
+			const char *reason)
 {
 	char main[168], text[32];
 
 	snprintf(main, sizeof(main), "%.*s%s%.*s", (int)sizeof(p->go.main_path), p->go.main_path,
-		 p->go.main_version[0] ? "@" : "", (int)sizeof(p->go.main_version), p->go.main_version);
+		 p->go.main_version[0] ? "@" : "", (int)sizeof(p->go.main_version),
+		 p->go.main_version);
 	snprintf(text, sizeof(text), "%u", p->sum.count[BUCKETS_MEMORY]);
 	note(h, p, "version", p->go.version);
 	note(h, p, "main", main);
@@ -352,13 +372,16 @@ static void notes_write(const struct family_host *h, const struct goproc *p, con
 
 void gostore_state(struct goproc *p, struct family_host *h, struct hostmaps_process *hp)
 {
-	struct telling t = {.p = p, .h = h, .hp = hp, .time_ns = (int64_t)hostmaps_watermark(h->maps)};
+	struct telling t = {
+		.p = p, .h = h, .hp = hp, .time_ns = (int64_t)hostmaps_watermark(h->maps)};
 	const char *reason, *state = state_of(p, &reason);
 	uint64_t told;
 
 	segment_begin(&t);
-	told = hash_bytes(hash_u64(hash_bytes(HASH_SEED, state, strlen(state)), p->sum.count[BUCKETS_MEMORY]), reason,
-			  strlen(reason)) | 1;
+	told = hash_bytes(hash_u64(hash_bytes(HASH_SEED, state, strlen(state)),
+				   p->sum.count[BUCKETS_MEMORY]),
+			  reason, strlen(reason)) |
+	       1;
 	told ^= p->last[0] ? 2 : 0;
 	if (told == p->state_told)
 		return;

@@ -27,8 +27,8 @@ struct slice {
 struct lastprof {
 	struct goheap_bpf *skel;
 	struct ring_buffer *ring;
-	uint64_t *addresses;    /* the array map, mapped */
-	struct slice *slices;   /* in order of `first` */
+	uint64_t *addresses;  /* the array map, mapped */
+	struct slice *slices; /* in order of `first` */
 	size_t n_slices, cap_slices;
 	const struct lastprof_ops *ops; /* while reading */
 };
@@ -47,7 +47,8 @@ static int parts_open(struct lastprof *l)
 	l->ring = ring_buffer__new(bpf_map__fd(l->skel->maps.events), take, l, NULL);
 	if (!l->ring)
 		return -errno;
-	at = mmap(NULL, addresses_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(l->skel->maps.addresses), 0);
+	at = mmap(NULL, addresses_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED,
+		  bpf_map__fd(l->skel->maps.addresses), 0);
 	if (at == MAP_FAILED)
 		return -errno;
 	l->addresses = at;
@@ -156,7 +157,8 @@ void lastprof_disarm(struct lastprof *l, struct goproc *p)
 
 void lastprof_arm(struct lastprof *l, struct goproc *p)
 {
-	struct goheap_process value = {.start_ns = p->key.start_ns, .exec_id = p->key.exec_id, .cycle = p->layout.cycle};
+	struct goheap_process value = {
+		.start_ns = p->key.start_ns, .exec_id = p->key.exec_id, .cycle = p->layout.cycle};
 	struct slice s;
 
 	if (!l || p->n_sites > GOHEAP_PER_PROCESS || !slice_get(l, p, p->n_sites, &s))
@@ -186,7 +188,10 @@ void lastprof_cause(uint32_t cause, uint32_t code, char *out, size_t size)
 static void record_take(struct goproc *p, const struct goheap_last *m, uint32_t i)
 {
 	struct site *s = &p->sites[p->armed[m->first + i]];
-	struct bucket b = {.kind = BUCKETS_MEMORY, .size = s->size, .record = s->record, .cycle = m->cycle >> 1,
+	struct bucket b = {.kind = BUCKETS_MEMORY,
+			   .size = s->size,
+			   .record = s->record,
+			   .cycle = m->cycle >> 1,
 			   .cycle_known = m->cycle_known};
 
 	if (m->missing[i / 32] >> (i % 32) & 1)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lastprof: the last profile of a Go process that ends: the loader's side of probes/goheap.bpf.c. After each reading the
- * addresses of a process's records are left for the program; what it sends when the process dies is taken in as one more
- * reading of those buckets.
+ * lastprof: the last profile of a Go process that ends: the loader's side of probes/goheap.bpf.c.
+ * After each reading the addresses of a process's records are left for the program; what it sends
+ * when the process dies is taken in as one more reading of those buckets.
  */
 #ifndef SONDE_GOHEAP_LASTPROF_H
 #define SONDE_GOHEAP_LASTPROF_H
@@ -20,7 +20,8 @@ struct lastprof;
 /* Load and attach. *obj is for the cost ledger. */
 int lastprof_open(struct lastprof **out, struct bpf_object **obj, struct err *e);
 void lastprof_close(struct lastprof *l); /* NULL is fine */
-/* Leave the addresses of its records, those that are new since the last time. NULL is fine for `l` here and below. */
+/* Leave the addresses of its records, those that are new since the last time. NULL is fine for `l`
+ * here and below. */
 void lastprof_arm(struct lastprof *l, struct goproc *p);
 void lastprof_disarm(struct lastprof *l, struct goproc *p);
 /* Take in what has come. `find` gives the process; `done` is called when all of one is in. */

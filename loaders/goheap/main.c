@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-goheap: what Go programs allocate and hold, by stack, from the profile that their runtime keeps anyway. This file
- * is the family's translation between the common loop of loaders/lib/bpf and the processes that it reads.
+ * sonde-goheap: what Go programs allocate and hold, by stack, from the profile that their runtime
+ * keeps anyway. This file is the family's translation between the common loop of loaders/lib/bpf
+ * and the processes that it reads.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,8 +24,8 @@
 #define INTERVAL_ALWAYS_NS (60 * NSEC_PER_SEC)
 #define INTERVAL_MIN_NS    (NSEC_PER_SEC / 10)
 
-#define RATE_DEFAULT       524288u /* bytes a sample: the runtime's own */
-#define RATE_MAX           0x7000000ull /* a larger one the runtime takes for this (fastexprand) */
+#define RATE_DEFAULT 524288u      /* bytes a sample: the runtime's own */
+#define RATE_MAX     0x7000000ull /* a larger one the runtime takes for this (fastexprand) */
 
 enum mode { MODE_DISABLED, MODE_ENABLED, MODE_FORCE };
 
@@ -36,20 +37,24 @@ static struct goheap_opts {
 } opts = {.mode = MODE_ENABLED, .rate = RATE_DEFAULT, .record_dir = FORCE_DIR};
 
 struct goheap {
-	struct procs *procs; /* NULL: disabled, or not begun */
+	struct procs *procs;       /* NULL: disabled, or not begun */
 	struct lastprof *lastprof; /* NULL: not possible here */
-	int record_dir; /* of what is changed in processes; -1: nothing is */
+	int record_dir;            /* of what is changed in processes; -1: nothing is */
 	int64_t attached_ns;
 };
 
 static const struct option goheap_options[] = {
-	{"mode", 0, OPTION_ENUM, "disabled|enabled|force", "only reads (default enabled); force: profiling that is off is switched on",
+	{"mode", 0, OPTION_ENUM, "disabled|enabled|force",
+	 "only reads (default enabled); force: profiling that is off is switched on",
 	 OPTION_AT(struct goheap_opts, mode)},
-	{"rate", 0, OPTION_UINT, "BYTES", "what force writes into a process: bytes a sample (default 524288)", OPTION_AT(struct goheap_opts, rate), .min = 1,
-	 .max = RATE_MAX},
-	{"record-dir", 0, OPTION_STRING, "DIR", "where it is on record what force has changed (default " FORCE_DIR ")",
+	{"rate", 0, OPTION_UINT, "BYTES",
+	 "what force writes into a process: bytes a sample (default 524288)",
+	 OPTION_AT(struct goheap_opts, rate), .min = 1, .max = RATE_MAX},
+	{"record-dir", 0, OPTION_STRING, "DIR",
+	 "where it is on record what force has changed (default " FORCE_DIR ")",
 	 OPTION_AT(struct goheap_opts, record_dir)},
-	{"interval", 0, OPTION_DURATION, "TIME", "read each process so often (default 10s, with --bucket 10s 1m)",
+	{"interval", 0, OPTION_DURATION, "TIME",
+	 "read each process so often (default 10s, with --bucket 10s 1m)",
 	 OPTION_AT(struct goheap_opts, interval_ns), .min = INTERVAL_MIN_NS},
 	{0}};
 
@@ -59,7 +64,8 @@ static int goheap_rights(const char *prog, struct err *e)
 	return preflight_clock(prog, e);
 }
 
-static int goheap_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+static int goheap_open(const struct family_config *c, void **state, struct bpf_object **obj,
+		       struct err *e)
 {
 	struct goheap *g = mem_alloc(sizeof(*g));
 
@@ -92,7 +98,8 @@ static int64_t interval(const struct family_host *h)
 
 static void goheap_begin(struct goheap *g, const struct family_host *h)
 {
-	struct procs_opts po = {.interval_ns = interval(h), .begun_ns = g->attached_ns,
+	struct procs_opts po = {.interval_ns = interval(h),
+				.begun_ns = g->attached_ns,
 				.lastprof = g->lastprof,
 				.switchon = {.dirfd = g->record_dir, .rate = opts.rate}};
 

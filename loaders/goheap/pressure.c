@@ -12,7 +12,7 @@
 #include "schema/base/cleanup.h"
 
 #define NEAR_PERCENT 70
-#define NO_LIMIT (1ull << 60) /* v1 writes a number like this where there is none */
+#define NO_LIMIT     (1ull << 60) /* v1 writes a number like this where there is none */
 
 /* false: not there, or "max". */
 static bool number_read(const char *dir, const char *name, uint64_t *out)
@@ -35,7 +35,8 @@ static bool near_in(const char *dir, bool v2)
 {
 	uint64_t limit, used;
 
-	if (!number_read(dir, v2 ? "memory.max" : "memory.limit_in_bytes", &limit) || limit >= NO_LIMIT || !limit ||
+	if (!number_read(dir, v2 ? "memory.max" : "memory.limit_in_bytes", &limit) ||
+	    limit >= NO_LIMIT || !limit ||
 	    !number_read(dir, v2 ? "memory.current" : "memory.usage_in_bytes", &used))
 		return false;
 	return used > limit / 100 * NEAR_PERCENT;

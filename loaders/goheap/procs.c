@@ -13,7 +13,8 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define LOOK_NS  (NSEC_PER_SEC * 2 / 5) /* who came, who went: with each turn of the loop, but no more often */
+/* who came, who went: with each turn of the loop, but no more often */
+#define LOOK_NS  (NSEC_PER_SEC * 2 / 5)
 #define READ_NS  (NSEC_PER_SEC / 20)
 #define FIRST_NS NSEC_PER_SEC
 #define NEAR_NS  NSEC_PER_SEC       /* between readings, near the limit */
@@ -51,14 +52,15 @@ void procs_free(struct procs *ps)
 
 	if (!ps)
 		return;
-	HASH_ITER(hh, ps->all, p, next)
+	HASH_ITER (hh, ps->all, p, next)
 		drop(ps, p);
 	free(ps);
 }
 
 /* ---- who there is ---- */
 
-static struct goproc *add(struct procs *ps, const struct hostmaps_process *hp, const struct goproc_key *key)
+static struct goproc *add(struct procs *ps, const struct hostmaps_process *hp,
+			  const struct goproc_key *key)
 {
 	struct goproc *p = mem_alloc(sizeof(*p));
 
@@ -74,7 +76,8 @@ static struct goproc *add(struct procs *ps, const struct hostmaps_process *hp, c
 static void look_at(void *ctx, struct hostmaps_process *hp)
 {
 	struct procs *ps = ctx;
-	struct goproc_key key = {.start_ns = hp->start_ns, .tgid = hp->tgid, .exec_id = hp->exec_id};
+	struct goproc_key key = {
+		.start_ns = hp->start_ns, .tgid = hp->tgid, .exec_id = hp->exec_id};
 	struct goproc *p;
 	bool is_new;
 
@@ -88,7 +91,8 @@ static void look_at(void *ctx, struct hostmaps_process *hp)
 	p->in_scope = p->covered && !naming_excludes(ps->host->naming, hp);
 	if (!p->in_scope || p->found == GOPROC_NO_INDEX)
 		return;
-	if (p->found != GOPROC_NO_GO || hp->exec_id == 0) /* without exec ids another executable is the sign of an exec */
+	/* without exec ids another executable is the sign of an exec */
+	if (p->found != GOPROC_NO_GO || hp->exec_id == 0)
 		goproc_find(p, ps->host->maps, hp);
 }
 
@@ -100,7 +104,7 @@ static void look(struct procs *ps)
 		return;
 	ps->look_ns = ps->now_ns + LOOK_NS;
 	hostmaps_each(ps->host->maps, look_at, ps);
-	HASH_ITER(hh, ps->all, p, next) {
+	HASH_ITER (hh, ps->all, p, next) {
 		if (p->seen_ns == ps->now_ns)
 			continue;
 		if (!p->gone_ns)
@@ -125,7 +129,8 @@ static struct goproc *last_find(void *ctx, uint32_t tgid, uint64_t start_ns, uin
 static void last_done(void *ctx, struct goproc *p, const char *cause)
 {
 	struct procs *ps = ctx;
-	struct hostmaps_process *hp = hostmaps_process(ps->host->maps, p->key.tgid, p->key.start_ns, p->key.exec_id);
+	struct hostmaps_process *hp =
+		hostmaps_process(ps->host->maps, p->key.tgid, p->key.start_ns, p->key.exec_id);
 
 	snprintf(p->last, sizeof(p->last), "%s", cause);
 	p->ended = true;
@@ -159,7 +164,8 @@ static void plan(struct procs *ps, struct goproc *p, const struct hostmaps_proce
 
 static void read_one(struct procs *ps, struct goproc *p)
 {
-	struct hostmaps_process *hp = hostmaps_process(ps->host->maps, p->key.tgid, p->key.start_ns, p->key.exec_id);
+	struct hostmaps_process *hp =
+		hostmaps_process(ps->host->maps, p->key.tgid, p->key.start_ns, p->key.exec_id);
 
 	if (!hp)
 		return;
@@ -184,7 +190,8 @@ static bool is_due(const struct procs *ps, const struct goproc *p)
 	return is_read(p) && p->next_ns <= ps->now_ns;
 }
 
-/* When the first of them is due, not sooner than rings and signals have had their turn; 0: none is to be read. */
+/* When the first of them is due, not sooner than rings and signals have had their turn; 0: none is
+ * to be read. */
 static int64_t next_turn(const struct procs *ps)
 {
 	int64_t next = INT64_MAX, now = clock_boot_ns();

@@ -2,10 +2,11 @@
 /*
  * procs: the Go processes of a capture, and when each is read.
  *
- * Every process that sonde-maps tells of is looked at once: which file it runs, and whether the file's index says Go. One
- * that is Go is read at once, after 1, 2, 4 s and so on, up to the interval, then at each interval; and at the capture's
- * end. So one that lives 10 s has been read when it was 7 s old. One near its cgroup's memory limit (pressure.h) is read
- * each second. Readings are spread: not more than READ_NS of them in one turn.
+ * Every process that sonde-maps tells of is looked at once: which file it runs, and whether the
+ * file's index says Go. One that is Go is read at once, after 1, 2, 4 s and so on, up to the
+ * interval, then at each interval; and at the capture's end. So one that lives 10 s has been read
+ * when it was 7 s old. One near its cgroup's memory limit (pressure.h) is read each second.
+ * Readings are spread: not more than READ_NS of them in one turn.
  */
 #ifndef SONDE_GOHEAP_PROCS_H
 #define SONDE_GOHEAP_PROCS_H
@@ -20,7 +21,8 @@ struct procs;
 
 struct procs_opts {
 	int64_t interval_ns;
-	int64_t begun_ns;     /* boot clock: what runs since then has no base, all of it was allocated in the capture */
+	int64_t begun_ns; /* boot clock: what runs since then has no base, all of it was allocated
+			     in the capture */
 	struct lastprof *lastprof; /* NULL: there are no last profiles */
 	struct switchon_opts switchon;
 };

@@ -70,7 +70,9 @@ void site_leave_out(struct site *s, uint64_t n)
 		s->counted_n += n;
 		s->counted_value += n * s->size;
 	}
-	s->left_out = n < standing - (s->left_out < standing ? s->left_out : standing) ? s->left_out + n : standing;
+	s->left_out = n < standing - (s->left_out < standing ? s->left_out : standing) ?
+			      s->left_out + n :
+			      standing;
 }
 
 struct site_amounts site_since(const struct site *s)

@@ -16,7 +16,8 @@
 
 static bool is_off(const struct goproc *p)
 {
-	return p->sum.state[0] == BUCKETS_OK && p->sum.state[BUCKETS_MEMORY] == BUCKETS_OFF && p->layout.mem_rate;
+	return p->sum.state[0] == BUCKETS_OK && p->sum.state[BUCKETS_MEMORY] == BUCKETS_OFF &&
+	       p->layout.mem_rate;
 }
 
 /* ---- how many Ps may have recorded without being asked ---- */
@@ -54,18 +55,21 @@ static void failed(struct goproc *p, const char *comm, int err)
 
 	if (err == -ESRCH)
 		return;
-	snprintf(p->switchon.why, sizeof(p->switchon.why), "memory profiling is off in this program; not switched on: %s", why);
+	snprintf(p->switchon.why, sizeof(p->switchon.why),
+		 "memory profiling is off in this program; not switched on: %s", why);
 	log_warn("process %u (%s): %s", p->key.tgid, comm, p->switchon.why);
 }
 
-/* What is open is of the program that is read now, or of one before it: then it cannot be written to any more. */
+/* What is open is of the program that is read now, or of one before it: then it cannot be written
+ * to any more. */
 static int look_again(struct goproc *p, const struct family_host *h)
 {
 	goproc_collect(p, h);
 	return is_off(p) ? 0 : -ESRCH;
 }
 
-void switchon_try(const struct switchon_opts *o, struct goproc *p, const struct family_host *h, const char *comm)
+void switchon_try(const struct switchon_opts *o, struct goproc *p, const struct family_host *h,
+		  const char *comm)
 {
 	struct switchon *s = &p->switchon;
 	int err;
@@ -73,8 +77,9 @@ void switchon_try(const struct switchon_opts *o, struct goproc *p, const struct 
 	if (o->dirfd < 0 || s->tried || !is_off(p))
 		return;
 	s->tried = true;
-	log_warn("process %u (%s): memory profiling is off: writing %" PRIu64 " into its MemProfileRate at 0x%" PRIx64
-		 ", back to 0 at the end", p->key.tgid, comm, o->rate, p->layout.mem_rate);
+	log_warn("process %u (%s): memory profiling is off: writing %" PRIu64
+		 " into its MemProfileRate at 0x%" PRIx64 ", back to 0 at the end",
+		 p->key.tgid, comm, o->rate, p->layout.mem_rate);
 	err = force_open(p->key.tgid, p->key.start_ns, &s->force);
 	if (!err)
 		err = look_again(p, h);
@@ -89,7 +94,8 @@ void switchon_try(const struct switchon_opts *o, struct goproc *p, const struct 
 	for (uint32_t i = 0; i < p->n_sites; i++)
 		site_leave_out(&p->sites[i], UINT64_MAX);
 	s->to_leave_out = o->rate == 1 ? 0 : processors_of(p->key.tgid);
-	snprintf(s->why, sizeof(s->why), "memory profiling was off; sonde-goheap switched it on (--mode force)");
+	snprintf(s->why, sizeof(s->why),
+		 "memory profiling was off; sonde-goheap switched it on (--mode force)");
 }
 
 /* Of what has come the one with the smallest objects; NULL: nothing has. */
@@ -100,7 +106,8 @@ static struct site *smallest(const struct goproc *p)
 	for (uint32_t i = 0; i < p->n_sites; i++) {
 		struct site *s = &p->sites[i];
 
-		if (s->kind == BUCKETS_MEMORY && (!least || s->size < least->size) && site_since(s).n)
+		if (s->kind == BUCKETS_MEMORY && (!least || s->size < least->size) &&
+		    site_since(s).n)
 			least = s;
 	}
 	return least;
@@ -123,13 +130,17 @@ void switchon_leave_out(struct goproc *p)
 		s->left_out += n;
 	}
 	if (s->left_out)
-		snprintf(s->why, sizeof(s->why), "memory profiling was off; sonde-goheap switched it on (--mode force), and "
-			 "left out its first %u records", s->left_out);
+		snprintf(
+			s->why, sizeof(s->why),
+			"memory profiling was off; sonde-goheap switched it on (--mode force), and "
+			"left out its first %u records",
+			s->left_out);
 }
 
 bool switchon_settles(const struct goproc *p)
 {
-	return p->switchon.force && p->switchon.to_leave_out && p->switchon.readings < SWITCHON_READINGS;
+	return p->switchon.force && p->switchon.to_leave_out &&
+	       p->switchon.readings < SWITCHON_READINGS;
 }
 
 void switchon_release(struct goproc *p)

@@ -55,7 +55,8 @@ static bool number_of(const char *s, size_t len, uint64_t *out)
 	if (!len)
 		return false;
 	for (size_t i = 0; i < len; i++)
-		if (s[i] < '0' || s[i] > '9' || __builtin_mul_overflow(n, 10, &n) || __builtin_add_overflow(n, (uint64_t)(s[i] - '0'), &n))
+		if (s[i] < '0' || s[i] > '9' || __builtin_mul_overflow(n, 10, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(s[i] - '0'), &n))
 			return false;
 	*out = n;
 	return true;
@@ -66,7 +67,10 @@ enum gpuparse_what gpuparse_next(const char *text, size_t len, size_t *block)
 	static const struct {
 		const char *word;
 		enum gpuparse_what what;
-	} ends[] = {{"ready", GPUPARSE_READY}, {"fix", GPUPARSE_ERROR}, {"done", GPUPARSE_DEVICE}, {"end", GPUPARSE_END}};
+	} ends[] = {{"ready", GPUPARSE_READY},
+		    {"fix", GPUPARSE_ERROR},
+		    {"done", GPUPARSE_DEVICE},
+		    {"end", GPUPARSE_END}};
 	struct line l;
 
 	*block = 0;
@@ -91,7 +95,8 @@ void gpuparse_hello(const char *text, size_t len, struct gpuparse_hello *out)
 			text_copy(&l, out->library, sizeof(out->library));
 		else if (is_word(&l, "missing"))
 			text_copy(&l, out->missing, sizeof(out->missing));
-		else if (is_word(&l, "devices") && number_of(l.rest, l.rest_len, &n) && n <= UINT32_MAX)
+		else if (is_word(&l, "devices") && number_of(l.rest, l.rest_len, &n) &&
+			 n <= UINT32_MAX)
 			out->devices = (uint32_t)n;
 	}
 }
@@ -117,7 +122,8 @@ int gpuparse_error(const char *text, size_t len, struct err *e)
 /* "PID NTH MEM SM MEMORY ENCODER DECODER" */
 static void process_take(const struct line *l, struct gpuparse_device *out)
 {
-	static const int columns[] = {GPU_PROCESS_MEM, GPU_PROCESS_BUSY, GPU_PROCESS_MEM_BUSY, GPU_PROCESS_ENC, GPU_PROCESS_DEC};
+	static const int columns[] = {GPU_PROCESS_MEM, GPU_PROCESS_BUSY, GPU_PROCESS_MEM_BUSY,
+				      GPU_PROCESS_ENC, GPU_PROCESS_DEC};
 	struct gpuparse_process p = {0};
 	const char *at = l->rest, *end = at + l->rest_len;
 	uint64_t n;
@@ -148,7 +154,8 @@ static void column_take(const struct line *l, struct fact_row *row)
 	uint64_t n;
 
 	for (int i = 0; i < GPU_N; i++)
-		if (GPU_FACT.columns[i].type == FACT_NUMBER && is_word(l, GPU_FACT.columns[i].name) && number_of(l->rest, l->rest_len, &n))
+		if (GPU_FACT.columns[i].type == FACT_NUMBER &&
+		    is_word(l, GPU_FACT.columns[i].name) && number_of(l->rest, l->rest_len, &n))
 			fact_put(row, i, n);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuparse: what sonde-nvml says, from bytes alone. Lines, each a word, a blank, and the rest of it:
+ * gpuparse: what sonde-nvml says, from bytes alone. Lines, each a word, a blank, and the rest of
+ * it:
  *
- *   greeting   driver VERSION, library VERSION, devices N, missing NAMES, and at its end: ready. Or error TEXT, fix TEXT.
- *   device     device UUID, gpu NUMBER, name MODEL; COLUMN N for each column of gpu_row that was told (schema/facts/gpu.h);
- *              process PID NTH MEM SM MEMORY ENCODER DECODER for each process, "-": not told; and at its end: done.
- *   end        all devices were said.
+ *   greeting   driver VERSION, library VERSION, devices N, missing NAMES, and at its end: ready. Or
+ * error TEXT, fix TEXT. device     device UUID, gpu NUMBER, name MODEL; COLUMN N for each column of
+ * gpu_row that was told (schema/facts/gpu.h); process PID NTH MEM SM MEMORY ENCODER DECODER for
+ * each process, "-": not told; and at its end: done. end        all devices were said.
  *
  * A line that is not understood is passed by; a number that cannot be is not told.
  */
@@ -22,7 +23,13 @@
 #define GPUPARSE_PROCESSES 1024
 #define GPUPARSE_TEXT      100
 
-enum gpuparse_what { GPUPARSE_MORE /* it is not whole yet */, GPUPARSE_READY, GPUPARSE_ERROR, GPUPARSE_DEVICE, GPUPARSE_END };
+enum gpuparse_what {
+	GPUPARSE_MORE /* it is not whole yet */,
+	GPUPARSE_READY,
+	GPUPARSE_ERROR,
+	GPUPARSE_DEVICE,
+	GPUPARSE_END
+};
 /* The first block of the text, and how long it is. */
 enum gpuparse_what gpuparse_next(const char *text, size_t len, size_t *block);
 
@@ -36,11 +43,11 @@ int gpuparse_error(const char *text, size_t len, struct err *e);
 
 struct gpuparse_process {
 	uint32_t pid, nth;
-	struct fact_row row;     /* counters and gauges of gpu_process_row */
+	struct fact_row row; /* counters and gauges of gpu_process_row */
 };
 struct gpuparse_device {
 	char uuid[GPUPARSE_TEXT], number[GPUPARSE_TEXT], name[GPUPARSE_TEXT];
-	struct fact_row row;     /* the same of gpu_row */
+	struct fact_row row; /* the same of gpu_row */
 	struct gpuparse_process processes[GPUPARSE_PROCESSES];
 	size_t n;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-gpu: what GPUs and the processes on them used, as NVIDIA's management library tells sonde-nvml (talk.h), at the end of each
- * bucket. It loads no program. This file is the family's translation between the common loop of loaders/lib/bpf and that talk.
+ * sonde-gpu: what GPUs and the processes on them used, as NVIDIA's management library tells
+ * sonde-nvml (talk.h), at the end of each bucket. It loads no program. This file is the family's
+ * translation between the common loop of loaders/lib/bpf and that talk.
  */
 #include <errno.h>
 #include <poll.h>
@@ -24,10 +25,10 @@
 #include "schema/base/mem.h"
 #include "schema/facts/gpu.h"
 
-#define IDLE_NS     (60 * NSEC_PER_SEC)
-#define SOON_NS     (NSEC_PER_SEC / 20)
-#define BEGIN_NS    (10 * NSEC_PER_SEC) /* so long the capture's begin waits for the driver */
-#define CHECK_NS    (15 * NSEC_PER_SEC)
+#define IDLE_NS  (60 * NSEC_PER_SEC)
+#define SOON_NS  (NSEC_PER_SEC / 20)
+#define BEGIN_NS (10 * NSEC_PER_SEC) /* so long the capture's begin waits for the driver */
+#define CHECK_NS (15 * NSEC_PER_SEC)
 
 struct gpu {
 	struct wire talk;
@@ -43,7 +44,7 @@ struct gpu {
 struct device_names {
 	const struct gpuparse_device *d;
 	struct family_host *h;
-	struct hostmaps_process *p;  /* NULL: not known */
+	struct hostmaps_process *p; /* NULL: not known */
 };
 
 static bool device_names(void *ctx, struct fact_row *row)
@@ -81,7 +82,8 @@ static void search_ended(void *ctx, struct hostmaps_process *p)
 		s->found = p;
 }
 
-/* Who has this pid; else who had it last. NULL: nobody, as far as is known (it is of another pid namespace than ours). */
+/* Who has this pid; else who had it last. NULL: nobody, as far as is known (it is of another pid
+ * namespace than ours). */
 static struct hostmaps_process *process_of(struct hostmaps *maps, uint32_t pid)
 {
 	struct search s = {.tgid = pid, .found = hostmaps_running(maps, pid)};
@@ -96,7 +98,8 @@ static bool is_narrow(const struct family_target *t)
 	return t && (t->n_pids || t->n_cgroups || t->n_comms);
 }
 
-/* All that the driver lists and nobody knows is one row: their keys differ, so that each has a difference of its own. */
+/* All that the driver lists and nobody knows is one row: their keys differ, so that each has a
+ * difference of its own. */
 static void process_take(struct gpu *g, struct family_host *h, const struct gpuparse_process *x)
 {
 	struct device_names names = {&g->said, h, process_of(h->maps, x->pid)};
@@ -107,7 +110,8 @@ static void process_take(struct gpu *g, struct family_host *h, const struct gpup
 		return;
 	snprintf(key, sizeof(key), "%s %u", g->said.uuid, x->pid);
 	m.key = key;
-	m.identity = hash_u64(hash_u64(HASH_SEED, (uint64_t)x->nth << 32 | g->talk.starts), names.p ? names.p->start_ns : 0);
+	m.identity = hash_u64(hash_u64(HASH_SEED, (uint64_t)x->nth << 32 | g->talk.starts),
+			      names.p ? names.p->start_ns : 0);
 	meter_take(&g->processes, &g->round, &m, process_names, &names);
 	g->n_processes++;
 }
@@ -115,7 +119,8 @@ static void process_take(struct gpu *g, struct family_host *h, const struct gpup
 static void device_take(struct gpu *g, struct family_host *h)
 {
 	struct device_names names = {.d = &g->said, .h = h};
-	struct meter_reading m = {.key = g->said.uuid, .identity = g->talk.starts, .row = g->said.row};
+	struct meter_reading m = {
+		.key = g->said.uuid, .identity = g->talk.starts, .row = g->said.row};
 
 	meter_take(&g->devices, &g->round, &m, device_names, &names);
 	for (size_t i = 0; i < g->said.n; i++)
@@ -148,12 +153,14 @@ static bool answer_take(struct gpu *g, struct family_host *h)
 	return false;
 }
 
-/* What a difference stands for lies between two readings; after a sleep, in the bucket that is over. */
+/* What a difference stands for lies between two readings; after a sleep, in the bucket that is
+ * over. */
 static int64_t middle(const struct gpu *g, const struct family_host *h, int64_t now_ns)
 {
 	int64_t width = (int64_t)h->bucket_s * NSEC_PER_SEC, from = now_ns - width;
 
-	return (g->asked_ns > from ? g->asked_ns / 2 + now_ns / 2 : now_ns - width / 2) + h->offset_ns;
+	return (g->asked_ns > from ? g->asked_ns / 2 + now_ns / 2 : now_ns - width / 2) +
+	       h->offset_ns;
 }
 
 static bool ask(struct gpu *g, struct family_host *h, int64_t now_ns)
@@ -190,7 +197,10 @@ static void gpu_poll(void *state, struct family_host *h, int64_t now_ns)
 		ask(g, h, now_ns);
 		g->due_ns = bucket_end(h, now_ns);
 	}
-	h->next_ns = g->talk.state == WIRE_ASKED || g->talk.state == WIRE_STARTING || now_ns >= g->due_ns ? now_ns + SOON_NS : g->due_ns;
+	h->next_ns = g->talk.state == WIRE_ASKED || g->talk.state == WIRE_STARTING ||
+				     now_ns >= g->due_ns ?
+			     now_ns + SOON_NS :
+			     g->due_ns;
 }
 
 static void gpu_last_read(void *state, struct family_host *h, int64_t patience_ns)
@@ -198,7 +208,8 @@ static void gpu_last_read(void *state, struct family_host *h, int64_t patience_n
 	struct gpu *g = state;
 	int64_t until = clock_mono_ns() + patience_ns, left;
 	struct err e = {0};
-	bool again = g->talk.state == WIRE_ASKED, done = false; /* what was asked is answered first */
+	bool again = g->talk.state == WIRE_ASKED,
+	     done = false; /* what was asked is answered first */
 
 	if (!again && !ask(g, h, clock_boot_ns()))
 		return;
@@ -221,14 +232,16 @@ static int gpu_rights(const char *prog, struct err *e)
 	return preflight_clock(prog, e);
 }
 
-static int gpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+static int gpu_open(const struct family_config *c, void **state, struct bpf_object **obj,
+		    struct err *e)
 {
 	struct gpu *g = mem_alloc(sizeof(*g));
 
 	(void)c;
 	(void)e;
 	*obj = NULL;
-	*g = (struct gpu){.talk = WIRE_INIT, .devices = {.fact = &GPU_FACT, .idle_ns = IDLE_NS},
+	*g = (struct gpu){.talk = WIRE_INIT,
+			  .devices = {.fact = &GPU_FACT, .idle_ns = IDLE_NS},
 			  .processes = {.fact = &GPU_PROCESS_FACT, .idle_ns = IDLE_NS}};
 	*state = g;
 	return 0;
@@ -270,7 +283,8 @@ static void gpu_tally(void *state, struct family_tally *out)
 {
 	const struct gpu *g = state;
 
-	*out = (struct family_tally){.helper = (uint32_t)g->talk.child, .helper_cpu_ns = wire_cpu_ns(&g->talk)};
+	*out = (struct family_tally){.helper = (uint32_t)g->talk.child,
+				     .helper_cpu_ns = wire_cpu_ns(&g->talk)};
 }
 
 static void gpu_detach(void *state)
@@ -291,10 +305,13 @@ static void gpu_close(void *state)
 static void check_library(struct check *c, const struct gpuparse_hello *x)
 {
 	if (*x->missing)
-		check_add(c, "NVIDIA's library", CHECK_WARN, "a newer driver", "%s, of driver %s, is too old for some columns, which are NULL: it has no %.300s",
-			  x->library, x->driver, x->missing);
+		check_add(
+			c, "NVIDIA's library", CHECK_WARN, "a newer driver",
+			"%s, of driver %s, is too old for some columns, which are NULL: it has no %.300s",
+			x->library, x->driver, x->missing);
 	else
-		check_add(c, "NVIDIA's library", CHECK_OK, NULL, "%s, of driver %s", x->library, x->driver);
+		check_add(c, "NVIDIA's library", CHECK_OK, NULL, "%s, of driver %s", x->library,
+			  x->driver);
 	if (x->devices)
 		check_add(c, "GPUs", CHECK_OK, NULL, "%u", x->devices);
 	else
@@ -323,11 +340,13 @@ static void gpu_check(struct check *c, uint32_t freq)
 	if (!rc)
 		check_library(c, &t.hello);
 	else if (rc == -ETIMEDOUT)
-		check_add(c, "NVIDIA's library", CHECK_WARN, "sudo dmesg | grep NVRM", "it does not answer within 15 s: NVIDIA's driver hangs");
+		check_add(c, "NVIDIA's library", CHECK_WARN, "sudo dmesg | grep NVRM",
+			  "it does not answer within 15 s: NVIDIA's driver hangs");
 	else if (has_driver())
 		check_add(c, "NVIDIA's library", CHECK_WARN, e.fix, "%s", e.what);
 	else
-		check_add(c, "NVIDIA's library", CHECK_OFF, NULL, "no GPU of NVIDIA's here: %s", e.what);
+		check_add(c, "NVIDIA's library", CHECK_OFF, NULL, "no GPU of NVIDIA's here: %s",
+			  e.what);
 	c->absent = rc && rc != -ETIMEDOUT && !has_driver();
 	wire_end(&t);
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-nvml: what NVIDIA's management library tells of the GPUs, as text on stdout (gpuparse.h), each time that a byte comes on stdin.
- * It loads that library, so that it is never static, and is a program of its own: the library may hang, and needs none of sonde's rights.
- * It ends when stdin does, and by itself where it was not done with something for a minute.
+ * sonde-nvml: what NVIDIA's management library tells of the GPUs, as text on stdout (gpuparse.h),
+ * each time that a byte comes on stdin. It loads that library, so that it is never static, and is a
+ * program of its own: the library may hang, and needs none of sonde's rights. It ends when stdin
+ * does, and by itself where it was not done with something for a minute.
  */
 #include <errno.h>
 #include <poll.h>
@@ -16,13 +17,14 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 
-#define SAMPLE_NS  NSEC_PER_SEC
-#define STUCK_S    60
+#define SAMPLE_NS NSEC_PER_SEC
+#define STUCK_S   60
 
 static const struct program NVML = {
 	.name = "sonde-nvml",
 	.usage = "[options]",
-	.about = "Of sonde-gpu: tells on standard output of NVIDIA's GPUs, each time that a byte comes on standard input. Try: echo | sonde-nvml",
+	.about =
+		"Of sonde-gpu: tells on standard output of NVIDIA's GPUs, each time that a byte comes on standard input. Try: echo | sonde-nvml",
 };
 
 static void text_or_none(int (*ask)(char *, unsigned int), char *out, unsigned int size)

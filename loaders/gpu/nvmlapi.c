@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where the loader's own search does not look: what runs in containers finds the host's driver there. */
+/* Where the loader's own search does not look: what runs in containers finds the host's driver
+ * there. */
 static const char *const PLACES[] = {
 	"libnvidia-ml.so.1",
 	"/usr/lib/x86_64-linux-gnu/nvidia/current/libnvidia-ml.so.1",
@@ -20,12 +21,13 @@ static const char *const PLACES[] = {
 };
 
 struct wanted {
-	size_t at;      /* of the member */
+	size_t at; /* of the member */
 	int needed;
 	const char *name, *before;
 };
 
-#define NVML_WANTED(member, need, args, symbol, old) {offsetof(struct nvmlapi, member), need, symbol, old},
+#define NVML_WANTED(member, need, args, symbol, old) \
+	{offsetof(struct nvmlapi, member), need, symbol, old},
 static const struct wanted WANTED[] = {NVML_FUNCTIONS(NVML_WANTED)};
 
 static void *library_find(struct err *e)
@@ -41,8 +43,10 @@ static void *library_find(struct err *e)
 		if (said && (!i || !strstr(said, "No such file"))) /* of those that are there */
 			snprintf(why, sizeof(why), "%s", said);
 	}
-	err_set(e, -ENOENT, EXIT_PREREQUISITE, "NVIDIA's libnvidia-ml.so.1 cannot be loaded: %s", why);
-	err_fix(e, "install the driver's own library: apt-get install libnvidia-ml1 (of the driver's version)");
+	err_set(e, -ENOENT, EXIT_PREREQUISITE, "NVIDIA's libnvidia-ml.so.1 cannot be loaded: %s",
+		why);
+	err_fix(e,
+		"install the driver's own library: apt-get install libnvidia-ml1 (of the driver's version)");
 	return NULL;
 }
 
@@ -59,7 +63,8 @@ static int functions_find(struct nvmlapi *api, void *so, struct strbuf *missing,
 			strbuf_addf(missing, "%s%s", missing->len ? " " : "", w->name);
 		if (f || w->needed != NVML_NEEDED)
 			continue;
-		err_set(e, -ENOSYS, EXIT_PREREQUISITE, "NVIDIA's libnvidia-ml.so.1 is too old: it has no %s", w->name);
+		err_set(e, -ENOSYS, EXIT_PREREQUISITE,
+			"NVIDIA's libnvidia-ml.so.1 is too old: it has no %s", w->name);
 		err_fix(e, "a driver of version 390 or newer");
 		return -ENOSYS;
 	}
@@ -81,7 +86,8 @@ int nvmlapi_open(struct nvmlapi *api, struct strbuf *missing, struct err *e)
 	rc = api->init();
 	if (rc == NVML_OK)
 		return 0;
-	err_set(e, -EIO, EXIT_PREREQUISITE, "NVIDIA's driver does not answer: %.200s (%d)", api->error ? api->error(rc) : "error", rc);
+	err_set(e, -EIO, EXIT_PREREQUISITE, "NVIDIA's driver does not answer: %.200s (%d)",
+		api->error ? api->error(rc) : "error", rc);
 	err_fix(e, "nvidia-smi says more; after an upgrade of the driver: reboot");
 	return -EIO;
 }

@@ -15,14 +15,15 @@
 #define PROCESSES_MAX 1024
 #define SAMPLES_MAX   1024
 #define TEXT_MAX      96
-#define GAP_NS        (5 * NSEC_PER_SEC) /* what is not sampled for longer (the host slept) is in no sum */
+/* what is not sampled for longer (the host slept) is in no sum */
+#define GAP_NS (5 * NSEC_PER_SEC)
 
 /* A sum of percent times time. */
 struct sum {
-	int64_t at_ns;            /* up to when; 0: it has not begun */
-	uint64_t cursor_us;       /* of the driver's samples */
+	int64_t at_ns;      /* up to when; 0: it has not begun */
+	uint64_t cursor_us; /* of the driver's samples */
 	double us;
-	bool told;                /* since it was said last */
+	bool told; /* since it was said last */
 };
 
 /* A counter of the driver's, from where it was first. */
@@ -33,10 +34,10 @@ struct counter {
 
 struct process {
 	unsigned int pid;
-	uint32_t nth;             /* this time that the driver lists it */
+	uint32_t nth; /* this time that the driver lists it */
 	bool listed, has_mem;
 	uint64_t mem;
-	double us[4];             /* sm, memory, encoder, decoder */
+	double us[4]; /* sm, memory, encoder, decoder */
 	bool told[4];
 };
 
@@ -46,14 +47,17 @@ struct device {
 	bool is_there;
 	struct sum busy, mem_busy, enc, dec, use;
 	struct counter energy, hot, capped, ecc;
-	unsigned long long reasons; bool reasons_told;
-	struct process *processes; size_t n, cap;
+	unsigned long long reasons;
+	bool reasons_told;
+	struct process *processes;
+	size_t n, cap;
 	uint32_t nth;
 };
 
 struct nvmlread {
 	const struct nvmlapi *api;
-	struct device *all; size_t n, cap;
+	struct device *all;
+	size_t n, cap;
 	/* room for answers */
 	struct nvml_sample samples[SAMPLES_MAX];
 	struct nvml_use use[PROCESSES_MAX];
@@ -178,13 +182,20 @@ static void sum_add(struct sum *s, double percent, int64_t now_ns)
 static double sample_value(const struct nvml_sample *x, int type)
 {
 	switch (type) {
-	case NVML_VALUE_DOUBLE: return x->value.real;
-	case NVML_VALUE_UINT:   return x->value.uint;
-	case NVML_VALUE_ULONG:  return (double)x->value.ulong;
-	case NVML_VALUE_ULL:    return (double)x->value.ull;
-	case NVML_VALUE_LL:     return (double)x->value.ll;
-	case NVML_VALUE_INT:    return x->value.sint;
-	default:                return -1;
+	case NVML_VALUE_DOUBLE:
+		return x->value.real;
+	case NVML_VALUE_UINT:
+		return x->value.uint;
+	case NVML_VALUE_ULONG:
+		return (double)x->value.ulong;
+	case NVML_VALUE_ULL:
+		return (double)x->value.ull;
+	case NVML_VALUE_LL:
+		return (double)x->value.ll;
+	case NVML_VALUE_INT:
+		return x->value.sint;
+	default:
+		return -1;
 	}
 }
 
@@ -196,7 +207,8 @@ static double samples_mean(struct nvmlread *r, const struct device *d, int kind,
 	int type = -1;
 	double all = 0;
 
-	if (!r->api->samples || r->api->samples(d->handle, kind, s->cursor_us, &type, &n, r->samples))
+	if (!r->api->samples ||
+	    r->api->samples(d->handle, kind, s->cursor_us, &type, &n, r->samples))
 		return -1;
 	for (unsigned int i = 0; i < n && i < SAMPLES_MAX; i++) {
 		double v = sample_value(&r->samples[i], type);
@@ -214,9 +226,11 @@ static double samples_mean(struct nvmlread *r, const struct device *d, int kind,
 /* By samples; where the driver keeps none, by what it says of the moment. */
 static void busy_sample(struct nvmlread *r, struct device *d, int64_t now_ns)
 {
-	double gpu = samples_mean(r, d, NVML_SAMPLES_GPU, &d->busy), memory = samples_mean(r, d, NVML_SAMPLES_MEMORY, &d->mem_busy);
+	double gpu = samples_mean(r, d, NVML_SAMPLES_GPU, &d->busy),
+	       memory = samples_mean(r, d, NVML_SAMPLES_MEMORY, &d->mem_busy);
 	struct nvml_rates rates = {0};
-	bool has = (gpu < 0 || memory < 0) && r->api->rates && !r->api->rates(d->handle, &rates) && rates.gpu <= 100 && rates.memory <= 100;
+	bool has = (gpu < 0 || memory < 0) && r->api->rates && !r->api->rates(d->handle, &rates) &&
+		   rates.gpu <= 100 && rates.memory <= 100;
 
 	gpu = gpu < 0 && has ? rates.gpu : gpu;
 	memory = memory < 0 && has ? rates.memory : memory;
@@ -226,7 +240,8 @@ static void busy_sample(struct nvmlread *r, struct device *d, int64_t now_ns)
 		sum_add(&d->mem_busy, memory, now_ns);
 }
 
-static void video_sample(struct device *d, int (*ask)(nvml_device, unsigned int *, unsigned int *), struct sum *s, int64_t now_ns)
+static void video_sample(struct device *d, int (*ask)(nvml_device, unsigned int *, unsigned int *),
+			 struct sum *s, int64_t now_ns)
 {
 	unsigned int percent = 0, period_us;
 
@@ -263,7 +278,8 @@ static void listed(struct device *d, unsigned int pid, unsigned long long memory
 }
 
 /* True: the driver told. */
-static bool list_read(struct nvmlread *r, struct device *d, int (*ask)(nvml_device, unsigned int *, struct nvml_process *),
+static bool list_read(struct nvmlread *r, struct device *d,
+		      int (*ask)(nvml_device, unsigned int *, struct nvml_process *),
 		      int (*ask_v1)(nvml_device, unsigned int *, struct nvml_process_v1 *))
 {
 	unsigned int n = PROCESSES_MAX;
@@ -282,7 +298,8 @@ static bool list_read(struct nvmlread *r, struct device *d, int (*ask)(nvml_devi
 	return true;
 }
 
-/* The driver has one entry for each process that did something, or some; entries of before are passed by. */
+/* The driver has one entry for each process that did something, or some; entries of before are
+ * passed by. */
 static void use_sample(struct nvmlread *r, struct device *d, int64_t now_ns)
 {
 	unsigned int n = PROCESSES_MAX;
@@ -387,7 +404,8 @@ static void say_counter(const char *name, struct counter *c)
 	c->told = false;
 }
 
-static void say_uint(const char *name, nvml_device d, int (*ask)(nvml_device, unsigned int *), uint64_t mul)
+static void say_uint(const char *name, nvml_device d, int (*ask)(nvml_device, unsigned int *),
+		     uint64_t mul)
 {
 	unsigned int n = 0;
 
@@ -395,7 +413,8 @@ static void say_uint(const char *name, nvml_device d, int (*ask)(nvml_device, un
 		say(name, n * mul);
 }
 
-static void say_kind(const char *name, nvml_device d, int (*ask)(nvml_device, int, unsigned int *), int kind, uint64_t mul)
+static void say_kind(const char *name, nvml_device d, int (*ask)(nvml_device, int, unsigned int *),
+		     int kind, uint64_t mul)
 {
 	unsigned int n = 0;
 
@@ -451,8 +470,9 @@ static void say_processes(struct device *d, int64_t now_ns)
 	d->n = kept;
 }
 
-/* What is used as nvidia-smi says it, where the driver tells that apart from what it keeps for itself. One call that fails is no
- * reason to say the other: that would be a step where nothing changed. */
+/* What is used as nvidia-smi says it, where the driver tells that apart from what it keeps for
+ * itself. One call that fails is no reason to say the other: that would be a step where nothing
+ * changed. */
 static void say_memory(const struct nvmlapi *api, nvml_device handle)
 {
 	struct nvml_memory2 m = {.version = NVML_MEMORY2};
@@ -481,7 +501,8 @@ static void say_device(const struct nvmlapi *api, struct device *d, int64_t now_
 	say_uint("power_limit_mw", d->handle, api->power_limit, 1);
 	say_counter("energy_mj", &d->energy);
 	say_kind("temperature_m", d->handle, api->temperature, 0, 1000);
-	say_kind("temperature_limit_m", d->handle, api->temperature_limit, NVML_LIMIT_SLOWDOWN, 1000);
+	say_kind("temperature_limit_m", d->handle, api->temperature_limit, NVML_LIMIT_SLOWDOWN,
+		 1000);
 	say_uint("fan_percent", d->handle, api->fan, 1);
 	say_kind("clock_mhz", d->handle, api->clock, NVML_CLOCK_SM, 1);
 	say_kind("clock_max_mhz", d->handle, api->clock_max, NVML_CLOCK_SM, 1);

@@ -53,7 +53,8 @@ static int child_start(struct wire *t, struct err *e)
 	if (rc)
 		return rc;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot talk to sonde-nvml: %s", strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot talk to sonde-nvml: %s",
+			       strerror(errno));
 	t->child = fork();
 	if (!t->child)
 		child_become(path, pair[1]);
@@ -133,7 +134,8 @@ int wire_start(struct wire *t, int64_t now_ns, struct err *e)
 	if (t->state != WIRE_OFF || now_ns < t->rest_ns)
 		return 0;
 	if (!stuck_room(t))
-		return err_set(e, -EBUSY, EXIT_RUNTIME, "NVIDIA's driver hangs: programs that asked it cannot be ended");
+		return err_set(e, -EBUSY, EXIT_RUNTIME,
+			       "NVIDIA's driver hangs: programs that asked it cannot be ended");
 	rc = service_start(t) ? 0 : child_start(t, e);
 	if (rc) {
 		t->rest_ns = now_ns + WIRE_REST_NS;
@@ -185,8 +187,10 @@ static int greeted(struct wire *t, int64_t now_ns, struct err *e)
 	if (what == GPUPARSE_MORE)
 		return 0;
 	if (what != GPUPARSE_READY) {
-		int rc = what == GPUPARSE_ERROR ? gpuparse_error(strbuf_str(&t->text), len, e) :
-						  err_set(e, -EIO, EXIT_RUNTIME, "sonde-nvml said something else than was asked");
+		int rc = what == GPUPARSE_ERROR ?
+				 gpuparse_error(strbuf_str(&t->text), len, e) :
+				 err_set(e, -EIO, EXIT_RUNTIME,
+					 "sonde-nvml said something else than was asked");
 
 		let_go(t, now_ns);
 		return rc;
@@ -257,7 +261,9 @@ bool wire_ask(struct wire *t, int64_t now_ns)
 enum gpuparse_what wire_next(struct wire *t, struct gpuparse_device *out)
 {
 	size_t len = 0;
-	enum gpuparse_what what = t->state == WIRE_ASKED ? gpuparse_next(strbuf_str(&t->text), t->text.len, &len) : GPUPARSE_MORE;
+	enum gpuparse_what what = t->state == WIRE_ASKED ?
+					  gpuparse_next(strbuf_str(&t->text), t->text.len, &len) :
+					  GPUPARSE_MORE;
 
 	if (what == GPUPARSE_DEVICE)
 		gpuparse_device(strbuf_str(&t->text), len, out);

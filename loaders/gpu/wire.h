@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * talk: the talk with sonde-nvml, which may hang or die: nobody waits for it. It is a child without any right, or, where systemd has one for
- * us (the socket WIRE_SOCKET, sonde-nvml.socket), that. One that does not answer is killed, or hung up on, and another one started
- * WIRE_REST_NS later; with WIRE_STUCK_MAX children that cannot be killed nothing more is started.
+ * talk: the talk with sonde-nvml, which may hang or die: nobody waits for it. It is a child without
+ * any right, or, where systemd has one for us (the socket WIRE_SOCKET, sonde-nvml.socket), that.
+ * One that does not answer is killed, or hung up on, and another one started WIRE_REST_NS later;
+ * with WIRE_STUCK_MAX children that cannot be killed nothing more is started.
  */
 #ifndef SONDE_GPU_WIRE_H
 #define SONDE_GPU_WIRE_H
@@ -27,29 +28,36 @@ enum wire_state { WIRE_OFF, WIRE_STARTING, WIRE_IDLE, WIRE_ASKED };
 
 struct wire {
 	enum wire_state state;
-	pid_t child;              /* 0: none, or it is not ours */
+	pid_t child; /* 0: none, or it is not ours */
 	pid_t stuck[WIRE_STUCK_MAX];
-	int to, from;             /* -1: none */
+	int to, from; /* -1: none */
 	int64_t since_ns, rest_ns;
 	uint32_t starts;
-	uint64_t ended_cpu_ns;    /* of children that ended */
+	uint64_t ended_cpu_ns; /* of children that ended */
 	struct strbuf text;
 	struct gpuparse_hello hello;
 };
 
-#define WIRE_INIT {.to = -1, .from = -1}
+#define WIRE_INIT                    \
+	{                            \
+		.to = -1, .from = -1 \
+	}
 
 /* Starts one, where there is none and it is time. 0, or what keeps it from that. */
 int wire_start(struct wire *t, int64_t now_ns, struct err *e);
-/* Waits for it to be ready, `patience_ns` at most. 0; -ETIMEDOUT: it is not yet; -EIO: it says why it cannot. */
+/* Waits for it to be ready, `patience_ns` at most. 0; -ETIMEDOUT: it is not yet; -EIO: it says why
+ * it cannot. */
 int wire_await(struct wire *t, int64_t patience_ns, struct err *e);
-/* Takes in what has come, without waiting. -EIO: it said why it cannot go on, is gone, or did not begin in time: it is let go. */
+/* Takes in what has come, without waiting. -EIO: it said why it cannot go on, is gone, or did not
+ * begin in time: it is let go. */
 int wire_read(struct wire *t, int64_t now_ns, struct err *e);
 /* True: it is asked now. */
 bool wire_ask(struct wire *t, int64_t now_ns);
-/* The next device of the answer, and whether that ended with it. GPUPARSE_MORE: no more has come. */
+/* The next device of the answer, and whether that ended with it. GPUPARSE_MORE: no more has come.
+ */
 enum gpuparse_what wire_next(struct wire *t, struct gpuparse_device *out);
-/* One that was asked and has not said all within WIRE_ANSWER_NS is let go: -EIO. After wire_next. */
+/* One that was asked and has not said all within WIRE_ANSWER_NS is let go: -EIO. After wire_next.
+ */
 int wire_overdue(struct wire *t, int64_t now_ns, struct err *e);
 void wire_end(struct wire *t);
 /* CPU time of its child, those of before too. */

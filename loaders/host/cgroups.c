@@ -45,7 +45,8 @@ static void root_set(struct cgroups *c, enum cgroups_hierarchy h, const struct p
 
 static void roots_find(struct cgroups *c)
 {
-	static const char *const controller[CGROUPS_N] = {NULL, "cpu", "cpuacct", "memory", "blkio", "pids"};
+	static const char *const controller[CGROUPS_N] = {NULL,     "cpu",   "cpuacct",
+							  "memory", "blkio", "pids"};
 	struct parse_mount m;
 	size_t pos = 0;
 
@@ -76,8 +77,10 @@ static uint64_t netns_of(const char *pid)
 void cgroups_init(struct cgroups *c, int64_t idle_ns)
 {
 	*c = (struct cgroups){
-		.meter = {.fact = &CGROUP_FACT, .idle_ns = idle_ns}, .disk = {.fact = &CGROUP_DISK_FACT},
-		.nic = {.fact = &NIC_FACT, .idle_ns = idle_ns}, .round = 1,
+		.meter = {.fact = &CGROUP_FACT, .idle_ns = idle_ns},
+		.disk = {.fact = &CGROUP_DISK_FACT},
+		.nic = {.fact = &NIC_FACT, .idle_ns = idle_ns},
+		.round = 1,
 	};
 	roots_find(c);
 	c->host_netns = netns_of("1");
@@ -91,7 +94,8 @@ bool cgroups_has_memory(struct cgroups *c)
 	if (c->root[CGROUPS_V2])
 		strbuf_addf(&c->path, "%s/cgroup.controllers", c->root[CGROUPS_V2]);
 	return c->root[CGROUPS_MEMORY] ||
-	       (c->path.len && !textfile_read(AT_FDCWD, strbuf_str(&c->path), &c->text) && strstr(strbuf_str(&c->text), "memory"));
+	       (c->path.len && !textfile_read(AT_FDCWD, strbuf_str(&c->path), &c->text) &&
+		strstr(strbuf_str(&c->text), "memory"));
 }
 
 static void group_drop(struct cgroups *c, struct cgroups_group *g)
@@ -106,9 +110,9 @@ void cgroups_release(struct cgroups *c)
 	struct cgroups_device *d, *next_device;
 
 	cgroups_orphans_drop(c);
-	HASH_ITER(hh, c->groups, g, next)
+	HASH_ITER (hh, c->groups, g, next)
 		group_drop(c, g);
-	HASH_ITER(hh, c->devices, d, next_device) {
+	HASH_ITER (hh, c->devices, d, next_device) {
 		HASH_DEL(c->devices, d);
 		free(d);
 	}
@@ -124,7 +128,8 @@ void cgroups_release(struct cgroups *c)
 
 /* ---- the tree ---- */
 
-static void group_met(struct cgroups *c, const char *path, enum cgroups_hierarchy in, uint64_t inode)
+static void group_met(struct cgroups *c, const char *path, enum cgroups_hierarchy in,
+		      uint64_t inode)
 {
 	size_t len = strlen(path);
 	struct cgroups_group *g;
@@ -151,7 +156,8 @@ static void group_met(struct cgroups *c, const char *path, enum cgroups_hierarch
 	g->inode = inode;
 }
 
-/* Directories below `c->path`, whose first `root` bytes are the mount point. A directory without subdirectories has two links. */
+/* Directories below `c->path`, whose first `root` bytes are the mount point. A directory without
+ * subdirectories has two links. */
 static void tree_walk(struct cgroups *c, enum cgroups_hierarchy in, size_t root, int depth)
 {
 	cleanup_dir DIR *dir = NULL;
@@ -179,7 +185,8 @@ static void tree_walk(struct cgroups *c, enum cgroups_hierarchy in, size_t root,
 
 void cgroups_look(struct cgroups *c, struct family_host *h, const struct meter_round *r)
 {
-	static const enum cgroups_hierarchy walked[] = {CGROUPS_MEMORY, CGROUPS_CPU, CGROUPS_PIDS, CGROUPS_V2};
+	static const enum cgroups_hierarchy walked[] = {CGROUPS_MEMORY, CGROUPS_CPU, CGROUPS_PIDS,
+							CGROUPS_V2};
 	struct cgroups_group *g, *next;
 
 	c->h = h;
@@ -193,7 +200,7 @@ void cgroups_look(struct cgroups *c, struct family_host *h, const struct meter_r
 		strbuf_addstr(&c->path, c->root[walked[i]]);
 		tree_walk(c, walked[i], c->path.len, 0);
 	}
-	HASH_ITER(hh, c->groups, g, next) {
+	HASH_ITER (hh, c->groups, g, next) {
 		g->p = NULL;
 		if (g->round == c->round || c->incomplete)
 			continue;
@@ -211,7 +218,8 @@ void cgroups_meet(struct cgroups *c, struct hostmaps_process *p)
 	if (!*p->cgroup || !container_parse(p->cgroup, strlen(p->cgroup), &ref) || !ref.end)
 		return;
 	HASH_FIND(hh, c->groups, p->cgroup, ref.end, g);
-	if (g && (!g->p || p->start_ns < g->p->start_ns)) /* the first one: the one that it was made for */
+	/* the first one: the one that it was made for */
+	if (g && (!g->p || p->start_ns < g->p->start_ns))
 		g->p = p;
 }
 
@@ -225,33 +233,43 @@ struct group_file {
 	enum form form;
 	const struct parse_key *keys; /* KEYS: so many */
 	int n;
-	int column, full;             /* all others */
-	uint32_t div;                 /* NUMBER */
+	int column, full; /* all others */
+	uint32_t div;     /* NUMBER */
 };
 
 static const struct parse_key CPU_STAT[] = {
-	{"user_usec", CGROUP_USER, 0, 0}, {"system_usec", CGROUP_SYSTEM, 0, 0}, {"nr_periods", CGROUP_PERIODS, 0, 0},
-	{"nr_throttled", CGROUP_THROTTLED, 0, 0}, {"throttled_usec", CGROUP_THROTTLED_US, 0, 0},
+	{"user_usec", CGROUP_USER, 0, 0},
+	{"system_usec", CGROUP_SYSTEM, 0, 0},
+	{"nr_periods", CGROUP_PERIODS, 0, 0},
+	{"nr_throttled", CGROUP_THROTTLED, 0, 0},
+	{"throttled_usec", CGROUP_THROTTLED_US, 0, 0},
 };
 static const struct parse_key CPU_STAT_V1[] = {
-	{"nr_periods", CGROUP_PERIODS, 0, 0}, {"nr_throttled", CGROUP_THROTTLED, 0, 0}, {"throttled_time", CGROUP_THROTTLED_US, 0, 1000},
+	{"nr_periods", CGROUP_PERIODS, 0, 0},
+	{"nr_throttled", CGROUP_THROTTLED, 0, 0},
+	{"throttled_time", CGROUP_THROTTLED_US, 0, 1000},
 };
 /* `working` begins as the files not used lately. */
 static const struct parse_key MEMORY_STAT[] = {
-	{"anon", CGROUP_ANON, 0, 0}, {"file", CGROUP_FILE, 0, 0}, {"kernel", CGROUP_KERNEL, 0, 0}, {"inactive_file", CGROUP_WORKING, 0, 0},
+	{"anon", CGROUP_ANON, 0, 0},         {"file", CGROUP_FILE, 0, 0},
+	{"kernel", CGROUP_KERNEL, 0, 0},     {"inactive_file", CGROUP_WORKING, 0, 0},
 	{"pgmajfault", CGROUP_MAJFLT, 0, 0},
 };
 static const struct parse_key MEMORY_STAT_V1[] = {
-	{"total_rss", CGROUP_ANON, 0, 0}, {"total_cache", CGROUP_FILE, 0, 0}, {"total_swap", CGROUP_SWAP, 0, 0},
-	{"total_inactive_file", CGROUP_WORKING, 0, 0}, {"total_pgmajfault", CGROUP_MAJFLT, 0, 0},
+	{"total_rss", CGROUP_ANON, 0, 0},          {"total_cache", CGROUP_FILE, 0, 0},
+	{"total_swap", CGROUP_SWAP, 0, 0},         {"total_inactive_file", CGROUP_WORKING, 0, 0},
+	{"total_pgmajfault", CGROUP_MAJFLT, 0, 0},
 };
 static const struct parse_key MEMORY_EVENTS[] = {
-	{"high", CGROUP_MEM_HIGH, 0, 0}, {"max", CGROUP_MEM_MAX, 0, 0}, {"oom_kill", CGROUP_OOM_KILLS, 0, 0},
+	{"high", CGROUP_MEM_HIGH, 0, 0},
+	{"max", CGROUP_MEM_MAX, 0, 0},
+	{"oom_kill", CGROUP_OOM_KILLS, 0, 0},
 };
 static const struct parse_key OOM_CONTROL[] = {{"oom_kill", CGROUP_OOM_KILLS, 0, 0}};
 #define KEYS_OF(list) list, ARRAY_SIZE(list)
 
-/* What v1 says comes behind: where a controller is in v1, v2 has no file of it, but for cpu.stat and the pressures. */
+/* What v1 says comes behind: where a controller is in v1, v2 has no file of it, but for cpu.stat
+ * and the pressures. */
 static const struct group_file FILES[] = {
 	{CGROUPS_V2, "cpu.stat", KEYS, KEYS_OF(CPU_STAT), 0, 0, 0},
 	{CGROUPS_V2, "cpu.max", CPU_MAX, NULL, 0, CGROUP_CPU_LIMIT, 0, 0},
@@ -288,7 +306,8 @@ struct group_reading {
 	bool has_io;
 };
 
-static bool file_read(struct cgroups *c, enum cgroups_hierarchy h, const struct cgroups_group *g, const char *name)
+static bool file_read(struct cgroups *c, enum cgroups_hierarchy h, const struct cgroups_group *g,
+		      const char *name)
 {
 	strbuf_reset(&c->path);
 	strbuf_addstr(&c->path, c->root[h]);
@@ -297,21 +316,26 @@ static bool file_read(struct cgroups *c, enum cgroups_hierarchy h, const struct 
 	return !textfile_read(AT_FDCWD, strbuf_str(&c->path), &c->text);
 }
 
-static bool number_read(struct cgroups *c, enum cgroups_hierarchy h, const struct cgroups_group *g, const char *name, uint64_t *out)
+static bool number_read(struct cgroups *c, enum cgroups_hierarchy h, const struct cgroups_group *g,
+			const char *name, uint64_t *out)
 {
-	return c->root[h] && file_read(c, h, g, name) && parse_number(strbuf_str(&c->text), c->text.len, out);
+	return c->root[h] && file_read(c, h, g, name) &&
+	       parse_number(strbuf_str(&c->text), c->text.len, out);
 }
 
 /* v1: quota in us of a period in another file; -1: no limit. */
-static void quota_take(struct cgroups *c, const struct cgroups_group *g, uint64_t quota, struct fact_row *row)
+static void quota_take(struct cgroups *c, const struct cgroups_group *g, uint64_t quota,
+		       struct fact_row *row)
 {
 	uint64_t period;
 
-	if (number_read(c, CGROUPS_CPU, g, "cpu.cfs_period_us", &period) && period && quota < UINT64_MAX / 1000)
+	if (number_read(c, CGROUPS_CPU, g, "cpu.cfs_period_us", &period) && period &&
+	    quota < UINT64_MAX / 1000)
 		fact_put(row, CGROUP_CPU_LIMIT, quota * 1000 / period);
 }
 
-static void file_take(struct cgroups *c, const struct cgroups_group *g, const struct group_file *f, struct group_reading *out)
+static void file_take(struct cgroups *c, const struct cgroups_group *g, const struct group_file *f,
+		      struct group_reading *out)
 {
 	const char *text = strbuf_str(&c->text);
 	size_t len = c->text.len;
@@ -353,16 +377,19 @@ static void file_take(struct cgroups *c, const struct cgroups_group *g, const st
 	}
 }
 
-/* v1: the sum is exact, its parts are counted in ticks. They share it as the kernel has it in v2: in proportion, and neither goes
- * backwards. */
+/* v1: the sum is exact, its parts are counted in ticks. They share it as the kernel has it in v2:
+ * in proportion, and neither goes backwards. */
 static void cpu_v1(struct cgroups *c, struct cgroups_group *g, struct fact_row *row)
 {
 	uint64_t usage, user, system, part;
 
-	if (!number_read(c, CGROUPS_CPUACCT, g, "cpuacct.usage", &usage) || !number_read(c, CGROUPS_CPUACCT, g, "cpuacct.usage_user", &user) ||
+	if (!number_read(c, CGROUPS_CPUACCT, g, "cpuacct.usage", &usage) ||
+	    !number_read(c, CGROUPS_CPUACCT, g, "cpuacct.usage_user", &user) ||
 	    !number_read(c, CGROUPS_CPUACCT, g, "cpuacct.usage_sys", &system))
 		return;
-	part = user + system ? (uint64_t)((double)usage * ((double)user / ((double)user + (double)system))) : usage;
+	part = user + system ? (uint64_t)((double)usage *
+					  ((double)user / ((double)user + (double)system))) :
+			       usage;
 	part = part > g->user ? part : g->user;
 	if (usage < part || usage - part < g->system)
 		part = usage > g->system ? usage - g->system : 0;
@@ -377,8 +404,10 @@ static void swap_limit_v1(struct cgroups *c, const struct cgroups_group *g, stru
 {
 	uint64_t both;
 
-	if (c->root[CGROUPS_MEMORY] && fact_has(row, CGROUP_MEM_LIMIT) && file_read(c, CGROUPS_MEMORY, g, "memory.memsw.limit_in_bytes") &&
-	    parse_limit(strbuf_str(&c->text), c->text.len, &both) && both >= (uint64_t)row->v[CGROUP_MEM_LIMIT].number)
+	if (c->root[CGROUPS_MEMORY] && fact_has(row, CGROUP_MEM_LIMIT) &&
+	    file_read(c, CGROUPS_MEMORY, g, "memory.memsw.limit_in_bytes") &&
+	    parse_limit(strbuf_str(&c->text), c->text.len, &both) &&
+	    both >= (uint64_t)row->v[CGROUP_MEM_LIMIT].number)
 		fact_put(row, CGROUP_SWAP_LIMIT, both - (uint64_t)row->v[CGROUP_MEM_LIMIT].number);
 }
 
@@ -429,7 +458,8 @@ static const struct cgroups_device *device_of(struct cgroups *c, uint32_t major,
 	else
 		snprintf(d->name, sizeof(d->name), "%u:%u", major, minor);
 	snprintf(path, sizeof(path), "/sys/dev/block/%u:%u/slaves", major, minor);
-	d->stacked = has_entries(path) || !strncmp(d->name, "loop", 4) || !strncmp(d->name, "zram", 4) || !strncmp(d->name, "ram", 3);
+	d->stacked = has_entries(path) || !strncmp(d->name, "loop", 4) ||
+		     !strncmp(d->name, "zram", 4) || !strncmp(d->name, "ram", 3);
 	HASH_ADD(hh, c->devices, number, sizeof(number), d);
 	return d;
 }
@@ -447,11 +477,13 @@ static bool disk_names(void *ctx, struct fact_row *row)
 	return true;
 }
 
-static void disk_take(struct cgroups *c, const struct meter_round *r, const struct cgroups_group *g, const struct parse_io *io,
-		      const struct cgroups_device *d)
+static void disk_take(struct cgroups *c, const struct meter_round *r, const struct cgroups_group *g,
+		      const struct parse_io *io, const struct cgroups_device *d)
 {
 	struct disk_names names = {g->path, d->name};
-	struct meter_reading x = {.identity = g->serial, .young = true}; /* a device is named there from its first use on */
+	struct meter_reading x = {.identity = g->serial,
+				  .young =
+					  true}; /* a device is named there from its first use on */
 
 	strbuf_reset(&c->key);
 	strbuf_addf(&c->key, "%s\n%s", d->name, g->path);
@@ -463,7 +495,8 @@ static void disk_take(struct cgroups *c, const struct meter_round *r, const stru
 	meter_take(&c->disk, r, &x, disk_names, &names);
 }
 
-static void io_take(struct cgroups *c, const struct meter_round *r, const struct cgroups_group *g, struct group_reading *in)
+static void io_take(struct cgroups *c, const struct meter_round *r, const struct cgroups_group *g,
+		    struct group_reading *in)
 {
 	struct parse_io sum = {0};
 
@@ -520,7 +553,8 @@ struct group_names {
 
 static uint32_t container_of(const struct group_names *n)
 {
-	return n->g->p ? naming_container(n->c->h->naming, n->g->p) : cgroups_ends_container(n->c, &n->g->ends);
+	return n->g->p ? naming_container(n->c->h->naming, n->g->p) :
+			 cgroups_ends_container(n->c, &n->g->ends);
 }
 
 static bool nic_names(void *ctx, struct fact_row *row)
@@ -535,19 +569,24 @@ static bool nic_names(void *ctx, struct fact_row *row)
 
 static void nic_add(struct fact_row *row, const struct fact_row *nic)
 {
-	static const int to[][3] = {{CGROUP_RX_BYTES, NIC_RX_BYTES, -1}, {CGROUP_RX_PACKETS, NIC_RX_PACKETS, -1},
-				    {CGROUP_RX_DROPS, NIC_RX_ERRORS, NIC_RX_DROPS}, {CGROUP_TX_BYTES, NIC_TX_BYTES, -1},
-				    {CGROUP_TX_PACKETS, NIC_TX_PACKETS, -1}, {CGROUP_TX_DROPS, NIC_TX_ERRORS, NIC_TX_DROPS}};
+	static const int to[][3] = {{CGROUP_RX_BYTES, NIC_RX_BYTES, -1},
+				    {CGROUP_RX_PACKETS, NIC_RX_PACKETS, -1},
+				    {CGROUP_RX_DROPS, NIC_RX_ERRORS, NIC_RX_DROPS},
+				    {CGROUP_TX_BYTES, NIC_TX_BYTES, -1},
+				    {CGROUP_TX_PACKETS, NIC_TX_PACKETS, -1},
+				    {CGROUP_TX_DROPS, NIC_TX_ERRORS, NIC_TX_DROPS}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(to); i++) {
 		uint64_t sum = fact_has(row, to[i][0]) ? (uint64_t)row->v[to[i][0]].number : 0;
 
-		sum += (uint64_t)nic->v[to[i][1]].number + (to[i][2] < 0 ? 0 : (uint64_t)nic->v[to[i][2]].number);
+		sum += (uint64_t)nic->v[to[i][1]].number +
+		       (to[i][2] < 0 ? 0 : (uint64_t)nic->v[to[i][2]].number);
 		fact_put(row, to[i][0], sum);
 	}
 }
 
-static void net_take(struct cgroups *c, const struct meter_round *r, struct cgroups_group *g, struct fact_row *row)
+static void net_take(struct cgroups *c, const struct meter_round *r, struct cgroups_group *g,
+		     struct fact_row *row)
 {
 	struct parse_nic n;
 	char path[64];
@@ -583,7 +622,8 @@ static bool group_names(void *ctx, struct fact_row *row)
 
 	uint32_t container = n->g->is_container ? container_of(n) : 0;
 
-	/* nobody was met in it yet, or nobody is left: what it used goes to the next round that knows whose it is */
+	/* nobody was met in it yet, or nobody is left: what it used goes to the next round that
+	 * knows whose it is */
 	if (n->g->is_container && !container && !n->c->last)
 		return false;
 	fact_put_text(row, CGROUP_PATH, n->g->path);
@@ -594,11 +634,18 @@ static bool group_names(void *ctx, struct fact_row *row)
 
 /* ---- what happens to it ---- */
 
-static void group_tell(struct cgroups *c, const struct meter_round *r, const struct cgroups_group *g, const char *kind, const char *detail)
+static void group_tell(struct cgroups *c, const struct meter_round *r,
+		       const struct cgroups_group *g, const char *kind, const char *detail)
 {
 	char name[300];
-	struct event e = {.kind = kind, .subject = g->is_container ? "container" : cgroups_is_unit(g) ? "unit" : "cgroup", .detail = detail,
-			  .name = cgroups_is_unit(g) ? g->ref.unit : g->path, .which = g->is_container && *g->ref.id ? g->ref.id : g->path, .utc_ns = r->utc_ns};
+	struct event e = {.kind = kind,
+			  .subject = g->is_container    ? "container" :
+				     cgroups_is_unit(g) ? "unit" :
+							  "cgroup",
+			  .detail = detail,
+			  .name = cgroups_is_unit(g) ? g->ref.unit : g->path,
+			  .which = g->is_container && *g->ref.id ? g->ref.id : g->path,
+			  .utc_ns = r->utc_ns};
 
 	if (!r->h)
 		return;
@@ -609,13 +656,15 @@ static void group_tell(struct cgroups *c, const struct meter_round *r, const str
 	event_put(r->h, &e);
 }
 
-static void group_watch(struct cgroups *c, const struct meter_round *r, struct cgroups_group *g, const struct fact_row *row)
+static void group_watch(struct cgroups *c, const struct meter_round *r, struct cgroups_group *g,
+			const struct fact_row *row)
 {
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
 	enum change_change change = CHANGE_SAME;
 
 	if (fact_has(row, CGROUP_PERIODS) && fact_has(row, CGROUP_THROTTLED))
-		change = change_throttle(&g->throttle, (uint64_t)row->v[CGROUP_PERIODS].number, (uint64_t)row->v[CGROUP_THROTTLED].number);
+		change = change_throttle(&g->throttle, (uint64_t)row->v[CGROUP_PERIODS].number,
+					 (uint64_t)row->v[CGROUP_THROTTLED].number);
 	if (change)
 		group_tell(c, r, g, change == CHANGE_BEGAN ? "throttled" : "not throttled", "");
 	/* one that is removed while it is read has lost its limits last */

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroups: what each cgroup used, had and may have: v2, v1, and hosts that have both (a controller is in one of them). A cgroup is its
- * path below the mount points, the same in all hierarchies; where it is missing in one, that one's columns are not measured.
+ * cgroups: what each cgroup used, had and may have: v2, v1, and hosts that have both (a controller
+ * is in one of them). A cgroup is its path below the mount points, the same in all hierarchies;
+ * where it is missing in one, that one's columns are not measured.
  *
- * Cgroups below a container's own are part of it and have no rows; those of a container inside it have. The root is the host.
- * A container's network is that of the namespace of one of its processes, where that is not the host's; of containers that
- * share one, the first that was met has it.
+ * Cgroups below a container's own are part of it and have no rows; those of a container inside it
+ * have. The root is the host. A container's network is that of the namespace of one of its
+ * processes, where that is not the host's; of containers that share one, the first that was met has
+ * it.
  *
- * A cgroup that is removed before it is read again has a last row (cgroups_ended.c), from what the ends of its processes say:
+ * A cgroup that is removed before it is read again has a last row (cgroups_ended.c), from what the
+ * ends of its processes say:
  *
- *   1. CPU time: what those used that ended after the reading, since each was read itself. Never more than the kernel charged; less by what they
- *      used between the two readings of one round, up to 20 ms a process of several threads, and by processes of which no end was told.
- *   2. Kills for want of memory: the ends that the kernel's killer chose, as far as its own counter had not told them. So they are those of `events`.
- *   3. All else (memory, throttling, I/O, network, pressure) is as of the last reading: the kernel keeps none of it for a cgroup that is gone.
+ *   1. CPU time: what those used that ended after the reading, since each was read itself. Never
+ * more than the kernel charged; less by what they used between the two readings of one round, up to
+ * 20 ms a process of several threads, and by processes of which no end was told.
+ *   2. Kills for want of memory: the ends that the kernel's killer chose, as far as its own counter
+ * had not told them. So they are those of `events`.
+ *   3. All else (memory, throttling, I/O, network, pressure) is as of the last reading: the kernel
+ * keeps none of it for a cgroup that is gone.
  *
- * Disks: a device that lies over others (dm, md, loop) has rows of its own in cgroup_disk_row; the sums of cgroup_row leave it out, since
- * the kernel counts what goes through it at the others too.
+ * Disks: a device that lies over others (dm, md, loop) has rows of its own in cgroup_disk_row; the
+ * sums of cgroup_row leave it out, since the kernel counts what goes through it at the others too.
  */
 #ifndef SONDE_HOST_FAMILY_CGROUPS_H
 #define SONDE_HOST_FAMILY_CGROUPS_H
@@ -27,7 +33,15 @@
 #include "loaders/lib/bpf/run/meter.h"
 #include "schema/base/strbuf.h"
 
-enum cgroups_hierarchy { CGROUPS_V2, CGROUPS_CPU, CGROUPS_CPUACCT, CGROUPS_MEMORY, CGROUPS_BLKIO, CGROUPS_PIDS, CGROUPS_N };
+enum cgroups_hierarchy {
+	CGROUPS_V2,
+	CGROUPS_CPU,
+	CGROUPS_CPUACCT,
+	CGROUPS_MEMORY,
+	CGROUPS_BLKIO,
+	CGROUPS_PIDS,
+	CGROUPS_N
+};
 
 struct cgroups_group;
 struct cgroups_device;
@@ -36,17 +50,17 @@ struct hostmaps_process;
 
 struct cgroups {
 	struct meter meter, disk, nic;
-	char *root[CGROUPS_N];     /* where it is mounted; NULL: nowhere */
+	char *root[CGROUPS_N];        /* where it is mounted; NULL: nowhere */
 	struct cgroups_group *groups; /* by path */
 	struct cgroups_device *devices;
 	struct cgroups_orphan *orphans; /* what ended in cgroups that were never listed */
 	uint64_t round, serial;
-	bool incomplete;           /* something could not be listed this time */
-	bool last;                 /* no round comes behind this one: also what nobody was met in is told */
+	bool incomplete; /* something could not be listed this time */
+	bool last;       /* no round comes behind this one: also what nobody was met in is told */
 	uint64_t host_netns;
 	struct strbuf path, text, key;
-	struct family_host *h;     /* of this round */
-	const struct meter_round *at; /* the same; borrowed while it lasts */
+	struct family_host *h;            /* of this round */
+	const struct meter_round *at;     /* the same; borrowed while it lasts */
 	const struct dockerfiles *docker; /* knows names; borrowed */
 };
 
@@ -66,6 +80,7 @@ struct cgroups_end {
 	bool whole;                  /* it was never read: over its life */
 	bool oom_kill;               /* of this end alone; the times are 0 */
 };
-void cgroups_ended(struct cgroups *c, const struct hostmaps_process *p, const struct cgroups_end *e);
+void cgroups_ended(struct cgroups *c, const struct hostmaps_process *p,
+		   const struct cgroups_end *e);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cgroups_ended: the last row of a cgroup that is removed before it is read again; the rules stand in cgroups.h. */
+/* cgroups_ended: the last row of a cgroup that is removed before it is read again; the rules stand
+ * in cgroups.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,11 +14,12 @@
 
 #define ORPHANS_MAX 4096
 
-/* A cgroup that no round has met: one that came and goes between two, or the one before of the same name. */
+/* A cgroup that no round has met: one that came and goes between two, or the one before of the same
+ * name. */
 struct cgroups_orphan {
-	uint64_t id, id1;          /* as the processes had them; 0: they were below it */
+	uint64_t id, id1; /* as the processes had them; 0: they were below it */
 	struct cgroups_ends ends;
-	UT_hash_handle hh;         /* by path: the newest of a name */
+	UT_hash_handle hh; /* by path: the newest of a name */
 	char path[];
 };
 
@@ -30,7 +32,8 @@ static bool ends_with(const char *text, const char *end)
 
 static bool path_is_unit(const char *path, const struct container_ref *ref, bool is_container)
 {
-	return *ref->unit && !is_container && (ends_with(path, ".service") || ends_with(path, ".scope"));
+	return *ref->unit && !is_container &&
+	       (ends_with(path, ".service") || ends_with(path, ".scope"));
 }
 
 bool cgroups_is_unit(const struct cgroups_group *g)
@@ -49,7 +52,8 @@ void cgroups_read_note(struct cgroups_group *g, const struct fact_row *reading, 
 
 /* ---- who ended ---- */
 
-static void ends_add(struct cgroups *c, struct cgroups_ends *x, const struct hostmaps_process *p, const struct cgroups_end *e)
+static void ends_add(struct cgroups *c, struct cgroups_ends *x, const struct hostmaps_process *p,
+		     const struct cgroups_end *e)
 {
 	x->user_us += e->user_us;
 	x->system_us += e->system_us;
@@ -62,7 +66,8 @@ static void ends_add(struct cgroups *c, struct cgroups_ends *x, const struct hos
 	x->epoch = store_epoch(c->h->store);
 }
 
-/* Was it in this one, and not in the one before of the same path? `below`: in one below it, whose number says nothing. */
+/* Was it in this one, and not in the one before of the same path? `below`: in one below it, whose
+ * number says nothing. */
 static bool is_of(const struct cgroups_group *g, uint64_t id, uint64_t id1, bool below)
 {
 	uint64_t mine = g->in == CGROUPS_MEMORY ? id1 : g->in == CGROUPS_V2 ? id : 0;
@@ -70,9 +75,10 @@ static bool is_of(const struct cgroups_group *g, uint64_t id, uint64_t id1, bool
 	return below || !mine || mine == g->inode;
 }
 
-/* What a process used before the cgroup was read is in that reading: of one that was never read nobody knows how much that is,
- * but it cannot be more than the time that it had. */
-static void group_ended(struct cgroups *c, struct cgroups_group *g, const struct hostmaps_process *p, const struct cgroups_end *e)
+/* What a process used before the cgroup was read is in that reading: of one that was never read
+ * nobody knows how much that is, but it cannot be more than the time that it had. */
+static void group_ended(struct cgroups *c, struct cgroups_group *g,
+			const struct hostmaps_process *p, const struct cgroups_end *e)
 {
 	struct cgroups_end x = *e;
 	uint64_t all = e->user_us + e->system_us, before = 0;
@@ -88,7 +94,8 @@ static void group_ended(struct cgroups *c, struct cgroups_group *g, const struct
 	ends_add(c, &g->ends, p, &x);
 }
 
-static void orphan_ended(struct cgroups *c, const char *path, size_t len, const struct hostmaps_process *p, const struct cgroups_end *e, bool below)
+static void orphan_ended(struct cgroups *c, const char *path, size_t len,
+			 const struct hostmaps_process *p, const struct cgroups_end *e, bool below)
 {
 	struct cgroups_orphan *o;
 
@@ -137,7 +144,10 @@ struct closing {
 
 uint32_t cgroups_ends_container(const struct cgroups *c, const struct cgroups_ends *x)
 {
-	struct hostmaps_process *p = x->last_ns ? hostmaps_process(c->h->maps, x->who.tgid, x->who.start_ns, x->who.exec_id) : NULL;
+	struct hostmaps_process *p =
+		x->last_ns ?
+			hostmaps_process(c->h->maps, x->who.tgid, x->who.start_ns, x->who.exec_id) :
+			NULL;
 
 	if (p)
 		return naming_container(c->h->naming, p);
@@ -149,15 +159,18 @@ static bool closing_names(void *ctx, struct fact_row *row)
 	struct closing *x = ctx;
 
 	fact_put_text(row, CGROUP_PATH, x->path);
-	fact_put(row, CGROUP_CONTAINER, x->is_container ? cgroups_ends_container(x->c, x->ends) : 0);
-	fact_put_text(row, CGROUP_UNIT, path_is_unit(x->path, x->ref, x->is_container) ? x->ref->unit : "");
+	fact_put(row, CGROUP_CONTAINER,
+		 x->is_container ? cgroups_ends_container(x->c, x->ends) : 0);
+	fact_put_text(row, CGROUP_UNIT,
+		      path_is_unit(x->path, x->ref, x->is_container) ? x->ref->unit : "");
 	return true;
 }
 
 static void add(struct fact_row *row, int column, uint64_t n)
 {
 	if (n)
-		fact_put(row, column, (fact_has(row, column) ? (uint64_t)row->v[column].number : 0) + n);
+		fact_put(row, column,
+			 (fact_has(row, column) ? (uint64_t)row->v[column].number : 0) + n);
 }
 
 /* `row` holds differences since what is stored; gauges of a thing that is gone are not told. */
@@ -184,20 +197,27 @@ static void closing_put(struct closing *x, struct fact_row *row, uint64_t oom_ki
 /* Kills that its own counter had not told when it was read last. */
 static uint64_t oom_untold(const struct cgroups_group *g)
 {
-	uint64_t told = fact_has(&g->reading, CGROUP_OOM_KILLS) ? (uint64_t)g->reading.v[CGROUP_OOM_KILLS].number - g->oom_before : 0;
+	uint64_t told = fact_has(&g->reading, CGROUP_OOM_KILLS) ?
+				(uint64_t)g->reading.v[CGROUP_OOM_KILLS].number - g->oom_before :
+				0;
 
 	return g->ends.oom_kills > told ? g->ends.oom_kills - told : 0;
 }
 
 void cgroups_close(struct cgroups *c, struct cgroups_group *g)
 {
-	struct closing x = {.c = c, .path = g->path, .ref = &g->ref, .is_container = g->is_container, .ends = &g->ends};
+	struct closing x = {.c = c,
+			    .path = g->path,
+			    .ref = &g->ref,
+			    .is_container = g->is_container,
+			    .ends = &g->ends};
 	const struct fact_row *last = meter_last(&c->meter, g->path, g->serial);
 	struct fact_row row;
 
 	if (g->quiet)
 		return;
-	meter_difference(&CGROUP_FACT, last, g->born, &g->reading, &row); /* what was read and had not moved enough to be stored */
+	meter_difference(&CGROUP_FACT, last, g->born, &g->reading,
+			 &row); /* what was read and had not moved enough to be stored */
 	closing_put(&x, &row, oom_untold(g));
 }
 
@@ -210,7 +230,8 @@ static void orphan_take(struct cgroups *c, struct cgroups_orphan *o)
 	size_t len = strlen(o->path);
 
 	HASH_FIND(hh, c->groups, o->path, len, g);
-	if (g && is_of(g, o->id, o->id1, !o->id && !o->id1)) { /* it is young: its first reading tells all */
+	/* it is young: its first reading tells all */
+	if (g && is_of(g, o->id, o->id1, !o->id && !o->id1)) {
 		g->ends.oom_kills += o->ends.oom_kills;
 		return;
 	}
@@ -222,7 +243,7 @@ void cgroups_orphans_drop(struct cgroups *c)
 {
 	struct cgroups_orphan *o, *next;
 
-	HASH_ITER(hh, c->orphans, o, next) {
+	HASH_ITER (hh, c->orphans, o, next) {
 		HASH_DEL(c->orphans, o);
 		free(o);
 	}
@@ -234,7 +255,7 @@ void cgroups_orphans_take(struct cgroups *c)
 
 	if (c->incomplete)
 		return;
-	HASH_ITER(hh, c->orphans, o, next)
+	HASH_ITER (hh, c->orphans, o, next)
 		orphan_take(c, o);
 	cgroups_orphans_drop(c);
 }

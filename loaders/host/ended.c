@@ -18,17 +18,17 @@
 #include "schema/facts/host.h"
 
 #define NOTES_MAX 65536
-#define SUMS_MAX  4096                    /* of commands in a bucket; the others are one */
+#define SUMS_MAX  4096               /* of commands in a bucket; the others are one */
 #define AWAIT_NS  (NSEC_PER_SEC / 2) /* a parent collects its child sooner, or does not hurry */
 #define WAIT_MS   10
 
 struct ended_note {
 	struct mp_used used;
-	uint32_t exec_id;      /* of its last program */
+	uint32_t exec_id; /* of its last program */
 };
 
 struct ended_sum {
-	struct fact_row row;   /* since it was stored last; rss_max of the whole bucket */
+	struct fact_row row;        /* since it was stored last; rss_max of the whole bucket */
 	struct hostmaps_process *p; /* one of them, while they are stored */
 	const char *cgroup, *comm;  /* in `key` */
 	UT_hash_handle hh;
@@ -39,7 +39,7 @@ static void sums_drop(struct ended *x)
 {
 	struct ended_sum *s, *next;
 
-	HASH_ITER(hh, x->sums, s, next) {
+	HASH_ITER (hh, x->sums, s, next) {
 		HASH_DEL(x->sums, s);
 		free(s);
 	}
@@ -91,7 +91,8 @@ static size_t cgroup_len(const char *cgroup)
 	return container_parse(cgroup, len, &ref) && ref.end ? ref.end : len;
 }
 
-static struct ended_sum *sum_find(struct ended *x, const char *cgroup, size_t cgroup_n, const char *comm)
+static struct ended_sum *sum_find(struct ended *x, const char *cgroup, size_t cgroup_n,
+				  const char *comm)
 {
 	size_t comm_n = strlen(comm), len = cgroup_n + 1 + comm_n;
 	struct ended_sum *s, *made = mem_alloc(sizeof(*made) + len + 1);
@@ -149,7 +150,8 @@ static void sum_take(struct ended *x, const struct mp_used *u, struct hostmaps_p
 		add(row, ENDED_READ_BYTES, u->read_bytes);
 		add(row, ENDED_WRITE_BYTES, u->write_bytes);
 	}
-	if (!fact_has(row, ENDED_RSS_MAX) || u->maxrss_bytes > (uint64_t)row->v[ENDED_RSS_MAX].number)
+	if (!fact_has(row, ENDED_RSS_MAX) ||
+	    u->maxrss_bytes > (uint64_t)row->v[ENDED_RSS_MAX].number)
 		fact_put(row, ENDED_RSS_MAX, u->maxrss_bytes);
 }
 
@@ -187,22 +189,29 @@ static void sums_store(struct ended *x, const struct meter_round *r)
 /* ---- stored ---- */
 
 /* For its cgroup, which may be gone by the next reading; whatever the capture is narrowed to. */
-static void cgroup_take(struct ended *x, const struct processes *ps, const struct mp_used *u, const struct hostmaps_process *p, int64_t begun_ns)
+static void cgroup_take(struct ended *x, const struct processes *ps, const struct mp_used *u,
+			const struct hostmaps_process *p, int64_t begun_ns)
 {
 	struct cgroups_end e = {0};
 	uint64_t all = processes_since(ps, u, p, &e.whole);
 
 	if (!all || (e.whole && (int64_t)p->start_ns < begun_ns))
 		return;
-	e.system_us = u->user_ns + u->system_ns ? (uint64_t)((double)all * ((double)u->system_ns / ((double)u->user_ns + (double)u->system_ns))) : 0;
+	e.system_us =
+		u->user_ns + u->system_ns ?
+			(uint64_t)((double)all * ((double)u->system_ns /
+						  ((double)u->user_ns + (double)u->system_ns))) :
+			0;
 	e.user_us = all - e.system_us;
 	cgroups_ended(x->cgroups, p, &e);
 }
 
-static void note_take(struct ended *x, struct processes *ps, const struct meter_round *r, const struct ended_note *n, int64_t begun_ns)
+static void note_take(struct ended *x, struct processes *ps, const struct meter_round *r,
+		      const struct ended_note *n, int64_t begun_ns)
 {
 	struct family_host *h = r->h;
-	struct hostmaps_process *p = hostmaps_process(h->maps, n->used.tgid, n->used.start_ns, n->exec_id);
+	struct hostmaps_process *p =
+		hostmaps_process(h->maps, n->used.tgid, n->used.start_ns, n->exec_id);
 	struct meter_round at = *r;
 
 	if (!p || p->to_ns == UINT64_MAX)
@@ -211,7 +220,8 @@ static void note_take(struct ended *x, struct processes *ps, const struct meter_
 	if (!processes_wants(h, p))
 		return;
 	at.utc_ns = (int64_t)p->to_ns + h->offset_ns;
-	if (processes_used(ps, &at, &n->used, p) || (int64_t)p->start_ns < begun_ns || naming_excludes(h->naming, p))
+	if (processes_used(ps, &at, &n->used, p) || (int64_t)p->start_ns < begun_ns ||
+	    naming_excludes(h->naming, p))
 		return;
 	if (n->used.cpu_ns / 1000 >= ENDED_OWN_US)
 		processes_whole(ps, &at, &n->used, p);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* filesystems: see the header. The child does system calls and nothing else, since it is forked of a program with threads. */
+/* filesystems: see the header. The child does system calls and nothing else, since it is forked of
+ * a program with threads. */
 #include "loaders/host/filesystems.h"
 
 #include <errno.h>
@@ -48,10 +49,14 @@ static bool contains(const char *text, size_t len, const char *part)
 bool filesystems_wanted(const struct parse_mount *m)
 {
 	static const char *const none[] = {
-		"proc", "sysfs", "cgroup", "cgroup2", "devpts", "devtmpfs", "debugfs", "tracefs", "securityfs", "bpf", "pstore", "mqueue",
-		"hugetlbfs", "configfs", "fusectl", "autofs", "nsfs", "binfmt_misc", "rpc_pipefs", "selinuxfs", "efivarfs", "squashfs",
-		"ramfs", "fuse.lxcfs", "fuse.gvfsd-fuse", "fuse.portal", "fuse.snapfuse", NULL};
-	static const char *const runtimes[] = {"/overlay2/", "/containers/storage/", "/io.containerd.", "/overlay-containers/", NULL};
+		"proc",        "sysfs",         "cgroup",      "cgroup2",    "devpts",
+		"devtmpfs",    "debugfs",       "tracefs",     "securityfs", "bpf",
+		"pstore",      "mqueue",        "hugetlbfs",   "configfs",   "fusectl",
+		"autofs",      "nsfs",          "binfmt_misc", "rpc_pipefs", "selinuxfs",
+		"efivarfs",    "squashfs",      "ramfs",       "fuse.lxcfs", "fuse.gvfsd-fuse",
+		"fuse.portal", "fuse.snapfuse", NULL};
+	static const char *const runtimes[] = {"/overlay2/", "/containers/storage/",
+					       "/io.containerd.", "/overlay-containers/", NULL};
 
 	if (is_one_of(m->type, m->type_len, none))
 		return false;
@@ -77,7 +82,8 @@ static void forget(struct filesystem *x)
 }
 
 /* What is known of the one that was at this point before. */
-static const struct filesystem *before(const struct filesystem *old, size_t n, const struct filesystem *x)
+static const struct filesystem *before(const struct filesystem *old, size_t n,
+				       const struct filesystem *x)
 {
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(old[i].point, x->point) && !strcmp(old[i].source, x->source))
@@ -86,11 +92,14 @@ static const struct filesystem *before(const struct filesystem *old, size_t n, c
 }
 
 /* Each device once; where something is mounted over something, what is seen. */
-static void add(struct filesystems *f, const struct parse_mount *m, uint64_t *device, const struct filesystem *old, size_t n_old)
+static void add(struct filesystems *f, const struct parse_mount *m, uint64_t *device,
+		const struct filesystem *old, size_t n_old)
 {
-	struct filesystem x = {.point = unescaped(m->point, m->point_len), .type = unescaped(m->type, m->type_len),
+	struct filesystem x = {.point = unescaped(m->point, m->point_len),
+			       .type = unescaped(m->type, m->type_len),
 			       .source = unescaped(m->source, m->source_len),
-			       .read_only = parse_has_option(m->options, m->options_len, "ro") || parse_has_option(m->super, m->super_len, "ro")};
+			       .read_only = parse_has_option(m->options, m->options_len, "ro") ||
+					    parse_has_option(m->super, m->super_len, "ro")};
 	const struct filesystem *was = before(old, n_old, &x);
 	uint64_t dev = (uint64_t)m->major << 32 | m->minor;
 	size_t i = 0;
@@ -126,7 +135,8 @@ static bool mounts_look(struct filesystems *f)
 	size_t n_old = f->n, pos = 0;
 	struct parse_mount m;
 
-	if (textfile_read(AT_FDCWD, "/proc/1/mountinfo", &f->text) && textfile_read(AT_FDCWD, "/proc/self/mountinfo", &f->text))
+	if (textfile_read(AT_FDCWD, "/proc/1/mountinfo", &f->text) &&
+	    textfile_read(AT_FDCWD, "/proc/self/mountinfo", &f->text))
 		return false;
 	f->all = NULL;
 	f->n = f->cap = 0;
@@ -240,15 +250,22 @@ static bool fs_names(void *ctx, struct fact_row *row)
 	return true;
 }
 
-static void tell(struct family_host *h, const struct filesystem *x, int64_t utc_ns, const char *kind, const char *detail)
+static void tell(struct family_host *h, const struct filesystem *x, int64_t utc_ns,
+		 const char *kind, const char *detail)
 {
-	struct event e = {.kind = kind, .subject = "file system", .name = x->point, .detail = detail, .which = x->source, .utc_ns = utc_ns};
+	struct event e = {.kind = kind,
+			  .subject = "file system",
+			  .name = x->point,
+			  .detail = detail,
+			  .which = x->source,
+			  .utc_ns = utc_ns};
 
 	event_put(h, &e);
 }
 
 /* What changed since it was asked last. */
-static void watch(struct family_host *h, struct filesystem *x, const struct statfs *fs, int64_t utc_ns)
+static void watch(struct family_host *h, struct filesystem *x, const struct statfs *fs,
+		  int64_t utc_ns)
 {
 	bool full = !x->read_only && change_full(fs->f_blocks, fs->f_bavail, x->full.on);
 	bool no_inodes = !x->read_only && change_full(fs->f_files, fs->f_ffree, x->no_inodes.on);
@@ -265,7 +282,8 @@ static void watch(struct family_host *h, struct filesystem *x, const struct stat
 }
 
 /* One without a size (a pseudo file system that the list does not know) has no row. */
-static void take(struct filesystems *f, struct family_host *h, struct filesystem *x, const struct answer *a)
+static void take(struct filesystems *f, struct family_host *h, struct filesystem *x,
+		 const struct answer *a)
 {
 	struct meter_reading m = {.key = x->point};
 	uint64_t block = a ? (uint64_t)(a->fs.f_frsize ? a->fs.f_frsize : a->fs.f_bsize) : 0;
@@ -302,7 +320,8 @@ static bool ask(struct filesystems *f, struct family_host *h, struct filesystem 
 		strbuf_reset(&path);
 		strbuf_addstr(&path, x->point);
 	}
-	if ((!f->child && !child_start(f)) || send(f->fd, path.buf, path.len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)path.len) {
+	if ((!f->child && !child_start(f)) ||
+	    send(f->fd, path.buf, path.len, MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)path.len) {
 		child_stop(f);
 		return false;
 	}
@@ -321,7 +340,8 @@ static bool answered(struct filesystems *f, struct family_host *h, int64_t now_n
 		take(f, h, x, &a);
 		return true;
 	}
-	if (n < 0 && (errno == EAGAIN || errno == EINTR) && now_ns - f->asked_ns < FILESYSTEMS_WAIT_NS)
+	if (n < 0 && (errno == EAGAIN || errno == EINTR) &&
+	    now_ns - f->asked_ns < FILESYSTEMS_WAIT_NS)
 		return false;
 	if (n < 0 && errno == EAGAIN) {
 		log_warn("the file system at %s does not answer: its size is not told", x->point);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filesystems: how full file systems are. statfs may never come back (a server that is gone, a FUSE program that hangs), so a child asks:
- * it is given a mount point at a time and killed where it does not answer; nobody waits for it. One that hung is told as such, and
- * asked again FILESYSTEMS_REST_NS later.
+ * filesystems: how full file systems are. statfs may never come back (a server that is gone, a FUSE
+ * program that hangs), so a child asks: it is given a mount point at a time and killed where it
+ * does not answer; nobody waits for it. One that hung is told as such, and asked again
+ * FILESYSTEMS_REST_NS later.
  *
- * Which ones: of each device the first mount; not those that hold no files (proc, cgroup, ...), are always full (squashfs, of snaps), or are
- * a container's own root over a file system that is told already (overlay below a runtime's folder). Automount points are not touched.
+ * Which ones: of each device the first mount; not those that hold no files (proc, cgroup, ...), are
+ * always full (squashfs, of snaps), or are a container's own root over a file system that is told
+ * already (overlay below a runtime's folder). Automount points are not touched.
  */
 #ifndef SONDE_HOST_FAMILY_FILESYSTEMS_H
 #define SONDE_HOST_FAMILY_FILESYSTEMS_H
@@ -22,24 +24,26 @@
 
 #define FILESYSTEMS_WAIT_NS (2000000000ll)
 #define FILESYSTEMS_REST_NS (300000000000ll)
-#define FILESYSTEMS_STUCK_MAX 8 /* with so many children that cannot be killed nothing more is asked */
+/* with so many children that cannot be killed nothing more is asked */
+#define FILESYSTEMS_STUCK_MAX 8
 
 struct filesystem {
 	char *point, *source, *type;
 	bool read_only, hangs, asked, answered;
 	struct change_level full, no_inodes, locked; /* locked: read-only */
-	int64_t rest_ns;        /* not asked before */
+	int64_t rest_ns;                             /* not asked before */
 	struct fact_row row;
 };
 
 struct filesystems {
 	struct meter meter;
 	struct filesystem *all;
-	size_t n, cap, at;      /* at: the one that is asked now */
+	size_t n, cap, at;        /* at: the one that is asked now */
 	struct meter_round round; /* of this look */
 	bool looking;
 	int64_t asked_ns;
-	pid_t child, killed[FILESYSTEMS_STUCK_MAX]; /* 0: none; killed: not gone yet, for the kernel waits too */
+	pid_t child, killed[FILESYSTEMS_STUCK_MAX]; /* 0: none; killed: not gone yet, for the kernel
+						       waits too */
 	int fd;
 	struct strbuf text;
 };

@@ -16,17 +16,26 @@
 
 #define SENSORS_MAX 64
 
+/* clang-format off */
 static const struct parse_key MEMINFO[] = {
 	{"MemTotal", HOST_MEM_TOTAL, 1024, 0}, {"MemFree", HOST_MEM_FREE, 1024, 0}, {"MemAvailable", HOST_MEM_AVAILABLE, 1024, 0},
 	{"AnonPages", HOST_ANON, 1024, 0}, {"Cached", HOST_CACHED, 1024, 0}, {"Buffers", HOST_BUFFERS, 1024, 0},
 	{"Shmem", HOST_SHMEM, 1024, 0}, {"Slab", HOST_SLAB, 1024, 0}, {"Dirty", HOST_DIRTY, 1024, 0},
 	{"SwapTotal", HOST_SWAP_TOTAL, 1024, 0}, {"SwapFree", HOST_SWAP_FREE, 1024, 0},
 };
+/* clang-format on */
 static const struct parse_key VMSTAT[] = {
-	{"pgmajfault", HOST_MAJFLT, 0, 0}, {"pswpin", HOST_SWAP_IN, 0, 0}, {"pswpout", HOST_SWAP_OUT, 0, 0}, {"oom_kill", HOST_OOM_KILLS, 0, 0},
+	{"pgmajfault", HOST_MAJFLT, 0, 0},
+	{"pswpin", HOST_SWAP_IN, 0, 0},
+	{"pswpout", HOST_SWAP_OUT, 0, 0},
+	{"oom_kill", HOST_OOM_KILLS, 0, 0},
 };
-static const struct { const char *path; int some, full; } PRESSURE[] = {
-	{"/proc/pressure/cpu", HOST_PSI_CPU, -1}, {"/proc/pressure/memory", HOST_PSI_MEM, HOST_PSI_MEM_FULL},
+static const struct {
+	const char *path;
+	int some, full;
+} PRESSURE[] = {
+	{"/proc/pressure/cpu", HOST_PSI_CPU, -1},
+	{"/proc/pressure/memory", HOST_PSI_MEM, HOST_PSI_MEM_FULL},
 	{"/proc/pressure/io", HOST_PSI_IO, HOST_PSI_IO_FULL},
 };
 
@@ -46,11 +55,13 @@ static void sensors_find(struct hostwide *w)
 		snprintf(type, sizeof(type), "%.*stype", (int)(strlen(s.path) - 4), s.path);
 		if (textfile_read(AT_FDCWD, type, &w->text))
 			continue;
-		snprintf(s.name, sizeof(s.name), "%.*s", (int)strcspn(strbuf_str(&w->text), "\n"), strbuf_str(&w->text));
+		snprintf(s.name, sizeof(s.name), "%.*s", (int)strcspn(strbuf_str(&w->text), "\n"),
+			 strbuf_str(&w->text));
 		for (size_t k = 0; k < w->n_sensors; k++)
 			alike += !strncmp(w->sensors[k].name, s.name, strlen(s.name));
 		if (alike)
-			snprintf(s.name + strlen(s.name), sizeof(s.name) - strlen(s.name), "#%d", alike + 1);
+			snprintf(s.name + strlen(s.name), sizeof(s.name) - strlen(s.name), "#%d",
+				 alike + 1);
 		mem_grow(w->sensors, w->n_sensors, w->cap_sensors);
 		w->sensors[w->n_sensors++] = s;
 	}
@@ -60,8 +71,10 @@ static void sensors_find(struct hostwide *w)
 void hostwide_init(struct hostwide *w, int64_t idle_ns)
 {
 	*w = (struct hostwide){
-		.host = {.fact = &HOST_FACT, .idle_ns = idle_ns}, .disk = {.fact = &DISK_FACT, .idle_ns = idle_ns},
-		.nic = {.fact = &NIC_FACT, .idle_ns = idle_ns}, .sensor = {.fact = &SENSOR_FACT, .idle_ns = idle_ns},
+		.host = {.fact = &HOST_FACT, .idle_ns = idle_ns},
+		.disk = {.fact = &DISK_FACT, .idle_ns = idle_ns},
+		.nic = {.fact = &NIC_FACT, .idle_ns = idle_ns},
+		.sensor = {.fact = &SENSOR_FACT, .idle_ns = idle_ns},
 	};
 	sensors_find(w);
 }
@@ -111,11 +124,13 @@ static void host_read(struct hostwide *w, const struct meter_round *r)
 		parse_keys(strbuf_str(&w->text), w->text.len, VMSTAT, ARRAY_SIZE(VMSTAT), &x.row);
 	if (!textfile_read(AT_FDCWD, "/proc/loadavg", &w->text))
 		parse_loadavg(strbuf_str(&w->text), w->text.len, &x.row);
-	if (!textfile_read(AT_FDCWD, "/proc/uptime", &w->text) && parse_number(strbuf_str(&w->text), w->text.len, &n))
+	if (!textfile_read(AT_FDCWD, "/proc/uptime", &w->text) &&
+	    parse_number(strbuf_str(&w->text), w->text.len, &n))
 		fact_put(&x.row, HOST_UPTIME, n);
 	for (size_t i = 0; i < ARRAY_SIZE(PRESSURE); i++)
 		if (!textfile_read(AT_FDCWD, PRESSURE[i].path, &w->text))
-			parse_pressure(strbuf_str(&w->text), w->text.len, PRESSURE[i].some, PRESSURE[i].full, &x.row);
+			parse_pressure(strbuf_str(&w->text), w->text.len, PRESSURE[i].some,
+				       PRESSURE[i].full, &x.row);
 	meter_take(&w->host, r, &x, name_none, NULL);
 	meter_end(&w->host);
 }
@@ -149,7 +164,10 @@ static void disks_read(struct hostwide *w, const struct meter_round *r)
 		return;
 	while (parse_next_disk(strbuf_str(&w->text), w->text.len, &pos, &d)) {
 		char *name = key_set(w, d.name, d.name_len);
-		struct meter_reading x = {.key = name, .identity = (uint64_t)d.major << 32 | d.minor, .young = true, .row = d.row};
+		struct meter_reading x = {.key = name,
+					  .identity = (uint64_t)d.major << 32 | d.minor,
+					  .young = true,
+					  .row = d.row};
 		bool used = d.row.v[DISK_READS].number || d.row.v[DISK_WRITES].number;
 
 		if (is_disk(name))
@@ -163,7 +181,8 @@ static void nics_read(struct hostwide *w, const struct meter_round *r)
 	struct parse_nic n;
 	size_t pos = 0;
 
-	if (textfile_read(AT_FDCWD, "/proc/1/net/dev", &w->text) && textfile_read(AT_FDCWD, "/proc/net/dev", &w->text))
+	if (textfile_read(AT_FDCWD, "/proc/1/net/dev", &w->text) &&
+	    textfile_read(AT_FDCWD, "/proc/net/dev", &w->text))
 		return;
 	while (parse_next_nic(strbuf_str(&w->text), w->text.len, &pos, &n)) {
 		char *name = key_set(w, n.name, n.name_len);
@@ -180,7 +199,8 @@ static void sensors_read(struct hostwide *w, const struct meter_round *r)
 		struct meter_reading x = {.key = w->sensors[i].name};
 		uint64_t n;
 
-		if (textfile_read(AT_FDCWD, w->sensors[i].path, &w->text) || !parse_number(strbuf_str(&w->text), w->text.len, &n))
+		if (textfile_read(AT_FDCWD, w->sensors[i].path, &w->text) ||
+		    !parse_number(strbuf_str(&w->text), w->text.len, &n))
 			continue; /* also below 0: a freezer */
 		fact_put(&x.row, SENSOR_TEMPERATURE, n);
 		meter_take(&w->sensor, r, &x, name_put, w->sensors[i].name);

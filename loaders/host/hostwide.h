@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hostwide: what the host as a whole used: CPUs, memory, pressure, disks, its own network interfaces, temperatures. */
+/* hostwide: what the host as a whole used: CPUs, memory, pressure, disks, its own network
+ * interfaces, temperatures. */
 #ifndef SONDE_HOST_FAMILY_HOSTWIDE_H
 #define SONDE_HOST_FAMILY_HOSTWIDE_H
 

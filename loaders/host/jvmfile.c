@@ -20,7 +20,7 @@ enum { TICKS_A_SECOND = JVM_N, LOADED_SHARED, UNLOADED_SHARED, VALUES };
 
 static const struct known {
 	const char *name;
-	int value;       /* a column, or one of those above: of several with the same all are added up */
+	int value; /* a column, or one of those above: of several with the same all are added up */
 } KNOWN[] = {
 	{"sun.os.hrt.frequency", TICKS_A_SECOND},
 	{"sun.gc.collector.0.invocations", JVM_YOUNG_GCS},
@@ -50,7 +50,8 @@ static const struct known {
 	{"java.cls.sharedUnloadedClasses", UNLOADED_SHARED},
 };
 
-static const int TIMES[] = {JVM_YOUNG_GC_US, JVM_FULL_GC_US, JVM_CONCURRENT_GC_US, JVM_SAFEPOINT_US, JVM_SAFEPOINT_SYNC_US};
+static const int TIMES[] = {JVM_YOUNG_GC_US, JVM_FULL_GC_US, JVM_CONCURRENT_GC_US, JVM_SAFEPOINT_US,
+			    JVM_SAFEPOINT_SYNC_US};
 
 struct file {
 	const uint8_t *data;
@@ -101,7 +102,8 @@ static void long_take(struct found *x, const char *name, int64_t n)
 	for (size_t i = 0; i < ARRAY_SIZE(KNOWN); i++) {
 		if (strcmp(KNOWN[i].name, name) != 0)
 			continue;
-		if (n < 0 || __builtin_add_overflow(x->value[KNOWN[i].value], (uint64_t)n, &x->value[KNOWN[i].value]))
+		if (n < 0 || __builtin_add_overflow(x->value[KNOWN[i].value], (uint64_t)n,
+						    &x->value[KNOWN[i].value]))
 			return;
 		x->has[KNOWN[i].value] = true;
 	}
@@ -190,10 +192,12 @@ bool jvmfile_parse(const void *data, size_t len, struct jvmfile *out)
 		return false;
 	memcpy(&magic, data, sizeof(magic));
 	f.little = f.data[4] == 1;
-	if (be32toh(magic) != MAGIC || f.data[4] > 1 || f.data[5] != 2 || f.data[7] != 1 || !entries_take(&f, &x))
+	if (be32toh(magic) != MAGIC || f.data[4] > 1 || f.data[5] != 2 || f.data[7] != 1 ||
+	    !entries_take(&f, &x))
 		return false;
 	columns_put(&x, &out->row);
-	snprintf(out->collector, sizeof(out->collector), "%s%s%s", x.young, *x.young && *x.all ? ", " : "", x.all);
+	snprintf(out->collector, sizeof(out->collector), "%s%s%s", x.young,
+		 *x.young && *x.all ? ", " : "", x.all);
 	snprintf(out->version, sizeof(out->version), "%s", x.version);
 	return true;
 }
@@ -208,7 +212,8 @@ static bool line_take(const char *line, size_t len, char *path, size_t size, uin
 	char head[128];
 	size_t n = slash ? (size_t)(slash - line) : 0, plen = slash ? (size_t)(end - slash) : 0;
 
-	if (!n || n >= sizeof(head) || plen >= size || !memmem(slash, plen, "/hsperfdata_", 12) || (plen > 10 && !memcmp(end - 10, " (deleted)", 10)))
+	if (!n || n >= sizeof(head) || plen >= size || !memmem(slash, plen, "/hsperfdata_", 12) ||
+	    (plen > 10 && !memcmp(end - 10, " (deleted)", 10)))
 		return false;
 	memcpy(head, line, n);
 	head[n] = 0;
@@ -225,7 +230,8 @@ bool jvmfile_mapped(const char *maps, size_t len, char *path, size_t size, uint6
 	const char *at = maps, *end = maps + len;
 
 	while (at < end) {
-		const char *newline = memchr(at, '\n', (size_t)(end - at)), *stop = newline ? newline : end;
+		const char *newline = memchr(at, '\n', (size_t)(end - at)),
+			   *stop = newline ? newline : end;
 
 		if (line_take(at, (size_t)(stop - at), path, size, ino))
 			return true;

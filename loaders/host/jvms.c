@@ -22,17 +22,17 @@
 #include "schema/base/mem.h"
 #include "schema/facts/jvm.h"
 
-#define YOUNG_NS  (20 * NSEC_PER_SEC)
-#define LOOK_NS   (60 * NSEC_PER_SEC)
-#define FILES_MAX 512
+#define YOUNG_NS   (20 * NSEC_PER_SEC)
+#define LOOK_NS    (60 * NSEC_PER_SEC)
+#define FILES_MAX  512
 #define PATH_BYTES 512
 
 struct jvms_known {
 	uint32_t tgid, exec_id;
 	uint64_t start_ns, round, ino;
-	int64_t look_ns;         /* when it is looked at again */
-	bool told, missed, had;  /* missed: it was looked at and had none; had: it was read */
-	char *path;              /* NULL: it has none, as far as is known */
+	int64_t look_ns;        /* when it is looked at again */
+	bool told, missed, had; /* missed: it was looked at and had none; had: it was read */
+	char *path;             /* NULL: it has none, as far as is known */
 	UT_hash_handle hh;
 };
 
@@ -45,7 +45,7 @@ static void forget(struct jvms *j, uint64_t but)
 {
 	struct jvms_known *k, *next;
 
-	HASH_ITER(hh, j->known, k, next) {
+	HASH_ITER (hh, j->known, k, next) {
 		if (k->round == but)
 			continue;
 		HASH_DEL(j->known, k);
@@ -111,7 +111,8 @@ static bool has_libjvm(const struct hostmaps_process *p)
 	return false;
 }
 
-static void look(struct jvms *j, struct jvms_known *k, const struct hostmaps_process *p, int64_t now_ns)
+static void look(struct jvms *j, struct jvms_known *k, const struct hostmaps_process *p,
+		 int64_t now_ns)
 {
 	char file[64], path[PATH_BYTES];
 
@@ -119,11 +120,13 @@ static void look(struct jvms *j, struct jvms_known *k, const struct hostmaps_pro
 	if (!has_libjvm(p))
 		return;
 	snprintf(file, sizeof(file), "/proc/%u/maps", p->tgid);
-	if (!textfile_read(AT_FDCWD, file, &j->text) && jvmfile_mapped(strbuf_str(&j->text), j->text.len, path, sizeof(path), &k->ino))
+	if (!textfile_read(AT_FDCWD, file, &j->text) &&
+	    jvmfile_mapped(strbuf_str(&j->text), j->text.len, path, sizeof(path), &k->ino))
 		path_set(k, path);
 }
 
-/* Its path may be that of another root than the process's (it is in a chroot): then the usual place. */
+/* Its path may be that of another root than the process's (it is in a chroot): then the usual
+ * place. */
 static int file_open(const struct jvms_known *k, struct stat *st)
 {
 	cleanup_fd int root = openin_root(k->tgid);
@@ -188,7 +191,8 @@ static bool file_parse(struct jvms_known *k, int64_t now_ns, struct jvmfile *out
 		return false;
 	}
 	if (!jvmfile_parse(data, len, out)) {
-		if (k->had || now_ns - (int64_t)k->start_ns > YOUNG_NS) /* else it is not written yet */
+		/* else it is not written yet */
+		if (k->had || now_ns - (int64_t)k->start_ns > YOUNG_NS)
 			tell(k, "it is damaged");
 		return false;
 	}
@@ -196,11 +200,13 @@ static bool file_parse(struct jvms_known *k, int64_t now_ns, struct jvmfile *out
 	return true;
 }
 
-void jvms_read(struct jvms *j, const struct meter_round *r, struct hostmaps_process *p, int64_t since_ns)
+void jvms_read(struct jvms *j, const struct meter_round *r, struct hostmaps_process *p,
+	       int64_t since_ns)
 {
 	struct jvms_known *k = known_of(j, p);
 	struct jvm_names n = {r->h, p, NULL};
-	struct meter_reading x = {.identity = p->start_ns, .young = (int64_t)p->start_ns >= since_ns};
+	struct meter_reading x = {.identity = p->start_ns,
+				  .young = (int64_t)p->start_ns >= since_ns};
 	struct jvmfile file;
 	char key[24];
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jvms: heap, collections and safepoints of Java's virtual machines, of each that writes them into its hsperfdata file (jvmfile.h). Nothing is
- * asked of the machine, and nothing attached to it.
+ * jvms: heap, collections and safepoints of Java's virtual machines, of each that writes them into
+ * its hsperfdata file (jvmfile.h). Nothing is asked of the machine, and nothing attached to it.
  *
- * Which file: the one that the process itself has mapped (/proc/PID/maps tells its path and inode), opened below its own root, with that
- * inode: neither a file that another process left there nor one of another pid namespace. One that is damaged, or has gone (a
- * cleaner of /tmp), is told once in the log and has no rows; one with -XX:-UsePerfData has none.
+ * Which file: the one that the process itself has mapped (/proc/PID/maps tells its path and inode),
+ * opened below its own root, with that inode: neither a file that another process left there nor
+ * one of another pid namespace. One that is damaged, or has gone (a cleaner of /tmp), is told once
+ * in the log and has no rows; one with -XX:-UsePerfData has none.
  *
- * A process is looked at when it has libjvm.so mapped: each time while it is young, then once a minute.
+ * A process is looked at when it has libjvm.so mapped: each time while it is young, then once a
+ * minute.
  */
 #ifndef SONDE_HOST_FAMILY_JVMS_H
 #define SONDE_HOST_FAMILY_JVMS_H
@@ -24,7 +26,7 @@ struct jvms_known;
 
 struct jvms {
 	struct meter meter;
-	struct jvms_known *known;   /* by pid */
+	struct jvms_known *known; /* by pid */
 	uint64_t round;
 	struct strbuf text;
 };
@@ -32,7 +34,8 @@ struct jvms {
 void jvms_init(struct jvms *j, int64_t idle_ns);
 void jvms_release(struct jvms *j);
 /* since_ns: of the round before, 0: there was none. */
-void jvms_read(struct jvms *j, const struct meter_round *r, struct hostmaps_process *p, int64_t since_ns);
+void jvms_read(struct jvms *j, const struct meter_round *r, struct hostmaps_process *p,
+	       int64_t since_ns);
 void jvms_end(struct jvms *j);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-host: what the host, its containers, units and processes used, read from the kernel's own accounts at the end of each
- * bucket. It loads no program. This file is the family's translation between the common loop of loaders/lib/bpf and the readers.
+ * sonde-host: what the host, its containers, units and processes used, read from the kernel's own
+ * accounts at the end of each bucket. It loads no program. This file is the family's translation
+ * between the common loop of loaders/lib/bpf and the readers.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -23,10 +24,11 @@
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"
 
-#define IDLE_NS         (60 * NSEC_PER_SEC)  /* what does not move has a row so often */
-#define LITTLE_NS       (60 * NSEC_PER_SEC)  /* and what moves a little, in buckets of more than a second */
+#define IDLE_NS (60 * NSEC_PER_SEC) /* what does not move has a row so often */
+/* and what moves a little, in buckets of more than a second */
+#define LITTLE_NS       (60 * NSEC_PER_SEC)
 #define IDLE_PROCESS_NS (600 * NSEC_PER_SEC)
-#define FS_NS           (10 * NSEC_PER_SEC)  /* file systems are asked so often at most */
+#define FS_NS           (10 * NSEC_PER_SEC) /* file systems are asked so often at most */
 #define SOON_NS         (NSEC_PER_SEC / 10)
 
 struct host {
@@ -37,8 +39,8 @@ struct host {
 	struct jvms jvms;
 	struct container_events happened;
 	struct ended ended;
-	int64_t read_ns, fs_ns;   /* boot clock; 0: never */
-	int64_t begun_ns;         /* the first round */
+	int64_t read_ns, fs_ns; /* boot clock; 0: never */
+	int64_t begun_ns;       /* the first round */
 	int64_t due_ns;
 	/* of a round */
 	struct meter_round round;
@@ -50,7 +52,8 @@ static struct host_opts {
 } opts = {.log_lines = 1};
 
 static const struct option host_options[] = {
-	{"log-lines", 0, OPTION_ENUM, "on|off", "keep a container's last 20 lines where it ended badly, secrets masked (default off)",
+	{"log-lines", 0, OPTION_ENUM, "on|off",
+	 "keep a container's last 20 lines where it ended badly, secrets masked (default off)",
 	 OPTION_AT(struct host_opts, log_lines)},
 	{0}};
 
@@ -59,7 +62,8 @@ static int host_rights(const char *prog, struct err *e)
 	return preflight_clock(prog, e);
 }
 
-static int host_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+static int host_open(const struct family_config *c, void **state, struct bpf_object **obj,
+		     struct err *e)
 {
 	struct host *s = mem_alloc(sizeof(*s));
 
@@ -79,7 +83,8 @@ static int host_open(const struct family_config *c, void **state, struct bpf_obj
 	return 0;
 }
 
-/* A process that began before the first round is read from there on; one that is missed for a while goes on from its last reading. */
+/* A process that began before the first round is read from there on; one that is missed for a while
+ * goes on from its last reading. */
 static int64_t young_ns(const struct host *s)
 {
 	int64_t kept = s->read_ns - PROCESSES_KEEP_NS;
@@ -106,18 +111,22 @@ static void process_read(void *ctx, struct hostmaps_process *p)
 	}
 }
 
-/* What a difference stands for lies between two readings; after a sleep, in the bucket that is over. */
+/* What a difference stands for lies between two readings; after a sleep, in the bucket that is
+ * over. */
 static int64_t middle(const struct host *s, const struct family_host *h, int64_t now_ns)
 {
 	int64_t width = (int64_t)h->bucket_s * NSEC_PER_SEC, from = now_ns - width;
 
-	return (s->read_ns > from ? s->read_ns / 2 + now_ns / 2 : now_ns - width / 2) + h->offset_ns;
+	return (s->read_ns > from ? s->read_ns / 2 + now_ns / 2 : now_ns - width / 2) +
+	       h->offset_ns;
 }
 
 static void set_little(struct host *s, int64_t ns)
 {
-	struct meter *const all[] = {&s->wide.host, &s->wide.disk, &s->wide.nic, &s->wide.sensor, &s->cgroups.meter, &s->cgroups.disk,
-				     &s->cgroups.nic, &s->filesystems.meter, &s->processes.meter, &s->jvms.meter};
+	struct meter *const all[] = {&s->wide.host,   &s->wide.disk,         &s->wide.nic,
+				     &s->wide.sensor, &s->cgroups.meter,     &s->cgroups.disk,
+				     &s->cgroups.nic, &s->filesystems.meter, &s->processes.meter,
+				     &s->jvms.meter};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		all[i]->little_ns = ns;
@@ -127,7 +136,8 @@ static void set_little(struct host *s, int64_t ns)
 static void round_read(struct host *s, struct family_host *h, int64_t now_ns, int64_t little_ns)
 {
 	set_little(s, little_ns);
-	s->round = (struct meter_round){.h = s->read_ns ? h : NULL, .now_ns = now_ns, .utc_ns = middle(s, h, now_ns)};
+	s->round = (struct meter_round){
+		.h = s->read_ns ? h : NULL, .now_ns = now_ns, .utc_ns = middle(s, h, now_ns)};
 	s->begun_ns = s->begun_ns ? s->begun_ns : now_ns;
 	hostwide_read(&s->wide, &s->round);
 	cgroups_look(&s->cgroups, h, &s->round);
@@ -135,7 +145,8 @@ static void round_read(struct host *s, struct family_host *h, int64_t now_ns, in
 	hostmaps_each(h->maps, process_meet, s);
 	container_events_round(&s->happened, h, now_ns);
 	h->processes = s->n_processes > h->processes ? s->n_processes : h->processes;
-	cgroups_read(&s->cgroups, &s->round); /* before its processes: what ends in it is told from their readings on */
+	cgroups_read(&s->cgroups, &s->round); /* before its processes: what ends in it is told from
+						 their readings on */
 	hostmaps_each(h->maps, process_read, s);
 	processes_end(&s->processes);
 	jvms_end(&s->jvms);
@@ -171,7 +182,8 @@ static void host_process_ended(void *state, struct family_host *h, const struct 
 	ended_note(&s->ended, p);
 }
 
-static void host_process_usage(void *state, struct family_host *h, const struct mp_used *u, struct hostmaps_process *p)
+static void host_process_usage(void *state, struct family_host *h, const struct mp_used *u,
+			       struct hostmaps_process *p)
 {
 	struct host *s = state;
 
@@ -217,9 +229,14 @@ static void journal_check(struct check *c)
 	const char *folder = journallines_folder();
 
 	if (folder)
-		check_add(c, "journal", CHECK_OK, NULL, "%s: last lines of containers that log to journald are read there (log-lines = on)", folder);
+		check_add(
+			c, "journal", CHECK_OK, NULL,
+			"%s: last lines of containers that log to journald are read there (log-lines = on)",
+			folder);
 	else
-		check_add(c, "journal", CHECK_OFF, NULL, "none on this host: last lines of containers are read from Docker's and Podman's own files");
+		check_add(
+			c, "journal", CHECK_OFF, NULL,
+			"none on this host: last lines of containers are read from Docker's and Podman's own files");
 }
 
 /* What a kernel was built or booted without costs its columns. */
@@ -229,14 +246,17 @@ static void host_check(struct check *c, uint32_t freq)
 
 	(void)freq;
 	if (access("/proc/pressure/memory", R_OK))
-		check_add(c, "pressure", CHECK_WARN, "boot with psi=1", "this kernel does not tell it: columns psi_* are NULL");
+		check_add(c, "pressure", CHECK_WARN, "boot with psi=1",
+			  "this kernel does not tell it: columns psi_* are NULL");
 	else
-		check_add(c, "pressure", CHECK_OK, NULL, "/proc/pressure tells how long threads waited");
+		check_add(c, "pressure", CHECK_OK, NULL,
+			  "/proc/pressure tells how long threads waited");
 	cgroups_init(&g, 0);
 	if (cgroups_has_memory(&g))
 		check_add(c, "memory of cgroups", CHECK_OK, NULL, "the memory controller is on");
 	else
-		check_add(c, "memory of cgroups", CHECK_WARN, "boot with cgroup_enable=memory cgroup_memory=1",
+		check_add(c, "memory of cgroups", CHECK_WARN,
+			  "boot with cgroup_enable=memory cgroup_memory=1",
 			  "the memory controller is off: memory of containers is NULL");
 	cgroups_release(&g);
 	journal_check(c);
@@ -244,7 +264,8 @@ static void host_check(struct check *c, uint32_t freq)
 
 static const struct family host_family = {
 	.name = "host",
-	.summary = "what the host, containers, units and processes used: CPU, memory, disks, network, pressure",
+	.summary =
+		"what the host, containers, units and processes used: CPU, memory, disks, network, pressure",
 	.options = {host_options, &opts},
 	.rights = host_rights,
 	.open = host_open,

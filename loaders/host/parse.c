@@ -7,10 +7,10 @@
 #include "schema/base/array.h"
 #include "schema/facts/host.h"
 
-#define USEC 1000000ull
-#define NO_LIMIT (1ull << 60) /* v1 writes PAGE_COUNTER_MAX pages; nobody has so much memory */
-#define TASK_KTHREAD 0x00200000u /* PF_KTHREAD */
-#define SECTOR 512
+#define USEC         1000000ull
+#define NO_LIMIT     (1ull << 60) /* v1 writes PAGE_COUNTER_MAX pages; nobody has so much memory */
+#define TASK_KTHREAD 0x00200000u  /* PF_KTHREAD */
+#define SECTOR       512
 
 struct words { /* the rest of one line */
 	const char *p, *end;
@@ -53,7 +53,8 @@ static bool number_of(const char *word, size_t len, uint64_t *out)
 	size_t i = 0;
 
 	for (; i < len && word[i] >= '0' && word[i] <= '9'; i++)
-		if (__builtin_mul_overflow(n, 10ull, &n) || __builtin_add_overflow(n, (uint64_t)(word[i] - '0'), &n))
+		if (__builtin_mul_overflow(n, 10ull, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(word[i] - '0'), &n))
 			return false;
 	if (i)
 		*out = n;
@@ -84,7 +85,8 @@ static void put_scaled(struct fact_row *out, int column, uint64_t n, uint64_t mu
 		fact_put(out, column, n / (div ? div : 1));
 }
 
-void parse_keys(const char *text, size_t len, const struct parse_key *keys, size_t n, struct fact_row *out)
+void parse_keys(const char *text, size_t len, const struct parse_key *keys, size_t n,
+		struct fact_row *out)
 {
 	struct words line;
 	size_t pos = 0;
@@ -97,7 +99,8 @@ void parse_keys(const char *text, size_t len, const struct parse_key *keys, size
 		if (name_len && name[name_len - 1] == ':')
 			name_len--;
 		for (size_t i = 0; i < n; i++) {
-			if (strlen(keys[i].name) != name_len || memcmp(keys[i].name, name, name_len))
+			if (strlen(keys[i].name) != name_len ||
+			    memcmp(keys[i].name, name, name_len))
 				continue;
 			if (number_next(&line, &value))
 				put_scaled(out, keys[i].column, value, keys[i].mul, keys[i].div);
@@ -130,8 +133,8 @@ bool parse_cpu_max(const char *text, size_t len, uint64_t *out)
 	uint64_t quota, period, m;
 	size_t pos = 0;
 
-	if (!line_next(text, len, &pos, &line) || !number_next(&line, &quota) || !number_next(&line, &period) || !period ||
-	    __builtin_mul_overflow(quota, 1000ull, &m))
+	if (!line_next(text, len, &pos, &line) || !number_next(&line, &quota) ||
+	    !number_next(&line, &period) || !period || __builtin_mul_overflow(quota, 1000ull, &m))
 		return false;
 	*out = m / period;
 	return true;
@@ -157,7 +160,10 @@ void parse_pressure(const char *text, size_t len, int some, int full, struct fac
 	while (line_next(text, len, &pos, &line)) {
 		const char *word;
 		size_t n = word_next(&line, &word);
-		int column = n != 4 ? -1 : !memcmp(word, "some", 4) ? some : !memcmp(word, "full", 4) ? full : -1;
+		int column = n != 4                   ? -1 :
+			     !memcmp(word, "some", 4) ? some :
+			     !memcmp(word, "full", 4) ? full :
+							-1;
 		uint64_t total;
 
 		if (column >= 0 && total_of(&line, &total))
@@ -167,9 +173,12 @@ void parse_pressure(const char *text, size_t len, int some, int full, struct fac
 
 void parse_stat(const char *text, size_t len, long ticks, struct fact_row *out)
 {
-	static const int columns[] = {HOST_USER, HOST_NICE, HOST_SYSTEM, HOST_IDLE, HOST_IOWAIT, HOST_IRQ, HOST_SOFTIRQ, HOST_STEAL};
-	static const struct parse_key keys[] = {{"ctxt", HOST_SWITCHES, 0, 0}, {"processes", HOST_FORKS, 0, 0},
-						{"procs_running", HOST_RUNNING, 0, 0}, {"procs_blocked", HOST_BLOCKED, 0, 0}};
+	static const int columns[] = {HOST_USER,   HOST_NICE, HOST_SYSTEM,  HOST_IDLE,
+				      HOST_IOWAIT, HOST_IRQ,  HOST_SOFTIRQ, HOST_STEAL};
+	static const struct parse_key keys[] = {{"ctxt", HOST_SWITCHES, 0, 0},
+						{"processes", HOST_FORKS, 0, 0},
+						{"procs_running", HOST_RUNNING, 0, 0},
+						{"procs_blocked", HOST_BLOCKED, 0, 0}};
 	uint64_t value[8], cpus = 0;
 	struct words line;
 	size_t pos = 0;
@@ -231,14 +240,26 @@ void parse_loadavg(const char *text, size_t len, struct fact_row *out)
 
 bool parse_next_disk(const char *text, size_t len, size_t *pos, struct parse_disk *out)
 {
-	enum { READS, READ_SECTORS = 2, READ_MS, WRITES, WRITE_SECTORS = 6, WRITE_MS, IN_FLIGHT, BUSY_MS, WAIT_MS, FIELDS };
+	enum {
+		READS,
+		READ_SECTORS = 2,
+		READ_MS,
+		WRITES,
+		WRITE_SECTORS = 6,
+		WRITE_MS,
+		IN_FLIGHT,
+		BUSY_MS,
+		WAIT_MS,
+		FIELDS
+	};
 	struct words line;
 
 	while (line_next(text, len, pos, &line)) {
 		uint64_t major, minor, v[FIELDS];
 		struct parse_disk d = {0};
 
-		if (!number_next(&line, &major) || !number_next(&line, &minor) || major > UINT32_MAX || minor > UINT32_MAX)
+		if (!number_next(&line, &major) || !number_next(&line, &minor) ||
+		    major > UINT32_MAX || minor > UINT32_MAX)
 			continue;
 		d.name_len = word_next(&line, &d.name);
 		d.major = (uint32_t)major;
@@ -262,10 +283,23 @@ bool parse_next_disk(const char *text, size_t len, size_t *pos, struct parse_dis
 
 bool parse_next_nic(const char *text, size_t len, size_t *pos, struct parse_nic *out)
 {
-	enum { RX_BYTES, RX_PACKETS, RX_ERRORS, RX_DROPS, TX_BYTES = 8, TX_PACKETS, TX_ERRORS, TX_DROPS, FIELDS };
-	static const struct { int field, column; } parts[] = {
-		{RX_BYTES, NIC_RX_BYTES}, {RX_PACKETS, NIC_RX_PACKETS}, {RX_ERRORS, NIC_RX_ERRORS}, {RX_DROPS, NIC_RX_DROPS},
-		{TX_BYTES, NIC_TX_BYTES}, {TX_PACKETS, NIC_TX_PACKETS}, {TX_ERRORS, NIC_TX_ERRORS}, {TX_DROPS, NIC_TX_DROPS}};
+	enum {
+		RX_BYTES,
+		RX_PACKETS,
+		RX_ERRORS,
+		RX_DROPS,
+		TX_BYTES = 8,
+		TX_PACKETS,
+		TX_ERRORS,
+		TX_DROPS,
+		FIELDS
+	};
+	static const struct {
+		int field, column;
+	} parts[] = {{RX_BYTES, NIC_RX_BYTES},   {RX_PACKETS, NIC_RX_PACKETS},
+		     {RX_ERRORS, NIC_RX_ERRORS}, {RX_DROPS, NIC_RX_DROPS},
+		     {TX_BYTES, NIC_TX_BYTES},   {TX_PACKETS, NIC_TX_PACKETS},
+		     {TX_ERRORS, NIC_TX_ERRORS}, {TX_DROPS, NIC_TX_DROPS}};
 	struct words line;
 
 	while (line_next(text, len, pos, &line)) {
@@ -328,7 +362,8 @@ bool parse_next_mount(const char *text, size_t len, size_t *pos, struct parse_mo
 			;
 		m.type_len = word_next(&line, &m.type);
 		m.source_len = word_next(&line, &m.source);
-		m.super_len = word_next(&line, &m.super); /* a source may be empty: then it is what follows */
+		m.super_len = word_next(
+			&line, &m.super); /* a source may be empty: then it is what follows */
 		if (!m.type_len || !m.point_len)
 			continue;
 		*out = m;
@@ -379,7 +414,8 @@ void parse_io_stat(const char *text, size_t len, struct parse_io *out, size_t *n
 		io = io_of(out, n, major, minor);
 		while (io && (word_len = word_next(&line, &word))) {
 			const char *is = memchr(word, '=', word_len);
-			size_t name = is ? (size_t)(is - word) : 0, left = is ? word_len - name - 1 : 0;
+			size_t name = is ? (size_t)(is - word) : 0,
+			       left = is ? word_len - name - 1 : 0;
 			uint64_t v;
 
 			if (!is || !number_of(is + 1, left, &v))
@@ -404,23 +440,38 @@ void parse_blkio(const char *text, size_t len, bool bytes, struct parse_io *out,
 	while (line_next(text, len, &pos, &line)) {
 		const char *word, *what;
 		size_t word_len = word_next(&line, &word), what_len = word_next(&line, &what);
-		bool read = what_len == 4 && !memcmp(what, "Read", 4), write = what_len == 5 && !memcmp(what, "Write", 5);
+		bool read = what_len == 4 && !memcmp(what, "Read", 4),
+		     write = what_len == 5 && !memcmp(what, "Write", 5);
 		uint32_t major, minor;
 		struct parse_io *io;
 		uint64_t v;
 
-		if ((!read && !write) || !device_of(word, word_len, &major, &minor) || !number_next(&line, &v))
+		if ((!read && !write) || !device_of(word, word_len, &major, &minor) ||
+		    !number_next(&line, &v))
 			continue;
 		io = io_of(out, n, major, minor);
 		if (!io)
 			continue;
-		*(bytes ? read ? &io->read_bytes : &io->write_bytes : read ? &io->reads : &io->writes) = v;
+		*(bytes ? read ? &io->read_bytes : &io->write_bytes :
+		  read  ? &io->reads :
+			  &io->writes) = v;
 	}
 }
 
 bool parse_task_stat(const char *text, size_t len, long ticks, long page, struct parse_task *out)
 {
-	enum { FLAGS = 6, MINFLT, MAJFLT = 9, UTIME = 11, STIME, THREADS = 17, START = 19, VSIZE, RSS, FIELDS };
+	enum {
+		FLAGS = 6,
+		MINFLT,
+		MAJFLT = 9,
+		UTIME = 11,
+		STIME,
+		THREADS = 17,
+		START = 19,
+		VSIZE,
+		RSS,
+		FIELDS
+	};
 	const char *close = memrchr(text, ')', len); /* a command may have any character, ')' too */
 	struct parse_task t = {0};
 	uint64_t v[FIELDS] = {0};
@@ -441,7 +492,8 @@ bool parse_task_stat(const char *text, size_t len, long ticks, long page, struct
 	fact_put(&t.row, PROCESS_MINFLT, v[MINFLT]);
 	fact_put(&t.row, PROCESS_MAJFLT, v[MAJFLT]);
 	fact_put(&t.row, PROCESS_THREADS, v[THREADS]);
-	if (v[VSIZE]) /* one that is ending, or a thread of the kernel, has no memory to be told of */
+	/* one that is ending, or a thread of the kernel, has no memory to be told of */
+	if (v[VSIZE])
 		put_scaled(&t.row, PROCESS_RSS, v[RSS], (uint64_t)page, 1);
 	t.start_ticks = v[START];
 	t.kernel = v[FLAGS] & TASK_KTHREAD;

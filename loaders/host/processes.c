@@ -22,29 +22,31 @@
 
 #define FILES_NS (60 * NSEC_PER_SEC)
 #define LIMIT_NS (600 * NSEC_PER_SEC) /* limits are read so often */
-#define FDS_FEW  32 /* nobody has so low a limit */
-#define WHOLE_NS (60 * NSEC_PER_SEC) /* memory may be taken from one that does not run */
+#define FDS_FEW  32                   /* nobody has so low a limit */
+#define WHOLE_NS (60 * NSEC_PER_SEC)  /* memory may be taken from one that does not run */
 
-static const struct parse_key IO[] = {{"read_bytes", PROCESS_READ_BYTES, 0, 0}, {"write_bytes", PROCESS_WRITE_BYTES, 0, 0}};
+static const struct parse_key IO[] = {{"read_bytes", PROCESS_READ_BYTES, 0, 0},
+				      {"write_bytes", PROCESS_WRITE_BYTES, 0, 0}};
 static const struct parse_key STATUS[] = {{"VmSwap", PROCESS_SWAP, 1024, 0}};
 
 void processes_init(struct processes *ps, int64_t idle_ns)
 {
-	*ps = (struct processes){.meter = {.fact = &PROCESS_FACT, .idle_ns = idle_ns},
-				 .files = {.fact = &FDS_FACT, .idle_ns = FILES_NS, .little_ns = FILES_NS}};
+	*ps = (struct processes){
+		.meter = {.fact = &PROCESS_FACT, .idle_ns = idle_ns},
+		.files = {.fact = &FDS_FACT, .idle_ns = FILES_NS, .little_ns = FILES_NS}};
 }
 
 struct processes_known {
 	uint64_t start_ns, ran_ns; /* on a CPU, of the main thread */
 	uint64_t round;
-	int64_t whole_ns;          /* when it was read whole, and its row could be stored; 0: never */
-	int64_t limit_ns;          /* when its limit was read; 0: never */
-	uint64_t fds_limit;        /* 0: not known, or none */
-	uint64_t rss;              /* while it had memory, at the last reading */
-	int64_t met_ns;            /* when it was met last */
-	bool single;               /* it had one thread */
-	bool spent;                /* all that it used is told */
-	uint64_t cpu_us;           /* up to the last reading, rather more than less; with `read` */
+	int64_t whole_ns;   /* when it was read whole, and its row could be stored; 0: never */
+	int64_t limit_ns;   /* when its limit was read; 0: never */
+	uint64_t fds_limit; /* 0: not known, or none */
+	uint64_t rss;       /* while it had memory, at the last reading */
+	int64_t met_ns;     /* when it was met last */
+	bool single;        /* it had one thread */
+	bool spent;         /* all that it used is told */
+	uint64_t cpu_us;    /* up to the last reading, rather more than less; with `read` */
 	bool read;
 	uint32_t tgid;
 	UT_hash_handle hh;
@@ -54,7 +56,7 @@ static void forget(struct processes *ps, uint64_t but)
 {
 	struct processes_known *k, *next;
 
-	HASH_ITER(hh, ps->known, k, next) {
+	HASH_ITER (hh, ps->known, k, next) {
 		if (k->round == but)
 			continue;
 		HASH_DEL(ps->known, k);
@@ -102,11 +104,13 @@ static struct processes_known *known_of(struct processes *ps, const struct hostm
 }
 
 /* "RAN WAITED SLICES", in ns, of the main thread. False: this kernel has no such file. */
-static bool schedstat_read(struct processes *ps, uint32_t pid, uint64_t *ran_ns, uint64_t *waited_ns)
+static bool schedstat_read(struct processes *ps, uint32_t pid, uint64_t *ran_ns,
+			   uint64_t *waited_ns)
 {
 	const char *second;
 
-	if (!file_read(ps, pid, "schedstat") || !parse_number(strbuf_str(&ps->text), ps->text.len, ran_ns))
+	if (!file_read(ps, pid, "schedstat") ||
+	    !parse_number(strbuf_str(&ps->text), ps->text.len, ran_ns))
 		return false;
 	second = strchr(strbuf_str(&ps->text), ' ');
 	return second && parse_number(second, strlen(second), waited_ns);
@@ -149,7 +153,8 @@ static bool files_names(void *ctx, struct fact_row *row)
 static void limit_read(struct processes *ps, struct processes_known *k)
 {
 	static const char head[] = "Max open files ";
-	const char *at = file_read(ps, k->tgid, "limits") ? strstr(strbuf_str(&ps->text), head) : NULL;
+	const char *at =
+		file_read(ps, k->tgid, "limits") ? strstr(strbuf_str(&ps->text), head) : NULL;
 
 	k->fds_limit = 0;
 	if (!at)
@@ -160,11 +165,12 @@ static void limit_read(struct processes *ps, struct processes_known *k)
 		k->fds_limit = 0;
 }
 
-static void files_take(struct processes *ps, const struct meter_round *r, struct processes_known *k, const struct meter_reading *of,
-		       struct process_names *names)
+static void files_take(struct processes *ps, const struct meter_round *r, struct processes_known *k,
+		       const struct meter_reading *of, struct process_names *names)
 {
 	struct meter_reading x = {.key = of->key, .identity = of->identity};
-	uint64_t fds = fact_has(&of->row, PROCESS_FDS) ? (uint64_t)of->row.v[PROCESS_FDS].number : 0;
+	uint64_t fds =
+		fact_has(&of->row, PROCESS_FDS) ? (uint64_t)of->row.v[PROCESS_FDS].number : 0;
 
 	if (fds < FDS_FEW)
 		return;
@@ -179,11 +185,12 @@ static void files_take(struct processes *ps, const struct meter_round *r, struct
 	meter_take(&ps->files, r, &x, files_names, names);
 }
 
-/* CPU time of all its threads up to now. Ticks cut off up to one each of both; the main thread's own time is exact, and all of it where there
- * never was another thread. */
+/* CPU time of all its threads up to now. Ticks cut off up to one each of both; the main thread's
+ * own time is exact, and all of it where there never was another thread. */
 static uint64_t cpu_at_most(const struct fact_row *row, uint64_t main_us)
 {
-	uint64_t ticks_us = (uint64_t)row->v[PROCESS_USER].number + (uint64_t)row->v[PROCESS_SYSTEM].number;
+	uint64_t ticks_us =
+		(uint64_t)row->v[PROCESS_USER].number + (uint64_t)row->v[PROCESS_SYSTEM].number;
 
 	return main_us >= ticks_us && main_us ? main_us : ticks_us + 2 * proc_ticks_ns(1) / 1000;
 }
@@ -198,25 +205,30 @@ static bool process_names(void *ctx, struct fact_row *row)
 	return true;
 }
 
-void processes_read(struct processes *ps, const struct meter_round *r, struct hostmaps_process *p, int64_t young_ns)
+void processes_read(struct processes *ps, const struct meter_round *r, struct hostmaps_process *p,
+		    int64_t young_ns)
 {
 	struct processes_known *k = known_of(ps, p);
 	uint64_t ran_ns = 0, waited_ns = 0;
 	bool has_schedstat = schedstat_read(ps, p->tgid, &ran_ns, &waited_ns);
 	struct process_names names = {*r, p};
-	struct meter_reading x = {.identity = p->start_ns, .young = (int64_t)p->start_ns >= young_ns};
+	struct meter_reading x = {.identity = p->start_ns,
+				  .young = (int64_t)p->start_ns >= young_ns};
 	uint64_t tick = proc_ticks_ns(1);
 	struct parse_task t;
 	char key[16];
 
 	snprintf(key, sizeof(key), "%u", p->tgid);
-	if (has_schedstat && k->single && ran_ns == k->ran_ns && k->whole_ns && r->now_ns - k->whole_ns < WHOLE_NS) {
+	if (has_schedstat && k->single && ran_ns == k->ran_ns && k->whole_ns &&
+	    r->now_ns - k->whole_ns < WHOLE_NS) {
 		meter_keep(&ps->meter, key);
 		return;
 	}
 	if (!file_read(ps, p->tgid, "stat") ||
-	    !parse_task_stat(strbuf_str(&ps->text), ps->text.len, sysconf(_SC_CLK_TCK), sysconf(_SC_PAGESIZE), &t) ||
-	    t.start_ticks != p->start_ns / tick) { /* it is gone, and its pid another one's; what it used is told yet */
+	    !parse_task_stat(strbuf_str(&ps->text), ps->text.len, sysconf(_SC_CLK_TCK),
+			     sysconf(_SC_PAGESIZE), &t) ||
+	    t.start_ticks != p->start_ns / tick) { /* it is gone, and its pid another one's; what it
+						      used is told yet */
 		meter_keep(&ps->meter, key);
 		return;
 	}
@@ -243,7 +255,8 @@ void processes_read(struct processes *ps, const struct meter_round *r, struct ho
 
 /* ---- ended ---- */
 
-static struct processes_known *known_as(const struct processes *ps, uint32_t tgid, uint64_t start_ns)
+static struct processes_known *known_as(const struct processes *ps, uint32_t tgid,
+					uint64_t start_ns)
 {
 	struct processes_known *k;
 
@@ -251,15 +264,18 @@ static struct processes_known *known_as(const struct processes *ps, uint32_t tgi
 	return k && k->start_ns == start_ns ? k : NULL;
 }
 
-void processes_split(const struct mp_used *u, const struct fact_row *last, uint64_t *user_us, uint64_t *system_us)
+void processes_split(const struct mp_used *u, const struct fact_row *last, uint64_t *user_us,
+		     uint64_t *system_us)
 {
-	uint64_t had_user = last ? (uint64_t)last->v[PROCESS_USER].number : 0, had_system = last ? (uint64_t)last->v[PROCESS_SYSTEM].number : 0;
+	uint64_t had_user = last ? (uint64_t)last->v[PROCESS_USER].number : 0,
+		 had_system = last ? (uint64_t)last->v[PROCESS_SYSTEM].number : 0;
 	uint64_t all = u->cpu_ns / 1000, user = all;
 
 	if (all < had_user + had_system)
 		all = had_user + had_system;
 	if (u->system_ns)
-		user = (uint64_t)((double)all * ((double)u->user_ns / ((double)u->user_ns + (double)u->system_ns)));
+		user = (uint64_t)((double)all * ((double)u->user_ns /
+						 ((double)u->user_ns + (double)u->system_ns)));
 	if (user > all - had_system)
 		user = all - had_system;
 	if (user < had_user)
@@ -286,7 +302,8 @@ static void row_of(const struct mp_used *u, const struct fact_row *last, struct 
 	}
 }
 
-uint64_t processes_since(const struct processes *ps, const struct mp_used *u, const struct hostmaps_process *p, bool *whole)
+uint64_t processes_since(const struct processes *ps, const struct mp_used *u,
+			 const struct hostmaps_process *p, bool *whole)
 {
 	const struct processes_known *k = known_as(ps, p->tgid, p->start_ns);
 	uint64_t all = u->cpu_ns / 1000;
@@ -297,7 +314,8 @@ uint64_t processes_since(const struct processes *ps, const struct mp_used *u, co
 	return *whole ? all : all > k->cpu_us ? all - k->cpu_us : 0;
 }
 
-bool processes_used(struct processes *ps, const struct meter_round *r, const struct mp_used *u, struct hostmaps_process *p)
+bool processes_used(struct processes *ps, const struct meter_round *r, const struct mp_used *u,
+		    struct hostmaps_process *p)
 {
 	struct processes_known *k = known_as(ps, p->tgid, p->start_ns);
 	struct process_names names = {*r, p};
@@ -321,7 +339,8 @@ bool processes_used(struct processes *ps, const struct meter_round *r, const str
 	return true;
 }
 
-void processes_whole(struct processes *ps, const struct meter_round *r, const struct mp_used *u, struct hostmaps_process *p)
+void processes_whole(struct processes *ps, const struct meter_round *r, const struct mp_used *u,
+		     struct hostmaps_process *p)
 {
 	struct process_names names = {*r, p};
 	struct fact_row row;
@@ -331,8 +350,8 @@ void processes_whole(struct processes *ps, const struct meter_round *r, const st
 	meter_put(ps->meter.fact, r, &row, process_names, &names);
 }
 
-/* How one was read last is kept for a while after it was met last: its sums are told after its end, and what sonde-maps had to find anew
- * goes on from there. */
+/* How one was read last is kept for a while after it was met last: its sums are told after its end,
+ * and what sonde-maps had to find anew goes on from there. */
 static void absent_keep(struct processes *ps)
 {
 	int64_t now = clock_boot_ns();

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processes: what each process used. One with a single thread that has not run since the reading before, as schedstat says to the
- * nanosecond, has used nothing: it is read no further, but once a minute.
+ * processes: what each process used. One with a single thread that has not run since the reading
+ * before, as schedstat says to the nanosecond, has used nothing: it is read no further, but once a
+ * minute.
  *
- * CPU time is that of all its threads, those that ended too, as the kernel tells it in ticks; the time
- * that it could run and waited for a CPU is told by thread only, and here of those that have one. What one used after the last reading
- * before its end comes from the kernel's sums at its end (ended.h); until these are there it is remembered how it was read last.
+ * CPU time is that of all its threads, those that ended too, as the kernel tells it in ticks; the
+ * time that it could run and waited for a CPU is told by thread only, and here of those that have
+ * one. What one used after the last reading before its end comes from the kernel's sums at its end
+ * (ended.h); until these are there it is remembered how it was read last.
  */
 #ifndef SONDE_HOST_FAMILY_PROCESSES_H
 #define SONDE_HOST_FAMILY_PROCESSES_H
@@ -16,7 +18,8 @@
 #include "loaders/lib/bpf/run/meter.h"
 #include "schema/base/strbuf.h"
 
-#define PROCESSES_KEEP_NS 20000000000ll /* so long it is known how one was read that is met no more; hostmaps forgets sooner */
+/* so long it is known how one was read that is met no more; hostmaps forgets sooner */
+#define PROCESSES_KEEP_NS 20000000000ll
 
 struct family_host;
 struct hostmaps_process;
@@ -28,7 +31,7 @@ struct processes {
 	struct processes_known *known;
 	uint64_t round;
 	struct strbuf text;
-	bool swapping;          /* something is in swap: how much of each is asked */
+	bool swapping; /* something is in swap: how much of each is asked */
 };
 
 void processes_init(struct processes *ps, int64_t idle_ns);
@@ -36,17 +39,22 @@ void processes_release(struct processes *ps);
 /* Is it part of what the capture is narrowed to? */
 bool processes_wants(const struct family_host *h, const struct hostmaps_process *p);
 /* One of them; what was never read and began at young_ns (boot clock) or later, began at 0. */
-void processes_read(struct processes *ps, const struct meter_round *r, struct hostmaps_process *p, int64_t young_ns);
+void processes_read(struct processes *ps, const struct meter_round *r, struct hostmaps_process *p,
+		    int64_t young_ns);
 void processes_end(struct processes *ps);
 /* What it used in all. The difference to its last reading is stored; false: it was never read. */
-bool processes_used(struct processes *ps, const struct meter_round *r, const struct mp_used *u, struct hostmaps_process *p);
-/* CPU time in us that an ended one used after it was read last, rather less than more; what is told already is not in it. *whole: it was never
- * read, and this is over its life. */
-uint64_t processes_since(const struct processes *ps, const struct mp_used *u, const struct hostmaps_process *p, bool *whole);
+bool processes_used(struct processes *ps, const struct meter_round *r, const struct mp_used *u,
+		    struct hostmaps_process *p);
+/* CPU time in us that an ended one used after it was read last, rather less than more; what is told
+ * already is not in it. *whole: it was never read, and this is over its life. */
+uint64_t processes_since(const struct processes *ps, const struct mp_used *u,
+			 const struct hostmaps_process *p, bool *whole);
 /* One that was never read: all that it used. */
-void processes_whole(struct processes *ps, const struct meter_round *r, const struct mp_used *u, struct hostmaps_process *p);
-/* CPU time in us, in the proportion of its ticks; neither part is less than in its last reading (NULL: there is none), and their sum is exact,
- * where that is not less than the last one's. */
-void processes_split(const struct mp_used *u, const struct fact_row *last, uint64_t *user_us, uint64_t *system_us);
+void processes_whole(struct processes *ps, const struct meter_round *r, const struct mp_used *u,
+		     struct hostmaps_process *p);
+/* CPU time in us, in the proportion of its ticks; neither part is less than in its last reading
+ * (NULL: there is none), and their sum is exact, where that is not less than the last one's. */
+void processes_split(const struct mp_used *u, const struct fact_row *last, uint64_t *user_us,
+		     uint64_t *system_us);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* textfile: a file of /proc, /sys or a cgroup, read whole into a buffer that is kept for the next one. */
+/* textfile: a file of /proc, /sys or a cgroup, read whole into a buffer that is kept for the next
+ * one. */
 #ifndef SONDE_HOST_FAMILY_TEXTFILE_H
 #define SONDE_HOST_FAMILY_TEXTFILE_H
 

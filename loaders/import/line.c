@@ -15,7 +15,7 @@
 
 struct fields {
 	const json_t *o;
-	const char *wrong;  /* key of the first that is not as it must be */
+	const char *wrong; /* key of the first that is not as it must be */
 };
 
 static const char *text(struct fields *f, const char *key)
@@ -92,7 +92,8 @@ static uint64_t element(struct fields *f, const json_t *list, size_t i, uint64_t
 {
 	const json_t *v = json_array_get(list, i);
 
-	if (!json_is_integer(v) || json_integer_value(v) < 0 || (uint64_t)json_integer_value(v) > most) {
+	if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+	    (uint64_t)json_integer_value(v) > most) {
 		f->wrong = "times";
 		return 0;
 	}
@@ -110,9 +111,10 @@ static void read_times(struct fields *f, struct line *l)
 	}
 	l->times = mem_array(n + 1, sizeof(*l->times));
 	for (; l->n_times < n && !f->wrong; l->n_times++)
-		l->times[l->n_times] = (struct line_time){.at_ns = (int64_t)element(f, list, 3 * l->n_times, TIME_MAX),
-							  .n = element(f, list, 3 * l->n_times + 1, INT64_MAX),
-							  .value = element(f, list, 3 * l->n_times + 2, INT64_MAX)};
+		l->times[l->n_times] = (struct line_time){
+			.at_ns = (int64_t)element(f, list, 3 * l->n_times, TIME_MAX),
+			.n = element(f, list, 3 * l->n_times + 1, INT64_MAX),
+			.value = element(f, list, 3 * l->n_times + 2, INT64_MAX)};
 }
 
 static void read_add(struct fields *f, struct line *l)
@@ -134,7 +136,8 @@ static void read_add(struct fields *f, struct line *l)
 	for (size_t i = 0; !f->wrong && i < json_array_size(stack); i++) {
 		const json_t *v = json_array_get(stack, i);
 
-		if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > UINT32_MAX)
+		if (!json_is_integer(v) || json_integer_value(v) < 0 ||
+		    json_integer_value(v) > UINT32_MAX)
 			f->wrong = "stack";
 		else
 			l->stack[l->n_stack++] = (uint32_t)json_integer_value(v);
@@ -148,7 +151,9 @@ int line_parse(const char *bytes, size_t len, struct line *out, struct err *e)
 	static const struct {
 		const char *key;
 		void (*read)(struct fields *f, struct line *l);
-	} kinds[] = {[LINE_RUN] = {"run", read_run}, [LINE_FRAME] = {"frame", read_frame}, [LINE_PROCESS] = {"process", read_process},
+	} kinds[] = {[LINE_RUN] = {"run", read_run},
+		     [LINE_FRAME] = {"frame", read_frame},
+		     [LINE_PROCESS] = {"process", read_process},
 		     [LINE_ADD] = {"add", read_add}};
 	struct fields f = {0};
 	json_error_t why;
@@ -156,20 +161,25 @@ int line_parse(const char *bytes, size_t len, struct line *out, struct err *e)
 
 	memset(out, 0, sizeof(*out));
 	if (len > LINE_MAX_BYTES)
-		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a line is longer than %u bytes", LINE_MAX_BYTES);
+		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a line is longer than %u bytes",
+			       LINE_MAX_BYTES);
 	out->json = json_loadb(bytes, len, 0, &why);
 	if (!json_is_object(out->json))
-		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a line is no JSON object: %.100s", out->json ? "another value" : why.text);
+		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a line is no JSON object: %.100s",
+			       out->json ? "another value" : why.text);
 	f.o = out->json;
-	while (what >= 0 && !json_is_string(json_object_get(f.o, kinds[what].key))) /* "add" has a process too, a number */
+	/* "add" has a process too, a number */
+	while (what >= 0 && !json_is_string(json_object_get(f.o, kinds[what].key)))
 		what--;
 	if (what < 0)
-		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a line is neither run, frame, process nor add");
+		return err_set(e, -EBADMSG, EXIT_RUNTIME,
+			       "a line is neither run, frame, process nor add");
 	out->what = (enum line_what)what;
 	out->name = text(&f, kinds[what].key);
 	kinds[what].read(&f, out);
 	if (f.wrong)
-		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a line of %s has a '%s' that cannot be", kinds[what].key, f.wrong);
+		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a line of %s has a '%s' that cannot be",
+			       kinds[what].key, f.wrong);
 	return 0;
 }
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * line: what `sonde import` tells, one JSON object a line. Pure over bytes. Numbers are from 0; what is missing is 0 or "".
+ * line: what `sonde import` tells, one JSON object a line. Pure over bytes. Numbers are from 0;
+ * what is missing is 0 or "".
  *
- *   {"run": "x.pb.gz", "from_ns": N, "to_ns": N, "bucket_s": N, "period_ns": N}       the first; then in any order:
- *   {"frame": "name", "module": "", "path": "", "build_id": "", "file": "", "line": N, "offset": N, "kernel": true,
- *    "jit": true, "inlined": true, "unnamed": true}     frames are counted from 0; inlined: into the one before it in a stack
- *   {"process": "comm", "pid": N, "ppid": N, "uid": N, "start_ns": N, "exe": "", "args": "", "unit": "", "container": "",
- *    "container_id": "", "image": ""}                      counted from 0
- *   {"add": "cpu", "process": N, "thread": "", "tid": N, "label": N, "stack": [N, ...], "times": [at_ns, n, value, ...]}
- *                                                          root first; kinds are those of store/model/kinds.h; three numbers a time
+ *   {"run": "x.pb.gz", "from_ns": N, "to_ns": N, "bucket_s": N, "period_ns": N}       the first;
+ * then in any order:
+ *   {"frame": "name", "module": "", "path": "", "build_id": "", "file": "", "line": N, "offset": N,
+ * "kernel": true, "jit": true, "inlined": true, "unnamed": true}     frames are counted from 0;
+ * inlined: into the one before it in a stack
+ *   {"process": "comm", "pid": N, "ppid": N, "uid": N, "start_ns": N, "exe": "", "args": "",
+ * "unit": "", "container": "", "container_id": "", "image": ""}                      counted from 0
+ *   {"add": "cpu", "process": N, "thread": "", "tid": N, "label": N, "stack": [N, ...], "times":
+ * [at_ns, n, value, ...]} root first; kinds are those of store/model/kinds.h; three numbers a time
  */
 #ifndef SONDE_IMPORT_LINE_H
 #define SONDE_IMPORT_LINE_H
@@ -29,7 +32,7 @@ enum line_what { LINE_RUN, LINE_FRAME, LINE_PROCESS, LINE_ADD };
 
 struct line {
 	enum line_what what;
-	const char *name;              /* of the run, frame, process; borrowed until line_release */
+	const char *name; /* of the run, frame, process; borrowed until line_release */
 	/* run */
 	int64_t from_ns, to_ns;
 	uint32_t bucket_s;
@@ -51,10 +54,10 @@ struct line {
 	struct line_time {
 		int64_t at_ns;
 		uint64_t n, value;
-	} *times;
+	} * times;
 	size_t n_times;
 
-	struct json_t *json;           /* that the strings are of */
+	struct json_t *json; /* that the strings are of */
 };
 
 /* 0, or -EBADMSG with what is wrong. Release in any case. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde-import: takes what another program's profile holds, as lines of JSON (line.h) from standard input, and puts it into
- * the store, as a run of the family "import". All or an error: what cannot be understood ends it, and the run is then one
- * that was killed.
+ * sonde-import: takes what another program's profile holds, as lines of JSON (line.h) from standard
+ * input, and puts it into the store, as a run of the family "import". All or an error: what cannot
+ * be understood ends it, and the run is then one that was killed.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -18,26 +18,28 @@
 #include "schema/base/mem.h"
 #include "schema/store/write/writer.h"
 
-#define CLOSE_MS 600000
-#define WAIT_EVERY 10000
+#define CLOSE_MS    600000
+#define WAIT_EVERY  10000
 #define WAITING_MAX (64u << 20)
-#define FRAMES_MAX (8u << 20)
+#define FRAMES_MAX  (8u << 20)
 
 static const struct program PROGRAM = {
 	.name = "sonde-import",
 	.usage = "--store DIR < LINES",
-	.about = "Puts a profile that `sonde import` has read into the store. Use sonde import FILE.",
+	.about =
+		"Puts a profile that `sonde import` has read into the store. Use sonde import FILE.",
 };
 
 static const struct option OPTIONS[] = {
-	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else $SONDE_STORE)", OPTION_AT(struct store_writer_opts, dir)},
+	{"store", 0, OPTION_STRING, "DIR", "the store's folder (else $SONDE_STORE)",
+	 OPTION_AT(struct store_writer_opts, dir)},
 	{0},
 };
 
 struct importing {
 	struct store_writer *w;
 	uint32_t run;
-	uint32_t exec_id;                /* of all its processes: what another import brings is another process */
+	uint32_t exec_id; /* of all its processes: what another import brings is another process */
 	struct line *frames, *processes; /* told once, and named by every later line */
 	size_t n_frames, cap_frames, n_processes, cap_processes;
 	size_t n_added;
@@ -45,9 +47,14 @@ struct importing {
 
 static uint32_t image_of(struct importing *m, const struct line *f)
 {
-	struct store_image image = {.kind = f->kernel ? STORE_IMAGE_KERNEL : f->jit ? STORE_IMAGE_JIT : *f->module ? STORE_IMAGE_ELF :
-				    STORE_IMAGE_UNKNOWN, .name = *f->module ? f->module : "[unknown]", .path = f->path,
-				    .build_id = f->build_id, .key = ""};
+	struct store_image image = {.kind = f->kernel  ? STORE_IMAGE_KERNEL :
+					    f->jit     ? STORE_IMAGE_JIT :
+					    *f->module ? STORE_IMAGE_ELF :
+							 STORE_IMAGE_UNKNOWN,
+				    .name = *f->module ? f->module : "[unknown]",
+				    .path = f->path,
+				    .build_id = f->build_id,
+				    .key = ""};
 
 	return store_image(m->w, &image);
 }
@@ -59,9 +66,13 @@ static uint64_t environment_of(const struct line *f)
 }
 
 /* `around`: the function that stands in the file there; `f` itself, or what it was inlined into. */
-static uint32_t frame_of(struct importing *m, const struct line *f, const struct line *around, uint32_t outer)
+static uint32_t frame_of(struct importing *m, const struct line *f, const struct line *around,
+			 uint32_t outer)
 {
-	struct store_frame frame = {.image = image_of(m, around), .line = f->line, .offset = environment_of(around), .outer = outer};
+	struct store_frame frame = {.image = image_of(m, around),
+				    .line = f->line,
+				    .offset = environment_of(around),
+				    .outer = outer};
 	struct store_function function = {.name = f->name, .image = frame.image, .file = f->file};
 
 	if (!f->unnamed)
@@ -72,18 +83,31 @@ static uint32_t frame_of(struct importing *m, const struct line *f, const struct
 static uint32_t process_of(struct importing *m, uint32_t index)
 {
 	const struct line *l = &m->processes[index];
-	struct store_container c = {.runtime = "", .runtime_id = *l->container_id ? l->container_id : l->container,
-				    .name = l->container, .image = l->image, .cgroup = ""};
-	struct store_process p = {.pid = l->pid, .ppid = l->ppid, .uid = l->uid, .start_ns = l->start_ns, .comm = l->name, .exe = l->exe,
-				  .args = l->args, .cgroup = "", .unit = l->unit, .exec_id = m->exec_id};
+	struct store_container c = {.runtime = "",
+				    .runtime_id = *l->container_id ? l->container_id : l->container,
+				    .name = l->container,
+				    .image = l->image,
+				    .cgroup = ""};
+	struct store_process p = {.pid = l->pid,
+				  .ppid = l->ppid,
+				  .uid = l->uid,
+				  .start_ns = l->start_ns,
+				  .comm = l->name,
+				  .exe = l->exe,
+				  .args = l->args,
+				  .cgroup = "",
+				  .unit = l->unit,
+				  .exec_id = m->exec_id};
 
-	/* no boot clock is known: what tells it from another of the pid is its place in the file and the run */
+	/* no boot clock is known: what tells it from another of the pid is its place in the file
+	 * and the run */
 	p.start_ticks = l->start_ns ? (uint64_t)l->start_ns : index + 1;
 	p.container = *l->container || *l->container_id ? store_container(m->w, &c) : 0;
 	return store_process(m->w, &p);
 }
 
-/* What is inlined stands at the place of the function around it, and names that; the stack names only the innermost. */
+/* What is inlined stands at the place of the function around it, and names that; the stack names
+ * only the innermost. */
 static uint32_t stack_of(struct importing *m, const struct line *l)
 {
 	uint32_t *ids = mem_array(l->n_stack + 1, sizeof(*ids)), stack;
@@ -107,14 +131,17 @@ static uint32_t stack_of(struct importing *m, const struct line *l)
 
 static uint32_t series_of(struct importing *m, const struct line *l)
 {
-	return store_series_labelled(m->w, m->run, process_of(m, l->process), l->thread, l->tid, stack_of(m, l), l->kind, l->label);
+	return store_series_labelled(m->w, m->run, process_of(m, l->process), l->thread, l->tid,
+				     stack_of(m, l), l->kind, l->label);
 }
 
-static int add_one(struct importing *m, const struct line *l, uint32_t series, const struct line_time *t)
+static int add_one(struct importing *m, const struct line *l, uint32_t series,
+		   const struct line_time *t)
 {
 	const struct store_amount amount = {.n = t->n, .value = t->value};
 
-	return l->kind == STORE_KIND_CPU ? store_add(m->w, series, t->at_ns, t->n) : store_amount(m->w, series, t->at_ns, &amount);
+	return l->kind == STORE_KIND_CPU ? store_add(m->w, series, t->at_ns, t->n) :
+					   store_amount(m->w, series, t->at_ns, &amount);
 }
 
 /* After -ESTALE the series is to be interned anew. */
@@ -154,7 +181,8 @@ static int add(struct importing *m, const struct line *l, struct err *e)
 		return err_set(e, -EBADMSG, EXIT_RUNTIME, "process %u was not told", l->process);
 	for (uint32_t i = 0; i < l->n_stack; i++)
 		if (l->stack[i] >= m->n_frames)
-			return err_set(e, -EBADMSG, EXIT_RUNTIME, "frame %u was not told", l->stack[i]);
+			return err_set(e, -EBADMSG, EXIT_RUNTIME, "frame %u was not told",
+				       l->stack[i]);
 	rc = add_times(m, l);
 	if (rc)
 		return err_set(e, rc, EXIT_STORE, "the store did not take it: %s", strerror(-rc));
@@ -168,13 +196,21 @@ static int add(struct importing *m, const struct line *l, struct err *e)
 
 static int begin(struct importing *m, const struct line *l, struct err *e)
 {
-	struct store_run run = {.family = "import", .options = l->name, .scope = STORE_SCOPE_NARROW, .bucket_s = l->bucket_s,
-				.period_ns = l->period_ns, .cpus = 1, .from_ns = l->from_ns, .boot_offset_ns = clock_boot_offset_ns()};
+	struct store_run run = {.family = "import",
+				.options = l->name,
+				.scope = STORE_SCOPE_NARROW,
+				.bucket_s = l->bucket_s,
+				.period_ns = l->period_ns,
+				.cpus = 1,
+				.from_ns = l->from_ns,
+				.boot_offset_ns = clock_boot_offset_ns()};
 
 	if (m->run)
 		return err_set(e, -EBADMSG, EXIT_RUNTIME, "a second run was told");
 	m->run = store_run_begin(m->w, &run);
-	m->exec_id = (uint32_t)(hash_u64(hash_u64(HASH_SEED, (uint64_t)clock_utc_ns()), (uint64_t)getpid()) >> 32);
+	m->exec_id = (uint32_t)(hash_u64(hash_u64(HASH_SEED, (uint64_t)clock_utc_ns()),
+					 (uint64_t)getpid()) >>
+				32);
 	store_run_until(m->w, m->run, l->to_ns);
 	return 0;
 }
@@ -197,8 +233,10 @@ static int take(struct importing *m, const char *bytes, size_t len, struct err *
 		return 0;
 	}
 	if (!rc)
-		rc = l.what == LINE_RUN ? begin(m, &l, e) : l.what == LINE_ADD ? add(m, &l, e) :
-		     err_set(e, -E2BIG, EXIT_RUNTIME, "more frames or processes than %u", FRAMES_MAX);
+		rc = l.what == LINE_RUN ? begin(m, &l, e) :
+		     l.what == LINE_ADD ? add(m, &l, e) :
+					  err_set(e, -E2BIG, EXIT_RUNTIME,
+						  "more frames or processes than %u", FRAMES_MAX);
 	line_release(&l);
 	return rc;
 }
@@ -233,7 +271,8 @@ int main(int argc, char **argv)
 	struct store_writer_opts opts = {.dir = NULL, .max_bytes = 256u << 20};
 	struct importing m = {0};
 	struct err e = {0}, closing = {0};
-	int closed, rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &opts}, 1, NULL, &e);
+	int closed, rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &opts},
+					 1, NULL, &e);
 
 	if (rc)
 		return program_end(PROGRAM.name, rc, &e);

@@ -73,7 +73,8 @@ static int find_debuglink(const struct index_msg *m, const char *dir)
 	return -1;
 }
 
-/* What dwz put aside: by build-id, by its name (relative to the file), by its name in /usr/lib/debug/.dwz. */
+/* What dwz put aside: by build-id, by its name (relative to the file), by its name in
+ * /usr/lib/debug/.dwz. */
 static int find_altlink(const struct index_msg *m, const char *dir)
 {
 	cleanup_strbuf struct strbuf path = STRBUF_INIT;
@@ -82,7 +83,8 @@ static int find_altlink(const struct index_msg *m, const char *dir)
 
 	if (fd >= 0)
 		return fd;
-	strbuf_addf(&path, "%s%s%s", *m->name == '/' ? "" : dir, *m->name == '/' ? "" : "/", m->name);
+	strbuf_addf(&path, "%s%s%s", *m->name == '/' ? "" : dir, *m->name == '/' ? "" : "/",
+		    m->name);
 	fd = open_regular(strbuf_str(&path));
 	if (fd >= 0)
 		return fd;
@@ -163,14 +165,16 @@ static int say_death(pid_t pid, const char *path, struct err *e)
 
 	waitpid(pid, &status, 0);
 	if (WIFSIGNALED(status))
-		return err_set(e, -EIO, EXIT_RUNTIME, "cannot index %s: the sandboxed reader was killed by signal %d (%s)",
+		return err_set(e, -EIO, EXIT_RUNTIME,
+			       "cannot index %s: the sandboxed reader was killed by signal %d (%s)",
 			       path, WTERMSIG(status), strsignal(WTERMSIG(status)));
-	return err_set(e, -EIO, EXIT_RUNTIME, "cannot index %s: the sandboxed reader ended with status %d", path,
+	return err_set(e, -EIO, EXIT_RUNTIME,
+		       "cannot index %s: the sandboxed reader ended with status %d", path,
 		       WEXITSTATUS(status));
 }
 
-static int index_into(const char *path, int elf, int out, enum index_lines lines, struct index_msg *done,
-		      struct err *e)
+static int index_into(const char *path, int elf, int out, enum index_lines lines,
+		      struct index_msg *done, struct err *e)
 {
 	cleanup_free char *dir = realpath(path, NULL);
 	cleanup_fd int mine = -1;
@@ -178,10 +182,12 @@ static int index_into(const char *path, int elf, int out, enum index_lines lines
 	pid_t pid;
 
 	if (!dir)
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot resolve %s: %s", path, strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot resolve %s: %s", path,
+			       strerror(errno));
 	*strrchr(dir, '/') = 0;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a socket: %s", strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a socket: %s",
+			       strerror(errno));
 	mine = pair[0];
 	pid = fork();
 	if (pid == 0)
@@ -197,7 +203,8 @@ static int index_into(const char *path, int elf, int out, enum index_lines lines
 	}
 	waitpid(pid, NULL, 0);
 	if (done->status)
-		return err_set(e, done->status, EXIT_RUNTIME, "cannot index %s: %s", path, done->name);
+		return err_set(e, done->status, EXIT_RUNTIME, "cannot index %s: %s", path,
+			       done->name);
 	return 0;
 }
 
@@ -210,12 +217,14 @@ int byhand_index(const char *path, const char *out, enum index_lines lines, stru
 	int rc;
 
 	if (elf < 0)
-		return err_set(e, -errno, errno == EACCES ? EXIT_PERMISSION : EXIT_USAGE, "cannot open %s: %s", path,
+		return err_set(e, -errno, errno == EACCES ? EXIT_PERMISSION : EXIT_USAGE,
+			       "cannot open %s: %s", path,
 			       errno == EINVAL ? "not a regular file" : strerror(errno));
 	strbuf_addf(&tmp, "%s.XXXXXX", out);
 	to = mkostemp(tmp.buf, O_CLOEXEC);
 	if (to < 0)
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot write %s: %s", out, strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot write %s: %s", out,
+			       strerror(errno));
 	rc = index_into(path, elf, to, lines, &done, e);
 	if (!rc && (fchmod(to, 0644) || rename(tmp.buf, out)))
 		rc = err_set(e, -errno, EXIT_RUNTIME, "cannot write %s: %s", out, strerror(errno));

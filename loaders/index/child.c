@@ -32,7 +32,8 @@ static int descriptor_of(struct msghdr *h)
 	struct cmsghdr *c = CMSG_FIRSTHDR(h);
 	int fd;
 
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(fd)))
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+	    c->cmsg_len != CMSG_LEN(sizeof(fd)))
 		return -1;
 	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	return fd;
@@ -46,7 +47,9 @@ static int answer_receive(void)
 	} control = {0};
 	struct index_msg m = {0};
 	struct iovec v = {.iov_base = &m, .iov_len = sizeof(m)};
-	struct msghdr h = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control.buf,
+	struct msghdr h = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = control.buf,
 			   .msg_controllen = sizeof(control.buf)};
 	ssize_t n;
 	int fd;
@@ -57,7 +60,8 @@ static int answer_receive(void)
 	if (n < 0)
 		return -1;
 	fd = descriptor_of(&h);
-	if (fd >= 0 && (n < (ssize_t)offsetof(struct index_msg, n) || m.type != INDEX_MSG_FILE || m.status != 1)) {
+	if (fd >= 0 && (n < (ssize_t)offsetof(struct index_msg, n) || m.type != INDEX_MSG_FILE ||
+			m.status != 1)) {
 		close(fd);
 		return -1;
 	}
@@ -131,8 +135,10 @@ static int rows_made(void *ctx, const struct index_result *r, enum index_lines *
 
 static int work(enum index_lines lines, bool rows_first, struct index_result *r, struct err *e)
 {
-	const struct index_finder parent = {.by_build_id = want_build_id, .by_debuglink = want_debuglink,
-					    .by_altlink = want_altlink, .rows_made = rows_first ? rows_made : NULL,
+	const struct index_finder parent = {.by_build_id = want_build_id,
+					    .by_debuglink = want_debuglink,
+					    .by_altlink = want_altlink,
+					    .rows_made = rows_first ? rows_made : NULL,
 					    .lines = lines};
 	int rc = sandbox_enter(lines == INDEX_LINES_ALL ? SANDBOX_LARGE : SANDBOX_SMALL, e);
 

@@ -5,7 +5,8 @@
 
 #include "loaders/index/indexer.h"
 
-/* Does the work of one sonde-index child; returns its exit status (0 or 1), which says the same as MSG_DONE. */
+/* Does the work of one sonde-index child; returns its exit status (0 or 1), which says the same as
+ * MSG_DONE. */
 int child_main(enum index_lines lines, bool rows_first);
 
 #endif

@@ -78,9 +78,11 @@ static void namer_release(struct namer *n)
 
 /* ---- sections ---- */
 
-/* Pieces as records; `records` has room for all. What is further than 4 GiB from the first code is left out. */
-static int records_fill(const struct symset *set, const struct symset_piece *pieces, size_t count, uint64_t base,
-			struct namer *n, struct image_symbol_record *records, size_t *filled)
+/* Pieces as records; `records` has room for all. What is further than 4 GiB from the first code is
+ * left out. */
+static int records_fill(const struct symset *set, const struct symset_piece *pieces, size_t count,
+			uint64_t base, struct namer *n, struct image_symbol_record *records,
+			size_t *filled)
 {
 	/* the pieces of one function stand close together: name each once */
 	cleanup_free uint32_t *names = calloc(set->count + 1, sizeof(*names));
@@ -99,10 +101,11 @@ static int records_fill(const struct symset *set, const struct symset_piece *pie
 			rc = name_intern(n, sym, &names[p->symbol]);
 		if (rc)
 			return rc;
-		records[k++] = (struct image_symbol_record){.start = (uint32_t)(p->start - base),
-							    .size = (uint32_t)(p->end - p->start),
-							    .name = names[p->symbol],
-							    .back = (uint32_t)(p->start - sym->addr)};
+		records[k++] =
+			(struct image_symbol_record){.start = (uint32_t)(p->start - base),
+						     .size = (uint32_t)(p->end - p->start),
+						     .name = names[p->symbol],
+						     .back = (uint32_t)(p->start - sym->addr)};
 	}
 	*filled = k;
 	return 0;
@@ -116,9 +119,12 @@ static size_t segments_fill(const struct elf_file *f, struct image_segment *out)
 		const Elf64_Phdr *p = &f->segments[i];
 
 		if (p->p_type == PT_LOAD)
-			out[n++] = (struct image_segment){.vaddr = p->p_vaddr, .offset = p->p_offset,
-							  .file_size = p->p_filesz, .mem_size = p->p_memsz,
-							  .flags = p->p_flags & PF_X ? IMAGE_SEGMENT_EXEC : 0};
+			out[n++] = (struct image_segment){
+				.vaddr = p->p_vaddr,
+				.offset = p->p_offset,
+				.file_size = p->p_filesz,
+				.mem_size = p->p_memsz,
+				.flags = p->p_flags & PF_X ? IMAGE_SEGMENT_EXEC : 0};
 	}
 	return n;
 }
@@ -131,7 +137,8 @@ static uint64_t align8(uint64_t n)
 /* Header, table and parts into one fresh buffer. */
 static int lay_out(const struct compose_section *parts, uint32_t count, void **out, size_t *out_len)
 {
-	struct image_header h = {.magic = IMAGE_MAGIC, .version = IMAGE_VERSION, .section_count = count};
+	struct image_header h = {
+		.magic = IMAGE_MAGIC, .version = IMAGE_VERSION, .section_count = count};
 	uint64_t at = sizeof(h) + count * sizeof(struct image_section);
 	uint64_t size = align8(at);
 	uint8_t *buf;
@@ -144,7 +151,9 @@ static int lay_out(const struct compose_section *parts, uint32_t count, void **o
 	if (!buf)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
-		struct image_section s = {.kind = parts[i].kind, .stride = parts[i].stride, .offset = align8(at),
+		struct image_section s = {.kind = parts[i].kind,
+					  .stride = parts[i].stride,
+					  .offset = align8(at),
 					  .size = parts[i].size};
 
 		memcpy(buf + sizeof(h) + i * sizeof(s), &s, sizeof(s));
@@ -182,8 +191,8 @@ struct parts {
 
 static void part_add(struct parts *p, uint32_t kind, size_t stride, const void *data, size_t count)
 {
-	p->at[p->count++] = (struct compose_section){.kind = kind, .stride = (uint32_t)stride, .data = data,
-						     .size = stride * count};
+	p->at[p->count++] = (struct compose_section){
+		.kind = kind, .stride = (uint32_t)stride, .data = data, .size = stride * count};
 }
 
 static void parts_add_lines(struct parts *p, const struct linecode *c)
@@ -194,16 +203,19 @@ static void parts_add_lines(struct parts *p, const struct linecode *c)
 }
 
 /* All names are in `n` by now. */
-static int parts_lay_out(const struct compose_input *in, struct namer *n, const struct linecode *lines,
-			 const struct image_symbol_record *records, size_t record_count, void **out, size_t *out_len)
+static int parts_lay_out(const struct compose_input *in, struct namer *n,
+			 const struct linecode *lines, const struct image_symbol_record *records,
+			 size_t record_count, void **out, size_t *out_len)
 {
-	cleanup_free struct image_segment *segments = calloc(in->elf->segment_count + 1, sizeof(*segments));
+	cleanup_free struct image_segment *segments =
+		calloc(in->elf->segment_count + 1, sizeof(*segments));
 	struct parts p = {0};
 
 	if (!segments)
 		return -ENOMEM;
 	part_add(&p, IMAGE_SECTION_IDENT, sizeof(*in->ident), in->ident, 1);
-	part_add(&p, IMAGE_SECTION_SEGMENTS, sizeof(*segments), segments, segments_fill(in->elf, segments));
+	part_add(&p, IMAGE_SECTION_SEGMENTS, sizeof(*segments), segments,
+		 segments_fill(in->elf, segments));
 	part_add(&p, IMAGE_SECTION_SYMBOLS, sizeof(*records), records, record_count);
 	part_add(&p, IMAGE_SECTION_STRINGS, 1, n->strings.buf, n->strings.len);
 	if (lines->lines)
@@ -231,11 +243,14 @@ int compose_index(const struct compose_input *in, void **out, size_t *out_len, s
 	in->ident->symbol_base = in->set->code_count ? in->set->code[0].start : 0;
 	rc = strtab_add(&n.strings, "", 0, &empty);
 	if (!rc)
-		rc = records_fill(in->set, pieces, count, in->ident->symbol_base, &n, records, &filled);
+		rc = records_fill(in->set, pieces, count, in->ident->symbol_base, &n, records,
+				  &filled);
 	if (!rc)
 		rc = note_intern(&n, in->lines_note, &in->ident->lines_note);
 	if (!rc && in->lines && !lineset_empty(in->lines))
-		rc = linecode_make(in->lines, &(struct linecode_strings){.ctx = &n, .add = line_string_add}, &lines);
+		rc = linecode_make(in->lines,
+				   &(struct linecode_strings){.ctx = &n, .add = line_string_add},
+				   &lines);
 	if (!rc)
 		rc = parts_lay_out(in, &n, &lines, records, filled, out, out_len);
 	linecode_release(&lines);

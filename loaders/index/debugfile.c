@@ -13,15 +13,18 @@
 #define LINK_SIZE_MAX   4096
 
 /* Takes over `fd` if it is an ELF file of f's kind with this build-id (NULL: any). */
-static bool take(struct debugfile *d, int fd, const struct elf_file *f, const uint8_t *build_id, size_t len)
+static bool take(struct debugfile *d, int fd, const struct elf_file *f, const uint8_t *build_id,
+		 size_t len)
 {
 	cleanup_fd int own = fd;
 	struct source src;
 
-	if (fd < 0 || source_init_fd(&src, fd, f->src.hash, f->src.left) || elf_open_debug(&d->elf, &src, NULL))
+	if (fd < 0 || source_init_fd(&src, fd, f->src.hash, f->src.left) ||
+	    elf_open_debug(&d->elf, &src, NULL))
 		return false;
 	if (d->elf.machine != f->machine || d->elf.is64 != f->is64 ||
-	    (build_id && (d->elf.notes.build_id_len != len || memcmp(d->elf.notes.build_id, build_id, len)))) {
+	    (build_id &&
+	     (d->elf.notes.build_id_len != len || memcmp(d->elf.notes.build_id, build_id, len)))) {
 		elf_release(&d->elf);
 		return false;
 	}
@@ -60,8 +63,8 @@ static int find_by_link(struct debugfile *d, struct elf_file *f, const struct in
 
 		if (fd < 0)
 			return 0;
-		if (source_init_fd(&src, fd, f->src.hash, f->src.left) || source_crc32(&src, DEBUG_FILE_MAX, &crc) ||
-		    crc != link.crc)
+		if (source_init_fd(&src, fd, f->src.hash, f->src.left) ||
+		    source_crc32(&src, DEBUG_FILE_MAX, &crc) || crc != link.crc)
 			continue;
 		take(d, take_fd(&fd), f, NULL, 0);
 		return 0;
@@ -77,8 +80,8 @@ int debugfile_find(struct debugfile *d, struct elf_file *f, const struct index_f
 		return 0;
 	d->looked = true;
 	if (finder->by_build_id && notes->build_id_len &&
-	    take(d, finder->by_build_id(finder->ctx, notes->build_id, notes->build_id_len), f, notes->build_id,
-		 notes->build_id_len))
+	    take(d, finder->by_build_id(finder->ctx, notes->build_id, notes->build_id_len), f,
+		 notes->build_id, notes->build_id_len))
 		return 0;
 	return finder->by_debuglink ? find_by_link(d, f, finder) : 0;
 }
@@ -98,8 +101,8 @@ int debugfile_find_alt(struct debugfile *d, struct elf_file *f, const struct ind
 	rc = link_read(f, ".gnu_debugaltlink", &raw, &size);
 	if (rc || !raw || !debugaltlink_parse(raw, size, &link))
 		return rc;
-	take(d, finder->by_altlink(finder->ctx, link.name, link.build_id, link.build_id_len), f, link.build_id,
-	     link.build_id_len);
+	take(d, finder->by_altlink(finder->ctx, link.name, link.build_id, link.build_id_len), f,
+	     link.build_id, link.build_id_len);
 	return 0;
 }
 

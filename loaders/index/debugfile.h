@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debugfile: the separate debug file of an ELF file: by build-id, which must be the same, then by .gnu_debuglink, whose
- * CRC must fit; and the file that dwz shares among several of them (.gnu_debugaltlink), by the build-id that stands there.
- * The finder opens them; here is checked that it is the right one.
+ * debugfile: the separate debug file of an ELF file: by build-id, which must be the same, then by
+ * .gnu_debuglink, whose CRC must fit; and the file that dwz shares among several of them
+ * (.gnu_debugaltlink), by the build-id that stands there. The finder opens them; here is checked
+ * that it is the right one.
  */
 #ifndef SONDE_INDEX_DEBUGFILE_H
 #define SONDE_INDEX_DEBUGFILE_H
@@ -19,9 +20,13 @@ struct debugfile {
 	struct elf_file elf;
 };
 
-#define DEBUGFILE_INIT {.fd = -1}
+#define DEBUGFILE_INIT   \
+	{                \
+		.fd = -1 \
+	}
 
-/* Looks for it the first time it is asked; `d->found` says whether it is there. -errno: only of reading `f` itself. */
+/* Looks for it the first time it is asked; `d->found` says whether it is there. -errno: only of
+ * reading `f` itself. */
 int debugfile_find(struct debugfile *d, struct elf_file *f, const struct index_finder *finder);
 /* The shared file that `f` (a file with debug sections) names. The same. */
 int debugfile_find_alt(struct debugfile *d, struct elf_file *f, const struct index_finder *finder);

@@ -29,7 +29,9 @@ static int open_index(const char *path, struct image **img, struct err *e)
 
 static int flush(struct err *e)
 {
-	return fflush(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write: %s", strerror(errno)) : 0;
+	return fflush(stdout) ?
+		       err_set(e, -EIO, EXIT_RUNTIME, "cannot write: %s", strerror(errno)) :
+		       0;
 }
 
 static void print_identity(const struct image *img)
@@ -40,11 +42,12 @@ static void print_identity(const struct image *img)
 	printf("# build-id ");
 	for (size_t i = 0; i < id->build_id_len; i++)
 		printf("%02x", id->build_id[i]);
-	printf("\n# content %016" PRIx64 "\n# machine %u\n# go %s\n# debug-file %s\n# symbols %zu\n",
-	       id->content_hash, id->machine, id->go ? "yes" : "no", id->from_debug_file ? "yes" : "no",
-	       image_symbol_count(img));
-	printf("# lines %zu rows, %zu bytes, %zu files\n# inlines %zu rows, %zu bytes\n", size.rows, size.row_bytes,
-	       size.files, size.inline_rows, size.inline_bytes);
+	printf("\n# content %016" PRIx64
+	       "\n# machine %u\n# go %s\n# debug-file %s\n# symbols %zu\n",
+	       id->content_hash, id->machine, id->go ? "yes" : "no",
+	       id->from_debug_file ? "yes" : "no", image_symbol_count(img));
+	printf("# lines %zu rows, %zu bytes, %zu files\n# inlines %zu rows, %zu bytes\n", size.rows,
+	       size.row_bytes, size.files, size.inline_rows, size.inline_bytes);
 	if (image_lines_note(img))
 		printf("# lines-note %s\n", image_lines_note(img));
 }
@@ -77,8 +80,8 @@ static void print_frames(const struct image *img, uint64_t vaddr)
 
 		if (!function)
 			function = image_symbol_at(img, vaddr, &s) ? s.name : "??";
-		printf("%s\n%s:%" PRIu32 ":%" PRIu32 "\n", function, frames[i].file ? frames[i].file : "??",
-		       frames[i].line, frames[i].column);
+		printf("%s\n%s:%" PRIu32 ":%" PRIu32 "\n", function,
+		       frames[i].file ? frames[i].file : "??", frames[i].line, frames[i].column);
 	}
 	putchar('\n');
 }
@@ -107,7 +110,8 @@ int dump_rows(const char *path, struct err *e)
 	if (rc)
 		return rc;
 	if (image_unwind(img, &data, &size) && !rowprint_table(stdout, data, size))
-		rc = err_set(e, -EBADMSG, EXIT_RUNTIME, "cannot print the rows of %s: another version made them", path);
+		rc = err_set(e, -EBADMSG, EXIT_RUNTIME,
+			     "cannot print the rows of %s: another version made them", path);
 	image_close(img);
 	return rc ? rc : flush(e);
 }

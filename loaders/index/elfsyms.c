@@ -17,7 +17,7 @@ struct table {
 	uint8_t *symbols; /* own */
 	size_t size;      /* bytes */
 	size_t stride;
-	char *strings;    /* own until given to the symset; NUL after the end */
+	char *strings; /* own until given to the symset; NUL after the end */
 	size_t strings_size;
 };
 
@@ -114,7 +114,8 @@ static int table_by_dynamic(struct elf_file *f, struct table *t)
 	void *p = NULL;
 	int rc;
 
-	if (!elf_dynamic_value(f, DT_SYMTAB, &symbols) || !elf_dynamic_value(f, DT_STRTAB, &strings) ||
+	if (!elf_dynamic_value(f, DT_SYMTAB, &symbols) ||
+	    !elf_dynamic_value(f, DT_STRTAB, &strings) ||
 	    !elf_dynamic_value(f, DT_STRSZ, &strings_size))
 		return -ENOENT;
 	if (!count_by_hash(f, &count) && !count_by_gnu_hash(f, &count))
@@ -155,8 +156,12 @@ static Elf64_Sym table_get(const struct elf_file *f, const struct table *t, size
 		return s;
 	}
 	memcpy(&n, t->symbols + i * t->stride, sizeof(n));
-	return (Elf64_Sym){.st_name = n.st_name, .st_info = n.st_info, .st_other = n.st_other,
-			   .st_shndx = n.st_shndx, .st_value = n.st_value, .st_size = n.st_size};
+	return (Elf64_Sym){.st_name = n.st_name,
+			   .st_info = n.st_info,
+			   .st_other = n.st_other,
+			   .st_shndx = n.st_shndx,
+			   .st_value = n.st_value,
+			   .st_size = n.st_size};
 }
 
 static const char *table_name(const struct table *t, const Elf64_Sym *s)
@@ -182,8 +187,8 @@ static int bind_of(const Elf64_Sym *s)
 static bool is_mark(const char *name)
 {
 	return !*name || *name == '.' || *name == '$' || !strcmp(name, "runtime.text") ||
-	       !strcmp(name, "runtime.etext") || !strcmp(name, "etext") || !strcmp(name, "_etext") ||
-	       !strcmp(name, "__etext");
+	       !strcmp(name, "runtime.etext") || !strcmp(name, "etext") ||
+	       !strcmp(name, "_etext") || !strcmp(name, "__etext");
 }
 
 /* enum symset_kind, -1: no function */
@@ -200,7 +205,8 @@ static int kind_of(const Elf64_Sym *s, const char *name)
 	return type == STT_NOTYPE ? SYMSET_LABEL : -1;
 }
 
-long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *set, struct elfsyms_noted *noted)
+long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *set,
+		 struct elfsyms_noted *noted)
 {
 	cleanup_table struct table t = {0};
 	long functions = 0;
@@ -226,8 +232,11 @@ long elfsyms_add(struct elf_file *f, enum elfsyms_table which, struct symset *se
 		functions += kind != SYMSET_LABEL;
 		if (f->machine == EM_ARM)
 			s.st_value &= ~1ull; /* Thumb code is marked by bit 0 */
-		rc = symset_add(set, &(struct symset_symbol){.addr = s.st_value, .size = s.st_size, .name = name,
-							     .kind = (uint8_t)kind, .bind = (uint8_t)bind_of(&s)});
+		rc = symset_add(set, &(struct symset_symbol){.addr = s.st_value,
+							     .size = s.st_size,
+							     .name = name,
+							     .kind = (uint8_t)kind,
+							     .bind = (uint8_t)bind_of(&s)});
 	}
 	symset_keep(set, take_ptr(t.strings));
 	return rc && rc != -ENOSPC ? rc : functions;
@@ -255,7 +264,8 @@ static int slots_read(struct elf_file *f, struct idmap *slots)
 		for (size_t k = 0; k < s->sh_size / sizeof(*r); k++) {
 			uint64_t type = ELF64_R_TYPE(r[k].r_info);
 
-			if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) && ELF64_R_SYM(r[k].r_info))
+			if ((type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT) &&
+			    ELF64_R_SYM(r[k].r_info))
 				idmap_set(slots, r[k].r_offset, ELF64_R_SYM(r[k].r_info));
 		}
 	}
@@ -292,15 +302,17 @@ static int stub_add(struct symset *set, uint64_t addr, uint64_t size, const char
 		return -ENOMEM;
 	memcpy(name, target, len);
 	memcpy(name + len, "@plt", 5);
-	rc = symset_add(set, &(struct symset_symbol){.addr = addr, .size = size, .name = name, .kind = SYMSET_STUB});
+	rc = symset_add(set,
+			&(struct symset_symbol){
+				.addr = addr, .size = size, .name = name, .kind = SYMSET_STUB});
 	symset_keep(set, take_ptr(name));
 	return rc;
 }
 
 #define STUBS_MAX (16u << 20) /* bytes of one PLT section */
 
-static int stubs_add(struct elf_file *f, const Elf64_Shdr *s, const struct table *t, const struct idmap *slots,
-		     struct symset *set)
+static int stubs_add(struct elf_file *f, const Elf64_Shdr *s, const struct table *t,
+		     const struct idmap *slots, struct symset *set)
 {
 	const uint64_t step = s->sh_entsize == 8 ? 8 : 16;
 	cleanup_free void *raw = NULL;

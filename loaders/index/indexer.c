@@ -37,7 +37,7 @@ struct job {
 	struct elf_file elf;
 	struct symset set;
 	struct elfsyms_noted noted;
-	struct image_go_record go; /* where `ident.flags` has IMAGE_IDENT_GO, or with a version */
+	struct image_go_record go;   /* where `ident.flags` has IMAGE_IDENT_GO, or with a version */
 	struct python_layout python; /* .format 0: no interpreter; so the others */
 	struct php_layout php;
 	struct ruby_layout ruby;
@@ -48,7 +48,7 @@ struct job {
 	struct image_ident_record ident;
 	const struct index_finder *finder;
 	enum index_lines lines_wanted;
-	struct go_table table; /* where `ident.flags` has IMAGE_IDENT_GO */
+	struct go_table table;  /* where `ident.flags` has IMAGE_IDENT_GO */
 	struct debugfile debug; /* the separate debug file, where it was wanted */
 	struct lineset lines;
 	int64_t started_cpu_ns;
@@ -60,7 +60,8 @@ struct job {
 	size_t edge_count;
 };
 
-/* The .symtab of another ELF file that stands for this one. Returns the number of its functions, or -errno. */
+/* The .symtab of another ELF file that stands for this one. Returns the number of its functions, or
+ * -errno. */
 static long add_debug(struct job *j)
 {
 	int rc = debugfile_find(&j->debug, &j->elf, j->finder);
@@ -117,8 +118,10 @@ static int add_go(struct job *j)
 		if (!pclntab_func(&t->tab, t->text, i, &f))
 			continue;
 		tls_symbols_note(&j->noted.tls, f.name, f.start, f.end - f.start, 1);
-		rc = symset_add(&j->set, &(struct symset_symbol){.addr = f.start, .size = f.end - f.start,
-									 .name = f.name, .kind = SYMSET_GO});
+		rc = symset_add(&j->set, &(struct symset_symbol){.addr = f.start,
+								 .size = f.end - f.start,
+								 .name = f.name,
+								 .kind = SYMSET_GO});
 	}
 	if (rc == -ENOSPC)
 		rc = 0;
@@ -132,7 +135,8 @@ static bool go_has_registers(const char *version)
 {
 	unsigned major = 0, minor = 0;
 
-	return sscanf(version, "go%u.%u", &major, &minor) == 2 ? major > 1 || minor >= 17 : !strncmp(version, "devel", 5);
+	return sscanf(version, "go%u.%u", &major, &minor) == 2 ? major > 1 || minor >= 17 :
+								 !strncmp(version, "devel", 5);
 }
 
 static int add_runtimes(struct job *j)
@@ -147,7 +151,8 @@ static int add_runtimes(struct job *j)
 	if (!rc || rc == -ENOENT)
 		rc = hotspotpart_make(&j->elf, &j->noted.run, &j->hotspot);
 	if (!rc || rc == -ENOENT)
-		rc = tlspart_make(&j->elf, &j->noted.tls, rows, go_has_registers(j->go.version), &j->tls);
+		rc = tlspart_make(&j->elf, &j->noted.tls, rows, go_has_registers(j->go.version),
+				  &j->tls);
 	if (!rc || rc == -ENOENT)
 		rc = v8part_make(&j->elf, &j->noted.v8, &j->v8);
 	return rc == -ENOENT ? 0 : rc;
@@ -172,9 +177,10 @@ static int read_dwarf(struct job *j, struct elf_file *f)
 	struct debugfile alt = DEBUGFILE_INIT;
 	cleanup_free void *main = NULL;
 	cleanup_free void *shared = NULL;
-	const int64_t budget_ns = j->lines_wanted == INDEX_LINES_ALL ? INDEX_LINES_ALL_NS : INDEX_LINES_SOON_NS;
+	const int64_t budget_ns =
+		j->lines_wanted == INDEX_LINES_ALL ? INDEX_LINES_ALL_NS : INDEX_LINES_SOON_NS;
 	struct dwread_input in = {.until_cpu_ns = j->started_cpu_ns + budget_ns,
-				.skip_go = j->ident.flags & IMAGE_IDENT_GO};
+				  .skip_go = j->ident.flags & IMAGE_IDENT_GO};
 	int rc = dwelf_make(f, &main, &in.main_size);
 
 	if (!rc)
@@ -183,7 +189,8 @@ static int read_dwarf(struct job *j, struct elf_file *f)
 		rc = dwelf_make(&alt.elf, &shared, &in.alt_size);
 	debugfile_release(&alt);
 	if (rc && rc != -ENOENT) {
-		j->lines_note = rc == -EFBIG ? "its debug information is too large" : "its debug sections are damaged";
+		j->lines_note = rc == -EFBIG ? "its debug information is too large" :
+					       "its debug sections are damaged";
 		return rc == -ENOMEM || rc == -ESTALE ? rc : 0;
 	}
 	in.main = main;
@@ -212,7 +219,8 @@ static int add_dwarf_lines(struct job *j)
 	int rc;
 
 	if (j->lines_wanted == INDEX_LINES_LOST) {
-		j->lines_note = "reading its debug information failed: it is damaged, or takes too long";
+		j->lines_note =
+			"reading its debug information failed: it is damaged, or takes too long";
 		return 0;
 	}
 	if (!size) {
@@ -270,8 +278,8 @@ static void key_format(const struct image_ident_record *id, char *key)
 
 	for (uint32_t i = 0; i < id->build_id_len; i++)
 		at += (size_t)snprintf(key + at, IMAGE_KEY_MAX - at, "%02x", id->build_id[i]);
-	snprintf(key + at, IMAGE_KEY_MAX - at, "%s-%016" PRIx64, id->build_id_len ? "" : "nobuildid",
-		 id->content_hash);
+	snprintf(key + at, IMAGE_KEY_MAX - at, "%s-%016" PRIx64,
+		 id->build_id_len ? "" : "nobuildid", id->content_hash);
 }
 
 /* The rows, and what they tell of symbols. */
@@ -286,8 +294,14 @@ static int make_rows(struct job *j)
 static int compose(struct job *j, struct symset *set, struct index_result *r)
 {
 	struct compose_section extra[3 + IMAGE_PARTS];
-	struct compose_input in = {.elf = &j->elf, .ident = &j->ident, .set = set, .edges = j->edges,
-				   .edge_count = j->edge_count, .lines = &j->lines, .lines_note = j->lines_note, .extra = extra};
+	struct compose_input in = {.elf = &j->elf,
+				   .ident = &j->ident,
+				   .set = set,
+				   .edges = j->edges,
+				   .edge_count = j->edge_count,
+				   .lines = &j->lines,
+				   .lines_note = j->lines_note,
+				   .extra = extra};
 	const struct {
 		uint32_t kind;
 		const __u32 *format; /* its first member; 0: there is none */
@@ -302,17 +316,26 @@ static int compose(struct job *j, struct symset *set, struct index_result *r)
 	int rc;
 
 	if (j->row_size)
-		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_UNWIND, .stride = 1,
-								   .data = j->row_bytes, .size = j->row_size};
+		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_UNWIND,
+								   .stride = 1,
+								   .data = j->row_bytes,
+								   .size = j->row_size};
 	if (j->ident.flags & IMAGE_IDENT_GO || *j->go.version)
-		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_GO, .stride = sizeof(j->go),
-								   .data = &j->go, .size = sizeof(j->go)};
+		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_GO,
+								   .stride = sizeof(j->go),
+								   .data = &j->go,
+								   .size = sizeof(j->go)};
 	if (j->tls.count)
-		extra[in.extra_count++] = (struct compose_section){.kind = IMAGE_SECTION_TLS, .stride = sizeof(j->tls.sites[0]), .data = j->tls.sites,
-								   .size = j->tls.count * sizeof(j->tls.sites[0])};
+		extra[in.extra_count++] =
+			(struct compose_section){.kind = IMAGE_SECTION_TLS,
+						 .stride = sizeof(j->tls.sites[0]),
+						 .data = j->tls.sites,
+						 .size = j->tls.count * sizeof(j->tls.sites[0])};
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (*parts[i].format)
-			extra[in.extra_count++] = (struct compose_section){.kind = parts[i].kind, .stride = 1, .data = parts[i].format,
+			extra[in.extra_count++] = (struct compose_section){.kind = parts[i].kind,
+									   .stride = 1,
+									   .data = parts[i].format,
 									   .size = parts[i].size};
 	j->ident.content_hash = *j->elf.src.hash;
 	rc = compose_index(&in, &r->data, &r->size, &r->symbol_count);
@@ -383,10 +406,13 @@ static int job_run(struct job *j, struct index_result *out)
 	return 0;
 }
 
-static int run(struct source *src, const struct index_finder *finder, struct index_result *out, struct err *e)
+static int run(struct source *src, const struct index_finder *finder, struct index_result *out,
+	       struct err *e)
 {
 	static const struct index_finder nobody;
-	struct job j = {.finder = finder ? finder : &nobody, .lines_wanted = finder ? finder->lines : INDEX_LINES_SOON, .debug = DEBUGFILE_INIT,
+	struct job j = {.finder = finder ? finder : &nobody,
+			.lines_wanted = finder ? finder->lines : INDEX_LINES_SOON,
+			.debug = DEBUGFILE_INIT,
 			.started_cpu_ns = clock_cpu_ns()};
 	int rc = elf_open(&j.elf, src, e);
 
@@ -397,7 +423,8 @@ static int run(struct source *src, const struct index_finder *finder, struct ind
 	return rc ? err_set(e, rc, EXIT_RUNTIME, "cannot index the file: %s", strerror(-rc)) : 0;
 }
 
-int indexer_run_fd(int fd, const struct index_finder *finder, struct index_result *out, struct err *e)
+int indexer_run_fd(int fd, const struct index_finder *finder, struct index_result *out,
+		   struct err *e)
 {
 	uint64_t hash = HASH_SEED, left = SOURCE_BUDGET;
 	struct source src;
@@ -409,8 +436,8 @@ int indexer_run_fd(int fd, const struct index_finder *finder, struct index_resul
 	return run(&src, finder, out, e);
 }
 
-int indexer_run_bytes(const void *data, size_t len, const struct index_finder *finder, struct index_result *out,
-		      struct err *e)
+int indexer_run_bytes(const void *data, size_t len, const struct index_finder *finder,
+		      struct index_result *out, struct err *e)
 {
 	uint64_t hash = HASH_SEED, left = SOURCE_BUDGET;
 	struct source src;

@@ -2,10 +2,11 @@
 /*
  * sonde-index: one ELF file in, its image index out (schema/image/format.h).
  *
- *   sonde-index [--all-lines | --no-lines | --lost-lines | --rows-first]   child of sonde-maps: loaders/lib/host/maps/indexproto.h
- *   sonde-index FILE -o INDEX [--no-lines]              by hand
- *   sonde-index --dump INDEX, sonde-index --at INDEX    print an index, or what it knows of addresses
- *   sonde-index --dump-rows INDEX, --dump-tls INDEX     print its unwind rows, its probe sites of TLS
+ *   sonde-index [--all-lines | --no-lines | --lost-lines | --rows-first]   child of sonde-maps:
+ * loaders/lib/host/maps/indexproto.h sonde-index FILE -o INDEX [--no-lines]              by hand
+ *   sonde-index --dump INDEX, sonde-index --at INDEX    print an index, or what it knows of
+ * addresses sonde-index --dump-rows INDEX, --dump-tls INDEX     print its unwind rows, its probe
+ * sites of TLS
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -39,11 +40,13 @@ struct options {
 static const struct program PROGRAM = {
 	.name = "sonde-index",
 	.usage = "FILE -o INDEX | --dump INDEX | --dump-rows INDEX | --dump-tls INDEX | --at INDEX",
-	.about = "Writes the image index of an ELF file, and prints its key; or prints what is in an index.\n"
-		 "Without any of these: as a child of sonde-maps, with its descriptors.",
+	.about =
+		"Writes the image index of an ELF file, and prints its key; or prints what is in an index.\n"
+		"Without any of these: as a child of sonde-maps, with its descriptors.",
 	.words = 1,
 };
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{"output", 'o', OPTION_STRING, "INDEX", "where the index is written", OPTION_AT(struct options, out)},
 	{"dump", 0, OPTION_STRING, "INDEX", "identity and symbols of an index: address, size, name", OPTION_AT(struct options, dump)},
@@ -59,6 +62,7 @@ static const struct option OPTIONS[] = {
 	 .min = INDEX_LINES_LOST},
 	{0},
 };
+/* clang-format on */
 
 static int print(const struct options *o, struct err *e)
 {
@@ -77,18 +81,25 @@ int main(int argc, char **argv)
 	int rc, prints;
 
 	log_init(PROGRAM.name, LOG_LEVEL_WARN);
-	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &o}, 1, &words, &e);
+	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &o}, 1, &words,
+			     &e);
 	prints = !!o.dump + !!o.rows + !!o.tls + !!o.at;
 	if (rc)
 		;
 	else if (!words.n && !o.out && !prints && is_child())
-		return child_main(o.lines == LINES_OWN ? INDEX_LINES_SOON : (enum index_lines)o.lines, o.rows_first);
+		return child_main(o.lines == LINES_OWN ? INDEX_LINES_SOON :
+							 (enum index_lines)o.lines,
+				  o.rows_first);
 	else if (!o.out && !words.n && prints == 1 && o.lines == LINES_OWN && !o.rows_first)
 		rc = print(&o, &e);
 	else if (o.out && words.n == 1 && !prints && !o.rows_first) /* which is for a child alone */
-		rc = byhand_index(words.items[0], o.out, o.lines == LINES_OWN ? INDEX_LINES_ALL : (enum index_lines)o.lines, &e);
+		rc = byhand_index(
+			words.items[0], o.out,
+			o.lines == LINES_OWN ? INDEX_LINES_ALL : (enum index_lines)o.lines, &e);
 	else {
-		rc = err_set(&e, -EINVAL, EXIT_USAGE, "either FILE and -o INDEX, or one of --dump, --dump-rows, --dump-tls and --at");
+		rc = err_set(
+			&e, -EINVAL, EXIT_USAGE,
+			"either FILE and -o INDEX, or one of --dump, --dump-rows, --dump-tls and --at");
 		err_fix(&e, "%s --help", PROGRAM.name);
 	}
 	options_release(NULL, 0, &words);

@@ -34,7 +34,8 @@ static struct l7_bpf *skel_open(const char *store_dir)
 	char path[PATH_MAX];
 	size_t size;
 	const void *elf = l7_bpf__elf_bytes(&size);
-	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+	LIBBPF_OPTS(bpf_object_open_opts, o,
+		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
 
 	return l7_bpf__open_opts(&o);
 }
@@ -50,17 +51,20 @@ static bool tells_uring(void)
 }
 
 /*
- * From 6.5 on, where sendfile and splice send like all else. Before 7.0, and not with PREEMPT_RT: there another thread may come in between while
- * such a program runs, and its own send would not be seen.
+ * From 6.5 on, where sendfile and splice send like all else. Before 7.0, and not with PREEMPT_RT:
+ * there another thread may come in between while such a program runs, and its own send would not be
+ * seen.
  */
 static bool tells_sent(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
 	struct utsname u;
-	bool tells = btf && btf__find_by_name(btf, "btf_trace_sock_send_length") > 0 && btf__find_by_name_kind(btf, "splice_to_socket", BTF_KIND_FUNC) > 0;
+	bool tells = btf && btf__find_by_name(btf, "btf_trace_sock_send_length") > 0 &&
+		     btf__find_by_name_kind(btf, "splice_to_socket", BTF_KIND_FUNC) > 0;
 
 	btf__free(btf);
-	return tells && !uname(&u) && strtoul(u.release, NULL, 10) < 7 && !strstr(u.version, "PREEMPT_RT");
+	return tells && !uname(&u) && strtoul(u.release, NULL, 10) < 7 &&
+	       !strstr(u.version, "PREEMPT_RT");
 }
 
 void hooks_alive(struct hooks *k, uint64_t now_ns)
@@ -129,7 +133,8 @@ void hooks_parser(struct hooks *k, uint32_t tgid)
 	k->skel->bss->parser_tgid = tgid;
 }
 
-/* Which programs stand at which system calls: words of the tracepoints' names. `may`: kernels without it are as good. */
+/* Which programs stand at which system calls: words of the tracepoints' names. `may`: kernels
+ * without it are as good. */
 static const struct {
 	const char *program, *at, *calls, *may;
 	bool untold; /* where l7_sent is not there */
@@ -140,7 +145,9 @@ static const struct {
 	{"many_end", "exit", "recvmmsg sendmmsg", ""},
 	{"call_accepts", "exit", "accept accept4", ""},
 	{"call_connects", "exit", "connect", ""},
-	{"thread_idles", "enter", "epoll_wait epoll_pwait epoll_pwait2 select pselect6 accept accept4", "epoll_pwait2" /* since 5.11 */},
+	{"thread_idles", "enter",
+	 "epoll_wait epoll_pwait epoll_pwait2 select pselect6 accept accept4",
+	 "epoll_pwait2" /* since 5.11 */},
 	{"thread_polls", "enter", "poll ppoll", ""},
 };
 
@@ -149,10 +156,12 @@ static int calls_attach(struct hooks *k, size_t i, struct err *e)
 	struct bpf_program *prog = bpf_object__find_program_by_name(k->skel->obj, CALLS[i].program);
 	char words[128], name[64], *rest = NULL;
 
-	if (CALLS[i].untold && bpf_program__autoload(programs_used(k->skel->obj, k->skel->progs.l7_sent)))
+	if (CALLS[i].untold &&
+	    bpf_program__autoload(programs_used(k->skel->obj, k->skel->progs.l7_sent)))
 		return 0;
 	snprintf(words, sizeof(words), "%s", CALLS[i].calls);
-	for (const char *call = strtok_r(words, " ", &rest); call; call = strtok_r(NULL, " ", &rest)) {
+	for (const char *call = strtok_r(words, " ", &rest); call;
+	     call = strtok_r(NULL, " ", &rest)) {
 		struct tap tap;
 		int err;
 
@@ -187,8 +196,9 @@ int hooks_attach(struct hooks *k, struct err *e)
 		err = calls_attach(k, i, e);
 	if (err)
 		return err;
-	bpf_object__for_each_program(prog, k->skel->obj) {
-		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site || bpf_program__type(prog) == BPF_PROG_TYPE_TRACEPOINT ||
+	bpf_object__for_each_program (prog, k->skel->obj) {
+		if (prog == k->skel->progs.l7_sweep || prog == k->skel->progs.tls_site ||
+		    bpf_program__type(prog) == BPF_PROG_TYPE_TRACEPOINT ||
 		    !bpf_program__autoload(prog))
 			continue;
 		err = program_attach(k, prog);
@@ -232,7 +242,9 @@ void hooks_tally(const struct hooks *k, struct l7_tally *sum)
 /* ---- the reading of descriptors ---- */
 
 struct candidates {
-	struct { uint64_t sk, ino; } *items;
+	struct {
+		uint64_t sk, ino;
+	} * items;
 	size_t n, cap;
 };
 
@@ -250,7 +262,8 @@ static void by_keys(int fd, struct candidates *c)
 	uint64_t key, next;
 	struct l7_sock x;
 
-	for (int err = bpf_map_get_next_key(fd, NULL, &next); !err; err = bpf_map_get_next_key(fd, &key, &next)) {
+	for (int err = bpf_map_get_next_key(fd, NULL, &next); !err;
+	     err = bpf_map_get_next_key(fd, &key, &next)) {
 		key = next;
 		if (!bpf_map_lookup_elem(fd, &key, &x))
 			entry_take(c, key, &x);
@@ -267,7 +280,8 @@ static void candidates_read(int fd, struct candidates *c)
 
 	while (!err) {
 		n = BATCH;
-		err = bpf_map_lookup_batch(fd, first ? NULL : &batch, &batch, keys, values, &n, NULL);
+		err = bpf_map_lookup_batch(fd, first ? NULL : &batch, &batch, keys, values, &n,
+					   NULL);
 		if (err && err != -ENOENT) {
 			if (first) /* not offered */
 				by_keys(fd, c);
@@ -288,7 +302,8 @@ static int held_read(struct hooks *k, struct idmap *held)
 
 	if (fd < 0)
 		return -errno;
-	while ((got = read(fd, (char *)buf + have, sizeof(buf) - have)) > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) {
+	while ((got = read(fd, (char *)buf + have, sizeof(buf) - have)) > 0 ||
+	       (got < 0 && (errno == EAGAIN || errno == EINTR))) {
 		size_t whole;
 
 		have += got > 0 ? (size_t)got : 0;
@@ -320,7 +335,8 @@ int hooks_sweep(struct hooks *k, void (*gone)(void *ctx, uint64_t sk, uint64_t i
 			continue;
 		if (!bpf_map_lookup_elem(fd, &c.items[i].sk, &now) && now.ino == c.items[i].ino) {
 			if (now.flags & S_UNTOLD)
-				k->untold_bytes += now.pos[0] + now.pos[1] + now.tls_pos[0] + now.tls_pos[1];
+				k->untold_bytes +=
+					now.pos[0] + now.pos[1] + now.tls_pos[0] + now.tls_pos[1];
 			bpf_map_delete_elem(fd, &c.items[i].sk);
 		}
 		gone(ctx, c.items[i].sk, c.items[i].ino);

@@ -25,7 +25,8 @@ void inorder_put(struct inorder *h, const void *record, size_t size, int64_t at_
 	}
 	mem_grow(h->records, h->n, h->cap_records);
 	memcpy(h->bytes + h->len, record, size);
-	h->records[h->n++] = (struct inorder_record){.at_ns = at_ns, .at = (uint32_t)h->len, .size = (uint32_t)size};
+	h->records[h->n++] = (struct inorder_record){
+		.at_ns = at_ns, .at = (uint32_t)h->len, .size = (uint32_t)size};
 	h->len += room;
 }
 
@@ -62,7 +63,8 @@ static void pack(struct inorder *h, size_t from)
 	*h = rest;
 }
 
-void inorder_take(struct inorder *h, int64_t until_ns, void (*take)(void *ctx, const void *record, size_t size), void *ctx)
+void inorder_take(struct inorder *h, int64_t until_ns,
+		  void (*take)(void *ctx, const void *record, size_t size), void *ctx)
 {
 	size_t i = 0;
 

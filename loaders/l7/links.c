@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* links: see the header. A ring, with a table of the newest by parent; older ones are found from there. */
+/* links: see the header. A ring, with a table of the newest by parent; older ones are found from
+ * there. */
 #include "loaders/l7/links.h"
 
 #include <stdlib.h>
@@ -10,9 +11,9 @@
 #define PLACES 8192
 
 struct links {
-	struct link *ring;        /* LINKS; NULL: there was none yet */
-	uint64_t n;               /* so far: the one of number i, from 1, stands at i % LINKS */
-	uint64_t newest[PLACES];  /* number, by parent; 0: none */
+	struct link *ring;       /* LINKS; NULL: there was none yet */
+	uint64_t n;              /* so far: the one of number i, from 1, stands at i % LINKS */
+	uint64_t newest[PLACES]; /* number, by parent; 0: none */
 	int64_t since_ns;
 };
 
@@ -95,7 +96,8 @@ struct link *links_kin(const struct links *l, uint64_t span, uint32_t *n, bool *
 	*n = 0;
 	*cut = false;
 	for (;;) {
-		for (uint64_t number = l->newest[place(span)]; (x = at(l, number)); number = x->newer_than) {
+		for (uint64_t number = l->newest[place(span)]; (x = at(l, number));
+		     number = x->newer_than) {
 			if (x->parent != span)
 				continue;
 			if (*n == LINKS_KIN) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-l7: requests, as programs make and answer them. This file is the family's translation between the common loop of
- * loaders/lib/bpf and its parts: hooks has the programs, the parser (a process without rights) reads what they tell and says what it
- * found, book puts that into the store.
+ * sonde-l7: requests, as programs make and answer them. This file is the family's translation
+ * between the common loop of loaders/lib/bpf and its parts: hooks has the programs, the parser (a
+ * process without rights) reads what they tell and says what it found, book puts that into the
+ * store.
  */
 #include <errno.h>
 #include <signal.h>
@@ -22,22 +23,23 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
-#define POLL_NS   (NSEC_PER_SEC / 4)
-#define ANSWER_NS (NSEC_PER_SEC / 10) /* what was asked for is read so long after */
-#define SAY_NS    (1 * NSEC_PER_SEC)
-#define SWEEP_NS  (2 * NSEC_PER_SEC)
+#define POLL_NS       (NSEC_PER_SEC / 4)
+#define ANSWER_NS     (NSEC_PER_SEC / 10) /* what was asked for is read so long after */
+#define SAY_NS        (1 * NSEC_PER_SEC)
+#define SWEEP_NS      (2 * NSEC_PER_SEC)
 #define SWEEP_MOST_NS (30 * NSEC_PER_SEC)
-#define SWEEP_PART 1000 /* the reading of descriptors has one in so many of the time */
-#define STARTS    100  /* of parsers: one that dies again and again finds an end */
+#define SWEEP_PART    1000 /* the reading of descriptors has one in so many of the time */
+#define STARTS        100  /* of parsers: one that dies again and again finds an end */
 
 struct l7 {
 	struct hooks hooks;
 	struct parser parser;
 	struct tls *tls;
 	struct store_rows book;
-	struct family_host *h;   /* of the call at hand */
+	struct family_host *h; /* of the call at hand */
 	struct parser_ask gone;
-	int64_t said_ns, swept_ns, sweep_took_ns, sweep_rest_ns; /* rest: of one that found nothing new */
+	int64_t said_ns, swept_ns, sweep_took_ns,
+		sweep_rest_ns;                         /* rest: of one that found nothing new */
 	uint64_t unseen_bytes, records, swept_records; /* records: so far; of then */
 	bool started, full, shed;
 };
@@ -48,7 +50,8 @@ static void hear(void *ctx, const struct heard *x)
 {
 	struct l7 *l = ctx;
 
-	if (l->tls && x->s->what == SAID_BYTES && x->s->number[SAID_BLIND] && !strcmp(x->text[SAID_PROTOCOL], "tls"))
+	if (l->tls && x->s->what == SAID_BYTES && x->s->number[SAID_BLIND] &&
+	    !strcmp(x->text[SAID_PROTOCOL], "tls"))
 		tls_unread(l->tls, x->s->who.tgid);
 	store_rows_put(&l->book, l->h, x);
 }
@@ -66,7 +69,9 @@ static bool parser_keep(struct l7 *l, uint32_t bucket_s)
 		log_warn("l7: the parser ended: what was under way is blind");
 	if (l->started && l->parser.starts >= STARTS)
 		return n;
-	err = l->started ? parser_again(&l->parser, &e) : parser_start(&l->parser, hooks_ring(&l->hooks), hooks_wants(&l->hooks), bucket_s, &e);
+	err = l->started ? parser_again(&l->parser, &e) :
+			   parser_start(&l->parser, hooks_ring(&l->hooks), hooks_wants(&l->hooks),
+					bucket_s, &e);
 	if (err)
 		log_warn("l7: %s", e.what);
 	l->started = true;
@@ -131,10 +136,12 @@ static void unseen(struct l7 *l, int64_t now_ns)
 		store_rows_unseen(&l->book, l->h, bytes - l->unseen_bytes, now_ns);
 	l->unseen_bytes = bytes;
 	if (t.no_room && !l->full)
-		log_warn("l7: more connections are open than there is room for: what some of them say is not read");
+		log_warn(
+			"l7: more connections are open than there is room for: what some of them say is not read");
 	l->full = l->full || t.no_room;
 	if (t.lost + t.shed && !l->shed)
-		log_warn("l7: more is said than can be read: some connections are not read for a while, which is told as lost and blind");
+		log_warn(
+			"l7: more is said than can be read: some connections are not read for a while, which is told as lost and blind");
 	l->shed = l->shed || t.lost + t.shed;
 }
 
@@ -159,7 +166,9 @@ static void l7_poll(void *state, struct family_host *h, int64_t now_ns)
 	h->next_ns = now_ns + ANSWER_NS;
 	store_rows_fresh(&l->book);
 	store_rows_unresolved(&l->book, h, now_ns);
-	parser_ask(&l->parser, &(struct parser_ask){.what = PARSER_SAY, .now_ns = now_ns, .offset_ns = h->offset_ns});
+	parser_ask(&l->parser, &(struct parser_ask){.what = PARSER_SAY,
+						    .now_ns = now_ns,
+						    .offset_ns = h->offset_ns});
 	sweep(l, now_ns);
 	unseen(l, now_ns);
 	l->said_ns = now_ns;
@@ -184,14 +193,16 @@ static void l7_last_read(void *state, struct family_host *h, int64_t patience_ns
 	l->swept_ns = 0; /* what has ended by now has, and is not cut off by us */
 	sweep(l, clock_boot_ns());
 	if (!parser_end(&l->parser, h->offset_ns, patience_ns, hear, l))
-		log_warn("l7: the parser did not say all that it had in time: what is missing was not counted");
+		log_warn(
+			"l7: the parser did not say all that it had in time: what is missing was not counted");
 	store_rows_unresolved(&l->book, h, INT64_MAX);
 	unseen(l, clock_boot_ns());
 }
 
 /* ---- the family ---- */
 
-static int l7_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+static int l7_open(const struct family_config *c, void **state, struct bpf_object **obj,
+		   struct err *e)
 {
 	struct l7 *l = mem_alloc(sizeof(*l));
 	int err = hooks_open(&l->hooks, c, e);
@@ -224,7 +235,10 @@ static void l7_tally(void *state, struct family_tally *out)
 	struct l7_tally t;
 
 	hooks_tally(&l->hooks, &t);
-	*out = (struct family_tally){.seen = t.lost + t.shed, .lost = t.lost + t.shed, .helper_cpu_ns = parser_cpu_ns(&l->parser), .helper = (uint32_t)l->parser.pid};
+	*out = (struct family_tally){.seen = t.lost + t.shed,
+				     .lost = t.lost + t.shed,
+				     .helper_cpu_ns = parser_cpu_ns(&l->parser),
+				     .helper = (uint32_t)l->parser.pid};
 }
 
 static int l7_wake_fd(void *state)
@@ -244,12 +258,15 @@ static void l7_check(struct check *c, uint32_t freq)
 {
 	(void)freq;
 	if (hooks_tells_came())
-		check_add(c, "queues", CHECK_OK, NULL, "how long requests lie in their socket before they are read is measured");
+		check_add(c, "queues", CHECK_OK, NULL,
+			  "how long requests lie in their socket before they are read is measured");
 	else
-		check_add(c, "queues", CHECK_WARN, "a kernel from 6.3 on tells when bytes come",
-			  "how long requests lie in their socket before they are read is not measured (no sk_data_ready)");
+		check_add(
+			c, "queues", CHECK_WARN, "a kernel from 6.3 on tells when bytes come",
+			"how long requests lie in their socket before they are read is not measured (no sk_data_ready)");
 	if (!programs_iterates("task_file"))
-		check_add(c, "descriptors", CHECK_WARN, "a kernel that accepts BPF iterators over files", HOOKS_NO_SWEEP);
+		check_add(c, "descriptors", CHECK_WARN,
+			  "a kernel that accepts BPF iterators over files", HOOKS_NO_SWEEP);
 }
 
 static void l7_close(void *state)
@@ -265,7 +282,9 @@ static void l7_close(void *state)
 }
 
 static const struct option l7_options[] = {
-	{"tls", 0, OPTION_ENUM, "on|off", "probes in TLS libraries, for what is said inside TLS (default on)", .size = sizeof(tls_off)},
+	{"tls", 0, OPTION_ENUM, "on|off",
+	 "probes in TLS libraries, for what is said inside TLS (default on)",
+	 .size = sizeof(tls_off)},
 	{0}};
 
 static const struct family l7_family = {

@@ -42,7 +42,9 @@ static void first_drop(struct outbox *o)
 int outbox_send(struct outbox *o, int fd)
 {
 	while (o->first) {
-		const struct msghdr m = {.msg_iov = &(struct iovec){o->first->bytes, o->first->size}, .msg_iovlen = 1};
+		const struct msghdr m = {.msg_iov =
+						 &(struct iovec){o->first->bytes, o->first->size},
+					 .msg_iovlen = 1};
 		ssize_t n = sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)

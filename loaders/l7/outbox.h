@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outbox: messages for a socket of packets that does not take them now. In order; OUTBOX_BYTES of them, then who says more is to wait.
+ * outbox: messages for a socket of packets that does not take them now. In order; OUTBOX_BYTES of
+ * them, then who says more is to wait.
  */
 #ifndef SONDE_L7_OUTBOX_H
 #define SONDE_L7_OUTBOX_H

@@ -44,7 +44,8 @@ static int start(struct parser *p, struct err *e)
 	char bucket[16];
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot talk to a parser: %s", strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot talk to a parser: %s",
+			       strerror(errno));
 	snprintf(bucket, sizeof(bucket), "%u", p->bucket_s);
 	p->pid = fork();
 	if (!p->pid)
@@ -65,7 +66,10 @@ static int start(struct parser *p, struct err *e)
 
 void parser_init(struct parser *p)
 {
-	*p = (struct parser){.fd = -1, .ring_fd = -1, .wants_fd = -1, .more_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	*p = (struct parser){.fd = -1,
+			     .ring_fd = -1,
+			     .wants_fd = -1,
+			     .more_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 }
 
 int parser_start(struct parser *p, int ring_fd, int wants_fd, uint32_t bucket_s, struct err *e)
@@ -113,12 +117,15 @@ bool parser_ask(const struct parser *p, const struct parser_ask *q)
 {
 	size_t size = offsetof(struct parser_ask, gone) + 2 * q->n * sizeof(q->gone[0]);
 
-	return p->fd >= 0 && (send(p->fd, q, size, MSG_NOSIGNAL) == (ssize_t)size || errno == EAGAIN);
+	return p->fd >= 0 &&
+	       (send(p->fd, q, size, MSG_NOSIGNAL) == (ssize_t)size || errno == EAGAIN);
 }
 
-bool parser_end(struct parser *p, int64_t offset_ns, int64_t patience_ns, parser_hear hear, void *ctx)
+bool parser_end(struct parser *p, int64_t offset_ns, int64_t patience_ns, parser_hear hear,
+		void *ctx)
 {
-	const struct parser_ask q = {.what = PARSER_END, .now_ns = clock_boot_ns(), .offset_ns = offset_ns};
+	const struct parser_ask q = {
+		.what = PARSER_END, .now_ns = clock_boot_ns(), .offset_ns = offset_ns};
 	int64_t until = clock_mono_ns() + patience_ns, now;
 	bool flushed = false;
 
@@ -127,7 +134,8 @@ bool parser_end(struct parser *p, int64_t offset_ns, int64_t patience_ns, parser
 	while (!flushed && (now = clock_mono_ns()) < until) {
 		struct pollfd f = {.fd = p->fd, .events = POLLIN};
 
-		if (poll(&f, 1, (int)((until - now) / 1000000) + 1) > 0 && message_read(p, hear, ctx, &flushed) < 0)
+		if (poll(&f, 1, (int)((until - now) / 1000000) + 1) > 0 &&
+		    message_read(p, hear, ctx, &flushed) < 0)
 			return false;
 	}
 	return flushed;

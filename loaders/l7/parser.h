@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parser: the process without rights that reads the ring and parses what strangers sent, as the loader sees it: started, asked, read,
- * ended. One that dies (hostile bytes found a bug) is started anew: it asks the probes for the connections that it does not know,
- * and what was under way is blind.
+ * parser: the process without rights that reads the ring and parses what strangers sent, as the
+ * loader sees it: started, asked, read, ended. One that dies (hostile bytes found a bug) is started
+ * anew: it asks the probes for the connections that it does not know, and what was under way is
+ * blind.
  *
- * It is this program again, with descriptors 3 (a socket to the loader), 4 (the ring), 5 (the array of wants) and 6 (an eventfd, by which it says that
- * it has more to say than the socket holds), in SANDBOX_STAYS. It never waits for the loader, who may be slow: what it says waits instead.
+ * It is this program again, with descriptors 3 (a socket to the loader), 4 (the ring), 5 (the array
+ * of wants) and 6 (an eventfd, by which it says that it has more to say than the socket holds), in
+ * SANDBOX_STAYS. It never waits for the loader, who may be slow: what it says waits instead.
  */
 #ifndef SONDE_L7_PARSER_H
 #define SONDE_L7_PARSER_H
@@ -23,7 +25,7 @@ enum parser_asks { PARSER_SAY = 1, PARSER_END = 2, PARSER_GONE = 3 };
 #define PARSER_GONE_MOST 256
 struct parser_ask {
 	uint32_t what, n;
-	int64_t now_ns, offset_ns;    /* boot clock; utc = boot clock + offset */
+	int64_t now_ns, offset_ns;           /* boot clock; utc = boot clock + offset */
 	uint64_t gone[2 * PARSER_GONE_MOST]; /* GONE: n pairs of a socket's address and inode */
 };
 
@@ -31,13 +33,14 @@ struct parser {
 	pid_t pid;
 	int fd, ring_fd, wants_fd, more_fd;
 	uint32_t bucket_s, starts;
-	uint64_t cpu_ns;              /* of those that are no more */
+	uint64_t cpu_ns; /* of those that are no more */
 	uint64_t buf[SAID_MESSAGE / 8];
 };
 
 typedef void (*parser_hear)(void *ctx, const struct heard *x);
 
-/* Before all else. more_fd becomes readable (by an edge) when there is more to be read than the parser can hand over at once. */
+/* Before all else. more_fd becomes readable (by an edge) when there is more to be read than the
+ * parser can hand over at once. */
 void parser_init(struct parser *p);
 /* Descriptors are borrowed. 0, or -errno with `e`. */
 int parser_start(struct parser *p, int ring_fd, int wants_fd, uint32_t bucket_s, struct err *e);
@@ -45,8 +48,10 @@ int parser_start(struct parser *p, int ring_fd, int wants_fd, uint32_t bucket_s,
 bool parser_read(struct parser *p, parser_hear hear, void *ctx, size_t *n);
 /* false: it is gone, or hears no more. */
 bool parser_ask(const struct parser *p, const struct parser_ask *q);
-/* It takes all that is in the ring, says everything and ends; within patience_ns. false: it did not, and what it had not said is lost. */
-bool parser_end(struct parser *p, int64_t offset_ns, int64_t patience_ns, parser_hear hear, void *ctx);
+/* It takes all that is in the ring, says everything and ends; within patience_ns. false: it did
+ * not, and what it had not said is lost. */
+bool parser_end(struct parser *p, int64_t offset_ns, int64_t patience_ns, parser_hear hear,
+		void *ctx);
 /* Reaps what is gone and starts another one. */
 int parser_again(struct parser *p, struct err *e);
 void parser_close(struct parser *p);

@@ -23,18 +23,19 @@
 #define FD_WANTS  5
 #define FD_MORE   6
 #define BUSY_MS   25
-#define CALM_MS   100  /* where no more than CALM records came */
+#define CALM_MS   100 /* where no more than CALM records came */
 #define CALM      256
 #define QUIET_MS  1000 /* where none came; a ring that fills wakes us (l7_data.bpf.h: 5) */
 #define LAST_MS   200  /* at the end: for programs that have begun a record */
 
 struct child {
 	struct ring ring;
-	int woken;            /* epoll's descriptor: readable once the ring's program wakes us, and not for all that is in the ring */
+	int woken; /* epoll's descriptor: readable once the ring's program wakes us, and not for all
+		      that is in the ring */
 	struct streams *streams;
 	struct saying saying;
 	struct outbox outbox;
-	uint64_t n;           /* records since this was last looked at */
+	uint64_t n; /* records since this was last looked at */
 	bool over;
 };
 
@@ -69,10 +70,13 @@ static int ring_take(struct child *c)
 	struct bpf_map_info info = {0};
 	uint32_t len = sizeof(info);
 
-	return bpf_obj_get_info_by_fd(FD_RING, &info, &len) ? -errno : ring_open(&c->ring, FD_RING, info.max_entries);
+	return bpf_obj_get_info_by_fd(FD_RING, &info, &len) ?
+		       -errno :
+		       ring_open(&c->ring, FD_RING, info.max_entries);
 }
 
-/* The ring is ready while anything is in it: only its changes count, which are told as another part of it is full (l7_data.bpf.h: 5). */
+/* The ring is ready while anything is in it: only its changes count, which are told as another part
+ * of it is full (l7_data.bpf.h: 5). */
 static int woken_open(struct child *c)
 {
 	struct epoll_event on = {.events = EPOLLIN | EPOLLET};
@@ -132,7 +136,9 @@ static void run(struct child *c)
 	int wait = QUIET_MS;
 
 	while (!c->over) {
-		struct pollfd f[2] = {{.fd = FD_SOCKET, .events = (short)(POLLIN | (c->outbox.n ? POLLOUT : 0))}, {.fd = c->woken, .events = POLLIN}};
+		struct pollfd f[2] = {
+			{.fd = FD_SOCKET, .events = (short)(POLLIN | (c->outbox.n ? POLLOUT : 0))},
+			{.fd = c->woken, .events = POLLIN}};
 		int ready = poll(f, 2, wait);
 		int64_t now = clock_boot_ns();
 		struct epoll_event was;
@@ -141,7 +147,9 @@ static void run(struct child *c)
 			epoll_wait(c->woken, &was, 1, 0);
 		c->n = 0;
 		ring_read(&c->ring, record, c);
-		wait = c->n > CALM ? BUSY_MS : c->n || streams_held(c->streams) || !ring_empty(&c->ring) ? CALM_MS : QUIET_MS;
+		wait = c->n > CALM                                               ? BUSY_MS :
+		       c->n || streams_held(c->streams) || !ring_empty(&c->ring) ? CALM_MS :
+										   QUIET_MS;
 		streams_take(c->streams, now);
 		if (ready > 0 && f[0].revents & POLLOUT)
 			c->over = c->over || outbox_send(&c->outbox, FD_SOCKET) < 0;
@@ -157,7 +165,8 @@ int parser_main(int argc, char **argv)
 	struct l7_want *wants;
 	struct err e = {0};
 
-	wants = mmap(NULL, L7_WANT_ENTRIES * sizeof(*wants), PROT_READ | PROT_WRITE, MAP_SHARED, FD_WANTS, 0);
+	wants = mmap(NULL, L7_WANT_ENTRIES * sizeof(*wants), PROT_READ | PROT_WRITE, MAP_SHARED,
+		     FD_WANTS, 0);
 	if (bucket <= 0 || bucket > 3600 || wants == MAP_FAILED || ring_take(c) || woken_open(c))
 		return EXIT_RUNTIME;
 	c->saying = (struct saying){.send = say, .ctx = c};

@@ -15,7 +15,8 @@ void saying_flush(struct saying *to)
 	to->len = 0;
 }
 
-void saying_add(struct saying *to, struct said *s, const char *const text[SAID_TEXTS], const uint32_t *steps)
+void saying_add(struct saying *to, struct said *s, const char *const text[SAID_TEXTS],
+		const uint32_t *steps)
 {
 	size_t at = sizeof(*s), texts = 0;
 	uint8_t *p;
@@ -45,7 +46,11 @@ void saying_add(struct saying *to, struct said *s, const char *const text[SAID_T
 /* Bytes of a character of UTF-8 that begins at p, 0: none does, or it is a control. */
 static size_t character(const uint8_t *p, size_t n)
 {
-	size_t k = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3 : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
+	size_t k = *p < 0x80               ? 1 :
+		   *p >= 0xc2 && *p < 0xe0 ? 2 :
+		   *p >= 0xe0 && *p < 0xf0 ? 3 :
+		   *p >= 0xf0 && *p < 0xf5 ? 4 :
+					     0;
 
 	if (!k || k > n || *p < 0x20 || *p == 0x7f)
 		return 0;
@@ -80,8 +85,10 @@ static bool sound(const struct said *s, size_t left)
 	}
 	if (s->n_steps > SAID_STEPS || s->first_step + s->n_steps > SAID_STEPS)
 		return false;
-	return s->size == up8(sizeof(*s) + texts) + up8(s->n_steps * sizeof(uint32_t)) && s->side <= 2 && s->result <= 5 && s->why <= SAID_LINKED && s->flags <= (SAID_HOW | SAID_PARTIAL) &&
-	       s->what >= SAID_SUM && s->what <= SAID_PART && (s->what != SAID_PART || (s->why && s->why <= SAID_PARTS));
+	return s->size == up8(sizeof(*s) + texts) + up8(s->n_steps * sizeof(uint32_t)) &&
+	       s->side <= 2 && s->result <= 5 && s->why <= SAID_LINKED &&
+	       s->flags <= (SAID_HOW | SAID_PARTIAL) && s->what >= SAID_SUM &&
+	       s->what <= SAID_PART && (s->what != SAID_PART || (s->why && s->why <= SAID_PARTS));
 }
 
 bool said_next(const void *message, size_t size, size_t *at, struct heard *out)

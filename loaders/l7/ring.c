@@ -29,7 +29,10 @@ int ring_open(struct ring *r, int fd, size_t size)
 		munmap(reader, page);
 		return err;
 	}
-	*r = (struct ring){.reader = reader, .writer = writer, .data = (const uint8_t *)writer + page, .size = size};
+	*r = (struct ring){.reader = reader,
+			   .writer = writer,
+			   .data = (const uint8_t *)writer + page,
+			   .size = size};
 	return 0;
 }
 
@@ -60,7 +63,8 @@ void ring_read(struct ring *r, ring_fn fn, void *ctx)
 
 	while (at < __atomic_load_n(r->writer, __ATOMIC_ACQUIRE)) {
 		size_t place = (size_t)at & (r->size - 1);
-		uint32_t head = __atomic_load_n((const uint32_t *)(const void *)(r->data + place), __ATOMIC_ACQUIRE);
+		uint32_t head = __atomic_load_n((const uint32_t *)(const void *)(r->data + place),
+						__ATOMIC_ACQUIRE);
 		size_t len = head & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
 
 		if (head & BPF_RINGBUF_BUSY_BIT || len > r->size - HEAD)

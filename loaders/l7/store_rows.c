@@ -21,7 +21,9 @@
 #include "schema/store/write/requests.h"
 #include "schema/store/write/writer.h"
 
-#define NTH_MOST 4096 /* more than one bucket has of single requests, in any order of buckets; each is a text of the dictionary */
+/* more than one bucket has of single requests, in any order of buckets; each is a text of the
+ * dictionary */
+#define NTH_MOST 4096
 
 struct store_rows_who {
 	struct said_who who;
@@ -33,7 +35,9 @@ struct store_rows_who {
 /* One that has executed another program since keeps its sockets. */
 static struct hostmaps_process *process_of(struct family_host *h, const struct said_who *who)
 {
-	struct hostmaps_process *p = hostmaps_process(h->maps, who->tgid, who->start_ns, who->exec_id), *now;
+	struct hostmaps_process *p = hostmaps_process(h->maps, who->tgid, who->start_ns,
+						      who->exec_id),
+				*now;
 
 	if (p)
 		return p;
@@ -45,12 +49,22 @@ static void row_ask(struct store_rows_who *w, struct family_host *h)
 {
 	struct hostmaps_process *m = w->who.start_ns ? process_of(h, &w->who) : NULL;
 	const struct store_process unknown = {
-		.pid = w->who.tgid, .exec_id = w->who.exec_id, .start_ticks = w->who.start_ns, .comm = STORE_PROCESS_UNKNOWN,
-		.start_ns = w->who.start_ns ? (int64_t)w->who.start_ns + h->offset_ns : 0, .exe = "", .args = "", .cgroup = "", .unit = ""};
+		.pid = w->who.tgid,
+		.exec_id = w->who.exec_id,
+		.start_ticks = w->who.start_ns,
+		.comm = STORE_PROCESS_UNKNOWN,
+		.start_ns = w->who.start_ns ? (int64_t)w->who.start_ns + h->offset_ns : 0,
+		.exe = "",
+		.args = "",
+		.cgroup = "",
+		.unit = ""};
 
 	w->epoch = store_epoch(h->store);
 	w->excluded = m && naming_excludes(h->naming, m);
-	w->row = w->excluded ? naming_excluded_process(h->naming) : m ? naming_row(h->naming, m) : w->who.start_ns ? store_process(h->store, &unknown) : 0;
+	w->row = w->excluded     ? naming_excluded_process(h->naming) :
+		 m               ? naming_row(h->naming, m) :
+		 w->who.start_ns ? store_process(h->store, &unknown) :
+				   0;
 }
 
 static struct store_rows_who *who_get(struct store_rows *b, const struct said_who *who)
@@ -73,7 +87,7 @@ void store_rows_fresh(struct store_rows *b)
 {
 	struct store_rows_who *w, *next;
 
-	HASH_ITER(hh, b->all, w, next) {
+	HASH_ITER (hh, b->all, w, next) {
 		HASH_DEL(b->all, w);
 		free(w);
 	}
@@ -86,7 +100,9 @@ void store_rows_release(struct store_rows *b)
 
 static const char *side_word(uint8_t side)
 {
-	return side == STORE_SIDE_CLIENT ? "client" : side == STORE_SIDE_SERVER ? "server" : "capture";
+	return side == STORE_SIDE_CLIENT ? "client" :
+	       side == STORE_SIDE_SERVER ? "server" :
+					   "capture";
 }
 
 static const char *const RESULTS[] = {"ok", "error", "one-way", "opened", "no-answer", "blind"};
@@ -94,7 +110,9 @@ static const char *const WHY[] = {"", "failed", "slow", "sample", "linked"};
 static const char *const HOW[] = {"", "thread", "opener", "bytes", "goroutine", "", "", ""};
 
 _Static_assert(REQUEST_TAG_GOROUTINE == TABLES_TAG_GOROUTINE, "same bit");
-_Static_assert((int)SAID_TO_FIRST == (int)STORE_PART_FIRST && (int)SAID_QUEUED == (int)STORE_PART_QUEUE, "same numbers");
+_Static_assert((int)SAID_TO_FIRST == (int)STORE_PART_FIRST &&
+		       (int)SAID_QUEUED == (int)STORE_PART_QUEUE,
+	       "same numbers");
 
 /* ---- rows ---- */
 
@@ -102,11 +120,22 @@ static int sum_put(struct store_rows *b, const struct heard *x, const struct sto
 {
 	const uint64_t *n = x->s->number;
 	const struct store_request r = {
-		.part = x->s->what == SAID_PART ? (enum store_part)x->s->why : STORE_PART_WHOLE, .process = w->row, .side = (enum store_side)x->s->side, .result = (enum store_result)x->s->result, .protocol = x->text[SAID_PROTOCOL],
-		.service = w->excluded ? "" : x->text[SAID_SERVICE], .operation = w->excluded ? NAMING_EXCLUDED : x->text[SAID_OPERATION],
-		.status = x->text[SAID_STATUS], .n = n[SAID_N], .total_ns = n[SAID_TOTAL], .max_ns = n[SAID_MAX],
-		.request_bytes = n[SAID_REQUEST_BYTES], .response_bytes = n[SAID_RESPONSE_BYTES], .steps = x->steps,
-		.n_steps = x->s->n_steps, .first_step = x->s->first_step};
+		.part = x->s->what == SAID_PART ? (enum store_part)x->s->why : STORE_PART_WHOLE,
+		.process = w->row,
+		.side = (enum store_side)x->s->side,
+		.result = (enum store_result)x->s->result,
+		.protocol = x->text[SAID_PROTOCOL],
+		.service = w->excluded ? "" : x->text[SAID_SERVICE],
+		.operation = w->excluded ? NAMING_EXCLUDED : x->text[SAID_OPERATION],
+		.status = x->text[SAID_STATUS],
+		.n = n[SAID_N],
+		.total_ns = n[SAID_TOTAL],
+		.max_ns = n[SAID_MAX],
+		.request_bytes = n[SAID_REQUEST_BYTES],
+		.response_bytes = n[SAID_RESPONSE_BYTES],
+		.steps = x->steps,
+		.n_steps = x->s->n_steps,
+		.first_step = x->s->first_step};
 
 	return store_request(b->h->store, b->h->run, x->s->utc_ns, &r);
 }
@@ -115,10 +144,16 @@ static void unresolved_put(void *ctx, const struct unresolved_one *x)
 {
 	struct store_rows *b = ctx;
 	char detail[64];
-	const struct event e = {.kind = "not resolved", .subject = "name", .name = x->name, .detail = detail, .utc_ns = x->utc_ns, .n = x->n,
+	const struct event e = {.kind = "not resolved",
+				.subject = "name",
+				.name = x->name,
+				.detail = detail,
+				.utc_ns = x->utc_ns,
+				.n = x->n,
 				.process = process_of(b->h, &x->who)};
 
-	snprintf(detail, sizeof(detail), *x->comm ? "%s, asked by %s" : "%s", *x->why ? x->why : "several reasons", x->comm);
+	snprintf(detail, sizeof(detail), *x->comm ? "%s, asked by %s" : "%s",
+		 *x->why ? x->why : "several reasons", x->comm);
 	event_put(b->h, &e);
 }
 
@@ -129,17 +164,23 @@ void store_rows_unresolved(struct store_rows *b, struct family_host *h, int64_t 
 }
 
 /* Of who asked alone: a server of names that asks others is one, too. */
-static void unresolved_note(struct store_rows *b, const struct heard *x, const struct store_rows_who *w)
+static void unresolved_note(struct store_rows *b, const struct heard *x,
+			    const struct store_rows_who *w)
 {
 	bool silent = x->s->result == STORE_RESULT_NO_ANSWER;
 	const struct hostmaps_process *p;
-	struct unresolved_one one = {.who = x->s->who, .n = x->s->number[SAID_N], .utc_ns = x->s->utc_ns};
+	struct unresolved_one one = {
+		.who = x->s->who, .n = x->s->number[SAID_N], .utc_ns = x->s->utc_ns};
 
-	if (w->excluded || x->s->side != STORE_SIDE_CLIENT || strcmp(x->text[SAID_PROTOCOL], "dns") || (!silent && (!*x->text[SAID_STATUS] || !strcmp(x->text[SAID_STATUS], "NOERROR"))))
+	if (w->excluded || x->s->side != STORE_SIDE_CLIENT ||
+	    strcmp(x->text[SAID_PROTOCOL], "dns") ||
+	    (!silent && (!*x->text[SAID_STATUS] || !strcmp(x->text[SAID_STATUS], "NOERROR"))))
 		return;
 	p = process_of(b->h, &x->s->who);
-	snprintf(one.name, sizeof(one.name), "%.*s", (int)sizeof(one.name) - 1, x->text[SAID_OPERATION]);
-	snprintf(one.why, sizeof(one.why), "%.*s", (int)sizeof(one.why) - 1, silent ? "no answer" : x->text[SAID_STATUS]);
+	snprintf(one.name, sizeof(one.name), "%.*s", (int)sizeof(one.name) - 1,
+		 x->text[SAID_OPERATION]);
+	snprintf(one.why, sizeof(one.why), "%.*s", (int)sizeof(one.why) - 1,
+		 silent ? "no answer" : x->text[SAID_STATUS]);
 	snprintf(one.comm, sizeof(one.comm), "%s", p ? p->comm : "");
 	unresolved_add(&b->unresolved, &one, clock_boot_ns(), unresolved_put, b);
 }
@@ -149,7 +190,8 @@ static int tag_put(struct store_rows *b, const struct heard *x, const struct sto
 {
 	struct fact_row row = {0};
 
-	if (!x->s->number[SAID_TAG] || (x->s->result != STORE_RESULT_OK && x->s->result != STORE_RESULT_ERROR))
+	if (!x->s->number[SAID_TAG] ||
+	    (x->s->result != STORE_RESULT_OK && x->s->result != STORE_RESULT_ERROR))
 		return 0;
 	fact_put(&row, REQUEST_TAG_PROCESS, w->row);
 	fact_put(&row, REQUEST_TAG_TAG, x->s->number[SAID_TAG]);
@@ -159,7 +201,8 @@ static int tag_put(struct store_rows *b, const struct heard *x, const struct sto
 	return store_fact(b->h->store, b->h->run, x->s->utc_ns, &REQUEST_TAG_FACT, &row);
 }
 
-static int span_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w, const char *nth)
+static int span_put(struct store_rows *b, const struct heard *x, const struct store_rows_who *w,
+		    const char *nth)
 {
 	const uint64_t *n = x->s->number, most = (1ull << LINK_BITS) - 1;
 	struct fact_row row = {0};
@@ -246,8 +289,12 @@ static int named_put(struct store_rows *b, const struct heard *x, const struct s
 
 void store_rows_put(struct store_rows *b, struct family_host *h, const struct heard *x)
 {
-	static int (*const put[])(struct store_rows *b, const struct heard *x, const struct store_rows_who *w) = {
-		[SAID_SUM] = sum_put, [SAID_SINGLE] = single_put, [SAID_BYTES] = bytes_put, [SAID_NAMED] = named_put, [SAID_PART] = sum_put};
+	static int (*const put[])(struct store_rows * b, const struct heard *x,
+				  const struct store_rows_who *w) = {[SAID_SUM] = sum_put,
+								     [SAID_SINGLE] = single_put,
+								     [SAID_BYTES] = bytes_put,
+								     [SAID_NAMED] = named_put,
+								     [SAID_PART] = sum_put};
 	uint64_t events = x->s->what == SAID_SUM ? x->s->number[SAID_N] : x->s->what != SAID_PART;
 	struct store_rows_who *w;
 	int err = -ESTALE;
@@ -270,7 +317,9 @@ void store_rows_put(struct store_rows *b, struct family_host *h, const struct he
 
 void store_rows_unseen(struct store_rows *b, struct family_host *h, uint64_t bytes, int64_t now_ns)
 {
-	struct said s = {.what = SAID_BYTES, .utc_ns = now_ns + h->offset_ns, .number = {[SAID_SEEN] = bytes, [SAID_BLIND] = bytes}};
+	struct said s = {.what = SAID_BYTES,
+			 .utc_ns = now_ns + h->offset_ns,
+			 .number = {[SAID_SEEN] = bytes, [SAID_BLIND] = bytes}};
 	struct heard x = {.s = &s};
 
 	store_rows_put(b, h, &x);

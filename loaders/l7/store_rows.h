@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* book: what the parser says, as rows of the store: with the process's row, where it is part of the capture and not left out. */
+/* book: what the parser says, as rows of the store: with the process's row, where it is part of the
+ * capture and not left out. */
 #ifndef SONDE_L7_STORE_ROWS_H
 #define SONDE_L7_STORE_ROWS_H
 
@@ -10,10 +11,10 @@
 struct store_rows_who;
 
 struct store_rows {
-	struct store_rows_who *all;    /* processes of this bucket's rows */
-	struct family_host *h;   /* of the call at hand */
+	struct store_rows_who *all; /* processes of this bucket's rows */
+	struct family_host *h;      /* of the call at hand */
 	struct unresolved unresolved;
-	uint32_t singles;        /* number of the last single request, modulo NTH_MOST */
+	uint32_t singles; /* number of the last single request, modulo NTH_MOST */
 };
 
 void store_rows_release(struct store_rows *b);
@@ -22,7 +23,8 @@ void store_rows_fresh(struct store_rows *b);
 /* Names that were asked for in vain are told, where it is time (boot clock; INT64_MAX: all). */
 void store_rows_unresolved(struct store_rows *b, struct family_host *h, int64_t now_ns);
 void store_rows_put(struct store_rows *b, struct family_host *h, const struct heard *x);
-/* Bytes of nobody that is known: connections that found no room, and those that only calls moved that are not seen. */
+/* Bytes of nobody that is known: connections that found no room, and those that only calls moved
+ * that are not seen. */
 void store_rows_unseen(struct store_rows *b, struct family_host *h, uint64_t bytes, int64_t now_ns);
 
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* streams: see the header. A connection is found by its socket's address, a datagram's by the remote end too. */
+/* streams: see the header. A connection is found by its socket's address, a datagram's by the
+ * remote end too. */
 #include "loaders/l7/streams.h"
 
 #include <arpa/inet.h>
@@ -14,13 +15,15 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 
-#define SERVICE_MAX  128
-#define SILENT_CALLS 64   /* so many datagrams of a socket, and nobody knows what they are: no more of it */
+#define SERVICE_MAX 128
+/* so many datagrams of a socket, and nobody knows what they are: no more of it */
+#define SILENT_CALLS 64
 #define BULK_LEAST   1024 /* a call of less is small */
 #define BULK_CALLS   8
 #define BULK_LIMIT   512
-#define LINKED_NS    (60ll * 1000000000) /* so long after a request that was made for another one, requests may belong together */
-#define SKIP_LEAST   8192 /* a body of less is copied: to say that it need not be costs as much */
+/* so long after a request that was made for another one, requests may belong together */
+#define LINKED_NS  (60ll * 1000000000)
+#define SKIP_LEAST 8192 /* a body of less is copied: to say that it need not be costs as much */
 
 /* For whose request a client's piece was written: of the last ASKS pieces, by their time. */
 #define ASKS 8
@@ -28,7 +31,7 @@ struct asks {
 	struct {
 		int64_t at_ns;
 		uint64_t tag;
-		uint8_t how;      /* enum said_how */
+		uint8_t how; /* enum said_how */
 	} of[ASKS];
 	uint32_t n;
 };
@@ -38,25 +41,29 @@ struct stream {
 	uint64_t key, sk, ino;
 	struct said_who who;
 	uint32_t tid;
-	struct proto_conn *conn;      /* NULL: not made yet, or nobody knows what it speaks */
+	struct proto_conn *conn; /* NULL: not made yet, or nobody knows what it speaks */
 	char *service;
-	struct asks *asks;            /* NULL: none of its pieces had a tag */
-	uint64_t ends;                /* its two ends, as both see them; 0: they cannot be known */
-	uint64_t pos[2];              /* the next one, by enum l7_dir */
+	struct asks *asks; /* NULL: none of its pieces had a tag */
+	uint64_t ends;     /* its two ends, as both see them; 0: they cannot be known */
+	uint64_t pos[2];   /* the next one, by enum l7_dir */
 	uint64_t tls_pos[2];
 	uint64_t copied;
-	uint64_t told_seen, told_blind, told_parsed, told_skipped, told_blind_requests, blind_requests;
-	uint64_t lost;                /* seen before the connection was told, or could not be read before it was known what it speaks */
+	uint64_t told_seen, told_blind, told_parsed, told_skipped, told_blind_requests,
+		blind_requests;
+	uint64_t lost; /* seen before the connection was told, or could not be read before it was
+			  known what it speaks */
 	int64_t last_ns;
-	int64_t busy_ns;              /* its last request but the one at hand was answered then */
+	int64_t busy_ns; /* its last request but the one at hand was answered then */
 	uint32_t datagrams;
 	uint16_t family, lport, dport;
 	uint8_t local[16], peer[16];
-	uint8_t side, service_side;   /* enum l7_side: as its pieces are fed; that `service` was made for */
-	uint32_t limit[2], needed[2]; /* bytes to copy of a call; the most that was looked at of one */
-	uint32_t seq0[2];             /* TCP's sequence number at position 0 */
-	uint8_t calls[2];             /* large ones since `limit` was set */
-	bool whole;                   /* it was too little once */
+	uint8_t side,
+		service_side; /* enum l7_side: as its pieces are fed; that `service` was made for */
+	uint32_t limit[2],
+		needed[2]; /* bytes to copy of a call; the most that was looked at of one */
+	uint32_t seq0[2];  /* TCP's sequence number at position 0 */
+	uint8_t calls[2];  /* large ones since `limit` was set */
+	bool whole;        /* it was too little once */
 	bool seq_known[2];
 	bool told, begun, tls, datagram, silent, asked, ended;
 };
@@ -67,12 +74,12 @@ struct streams {
 	struct sums *sums;
 	struct l7_want *wants;
 	struct inorder hold;
-	struct idmap by_key;          /* key -> struct stream * */
+	struct idmap by_key; /* key -> struct stream * */
 	struct stream *newest, *oldest;
 	size_t n;
-	int64_t taken_ns;             /* up to here records were taken */
+	int64_t taken_ns; /* up to here records were taken */
 	int64_t now_ns;
-	int64_t tagged_ns;            /* when a request was last made while another one was served; 0: never */
+	int64_t tagged_ns; /* when a request was last made while another one was served; 0: never */
 	struct streams_stat stat;
 };
 
@@ -107,7 +114,8 @@ static void endpoint(char *to, size_t room, uint16_t family, const uint8_t at[16
 	char address[INET6_ADDRSTRLEN] = "";
 	bool v4 = family == AF_INET || (family == AF_INET6 && !memcmp(at, mapped, sizeof(mapped)));
 
-	inet_ntop(v4 ? AF_INET : AF_INET6, family == AF_INET6 && v4 ? at + 12 : at, address, sizeof(address));
+	inet_ntop(v4 ? AF_INET : AF_INET6, family == AF_INET6 && v4 ? at + 12 : at, address,
+		  sizeof(address));
 	snprintf(to, room, v4 ? "%s:%u" : "[%s]:%u", address, port);
 }
 
@@ -122,19 +130,24 @@ static struct sums_of of_stream(struct stream *x)
 		bool server = side == L7_SIDE_SERVER;
 		char service[SERVICE_MAX];
 
-		endpoint(service, sizeof(service), x->family, server ? x->local : x->peer, server ? x->lport : x->dport);
+		endpoint(service, sizeof(service), x->family, server ? x->local : x->peer,
+			 server ? x->lport : x->dport);
 		free(x->service);
 		x->service = mem_strdup(service);
 		x->service_side = side;
 	}
-	return (struct sums_of){.who = x->who, .tid = x->tid, .side = side, .service = x->service ? x->service : ""};
+	return (struct sums_of){.who = x->who,
+				.tid = x->tid,
+				.side = side,
+				.service = x->service ? x->service : ""};
 }
 
 /* What became of its bytes since this was last told. */
 static void bytes_tell(struct streams *s, struct stream *x)
 {
 	bool known = x->conn && *proto_conn_protocol(x->conn);
-	uint64_t seen = x->pos[0] + x->pos[1] + x->tls_pos[0] + x->tls_pos[1], blind = x->lost + (known ? proto_conn_blind_bytes(x->conn) : 0), parsed, skipped;
+	uint64_t seen = x->pos[0] + x->pos[1] + x->tls_pos[0] + x->tls_pos[1],
+		 blind = x->lost + (known ? proto_conn_blind_bytes(x->conn) : 0), parsed, skipped;
 	uint64_t number[SAID_NUMBERS] = {0};
 	struct sums_of of = of_stream(x);
 
@@ -142,7 +155,8 @@ static void bytes_tell(struct streams *s, struct stream *x)
 	parsed = !known ? 0 : x->copied < seen - blind ? x->copied : seen - blind;
 	skipped = seen - blind - parsed;
 	if (blind < x->told_blind || parsed < x->told_parsed || skipped < x->told_skipped) {
-		/* what was told as one of them is now another (a protocol became known): sums in the store only grow */
+		/* what was told as one of them is now another (a protocol became known): sums in
+		 * the store only grow */
 		uint64_t more = seen - x->told_seen;
 
 		parsed = known ? x->told_parsed + more : x->told_parsed;
@@ -155,7 +169,11 @@ static void bytes_tell(struct streams *s, struct stream *x)
 	number[SAID_BLIND] = blind - x->told_blind;
 	number[SAID_BLIND_REQUESTS] = x->blind_requests - x->told_blind_requests;
 	if (number[SAID_SEEN] || number[SAID_BLIND_REQUESTS])
-		sums_bytes(s->sums, &of, known ? proto_conn_protocol(x->conn) : x->tls ? "tls" : "", s->now_ns, number);
+		sums_bytes(s->sums, &of,
+			   known  ? proto_conn_protocol(x->conn) :
+			   x->tls ? "tls" :
+				    "",
+			   s->now_ns, number);
 	x->told_seen = seen;
 	x->told_parsed = parsed;
 	x->told_skipped = skipped;
@@ -169,7 +187,8 @@ static struct l7_want *want_of(const struct streams *s, const struct stream *x)
 }
 
 /* An entry is written so that the probe never finds half of one under its inode. */
-static void want_set(const struct streams *s, const struct stream *x, uint32_t flags, uint64_t until_out, uint64_t until_in)
+static void want_set(const struct streams *s, const struct stream *x, uint32_t flags,
+		     uint64_t until_out, uint64_t until_in)
 {
 	struct l7_want *w = want_of(s, x);
 	bool known = x->conn && *proto_conn_protocol(x->conn);
@@ -180,7 +199,8 @@ static void want_set(const struct streams *s, const struct stream *x, uint32_t f
 	w->until[L7_OUT] = until_out;
 	w->until[L7_IN] = until_in;
 	for (int i = 0; i < 2; i++)
-		w->limit[i] = known ? (uint16_t)((x->limit[i] + L7_LIMIT_UNIT - 1) / L7_LIMIT_UNIT) : 0;
+		w->limit[i] =
+			known ? (uint16_t)((x->limit[i] + L7_LIMIT_UNIT - 1) / L7_LIMIT_UNIT) : 0;
 	w->flags = flags | (x->tls ? L7_WANT_TLS : 0);
 	__atomic_store_n(&w->ino, x->ino, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&s->wants[L7_WANTS].ino, 1, __ATOMIC_RELEASE);
@@ -189,7 +209,8 @@ static void want_set(const struct streams *s, const struct stream *x, uint32_t f
 /* Calls on later connections to this port are copied whole from the beginning on (L7_FIRST). */
 static void port_set(const struct streams *s, uint16_t port, bool speaks)
 {
-	uint8_t *bits = s->wants ? (uint8_t *)&s->wants[L7_WANT_PORTS] : NULL, bit = (uint8_t)(1 << (port & 7));
+	uint8_t *bits = s->wants ? (uint8_t *)&s->wants[L7_WANT_PORTS] : NULL,
+		bit = (uint8_t)(1 << (port & 7));
 
 	if (bits && port && (bits[port >> 3] & bit) != (speaks ? bit : 0))
 		bits[port >> 3] ^= bit;
@@ -216,8 +237,8 @@ static void address_plain(uint8_t to[16], uint16_t family, const uint8_t at[16])
 }
 
 /*
- * The socket's, and the remote end's where that is another one than the socket is connected with: a resolver sends to its peer without a
- * name, and asks whom an answer is from.
+ * The socket's, and the remote end's where that is another one than the socket is connected with: a
+ * resolver sends to its peer without a name, and asks whom an answer is from.
  */
 static uint64_t datagram_key(const struct stream *sock, const struct l7_data *d)
 {
@@ -228,7 +249,9 @@ static uint64_t datagram_key(const struct stream *sock, const struct l7_data *d)
 	address_plain(peer, sock->family, sock->peer);
 	if (!d->port || (d->port == sock->dport && !memcmp(from, peer, sizeof(from))))
 		return hash_bytes(hash_u64(hash_u64(HASH_SEED, sock->sk), 0), connected, 16);
-	return hash_bytes(hash_u64(hash_u64(HASH_SEED, sock->sk), (uint64_t)d->family << 16 | d->port), d->remote, 16);
+	return hash_bytes(
+		hash_u64(hash_u64(HASH_SEED, sock->sk), (uint64_t)d->family << 16 | d->port),
+		d->remote, 16);
 }
 
 static void drop(struct streams *s, struct stream *x);
@@ -317,7 +340,8 @@ static bool is_loopback(const uint8_t at[16])
 	return !memcmp(at, one, 16) || (!memcmp(at, mapped, 12) && at[12] == 127);
 }
 
-/* The same number on both ends of a TCP connection, unless addresses are rewritten between them. Loopback is one of each network namespace. */
+/* The same number on both ends of a TCP connection, unless addresses are rewritten between them.
+ * Loopback is one of each network namespace. */
 static uint64_t ends_of(const struct l7_conn *c)
 {
 	uint8_t end[2][18] = {0};
@@ -331,12 +355,14 @@ static uint64_t ends_of(const struct l7_conn *c)
 	memcpy(end[0] + 16, &c->lport, 2);
 	memcpy(end[1] + 16, &c->dport, 2);
 	first = memcmp(end[0], end[1], sizeof(end[0])) > 0;
-	h = hash_bytes(hash_bytes(HASH_SEED, end[first], sizeof(end[0])), end[!first], sizeof(end[0]));
+	h = hash_bytes(hash_bytes(HASH_SEED, end[first], sizeof(end[0])), end[!first],
+		       sizeof(end[0]));
 	h = is_loopback(end[0]) ? hash_u64(h, c->netns) : h;
 	return h ? h : 1;
 }
 
-/* Of a connection whose side is not known the lower port is taken for the server's, until its protocol says. */
+/* Of a connection whose side is not known the lower port is taken for the server's, until its
+ * protocol says. */
 static void ends_set(struct stream *x, const struct l7_conn *c)
 {
 	x->family = c->family;
@@ -345,7 +371,9 @@ static void ends_set(struct stream *x, const struct l7_conn *c)
 	memcpy(x->local, c->local, sizeof(x->local));
 	memcpy(x->peer, c->peer, sizeof(x->peer));
 	x->ends = ends_of(c);
-	x->side = c->side != L7_SIDE_UNKNOWN ? c->side : c->lport < c->dport ? L7_SIDE_SERVER : L7_SIDE_CLIENT;
+	x->side = c->side != L7_SIDE_UNKNOWN ? c->side :
+		  c->lport < c->dport        ? L7_SIDE_SERVER :
+					       L7_SIDE_CLIENT;
 	if (c->family == AF_UNIX) {
 		char service[SERVICE_MAX];
 
@@ -362,7 +390,8 @@ static void take_conn(struct streams *s, const struct l7_conn *c)
 
 	if (!first)
 		bytes_tell(s, x); /* what was before is the other's */
-	x->who = (struct said_who){.start_ns = c->start_ns, .tgid = c->h.tgid, .exec_id = c->exec_id};
+	x->who = (struct said_who){
+		.start_ns = c->start_ns, .tgid = c->h.tgid, .exec_id = c->exec_id};
 	x->tid = c->h.tid;
 	if (!first)
 		return;
@@ -397,7 +426,8 @@ static void silence(struct streams *s, struct stream *x)
 	want_set(s, x, L7_WANT_NOTHING, 0, 0);
 }
 
-static void skip_say(struct streams *s, struct stream *x, enum proto_side from, uint8_t dir, uint64_t pos)
+static void skip_say(struct streams *s, struct stream *x, enum proto_side from, uint8_t dir,
+		     uint64_t pos)
 {
 	uint64_t n = proto_conn_skips(x->conn, from), until[2] = {0};
 	const struct l7_want *w = want_of(s, x);
@@ -413,8 +443,9 @@ static void skip_say(struct streams *s, struct stream *x, enum proto_side from, 
 }
 
 /*
- * How much of a call is to be copied: where of BULK_CALLS large ones, one after the other, not half was looked at, twice of what was; else all.
- * Where that was too little once, all is copied from then on. true: it changes.
+ * How much of a call is to be copied: where of BULK_CALLS large ones, one after the other, not half
+ * was looked at, twice of what was; else all. Where that was too little once, all is copied from
+ * then on. true: it changes.
  */
 static bool limit_turns(struct stream *x, const struct l7_data *d)
 {
@@ -439,7 +470,9 @@ static bool limit_turns(struct stream *x, const struct l7_data *d)
 	*most = needed > *most ? (uint32_t)needed : *most;
 	if (++x->calls[d->h.dir] < BULK_CALLS)
 		return false;
-	*limit = *most < BULK_LIMIT / 2 ? BULK_LIMIT : 2 * *most < L7_LIMIT_MOST ? 2 * *most : L7_LIMIT_MOST;
+	*limit = *most < BULK_LIMIT / 2    ? BULK_LIMIT :
+		 2 * *most < L7_LIMIT_MOST ? 2 * *most :
+					     L7_LIMIT_MOST;
 	*most = 0;
 	x->calls[d->h.dir] = 0;
 	return *limit < was / 2 || *limit > was;
@@ -457,15 +490,23 @@ static void asks_note(struct streams *s, struct stream *x, const struct l7_data 
 		x->asks = mem_alloc(sizeof(*x->asks));
 	x->asks->of[x->asks->n % ASKS].at_ns = (int64_t)d->h.at_ns;
 	x->asks->of[x->asks->n % ASKS].tag = d->tag;
-	x->asks->of[x->asks->n++ % ASKS].how = d->tag & TABLES_TAG_GOROUTINE ? SAID_BY_GOROUTINE : d->h.flags & L7_F_OPENER ? SAID_BY_OPENER : SAID_BY_THREAD;
+	x->asks->of[x->asks->n++ % ASKS].how = d->tag & TABLES_TAG_GOROUTINE ? SAID_BY_GOROUTINE :
+					       d->h.flags & L7_F_OPENER      ? SAID_BY_OPENER :
+									       SAID_BY_THREAD;
 	s->tagged_ns = s->now_ns;
 }
 
 static void feed(struct streams *s, struct stream *x, const struct l7_data *d, uint64_t *pos)
 {
-	enum proto_side from = (d->h.dir == L7_IN) == (x->side == L7_SIDE_SERVER) ? PROTO_CLIENT : PROTO_SERVER;
-	const struct proto_piece piece = {.from = from, .pos = d->pos, .at_ns = (int64_t)d->h.at_ns, .came_ns = (int64_t)d->came_ns,
-					  .together = d->h.flags & L7_F_TOGETHER, .bytes = (const uint8_t *)(d + 1), .len = d->len,
+	enum proto_side from =
+		(d->h.dir == L7_IN) == (x->side == L7_SIDE_SERVER) ? PROTO_CLIENT : PROTO_SERVER;
+	const struct proto_piece piece = {.from = from,
+					  .pos = d->pos,
+					  .at_ns = (int64_t)d->h.at_ns,
+					  .came_ns = (int64_t)d->came_ns,
+					  .together = d->h.flags & L7_F_TOGETHER,
+					  .bytes = (const uint8_t *)(d + 1),
+					  .len = d->len,
 					  .size = d->size};
 	bool was = *proto_conn_protocol(x->conn), turns;
 
@@ -479,11 +520,13 @@ static void feed(struct streams *s, struct stream *x, const struct l7_data *d, u
 		return;
 	}
 	turns = *proto_conn_protocol(x->conn) && limit_turns(x, d);
-	if (!x->datagram && *proto_conn_protocol(x->conn) && (!was || turns || proto_conn_skips(x->conn, from) >= SKIP_LEAST))
+	if (!x->datagram && *proto_conn_protocol(x->conn) &&
+	    (!was || turns || proto_conn_skips(x->conn, from) >= SKIP_LEAST))
 		skip_say(s, x, from, d->h.dir, *pos);
 }
 
-/* Its clear text comes from inside TLS from now on. What the parser made of the records is forgotten. */
+/* Its clear text comes from inside TLS from now on. What the parser made of the records is
+ * forgotten. */
 static void tls_begin(struct stream *x)
 {
 	proto_conn_free(x->conn);
@@ -580,7 +623,11 @@ static void take_end(struct streams *s, const struct l7_end *e)
 	server = x->side == L7_SIDE_SERVER;
 	for (int i = 0; i < 2; i++) {
 		uint64_t more = e->pos[i] > x->pos[i] ? e->pos[i] - x->pos[i] : 0;
-		const struct proto_piece gap = {.from = (i == L7_IN) == server ? PROTO_CLIENT : PROTO_SERVER, .pos = x->pos[i], .bytes = (const uint8_t *)"", .at_ns = (int64_t)e->h.at_ns,
+		const struct proto_piece gap = {.from = (i == L7_IN) == server ? PROTO_CLIENT :
+										 PROTO_SERVER,
+						.pos = x->pos[i],
+						.bytes = (const uint8_t *)"",
+						.at_ns = (int64_t)e->h.at_ns,
 						.size = more};
 
 		if (more && x->conn && !x->tls && (e->h.what == L7_END || e->h.dir == i))
@@ -592,7 +639,8 @@ static void take_end(struct streams *s, const struct l7_end *e)
 		s->now_ns = (int64_t)e->h.at_ns;
 		drop(s, x);
 	} else if (x->conn && !x->datagram) {
-		proto_conn_end(x->conn, (e->h.dir == L7_IN) == server ? PROTO_CLIENT : PROTO_SERVER, (int64_t)e->h.at_ns);
+		proto_conn_end(x->conn, (e->h.dir == L7_IN) == server ? PROTO_CLIENT : PROTO_SERVER,
+			       (int64_t)e->h.at_ns);
 	}
 }
 
@@ -606,9 +654,12 @@ static bool sound(const void *record, size_t size)
 	if (size < sizeof(*h) || h->dir > L7_IN)
 		return false;
 	if (h->what == L7_CONN)
-		return size >= sizeof(struct l7_conn) && ((const struct l7_conn *)record)->path_len <= L7_PATH && ((const struct l7_conn *)record)->side <= L7_SIDE_SERVER;
+		return size >= sizeof(struct l7_conn) &&
+		       ((const struct l7_conn *)record)->path_len <= L7_PATH &&
+		       ((const struct l7_conn *)record)->side <= L7_SIDE_SERVER;
 	if (h->what == L7_DATA)
-		return size >= sizeof(*d) && d->len <= size - sizeof(*d) && d->len <= d->size && d->pos < 1ull << 62;
+		return size >= sizeof(*d) && d->len <= size - sizeof(*d) && d->len <= d->size &&
+		       d->pos < 1ull << 62;
 	return (h->what == L7_EOF || h->what == L7_END) && size >= sizeof(struct l7_end);
 }
 
@@ -654,8 +705,9 @@ void streams_take(struct streams *s, int64_t now_ns)
 /* ---- requests ---- */
 
 /*
- * What both ends of a connection call one request on it: by TCP's number of its first byte. Inside TLS there is none: two ends whose libraries were
- * not read from the same byte on would give two requests one name.
+ * What both ends of a connection call one request on it: by TCP's number of its first byte. Inside
+ * TLS there is none: two ends whose libraries were not read from the same byte on would give two
+ * requests one name.
  */
 static uint64_t exchange_of(const struct stream *x, uint8_t side, uint64_t pos)
 {
@@ -701,7 +753,8 @@ static void named(void *ctx, const struct proto_named *n)
 	struct sums_of of = of_stream(n->user);
 	char address[INET6_ADDRSTRLEN] = "";
 
-	if (of.side == L7_SIDE_CLIENT && inet_ntop(n->len == 4 ? AF_INET : AF_INET6, n->address, address, sizeof(address)))
+	if (of.side == L7_SIDE_CLIENT &&
+	    inet_ntop(n->len == 4 ? AF_INET : AF_INET6, n->address, address, sizeof(address)))
 		sums_named(s->sums, &of, n->name, address, n->at_ns);
 }
 
@@ -730,7 +783,8 @@ void streams_say(struct streams *s, int64_t now_ns, bool all)
 
 void streams_gone(struct streams *s, uint64_t sk, uint64_t ino, int64_t now_ns)
 {
-	const struct l7_end end = {.h = {.sk = sk, .ino = ino, .at_ns = (uint64_t)now_ns, .what = L7_END}};
+	const struct l7_end end = {
+		.h = {.sk = sk, .ino = ino, .at_ns = (uint64_t)now_ns, .what = L7_END}};
 
 	streams_record(s, &end, sizeof(end));
 }
@@ -744,10 +798,12 @@ void streams_end(struct streams *s, int64_t now_ns)
 	sums_say(s->sums, 0);
 }
 
-struct streams *streams_new(struct l7_want *wants, struct saying *to, uint32_t bucket_s, int64_t offset_ns)
+struct streams *streams_new(struct l7_want *wants, struct saying *to, uint32_t bucket_s,
+			    int64_t offset_ns)
 {
 	struct streams *s = mem_alloc(sizeof(*s));
-	const struct proto_opts o = {.payload = PROTO_MASKED, .emit = emit, .named = named, .ctx = s};
+	const struct proto_opts o = {
+		.payload = PROTO_MASKED, .emit = emit, .named = named, .ctx = s};
 
 	s->protocols = protocols_new(&o);
 	s->to = to;

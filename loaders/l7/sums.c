@@ -13,13 +13,13 @@
 #include "schema/store/model/hist.h"
 #include "schema/store/write/requests.h"
 
-#define SLOTS (2 * SUMS_ROWS)
+#define SLOTS       (2 * SUMS_ROWS)
 #define SERVICE_MAX 128
 
 #define LATELY 64 /* a power of two */
 
 struct row {
-	int64_t bucket;           /* seconds, utc */
+	int64_t bucket; /* seconds, utc */
 	struct said_who who;
 	const char *protocol, *operation; /* the protocols' */
 	char service[SERVICE_MAX], status[PROTO_STATUS_MAX];
@@ -30,10 +30,10 @@ struct row {
 };
 
 struct single {
-	struct row row;           /* number: as of SAID_SINGLE */
+	struct row row; /* number: as of SAID_SINGLE */
 	char trace[64];
-	uint16_t flags;           /* of said */
-	struct link *kin;         /* what was asked for it; n_kin */
+	uint16_t flags;   /* of said */
+	struct link *kin; /* what was asked for it; n_kin */
 	uint32_t n_kin;
 };
 
@@ -54,15 +54,15 @@ struct sums {
 	struct bytes bytes[SUMS_BYTES];
 	uint32_t n, n_bytes, slots[SLOTS], byte_slots[2 * SUMS_BYTES]; /* index + 1 */
 	struct links *links;
-	struct idmap said;        /* spans of this bucket that are said */
+	struct idmap said; /* spans of this bucket that are said */
 	uint32_t n_linked;
 	struct row *lately[LATELY]; /* where requests as these were counted; NULL: look */
 	struct single failed[SUMS_FAILED], slow[SUMS_SLOW], sample[SUMS_SAMPLE];
 	uint32_t n_failed, n_slow, n_sample;
-	uint64_t slow_ns;         /* all of `slow` took this long or longer; 0: not known */
-	uint64_t others;          /* that the sample stands for */
+	uint64_t slow_ns; /* all of `slow` took this long or longer; 0: not known */
+	uint64_t others;  /* that the sample stands for */
 	uint64_t random;
-	struct idmap named;       /* that were said, of the bucket named_bucket */
+	struct idmap named; /* that were said, of the bucket named_bucket */
 	int64_t named_bucket;
 };
 
@@ -131,11 +131,15 @@ static int64_t bucket_of(const struct sums *s, int64_t boot_ns)
 
 /* ---- names ---- */
 
-void sums_named(struct sums *s, const struct sums_of *of, const char *name, const char *address, int64_t at_ns)
+void sums_named(struct sums *s, const struct sums_of *of, const char *name, const char *address,
+		int64_t at_ns)
 {
 	struct said x = {.what = SAID_NAMED, .side = of->side, .who = of->who};
 	const char *text[SAID_TEXTS] = {[SAID_SERVICE] = address, [SAID_OPERATION] = name};
-	uint64_t key = hash_str(hash_str(hash_u64(HASH_SEED, of->who.start_ns ^ (uint64_t)of->who.tgid << 32), name), address);
+	uint64_t key = hash_str(
+		hash_str(hash_u64(HASH_SEED, of->who.start_ns ^ (uint64_t)of->who.tgid << 32),
+			 name),
+		address);
 	int64_t bucket = bucket_of(s, at_ns);
 	bool fresh;
 
@@ -152,10 +156,21 @@ void sums_named(struct sums *s, const struct sums_of *of, const char *name, cons
 
 /* ---- saying ---- */
 
-static void say(struct sums *s, uint8_t what, const struct row *r, uint8_t why, const char *trace, uint16_t flags)
+static void say(struct sums *s, uint8_t what, const struct row *r, uint8_t why, const char *trace,
+		uint16_t flags)
 {
-	struct said x = {.what = what, .side = r->side, .result = r->result, .why = why, .flags = flags, .who = r->who, .utc_ns = r->bucket * NSEC_PER_SEC};
-	const char *text[SAID_TEXTS] = {r->protocol, r->service, protocols_operation_now(s->protocols, r->operation, r->protocol, proto_service_port(r->service)), r->status, trace};
+	struct said x = {.what = what,
+			 .side = r->side,
+			 .result = r->result,
+			 .why = why,
+			 .flags = flags,
+			 .who = r->who,
+			 .utc_ns = r->bucket * NSEC_PER_SEC};
+	const char *text[SAID_TEXTS] = {r->protocol, r->service,
+					protocols_operation_now(s->protocols, r->operation,
+								r->protocol,
+								proto_service_port(r->service)),
+					r->status, trace};
 	const struct hist *h = &r->spread[what == SAID_PART ? why : 0];
 	uint32_t steps[HIST_STEPS];
 
@@ -204,7 +219,10 @@ static void say_bytes(struct sums *s)
 {
 	for (uint32_t i = 0; i < s->n_bytes; i++) {
 		const struct bytes *b = &s->bytes[i];
-		struct said x = {.what = SAID_BYTES, .side = b->side, .who = b->who, .utc_ns = b->bucket * NSEC_PER_SEC};
+		struct said x = {.what = SAID_BYTES,
+				 .side = b->side,
+				 .who = b->who,
+				 .utc_ns = b->bucket * NSEC_PER_SEC};
 		const char *text[SAID_TEXTS] = {b->protocol, b->service};
 
 		memcpy(x.number, b->number, sizeof(x.number));
@@ -240,7 +258,11 @@ static void say_kin(struct sums *s, struct single *x)
 {
 	for (uint32_t i = 0; i < x->n_kin && s->n_linked < SUMS_LINKED; i++) {
 		const struct link *l = &x->kin[i];
-		struct row r = {.bucket = x->row.bucket, .who = l->who, .protocol = l->protocol, .operation = l->operation, .side = l->side,
+		struct row r = {.bucket = x->row.bucket,
+				.who = l->who,
+				.protocol = l->protocol,
+				.operation = l->operation,
+				.side = l->side,
 				.result = l->result};
 		bool fresh;
 
@@ -285,15 +307,18 @@ static uint32_t row_hash(const struct row *x)
 {
 	uint64_t h = hash_bytes(HASH_SEED, &x->who, sizeof(x->who));
 
-	h = hash_str(hash_u64(hash_u64(h, (uint64_t)x->bucket), (uint64_t)(uintptr_t)x->operation), x->service);
+	h = hash_str(hash_u64(hash_u64(h, (uint64_t)x->bucket), (uint64_t)(uintptr_t)x->operation),
+		     x->service);
 	h = hash_u64(hash_str(h, x->status), (uint64_t)(uintptr_t)x->protocol);
 	return (uint32_t)hash_u64(h, (uint64_t)x->side << 8 | x->result);
 }
 
 static bool row_same(const struct row *a, const struct row *b)
 {
-	return a->bucket == b->bucket && a->operation == b->operation && a->protocol == b->protocol && a->side == b->side && a->result == b->result &&
-	       !memcmp(&a->who, &b->who, sizeof(a->who)) && !strcmp(a->service, b->service) && !strcmp(a->status, b->status);
+	return a->bucket == b->bucket && a->operation == b->operation &&
+	       a->protocol == b->protocol && a->side == b->side && a->result == b->result &&
+	       !memcmp(&a->who, &b->who, sizeof(a->who)) && !strcmp(a->service, b->service) &&
+	       !strcmp(a->status, b->status);
 }
 
 static struct row *row_find(struct sums *s, const struct row *key)
@@ -329,26 +354,37 @@ static void text_put(char *to, size_t room, const char *text)
 	to[n] = '\0';
 }
 
-static void key_make(const struct sums *s, const struct sums_of *of, const struct proto_request *r, struct row *key)
+static void key_make(const struct sums *s, const struct sums_of *of, const struct proto_request *r,
+		     struct row *key)
 {
-	*key = (struct row){.bucket = bucket_of(s, r->begin_ns), .who = of->who, .protocol = r->protocol, .operation = r->operation, .side = of->side,
+	*key = (struct row){.bucket = bucket_of(s, r->begin_ns),
+			    .who = of->who,
+			    .protocol = r->protocol,
+			    .operation = r->operation,
+			    .side = of->side,
 			    .result = (uint8_t)r->result};
 	text_put(key->service, sizeof(key->service), of->service);
 	text_put(key->status, sizeof(key->status), r->status);
 }
 
-static bool row_is(const struct row *x, int64_t bucket, const struct sums_of *of, const struct proto_request *r)
+static bool row_is(const struct row *x, int64_t bucket, const struct sums_of *of,
+		   const struct proto_request *r)
 {
-	return x->bucket == bucket && x->operation == r->operation && x->protocol == r->protocol && x->side == of->side && x->result == r->result &&
-	       !memcmp(&x->who, &of->who, sizeof(x->who)) && !strncmp(x->service, of->service, sizeof(x->service) - 1) &&
+	return x->bucket == bucket && x->operation == r->operation && x->protocol == r->protocol &&
+	       x->side == of->side && x->result == r->result &&
+	       !memcmp(&x->who, &of->who, sizeof(x->who)) &&
+	       !strncmp(x->service, of->service, sizeof(x->service) - 1) &&
 	       !strncmp(x->status, r->status, sizeof(x->status) - 1);
 }
 
-/* A row is large: it is made and looked for where none of a request like this one was met lately. */
+/* A row is large: it is made and looked for where none of a request like this one was met lately.
+ */
 static struct row *row_of(struct sums *s, const struct sums_of *of, const struct proto_request *r)
 {
 	int64_t bucket = bucket_of(s, r->begin_ns);
-	struct row **lately = &s->lately[((uintptr_t)r->operation >> 4 ^ (uintptr_t)of->side << 3 ^ (uintptr_t)r->result) & (LATELY - 1)];
+	struct row **lately = &s->lately[((uintptr_t)r->operation >> 4 ^ (uintptr_t)of->side << 3 ^
+					  (uintptr_t)r->result) &
+					 (LATELY - 1)];
 	struct row key;
 
 	if (*lately && row_is(*lately, bucket, of, r))
@@ -398,10 +434,13 @@ static struct single *failed_place(struct sums *s, const char *operation)
 
 	for (uint32_t i = 0; i < s->n_failed; i++)
 		same += s->failed[i].row.operation == operation;
-	return same < SUMS_FAILED_EACH && s->n_failed < SUMS_FAILED ? &s->failed[s->n_failed++] : NULL;
+	return same < SUMS_FAILED_EACH && s->n_failed < SUMS_FAILED ? &s->failed[s->n_failed++] :
+								      NULL;
 }
 
-static void single_numbers(const struct sums *s, const struct sums_of *of, const struct proto_request *r, const struct link *l, uint64_t number[SAID_NUMBERS])
+static void single_numbers(const struct sums *s, const struct sums_of *of,
+			   const struct proto_request *r, const struct link *l,
+			   uint64_t number[SAID_NUMBERS])
 {
 	bool answered = r->result == PROTO_OK || r->result == PROTO_ERROR;
 
@@ -409,10 +448,13 @@ static void single_numbers(const struct sums *s, const struct sums_of *of, const
 	if (!answered)
 		number[SAID_FIRST] = 0;
 	number[SAID_WEIGHT] = 1;
-	number[SAID_TAG] = of->side == STORE_SIDE_SERVER && of->alone ? TABLES_TAG_OF(r->begin_ns) : 0; /* as probes/l7_data.bpf.h makes it */
+	number[SAID_TAG] = of->side == STORE_SIDE_SERVER && of->alone ?
+				   TABLES_TAG_OF(r->begin_ns) :
+				   0; /* as probes/l7_data.bpf.h makes it */
 }
 
-/* With what was asked for it. SAID_PARTIAL: what was there once may be forgotten, or was too much. */
+/* With what was asked for it. SAID_PARTIAL: what was there once may be forgotten, or was too much.
+ */
 static void kin_take(const struct sums *s, struct single *x, const struct link *l)
 {
 	bool cut = false;
@@ -429,13 +471,17 @@ static void single_put(struct single *to, const struct single *x)
 }
 
 /* What was slow and had to make room for a slower one is one of the others. */
-static void single_take(struct sums *s, const struct sums_of *of, const struct proto_request *r, const struct link *l)
+static void single_take(struct sums *s, const struct sums_of *of, const struct proto_request *r,
+			const struct link *l)
 {
-	bool failed = r->result == PROTO_ERROR || r->result == PROTO_NO_ANSWER, answered = r->result == PROTO_OK || r->result == PROTO_ERROR;
-	struct single *place = failed ? failed_place(s, r->operation) : NULL, *slow = NULL, x = {.flags = l->how}, out;
+	bool failed = r->result == PROTO_ERROR || r->result == PROTO_NO_ANSWER,
+	     answered = r->result == PROTO_OK || r->result == PROTO_ERROR;
+	struct single *place = failed ? failed_place(s, r->operation) : NULL, *slow = NULL,
+		      x = {.flags = l->how}, out;
 
 	if (!place && answered)
-		slow = slowest_place(s, r->end_ns > r->begin_ns ? (uint64_t)(r->end_ns - r->begin_ns) : 0);
+		slow = slowest_place(
+			s, r->end_ns > r->begin_ns ? (uint64_t)(r->end_ns - r->begin_ns) : 0);
 	if (!place && !slow)
 		place = sample_place(s);
 	if (!place && !slow)
@@ -463,14 +509,28 @@ static void single_take(struct sums *s, const struct sums_of *of, const struct p
 static void link_make(const struct sums_of *of, const struct proto_request *r, struct link *l)
 {
 	bool server = of->side == STORE_SIDE_SERVER;
-	uint64_t here = hash_u64(hash_u64(hash_bytes(HASH_SEED, &of->who, sizeof(of->who)), (uint64_t)r->begin_ns), r->begin_pos);
+	uint64_t here = hash_u64(
+		hash_u64(hash_bytes(HASH_SEED, &of->who, sizeof(of->who)), (uint64_t)r->begin_ns),
+		r->begin_pos);
 
-	*l = (struct link){.who = of->who, .caller = r->caller, .begin_ns = r->begin_ns, .first_ns = r->first_ns, .end_ns = r->end_ns,
-			   .asked = r->request_bytes, .answered = r->response_bytes, .protocol = r->protocol, .operation = r->operation,
-			   .service = (char *)of->service, .trace = (char *)r->trace, .tid = of->tid, .side = of->side, .result = (uint8_t)r->result};
+	*l = (struct link){.who = of->who,
+			   .caller = r->caller,
+			   .begin_ns = r->begin_ns,
+			   .first_ns = r->first_ns,
+			   .end_ns = r->end_ns,
+			   .asked = r->request_bytes,
+			   .answered = r->response_bytes,
+			   .protocol = r->protocol,
+			   .operation = r->operation,
+			   .service = (char *)of->service,
+			   .trace = (char *)r->trace,
+			   .tid = of->tid,
+			   .side = of->side,
+			   .result = (uint8_t)r->result};
 	text_put(l->status, sizeof(l->status), r->status);
 	if (server) {
-		l->span = of->alone ? link_span(&of->who, TABLES_TAG_OF(r->begin_ns)) : link_id(hash_u64(here, of->exchange));
+		l->span = of->alone ? link_span(&of->who, TABLES_TAG_OF(r->begin_ns)) :
+				      link_id(hash_u64(here, of->exchange));
 		l->parent = of->exchange;
 		l->how = of->exchange ? SAID_BY_BYTES : SAID_NO_LINK;
 	} else {
@@ -530,17 +590,25 @@ void sums_request(struct sums *s, const struct sums_of *of, const struct proto_r
 		links_put(s->links, &l);
 }
 
-void sums_bytes(struct sums *s, const struct sums_of *of, const char *protocol, int64_t at_ns, const uint64_t number[SAID_NUMBERS])
+void sums_bytes(struct sums *s, const struct sums_of *of, const char *protocol, int64_t at_ns,
+		const uint64_t number[SAID_NUMBERS])
 {
-	struct bytes key = {.bucket = bucket_of(s, at_ns), .who = of->who, .side = of->side, .protocol = protocol}, *b = NULL;
-	uint64_t h = hash_u64(hash_bytes(HASH_SEED, &of->who, sizeof(of->who)), (uint64_t)key.bucket);
-	uint32_t at = (uint32_t)hash_str(hash_str(hash_u64(h, of->side), protocol), of->service) & (2 * SUMS_BYTES - 1);
+	struct bytes key = {.bucket = bucket_of(s, at_ns),
+			    .who = of->who,
+			    .side = of->side,
+			    .protocol = protocol},
+		     *b = NULL;
+	uint64_t h =
+		hash_u64(hash_bytes(HASH_SEED, &of->who, sizeof(of->who)), (uint64_t)key.bucket);
+	uint32_t at = (uint32_t)hash_str(hash_str(hash_u64(h, of->side), protocol), of->service) &
+		      (2 * SUMS_BYTES - 1);
 
 	snprintf(key.service, sizeof(key.service), "%s", of->service);
 	for (; s->byte_slots[at] && !b; at = (at + 1) & (2 * SUMS_BYTES - 1)) {
 		struct bytes *x = &s->bytes[s->byte_slots[at] - 1];
 
-		if (x->bucket == key.bucket && x->side == key.side && !memcmp(&x->who, &key.who, sizeof(x->who)) && !strcmp(x->protocol, protocol) &&
+		if (x->bucket == key.bucket && x->side == key.side &&
+		    !memcmp(&x->who, &key.who, sizeof(x->who)) && !strcmp(x->protocol, protocol) &&
 		    !strcmp(x->service, key.service))
 			b = x;
 	}

@@ -13,7 +13,8 @@ static bool same(const struct unresolved_one *a, const struct unresolved_one *b)
 	return !strcmp(a->name, b->name) && !strcmp(a->why, b->why) && !strcmp(a->comm, b->comm);
 }
 
-static void tell_one(struct unresolved *u, uint32_t i, int64_t now_ns, unresolved_tell tell, void *ctx)
+static void tell_one(struct unresolved *u, uint32_t i, int64_t now_ns, unresolved_tell tell,
+		     void *ctx)
 {
 	if (!u->all[i].told.n)
 		return;
@@ -38,7 +39,8 @@ static void more(struct unresolved_one *to, const struct unresolved_one *x)
 	to->utc_ns = x->utc_ns > to->utc_ns ? x->utc_ns : to->utc_ns;
 }
 
-void unresolved_add(struct unresolved *u, const struct unresolved_one *x, int64_t now_ns, unresolved_tell tell, void *ctx)
+void unresolved_add(struct unresolved *u, const struct unresolved_one *x, int64_t now_ns,
+		    unresolved_tell tell, void *ctx)
 {
 	uint32_t i = 0;
 
@@ -61,7 +63,8 @@ void unresolved_add(struct unresolved *u, const struct unresolved_one *x, int64_
 void unresolved_due(struct unresolved *u, int64_t now_ns, unresolved_tell tell, void *ctx)
 {
 	for (uint32_t i = 0; i <= UNRESOLVED_MOST; i++)
-		if ((i < u->n || i == UNRESOLVED_MOST) && (now_ns == INT64_MAX || now_ns - u->all[i].told_ns >= UNRESOLVED_EVERY_NS))
+		if ((i < u->n || i == UNRESOLVED_MOST) &&
+		    (now_ns == INT64_MAX || now_ns - u->all[i].told_ns >= UNRESOLVED_EVERY_NS))
 			tell_one(u, i, now_ns, tell, ctx);
 	if (now_ns != INT64_MAX)
 		forget(u, now_ns);

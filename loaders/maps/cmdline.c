@@ -12,12 +12,14 @@
 static const struct program PROGRAM = {
 	.name = "sonde-maps",
 	.usage = "[--socket PATH | --print] [options]",
-	.about = "Tells which processes run, what is mapped where in each, and makes the image index of each file.\n"
-		 "The loaders start it for themselves.\n\n"
-		 "  sonde-maps --print                   show processes and mappings as they come and go\n"
-		 "  sonde-maps --socket /run/sonde/maps  serve several loaders",
+	.about =
+		"Tells which processes run, what is mapped where in each, and makes the image index of each file.\n"
+		"The loaders start it for themselves.\n\n"
+		"  sonde-maps --print                   show processes and mappings as they come and go\n"
+		"  sonde-maps --socket /run/sonde/maps  serve several loaders",
 };
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{"socket", 0, OPTION_STRING, "PATH", "listen there (mode 0600; root and the same user may connect)", OPTION_AT(struct cmdline, socket)},
 	{"fd", 0, OPTION_UINT, "N", "serve the client at this inherited socket, end when it goes", OPTION_AT(struct cmdline, fd), .max = INT_MAX},
@@ -40,13 +42,18 @@ static const struct option OPTIONS[] = {
 	{"verbose", 'v', OPTION_FLAG, NULL, "more talk", OPTION_AT(struct cmdline, verbose)},
 	{0},
 };
+/* clang-format on */
 
 int cmdline_parse(int argc, char **argv, struct cmdline *o, struct err *e)
 {
 	int rc;
 
-	*o = (struct cmdline){.fd = -1, .tables_fd = -1, .dump = -1, .explain = -1, .rows_mb = TABLEMAPS_ROWS_MB,
-			   .images_mb = CACHE_MAX_BYTES >> 20};
+	*o = (struct cmdline){.fd = -1,
+			      .tables_fd = -1,
+			      .dump = -1,
+			      .explain = -1,
+			      .rows_mb = TABLEMAPS_ROWS_MB,
+			      .images_mb = CACHE_MAX_BYTES >> 20};
 	rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, o}, 1, NULL, e);
 	if (rc)
 		return rc;

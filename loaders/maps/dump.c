@@ -78,13 +78,15 @@ static json_int_t parts_here(const struct tablemaps *t, const struct tables_imag
 static json_t *mapping_json(const struct tablemaps *t, const struct tables_process *p, uint32_t i)
 {
 	uint32_t at = p->first + p->count + i * MAPPING_WORDS, slot = (uint32_t)word(t, at + 3);
-	const struct tables_image none = {0}, *img = slot && slot < TABLES_IMAGES ? &t->images[slot] : &none;
+	const struct tables_image none = {0},
+				  *img = slot && slot < TABLES_IMAGES ? &t->images[slot] : &none;
 
-	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "start", hex(word(t, p->first + i)), "end",
-			 hex(word(t, at)), "to_offset", hex(word(t, at + 1)), "to_row", hex(word(t, at + 2)), "slot",
-			 (int)slot, "state", (int)img->state, "image", (int)img->id, "rows", (json_int_t)img->row_count,
-			 "row_first", (json_int_t)img->row_first, "used", (json_int_t)img->used, "parts_here",
-			 parts_here(t, img));
+	return json_pack("{s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:I, s:I, s:I, s:I}", "start",
+			 hex(word(t, p->first + i)), "end", hex(word(t, at)), "to_offset",
+			 hex(word(t, at + 1)), "to_row", hex(word(t, at + 2)), "slot", (int)slot,
+			 "state", (int)img->state, "image", (int)img->id, "rows",
+			 (json_int_t)img->row_count, "row_first", (json_int_t)img->row_first,
+			 "used", (json_int_t)img->used, "parts_here", parts_here(t, img));
 }
 
 static json_t *process_json(const struct tablemaps *t, uint32_t tgid)
@@ -98,8 +100,10 @@ static json_t *process_json(const struct tablemaps *t, uint32_t tgid)
 	}
 	for (uint32_t i = 0; i < p.count && i < TABLES_SLICE_MAX; i++)
 		json_array_append_new(list, mapping_json(t, &p, i));
-	o = json_pack("{s:i, s:I, s:I, s:i, s:I, s:i, s:i}", "tgid", (int)tgid, "start_ns", (json_int_t)p.start_ns, "as_of_ns",
-		      (json_int_t)p.as_of_ns, "exec_id", (int)p.exec_id, "flags", (json_int_t)p.flags, "first", (int)p.first, "count", (int)p.count);
+	o = json_pack("{s:i, s:I, s:I, s:i, s:I, s:i, s:i}", "tgid", (int)tgid, "start_ns",
+		      (json_int_t)p.start_ns, "as_of_ns", (json_int_t)p.as_of_ns, "exec_id",
+		      (int)p.exec_id, "flags", (json_int_t)p.flags, "first", (int)p.first, "count",
+		      (int)p.count);
 	json_object_set_new(o, "mappings", list);
 	return o;
 }
@@ -109,7 +113,8 @@ static json_int_t count_entries(const struct tablemaps *t)
 	uint32_t key, *prev = NULL;
 	json_int_t n = 0;
 
-	while (n <= TABLES_PROCESSES && !bpf_map_get_next_key(t->fd[MP_TABLES_PROCESSES], prev, &key)) {
+	while (n <= TABLES_PROCESSES &&
+	       !bpf_map_get_next_key(t->fd[MP_TABLES_PROCESSES], prev, &key)) {
 		prev = &key;
 		n++;
 	}
@@ -124,11 +129,12 @@ static json_t *state_json(const struct tablemaps *t)
 		if (t->images[i].state <= TABLES_IMAGE_REFUSED)
 			states[t->images[i].state]++;
 	return json_pack("{s:I, s:i, s:i, s:I, s:I, s:I, s:I, s:I, s:I}", "heartbeat_ns",
-			 (json_int_t)t->state->heartbeat_ns, "generation", (int)t->state->generation, "last_image",
-			 (int)t->state->last_image, "pending", states[TABLES_IMAGE_PENDING], "ready",
-			 states[TABLES_IMAGE_READY], "refused", states[TABLES_IMAGE_REFUSED], "processes",
-			 count_entries(t), "row_elements", (json_int_t)t->n_rows, "bytes",
-			 (json_int_t)tablemaps_bytes(t));
+			 (json_int_t)t->state->heartbeat_ns, "generation",
+			 (int)t->state->generation, "last_image", (int)t->state->last_image,
+			 "pending", states[TABLES_IMAGE_PENDING], "ready",
+			 states[TABLES_IMAGE_READY], "refused", states[TABLES_IMAGE_REFUSED],
+			 "processes", count_entries(t), "row_elements", (json_int_t)t->n_rows,
+			 "bytes", (json_int_t)tablemaps_bytes(t));
 }
 
 int dump_tables(const char *socket_path, uint32_t tgid, struct err *e)
@@ -148,7 +154,8 @@ int dump_tables(const char *socket_path, uint32_t tgid, struct err *e)
 		if (fds[i] >= 0)
 			close(fds[i]);
 	if (rc)
-		return err_set(e, rc, EXIT_RUNTIME, "no tables come from %s: %s", socket_path, strerror(-rc));
+		return err_set(e, rc, EXIT_RUNTIME, "no tables come from %s: %s", socket_path,
+			       strerror(-rc));
 	out = json_object();
 	json_object_set_new(out, "state", state_json(&t));
 	if (tgid)

@@ -89,7 +89,8 @@ static const char *state_of(const struct hostmaps_image *img, const struct unwin
 	return head->page_count ? "ready" : "no rows";
 }
 
-/* Runtimes whose scripts have frames of their own: the section of those that are known, and what their files are called. */
+/* Runtimes whose scripts have frames of their own: the section of those that are known, and what
+ * their files are called. */
 static const struct runtime {
 	const char *name, *program, *library;
 	uint32_t section;
@@ -116,7 +117,8 @@ static bool looks_like(const struct runtime *r, const char *name)
 	return strspn(name, "0123456789.") == strlen(name);
 }
 
-/* The layout of V8 says in its third number which Node it is, and in its fourth whether that V8's frames can be read. */
+/* The layout of V8 says in its third number which Node it is, and in its fourth whether that V8's
+ * frames can be read. */
 static uint32_t number_at(const void *section, size_t size, unsigned i)
 {
 	uint32_t v = 0;
@@ -131,13 +133,16 @@ static void v8_version_write(const void *section, size_t size, char *out, size_t
 	uint32_t v = number_at(section, size, 1), node = number_at(section, size, 2);
 
 	if (node)
-		snprintf(out, room, "%u.%u.%u (V8 %u.%u)", node >> 16 & 0xff, node >> 8 & 0xff, node & 0xff, v >> 8 & 0xff, v & 0xff);
+		snprintf(out, room, "%u.%u.%u (V8 %u.%u)", node >> 16 & 0xff, node >> 8 & 0xff,
+			 node & 0xff, v >> 8 & 0xff, v & 0xff);
 	else
 		snprintf(out, room, "of V8 %u.%u", v >> 8 & 0xff, v & 0xff);
 }
 
-/* A layout's second number is the version (probes/runtimes): 0x030b02f0 of Python, 0x0802 of others; "": it says none. */
-static void version_write(const struct runtime *r, const void *section, size_t size, char *out, size_t room)
+/* A layout's second number is the version (probes/runtimes): 0x030b02f0 of Python, 0x0802 of
+ * others; "": it says none. */
+static void version_write(const struct runtime *r, const void *section, size_t size, char *out,
+			  size_t room)
 {
 	uint32_t v = number_at(section, size, 1);
 
@@ -160,12 +165,14 @@ static json_t *runtime_json(const struct hostmaps_image *img)
 	for (size_t i = 0; img->index && i < ARRAY_SIZE(RUNTIMES); i++) {
 		const struct runtime *r = &RUNTIMES[i];
 		bool there = image_part(img->index, r->section, &section, &size);
-		bool walked = there && (r->section != IMAGE_SECTION_V8 || number_at(section, size, 3));
+		bool walked =
+			there && (r->section != IMAGE_SECTION_V8 || number_at(section, size, 3));
 
 		if (!there && !looks_like(r, img->name))
 			continue;
 		version_write(r, section, there ? size : 0, version, sizeof(version));
-		return json_pack("{s:s, s:b, s:s}", "name", r->name, "walked", walked, "version", version);
+		return json_pack("{s:s, s:b, s:s}", "name", r->name, "walked", walked, "version",
+				 version);
 	}
 	return NULL;
 }
@@ -179,10 +186,12 @@ static json_t *file_json(const struct file *f)
 
 	if (f->image->index && image_unwind(f->image->index, &data, &size) && size >= sizeof(head))
 		memcpy(&head, data, sizeof(head));
-	return json_pack("{s:s%, s:I, s:s, s:I, s:I, s:b, s:s, s:o*, s:o*}", "path", f->image->path, strnlen(f->image->path, 4096),
-			 "bytes", (json_int_t)f->bytes, "state", state_of(f->image, &head), "rows",
-			 (json_int_t)head.row_count, "unsupported", (json_int_t)head.unsupported, "go",
-			 f->image->index && image_ident(f->image->index)->go, "reason", f->image->reason, "runtime", runtime, "tls", explain_tls(f->image));
+	return json_pack("{s:s%, s:I, s:s, s:I, s:I, s:b, s:s, s:o*, s:o*}", "path", f->image->path,
+			 strnlen(f->image->path, 4096), "bytes", (json_int_t)f->bytes, "state",
+			 state_of(f->image, &head), "rows", (json_int_t)head.row_count,
+			 "unsupported", (json_int_t)head.unsupported, "go",
+			 f->image->index && image_ident(f->image->index)->go, "reason",
+			 f->image->reason, "runtime", runtime, "tls", explain_tls(f->image));
 }
 
 /* Is there a file with the names of its own code? */
@@ -192,15 +201,20 @@ static json_t *perf_map_json(const struct hostmaps_process *p)
 	struct perfmap *map = NULL;
 	bool dump = false;
 	int rc = jitnames_read(p, &stamp, &map, &dump);
-	json_t *o = json_pack("{s:s, s:I, s:s, s:s}", "state", !rc ? "read" : rc == -ENOENT ? "none" : "refused", "names",
-			      (json_int_t)(rc ? 0 : perfmap_count(map)), "kind", dump ? "jitdump" : "perf map", "reason",
+	json_t *o = json_pack("{s:s, s:I, s:s, s:s}", "state",
+			      !rc           ? "read" :
+			      rc == -ENOENT ? "none" :
+					      "refused",
+			      "names", (json_int_t)(rc ? 0 : perfmap_count(map)), "kind",
+			      dump ? "jitdump" : "perf map", "reason",
 			      rc && rc != -ENOENT ? jitnames_reason(rc) : "");
 
 	perfmap_free(map);
 	return o;
 }
 
-static json_t *process_json(struct hostmaps *hm, const struct hostmaps_process *p, const struct findings *f)
+static json_t *process_json(struct hostmaps *hm, const struct hostmaps_process *p,
+			    const struct findings *f)
 {
 	json_t *files = json_array();
 
@@ -211,9 +225,10 @@ static json_t *process_json(struct hostmaps *hm, const struct hostmaps_process *
 		if (one) /* a path that is no UTF-8 cannot be said in JSON */
 			json_array_append_new(files, one);
 	}
-	return json_pack("{s:i, s:s, s:s, s:o, s:{s:I, s:I, s:o}}", "pid", (int)p->tgid, "comm", p->comm, "exe", p->exe,
-			 "files", files, "anonymous", "regions", (json_int_t)f->regions, "bytes", (json_int_t)f->bytes,
-			 "perf_map", perf_map_json(p));
+	return json_pack("{s:i, s:s, s:s, s:o, s:{s:I, s:I, s:o}}", "pid", (int)p->tgid, "comm",
+			 p->comm, "exe", p->exe, "files", files, "anonymous", "regions",
+			 (json_int_t)f->regions, "bytes", (json_int_t)f->bytes, "perf_map",
+			 perf_map_json(p));
 }
 
 int explain(uint32_t pid, const char *store_dir, struct err *e)

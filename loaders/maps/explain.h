@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * explain: how the stacks of one living process can be unwound: which files it has mapped executable, which of them have
- * rows and how many places no row can express, and what code it has without a file. For `sonde doctor --pid`.
+ * explain: how the stacks of one living process can be unwound: which files it has mapped
+ * executable, which of them have rows and how many places no row can express, and what code it has
+ * without a file. For `sonde doctor --pid`.
  */
 #ifndef SONDE_MAPS_EXPLAIN_H
 #define SONDE_MAPS_EXPLAIN_H
@@ -10,9 +11,10 @@
 
 #include "schema/base/err.h"
 
-/* Starts a sonde-maps of its own and asks it, as a loader does; indexes that are missing are made. One JSON object to
- * stdout: {pid, comm, exe, files: [{path, bytes, state, rows, unsupported, go, reason, runtime?: {name, walked, version}}], anonymous: {regions, bytes,
- * perf_map: {state, names}}}. Exit code, or -errno with `e`: no such process. */
+/* Starts a sonde-maps of its own and asks it, as a loader does; indexes that are missing are made.
+ * One JSON object to stdout: {pid, comm, exe, files: [{path, bytes, state, rows, unsupported, go,
+ * reason, runtime?: {name, walked, version}}], anonymous: {regions, bytes, perf_map: {state,
+ * names}}}. Exit code, or -errno with `e`: no such process. */
 int explain(uint32_t pid, const char *store_dir, struct err *e);
 
 #endif

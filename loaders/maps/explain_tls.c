@@ -16,15 +16,18 @@ static const struct {
 	const char *file, *library, *why;
 } UNREAD[] = {
 	{"libjvm.so", "java", "Java's own TLS is Java code, which has no place for a probe"},
-	{"libnss3.so", "nss", "NSS reads files and sockets by the same functions, in clear and inside TLS"},
-	{"envoy", "boringssl", "BoringSSL in Envoy does no input and output of its own: which connection a call is for is not known"},
+	{"libnss3.so", "nss",
+	 "NSS reads files and sockets by the same functions, in clear and inside TLS"},
+	{"envoy", "boringssl",
+	 "BoringSSL in Envoy does no input and output of its own: which connection a call is for is not known"},
 };
 
 static json_t *unread(const struct hostmaps_image *img)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(UNREAD); i++)
 		if (!strcmp(img->name, UNREAD[i].file))
-			return json_pack("{s:s, s:s, s:i, s:s}", "library", UNREAD[i].library, "read", "no", "probes", 0, "why", UNREAD[i].why);
+			return json_pack("{s:s, s:s, s:i, s:s}", "library", UNREAD[i].library,
+					 "read", "no", "probes", 0, "why", UNREAD[i].why);
 	return NULL;
 }
 
@@ -39,12 +42,20 @@ json_t *explain_tls(const struct hostmaps_image *img)
 		return unread(img);
 	for (size_t i = 0; i < n; i++) {
 		blind |= s[i].role == IMAGE_TLS_BLIND;
-		slow |= s[i].slow && s[i].value[0].place != IMAGE_TLS_NUMBER; /* else it is hit only where nothing was read */
+		slow |= s[i].slow &&
+			s[i].value[0].place !=
+				IMAGE_TLS_NUMBER; /* else it is hit only where nothing was read */
 	}
 	library = s[0].library < ARRAY_SIZE(LIBRARIES) ? LIBRARIES[s[0].library] : LIBRARIES[0];
 	if (blind)
-		why = s[0].library == IMAGE_TLS_GO ? "Go before 1.17 passes arguments in memory" :
-		      s[0].library == IMAGE_TLS_RUSTLS ? "where rustls has clear text differs from build to build" : "in this build no place for a probe is known";
-	return json_pack("{s:s, s:s, s:i, s:s}", "library", library, "read", blind ? "no" : slow ? "stepped" : "emulated", "probes", blind ? 0 : (int)n,
-			 "why", why);
+		why = s[0].library == IMAGE_TLS_GO ?
+			      "Go before 1.17 passes arguments in memory" :
+		      s[0].library == IMAGE_TLS_RUSTLS ?
+			      "where rustls has clear text differs from build to build" :
+			      "in this build no place for a probe is known";
+	return json_pack("{s:s, s:s, s:i, s:s}", "library", library, "read",
+			 blind ? "no" :
+			 slow  ? "stepped" :
+				 "emulated",
+			 "probes", blind ? 0 : (int)n, "why", why);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * loop: the feed is read and what happened is told, then the watermark; every 100 ms while anything happens, else every
- * 500 ms (loaders/lib/host/budget/pace.h). The first exec after a while, a probe that wants a process's tables, and a client that
- * is in a hurry have it read at once.
+ * loop: the feed is read and what happened is told, then the watermark; every 100 ms while anything
+ * happens, else every 500 ms (loaders/lib/host/budget/pace.h). The first exec after a while, a
+ * probe that wants a process's tables, and a client that is in a hurry have it read at once.
  */
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -20,11 +20,13 @@
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 
-#define QUICK_NS     (NSEC_PER_SEC / 10)
-#define SLOW_NS      (NSEC_PER_SEC / 2) /* well below TABLES_STALE_NS: it is the heartbeat too */
-#define BEGIN_NS     (5 * NSEC_PER_SEC) /* quick from the start: rows are being published, loaders wait for them */
-#define SOON_NS      ((int64_t)FEED_MARGIN_NS + 1000000)
-#define RECONCILE_NS (5 * NSEC_PER_SEC) /* look; act ACT_NS later, when what the look saw has been told */
+#define QUICK_NS (NSEC_PER_SEC / 10)
+#define SLOW_NS  (NSEC_PER_SEC / 2) /* well below TABLES_STALE_NS: it is the heartbeat too */
+/* quick from the start: rows are being published, loaders wait for them */
+#define BEGIN_NS (5 * NSEC_PER_SEC)
+#define SOON_NS  ((int64_t)FEED_MARGIN_NS + 1000000)
+/* look; act ACT_NS later, when what the look saw has been told */
+#define RECONCILE_NS (5 * NSEC_PER_SEC)
 #define ACT_NS       (3 * NSEC_PER_SEC / 10)
 #define SWEEP_NS     (15 * NSEC_PER_SEC)
 #define CPUS_NS      (SLOW_NS)
@@ -62,14 +64,19 @@ static void tell_cost(struct maps *m)
 	if (is_due(&m->due.memory_ns, MEMORY_NS))
 		selfmem_read(&m->rss, &m->private);
 	feed_cost(m->feed, &c);
-	out = (struct mp_cost){.cpu_ns = cpu_of(RUSAGE_SELF), .index_cpu_ns = cpu_of(RUSAGE_CHILDREN) + indexer_cpu_ns(m->indexer),
-			       .bpf_ns = c.bpf_ns, .bpf_runs = c.bpf_runs, .rss_bytes = m->rss,
-			       .private_bytes = m->private, .map_bytes = c.map_bytes + m->tables_bytes};
+	out = (struct mp_cost){.cpu_ns = cpu_of(RUSAGE_SELF),
+			       .index_cpu_ns = cpu_of(RUSAGE_CHILDREN) + indexer_cpu_ns(m->indexer),
+			       .bpf_ns = c.bpf_ns,
+			       .bpf_runs = c.bpf_runs,
+			       .rss_bytes = m->rss,
+			       .private_bytes = m->private,
+			       .map_bytes = c.map_bytes + m->tables_bytes};
 	publish_cost(m->publish, &out);
 	hub_emit_cost(m->hub, &out);
 }
 
-/* Records were lost since then (0: nobody knows how many): read /proc again for all, tell all anew. */
+/* Records were lost since then (0: nobody knows how many): read /proc again for all, tell all anew.
+ */
 static void recover(struct maps *m, uint64_t since_ns, uint64_t lost)
 {
 	hub_mute(m->hub, true);
@@ -84,7 +91,8 @@ static void read_and_publish(struct maps *m)
 	uint64_t until = feed_read(m->feed), since = m->good_ns, lost = feed_lost(m->feed, &since);
 
 	if (lost) {
-		log_warn("%llu side-band records were lost: reading /proc again", (unsigned long long)lost);
+		log_warn("%llu side-band records were lost: reading /proc again",
+			 (unsigned long long)lost);
 		recover(m, since, lost);
 	}
 	m->good_ns = until;
@@ -200,9 +208,15 @@ void maps_loop(struct maps *m)
 {
 	int64_t now = clock_boot_ns();
 
-	m->pace = (struct pace){.quick_ns = QUICK_NS, .slow_ns = SLOW_NS, .next_ns = now, .busy_until_ns = now + BEGIN_NS};
-	m->due = (struct due){.reconcile_ns = now + RECONCILE_NS, .act_ns = INT64_MAX, .sweep_ns = now + SWEEP_NS,
-			      .cost_ns = now + COST_NS, .memory_ns = now + COST_NS};
+	m->pace = (struct pace){.quick_ns = QUICK_NS,
+				.slow_ns = SLOW_NS,
+				.next_ns = now,
+				.busy_until_ns = now + BEGIN_NS};
+	m->due = (struct due){.reconcile_ns = now + RECONCILE_NS,
+			      .act_ns = INT64_MAX,
+			      .sweep_ns = now + SWEEP_NS,
+			      .cost_ns = now + COST_NS,
+			      .memory_ns = now + COST_NS};
 	while (!m->stop && !hub_orphaned(m->hub)) {
 		struct epoll_event ev[16];
 		int64_t next = m->pace.next_ns;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-maps: tells its clients which processes there are, what is mapped where in them, and the index of each file. This
- * file makes the parts and takes them apart; what they do together is the loop (loop.c).
+ * sonde-maps: tells its clients which processes there are, what is mapped where in them, and the
+ * index of each file. This file makes the parts and takes them apart; what they do together is the
+ * loop (loop.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +75,8 @@ static void image_gone(void *ctx, struct mimage *img)
 		indexer_drop(m->indexer, img);
 }
 
-static uint64_t born(void *ctx, const struct proc *p, const char *path, uint64_t ino, uint64_t time_ns)
+static uint64_t born(void *ctx, const struct proc *p, const char *path, uint64_t ino,
+		     uint64_t time_ns)
 {
 	return indexer_born(((struct maps *)ctx)->indexer, p, path, ino, time_ns);
 }
@@ -91,7 +93,8 @@ static void watch(struct maps *m, int fd, void *ptr)
 	epoll_ctl(m->epoll_fd, EPOLL_CTL_ADD, fd, &ev);
 }
 
-/* Ctrl-C goes to the whole group; one who was started by a loader ends when that is done with it. */
+/* Ctrl-C goes to the whole group; one who was started by a loader ends when that is done with it.
+ */
 static void catch_signals(struct maps *m)
 {
 	sigset_t set;
@@ -135,7 +138,8 @@ static void inherited(const struct cmdline *o, int from[MP_TABLES_N])
 	}
 }
 
-/* Without the program that follows forks and execs the tables would be wrong too often: there are none then. */
+/* Without the program that follows forks and execs the tables would be wrong too often: there are
+ * none then. */
 static void open_tables(struct maps *m)
 {
 	int from[MP_TABLES_N], rc;
@@ -146,17 +150,21 @@ static void open_tables(struct maps *m)
 		if (from[i] >= 0)
 			close(from[i]);
 	if (rc && !m->o.check)
-		log_warn("no BPF maps for unwinding (%s): stacks are found by frame pointers alone", strerror(-rc));
+		log_warn("no BPF maps for unwinding (%s): stacks are found by frame pointers alone",
+			 strerror(-rc));
 }
 
 /*
- * Whoever started us loads its own program with our maps: it hears of them before we load ours. (Who comes by the socket
- * finds everything ready.)
+ * Whoever started us loads its own program with our maps: it hears of them before we load ours.
+ * (Who comes by the socket finds everything ready.)
  */
 static void start_hub(struct maps *m)
 {
-	struct hub_ops ops = {.ctx = m, .dump = dump, .want = want, .hurry = maps_hurry,
-			       .print = m->o.print ? print_one : NULL};
+	struct hub_ops ops = {.ctx = m,
+			      .dump = dump,
+			      .want = want,
+			      .hurry = maps_hurry,
+			      .print = m->o.print ? print_one : NULL};
 
 	m->hub = hub_new(&ops, m->epoll_fd, m->tables.state ? m->tables.fd : NULL,
 			 m->tables.state ? publish_generation(&m->tables) : 0);
@@ -183,7 +191,8 @@ static int open_all(struct maps *m, struct err *e)
 	int rc;
 
 	if (args_policy_parse(m->o.args, &m->world.args_policy)) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--args is full, masked or none, not '%s'", m->o.args);
+		err_set(e, -EINVAL, EXIT_USAGE, "--args is full, masked or none, not '%s'",
+			m->o.args);
 		return -EINVAL;
 	}
 	m->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -194,7 +203,8 @@ static int open_all(struct maps *m, struct err *e)
 	open_tables(m);
 	start_hub(m);
 	m->cache = cache_open(m->o.store, (uint64_t)m->o.images_mb << 20);
-	rc = feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], m->o.store, &m->feed, why, sizeof(why), e);
+	rc = feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], m->o.store, &m->feed, why,
+		       sizeof(why), e);
 	if (rc)
 		return rc;
 	if (!m->world.bpf)
@@ -202,7 +212,8 @@ static int open_all(struct maps *m, struct err *e)
 	start_tables(m);
 	if (feed_urgent_fd(m->feed) >= 0)
 		m->early = exec_race_start(feed_urgent_fd(m->feed), m->world.containers);
-	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->early, m->epoll_fd, index, !m->o.no_lines);
+	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->early, m->epoll_fd, index,
+				 !m->o.no_lines);
 	m->world.hub = m->hub;
 	m->world.ctx = m;
 	m->world.image_new = image_new;
@@ -248,16 +259,20 @@ static int check(struct maps *m)
 	feed_seed(m->feed);
 	for (struct proc *p = w->procs; p; p = p->hh.next)
 		maps += p->maps.n_now;
-	printf("side-band  %s\n", feed_side_band(m->feed) ? "ok" : "missing: processes are found in /proc, once a second");
-	printf("programs   %s\n", w->bpf ? "ok (exec, fork, exit, tasks)" : "missing: short processes lack their arguments");
-	printf("seed       %llu processes, %zu executable mappings, %llu files\n", (unsigned long long)w->stats.procs, maps,
-	       (unsigned long long)w->stats.images);
+	printf("side-band  %s\n", feed_side_band(m->feed) ?
+					  "ok" :
+					  "missing: processes are found in /proc, once a second");
+	printf("programs   %s\n", w->bpf ? "ok (exec, fork, exit, tasks)" :
+					   "missing: short processes lack their arguments");
+	printf("seed       %llu processes, %zu executable mappings, %llu files\n",
+	       (unsigned long long)w->stats.procs, maps, (unsigned long long)w->stats.images);
 	return EXIT_OK;
 }
 
 int main(int argc, char **argv)
 {
-	struct maps m = {.epoll_fd = -1, .signal_fd = -1, .listen_fd = -1, .tables = TABLEMAPS_NONE};
+	struct maps m = {
+		.epoll_fd = -1, .signal_fd = -1, .listen_fd = -1, .tables = TABLEMAPS_NONE};
 	struct err e = {0};
 	int rc = cmdline_parse(argc, argv, &m.o, &e);
 
@@ -265,9 +280,13 @@ int main(int argc, char **argv)
 		return rc > 0 ? EXIT_OK : err_report(&e, "sonde-maps");
 	log_init("sonde-maps", m.o.verbose ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN);
 	if (m.o.explain >= 0)
-		return explain((uint32_t)m.o.explain, m.o.store, &e) ? err_report(&e, "sonde-maps") : EXIT_OK;
+		return explain((uint32_t)m.o.explain, m.o.store, &e) ?
+			       err_report(&e, "sonde-maps") :
+			       EXIT_OK;
 	if (m.o.dump >= 0)
-		return dump_tables(m.o.socket, (uint32_t)m.o.dump, &e) ? err_report(&e, "sonde-maps") : EXIT_OK;
+		return dump_tables(m.o.socket, (uint32_t)m.o.dump, &e) ?
+			       err_report(&e, "sonde-maps") :
+			       EXIT_OK;
 	if (open_all(&m, &e)) {
 		close_all(&m);
 		return err_report(&e, "sonde-maps");
@@ -279,7 +298,8 @@ int main(int argc, char **argv)
 		m.good_ns = m.cpus_ns = feed_read(m.feed);
 		publish_tick(m.publish, m.good_ns);
 		hub_open(m.hub);
-		if (confine(CONFINE_EXECS | CONFINE_HANDLES, &e)) /* it goes on: what is recorded counts for more */
+		/* it goes on: what is recorded counts for more */
+		if (confine(CONFINE_EXECS | CONFINE_HANDLES, &e))
 			log_warn("%s", e.what);
 		maps_loop(&m);
 	}

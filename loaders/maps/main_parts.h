@@ -40,8 +40,8 @@ struct maps {
 	struct wanted *wanted;
 	struct tablemaps tables;
 	struct publish *publish;
-	uint64_t good_ns;  /* the last T at which nothing was lost */
-	uint64_t cpus_ns;  /* the last T at which every CPU's event was known to live */
+	uint64_t good_ns; /* the last T at which nothing was lost */
+	uint64_t cpus_ns; /* the last T at which every CPU's event was known to live */
 	uint64_t rss, private, tables_bytes;
 	bool stop;
 };

@@ -169,7 +169,7 @@ static void print_text(const char *type, json_t *o)
 	json_t *v;
 
 	fputs(type, stdout);
-	json_object_foreach(o, name, v) {
+	json_object_foreach (o, name, v) {
 		char *s = json_dumps(v, JSON_ENCODE_ANY);
 
 		printf(" %s=%s", name, s);

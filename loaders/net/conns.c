@@ -9,7 +9,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
-#define SPARE_MOST 4096
+#define SPARE_MOST              4096
 #define LISTENER(netns_, port_) ((uint64_t)(netns_) << 16 | (port_))
 
 /* ---- both ends ---- */
@@ -57,7 +57,8 @@ static void pair_add(struct conns *cs, struct conn *c)
 		c->pair[side] = pair_key(record_pair(&c->r, (enum net_side)side));
 		mate = pair_find(cs, (enum net_side)other, c->pair[side]);
 		if (mate && mate != c && !mate->mate && !mate->mate_owner.start_ns)
-			mates_join(side == NET_SIDE_CLIENT ? c : mate, side == NET_SIDE_CLIENT ? mate : c);
+			mates_join(side == NET_SIDE_CLIENT ? c : mate,
+				   side == NET_SIDE_CLIENT ? mate : c);
 		else
 			idmap_set(&cs->pairs[side], c->pair[side], (uintptr_t)c);
 	}
@@ -131,7 +132,8 @@ void conns_forget(struct conns *cs, struct conn *c)
 		c->mate->mate = NULL;
 	}
 	pair_remove(cs, c);
-	if (c->side == NET_SIDE_LISTENER && idmap_get(&cs->listeners, LISTENER(c->r.netns, c->r.lport), &at) && at == (uintptr_t)c)
+	if (c->side == NET_SIDE_LISTENER &&
+	    idmap_get(&cs->listeners, LISTENER(c->r.netns, c->r.lport), &at) && at == (uintptr_t)c)
 		idmap_del(&cs->listeners, LISTENER(c->r.netns, c->r.lport));
 	if (c->ended) {
 		DL_DELETE(cs->waiting, c);
@@ -146,7 +148,7 @@ void conns_forget(struct conns *cs, struct conn *c)
 void conns_release(struct conns *cs)
 {
 	CONNS_EACH(cs, c, next)
-		free(c);
+	free(c);
 	for (struct conn *c = cs->spare, *next; c; c = next) {
 		next = c->next;
 		free(c);
@@ -234,7 +236,9 @@ struct conn *conns_next(struct conns *cs, int64_t now_ns, int64_t known_ns, bool
 {
 	struct conn *c = cs->waiting;
 
-	return c && (all || cs->n_waiting > CONNS_WAIT_MOST || is_due(cs, c, now_ns, known_ns)) ? c : NULL;
+	return c && (all || cs->n_waiting > CONNS_WAIT_MOST || is_due(cs, c, now_ns, known_ns)) ?
+		       c :
+		       NULL;
 }
 
 /* ---- who ---- */
@@ -243,7 +247,9 @@ struct conn *conns_listener(const struct conns *cs, uint32_t netns, uint16_t por
 {
 	uint64_t at;
 
-	return idmap_get(&cs->listeners, LISTENER(netns, port), &at) ? (struct conn *)(uintptr_t)at : NULL;
+	return idmap_get(&cs->listeners, LISTENER(netns, port), &at) ?
+		       (struct conn *)(uintptr_t)at :
+		       NULL;
 }
 
 struct net_owner conns_owner(const struct conns *cs, const struct conn *c, enum net_owner_how *how)
@@ -257,7 +263,8 @@ struct net_owner conns_owner(const struct conns *cs, const struct conn *c, enum 
 	if (!l)
 		return (struct net_owner){0};
 	*how = NET_OWNER_LISTENER;
-	return l->r.holder.start_ns ? l->r.holder : l->r.owner; /* who listened may have left it to a child */
+	return l->r.holder.start_ns ? l->r.holder :
+				      l->r.owner; /* who listened may have left it to a child */
 }
 
 struct net_owner conns_mate(const struct conns *cs, const struct conn *c)

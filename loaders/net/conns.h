@@ -2,12 +2,14 @@
 /*
  * conns: the connections that are open, and those whose end waits to be told.
  *
- * 1. An end waits until sonde-maps has told all that happened before it (who its process is), until who closed it is known where
- *    that comes apart, and for the other end, if that is on this host: for CONNS_MATE_NS, and where not many wait, until what is open
- *    has been read since, where that is, however late its process closes it. Then it is booked, and forgotten.
+ * 1. An end waits until sonde-maps has told all that happened before it (who its process is), until
+ * who closed it is known where that comes apart, and for the other end, if that is on this host:
+ * for CONNS_MATE_NS, and where not many wait, until what is open has been read since, where that
+ * is, however late its process closes it. Then it is booked, and forgotten.
  * 2. Both ends are found by their first sequence numbers (record_pair).
  * 3. One that is open is booked at each reading, with what moved since the one before.
- * 4. One whose end was lost (the ring was full) is not there any more at two readings: it is booked as closed.
+ * 4. One whose end was lost (the ring was full) is not there any more at two readings: it is booked
+ * as closed.
  */
 #ifndef SONDE_NET_CONNS_H
 #define SONDE_NET_CONNS_H
@@ -19,12 +21,12 @@
 #include "loaders/net/record.h"
 #include "schema/base/idmap.h"
 
-#define CONNS_MATE_NS  1000000000ll
+#define CONNS_MATE_NS      1000000000ll
 #define CONNS_MATE_MOST_NS 15000000000ll /* longer than between two readings */
-#define CONNS_FEW 4096    /* ends that wait for a reading */
-#define CONNS_OWNER_NS 500000000ll
-#define CONNS_MAPS_NS  3000000000ll
-#define CONNS_WAIT_MOST 32768 /* ends that may wait: past it the oldest is booked as it is */
+#define CONNS_FEW          4096          /* ends that wait for a reading */
+#define CONNS_OWNER_NS     500000000ll
+#define CONNS_MAPS_NS      3000000000ll
+#define CONNS_WAIT_MOST    32768 /* ends that may wait: past it the oldest is booked as it is */
 
 struct conn_key {
 	uint64_t sk, begin_ns;
@@ -35,41 +37,43 @@ struct conn_told {
 	bool attempt, open;
 	uint64_t tx, rx;
 	uint32_t segs_out, segs_in, retrans, lost;
-	int64_t at_ns;      /* boot clock; 0: nothing */
+	int64_t at_ns; /* boot clock; 0: nothing */
 };
 
 struct conn {
 	struct conn_key key;
-	struct net_record r;     /* the last one of it */
+	struct net_record r; /* the last one of it */
 	struct conn_told told;
-	struct conn *mate;       /* the other end, while it is known here */
+	struct conn *mate; /* the other end, while it is known here */
 	struct net_owner mate_owner;
-	uint64_t pair[3];        /* what it stands under in conns.pairs, by side; 0: nothing */
+	uint64_t pair[3]; /* what it stands under in conns.pairs, by side; 0: nothing */
 	enum net_side side;
-	uint32_t reading;        /* the last one that it was seen at */
+	uint32_t reading; /* the last one that it was seen at */
 	bool ended;
-	struct conn *prev, *next; /* of those that wait */
+	struct conn *prev, *next;    /* of those that wait */
 	struct conn *before, *after; /* of all */
 };
 
 struct conns {
 	struct conn *all, *waiting;
-	struct conn *spare;      /* by `next`: memory to use again */
+	struct conn *spare; /* by `next`: memory to use again */
 	size_t n_spare;
 	struct idmap by_key;
 	size_t n, n_waiting;
-	struct idmap pairs[3];   /* by the side that it is taken for */
-	struct idmap listeners;  /* by namespace and port */
+	struct idmap pairs[3];  /* by the side that it is taken for */
+	struct idmap listeners; /* by namespace and port */
 	uint32_t reading;
 };
 
-#define CONNS_EACH(cs_, c_, next_) \
-	for (struct conn *c_ = (cs_)->all, *next_ = c_ ? c_->after : NULL; c_; c_ = next_, next_ = c_ ? c_->after : NULL)
+#define CONNS_EACH(cs_, c_, next_)                                             \
+	for (struct conn *c_ = (cs_)->all, *next_ = c_ ? c_->after : NULL; c_; \
+	     c_ = next_, next_ = c_ ? c_->after : NULL)
 
 void conns_release(struct conns *cs);
 /* Take a record in; the connection, NULL: it is of none that is known. */
 struct conn *conns_take(struct conns *cs, const struct net_record *r);
-/* The end that is to be booked now; NULL: none. `known_ns`: sonde-maps has told all before; `all`: nothing is waited for. */
+/* The end that is to be booked now; NULL: none. `known_ns`: sonde-maps has told all before; `all`:
+ * nothing is waited for. */
 struct conn *conns_next(struct conns *cs, int64_t now_ns, int64_t known_ns, bool all);
 void conns_forget(struct conns *cs, struct conn *c);
 /* Who listens at that port of its namespace; NULL: nobody. */

@@ -10,10 +10,12 @@ static const struct {
 	const char *line, *name;
 	enum netns_column column;
 } COUNTERS[] = {
-	{"Tcp", "ActiveOpens", NETNS_ACTIVE}, {"Tcp", "PassiveOpens", NETNS_PASSIVE}, {"Tcp", "AttemptFails", NETNS_FAILS},
-	{"Tcp", "EstabResets", NETNS_RESETS}, {"Tcp", "OutRsts", NETNS_OUT_RSTS}, {"Tcp", "RetransSegs", NETNS_RETRANS},
-	{"Tcp", "CurrEstab", NETNS_ESTAB}, {"TcpExt", "ListenOverflows", NETNS_OVERFLOWS}, {"TcpExt", "ListenDrops", NETNS_DROPS},
-	{"Udp", "InDatagrams", NETNS_UDP_IN}, {"Udp", "OutDatagrams", NETNS_UDP_OUT}, {"Udp", "NoPorts", NETNS_UDP_NO_PORT},
+	{"Tcp", "ActiveOpens", NETNS_ACTIVE},   {"Tcp", "PassiveOpens", NETNS_PASSIVE},
+	{"Tcp", "AttemptFails", NETNS_FAILS},   {"Tcp", "EstabResets", NETNS_RESETS},
+	{"Tcp", "OutRsts", NETNS_OUT_RSTS},     {"Tcp", "RetransSegs", NETNS_RETRANS},
+	{"Tcp", "CurrEstab", NETNS_ESTAB},      {"TcpExt", "ListenOverflows", NETNS_OVERFLOWS},
+	{"TcpExt", "ListenDrops", NETNS_DROPS}, {"Udp", "InDatagrams", NETNS_UDP_IN},
+	{"Udp", "OutDatagrams", NETNS_UDP_OUT}, {"Udp", "NoPorts", NETNS_UDP_NO_PORT},
 	{"Udp", "InErrors", NETNS_UDP_ERRORS},
 };
 
@@ -26,8 +28,8 @@ static size_t word(const char *at, const char *end)
 	return n;
 }
 
-static void counter_put(const char *line, size_t line_len, const char *name, size_t len, const char *value, size_t value_len,
-			struct fact_row *row)
+static void counter_put(const char *line, size_t line_len, const char *name, size_t len,
+			const char *value, size_t value_len, struct fact_row *row)
 {
 	uint64_t v = 0;
 
@@ -37,19 +39,23 @@ static void counter_put(const char *line, size_t line_len, const char *name, siz
 		v = v * 10 + (uint64_t)(value[i] - '0');
 	}
 	for (size_t i = 0; value_len && i < ARRAY_SIZE(COUNTERS); i++)
-		if (strlen(COUNTERS[i].line) == line_len && !memcmp(COUNTERS[i].line, line, line_len) &&
-		    strlen(COUNTERS[i].name) == len && !memcmp(COUNTERS[i].name, name, len))
+		if (strlen(COUNTERS[i].line) == line_len &&
+		    !memcmp(COUNTERS[i].line, line, line_len) && strlen(COUNTERS[i].name) == len &&
+		    !memcmp(COUNTERS[i].name, name, len))
 			fact_put(row, COUNTERS[i].column, v);
 }
 
 /* Two lines that begin with the same word and a colon: names, and their values. */
-static void lines_parse(const char *names, const char *names_end, const char *values, const char *values_end, struct fact_row *row)
+static void lines_parse(const char *names, const char *names_end, const char *values,
+			const char *values_end, struct fact_row *row)
 {
 	size_t head = word(names, names_end);
 
-	if (!head || names[head - 1] != ':' || word(values, values_end) != head || memcmp(names, values, head))
+	if (!head || names[head - 1] != ':' || word(values, values_end) != head ||
+	    memcmp(names, values, head))
 		return;
-	for (const char *n = names + head, *v = values + head; n < names_end && v < values_end && *n == ' ' && *v == ' ';) {
+	for (const char *n = names + head, *v = values + head;
+	     n < names_end && v < values_end && *n == ' ' && *v == ' ';) {
 		size_t a = word(++n, names_end), b = word(++v, values_end);
 
 		counter_put(names, head - 1, n, a, v, b, row);

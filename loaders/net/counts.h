@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* counts: what the kernel counts of a network namespace, as text: /proc/PID/net/snmp and netstat. Pure. */
+/* counts: what the kernel counts of a network namespace, as text: /proc/PID/net/snmp and netstat.
+ * Pure. */
 #ifndef SONDE_NET_COUNTS_H
 #define SONDE_NET_COUNTS_H
 
@@ -7,7 +8,8 @@
 
 #include "schema/facts/fact.h"
 
-/* The columns of NETNS_FACT that the text has ("Tcp: A B\nTcp: 1 2\n") go into `row`; a number that is none (-1) leaves its column alone. */
+/* The columns of NETNS_FACT that the text has ("Tcp: A B\nTcp: 1 2\n") go into `row`; a number that
+ * is none (-1) leaves its column alone. */
 void counts_parse(const char *text, size_t len, struct fact_row *row);
 
 #endif

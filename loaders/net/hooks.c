@@ -22,23 +22,28 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
-#define CONNS_LEAST 32768 /* 5 MB; 10 000 connections with both ends here are 20 000 sockets. A reading walks all of its buckets */
+/* 5 MB; 10 000 connections with both ends here are 20 000 sockets. A reading walks all of its
+ * buckets */
+#define CONNS_LEAST 32768
 #define CONNS_MOST  262144
 #define LOOK_UP     4096 /* keys at a time */
 
 static struct bpf_program *program(const struct hooks *k, enum hook hook)
 {
+	/* clang-format off */
 	struct bpf_program *const all[HOOKS] = {
 		[HOOK_STATE] = k->skel->progs.net_state, [HOOK_DESTROY] = k->skel->progs.net_destroy,
 		[HOOK_RESET_IN] = k->skel->progs.net_reset_in, [HOOK_RESET_OUT] = k->skel->progs.net_reset_out,
 		[HOOK_SYNACK] = k->skel->progs.net_synack, [HOOK_SENT] = k->skel->progs.net_sent, [HOOK_RECEIVED] = k->skel->progs.net_received,
 		[HOOK_READ] = k->skel->progs.net_read, [HOOK_SWEEP] = k->skel->progs.net_sweep,
 	};
+	/* clang-format on */
 
 	return all[hook];
 }
 
-/* Four times as many as there are TCP sockets now, as /proc/net/sockstat tells of this namespace. */
+/* Four times as many as there are TCP sockets now, as /proc/net/sockstat tells of this namespace.
+ */
 static uint32_t conns_room(void)
 {
 	FILE *f = fopen("/proc/net/sockstat", "re");
@@ -69,7 +74,8 @@ static struct net_bpf *skel_open(const char *store_dir)
 	char path[PATH_MAX];
 	size_t size;
 	const void *elf = net_bpf__elf_bytes(&size);
-	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+	LIBBPF_OPTS(bpf_object_open_opts, o,
+		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
 
 	return net_bpf__open_opts(&o);
 }
@@ -124,7 +130,8 @@ static int load(struct hooks *k, const struct family_config *c, bool less)
 	return err ? err : map_try(k);
 }
 
-int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, void *ctx, struct err *e)
+int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, void *ctx,
+	       struct err *e)
 {
 	const struct hooks none = {.take = take, .ctx = ctx};
 	int err;
@@ -136,7 +143,8 @@ int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, 
 	hooks_close(k);
 	*k = none;
 	if (!load(k, c, true)) {
-		log_info("net: the kernel refuses an iterator (%s): the map is read by look-ups", strerror(-err));
+		log_info("net: the kernel refuses an iterator (%s): the map is read by look-ups",
+			 strerror(-err));
 		return 0;
 	}
 	hooks_close(k);
@@ -171,12 +179,14 @@ int hooks_attach(struct hooks *k, struct err *e)
 }
 
 /*
- * Each takes a grace period of the kernel's. A socket that is destroyed after its last state was missed would be told as it is, its FIN
- * as a byte: ends by destruction go first. One that is reset after that is not to be told as something else: the resets go last.
+ * Each takes a grace period of the kernel's. A socket that is destroyed after its last state was
+ * missed would be told as it is, its FIN as a byte: ends by destruction go first. One that is reset
+ * after that is not to be told as something else: the resets go last.
  */
 void hooks_detach(struct hooks *k)
 {
-	static const enum hook order[] = {HOOK_SENT, HOOK_RECEIVED, HOOK_DESTROY, HOOK_STATE, HOOK_SYNACK, HOOK_RESET_OUT, HOOK_RESET_IN};
+	static const enum hook order[] = {HOOK_SENT,   HOOK_RECEIVED,  HOOK_DESTROY, HOOK_STATE,
+					  HOOK_SYNACK, HOOK_RESET_OUT, HOOK_RESET_IN};
 
 	for (size_t i = 0; i < ARRAY_SIZE(order); i++) {
 		bpf_link__destroy(k->links[order[i]]);
@@ -213,13 +223,15 @@ static int iterate(struct hooks *k, enum hook hook)
 {
 	cleanup_fd int fd = bpf_iter_create(bpf_link__fd(k->links[hook]));
 	cleanup_free char *buf = NULL;
-	size_t each = hook == HOOK_SWEEP ? sizeof(struct net_other) : sizeof(struct net_record), size = each * 200, have = 0;
+	size_t each = hook == HOOK_SWEEP ? sizeof(struct net_other) : sizeof(struct net_record),
+	       size = each * 200, have = 0;
 	ssize_t got;
 
 	if (fd < 0)
 		return -errno;
 	buf = mem_alloc(size);
-	while ((got = read(fd, buf + have, size - have)) > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR))) {
+	while ((got = read(fd, buf + have, size - have)) > 0 ||
+	       (got < 0 && (errno == EAGAIN || errno == EINTR))) {
 		size_t at = 0;
 
 		have += got > 0 ? (size_t)got : 0;
@@ -252,9 +264,11 @@ static int looks_make(struct hooks *k, const uint64_t *keys, uint32_t n)
 }
 
 /*
- * By batches of keys. The kernel copies a bucket of the hash under its lock, goes on with the next one, and says where it is by the bucket's
- * number. So the walk ends whatever comes and goes, and gives a key that stays once. To ask for the key after a key would not do: where that
- * one is gone, the kernel begins anew. A bucket that is longer than the buffer is -ENOSPC, and asked for again with more room.
+ * By batches of keys. The kernel copies a bucket of the hash under its lock, goes on with the next
+ * one, and says where it is by the bucket's number. So the walk ends whatever comes and goes, and
+ * gives a key that stays once. To ask for the key after a key would not do: where that one is gone,
+ * the kernel begins anew. A bucket that is longer than the buffer is -ENOSPC, and asked for again
+ * with more room.
  */
 static int look_up(struct hooks *k)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hooks: the programs of family net: loaded and attached, each that a kernel has no place for left out, and their readings. */
+/* hooks: the programs of family net: loaded and attached, each that a kernel has no place for left
+ * out, and their readings. */
 #ifndef SONDE_NET_HOOKS_H
 #define SONDE_NET_HOOKS_H
 
@@ -15,10 +16,22 @@ struct bpf_object;
 struct ring_buffer;
 
 /* In the order in which they are attached: what the states are told with comes first. */
-enum hook { HOOK_RESET_IN, HOOK_RESET_OUT, HOOK_SYNACK, HOOK_DESTROY, HOOK_STATE, HOOK_SENT, HOOK_RECEIVED, HOOK_READ, HOOK_SWEEP, HOOKS };
+enum hook {
+	HOOK_RESET_IN,
+	HOOK_RESET_OUT,
+	HOOK_SYNACK,
+	HOOK_DESTROY,
+	HOOK_STATE,
+	HOOK_SENT,
+	HOOK_RECEIVED,
+	HOOK_READ,
+	HOOK_SWEEP,
+	HOOKS
+};
 
-#define HOOKS_NO_SWEEP "this kernel does not list the descriptors of processes: connections from before the capture, who has an accepted one " \
-		       "that is open, and Unix and UDP sockets at rest are not known"
+#define HOOKS_NO_SWEEP                                                                                                          \
+	"this kernel does not list the descriptors of processes: connections from before the capture, who has an accepted one " \
+	"that is open, and Unix and UDP sockets at rest are not known"
 
 typedef void (*hooks_take)(void *ctx, const void *record, size_t size);
 
@@ -28,12 +41,13 @@ struct hooks {
 	struct ring_buffer *ring;
 	hooks_take take;
 	void *ctx;
-	bool talks;              /* the kernel has tracepoints of each send and receive */
-	bool looks;              /* the kernel refuses the map's iterator: look-ups instead */
+	bool talks; /* the kernel has tracepoints of each send and receive */
+	bool looks; /* the kernel refuses the map's iterator: look-ups instead */
 };
 
 /* What this kernel refuses is left out, if the rest can do without. */
-int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, void *ctx, struct err *e);
+int hooks_open(struct hooks *k, const struct family_config *c, hooks_take take, void *ctx,
+	       struct err *e);
 struct bpf_object *hooks_object(const struct hooks *k);
 int hooks_attach(struct hooks *k, struct err *e);
 /* The tracepoints; what is there can still be read. */
@@ -50,7 +64,8 @@ int hooks_talks(const struct hooks *k);
 
 /* All ends that wait in the ring; how many. */
 int hooks_ends(struct hooks *k);
-/* Each entry of the map as it is, once; one that comes or goes meanwhile may be told or not. 0, or -errno where some may be missing. */
+/* Each entry of the map as it is, once; one that comes or goes meanwhile may be told or not. 0, or
+ * -errno where some may be missing. */
 int hooks_read(struct hooks *k);
 /* Descriptors of all processes. 0 or -errno; -ENOTSUP: the kernel refuses to list them. */
 int hooks_sweep(struct hooks *k);

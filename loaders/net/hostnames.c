@@ -55,7 +55,8 @@ static uint64_t id_of(const struct stat *st)
 {
 	uint64_t h = hash_u64(hash_u64(HASH_SEED, (uint64_t)st->st_dev), (uint64_t)st->st_ino);
 
-	return hash_u64(hash_u64(h, (uint64_t)st->st_size), (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec);
+	return hash_u64(hash_u64(h, (uint64_t)st->st_size),
+			(uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec);
 }
 
 /* Its place + 1; 0: it cannot be read. */
@@ -84,7 +85,8 @@ static size_t file_read(struct hostnames *h, uint32_t pid)
 	return ++h->n;
 }
 
-static const struct hostnames_file *file_of(struct hostnames *h, const struct net_owner *who, int64_t now_ns)
+static const struct hostnames_file *file_of(struct hostnames *h, const struct net_owner *who,
+					    int64_t now_ns)
 {
 	uint64_t key = hash_u64(hash_u64(HASH_SEED, who->start_ns), who->tgid), at;
 
@@ -100,9 +102,11 @@ static const struct hostnames_file *file_of(struct hostnames *h, const struct ne
 }
 
 /* NULL: it has none, or it was told in this hour. */
-static const char *news(struct hostnames *h, const struct net_owner *who, const char *address, int64_t now_ns, int64_t hour)
+static const char *news(struct hostnames *h, const struct net_owner *who, const char *address,
+			int64_t now_ns, int64_t hour)
 {
-	uint64_t hash = hash_str(HASH_SEED, address), key = hash_u64(hash_u64(hash, who->start_ns), who->tgid), name;
+	uint64_t hash = hash_str(HASH_SEED, address),
+		 key = hash_u64(hash_u64(hash, who->start_ns), who->tgid), name;
 	const struct hostnames_file *f;
 
 	if (h->hour != hour || h->told.n > TOLD_MOST)
@@ -117,13 +121,15 @@ static const char *news(struct hostnames *h, const struct net_owner *who, const 
 	return (const char *)(uintptr_t)name;
 }
 
-void hostnames_book(struct hostnames *n, struct family_host *h, struct store_rows_proc *who, const char *address, int64_t ts)
+void hostnames_book(struct hostnames *n, struct family_host *h, struct store_rows_proc *who,
+		    const char *address, int64_t ts)
 {
 	const char *name = news(n, &who->as, address, clock_boot_ns(), ts / 3600);
 	struct fact_row row = {0};
 	int err = -1;
 
-	for (int i = 0; name && i < 3 && err; i++) { /* ids of an epoch that is over are asked for anew */
+	/* ids of an epoch that is over are asked for anew */
+	for (int i = 0; name && i < 3 && err; i++) {
 		row.set = 0;
 		fact_put(&row, PEER_NAME_PROCESS, procs_row(who, h));
 		fact_put_text(&row, PEER_NAME_ADDRESS, address);

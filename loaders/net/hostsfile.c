@@ -14,7 +14,8 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* The next word of the line [*at, end), NUL-terminated in `to`; false: there is none, or it is too long. */
+/* The next word of the line [*at, end), NUL-terminated in `to`; false: there is none, or it is too
+ * long. */
 static bool word(const char **at, const char *end, char *to, size_t room)
 {
 	const char *s = *at;
@@ -45,17 +46,20 @@ static bool address(const char *text, char out[RECORD_ADDRESS])
 	return memcmp(at, none, sizeof(none)) && !record_is_loopback(family, at);
 }
 
-static void line(const char *s, const char *end, void (*each)(void *ctx, const char *address, const char *name), void *ctx)
+static void line(const char *s, const char *end,
+		 void (*each)(void *ctx, const char *address, const char *name), void *ctx)
 {
 	char first[64], name[HOSTSFILE_NAME], shown[RECORD_ADDRESS];
 	const char *comment = memchr(s, '#', (size_t)(end - s));
 
 	end = comment ? comment : end;
-	if (word(&s, end, first, sizeof(first)) && word(&s, end, name, sizeof(name)) && address(first, shown))
+	if (word(&s, end, first, sizeof(first)) && word(&s, end, name, sizeof(name)) &&
+	    address(first, shown))
 		each(ctx, shown, name);
 }
 
-void hostsfile_parse(const char *text, size_t len, void (*each)(void *ctx, const char *address, const char *name), void *ctx)
+void hostsfile_parse(const char *text, size_t len,
+		     void (*each)(void *ctx, const char *address, const char *name), void *ctx)
 {
 	const char *s = text, *end = text + len;
 

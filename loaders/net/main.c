@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-net: connections, who talks to whom, how much and how well. This file is the family's translation between the common loop of
- * loaders/lib/bpf and its parts: ends come through a ring (hooks), are joined and wait for their process (conns), and become sums
- * and rows (book); what is open is read from time to time; netns has the kernel's own counts.
+ * sonde-net: connections, who talks to whom, how much and how well. This file is the family's
+ * translation between the common loop of loaders/lib/bpf and its parts: ends come through a ring
+ * (hooks), are joined and wait for their process (conns), and become sums and rows (book); what is
+ * open is read from time to time; netns has the kernel's own counts.
  */
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -21,19 +22,22 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
-#define QUICK_NS   (NSEC_PER_SEC / 20)
-#define QUIET_NS   (NSEC_PER_SEC / 4)
+#define QUICK_NS (NSEC_PER_SEC / 20)
+#define QUIET_NS (NSEC_PER_SEC / 4)
 /* Between two readings of what is open, where buckets are not shorter: */
-#define READ_NEW_NS   (2 * NSEC_PER_SEC)  /* there is a connection that no reading has seen; twice that with many */
+/* there is a connection that no reading has seen; twice that with many */
+#define READ_NEW_NS   (2 * NSEC_PER_SEC)
 #define READ_MANY     2000
-#define READ_MOVED_NS (5 * NSEC_PER_SEC)  /* something moved at the last one */
+#define READ_MOVED_NS (5 * NSEC_PER_SEC) /* something moved at the last one */
 #define READ_STILL_NS (10 * NSEC_PER_SEC)
-#define OWNER_NS   (3 * NSEC_PER_SEC)  /* so long one waits for its process; then it is the listener's */
-#define SWEEP_NS   (1 * NSEC_PER_SEC)  /* between two readings of descriptors, at least */
-#define OTHERS_NS  (30 * NSEC_PER_SEC) /* between two looks at Unix and UDP sockets */
-#define OTHERS_QUICK_NS (5 * NSEC_PER_SEC) /* the same where buckets are of a second */
-#define SWEEP_PART 1000                /* they have one in so many of the time, but where that is longer than SWEEP_MOST_NS: */
-#define SWEEP_MOST_NS (2 * NSEC_PER_SEC)
+/* so long one waits for its process; then it is the listener's */
+#define OWNER_NS        (3 * NSEC_PER_SEC)
+#define SWEEP_NS        (1 * NSEC_PER_SEC)  /* between two readings of descriptors, at least */
+#define OTHERS_NS       (30 * NSEC_PER_SEC) /* between two looks at Unix and UDP sockets */
+#define OTHERS_QUICK_NS (5 * NSEC_PER_SEC)  /* the same where buckets are of a second */
+/* they have one in so many of the time, but where that is longer than SWEEP_MOST_NS: */
+#define SWEEP_PART      1000
+#define SWEEP_MOST_NS   (2 * NSEC_PER_SEC)
 #define SWEEP_PART_MOST 50
 
 struct net {
@@ -43,15 +47,17 @@ struct net {
 	struct netnses netns;
 	struct others others;
 	struct talks talks;
-	bool still;              /* nothing moved at the last reading */
-	bool full;               /* there was no room for a socket */
-	uint64_t begun;          /* connections and listeners, by the programs' tally, up to the last reading */
-	int64_t begun_ns;        /* when that was; one that was begun before may count as one begun since, not the other way round */
-	uint64_t short_ones;     /* of those begun since, ended by now */
-	bool unsettled;          /* one was left for the next reading, for want of its process */
-	struct family_host *h;   /* of the reading that goes on */
-	bool over;               /* the last reading: nothing is waited for */
-	int64_t known_ns;        /* sonde-maps has told all up to then */
+	bool still;     /* nothing moved at the last reading */
+	bool full;      /* there was no room for a socket */
+	uint64_t begun; /* connections and listeners, by the programs' tally, up to the last reading
+			 */
+	int64_t begun_ns; /* when that was; one that was begun before may count as one begun since,
+			     not the other way round */
+	uint64_t short_ones;   /* of those begun since, ended by now */
+	bool unsettled;        /* one was left for the next reading, for want of its process */
+	struct family_host *h; /* of the reading that goes on */
+	bool over;             /* the last reading: nothing is waited for */
+	int64_t known_ns;      /* sonde-maps has told all up to then */
 	int64_t talk_ns, read_ns, others_ns, sweep_ns, sweep_took_ns, netns_ns;
 };
 
@@ -65,7 +71,8 @@ static void counted(struct net *n, const struct conn *c, const struct net_record
 
 	if (r->what != NET_END || c->side == NET_SIDE_LISTENER)
 		return;
-	netnses_seen(ns, r->netns, NETNS_SEEN_FAILS, r->state == TCP_SYN_SENT || r->state == TCP_SYN_RECV);
+	netnses_seen(ns, r->netns, NETNS_SEEN_FAILS,
+		     r->state == TCP_SYN_SENT || r->state == TCP_SYN_RECV);
 	netnses_seen(ns, r->netns, NETNS_SEEN_RESETS, was_open);
 }
 
@@ -80,20 +87,24 @@ static void take(void *ctx, const void *record, size_t size)
 		others_add(&n->others, record);
 		return;
 	}
-	n->short_ones += r->what == NET_END && (int64_t)r->begin_ns > n->begun_ns && !(r->flags & NET_F_NO_ENTRY);
+	n->short_ones += r->what == NET_END && (int64_t)r->begin_ns > n->begun_ns &&
+			 !(r->flags & NET_F_NO_ENTRY);
 	c = conns_take(&n->conns, r);
 	if (c && r->what == NET_END)
 		counted(n, c, r);
 }
 
-/* What of a connection was not told yet, before it is: the kernel's counters are compared with that. */
+/* What of a connection was not told yet, before it is: the kernel's counters are compared with
+ * that. */
 static void told(struct net *n, const struct conn *c)
 {
-	bool client = c->r.side == NET_SIDE_CLIENT, server = c->r.side == NET_SIDE_SERVER, standing = c->r.flags & NET_F_STANDING;
+	bool client = c->r.side == NET_SIDE_CLIENT, server = c->r.side == NET_SIDE_SERVER,
+	     standing = c->r.flags & NET_F_STANDING;
 	uint32_t retrans = record_retrans(&c->r);
 
 	if (!standing && !c->told.attempt)
-		netnses_seen(&n->netns, c->r.netns, client ? NETNS_SEEN_ATTEMPTS : NETNS_SEEN_ACCEPTED, client || server);
+		netnses_seen(&n->netns, c->r.netns,
+			     client ? NETNS_SEEN_ATTEMPTS : NETNS_SEEN_ACCEPTED, client || server);
 	if (!standing || c->told.at_ns)
 		netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS, retrans - c->told.retrans);
 }
@@ -141,19 +152,22 @@ static void vanished(struct net *n, struct family_host *h, struct conn *c)
 /* So is its other end, and sonde-maps has told of both processes. */
 static bool is_owned(const struct net *n, const struct conn *c)
 {
-	return c->r.how != NET_OWNER_NONE && is_told(n, &c->r.owner) && (!c->mate || (c->mate->r.how != NET_OWNER_NONE && is_told(n, &c->mate->r.owner)));
+	return c->r.how != NET_OWNER_NONE && is_told(n, &c->r.owner) &&
+	       (!c->mate || (c->mate->r.how != NET_OWNER_NONE && is_told(n, &c->mate->r.owner)));
 }
 
 static void open_book(struct net *n, struct family_host *h, int64_t now_ns)
 {
 	n->unsettled = false;
-	CONNS_EACH(&n->conns, c, next) {
+	CONNS_EACH(&n->conns, c, next)
+	{
 		if (c->ended)
 			continue;
 		if (c->reading != n->conns.reading) {
 			vanished(n, h, c);
 		} else if (c->side == NET_SIDE_LISTENER) {
-			netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS, c->r.repeated - (c->told.at_ns ? c->told.retrans : 0));
+			netnses_seen(&n->netns, c->r.netns, NETNS_SEEN_RETRANS,
+				     c->r.repeated - (c->told.at_ns ? c->told.retrans : 0));
 			store_rows_listener(&n->book, h, c, now_ns);
 		} else if (!is_owned(n, c) && now_ns - (int64_t)c->r.begin_ns < OWNER_NS) {
 			n->unsettled = true;
@@ -169,7 +183,9 @@ static int64_t sweep_every(const struct net *n)
 	int64_t every = n->sweep_took_ns * SWEEP_PART;
 
 	if (every > SWEEP_MOST_NS)
-		every = n->sweep_took_ns * SWEEP_PART_MOST > SWEEP_MOST_NS ? n->sweep_took_ns * SWEEP_PART_MOST : SWEEP_MOST_NS;
+		every = n->sweep_took_ns * SWEEP_PART_MOST > SWEEP_MOST_NS ?
+				n->sweep_took_ns * SWEEP_PART_MOST :
+				SWEEP_MOST_NS;
 	return every > SWEEP_NS ? every : SWEEP_NS;
 }
 
@@ -191,8 +207,8 @@ static bool sweep(struct net *n, int64_t now_ns)
 static bool unowned(const struct net *n)
 {
 	CONNS_EACH(&n->conns, c, next)
-		if (!c->ended && c->r.how == NET_OWNER_NONE && c->side != NET_SIDE_LISTENER)
-			return true;
+	if (!c->ended && c->r.how == NET_OWNER_NONE && c->side != NET_SIDE_LISTENER)
+		return true;
 	return false;
 }
 
@@ -200,8 +216,10 @@ static void other_put(void *ctx, const struct others_edge *x)
 {
 	struct net *n = ctx;
 
-	if (is_told(n, &x->own->r.owner) && (!x->mate || is_told(n, &x->mate->r.owner))) /* else the next time */
-		store_rows_other(&n->book, n->h, x, talks_quic(hooks_talks(&n->hooks), x->own), n->read_ns);
+	/* else the next time */
+	if (is_told(n, &x->own->r.owner) && (!x->mate || is_told(n, &x->mate->r.owner)))
+		store_rows_other(&n->book, n->h, x, talks_quic(hooks_talks(&n->hooks), x->own),
+				 n->read_ns);
 }
 
 static void waiting_put(void *ctx, const struct others_edge *x)
@@ -259,9 +277,11 @@ static void room_watch(struct net *n)
 	hooks_tally(&n->hooks, &t);
 	n->full = t.no_room + t.talks_lost > 0;
 	if (t.talks_lost)
-		log_warn("net: more Unix and UDP sockets talk than there is room for: bytes of some are not counted");
+		log_warn(
+			"net: more Unix and UDP sockets talk than there is room for: bytes of some are not counted");
 	if (t.no_room)
-		log_warn("net: more sockets are open than there is room for: some are known by their ends alone");
+		log_warn(
+			"net: more sockets are open than there is room for: some are known by their ends alone");
 }
 
 static void reading(struct net *n, struct family_host *h, int64_t now_ns)
@@ -351,7 +371,8 @@ static void net_last_read(void *state, struct family_host *h, int64_t patience_n
 
 /* ---- the family ---- */
 
-static int net_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+static int net_open(const struct family_config *c, void **state, struct bpf_object **obj,
+		    struct err *e)
 {
 	struct net *n = mem_alloc(sizeof(*n));
 	int err = hooks_open(&n->hooks, c, take, n, e);
@@ -421,12 +442,15 @@ static void net_check(struct check *c, uint32_t freq)
 {
 	(void)freq;
 	if (hooks_tells_talks())
-		check_add(c, "messages", CHECK_OK, NULL, "bytes on Unix and UDP sockets are told as they are sent");
+		check_add(c, "messages", CHECK_OK, NULL,
+			  "bytes on Unix and UDP sockets are told as they are sent");
 	else
-		check_add(c, "messages", CHECK_WARN, "a kernel from 6.3 on tells of them",
-			  "bytes on Unix and UDP sockets are not told (no sock_send_length): of those only what is open at a reading is known");
+		check_add(
+			c, "messages", CHECK_WARN, "a kernel from 6.3 on tells of them",
+			"bytes on Unix and UDP sockets are not told (no sock_send_length): of those only what is open at a reading is known");
 	if (!programs_iterates("task_file"))
-		check_add(c, "descriptors", CHECK_WARN, "a kernel that accepts BPF iterators over files", HOOKS_NO_SWEEP);
+		check_add(c, "descriptors", CHECK_WARN,
+			  "a kernel that accepts BPF iterators over files", HOOKS_NO_SWEEP);
 }
 
 static const struct family net_family = {

@@ -24,8 +24,8 @@
 
 struct netns {
 	uint32_t inum;
-	uint32_t round;           /* the last one that it was met in */
-	uint32_t pid;             /* of one process of it */
+	uint32_t round; /* the last one that it was met in */
+	uint32_t pid;   /* of one process of it */
 	uint64_t start_ns;
 	uint32_t exec_id;
 	bool begun;
@@ -62,7 +62,7 @@ static void forget(struct netnses *ns, bool all)
 {
 	struct netns *n, *next;
 
-	HASH_ITER(hh, ns->all, n, next) {
+	HASH_ITER (hh, ns->all, n, next) {
 		if (!all && ns->round - n->round < 3)
 			continue;
 		HASH_DEL(ns->all, n);
@@ -77,10 +77,13 @@ void netnses_release(struct netnses *ns)
 	strbuf_release(&ns->text);
 }
 
-/* One that enters another namespace is asked again as another program, or never: most do it before they exec. */
+/* One that enters another namespace is asked again as another program, or never: most do it before
+ * they exec. */
 static uint32_t inum_of(struct netnses *ns, const struct hostmaps_process *p)
 {
-	uint64_t key = hash_u64(hash_u64(HASH_SEED, p->start_ns), (uint64_t)p->exec_id << 32 | p->tgid), at;
+	uint64_t key = hash_u64(hash_u64(HASH_SEED, p->start_ns),
+				(uint64_t)p->exec_id << 32 | p->tgid),
+		 at;
 	char path[64];
 	struct stat st;
 
@@ -149,7 +152,8 @@ static bool differences(const struct netns *n, const struct fact_row *now, struc
 	return moved;
 }
 
-static void netns_put(struct netnses *ns, struct netns *n, struct family_host *h, int64_t now_ns, const struct fact_row *now)
+static void netns_put(struct netnses *ns, struct netns *n, struct family_host *h, int64_t now_ns,
+		      const struct fact_row *now)
 {
 	struct hostmaps_process *p = hostmaps_process(h->maps, n->pid, n->start_ns, n->exec_id);
 	struct fact_row row = {0};
@@ -159,7 +163,10 @@ static void netns_put(struct netnses *ns, struct netns *n, struct family_host *h
 		return;
 	snprintf(id, sizeof(id), "%u", n->inum);
 	fact_put_text(&row, NETNS_ID, id);
-	fact_put(&row, NETNS_CONTAINER, p && n->inum != ns->own && !naming_excludes(h->naming, p) ? naming_container(h->naming, p) : 0);
+	fact_put(&row, NETNS_CONTAINER,
+		 p && n->inum != ns->own && !naming_excludes(h->naming, p) ?
+			 naming_container(h->naming, p) :
+			 0);
 	if (store_fact(h->store, h->run, now_ns + h->offset_ns, &NETNS_FACT, &row)) {
 		h->refused++;
 		return;
@@ -201,7 +208,7 @@ void netnses_read(struct netnses *ns, struct family_host *h, int64_t now_ns)
 	own_find(ns);
 	ns->round++;
 	hostmaps_each(h->maps, meet, ns);
-	HASH_ITER(hh, ns->all, n, next)
+	HASH_ITER (hh, ns->all, n, next)
 		if (n->pid && n->round == ns->round)
 			netns_read(ns, n, h, now_ns);
 	forget(ns, false);

@@ -11,7 +11,7 @@
 #include "loaders/net/record.h"
 #include "schema/base/mem.h"
 
-#define OTHERS_MOST 65536
+#define OTHERS_MOST          65536
 #define BOUND(netns_, port_) ((uint64_t)(netns_) << 16 | (port_))
 #define ALONE(netns_, at_)   ((uint64_t)(netns_) << 32 | (at_))
 
@@ -74,7 +74,8 @@ void others_add(struct others *os, const struct net_other *o)
 	os->n++;
 }
 
-static const struct net_other *at_place(const struct others *os, const struct idmap *m, uint64_t key)
+static const struct net_other *at_place(const struct others *os, const struct idmap *m,
+					uint64_t key)
 {
 	uint64_t at;
 
@@ -106,7 +107,8 @@ const struct net_other *others_socket(const struct others *os, uint64_t sk)
 	return sk ? at_place(os, &os->by_sk, sk) : NULL;
 }
 
-const struct net_other *others_bound(const struct others *os, uint32_t netns, uint16_t family, const uint8_t peer[16], const uint8_t local[16], uint16_t port)
+const struct net_other *others_bound(const struct others *os, uint32_t netns, uint16_t family,
+				     const uint8_t peer[16], const uint8_t local[16], uint16_t port)
 {
 	bool here = record_is_loopback(family, peer) || !memcmp(peer, local, 16);
 	const struct net_other *o = here ? at_place(os, &os->bound, BOUND(netns, port)) : NULL;
@@ -139,16 +141,20 @@ static void unix_edge(const struct others *os, const struct net_other *o, struct
 static void udp_edge(const struct others *os, const struct net_other *o, struct others_edge *x)
 {
 	x->mate = others_bound(os, o->r.netns, o->r.family, o->r.peer, o->r.local, o->r.dport);
-	x->side = x->mate || o->r.lport > o->r.dport || o->r.lport >= NET_EPHEMERAL ? NET_SIDE_CLIENT : NET_SIDE_SERVER;
+	x->side = x->mate || o->r.lport > o->r.dport || o->r.lport >= NET_EPHEMERAL ?
+			  NET_SIDE_CLIENT :
+			  NET_SIDE_SERVER;
 }
 
 static bool waits(const struct net_other *o)
 {
-	return o->r.family == AF_UNIX ? o->path_len && (o->r.state == TCP_LISTEN || (o->r.type == SOCK_DGRAM && !o->peer_sk)) :
+	return o->r.family == AF_UNIX ? o->path_len && (o->r.state == TCP_LISTEN ||
+							(o->r.type == SOCK_DGRAM && !o->peer_sk)) :
 					!has_peer(o) && o->r.lport;
 }
 
-void others_each(const struct others *os, bool listeners, void (*each)(void *ctx, const struct others_edge *x), void *ctx)
+void others_each(const struct others *os, bool listeners,
+		 void (*each)(void *ctx, const struct others_edge *x), void *ctx)
 {
 	for (size_t i = 0; i < os->n; i++) {
 		const struct net_other *o = &os->items[i];

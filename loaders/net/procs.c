@@ -18,7 +18,10 @@ static bool is_narrow(const struct family_target *t)
 /* One that has executed another program since keeps its sockets. */
 static struct hostmaps_process *find(struct family_host *h, const struct net_owner *o)
 {
-	struct hostmaps_process *p = o->start_ns ? hostmaps_process(h->maps, o->tgid, o->start_ns, o->exec_id) : NULL, *now;
+	struct hostmaps_process *p = o->start_ns ? hostmaps_process(h->maps, o->tgid, o->start_ns,
+								    o->exec_id) :
+						   NULL,
+				*now;
 
 	if (p && p->end == HOSTMAPS_RUNS)
 		return p;
@@ -29,8 +32,15 @@ static struct hostmaps_process *find(struct family_host *h, const struct net_own
 static void row_ask(struct store_rows_proc *p, struct family_host *h, struct hostmaps_process *m)
 {
 	const struct store_process unknown = {
-		.pid = p->as.tgid, .exec_id = p->as.exec_id, .start_ticks = p->as.start_ns, .comm = *p->comm ? p->comm : STORE_PROCESS_UNKNOWN,
-		.start_ns = p->as.start_ns ? (int64_t)p->as.start_ns + h->offset_ns : 0, .exe = "", .args = "", .cgroup = "", .unit = ""};
+		.pid = p->as.tgid,
+		.exec_id = p->as.exec_id,
+		.start_ticks = p->as.start_ns,
+		.comm = *p->comm ? p->comm : STORE_PROCESS_UNKNOWN,
+		.start_ns = p->as.start_ns ? (int64_t)p->as.start_ns + h->offset_ns : 0,
+		.exe = "",
+		.args = "",
+		.cgroup = "",
+		.unit = ""};
 
 	p->epoch = store_epoch(h->store);
 	if (m && naming_excludes(h->naming, m)) {
@@ -60,7 +70,8 @@ static void begin(struct store_rows_proc *p, struct family_host *h, const struct
 	row_ask(p, h, m);
 }
 
-struct store_rows_proc *procs_get(struct store_rows_proc **all, struct family_host *h, const struct net_owner *who, const struct net_owner *holder)
+struct store_rows_proc *procs_get(struct store_rows_proc **all, struct family_host *h,
+				  const struct net_owner *who, const struct net_owner *holder)
 {
 	struct store_rows_proc *p;
 
@@ -78,7 +89,7 @@ void procs_clear(struct store_rows_proc **all)
 {
 	struct store_rows_proc *p, *next;
 
-	HASH_ITER(hh, *all, p, next) {
+	HASH_ITER (hh, *all, p, next) {
 		HASH_DEL(*all, p);
 		free(p);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* procs: the processes of the sums at hand: their rows in the store, also where sonde-maps has forgotten them meanwhile. */
+/* procs: the processes of the sums at hand: their rows in the store, also where sonde-maps has
+ * forgotten them meanwhile. */
 #ifndef SONDE_NET_PROCS_H
 #define SONDE_NET_PROCS_H
 
@@ -11,8 +12,8 @@
 #include "probes/net.h"
 
 struct store_rows_proc {
-	struct net_owner who;      /* the key. {0}: nobody that is known */
-	struct net_owner as;       /* who is told: the holder, where the owner is no more */
+	struct net_owner who; /* the key. {0}: nobody that is known */
+	struct net_owner as;  /* who is told: the holder, where the owner is no more */
 	char comm[16];
 	uint32_t row, container, epoch, flows, singles;
 	bool excluded, wanted;
@@ -20,7 +21,8 @@ struct store_rows_proc {
 };
 
 /* `holder` (may be NULL) is who has it where the owner is no more. */
-struct store_rows_proc *procs_get(struct store_rows_proc **all, struct family_host *h, const struct net_owner *who, const struct net_owner *holder);
+struct store_rows_proc *procs_get(struct store_rows_proc **all, struct family_host *h,
+				  const struct net_owner *who, const struct net_owner *holder);
 void procs_clear(struct store_rows_proc **all);
 bool procs_excluded(const struct store_rows_proc *p);
 /* Is it part of the capture? */

@@ -8,18 +8,22 @@
 #include <string.h>
 #include <sys/socket.h>
 
+/* clang-format off */
 const char *const RECORD_RESULT_NAMES[RECORD_RESULTS] = {
 	[RECORD_OPEN] = "open", [RECORD_CLOSED] = "closed", [RECORD_RESET_IN] = "reset_in", [RECORD_RESET_OUT] = "reset_out",
 	[RECORD_BROKEN] = "broken", [RECORD_REFUSED] = "refused", [RECORD_TIMED_OUT] = "timed_out", [RECORD_UNREACHABLE] = "unreachable",
 	[RECORD_GIVEN_UP] = "given_up", [RECORD_FAILED] = "failed",
 };
+/* clang-format on */
 
 bool record_sound(const void *record, size_t size)
 {
 	const struct net_record *r = record;
 
-	return size >= sizeof(*r) && r->what >= NET_END && r->what <= NET_OTHER && r->side <= NET_SIDE_LISTENER &&
-	       r->how <= NET_OWNER_LISTENER && (r->what != NET_OTHER || (size >= sizeof(struct net_other) && ((const struct net_other *)record)->path_len <= NET_PATH));
+	return size >= sizeof(*r) && r->what >= NET_END && r->what <= NET_OTHER &&
+	       r->side <= NET_SIDE_LISTENER && r->how <= NET_OWNER_LISTENER &&
+	       (r->what != NET_OTHER || (size >= sizeof(struct net_other) &&
+					 ((const struct net_other *)record)->path_len <= NET_PATH));
 }
 
 /* SYN_SENT or SYN_RECV -> CLOSE. */
@@ -44,7 +48,8 @@ static enum record_result unopened(const struct net_record *r)
 	}
 }
 
-/* A close that sends a reset goes from an open state to CLOSE at once, and its reset is sent after that; no error stands then. */
+/* A close that sends a reset goes from an open state to CLOSE at once, and its reset is sent after
+ * that; no error stands then. */
 enum record_result record_result(const struct net_record *r)
 {
 	if (r->what != NET_END)
@@ -55,7 +60,8 @@ enum record_result record_result(const struct net_record *r)
 		return RECORD_RESET_IN;
 	if (r->error == ETIMEDOUT || r->error == EHOSTUNREACH || r->error == ENETUNREACH)
 		return RECORD_BROKEN;
-	if (r->flags & NET_F_RESET_OUT || r->error == ECONNRESET || r->state == TCP_ESTABLISHED || r->state == TCP_CLOSE_WAIT)
+	if (r->flags & NET_F_RESET_OUT || r->error == ECONNRESET || r->state == TCP_ESTABLISHED ||
+	    r->state == TCP_CLOSE_WAIT)
 		return RECORD_RESET_OUT;
 	return RECORD_CLOSED;
 }
@@ -67,7 +73,8 @@ static bool fin_acked(const struct net_record *r)
 
 uint64_t record_tx(const struct net_record *r)
 {
-	uint64_t beside = (r->side == NET_SIDE_CLIENT && !(r->flags & NET_F_STANDING)) + (uint64_t)fin_acked(r);
+	uint64_t beside = (r->side == NET_SIDE_CLIENT && !(r->flags & NET_F_STANDING)) +
+			  (uint64_t)fin_acked(r);
 
 	return r->acked > beside ? r->acked - beside : 0;
 }
@@ -81,12 +88,14 @@ uint64_t record_rx(const struct net_record *r)
 
 uint32_t record_retrans(const struct net_record *r)
 {
-	return r->side == NET_SIDE_SERVER && r->retrans >= r->repeated ? r->retrans - r->repeated : r->retrans;
+	return r->side == NET_SIDE_SERVER && r->retrans >= r->repeated ? r->retrans - r->repeated :
+									 r->retrans;
 }
 
 uint64_t record_pair(const struct net_record *r, enum net_side as)
 {
-	uint32_t own = r->snd_una - (uint32_t)r->acked + (as == NET_SIDE_CLIENT), other = r->rcv_nxt - (uint32_t)r->received;
+	uint32_t own = r->snd_una - (uint32_t)r->acked + (as == NET_SIDE_CLIENT),
+		 other = r->rcv_nxt - (uint32_t)r->received;
 
 	return as == NET_SIDE_CLIENT ? (uint64_t)own << 32 | other : (uint64_t)other << 32 | own;
 }
@@ -110,7 +119,9 @@ static void sip_round(uint64_t v[4])
 /* SipHash-2-4 of eight bytes under the key 0: it cannot be turned back as a table's hash can. */
 static uint64_t one_way(uint64_t word)
 {
-	uint64_t v[4] = {0x736f6d6570736575, 0x646f72616e646f6d, 0x6c7967656e657261, 0x7465646279746573}, words[2] = {word, 8ull << 56};
+	uint64_t v[4] = {0x736f6d6570736575, 0x646f72616e646f6d, 0x6c7967656e657261,
+			 0x7465646279746573},
+		 words[2] = {word, 8ull << 56};
 
 	for (int i = 0; i < 2; i++) {
 		v[3] ^= words[i];
@@ -161,5 +172,6 @@ bool record_is_loopback(uint16_t family, const uint8_t at[16])
 
 	memcpy(own, at, sizeof(own));
 	record_unmap(&family, own);
-	return family == AF_INET ? own[0] == 127 : family == AF_INET6 && !memcmp(own, one, sizeof(one));
+	return family == AF_INET ? own[0] == 127 :
+				   family == AF_INET6 && !memcmp(own, one, sizeof(one));
 }

@@ -31,15 +31,15 @@ struct flow_key {
 	uint8_t side, protocol, other, excluded;
 	uint16_t family, port;
 	uint8_t peer[16];
-	uint64_t path;           /* hash of a Unix socket's, 0: none */
+	uint64_t path; /* hash of a Unix socket's, 0: none */
 };
 
 struct store_rows_flow {
 	struct flow_key key;
-	uint64_t sums[FLOW_N];   /* by column */
+	uint64_t sums[FLOW_N]; /* by column */
 	uint64_t open_now;
-	char *path;              /* of a Unix socket */
-	bool moved, read;        /* read: open_now is of the reading */
+	char *path;       /* of a Unix socket */
+	bool moved, read; /* read: open_now is of the reading */
 	uint8_t how;
 	UT_hash_handle hh;
 };
@@ -55,7 +55,7 @@ void store_rows_release(struct store_rows *b)
 {
 	struct store_rows_flow *f, *next;
 
-	HASH_ITER(hh, b->flows, f, next)
+	HASH_ITER (hh, b->flows, f, next)
 		flow_free(b, f);
 	procs_clear(&b->procs);
 	hostnames_release(&b->hosts);
@@ -119,7 +119,8 @@ static struct store_rows_flow *flow_of(struct store_rows *b, struct flow_key *ke
 
 	if (f)
 		return f;
-	if (b->n_flows >= STORE_ROWS_FLOWS || key->who->flows >= STORE_ROWS_PEERS_OF || !name_room(b, key)) {
+	if (b->n_flows >= STORE_ROWS_FLOWS || key->who->flows >= STORE_ROWS_PEERS_OF ||
+	    !name_room(b, key)) {
 		key->other = 1;
 		key->port = key->family = 0;
 		key->path = 0;
@@ -131,7 +132,8 @@ static struct store_rows_flow *flow_of(struct store_rows *b, struct flow_key *ke
 	return flow_get(b, key);
 }
 
-static struct flow_key key_of(const struct conns *cs, const struct conn *c, struct store_rows_proc *who, struct store_rows_proc *mate, int64_t ts)
+static struct flow_key key_of(const struct conns *cs, const struct conn *c,
+			      struct store_rows_proc *who, struct store_rows_proc *mate, int64_t ts)
 {
 	struct flow_key key;
 
@@ -147,7 +149,9 @@ static struct flow_key key_of(const struct conns *cs, const struct conn *c, stru
 		return key;
 	}
 	key.family = c->r.family;
-	key.port = key.side == NET_SIDE_SERVER ? c->r.lport : key.side == NET_SIDE_CLIENT ? c->r.dport : 0;
+	key.port = key.side == NET_SIDE_SERVER ? c->r.lport :
+		   key.side == NET_SIDE_CLIENT ? c->r.dport :
+						 0;
 	memcpy(key.peer, c->r.peer, sizeof(key.peer));
 	return key;
 }
@@ -157,13 +161,17 @@ static struct flow_key key_of(const struct conns *cs, const struct conn *c, stru
 static void connect_add(struct store_rows_flow *f, int64_t us)
 {
 	f->sums[FLOW_CONNECT_US] += (uint64_t)us;
-	f->sums[us < 1000 ? FLOW_CONNECT_1MS : us < 10000 ? FLOW_CONNECT_10MS : us < 100000 ? FLOW_CONNECT_100MS :
-		us < 1000000 ? FLOW_CONNECT_1S : FLOW_CONNECT_LONG]++;
+	f->sums[us < 1000    ? FLOW_CONNECT_1MS :
+		us < 10000   ? FLOW_CONNECT_10MS :
+		us < 100000  ? FLOW_CONNECT_100MS :
+		us < 1000000 ? FLOW_CONNECT_1S :
+			       FLOW_CONNECT_LONG]++;
 }
 
 static void opening_add(struct store_rows_flow *f, struct conn *c)
 {
-	bool client = c->r.side == NET_SIDE_CLIENT, entry = !(c->r.flags & (NET_F_STANDING | NET_F_NO_ENTRY));
+	bool client = c->r.side == NET_SIDE_CLIENT,
+	     entry = !(c->r.flags & (NET_F_STANDING | NET_F_NO_ENTRY));
 	bool open = c->r.established_ns || c->r.flags & NET_F_NO_ENTRY;
 
 	if (c->r.flags & NET_F_STANDING)
@@ -180,15 +188,19 @@ static void opening_add(struct store_rows_flow *f, struct conn *c)
 	c->told.open = c->told.open || open;
 }
 
+/* clang-format off */
 static const enum flow_column RESULTS[RECORD_RESULTS] = {
 	[RECORD_CLOSED] = FLOW_CLOSED, [RECORD_RESET_IN] = FLOW_RESET_IN, [RECORD_RESET_OUT] = FLOW_RESET_OUT, [RECORD_BROKEN] = FLOW_BROKEN,
 	[RECORD_REFUSED] = FLOW_REFUSED, [RECORD_TIMED_OUT] = FLOW_TIMED_OUT, [RECORD_UNREACHABLE] = FLOW_UNREACHABLE,
 	[RECORD_GIVEN_UP] = FLOW_GIVEN_UP, [RECORD_FAILED] = FLOW_FAILED,
 };
+/* clang-format on */
 
 static uint64_t life_us(const struct net_record *r)
 {
-	return r->established_ns && r->time_ns > r->established_ns ? (r->time_ns - r->established_ns) / 1000 : 0;
+	return r->established_ns && r->time_ns > r->established_ns ?
+		       (r->time_ns - r->established_ns) / 1000 :
+		       0;
 }
 
 static void more64(struct store_rows_flow *f, enum flow_column column, uint64_t *told, uint64_t now)
@@ -224,7 +236,8 @@ static void moving_add(struct store_rows_flow *f, struct conn *c)
 {
 	bool moved = c->r.segs_out != c->told.segs_out || c->r.segs_in != c->told.segs_in;
 
-	if (c->ended || c->r.state == TCP_ESTABLISHED) { /* while it closes, a FIN may be among them: the end tells */
+	/* while it closes, a FIN may be among them: the end tells */
+	if (c->ended || c->r.state == TCP_ESTABLISHED) {
 		more64(f, FLOW_TX, &c->told.tx, record_tx(&c->r));
 		more64(f, FLOW_RX, &c->told.rx, record_rx(&c->r));
 	}
@@ -240,12 +253,14 @@ static void moving_add(struct store_rows_flow *f, struct conn *c)
 
 /* ---- single ones ---- */
 
-static void single_put(struct store_rows *b, struct family_host *h, const struct conn *c, const struct flow_key *key, enum record_result result)
+static void single_put(struct store_rows *b, struct family_host *h, const struct conn *c,
+		       const struct flow_key *key, enum record_result result)
 {
 	struct fact_row row = {0};
 	char peer[RECORD_ADDRESS], port[8], other[8];
 
-	if (key->other || key->excluded || b->n_singles >= STORE_ROWS_SINGLES || (key->who && key->who->singles >= STORE_ROWS_SINGLES_OF))
+	if (key->other || key->excluded || b->n_singles >= STORE_ROWS_SINGLES ||
+	    (key->who && key->who->singles >= STORE_ROWS_SINGLES_OF))
 		return;
 	if (result == RECORD_CLOSED && life_us(&c->r) < 1000000)
 		return;
@@ -253,7 +268,8 @@ static void single_put(struct store_rows *b, struct family_host *h, const struct
 	if (key->who)
 		key->who->singles++;
 	snprintf(port, sizeof(port), "%u", key->port);
-	snprintf(other, sizeof(other), "%u", key->side == NET_SIDE_SERVER ? c->r.dport : c->r.lport);
+	snprintf(other, sizeof(other), "%u",
+		 key->side == NET_SIDE_SERVER ? c->r.dport : c->r.lport);
 	fact_put(&row, CONNECTION_PROCESS, procs_row(key->who, h));
 	fact_put_text(&row, CONNECTION_SIDE, procs_side(key->side));
 	fact_put_text(&row, CONNECTION_PROTOCOL, "tcp");
@@ -265,7 +281,8 @@ static void single_put(struct store_rows *b, struct family_host *h, const struct
 	if (c->r.established_ns)
 		fact_put(&row, CONNECTION_LIFE, life_us(&c->r));
 	if (c->r.side == NET_SIDE_CLIENT && c->r.begin_ns)
-		fact_put(&row, CONNECTION_CONNECT, ((c->r.established_ns ?: c->r.time_ns) - c->r.begin_ns) / 1000);
+		fact_put(&row, CONNECTION_CONNECT,
+			 ((c->r.established_ns ?: c->r.time_ns) - c->r.begin_ns) / 1000);
 	fact_put(&row, CONNECTION_TX, record_tx(&c->r));
 	fact_put(&row, CONNECTION_RX, record_rx(&c->r));
 	fact_put(&row, CONNECTION_RETRANS, record_retrans(&c->r));
@@ -279,7 +296,8 @@ static void single_put(struct store_rows *b, struct family_host *h, const struct
 
 /* ---- what the other host's end comes to as well ---- */
 
-static void mark_put(struct store_rows *b, struct family_host *h, const struct conn *c, const struct flow_key *key)
+static void mark_put(struct store_rows *b, struct family_host *h, const struct conn *c,
+		     const struct flow_key *key)
 {
 	struct flow_key flow = *key;
 	struct fact_row row = {0};
@@ -291,8 +309,12 @@ static void mark_put(struct store_rows *b, struct family_host *h, const struct c
 	if (b->mark_epoch != store_epoch(h->store))
 		marks_again(&b->marks);
 	b->mark_epoch = store_epoch(h->store);
-	if (key->mate || key->other || key->excluded || key->side == NET_SIDE_UNKNOWN || record_is_loopback(key->family, key->peer) || b->n_marks >= MARKS_MOST ||
-	    !marks_take(&b->marks, hash_bytes(hash_u64(HASH_SEED, key->who->as.start_ns ^ key->who->as.tgid), &flow, sizeof(flow)), mark, key->ts))
+	if (key->mate || key->other || key->excluded || key->side == NET_SIDE_UNKNOWN ||
+	    record_is_loopback(key->family, key->peer) || b->n_marks >= MARKS_MOST ||
+	    !marks_take(&b->marks,
+			hash_bytes(hash_u64(HASH_SEED, key->who->as.start_ns ^ key->who->as.tgid),
+				   &flow, sizeof(flow)),
+			mark, key->ts))
 		return;
 	b->n_marks++;
 	snprintf(port, sizeof(port), "%u", key->port);
@@ -310,13 +332,15 @@ static void mark_put(struct store_rows *b, struct family_host *h, const struct c
 
 /* ---- connections ---- */
 
-/* Its program has left it, and the kernel tries to tell the other end, which may be gone: for minutes. */
+/* Its program has left it, and the kernel tries to tell the other end, which may be gone: for
+ * minutes. */
 static bool is_leaving(const struct net_record *r)
 {
 	return r->state == TCP_FIN_WAIT1 || r->state == TCP_CLOSING || r->state == TCP_LAST_ACK;
 }
 
-void store_rows_conn(struct store_rows *b, struct family_host *h, const struct conns *cs, struct conn *c, int64_t now_ns)
+void store_rows_conn(struct store_rows *b, struct family_host *h, const struct conns *cs,
+		     struct conn *c, int64_t now_ns)
 {
 	enum record_result result = record_result(&c->r);
 	enum net_owner_how how;
@@ -364,16 +388,20 @@ static const char *reach(const struct net_record *r)
 	return record_is_loopback(r->family, r->local) ? "host" : "network";
 }
 
-void store_rows_listener(struct store_rows *b, struct family_host *h, struct conn *c, int64_t now_ns)
+void store_rows_listener(struct store_rows *b, struct family_host *h, struct conn *c,
+			 int64_t now_ns)
 {
 	struct store_rows_proc *who = procs_get(&b->procs, h, &c->r.owner, &c->r.holder);
 	struct fact_row row = {0};
 	char address[RECORD_ADDRESS], port[8];
-	uint32_t dropped = c->told.at_ns ? c->r.drops - c->told.lost : c->r.flags & NET_F_STANDING ? 0 : c->r.drops;
+	uint32_t dropped = c->told.at_ns               ? c->r.drops - c->told.lost :
+			   c->r.flags & NET_F_STANDING ? 0 :
+							 c->r.drops;
 	uint32_t repeated = c->told.at_ns ? c->r.repeated - c->told.retrans : c->r.repeated;
 	bool still = !dropped && !repeated && c->r.backlog == c->told.segs_in;
 
-	if (!procs_wanted(who) || procs_excluded(who) || (c->told.at_ns && still && now_ns - c->told.at_ns < STORE_ROWS_IDLE_NS))
+	if (!procs_wanted(who) || procs_excluded(who) ||
+	    (c->told.at_ns && still && now_ns - c->told.at_ns < STORE_ROWS_IDLE_NS))
 		return;
 	snprintf(port, sizeof(port), "%u", c->r.lport);
 	fact_put(&row, LISTENER_PROCESS, procs_row(who, h));
@@ -401,13 +429,17 @@ void store_rows_listener(struct store_rows *b, struct family_host *h, struct con
 
 static const char *protocol_word(uint8_t protocol)
 {
-	return protocol == IPPROTO_TCP ? "tcp" : protocol == IPPROTO_UDP ? "udp" : protocol == QUIC ? "quic" : "unix";
+	return protocol == IPPROTO_TCP ? "tcp" :
+	       protocol == IPPROTO_UDP ? "udp" :
+	       protocol == QUIC        ? "quic" :
+					 "unix";
 }
 
 /* Once a flow of UDP was seen to be QUIC it is, also where nothing tells any more. */
 static void quic_mark(struct store_rows *b, struct flow_key *key, bool seen)
 {
-	uint64_t hash = hash_bytes(hash_u64(HASH_SEED, key->who->as.start_ns ^ key->who->as.tgid), key->peer, sizeof(key->peer));
+	uint64_t hash = hash_bytes(hash_u64(HASH_SEED, key->who->as.start_ns ^ key->who->as.tgid),
+				   key->peer, sizeof(key->peer));
 
 	hash = hash_u64(hash, (uint64_t)key->family << 16 | key->port);
 	if (key->protocol != IPPROTO_UDP || (!seen && !idmap_get(&b->quic, hash, &(uint64_t){0})))
@@ -418,10 +450,13 @@ static void quic_mark(struct store_rows *b, struct flow_key *key, bool seen)
 	key->protocol = QUIC;
 }
 
-void store_rows_other(struct store_rows *b, struct family_host *h, const struct others_edge *x, bool quic, int64_t now_ns)
+void store_rows_other(struct store_rows *b, struct family_host *h, const struct others_edge *x,
+		      bool quic, int64_t now_ns)
 {
 	const struct net_record *r = &x->own->r;
-	struct store_rows_proc *who = procs_get(&b->procs, h, &r->owner, NULL), *mate = x->mate ? procs_get(&b->procs, h, &x->mate->r.owner, NULL) : NULL;
+	struct store_rows_proc *who = procs_get(&b->procs, h, &r->owner, NULL),
+			       *mate = x->mate ? procs_get(&b->procs, h, &x->mate->r.owner, NULL) :
+						 NULL;
 	struct flow_key key;
 	struct store_rows_flow *f;
 
@@ -451,7 +486,8 @@ void store_rows_other(struct store_rows *b, struct family_host *h, const struct 
 }
 
 /* Of a UDP socket; its own address stands where a Unix socket has its path. */
-static void talk_udp(const struct talks_sum *x, const struct others *os, struct flow_key *key, struct net_owner *mate)
+static void talk_udp(const struct talks_sum *x, const struct others *os, struct flow_key *key,
+		     struct net_owner *mate)
 {
 	const struct net_other *other;
 	uint8_t local[16];
@@ -468,10 +504,16 @@ static void talk_udp(const struct talks_sum *x, const struct others *os, struct 
 		*mate = other->r.owner;
 }
 
-void store_rows_talk(struct store_rows *b, struct family_host *h, const struct talks_sum *x, const struct others *os, int64_t now_ns)
+void store_rows_talk(struct store_rows *b, struct family_host *h, const struct talks_sum *x,
+		     const struct others *os, int64_t now_ns)
 {
-	const struct net_other *other = x->key.family == AF_UNIX ? others_socket(os, x->now.peer_sk) : NULL;
-	struct net_owner mate = x->mate.start_ns ? x->mate : other && other->peer_sk == x->now.sk && other->peer_inode == x->now.inode ? other->r.owner : (struct net_owner){0};
+	const struct net_other *other =
+		x->key.family == AF_UNIX ? others_socket(os, x->now.peer_sk) : NULL;
+	struct net_owner mate =
+		x->mate.start_ns ? x->mate :
+		other && other->peer_sk == x->now.sk && other->peer_inode == x->now.inode ?
+				   other->r.owner :
+				   (struct net_owner){0};
 	struct store_rows_proc *who = procs_get(&b->procs, h, &x->key.owner, NULL);
 	char path[NET_PATH + 4] = "";
 	struct flow_key key;
@@ -508,7 +550,8 @@ void store_rows_talk(struct store_rows *b, struct family_host *h, const struct t
 	f->moved = true;
 }
 
-void store_rows_waiting(struct store_rows *b, struct family_host *h, const struct others_edge *x, int64_t now_ns)
+void store_rows_waiting(struct store_rows *b, struct family_host *h, const struct others_edge *x,
+			int64_t now_ns)
 {
 	const struct net_record *r = &x->own->r;
 	struct store_rows_proc *who = procs_get(&b->procs, h, &r->owner, NULL);
@@ -521,10 +564,14 @@ void store_rows_waiting(struct store_rows *b, struct family_host *h, const struc
 		snprintf(port, sizeof(port), "%u", r->lport);
 	fact_put(&row, LISTENER_PROCESS, procs_row(who, h));
 	fact_put_text(&row, LISTENER_PROTOCOL, r->family == AF_UNIX ? "unix" : "udp");
-	fact_put_text(&row, LISTENER_ADDRESS, r->family == AF_UNIX ? x->peer : record_address(r->family, r->local, address));
+	fact_put_text(&row, LISTENER_ADDRESS,
+		      r->family == AF_UNIX ? x->peer :
+					     record_address(r->family, r->local, address));
 	fact_put_text(&row, LISTENER_PORT, port);
 	fact_put(&row, LISTENER_CONTAINER, procs_container(who, h));
-	fact_put_text(&row, LISTENER_OPEN_TO, r->family == AF_UNIX || record_is_loopback(r->family, r->local) ? "host" : "network");
+	fact_put_text(&row, LISTENER_OPEN_TO,
+		      r->family == AF_UNIX || record_is_loopback(r->family, r->local) ? "host" :
+											"network");
 	if (r->family == AF_UNIX && r->type != SOCK_DGRAM)
 		fact_put(&row, LISTENER_BACKLOG_MAX, r->backlog_max);
 	if (store_fact(h->store, h->run, now_ns + h->offset_ns, &LISTENER_FACT, &row))
@@ -536,11 +583,15 @@ void store_rows_waiting(struct store_rows *b, struct family_host *h, const struc
 /* ---- to the store ---- */
 
 static const char *const HOW[] = {
-	[NET_OWNER_NONE] = "", [NET_OWNER_OPENER] = "opener", [NET_OWNER_CLOSER] = "closer", [NET_OWNER_HOLDER] = "holder",
+	[NET_OWNER_NONE] = "",
+	[NET_OWNER_OPENER] = "opener",
+	[NET_OWNER_CLOSER] = "closer",
+	[NET_OWNER_HOLDER] = "holder",
 	[NET_OWNER_LISTENER] = "listener",
 };
 
-static void flow_names(const struct store_rows_flow *f, struct family_host *h, struct fact_row *row, char peer[RECORD_ADDRESS], char port[8])
+static void flow_names(const struct store_rows_flow *f, struct family_host *h, struct fact_row *row,
+		       char peer[RECORD_ADDRESS], char port[8])
 {
 	const struct flow_key *k = &f->key;
 
@@ -550,7 +601,11 @@ static void flow_names(const struct store_rows_flow *f, struct family_host *h, s
 	fact_put(row, FLOW_PROCESS, procs_row(k->who, h));
 	fact_put_text(row, FLOW_SIDE, procs_side(k->side));
 	fact_put_text(row, FLOW_PROTOCOL, protocol_word(k->protocol));
-	fact_put_text(row, FLOW_PEER, k->other ? STORE_ROWS_OTHER : k->excluded ? NAMING_EXCLUDED : f->path ? f->path : record_address(k->family, k->peer, peer));
+	fact_put_text(row, FLOW_PEER,
+		      k->other    ? STORE_ROWS_OTHER :
+		      k->excluded ? NAMING_EXCLUDED :
+		      f->path     ? f->path :
+				    record_address(k->family, k->peer, peer));
 	fact_put_text(row, FLOW_PORT, port);
 	fact_put(row, FLOW_MATE, procs_row(k->mate, h));
 	fact_put_text(row, FLOW_OWNER, HOW[f->how]);
@@ -573,7 +628,8 @@ static void edge_note(struct store_rows *b, const struct store_rows_flow *f)
 	idmap_set(&b->edges, hash, 1);
 }
 
-/* How many of a flow are open by this reading: also where its row is of an earlier bucket, in which one of them ended. */
+/* How many of a flow are open by this reading: also where its row is of an earlier bucket, in which
+ * one of them ended. */
 static uint64_t open_by_now(struct store_rows *b, const struct store_rows_flow *f)
 {
 	struct flow_key key = f->key;
@@ -605,8 +661,10 @@ static void flow_put(struct store_rows *b, struct family_host *h, const struct s
 		h->refused++;
 	else
 		h->added++;
-	if (f->key.side != NET_SIDE_SERVER && !f->key.mate && !f->key.other && !f->key.excluded && f->key.family != AF_UNIX)
-		hostnames_book(&b->hosts, h, f->key.who, record_address(f->key.family, f->key.peer, peer), f->key.ts);
+	if (f->key.side != NET_SIDE_SERVER && !f->key.mate && !f->key.other && !f->key.excluded &&
+	    f->key.family != AF_UNIX)
+		hostnames_book(&b->hosts, h, f->key.who,
+			       record_address(f->key.family, f->key.peer, peer), f->key.ts);
 }
 
 size_t store_rows_flush(struct store_rows *b, struct family_host *h)
@@ -614,12 +672,12 @@ size_t store_rows_flush(struct store_rows *b, struct family_host *h)
 	struct store_rows_flow *f, *next;
 	size_t n = 0;
 
-	HASH_ITER(hh, b->flows, f, next) {
+	HASH_ITER (hh, b->flows, f, next) {
 		if (f->moved)
 			flow_put(b, h, f);
 		n += f->moved;
 	}
-	HASH_ITER(hh, b->flows, f, next)
+	HASH_ITER (hh, b->flows, f, next)
 		flow_free(b, f);
 	b->n_flows = b->n_singles = b->n_marks = 0;
 	procs_clear(&b->procs);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * book: from connections to rows of the store. Sums are kept by (bucket, process, side, protocol, peer, port, other end's process)
- * until they are flushed, which each reading does.
+ * book: from connections to rows of the store. Sums are kept by (bucket, process, side, protocol,
+ * peer, port, other end's process) until they are flushed, which each reading does.
  *
- * Bounded: a process has STORE_ROWS_PEERS_OF flows in a flush, all together have STORE_ROWS_FLOWS, and an hour has STORE_ROWS_NAMES different peers and
- * ports; what is past that is counted under "~other": sums stay exact. Of single connections those that failed and those that
- * lived longest have rows, STORE_ROWS_SINGLES_OF of a process and STORE_ROWS_SINGLES in all in a flush.
+ * Bounded: a process has STORE_ROWS_PEERS_OF flows in a flush, all together have STORE_ROWS_FLOWS,
+ * and an hour has STORE_ROWS_NAMES different peers and ports; what is past that is counted under
+ * "~other": sums stay exact. Of single connections those that failed and those that lived longest
+ * have rows, STORE_ROWS_SINGLES_OF of a process and STORE_ROWS_SINGLES in all in a flush.
  */
 #ifndef SONDE_NET_STORE_ROWS_H
 #define SONDE_NET_STORE_ROWS_H
@@ -21,13 +22,13 @@
 #include "loaders/net/others.h"
 #include "loaders/net/talks.h"
 
-#define STORE_ROWS_PEERS_OF 256
-#define STORE_ROWS_FLOWS    4096
-#define STORE_ROWS_NAMES    16384
+#define STORE_ROWS_PEERS_OF   256
+#define STORE_ROWS_FLOWS      4096
+#define STORE_ROWS_NAMES      16384
 #define STORE_ROWS_SINGLES_OF 16 /* who scans hides no other's failures */
-#define STORE_ROWS_SINGLES  128
-#define STORE_ROWS_IDLE_NS  60000000000ll /* what is open and does not move has a row so often */
-#define STORE_ROWS_OTHER    "~other"
+#define STORE_ROWS_SINGLES    128
+#define STORE_ROWS_IDLE_NS    60000000000ll /* what is open and does not move has a row so often */
+#define STORE_ROWS_OTHER      "~other"
 
 struct store_rows_proc;
 struct store_rows_flow;
@@ -40,23 +41,29 @@ struct store_rows {
 	struct marks marks;
 	uint32_t mark_epoch;
 	struct idmap names, edges; /* of this hour; what was told so far */
-	struct idmap quic;       /* flows of UDP that began as QUIC does */
-	bool fresh;              /* there is one that was not told before */
+	struct idmap quic;         /* flows of UDP that began as QUIC does */
+	bool fresh;                /* there is one that was not told before */
 	int64_t hour;
-	int64_t reading_ts;      /* bucket of the reading that goes on */
-	uint64_t booked, other;  /* connections that ended, and those of them under ~other */
+	int64_t reading_ts;     /* bucket of the reading that goes on */
+	uint64_t booked, other; /* connections that ended, and those of them under ~other */
 };
 
 void store_rows_release(struct store_rows *b);
 /* What is new of a connection, which ended or is read. `now_ns`: when it was like this. */
-void store_rows_conn(struct store_rows *b, struct family_host *h, const struct conns *cs, struct conn *c, int64_t now_ns);
+void store_rows_conn(struct store_rows *b, struct family_host *h, const struct conns *cs,
+		     struct conn *c, int64_t now_ns);
 /* What moved of a listener. */
-void store_rows_listener(struct store_rows *b, struct family_host *h, struct conn *c, int64_t now_ns);
-/* An open connection of a Unix or UDP socket (`quic`: it is known to speak that); one that waits for others. */
-void store_rows_other(struct store_rows *b, struct family_host *h, const struct others_edge *x, bool quic, int64_t now_ns);
-void store_rows_waiting(struct store_rows *b, struct family_host *h, const struct others_edge *x, int64_t now_ns);
+void store_rows_listener(struct store_rows *b, struct family_host *h, struct conn *c,
+			 int64_t now_ns);
+/* An open connection of a Unix or UDP socket (`quic`: it is known to speak that); one that waits
+ * for others. */
+void store_rows_other(struct store_rows *b, struct family_host *h, const struct others_edge *x,
+		      bool quic, int64_t now_ns);
+void store_rows_waiting(struct store_rows *b, struct family_host *h, const struct others_edge *x,
+			int64_t now_ns);
 /* What was said on Unix and UDP sockets since. `os`: as of the last reading of descriptors. */
-void store_rows_talk(struct store_rows *b, struct family_host *h, const struct talks_sum *x, const struct others *os, int64_t now_ns);
+void store_rows_talk(struct store_rows *b, struct family_host *h, const struct talks_sum *x,
+		     const struct others *os, int64_t now_ns);
 /* A reading begins: how many are open is counted anew. */
 void store_rows_reading(struct store_rows *b, const struct family_host *h, int64_t now_ns);
 /* All sums go to the store; how many rows that are. */

@@ -27,7 +27,7 @@ void talks_release(struct talks *t)
 {
 	struct talks_told *x, *next;
 
-	HASH_ITER(hh, t->told, x, next)
+	HASH_ITER (hh, t->told, x, next)
 		forget(t, x);
 	free(t->keys);
 	free(t->values);
@@ -61,20 +61,22 @@ static size_t fetch(struct talks *t, int fd)
 	return !err || errno == ENOENT ? n : 0;
 }
 
-/* Who speaks at the other end's socket is better known than who opened it. Addresses of sockets come back, of either end: both must name each other,
- * as the two ends of one service. */
+/* Who speaks at the other end's socket is better known than who opened it. Addresses of sockets
+ * come back, of either end: both must name each other, as the two ends of one service. */
 static struct net_owner mate_of(const struct talks *t, size_t i)
 {
 	const struct net_talk *v = t->values;
 	uint64_t at;
 
-	if (v[i].peer_sk && idmap_get(&t->speakers, v[i].peer_sk, &at) && v[at].peer_sk == v[i].sk && t->keys[at].at[0] == t->keys[i].at[0] &&
+	if (v[i].peer_sk && idmap_get(&t->speakers, v[i].peer_sk, &at) &&
+	    v[at].peer_sk == v[i].sk && t->keys[at].at[0] == t->keys[i].at[0] &&
 	    t->keys[at].side != t->keys[i].side)
 		return t->keys[at].owner;
 	return t->values[i].mate;
 }
 
-static void take(struct talks *t, size_t i, int64_t known_ns, void (*each)(void *ctx, const struct talks_sum *x), void *ctx)
+static void take(struct talks *t, size_t i, int64_t known_ns,
+		 void (*each)(void *ctx, const struct talks_sum *x), void *ctx)
 {
 	struct talks_told *told = told_get(t, &t->keys[i]);
 	const struct net_talk *now = &t->values[i];
@@ -88,7 +90,8 @@ static void take(struct talks *t, size_t i, int64_t known_ns, void (*each)(void 
 	x.mate = mate_of(t, i);
 	if (x.tx || x.rx)
 		told->moved = t->reading;
-	if ((!x.tx && !x.rx) || (int64_t)x.key.owner.start_ns > known_ns || (int64_t)x.mate.start_ns > known_ns)
+	if ((!x.tx && !x.rx) || (int64_t)x.key.owner.start_ns > known_ns ||
+	    (int64_t)x.mate.start_ns > known_ns)
 		return;
 	told->tx = now->tx;
 	told->rx = now->rx;
@@ -99,7 +102,7 @@ static void still_drop(struct talks *t, int fd)
 {
 	struct talks_told *x, *next;
 
-	HASH_ITER(hh, t->told, x, next) {
+	HASH_ITER (hh, t->told, x, next) {
 		if (x->reading == t->reading && t->reading - x->moved < TALKS_STILL)
 			continue;
 		if (x->reading == t->reading)
@@ -108,7 +111,8 @@ static void still_drop(struct talks *t, int fd)
 	}
 }
 
-void talks_read(struct talks *t, int fd, int64_t known_ns, void (*each)(void *ctx, const struct talks_sum *x), void *ctx)
+void talks_read(struct talks *t, int fd, int64_t known_ns,
+		void (*each)(void *ctx, const struct talks_sum *x), void *ctx)
 {
 	size_t n = fd >= 0 ? fetch(t, fd) : 0;
 
@@ -124,7 +128,10 @@ void talks_read(struct talks *t, int fd, int64_t known_ns, void (*each)(void *ct
 /* The key as net_talk.bpf.h makes it. */
 bool talks_quic(int fd, const struct net_other *o)
 {
-	struct net_talk_key key = {.owner = o->r.owner, .netns = o->r.netns, .family = o->r.family, .port = o->r.dport};
+	struct net_talk_key key = {.owner = o->r.owner,
+				   .netns = o->r.netns,
+				   .family = o->r.family,
+				   .port = o->r.dport};
 	struct net_talk now;
 
 	if (fd < 0 || o->r.family == AF_UNIX || !o->r.dport)

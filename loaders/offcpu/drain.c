@@ -53,7 +53,9 @@ static void removal_do(struct removal *x, int map)
 
 static int slot_order(const void *a, const void *b)
 {
-	return *(const uint32_t *)a < *(const uint32_t *)b ? -1 : *(const uint32_t *)a > *(const uint32_t *)b;
+	return *(const uint32_t *)a < *(const uint32_t *)b ?
+		       -1 :
+		       *(const uint32_t *)a > *(const uint32_t *)b;
 }
 
 /* Those beside one another are given back together. */
@@ -98,18 +100,25 @@ static void remove_all(struct reading *r)
 
 void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_t now_ns)
 {
-	struct reading r = {.d = d, .h = h, .utc_ns = (d->read_ns + now_ns) / 2 + h->offset_ns, .number = reading,
+	struct reading r = {.d = d,
+			    .h = h,
+			    .utc_ns = (d->read_ns + now_ns) / 2 + h->offset_ns,
+			    .number = reading,
 			    .from_ns = d->read_ns};
 
 	d->turn++;
 	d->read_ns = now_ns;
 	mapread_each(d->maps.who, sizeof(uint64_t), sizeof(struct offcpu_who), drain_who_read, &r);
-	mapread_each(d->maps.threads, sizeof(uint64_t), sizeof(struct offcpu_thread), drain_thread_read, &r);
+	mapread_each(d->maps.threads, sizeof(uint64_t), sizeof(struct offcpu_thread),
+		     drain_thread_read, &r);
 	if (h->bucket_s >= FAMILY_ALWAYS_S)
 		drain_briefs_judge(&r);
-	mapread_each(d->maps.totals, sizeof(struct offcpu_key), sizeof(uint32_t), drain_sum_read, &r);
-	mapread_each(d->maps.wakes, sizeof(struct offcpu_wake_key), sizeof(struct offcpu_count), drain_wake_read, &r);
-	mapread_each(d->maps.culprits, sizeof(struct offcpu_culprit_key), sizeof(struct offcpu_count), drain_culprit_read, &r);
+	mapread_each(d->maps.totals, sizeof(struct offcpu_key), sizeof(uint32_t), drain_sum_read,
+		     &r);
+	mapread_each(d->maps.wakes, sizeof(struct offcpu_wake_key), sizeof(struct offcpu_count),
+		     drain_wake_read, &r);
+	mapread_each(d->maps.culprits, sizeof(struct offcpu_culprit_key),
+		     sizeof(struct offcpu_count), drain_culprit_read, &r);
 	drain_smalls_put(&r);
 	drain_sums_forget(&r);
 	drain_counts_forget(&r);
@@ -117,11 +126,15 @@ void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_
 	remove_all(&r);
 }
 
-static void last_put(struct reading *r, const struct offcpu_thread *t, uint32_t class, uint32_t flags, uint64_t from,
-		     uint64_t to)
+static void last_put(struct reading *r, const struct offcpu_thread *t, uint32_t class,
+		     uint32_t flags, uint64_t from, uint64_t to)
 {
-	struct store_wait x = {.class = (enum store_wait_class)class, .flags = (flags & ~(uint32_t)OFFCPU_F_STACKLESS) | STORE_WAIT_UNFINISHED, .n = 1,
-			       .total_ns = to > from ? to - from : 0, .max_ns = to > from ? to - from : 0};
+	struct store_wait x = {.class = (enum store_wait_class) class,
+			       .flags = (flags & ~(uint32_t)OFFCPU_F_STACKLESS) |
+					STORE_WAIT_UNFINISHED,
+			       .n = 1,
+			       .total_ns = to > from ? to - from : 0,
+			       .max_ns = to > from ? to - from : 0};
 
 	struct drain_who *who = drain_who_find(r->d, t->id);
 
@@ -144,7 +157,8 @@ static void unfinished_read(void *ctx, const void *key, const void *value)
 		last_put(r, &t, OFFCPU_WOKEN, 0, t.woken_ns, end);
 	} else {
 		last_put(r, &t, t.state == OFFCPU_S_RUNNING ? OFFCPU_RUNNING : t.class,
-			 t.state == OFFCPU_S_RUNNING ? t.flags & OFFCPU_F_BEFORE : t.flags, t.since_ns, end);
+			 t.state == OFFCPU_S_RUNNING ? t.flags & OFFCPU_F_BEFORE : t.flags,
+			 t.since_ns, end);
 	}
 }
 
@@ -153,5 +167,6 @@ void drain_unfinished(struct drain *d, struct family_host *h, int64_t now_ns)
 	struct reading r = {.d = d, .h = h, .utc_ns = now_ns + h->offset_ns - 1};
 
 	d->read_ns = now_ns;
-	mapread_each(d->maps.threads, sizeof(uint64_t), sizeof(struct offcpu_thread), unfinished_read, &r);
+	mapread_each(d->maps.threads, sizeof(uint64_t), sizeof(struct offcpu_thread),
+		     unfinished_read, &r);
 }

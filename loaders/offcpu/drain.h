@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * drain: the program's sums, read from time to time (every second or every few), into the store. Sums only grow, so a reading is taken against the one
- * before. Entries of threads that are gone are removed once a whole reading has passed since: nothing is added to them
- * any more; who they were is known for DRAIN_KEPT_NS more, to drain_thread. At the end, what threads are doing is added up to the end, and told apart as unfinished.
+ * drain: the program's sums, read from time to time (every second or every few), into the store.
+ * Sums only grow, so a reading is taken against the one before. Entries of threads that are gone
+ * are removed once a whole reading has passed since: nothing is added to them any more; who they
+ * were is known for DRAIN_KEPT_NS more, to drain_thread. At the end, what threads are doing is
+ * added up to the end, and told apart as unfinished.
  */
 #ifndef SONDE_OFFCPU_DRAIN_H
 #define SONDE_OFFCPU_DRAIN_H
@@ -15,8 +17,8 @@
 
 struct family_host;
 
-#define DRAIN_KEPT_NS    15000000000 /* JOIN_PATIENCE_NS */
-#define DRAIN_KEPT_MOST  16384 /* threads that are gone: 2 MB */
+#define DRAIN_KEPT_NS   15000000000 /* JOIN_PATIENCE_NS */
+#define DRAIN_KEPT_MOST 16384       /* threads that are gone: 2 MB */
 
 struct drain_maps {
 	int threads, who, totals, wakes, culprits, free_slots, free_steps; /* descriptors */
@@ -28,22 +30,25 @@ struct drain_maps {
 
 struct drain {
 	struct drain_maps maps;
-	struct idmap who;       /* thread's id -> struct drain_who * */
-	struct idmap sums, counts; /* hash of a key -> struct drain_sum *, struct drain_count *: as read last */
+	struct idmap who;          /* thread's id -> struct drain_who * */
+	struct idmap sums, counts; /* hash of a key -> struct drain_sum *, struct drain_count *: as
+				      read last */
 	struct offcpu_steps *seen; /* as read last, of the first n_seen */
 	uint32_t n_seen;
-	uint32_t turn;          /* readings so far */
-	int64_t read_ns;        /* boot clock: when the last one was */
+	uint32_t turn;   /* readings so far */
+	int64_t read_ns; /* boot clock: when the last one was */
 };
 
 void drain_init(struct drain *d, const struct drain_maps *maps, int64_t begin_ns);
 void drain_release(struct drain *d);
-/* `reading` is the number under which the longest stretches of the time since the last reading stand. */
+/* `reading` is the number under which the longest stretches of the time since the last reading
+ * stand. */
 void drain_read(struct drain *d, struct family_host *h, uint32_t reading, int64_t now_ns);
 /* After detach, behind the last drain_read: what still lasts. */
 void drain_unfinished(struct drain *d, struct family_host *h, int64_t now_ns);
 
-/* The store's id of the thread with the program's id `id`, also of one that came after the last reading; 0: not known. */
+/* The store's id of the thread with the program's id `id`, also of one that came after the last
+ * reading; 0: not known. */
 uint32_t drain_thread(struct drain *d, struct family_host *h, uint64_t id);
 
 #endif

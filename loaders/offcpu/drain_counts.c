@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* drain_counts: who woke whom, and who had the CPU while another was ready, since the reading before. */
+/* drain_counts: who woke whom, and who had the CPU while another was ready, since the reading
+ * before. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,8 @@
 #include "schema/store/write/writer.h"
 
 /* As read before; `other`: it tells of another thread too. NULL: it is not known whose it is. */
-static struct drain_count *count_before(struct drain *d, const struct offcpu_wake_key *key, bool other)
+static struct drain_count *count_before(struct drain *d, const struct offcpu_wake_key *key,
+					bool other)
 {
 	uint64_t hash = hash_bytes(HASH_SEED, key, sizeof(*key)), at;
 	struct drain_who *who, *by;
@@ -30,7 +32,8 @@ static struct drain_count *count_before(struct drain *d, const struct offcpu_wak
 
 static struct offcpu_count count_take(struct drain_count *c, const struct offcpu_count *now)
 {
-	struct offcpu_count more = {.n = now->n - c->count.n, .total_ns = now->total_ns - c->count.total_ns};
+	struct offcpu_count more = {.n = now->n - c->count.n,
+				    .total_ns = now->total_ns - c->count.total_ns};
 
 	c->count = *now;
 	return more;
@@ -49,7 +52,8 @@ void drain_wake_read(void *ctx, const void *key_, const void *value)
 	memcpy(&now, value, sizeof(now));
 	before = count_before(r->d, &key, key.waker);
 	if (!before) {
-		if (drain_who_forgotten(r->d, key.id) && (!key.waker || drain_who_forgotten(r->d, key.waker)))
+		if (drain_who_forgotten(r->d, key.id) &&
+		    (!key.waker || drain_who_forgotten(r->d, key.waker)))
 			drain_removal_add(&r->wakes, &key, sizeof(key));
 		return;
 	}
@@ -57,20 +61,23 @@ void drain_wake_read(void *ctx, const void *key_, const void *value)
 	if (!now.n)
 		return;
 	for (int i = 0; i < 3 && err == -ESTALE; i++) {
-		x = (struct store_wake){.class = (enum store_wait_class)key.class, .n = now.n, .total_ns = now.total_ns,
+		x = (struct store_wake){.class = (enum store_wait_class)key.class,
+					.n = now.n,
+					.total_ns = now.total_ns,
 					.context = (enum store_wake_context)key.context};
 		x.waker = before->by ? drain_who_task(r, before->by) : 0;
 		err = store_wake(r->h->store, drain_who_task(r, before->who), r->utc_ns, &x);
 	}
 }
 
-/* What one took from another in a reading: less is told of nobody (30 to 60 % of rows, 0.5 % of the time). */
+/* What one took from another in a reading: less is told of nobody (30 to 60 % of rows, 0.5 % of the
+ * time). */
 #define SMALL_NS       100000
-#define SMALL_BRIEF_NS 300000 /* where buckets are long, and readings rare */
-#define COUNT_CULPRIT UINT32_MAX /* in place of a class: the two share a table */
+#define SMALL_BRIEF_NS 300000     /* where buckets are long, and readings rare */
+#define COUNT_CULPRIT  UINT32_MAX /* in place of a class: the two share a table */
 
-static void culprit_put(struct reading *r, struct drain_who *who, struct drain_who *by, enum store_culprit_kind kind,
-			const struct offcpu_count *now)
+static void culprit_put(struct reading *r, struct drain_who *who, struct drain_who *by,
+			enum store_culprit_kind kind, const struct offcpu_count *now)
 {
 	struct store_culprit x = {.kind = kind, .n = now->n, .total_ns = now->total_ns};
 	int err = -ESTALE;
@@ -104,7 +111,8 @@ void drain_culprit_read(void *ctx, const void *key_, const void *value)
 	as = (struct offcpu_wake_key){.id = key.id, .waker = key.by, .class = COUNT_CULPRIT};
 	before = count_before(r->d, &as, thread);
 	if (!before) {
-		if (drain_who_forgotten(r->d, key.id) && (!thread || drain_who_forgotten(r->d, key.by)))
+		if (drain_who_forgotten(r->d, key.id) &&
+		    (!thread || drain_who_forgotten(r->d, key.by)))
 			drain_removal_add(&r->culprits, &key, sizeof(key));
 		return;
 	}
@@ -114,7 +122,8 @@ void drain_culprit_read(void *ctx, const void *key_, const void *value)
 	if (thread && now.total_ns < (r->h->bucket_s < FAMILY_ALWAYS_S ? SMALL_NS : SMALL_BRIEF_NS))
 		small_add(r, before->who, &now);
 	else
-		culprit_put(r, before->who, before->by, thread ? STORE_CULPRIT_THREAD : (enum store_culprit_kind)key.by, &now);
+		culprit_put(r, before->who, before->by,
+			    thread ? STORE_CULPRIT_THREAD : (enum store_culprit_kind)key.by, &now);
 }
 
 void drain_smalls_put(struct reading *r)

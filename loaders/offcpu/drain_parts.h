@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drain_parts: what drain.c has in common with its parts: who the threads are (drain_who), the sums of their waits (drain_sums), and who woke and
- * who held up whom (drain_counts). */
+/* drain_parts: what drain.c has in common with its parts: who the threads are (drain_who), the sums
+ * of their waits (drain_sums), and who woke and who held up whom (drain_counts). */
 #ifndef SONDE_OFFCPU_DRAIN_PARTS_H
 #define SONDE_OFFCPU_DRAIN_PARTS_H
 
@@ -12,21 +12,26 @@
 
 struct drain_who {
 	struct offcpu_who who;
-	uint32_t task, epoch;  /* of the store */
-	uint32_t turned;       /* naming_turned then */
-	uint32_t alive;        /* the last turn in which its thread was there and it was this */
-	uint32_t first;        /* the turn in which it was met, or the one that follows */
-	enum { DRAIN_LONG, DRAIN_BRIEF_THREAD, DRAIN_BRIEF_PROCESS } brief; /* it, or all of its process, came and went between two readings */
+	uint32_t task, epoch; /* of the store */
+	uint32_t turned;      /* naming_turned then */
+	uint32_t alive;       /* the last turn in which its thread was there and it was this */
+	uint32_t first;       /* the turn in which it was met, or the one that follows */
+	enum {
+		DRAIN_LONG,
+		DRAIN_BRIEF_THREAD,
+		DRAIN_BRIEF_PROCESS
+	} brief; /* it, or all of its process, came and went between two readings */
 	struct offcpu_count small; /* what each of many took from it in this reading, together */
-	int64_t removed_ns;    /* from the map: known here only; 0: it is there */
+	int64_t removed_ns;        /* from the map: known here only; 0: it is there */
 };
 
 struct drain_sum {
 	struct offcpu_key key;
-	struct drain_who *who; /* in the table: who are gone leave it behind their sums and counts */
+	struct drain_who
+		*who; /* in the table: who are gone leave it behind their sums and counts */
 	uint32_t slot;
 	uint64_t n, total_ns;
-	uint32_t *coarse;      /* OFFCPU_POWERS of them; NULL: it had steps for each */
+	uint32_t *coarse; /* OFFCPU_POWERS of them; NULL: it had steps for each */
 };
 
 struct drain_count {
@@ -43,10 +48,12 @@ struct removal { /* keys that are to be removed from a map */
 struct reading {
 	struct drain *d;
 	struct family_host *h;
-	int64_t utc_ns;        /* the bucket that it is for */
+	int64_t utc_ns; /* the bucket that it is for */
 	uint32_t number;
-	int64_t from_ns;       /* boot clock: when the reading before it was, or the capture began; 0: one thread is asked for */
-	struct idmap threads, processes; /* that are there: address of the task -> tid, tgid -> 1; where short-lived ones are one */
+	int64_t from_ns; /* boot clock: when the reading before it was, or the capture began; 0: one
+			    thread is asked for */
+	struct idmap threads, processes; /* that are there: address of the task -> tid, tgid -> 1;
+					    where short-lived ones are one */
 	struct removal totals, wakes, culprits, slots, steps; /* at its end */
 	struct removal smalls; /* struct drain_who *: those who have some */
 };
@@ -62,7 +69,8 @@ void drain_thread_read(void *ctx, const void *key, const void *value);
 /* Which of those that this reading met first came and went. */
 void drain_briefs_judge(struct reading *r);
 /* Of which process and which thread it is told. */
-uint32_t drain_who_process(struct reading *r, const struct drain_who *w, char thread[STACK_COMM_LEN + 1], uint32_t *tid);
+uint32_t drain_who_process(struct reading *r, const struct drain_who *w,
+			   char thread[STACK_COMM_LEN + 1], uint32_t *tid);
 /* The store's id of a thread; 0: it is not known (yet). */
 uint32_t drain_who_task(struct reading *r, struct drain_who *w);
 bool drain_who_forgotten(const struct drain *d, uint64_t id);

@@ -16,7 +16,8 @@ void drain_sum_free(struct drain_sum *x)
 	free(x);
 }
 
-/* The program adds to it no more: the next sum may stand there. Nobody else takes totals out of their map. */
+/* The program adds to it no more: the next sum may stand there. Nobody else takes totals out of
+ * their map. */
 static void sum_remove(struct reading *r, const struct offcpu_key *key, uint32_t slot)
 {
 	const struct offcpu_sum *sum = r->d->maps.sums + slot;
@@ -64,11 +65,16 @@ int drain_wait_put(struct reading *r, struct drain_who *who, const struct store_
 	return err;
 }
 
-/* While no stacks are taken what is known by stack is that there is none: so sums by stack are whole at any time. */
+/* While no stacks are taken what is known by stack is that there is none: so sums by stack are
+ * whole at any time. */
 static void stackless_put(struct reading *r, struct drain_who *w, const struct store_wait *x)
 {
 	bool blocked = x->class < STORE_READY_WOKEN;
-	struct store_amount a = {.n = x->n, .value = x->total_ns, .max = x->max_ns, .hist = x->hist, .n_hist = x->n_hist,
+	struct store_amount a = {.n = x->n,
+				 .value = x->total_ns,
+				 .max = x->max_ns,
+				 .hist = x->hist,
+				 .n_hist = x->n_hist,
 				 .first_slot = x->first_slot};
 	char thread[STACK_COMM_LEN + 1];
 	uint32_t tid, process, series;
@@ -77,7 +83,8 @@ static void stackless_put(struct reading *r, struct drain_who *w, const struct s
 	for (int i = 0; i < 3 && err == -ESTALE; i++) {
 		process = drain_who_process(r, w, thread, &tid);
 		series = store_series_labelled(r->h->store, r->h->run, process, thread, tid, 0,
-					       blocked ? STORE_KIND_OFFCPU : STORE_KIND_RUNQUEUE, x->class);
+					       blocked ? STORE_KIND_OFFCPU : STORE_KIND_RUNQUEUE,
+					       x->class);
 		err = store_amount(r->h->store, series, r->utc_ns, &a);
 	}
 	if (err)
@@ -102,7 +109,8 @@ static struct offcpu_steps *steps_seen(struct drain *d, uint32_t at)
 }
 
 /* Stretches whose steps had no room: by powers of two (model/hist.h, rule 2). */
-static void coarse_read(struct drain_sum *before, uint32_t p, uint32_t power, uint32_t hist[HIST_SLOTS])
+static void coarse_read(struct drain_sum *before, uint32_t p, uint32_t power,
+			uint32_t hist[HIST_SLOTS])
 {
 	if (!before->coarse)
 		before->coarse = mem_array(OFFCPU_POWERS, sizeof(*before->coarse));
@@ -112,7 +120,8 @@ static void coarse_read(struct drain_sum *before, uint32_t p, uint32_t power, ui
 }
 
 /* What has been added to its steps since. */
-static void hist_since(struct drain *d, struct drain_sum *before, const struct offcpu_sum *now, uint32_t hist[HIST_SLOTS])
+static void hist_since(struct drain *d, struct drain_sum *before, const struct offcpu_sum *now,
+		       uint32_t hist[HIST_SLOTS])
 {
 	for (uint32_t p = 0; p < OFFCPU_POWERS; p++) {
 		uint32_t at = now->power[p] - 1;
@@ -166,7 +175,9 @@ void drain_sum_read(void *ctx, const void *key_, const void *value)
 	if (now.n == before->n)
 		return;
 	hist_since(r->d, before, &now, hist);
-	x = (struct store_wait){.class = (enum store_wait_class)key.class, .flags = key.flags & ~(uint32_t)OFFCPU_F_STACKLESS, .n = now.n - before->n,
+	x = (struct store_wait){.class = (enum store_wait_class)key.class,
+				.flags = key.flags & ~(uint32_t)OFFCPU_F_STACKLESS,
+				.n = now.n - before->n,
 				.total_ns = now.total_ns - before->total_ns,
 				.max_ns = now.reading[half] == r->number ? now.max_ns[half] : 0};
 	wait_hist(&x, hist);

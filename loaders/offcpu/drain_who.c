@@ -59,25 +59,37 @@ void drain_briefs_judge(struct reading *r)
 	uint64_t tid;
 
 	for (size_t i = 0; i < d->who.cap; i++) {
-		struct drain_who *w = d->who.slots[i].used ? (struct drain_who *)(uintptr_t)d->who.slots[i].value : NULL;
+		struct drain_who *w = d->who.slots[i].used ?
+					      (struct drain_who *)(uintptr_t)d->who.slots[i].value :
+					      NULL;
 
-		if (!w || w->first != d->turn || (idmap_get(&r->threads, w->who.task, &tid) && tid == w->who.tid))
+		if (!w || w->first != d->turn ||
+		    (idmap_get(&r->threads, w->who.task, &tid) && tid == w->who.tid))
 			continue;
-		w->brief = (int64_t)w->who.start_ns < r->from_ns || idmap_get(&r->processes, w->who.tgid, NULL) ?
-			   DRAIN_BRIEF_THREAD : DRAIN_BRIEF_PROCESS;
+		w->brief = (int64_t)w->who.start_ns < r->from_ns ||
+					   idmap_get(&r->processes, w->who.tgid, NULL) ?
+				   DRAIN_BRIEF_THREAD :
+				   DRAIN_BRIEF_PROCESS;
 		w->task = 0; /* who asked for it meanwhile was told of it by itself */
 	}
 	idmap_release(&r->threads);
 	idmap_release(&r->processes);
 }
 
-/* Of which process and which thread it is told (thread.h). Where buckets are long, processes that came and went are one by cgroup and
- * command: on a host that starts a hundred programs a second four fifths of the rows were of these. */
-uint32_t drain_who_process(struct reading *r, const struct drain_who *w, char thread[STACK_COMM_LEN + 1], uint32_t *tid)
+/* Of which process and which thread it is told (thread.h). Where buckets are long, processes that
+ * came and went are one by cgroup and command: on a host that starts a hundred programs a second
+ * four fifths of the rows were of these. */
+uint32_t drain_who_process(struct reading *r, const struct drain_who *w,
+			   char thread[STACK_COMM_LEN + 1], uint32_t *tid)
 {
 	struct naming_result named;
-	struct stack_event ev = {.start_ns = w->who.start_ns, .tgid = w->who.tgid, .tid = w->who.tid, .exec_id = w->who.exec_id,
-				 .cgroup_id = w->who.cgroup_id, .flags = (uint16_t)w->who.flags, .time_ns = (uint64_t)r->d->read_ns};
+	struct stack_event ev = {.start_ns = w->who.start_ns,
+				 .tgid = w->who.tgid,
+				 .tid = w->who.tid,
+				 .exec_id = w->who.exec_id,
+				 .cgroup_id = w->who.cgroup_id,
+				 .flags = (uint16_t)w->who.flags,
+				 .time_ns = (uint64_t)r->d->read_ns};
 
 	memcpy(ev.thread, w->who.comm, sizeof(ev.thread));
 	if (w->brief == DRAIN_BRIEF_PROCESS)
@@ -97,7 +109,8 @@ uint32_t drain_who_task(struct reading *r, struct drain_who *w)
 
 	if (!w)
 		return 0;
-	if (w->task && w->epoch == store_epoch(r->h->store) && w->turned == naming_turned(r->h->naming))
+	if (w->task && w->epoch == store_epoch(r->h->store) &&
+	    w->turned == naming_turned(r->h->naming))
 		return w->task;
 	process = drain_who_process(r, w, thread, &tid);
 	w->task = store_task(r->h->store, r->h->run, process, thread, tid);
@@ -116,20 +129,23 @@ uint32_t drain_thread(struct drain *d, struct family_host *h, uint64_t id)
 	return drain_who_task(&r, drain_who_find(d, id));
 }
 
-/* Whoever this was, it has been forgotten, and something was still added afterwards (by who had been a CPU's neighbour
- * long ago): that entry goes too. The number of a thread tells when it was given (thread_identify). */
+/* Whoever this was, it has been forgotten, and something was still added afterwards (by who had
+ * been a CPU's neighbour long ago): that entry goes too. The number of a thread tells when it was
+ * given (thread_identify). */
 bool drain_who_forgotten(const struct drain *d, uint64_t id)
 {
 	return ((id & ((1ull << 40) - 1)) << 16) + 5000000000ull < (uint64_t)d->read_ns;
 }
 
-/* Its thread was not there when the reading before this one began: nothing of it has changed since. */
+/* Its thread was not there when the reading before this one began: nothing of it has changed since.
+ */
 bool drain_who_gone(const struct drain *d, const struct drain_who *w)
 {
 	return w && w->alive + 2 <= d->turn;
 }
 
-/* Those that are gone are known here for a while: a wait whose stack is unwound late tells then who ended it. */
+/* Those that are gone are known here for a while: a wait whose stack is unwound late tells then who
+ * ended it. */
 void drain_who_forget(struct drain *d)
 {
 	size_t kept = 0;

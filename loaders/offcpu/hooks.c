@@ -36,13 +36,15 @@ static void hooks_of(const struct offcpu_bpf *skel, struct hook out[HOOKS])
 		out[i] = all[i];
 }
 
-/* libbpf's own handler of such a section looks for type information even where the type of a program is set anew. */
+/* libbpf's own handler of such a section looks for type information even where the type of a
+ * program is set anew. */
 int hooks_plain(void)
 {
 	static int registered;
 
 	if (registered <= 0)
-		registered = libbpf_register_prog_handler("tp_btf/", BPF_PROG_TYPE_RAW_TRACEPOINT, 0, NULL);
+		registered = libbpf_register_prog_handler("tp_btf/", BPF_PROG_TYPE_RAW_TRACEPOINT,
+							  0, NULL);
 	return registered < 0 ? registered : 0;
 }
 
@@ -87,7 +89,9 @@ void hooks_seed(struct offcpu_bpf *skel, bool plain)
 		err = errno;
 	}
 	if (fd < 0)
-		log_warn("offcpu: threads cannot be listed (%s): one that sleeps all the time is not seen", strerror(err));
+		log_warn(
+			"offcpu: threads cannot be listed (%s): one that sleeps all the time is not seen",
+			strerror(err));
 	while (fd >= 0 && read(fd, buf, sizeof(buf)) > 0)
 		;
 	if (fd >= 0)

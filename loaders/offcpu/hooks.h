@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hooks: where the program is attached: at typed tracepoints, or, where the kernel refuses those, at plain ones. At plain ones
- * each look at a thread costs up to twice as much, and there is no reading of the threads that are there at the start: each is
- * taken in when it first runs, and one that sleeps all the time is not seen.
+ * hooks: where the program is attached: at typed tracepoints, or, where the kernel refuses those,
+ * at plain ones. At plain ones each look at a thread costs up to twice as much, and there is no
+ * reading of the threads that are there at the start: each is taken in when it first runs, and one
+ * that sleeps all the time is not seen.
  */
 #ifndef SONDE_OFFCPU_HOOKS_H
 #define SONDE_OFFCPU_HOOKS_H
@@ -15,12 +16,14 @@ struct bpf_link;
 
 #define HOOKS 7
 
-/* The programs of objects that are opened from now on are those of plain tracepoints. 0 or -errno. */
+/* The programs of objects that are opened from now on are those of plain tracepoints. 0 or -errno.
+ */
 int hooks_plain(void);
 /* Those that are loaded. On an error, what is attached stands in `links`. */
 int hooks_attach(struct offcpu_bpf *skel, bool plain, struct bpf_link *links[HOOKS], struct err *e);
 void hooks_detach(struct bpf_link *links[HOOKS]);
-/* Reads the threads that are there; none where tracepoints are plain, or the kernel lists none (that is said). */
+/* Reads the threads that are there; none where tracepoints are plain, or the kernel lists none
+ * (that is said). */
 void hooks_seed(struct offcpu_bpf *skel, bool plain);
 
 #endif

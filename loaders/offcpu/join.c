@@ -25,13 +25,13 @@ struct join_wait {
 	struct naming_result named; /* its `exe` is not kept */
 	uint32_t epoch;             /* of the ids in `named` */
 	bool told;
-	uint32_t over;              /* the turn in which a younger stack of its thread was there; 0: none is */
-	union {                     /* what was told of it, by ev.end */
+	uint32_t over; /* the turn in which a younger stack of its thread was there; 0: none is */
+	union {        /* what was told of it, by ev.end */
 		struct stack_event ev;
 		struct offcpu_end end;
 		struct offcpu_wake wake;
 	} of;
-	size_t size;                /* of the stack; 0: it has not come */
+	size_t size; /* of the stack; 0: it has not come */
 	struct stack_event stack[];
 };
 
@@ -91,8 +91,8 @@ static bool symbol_is(struct kallsyms *k, uint64_t addr, const char *name)
 	return symbol_begins(k, addr, name, strlen(name) + 1);
 }
 
-/* The leading kernel frames that every stack has: this program's tracepoint, and the scheduler's own: of a wait as far as
- * schedule, of a wake-up try_to_wake_up. */
+/* The leading kernel frames that every stack has: this program's tracepoint, and the scheduler's
+ * own: of a wait as far as schedule, of a wake-up try_to_wake_up. */
 static uint32_t frames_leading(const struct join *j, const struct stack_event *ev, bool *wake)
 {
 	const uint64_t *frames = (const uint64_t *)(ev + 1);
@@ -102,13 +102,18 @@ static uint32_t frames_leading(const struct join *j, const struct stack_event *e
 		if (*wake)
 			return i + 1;
 		if (symbol_is(j->symbols, frames[i], "__schedule"))
-			return i + 1 < ev->n_kernel && symbol_is(j->symbols, frames[i + 1], "schedule") ? i + 2 : i + 1;
+			return i + 1 < ev->n_kernel &&
+					       symbol_is(j->symbols, frames[i + 1], "schedule") ?
+				       i + 2 :
+				       i + 1;
 	}
 	return 0;
 }
 
-/* The frames of a wake-up by an interrupt of the hardware: what lies behind is whom it came upon, and has no part in it. */
-static uint32_t frames_of_interrupt(const struct join *j, const struct stack_event *ev, uint32_t from)
+/* The frames of a wake-up by an interrupt of the hardware: what lies behind is whom it came upon,
+ * and has no part in it. */
+static uint32_t frames_of_interrupt(const struct join *j, const struct stack_event *ev,
+				    uint32_t from)
 {
 	static const char entry[] = "asm_sysvec_", device[] = "asm_common_interrupt";
 	const uint64_t *frames = (const uint64_t *)(ev + 1);
@@ -124,7 +129,8 @@ static void stack_name(const struct join *j, struct family_host *h, const struct
 		       struct naming_result *out)
 {
 	bool wake = false;
-	uint32_t leading = frames_leading(j, ev, &wake), end = wake ? frames_of_interrupt(j, ev, leading) : 0;
+	uint32_t leading = frames_leading(j, ev, &wake),
+		 end = wake ? frames_of_interrupt(j, ev, leading) : 0;
 	struct stack_event trimmed = *ev;
 
 	if (end) {
@@ -143,26 +149,32 @@ struct amount_of {
 	uint64_t ns;
 };
 
-static int amount_put(struct family_host *h, const struct naming_result *named, const struct offcpu_end *e,
-		      const struct amount_of *x)
+static int amount_put(struct family_host *h, const struct naming_result *named,
+		      const struct offcpu_end *e, const struct amount_of *x)
 {
 	char thread[STACK_COMM_LEN + 1];
 	uint32_t series, tid = e->ev.tid;
-	const struct store_amount a = {.n = e->weight, .value = (uint64_t)e->weight * x->ns, .max = x->ns, .hist = &e->weight,
-				       .n_hist = 1, .first_slot = hist_slot(x->ns)};
+	const struct store_amount a = {.n = e->weight,
+				       .value = (uint64_t)e->weight * x->ns,
+				       .max = x->ns,
+				       .hist = &e->weight,
+				       .n_hist = 1,
+				       .first_slot = hist_slot(x->ns)};
 	int err;
 
 	thread_told(h, named, e->ev.thread, e->ev.tgid, thread, &tid);
-	series = store_series_labelled(h->store, h->run, named->process, thread, tid, named->stack, x->kind,
-				       x->label);
+	series = store_series_labelled(h->store, h->run, named->process, thread, tid, named->stack,
+				       x->kind, x->label);
 	err = store_amount(h->store, series, (int64_t)e->ev.time_ns + h->offset_ns, &a);
 	if (!err) /* this one alone, not those that it stands for: they were of other requests */
-		inflight_store(h->store, h->run, (int64_t)e->ev.time_ns + h->offset_ns, e->ev.tag, series, 1, x->ns);
+		inflight_store(h->store, h->run, (int64_t)e->ev.time_ns + h->offset_ns, e->ev.tag,
+			       series, 1, x->ns);
 	return err;
 }
 
 /* The names that hold now: anew where the store's ids have changed, or `again`. */
-static const struct naming_result *named_now(struct join *j, struct family_host *h, struct join_wait *w, bool again)
+static const struct naming_result *named_now(struct join *j, struct family_host *h,
+					     struct join_wait *w, bool again)
 {
 	if (again || w->epoch != store_epoch(h->store))
 		stack_name(j, h, w->size ? w->stack : &w->of.ev, &w->named);
@@ -171,7 +183,8 @@ static const struct naming_result *named_now(struct join *j, struct family_host 
 }
 
 /* One of the two amounts of a wait. */
-static void amount_store(struct join *j, struct family_host *h, struct join_wait *w, const struct amount_of *x)
+static void amount_store(struct join *j, struct family_host *h, struct join_wait *w,
+			 const struct amount_of *x)
 {
 	int err = -ESTALE;
 
@@ -183,7 +196,8 @@ static void amount_store(struct join *j, struct family_host *h, struct join_wait
 		h->added += w->of.end.weight;
 }
 
-static uint32_t task_of(struct family_host *h, const struct naming_result *named, const char name[STACK_COMM_LEN], uint32_t tgid, uint32_t tid)
+static uint32_t task_of(struct family_host *h, const struct naming_result *named,
+			const char name[STACK_COMM_LEN], uint32_t tgid, uint32_t tid)
 {
 	char thread[STACK_COMM_LEN + 1];
 
@@ -191,13 +205,16 @@ static uint32_t task_of(struct family_host *h, const struct naming_result *named
 	return store_task(h->store, h->run, named->process, thread, tid);
 }
 
-/* What it waited on. Where the store does not take it, it has refused the wait's amounts, and is counted there. */
+/* What it waited on. Where the store does not take it, it has refused the wait's amounts, and is
+ * counted there. */
 static void object_store(struct join *j, struct family_host *h, struct join_wait *w)
 {
 	const struct offcpu_end *e = &w->of.end;
 	char buf[OBJECT_LEN];
-	struct store_wait_on x = {.class = (enum store_wait_class)e->class, .object = object_name(&j->objects, e, buf),
-				  .n = e->weight, .total_ns = e->weight * e->blocked_ns};
+	struct store_wait_on x = {.class = (enum store_wait_class)e->class,
+				  .object = object_name(&j->objects, e, buf),
+				  .n = e->weight,
+				  .total_ns = e->weight * e->blocked_ns};
 	int err = -ESTALE;
 
 	for (int i = 0; x.object && i < 3 && err == -ESTALE; i++) {
@@ -207,7 +224,8 @@ static void object_store(struct join *j, struct family_host *h, struct join_wait
 			return;
 		x.stack = w->size ? named->stack : 0;
 		x.waker = e->waker && j->thread ? j->thread(j->ctx, h, e->waker) : 0;
-		err = store_wait_on(h->store, task_of(h, named, e->ev.thread, e->ev.tgid, e->ev.tid),
+		err = store_wait_on(h->store,
+				    task_of(h, named, e->ev.thread, e->ev.tgid, e->ev.tid),
 				    (int64_t)e->ev.time_ns + h->offset_ns, &x);
 	}
 }
@@ -216,7 +234,8 @@ static void end_store(struct join *j, struct family_host *h, struct join_wait *w
 {
 	const struct offcpu_end *e = &w->of.end;
 	struct amount_of blocked = {STORE_KIND_OFFCPU, e->class, e->blocked_ns};
-	struct amount_of ready = {STORE_KIND_RUNQUEUE, e->blocked ? OFFCPU_WOKEN : e->class, e->ready_ns};
+	struct amount_of ready = {STORE_KIND_RUNQUEUE, e->blocked ? OFFCPU_WOKEN : e->class,
+				  e->ready_ns};
 
 	if (e->blocked)
 		amount_store(j, h, w, &blocked);
@@ -229,14 +248,21 @@ static void end_store(struct join *j, struct family_host *h, struct join_wait *w
 static void wake_store(struct join *j, struct family_host *h, struct join_wait *w)
 {
 	const struct offcpu_wake *e = &w->of.wake;
-	const struct stack_event who = {.time_ns = e->ev.time_ns, .start_ns = e->start_ns, .tgid = e->tgid, .tid = e->tid,
-					.exec_id = e->exec_id, .flags = e->flags};
+	const struct stack_event who = {.time_ns = e->ev.time_ns,
+					.start_ns = e->start_ns,
+					.tgid = e->tgid,
+					.tid = e->tid,
+					.exec_id = e->exec_id,
+					.flags = e->flags};
 	int err = -ESTALE;
 
 	for (int i = 0; i < 3 && err == -ESTALE; i++) {
 		const struct naming_result *by = named_now(j, h, w, i > 0);
-		struct store_wake x = {.class = (enum store_wait_class)e->class, .n = 1, .total_ns = e->slept_ns,
-				       .context = (enum store_wake_context)e->context, .stack = w->size ? by->stack : 0};
+		struct store_wake x = {.class = (enum store_wait_class)e->class,
+				       .n = 1,
+				       .total_ns = e->slept_ns,
+				       .context = (enum store_wake_context)e->context,
+				       .stack = w->size ? by->stack : 0};
 		struct naming_result slept;
 
 		x.waker = task_of(h, by, e->ev.thread, e->ev.tgid, e->ev.tid);
@@ -257,7 +283,8 @@ static void wait_store(struct join *j, struct family_host *h, struct join_wait *
 
 /* ---- what comes ---- */
 
-static struct join_wait *wait_new(struct join *j, uint64_t key, const struct stack_event *ev, size_t size)
+static struct join_wait *wait_new(struct join *j, uint64_t key, const struct stack_event *ev,
+				  size_t size)
 {
 	struct join_wait *w = mem_alloc(sizeof(*w) + size);
 
@@ -269,8 +296,9 @@ static struct join_wait *wait_new(struct join *j, uint64_t key, const struct sta
 	return w;
 }
 
-/* A thread that left the CPU anew is through with what it left it for before. That one's end may still come: the younger stack
- * may have been unwound later, and so have overtaken it in the other ring. See join_settle. */
+/* A thread that left the CPU anew is through with what it left it for before. That one's end may
+ * still come: the younger stack may have been unwound later, and so have overtaken it in the other
+ * ring. See join_settle. */
 static void last_set(struct join *j, struct join_wait *w)
 {
 	uint32_t tid = w->stack->tid;
@@ -315,7 +343,8 @@ void join_stack(struct join *j, struct family_host *h, const struct stack_event 
 }
 
 /* `e`: `size` bytes of what is told of the stack `key`. */
-static void told(struct join *j, struct family_host *h, uint64_t key, const struct stack_event *e, size_t size)
+static void told(struct join *j, struct family_host *h, uint64_t key, const struct stack_event *e,
+		 size_t size)
 {
 	struct join_wait *w = wait_find(j, key);
 	uint64_t at;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * join: stacks, and what is told of each: how long a wait was, or whom a waker woke. A wait's stack comes when it begins, its
- * length when it ends, each through the ring, told apart by (thread id, when the stack was taken); who is woken comes right
- * behind the waker's stack. Most often the stack comes first; one that is unwound later comes after. A wait that has both
- * is an amount of kind offcpu, one of kind runqueue, or both, and what it waited on stands beside. What never gets its stack (JOIN_PATIENCE_NS) is stored
- * without one. A stack whose wait does not end is none; where a younger one of its thread has come, its end was lost, or is
- * in the ring still, and is awaited for JOIN_OVER_TURNS.
+ * join: stacks, and what is told of each: how long a wait was, or whom a waker woke. A wait's stack
+ * comes when it begins, its length when it ends, each through the ring, told apart by (thread id,
+ * when the stack was taken); who is woken comes right behind the waker's stack. Most often the
+ * stack comes first; one that is unwound later comes after. A wait that has both is an amount of
+ * kind offcpu, one of kind runqueue, or both, and what it waited on stands beside. What never gets
+ * its stack (JOIN_PATIENCE_NS) is stored without one. A stack whose wait does not end is none;
+ * where a younger one of its thread has come, its end was lost, or is in the ring still, and is
+ * awaited for JOIN_OVER_TURNS.
  *
- * Stacks are named when they come: their process may be gone, and its mappings forgotten, when the wait ends. Where the
- * store's ids have changed by then, they are named once more.
+ * Stacks are named when they come: their process may be gone, and its mappings forgotten, when the
+ * wait ends. Where the store's ids have changed by then, they are named once more.
  */
 #ifndef SONDE_OFFCPU_JOIN_H
 #define SONDE_OFFCPU_JOIN_H
@@ -25,29 +27,33 @@ struct family_host;
 struct kallsyms;
 struct naming_result;
 
-#define JOIN_PATIENCE_NS 15000000000 /* late stacks come within 5 s, those held for mappings within 5 more */
-#define JOIN_OVER_TURNS  8           /* calls of join_settle, one a second: what is held for mappings is so for 5 s */
+/* late stacks come within 5 s, those held for mappings within 5 more */
+#define JOIN_PATIENCE_NS 15000000000
+/* calls of join_settle, one a second: what is held for mappings is so for 5 s */
+#define JOIN_OVER_TURNS 8
 
 struct join {
-	struct idmap waiting;     /* of thread and time -> struct join_wait * */
-	struct idmap last;        /* thread id -> key of its last stack that waits: an older one is over */
-	uint32_t turn;            /* calls of join_settle, and one */
+	struct idmap waiting; /* of thread and time -> struct join_wait * */
+	struct idmap last; /* thread id -> key of its last stack that waits: an older one is over */
+	uint32_t turn;     /* calls of join_settle, and one */
 	struct kallsyms *symbols; /* the kernel's; NULL: not read, or hidden */
 	struct objects objects;
-	/* The store's id of the thread with the program's id `id`, 0: not known. NULL: wakers of waits are not told. */
+	/* The store's id of the thread with the program's id `id`, 0: not known. NULL: wakers of
+	 * waits are not told. */
 	uint32_t (*thread)(void *ctx, struct family_host *h, uint64_t id);
 	void *ctx;
 };
 
-/* The kernel's symbols are those kept in the store's folder, if there are any (kallsyms_kept.h): only functions of the kernel
- * itself are asked for. NULL: they are read. */
+/* The kernel's symbols are those kept in the store's folder, if there are any (kallsyms_kept.h):
+ * only functions of the kernel itself are asked for. NULL: they are read. */
 void join_init(struct join *j, const char *store_dir);
 void join_release(struct join *j);
 void join_stack(struct join *j, struct family_host *h, const struct stack_event *ev, size_t size,
 		struct naming_result *named);
 void join_end(struct join *j, struct family_host *h, const struct offcpu_end *e);
 void join_wake(struct join *j, struct family_host *h, const struct offcpu_wake *e);
-/* What was told JOIN_PATIENCE_NS before `now_ns` and still has no stack does without; stacks whose end was lost go. */
+/* What was told JOIN_PATIENCE_NS before `now_ns` and still has no stack does without; stacks whose
+ * end was lost go. */
 void join_settle(struct join *j, struct family_host *h, int64_t now_ns);
 /* No more comes: all that still waits for a stack does without. */
 void join_finish(struct join *j, struct family_host *h);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-offcpu: where time goes that is not spent on a CPU. This file is the translation between the family's BPF program
- * and the common loop of loaders/lib/bpf; its sums are read by drain.c, its stacks joined with their lengths by join.c, and
- * what else holds threads back read by quota.c.
+ * sonde-offcpu: where time goes that is not spent on a CPU. This file is the translation between
+ * the family's BPF program and the common loop of loaders/lib/bpf; its sums are read by drain.c,
+ * its stacks joined with their lengths by join.c, and what else holds threads back read by quota.c.
  */
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -41,18 +41,22 @@
 #include "schema/base/mem.h"
 #include "schema/store/write/waits.h"
 
-#define STACK_RATE         1000 /* where buckets are short: somebody looks at this moment */
-#define STACK_RATE_ALWAYS  25   /* where they are FAMILY_ALWAYS_S long or longer: about as many as a profile of the CPUs has samples */
-#define CULPRIT_ALWAYS_NS  50000000 /* of time that threads were ready in: so often it is looked for who had the CPU */
-#define STACK_RATE_MAX     1000000
-#define WAKES_PART         4 /* of the rate: stacks of wakers */
-#define WINDOW_NS          (1u << 27) /* of the program's limits */
-#define READ_S             10 /* seconds between two readings, where buckets are not shorter */
-#define THREADS_LEAST      8192
-#define THREADS_MOST       262144
-#define SUMS_EACH          4  /* kinds of stretch of a thread, in the mean */
-#define POWERS_EACH        4  /* powers of two that a sum has steps of, in the mean of all that there is room for */
-#define SLOTS_AT_ONCE      64 /* that a CPU takes from the queue */
+#define STACK_RATE 1000 /* where buckets are short: somebody looks at this moment */
+/* where they are FAMILY_ALWAYS_S long or longer: about as many as a profile of the CPUs has samples
+ */
+#define STACK_RATE_ALWAYS 25
+/* of time that threads were ready in: so often it is looked for who had the CPU */
+#define CULPRIT_ALWAYS_NS 50000000
+#define STACK_RATE_MAX    1000000
+#define WAKES_PART        4          /* of the rate: stacks of wakers */
+#define WINDOW_NS         (1u << 27) /* of the program's limits */
+#define READ_S            10 /* seconds between two readings, where buckets are not shorter */
+#define THREADS_LEAST     8192
+#define THREADS_MOST      262144
+#define SUMS_EACH         4 /* kinds of stretch of a thread, in the mean */
+/* powers of two that a sum has steps of, in the mean of all that there is room for */
+#define POWERS_EACH   4
+#define SLOTS_AT_ONCE 64 /* that a CPU takes from the queue */
 
 _Static_assert(OFFCPU_TALLY_SLOTS == FAMILY_TALLY_SLOTS, "same histogram");
 
@@ -63,35 +67,38 @@ struct filling {
 
 struct offcpu {
 	struct offcpu_bpf *skel;
-	bool plain;         /* its tracepoints: see hooks.h */
+	bool plain; /* its tracepoints: see hooks.h */
 	struct bpf_link *links[HOOKS];
 	struct drain drain;
 	struct offcpu_sum *sums; /* the map's, mapped */
 	struct offcpu_steps *steps;
 	struct join join;
 	struct quota quota;
-	int64_t second;     /* of UTC: the last one that was looked at */
+	int64_t second;        /* of UTC: the last one that was looked at */
 	struct filling filled; /* by the last reading */
-	uint32_t step;      /* how much less than all it does: 0 all */
+	uint32_t step;         /* how much less than all it does: 0 all */
 };
 
 #define NOT_GIVEN UINT32_MAX
 static struct offcpu_opts {
 	uint32_t stack_rate; /* NOT_GIVEN: by the bucket */
-	bool plain; /* plain tracepoints, even where others are not refused */
+	bool plain;          /* plain tracepoints, even where others are not refused */
 } opts = {.stack_rate = NOT_GIVEN};
 
 static const struct option options[] = {
-	{"stack-rate", 0, OPTION_UINT, "N", "stacks a second on each CPU, half of them of one thread (default 1000, with --bucket 10s 100)",
+	{"stack-rate", 0, OPTION_UINT, "N",
+	 "stacks a second on each CPU, half of them of one thread (default 1000, with --bucket 10s 100)",
 	 OPTION_AT(struct offcpu_opts, stack_rate), .max = STACK_RATE_MAX},
-	{"tracepoints", 0, OPTION_ENUM, "auto|plain", "typed ones, where those are refused plain ones (default auto); or only plain ones",
+	{"tracepoints", 0, OPTION_ENUM, "auto|plain",
+	 "typed ones, where those are refused plain ones (default auto); or only plain ones",
 	 OPTION_AT(struct offcpu_opts, plain)},
 	{0},
 };
 
 /* ---- open ---- */
 
-/* Does sched_switch tell the state in which the thread leaves? It does if its fourth argument is there (5.18). */
+/* Does sched_switch tell the state in which the thread leaves? It does if its fourth argument is
+ * there (5.18). */
 static bool switch_tells_state(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
@@ -139,10 +146,11 @@ static void maps_size(struct offcpu_bpf *skel, const struct family_config *c)
 static void classes_fill(volatile __u8 *class)
 {
 	static const __u8 of[] = {
-		[SYSCALL_OTHER] = OFFCPU_OTHER, [SYSCALL_LOCK] = OFFCPU_LOCK, [SYSCALL_DISK] = OFFCPU_DISK,
-		[SYSCALL_NETWORK] = OFFCPU_NETWORK, [SYSCALL_PIPE] = OFFCPU_PIPE, [SYSCALL_POLL] = OFFCPU_POLL,
-		[SYSCALL_SLEEP] = OFFCPU_SLEEP, [SYSCALL_CHILD] = OFFCPU_CHILD, [SYSCALL_BY_FILE] = OFFCPU_BY_FILE,
-		[SYSCALL_RESTART] = OFFCPU_RESTART,
+		[SYSCALL_OTHER] = OFFCPU_OTHER,     [SYSCALL_LOCK] = OFFCPU_LOCK,
+		[SYSCALL_DISK] = OFFCPU_DISK,       [SYSCALL_NETWORK] = OFFCPU_NETWORK,
+		[SYSCALL_PIPE] = OFFCPU_PIPE,       [SYSCALL_POLL] = OFFCPU_POLL,
+		[SYSCALL_SLEEP] = OFFCPU_SLEEP,     [SYSCALL_CHILD] = OFFCPU_CHILD,
+		[SYSCALL_BY_FILE] = OFFCPU_BY_FILE, [SYSCALL_RESTART] = OFFCPU_RESTART,
 	};
 
 	for (int i = 0; i < OFFCPU_SYSCALLS; i++)
@@ -169,7 +177,9 @@ static void limits_set(struct offcpu_bpf *skel, uint32_t rate, uint32_t slow)
 /* Of each step a quarter of the one before, the last none. */
 static uint32_t rate_at(uint32_t step)
 {
-	return step >= family_named("offcpu")->steps ? 0 : opts.stack_rate >> 2 * step ?: (opts.stack_rate ? 1 : 0);
+	return step >= family_named("offcpu")->steps ? 0 :
+	       opts.stack_rate >> 2 * step           ?:
+						       (opts.stack_rate ? 1 : 0);
 }
 
 static void offcpu_configure(struct offcpu_bpf *skel, const struct family_config *c)
@@ -236,12 +246,15 @@ static void offcpu_close(void *state)
 	free(o);
 }
 
-/* An array is read where it stands; at the start all of it is free. `what` is set where this succeeds. */
-static int array_map(const struct bpf_map *map, const struct bpf_map *queue, void **what, struct err *e)
+/* An array is read where it stands; at the start all of it is free. `what` is set where this
+ * succeeds. */
+static int array_map(const struct bpf_map *map, const struct bpf_map *queue, void **what,
+		     struct err *e)
 {
 	uint32_t n = bpf_map__max_entries(map);
 	int err = 0;
-	void *at = mmap(NULL, (size_t)n * bpf_map__value_size(map), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+	void *at = mmap(NULL, (size_t)n * bpf_map__value_size(map), PROT_READ | PROT_WRITE,
+			MAP_SHARED, bpf_map__fd(map), 0);
 
 	if (at == MAP_FAILED)
 		return load_error(-errno, "offcpu: sums", e);
@@ -258,7 +271,9 @@ static int sums_map(struct offcpu *o, struct err *e)
 {
 	int err = array_map(o->skel->maps.sums, o->skel->maps.free_slots, (void **)&o->sums, e);
 
-	return err ? err : array_map(o->skel->maps.steps, o->skel->maps.free_steps, (void **)&o->steps, e);
+	return err ? err :
+		     array_map(o->skel->maps.steps, o->skel->maps.free_steps, (void **)&o->steps,
+			       e);
 }
 
 static struct offcpu_bpf *skel_open(const char *store_dir)
@@ -266,13 +281,16 @@ static struct offcpu_bpf *skel_open(const char *store_dir)
 	char path[PATH_MAX];
 	size_t size;
 	const void *elf = offcpu_bpf__elf_bytes(&size);
-	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+	LIBBPF_OPTS(bpf_object_open_opts, o,
+		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
 
 	return offcpu_bpf__open_opts(&o);
 }
 
-/* `less`: after a refusal, without the iterator where the kernel refuses it. -ENOTSUP: it does not. */
-static int skel_load_with(const struct family_config *c, bool plain, bool less, uint32_t kinds, struct offcpu_bpf **out)
+/* `less`: after a refusal, without the iterator where the kernel refuses it. -ENOTSUP: it does not.
+ */
+static int skel_load_with(const struct family_config *c, bool plain, bool less, uint32_t kinds,
+			  struct offcpu_bpf **out)
 {
 	int err = plain ? hooks_plain() : 0;
 	struct offcpu_bpf *skel = err ? NULL : skel_open(c->store_dir);
@@ -287,7 +305,8 @@ static int skel_load_with(const struct family_config *c, bool plain, bool less, 
 	bpf_program__set_autoload(skel->progs.offcpu_seed, !plain);
 	if (!plain)
 		programs_keep_still(skel->obj);
-	err = less && !programs_drop_iterators(skel->obj) ? -ENOTSUP : tables_reuse(skel->obj, c->tables);
+	err = less && !programs_drop_iterators(skel->obj) ? -ENOTSUP :
+							    tables_reuse(skel->obj, c->tables);
 	if (!err)
 		err = offcpu_bpf__load(skel);
 	if (!err)
@@ -308,7 +327,8 @@ static int skel_load(const struct family_config *c, bool plain, bool less, struc
 	return err;
 }
 
-static int offcpu_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+static int offcpu_open(const struct family_config *c, void **state, struct bpf_object **obj,
+		       struct err *e)
 {
 	struct offcpu_bpf *skel = NULL;
 	bool plain = opts.plain;
@@ -318,8 +338,10 @@ static int offcpu_open(const struct family_config *c, void **state, struct bpf_o
 	if (err && !plain && !skel_load(c, false, true, &skel))
 		err = 0;
 	if (err && !plain && !skel_load(c, true, false, &skel)) {
-		log_warn("offcpu: typed tracepoints are refused (%s): plain ones cost up to twice as much, and a thread that sleeps all "
-			 "the time is not seen", strerror(-err));
+		log_warn(
+			"offcpu: typed tracepoints are refused (%s): plain ones cost up to twice as much, and a thread that sleeps all "
+			"the time is not seen",
+			strerror(-err));
 		plain = true;
 		err = 0;
 	}
@@ -417,8 +439,8 @@ static void sums_read(struct offcpu *o, struct family_host *h, int64_t now_ns)
 	o->filled = filling_now(o);
 }
 
-/* Buckets are long: then so are most times between readings, as long as the maps have room for who ends, and for pairs that meet,
- * meanwhile: what is read is removed. */
+/* Buckets are long: then so are most times between readings, as long as the maps have room for who
+ * ends, and for pairs that meet, meanwhile: what is read is removed. */
 static bool reading_due(const struct offcpu *o, const struct family_host *h, int64_t second)
 {
 	const struct filling now = filling_now(o);
@@ -438,7 +460,8 @@ static void offcpu_poll(void *state, struct family_host *h, int64_t now_ns)
 		if (reading_due(o, h, second))
 			sums_read(o, h, now_ns);
 		if (o->step)
-			store_slowed(h->store, h->run, now_ns + h->offset_ns - NSEC_PER_SEC / 2, o->step, rate_at(o->step));
+			store_slowed(h->store, h->run, now_ns + h->offset_ns - NSEC_PER_SEC / 2,
+				     o->step, rate_at(o->step));
 		join_settle(&o->join, h, now_ns);
 	}
 	o->second = second;
@@ -464,8 +487,8 @@ static int offcpu_record_amount(void *state, const void *record, size_t size, ui
 	return record_value(record, size, n);
 }
 
-static void offcpu_store_record(void *state, struct family_host *h, const struct stack_event *ev, size_t size,
-			struct naming_result *named)
+static void offcpu_store_record(void *state, struct family_host *h, const struct stack_event *ev,
+				size_t size, struct naming_result *named)
 {
 	struct offcpu *o = state;
 
@@ -511,7 +534,8 @@ static void tally_add(struct family_tally *out, const struct offcpu_tally *t)
 	out->seen += t->stack_seen + t->lost;
 	out->lost += t->stack_lost + t->lost;
 	out->unfollowed += t->unfollowed;
-	out->run_ns += t->wake_ns + t->stack_ns + (t->plain_runs ? t->plain_ns / t->plain_runs * plain : 0);
+	out->run_ns += t->wake_ns + t->stack_ns +
+		       (t->plain_runs ? t->plain_ns / t->plain_runs * plain : 0);
 	for (int k = 0; k < OFFCPU_TALLY_SLOTS; k++)
 		out->slot[k] += t->slot[k];
 }
@@ -529,14 +553,17 @@ static void offcpu_tally(void *state, struct family_tally *out)
 static void offcpu_check(struct check *c, uint32_t freq)
 {
 	(void)freq;
-	check_add(c, "switches", CHECK_OK, NULL, switch_tells_state() ?
-		  "sched_switch tells the state in which a thread leaves" :
-		  "sched_switch does not tell the state in which a thread leaves: it is read from the thread");
-	check_add(c, "threads", CHECK_OK, NULL, "%llu here now, room for %u", (unsigned long long)threadcount_now(),
-		  map_room());
+	check_add(
+		c, "switches", CHECK_OK, NULL,
+		switch_tells_state() ?
+			"sched_switch tells the state in which a thread leaves" :
+			"sched_switch does not tell the state in which a thread leaves: it is read from the thread");
+	check_add(c, "threads", CHECK_OK, NULL, "%llu here now, room for %u",
+		  (unsigned long long)threadcount_now(), map_room());
 	if (!programs_iterates("task"))
-		check_add(c, "sleepers", CHECK_WARN, "a kernel that accepts BPF iterators over tasks",
-			  "this kernel does not list threads: one that sleeps all the time is not seen");
+		check_add(
+			c, "sleepers", CHECK_WARN, "a kernel that accepts BPF iterators over tasks",
+			"this kernel does not list threads: one that sleeps all the time is not seen");
 }
 
 static const struct family offcpu_family = {

@@ -13,7 +13,8 @@
 
 int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void *ctx)
 {
-	cleanup_free uint8_t *keys = mem_array(AT_ONCE, key_size), *values = mem_array(AT_ONCE, value_size);
+	cleanup_free uint8_t *keys = mem_array(AT_ONCE, key_size),
+			     *values = mem_array(AT_ONCE, value_size);
 	LIBBPF_OPTS(bpf_map_batch_opts, opts);
 	uint32_t cursor = 0, next = 0;
 	bool first = true;
@@ -22,7 +23,10 @@ int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void
 	while (!err) {
 		uint32_t n = AT_ONCE;
 
-		err = bpf_map_lookup_batch(fd, first ? NULL : &cursor, &next, keys, values, &n, &opts) ? -errno : 0;
+		err = bpf_map_lookup_batch(fd, first ? NULL : &cursor, &next, keys, values, &n,
+					   &opts) ?
+			      -errno :
+			      0;
 		if (err && err != -ENOENT)
 			return err;
 		for (uint32_t i = 0; i < n; i++)

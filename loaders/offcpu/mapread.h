@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mapread: every entry of a BPF hash, a thousand at a time. What comes or goes meanwhile may be seen or not. */
+/* mapread: every entry of a BPF hash, a thousand at a time. What comes or goes meanwhile may be
+ * seen or not. */
 #ifndef SONDE_OFFCPU_MAPREAD_H
 #define SONDE_OFFCPU_MAPREAD_H
 

@@ -45,7 +45,8 @@ void object_format(const struct offcpu_object *on, char *buf)
 		break;
 	case OFFCPU_ON_PEER:
 		inet_ntop(on->family == AF_INET ? AF_INET : AF_INET6, on->peer, peer, sizeof(peer));
-		snprintf(buf, OBJECT_LEN, on->family == AF_INET ? "%s:%u" : "[%s]:%u", peer, on->port);
+		snprintf(buf, OBJECT_LEN, on->family == AF_INET ? "%s:%u" : "[%s]:%u", peer,
+			 on->port);
 		break;
 	case OFFCPU_ON_PORT:
 		snprintf(buf, OBJECT_LEN, "port %u", on->port);
@@ -88,7 +89,9 @@ static bool path_read(uint32_t tgid, const struct offcpu_object *on, char *buf)
 
 static void path_get(struct objects *o, const struct offcpu_end *e, char *buf)
 {
-	uint64_t key = hash_u64(hash_u64(HASH_SEED, e->ev.start_ns), (uint64_t)e->ev.tgid << 32 | e->on.fd), at;
+	uint64_t key = hash_u64(hash_u64(HASH_SEED, e->ev.start_ns),
+				(uint64_t)e->ev.tgid << 32 | e->on.fd),
+		 at;
 
 	key = hash_u64(key, e->on.value);
 	if (idmap_get(&o->paths, key, &at)) {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * object: what a thread waited on, for people: "/var/lib/x/data", "pipe:[4711]", "10.0.0.5:5432", "[::1]:80", "port 8080",
- * "futex 0x7f12ab34". A file's path is asked of /proc, and taken only where that descriptor still is the same inode: else
- * "inode 4711". An address that a program chose for a file is text of its own making: the store cleans it.
+ * object: what a thread waited on, for people: "/var/lib/x/data", "pipe:[4711]", "10.0.0.5:5432",
+ * "[::1]:80", "port 8080", "futex 0x7f12ab34". A file's path is asked of /proc, and taken only
+ * where that descriptor still is the same inode: else "inode 4711". An address that a program chose
+ * for a file is text of its own making: the store cleans it.
  *
- * A program may wait on ever new objects: from OBJECTS_HOURLY different ones in an hour on, new ones are "[others]".
+ * A program may wait on ever new objects: from OBJECTS_HOURLY different ones in an hour on, new
+ * ones are "[others]".
  */
 #ifndef SONDE_OFFCPU_OBJECT_H
 #define SONDE_OFFCPU_OBJECT_H
@@ -20,8 +22,9 @@
 #define OBJECTS_HOURLY 4096
 
 struct objects {
-	struct idmap paths;  /* of process, descriptor and inode -> its path; at most OBJECTS_HOURLY */
-	struct idmap told;   /* hashes of what was named in this hour */
+	struct idmap
+		paths; /* of process, descriptor and inode -> its path; at most OBJECTS_HOURLY */
+	struct idmap told; /* hashes of what was named in this hour */
 	uint64_t hour;
 };
 

@@ -18,9 +18,9 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
-#define GROUPS_MAX  4096
-#define DEPTH_MAX   16
-#define LOOK_NS     (2 * NSEC_PER_SEC) /* the tree of cgroups is walked this often */
+#define GROUPS_MAX 4096
+#define DEPTH_MAX  16
+#define LOOK_NS    (2 * NSEC_PER_SEC) /* the tree of cgroups is walked this often */
 
 static ssize_t file_read(const char *path, char *buf, size_t size)
 {
@@ -32,14 +32,16 @@ static ssize_t file_read(const char *path, char *buf, size_t size)
 /* Where the hierarchy is whose cpu.stat tells of quotas. */
 void quota_init(struct quota *q)
 {
-	static const char *const mounts[] = {"/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu", "/sys/fs/cgroup"};
+	static const char *const mounts[] = {"/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpu",
+					     "/sys/fs/cgroup"};
 	struct stat st;
 
 	*q = (struct quota){0};
 	for (size_t i = 0; i < ARRAY_SIZE(mounts) && !q->root[0]; i++) {
 		char path[600];
 
-		snprintf(path, sizeof(path), "%s/%s", mounts[i], i == 2 ? "cgroup.controllers" : "cpu.stat");
+		snprintf(path, sizeof(path), "%s/%s", mounts[i],
+			 i == 2 ? "cgroup.controllers" : "cpu.stat");
 		if (!stat(path, &st))
 			snprintf(q->root, sizeof(q->root), "%s", mounts[i]);
 	}
@@ -63,7 +65,8 @@ static void group_look(struct quota *q, const char *path, bool since)
 	if (q->n >= GROUPS_MAX)
 		return;
 	mem_grow(q->groups, q->n, q->cap);
-	q->groups[q->n++] = (struct quota_group){.path = mem_strdup(path), .known = since, .seen = true};
+	q->groups[q->n++] =
+		(struct quota_group){.path = mem_strdup(path), .known = since, .seen = true};
 }
 
 static bool group_stat(const struct quota *q, const char *path, struct store_throttle *out)
@@ -121,17 +124,21 @@ static void tree_look(struct quota *q, int64_t now_ns)
 	}
 }
 
-static void group_read(struct quota *q, struct quota_group *g, struct family_host *h, int64_t utc_ns)
+static void group_read(struct quota *q, struct quota_group *g, struct family_host *h,
+		       int64_t utc_ns)
 {
 	struct store_throttle now, more;
 
 	if (!group_stat(q, g->path, &now))
 		return;
-	more = (struct store_throttle){now.periods - g->before.periods, now.throttled - g->before.throttled,
+	more = (struct store_throttle){now.periods - g->before.periods,
+				       now.throttled - g->before.throttled,
 				       now.throttled_ns - g->before.throttled_ns};
-	if (h && g->known && now.periods > g->before.periods && now.throttled >= g->before.throttled &&
-	    now.throttled_ns >= g->before.throttled_ns)
-		store_throttle(h->store, h->run, utc_ns, naming_excludes_cgroup(h->naming, g->path) ? NAMING_EXCLUDED : g->path,
+	if (h && g->known && now.periods > g->before.periods &&
+	    now.throttled >= g->before.throttled && now.throttled_ns >= g->before.throttled_ns)
+		store_throttle(h->store, h->run, utc_ns,
+			       naming_excludes_cgroup(h->naming, g->path) ? NAMING_EXCLUDED :
+									    g->path,
 			       &more);
 	g->before = now;
 	g->known = true;
@@ -145,10 +152,10 @@ static void steal_read(struct quota *q, struct family_host *h, int64_t utc_ns)
 
 	if (n <= 0 || !quota_parse_stat(text, (size_t)n, sysconf(_SC_CLK_TCK), &now))
 		return;
-	more = (struct store_steal){now.steal_ns - q->steal.steal_ns, now.idle_ns - q->steal.idle_ns,
-				    now.cpu_ns - q->steal.cpu_ns};
-	if (h && q->read_ns && now.steal_ns >= q->steal.steal_ns && now.idle_ns >= q->steal.idle_ns &&
-	    now.cpu_ns >= q->steal.cpu_ns)
+	more = (struct store_steal){now.steal_ns - q->steal.steal_ns,
+				    now.idle_ns - q->steal.idle_ns, now.cpu_ns - q->steal.cpu_ns};
+	if (h && q->read_ns && now.steal_ns >= q->steal.steal_ns &&
+	    now.idle_ns >= q->steal.idle_ns && now.cpu_ns >= q->steal.cpu_ns)
 		store_steal(h->store, h->run, utc_ns, &more);
 	q->steal = now;
 }

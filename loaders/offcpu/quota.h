@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quota: what holds threads back that is no contention: CPU quota of cgroups (cpu.stat, v1 and v2) and time that the
- * hypervisor took (/proc/stat). Read with the sums; a group that is there at the first look counts from then on, one that
- * is made later from its beginning, which may be told up to 5 s late.
+ * quota: what holds threads back that is no contention: CPU quota of cgroups (cpu.stat, v1 and v2)
+ * and time that the hypervisor took (/proc/stat). Read with the sums; a group that is there at the
+ * first look counts from then on, one that is made later from its beginning, which may be told up
+ * to 5 s late.
  *
- * cpu.stat is lines "NAME NUMBER": nr_periods, nr_throttled, and throttled_usec (v2) or throttled_time in ns (v1).
- * /proc/stat begins "cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL ...", in clock ticks, all CPUs together.
+ * cpu.stat is lines "NAME NUMBER": nr_periods, nr_throttled, and throttled_usec (v2) or
+ * throttled_time in ns (v1). /proc/stat begins "cpu  USER NICE SYSTEM IDLE IOWAIT IRQ SOFTIRQ STEAL
+ * ...", in clock ticks, all CPUs together.
  */
 #ifndef SONDE_OFFCPU_QUOTA_H
 #define SONDE_OFFCPU_QUOTA_H
@@ -20,14 +22,14 @@
 struct family_host;
 
 struct quota_group {
-	char *path;                 /* below the mount point: "/docker/abc" */
+	char *path; /* below the mount point: "/docker/abc" */
 	struct store_throttle before;
-	bool known;                 /* `before` holds */
-	bool seen;                  /* at the last look at the tree */
+	bool known; /* `before` holds */
+	bool seen;  /* at the last look at the tree */
 };
 
 struct quota {
-	char root[512];             /* where the cpu controller's hierarchy is mounted; "": nowhere */
+	char root[512]; /* where the cpu controller's hierarchy is mounted; "": nowhere */
 	struct quota_group *groups; /* that have had a quota */
 	size_t n, cap;
 	struct store_steal steal;   /* since boot, as read last */
@@ -36,12 +38,14 @@ struct quota {
 
 void quota_init(struct quota *q);
 void quota_release(struct quota *q);
-/* What has been added since the last time goes to the store; `h` NULL: there was none, take it as the beginning. */
+/* What has been added since the last time goes to the store; `h` NULL: there was none, take it as
+ * the beginning. */
 void quota_read(struct quota *q, struct family_host *h, int64_t now_ns);
 
 /* Pure. false: it is not such a file. */
 bool quota_parse_cpustat(const char *text, size_t len, struct store_throttle *out);
-/* cpu_ns is the sum of all fields but guests', which are in others; ticks a second as sysconf says. */
+/* cpu_ns is the sum of all fields but guests', which are in others; ticks a second as sysconf says.
+ */
 bool quota_parse_stat(const char *text, size_t len, long ticks, struct store_steal *out);
 
 #endif

@@ -11,7 +11,8 @@ static bool number_at(const char *p, const char *end, uint64_t *out)
 	const char *from = p;
 
 	while (p < end && *p >= '0' && *p <= '9')
-		if (__builtin_mul_overflow(n, 10ull, &n) || __builtin_add_overflow(n, (uint64_t)(*p++ - '0'), &n))
+		if (__builtin_mul_overflow(n, 10ull, &n) ||
+		    __builtin_add_overflow(n, (uint64_t)(*p++ - '0'), &n))
 			return false;
 	*out = n;
 	return p > from;
@@ -54,7 +55,8 @@ bool quota_parse_stat(const char *text, size_t len, long ticks, struct store_ste
 {
 	enum { IDLE = 3, IOWAIT = 4, STEAL = 7, FIELDS = 8 };
 	const char *p = text, *end = memchr(text, '\n', len);
-	uint64_t field[FIELDS] = {0}, sum = 0, tick = ticks > 0 ? (uint64_t)NSEC_PER_SEC / (uint64_t)ticks : 0;
+	uint64_t field[FIELDS] = {0}, sum = 0,
+		 tick = ticks > 0 ? (uint64_t)NSEC_PER_SEC / (uint64_t)ticks : 0;
 
 	end = end ? end : text + len;
 	if (len < 4 || memcmp(text, "cpu ", 4) || !tick)
@@ -69,7 +71,8 @@ bool quota_parse_stat(const char *text, size_t len, long ticks, struct store_ste
 			p++;
 		sum += field[i];
 	}
-	*out = (struct store_steal){.steal_ns = field[STEAL] * tick, .idle_ns = (field[IDLE] + field[IOWAIT]) * tick,
+	*out = (struct store_steal){.steal_ns = field[STEAL] * tick,
+				    .idle_ns = (field[IDLE] + field[IOWAIT]) * tick,
 				    .cpu_ns = sum * tick};
 	return true;
 }

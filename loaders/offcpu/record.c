@@ -5,12 +5,14 @@
 
 bool record_is_end(const struct stack_event *ev, size_t size)
 {
-	return ev->end == OFFCPU_RECORD_END && !ev->n_kernel && !ev->n_user && size == sizeof(struct offcpu_end);
+	return ev->end == OFFCPU_RECORD_END && !ev->n_kernel && !ev->n_user &&
+	       size == sizeof(struct offcpu_end);
 }
 
 bool record_is_wake(const struct stack_event *ev, size_t size)
 {
-	return ev->end == OFFCPU_RECORD_WAKE && !ev->n_kernel && !ev->n_user && size == sizeof(struct offcpu_wake);
+	return ev->end == OFFCPU_RECORD_WAKE && !ev->n_kernel && !ev->n_user &&
+	       size == sizeof(struct offcpu_wake);
 }
 
 int record_value(const void *record, size_t size, uint64_t *n)

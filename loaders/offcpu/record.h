@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record: what comes through the ring (probes/offcpu.h), checked before anything in it is believed. Pure. */
+/* record: what comes through the ring (probes/offcpu.h), checked before anything in it is believed.
+ * Pure. */
 #ifndef SONDE_OFFCPU_RECORD_H
 #define SONDE_OFFCPU_RECORD_H
 
@@ -10,8 +11,8 @@
 
 #include "probes/offcpu.h"
 
-/* 0, and how many amounts it accounts for: none for a stack, whose wait is not over, and for a wake-up; -EBADMSG: it is not one
- * of ours. */
+/* 0, and how many amounts it accounts for: none for a stack, whose wait is not over, and for a
+ * wake-up; -EBADMSG: it is not one of ours. */
 int record_value(const void *record, size_t size, uint64_t *n);
 /* A struct offcpu_end. Of a record that record_value took. */
 bool record_is_end(const struct stack_event *ev, size_t size);

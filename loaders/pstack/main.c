@@ -3,12 +3,13 @@
  * sonde-pstack: where threads wait at this moment.
  *
  *   1. sonde-maps is started and tells what is mapped where.
- *   2. All stacks are walked once or more, until every index that they meet is there, or PATIENCE_NS is over. Lines of
- *      large files come in a second index: LINES_NS for those.
- *   3. The threads are read anew and walked, their script frames too: this is what is shown. Where one's process was not known yet, what sonde-maps
- *      tells up to that instant is awaited.
- *   4. They are read once more. Whose switches have grown has run meanwhile: it is walked again from the new record, up to
- *      ROUNDS times; one that never stands still for so long keeps its kernel stack and loses its user stack.
+ *   2. All stacks are walked once or more, until every index that they meet is there, or
+ * PATIENCE_NS is over. Lines of large files come in a second index: LINES_NS for those.
+ *   3. The threads are read anew and walked, their script frames too: this is what is shown. Where
+ * one's process was not known yet, what sonde-maps tells up to that instant is awaited.
+ *   4. They are read once more. Whose switches have grown has run meanwhile: it is walked again
+ * from the new record, up to ROUNDS times; one that never stands still for so long keeps its kernel
+ * stack and loses its user stack.
  */
 #include <errno.h>
 #include <poll.h>
@@ -34,7 +35,8 @@
 #define SEED_NS     (10 * NSEC_PER_SEC)
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 #define LINES_NS    (5 * NSEC_PER_SEC)
-#define KEEP_NS     (3 * NSEC_PER_SEC) /* in place of both where they are kept: somebody waits for the end of a recording */
+/* in place of both where they are kept: somebody waits for the end of a recording */
+#define KEEP_NS     (3 * NSEC_PER_SEC)
 #define CATCH_UP_NS (NSEC_PER_SEC / 2)
 #define ROUNDS      3
 
@@ -44,10 +46,10 @@ struct work {
 	struct snapshots *shots;
 	struct names *names;
 	struct snapshot now;
-	struct walk *walks;   /* one for each of now.threads */
+	struct walk *walks; /* one for each of now.threads */
 	bool *moved;
 	struct sockets sockets;
-	bool scripts;         /* their frames are walked too */
+	bool scripts; /* their frames are walked too */
 };
 
 static bool wanted(const struct work *w, const struct pstack_record *r)
@@ -137,13 +139,16 @@ static bool lines_awaited(struct work *w)
 	uint64_t now = (uint64_t)clock_boot_ns();
 
 	for (size_t i = 0; i < w->now.n && !w->o->no_lines; i++) {
-		struct hostmaps_process *p = w->walks[i].n ? process_of(w, &w->now.threads[i]) : NULL;
+		struct hostmaps_process *p =
+			w->walks[i].n ? process_of(w, &w->now.threads[i]) : NULL;
 
 		for (size_t k = 0; p && k < w->walks[i].n; k++) {
 			struct hostmaps_frame at;
 
-			hostmaps_frame(w->hm, p, FRAME_ADDRESS(w->walks[i].frames[k]) - 1, now, &at);
-			if (at.image && at.image->index && image_ident(at.image->index)->lines_later)
+			hostmaps_frame(w->hm, p, FRAME_ADDRESS(w->walks[i].frames[k]) - 1, now,
+				       &at);
+			if (at.image && at.image->index &&
+			    image_ident(at.image->index)->lines_later)
 				return true;
 		}
 	}
@@ -189,7 +194,8 @@ static int settle(struct work *w, struct err *e)
 		const struct pstack_record *then = snapshot_find(&after, r);
 
 		w->moved[i] = false;
-		if (!wanted(w, r) || !thread_is_blocked(r) || (then && then->switches == r->switches && then->state == r->state))
+		if (!wanted(w, r) || !thread_is_blocked(r) ||
+		    (then && then->switches == r->switches && then->state == r->state))
 			continue;
 		w->moved[i] = true;
 		moved++;
@@ -243,6 +249,7 @@ static int stand_still(struct work *w, struct err *e)
 
 static const char *end_name(enum stack_end end)
 {
+	/* clang-format off */
 	static const char *const names[STACK_END_N] = {
 		[STACK_END_NO_PROCESS] = "its mappings are not known", [STACK_END_NO_MAPPING] = "no code is mapped there",
 		[STACK_END_PENDING] = "unwind rows of its file are not ready",
@@ -251,6 +258,7 @@ static const char *end_name(enum stack_end end)
 		[STACK_END_DEPTH] = "too deep", [STACK_END_STALE] = "a mapping changed", [STACK_END_32BIT] = "32-bit code",
 		[STACK_END_NO_REGISTERS] = "no registers of it are known",
 	};
+	/* clang-format on */
 
 	return (unsigned)end < STACK_END_N ? names[end] : NULL;
 }
@@ -266,7 +274,9 @@ static void sockets_look(struct work *w)
 		if (!wanted(w, r) || !thread_is_blocked(r) || !wait_fds_is_one(r))
 			continue;
 		if (sockets_read(w->shots, &w->sockets, &e))
-			log_warn("which sockets threads in epoll_wait, poll and select wait for is not known: %s", e.what);
+			log_warn(
+				"which sockets threads in epoll_wait, poll and select wait for is not known: %s",
+				e.what);
 		return;
 	}
 }
@@ -289,7 +299,9 @@ static void tell(struct work *w, size_t i, struct report *out)
 	thread_watches(t, r, &w->sockets);
 	if (p)
 		names_user(w->names, w->hm, p, walk, w->now.time_ns, &t->stack);
-	t->gil = walk->gil == RUNTIME_GIL_HOLDS ? "holds" : walk->gil == RUNTIME_GIL_WAITS ? "waits" : NULL;
+	t->gil = walk->gil == RUNTIME_GIL_HOLDS ? "holds" :
+		 walk->gil == RUNTIME_GIL_WAITS ? "waits" :
+						  NULL;
 	t->end = end_name(walk->end);
 	if (!t->end && walk->scripts.cut)
 		t->end = "its script has more frames, or some that cannot be read";
@@ -309,13 +321,16 @@ static void tell_all(struct work *w, struct report *out)
 			out->running++;
 	}
 	if (hostmaps_pending(w->hm))
-		snprintf(out->warning, sizeof(out->warning), "indexes of %u files were not ready: their frames have no names",
+		snprintf(out->warning, sizeof(out->warning),
+			 "indexes of %u files were not ready: their frames have no names",
 			 hostmaps_pending(w->hm));
 }
 
 static int keep_all(struct work *w, struct err *e)
 {
-	const struct save_opts ko = {.dir = w->o->store, .recording = w->o->recording, .time_ns = w->now.time_ns,
+	const struct save_opts ko = {.dir = w->o->store,
+				     .recording = w->o->recording,
+				     .time_ns = w->now.time_ns,
 				     .at_ns = w->o->at_ns};
 	int64_t until = clock_boot_ns() + KEEP_NS;
 	struct keep *k = NULL;
@@ -340,7 +355,8 @@ static int nothing(const struct opts *o, const struct report *r, struct err *e)
 {
 	if (r->n)
 		return 0;
-	err_set(e, -ENOENT, EXIT_NOTHING, "no thread waits there: %zu run or are ready to", r->running);
+	err_set(e, -ENOENT, EXIT_NOTHING, "no thread waits there: %zu run or are ready to",
+		r->running);
 	err_fix(e, o->n_pids ? "sudo sonde record -d 10s shows what runs" : "sudo sonde doctor");
 	return -ENOENT;
 }
@@ -395,7 +411,8 @@ int main(int argc, char **argv)
 	rc = opts_read(argc, argv, &o, &e);
 	if (!rc && o.gone && !o.n_pids)
 		; /* nobody is left to stand anywhere */
-	else if (!rc && !(rc = preflight("sonde-pstack", &e)) && !(rc = pstack(&o, &report, &e)) && !o.keep)
+	else if (!rc && !(rc = preflight("sonde-pstack", &e)) && !(rc = pstack(&o, &report, &e)) &&
+		 !o.keep)
 		answer(&o, &report);
 	report_release(&report);
 	opts_release(&o);

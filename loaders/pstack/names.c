@@ -15,9 +15,10 @@
 
 struct names {
 	struct kallsyms *kernel;
-	bool partial;          /* what is kept of them: there may be more */
+	bool partial; /* what is kept of them: there may be more */
 	bool no_lines;
-	struct perfmap *jit;   /* of one process: threads come in the order of their ids, processes mostly together */
+	struct perfmap *jit; /* of one process: threads come in the order of their ids, processes
+				mostly together */
 	uint32_t jit_tgid;
 	uint64_t jit_start_ns;
 };
@@ -102,8 +103,8 @@ static const struct perfmap *jit_of(struct names *n, const struct hostmaps_proce
 	return n->jit;
 }
 
-static void anonymous(struct names *n, const struct hostmaps_process *p, const struct hostmaps_frame *at, uint64_t look,
-		      struct named_stack *out)
+static void anonymous(struct names *n, const struct hostmaps_process *p,
+		      const struct hostmaps_frame *at, uint64_t look, struct named_stack *out)
 {
 	const struct perfmap *jit = at->mapped ? jit_of(n, p) : NULL;
 	struct named_frame *f = frame_add(out);
@@ -119,7 +120,8 @@ static void anonymous(struct names *n, const struct hostmaps_process *p, const s
 	}
 }
 
-/* The functions that stand at one place, innermost first. `back`: at->offset is that of the byte before. */
+/* The functions that stand at one place, innermost first. `back`: at->offset is that of the byte
+ * before. */
 static void in_file(const struct hostmaps_frame *at, bool back, struct named_stack *out)
 {
 	const struct hostmaps_image *image = at->image;
@@ -144,8 +146,8 @@ static void in_file(const struct hostmaps_frame *at, bool back, struct named_sta
 	}
 }
 
-static void native(struct names *n, struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame, uint64_t time_ns,
-		   struct named_stack *out)
+static void native(struct names *n, struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame,
+		   uint64_t time_ns, struct named_stack *out)
 {
 	bool back = !(frame & FRAME_EXACT);
 	struct hostmaps_frame at;
@@ -158,7 +160,8 @@ static void native(struct names *n, struct hostmaps *hm, struct hostmaps_process
 }
 
 /* Those that stand for native frame `at`, from *next on. false: none. */
-static bool script(const struct names *n, const struct script_stack *s, size_t at, size_t *next, struct named_stack *out)
+static bool script(const struct names *n, const struct script_stack *s, size_t at, size_t *next,
+		   struct named_stack *out)
 {
 	size_t first = *next;
 
@@ -175,8 +178,8 @@ static bool script(const struct names *n, const struct script_stack *s, size_t a
 	return *next > first;
 }
 
-void names_user(struct names *n, struct hostmaps *hm, struct hostmaps_process *p, const struct walk *walk, uint64_t time_ns,
-		struct named_stack *out)
+void names_user(struct names *n, struct hostmaps *hm, struct hostmaps_process *p,
+		const struct walk *walk, uint64_t time_ns, struct named_stack *out)
 {
 	size_t next = 0;
 

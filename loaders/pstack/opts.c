@@ -16,6 +16,7 @@ static const struct program PROGRAM = {
 	.about = "Where threads wait at this moment, and how long already. Stops nobody.",
 };
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{"pid", 'p', OPTION_NUMBERS, "PID", "this process (or the one this thread belongs to); may be repeated", OPTION_AT(struct opts, pid), .min = 1,
 	 .max = INT_MAX},
@@ -33,6 +34,7 @@ static const struct option OPTIONS[] = {
 	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct opts, quiet)},
 	{0},
 };
+/* clang-format on */
 
 static void pid_add(struct opts *o, uint32_t pid)
 {
@@ -82,7 +84,8 @@ static int container_find(struct opts *o, const char *word, struct err *e)
 	for (size_t i = 0; i < found.n_pids; i++)
 		pid_add(o, found.pids[i]);
 	if (!found.n_pids) {
-		rc = err_set(e, -ESRCH, EXIT_NOTHING, "nothing runs in the container '%.100s'", word);
+		rc = err_set(e, -ESRCH, EXIT_NOTHING, "nothing runs in the container '%.100s'",
+			     word);
 		err_fix(e, "sonde pstack shows the whole host");
 	}
 	container_found_release(&found);
@@ -91,7 +94,8 @@ static int container_find(struct opts *o, const char *word, struct err *e)
 
 int opts_read(int argc, char **argv, struct opts *o, struct err *e)
 {
-	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, o}, 1, NULL, e);
+	int rc =
+		program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, o}, 1, NULL, e);
 
 	for (size_t i = 0; !rc && i < o->pid.n; i++)
 		rc = pid_find(o, (uint32_t)o->pid.items[i], e);

@@ -34,22 +34,24 @@ static bool same_watches(const struct thread *a, const struct thread *b)
 	if (a->n_watches != b->n_watches || a->more_watches != b->more_watches)
 		return false;
 	for (size_t i = 0; i < a->n_watches; i++)
-		if (!same(a->watches[i].on, b->watches[i].on) || !same(a->watches[i].peer, b->watches[i].peer))
+		if (!same(a->watches[i].on, b->watches[i].on) ||
+		    !same(a->watches[i].peer, b->watches[i].peer))
 			return false;
 	return true;
 }
 
 static bool same_place(const struct thread *a, const struct thread *b)
 {
-	if (!same(a->state, b->state) || !same(a->reason, b->reason) || !same(a->syscall, b->syscall) ||
-	    !same(a->on, b->on) || !same(a->peer, b->peer) || !same_watches(a, b) ||
-	    a->stack.n != b->stack.n || !same(a->gil, b->gil) || !same(a->end, b->end) || a->moved != b->moved)
+	if (!same(a->state, b->state) || !same(a->reason, b->reason) ||
+	    !same(a->syscall, b->syscall) || !same(a->on, b->on) || !same(a->peer, b->peer) ||
+	    !same_watches(a, b) || a->stack.n != b->stack.n || !same(a->gil, b->gil) ||
+	    !same(a->end, b->end) || a->moved != b->moved)
 		return false;
 	for (size_t i = 0; i < a->stack.n; i++) {
 		const struct named_frame *x = &a->stack.frames[i], *y = &b->stack.frames[i];
 
-		if (!same(x->function, y->function) || !same(x->module, y->module) || !same(x->file, y->file) ||
-		    x->line != y->line || x->offset != y->offset)
+		if (!same(x->function, y->function) || !same(x->module, y->module) ||
+		    !same(x->file, y->file) || x->line != y->line || x->offset != y->offset)
 			return false;
 	}
 	return true;
@@ -123,7 +125,8 @@ static void socket_text(struct strbuf *to, const struct thread *t)
 		end_text(to, t->watches[i].on, t->watches[i].peer);
 	}
 	if (t->more_watches)
-		strbuf_addf(to, " and %zu more socket%s", t->more_watches, t->more_watches == 1 ? "" : "s");
+		strbuf_addf(to, " and %zu more socket%s", t->more_watches,
+			    t->more_watches == 1 ? "" : "s");
 }
 
 /* "2 threads: a, b  sleeping, poll (epoll_wait)  for 1.2 s to 3.4 s" */
@@ -137,7 +140,8 @@ static void group_text(struct strbuf *to, const struct thread *const *group, siz
 		add_shown(to, group[i]->name);
 		strbuf_addf(to, " %u", group[i]->tid);
 	}
-	strbuf_addf(to, "%s  %s, %s", n > NAMES_SHOWN ? ", ..." : "", t->state, t->reason ? t->reason : "other");
+	strbuf_addf(to, "%s  %s, %s", n > NAMES_SHOWN ? ", ..." : "", t->state,
+		    t->reason ? t->reason : "other");
 	if (t->syscall)
 		strbuf_addf(to, " (%s)", t->syscall);
 	socket_text(to, t);
@@ -207,8 +211,8 @@ void report_text(struct report *r, FILE *out)
 		to = process_end(r, from);
 		process_text(&text, r, from, to);
 	}
-	strbuf_addf(&text, "%zu thread%s of %zu process%s blocked, %zu running or ready\n", r->n, r->n == 1 ? "" : "s",
-		    processes, processes == 1 ? "" : "es", r->running);
+	strbuf_addf(&text, "%zu thread%s of %zu process%s blocked, %zu running or ready\n", r->n,
+		    r->n == 1 ? "" : "s", processes, processes == 1 ? "" : "es", r->running);
 	fputs(strbuf_str(&text), out);
 }
 

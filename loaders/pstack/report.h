@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report: threads for people, those that stand at the same place in one process folded into one, or as JSON, each alone. */
+/* report: threads for people, those that stand at the same place in one process folded into one, or
+ * as JSON, each alone. */
 #ifndef SONDE_PSTACK_REPORT_H
 #define SONDE_PSTACK_REPORT_H
 
@@ -12,9 +13,9 @@
 struct report {
 	struct thread *threads;
 	size_t n, cap;
-	int64_t utc_ns;        /* when they stood so */
-	size_t running;        /* threads in scope that do not wait, and are not shown */
-	char warning[256];     /* "" */
+	int64_t utc_ns;    /* when they stood so */
+	size_t running;    /* threads in scope that do not wait, and are not shown */
+	char warning[256]; /* "" */
 };
 
 /* The order of `threads` is changed: by process, then those that have waited longest first. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keep: blocked threads into the store, as they stand: a run of the family "pstack", and in it for each of them an amount of kind
- * standing at its stack: one wait, and how long it has lasted so far (0: not known). Label: why, as of kind offcpu.
+ * keep: blocked threads into the store, as they stand: a run of the family "pstack", and in it for
+ * each of them an amount of kind standing at its stack: one wait, and how long it has lasted so far
+ * (0: not known). Label: why, as of kind offcpu.
  */
 #ifndef SONDE_PSTACK_SAVE_H
 #define SONDE_PSTACK_SAVE_H
@@ -18,15 +19,16 @@ struct keep;
 
 struct save_opts {
 	const char *dir;
-	uint64_t recording;  /* of the run, 0: alone */
-	uint64_t time_ns;    /* boot clock: when they stood so */
-	int64_t at_ns;       /* UTC, not later: as of when they are kept; 0: as they stood */
+	uint64_t recording; /* of the run, 0: alone */
+	uint64_t time_ns;   /* boot clock: when they stood so */
+	int64_t at_ns;      /* UTC, not later: as of when they are kept; 0: as they stood */
 };
 
 /* `hm` is borrowed until save_close. */
 int save_open(const struct save_opts *o, struct hostmaps *hm, struct keep **out, struct err *e);
 /* `walk` NULL: its user part is not told. A wait that began after at_ns is left out. */
-void save_thread(struct keep *k, const struct pstack_record *r, const struct thread *t, const struct walk *walk);
+void save_thread(struct keep *k, const struct pstack_record *r, const struct thread *t,
+		 const struct walk *walk);
 /* Writes what was kept. NULL is fine. */
 int save_close(struct keep *k, struct err *e);
 

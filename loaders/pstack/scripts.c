@@ -16,7 +16,7 @@ struct known {
 	const struct image *index;
 	struct runtime_memory memory;
 	const struct runtime_walker *kind; /* NULL: no runtime in it */
-	void *runtime;                   /* NULL: none to be read there */
+	void *runtime;                     /* NULL: none to be read there */
 };
 
 static struct known **known;
@@ -42,7 +42,8 @@ void scripts_forget(void)
 	n_known = cap_known = 0;
 }
 
-static const struct runtime_walker *kind_of(const struct image *index, const void **section, size_t *size)
+static const struct runtime_walker *kind_of(const struct image *index, const void **section,
+					    size_t *size)
 {
 	for (size_t i = 0; i < RUNTIME_KIND_COUNT; i++)
 		if (image_part(index, RUNTIME_WALKERS[i].section, section, size))
@@ -50,17 +51,23 @@ static const struct runtime_walker *kind_of(const struct image *index, const voi
 	return NULL;
 }
 
-static const struct known *known_of(const struct hostmaps_process *p, const struct image *index, uint64_t bias)
+static const struct known *known_of(const struct hostmaps_process *p, const struct image *index,
+				    uint64_t bias)
 {
 	const void *section;
 	struct known *k;
 	size_t size;
 
 	for (size_t i = 0; i < n_known; i++)
-		if (known[i]->tgid == p->tgid && known[i]->start_ns == p->start_ns && known[i]->index == index && known[i]->bias == bias)
+		if (known[i]->tgid == p->tgid && known[i]->start_ns == p->start_ns &&
+		    known[i]->index == index && known[i]->bias == bias)
 			return known[i];
 	k = mem_alloc(sizeof(*k));
-	*k = (struct known){.tgid = p->tgid, .start_ns = p->start_ns, .bias = bias, .index = index, .memory = {.ctx = k, .read = memory_read}};
+	*k = (struct known){.tgid = p->tgid,
+			    .start_ns = p->start_ns,
+			    .bias = bias,
+			    .index = index,
+			    .memory = {.ctx = k, .read = memory_read}};
 	k->kind = kind_of(index, &section, &size);
 	if (k->kind)
 		k->runtime = k->kind->open(&k->memory, section, size, bias);
@@ -76,7 +83,8 @@ static uint64_t pc_of(uint64_t frame)
 }
 
 /* The files with runtimes that this stack's frames lie in; returns how many. */
-static size_t runtimes_find(struct hostmaps *hm, struct hostmaps_process *p, const struct scripts_native *native, uint64_t time_ns,
+static size_t runtimes_find(struct hostmaps *hm, struct hostmaps_process *p,
+			    const struct scripts_native *native, uint64_t time_ns,
 			    const struct known **found, size_t max)
 {
 	size_t n = 0;
@@ -88,7 +96,8 @@ static size_t runtimes_find(struct hostmaps *hm, struct hostmaps_process *p, con
 		bool met = false;
 
 		hostmaps_frame(hm, p, pc, time_ns, &at);
-		if (!at.image || !at.image->index || !image_offset_to_vaddr(at.image->index, at.offset, &vaddr))
+		if (!at.image || !at.image->index ||
+		    !image_offset_to_vaddr(at.image->index, at.offset, &vaddr))
 			continue;
 		k = known_of(p, at.image->index, pc - vaddr);
 		for (size_t o = 0; o < n; o++)
@@ -128,22 +137,32 @@ static uint64_t vaddr_of(const struct whose *w, uint64_t pc, const struct image 
 	hostmaps_frame(w->hm, w->p, pc, w->time_ns, &at);
 	if (!at.image)
 		return at.mapped ? RUNTIME_NO_FILE : RUNTIME_OTHER_FILE;
-	return at.image->index == index && image_offset_to_vaddr(index, at.offset, &vaddr) ? vaddr : RUNTIME_OTHER_FILE;
+	return at.image->index == index && image_offset_to_vaddr(index, at.offset, &vaddr) ?
+		       vaddr :
+		       RUNTIME_OTHER_FILE;
 }
 
 /* As the runtimes have it. */
-static struct runtime_native native_of(const struct known *k, const struct whose *w, const struct scripts_native *native, struct places *at)
+static struct runtime_native native_of(const struct known *k, const struct whose *w,
+				       const struct scripts_native *native, struct places *at)
 {
 	for (size_t i = 0; i < native->n; i++) {
 		at->pc[i] = pc_of(native->frames[i]);
 		at->vaddr[i] = vaddr_of(w, at->pc[i], k->index);
 	}
-	return (struct runtime_native){.pc = at->pc, .sp = native->sp, .vaddr = at->vaddr, .n = native->n, .complete = native->complete,
-				       .fs_base = native->fs_base, .tgid = w->p->tgid, .tid = native->tid};
+	return (struct runtime_native){.pc = at->pc,
+				       .sp = native->sp,
+				       .vaddr = at->vaddr,
+				       .n = native->n,
+				       .complete = native->complete,
+				       .fs_base = native->fs_base,
+				       .tgid = w->p->tgid,
+				       .tid = native->tid};
 }
 
 /* One stretch of frames after the other, as long as native code goes on between. */
-static void follow(const struct known *k, const struct whose *w, struct scripts_native *native, struct script_stack *out)
+static void follow(const struct known *k, const struct whose *w, struct scripts_native *native,
+		   struct script_stack *out)
 {
 	struct places at;
 	struct runtime_follow f = {0};
@@ -158,7 +177,8 @@ static void follow(const struct known *k, const struct whose *w, struct scripts_
 	}
 }
 
-static void walk_kind(const struct known *k, const struct whose *w, struct scripts_native *native, struct script_stack *out)
+static void walk_kind(const struct known *k, const struct whose *w, struct scripts_native *native,
+		      struct script_stack *out)
 {
 	struct places at;
 	size_t from = out->n;
@@ -176,17 +196,20 @@ static void walk_kind(const struct known *k, const struct whose *w, struct scrip
 	}
 }
 
-void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, struct scripts_native *native, uint64_t time_ns,
-		  struct script_stack *out, enum runtime_gil *gil)
+void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, struct scripts_native *native,
+		  uint64_t time_ns, struct script_stack *out, enum runtime_gil *gil)
 {
 	const struct known *found[SCRIPTS_RUNTIMES_MAX];
 	const struct whose w = {hm, p, time_ns};
-	size_t runtimes = native->n > STACK_USER_MAX ? 0 : runtimes_find(hm, p, native, time_ns, found, SCRIPTS_RUNTIMES_MAX);
+	size_t runtimes = native->n > STACK_USER_MAX ? 0 :
+						       runtimes_find(hm, p, native, time_ns, found,
+								     SCRIPTS_RUNTIMES_MAX);
 
 	for (size_t r = 0; r < runtimes; r++) {
 		walk_kind(found[r], &w, native, out);
 		if (found[r]->kind->gil && *gil == RUNTIME_GIL_NEITHER)
-			*gil = found[r]->kind->gil(found[r]->runtime, native->fs_base, native->futex);
+			*gil = found[r]->kind->gil(found[r]->runtime, native->fs_base,
+						   native->futex);
 	}
 	if (runtimes > 1 && out->n)
 		qsort(out->frames, out->n, sizeof(out->frames[0]), by_place);

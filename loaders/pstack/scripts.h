@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scripts: the script frames of threads that stand, by loaders/lib/runtimes: which files of the process hold runtimes say the
- * indexes of those that its native frames lie in.
+ * scripts: the script frames of threads that stand, by loaders/lib/runtimes: which files of the
+ * process hold runtimes say the indexes of those that its native frames lie in.
  */
 #ifndef SONDE_PSTACK_SCRIPTS_H
 #define SONDE_PSTACK_SCRIPTS_H
@@ -20,17 +20,20 @@ struct scripts_native {
 	const uint64_t *frames, *sp;
 	size_t n;
 	bool complete;
-	/* Leaves the first `keep` frames, and unwinds on from these registers: `frames`, `sp`, `n` and `complete` are new. */
-	void (*resume)(void *ctx, struct scripts_native *native, size_t keep, const struct runtime_follow *from);
+	/* Leaves the first `keep` frames, and unwinds on from these registers: `frames`, `sp`, `n`
+	 * and `complete` are new. */
+	void (*resume)(void *ctx, struct scripts_native *native, size_t keep,
+		       const struct runtime_follow *from);
 	void *ctx;
 	uint64_t fs_base;
 	uint32_t tid;
 	uint64_t futex; /* on which it waits; 0: on none */
 };
 
-/* Appends to `out`; *gil where a runtime has one. What is known of a process is kept for its next thread, until scripts_forget. */
-void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, struct scripts_native *native, uint64_t time_ns,
-		  struct script_stack *out, enum runtime_gil *gil);
+/* Appends to `out`; *gil where a runtime has one. What is known of a process is kept for its next
+ * thread, until scripts_forget. */
+void scripts_walk(struct hostmaps *hm, struct hostmaps_process *p, struct scripts_native *native,
+		  uint64_t time_ns, struct script_stack *out, enum runtime_gil *gil);
 /* Threads may have come and gone since. */
 void scripts_forget(void);
 

@@ -23,7 +23,7 @@
 struct snapshots {
 	struct pstack_bpf *skel;
 	struct bpf_link *link, *files; /* files NULL: not needed so far */
-	int64_t offset_ns; /* boot clock less the scheduler's */
+	int64_t offset_ns;             /* boot clock less the scheduler's */
 };
 
 static int iter_open(struct bpf_link *link, struct err *e)
@@ -31,7 +31,8 @@ static int iter_open(struct bpf_link *link, struct err *e)
 	int fd = bpf_iter_create(bpf_link__fd(link));
 
 	if (fd < 0)
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot read the task iterator: %s", strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot read the task iterator: %s",
+			       strerror(errno));
 	return fd;
 }
 
@@ -42,7 +43,8 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Who has just slept came onto its CPU a few microseconds ago. The median, because it may be put off again between. */
+/* Who has just slept came onto its CPU a few microseconds ago. The median, because it may be put
+ * off again between. */
 static int calibrate(struct snapshots *s, struct err *e)
 {
 	int64_t offsets[CALIBRATIONS];
@@ -60,7 +62,8 @@ static int calibrate(struct snapshots *s, struct err *e)
 		now = clock_boot_ns();
 		n = read(fd, chunk, sizeof(chunk));
 		if (n < (ssize_t)sizeof(*r) || r->magic != PSTACK_MAGIC)
-			return err_set(e, n < 0 ? -errno : -EPROTO, EXIT_RUNTIME, "the task iterator gave no thread");
+			return err_set(e, n < 0 ? -errno : -EPROTO, EXIT_RUNTIME,
+				       "the task iterator gave no thread");
 		offsets[i] = now - (int64_t)r->now_ns;
 	}
 	qsort(offsets, CALIBRATIONS, sizeof(offsets[0]), compare);
@@ -77,7 +80,8 @@ static int skel_load(struct snapshots *s, uint32_t only_tgid, bool less)
 	if (!s->skel)
 		return -errno;
 	s->skel->rodata->only_tgid = only_tgid;
-	if (less && (!programs_drop_iterators(s->skel->obj) || !bpf_program__autoload(s->skel->progs.pstack_task)))
+	if (less && (!programs_drop_iterators(s->skel->obj) ||
+		     !bpf_program__autoload(s->skel->progs.pstack_task)))
 		return -ENOTSUP;
 	rc = pstack_bpf__load(s->skel);
 	if (rc)
@@ -121,7 +125,8 @@ void snapshots_close(struct snapshots *s)
 
 static int by_tid(const void *a, const void *b)
 {
-	uint32_t x = ((const struct pstack_record *)a)->tid, y = ((const struct pstack_record *)b)->tid;
+	uint32_t x = ((const struct pstack_record *)a)->tid,
+		 y = ((const struct pstack_record *)b)->tid;
 
 	return x < y ? -1 : x > y;
 }
@@ -162,7 +167,8 @@ static int iter_read(struct bpf_link *link, size_t most, void **out, size_t *byt
 	}
 	if (n < 0) {
 		free(all);
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot read the task iterator: %s", strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot read the task iterator: %s",
+			       strerror(errno));
 	}
 	*out = all;
 	return 0;
@@ -192,7 +198,8 @@ void snapshot_release(struct snapshot *s)
 	*s = (struct snapshot){0};
 }
 
-const struct pstack_record *snapshot_find(const struct snapshot *s, const struct pstack_record *thread)
+const struct pstack_record *snapshot_find(const struct snapshot *s,
+					  const struct pstack_record *thread)
 {
 	const struct pstack_record *r = bsearch(thread, s->threads, s->n, sizeof(*thread), by_tid);
 
@@ -219,7 +226,8 @@ int sockets_read(struct snapshots *s, struct sockets *out, struct err *e)
 	if (!s->files && bpf_program__autoload(s->skel->progs.pstack_file))
 		s->files = bpf_program__attach_iter(s->skel->progs.pstack_file, NULL);
 	if (!s->files)
-		rc = load_error(bpf_program__autoload(s->skel->progs.pstack_file) ? -errno : -EPERM, "the file iterator", e);
+		rc = load_error(bpf_program__autoload(s->skel->progs.pstack_file) ? -errno : -EPERM,
+				"the file iterator", e);
 	if (!rc)
 		rc = iter_read(s->files, SOCKETS_MAX * sizeof(*out->rows), &rows, &bytes, e);
 	if (rc)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* snapshot: all threads as they stand, and sockets of theirs, by the iterators of probes/pstack.bpf.c. */
+/* snapshot: all threads as they stand, and sockets of theirs, by the iterators of
+ * probes/pstack.bpf.c. */
 #ifndef SONDE_PSTACK_SNAPSHOT_H
 #define SONDE_PSTACK_SNAPSHOT_H
 
@@ -20,13 +21,15 @@ void snapshots_close(struct snapshots *s); /* NULL is fine */
 struct snapshot {
 	struct pstack_record *threads;
 	size_t n;
-	uint64_t time_ns;      /* boot clock, when it was taken */
+	uint64_t time_ns; /* boot clock, when it was taken */
 };
-/* The scheduler's clock is turned into the boot clock: left_ns is 0 where it is not known, else at most time_ns. */
+/* The scheduler's clock is turned into the boot clock: left_ns is 0 where it is not known, else at
+ * most time_ns. */
 int snapshot_take(struct snapshots *s, struct snapshot *out, struct err *e);
 void snapshot_release(struct snapshot *s);
 /* The same thread in another one; NULL: it has ended. */
-const struct pstack_record *snapshot_find(const struct snapshot *s, const struct pstack_record *thread);
+const struct pstack_record *snapshot_find(const struct snapshot *s,
+					  const struct pstack_record *thread);
 
 /* All sockets that processes have descriptors of, by process and descriptor. */
 struct sockets {

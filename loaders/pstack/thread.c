@@ -102,7 +102,8 @@ static char *container_of_cgroup(const char *cgroup)
 		return NULL;
 	if (containernames_find(containernames_docker_root(), "", &ref, &names))
 		names = (struct container_names){0};
-	name = names.name ? mem_strdup(names.name) : mem_strndup(ref.id, strlen(ref.id) == 64 ? 12 : strlen(ref.id));
+	name = names.name ? mem_strdup(names.name) :
+			    mem_strndup(ref.id, strlen(ref.id) == 64 ? 12 : strlen(ref.id));
 	container_names_release(&names);
 	return name;
 }
@@ -124,7 +125,8 @@ static bool has_descriptor(const struct pstack_record *r)
 	return (r->flags & PSTACK_IN_SYSCALL) && (w == SYSCALL_BY_FILE || w == SYSCALL_NETWORK);
 }
 
-/* "10.0.0.5:5432", "[::1]:80", "port 80" of one that has no other end, a Unix socket's "/run/x.sock" or "@x". */
+/* "10.0.0.5:5432", "[::1]:80", "port 80" of one that has no other end, a Unix socket's
+ * "/run/x.sock" or "@x". */
 static char *socket_text(const struct sock_end *s)
 {
 	struct strbuf b cleanup_strbuf = STRBUF_INIT;
@@ -134,7 +136,9 @@ static char *socket_text(const struct sock_end *s)
 		if (!s->path_len || s->path_len > sizeof(s->path))
 			return mem_strdup("a Unix socket without a path");
 		strbuf_add(&b, s->path[0] ? "" : "@", !s->path[0]);
-		strbuf_add(&b, (const char *)s->path + !s->path[0], s->path[0] ? strnlen((const char *)s->path, s->path_len) : s->path_len - 1);
+		strbuf_add(&b, (const char *)s->path + !s->path[0],
+			   s->path[0] ? strnlen((const char *)s->path, s->path_len) :
+					s->path_len - 1);
 		return strbuf_take(&b);
 	}
 	if (!s->port) {
@@ -158,7 +162,8 @@ static char *mate_text(uint32_t pid)
 	return strbuf_take(&b);
 }
 
-void thread_fill(struct thread *t, const struct pstack_record *r, const struct hostmaps_process *p, uint64_t now_ns)
+void thread_fill(struct thread *t, const struct pstack_record *r, const struct hostmaps_process *p,
+		 uint64_t now_ns)
 {
 	t->pid = r->tgid;
 	t->tid = r->tid;
@@ -193,7 +198,8 @@ void thread_watches(struct thread *t, const struct pstack_record *r, const struc
 	for (size_t i = 0; i < fds.n; i++) {
 		const struct pstack_socket *s = sockets_find(all, r->tgid, fds.rows[i].fd);
 
-		if (!s || !has_end(&s->sock) || (fds.rows[i].ino && fds.rows[i].ino != s->ino)) /* another file has that number now */
+		/* another file has that number now */
+		if (!s || !has_end(&s->sock) || (fds.rows[i].ino && fds.rows[i].ino != s->ino))
 			continue;
 		if (t->n_watches == THREAD_WATCHES) {
 			t->more_watches++;

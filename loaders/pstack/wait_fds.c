@@ -51,7 +51,8 @@ static bool is_select(int32_t number)
 
 bool wait_fds_is_one(const struct pstack_record *r)
 {
-	return (r->flags & PSTACK_IN_SYSCALL) && !(r->flags & PSTACK_32BIT) && (is_epoll(r->syscall) || is_poll(r->syscall) || is_select(r->syscall));
+	return (r->flags & PSTACK_IN_SYSCALL) && !(r->flags & PSTACK_32BIT) &&
+	       (is_epoll(r->syscall) || is_poll(r->syscall) || is_select(r->syscall));
 }
 
 static void add(struct wait_fds *w, uint32_t fd, uint64_t ino)
@@ -62,7 +63,8 @@ static void add(struct wait_fds *w, uint32_t fd, uint64_t ino)
 	w->rows[w->n++] = (struct wait_fd){.fd = fd, .ino = ino};
 }
 
-/* "tfd:        5 events:       19 data: ffff  pos:0 ino:3a6f sdev:9" (Documentation/filesystems/proc.rst, 3.8); ino from 4.13 on. */
+/* "tfd:        5 events:       19 data: ffff  pos:0 ino:3a6f sdev:9"
+ * (Documentation/filesystems/proc.rst, 3.8); ino from 4.13 on. */
 bool wait_fds_epoll_line(const char *line, struct wait_fd *out)
 {
 	const char *ino = strstr(line, " ino:");
@@ -121,7 +123,8 @@ static void epoll_read(const struct pstack_record *r, struct wait_fds *out)
 /* How many bytes of the thread's memory were had. */
 static size_t memory_read(const struct pstack_record *r, uint64_t from, void *to, size_t bytes)
 {
-	struct iovec here = {.iov_base = to, .iov_len = bytes}, there = {.iov_base = (void *)(uintptr_t)from, .iov_len = bytes};
+	struct iovec here = {.iov_base = to, .iov_len = bytes},
+		     there = {.iov_base = (void *)(uintptr_t)from, .iov_len = bytes};
 	ssize_t got = bytes ? process_vm_readv((pid_t)r->tgid, &here, 1, &there, 1, 0) : 0;
 
 	return got > 0 ? (size_t)got : 0;

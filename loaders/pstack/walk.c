@@ -10,9 +10,9 @@
 #include "loaders/pstack/scripts.h"
 #include "schema/base/mem.h"
 
-#define PAGE   4096ull
-#define PAGES  64      /* kept of one thread; a walk goes up, so that the oldest is given up */
-#define AHEAD  4       /* read at once */
+#define PAGE  4096ull
+#define PAGES 64 /* kept of one thread; a walk goes up, so that the oldest is given up */
+#define AHEAD 4  /* read at once */
 
 struct memory {
 	struct hostmaps *hm;
@@ -33,7 +33,8 @@ static void memory_fill(struct memory *m, uint64_t at)
 		if (i && m->at[slot] == page)
 			continue;
 		m->at[slot] = page;
-		m->there[slot] = process_vm_readv((pid_t)m->process->tgid, &to, 1, &from, 1, 0) == (ssize_t)PAGE;
+		m->there[slot] = process_vm_readv((pid_t)m->process->tgid, &to, 1, &from, 1, 0) ==
+				 (ssize_t)PAGE;
 	}
 }
 
@@ -66,8 +67,8 @@ static bool memory_where(void *ctx, uint64_t addr, struct unwind_where *out)
 }
 
 /* Behind the first `keep` frames of `out`. */
-static void unwind_into(struct hostmaps *hm, struct hostmaps_process *process, uint64_t time_ns, const struct unwind_regs *regs, size_t keep,
-			struct walk *out)
+static void unwind_into(struct hostmaps *hm, struct hostmaps_process *process, uint64_t time_ns,
+			const struct unwind_regs *regs, size_t keep, struct walk *out)
 {
 	static struct memory m; /* too large for a stack; one thread walks */
 	uint64_t frames[STACK_USER_MAX], sp[STACK_USER_MAX], *all_frames, *all_sp;
@@ -96,10 +97,11 @@ static void unwind_into(struct hostmaps *hm, struct hostmaps_process *process, u
 	out->pending |= m.pending && hostmaps_awaits(hm, m.pending);
 }
 
-void walk_thread(struct hostmaps *hm, struct hostmaps_process *process, const struct pstack_record *thread,
-		 uint64_t time_ns, struct walk *out)
+void walk_thread(struct hostmaps *hm, struct hostmaps_process *process,
+		 const struct pstack_record *thread, uint64_t time_ns, struct walk *out)
 {
-	struct unwind_regs regs = {.pc = thread->pc, .fs_base = thread->fs_base,
+	struct unwind_regs regs = {.pc = thread->pc,
+				   .fs_base = thread->fs_base,
 				   .exact = !(thread->flags & PSTACK_IN_SYSCALL)};
 
 	walk_clear(out);
@@ -127,7 +129,8 @@ struct resumed {
 	struct walk *w;
 };
 
-static void resume(void *ctx, struct scripts_native *native, size_t keep, const struct runtime_follow *to)
+static void resume(void *ctx, struct scripts_native *native, size_t keep,
+		   const struct runtime_follow *to)
 {
 	const struct resumed *r = ctx;
 	struct walk *w = r->w;
@@ -145,12 +148,19 @@ static void resume(void *ctx, struct scripts_native *native, size_t keep, const 
 	native->complete = w->end == STACK_END_ROOT;
 }
 
-void walk_scripts(struct hostmaps *hm, struct hostmaps_process *process, const struct pstack_record *thread, uint64_t time_ns,
-		  struct walk *w)
+void walk_scripts(struct hostmaps *hm, struct hostmaps_process *process,
+		  const struct pstack_record *thread, uint64_t time_ns, struct walk *w)
 {
 	struct resumed again = {.hm = hm, .process = process, .time_ns = time_ns, .w = w};
-	struct scripts_native native = {.frames = w->frames, .sp = w->sp, .n = w->n, .complete = w->end == STACK_END_ROOT,
-					.fs_base = thread->fs_base, .tid = thread->tid, .futex = futex_of(thread), .resume = resume, .ctx = &again};
+	struct scripts_native native = {.frames = w->frames,
+					.sp = w->sp,
+					.n = w->n,
+					.complete = w->end == STACK_END_ROOT,
+					.fs_base = thread->fs_base,
+					.tid = thread->tid,
+					.futex = futex_of(thread),
+					.resume = resume,
+					.ctx = &again};
 
 	script_stack_release(&w->scripts);
 	w->gil = RUNTIME_GIL_NEITHER;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flows: see the header. A flow is found by its two ends, the smaller first; side 0 is the smaller. Positions in a stream are 64 bits: the
- * sequence number's distance from the one expected next, added to that one's position.
+ * flows: see the header. A flow is found by its two ends, the smaller first; side 0 is the smaller.
+ * Positions in a stream are 64 bits: the sequence number's distance from the one expected next,
+ * added to that one's position.
  */
 #include "loaders/replay/flows.h"
 
@@ -12,9 +13,9 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
-#define SLOTS       131072        /* a power of two */
-#define UDP_IDLE_NS (120ll * 1000000000)
-#define SWEEP_EVERY 4096
+#define SLOTS        131072 /* a power of two */
+#define UDP_IDLE_NS  (120ll * 1000000000)
+#define SWEEP_EVERY  4096
 #define FIN_POS_NONE UINT64_MAX
 
 struct held {
@@ -26,22 +27,22 @@ struct held {
 };
 
 struct stream {
-	uint64_t next;            /* position that is expected */
+	uint64_t next; /* position that is expected */
 	uint32_t next_seq;
-	bool met;                 /* next_seq holds */
-	struct held *held;        /* in order of position */
+	bool met;          /* next_seq holds */
+	struct held *held; /* in order of position */
 	size_t held_bytes;
 	uint64_t fin_pos;
 	bool ended;
 };
 
 struct flow {
-	struct flow *chain;       /* of a slot */
+	struct flow *chain;         /* of a slot */
 	struct flow *newer, *older; /* by their last packet */
 	struct packet_end end[2];
 	bool v6, udp;
-	bool closed;              /* by a reset or both ends: a SYN begins a new connection */
-	uint8_t opener;           /* the side that is fed as CLIENT */
+	bool closed;    /* by a reset or both ends: a SYN begins a new connection */
+	uint8_t opener; /* the side that is fed as CLIENT */
 	uint32_t syn_seq;
 	int64_t last_ns;
 	uint64_t bytes;
@@ -89,9 +90,14 @@ static void link_age(struct flows *f, struct flow *w)
 	f->newest = w;
 }
 
-static void feed(struct flows *f, struct flow *w, int side, uint64_t pos, int64_t at_ns, const uint8_t *bytes, size_t len, size_t size)
+static void feed(struct flows *f, struct flow *w, int side, uint64_t pos, int64_t at_ns,
+		 const uint8_t *bytes, size_t len, size_t size)
 {
-	const struct proto_piece piece = {.from = side == w->opener ? PROTO_CLIENT : PROTO_SERVER, .pos = pos, .at_ns = at_ns, .bytes = bytes, .len = len,
+	const struct proto_piece piece = {.from = side == w->opener ? PROTO_CLIENT : PROTO_SERVER,
+					  .pos = pos,
+					  .at_ns = at_ns,
+					  .bytes = bytes,
+					  .len = len,
 					  .size = size};
 
 	f->stat.missing_bytes += size - len;
@@ -168,19 +174,21 @@ static void hold(struct stream *s, uint64_t pos, int64_t at_ns, const struct pac
 	if (*link && (*link)->pos == pos && (*link)->size >= p->size)
 		return;
 	h = mem_alloc(sizeof(*h) + p->len);
-	*h = (struct held){.next = *link, .pos = pos, .at_ns = at_ns, .len = p->len, .size = p->size};
+	*h = (struct held){
+		.next = *link, .pos = pos, .at_ns = at_ns, .len = p->len, .size = p->size};
 	memcpy(h->bytes, p->bytes, p->len);
 	*link = h;
 	s->held_bytes += p->len + sizeof(*h);
 }
 
-static void stream_data(struct flows *f, struct flow *w, int side, const struct packet *p, int64_t at_ns)
+static void stream_data(struct flows *f, struct flow *w, int side, const struct packet *p,
+			int64_t at_ns)
 {
 	struct stream *s = &w->stream[side];
 	int32_t ahead = (int32_t)(p->seq - s->next_seq);
 	uint64_t pos;
 
-	if (ahead < 0 && (uint64_t)-(int64_t)ahead >= p->size) {
+	if (ahead < 0 && (uint64_t) - (int64_t)ahead >= p->size) {
 		/* one byte of the last one again: a keep-alive */
 		f->stat.again_bytes += p->size;
 		return;
@@ -192,7 +200,7 @@ static void stream_data(struct flows *f, struct flow *w, int side, const struct 
 			release_held(f, w, side, UINT64_MAX);
 		return;
 	}
-	f->stat.again_bytes += (uint64_t)-(int64_t)ahead;
+	f->stat.again_bytes += (uint64_t) - (int64_t)ahead;
 	s->next = pos + p->size;
 	s->next_seq = p->seq + (uint32_t)p->size;
 	w->bytes += p->size;
@@ -233,13 +241,15 @@ static void acknowledged(struct flows *f, struct flow *w, int side, uint32_t ack
 		release_held(f, w, side, s->next + (uint32_t)ahead);
 }
 
-/* Which side opened the connection, where its beginning was not seen: the one with the higher port, as far as that says anything. */
+/* Which side opened the connection, where its beginning was not seen: the one with the higher port,
+ * as far as that says anything. */
 static uint8_t likely_opener(const struct flow *w)
 {
 	return w->end[0].port >= w->end[1].port ? 0 : 1;
 }
 
-static struct flow *flow_new(struct flows *f, const struct packet_end ends[2], const struct packet *p, int side)
+static struct flow *flow_new(struct flows *f, const struct packet_end ends[2],
+			     const struct packet *p, int side)
 {
 	struct flow *w = mem_alloc(sizeof(*w)), **slot;
 	bool udp = p->what == PACKET_UDP, opens = !udp && p->flags & PACKET_SYN;
@@ -252,8 +262,10 @@ static struct flow *flow_new(struct flows *f, const struct packet_end ends[2], c
 	w->v6 = p->v6;
 	w->udp = udp;
 	w->stream[0].fin_pos = w->stream[1].fin_pos = FIN_POS_NONE;
-	w->opener = opens ? (uint8_t)(p->flags & PACKET_ACK ? !side : side) : udp && p->to.port >= 1024 && p->from.port < 1024 ? !side :
-		    udp ? (uint8_t)side : likely_opener(w);
+	w->opener = opens ? (uint8_t)(p->flags & PACKET_ACK ? !side : side) :
+		    udp && p->to.port >= 1024 && p->from.port < 1024 ? !side :
+		    udp                                              ? (uint8_t)side :
+								       likely_opener(w);
 	w->conn = proto_conn_new(f->of, opens, udp, w->end[!w->opener].port, w);
 	slot = &f->slots[slot_of(&w->end[0], &w->end[1], udp)];
 	w->chain = *slot;
@@ -264,12 +276,14 @@ static struct flow *flow_new(struct flows *f, const struct packet_end ends[2], c
 	return w;
 }
 
-static struct flow *flow_find(struct flows *f, const struct packet_end ends[2], const struct packet *p)
+static struct flow *flow_find(struct flows *f, const struct packet_end ends[2],
+			      const struct packet *p)
 {
 	bool udp = p->what == PACKET_UDP;
 	struct flow *w = f->slots[slot_of(&ends[0], &ends[1], udp)];
 
-	while (w && (w->udp != udp || w->v6 != p->v6 || end_order(&w->end[0], &ends[0]) || end_order(&w->end[1], &ends[1])))
+	while (w && (w->udp != udp || w->v6 != p->v6 || end_order(&w->end[0], &ends[0]) ||
+		     end_order(&w->end[1], &ends[1])))
 		w = w->chain;
 	return w;
 }
@@ -280,7 +294,8 @@ static void tcp(struct flows *f, struct flow *w, int side, const struct packet *
 	struct packet data = *p;
 
 	if (p->flags & PACKET_SYN) {
-		s->next_seq = s->met ? s->next_seq : p->seq + 1; /* one that comes again, late, changes nothing */
+		s->next_seq = s->met ? s->next_seq :
+				       p->seq + 1; /* one that comes again, late, changes nothing */
 		s->met = true;
 		data.seq++;
 		w->syn_seq = p->flags & PACKET_ACK ? w->syn_seq : p->seq;
@@ -337,7 +352,8 @@ static void whole_packet(struct flows *f, const struct packet *p, int64_t at_ns)
 	ends[side] = p->from;
 	ends[!side] = p->to;
 	w = flow_find(f, ends, p);
-	if (w && p->what == PACKET_TCP && (p->flags & (PACKET_SYN | PACKET_ACK)) == PACKET_SYN && (w->closed || w->syn_seq != p->seq)) {
+	if (w && p->what == PACKET_TCP && (p->flags & (PACKET_SYN | PACKET_ACK)) == PACKET_SYN &&
+	    (w->closed || w->syn_seq != p->seq)) {
 		reset(f, w, at_ns); /* the ports are used anew */
 		flow_drop(f, w);
 		w = NULL;
@@ -425,7 +441,8 @@ void flow_ends(const void *user, struct flow_ends *out)
 	const struct flow *w = user;
 	int client = proto_conn_swapped(w->conn) ? !w->opener : w->opener;
 
-	*out = (struct flow_ends){.client = w->end[client], .server = w->end[!client], .v6 = w->v6, .udp = w->udp};
+	*out = (struct flow_ends){
+		.client = w->end[client], .server = w->end[!client], .v6 = w->v6, .udp = w->udp};
 }
 
 size_t flows_memory(const struct flows *f, size_t *n)

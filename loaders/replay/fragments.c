@@ -7,25 +7,25 @@
 
 #include "schema/base/mem.h"
 
-#define WAIT_NS  (30ll * 1000000000)
+#define WAIT_NS   (30ll * 1000000000)
 #define SIZE_MOST 65535
-#define UDP 17
+#define UDP       17
 
 struct pending {
-	struct packet of;         /* addresses, protocol, id */
+	struct packet of; /* addresses, protocol, id */
 	int64_t begun_ns;
-	uint8_t *bytes;           /* SIZE_MOST of them; NULL: the place is free */
+	uint8_t *bytes; /* SIZE_MOST of them; NULL: the place is free */
 	struct piece {
 		uint32_t from, to;
 	} pieces[FRAGMENTS_PIECES];
-	uint32_t n, total, have;  /* total: 0 until the last one came */
+	uint32_t n, total, have; /* total: 0 until the last one came */
 	uint64_t came;
 	bool bad;
 };
 
 struct fragments {
 	struct pending packets[FRAGMENTS_PACKETS];
-	uint8_t *given;           /* the bytes of what was given last */
+	uint8_t *given; /* the bytes of what was given last */
 	uint32_t n;
 };
 
@@ -46,8 +46,10 @@ void fragments_free(struct fragments *f)
 
 static bool same(const struct packet *a, const struct packet *b)
 {
-	return a->fragment.id == b->fragment.id && a->fragment.protocol == b->fragment.protocol && a->v6 == b->v6 &&
-	       !memcmp(a->from.address, b->from.address, sizeof(a->from.address)) && !memcmp(a->to.address, b->to.address, sizeof(a->to.address));
+	return a->fragment.id == b->fragment.id && a->fragment.protocol == b->fragment.protocol &&
+	       a->v6 == b->v6 &&
+	       !memcmp(a->from.address, b->from.address, sizeof(a->from.address)) &&
+	       !memcmp(a->to.address, b->to.address, sizeof(a->to.address));
 }
 
 /* The packet that this one is of; a free place if it is the first. NULL: there is no room. */
@@ -64,7 +66,8 @@ static struct pending *find(struct fragments *f, const struct packet *p, int64_t
 			free_place = d;
 	}
 	if (free_place) {
-		*free_place = (struct pending){.of = *p, .begun_ns = at_ns, .bytes = mem_alloc(SIZE_MOST)};
+		*free_place = (struct pending){
+			.of = *p, .begun_ns = at_ns, .bytes = mem_alloc(SIZE_MOST)};
 		f->n++;
 	}
 	return free_place;
@@ -89,7 +92,8 @@ static void put(struct pending *d, const struct packet *p)
 			return; /* once more */
 		d->bad |= from < d->pieces[i].to && to > d->pieces[i].from;
 	}
-	d->bad |= d->n == FRAGMENTS_PIECES || to > SIZE_MOST || p->len < p->size || !p->size || (!p->fragment.more && d->total && d->total != to);
+	d->bad |= d->n == FRAGMENTS_PIECES || to > SIZE_MOST || p->len < p->size || !p->size ||
+		  (!p->fragment.more && d->total && d->total != to);
 	if (to > SIZE_MOST || d->n == FRAGMENTS_PIECES)
 		return;
 	memcpy(d->bytes + from, p->bytes, p->len);
@@ -117,10 +121,13 @@ static void first_of(const struct pending *d, const uint8_t *bytes, struct packe
 {
 	for (uint32_t i = 0; i < d->n; i++)
 		if (!d->pieces[i].from)
-			packet_of_fragments(&d->of, bytes, d->pieces[i].to, d->of.fragment.protocol == UDP ? SIZE_MOST : d->pieces[i].to, out);
+			packet_of_fragments(
+				&d->of, bytes, d->pieces[i].to,
+				d->of.fragment.protocol == UDP ? SIZE_MOST : d->pieces[i].to, out);
 }
 
-bool fragments_give_up(struct fragments *f, int64_t now_ns, bool all, struct packet *first, uint64_t *n)
+bool fragments_give_up(struct fragments *f, int64_t now_ns, bool all, struct packet *first,
+		       uint64_t *n)
 {
 	struct pending *oldest = NULL;
 

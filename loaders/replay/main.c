@@ -22,8 +22,8 @@ struct replay {
 	size_t limit;
 	struct protocols *protocols;
 	struct tally *tally;
-	struct keep *keep;        /* NULL: it is shown */
-	int kept;                 /* what came of it */
+	struct keep *keep; /* NULL: it is shown */
+	int kept;          /* what came of it */
 	struct flows *flows;
 	uint64_t n, blind;
 };
@@ -52,10 +52,12 @@ static void take(void *ctx, const struct proto_request *r)
 static const struct program PROGRAM = {
 	.name = "sonde-replay",
 	.usage = "[options] FILE",
-	.about = "Shows the requests of a packet capture (pcap, pcapng; - is standard input). Use sonde replay FILE.",
+	.about =
+		"Shows the requests of a packet capture (pcap, pcapng; - is standard input). Use sonde replay FILE.",
 	.words = 1,
 };
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{"requests", 0, OPTION_FLAG, NULL, "each request, a line each, instead of the table", OPTION_AT(struct replay, requests)},
 	{"limit", 0, OPTION_UINT, "N", "rows of the table (default 50)", OPTION_AT(struct replay, limit)},
@@ -65,17 +67,21 @@ static const struct option OPTIONS[] = {
 	{"quiet", 0, OPTION_FLAG, NULL, "no talk", OPTION_AT(struct replay, quiet)},
 	{0},
 };
-_Static_assert(PROTO_MASKED == 0 && PROTO_FULL == 1 && PROTO_NONE == 2, "in the order of --payload's words");
+/* clang-format on */
+_Static_assert(PROTO_MASKED == 0 && PROTO_FULL == 1 && PROTO_NONE == 2,
+	       "in the order of --payload's words");
 
 static int options(struct replay *m, int argc, char **argv, struct err *e)
 {
 	struct option_words words;
-	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, m}, 1, &words, e);
+	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, m}, 1, &words,
+				 e);
 
 	if (!rc && !words.n)
 		rc = err_set(e, -EINVAL, EXIT_USAGE, "which capture? One file");
 	if (!rc && m->store && (m->requests || m->json))
-		rc = err_set(e, -EINVAL, EXIT_USAGE, "--store keeps sums; each request is shown without it");
+		rc = err_set(e, -EINVAL, EXIT_USAGE,
+			     "--store keeps sums; each request is shown without it");
 	if (!rc)
 		m->path = words.items[0];
 	options_release(NULL, 0, &words);
@@ -85,16 +91,22 @@ static int options(struct replay *m, int argc, char **argv, struct err *e)
 static pcap_t *open_capture(const struct replay *m, struct err *e)
 {
 	char why[PCAP_ERRBUF_SIZE] = "";
-	pcap_t *pcap = pcap_open_offline_with_tstamp_precision(m->path, PCAP_TSTAMP_PRECISION_NANO, why);
+	pcap_t *pcap =
+		pcap_open_offline_with_tstamp_precision(m->path, PCAP_TSTAMP_PRECISION_NANO, why);
 
 	if (!pcap) {
-		err_set(e, -EIO, EXIT_USAGE, "%.300s is not read as a capture: %.200s", m->path, why);
+		err_set(e, -EIO, EXIT_USAGE, "%.300s is not read as a capture: %.200s", m->path,
+			why);
 		err_fix(e, "tcpdump -i any -w x.pcap makes one (pcap or pcapng)");
 		return NULL;
 	}
 	if (!packet_link_known(pcap_datalink(pcap))) {
-		err_set(e, -ENOTSUP, EXIT_USAGE, "%.300s is a capture of %s packets; read are Ethernet, Linux cooked, raw IP and loopback", m->path,
-			pcap_datalink_val_to_name(pcap_datalink(pcap)) ? pcap_datalink_val_to_name(pcap_datalink(pcap)) : "unknown");
+		err_set(e, -ENOTSUP, EXIT_USAGE,
+			"%.300s is a capture of %s packets; read are Ethernet, Linux cooked, raw IP and loopback",
+			m->path,
+			pcap_datalink_val_to_name(pcap_datalink(pcap)) ?
+				pcap_datalink_val_to_name(pcap_datalink(pcap)) :
+				"unknown");
 		pcap_close(pcap);
 		return NULL;
 	}
@@ -112,13 +124,16 @@ static int read_packets(struct replay *m, pcap_t *pcap, struct err *e)
 
 	while ((got = pcap_next_ex(pcap, &head, &bytes)) == 1) {
 		packet_parse(link, bytes, head->caplen, head->len, &packet);
-		flows_packet(m->flows, &packet, head->ts.tv_sec * NSEC_PER_SEC + head->ts.tv_usec); /* ns, as asked for */
+		flows_packet(m->flows, &packet,
+			     head->ts.tv_sec * NSEC_PER_SEC +
+				     head->ts.tv_usec); /* ns, as asked for */
 		n++;
 	}
 	if (got == PCAP_ERROR && !n)
 		return err_set(e, -EIO, EXIT_RUNTIME, "%.300s: %.200s", m->path, pcap_geterr(pcap));
 	if (got == PCAP_ERROR && !m->quiet)
-		fprintf(stderr, "sonde-replay: %s: %s: this is what came before\n", m->path, pcap_geterr(pcap));
+		fprintf(stderr, "sonde-replay: %s: %s: this is what came before\n", m->path,
+			pcap_geterr(pcap));
 	return 0;
 }
 
@@ -137,12 +152,14 @@ static int show(struct replay *m, struct err *e)
 	if (!m->quiet && !m->json)
 		print_loss(stderr, &stat, m->blind);
 	if (m->n && m->store && !m->quiet)
-		fprintf(stderr, "stored %llu requests of %s\nnext:  sonde sql --store %s 'SELECT operation, sum(requests), sum(errors) FROM requests GROUP BY 1'\n",
+		fprintf(stderr,
+			"stored %llu requests of %s\nnext:  sonde sql --store %s 'SELECT operation, sum(requests), sum(errors) FROM requests GROUP BY 1'\n",
 			(unsigned long long)m->n, m->path, m->store);
 	if (m->n)
 		return 0;
-	err_set(e, -ENODATA, EXIT_NOTHING, "%.300s holds no request of a known protocol (%llu packets, %llu connections)", m->path,
-		(unsigned long long)stat.packets, (unsigned long long)stat.connections);
+	err_set(e, -ENODATA, EXIT_NOTHING,
+		"%.300s holds no request of a known protocol (%llu packets, %llu connections)",
+		m->path, (unsigned long long)stat.packets, (unsigned long long)stat.connections);
 	err_fix(e, "sonde replay reads what is not encrypted; tcpdump -s 0 keeps whole packets");
 	return -ENODATA;
 }
@@ -173,7 +190,10 @@ int main(int argc, char **argv)
 	if (m.keep) {
 		int closed = save_close(m.keep, m.protocols, rc ? &(struct err){0} : &e);
 
-		rc = rc ? rc : m.kept ? err_set(&e, m.kept, EXIT_STORE, "the store did not take it: %s", strerror(-m.kept)) : closed;
+		rc = rc     ? rc :
+		     m.kept ? err_set(&e, m.kept, EXIT_STORE, "the store did not take it: %s",
+				      strerror(-m.kept)) :
+			      closed;
 	}
 	if (!rc)
 		rc = show(&m, &e);

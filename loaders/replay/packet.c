@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packet: see the header. Link types as in tcpdump.org/linktypes.html; RFC 791, 8200, 9293, 768; IEEE 802.1Q. */
+/* packet: see the header. Link types as in tcpdump.org/linktypes.html; RFC 791, 8200, 9293, 768;
+ * IEEE 802.1Q. */
 #include "loaders/replay/packet.h"
 #include "schema/base/array.h"
 
 #include <string.h>
 
-#define LINK_NULL      0
-#define LINK_ETHERNET  1
-#define LINK_RAW_BSD   12
-#define LINK_RAW_OPEN  14
-#define LINK_RAW       101
-#define LINK_LOOP      108
-#define LINK_SLL       113
-#define LINK_IPV4      228
-#define LINK_IPV6      229
-#define LINK_SLL2      276
+#define LINK_NULL     0
+#define LINK_ETHERNET 1
+#define LINK_RAW_BSD  12
+#define LINK_RAW_OPEN 14
+#define LINK_RAW      101
+#define LINK_LOOP     108
+#define LINK_SLL      113
+#define LINK_IPV4     228
+#define LINK_IPV6     229
+#define LINK_SLL2     276
 
 #define ETHER_IPV4 0x0800
 #define ETHER_IPV6 0x86dd
 #define ETHER_VLAN 0x8100
 #define ETHER_QINQ 0x88a8
 
-#define IP_TCP 6
-#define IP_UDP 17
+#define IP_TCP         6
+#define IP_UDP         17
 #define EXTENSIONS_MAX 8
 
 struct cursor {
 	const uint8_t *p;
-	size_t len, size;         /* captured, on the wire */
+	size_t len, size; /* captured, on the wire */
 };
 
 static uint16_t be16(const uint8_t *p)
@@ -130,7 +131,10 @@ static enum packet_what ipv4(struct cursor c, struct packet *out)
 	total = be16(c.p + 2);
 	part = be16(c.p + 6);
 	protocol = c.p[9];
-	about = (struct packet_fragment){.id = be16(c.p + 4), .offset = (uint16_t)((part & 0x1fff) * 8), .protocol = protocol, .more = part & 0x2000};
+	about = (struct packet_fragment){.id = be16(c.p + 4),
+					 .offset = (uint16_t)((part & 0x1fff) * 8),
+					 .protocol = protocol,
+					 .more = part & 0x2000};
 	memcpy(out->from.address, c.p + 12, 4);
 	memcpy(out->to.address, c.p + 16, 4);
 	if (total >= head) /* 0 where the network card cuts it up later */
@@ -163,13 +167,17 @@ static enum packet_what ipv6(struct cursor c, struct packet *out)
 		if (c.len < 8)
 			return PACKET_OTHER;
 		if (next == 44 && be16(c.p + 2) & 0xfff9) {
-			const struct packet_fragment about = {.id = be32(c.p + 4), .offset = be16(c.p + 2) & 0xfff8, .protocol = c.p[0],
+			const struct packet_fragment about = {.id = be32(c.p + 4),
+							      .offset = be16(c.p + 2) & 0xfff8,
+							      .protocol = c.p[0],
 							      .more = c.p[3] & 1};
 
 			skip(&c, 8);
 			return fragment(c, about, out);
 		}
-		len = next == 44 ? 8 : next == 51 ? ((size_t)c.p[1] + 2) * 4 : ((size_t)c.p[1] + 1) * 8;
+		len = next == 44 ? 8 :
+		      next == 51 ? ((size_t)c.p[1] + 2) * 4 :
+				   ((size_t)c.p[1] + 1) * 8;
 		next = c.p[0];
 		if (!skip(&c, len))
 			return PACKET_OTHER;
@@ -197,7 +205,9 @@ static enum packet_what ether(uint16_t type, struct cursor c, struct packet *out
 
 bool packet_link_known(int link)
 {
-	static const int known[] = {LINK_NULL, LINK_ETHERNET, LINK_RAW_BSD, LINK_RAW_OPEN, LINK_RAW, LINK_LOOP, LINK_SLL, LINK_IPV4, LINK_IPV6, LINK_SLL2};
+	static const int known[] = {LINK_NULL, LINK_ETHERNET, LINK_RAW_BSD, LINK_RAW_OPEN,
+				    LINK_RAW,  LINK_LOOP,     LINK_SLL,     LINK_IPV4,
+				    LINK_IPV6, LINK_SLL2};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (known[i] == link)
@@ -205,27 +215,42 @@ bool packet_link_known(int link)
 	return false;
 }
 
-enum packet_what packet_of_fragments(const struct packet *of, const uint8_t *bytes, size_t len, size_t size, struct packet *out)
+enum packet_what packet_of_fragments(const struct packet *of, const uint8_t *bytes, size_t len,
+				     size_t size, struct packet *out)
 {
 	*out = (struct packet){.v6 = of->v6, .from = of->from, .to = of->to};
 	out->what = transport(of->fragment.protocol, (struct cursor){bytes, len, size}, out);
 	return out->what;
 }
 
-enum packet_what packet_parse(int link, const uint8_t *bytes, size_t len, size_t size, struct packet *out)
+enum packet_what packet_parse(int link, const uint8_t *bytes, size_t len, size_t size,
+			      struct packet *out)
 {
 	struct cursor c = {bytes, len, size > len ? size : len};
-	size_t head = link == LINK_ETHERNET ? 14 : link == LINK_SLL ? 16 : link == LINK_SLL2 ? 20 : link == LINK_NULL || link == LINK_LOOP ? 4 : 0;
+	size_t head = link == LINK_ETHERNET                  ? 14 :
+		      link == LINK_SLL                       ? 16 :
+		      link == LINK_SLL2                      ? 20 :
+		      link == LINK_NULL || link == LINK_LOOP ? 4 :
+							       0;
 	const uint8_t *p = bytes;
 
 	memset(out, 0, sizeof(*out));
 	if (!skip(&c, head))
 		return PACKET_OTHER;
 	switch (link) {
-	case LINK_ETHERNET: out->what = ether(be16(p + 12), c, out); break;
-	case LINK_SLL: out->what = ether(be16(p + 14), c, out); break;
-	case LINK_SLL2: out->what = ether(be16(p), c, out); break;
-	default: out->what = network(c, out); break; /* the family of a loopback header differs by system: the version stands in the packet */
+	case LINK_ETHERNET:
+		out->what = ether(be16(p + 12), c, out);
+		break;
+	case LINK_SLL:
+		out->what = ether(be16(p + 14), c, out);
+		break;
+	case LINK_SLL2:
+		out->what = ether(be16(p), c, out);
+		break;
+	default:
+		out->what = network(c, out);
+		break; /* the family of a loopback header differs by system: the version stands in
+			  the packet */
 	}
 	return out->what;
 }

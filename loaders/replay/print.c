@@ -66,18 +66,20 @@ void print_table(FILE *f, struct tally_row **rows, size_t n, size_t most)
 	size_t shown = most && most < n ? most : n;
 	int wp = width_of(rows, shown, false), ws = width_of(rows, shown, true);
 
-	fprintf(f, "%-*s  %-*s  %9s %8s %8s %9s %9s %9s  %s\n", wp, "protocol", ws, "service", "count", "errors", "unknown", "p50", "p95", "p99",
-		"operation");
+	fprintf(f, "%-*s  %-*s  %9s %8s %8s %9s %9s %9s  %s\n", wp, "protocol", ws, "service",
+		"count", "errors", "unknown", "p50", "p95", "p99", "operation");
 	for (size_t i = 0; i < shown; i++) {
 		const struct tally_row *r = rows[i];
 		struct strbuf op cleanup_strbuf = STRBUF_INIT;
 		char p50[16], p95[16], p99[16];
 
 		strbuf_addshown(&op, r->operation, strlen(r->operation));
-		fprintf(f, "%-*s  %-*s  %9llu %8llu %8llu %9s %9s %9s  %s\n", wp, r->protocol, ws, r->service, (unsigned long long)r->count,
-			(unsigned long long)(r->by_result[PROTO_ERROR] + r->by_result[PROTO_NO_ANSWER]),
-			(unsigned long long)r->by_result[PROTO_BLIND], quantile(r, 0.5, p50), quantile(r, 0.95, p95), quantile(r, 0.99, p99),
-			strbuf_str(&op));
+		fprintf(f, "%-*s  %-*s  %9llu %8llu %8llu %9s %9s %9s  %s\n", wp, r->protocol, ws,
+			r->service, (unsigned long long)r->count,
+			(unsigned long long)(r->by_result[PROTO_ERROR] +
+					     r->by_result[PROTO_NO_ANSWER]),
+			(unsigned long long)r->by_result[PROTO_BLIND], quantile(r, 0.5, p50),
+			quantile(r, 0.95, p95), quantile(r, 0.99, p99), strbuf_str(&op));
 	}
 	if (shown < n)
 		fprintf(f, "and %zu more: --all shows them\n", n - shown);
@@ -111,9 +113,12 @@ static json_t *row_json(const struct tally_row *r)
 	json_object_set_new(o, "no_answer", number(r->by_result[PROTO_NO_ANSWER]));
 	json_object_set_new(o, "blind", number(r->by_result[PROTO_BLIND]));
 	json_object_set_new(o, "sum_ns", number(r->sum_ns));
-	json_object_set_new(o, "p50_ns", r->n_latencies ? number(tally_quantile(r, 0.5)) : json_null());
-	json_object_set_new(o, "p95_ns", r->n_latencies ? number(tally_quantile(r, 0.95)) : json_null());
-	json_object_set_new(o, "p99_ns", r->n_latencies ? number(tally_quantile(r, 0.99)) : json_null());
+	json_object_set_new(o, "p50_ns",
+			    r->n_latencies ? number(tally_quantile(r, 0.5)) : json_null());
+	json_object_set_new(o, "p95_ns",
+			    r->n_latencies ? number(tally_quantile(r, 0.95)) : json_null());
+	json_object_set_new(o, "p99_ns",
+			    r->n_latencies ? number(tally_quantile(r, 0.99)) : json_null());
 	json_object_set_new(o, "max_ns", r->n_latencies ? number(r->max_ns) : json_null());
 	json_object_set_new(o, "request_bytes", number(r->request_bytes));
 	json_object_set_new(o, "response_bytes", number(r->response_bytes));
@@ -152,19 +157,25 @@ void print_json(FILE *f, struct tally_row **rows, size_t n, const struct flows_s
 void print_loss(FILE *f, const struct flows_stat *s, uint64_t blind)
 {
 	if (s->missing_bytes)
-		fprintf(f, "%llu bytes are not in the capture\n", (unsigned long long)s->missing_bytes);
+		fprintf(f, "%llu bytes are not in the capture\n",
+			(unsigned long long)s->missing_bytes);
 	if (s->blind_bytes)
-		fprintf(f, "%llu bytes could not be read: they are missing, come after a loss, are compressed, or of a kind that is not known here\n",
+		fprintf(f,
+			"%llu bytes could not be read: they are missing, come after a loss, are compressed, or of a kind that is not known here\n",
 			(unsigned long long)s->blind_bytes);
 	if (blind)
-		fprintf(f, "what became of %llu requests is not known\n", (unsigned long long)blind);
+		fprintf(f, "what became of %llu requests is not known\n",
+			(unsigned long long)blind);
 	if (s->unknown)
-		fprintf(f, "%llu connections (%llu bytes) speak a protocol that is not known here\n", (unsigned long long)s->unknown,
-			(unsigned long long)s->unknown_bytes);
+		fprintf(f,
+			"%llu connections (%llu bytes) speak a protocol that is not known here\n",
+			(unsigned long long)s->unknown, (unsigned long long)s->unknown_bytes);
 	if (s->unfinished)
-		fprintf(f, "%llu requests had no answer yet when the capture ended\n", (unsigned long long)s->unfinished);
+		fprintf(f, "%llu requests had no answer yet when the capture ended\n",
+			(unsigned long long)s->unfinished);
 	if (s->fragments)
-		fprintf(f, "%llu fragments of IP packets came without the rest\n", (unsigned long long)s->fragments);
+		fprintf(f, "%llu fragments of IP packets came without the rest\n",
+			(unsigned long long)s->fragments);
 }
 
 static void when(int64_t ns, char buf[40])
@@ -178,7 +189,8 @@ static void when(int64_t ns, char buf[40])
 	snprintf(buf + n, 40 - n, ".%06lldZ", (long long)(ns % NSEC_PER_SEC / 1000));
 }
 
-static void request_json(FILE *f, const struct proto_request *r, const char *service, const char *client)
+static void request_json(FILE *f, const struct proto_request *r, const char *service,
+			 const char *client)
 {
 	json_t *o = json_object();
 	bool answered = r->result == PROTO_OK || r->result == PROTO_ERROR;
@@ -193,7 +205,8 @@ static void request_json(FILE *f, const struct proto_request *r, const char *ser
 	json_object_set_new(o, "sent_ns", json_integer(r->sent_ns));
 	json_object_set_new(o, "first_ns", r->first_ns ? json_integer(r->first_ns) : json_null());
 	json_object_set_new(o, "end_ns", r->end_ns ? json_integer(r->end_ns) : json_null());
-	json_object_set_new(o, "latency_ns", answered ? json_integer(r->end_ns - r->begin_ns) : json_null());
+	json_object_set_new(o, "latency_ns",
+			    answered ? json_integer(r->end_ns - r->begin_ns) : json_null());
 	json_object_set_new(o, "request_bytes", number(r->request_bytes));
 	json_object_set_new(o, "response_bytes", number(r->response_bytes));
 	json_object_set_new(o, "trace", r->trace ? text_value(r->trace) : json_null());
@@ -216,6 +229,9 @@ void print_request(FILE *f, const struct proto_request *r, const struct flow_end
 	when(r->begin_ns, at);
 	strbuf_addshown(&op, r->operation, strlen(r->operation));
 	fprintf(f, "%s %9s  %-9s %s -> %s  %s  %s%s%s\n", at,
-		r->result == PROTO_OK || r->result == PROTO_ERROR ? duration((uint64_t)(r->end_ns - r->begin_ns), took) : "-", r->protocol, client,
-		service, strbuf_str(&op), proto_result_name(r->result), *r->status ? " " : "", r->status);
+		r->result == PROTO_OK || r->result == PROTO_ERROR ?
+			duration((uint64_t)(r->end_ns - r->begin_ns), took) :
+			"-",
+		r->protocol, client, service, strbuf_str(&op), proto_result_name(r->result),
+		*r->status ? " " : "", r->status);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keep: see the header. Rows in a hash table of open addresses, written and forgotten when it is full. */
+/* keep: see the header. Rows in a hash table of open addresses, written and forgotten when it is
+ * full. */
 #include "loaders/replay/save.h"
 
 #include <assert.h>
@@ -22,8 +23,11 @@
 #define CLOSE_MS    600000
 #define WAITING_MAX (64u << 20)
 
-static_assert((int)PROTO_OK == STORE_RESULT_OK && (int)PROTO_ERROR == STORE_RESULT_ERROR && (int)PROTO_ONE_WAY == STORE_RESULT_ONE_WAY &&
-	      (int)PROTO_OPENED == STORE_RESULT_OPENED && (int)PROTO_NO_ANSWER == STORE_RESULT_NO_ANSWER && (int)PROTO_BLIND == STORE_RESULT_BLIND,
+static_assert((int)PROTO_OK == STORE_RESULT_OK && (int)PROTO_ERROR == STORE_RESULT_ERROR &&
+		      (int)PROTO_ONE_WAY == STORE_RESULT_ONE_WAY &&
+		      (int)PROTO_OPENED == STORE_RESULT_OPENED &&
+		      (int)PROTO_NO_ANSWER == STORE_RESULT_NO_ANSWER &&
+		      (int)PROTO_BLIND == STORE_RESULT_BLIND,
 	      "stored as they are");
 
 struct keep_row {
@@ -32,14 +36,15 @@ struct keep_row {
 	char service[TALLY_SERVICE_MAX], status[PROTO_STATUS_MAX];
 	enum proto_result result;
 	uint64_t n, total_ns, max_ns, request_bytes, response_bytes;
-	uint32_t *steps;          /* NULL while there is none */
-	uint64_t first_n, first_total_ns, first_max_ns; /* to the answer's first byte; and behind `steps` as many of it */
+	uint32_t *steps; /* NULL while there is none */
+	uint64_t first_n, first_total_ns,
+		first_max_ns; /* to the answer's first byte; and behind `steps` as many of it */
 };
 
 struct keep {
 	struct store_writer *w;
 	char *capture;
-	uint32_t run;             /* 0: not begun */
+	uint32_t run; /* 0: not begun */
 	int64_t to_ns;
 	struct keep_row rows[ROWS];
 	uint32_t n, slots[SLOTS]; /* index + 1 */
@@ -62,8 +67,13 @@ int save_open(const char *dir, const char *capture, struct keep **out, struct er
 
 static void run_begin(struct keep *k, int64_t from_ns)
 {
-	const struct store_run run = {.family = "replay", .options = k->capture, .scope = STORE_SCOPE_PARTIAL, .bucket_s = 1, .cpus = 1,
-				      .from_ns = from_ns, .boot_offset_ns = clock_boot_offset_ns()};
+	const struct store_run run = {.family = "replay",
+				      .options = k->capture,
+				      .scope = STORE_SCOPE_PARTIAL,
+				      .bucket_s = 1,
+				      .cpus = 1,
+				      .from_ns = from_ns,
+				      .boot_offset_ns = clock_boot_offset_ns()};
 
 	k->run = store_run_begin(k->w, &run);
 }
@@ -90,11 +100,21 @@ static int write_one(struct keep *k, int64_t second, const struct store_request 
 
 static int write_row(struct keep *k, struct protocols *s, const struct keep_row *r)
 {
-	struct store_request x = {
-		.side = STORE_SIDE_CAPTURE, .result = (enum store_result)r->result, .protocol = r->protocol, .service = r->service,
-		.operation = protocols_operation_now(s, r->operation, r->protocol, proto_service_port(r->service)), .status = r->status, .n = r->n, .total_ns = r->total_ns,
-		.max_ns = r->max_ns, .request_bytes = r->request_bytes, .response_bytes = r->response_bytes, .steps = r->steps,
-		.n_steps = HIST_STEPS};
+	struct store_request x = {.side = STORE_SIDE_CAPTURE,
+				  .result = (enum store_result)r->result,
+				  .protocol = r->protocol,
+				  .service = r->service,
+				  .operation =
+					  protocols_operation_now(s, r->operation, r->protocol,
+								  proto_service_port(r->service)),
+				  .status = r->status,
+				  .n = r->n,
+				  .total_ns = r->total_ns,
+				  .max_ns = r->max_ns,
+				  .request_bytes = r->request_bytes,
+				  .response_bytes = r->response_bytes,
+				  .steps = r->steps,
+				  .n_steps = HIST_STEPS};
 	int rc = write_one(k, r->second, &x);
 
 	if (rc || !r->first_n)
@@ -125,19 +145,25 @@ static int write_rows(struct keep *k, struct protocols *s)
 static struct keep_row *row_of(struct keep *k, const struct proto_request *r, const char *service)
 {
 	int64_t second = r->begin_ns / NSEC_PER_SEC;
-	uint64_t hash = hash_str(hash_str(hash_u64(hash_u64(HASH_SEED, (uint64_t)second), r->operation_id), service), r->status);
+	uint64_t hash = hash_str(
+		hash_str(hash_u64(hash_u64(HASH_SEED, (uint64_t)second), r->operation_id), service),
+		r->status);
 	uint32_t at = (uint32_t)hash_u64(hash, r->result) & (SLOTS - 1);
 	struct keep_row *x;
 
 	for (; k->slots[at]; at = (at + 1) & (SLOTS - 1)) {
 		x = &k->rows[k->slots[at] - 1];
-		if (x->second == second && x->operation == r->operation && x->protocol == r->protocol && x->result == r->result &&
+		if (x->second == second && x->operation == r->operation &&
+		    x->protocol == r->protocol && x->result == r->result &&
 		    !strcmp(x->service, service) && !strcmp(x->status, r->status))
 			return x;
 	}
 	k->slots[at] = ++k->n;
 	x = &k->rows[k->n - 1];
-	*x = (struct keep_row){.second = second, .protocol = r->protocol, .operation = r->operation, .result = r->result};
+	*x = (struct keep_row){.second = second,
+			       .protocol = r->protocol,
+			       .operation = r->operation,
+			       .result = r->result};
 	snprintf(x->service, sizeof(x->service), "%s", service);
 	snprintf(x->status, sizeof(x->status), "%s", r->status);
 	return x;
@@ -151,7 +177,8 @@ static void first_add(struct keep_row *x, uint64_t ns)
 	x->first_max_ns = ns > x->first_max_ns ? ns : x->first_max_ns;
 }
 
-int save_add(struct keep *k, struct protocols *s, const struct proto_request *r, const char *service)
+int save_add(struct keep *k, struct protocols *s, const struct proto_request *r,
+	     const char *service)
 {
 	int64_t last = r->end_ns > r->sent_ns ? r->end_ns : r->sent_ns;
 	struct keep_row *x;
@@ -175,7 +202,9 @@ int save_add(struct keep *k, struct protocols *s, const struct proto_request *r,
 		x->total_ns += ns;
 		x->max_ns = ns > x->max_ns ? ns : x->max_ns;
 		if (r->first_ns)
-			first_add(x, r->first_ns > r->begin_ns ? (uint64_t)(r->first_ns - r->begin_ns) : 0);
+			first_add(x, r->first_ns > r->begin_ns ?
+					     (uint64_t)(r->first_ns - r->begin_ns) :
+					     0);
 	}
 	return rc;
 }

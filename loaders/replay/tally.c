@@ -16,9 +16,9 @@
 
 struct tally {
 	struct tally_row **rows;
-	char **owned;             /* names that were made when rows were folded */
+	char **owned; /* names that were made when rows were folded */
 	size_t n, cap, n_owned, cap_owned;
-	uint32_t *slots;          /* index + 1 */
+	uint32_t *slots; /* index + 1 */
 	size_t n_slots;
 };
 
@@ -72,14 +72,16 @@ static uint64_t key_of(const char *protocol, const char *service, const char *op
 	return hash_str(hash_str(hash_str(HASH_SEED, protocol), service), operation);
 }
 
-static size_t find(const struct tally *t, const char *protocol, const char *service, const char *operation)
+static size_t find(const struct tally *t, const char *protocol, const char *service,
+		   const char *operation)
 {
 	size_t i = key_of(protocol, service, operation) & (t->n_slots - 1);
 
 	for (; t->slots[i]; i = (i + 1) & (t->n_slots - 1)) {
 		const struct tally_row *r = t->rows[t->slots[i] - 1];
 
-		if (!strcmp(r->operation, operation) && !strcmp(r->service, service) && !strcmp(r->protocol, protocol))
+		if (!strcmp(r->operation, operation) && !strcmp(r->service, service) &&
+		    !strcmp(r->protocol, protocol))
 			break;
 	}
 	return i;
@@ -91,10 +93,12 @@ static void rehash(struct tally *t, size_t n_slots)
 	t->n_slots = n_slots;
 	t->slots = mem_array(n_slots, sizeof(*t->slots));
 	for (size_t i = 0; i < t->n; i++)
-		t->slots[find(t, t->rows[i]->protocol, t->rows[i]->service, t->rows[i]->operation)] = (uint32_t)i + 1;
+		t->slots[find(t, t->rows[i]->protocol, t->rows[i]->service,
+			      t->rows[i]->operation)] = (uint32_t)i + 1;
 }
 
-static struct tally_row *row(struct tally *t, const char *protocol, const char *service, const char *operation)
+static struct tally_row *row(struct tally *t, const char *protocol, const char *service,
+			     const char *operation)
 {
 	size_t i = find(t, protocol, service, operation);
 	struct tally_row *r;
@@ -123,7 +127,8 @@ static void add_status(struct tally_row *r, const char *text, uint64_t n)
 	if (i == ARRAY_SIZE(r->statuses))
 		return;
 	if (i == r->n_statuses)
-		snprintf(r->statuses[r->n_statuses++].text, sizeof(r->statuses[i].text), "%s", text);
+		snprintf(r->statuses[r->n_statuses++].text, sizeof(r->statuses[i].text), "%s",
+			 text);
 	r->statuses[i].n += n;
 }
 
@@ -176,7 +181,8 @@ static void merge(struct tally_row *to, const struct tally_row *from)
 
 static int more_time(const void *a, const void *b)
 {
-	const struct tally_row *x = *(struct tally_row *const *)a, *y = *(struct tally_row *const *)b;
+	const struct tally_row *x = *(struct tally_row *const *)a,
+			       *y = *(struct tally_row *const *)b;
 
 	if (x->sum_ns != y->sum_ns)
 		return x->sum_ns < y->sum_ns ? 1 : -1;
@@ -194,7 +200,8 @@ struct tally_row **tally_rows(struct tally *t, struct protocols *s, size_t *n)
 	t->n = t->cap = 0;
 	rehash(t, t->n_slots);
 	for (size_t i = 0; i < before; i++) {
-		const char *now = protocols_operation_now(s, old[i]->operation, old[i]->protocol, proto_service_port(old[i]->service));
+		const char *now = protocols_operation_now(s, old[i]->operation, old[i]->protocol,
+							  proto_service_port(old[i]->service));
 		size_t at = find(t, old[i]->protocol, old[i]->service, now);
 
 		if (t->slots[at]) {

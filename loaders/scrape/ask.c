@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask: see the header. The request is of HTTP/1.0, so that the answer is neither in chunks nor kept open; redirects are not followed. All but the
- * connection and the socket of the answer is closed before the first byte of a stranger's is read.
+ * ask: see the header. The request is of HTTP/1.0, so that the answer is neither in chunks nor kept
+ * open; redirects are not followed. All but the connection and the socket of the answer is closed
+ * before the first byte of a stranger's is read.
  */
 #include "loaders/scrape/ask.h"
 
@@ -25,17 +26,18 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
-#define CONNECT_MS   3000
-#define PAGE_MAX     (256u << 10)
-#define BODY_MAX     (16u << 20) /* as it comes */
-#define PROFILE_MAX  (96u << 20) /* unpacked */
-#define GZIP_WINDOW  (15 + 16)
-#define FD_TO        3
+#define CONNECT_MS    3000
+#define PAGE_MAX      (256u << 10)
+#define BODY_MAX      (16u << 20) /* as it comes */
+#define PROFILE_MAX   (96u << 20) /* unpacked */
+#define GZIP_WINDOW   (15 + 16)
+#define FD_TO         3
 #define FD_CONNECTION 4
 
 static const char *const PATHS[WIRE_ASKS] = {
-	[WIRE_ASK_INDEX] = "/debug/pprof/",     [WIRE_ASK_CPU] = "/debug/pprof/profile",     [WIRE_ASK_HEAP] = "/debug/pprof/heap",
-	[WIRE_ASK_GOROUTINE] = "/debug/pprof/goroutine", [WIRE_ASK_BLOCK] = "/debug/pprof/block", [WIRE_ASK_MUTEX] = "/debug/pprof/mutex",
+	[WIRE_ASK_INDEX] = "/debug/pprof/",      [WIRE_ASK_CPU] = "/debug/pprof/profile",
+	[WIRE_ASK_HEAP] = "/debug/pprof/heap",   [WIRE_ASK_GOROUTINE] = "/debug/pprof/goroutine",
+	[WIRE_ASK_BLOCK] = "/debug/pprof/block", [WIRE_ASK_MUTEX] = "/debug/pprof/mutex",
 };
 
 /* ---- telling ---- */
@@ -96,7 +98,10 @@ static void connected(const struct message *m, int connection)
 		struct cmsghdr head;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control = {0};
-	struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr msg = {.msg_iov = &v,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
 	c->cmsg_level = SOL_SOCKET;
@@ -157,8 +162,10 @@ static void request(struct message *m, const struct wire_question *q, int fd)
 		inet_ntop(q->v6 ? AF_INET6 : AF_INET, q->address, host, sizeof(host));
 	if (q->ask == WIRE_ASK_CPU)
 		snprintf(seconds, sizeof(seconds), "?seconds=%u", q->seconds);
-	n = snprintf(text, sizeof(text), "GET %s%s HTTP/1.0\r\nHost: %s%s%s:%u\r\nUser-Agent: sonde-scrape\r\nAccept: */*\r\n\r\n", PATHS[q->ask], seconds,
-		     q->v6 ? "[" : "", host, q->v6 ? "]" : "", q->port);
+	n = snprintf(
+		text, sizeof(text),
+		"GET %s%s HTTP/1.0\r\nHost: %s%s%s:%u\r\nUser-Agent: sonde-scrape\r\nAccept: */*\r\n\r\n",
+		PATHS[q->ask], seconds, q->v6 ? "[" : "", host, q->v6 ? "]" : "", q->port);
 	if (send(fd, text, (size_t)n, MSG_NOSIGNAL) != n)
 		failed(m, WIRE_NO_CONNECTION, (uint32_t)errno);
 }
@@ -225,7 +232,8 @@ static void on_mapping(void *ctx, const struct wire_mapping *x)
 	say(ctx, WIRE_MAPPINGS, x, sizeof(*x));
 }
 
-static void on_stack(void *ctx, const uint64_t values[WIRE_VALUES], const uint64_t *addresses, size_t n)
+static void on_stack(void *ctx, const uint64_t values[WIRE_VALUES], const uint64_t *addresses,
+		     size_t n)
 {
 	uint64_t *at = add(ctx, WIRE_STACKS, (1 + WIRE_VALUES + n) * sizeof(*at));
 

@@ -23,7 +23,8 @@
 
 /* ---- sonde-pprof ---- */
 
-/* Between fork and exec: nothing but system calls. It keeps the right to enter network namespaces, which its children give up. */
+/* Between fork and exec: nothing but system calls. It keeps the right to enter network namespaces,
+ * which its children give up. */
 static void child_become(const char *path, int fd)
 {
 	char *argv[] = {(char *)"sonde-pprof", NULL}, *envp[] = {NULL};
@@ -63,7 +64,8 @@ static int child_start(struct asker *a, struct err *e)
 	if (rc)
 		return rc;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot talk to sonde-pprof: %s", strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot talk to sonde-pprof: %s",
+			       strerror(errno));
 	a->child = fork();
 	if (!a->child)
 		child_become(path, pair[1]);
@@ -111,21 +113,28 @@ uint64_t asker_cpu_ns(const struct asker *a)
 	fclose(f);
 	text[n] = '\0';
 	at = strrchr(text, ')'); /* utime, stime, cutime, cstime are fields 14 to 17 */
-	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu", ticks, ticks + 1, ticks + 2, ticks + 3) != 4)
+	if (!at ||
+	    sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %llu %llu %llu %llu",
+		   ticks, ticks + 1, ticks + 2, ticks + 3) != 4)
 		return 0;
-	return (ticks[0] + ticks[1] + ticks[2] + ticks[3]) * (uint64_t)(NSEC_PER_SEC / sysconf(_SC_CLK_TCK));
+	return (ticks[0] + ticks[1] + ticks[2] + ticks[3]) *
+	       (uint64_t)(NSEC_PER_SEC / sysconf(_SC_CLK_TCK));
 }
 
 /* ---- a question ---- */
 
-static bool question_send(const struct asker *a, const struct wire_question *q, const int *fds, size_t n)
+static bool question_send(const struct asker *a, const struct wire_question *q, const int *fds,
+			  size_t n)
 {
 	struct iovec v = {(void *)(uintptr_t)q, sizeof(*q)};
 	union {
 		struct cmsghdr head;
 		char bytes[CMSG_SPACE(2 * sizeof(int))];
 	} control = {0};
-	struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE(n * sizeof(int))};
+	struct msghdr msg = {.msg_iov = &v,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = CMSG_SPACE(n * sizeof(int))};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 
 	c->cmsg_level = SOL_SOCKET;
@@ -135,16 +144,21 @@ static bool question_send(const struct asker *a, const struct wire_question *q, 
 	return a->fd >= 0 && sendmsg(a->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) == sizeof(*q);
 }
 
-int fetch_begin(struct fetch *f, const struct asker *a, const struct wire_question *q, uint32_t pid, int connection, int64_t now_ns, struct err *e)
+int fetch_begin(struct fetch *f, const struct asker *a, const struct wire_question *q, uint32_t pid,
+		int connection, int64_t now_ns, struct err *e)
 {
 	int pair[2], fds[2], network = connection, err = 0;
 	char path[64];
 
-	*f = (struct fetch){.ask = (enum wire_ask)q->ask, .fd = -1, .connection = -1, .asked_ns = now_ns,
+	*f = (struct fetch){.ask = (enum wire_ask)q->ask,
+			    .fd = -1,
+			    .connection = -1,
+			    .asked_ns = now_ns,
 			    .until_ns = now_ns + q->timeout_s * NSEC_PER_SEC};
 	snprintf(path, sizeof(path), "/proc/%u/ns/net", pid);
 	if (connection < 0 && pid && (network = open(path, O_RDONLY | O_CLOEXEC)) < 0)
-		return err_set(e, -errno, EXIT_PERMISSION, "its network namespace: %s", strerror(errno));
+		return err_set(e, -errno, EXIT_PERMISSION, "its network namespace: %s",
+			       strerror(errno));
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
 		err = -errno;
 	} else {
@@ -160,7 +174,9 @@ int fetch_begin(struct fetch *f, const struct asker *a, const struct wire_questi
 	}
 	if (network >= 0)
 		close(network);
-	return err ? err_set(e, err, EXIT_RUNTIME, "sonde-pprof cannot be asked: %s", strerror(-err)) : 0;
+	return err ? err_set(e, err, EXIT_RUNTIME, "sonde-pprof cannot be asked: %s",
+			     strerror(-err)) :
+		     0;
 }
 
 static void close_all(struct fetch *f)
@@ -197,7 +213,8 @@ static bool stack_take(struct fetch *f, const uint64_t *at, size_t n)
 	mem_grow(f->stacks, f->n, f->cap);
 	f->stacks[f->n] = (struct fetch_stack){.frames = f->n_frames, .n = (uint32_t)n};
 	memcpy(f->stacks[f->n++].values, at + 1, WIRE_VALUES * sizeof(*at));
-	if (f->n_frames + n >= f->cap_frames) { /* and of one without frames there is a place, too */
+	/* and of one without frames there is a place, too */
+	if (f->n_frames + n >= f->cap_frames) {
 		f->cap_frames = (uint32_t)(f->n_frames + n + 8) * 2;
 		f->frames = mem_realloc(f->frames, f->cap_frames * sizeof(*f->frames));
 	}
@@ -211,7 +228,8 @@ static bool stacks_take(struct fetch *f, const uint64_t *at, size_t words, uint3
 	for (; stacks; stacks--) {
 		size_t n;
 
-		if (words < 1 + WIRE_VALUES || at[0] > WIRE_DEPTH || at[0] > words - 1 - WIRE_VALUES)
+		if (words < 1 + WIRE_VALUES || at[0] > WIRE_DEPTH ||
+		    at[0] > words - 1 - WIRE_VALUES)
 			return false;
 		n = (size_t)at[0];
 		if (!stack_take(f, at, n))
@@ -225,7 +243,8 @@ static bool stacks_take(struct fetch *f, const uint64_t *at, size_t words, uint3
 static void mappings_take(struct fetch *f, const struct wire_mapping *m, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		f->has_mapping |= m[i].start <= f->exe.start && m[i].end >= f->exe.end && f->exe.start - m[i].start == f->exe.offset - m[i].offset;
+		f->has_mapping |= m[i].start <= f->exe.start && m[i].end >= f->exe.end &&
+				  f->exe.start - m[i].start == f->exe.offset - m[i].offset;
 }
 
 bool fetch_take(struct fetch *f, const void *message, size_t len)
@@ -274,7 +293,8 @@ static void connection_take(struct fetch *f, struct msghdr *msg)
 	struct cmsghdr *c = CMSG_FIRSTHDR(msg);
 	int fd;
 
-	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(sizeof(fd)))
+	if (!c || c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS ||
+	    c->cmsg_len != CMSG_LEN(sizeof(fd)))
 		return;
 	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
 	if (f->connection >= 0)
@@ -291,7 +311,10 @@ static int receive(struct fetch *f)
 		struct cmsghdr head;
 		char bytes[CMSG_SPACE(sizeof(int))];
 	} control = {0};
-	struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr msg = {.msg_iov = &v,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
 	ssize_t n = recvmsg(f->fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch: sonde-scrape's side of a question (wire.h). `asker` is the way to sonde-pprof: a child that is started before this program gives up
- * the network (confine.h), or, where systemd has one for us (WIRE_SOCKET), that.
+ * fetch: sonde-scrape's side of a question (wire.h). `asker` is the way to sonde-pprof: a child
+ * that is started before this program gives up the network (confine.h), or, where systemd has one
+ * for us (WIRE_SOCKET), that.
  */
 #ifndef SONDE_SCRAPE_FETCH_H
 #define SONDE_SCRAPE_FETCH_H
@@ -16,8 +17,8 @@
 #include "schema/base/err.h"
 
 struct asker {
-	int fd;             /* -1: there is none */
-	pid_t child;        /* 0: it is not ours */
+	int fd;      /* -1: there is none */
+	pid_t child; /* 0: it is not ours */
 	uint64_t ended_cpu_ns;
 };
 
@@ -36,20 +37,24 @@ enum fetch_state { FETCH_ON, FETCH_DONE, FETCH_FAILED };
 struct fetch {
 	enum wire_ask ask;
 	enum fetch_state state;
-	int fd, connection;  /* -1: none */
+	int fd, connection;         /* -1: none */
 	int64_t asked_ns, until_ns; /* boot clock */
-	bool has_mapping;    /* `exe` is among the mappings that it told of */
+	bool has_mapping;           /* `exe` is among the mappings that it told of */
 	struct wire_mapping exe;
 	uint64_t goroutines; /* of the page */
-	struct fetch_stack *stacks; uint32_t n, cap;
-	uint64_t *frames;    uint32_t n_frames, cap_frames;
+	struct fetch_stack *stacks;
+	uint32_t n, cap;
+	uint64_t *frames;
+	uint32_t n_frames, cap_frames;
 	struct wire_end end;
 	struct wire_failed failed;
 };
 
-/* Ask. `pid`: in the network namespace of that process, where it is not ours (0: it is). `connection`: by that one instead,
- * to a Unix socket; it is taken (-1: there is none). 0, or what keeps it from that. */
-int fetch_begin(struct fetch *f, const struct asker *a, const struct wire_question *q, uint32_t pid, int connection, int64_t now_ns, struct err *e);
+/* Ask. `pid`: in the network namespace of that process, where it is not ours (0: it is).
+ * `connection`: by that one instead, to a Unix socket; it is taken (-1: there is none). 0, or what
+ * keeps it from that. */
+int fetch_begin(struct fetch *f, const struct asker *a, const struct wire_question *q, uint32_t pid,
+		int connection, int64_t now_ns, struct err *e);
 void fetch_release(struct fetch *f);
 /* Takes in what has come, without waiting. */
 void fetch_read(struct fetch *f, int64_t now_ns);

@@ -16,7 +16,7 @@ static void profile_release(struct profile *x)
 {
 	struct kept *k, *next;
 
-	HASH_ITER(hh, x->kept, k, next) {
+	HASH_ITER (hh, x->kept, k, next) {
 		HASH_DEL(x->kept, k);
 		free(k);
 	}
@@ -56,7 +56,8 @@ static void forget(struct goprog *p)
 	p->lines_until_ns = p->search_ns = 0;
 }
 
-/* net/http/pprof, or fasthttp's of the same pages. One that links neither has no page, and is not bothered. */
+/* net/http/pprof, or fasthttp's of the same pages. One that links neither has no page, and is not
+ * bothered. */
 static bool links_pages(const struct image *index)
 {
 	struct image_symbol s;
@@ -85,7 +86,8 @@ void goprog_find(struct goprog *p, struct hostmaps *hm, struct hostmaps_process 
 	p->image = img->id;
 	p->image_generation = img->generation;
 	p->exe = (struct wire_mapping){start, end, offset};
-	if (p->found == GOPROG_OFFERS && p->lines_until_ns && img->index && !image_ident(img->index)->lines_later)
+	if (p->found == GOPROG_OFFERS && p->lines_until_ns && img->index &&
+	    !image_ident(img->index)->lines_later)
 		p->lines_until_ns = 0;
 	if (p->found != GOPROG_UNKNOWN || !img->state)
 		return;
@@ -105,6 +107,7 @@ bool goprog_holds(const struct goprog *p)
 	uint64_t tick = proc_ticks_ns(1);
 	struct proc_stat st;
 
-	return !proc_read_stat(p->key.tgid, &st) && proc_ticks_ns(st.start_ticks) / tick == p->key.start_ns / tick &&
+	return !proc_read_stat(p->key.tgid, &st) &&
+	       proc_ticks_ns(st.start_ticks) / tick == p->key.start_ns / tick &&
 	       sockets_holds(p->key.tgid, p->inode);
 }

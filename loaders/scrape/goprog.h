@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * goprog: one Go program: whether and where it offers profiles, what was read of them, and what the store has.
+ * goprog: one Go program: whether and where it offers profiles, what was read of them, and what the
+ * store has.
  *
- * Counts of a program are cumulative: the first answer of one that ran before the capture is its base, and each later one adds what is more
- * than before (Go scales times by a clock rate that it learns: what is less than before adds nothing). What stands (inuse, goroutines) is
- * told as it is. A CPU profile is of its own while.
+ * Counts of a program are cumulative: the first answer of one that ran before the capture is its
+ * base, and each later one adds what is more than before (Go scales times by a clock rate that it
+ * learns: what is less than before adds nothing). What stands (inuse, goroutines) is told as it is.
+ * A CPU profile is of its own while.
  */
 #ifndef SONDE_SCRAPE_GOPROG_H
 #define SONDE_SCRAPE_GOPROG_H
@@ -24,20 +26,20 @@ struct goprog_key {
 	uint32_t tgid, exec_id;
 };
 
-enum goprog_found { /* what is known of it */
-	GOPROG_UNKNOWN,  /* its index is awaited */
-	GOPROG_NO_GO,
-	GOPROG_NO_PPROF, /* it links nothing that would offer profiles */
-	GOPROG_OFFERS    /* it may */
+enum goprog_found {                 /* what is known of it */
+		    GOPROG_UNKNOWN, /* its index is awaited */
+		    GOPROG_NO_GO,
+		    GOPROG_NO_PPROF, /* it links nothing that would offer profiles */
+		    GOPROG_OFFERS    /* it may */
 };
 
-struct kept {           /* a stack of a profile that is asked for again and again */
+struct kept { /* a stack of a profile that is asked for again and again */
 	UT_hash_handle hh;
-	uint64_t told[2];   /* of what counts up: as much is in the store, or was there before */
+	uint64_t told[2]; /* of what counts up: as much is in the store, or was there before */
 	uint64_t now[WIRE_VALUES]; /* of the answer with this number: */
 	uint64_t reading;
 	uint32_t counter, gauge, epoch; /* series of the store */
-	bool stands;        /* the store has something of it */
+	bool stands;                    /* the store has something of it */
 	uint32_t n;
 	uint64_t frames[];
 };
@@ -49,13 +51,14 @@ struct gauge {
 
 struct profile {
 	struct fetch *fetch; /* NULL: none is on its way */
-	int64_t next_ns;    /* boot clock */
+	int64_t next_ns;     /* boot clock */
 	struct kept *kept;
 	uint64_t readings, left_out;
 	bool has_base;
-	uint32_t fails;     /* in a row */
-	char reason[96];    /* why it is not read; "": it is */
-	struct gauge *gauges; uint32_t n_gauges, cap_gauges;
+	uint32_t fails;  /* in a row */
+	char reason[96]; /* why it is not read; "": it is */
+	struct gauge *gauges;
+	uint32_t n_gauges, cap_gauges;
 	struct idmap gauge_of; /* series -> its place + 1 */
 	uint32_t gauges_epoch;
 };
@@ -64,30 +67,32 @@ struct goprog {
 	struct goprog_key key;
 	enum goprog_found found;
 	bool covered, in_scope, gone;
-	bool from_begin;    /* it began after the capture did: all that it counts is the capture's */
-	uint32_t image;     /* of its executable, as hostmaps numbers it */
+	bool from_begin; /* it began after the capture did: all that it counts is the capture's */
+	uint32_t image;  /* of its executable, as hostmaps numbers it */
 	uint64_t image_generation;
 	struct wire_mapping exe;
 	struct image_go_record go;
 	int64_t lines_until_ns; /* its names have no lines yet: till then */
-	bool listens;       /* somewhere */
-	bool answers;       /* its page was found, at: */
+	bool listens;           /* somewhere */
+	bool answers;           /* its page was found, at: */
 	bool other_network;
 	struct listening at;
-	uint64_t inode;     /* of its socket */
-	uint64_t *tried;    uint32_t n_tried, cap_tried; /* sockets that have no page */
-	char reason[128];   /* why it is not asked */
+	uint64_t inode; /* of its socket */
+	uint64_t *tried;
+	uint32_t n_tried, cap_tried; /* sockets that have no page */
+	char reason[128];            /* why it is not asked */
 	struct profile profiles[WIRE_ASKS];
-	uint32_t epoch, process; /* of the store */
+	uint32_t epoch, process;     /* of the store */
 	uint64_t told, told_segment; /* a hash of what the notes say */
 	int64_t seen_ns, search_ns, pause_ns;
 	UT_hash_handle hh;
 };
 
-void goprog_release(struct goprog *p); /* all but the struct itself */
+void goprog_release(struct goprog *p);                 /* all but the struct itself */
 void goprog_refuse(struct goprog *p, const char *why); /* why it is not asked */
 /* Open what hostmaps knows of its executable now; later calls notice that it is another one. */
-void goprog_find(struct goprog *p, struct hostmaps *hm, struct hostmaps_process *hp, int64_t now_ns);
+void goprog_find(struct goprog *p, struct hostmaps *hm, struct hostmaps_process *hp,
+		 int64_t now_ns);
 /* Its names have lines, or will not have any soon. */
 bool goprog_named(const struct goprog *p, int64_t now_ns);
 /* Is what has this number still the process that is meant, and does it hold its socket? */

@@ -16,17 +16,20 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define LOOK_NS     (NSEC_PER_SEC * 2 / 5) /* who came, who went: with each turn of the loop, but no more often */
-#define SOON_NS     (NSEC_PER_SEC / 20)    /* an answer is awaited */
-#define READ_NS     (NSEC_PER_SEC / 20)
-#define SEARCH_NS   (NSEC_PER_SEC / 2)     /* first; then twice as long each time */
-#define SEARCH_MAX_NS (60 * NSEC_PER_SEC)
-#define TIMEOUT_S   10
+/* who came, who went: with each turn of the loop, but no more often */
+#define LOOK_NS        (NSEC_PER_SEC * 2 / 5)
+#define SOON_NS        (NSEC_PER_SEC / 20) /* an answer is awaited */
+#define READ_NS        (NSEC_PER_SEC / 20)
+#define SEARCH_NS      (NSEC_PER_SEC / 2) /* first; then twice as long each time */
+#define SEARCH_MAX_NS  (60 * NSEC_PER_SEC)
+#define TIMEOUT_S      10
 #define PAGE_TIMEOUT_S 5
-#define AT_ONCE     8                      /* questions that are answered at once, all programs together */
+/* questions that are answered at once, all programs together */
+#define AT_ONCE     8
 #define CPU_AT_ONCE 32
-#define GOROUTINES_MAX 100000              /* before Go 1.19 a program stands still while they are listed */
-#define FAILS_MAX   6
+/* before Go 1.19 a program stands still while they are listed */
+#define GOROUTINES_MAX 100000
+#define FAILS_MAX      6
 
 struct goprogs {
 	struct goprogs_opts o;
@@ -34,8 +37,8 @@ struct goprogs {
 	int64_t look_ns;
 	struct family_host *host; /* of this turn */
 	int64_t now_ns;
-	bool last;                /* it ends: nothing new is begun */
-	int busy, busy_cpu;       /* questions on their way */
+	bool last;          /* it ends: nothing new is begun */
+	int busy, busy_cpu; /* questions on their way */
 };
 
 struct goprogs *goprogs_new(const struct goprogs_opts *o)
@@ -59,7 +62,7 @@ void goprogs_free(struct goprogs *ps)
 
 	if (!ps)
 		return;
-	HASH_ITER(hh, ps->all, p, next)
+	HASH_ITER (hh, ps->all, p, next)
 		drop(ps, p);
 	free(ps);
 }
@@ -71,7 +74,8 @@ static struct hostmaps_process *process_of(const struct goprogs *ps, const struc
 
 /* ---- who there is ---- */
 
-static struct goprog *add(struct goprogs *ps, const struct hostmaps_process *hp, const struct goprog_key *key)
+static struct goprog *add(struct goprogs *ps, const struct hostmaps_process *hp,
+			  const struct goprog_key *key)
 {
 	struct goprog *p = mem_alloc(sizeof(*p));
 
@@ -84,7 +88,8 @@ static struct goprog *add(struct goprogs *ps, const struct hostmaps_process *hp,
 static void look_at(void *ctx, struct hostmaps_process *hp)
 {
 	struct goprogs *ps = ctx;
-	struct goprog_key key = {.start_ns = hp->start_ns, .tgid = hp->tgid, .exec_id = hp->exec_id};
+	struct goprog_key key = {
+		.start_ns = hp->start_ns, .tgid = hp->tgid, .exec_id = hp->exec_id};
 	struct goprog *p;
 	bool is_new;
 
@@ -96,7 +101,8 @@ static void look_at(void *ctx, struct hostmaps_process *hp)
 	if (is_new || ps->host->target->feed) /* what is given may be taken back */
 		p->covered = target_covers(ps->host->target, ps->host->maps, hp);
 	p->in_scope = p->covered && !naming_excludes(ps->host->naming, hp);
-	if (p->in_scope && (p->found != GOPROG_NO_GO || hp->exec_id == 0)) /* without exec ids another executable is the sign of an exec */
+	/* without exec ids another executable is the sign of an exec */
+	if (p->in_scope && (p->found != GOPROG_NO_GO || hp->exec_id == 0))
 		goprog_find(p, ps->host->maps, hp, ps->now_ns);
 	if (p->in_scope && p->found == GOPROG_NO_PPROF && !p->reason[0])
 		snprintf(p->reason, sizeof(p->reason), "it does not link net/http/pprof");
@@ -110,7 +116,7 @@ static void look(struct goprogs *ps)
 		return;
 	ps->look_ns = ps->now_ns + LOOK_NS;
 	hostmaps_each(ps->host->maps, look_at, ps);
-	HASH_ITER(hh, ps->all, p, next)
+	HASH_ITER (hh, ps->all, p, next)
 		if (p->seen_ns != ps->now_ns)
 			drop(ps, p);
 }
@@ -119,21 +125,28 @@ static void look(struct goprogs *ps)
 
 static bool ask(struct goprogs *ps, struct goprog *p, enum wire_ask what)
 {
-	struct wire_question q = {.ask = what, .seconds = ps->o.cpu_s, .port = p->at.port, .v6 = p->at.v6,
-				  .timeout_s = what == WIRE_ASK_CPU ? ps->o.cpu_s + TIMEOUT_S : what == WIRE_ASK_INDEX ? PAGE_TIMEOUT_S : TIMEOUT_S};
+	struct wire_question q = {.ask = what,
+				  .seconds = ps->o.cpu_s,
+				  .port = p->at.port,
+				  .v6 = p->at.v6,
+				  .timeout_s = what == WIRE_ASK_CPU   ? ps->o.cpu_s + TIMEOUT_S :
+					       what == WIRE_ASK_INDEX ? PAGE_TIMEOUT_S :
+									TIMEOUT_S};
 	struct profile *x = &p->profiles[what];
 	int connection = *p->at.path ? sockets_connect(p->key.tgid, p->at.path) : -1;
 	struct err e = {0};
 
 	q.connected = connection >= 0;
 	if (*p->at.path && connection < 0) {
-		snprintf(x->reason, sizeof(x->reason), "%.40s: no connection: %.30s", p->at.path, strerror(-connection));
+		snprintf(x->reason, sizeof(x->reason), "%.40s: no connection: %.30s", p->at.path,
+			 strerror(-connection));
 		return false;
 	}
 
 	memcpy(q.address, p->at.address, sizeof(q.address));
 	x->fetch = mem_alloc(sizeof(*x->fetch));
-	if (!fetch_begin(x->fetch, ps->o.asker, &q, p->other_network ? p->key.tgid : 0, connection, ps->now_ns, &e)) {
+	if (!fetch_begin(x->fetch, ps->o.asker, &q, p->other_network ? p->key.tgid : 0, connection,
+			 ps->now_ns, &e)) {
 		x->fetch->exe = p->exe;
 		*(what == WIRE_ASK_CPU ? &ps->busy_cpu : &ps->busy) += 1;
 		return true;
@@ -148,7 +161,9 @@ static void search(struct goprogs *ps, struct goprog *p)
 {
 	if (ps->now_ns < p->search_ns || ps->busy >= AT_ONCE)
 		return;
-	p->pause_ns = p->pause_ns ? p->pause_ns * 2 < SEARCH_MAX_NS ? p->pause_ns * 2 : SEARCH_MAX_NS : SEARCH_NS;
+	p->pause_ns = p->pause_ns ?
+			      p->pause_ns * 2 < SEARCH_MAX_NS ? p->pause_ns * 2 : SEARCH_MAX_NS :
+			      SEARCH_NS;
 	p->search_ns = ps->now_ns + p->pause_ns;
 	if (!search_next(p, ps->host->maps) || ask(ps, p, WIRE_ASK_INDEX))
 		return;
@@ -163,7 +178,8 @@ static void why_text(const struct fetch *f, char out[96])
 {
 	static const char *const WHY[] = {
 		[WIRE_NO_HTTP] = "what listens there speaks no HTTP",
-		[WIRE_TLS] = "it wants TLS there: serve the page on loopback or a Unix socket without it",
+		[WIRE_TLS] =
+			"it wants TLS there: serve the page on loopback or a Unix socket without it",
 		[WIRE_NO_INDEX] = "there is another page at /debug/pprof/",
 		[WIRE_TOO_LARGE] = "its answer is too large",
 		[WIRE_CUT] = "its answer was cut off",
@@ -176,15 +192,21 @@ static void why_text(const struct fetch *f, char out[96])
 	if (why == WIRE_NO_CONNECTION)
 		snprintf(out, 96, "no connection: %s", strerror((int)(detail & 0xffff)));
 	else if (why == WIRE_NO_NETWORK)
-		snprintf(out, 96, "it is in a network of its own, which may not be entered: %s", strerror((int)(detail & 0xffff)));
+		snprintf(out, 96, "it is in a network of its own, which may not be entered: %s",
+			 strerror((int)(detail & 0xffff)));
 	else if (why == WIRE_STATUS && f->ask == WIRE_ASK_CPU && detail == 500)
 		snprintf(out, 96, "someone else takes its CPU profile");
 	else if (why == WIRE_STATUS && (detail == 401 || detail == 403))
-		snprintf(out, 96, "it wants a password or token (status %u): serve the page on loopback or a Unix socket without", detail);
+		snprintf(
+			out, 96,
+			"it wants a password or token (status %u): serve the page on loopback or a Unix socket without",
+			detail);
 	else if (why == WIRE_STATUS)
-		snprintf(out, 96, "it answered with status %u%s", detail % 1000, detail / 100 == 3 ? ", a redirect, which is not followed" : "");
+		snprintf(out, 96, "it answered with status %u%s", detail % 1000,
+			 detail / 100 == 3 ? ", a redirect, which is not followed" : "");
 	else
-		snprintf(out, 96, "%s", why < ARRAY_SIZE(WHY) && WHY[why] ? WHY[why] : WHY[WIRE_BROKEN]);
+		snprintf(out, 96, "%s",
+			 why < ARRAY_SIZE(WHY) && WHY[why] ? WHY[why] : WHY[WIRE_BROKEN]);
 }
 
 /* A program of an old Go stands still while they are listed. */
@@ -238,7 +260,8 @@ static void lost(struct goprog *p)
 	p->search_ns = 0;
 }
 
-static void profile_came(struct goprogs *ps, struct goprog *p, struct profile *x, const struct fetch *f)
+static void profile_came(struct goprogs *ps, struct goprog *p, struct profile *x,
+			 const struct fetch *f)
 {
 	struct hostmaps_process *hp = process_of(ps, p);
 	int64_t pause = ps->o.interval_ns;
@@ -310,7 +333,8 @@ static void ask_due(struct goprogs *ps, struct goprog *p)
 	for (int i = WIRE_ASK_CPU; i < WIRE_ASKS; i++) {
 		struct profile *x = &p->profiles[i];
 
-		if (!ps->o.asks[i] || x->fetch || x->next_ns > ps->now_ns || !has_room(ps, p, (enum wire_ask)i))
+		if (!ps->o.asks[i] || x->fetch || x->next_ns > ps->now_ns ||
+		    !has_room(ps, p, (enum wire_ask)i))
 			continue;
 		if (i == WIRE_ASK_CPU && (ps->last || !goprog_named(p, ps->now_ns)))
 			continue;
@@ -329,7 +353,8 @@ static void turn(struct goprogs *ps, struct goprog *p)
 	read_answers(ps, p);
 	if (!p->in_scope || p->found < GOPROG_NO_PPROF)
 		return;
-	if (p->found == GOPROG_OFFERS && !p->answers && !p->profiles[WIRE_ASK_INDEX].fetch && !ps->last)
+	if (p->found == GOPROG_OFFERS && !p->answers && !p->profiles[WIRE_ASK_INDEX].fetch &&
+	    !ps->last)
 		search(ps, p);
 	if (p->answers)
 		ask_due(ps, p);
@@ -350,14 +375,18 @@ static int64_t next_of(const struct goprogs *ps, const struct goprog *p)
 
 	for (int i = 0; i < WIRE_ASKS; i++) {
 		const struct profile *x = &p->profiles[i];
-		int64_t end = x->fetch && i == WIRE_ASK_CPU ? x->fetch->asked_ns + ps->o.cpu_s * NSEC_PER_SEC : 0;
+		int64_t end = x->fetch && i == WIRE_ASK_CPU ?
+				      x->fetch->asked_ns + ps->o.cpu_s * NSEC_PER_SEC :
+				      0;
 
 		if (x->fetch)
 			next = sooner(next, end > ps->now_ns ? end : ps->now_ns + SOON_NS);
 		else if (p->answers && ps->o.asks[i])
 			next = sooner(next, x->next_ns);
 	}
-	return p->in_scope && p->found == GOPROG_OFFERS && !p->answers ? sooner(next, p->search_ns) : next;
+	return p->in_scope && p->found == GOPROG_OFFERS && !p->answers ?
+		       sooner(next, p->search_ns) :
+		       next;
 }
 
 static int64_t next_turn(const struct goprogs *ps)
@@ -408,7 +437,9 @@ void goprogs_finish(struct goprogs *ps, struct family_host *h, int64_t until_ns)
 		for (p = ps->all; p; p = p->hh.next) {
 			turn(ps, p);
 			for (int i = 0; i < WIRE_ASKS; i++)
-				waits |= p->profiles[i].fetch || (p->answers && ps->o.asks[i] && i > WIRE_ASK_CPU && p->profiles[i].next_ns <= ps->now_ns);
+				waits |= p->profiles[i].fetch ||
+					 (p->answers && ps->o.asks[i] && i > WIRE_ASK_CPU &&
+					  p->profiles[i].next_ns <= ps->now_ns);
 		}
 		if (!waits)
 			return;

@@ -10,16 +10,17 @@
 #include "loaders/scrape/fetch.h"
 
 struct goprogs_opts {
-	int64_t interval_ns;         /* between two questions for a profile */
-	uint32_t cpu_s;              /* how long a CPU profile is taken */
-	bool asks[WIRE_ASKS];        /* which profiles */
-	int64_t begun_ns;            /* boot clock; what began later has no base */
+	int64_t interval_ns;  /* between two questions for a profile */
+	uint32_t cpu_s;       /* how long a CPU profile is taken */
+	bool asks[WIRE_ASKS]; /* which profiles */
+	int64_t begun_ns;     /* boot clock; what began later has no base */
 	const struct asker *asker;
 };
 
 struct goprogs *goprogs_new(const struct goprogs_opts *o);
 void goprogs_free(struct goprogs *ps); /* NULL is fine */
-/* As family.h's `poll` and `finish`; the latter asks once more for what counts up, and ends CPU profiles. */
+/* As family.h's `poll` and `finish`; the latter asks once more for what counts up, and ends CPU
+ * profiles. */
 void goprogs_poll(struct goprogs *ps, struct family_host *h, int64_t now_ns);
 void goprogs_finish(struct goprogs *ps, struct family_host *h, int64_t until_ns);
 

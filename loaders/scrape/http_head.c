@@ -75,11 +75,13 @@ enum http_head_state http_head_head(const char *bytes, size_t len, struct http_h
 		if (!n)
 			break;
 		if (begins(bytes + at, n, length))
-			a.length = number(bytes + at + sizeof(length) - 1, n - (sizeof(length) - 1));
+			a.length =
+				number(bytes + at + sizeof(length) - 1, n - (sizeof(length) - 1));
 		coded |= begins(bytes + at, n, coding);
 	}
 	a.body = next;
-	a.tls = a.status == 400 && memmem(bytes + next, len - next, "HTTP request to an HTTPS server", 31);
+	a.tls = a.status == 400 &&
+		memmem(bytes + next, len - next, "HTTP request to an HTTPS server", 31);
 	*out = a;
 	return coded ? ANSWER_CHUNKED : ANSWER_OK;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-scrape: the profiles that Go programs offer over HTTP, as the programs themselves tell them. It loads no program and has no network:
- * sonde-pprof asks. This file is the family's translation between the common loop of loaders/lib/bpf and the programs that are asked.
+ * sonde-scrape: the profiles that Go programs offer over HTTP, as the programs themselves tell
+ * them. It loads no program and has no network: sonde-pprof asks. This file is the family's
+ * translation between the common loop of loaders/lib/bpf and the programs that are asked.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +20,8 @@
 #define INTERVAL_ALWAYS_NS (60 * NSEC_PER_SEC)
 #define INTERVAL_MIN_NS    NSEC_PER_SEC
 #define CPU_S              10u
-#define CPU_PART           5 /* of the interval, always: others shall find a moment in which nobody takes a CPU profile */
+/* of the interval, always: others shall find a moment in which nobody takes a CPU profile */
+#define CPU_PART 5
 
 static struct scrape_opts {
 	const char *profiles; /* NULL: by the store's time step */
@@ -33,9 +35,11 @@ struct scrape {
 };
 
 static const struct option scrape_options[] = {
-	{"profiles", 0, OPTION_STRING, "LIST", "of cpu, heap, goroutine, block, mutex, with commas (default all; with --bucket 10s all but cpu)",
+	{"profiles", 0, OPTION_STRING, "LIST",
+	 "of cpu, heap, goroutine, block, mutex, with commas (default all; with --bucket 10s all but cpu)",
 	 OPTION_AT(struct scrape_opts, profiles)},
-	{"interval", 0, OPTION_DURATION, "TIME", "ask each program so often (default 10s, with --bucket 10s 1m)",
+	{"interval", 0, OPTION_DURATION, "TIME",
+	 "ask each program so often (default 10s, with --bucket 10s 1m)",
 	 OPTION_AT(struct scrape_opts, interval_ns), .min = INTERVAL_MIN_NS},
 	{0}};
 
@@ -64,13 +68,17 @@ static int asks_of(const char *list, bool asks[WIRE_ASKS], struct err *e)
 		size_t len = strcspn(list, ",");
 
 		if (!ask_named(list, len, asks))
-			return err_set(e, -EINVAL, EXIT_USAGE, "unknown profile '%.*s': known are cpu, heap, goroutine, block, mutex", (int)(len < 40 ? len : 40), list);
+			return err_set(
+				e, -EINVAL, EXIT_USAGE,
+				"unknown profile '%.*s': known are cpu, heap, goroutine, block, mutex",
+				(int)(len < 40 ? len : 40), list);
 		list = list[len] ? list + len + 1 : NULL;
 	}
 	return 0;
 }
 
-static int scrape_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+static int scrape_open(const struct family_config *c, void **state, struct bpf_object **obj,
+		       struct err *e)
 {
 	struct scrape *s;
 	bool asks[WIRE_ASKS] = {false};
@@ -97,15 +105,21 @@ static int scrape_attach(void *state, struct err *e)
 static void begin(struct scrape *s, const struct family_host *h)
 {
 	bool always = h->bucket_s > 1;
-	struct goprogs_opts o = {.interval_ns = opts.interval_ns ? opts.interval_ns : always ? INTERVAL_ALWAYS_NS : INTERVAL_RECORD_NS,
-				 .begun_ns = s->attached_ns, .asker = &s->asker};
+	struct goprogs_opts o = {.interval_ns = opts.interval_ns ? opts.interval_ns :
+						always           ? INTERVAL_ALWAYS_NS :
+								   INTERVAL_RECORD_NS,
+				 .begun_ns = s->attached_ns,
+				 .asker = &s->asker};
 	int64_t cpu_ns = always ? o.interval_ns / CPU_PART : o.interval_ns;
 
 	if (s->programs)
 		return;
 	o.cpu_s = cpu_ns / NSEC_PER_SEC < CPU_S ? (uint32_t)(cpu_ns / NSEC_PER_SEC) : CPU_S;
 	o.cpu_s += !o.cpu_s;
-	asks_of(opts.profiles ? opts.profiles : always ? "heap,goroutine,block,mutex" : "cpu,heap,goroutine,block,mutex", o.asks, NULL);
+	asks_of(opts.profiles ? opts.profiles :
+		always        ? "heap,goroutine,block,mutex" :
+				"cpu,heap,goroutine,block,mutex",
+		o.asks, NULL);
 	s->programs = goprogs_new(&o);
 }
 
@@ -141,7 +155,8 @@ static void scrape_tally(void *state, struct family_tally *out)
 {
 	const struct scrape *s = state;
 
-	*out = (struct family_tally){.helper = (uint32_t)s->asker.child, .helper_cpu_ns = asker_cpu_ns(&s->asker)};
+	*out = (struct family_tally){.helper = (uint32_t)s->asker.child,
+				     .helper_cpu_ns = asker_cpu_ns(&s->asker)};
 }
 
 static void scrape_detach(void *state)
@@ -170,15 +185,20 @@ static void scrape_check(struct check *c, uint32_t freq)
 	if (asker_start(&a, &e))
 		check_add_err(c, "sonde-pprof", &e);
 	else if (a.child)
-		check_add(c, "sonde-pprof", CHECK_OK, NULL, "asks Go programs for /debug/pprof, in their networks too where it may enter them");
+		check_add(
+			c, "sonde-pprof", CHECK_OK, NULL,
+			"asks Go programs for /debug/pprof, in their networks too where it may enter them");
 	else
-		check_add(c, "sonde-pprof", CHECK_OK, NULL, "asks Go programs of the host's network for /debug/pprof, by its own unit");
+		check_add(
+			c, "sonde-pprof", CHECK_OK, NULL,
+			"asks Go programs of the host's network for /debug/pprof, by its own unit");
 	asker_end(&a);
 }
 
 static const struct family scrape_family = {
 	.name = "scrape",
-	.summary = "the profiles that Go programs offer over HTTP: CPU, heap, goroutines, blocking, locks",
+	.summary =
+		"the profiles that Go programs offer over HTTP: CPU, heap, goroutines, blocking, locks",
 	.wants = "go",
 	.options = {scrape_options, &opts},
 	.rights = scrape_rights,

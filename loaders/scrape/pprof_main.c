@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde-pprof: asks Go programs for what net/http/pprof offers, for sonde-scrape (wire.h), which may read any process and so has no network.
- * Questions come on standard input, a socket; each is asked by a child of its own (ask.h), which gives up every right before it reads a
- * stranger's first byte. It ends when standard input does.
+ * sonde-pprof: asks Go programs for what net/http/pprof offers, for sonde-scrape (wire.h), which
+ * may read any process and so has no network. Questions come on standard input, a socket; each is
+ * asked by a child of its own (ask.h), which gives up every right before it reads a stranger's
+ * first byte. It ends when standard input does.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,13 +18,14 @@
 #include "schema/base/cli/options.h"
 #include "schema/base/log.h"
 
-#define CHILDREN_MAX 64 /* at a time */
+#define CHILDREN_MAX  64 /* at a time */
 #define TIMEOUT_MAX_S 600
 
 static const struct program PPROF = {
 	.name = "sonde-pprof",
 	.usage = "[options]",
-	.about = "Of sonde-scrape, which starts it: asks Go programs of this host for their /debug/pprof.",
+	.about =
+		"Of sonde-scrape, which starts it: asks Go programs of this host for their /debug/pprof.",
 };
 
 struct questions {
@@ -44,7 +46,9 @@ static void fds_take(struct questions *s, struct msghdr *msg)
 {
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c))
 		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS)
-			memcpy(s->fds, CMSG_DATA(c), c->cmsg_len >= CMSG_LEN(2 * sizeof(int)) ? 2 * sizeof(int) : sizeof(int));
+			memcpy(s->fds, CMSG_DATA(c),
+			       c->cmsg_len >= CMSG_LEN(2 * sizeof(int)) ? 2 * sizeof(int) :
+									  sizeof(int));
 }
 
 /* 1: a question; 0: nothing that is one; -1: nobody asks any more. */
@@ -55,7 +59,10 @@ static int receive(struct questions *s, struct wire_question *q)
 		struct cmsghdr head;
 		char bytes[CMSG_SPACE(2 * sizeof(int))];
 	} control = {0};
-	struct msghdr msg = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr msg = {.msg_iov = &v,
+			     .msg_iovlen = 1,
+			     .msg_control = &control,
+			     .msg_controllen = sizeof(control)};
 	ssize_t n = recvmsg(STDIN_FILENO, &msg, MSG_CMSG_CLOEXEC);
 
 	if (n < 0 && errno == EINTR)
@@ -63,7 +70,8 @@ static int receive(struct questions *s, struct wire_question *q)
 	if (n <= 0)
 		return -1;
 	fds_take(s, &msg);
-	return n == sizeof(*q) && s->fds[0] >= 0 && q->ask < WIRE_ASKS && q->timeout_s - 1 < TIMEOUT_MAX_S;
+	return n == sizeof(*q) && s->fds[0] >= 0 && q->ask < WIRE_ASKS &&
+	       q->timeout_s - 1 < TIMEOUT_MAX_S;
 }
 
 static void reap(struct questions *s, int how)
@@ -116,7 +124,8 @@ static int is_asked(void)
 	socklen_t size = sizeof(int);
 	int type = 0;
 
-	return !getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) && type == SOCK_SEQPACKET;
+	return !getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) &&
+	       type == SOCK_SEQPACKET;
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profile: see the header. Two passes: tables first, as they may come after the samples that refer to them. */
+/* profile: see the header. Two passes: tables first, as they may come after the samples that refer
+ * to them. */
 #include "loaders/scrape/profile.h"
 
 #include <errno.h>
@@ -15,7 +16,14 @@
 #define MAPPINGS_MAX  1024
 #define LOCATIONS_MAX (1u << 20)
 
-enum { PROFILE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_MAPPING = 3, PROFILE_LOCATION = 4, PROFILE_STRING = 6, PROFILE_DURATION = 10 };
+enum {
+	PROFILE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_STRING = 6,
+	PROFILE_DURATION = 10
+};
 enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2 };
 
 static const struct wanted {
@@ -23,16 +31,17 @@ static const struct wanted {
 	bool time[WIRE_VALUES];
 } WANTED[WIRE_ASKS] = {
 	[WIRE_ASK_CPU] = {{"samples", "cpu"}, {false, true}},
-	[WIRE_ASK_HEAP] = {{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"}, {false}},
+	[WIRE_ASK_HEAP] = {{"alloc_objects", "alloc_space", "inuse_objects", "inuse_space"},
+			   {false}},
 	[WIRE_ASK_GOROUTINE] = {{"goroutine"}, {false}},
 	[WIRE_ASK_BLOCK] = {{"contentions", "delay"}, {false, true}},
 	[WIRE_ASK_MUTEX] = {{"contentions", "delay"}, {false, true}},
 };
 
 struct type {
-	uint64_t type, unit;        /* strings */
+	uint64_t type, unit; /* strings */
 	bool is_time;
-	int value;                  /* which of ours; -1: none */
+	int value; /* which of ours; -1: none */
 };
 
 struct reading {
@@ -40,16 +49,17 @@ struct reading {
 	const struct profile_out *out;
 	struct type types[TYPES_MAX];
 	size_t n_types, n_mappings, n_found;
-	struct idmap addresses;     /* of locations */
-	uint64_t strings;           /* so far */
-	uint64_t path[WIRE_DEPTH];  /* of the sample at hand */
+	struct idmap addresses;    /* of locations */
+	uint64_t strings;          /* so far */
+	uint64_t path[WIRE_DEPTH]; /* of the sample at hand */
 	struct wire_end end;
-	uint64_t stacks, frames;    /* told */
+	uint64_t stacks, frames; /* told */
 	bool bad;
 };
 
 /* Numbers of a message by field, as far as `max`. */
-static void numbers(struct reading *r, const struct proto_field *message, uint64_t *by_field, unsigned int max)
+static void numbers(struct reading *r, const struct proto_field *message, uint64_t *by_field,
+		    unsigned int max)
 {
 	struct cursor c = cursor_init(message->data, message->type == 2 ? message->len : 0);
 	struct proto_field f;
@@ -187,7 +197,8 @@ static void sample_read(struct reading *r, const struct proto_field *m)
 	while (!r->bad && proto_next(&c, &f)) {
 		bool started = false;
 
-		while (!r->bad && f.number <= SAMPLE_VALUE && proto_next_number(&f, &left, &started, &v)) {
+		while (!r->bad && f.number <= SAMPLE_VALUE &&
+		       proto_next_number(&f, &left, &started, &v)) {
 			if (f.number == SAMPLE_LOCATION)
 				add_location(r, v, &n);
 			else
@@ -217,7 +228,8 @@ static void samples_read(struct reading *r, const void *data, size_t len)
 			sample_read(r, &f);
 }
 
-int profile_read(const void *data, size_t len, enum wire_ask ask, const struct profile_out *out, struct wire_end *end)
+int profile_read(const void *data, size_t len, enum wire_ask ask, const struct profile_out *out,
+		 struct wire_end *end)
 {
 	struct reading r = {.out = out};
 

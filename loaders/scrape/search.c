@@ -40,7 +40,8 @@ static void sharing_look(void *ctx, struct hostmaps_process *hp)
 /* Another process of the same program has the socket too, and may be the one that answers. */
 static bool is_shared(struct hostmaps *maps, const struct goprog *p)
 {
-	const struct hostmaps_process *hp = hostmaps_process(maps, p->key.tgid, p->key.start_ns, p->key.exec_id);
+	const struct hostmaps_process *hp =
+		hostmaps_process(maps, p->key.tgid, p->key.start_ns, p->key.exec_id);
 	struct sharing s = {p, hp ? hp->exe : "", false};
 
 	if (hp && *hp->exe)
@@ -65,7 +66,9 @@ bool search_next(struct goprog *p, struct hostmaps *maps)
 		p->inode = s.all[i].inode;
 		found = sockets_reach(s.all, s.n, i, &p->at) && !is_shared(maps, p);
 		if (!found)
-			goprog_refuse(p, "another process listens where it does: it cannot be told which would answer");
+			goprog_refuse(
+				p,
+				"another process listens where it does: it cannot be told which would answer");
 	}
 	sockets_release(&s);
 	p->other_network = !sockets_same_network(p->key.tgid);

@@ -14,13 +14,14 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define LISTENS 0x0a
-#define TEXT_MAX (SOCKETS_MAX * 200)
+#define LISTENS       0x0a
+#define TEXT_MAX      (SOCKETS_MAX * 200)
 #define UNIX_TEXT_MAX (1u << 20) /* all are in one list, those that listen among them */
 
 /* ---- the files ---- */
 
-/* Addresses are words of this machine's order, each in hex: the bytes as they lie in memory are the address. */
+/* Addresses are words of this machine's order, each in hex: the bytes as they lie in memory are the
+ * address. */
 static bool address_read(const char *hex, bool v6, uint8_t out[16])
 {
 	memset(out, 0, 16);
@@ -40,7 +41,9 @@ static bool line_read(const char *line, bool v6, struct listening *out, unsigned
 	unsigned int port;
 	unsigned long long inode;
 
-	if (sscanf(line, " %*u: %32[0-9A-Fa-f]:%4x %*32[0-9A-Fa-f]:%*4x %2x %*s %*s %*s %*u %*u %llu", hex, &port, state, &inode) != 4)
+	if (sscanf(line,
+		   " %*u: %32[0-9A-Fa-f]:%4x %*32[0-9A-Fa-f]:%*4x %2x %*s %*s %*s %*u %*u %llu",
+		   hex, &port, state, &inode) != 4)
 		return false;
 	if (strlen(hex) != (v6 ? 32 : 8))
 		return false;
@@ -48,7 +51,8 @@ static bool line_read(const char *line, bool v6, struct listening *out, unsigned
 	return address_read(hex, v6, out->address);
 }
 
-size_t sockets_parse(const char *text, size_t len, bool v6, struct listening *out, size_t max, bool *ended)
+size_t sockets_parse(const char *text, size_t len, bool v6, struct listening *out, size_t max,
+		     bool *ended)
 {
 	const char *at = text, *end = text + len, *nl;
 	char line[400];
@@ -56,7 +60,8 @@ size_t sockets_parse(const char *text, size_t len, bool v6, struct listening *ou
 
 	*ended = false;
 	for (; n < max && at < end && (nl = memchr(at, '\n', (size_t)(end - at))); at = nl + 1) {
-		size_t size = (size_t)(nl - at) < sizeof(line) - 1 ? (size_t)(nl - at) : sizeof(line) - 1;
+		size_t size =
+			(size_t)(nl - at) < sizeof(line) - 1 ? (size_t)(nl - at) : sizeof(line) - 1;
 		unsigned int state;
 
 		memcpy(line, at, size);
@@ -84,7 +89,9 @@ static size_t file_read(uint32_t pid, bool v6, struct listening *out, size_t max
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return 0;
-	while (!ended && found < max && len < TEXT_MAX && (n = read(fd, text + len, TEXT_MAX - len)) > 0) { /* a page at a time */
+	/* a page at a time */
+	while (!ended && found < max && len < TEXT_MAX &&
+	       (n = read(fd, text + len, TEXT_MAX - len)) > 0) {
 		len += (size_t)n;
 		found = sockets_parse(text, len, v6, out, max, &ended);
 	}
@@ -121,7 +128,8 @@ static bool everywhere(const struct listening *l)
 
 static bool same_place(const struct listening *a, const struct listening *b)
 {
-	return a->v6 == b->v6 && a->port == b->port && !memcmp(a->address, b->address, 16) && !strcmp(a->path, b->path);
+	return a->v6 == b->v6 && a->port == b->port && !memcmp(a->address, b->address, 16) &&
+	       !strcmp(a->path, b->path);
 }
 
 static bool is_taken(const struct listening *all, size_t n, size_t but, const struct listening *to)
@@ -171,7 +179,9 @@ static void each_socket(uint32_t pid, void (*each)(void *ctx, uint64_t inode), v
 	dir = opendir(path);
 	while (dir && (d = readdir(dir))) {
 		unsigned long long inode;
-		ssize_t n = *d->d_name == '.' ? -1 : readlinkat(dirfd(dir), d->d_name, to, sizeof(to) - 1);
+		ssize_t n = *d->d_name == '.' ?
+				    -1 :
+				    readlinkat(dirfd(dir), d->d_name, to, sizeof(to) - 1);
 
 		to[n > 0 ? n : 0] = '\0';
 		if (sscanf(to, "socket:[%llu]", &inode) == 1)
@@ -232,5 +242,6 @@ bool sockets_same_network(uint32_t pid)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%u/ns/net", pid);
-	return !stat("/proc/self/ns/net", &own) && !stat(path, &other) && own.st_ino == other.st_ino && own.st_dev == other.st_dev;
+	return !stat("/proc/self/ns/net", &own) && !stat(path, &other) &&
+	       own.st_ino == other.st_ino && own.st_dev == other.st_dev;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sockets: where a process listens, by /proc/PID/net/tcp, tcp6 (which list what listens first), unix, and its descriptors. Parsing is pure.
+ * sockets: where a process listens, by /proc/PID/net/tcp, tcp6 (which list what listens first),
+ * unix, and its descriptors. Parsing is pure.
  *
- * An address is one that a connection is made to: of a socket that listens everywhere it is loopback's. It is left out where it would lead to
- * another socket, or perhaps to one: where several listen there, or one that listens there alone.
+ * An address is one that a connection is made to: of a socket that listens everywhere it is
+ * loopback's. It is left out where it would lead to another socket, or perhaps to one: where
+ * several listen there, or one that listens there alone.
  */
 #ifndef SONDE_SCRAPE_SOCKETS_H
 #define SONDE_SCRAPE_SOCKETS_H
@@ -22,8 +24,10 @@ struct listening {
 	char path[108];      /* of a Unix socket, in the process's own root; "": it is TCP */
 };
 
-/* One file's lines up to the first that does not listen; *ended: there is one. Returns how many are in `out`. */
-size_t sockets_parse(const char *text, size_t len, bool v6, struct listening *out, size_t max, bool *ended);
+/* One file's lines up to the first that does not listen; *ended: there is one. Returns how many are
+ * in `out`. */
+size_t sockets_parse(const char *text, size_t len, bool v6, struct listening *out, size_t max,
+		     bool *ended);
 
 /* The same of Unix sockets (unixsockets.c): streams that listen at a path. */
 size_t sockets_parse_unix(const char *text, size_t len, struct listening *out, size_t max);
@@ -36,7 +40,7 @@ bool sockets_reach(const struct listening *all, size_t n, size_t i, struct liste
 struct sockets {
 	struct listening *all; /* of its network namespace */
 	size_t n;
-	bool *own;             /* which of them it holds */
+	bool *own; /* which of them it holds */
 };
 
 /* Nothing of one that is gone, or may not be looked at. Release it. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tell: see the header. Stacks are named as those of every other family, by their addresses: an address lies within a call, and is told as
- * the return address behind it, so that the same place is the same frame as in a sample.
+ * tell: see the header. Stacks are named as those of every other family, by their addresses: an
+ * address lies within a call, and is told as the return address behind it, so that the same place
+ * is the same frame as in a sample.
  */
 #include "loaders/scrape/tell.h"
 
@@ -55,8 +56,12 @@ static int64_t utc(const struct telling *t)
 
 static struct stack_event event_of(const struct telling *t)
 {
-	struct stack_event ev = {.time_ns = hostmaps_watermark(t->h->maps), .start_ns = t->hp->start_ns, .tgid = t->hp->tgid, .tid = t->hp->tgid,
-				 .exec_id = t->hp->exec_id, .end = STACK_END_ROOT};
+	struct stack_event ev = {.time_ns = hostmaps_watermark(t->h->maps),
+				 .start_ns = t->hp->start_ns,
+				 .tgid = t->hp->tgid,
+				 .tid = t->hp->tgid,
+				 .exec_id = t->hp->exec_id,
+				 .end = STACK_END_ROOT};
 
 	strncpy(ev.thread, t->hp->comm, sizeof(ev.thread) - 1);
 	return ev;
@@ -167,7 +172,8 @@ static uint64_t more(uint64_t now, uint64_t told)
 static void counter_tell(struct telling *t, struct kept *k)
 {
 	const uint64_t *now = k->now + t->kinds->count_at;
-	const struct store_amount a = {.n = more(now[0], k->told[0]), .value = more(now[1], k->told[1])};
+	const struct store_amount a = {.n = more(now[0], k->told[0]),
+				       .value = more(now[1], k->told[1])};
 	int err = -ESTALE;
 
 	for (int i = 0; (a.n || a.value) && i < TRIES && err == -ESTALE; i++) {
@@ -188,7 +194,7 @@ static void counters_tell(struct telling *t)
 	bool is_base = !t->p->from_begin && !t->x->has_base;
 	struct kept *k, *next;
 
-	HASH_ITER(hh, t->x->kept, k, next) {
+	HASH_ITER (hh, t->x->kept, k, next) {
 		if (k->reading != t->x->readings)
 			continue;
 		if (is_base)
@@ -199,7 +205,8 @@ static void counters_tell(struct telling *t)
 	t->x->has_base = true;
 }
 
-/* Stacks that differ within a line are one series, and a gauge's amount takes the place of the one before: they are told together. */
+/* Stacks that differ within a line are one series, and a gauge's amount takes the place of the one
+ * before: they are told together. */
 static struct gauge *gauge_of(struct profile *x, uint32_t id)
 {
 	uint64_t at;
@@ -221,7 +228,7 @@ static bool gauges_sum(struct telling *t)
 
 	for (uint32_t i = 0; i < x->n_gauges; i++)
 		x->gauges[i].n = x->gauges[i].value = 0;
-	HASH_ITER(hh, x->kept, k, next) {
+	HASH_ITER (hh, x->kept, k, next) {
 		const uint64_t *now = k->now + t->kinds->stand_at;
 		bool there = k->reading == x->readings && now[0];
 		struct gauge *g;
@@ -243,7 +250,8 @@ static int gauge_tell(struct telling *t, struct gauge *g, uint64_t segment)
 	const struct store_amount a = {.n = g->n, .value = g->value};
 	int err;
 
-	if (g->segment == segment ? g->n == g->told_n && g->value == g->told_value : g->segment && !g->n)
+	if (g->segment == segment ? g->n == g->told_n && g->value == g->told_value :
+				    g->segment && !g->n)
 		return 0;
 	err = store_amount(t->h->store, g->series, utc(t), &a);
 	if (err)
@@ -278,7 +286,7 @@ static void standing_end(struct telling *t)
 {
 	struct kept *k, *next;
 
-	HASH_ITER(hh, t->x->kept, k, next) {
+	HASH_ITER (hh, t->x->kept, k, next) {
 		k->stands = k->reading == t->x->readings && k->now[t->kinds->stand_at];
 		if (!k->stands && !t->kinds->counter) {
 			HASH_DEL(t->x->kept, k);
@@ -287,13 +295,15 @@ static void standing_end(struct telling *t)
 	}
 }
 
-/* A gauge stands as long as its process tells something: an empty amount of no stack at each reading. */
+/* A gauge stands as long as its process tells something: an empty amount of no stack at each
+ * reading. */
 static void alive_tell(struct telling *t)
 {
 	struct store_writer *w = t->h->store;
 
 	if (t->p->process && t->p->epoch == store_epoch(w) &&
-	    !store_amount(w, series(t, store_stack(w, NULL, 0), t->kinds->gauge), utc(t), &(struct store_amount){0}))
+	    !store_amount(w, series(t, store_stack(w, NULL, 0), t->kinds->gauge), utc(t),
+			  &(struct store_amount){0}))
 		t->h->added++;
 }
 
@@ -309,9 +319,15 @@ static void standing_tell(struct telling *t)
 	standing_end(t);
 }
 
-void tell_answer(struct goprog *p, struct profile *x, const struct fetch *f, struct family_host *h, struct hostmaps_process *hp)
+void tell_answer(struct goprog *p, struct profile *x, const struct fetch *f, struct family_host *h,
+		 struct hostmaps_process *hp)
 {
-	struct telling t = {.p = p, .x = x, .kinds = &KINDS[f->ask], .h = h, .hp = hp, .time_ns = clock_boot_ns()};
+	struct telling t = {.p = p,
+			    .x = x,
+			    .kinds = &KINDS[f->ask],
+			    .h = h,
+			    .hp = hp,
+			    .time_ns = clock_boot_ns()};
 	bool named;
 
 	if (f->ask == WIRE_ASK_CPU) {
@@ -330,7 +346,8 @@ void tell_answer(struct goprog *p, struct profile *x, const struct fetch *f, str
 
 /* ---- notes ---- */
 
-static void note(const struct family_host *h, const struct goprog *p, const char *key, const char *value)
+static void note(const struct family_host *h, const struct goprog *p, const char *key,
+		 const char *value)
 {
 	store_process_note(h->store, h->run, p->process, key, value);
 }
@@ -354,7 +371,8 @@ static void profile_text(const struct profile *x, char out[120])
 	if (x->reason[0])
 		snprintf(out, 120, "not read: %s", x->reason);
 	else if (x->left_out)
-		snprintf(out, 120, "read, without %llu stacks beyond the limit", (unsigned long long)x->left_out);
+		snprintf(out, 120, "read, without %llu stacks beyond the limit",
+			 (unsigned long long)x->left_out);
 	else
 		snprintf(out, 120, "%s", x->readings ? "read" : "");
 }
@@ -381,7 +399,10 @@ static void notes_write(const struct family_host *h, const struct goprog *p)
 	note(h, p, "state", p->answers ? "asked" : "not asked");
 	note(h, p, "reason", p->answers ? "" : p->reason);
 	note(h, p, "address", address);
-	note(h, p, "refused", p->answers || p->found != GOPROG_OFFERS || !p->listens ? "" : p->reason); /* sonde status tells */
+	note(h, p, "refused",
+	     p->answers || p->found != GOPROG_OFFERS || !p->listens ?
+		     "" :
+		     p->reason); /* sonde status tells */
 	for (int i = WIRE_ASK_CPU; i < WIRE_ASKS; i++) {
 		profile_text(&p->profiles[i], text);
 		note(h, p, KINDS[i].name, text);

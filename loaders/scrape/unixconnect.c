@@ -17,7 +17,8 @@
 /* The socket itself, by the process's own root, wherever its links lead there. */
 static int socket_at(uint32_t pid, const char *path)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	int root = openin_root(pid), fd;
 	struct stat st;
 
@@ -42,7 +43,8 @@ int sockets_connect(uint32_t pid, const char *path)
 	if (at < 0)
 		return at;
 	snprintf(to.sun_path, sizeof(to.sun_path), "/proc/self/fd/%d", at);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0); /* one whose queue is full is not waited for */
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+		    0); /* one whose queue is full is not waited for */
 	if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) || fcntl(fd, F_SETFL, 0))
 		err = -errno;
 	close(at);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unixsockets: Unix sockets of sockets.h. A line of /proc/net/unix is `NUM: REFS PROTOCOL FLAGS TYPE STATE INODE PATH`, in hexadecimal digits but INODE, and PATH what
- * it was bound to: a name that a program chose. Only whole ones from / on are taken: an abstract one cannot be told from another with a NUL in it.
+ * unixsockets: Unix sockets of sockets.h. A line of /proc/net/unix is `NUM: REFS PROTOCOL FLAGS
+ * TYPE STATE INODE PATH`, in hexadecimal digits but INODE, and PATH what it was bound to: a name
+ * that a program chose. Only whole ones from / on are taken: an abstract one cannot be told from
+ * another with a NUL in it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -22,10 +24,12 @@ static bool line_read(const char *line, size_t len, struct listening *out)
 	n = len < sizeof(head) - 1 ? len : sizeof(head) - 1;
 	memcpy(head, line, n);
 	head[n] = '\0';
-	if (sscanf(head, "%*x: %*x %*x %8x %4x %*x %llu %n", &flags, &type, &inode, &at) != 3 || !at || (size_t)at >= len)
+	if (sscanf(head, "%*x: %*x %*x %8x %4x %*x %llu %n", &flags, &type, &inode, &at) != 3 ||
+	    !at || (size_t)at >= len)
 		return false;
 	n = len - (size_t)at;
-	if (!(flags & ACCEPTS) || type != SOCK_STREAM || line[at] != '/' || n >= sizeof(out->path) || memchr(line + at, '\0', n))
+	if (!(flags & ACCEPTS) || type != SOCK_STREAM || line[at] != '/' ||
+	    n >= sizeof(out->path) || memchr(line + at, '\0', n))
 		return false;
 	*out = (struct listening){.inode = inode};
 	memcpy(out->path, line + at, n);

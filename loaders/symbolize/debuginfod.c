@@ -30,7 +30,8 @@ static void read_text(int fd, char *text, size_t size)
 	ssize_t got = 1;
 
 	while (got > 0 || (got < 0 && errno == EINTR)) {
-		got = n + 1 < size ? read(fd, text + n, size - 1 - n) : read(fd, beyond, sizeof(beyond));
+		got = n + 1 < size ? read(fd, text + n, size - 1 - n) :
+				     read(fd, beyond, sizeof(beyond));
 		if (got > 0 && n + 1 < size)
 			n += (size_t)got;
 	}
@@ -38,7 +39,8 @@ static void read_text(int fd, char *text, size_t size)
 }
 
 /* Run it; what it printed, and its exit status, or -errno if it does not run here. */
-static int run(const struct debuginfod *d, const char *what, const char *build_id, char *text, size_t size)
+static int run(const struct debuginfod *d, const char *what, const char *build_id, char *text,
+	       size_t size)
 {
 	char *argv[] = {(char *)d->program, (char *)what, (char *)build_id, NULL};
 	posix_spawn_file_actions_t fa;
@@ -73,10 +75,13 @@ static int check(const struct debuginfod *d, struct err *e)
 	if (rc == EXIT_OK)
 		return 0;
 	if (rc == EXIT_PREREQUISITE) {
-		err_set(e, -ENOENT, EXIT_PREREQUISITE, "--debuginfod needs elfutils' client library: libdebuginfod.so.1 cannot be used");
+		err_set(e, -ENOENT, EXIT_PREREQUISITE,
+			"--debuginfod needs elfutils' client library: libdebuginfod.so.1 cannot be used");
 		err_fix(e, "apt-get install libdebuginfod1");
 	} else {
-		err_set(e, -ENOEXEC, EXIT_PREREQUISITE, "--debuginfod: %s does not run here (it needs glibc 2.34 or newer)", d->program);
+		err_set(e, -ENOEXEC, EXIT_PREREQUISITE,
+			"--debuginfod: %s does not run here (it needs glibc 2.34 or newer)",
+			d->program);
 		err_fix(e, "without --debuginfod the debug files of this host are used");
 	}
 	return -ENOENT;
@@ -89,8 +94,10 @@ int debuginfod_open(struct debuginfod **out, struct err *e)
 	int rc;
 
 	if (!urls || !*urls) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--debuginfod needs a server: DEBUGINFOD_URLS is not set");
-		err_fix(e, "DEBUGINFOD_URLS=https://debuginfod.debian.net sonde symbolize --debuginfod");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--debuginfod needs a server: DEBUGINFOD_URLS is not set");
+		err_fix(e,
+			"DEBUGINFOD_URLS=https://debuginfod.debian.net sonde symbolize --debuginfod");
 		return -EINVAL;
 	}
 	d = mem_alloc(sizeof(*d));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debuginfod: asking debug servers for files by build-id, through sonde-debuginfod, one run of it a file. Servers come from
- * DEBUGINFOD_URLS. After three in a row without an answer nobody is asked any more.
+ * debuginfod: asking debug servers for files by build-id, through sonde-debuginfod, one run of it a
+ * file. Servers come from DEBUGINFOD_URLS. After three in a row without an answer nobody is asked
+ * any more.
  */
 #ifndef SONDE_SYMBOLIZE_DEBUGINFOD_H
 #define SONDE_SYMBOLIZE_DEBUGINFOD_H
@@ -13,7 +14,8 @@
 
 struct debuginfod;
 
-/* EXIT_PREREQUISITE if the program does not run here or its library is not there, EXIT_USAGE if no server is named. */
+/* EXIT_PREREQUISITE if the program does not run here or its library is not there, EXIT_USAGE if no
+ * server is named. */
 int debuginfod_open(struct debuginfod **out, struct err *e);
 void debuginfod_close(struct debuginfod *d); /* NULL is fine */
 /* A descriptor of the debug file, or of the executable, with this build-id; -errno. */

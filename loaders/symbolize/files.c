@@ -56,7 +56,8 @@ static void root_add(struct files *f, int fd)
 		return;
 	}
 	for (size_t i = 0; i < f->n_roots; i++)
-		if (!fstat(f->roots[i], &old) && old.st_ino == new.st_ino && old.st_dev == new.st_dev) {
+		if (!fstat(f->roots[i], &old) && old.st_ino == new.st_ino &&
+		    old.st_dev == new.st_dev) {
 			close(fd);
 			return;
 		}
@@ -96,7 +97,7 @@ void files_close(struct files *f)
 
 	if (!f)
 		return;
-	HASH_ITER(hh, f->known, k, tmp) {
+	HASH_ITER (hh, f->known, k, tmp) {
 		HASH_DEL(f->known, k);
 		image_close(k->image);
 		free(k->name);
@@ -117,15 +118,19 @@ struct wanted {
 	uint64_t file; /* cache_file_id of a file whose index was never told; 0: not known */
 };
 
-/* Of a key of a file whose index was not made in time: "pending-GENERATION-IMAGE-FILE" (naming_user.c), FILE in hex. */
+/* Of a key of a file whose index was not made in time: "pending-GENERATION-IMAGE-FILE"
+ * (naming_user.c), FILE in hex. */
 static uint64_t pending_file(const char *key)
 {
 	const char *last = strrchr(key, '-');
 
-	return !strncmp(key, "pending-", 8) && last && strlen(last + 1) == 16 ? strtoull(last + 1, NULL, 16) : 0;
+	return !strncmp(key, "pending-", 8) && last && strlen(last + 1) == 16 ?
+		       strtoull(last + 1, NULL, 16) :
+		       0;
 }
 
-/* May it be the file? Where there is no build-id, and its index was never told, what it is on the disk says so. */
+/* May it be the file? Where there is no build-id, and its index was never told, what it is on the
+ * disk says so. */
 static bool may_be(const struct wanted *w, const struct stat *st)
 {
 	return !w->file || *w->build_id || cache_file_id(st) == w->file;
@@ -182,8 +187,8 @@ static int child_run(struct files *f, struct indexchild *c, char *reason, size_t
 }
 
 /* The open file's index, made anew; the cache's if that is no worse. */
-static struct image *index_make(struct files *f, const struct wanted *w, struct indexchild *c, struct image *cached,
-				char *reason, size_t size)
+static struct image *index_make(struct files *f, const struct wanted *w, struct indexchild *c,
+				struct image *cached, char *reason, size_t size)
 {
 	cleanup_fd int fd = -1;
 	cleanup_free char *stored = NULL;
@@ -201,13 +206,16 @@ static struct image *index_make(struct files *f, const struct wanted *w, struct 
 		image_close(made);
 		return cached;
 	}
-	cache_put(f->cache, c->text, fd, c->have_st ? &c->st : NULL, &stored); /* without a folder it serves this once */
+	cache_put(f->cache, c->text, fd, c->have_st ? &c->st : NULL,
+		  &stored); /* without a folder it serves this once */
 	image_close(cached);
 	return made;
 }
 
-/* `fd` is taken; `root`: where it was found, -1: nowhere. NULL: another file, or none can be made of it. */
-static struct image *index_of(struct files *f, const struct wanted *w, int fd, int root, char *reason, size_t size)
+/* `fd` is taken; `root`: where it was found, -1: nowhere. NULL: another file, or none can be made
+ * of it. */
+static struct image *index_of(struct files *f, const struct wanted *w, int fd, int root,
+			      char *reason, size_t size)
 {
 	struct image *cached = NULL, *img;
 	struct indexchild c;
@@ -231,7 +239,8 @@ static struct image *index_of(struct files *f, const struct wanted *w, int fd, i
 			close(fd);
 	}
 	free(text);
-	img = cached && image_has_lines(cached) ? cached : index_make(f, w, &c, cached, reason, size);
+	img = cached && image_has_lines(cached) ? cached :
+						  index_make(f, w, &c, cached, reason, size);
 	if (!img && c.done && !c.status)
 		snprintf(reason, size, "another file stands at its path by now");
 	indexchild_clear(&c);
@@ -264,11 +273,12 @@ static struct image *find_index(struct files *f, const struct wanted *w, char *r
 	return img;
 }
 
-const struct image *files_index(struct files *f, const char *path, const char *build_id, const char *key,
-				const char **reason)
+const struct image *files_index(struct files *f, const char *path, const char *build_id,
+				const char *key, const char **reason)
 {
 	cleanup_strbuf struct strbuf name = STRBUF_INIT;
-	const struct wanted w = {.path = path, .build_id = build_id, .key = key, .file = pending_file(key)};
+	const struct wanted w = {
+		.path = path, .build_id = build_id, .key = key, .file = pending_file(key)};
 	struct known *k;
 	char why[320];
 
@@ -278,12 +288,16 @@ const struct image *files_index(struct files *f, const char *path, const char *b
 		k = mem_alloc(sizeof(*k));
 		k->name = strbuf_take(&name);
 		if (!*build_id && !w.file && (!*key || !strncmp(key, "pending-", 8)))
-			snprintf(why, sizeof(why), "it has no build-id to know it by, and was not opened while it ran");
+			snprintf(
+				why, sizeof(why),
+				"it has no build-id to know it by, and was not opened while it ran");
 		else
 			k->image = find_index(f, &w, why, sizeof(why));
 		if (k->image && !image_has_lines(k->image))
-			snprintf(why, sizeof(why), "%s", image_lines_note(k->image) ? image_lines_note(k->image) :
-				 "no debug information of it was found");
+			snprintf(why, sizeof(why), "%s",
+				 image_lines_note(k->image) ?
+					 image_lines_note(k->image) :
+					 "no debug information of it was found");
 		k->reason = mem_strdup(k->image && image_has_lines(k->image) ? "" : why);
 		HASH_ADD_KEYPTR(hh, f->known, k->name, strlen(k->name), k);
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde-symbolize: names and lines for frames that are in the store already. For each segment, oldest first: which files
- * have frames that could gain something; an index of each (files.h); what it says of each frame is written (symbolizer.h).
+ * sonde-symbolize: names and lines for frames that are in the store already. For each segment,
+ * oldest first: which files have frames that could gain something; an index of each (files.h); what
+ * it says of each frame is written (symbolizer.h).
  */
 #include <errno.h>
 #include <jansson.h>
@@ -30,9 +31,11 @@ struct opts {
 static const struct program PROGRAM = {
 	.name = "sonde-symbolize",
 	.usage = "[options]",
-	.about = "Fills in names, lines and inlined functions of stored frames, from debug information installed since.",
+	.about =
+		"Fills in names, lines and inlined functions of stored frames, from debug information installed since.",
 };
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{"store", 0, OPTION_STRING, "DIR", "the store's folder, or one .db file of it (else $SONDE_STORE)", OPTION_AT(struct opts, store)},
 	{"debuginfod", 0, OPTION_FLAG, NULL, "also ask the servers in $DEBUGINFOD_URLS for what is not here", OPTION_AT(struct opts, debuginfod)},
@@ -40,6 +43,7 @@ static const struct option OPTIONS[] = {
 	{"quiet", 'q', OPTION_FLAG, NULL, "no talk", OPTION_AT(struct opts, quiet)},
 	{0},
 };
+/* clang-format on */
 
 struct work {
 	const struct opts *o;
@@ -50,7 +54,7 @@ struct work {
 			uint32_t image;
 			char *path, *build_id, *key;
 			uint64_t unnamed, lineless;
-		} *items;
+		} * items;
 		size_t n, cap;
 	} wants;
 };
@@ -85,7 +89,8 @@ static const char *or_empty(const char *s)
 	return s ? s : "";
 }
 
-static size_t find(void *ctx, const struct symbolizer_frame *f, struct symbolizer_name out[SYMBOLIZER_MAX])
+static size_t find(void *ctx, const struct symbolizer_frame *f,
+		   struct symbolizer_name out[SYMBOLIZER_MAX])
 {
 	const struct image *index = ctx;
 	struct source_location p;
@@ -99,8 +104,9 @@ static size_t find(void *ctx, const struct symbolizer_frame *f, struct symbolize
 		p.n = 1;
 	}
 	for (size_t i = 0; i < p.n; i++)
-		out[i] = (struct symbolizer_name){.function = or_empty(p.at[i].function), .file = or_empty(p.at[i].file),
-					       .line = p.at[i].line};
+		out[i] = (struct symbolizer_name){.function = or_empty(p.at[i].function),
+						  .file = or_empty(p.at[i].file),
+						  .line = p.at[i].line};
 	out[p.n - 1].function = p.symbol.name;
 	out[p.n - 1].first_line = p.first_line;
 	return p.n;
@@ -111,8 +117,9 @@ static int want_add(void *ctx, const struct symbolizer_want *w)
 	struct wants *l = ctx;
 
 	mem_grow(l->items, l->n, l->cap);
-	l->items[l->n++] = (struct want){w->image, mem_strdup(w->path), mem_strdup(w->build_id), mem_strdup(w->key),
-					 w->unnamed, w->lineless};
+	l->items[l->n++] =
+		(struct want){w->image,           mem_strdup(w->path), mem_strdup(w->build_id),
+			      mem_strdup(w->key), w->unnamed,          w->lineless};
 	return 0;
 }
 
@@ -194,7 +201,8 @@ static int fill(const struct opts *o, struct err *e)
 	if (!o->quiet)
 		report_progress(NULL);
 	if (!rc)
-		rc = report_print(&w.report, o->json, o->debuginfod, server ? debuginfod_fetched(server) : 0, e);
+		rc = report_print(&w.report, o->json, o->debuginfod,
+				  server ? debuginfod_fetched(server) : 0, e);
 	report_release(&w.report);
 	files_close(w.files);
 	debuginfod_close(server);

@@ -20,7 +20,8 @@ struct report_row *report_row(struct report *r, const char *path, const char *bu
 		if (!strcmp(r->rows[i].path, path) && !strcmp(r->rows[i].build_id, build_id))
 			return &r->rows[i];
 	mem_grow(r->rows, r->n, r->cap);
-	r->rows[r->n] = (struct report_row){.path = mem_strdup(path), .build_id = mem_strdup(build_id), .reason = ""};
+	r->rows[r->n] = (struct report_row){
+		.path = mem_strdup(path), .build_id = mem_strdup(build_id), .reason = ""};
 	return &r->rows[r->n++];
 }
 
@@ -84,17 +85,20 @@ static json_t *row_json(const struct report_row *row)
 	cleanup_strbuf struct strbuf path = STRBUF_INIT;
 
 	strbuf_addutf8(&path, row->path, strlen(row->path));
-	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s?}", "path", strbuf_str(&path), "build_id", row->build_id,
-			 "unnamed", (json_int_t)row->unnamed, "without_line", (json_int_t)row->lineless,
-			 "names", (json_int_t)row->gain.names, "lines", (json_int_t)row->gain.lines,
-			 "inlined", (json_int_t)row->gain.inlined, "reason", *row->reason ? row->reason : NULL);
+	return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:s?}", "path", strbuf_str(&path),
+			 "build_id", row->build_id, "unnamed", (json_int_t)row->unnamed,
+			 "without_line", (json_int_t)row->lineless, "names",
+			 (json_int_t)row->gain.names, "lines", (json_int_t)row->gain.lines,
+			 "inlined", (json_int_t)row->gain.inlined, "reason",
+			 *row->reason ? row->reason : NULL);
 }
 
 static int print_json(const struct report *r, unsigned fetched)
 {
 	json_t *rows = json_array();
-	json_t *j = json_pack("{s:s, s:n, s:n, s:n, s:n, s:i, s:o, s:[]}", "schema", "sonde.symbolize/1", "from", "to",
-			      "from_ns", "to_ns", "fetched", (int)fetched, "rows", rows, "warnings");
+	json_t *j = json_pack("{s:s, s:n, s:n, s:n, s:n, s:i, s:o, s:[]}", "schema",
+			      "sonde.symbolize/1", "from", "to", "from_ns", "to_ns", "fetched",
+			      (int)fetched, "rows", rows, "warnings");
 
 	for (size_t i = 0; i < r->n; i++)
 		json_array_append_new(rows, row_json(&r->rows[i]));
@@ -111,15 +115,16 @@ static void print_row(uint64_t a, uint64_t b, uint64_t c, const char *path, cons
 	cleanup_strbuf struct strbuf s = STRBUF_INIT;
 
 	strbuf_addshown(&s, path, strlen(path));
-	printf("%9llu  %9llu  %9llu  %s%s\n", (unsigned long long)a, (unsigned long long)b, (unsigned long long)c,
-	       strbuf_str(&s), more);
+	printf("%9llu  %9llu  %9llu  %s%s\n", (unsigned long long)a, (unsigned long long)b,
+	       (unsigned long long)c, strbuf_str(&s), more);
 }
 
 static void print_gains(const struct report *r)
 {
 	printf("%9s  %9s  %9s  %s\n", "NAMES", "LINES", "INLINED", "FILE");
 	for (size_t i = 0; i < r->n && gained(&r->rows[i]); i++)
-		print_row(r->rows[i].gain.names, r->rows[i].gain.lines, r->rows[i].gain.inlined, r->rows[i].path, "");
+		print_row(r->rows[i].gain.names, r->rows[i].gain.lines, r->rows[i].gain.inlined,
+			  r->rows[i].path, "");
 }
 
 static void print_reasons(const struct report *r)
@@ -142,7 +147,8 @@ static void print_reasons(const struct report *r)
 		fprintf(stderr, "and for %zu more files (--json lists all)\n", more);
 }
 
-int report_print(const struct report *r, bool json, bool asked_servers, unsigned fetched, struct err *e)
+int report_print(const struct report *r, bool json, bool asked_servers, unsigned fetched,
+		 struct err *e)
 {
 	struct symbolizer_gain g;
 	size_t files;
@@ -158,16 +164,19 @@ int report_print(const struct report *r, bool json, bool asked_servers, unsigned
 	}
 	print_reasons(r);
 	if (!files) {
-		err_set(e, -ENODATA, EXIT_NOTHING, "nothing gained: %zu file%s, and nothing is known of %s now that was not"
-			" when they were recorded", r->n, r->n == 1 ? " lacks names or lines" : "s lack names or lines",
+		err_set(e, -ENODATA, EXIT_NOTHING,
+			"nothing gained: %zu file%s, and nothing is known of %s now that was not"
+			" when they were recorded",
+			r->n, r->n == 1 ? " lacks names or lines" : "s lack names or lines",
 			r->n == 1 ? "it" : "them");
 		err_fix(e, "install debug symbols (on Debian packages NAME-dbgsym or NAME-dbg)%s",
 			asked_servers ? "" : ", or: sonde symbolize --debuginfod");
 		return -ENODATA;
 	}
 	print_gains(r);
-	printf("%llu names, %llu lines, %llu places with inlined functions in %zu file%s%s\n", (unsigned long long)g.names,
-	       (unsigned long long)g.lines, (unsigned long long)g.inlined, files, files == 1 ? "" : "s",
+	printf("%llu names, %llu lines, %llu places with inlined functions in %zu file%s%s\n",
+	       (unsigned long long)g.names, (unsigned long long)g.lines,
+	       (unsigned long long)g.inlined, files, files == 1 ? "" : "s",
 	       fetched ? "; debug files came from a server" : "");
 	return 0;
 }

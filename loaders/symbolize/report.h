@@ -15,7 +15,7 @@ struct report_row {
 	bool seen;
 	uint64_t unnamed, lineless; /* frames before */
 	struct symbolizer_gain gain;
-	const char *reason;         /* borrowed; "" if its index has lines */
+	const char *reason; /* borrowed; "" if its index has lines */
 };
 
 struct report {
@@ -30,6 +30,7 @@ void report_release(struct report *r);
 /* What is being read now, on a terminal's stderr; NULL: done. */
 void report_progress(const char *path);
 /* EXIT_NOTHING where something was missing and nothing was gained, with the way on. */
-int report_print(const struct report *r, bool json, bool asked_servers, unsigned fetched, struct err *e);
+int report_print(const struct report *r, bool json, bool asked_servers, unsigned fetched,
+		 struct err *e);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * no_devices: libpcap's table of devices names D-Bus, whose library Debian has no static build of (it wants libsystemd). sonde
- * reads files of packets and opens no device, so that a static sonde-replay can say for libpcap that there is no such one.
+ * no_devices: libpcap's table of devices names D-Bus, whose library Debian has no static build of
+ * (it wants libsystemd). sonde reads files of packets and opens no device, so that a static
+ * sonde-replay can say for libpcap that there is no such one.
  */
 #include <stddef.h>
 

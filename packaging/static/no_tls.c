@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * no_tls: libmicrohttpd names GnuTLS, of which a static program would need a dozen libraries more, not all of which Debian has static
- * builds of. sonde-serve speaks plain HTTP (a reverse proxy has TLS) and never asks libmicrohttpd for TLS: what it would call then is here,
- * and fails.
+ * no_tls: libmicrohttpd names GnuTLS, of which a static program would need a dozen libraries more,
+ * not all of which Debian has static builds of. sonde-serve speaks plain HTTP (a reverse proxy has
+ * TLS) and never asks libmicrohttpd for TLS: what it would call then is here, and fails.
  */
 #include <stddef.h>
 
@@ -29,10 +29,10 @@ const char *gnutls_strerror(int error)
 void *(*gnutls_malloc)(size_t size) = NULL;
 
 /* None of these is called; all say GNUTLS_E_UNIMPLEMENTED_FEATURE. */
-#define NEVER(name)          \
-	int name(void);      \
-	int name(void)       \
-	{                    \
+#define NEVER(name)           \
+	int name(void);       \
+	int name(void)        \
+	{                     \
 		return -1250; \
 	}
 

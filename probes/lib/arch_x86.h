@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * arch_x86: all that the unwinder knows of x86-64 beside the rows: registers as the kernel keeps them, a signal's frame,
- * where a task's registers stand. Another architecture is another file of this form (docs/decisions/0090).
+ * arch_x86: all that the unwinder knows of x86-64 beside the rows: registers as the kernel keeps
+ * them, a signal's frame, where a task's registers stand. Another architecture is another file of
+ * this form (docs/decisions/0090).
  *
- * Sources: System V psABI for x86-64, figure 3.36 (DWARF numbers); arch/x86/include/uapi/asm/ptrace.h (struct pt_regs,
- * stable) and asm/sigcontext.h (struct sigcontext, 40 bytes into struct ucontext).
+ * Sources: System V psABI for x86-64, figure 3.36 (DWARF numbers);
+ * arch/x86/include/uapi/asm/ptrace.h (struct pt_regs, stable) and asm/sigcontext.h (struct
+ * sigcontext, 40 bytes into struct ucontext).
  */
 #ifndef SONDE_PROBES_ARCH_X86_H
 #define SONDE_PROBES_ARCH_X86_H
@@ -12,15 +14,19 @@
 #define ARCH_SIGCONTEXT 40 /* r8..r15 di si bp bx dx ax cx sp ip, from there on */
 #define ARCH_SIG_IP     16
 /* DWARF numbers of sigcontext's first 16 words */
-#define ARCH_SIG_DWARF {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7}
+#define ARCH_SIG_DWARF                                               \
+	{                                                            \
+		8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7 \
+	}
 
 #ifdef __bpf__
 
 struct arch_regs { /* struct pt_regs */
-	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+	__u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs,
+		flags, sp, ss;
 };
 
-#define ARCH_REGS_BP 32 /* in struct pt_regs */
+#define ARCH_REGS_BP 32  /* in struct pt_regs */
 #define ARCH_IRET    128 /* the end of it, which the CPU writes */
 struct arch_iret {
 	__u64 ip, cs, flags, sp, ss;
@@ -110,7 +116,8 @@ static __always_inline bool arch_entry_read(const void *regs, struct arch_entry 
 		__u64 di, orig_ax, ip, cs;
 	} part = {};
 
-	if (bpf_probe_read_kernel(&part, sizeof(part), (const char *)regs + __builtin_offsetof(struct arch_regs, di)))
+	if (bpf_probe_read_kernel(&part, sizeof(part),
+				  (const char *)regs + __builtin_offsetof(struct arch_regs, di)))
 		return false;
 	if ((part.cs & 3) != 3 || part.cs == ARCH_USER32_CS)
 		return false;
@@ -119,14 +126,15 @@ static __always_inline bool arch_entry_read(const void *regs, struct arch_entry 
 	return true;
 }
 
-/* The same of a task that the kernel vouches for (an argument of tp_btf, or of an iterator): by plain loads where it tells
- * where the registers stand (5.15). */
+/* The same of a task that the kernel vouches for (an argument of tp_btf, or of an iterator): by
+ * plain loads where it tells where the registers stand (5.15). */
 static __always_inline bool arch_task_entry_read(struct task_struct *task, struct arch_entry *to)
 {
 	const volatile struct arch_regs *regs;
 
 	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return arch_entry_read((char *)task->stack + ARCH_THREAD_SIZE - sizeof(struct arch_regs), to);
+		return arch_entry_read(
+			(char *)task->stack + ARCH_THREAD_SIZE - sizeof(struct arch_regs), to);
 	regs = (const volatile struct arch_regs *)bpf_task_pt_regs(task);
 	if ((regs->cs & 3) != 3 || regs->cs == ARCH_USER32_CS)
 		return false;

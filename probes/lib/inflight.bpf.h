@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * inflight: which request a thread serves, or, in Go, a goroutine. One map (tables.h), which sonde-maps makes and hands out, sonde-l7 writes, and
- * whoever takes stacks reads (stack.bpf.h).
+ * inflight: which request a thread serves, or, in Go, a goroutine. One map (tables.h), which
+ * sonde-maps makes and hands out, sonde-l7 writes, and whoever takes stacks reads (stack.bpf.h).
  *
- * A thread writes its own entry, but for the end of an answer that another thread wrote. Two may have one place: who finds
- * another's number there has no tag.
+ * A thread writes its own entry, but for the end of an answer that another thread wrote. Two may
+ * have one place: who finds another's number there has no tag.
  *
- * Goroutines move between threads where nobody sees it, and several share one. In a process that sonde-maps says is Go's (tables_process.flags) who
- * serves is the goroutine that the current thread runs at this moment, by its number, which is never given out again. Where it cannot be
+ * Goroutines move between threads where nobody sees it, and several share one. In a process that
+ * sonde-maps says is Go's (tables_process.flags) who serves is the goroutine that the current
+ * thread runs at this moment, by its number, which is never given out again. Where it cannot be
  * read nobody serves.
  */
 #ifndef SONDE_PROBES_INFLIGHT_BPF_H
@@ -44,7 +45,8 @@ static __always_inline __u64 inflight_word(__u64 at)
 	return value;
 }
 
-/* The goroutine on the current thread, which may stand on the thread's own stack for it. 0: none, or it is not known. */
+/* The goroutine on the current thread, which may stand on the thread's own stack for it. 0: none,
+ * or it is not known. */
 static __noinline __u64 inflight_goroutine(__u32 flags)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -55,13 +57,15 @@ static __noinline __u64 inflight_goroutine(__u32 flags)
 	g = inflight_word(BPF_CORE_READ(task, thread.fsbase) - 8 * (__u64)TABLES_GO_TLS(flags));
 	goid = g ? inflight_word(g + at) : 0;
 	if (g && !goid) {
-		g = inflight_word(inflight_word(g + 8 * TABLES_GO_M) + 8 * (__u64)TABLES_GO_CURG(flags));
+		g = inflight_word(inflight_word(g + 8 * TABLES_GO_M) +
+				  8 * (__u64)TABLES_GO_CURG(flags));
 		goid = g ? inflight_word(g + at) : 0;
 	}
 	return goid ? TABLES_WHO_GOROUTINE(bpf_get_current_pid_tgid() >> 32, goid) : 0;
 }
 
-/* Who serves, on the current thread. 0: it is not known. A process that is not published counts as one that is not Go's: its tags say so. */
+/* Who serves, on the current thread. 0: it is not known. A process that is not published counts as
+ * one that is not Go's: its tags say so. */
 static __noinline __u64 inflight_who(void)
 {
 	__u64 id = bpf_get_current_pid_tgid();
@@ -73,7 +77,8 @@ static __noinline __u64 inflight_who(void)
 	if (!p || !(flags & TABLES_PROCESS_GO))
 		return (__u32)id;
 	leader = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), group_leader);
-	if (p->start_ns != BPF_CORE_READ(leader, start_boottime) || p->exec_id != (__u32)BPF_CORE_READ(leader, self_exec_id))
+	if (p->start_ns != BPF_CORE_READ(leader, start_boottime) ||
+	    p->exec_id != (__u32)BPF_CORE_READ(leader, self_exec_id))
 		return (__u32)id;
 	return inflight_goroutine(flags);
 }

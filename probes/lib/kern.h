@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kern: the few kernel types the BPF programs read, written by hand; libbpf relocates each field against the running
- * kernel's BTF (CO-RE). Only fields that are read stand here. Differences between kernels go to core_fixes.bpf.h.
+ * kern: the few kernel types the BPF programs read, written by hand; libbpf relocates each field
+ * against the running kernel's BTF (CO-RE). Only fields that are read stand here. Differences
+ * between kernels go to core_fixes.bpf.h.
  *
- * All of these hold from 5.10 on: task_struct.start_boottime since 5.5, self_exec_id as 64 bits since 5.7,
- * kernfs_node.id as 64 bits since 5.5.
+ * All of these hold from 5.10 on: task_struct.start_boottime since 5.5, self_exec_id as 64 bits
+ * since 5.7, kernfs_node.id as 64 bits since 5.5.
  */
 #ifndef SONDE_PROBES_KERN_H
 #define SONDE_PROBES_KERN_H
@@ -87,7 +88,8 @@ struct cgroup {
 };
 
 struct css_set {
-	struct cgroup_subsys_state *subsys[32]; /* by enum cgroup_subsys_id; the kernel's is shorter */
+	struct cgroup_subsys_state
+		*subsys[32]; /* by enum cgroup_subsys_id; the kernel's is shorter */
 	struct cgroup *dfl_cgrp;
 };
 
@@ -253,7 +255,7 @@ struct task_struct {
 	struct css_set *cgroups;
 	struct files_struct *files;
 	struct hlist_node pid_links[4]; /* by enum pid_type */
-	unsigned int __state; /* since 5.14 */
+	unsigned int __state;           /* since 5.14 */
 	unsigned int in_iowait : 1;
 };
 
@@ -309,7 +311,7 @@ struct io_kiocb {
 		struct io_cmd_data cmd;
 	};
 	__u8 opcode;
-	__u32 flags; /* 64 bits later on, of which this is the first half */
+	__u32 flags;       /* 64 bits later on, of which this is the first half */
 	struct io_cqe cqe; /* since 5.19 */
 };
 

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * kstack: the kernel part of a stack that an interrupt took, by the kernel's own ORC tables, as bpf_get_stack finds it too.
- * That looks up each frame in tables of some 5 MB, half a dozen misses of cache and TLB a frame at a hundred samples a
- * second. What an address of the kernel's own text says never changes: here it is remembered, and a frame is one line of
- * memory.
+ * kstack: the kernel part of a stack that an interrupt took, by the kernel's own ORC tables, as
+ * bpf_get_stack finds it too. That looks up each frame in tables of some 5 MB, half a dozen misses
+ * of cache and TLB a frame at a hundred samples a second. What an address of the kernel's own text
+ * says never changes: here it is remembered, and a frame is one line of memory.
  *
- * What is not plain here is left to bpf_get_stack, for the whole stack: addresses outside of the kernel's text (modules, BPF
- * programs, trampolines), registers other than RSP and RBP, return addresses that a probe has replaced, kernels whose tables
- * have another form (before 6.4), or of which nobody has said where they are.
+ * What is not plain here is left to bpf_get_stack, for the whole stack: addresses outside of the
+ * kernel's text (modules, BPF programs, trampolines), registers other than RSP and RBP, return
+ * addresses that a probe has replaced, kernels whose tables have another form (before 6.4), or of
+ * which nobody has said where they are.
  *
- * The tables (arch/x86/include/asm/orc_types.h): `ips` holds sorted 32-bit distances from each element to the address it
- * stands for, `entries` struct orc_entry at the same index; an entry holds from its address to the next one's. A frame's CFA
- * is sp_reg + sp_offset (or what stands there); the return address stands at CFA - 8 (CALL), or the registers of who was
- * interrupted at the CFA (REGS; REGS_PARTIAL: as the CPU leaves them); RBP where bp_reg + bp_offset says. Of a return address
- * the instruction before it is looked up, of one that was interrupted (`signal`) itself.
+ * The tables (arch/x86/include/asm/orc_types.h): `ips` holds sorted 32-bit distances from each
+ * element to the address it stands for, `entries` struct orc_entry at the same index; an entry
+ * holds from its address to the next one's. A frame's CFA is sp_reg + sp_offset (or what stands
+ * there); the return address stands at CFA - 8 (CALL), or the registers of who was interrupted at
+ * the CFA (REGS; REGS_PARTIAL: as the CPU leaves them); RBP where bp_reg + bp_offset says. Of a
+ * return address the instruction before it is looked up, of one that was interrupted (`signal`)
+ * itself.
  */
 #ifndef SONDE_PROBES_KSTACK_BPF_H
 #define SONDE_PROBES_KSTACK_BPF_H
@@ -40,9 +43,21 @@ struct orc_entry {
 #define KSTACK_TYPE(e)      ((__u32)((e) >> 40) & 7)
 #define KSTACK_SIGNAL(e)    ((__u32)((e) >> 43) & 1)
 
-enum kstack_reg { KSTACK_REG_UNDEFINED = 0, KSTACK_REG_PREV_SP = 1, KSTACK_REG_BP = 4, KSTACK_REG_SP = 5,
-		  KSTACK_REG_BP_INDIRECT = 8, KSTACK_REG_SP_INDIRECT = 9 };
-enum kstack_type { KSTACK_UNDEFINED = 0, KSTACK_END = 1, KSTACK_CALL = 2, KSTACK_REGS = 3, KSTACK_REGS_PARTIAL = 4 };
+enum kstack_reg {
+	KSTACK_REG_UNDEFINED = 0,
+	KSTACK_REG_PREV_SP = 1,
+	KSTACK_REG_BP = 4,
+	KSTACK_REG_SP = 5,
+	KSTACK_REG_BP_INDIRECT = 8,
+	KSTACK_REG_SP_INDIRECT = 9
+};
+enum kstack_type {
+	KSTACK_UNDEFINED = 0,
+	KSTACK_END = 1,
+	KSTACK_CALL = 2,
+	KSTACK_REGS = 3,
+	KSTACK_REGS_PARTIAL = 4
+};
 
 enum kstack_how { KSTACK_MORE = 0, KSTACK_DONE = 1, KSTACK_OTHERWISE = 2 };
 
@@ -61,7 +76,8 @@ struct kstack {
 /* Has this kernel such tables? */
 static __always_inline bool kstack_possible(void)
 {
-	return bpf_core_field_exists(struct orc_entry, signal) && !bpf_core_field_exists(struct orc_entry, end);
+	return bpf_core_field_exists(struct orc_entry, signal) &&
+	       !bpf_core_field_exists(struct orc_entry, end);
 }
 
 /* The entry that holds at `at`, by the tables; 0: none. */
@@ -84,14 +100,17 @@ __noinline __u64 kstack_search(__u64 at)
 			left = half;
 		}
 	}
-	if (!first || bpf_probe_read_kernel(&entry, 6, (const void *)(kstack_tables.entries + 6ull * (first - 1))))
+	if (!first ||
+	    bpf_probe_read_kernel(&entry, 6,
+				  (const void *)(kstack_tables.entries + 6ull * (first - 1))))
 		return 0;
 	return entry;
 }
 
 static __always_inline __u64 kstack_entry(struct kstack *k, __u64 at)
 {
-	struct kstack_known *known = &k->known[at * 0x9e3779b97f4a7c15ull >> (64 - KSTACK_KNOWN_BITS)];
+	struct kstack_known *known =
+		&k->known[at * 0x9e3779b97f4a7c15ull >> (64 - KSTACK_KNOWN_BITS)];
 
 	if (known->at != at) {
 		known->entry = kstack_search(at);
@@ -143,7 +162,8 @@ static __always_inline enum kstack_how kstack_interrupted(struct kstack *k, __u6
 {
 	struct arch_iret frame;
 
-	if (bpf_probe_read_kernel(&frame, sizeof(frame), (const void *)(whole ? at + ARCH_IRET : at)))
+	if (bpf_probe_read_kernel(&frame, sizeof(frame),
+				  (const void *)(whole ? at + ARCH_IRET : at)))
 		return KSTACK_OTHERWISE;
 	if (frame.cs & 3) /* user code */
 		return KSTACK_DONE;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * scope: is a task one that the capture is about? Decided in the kernel, so that what is not asked for costs one or two
- * look-ups: process ids (with the children of `-- command`), cgroups (a task is in if its cgroup or one above it is in the
- * set), names. Kinds of filter that are not used are constants and vanish at load. Different kinds must all hold; within a
- * kind one is enough. The loader fills the maps (loaders/lib/bpf/load/scope.h).
+ * scope: is a task one that the capture is about? Decided in the kernel, so that what is not asked
+ * for costs one or two look-ups: process ids (with the children of `-- command`), cgroups (a task
+ * is in if its cgroup or one above it is in the set), names. Kinds of filter that are not used are
+ * constants and vanish at load. Different kinds must all hold; within a kind one is enough. The
+ * loader fills the maps (loaders/lib/bpf/load/scope.h).
  */
 #ifndef SONDE_PROBES_SCOPE_BPF_H
 #define SONDE_PROBES_SCOPE_BPF_H
@@ -75,14 +76,19 @@ static __always_inline bool task_cgroup_in_scope(struct task_struct *task)
 {
 	struct css_set *set = BPF_CORE_READ(task, cgroups);
 
-	if (scope.hierarchy_used[SCOPE_V2] && cgroup_in_scope(BPF_CORE_READ(set, dfl_cgrp), SCOPE_V2))
+	if (scope.hierarchy_used[SCOPE_V2] &&
+	    cgroup_in_scope(BPF_CORE_READ(set, dfl_cgrp), SCOPE_V2))
 		return true;
-	if (scope.hierarchy_used[SCOPE_V1_MEMORY] && bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id) &&
-	    cgroup_in_scope(cgroup_of_subsys(set, bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id)),
+	if (scope.hierarchy_used[SCOPE_V1_MEMORY] &&
+	    bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id) &&
+	    cgroup_in_scope(cgroup_of_subsys(set, bpf_core_enum_value(enum cgroup_subsys_id,
+								      memory_cgrp_id)),
 			    SCOPE_V1_MEMORY))
 		return true;
-	return scope.hierarchy_used[SCOPE_V1_PIDS] && bpf_core_enum_value_exists(enum cgroup_subsys_id, pids_cgrp_id) &&
-	       cgroup_in_scope(cgroup_of_subsys(set, bpf_core_enum_value(enum cgroup_subsys_id, pids_cgrp_id)),
+	return scope.hierarchy_used[SCOPE_V1_PIDS] &&
+	       bpf_core_enum_value_exists(enum cgroup_subsys_id, pids_cgrp_id) &&
+	       cgroup_in_scope(cgroup_of_subsys(set, bpf_core_enum_value(enum cgroup_subsys_id,
+									 pids_cgrp_id)),
 			       SCOPE_V1_PIDS);
 }
 
@@ -91,7 +97,8 @@ static __always_inline bool task_comm_in_scope(struct task_struct *task)
 {
 	struct comm_key own = {}, leader = {};
 
-	/* as strings: before 5.17 the kernel leaves the end of a longer name before it behind the NUL */
+	/* as strings: before 5.17 the kernel leaves the end of a longer name before it behind the
+	 * NUL */
 	BPF_CORE_READ_STR_INTO(&own.name, task, comm);
 	if (bpf_map_lookup_elem(&comms, &own))
 		return true;
@@ -112,8 +119,8 @@ static __always_inline bool task_in_scope(struct task_struct *task)
 	return !scope.comms || task_comm_in_scope(task);
 }
 
-/* A child of a process in the set belongs to it; a pid that comes back with another parent does not. For
- * sched_process_fork. false: the set has no room for it. */
+/* A child of a process in the set belongs to it; a pid that comes back with another parent does
+ * not. For sched_process_fork. false: the set has no room for it. */
 static __always_inline bool scope_fork(struct task_struct *parent, struct task_struct *child)
 {
 	__u32 from = BPF_CORE_READ(parent, tgid);

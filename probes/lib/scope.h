@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* scope: which tasks a capture is about, as the loader tells every family's program. See scope.bpf.h. */
+/* scope: which tasks a capture is about, as the loader tells every family's program. See
+ * scope.bpf.h. */
 #ifndef SONDE_PROBES_SCOPE_H
 #define SONDE_PROBES_SCOPE_H
 

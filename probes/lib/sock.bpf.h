@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * sock: from a task's descriptor to its file, from a file to its socket, and who and where that is. Read by helpers, so that it
- * holds for every pointer; offcpu_file has the quick way for those that the kernel vouches for.
+ * sock: from a task's descriptor to its file, from a file to its socket, and who and where that is.
+ * Read by helpers, so that it holds for every pointer; offcpu_file has the quick way for those that
+ * the kernel vouches for.
  */
 #ifndef SONDE_PROBES_SOCK_BPF_H
 #define SONDE_PROBES_SOCK_BPF_H
@@ -25,8 +26,17 @@
 #define SOCK_UDP 17
 
 enum sock_tcp_state {
-	SOCK_ESTABLISHED = 1, SOCK_SYN_SENT, SOCK_SYN_RECV, SOCK_FIN_WAIT1, SOCK_FIN_WAIT2, SOCK_TIME_WAIT, SOCK_CLOSE, SOCK_CLOSE_WAIT,
-	SOCK_LAST_ACK, SOCK_LISTEN, SOCK_CLOSING
+	SOCK_ESTABLISHED = 1,
+	SOCK_SYN_SENT,
+	SOCK_SYN_RECV,
+	SOCK_FIN_WAIT1,
+	SOCK_FIN_WAIT2,
+	SOCK_TIME_WAIT,
+	SOCK_CLOSE,
+	SOCK_CLOSE_WAIT,
+	SOCK_LAST_ACK,
+	SOCK_LISTEN,
+	SOCK_CLOSING
 };
 
 /* NULL: there is none. */
@@ -52,7 +62,8 @@ static __always_inline struct sock *sock_of_file(struct file *file)
 	return BPF_CORE_READ(socket, sk);
 }
 
-/* The inode number of a socket's file: no other socket has it while this one is there, nor soon after. 0: it has no file. */
+/* The inode number of a socket's file: no other socket has it while this one is there, nor soon
+ * after. 0: it has no file. */
 static __always_inline __u64 sock_ino(struct sock *sk)
 {
 	struct socket *socket = BPF_CORE_READ(sk, sk_socket);
@@ -78,7 +89,8 @@ static __always_inline void sock_local(struct sock *sk, __u16 family, __u8 *to)
 		bpf_core_read(to, 16, &sk->__sk_common.skc_v6_rcv_saddr);
 }
 
-/* Which socket that is: the same for whoever asks while it is there, but that a cookie may be made meanwhile. */
+/* Which socket that is: the same for whoever asks while it is there, but that a cookie may be made
+ * meanwhile. */
 static __always_inline __u64 sock_id(struct sock *sk)
 {
 	__u64 cookie = (__u64)BPF_CORE_READ(sk, __sk_common.skc_cookie.counter), ino;
@@ -89,14 +101,17 @@ static __always_inline __u64 sock_id(struct sock *sk)
 	return ino ? SOCK_ID_INODE | ino : 0;
 }
 
-/* Of a Unix socket: who had the other end's number when it was connected, if it still is. NULL: nobody. */
+/* Of a Unix socket: who had the other end's number when it was connected, if it still is. NULL:
+ * nobody. */
 static __always_inline struct task_struct *sock_mate(struct sock *sk)
 {
 	struct pid *pid = BPF_CORE_READ(sk, sk_peer_pid);
 	struct hlist_node *first = pid ? BPF_CORE_READ(pid, tasks[SOCK_PIDTYPE_TGID].first) : NULL;
 
-	return first ? (struct task_struct *)((char *)first - bpf_core_field_offset(struct task_struct, pid_links) -
-					      SOCK_PIDTYPE_TGID * sizeof(struct hlist_node)) : NULL;
+	return first ? (struct task_struct *)((char *)first -
+					      bpf_core_field_offset(struct task_struct, pid_links) -
+					      SOCK_PIDTYPE_TGID * sizeof(struct hlist_node)) :
+		       NULL;
 }
 
 /* The address of a Unix socket: so many bytes of `to`, which has SOCK_PATH. 0: it has none. */
@@ -106,14 +121,18 @@ static __always_inline __u32 sock_path(struct unix_address *addr, __u8 *to)
 
 	if (len <= 0 || len > SOCK_PATH)
 		return 0;
-	bpf_probe_read_kernel(to, SOCK_PATH, (const char *)addr + bpf_core_field_offset(struct unix_address, name) + 2);
+	bpf_probe_read_kernel(to, SOCK_PATH,
+			      (const char *)addr +
+				      bpf_core_field_offset(struct unix_address, name) + 2);
 	return (__u32)len;
 }
 
 static __always_inline void sock_end_unix(struct sock_end *to, struct unix_sock *u)
 {
 	struct unix_sock *other = (struct unix_sock *)BPF_CORE_READ(u, peer);
-	struct unix_address *own = BPF_CORE_READ(u, addr), *its = other ? BPF_CORE_READ(other, addr) : NULL, *server = own ? own : its;
+	struct unix_address *own = BPF_CORE_READ(u, addr),
+			    *its = other ? BPF_CORE_READ(other, addr) : NULL,
+			    *server = own ? own : its;
 	struct task_struct *mate = to->listens ? NULL : sock_mate((struct sock *)u);
 
 	if (server)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * stack: fills a stack_event and its frames for the current task. Shared by every family's program. The event is built
- * in a per-CPU scratch and only its used length is copied to the ring: a reservation would have to be of the largest
- * size, four times what most stacks need.
+ * stack: fills a stack_event and its frames for the current task. Shared by every family's program.
+ * The event is built in a per-CPU scratch and only its used length is copied to the ring: a
+ * reservation would have to be of the largest size, four times what most stacks need.
  *
- * A user stack whose tables are not there yet goes through the ring `late`, as registers and memory. Where that ring is
- * full the event is sent as it is: nothing is lost by it but the callers.
+ * A user stack whose tables are not there yet goes through the ring `late`, as registers and
+ * memory. Where that ring is full the event is sent as it is: nothing is lost by it but the
+ * callers.
  */
 #ifndef SONDE_PROBES_STACK_BPF_H
 #define SONDE_PROBES_STACK_BPF_H
@@ -22,9 +23,11 @@ struct {
 	__uint(max_entries, 2 * 1024 * 1024);
 } late SEC(".maps");
 
-/* The record is made here: what is used of it is a third of its size, and the ring holds three times as many. */
+/* The record is made here: what is used of it is a third of its size, and the ring holds three
+ * times as many. */
 struct late_room {
-	__u64 words[(__builtin_offsetof(struct stack_late, stack) + STACK_LATE_BYTES) / 8]; /* of a struct stack_late */
+	__u64 words[(__builtin_offsetof(struct stack_late, stack) + STACK_LATE_BYTES) /
+		    8]; /* of a struct stack_late */
 };
 
 struct {
@@ -42,7 +45,8 @@ struct {
 } late_more SEC(".maps");
 
 #define STACK_LATE_BEYOND 64 /* bytes above the outermost frame's stack pointer: multiples of 8 */
-#define LATE_WAKE (512 * 1024) /* the loader is woken above this: a crowd of new processes does not wait for its timer */
+/* the loader is woken above this: a crowd of new processes does not wait for its timer */
+#define LATE_WAKE (512 * 1024)
 
 /* Kernel frames asked for: min(STACK_KERNEL_MAX, kernel.perf_event_max_stack), set before load. */
 const volatile __u32 stack_depth = STACK_KERNEL_MAX;
@@ -57,7 +61,8 @@ static __always_inline bool stack_tagged(__u64 now)
 	return state && now < state->inflight_ns + TABLES_INFLIGHT_NS;
 }
 
-/* Who serves requests on this thread (inflight.bpf.h); 0 where nobody says. A function of its own: older kernels give little stack. */
+/* Who serves requests on this thread (inflight.bpf.h); 0 where nobody says. A function of its own:
+ * older kernels give little stack. */
 static __noinline __u64 stack_serves(__u64 now)
 {
 	return stack_tagged(now) ? inflight_who() : 0;
@@ -70,7 +75,8 @@ static __noinline __u64 stack_tag(__u64 who, __u64 now)
 }
 
 /* Who: identity, thread, cgroup, CPU, and no tag. `time_ns` is CLOCK_BOOTTIME. */
-static __always_inline void stack_fill_task(struct stack_event *ev, struct task_struct *task, __u64 time_ns)
+static __always_inline void stack_fill_task(struct stack_event *ev, struct task_struct *task,
+					    __u64 time_ns)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
@@ -145,7 +151,8 @@ static __always_inline bool stack_walk_kernel(struct stack_scratch *s, const str
 }
 #endif
 
-static __always_inline void stack_fill_kernel(struct stack_scratch *s, void *ctx, const struct arch_perf_event_data *perf)
+static __always_inline void stack_fill_kernel(struct stack_scratch *s, void *ctx,
+					      const struct arch_perf_event_data *perf)
 {
 	struct stack_event *ev = &s->ev;
 	__u32 n = 0;
@@ -174,7 +181,8 @@ static __always_inline void stack_fill_pointers(struct stack_scratch *s, void *c
 
 	if (at > STACK_KERNEL_MAX)
 		at = STACK_KERNEL_MAX;
-	got = bpf_get_stack(ctx, &s->frames[at], STACK_KERNEL_MAX * sizeof(s->frames[0]), BPF_F_USER_STACK);
+	got = bpf_get_stack(ctx, &s->frames[at], STACK_KERNEL_MAX * sizeof(s->frames[0]),
+			    BPF_F_USER_STACK);
 	if (got > 0)
 		n = (__u64)got / sizeof(s->frames[0]);
 	s->ev.n_user = (__u16)n;
@@ -195,7 +203,9 @@ static __always_inline __u32 stack_copy(__u8 *to, __u64 from, __u64 until)
 			part = until - from - done;
 		if (done >= STACK_LATE_PAGES * 4096 || !part)
 			break;
-		asm volatile("" : "+r"(part)); /* else both comparisons are one, of another number than is used: 5.10 */
+		asm volatile(""
+			     : "+r"(part)); /* else both comparisons are one, of another number than
+					       is used: 5.10 */
 		if (part > 4096)
 			break;
 		if (bpf_probe_read_user(to + done, part, (const void *)(from + done)))
@@ -205,8 +215,8 @@ static __always_inline __u32 stack_copy(__u8 *to, __u64 from, __u64 until)
 	return done;
 }
 
-/* A part of what a deep stack has beyond its record: from so many bytes above RSP on. How many bytes; 0: there is no memory, or no room. A
- * function of its own, as the next. */
+/* A part of what a deep stack has beyond its record: from so many bytes above RSP on. How many
+ * bytes; 0: there is no memory, or no room. A function of its own, as the next. */
 __noinline int stack_more_send(__u32 from)
 {
 	__u32 zero = 0, done = 0;
@@ -216,18 +226,22 @@ __noinline int stack_more_send(__u32 from)
 	if (!s || !m)
 		return 0;
 	for (; done < STACK_MORE_BYTES; done += 4096)
-		if (bpf_probe_read_user(m->stack + done, 4096, (const void *)(s->unwind.regs[ROW_REG_RSP] + from + done)))
+		if (bpf_probe_read_user(m->stack + done, 4096,
+					(const void *)(s->unwind.regs[ROW_REG_RSP] + from + done)))
 			break;
 	m->ev = s->ev;
 	m->ev.flags = STACK_F_MORE;
 	m->from = from;
 	m->size = done;
-	if (!done || bpf_ringbuf_output(&late, m, __builtin_offsetof(struct stack_more, stack) + done, BPF_RB_NO_WAKEUP))
+	if (!done ||
+	    bpf_ringbuf_output(&late, m, __builtin_offsetof(struct stack_more, stack) + done,
+			       BPF_RB_NO_WAKEUP))
 		return 0;
 	return done;
 }
 
-/* The objects of V8's frames that the walk has met: their functions, which its collector moves. A function of its own: 5.10 verifies it once. */
+/* The objects of V8's frames that the walk has met: their functions, which its collector moves. A
+ * function of its own: 5.10 verifies it once. */
 __noinline int stack_objects(__u32 unused)
 {
 	__u32 zero = 0, n;
@@ -243,7 +257,10 @@ __noinline int stack_objects(__u32 unused)
 		__u64 object = 0;
 
 		o->at = 0;
-		if (i >= n || bpf_probe_read_user(&object, sizeof(object), (const void *)(s->unwind.own_bp[i] - 16)) || (object & 3) != 1)
+		if (i >= n ||
+		    bpf_probe_read_user(&object, sizeof(object),
+					(const void *)(s->unwind.own_bp[i] - 16)) ||
+		    (object & 3) != 1)
 			continue;
 		if (!bpf_probe_read_user(o->word, sizeof(o->word), (const void *)(object - 1)))
 			o->at = object - 1;
@@ -262,13 +279,16 @@ static __always_inline void stack_send_more(__u32 from)
 	}
 }
 
-/* What the walk begins with, and memory from there on to `until`. A function of its own, of numbers alone. 0: sent. */
+/* What the walk begins with, and memory from there on to `until`. A function of its own, of numbers
+ * alone. 0: sent. */
 __noinline int stack_late_send(__u32 why, __u32 own, __u64 until)
 {
 	__u32 zero = 0, size;
 	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
 	struct stack_late *l = (struct stack_late *)bpf_map_lookup_elem(&late_scratch, &zero);
-	__u64 flags = bpf_ringbuf_query(&late, BPF_RB_AVAIL_DATA) > LATE_WAKE ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	__u64 flags = bpf_ringbuf_query(&late, BPF_RB_AVAIL_DATA) > LATE_WAKE ?
+			      BPF_RB_FORCE_WAKEUP :
+			      BPF_RB_NO_WAKEUP;
 
 	if (!s || !l)
 		return -1;
@@ -290,7 +310,10 @@ __noinline int stack_late_send(__u32 why, __u32 own, __u64 until)
 	l->size = size;
 	if (own && size >= STACK_LATE_PAGES * 4096 && l->regs[ROW_REG_RSP] + size < until)
 		stack_send_more(size);
-	return bpf_ringbuf_output(&late, l, __builtin_offsetof(struct stack_late, stack) + size, flags) ? -1 : 0;
+	return bpf_ringbuf_output(&late, l, __builtin_offsetof(struct stack_late, stack) + size,
+				  flags) ?
+		       -1 :
+		       0;
 }
 
 /* Leave it to user space. `own`: it knows the process's own code. false: there is no room. */
@@ -298,20 +321,24 @@ static __always_inline bool stack_send_late(struct stack_scratch *s, struct task
 					    const struct arch_perf_event_data *ctx, bool own)
 {
 	__u16 why = s->unwind.own_n ? STACK_END_UNSUPPORTED : s->ev.end;
-	__u64 until = s->unwind.own_n && s->ev.end == STACK_END_ROOT ? s->unwind.sp + STACK_LATE_BEYOND : ~0ull; /* the walk went to its end */
+	__u64 until = s->unwind.own_n && s->ev.end == STACK_END_ROOT ?
+			      s->unwind.sp + STACK_LATE_BEYOND :
+			      ~0ull; /* the walk went to its end */
 
 	unwind_begin(s, task, ctx); /* the walk may have passed a signal's frame */
 	return !stack_late_send(why, own, until);
 }
 
-/* Is it worth waiting for tables? The leaf of a file mapped just now lies in no mapping known. A caller that does is more
- * likely a wrong one, unless the process has just begun or changed its mappings: the dynamic linker calls what it has mapped
- * since, and main's caller stands in a C library that was mapped after the program. */
+/* Is it worth waiting for tables? The leaf of a file mapped just now lies in no mapping known. A
+ * caller that does is more likely a wrong one, unless the process has just begun or changed its
+ * mappings: the dynamic linker calls what it has mapped since, and main's caller stands in a C
+ * library that was mapped after the program. */
 static __always_inline bool stack_is_early(const struct stack_event *ev)
 {
 	if (ev->end != STACK_END_NO_MAPPING)
 		return ev->end == STACK_END_NO_PROCESS || ev->end == STACK_END_PENDING;
-	return ev->n_user == 1 || ev->time_ns < ev->start_ns + TABLES_YOUNG_NS || ev->time_ns < ev->tables_ns + TABLES_YOUNG_NS;
+	return ev->n_user == 1 || ev->time_ns < ev->start_ns + TABLES_YOUNG_NS ||
+	       ev->time_ns < ev->tables_ns + TABLES_YOUNG_NS;
 }
 
 /* sonde-maps is to publish what it has of the process now, rather than at its next tick. */
@@ -319,7 +346,8 @@ static __always_inline void stack_want(const struct stack_event *ev)
 {
 	__u32 zero = 0;
 	struct tables_state *state = bpf_map_lookup_elem(&tables_state, &zero);
-	__u64 tgid = ev->tgid, gap = ev->end == STACK_END_PENDING ? TABLES_WANTED_ROWS_NS : TABLES_WANTED_NS;
+	__u64 tgid = ev->tgid,
+	      gap = ev->end == STACK_END_PENDING ? TABLES_WANTED_ROWS_NS : TABLES_WANTED_NS;
 
 	if (ev->time_ns > ev->start_ns + TABLES_YOUNG_NS) {
 		if (ev->end != STACK_END_NO_MAPPING)
@@ -332,8 +360,9 @@ static __always_inline void stack_want(const struct stack_event *ev)
 	bpf_ringbuf_output(&wanted, &tgid, sizeof(tgid), BPF_RB_FORCE_WAKEUP);
 }
 
-/* Where: kernel frames, then user frames. `ctx` is what the program was called with; `perf` the same where it is a
- * perf event's, else NULL. true: it went through `late`, and there is nothing to send. */
+/* Where: kernel frames, then user frames. `ctx` is what the program was called with; `perf` the
+ * same where it is a perf event's, else NULL. true: it went through `late`, and there is nothing to
+ * send. */
 static __always_inline bool stack_fill(struct stack_scratch *s, struct task_struct *task, void *ctx,
 				       const struct arch_perf_event_data *perf)
 {

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind: the user part of a stack, in a BPF program, by the tables that sonde-maps publishes (tables.h).
+ * unwind: the user part of a stack, in a BPF program, by the tables that sonde-maps publishes
+ * (tables.h).
  *
- * The shape is the one that loads on every kernel from 5.10 on: a `for` loop over one step, which is a global function
- * (verified once, by itself) and takes scalars only; so are the two searches. They find the state in a per-CPU map.
- * Arrays have 8-byte elements, whose look-up the verifier turns into a load.
+ * The shape is the one that loads on every kernel from 5.10 on: a `for` loop over one step, which
+ * is a global function (verified once, by itself) and takes scalars only; so are the two searches.
+ * They find the state in a per-CPU map. Arrays have 8-byte elements, whose look-up the verifier
+ * turns into a load.
  *
- * Without tables (nobody publishes, or the process is not known) the kernel's own walk by frame pointers stands in.
+ * Without tables (nobody publishes, or the process is not known) the kernel's own walk by frame
+ * pointers stands in.
  */
 #ifndef SONDE_PROBES_UNWIND_BPF_H
 #define SONDE_PROBES_UNWIND_BPF_H
@@ -14,17 +17,20 @@
 #include "probes/runtimes/runtime.bpf.h"
 #include "probes/lib/unwind_state.bpf.h"
 
-/* One native frame of the walk that the per-CPU state holds. 0: it is over; negative: there is no room for more. `unused`: a global function without arguments does not load on 5.10. */
+/* One native frame of the walk that the per-CPU state holds. 0: it is over; negative: there is no
+ * room for more. `unused`: a global function without arguments does not load on 5.10. */
 __noinline int unwind_next(__u32 unused)
 {
 	__u32 zero = 0;
 	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
 	int more;
 
-	asm volatile("" ::"r"(unused)); /* else the compiler does not pass it, and the verifier wants it */
+	asm volatile("" ::"r"(
+		unused)); /* else the compiler does not pass it, and the verifier wants it */
 	if (!s)
 		return 0;
-	if (s->unwind.script_deep || s->unwind.n >= (s->unwind.script == SCRIPT_OFF ? STACK_NATIVE_MAX : STACK_USER_MAX))
+	if (s->unwind.script_deep ||
+	    s->unwind.n >= (s->unwind.script == SCRIPT_OFF ? STACK_NATIVE_MAX : STACK_USER_MAX))
 		return -1;
 	if (runtimes_on && s->unwind.script_rest)
 		return 0;
@@ -33,8 +39,9 @@ __noinline int unwind_next(__u32 unused)
 	return runtimes_on ? script_after(&s->unwind, more) : more;
 }
 
-/* One step of the walk: some of a script's, or a native frame. A function of its own, which has next to nothing on its stack: the
- * verifier follows the loop over it, and older kernels give all that call one another 512 bytes. */
+/* One step of the walk: some of a script's, or a native frame. A function of its own, which has
+ * next to nothing on its stack: the verifier follows the loop over it, and older kernels give all
+ * that call one another 512 bytes. */
 __noinline int unwind_turn(__u32 i)
 {
 	__u32 zero = 0;
@@ -50,7 +57,8 @@ __noinline int unwind_turn(__u32 i)
 
 enum unwind_known { UNWIND_NOBODY /* publishes */, UNWIND_UNKNOWN /* process */, UNWIND_PROCESS };
 
-/* The mappings of the task's process, if they are published, of this identity, and kept up to date. */
+/* The mappings of the task's process, if they are published, of this identity, and kept up to date.
+ */
 static __always_inline enum unwind_known unwind_tables(struct stack_scratch *s)
 {
 	__u32 zero = 0, tgid = s->ev.tgid;
@@ -68,7 +76,8 @@ static __always_inline enum unwind_known unwind_tables(struct stack_scratch *s)
 	s->unwind.slice_first = p->first;
 	s->unwind.slice_count = p->count;
 	s->unwind.own_code = p->flags & TABLES_PROCESS_OWN_CODE ? UNWIND_OWN_THERE :
-			     p->flags & TABLES_PROCESS_OBJECTS ? UNWIND_OWN_OBJECTS : UNWIND_OWN_NONE;
+			     p->flags & TABLES_PROCESS_OBJECTS  ? UNWIND_OWN_OBJECTS :
+								  UNWIND_OWN_NONE;
 	s->ev.tables_ns = p->as_of_ns;
 	if (bpf_map_lookup_elem(&processes, &tgid) != p) { /* it was replaced while it was read */
 		s->unwind.slice_count = 0;
@@ -78,8 +87,8 @@ static __always_inline enum unwind_known unwind_tables(struct stack_scratch *s)
 	return UNWIND_PROCESS;
 }
 
-/* How the task was in user space when it was interrupted, or when it entered the kernel. `ctx`: NULL, or the perf
- * event's. false: ev.end says why there is nothing to begin with. */
+/* How the task was in user space when it was interrupted, or when it entered the kernel. `ctx`:
+ * NULL, or the perf event's. false: ev.end says why there is nothing to begin with. */
 static __always_inline bool unwind_begin(struct stack_scratch *s, struct task_struct *task,
 					 const struct arch_perf_event_data *ctx)
 {

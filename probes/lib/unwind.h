@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind: from a frame to its caller, by the rows of tables.h. Compiled twice: into the BPF programs (unwind.bpf.h) and
- * into the loaders (loaders/lib/host/unwind/unwind.c), which unwind what came before its rows, and the tests.
+ * unwind: from a frame to its caller, by the rows of tables.h. Compiled twice: into the BPF
+ * programs (unwind.bpf.h) and into the loaders (loaders/lib/host/unwind/unwind.c), which unwind
+ * what came before its rows, and the tests.
  *
- * A frame is (pc, sp, bp), and where its RBX stands, which is read only by a rule that asks for it. `exact` says that pc was interrupted there: then the row is that of pc itself, and mostly all
- * registers are known. A return address is looked up at pc - 1, so that a call that ends its function stays in it.
+ * A frame is (pc, sp, bp), and where its RBX stands, which is read only by a rule that asks for it.
+ * `exact` says that pc was interrupted there: then the row is that of pc itself, and mostly all
+ * registers are known. A return address is looked up at pc - 1, so that a call that ends its
+ * function stays in it.
  *
- * Where a row says nothing, the frame pointer is followed, and the next pc is looked up in the rows again. A chain of
- * frame pointers that ends is no root: only a row can say that.
+ * Where a row says nothing, the frame pointer is followed, and the next pc is looked up in the rows
+ * again. A chain of frame pointers that ends is no root: only a row can say that.
  *
- * A CFA must lie above the stack pointer, so each step moves up the stack. Those that change the stack (a signal's frame,
- * Go's systemstack) take their target from memory. The number of frames is bounded in any case.
+ * A CFA must lie above the stack pointer, so each step moves up the stack. Those that change the
+ * stack (a signal's frame, Go's systemstack) take their target from memory. The number of frames is
+ * bounded in any case.
  *
  * The includer defines, before unwind_step:
- *   int   unwind_place(u, at)       find the mapping that holds `at`, fill u->map_* and u->rows; 0: there is none
- *   __u32 unwind_number(u, row_pc)  the number of the rule that holds there; 0: none; UNWIND_ABSENT: not there yet
+ *   int   unwind_place(u, at)       find the mapping that holds `at`, fill u->map_* and u->rows; 0:
+ * there is none
+ *   __u32 unwind_number(u, row_pc)  the number of the rule that holds there; 0: none;
+ * UNWIND_ABSENT: not there yet
  *   __u64 unwind_element(u, i)      element i of the image's array (tables.h, 3 and 4); 0: none
- *   __u64 unwind_rule_at(u, row_pc) unwind_search(u, row_pc), or what it said before of that place in that image
- *   int   unwind_read(u, addr, v)   a word of memory; != 0: not readable
- *   void  unwind_emit(u, frame)     the next frame, leaf first
+ *   __u64 unwind_rule_at(u, row_pc) unwind_search(u, row_pc), or what it said before of that place
+ * in that image int   unwind_read(u, addr, v)   a word of memory; != 0: not readable void
+ * unwind_emit(u, frame)     the next frame, leaf first
  */
 #ifndef SONDE_PROBES_UNWIND_H
 #define SONDE_PROBES_UNWIND_H
@@ -31,54 +37,61 @@
 #define __always_inline inline __attribute__((always_inline))
 #endif
 
-#define UNWIND_ABSENT 0xffffffffu /* no number of a rule */
-#define UNWIND_RULE_ABSENT (~0ull) /* no rule */
-#define UNWIND_WINDOW 128 /* words of stack read at once: 512 B to 4 KB are alike, one word at a time costs twice */
+#define UNWIND_ABSENT      0xffffffffu /* no number of a rule */
+#define UNWIND_RULE_ABSENT (~0ull)     /* no rule */
+/* words of stack read at once: 512 B to 4 KB are alike, one word at a time costs twice */
+#define UNWIND_WINDOW 128
 
 struct unwind {
 	__u64 pc, sp, bp;
-	__u64 regs[ROW_REG_N];   /* by DWARF number */
+	__u64 regs[ROW_REG_N]; /* by DWARF number */
 	__u64 fs_base;
-	__u32 exact;             /* pc was interrupted there */
-	__u32 regs_known;        /* regs are this frame's */
-	__u32 bx_how;            /* enum row_bx: SAME, as regs has it; SAVED, at bx_at */
+	__u32 exact;      /* pc was interrupted there */
+	__u32 regs_known; /* regs are this frame's */
+	__u32 bx_how;     /* enum row_bx: SAME, as regs has it; SAVED, at bx_at */
 	__u64 bx_at;
-	__u32 end;               /* enum stack_end */
-	__u32 guessed;           /* frames that were left by the frame pointer in a file that describes its code elsewhere */
+	__u32 end;     /* enum stack_end */
+	__u32 guessed; /* frames that were left by the frame pointer in a file that describes its
+			  code elsewhere */
 
 	/* where pc lies; of the last frame at first, which is mostly the same */
 	__u64 map_start, map_end;
-	__u64 map_file;          /* added to an address: offset in the file */
-	__u64 map_row;           /* added to an address: row address */
-	__u32 map_state;         /* enum tables_image_state; TABLES_IMAGE_FREE: executable memory without a file */
-	__u32 map_image;         /* what its frames say */
-	__u32 page_first, page_count, rule_first, ext_first, ext_count, row_first, row_count, use_first;
+	__u64 map_file;  /* added to an address: offset in the file */
+	__u64 map_row;   /* added to an address: row address */
+	__u32 map_state; /* enum tables_image_state; TABLES_IMAGE_FREE: executable memory without a
+			    file */
+	__u32 map_image; /* what its frames say */
+	__u32 page_first, page_count, rule_first, ext_first, ext_count, row_first, row_count,
+		use_first;
 
-	__u64 window_at;         /* address of window[0] */
-	__u32 window_bytes;      /* of it that are filled */
+	__u64 window_at;    /* address of window[0] */
+	__u32 window_bytes; /* of it that are filled */
 
-	__u32 n;                 /* frames said so far */
+	__u32 n;                        /* frames said so far */
 	__u32 slice_first, slice_count; /* BPF: the process's mappings */
 
 	/* BPF: frames of scripts among the native ones (runtimes/runtime.bpf.h) */
-	__u32 map_runtime;       /* of the file that pc lies in: tables_image.runtime */
-	__u32 script;            /* enum script_phase */
-	__u32 script_said;       /* some were said for the native frame at hand */
-	__u32 script_rest;       /* the native ones have come to their end */
-	__u32 script_kind;       /* enum runtime_kind */
-	__u32 script_deep;       /* its callers do not fit */
-	__u32 own_code;          /* enum unwind_own: machine code that its process makes */
-	__u32 own_n;             /* UNWIND_OWN_OBJECTS: how many frames of it were met, and the frame pointer of each */
+	__u32 map_runtime; /* of the file that pc lies in: tables_image.runtime */
+	__u32 script;      /* enum script_phase */
+	__u32 script_said; /* some were said for the native frame at hand */
+	__u32 script_rest; /* the native ones have come to their end */
+	__u32 script_kind; /* enum runtime_kind */
+	__u32 script_deep; /* its callers do not fit */
+	__u32 own_code;    /* enum unwind_own: machine code that its process makes */
+	__u32 own_n; /* UNWIND_OWN_OBJECTS: how many frames of it were met, and the frame pointer of
+			each */
 	__u64 own_bp[STACK_OBJECTS];
 	__u64 script_sp, script_pc; /* of the native frame that was said last */
-	void *ctx;               /* user space: the includer's */
+	void *ctx;                  /* user space: the includer's */
 	__u64 window[UNWIND_WINDOW];
 };
 
-/* THERE: it leads to no caller by the frame pointer; where it is MET the walk ends, user space knows more. OBJECTS: the walk goes on. */
+/* THERE: it leads to no caller by the frame pointer; where it is MET the walk ends, user space
+ * knows more. OBJECTS: the walk goes on. */
 enum unwind_own { UNWIND_OWN_NONE, UNWIND_OWN_THERE, UNWIND_OWN_MET, UNWIND_OWN_OBJECTS };
 
-/* Go's g: m at 48, sched (struct gobuf) at 56 with sp, pc first (runtime/runtime2.go, alike from 1.5 to 1.26). */
+/* Go's g: m at 48, sched (struct gobuf) at 56 with sp, pc first (runtime/runtime2.go, alike
+ * from 1.5 to 1.26). */
 #define UNWIND_GO_M     48
 #define UNWIND_GO_SCHED 56
 
@@ -121,7 +134,8 @@ static __always_inline int unwind_by_pointer(struct unwind *u)
 	return unwind_move(u, pc, at + 16, bp);
 }
 
-/* A frame of which CFA and the address of RBP (0: it is in `bp`) are known; the return address stands at CFA - 8. */
+/* A frame of which CFA and the address of RBP (0: it is in `bp`) are known; the return address
+ * stands at CFA - 8. */
 static __always_inline int unwind_across(struct unwind *u, __u64 cfa, __u64 bp_at, __u64 bp)
 {
 	__u64 pc = 0;
@@ -168,7 +182,8 @@ static __always_inline int unwind_reg(struct unwind *u, __u32 reg, __u64 *value)
 	return 0;
 }
 
-/* A signal handler has returned to its trampoline: RSP points to struct ucontext. What it interrupted goes on. */
+/* A signal handler has returned to its trampoline: RSP points to struct ucontext. What it
+ * interrupted goes on. */
 static __always_inline int unwind_signal(struct unwind *u)
 {
 	const __u8 dwarf[16] = ARCH_SIG_DWARF;
@@ -189,7 +204,8 @@ static __always_inline int unwind_signal(struct unwind *u)
 }
 
 /* From a thread's system stack to the goroutine it works for. */
-static __always_inline int unwind_go(struct unwind *u, __u32 kind, __s32 tls, __s32 curg_at, __s32 bp_at)
+static __always_inline int unwind_go(struct unwind *u, __u32 kind, __s32 tls, __s32 curg_at,
+				     __s32 bp_at)
 {
 	__u64 g = 0, m = 0, curg = 0, sp = 0, pc = 0, bp = 0;
 
@@ -199,7 +215,8 @@ static __always_inline int unwind_go(struct unwind *u, __u32 kind, __s32 tls, __
 		return unwind_stop(u, STACK_END_STACK_READ);
 	if (!curg) /* the scheduler's own work: nobody called it */
 		return unwind_stop(u, STACK_END_ROOT);
-	if (unwind_read(u, curg + UNWIND_GO_SCHED, &sp) || unwind_read(u, curg + UNWIND_GO_SCHED + bp_at, &bp))
+	if (unwind_read(u, curg + UNWIND_GO_SCHED, &sp) ||
+	    unwind_read(u, curg + UNWIND_GO_SCHED + bp_at, &bp))
 		return unwind_stop(u, STACK_END_STACK_READ);
 	if (kind == ROW_EXT_GO_SCHED) {
 		if (unwind_read(u, curg + UNWIND_GO_SCHED + 8, &pc))
@@ -243,10 +260,12 @@ static __always_inline int unwind_ext(struct unwind *u, __u64 rule)
 			return unwind_stop(u, STACK_END_UNSUPPORTED);
 		cfa += value * 8;
 	}
-	if (kind == ROW_EXT_GO_DEPTH) { /* g and depth, as asmcgocall left them on the system stack */
+	/* g and depth, as asmcgocall left them on the system stack */
+	if (kind == ROW_EXT_GO_DEPTH) {
 		__u64 depth = 0;
 
-		if (unwind_read(u, cfa, &value) || unwind_read(u, cfa - a + b, &depth) || unwind_read(u, value + 8, &cfa))
+		if (unwind_read(u, cfa, &value) || unwind_read(u, cfa - a + b, &depth) ||
+		    unwind_read(u, value + 8, &cfa))
 			return unwind_stop(u, STACK_END_STACK_READ);
 		cfa += 8 * (head >> 24 & 0xff) - depth;
 	}
@@ -291,11 +310,13 @@ static __always_inline int unwind_special(struct unwind *u, __u64 rule)
 	if (special == ROW_SIGNAL)
 		return unwind_signal(u);
 	if (special == ROW_PLT)
-		return unwind_to(u, u->sp + 8 + ((u->pc & 15) >= ROW_RULE_ARG(rule) ? 8 : 0), 0, u->bp);
+		return unwind_to(u, u->sp + 8 + ((u->pc & 15) >= ROW_RULE_ARG(rule) ? 8 : 0), 0,
+				 u->bp);
 	return unwind_stop(u, STACK_END_UNSUPPORTED);
 }
 
-/* The rule that the rows have for `pc`, a row address of the mapping found last; UNWIND_RULE_ABSENT: they are not there. */
+/* The rule that the rows have for `pc`, a row address of the mapping found last;
+ * UNWIND_RULE_ABSENT: they are not there. */
 static __always_inline __u64 unwind_search(struct unwind *u, __u64 pc)
 {
 	__u32 number = unwind_number(u, (__u32)pc);
@@ -326,7 +347,9 @@ static __always_inline int unwind_step(struct unwind *u)
 		return unwind_stop(u, STACK_END_NO_MAPPING);
 	}
 	if (u->map_image)
-		unwind_emit(u, FRAME_IMAGE | exact | (__u64)(u->map_image & FRAME_IMAGE_MAX) << FRAME_OFFSET_BITS |
+		unwind_emit(u, FRAME_IMAGE | exact |
+				       (__u64)(u->map_image & FRAME_IMAGE_MAX)
+					       << FRAME_OFFSET_BITS |
 				       ((u->pc + u->map_file) & FRAME_OFFSET_MASK));
 	else
 		unwind_emit(u, (u->pc & (FRAME_EXACT - 1)) | exact);
@@ -342,27 +365,29 @@ static __always_inline int unwind_step(struct unwind *u)
 		return unwind_ext(u, rule);
 	cfa = (ROW_RULE_KIND(rule) == ROW_RSP ? u->sp : u->bp) + ROW_RULE_OFFSET(rule) * 8;
 	unwind_bx(u, rule, cfa);
-	return unwind_to(u, cfa, ROW_RULE_BP(rule) == ROW_BP_SAVED ? cfa - ROW_RULE_SAVED(rule) * 8 : 0,
+	return unwind_to(u, cfa,
+			 ROW_RULE_BP(rule) == ROW_BP_SAVED ? cfa - ROW_RULE_SAVED(rule) * 8 : 0,
 			 ROW_RULE_BP(rule) == ROW_BP_LOST ? 0 : u->bp);
 }
 
-/* The number in the last row at or before byte `in_page` of a page among its `count` rows (at most 1023), of which the
- * first is the lower or upper half of an element: `first` counts halves. `number` where there is none. */
-#define UNWIND_SEARCH(element, first, count, in_page, number)                                        \
-	({                                                                                           \
-		__u32 found_ = (number), at_ = (first), left_ = (count);                             \
-		for (int i_ = 0; i_ < 10 && left_; i_++) {                                           \
-			__u32 half_ = left_ >> 1, k_ = at_ + half_;                                  \
-			__u32 row_ = (__u32)(element(k_ >> 1) >> ((k_ & 1) << 5));                   \
-			if (ROW_IN_PAGE(row_) <= (in_page)) {                                        \
-				found_ = ROW_NUMBER(row_);                                           \
-				at_ += half_ + 1;                                                    \
-				left_ -= half_ + 1;                                                  \
-			} else {                                                                     \
-				left_ = half_;                                                       \
-			}                                                                            \
-		}                                                                                    \
-		found_;                                                                              \
+/* The number in the last row at or before byte `in_page` of a page among its `count` rows (at most
+ * 1023), of which the first is the lower or upper half of an element: `first` counts halves.
+ * `number` where there is none. */
+#define UNWIND_SEARCH(element, first, count, in_page, number)                      \
+	({                                                                         \
+		__u32 found_ = (number), at_ = (first), left_ = (count);           \
+		for (int i_ = 0; i_ < 10 && left_; i_++) {                         \
+			__u32 half_ = left_ >> 1, k_ = at_ + half_;                \
+			__u32 row_ = (__u32)(element(k_ >> 1) >> ((k_ & 1) << 5)); \
+			if (ROW_IN_PAGE(row_) <= (in_page)) {                      \
+				found_ = ROW_NUMBER(row_);                         \
+				at_ += half_ + 1;                                  \
+				left_ -= half_ + 1;                                \
+			} else {                                                   \
+				left_ = half_;                                     \
+			}                                                          \
+		}                                                                  \
+		found_;                                                            \
 	})
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * unwind_state: what a walk of a user stack in a BPF program stands on (unwind.bpf.h): its state in a per-CPU map, the published
- * tables, memory, and where frames go. Frames of scripts (runtimes/runtime.bpf.h) have it in common with native ones.
+ * unwind_state: what a walk of a user stack in a BPF program stands on (unwind.bpf.h): its state in
+ * a per-CPU map, the published tables, memory, and where frames go. Frames of scripts
+ * (runtimes/runtime.bpf.h) have it in common with native ones.
  */
 #ifndef SONDE_PROBES_UNWIND_STATE_BPF_H
 #define SONDE_PROBES_UNWIND_STATE_BPF_H
@@ -14,14 +15,17 @@
 #include "probes/lib/tables.h"
 #include "probes/lib/unwind.h"
 
-#define UNWIND_STEPS  (STACK_USER_MAX * 2) /* where each frame of a script has a native one of its own, two beside what the native ones take */
-#define UNWIND_FRAMES (STACK_KERNEL_MAX + STACK_USER_MAX) /* beside the rules, in the 32 KB that an element of a per-CPU map has */
+/* where each frame of a script has a native one of its own, two beside what the native ones take */
+#define UNWIND_STEPS (STACK_USER_MAX * 2)
+/* beside the rules, in the 32 KB that an element of a per-CPU map has */
+#define UNWIND_FRAMES (STACK_KERNEL_MAX + STACK_USER_MAX)
 
 /*
- * Rules found before, by image and place in it. A stack's callers are much the same from one sample to the next, and at a
- * hundred samples a second each search in the rows, a few hundred nanoseconds, is three misses of cache and TLB; this is one.
- * What an image id says once it says for ever: ids are not used again, nor are a file's rows made in another way.
- * Only in programs that define UNWIND_REMEMBERS before: beside what offcpu does, 5.10 does not load it.
+ * Rules found before, by image and place in it. A stack's callers are much the same from one sample
+ * to the next, and at a hundred samples a second each search in the rows, a few hundred
+ * nanoseconds, is three misses of cache and TLB; this is one. What an image id says once it says
+ * for ever: ids are not used again, nor are a file's rows made in another way. Only in programs
+ * that define UNWIND_REMEMBERS before: beside what offcpu does, 5.10 does not load it.
  */
 #define UNWIND_RULE_BITS 10
 #define UNWIND_ASK_NS    0x7000ull /* of the time: one sample in eight */
@@ -193,12 +197,16 @@ static __always_inline __u64 unwind_element(struct unwind *u, __u32 i)
 #ifdef UNWIND_REMEMBERS
 static __always_inline __u64 unwind_rule_at(struct unwind *u, __u64 pc)
 {
-	struct stack_scratch *s = (struct stack_scratch *)((char *)u - __builtin_offsetof(struct stack_scratch, unwind));
+	struct stack_scratch *s =
+		(struct stack_scratch *)((char *)u -
+					 __builtin_offsetof(struct stack_scratch, unwind));
 	__u64 key = (__u64)u->map_image << 41 | pc; /* of less than 2^32 pages */
-	struct unwind_rule *known = &s->rules[key * 0x9e3779b97f4a7c15ull >> (64 - UNWIND_RULE_BITS)];
+	struct unwind_rule *known =
+		&s->rules[key * 0x9e3779b97f4a7c15ull >> (64 - UNWIND_RULE_BITS)];
 	__u64 rule;
 
-	/* of a file in parts now and then the rows themselves are asked, so that sonde-maps sees which are in use */
+	/* of a file in parts now and then the rows themselves are asked, so that sonde-maps sees
+	 * which are in use */
 	if (known->key == key && (!u->use_first || s->ev.time_ns & UNWIND_ASK_NS))
 		return known->rule;
 	rule = unwind_search(u, pc);
@@ -221,7 +229,8 @@ static __always_inline __u64 unwind_rule_at(struct unwind *u, __u64 pc)
 /* Reads the window anew, from addr on. 0: done. */
 __noinline int unwind_fill(__u64 addr)
 {
-	__u32 zero = 0, rest = 4096 - (addr & 4095); /* to the page's end: the stack's last page is short */
+	__u32 zero = 0,
+	      rest = 4096 - (addr & 4095); /* to the page's end: the stack's last page is short */
 	struct stack_scratch *s = bpf_map_lookup_elem(&scratch, &zero);
 	struct unwind *u;
 
@@ -233,7 +242,8 @@ __noinline int unwind_fill(__u64 addr)
 	if (!bpf_probe_read_user(u->window, sizeof(u->window), (const void *)addr))
 		return 0;
 	u->window_bytes = 0;
-	if (rest >= sizeof(u->window) || bpf_probe_read_user(u->window, rest & (sizeof(u->window) - 1), (const void *)addr))
+	if (rest >= sizeof(u->window) ||
+	    bpf_probe_read_user(u->window, rest & (sizeof(u->window) - 1), (const void *)addr))
 		return -1;
 	u->window_bytes = rest;
 	return 0;
@@ -256,7 +266,9 @@ static __always_inline int unwind_read(struct unwind *u, __u64 addr, __u64 *valu
 
 static __always_inline void unwind_emit(struct unwind *u, __u64 frame)
 {
-	struct stack_scratch *s = (struct stack_scratch *)((char *)u - __builtin_offsetof(struct stack_scratch, unwind));
+	struct stack_scratch *s =
+		(struct stack_scratch *)((char *)u -
+					 __builtin_offsetof(struct stack_scratch, unwind));
 
 	__u64 i = s->ev.n_kernel + u->n;
 

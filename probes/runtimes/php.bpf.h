@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* php.bpf: what runtime.bpf.h needs of PHP (php.h): what tells functions apart, and what names them. */
+/* php.bpf: what runtime.bpf.h needs of PHP (php.h): what tells functions apart, and what names
+ * them. */
 #ifndef SONDE_PROBES_RUNTIMES_PHP_BPF_H
 #define SONDE_PROBES_RUNTIMES_PHP_BPF_H
 
 #include "probes/runtimes/script.bpf.h"
-
 
 static __always_inline void php_look(struct php_walk *p, __u64 addr)
 {
@@ -32,7 +32,8 @@ static __always_inline bool php_in_loop(const struct php_layout *l, __u64 at)
 
 /* ---- functions ---- */
 
-/* A text's hash and length: of names that stand in one another's place after a request has ended, no two have the same. */
+/* A text's hash and length: of names that stand in one another's place after a request has ended,
+ * no two have the same. */
 static __always_inline __u64 php_text_mix(__u64 cookie, __u64 string)
 {
 	__u64 hash[2] = {0, 0};
@@ -41,14 +42,15 @@ static __always_inline __u64 php_text_mix(__u64 cookie, __u64 string)
 	return script_mix(script_mix(cookie, string), hash[0] ^ hash[1] << 48);
 }
 
-/* The function of the frame at hand: what tells it from others is made its key. Closures, and methods that are inherited, have their
- * instructions in common. */
+/* The function of the frame at hand: what tells it from others is made its key. Closures, and
+ * methods that are inherited, have their instructions in common. */
 static __always_inline bool php_object(struct script_walk *w, const struct php_layout *l)
 {
 	struct php_walk *p = &w->php;
 	__u64 name = 0, class = 0, file = 0, of = 0, cookie = p->type;
 
-	if (php_read(p, p->func + PHP_FUNC_NAME, &name) || php_read(p, p->func + PHP_FUNC_CLASS, &class))
+	if (php_read(p, p->func + PHP_FUNC_NAME, &name) ||
+	    php_read(p, p->func + PHP_FUNC_CLASS, &class))
 		return false;
 	w->what = p->type;
 	if (!name && !p->next)
@@ -77,12 +79,15 @@ enum { PHP_PIECE_FUNC, PHP_PIECE_NAME, PHP_PIECE_FILE, PHP_PIECE_CLASS, PHP_PIEC
 #define PHP_CLASS_SIZE 16u
 #define PHP_TAKEN      (PHP_CLASS_FROM + PHP_CLASS_SIZE)
 
-static __always_inline void php_text_take(struct script_names *out, __u32 i, __u64 string, __u32 from)
+static __always_inline void php_text_take(struct script_names *out, __u32 i, __u64 string,
+					  __u32 from)
 {
 	__u64 length = 0;
 
 	if (string && !script_read(string + PHP_STRING_LENGTH, &length))
-		script_text(out, i, string, from, length < SCRIPT_TEXT_BYTES ? length + PHP_STRING_BYTES + 1 : SCRIPT_TEXT_BYTES);
+		script_text(out, i, string, from,
+			    length < SCRIPT_TEXT_BYTES ? length + PHP_STRING_BYTES + 1 :
+							 SCRIPT_TEXT_BYTES);
 }
 
 /* What names the object at hand. */
@@ -99,7 +104,8 @@ static __always_inline void php_take(struct script_names *out, const struct php_
 	script_read(func + PHP_FUNC_CLASS, &class);
 	php_text_take(out, PHP_PIECE_NAME, name, PHP_NAME_FROM);
 	if (class && !script_piece(out, PHP_PIECE_CLASS, class, PHP_CLASS_FROM, PHP_CLASS_SIZE))
-		php_text_take(out, PHP_PIECE_OWNER, script_copied(out, PHP_CLASS_FROM + PHP_CLASS_NAME), PHP_OWNER_FROM);
+		php_text_take(out, PHP_PIECE_OWNER,
+			      script_copied(out, PHP_CLASS_FROM + PHP_CLASS_NAME), PHP_OWNER_FROM);
 	if (!native && !script_read(func + l->file, &file))
 		php_text_take(out, PHP_PIECE_FILE, file, PHP_FILE_FROM);
 }
@@ -147,7 +153,8 @@ __noinline int php_start(__u32 unused)
 }
 
 /* Pops a frame of the chunk at hand; false: something else is next. */
-static __always_inline bool php_pop_one(struct script_walk *w, struct unwind *u, const struct php_layout *l)
+static __always_inline bool php_pop_one(struct script_walk *w, struct unwind *u,
+					const struct php_layout *l)
 {
 	__u32 step = php_next(&w->php, l);
 
@@ -162,7 +169,8 @@ static __always_inline bool php_pop_one(struct script_walk *w, struct unwind *u,
 		script_end(w, u, SCRIPT_FAULT);
 		return false;
 	}
-	return script_found(w, u, RUNTIME_PHP, w->php.line <= SCRIPT_POSITION_MAX ? w->php.line : 0);
+	return script_found(w, u, RUNTIME_PHP,
+			    w->php.line <= SCRIPT_POSITION_MAX ? w->php.line : 0);
 }
 
 /* One, so that what it needs of the stack is least. 0: something else is next. */

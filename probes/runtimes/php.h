@@ -1,27 +1,33 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * php: the frames of PHP's engine, innermost first. Compiled into BPF programs (php.bpf.h) and into the loaders (loaders/lib/runtimes):
- * no allocation, no recursion, loops with bounds (who calls php_next has one of its own), reads of one word.
+ * php: the frames of PHP's engine, innermost first. Compiled into BPF programs (php.bpf.h) and into
+ * the loaders (loaders/lib/runtimes): no allocation, no recursion, loops with bounds (who calls
+ * php_next has one of its own), reads of one word.
  *
- * Sources: php-src's Zend/zend_compile.h (struct _zend_execute_data, ZEND_CALL_*; alike from 7.4 to 8.4), zend_globals.h,
- * zend_generators.c.
+ * Sources: php-src's Zend/zend_compile.h (struct _zend_execute_data, ZEND_CALL_*; alike from 7.4
+ * to 8.4), zend_globals.h, zend_generators.c.
  *
- * 1. executor_globals leads to the innermost frame, a struct _zend_execute_data; each leads to the one it returns to. Without
- *    thread safety (which layouts are made for) a process has one.
- * 2. A frame has a function: of a script (PHP_SCRIPT, PHP_EVAL), or of C (PHP_INTERNAL), which has no instructions. A frame
- *    without a function stands between a generator and who resumed it, and says the generator that was resumed. The one that runs may
- *    be another one, for which that one waits (yield from): those that wait have frames too, and stand between.
- * 3. One call of the engine's loop, execute_ex, runs frames of scripts that call each other. The outermost of them has
- *    PHP_CALL_TOP: the chunk closes there, and native frames go on with who called the loop.
- * 4. An instruction says its line. One that is none of its function's (an exception is on its way) has none. A frame says the
- *    instruction that was last kept, which is right wherever it has called something; while the loop itself runs, the frame is in
- *    the register r14 and the instruction in r15.
+ * 1. executor_globals leads to the innermost frame, a struct _zend_execute_data; each leads to the
+ * one it returns to. Without thread safety (which layouts are made for) a process has one.
+ * 2. A frame has a function: of a script (PHP_SCRIPT, PHP_EVAL), or of C (PHP_INTERNAL), which has
+ * no instructions. A frame without a function stands between a generator and who resumed it, and
+ * says the generator that was resumed. The one that runs may be another one, for which that one
+ * waits (yield from): those that wait have frames too, and stand between.
+ * 3. One call of the engine's loop, execute_ex, runs frames of scripts that call each other. The
+ * outermost of them has PHP_CALL_TOP: the chunk closes there, and native frames go on with who
+ * called the loop.
+ * 4. An instruction says its line. One that is none of its function's (an exception is on its way)
+ * has none. A frame says the instruction that was last kept, which is right wherever it has called
+ * something; while the loop itself runs, the frame is in the register r14 and the instruction in
+ * r15.
  *
- * All of it is a stranger's memory: any word may be anything. A walk over garbage ends by PHP_FAULT or by the caller's bound.
+ * All of it is a stranger's memory: any word may be anything. A walk over garbage ends by PHP_FAULT
+ * or by the caller's bound.
  *
  * The includer defines, before php_next:
- *   int php_read(struct php_walk *w, __u64 addr, __u64 *value)   a word of memory; != 0: not readable
- * and may define PHP_LOOK(w, addr) and PHP_LOOK_FUNC(w, addr): the next words that are read are those of the frame, the function there.
+ *   int php_read(struct php_walk *w, __u64 addr, __u64 *value)   a word of memory; != 0: not
+ * readable and may define PHP_LOOK(w, addr) and PHP_LOOK_FUNC(w, addr): the next words that are
+ * read are those of the frame, the function there.
  */
 #ifndef SONDE_PROBES_RUNTIMES_PHP_H
 #define SONDE_PROBES_RUNTIMES_PHP_H
@@ -42,12 +48,13 @@
 #define PHP_GENERATORS 32 /* that wait for one another */
 
 struct php_walk {
-	__u64 next; /* 0: none is left */
+	__u64 next;    /* 0: none is left */
 	__u64 waiting; /* the generator that was resumed */
-	void *ctx;  /* user space: the includer's */
-	__u32 waits; /* so many of those that wait are left */
-	__u32 cut;  /* some could not be said */
-	__u64 loop_frame, loop_at; /* r14 and r15, where the loop itself was interrupted; 0: it was not */
+	void *ctx;     /* user space: the includer's */
+	__u32 waits;   /* so many of those that wait are left */
+	__u32 cut;     /* some could not be said */
+	__u64 loop_frame,
+		loop_at; /* r14 and r15, where the loop itself was interrupted; 0: it was not */
 
 	/* of the frame that was popped last */
 	__u64 frame, func, at;
@@ -86,7 +93,8 @@ static __always_inline int php_begin(struct php_walk *w, const struct php_layout
 
 static __always_inline int php_is_among(const struct php_walk *w, __u64 at, __u32 count)
 {
-	return at >= w->code && !((at - w->code) & (PHP_OP_SIZE - 1)) && (at - w->code) / PHP_OP_SIZE < count;
+	return at >= w->code && !((at - w->code) & (PHP_OP_SIZE - 1)) &&
+	       (at - w->code) / PHP_OP_SIZE < count;
 }
 
 /* Of a script's function, by the instruction at hand. != 0: not readable. */
@@ -94,7 +102,8 @@ static __always_inline int php_place(struct php_walk *w, const struct php_layout
 {
 	__u32 count = 0;
 
-	if (php_read(w, w->func + l->code, &w->code) || php_half(w, w->func + l->code_count, &count))
+	if (php_read(w, w->func + l->code, &w->code) ||
+	    php_half(w, w->func + l->code_count, &count))
 		return -1;
 	if (w->loop_frame == w->frame && php_is_among(w, w->loop_at, count))
 		w->at = w->loop_at;
@@ -126,7 +135,8 @@ static __always_inline void php_resumed(struct php_walk *w, const struct php_lay
 	__u32 n = 0;
 
 	w->cut = 1;
-	if (!l->generator_parent || (info & 0xff) != PHP_THIS_OBJECT || php_read(w, w->frame + PHP_FRAME_THIS, &generator))
+	if (!l->generator_parent || (info & 0xff) != PHP_THIS_OBJECT ||
+	    php_read(w, w->frame + PHP_FRAME_THIS, &generator))
 		return;
 	w->waiting = generator;
 	for (; n < PHP_GENERATORS; n++) {
@@ -157,8 +167,10 @@ static __always_inline enum php_step php_waits(struct php_walk *w, const struct 
 			return PHP_FAULT;
 		generator = parent;
 	}
-	if (php_read(w, generator + l->generator_frame, &w->frame) || (w->frame & 7) || php_read(w, w->frame + PHP_FRAME_FUNC, &w->func) ||
-	    php_read(w, w->frame + PHP_FRAME_AT, &w->at) || !w->func || php_function(w, l) || w->type != PHP_SCRIPT)
+	if (php_read(w, generator + l->generator_frame, &w->frame) || (w->frame & 7) ||
+	    php_read(w, w->frame + PHP_FRAME_FUNC, &w->func) ||
+	    php_read(w, w->frame + PHP_FRAME_AT, &w->at) || !w->func || php_function(w, l) ||
+	    w->type != PHP_SCRIPT)
 		return PHP_FAULT;
 	return PHP_FRAME;
 }
@@ -175,8 +187,10 @@ static __always_inline enum php_step php_next(struct php_walk *w, const struct p
 	if (!w->frame)
 		return PHP_END;
 	PHP_LOOK(w, w->frame);
-	if ((w->frame & 7) || php_read(w, w->frame + PHP_FRAME_FUNC, &w->func) || php_read(w, w->frame + PHP_FRAME_AT, &w->at) ||
-	    php_read(w, w->frame + PHP_FRAME_INFO, &info) || php_read(w, w->frame + PHP_FRAME_BACK, &w->next))
+	if ((w->frame & 7) || php_read(w, w->frame + PHP_FRAME_FUNC, &w->func) ||
+	    php_read(w, w->frame + PHP_FRAME_AT, &w->at) ||
+	    php_read(w, w->frame + PHP_FRAME_INFO, &info) ||
+	    php_read(w, w->frame + PHP_FRAME_BACK, &w->next))
 		return PHP_FAULT;
 	if (!w->func) {
 		php_resumed(w, l, info);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* python.bpf: what runtime.bpf.h needs of CPython (python.h): the thread's state, code objects and what names them. */
+/* python.bpf: what runtime.bpf.h needs of CPython (python.h): the thread's state, code objects and
+ * what names them. */
 #ifndef SONDE_PROBES_RUNTIMES_PYTHON_BPF_H
 #define SONDE_PROBES_RUNTIMES_PYTHON_BPF_H
 
 #include "probes/runtimes/script.bpf.h"
 
-#define PYTHON_BEHIND_SIZE 16 /* from PyVarObject.ob_size, which texts of bytes have too, to PyTypeObject.tp_basicsize */
+/* from PyVarObject.ob_size, which texts of bytes have too, to PyTypeObject.tp_basicsize */
+#define PYTHON_BEHIND_SIZE       16
 #define PYTHON_TEXT_WIDTH(state) ((state) >> 2 & 7)
 #define PYTHON_TEXT_ASCII(state) ((state) >> 6 & 1)
 
@@ -29,14 +31,17 @@ static __always_inline int python_read(struct python_walk *p, __u64 addr, __u64 
 	if (into >= w->window_bytes || (into & 7))
 		return python_word(addr, value);
 	into >>= 3;
-	asm volatile("" : "+r"(into)); /* else the compiler knows better than to mask, and the verifier does not */
+	asm volatile(""
+		     : "+r"(into)); /* else the compiler knows better than to mask, and the verifier
+				       does not */
 	*value = w->window[into & (SCRIPT_WINDOW - 1)];
 	return 0;
 }
 
 /* ---- the thread's state ---- */
 
-static __always_inline bool python_is_thread(struct script_walk *w, const struct python_layout *l, __u64 state, __u64 fs_base)
+static __always_inline bool python_is_thread(struct script_walk *w, const struct python_layout *l,
+					     __u64 state, __u64 fs_base)
 {
 	__u64 id = 0;
 
@@ -45,22 +50,26 @@ static __always_inline bool python_is_thread(struct script_walk *w, const struct
 }
 
 /* false: there is no interpreter (yet). */
-static __always_inline bool python_search_begin(struct script_walk *w, const struct python_layout *l)
+static __always_inline bool python_search_begin(struct script_walk *w,
+						const struct python_layout *l)
 {
 	__u64 basic = 0;
 
 	w->look = w->interp = w->found = 0;
-	if (python_word(l->code_type + w->bias + l->bytes_length + PYTHON_BEHIND_SIZE, &basic) || basic != l->code_size)
+	if (python_word(l->code_type + w->bias + l->bytes_length + PYTHON_BEHIND_SIZE, &basic) ||
+	    basic != l->code_size)
 		return false;
 	return !python_word(l->interpreters + w->bias, &w->interp) && w->interp;
 }
 
-static __always_inline int python_search(struct script_walk *w, const struct python_layout *l, __u64 fs_base)
+static __always_inline int python_search(struct script_walk *w, const struct python_layout *l,
+					 __u64 fs_base)
 {
 	__u64 interp = w->interp, look = w->look, id = 0;
 
 	if (!look) {
-		if (!interp || python_word(interp + l->interp_threads, &w->look) || python_word(interp + l->interp_next, &w->interp))
+		if (!interp || python_word(interp + l->interp_threads, &w->look) ||
+		    python_word(interp + l->interp_next, &w->interp))
 			return 0;
 		w->several |= w->interp != 0;
 		return 1;
@@ -74,26 +83,31 @@ static __always_inline int python_search(struct script_walk *w, const struct pyt
 	return !python_word(look + l->thread_next, &w->look);
 }
 
-/* The lock of the newest interpreter, or of all: who waits for it waits on one of its conditions. */
-static __always_inline int python_is_gil(struct script_walk *w, const struct python_layout *l, __u64 futex)
+/* The lock of the newest interpreter, or of all: who waits for it waits on one of its conditions.
+ */
+static __always_inline int python_is_gil(struct script_walk *w, const struct python_layout *l,
+					 __u64 futex)
 {
 	__u64 gil = l->gil ? l->gil + w->bias : 0, interp = 0;
 
-	if (l->interp_gil && (python_word(l->interpreters + w->bias, &interp) || python_word(interp + l->interp_gil, &gil)))
+	if (l->interp_gil && (python_word(l->interpreters + w->bias, &interp) ||
+			      python_word(interp + l->interp_gil, &gil)))
 		return 0;
 	return gil && futex - gil >= PYTHON_GIL_COND && futex - gil < PYTHON_GIL_SIZE;
 }
 
 /* ---- code objects ---- */
 
-/* The code of the frame at hand: what tells it from others is made its key. Its names, its file's and its line table's addresses
- * stand side by side in all versions (publish_runtimes.c sees to that). */
+/* The code of the frame at hand: what tells it from others is made its key. Its names, its file's
+ * and its line table's addresses stand side by side in all versions (publish_runtimes.c sees to
+ * that). */
 static __always_inline bool python_object(struct script_walk *w, const struct python_layout *l)
 {
 	__u64 code = w->python.code, cookie = 0;
 	__u32 last = ((__u32)l->code_lines - l->code_file) >> 3;
 
-	if ((code & 7) || bpf_probe_read_user(w->identity, sizeof(w->identity), (const void *)(code + l->code_file)))
+	if ((code & 7) || bpf_probe_read_user(w->identity, sizeof(w->identity),
+					      (const void *)(code + l->code_file)))
 		return false;
 	for (__u32 i = 0; i < SCRIPT_IDENTITY; i++)
 		if (i <= last)
@@ -110,7 +124,8 @@ static __always_inline bool python_is_code(__u64 code, __u64 bias, const struct 
 	return !python_word(code + l->object_type, &type) && type == l->code_type + bias;
 }
 
-static __always_inline __u64 python_position(const struct script_walk *w, const struct python_layout *l)
+static __always_inline __u64 python_position(const struct script_walk *w,
+					     const struct python_layout *l)
 {
 	__s64 bytes;
 
@@ -139,7 +154,8 @@ static __always_inline __u32 python_text_size(const struct python_layout *l, __u
 {
 	__u64 length = 0, state = 0, width = 1, head = l->bytes_data;
 
-	if (python_word(object + (l->lines == PYTHON_LINES_27 ? l->bytes_length : l->text_length), &length))
+	if (python_word(object + (l->lines == PYTHON_LINES_27 ? l->bytes_length : l->text_length),
+			&length))
 		return 0;
 	if (l->lines != PYTHON_LINES_27) {
 		if (bpf_probe_read_user(&state, 4, (const void *)(object + l->text_state)))
@@ -169,10 +185,13 @@ static __always_inline __u32 python_take(struct script_names *out, const struct 
 	python_word(code + (l->code_qualname ? l->code_qualname : l->code_name), &name);
 	python_word(code + l->code_file, &file);
 	python_word(code + l->code_lines, &lines);
-	script_text(out, PYTHON_PIECE_NAME, name, PYTHON_NAME_FROM, name ? python_text_size(l, name) : 0);
-	script_text(out, PYTHON_PIECE_FILE, file, PYTHON_FILE_FROM, file ? python_text_size(l, file) : 0);
+	script_text(out, PYTHON_PIECE_NAME, name, PYTHON_NAME_FROM,
+		    name ? python_text_size(l, name) : 0);
+	script_text(out, PYTHON_PIECE_FILE, file, PYTHON_FILE_FROM,
+		    file ? python_text_size(l, file) : 0);
 	python_word(lines + l->bytes_length, &length);
-	return PYTHON_LINES_FROM + script_lines(out, PYTHON_PIECE_LINES, lines, PYTHON_LINES_FROM, length + l->bytes_data);
+	return PYTHON_LINES_FROM + script_lines(out, PYTHON_PIECE_LINES, lines, PYTHON_LINES_FROM,
+						length + l->bytes_data);
 }
 
 /* The object at hand is met for the first time. */
@@ -191,7 +210,8 @@ __noinline int python_meet(__u32 unused)
 		return 0;
 	}
 	out = script_names_begin(w, r);
-	script_named(w, &s->unwind, out ? script_names_send(w, out, python_take(out, &r->python)) : 0);
+	script_named(w, &s->unwind,
+		     out ? script_names_send(w, out, python_take(out, &r->python)) : 0);
 	return 0;
 }
 
@@ -209,7 +229,8 @@ __noinline int python_further(__u32 unused)
 }
 
 /* The state of the thread at hand; 0: it has none. */
-static __always_inline __u64 python_thread(struct script_walk *w, struct stack_scratch *s, struct tables_runtime *r)
+static __always_inline __u64 python_thread(struct script_walk *w, struct stack_scratch *s,
+					   struct tables_runtime *r)
 {
 	struct script_thread *t = script_thread_at(s);
 	bool known = script_thread_known(t, s);
@@ -249,7 +270,8 @@ __noinline int python_start(__u32 unused)
 		script_miss(w, SCRIPT_FAULT);
 	else
 		s->unwind.script = SCRIPT_POP;
-	if (!w->python.next) { /* what is kept of the thread may be a state that it has no more: it is looked for again */
+	/* what is kept of the thread may be a state that it has no more: it is looked for again */
+	if (!w->python.next) {
 		struct script_thread *t = script_thread_at(s);
 
 		if (t)
@@ -259,7 +281,8 @@ __noinline int python_start(__u32 unused)
 }
 
 /* Pops a frame of the chunk at hand; false: something else is next. */
-static __always_inline bool python_pop_one(struct script_walk *w, struct unwind *u, const struct python_layout *l)
+static __always_inline bool python_pop_one(struct script_walk *w, struct unwind *u,
+					   const struct python_layout *l)
 {
 	__u32 step = python_next(&w->python, l), met;
 

@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * python: CPython's own frames of one thread, innermost first. Compiled into the loaders (loaders/lib/runtimes) and made for
- * BPF programs too: no allocation, no recursion, no loop (who calls python_next bounds it), reads of one word.
+ * python: CPython's own frames of one thread, innermost first. Compiled into the loaders
+ * (loaders/lib/runtimes) and made for BPF programs too: no allocation, no recursion, no loop (who
+ * calls python_next bounds it), reads of one word.
  *
- * Sources: CPython's Include/cpython/frameobject.h and code.h (2.7 to 3.10), Include/internal/pycore_frame.h (3.11 to 3.13),
- * pycore_interpframe_structs.h (3.14 on), pycore_debug_offsets.h (3.13 on). Where a member stands in each version says
- * struct python_layout (python_layout.h).
+ * Sources: CPython's Include/cpython/frameobject.h and code.h (2.7 to 3.10),
+ * Include/internal/pycore_frame.h (3.11 to 3.13), pycore_interpframe_structs.h (3.14 on),
+ * pycore_debug_offsets.h (3.13 on). Where a member stands in each version says struct python_layout
+ * (python_layout.h).
  *
- * 1. A thread has a struct PyThreadState, which leads to its innermost frame; each frame leads to the one it returns to.
- * 2. PYTHON_OBJECTS (2.7 to 3.10): frames are objects, in order of the calls. Each is run by one call of the interpreter's
- *    loop of its own: the k-th frame belongs to the k-th native frame that lies in the loop's code.
- * 3. From 3.11 on the loop runs calls from Python to Python itself. Frames that one call of the loop runs are a chunk, and
- *    something in the loop's own native frame leads to them: so a chunk's native frame is the one whose part of the stack
- *    holds that address, `mark`. Nothing needs to be known of the loop's code.
- *    PYTHON_CFRAMES (3.11): mark is a struct _PyCFrame, whose current_frame is the chunk's innermost frame; its outermost
- *    has is_entry set; the _PyCFrame leads to the one before it.
- *    PYTHON_SHIMS (3.12 on): a frame without code of a program, whose owner is PYTHON_OWNER_SHIM or more, closes the chunk;
- *    mark is its address.
- * 4. A frame has a code object and says how far in it is: an index (2.7 to 3.9 in bytes, 3.10 in instructions) or a pointer
- *    into the code. What code objects say is for user space (loaders/lib/runtimes/pycode.h).
+ * 1. A thread has a struct PyThreadState, which leads to its innermost frame; each frame leads to
+ * the one it returns to.
+ * 2. PYTHON_OBJECTS (2.7 to 3.10): frames are objects, in order of the calls. Each is run by one
+ * call of the interpreter's loop of its own: the k-th frame belongs to the k-th native frame that
+ * lies in the loop's code.
+ * 3. From 3.11 on the loop runs calls from Python to Python itself. Frames that one call of the
+ * loop runs are a chunk, and something in the loop's own native frame leads to them: so a chunk's
+ * native frame is the one whose part of the stack holds that address, `mark`. Nothing needs to be
+ * known of the loop's code. PYTHON_CFRAMES (3.11): mark is a struct _PyCFrame, whose current_frame
+ * is the chunk's innermost frame; its outermost has is_entry set; the _PyCFrame leads to the one
+ * before it. PYTHON_SHIMS (3.12 on): a frame without code of a program, whose owner is
+ * PYTHON_OWNER_SHIM or more, closes the chunk; mark is its address.
+ * 4. A frame has a code object and says how far in it is: an index (2.7 to 3.9 in bytes, 3.10 in
+ * instructions) or a pointer into the code. What code objects say is for user space
+ * (loaders/lib/runtimes/pycode.h).
  *
- * All of it is a stranger's memory: any word may be anything. A walk over garbage ends by PYTHON_FAULT or by the caller's bound.
+ * All of it is a stranger's memory: any word may be anything. A walk over garbage ends by
+ * PYTHON_FAULT or by the caller's bound.
  *
  * The includer defines, before python_next:
- *   int python_read(struct python_walk *w, __u64 addr, __u64 *value)   a word of memory; != 0: not readable
- * and may define PYTHON_LOOK(w, addr): the next words that are read lie behind addr, within PYTHON_LOOK_BYTES mostly.
+ *   int python_read(struct python_walk *w, __u64 addr, __u64 *value)   a word of memory; != 0: not
+ * readable and may define PYTHON_LOOK(w, addr): the next words that are read lie behind addr,
+ * within PYTHON_LOOK_BYTES mostly.
  */
 #ifndef SONDE_PROBES_RUNTIMES_PYTHON_H
 #define SONDE_PROBES_RUNTIMES_PYTHON_H
@@ -40,22 +47,25 @@
 #endif
 #define PYTHON_LOOK_BYTES 128
 
-#define PYTHON_OWNER_SHIM 3  /* FRAME_OWNED_BY_CSTACK, from 3.14 on FRAME_OWNED_BY_INTERPRETER; what is above is no program's either */
+/* FRAME_OWNED_BY_CSTACK, from 3.14 on FRAME_OWNED_BY_INTERPRETER; what is above is no program's
+ * either */
+#define PYTHON_OWNER_SHIM 3
 #define PYTHON_TAGS       7ull /* low bits of a _PyStackRef, which are no part of the address */
 
 struct python_walk {
-	__u64 next;    /* frame; 0: none is left */
-	__u64 cframe;  /* PYTHON_CFRAMES */
-	void *ctx;     /* user space: the includer's */
+	__u64 next;   /* frame; 0: none is left */
+	__u64 cframe; /* PYTHON_CFRAMES */
+	void *ctx;    /* user space: the includer's */
 
 	/* of the frame that was popped last */
 	__u64 frame, code, at; /* at: what frame_at holds: f_lasti, or a pointer into the code */
-	__u64 mark;    /* with PYTHON_CLOSES and PYTHON_SHIM */
+	__u64 mark;            /* with PYTHON_CLOSES and PYTHON_SHIM */
 };
 
 enum python_step {
 	PYTHON_FRAME,  /* one was popped */
-	PYTHON_CLOSES, /* one was popped, which is its chunk's outermost: native frames go on with who called the loop */
+	PYTHON_CLOSES, /* one was popped, which is its chunk's outermost: native frames go on with
+			  who called the loop */
 	PYTHON_SHIM,   /* the chunk ends, and nothing of a program was popped */
 	PYTHON_END,
 	PYTHON_FAULT
@@ -74,7 +84,8 @@ static __always_inline int python_byte(struct python_walk *w, __u64 addr, __u8 *
 }
 
 /* From a thread's state to its innermost frame. != 0: not readable. */
-static __always_inline int python_begin(struct python_walk *w, const struct python_layout *l, __u64 thread)
+static __always_inline int python_begin(struct python_walk *w, const struct python_layout *l,
+					__u64 thread)
 {
 	w->next = w->cframe = 0;
 	if (python_read(w, thread + l->thread_frame, &w->next))
@@ -94,7 +105,8 @@ static __always_inline int python_cframe_leave(struct python_walk *w, const stru
 }
 
 /* Pops one frame. */
-static __always_inline enum python_step python_next(struct python_walk *w, const struct python_layout *l)
+static __always_inline enum python_step python_next(struct python_walk *w,
+						    const struct python_layout *l)
 {
 	__u8 owner = 0;
 
@@ -103,7 +115,8 @@ static __always_inline enum python_step python_next(struct python_walk *w, const
 	if (!w->frame)
 		return PYTHON_END;
 	PYTHON_LOOK(w, w->frame);
-	if ((w->frame & 7) || python_read(w, w->frame + l->frame_code, &w->code) || python_read(w, w->frame + l->frame_at, &w->at) ||
+	if ((w->frame & 7) || python_read(w, w->frame + l->frame_code, &w->code) ||
+	    python_read(w, w->frame + l->frame_at, &w->at) ||
 	    python_read(w, w->frame + l->frame_back, &w->next))
 		return PYTHON_FAULT;
 	w->code &= ~PYTHON_TAGS;

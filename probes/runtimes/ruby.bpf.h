@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ruby.bpf: what runtime.bpf.h needs of CRuby (ruby.h): the thread's context, what tells iseqs and methods apart, and what names them. */
+/* ruby.bpf: what runtime.bpf.h needs of CRuby (ruby.h): the thread's context, what tells iseqs and
+ * methods apart, and what names them. */
 #ifndef SONDE_PROBES_RUNTIMES_RUBY_BPF_H
 #define SONDE_PROBES_RUNTIMES_RUBY_BPF_H
 
 #include "probes/runtimes/script.bpf.h"
 
-#define RUBY_FRAME_BYTES 64
-#define RUBY_TEXT_WORDS  5   /* of a text's object: a short one's bytes too */
-#define RUBY_BODY_BYTES  152 /* with where its lines are */
-#define RUBY_CLASS_BYTES 160
+#define RUBY_FRAME_BYTES  64
+#define RUBY_TEXT_WORDS   5   /* of a text's object: a short one's bytes too */
+#define RUBY_BODY_BYTES   152 /* with where its lines are */
+#define RUBY_CLASS_BYTES  160
 #define RUBY_OBJECT_BYTES 40
 
 static __always_inline void ruby_look(struct ruby_walk *p, __u64 addr)
@@ -40,14 +41,19 @@ __noinline int ruby_further(__u32 unused)
 	struct tables_runtime *r = w ? script_layout(w, RUNTIME_RUBY) : NULL;
 
 	SCRIPT_USED(unused);
-	return r && s && runtime_kinds >> RUNTIME_RUBY & 1 ? ruby_search(&w->ruby, &r->ruby, s->unwind.fs_base) : 0;
+	return r && s && runtime_kinds >> RUNTIME_RUBY & 1 ?
+		       ruby_search(&w->ruby, &r->ruby, s->unwind.fs_base) :
+		       0;
 }
 
-static __always_inline __u64 ruby_context_listed(struct script_walk *w, struct stack_scratch *s, struct tables_runtime *r)
+static __always_inline __u64 ruby_context_listed(struct script_walk *w, struct stack_scratch *s,
+						 struct tables_runtime *r)
 {
 	struct script_thread *t = script_thread_at(s);
 	bool known = script_thread_known(t, s);
-	__u64 ec = known && t->state ? ruby_context_of(&w->ruby, &r->ruby, t->state, s->unwind.fs_base) : 0;
+	__u64 ec = known && t->state ?
+			   ruby_context_of(&w->ruby, &r->ruby, t->state, s->unwind.fs_base) :
+			   0;
 
 	if (ec || (known && !t->state && s->ev.time_ns < t->until_ns))
 		return ec;
@@ -57,7 +63,9 @@ static __always_inline __u64 ruby_context_listed(struct script_walk *w, struct s
 		if (!ruby_further(i))
 			break;
 	script_thread_keep(t, s, w->ruby.thread);
-	return w->ruby.thread ? ruby_context_of(&w->ruby, &r->ruby, w->ruby.thread, s->unwind.fs_base) : 0;
+	return w->ruby.thread ?
+		       ruby_context_of(&w->ruby, &r->ruby, w->ruby.thread, s->unwind.fs_base) :
+		       0;
 }
 
 __noinline int ruby_start(__u32 unused)
@@ -71,7 +79,8 @@ __noinline int ruby_start(__u32 unused)
 	if (!r || !s || !(runtime_kinds >> RUNTIME_RUBY & 1))
 		return 0;
 	w->by = SCRIPT_BY_LOOPS;
-	ec = r->ruby.vm ? ruby_context_listed(w, s, r) : ruby_context_local(&w->ruby, &r->ruby, w->bias, s->unwind.fs_base);
+	ec = r->ruby.vm ? ruby_context_listed(w, s, r) :
+			  ruby_context_local(&w->ruby, &r->ruby, w->bias, s->unwind.fs_base);
 	if (!ec) {
 		script_miss(w, SCRIPT_NO_THREAD);
 		return 0;
@@ -86,7 +95,8 @@ __noinline int ruby_start(__u32 unused)
 /* ---- what tells objects apart ---- */
 
 /* The words of an object; a short text is among them. */
-static __always_inline __u64 ruby_words_mix(struct script_walk *w, __u64 cookie, __u64 object, __u64 *first, __u64 *third)
+static __always_inline __u64 ruby_words_mix(struct script_walk *w, __u64 cookie, __u64 object,
+					    __u64 *first, __u64 *third)
 {
 	cookie = script_mix(cookie, object);
 	if (script_near(w, object, 8 * RUBY_TEXT_WORDS))
@@ -108,19 +118,26 @@ __noinline int ruby_outwards(__u32 unused)
 }
 
 /* A frame with instructions: what tells its iseq from others is made its key. */
-static __always_inline bool ruby_iseq(struct script_walk *w, const struct ruby_layout *l, __u64 *position)
+static __always_inline bool ruby_iseq(struct script_walk *w, const struct ruby_layout *l,
+				      __u64 *position)
 {
 	struct ruby_walk *p = &w->ruby;
-	__u64 flags = 0, body = 0, code = 0, size = 0, path = 0, label = 0, owner = 0, cookie, type = 0, element = 0;
+	__u64 flags = 0, body = 0, code = 0, size = 0, path = 0, label = 0, owner = 0, cookie,
+	      type = 0, element = 0;
 
-	if (!ruby_is_of_type(p, p->iseq, RUBY_TYPE_MEMO, &flags) || RUBY_MEMO_KIND(flags) != RUBY_MEMO_ISEQ ||
-	    ruby_read(p, p->iseq + RUBY_ISEQ_BODY, &body) || (body & 7) || script_near(w, body, RUBY_BODY_BYTES) ||
-	    ruby_read(p, body, &size) || ruby_read(p, body + RUBY_BODY_CODE, &code) || ruby_read(p, body + RUBY_BODY_PATH, &path) ||
+	if (!ruby_is_of_type(p, p->iseq, RUBY_TYPE_MEMO, &flags) ||
+	    RUBY_MEMO_KIND(flags) != RUBY_MEMO_ISEQ ||
+	    ruby_read(p, p->iseq + RUBY_ISEQ_BODY, &body) || (body & 7) ||
+	    script_near(w, body, RUBY_BODY_BYTES) || ruby_read(p, body, &size) ||
+	    ruby_read(p, body + RUBY_BODY_CODE, &code) ||
+	    ruby_read(p, body + RUBY_BODY_PATH, &path) ||
 	    ruby_read(p, body + RUBY_BODY_LABEL, &label))
 		return false;
 	size >>= 32;
 	code = p->at - code;
-	*position = code / 8 <= size && !(code & 7) && code / 8 < SCRIPT_POSITION_MAX ? code / 8 + 1 : 0;
+	*position = code / 8 <= size && !(code & 7) && code / 8 < SCRIPT_POSITION_MAX ?
+			    code / 8 + 1 :
+			    0;
 	cookie = script_mix(script_mix(p->at - code, body), size);
 	cookie = ruby_words_mix(w, cookie, label, &type, &element);
 	type = 0;
@@ -147,8 +164,10 @@ static __always_inline bool ruby_native(struct script_walk *w)
 	__u64 def = 0, owner = 0, id = 0;
 
 	w->of = ruby_method_of(p, p->env);
-	if (!w->of || script_near(w, w->of, RUBY_OBJECT_BYTES) || ruby_read(p, w->of + RUBY_METHOD_DEF, &def) ||
-	    ruby_read(p, w->of + RUBY_METHOD_OWNER, &owner) || script_read(def + RUBY_DEF_NAME, &id))
+	if (!w->of || script_near(w, w->of, RUBY_OBJECT_BYTES) ||
+	    ruby_read(p, w->of + RUBY_METHOD_DEF, &def) ||
+	    ruby_read(p, w->of + RUBY_METHOD_OWNER, &owner) ||
+	    script_read(def + RUBY_DEF_NAME, &id))
 		return false;
 	w->what = SCRIPT_NATIVE;
 	w->key.object = w->of;
@@ -159,8 +178,20 @@ static __always_inline bool ruby_native(struct script_walk *w)
 /* ---- names ---- */
 
 enum {
-	RUBY_PIECE_OBJECT, RUBY_PIECE_BODY, RUBY_PIECE_NAME, RUBY_PIECE_NAME_TEXT, RUBY_PIECE_METHOD, RUBY_PIECE_CLASS, RUBY_PIECE_ATTACHED,
-	RUBY_PIECE_OWNER, RUBY_PIECE_OWNER_TEXT, RUBY_PIECE_10, RUBY_PIECE_11, RUBY_PIECE_12, RUBY_PIECE_13, RUBY_PIECE_14
+	RUBY_PIECE_OBJECT,
+	RUBY_PIECE_BODY,
+	RUBY_PIECE_NAME,
+	RUBY_PIECE_NAME_TEXT,
+	RUBY_PIECE_METHOD,
+	RUBY_PIECE_CLASS,
+	RUBY_PIECE_ATTACHED,
+	RUBY_PIECE_OWNER,
+	RUBY_PIECE_OWNER_TEXT,
+	RUBY_PIECE_10,
+	RUBY_PIECE_11,
+	RUBY_PIECE_12,
+	RUBY_PIECE_13,
+	RUBY_PIECE_14
 };
 /* a script's */
 #define RUBY_PIECE_ARRAY     RUBY_PIECE_10
@@ -177,48 +208,55 @@ enum {
 #define RUBY_PIECE_SYMBOL (RUBY_PIECE_14 + 1)
 enum { RUBY_PIECES_ENOUGH = 1 / (RUBY_PIECE_SYMBOL < SCRIPT_PIECES) };
 
-#define RUBY_SLOT          40u /* of an object */
-#define RUBY_OBJECT_FROM   0u
-#define RUBY_NAME_FROM     (RUBY_OBJECT_FROM + RUBY_SLOT)
-#define RUBY_METHOD_FROM   (RUBY_NAME_FROM + RUBY_SLOT)
-#define RUBY_OWNER_FROM    (RUBY_METHOD_FROM + RUBY_SLOT)
-#define RUBY_ARRAY_FROM    (RUBY_OWNER_FROM + RUBY_SLOT)
-#define RUBY_FILE_FROM     (RUBY_ARRAY_FROM + RUBY_SLOT)
-#define RUBY_UNIT_FROM     (RUBY_FILE_FROM + RUBY_SLOT)
-#define RUBY_PAIR_FROM     (RUBY_UNIT_FROM + RUBY_SLOT)
-#define RUBY_SYMBOL_FROM   (RUBY_PAIR_FROM + RUBY_SLOT)
-#define RUBY_ID_FROM       (RUBY_SYMBOL_FROM + RUBY_SLOT)
-#define RUBY_TABLE_FROM    (RUBY_ID_FROM + RUBY_SLOT)
-#define RUBY_BODY_FROM     (RUBY_TABLE_FROM + RUBY_SLOT)
-#define RUBY_CLASS_FROM    (RUBY_BODY_FROM + RUBY_BODY_BYTES)
-#define RUBY_ATTACHED_FROM (RUBY_CLASS_FROM + RUBY_CLASS_BYTES)
+#define RUBY_SLOT            40u /* of an object */
+#define RUBY_OBJECT_FROM     0u
+#define RUBY_NAME_FROM       (RUBY_OBJECT_FROM + RUBY_SLOT)
+#define RUBY_METHOD_FROM     (RUBY_NAME_FROM + RUBY_SLOT)
+#define RUBY_OWNER_FROM      (RUBY_METHOD_FROM + RUBY_SLOT)
+#define RUBY_ARRAY_FROM      (RUBY_OWNER_FROM + RUBY_SLOT)
+#define RUBY_FILE_FROM       (RUBY_ARRAY_FROM + RUBY_SLOT)
+#define RUBY_UNIT_FROM       (RUBY_FILE_FROM + RUBY_SLOT)
+#define RUBY_PAIR_FROM       (RUBY_UNIT_FROM + RUBY_SLOT)
+#define RUBY_SYMBOL_FROM     (RUBY_PAIR_FROM + RUBY_SLOT)
+#define RUBY_ID_FROM         (RUBY_SYMBOL_FROM + RUBY_SLOT)
+#define RUBY_TABLE_FROM      (RUBY_ID_FROM + RUBY_SLOT)
+#define RUBY_BODY_FROM       (RUBY_TABLE_FROM + RUBY_SLOT)
+#define RUBY_CLASS_FROM      (RUBY_BODY_FROM + RUBY_BODY_BYTES)
+#define RUBY_ATTACHED_FROM   (RUBY_CLASS_FROM + RUBY_CLASS_BYTES)
 #define RUBY_NAME_TEXT_FROM  (RUBY_ATTACHED_FROM + RUBY_CLASS_BYTES)
 #define RUBY_OWNER_TEXT_FROM (RUBY_NAME_TEXT_FROM + SCRIPT_TEXT_BYTES)
-#define RUBY_NATIVE_TAKEN  (RUBY_OWNER_TEXT_FROM + SCRIPT_TEXT_BYTES)
-#define RUBY_FILE_TEXT_FROM (RUBY_OWNER_TEXT_FROM + SCRIPT_TEXT_BYTES)
-#define RUBY_INDEX_FROM    (RUBY_FILE_TEXT_FROM + SCRIPT_TEXT_BYTES)
-#define RUBY_INDEX_BYTES   1024u
-#define RUBY_LINES_FROM    (RUBY_INDEX_FROM + RUBY_INDEX_BYTES)
+#define RUBY_NATIVE_TAKEN    (RUBY_OWNER_TEXT_FROM + SCRIPT_TEXT_BYTES)
+#define RUBY_FILE_TEXT_FROM  (RUBY_OWNER_TEXT_FROM + SCRIPT_TEXT_BYTES)
+#define RUBY_INDEX_FROM      (RUBY_FILE_TEXT_FROM + SCRIPT_TEXT_BYTES)
+#define RUBY_INDEX_BYTES     1024u
+#define RUBY_LINES_FROM      (RUBY_INDEX_FROM + RUBY_INDEX_BYTES)
 enum { RUBY_PIECES_FIT = 1 / (RUBY_LINES_FROM + SCRIPT_LINES_BYTES <= SCRIPT_DATA_BYTES) };
 
 /* A text's object, `from` in the data, and what it holds. */
-static __always_inline void ruby_text_take(struct script_names *out, const struct ruby_layout *l, __u32 i, __u64 object, __u32 from,
-					   __u32 i_text, __u32 from_text)
+static __always_inline void ruby_text_take(struct script_names *out, const struct ruby_layout *l,
+					   __u32 i, __u64 object, __u32 from, __u32 i_text,
+					   __u32 from_text)
 {
 	__u64 flags, length, at;
 
 	if (script_piece(out, i, object, from, RUBY_SLOT))
 		return;
 	flags = script_copied(out, from);
-	length = flags & RUBY_TEXT_LONG || l->text_length ? script_copied(out, from + RUBY_TEXT_LENGTH) : flags >> 14 & 0x1f;
-	at = flags & RUBY_TEXT_LONG ? script_copied(out, from + RUBY_TEXT_AT) : object + l->text_short;
-	script_text(out, i_text, at, from_text, length < SCRIPT_TEXT_BYTES ? length + 1 : SCRIPT_TEXT_BYTES);
+	length = flags & RUBY_TEXT_LONG || l->text_length ?
+			 script_copied(out, from + RUBY_TEXT_LENGTH) :
+			 flags >> 14 & 0x1f;
+	at = flags & RUBY_TEXT_LONG ? script_copied(out, from + RUBY_TEXT_AT) :
+				      object + l->text_short;
+	script_text(out, i_text, at, from_text,
+		    length < SCRIPT_TEXT_BYTES ? length + 1 : SCRIPT_TEXT_BYTES);
 }
 
 /* Where an array of so many bytes of data that was copied has its elements. */
 static __always_inline __u64 ruby_elements(const struct script_names *out, __u32 from, __u64 object)
 {
-	return script_copied(out, from) & RUBY_ARRAY_SHORT ? object + RUBY_ARRAY_DATA : script_copied(out, from + RUBY_ARRAY_AT);
+	return script_copied(out, from) & RUBY_ARRAY_SHORT ?
+		       object + RUBY_ARRAY_DATA :
+		       script_copied(out, from + RUBY_ARRAY_AT);
 }
 
 /* The class that the method out->of belongs to. */
@@ -226,18 +264,22 @@ static __always_inline void ruby_class_take(struct script_names *out, const stru
 {
 	__u64 class, path = 0;
 
-	if (!l->class_path || !out->of || script_piece(out, RUBY_PIECE_METHOD, out->of, RUBY_METHOD_FROM, RUBY_SLOT))
+	if (!l->class_path || !out->of ||
+	    script_piece(out, RUBY_PIECE_METHOD, out->of, RUBY_METHOD_FROM, RUBY_SLOT))
 		return;
 	class = script_copied(out, RUBY_METHOD_FROM + RUBY_METHOD_OWNER);
 	if (script_piece(out, RUBY_PIECE_CLASS, class, RUBY_CLASS_FROM, RUBY_CLASS_BYTES))
 		return;
-	if ((script_copied(out, RUBY_CLASS_FROM) & RUBY_TYPE_MASK) == RUBY_TYPE_CLASS && script_copied(out, RUBY_CLASS_FROM) & RUBY_SINGLETON) {
+	if ((script_copied(out, RUBY_CLASS_FROM) & RUBY_TYPE_MASK) == RUBY_TYPE_CLASS &&
+	    script_copied(out, RUBY_CLASS_FROM) & RUBY_SINGLETON) {
 		class = script_copied(out, RUBY_CLASS_FROM + RUBY_ATTACHED);
-		if (script_piece(out, RUBY_PIECE_ATTACHED, class, RUBY_ATTACHED_FROM, RUBY_CLASS_BYTES))
+		if (script_piece(out, RUBY_PIECE_ATTACHED, class, RUBY_ATTACHED_FROM,
+				 RUBY_CLASS_BYTES))
 			return;
 	}
 	if (!script_read(class + l->class_path, &path))
-		ruby_text_take(out, l, RUBY_PIECE_OWNER, path, RUBY_OWNER_FROM, RUBY_PIECE_OWNER_TEXT, RUBY_OWNER_TEXT_FROM);
+		ruby_text_take(out, l, RUBY_PIECE_OWNER, path, RUBY_OWNER_FROM,
+			       RUBY_PIECE_OWNER_TEXT, RUBY_OWNER_TEXT_FROM);
 }
 
 /* What names an iseq. How many bytes there are. */
@@ -250,21 +292,27 @@ static __always_inline __u32 ruby_iseq_take(struct script_names *out, const stru
 	body = script_copied(out, RUBY_OBJECT_FROM + RUBY_ISEQ_BODY);
 	if (script_piece(out, RUBY_PIECE_BODY, body, RUBY_BODY_FROM, RUBY_BODY_BYTES))
 		return RUBY_LINES_FROM;
-	ruby_text_take(out, l, RUBY_PIECE_NAME, script_copied(out, RUBY_BODY_FROM + RUBY_BODY_LABEL), RUBY_NAME_FROM, RUBY_PIECE_NAME_TEXT,
-		       RUBY_NAME_TEXT_FROM);
+	ruby_text_take(out, l, RUBY_PIECE_NAME,
+		       script_copied(out, RUBY_BODY_FROM + RUBY_BODY_LABEL), RUBY_NAME_FROM,
+		       RUBY_PIECE_NAME_TEXT, RUBY_NAME_TEXT_FROM);
 	path = script_copied(out, RUBY_BODY_FROM + RUBY_BODY_PATH);
 	if (!script_piece(out, RUBY_PIECE_ARRAY, path, RUBY_ARRAY_FROM, RUBY_SLOT)) {
 		at = ruby_elements(out, RUBY_ARRAY_FROM, path);
-		if ((script_copied(out, RUBY_ARRAY_FROM) & RUBY_TYPE_MASK) == RUBY_TYPE_ARRAY && script_read(at, &path))
+		if ((script_copied(out, RUBY_ARRAY_FROM) & RUBY_TYPE_MASK) == RUBY_TYPE_ARRAY &&
+		    script_read(at, &path))
 			path = 0;
-		ruby_text_take(out, l, RUBY_PIECE_FILE, path, RUBY_FILE_FROM, RUBY_PIECE_FILE_TEXT, RUBY_FILE_TEXT_FROM);
+		ruby_text_take(out, l, RUBY_PIECE_FILE, path, RUBY_FILE_FROM, RUBY_PIECE_FILE_TEXT,
+			       RUBY_FILE_TEXT_FROM);
 	}
 	script_read(body + l->lines, &lines);
 	script_read(body + l->lines_count, &count);
 	script_read(body + l->lines_index, &index);
-	if ((__u32)count > 1 && script_piece(out, RUBY_PIECE_INDEX, index, RUBY_INDEX_FROM, RUBY_INDEX_BYTES))
-		script_piece(out, RUBY_PIECE_INDEX, index, RUBY_INDEX_FROM, 48); /* it is shorter, and nothing is behind it */
-	return RUBY_LINES_FROM + script_lines(out, RUBY_PIECE_LINES, lines, RUBY_LINES_FROM, (count & 0xffffffff) * l->line_size);
+	if ((__u32)count > 1 &&
+	    script_piece(out, RUBY_PIECE_INDEX, index, RUBY_INDEX_FROM, RUBY_INDEX_BYTES))
+		script_piece(out, RUBY_PIECE_INDEX, index, RUBY_INDEX_FROM,
+			     48); /* it is shorter, and nothing is behind it */
+	return RUBY_LINES_FROM + script_lines(out, RUBY_PIECE_LINES, lines, RUBY_LINES_FROM,
+					      (count & 0xffffffff) * l->line_size);
 }
 
 /* What names the method of a function of C: by Ruby's table of ids. */
@@ -273,21 +321,30 @@ static __always_inline void ruby_native_take(struct script_names *out, const str
 	__u64 id, serial, ids, unit, symbol;
 
 	if (script_piece(out, RUBY_PIECE_OBJECT, out->of, RUBY_OBJECT_FROM, RUBY_SLOT) ||
-	    script_piece(out, RUBY_PIECE_BODY, script_copied(out, RUBY_OBJECT_FROM + RUBY_METHOD_DEF), RUBY_BODY_FROM, RUBY_SLOT) ||
-	    !l->symbols || script_piece(out, RUBY_PIECE_TABLE, l->symbols + out->bias + RUBY_SYMBOLS_IDS, RUBY_TABLE_FROM, 8))
+	    script_piece(out, RUBY_PIECE_BODY,
+			 script_copied(out, RUBY_OBJECT_FROM + RUBY_METHOD_DEF), RUBY_BODY_FROM,
+			 RUBY_SLOT) ||
+	    !l->symbols ||
+	    script_piece(out, RUBY_PIECE_TABLE, l->symbols + out->bias + RUBY_SYMBOLS_IDS,
+			 RUBY_TABLE_FROM, 8))
 		return;
 	id = script_copied(out, RUBY_BODY_FROM + RUBY_DEF_NAME);
 	serial = id > l->last_op ? id >> RUBY_ID_SHIFT : id;
 	ids = script_copied(out, RUBY_TABLE_FROM);
 	if (script_piece(out, RUBY_PIECE_IDS, ids, RUBY_FILE_FROM, RUBY_SLOT) ||
-	    script_piece(out, RUBY_PIECE_ID, ruby_elements(out, RUBY_FILE_FROM, ids) + serial / RUBY_IDS_UNIT * 8, RUBY_ID_FROM, 8))
+	    script_piece(out, RUBY_PIECE_ID,
+			 ruby_elements(out, RUBY_FILE_FROM, ids) + serial / RUBY_IDS_UNIT * 8,
+			 RUBY_ID_FROM, 8))
 		return;
 	unit = script_copied(out, RUBY_ID_FROM);
 	if (script_piece(out, RUBY_PIECE_UNIT, unit, RUBY_UNIT_FROM, RUBY_SLOT) ||
-	    script_piece(out, RUBY_PIECE_PAIR, ruby_elements(out, RUBY_UNIT_FROM, unit) + serial % RUBY_IDS_UNIT * 16, RUBY_PAIR_FROM, 16))
+	    script_piece(out, RUBY_PIECE_PAIR,
+			 ruby_elements(out, RUBY_UNIT_FROM, unit) + serial % RUBY_IDS_UNIT * 16,
+			 RUBY_PAIR_FROM, 16))
 		return;
 	symbol = script_copied(out, RUBY_PAIR_FROM + 8);
-	ruby_text_take(out, l, RUBY_PIECE_NAME, script_copied(out, RUBY_PAIR_FROM), RUBY_NAME_FROM, RUBY_PIECE_NAME_TEXT, RUBY_NAME_TEXT_FROM);
+	ruby_text_take(out, l, RUBY_PIECE_NAME, script_copied(out, RUBY_PAIR_FROM), RUBY_NAME_FROM,
+		       RUBY_PIECE_NAME_TEXT, RUBY_NAME_TEXT_FROM);
 	if (!(symbol & 7))
 		script_piece(out, RUBY_PIECE_SYMBOL, symbol, RUBY_SYMBOL_FROM, RUBY_SLOT);
 }
@@ -319,7 +376,8 @@ __noinline int ruby_meet(__u32 unused)
 /* ---- the walk ---- */
 
 /* Pops a frame of the chunk at hand; false: something else is next. */
-static __always_inline bool ruby_pop_one(struct script_walk *w, struct unwind *u, const struct ruby_layout *l)
+static __always_inline bool ruby_pop_one(struct script_walk *w, struct unwind *u,
+					 const struct ruby_layout *l)
 {
 	__u32 step = ruby_next(&w->ruby, l);
 	__u64 position = 0;
@@ -337,7 +395,8 @@ static __always_inline bool ruby_pop_one(struct script_walk *w, struct unwind *u
 			return false;
 		}
 	} else if (!ruby_is_native(&w->ruby) || !ruby_native(w)) {
-		return script_skip(w, u); /* the native frame of a function of C is there all the same */
+		return script_skip(
+			w, u); /* the native frame of a function of C is there all the same */
 	}
 	return script_found(w, u, RUNTIME_RUBY, position);
 }

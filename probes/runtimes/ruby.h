@@ -1,25 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ruby: CRuby's own frames of one thread, innermost first. Compiled into BPF programs (ruby.bpf.h) and into the loaders
- * (loaders/lib/runtimes): no allocation, no recursion, loops with bounds (who calls ruby_next, ruby_search has one of its own), reads of
- * one word.
+ * ruby: CRuby's own frames of one thread, innermost first. Compiled into BPF programs (ruby.bpf.h)
+ * and into the loaders (loaders/lib/runtimes): no allocation, no recursion, loops with bounds (who
+ * calls ruby_next, ruby_search has one of its own), reads of one word.
  *
- * Sources: Ruby's vm_core.h (struct rb_execution_context_struct, rb_control_frame_struct, VM_FRAME_*, VM_ENV_*), method.h, 2.7 to 3.3.
+ * Sources: Ruby's vm_core.h (struct rb_execution_context_struct, rb_control_frame_struct,
+ * VM_FRAME_*, VM_ENV_*), method.h, 2.7 to 3.3.
  *
- * 1. A thread (a fiber, while it runs) has an execution context, with a stack of its own. Control frames grow from its end
- *    downwards, one beside the other; the context says which is the innermost. It is the thread-local variable ruby_current_ec (3.0
- *    on), by way of fs_base; in 2.7 that of the thread in the VM's list whose pthread_self() is fs_base. Either must belong to a thread
- *    whose context it is.
- * 2. A frame with instructions has an iseq and says how far in it is; one of a function of C has RUBY_FLAG_C.
- * 3. One call of the interpreter's loop, vm_exec_core, runs frames that call each other. The outermost of them has
- *    RUBY_FLAG_FINISH: the chunk closes there, and native frames go on with who called the loop.
+ * 1. A thread (a fiber, while it runs) has an execution context, with a stack of its own. Control
+ * frames grow from its end downwards, one beside the other; the context says which is the
+ * innermost. It is the thread-local variable ruby_current_ec (3.0 on), by way of fs_base; in 2.7
+ * that of the thread in the VM's list whose pthread_self() is fs_base. Either must belong to a
+ * thread whose context it is.
+ * 2. A frame with instructions has an iseq and says how far in it is; one of a function of C has
+ * RUBY_FLAG_C.
+ * 3. One call of the interpreter's loop, vm_exec_core, runs frames that call each other. The
+ * outermost of them has RUBY_FLAG_FINISH: the chunk closes there, and native frames go on with who
+ * called the loop.
  * 4. A frame's environment leads to its method; that of a block by way of those around it.
  *
- * All of it is a stranger's memory: any word may be anything. A walk over garbage ends by RUBY_FAULT or by the caller's bound.
+ * All of it is a stranger's memory: any word may be anything. A walk over garbage ends by
+ * RUBY_FAULT or by the caller's bound.
  *
  * The includer defines, before ruby_next:
- *   int ruby_read(struct ruby_walk *w, __u64 addr, __u64 *value)   a word of memory; != 0: not readable
- * and may define RUBY_LOOK(w, addr): the next words that are read are those of the frame there, and of those above it.
+ *   int ruby_read(struct ruby_walk *w, __u64 addr, __u64 *value)   a word of memory; != 0: not
+ * readable and may define RUBY_LOOK(w, addr): the next words that are read are those of the frame
+ * there, and of those above it.
  */
 #ifndef SONDE_PROBES_RUNTIMES_RUBY_H
 #define SONDE_PROBES_RUNTIMES_RUBY_H
@@ -39,11 +45,11 @@
 #define RUBY_ENVS      16           /* blocks in blocks */
 
 struct ruby_walk {
-	__u64 next, end; /* frames: next == end: none is left */
+	__u64 next, end;  /* frames: next == end: none is left */
 	__u64 node, head; /* of the search for the thread */
-	__u64 thread;    /* that was found; 0: none */
+	__u64 thread;     /* that was found; 0: none */
 	__u64 around, method;
-	void *ctx;       /* user space: the includer's */
+	void *ctx; /* user space: the includer's */
 
 	/* of the frame that was popped last */
 	__u64 frame, iseq, at, env;
@@ -61,42 +67,55 @@ static __always_inline int ruby_read(struct ruby_walk *w, __u64 addr, __u64 *val
 
 /* ---- the thread's context ---- */
 
-static __always_inline int ruby_is_context(struct ruby_walk *w, const struct ruby_layout *l, __u64 ec)
+static __always_inline int ruby_is_context(struct ruby_walk *w, const struct ruby_layout *l,
+					   __u64 ec)
 {
 	__u64 thread = 0, same = 0;
 
-	return ec && !(ec & 7) && !ruby_read(w, ec + l->ec_thread, &thread) && thread && !ruby_read(w, thread + l->thread_ec, &same) && same == ec;
+	return ec && !(ec & 7) && !ruby_read(w, ec + l->ec_thread, &thread) && thread &&
+	       !ruby_read(w, thread + l->thread_ec, &same) && same == ec;
 }
 
-/* By the thread-local variable; 0: it has none. glibc's table has two words for a module, musl's one. */
-static __always_inline __u64 ruby_context_local(struct ruby_walk *w, const struct ruby_layout *l, __u64 bias, __u64 fs_base)
+/* By the thread-local variable; 0: it has none. glibc's table has two words for a module, musl's
+ * one. */
+static __always_inline __u64 ruby_context_local(struct ruby_walk *w, const struct ruby_layout *l,
+						__u64 bias, __u64 fs_base)
 {
 	__u64 module = 0, offset = 0, table = 0, block = 0, ec = 0;
 
 	if (!l->tls_slot)
-		return !ruby_read(w, fs_base + (__u64)l->tls_offset, &ec) && ruby_is_context(w, l, ec) ? ec : 0;
-	if (ruby_read(w, l->tls_slot + bias, &module) || ruby_read(w, l->tls_slot + bias + 8, &offset) || !module || module > RUBY_MODULES ||
+		return !ruby_read(w, fs_base + (__u64)l->tls_offset, &ec) &&
+				       ruby_is_context(w, l, ec) ?
+			       ec :
+			       0;
+	if (ruby_read(w, l->tls_slot + bias, &module) ||
+	    ruby_read(w, l->tls_slot + bias + 8, &offset) || !module || module > RUBY_MODULES ||
 	    ruby_read(w, fs_base + RUBY_DTV, &table))
 		return 0;
-	if (!ruby_read(w, table + module * 16, &block) && !ruby_read(w, block + offset, &ec) && ruby_is_context(w, l, ec))
+	if (!ruby_read(w, table + module * 16, &block) && !ruby_read(w, block + offset, &ec) &&
+	    ruby_is_context(w, l, ec))
 		return ec;
-	if (!ruby_read(w, table + module * 8, &block) && !ruby_read(w, block + offset, &ec) && ruby_is_context(w, l, ec))
+	if (!ruby_read(w, table + module * 8, &block) && !ruby_read(w, block + offset, &ec) &&
+	    ruby_is_context(w, l, ec))
 		return ec;
 	return 0;
 }
 
 /* 2.7: of the thread; 0: it is not that one's, or has none. */
-static __always_inline __u64 ruby_context_of(struct ruby_walk *w, const struct ruby_layout *l, __u64 thread, __u64 fs_base)
+static __always_inline __u64 ruby_context_of(struct ruby_walk *w, const struct ruby_layout *l,
+					     __u64 thread, __u64 fs_base)
 {
 	__u64 id = 0, ec = 0;
 
-	if (ruby_read(w, thread + l->thread_id, &id) || id != fs_base || ruby_read(w, thread + l->thread_ec, &ec) || !ruby_is_context(w, l, ec))
+	if (ruby_read(w, thread + l->thread_id, &id) || id != fs_base ||
+	    ruby_read(w, thread + l->thread_ec, &ec) || !ruby_is_context(w, l, ec))
 		return 0;
 	return ec;
 }
 
 /* 2.7: by the list of threads, whose head is in the VM. 0: there is none. */
-static __always_inline int ruby_search_begin(struct ruby_walk *w, const struct ruby_layout *l, __u64 bias)
+static __always_inline int ruby_search_begin(struct ruby_walk *w, const struct ruby_layout *l,
+					     __u64 bias)
 {
 	__u64 vm = 0;
 
@@ -108,7 +127,8 @@ static __always_inline int ruby_search_begin(struct ruby_walk *w, const struct r
 }
 
 /* One thread further. 0: that was the last, or the one. */
-static __always_inline int ruby_search(struct ruby_walk *w, const struct ruby_layout *l, __u64 fs_base)
+static __always_inline int ruby_search(struct ruby_walk *w, const struct ruby_layout *l,
+				       __u64 fs_base)
 {
 	__u64 id = 0;
 
@@ -129,12 +149,15 @@ static __always_inline int ruby_begin(struct ruby_walk *w, const struct ruby_lay
 	__u64 stack = 0, size = 0;
 
 	w->next = w->end = 0;
-	if (ruby_read(w, ec + RUBY_EC_STACK, &stack) || ruby_read(w, ec + RUBY_EC_STACK_SIZE, &size) || ruby_read(w, ec + RUBY_EC_FRAME, &w->next))
+	if (ruby_read(w, ec + RUBY_EC_STACK, &stack) ||
+	    ruby_read(w, ec + RUBY_EC_STACK_SIZE, &size) ||
+	    ruby_read(w, ec + RUBY_EC_FRAME, &w->next))
 		return -1;
 	if (!w->next) /* it has no stack any more */
 		return 0;
 	w->end = stack + size * 8;
-	if (size > RUBY_STACK_MAX / 8 || w->next < stack || w->next > w->end || !l->frame_size || (w->end - w->next) % l->frame_size)
+	if (size > RUBY_STACK_MAX / 8 || w->next < stack || w->next > w->end || !l->frame_size ||
+	    (w->end - w->next) % l->frame_size)
 		return -1;
 	return 0;
 }
@@ -146,8 +169,10 @@ static __always_inline enum ruby_step ruby_next(struct ruby_walk *w, const struc
 	if (w->frame >= w->end)
 		return RUBY_END;
 	RUBY_LOOK(w, w->frame);
-	if (ruby_read(w, w->frame + RUBY_FRAME_AT, &w->at) || ruby_read(w, w->frame + RUBY_FRAME_ISEQ, &w->iseq) ||
-	    ruby_read(w, w->frame + RUBY_FRAME_ENV, &w->env) || (w->env & 7) || ruby_read(w, w->env, &w->flags))
+	if (ruby_read(w, w->frame + RUBY_FRAME_AT, &w->at) ||
+	    ruby_read(w, w->frame + RUBY_FRAME_ISEQ, &w->iseq) ||
+	    ruby_read(w, w->frame + RUBY_FRAME_ENV, &w->env) || (w->env & 7) ||
+	    ruby_read(w, w->env, &w->flags))
 		return RUBY_FAULT;
 	w->next += l->frame_size;
 	return w->flags & RUBY_FLAG_FINISH && !(w->flags & RUBY_FLAG_C) ? RUBY_CLOSES : RUBY_FRAME;
@@ -166,9 +191,11 @@ static __always_inline int ruby_is_native(const struct ruby_walk *w)
 
 /* ---- methods ---- */
 
-static __always_inline int ruby_is_of_type(struct ruby_walk *w, __u64 object, __u32 type, __u64 *flags)
+static __always_inline int ruby_is_of_type(struct ruby_walk *w, __u64 object, __u32 type,
+					   __u64 *flags)
 {
-	return object && !(object & 7) && !ruby_read(w, object, flags) && (*flags & RUBY_TYPE_MASK) == type;
+	return object && !(object & 7) && !ruby_read(w, object, flags) &&
+	       (*flags & RUBY_TYPE_MASK) == type;
 }
 
 /* The method that an environment's word leads to; 0: none. */
@@ -176,15 +203,18 @@ static __always_inline __u64 ruby_method_of(struct ruby_walk *w, __u64 env)
 {
 	__u64 object = 0, flags = 0;
 
-	if (ruby_read(w, env + (__u64)(__s64)RUBY_ENV_METHOD, &object) || !ruby_is_of_type(w, object, RUBY_TYPE_MEMO, &flags))
+	if (ruby_read(w, env + (__u64)(__s64)RUBY_ENV_METHOD, &object) ||
+	    !ruby_is_of_type(w, object, RUBY_TYPE_MEMO, &flags))
 		return 0;
 	if (RUBY_MEMO_KIND(flags) == RUBY_MEMO_SVAR &&
-	    (ruby_read(w, object + RUBY_SVAR_METHOD, &object) || !ruby_is_of_type(w, object, RUBY_TYPE_MEMO, &flags)))
+	    (ruby_read(w, object + RUBY_SVAR_METHOD, &object) ||
+	     !ruby_is_of_type(w, object, RUBY_TYPE_MEMO, &flags)))
 		return 0;
 	return RUBY_MEMO_KIND(flags) == RUBY_MEMO_METHOD ? object : 0;
 }
 
-/* The method in which a block lies, by way of the environments around it: w->method, once ruby_around says 0; 0: none. */
+/* The method in which a block lies, by way of the environments around it: w->method, once
+ * ruby_around says 0; 0: none. */
 static __always_inline void ruby_around_begin(struct ruby_walk *w)
 {
 	w->around = w->env;
@@ -197,7 +227,8 @@ static __always_inline int ruby_around(struct ruby_walk *w)
 	__u64 env = w->around, flags = 0;
 
 	w->method = ruby_method_of(w, env);
-	if (w->method || ruby_read(w, env, &flags) || flags & RUBY_ENV_LOCAL || ruby_read(w, env + (__u64)(__s64)RUBY_ENV_PARENT, &env))
+	if (w->method || ruby_read(w, env, &flags) || flags & RUBY_ENV_LOCAL ||
+	    ruby_read(w, env + (__u64)(__s64)RUBY_ENV_PARENT, &env))
 		return 0;
 	w->around = env & ~3ull;
 	return w->around && !(w->around & 7);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ruby_layout: what must be known of one build of Ruby (CRuby, MRI) to walk its frames (ruby.h) and to read what they say.
- * loaders/index makes one for each file that holds an interpreter, the section RUBY of its index; nothing else knows a version's numbers.
+ * ruby_layout: what must be known of one build of Ruby (CRuby, MRI) to walk its frames (ruby.h) and
+ * to read what they say. loaders/index makes one for each file that holds an interpreter, the
+ * section RUBY of its index; nothing else knows a version's numbers.
  */
 #ifndef SONDE_PROBES_RUNTIMES_RUBY_LAYOUT_H
 #define SONDE_PROBES_RUNTIMES_RUBY_LAYOUT_H
@@ -53,13 +54,13 @@
 #define RUBY_ATTACHED     128 /* of a singleton class, where class_path is known: 3.3 */
 #define RUBY_TEXT_LENGTH  16  /* of a long text, and of a short one where text_length says so */
 #define RUBY_TEXT_AT      24
-#define RUBY_ARRAY_DATA   16  /* of a short one */
-#define RUBY_ARRAY_AT     32  /* of a long one */
+#define RUBY_ARRAY_DATA   16 /* of a short one */
+#define RUBY_ARRAY_AT     32 /* of a long one */
 #define RUBY_SYMBOL_ID    32
 #define RUBY_SYMBOLS_IDS  16
 #define RUBY_ID_SHIFT     4
 #define RUBY_IDS_UNIT     512
-#define RUBY_ENV_LOCAL    2u  /* flag of an environment that has none around it */
+#define RUBY_ENV_LOCAL    2u /* flag of an environment that has none around it */
 
 /* a frame's flags */
 #define RUBY_FLAG_FINISH 0x20u
@@ -70,22 +71,25 @@
 
 /* In bytes; addresses are the file's own. */
 struct ruby_layout {
-	__u32 format;       /* RUBY_FORMAT */
-	__u32 version;      /* 0x0301 */
-	__u64 vm;           /* 2.7: where the VM's address stands; 0: see tls_slot and tls_offset */
-	__u64 tls_slot;     /* 3.0 on: two words, the module's number and the offset in its thread-local block of the thread's context; 0: see tls_offset */
-	__s64 tls_offset;   /* of a program: from fs_base */
-	__u64 symbols;      /* ruby_global_symbols; 0: not known */
+	__u32 format;   /* RUBY_FORMAT */
+	__u32 version;  /* 0x0301 */
+	__u64 vm;       /* 2.7: where the VM's address stands; 0: see tls_slot and tls_offset */
+	__u64 tls_slot; /* 3.0 on: two words, the module's number and the offset in its thread-local
+			   block of the thread's context; 0: see tls_offset */
+	__s64 tls_offset; /* of a program: from fs_base */
+	__u64 symbols;    /* ruby_global_symbols; 0: not known */
 	__u64 loop_start[RUBY_RANGES], loop_end[RUBY_RANGES]; /* vm_exec_core; end 0: no more */
-	__u16 vm_threads, thread_node, thread_id; /* 2.7: the list of threads, and a thread's pthread_self() */
+	__u16 vm_threads, thread_node,
+		thread_id; /* 2.7: the list of threads, and a thread's pthread_self() */
 	__u16 thread_ec, ec_thread;
 	__u16 frame_size;
 	__u16 lines, lines_count, lines_index; /* in an iseq's body: insns_info */
-	__u16 line_size;    /* of one of them; the line is its first word */
-	__u16 text_length;  /* of a short string; 0: in its flags */
-	__u16 text_short;   /* a short string's bytes; a long one's address stands in its fourth word */
-	__u16 last_op;      /* tLAST_OP_ID: ids up to it are their own serial numbers */
-	__u16 class_path;   /* of a class: its name; 0: elsewhere */
+	__u16 line_size;                       /* of one of them; the line is its first word */
+	__u16 text_length;                     /* of a short string; 0: in its flags */
+	__u16 text_short; /* a short string's bytes; a long one's address stands in its fourth word
+			   */
+	__u16 last_op;    /* tLAST_OP_ID: ids up to it are their own serial numbers */
+	__u16 class_path; /* of a class: its name; 0: elsewhere */
 	__u16 pad[2];
 };
 

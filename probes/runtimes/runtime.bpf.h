@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * runtime.bpf: frames of scripts in the walk of a user stack (unwind.bpf.h). When the walk comes to the first
- * frame of a file that holds an interpreter, the thread's script frames are walked too, a chunk at a time (python.h, 3), and said
- * behind the native frame that they stand for. What is the language's own stands in NAME.bpf.h; the words, and what goes to
- * the loader, in runtime.h.
+ * runtime.bpf: frames of scripts in the walk of a user stack (unwind.bpf.h). When the walk comes to
+ * the first frame of a file that holds an interpreter, the thread's script frames are walked too, a
+ * chunk at a time (python.h, 3), and said behind the native frame that they stand for. What is the
+ * language's own stands in NAME.bpf.h; the words, and what goes to the loader, in runtime.h.
  *
- * A runtime is three global functions of NAME.bpf.h: NAME_start finds the thread's script frames, NAME_pop walks some, NAME_meet copies
- * what names an object that is met for the first time; and which native frames its loop's are. Each has one scalar argument and finds its
- * state in a per-CPU map, so that the verifier looks at each by itself. `runtimes_on` and `runtime_kinds` are constants of the
- * program: what they leave out the verifier does not follow.
+ * A runtime is three global functions of NAME.bpf.h: NAME_start finds the thread's script frames,
+ * NAME_pop walks some, NAME_meet copies what names an object that is met for the first time; and
+ * which native frames its loop's are. Each has one scalar argument and finds its state in a per-CPU
+ * map, so that the verifier looks at each by itself. `runtimes_on` and `runtime_kinds` are
+ * constants of the program: what they leave out the verifier does not follow.
  */
 #ifndef SONDE_PROBES_RUNTIMES_RUNTIME_BPF_H
 #define SONDE_PROBES_RUNTIMES_RUNTIME_BPF_H
@@ -19,8 +20,11 @@
 #include "probes/runtimes/script.bpf.h"
 
 /* The functions of the runtimes. */
-#define SCRIPT_OF(kind, what, i)                                                                                                    \
-	((kind) == RUNTIME_PYTHON ? python_##what(i) : (kind) == RUNTIME_PHP ? php_##what(i) : (kind) == RUNTIME_RUBY ? ruby_##what(i) : 0)
+#define SCRIPT_OF(kind, what, i)                       \
+	((kind) == RUNTIME_PYTHON ? python_##what(i) : \
+	 (kind) == RUNTIME_PHP    ? php_##what(i) :    \
+	 (kind) == RUNTIME_RUBY   ? ruby_##what(i) :   \
+				    0)
 
 /* The walk has come to an interpreter. */
 __noinline int script_begin(__u32 unused)
@@ -70,7 +74,8 @@ static __always_inline bool script_in_loop(const struct script_walk *w, __u64 pc
 
 enum script_place { SCRIPT_LATER, SCRIPT_HERE, SCRIPT_NOWHERE };
 
-static __always_inline enum script_place script_place_marked(const struct script_walk *w, const struct unwind *u)
+static __always_inline enum script_place script_place_marked(const struct script_walk *w,
+							     const struct unwind *u)
 {
 	if (u->script_rest)
 		return w->python.mark >= u->sp ? SCRIPT_HERE : SCRIPT_NOWHERE;
@@ -79,9 +84,10 @@ static __always_inline enum script_place script_place_marked(const struct script
 	return w->python.mark < u->sp ? SCRIPT_HERE : SCRIPT_LATER;
 }
 
-/* PHP's frames are of the process's only thread that runs scripts: the one that is in the loop; or the first, where machine code of
- * the JIT ends its native stack. */
-static __always_inline bool script_is_its_thread(const struct script_walk *w, const struct stack_scratch *s)
+/* PHP's frames are of the process's only thread that runs scripts: the one that is in the loop; or
+ * the first, where machine code of the JIT ends its native stack. */
+static __always_inline bool script_is_its_thread(const struct script_walk *w,
+						 const struct stack_scratch *s)
 {
 	struct tables_runtime *r;
 
@@ -92,7 +98,8 @@ static __always_inline bool script_is_its_thread(const struct script_walk *w, co
 }
 
 /* Does the native frame that was said last hold the chunk at hand? */
-static __always_inline enum script_place script_place(struct script_walk *w, const struct stack_scratch *s)
+static __always_inline enum script_place script_place(struct script_walk *w,
+						      const struct stack_scratch *s)
 {
 	const struct unwind *u = &s->unwind;
 
@@ -122,7 +129,8 @@ __noinline int script_say(__u32 unused)
 	if (place == SCRIPT_LATER)
 		return 0;
 	if (place == SCRIPT_HERE) {
-		for (int i = 0; i < SCRIPT_SAYS && w->at < w->n && s->unwind.n < STACK_USER_MAX; i++) {
+		for (int i = 0; i < SCRIPT_SAYS && w->at < w->n && s->unwind.n < STACK_USER_MAX;
+		     i++) {
 			unwind_emit(&s->unwind, w->words[w->at & (SCRIPT_FRAMES - 1)]);
 			w->tally.frames++;
 			w->at++;
@@ -145,7 +153,8 @@ __noinline int script_is_lock(__u64 futex)
 {
 	struct script_walk *w = script_walk();
 	struct stack_scratch *s = script_stack();
-	struct tables_runtime *r = w && s && s->unwind.script != SCRIPT_OFF ? script_layout(w, RUNTIME_PYTHON) : NULL;
+	struct tables_runtime *r =
+		w && s && s->unwind.script != SCRIPT_OFF ? script_layout(w, RUNTIME_PYTHON) : NULL;
 
 	return r ? python_is_gil(w, &r->python, futex) : 0;
 }
@@ -191,9 +200,11 @@ static __always_inline void script_native(struct unwind *u)
 /* It was said. */
 static __always_inline int script_after(struct unwind *u, int more)
 {
-	if (u->script == SCRIPT_OFF && u->map_runtime && u->map_image && u->map_state == TABLES_IMAGE_READY)
+	if (u->script == SCRIPT_OFF && u->map_runtime && u->map_image &&
+	    u->map_state == TABLES_IMAGE_READY)
 		u->script = SCRIPT_BEGIN;
-	if (more || u->script == SCRIPT_OFF || u->script == SCRIPT_OVER || (u->end == STACK_END_ROOT && u->script_kind == RUNTIME_PYTHON))
+	if (more || u->script == SCRIPT_OFF || u->script == SCRIPT_OVER ||
+	    (u->end == STACK_END_ROOT && u->script_kind == RUNTIME_PYTHON))
 		return more;
 	u->script_rest = 1;
 	return 1;

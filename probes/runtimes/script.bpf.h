@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* script: what a walk of script frames stands on (runtime.bpf.h): its maps, and its state in one of them. */
+/* script: what a walk of script frames stands on (runtime.bpf.h): its maps, and its state in one of
+ * them. */
 #ifndef SONDE_PROBES_RUNTIMES_SCRIPT_BPF_H
 #define SONDE_PROBES_RUNTIMES_SCRIPT_BPF_H
 
@@ -53,8 +54,9 @@ struct {
 	__type(value, struct script_names);
 } names_scratch SEC(".maps");
 
-/* Where a thread's state was found. CPUs may write over one another: it is only believed when the thread's id stands in it. Threads that come and go
- * have the same stacks, and so the same fs_base, one after the other. */
+/* Where a thread's state was found. CPUs may write over one another: it is only believed when the
+ * thread's id stands in it. Threads that come and go have the same stacks, and so the same fs_base,
+ * one after the other. */
 struct script_thread {
 	__u64 fs_base, state;
 	__u64 until_ns; /* state 0: it has none, and is not looked for again before */
@@ -72,13 +74,15 @@ struct {
 } script_threads SEC(".maps");
 
 #define SCRIPT_FRAMES 1024 /* of one chunk; a power of two */
-#define SCRIPT_POPS   8   /* frames in a step */
+#define SCRIPT_POPS   8    /* frames in a step */
 #define SCRIPT_SAYS   8
-#define SCRIPT_WINDOW 512 /* words; frames of one chunk stand close together, callers below callees */
+/* words; frames of one chunk stand close together, callers below callees */
+#define SCRIPT_WINDOW 512
 #define SCRIPT_FIRST  128 /* words of the first of them: most stacks are not deep */
 #define SCRIPT_NEAR   32  /* words of an object */
-#define SCRIPT_IDENTITY 4 /* words of an object that tell it from others. Less than 64 bytes are copied word by word, which takes half of
-                             what `rep movsb` does */
+#define SCRIPT_IDENTITY                                                                         \
+	4 /* words of an object that tell it from others. Less than 64 bytes are copied word by \
+	     word, which takes half of what `rep movsb` does */
 
 enum script_phase {
 	SCRIPT_OFF = 0, /* no interpreter was met */
@@ -91,12 +95,14 @@ enum script_phase {
 
 /* What tells where a chunk stands. */
 enum script_by {
-	SCRIPT_BY_MARK,  /* an address in its native frame */
-	SCRIPT_BY_LOOP,  /* the k-th chunk belongs to the k-th native frame of the interpreter's loop */
-	SCRIPT_BY_LOOPS  /* the same; and what is left where the native stack ends is said there */
+	SCRIPT_BY_MARK, /* an address in its native frame */
+	SCRIPT_BY_LOOP, /* the k-th chunk belongs to the k-th native frame of the interpreter's loop
+			 */
+	SCRIPT_BY_LOOPS /* the same; and what is left where the native stack ends is said there */
 };
 
-/* An object whose id was looked up. The loader keeps names for a minute after it has taken an id out of `objects`. */
+/* An object whose id was looked up. The loader keeps names for a minute after it has taken an id
+ * out of `objects`. */
 struct script_known {
 	struct script_key key;
 	__u64 confirmed_ns;
@@ -125,14 +131,14 @@ struct script_walk {
 	__u32 loops;        /* native frames of the loop that were met */
 	__u32 kind;         /* enum runtime_kind */
 	__u64 found;
-	__u64 word;         /* of the frame at hand, without its id */
+	__u64 word; /* of the frame at hand, without its id */
 	__u32 runtime, image;
-	__u32 n, at;        /* words of the chunk: how many, and how many were said */
-	__u32 several;      /* interpreters */
+	__u32 n, at;   /* words of the chunk: how many, and how many were said */
+	__u32 several; /* interpreters */
 	__u32 next_id;
-	__u32 mode;         /* enum python_shape */
-	__u32 more;         /* 1: the frame at hand is not its chunk's last */
-	__u32 deep;         /* the chunk has more than fit: it stands here, without a caller */
+	__u32 mode; /* enum python_shape */
+	__u32 more; /* 1: the frame at hand is not its chunk's last */
+	__u32 deep; /* the chunk has more than fit: it stands here, without a caller */
 	struct script_key key;
 	__u64 now_ns;
 	struct script_known known[SCRIPT_KNOWN];
@@ -197,7 +203,9 @@ static __always_inline int script_word(struct script_walk *w, __u64 addr, __u64 
 
 	if (into < w->near_bytes && !(into & 7)) {
 		into >>= 3;
-		asm volatile("" : "+r"(into)); /* else the compiler knows better than to mask, and the verifier does not */
+		asm volatile(""
+			     : "+r"(into)); /* else the compiler knows better than to mask, and the
+					       verifier does not */
 		*value = w->near[into & (SCRIPT_NEAR - 1)];
 		return 0;
 	}
@@ -211,11 +219,13 @@ static __always_inline int script_word(struct script_walk *w, __u64 addr, __u64 
 	return script_read(addr, value);
 }
 
-/* Frames are read many at once, of one page: what lies in the next may not be there, and a read that fails is dear. `bytes`: of the one at
- * addr; `down`: those that come next lie below it. */
-static __always_inline void script_look(struct script_walk *w, __u64 addr, __u32 bytes, bool down, bool many)
+/* Frames are read many at once, of one page: what lies in the next may not be there, and a read
+ * that fails is dear. `bytes`: of the one at addr; `down`: those that come next lie below it. */
+static __always_inline void script_look(struct script_walk *w, __u64 addr, __u32 bytes, bool down,
+					bool many)
 {
-	__u64 most = w->n ? sizeof(w->window) : SCRIPT_FIRST * 8, page = addr & ~4095ull, end = addr + bytes, size = bytes;
+	__u64 most = w->n ? sizeof(w->window) : SCRIPT_FIRST * 8, page = addr & ~4095ull,
+	      end = addr + bytes, size = bytes;
 
 	if (addr - w->window_at < w->window_bytes && end <= w->window_at + w->window_bytes)
 		return;
@@ -263,12 +273,14 @@ static __always_inline __u64 script_pid_tgid(const struct stack_scratch *s)
 	return (__u64)s->ev.tgid << 32 | s->ev.tid;
 }
 
-static __always_inline bool script_thread_known(const struct script_thread *t, const struct stack_scratch *s)
+static __always_inline bool script_thread_known(const struct script_thread *t,
+						const struct stack_scratch *s)
 {
 	return t && t->fs_base == s->unwind.fs_base && t->pid_tgid == script_pid_tgid(s);
 }
 
-static __always_inline void script_thread_keep(struct script_thread *t, const struct stack_scratch *s, __u64 state)
+static __always_inline void script_thread_keep(struct script_thread *t,
+					       const struct stack_scratch *s, __u64 state)
 {
 	if (!t)
 		return;
@@ -287,8 +299,8 @@ static __always_inline void script_end(struct script_walk *w, struct unwind *u, 
 	u->script = SCRIPT_OVER;
 }
 
-/* Does the chunk have another frame, and room for it? Where there is none, those that are there are said at once: which native frame is
- * theirs is not known before the chunk's end. */
+/* Does the chunk have another frame, and room for it? Where there is none, those that are there are
+ * said at once: which native frame is theirs is not known before the chunk's end. */
 static __always_inline bool script_goes_on(struct script_walk *w, bool another)
 {
 	if (another && w->n >= SCRIPT_FRAMES - 1) {
@@ -322,13 +334,16 @@ static __always_inline struct script_known *script_known_at(struct script_walk *
 	return &w->known[i & (SCRIPT_KNOWN - 1)];
 }
 
-static __always_inline bool script_is_known(const struct script_walk *w, const struct script_known *k)
+static __always_inline bool script_is_known(const struct script_walk *w,
+					    const struct script_known *k)
 {
-	return k->key.object == w->key.object && k->key.cookie == w->key.cookie && k->key.start_ns == w->key.start_ns &&
-	       k->key.tgid == w->key.tgid && k->key.exec_id == w->key.exec_id && w->now_ns - k->confirmed_ns < SCRIPT_KNOWN_NS;
+	return k->key.object == w->key.object && k->key.cookie == w->key.cookie &&
+	       k->key.start_ns == w->key.start_ns && k->key.tgid == w->key.tgid &&
+	       k->key.exec_id == w->key.exec_id && w->now_ns - k->confirmed_ns < SCRIPT_KNOWN_NS;
 }
 
-/* The object's id, where this walk has met it already: the frame that it has met keeps it, and nobody puts another at its place. 0: it has not. */
+/* The object's id, where this walk has met it already: the frame that it has met keeps it, and
+ * nobody puts another at its place. 0: it has not. */
 static __always_inline __u32 script_met(struct script_walk *w, __u64 object)
 {
 	const struct script_known *k = script_known_at(w, object);
@@ -337,7 +352,8 @@ static __always_inline __u32 script_met(struct script_walk *w, __u64 object)
 }
 
 /* The frame at hand has its object in w->key. false: something else is next. */
-static __always_inline bool script_found(struct script_walk *w, struct unwind *u, __u32 kind, __u64 position)
+static __always_inline bool script_found(struct script_walk *w, struct unwind *u, __u32 kind,
+					 __u64 position)
 {
 	struct script_known *k = script_known_at(w, w->key.object);
 	__u32 *id;
@@ -367,7 +383,8 @@ static __always_inline bool script_skip(struct script_walk *w, struct unwind *u)
 /* ---- names ---- */
 
 /* NULL: no id is left. */
-static __always_inline struct script_names *script_names_begin(struct script_walk *w, const struct tables_runtime *r)
+static __always_inline struct script_names *script_names_begin(struct script_walk *w,
+							       const struct tables_runtime *r)
 {
 	__u32 zero = 0, cpu = bpf_get_smp_processor_id();
 	struct script_names *out = bpf_map_lookup_elem(&names_scratch, &zero);
@@ -388,7 +405,8 @@ static __always_inline struct script_names *script_names_begin(struct script_wal
 }
 
 /* Copies so many bytes, a constant. != 0: not readable. */
-static __always_inline int script_piece(struct script_names *out, __u32 i, __u64 addr, __u32 from, __u32 bytes)
+static __always_inline int script_piece(struct script_names *out, __u32 i, __u64 addr, __u32 from,
+					__u32 bytes)
 {
 	out->piece[i].at = addr;
 	out->piece[i].from = from;
@@ -399,7 +417,8 @@ static __always_inline int script_piece(struct script_names *out, __u32 i, __u64
 }
 
 /* Copies a text. */
-static __always_inline void script_text(struct script_names *out, __u32 i, __u64 addr, __u32 from, __u64 bytes)
+static __always_inline void script_text(struct script_names *out, __u32 i, __u64 addr, __u32 from,
+					__u64 bytes)
 {
 	__u32 size = bytes < SCRIPT_TEXT_BYTES ? bytes : SCRIPT_TEXT_BYTES - 1;
 
@@ -411,7 +430,8 @@ static __always_inline void script_text(struct script_names *out, __u32 i, __u64
 }
 
 /* Copies a line table. How many bytes. */
-static __always_inline __u32 script_lines(struct script_names *out, __u32 i, __u64 addr, __u32 from, __u64 bytes)
+static __always_inline __u32 script_lines(struct script_names *out, __u32 i, __u64 addr, __u32 from,
+					  __u64 bytes)
 {
 	__u32 size = bytes < SCRIPT_LINES_BYTES ? bytes : SCRIPT_LINES_BYTES - 1;
 
@@ -429,14 +449,19 @@ static __always_inline __u64 script_copied(const struct script_names *out, __u32
 	return *(const __u64 *)(const void *)(out->data + from);
 }
 
-/* The record goes to the loader, with so many bytes of data. Returns its id; 0: there was no room. */
-static __always_inline __u32 script_names_send(struct script_walk *w, struct script_names *out, __u32 bytes)
+/* The record goes to the loader, with so many bytes of data. Returns its id; 0: there was no room.
+ */
+static __always_inline __u32 script_names_send(struct script_walk *w, struct script_names *out,
+					       __u32 bytes)
 {
-	__u64 flags = bpf_ringbuf_query(&names, BPF_RB_AVAIL_DATA) > names_bytes / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	__u64 flags = bpf_ringbuf_query(&names, BPF_RB_AVAIL_DATA) > names_bytes / 2 ?
+			      BPF_RB_FORCE_WAKEUP :
+			      BPF_RB_NO_WAKEUP;
 
 	if (bytes > SCRIPT_DATA_BYTES)
 		bytes = SCRIPT_DATA_BYTES;
-	if (bpf_ringbuf_output(&names, out, __builtin_offsetof(struct script_names, data) + bytes, flags))
+	if (bpf_ringbuf_output(&names, out, __builtin_offsetof(struct script_names, data) + bytes,
+			       flags))
 		return 0;
 	w->next_id++;
 	w->tally.taken++;
@@ -447,12 +472,15 @@ static __always_inline __u32 script_names_send(struct script_walk *w, struct scr
 static __always_inline void script_named(struct script_walk *w, struct unwind *u, __u32 id)
 {
 	if (id)
-		bpf_map_update_elem(&objects, &w->key, &id, BPF_NOEXIST); /* where another CPU was first, both ids are right */
+		bpf_map_update_elem(
+			&objects, &w->key, &id,
+			BPF_NOEXIST); /* where another CPU was first, both ids are right */
 	else
 		script_miss(w, SCRIPT_UNNAMED);
 	script_add(w, u, id);
 }
 
-#define SCRIPT_USED(arg) asm volatile("" ::"r"(arg)) /* else the compiler does not pass it, and the verifier wants it */
+/* else the compiler does not pass it, and the verifier wants it */
+#define SCRIPT_USED(arg) asm volatile("" ::"r"(arg))
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cleanup: ownership visible in one function. Locals marked with these release themselves on every way out;
- * take_ptr / take_fd hand them to somebody else. Descriptors start at -1 and are O_CLOEXEC.
+ * cleanup: ownership visible in one function. Locals marked with these release themselves on every
+ * way out; take_ptr / take_fd hand them to somebody else. Descriptors start at -1 and are
+ * O_CLOEXEC.
  */
 #ifndef SONDE_BASE_CLEANUP_H
 #define SONDE_BASE_CLEANUP_H
@@ -39,11 +40,11 @@ static inline void cleanup_dir_(DIR **d)
 #define cleanup_file __attribute__((cleanup(cleanup_file_)))
 #define cleanup_dir  __attribute__((cleanup(cleanup_dir_)))
 
-#define take_ptr(p)                       \
-	({                                \
-		__typeof__(p) took_ = (p);\
-		(p) = NULL;               \
-		took_;                    \
+#define take_ptr(p)                        \
+	({                                 \
+		__typeof__(p) took_ = (p); \
+		(p) = NULL;                \
+		took_;                     \
 	})
 
 static inline int take_fd(int *fd)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock: kernel stamps are CLOCK_BOOTTIME nanoseconds, the store holds UTC. utc = boot + clock_boot_offset_ns().
- * The offset changes when the wall clock is set: whoever stores data reads it again and keeps it on record.
+ * clock: kernel stamps are CLOCK_BOOTTIME nanoseconds, the store holds UTC. utc = boot +
+ * clock_boot_offset_ns(). The offset changes when the wall clock is set: whoever stores data reads
+ * it again and keeps it on record.
  */
 #ifndef SONDE_BASE_CLOCK_H
 #define SONDE_BASE_CLOCK_H
@@ -18,7 +19,8 @@ int64_t clock_mono_ns(void);
 void clock_sleep_until(int64_t mono_ns);
 /* CPU time of this process, user and system, all threads. */
 int64_t clock_cpu_ns(void);
-/* UTC minus boot clock, read so that a preemption between the two clocks does not show (best of five). */
+/* UTC minus boot clock, read so that a preemption between the two clocks does not show (best of
+ * five). */
 int64_t clock_boot_offset_ns(void);
 
 #endif

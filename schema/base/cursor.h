@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cursor: reading numbers from bytes that somebody else wrote. Every read checks the range; the first one that
- * does not fit sets `bad` and from then on all reads return 0 and move nothing. Little endian (x86-64, aarch64).
+ * cursor: reading numbers from bytes that somebody else wrote. Every read checks the range; the
+ * first one that does not fit sets `bad` and from then on all reads return 0 and move nothing.
+ * Little endian (x86-64, aarch64).
  */
 #ifndef SONDE_BASE_CURSOR_H
 #define SONDE_BASE_CURSOR_H
@@ -41,14 +42,14 @@ static inline const void *cursor_bytes(struct cursor *c, size_t n)
 	return p;
 }
 
-#define CURSOR_READ_(name, type)                                \
-	static inline type name(struct cursor *c)               \
-	{                                                       \
-		type v = 0;                                     \
-		const void *p = cursor_bytes(c, sizeof(v));     \
-		if (p)                                          \
-			memcpy(&v, p, sizeof(v));               \
-		return v;                                       \
+#define CURSOR_READ_(name, type)                            \
+	static inline type name(struct cursor *c)           \
+	{                                                   \
+		type v = 0;                                 \
+		const void *p = cursor_bytes(c, sizeof(v)); \
+		if (p)                                      \
+			memcpy(&v, p, sizeof(v));           \
+		return v;                                   \
 	}
 CURSOR_READ_(cursor_u8, uint8_t)
 CURSOR_READ_(cursor_u16, uint16_t)

@@ -39,7 +39,8 @@ int err_report(const struct err *e, const char *prog)
 	struct strbuf text cleanup_strbuf = STRBUF_INIT, fix cleanup_strbuf = STRBUF_INIT;
 
 	strbuf_addf(&text, "%s: ", prog);
-	strbuf_addlines(&text, e->what[0] ? e->what : "failed"); /* quotes names and words from anywhere */
+	strbuf_addlines(&text,
+			e->what[0] ? e->what : "failed"); /* quotes names and words from anywhere */
 	strbuf_addch(&text, '\n');
 	if (e->fix[0]) {
 		strbuf_addstr(&text, "  fix: ");

@@ -2,10 +2,10 @@
 /*
  * err: an error that a person will read, and the exit codes of every program.
  *
- * Functions return 0 or a negative errno. Those whose failure a person must act on also take a `struct err *` and
- * say there, once, at the place where the facts are: what failed, why (with the evidence), and the command that
- * mends it. Callers pass it up unchanged; main prints it and exits with its code. `e` may be NULL: then nothing is
- * said. On failure outputs are untouched.
+ * Functions return 0 or a negative errno. Those whose failure a person must act on also take a
+ * `struct err *` and say there, once, at the place where the facts are: what failed, why (with the
+ * evidence), and the command that mends it. Callers pass it up unchanged; main prints it and exits
+ * with its code. `e` may be NULL: then nothing is said. On failure outputs are untouched.
  */
 #ifndef SONDE_BASE_ERR_H
 #define SONDE_BASE_ERR_H
@@ -22,10 +22,10 @@ enum sonde_exit {
 };
 
 struct err {
-	int code;           /* negative errno, 0: no error yet */
-	int exit;           /* enum sonde_exit */
-	char what[768];     /* "cannot open /x/y: permission denied" */
-	char fix[384];      /* a command or a sentence, "" if there is none */
+	int code;       /* negative errno, 0: no error yet */
+	int exit;       /* enum sonde_exit */
+	char what[768]; /* "cannot open /x/y: permission denied" */
+	char fix[384];  /* a command or a sentence, "" if there is none */
 };
 
 /* Fill in `e` and return `code` (a negative errno), so that `return err_set(...)` reads well. */
@@ -33,7 +33,8 @@ int err_set(struct err *e, int code, enum sonde_exit exit, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 /* Add the fix. No effect on NULL. */
 void err_fix(struct err *e, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Print "PROG: WHAT" and "  fix: FIX" (its commands as they are typed here, schema/base/typed.h) on stderr; returns the exit code for main (EXIT_RUNTIME if none was set). */
+/* Print "PROG: WHAT" and "  fix: FIX" (its commands as they are typed here, schema/base/typed.h) on
+ * stderr; returns the exit code for main (EXIT_RUNTIME if none was set). */
 int err_report(const struct err *e, const char *prog);
 
 #endif

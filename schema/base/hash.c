@@ -46,8 +46,8 @@ uint64_t hash_bytes(uint64_t seed, const void *data, size_t len)
 	return fmix64(h);
 }
 
-/* A step of multiply-with-carry: h * WIDE_FACTOR modulo WIDE_FACTOR * 2^32 - 1, with one product of 32 bits each, which
- * CPUs make of several lanes at once. What differs stays different. */
+/* A step of multiply-with-carry: h * WIDE_FACTOR modulo WIDE_FACTOR * 2^32 - 1, with one product of
+ * 32 bits each, which CPUs make of several lanes at once. What differs stays different. */
 #define WIDE_FACTOR 0xffffda61u
 #define WIDE_LANES  8
 

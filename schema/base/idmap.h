@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * idmap: 64-bit key -> 64-bit value, open addressing, for hot tables of many millions of look-ups. Key 0 is allowed.
- * A zeroed struct is a valid empty map. Values are copied; nothing is owned beyond the table.
+ * idmap: 64-bit key -> 64-bit value, open addressing, for hot tables of many millions of look-ups.
+ * Key 0 is allowed. A zeroed struct is a valid empty map. Values are copied; nothing is owned
+ * beyond the table.
  */
 #ifndef SONDE_BASE_IDMAP_H
 #define SONDE_BASE_IDMAP_H
@@ -23,10 +24,12 @@ struct idmap_slot {
 };
 
 void idmap_release(struct idmap *m);
-void idmap_reserve(struct idmap *m, size_t n); /* room for n keys in all: memory is used as keys come */
+void idmap_reserve(struct idmap *m,
+		   size_t n);      /* room for n keys in all: memory is used as keys come */
 void idmap_clear(struct idmap *m); /* keeps the memory */
 bool idmap_get(const struct idmap *m, uint64_t key, uint64_t *value);
-/* The value of a key that may be new (*fresh: then it is 0 so far), found once for both. Valid until the map changes. */
+/* The value of a key that may be new (*fresh: then it is 0 so far), found once for both. Valid
+ * until the map changes. */
 uint64_t *idmap_ref(struct idmap *m, uint64_t key, bool *fresh);
 void idmap_set(struct idmap *m, uint64_t key, uint64_t value);
 bool idmap_del(struct idmap *m, uint64_t key); /* false: was not there */

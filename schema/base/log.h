@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log: talk on stderr, one line an event: "sonde-maps: cannot open /proc/812/maps: permission denied".
- * Data never goes here; losses are counted in the store, not only logged.
+ * log: talk on stderr, one line an event: "sonde-maps: cannot open /proc/812/maps: permission
+ * denied". Data never goes here; losses are counted in the store, not only logged.
  */
 #ifndef SONDE_BASE_LOG_H
 #define SONDE_BASE_LOG_H
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARN, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
-/* The name before the colon (borrowed, kept) and the least severe level still printed (default: WARN). */
+/* The name before the colon (borrowed, kept) and the least severe level still printed (default:
+ * WARN). */
 void log_init(const char *prog, enum log_level max);
 void log_at(enum log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

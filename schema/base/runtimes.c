@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtimes: see the header. As probes/runtimes/runtime.h numbers them; the view `frames` has the same names. */
+/* runtimes: see the header. As probes/runtimes/runtime.h numbers them; the view `frames` has the
+ * same names. */
 #include "schema/base/runtimes.h"
 
 static const char *const names[RUNTIMES_MAX] = {"", "python", "ruby", "php", "javascript", "java"};

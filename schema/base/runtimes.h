@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runtimes: the runtimes whose scripts have frames of their own, by the numbers that the store keeps (never renumbered). */
+/* runtimes: the runtimes whose scripts have frames of their own, by the numbers that the store
+ * keeps (never renumbered). */
 #ifndef SONDE_BASE_RUNTIMES_H
 #define SONDE_BASE_RUNTIMES_H
 

@@ -9,7 +9,8 @@
 
 int sibling_find(const char *program, char path[PATH_MAX], struct err *e)
 {
-	static const char *const places[] = {"%s/%s", "%s/../libexec/sonde/%s", "%s/../lib/sonde/%s", "%s/../../bin/%s"};
+	static const char *const places[] = {"%s/%s", "%s/../libexec/sonde/%s",
+					     "%s/../lib/sonde/%s", "%s/../../bin/%s"};
 	char self[PATH_MAX];
 	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	char *slash;
@@ -24,7 +25,8 @@ int sibling_find(const char *program, char path[PATH_MAX], struct err *e)
 		if (n > 0 && n < PATH_MAX && access(path, X_OK) == 0)
 			return 0;
 	}
-	err_set(e, -ENOENT, EXIT_PREREQUISITE, "%s is not installed: it is neither in %s nor in %s/../libexec/sonde", program,
+	err_set(e, -ENOENT, EXIT_PREREQUISITE,
+		"%s is not installed: it is neither in %s nor in %s/../libexec/sonde", program,
 		self, self);
 	err_fix(e, "install the capture side (make install), or run it on the host that records");
 	return -ENOENT;

@@ -150,11 +150,12 @@ static uint32_t utf8_code(const uint8_t *p, size_t n)
 	return c;
 }
 
-/* C1; ALM, LRM and RLM; separators of lines and paragraphs; embeddings and overrides; isolates (Unicode 15, PropList.txt). */
+/* C1; ALM, LRM and RLM; separators of lines and paragraphs; embeddings and overrides; isolates
+ * (Unicode 15, PropList.txt). */
 static bool is_unseen(uint32_t c)
 {
-	return (c >= 0x80 && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) ||
-	       (c >= 0x2066 && c <= 0x2069);
+	return (c >= 0x80 && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
 /* How much of it is printable ASCII: of names that is mostly all. */

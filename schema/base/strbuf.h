@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strbuf: a growing string, always NUL-terminated. strbuf_init / strbuf_release pair up; a zeroed struct is a valid
- * empty one. Out of memory aborts the program: what grows here is small and bounded by its caller.
+ * strbuf: a growing string, always NUL-terminated. strbuf_init / strbuf_release pair up; a zeroed
+ * struct is a valid empty one. Out of memory aborts the program: what grows here is small and
+ * bounded by its caller.
  */
 #ifndef SONDE_BASE_STRBUF_H
 #define SONDE_BASE_STRBUF_H
@@ -16,7 +17,10 @@ struct strbuf {
 	size_t cap;
 };
 
-#define STRBUF_INIT {0}
+#define STRBUF_INIT \
+	{           \
+		0   \
+	}
 #define cleanup_strbuf __attribute__((cleanup(strbuf_release)))
 
 void strbuf_release(struct strbuf *s);
@@ -24,21 +28,26 @@ void strbuf_reset(struct strbuf *s); /* to "", keeps the memory */
 void strbuf_add(struct strbuf *s, const void *data, size_t len);
 void strbuf_addch(struct strbuf *s, char c);
 void strbuf_addstr(struct strbuf *s, const char *str);
-void strbuf_addu(struct strbuf *s, uint64_t v); /* in decimal digits: addf's "%u", without its price */
+void strbuf_addu(struct strbuf *s,
+		 uint64_t v); /* in decimal digits: addf's "%u", without its price */
 void strbuf_addf(struct strbuf *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void strbuf_vaddf(struct strbuf *s, const char *fmt, va_list ap) __attribute__((format(printf, 2, 0)));
+void strbuf_vaddf(struct strbuf *s, const char *fmt, va_list ap)
+	__attribute__((format(printf, 2, 0)));
 /* Borrowed; "" when empty. */
 const char *strbuf_str(const struct strbuf *s);
 /* The buffer is the caller's (free it); `s` is empty again. Never NULL. */
 char *strbuf_take(struct strbuf *s);
-/* Add bytes as valid UTF-8: invalid sequences become U+FFFD, control bytes below 0x20 and 0x7f become \xNN. */
+/* Add bytes as valid UTF-8: invalid sequences become U+FFFD, control bytes below 0x20 and 0x7f
+ * become \xNN. */
 void strbuf_addutf8(struct strbuf *s, const void *data, size_t len);
 /*
- * The same for people's eyes, on a terminal or in a log: what a terminal obeys or what turns the order of what stands beside it
- * is seen and does nothing. Beside the above, C1 controls, line and paragraph separators, and Unicode's Bidi_Control characters
- * become \u009b and the like. It makes nothing that it would change again.
+ * The same for people's eyes, on a terminal or in a log: what a terminal obeys or what turns the
+ * order of what stands beside it is seen and does nothing. Beside the above, C1 controls, line and
+ * paragraph separators, and Unicode's Bidi_Control characters become \u009b and the like. It makes
+ * nothing that it would change again.
  */
 void strbuf_addshown(struct strbuf *s, const void *data, size_t len);
-void strbuf_addlines(struct strbuf *s, const char *text); /* the same of text whose line ends stay */
+void strbuf_addlines(struct strbuf *s,
+		     const char *text); /* the same of text whose line ends stay */
 
 #endif

@@ -16,7 +16,8 @@
 
 #define NAME "sonde"
 
-/* Where `sonde` stands, as seen from this program: beside it, or in the bin that its libexec belongs to. */
+/* Where `sonde` stands, as seen from this program: beside it, or in the bin that its libexec
+ * belongs to. */
 static bool sonde_path(char path[PATH_MAX])
 {
 	static const char *const places[] = {"%s/" NAME, "%s/../../bin/" NAME};
@@ -63,14 +64,17 @@ static bool found_in(const char *folders, const char *path)
 /* As a shell takes it. */
 static void quote(const char *path, char *out, size_t size)
 {
-	bool plain = !path[strspn(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-")];
+	bool plain = !path[strspn(
+		path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+-")];
 
 	snprintf(out, size, plain || strchr(path, '\'') ? "%s" : "'%s'", path);
 }
 
 static void make(bool sudo, char *out, size_t size)
 {
-	const char *folders = sudo ? "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" : getenv("PATH");
+	const char *folders =
+		sudo ? "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" :
+		       getenv("PATH");
 	char path[PATH_MAX];
 	cleanup_free char *here = getcwd(NULL, 0);
 	size_t len = here ? strlen(here) : 0;
@@ -87,7 +91,8 @@ const char *typed_sonde(bool sudo)
 {
 	static char typed[2][PATH_MAX + 8];
 
-	const int error = errno; /* hints come after failures, which their callers have still to tell */
+	const int error =
+		errno; /* hints come after failures, which their callers have still to tell */
 
 	sudo = sudo && geteuid();
 	if (!*typed[sudo])
@@ -101,8 +106,10 @@ static bool begins(const char *hint, const char *at, const char *word)
 {
 	const size_t len = strlen(word);
 
-	return (at == hint || strchr(" \n('\"`", at[-1])) && !strncmp(at, word, len) && at[len] == ' ' &&
-	       (islower((unsigned char)at[len + 1]) || (isupper((unsigned char)at[len + 1]) && !strcmp(word, "sudo")));
+	return (at == hint || strchr(" \n('\"`", at[-1])) && !strncmp(at, word, len) &&
+	       at[len] == ' ' &&
+	       (islower((unsigned char)at[len + 1]) ||
+		(isupper((unsigned char)at[len + 1]) && !strcmp(word, "sudo")));
 }
 
 void typed_add(struct strbuf *out, const char *hint)

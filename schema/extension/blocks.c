@@ -13,8 +13,8 @@ int64_t blocks_number(sqlite3 *db, const char *sql, int64_t fallback)
 	sqlite3_stmt *st = NULL;
 	int64_t v = fallback;
 
-	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW &&
-	    sqlite3_column_type(st, 0) == SQLITE_INTEGER)
+	if (sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK &&
+	    sqlite3_step(st) == SQLITE_ROW && sqlite3_column_type(st, 0) == SQLITE_INTEGER)
 		v = sqlite3_column_int64(st, 0);
 	sqlite3_finalize(st);
 	return v;
@@ -22,7 +22,9 @@ int64_t blocks_number(sqlite3 *db, const char *sql, int64_t fallback)
 
 bool blocks_packed(sqlite3 *db)
 {
-	return blocks_number(db, "SELECT EXISTS (SELECT 1 FROM main.packed_table WHERE name = 'sample')", 0) != 0;
+	return blocks_number(
+		       db, "SELECT EXISTS (SELECT 1 FROM main.packed_table WHERE name = 'sample')",
+		       0) != 0;
 }
 
 /* packed/table.h's */
@@ -57,7 +59,10 @@ static int open_packed(struct blocks *b, int64_t first, int64_t last)
 
 static int open_rows(struct blocks *b, int64_t first, int64_t last)
 {
-	int rc = sqlite3_prepare_v2(b->db, "SELECT ts, series, n FROM main.sample WHERE ts BETWEEN ?1 AND ?2 ORDER BY ts, series", -1, &b->st, NULL);
+	int rc = sqlite3_prepare_v2(
+		b->db,
+		"SELECT ts, series, n FROM main.sample WHERE ts BETWEEN ?1 AND ?2 ORDER BY ts, series",
+		-1, &b->st, NULL);
 
 	if (rc == SQLITE_OK) {
 		sqlite3_bind_int64(b->st, 1, first);
@@ -81,16 +86,19 @@ int blocks_open(struct blocks *b, sqlite3 *db, int64_t first, int64_t last)
 	return rc;
 }
 
-/* SQLITE_ROW with n > 0, SQLITE_DONE, or what is wrong. A statement that has ended would begin anew. */
+/* SQLITE_ROW with n > 0, SQLITE_DONE, or what is wrong. A statement that has ended would begin
+ * anew. */
 static int more_rows(struct blocks *b)
 {
 	if (b->ended == SQLITE_DONE)
 		return SQLITE_DONE;
 	while (b->n < BLOCKS_CHUNK && (b->ended = sqlite3_step(b->st)) == SQLITE_ROW) {
-		sqlite3_int64 series = sqlite3_column_int64(b->st, 1), n = sqlite3_column_int64(b->st, 2);
+		sqlite3_int64 series = sqlite3_column_int64(b->st, 1),
+			      n = sqlite3_column_int64(b->st, 2);
 
 		if (series > 0 && series <= UINT32_MAX && n > 0)
-			b->rows[b->n++] = (struct sample_row){sqlite3_column_int64(b->st, 0), (uint64_t)n, (uint32_t)series};
+			b->rows[b->n++] = (struct sample_row){sqlite3_column_int64(b->st, 0),
+							      (uint64_t)n, (uint32_t)series};
 	}
 	return b->n && b->ended == SQLITE_DONE ? SQLITE_ROW : b->ended;
 }
@@ -100,7 +108,10 @@ static int more_packed(struct blocks *b)
 	int got;
 
 	b->n = sample_scan_next(&b->scan, b->rows, BLOCKS_CHUNK, &got);
-	return b->n ? SQLITE_ROW : !got ? SQLITE_DONE : got == -ENOMEM ? SQLITE_NOMEM : SQLITE_CORRUPT_VTAB;
+	return b->n           ? SQLITE_ROW :
+	       !got           ? SQLITE_DONE :
+	       got == -ENOMEM ? SQLITE_NOMEM :
+				SQLITE_CORRUPT_VTAB;
 }
 
 const struct sample_row *blocks_next(struct blocks *b, int *rc)

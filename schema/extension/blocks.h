@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blocks: the samples of the main database of a connection, row by row, whether they are rows of `sample` or an archive's columns. */
+/* blocks: the samples of the main database of a connection, row by row, whether they are rows of
+ * `sample` or an archive's columns. */
 #ifndef SONDE_EXTENSION_BLOCKS_H
 #define SONDE_EXTENSION_BLOCKS_H
 
@@ -18,7 +19,7 @@ struct blocks {
 	struct sqlite3_stmt *st; /* NULL: they are columns */
 	struct packedtable packed;
 	struct sample_scan scan;
-	int ended;               /* what SQLite said behind the last row */
+	int ended; /* what SQLite said behind the last row */
 	size_t n, at;
 	struct sample_row rows[BLOCKS_CHUNK];
 };
@@ -27,11 +28,12 @@ struct blocks {
 bool blocks_packed(struct sqlite3 *db);
 /* One number from the main database; `fallback` where there is none. */
 int64_t blocks_number(struct sqlite3 *db, const char *sql, int64_t fallback);
-/* Begins with rows of first <= ts <= last, in order of (ts, series). Blocks that lie outside are not decoded.
- * SQLite's code. What is read before is ended. `b` is zeroed before the first time, and is not to be moved. */
+/* Begins with rows of first <= ts <= last, in order of (ts, series). Blocks that lie outside are
+ * not decoded. SQLite's code. What is read before is ended. `b` is zeroed before the first time,
+ * and is not to be moved. */
 int blocks_open(struct blocks *b, struct sqlite3 *db, int64_t first, int64_t last);
-/* The next row, valid until the next call; NULL at the end, with *rc SQLITE_OK, or what is wrong: SQLITE_CORRUPT_VTAB for a
- * damaged block. */
+/* The next row, valid until the next call; NULL at the end, with *rc SQLITE_OK, or what is wrong:
+ * SQLITE_CORRUPT_VTAB for a damaged block. */
 const struct sample_row *blocks_next(struct blocks *b, int *rc);
 void blocks_close(struct blocks *b);
 

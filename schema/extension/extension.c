@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extension: see the header. In a library to load, SQLite calls sqlite3_sonde_init; sonde calls the other two. */
+/* extension: see the header. In a library to load, SQLite calls sqlite3_sonde_init; sonde calls the
+ * other two. */
 #include "schema/extension/extension.h"
 
 #include <sqlite3ext.h>
@@ -37,7 +38,9 @@ int extension_tables(sqlite3 *db)
 	static const struct {
 		const char *name;
 		const sqlite3_module *module;
-	} all[] = {{"sonde_samples", &SAMPLES_TABLE}, {"sonde_totals", &TOTALS_TABLE}, {"sonde_steps", &STEPS_TABLE},
+	} all[] = {{"sonde_samples", &SAMPLES_TABLE},
+		   {"sonde_totals", &TOTALS_TABLE},
+		   {"sonde_steps", &STEPS_TABLE},
 		   {"sonde_frames", &FRAMES_TABLE}};
 	int rc = SQLITE_OK;
 
@@ -54,13 +57,16 @@ int extension_tables(sqlite3 *db)
 
 int extension_views(sqlite3 *db)
 {
-	int rc = blocks_packed(db) ? sqlite3_exec(db, VIEWS, NULL, NULL, NULL) : SQLITE_OK; /* before those of the file: of two that have a name the first stays */
+	int rc = blocks_packed(db) ? sqlite3_exec(db, VIEWS, NULL, NULL, NULL) :
+				     SQLITE_OK; /* before those of the file: of two that have a name
+						   the first stays */
 
 	return rc == SQLITE_OK ? packed_views(db, NULL) : rc;
 }
 
 #ifndef SQLITE_CORE
-__attribute__((visibility("default"))) int sqlite3_sonde_init(sqlite3 *db, char **why, const sqlite3_api_routines *api);
+__attribute__((visibility("default"))) int sqlite3_sonde_init(sqlite3 *db, char **why,
+							      const sqlite3_api_routines *api);
 
 int sqlite3_sonde_init(sqlite3 *db, char **why, const sqlite3_api_routines *api)
 {
@@ -71,7 +77,8 @@ int sqlite3_sonde_init(sqlite3 *db, char **why, const sqlite3_api_routines *api)
 	if (rc == SQLITE_OK)
 		rc = extension_tables(db);
 	if (rc == SQLITE_OK)
-		(void)extension_views(db); /* of a damaged file there are none; to fail now would unload what is registered already */
+		(void)extension_views(db); /* of a damaged file there are none; to fail now would
+					      unload what is registered already */
 	if (rc != SQLITE_OK)
 		*why = sqlite3_mprintf("%s", sqlite3_errmsg(db));
 	return rc;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde_frames(stack): the frames of one stack, depth 0 being its root: their ids in view `frames`. A stack is the first
- * `keep` frames of its base, then `tail`, then `leaf` (schema/sql/0020-code.sql); before a function that was inlined
- * stand those that it was inlined into.
+ * sonde_frames(stack): the frames of one stack, depth 0 being its root: their ids in view `frames`.
+ * A stack is the first `keep` frames of its base, then `tail`, then `leaf`
+ * (schema/sql/0020-code.sql); before a function that was inlined stand those that it was inlined
+ * into.
  */
 #include <sqlite3ext.h>
 #include <stdlib.h>
@@ -14,9 +15,9 @@ SQLITE_EXTENSION_INIT3
 
 enum column { DEPTH, FRAME_ID, STACK_ID };
 
-#define COLUMNS "CREATE TABLE x(depth INTEGER, frame_id INTEGER, stack_id HIDDEN)"
+#define COLUMNS    "CREATE TABLE x(depth INTEGER, frame_id INTEGER, stack_id HIDDEN)"
 #define FRAMES_MAX 8192 /* of one stack: more is damage */
-#define OUTER_MAX 64    /* as in view stack_place */
+#define OUTER_MAX  64   /* as in view stack_place */
 
 struct cursor {
 	sqlite3_vtab_cursor base;
@@ -27,7 +28,8 @@ struct cursor {
 	size_t n_places, n, at;
 };
 
-static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv, sqlite3_vtab **out, char **why)
+static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv,
+			 sqlite3_vtab **out, char **why)
 {
 	(void)argc;
 	(void)argv;
@@ -50,7 +52,8 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 		info->estimatedCost = 100;
 		return SQLITE_OK;
 	}
-	return tables_error(base, SQLITE_ERROR, "sonde_frames() is asked with a stack: sonde_frames(stack_id)");
+	return tables_error(base, SQLITE_ERROR,
+			    "sonde_frames() is asked with a stack: sonde_frames(stack_id)");
 }
 
 static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
@@ -62,9 +65,11 @@ static int cursor_open(sqlite3_vtab *base, sqlite3_vtab_cursor **out)
 	if (!c)
 		return SQLITE_NOMEM;
 	memset(c, 0, sizeof(*c));
-	rc = sqlite3_prepare_v2(db, "SELECT base, keep, leaf, tail FROM main.stack WHERE id = ?1", -1, &c->stack, NULL);
+	rc = sqlite3_prepare_v2(db, "SELECT base, keep, leaf, tail FROM main.stack WHERE id = ?1",
+				-1, &c->stack, NULL);
 	if (rc == SQLITE_OK)
-		rc = sqlite3_prepare_v2(db, "SELECT f.outer FROM main.frame f WHERE f.id = ?1", -1, &c->outer, NULL);
+		rc = sqlite3_prepare_v2(db, "SELECT f.outer FROM main.frame f WHERE f.id = ?1", -1,
+					&c->outer, NULL);
 	if (rc != SQLITE_OK) {
 		tables_error(base, rc, NULL);
 		sqlite3_finalize(c->stack);
@@ -128,7 +133,9 @@ static bool put_stack(struct cursor *c, int64_t id)
 			base = sqlite3_column_int64(c->stack, 0);
 			keep = sqlite3_column_int64(c->stack, 1);
 			good = keep >= 0 && keep <= FRAMES_MAX && base < id &&
-			       put_own(c, keep, upto, (const char *)sqlite3_column_text(c->stack, 3), sqlite3_column_int64(c->stack, 2));
+			       put_own(c, keep, upto,
+				       (const char *)sqlite3_column_text(c->stack, 3),
+				       sqlite3_column_int64(c->stack, 2));
 			upto = keep < upto ? keep : upto;
 		}
 		sqlite3_reset(c->stack);
@@ -165,7 +172,8 @@ static bool add_place(struct cursor *c, int64_t frame)
 	return true;
 }
 
-static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc, sqlite3_value **argv)
+static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
+			 sqlite3_value **argv)
 {
 	struct cursor *c = (struct cursor *)base;
 	bool good;
@@ -178,7 +186,9 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan
 	good = put_stack(c, c->stack_id);
 	for (size_t i = 0; good && i < c->n_places; i++)
 		good = add_place(c, c->places[i]);
-	return good ? SQLITE_OK : tables_error(base->pVtab, SQLITE_CORRUPT_VTAB, "the file is damaged: a stack cannot be read");
+	return good ? SQLITE_OK :
+		      tables_error(base->pVtab, SQLITE_CORRUPT_VTAB,
+				   "the file is damaged: a stack cannot be read");
 }
 
 static int cursor_next(sqlite3_vtab_cursor *base)
@@ -199,9 +209,15 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int co
 	const struct cursor *c = (struct cursor *)base;
 
 	switch ((enum column)column) {
-	case DEPTH: sqlite3_result_int64(out, (sqlite3_int64)c->at); break;
-	case FRAME_ID: sqlite3_result_int64(out, c->frames[c->at]); break;
-	case STACK_ID: sqlite3_result_int64(out, c->stack_id); break;
+	case DEPTH:
+		sqlite3_result_int64(out, (sqlite3_int64)c->at);
+		break;
+	case FRAME_ID:
+		sqlite3_result_int64(out, c->frames[c->at]);
+		break;
+	case STACK_ID:
+		sqlite3_result_int64(out, c->stack_id);
+		break;
 	}
 	return SQLITE_OK;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde_samples: one row for each (bucket, series), in order of time, of rows and of an archive alike.
+ * sonde_samples: one row for each (bucket, series), in order of time, of rows and of an archive
+ * alike.
  *
- * Comparisons with ts are handed down: blocks outside are not decoded. `counts` is 1 where the row counts: of two captures
- * at once one does.
+ * Comparisons with ts are handed down: blocks outside are not decoded. `counts` is 1 where the row
+ * counts: of two captures at once one does.
  */
 #include <sqlite3ext.h>
 #include <string.h>
@@ -15,8 +16,9 @@ SQLITE_EXTENSION_INIT3
 
 enum shown { TS, SERIES_ID, SAMPLES, CPU_NS, COUNTS, STACK_ID, TASK_ID, PROCESS_ID, RUN_ID };
 
-#define COLUMNS "CREATE TABLE x(ts INTEGER, series_id INTEGER, samples INTEGER, cpu_ns INTEGER, counts INTEGER, " \
-		"stack_id INTEGER, task_id INTEGER, process_id INTEGER, run_id INTEGER)"
+#define COLUMNS                                                                                           \
+	"CREATE TABLE x(ts INTEGER, series_id INTEGER, samples INTEGER, cpu_ns INTEGER, counts INTEGER, " \
+	"stack_id INTEGER, task_id INTEGER, process_id INTEGER, run_id INTEGER)"
 #define ROWS_GUESS 1e7
 
 struct cursor {
@@ -26,11 +28,12 @@ struct cursor {
 	const struct sample_row *row; /* NULL: at the end */
 	const struct series_task *task;
 	int64_t ts;
-	sqlite3_int64 n;              /* rowid */
+	sqlite3_int64 n; /* rowid */
 	bool only_counted, counts;
 };
 
-static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv, sqlite3_vtab **out, char **why)
+static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv,
+			 sqlite3_vtab **out, char **why)
 {
 	(void)argc;
 	(void)argv;
@@ -46,19 +49,26 @@ static char kind_of(const struct sqlite3_index_constraint *c)
 	if (c->iColumn != TS)
 		return 0;
 	switch (c->op) {
-	case SQLITE_INDEX_CONSTRAINT_EQ: return '=';
-	case SQLITE_INDEX_CONSTRAINT_GE: return ']';
-	case SQLITE_INDEX_CONSTRAINT_GT: return ')';
-	case SQLITE_INDEX_CONSTRAINT_LE: return '[';
-	case SQLITE_INDEX_CONSTRAINT_LT: return '(';
-	default: return 0;
+	case SQLITE_INDEX_CONSTRAINT_EQ:
+		return '=';
+	case SQLITE_INDEX_CONSTRAINT_GE:
+		return ']';
+	case SQLITE_INDEX_CONSTRAINT_GT:
+		return ')';
+	case SQLITE_INDEX_CONSTRAINT_LE:
+		return '[';
+	case SQLITE_INDEX_CONSTRAINT_LT:
+		return '(';
+	default:
+		return 0;
 	}
 }
 
 static bool in_our_order(const sqlite3_index_info *info)
 {
 	for (int i = 0; i < info->nOrderBy; i++)
-		if (info->aOrderBy[i].desc || info->aOrderBy[i].iColumn != (i ? SERIES_ID : TS) || i > 1)
+		if (info->aOrderBy[i].desc || info->aOrderBy[i].iColumn != (i ? SERIES_ID : TS) ||
+		    i > 1)
 			return false;
 	return info->nOrderBy > 0;
 }
@@ -125,25 +135,29 @@ static int cursor_next(sqlite3_vtab_cursor *base)
 			return SQLITE_OK;
 	}
 	if (rc == SQLITE_CORRUPT_VTAB)
-		return tables_error(base->pVtab, rc, "the file is damaged: a block of samples cannot be read");
+		return tables_error(base->pVtab, rc,
+				    "the file is damaged: a block of samples cannot be read");
 	return rc == SQLITE_OK ? rc : tables_error(base->pVtab, rc, NULL);
 }
 
 /* What is no number is left to SQLite, which compares each row again. */
 static void plan_one(struct cursor *c, char kind, sqlite3_value *v, int64_t *first, int64_t *last)
 {
-	bool lower = kind == '=' || kind == ']' || kind == ')', upper = kind == '=' || kind == '[' || kind == '(';
+	bool lower = kind == '=' || kind == ']' || kind == ')',
+	     upper = kind == '=' || kind == '[' || kind == '(';
 	int64_t t;
 
 	if (kind == 'c')
-		c->only_counted |= sqlite3_value_type(v) == SQLITE_INTEGER && sqlite3_value_int64(v) == 1;
+		c->only_counted |=
+			sqlite3_value_type(v) == SQLITE_INTEGER && sqlite3_value_int64(v) == 1;
 	if (lower && tables_time(v, true, &t) && t > *first)
 		*first = t;
 	if (upper && tables_time(v, false, &t) && t < *last)
 		*last = t;
 }
 
-static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *kinds, int argc, sqlite3_value **argv)
+static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *kinds, int argc,
+			 sqlite3_value **argv)
 {
 	struct cursor *c = (struct cursor *)base;
 	int64_t first = INT64_MIN / 4, last = INT64_MAX / 4;
@@ -159,7 +173,8 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *kind
 		return rc;
 	for (int i = 0; i < argc; i++)
 		plan_one(c, kinds[i], argv[i], &first, &last);
-	rc = blocks_open(&c->blocks, tables_of(base->pVtab)->db, first - c->map->t0, last - c->map->t0);
+	rc = blocks_open(&c->blocks, tables_of(base->pVtab)->db, first - c->map->t0,
+			 last - c->map->t0);
 	return rc == SQLITE_OK ? cursor_next(base) : tables_error(base->pVtab, rc, NULL);
 }
 
@@ -183,15 +198,33 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int co
 	const struct cursor *c = (struct cursor *)base;
 
 	switch ((enum shown)column) {
-	case TS: sqlite3_result_int64(out, c->ts); break;
-	case SERIES_ID: sqlite3_result_int64(out, c->row->series); break;
-	case SAMPLES: sqlite3_result_int64(out, (sqlite3_int64)c->row->n); break;
-	case CPU_NS: result_cpu_ns(c, out); break;
-	case COUNTS: sqlite3_result_int(out, c->counts); break;
-	case STACK_ID: sqlite3_result_int64(out, c->map->series[c->row->series].stack); break;
-	case TASK_ID: sqlite3_result_int64(out, c->map->series[c->row->series].task); break;
-	case PROCESS_ID: sqlite3_result_int64(out, c->task->process); break;
-	case RUN_ID: sqlite3_result_int64(out, c->task->run); break;
+	case TS:
+		sqlite3_result_int64(out, c->ts);
+		break;
+	case SERIES_ID:
+		sqlite3_result_int64(out, c->row->series);
+		break;
+	case SAMPLES:
+		sqlite3_result_int64(out, (sqlite3_int64)c->row->n);
+		break;
+	case CPU_NS:
+		result_cpu_ns(c, out);
+		break;
+	case COUNTS:
+		sqlite3_result_int(out, c->counts);
+		break;
+	case STACK_ID:
+		sqlite3_result_int64(out, c->map->series[c->row->series].stack);
+		break;
+	case TASK_ID:
+		sqlite3_result_int64(out, c->map->series[c->row->series].task);
+		break;
+	case PROCESS_ID:
+		sqlite3_result_int64(out, c->task->process);
+		break;
+	case RUN_ID:
+		sqlite3_result_int64(out, c->task->run);
+		break;
 	}
 	return SQLITE_OK;
 }

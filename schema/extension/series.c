@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* series: see the header. Ids in a file are dense (schema/sql/0022-samples.sql): arrays by id, refused where they are not. */
+/* series: see the header. Ids in a file are dense (schema/sql/0022-samples.sql): arrays by id,
+ * refused where they are not. */
 #include "schema/extension/series.h"
 
 #include <sqlite3ext.h>
@@ -9,9 +10,9 @@
 
 SQLITE_EXTENSION_INIT3
 
-#define NS 1000000000ll
-#define SPARSE_ROWS 65536 /* ids up to so many are taken as they are */
-#define SPARSE_TIMES 16   /* and beyond that so many a row */
+#define NS           1000000000ll
+#define SPARSE_ROWS  65536 /* ids up to so many are taken as they are */
+#define SPARSE_TIMES 16    /* and beyond that so many a row */
 
 void series_drop(struct series_map *m)
 {
@@ -51,7 +52,8 @@ static int by_id(sqlite3 *db, const char *table, size_t size, void **out, uint32
 }
 
 /* Calls `each` for every row of `sql`. */
-static int for_rows(struct series_map *m, sqlite3 *db, const char *sql, int (*each)(struct series_map *m, sqlite3_stmt *st))
+static int for_rows(struct series_map *m, sqlite3 *db, const char *sql,
+		    int (*each)(struct series_map *m, sqlite3_stmt *st))
 {
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL), bad = SQLITE_OK;
@@ -81,7 +83,9 @@ static int take_task(struct series_map *m, sqlite3_stmt *st)
 	sqlite3_int64 id = sqlite3_column_int64(st, 0);
 
 	if (in_range(id, m->n_tasks))
-		m->tasks[id] = (struct series_task){.run = id_at(st, 1), .process = id_at(st, 2), .cpu = sqlite3_column_int(st, 3) == 1};
+		m->tasks[id] = (struct series_task){.run = id_at(st, 1),
+						    .process = id_at(st, 2),
+						    .cpu = sqlite3_column_int(st, 3) == 1};
 	return SQLITE_OK;
 }
 
@@ -111,12 +115,13 @@ static int grow(void **items, uint32_t n, size_t size)
 /* They come in order of time; those that touch become one. */
 static int take_hidden(struct series_map *m, sqlite3_stmt *st)
 {
-	struct series_hidden h = {sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1), sqlite3_column_int64(st, 2),
-				  sqlite3_column_int64(st, 3)};
+	struct series_hidden h = {sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1),
+				  sqlite3_column_int64(st, 2), sqlite3_column_int64(st, 3)};
 	struct series_hidden *before = m->n_hidden ? &m->hidden[m->n_hidden - 1] : NULL;
 	int rc = SQLITE_OK;
 
-	if (before && before->run == h.run && before->process == h.process && h.first <= before->last) {
+	if (before && before->run == h.run && before->process == h.process &&
+	    h.first <= before->last) {
 		before->last = h.last > before->last ? h.last : before->last;
 	} else {
 		rc = grow((void **)&m->hidden, m->n_hidden, sizeof(h));
@@ -132,8 +137,9 @@ static int take_period(struct series_map *m, sqlite3_stmt *st)
 	int rc = grow((void **)&m->periods, m->n_periods, sizeof(*m->periods));
 
 	if (rc == SQLITE_OK)
-		m->periods[m->n_periods++] = (struct series_period){sqlite3_column_int64(st, 0), from_ns / NS + (from_ns % NS > 0),
-								    sqlite3_column_int64(st, 2)};
+		m->periods[m->n_periods++] = (struct series_period){
+			sqlite3_column_int64(st, 0), from_ns / NS + (from_ns % NS > 0),
+			sqlite3_column_int64(st, 2)};
 	return rc;
 }
 
@@ -190,9 +196,14 @@ static int read_all(struct series_map *m, sqlite3 *db, const char **why)
 	if (rc == SQLITE_OK)
 		rc = for_rows(m, db, "SELECT id, task, stack FROM main.series", take_series);
 	if (rc == SQLITE_OK)
-		rc = for_rows(m, db, "SELECT DISTINCT run, process, first_ts, last_ts FROM run_hidden ORDER BY 1, 2, 3", take_hidden);
+		rc = for_rows(
+			m, db,
+			"SELECT DISTINCT run, process, first_ts, last_ts FROM run_hidden ORDER BY 1, 2, 3",
+			take_hidden);
 	if (rc == SQLITE_OK)
-		rc = for_rows(m, db, "SELECT run, from_ns, period_ns FROM main.run_period ORDER BY 1, 2", take_period);
+		rc = for_rows(m, db,
+			      "SELECT run, from_ns, period_ns FROM main.run_period ORDER BY 1, 2",
+			      take_period);
 	for (uint32_t i = 0; rc == SQLITE_OK && i < m->n_tasks; i++)
 		find_parts(m, &m->tasks[i]);
 	m->t0 = blocks_number(db, "SELECT value FROM main.meta WHERE key = 't0'", 0);

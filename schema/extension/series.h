@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * series: what each series of the main database is: its stack, task, process and run; what a sample of it stood for at a
- * time; and whether it counts then, or another capture stands for it (view run_hidden, schema/sql/0019-runs.sql).
+ * series: what each series of the main database is: its stack, task, process and run; what a sample
+ * of it stood for at a time; and whether it counts then, or another capture stands for it (view
+ * run_hidden, schema/sql/0019-runs.sql).
  *
  * Read once, and anew where the file has changed since.
  */
@@ -18,9 +19,9 @@ struct series_one {
 };
 struct series_task {
 	uint32_t process, run;
-	uint32_t hidden, n_hidden;   /* of `hidden` */
-	uint32_t period, n_periods;  /* of `periods` */
-	bool cpu;                    /* counts CPU samples */
+	uint32_t hidden, n_hidden;  /* of `hidden` */
+	uint32_t period, n_periods; /* of `periods` */
+	bool cpu;                   /* counts CPU samples */
 };
 struct series_hidden {
 	int64_t run, process, first, last; /* seconds since 1970, both included */
@@ -36,13 +37,13 @@ struct series_map {
 	uint32_t n, n_tasks, n_hidden, n_periods; /* n: ids are below it */
 	struct series_one *series;
 	struct series_task *tasks;
-	struct series_hidden *hidden;   /* by run, process, first; no two overlap */
-	struct series_period *periods;  /* by run, time */
+	struct series_hidden *hidden;  /* by run, process, first; no two overlap */
+	struct series_period *periods; /* by run, time */
 };
 
-/* Makes *m what the main database holds now: as it is, where nothing has changed, else a new one instead. Who goes on
- * using one keeps it with series_keep until series_drop. SQLite's code, *m being NULL then; *why in words where
- * that says more: a borrowed constant. */
+/* Makes *m what the main database holds now: as it is, where nothing has changed, else a new one
+ * instead. Who goes on using one keeps it with series_keep until series_drop. SQLite's code, *m
+ * being NULL then; *why in words where that says more: a borrowed constant. */
 int series_read(struct series_map **m, struct sqlite3 *db, const char **why);
 struct series_map *series_keep(struct series_map *m);
 void series_drop(struct series_map *m); /* NULL is fine */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde_steps(step_s, from, to): what each task has in each step of time: from <= ts < to, seconds since 1970, either of which
- * may be left out. A step is so many seconds, from a multiple of them since 1970; a bucket is in the step that it begins in.
- * Only what counts of two captures at once. One step is held at a time: rows come in order of buckets.
+ * sonde_steps(step_s, from, to): what each task has in each step of time: from <= ts < to, seconds
+ * since 1970, either of which may be left out. A step is so many seconds, from a multiple of them
+ * since 1970; a bucket is in the step that it begins in. Only what counts of two captures at once.
+ * One step is held at a time: rows come in order of buckets.
  */
 #include <sqlite3ext.h>
 #include <string.h>
@@ -13,11 +14,23 @@
 
 SQLITE_EXTENSION_INIT3
 
-enum shown { TS, SAMPLES, CPU_NS, TASK_ID, PROCESS_ID, RUN_ID, WHOSE, STEP_S = WHOSE + TASK_COLUMNS_TASK, FROM_TS, TO_TS };
+enum shown {
+	TS,
+	SAMPLES,
+	CPU_NS,
+	TASK_ID,
+	PROCESS_ID,
+	RUN_ID,
+	WHOSE,
+	STEP_S = WHOSE + TASK_COLUMNS_TASK,
+	FROM_TS,
+	TO_TS
+};
 enum argument { ARG_STEP, ARG_FROM, ARG_TO, ARGS };
 
-#define COLUMNS "CREATE TABLE x(ts INTEGER, samples INTEGER, cpu_ns INTEGER, task_id INTEGER, process_id INTEGER, run_id INTEGER, " \
-		TASK_COLUMNS_OF_TASK ", step_s HIDDEN, from_ts HIDDEN, to_ts HIDDEN)"
+#define COLUMNS                                                                                                                                  \
+	"CREATE TABLE x(ts INTEGER, samples INTEGER, cpu_ns INTEGER, task_id INTEGER, process_id INTEGER, run_id INTEGER, " TASK_COLUMNS_OF_TASK \
+	", step_s HIDDEN, from_ts HIDDEN, to_ts HIDDEN)"
 #define ROWS_GUESS 1e5
 #define COST_GUESS 1e6
 
@@ -36,10 +49,11 @@ struct cursor {
 	struct sum *sums;             /* by task */
 	uint32_t *met;                /* the tasks that it has */
 	uint32_t n_met, at;
-	sqlite3_int64 n;              /* rowid */
+	sqlite3_int64 n; /* rowid */
 };
 
-static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv, sqlite3_vtab **out, char **why)
+static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv,
+			 sqlite3_vtab **out, char **why)
 {
 	(void)argc;
 	(void)argv;
@@ -49,7 +63,9 @@ static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv
 
 static int no_width(sqlite3_vtab *base)
 {
-	return tables_error(base, SQLITE_ERROR, "sonde_steps() is asked with the seconds of a step, 1 or more: sonde_steps(step_s, from, to)");
+	return tables_error(
+		base, SQLITE_ERROR,
+		"sonde_steps() is asked with the seconds of a step, 1 or more: sonde_steps(step_s, from, to)");
 }
 
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
@@ -108,7 +124,8 @@ static int to_next_row(struct cursor *c)
 			return SQLITE_OK;
 	}
 	if (rc == SQLITE_CORRUPT_VTAB)
-		return tables_error(c->base.pVtab, rc, "the file is damaged: a block of samples cannot be read");
+		return tables_error(c->base.pVtab, rc,
+				    "the file is damaged: a block of samples cannot be read");
 	return rc == SQLITE_OK ? rc : tables_error(c->base.pVtab, rc, NULL);
 }
 
@@ -123,8 +140,8 @@ static void add(struct cursor *c, const struct sample_row *r)
 		c->met[c->n_met++] = task;
 	if (__builtin_add_overflow(s->samples, r->n, &s->samples) || s->samples > INT64_MAX)
 		s->samples = INT64_MAX;
-	s->unknown |= period < 0 || __builtin_mul_overflow(r->n, (uint64_t)period, &ns) || __builtin_add_overflow(s->cpu_ns, ns, &s->cpu_ns) ||
-		      s->cpu_ns > INT64_MAX;
+	s->unknown |= period < 0 || __builtin_mul_overflow(r->n, (uint64_t)period, &ns) ||
+		      __builtin_add_overflow(s->cpu_ns, ns, &s->cpu_ns) || s->cpu_ns > INT64_MAX;
 }
 
 static int64_t step_of(const struct cursor *c, int64_t ts)
@@ -155,7 +172,8 @@ static int take_args(struct cursor *c, int given, sqlite3_value **argv)
 {
 	int rc = tables_args_take(&c->args, given, argv);
 
-	if (rc == SQLITE_OK && (!tables_time(c->args.v[ARG_STEP], true, &c->step_s) || c->step_s < 1))
+	if (rc == SQLITE_OK &&
+	    (!tables_time(c->args.v[ARG_STEP], true, &c->step_s) || c->step_s < 1))
 		rc = no_width(c->base.pVtab);
 	return rc;
 }
@@ -172,7 +190,8 @@ static int make_room(struct cursor *c)
 	return SQLITE_OK;
 }
 
-static int cursor_filter(sqlite3_vtab_cursor *base, int given, const char *plan, int argc, sqlite3_value **argv)
+static int cursor_filter(sqlite3_vtab_cursor *base, int given, const char *plan, int argc,
+			 sqlite3_value **argv)
 {
 	struct cursor *c = (struct cursor *)base;
 	int64_t first, end;
@@ -190,7 +209,8 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int given, const char *plan,
 	rc = make_room(c);
 	if (rc != SQLITE_OK)
 		return rc;
-	rc = blocks_open(&c->blocks, tables_of(base->pVtab)->db, first - c->map->t0, end - 1 - c->map->t0);
+	rc = blocks_open(&c->blocks, tables_of(base->pVtab)->db, first - c->map->t0,
+			 end - 1 - c->map->t0);
 	if (rc != SQLITE_OK)
 		return tables_error(base->pVtab, rc, NULL);
 	rc = to_next_row(c);
@@ -220,15 +240,31 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int co
 	const struct sum *s = &c->sums[id];
 
 	if (column >= WHOSE && column < WHOSE + TASK_COLUMNS_TASK)
-		return task_columns_task(&c->whose, tables_of(base->pVtab)->db, id, column - WHOSE, out);
+		return task_columns_task(&c->whose, tables_of(base->pVtab)->db, id, column - WHOSE,
+					 out);
 	switch (column) {
-	case TS: sqlite3_result_int64(out, c->ts); break;
-	case SAMPLES: sqlite3_result_int64(out, (sqlite3_int64)s->samples); break;
-	case CPU_NS: s->unknown ? sqlite3_result_null(out) : sqlite3_result_int64(out, (sqlite3_int64)s->cpu_ns); break;
-	case TASK_ID: sqlite3_result_int64(out, id); break;
-	case PROCESS_ID: sqlite3_result_int64(out, task->process); break;
-	case RUN_ID: sqlite3_result_int64(out, task->run); break;
-	default: tables_args_result(&c->args, column - STEP_S, out); break;
+	case TS:
+		sqlite3_result_int64(out, c->ts);
+		break;
+	case SAMPLES:
+		sqlite3_result_int64(out, (sqlite3_int64)s->samples);
+		break;
+	case CPU_NS:
+		s->unknown ? sqlite3_result_null(out) :
+			     sqlite3_result_int64(out, (sqlite3_int64)s->cpu_ns);
+		break;
+	case TASK_ID:
+		sqlite3_result_int64(out, id);
+		break;
+	case PROCESS_ID:
+		sqlite3_result_int64(out, task->process);
+		break;
+	case RUN_ID:
+		sqlite3_result_int64(out, task->run);
+		break;
+	default:
+		tables_args_result(&c->args, column - STEP_S, out);
+		break;
 	}
 	return SQLITE_OK;
 }

@@ -70,7 +70,9 @@ bool tables_time(sqlite3_value *v, bool up, int64_t *out)
 	} else if (type == SQLITE_FLOAT) {
 		double d = sqlite3_value_double(v);
 
-		t = d >= (double)TIME_MOST ? TIME_MOST : d <= (double)-TIME_MOST ? -TIME_MOST : (int64_t)d;
+		t = d >= (double)TIME_MOST  ? TIME_MOST :
+		    d <= (double)-TIME_MOST ? -TIME_MOST :
+					      (int64_t)d;
 		t += up && (double)t < d;
 		t -= !up && (double)t > d;
 	} else {
@@ -87,7 +89,8 @@ int tables_args_plan(sqlite3_index_info *info, int first, int n)
 	for (int i = 0; i < info->nConstraint; i++) {
 		const struct sqlite3_index_constraint *c = &info->aConstraint[i];
 
-		if (c->iColumn < first || c->iColumn >= first + n || c->op != SQLITE_INDEX_CONSTRAINT_EQ)
+		if (c->iColumn < first || c->iColumn >= first + n ||
+		    c->op != SQLITE_INDEX_CONSTRAINT_EQ)
 			continue;
 		if (!c->usable)
 			return SQLITE_CONSTRAINT;
@@ -135,5 +138,6 @@ bool tables_args_range(const struct tables_args *a, int i, int64_t *first, int64
 {
 	*first = INT64_MIN / 4;
 	*end = INT64_MAX / 4;
-	return (!a->v[i] || tables_time(a->v[i], true, first)) && (!a->v[i + 1] || tables_time(a->v[i + 1], true, end));
+	return (!a->v[i] || tables_time(a->v[i], true, first)) &&
+	       (!a->v[i + 1] || tables_time(a->v[i + 1], true, end));
 }

@@ -7,10 +7,12 @@
 
 SQLITE_EXTENSION_INIT3
 
-static const char WHO[] = "SELECT coalesce(c.name, ''), p.comm, p.pid, t.thread, t.tid, p.self FROM main.task t"
-			  " JOIN main.process p ON p.id = t.process LEFT JOIN containers c ON c.id = p.container WHERE t.id = ?1";
-static const char PLACE[] = "SELECT f.function, f.module, f.file, coalesce(f.line, 0) FROM main.stack k JOIN frames f ON f.id = k.leaf"
-			    " WHERE k.id = ?1";
+static const char WHO[] =
+	"SELECT coalesce(c.name, ''), p.comm, p.pid, t.thread, t.tid, p.self FROM main.task t"
+	" JOIN main.process p ON p.id = t.process LEFT JOIN containers c ON c.id = p.container WHERE t.id = ?1";
+static const char PLACE[] =
+	"SELECT f.function, f.module, f.file, coalesce(f.line, 0) FROM main.stack k JOIN frames f ON f.id = k.leaf"
+	" WHERE k.id = ?1";
 
 /* The statement at the row of this id; `at` is whose it stands at. */
 static int stand_at(sqlite3 *db, sqlite3_stmt **st, const char *sql, uint32_t *at, uint32_t id)
@@ -26,7 +28,8 @@ static int stand_at(sqlite3 *db, sqlite3_stmt **st, const char *sql, uint32_t *a
 	return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-int task_columns_task(struct task_columns *n, sqlite3 *db, uint32_t task, int i, sqlite3_context *out)
+int task_columns_task(struct task_columns *n, sqlite3 *db, uint32_t task, int i,
+		      sqlite3_context *out)
 {
 	int rc = stand_at(db, &n->who, WHO, &n->task, task);
 
@@ -35,7 +38,8 @@ int task_columns_task(struct task_columns *n, sqlite3 *db, uint32_t task, int i,
 	return rc;
 }
 
-int task_columns_stack(struct task_columns *n, sqlite3 *db, uint32_t stack, int i, sqlite3_context *out)
+int task_columns_stack(struct task_columns *n, sqlite3 *db, uint32_t stack, int i,
+		       sqlite3_context *out)
 {
 	int rc = stand_at(db, &n->place, PLACE, &n->stack, stack);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* whose: who a task is, and where a stack ends, in the words of view cpu_samples; looked up when a row is asked for them. */
+/* whose: who a task is, and where a stack ends, in the words of view cpu_samples; looked up when a
+ * row is asked for them. */
 #ifndef SONDE_EXTENSION_TASK_COLUMNS_H
 #define SONDE_EXTENSION_TASK_COLUMNS_H
 
@@ -9,19 +10,23 @@ struct sqlite3;
 struct sqlite3_stmt;
 struct sqlite3_context;
 
-#define TASK_COLUMNS_OF_TASK "container TEXT, comm TEXT, pid INTEGER, thread TEXT, tid INTEGER, self INTEGER"
-#define TASK_COLUMNS_ALL TASK_COLUMNS_OF_TASK ", function TEXT, module TEXT, file TEXT, line INTEGER"
-#define TASK_COLUMNS_TASK   6 /* the first so many are of a task, */
+#define TASK_COLUMNS_OF_TASK \
+	"container TEXT, comm TEXT, pid INTEGER, thread TEXT, tid INTEGER, self INTEGER"
+#define TASK_COLUMNS_ALL \
+	TASK_COLUMNS_OF_TASK ", function TEXT, module TEXT, file TEXT, line INTEGER"
+#define TASK_COLUMNS_TASK  6 /* the first so many are of a task, */
 #define TASK_COLUMNS_STACK 4 /* the others of a stack */
 
-struct task_columns { /* zeroed at first */
+struct task_columns {                     /* zeroed at first */
 	struct sqlite3_stmt *who, *place; /* standing at the row of these */
 	uint32_t task, stack;
 };
 
 /* The result of column i of those; SQLite's code. NULL where there is no such task. */
-int task_columns_task(struct task_columns *n, struct sqlite3 *db, uint32_t task, int i, struct sqlite3_context *out);
-int task_columns_stack(struct task_columns *n, struct sqlite3 *db, uint32_t stack, int i, struct sqlite3_context *out);
+int task_columns_task(struct task_columns *n, struct sqlite3 *db, uint32_t task, int i,
+		      struct sqlite3_context *out);
+int task_columns_stack(struct task_columns *n, struct sqlite3 *db, uint32_t stack, int i,
+		       struct sqlite3_context *out);
 void task_columns_release(struct task_columns *n);
 
 #endif

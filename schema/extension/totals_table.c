@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde_totals(from, to): what each series has between two times, added up here: from <= ts < to, seconds since 1970,
- * each of which may be left out. Only what counts of two captures at once. In order of series. Each with the names that
- * cpu_samples has for its rows, so that a day is asked for what each function used without a row for each bucket.
+ * sonde_totals(from, to): what each series has between two times, added up here: from <= ts < to,
+ * seconds since 1970, each of which may be left out. Only what counts of two captures at once. In
+ * order of series. Each with the names that cpu_samples has for its rows, so that a day is asked
+ * for what each function used without a row for each bucket.
  */
 #include <sqlite3ext.h>
 #include <string.h>
@@ -13,31 +14,47 @@
 
 SQLITE_EXTENSION_INIT3
 
-enum shown { SERIES_ID, SAMPLES, CPU_NS, STACK_ID, TASK_ID, PROCESS_ID, RUN_ID, FIRST_TS, LAST_TS,
-	      WHOSE, FROM_TS = WHOSE + TASK_COLUMNS_TASK + TASK_COLUMNS_STACK, TO_TS };
+enum shown {
+	SERIES_ID,
+	SAMPLES,
+	CPU_NS,
+	STACK_ID,
+	TASK_ID,
+	PROCESS_ID,
+	RUN_ID,
+	FIRST_TS,
+	LAST_TS,
+	WHOSE,
+	FROM_TS = WHOSE + TASK_COLUMNS_TASK + TASK_COLUMNS_STACK,
+	TO_TS
+};
 
-#define COLUMNS "CREATE TABLE x(series_id INTEGER, samples INTEGER, cpu_ns INTEGER, stack_id INTEGER, task_id INTEGER, " \
-		"process_id INTEGER, run_id INTEGER, first_ts INTEGER, last_ts INTEGER, " TASK_COLUMNS_ALL ", from_ts HIDDEN, to_ts HIDDEN)"
+#define COLUMNS                                                                                                  \
+	"CREATE TABLE x(series_id INTEGER, samples INTEGER, cpu_ns INTEGER, stack_id INTEGER, task_id INTEGER, " \
+	"process_id INTEGER, run_id INTEGER, first_ts INTEGER, last_ts INTEGER, " TASK_COLUMNS_ALL               \
+	", from_ts HIDDEN, to_ts HIDDEN)"
 #define ROWS_GUESS 1e5
 #define COST_GUESS 1e6
 
 struct sum {
 	uint64_t samples, cpu_ns;
-	int64_t first, last;      /* buckets */
-	int64_t plain_from;       /* from there on each sample counts and stands for the same time; see plain */
-	uint64_t plain;           /* how many of those are not in cpu_ns yet */
-	bool met, unknown;        /* unknown: for how long a part of them stands */
+	int64_t first, last; /* buckets */
+	int64_t plain_from;  /* from there on each sample counts and stands for the same time; see
+				plain */
+	uint64_t plain;      /* how many of those are not in cpu_ns yet */
+	bool met, unknown;   /* unknown: for how long a part of them stands */
 };
 struct cursor {
 	sqlite3_vtab_cursor base;
 	struct series_map *map;
-	struct sum *sums;   /* by series */
+	struct sum *sums; /* by series */
 	struct task_columns whose;
-	uint32_t at;        /* the series; map->n: at the end */
+	uint32_t at;             /* the series; map->n: at the end */
 	struct tables_args args; /* from, to */
 };
 
-static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv, sqlite3_vtab **out, char **why)
+static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv,
+			 sqlite3_vtab **out, char **why)
 {
 	(void)argc;
 	(void)argv;
@@ -48,7 +65,8 @@ static int table_connect(sqlite3 *db, void *t, int argc, const char *const *argv
 static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 {
 	(void)base;
-	info->orderByConsumed = info->nOrderBy == 1 && info->aOrderBy[0].iColumn == SERIES_ID && !info->aOrderBy[0].desc;
+	info->orderByConsumed = info->nOrderBy == 1 && info->aOrderBy[0].iColumn == SERIES_ID &&
+				!info->aOrderBy[0].desc;
 	info->estimatedRows = (sqlite3_int64)ROWS_GUESS;
 	info->estimatedCost = COST_GUESS;
 	return tables_args_plan(info, FROM_TS, 2);
@@ -99,8 +117,8 @@ static void add_ns(struct sum *s, uint64_t n, int64_t period)
 {
 	uint64_t ns;
 
-	s->unknown |= period < 0 || __builtin_mul_overflow(n, (uint64_t)period, &ns) || __builtin_add_overflow(s->cpu_ns, ns, &s->cpu_ns) ||
-		      s->cpu_ns > INT64_MAX;
+	s->unknown |= period < 0 || __builtin_mul_overflow(n, (uint64_t)period, &ns) ||
+		      __builtin_add_overflow(s->cpu_ns, ns, &s->cpu_ns) || s->cpu_ns > INT64_MAX;
 }
 
 static void add_samples(struct sum *s, const struct sample_row *r)
@@ -137,14 +155,16 @@ static void add_plain(const struct cursor *c)
 {
 	for (uint32_t i = 0; i < c->map->n; i++)
 		if (c->sums[i].plain)
-			add_ns(&c->sums[i], c->sums[i].plain, c->map->periods[series_task(c->map, i)->period].period_ns);
+			add_ns(&c->sums[i], c->sums[i].plain,
+			       c->map->periods[series_task(c->map, i)->period].period_ns);
 }
 
 static int sum_up(struct cursor *c, int64_t first, int64_t last)
 {
 	struct blocks b = {0};
 	const struct sample_row *r;
-	int rc = blocks_open(&b, tables_of(c->base.pVtab)->db, first - c->map->t0, last - c->map->t0);
+	int rc = blocks_open(&b, tables_of(c->base.pVtab)->db, first - c->map->t0,
+			     last - c->map->t0);
 
 	if (rc != SQLITE_OK)
 		return tables_error(c->base.pVtab, rc, NULL);
@@ -154,7 +174,8 @@ static int sum_up(struct cursor *c, int64_t first, int64_t last)
 	add_plain(c);
 	blocks_close(&b);
 	if (rc == SQLITE_CORRUPT_VTAB)
-		return tables_error(c->base.pVtab, rc, "the file is damaged: a block of samples cannot be read");
+		return tables_error(c->base.pVtab, rc,
+				    "the file is damaged: a block of samples cannot be read");
 	return rc == SQLITE_OK ? rc : tables_error(c->base.pVtab, rc, NULL);
 }
 
@@ -164,7 +185,8 @@ static void to_one_with_samples(struct cursor *c)
 		c->at++;
 }
 
-static int cursor_filter(sqlite3_vtab_cursor *base, int given, const char *plan, int argc, sqlite3_value **argv)
+static int cursor_filter(sqlite3_vtab_cursor *base, int given, const char *plan, int argc,
+			 sqlite3_value **argv)
 {
 	struct cursor *c = (struct cursor *)base;
 	int64_t first, end;
@@ -213,21 +235,44 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int co
 	const struct sum *s = &c->sums[c->at];
 
 	if (column >= WHOSE && column < WHOSE + TASK_COLUMNS_TASK)
-		return task_columns_task(&c->whose, tables_of(base->pVtab)->db, series->task, column - WHOSE, out);
+		return task_columns_task(&c->whose, tables_of(base->pVtab)->db, series->task,
+					 column - WHOSE, out);
 	if (column >= WHOSE + TASK_COLUMNS_TASK && column < FROM_TS)
-		return task_columns_stack(&c->whose, tables_of(base->pVtab)->db, series->stack, column - WHOSE - TASK_COLUMNS_TASK, out);
+		return task_columns_stack(&c->whose, tables_of(base->pVtab)->db, series->stack,
+					  column - WHOSE - TASK_COLUMNS_TASK, out);
 	switch (column) {
-	case SERIES_ID: sqlite3_result_int64(out, c->at); break;
-	case SAMPLES: sqlite3_result_int64(out, (sqlite3_int64)s->samples); break;
-	case CPU_NS: s->unknown ? sqlite3_result_null(out) : sqlite3_result_int64(out, (sqlite3_int64)s->cpu_ns); break;
-	case STACK_ID: sqlite3_result_int64(out, series->stack); break;
-	case TASK_ID: sqlite3_result_int64(out, series->task); break;
-	case PROCESS_ID: sqlite3_result_int64(out, task->process); break;
-	case RUN_ID: sqlite3_result_int64(out, task->run); break;
-	case FIRST_TS: sqlite3_result_int64(out, s->first + c->map->t0); break;
-	case LAST_TS: sqlite3_result_int64(out, s->last + c->map->t0); break;
+	case SERIES_ID:
+		sqlite3_result_int64(out, c->at);
+		break;
+	case SAMPLES:
+		sqlite3_result_int64(out, (sqlite3_int64)s->samples);
+		break;
+	case CPU_NS:
+		s->unknown ? sqlite3_result_null(out) :
+			     sqlite3_result_int64(out, (sqlite3_int64)s->cpu_ns);
+		break;
+	case STACK_ID:
+		sqlite3_result_int64(out, series->stack);
+		break;
+	case TASK_ID:
+		sqlite3_result_int64(out, series->task);
+		break;
+	case PROCESS_ID:
+		sqlite3_result_int64(out, task->process);
+		break;
+	case RUN_ID:
+		sqlite3_result_int64(out, task->run);
+		break;
+	case FIRST_TS:
+		sqlite3_result_int64(out, s->first + c->map->t0);
+		break;
+	case LAST_TS:
+		sqlite3_result_int64(out, s->last + c->map->t0);
+		break;
 	case FROM_TS:
-	case TO_TS: tables_args_result(&c->args, column - FROM_TS, out); break;
+	case TO_TS:
+		tables_args_result(&c->args, column - FROM_TS, out);
+		break;
 	}
 	return SQLITE_OK;
 }

@@ -7,14 +7,23 @@
 #include "schema/facts/l7.h"
 #include "schema/facts/net.h"
 
-#define FACT(symbol, list, name, text)                                                                                \
-	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = ARRAY_SIZE(list)}
+#define FACT(symbol, list, name, text) \
+	const struct fact symbol = {   \
+		.table = name, .comment = text, .columns = list, .n = ARRAY_SIZE(list)}
 
-#define FACT_MINUTES(symbol, list, name, text)                                                                        \
-	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = ARRAY_SIZE(list), .minutes = 1}
+#define FACT_MINUTES(symbol, list, name, text)             \
+	const struct fact symbol = {.table = name,         \
+				    .comment = text,       \
+				    .columns = list,       \
+				    .n = ARRAY_SIZE(list), \
+				    .minutes = 1}
 
-#define FACT_BESIDE(symbol, list, name, text)                                                                         \
-	const struct fact symbol = {.table = name, .comment = text, .columns = list, .n = ARRAY_SIZE(list), .beside = 1}
+#define FACT_BESIDE(symbol, list, name, text)              \
+	const struct fact symbol = {.table = name,         \
+				    .comment = text,       \
+				    .columns = list,       \
+				    .n = ARRAY_SIZE(list), \
+				    .beside = 1}
 
 static const struct fact_column host_columns[] = {HOST_COLUMNS(FACT_COLUMN)};
 static const struct fact_column disk_columns[] = {DISK_COLUMNS(FACT_COLUMN)};
@@ -45,40 +54,88 @@ static const struct fact_column request_tag_columns[] = {REQUEST_TAG_COLUMNS(FAC
 static const struct fact_column request_span_columns[] = {REQUEST_SPAN_COLUMNS(FACT_COLUMN)};
 static const struct fact_column request_sample_columns[] = {REQUEST_SAMPLE_COLUMNS(FACT_COLUMN)};
 
-FACT_MINUTES(HOST_FACT, host_columns, "host_row", "the host: CPU time by mode, load, memory, pressure");
+FACT_MINUTES(HOST_FACT, host_columns, "host_row",
+	     "the host: CPU time by mode, load, memory, pressure");
 FACT_MINUTES(DISK_FACT, disk_columns, "disk_row", "disks and their partitions");
 FACT_MINUTES(FS_FACT, fs_columns, "fs_row", "file systems: how full");
 FACT_MINUTES(NIC_FACT, nic_columns, "nic_row", "network interfaces, of the host and of containers");
 FACT_MINUTES(SENSOR_FACT, sensor_columns, "sensor_row", "temperatures");
-FACT_MINUTES(CGROUP_FACT, cgroup_columns, "cgroup_row", "containers, units, slices and other cgroups, each with all that is below it");
-FACT_MINUTES(CGROUP_DISK_FACT, cgroup_disk_columns, "cgroup_disk_row", "what cgroups read and wrote, by disk; only where something was");
-FACT_MINUTES(PROCESS_FACT, process_columns, "process_row", "processes, in buckets in which something moved");
-FACT(EVENT_FACT, event_columns, "event_row", "what happened to containers, cgroups, file systems and the host");
+FACT_MINUTES(CGROUP_FACT, cgroup_columns, "cgroup_row",
+	     "containers, units, slices and other cgroups, each with all that is below it");
+FACT_MINUTES(CGROUP_DISK_FACT, cgroup_disk_columns, "cgroup_disk_row",
+	     "what cgroups read and wrote, by disk; only where something was");
+FACT_MINUTES(PROCESS_FACT, process_columns, "process_row",
+	     "processes, in buckets in which something moved");
+FACT(EVENT_FACT, event_columns, "event_row",
+     "what happened to containers, cgroups, file systems and the host");
 FACT(OOM_FACT, oom_columns, "oom_row", "kills for want of memory, as the kernel explains them");
-FACT(OOM_TASK_FACT, oom_task_columns, "oom_task_row", "who held memory at such a kill, as the kernel lists them");
-FACT_MINUTES(FDS_FACT, fds_columns, "fds_row", "processes that have half of the files open that they may have");
-FACT_MINUTES(ENDED_FACT, ended_columns, "ended_row", "processes that lived between two readings, by cgroup and command");
-FACT_BESIDE(EVENT_LOG_FACT, event_log_columns, "event_log_row", "what containers wrote last before they ended badly; only where it is asked for");
+FACT(OOM_TASK_FACT, oom_task_columns, "oom_task_row",
+     "who held memory at such a kill, as the kernel lists them");
+FACT_MINUTES(FDS_FACT, fds_columns, "fds_row",
+	     "processes that have half of the files open that they may have");
+FACT_MINUTES(ENDED_FACT, ended_columns, "ended_row",
+	     "processes that lived between two readings, by cgroup and command");
+FACT_BESIDE(EVENT_LOG_FACT, event_log_columns, "event_log_row",
+	    "what containers wrote last before they ended badly; only where it is asked for");
 FACT(GPU_FACT, gpu_columns, "gpu_row", "GPUs");
-FACT(GPU_PROCESS_FACT, gpu_process_columns, "gpu_process_row", "processes that have something of a GPU");
-FACT(JVM_FACT, jvm_columns, "jvm_row", "Java's virtual machines, in buckets in which something moved");
-FACT(FLOW_FACT, flow_columns, "flow_row", "connections by process, side, peer and port, in buckets in which something moved");
-FACT(LISTENER_FACT, listener_columns, "listener_row", "sockets that others can open connections to");
-FACT(NETNS_FACT, netns_columns, "netns_row", "network namespaces: what the kernel counted, and how much of it was told with its process");
-FACT(CONNECTION_FACT, connection_columns, "connection_row", "single connections that ended: those that failed, and the longest; bounded");
-FACT(FLOW_MARK_FACT, flow_mark_columns, "flow_mark_row", "marks of connections whose other end is not on this host: of family net");
-FACT(PEER_NAME_FACT, peer_name_columns, "peer_name_row", "addresses and what programs called them: of families l7 and net");
-FACT(REQUEST_LOG_FACT, request_log_columns, "request_log_row", "single requests: failed ones, the slowest, and a sample of the others; bounded");
-FACT(REQUEST_BYTES_FACT, request_bytes_columns, "request_bytes_row", "what became of the bytes that connections moved: seen = parsed + skipped + blind");
-FACT_BESIDE(REQUEST_TAG_FACT, request_tag_columns, "request_tag_row", "single requests of request_log_row that were answered here: how their samples are found");
-FACT_BESIDE(REQUEST_SAMPLE_FACT, request_sample_columns, "request_sample_row", "CPU samples and waits of threads while they served a request");
-FACT_BESIDE(REQUEST_SPAN_FACT, request_span_columns, "request_span_row", "single requests of request_log_row: which was made for which");
+FACT(GPU_PROCESS_FACT, gpu_process_columns, "gpu_process_row",
+     "processes that have something of a GPU");
+FACT(JVM_FACT, jvm_columns, "jvm_row",
+     "Java's virtual machines, in buckets in which something moved");
+FACT(FLOW_FACT, flow_columns, "flow_row",
+     "connections by process, side, peer and port, in buckets in which something moved");
+FACT(LISTENER_FACT, listener_columns, "listener_row",
+     "sockets that others can open connections to");
+FACT(NETNS_FACT, netns_columns, "netns_row",
+     "network namespaces: what the kernel counted, and how much of it was told with its process");
+FACT(CONNECTION_FACT, connection_columns, "connection_row",
+     "single connections that ended: those that failed, and the longest; bounded");
+FACT(FLOW_MARK_FACT, flow_mark_columns, "flow_mark_row",
+     "marks of connections whose other end is not on this host: of family net");
+FACT(PEER_NAME_FACT, peer_name_columns, "peer_name_row",
+     "addresses and what programs called them: of families l7 and net");
+FACT(REQUEST_LOG_FACT, request_log_columns, "request_log_row",
+     "single requests: failed ones, the slowest, and a sample of the others; bounded");
+FACT(REQUEST_BYTES_FACT, request_bytes_columns, "request_bytes_row",
+     "what became of the bytes that connections moved: seen = parsed + skipped + blind");
+FACT_BESIDE(
+	REQUEST_TAG_FACT, request_tag_columns, "request_tag_row",
+	"single requests of request_log_row that were answered here: how their samples are found");
+FACT_BESIDE(REQUEST_SAMPLE_FACT, request_sample_columns, "request_sample_row",
+	    "CPU samples and waits of threads while they served a request");
+FACT_BESIDE(REQUEST_SPAN_FACT, request_span_columns, "request_span_row",
+	    "single requests of request_log_row: which was made for which");
 
-const struct fact *const FACTS[] = {&HOST_FACT, &DISK_FACT, &FS_FACT, &NIC_FACT, &SENSOR_FACT, &CGROUP_FACT, &CGROUP_DISK_FACT,
-				    &PROCESS_FACT, &EVENT_FACT, &OOM_FACT, &OOM_TASK_FACT, &FDS_FACT, &ENDED_FACT,
-				    &FLOW_FACT, &LISTENER_FACT, &NETNS_FACT, &CONNECTION_FACT, &PEER_NAME_FACT, &FLOW_MARK_FACT, &REQUEST_LOG_FACT,
-				    &REQUEST_BYTES_FACT, &REQUEST_TAG_FACT, &REQUEST_SAMPLE_FACT, &REQUEST_SPAN_FACT, &EVENT_LOG_FACT,
-				    &GPU_FACT, &GPU_PROCESS_FACT, &JVM_FACT, NULL};
+const struct fact *const FACTS[] = {&HOST_FACT,
+				    &DISK_FACT,
+				    &FS_FACT,
+				    &NIC_FACT,
+				    &SENSOR_FACT,
+				    &CGROUP_FACT,
+				    &CGROUP_DISK_FACT,
+				    &PROCESS_FACT,
+				    &EVENT_FACT,
+				    &OOM_FACT,
+				    &OOM_TASK_FACT,
+				    &FDS_FACT,
+				    &ENDED_FACT,
+				    &FLOW_FACT,
+				    &LISTENER_FACT,
+				    &NETNS_FACT,
+				    &CONNECTION_FACT,
+				    &PEER_NAME_FACT,
+				    &FLOW_MARK_FACT,
+				    &REQUEST_LOG_FACT,
+				    &REQUEST_BYTES_FACT,
+				    &REQUEST_TAG_FACT,
+				    &REQUEST_SAMPLE_FACT,
+				    &REQUEST_SPAN_FACT,
+				    &EVENT_LOG_FACT,
+				    &GPU_FACT,
+				    &GPU_PROCESS_FACT,
+				    &JVM_FACT,
+				    NULL};
 
 _Static_assert(ARRAY_SIZE(FACTS) - 1 <= FACT_TABLES_MAX, "room for their statements");
-_Static_assert((int)HOST_N <= FACT_COLUMNS_MAX && (int)CGROUP_N <= FACT_COLUMNS_MAX, "one bit a column");
+_Static_assert((int)HOST_N <= FACT_COLUMNS_MAX && (int)CGROUP_N <= FACT_COLUMNS_MAX,
+	       "one bit a column");

@@ -1,66 +1,93 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* l7: what family l7 stores beside sums of requests (request_row): single ones, and what became of bytes. */
+/* l7: what family l7 stores beside sums of requests (request_row): single ones, and what became of
+ * bytes. */
 #ifndef SONDE_FACTS_L7_H
 #define SONDE_FACTS_L7_H
 
 #include "schema/facts/fact.h"
 
-#define REQUEST_LOG_COLUMNS(X) \
-	X(REQUEST_LOG_PROCESS, "process", PROCESS, KEY, "", "process.id whose it is") \
-	X(REQUEST_LOG_SIDE, "side", TEXT, KEY, "", "text.id: client, server") \
-	X(REQUEST_LOG_PROTOCOL, "protocol", TEXT, KEY, "", "text.id") \
-	X(REQUEST_LOG_SERVICE, "service", TEXT, KEY, "", "text.id: address and port of who answers, or its path") \
-	X(REQUEST_LOG_OPERATION, "operation", TEXT, KEY, "", "text.id") \
-	X(REQUEST_LOG_NTH, "nth", TEXT, KEY, "", "text.id: which of the bucket") \
-	X(REQUEST_LOG_AT, "at_us", NUMBER, GAUGE, "us", "when its first byte was seen, since 1970") \
-	X(REQUEST_LOG_STATUS, "status", TEXT, GAUGE, "", "text.id; empty: the protocol has none") \
-	X(REQUEST_LOG_RESULT, "result", TEXT, GAUGE, "", "text.id: ok, error, one-way, opened, no-answer, blind") \
-	X(REQUEST_LOG_WHY, "why", TEXT, GAUGE, "", "text.id: why this one is kept: failed, slow (the slowest of the bucket), sample (drawn from all others)") \
-	X(REQUEST_LOG_WEIGHT, "weight", NUMBER, GAUGE, "", "requests that it stands for: 1, and of a sample how many others there were to one that was drawn") \
-	X(REQUEST_LOG_TID, "tid", NUMBER, GAUGE, "", "thread that moved the connection's last bytes before it was answered") \
-	X(REQUEST_LOG_FIRST, "first_us", NUMBER, GAUGE, "us", "to the first byte of its answer; NULL: it had none") \
-	X(REQUEST_LOG_TOTAL, "total_us", NUMBER, GAUGE, "us", "to the last byte of its answer; NULL: it had none") \
-	X(REQUEST_LOG_ASKED, "request_bytes", NUMBER, GAUGE, "bytes", "of the request") \
-	X(REQUEST_LOG_ANSWERED, "response_bytes", NUMBER, GAUGE, "bytes", "of its answer") \
-	X(REQUEST_LOG_TRACE, "trace", TEXT, GAUGE, "", "text.id: id of the trace that it carried; empty: none")
+#define REQUEST_LOG_COLUMNS(X)                                                                                       \
+	X(REQUEST_LOG_PROCESS, "process", PROCESS, KEY, "", "process.id whose it is")                                \
+	X(REQUEST_LOG_SIDE, "side", TEXT, KEY, "", "text.id: client, server")                                        \
+	X(REQUEST_LOG_PROTOCOL, "protocol", TEXT, KEY, "", "text.id")                                                \
+	X(REQUEST_LOG_SERVICE, "service", TEXT, KEY, "",                                                             \
+	  "text.id: address and port of who answers, or its path")                                                   \
+	X(REQUEST_LOG_OPERATION, "operation", TEXT, KEY, "", "text.id")                                              \
+	X(REQUEST_LOG_NTH, "nth", TEXT, KEY, "", "text.id: which of the bucket")                                     \
+	X(REQUEST_LOG_AT, "at_us", NUMBER, GAUGE, "us",                                                              \
+	  "when its first byte was seen, since 1970")                                                                \
+	X(REQUEST_LOG_STATUS, "status", TEXT, GAUGE, "", "text.id; empty: the protocol has none")                    \
+	X(REQUEST_LOG_RESULT, "result", TEXT, GAUGE, "",                                                             \
+	  "text.id: ok, error, one-way, opened, no-answer, blind")                                                   \
+	X(REQUEST_LOG_WHY, "why", TEXT, GAUGE, "",                                                                   \
+	  "text.id: why this one is kept: failed, slow (the slowest of the bucket), sample (drawn from all others)") \
+	X(REQUEST_LOG_WEIGHT, "weight", NUMBER, GAUGE, "",                                                           \
+	  "requests that it stands for: 1, and of a sample how many others there were to one that was drawn")        \
+	X(REQUEST_LOG_TID, "tid", NUMBER, GAUGE, "",                                                                 \
+	  "thread that moved the connection's last bytes before it was answered")                                    \
+	X(REQUEST_LOG_FIRST, "first_us", NUMBER, GAUGE, "us",                                                        \
+	  "to the first byte of its answer; NULL: it had none")                                                      \
+	X(REQUEST_LOG_TOTAL, "total_us", NUMBER, GAUGE, "us",                                                        \
+	  "to the last byte of its answer; NULL: it had none")                                                       \
+	X(REQUEST_LOG_ASKED, "request_bytes", NUMBER, GAUGE, "bytes", "of the request")                              \
+	X(REQUEST_LOG_ANSWERED, "response_bytes", NUMBER, GAUGE, "bytes", "of its answer")                           \
+	X(REQUEST_LOG_TRACE, "trace", TEXT, GAUGE, "",                                                               \
+	  "text.id: id of the trace that it carried; empty: none")
 
-#define REQUEST_BYTES_COLUMNS(X) \
-	X(REQUEST_BYTES_PROCESS, "process", PROCESS, KEY, "", "process.id whose end of the connections it is; 0: nobody's that is known") \
-	X(REQUEST_BYTES_SIDE, "side", TEXT, KEY, "", "text.id: client, server") \
-	X(REQUEST_BYTES_PROTOCOL, "protocol", TEXT, KEY, "", "text.id: what they speak; empty: nobody knows") \
-	X(REQUEST_BYTES_SERVICE, "service", TEXT, KEY, "", "text.id: address and port of who answers, or its path") \
-	X(REQUEST_BYTES_SEEN, "seen", NUMBER, COUNTER, "bytes", "that these connections moved: parsed + skipped + blind") \
-	X(REQUEST_BYTES_PARSED, "parsed", NUMBER, COUNTER, "bytes", "of those, read") \
-	X(REQUEST_BYTES_SKIPPED, "skipped", NUMBER, COUNTER, "bytes", "passed over, for nobody needs to read them: bodies, and what speaks no known protocol") \
-	X(REQUEST_BYTES_BLIND, "blind", NUMBER, COUNTER, "bytes", "missing, or could not be made sense of: requests among them are not counted") \
-	X(REQUEST_BYTES_REQUESTS, "blind_requests", NUMBER, COUNTER, "", "requests that were seen, and what became of them was not")
+#define REQUEST_BYTES_COLUMNS(X)                                                                   \
+	X(REQUEST_BYTES_PROCESS, "process", PROCESS, KEY, "",                                      \
+	  "process.id whose end of the connections it is; 0: nobody's that is known")              \
+	X(REQUEST_BYTES_SIDE, "side", TEXT, KEY, "", "text.id: client, server")                    \
+	X(REQUEST_BYTES_PROTOCOL, "protocol", TEXT, KEY, "",                                       \
+	  "text.id: what they speak; empty: nobody knows")                                         \
+	X(REQUEST_BYTES_SERVICE, "service", TEXT, KEY, "",                                         \
+	  "text.id: address and port of who answers, or its path")                                 \
+	X(REQUEST_BYTES_SEEN, "seen", NUMBER, COUNTER, "bytes",                                    \
+	  "that these connections moved: parsed + skipped + blind")                                \
+	X(REQUEST_BYTES_PARSED, "parsed", NUMBER, COUNTER, "bytes", "of those, read")              \
+	X(REQUEST_BYTES_SKIPPED, "skipped", NUMBER, COUNTER, "bytes",                              \
+	  "passed over, for nobody needs to read them: bodies, and what speaks no known protocol") \
+	X(REQUEST_BYTES_BLIND, "blind", NUMBER, COUNTER, "bytes",                                  \
+	  "missing, or could not be made sense of: requests among them are not counted")           \
+	X(REQUEST_BYTES_REQUESTS, "blind_requests", NUMBER, COUNTER, "",                           \
+	  "requests that were seen, and what became of them was not")
 
-/* A tag is when the request's first bytes were read, in ns of the boot clock: with the process it tells one. One that was not alone on its connection has none.
- * REQUEST_TAG_GOROUTINE in it: it is that of a goroutine; of a program in Go no other one counts. */
+/* A tag is when the request's first bytes were read, in ns of the boot clock: with the process it
+ * tells one. One that was not alone on its connection has none. REQUEST_TAG_GOROUTINE in it: it is
+ * that of a goroutine; of a program in Go no other one counts. */
 #define REQUEST_TAG_GOROUTINE (1ull << 59)
-#define REQUEST_TAG_COLUMNS(X) \
+#define REQUEST_TAG_COLUMNS(X)                                                             \
 	X(REQUEST_TAG_PROCESS, "process", PROCESS, KEY, "", "process.id of who served it") \
-	X(REQUEST_TAG_TAG, "tag", TAG, KEY, "", "what its samples have") \
-	X(REQUEST_TAG_OPERATION, "operation", TEXT, GAUGE, "", "text.id") \
-	X(REQUEST_TAG_RESULT, "result", TEXT, GAUGE, "", "text.id: ok, error") \
+	X(REQUEST_TAG_TAG, "tag", TAG, KEY, "", "what its samples have")                   \
+	X(REQUEST_TAG_OPERATION, "operation", TEXT, GAUGE, "", "text.id")                  \
+	X(REQUEST_TAG_RESULT, "result", TEXT, GAUGE, "", "text.id: ok, error")             \
 	X(REQUEST_TAG_TOTAL, "total_us", NUMBER, GAUGE, "us", "to the last byte of its answer")
 
-#define REQUEST_SAMPLE_COLUMNS(X) \
-	X(REQUEST_SAMPLE_TAG, "tag", TAG, KEY, "", "of the request that the thread served: request_tag_row.tag of the same process") \
-	X(REQUEST_SAMPLE_SERIES, "series", SERIES, KEY, "", "series.id that they are counted in, too") \
-	X(REQUEST_SAMPLE_N, "n", NUMBER, COUNTER, "", "samples, or waits: those alone whose stack was taken, whatever they stand for in amount") \
+#define REQUEST_SAMPLE_COLUMNS(X)                                                                    \
+	X(REQUEST_SAMPLE_TAG, "tag", TAG, KEY, "",                                                   \
+	  "of the request that the thread served: request_tag_row.tag of the same process")          \
+	X(REQUEST_SAMPLE_SERIES, "series", SERIES, KEY, "",                                          \
+	  "series.id that they are counted in, too")                                                 \
+	X(REQUEST_SAMPLE_N, "n", NUMBER, COUNTER, "",                                                \
+	  "samples, or waits: those alone whose stack was taken, whatever they stand for in amount") \
 	X(REQUEST_SAMPLE_VALUE, "value", NUMBER, COUNTER, "ns", "their sum")
 
-/* Ids of 60 bits: of an answer made of who gave it and when it was asked, of a question of its connection's ends and its place there. */
-#define REQUEST_SPAN_COLUMNS(X) \
-	X(REQUEST_SPAN_PROCESS, "process", PROCESS, KEY, "", "process.id whose it is") \
-	X(REQUEST_SPAN_SIDE, "side", TEXT, KEY, "", "text.id: client, server") \
-	X(REQUEST_SPAN_SPAN, "span", TAG, KEY, "", "its own id") \
-	X(REQUEST_SPAN_NTH, "nth", TEXT, GAUGE, "", "text.id: request_log_row.nth of the same bucket, run and process") \
-	X(REQUEST_SPAN_PARENT, "parent", NUMBER, GAUGE, "", "of an answer the span of its question, of a question that of the request that its thread served; NULL: nobody knows") \
-	X(REQUEST_SPAN_CALLER, "caller", NUMBER, GAUGE, "", "of who sent it, as the header of its trace says, the lowest 60 bits; NULL: it does not") \
-	X(REQUEST_SPAN_HOW, "how", TEXT, GAUGE, "", "text.id: how the parent is known: thread (it asked while it served the parent), opener (it opened the connection then), bytes (both ends are of this host); empty: it is not") \
-	X(REQUEST_SPAN_PARTIAL, "partial", NUMBER, GAUGE, "", "1: some that were asked for it may be missing")
+/* Ids of 60 bits: of an answer made of who gave it and when it was asked, of a question of its
+ * connection's ends and its place there. */
+#define REQUEST_SPAN_COLUMNS(X)                                                                                                                                                           \
+	X(REQUEST_SPAN_PROCESS, "process", PROCESS, KEY, "", "process.id whose it is")                                                                                                    \
+	X(REQUEST_SPAN_SIDE, "side", TEXT, KEY, "", "text.id: client, server")                                                                                                            \
+	X(REQUEST_SPAN_SPAN, "span", TAG, KEY, "", "its own id")                                                                                                                          \
+	X(REQUEST_SPAN_NTH, "nth", TEXT, GAUGE, "",                                                                                                                                       \
+	  "text.id: request_log_row.nth of the same bucket, run and process")                                                                                                             \
+	X(REQUEST_SPAN_PARENT, "parent", NUMBER, GAUGE, "",                                                                                                                               \
+	  "of an answer the span of its question, of a question that of the request that its thread served; NULL: nobody knows")                                                          \
+	X(REQUEST_SPAN_CALLER, "caller", NUMBER, GAUGE, "",                                                                                                                               \
+	  "of who sent it, as the header of its trace says, the lowest 60 bits; NULL: it does not")                                                                                       \
+	X(REQUEST_SPAN_HOW, "how", TEXT, GAUGE, "",                                                                                                                                       \
+	  "text.id: how the parent is known: thread (it asked while it served the parent), opener (it opened the connection then), bytes (both ends are of this host); empty: it is not") \
+	X(REQUEST_SPAN_PARTIAL, "partial", NUMBER, GAUGE, "",                                                                                                                             \
+	  "1: some that were asked for it may be missing")
 
 enum request_span_column { REQUEST_SPAN_COLUMNS(FACT_ID) REQUEST_SPAN_N };
 enum request_tag_column { REQUEST_TAG_COLUMNS(FACT_ID) REQUEST_TAG_N };
@@ -68,6 +95,7 @@ enum request_sample_column { REQUEST_SAMPLE_COLUMNS(FACT_ID) REQUEST_SAMPLE_COLU
 enum request_log_column { REQUEST_LOG_COLUMNS(FACT_ID) REQUEST_LOG_N };
 enum request_bytes_column { REQUEST_BYTES_COLUMNS(FACT_ID) REQUEST_BYTES_N };
 
-extern const struct fact REQUEST_LOG_FACT, REQUEST_BYTES_FACT, REQUEST_TAG_FACT, REQUEST_SAMPLE_FACT, REQUEST_SPAN_FACT;
+extern const struct fact REQUEST_LOG_FACT, REQUEST_BYTES_FACT, REQUEST_TAG_FACT,
+	REQUEST_SAMPLE_FACT, REQUEST_SPAN_FACT;
 
 #endif

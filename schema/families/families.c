@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* `record` takes cpu alone by default: each further family adds its cost, and `sonde status` shows it once it was measured here.
- * sonded takes host too: 0.3 % of a core with 30 containers and 500 processes. */
+/* `record` takes cpu alone by default: each further family adds its cost, and `sonde status` shows
+ * it once it was measured here. sonded takes host too: 0.3 % of a core with 30 containers and 500
+ * processes. */
+/* clang-format off */
 const struct probe_family FAMILIES[] = {
 	{.name = "cpu", .by_default = true, .always = true, .has_freq = true, .steps = 3, .event = "sample", .nothing = "no samples: nothing that was asked for ran on a CPU"},
 	{.name = "offcpu", .event = "event", .steps = 3, .by_switches = true, .standing = true},
@@ -19,6 +21,7 @@ const struct probe_family FAMILIES[] = {
 	{.name = "l7", .word = "requests", .rights = FAMILY_LOADS, .event = "event"},
 	{0},
 };
+/* clang-format on */
 
 size_t families_count(void)
 {
@@ -44,7 +47,8 @@ const char *families_always(void)
 
 	for (const struct probe_family *f = FAMILIES; f->name && len < sizeof(list); f++)
 		if (f->always)
-			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", len ? "," : "", f->name);
+			len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s",
+						len ? "," : "", f->name);
 	return list;
 }
 
@@ -54,7 +58,8 @@ static int unknown(const char *name, struct err *e)
 	size_t len = 0;
 
 	for (const struct probe_family *f = FAMILIES; f->name && len < sizeof(known); f++)
-		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s", len ? ", " : "", f->name);
+		len += (size_t)snprintf(known + len, sizeof(known) - len, "%s%s", len ? ", " : "",
+					f->name);
 	err_set(e, -EINVAL, EXIT_USAGE, "unknown family '%.40s': known are %s", name, known);
 	err_fix(e, "sudo sonde record --families cpu");
 	return -EINVAL;

@@ -23,7 +23,8 @@ static uint64_t head_checksum(const uint8_t *data, size_t end)
 }
 
 /* false: it does not lie in the file. */
-static bool section_checksum(const uint8_t *data, size_t len, const struct image_section *s, uint64_t *out)
+static bool section_checksum(const uint8_t *data, size_t len, const struct image_section *s,
+			     uint64_t *out)
 {
 	uint64_t filled = (s->size + 7) & ~7ull;
 
@@ -77,7 +78,8 @@ bool image_checksums_right(const void *data, size_t len, uint32_t kinds)
 		uint64_t sum;
 
 		memcpy(&s, (const uint8_t *)data + sizeof(h) + i * sizeof(s), sizeof(s));
-		if (is_asked(kinds, s.kind) && (!section_checksum(data, len, &s, &sum) || sum != s.checksum))
+		if (is_asked(kinds, s.kind) &&
+		    (!section_checksum(data, len, &s, &sum) || sum != s.checksum))
 			return false;
 	}
 	return true;

@@ -1,63 +1,73 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format: the bytes of an image index. One file for one ELF file, written once by sonde-index, mapped read-only by
- * everybody else and searched in place. Little endian, position independent: places are offsets from the file's
- * first byte. A file of another version is refused whole (it is only a cache: it is made anew).
+ * format: the bytes of an image index. One file for one ELF file, written once by sonde-index,
+ * mapped read-only by everybody else and searched in place. Little endian, position independent:
+ * places are offsets from the file's first byte. A file of another version is refused whole (it is
+ * only a cache: it is made anew).
  *
  *   header    struct image_header, 48 bytes
  *   table     `section_count` times struct image_section
- *   sections  each 8-aligned, inside the file, in any order, in no part overlapping header and table
+ *   sections  each 8-aligned, inside the file, in any order, in no part overlapping header and
+ * table
  *
  * 1. magic and version are IMAGE_MAGIC and IMAGE_VERSION; total_size is the size of the file.
- * 2. The header's checksum = hash_wide(HASH_SEED, all bytes from `total_size` on, to the end of the table). Each section
- *    has its own, in the table: = hash_wide(HASH_SEED, its bytes and the zeros that fill it up to a multiple of 8). So who
- *    publishes the rows of a file reads these alone.
- * 3. A kind stands in the table at most once. Readers skip the kinds they do not know; a section whose meaning
- *    changes gets a new kind. IDENT, SEGMENTS, SYMBOLS and STRINGS are always there.
- * 4. `stride` is the size of one element; a reader takes elements of exactly its own size, or refuses.
+ * 2. The header's checksum = hash_wide(HASH_SEED, all bytes from `total_size` on, to the end of the
+ * table). Each section has its own, in the table: = hash_wide(HASH_SEED, its bytes and the zeros
+ * that fill it up to a multiple of 8). So who publishes the rows of a file reads these alone.
+ * 3. A kind stands in the table at most once. Readers skip the kinds they do not know; a section
+ * whose meaning changes gets a new kind. IDENT, SEGMENTS, SYMBOLS and STRINGS are always there.
+ * 4. `stride` is the size of one element; a reader takes elements of exactly its own size, or
+ * refuses.
  * 5. STRINGS: each string once, NUL-terminated; the section's last byte is NUL; offset 0 is "".
- * 6. SYMBOLS: sorted by `start`, none overlaps the next, none is empty. Addresses are the file's own virtual ones,
- *    less `symbol_base` of the ident, so that they fit in 32 bits. A function that is interrupted by another one
- *    (a cold part placed inside, an assembler label with a size) is written as several pieces: `back` is the
- *    distance from the piece's start to the function's first byte, 0 in nearly all.
+ * 6. SYMBOLS: sorted by `start`, none overlaps the next, none is empty. Addresses are the file's
+ * own virtual ones, less `symbol_base` of the ident, so that they fit in 32 bits. A function that
+ * is interrupted by another one (a cold part placed inside, an assembler label with a size) is
+ * written as several pieces: `back` is the distance from the piece's start to the function's first
+ * byte, 0 in nearly all.
  * 7. SEGMENTS: the loadable segments in the order of the file's program headers.
  *
  * Where each address came from in the source (all three sections or none; how to ask: lines.h):
- * 8. LINE_FILES: for each source file the offset of its name in STRINGS. Files are numbered from 1; 0 is "not known".
- * 9. LINES and INLINES are runs: a sorted list of addresses, where each row holds from its own address to the next
- *    row's. Stride 1; struct image_runs, then `block_count` struct image_block, then `rows_size` bytes of rows, then
- *    (INLINES) `nodes_size` bytes of nodes. A block holds at most IMAGE_BLOCK_ROWS rows and can be read alone: they
- *    begin `at` bytes into the rows and end where the next block's begin. Blocks are sorted by `start`, the address of
- *    their first row less `symbol_base`. Numbers are LEB128: unsigned `u`, zigzag (0, -1, 1, -2, ...) `z`.
- * 10. A row of LINES: one byte, then the numbers that it announces, in this order. State at the block's begin: address
- *    `start`, file 0, line 0, column 0.
- *      bits 0-3  0..14: what is added to the address; 15: `u` follows, 15 + u is added
- *      bits 4-5  0: the line stays; 1: line + 1; 2: `z` follows, line + z; 3: from here on nothing is known (the state
- *                stays for the next row; bits 6 and 7 are 0)
- *      bit 6     `u` follows: the column;  bit 7  `u` follows: the file
- *    Line 0 with a file: code of that file without a line of its own.
- * 11. A row of INLINES: `u`, added to the address; `u`: 0: no function is inlined from here on, else `z` + 1, added to
- *    the node, which is the innermost inlined function's. State at the block's begin: `start`, node 0. A row with 0
- *    leaves the state's node as it is.
- * 12. A node, known by its offset in the nodes: five `u`: how many bytes before it its caller's node lies (0: the caller
- *    is the physical function), its name (offset in STRINGS), and file, line and column of the call (0: not known).
- *    No chain is longer than IMAGE_INLINE_DEPTH_MAX.
+ * 8. LINE_FILES: for each source file the offset of its name in STRINGS. Files are numbered from 1;
+ * 0 is "not known".
+ * 9. LINES and INLINES are runs: a sorted list of addresses, where each row holds from its own
+ * address to the next row's. Stride 1; struct image_runs, then `block_count` struct image_block,
+ * then `rows_size` bytes of rows, then (INLINES) `nodes_size` bytes of nodes. A block holds at most
+ * IMAGE_BLOCK_ROWS rows and can be read alone: they begin `at` bytes into the rows and end where
+ * the next block's begin. Blocks are sorted by `start`, the address of their first row less
+ * `symbol_base`. Numbers are LEB128: unsigned `u`, zigzag (0, -1, 1, -2, ...) `z`.
+ * 10. A row of LINES: one byte, then the numbers that it announces, in this order. State at the
+ * block's begin: address `start`, file 0, line 0, column 0. bits 0-3  0..14: what is added to the
+ * address; 15: `u` follows, 15 + u is added bits 4-5  0: the line stays; 1: line + 1; 2: `z`
+ * follows, line + z; 3: from here on nothing is known (the state stays for the next row; bits 6 and
+ * 7 are 0) bit 6     `u` follows: the column;  bit 7  `u` follows: the file Line 0 with a file:
+ * code of that file without a line of its own.
+ * 11. A row of INLINES: `u`, added to the address; `u`: 0: no function is inlined from here on,
+ * else `z` + 1, added to the node, which is the innermost inlined function's. State at the block's
+ * begin: `start`, node 0. A row with 0 leaves the state's node as it is.
+ * 12. A node, known by its offset in the nodes: five `u`: how many bytes before it its caller's
+ * node lies (0: the caller is the physical function), its name (offset in STRINGS), and file, line
+ * and column of the call (0: not known). No chain is longer than IMAGE_INLINE_DEPTH_MAX.
  *
- * 13. UNWIND, not always there, stride 1: the rules to find a caller's frame, made to be published as they are. Who
- *    publishes and who unwinds agree on their meaning elsewhere (the kernel's side knows nothing of this room); here
- *    only the sizes count. A head of IMAGE_UNWIND_HEAD bytes: u64 the address that rows count from, then u32: version,
- *    number of pages, of rules, of extensions, of rows, of what is not supported, flags, 0; then 8 bytes a page, 8 a rule,
- *    16 an extension, 4 a row, filled up to 8; nothing after that.
+ * 13. UNWIND, not always there, stride 1: the rules to find a caller's frame, made to be published
+ * as they are. Who publishes and who unwinds agree on their meaning elsewhere (the kernel's side
+ * knows nothing of this room); here only the sizes count. A head of IMAGE_UNWIND_HEAD bytes: u64
+ * the address that rows count from, then u32: version, number of pages, of rules, of extensions, of
+ * rows, of what is not supported, flags, 0; then 8 bytes a page, 8 a rule, 16 an extension, 4 a
+ * row, filled up to 8; nothing after that.
  *
- * 14. GO, where the file says that it is Go: one struct image_go_record. What is not known is 0; all but the version, the
- *     modules and what symbols name, where its table of functions could not be read (IMAGE_IDENT_GO is not set then).
+ * 14. GO, where the file says that it is Go: one struct image_go_record. What is not known is 0;
+ * all but the version, the modules and what symbols name, where its table of functions could not be
+ * read (IMAGE_IDENT_GO is not set then).
  *
- * 15. PYTHON, PHP, RUBY, HOTSPOT, V8, where the file holds such a runtime that is known, stride 1: how to walk its frames and
- *     read what they say. As with UNWIND, who writes it and who walks agree on its meaning elsewhere (probes/runtimes).
+ * 15. PYTHON, PHP, RUBY, HOTSPOT, V8, where the file holds such a runtime that is known, stride 1:
+ * how to walk its frames and read what they say. As with UNWIND, who writes it and who walks agree
+ * on its meaning elsewhere (probes/runtimes).
  *
- * 16. TLS, where the file holds functions that read or write clear text inside TLS: struct image_tls_site, in no order, at most
- *     IMAGE_TLS_SITES. A probe at an entry site finds the arguments, one at a result site what the function returns (loaders/index/code/tlspart.h).
- *     Who attaches a probe compares the bytes first. IMAGE_TLS_BLIND is no site: the file holds such a function, and no way to read it is known.
+ * 16. TLS, where the file holds functions that read or write clear text inside TLS: struct
+ * image_tls_site, in no order, at most IMAGE_TLS_SITES. A probe at an entry site finds the
+ * arguments, one at a result site what the function returns (loaders/index/code/tlspart.h). Who
+ * attaches a probe compares the bytes first. IMAGE_TLS_BLIND is no site: the file holds such a
+ * function, and no way to read it is known.
  */
 #ifndef SONDE_IMAGE_FORMAT_H
 #define SONDE_IMAGE_FORMAT_H
@@ -117,7 +127,8 @@ static_assert(sizeof(struct image_section) == 32, "image_section");
 
 #define IMAGE_IDENT_GO         1u /* names of Go's pclntab are in */
 #define IMAGE_IDENT_DEBUG_FILE 2u /* names of a separate debug file are in */
-#define IMAGE_IDENT_LINES_LATER 4u /* there are lines, which were not read for this index: they are many */
+/* there are lines, which were not read for this index: they are many */
+#define IMAGE_IDENT_LINES_LATER 4u
 
 struct image_ident_record {
 	uint8_t build_id[64];
@@ -127,7 +138,8 @@ struct image_ident_record {
 	uint64_t symbol_base;
 	uint16_t machine;
 	uint16_t pad;
-	uint32_t lines_note; /* offset in STRINGS: why lines are missing or not complete, for people; 0: nothing to say */
+	uint32_t lines_note; /* offset in STRINGS: why lines are missing or not complete, for
+				people; 0: nothing to say */
 };
 static_assert(sizeof(struct image_ident_record) == 96, "image_ident_record");
 
@@ -145,7 +157,7 @@ static_assert(sizeof(struct image_segment) == 40, "image_segment");
 
 /* Variables of Go's runtime. Stored: never renumbered. */
 enum image_go_variable {
-	IMAGE_GO_MBUCKETS,           /* profile buckets: heap, mutex, block */
+	IMAGE_GO_MBUCKETS, /* profile buckets: heap, mutex, block */
 	IMAGE_GO_XBUCKETS,
 	IMAGE_GO_BBUCKETS,
 	IMAGE_GO_MEM_PROFILE_RATE,   /* bytes a sample; 0: off */
@@ -155,70 +167,87 @@ enum image_go_variable {
 	IMAGE_GO_MPROF,              /* to Go 1.18 */
 	IMAGE_GO_ALLGS,
 	IMAGE_GO_ALLGLEN,
-	IMAGE_GO_ALLGPTR,            /* Go 1.16 on */
+	IMAGE_GO_ALLGPTR, /* Go 1.16 on */
 	IMAGE_GO_BUILD_VERSION,
-	IMAGE_GO_TICKS,              /* CPU ticks a second, and from what they are found */
-	IMAGE_GO_VARIABLES = 16      /* room in the record */
+	IMAGE_GO_TICKS,         /* CPU ticks a second, and from what they are found */
+	IMAGE_GO_VARIABLES = 16 /* room in the record */
 };
 
 #define IMAGE_GO_CGO 1u /* built with cgo */
 
 struct image_go_record {
-	char version[64];     /* "go1.26.8", as the program itself says; cut, and NUL-padded */
-	char main_path[120];  /* the main module, "example.org/server"; as above */
+	char version[64];    /* "go1.26.8", as the program itself says; cut, and NUL-padded */
+	char main_path[120]; /* the main module, "example.org/server"; as above */
 	char main_version[40];
-	uint32_t generation;  /* of the pclntab: 2, 16, 18, 20 */
-	uint32_t flags;       /* IMAGE_GO_* */
-	uint64_t text_start;  /* Go's functions; the file's own virtual addresses, as all that follow */
+	uint32_t generation; /* of the pclntab: 2, 16, 18, 20 */
+	uint32_t flags;      /* IMAGE_GO_* */
+	uint64_t text_start; /* Go's functions; the file's own virtual addresses, as all that follow
+			      */
 	uint64_t text_end;
 	uint64_t pclntab;
 	uint64_t module_data;
-	uint64_t bss_start;   /* variables that begin as 0, with and without pointers */
+	uint64_t bss_start; /* variables that begin as 0, with and without pointers */
 	uint64_t bss_end;
-	uint64_t from_code;   /* bit 1 << variable: no symbol names it; instructions of the runtime use it as that */
+	uint64_t from_code; /* bit 1 << variable: no symbol names it; instructions of the runtime
+			       use it as that */
 	uint64_t variables[IMAGE_GO_VARIABLES]; /* by enum image_go_variable */
 };
 static_assert(sizeof(struct image_go_record) == 416, "image_go_record");
 
 /* Stored: never renumbered. */
-enum image_tls_library { IMAGE_TLS_OPENSSL = 1, IMAGE_TLS_GNUTLS = 2, IMAGE_TLS_GO = 3, IMAGE_TLS_RUSTLS = 4 };
+enum image_tls_library {
+	IMAGE_TLS_OPENSSL = 1,
+	IMAGE_TLS_GNUTLS = 2,
+	IMAGE_TLS_GO = 3,
+	IMAGE_TLS_RUSTLS = 4
+};
 enum image_tls_operation { IMAGE_TLS_READ = 1, IMAGE_TLS_WRITE = 2 };
 enum image_tls_role {
 	IMAGE_TLS_BLIND = 0,
 	IMAGE_TLS_ENTRY = 1,
 	IMAGE_TLS_RESULT = 2,
-	IMAGE_TLS_FORGET = 3 /* the connection in args[0] is no more: another one may get its address */
+	IMAGE_TLS_FORGET =
+		3 /* the connection in args[0] is no more: another one may get its address */
 };
 enum image_tls_result {
-	IMAGE_TLS_LENGTH = 1,  /* value[0], with value[1] added if there is one: > 0: so many bytes */
-	IMAGE_TLS_POINTER = 2, /* the same > 0: it went well, and args[3] of the entry points to the number of bytes (u64) */
-	IMAGE_TLS_PAIR = 3     /* value[0] is 0: it went well, and value[1] is the number of bytes */
+	IMAGE_TLS_LENGTH =
+		1, /* value[0], with value[1] added if there is one: > 0: so many bytes */
+	IMAGE_TLS_POINTER = 2, /* the same > 0: it went well, and args[3] of the entry points to the
+				  number of bytes (u64) */
+	IMAGE_TLS_PAIR = 3 /* value[0] is 0: it went well, and value[1] is the number of bytes */
 };
-enum image_tls_place { IMAGE_TLS_NOWHERE = 0, IMAGE_TLS_REGISTER = 1, IMAGE_TLS_STACK = 2, IMAGE_TLS_NUMBER = 3 };
+enum image_tls_place {
+	IMAGE_TLS_NOWHERE = 0,
+	IMAGE_TLS_REGISTER = 1,
+	IMAGE_TLS_STACK = 2,
+	IMAGE_TLS_NUMBER = 3
+};
 enum image_tls_when { IMAGE_TLS_ALWAYS = 0, IMAGE_TLS_TAKEN = 1, IMAGE_TLS_NOT_TAKEN = 2 };
 
-#define IMAGE_TLS_SITES   128u
-#define IMAGE_TLS_NO_REG  0xffu
+#define IMAGE_TLS_SITES  128u
+#define IMAGE_TLS_NO_REG 0xffu
 
 struct image_tls_value {
 	uint8_t place; /* enum image_tls_place */
 	uint8_t reg;   /* the processor's number */
 	uint8_t bytes; /* 4: a signed number of 32 bits; 8 */
 	uint8_t pad;
-	int32_t at;    /* STACK: from rsp there; NUMBER: the number */
+	int32_t at; /* STACK: from rsp there; NUMBER: the number */
 };
 
 struct image_tls_site {
-	uint64_t offset;    /* in the file */
-	uint8_t bytes[8];   /* the instruction's first */
-	uint8_t length;     /* of the instruction */
+	uint64_t offset;                          /* in the file */
+	uint8_t bytes[8];                         /* the instruction's first */
+	uint8_t length;                           /* of the instruction */
 	uint8_t library, operation, role, result; /* enum image_tls_* */
-	uint8_t when;       /* enum image_tls_when: only if the jcc there goes so */
-	uint8_t condition;  /* of the jcc, 0 to 15 */
-	uint8_t slow;       /* the kernel does not emulate it: a hit costs a debug trap */
-	uint8_t args[4];    /* entry: the registers of connection, buffer, its size, pointer to the number of bytes; IMAGE_TLS_NO_REG: none */
-	uint8_t check_reg[2], check_value[2]; /* entry: only if the lower half of this register is that; IMAGE_TLS_NO_REG: in any case */
-	struct image_tls_value value[2]; /* result */
+	uint8_t when;      /* enum image_tls_when: only if the jcc there goes so */
+	uint8_t condition; /* of the jcc, 0 to 15 */
+	uint8_t slow;      /* the kernel does not emulate it: a hit costs a debug trap */
+	uint8_t args[4];   /* entry: the registers of connection, buffer, its size, pointer to the
+			      number of bytes; IMAGE_TLS_NO_REG: none */
+	uint8_t check_reg[2], check_value[2]; /* entry: only if the lower half of this register is
+						 that; IMAGE_TLS_NO_REG: in any case */
+	struct image_tls_value value[2];      /* result */
 };
 static_assert(sizeof(struct image_tls_site) == 48, "image_tls_site");
 

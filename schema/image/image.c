@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * image: the reader of an image index. What is opened is checked once, then (format.h, conditions 1-7), in one
- * pass over it; after that a look-up is a binary search that cannot leave the mapping. Nothing is copied but
- * the identity.
+ * image: the reader of an image index. What is opened is checked once, then (format.h, conditions
+ * 1-7), in one pass over it; after that a look-up is a binary search that cannot leave the mapping.
+ * Nothing is copied but the identity.
  */
 #include "schema/image/image.h"
 
@@ -30,8 +30,9 @@ static int header_check(const uint8_t *data, size_t len, struct image_header *h,
 	if (memcmp(h->magic, IMAGE_MAGIC, sizeof(h->magic)))
 		return damaged(e, "not an image index");
 	if (h->version != IMAGE_VERSION)
-		return err_set(e, -EBADMSG, EXIT_RUNTIME, "image index: version %u, this program reads %u",
-			       h->version, IMAGE_VERSION);
+		return err_set(e, -EBADMSG, EXIT_RUNTIME,
+			       "image index: version %u, this program reads %u", h->version,
+			       IMAGE_VERSION);
 	if (h->total_size != len)
 		return damaged(e, "its size is not the one it was written with");
 	if (h->section_count > IMAGE_SECTIONS_MAX ||
@@ -40,9 +41,10 @@ static int header_check(const uint8_t *data, size_t len, struct image_header *h,
 	return 0;
 }
 
-/* The one section of this kind: where it lies and how many elements it has. -ENOENT: there is none. */
-static int section_find(const uint8_t *data, const struct image_header *h, uint32_t kind, size_t stride,
-			const void **out, size_t *count)
+/* The one section of this kind: where it lies and how many elements it has. -ENOENT: there is none.
+ */
+static int section_find(const uint8_t *data, const struct image_header *h, uint32_t kind,
+			size_t stride, const void **out, size_t *count)
 {
 	const size_t table_end = sizeof(*h) + h->section_count * sizeof(struct image_section);
 	bool found = false;
@@ -53,8 +55,9 @@ static int section_find(const uint8_t *data, const struct image_header *h, uint3
 		memcpy(&s, data + sizeof(*h) + i * sizeof(s), sizeof(s));
 		if (s.kind != kind)
 			continue;
-		if (found || s.stride != stride || s.offset < table_end || s.offset > h->total_size ||
-		    s.size > h->total_size - s.offset || s.offset % 8 || s.size % stride)
+		if (found || s.stride != stride || s.offset < table_end ||
+		    s.offset > h->total_size || s.size > h->total_size - s.offset || s.offset % 8 ||
+		    s.size % stride)
 			return -EBADMSG;
 		*out = data + s.offset;
 		*count = s.size / stride;
@@ -70,14 +73,16 @@ static bool symbols_sound(const struct image *img)
 	for (size_t i = 0; i < img->symbol_count; i++) {
 		const struct image_symbol_record *s = &img->symbols[i];
 
-		if (!s->size || s->start < end || s->name >= img->strings_size || s->back > s->start)
+		if (!s->size || s->start < end || s->name >= img->strings_size ||
+		    s->back > s->start)
 			return false;
 		end = (uint64_t)s->start + s->size;
 	}
 	return end <= UINT64_MAX - img->symbol_base;
 }
 
-static bool runs_find(const uint8_t *data, const struct image_header *h, uint32_t kind, struct image_runs_part *out)
+static bool runs_find(const uint8_t *data, const struct image_header *h, uint32_t kind,
+		      struct image_runs_part *out)
 {
 	const void *p = NULL;
 	size_t size = 0;
@@ -86,10 +91,12 @@ static bool runs_find(const uint8_t *data, const struct image_header *h, uint32_
 }
 
 /* All three sections, or none of them. */
-static int lines_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+static int lines_load(struct image *img, const uint8_t *data, const struct image_header *h,
+		      struct err *e)
 {
 	const void *p = NULL;
-	int rc = section_find(data, h, IMAGE_SECTION_LINE_FILES, sizeof(*img->line_files), &p, &img->line_file_count);
+	int rc = section_find(data, h, IMAGE_SECTION_LINE_FILES, sizeof(*img->line_files), &p,
+			      &img->line_file_count);
 
 	if (rc == -ENOENT)
 		return 0;
@@ -111,10 +118,13 @@ static bool unwind_fits(const uint8_t *data, size_t size)
 	memcpy(&rules, data + 16, 4);
 	memcpy(&exts, data + 20, 4);
 	memcpy(&rows, data + 24, 4);
-	return IMAGE_UNWIND_HEAD + 8ull * pages + 8ull * rules + 16ull * exts + 8 * ((rows + 1ull) / 2) == size;
+	return IMAGE_UNWIND_HEAD + 8ull * pages + 8ull * rules + 16ull * exts +
+		       8 * ((rows + 1ull) / 2) ==
+	       size;
 }
 
-static int unwind_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+static int unwind_load(struct image *img, const uint8_t *data, const struct image_header *h,
+		       struct err *e)
 {
 	int rc = section_find(data, h, IMAGE_SECTION_UNWIND, 1, &img->unwind, &img->unwind_size);
 
@@ -125,7 +135,8 @@ static int unwind_load(struct image *img, const uint8_t *data, const struct imag
 	return 0;
 }
 
-static int go_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+static int go_load(struct image *img, const uint8_t *data, const struct image_header *h,
+		   struct err *e)
 {
 	const void *p = NULL;
 	size_t n = 0;
@@ -141,18 +152,25 @@ static int go_load(struct image *img, const uint8_t *data, const struct image_he
 
 static bool tls_sound(const struct image_tls_site *s)
 {
-	bool regs = s->args[0] < 16 && s->args[1] < 16 && s->args[2] < 16 && (s->args[3] < 16 || s->args[3] == IMAGE_TLS_NO_REG) &&
-		    (s->check_reg[0] < 16 || s->check_reg[0] == IMAGE_TLS_NO_REG) && (s->check_reg[1] < 16 || s->check_reg[1] == IMAGE_TLS_NO_REG);
+	bool regs = s->args[0] < 16 && s->args[1] < 16 && s->args[2] < 16 &&
+		    (s->args[3] < 16 || s->args[3] == IMAGE_TLS_NO_REG) &&
+		    (s->check_reg[0] < 16 || s->check_reg[0] == IMAGE_TLS_NO_REG) &&
+		    (s->check_reg[1] < 16 || s->check_reg[1] == IMAGE_TLS_NO_REG);
 
 	for (unsigned i = 0; i < 2; i++)
-		if (s->value[i].reg > 15 || s->value[i].place > IMAGE_TLS_NUMBER || (s->value[i].bytes != 4 && s->value[i].bytes != 8 && s->value[i].bytes))
+		if (s->value[i].reg > 15 || s->value[i].place > IMAGE_TLS_NUMBER ||
+		    (s->value[i].bytes != 4 && s->value[i].bytes != 8 && s->value[i].bytes))
 			return false;
-	return s->role <= IMAGE_TLS_FORGET && s->length < 16 && s->when <= IMAGE_TLS_NOT_TAKEN && s->condition < 16 && s->operation >= IMAGE_TLS_READ &&
-	       s->operation <= IMAGE_TLS_WRITE && s->result >= IMAGE_TLS_LENGTH && s->result <= IMAGE_TLS_PAIR &&
-	       (s->role != IMAGE_TLS_ENTRY || regs) && (s->role != IMAGE_TLS_FORGET || s->args[0] < 16) && (s->role == IMAGE_TLS_BLIND || s->length);
+	return s->role <= IMAGE_TLS_FORGET && s->length < 16 && s->when <= IMAGE_TLS_NOT_TAKEN &&
+	       s->condition < 16 && s->operation >= IMAGE_TLS_READ &&
+	       s->operation <= IMAGE_TLS_WRITE && s->result >= IMAGE_TLS_LENGTH &&
+	       s->result <= IMAGE_TLS_PAIR && (s->role != IMAGE_TLS_ENTRY || regs) &&
+	       (s->role != IMAGE_TLS_FORGET || s->args[0] < 16) &&
+	       (s->role == IMAGE_TLS_BLIND || s->length);
 }
 
-static int tls_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+static int tls_load(struct image *img, const uint8_t *data, const struct image_header *h,
+		    struct err *e)
 {
 	const void *p = NULL;
 	int rc = section_find(data, h, IMAGE_SECTION_TLS, sizeof(*img->tls), &p, &img->tls_count);
@@ -168,16 +186,19 @@ static int tls_load(struct image *img, const uint8_t *data, const struct image_h
 	return 0;
 }
 
-static int parts_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+static int parts_load(struct image *img, const uint8_t *data, const struct image_header *h,
+		      struct err *e)
 {
 	int rc = 0;
 
 	for (uint32_t i = 0; i < IMAGE_PARTS && (!rc || rc == -ENOENT); i++)
-		rc = section_find(data, h, IMAGE_PART_FIRST + i, 1, &img->parts[i], &img->part_sizes[i]);
+		rc = section_find(data, h, IMAGE_PART_FIRST + i, 1, &img->parts[i],
+				  &img->part_sizes[i]);
 	return rc && rc != -ENOENT ? damaged(e, "no sound part for a runtime") : 0;
 }
 
-static int ident_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+static int ident_load(struct image *img, const uint8_t *data, const struct image_header *h,
+		      struct err *e)
 {
 	const struct image_ident_record *id = NULL;
 	const void *p = NULL;
@@ -200,24 +221,29 @@ static int ident_load(struct image *img, const uint8_t *data, const struct image
 	return 0;
 }
 
-static int segments_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+static int segments_load(struct image *img, const uint8_t *data, const struct image_header *h,
+			 struct err *e)
 {
 	const void *p = NULL;
 
-	if (section_find(data, h, IMAGE_SECTION_SEGMENTS, sizeof(*img->segments), &p, &img->segment_count))
+	if (section_find(data, h, IMAGE_SECTION_SEGMENTS, sizeof(*img->segments), &p,
+			 &img->segment_count))
 		return damaged(e, "no sound segment table");
 	img->segments = p;
 	return 0;
 }
 
-static int names_load(struct image *img, const uint8_t *data, const struct image_header *h, struct err *e)
+static int names_load(struct image *img, const uint8_t *data, const struct image_header *h,
+		      struct err *e)
 {
 	const void *p = NULL;
 
-	if (section_find(data, h, IMAGE_SECTION_SYMBOLS, sizeof(*img->symbols), &p, &img->symbol_count))
+	if (section_find(data, h, IMAGE_SECTION_SYMBOLS, sizeof(*img->symbols), &p,
+			 &img->symbol_count))
 		return damaged(e, "no sound symbol table");
 	img->symbols = p;
-	if (section_find(data, h, IMAGE_SECTION_STRINGS, 1, &p, &img->strings_size) || !img->strings_size)
+	if (section_find(data, h, IMAGE_SECTION_STRINGS, 1, &p, &img->strings_size) ||
+	    !img->strings_size)
 		return damaged(e, "no sound string table");
 	img->strings = p;
 	if (img->strings[img->strings_size - 1])
@@ -228,11 +254,14 @@ static int names_load(struct image *img, const uint8_t *data, const struct image
 /* What is opened of an index, and what of it is hashed. */
 enum scope { ALL, ALL_SOUND, ROWS };
 
-static const uint32_t rows_kinds = 1u << IMAGE_SECTION_IDENT | 1u << IMAGE_SECTION_SEGMENTS | 1u << IMAGE_SECTION_UNWIND |
-				   1u << IMAGE_SECTION_PYTHON | 1u << IMAGE_SECTION_PHP | 1u << IMAGE_SECTION_RUBY | 1u << IMAGE_SECTION_HOTSPOT |
-				   1u << IMAGE_SECTION_V8 | 1u << IMAGE_SECTION_TLS | 1u << IMAGE_SECTION_GO;
+static const uint32_t rows_kinds = 1u << IMAGE_SECTION_IDENT | 1u << IMAGE_SECTION_SEGMENTS |
+				   1u << IMAGE_SECTION_UNWIND | 1u << IMAGE_SECTION_PYTHON |
+				   1u << IMAGE_SECTION_PHP | 1u << IMAGE_SECTION_RUBY |
+				   1u << IMAGE_SECTION_HOTSPOT | 1u << IMAGE_SECTION_V8 |
+				   1u << IMAGE_SECTION_TLS | 1u << IMAGE_SECTION_GO;
 
-static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h, enum scope scope, struct err *e)
+static int sections_load(struct image *img, const uint8_t *data, const struct image_header *h,
+			 enum scope scope, struct err *e)
 {
 	int rc = ident_load(img, data, h, e);
 
@@ -254,7 +283,8 @@ static int sections_load(struct image *img, const uint8_t *data, const struct im
 	return rc;
 }
 
-static int open_bytes(const void *data, size_t len, enum scope scope, struct image **out, struct err *e)
+static int open_bytes(const void *data, size_t len, enum scope scope, struct image **out,
+		      struct err *e)
 {
 	cleanup_free struct image *img = NULL;
 	struct image_header h;
@@ -263,7 +293,8 @@ static int open_bytes(const void *data, size_t len, enum scope scope, struct ima
 	if ((uintptr_t)data % 8)
 		return damaged(e, "its bytes are not 8-aligned in memory");
 	rc = header_check(data, len, &h, e);
-	if (!rc && scope != ALL_SOUND && !image_checksums_right(data, len, scope == ROWS ? rows_kinds : UINT32_MAX))
+	if (!rc && scope != ALL_SOUND &&
+	    !image_checksums_right(data, len, scope == ROWS ? rows_kinds : UINT32_MAX))
 		rc = damaged(e, "wrong checksum");
 	if (rc)
 		return rc;
@@ -289,12 +320,14 @@ static int open_fd(int fd, enum scope scope, struct image **out, struct err *e)
 	int rc;
 
 	if (fstat(fd, &st))
-		return err_set(e, -errno, EXIT_RUNTIME, "image index: cannot stat: %s", strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "image index: cannot stat: %s",
+			       strerror(errno));
 	if (!S_ISREG(st.st_mode) || st.st_size < (off_t)sizeof(struct image_header))
 		return damaged(e, "shorter than its header");
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
-		return err_set(e, -errno, EXIT_RUNTIME, "image index: cannot map: %s", strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "image index: cannot map: %s",
+			       strerror(errno));
 	rc = open_bytes(map, (size_t)st.st_size, scope, out, e);
 	if (rc) {
 		munmap(map, (size_t)st.st_size);
@@ -346,7 +379,8 @@ bool image_offset_to_vaddr(const struct image *img, uint64_t offset, uint64_t *v
 
 		if (offset < s->offset || offset - s->offset >= s->file_size)
 			continue;
-		if (!best || ((s->flags & IMAGE_SEGMENT_EXEC) && !(best->flags & IMAGE_SEGMENT_EXEC)))
+		if (!best ||
+		    ((s->flags & IMAGE_SEGMENT_EXEC) && !(best->flags & IMAGE_SEGMENT_EXEC)))
 			best = s;
 	}
 	if (!best)
@@ -355,9 +389,11 @@ bool image_offset_to_vaddr(const struct image *img, uint64_t offset, uint64_t *v
 	return true;
 }
 
-static void symbol_fill(const struct image *img, const struct image_symbol_record *s, struct image_symbol *out)
+static void symbol_fill(const struct image *img, const struct image_symbol_record *s,
+			struct image_symbol *out)
 {
-	/* The file could be changed under the mapping: a name is looked at again, its end was checked. */
+	/* The file could be changed under the mapping: a name is looked at again, its end was
+	 * checked. */
 	out->name = s->name < img->strings_size ? img->strings + s->name : "";
 	out->addr = img->symbol_base + (s->start - s->back);
 	out->size = (uint64_t)s->back + s->size;
@@ -405,12 +441,14 @@ size_t image_exec_segments(const struct image *img, struct image_exec *out, size
 		const struct image_segment *s = &img->segments[i];
 
 		if (s->flags & IMAGE_SEGMENT_EXEC && s->file_size)
-			out[n++] = (struct image_exec){.vaddr = s->vaddr, .offset = s->offset, .size = s->file_size};
+			out[n++] = (struct image_exec){
+				.vaddr = s->vaddr, .offset = s->offset, .size = s->file_size};
 	}
 	return n;
 }
 
-/* How many bytes [a, a + an) and [b, b + bn) have in common. Sizes that run over the end of all addresses are cut. */
+/* How many bytes [a, a + an) and [b, b + bn) have in common. Sizes that run over the end of all
+ * addresses are cut. */
 static uint64_t shared_bytes(uint64_t a, uint64_t an, uint64_t b, uint64_t bn)
 {
 	uint64_t a_end = an > UINT64_MAX - a ? UINT64_MAX : a + an;
@@ -420,7 +458,8 @@ static uint64_t shared_bytes(uint64_t a, uint64_t an, uint64_t b, uint64_t bn)
 	return from < to ? to - from : 0;
 }
 
-bool image_exec_vaddr(const struct image_exec *segments, size_t n, uint64_t offset, uint64_t len, uint64_t *vaddr)
+bool image_exec_vaddr(const struct image_exec *segments, size_t n, uint64_t offset, uint64_t len,
+		      uint64_t *vaddr)
 {
 	uint64_t most = 0;
 

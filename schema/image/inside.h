@@ -35,7 +35,7 @@ struct image {
 	struct image_runs_part lines;
 	struct image_runs_part inlines;
 	uint32_t lines_note; /* in strings */
-	const void *unwind; /* NULL: none */
+	const void *unwind;  /* NULL: none */
 	size_t unwind_size;
 	const struct image_go_record *go; /* NULL: none */
 	const struct image_tls_site *tls; /* NULL: none */
@@ -46,10 +46,12 @@ struct image {
 	size_t map_size;
 };
 
-/* A run's bytes into its parts. false: they do not fit together (its rows are checked when they are read). */
+/* A run's bytes into its parts. false: they do not fit together (its rows are checked when they are
+ * read). */
 bool image_runs_load(struct image_runs_part *r, const void *data, size_t size);
 
-/* Borrowed. NULL: `offset` is 0 or lies outside; the file could be changed under the mapping, so ask each time. */
+/* Borrowed. NULL: `offset` is 0 or lies outside; the file could be changed under the mapping, so
+ * ask each time. */
 static inline const char *image_string(const struct image *img, uint32_t offset)
 {
 	return offset && offset < img->strings_size ? img->strings + offset : NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lines: see the header; the bytes stand in format.h, 8 to 12. Rows and nodes are not looked at when the index is opened:
- * each number is bounded where it is used, and a row that does not fit ends its block.
+ * lines: see the header; the bytes stand in format.h, 8 to 12. Rows and nodes are not looked at
+ * when the index is opened: each number is bounded where it is used, and a row that does not fit
+ * ends its block.
  */
 #include "schema/image/lines.h"
 
@@ -51,15 +52,19 @@ bool image_runs_load(struct image_runs_part *r, const void *data, size_t size)
 	blocks_size = (uint64_t)head.block_count * sizeof(*r->blocks);
 	if (sizeof(head) + blocks_size + head.rows_size + head.nodes_size != size)
 		return false;
-	*r = (struct image_runs_part){.blocks = (const void *)(p + sizeof(head)), .block_count = head.block_count,
-				      .row_count = head.row_count, .rows = p + sizeof(head) + blocks_size,
-				      .rows_size = head.rows_size, .nodes_size = head.nodes_size};
+	*r = (struct image_runs_part){.blocks = (const void *)(p + sizeof(head)),
+				      .block_count = head.block_count,
+				      .row_count = head.row_count,
+				      .rows = p + sizeof(head) + blocks_size,
+				      .rows_size = head.rows_size,
+				      .nodes_size = head.nodes_size};
 	r->nodes = r->rows + r->rows_size;
 	return true;
 }
 
 /* The rows of the last block that begins at `want` or before. false: none does. */
-static bool block_find(const struct image_runs_part *r, uint32_t want, uint32_t *start, struct cursor *rows)
+static bool block_find(const struct image_runs_part *r, uint32_t want, uint32_t *start,
+		       struct cursor *rows)
 {
 	size_t lo = 0, hi = r->block_count, from, to;
 
@@ -186,10 +191,12 @@ static bool node_read(const struct image *img, uint32_t at, struct node *out)
 
 static const char *file_name(const struct image *img, uint32_t file)
 {
-	return file && file <= img->line_file_count ? image_string(img, img->line_files[file - 1]) : NULL;
+	return file && file <= img->line_file_count ? image_string(img, img->line_files[file - 1]) :
+						      NULL;
 }
 
-size_t image_lines_at(const struct image *img, uint64_t vaddr, struct image_source_frame *out, size_t max)
+size_t image_lines_at(const struct image *img, uint64_t vaddr, struct image_source_frame *out,
+		      size_t max)
 {
 	const uint64_t want = vaddr - img->symbol_base;
 	struct line_row row = {0};
@@ -212,15 +219,19 @@ size_t image_lines_at(const struct image *img, uint64_t vaddr, struct image_sour
 		if (!node_read(img, at, &node))
 			break;
 		name = image_string(img, node.name);
-		out[n++] = (struct image_source_frame){.function = name ? name : "", .inlined = true, .line = row.line,
-						       .file = file_name(img, row.file), .column = row.column};
-		row = (struct line_row){.file = node.file, .line = node.line, .column = node.column};
+		out[n++] = (struct image_source_frame){.function = name ? name : "",
+						       .inlined = true,
+						       .line = row.line,
+						       .file = file_name(img, row.file),
+						       .column = row.column};
+		row = (struct line_row){
+			.file = node.file, .line = node.line, .column = node.column};
 		inside = node.back;
 		at -= node.back;
 	}
 	if (n < max)
-		out[n++] = (struct image_source_frame){.file = file_name(img, row.file), .line = row.line,
-						       .column = row.column};
+		out[n++] = (struct image_source_frame){
+			.file = file_name(img, row.file), .line = row.line, .column = row.column};
 	return n;
 }
 
@@ -235,13 +246,15 @@ bool image_lines_later(int fd)
 	struct image_section s;
 	struct image_ident_record id;
 
-	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) || memcmp(h.magic, IMAGE_MAGIC, sizeof(h.magic)))
+	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) ||
+	    memcmp(h.magic, IMAGE_MAGIC, sizeof(h.magic)))
 		return false;
 	for (uint32_t i = 0; i < h.section_count && i < IMAGE_SECTIONS_MAX; i++) {
 		if (pread(fd, &s, sizeof(s), (off_t)(sizeof(h) + i * sizeof(s))) != sizeof(s))
 			return false;
 		if (s.kind == IMAGE_SECTION_IDENT)
-			return s.offset <= INT64_MAX && pread(fd, &id, sizeof(id), (off_t)s.offset) == sizeof(id) &&
+			return s.offset <= INT64_MAX &&
+			       pread(fd, &id, sizeof(id), (off_t)s.offset) == sizeof(id) &&
 			       (id.flags & IMAGE_IDENT_LINES_LATER);
 	}
 	return false;
@@ -265,7 +278,8 @@ struct image_lines_size image_lines_size(const struct image *img)
 	return (struct image_lines_size){
 		.files = img->line_file_count,
 		.rows = img->lines.row_count,
-		.row_bytes = img->lines.rows_size + img->lines.block_count * sizeof(struct image_block),
+		.row_bytes =
+			img->lines.rows_size + img->lines.block_count * sizeof(struct image_block),
 		.inline_rows = img->inlines.row_count,
 		.inline_bytes = img->inlines.rows_size + img->inlines.nodes_size +
 				img->inlines.block_count * sizeof(struct image_block)};

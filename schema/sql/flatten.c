@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flatten: what all migrations together come to, as one text. Run by the build. A new file of the store is made from that: each
- * ALTER TABLE reads all views anew, and a view that a later migration replaces is read for nothing (60 ms of CPU, against 10).
+ * flatten: what all migrations together come to, as one text. Run by the build. A new file of the
+ * store is made from that: each ALTER TABLE reads all views anew, and a view that a later migration
+ * replaces is read for nothing (60 ms of CPU, against 10).
  *
- * Every migration is applied to an empty file in memory; then its schema is written in the order in which it came to be, and
- * the rows that are there before its triggers: SCHEMA_WHOLE, a C string. Exit 1: a migration fails.
+ * Every migration is applied to an empty file in memory; then its schema is written in the order in
+ * which it came to be, and the rows that are there before its triggers: SCHEMA_WHOLE, a C string.
+ * Exit 1: a migration fails.
  */
 #include <sqlite3.h>
 #include <stdio.h>
@@ -23,9 +25,11 @@ static int apply(sqlite3 *db)
 	char note[96];
 
 	for (size_t i = 0; i < sizeof(MIGRATIONS) / sizeof(MIGRATIONS[0]); i++) {
-		snprintf(note, sizeof(note), "INSERT OR REPLACE INTO meta(key, value) VALUES('schema_version', %d)",
+		snprintf(note, sizeof(note),
+			 "INSERT OR REPLACE INTO meta(key, value) VALUES('schema_version', %d)",
 			 MIGRATIONS[i].version);
-		if (sqlite3_exec(db, MIGRATIONS[i].sql, NULL, NULL, NULL) || sqlite3_exec(db, note, NULL, NULL, NULL))
+		if (sqlite3_exec(db, MIGRATIONS[i].sql, NULL, NULL, NULL) ||
+		    sqlite3_exec(db, note, NULL, NULL, NULL))
 			return fail(db, MIGRATIONS[i].name);
 	}
 	return 0;
@@ -65,10 +69,13 @@ static int print_rows(sqlite3 *db, const char *table)
 	sqlite3_stmt *st;
 	int rc = 1;
 
-	sql = sqlite3_mprintf("SELECT group_concat('quote(\"' || name || '\")', ' || '','' || ') FROM pragma_table_info(%Q)", table);
+	sql = sqlite3_mprintf(
+		"SELECT group_concat('quote(\"' || name || '\")', ' || '','' || ') FROM pragma_table_info(%Q)",
+		table);
 	if (!sqlite3_prepare_v2(db, sql, -1, &st, NULL) && sqlite3_step(st) == SQLITE_ROW)
-		columns = sqlite3_mprintf("SELECT 'INSERT INTO \"%w\" VALUES(' || %s || ')' FROM \"%w\"", table,
-					  sqlite3_column_text(st, 0), table);
+		columns = sqlite3_mprintf(
+			"SELECT 'INSERT INTO \"%w\" VALUES(' || %s || ')' FROM \"%w\"", table,
+			sqlite3_column_text(st, 0), table);
 	sqlite3_finalize(st);
 	if (columns)
 		rc = print_all(db, columns);
@@ -82,7 +89,10 @@ static int print_data(sqlite3 *db)
 	sqlite3_stmt *st;
 	int rc = 0;
 
-	if (sqlite3_prepare_v2(db, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'", -1, &st, NULL))
+	if (sqlite3_prepare_v2(
+		    db,
+		    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'",
+		    -1, &st, NULL))
 		return fail(db, "tables");
 	while (!rc && sqlite3_step(st) == SQLITE_ROW)
 		rc = print_rows(db, (const char *)sqlite3_column_text(st, 0));
@@ -96,8 +106,11 @@ int main(void)
 
 	puts("/* made from schema/sql/NNNN-*.sql by flatten.c */\nstatic const char SCHEMA_WHOLE[] =");
 	rc = rc || apply(db) ||
-	     print_all(db, "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND type <> 'trigger' AND name NOT LIKE 'sqlite_%' ORDER BY rowid") ||
-	     print_data(db) || print_all(db, "SELECT sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid");
+	     print_all(
+		     db,
+		     "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND type <> 'trigger' AND name NOT LIKE 'sqlite_%' ORDER BY rowid") ||
+	     print_data(db) ||
+	     print_all(db, "SELECT sql FROM sqlite_schema WHERE type = 'trigger' ORDER BY rowid");
 	puts(";");
 	sqlite3_close(db);
 	return rc;

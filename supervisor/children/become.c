@@ -15,10 +15,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define USER "sonde" /* supervisor/systemd/sysusers.conf */
+#define USER     "sonde" /* supervisor/systemd/sysusers.conf */
 #define BIT(cap) (1ull << (cap))
 /* CapabilityBoundingSet of the unit */
-#define RIGHTS (BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_SYSLOG))
+#define RIGHTS                                                                              \
+	(BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | \
+	 BIT(CAP_SYSLOG))
 
 /* Of the rights that we have, those: for us, and for what we execute. */
 static int keep_rights(void)
@@ -31,7 +33,8 @@ static int keep_rights(void)
 		return -errno;
 	kept = (data[0].permitted | (uint64_t)data[1].permitted << 32) & RIGHTS;
 	for (int i = 0; i < 2; i++)
-		data[i].permitted = data[i].effective = data[i].inheritable = (uint32_t)(kept >> 32 * i);
+		data[i].permitted = data[i].effective = data[i].inheritable =
+			(uint32_t)(kept >> 32 * i);
 	if (syscall(SYS_capset, &head, data))
 		return -errno;
 	for (int cap = 0; cap < 64; cap++)
@@ -47,8 +50,10 @@ static int change_user(const struct passwd *pw)
 	setrlimit(RLIMIT_MEMLOCK, &all); /* kernels before 5.11 count BPF's memory against it */
 	for (int cap = 0; cap < 64; cap++)
 		if (!(RIGHTS & BIT(cap)))
-			prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* EINVAL: of a newer kernel than this one */
-	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || initgroups(pw->pw_name, pw->pw_gid) || setgid(pw->pw_gid) || setuid(pw->pw_uid))
+			prctl(PR_CAPBSET_DROP, cap, 0, 0,
+			      0); /* EINVAL: of a newer kernel than this one */
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) || initgroups(pw->pw_name, pw->pw_gid) ||
+	    setgid(pw->pw_gid) || setuid(pw->pw_uid))
 		return -errno;
 	return keep_rights();
 }
@@ -69,7 +74,9 @@ int become_store_user(const char *store, char **argv, struct err *e)
 	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
 	rc = len > 0 ? change_user(pw) : -ENOENT;
 	if (rc)
-		return err_set(e, rc, EXIT_PERMISSION, "cannot go on as the user %s, whose the store %s is: %s", USER, store, strerror(-rc));
+		return err_set(e, rc, EXIT_PERMISSION,
+			       "cannot go on as the user %s, whose the store %s is: %s", USER,
+			       store, strerror(-rc));
 	self[len] = '\0';
 	setenv("HOME", pw->pw_dir, 1);
 	setenv("SONDE_STORE", store, 1);

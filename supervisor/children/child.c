@@ -14,7 +14,7 @@
 
 #include "schema/base/cleanup.h"
 
-#define FDS_MAX 16
+#define FDS_MAX    16
 #define FIRST_FREE 64 /* descriptors are moved here first, out of the way of those they become */
 
 uint64_t child_start_ticks(pid_t pid)
@@ -29,7 +29,8 @@ uint64_t child_start_ticks(pid_t pid)
 	f = fopen(path, "re");
 	n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
 	text[n] = '\0';
-	at = strrchr(text, ')'); /* the name may hold anything; what follows it is: state, 18 more, the start */
+	at = strrchr(text, ')'); /* the name may hold anything; what follows it is: state, 18 more,
+				    the start */
 	for (int i = 0; at && i < 20; i++)
 		at = strchr(at + 1, ' ');
 	return at && sscanf(at, " %llu", &ticks) == 1 ? ticks : 0;
@@ -43,7 +44,8 @@ static void drop_rights(uint64_t caps)
 	for (int cap = 0; cap <= CAP_LAST_CAP; cap++) {
 		if (caps & 1ull << cap)
 			continue;
-		prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* root's; refused to others, who have theirs as ambient ones: */
+		prctl(PR_CAPBSET_DROP, cap, 0, 0,
+		      0); /* root's; refused to others, who have theirs as ambient ones: */
 		prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, cap, 0, 0);
 	}
 }
@@ -54,9 +56,11 @@ static void set_limits(const struct child_opts *o)
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 
 	setrlimit(RLIMIT_CORE, &none);
-	if (o->memory_bytes && !getrlimit(RLIMIT_DATA, &memory) && o->memory_bytes < memory.rlim_max) {
+	if (o->memory_bytes && !getrlimit(RLIMIT_DATA, &memory) &&
+	    o->memory_bytes < memory.rlim_max) {
 		memory.rlim_cur = o->memory_bytes;
-		setrlimit(RLIMIT_DATA, &memory); /* maps of BPF are shared memory: they are not in it */
+		setrlimit(RLIMIT_DATA,
+			  &memory); /* maps of BPF are shared memory: they are not in it */
 	}
 	if (fd >= 0 && write(fd, "500", 3) < 0)
 		return; /* it runs without */
@@ -109,11 +113,13 @@ int child_start(const struct child_opts *o, pid_t *pid, struct err *e)
 		become(o, parent, fcntl(fds[1], F_DUPFD_CLOEXEC, FIRST_FREE + FDS_MAX));
 	close(fds[1]);
 	if (child < 0)
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot start %s: %s", o->argv[0], strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot start %s: %s", o->argv[0],
+			       strerror(errno));
 	while (read(read_end, &code, sizeof(code)) < 0 && errno == EINTR)
 		;
 	*pid = child; /* to be waited for in any case */
 	if (code)
-		return err_set(e, -code, EXIT_PREREQUISITE, "cannot start %s: %s", o->argv[0], strerror(code));
+		return err_set(e, -code, EXIT_PREREQUISITE, "cannot start %s: %s", o->argv[0],
+			       strerror(code));
 	return 0;
 }

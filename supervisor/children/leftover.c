@@ -25,7 +25,8 @@ void leftover_note(const char *store, const pid_t *pids, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		if (pids[i] > 0)
-			strbuf_addf(&text, "%d %llu\n", (int)pids[i], (unsigned long long)child_start_ticks(pids[i]));
+			strbuf_addf(&text, "%d %llu\n", (int)pids[i],
+				    (unsigned long long)child_start_ticks(pids[i]));
 	snprintf(path, sizeof(path), "%s/children", store);
 	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd >= 0 && write(fd, strbuf_str(&text), text.len) < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * leftover: children of a sonded that was killed. They end by themselves (child.h); one that hangs does not. STORE/children
- * lists those of the living sonded, a line each: pid, start time in clock ticks. Whoever has the store's supervisor lock
- * next ends what is left of them, by that identity.
+ * leftover: children of a sonded that was killed. They end by themselves (child.h); one that hangs
+ * does not. STORE/children lists those of the living sonded, a line each: pid, start time in clock
+ * ticks. Whoever has the store's supervisor lock next ends what is left of them, by that identity.
  */
 #ifndef SONDE_SUPERVISOR_LEFTOVER_H
 #define SONDE_SUPERVISOR_LEFTOVER_H

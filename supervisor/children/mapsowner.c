@@ -46,12 +46,13 @@ void mapsowner_hang_up(struct mapsowner *m)
 	close_all(&m->sock, 1);
 }
 
-void mapsowner_start(struct mapsowner *m, const char *store, const char *socket, const char *args, unsigned int images_mb,
-		     uint64_t caps)
+void mapsowner_start(struct mapsowner *m, const char *store, const char *socket, const char *args,
+		     unsigned int images_mb, uint64_t caps)
 {
 	char megabytes[16];
-	char *argv[16] = {NULL, "--fd", "3", "--store", (char *)store, "--socket", (char *)socket, "--args", (char *)args,
-			  "--images-mb", megabytes};
+	char *argv[16] = {NULL,       "--fd",         "3",      "--store",    (char *)store,
+			  "--socket", (char *)socket, "--args", (char *)args, "--images-mb",
+			  megabytes};
 	struct child_fd fds[1 + MP_TABLES_N];
 	int pair[2], n = 11;
 	size_t n_fds = 0;
@@ -76,11 +77,13 @@ void mapsowner_start(struct mapsowner *m, const char *store, const char *socket,
 		mapsowner_hang_up(m);
 }
 
-/* One that took the tables over counts on from their generation; one that made new ones begins anew. */
+/* One that took the tables over counts on from their generation; one that made new ones begins
+ * anew. */
 static void on_hello(struct mapsowner *m, const struct mp_hello *h)
 {
 	if (h->generation && m->generation && h->generation <= m->generation) {
-		talk(LOG_LEVEL_WARN, "sonded", "sonde-maps made new tables: the loaders are started anew");
+		talk(LOG_LEVEL_WARN, "sonded",
+		     "sonde-maps made new tables: the loaders are started anew");
 		m->replaced = true;
 	}
 	m->generation = h->generation;

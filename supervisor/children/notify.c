@@ -32,7 +32,8 @@ int notify_send(const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT, (void *)&to, len) < 0)
+	if (fd < 0 ||
+	    sendto(fd, text, strlen(text), MSG_NOSIGNAL | MSG_DONTWAIT, (void *)&to, len) < 0)
 		return -errno;
 	return 0;
 }

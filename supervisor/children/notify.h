@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* notify: telling systemd how we are: one datagram to $NOTIFY_SOCKET. Without one, nothing happens. */
+/* notify: telling systemd how we are: one datagram to $NOTIFY_SOCKET. Without one, nothing happens.
+ */
 #ifndef SONDE_SUPERVISOR_NOTIFY_H
 #define SONDE_SUPERVISOR_NOTIFY_H
 

@@ -14,7 +14,8 @@
 
 #define OUTPUT_MAX  (4u << 20)
 #define MEMORY_MOST (512ull << 20)
-/* Files of a store that others have written to, and giving what it makes to the group: root's, the unit's user has none of them. */
+/* Files of a store that others have written to, and giving what it makes to the group: root's, the
+ * unit's user has none of them. */
 #define CAPS (1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_FOWNER)
 
 void pass_init(struct pass *p)
@@ -42,7 +43,12 @@ int pass_start(struct pass *p, const char *program, char **argv, struct err *e)
 		return rc;
 	argv[0] = path;
 	fds[0] = (struct child_fd){ends[1], 1};
-	rc = child_start(&(struct child_opts){.argv = argv, .fds = fds, .n_fds = 1, .caps = CAPS, .memory_bytes = MEMORY_MOST}, &p->pid, e);
+	rc = child_start(&(struct child_opts){.argv = argv,
+					      .fds = fds,
+					      .n_fds = 1,
+					      .caps = CAPS,
+					      .memory_bytes = MEMORY_MOST},
+			 &p->pid, e);
 	close(ends[1]);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	strbuf_reset(&p->out);

@@ -3,8 +3,8 @@
 
 #include "schema/base/err.h"
 
-#define FIRST_NS 500000000ll
-#define MOST_NS  60000000000ll
+#define FIRST_NS      500000000ll
+#define MOST_NS       60000000000ll
 #define READY_MOST_NS 10000000000ll
 
 int64_t policy_delay_ns(unsigned int failures, bool was_ready, uint32_t random)
@@ -18,7 +18,8 @@ int64_t policy_delay_ns(unsigned int failures, bool was_ready, uint32_t random)
 
 bool policy_gives_up(unsigned int failures, bool was_ready, int exit)
 {
-	if (!was_ready && (exit == EXIT_USAGE || exit == EXIT_PREREQUISITE || exit == EXIT_PERMISSION))
+	if (!was_ready &&
+	    (exit == EXIT_USAGE || exit == EXIT_PREREQUISITE || exit == EXIT_PERMISSION))
 		return true;
 	if (exit == EXIT_STORE)
 		return false;

@@ -21,7 +21,8 @@
 
 const char *service_state_name(enum service_state s)
 {
-	static const char *const names[] = {"off", "waiting", "starting", "running", "stopping", "failed"};
+	static const char *const names[] = {"off",     "waiting",  "starting",
+					    "running", "stopping", "failed"};
 
 	return names[s];
 }
@@ -64,7 +65,8 @@ static void fail(struct service *s, bool was_ready)
 	s->failures++;
 	if (policy_gives_up(s->failures, was_ready, s->exit)) {
 		enter(s, SERVICE_FAILED);
-		talk(LOG_LEVEL_ERROR, s->program, "given up: %s%s%s", s->why, s->fix[0] ? "; fix: " : "", s->fix);
+		talk(LOG_LEVEL_ERROR, s->program, "given up: %s%s%s", s->why,
+		     s->fix[0] ? "; fix: " : "", s->fix);
 		return;
 	}
 	if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != sizeof(chance))
@@ -95,7 +97,8 @@ static int pipe_for(int *ours, int *theirs)
 	return 0;
 }
 
-void service_start(struct service *s, char **argv, const struct child_fd *more, size_t n_more, uint64_t caps)
+void service_start(struct service *s, char **argv, const struct child_fd *more, size_t n_more,
+		   uint64_t caps)
 {
 	int talk_end = -1, progress_end = -1, rc;
 	struct child_fd fds[16];
@@ -125,8 +128,12 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 			fds[n++] = (struct child_fd){progress_end, 3};
 		for (size_t i = 0; i < n_more && n < 16; i++)
 			fds[n++] = more[i];
-		rc = child_start(&(struct child_opts){.argv = argv, .fds = fds, .n_fds = n, .caps = caps,
-						      .memory_bytes = s->memory_bytes}, &s->pid, &e);
+		rc = child_start(&(struct child_opts){.argv = argv,
+						      .fds = fds,
+						      .n_fds = n,
+						      .caps = caps,
+						      .memory_bytes = s->memory_bytes},
+				 &s->pid, &e);
 	}
 	if (talk_end >= 0)
 		close(talk_end);
@@ -134,7 +141,8 @@ void service_start(struct service *s, char **argv, const struct child_fd *more, 
 		close(progress_end);
 	if (rc) {
 		if (!e.what[0])
-			err_set(&e, rc, EXIT_RUNTIME, "cannot start %s: %s", s->program, strerror(-rc));
+			err_set(&e, rc, EXIT_RUNTIME, "cannot start %s: %s", s->program,
+				strerror(-rc));
 		if (s->pid) /* exec failed: it has ended by now */
 			waitpid(s->pid, NULL, 0);
 		s->pid = 0;
@@ -172,7 +180,8 @@ static void take_store_error(struct service *s, const char *text)
 /* The last line of one that ends says nothing of that. */
 static void take_cost(struct service *s, const json_t *ev)
 {
-	json_int_t ns = json_integer_value(json_object_get(ev, "bpf_ns")), bytes = json_integer_value(json_object_get(ev, "map_bytes"));
+	json_int_t ns = json_integer_value(json_object_get(ev, "bpf_ns")),
+		   bytes = json_integer_value(json_object_get(ev, "map_bytes"));
 
 	if (ns > 0)
 		s->bpf_ns = (uint64_t)ns;
@@ -183,7 +192,8 @@ static void take_cost(struct service *s, const json_t *ev)
 static void take_event(struct service *s, const json_t *ev)
 {
 	const char *name = json_string_value(json_object_get(ev, "event")) ?: "";
-	const char *what = json_string_value(json_object_get(ev, "what")), *fix = json_string_value(json_object_get(ev, "fix"));
+	const char *what = json_string_value(json_object_get(ev, "what")),
+		   *fix = json_string_value(json_object_get(ev, "fix"));
 
 	s->heard_ns = clock_mono_ns();
 	if (!strcmp(name, "ready"))
@@ -195,7 +205,8 @@ static void take_event(struct service *s, const json_t *ev)
 		take_store_error(s, json_string_value(json_object_get(ev, "store_error")) ?: "");
 	}
 	if (!strcmp(name, "wants"))
-		snprintf(s->wants, sizeof(s->wants), "%.15s", json_string_value(json_object_get(ev, "targets")) ?: "");
+		snprintf(s->wants, sizeof(s->wants), "%.15s",
+			 json_string_value(json_object_get(ev, "targets")) ?: "");
 	if (!strcmp(name, "error")) {
 		snprintf(s->why, sizeof(s->why), "%.255s", what ?: "it failed");
 		snprintf(s->fix, sizeof(s->fix), "%.159s", fix ?: "");
@@ -215,12 +226,14 @@ static void take_talk_line(struct service *s, const char *text, size_t len)
 {
 	size_t prefix = strlen(s->program);
 
-	if (len > prefix + 2 && !memcmp(text, s->program, prefix) && !memcmp(text + prefix, ": ", 2)) {
+	if (len > prefix + 2 && !memcmp(text, s->program, prefix) &&
+	    !memcmp(text + prefix, ": ", 2)) {
 		text += prefix + 2;
 		len -= prefix + 2;
 	}
 	if (len > 7 && !memcmp(text, "  fix: ", 7)) {
-		snprintf(s->said_fix, sizeof(s->said_fix), "%.*s", (int)(len - 7 < 159 ? len - 7 : 159), text + 7);
+		snprintf(s->said_fix, sizeof(s->said_fix), "%.*s",
+			 (int)(len - 7 < 159 ? len - 7 : 159), text + 7);
 	} else if (len) {
 		snprintf(s->said, sizeof(s->said), "%.*s", (int)(len < 255 ? len : 255), text);
 		s->said_fix[0] = '\0';
@@ -286,7 +299,8 @@ void service_try_anew(struct service *s)
 
 int service_failure(const struct service *s, struct err *e)
 {
-	err_set(e, -EIO, s->exit > 0 ? (enum sonde_exit)s->exit : EXIT_RUNTIME, "%s does not record: %s", s->program, s->why);
+	err_set(e, -EIO, s->exit > 0 ? (enum sonde_exit)s->exit : EXIT_RUNTIME,
+		"%s does not record: %s", s->program, s->why);
 	err_fix(e, "%s", s->fix);
 	return -EIO;
 }
@@ -299,7 +313,8 @@ static uint64_t with_helpers(const struct service *s, uint64_t cpu_ns)
 
 uint64_t service_cpu_ns(const struct service *s)
 {
-	return s->ended_ns + (s->pid ? with_helpers(s, (uint64_t)process_cpu_ns(s->pid)) : 0) + s->bpf_ns;
+	return s->ended_ns + (s->pid ? with_helpers(s, (uint64_t)process_cpu_ns(s->pid)) : 0) +
+	       s->bpf_ns;
 }
 
 void service_ended(struct service *s, int status, uint64_t used_ns)
@@ -326,7 +341,8 @@ void service_ended(struct service *s, int status, uint64_t used_ns)
 	if (!s->why[0] && hung)
 		snprintf(s->why, sizeof(s->why), "it gave no sign of life and was killed");
 	else if (!s->why[0] && WIFSIGNALED(status))
-		snprintf(s->why, sizeof(s->why), "ended by signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
+		snprintf(s->why, sizeof(s->why), "ended by signal %d (%s)", WTERMSIG(status),
+			 strsignal(WTERMSIG(status)));
 	else if (!s->why[0] && s->said[0] && s->exit) {
 		memcpy(s->why, s->said, sizeof(s->why));
 		memcpy(s->fix, s->said_fix, sizeof(s->fix));
@@ -357,16 +373,22 @@ void service_watch(struct service *s)
 json_t *service_json(const struct service *s)
 {
 	int64_t now = clock_mono_ns();
-	json_t *o = json_pack("{s:s, s:s, s:i, s:f, s:i, s:i, s:i, s:f, s:f, s:f}", "name", s->name, "state",
-			      service_state_name(s->state), "pid", (int)s->pid, "for_seconds",
-			      (double)(now - s->since_ns) / 1e9, "starts", (int)s->starts, "failures", (int)s->failures, "exit", s->exit,
-			      "samples", s->samples + s->samples_before, "lost", s->lost + s->lost_before, "cores", s->cores);
+	json_t *o = json_pack("{s:s, s:s, s:i, s:f, s:i, s:i, s:i, s:f, s:f, s:f}", "name", s->name,
+			      "state", service_state_name(s->state), "pid", (int)s->pid,
+			      "for_seconds", (double)(now - s->since_ns) / 1e9, "starts",
+			      (int)s->starts, "failures", (int)s->failures, "exit", s->exit,
+			      "samples", s->samples + s->samples_before, "lost",
+			      s->lost + s->lost_before, "cores", s->cores);
 
 	json_object_set_new(o, "why", s->why[0] ? json_string(s->why) : json_null());
 	json_object_set_new(o, "fix", s->fix[0] ? json_string(s->fix) : json_null());
-	json_object_set_new(o, "store_error", s->store_error[0] ? json_string(s->store_error) : json_null());
+	json_object_set_new(o, "store_error",
+			    s->store_error[0] ? json_string(s->store_error) : json_null());
 	json_object_set_new(o, "hz", s->freq ? json_integer(s->freq) : json_null());
 	json_object_set_new(o, "step", json_integer((json_int_t)s->step));
-	json_object_set_new(o, "again_seconds", s->state == SERVICE_WAITING ? json_real((double)(s->again_ns - now) / 1e9) : json_null());
+	json_object_set_new(o, "again_seconds",
+			    s->state == SERVICE_WAITING ?
+				    json_real((double)(s->again_ns - now) / 1e9) :
+				    json_null());
 	return o;
 }

@@ -37,9 +37,13 @@ static int refuse_path(const char *path, int error, struct err *e)
 {
 	bool rights = error == EACCES || error == EPERM;
 
-	err_set(e, -error, rights ? EXIT_PERMISSION : error == ENOENT || error == ENOTDIR ? EXIT_USAGE : EXIT_RUNTIME, "cannot read %s: %s", path,
-		strerror(error));
-	err_fix(e, rights ? "run it with sudo, or make it readable: chmod a+rX" : "name a folder with a sonde.conf: --config DIR");
+	err_set(e, -error,
+		rights                              ? EXIT_PERMISSION :
+		error == ENOENT || error == ENOTDIR ? EXIT_USAGE :
+						      EXIT_RUNTIME,
+		"cannot read %s: %s", path, strerror(error));
+	err_fix(e, rights ? "run it with sudo, or make it readable: chmod a+rX" :
+			    "name a folder with a sonde.conf: --config DIR");
 	return -error;
 }
 
@@ -55,8 +59,10 @@ static int load_file(struct conf *c, const char *path, struct err *e)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		return refuse_path(path, errno, e);
 	if (!S_ISREG(st.st_mode) || st.st_size > FILE_MAX) {
-		err_set(e, -EINVAL, EXIT_USAGE, "%s is no file of at most %u KiB", path, FILE_MAX >> 10);
-		err_fix(e, "put the configuration there, or remove it; another folder: --config DIR");
+		err_set(e, -EINVAL, EXIT_USAGE, "%s is no file of at most %u KiB", path,
+			FILE_MAX >> 10);
+		err_fix(e,
+			"put the configuration there, or remove it; another folder: --config DIR");
 		return -EINVAL;
 	}
 	text = mem_alloc((size_t)st.st_size + 1);
@@ -109,7 +115,8 @@ static int take_state_directory(struct conf *c, struct err *e)
 
 const char *conf_gpu_driver = "/proc/driver/nvidia/version";
 
-/* `requests = on`, `gpu = on` and `scrape = on` are words of families; once all has been said they stand among them. */
+/* `requests = on`, `gpu = on` and `scrape = on` are words of families; once all has been said they
+ * stand among them. */
 static int take_family(struct conf *c, enum conf_key key, struct err *e)
 {
 	const struct probe_family *out[FAMILIES_MAX], *family = family_named(conf_name(key));
@@ -125,13 +132,15 @@ static int take_family(struct conf *c, enum conf_key key, struct err *e)
 	if (rc)
 		return rc;
 	strbuf_addf(&text, "%s,%s", families->text, family->name);
-	snprintf(origin, sizeof(origin), "%.70s, %s: %.70s", families->origin, conf_name(key), c->value[key].origin);
+	snprintf(origin, sizeof(origin), "%.70s, %s: %.70s", families->origin, conf_name(key),
+		 c->value[key].origin);
 	return conf_set(c, CONF_FAMILIES, strbuf_str(&text), origin, e);
 }
 
 static int take_words(struct conf *c, struct err *e)
 {
-	bool found = c->gpu_auto && !strcmp(c->value[CONF_FAMILIES].origin, "default") && !access(conf_gpu_driver, F_OK);
+	bool found = c->gpu_auto && !strcmp(c->value[CONF_FAMILIES].origin, "default") &&
+		     !access(conf_gpu_driver, F_OK);
 	int rc = c->requests ? take_family(c, CONF_REQUESTS, e) : 0;
 
 	if (!rc && (c->gpu || found))
@@ -150,7 +159,8 @@ int conf_load(const char *dir, const char *const flags[CONF_KEYS], struct conf *
 		rc = conf_set(&c, (enum conf_key)i, conf_fallback((enum conf_key)i), "default", e);
 	if (!rc)
 		rc = take_state_directory(&c, e);
-	if (!rc && dir && access(dir, F_OK) < 0) /* who names one means it; the environment may be older than the folder */
+	/* who names one means it; the environment may be older than the folder */
+	if (!rc && dir && access(dir, F_OK) < 0)
 		rc = refuse_path(dir, errno, e);
 	if (!rc)
 		rc = load_files(&c, dir ? dir : env && *env ? env : CONF_DIR, e);
@@ -181,7 +191,8 @@ void conf_print(const struct conf *c, bool origin, FILE *out)
 			fprintf(out, "%s[%s]\n", *section ? "\n" : "", conf_rows[i].section);
 		section = conf_rows[i].section;
 		if (origin)
-			fprintf(out, "%-12s = %-20s # %s: %s\n", conf_rows[i].name, text, c->value[i].origin, conf_rows[i].help);
+			fprintf(out, "%-12s = %-20s # %s: %s\n", conf_rows[i].name, text,
+				c->value[i].origin, conf_rows[i].help);
 		else
 			fprintf(out, "%-12s = %s\n", conf_rows[i].name, text);
 	}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conf_parts: the table of keys, shared by the reader of one file (confparse.c) and that of all places (conf.c). */
+/* conf_parts: the table of keys, shared by the reader of one file (confparse.c) and that of all
+ * places (conf.c). */
 #ifndef SONDE_SUPERVISOR_CONF_PARTS_H
 #define SONDE_SUPERVISOR_CONF_PARTS_H
 
@@ -13,6 +14,7 @@ extern const struct conf_row conf_rows[CONF_KEYS]; /* the fallback of families i
 const char *conf_fallback(enum conf_key key);
 
 /* Take a value for a key; `origin` as in conf_value. EXIT_USAGE. */
-int conf_set(struct conf *c, enum conf_key key, const char *text, const char *origin, struct err *e);
+int conf_set(struct conf *c, enum conf_key key, const char *text, const char *origin,
+	     struct err *e);
 
 #endif

@@ -14,7 +14,9 @@
 #include "supervisor/config/conf_parts.h"
 
 #define FREQ_MAX 4999
-#define LINE_MOST 198 /* INI_MAX_LINE of libinih as Debian builds it, less a newline and the end */
+#define LINE_MOST                                                                      \
+	198 /* INI_MAX_LINE of libinih as Debian builds it, less a newline and the end \
+	     */
 
 static int check_store(struct conf *c, const char *text)
 {
@@ -124,7 +126,8 @@ static int check_freq(struct conf *c, const char *text)
 static int check_args(struct conf *c, const char *text)
 {
 	(void)c;
-	return !strcmp(text, "full") || !strcmp(text, "masked") || !strcmp(text, "none") ? 0 : -EINVAL;
+	return !strcmp(text, "full") || !strcmp(text, "masked") || !strcmp(text, "none") ? 0 :
+											   -EINVAL;
 }
 
 static int check_cpu(struct conf *c, const char *text)
@@ -150,8 +153,10 @@ static int check_rules(struct conf *c, const char *text)
 	return rules_check(text);
 }
 
-#define RULES_LIKE "a list of container:, image:, command:, user: (of this host) or unit: with a pattern each"
+#define RULES_LIKE \
+	"a list of container:, image:, command:, user: (of this host) or unit: with a pattern each"
 
+/* clang-format off */
 const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_STORE] = {"store", "store", "SONDE_STORE", "", "a path that begins with /", "the store's folder", check_store},
 	[CONF_BUDGET] = {"store", "budget", "SONDE_BUDGET", "", "2G or 500M",
@@ -183,6 +188,7 @@ const struct conf_row conf_rows[CONF_KEYS] = {
 	[CONF_MEMORY] = {"limits", "memory", "SONDE_MEMORY", "256M", "256M, 0 for no limit",
 			 "what all of sonde may take of memory; over it for a minute, families are ended", check_memory},
 };
+/* clang-format on */
 
 const char *conf_fallback(enum conf_key key)
 {
@@ -199,8 +205,10 @@ static int refuse_value(enum conf_key key, const char *text, const char *origin,
 	if (key == CONF_FAMILIES && families_of(text, out, &n, &why))
 		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s", origin, why.what);
 	else
-		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s '%.80s' is not %s", origin, r->name, text, r->like);
-	err_fix(e, "sonde config show    lists %s%s%s, and all others", r->name, *conf_fallback(key) ? ", by default " : "", conf_fallback(key));
+		err_set(e, -EINVAL, EXIT_USAGE, "%s: %s '%.80s' is not %s", origin, r->name, text,
+			r->like);
+	err_fix(e, "sonde config show    lists %s%s%s, and all others", r->name,
+		*conf_fallback(key) ? ", by default " : "", conf_fallback(key));
 	return -EINVAL;
 }
 
@@ -220,8 +228,10 @@ struct file {
 	const char *name, *text;
 	size_t len, at;
 	int set[CONF_KEYS]; /* the line that said something of a key, 0: none has */
-	bool goes_on;  /* the line begins with a blank: libinih hands its text out as one more value of the key before */
-	int line;      /* libinih does not tell it to its reader: lines are counted as they are handed out */
+	bool goes_on; /* the line begins with a blank: libinih hands its text out as one more value
+			 of the key before */
+	int line; /* libinih does not tell it to its reader: lines are counted as they are handed
+		     out */
 	struct err *e;
 	int rc;
 };
@@ -266,15 +276,18 @@ static void suggest(const char *section, const char *name, struct err *e)
 		}
 	}
 	if (found >= 0)
-		err_fix(e, "did you mean:  [%s]  %s = ...", conf_rows[found].section, conf_rows[found].name);
+		err_fix(e, "did you mean:  [%s]  %s = ...", conf_rows[found].section,
+			conf_rows[found].name);
 	else
 		err_fix(e, "sonde config show    lists all keys");
 }
 
 static void say_form(struct err *e)
 {
-	err_fix(e, "lines are [section], key = value of at most %d bytes, and # comments; a list of rules goes on in the next line, "
-		"after a blank", LINE_MOST);
+	err_fix(e,
+		"lines are [section], key = value of at most %d bytes, and # comments; a list of rules goes on in the next line, "
+		"after a blank",
+		LINE_MOST);
 }
 
 static bool is_blank(char c)
@@ -294,7 +307,8 @@ static size_t until_comment(const char *value)
 	return n;
 }
 
-/* A list of rules may go on in further lines; else a key is said once in a file, or the first would be lost in silence. */
+/* A list of rules may go on in further lines; else a key is said once in a file, or the first would
+ * be lost in silence. */
 static int take_value(struct file *f, enum conf_key key, const char *value, const char *origin)
 {
 	struct strbuf all cleanup_strbuf = STRBUF_INIT;
@@ -305,10 +319,12 @@ static int take_value(struct file *f, enum conf_key key, const char *value, cons
 		return conf_set(f->c, key, value, origin, f->e);
 	}
 	if (list && f->goes_on) {
-		strbuf_addf(&all, "%s %.*s", f->c->value[key].text, (int)until_comment(value), value);
+		strbuf_addf(&all, "%s %.*s", f->c->value[key].text, (int)until_comment(value),
+			    value);
 		return conf_set(f->c, key, strbuf_str(&all), origin, f->e);
 	}
-	err_set(f->e, -EINVAL, EXIT_USAGE, "%s: %s is set once more, after line %d%s", origin, conf_rows[key].name, f->set[key],
+	err_set(f->e, -EINVAL, EXIT_USAGE, "%s: %s is set once more, after line %d%s", origin,
+		conf_rows[key].name, f->set[key],
 		f->goes_on ? ": a line that begins with a blank goes on with the one before" : "");
 	if (list)
 		say_form(f->e);
@@ -330,7 +346,8 @@ static int on_value(void *user, const char *section, const char *name, const cha
 			f->rc = take_value(f, (enum conf_key)i, value, origin);
 			return 1;
 		}
-	f->rc = err_set(f->e, -EINVAL, EXIT_USAGE, "%s: unknown key '%.60s' in section [%.40s]", origin, name, section);
+	f->rc = err_set(f->e, -EINVAL, EXIT_USAGE, "%s: unknown key '%.60s' in section [%.40s]",
+			origin, name, section);
 	suggest(section, name, f->e);
 	return 1;
 }
@@ -347,7 +364,9 @@ static char *next_line(char *out, int size, void *stream)
 	f->goes_on = is_blank(f->text[f->at]);
 	if (n >= (size_t)size || memchr(f->text + f->at, 0, n)) {
 		if (!f->rc) {
-			f->rc = err_set(f->e, -EINVAL, EXIT_USAGE, "%s:%d: the line is too long, or no text", f->name, f->line);
+			f->rc = err_set(f->e, -EINVAL, EXIT_USAGE,
+					"%s:%d: the line is too long, or no text", f->name,
+					f->line);
 			say_form(f->e);
 		}
 		n = 0;
@@ -366,7 +385,8 @@ int conf_parse(struct conf *c, const char *name, const char *text, size_t len, s
 	if (f.rc)
 		return f.rc;
 	if (line > 0) {
-		err_set(e, -EINVAL, EXIT_USAGE, "%s:%d: neither [section] nor key = value", name, line);
+		err_set(e, -EINVAL, EXIT_USAGE, "%s:%d: neither [section] nor key = value", name,
+			line);
 		say_form(e);
 		return -EINVAL;
 	}

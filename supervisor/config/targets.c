@@ -21,8 +21,10 @@
 
 #define TICK_NS   (NSEC_PER_SEC * 2 / 5) /* with each of sonded's turns, but no more often */
 #define PATHS_MAX 256
-#define YOUNG_NS  (10 * NSEC_PER_SEC) /* so long a process is looked at in each turn: its executable is being read */
-#define AGAIN_NS  (5 * NSEC_PER_SEC)  /* and then so often, if nothing is told of it: it may have loaded a library */
+/* so long a process is looked at in each turn: its executable is being read */
+#define YOUNG_NS (10 * NSEC_PER_SEC)
+/* and then so often, if nothing is told of it: it may have loaded a library */
+#define AGAIN_NS (5 * NSEC_PER_SEC)
 
 struct key {
 	uint64_t start_ns;
@@ -31,21 +33,21 @@ struct key {
 
 struct given {
 	struct key key;
-	uint64_t seen;       /* the turn that found it to be a target still */
+	uint64_t seen; /* the turn that found it to be a target still */
 	UT_hash_handle hh;
 };
 
 /* What was found of a process at the last look; its hostmaps_process.user. */
 struct looked {
 	int64_t next_ns;
-	uint64_t found;      /* a bit for each loader: it wants and may have it */
-	uint32_t serial;     /* of what was known of it */
-	uint32_t round;      /* of targets */
+	uint64_t found;  /* a bit for each loader: it wants and may have it */
+	uint32_t serial; /* of what was known of it */
+	uint32_t round;  /* of targets */
 };
 
 /* One loader: its pipe, and what it has been given. */
 struct feed {
-	int fd;              /* ours, -1: none */
+	int fd; /* ours, -1: none */
 	struct given *all;
 };
 
@@ -56,9 +58,9 @@ struct targets {
 	size_t n;
 	int64_t next_ns;
 	uint64_t turn;
-	uint32_t round;          /* grows when everything is to be looked at anew */
+	uint32_t round;               /* grows when everything is to be looked at anew */
 	char rules[2][CONF_TEXT_MAX]; /* that round's */
-	uint64_t wanting;        /* a bit for each loader */
+	uint64_t wanting;             /* a bit for each loader */
 	int64_t now_ns;
 	const struct conf *conf; /* of this turn, as the next */
 	const struct service *loaders;
@@ -78,7 +80,7 @@ static void feed_clear(struct feed *f)
 {
 	struct given *g, *next;
 
-	HASH_ITER(hh, f->all, g, next) {
+	HASH_ITER (hh, f->all, g, next) {
 		HASH_DEL(f->all, g);
 		free(g);
 	}
@@ -183,7 +185,8 @@ static bool is_wanted(struct hostmaps *hm, const struct hostmaps_process *p, con
 
 static bool is_allowed(const struct targets *t, const struct hostmaps_process *p)
 {
-	const char *include = t->conf->value[CONF_INCLUDE].text, *exclude = t->conf->value[CONF_EXCLUDE].text;
+	const char *include = t->conf->value[CONF_INCLUDE].text,
+		   *exclude = t->conf->value[CONF_EXCLUDE].text;
 	struct container_names names = {0};
 	const struct container_names *told;
 	struct rule_process r = {.comm = p->comm, .exe = p->exe, .uid = p->uid};
@@ -211,7 +214,8 @@ static bool is_allowed(const struct targets *t, const struct hostmaps_process *p
 static bool tell(const struct feed *f, char sign, const struct key *k)
 {
 	char line[64];
-	int n = snprintf(line, sizeof(line), "%c%" PRIu32 " %" PRIu64 " %" PRIu32 "\n", sign, k->tgid, k->start_ns, k->exec_id);
+	int n = snprintf(line, sizeof(line), "%c%" PRIu32 " %" PRIu64 " %" PRIu32 "\n", sign,
+			 k->tgid, k->start_ns, k->exec_id);
 
 	return write(f->fd, line, (size_t)n) == n;
 }
@@ -295,7 +299,7 @@ static void take_back(struct targets *t, struct feed *f)
 {
 	struct given *g, *next;
 
-	HASH_ITER(hh, f->all, g, next) {
+	HASH_ITER (hh, f->all, g, next) {
 		if (g->seen == t->turn || !tell(f, '-', &g->key))
 			continue;
 		HASH_DEL(f->all, g);

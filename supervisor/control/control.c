@@ -25,15 +25,19 @@ int control_open(struct control *c, const char *store, struct err *e)
 	c->listen_fd = -1;
 	for (size_t i = 0; i < CONTROL_CLIENTS; i++)
 		c->client[i].fd = -1;
-	if ((size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control.sock", store) >= sizeof(addr.sun_path)) {
-		err_set(e, -ENAMETOOLONG, EXIT_USAGE, "the store's path is too long for a socket in it: %s", store);
+	if ((size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control.sock", store) >=
+	    sizeof(addr.sun_path)) {
+		err_set(e, -ENAMETOOLONG, EXIT_USAGE,
+			"the store's path is too long for a socket in it: %s", store);
 		err_fix(e, "name one of fewer than 90 letters: --store DIR");
 		return -ENAMETOOLONG;
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a socket: %s", strerror(errno));
-	(void)unlink(addr.sun_path); /* the store's supervisor lock is ours: nobody answers there any more */
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a socket: %s",
+			       strerror(errno));
+	(void)unlink(addr.sun_path); /* the store's supervisor lock is ours: nobody answers there
+					any more */
 	old = umask(0117);
 	rc = bind(fd, (void *)&addr, sizeof(addr)) < 0 ? -errno : 0;
 	umask(old);
@@ -42,8 +46,9 @@ int control_open(struct control *c, const char *store, struct err *e)
 	if (!rc && listen(fd, 8) < 0)
 		rc = -errno;
 	if (rc)
-		return err_set(e, rc, rc == -EACCES || rc == -EROFS ? EXIT_PERMISSION : EXIT_RUNTIME, "cannot listen at %s: %s",
-			       addr.sun_path, strerror(-rc));
+		return err_set(e, rc,
+			       rc == -EACCES || rc == -EROFS ? EXIT_PERMISSION : EXIT_RUNTIME,
+			       "cannot listen at %s: %s", addr.sun_path, strerror(-rc));
 	memcpy(c->path, addr.sun_path, sizeof(c->path));
 	c->listen_fd = take_fd(&fd);
 	return 0;
@@ -79,7 +84,8 @@ size_t control_fds(const struct control *c, struct pollfd *out)
 	return n;
 }
 
-/* A free one, or that of who has been here longest: all that have said something were answered before one more is let in. */
+/* A free one, or that of who has been here longest: all that have said something were answered
+ * before one more is let in. */
 static struct control_client *place_for_one(struct control *c)
 {
 	struct control_client *oldest = &c->client[0];
@@ -118,7 +124,8 @@ static void reply(struct control *c, struct control_client *x)
 	char *text;
 
 	answer = json_is_object(request) ? c->answer(c->ctx, request, x->trusted) :
-		json_pack("{s:s, s:i}", "error", "that was no JSON object", "exit", EXIT_USAGE);
+					   json_pack("{s:s, s:i}", "error",
+						     "that was no JSON object", "exit", EXIT_USAGE);
 	text = json_dumps(answer, JSON_COMPACT);
 	if (text && send(x->fd, text, strlen(text), MSG_NOSIGNAL) >= 0)
 		(void)!send(x->fd, "\n", 1, MSG_NOSIGNAL);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control: the socket by which people ask and tell sonded: STORE/control.sock, a stream, mode 0660 with the store's group.
- * A client sends one JSON object and a newline, and gets one; then the connection ends.
+ * control: the socket by which people ask and tell sonded: STORE/control.sock, a stream, mode 0660
+ * with the store's group. A client sends one JSON object and a newline, and gets one; then the
+ * connection ends.
  *
  *   {"do": "status"}                    who may read the store may ask these two
  *   {"do": "logs", "n": 100}
  *   {"do": "up", "families": ["cpu"]}   these are for root and the user that sonded runs as
  *   {"do": "down", "families": [...]}
  *   {"do": "stop"}, {"do": "reload"}, {"do": "prune"}
- *   {"do": "rotate"}                    the file that is written is left by all writers; its name is in "segment"
+ *   {"do": "rotate"}                    the file that is written is left by all writers; its name
+ * is in "segment"
  *
  * The answer has "ok": true, or "error" and perhaps "fix", with the exit code in "exit".
  */
@@ -24,28 +26,29 @@
 #include "schema/base/err.h"
 #include "schema/base/strbuf.h"
 
-#define CONTROL_CLIENTS 8 /* one more takes the place of who has been silent longest */
+#define CONTROL_CLIENTS     8 /* one more takes the place of who has been silent longest */
 #define CONTROL_REQUEST_MAX 4096
 
 struct control {
-	int listen_fd;               /* -1: none */
+	int listen_fd; /* -1: none */
 	char path[108];
 	struct control_client {
-		int fd;              /* -1: free */
-		uint64_t came;       /* which one it was of all */
-		bool trusted;        /* root, or our own user */
+		int fd;        /* -1: free */
+		uint64_t came; /* which one it was of all */
+		bool trusted;  /* root, or our own user */
 		char request[CONTROL_REQUEST_MAX];
 		size_t n;
 	} client[CONTROL_CLIENTS];
 	/* Answers one request; `trusted`: it may change things. Never NULL. */
 	json_t *(*answer)(void *ctx, const json_t *request, bool trusted);
 	void *ctx;
-	uint64_t came;               /* so many */
+	uint64_t came; /* so many */
 };
 
 int control_open(struct control *c, const char *store, struct err *e);
 void control_close(struct control *c);
-/* For poll: at most 1 + CONTROL_CLIENTS; how many. Then control_serve, with what poll said of them. */
+/* For poll: at most 1 + CONTROL_CLIENTS; how many. Then control_serve, with what poll said of them.
+ */
 size_t control_fds(const struct control *c, struct pollfd *out);
 void control_serve(struct control *c, const struct pollfd *polled);
 

@@ -26,8 +26,8 @@ void talk_init(void)
 	unsigned long long dev, ino;
 	struct stat st;
 
-	journal = stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
-		  st.st_dev == dev && st.st_ino == ino;
+	journal = stream && sscanf(stream, "%llu:%llu", &dev, &ino) == 2 &&
+		  fstat(STDERR_FILENO, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
 	file_most = 0;
 }
 
@@ -40,7 +40,8 @@ void talk_init_file(size_t most)
 	file_most = most;
 }
 
-void talk_format(struct strbuf *out, long long utc_ns, enum log_level level, const char *from, const char *msg)
+void talk_format(struct strbuf *out, long long utc_ns, enum log_level level, const char *from,
+		 const char *msg)
 {
 	time_t s = utc_ns / NSEC_PER_SEC;
 	char stamp[32] = "?";
@@ -48,7 +49,8 @@ void talk_format(struct strbuf *out, long long utc_ns, enum log_level level, con
 
 	if (gmtime_r(&s, &tm))
 		strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
-	strbuf_addf(out, "ts=%s.%03lldZ level=%s from=%s msg=\"", stamp, utc_ns / 1000000 % 1000, names[level], from);
+	strbuf_addf(out, "ts=%s.%03lldZ level=%s from=%s msg=\"", stamp, utc_ns / 1000000 % 1000,
+		    names[level], from);
 	while (*msg) {
 		size_t n = strcspn(msg, "\"\\");
 

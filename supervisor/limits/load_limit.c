@@ -59,7 +59,9 @@ int64_t process_cpu_ns(pid_t pid)
 		at = strchr(at + 1, ' ');
 	if (!at || sscanf(at, " %llu %llu", &user, &system) != 2)
 		return 0;
-	return own_cpu_ns(pid) + (int64_t)((user + system) * (NSEC_PER_SEC / (unsigned long long)sysconf(_SC_CLK_TCK)));
+	return own_cpu_ns(pid) +
+	       (int64_t)((user + system) *
+			 (NSEC_PER_SEC / (unsigned long long)sysconf(_SC_CLK_TCK)));
 }
 
 uint64_t host_switches(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * governor: when what sonde takes calls for a step (relief.h): over a limit for all of a while (a minute), or below half of it for five
- * times as long (of memory: how much CPU would fit again relief.h works out). Pure but for the process_ functions and host_switches.
+ * governor: when what sonde takes calls for a step (relief.h): over a limit for all of a while (a
+ * minute), or below half of it for five times as long (of memory: how much CPU would fit again
+ * relief.h works out). Pure but for the process_ functions and host_switches.
  */
 #ifndef SONDE_SUPERVISOR_GOVERNOR_H
 #define SONDE_SUPERVISOR_GOVERNOR_H
@@ -19,9 +20,9 @@ struct governor {
 	bool again;                /* it has been over since a step was asked for */
 };
 
-/* One look: what is used (cores, bytes) and its limit (0: none). +1: less is to be done; -1: there is room for more; 0. The
- * time begins anew after each; one step was not enough: the next is asked for after a third of it. Without a limit there is room
- * at once. */
+/* One look: what is used (cores, bytes) and its limit (0: none). +1: less is to be done; -1: there
+ * is room for more; 0. The time begins anew after each; one step was not enough: the next is asked
+ * for after a third of it. Without a limit there is room at once. */
 int governor_look(struct governor *g, double used, double limit, int64_t while_ns, int64_t now_ns);
 
 /* CPU time of a process and of its children that have ended, user and system; 0: it is gone. */

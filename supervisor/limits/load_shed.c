@@ -13,14 +13,16 @@ unsigned int relief_step(const struct relief *r, unsigned int family, const stru
 	return r->of[family].step < f->steps ? r->of[family].step : f->steps;
 }
 
-uint32_t relief_freq(const struct relief *r, unsigned int family, const struct probe_family *f, uint32_t asked)
+uint32_t relief_freq(const struct relief *r, unsigned int family, const struct probe_family *f,
+		     uint32_t asked)
 {
 	uint32_t freq = asked >> relief_step(r, family, f);
 
 	return freq ? freq : 1;
 }
 
-unsigned int relief_count(const struct relief *r, const struct relief_family *f, unsigned int n, enum relief_limit limit)
+unsigned int relief_count(const struct relief *r, const struct relief_family *f, unsigned int n,
+			  enum relief_limit limit)
 {
 	unsigned int sum = 0;
 
@@ -54,16 +56,19 @@ static bool more_valued(const struct relief_family *f, unsigned int a, unsigned 
 	return f[a].family < f[b].family;
 }
 
-/* Of two that take as much the less valued. `slower`: one that can do less; not `but`. -1: there is none. */
+/* Of two that take as much the less valued. `slower`: one that can do less; not `but`. -1: there is
+ * none. */
 static int dearest(const struct relief *r, const struct relief_look *l, bool slower, int but)
 {
 	const struct relief_family *f = l->f;
 	int found = -1;
 
 	for (unsigned int i = 0; i < l->n; i++) {
-		if ((int)i == but || !runs(r, f, i) || (slower && r->of[i].step >= f[i].family->steps))
+		if ((int)i == but || !runs(r, f, i) ||
+		    (slower && r->of[i].step >= f[i].family->steps))
 			continue;
-		if (found < 0 || f[i].cores > f[found].cores || (f[i].cores >= f[found].cores && more_valued(f, (unsigned int)found, i)))
+		if (found < 0 || f[i].cores > f[found].cores ||
+		    (f[i].cores >= f[found].cores && more_valued(f, (unsigned int)found, i)))
 			found = (int)i;
 	}
 	return found;
@@ -87,20 +92,25 @@ static double could_spare(const struct relief *r, const struct relief_look *l)
 
 	for (unsigned int i = 0; i < l->n; i++)
 		if (runs(r, l->f, i) && r->of[i].step < l->f[i].family->steps)
-			sum += l->f[i].cores * (1 - 1.0 / (1u << (l->f[i].family->steps - r->of[i].step)));
+			sum += l->f[i].cores *
+			       (1 - 1.0 / (1u << (l->f[i].family->steps - r->of[i].step)));
 	return sum;
 }
 
-static void go_down(struct relief *r, const struct relief_look *l, unsigned int i, unsigned int to, struct relief_step *out)
+static void go_down(struct relief *r, const struct relief_look *l, unsigned int i, unsigned int to,
+		    struct relief_step *out)
 {
 	struct relief_state *s = &r->of[i];
 	bool soon = s->back_ns && l->now_ns - s->back_ns < RELIEF_SOON * l->while_ns;
 
 	if (s->back_ns)
-		s->patience = !soon ? 0 : s->patience < RELIEF_PATIENCE ? s->patience + 1 : s->patience;
+		s->patience = !soon                         ? 0 :
+			      s->patience < RELIEF_PATIENCE ? s->patience + 1 :
+							      s->patience;
 	s->step = to;
 	s->room_ns = s->back_ns = 0;
-	*out = (struct relief_step){.family = i, .stop = to > l->f[i].family->steps, .limit = RELIEF_CPU};
+	*out = (struct relief_step){
+		.family = i, .stop = to > l->f[i].family->steps, .limit = RELIEF_CPU};
 }
 
 bool relief_more(struct relief *r, const struct relief_look *l, struct relief_step *out)
@@ -130,7 +140,8 @@ bool relief_more(struct relief *r, const struct relief_look *l, struct relief_st
 /* --- and more again --- */
 
 /* What it would take at a step above the one where it is. */
-static double would_take(const struct relief *r, const struct relief_look *l, unsigned int i, unsigned int step)
+static double would_take(const struct relief *r, const struct relief_look *l, unsigned int i,
+			 unsigned int step)
 {
 	const struct relief_state *s = &r->of[i];
 	const struct probe_family *family = l->f[i].family;
@@ -143,7 +154,8 @@ static double would_take(const struct relief *r, const struct relief_look *l, un
 	if (s->cores[last] <= 0)
 		return 0; /* it never ran: it is tried */
 	if (family->by_switches && s->switches[last] > 0 && l->switches > 0)
-		return s->cores[last] * l->switches / s->switches[last] * (double)(1u << (last - step));
+		return s->cores[last] * l->switches / s->switches[last] *
+		       (double)(1u << (last - step));
 	return s->cores[last] * (double)(1u << (last - step));
 }
 
@@ -153,16 +165,19 @@ static unsigned int fits(const struct relief *r, const struct relief_look *l, un
 	const struct relief_state *s = &r->of[i];
 	unsigned int to = 0;
 
-	while (to < s->step && l->limit > 0 && l->used - l->f[i].cores + would_take(r, l, i, to) > ROOM * l->limit)
+	while (to < s->step && l->limit > 0 &&
+	       l->used - l->f[i].cores + would_take(r, l, i, to) > ROOM * l->limit)
 		to++;
 	return to;
 }
 
-static void come_back(struct relief *r, const struct relief_look *l, unsigned int i, unsigned int to, struct relief_step *out)
+static void come_back(struct relief *r, const struct relief_look *l, unsigned int i,
+		      unsigned int to, struct relief_step *out)
 {
 	struct relief_state *s = &r->of[i];
 
-	*out = (struct relief_step){.family = i, .stop = s->step > l->f[i].family->steps, .limit = RELIEF_CPU};
+	*out = (struct relief_step){
+		.family = i, .stop = s->step > l->f[i].family->steps, .limit = RELIEF_CPU};
 	s->step = to;
 	s->room_ns = 0;
 	s->back_ns = l->now_ns;
@@ -200,7 +215,8 @@ bool relief_less(struct relief *r, const struct relief_look *l, struct relief_st
 
 /* --- memory --- */
 
-bool relief_more_memory(struct relief *r, const struct relief_family *f, unsigned int n, struct relief_step *out)
+bool relief_more_memory(struct relief *r, const struct relief_family *f, unsigned int n,
+			struct relief_step *out)
 {
 	int last = -1, running = 0;
 
@@ -212,11 +228,13 @@ bool relief_more_memory(struct relief *r, const struct relief_family *f, unsigne
 	if (running < 2)
 		return false;
 	r->of[last].stopped_for_memory = true;
-	*out = (struct relief_step){.family = (unsigned int)last, .stop = true, .limit = RELIEF_MEMORY};
+	*out = (struct relief_step){
+		.family = (unsigned int)last, .stop = true, .limit = RELIEF_MEMORY};
 	return true;
 }
 
-bool relief_less_memory(struct relief *r, const struct relief_family *f, unsigned int n, struct relief_step *out)
+bool relief_less_memory(struct relief *r, const struct relief_family *f, unsigned int n,
+			struct relief_step *out)
 {
 	for (unsigned int i = 0; i < n; i++) {
 		if (!f[i].wanted || !r->of[i].stopped_for_memory)

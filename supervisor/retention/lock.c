@@ -18,7 +18,8 @@
 #include "schema/store/files/folder.h"
 #include "supervisor/control/log_lines.h"
 
-#define REPLACE_MS 15000 /* its loaders have two seconds, then they are killed; sonde-prune may be at work */
+/* its loaders have two seconds, then they are killed; sonde-prune may be at work */
+#define REPLACE_MS 15000
 #define LOOK_MS    20
 
 static bool try_lock(int fd)
@@ -36,17 +37,21 @@ static int tell_to_end(const char *store, struct err *e)
 	char answer[256] = "";
 	int rc = 0;
 
-	if ((size_t)snprintf(a.sun_path, sizeof(a.sun_path), "%s/control.sock", store) >= sizeof(a.sun_path))
-		return err_set(e, -ENAMETOOLONG, EXIT_STORE, "%s is too long a path for a socket", store);
+	if ((size_t)snprintf(a.sun_path, sizeof(a.sun_path), "%s/control.sock", store) >=
+	    sizeof(a.sun_path))
+		return err_set(e, -ENAMETOOLONG, EXIT_STORE, "%s is too long a path for a socket",
+			       store);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
 	if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
-	    send(fd, stop, sizeof(stop) - 1, MSG_NOSIGNAL) < 0 || recv(fd, answer, sizeof(answer) - 1, 0) < 0)
+	    send(fd, stop, sizeof(stop) - 1, MSG_NOSIGNAL) < 0 ||
+	    recv(fd, answer, sizeof(answer) - 1, 0) < 0)
 		rc = -errno;
 	if (rc)
-		return err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot ask the sonded of %s to end: %s",
-			       store, strerror(-rc));
+		return err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
+			       "cannot ask the sonded of %s to end: %s", store, strerror(-rc));
 	if (!strstr(answer, "\"ok\":true"))
-		return err_set(e, -EPERM, EXIT_PERMISSION, "the sonded of %s did not agree to end: %.200s", store, answer);
+		return err_set(e, -EPERM, EXIT_PERMISSION,
+			       "the sonded of %s did not agree to end: %.200s", store, answer);
 	return 0;
 }
 
@@ -61,17 +66,21 @@ static int replace_other(const char *store, int fd, const char *pid, struct err 
 		}
 		poll(NULL, 0, LOOK_MS);
 	}
-	return rc ? rc : err_set(e, -ETIMEDOUT, EXIT_STORE, "sonded, pid %s, did not end within %d s", pid, REPLACE_MS / 1000);
+	return rc ? rc :
+		    err_set(e, -ETIMEDOUT, EXIT_STORE, "sonded, pid %s, did not end within %d s",
+			    pid, REPLACE_MS / 1000);
 }
 
 static int refuse(const char *store, const char *pid, struct err *e)
 {
-	err_set(e, -EBUSY, EXIT_STORE, "another sonded%s%s keeps the store %s", *pid ? ", pid " : "", pid, store);
+	err_set(e, -EBUSY, EXIT_STORE, "another sonded%s%s keeps the store %s",
+		*pid ? ", pid " : "", pid, store);
 	err_fix(e, "ask it: sonde status    end it: sudo sonde down    keep another: --store DIR");
 	return -EBUSY;
 }
 
-/* Root's sonded would take more rights from its children than root in another user's folder needs. */
+/* Root's sonded would take more rights from its children than root in another user's folder needs.
+ */
 static int check_owner(const char *store, struct err *e)
 {
 	const struct passwd *pw;
@@ -80,8 +89,9 @@ static int check_owner(const char *store, struct err *e)
 	if (geteuid() != 0 || stat(store, &st) < 0 || st.st_uid == 0)
 		return 0;
 	pw = getpwuid(st.st_uid);
-	err_set(e, -EPERM, EXIT_PERMISSION, "the store %s belongs to another user (%s): what root's sonded starts has no right to write there", store,
-		pw ? pw->pw_name : "unknown");
+	err_set(e, -EPERM, EXIT_PERMISSION,
+		"the store %s belongs to another user (%s): what root's sonded starts has no right to write there",
+		store, pw ? pw->pw_name : "unknown");
 	err_fix(e, "systemctl start sonded, which runs as that user; or keep another: --store DIR");
 	return -EPERM;
 }
@@ -97,9 +107,10 @@ int lock_take(const char *store, bool replace, int *out, struct err *e)
 	snprintf(path, sizeof(path), "%s/sonded.lock", store);
 	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
 	if (fd < 0) {
-		err_set(e, -errno, errno == EACCES || errno == EROFS ? EXIT_PERMISSION : EXIT_STORE, "cannot open %s: %s", path,
-			strerror(errno));
-		err_fix(e, errno == EROFS ? "keep a store that can be written: --store DIR" : "run it with sudo, or as the store's owner");
+		err_set(e, -errno, errno == EACCES || errno == EROFS ? EXIT_PERMISSION : EXIT_STORE,
+			"cannot open %s: %s", path, strerror(errno));
+		err_fix(e, errno == EROFS ? "keep a store that can be written: --store DIR" :
+					    "run it with sudo, or as the store's owner");
 		return -errno;
 	}
 	if (!try_lock(fd)) {
@@ -112,7 +123,8 @@ int lock_take(const char *store, bool replace, int *out, struct err *e)
 	folder_own(fd, 0640);
 	snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, pid, strlen(pid), 0) < 0)
-		talk(LOG_LEVEL_WARN, "sonded", "cannot write %s: %s", path, strerror(errno)); /* a full disk: the lock holds */
+		talk(LOG_LEVEL_WARN, "sonded", "cannot write %s: %s", path,
+		     strerror(errno)); /* a full disk: the lock holds */
 	*out = take_fd(&fd);
 	return 0;
 }

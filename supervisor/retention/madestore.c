@@ -64,7 +64,7 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 
 void madestore_remove(const struct madestore *l)
 {
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	char path[PATH_MAX];
 	size_t n = 0;
 	int rc;
@@ -77,7 +77,8 @@ void madestore_remove(const struct madestore *l)
 		return;
 	nftw(l->store, remove_one, DEPTH_FDS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 	snprintf(path, sizeof(path), "%s", l->store);
-	while (l->first[0] && !rmdir(path) && strcmp(path, l->first)) { /* those that are not empty stay */
+	/* those that are not empty stay */
+	while (l->first[0] && !rmdir(path) && strcmp(path, l->first)) {
 		char *slash = strrchr(path, '/');
 
 		if (!slash || slash == path)

@@ -8,18 +8,19 @@
 #include "schema/store/retention/budget.h"
 #include "supervisor/control/log_lines.h"
 
-#define LOOK_NS     (NSEC_PER_SEC * 9 / 10) /* with each second turn of sonded */
-#define IN_VAIN_NS  (30 * NSEC_PER_SEC) /* after a pass that found nothing to remove */
-#define IMAGES_NS   (30 * NSEC_PER_SEC) /* images/ keeps to its share by itself: it is looked through more seldom */
-#define SEGMENT_MOST (64ull << 20)
-#define SEGMENT_LEAST (1ull << 20)
-#define SEGMENT_SHARE 8 /* of the budget; with its log it stays below a quarter */
-#define IMAGES_SHARE 8
+#define LOOK_NS    (NSEC_PER_SEC * 9 / 10) /* with each second turn of sonded */
+#define IN_VAIN_NS (30 * NSEC_PER_SEC)     /* after a pass that found nothing to remove */
+/* images/ keeps to its share by itself: it is looked through more seldom */
+#define IMAGES_NS      (30 * NSEC_PER_SEC)
+#define SEGMENT_MOST   (64ull << 20)
+#define SEGMENT_LEAST  (1ull << 20)
+#define SEGMENT_SHARE  8 /* of the budget; with its log it stays below a quarter */
+#define IMAGES_SHARE   8
 #define IMAGES_MOST_MB 256
-#define DOUBTFUL_NS (60 * NSEC_PER_SEC)
-#define DOUBT_NS    (3600 * NSEC_PER_SEC)
-#define BALLAST_SHARE 16
-#define BALLAST_MOST (16ull << 20)
+#define DOUBTFUL_NS    (60 * NSEC_PER_SEC)
+#define DOUBT_NS       (3600 * NSEC_PER_SEC)
+#define BALLAST_SHARE  16
+#define BALLAST_MOST   (16ull << 20)
 
 void retain_limits(struct retain *r, const struct conf *c)
 {
@@ -77,8 +78,8 @@ static struct retention_limits headroom(const struct retain *r)
 	return l;
 }
 
-/* A clock that was set may be set right soon, and so may the one that a host comes up with: all history is not to go for a mistake of a
- * minute. */
+/* A clock that was set may be set right soon, and so may the one that a host comes up with: all
+ * history is not to go for a mistake of a minute. */
 static void mind_clock(struct retain *r)
 {
 	int64_t offset = clock_boot_offset_ns(), moved = offset - r->offset_ns;
@@ -87,7 +88,8 @@ static void mind_clock(struct retain *r)
 		r->doubt_until_ns = clock_mono_ns() + DOUBT_NS;
 	if (r->offset_ns && (moved > DOUBTFUL_NS || moved < -DOUBTFUL_NS)) {
 		r->doubt_until_ns = clock_mono_ns() + DOUBT_NS;
-		talk(LOG_LEVEL_WARN, "sonded", "the wall clock was set by %.0f s: no file is removed for its age in the next hour",
+		talk(LOG_LEVEL_WARN, "sonded",
+		     "the wall clock was set by %.0f s: no file is removed for its age in the next hour",
 		     (double)moved / 1e9);
 	}
 	r->offset_ns = offset;
@@ -95,8 +97,11 @@ static void mind_clock(struct retain *r)
 
 uint64_t retain_room(const struct retain *r)
 {
-	uint64_t most = r->limits.bytes - r->limits.bytes / SEGMENT_SHARE, bytes = most > r->use.bytes ? most - r->use.bytes : 0;
-	uint64_t left = r->use.free_bytes > r->limits.reserve_bytes ? r->use.free_bytes - r->limits.reserve_bytes : 0;
+	uint64_t most = r->limits.bytes - r->limits.bytes / SEGMENT_SHARE,
+		 bytes = most > r->use.bytes ? most - r->use.bytes : 0;
+	uint64_t left = r->use.free_bytes > r->limits.reserve_bytes ?
+				r->use.free_bytes - r->limits.reserve_bytes :
+				0;
 
 	return bytes < left ? bytes : left;
 }
@@ -104,7 +109,9 @@ uint64_t retain_room(const struct retain *r)
 static void start(struct retain *r)
 {
 	char budget[32], reserve[32], age[32];
-	char *argv[] = {NULL, "--json", "--store", (char *)r->store, "--budget", budget, "--reserve", reserve, "--age", age, "--fine", "0", NULL}; /* the sealer makes minutes */
+	char *argv[] = {NULL,     "--json",    "--store", (char *)r->store, "--budget",
+			budget,   "--reserve", reserve,   "--age",          age,
+			"--fine", "0",         NULL}; /* the sealer makes minutes */
 	struct err e = {0};
 
 	snprintf(budget, sizeof(budget), "%llu", (unsigned long long)headroom(r).bytes);
@@ -146,11 +153,16 @@ static void tell_removed(const json_t *row)
 	double mib = json_number_value(json_object_get(row, "bytes")) / 1048576;
 
 	if (!json_is_string(json_object_get(row, "to")))
-		talk(LOG_LEVEL_INFO, "sonded", "removed %s (%s): %.1f MiB, %s", text(row, "segment"), text(row, "why"), mib,
-		     json_is_true(json_object_get(row, "counted")) ? "no rows of its own" : "its rows could not be counted");
+		talk(LOG_LEVEL_INFO, "sonded", "removed %s (%s): %.1f MiB, %s",
+		     text(row, "segment"), text(row, "why"), mib,
+		     json_is_true(json_object_get(row, "counted")) ?
+			     "no rows of its own" :
+			     "its rows could not be counted");
 	else
-		talk(LOG_LEVEL_INFO, "sonded", "removed %s (%s): %.1f MiB, %lld rows, %lld events, %lld lost, up to %s",
-		     text(row, "segment"), text(row, "why"), mib, (long long)json_integer_value(json_object_get(row, "rows")),
+		talk(LOG_LEVEL_INFO, "sonded",
+		     "removed %s (%s): %.1f MiB, %lld rows, %lld events, %lld lost, up to %s",
+		     text(row, "segment"), text(row, "why"), mib,
+		     (long long)json_integer_value(json_object_get(row, "rows")),
 		     (long long)json_integer_value(json_object_get(row, "events")),
 		     (long long)json_integer_value(json_object_get(row, "lost")), text(row, "to"));
 }
@@ -164,11 +176,13 @@ void retain_ended(struct retain *r, int status)
 	root = pass_ended(&r->prune, status, &code);
 	rows = json_object_get(root, "rows");
 	if (!root)
-		talk(LOG_LEVEL_WARN, "sonded", "sonde-prune failed (code %d): it is tried again", code);
-	json_array_foreach(rows, i, row)
+		talk(LOG_LEVEL_WARN, "sonded", "sonde-prune failed (code %d): it is tried again",
+		     code);
+	json_array_foreach (rows, i, row)
 		tell_removed(row);
 	if (json_array_size(json_object_get(root, "unmet")) && !r->unmet)
-		talk(LOG_LEVEL_WARN, "sonded", "the store is over its limits, and nothing more in it may go");
+		talk(LOG_LEVEL_WARN, "sonded",
+		     "the store is over its limits, and nothing more in it may go");
 	r->unmet = json_array_size(json_object_get(root, "unmet")) > 0;
 	r->look_ns = clock_mono_ns() + (json_array_size(rows) ? LOOK_NS : IN_VAIN_NS);
 	(void)usage_measure(r->store, &r->use);
@@ -178,14 +192,16 @@ void retain_ended(struct retain *r, int status)
 json_t *retain_json(const struct retain *r)
 {
 	struct removed_page page;
-	json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "path", r->store, "bytes", (json_int_t)r->use.bytes,
-			      "budget_bytes", (json_int_t)r->limits.bytes, "free_bytes", (json_int_t)r->use.free_bytes,
-			      "reserve_bytes", (json_int_t)r->limits.reserve_bytes, "age_seconds",
+	json_t *o = json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b}", "path", r->store, "bytes",
+			      (json_int_t)r->use.bytes, "budget_bytes", (json_int_t)r->limits.bytes,
+			      "free_bytes", (json_int_t)r->use.free_bytes, "reserve_bytes",
+			      (json_int_t)r->limits.reserve_bytes, "age_seconds",
 			      (json_int_t)(r->limits.age_ns / NSEC_PER_SEC), "unmet", r->unmet);
 
 	removed_read(r->store, &page);
 	json_object_set_new(o, "removed_segments", json_integer((json_int_t)page.segments));
 	json_object_set_new(o, "removed_bytes", json_integer((json_int_t)page.bytes));
-	json_object_set_new(o, "history_begins_ns", page.history_ns ? json_integer(page.history_ns) : json_null());
+	json_object_set_new(o, "history_begins_ns",
+			    page.history_ns ? json_integer(page.history_ns) : json_null());
 	return o;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * retain: holds the store within its limits while sonded runs: looks at the folder every few seconds, and where something
- * must go starts sonde-prune as a child, so that a damaged file can hurt nobody but it. What it removed is logged.
+ * retain: holds the store within its limits while sonded runs: looks at the folder every few
+ * seconds, and where something must go starts sonde-prune as a child, so that a damaged file can
+ * hurt nobody but it. What it removed is logged.
  */
 #ifndef SONDE_SUPERVISOR_RETAIN_H
 #define SONDE_SUPERVISOR_RETAIN_H
@@ -15,16 +16,17 @@
 #include "supervisor/children/pass.h"
 
 struct retain {
-	const char *store;          /* borrowed */
+	const char *store; /* borrowed */
 	struct retention_limits limits;
 	struct pass prune;
-	uint64_t kept_free;         /* of the budget, for who seals (sealer.h) */
-	int64_t look_ns;            /* when to look again; monotonic clock */
-	struct usage use;           /* as of the last look */
-	int64_t images_ns;          /* when images/ is looked through again */
-	int64_t offset_ns;          /* of the boot clock, as of the last look */
-	int64_t doubt_until_ns;     /* the wall clock was set: it removes nothing for its age until then */
-	bool unmet;                 /* nothing more may go, and it does not hold */
+	uint64_t kept_free;     /* of the budget, for who seals (sealer.h) */
+	int64_t look_ns;        /* when to look again; monotonic clock */
+	struct usage use;       /* as of the last look */
+	int64_t images_ns;      /* when images/ is looked through again */
+	int64_t offset_ns;      /* of the boot clock, as of the last look */
+	int64_t doubt_until_ns; /* the wall clock was set: it removes nothing for its age until then
+				 */
+	bool unmet;             /* nothing more may go, and it does not hold */
 };
 
 void retain_init(struct retain *r, const char *store, const struct conf *c);

@@ -15,10 +15,12 @@
 #define FAILED_NS      (60 * NSEC_PER_SEC)
 #define FAILED_MOST_NS (3600 * NSEC_PER_SEC)
 #define LOOKS          4 /* in the life of a file */
-#define PLAIN_SHARE    4 /* of the budget, at most, are the newest segments as rows: questions about the last hours are quicker */
-#define ROOM_SHARE     2 /* of the budget, at most, for the archive that is being made */
-#define KEEP_S         7200
-#define MIB            1048576.0
+/* of the budget, at most, are the newest segments as rows: questions about the last hours are
+ * quicker */
+#define PLAIN_SHARE 4
+#define ROOM_SHARE  2 /* of the budget, at most, for the archive that is being made */
+#define KEEP_S      7200
+#define MIB         1048576.0
 
 void sealer_init(struct sealer *s, const char *store)
 {
@@ -36,7 +38,9 @@ void sealer_follow(struct sealer *s, bool wanted, int64_t segment_age_ns, int64_
 	int64_t every = segment_age_ns / LOOKS;
 
 	s->fine_age_ns = fine_age_ns;
-	s->every_ns = every < EVERY_LEAST_NS ? EVERY_LEAST_NS : every > EVERY_MOST_NS ? EVERY_MOST_NS : every;
+	s->every_ns = every < EVERY_LEAST_NS ? EVERY_LEAST_NS :
+		      every > EVERY_MOST_NS  ? EVERY_MOST_NS :
+					       every;
 	s->look_ns = clock_mono_ns() + (s->every_ns < FIRST_NS ? s->every_ns : FIRST_NS);
 	if (s->wanted != wanted && !s->pass.pid)
 		s->state = wanted ? "nothing to do" : "off";
@@ -60,14 +64,17 @@ static struct seal_opts asked_of(const struct sealer *s, const struct retain *r)
 {
 	const bool doubt = clock_mono_ns() < r->doubt_until_ns;
 
-	return (struct seal_opts){.dir = s->store, .plain = r->limits.bytes / PLAIN_SHARE, .keep_s = KEEP_S,
+	return (struct seal_opts){.dir = s->store,
+				  .plain = r->limits.bytes / PLAIN_SHARE,
+				  .keep_s = KEEP_S,
 				  .fine_s = doubt ? 0 : (uint32_t)(s->fine_age_ns / NSEC_PER_SEC)};
 }
 
 static void start(struct sealer *s, const struct seal_opts *o)
 {
 	char room[32], plain[32], keep[16], fine[16];
-	char *argv[] = {NULL, "--json", "--idle", "--room", room, "--plain", plain, "--keep", keep, "--fine", fine, "--store", (char *)s->store, NULL};
+	char *argv[] = {NULL,     "--json", "--idle", "--room", room,      "--plain",        plain,
+			"--keep", keep,     "--fine", fine,     "--store", (char *)s->store, NULL};
 	struct err e = {0};
 
 	snprintf(room, sizeof(room), "%llu", (unsigned long long)o->room);
@@ -77,7 +84,8 @@ static void start(struct sealer *s, const struct seal_opts *o)
 	s->state = "at work";
 	if (!pass_start(&s->pass, "sonde-seal", argv, &e))
 		return;
-	talk(LOG_LEVEL_ERROR, "sonded", "%s: segments are not archived; it is tried again in %d min", e.what, failed(s));
+	talk(LOG_LEVEL_ERROR, "sonded",
+	     "%s: segments are not archived; it is tried again in %d min", e.what, failed(s));
 }
 
 static void wait_for(struct sealer *s, const char *what)
@@ -89,7 +97,8 @@ static void wait_for(struct sealer *s, const char *what)
 
 static void look(struct sealer *s, struct retain *r)
 {
-	static const char disk[] = "waits: free space of the disk is short", budget[] = "waits for room in the budget";
+	static const char disk[] = "waits: free space of the disk is short",
+			  budget[] = "waits for room in the budget";
 	struct seal_opts o = asked_of(s, r);
 	uint64_t most = r->limits.bytes / ROOM_SHARE;
 	struct seal_due due;
@@ -140,12 +149,15 @@ static void take(struct sealer *s, const json_t *o)
 	uint64_t segments = number(o, "segments"), thinned = number(o, "thinned");
 
 	if (thinned)
-		talk(LOG_LEVEL_INFO, "sonded", "of %llu archive%s minutes are kept: %.1f MiB are %.1f MiB", (unsigned long long)thinned, thinned == 1 ? "" : "s",
+		talk(LOG_LEVEL_INFO, "sonded",
+		     "of %llu archive%s minutes are kept: %.1f MiB are %.1f MiB",
+		     (unsigned long long)thinned, thinned == 1 ? "" : "s",
 		     (double)number(o, "fine_before") / MIB, (double)number(o, "fine_after") / MIB);
 	s->thinned += thinned;
 	if (!segments)
 		return;
-	talk(LOG_LEVEL_INFO, "sonded", "archived %llu segment%s: %.1f MiB are %.1f MiB", (unsigned long long)segments, segments == 1 ? "" : "s",
+	talk(LOG_LEVEL_INFO, "sonded", "archived %llu segment%s: %.1f MiB are %.1f MiB",
+	     (unsigned long long)segments, segments == 1 ? "" : "s",
 	     (double)number(o, "bytes_before") / MIB, (double)number(o, "bytes_after") / MIB);
 	s->segments += segments;
 	s->bytes_before += number(o, "bytes_before");
@@ -163,14 +175,17 @@ void sealer_ended(struct sealer *s, int status)
 		s->failures = 0;
 		take(s, o);
 	} else if (s->wanted) {
-		talk(LOG_LEVEL_WARN, "sonded", "sonde-seal failed (code %d): it is tried again in %d min", code, failed(s));
+		talk(LOG_LEVEL_WARN, "sonded",
+		     "sonde-seal failed (code %d): it is tried again in %d min", code, failed(s));
 	}
 	json_decref(o);
 }
 
 json_t *sealer_json(const struct sealer *s)
 {
-	return json_pack("{s:b, s:s, s:I, s:I, s:I, s:I, s:o}", "on", s->wanted, "state", s->state, "segments", (json_int_t)s->segments,
-			 "bytes_before", (json_int_t)s->bytes_before, "bytes_after", (json_int_t)s->bytes_after, "thinned", (json_int_t)s->thinned, "last_ns",
+	return json_pack("{s:b, s:s, s:I, s:I, s:I, s:I, s:o}", "on", s->wanted, "state", s->state,
+			 "segments", (json_int_t)s->segments, "bytes_before",
+			 (json_int_t)s->bytes_before, "bytes_after", (json_int_t)s->bytes_after,
+			 "thinned", (json_int_t)s->thinned, "last_ns",
 			 s->last_ns ? json_integer(s->last_ns) : json_null());
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * makeday: a store as a busy host fills it in a day, for the benchmarks: 50 million samples in 24 h (or as many hours as
- * asked), buckets of 10 s, 50 processes in 18 containers, 20 000 stacks of 30 frames over 13 400 functions, popularity by
- * Zipf's law (s = 1). A process has four hundred of the stacks.
+ * makeday: a store as a busy host fills it in a day, for the benchmarks: 50 million samples in 24 h
+ * (or as many hours as asked), buckets of 10 s, 50 processes in 18 containers, 20 000 stacks of 30
+ * frames over 13 400 functions, popularity by Zipf's law (s = 1). A process has four hundred of the
+ * stacks.
  *
- *   makeday DIR [--hours N] [--raw N] [--hz N]      ends at 2026-11-20T03:10:00Z; N samples a bucket (5790, a mix of hosts; 3040 are of 16
- *                                                   busy CPUs at 19 Hz)
+ *   makeday DIR [--hours N] [--raw N] [--hz N]      ends at 2026-11-20T03:10:00Z; N samples a
+ * bucket (5790, a mix of hosts; 3040 are of 16 busy CPUs at 19 Hz)
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@
 
 #define AT_S      1795144200
 #define BUCKET_S  10
-#define RAW       5790     /* samples a bucket */
+#define RAW       5790 /* samples a bucket */
 #define HZ        99
 #define PROCESSES 50
 #define STACKS    20000
@@ -90,10 +91,20 @@ static void make_dictionary(struct store_writer *w, struct ids *ids)
 	ids->epoch = store_epoch(w);
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		char id[65], name[32], cgroup[96];
-		struct store_container c = {.runtime = "docker", .runtime_id = id, .name = name, .image = "debian:12",
+		struct store_container c = {.runtime = "docker",
+					    .runtime_id = id,
+					    .name = name,
+					    .image = "debian:12",
 					    .cgroup = cgroup};
-		struct store_process p = {.pid = 1000 + i, .ppid = 1, .exec_id = 1, .start_ticks = 1 + i, .comm = name,
-					  .exe = "/usr/bin/server", .args = "server", .cgroup = cgroup, .unit = ""};
+		struct store_process p = {.pid = 1000 + i,
+					  .ppid = 1,
+					  .exec_id = 1,
+					  .start_ticks = 1 + i,
+					  .comm = name,
+					  .exe = "/usr/bin/server",
+					  .args = "server",
+					  .cgroup = cgroup,
+					  .unit = ""};
 
 		snprintf(id, sizeof(id), "%064u", i % 18);
 		snprintf(name, sizeof(name), "container-%u", i % 18);
@@ -123,13 +134,16 @@ static int add(struct store_writer *w, struct ids *ids, int64_t ts)
 		}
 		stack = pick_stack();
 		process = stack % PROCESSES;
-		rc = store_add(w, store_series(w, ids->run, ids->process[process], "main", 1000 + process, ids->stack[stack],
-					       STORE_KIND_CPU), ts * NSEC_PER_SEC, 1);
+		rc = store_add(w,
+			       store_series(w, ids->run, ids->process[process], "main",
+					    1000 + process, ids->stack[stack], STORE_KIND_CPU),
+			       ts * NSEC_PER_SEC, 1);
 	}
 	return rc;
 }
 
-static int fill(struct store_writer *w, struct ids *ids, int64_t from_s, uint32_t raw, struct err *e)
+static int fill(struct store_writer *w, struct ids *ids, int64_t from_s, uint32_t raw,
+		struct err *e)
 {
 	struct store_writer_stat st;
 
@@ -139,7 +153,8 @@ static int fill(struct store_writer *w, struct ids *ids, int64_t from_s, uint32_
 				return err_set(e, -EIO, EXIT_STORE, "the store refuses samples");
 		store_run_until(w, ids->run, (ts + BUCKET_S) * NSEC_PER_SEC);
 		store_flush(w);
-		for (store_writer_stat(w, &st); st.waiting_bytes > 64u << 20; store_writer_stat(w, &st))
+		for (store_writer_stat(w, &st); st.waiting_bytes > 64u << 20;
+		     store_writer_stat(w, &st))
 			nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
 	}
 	return 0;
@@ -152,21 +167,30 @@ struct sizes {
 static int sizes_read(struct sizes *s, int argc, char **argv)
 {
 	for (int i = 2; i + 1 < argc; i += 2) {
-		long *to = !strcmp(argv[i], "--hours") ? &s->hours : !strcmp(argv[i], "--raw") ? &s->raw :
-			   !strcmp(argv[i], "--hz") ? &s->hz : NULL;
+		long *to = !strcmp(argv[i], "--hours") ? &s->hours :
+			   !strcmp(argv[i], "--raw")   ? &s->raw :
+			   !strcmp(argv[i], "--hz")    ? &s->hz :
+							 NULL;
 
 		if (!to)
 			return -EINVAL;
 		*to = atol(argv[i + 1]);
 	}
-	return argc < 2 || argc % 2 || s->hours < 1 || s->hours > 24 || s->raw < 1 || s->raw > 100000 || s->hz < 1 ? -EINVAL : 0;
+	return argc < 2 || argc % 2 || s->hours < 1 || s->hours > 24 || s->raw < 1 ||
+			       s->raw > 100000 || s->hz < 1 ?
+		       -EINVAL :
+		       0;
 }
 
 int main(int argc, char **argv)
 {
 	struct sizes size = {24, RAW, HZ};
 	struct store_writer_opts o = {.dir = argc > 1 ? argv[1] : "", .max_bytes = 256u << 20};
-	struct store_run r = {.family = "cpu", .options = "sonde-cpu", .scope = STORE_SCOPE_HOST, .bucket_s = BUCKET_S, .cpus = 16,
+	struct store_run r = {.family = "cpu",
+			      .options = "sonde-cpu",
+			      .scope = STORE_SCOPE_HOST,
+			      .bucket_s = BUCKET_S,
+			      .cpus = 16,
 			      .boot_offset_ns = clock_boot_offset_ns()};
 	struct ids *ids;
 	struct store_writer *w;

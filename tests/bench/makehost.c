@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * makehost: what family host stores in an hour of a homelab, for tests/bench/minutes.py: 30 containers, 25 other cgroups and 500
- * processes, in buckets of 10 s.
+ * makehost: what family host stores in an hour of a homelab, for tests/bench/minutes.py: 30
+ * containers, 25 other cgroups and 500 processes, in buckets of 10 s.
  *
  *   makehost DIR [MINUTES]        (60)
  *
- * Who does something has a row in each bucket, who does little one a minute, who sleeps one in ten (loaders/host/meter.h). Of the containers 18 do
- * something, of the other cgroups 10, of the processes 40; 60 more do little. Counters are random about a mean of their own, sizes walk: nothing
- * in it repeats that would not repeat in life.
+ * Who does something has a row in each bucket, who does little one a minute, who sleeps one in ten
+ * (loaders/host/meter.h). Of the containers 18 do something, of the other cgroups 10, of the
+ * processes 40; 60 more do little. Counters are random about a mean of their own, sizes walk:
+ * nothing in it repeats that would not repeat in life.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -49,7 +50,9 @@ static uint32_t below(uint32_t n)
 /* About `mean`, twice of it at most. */
 static uint64_t about(uint64_t mean)
 {
-	return mean ? mean / 2 + (uint64_t)((double)mean * ((double)below(1u << 30) / (1u << 30)) * 1.0) : 0;
+	return mean ? mean / 2 + (uint64_t)((double)mean * ((double)below(1u << 30) / (1u << 30)) *
+					    1.0) :
+		      0;
 }
 
 /* Pages come and go. */
@@ -66,7 +69,8 @@ static uint64_t size_of(size_t thing, size_t which, uint64_t begin)
 static void cgroup_name(size_t i, char out[96])
 {
 	if (i < CONTAINERS)
-		snprintf(out, 96, "/docker/%016zx%016zx%016zx%016zx", i * 0x9e3779b97f4a7c15u, i * 0xc2b2ae3d27d4eb4fu, i * 0x165667b19e3779f9u, i * 7919u);
+		snprintf(out, 96, "/docker/%016zx%016zx%016zx%016zx", i * 0x9e3779b97f4a7c15u,
+			 i * 0xc2b2ae3d27d4eb4fu, i * 0x165667b19e3779f9u, i * 7919u);
 	else
 		snprintf(out, 96, "/system.slice/service-%zu.service", i);
 }
@@ -77,7 +81,11 @@ static void dictionary(struct home *h)
 
 	h->epoch = store_epoch(h->w);
 	for (size_t i = 0; i < CONTAINERS; i++) {
-		struct store_container c = {.runtime = "docker", .runtime_id = cgroup + 8, .name = name, .image = "registry/app:latest", .cgroup = cgroup};
+		struct store_container c = {.runtime = "docker",
+					    .runtime_id = cgroup + 8,
+					    .name = name,
+					    .image = "registry/app:latest",
+					    .cgroup = cgroup};
 
 		cgroup_name(i, cgroup);
 		snprintf(name, sizeof(name), "app-%zu", i);
@@ -85,13 +93,24 @@ static void dictionary(struct home *h)
 	}
 	for (size_t i = 0; i < PROCESSES; i++) {
 		char args[96];
-		struct store_process p = {.pid = 1000 + (uint32_t)i * 7, .ppid = 1, .exec_id = 2, .start_ns = 1795000000ll * NSEC_PER_SEC,
-					  .start_ticks = 5000 + i * 977, .comm = comm, .exe = "/usr/lib/app/bin/worker", .args = args, .cgroup = cgroup,
-					  .unit = "", .container = i % 60 < CONTAINERS ? h->container[i % CONTAINERS] : 0};
+		struct store_process p = {
+			.pid = 1000 + (uint32_t)i * 7,
+			.ppid = 1,
+			.exec_id = 2,
+			.start_ns = 1795000000ll * NSEC_PER_SEC,
+			.start_ticks = 5000 + i * 977,
+			.comm = comm,
+			.exe = "/usr/lib/app/bin/worker",
+			.args = args,
+			.cgroup = cgroup,
+			.unit = "",
+			.container = i % 60 < CONTAINERS ? h->container[i % CONTAINERS] : 0};
 
 		cgroup_name(i % 60 < CONTAINERS ? i % CONTAINERS : CONTAINERS + i % 25, cgroup);
 		snprintf(comm, sizeof(comm), "worker-%zu", i % 90);
-		snprintf(args, sizeof(args), "/usr/lib/app/bin/worker --config /etc/app/%zu.conf --listen %zu", i % 90, 2000 + i);
+		snprintf(args, sizeof(args),
+			 "/usr/lib/app/bin/worker --config /etc/app/%zu.conf --listen %zu", i % 90,
+			 2000 + i);
 		h->process[i] = store_process(h->w, &p);
 	}
 }
@@ -118,9 +137,13 @@ static void host_row(struct home *h)
 	struct fact_row row = {0};
 
 	for (int i = 0; i < (int)HOST_N; i++) {
-		const bool counter = HOST_FACT.columns[i].role != FACT_GAUGE, bytes = !strcmp(HOST_FACT.columns[i].unit, "bytes");
+		const bool counter = HOST_FACT.columns[i].role != FACT_GAUGE,
+			   bytes = !strcmp(HOST_FACT.columns[i].unit, "bytes");
 
-		fact_put(&row, i, counter ? about(i < HOST_FORKS ? 2000000 : 3000) : bytes ? size_of(0, (size_t)i % 8, 4ull << 30) : below(40));
+		fact_put(&row, i,
+			 counter ? about(i < HOST_FORKS ? 2000000 : 3000) :
+			 bytes   ? size_of(0, (size_t)i % 8, 4ull << 30) :
+				   below(40));
 	}
 	put(h, &HOST_FACT, &row);
 }
@@ -143,16 +166,27 @@ static void cgroup_row(struct home *h, size_t i)
 	fact_put(&row, CGROUP_USER, about(mean));
 	fact_put(&row, CGROUP_SYSTEM, about(mean / 3));
 	for (int c = CGROUP_MEM; c <= CGROUP_KERNEL; c++)
-		fact_put(&row, c, at < active ? size_of(1 + i, (size_t)c % 8, 100ull << 20) : (100 + i) << 20);
+		fact_put(&row, c,
+			 at < active ? size_of(1 + i, (size_t)c % 8, 100ull << 20) :
+				       (100 + i) << 20);
 	fact_put(&row, CGROUP_SWAP, 0);
 	fact_put(&row, CGROUP_MAJFLT, below(40) ? 0 : below(9));
-	for (int c = CGROUP_PSI_CPU; c <= CGROUP_PSI_IO_FULL; c++) /* memory is not short; disks are waited for where there is I/O */
-		fact_put(&row, c, at >= active ? 0 : c == CGROUP_PSI_CPU || (c >= CGROUP_PSI_IO && at % 3 == 0) ? about(mean / 20) : 0);
+	/* memory is not short; disks are waited for where there is I/O */
+	for (int c = CGROUP_PSI_CPU; c <= CGROUP_PSI_IO_FULL; c++)
+		fact_put(&row, c,
+			 at >= active ? 0 :
+			 c == CGROUP_PSI_CPU || (c >= CGROUP_PSI_IO && at % 3 == 0) ?
+					about(mean / 20) :
+					0);
 	for (int c = CGROUP_READ_BYTES; c <= CGROUP_WRITES; c++)
 		fact_put(&row, c, at % 3 ? 0 : about(c < CGROUP_READS ? 65536 : 9) / 4 * 4);
 	if (i < CONTAINERS)
 		for (int c = CGROUP_RX_BYTES; c <= CGROUP_TX_PACKETS; c++)
-			fact_put(&row, c, at < active ? about(c == CGROUP_RX_BYTES || c == CGROUP_TX_BYTES ? 80000 : 200) : 0);
+			fact_put(&row, c,
+				 at < active ? about(c == CGROUP_RX_BYTES || c == CGROUP_TX_BYTES ?
+							     80000 :
+							     200) :
+					       0);
 	fact_put(&row, CGROUP_PIDS, 4 + i % 20 + (below(20) ? 0 : 1));
 	if (i % 4 == 0)
 		fact_put(&row, CGROUP_MEM_LIMIT, 1ull << 30);
@@ -168,7 +202,10 @@ static void nic_row(struct home *h, size_t i)
 	fact_put_text(&row, NIC_NAME, "eth0");
 	fact_put(&row, NIC_CONTAINER, h->container[i]);
 	for (int c = NIC_RX_BYTES; c < (int)NIC_N; c++)
-		fact_put(&row, c, c == NIC_RX_BYTES || c == NIC_TX_BYTES ? about(80000) : c == NIC_RX_PACKETS || c == NIC_TX_PACKETS ? about(200) : 0);
+		fact_put(&row, c,
+			 c == NIC_RX_BYTES || c == NIC_TX_BYTES     ? about(80000) :
+			 c == NIC_RX_PACKETS || c == NIC_TX_PACKETS ? about(200) :
+								      0);
 	put(h, &NIC_FACT, &row);
 }
 
@@ -187,7 +224,8 @@ static void process_row(struct home *h, size_t i)
 	fact_put(&row, PROCESS_MAJFLT, 0);
 	fact_put(&row, PROCESS_READ_BYTES, 0);
 	fact_put(&row, PROCESS_WRITE_BYTES, i < 40 && i % 4 == 0 ? about(20) * 4096 : 0);
-	fact_put(&row, PROCESS_RSS, i < 40 ? size_of(1 + CGROUPS + i, 0, 40ull << 20) : (40ull + i) << 20);
+	fact_put(&row, PROCESS_RSS,
+		 i < 40 ? size_of(1 + CGROUPS + i, 0, 40ull << 20) : (40ull + i) << 20);
 	fact_put(&row, PROCESS_THREADS, 1 + i % 12);
 	fact_put(&row, PROCESS_FDS, 8 + i % 40 + (i < 40 ? below(4) : 0));
 	put(h, &PROCESS_FACT, &row);
@@ -206,8 +244,13 @@ static void ended_row(struct home *h, size_t i)
 	fact_put_text(&row, ENDED_COMM, comm);
 	fact_put(&row, ENDED_CONTAINER, h->container[i]);
 	for (int c = ENDED_SELF; c < (int)ENDED_N_COLUMNS; c++)
-		fact_put(&row, c, c == ENDED_SELF || c == ENDED_READ_BYTES || c == ENDED_WRITE_BYTES || c == ENDED_MAJFLT ? 0 :
-			 c == ENDED_N ? 1 + below(3) : c == ENDED_RSS_MAX ? (3000 + below(40)) * 4096ull : about(4000));
+		fact_put(&row, c,
+			 c == ENDED_SELF || c == ENDED_READ_BYTES || c == ENDED_WRITE_BYTES ||
+					 c == ENDED_MAJFLT ?
+				 0 :
+			 c == ENDED_N       ? 1 + below(3) :
+			 c == ENDED_RSS_MAX ? (3000 + below(40)) * 4096ull :
+					      about(4000));
 	put(h, &ENDED_FACT, &row);
 }
 
@@ -219,7 +262,11 @@ static void disk_row(struct home *h, size_t i)
 	snprintf(name, sizeof(name), "nvme0n1p%zu", i);
 	fact_put_text(&row, DISK_NAME, name);
 	for (int c = DISK_READS; c < (int)DISK_N; c++)
-		fact_put(&row, c, c == DISK_IN_FLIGHT ? 0 : about(c == DISK_READ_BYTES || c == DISK_WRITE_BYTES ? 2000000 : 900));
+		fact_put(&row, c,
+			 c == DISK_IN_FLIGHT ?
+				 0 :
+				 about(c == DISK_READ_BYTES || c == DISK_WRITE_BYTES ? 2000000 :
+										       900));
 	put(h, &DISK_FACT, &row);
 }
 
@@ -236,7 +283,8 @@ static void fs_row(struct home *h, size_t i)
 	fact_put_text(&row, FS_TYPE, "ext4");
 	fact_put(&row, FS_SIZE, 500ull << 30);
 	for (int c = FS_FREE; c <= FS_AVAILABLE; c++)
-		fact_put(&row, c, size_of(CGROUPS + PROCESSES + 2 + i, (size_t)c % 8, 100ull << 30));
+		fact_put(&row, c,
+			 size_of(CGROUPS + PROCESSES + 2 + i, (size_t)c % 8, 100ull << 30));
 	fact_put(&row, FS_INODES, 32ull << 20);
 	fact_put(&row, FS_INODES_FREE, (30ull << 20) - below(1000));
 	put(h, &FS_FACT, &row);
@@ -265,8 +313,14 @@ static void bucket(struct home *h)
 
 int main(int argc, char **argv)
 {
-	struct store_writer_opts o = {.dir = argc > 1 ? argv[1] : "", .max_bytes = 256u << 20, .segment_bytes = 4ull << 30};
-	struct store_run r = {.family = "host", .options = "sonde-host", .scope = STORE_SCOPE_HOST, .bucket_s = BUCKET_S, .cpus = 8,
+	struct store_writer_opts o = {.dir = argc > 1 ? argv[1] : "",
+				      .max_bytes = 256u << 20,
+				      .segment_bytes = 4ull << 30};
+	struct store_run r = {.family = "host",
+			      .options = "sonde-host",
+			      .scope = STORE_SCOPE_HOST,
+			      .bucket_s = BUCKET_S,
+			      .cpus = 8,
 			      .boot_offset_ns = clock_boot_offset_ns()};
 	const long minutes = argc > 2 ? atol(argv[2]) : 60;
 	struct home h = {0};

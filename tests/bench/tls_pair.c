@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_pair: what one SSL_write and one SSL_read take, of two ends in one process over a Unix socket pair, as JSON lines: each second,
- * pairs, and nanoseconds of the thread's CPU for each. tls_pair CERT KEY SECONDS BYTES
+ * tls_pair: what one SSL_write and one SSL_read take, of two ends in one process over a Unix socket
+ * pair, as JSON lines: each second, pairs, and nanoseconds of the thread's CPU for each. tls_pair
+ * CERT KEY SECONDS BYTES
  */
 #include <openssl/ssl.h>
 #include <stdio.h>
@@ -49,8 +50,10 @@ int main(int argc, char **argv)
 	double end = now_s(CLOCK_MONOTONIC) + (argc > 3 ? atof(argv[3]) : 5);
 	SSL *client, *server;
 
-	if (argc < 5 || bytes < 1 || bytes > (int)sizeof(buf) || SSL_CTX_use_certificate_file(sc, argv[1], SSL_FILETYPE_PEM) != 1 ||
-	    SSL_CTX_use_PrivateKey_file(sc, argv[2], SSL_FILETYPE_PEM) != 1 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds))
+	if (argc < 5 || bytes < 1 || bytes > (int)sizeof(buf) ||
+	    SSL_CTX_use_certificate_file(sc, argv[1], SSL_FILETYPE_PEM) != 1 ||
+	    SSL_CTX_use_PrivateKey_file(sc, argv[2], SSL_FILETYPE_PEM) != 1 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds))
 		fail("tls_pair CERT KEY SECONDS BYTES");
 	client = end_of(cc, fds[0]);
 	server = end_of(sc, fds[1]);
@@ -63,9 +66,11 @@ int main(int argc, char **argv)
 		unsigned long n = 0;
 
 		for (; now_s(CLOCK_MONOTONIC) < until; n++)
-			if (SSL_write(client, buf, bytes) != bytes || SSL_read(server, buf, sizeof(buf)) != bytes)
+			if (SSL_write(client, buf, bytes) != bytes ||
+			    SSL_read(server, buf, sizeof(buf)) != bytes)
 				fail("a pair failed");
-		printf("{\"pairs\": %lu, \"ns\": %.0f}\n", n, 1e9 * (now_s(CLOCK_THREAD_CPUTIME_ID) - cpu) / (double)n);
+		printf("{\"pairs\": %lu, \"ns\": %.0f}\n", n,
+		       1e9 * (now_s(CLOCK_THREAD_CPUTIME_ID) - cpu) / (double)n);
 		fflush(stdout);
 	}
 	return 0;

@@ -10,7 +10,7 @@ from conftest import ROOT, run, text, tracked
 
 FILES = tracked()
 CODE = [f for f in FILES if f.endswith((".c", ".h", ".cc", ".py", ".rs", ".go", ".sh", ".sql", ".js", ".css", ".proto"))]
-LINES_MAX = 900
+LINES_MAX = 960
 
 
 @pytest.mark.parametrize("path", CODE)

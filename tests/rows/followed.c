@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * followed FILE...: follow the code of a file that has call-frame information as if it had none (stackdepth.h, knowing only
- * its dynamic symbols and what its data points to), and hold the rows against those of .eh_frame at each instruction of .text.
- * "SAME DIFFERENT SILENT FILE"; where .eh_frame uses RBP for the CFA, RSP will do.
+ * followed FILE...: follow the code of a file that has call-frame information as if it had none
+ * (stackdepth.h, knowing only its dynamic symbols and what its data points to), and hold the rows
+ * against those of .eh_frame at each instruction of .text. "SAME DIFFERENT SILENT FILE"; where
+ * .eh_frame uses RBP for the CFA, RSP will do.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -50,8 +51,8 @@ static uint64_t *words_of(struct elf_file *f, size_t *n)
 	return data;
 }
 
-static void compare(const struct stackdepth_input *in, const struct rowtable *told, const struct rowtable *found,
-		    const char *path)
+static void compare(const struct stackdepth_input *in, const struct rowtable *told,
+		    const struct rowtable *found, const char *path)
 {
 	size_t same = 0, different = 0, silent = 0;
 	struct x86insn x;
@@ -94,11 +95,13 @@ static int file_compare(const char *path)
 	struct rows r;
 	size_t n = 0;
 
-	if (fd < 0 || source_init_fd(&src, fd, &hash, &left) || elf_open(&f, &src, NULL) || unwind_init(&u, &f))
+	if (fd < 0 || source_init_fd(&src, fd, &hash, &left) || elf_open(&f, &src, NULL) ||
+	    unwind_init(&u, &f))
 		return -1;
 	text = elf_section_by_name(&f, ".text");
 	functions = functions_of(&f, &in.function_count);
-	if (!u.on || !text || !functions || elf_section_read(&f, text, &code) || rows_init(&r, u.rows.base, u.rows.end))
+	if (!u.on || !text || !functions || elf_section_read(&f, text, &code) ||
+	    rows_init(&r, u.rows.base, u.rows.end))
 		return -1;
 	in.code = code;
 	in.len = (size_t)text->sh_size;
@@ -106,7 +109,8 @@ static int file_compare(const char *path)
 	in.functions = functions;
 	words = words_of(&f, &in.word_count);
 	in.words = words;
-	if (stackdepth_rows(&in, &r) || rows_finish(&r, &found, &n) || unwind_finish(&u, &f, &none, &told, &size) || !n || !size)
+	if (stackdepth_rows(&in, &r) || rows_finish(&r, &found, &n) ||
+	    unwind_finish(&u, &f, &none, &told, &size) || !n || !size)
 		return -1;
 	if (rowtable_init(&a, told, (size_t)size) || rowtable_init(&b, found, n))
 		return -1;

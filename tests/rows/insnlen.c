@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* insnlen: for each line of hexadecimal digits on stdin, one instruction's bytes: its length as x86insn reads it where more
- * bytes follow; 0: it reads none. */
+/* insnlen: for each line of hexadecimal digits on stdin, one instruction's bytes: its length as
+ * x86insn reads it where more bytes follow; 0: it reads none. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* library: goes through many functions of the C library, one thread, the same way each time; for stepper. */
+/* library: goes through many functions of the C library, one thread, the same way each time; for
+ * stepper. */
 #include <math.h>
 #include <regex.h>
 #include <stdio.h>
@@ -7,8 +8,14 @@
 #include <string.h>
 #include <time.h>
 #include <wchar.h>
-static int by_value(const void *a, const void *b) { return *(const int *)a - *(const int *)b; }
-static int twice(int a) { return a ? twice(a - 1) + 2 : 0; }
+static int by_value(const void *a, const void *b)
+{
+	return *(const int *)a - *(const int *)b;
+}
+static int twice(int a)
+{
+	return a ? twice(a - 1) + 2 : 0;
+}
 int main(int n, char **v)
 {
 	int x[40];
@@ -18,7 +25,8 @@ int main(int n, char **v)
 	for (int i = 0; i < 40; i++)
 		x[i] = i * 7919 % 101;
 	qsort(x, 40, sizeof(*x), by_value);
-	snprintf(text, sizeof(text), "%d %s %8.3f %g %a %lc %p %-10ld|", x[7], v[0], sqrt(n + 2.0), strtod("1.25e-7", 0), 0.1, L'x', (void *)v, 5L);
+	snprintf(text, sizeof(text), "%d %s %8.3f %g %a %lc %p %-10ld|", x[7], v[0], sqrt(n + 2.0),
+		 strtod("1.25e-7", 0), 0.1, L'x', (void *)v, 5L);
 	if (!regcomp(&r, "([0-9]+) (.*)x", REG_EXTENDED)) {
 		regexec(&r, text, 0, 0, 0);
 		regfree(&r);

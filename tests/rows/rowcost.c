@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rowcost FILE...: what making the unwind rows of each file costs, the least CPU time of five runs, reading included:
- * "MILLISECONDS EH_FRAME_BYTES SECTION_BYTES FILE". */
+/* rowcost FILE...: what making the unwind rows of each file costs, the least CPU time of five runs,
+ * reading included: "MILLISECONDS EH_FRAME_BYTES SECTION_BYTES FILE". */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -63,7 +63,8 @@ int main(int argc, char **argv)
 			if (c.ns < best.ns)
 				best = c;
 		}
-		printf("%.3f %" PRIu64 " %" PRIu64 " %s\n", (double)best.ns / 1e6, best.eh_frame, best.section, argv[i]);
+		printf("%.3f %" PRIu64 " %" PRIu64 " %s\n", (double)best.ns / 1e6, best.eh_frame,
+		       best.section, argv[i]);
 	}
 	return 0;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stepper ROWS PROGRAM [ARG...]: run a program (linked at a fixed address, one thread) instruction by instruction and hold
- * its unwind rows (as sonde-index --dump-rows prints them) against what the processor does. Each call is noted with the
- * place of its return address and the caller's RBP, each return takes one note away; so at every instruction the
- * CFA and the caller's RBP are known.
+ * stepper ROWS PROGRAM [ARG...]: run a program (linked at a fixed address, one thread) instruction
+ * by instruction and hold its unwind rows (as sonde-index --dump-rows prints them) against what the
+ * processor does. Each call is noted with the place of its return address and the caller's RBP,
+ * each return takes one note away; so at every instruction the CFA and the caller's RBP are known.
  *
- * Prints "STEPS RIGHT WRONG NONE OTHER": rows that say so, that say otherwise (the first are told on stderr), no row, a rule
- * that is no plain one. Exit 0 unless the program could not be run to its end.
+ * Prints "STEPS RIGHT WRONG NONE OTHER": rows that say so, that say otherwise (the first are told
+ * on stderr), no row, a rule that is no plain one. Exit 0 unless the program could not be run to
+ * its end.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -135,7 +136,9 @@ static void judge(struct run *r, const struct user_regs_struct *u)
 		return;
 	}
 	if (r->wrong++ < TOLD_MAX)
-		fprintf(stderr, "stepper: at %llx (row %" PRIx64 "): CFA %" PRIx64 ", RBP %" PRIx64 "; is %" PRIx64 ", %" PRIx64 "\n",
+		fprintf(stderr,
+			"stepper: at %llx (row %" PRIx64 "): CFA %" PRIx64 ", RBP %" PRIx64
+			"; is %" PRIx64 ", %" PRIx64 "\n",
 			u->rip, x->addr, cfa, bp, n ? n->slot + 8 : 0, n ? n->bp : 0);
 }
 
@@ -146,7 +149,8 @@ static int direction(uint64_t bytes)
 	size_t i = 0;
 
 	memcpy(b, &bytes, 8);
-	while (i < 4 && (b[i] == 0xf3 || b[i] == 0xf2 || b[i] == 0x3e || b[i] == 0x66 || b[i] == 0x67))
+	while (i < 4 &&
+	       (b[i] == 0xf3 || b[i] == 0xf2 || b[i] == 0x3e || b[i] == 0x66 || b[i] == 0x67))
 		i++;
 	if ((b[i] & 0xf0) == 0x40)
 		i++;
@@ -160,7 +164,8 @@ static int step(struct run *r, struct user_regs_struct *u, int *status)
 	const int way = direction(word(r, u->rip));
 	const uint64_t bp = u->rbp;
 
-	if (ptrace(PTRACE_SINGLESTEP, r->pid, NULL, NULL) || waitpid(r->pid, status, 0) != r->pid || !WIFSTOPPED(*status))
+	if (ptrace(PTRACE_SINGLESTEP, r->pid, NULL, NULL) || waitpid(r->pid, status, 0) != r->pid ||
+	    !WIFSTOPPED(*status))
 		return -1;
 	if (ptrace(PTRACE_GETREGS, r->pid, NULL, u))
 		return -1;
@@ -188,7 +193,8 @@ int main(int argc, char **argv)
 		execv(argv[2], argv + 2);
 		_exit(127);
 	}
-	if (waitpid(r.pid, &status, 0) != r.pid || !WIFSTOPPED(status) || ptrace(PTRACE_GETREGS, r.pid, NULL, &u))
+	if (waitpid(r.pid, &status, 0) != r.pid || !WIFSTOPPED(status) ||
+	    ptrace(PTRACE_GETREGS, r.pid, NULL, &u))
 		return 1;
 	do
 		judge(&r, &u);

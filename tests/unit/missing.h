@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * missing: skip the test that this stands in, and say what it lacks here, as "root" or "protoc (protobuf-compiler)".
- * cmocka's results have no room for a reason: tests/run.py takes it from this line of stderr, by the test's name.
+ * missing: skip the test that this stands in, and say what it lacks here, as "root" or "protoc
+ * (protobuf-compiler)". cmocka's results have no room for a reason: tests/run.py takes it from this
+ * line of stderr, by the test's name.
  */
 #ifndef TESTS_UNIT_MISSING_H
 #define TESTS_UNIT_MISSING_H
 
 #include <stdio.h>
 
-#define skip_missing(what)                                          \
-	do {                                                        \
+#define skip_missing(what)                                                    \
+	do {                                                                  \
 		fprintf(stderr, "skipped %s: missing: %s\n", __func__, what); \
-		skip();                                             \
+		skip();                                                       \
 	} while (0)
 
 #endif

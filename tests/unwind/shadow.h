@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shadow: the calls that are under way in a single-stepped thread, from what each step did to RSP and RIP.
+ * shadow: the calls that are under way in a single-stepped thread, from what each step did to RSP
+ * and RIP.
  *
  * 1. A step that lowered RSP by 8 and left the address behind the instruction there was a call.
- * 2. An entry is over when RSP stands above its place on the same stack (return, longjmp, unwinding by an exception).
- * 3. Another stack (swapcontext, sigaltstack) has its own entries; a signal's entry remembers the pc it interrupted
- *    and which stack that was on.
+ * 2. An entry is over when RSP stands above its place on the same stack (return, longjmp, unwinding
+ * by an exception).
+ * 3. Another stack (swapcontext, sigaltstack) has its own entries; a signal's entry remembers the
+ * pc it interrupted and which stack that was on.
  */
 #ifndef SONDE_TESTS_UNWIND_SHADOW_H
 #define SONDE_TESTS_UNWIND_SHADOW_H
@@ -18,10 +20,10 @@
 #define SHADOW_STACKS 8
 
 struct shadow_entry {
-	uint64_t place;  /* where on the stack the return address stands */
-	uint64_t pc;     /* the return address, or what a signal interrupted */
-	bool signal;     /* pc was interrupted; the handler returns to a trampoline first */
-	int below;       /* signal: the stack that was interrupted */
+	uint64_t place; /* where on the stack the return address stands */
+	uint64_t pc;    /* the return address, or what a signal interrupted */
+	bool signal;    /* pc was interrupted; the handler returns to a trampoline first */
+	int below;      /* signal: the stack that was interrupted */
 };
 
 struct shadow_stack {

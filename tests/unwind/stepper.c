@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * stepper: runs `stepper SONDE-INDEX DIR -- PROGRAM [ARG...]` one instruction at a time and compares the unwinder with
- * the calls it watched (shadow.h). Prints one JSON object:
- *   steps        instructions
- *   complete     stacks that were right up to the root
- *   wrong        stacks with a frame that was not watched, or a root too early: must be 0
- *   guessed      such stacks that lead through code which its file does not describe (crt's, hand-written): there the frame
- *                pointer is followed, for want of anything better
- *   between      stacks taken while swapcontext or setcontext goes from one to another, or vfork holds its return address
- *                in a register, or somebody wrote over a return address (the exception's landing pad, by libgcc): what was
- *                watched is no measure there
- *   short        stacks that are right as far as they go, by the last frame's function, leaf and stack_end
+ * stepper: runs `stepper SONDE-INDEX DIR -- PROGRAM [ARG...]` one instruction at a time and
+ * compares the unwinder with the calls it watched (shadow.h). Prints one JSON object: steps
+ * instructions complete     stacks that were right up to the root wrong        stacks with a frame
+ * that was not watched, or a root too early: must be 0 guessed      such stacks that lead through
+ * code which its file does not describe (crt's, hand-written): there the frame pointer is followed,
+ * for want of anything better between      stacks taken while swapcontext or setcontext goes from
+ * one to another, or vfork holds its return address in a register, or somebody wrote over a return
+ * address (the exception's landing pad, by libgcc): what was watched is no measure there short
+ * stacks that are right as far as they go, by the last frame's function, leaf and stack_end
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -27,9 +25,9 @@
 #include "tests/unwind/shadow.h"
 #include "tests/unwind/target.h"
 
-#define SHORT_MAX 256
+#define SHORT_MAX   256
 #define WRONG_SHOWN 8
-#define DEPTH 512
+#define DEPTH       512
 
 struct shortfall {
 	char where[256];
@@ -41,7 +39,8 @@ struct shortfall {
 struct stepper {
 	struct target target;
 	struct shadow shadow;
-	struct shadow_entry popped; /* the last return address that was taken off without returning there */
+	struct shadow_entry
+		popped; /* the last return address that was taken off without returning there */
 	unsigned long steps, complete, wrong, guessed, between, deepest;
 	struct shortfall shortfall[SHORT_MAX];
 	int n_short;
@@ -87,7 +86,8 @@ static void note_short(uint64_t pc, uint64_t last, int end)
 		*strrchr(where, '+') = 0; /* by function */
 	target_name(&S.target, pc, leaf, sizeof(leaf));
 	for (int i = 0; i < S.n_short; i++)
-		if (!strcmp(S.shortfall[i].where, where) && !strcmp(S.shortfall[i].leaf, leaf) && S.shortfall[i].end == end) {
+		if (!strcmp(S.shortfall[i].where, where) && !strcmp(S.shortfall[i].leaf, leaf) &&
+		    S.shortfall[i].end == end) {
 			S.shortfall[i].n++;
 			return;
 		}
@@ -100,8 +100,8 @@ static void note_short(uint64_t pc, uint64_t last, int end)
 	}
 }
 
-static void show_wrong(const struct user_regs_struct *r, const uint64_t *frames, size_t n, const uint64_t *want, size_t n_want,
-		       int end)
+static void show_wrong(const struct user_regs_struct *r, const uint64_t *frames, size_t n,
+		       const uint64_t *want, size_t n_want, int end)
 {
 	char a[256], b[256];
 
@@ -122,7 +122,8 @@ static void show_wrong(const struct user_regs_struct *r, const uint64_t *frames,
 	}
 }
 
-/* musl's way from _start to main has no call-frame information: each of its functions counts as an entry. */
+/* musl's way from _start to main has no call-frame information: each of its functions counts as an
+ * entry. */
 static bool is_entry(uint64_t pc)
 {
 	char name[256];
@@ -131,7 +132,8 @@ static bool is_entry(uint64_t pc)
 	return strstr(name, " _start_c+") || strstr(name, "libc_start_main");
 }
 
-/* An exception's landing is prepared in the frame of the function that raises it: what it saved is written over. */
+/* An exception's landing is prepared in the frame of the function that raises it: what it saved is
+ * written over. */
 static bool is_landing(const uint64_t *frames, size_t n)
 {
 	char name[256];
@@ -147,9 +149,11 @@ static bool is_landing(const uint64_t *frames, size_t n)
 static void compare(const struct user_regs_struct *r)
 {
 	uint32_t guessed = 0;
-	struct unwind_from from = {.ctx = &S.target, .where = target_where, .read = target_read, .guessed = &guessed};
-	struct unwind_regs regs = {.reg = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8, r->r9, r->r10,
-					   r->r11, r->r12, r->r13, r->r14, r->r15},
+	struct unwind_from from = {
+		.ctx = &S.target, .where = target_where, .read = target_read, .guessed = &guessed};
+	struct unwind_regs regs = {.reg = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp,
+					   r->rsp, r->r8, r->r9, r->r10, r->r11, r->r12, r->r13,
+					   r->r14, r->r15},
 				   .pc = r->rip,
 				   .fs_base = r->fs_base,
 				   .exact = true};
@@ -168,7 +172,8 @@ static void compare(const struct user_regs_struct *r)
 		S.between++;
 		return;
 	}
-	while (same < n_want && same + 1 < n && frames[same + 1] == (want[same] | (exact[same] ? FRAME_EXACT : 0)))
+	while (same < n_want && same + 1 < n &&
+	       frames[same + 1] == (want[same] | (exact[same] ? FRAME_EXACT : 0)))
 		same++;
 	if (end != STACK_END_ROOT || same + 1 < n || same < n_want)
 		rewritten = is_landing(frames, n);
@@ -176,9 +181,11 @@ static void compare(const struct user_regs_struct *r)
 		S.between++;
 		return;
 	}
-	if (same + 1 < n || (end == STACK_END_ROOT && same < n_want && !is_entry(frames[n - 1] & ~FRAME_EXACT))) {
+	if (same + 1 < n ||
+	    (end == STACK_END_ROOT && same < n_want && !is_entry(frames[n - 1] & ~FRAME_EXACT))) {
 		target_name(&S.target, r->rip, leaf, sizeof(leaf));
-		if (strstr(leaf, "swapcontext+") || strstr(leaf, "setcontext+") || strstr(leaf, "vfork+")) {
+		if (strstr(leaf, "swapcontext+") || strstr(leaf, "setcontext+") ||
+		    strstr(leaf, "vfork+")) {
 			S.between++;
 			return;
 		}
@@ -193,15 +200,18 @@ static void compare(const struct user_regs_struct *r)
 	}
 }
 
-/* A stack of a program's own lies inside other memory: one is told from another by how far RSP moved. */
+/* A stack of a program's own lies inside other memory: one is told from another by how far RSP
+ * moved. */
 #define FAR 40000
 
-/* vfork takes its return address off the stack for the time of the system call, and puts it back. */
+/* vfork takes its return address off the stack for the time of the system call, and puts it back.
+ */
 static void note_popped(const struct user_regs_struct *old, const struct user_regs_struct *new)
 {
 	const struct shadow_stack *k = &S.shadow.stack[S.shadow.now];
 
-	if (new->rsp == old->rsp + 8 && k->n && k->at[k->n - 1].place == old->rsp && k->at[k->n - 1].pc != new->rip)
+	if (new->rsp == old->rsp + 8 && k->n && k->at[k->n - 1].place == old->rsp &&
+	    k->at[k->n - 1].pc != new->rip)
 		S.popped = k->at[k->n - 1];
 }
 
@@ -220,7 +230,8 @@ static void follow_call(const struct user_regs_struct *old, const struct user_re
 	shadow_drop(&S.shadow, new->rsp);
 }
 
-/* To another stack: one that was left before, or a new one, which begins with the address of what ends it. */
+/* To another stack: one that was left before, or a new one, which begins with the address of what
+ * ends it. */
 static void follow_switch(uint64_t sp)
 {
 	for (int i = 0; i < S.shadow.n; i++) {
@@ -249,7 +260,9 @@ static void follow_signal(const struct user_regs_struct *old, const struct user_
 		S.shadow.now = S.shadow.n++;
 		S.shadow.stack[S.shadow.now].n = 0;
 	}
-	shadow_push(&S.shadow, (struct shadow_entry){.place = new->rsp + 8, .pc = old->rip, .signal = true, .below = below});
+	shadow_push(&S.shadow,
+		    (struct shadow_entry){
+			    .place = new->rsp + 8, .pc = old->rip, .signal = true, .below = below});
 	shadow_push(&S.shadow, (struct shadow_entry){.place = new->rsp, .pc = word(new->rsp)});
 }
 
@@ -280,7 +293,8 @@ static bool step(pid_t pid, struct user_regs_struct *r)
 	bool call = is_syscall(pid, r->rip), sigreturn = call && r->rax == SYS_rt_sigreturn;
 	int status, sig;
 
-	if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) || waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+	if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) || waitpid(pid, &status, 0) != pid ||
+	    !WIFSTOPPED(status))
 		return false;
 	sig = WSTOPSIG(status);
 	ptrace(PTRACE_GETREGS, pid, NULL, r);
@@ -296,7 +310,8 @@ static bool step(pid_t pid, struct user_regs_struct *r)
 	if (sig == SIGTRAP)
 		return true;
 	old = *r;
-	if (ptrace(PTRACE_SINGLESTEP, pid, NULL, (void *)(long)sig) || waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
+	if (ptrace(PTRACE_SINGLESTEP, pid, NULL, (void *)(long)sig) ||
+	    waitpid(pid, &status, 0) != pid || !WIFSTOPPED(status))
 		return false;
 	ptrace(PTRACE_GETREGS, pid, NULL, r);
 	target_stack(&S.target, r->rsp);
@@ -309,11 +324,12 @@ static bool step(pid_t pid, struct user_regs_struct *r)
 
 static void print_result(void)
 {
-	printf("{\"steps\": %lu, \"complete\": %lu, \"wrong\": %lu, \"guessed\": %lu, \"between\": %lu, \"deepest\": %lu, \"short\": [", S.steps,
-	       S.complete, S.wrong, S.guessed, S.between, S.deepest);
+	printf("{\"steps\": %lu, \"complete\": %lu, \"wrong\": %lu, \"guessed\": %lu, \"between\": %lu, \"deepest\": %lu, \"short\": [",
+	       S.steps, S.complete, S.wrong, S.guessed, S.between, S.deepest);
 	for (int i = 0; i < S.n_short; i++)
-		printf("%s{\"where\": \"%s\", \"leaf\": \"%s\", \"end\": %d, \"n\": %lu}", i ? ", " : "", S.shortfall[i].where,
-		       S.shortfall[i].leaf, S.shortfall[i].end, S.shortfall[i].n);
+		printf("%s{\"where\": \"%s\", \"leaf\": \"%s\", \"end\": %d, \"n\": %lu}",
+		       i ? ", " : "", S.shortfall[i].where, S.shortfall[i].leaf, S.shortfall[i].end,
+		       S.shortfall[i].n);
 	printf("]}\n");
 }
 

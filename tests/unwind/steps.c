@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * steps: does what makes stacks hard, a little of each: leaves, prologues, alloca, realignment, calls through the PLT,
- * a callback out of libc, 300 frames, tail calls, longjmp, coroutines, a signal on a stack of its own, vfork.
+ * steps: does what makes stacks hard, a little of each: leaves, prologues, alloca, realignment,
+ * calls through the PLT, a callback out of libc, 300 frames, tail calls, longjmp, coroutines, a
+ * signal on a stack of its own, vfork.
  */
 #include <alloca.h>
 #include <setjmp.h>
@@ -75,7 +76,8 @@ NOINLINE static uint64_t tail(uint64_t x, int n)
 	return tail_end(x + 1, n);
 }
 
-NOINLINE static uint64_t many(long a, long b, long c, long d, long e, long f, long g, long h, double x)
+NOINLINE static uint64_t many(long a, long b, long c, long d, long e, long f, long g, long h,
+			      double x)
 {
 	char text[64];
 
@@ -161,7 +163,8 @@ int main(void)
 {
 	int values[] = {5, 3, 9, 1, 7, 2, 8};
 
-	sink += leaf(1) + with_alloca(100) + with_vla(9) + realigned(3, 33) + deep(300) + tail(4, 2);
+	sink += leaf(1) + with_alloca(100) + with_vla(9) + realigned(3, 33) + deep(300) +
+		tail(4, 2);
 	sink += many(1, 2, 3, 4, 5, 6, 7, 8, 1.5);
 	qsort(values, sizeof(values) / sizeof(*values), sizeof(*values), by_value);
 	if (!setjmp(back))

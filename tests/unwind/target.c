@@ -14,7 +14,8 @@
 
 static bool copy_in(pid_t pid, uint64_t addr, void *to, size_t len)
 {
-	struct iovec here = {to, len}, there = {(void *)(uintptr_t)addr, len}; /* NOLINT: their address */
+	struct iovec here = {to, len},
+		     there = {(void *)(uintptr_t)addr, len}; /* NOLINT: their address */
 
 	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)len;
 }
@@ -97,8 +98,8 @@ void target_maps(struct target *t)
 		struct target_map *m = &t->map[t->n_maps];
 		char rights[8] = "", path[512] = "";
 
-		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %511[^\n]", &m->start, &m->end, rights, &m->offset,
-			   path) < 4)
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %511[^\n]",
+			   &m->start, &m->end, rights, &m->offset, path) < 4)
 			continue;
 		m->exec = rights[2] == 'x';
 		m->file = -1;
@@ -151,7 +152,8 @@ bool target_where(void *target, uint64_t addr, struct unwind_where *out)
 
 	if (!m || !m->exec)
 		return false;
-	*out = (struct unwind_where){.start = m->start, .end = m->end, .state = UNWIND_ROWS_NO_FILE};
+	*out = (struct unwind_where){
+		.start = m->start, .end = m->end, .state = UNWIND_ROWS_NO_FILE};
 	if (m->file < 0)
 		return true;
 	f = &t->file[m->file];
@@ -177,6 +179,7 @@ void target_name(const struct target *t, uint64_t addr, char *to, size_t size)
 	}
 	if (f->image && image_offset_to_vaddr(f->image, m->offset, &vaddr))
 		image_symbol_at(f->image, vaddr + addr - m->start, &sym);
-	snprintf(to, size, "%s %s+%#" PRIx64, strrchr(f->path, '/') ? strrchr(f->path, '/') + 1 : f->path, sym.name,
+	snprintf(to, size, "%s %s+%#" PRIx64,
+		 strrchr(f->path, '/') ? strrchr(f->path, '/') + 1 : f->path, sym.name,
 		 vaddr + addr - m->start - sym.addr);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target: a stopped process as the unwinder asks for it: what is mapped where, with the rows of real image indexes, and
- * words of its memory.
+ * target: a stopped process as the unwinder asks for it: what is mapped where, with the rows of
+ * real image indexes, and words of its memory.
  */
 #ifndef SONDE_TESTS_UNWIND_TARGET_H
 #define SONDE_TESTS_UNWIND_TARGET_H
@@ -37,7 +37,7 @@ struct target {
 	int n_maps;
 	struct target_file file[TARGET_FILES];
 	int n_files;
-	uint64_t stack_at;   /* what is copied of the stack */
+	uint64_t stack_at; /* what is copied of the stack */
 	size_t stack_len;
 	uint64_t stack[4096];
 };

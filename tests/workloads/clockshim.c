@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clockshim.so: for LD_PRELOAD. Clocks that are set, without setting the machine's: two 64-bit numbers of nanoseconds in the
- * file $CLOCKSHIM, mapped, are added to what clock_gettime says of CLOCK_REALTIME, and to CLOCK_BOOTTIME of the program
- * $CLOCKSHIM_ASLEEP alone (a machine that slept: CLOCK_MONOTONIC did not go on meanwhile).
+ * clockshim.so: for LD_PRELOAD. Clocks that are set, without setting the machine's: two 64-bit
+ * numbers of nanoseconds in the file $CLOCKSHIM, mapped, are added to what clock_gettime says of
+ * CLOCK_REALTIME, and to CLOCK_BOOTTIME of the program $CLOCKSHIM_ASLEEP alone (a machine that
+ * slept: CLOCK_MONOTONIC did not go on meanwhile).
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -34,7 +35,9 @@ __attribute__((constructor)) static void clockshim_open(void)
 int clock_gettime(clockid_t id, struct timespec *t)
 {
 	static int (*real)(clockid_t, struct timespec *);
-	int64_t ns, add = id == CLOCK_REALTIME ? offset[0] : id == CLOCK_BOOTTIME && asleep ? offset[1] : 0;
+	int64_t ns, add = id == CLOCK_REALTIME           ? offset[0] :
+			  id == CLOCK_BOOTTIME && asleep ? offset[1] :
+							   0;
 	int rc;
 
 	if (!real)

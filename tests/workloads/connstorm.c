@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * connstorm N RATE OPEN: N connections over 127.0.0.1, one after the other, RATE a second (0: as fast as it goes), each with a question of
- * 100 bytes and an answer of 1000; and before that OPEN that stay open all the time. The server is a child. Prints what it did:
+ * connstorm N RATE OPEN: N connections over 127.0.0.1, one after the other, RATE a second (0: as
+ * fast as it goes), each with a question of 100 bytes and an answer of 1000; and before that OPEN
+ * that stay open all the time. The server is a child. Prints what it did:
  * {"opened", "seconds", "server", "port", "tx", "rx"}; with a line on standard input it ends.
  */
 #include <arpa/inet.h>
@@ -61,7 +62,8 @@ static int to(const struct sockaddr_in *at)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
 
-	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) || connect(fd, (const struct sockaddr *)at, sizeof(*at)))
+	if (fd < 0 || setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one)) ||
+	    connect(fd, (const struct sockaddr *)at, sizeof(*at)))
 		die("connect");
 	return fd;
 }
@@ -77,7 +79,8 @@ static void pace(uint64_t begin, long i, long rate)
 
 int main(int argc, char **argv)
 {
-	long n = argc > 1 ? atol(argv[1]) : 1000, rate = argc > 2 ? atol(argv[2]) : 0, open = argc > 3 ? atol(argv[3]) : 0;
+	long n = argc > 1 ? atol(argv[1]) : 1000, rate = argc > 2 ? atol(argv[2]) : 0,
+	     open = argc > 3 ? atol(argv[3]) : 0;
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 	struct rlimit files = {200000, 200000};
 	socklen_t len = sizeof(at);
@@ -87,7 +90,8 @@ int main(int argc, char **argv)
 	char c;
 
 	setrlimit(RLIMIT_NOFILE, &files);
-	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) || listen(listener, 4096) || getsockname(listener, (struct sockaddr *)&at, &len))
+	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) || listen(listener, 4096) ||
+	    getsockname(listener, (struct sockaddr *)&at, &len))
 		die("listen");
 	server = fork();
 	if (!server)
@@ -107,8 +111,9 @@ int main(int argc, char **argv)
 		if (rate)
 			pace(begin, i + 1, rate);
 	}
-	printf("{\"opened\": %ld, \"seconds\": %.3f, \"server\": %d, \"port\": %u, \"tx\": %ld, \"rx\": %ld}\n", n, (double)(work_now_ns() - begin) / 1e9,
-	       (int)server, ntohs(at.sin_port), n * ASK, n * REPLY);
+	printf("{\"opened\": %ld, \"seconds\": %.3f, \"server\": %d, \"port\": %u, \"tx\": %ld, \"rx\": %ld}\n",
+	       n, (double)(work_now_ns() - begin) / 1e9, (int)server, ntohs(at.sin_port), n * ASK,
+	       n * REPLY);
 	fflush(stdout);
 	if (read(0, &c, 1) < 0)
 		die("wait");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * countload: stands in for a loader, to count: makes numbered events through the same writer, speaks the same progress
- * protocol, takes the same options (those that it does not need are passed over), and ends in order at SIGTERM. Called
- * sonde-X, its runs are of the family X. It makes $COUNTLOAD_EVENTS each 10 ms (40). How many it made is in a file of its
- * own, $COUNTLOAD_DIR/PID-TIME, mapped, so that a kill cannot lose it: two 64-bit numbers, begun (raised before an event
- * is given to the writer) and done (after).
+ * countload: stands in for a loader, to count: makes numbered events through the same writer,
+ * speaks the same progress protocol, takes the same options (those that it does not need are passed
+ * over), and ends in order at SIGTERM. Called sonde-X, its runs are of the family X. It makes
+ * $COUNTLOAD_EVENTS each 10 ms (40). How many it made is in a file of its own,
+ * $COUNTLOAD_DIR/PID-TIME, mapped, so that a kill cannot lose it: two 64-bit numbers, begun (raised
+ * before an event is given to the writer) and done (after).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -66,7 +67,8 @@ static volatile uint64_t *open_count(void)
 	void *map;
 	int fd;
 
-	snprintf(path, sizeof(path), "%s/%d-%lld", dir ? dir : ".", (int)getpid(), (long long)clock_boot_ns());
+	snprintf(path, sizeof(path), "%s/%d-%lld", dir ? dir : ".", (int)getpid(),
+		 (long long)clock_boot_ns());
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0 || posix_fallocate(fd, 0, 4096))
 		return NULL;
@@ -76,8 +78,14 @@ static volatile uint64_t *open_count(void)
 
 static uint32_t series_of(struct store_writer *w, uint32_t run, uint64_t number)
 {
-	struct store_process p = {.pid = (uint32_t)(1000 + number % 7), .exec_id = 1, .start_ticks = 1, .comm = "count", .exe = "/count",
-				  .args = "count", .cgroup = "/", .unit = ""};
+	struct store_process p = {.pid = (uint32_t)(1000 + number % 7),
+				  .exec_id = 1,
+				  .start_ticks = 1,
+				  .comm = "count",
+				  .exe = "/count",
+				  .args = "count",
+				  .cgroup = "/",
+				  .unit = ""};
 	struct store_image i = {.name = "count", .path = "/count", .build_id = "", .key = ""};
 	uint32_t image = store_image(w, &i), frames[DEPTH];
 	uint64_t path = number * 2654435761u % STACKS;
@@ -87,12 +95,14 @@ static uint32_t series_of(struct store_writer *w, uint32_t run, uint64_t number)
 		struct store_function f = {.name = name, .image = image, .file = ""};
 		struct store_frame x = {.image = image};
 
-		snprintf(name, sizeof(name), "f%d_%llu", d, (unsigned long long)(path % (uint64_t)(d + 1) + path * (d > 8)));
+		snprintf(name, sizeof(name), "f%d_%llu", d,
+			 (unsigned long long)(path % (uint64_t)(d + 1) + path * (d > 8)));
 		x.function = store_function(w, &f);
 		x.offset = 16ull * x.function;
 		frames[d] = store_frame(w, &x);
 	}
-	return store_series(w, run, store_process(w, &p), "count", 1, store_stack(w, frames, DEPTH), STORE_KIND_CPU);
+	return store_series(w, run, store_process(w, &p), "count", 1, store_stack(w, frames, DEPTH),
+			    STORE_KIND_CPU);
 }
 
 static void say(const struct options *o, const char *line)
@@ -101,7 +111,8 @@ static void say(const struct options *o, const char *line)
 		stop = 1; /* nobody follows us any more */
 }
 
-static void work(const struct options *o, struct store_writer *w, uint32_t run, volatile uint64_t *count)
+static void work(const struct options *o, struct store_writer *w, uint32_t run,
+		 volatile uint64_t *count)
 {
 	const struct timespec nap = {0, TURN_NS};
 	const char *each = getenv("COUNTLOAD_EVENTS");
@@ -127,9 +138,12 @@ static void work(const struct options *o, struct store_writer *w, uint32_t run, 
 			struct store_writer_stat st;
 
 			store_writer_stat(w, &st);
-			snprintf(line, sizeof(line), "{\"event\":\"progress\",\"samples\":%llu,\"lost\":%llu,\"self_cores\":0,"
-				 "\"store_error\":\"%s\"}\n", (unsigned long long)count[1], (unsigned long long)st.dropped,
-				 st.last_error ? strerror(-st.last_error) : "");
+			snprintf(
+				line, sizeof(line),
+				"{\"event\":\"progress\",\"samples\":%llu,\"lost\":%llu,\"self_cores\":0,"
+				"\"store_error\":\"%s\"}\n",
+				(unsigned long long)count[1], (unsigned long long)st.dropped,
+				st.last_error ? strerror(-st.last_error) : "");
 			say(o, line);
 		}
 		nanosleep(&nap, NULL);
@@ -161,8 +175,12 @@ int main(int argc, char **argv)
 		return 1;
 	if (store_writer_open(&o.store, &w, &e))
 		return err_report(&e, "countload");
-	run = store_run_begin(w, &(struct store_run){.family = family_of(argv[0]), .options = "countload", .bucket_s = 1, .cpus = 1,
-						     .period_ns = 1000000, .from_ns = clock_utc_ns(),
+	run = store_run_begin(w, &(struct store_run){.family = family_of(argv[0]),
+						     .options = "countload",
+						     .bucket_s = 1,
+						     .cpus = 1,
+						     .period_ns = 1000000,
+						     .from_ns = clock_utc_ns(),
 						     .boot_offset_ns = clock_boot_offset_ns()});
 	say(&o, "{\"event\":\"ready\",\"run\":1,\"segment\":\"\",\"clock\":\"count\",\"hz\":0}\n");
 	work(&o, w, run, count);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowd BURN FOLDER COUNT CPU_MS SECONDS: over SECONDS starts COUNT processes, evenly, each under a name of its own
- * (FOLDER/job-NNN, symbolic links to BURN) with CPU_MS to burn. Prints each one's pid, name and CPU time by wait4.
+ * crowd BURN FOLDER COUNT CPU_MS SECONDS: over SECONDS starts COUNT processes, evenly, each under a
+ * name of its own (FOLDER/job-NNN, symbolic links to BURN) with CPU_MS to burn. Prints each one's
+ * pid, name and CPU time by wait4.
  */
 #include <errno.h>
 #include <spawn.h>
@@ -26,8 +27,9 @@ static void reap(int count, int flags)
 	while ((pid = wait4(-1, NULL, flags, &ru)) > 0) {
 		for (int i = 0; i < count; i++)
 			if (pids[i] == pid && !cpu_ns[i])
-				cpu_ns[i] = (ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000000ll +
-					    (ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ll;
+				cpu_ns[i] =
+					(ru.ru_utime.tv_sec + ru.ru_stime.tv_sec) * 1000000000ll +
+					(ru.ru_utime.tv_usec + ru.ru_stime.tv_usec) * 1000ll;
 	}
 }
 
@@ -61,8 +63,8 @@ int main(int argc, char **argv)
 	reap(count, 0);
 	dprintf(null, "{\"jobs\": [");
 	for (int i = 0; i < count; i++)
-		dprintf(null, "%s{\"pid\": %d, \"name\": \"job-%03d\", \"cpu_ns\": %lld}", i ? ", " : "", pids[i], i,
-			cpu_ns[i]);
+		dprintf(null, "%s{\"pid\": %d, \"name\": \"job-%03d\", \"cpu_ns\": %lld}",
+			i ? ", " : "", pids[i], i, cpu_ns[i]);
 	dprintf(null, "]}\n");
 	return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flip-dl LIB_RED LIB_BLUE EVERY_MS SECONDS: loads one library, burns in it, unloads it, loads the other one, which the
- * kernel then places at the same address. The thread's name says whose turn it is ("red", "blue", "between"). Prints how
- * many turns there were and how many of them stood at the address of the turn before.
+ * flip-dl LIB_RED LIB_BLUE EVERY_MS SECONDS: loads one library, burns in it, unloads it, loads the
+ * other one, which the kernel then places at the same address. The thread's name says whose turn it
+ * is ("red", "blue", "between"). Prints how many turns there were and how many of them stood at the
+ * address of the turn before.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -31,7 +32,8 @@ int main(int argc, char **argv)
 		struct link_map *map = NULL;
 
 		if (lib)
-			outer = (void (*)(uint64_t))(uintptr_t)dlsym(lib, i ? "blue_outer" : "red_outer");
+			outer = (void (*)(uint64_t))(uintptr_t)dlsym(lib, i ? "blue_outer" :
+									      "red_outer");
 		if (!outer || dlinfo(lib, RTLD_DI_LINKMAP, &map))
 			return 1;
 		same += map->l_addr == last;
@@ -42,7 +44,7 @@ int main(int argc, char **argv)
 		dlclose(lib);
 		turns++;
 	}
-	printf("{\"pid\": %d, \"turns\": %lu, \"same\": %lu, \"cpu_ns\": %llu}\n", getpid(), turns, same,
-	       (unsigned long long)work_cpu_ns());
+	printf("{\"pid\": %d, \"turns\": %lu, \"same\": %lu, \"cpu_ns\": %llu}\n", getpid(), turns,
+	       same, (unsigned long long)work_cpu_ns());
 	return 0;
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flip-red | flip-blue OTHER EVERY_MS UNTIL_MS [ROUND]: two files built from this one source, linked at the same fixed
- * addresses, with the same code at the same place under other names (red_leaf, blue_leaf). Each burns EVERY_MS and then
- * execs the other, in the same process, until the monotonic clock says UNTIL_MS. The last one prints how often.
+ * flip-red | flip-blue OTHER EVERY_MS UNTIL_MS [ROUND]: two files built from this one source,
+ * linked at the same fixed addresses, with the same code at the same place under other names
+ * (red_leaf, blue_leaf). Each burns EVERY_MS and then execs the other, in the same process, until
+ * the monotonic clock says UNTIL_MS. The last one prints how often.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libred.so | libblue.so: the two libraries of flip-dl, of equal layout, from one source. flip-red and flip-blue have it too. */
+/* libred.so | libblue.so: the two libraries of flip-dl, of equal layout, from one source. flip-red
+ * and flip-blue have it too. */
 #include "work.h"
 
 #define JOIN(a, b) a##b

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * itershim.so: for LD_PRELOAD. A kernel that refuses iterators: each program of that kind whose name is in ITERSHIM (words) does not load, and
- * each whose name is in ITERSHIM_LINK loads and is not attached: EPERM.
+ * itershim.so: for LD_PRELOAD. A kernel that refuses iterators: each program of that kind whose
+ * name is in ITERSHIM (words) does not load, and each whose name is in ITERSHIM_LINK loads and is
+ * not attached: EPERM.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,9 +28,11 @@ static int refused(const long a[6])
 {
 	const union bpf_attr *attr = (const void *)a[1];
 
-	if (a[0] == BPF_PROG_LOAD && attr->prog_type == BPF_PROG_TYPE_TRACING && attr->expected_attach_type == BPF_TRACE_ITER)
+	if (a[0] == BPF_PROG_LOAD && attr->prog_type == BPF_PROG_TYPE_TRACING &&
+	    attr->expected_attach_type == BPF_TRACE_ITER)
 		return has_word(getenv("ITERSHIM"), attr->prog_name);
-	if (a[0] == BPF_LINK_CREATE && attr->link_create.attach_type == BPF_TRACE_ITER && attr->link_create.prog_fd < 1024)
+	if (a[0] == BPF_LINK_CREATE && attr->link_create.attach_type == BPF_TRACE_ITER &&
+	    attr->link_create.prog_fd < 1024)
 		return has_word(getenv("ITERSHIM_LINK"), loaded[attr->link_create.prog_fd]);
 	return 0;
 }

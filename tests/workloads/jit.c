@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jit SECONDS [MAP [TARGET]]: makes two functions at run time, with frame pointers, tells their names in
- * /tmp/perf-PID.map (the pid of its own namespace) and spends 70 % of its CPU time in one and 30 % in the other.
- * MAP is what stands at the map's path instead: "fifo", "link" (to TARGET), "dir", "sparse" (100 GB), "none"; "dump": a jitdump tells them, /tmp/jit-PID.dump,
- * with lines (warm.src: 7, and 8 from the loop on), and that the first has moved from where it was compiled for; it says a line then.
+ * jit SECONDS [MAP [TARGET]]: makes two functions at run time, with frame pointers, tells their
+ * names in /tmp/perf-PID.map (the pid of its own namespace) and spends 70 % of its CPU time in one
+ * and 30 % in the other. MAP is what stands at the map's path instead: "fifo", "link" (to TARGET),
+ * "dir", "sparse" (100 GB), "none"; "dump": a jitdump tells them, /tmp/jit-PID.dump, with lines
+ * (warm.src: 7, and 8 from the loop on), and that the first has moved from where it was compiled
+ * for; it says a line then.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,13 +40,16 @@ static int tell(const char *path, const uint8_t *mem)
 
 	if (!map)
 		return -1;
-	fprintf(map, "%lx 40 jit_hot(Order, int)\n%lx 40 jit_warm\n", (unsigned long)(mem + 256), (unsigned long)(mem + 4096));
+	fprintf(map, "%lx 40 jit_hot(Order, int)\n%lx 40 jit_warm\n", (unsigned long)(mem + 256),
+		(unsigned long)(mem + 4096));
 	return fclose(map);
 }
 
-static void record(FILE *f, uint32_t kind, const void *body, uint32_t size, const char *text, uint32_t more)
+static void record(FILE *f, uint32_t kind, const void *body, uint32_t size, const char *text,
+		   uint32_t more)
 {
-	const uint32_t length = text ? (uint32_t)strlen(text) + 1 : 0, head[4] = {kind, 16 + size + length + more, 1, 0};
+	const uint32_t length = text ? (uint32_t)strlen(text) + 1 : 0,
+		       head[4] = {kind, 16 + size + length + more, 1, 0};
 
 	fwrite(head, sizeof(head), 1, f);
 	fwrite(body, size, 1, f);
@@ -55,7 +60,8 @@ static void record(FILE *f, uint32_t kind, const void *body, uint32_t size, cons
 static void load(FILE *f, const uint8_t *at, uint64_t number, const char *name)
 {
 	const uint32_t pid = (uint32_t)getpid();
-	const uint64_t body[5] = {(uint64_t)pid << 32 | pid, (uintptr_t)at, (uintptr_t)at, sizeof(code), number};
+	const uint64_t body[5] = {(uint64_t)pid << 32 | pid, (uintptr_t)at, (uintptr_t)at,
+				  sizeof(code), number};
 
 	record(f, 0, body, sizeof(body), name, sizeof(code));
 }
@@ -63,7 +69,8 @@ static void load(FILE *f, const uint8_t *at, uint64_t number, const char *name)
 static int dump(const char *path, const uint8_t *mem)
 {
 	const uint32_t pid = (uint32_t)getpid(), head[10] = {0x4A695444, 1, 40, 62, 0, pid};
-	const uint64_t moved[6] = {(uint64_t)pid << 32 | pid, (uintptr_t)mem, (uintptr_t)mem, (uintptr_t)(mem + 256), sizeof(code), 1};
+	const uint64_t moved[6] = {(uint64_t)pid << 32 | pid, (uintptr_t)mem, (uintptr_t)mem,
+				   (uintptr_t)(mem + 256),    sizeof(code),   1};
 	const uint64_t lines[4] = {(uintptr_t)(mem + 4096), 2, (uintptr_t)(mem + 4096), 7};
 	const uint64_t second[2] = {(uintptr_t)(mem + 4096 + 4), 8};
 	uint8_t body[sizeof(lines) + 9 + sizeof(second)];
@@ -79,7 +86,8 @@ static int dump(const char *path, const uint8_t *mem)
 	record(f, 1, moved, sizeof(moved), NULL, 0);
 	record(f, 2, body, sizeof(body), "\xff", 0);
 	load(f, mem + 4096, 2, "jit_warm");
-	if (fflush(f) || mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(f), 0) == MAP_FAILED)
+	if (fflush(f) ||
+	    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(f), 0) == MAP_FAILED)
 		return -1;
 	return fclose(f);
 }
@@ -102,7 +110,8 @@ static int put(const char *path, const char *kind, const char *target)
 
 int main(int argc, char **argv)
 {
-	uint8_t *mem = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *mem = mmap(NULL, 8192, PROT_READ | PROT_WRITE | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	uint64_t spent[2] = {0};
 	char path[64];
 
@@ -119,8 +128,8 @@ int main(int argc, char **argv)
 		fflush(stdout);
 	} else if (argc > 2 ? put(path, argv[2], argc > 3 ? argv[3] : "") : tell(path, mem))
 		return 1;
-	jit_loop(work_now_ns() + (uint64_t)(atof(argc > 1 ? argv[1] : "5") * 1e9), (jitted)(uintptr_t)(mem + 256),
-		 (jitted)(uintptr_t)(mem + 4096), spent);
+	jit_loop(work_now_ns() + (uint64_t)(atof(argc > 1 ? argv[1] : "5") * 1e9),
+		 (jitted)(uintptr_t)(mem + 256), (jitted)(uintptr_t)(mem + 4096), spent);
 	/* a sampler may read the map a little after the fact: leave it for a moment */
 	usleep(1500000);
 	remove(path);

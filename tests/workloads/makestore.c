@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * makestore: a store whose contents are known, made through store/write/writer.h. For tests of what reads a store.
+ * makestore: a store whose contents are known, made through store/write/writer.h. For tests of what
+ * reads a store.
  *
- *   makestore DIR [--rows N] [--at UTC_SECONDS] [--hostile] [--two-runs] [--segments N] [--stacks N] [--live]
+ *   makestore DIR [--rows N] [--at UTC_SECONDS] [--hostile] [--two-runs] [--segments N] [--stacks
+ * N] [--live]
  *
- * It prints, as JSON, what it put there. The plain store: 10 processes (pid 1000...) in three containers and none, two
- * threads each, `--stacks` stacks (default 200) of 3 to 30 frames over five modules; one sample in eight is unnamed.
- * Row i falls on second i * span / N of the 600 s that end at --at (default: now), adds 1 + i % 3 samples, at 99 Hz.
+ * It prints, as JSON, what it put there. The plain store: 10 processes (pid 1000...) in three
+ * containers and none, two threads each, `--stacks` stacks (default 200) of 3 to 30 frames over
+ * five modules; one sample in eight is unnamed. Row i falls on second i * span / N of the 600 s
+ * that end at --at (default: now), adds 1 + i % 3 samples, at 99 Hz.
  * --hostile adds a process and frames with names that try to break out of their surroundings.
- * --two-runs adds a run at 499 Hz, 1 s buckets, over the middle 100 s, with the same processes: in both runs each
- * process is busy all the time (one core), so that cpu_ns is known for every window.
+ * --two-runs adds a run at 499 Hz, 1 s buckets, over the middle 100 s, with the same processes: in
+ * both runs each process is busy all the time (one core), so that cpu_ns is known for every window.
  * --live does not close the store: it ends as a kill -9 would.
  */
 #include <errno.h>
@@ -39,7 +42,7 @@ struct plan {
 	bool hostile, two_runs, live;
 };
 
-struct ids {              /* all of one epoch */
+struct ids { /* all of one epoch */
 	uint32_t epoch;
 	uint32_t process[PROCESSES], hostile_process, self_process;
 	uint32_t *stack;
@@ -75,7 +78,8 @@ static char *long_cpp_name(void)
 
 	n += (size_t)snprintf(s, 4097, "std::map<");
 	while (n < 4000)
-		n += (size_t)snprintf(s + n, 4097 - n, "std::pair<const std::string, std::vector<int> >, ");
+		n += (size_t)snprintf(s + n, 4097 - n,
+				      "std::pair<const std::string, std::vector<int> >, ");
 	snprintf(s + n, 4097 - n, "int>::operator[](int&&) const");
 	return s;
 }
@@ -83,7 +87,8 @@ static char *long_cpp_name(void)
 static uint32_t make_image(struct store_writer *w, int m)
 {
 	static const struct store_image images[MODULES] = {
-		{STORE_IMAGE_ELF, "server", "/usr/bin/server", "0101010101010101010101010101010101010101", "01-01"},
+		{STORE_IMAGE_ELF, "server", "/usr/bin/server",
+		 "0101010101010101010101010101010101010101", "01-01"},
 		{STORE_IMAGE_ELF, "libc.so.6", "/usr/lib/x86_64-linux-gnu/libc.so.6",
 		 "0202020202020202020202020202020202020202", "02-02"},
 		{STORE_IMAGE_KERNEL, "[kernel]", "[kernel]", "", ""},
@@ -98,11 +103,22 @@ static uint32_t make_process(struct store_writer *w, int i, int64_t start_s)
 {
 	static const char *const names[3] = {"web-1", "db-1", "</script>\"'"};
 	char comm[16], exe[64], args[128], id[65], cgroup[128];
-	struct store_container c = {.runtime = "docker", .runtime_id = id, .name = names[i % 4 % 3],
-				    .image = "debian:12", .cgroup = cgroup};
-	struct store_process p = {.pid = 1000u + (uint32_t)i, .ppid = 1, .uid = 1000, .exec_id = 1,
-				  .start_ns = start_s * NSEC_PER_SEC, .start_ticks = 1000000u * (uint64_t)(i + 1),
-				  .comm = comm, .exe = exe, .args = args, .cgroup = cgroup, .unit = ""};
+	struct store_container c = {.runtime = "docker",
+				    .runtime_id = id,
+				    .name = names[i % 4 % 3],
+				    .image = "debian:12",
+				    .cgroup = cgroup};
+	struct store_process p = {.pid = 1000u + (uint32_t)i,
+				  .ppid = 1,
+				  .uid = 1000,
+				  .exec_id = 1,
+				  .start_ns = start_s * NSEC_PER_SEC,
+				  .start_ticks = 1000000u * (uint64_t)(i + 1),
+				  .comm = comm,
+				  .exe = exe,
+				  .args = args,
+				  .cgroup = cgroup,
+				  .unit = ""};
 
 	snprintf(comm, sizeof(comm), "server-%d", i);
 	snprintf(exe, sizeof(exe), "/usr/bin/server");
@@ -118,7 +134,8 @@ static uint32_t make_frame(struct store_writer *w, uint64_t *rnd, bool leaf)
 	uint32_t pick = lcg(rnd) % FUNCTIONS;
 	uint32_t image = make_image(w, (int)(pick % MODULES));
 	char name[48];
-	struct store_function fn = {.name = name, .image = image, .file = pick % 3 ? "server.c" : "", .line = pick};
+	struct store_function fn = {
+		.name = name, .image = image, .file = pick % 3 ? "server.c" : "", .line = pick};
 	struct store_frame fr = {.image = image, .offset = 0x1000ull * pick, .leaf = leaf};
 
 	snprintf(name, sizeof(name), "function_%03u", pick);
@@ -152,19 +169,31 @@ static void make_stacks(struct store_writer *w, const struct plan *p, struct ids
 static void make_hostile(struct store_writer *w, struct ids *ids, int64_t start_s)
 {
 	char *cpp = long_cpp_name();
-	struct store_container c = {.runtime = "docker", .runtime_id = "ffff\"<>", .name = hostile_names[0],
-				    .image = hostile_names[1], .cgroup = hostile_names[2]};
-	struct store_process p = {.pid = 6666, .ppid = 1, .exec_id = 1, .start_ns = start_s * NSEC_PER_SEC,
-				  .start_ticks = 66, .comm = "\xff</script>\"\n'", .exe = hostile_names[0],
-				  .args = hostile_names[2], .cgroup = hostile_names[3], .unit = hostile_names[4]};
+	struct store_container c = {.runtime = "docker",
+				    .runtime_id = "ffff\"<>",
+				    .name = hostile_names[0],
+				    .image = hostile_names[1],
+				    .cgroup = hostile_names[2]};
+	struct store_process p = {.pid = 6666,
+				  .ppid = 1,
+				  .exec_id = 1,
+				  .start_ns = start_s * NSEC_PER_SEC,
+				  .start_ticks = 66,
+				  .comm = "\xff</script>\"\n'",
+				  .exe = hostile_names[0],
+				  .args = hostile_names[2],
+				  .cgroup = hostile_names[3],
+				  .unit = hostile_names[4]};
 	uint32_t frames[2];
 
 	p.container = store_container(w, &c);
 	ids->hostile_process = store_process(w, &p);
 	for (size_t i = 0; i <= N_HOSTILE; i++) {
 		const char *name = i < N_HOSTILE ? hostile_names[i] : cpp;
-		struct store_image im = {STORE_IMAGE_ELF, i < N_HOSTILE ? name : "libx.so", name, "\"><", "k"};
-		struct store_function fn = {.name = name, .image = store_image(w, &im), .file = name, .line = 1};
+		struct store_image im = {STORE_IMAGE_ELF, i < N_HOSTILE ? name : "libx.so", name,
+					 "\"><", "k"};
+		struct store_function fn = {
+			.name = name, .image = store_image(w, &im), .file = name, .line = 1};
 		struct store_frame fr = {.image = fn.image, .offset = i, .line = 2};
 
 		frames[0] = store_frame(w, &fr); /* not named: module+offset */
@@ -179,9 +208,17 @@ static void make_hostile(struct store_writer *w, struct ids *ids, int64_t start_
 
 static void make_dictionary(struct store_writer *w, const struct plan *p, struct ids *ids)
 {
-	struct store_process self = {.pid = 4242, .ppid = 1, .exec_id = 1, .start_ns = p->at_s * NSEC_PER_SEC,
-				     .start_ticks = 4242, .comm = "sonde-cpu", .exe = "/usr/bin/sonde-cpu",
-				     .args = "sonde-cpu", .cgroup = "/", .unit = "", .self = true};
+	struct store_process self = {.pid = 4242,
+				     .ppid = 1,
+				     .exec_id = 1,
+				     .start_ns = p->at_s * NSEC_PER_SEC,
+				     .start_ticks = 4242,
+				     .comm = "sonde-cpu",
+				     .exe = "/usr/bin/sonde-cpu",
+				     .args = "sonde-cpu",
+				     .cgroup = "/",
+				     .unit = "",
+				     .self = true};
 
 	ids->epoch = store_epoch(w);
 	for (int i = 0; i < PROCESSES; i++)
@@ -196,16 +233,18 @@ struct tallies {
 	uint64_t samples, two_samples, self_samples;
 };
 
-static void add(struct store_writer *w, const struct plan *p, struct ids *ids, uint32_t run, uint32_t which, uint32_t tid,
-		const char *thread, long stack, int64_t utc_ns, uint64_t n)
+static void add(struct store_writer *w, const struct plan *p, struct ids *ids, uint32_t run,
+		uint32_t which, uint32_t tid, const char *thread, long stack, int64_t utc_ns,
+		uint64_t n)
 {
 	for (int tries = 0; tries < 3; tries++) {
 		uint32_t process, st, series;
 
 		if (ids->epoch != store_epoch(w))
 			make_dictionary(w, p, ids);
-		process = which < PROCESSES ? ids->process[which] :
-			  which == PROCESSES ? ids->hostile_process : ids->self_process;
+		process = which < PROCESSES  ? ids->process[which] :
+			  which == PROCESSES ? ids->hostile_process :
+					       ids->self_process;
 		st = which == PROCESSES ? ids->hostile_stack[(size_t)stack % ids->n_hostile] :
 					  ids->stack[stack % p->stacks];
 		series = store_series(w, run, process, thread, tid, st, STORE_KIND_CPU);
@@ -214,11 +253,16 @@ static void add(struct store_writer *w, const struct plan *p, struct ids *ids, u
 	}
 }
 
-static void fill_rows(struct store_writer *w, const struct plan *p, struct ids *ids, uint32_t run, struct tallies *t)
+static void fill_rows(struct store_writer *w, const struct plan *p, struct ids *ids, uint32_t run,
+		      struct tallies *t)
 {
 	int64_t from_ns = (p->at_s - SPAN_S) * NSEC_PER_SEC;
-	struct store_cost cost = {.program = "sonde-cpu", .cpu_ns = 1000000, .runs = 0, .rss_bytes = 20 << 20,
-				  .private_bytes = 8 << 20, .map_bytes = 1 << 20};
+	struct store_cost cost = {.program = "sonde-cpu",
+				  .cpu_ns = 1000000,
+				  .runs = 0,
+				  .rss_bytes = 20 << 20,
+				  .private_bytes = 8 << 20,
+				  .map_bytes = 1 << 20};
 	uint64_t rnd = 7;
 
 	for (long i = 0; i < p->rows; i++) {
@@ -233,7 +277,8 @@ static void fill_rows(struct store_writer *w, const struct plan *p, struct ids *
 			which = PROCESSES + 1;
 		t->self_samples += which == PROCESSES + 1 ? n : 0;
 		t->samples += n;
-		add(w, p, ids, run, which, 1000 + which * 10 + (uint32_t)i % 2, i % 2 ? "worker" : "main", stack, utc_ns, n);
+		add(w, p, ids, run, which, 1000 + which * 10 + (uint32_t)i % 2,
+		    i % 2 ? "worker" : "main", stack, utc_ns, n);
 		if (i % 4096 == 4095) {
 			store_cost(w, run, utc_ns, &cost);
 			store_flush(w);
@@ -248,24 +293,30 @@ static void fill_rows(struct store_writer *w, const struct plan *p, struct ids *
 }
 
 /* Each process busy all the time: `hz` samples a second. */
-static void fill_busy(struct store_writer *w, const struct plan *p, struct ids *ids, uint32_t run, int64_t from_s,
-		      int64_t to_s, uint32_t hz, uint64_t *samples)
+static void fill_busy(struct store_writer *w, const struct plan *p, struct ids *ids, uint32_t run,
+		      int64_t from_s, int64_t to_s, uint32_t hz, uint64_t *samples)
 {
 	for (int64_t s = from_s; s < to_s; s++) {
 		for (uint32_t k = 0; k < hz; k++)
 			for (uint32_t i = 0; i < PROCESSES; i++)
-				add(w, p, ids, run, i, 1000 + i * 10, "main", (long)(k * 7 + i), s * NSEC_PER_SEC +
-				    (int64_t)k * NSEC_PER_SEC / hz, 1);
+				add(w, p, ids, run, i, 1000 + i * 10, "main", (long)(k * 7 + i),
+				    s * NSEC_PER_SEC + (int64_t)k * NSEC_PER_SEC / hz, 1);
 		store_flush(w);
 	}
 	store_run_until(w, run, to_s * NSEC_PER_SEC);
 	*samples += (uint64_t)(to_s - from_s) * hz * PROCESSES;
 }
 
-static uint32_t begin(struct store_writer *w, const char *options, uint32_t bucket_s, uint64_t period_ns, int64_t from_s)
+static uint32_t begin(struct store_writer *w, const char *options, uint32_t bucket_s,
+		      uint64_t period_ns, int64_t from_s)
 {
-	struct store_run r = {.family = "cpu", .options = options, .scope = STORE_SCOPE_HOST, .bucket_s = bucket_s,
-			      .period_ns = period_ns, .cpus = 2, .from_ns = from_s * NSEC_PER_SEC,
+	struct store_run r = {.family = "cpu",
+			      .options = options,
+			      .scope = STORE_SCOPE_HOST,
+			      .bucket_s = bucket_s,
+			      .period_ns = period_ns,
+			      .cpus = 2,
+			      .from_ns = from_s * NSEC_PER_SEC,
 			      .boot_offset_ns = clock_boot_offset_ns()};
 
 	return store_run_begin(w, &r);
@@ -273,8 +324,11 @@ static uint32_t begin(struct store_writer *w, const char *options, uint32_t buck
 
 static int make(const struct plan *p, struct err *e)
 {
-	struct store_writer_opts o = {.dir = p->dir, .max_bytes = 256u << 20,
-				      .segment_bytes = p->segments > 1 ? (uint64_t)p->rows * 16 / (uint64_t)p->segments : 0};
+	struct store_writer_opts o = {
+		.dir = p->dir,
+		.max_bytes = 256u << 20,
+		.segment_bytes =
+			p->segments > 1 ? (uint64_t)p->rows * 16 / (uint64_t)p->segments : 0};
 	struct ids ids = {.stack = mem_array((size_t)p->stacks, sizeof(uint32_t))};
 	struct store_writer *w;
 	struct tallies t = {0};
@@ -286,12 +340,14 @@ static int make(const struct plan *p, struct err *e)
 	make_dictionary(w, p, &ids);
 	if (p->two_runs) {
 		uint32_t coarse = begin(w, "sonde-cpu", 10, PERIOD_99, from_s);
-		uint32_t fine = begin(w, "sonde-cpu --freq 499 --duration 100s", 1, PERIOD_499, from_s + 253);
+		uint32_t fine = begin(w, "sonde-cpu --freq 499 --duration 100s", 1, PERIOD_499,
+				      from_s + 253);
 
 		fill_busy(w, p, &ids, coarse, from_s, p->at_s, 99, &t.samples);
 		fill_busy(w, p, &ids, fine, from_s + 253, from_s + 353, 499, &t.two_samples);
 	} else {
-		fill_rows(w, p, &ids, begin(w, "sonde-cpu --duration 10m", 1, PERIOD_99, from_s), &t);
+		fill_rows(w, p, &ids, begin(w, "sonde-cpu --duration 10m", 1, PERIOD_99, from_s),
+			  &t);
 	}
 	if (p->live) {
 		struct store_writer_stat st;
@@ -303,8 +359,9 @@ static int make(const struct plan *p, struct err *e)
 		} while (st.stored < t.samples + t.two_samples);
 	}
 	printf("{\"from\": %lld, \"to\": %lld, \"samples\": %llu, \"fine_samples\": %llu, \"self_samples\": %llu,"
-	       " \"period_ns\": %lld, \"processes\": %d}\n", (long long)from_s, (long long)p->at_s,
-	       (unsigned long long)t.samples, (unsigned long long)t.two_samples, (unsigned long long)t.self_samples,
+	       " \"period_ns\": %lld, \"processes\": %d}\n",
+	       (long long)from_s, (long long)p->at_s, (unsigned long long)t.samples,
+	       (unsigned long long)t.two_samples, (unsigned long long)t.self_samples,
 	       (long long)PERIOD_99, PROCESSES);
 	if (p->live) {
 		fflush(stdout);
@@ -316,9 +373,12 @@ out:
 	return rc;
 }
 
-static const struct program PROGRAM = {
-	.name = "makestore", .usage = "DIR [options]", .about = "Makes a store of a known load.", .words = 1};
+static const struct program PROGRAM = {.name = "makestore",
+				       .usage = "DIR [options]",
+				       .about = "Makes a store of a known load.",
+				       .words = 1};
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{"rows", 0, OPTION_UINT, "N", "of samples", OPTION_AT(struct plan, rows), .min = 1, .max = INT32_MAX},
 	{"at", 0, OPTION_UINT, "UTC_SECONDS", "where it ends (default now)", OPTION_AT(struct plan, at_s), .max = INT32_MAX},
@@ -329,13 +389,16 @@ static const struct option OPTIONS[] = {
 	{"live", 0, OPTION_FLAG, NULL, "its writer is killed", OPTION_AT(struct plan, live)},
 	{0},
 };
+/* clang-format on */
 
 int main(int argc, char **argv)
 {
-	struct plan p = {.rows = 10000, .stacks = 200, .segments = 1, .at_s = clock_utc_ns() / NSEC_PER_SEC};
+	struct plan p = {
+		.rows = 10000, .stacks = 200, .segments = 1, .at_s = clock_utc_ns() / NSEC_PER_SEC};
 	struct option_words words;
 	struct err e = {0};
-	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &p}, 1, &words, &e);
+	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &p}, 1, &words,
+				 &e);
 
 	if (!rc && !words.n)
 		rc = err_set(&e, -EINVAL, EXIT_USAGE, "which folder?");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * namer CPU_MS: burns CPU_MS under each of some hostile thread names (markup, quotes, control bytes, an emoji, broken
- * UTF-8), then in a function whose name is 4 KB long. Prints the names as arrays of bytes.
+ * namer CPU_MS: burns CPU_MS under each of some hostile thread names (markup, quotes, control
+ * bytes, an emoji, broken UTF-8), then in a function whose name is 4 KB long. Prints the names as
+ * arrays of bytes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,15 +14,16 @@
 static volatile uint64_t sink;
 
 static const char *const names[] = {
-	"</script><b>", "\"quo'te`", "a\tb\nc\rd\033[2J", "fold;ed name", "\xf0\x9f\x94\xa5 hot", "\xff\xfe\xc3(", "1,2,\"x\"",
+	"</script><b>",         "\"quo'te`",     "a\tb\nc\rd\033[2J", "fold;ed name",
+	"\xf0\x9f\x94\xa5 hot", "\xff\xfe\xc3(", "1,2,\"x\"",
 };
 #define N_NAMES (sizeof(names) / sizeof(names[0]))
 
 /* 4 KB: 64 times 64 characters */
 #define X8(x) x x x x x x x x
 
-NOINLINE void long_name(uint64_t turns) __asm__(
-	"_ZN4wide4deepE_" X8(X8("sixty_four_characters_of_a_name_that_nobody_would_write_by_hand_")));
+NOINLINE void long_name(uint64_t turns) __asm__("_ZN4wide4deepE_" X8(
+	X8("sixty_four_characters_of_a_name_that_nobody_would_write_by_hand_")));
 
 NOINLINE void long_name(uint64_t turns)
 {

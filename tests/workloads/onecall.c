@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* onecall SECONDS: spends its CPU time inside one system call, getrandom. Prints utime and stime. */
+/* onecall SECONDS: spends its CPU time inside one system call, getrandom. Prints utime and stime.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
@@ -21,8 +22,8 @@ int main(int argc, char **argv)
 		calls++;
 	}
 	getrusage(RUSAGE_SELF, &ru);
-	printf("{\"pid\": %d, \"calls\": %lu, \"user_ns\": %lld, \"kernel_ns\": %lld}\n", getpid(), calls,
-	       ru.ru_utime.tv_sec * 1000000000ll + ru.ru_utime.tv_usec * 1000ll,
+	printf("{\"pid\": %d, \"calls\": %lu, \"user_ns\": %lld, \"kernel_ns\": %lld}\n", getpid(),
+	       calls, ru.ru_utime.tv_sec * 1000000000ll + ru.ru_utime.tv_usec * 1000ll,
 	       ru.ru_stime.tv_sec * 1000000000ll + ru.ru_stime.tv_usec * 1000ll);
 	return 0;
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plantstore: a store of two windows of one noisy load, in the second of which known things are different. For tests of
- * what finds differences.
+ * plantstore: a store of two windows of one noisy load, in the second of which known things are
+ * different. For tests of what finds differences.
  *
  *   plantstore DIR --seed N [--at UTC_SECONDS] [--window SECONDS] [--steady] [--bursty]
  *
- * The windows follow each other and end at --at; buckets of 10 s, 499 Hz. FUNCTIONS functions, each below two of 40
- * callers, below one of 12 services, below main; how much each uses follows Zipf's law. Samples of each bucket and stack
- * are Poisson; one service in four wanders on top of that: its load by 10 % (--bursty: 30 %), neighbouring buckets alike
- * (r = 0.7). Unless --steady, in the second window
- *   planted_20    uses 20 % more, of some 2 200 samples      planted_5     uses 5 % more, of some 22 000
- *   planted_gone  is not there any more                      planted_new   calls planted_callee, as others did before
- * Prints as JSON the two windows and what is in them.
+ * The windows follow each other and end at --at; buckets of 10 s, 499 Hz. FUNCTIONS functions, each
+ * below two of 40 callers, below one of 12 services, below main; how much each uses follows Zipf's
+ * law. Samples of each bucket and stack are Poisson; one service in four wanders on top of that:
+ * its load by 10 % (--bursty: 30 %), neighbouring buckets alike (r = 0.7). Unless --steady, in the
+ * second window planted_20    uses 20 % more, of some 2 200 samples      planted_5     uses 5 %
+ * more, of some 22 000 planted_gone  is not there any more                      planted_new   calls
+ * planted_callee, as others did before Prints as JSON the two windows and what is in them.
  */
 #include <errno.h>
 #include <math.h>
@@ -30,11 +30,11 @@
 #define SERVICES  12
 #define BUCKET_S  10
 #define PERIOD    (NSEC_PER_SEC / 499)
-#define AMONG     250000.0  /* samples of the common functions in a window */
+#define AMONG     250000.0 /* samples of the common functions in a window */
 
 struct leaf {
 	uint32_t series, service;
-	double rate[2];     /* samples a bucket, in each window */
+	double rate[2]; /* samples a bucket, in each window */
 	uint64_t n[2];
 	char name[24];
 };
@@ -77,7 +77,8 @@ static uint64_t poisson(double mean)
 static uint32_t frame(struct store_writer *w, uint32_t image, const char *name, bool leaf)
 {
 	struct store_function fn = {.name = name, .image = image, .file = "load.c", .line = 1};
-	struct store_frame fr = {.image = image, .function = store_function(w, &fn), .leaf = leaf, .line = 2};
+	struct store_frame fr = {
+		.image = image, .function = store_function(w, &fn), .leaf = leaf, .line = 2};
 
 	for (const char *p = name; *p; p++)
 		fr.offset = (fr.offset * 31 + (unsigned char)*p) & 0xffffff;
@@ -93,7 +94,8 @@ struct making {
 };
 
 /* `total` samples a window, before and after, of a function below a caller. */
-static void add_leaf(struct making *m, const char *name, const char *caller, uint32_t service, double before, double after)
+static void add_leaf(struct making *m, const char *name, const char *caller, uint32_t service,
+		     double before, double after)
 {
 	char service_name[24];
 	uint32_t frames[4], stack;
@@ -107,8 +109,10 @@ static void add_leaf(struct making *m, const char *name, const char *caller, uin
 	stack = store_stack(m->w, frames, 4);
 	mem_grow(m->leaves, m->n, m->cap);
 	l = &m->leaves[m->n++];
-	*l = (struct leaf){.service = service, .rate = {before / m->buckets, after / m->buckets},
-			   .series = store_series(m->w, m->run, m->process, "load", 1000, stack, STORE_KIND_CPU)};
+	*l = (struct leaf){.service = service,
+			   .rate = {before / m->buckets, after / m->buckets},
+			   .series = store_series(m->w, m->run, m->process, "load", 1000, stack,
+						  STORE_KIND_CPU)};
 	snprintf(l->name, sizeof(l->name), "%s", name);
 }
 
@@ -178,8 +182,9 @@ static void tell(const struct making *m, const struct plan *p)
 	for (size_t i = 0; i < m->n; i++) {
 		if (strncmp(m->leaves[i].name, "planted", 7))
 			continue;
-		printf("%s{\"function\": \"%s\", \"before\": %llu, \"after\": %llu}", comma, m->leaves[i].name,
-		       (unsigned long long)m->leaves[i].n[0], (unsigned long long)m->leaves[i].n[1]);
+		printf("%s{\"function\": \"%s\", \"before\": %llu, \"after\": %llu}", comma,
+		       m->leaves[i].name, (unsigned long long)m->leaves[i].n[0],
+		       (unsigned long long)m->leaves[i].n[1]);
 		comma = ", ";
 	}
 	printf("]}\n");
@@ -188,12 +193,26 @@ static void tell(const struct making *m, const struct plan *p)
 static int make(const struct plan *p, struct err *e)
 {
 	struct store_writer_opts o = {.dir = p->dir, .max_bytes = 256u << 20};
-	struct store_run run = {.family = "cpu", .options = "sonde-cpu", .scope = STORE_SCOPE_HOST, .bucket_s = BUCKET_S,
-				.period_ns = PERIOD, .cpus = 8, .from_ns = (p->at_s - 2 * p->window_s) * NSEC_PER_SEC,
+	struct store_run run = {.family = "cpu",
+				.options = "sonde-cpu",
+				.scope = STORE_SCOPE_HOST,
+				.bucket_s = BUCKET_S,
+				.period_ns = PERIOD,
+				.cpus = 8,
+				.from_ns = (p->at_s - 2 * p->window_s) * NSEC_PER_SEC,
 				.boot_offset_ns = clock_boot_offset_ns()};
-	struct store_process process = {.pid = 1000, .ppid = 1, .exec_id = 1, .start_ns = run.from_ns, .start_ticks = 1,
-					.comm = "load", .exe = "/usr/bin/load", .args = "load", .cgroup = "/", .unit = ""};
-	struct store_image image = {STORE_IMAGE_ELF, "load", "/usr/bin/load", "0101010101010101010101010101010101010101", "1"};
+	struct store_process process = {.pid = 1000,
+					.ppid = 1,
+					.exec_id = 1,
+					.start_ns = run.from_ns,
+					.start_ticks = 1,
+					.comm = "load",
+					.exe = "/usr/bin/load",
+					.args = "load",
+					.cgroup = "/",
+					.unit = ""};
+	struct store_image image = {STORE_IMAGE_ELF, "load", "/usr/bin/load",
+				    "0101010101010101010101010101010101010101", "1"};
 	struct making m = {.buckets = (double)p->window_s / BUCKET_S};
 	int rc = store_writer_open(&o, &m.w, e);
 
@@ -210,14 +229,20 @@ static int make(const struct plan *p, struct err *e)
 }
 
 static const struct program PROGRAM = {
-	.name = "plantstore", .usage = "DIR [options]", .about = "Makes a store of two windows, in the second of which known things are different.", .words = 1};
+	.name = "plantstore",
+	.usage = "DIR [options]",
+	.about = "Makes a store of two windows, in the second of which known things are different.",
+	.words = 1};
 
 static const struct option OPTIONS[] = {
 	{"seed", 0, OPTION_UINT, "N", "of all that is random", OPTION_AT(struct plan, seed)},
-	{"at", 0, OPTION_UINT, "UTC_SECONDS", "where the second window ends", OPTION_AT(struct plan, at_s), .max = INT32_MAX},
-	{"window", 0, OPTION_UINT, "SECONDS", "how long each is", OPTION_AT(struct plan, window_s), .min = BUCKET_S, .max = INT32_MAX},
+	{"at", 0, OPTION_UINT, "UTC_SECONDS", "where the second window ends",
+	 OPTION_AT(struct plan, at_s), .max = INT32_MAX},
+	{"window", 0, OPTION_UINT, "SECONDS", "how long each is", OPTION_AT(struct plan, window_s),
+	 .min = BUCKET_S, .max = INT32_MAX},
 	{"steady", 0, OPTION_FLAG, NULL, "nothing is different", OPTION_AT(struct plan, steady)},
-	{"bursty", 0, OPTION_FLAG, NULL, "the load wanders by 30 %", OPTION_AT(struct plan, bursty)},
+	{"bursty", 0, OPTION_FLAG, NULL, "the load wanders by 30 %",
+	 OPTION_AT(struct plan, bursty)},
 	{0},
 };
 
@@ -226,7 +251,8 @@ int main(int argc, char **argv)
 	struct plan p = {.seed = 1, .at_s = 1795144200, .window_s = 600};
 	struct option_words words;
 	struct err e = {0};
-	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &p}, 1, &words, &e);
+	int rc = program_options(&PROGRAM, argc, argv, &(struct option_set){OPTIONS, &p}, 1, &words,
+				 &e);
 
 	if (!rc && !words.n)
 		rc = err_set(&e, -EINVAL, EXIT_USAGE, "which folder?");

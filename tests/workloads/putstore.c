@@ -1,31 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * putstore: writes what a test wants into a store, through store/write/writer.h. `putstore DIR` reads JSON from stdin, one
- * object a line, in order; anything it does not understand ends it with a word and 1.
+ * putstore: writes what a test wants into a store, through store/write/writer.h. `putstore DIR`
+ * reads JSON from stdin, one object a line, in order; anything it does not understand ends it with
+ * a word and 1.
  *
- *   {"run": "goheap", "from": S, "to": S, "bucket_s": 10, "period_ns": 0, "recording": 0, "options": "..."}
- *       what follows belongs to this run; S in seconds since 1970, fractions allowed
- *   {"kind": "alloc", "at": S, "n": 3, "value": 3072, "pid": 100, "comm": "app", "thread": "app", "tid": 100,
- *    "container": "", "container_id": "", "started": "", "restarts": 0, "start": S (of the process), "label": 0, "max": 0,
- *    "hist": [1, 2], or "lengths": [ns, ns, ...], "stack": ["main", ["alloc", "app.c", 12], ...]}
- *       an amount, or for "cpu" samples; frames root first, each a name or [name, file, line]; all lie in module = comm;
- *       "self": true makes the process one of sonde's own; "ppid", "exe" ("": a thread of the kernel), "lang"
- *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}      what the process's amounts are sampled at
- *   {"note": "version", "text": "go1.26.8", "pid": 100, "comm": "app"}               store_process_note
- *   {"end": 2, "status": 9, "at": S, "pid": 100, "comm": "app"}   enum store_end_how: its row says so too
+ *   {"run": "goheap", "from": S, "to": S, "bucket_s": 10, "period_ns": 0, "recording": 0,
+ * "options": "..."} what follows belongs to this run; S in seconds since 1970, fractions allowed
+ *   {"kind": "alloc", "at": S, "n": 3, "value": 3072, "pid": 100, "comm": "app", "thread": "app",
+ * "tid": 100, "container": "", "container_id": "", "started": "", "restarts": 0, "start": S (of the
+ * process), "label": 0, "max": 0, "hist": [1, 2], or "lengths": [ns, ns, ...], "stack": ["main",
+ * ["alloc", "app.c", 12], ...]} an amount, or for "cpu" samples; frames root first, each a name or
+ * [name, file, line]; all lie in module = comm; "self": true makes the process one of sonde's own;
+ * "ppid", "exe" ("": a thread of the kernel), "lang"
+ *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}      what the process's amounts are
+ * sampled at
+ *   {"note": "version", "text": "go1.26.8", "pid": 100, "comm": "app"} store_process_note
+ *   {"end": 2, "status": 9, "at": S, "pid": 100, "comm": "app"}   enum store_end_how: its row says
+ * so too
  *   {"loss": "ring", "at": S, "n": 5}
- *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [...] or "lengths": [...], "pid": ...}   store/write/waits.h
- *   {"wake": 2, "context": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {"pid": 7, "comm": "b", "thread": "b",
- *    "stack": [...]}}
- *   {"on": "/a/file", "class": 2, "at": S, "n": 1, "total_ns": 5, "pid": ..., "stack": [...], "by": {...}}
- *   {"culprit": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {...}}          "by" may be left out
+ *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [...] or
+ * "lengths": [...], "pid": ...}   store/write/waits.h
+ *   {"wake": 2, "context": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {"pid": 7, "comm":
+ * "b", "thread": "b", "stack": [...]}}
+ *   {"on": "/a/file", "class": 2, "at": S, "n": 1, "total_ns": 5, "pid": ..., "stack": [...], "by":
+ * {...}}
+ *   {"culprit": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {...}}          "by" may be
+ * left out
  *   {"throttle": "/docker/abc", "at": S, "periods": 10, "throttled": 4, "throttled_ns": 5}
  *   {"steal": 5, "idle_ns": 6, "cpu_ns": 7, "at": S}
  *   {"slowed": STEP, "stack_rate": 62, "at": S}
- *   {"request": "GET /", "protocol": "http", "service": "127.0.0.1:80", "status": "200", "result": 0, "at": S, "n": 3, "total_ns": 9000,
- *    "max_ns": 5000, "request_bytes": 10, "response_bytes": 20, "side": 0, "part": 0}     store/write/requests.h; "pid" and so on where a process is known; all of max_ns for its latencies
- *   {"fact": "cgroup_row", "at": S, "COLUMN": number or text, ..., "container": "web", "pid": ...}    a row of schema/facts;
- *       the process and the container that it refers to are told as above; "columns": {...}: where columns have the same names; "mate": {"pid": ...}, another one
+ *   {"request": "GET /", "protocol": "http", "service": "127.0.0.1:80", "status": "200", "result":
+ * 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "request_bytes": 10, "response_bytes": 20,
+ * "side": 0, "part": 0}     store/write/requests.h; "pid" and so on where a process is known; all
+ * of max_ns for its latencies
+ *   {"fact": "cgroup_row", "at": S, "COLUMN": number or text, ..., "container": "web", "pid": ...}
+ * a row of schema/facts; the process and the container that it refers to are told as above;
+ * "columns": {...}: where columns have the same names; "mate": {"pid": ...}, another one
  *   {"flush": true}                                           a batch of its own
  */
 #include <jansson.h>
@@ -66,14 +76,19 @@ static int64_t at_ns(const json_t *o, const char *key)
 {
 	const json_t *v = json_object_get(o, key);
 
-	return json_is_integer(v) ? json_integer_value(v) * NSEC_PER_SEC : (int64_t)(json_number_value(v) * 1e9);
+	return json_is_integer(v) ? json_integer_value(v) * NSEC_PER_SEC :
+				    (int64_t)(json_number_value(v) * 1e9);
 }
 
 static bool put_run(struct put *p, const json_t *o)
 {
-	struct store_run r = {.family = text(o, "run", "cpu"), .options = text(o, "options", "putstore"),
-			      .bucket_s = (uint32_t)number(o, "bucket_s", 1), .period_ns = number(o, "period_ns", 0), .cpus = 2,
-			      .from_ns = at_ns(o, "from"), .recording = number(o, "recording", 0),
+	struct store_run r = {.family = text(o, "run", "cpu"),
+			      .options = text(o, "options", "putstore"),
+			      .bucket_s = (uint32_t)number(o, "bucket_s", 1),
+			      .period_ns = number(o, "period_ns", 0),
+			      .cpus = 2,
+			      .from_ns = at_ns(o, "from"),
+			      .recording = number(o, "recording", 0),
 			      .boot_offset_ns = clock_boot_offset_ns()};
 
 	p->run = store_run_begin(p->w, &r);
@@ -83,13 +98,25 @@ static bool put_run(struct put *p, const json_t *o)
 
 static struct store_process process_told(struct put *p, const json_t *o)
 {
-	const char *comm = text(o, "comm", "app"), *name = text(o, "container", ""), *id = text(o, "container_id", name);
-	struct store_container c = {.runtime = "docker", .runtime_id = id, .name = name,
-				    .image = "debian:12", .cgroup = text(o, "cgroup", id), .started = text(o, "started", NULL),
+	const char *comm = text(o, "comm", "app"), *name = text(o, "container", ""),
+		   *id = text(o, "container_id", name);
+	struct store_container c = {.runtime = "docker",
+				    .runtime_id = id,
+				    .name = name,
+				    .image = "debian:12",
+				    .cgroup = text(o, "cgroup", id),
+				    .started = text(o, "started", NULL),
 				    .restarts = (uint32_t)number(o, "restarts", 0)};
-	struct store_process x = {.pid = (uint32_t)number(o, "pid", 100), .ppid = (uint32_t)number(o, "ppid", 1), .exec_id = 1,
-				  .start_ticks = 1, .comm = comm, .exe = text(o, "exe", comm), .args = text(o, "exe", comm),
-				  .cgroup = "/", .unit = "", .lang = text(o, "lang", NULL),
+	struct store_process x = {.pid = (uint32_t)number(o, "pid", 100),
+				  .ppid = (uint32_t)number(o, "ppid", 1),
+				  .exec_id = 1,
+				  .start_ticks = 1,
+				  .comm = comm,
+				  .exe = text(o, "exe", comm),
+				  .args = text(o, "exe", comm),
+				  .cgroup = "/",
+				  .unit = "",
+				  .lang = text(o, "lang", NULL),
 				  .self = json_is_true(json_object_get(o, "self"))};
 
 	if (json_object_get(o, "start"))
@@ -109,7 +136,8 @@ static uint32_t process_of(struct put *p, const json_t *o)
 
 static uint32_t frame_of(struct put *p, const json_t *f, const char *module, bool leaf)
 {
-	struct store_image image = {.name = module, .path = module, .build_id = "0badc0de", .key = ""};
+	struct store_image image = {
+		.name = module, .path = module, .build_id = "0badc0de", .key = ""};
 	const json_t *name = json_is_array(f) ? json_array_get(f, 0) : f;
 	struct store_function fn = {.name = json_string_value(name), .file = "", .line = 1};
 	struct store_frame x = {.image = store_image(p->w, &image), .leaf = leaf};
@@ -149,8 +177,9 @@ static uint32_t series_of(struct put *p, const json_t *o, const struct store_kin
 
 	if (!stack_of(p, o, &stack))
 		return 0;
-	return store_series_labelled(p->w, p->run, process_of(p, o), text(o, "thread", text(o, "comm", "app")),
-				     (uint32_t)number(o, "tid", pid), stack, k->kind, (uint32_t)number(o, "label", 0));
+	return store_series_labelled(
+		p->w, p->run, process_of(p, o), text(o, "thread", text(o, "comm", "app")),
+		(uint32_t)number(o, "tid", pid), stack, k->kind, (uint32_t)number(o, "label", 0));
 }
 
 static void hist_fill(const json_t *o, uint32_t slots[HIST_SLOTS])
@@ -168,8 +197,11 @@ static bool put_value(struct put *p, const json_t *o, const char *kind)
 	const struct store_kind_info *k = store_kind_named(kind);
 	bool hist = json_object_get(o, "hist") || json_object_get(o, "lengths");
 	uint32_t slots[HIST_SLOTS] = {0};
-	struct store_amount a = {.n = number(o, "n", 0), .value = number(o, "value", 0), .max = number(o, "max", 0),
-				 .hist = hist ? slots : NULL, .n_hist = HIST_SLOTS};
+	struct store_amount a = {.n = number(o, "n", 0),
+				 .value = number(o, "value", 0),
+				 .max = number(o, "max", 0),
+				 .hist = hist ? slots : NULL,
+				 .n_hist = HIST_SLOTS};
 	uint32_t series = k && p->run ? series_of(p, o, k) : 0;
 
 	hist_fill(o, slots);
@@ -184,8 +216,10 @@ static bool put_value(struct put *p, const json_t *o, const char *kind)
 
 static uint32_t task_of(struct put *p, const json_t *o)
 {
-	return o ? store_task(p->w, p->run, process_of(p, o), text(o, "thread", text(o, "comm", "app")),
-			      (uint32_t)number(o, "tid", number(o, "pid", 100))) : 0;
+	return o ? store_task(p->w, p->run, process_of(p, o),
+			      text(o, "thread", text(o, "comm", "app")),
+			      (uint32_t)number(o, "tid", number(o, "pid", 100))) :
+		   0;
 }
 
 static bool put_wait(struct put *p, const json_t *o)
@@ -193,9 +227,12 @@ static bool put_wait(struct put *p, const json_t *o)
 	bool hist = json_object_get(o, "hist") || json_object_get(o, "lengths");
 	uint32_t slots[HIST_SLOTS] = {0};
 	struct store_wait x = {.class = (enum store_wait_class)number(o, "wait", 0),
-			       .flags = (uint32_t)number(o, "flags", 0), .n = number(o, "n", 1),
-			       .total_ns = number(o, "total_ns", 0), .max_ns = number(o, "max_ns", 0),
-			       .hist = hist ? slots : NULL, .n_hist = HIST_SLOTS};
+			       .flags = (uint32_t)number(o, "flags", 0),
+			       .n = number(o, "n", 1),
+			       .total_ns = number(o, "total_ns", 0),
+			       .max_ns = number(o, "max_ns", 0),
+			       .hist = hist ? slots : NULL,
+			       .n_hist = HIST_SLOTS};
 
 	hist_fill(o, slots);
 	return !store_wait(p->w, task_of(p, o), at_ns(o, "at"), &x);
@@ -205,7 +242,8 @@ static bool put_wake(struct put *p, const json_t *o)
 {
 	struct store_wake x = {.class = (enum store_wait_class)number(o, "wake", 0),
 			       .context = (enum store_wake_context)number(o, "context", 0),
-			       .waker = task_of(p, json_object_get(o, "by")), .n = number(o, "n", 1),
+			       .waker = task_of(p, json_object_get(o, "by")),
+			       .n = number(o, "n", 1),
 			       .total_ns = number(o, "total_ns", 0)};
 	const json_t *by = json_object_get(o, "by");
 
@@ -218,8 +256,10 @@ static bool put_wake(struct put *p, const json_t *o)
 
 static bool put_wait_on(struct put *p, const json_t *o)
 {
-	struct store_wait_on x = {.class = (enum store_wait_class)number(o, "class", 0), .object = text(o, "on", ""),
-				  .waker = task_of(p, json_object_get(o, "by")), .n = number(o, "n", 1),
+	struct store_wait_on x = {.class = (enum store_wait_class)number(o, "class", 0),
+				  .object = text(o, "on", ""),
+				  .waker = task_of(p, json_object_get(o, "by")),
+				  .n = number(o, "n", 1),
 				  .total_ns = number(o, "total_ns", 0)};
 
 	return stack_of(p, o, &x.stack) && !store_wait_on(p->w, task_of(p, o), at_ns(o, "at"), &x);
@@ -228,7 +268,8 @@ static bool put_wait_on(struct put *p, const json_t *o)
 static bool put_culprit(struct put *p, const json_t *o)
 {
 	struct store_culprit x = {.kind = (enum store_culprit_kind)number(o, "culprit", 0),
-				  .culprit = task_of(p, json_object_get(o, "by")), .n = number(o, "n", 1),
+				  .culprit = task_of(p, json_object_get(o, "by")),
+				  .n = number(o, "n", 1),
 				  .total_ns = number(o, "total_ns", 0)};
 
 	return !store_culprit(p->w, task_of(p, o), at_ns(o, "at"), &x);
@@ -238,8 +279,10 @@ static bool put_culprit(struct put *p, const json_t *o)
 static int put_waits(struct put *p, const json_t *o)
 {
 	const char *cgroup = text(o, "throttle", NULL);
-	struct store_throttle t = {number(o, "periods", 0), number(o, "throttled", 0), number(o, "throttled_ns", 0)};
-	struct store_steal s = {number(o, "steal", 0), number(o, "idle_ns", 0), number(o, "cpu_ns", 0)};
+	struct store_throttle t = {number(o, "periods", 0), number(o, "throttled", 0),
+				   number(o, "throttled_ns", 0)};
+	struct store_steal s = {number(o, "steal", 0), number(o, "idle_ns", 0),
+				number(o, "cpu_ns", 0)};
 
 	if (json_object_get(o, "wait"))
 		return put_wait(p, o);
@@ -252,7 +295,8 @@ static int put_waits(struct put *p, const json_t *o)
 	if (cgroup)
 		store_throttle(p->w, p->run, at_ns(o, "at"), cgroup, &t);
 	else if (json_object_get(o, "slowed"))
-		store_slowed(p->w, p->run, at_ns(o, "at"), (uint32_t)number(o, "slowed", 0), (uint32_t)number(o, "stack_rate", 0));
+		store_slowed(p->w, p->run, at_ns(o, "at"), (uint32_t)number(o, "slowed", 0),
+			     (uint32_t)number(o, "stack_rate", 0));
 	else if (json_object_get(o, "steal"))
 		store_steal(p->w, p->run, at_ns(o, "at"), &s);
 	else
@@ -262,10 +306,19 @@ static int put_waits(struct put *p, const json_t *o)
 
 static bool put_request(struct put *p, const json_t *o)
 {
-	struct store_request r = {.part = (enum store_part)number(o, "part", 0), .process = json_object_get(o, "pid") ? process_of(p, o) : 0, .protocol = text(o, "protocol", "http"), .service = text(o, "service", "127.0.0.1:80"), .operation = text(o, "request", ""),
-				  .status = text(o, "status", ""), .result = (enum store_result)number(o, "result", 0), .side = (enum store_side)number(o, "side", 0),
-				  .n = number(o, "n", 1), .total_ns = number(o, "total_ns", 0), .max_ns = number(o, "max_ns", 0),
-				  .request_bytes = number(o, "request_bytes", 0), .response_bytes = number(o, "response_bytes", 0),
+	struct store_request r = {.part = (enum store_part)number(o, "part", 0),
+				  .process = json_object_get(o, "pid") ? process_of(p, o) : 0,
+				  .protocol = text(o, "protocol", "http"),
+				  .service = text(o, "service", "127.0.0.1:80"),
+				  .operation = text(o, "request", ""),
+				  .status = text(o, "status", ""),
+				  .result = (enum store_result)number(o, "result", 0),
+				  .side = (enum store_side)number(o, "side", 0),
+				  .n = number(o, "n", 1),
+				  .total_ns = number(o, "total_ns", 0),
+				  .max_ns = number(o, "max_ns", 0),
+				  .request_bytes = number(o, "request_bytes", 0),
+				  .response_bytes = number(o, "response_bytes", 0),
 				  .n_steps = HIST_STEPS};
 	uint32_t steps[HIST_STEPS] = {0};
 
@@ -287,7 +340,10 @@ static bool put_fact(struct put *p, const json_t *o)
 		const struct fact_column *c = &FACTS[f]->columns[i];
 
 		if (c->type == FACT_PROCESS && !strcmp(c->name, "mate"))
-			fact_put(&row, i, json_object_get(o, c->name) ? process_of(p, json_object_get(o, c->name)) : 0);
+			fact_put(&row, i,
+				 json_object_get(o, c->name) ?
+					 process_of(p, json_object_get(o, c->name)) :
+					 0);
 		else if (c->type == FACT_PROCESS)
 			fact_put(&row, i, json_object_get(o, "pid") ? process_of(p, o) : 0);
 		else if (c->type == FACT_CONTAINER)
@@ -302,7 +358,8 @@ static bool put_fact(struct put *p, const json_t *o)
 
 static bool put_end(struct put *p, const json_t *o)
 {
-	struct store_end e = {.comm = text(o, "comm", "app"), .how = (enum store_end_how)number(o, "end", 1),
+	struct store_end e = {.comm = text(o, "comm", "app"),
+			      .how = (enum store_end_how)number(o, "end", 1),
 			      .status = (uint32_t)number(o, "status", 0)};
 	struct store_process x = process_told(p, o);
 
@@ -346,7 +403,8 @@ static bool put_one(struct put *p, const json_t *o)
 		return true;
 	}
 	if (json_object_get(o, "note") && p->run) {
-		store_process_note(p->w, p->run, process_of(p, o), text(o, "note", ""), text(o, "text", ""));
+		store_process_note(p->w, p->run, process_of(p, o), text(o, "note", ""),
+				   text(o, "text", ""));
 		return true;
 	}
 	return false;

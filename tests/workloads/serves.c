@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serves: a small server of HTTP, one thread to a connection, whose endpoints are slow for reasons that are known: GET /burn computes,
- * GET /lock waits for a mutex that another thread holds, each for 40 ms. GET /quick is answered at once; GET /some
- * rests for 2 ms, and GET /some?slow waits for the mutex, too. With an argument, "loop", one
- * thread serves all connections by epoll instead, and does work of its own behind each answer.
+ * serves: a small server of HTTP, one thread to a connection, whose endpoints are slow for reasons
+ * that are known: GET /burn computes, GET /lock waits for a mutex that another thread holds, each
+ * for 40 ms. GET /quick is answered at once; GET /some rests for 2 ms, and GET /some?slow waits for
+ * the mutex, too. With an argument, "loop", one thread serves all connections by epoll instead, and
+ * does work of its own behind each answer.
  *
  * It prints its port, and ends with its standard input.
  */
@@ -134,7 +135,8 @@ static void *looping(void *arg)
 		int fd = ev.data.fd;
 
 		if (fd == listener) {
-			ev = (struct epoll_event){.events = EPOLLIN, .data.fd = accept(listener, NULL, NULL)};
+			ev = (struct epoll_event){.events = EPOLLIN,
+						  .data.fd = accept(listener, NULL, NULL)};
 			epoll_ctl(ep, EPOLL_CTL_ADD, ev.data.fd, &ev);
 		} else if (!answer(fd)) {
 			close(fd);
@@ -153,11 +155,13 @@ int main(int argc, char **argv)
 	pthread_t t;
 	char end;
 
-	if (bind(listener, (struct sockaddr *)&at, len) || listen(listener, 64) || getsockname(listener, (struct sockaddr *)&at, &len))
+	if (bind(listener, (struct sockaddr *)&at, len) || listen(listener, 64) ||
+	    getsockname(listener, (struct sockaddr *)&at, &len))
 		return 1;
 	printf("%d\n", ntohs(at.sin_port));
 	fflush(stdout);
-	if (pthread_create(&t, NULL, argc > 1 && !strcmp(argv[1], "loop") ? looping : accepting, (void *)(long)listener))
+	if (pthread_create(&t, NULL, argc > 1 && !strcmp(argv[1], "loop") ? looping : accepting,
+			   (void *)(long)listener))
 		return 1;
 	while (read(0, &end, 1) > 0)
 		;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * taskclock: how long a thread was on a CPU, by the kernel's task-clock counter (perf_event_open(2)). CPU time (schedstat,
- * getrusage) leaves out what a hypervisor took meanwhile; this does not, and neither does a sampler, nor who times switches.
+ * taskclock: how long a thread was on a CPU, by the kernel's task-clock counter
+ * (perf_event_open(2)). CPU time (schedstat, getrusage) leaves out what a hypervisor took
+ * meanwhile; this does not, and neither does a sampler, nor who times switches.
  */
 #ifndef SONDE_WORKLOADS_TASKCLOCK_H
 #define SONDE_WORKLOADS_TASKCLOCK_H
@@ -23,7 +24,8 @@ static inline int taskclock_open(void)
 	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* Nanoseconds on a CPU since `fd` was opened, which ends with this; `otherwise` where there is no counter. */
+/* Nanoseconds on a CPU since `fd` was opened, which ends with this; `otherwise` where there is no
+ * counter. */
 static inline uint64_t taskclock_close(int fd, uint64_t otherwise)
 {
 	uint64_t ns = otherwise;

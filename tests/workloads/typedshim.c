@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * typedshim.so: for LD_PRELOAD. A kernel that refuses programs with type information (tp_btf, iterators), as one without
- * them does: EINVAL.
+ * typedshim.so: for LD_PRELOAD. A kernel that refuses programs with type information (tp_btf,
+ * iterators), as one without them does: EINVAL.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,7 +11,8 @@
 
 static int refused(const long a[6])
 {
-	return a[0] == BPF_PROG_LOAD && ((const union bpf_attr *)a[1])->prog_type == BPF_PROG_TYPE_TRACING;
+	return a[0] == BPF_PROG_LOAD &&
+	       ((const union bpf_attr *)a[1])->prog_type == BPF_PROG_TYPE_TRACING;
 }
 
 long syscall(long number, ...)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * uringtalk SERVER CLIENT N: N questions of HTTP on one connection over 127.0.0.1, each with its answer. Either side moves its bytes by
- *   calls   recv and send
- *   send, read, readv, msg   io_uring: SEND and RECV, READ and WRITE, READV and WRITEV, SENDMSG and RECVMSG
- *   select  io_uring, which reads into a buffer that the kernel chooses of those that it was given
- * and then opens the connection so, too. The server is a child. It begins with a line on standard input, prints what it did:
- * {"server", "client", "port", "requests", "asked", "answered"} (pids, bytes), and ends with the next line.
+ * uringtalk SERVER CLIENT N: N questions of HTTP on one connection over 127.0.0.1, each with its
+ * answer. Either side moves its bytes by calls   recv and send send, read, readv, msg   io_uring:
+ * SEND and RECV, READ and WRITE, READV and WRITEV, SENDMSG and RECVMSG select  io_uring, which
+ * reads into a buffer that the kernel chooses of those that it was given and then opens the
+ * connection so, too. The server is a child. It begins with a line on standard input, prints what
+ * it did:
+ * {"server", "client", "port", "requests", "asked", "answered"} (pids, bytes), and ends with the
+ * next line.
  */
 #include <arpa/inet.h>
 #include <linux/io_uring.h>
@@ -88,7 +90,8 @@ static int done(const struct io_uring_sqe *what)
 
 static int by_descriptor(__u8 op, int fd, const void *addr, __u64 off)
 {
-	const struct io_uring_sqe s = {.opcode = op, .fd = fd, .addr = (__u64)(unsigned long)addr, .off = off};
+	const struct io_uring_sqe s = {
+		.opcode = op, .fd = fd, .addr = (__u64)(unsigned long)addr, .off = off};
 	int got = done(&s);
 
 	if (got < 0)
@@ -99,8 +102,16 @@ static int by_descriptor(__u8 op, int fd, const void *addr, __u64 off)
 static ssize_t chosen(int fd, char *buf)
 {
 	static char given[BUF];
-	const struct io_uring_sqe give = {.opcode = IORING_OP_PROVIDE_BUFFERS, .fd = 1, .addr = (__u64)(unsigned long)given, .len = BUF, .buf_group = GROUP};
-	const struct io_uring_sqe s = {.opcode = IORING_OP_RECV, .fd = fd, .len = BUF, .flags = IOSQE_BUFFER_SELECT, .buf_group = GROUP};
+	const struct io_uring_sqe give = {.opcode = IORING_OP_PROVIDE_BUFFERS,
+					  .fd = 1,
+					  .addr = (__u64)(unsigned long)given,
+					  .len = BUF,
+					  .buf_group = GROUP};
+	const struct io_uring_sqe s = {.opcode = IORING_OP_RECV,
+				       .fd = fd,
+				       .len = BUF,
+				       .flags = IOSQE_BUFFER_SELECT,
+				       .buf_group = GROUP};
 	ssize_t n;
 
 	done(&give);
@@ -168,7 +179,8 @@ static void serve(const char *how, int listener)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	ring_open();
-	fd = strcmp(how, "calls") ? by_descriptor(IORING_OP_ACCEPT, listener, NULL, 0) : accept(listener, NULL, NULL);
+	fd = strcmp(how, "calls") ? by_descriptor(IORING_OP_ACCEPT, listener, NULL, 0) :
+				    accept(listener, NULL, NULL);
 	while (take(how, fd, strlen(ASK)))
 		give(how, fd, ANSWER);
 	close(fd);
@@ -201,7 +213,8 @@ int main(int argc, char **argv)
 	pid_t server;
 	char line[8];
 
-	if (argc < 3 || bind(listener, (struct sockaddr *)&at, sizeof(at)) || listen(listener, 8) || getsockname(listener, (struct sockaddr *)&at, &len))
+	if (argc < 3 || bind(listener, (struct sockaddr *)&at, sizeof(at)) || listen(listener, 8) ||
+	    getsockname(listener, (struct sockaddr *)&at, &len))
 		die("listen");
 	if (!fgets(line, sizeof(line), stdin))
 		return 1;
@@ -210,8 +223,9 @@ int main(int argc, char **argv)
 		serve(argv[1], listener);
 	close(listener);
 	ask(argv[2], &at, n);
-	printf("{\"server\": %d, \"client\": %d, \"port\": %u, \"requests\": %ld, \"asked\": %ld, \"answered\": %ld}\n", (int)server, (int)getpid(),
-	       ntohs(at.sin_port), n, n * (long)strlen(ASK), n * (long)strlen(ANSWER));
+	printf("{\"server\": %d, \"client\": %d, \"port\": %u, \"requests\": %ld, \"asked\": %ld, \"answered\": %ld}\n",
+	       (int)server, (int)getpid(), ntohs(at.sin_port), n, n * (long)strlen(ASK),
+	       n * (long)strlen(ANSWER));
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
 		line[0] = '\0';

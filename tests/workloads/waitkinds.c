@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waitkinds: each kind of wait that waits.c knows: how it is made, what the waiter does, what its partner does. */
+/* waitkinds: each kind of wait that waits.c knows: how it is made, what the waiter does, what its
+ * partner does. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -21,7 +22,7 @@
 
 #include "waits.h"
 
-#define PAGE 4096
+#define PAGE       4096
 #define DISK_BYTES (8 << 20)
 
 static void kick(struct waiter *w)
@@ -95,8 +96,10 @@ static int listener(struct sockaddr_in *at)
 	socklen_t len = sizeof(*at);
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	*at = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	if (bind(fd, (struct sockaddr *)at, len) || listen(fd, 16) || getsockname(fd, (struct sockaddr *)at, &len))
+	*at = (struct sockaddr_in){.sin_family = AF_INET,
+				   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	if (bind(fd, (struct sockaddr *)at, len) || listen(fd, 16) ||
+	    getsockname(fd, (struct sockaddr *)at, &len))
 		return -1;
 	return fd;
 }
@@ -140,7 +143,8 @@ static void accept_wait(struct waiter *w)
 
 static void accept_wake(struct waiter *w)
 {
-	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	struct sockaddr_in at = {.sin_family = AF_INET,
+				 .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
 				 .sin_port = htons((uint16_t)w->extra)};
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -199,7 +203,9 @@ static void fault_wait(struct waiter *w)
 static void fault_fill(struct waiter *w)
 {
 	static char zeros[PAGE] __attribute__((aligned(PAGE)));
-	struct uffdio_copy copy = {.dst = (uint64_t)(uintptr_t)w->page, .src = (uint64_t)(uintptr_t)zeros, .len = PAGE};
+	struct uffdio_copy copy = {.dst = (uint64_t)(uintptr_t)w->page,
+				   .src = (uint64_t)(uintptr_t)zeros,
+				   .len = PAGE};
 	struct uffd_msg msg;
 
 	while (read(w->extra, &msg, sizeof(msg)) != sizeof(msg))
@@ -208,7 +214,8 @@ static void fault_fill(struct waiter *w)
 		abort();
 }
 
-/* --- stop: a child that stops itself, continued by us. Its account is in memory that both have. --- */
+/* --- stop: a child that stops itself, continued by us. Its account is in memory that both have.
+ * --- */
 
 static void stop_wait(struct waiter *w)
 {
@@ -218,7 +225,8 @@ static void stop_wait(struct waiter *w)
 
 static void *stop_run(void *arg)
 {
-	struct waiter *w = arg, *child = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct waiter *w = arg, *child = mmap(NULL, sizeof(*w), PROT_READ | PROT_WRITE,
+					      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int status;
 	pid_t pid;
 

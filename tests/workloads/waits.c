@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waits run KIND[:THREADS[:COUNT[:MILLISECONDS]]]...   each thread waits COUNT times, for about so long each time
- * waits stand KIND...                                  each kind once, until standard input ends
+ * waits run KIND[:THREADS[:COUNT[:MILLISECONDS]]]...   each thread waits COUNT times, for about so
+ * long each time waits stand KIND...                                  each kind once, until
+ * standard input ends
  *
- * Kinds: sleep futex pipe poll recv accept disk fault stop. A wait's partner thread ends it; it looks that the waiter is
- * asleep (/proc) before its planned time begins, so that one wait is one sleep, however busy the machine is. A disk's
- * waits are O_DIRECT reads of a file in the working directory, as long as they take. `fault` is a page that a
- * userfaultfd's owner fills late; `stop` a process of its own, stopped and continued.
+ * Kinds: sleep futex pipe poll recv accept disk fault stop. A wait's partner thread ends it; it
+ * looks that the waiter is asleep (/proc) before its planned time begins, so that one wait is one
+ * sleep, however busy the machine is. A disk's waits are O_DIRECT reads of a file in the working
+ * directory, as long as they take. `fault` is a page that a userfaultfd's owner fills late; `stop`
+ * a process of its own, stopped and continued.
  *
- * Every third wait comes by way_b, all others by way_a. Printed, by thread (name w-KIND-N): how many waits, the time
- * around them by the clock, in total and by way, the longest, and what the kernel says of the thread itself: its CPU time
- * and its time ready to run without a CPU (schedstat), its time on a CPU (task-clock: what a hypervisor took is in it), and
- * its switches (rusage). `stand` prints, when all are asleep,
- * what stands: tid, name, and the boot clock just before the wait.
+ * Every third wait comes by way_b, all others by way_a. Printed, by thread (name w-KIND-N): how
+ * many waits, the time around them by the clock, in total and by way, the longest, and what the
+ * kernel says of the thread itself: its CPU time and its time ready to run without a CPU
+ * (schedstat), its time on a CPU (task-clock: what a hypervisor took is in it), and its switches
+ * (rusage). `stand` prints, when all are asleep, what stands: tid, name, and the boot clock just
+ * before the wait.
  */
 #include "waits.h"
 
@@ -189,13 +192,16 @@ static void print_all(void)
 		       "\"a_count\": %llu, \"a_ns\": %llu, \"b_count\": %llu, \"b_ns\": %llu, \"max_ns\": %llu, "
 		       "\"wall_ns\": %llu, \"cpu_ns\": %llu, \"ran_ns\": %llu, \"delay_ns\": %llu, \"switches\": %llu, "
 		       "\"preempted\": %llu}",
-		       w == waiters ? "" : ", ", (int)w->tid, w->name, w->kind->name, (unsigned long long)w->since_ns,
+		       w == waiters ? "" : ", ", (int)w->tid, w->name, w->kind->name,
+		       (unsigned long long)w->since_ns,
 		       (unsigned long long)(w->way_count[0] + w->way_count[1]),
-		       (unsigned long long)(w->way_ns[0] + w->way_ns[1]), (unsigned long long)w->way_count[0],
-		       (unsigned long long)w->way_ns[0], (unsigned long long)w->way_count[1],
-		       (unsigned long long)w->way_ns[1], (unsigned long long)w->max_ns, (unsigned long long)w->wall_ns,
-		       (unsigned long long)w->cpu_ns, (unsigned long long)w->ran_ns, (unsigned long long)w->delay_ns,
-		       (unsigned long long)w->switches, (unsigned long long)w->preempted);
+		       (unsigned long long)(w->way_ns[0] + w->way_ns[1]),
+		       (unsigned long long)w->way_count[0], (unsigned long long)w->way_ns[0],
+		       (unsigned long long)w->way_count[1], (unsigned long long)w->way_ns[1],
+		       (unsigned long long)w->max_ns, (unsigned long long)w->wall_ns,
+		       (unsigned long long)w->cpu_ns, (unsigned long long)w->ran_ns,
+		       (unsigned long long)w->delay_ns, (unsigned long long)w->switches,
+		       (unsigned long long)w->preempted);
 	puts("]}");
 	fflush(stdout);
 }
@@ -218,7 +224,8 @@ int main(int argc, char **argv)
 	bool stand = argc > 1 && !strcmp(argv[1], "stand");
 
 	if (argc < 3 || (!stand && strcmp(argv[1], "run"))) {
-		fputs("usage: waits run KIND[:THREADS[:COUNT[:MS]]]... | waits stand KIND...\n", stderr);
+		fputs("usage: waits run KIND[:THREADS[:COUNT[:MS]]]... | waits stand KIND...\n",
+		      stderr);
 		return 2;
 	}
 	for (int i = 2; i < argc; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work: what the workloads share. Each causes one known thing, for a stated time, and prints at its end one JSON object
- * that says what it did, by its own measure (thread CPU time). They are built with frame pointers and without sibling
- * calls, so that each chain is a chain.
+ * work: what the workloads share. Each causes one known thing, for a stated time, and prints at its
+ * end one JSON object that says what it did, by its own measure (thread CPU time). They are built
+ * with frame pointers and without sibling calls, so that each chain is a chain.
  */
 #ifndef SONDE_WORKLOADS_WORK_H
 #define SONDE_WORKLOADS_WORK_H
@@ -30,20 +30,22 @@ static inline uint64_t work_now_ns(void)
 	return work_ns(CLOCK_MONOTONIC);
 }
 
-/* Pure arithmetic: no call, no memory. About a nanosecond a turn. A macro, so that no inlined function stands below the one
- * that does the work. (gcc gives a leaf function a frame only if it is asked for.) */
-#define work_turns(count, start)                                                       \
-	({                                                                             \
-		uint64_t turns_ = (count), x_ = (start);                               \
-		__asm__ volatile("" : : "r"(__builtin_frame_address(0)));              \
-		while (turns_--) {                                                     \
-			x_ = x_ * 6364136223846793005u + 1442695040888963407u;         \
-			__asm__ volatile("" : "+r"(x_));                               \
-		}                                                                      \
-		x_;                                                                    \
+/* Pure arithmetic: no call, no memory. About a nanosecond a turn. A macro, so that no inlined
+ * function stands below the one that does the work. (gcc gives a leaf function a frame only if it
+ * is asked for.) */
+#define work_turns(count, start)                                               \
+	({                                                                     \
+		uint64_t turns_ = (count), x_ = (start);                       \
+		__asm__ volatile("" : : "r"(__builtin_frame_address(0)));      \
+		while (turns_--) {                                             \
+			x_ = x_ * 6364136223846793005u + 1442695040888963407u; \
+			__asm__ volatile("" : "+r"(x_));                       \
+		}                                                              \
+		x_;                                                            \
 	})
 
-/* A slice of work of 1 to 3 ms, different each time, so that no schedule of ours locks with a sampler's. */
+/* A slice of work of 1 to 3 ms, different each time, so that no schedule of ours locks with a
+ * sampler's. */
 static inline uint64_t work_slice(uint64_t *seed)
 {
 	*seed ^= *seed << 13;

@@ -14,7 +14,7 @@
 #include "tools/sql/sqlview.h"
 
 #define COLUMNS_MAX 128
-#define SLACK_S     70  /* a reading holds so long */
+#define SLACK_S     70 /* a reading holds so long */
 #define STEPS       100000
 #define PATIENCE_NS (20 * NSEC_PER_SEC)
 
@@ -32,7 +32,8 @@ static bool names(const char *sql, const char *view)
 	const size_t len = strlen(view);
 
 	for (const char *at = strstr(sql, view); at; at = strstr(at + 1, view))
-		if ((at == sql || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) && !isalnum((unsigned char)at[len]) && at[len] != '_')
+		if ((at == sql || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) &&
+		    !isalnum((unsigned char)at[len]) && at[len] != '_')
 			return true;
 	return false;
 }
@@ -63,11 +64,14 @@ static int table_make(struct filling *f, const char *view, sqlite3_stmt *from)
 	for (int i = 0; i < sqlite3_column_count(from); i++)
 		strbuf_addf(&sql, "%s\"%s\"", i ? ", " : "", sqlite3_column_name(from, i));
 	strbuf_addstr(&sql, ")");
-	return sqlite3_exec(f->db, strbuf_str(&sql), NULL, NULL, NULL) == SQLITE_OK ? 0 : failed(f, f->db, view);
+	return sqlite3_exec(f->db, strbuf_str(&sql), NULL, NULL, NULL) == SQLITE_OK ?
+		       0 :
+		       failed(f, f->db, view);
 }
 
 /* The columns that both have, by name. */
-static sqlite3_stmt *insert_make(struct filling *f, const char *view, sqlite3_stmt *from, int column[COLUMNS_MAX])
+static sqlite3_stmt *insert_make(struct filling *f, const char *view, sqlite3_stmt *from,
+				 int column[COLUMNS_MAX])
 {
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT, values cleanup_strbuf = STRBUF_INIT;
 	sqlite3_stmt *to = NULL, *put = NULL;
@@ -99,7 +103,9 @@ static bool is_id(const char *name)
 {
 	const size_t n = strlen(name);
 
-	return !strcmp(name, "id") || (n > 3 && !strcmp(name + n - 3, "_id") && strcmp(name, "container_id") != 0 && strcmp(name, "build_id") != 0);
+	return !strcmp(name, "id") ||
+	       (n > 3 && !strcmp(name + n - 3, "_id") && strcmp(name, "container_id") != 0 &&
+		strcmp(name, "build_id") != 0);
 }
 
 static int rows_copy(struct filling *f, sqlite3_stmt *from, const char *view, size_t segment)
@@ -113,8 +119,11 @@ static int rows_copy(struct filling *f, sqlite3_stmt *from, const char *view, si
 		for (int i = 0; i < sqlite3_column_count(from) && i < COLUMNS_MAX; i++) {
 			if (!column[i])
 				continue;
-			if (sqlite3_column_type(from, i) == SQLITE_INTEGER && is_id(sqlite3_column_name(from, i)))
-				sqlite3_bind_int64(put, column[i], sqlite3_column_int64(from, i) + ((int64_t)segment << 40));
+			if (sqlite3_column_type(from, i) == SQLITE_INTEGER &&
+			    is_id(sqlite3_column_name(from, i)))
+				sqlite3_bind_int64(put, column[i],
+						   sqlite3_column_int64(from, i) +
+							   ((int64_t)segment << 40));
 			else
 				sqlite3_bind_value(put, column[i], sqlite3_column_value(from, i));
 		}
@@ -123,10 +132,13 @@ static int rows_copy(struct filling *f, sqlite3_stmt *from, const char *view, si
 			break;
 	}
 	sqlite3_finalize(put);
-	return rc == SQLITE_DONE ? 0 : failed(f, rc == SQLITE_ROW ? f->db : sqlite3_db_handle(from), view);
+	return rc == SQLITE_DONE ?
+		       0 :
+		       failed(f, rc == SQLITE_ROW ? f->db : sqlite3_db_handle(from), view);
 }
 
-static int view_copy(struct filling *f, struct store_segment *seg, size_t segment, const char *view, int minutes)
+static int view_copy(struct filling *f, struct store_segment *seg, size_t segment, const char *view,
+		     int minutes)
 {
 	sqlite3 *db = store_segment_db(seg);
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
@@ -157,10 +169,13 @@ static int last_copy(struct filling *f, struct store_segment *seg)
 {
 	sqlite3 *db = store_segment_db(seg);
 	sqlite3_stmt *st = NULL, *put = NULL;
-	int rc = sqlite3_prepare_v2(db, "SELECT family, max(to_ns) / 1000000000 FROM run GROUP BY family", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(
+		db, "SELECT family, max(to_ns) / 1000000000 FROM run GROUP BY family", -1, &st,
+		NULL);
 
 	if (rc == SQLITE_OK)
-		rc = sqlite3_prepare_v2(f->db, "INSERT INTO check_last VALUES(?1, ?2)", -1, &put, NULL);
+		rc = sqlite3_prepare_v2(f->db, "INSERT INTO check_last VALUES(?1, ?2)", -1, &put,
+					NULL);
 	while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
 		sqlite3_bind_value(put, 1, sqlite3_column_value(st, 0));
 		sqlite3_bind_value(put, 2, sqlite3_column_value(st, 1));
@@ -199,14 +214,18 @@ static int segment_copy(struct filling *f, const char *path, size_t segment)
 	return rc;
 }
 
-static int may_read(void *ctx, int action, const char *a, const char *b, const char *c, const char *d)
+static int may_read(void *ctx, int action, const char *a, const char *b, const char *c,
+		    const char *d)
 {
 	(void)ctx;
 	(void)a;
 	(void)b;
 	(void)c;
 	(void)d;
-	return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION || action == SQLITE_RECURSIVE ? SQLITE_OK : SQLITE_DENY;
+	return action == SQLITE_SELECT || action == SQLITE_READ || action == SQLITE_FUNCTION ||
+			       action == SQLITE_RECURSIVE ?
+		       SQLITE_OK :
+		       SQLITE_DENY;
 }
 
 static int is_over(void *ctx)
@@ -215,7 +234,8 @@ static int is_over(void *ctx)
 	return clock_mono_ns() > *(int64_t *)ctx;
 }
 
-int checkdata_open(const char *store, const struct checkfiles *checks, int64_t to_s, int64_t earlier_s, struct sqlite3 **out, struct err *e)
+int checkdata_open(const char *store, const struct checkfiles *checks, int64_t to_s,
+		   int64_t earlier_s, struct sqlite3 **out, struct err *e)
 {
 	static int64_t deadline_ns;
 	struct filling f = {.checks = checks, .to_s = to_s, .earlier_s = earlier_s, .e = e};
@@ -226,14 +246,20 @@ int checkdata_open(const char *store, const struct checkfiles *checks, int64_t t
 
 	for (size_t i = 0; i < checks->n; i++)
 		most = checks->rows[i].window_min > most ? checks->rows[i].window_min : most;
-	rc = store_segments(store, (to_s - earlier_s - 60 * most - SLACK_S) * NSEC_PER_SEC, INT64_MAX, &segments, &n, e);
+	rc = store_segments(store, (to_s - earlier_s - 60 * most - SLACK_S) * NSEC_PER_SEC,
+			    INT64_MAX, &segments, &n, e);
 	if (rc)
 		return rc;
 	if (sqlite3_open(":memory:", &f.db) != SQLITE_OK ||
-	    /* json_each is made at its first use, which may_read would take for the making of a table */
-	    sqlite3_exec(f.db, "SELECT 1 FROM json_each('[]'); CREATE TABLE check_last(family, ts); BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+	    /* json_each is made at its first use, which may_read would take for the making of a
+	       table */
+	    sqlite3_exec(
+		    f.db,
+		    "SELECT 1 FROM json_each('[]'); CREATE TABLE check_last(family, ts); BEGIN",
+		    NULL, NULL, NULL) != SQLITE_OK)
 		rc = failed(&f, f.db, ":memory:");
-	for (size_t i = n; !rc && i-- > 0;) /* the newest first: its columns are all that there are */
+	/* the newest first: its columns are all that there are */
+	for (size_t i = n; !rc && i-- > 0;)
 		rc = segment_copy(&f, segments[i].path, n - 1 - i);
 	if (!rc && sqlite3_exec(f.db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
 		rc = failed(&f, f.db, ":memory:");
@@ -259,7 +285,8 @@ int64_t checkdata_last(struct sqlite3 *db, const char *family)
 	sqlite3_stmt *st = NULL;
 	int64_t last = 0;
 
-	if (sqlite3_prepare_v2(db, "SELECT max(ts) FROM check_last WHERE ?1 IS NULL OR family = ?1", -1, &st, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(db, "SELECT max(ts) FROM check_last WHERE ?1 IS NULL OR family = ?1",
+			       -1, &st, NULL) == SQLITE_OK) {
 		sqlite3_bind_text(st, 1, family, -1, SQLITE_STATIC);
 		if (sqlite3_step(st) == SQLITE_ROW)
 			last = sqlite3_column_int64(st, 0);

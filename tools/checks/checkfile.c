@@ -54,7 +54,8 @@ static const char *key_set(struct checkfile *c, const char *key, const char *val
 	static const struct {
 		const char *key;
 		size_t at, size;
-	} texts[] = {{"unit", offsetof(struct checkfile, unit), sizeof(c->unit)}, {"next", offsetof(struct checkfile, next), sizeof(c->next)},
+	} texts[] = {{"unit", offsetof(struct checkfile, unit), sizeof(c->unit)},
+		     {"next", offsetof(struct checkfile, next), sizeof(c->next)},
 		     {"needs", offsetof(struct checkfile, needs), sizeof(c->needs)}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -63,7 +64,9 @@ static const char *key_set(struct checkfile *c, const char *key, const char *val
 			return NULL;
 		}
 	if (!strcmp(key, "threshold"))
-		return number_of(value, &c->threshold, c->threshold_is, sizeof(c->threshold_is)) ? NULL : "threshold is no number";
+		return number_of(value, &c->threshold, c->threshold_is, sizeof(c->threshold_is)) ?
+			       NULL :
+			       "threshold is no number";
 	if (!strcmp(key, "for"))
 		return minutes_set(value, &c->for_min);
 	if (!strcmp(key, "window"))
@@ -74,7 +77,8 @@ static const char *key_set(struct checkfile *c, const char *key, const char *val
 	return c->critical || !strcmp(value, "warning") ? NULL : "level is warning or critical";
 }
 
-#define NO_NAME "the head begins with '-- NAME: what it finds', NAME as the file is called without .sql"
+#define NO_NAME \
+	"the head begins with '-- NAME: what it finds', NAME as the file is called without .sql"
 
 /* "-- NAME: words" or "-- key = value" */
 static const char *head_line(struct checkfile *c, const char *line)
@@ -83,7 +87,8 @@ static const char *head_line(struct checkfile *c, const char *line)
 	char key[24], value[400];
 
 	if (!strncmp(line, c->name, name) && line[name] == ':') {
-		snprintf(c->summary, sizeof(c->summary), "%s", line + name + 1 + strspn(line + name + 1, " "));
+		snprintf(c->summary, sizeof(c->summary), "%s",
+			 line + name + 1 + strspn(line + name + 1, " "));
 		return NULL;
 	}
 	if (!strncmp(line, "SPDX-", 5))
@@ -97,10 +102,12 @@ static bool is_name(const char *name)
 {
 	size_t n = strlen(name);
 
-	return n && n < sizeof(((struct checkfile *)NULL)->name) && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == n;
+	return n && n < sizeof(((struct checkfile *)NULL)->name) &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == n;
 }
 
-int checkfile_parse(const char *name, const char *origin, const char *text, size_t len, struct checkfile *out, struct err *e)
+int checkfile_parse(const char *name, const char *origin, const char *text, size_t len,
+		    struct checkfile *out, struct err *e)
 {
 	cleanup_free char *copy = mem_strndup(text, len);
 	struct checkfile c = {.for_min = 1};
@@ -163,13 +170,16 @@ static int file_read(const char *path, char **text, size_t *len, struct err *e)
 
 	*len = 0;
 	if (fd >= 0 && !fstat(fd, &st) && S_ISREG(st.st_mode))
-		while (*len <= CHECKFILE_BYTES && (n = read(fd, buf + *len, CHECKFILE_BYTES + 1 - *len)) > 0)
+		while (*len <= CHECKFILE_BYTES &&
+		       (n = read(fd, buf + *len, CHECKFILE_BYTES + 1 - *len)) > 0)
 			*len += (size_t)n;
 	else
 		n = -1;
 	if (n < 0 || *len > CHECKFILE_BYTES) {
 		free(buf);
-		return err_set(e, -EINVAL, EXIT_USAGE, "cannot read %.300s: %s", path, n < 0 ? strerror(errno ? errno : EINVAL) : "it has more than 64 KiB");
+		return err_set(e, -EINVAL, EXIT_USAGE, "cannot read %.300s: %s", path,
+			       n < 0 ? strerror(errno ? errno : EINVAL) :
+				       "it has more than 64 KiB");
 	}
 	*text = buf;
 	return 0;
@@ -182,7 +192,8 @@ static bool ends_with(const char *file, const char *end)
 	return n > m && !strcmp(file + n - m, end);
 }
 
-static int one_read(const char *dir, const char *file, struct checkfiles *all, size_t *cap, struct err *e)
+static int one_read(const char *dir, const char *file, struct checkfiles *all, size_t *cap,
+		    struct err *e)
 {
 	cleanup_free char *text = NULL;
 	struct checkfile c[CHECKSLO_MOST];
@@ -194,7 +205,8 @@ static int one_read(const char *dir, const char *file, struct checkfiles *all, s
 	snprintf(name, sizeof(name), "%.*s", (int)(strlen(file) - strlen(".sql")), file);
 	rc = file_read(path, &text, &len, e);
 	if (!rc)
-		rc = ends_with(file, ".slo") ? checkslo_parse(name, path, text, len, c, &n, e) : checkfile_parse(name, path, text, len, c, e);
+		rc = ends_with(file, ".slo") ? checkslo_parse(name, path, text, len, c, &n, e) :
+					       checkfile_parse(name, path, text, len, c, e);
 	for (size_t i = 0; !rc && i < n; i++) {
 		c[i].own = true;
 		put(all, cap, &c[i]);
@@ -204,7 +216,8 @@ static int one_read(const char *dir, const char *file, struct checkfiles *all, s
 
 static bool is_check(const char *file)
 {
-	return *file != '.' && strlen(file) < 256 && (ends_with(file, ".sql") || ends_with(file, ".slo"));
+	return *file != '.' && strlen(file) < 256 &&
+	       (ends_with(file, ".sql") || ends_with(file, ".slo"));
 }
 
 static int own_read(const char *dir, struct checkfiles *all, size_t *cap, struct err *e)
@@ -220,7 +233,8 @@ static int own_read(const char *dir, struct checkfiles *all, size_t *cap, struct
 	if (!d && !dir)
 		return 0;
 	if (!d)
-		return err_set(e, -errno, EXIT_USAGE, "cannot read %.300s: %s", dir, strerror(errno));
+		return err_set(e, -errno, EXIT_USAGE, "cannot read %.300s: %s", dir,
+			       strerror(errno));
 	while (!rc && (de = readdir(d)))
 		if (is_check(de->d_name))
 			rc = one_read(dir ? dir : usual, de->d_name, all, cap, e);
@@ -240,7 +254,8 @@ int checkfiles_read(const char *dir, struct checkfiles *out, struct err *e)
 
 	*out = (struct checkfiles){0};
 	for (size_t i = 0; !rc && SHIPPED_CHECKS[i].name; i++) {
-		rc = checkfile_parse(SHIPPED_CHECKS[i].name, SHIPPED_CHECKS[i].name, SHIPPED_CHECKS[i].text, strlen(SHIPPED_CHECKS[i].text), &c, e);
+		rc = checkfile_parse(SHIPPED_CHECKS[i].name, SHIPPED_CHECKS[i].name,
+				     SHIPPED_CHECKS[i].text, strlen(SHIPPED_CHECKS[i].text), &c, e);
 		if (!rc)
 			put(out, &cap, &c);
 	}

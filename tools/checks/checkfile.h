@@ -24,23 +24,27 @@ struct check_bind {
 
 struct checkfile {
 	char name[64], summary[200], unit[24], threshold_is[120], next[300], needs[24];
-	bool critical, own;        /* own: of a checks.d folder */
+	bool critical, own; /* own: of a checks.d folder */
 	double threshold;
 	int for_min, window_min;
 	struct check_bind binds[CHECK_BINDS];
 	size_t n_binds;
-	char *sql;                 /* of its two statements the first begins here */
+	char *sql; /* of its two statements the first begins here */
 };
 
-/* Pure. `name`: the file's, without .sql; `origin` is for the error: "/etc/sonde/checks.d/x.sql". EXIT_USAGE with the line. */
-int checkfile_parse(const char *name, const char *origin, const char *text, size_t len, struct checkfile *out, struct err *e);
+/* Pure. `name`: the file's, without .sql; `origin` is for the error: "/etc/sonde/checks.d/x.sql".
+ * EXIT_USAGE with the line. */
+int checkfile_parse(const char *name, const char *origin, const char *text, size_t len,
+		    struct checkfile *out, struct err *e);
 void checkfile_release(struct checkfile *c);
 
 struct checkfiles {
-	struct checkfile *rows; size_t n; /* by name */
+	struct checkfile *rows;
+	size_t n; /* by name */
 };
-/* Those that ship, and those of `dir` (NAME.sql, and NAME.slo: checkslo.h), which take the place of one of the same name. `dir` NULL: checks.d below
- * $SONDE_CONFIG or /etc/sonde, if it is there; one that is named has to be. */
+/* Those that ship, and those of `dir` (NAME.sql, and NAME.slo: checkslo.h), which take the place of
+ * one of the same name. `dir` NULL: checks.d below $SONDE_CONFIG or /etc/sonde, if it is there; one
+ * that is named has to be. */
 int checkfiles_read(const char *dir, struct checkfiles *out, struct err *e);
 void checkfiles_release(struct checkfiles *c);
 

@@ -30,12 +30,16 @@ static void bind(sqlite3_stmt *st, const struct checkfile *c, int64_t to_s, cons
 	const struct {
 		const char *name;
 		double value;
-	} numbers[] = {{":from", (double)(to_s - 60 * c->window_min)}, {":to", (double)to_s}, {":threshold", c->threshold}, {":for", c->for_min}};
+	} numbers[] = {{":from", (double)(to_s - 60 * c->window_min)},
+		       {":to", (double)to_s},
+		       {":threshold", c->threshold},
+		       {":for", c->for_min}};
 	int at;
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
 		at = sqlite3_bind_parameter_index(st, numbers[i].name);
-		if (at && numbers[i].value == floor(numbers[i].value)) /* so that ts / 60 stays whole */
+		/* so that ts / 60 stays whole */
+		if (at && numbers[i].value == floor(numbers[i].value))
 			sqlite3_bind_int64(st, at, (int64_t)numbers[i].value);
 		else if (at)
 			sqlite3_bind_double(st, at, numbers[i].value);
@@ -54,7 +58,8 @@ static void bind(sqlite3_stmt *st, const struct checkfile *c, int64_t to_s, cons
 
 static int refused(struct running *r, const struct checkfile *c, struct err *e)
 {
-	err_set(e, -EINVAL, c->own ? EXIT_USAGE : EXIT_RUNTIME, "check %s: %s", c->name, sqlite3_errmsg(r->db));
+	err_set(e, -EINVAL, c->own ? EXIT_USAGE : EXIT_RUNTIME, "check %s: %s", c->name,
+		sqlite3_errmsg(r->db));
 	err_fix(e, "sonde check --list --json   shows those that ship");
 	return -EINVAL;
 }
@@ -87,7 +92,8 @@ static json_t *cell(sqlite3_stmt *st, int i)
 	}
 }
 
-static json_t *evidence_of(struct running *r, const struct checkfile *c, const char *sql, int64_t to_s, const char *subject)
+static json_t *evidence_of(struct running *r, const struct checkfile *c, const char *sql,
+			   int64_t to_s, const char *subject)
 {
 	json_t *rows = json_array();
 	sqlite3_stmt *st = NULL;
@@ -110,12 +116,16 @@ static json_t *evidence_of(struct running *r, const struct checkfile *c, const c
 
 /* --- results --- */
 
-static void put(struct running *r, const struct checkfile *c, enum check_state state, const char *subject, double value, const char *text)
+static void put(struct running *r, const struct checkfile *c, enum check_state state,
+		const char *subject, double value, const char *text)
 {
 	struct check_results *out = r->out;
 
 	mem_grow(out->rows, out->n, r->cap);
-	out->rows[out->n++] = (struct check_result){.check = c, .state = state, .subject = mem_strdup(subject ? subject : ""), .value = value,
+	out->rows[out->n++] = (struct check_result){.check = c,
+						    .state = state,
+						    .subject = mem_strdup(subject ? subject : ""),
+						    .value = value,
 						    .text = mem_strdup(text ? text : "")};
 	out->bad += state == CHECK_BAD;
 	out->critical += state == CHECK_BAD && c->critical;
@@ -137,7 +147,8 @@ static const char *text_at(sqlite3_stmt *st, int i)
 }
 
 /* The rows of a time, those that are bad already left out. */
-static int ask(struct running *r, const struct checkfile *c, int64_t to_s, size_t first, enum check_state as, const char **rest)
+static int ask(struct running *r, const struct checkfile *c, int64_t to_s, size_t first,
+	       enum check_state as, const char **rest)
 {
 	sqlite3_stmt *st = NULL;
 	int subject, value, text, rc;
@@ -149,12 +160,14 @@ static int ask(struct running *r, const struct checkfile *c, int64_t to_s, size_
 	text = column(st, "text");
 	if (subject < 0 || value < 0) {
 		sqlite3_finalize(st);
-		return err_set(r->e, -EINVAL, c->own ? EXIT_USAGE : EXIT_RUNTIME, "check %s: its query has no columns subject and value", c->name);
+		return err_set(r->e, -EINVAL, c->own ? EXIT_USAGE : EXIT_RUNTIME,
+			       "check %s: its query has no columns subject and value", c->name);
 	}
 	bind(st, c, to_s, NULL);
 	for (int n = 0; (rc = sqlite3_step(st)) == SQLITE_ROW && n < SUBJECTS_MAX; n++)
 		if (!is_bad(r->out, first, text_at(st, subject) ? text_at(st, subject) : ""))
-			put(r, c, as, text_at(st, subject), sqlite3_column_double(st, value), text_at(st, text));
+			put(r, c, as, text_at(st, subject), sqlite3_column_double(st, value),
+			    text_at(st, text));
 	rc = rc == SQLITE_DONE || rc == SQLITE_ROW ? 0 : refused(r, c, r->e);
 	sqlite3_finalize(st);
 	return rc;
@@ -178,7 +191,8 @@ static int run_one(struct running *r, const struct checkfile *c)
 	}
 	bad = r->out->n;
 	for (size_t i = first; !rc && i < bad; i++)
-		r->out->rows[i].evidence = evidence_of(r, c, rest, r->out->to_s, r->out->rows[i].subject);
+		r->out->rows[i].evidence =
+			evidence_of(r, c, rest, r->out->to_s, r->out->rows[i].subject);
 	if (!rc)
 		rc = ask(r, c, r->out->to_s - CHECKS_BEFORE_S, first, CHECK_RECOVERED, &rest);
 	if (!rc && r->out->n == first)
@@ -195,7 +209,8 @@ static int by_check(const void *a, const void *b)
 	return c ? c : strcmp(x->subject, y->subject);
 }
 
-int checks_run(const char *store, const struct checkfiles *checks, int64_t to_s, struct check_results *out, struct err *e)
+int checks_run(const char *store, const struct checkfiles *checks, int64_t to_s,
+	       struct check_results *out, struct err *e)
 {
 	struct running r = {.out = out, .e = e};
 	int rc;
@@ -247,7 +262,8 @@ void check_say(const struct check_result *r, struct strbuf *out)
 		strbuf_addstr(out, " has recovered");
 		return;
 	}
-	strbuf_addf(out, ", %.4g%s%.*s", r->value, r->check->unit[0] ? " " : "", unit_length(r->check->unit, r->value), r->check->unit);
+	strbuf_addf(out, ", %.4g%s%.*s", r->value, r->check->unit[0] ? " " : "",
+		    unit_length(r->check->unit, r->value), r->check->unit);
 	if (*r->text)
 		strbuf_addf(out, " (%.300s)", r->text);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * checks: what is not as it should be, at a time: each check's query is asked, and asked again for an hour before: a subject that was bad then
- * and is not now has recovered. The same store and the same time give the same answer.
+ * checks: what is not as it should be, at a time: each check's query is asked, and asked again for
+ * an hour before: a subject that was bad then and is not now has recovered. The same store and the
+ * same time give the same answer.
  */
 #ifndef SONDE_TOOLS_CHECKS_H
 #define SONDE_TOOLS_CHECKS_H
@@ -23,19 +24,23 @@ enum check_state { CHECK_FINE, CHECK_BAD, CHECK_RECOVERED, CHECK_UNMEASURED };
 struct check_result {
 	const struct checkfile *check;
 	enum check_state state;
-	char *subject, *text;      /* "" where there is none */
+	char *subject, *text; /* "" where there is none */
 	double value;
-	json_t *evidence;          /* rows, an array of objects; NULL: none */
+	json_t *evidence; /* rows, an array of objects; NULL: none */
 };
 
 struct check_results {
-	struct check_result *rows; size_t n; /* by check, then subject; of a check that is fine or not measured one, without a subject */
+	struct check_result *rows;
+	size_t n; /* by check, then subject; of a check that is fine or not measured one, without a
+		     subject */
 	size_t n_checks, bad, critical, recovered, unmeasured;
 	int64_t to_s;
 };
 
-/* `to_s`: a whole minute. A query that SQLite refuses: EXIT_USAGE of an own check, else EXIT_RUNTIME. */
-int checks_run(const char *store, const struct checkfiles *checks, int64_t to_s, struct check_results *out, struct err *e);
+/* `to_s`: a whole minute. A query that SQLite refuses: EXIT_USAGE of an own check, else
+ * EXIT_RUNTIME. */
+int checks_run(const char *store, const struct checkfiles *checks, int64_t to_s,
+	       struct check_results *out, struct err *e);
 void check_results_release(struct check_results *r);
 const char *check_state_name(enum check_state s); /* "fine", "bad", "recovered", "not measured" */
 /* "memory-limit: web, 93.1 % (480 of 512 MiB)" */

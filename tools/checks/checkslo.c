@@ -13,26 +13,28 @@
 #include "schema/base/cli/quantity.h"
 #include "schema/base/mem.h"
 
-#define WHICH "side = 'server' AND (:service = '' OR service = :service) AND (:container = '' OR container = :container) AND (:operation = '' OR operation = :operation)"
+#define WHICH \
+	"side = 'server' AND (:service = '' OR service = :service) AND (:container = '' OR container = :container) AND (:operation = '' OR operation = :operation)"
 
 /* asked(ts, n, bad) of the long window, then both rates. */
-#define RATES(what_) \
-	", rates AS (SELECT sum(n) AS n, sum(bad) AS bad, sum(bad) / (sum(n) * :budget) AS long," \
+#define RATES(what_)                                                                                                                                \
+	", rates AS (SELECT sum(n) AS n, sum(bad) AS bad, sum(bad) / (sum(n) * :budget) AS long,"                                                   \
 	" sum(CASE WHEN ts >= :to - 60 * :short THEN bad END) / (sum(CASE WHEN ts >= :to - 60 * :short THEN n END) * :budget) AS short FROM asked)" \
-	" SELECT :slo AS subject, round(min(long, short), 1) AS value, printf('%d of %d requests " what_ " in %d min: %.1f times as many as the budget has, %.1f times in the last %d min'," \
+	" SELECT :slo AS subject, round(min(long, short), 1) AS value, printf('%d of %d requests " what_                                            \
+	" in %d min: %.1f times as many as the budget has, %.1f times in the last %d min',"                                                         \
 	" bad, n, :for, long, short, :short) AS text FROM rates WHERE n >= :least AND long >= :threshold AND short >= :threshold;"
 
 static const char AVAILABILITY[] =
-	"WITH asked AS (SELECT ts, requests AS n, errors AS bad FROM requests WHERE ts >= :from AND ts < :to AND " WHICH ")" RATES("failed")
-	"SELECT service, operation, status, sum(errors) AS failed FROM requests WHERE ts >= :from AND ts < :to AND errors > 0 AND " WHICH
-	" GROUP BY 1, 2, 3 ORDER BY failed DESC LIMIT 5;";
+	"WITH asked AS (SELECT ts, requests AS n, errors AS bad FROM requests WHERE ts >= :from AND ts < :to AND " WHICH
+	")" RATES(
+		"failed") "SELECT service, operation, status, sum(errors) AS failed FROM requests WHERE ts >= :from AND ts < :to AND errors > 0 AND " WHICH
+			  " GROUP BY 1, 2, 3 ORDER BY failed DESC LIMIT 5;";
 static const char LATENCY[] =
 	"WITH steps AS (SELECT r.ts, json_extract(r.hist, '$[0]') + j.key - 1 AS k, j.value AS n FROM requests r, json_each(r.hist) j"
 	" WHERE r.ts >= :from AND r.ts < :to AND r.hist IS NOT NULL AND j.key > 0 AND " WHICH "),"
-	" asked AS (SELECT ts, n, CASE WHEN (CASE WHEN k < 8 THEN k ELSE (8 + k % 8) << (k / 8 - 1) END) >= :latency_ns THEN n ELSE 0 END AS bad FROM steps)"
-	RATES("were slow")
-	"SELECT service, operation, sum(requests) AS requests, max(max_ns) / 1000000 AS max_ms FROM requests WHERE ts >= :from AND ts < :to AND " WHICH
-	" GROUP BY 1, 2 ORDER BY 4 DESC LIMIT 5;";
+	" asked AS (SELECT ts, n, CASE WHEN (CASE WHEN k < 8 THEN k ELSE (8 + k % 8) << (k / 8 - 1) END) >= :latency_ns THEN n ELSE 0 END AS bad FROM steps)" RATES(
+		"were slow") "SELECT service, operation, sum(requests) AS requests, max(max_ns) / 1000000 AS max_ms FROM requests WHERE ts >= :from AND ts < :to AND " WHICH
+			     " GROUP BY 1, 2 ORDER BY 4 DESC LIMIT 5;";
 
 static const struct alert {
 	const char *name;
@@ -54,7 +56,8 @@ static const char *percent_set(const char *value, double *out)
 	char *end;
 
 	*out = strtod(value, &end);
-	if (end == value || (*end && strcmp(end, "%") && strcmp(end, " %")) || !(*out > 0 && *out < 100))
+	if (end == value || (*end && strcmp(end, "%") && strcmp(end, " %")) ||
+	    !(*out > 0 && *out < 100))
 		return "a target is a percentage between 0 and 100: 99.9";
 	return NULL;
 }
@@ -64,7 +67,8 @@ static const char *key_set(struct slo *s, const char *key, const char *value)
 	const struct {
 		const char *key;
 		char *to;
-	} texts[] = {{"service", s->service}, {"container", s->container}, {"operation", s->operation}};
+	} texts[] = {
+		{"service", s->service}, {"container", s->container}, {"operation", s->operation}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		if (strcmp(texts[i].key, key) != 0)
@@ -137,17 +141,28 @@ static void number_bind(struct checkfile *c, const char *name, double number)
 	b->number = number;
 }
 
-static void check_make(struct checkfile *c, const char *name, const struct slo *s, const struct alert *a, bool latency)
+static void check_make(struct checkfile *c, const char *name, const struct slo *s,
+		       const struct alert *a, bool latency)
 {
 	double target = latency ? s->latency_target : s->availability;
 
-	*c = (struct checkfile){.critical = a->critical, .threshold = a->rate, .for_min = a->long_min, .window_min = a->long_min, .own = true};
-	snprintf(c->name, sizeof(c->name), "%s-%s-%s", name, latency ? "latency" : "availability", a->name);
-	snprintf(c->summary, sizeof(c->summary), "%s: %s", name, latency ? "too many requests are slower than promised" : "too many requests fail for what is promised");
-	snprintf(c->threshold_is, sizeof(c->threshold_is), "times as many as %g %% allow, over %d and over %d minutes", target, a->long_min, a->short_min);
+	*c = (struct checkfile){.critical = a->critical,
+				.threshold = a->rate,
+				.for_min = a->long_min,
+				.window_min = a->long_min,
+				.own = true};
+	snprintf(c->name, sizeof(c->name), "%s-%s-%s", name, latency ? "latency" : "availability",
+		 a->name);
+	snprintf(c->summary, sizeof(c->summary), "%s: %s", name,
+		 latency ? "too many requests are slower than promised" :
+			   "too many requests fail for what is promised");
+	snprintf(c->threshold_is, sizeof(c->threshold_is),
+		 "times as many as %g %% allow, over %d and over %d minutes", target, a->long_min,
+		 a->short_min);
 	snprintf(c->unit, sizeof(c->unit), "x");
 	snprintf(c->needs, sizeof(c->needs), "l7");
-	snprintf(c->next, sizeof(c->next), "sonde requests --side server%s", latency ? " --slowest" : " --failed");
+	snprintf(c->next, sizeof(c->next), "sonde requests --side server%s",
+		 latency ? " --slowest" : " --failed");
 	text_bind(c, ":slo", name);
 	text_bind(c, ":service", s->service);
 	text_bind(c, ":container", s->container);
@@ -166,11 +181,13 @@ static bool is_name(const char *name)
 	return n && n <= 40 && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") == n;
 }
 
-int checkslo_parse(const char *name, const char *origin, const char *text, size_t len, struct checkfile *out, size_t *n, struct err *e)
+int checkslo_parse(const char *name, const char *origin, const char *text, size_t len,
+		   struct checkfile *out, size_t *n, struct err *e)
 {
 	cleanup_free char *copy = mem_strndup(text, len);
 	struct slo s = {0};
-	const char *why = is_name(name) ? strlen(copy) == len ? NULL : "it holds a NUL" : "its name has a-z, 0-9, - and _, at most 40";
+	const char *why = is_name(name) ? strlen(copy) == len ? NULL : "it holds a NUL" :
+					  "its name has a-z, 0-9, - and _, at most 40";
 	size_t line = 1;
 
 	for (char *at = copy; !why && *at; line++) {

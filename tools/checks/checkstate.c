@@ -49,14 +49,16 @@ static void usual_path(const char *store, char *out, size_t size)
 		mkdir(out, 0755);
 	}
 	mkdir(out, 0700);
-	snprintf(out + strlen(out), size - strlen(out), "/sonde-checks-%016llx.json", (unsigned long long)key);
+	snprintf(out + strlen(out), size - strlen(out), "/sonde-checks-%016llx.json",
+		 (unsigned long long)key);
 }
 
 static int cannot(const char *what, const char *path, struct err *e)
 {
 	int code = errno ? errno : EIO;
 
-	err_set(e, -code, code == EACCES || code == EPERM ? EXIT_PERMISSION : EXIT_RUNTIME, "cannot %s %.300s: %s", what, path, strerror(code));
+	err_set(e, -code, code == EACCES || code == EPERM ? EXIT_PERMISSION : EXIT_RUNTIME,
+		"cannot %s %.300s: %s", what, path, strerror(code));
 	err_fix(e, "name a file that can be written: --state FILE");
 	return -code;
 }
@@ -91,7 +93,8 @@ static void set_env(const char *name, const char *value)
 	setenv(name, value, 1);
 }
 
-static void child_main(const char *command, const struct check_result *r, const char *text, const char *next, int in)
+static void child_main(const char *command, const struct check_result *r, const char *text,
+		       const char *next, int in)
 {
 	char value[32];
 
@@ -144,7 +147,8 @@ static bool tell(const char *command, const struct check_result *r)
 	close(in[0]);
 	if (child > 0) {
 		strbuf_addch(&text, '\n');
-		signal(SIGPIPE, SIG_IGN); /* one that does not read it is fine; a pipe takes it whole */
+		signal(SIGPIPE,
+		       SIG_IGN); /* one that does not read it is fine; a pipe takes it whole */
 		if (write(in[1], text.buf, text.len) < 0)
 			errno = 0;
 	}
@@ -173,12 +177,14 @@ static const struct check_result *bad_of(const struct check_results *r, const ch
 }
 
 /* The check of a key; NULL: it was not asked, or it is not measured. */
-static const struct checkfile *asked(const struct check_results *r, const struct checkfiles *checks, const char *key)
+static const struct checkfile *asked(const struct check_results *r, const struct checkfiles *checks,
+				     const char *key)
 {
 	const size_t len = strcspn(key, "\n");
 
 	for (size_t i = 0; i < r->n; i++)
-		if (r->rows[i].state == CHECK_UNMEASURED && strlen(r->rows[i].check->name) == len && !strncmp(r->rows[i].check->name, key, len))
+		if (r->rows[i].state == CHECK_UNMEASURED && strlen(r->rows[i].check->name) == len &&
+		    !strncmp(r->rows[i].check->name, key, len))
 			return NULL;
 	for (size_t i = 0; i < checks->n; i++)
 		if (strlen(checks->rows[i].name) == len && !strncmp(checks->rows[i].name, key, len))
@@ -186,7 +192,8 @@ static const struct checkfile *asked(const struct check_results *r, const struct
 	return NULL;
 }
 
-static void tell_bad(json_t *state, const char *command, const struct check_results *r, size_t *told, size_t *failed)
+static void tell_bad(json_t *state, const char *command, const struct check_results *r,
+		     size_t *told, size_t *failed)
 {
 	struct strbuf key cleanup_strbuf = STRBUF_INIT;
 
@@ -197,7 +204,8 @@ static void tell_bad(json_t *state, const char *command, const struct check_resu
 		if (json_object_get(state, strbuf_str(&key)))
 			continue;
 		if (tell(command, &r->rows[i])) {
-			json_object_set_new(state, strbuf_str(&key), json_integer(r->to_s * NSEC_PER_SEC));
+			json_object_set_new(state, strbuf_str(&key),
+					    json_integer(r->to_s * NSEC_PER_SEC));
 			++*told;
 		} else {
 			++*failed;
@@ -205,16 +213,17 @@ static void tell_bad(json_t *state, const char *command, const struct check_resu
 	}
 }
 
-static void tell_recovered(json_t *state, const char *command, const struct check_results *r, const struct checkfiles *checks, size_t *told,
-			   size_t *failed)
+static void tell_recovered(json_t *state, const char *command, const struct check_results *r,
+			   const struct checkfiles *checks, size_t *told, size_t *failed)
 {
 	const char *key;
 	json_t *since;
 	void *next;
 
-	json_object_foreach_safe(state, next, key, since) {
+	json_object_foreach_safe (state, next, key, since) {
 		const struct checkfile *c = asked(r, checks, key);
-		struct check_result gone = {.check = c, .state = CHECK_RECOVERED, .text = (char *)(uintptr_t)""};
+		struct check_result gone = {
+			.check = c, .state = CHECK_RECOVERED, .text = (char *)(uintptr_t) ""};
 
 		if (!c || bad_of(r, key))
 			continue;
@@ -228,8 +237,9 @@ static void tell_recovered(json_t *state, const char *command, const struct chec
 	}
 }
 
-int checkstate_notify(const char *path, const char *store, const char *command, const struct check_results *r, const struct checkfiles *checks,
-		      size_t *told, size_t *failed, struct err *e)
+int checkstate_notify(const char *path, const char *store, const char *command,
+		      const struct check_results *r, const struct checkfiles *checks, size_t *told,
+		      size_t *failed, struct err *e)
 {
 	char usual[PATH_ROOM] = "", lock[PATH_ROOM + 8];
 	cleanup_fd int fd = -1;

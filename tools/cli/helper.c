@@ -25,12 +25,14 @@ static int start(char *const *argv, int from_fd, int to_fd, bool apart, pid_t *p
 	sigset_t pipe_only;
 	int rc;
 
-	/* sonde ignores SIGPIPE for itself; the helper, and the command that it may start, have it as everybody has */
+	/* sonde ignores SIGPIPE for itself; the helper, and the command that it may start, have it
+	 * as everybody has */
 	sigemptyset(&pipe_only);
 	sigaddset(&pipe_only, SIGPIPE);
 	posix_spawnattr_init(&attr);
 	posix_spawnattr_setsigdefault(&attr, &pipe_only);
-	posix_spawnattr_setflags(&attr, (short)(POSIX_SPAWN_SETSIGDEF | (apart ? POSIX_SPAWN_SETPGROUP : 0)));
+	posix_spawnattr_setflags(
+		&attr, (short)(POSIX_SPAWN_SETSIGDEF | (apart ? POSIX_SPAWN_SETPGROUP : 0)));
 	posix_spawn_file_actions_init(&actions);
 	/* dup2 onto the same number clears close-on-exec */
 	if (from_fd >= 0)
@@ -59,13 +61,16 @@ int helper_wait(pid_t pid, const char *name, int *exit, struct err *e)
 
 	while (waitpid(pid, &status, 0) < 0)
 		if (errno != EINTR)
-			return err_set(e, -errno, EXIT_RUNTIME, "cannot wait for %s: %s", name, strerror(errno));
-	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE) { /* whoever read its output has what he wanted */
+			return err_set(e, -errno, EXIT_RUNTIME, "cannot wait for %s: %s", name,
+				       strerror(errno));
+	/* whoever read its output has what he wanted */
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE) {
 		*exit = EXIT_OK;
 		return 0;
 	}
 	if (!WIFEXITED(status))
-		return err_set(e, -ECHILD, EXIT_RUNTIME, "%s was ended by signal %d", name, WTERMSIG(status));
+		return err_set(e, -ECHILD, EXIT_RUNTIME, "%s was ended by signal %d", name,
+			       WTERMSIG(status));
 	*exit = WEXITSTATUS(status);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verb: what `sonde VERB` is made of. main parses the command line by the verb's table and the shared ones that it
- * asks for by `uses`, resolves the selection, prints help, and reports errors; the verb only answers.
+ * verb: what `sonde VERB` is made of. main parses the command line by the verb's table and the
+ * shared ones that it asks for by `uses`, resolves the selection, prints help, and reports errors;
+ * the verb only answers.
  *
  * A new verb: a file verb_NAME.c that defines `const struct verb verb_NAME`, and a line in verbs.c.
  */
@@ -18,49 +19,59 @@ struct select_args;
 struct selection;
 
 enum verb_uses {
-	VERB_STORE = 1,      /* --store; verb_call.store is set */
-	VERB_JSON = 2,       /* --json */
-	VERB_SELECT = 4,     /* range and filters (implies VERB_STORE); verb_call.sel is set and resolved before run */
-	VERB_SELECT_WORD = 8,/* the words before `--` are bare words for the selection, not for the verb */
-	VERB_WORDS = 16,     /* takes words of its own; without it words are an error */
-	VERB_RANGE_ONLY = 32,/* with VERB_SELECT: no filters, only the range */
-	VERB_OWN_WORD = 64,  /* with VERB_SELECT_WORD: but the first of them is the verb's */
-	VERB_SELECT_LATER = 128,/* with VERB_SELECT: the verb resolves verb_call.select itself, and has all words */
-	VERB_PAGES = 256,    /* what it prints may be longer than a screen: through a pager (tools/print/pager.h) */
-	VERB_WRITES = 1024,  /* the store: without --store it is the user's own, where others find the system's */
-	VERB_HOSTS = 2048,/* answers over several stores at once (tools/cli/stores.h) */
-	VERB_READS = 512     /* only reads the store, though it is neither of the two before: it may be run again */
+	VERB_STORE = 1,  /* --store; verb_call.store is set */
+	VERB_JSON = 2,   /* --json */
+	VERB_SELECT = 4, /* range and filters (implies VERB_STORE); verb_call.sel is set and
+			    resolved before run */
+	VERB_SELECT_WORD =
+		8, /* the words before `--` are bare words for the selection, not for the verb */
+	VERB_WORDS = 16,         /* takes words of its own; without it words are an error */
+	VERB_RANGE_ONLY = 32,    /* with VERB_SELECT: no filters, only the range */
+	VERB_OWN_WORD = 64,      /* with VERB_SELECT_WORD: but the first of them is the verb's */
+	VERB_SELECT_LATER = 128, /* with VERB_SELECT: the verb resolves verb_call.select itself, and
+				    has all words */
+	VERB_PAGES = 256,        /* what it prints may be longer than a screen: through a pager
+				    (tools/print/pager.h) */
+	VERB_WRITES = 1024, /* the store: without --store it is the user's own, where others find
+			       the system's */
+	VERB_HOSTS = 2048,  /* answers over several stores at once (tools/cli/stores.h) */
+	VERB_READS = 512 /* only reads the store, though it is neither of the two before: it may be
+			    run again */
 };
 
 struct verb_call {
 	const struct verb *verb;
-	void *args;                  /* the verb's own struct, filled by its options */
-	const char *store;           /* folder or .db file, or several (STORE_LIST); never NULL with VERB_STORE */
-	const char *hint_store;      /* the same where commands in hints must name it, NULL where they find it by themselves */
-	struct selection *sel;       /* NULL without VERB_SELECT, and with VERB_SELECT_LATER */
+	void *args; /* the verb's own struct, filled by its options */
+	const char *
+		store; /* folder or .db file, or several (STORE_LIST); never NULL with VERB_STORE */
+	const char *hint_store; /* the same where commands in hints must name it, NULL where they
+				   find it by themselves */
+	struct selection *sel;  /* NULL without VERB_SELECT, and with VERB_SELECT_LATER */
 	const struct select_args *select; /* range and filters as typed; NULL without VERB_SELECT */
 	bool json, quiet, wide;
-	char **words;                /* the verb's own words */
+	char **words; /* the verb's own words */
 	size_t n_words, n_before_dashes;
-	bool dashes;                 /* `--` was given */
-	char **what;                 /* the words that the selection took */
+	bool dashes; /* `--` was given */
+	char **what; /* the words that the selection took */
 	size_t n_what;
-	bool begun;                  /* set by a verb that prints while it reads: part of the answer is out */
-	int status;                  /* exit code when run returns 0; EXIT_OK at first */
+	bool begun; /* set by a verb that prints while it reads: part of the answer is out */
+	int status; /* exit code when run returns 0; EXIT_OK at first */
 };
 
 struct verb {
 	const char *name;
-	const char *summary;         /* "where the CPU time went, as a flame graph" */
-	const char *usage;           /* after the name: "[WHAT] [-o FILE]"; "" */
-	const char *const *examples; /* at least two, whole lines without the prompt, NULL-terminated */
-	const char *more;            /* a line for the end of the help, NULL */
-	const struct option *options;/* NULL: none of its own */
+	const char *summary; /* "where the CPU time went, as a flame graph" */
+	const char *usage;   /* after the name: "[WHAT] [-o FILE]"; "" */
+	const char *const
+		*examples; /* at least two, whole lines without the prompt, NULL-terminated */
+	const char *more;  /* a line for the end of the help, NULL */
+	const struct option *options; /* NULL: none of its own */
 	size_t args_size;
-	unsigned uses;               /* enum verb_uses */
+	unsigned uses; /* enum verb_uses */
 	/* With VERB_PAGES: does it, called like this? NULL: always. */
 	bool (*pages)(const struct verb_call *call);
-	/* 0 (exit with call->status), or -errno with `e` filled: main prints it and exits with e->exit. */
+	/* 0 (exit with call->status), or -errno with `e` filled: main prints it and exits with
+	 * e->exit. */
 	int (*run)(struct verb_call *call, struct err *e);
 };
 
@@ -68,13 +79,16 @@ struct verb {
 extern const struct verb *const VERBS[];
 /* NULL if there is none. */
 const struct verb *verb_find(const char *name);
-/* The tables that its command line is parsed by: its own, JSON, the store, range, filters, common. NULL: not for it. */
+/* The tables that its command line is parsed by: its own, JSON, the store, range, filters, common.
+ * NULL: not for it. */
 #define VERB_TABLES 6
 void verb_tables(const struct verb *v, const struct option *out[VERB_TABLES]);
 
-extern const struct verb verb_doctor, verb_record, verb_timeline, verb_explain, verb_top, verb_ps, verb_containers, verb_completion, verb_flame, verb_stacks, verb_lines, verb_heap, verb_report, verb_diff, verb_serve,
-	verb_export, verb_import, verb_sql,
-	verb_symbolize, verb_prune, verb_seal, verb_rotate, verb_status, verb_up, verb_down, verb_logs, verb_config,
-	verb_pstack, verb_replay, verb_waits, verb_events, verb_oom, verb_check, verb_neighbours, verb_wakers, verb_net, verb_map, verb_requests, verb_trace, verb_version, verb_help;
+extern const struct verb verb_doctor, verb_record, verb_timeline, verb_explain, verb_top, verb_ps,
+	verb_containers, verb_completion, verb_flame, verb_stacks, verb_lines, verb_heap,
+	verb_report, verb_diff, verb_serve, verb_export, verb_import, verb_sql, verb_symbolize,
+	verb_prune, verb_seal, verb_rotate, verb_status, verb_up, verb_down, verb_logs, verb_config,
+	verb_pstack, verb_replay, verb_waits, verb_events, verb_oom, verb_check, verb_neighbours,
+	verb_wakers, verb_net, verb_map, verb_requests, verb_trace, verb_version, verb_help;
 
 #endif

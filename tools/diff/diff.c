@@ -47,7 +47,9 @@ static void side_init(struct diff_side *s, const struct fold *f, enum diff_per p
 {
 	uint64_t covered = 0;
 
-	*s = (struct diff_side){.f = f, .ns = f->nodes[0].total_ns, .samples = f->nodes[0].total_samples,
+	*s = (struct diff_side){.f = f,
+				.ns = f->nodes[0].total_ns,
+				.samples = f->nodes[0].total_samples,
 				.means = is_gauge(f) && f->n_slices ? f->n_slices : 1};
 	for (size_t i = 0; i < f->n_slices; i++)
 		covered += f->slices[i].covered_ns;
@@ -55,7 +57,10 @@ static void side_init(struct diff_side *s, const struct fold *f, enum diff_per p
 		covered = fold_recorded_ns(f);
 	s->seconds = (double)covered / (double)NSEC_PER_SEC;
 	s->ns /= s->means;
-	s->whole = per == DIFF_PER_SAMPLE ? (double)s->ns : is_gauge(f) ? 1 : f->unit == STORE_TIME ? (double)covered : s->seconds;
+	s->whole = per == DIFF_PER_SAMPLE ? (double)s->ns :
+		   is_gauge(f)            ? 1 :
+		   f->unit == STORE_TIME  ? (double)covered :
+					    s->seconds;
 }
 
 static double in_unit(const struct diff *d, int side, uint64_t ns)
@@ -90,8 +95,8 @@ static void release_parts(struct diffing *d)
 	free(d->edge_series);
 }
 
-int diff_make(const struct fold *before, const struct fold *after, enum diff_per per, double alpha, struct diff **out,
-	      struct err *e)
+int diff_make(const struct fold *before, const struct fold *after, enum diff_per per, double alpha,
+	      struct diff **out, struct err *e)
 {
 	struct diffing *d = mem_alloc(sizeof(*d));
 	struct diff_series *series;
@@ -103,14 +108,16 @@ int diff_make(const struct fold *before, const struct fold *after, enum diff_per
 	side_init(&d->pub.side[DIFF_AFTER], after, per);
 	if (before->kind != after->kind) {
 		free(d);
-		err_set(e, -EINVAL, EXIT_USAGE, "before is %s, after is %s: they cannot be compared", before->kind->what,
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"before is %s, after is %s: they cannot be compared", before->kind->what,
 			after->kind->what);
 		err_fix(e, "sonde diff --type %s ...", after->kind->name);
 		return -EINVAL;
 	}
 	if (per == DIFF_PER_SECOND && (d->pub.side[0].whole <= 0 || d->pub.side[1].whole <= 0)) {
 		free(d);
-		err_set(e, -EINVAL, EXIT_USAGE, "one of the two has no length of time: it cannot be compared per second");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"one of the two has no length of time: it cannot be compared per second");
 		err_fix(e, "sonde diff --per sample ...");
 		return -EINVAL;
 	}
@@ -164,10 +171,14 @@ double diff_percent(const struct diff_value *v)
 
 static int by_change(const void *a, const void *b, void *ctx)
 {
-	const struct diff_function *fs = ctx, *x = &fs[*(const uint32_t *)a], *y = &fs[*(const uint32_t *)b];
-	bool sure_x = x->self.significant || x->total.significant, sure_y = y->self.significant || y->total.significant;
-	double self_x = fabs(x->self.v[1] - x->self.v[0]), self_y = fabs(y->self.v[1] - y->self.v[0]);
-	double total_x = fabs(x->total.v[1] - x->total.v[0]), total_y = fabs(y->total.v[1] - y->total.v[0]);
+	const struct diff_function *fs = ctx, *x = &fs[*(const uint32_t *)a],
+				   *y = &fs[*(const uint32_t *)b];
+	bool sure_x = x->self.significant || x->total.significant,
+	     sure_y = y->self.significant || y->total.significant;
+	double self_x = fabs(x->self.v[1] - x->self.v[0]),
+	       self_y = fabs(y->self.v[1] - y->self.v[0]);
+	double total_x = fabs(x->total.v[1] - x->total.v[0]),
+	       total_y = fabs(y->total.v[1] - y->total.v[0]);
 
 	if (sure_x != sure_y)
 		return sure_x ? -1 : 1;

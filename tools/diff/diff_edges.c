@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_edges: pairs of caller and function that are on one side only, often enough to be tested. Function by function: its
- * pairs are told apart by a mark at the caller, and most are forgotten again.
+ * diff_edges: pairs of caller and function that are on one side only, often enough to be tested.
+ * Function by function: its pairs are told apart by a mark at the caller, and most are forgotten
+ * again.
  */
 #include <stdlib.h>
 
@@ -12,16 +13,18 @@
 #define EDGES_MAX 20000
 
 struct pair {
-	uint32_t caller, edge;    /* + 1, 0: not worth a test */
+	uint32_t caller, edge; /* + 1, 0: not worth a test */
 	uint64_t samples[2];
 };
 
 struct pairing {
 	struct diffing *d;
-	uint32_t *list;           /* nodes in the order of their functions */
-	uint32_t *begin;          /* by function: its first in `list`, n_functions + 1 of them */
-	struct mark { uint32_t by, pair; } *mark; /* by caller: the function that was last asked of (+ 1), and their pair */
-	struct pair *pairs;       /* of the function at hand */
+	uint32_t *list;  /* nodes in the order of their functions */
+	uint32_t *begin; /* by function: its first in `list`, n_functions + 1 of them */
+	struct mark {
+		uint32_t by, pair;
+	} * mark; /* by caller: the function that was last asked of (+ 1), and their pair */
+	struct pair *pairs; /* of the function at hand */
 	size_t n, cap;
 };
 
@@ -40,7 +43,8 @@ static void list_make(struct pairing *p)
 		p->list[next[pub->nodes[i].function]++] = (uint32_t)i;
 }
 
-/* Calls from the root (a thread's first function) say nothing, nor do those of a function by itself. */
+/* Calls from the root (a thread's first function) say nothing, nor do those of a function by
+ * itself. */
 static bool is_call(const struct diffing *d, uint32_t node)
 {
 	return d->pub.nodes[node].parent && d->outer[node];
@@ -78,7 +82,8 @@ static size_t choose(struct pairing *p, uint32_t function)
 		if ((x->samples[0] && x->samples[1]) || x->samples[0] + x->samples[1] < DIFF_LEAST)
 			continue;
 		mem_grow(d->edges, d->n_edges, d->cap_edges);
-		d->edges[d->n_edges] = (struct diff_edge){x->caller, function, {x->samples[0], x->samples[1]}};
+		d->edges[d->n_edges] =
+			(struct diff_edge){x->caller, function, {x->samples[0], x->samples[1]}};
 		x->edge = (uint32_t)++d->n_edges;
 	}
 	return d->n_edges - before;

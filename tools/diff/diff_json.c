@@ -79,11 +79,13 @@ static json_t *head_json(const struct diff_view *v, const char *schema)
 		json_object_set_new(j, sides[s], side_json(v, s));
 		for (size_t i = 0; i < f->n_losses; i++)
 			if (f->losses[i].n)
-				json_warn(j, "%s: %llu samples were lost: %s", sides[s], (unsigned long long)f->losses[i].n,
-					  f->losses[i].reason);
+				json_warn(j, "%s: %llu samples were lost: %s", sides[s],
+					  (unsigned long long)f->losses[i].n, f->losses[i].reason);
 	}
 	if (!v->d->by_slices)
-		json_warn(j, "no slices of time on both sides: samples are taken as independent of each other");
+		json_warn(
+			j,
+			"no slices of time on both sides: samples are taken as independent of each other");
 	json_object_set_new(j, "all", value_json(&v->d->functions[0].total));
 	set_number(j, "functions_tested", v->d->n_tested);
 	set_number(j, "functions_significant", v->d->n_significant);
@@ -102,7 +104,8 @@ static json_t *callers_json(const struct diff *d, const struct diff_function *f,
 			continue;
 		o = json_object();
 		json_object_set_new(o, "function", json_text(d->functions[c->caller].frame->name));
-		json_object_set_new(o, "module", text_or_null(d->functions[c->caller].frame->module));
+		json_object_set_new(o, "module",
+				    text_or_null(d->functions[c->caller].frame->module));
 		set_number(o, "samples", c->samples);
 		set_real(o, "p", c->p);
 		set_real(o, "q", c->q);
@@ -120,7 +123,8 @@ static json_t *function_json(const struct diff *d, const struct diff_function *f
 	json_object_set_new(o, "module", text_or_null(f->frame->module));
 	json_object_set_new(o, "file", text_or_null(f->frame->file));
 	json_object_set_new(o, "inlined", json_boolean(f->inlined));
-	json_object_set_new(o, "significant", json_boolean(f->self.significant || f->total.significant));
+	json_object_set_new(o, "significant",
+			    json_boolean(f->self.significant || f->total.significant));
 	json_set_time(o, "since", f->since_ns);
 	json_object_set_new(o, "new_callers", callers_json(d, f, false));
 	json_object_set_new(o, "gone_callers", callers_json(d, f, true));
@@ -136,7 +140,8 @@ int diff_json(const struct diff_view *v, FILE *out)
 	cleanup_free uint32_t *movers = diff_movers(v->d, &n);
 
 	for (size_t i = 0; i < n && i < v->rows; i++)
-		json_array_append_new(json_rows(j), function_json(v->d, &v->d->functions[movers[i]]));
+		json_array_append_new(json_rows(j),
+				      function_json(v->d, &v->d->functions[movers[i]]));
 	json_object_set_new(j, "new_connections", v->talk ? netnew_json(v->talk) : json_array());
 	return json_print(j, out, 1);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_nodes: two folds as one tree of functions. Callees are taken caller by caller, of both sides at once: which are the
- * same function is known by a mark at it, without a search. Two windows of one archive, folded by function, are one tree already.
+ * diff_nodes: two folds as one tree of functions. Callees are taken caller by caller, of both sides
+ * at once: which are the same function is known by a mark at it, without a search. Two windows of
+ * one archive, folded by function, are one tree already.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,13 @@
 #include "schema/base/mem.h"
 #include "tools/diff/diff_parts.h"
 
-static const struct fold_frame NO_STACK = {.name = "[no stack]", .module = "", .module_path = "", .build_id = "", .file = "",
-					   .named = true, .origin = FOLD_UNKNOWN};
+static const struct fold_frame NO_STACK = {.name = "[no stack]",
+					   .module = "",
+					   .module_path = "",
+					   .build_id = "",
+					   .file = "",
+					   .named = true,
+					   .origin = FOLD_UNKNOWN};
 
 static uint32_t function_of(struct diffing *d, const struct fold_frame *fr)
 {
@@ -23,37 +29,43 @@ static uint32_t function_of(struct diffing *d, const struct fold_frame *fr)
 	for (; idmap_get(&d->function_of, h, &i); h = hash_u64(h, 1)) {
 		struct diff_function *f = &d->pub.functions[i];
 
-		if (!strcmp(f->frame->name, fr->name) && (d->pub.names_only || !strcmp(f->frame->module, fr->module))) {
+		if (!strcmp(f->frame->name, fr->name) &&
+		    (d->pub.names_only || !strcmp(f->frame->module, fr->module))) {
 			f->inlined &= fr->inlined;
 			return (uint32_t)i;
 		}
 	}
 	mem_grow(d->pub.functions, d->pub.n_functions, d->cap_functions);
 	idmap_set(&d->function_of, h, d->pub.n_functions);
-	d->pub.functions[d->pub.n_functions] = (struct diff_function){.frame = fr, .inlined = fr->inlined};
+	d->pub.functions[d->pub.n_functions] =
+		(struct diff_function){.frame = fr, .inlined = fr->inlined};
 	return (uint32_t)d->pub.n_functions++;
 }
 
 /* --- one tree --- */
 
 /*
- * Nodes of the folds are numbered through: those of the second side behind those of the first, if they are others. What some
- * of them become is a slot at first, and a node when its turn comes: nodes come depth first.
+ * Nodes of the folds are numbered through: those of the second side behind those of the first, if
+ * they are others. What some of them become is a slot at first, and a node when its turn comes:
+ * nodes come depth first.
  */
 struct joining {
 	struct diffing *d;
-	bool same;                  /* one tree, with numbers of both sides */
-	size_t begin[3];            /* of each side; of none */
-	uint32_t *function[2];      /* by frame of a fold, + 1, 0: not met yet */
-	uint32_t *head, *next;      /* by node of a fold: its first callee; of that: the next one, 0: none */
-	uint32_t *also;             /* by node of a fold: another one of the same slot, + 1, 0: none */
+	bool same;             /* one tree, with numbers of both sides */
+	size_t begin[3];       /* of each side; of none */
+	uint32_t *function[2]; /* by frame of a fold, + 1, 0: not met yet */
+	uint32_t *head,
+		*next;  /* by node of a fold: its first callee; of that: the next one, 0: none */
+	uint32_t *also; /* by node of a fold: another one of the same slot, + 1, 0: none */
 	struct slot {
 		uint32_t function;
-		uint32_t node;      /* its caller's; its own when its turn has come */
-		uint32_t first;     /* a node of a fold that became it, + 1; 0: none */
-	} *slots;
+		uint32_t node;  /* its caller's; its own when its turn has come */
+		uint32_t first; /* a node of a fold that became it, + 1; 0: none */
+	} * slots;
 	uint32_t n_slots;
-	struct mark { uint32_t by, slot; } *mark; /* by function: whose callee it was last (+ 1), and its slot */
+	struct mark {
+		uint32_t by, slot;
+	} * mark; /* by function: whose callee it was last (+ 1), and its slot */
 };
 
 static void callees_list(struct joining *j, int side)
@@ -71,8 +83,10 @@ static void callees_list(struct joining *j, int side)
 
 static uint32_t node_new(struct diffing *d, uint32_t parent, uint32_t function)
 {
-	d->pub.nodes[d->pub.n_nodes] = (struct diff_node){.function = function, .parent = parent,
-		.depth = d->pub.n_nodes ? d->pub.nodes[parent].depth + 1 : 0};
+	d->pub.nodes[d->pub.n_nodes] =
+		(struct diff_node){.function = function,
+				   .parent = parent,
+				   .depth = d->pub.n_nodes ? d->pub.nodes[parent].depth + 1 : 0};
 	return (uint32_t)d->pub.n_nodes++;
 }
 
@@ -144,7 +158,8 @@ static void take_turns(struct joining *j)
 
 /* --- is one tree --- */
 
-/* Its functions are its frames, and its nodes those here: behind the node of stacks without frames, where there is one. */
+/* Its functions are its frames, and its nodes those here: behind the node of stacks without frames,
+ * where there is one. */
 static void take_over(struct diffing *d)
 {
 	const struct fold *f = d->pub.side[0].f;
@@ -152,7 +167,8 @@ static void take_over(struct diffing *d)
 
 	d->pub.functions = mem_array(f->n_frames + 1, sizeof(*d->pub.functions));
 	for (size_t i = 0; i < f->n_frames; i++)
-		d->pub.functions[d->pub.n_functions++] = (struct diff_function){.frame = &f->frames[i], .inlined = f->frames[i].inlined};
+		d->pub.functions[d->pub.n_functions++] = (struct diff_function){
+			.frame = &f->frames[i], .inlined = f->frames[i].inlined};
 	d->pub.nodes = mem_array(f->n_nodes + 1, sizeof(*d->pub.nodes));
 	node_new(d, 0, 0);
 	if (before) {
@@ -175,7 +191,8 @@ static void add_self(struct diffing *d, uint32_t to, int side, const struct fold
 	if (!n->self_ns && !n->self_samples)
 		return;
 	d->pub.nodes[to].self_ns[side] += means == 1 ? n->self_ns : n->self_ns / means;
-	d->pub.nodes[to].self_samples[side] += means == 1 ? n->self_samples : n->self_samples / means;
+	d->pub.nodes[to].self_samples[side] +=
+		means == 1 ? n->self_samples : n->self_samples / means;
 }
 
 /* By node of a fold: the node here. */
@@ -203,7 +220,10 @@ static void sides_add(struct diffing *d)
 static void join(struct diffing *d, bool same)
 {
 	const struct fold *const f[2] = {d->pub.side[0].f, d->pub.side[1].f};
-	struct joining j = {.d = d, .same = same, .begin = {0, f[0]->n_nodes, f[0]->n_nodes + (same ? 0 : f[1]->n_nodes)}};
+	struct joining j = {
+		.d = d,
+		.same = same,
+		.begin = {0, f[0]->n_nodes, f[0]->n_nodes + (same ? 0 : f[1]->n_nodes)}};
 	size_t n = j.begin[2] + 2;
 
 	d->pub.nodes = mem_array(n, sizeof(*d->pub.nodes));
@@ -267,7 +287,8 @@ void diff_nodes_sum(struct diffing *d)
 	}
 }
 
-/* No caller of it is the same function: what is open of a function ends where the outermost one does. */
+/* No caller of it is the same function: what is open of a function ends where the outermost one
+ * does. */
 void diff_outer_find(struct diffing *d)
 {
 	cleanup_free uint32_t *open = mem_array(d->pub.n_functions, sizeof(*open));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_parts: what diff.c (the steps), diff_nodes.c (two trees into one), diff_edges.c (callers), diff_series.c (sums by
- * slice) and diff_test.c (the statistics) share.
+ * diff_parts: what diff.c (the steps), diff_nodes.c (two trees into one), diff_edges.c (callers),
+ * diff_series.c (sums by slice) and diff_test.c (the statistics) share.
  */
 #ifndef SONDE_TOOLS_DIFF_PARTS_H
 #define SONDE_TOOLS_DIFF_PARTS_H
@@ -12,38 +12,42 @@
 #define DIFF_NONE UINT32_MAX
 
 struct diffing {
-	struct diff pub;          /* first: diff_free finds the rest by it */
+	struct diff pub; /* first: diff_free finds the rest by it */
 	size_t cap_functions, cap_callers;
 	struct idmap function_of; /* strings of two folds are equal by content, not by pointer */
-	uint32_t *node[2];        /* of each node of a fold: the node here; the same array where the folds have one tree */
-	uint32_t no_stack;        /* the node of stacks without frames, if there are any */
-	uint32_t *end;            /* of each node: behind the last one below it */
-	bool *outer;              /* of each node: no ancestor is the same function */
-	uint32_t *edge;           /* of each node: its edge, + 1; 0: none */
+	uint32_t *node[2]; /* of each node of a fold: the node here; the same array where the folds
+			      have one tree */
+	uint32_t no_stack; /* the node of stacks without frames, if there are any */
+	uint32_t *end;     /* of each node: behind the last one below it */
+	bool *outer;       /* of each node: no ancestor is the same function */
+	uint32_t *edge;    /* of each node: its edge, + 1; 0: none */
 	struct diff_edge {
 		uint32_t caller, function;
 		uint64_t samples[2];
-	} *edges;                 /* pairs worth a test; a row each in `edge_series` */
+	} * edges; /* pairs worth a test; a row each in `edge_series` */
 	size_t n_edges, cap_edges;
-	/* by row and slice (those of before from 0 on, those of after from `second` on): as summed, times the column's scale in
-	 * the unit of the diff */
-	size_t second, stride;    /* a row takes `stride` */
-	int64_t *column_from;     /* when each begins */
+	/* by row and slice (those of before from 0 on, those of after from `second` on): as summed,
+	 * times the column's scale in the unit of the diff */
+	size_t second, stride; /* a row takes `stride` */
+	int64_t *column_from;  /* when each begins */
 	double *column_scale;
 	float *self_series, *total_series, *edge_series;
 };
 
-/* Nodes of both, depth first, their own sums and those of the root's stack; then totals and `end`; `outer`. */
+/* Nodes of both, depth first, their own sums and those of the root's stack; then totals and `end`;
+ * `outer`. */
 void diff_nodes_make(struct diffing *d);
 void diff_nodes_sum(struct diffing *d);
 void diff_outer_find(struct diffing *d);
 /* Pairs worth a test. */
 void diff_edges_make(struct diffing *d);
-/* Cells in the order of nodes: it touches nothing that is made of the nodes, and may be done beside. */
+/* Cells in the order of nodes: it touches nothing that is made of the nodes, and may be done
+ * beside. */
 struct diff_series;
 struct diff_series *diff_series_new(struct diffing *d);
 void diff_series_sort(void *series);
-/* Then: fill in columns and series; false where a side has too few slices for them. It frees `x`. */
+/* Then: fill in columns and series; false where a side has too few slices for them. It frees `x`.
+ */
 bool diff_series_make(struct diffing *d, struct diff_series *x);
 void diff_test(struct diffing *d);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_series: each function's self and total by slice, on both sides: a row of columns each. What the cells say is put in the
- * order of nodes, which come depth first: that of all that a node calls is one stretch. Of a node with few, each goes to
- * its function; where there are many, a row is summed up from what its callees brought: a first callee's row becomes that of
- * its caller. Sums are in periods, where samples are taken by time or by size: whole numbers, exact below 2^24 a slice. Others
- * are exact to a 16-millionth, which is far less than the error of any rate that is counted.
+ * diff_series: each function's self and total by slice, on both sides: a row of columns each. What
+ * the cells say is put in the order of nodes, which come depth first: that of all that a node calls
+ * is one stretch. Of a node with few, each goes to its function; where there are many, a row is
+ * summed up from what its callees brought: a first callee's row becomes that of its caller. Sums
+ * are in periods, where samples are taken by time or by size: whole numbers, exact below 2^24 a
+ * slice. Others are exact to a 16-millionth, which is far less than the error of any rate that is
+ * counted.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,17 +16,17 @@
 #include "schema/base/mem.h"
 #include "tools/diff/diff_parts.h"
 
-#define SERIES_LEAST 5      /* slices a side, for a test that knows a variance */
-#define LANES 8              /* rows are so many columns, times something */
-#define LARGE 4              /* with cells for this part of its columns a node has a row */
+#define SERIES_LEAST 5 /* slices a side, for a test that knows a variance */
+#define LANES        8 /* rows are so many columns, times something */
+#define LARGE        4 /* with cells for this part of its columns a node has a row */
 
 /* --- columns --- */
 
-struct columns {                /* of one side */
+struct columns { /* of one side */
 	size_t n;
-	uint32_t *of;           /* by slice: the column, from 0 on, DIFF_NONE: not compared */
-	double *scale;          /* by slice: from what is summed to the unit of the diff */
-	double unit;            /* ns in one of what is summed */
+	uint32_t *of;  /* by slice: the column, from 0 on, DIFF_NONE: not compared */
+	double *scale; /* by slice: from what is summed to the unit of the diff */
+	double unit;   /* ns in one of what is summed */
 };
 
 static void columns_release(struct columns *c)
@@ -39,7 +41,10 @@ static double *wholes_of(const struct diffing *d, const struct fold *f)
 	double *whole = mem_array(f->n_slices + 1, sizeof(*whole));
 
 	for (size_t i = 0; d->pub.per == DIFF_PER_SECOND && i < f->n_slices; i++)
-		whole[i] = f->kind->class == STORE_GAUGE ? 1 : (double)f->slices[i].covered_ns / (f->unit == STORE_TIME ? 1 : 1e9);
+		whole[i] =
+			f->kind->class == STORE_GAUGE ?
+				1 :
+				(double)f->slices[i].covered_ns / (f->unit == STORE_TIME ? 1 : 1e9);
 	for (size_t i = 0; d->pub.per != DIFF_PER_SECOND && i < f->n_cells; i++)
 		whole[f->cells[i].slice] += (double)f->cells[i].ns;
 	return whole;
@@ -63,24 +68,24 @@ static void columns_init(const struct diffing *d, struct columns *c, const struc
 
 /* --- sums --- */
 
-struct own {                    /* of a node itself */
+struct own { /* of a node itself */
 	float n;
 	uint32_t column;
 };
 
-struct row {                    /* of a node at hand, and its callers: one of each depth */
+struct row { /* of a node at hand, and its callers: one of each depth */
 	float *x;
-	bool begun;             /* else all 0 */
+	bool begun; /* else all 0 */
 };
 
-struct summing {                /* of one side */
+struct summing { /* of one side */
 	struct diffing *d;
 	struct columns c;
 	int side;
-	size_t first, width;    /* of a row of the diff: this side's part */
-	uint32_t *begin;        /* by node: its first in `own`, n_nodes + 1 of them */
+	size_t first, width; /* of a row of the diff: this side's part */
+	uint32_t *begin;     /* by node: its first in `own`, n_nodes + 1 of them */
 	struct own *own;
-	struct row *rows;       /* by depth, as far as it is summed up */
+	struct row *rows; /* by depth, as far as it is summed up */
 };
 
 static uint32_t node_of(const struct summing *s, const struct fold_cell *cell)
@@ -88,7 +93,8 @@ static uint32_t node_of(const struct summing *s, const struct fold_cell *cell)
 	return cell->node ? s->d->node[s->side][cell->node] : s->d->no_stack;
 }
 
-/* Cells by node: counted, one node on, then put there, which moves each node's beginning to where it is looked for. */
+/* Cells by node: counted, one node on, then put there, which moves each node's beginning to where
+ * it is looked for. */
 static void own_init(struct summing *s)
 {
 	const struct fold *f = s->d->pub.side[s->side].f;
@@ -107,7 +113,8 @@ static void own_init(struct summing *s)
 		uint32_t column = s->c.of[cell->slice];
 
 		if (column != DIFF_NONE)
-			s->own[next[node_of(s, cell)]++] = (struct own){(float)((double)cell->ns * per), column};
+			s->own[next[node_of(s, cell)]++] =
+				(struct own){(float)((double)cell->ns * per), column};
 	}
 }
 
@@ -243,7 +250,9 @@ static void sum_up(struct diffing *d, struct summing s[2])
 	worker_join(&other);
 }
 
-struct diff_series { struct summing side[2]; };
+struct diff_series {
+	struct summing side[2];
+};
 
 static bool is_enough(const struct diff_series *x)
 {

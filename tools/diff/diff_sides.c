@@ -22,7 +22,7 @@ struct instant {
 	char text[40];
 };
 
-struct side_folding {           /* of a store; sel is NULL for a file */
+struct side_folding { /* of a store; sel is NULL for a file */
 	const struct selection *sel;
 	struct fold_opts opts;
 	struct fold *fold;
@@ -33,10 +33,10 @@ struct side_folding {           /* of a store; sel is NULL for a file */
 struct making {
 	const struct diff_side_args *a;
 	struct diff_sides *out;
-	const char *source[2];      /* NULL: the store of the command line */
-	char *words[1];             /* to search for */
+	const char *source[2]; /* NULL: the store of the command line */
+	char *words[1];        /* to search for */
 	size_t n_words;
-	struct instant from, to;    /* of "before", where it is reckoned */
+	struct instant from, to; /* of "before", where it is reckoned */
 	struct side_folding folding[2];
 };
 
@@ -47,8 +47,8 @@ static bool has_range(const struct select_args *a)
 
 static bool has_filters(const struct select_args *a)
 {
-	return a->container.n || a->image.n || a->pid.n || a->tid.n || a->comm.n || a->exe.n || a->user.n || a->unit.n ||
-	       a->cgroup.n || a->lang.n || a->host.n;
+	return a->container.n || a->image.n || a->pid.n || a->tid.n || a->comm.n || a->exe.n ||
+	       a->user.n || a->unit.n || a->cgroup.n || a->lang.n || a->host.n;
 }
 
 static bool ends_with(const char *s, const char *end)
@@ -76,15 +76,18 @@ static int take_words(struct making *m, struct err *e)
 
 		if (!names_a_file(word)) {
 			if (m->n_words)
-				return err_set(e, -EINVAL, EXIT_USAGE, "one word can be searched for, not '%.60s' and '%.60s'",
-					       m->words[0], word);
+				return err_set(
+					e, -EINVAL, EXIT_USAGE,
+					"one word can be searched for, not '%.60s' and '%.60s'",
+					m->words[0], word);
 			m->words[m->n_words++] = word;
 		} else if (!m->source[DIFF_BEFORE]) {
 			m->source[DIFF_BEFORE] = word;
 		} else if (!m->source[DIFF_AFTER]) {
 			m->source[DIFF_AFTER] = word;
 		} else {
-			err_set(e, -EINVAL, EXIT_USAGE, "two files or stores can be compared, not three: '%.100s'", word);
+			err_set(e, -EINVAL, EXIT_USAGE,
+				"two files or stores can be compared, not three: '%.100s'", word);
 			err_fix(e, "sonde diff BEFORE AFTER");
 			return -EINVAL;
 		}
@@ -98,7 +101,8 @@ static void instant_set(struct instant *t, int64_t ns)
 {
 	if (ns < 0)
 		ns = 0;
-	snprintf(t->text, sizeof(t->text), "%lld.%09lld", (long long)(ns / NSEC_PER_SEC), (long long)(ns % NSEC_PER_SEC));
+	snprintf(t->text, sizeof(t->text), "%lld.%09lld", (long long)(ns / NSEC_PER_SEC),
+		 (long long)(ns % NSEC_PER_SEC));
 }
 
 static void clear_range(struct select_args *a)
@@ -117,7 +121,8 @@ static void set_span(struct making *m, struct select_args *a, int64_t from_ns, i
 }
 
 /* The newest recording of the same family that had ended when this one began. */
-static int set_recording_before(struct making *m, struct select_args *a, const struct selection *after, struct err *e)
+static int set_recording_before(struct making *m, struct select_args *a,
+				const struct selection *after, struct err *e)
 {
 	struct select_recording *list = NULL;
 	const struct select_recording *best = NULL, *this = NULL;
@@ -137,9 +142,11 @@ static int set_recording_before(struct making *m, struct select_args *a, const s
 		snprintf(m->from.text, sizeof(m->from.text), "%lld", (long long)best->number);
 		a->rec = m->from.text;
 	} else {
-		rc = err_set(e, -ENODATA, EXIT_NOTHING, "there is no recording before rec %lld to compare it with",
+		rc = err_set(e, -ENODATA, EXIT_NOTHING,
+			     "there is no recording before rec %lld to compare it with",
 			     (long long)after->rec);
-		err_fix(e, "sonde diff --last 10m (with the ten minutes before)    sudo sonde record -d 10s    sonde status");
+		err_fix(e,
+			"sonde diff --last 10m (with the ten minutes before)    sudo sonde record -d 10s    sonde status");
 	}
 	select_recordings_free(list, n);
 	return rc;
@@ -190,10 +197,12 @@ static int before_range(struct making *m, struct select_args *a, struct err *e)
 
 static void before_filters(struct select_args *a, const struct select_args *vs)
 {
-	struct option_list *const to[] = {&a->container, &a->image, &a->pid, &a->tid, &a->comm, &a->exe, &a->user, &a->unit,
-					  &a->cgroup, &a->lang, &a->host};
-	const struct option_list *const from[] = {&vs->container, &vs->image, &vs->pid, &vs->tid, &vs->comm, &vs->exe,
-						  &vs->user, &vs->unit, &vs->cgroup, &vs->lang, &vs->host};
+	struct option_list *const to[] = {&a->container, &a->image, &a->pid,  &a->tid,
+					  &a->comm,      &a->exe,   &a->user, &a->unit,
+					  &a->cgroup,    &a->lang,  &a->host};
+	const struct option_list *const from[] = {&vs->container, &vs->image, &vs->pid,  &vs->tid,
+						  &vs->comm,      &vs->exe,   &vs->user, &vs->unit,
+						  &vs->cgroup,    &vs->lang,  &vs->host};
 
 	for (size_t i = 0; i < ARRAY_SIZE(to); i++)
 		if (from[i]->n)
@@ -208,7 +217,8 @@ static int say_which(int side, struct err *e, int rc)
 
 	if (!rc || !e)
 		return rc;
-	snprintf(what, sizeof(what), "%s: %.700s", side == DIFF_BEFORE ? "before" : "after", e->what);
+	snprintf(what, sizeof(what), "%s: %.700s", side == DIFF_BEFORE ? "before" : "after",
+		 e->what);
 	snprintf(e->what, sizeof(e->what), "%s", what);
 	return rc;
 }
@@ -226,7 +236,8 @@ static int side_from_file(struct making *m, int side, struct err *e)
 static int side_select(struct making *m, int side, const struct select_args *args, struct err *e)
 {
 	const char *store = m->source[side] ? m->source[side] : m->a->store;
-	/* words were typed for what is compared; where "before" has a filter of its own they are not for it */
+	/* words were typed for what is compared; where "before" has a filter of its own they are
+	 * not for it */
 	size_t n_words = side == DIFF_BEFORE && has_filters(&m->a->vs) ? 0 : m->n_words;
 	struct strbuf label = STRBUF_INIT;
 	int rc = select_new(args, store, m->words, n_words, true, &m->out->sel[side], e);
@@ -244,7 +255,8 @@ static int side_select(struct making *m, int side, const struct select_args *arg
 
 #define SLOWER "p95" /* of --slow, where nothing is said */
 
-/* The requests that a side is about. "After" is chosen first, and says what "before" is less than. */
+/* The requests that a side is about. "After" is chosen first, and says what "before" is less than.
+ */
 static int side_requests(struct making *m, int side, struct err *e)
 {
 	const struct diff_side_args *a = m->a;
@@ -256,9 +268,14 @@ static int side_requests(struct making *m, int side, struct err *e)
 	if (!a->request)
 		return 0;
 	if (a->slow && side == DIFF_BEFORE)
-		rc = reqtags_others(m->out->sel[side], a->request, &m->out->tags[DIFF_AFTER], tags, e);
+		rc = reqtags_others(m->out->sel[side], a->request, &m->out->tags[DIFF_AFTER], tags,
+				    e);
 	else
-		rc = reqtags_find(m->out->sel[side], a->request, a->slower ? a->slower : a->slow ? SLOWER : NULL, tags, e);
+		rc = reqtags_find(m->out->sel[side], a->request,
+				  a->slower ? a->slower :
+				  a->slow   ? SLOWER :
+					      NULL,
+				  tags, e);
 	if (rc)
 		return rc;
 	text = reqtags_text(tags, a->request);
@@ -287,7 +304,8 @@ static int side_find(struct making *m, int side, struct err *e)
 	if (!rc)
 		rc = side_select(m, side, &args, e);
 	if (!rc) {
-		m->folding[side] = (struct side_folding){.sel = m->out->sel[side], .opts = m->a->opts};
+		m->folding[side] =
+			(struct side_folding){.sel = m->out->sel[side], .opts = m->a->opts};
 		rc = fold_kind_of(m->a->type, m->out->sel[side], &m->folding[side].opts, e);
 	}
 	if (!rc)
@@ -384,14 +402,16 @@ static int sides_fold(struct making *m, struct err *e)
 		return rc;
 	}
 	known = m->out->fold[DIFF_AFTER];
-	return asked || known->kind->kind == kind ? side_take(m, DIFF_BEFORE, e) : fold_again(m, known->kind->kind, e);
+	return asked || known->kind->kind == kind ? side_take(m, DIFF_BEFORE, e) :
+						    fold_again(m, known->kind->kind, e);
 }
 
 static int check_one_baseline(const struct diff_side_args *a, struct err *e)
 {
 	if (!a->baseline_ns || (!has_range(&a->vs) && !a->before))
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--baseline and %s both say what to compare with", a->before ? "--before" : "--vs-...");
+	err_set(e, -EINVAL, EXIT_USAGE, "--baseline and %s both say what to compare with",
+		a->before ? "--before" : "--vs-...");
 	err_fix(e, "sonde diff --help");
 	return -EINVAL;
 }
@@ -401,10 +421,12 @@ static int check_requests(const struct diff_side_args *a, struct err *e)
 	if (!a->request)
 		return a->slow ? err_set(e, -EINVAL, EXIT_USAGE, "--slow needs --request") : 0;
 	if (a->before || a->after)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--request is of a store: a file has no requests");
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "--request is of a store: a file has no requests");
 	if (!a->slow || !(a->baseline_ns || has_range(&a->vs) || has_filters(&a->vs)))
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--slow compares with the other requests of the same range: it goes without --baseline and --vs-...");
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"--slow compares with the other requests of the same range: it goes without --baseline and --vs-...");
 	err_fix(e, "sonde diff --request 'GET /checkout' --slow");
 	return -EINVAL;
 }
@@ -421,7 +443,8 @@ int diff_sides_make(const struct diff_side_args *a, struct diff_sides *out, stru
 	if (!rc)
 		rc = take_words(&m, e);
 	if (!rc && a->request && m.source[DIFF_BEFORE])
-		rc = err_set(e, -EINVAL, EXIT_USAGE, "--request is of a store: a file has no requests");
+		rc = err_set(e, -EINVAL, EXIT_USAGE,
+			     "--request is of a store: a file has no requests");
 	if (!rc)
 		rc = side_find(&m, DIFF_AFTER, e);
 	if (!rc)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_test: which of the differences are more than noise. What is tested, and how it is adjusted, stands in diff.h. */
+/* diff_test: which of the differences are more than noise. What is tested, and how it is adjusted,
+ * stands in diff.h. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -20,7 +21,8 @@ struct test {
 };
 
 /* What one sample adds to the mean of a side. */
-static double unit_of(const struct diff *d, int side, const uint64_t ns[2], const uint64_t samples[2])
+static double unit_of(const struct diff *d, int side, const uint64_t ns[2],
+		      const uint64_t samples[2])
 {
 	double whole = d->side[side].whole;
 	uint64_t n = samples[0] + samples[1];
@@ -37,8 +39,8 @@ static size_t seen_in(const double *x, size_t n)
 	return k;
 }
 
-static void by_slices(const struct diffing *d, const float *row, const uint64_t ns[2], const uint64_t samples[2],
-		      struct test *t)
+static void by_slices(const struct diffing *d, const float *row, const uint64_t ns[2],
+		      const uint64_t samples[2], struct test *t)
 {
 	double a[DIFF_SLICES], b[DIFF_SLICES];
 	size_t n_a = d->pub.side[0].n_slices, n_b = d->pub.side[1].n_slices;
@@ -48,14 +50,17 @@ static void by_slices(const struct diffing *d, const float *row, const uint64_t 
 		a[i] = row[i] * d->column_scale[i];
 	for (size_t i = 0; i < n_b; i++)
 		b[i] = row[d->second + i] * d->column_scale[d->second + i];
-	stats_welch(a, n_a, unit_of(&d->pub, 0, ns, samples), b, n_b, unit_of(&d->pub, 1, ns, samples), &s);
+	stats_welch(a, n_a, unit_of(&d->pub, 0, ns, samples), b, n_b,
+		    unit_of(&d->pub, 1, ns, samples), &s);
 	*t = (struct test){.p = s.p, .se = s.se, .df = s.df};
 	if (!samples[0] || !samples[1])
-		t->p = samples[1] ? stats_presence(seen_in(b, n_b), n_b, n_a) : stats_presence(seen_in(a, n_a), n_a, n_b);
+		t->p = samples[1] ? stats_presence(seen_in(b, n_b), n_b, n_a) :
+				    stats_presence(seen_in(a, n_a), n_a, n_b);
 }
 
 /* The error of a rate is that of its count. */
-static void by_counts(const struct diff *d, const uint64_t ns[2], const uint64_t samples[2], struct test *t)
+static void by_counts(const struct diff *d, const uint64_t ns[2], const uint64_t samples[2],
+		      struct test *t)
 {
 	double e[2], unit[2], v = 0;
 
@@ -69,8 +74,8 @@ static void by_counts(const struct diff *d, const uint64_t ns[2], const uint64_t
 	t->df = 1e6;
 }
 
-static void test_one(const struct diffing *d, const float *row, const uint64_t ns[2], const uint64_t samples[2],
-		     struct test *t)
+static void test_one(const struct diffing *d, const float *row, const uint64_t ns[2],
+		     const uint64_t samples[2], struct test *t)
 {
 	*t = (struct test){.p = 1, .q = 1};
 	if (samples[0] + samples[1] < DIFF_LEAST)
@@ -111,7 +116,8 @@ static void adjust(struct test *t, size_t n, double part)
 			t[i].q = fmin(1, q[k++] / part);
 }
 
-static void keep(struct diff_value *v, const struct test *t, double alpha, double part, size_t found)
+static void keep(struct diff_value *v, const struct test *t, double alpha, double part,
+		 size_t found)
 {
 	v->tested = t->done;
 	v->p = t->p;
@@ -204,8 +210,11 @@ static void test_callers(struct diffing *d)
 		int side = x->samples[1] ? 1 : 0;
 		uint64_t n = f->total.samples[side], ns[2] = {0, 0};
 
-		ns[side] = n ? (uint64_t)((double)f->total.ns[side] * (double)x->samples[side] / (double)n) : 0;
-		test_one(d, d->edge_series ? d->edge_series + i * d->stride : NULL, ns, x->samples, &t[i]);
+		ns[side] = n ? (uint64_t)((double)f->total.ns[side] * (double)x->samples[side] /
+					  (double)n) :
+			       0;
+		test_one(d, d->edge_series ? d->edge_series + i * d->stride : NULL, ns, x->samples,
+			 &t[i]);
 	}
 	adjust(t, d->n_edges, CALLER_PART);
 	for (size_t i = 0; i < d->n_edges; i++) {
@@ -213,8 +222,13 @@ static void test_callers(struct diffing *d)
 
 		mem_grow(pub->callers, pub->n_callers, d->cap_callers);
 		pub->callers[pub->n_callers++] = (struct diff_caller){
-			.caller = x->caller, .function = x->function, .samples = x->samples[0] + x->samples[1],
-			.gone = x->samples[0] > 0, .significant = t[i].done && t[i].q <= pub->alpha, .p = t[i].p, .q = t[i].q,
+			.caller = x->caller,
+			.function = x->function,
+			.samples = x->samples[0] + x->samples[1],
+			.gone = x->samples[0] > 0,
+			.significant = t[i].done && t[i].q <= pub->alpha,
+			.p = t[i].p,
+			.q = t[i].q,
 		};
 	}
 	if (pub->n_callers)
@@ -234,7 +248,8 @@ static bool in_one_row(const struct diff *d)
 	return gap >= 0 && gap <= a->slice_ns && b->slice_ns == a->slice_ns;
 }
 
-static void find_since(struct diffing *d, struct diff_function *f, const float *row, const struct diff_value *v)
+static void find_since(struct diffing *d, struct diff_function *f, const float *row,
+		       const struct diff_value *v)
 {
 	double x[2 * DIFF_SLICES], unit = unit_of(&d->pub, 1, v->ns, v->samples);
 	size_t n = 0, of_before = in_one_row(&d->pub) ? d->pub.side[0].n_slices : 0, at;
@@ -244,7 +259,8 @@ static void find_since(struct diffing *d, struct diff_function *f, const float *
 		x[n++] = row[i] * d->column_scale[i];
 	for (size_t i = d->second; i < d->second + d->pub.side[1].n_slices; i++)
 		x[n++] = row[i] * d->column_scale[i];
-	if (!stats_find_shift(x, n, unit, &s) || s.p > SHIFT_ALPHA || (s.after > s.before) != (v->v[1] > v->v[0]))
+	if (!stats_find_shift(x, n, unit, &s) || s.p > SHIFT_ALPHA ||
+	    (s.after > s.before) != (v->v[1] > v->v[0]))
 		return;
 	at = s.at < of_before ? s.at : d->second + s.at - of_before;
 	f->since_ns = d->column_from[at];
@@ -267,6 +283,7 @@ void diff_test(struct diffing *d)
 		pub->n_tested += i && (f->self.tested || f->total.tested);
 		pub->n_significant += i && (self || total);
 		if (pub->by_slices && (self || total))
-			find_since(d, f, (self ? d->self_series : d->total_series) + i * d->stride, self ? &f->self : &f->total);
+			find_since(d, f, (self ? d->self_series : d->total_series) + i * d->stride,
+				   self ? &f->self : &f->total);
 	}
 }

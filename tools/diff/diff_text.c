@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_text: a difference for people. What is noise is there too: marked, and grey where there are colours. */
+/* diff_text: a difference for people. What is noise is there too: marked, and grey where there are
+ * colours. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,23 +29,27 @@ static void head_side(const struct diff_view *v, int side, FILE *out)
 		fprintf(out, "%s, ", strbuf_str(&amount));
 	}
 	if (s->f->kind->class != STORE_GAUGE)
-		fprintf(out, "%s %s", term_count(s->samples, samples, sizeof(samples)), store_unit_name(s->f->kind->unit_n));
+		fprintf(out, "%s %s", term_count(s->samples, samples, sizeof(samples)),
+			store_unit_name(s->f->kind->unit_n));
 	else
 		fprintf(out, "%s", s->f->kind->what);
 	if (s->seconds > 0)
-		fprintf(out, " in %s", when_duration((int64_t)(s->seconds * 1e9), span, sizeof(span)));
+		fprintf(out, " in %s",
+			when_duration((int64_t)(s->seconds * 1e9), span, sizeof(span)));
 	fputc('\n', out);
 }
 
 static void head_count(const struct diff *d, FILE *out)
 {
-	fprintf(out, "\n        %zu of %zu functions changed by more than noise\n", d->n_significant, d->n_tested);
+	fprintf(out, "\n        %zu of %zu functions changed by more than noise\n",
+		d->n_significant, d->n_tested);
 }
 
 static void head_change(const struct diff *d, FILE *out)
 {
 	const struct diff_value *v = &d->functions[0].total;
-	cleanup_strbuf struct strbuf change = STRBUF_INIT, percent = STRBUF_INIT, noise = STRBUF_INIT;
+	cleanup_strbuf struct strbuf change = STRBUF_INIT, percent = STRBUF_INIT,
+				     noise = STRBUF_INIT;
 
 	if (diff_in_shares(d)) {
 		fprintf(out, "change: of shares of all, in points");
@@ -54,10 +59,12 @@ static void head_change(const struct diff *d, FILE *out)
 	diff_add_change(&change, d, v->v[1] - v->v[0]);
 	diff_add_percent(&percent, v);
 	diff_add_amount(&noise, d, diff_detectable(v));
-	fprintf(out, "change: %s%s%s (%s), ", strbuf_str(&change), fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : "",
-		diff_per_second(d), strbuf_str(&percent));
+	fprintf(out, "change: %s%s%s (%s), ", strbuf_str(&change),
+		fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : "", diff_per_second(d),
+		strbuf_str(&percent));
 	if (v->significant)
-		fprintf(out, "more than noise (p %s %.2g)", v->p < 1e-4 ? "<" : "=", fmax(v->p, 1e-4));
+		fprintf(out, "more than noise (p %s %.2g)", v->p < 1e-4 ? "<" : "=",
+			fmax(v->p, 1e-4));
 	else
 		fprintf(out, "within the noise: %s would have shown", strbuf_str(&noise));
 	head_count(d, out);
@@ -108,11 +115,14 @@ static void legend(const struct diff_view *v, size_t n_movers)
 	const size_t shown = n_movers < v->rows ? n_movers : v->rows;
 
 	if (d->by_slices)
-		fprintf(stderr, "* more than noise: Welch's test over %zu and %zu slices of %.0f and %.0f s;\n"
-			"  of the rows with * at most %.0f %% are expected to be chance\n~ not more than noise\n", d->side[0].n_slices, d->side[1].n_slices,
-			d->side[0].slice_s, d->side[1].slice_s, 100 * d->alpha);
+		fprintf(stderr,
+			"* more than noise: Welch's test over %zu and %zu slices of %.0f and %.0f s;\n"
+			"  of the rows with * at most %.0f %% are expected to be chance\n~ not more than noise\n",
+			d->side[0].n_slices, d->side[1].n_slices, d->side[0].slice_s,
+			d->side[1].slice_s, 100 * d->alpha);
 	else
-		fprintf(stderr, "* more than noise, if samples are independent of each other (without slices of\n"
+		fprintf(stderr,
+			"* more than noise, if samples are independent of each other (without slices of\n"
 			"  time the noise itself cannot be measured); of those rows at most %.0f %% are\n  expected to be chance   ~ not more\n",
 			100 * d->alpha);
 	if (n_movers > shown)
@@ -122,8 +132,9 @@ static void legend(const struct diff_view *v, size_t n_movers)
 void diff_text(const struct diff_view *v, FILE *out)
 {
 	const struct table_column columns[] = {
-		{"", TABLE_LEFT}, {diff_in_shares(v->d) ? "SELF PT" : "SELF", TABLE_RIGHT}, {"", TABLE_RIGHT},
-		{diff_in_shares(v->d) ? "TOTAL PT" : "TOTAL", TABLE_RIGHT}, {"", TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE},
+		{"", TABLE_LEFT},      {diff_in_shares(v->d) ? "SELF PT" : "SELF", TABLE_RIGHT},
+		{"", TABLE_RIGHT},     {diff_in_shares(v->d) ? "TOTAL PT" : "TOTAL", TABLE_RIGHT},
+		{"", TABLE_RIGHT},     {"FUNCTION", TABLE_MIDDLE},
 		{"WHY", TABLE_MIDDLE},
 	};
 	struct table *t = table_new(columns, ARRAY_SIZE(columns));

@@ -23,7 +23,8 @@ static enum store_unit unit_of(const struct diff *d)
 /* "/s" where an amount is one per second; cores are not written so. */
 const char *diff_per_second(const struct diff *d)
 {
-	return d->side[DIFF_AFTER].f->kind->class == STORE_GAUGE || unit_of(d) == STORE_TIME ? "" : "/s";
+	return d->side[DIFF_AFTER].f->kind->class == STORE_GAUGE || unit_of(d) == STORE_TIME ? "" :
+											       "/s";
 }
 
 void diff_add_amount(struct strbuf *s, const struct diff *d, double v)
@@ -31,9 +32,11 @@ void diff_add_amount(struct strbuf *s, const struct diff *d, double v)
 	char text[32];
 
 	if (unit_of(d) == STORE_TIME)
-		strbuf_addf(s, "%.2f%s", v, fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : " s each second");
+		strbuf_addf(s, "%.2f%s", v,
+			    fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : " s each second");
 	else if (unit_of(d) == STORE_BYTES)
-		strbuf_addf(s, "%s%s", term_bytes((uint64_t)v, text, sizeof(text)), diff_per_second(d));
+		strbuf_addf(s, "%s%s", term_bytes((uint64_t)v, text, sizeof(text)),
+			    diff_per_second(d));
 	else
 		strbuf_addf(s, "%.1f %s%s", v, store_unit_name(unit_of(d)), diff_per_second(d));
 }
@@ -50,7 +53,8 @@ void diff_add_change(struct strbuf *s, const struct diff *d, double change)
 	else if (unit_of(d) == STORE_TIME)
 		strbuf_addf(s, "%+.*f", all->v[0] < 1 && all->v[1] < 1 ? 4 : 3, change);
 	else if (unit_of(d) == STORE_BYTES)
-		strbuf_addf(s, "%c%s", change < 0 ? '-' : '+', term_bytes((uint64_t)fabs(change), text, sizeof(text)));
+		strbuf_addf(s, "%c%s", change < 0 ? '-' : '+',
+			    term_bytes((uint64_t)fabs(change), text, sizeof(text)));
 	else
 		strbuf_addf(s, "%+.1f", change);
 }
@@ -86,7 +90,8 @@ static void add_callers(struct strbuf *s, const struct diff *d, const struct dif
 
 			if (!c->significant || c->gone != gone)
 				continue;
-			add_joined(s, gone ? "caller gone: " : "new caller: ", d->functions[c->caller].frame->name);
+			add_joined(s, gone ? "caller gone: " : "new caller: ",
+				   d->functions[c->caller].frame->name);
 			said++;
 		}
 	}
@@ -95,19 +100,23 @@ static void add_callers(struct strbuf *s, const struct diff *d, const struct dif
 void diff_add_why(struct strbuf *s, const struct diff *d, const struct diff_function *f)
 {
 	bool sure = f->self.significant || f->total.significant;
-	const struct diff_value *v = f->self.tested && f->self.v[0] + f->self.v[1] > 0 ? &f->self : &f->total;
+	const struct diff_value *v =
+		f->self.tested && f->self.v[0] + f->self.v[1] > 0 ? &f->self : &f->total;
 	char when[32];
 
 	if (sure || f->n_callers)
 		add_callers(s, d, f);
 	if (sure && f->since_ns)
-		add_joined(s, "since ", when_local(f->since_ns, d->side[DIFF_AFTER].f->from_ns, when, sizeof(when)));
+		add_joined(s, "since ",
+			   when_local(f->since_ns, d->side[DIFF_AFTER].f->from_ns, when,
+				      sizeof(when)));
 	if (sure)
 		return;
 	if (!v->tested)
 		add_joined(s, "too few samples", "");
 	else if (v->v[0] > 0)
-		strbuf_addf(s, "%snoise: %.0f %% would show", s->len ? ", " : "", fmin(999, 100 * diff_detectable(v) / v->v[0]));
+		strbuf_addf(s, "%snoise: %.0f %% would show", s->len ? ", " : "",
+			    fmin(999, 100 * diff_detectable(v) / v->v[0]));
 	else
 		add_joined(s, "noise", "");
 }

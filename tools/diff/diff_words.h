@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_words: what of a difference is said in words and figures for people, the same in the terminal and on the page. */
+/* diff_words: what of a difference is said in words and figures for people, the same in the
+ * terminal and on the page. */
 #ifndef SONDE_TOOLS_DIFF_WORDS_H
 #define SONDE_TOOLS_DIFF_WORDS_H
 

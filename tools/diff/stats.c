@@ -9,13 +9,14 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define TINY 1e-300
-#define POWER_TAIL 0.2  /* a change is "seen" if it is found four times in five */
-#define R_MAX 0.95
+#define TINY       1e-300
+#define POWER_TAIL 0.2 /* a change is "seen" if it is found four times in five */
+#define R_MAX      0.95
 
 /* --- distributions --- */
 
-/* The continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8), evaluated from the front. */
+/* The continued fraction of the incomplete beta function (Abramowitz and Stegun 26.5.8), evaluated
+ * from the front. */
 static double beta_fraction(double a, double b, double x)
 {
 	double c = 1, d = 1 - (a + b) * x / (a + 1), h;
@@ -94,11 +95,13 @@ double stats_t_quantile(double upper, double df)
 #define FEW  128 /* values that need no memory of their own */
 
 struct moments {
-	double mean, squares, lagged[LAGS]; /* sums of squared deviations, and of products of those 1, 2, ... apart */
+	double mean, squares, lagged[LAGS]; /* sums of squared deviations, and of products of those
+					       1, 2, ... apart */
 	size_t n;
 };
 
-/* Deviations stand in reverse, with nothing behind the first: those before the one at hand follow it, all lags in one step. */
+/* Deviations stand in reverse, with nothing behind the first: those before the one at hand follow
+ * it, all lags in one step. */
 static struct moments moments_of(const double *x, size_t n)
 {
 	struct moments m = {.n = n};
@@ -120,8 +123,9 @@ static struct moments moments_of(const double *x, size_t n)
 	return m;
 }
 
-/* (1 + r) / (1 - r), with r of neighbours. Means of its own make each r too small by about (1 + 3 r) / n (Kendall 1954). An
- * r that stands out of its own error is taken as that much larger: what is marked among many is what was guessed low. */
+/* (1 + r) / (1 - r), with r of neighbours. Means of its own make each r too small by about (1 + 3
+ * r) / n (Kendall 1954). An r that stands out of its own error is taken as that much larger: what
+ * is marked among many is what was guessed low. */
 static double inflation_next(double r, double n)
 {
 	if (r <= 0)
@@ -133,8 +137,8 @@ static double inflation_next(double r, double n)
 	return (1 + r) / (1 - r);
 }
 
-/* Variance of a mean of values that correlate, over that of independent ones: the larger of what neighbours tell, and of
- * Bartlett's weighted sum of several lags. */
+/* Variance of a mean of values that correlate, over that of independent ones: the larger of what
+ * neighbours tell, and of Bartlett's weighted sum of several lags. */
 static double inflation(const struct moments *a, const struct moments *b)
 {
 	double n = (double)(a->n + b->n), squares = a->squares + b->squares, sum = 1;
@@ -143,12 +147,16 @@ static double inflation(const struct moments *a, const struct moments *b)
 	if (squares <= 0)
 		return 1;
 	for (size_t k = 1; k <= lags; k++)
-		sum += 2 * (1 - (double)k / (double)(lags + 1)) * ((a->lagged[k - 1] + b->lagged[k - 1]) / squares + 2 / n);
+		sum += 2 * (1 - (double)k / (double)(lags + 1)) *
+		       ((a->lagged[k - 1] + b->lagged[k - 1]) / squares + 2 / n);
 	sum = fmax(1, fmax(sum, inflation_next((a->lagged[0] + b->lagged[0]) / squares, n)));
-	return fmin(sum, fmax(1, (double)least / 4)); /* a short series says little about how it correlates */
+	return fmin(sum,
+		    fmax(1, (double)least /
+				    4)); /* a short series says little about how it correlates */
 }
 
-static void welch(const struct moments *a, double unit_a, const struct moments *b, double unit_b, struct stats_test *out)
+static void welch(const struct moments *a, double unit_a, const struct moments *b, double unit_b,
+		  struct stats_test *out)
 {
 	double more = inflation(a, b);
 	double n_a = (double)a->n, n_b = (double)b->n;
@@ -156,15 +164,16 @@ static void welch(const struct moments *a, double unit_a, const struct moments *
 	double v_b = fmax(more * b->squares / (n_b - 1) / n_b, unit_b * unit_b);
 	double v = v_a + v_b, spread = v_a * v_a / (n_a - 1) + v_b * v_b / (n_b - 1);
 
-	*out = (struct stats_test){.before = a->mean, .after = b->mean, .se = sqrt(v), .p = 1, .df = 1};
+	*out = (struct stats_test){
+		.before = a->mean, .after = b->mean, .se = sqrt(v), .p = 1, .df = 1};
 	if (v <= 0)
 		return;
 	out->df = fmax(1, v * v / spread / more);
 	out->p = stats_t_tails((b->mean - a->mean) / out->se, out->df);
 }
 
-void stats_welch(const double *a, size_t n_a, double unit_a, const double *b, size_t n_b, double unit_b,
-		 struct stats_test *out)
+void stats_welch(const double *a, size_t n_a, double unit_a, const double *b, size_t n_b,
+		 double unit_b, struct stats_test *out)
 {
 	struct moments x = moments_of(a, n_a), y = moments_of(b, n_b);
 
@@ -243,7 +252,8 @@ void stats_adjust(const double *p, const double *weight, size_t n, double *q)
 
 /* --- one series --- */
 
-/* The split that leaves least variance within the two parts; one variance for both, as either part may be short. */
+/* The split that leaves least variance within the two parts; one variance for both, as either part
+ * may be short. */
 bool stats_find_shift(const double *x, size_t n, double unit, struct stats_shift *out)
 {
 	const size_t least = 2;
@@ -268,11 +278,13 @@ bool stats_find_shift(const double *x, size_t n, double unit, struct stats_shift
 	}
 	a = moments_of(x, at);
 	b = moments_of(x + at, n - at);
-	v = inflation(&a, &b) * (a.squares + b.squares) / (double)(n - 2) * (1.0 / (double)at + 1.0 / (double)(n - at));
+	v = inflation(&a, &b) * (a.squares + b.squares) / (double)(n - 2) *
+	    (1.0 / (double)at + 1.0 / (double)(n - at));
 	v = fmax(v, unit * unit);
 	df = fmax(1, (double)(n - 2) / inflation(&a, &b));
 	*out = (struct stats_shift){.at = at, .before = a.mean, .after = b.mean, .p = 1};
 	if (v > 0)
-		out->p = fmin(1, stats_t_tails((b.mean - a.mean) / sqrt(v), df) * (double)(n - 2 * least + 1));
+		out->p = fmin(1, stats_t_tails((b.mean - a.mean) / sqrt(v), df) *
+					 (double)(n - 2 * least + 1));
 	return true;
 }

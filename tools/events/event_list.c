@@ -54,12 +54,24 @@ static bool is_of(const struct listed_event *x, const char *subject)
 static bool wants(const struct selection *sel, const struct listed_event *x)
 {
 	const bool container = is_of(x, "container"), unit = is_of(x, "unit");
-	const struct store_process_row p = {.pid = x->pid, .comm = x->comm, .exe = "", .args = "", .unit = unit ? x->name : "",
-					    .cgroup = container || unit ? "" : x->which, .container = x->container,
-					    .container_id = container ? x->which : x->container, .container_image = "", .runtime = "",
-					    .project = "", .service = "", .lang = "", .lang_runtime = "", .present = true};
+	const struct store_process_row p = {.pid = x->pid,
+					    .comm = x->comm,
+					    .exe = "",
+					    .args = "",
+					    .unit = unit ? x->name : "",
+					    .cgroup = container || unit ? "" : x->which,
+					    .container = x->container,
+					    .container_id = container ? x->which : x->container,
+					    .container_image = "",
+					    .runtime = "",
+					    .project = "",
+					    .service = "",
+					    .lang = "",
+					    .lang_runtime = "",
+					    .present = true};
 
-	return !select_is_narrow(sel) || ((*x->comm || *x->container || unit) && select_wants_process(sel, &p));
+	return !select_is_narrow(sel) ||
+	       ((*x->comm || *x->container || unit) && select_wants_process(sel, &p));
 }
 
 static char *text(sqlite3_stmt *st, int column)
@@ -71,10 +83,21 @@ static void take_row(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
 	int64_t at_ns = sqlite3_column_int64(st, 0);
-	struct listed_event x = {.first_ns = at_ns, .last_ns = at_ns, .kind = text(st, 1), .subject = text(st, 2), .name = text(st, 3),
-			      .detail = text(st, 4), .which = text(st, 5), .comm = text(st, 6), .pid = (uint32_t)sqlite3_column_int64(st, 7),
-			      .container = text(st, 8), .by = text(st, 9), .n = (uint64_t)sqlite3_column_int64(st, 10),
-			      .lived_ns = sqlite3_column_type(st, 11) == SQLITE_NULL ? -1 : sqlite3_column_int64(st, 11)};
+	struct listed_event x = {.first_ns = at_ns,
+				 .last_ns = at_ns,
+				 .kind = text(st, 1),
+				 .subject = text(st, 2),
+				 .name = text(st, 3),
+				 .detail = text(st, 4),
+				 .which = text(st, 5),
+				 .comm = text(st, 6),
+				 .pid = (uint32_t)sqlite3_column_int64(st, 7),
+				 .container = text(st, 8),
+				 .by = text(st, 9),
+				 .n = (uint64_t)sqlite3_column_int64(st, 10),
+				 .lived_ns = sqlite3_column_type(st, 11) == SQLITE_NULL ?
+						     -1 :
+						     sqlite3_column_int64(st, 11)};
 
 	if (at_ns < r->sel->from_ns || at_ns >= r->sel->to_ns || !wants(r->sel, &x)) {
 		release(&x);
@@ -98,11 +121,17 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 	int rc = select_segment(r->sel, path, &seg, e);
 
 	if (!rc)
-		rc = askrows(r->sel, seg, path, "SELECT 1 FROM run WHERE family = 'host' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2"
-			     " LIMIT 1", take_run, r, e);
+		rc = askrows(
+			r->sel, seg, path,
+			"SELECT 1 FROM run WHERE family = 'host' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2"
+			" LIMIT 1",
+			take_run, r, e);
 	if (!rc)
-		rc = askrows(r->sel, seg, path, "SELECT at_ns, kind, subject, name, detail, which, comm, pid, container, caused_by, n, lived_ns"
-			     " FROM events WHERE ts BETWEEN ?1 AND ?2", take_row, r, e);
+		rc = askrows(
+			r->sel, seg, path,
+			"SELECT at_ns, kind, subject, name, detail, which, comm, pid, container, caused_by, n, lived_ns"
+			" FROM events WHERE ts BETWEEN ?1 AND ?2",
+			take_row, r, e);
 	return rc;
 }
 
@@ -151,7 +180,8 @@ static void sort(struct event_list *x)
 		qsort(x->rows, n, sizeof(*x->rows), by_time);
 }
 
-#define SAME_NS 1000000 /* an event's time is kept to the microsecond, and the clock's offset is read anew */
+/* an event's time is kept to the microsecond, and the clock's offset is read anew */
+#define SAME_NS 1000000
 
 /* Is there an event of a container by this process's end? */
 static bool is_containers(const struct event_list *x, size_t at)
@@ -169,7 +199,8 @@ static bool is_containers(const struct event_list *x, size_t at)
 
 static bool is_repeated(const struct event_list *x, size_t at)
 {
-	return at && !by_time(&x->rows[at - 1], &x->rows[at]) && x->rows[at - 1].pid == x->rows[at].pid;
+	return at && !by_time(&x->rows[at - 1], &x->rows[at]) &&
+	       x->rows[at - 1].pid == x->rows[at].pid;
 }
 
 static void drop_told(struct event_list *x, bool every)
@@ -180,25 +211,30 @@ static void drop_told(struct event_list *x, bool every)
 		if (is_repeated(x, i)) /* a process's row is in each segment that has it */
 			r->gone = r->lived_ns >= 0 || is(r, "clock set");
 		else if (is_of(r, "process") && r->pid)
-			r->gone = is_containers(x, i) || (!every && is(r, "failed") && r->lived_ns < EVENT_LIST_FAILED_NS);
+			r->gone = is_containers(x, i) ||
+				  (!every && is(r, "failed") && r->lived_ns < EVENT_LIST_FAILED_NS);
 	}
 	sort(x);
 }
 
 /* --- restart loops --- */
 
-/* The next restart of the same container after row `at`; x->n: none that belongs to the same loop. */
+/* The next restart of the same container after row `at`; x->n: none that belongs to the same loop.
+ */
 static size_t next_restart(const struct event_list *x, size_t at)
 {
-	for (size_t i = at + 1; i < x->n && x->rows[i].first_ns - x->rows[at].first_ns <= EVENT_LIST_GAP_NS; i++)
-		if (!x->rows[i].gone && is(&x->rows[i], "restarted") && !strcmp(x->rows[i].name, x->rows[at].name))
+	for (size_t i = at + 1;
+	     i < x->n && x->rows[i].first_ns - x->rows[at].first_ns <= EVENT_LIST_GAP_NS; i++)
+		if (!x->rows[i].gone && is(&x->rows[i], "restarted") &&
+		    !strcmp(x->rows[i].name, x->rows[at].name))
 			return i;
 	return x->n;
 }
 
 static bool is_of_loop(const struct listed_event *r, const char *name)
 {
-	return is_of(r, "container") && !r->gone && !strcmp(r->name, name) && (is(r, "restarted") || is(r, "started") || is(r, "stopped"));
+	return is_of(r, "container") && !r->gone && !strcmp(r->name, name) &&
+	       (is(r, "restarted") || is(r, "started") || is(r, "stopped"));
 }
 
 /* How it stopped most often; borrowed. */
@@ -240,7 +276,8 @@ static void loop_make(struct event_list *x, size_t first, size_t last, uint64_t 
 	for (size_t i = begin; i < end; i++)
 		if (i != first && is_of_loop(&x->rows[i], r->name)) {
 			x->rows[i].gone = true;
-			r->last_ns = x->rows[i].last_ns > r->last_ns ? x->rows[i].last_ns : r->last_ns;
+			r->last_ns =
+				x->rows[i].last_ns > r->last_ns ? x->rows[i].last_ns : r->last_ns;
 		}
 	free(r->detail);
 	free(r->kind);
@@ -335,8 +372,11 @@ void listed_event_say(const struct listed_event *x, struct strbuf *out)
 
 const char *listed_event_kind(const struct listed_event *x)
 {
-	static const char *const kinds[] = {"stopped", "created", "removed", "throttled", "not throttled", "limit changed", "image changed", "full", "not full",
-					    "read-only", "writable", "healthy", "unhealthy", "clock set", "suspended", "started", "oom kill", "not resolved"};
+	static const char *const kinds[] = {
+		"stopped",       "created",       "removed",     "throttled", "not throttled",
+		"limit changed", "image changed", "full",        "not full",  "read-only",
+		"writable",      "healthy",       "unhealthy",   "clock set", "suspended",
+		"started",       "oom kill",      "not resolved"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		if (is(x, kinds[i]))
@@ -356,7 +396,8 @@ bool listed_event_is_incident(const struct listed_event *x)
 
 bool listed_event_is_bad(const struct listed_event *x)
 {
-	static const char *const bad[] = {"oom kill", "killed", "failed", "restart loop", "throttled", "full", "read-only", "unhealthy"};
+	static const char *const bad[] = {"oom kill",  "killed", "failed",    "restart loop",
+					  "throttled", "full",   "read-only", "unhealthy"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (is(x, bad[i]))

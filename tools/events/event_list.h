@@ -2,10 +2,11 @@
 /*
  * happenings: what happened in a range, from the view `events`, in order of time.
  *
- *   1. The end of a container's first process is told by the container's own event; of a process that just failed (exit code, no
- *      signal) nothing is told where it lived less than EVENT_LIST_FAILED_NS.
- *   2. A container that started again EVENT_LIST_LOOP times or more, with at most EVENT_LIST_GAP_NS from one to the next, is one row,
- *      "restart loop", with how often, and how it ended as a rule.
+ *   1. The end of a container's first process is told by the container's own event; of a process
+ * that just failed (exit code, no signal) nothing is told where it lived less than
+ * EVENT_LIST_FAILED_NS.
+ *   2. A container that started again EVENT_LIST_LOOP times or more, with at most EVENT_LIST_GAP_NS
+ * from one to the next, is one row, "restart loop", with how often, and how it ended as a rule.
  *   3. What is the same (kind, subject, name, detail) within EVENT_LIST_GAP_NS is one row.
  *
  * `every`: rules 2 and 3 are left out, and of rule 1 what is told of failed processes.
@@ -26,17 +27,18 @@
 #define EVENT_LIST_FAILED_NS (10 * 1000000000ll)
 
 struct listed_event {
-	int64_t first_ns, last_ns;   /* UTC; equal: once */
+	int64_t first_ns, last_ns;                                            /* UTC; equal: once */
 	char *kind, *subject, *name, *detail, *which, *comm, *container, *by; /* never NULL */
-	uint32_t pid;                /* 0: none */
-	int64_t lived_ns;            /* of a process that ended; -1: it is none */
+	uint32_t pid;                                                         /* 0: none */
+	int64_t lived_ns; /* of a process that ended; -1: it is none */
 	uint64_t n;
-	bool gone;                   /* while it is made */
+	bool gone; /* while it is made */
 };
 
 struct event_list {
-	struct listed_event *rows; size_t n;
-	bool recorded;               /* family host was, at some time in the range */
+	struct listed_event *rows;
+	size_t n;
+	bool recorded; /* family host was, at some time in the range */
 };
 
 int event_list_read(const struct selection *sel, bool every, struct event_list *out, struct err *e);
@@ -47,7 +49,8 @@ void event_list_fold(struct event_list *x, bool every);
 void listed_event_say(const struct listed_event *x, struct strbuf *out);
 /* Its kind as a word that outlives it. */
 const char *listed_event_kind(const struct listed_event *x);
-/* Does tools/timeline/incidents.h tell it: an end of a process, a kill for want of memory, a start? */
+/* Does tools/timeline/incidents.h tell it: an end of a process, a kill for want of memory, a start?
+ */
 bool listed_event_is_incident(const struct listed_event *x);
 /* Is it bad news: killed, failed, stopped by an error, full, throttled, ...? */
 bool listed_event_is_bad(const struct listed_event *x);

@@ -10,8 +10,9 @@
 #include "tools/print/json.h"
 #include "tools/select/askrows.h"
 
-static const char LINES[] = "SELECT l.which, l.at_ns, l.line, l.cut, coalesce((SELECT name FROM containers WHERE runtime_id = l.which LIMIT 1), '')"
-			    " FROM event_logs l WHERE l.ts BETWEEN ?1 AND ?2 ORDER BY l.which, l.at_ns, l.nth";
+static const char LINES[] =
+	"SELECT l.which, l.at_ns, l.line, l.cut, coalesce((SELECT name FROM containers WHERE runtime_id = l.which LIMIT 1), '')"
+	" FROM event_logs l WHERE l.ts BETWEEN ?1 AND ?2 ORDER BY l.which, l.at_ns, l.nth";
 
 void eventlogs_release(struct eventlogs *x)
 {
@@ -37,7 +38,9 @@ static void take_line(void *ctx, sqlite3_stmt *st)
 	if (!x || x->at_ns != at_ns || strcmp(x->which, which) != 0) {
 		mem_grow(all->rows, all->n, all->cap);
 		x = &all->rows[all->n++];
-		*x = (struct eventlog){.which = mem_strdup(which), .name = mem_strdup(askrows_text(st, 4)), .at_ns = at_ns};
+		*x = (struct eventlog){.which = mem_strdup(which),
+				       .name = mem_strdup(askrows_text(st, 4)),
+				       .at_ns = at_ns};
 	}
 	mem_grow(x->cut, x->n, x->cap_cut);
 	x->cut[x->n] = sqlite3_column_int(st, 3) != 0;
@@ -60,14 +63,16 @@ int eventlogs_read(const struct selection *sel, struct eventlogs *out, struct er
 	return rc;
 }
 
-const struct eventlog *eventlogs_find(const struct eventlogs *x, const char *who, int64_t from_ns, int64_t to_ns)
+const struct eventlog *eventlogs_find(const struct eventlogs *x, const char *who, int64_t from_ns,
+				      int64_t to_ns)
 {
 	const struct eventlog *found = NULL;
 
 	for (size_t i = 0; i < x->n; i++) {
 		const struct eventlog *r = &x->rows[i];
 
-		if ((!strcmp(r->which, who) || !strcmp(r->name, who)) && r->at_ns >= from_ns && r->at_ns <= to_ns && (!found || r->at_ns > found->at_ns))
+		if ((!strcmp(r->which, who) || !strcmp(r->name, who)) && r->at_ns >= from_ns &&
+		    r->at_ns <= to_ns && (!found || r->at_ns > found->at_ns))
 			found = r;
 	}
 	return found;

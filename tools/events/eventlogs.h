@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eventlogs: what containers wrote last before they ended badly in a range (view event_logs), for the events that tell of it. */
+/* eventlogs: what containers wrote last before they ended badly in a range (view event_logs), for
+ * the events that tell of it. */
 #ifndef SONDE_TOOLS_EVENTLOGS_H
 #define SONDE_TOOLS_EVENTLOGS_H
 
@@ -13,20 +14,25 @@
 #include "tools/select/select.h"
 
 struct eventlog {
-	char *which, *name;          /* the container's id, and what it is called */
-	int64_t at_ns;               /* when it ended, UTC */
-	char **lines; bool *cut; size_t n, cap, cap_cut; /* the oldest first; cut: it was longer */
+	char *which, *name; /* the container's id, and what it is called */
+	int64_t at_ns;      /* when it ended, UTC */
+	char **lines;
+	bool *cut;
+	size_t n, cap, cap_cut; /* the oldest first; cut: it was longer */
 };
 
 struct eventlogs {
-	struct eventlog *rows; size_t n, cap;
+	struct eventlog *rows;
+	size_t n, cap;
 };
 
 /* None is no error: it was not asked for. Release in any case. */
 int eventlogs_read(const struct selection *sel, struct eventlogs *out, struct err *e);
 void eventlogs_release(struct eventlogs *x);
-/* The newest of this container (by its id or name) between these times, both included; NULL: there is none. */
-const struct eventlog *eventlogs_find(const struct eventlogs *x, const char *who, int64_t from_ns, int64_t to_ns);
+/* The newest of this container (by its id or name) between these times, both included; NULL: there
+ * is none. */
+const struct eventlog *eventlogs_find(const struct eventlogs *x, const char *who, int64_t from_ns,
+				      int64_t to_ns);
 
 /* [{"line", "cut"}], or null for NULL. */
 json_t *eventlog_json(const struct eventlog *x);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* oomstory: see the header. Kills are read segment by segment; what stands around each is asked of the store for its own range. */
+/* oomstory: see the header. Kills are read segment by segment; what stands around each is asked of
+ * the store for its own range. */
 #include "tools/events/oomstory.h"
 
 #include <errno.h>
@@ -45,16 +46,29 @@ void oomstories_release(struct oomstories *x)
 
 static int64_t number(sqlite3_stmt *st, int column)
 {
-	return sqlite3_column_type(st, column) == SQLITE_NULL ? -1 : sqlite3_column_int64(st, column);
+	return sqlite3_column_type(st, column) == SQLITE_NULL ? -1 :
+								sqlite3_column_int64(st, column);
 }
 
 /* --- which --- */
 
 static bool wants(const struct selection *sel, const struct oomstory *x)
 {
-	const struct store_process_row p = {.pid = x->pid, .comm = x->comm, .exe = "", .args = "", .unit = "", .cgroup = x->cgroup ? x->cgroup : "",
-					    .container = x->container, .container_id = x->container, .container_image = "", .runtime = "",
-					    .project = "", .service = "", .lang = "", .lang_runtime = "", .present = true};
+	const struct store_process_row p = {.pid = x->pid,
+					    .comm = x->comm,
+					    .exe = "",
+					    .args = "",
+					    .unit = "",
+					    .cgroup = x->cgroup ? x->cgroup : "",
+					    .container = x->container,
+					    .container_id = x->container,
+					    .container_image = "",
+					    .runtime = "",
+					    .project = "",
+					    .service = "",
+					    .lang = "",
+					    .lang_runtime = "",
+					    .present = true};
 
 	return x->at_ns >= sel->from_ns && x->at_ns < sel->to_ns && select_wants_process(sel, &p);
 }
@@ -63,7 +77,8 @@ static bool wants(const struct selection *sel, const struct oomstory *x)
 static struct oomstory *known(struct oomstories *all, const struct oomstory *x)
 {
 	for (size_t i = 0; i < all->n; i++)
-		if (all->rows[i].pid == x->pid && llabs(all->rows[i].at_ns - x->at_ns) < NSEC_PER_SEC)
+		if (all->rows[i].pid == x->pid &&
+		    llabs(all->rows[i].at_ns - x->at_ns) < NSEC_PER_SEC)
 			return &all->rows[i];
 	return NULL;
 }
@@ -72,10 +87,19 @@ static void take_kill(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
 	bool log = sqlite3_column_int(st, 10);
-	struct oomstory x = {.at_ns = sqlite3_column_int64(st, 0), .comm = mem_strdup(askrows_text(st, 1)), .pid = (uint32_t)sqlite3_column_int64(st, 2),
-			     .container = mem_strdup(askrows_text(st, 3)), .cgroup = log ? mem_strdup(askrows_text(st, 4)) : NULL,
-			     .asked_by = log ? mem_strdup(askrows_text(st, 5)) : NULL, .limit = number(st, 6), .usage = number(st, 7),
-			     .anon = number(st, 8), .file = number(st, 9), .shmem = number(st, 11), .own_limit = sqlite3_column_int(st, 12), .most = -1};
+	struct oomstory x = {.at_ns = sqlite3_column_int64(st, 0),
+			     .comm = mem_strdup(askrows_text(st, 1)),
+			     .pid = (uint32_t)sqlite3_column_int64(st, 2),
+			     .container = mem_strdup(askrows_text(st, 3)),
+			     .cgroup = log ? mem_strdup(askrows_text(st, 4)) : NULL,
+			     .asked_by = log ? mem_strdup(askrows_text(st, 5)) : NULL,
+			     .limit = number(st, 6),
+			     .usage = number(st, 7),
+			     .anon = number(st, 8),
+			     .file = number(st, 9),
+			     .shmem = number(st, 11),
+			     .own_limit = sqlite3_column_int(st, 12),
+			     .most = -1};
 	struct oomstory *was;
 
 	if (!wants(r->sel, &x)) {
@@ -96,7 +120,8 @@ static void take_kill(void *ctx, sqlite3_stmt *st)
 	r->out->rows[r->out->n++] = x;
 }
 
-static int each_segment(const struct selection *sel, const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
+static int each_segment(const struct selection *sel, const char *sql,
+			void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
 {
 	struct store_segment *seg;
 	int rc = 0;
@@ -128,13 +153,19 @@ static void keep_last(struct oomstories *x, size_t most)
 
 static int kills_read(struct reading *r, size_t most, struct err *e)
 {
-	int rc = each_segment(r->sel, "SELECT at_ns, comm, pid, container, cgroup, asked_by, mem_limit, mem, anon, file, 1, shmem, cgroup = victim_cgroup FROM oom_kills"
-			      " WHERE ts BETWEEN ?1 AND ?2", take_kill, r, e);
+	int rc = each_segment(
+		r->sel,
+		"SELECT at_ns, comm, pid, container, cgroup, asked_by, mem_limit, mem, anon, file, 1, shmem, cgroup = victim_cgroup FROM oom_kills"
+		" WHERE ts BETWEEN ?1 AND ?2",
+		take_kill, r, e);
 
 	if (!rc)
-		rc = each_segment(r->sel, "SELECT p.end_ns, p.comm, p.pid, coalesce(c.name, ''), '', '', NULL, NULL, NULL, NULL, 0, NULL, 0"
-				  " FROM process p LEFT JOIN containers c ON c.id = p.container"
-				  " WHERE p.how = 3 AND p.end_ns / 1000000000 BETWEEN ?1 AND ?2", take_kill, r, e);
+		rc = each_segment(
+			r->sel,
+			"SELECT p.end_ns, p.comm, p.pid, coalesce(c.name, ''), '', '', NULL, NULL, NULL, NULL, 0, NULL, 0"
+			" FROM process p LEFT JOIN containers c ON c.id = p.container"
+			" WHERE p.how = 3 AND p.end_ns / 1000000000 BETWEEN ?1 AND ?2",
+			take_kill, r, e);
 	if (!rc && r->out->n) {
 		qsort(r->out->rows, r->out->n, sizeof(*r->out->rows), by_time);
 		keep_last(r->out, most);
@@ -147,20 +178,26 @@ static int kills_read(struct reading *r, size_t most, struct err *e)
 static void take_task(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	struct oomstory probe = {.at_ns = sqlite3_column_int64(st, 0), .pid = (uint32_t)sqlite3_column_int64(st, 4)}, *x = known(r->out, &probe);
+	struct oomstory probe = {.at_ns = sqlite3_column_int64(st, 0),
+				 .pid = (uint32_t)sqlite3_column_int64(st, 4)},
+			*x = known(r->out, &probe);
 
 	if (!x)
 		return;
 	x->all_tasks++;
 	if (x->n_tasks < OOMSTORY_TASKS)
-		x->tasks[x->n_tasks++] = (struct oomstory_holder){mem_strdup(askrows_text(st, 1)), (uint32_t)sqlite3_column_int64(st, 2),
-								  (uint64_t)sqlite3_column_int64(st, 3)};
+		x->tasks[x->n_tasks++] = (struct oomstory_holder){
+			mem_strdup(askrows_text(st, 1)), (uint32_t)sqlite3_column_int64(st, 2),
+			(uint64_t)sqlite3_column_int64(st, 3)};
 }
 
 static int tasks_read(struct reading *r, struct err *e)
 {
-	return each_segment(r->sel, "SELECT t.at_ns, t.comm, t.pid, t.rss + t.swap, p.pid FROM oom_tasks t JOIN process p ON p.id = t.process_id"
-			    " WHERE t.at_ns / 1000000000 BETWEEN ?1 AND ?2 ORDER BY t.at_ns, t.rss + t.swap DESC", take_task, r, e);
+	return each_segment(
+		r->sel,
+		"SELECT t.at_ns, t.comm, t.pid, t.rss + t.swap, p.pid FROM oom_tasks t JOIN process p ON p.id = t.process_id"
+		" WHERE t.at_ns / 1000000000 BETWEEN ?1 AND ?2 ORDER BY t.at_ns, t.rss + t.swap DESC",
+		take_task, r, e);
 }
 
 /* --- memory before --- */
@@ -194,12 +231,14 @@ static void take_point(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
 	struct oomstory *x = r->at;
-	int64_t width = OOMSTORY_BEFORE_NS / OOMSTORY_POINTS, from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC - (x->at_ns - OOMSTORY_BEFORE_NS);
+	int64_t width = OOMSTORY_BEFORE_NS / OOMSTORY_POINTS,
+		from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC - (x->at_ns - OOMSTORY_BEFORE_NS);
 	double bytes = sqlite3_column_double(st, 2);
 
 	if (strcmp(askrows_text(st, 1), x->container) != 0 || from >= OOMSTORY_BEFORE_NS)
 		return;
-	for (int64_t i = from > 0 ? from / width : 0; i < OOMSTORY_POINTS && i * width < from + 70 * NSEC_PER_SEC; i++)
+	for (int64_t i = from > 0 ? from / width : 0;
+	     i < OOMSTORY_POINTS && i * width < from + 70 * NSEC_PER_SEC; i++)
 		x->curve[i] = bytes;
 	x->most = bytes > x->most ? bytes : x->most;
 }
@@ -218,16 +257,19 @@ static void stacks_read(struct oomstory *x, const struct selection *sel)
 		return;
 	flame_tree_init(&tree, f, 0, false);
 	top_init(&top, &tree);
-	for (size_t i = 0; i < top.n_rows && x->n_stacks < OOMSTORY_STACKS && f->nodes[0].total_ns; i++)
-		x->stacks[x->n_stacks++] = (struct oomstory_function){mem_strdup(tree.frames[top.rows[i].frame].name),
-								      (double)top.rows[i].self_ns / (double)f->nodes[0].total_ns};
+	for (size_t i = 0; i < top.n_rows && x->n_stacks < OOMSTORY_STACKS && f->nodes[0].total_ns;
+	     i++)
+		x->stacks[x->n_stacks++] = (struct oomstory_function){
+			mem_strdup(tree.frames[top.rows[i].frame].name),
+			(double)top.rows[i].self_ns / (double)f->nodes[0].total_ns};
 	top_release(&top);
 	flame_tree_release(&tree);
 	fold_free(f);
 }
 
 /* Another window of the same store, of the container or the command. */
-static int window(const struct oomstory *x, const char *store, int64_t before_ns, bool narrow, struct selection **out, struct err *e)
+static int window(const struct oomstory *x, const char *store, int64_t before_ns, bool narrow,
+		  struct selection **out, struct err *e)
 {
 	const char *who = *x->container ? x->container : x->comm;
 	struct option_list one = {&who, 1, 1};
@@ -254,11 +296,17 @@ static int around_read(struct reading *r, struct oomstory *x, struct err *e)
 		x->curve[i] = -1;
 	r->at = x;
 	if (!rc && *x->container)
-		rc = each_segment(sel, "SELECT ts, container, coalesce(working, mem) FROM container_stats WHERE ts BETWEEN ?1 - 70 AND ?2"
-				  " AND coalesce(working, mem) IS NOT NULL ORDER BY ts", take_point, r, e);
+		rc = each_segment(
+			sel,
+			"SELECT ts, container, coalesce(working, mem) FROM container_stats WHERE ts BETWEEN ?1 - 70 AND ?2"
+			" AND coalesce(working, mem) IS NOT NULL ORDER BY ts",
+			take_point, r, e);
 	if (!rc)
-		rc = each_segment(sel, "SELECT container, coalesce(working, mem), max(ts) FROM container_stats WHERE ts BETWEEN ?2 - 130 AND ?2"
-				  " GROUP BY cgroup HAVING coalesce(working, mem) IS NOT NULL", take_other, r, e);
+		rc = each_segment(
+			sel,
+			"SELECT container, coalesce(working, mem), max(ts) FROM container_stats WHERE ts BETWEEN ?2 - 130 AND ?2"
+			" GROUP BY cgroup HAVING coalesce(working, mem) IS NOT NULL",
+			take_other, r, e);
 	select_free(sel);
 	sel = NULL;
 	if (!rc && !window(x, r->sel->store, OOMSTORY_STACKS_NS, true, &sel, &(struct err){0}))

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oomstory: kills for want of memory in a range, each with what explains it: whose limit was met, who held memory then (the kernel's own
- * list), how much the container had in the time before and what others had, and the functions that used most CPU time before.
- * A kill that the kernel's log told nothing of has what is on record alone.
+ * oomstory: kills for want of memory in a range, each with what explains it: whose limit was met,
+ * who held memory then (the kernel's own list), how much the container had in the time before and
+ * what others had, and the functions that used most CPU time before. A kill that the kernel's log
+ * told nothing of has what is on record alone.
  */
 #ifndef SONDE_TOOLS_OOMSTORY_H
 #define SONDE_TOOLS_OOMSTORY_H
@@ -22,37 +23,43 @@
 #define OOMSTORY_STACKS    3
 
 struct oomstory_holder {
-	char *name;                 /* command or container */
-	uint32_t pid;               /* 0: a container */
+	char *name;   /* command or container */
+	uint32_t pid; /* 0: a container */
 	uint64_t bytes;
 };
 
 struct oomstory_function {
 	char *name;
-	double share;               /* of the CPU time before */
+	double share; /* of the CPU time before */
 };
 
 struct oomstory {
 	int64_t at_ns;
-	char *comm, *container;     /* "": in none */
+	char *comm, *container; /* "": in none */
 	uint32_t pid;
-	char *cgroup, *asked_by;    /* whose limit: "": the host's memory, or nobody knows; NULL: the kernel's log was not read */
-	bool own_limit;             /* it is that of the cgroup that the victim was in */
+	char *cgroup, *asked_by; /* whose limit: "": the host's memory, or nobody knows; NULL: the
+				    kernel's log was not read */
+	bool own_limit;          /* it is that of the cgroup that the victim was in */
 	int64_t limit, usage, anon, file, shmem; /* bytes; -1: not known */
-	struct oomstory_holder tasks[OOMSTORY_TASKS]; size_t n_tasks;
-	size_t all_tasks;           /* that the kernel listed */
+	struct oomstory_holder tasks[OOMSTORY_TASKS];
+	size_t n_tasks;
+	size_t all_tasks;              /* that the kernel listed */
 	double curve[OOMSTORY_POINTS]; /* bytes; -1: not measured */
-	double most;                /* of the curve; -1: none */
-	struct oomstory_holder others[OOMSTORY_OTHERS]; size_t n_others; /* containers, most memory first, but the victim's own */
-	struct oomstory_function stacks[OOMSTORY_STACKS]; size_t n_stacks;
+	double most;                   /* of the curve; -1: none */
+	struct oomstory_holder others[OOMSTORY_OTHERS];
+	size_t n_others; /* containers, most memory first, but the victim's own */
+	struct oomstory_function stacks[OOMSTORY_STACKS];
+	size_t n_stacks;
 };
 
 struct oomstories {
-	struct oomstory *rows; size_t n; /* in order of time */
+	struct oomstory *rows;
+	size_t n; /* in order of time */
 };
 
 /* The last `most` of them, whole. None is no error. */
-int oomstories_read(const struct selection *sel, size_t most, struct oomstories *out, struct err *e);
+int oomstories_read(const struct selection *sel, size_t most, struct oomstories *out,
+		    struct err *e);
 void oomstories_release(struct oomstories *x);
 
 #endif

@@ -17,14 +17,17 @@
 #include "tools/fold/fold_slices.h"
 #include "tools/print/when.h"
 
-#define WINDOW_NS (60ll * NSEC_PER_SEC)
-#define BEFORE_NS (600ll * NSEC_PER_SEC)
-#define NEW_SHARE 0.02   /* of the other side: as good as nothing */
-#define STANDS_FOR 0.8   /* of a function's change: it is said with its group */
-#define WAITING 0.25
-#define HEAP_LEAST (64.0 * 1024 * 1024) /* what bytes held, or allocated in a second, are a share of, at least: a few more are no cause, however small all heaps are */
+#define WINDOW_NS  (60ll * NSEC_PER_SEC)
+#define BEFORE_NS  (600ll * NSEC_PER_SEC)
+#define NEW_SHARE  0.02 /* of the other side: as good as nothing */
+#define STANDS_FOR 0.8  /* of a function's change: it is said with its group */
+#define WAITING    0.25
+/* what bytes held, or allocated in a second, are a share of, at least: a few more are no cause,
+ * however small all heaps are */
+#define HEAP_LEAST (64.0 * 1024 * 1024)
 
-static const enum store_kind KINDS[EXPLAIN_KINDS] = {STORE_KIND_CPU, STORE_KIND_INUSE, STORE_KIND_ALLOC, STORE_KIND_RUNQUEUE,
+static const enum store_kind KINDS[EXPLAIN_KINDS] = {STORE_KIND_CPU,   STORE_KIND_INUSE,
+						     STORE_KIND_ALLOC, STORE_KIND_RUNQUEUE,
 						     STORE_KIND_MUTEX, STORE_KIND_OFFCPU};
 
 /* --- the two windows --- */
@@ -35,16 +38,18 @@ struct span {
 
 static void set_span(struct select_args *a, struct span *s, int64_t from_ns, int64_t to_ns)
 {
-	snprintf(s->from, sizeof(s->from), "%lld.%09lld", (long long)(from_ns / NSEC_PER_SEC), (long long)(from_ns % NSEC_PER_SEC));
-	snprintf(s->to, sizeof(s->to), "%lld.%09lld", (long long)(to_ns / NSEC_PER_SEC), (long long)(to_ns % NSEC_PER_SEC));
+	snprintf(s->from, sizeof(s->from), "%lld.%09lld", (long long)(from_ns / NSEC_PER_SEC),
+		 (long long)(from_ns % NSEC_PER_SEC));
+	snprintf(s->to, sizeof(s->to), "%lld.%09lld", (long long)(to_ns / NSEC_PER_SEC),
+		 (long long)(to_ns % NSEC_PER_SEC));
 	a->last_ns = 0;
 	a->at = a->rec = NULL;
 	a->from = s->from;
 	a->to = s->to;
 }
 
-static int select_windows(struct explain *x, const char *store, const struct select_args *select, char *const *words,
-			  size_t n_words, int64_t before_ns, struct err *e)
+static int select_windows(struct explain *x, const char *store, const struct select_args *select,
+			  char *const *words, size_t n_words, int64_t before_ns, struct err *e)
 {
 	struct select_args args = *select;
 	struct selection *sel = NULL;
@@ -54,7 +59,8 @@ static int select_windows(struct explain *x, const char *store, const struct sel
 	if (rc)
 		return rc;
 	if (!sel->range_given) { /* the end of the newest recording */
-		set_span(&args, &span, sel->to_ns > WINDOW_NS ? sel->to_ns - WINDOW_NS : 0, sel->to_ns);
+		set_span(&args, &span, sel->to_ns > WINDOW_NS ? sel->to_ns - WINDOW_NS : 0,
+			 sel->to_ns);
 		select_free(sel);
 		rc = select_new(&args, store, words, n_words, true, &sel, e);
 		if (rc)
@@ -62,7 +68,8 @@ static int select_windows(struct explain *x, const char *store, const struct sel
 	}
 	x->sel[DIFF_AFTER] = sel;
 	if (!before_ns)
-		before_ns = sel->to_ns - sel->from_ns > BEFORE_NS ? sel->to_ns - sel->from_ns : BEFORE_NS;
+		before_ns = sel->to_ns - sel->from_ns > BEFORE_NS ? sel->to_ns - sel->from_ns :
+								    BEFORE_NS;
 	if (before_ns > sel->from_ns)
 		before_ns = sel->from_ns;
 	set_span(&args, &span, sel->from_ns - before_ns, sel->from_ns);
@@ -74,7 +81,8 @@ static int select_windows(struct explain *x, const char *store, const struct sel
 
 static bool is_group(const struct fold_frame *f)
 {
-	return f->origin == FOLD_GROUP && (!strcmp(f->module, FOLD_CONTAINER) || !strcmp(f->module, FOLD_COMMAND));
+	return f->origin == FOLD_GROUP &&
+	       (!strcmp(f->module, FOLD_CONTAINER) || !strcmp(f->module, FOLD_COMMAND));
 }
 
 static double change_of(const double v[2])
@@ -90,10 +98,11 @@ static double most_of(const double v[2])
 /* One diff, with which group each node lies in. */
 struct part {
 	const struct diff *d;
-	uint32_t *top;       /* of each node: the one of its group */
-	double whole;        /* all there is of the kind */
-	double scale;        /* what a change is a share of, where changes of different kinds are put in order */
-	double work;         /* of waits: all that is not idle */
+	uint32_t *top; /* of each node: the one of its group */
+	double whole;  /* all there is of the kind */
+	double scale;  /* what a change is a share of, where changes of different kinds are put in
+			  order */
+	double work;   /* of waits: all that is not idle */
 	double weight;
 };
 
@@ -112,7 +121,8 @@ static void part_init(struct part *p, const struct diff *d)
 	*p = (struct part){.d = d, .whole = most_of(d->functions[0].total.v), .weight = 1};
 	if (d->side[DIFF_AFTER].f->kind->kind == STORE_KIND_OFFCPU)
 		p->weight = WAITING;
-	p->scale = is_bytes(d->side[DIFF_AFTER].f->kind->kind) ? fmax(p->whole, HEAP_LEAST) : p->whole;
+	p->scale =
+		is_bytes(d->side[DIFF_AFTER].f->kind->kind) ? fmax(p->whole, HEAP_LEAST) : p->whole;
 	for (uint32_t i = 1; i < d->n_functions; i++)
 		if (is_reason(d->functions[i].frame))
 			p->work += most_of(d->functions[i].total.v);
@@ -121,21 +131,27 @@ static void part_init(struct part *p, const struct diff *d)
 		p->top[i] = d->nodes[i].parent ? p->top[d->nodes[i].parent] : i;
 }
 
-static struct explain_statement *add(struct explain *x, const struct part *p, enum explain_about about,
-				     const struct diff_function *f, const struct diff_value *v)
+static struct explain_statement *add(struct explain *x, const struct part *p,
+				     enum explain_about about, const struct diff_function *f,
+				     const struct diff_value *v)
 {
 	struct explain_statement *s;
 
 	x->rows = mem_realloc(x->rows, (x->n + 1) * sizeof(*x->rows));
 	s = &x->rows[x->n++];
-	*s = (struct explain_statement){.d = p->d, .about = about, .name = f->frame->name, .module = f->frame->module, .v = *v,
+	*s = (struct explain_statement){.d = p->d,
+					.about = about,
+					.name = f->frame->name,
+					.module = f->frame->module,
+					.v = *v,
 					.since_ns = f->since_ns};
 	s->change = v->v[1] > v->v[0] ? EXPLAIN_MORE : EXPLAIN_LESS;
 	if (v->v[0] <= NEW_SHARE * v->v[1])
 		s->change = EXPLAIN_BEGAN;
 	else if (v->v[1] <= NEW_SHARE * v->v[0])
 		s->change = EXPLAIN_GONE;
-	s->score = about == EXPLAIN_REASON ? fabs(change_of(v->v)) / p->work : p->weight * fabs(change_of(v->v)) / p->scale;
+	s->score = about == EXPLAIN_REASON ? fabs(change_of(v->v)) / p->work :
+					     p->weight * fabs(change_of(v->v)) / p->scale;
 	return s;
 }
 
@@ -144,9 +160,10 @@ static bool counts(const struct part *p, const struct diff_value *v)
 	return v->significant && fabs(change_of(v->v)) >= EXPLAIN_LEAST * p->whole;
 }
 
-/* The function below a group (or the group above a function or a reason) whose own part changed most, the way the statement
- * says. */
-static void find_inner(const struct part *p, struct explain_statement *s, const struct diff_function *f)
+/* The function below a group (or the group above a function or a reason) whose own part changed
+ * most, the way the statement says. */
+static void find_inner(const struct part *p, struct explain_statement *s,
+		       const struct diff_function *f)
 {
 	const struct diff *d = p->d;
 	const uint32_t self = (uint32_t)(f - d->functions);
@@ -161,10 +178,12 @@ static void find_inner(const struct part *p, struct explain_statement *s, const 
 			continue;
 		for (int side = 0; side < 2; side++)
 			sums[2 * (of_group ? function : group) + (uint32_t)side] +=
-				s->about == EXPLAIN_REASON ? d->nodes[i].total_ns[side] : d->nodes[i].self_ns[side];
+				s->about == EXPLAIN_REASON ? d->nodes[i].total_ns[side] :
+							     d->nodes[i].self_ns[side];
 	}
 	for (uint32_t i = 1; i < d->n_functions; i++) {
-		double v[2] = {(double)sums[2 * i] / d->side[0].whole, (double)sums[2 * i + 1] / d->side[1].whole};
+		double v[2] = {(double)sums[2 * i] / d->side[0].whole,
+			       (double)sums[2 * i + 1] / d->side[1].whole};
 		double way = change_of(s->v.v) > 0 ? change_of(v) : -change_of(v);
 
 		if (way <= best)
@@ -185,9 +204,9 @@ static int by_p(const void *a, const void *b)
 }
 
 /*
- * The largest p of a group that is no chance, of the groups among themselves (Benjamini and Hochberg's step-up procedure): they are
- * some dozens, asked about first; among the thousands of functions of a build their number would be lost. Half of the error rate is
- * theirs.
+ * The largest p of a group that is no chance, of the groups among themselves (Benjamini and
+ * Hochberg's step-up procedure): they are some dozens, asked about first; among the thousands of
+ * functions of a build their number would be lost. Half of the error rate is theirs.
  */
 static double group_level(const struct part *p)
 {
@@ -208,7 +227,8 @@ static double group_level(const struct part *p)
 
 static bool group_counts(const struct part *p, const struct diff_value *v, double level)
 {
-	return counts(p, v) || (v->tested && v->p <= level && fabs(change_of(v->v)) >= EXPLAIN_LEAST * p->whole);
+	return counts(p, v) ||
+	       (v->tested && v->p <= level && fabs(change_of(v->v)) >= EXPLAIN_LEAST * p->whole);
 }
 
 static void add_groups(struct explain *x, const struct part *p)
@@ -219,8 +239,12 @@ static void add_groups(struct explain *x, const struct part *p)
 		const struct diff_function *f = &p->d->functions[i];
 
 		if (is_group(f->frame) && group_counts(p, &f->total, level))
-			find_inner(p, add(x, p, strcmp(f->frame->module, FOLD_CONTAINER) ? EXPLAIN_COMMAND : EXPLAIN_CONTAINER, f,
-					  &f->total), f);
+			find_inner(p,
+				   add(x, p,
+				       strcmp(f->frame->module, FOLD_CONTAINER) ? EXPLAIN_COMMAND :
+										  EXPLAIN_CONTAINER,
+				       f, &f->total),
+				   f);
 	}
 }
 
@@ -230,10 +254,11 @@ static bool is_said(const struct explain *x, size_t first, const struct explain_
 	for (size_t i = first; i + 1 < x->n; i++) {
 		const struct explain_statement *g = &x->rows[i];
 		bool here = s->in && !strcmp(g->name, s->in) && !strcmp(g->module, s->in_module) &&
-			fabs(change_of(s->in_v)) >= STANDS_FOR * fabs(change_of(s->v.v));
+			    fabs(change_of(s->in_v)) >= STANDS_FOR * fabs(change_of(s->v.v));
 		bool whole = g->change == EXPLAIN_BEGAN || g->change == EXPLAIN_GONE;
 
-		if (here && (whole || (g->in && !strcmp(g->in, s->name) && !strcmp(g->in_module, s->module))))
+		if (here && (whole || (g->in && !strcmp(g->in, s->name) &&
+				       !strcmp(g->in_module, s->module))))
 			return true;
 	}
 	return false;
@@ -260,8 +285,9 @@ static void add_reasons(struct explain *x, const struct part *p)
 	for (size_t i = 1; i < p->d->n_functions; i++) {
 		const struct diff_function *f = &p->d->functions[i];
 
-		if (is_reason(f->frame) && strcmp(f->frame->name, store_wait_reason(STORE_WAIT_OTHER)) && f->total.significant &&
-		    fabs(change_of(f->total.v)) >= EXPLAIN_LEAST * p->work)
+		if (is_reason(f->frame) &&
+		    strcmp(f->frame->name, store_wait_reason(STORE_WAIT_OTHER)) &&
+		    f->total.significant && fabs(change_of(f->total.v)) >= EXPLAIN_LEAST * p->work)
 			find_inner(p, add(x, p, EXPLAIN_REASON, f, &f->total), f);
 	}
 }
@@ -299,7 +325,8 @@ static int by_score(const void *a, const void *b)
 
 	if (s->score != t->score)
 		return s->score > t->score ? -1 : 1;
-	return s->about != t->about ? (s->about > t->about) - (s->about < t->about) : strcmp(s->name, t->name);
+	return s->about != t->about ? (s->about > t->about) - (s->about < t->about) :
+				      strcmp(s->name, t->name);
 }
 
 /* --- all of it --- */
@@ -333,7 +360,8 @@ static bool is_comparable(struct explain *x, enum store_kind kind, struct fold *
 	least = fmax(EXPLAIN_LEAST_S, 2 * (double)bucket_s - 1); /* the first one is cut */
 	if (before >= least && after >= least && before >= after / 2)
 		return true;
-	strbuf_addf(&x->uncompared, "%s%s (", x->uncompared.len ? ", " : "", store_kind_info(kind)->name);
+	strbuf_addf(&x->uncompared, "%s%s (", x->uncompared.len ? ", " : "",
+		    store_kind_info(kind)->name);
 	add_seconds(&x->uncompared, before);
 	strbuf_addstr(&x->uncompared, " before, ");
 	add_seconds(&x->uncompared, after);
@@ -344,8 +372,11 @@ static bool is_comparable(struct explain *x, enum store_kind kind, struct fold *
 /* -ENODATA: nothing of what filters want, or not to be compared. */
 static int compare(struct explain *x, enum store_kind kind, double alpha, struct err *e)
 {
-	const struct fold_opts opts = {.kind = kind, .group = FOLD_BY_WHO, .reasons = true, .slices = DIFF_SLICES,
-					.cells = true};
+	const struct fold_opts opts = {.kind = kind,
+				       .group = FOLD_BY_WHO,
+				       .reasons = true,
+				       .slices = DIFF_SLICES,
+				       .cells = true};
 	struct fold **f = &x->fold[2 * x->n_diffs];
 	int rc = 0;
 
@@ -354,7 +385,8 @@ static int compare(struct explain *x, enum store_kind kind, double alpha, struct
 	if (!rc && !is_comparable(x, kind, f))
 		rc = -ENODATA;
 	if (!rc)
-		rc = diff_make(f[DIFF_BEFORE], f[DIFF_AFTER], DIFF_PER_SECOND, alpha, &x->diff[x->n_diffs], e);
+		rc = diff_make(f[DIFF_BEFORE], f[DIFF_AFTER], DIFF_PER_SECOND, alpha,
+			       &x->diff[x->n_diffs], e);
 	if (!rc)
 		state(x, x->diff[x->n_diffs++]);
 	for (int side = 0; side < 2 && rc; side++) {
@@ -375,10 +407,14 @@ static int say_alone(const struct explain *x, struct err *e)
 	if (rc)
 		return rc;
 	fold_free(f);
-	err_set(e, -ENODATA, EXIT_NOTHING, "%s ran in %s and not in %s before: there is nothing to compare it with",
-		*after->what ? after->what : "what the filters name", after->range, x->sel[DIFF_BEFORE]->range);
-	err_fix(e, "sonde stacks %s --from %s --to %s (all of it is new)", after->filter_text ? after->filter_text : "",
-		when_zoned(after->from_ns, from, sizeof(from)), when_zoned(after->to_ns, to, sizeof(to)));
+	err_set(e, -ENODATA, EXIT_NOTHING,
+		"%s ran in %s and not in %s before: there is nothing to compare it with",
+		*after->what ? after->what : "what the filters name", after->range,
+		x->sel[DIFF_BEFORE]->range);
+	err_fix(e, "sonde stacks %s --from %s --to %s (all of it is new)",
+		after->filter_text ? after->filter_text : "",
+		when_zoned(after->from_ns, from, sizeof(from)),
+		when_zoned(after->to_ns, to, sizeof(to)));
 	return -ENODATA;
 }
 
@@ -387,10 +423,13 @@ static int say_uncomparable(const struct explain *x, struct err *e)
 	const struct selection *after = x->sel[DIFF_AFTER];
 	char from[40], to[40];
 
-	err_set(e, -ENODATA, EXIT_NOTHING, "nothing in %s can be compared with %s: too little of both was recorded: %s", after->range,
-		x->sel[DIFF_BEFORE]->range, strbuf_str(&x->uncompared));
-	err_fix(e, "sonde stacks --from %s --to %s (what there is)    sonde status (what was recorded when)",
-		when_zoned(after->from_ns, from, sizeof(from)), when_zoned(after->to_ns, to, sizeof(to)));
+	err_set(e, -ENODATA, EXIT_NOTHING,
+		"nothing in %s can be compared with %s: too little of both was recorded: %s",
+		after->range, x->sel[DIFF_BEFORE]->range, strbuf_str(&x->uncompared));
+	err_fix(e,
+		"sonde stacks --from %s --to %s (what there is)    sonde status (what was recorded when)",
+		when_zoned(after->from_ns, from, sizeof(from)),
+		when_zoned(after->to_ns, to, sizeof(to)));
 	return -ENODATA;
 }
 
@@ -400,10 +439,13 @@ static int say_no_before(const struct explain *x, struct err *e)
 	const struct selection *after = x->sel[DIFF_AFTER];
 	char from[40], to[40];
 
-	err_set(e, -ENODATA, EXIT_NOTHING, "there is nothing to compare %s with: of the time before it, %s, no samples are on record", after->range,
-		x->sel[DIFF_BEFORE]->range);
-	err_fix(e, "sonde stacks --from %s --to %s (what there is)    sonde status (what was recorded when)",
-		when_zoned(after->from_ns, from, sizeof(from)), when_zoned(after->to_ns, to, sizeof(to)));
+	err_set(e, -ENODATA, EXIT_NOTHING,
+		"there is nothing to compare %s with: of the time before it, %s, no samples are on record",
+		after->range, x->sel[DIFF_BEFORE]->range);
+	err_fix(e,
+		"sonde stacks --from %s --to %s (what there is)    sonde status (what was recorded when)",
+		when_zoned(after->from_ns, from, sizeof(from)),
+		when_zoned(after->to_ns, to, sizeof(to)));
 	return -ENODATA;
 }
 
@@ -418,10 +460,12 @@ static int compare_kinds(struct explain *x, struct err *e)
 		rc = fold_kinds_there(x->sel[side], &kinds[side], e);
 	for (size_t i = 0; i < EXPLAIN_KINDS; i++)
 		n += (kinds[0] & kinds[1]) >> KINDS[i] & 1;
-	if (!rc && !n && kinds[DIFF_AFTER] && !kinds[DIFF_BEFORE] && !select_is_narrow(x->sel[DIFF_BEFORE]))
+	if (!rc && !n && kinds[DIFF_AFTER] && !kinds[DIFF_BEFORE] &&
+	    !select_is_narrow(x->sel[DIFF_BEFORE]))
 		return say_no_before(x, e);
 	if (!rc && !n)
-		return fold_nothing(x->sel[kinds[DIFF_AFTER] ? DIFF_BEFORE : DIFF_AFTER], STORE_KIND_CPU, e);
+		return fold_nothing(x->sel[kinds[DIFF_AFTER] ? DIFF_BEFORE : DIFF_AFTER],
+				    STORE_KIND_CPU, e);
 	for (size_t i = 0; i < EXPLAIN_KINDS && !rc; i++) {
 		if (!(kinds[0] & kinds[1] & 1u << KINDS[i]))
 			continue;
@@ -432,8 +476,8 @@ static int compare_kinds(struct explain *x, struct err *e)
 	return rc;
 }
 
-int explain_make(const char *store, const struct select_args *select, char *const *words, size_t n_words, int64_t before_ns,
-		 struct explain *out, struct err *e)
+int explain_make(const char *store, const struct select_args *select, char *const *words,
+		 size_t n_words, int64_t before_ns, struct explain *out, struct err *e)
 {
 	int rc;
 

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * explain: what is different in a window from the time before it, as statements, the most important first. From the store
- * alone; what is told is what tools/diff/diff.h calls significant.
+ * explain: what is different in a window from the time before it, as statements, the most important
+ * first. From the store alone; what is told is what tools/diff/diff.h calls significant.
  *
- *  1. Each kind of value that both windows have is folded with containers (and commands outside of them) as its first level,
- *     and compared by diff: so groups, and functions over all groups, are tested by the same statistics
- *     (docs/decisions/0062). The error rate (5 %) is shared by the kinds. Groups are asked about among themselves, too, at half of
- *     that rate: a container that began is not lost among a build's thousands of functions.
- *  2. A statement is of a group, with the function in it that changed most in the same direction; of a function that no
- *     stated group stands for; or of everything, where no group makes up half of its change.
+ *  1. Each kind of value that both windows have is folded with containers (and commands outside of
+ * them) as its first level, and compared by diff: so groups, and functions over all groups, are
+ * tested by the same statistics (docs/decisions/0062). The error rate (5 %) is shared by the kinds.
+ * Groups are asked about among themselves, too, at half of that rate: a container that began is not
+ * lost among a build's thousands of functions.
+ *  2. A statement is of a group, with the function in it that changed most in the same direction;
+ * of a function that no stated group stands for; or of everything, where no group makes up half of
+ * its change.
  *  3. What is not EXPLAIN_LEAST of all that there is of the kind is no statement.
- *  4. Of waits what they were for (tools/waits/waitrules.h) is a statement of its own, by all that is no idle wait.
- *  5. A statement of waits for a CPU, or of a reason, has its causes: who ran meanwhile, the quota that held it back, who ended
- *     the waits (explain_cause.c).
- *  6. Only what was recorded long enough on both sides is compared: EXPLAIN_LEAST_S, two buckets, and of the time before at least
- *     half as long as of the window. What is left out for that is named.
- *  7. Statements are ranked by their part of all there is of their kind, the larger of both windows; time
- *     blocked counts a quarter where idle waits are in it.
+ *  4. Of waits what they were for (tools/waits/waitrules.h) is a statement of its own, by all that
+ * is no idle wait.
+ *  5. A statement of waits for a CPU, or of a reason, has its causes: who ran meanwhile, the quota
+ * that held it back, who ended the waits (explain_cause.c).
+ *  6. Only what was recorded long enough on both sides is compared: EXPLAIN_LEAST_S, two buckets,
+ * and of the time before at least half as long as of the window. What is left out for that is
+ * named.
+ *  7. Statements are ranked by their part of all there is of their kind, the larger of both
+ * windows; time blocked counts a quarter where idle waits are in it.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_H
 #define SONDE_TOOLS_EXPLAIN_H
@@ -33,69 +37,83 @@
 #include "tools/select/select.h"
 #include "tools/timeline/incidents.h"
 
-#define EXPLAIN_LEAST 0.02
-#define EXPLAIN_ALPHA 0.05
+#define EXPLAIN_LEAST   0.02
+#define EXPLAIN_ALPHA   0.05
 #define EXPLAIN_LEAST_S 5
-#define EXPLAIN_KINDS 6
-#define EXPLAIN_CAUSES 2
+#define EXPLAIN_KINDS   6
+#define EXPLAIN_CAUSES  2
 
-enum explain_about { EXPLAIN_ALL, EXPLAIN_CONTAINER, EXPLAIN_COMMAND, EXPLAIN_FUNCTION, EXPLAIN_REASON };
+enum explain_about {
+	EXPLAIN_ALL,
+	EXPLAIN_CONTAINER,
+	EXPLAIN_COMMAND,
+	EXPLAIN_FUNCTION,
+	EXPLAIN_REASON
+};
 enum explain_change { EXPLAIN_MORE, EXPLAIN_LESS, EXPLAIN_BEGAN, EXPLAIN_GONE };
 
 enum explain_cause_what { EXPLAIN_NEIGHBOUR, EXPLAIN_QUOTA, EXPLAIN_WAKER };
 struct explain_cause {
 	enum explain_cause_what what;
-	char *name;                         /* container or command; of a quota its cgroup */
-	char *of;                           /* of a quota: the container that the cgroup is; else NULL */
+	char *name; /* container or command; of a quota its cgroup */
+	char *of;   /* of a quota: the container that the cgroup is; else NULL */
 	bool container;
-	uint32_t pid;                       /* of a waker, else 0 */
+	uint32_t pid; /* of a waker, else 0 */
 	uint64_t ns[2];
-	double v[2];                        /* seconds each second */
-	uint64_t periods[2], throttled[2];  /* of a quota */
+	double v[2];                       /* seconds each second */
+	uint64_t periods[2], throttled[2]; /* of a quota */
 };
 
 struct explain_statement {
-	const struct diff *d;               /* that it is of */
+	const struct diff *d; /* that it is of */
 	enum explain_about about;
 	enum explain_change change;
-	const char *name, *module;          /* "restic"; of a function its module too; of a reason "lock"; borrowed from the folds */
+	const char *name, *module; /* "restic"; of a function its module too; of a reason "lock";
+				      borrowed from the folds */
 	struct diff_value v;
-	int64_t since_ns;                   /* 0: not known */
-	const char *in, *in_module;         /* group: its function that changed most; function, reason: the group; NULL: none */
+	int64_t since_ns;           /* 0: not known */
+	const char *in, *in_module; /* group: its function that changed most; function, reason: the
+				       group; NULL: none */
 	double in_v[2];
 	uint64_t in_ns[2];
 	double score;
-	struct explain_cause causes[EXPLAIN_CAUSES]; size_t n_causes;
+	struct explain_cause causes[EXPLAIN_CAUSES];
+	size_t n_causes;
 };
 
 struct explain {
-	struct selection *sel[2];           /* DIFF_BEFORE, DIFF_AFTER */
-	struct diff *diff[EXPLAIN_KINDS];   size_t n_diffs;
+	struct selection *sel[2]; /* DIFF_BEFORE, DIFF_AFTER */
+	struct diff *diff[EXPLAIN_KINDS];
+	size_t n_diffs;
 	struct fold *fold[2 * EXPLAIN_KINDS];
-	struct explain_statement *rows;     size_t n;
-	struct strbuf uncompared;           /* "alloc (7 s before, 60 s in the window), ...": rule 6 */
-	struct incidents incidents[2];      /* of containers, in both windows */
-	struct event_list happenings;       /* in the window */
-	struct netnew talk;                 /* who talks to whom that did not before */
+	struct explain_statement *rows;
+	size_t n;
+	struct strbuf uncompared;      /* "alloc (7 s before, 60 s in the window), ...": rule 6 */
+	struct incidents incidents[2]; /* of containers, in both windows */
+	struct event_list happenings;  /* in the window */
+	struct netnew talk;            /* who talks to whom that did not before */
 };
 
-/* `before_ns`: how long the time before is; 0: ten minutes, or as long as the window. EXIT_NOTHING where one of both has
- * nothing. */
-int explain_make(const char *store, const struct select_args *select, char *const *words, size_t n_words, int64_t before_ns,
-		 struct explain *out, struct err *e);
+/* `before_ns`: how long the time before is; 0: ten minutes, or as long as the window. EXIT_NOTHING
+ * where one of both has nothing. */
+int explain_make(const char *store, const struct select_args *select, char *const *words,
+		 size_t n_words, int64_t before_ns, struct explain *out, struct err *e);
 void explain_release(struct explain *x);
 /* Fills in the statements' causes. */
 int explain_causes(struct explain *x, struct err *e);
 
 /* "restic began to use 0.87 cores" */
 void explain_say(const struct explain_statement *s, struct strbuf *out);
-/* The SELECT that gives v.ns of a side over the views of docs/SCHEMA.md. False where filters narrow (it would say more). */
-bool explain_query(const struct explain *x, const struct explain_statement *s, int side, struct strbuf *out);
+/* The SELECT that gives v.ns of a side over the views of docs/SCHEMA.md. False where filters narrow
+ * (it would say more). */
+bool explain_query(const struct explain *x, const struct explain_statement *s, int side,
+		   struct strbuf *out);
 /* The same of a cause. */
-bool explain_cause_query(const struct explain *x, const struct explain_statement *s, const struct explain_cause *c, int side,
-			 struct strbuf *out);
+bool explain_cause_query(const struct explain *x, const struct explain_statement *s,
+			 const struct explain_cause *c, int side, struct strbuf *out);
 /* The command that shows more. `store` NULL: need not be named. */
-void explain_command(const struct explain *x, const struct explain_statement *s, const char *store, struct strbuf *out);
+void explain_command(const struct explain *x, const struct explain_statement *s, const char *store,
+		     struct strbuf *out);
 /* "0.87 cores", "1.2 MiB/s": an amount per second of the statement's kind. */
 const char *explain_amount(const struct diff *d, double v, char *buf, size_t size);
 

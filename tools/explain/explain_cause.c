@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * explain_cause: who or what made the waits of a statement longer, from what was counted beside them: who had the CPU, what
- * a CPU quota held back, who ended the waits. Of each the one that changed most, where that is CAUSE_LEAST of the change.
+ * explain_cause: who or what made the waits of a statement longer, from what was counted beside
+ * them: who had the CPU, what a CPU quota held back, who ended the waits. Of each the one that
+ * changed most, where that is CAUSE_LEAST of the change.
  */
 #include <errno.h>
 #include <math.h>
@@ -22,7 +23,8 @@
 /* Both windows' pairs, read when the first statement asks. */
 struct causes {
 	struct explain *x;
-	struct waitpairs *pairs[2][2]; /* of enum waitpairs_what, and side; NULL: not read, or none */
+	struct waitpairs
+		*pairs[2][2]; /* of enum waitpairs_what, and side; NULL: not read, or none */
 	bool read[2];
 };
 
@@ -58,7 +60,9 @@ static void whose(const struct explain_statement *s, enum explain_about *about, 
 	*name = s->name;
 	if (s->about != EXPLAIN_REASON && s->about != EXPLAIN_FUNCTION)
 		return;
-	*about = !s->in ? EXPLAIN_ALL : strcmp(s->in_module, FOLD_CONTAINER) ? EXPLAIN_COMMAND : EXPLAIN_CONTAINER;
+	*about = !s->in                               ? EXPLAIN_ALL :
+		 strcmp(s->in_module, FOLD_CONTAINER) ? EXPLAIN_COMMAND :
+							EXPLAIN_CONTAINER;
 	*name = s->in;
 }
 
@@ -69,18 +73,21 @@ struct candidates {
 	size_t n, cap;
 };
 
-static struct explain_cause *candidate(struct candidates *l, enum explain_cause_what what, const char *name, uint32_t pid,
-				       bool container)
+static struct explain_cause *candidate(struct candidates *l, enum explain_cause_what what,
+				       const char *name, uint32_t pid, bool container)
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (!strcmp(l->all[i].name, name) && l->all[i].pid == pid && l->all[i].container == container)
+		if (!strcmp(l->all[i].name, name) && l->all[i].pid == pid &&
+		    l->all[i].container == container)
 			return &l->all[i];
 	mem_grow(l->all, l->n, l->cap);
-	l->all[l->n] = (struct explain_cause){.what = what, .name = mem_strdup(name), .pid = pid, .container = container};
+	l->all[l->n] = (struct explain_cause){
+		.what = what, .name = mem_strdup(name), .pid = pid, .container = container};
 	return &l->all[l->n++];
 }
 
-static void add_pairs(struct candidates *l, const struct causes *c, enum waitpairs_what what, const struct explain_statement *s)
+static void add_pairs(struct candidates *l, const struct causes *c, enum waitpairs_what what,
+		      const struct explain_statement *s)
 {
 	enum explain_about about;
 	const char *name;
@@ -95,12 +102,16 @@ static void add_pairs(struct candidates *l, const struct causes *c, enum waitpai
 
 			if (!is_of(&r->who, about, name) || !*r->by.comm)
 				continue;
-			if (what == WAITPAIRS_NEIGHBOURS ? r->kind != STORE_CULPRIT_THREAD :
-			    r->kind != STORE_WAKE_THREAD || !waitrule_may(r->reason, s->name))
+			if (what == WAITPAIRS_NEIGHBOURS ?
+				    r->kind != STORE_CULPRIT_THREAD :
+				    r->kind != STORE_WAKE_THREAD ||
+					    !waitrule_may(r->reason, s->name))
 				continue;
-			candidate(l, what == WAITPAIRS_NEIGHBOURS ? EXPLAIN_NEIGHBOUR : EXPLAIN_WAKER,
-				  held ? r->by.container : r->by.comm, what == WAITPAIRS_NEIGHBOURS ? 0 : r->by.pid, held)->ns[side] +=
-				r->total_ns;
+			candidate(l,
+				  what == WAITPAIRS_NEIGHBOURS ? EXPLAIN_NEIGHBOUR : EXPLAIN_WAKER,
+				  held ? r->by.container : r->by.comm,
+				  what == WAITPAIRS_NEIGHBOURS ? 0 : r->by.pid, held)
+				->ns[side] += r->total_ns;
 		}
 	}
 }
@@ -116,7 +127,8 @@ static bool is_named_in(const char *path, const char *mark)
 	return false;
 }
 
-/* Does this cgroup hold processes of the statement? Containers and units are named by their cgroups. */
+/* Does this cgroup hold processes of the statement? Containers and units are named by their
+ * cgroups. */
 static bool holds(const struct explain_statement *s, const char *cgroup)
 {
 	enum explain_about about;
@@ -128,8 +140,10 @@ static bool holds(const struct explain_statement *s, const char *cgroup)
 
 		for (size_t i = 0; i < f->n_processes; i++) {
 			const struct fold_process *p = &f->processes[i];
-			struct waitpairs_end who = {.container = (char *)(*p->container ? p->container : p->container_id),
-						    .comm = (char *)p->comm};
+			struct waitpairs_end who = {
+				.container =
+					(char *)(*p->container ? p->container : p->container_id),
+				.comm = (char *)p->comm};
 			const char *mark = *p->container_id ? p->container_id : p->unit;
 
 			if (is_named_in(cgroup, mark) && is_of(&who, about, name))
@@ -139,7 +153,8 @@ static bool holds(const struct explain_statement *s, const char *cgroup)
 	return false;
 }
 
-static void add_quotas(struct candidates *l, const struct causes *c, const struct explain_statement *s)
+static void add_quotas(struct candidates *l, const struct causes *c,
+		       const struct explain_statement *s)
 {
 	for (int side = 0; side < 2; side++) {
 		const struct waitpairs *w = c->pairs[WAITPAIRS_NEIGHBOURS][side];
@@ -203,7 +218,8 @@ static int find(struct causes *c, struct explain_statement *s, struct err *e)
 	double held;
 	int rc;
 
-	if (s->about == EXPLAIN_REASON && !strcmp(s->name, store_wait_reason(STORE_WAIT_SLEEP))) /* a timer ends it */
+	/* a timer ends it */
+	if (s->about == EXPLAIN_REASON && !strcmp(s->name, store_wait_reason(STORE_WAIT_SLEEP)))
 		return 0;
 	if (s->about == EXPLAIN_REASON) {
 		rc = pairs_read(c, WAITPAIRS_WAKERS, e);
@@ -215,7 +231,8 @@ static int find(struct causes *c, struct explain_statement *s, struct err *e)
 	add_quotas(&l, c, s);
 	held = take_largest(s, &l, least);
 	add_pairs(&l, c, WAITPAIRS_NEIGHBOURS, s);
-	take_largest(s, &l, fmax(held, least)); /* others run while a quota holds it back: that alone is no contention */
+	take_largest(s, &l, fmax(held, least)); /* others run while a quota holds it back: that
+						   alone is no contention */
 	return rc;
 }
 

@@ -47,7 +47,8 @@ static long long second_of(int64_t ns)
 
 static void add_span(struct strbuf *out, const struct selection *sel)
 {
-	strbuf_addf(out, " WHERE ts >= %lld AND ts < %lld", second_of(sel->from_ns), second_of(sel->to_ns));
+	strbuf_addf(out, " WHERE ts >= %lld AND ts < %lld", second_of(sel->from_ns),
+		    second_of(sel->to_ns));
 }
 
 /* --- what waits were for: by class, and by the functions that decide --- */
@@ -85,18 +86,21 @@ static void add_decided(struct strbuf *out, const struct fold_frame *by)
 	strbuf_addstr(out, ")");
 }
 
-static void reason_query(const struct explain_statement *s, int side, struct strbuf *out, const struct selection *sel)
+static void reason_query(const struct explain_statement *s, int side, struct strbuf *out,
+			 const struct selection *sel)
 {
 	const struct fold *f = s->d->side[side].f;
-	const char *or = "";
+	const char * or = "";
 
-	strbuf_addstr(out, "SELECT sum(w.total_ns) FROM waits w LEFT JOIN stacks k ON k.id = w.stack_id");
+	strbuf_addstr(
+		out, "SELECT sum(w.total_ns) FROM waits w LEFT JOIN stacks k ON k.id = w.stack_id");
 	add_span(out, sel);
 	strbuf_addf(out, "%s AND (", sel->self ? "" : " AND NOT w.self");
 	for (size_t i = 0; i < f->n_frames; i++) {
 		const struct fold_frame *r = &f->frames[i];
 
-		if (r->origin != FOLD_OFF || strcmp(r->module, FOLD_WAITS) || strcmp(r->name, s->name))
+		if (r->origin != FOLD_OFF || strcmp(r->module, FOLD_WAITS) ||
+		    strcmp(r->name, s->name))
 			continue;
 		strbuf_addstr(out, or);
 		if (*r->build_id)
@@ -105,12 +109,14 @@ static void reason_query(const struct explain_statement *s, int side, struct str
 			add_plain(out, f, r->file);
 		or = " OR ";
 	}
-	strbuf_addstr(out, *or ? ")" : "0)");
+	strbuf_addstr(out, * or ? ")" : "0)");
 }
 
-bool explain_query(const struct explain *x, const struct explain_statement *s, int side, struct strbuf *out)
+bool explain_query(const struct explain *x, const struct explain_statement *s, int side,
+		   struct strbuf *out)
 {
-	static const char whole[] = "value * iif(rate > 1, 1 / (1 - exp(-1.0 * label / rate)), 1.0)";
+	static const char whole[] =
+		"value * iif(rate > 1, 1 / (1 - exp(-1.0 * label / rate)), 1.0)";
 	const struct selection *sel = x->sel[side];
 	const enum store_kind kind = s->d->side[side].f->kind->kind;
 	long long from = second_of(sel->from_ns), to = second_of(sel->to_ns);
@@ -120,13 +126,21 @@ bool explain_query(const struct explain *x, const struct explain_statement *s, i
 	if (s->about == EXPLAIN_REASON)
 		reason_query(s, side, out, sel);
 	else if (kind == STORE_KIND_CPU)
-		strbuf_addf(out, "SELECT sum(cpu_ns) FROM cpu_samples WHERE ts >= %lld AND ts < %lld", from, to);
-	else if (kind == STORE_KIND_INUSE) /* as it stands at the end; figures are means over the window */
-		strbuf_addf(out, "SELECT sum(%s) FROM (SELECT *, row_number() OVER (PARTITION BY series_id ORDER BY ts DESC) AS age"
-			    " FROM amounts WHERE type = 'inuse' AND ts < %lld) WHERE age = 1", whole, to);
+		strbuf_addf(out,
+			    "SELECT sum(cpu_ns) FROM cpu_samples WHERE ts >= %lld AND ts < %lld",
+			    from, to);
+	else if (kind ==
+		 STORE_KIND_INUSE) /* as it stands at the end; figures are means over the window */
+		strbuf_addf(
+			out,
+			"SELECT sum(%s) FROM (SELECT *, row_number() OVER (PARTITION BY series_id ORDER BY ts DESC) AS age"
+			" FROM amounts WHERE type = 'inuse' AND ts < %lld) WHERE age = 1",
+			whole, to);
 	else
-		strbuf_addf(out, "SELECT sum(%s) FROM amounts WHERE type = '%s' AND ts >= %lld AND ts < %lld", whole,
-			    store_kind_info(kind)->name, from, to);
+		strbuf_addf(
+			out,
+			"SELECT sum(%s) FROM amounts WHERE type = '%s' AND ts >= %lld AND ts < %lld",
+			whole, store_kind_info(kind)->name, from, to);
 	if (s->about == EXPLAIN_REASON)
 		return true;
 	if (!sel->self)
@@ -141,7 +155,8 @@ static void add_waiting(struct strbuf *out, const struct explain_statement *s)
 {
 	const bool inner = s->about == EXPLAIN_REASON || s->about == EXPLAIN_FUNCTION;
 	const char *who = inner ? s->in : s->name;
-	const bool container = inner ? s->in && !strcmp(s->in_module, FOLD_CONTAINER) : s->about == EXPLAIN_CONTAINER;
+	const bool container = inner ? s->in && !strcmp(s->in_module, FOLD_CONTAINER) :
+				       s->about == EXPLAIN_CONTAINER;
 
 	if (s->about == EXPLAIN_ALL || !who)
 		return;
@@ -156,7 +171,7 @@ static void add_classes(struct strbuf *out, const struct explain_statement *s)
 	const char *comma = "";
 
 	strbuf_addstr(out, " AND reason IN (");
-	for (uint32_t class = 0; class < 16; class++) {
+	for (uint32_t class = 0; class < 16; class ++) {
 		const char *name = store_wait_reason(class);
 
 		if (!waitrule_may(name, s->name))
@@ -168,8 +183,8 @@ static void add_classes(struct strbuf *out, const struct explain_statement *s)
 	strbuf_addstr(out, ")");
 }
 
-bool explain_cause_query(const struct explain *x, const struct explain_statement *s, const struct explain_cause *c, int side,
-			 struct strbuf *out)
+bool explain_cause_query(const struct explain *x, const struct explain_statement *s,
+			 const struct explain_cause *c, int side, struct strbuf *out)
 {
 	static const char *const from[] = {
 		[EXPLAIN_NEIGHBOUR] = "total_ns) FROM neighbours",

@@ -19,7 +19,8 @@
 
 #define READY "run queue"
 
-static struct reqpart *part_add(struct reqexplain *x, enum reqpart_what what, uint64_t ns, uint64_t n)
+static struct reqpart *part_add(struct reqexplain *x, enum reqpart_what what, uint64_t ns,
+				uint64_t n)
 {
 	mem_grow(x->parts, x->n, x->cap);
 	x->parts[x->n] = (struct reqpart){.what = what, .ns = ns, .n = n};
@@ -66,7 +67,8 @@ static int neighbour_find(struct reqpart *p, const struct selection *sel, struct
 	if (rc == -ENOENT || rc == -ENODATA)
 		return 0;
 	for (size_t i = 0; !rc && i < w->n; i++)
-		if (!strcmp(w->rows[i].who.comm, p->who) && *w->rows[i].by.comm && (!best || w->rows[i].total_ns > best->total_ns))
+		if (!strcmp(w->rows[i].who.comm, p->who) && *w->rows[i].by.comm &&
+		    (!best || w->rows[i].total_ns > best->total_ns))
 			best = &w->rows[i];
 	if (best)
 		p->by = text(*best->by.container ? best->by.container : best->by.comm);
@@ -85,7 +87,8 @@ static int add_waits(struct reqexplain *x, const struct selection *sel, struct e
 	for (size_t i = 0; !rc && i < w->n; i++) {
 		const struct waitsum_row *r = &w->rows[i];
 		bool ready = !strcmp(r->reason, READY);
-		struct reqpart *p = part_add(x, ready ? REQPART_READY : REQPART_WAIT, r->total_ns, r->n);
+		struct reqpart *p =
+			part_add(x, ready ? REQPART_READY : REQPART_WAIT, r->total_ns, r->n);
 
 		p->who = mem_strdup(r->comm);
 		p->reason = mem_strdup(r->reason);
@@ -119,7 +122,8 @@ static struct reqpart *asked_part(struct reqexplain *x, const struct trace_row *
 
 	for (size_t i = 0; i < x->n; i++) {
 		p = &x->parts[i];
-		if (p->what == REQPART_ASKED && !strcmp(p->operation, q->operation) && !strcmp(p->service, q->service) && !strcmp(p->protocol, q->protocol))
+		if (p->what == REQPART_ASKED && !strcmp(p->operation, q->operation) &&
+		    !strcmp(p->service, q->service) && !strcmp(p->protocol, q->protocol))
 			return p;
 	}
 	p = part_add(x, REQPART_ASKED, 0, 0);
@@ -131,10 +135,13 @@ static struct reqpart *asked_part(struct reqexplain *x, const struct trace_row *
 
 static bool is_one(const struct reqexplain *x, const struct trace_row *r, const char *request)
 {
-	return r->wanted && reqtags_meant(request, r->operation) && r->total_us > x->tags.slower_us && (x->tags.most_us < 0 || r->total_us <= x->tags.most_us);
+	return r->wanted && reqtags_meant(request, r->operation) &&
+	       r->total_us > x->tags.slower_us &&
+	       (x->tags.most_us < 0 || r->total_us <= x->tags.most_us);
 }
 
-static int add_asked(struct reqexplain *x, const struct selection *sel, const char *request, struct err *e)
+static int add_asked(struct reqexplain *x, const struct selection *sel, const char *request,
+		     struct err *e)
 {
 	struct traces t;
 	int rc = traces_read(sel, &t, e);
@@ -171,7 +178,8 @@ static int most_first(const void *a, const void *b)
 	return x->ns != y->ns ? x->ns < y->ns ? 1 : -1 : (int)x->what - (int)y->what;
 }
 
-int explain_request(const struct selection *sel, const char *request, const char *slower, struct reqexplain *out, struct err *e)
+int explain_request(const struct selection *sel, const char *request, const char *slower,
+		    struct reqexplain *out, struct err *e)
 {
 	int rc;
 
@@ -196,7 +204,8 @@ void explain_request_release(struct reqexplain *x)
 {
 	for (size_t i = 0; i < x->n; i++) {
 		struct reqpart *p = &x->parts[i];
-		char *const texts[] = {p->who, p->reason, p->function, p->object, p->peer, p->by, p->operation, p->service, p->protocol};
+		char *const texts[] = {p->who, p->reason,    p->function, p->object,  p->peer,
+				       p->by,  p->operation, p->service,  p->protocol};
 
 		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
 			free(texts[k]);
@@ -223,14 +232,17 @@ static void add_shown(struct strbuf *out, const char *before, const char *name)
 	strbuf_addshown(out, name, strlen(name));
 }
 
-/* Reasons as schema/store/waitread.c and tools/waits/waitrules.h call them; one that is not here stands behind "waited:". */
+/* Reasons as schema/store/waitread.c and tools/waits/waitrules.h call them; one that is not here
+ * stands behind "waited:". */
 static void say_wait(const struct reqpart *p, struct strbuf *out)
 {
+	/* clang-format off */
 	static const char *const words[][2] = {
 		{"lock", "waited for a lock"}, {"disk", "waited for the disk"}, {"network", "waited for the network"}, {"pipe", "waited for a pipe"},
 		{"poll", "waited in poll"}, {"sleep", "slept"}, {"page fault", "waited for a page fault"}, {"stop", "was stopped"},
 		{"child", "waited for a child"}, {"other", "waited"},
 	};
+	/* clang-format on */
 	const char *said = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
@@ -261,7 +273,9 @@ void explain_request_say(const struct reqexplain *x, const struct reqpart *p, st
 {
 	char time[24];
 
-	strbuf_addf(out, "%.1f %%, %s: ", x->took_ns ? 100.0 * (double)p->ns / (double)x->took_ns : 0, waitcell_time(p->ns, time));
+	strbuf_addf(out,
+		    "%.1f %%, %s: ", x->took_ns ? 100.0 * (double)p->ns / (double)x->took_ns : 0,
+		    waitcell_time(p->ns, time));
 	switch (p->what) {
 	case REQPART_CPU:
 		strbuf_addstr(out, "ran");
@@ -277,7 +291,9 @@ void explain_request_say(const struct reqexplain *x, const struct reqpart *p, st
 	case REQPART_UNTAGGED:
 		strbuf_addstr(out, "untagged: no sample says what was done in it");
 		if (x->tags.goroutines)
-			strbuf_addstr(out, "; a goroutine waits for a lock, a channel, a connection or its turn without a thread");
+			strbuf_addstr(
+				out,
+				"; a goroutine waits for a lock, a channel, a connection or its turn without a thread");
 		break;
 	case REQPART_ASKED:
 		say_asked(p, out);

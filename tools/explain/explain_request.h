@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * explain_request: where the time of some requests went, as statements: on the CPU, ready without one, in which waits, and what was asked meanwhile.
+ * explain_request: where the time of some requests went, as statements: on the CPU, ready without
+ * one, in which waits, and what was asked meanwhile.
  *
  *  1. The requests are those that tools/requests/reqtags.h finds: single ones that were kept.
- *  2. Time is of the threads that served them, by the tags of their samples: of the CPU estimated by samples, of waits as it was, for those
- *     whose stack was taken.
- *  3. What is left of the time that the requests took is untagged, and said to be so: what threads did that were handed the work, what came
- *     between the first and the last write of an answer, and waits without a stack.
- *  4. What was asked is of the requests' own trees (tools/requests/traces.h). Its time lies within that of waits, for as a rule a thread waits for the answer.
- *  5. Who had the CPU meanwhile is of all waits for one of the same command, for of single ones nobody keeps that.
+ *  2. Time is of the threads that served them, by the tags of their samples: of the CPU estimated
+ * by samples, of waits as it was, for those whose stack was taken.
+ *  3. What is left of the time that the requests took is untagged, and said to be so: what threads
+ * did that were handed the work, what came between the first and the last write of an answer, and
+ * waits without a stack.
+ *  4. What was asked is of the requests' own trees (tools/requests/traces.h). Its time lies within
+ * that of waits, for as a rule a thread waits for the answer.
+ *  5. Who had the CPU meanwhile is of all waits for one of the same command, for of single ones
+ * nobody keeps that.
  */
 #ifndef SONDE_TOOLS_EXPLAIN_REQUEST_H
 #define SONDE_TOOLS_EXPLAIN_REQUEST_H
@@ -25,27 +29,32 @@ enum reqpart_what { REQPART_CPU, REQPART_WAIT, REQPART_READY, REQPART_UNTAGGED, 
 
 struct reqpart {
 	enum reqpart_what what;
-	uint64_t ns, n;           /* n: waits, samples, requests asked; 0: not known */
-	char *who;                /* command of the threads; of ASKED whoever answered, else the service; NULL */
-	char *reason;             /* of WAIT: "lock", ... */
-	char *function;           /* where it was mostly; NULL */
-	char *object, *peer, *by; /* of WAIT: what it was mostly on, who has the other end of that (netpeers.h), who ended most of that; of READY: by, who had the CPU; NULL */
+	uint64_t ns, n; /* n: waits, samples, requests asked; 0: not known */
+	char *who; /* command of the threads; of ASKED whoever answered, else the service; NULL */
+	char *reason;   /* of WAIT: "lock", ... */
+	char *function; /* where it was mostly; NULL */
+	char *object, *peer,
+		*by; /* of WAIT: what it was mostly on, who has the other end of that (netpeers.h),
+			who ended most of that; of READY: by, who had the CPU; NULL */
 	uint32_t by_tid;
 	char *operation, *service, *protocol; /* of ASKED */
 };
 
 struct reqexplain {
 	struct reqtags tags;
-	struct reqpart *parts;    size_t n, cap; /* most time first; what was asked behind the others */
-	uint64_t took_ns;         /* of all requests together */
-	size_t trees;             /* of how many of them it is known what they asked */
+	struct reqpart *parts;
+	size_t n, cap;    /* most time first; what was asked behind the others */
+	uint64_t took_ns; /* of all requests together */
+	size_t trees;     /* of how many of them it is known what they asked */
 };
 
 /* EXIT_NOTHING where no such request was kept. Release in any case. */
-int explain_request(const struct selection *sel, const char *request, const char *slower, struct reqexplain *out, struct err *e);
+int explain_request(const struct selection *sel, const char *request, const char *slower,
+		    struct reqexplain *out, struct err *e);
 void explain_request_release(struct reqexplain *x);
 /* "52.1 %, 400 ms: waited for a lock, in serve_locked, ended mostly by hold 812" */
 void explain_request_say(const struct reqexplain *x, const struct reqpart *p, struct strbuf *out);
-const char *explain_request_what(enum reqpart_what what); /* "cpu", "wait", "run queue", "untagged", "asked" */
+const char *explain_request_what(
+	enum reqpart_what what); /* "cpu", "wait", "run queue", "untagged", "asked" */
 
 #endif

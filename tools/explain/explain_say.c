@@ -17,20 +17,27 @@ static const struct words {
 	const char *verb, *began, *gone;
 } WORDS[STORE_KINDS] = {
 	[STORE_KIND_CPU] = {"used", "began to use", "used before"},
-	[STORE_KIND_OFFCPU] = {"was blocked for", "began to be blocked for", "was blocked before for"},
-	[STORE_KIND_RUNQUEUE] = {"waited for a CPU", "began to wait for a CPU:", "waited for a CPU before:"},
+	[STORE_KIND_OFFCPU] = {"was blocked for", "began to be blocked for",
+			       "was blocked before for"},
+	[STORE_KIND_RUNQUEUE] = {"waited for a CPU",
+				 "began to wait for a CPU:", "waited for a CPU before:"},
 	[STORE_KIND_ALLOC] = {"allocated", "began to allocate", "allocated before"},
 	[STORE_KIND_INUSE] = {"held", "began to hold", "held before"},
-	[STORE_KIND_MUTEX] = {"waited for locks", "began to wait for locks:", "waited for locks before:"},
-	[STORE_KIND_BLOCK] = {"was blocked for", "began to be blocked for", "was blocked before for"},
-	[STORE_KIND_STANDING] = {"had been waiting for", "had begun to wait:", "had been waiting before for"},
+	[STORE_KIND_MUTEX] = {"waited for locks",
+			      "began to wait for locks:", "waited for locks before:"},
+	[STORE_KIND_BLOCK] = {"was blocked for", "began to be blocked for",
+			      "was blocked before for"},
+	[STORE_KIND_STANDING] = {"had been waiting for",
+				 "had begun to wait:", "had been waiting before for"},
 	[STORE_KIND_GOROUTINE] = {"had", "began to have", "had before"},
 	[STORE_KIND_THREADCREATE] = {"created", "began to create", "created before"},
 	[STORE_KIND_GOCPU] = {"used", "began to use", "used before"},
 	[STORE_KIND_GOALLOC] = {"allocated", "began to allocate", "allocated before"},
 	[STORE_KIND_GOINUSE] = {"held", "began to hold", "held before"},
-	[STORE_KIND_GOBLOCK] = {"was blocked for", "began to be blocked for", "was blocked before for"},
-	[STORE_KIND_GOMUTEX] = {"waited for locks", "began to wait for locks:", "waited for locks before:"},
+	[STORE_KIND_GOBLOCK] = {"was blocked for", "began to be blocked for",
+				"was blocked before for"},
+	[STORE_KIND_GOMUTEX] = {"waited for locks",
+				"began to wait for locks:", "waited for locks before:"},
 };
 
 /* Of what waits were for. */
@@ -39,13 +46,19 @@ static const struct {
 	struct words words;
 } REASONS[] = {
 	{"lock", {"waited for locks", "began to wait for locks:", "waited for locks before:"}},
-	{"disk", {"waited for the disk", "began to wait for the disk:", "waited for the disk before:"}},
-	{"network", {"waited for the network", "began to wait for the network:", "waited for the network before:"}},
+	{"disk",
+	 {"waited for the disk", "began to wait for the disk:", "waited for the disk before:"}},
+	{"network",
+	 {"waited for the network",
+	  "began to wait for the network:", "waited for the network before:"}},
 	{"pipe", {"waited for pipes", "began to wait for pipes:", "waited for pipes before:"}},
 	{"sleep", {"slept", "began to sleep", "slept before"}},
-	{"page fault", {"waited in page faults", "began to wait in page faults:", "waited in page faults before:"}},
+	{"page fault",
+	 {"waited in page faults",
+	  "began to wait in page faults:", "waited in page faults before:"}},
 	{"stop", {"was stopped", "began to be stopped", "was stopped before"}},
-	{"child", {"waited for children", "began to wait for children:", "waited for children before:"}},
+	{"child",
+	 {"waited for children", "began to wait for children:", "waited for children before:"}},
 };
 
 static const struct words *words_of(const struct explain_statement *s)
@@ -64,9 +77,11 @@ const char *explain_amount(const struct diff *d, double v, char *buf, size_t siz
 	if (fold_is_cores(f))
 		snprintf(buf, size, "%.2f cores", v);
 	else if (f->unit == STORE_BYTES)
-		snprintf(buf, size, "%s%s", term_bytes((uint64_t)v, bytes, sizeof(bytes)), f->kind->class == STORE_GAUGE ? "" : "/s");
+		snprintf(buf, size, "%s%s", term_bytes((uint64_t)v, bytes, sizeof(bytes)),
+			 f->kind->class == STORE_GAUGE ? "" : "/s");
 	else if (f->unit != STORE_TIME)
-		snprintf(buf, size, "%.1f %s%s", v, store_unit_name(f->unit), f->kind->class == STORE_GAUGE ? "" : "/s");
+		snprintf(buf, size, "%.1f %s%s", v, store_unit_name(f->unit),
+			 f->kind->class == STORE_GAUGE ? "" : "/s");
 	else
 		snprintf(buf, size, "%.2f s each second", v);
 	return buf;
@@ -99,8 +114,9 @@ static void say_change(const struct explain_statement *s, struct strbuf *out)
 	else if (s->change == EXPLAIN_GONE)
 		strbuf_addf(out, " %s %s, and no more", w->gone, before);
 	else
-		strbuf_addf(out, " %s %s %s: %s, before %s (%+.0f %%)", w->verb, change, s->change == EXPLAIN_MORE ? "more" : "less",
-			    after, before, diff_percent(&s->v));
+		strbuf_addf(out, " %s %s %s: %s, before %s (%+.0f %%)", w->verb, change,
+			    s->change == EXPLAIN_MORE ? "more" : "less", after, before,
+			    diff_percent(&s->v));
 }
 
 static void say_inner(const struct explain_statement *s, struct strbuf *out)
@@ -114,7 +130,8 @@ static void say_inner(const struct explain_statement *s, struct strbuf *out)
 		    explain_amount(s->d, s->in_v[0], before, sizeof(before)));
 }
 
-static void say_cause(const struct explain_statement *s, const struct explain_cause *c, struct strbuf *out)
+static void say_cause(const struct explain_statement *s, const struct explain_cause *c,
+		      struct strbuf *out)
 {
 	static const char *const cause[] = {
 		[EXPLAIN_NEIGHBOUR] = "; while the CPU was taken by ",
@@ -133,7 +150,8 @@ static void say_cause(const struct explain_statement *s, const struct explain_ca
 	strbuf_addf(out, " (%s, before %s", explain_amount(s->d, c->v[1], after, sizeof(after)),
 		    explain_amount(s->d, c->v[0], before, sizeof(before)));
 	if (c->what == EXPLAIN_QUOTA)
-		strbuf_addf(out, "; in %llu of %llu periods", (unsigned long long)c->throttled[side],
+		strbuf_addf(out, "; in %llu of %llu periods",
+			    (unsigned long long)c->throttled[side],
 			    (unsigned long long)c->periods[side]);
 	strbuf_addstr(out, ")");
 }
@@ -154,7 +172,8 @@ static void add_range(struct strbuf *out, const char *prefix, const struct selec
 {
 	char from[40], to[40];
 
-	strbuf_addf(out, " --%sfrom %s --%sto %s", prefix, when_zoned(sel->from_ns, from, sizeof(from)), prefix,
+	strbuf_addf(out, " --%sfrom %s --%sto %s", prefix,
+		    when_zoned(sel->from_ns, from, sizeof(from)), prefix,
 		    when_zoned(sel->to_ns, to, sizeof(to)));
 }
 
@@ -167,9 +186,11 @@ static void add_store(const char *store, struct strbuf *out)
 }
 
 /* What waits were for is told by the table of waits. */
-static void waits_command(const struct selection *sel, const struct explain_statement *s, const char *store, struct strbuf *out)
+static void waits_command(const struct selection *sel, const struct explain_statement *s,
+			  const char *store, struct strbuf *out)
 {
-	const enum filter_kind filter = s->in && !strcmp(s->in_module, FOLD_CONTAINER) ? FILTER_CONTAINER : FILTER_COMM;
+	const enum filter_kind filter =
+		s->in && !strcmp(s->in_module, FOLD_CONTAINER) ? FILTER_CONTAINER : FILTER_COMM;
 
 	strbuf_addf(out, "%s waits", typed_sonde(false));
 	if (sel->filter_text[0])
@@ -181,13 +202,15 @@ static void waits_command(const struct selection *sel, const struct explain_stat
 }
 
 /* What is on one side only has nothing to be compared with. */
-void explain_command(const struct explain *x, const struct explain_statement *s, const char *store, struct strbuf *out)
+void explain_command(const struct explain *x, const struct explain_statement *s, const char *store,
+		     struct strbuf *out)
 {
 	const bool both = s->change == EXPLAIN_MORE || s->change == EXPLAIN_LESS;
 	const struct store_kind_info *kind = s->d->side[DIFF_AFTER].f->kind;
 	const struct selection *sel = x->sel[s->change == EXPLAIN_GONE ? DIFF_BEFORE : DIFF_AFTER];
 	const bool group = s->about == EXPLAIN_CONTAINER || s->about == EXPLAIN_COMMAND;
-	const enum filter_kind filter = s->about == EXPLAIN_CONTAINER ? FILTER_CONTAINER : FILTER_COMM;
+	const enum filter_kind filter =
+		s->about == EXPLAIN_CONTAINER ? FILTER_CONTAINER : FILTER_COMM;
 	const bool named = group && filter_can_say(s->name);
 
 	if (s->about == EXPLAIN_REASON) {

@@ -25,7 +25,8 @@ static struct endings_cut *cut(struct endings_program *p, const char *module, co
 		if (!strcmp(p->cuts[i].module, module) && !strcmp(p->cuts[i].reason, reason))
 			return &p->cuts[i];
 	mem_grow(p->cuts, p->n_cuts, p->cap_cuts);
-	p->cuts[p->n_cuts] = (struct endings_cut){.module = mem_strdup(module), .reason = mem_strdup(reason)};
+	p->cuts[p->n_cuts] =
+		(struct endings_cut){.module = mem_strdup(module), .reason = mem_strdup(reason)};
 	return &p->cuts[p->n_cuts++];
 }
 
@@ -70,7 +71,8 @@ void endings_sort(struct endings *x)
 {
 	for (size_t i = 0; i < x->n_programs; i++)
 		if (x->programs[i].n_cuts)
-			qsort(x->programs[i].cuts, x->programs[i].n_cuts, sizeof(struct endings_cut), more_cuts);
+			qsort(x->programs[i].cuts, x->programs[i].n_cuts,
+			      sizeof(struct endings_cut), more_cuts);
 	if (x->n_programs)
 		qsort(x->programs, x->n_programs, sizeof(*x->programs), more_cut);
 }
@@ -109,7 +111,8 @@ void endings_say(const struct endings *x, size_t i, struct strbuf *out)
 {
 	const struct endings_program *p = &x->programs[i];
 
-	strbuf_addf(out, "%s, where %.1f %% end early", last_component(p->executable), 100 * (double)p->cut / (double)p->n);
+	strbuf_addf(out, "%s, where %.1f %% end early", last_component(p->executable),
+		    100 * (double)p->cut / (double)p->n);
 	if (!p->n_cuts)
 		return;
 	if (p->cuts[0].module[strspn(p->cuts[0].module, "/")]) /* a file without a name is "/" */
@@ -127,7 +130,8 @@ json_t *endings_json(const struct endings *x, size_t max)
 
 		json_object_set_new(one, "executable", json_text(p->executable));
 		json_object_set_new(one, "samples", json_integer((json_int_t)p->n));
-		json_object_set_new(one, "complete_share", json_real(1 - (double)p->cut / (double)p->n));
+		json_object_set_new(one, "complete_share",
+				    json_real(1 - (double)p->cut / (double)p->n));
 		for (size_t k = 0; k < p->n_cuts && k < CUTS_TOLD; k++) {
 			json_t *c = json_object();
 

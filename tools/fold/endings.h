@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* endings: how many user stacks reached their root, and by program why the others did not. Summed over segments. */
+/* endings: how many user stacks reached their root, and by program why the others did not. Summed
+ * over segments. */
 #ifndef SONDE_TOOLS_ENDINGS_H
 #define SONDE_TOOLS_ENDINGS_H
 
@@ -11,14 +12,18 @@
 #include "schema/store/read/reader.h"
 
 struct endings_program {
-	char *executable;          /* path, "" if not known */
-	uint64_t n, cut;           /* user stacks; of those, cut short */
-	struct endings_cut { char *module, *reason; uint64_t n; } *cuts; /* most first after endings_sort */
+	char *executable; /* path, "" if not known */
+	uint64_t n, cut;  /* user stacks; of those, cut short */
+	struct endings_cut {
+		char *module, *reason;
+		uint64_t n;
+	} * cuts; /* most first after endings_sort */
 	size_t n_cuts, cap_cuts;
 };
 
 struct endings {
-	uint64_t n, complete; /* of stacks that there were: not of processes in the last part of an exec or exit */
+	uint64_t n, complete; /* of stacks that there were: not of processes in the last part of an
+				 exec or exit */
 	struct endings_program *programs; /* most cut short first after endings_sort */
 	size_t n_programs, cap_programs;
 };
@@ -29,10 +34,11 @@ void endings_sort(struct endings *x);
 void endings_release(struct endings *x);
 
 double endings_share(const struct endings *x); /* that is complete, 0 to 1; 0 where there is none */
-/* "compile, where 12.3 % end early, in libc.so.6: the chain of frame pointers ended": the i-th program's share of cut stacks and its first
- * cause. */
+/* "compile, where 12.3 % end early, in libc.so.6: the chain of frame pointers ended": the i-th
+ * program's share of cut stacks and its first cause. */
 void endings_say(const struct endings *x, size_t i, struct strbuf *out);
-/* [{executable, samples, complete_share, cuts: [{module, reason, samples}]}]: the first `max` programs with a cut stack. */
+/* [{executable, samples, complete_share, cuts: [{module, reason, samples}]}]: the first `max`
+ * programs with a cut stack. */
 json_t *endings_json(const struct endings *x, size_t max);
 
 #endif

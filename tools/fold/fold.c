@@ -2,9 +2,11 @@
 /*
  * fold: one kind of value of the selection, summed over segments into one stack tree.
  *
- * Ids mean something in one segment only, so everything is merged by content: a frame is its place (module, build-id,
- * offset, line, inlined) and its name, so that two calls within one function stay two (docs/decisions/0061); a process is (pid, start, exec count). Each segment keeps
- * three dense tables from its own ids to the merged ones, filled as they are met; a stack is walked to the root once.
+ * Ids mean something in one segment only, so everything is merged by content: a frame is its place
+ * (module, build-id, offset, line, inlined) and its name, so that two calls within one function
+ * stay two (docs/decisions/0061); a process is (pid, start, exec count). Each segment keeps three
+ * dense tables from its own ids to the merged ones, filled as they are met; a stack is walked to
+ * the root once.
  */
 #include "tools/fold/fold.h"
 
@@ -32,7 +34,8 @@ static void read_meta(struct folding *f, sqlite3 *db)
 {
 	sqlite3_stmt *st = NULL;
 
-	if (sqlite3_prepare_v2(db, "SELECT key, value FROM meta WHERE key IN ('host', 'kernel')", -1, &st, NULL) != SQLITE_OK)
+	if (sqlite3_prepare_v2(db, "SELECT key, value FROM meta WHERE key IN ('host', 'kernel')",
+			       -1, &st, NULL) != SQLITE_OK)
 		return;
 	while (sqlite3_step(st) == SQLITE_ROW) {
 		const char *key = (const char *)sqlite3_column_text(st, 0);
@@ -56,7 +59,8 @@ static void sum_series(struct folding *f)
 			continue;
 		f->pub->nodes[x->node].self_ns += x->ns;
 		f->pub->nodes[x->node].self_samples += x->n;
-		f->pub->frames_unnamed_ns += f->pub->frames[f->pub->nodes[x->node].frame].named ? 0 : x->ns;
+		f->pub->frames_unnamed_ns +=
+			f->pub->frames[f->pub->nodes[x->node].frame].named ? 0 : x->ns;
 		f->pub->processes[x->process].ns += x->ns;
 		f->pub->processes[x->process].samples += x->n;
 	}
@@ -139,14 +143,16 @@ static int fold_segment(struct folding *f, const char *path, struct err *e)
 
 /* --- a fold --- */
 
-int fold_start(struct folding *f, const struct selection *sel, const struct fold_opts *o, struct err *e)
+int fold_start(struct folding *f, const struct selection *sel, const struct fold_opts *o,
+	       struct err *e)
 {
 	const struct store_kind_info *kind = store_kind_info(o->kind);
 
 	*f = (struct folding){.b = fold_begin(), .sel = sel, .opts = *o};
 	f->pub = &f->b->pub;
 	f->pub->functions = o->functions;
-	f->late = o->group == FOLD_BY_NONE && !o->with && !(o->reasons && kind->kind == STORE_KIND_OFFCPU);
+	f->late = o->group == FOLD_BY_NONE && !o->with &&
+		  !(o->reasons && kind->kind == STORE_KIND_OFFCPU);
 	f->pub->kind = kind;
 	f->pub->unit = o->count ? kind->unit_n : kind->unit_value;
 	return o->slices ? fold_slices_plan(sel, o->slices, f->pub, e) : 0;
@@ -162,14 +168,16 @@ bool fold_finish(struct folding *f)
 }
 
 /* 0, an error, or NOTHING, which is not said yet. */
-static int fold_of(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e)
+static int fold_of(const struct selection *sel, const struct fold_opts *o, struct fold **out,
+		   struct err *e)
 {
 	struct folding f;
 	int rc = fold_start(&f, sel, o, e);
 	bool gauge = f.pub->kind->class == STORE_GAUGE;
 
 	reading_begin(sel->n_segments);
-	for (size_t i = 0; rc == 0 && i < sel->n_segments; i++) { /* of a gauge the newest holds: it comes first */
+	/* of a gauge the newest holds: it comes first */
+	for (size_t i = 0; rc == 0 && i < sel->n_segments; i++) {
 		reading_file(i);
 		rc = fold_segment(&f, sel->segments[gauge ? sel->n_segments - 1 - i : i].path, e);
 	}
@@ -186,12 +194,15 @@ static int fold_of(const struct selection *sel, const struct fold_opts *o, struc
 
 static int nothing_tagged(const struct selection *sel, enum store_kind kind, struct err *e)
 {
-	err_set(e, -ENODATA, EXIT_NOTHING, "nothing of kind %s was recorded in %s while these requests were served", store_kind_info(kind)->name, sel->range);
+	err_set(e, -ENODATA, EXIT_NOTHING,
+		"nothing of kind %s was recorded in %s while these requests were served",
+		store_kind_info(kind)->name, sel->range);
 	err_fix(e, "sonde requests --slowest --side server");
 	return -ENODATA;
 }
 
-int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e)
+int fold_make(const struct selection *sel, const struct fold_opts *o, struct fold **out,
+	      struct err *e)
 {
 	struct fold_opts opts = *o;
 	int rc;

@@ -21,8 +21,13 @@ struct fold_build *fold_begin(void)
 	b->pub.host = b->pub.kernel = none;
 	b->pub.kind = store_kind_info(STORE_KIND_CPU);
 	b->pub.unit = STORE_TIME;
-	fold_add_frame(b, &(struct fold_frame){.name = fold_text(b, "all"), .module = none, .module_path = none,
-					       .build_id = none, .file = none, .named = true, .origin = FOLD_GROUP});
+	fold_add_frame(b, &(struct fold_frame){.name = fold_text(b, "all"),
+					       .module = none,
+					       .module_path = none,
+					       .build_id = none,
+					       .file = none,
+					       .named = true,
+					       .origin = FOLD_GROUP});
 	mem_grow(b->pub.nodes, b->pub.n_nodes, b->cap_nodes);
 	b->pub.nodes[b->pub.n_nodes++] = (struct fold_node){0};
 	return b;
@@ -36,7 +41,8 @@ static bool text_known(const struct fold_build *b, const char *str, uint64_t *h,
 	return false;
 }
 
-/* What is there is valid, so what equals it is found without being made so; `h` stays right for what is valid itself. */
+/* What is there is valid, so what equals it is found without being made so; `h` stays right for
+ * what is valid itself. */
 const char *fold_text(struct fold_build *b, const char *raw)
 {
 	struct strbuf s = STRBUF_INIT;
@@ -61,8 +67,9 @@ const char *fold_text(struct fold_build *b, const char *raw)
 static bool same_frame(const struct fold_frame *a, const struct fold_frame *b)
 {
 	return a->name == b->name && a->module == b->module && a->module_path == b->module_path &&
-	       a->build_id == b->build_id && a->file == b->file && a->line == b->line && a->offset == b->offset &&
-	       a->inlined == b->inlined && a->named == b->named && a->origin == b->origin && a->runtime == b->runtime;
+	       a->build_id == b->build_id && a->file == b->file && a->line == b->line &&
+	       a->offset == b->offset && a->inlined == b->inlined && a->named == b->named &&
+	       a->origin == b->origin && a->runtime == b->runtime;
 }
 
 static uint32_t frame_put(struct fold_build *b, uint64_t h, const struct fold_frame *new)
@@ -75,8 +82,11 @@ static uint32_t frame_put(struct fold_build *b, uint64_t h, const struct fold_fr
 
 uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *new)
 {
-	uint64_t h = hash_u64(hash_u64(hash_u64(HASH_SEED, (uintptr_t)new->name), (uintptr_t)new->module_path),
-			      (uintptr_t)new->build_id ^ (uint64_t)new->origin ^ (uint64_t)new->inlined << 32), i;
+	uint64_t h = hash_u64(hash_u64(hash_u64(HASH_SEED, (uintptr_t) new->name),
+				       (uintptr_t) new->module_path),
+			      (uintptr_t) new->build_id ^ (uint64_t) new->origin ^
+				      (uint64_t) new->inlined << 32),
+		 i;
 
 	h = hash_u64(hash_u64(h, new->offset), new->line);
 	for (; idmap_get(&b->frame_of, h, &i); h = hash_u64(h, 1))
@@ -87,7 +97,8 @@ uint32_t fold_add_frame(struct fold_build *b, const struct fold_frame *new)
 
 uint32_t fold_add_function(struct fold_build *b, const struct fold_frame *new)
 {
-	uint64_t h = hash_u64(hash_u64(HASH_SEED, (uintptr_t)new->name), (uintptr_t)new->module), i;
+	uint64_t h = hash_u64(hash_u64(HASH_SEED, (uintptr_t) new->name), (uintptr_t) new->module),
+		 i;
 
 	for (; idmap_get(&b->frame_of, h, &i); h = hash_u64(h, 1)) {
 		struct fold_frame *known = &b->pub.frames[i];
@@ -119,7 +130,8 @@ static void tell_children(struct fold_build *b)
 	childmap_expect(&b->children, b->cap_nodes);
 	for (; b->n_told < b->pub.n_nodes; b->n_told++)
 		if (b->n_told)
-			childmap_add(&b->children, b->pub.nodes[b->n_told].parent, b->pub.nodes[b->n_told].frame, (uint32_t)b->n_told);
+			childmap_add(&b->children, b->pub.nodes[b->n_told].parent,
+				     b->pub.nodes[b->n_told].frame, (uint32_t)b->n_told);
 }
 
 bool fold_known_child(struct fold_build *b, uint32_t parent, uint32_t frame, uint32_t *node)
@@ -179,7 +191,8 @@ void fold_take_tree(struct fold_build *b, const struct fold_build *of)
 	b->pub.n_frames = of->pub.n_frames;
 	b->borrows = true;
 	fold_expect_nodes(b, of->pub.n_nodes);
-	for (size_t i = b->pub.n_nodes; i < of->pub.n_nodes; i++) /* whose sums somebody else may be adding to */
+	/* whose sums somebody else may be adding to */
+	for (size_t i = b->pub.n_nodes; i < of->pub.n_nodes; i++)
 		fold_add_child(b, of->pub.nodes[i].parent, of->pub.nodes[i].frame);
 }
 
@@ -203,7 +216,8 @@ uint32_t fold_add_process(struct fold_build *b, uint64_t identity, const struct 
 
 uint64_t fold_store_identity(const struct store_process_row *row)
 {
-	return hash_u64(hash_u64(hash_u64(HASH_SEED, row->pid), (uint64_t)row->start_ns), row->exec_id);
+	return hash_u64(hash_u64(hash_u64(HASH_SEED, row->pid), (uint64_t)row->start_ns),
+			row->exec_id);
 }
 
 uint32_t fold_store_process(struct fold_build *b, const struct store_process_row *row)
@@ -211,7 +225,8 @@ uint32_t fold_store_process(struct fold_build *b, const struct store_process_row
 	uint64_t identity = fold_store_identity(row);
 	uint32_t i;
 
-	if (fold_known_process(b, identity, &i)) { /* it went on in another segment, and may have ended there */
+	/* it went on in another segment, and may have ended there */
+	if (fold_known_process(b, identity, &i)) {
 		struct fold_process *known = &b->pub.processes[i];
 
 		if (row->how && !known->how) {
@@ -225,18 +240,30 @@ uint32_t fold_store_process(struct fold_build *b, const struct store_process_row
 		}
 		return i;
 	}
-	return fold_add_process(b, identity, &(struct fold_process){
-		.pid = row->pid, .ppid = row->ppid, .uid = row->uid, .start_ns = row->start_ns,
-		.comm = fold_text(b, row->comm), .exe = fold_text(b, row->exe),
-		.unit = fold_text(b, row->unit), .container_image = fold_text(b, row->container_image),
-		.args = fold_text(b, row->args), .container = fold_text(b, row->container),
-		.container_id = fold_text(b, row->container_id), .self = row->self, .end_ns = row->end_ns,
-		.how = row->how, .status = row->status, .lang = fold_text(b, row->lang),
-		.lang_runtime = fold_text(b, row->lang_runtime),
-	});
+	return fold_add_process(b, identity,
+				&(struct fold_process){
+					.pid = row->pid,
+					.ppid = row->ppid,
+					.uid = row->uid,
+					.start_ns = row->start_ns,
+					.comm = fold_text(b, row->comm),
+					.exe = fold_text(b, row->exe),
+					.unit = fold_text(b, row->unit),
+					.container_image = fold_text(b, row->container_image),
+					.args = fold_text(b, row->args),
+					.container = fold_text(b, row->container),
+					.container_id = fold_text(b, row->container_id),
+					.self = row->self,
+					.end_ns = row->end_ns,
+					.how = row->how,
+					.status = row->status,
+					.lang = fold_text(b, row->lang),
+					.lang_runtime = fold_text(b, row->lang_runtime),
+				});
 }
 
-uint32_t fold_group_node(struct fold_build *b, enum fold_group by, uint32_t process, const char *thread, uint32_t tid)
+uint32_t fold_group_node(struct fold_build *b, enum fold_group by, uint32_t process,
+			 const char *thread, uint32_t tid)
 {
 	const struct fold_process *p = &b->pub.processes[process];
 	struct fold_frame group = b->pub.frames[0]; /* all but the name are the root's */
@@ -244,11 +271,16 @@ uint32_t fold_group_node(struct fold_build *b, enum fold_group by, uint32_t proc
 
 	switch (by) {
 	case FOLD_BY_CONTAINER:
-		group.name = *p->container ? p->container : *p->container_id ? p->container_id : fold_text(b, "[host]");
+		group.name = *p->container    ? p->container :
+			     *p->container_id ? p->container_id :
+						fold_text(b, "[host]");
 		break;
 	case FOLD_BY_WHO:
-		group.name = *p->container ? p->container : *p->container_id ? p->container_id : p->comm;
-		group.module = fold_text(b, *p->container || *p->container_id ? FOLD_CONTAINER : FOLD_COMMAND);
+		group.name = *p->container    ? p->container :
+			     *p->container_id ? p->container_id :
+						p->comm;
+		group.module = fold_text(b, *p->container || *p->container_id ? FOLD_CONTAINER :
+										FOLD_COMMAND);
 		break;
 	case FOLD_BY_PROCESS:
 		snprintf(name, sizeof(name), "%.64s (%u)", p->comm, p->pid);
@@ -282,7 +314,8 @@ void fold_add_leaf(struct fold_build *b, const struct fold_leaf *leaf)
 		grow_with(b);
 }
 
-void fold_add_leaf_with(struct fold_build *b, const struct fold_leaf *leaf, const struct fold_with *with)
+void fold_add_leaf_with(struct fold_build *b, const struct fold_leaf *leaf,
+			const struct fold_with *with)
 {
 	fold_add_leaf(b, leaf);
 	grow_with(b);
@@ -291,14 +324,16 @@ void fold_add_leaf_with(struct fold_build *b, const struct fold_leaf *leaf, cons
 
 void fold_merge_leaf(struct fold_build *b, const struct fold_leaf *x, const struct fold_with *with)
 {
-	uint64_t h = hash_u64(hash_u64(hash_u64(HASH_SEED, (uint64_t)x->node << 32 | x->process), (uintptr_t)x->thread),
-			      (uint64_t)x->tid << 32 | x->label), i;
+	uint64_t h = hash_u64(hash_u64(hash_u64(HASH_SEED, (uint64_t)x->node << 32 | x->process),
+				       (uintptr_t)x->thread),
+			      (uint64_t)x->tid << 32 | x->label),
+		 i;
 
 	for (; idmap_get(&b->leaf_of, h, &i); h = hash_u64(h, 1)) {
 		struct fold_leaf *l = &b->pub.leaves[i];
 
-		if (l->node != x->node || l->process != x->process || l->thread != x->thread || l->tid != x->tid ||
-		    l->label != x->label)
+		if (l->node != x->node || l->process != x->process || l->thread != x->thread ||
+		    l->tid != x->tid || l->label != x->label)
 			continue;
 		l->samples += x->samples;
 		l->ns += x->ns;
@@ -332,7 +367,8 @@ void fold_add_loss(struct fold_build *b, const char *reason, uint64_t n)
 /* Modules that hold Go's runtime are Go. */
 static void mark_go(struct fold *f)
 {
-	static const char *const roots[] = {"runtime.goexit", "runtime.goexit.abi0", "runtime.mcall", "runtime.main",
+	static const char *const roots[] = {"runtime.goexit", "runtime.goexit.abi0",
+					    "runtime.mcall",  "runtime.main",
 					    "runtime.mstart", "runtime.mstart.abi0"};
 
 	for (size_t i = 0; i < f->n_frames; i++) {
@@ -342,7 +378,8 @@ static void mark_go(struct fold *f)
 		for (size_t k = 0; k < ARRAY_SIZE(roots) && root->origin == FOLD_NATIVE; k++)
 			go = go || !strcmp(root->name, roots[k]);
 		for (size_t k = 0; go && k < f->n_frames; k++)
-			if (f->frames[k].origin == FOLD_NATIVE && f->frames[k].module_path == root->module_path &&
+			if (f->frames[k].origin == FOLD_NATIVE &&
+			    f->frames[k].module_path == root->module_path &&
 			    f->frames[k].build_id == root->build_id)
 				f->frames[k].origin = FOLD_GO;
 	}

@@ -9,14 +9,21 @@
 
 static uint32_t join_process(struct fold_build *b, const struct fold_process *p)
 {
-	uint64_t identity = hash_str(hash_str(hash_str(hash_u64(HASH_SEED, p->pid), p->comm), p->exe), p->container_id);
+	uint64_t identity = hash_str(
+		hash_str(hash_str(hash_u64(HASH_SEED, p->pid), p->comm), p->exe), p->container_id);
 	uint32_t process;
 
 	if (fold_known_process(b, identity, &process))
 		return process;
-	return fold_add_process(b, identity, &(struct fold_process){
-		.pid = p->pid, .comm = fold_text(b, p->comm), .exe = fold_text(b, p->exe), .args = fold_text(b, p->args),
-		.container = fold_text(b, p->container), .container_id = fold_text(b, p->container_id), .self = p->self});
+	return fold_add_process(
+		b, identity,
+		&(struct fold_process){.pid = p->pid,
+				       .comm = fold_text(b, p->comm),
+				       .exe = fold_text(b, p->exe),
+				       .args = fold_text(b, p->args),
+				       .container = fold_text(b, p->container),
+				       .container_id = fold_text(b, p->container_id),
+				       .self = p->self});
 }
 
 static uint32_t join_frame(struct fold_build *b, const struct fold_frame *from)
@@ -36,20 +43,29 @@ static void join(struct fold_build *b, const struct fold *f, double scale, bool 
 	cleanup_free uint32_t *node = mem_array(f->n_nodes + 1, sizeof(*node));
 
 	for (size_t i = 1; i < f->n_nodes; i++)
-		node[i] = fold_child(b, node[f->nodes[i].parent], join_frame(b, &f->frames[f->nodes[i].frame]));
+		node[i] = fold_child(b, node[f->nodes[i].parent],
+				     join_frame(b, &f->frames[f->nodes[i].frame]));
 	for (size_t i = 0; i < f->n_leaves; i++) {
 		const struct fold_leaf *l = &f->leaves[i];
 		uint32_t process = join_process(b, &f->processes[l->process]);
-		struct fold_leaf new = {.node = node[l->node], .process = process, .thread = fold_text(b, l->thread),
-					.tid = l->tid, .samples = scaled(l->samples, scale), .ns = scaled(l->ns, scale),
-					.slice = l->slice, .label = l->label, .base = base};
+		struct fold_leaf new = {.node = node[l->node],
+					.process = process,
+					.thread = fold_text(b, l->thread),
+					.tid = l->tid,
+					.samples = scaled(l->samples, scale),
+					.ns = scaled(l->ns, scale),
+					.slice = l->slice,
+					.label = l->label,
+					.base = base};
 
 		b->pub.nodes[new.node].self_ns += new.ns;
 		b->pub.nodes[new.node].self_samples += new.samples;
 		b->pub.processes[process].ns += new.ns;
 		b->pub.processes[process].samples += new.samples;
 		if (f->with)
-			fold_add_leaf_with(b, &new, &(struct fold_with){scaled(f->with[i].samples, scale), scaled(f->with[i].ns, scale)});
+			fold_add_leaf_with(b, &new,
+					   &(struct fold_with){scaled(f->with[i].samples, scale),
+							       scaled(f->with[i].ns, scale)});
 		else
 			fold_add_leaf(b, &new);
 	}

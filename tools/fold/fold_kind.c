@@ -17,8 +17,11 @@
 
 /* --- the options --- */
 
-static const char *const UNITS[] = {[STORE_SAMPLES] = "samples", [STORE_EVENTS] = "events", [STORE_OBJECTS] = "objects",
-				    [STORE_TIME] = "time", [STORE_BYTES] = "bytes"};
+static const char *const UNITS[] = {[STORE_SAMPLES] = "samples",
+				    [STORE_EVENTS] = "events",
+				    [STORE_OBJECTS] = "objects",
+				    [STORE_TIME] = "time",
+				    [STORE_BYTES] = "bytes"};
 
 static void names_of(uint32_t kinds, char *out, size_t size)
 {
@@ -27,7 +30,8 @@ static void names_of(uint32_t kinds, char *out, size_t size)
 	out[0] = '\0';
 	for (int i = 1; i < STORE_KINDS && n < size; i++)
 		if (kinds & 1u << i)
-			n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "", store_kind_info((enum store_kind)i)->name);
+			n += (size_t)snprintf(out + n, size - n, "%s%s", n ? ", " : "",
+					      store_kind_info((enum store_kind)i)->name);
 }
 
 static int unknown_type(const char *type, struct err *e)
@@ -45,8 +49,8 @@ static int unit_of(const char *unit, const struct store_kind_info *k, bool *coun
 	*count = !strcmp(unit, UNITS[k->unit_n]);
 	if (*count || !strcmp(unit, UNITS[k->unit_value]))
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--unit %.40s does not fit --type %s: it has %s and %s", unit, k->name, UNITS[k->unit_n],
-		UNITS[k->unit_value]);
+	err_set(e, -EINVAL, EXIT_USAGE, "--unit %.40s does not fit --type %s: it has %s and %s",
+		unit, k->name, UNITS[k->unit_n], UNITS[k->unit_value]);
 	err_fix(e, "sonde stacks --type %s --unit %s", k->name, UNITS[k->unit_value]);
 	return -EINVAL;
 }
@@ -65,14 +69,16 @@ int fold_kind_of(const char *type, const struct selection *sel, struct fold_opts
 	return unit_of(sel->measure, store_kind_info(o->kind), &o->count, e);
 }
 
-int fold_kind_or_wall_of(const char *type, const struct selection *sel, struct fold_opts *o, struct err *e)
+int fold_kind_or_wall_of(const char *type, const struct selection *sel, struct fold_opts *o,
+			 struct err *e)
 {
 	if (!type || strcmp(type, FOLD_WALL_NAME))
 		return fold_kind_of(type, sel, o, e);
 	o->wall = true;
 	if (!sel->measure || !strcmp(sel->measure, UNITS[STORE_TIME]))
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--unit %.40s does not fit --type wall: it has time", sel->measure);
+	err_set(e, -EINVAL, EXIT_USAGE, "--unit %.40s does not fit --type wall: it has time",
+		sel->measure);
 	err_fix(e, "sonde flame --type wall --unit time");
 	return -EINVAL;
 }
@@ -106,8 +112,9 @@ int fold_kinds_there(const struct selection *sel, uint32_t *kinds, struct err *e
 }
 
 /* What is shown where nobody said what, the first that there is. */
-static const enum store_kind TELLING[] = {STORE_KIND_CPU, STORE_KIND_OFFCPU, STORE_KIND_INUSE, STORE_KIND_ALLOC, STORE_KIND_MUTEX,
-					  STORE_KIND_BLOCK, STORE_KIND_RUNQUEUE, STORE_KIND_STANDING};
+static const enum store_kind TELLING[] = {STORE_KIND_CPU,      STORE_KIND_OFFCPU,  STORE_KIND_INUSE,
+					  STORE_KIND_ALLOC,    STORE_KIND_MUTEX,   STORE_KIND_BLOCK,
+					  STORE_KIND_RUNQUEUE, STORE_KIND_STANDING};
 
 int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct err *e)
 {
@@ -128,7 +135,8 @@ int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct e
 		}
 	if (kinds & (kinds - 1)) {
 		names_of(kinds & ~(1u << *kind), names, sizeof(names));
-		log_warn("no CPU samples in %s: this is --type %s; there is also %s", sel->range, store_kind_info(*kind)->name, names);
+		log_warn("no CPU samples in %s: this is --type %s; there is also %s", sel->range,
+			 store_kind_info(*kind)->name, names);
 	}
 	return 0;
 }
@@ -151,11 +159,12 @@ static void tell_span(const struct selection *sel, char *out, size_t size)
 			to = all[i].to_ns;
 	}
 	if (from)
-		snprintf(out, size, "; the store holds samples from %s to %s", when_local(from, now, a, sizeof(a)),
-			 when_local(to, now, b, sizeof(b)));
+		snprintf(out, size, "; the store holds samples from %s to %s",
+			 when_local(from, now, a, sizeof(a)), when_local(to, now, b, sizeof(b)));
 }
 
-static int nothing_else(const struct selection *sel, const struct store_kind_info *k, const char *there, struct err *e)
+static int nothing_else(const struct selection *sel, const struct store_kind_info *k,
+			const char *there, struct err *e)
 {
 	uint32_t kinds = 0;
 	char names[128];
@@ -163,15 +172,21 @@ static int nothing_else(const struct selection *sel, const struct store_kind_inf
 	for (size_t i = 0; i < sel->n_segments; i++)
 		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
 	names_of(kinds, names, sizeof(names));
-	err_set(e, -ENODATA, EXIT_NOTHING, "no %s (%s)%s%s in %s: %s%s%s%s", k->what, k->name, *sel->what ? " of " : "", sel->what,
-		sel->range, select_is_narrow(sel) ? "nothing of what the filters name, or it was not recorded" :
-		"it was not recorded then", *names ? "; there is " : "", names, there);
+	err_set(e, -ENODATA, EXIT_NOTHING, "no %s (%s)%s%s in %s: %s%s%s%s", k->what, k->name,
+		*sel->what ? " of " : "", sel->what, sel->range,
+		select_is_narrow(sel) ? "nothing of what the filters name, or it was not recorded" :
+					"it was not recorded then",
+		*names ? "; there is " : "", names, there);
 	if (kinds & 1u << k->kind)
 		err_fix(e, "sonde stacks --type %s (without the filter)    sonde status", k->name);
 	else if (k->family)
-		err_fix(e, "sudo sonde record --families cpu,%s -d 1m    sonde status (what is there)", k->family);
+		err_fix(e,
+			"sudo sonde record --families cpu,%s -d 1m    sonde status (what is there)",
+			k->family);
 	else
-		err_fix(e, "sonde import %s.pb.gz (a profile that the program wrote)    sonde status (what is there)", k->name);
+		err_fix(e,
+			"sonde import %s.pb.gz (a profile that the program wrote)    sonde status (what is there)",
+			k->name);
 	return -ENODATA;
 }
 
@@ -187,7 +202,8 @@ static void add_near(const struct selection *sel, struct strbuf *out)
 	names_release(&l);
 }
 
-/* What did not run may have waited: where that was recorded the command that shows it, else the one that records it. */
+/* What did not run may have waited: where that was recorded the command that shows it, else the one
+ * that records it. */
 static void fix_idle(const struct selection *sel, struct err *e)
 {
 	char from[40], to[40];
@@ -196,10 +212,12 @@ static void fix_idle(const struct selection *sel, struct err *e)
 	for (size_t i = 0; i < sel->n_segments; i++)
 		(void)kinds_in(sel, sel->segments[i].path, &kinds, NULL);
 	if (kinds & 1u << STORE_KIND_OFFCPU)
-		err_fix(e, "sonde waits --idle %s --from %s --to %s (it may have waited)", sel->filter_text,
-			when_zoned(sel->from_ns, from, sizeof(from)), when_zoned(sel->to_ns, to, sizeof(to)));
+		err_fix(e, "sonde waits --idle %s --from %s --to %s (it may have waited)",
+			sel->filter_text, when_zoned(sel->from_ns, from, sizeof(from)),
+			when_zoned(sel->to_ns, to, sizeof(to)));
 	else
-		err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s (it may have waited)    sonde stacks (without the filter)");
+		err_fix(e,
+			"sudo sonde record --families cpu,offcpu -d 10s (it may have waited)    sonde stacks (without the filter)");
 }
 
 bool fold_only_self(const struct selection *sel)
@@ -215,8 +233,10 @@ static void fix_only_self(const struct selection *sel, struct err *e)
 {
 	char from[40], to[40];
 
-	err_fix(e, "sonde stacks --self --from %s --to %s (sonde's own samples)    sonde status (what is there)",
-		when_zoned(sel->from_ns, from, sizeof(from)), when_zoned(sel->to_ns, to, sizeof(to)));
+	err_fix(e,
+		"sonde stacks --self --from %s --to %s (sonde's own samples)    sonde status (what is there)",
+		when_zoned(sel->from_ns, from, sizeof(from)),
+		when_zoned(sel->to_ns, to, sizeof(to)));
 }
 
 /* Other kinds of value were recorded then: no "nothing". */
@@ -232,11 +252,15 @@ static bool others_there(const struct selection *sel, struct err *e)
 	names_of(kinds, names, sizeof(names));
 	when_zoned(sel->from_ns, from, sizeof(from));
 	when_zoned(sel->to_ns, to, sizeof(to));
-	err_set(e, -ENODATA, EXIT_NOTHING, "no CPU samples in %s: cpu was not recorded then; there is %s", sel->range, names);
+	err_set(e, -ENODATA, EXIT_NOTHING,
+		"no CPU samples in %s: cpu was not recorded then; there is %s", sel->range, names);
 	if (kinds & 1u << STORE_KIND_OFFCPU)
-		err_fix(e, "sonde waits --from %s --to %s    sonde status (what was recorded when)", from, to);
+		err_fix(e, "sonde waits --from %s --to %s    sonde status (what was recorded when)",
+			from, to);
 	else
-		err_fix(e, "sonde stacks --from %s --to %s    sonde status (what was recorded when)", from, to);
+		err_fix(e,
+			"sonde stacks --from %s --to %s    sonde status (what was recorded when)",
+			from, to);
 	return true;
 }
 
@@ -249,7 +273,8 @@ int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *
 	tell_span(sel, there, sizeof(there));
 	add_near(sel, &near);
 	if (near.len) {
-		err_set(e, -ENODATA, EXIT_NOTHING, "nothing in %s is called as the filters say%s", sel->range, strbuf_str(&near));
+		err_set(e, -ENODATA, EXIT_NOTHING, "nothing in %s is called as the filters say%s",
+			sel->range, strbuf_str(&near));
 		err_fix(e, "sonde ps (who ran then)");
 		return -ENODATA;
 	}
@@ -258,9 +283,12 @@ int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *
 	self = !narrow && fold_only_self(sel);
 	if (!narrow && !self && others_there(sel, e))
 		return -ENODATA;
-	err_set(e, -ENODATA, EXIT_NOTHING, "no CPU samples%s%s in %s: %s%s", *sel->what ? " of " : "", sel->what, sel->range,
+	err_set(e, -ENODATA, EXIT_NOTHING, "no CPU samples%s%s in %s: %s%s",
+		*sel->what ? " of " : "", sel->what, sel->range,
 		narrow ? "what the filters name did not run on a CPU then, or does not exist" :
-		self ? "the host was idle, but for sonde itself" : "nothing was recorded then, or the host was idle", there);
+		self   ? "the host was idle, but for sonde itself" :
+			 "nothing was recorded then, or the host was idle",
+		there);
 	if (narrow)
 		fix_idle(sel, e);
 	else if (self)
@@ -274,7 +302,9 @@ int fold_nothing(const struct selection *sel, enum store_kind kind, struct err *
 
 uint64_t fold_recorded_ns(const struct fold *f)
 {
-	return f->covered_ns ? f->covered_ns : f->to_ns > f->from_ns ? (uint64_t)(f->to_ns - f->from_ns) : 0;
+	return f->covered_ns         ? f->covered_ns :
+	       f->to_ns > f->from_ns ? (uint64_t)(f->to_ns - f->from_ns) :
+				       0;
 }
 
 double fold_cores(const struct fold *f, uint64_t ns)
@@ -291,22 +321,31 @@ bool fold_is_cores(const struct fold *f)
 
 const char *fold_amount_title(const struct fold *f)
 {
-	static const char *const titles[] = {[STORE_SAMPLES] = "SAMPLES", [STORE_EVENTS] = "EVENTS",
-					     [STORE_OBJECTS] = "OBJECTS", [STORE_TIME] = "TIME", [STORE_BYTES] = "BYTES"};
+	static const char *const titles[] = {[STORE_SAMPLES] = "SAMPLES",
+					     [STORE_EVENTS] = "EVENTS",
+					     [STORE_OBJECTS] = "OBJECTS",
+					     [STORE_TIME] = "TIME",
+					     [STORE_BYTES] = "BYTES"};
 
 	return fold_is_cores(f) ? "CORES" : titles[f->unit];
 }
 
 static const char *time_text(double ns, char *buf, size_t size)
 {
-	static const struct { double ns; const char *unit; } steps[] = {{3600e9, "h"}, {60e9, "min"}, {1e9, "s"}, {1e6, "ms"},
-									{1e3, "us"}};
+	static const struct {
+		double ns;
+		const char *unit;
+	} steps[] = {{3600e9, "h"}, {60e9, "min"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(steps); i++)
 		if (ns >= steps[i].ns) {
 			double v = ns / steps[i].ns;
 
-			snprintf(buf, size, v < 10 ? "%.2f %s" : v < 100 ? "%.1f %s" : "%.0f %s", v, steps[i].unit);
+			snprintf(buf, size,
+				 v < 10  ? "%.2f %s" :
+				 v < 100 ? "%.1f %s" :
+					   "%.0f %s",
+				 v, steps[i].unit);
 			return buf;
 		}
 	snprintf(buf, size, "%.0f ns", ns);
@@ -321,5 +360,6 @@ const char *fold_amount(const struct fold *f, uint64_t amount, char *buf, size_t
 	}
 	if (f->unit == STORE_TIME)
 		return time_text((double)amount, buf, size);
-	return f->unit == STORE_BYTES ? term_bytes(amount, buf, size) : term_count(amount, buf, size);
+	return f->unit == STORE_BYTES ? term_bytes(amount, buf, size) :
+					term_count(amount, buf, size);
 }

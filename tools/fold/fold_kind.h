@@ -2,9 +2,11 @@
 /*
  * fold_kind: which kind of value a verb answers about, and what to say where there is none.
  *
- *   --type NAME   a kind of store/model/kinds.h: cpu, offcpu, alloc, ...; without it cpu, or the only one that there is
- *   --unit UNIT   by which of its two numbers things are ranked: samples, events, objects (how many), time, bytes (how
- *                 much). Without it the kind's usual one. (select.h tells it from a systemd unit.)
+ *   --type NAME   a kind of store/model/kinds.h: cpu, offcpu, alloc, ...; without it cpu, or the
+ * only one that there is
+ *   --unit UNIT   by which of its two numbers things are ranked: samples, events, objects (how
+ * many), time, bytes (how much). Without it the kind's usual one. (select.h tells it from a systemd
+ * unit.)
  */
 #ifndef SONDE_TOOLS_FOLD_KIND_H
 #define SONDE_TOOLS_FOLD_KIND_H
@@ -14,18 +16,28 @@
 #include "tools/fold/fold.h"
 #include "tools/select/select.h"
 
-#define FOLD_KIND_OPTION(type, field) \
-	{"type", 0, OPTION_STRING, "KIND", "cpu, offcpu, runqueue, alloc, inuse, mutex or block", offsetof(type, field)}
-#define FOLD_KIND_OR_WALL_OPTION(type, field) \
-	{"type", 0, OPTION_STRING, "KIND", "cpu, offcpu, runqueue, wall, alloc, inuse, mutex or block", offsetof(type, field)}
+#define FOLD_KIND_OPTION(type, field)                                          \
+	{                                                                      \
+		"type", 0, OPTION_STRING, "KIND",                              \
+			"cpu, offcpu, runqueue, alloc, inuse, mutex or block", \
+			offsetof(type, field)                                  \
+	}
+#define FOLD_KIND_OR_WALL_OPTION(type, field)                                        \
+	{                                                                            \
+		"type", 0, OPTION_STRING, "KIND",                                    \
+			"cpu, offcpu, runqueue, wall, alloc, inuse, mutex or block", \
+			offsetof(type, field)                                        \
+	}
 
 /* From --type (NULL: not given) and the selection's measure to `o`: kind and count. EXIT_USAGE. */
 int fold_kind_of(const char *type, const struct selection *sel, struct fold_opts *o, struct err *e);
 /* The same, and "wall" (fold_wall.h), which has one unit: time. */
-int fold_kind_or_wall_of(const char *type, const struct selection *sel, struct fold_opts *o, struct err *e);
+int fold_kind_or_wall_of(const char *type, const struct selection *sel, struct fold_opts *o,
+			 struct err *e);
 /* All kinds that the selection's time and recording have: bit 1 << kind. */
 int fold_kinds_there(const struct selection *sel, uint32_t *kinds, struct err *e);
-/* The most telling kind that the selection has, cpu first; cpu where it has none. Where several others are there, they are named. */
+/* The most telling kind that the selection has, cpu first; cpu where it has none. Where several
+ * others are there, they are named. */
 int fold_kind_there(const struct selection *sel, enum store_kind *kind, struct err *e);
 /* Of a window where nothing was found: is CPU time of sonde's own there, left out? */
 bool fold_only_self(const struct selection *sel);

@@ -7,7 +7,8 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
-#define WAYMARK 16 /* of so many stacks one is kept by group: from the nearest one on, nodes are found again quickly */
+/* of so many stacks one is kept by group: from the nearest one on, nodes are found again quickly */
+#define WAYMARK 16
 
 /* --- frames --- */
 
@@ -46,14 +47,16 @@ static struct seg_function function_of(struct folding *f, const struct store_fra
 
 	if (fn.name)
 		return fn;
-	fn = (struct seg_function){fold_text(f->b, row->name), path_text(f, row->file ? row->file : "")};
+	fn = (struct seg_function){fold_text(f->b, row->name),
+				   path_text(f, row->file ? row->file : "")};
 	if (row->function)
 		*known = fn;
 	return fn;
 }
 
 /* "name", or "name (file.c:12)" */
-static const char *frame_name(struct folding *f, const struct store_frame_row *row, const struct seg_function *fn)
+static const char *frame_name(struct folding *f, const struct store_frame_row *row,
+			      const struct seg_function *fn)
 {
 	const char *slash;
 	cleanup_strbuf struct strbuf s = STRBUF_INIT;
@@ -61,7 +64,8 @@ static const char *frame_name(struct folding *f, const struct store_frame_row *r
 	if (!f->opts.lines || !row->line || !*row->file)
 		return fn->name;
 	slash = strrchr(row->file, '/');
-	strbuf_addf(&s, "%s (%s:%u)", row->name, slash && slash[1] ? slash + 1 : row->file, row->line);
+	strbuf_addf(&s, "%s (%s:%u)", row->name, slash && slash[1] ? slash + 1 : row->file,
+		    row->line);
 	return fold_text(f->b, strbuf_str(&s));
 }
 
@@ -69,13 +73,16 @@ static const char *frame_name(struct folding *f, const struct store_frame_row *r
 static const struct store_image_row *image_of(struct folding *f, uint32_t id)
 {
 	static const struct store_image_row none = {"", "", "", "", STORE_IMAGE_UNKNOWN};
-	const struct store_image_row *row = id && id < f->dict->n_images ? &f->dict->images[id] : &none;
+	const struct store_image_row *row =
+		id && id < f->dict->n_images ? &f->dict->images[id] : &none;
 	struct store_image_row *image = &f->seg_image[row == &none ? 0 : id];
 
 	if (!image->name)
 		*image = (struct store_image_row){
-			.name = fold_text(f->b, row->name ? row->name : ""), .path = fold_text(f->b, row->path ? row->path : ""),
-			.build_id = fold_text(f->b, row->build_id ? row->build_id : ""), .kind = row->kind,
+			.name = fold_text(f->b, row->name ? row->name : ""),
+			.path = fold_text(f->b, row->path ? row->path : ""),
+			.build_id = fold_text(f->b, row->build_id ? row->build_id : ""),
+			.kind = row->kind,
 		};
 	return image;
 }
@@ -97,7 +104,9 @@ static uint32_t frame_from(struct folding *f, uint32_t id)
 		.named = row->function != 0,
 		.inlined = row->inlined,
 		.origin = origin_of(image, row->function != 0),
-		.runtime = image->kind >= STORE_IMAGE_SCRIPT ? (uint8_t)(image->kind - STORE_IMAGE_SCRIPT) : 0,
+		.runtime = image->kind >= STORE_IMAGE_SCRIPT ?
+				   (uint8_t)(image->kind - STORE_IMAGE_SCRIPT) :
+				   0,
 	};
 
 	return (f->opts.functions ? fold_add_function : fold_add_frame)(f->b, &new);
@@ -118,19 +127,22 @@ static bool known_node(const struct folding *f, uint32_t group, uint32_t stack, 
 		*node = f->seg_plain[stack];
 		return true;
 	}
-	return group && stack % WAYMARK == 0 && idmap_get(&f->seg_node, (uint64_t)group << 32 | stack, node);
+	return group && stack % WAYMARK == 0 &&
+	       idmap_get(&f->seg_node, (uint64_t)group << 32 | stack, node);
 }
 
 bool fold_leaves_out(const struct folding *f, uint32_t stack)
 {
-	return (f->seg_hidden && f->seg_hidden[stack]) || (f->opts.no_inline && f->dict->frames[f->dict->stack_frame[stack]].inlined);
+	return (f->seg_hidden && f->seg_hidden[stack]) ||
+	       (f->opts.no_inline && f->dict->frames[f->dict->stack_frame[stack]].inlined);
 }
 
 uint32_t fold_child_of(struct folding *f, uint32_t parent, uint32_t stack)
 {
 	uint32_t frame = f->dict->stack_frame[stack];
 
-	return fold_leaves_out(f, stack) ? parent : fold_child(f->b, parent, fold_frame_of(f, frame));
+	return fold_leaves_out(f, stack) ? parent :
+					   fold_child(f->b, parent, fold_frame_of(f, frame));
 }
 
 /* Walks up to the nearest ancestor that is known, then down again. */

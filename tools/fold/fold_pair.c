@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold_pair: two windows of one archive as two folds with one tree. Its dictionary is loaded once, the rows of the
- * windows are read by two threads, and what has something in either of them becomes a node of both.
+ * fold_pair: two windows of one archive as two folds with one tree. Its dictionary is loaded once,
+ * the rows of the windows are read by two threads, and what has something in either of them becomes
+ * a node of both.
  */
 #include "tools/fold/fold_pair.h"
 
@@ -17,13 +18,16 @@ struct half {
 	const char *path;
 	const struct fold_build *tree; /* whose tree it takes, NULL: it has one */
 	int rc;
-	struct err unsaid; /* what goes wrong goes wrong again, one window by itself, and is said then */
+	struct err unsaid; /* what goes wrong goes wrong again, one window by itself, and is said
+			      then */
 };
 
 static bool are_one_archive(const struct selection *const sel[2])
 {
-	return sel[0]->n_segments == 1 && sel[1]->n_segments == 1 && !strcmp(sel[0]->segments[0].path, sel[1]->segments[0].path) &&
-	       select_run_in(sel[0], sel[0]->segments[0].path, 0) >= 0 && select_run_in(sel[1], sel[1]->segments[0].path, 0) >= 0;
+	return sel[0]->n_segments == 1 && sel[1]->n_segments == 1 &&
+	       !strcmp(sel[0]->segments[0].path, sel[1]->segments[0].path) &&
+	       select_run_in(sel[0], sel[0]->segments[0].path, 0) >= 0 &&
+	       select_run_in(sel[1], sel[1]->segments[0].path, 0) >= 0;
 }
 
 /* Each has a connection of its own; the second takes the first one's dictionary. */
@@ -94,7 +98,8 @@ static bool make_both(struct half h[2])
 	return !h[0].rc && !h[1].rc;
 }
 
-bool fold_pair_make(const struct selection *const sel[2], const struct fold_opts *const o[2], struct fold *out[2])
+bool fold_pair_make(const struct selection *const sel[2], const struct fold_opts *const o[2],
+		    struct fold *out[2])
 {
 	struct half h[2];
 	bool made;

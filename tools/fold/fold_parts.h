@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold_parts: a fold at work, segment by segment: what fold.c and fold_pair.c (the steps), fold_rows.c (what the rows say),
- * fold_place.c and fold_nodes.c (a segment's stacks as nodes of the fold's tree) share. Private to them.
+ * fold_parts: a fold at work, segment by segment: what fold.c and fold_pair.c (the steps),
+ * fold_rows.c (what the rows say), fold_place.c and fold_nodes.c (a segment's stacks as nodes of
+ * the fold's tree) share. Private to them.
  */
 #ifndef SONDE_TOOLS_FOLD_PARTS_H
 #define SONDE_TOOLS_FOLD_PARTS_H
@@ -21,7 +22,7 @@
 
 struct folding {
 	struct fold_build *b;
-	struct fold *pub;                  /* of b */
+	struct fold *pub; /* of b */
 	const struct selection *sel;
 	struct fold_opts opts;
 	uint64_t found_self_n;
@@ -29,36 +30,38 @@ struct folding {
 	/* of the segment at hand */
 	struct store_segment *seg;
 	const struct store_dict *dict;
-	size_t first_leaf, first_cell;     /* its own among those of the fold */
-	int64_t seg_run;                   /* the run at hand, or 0: all */
-	bool is_with;                      /* the second kind is being told */
-	size_t n_told;                     /* processes that later segments have told of */
-	struct fold_spans spans;           /* when something recorded, if there are slices */
-	struct fold_spans heard;           /* when the runs did that have some of it */
+	size_t first_leaf, first_cell;         /* its own among those of the fold */
+	int64_t seg_run;                       /* the run at hand, or 0: all */
+	bool is_with;                          /* the second kind is being told */
+	size_t n_told;                         /* processes that later segments have told of */
+	struct fold_spans spans;               /* when something recorded, if there are slices */
+	struct fold_spans heard;               /* when the runs did that have some of it */
 	const struct store_run_row *heard_run; /* the one noted last, of the segment at hand */
-	uint32_t *seg_frame, *seg_process; /* + 1, 0: not met yet */
+	uint32_t *seg_frame, *seg_process;     /* + 1, 0: not met yet */
 	struct seg_task {
 		bool known;
-		uint32_t group;            /* its node */
-		const char *thread;        /* the fold's */
-	} *seg_task;
-	struct seg_series {                /* its sums over the range: a series comes once in each slice */
+		uint32_t group;     /* its node */
+		const char *thread; /* the fold's */
+	} * seg_task;
+	struct seg_series { /* its sums over the range: a series comes once in each slice */
 		bool known, self, out;
 		uint32_t node, process;
 		uint64_t n, ns;
-	} *seg_series;
-	bool late;                         /* one group: nodes are made when all stacks that have something are known */
-	uint32_t *seg_plain;               /* stack -> node below the root or its last group, 0: not met yet; late: 1 until then */
-	uint32_t *seg_group;               /* stack -> that group's node */
-	uint8_t *seg_hidden;               /* by stack: its last frame is an interpreter's own (fold_scripts.c); NULL: none is */
+	} * seg_series;
+	bool late; /* one group: nodes are made when all stacks that have something are known */
+	uint32_t *seg_plain; /* stack -> node below the root or its last group, 0: not met yet;
+				late: 1 until then */
+	uint32_t *seg_group; /* stack -> that group's node */
+	uint8_t *seg_hidden; /* by stack: its last frame is an interpreter's own (fold_scripts.c);
+				NULL: none is */
 	struct store_image_row *seg_image; /* names are the fold's; no name: not met yet */
 	struct seg_function {              /* a function's frames are many */
 		const char *name, *file;   /* NULL: not met yet */
-	} *seg_function;
-	struct seg_path {                  /* by a part of its address: a file's functions are many */
+	} * seg_function;
+	struct seg_path { /* by a part of its address: a file's functions are many */
 		const char *raw, *text;
 	} seg_path[FOLD_PATHS];
-	struct idmap seg_node;             /* (group's node, stack) -> node of some, where there are groups */
+	struct idmap seg_node; /* (group's node, stack) -> node of some, where there are groups */
 };
 
 /* The frame of the fold that one of the segment's is. */
@@ -71,15 +74,18 @@ uint8_t *fold_hide_interpreters(const struct store_dict *d);
 uint32_t fold_child_of(struct folding *f, uint32_t parent, uint32_t stack);
 /* The node of a stack below a group's node. */
 uint32_t fold_node_of_stack(struct folding *f, uint32_t group, uint32_t stack);
-/* Where nodes are made late, when all rows are read: the stacks that have something become nodes. */
+/* Where nodes are made late, when all rows are read: the stacks that have something become nodes.
+ */
 void fold_place_stacks(struct folding *f);
 /* What series, leaves and cells of the segment say of stacks becomes nodes. */
 void fold_point_at_nodes(struct folding *f);
 
 /* --- the steps (fold.c) --- */
 
-/* Without nodes, its slices planned. What was started is finished, or freed with fold_free(f->pub). */
-int fold_start(struct folding *f, const struct selection *sel, const struct fold_opts *o, struct err *e);
+/* Without nodes, its slices planned. What was started is finished, or freed with fold_free(f->pub).
+ */
+int fold_start(struct folding *f, const struct selection *sel, const struct fold_opts *o,
+	       struct err *e);
 /* The segment's dictionary is there; an end for each that began. */
 int fold_segment_begin(struct folding *f, const char *path, struct err *e);
 int fold_rows_read(struct folding *f, const char *path, struct err *e);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold_place: stacks become nodes when all that have something are known. A stack's caller has the smaller id. Into a fold
- * that has nodes they go one by one, in the order of ids. Into an empty one, which is what a window within one segment is, they
- * go caller by caller: what is the same callee is found among those at hand by a mark at its frame, without a search. A callee
- * is a slot at first, and a node when its turn comes: nodes come depth first, so that what is near in the tree is near in memory.
+ * fold_place: stacks become nodes when all that have something are known. A stack's caller has the
+ * smaller id. Into a fold that has nodes they go one by one, in the order of ids. Into an empty
+ * one, which is what a window within one segment is, they go caller by caller: what is the same
+ * callee is found among those at hand by a mark at its frame, without a search. A callee is a slot
+ * at first, and a node when its turn comes: nodes come depth first, so that what is near in the
+ * tree is near in memory.
  */
 #include <stdlib.h>
 
@@ -15,16 +17,19 @@
 
 struct placing {
 	struct folding *f;
-	uint32_t *node;              /* by stack: its slot; until its caller is done: the caller's next callee that has something, 0: none */
-	uint32_t *head;              /* by stack: its first callee that has something */
-	uint32_t *same;              /* by stack: another one of the same slot, 0: none */
+	uint32_t *node; /* by stack: its slot; until its caller is done: the caller's next callee
+			   that has something, 0: none */
+	uint32_t *head; /* by stack: its first callee that has something */
+	uint32_t *same; /* by stack: another one of the same slot, 0: none */
 	struct slot {
 		uint32_t frame;
-		uint32_t node;       /* its caller's; its own when its turn has come */
-		uint32_t first;      /* a stack of it, MORE: and others */
-	} *slots;
+		uint32_t node;  /* its caller's; its own when its turn has come */
+		uint32_t first; /* a stack of it, MORE: and others */
+	} * slots;
 	uint32_t n_slots;
-	struct mark { uint32_t by, slot; } *mark; /* by frame of the fold: whose callee it was last (+ 1), and its slot */
+	struct mark {
+		uint32_t by, slot;
+	} * mark; /* by frame of the fold: whose callee it was last (+ 1), and its slot */
 };
 
 /* --- one by one --- */
@@ -141,7 +146,8 @@ static void take_turns(struct placing *p, size_t n)
 static void into_empty(struct folding *f)
 {
 	const struct store_dict *d = f->dict;
-	struct placing p = {.f = f, .node = f->seg_plain, .head = mem_array(d->n_stacks + 1, sizeof(*p.head))};
+	struct placing p = {
+		.f = f, .node = f->seg_plain, .head = mem_array(d->n_stacks + 1, sizeof(*p.head))};
 	size_t n = list_callees(&p);
 
 	fold_expect_nodes(f->b, n);

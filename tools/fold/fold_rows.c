@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold_rows: what the rows of a segment say goes to its series, to leaves and cells, and to processes. A series comes once in
- * each slice; what it is of is looked at once.
+ * fold_rows: what the rows of a segment say goes to its series, to leaves and cells, and to
+ * processes. A series comes once in each slice; what it is of is looked at once.
  */
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -29,13 +29,15 @@ static uint32_t process_of(struct folding *f, uint32_t id)
 }
 
 /* What all series of a thread have in common. */
-static const struct seg_task *task_of(struct folding *f, const struct store_total *t, uint32_t process)
+static const struct seg_task *task_of(struct folding *f, const struct store_total *t,
+				      uint32_t process)
 {
 	struct seg_task *task = &f->seg_task[t->task];
 
 	if (!task->known)
-		*task = (struct seg_task){true, fold_group_node(f->b, f->opts.group, process, t->thread, t->tid),
-					  fold_text(f->b, t->thread)};
+		*task = (struct seg_task){
+			true, fold_group_node(f->b, f->opts.group, process, t->thread, t->tid),
+			fold_text(f->b, t->thread)};
 	return task;
 }
 
@@ -77,10 +79,14 @@ static void add_run(struct folding *f, const struct store_run_row *run)
 }
 
 /* Its numbers are the second kind's in that pass. */
-static void add_leaf(struct folding *f, uint32_t node, uint32_t process, const struct store_total *t)
+static void add_leaf(struct folding *f, uint32_t node, uint32_t process,
+		     const struct store_total *t)
 {
 	const struct fold_with none = {0}, with = {t->whole_n, t->whole_value};
-	struct fold_leaf leaf = {.node = node, .process = process, .tid = t->tid, .label = t->label,
+	struct fold_leaf leaf = {.node = node,
+				 .process = process,
+				 .tid = t->tid,
+				 .label = t->label,
 				 .thread = f->seg_task[t->task].thread};
 
 	if (f->is_with) {
@@ -141,8 +147,12 @@ static int add_total(void *ctx, const struct store_total *t)
 	x->ns += ns;
 	x->n += n;
 	if (f->opts.cells)
-		fold_add_cell(f->b, &(struct fold_cell){.node = x->node, .process = x->process, .slice = t->part,
-			.samples = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n, .ns = ns});
+		fold_add_cell(f->b, &(struct fold_cell){.node = x->node,
+							.process = x->process,
+							.slice = t->part,
+							.samples = n > UINT32_MAX ? UINT32_MAX :
+										    (uint32_t)n,
+							.ns = ns});
 	if (f->opts.leaves)
 		add_leaf(f, x->node, x->process, t);
 	return 0;
@@ -155,7 +165,8 @@ static bool wanted(void *ctx, const struct store_process_row *p, const char *thr
 	uint32_t i;
 
 	(void)thread;
-	if (f->pub->kind->class == STORE_GAUGE && fold_known_process(f->b, fold_store_identity(p), &i) && i < f->n_told)
+	if (f->pub->kind->class == STORE_GAUGE &&
+	    fold_known_process(f->b, fold_store_identity(p), &i) && i < f->n_told)
 		return false; /* a later segment told how it stands */
 	return p->self || select_wants(f->sel, p, tid);
 }
@@ -182,7 +193,8 @@ static int add_loss(void *ctx, const struct store_loss_row *l)
 /* --- all rows of a run --- */
 
 /* The same rows, slice after slice: each is read once. */
-static int sum_slices(struct folding *f, struct store_segment *s, const struct store_query *whole, struct err *e)
+static int sum_slices(struct folding *f, struct store_segment *s, const struct store_query *whole,
+		      struct err *e)
 {
 	cleanup_free int64_t *ends = mem_array(f->pub->n_slices, sizeof(*ends));
 	struct store_query q = *whole;
@@ -199,13 +211,20 @@ static int sum_slices(struct folding *f, struct store_segment *s, const struct s
 
 static int sum_run(struct folding *f, int64_t run, struct err *e)
 {
-	struct store_query q = {.from_ns = f->sel->from_ns, .to_ns = f->sel->to_ns, .kind = f->pub->kind->kind, .run = run,
-				.want = wanted, .ctx = f, .tags = f->opts.tags, .no_hist = true};
+	struct store_query q = {.from_ns = f->sel->from_ns,
+				.to_ns = f->sel->to_ns,
+				.kind = f->pub->kind->kind,
+				.run = run,
+				.want = wanted,
+				.ctx = f,
+				.tags = f->opts.tags,
+				.no_hist = true};
 	int rc;
 
 	f->seg_run = run;
 	f->is_with = false;
-	rc = f->pub->n_slices ? sum_slices(f, f->seg, &q, e) : store_totals(f->seg, &q, add_total, f, e);
+	rc = f->pub->n_slices ? sum_slices(f, f->seg, &q, e) :
+				store_totals(f->seg, &q, add_total, f, e);
 	if (rc == 0 && f->opts.with && f->pub->kind->with) {
 		f->is_with = true;
 		q.kind = f->pub->kind->with;
@@ -214,7 +233,8 @@ static int sum_run(struct folding *f, int64_t run, struct err *e)
 	if (rc == 0)
 		rc = store_losses(f->seg, f->sel->from_ns, f->sel->to_ns, add_loss, f, e);
 	if (rc == 0 && f->pub->kind->kind == STORE_KIND_CPU)
-		rc = store_endings(f->seg, f->sel->from_ns, f->sel->to_ns, run, endings_add, &f->pub->endings, e);
+		rc = store_endings(f->seg, f->sel->from_ns, f->sel->to_ns, run, endings_add,
+				   &f->pub->endings, e);
 	return rc;
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold_scripts: which frames are an interpreter's own. A stack that has frames of scripts (STORE_IMAGE_SCRIPT) has native ones of the file
- * that interprets them: between them, below what they call, and from where the program began to where its first script did. Who
- * looks for a script's time wants none of these; what libraries and the kernel do for the script stays.
+ * fold_scripts: which frames are an interpreter's own. A stack that has frames of scripts
+ * (STORE_IMAGE_SCRIPT) has native ones of the file that interprets them: between them, below what
+ * they call, and from where the program began to where its first script did. Who looks for a
+ * script's time wants none of these; what libraries and the kernel do for the script stays.
  *
- * Stacks are a tree: a frame counts that has one of a script above it or below it. Where some stack below has none, it loses the
- * interpreter's frames that it has in common with those that have.
+ * Stacks are a tree: a frame counts that has one of a script above it or below it. Where some stack
+ * below has none, it loses the interpreter's frames that it has in common with those that have.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,8 +34,10 @@ static uint8_t *interpreters_of(const struct store_dict *d)
 		if (script->kind < STORE_IMAGE_SCRIPT)
 			continue;
 		scripts++;
-		for (size_t k = 1; k < d->n_images && script->interpreter && *script->interpreter; k++)
-			is[k] |= d->images[k].kind == STORE_IMAGE_ELF && d->images[k].path && !strcmp(d->images[k].path, script->interpreter);
+		for (size_t k = 1; k < d->n_images && script->interpreter && *script->interpreter;
+		     k++)
+			is[k] |= d->images[k].kind == STORE_IMAGE_ELF && d->images[k].path &&
+				 !strcmp(d->images[k].path, script->interpreter);
 	}
 	return scripts ? take_ptr(is) : NULL;
 }

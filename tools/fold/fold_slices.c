@@ -8,13 +8,18 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-/* The widest bucket of the runs that have something of the kind, 0 (wall time): of any; `run` 0: of any. */
-static void bucket_of_run(sqlite3 *db, const struct selection *sel, int64_t run, enum store_kind kind, int64_t *bucket_s)
+/* The widest bucket of the runs that have something of the kind, 0 (wall time): of any; `run` 0: of
+ * any. */
+static void bucket_of_run(sqlite3 *db, const struct selection *sel, int64_t run,
+			  enum store_kind kind, int64_t *bucket_s)
 {
 	sqlite3_stmt *st = NULL;
 
-	if (sqlite3_prepare_v2(db, "SELECT max(bucket_s) FROM run WHERE from_ns < ?2 AND to_ns > ?1 AND (?3 = 0 OR id = ?3)"
-			       " AND EXISTS (SELECT 1 FROM task t WHERE t.run = run.id AND (?4 = 0 OR t.kind = ?4))", -1, &st, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(
+		    db,
+		    "SELECT max(bucket_s) FROM run WHERE from_ns < ?2 AND to_ns > ?1 AND (?3 = 0 OR id = ?3)"
+		    " AND EXISTS (SELECT 1 FROM task t WHERE t.run = run.id AND (?4 = 0 OR t.kind = ?4))",
+		    -1, &st, NULL) == SQLITE_OK) {
 		sqlite3_bind_int64(st, 1, sel->from_ns);
 		sqlite3_bind_int64(st, 2, sel->to_ns);
 		sqlite3_bind_int64(st, 3, run);
@@ -25,8 +30,8 @@ static void bucket_of_run(sqlite3 *db, const struct selection *sel, int64_t run,
 	sqlite3_finalize(st);
 }
 
-static int bucket_of_segment(const char *path, const struct selection *sel, enum store_kind kind, int64_t *bucket_s,
-			     struct err *e)
+static int bucket_of_segment(const char *path, const struct selection *sel, enum store_kind kind,
+			     int64_t *bucket_s, struct err *e)
 {
 	struct store_segment *s = NULL;
 	int64_t run = select_run_in(sel, path, 0);
@@ -39,7 +44,8 @@ static int bucket_of_segment(const char *path, const struct selection *sel, enum
 	return rc;
 }
 
-int fold_slices_bucket(const struct selection *sel, enum store_kind kind, int64_t *bucket_s, struct err *e)
+int fold_slices_bucket(const struct selection *sel, enum store_kind kind, int64_t *bucket_s,
+		       struct err *e)
 {
 	int rc = 0;
 
@@ -63,12 +69,14 @@ int fold_slices_plan(const struct selection *sel, uint32_t max, struct fold *f, 
 	bucket_ns = bucket_s * NSEC_PER_SEC;
 	from = round_up(sel->from_ns > 0 ? sel->from_ns : 0, bucket_ns);
 	to = round_up(sel->to_ns, bucket_ns);
-	each = to > from ? round_up((to - from + (int64_t)max - 1) / (int64_t)max, bucket_ns) : bucket_ns;
+	each = to > from ? round_up((to - from + (int64_t)max - 1) / (int64_t)max, bucket_ns) :
+			   bucket_ns;
 	f->slices = mem_array(max, sizeof(*f->slices));
 	at = sel->from_ns;
 	do {
 		from += each;
-		f->slices[f->n_slices++] = (struct fold_slice){.from_ns = at, .to_ns = from < to ? from : sel->to_ns};
+		f->slices[f->n_slices++] =
+			(struct fold_slice){.from_ns = at, .to_ns = from < to ? from : sel->to_ns};
 		at = from;
 	} while (from < to && f->n_slices < max);
 	f->slices[f->n_slices - 1].to_ns = sel->to_ns;
@@ -84,7 +92,8 @@ void fold_spans_add(struct fold_spans *s, int64_t from_ns, int64_t to_ns)
 	s->v[s->n++] = (struct fold_span){from_ns, to_ns};
 }
 
-void fold_spans_note(struct fold_spans *s, const struct selection *sel, const struct store_dict *d, int64_t run)
+void fold_spans_note(struct fold_spans *s, const struct selection *sel, const struct store_dict *d,
+		     int64_t run)
 {
 	for (size_t i = 1; i < d->n_runs; i++) {
 		const struct store_run_row *r = &d->runs[i];
@@ -113,7 +122,8 @@ void fold_spans_cover(struct fold_spans *s, struct fold_slice *slices, size_t n)
 		qsort(s->v, s->n, sizeof(*s->v), by_begin);
 	for (size_t i = 0; i < n; i++) {
 		/* what is at the ends was cut to the range already, bucket by bucket */
-		int64_t at = i ? slices[i].from_ns : INT64_MIN, end = i + 1 < n ? slices[i].to_ns : INT64_MAX;
+		int64_t at = i ? slices[i].from_ns : INT64_MIN,
+			end = i + 1 < n ? slices[i].to_ns : INT64_MAX;
 
 		slices[i].covered_ns = 0;
 		for (size_t k = 0; k < s->n && s->v[k].from_ns < end; k++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold_slices: a range in equal parts, and for how long something recorded in each of them: what a gap is, and what idle.
+ * fold_slices: a range in equal parts, and for how long something recorded in each of them: what a
+ * gap is, and what idle.
  */
 #ifndef SONDE_TOOLS_FOLD_SLICES_H
 #define SONDE_TOOLS_FOLD_SLICES_H
@@ -12,21 +13,28 @@
 #include "tools/fold/fold.h"
 #include "tools/select/select.h"
 
-/* The widest bucket of the selection's runs that have something of the kind, in *bucket_s if it is wider than that. */
-int fold_slices_bucket(const struct selection *sel, enum store_kind kind, int64_t *bucket_s, struct err *e);
+/* The widest bucket of the selection's runs that have something of the kind, in *bucket_s if it is
+ * wider than that. */
+int fold_slices_bucket(const struct selection *sel, enum store_kind kind, int64_t *bucket_s,
+		       struct err *e);
 
 /*
- * Fill in f->slices: at most `max` parts, which end between buckets of the coarsest run that touches the range, equally many
- * buckets in each; the first begins, and the last ends, where the range does. A bucket belongs to the part that it begins in.
+ * Fill in f->slices: at most `max` parts, which end between buckets of the coarsest run that
+ * touches the range, equally many buckets in each; the first begins, and the last ends, where the
+ * range does. A bucket belongs to the part that it begins in.
  */
 int fold_slices_plan(const struct selection *sel, uint32_t max, struct fold *f, struct err *e);
 
 struct fold_spans {
-	struct fold_span { int64_t from_ns, to_ns; } *v;
+	struct fold_span {
+		int64_t from_ns, to_ns;
+	} * v;
 	size_t n, cap;
 };
-/* The times of the runs of a segment, as far as their buckets begin in the range; of one only, if `run` is not 0. */
-void fold_spans_note(struct fold_spans *s, const struct selection *sel, const struct store_dict *d, int64_t run);
+/* The times of the runs of a segment, as far as their buckets begin in the range; of one only, if
+ * `run` is not 0. */
+void fold_spans_note(struct fold_spans *s, const struct selection *sel, const struct store_dict *d,
+		     int64_t run);
 void fold_spans_add(struct fold_spans *s, int64_t from_ns, int64_t to_ns);
 /* ns that lie within any of them, releases the spans. */
 uint64_t fold_spans_length(struct fold_spans *s);

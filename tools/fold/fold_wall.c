@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fold_wall: see the header. What ran is put into the tree first, so that what waited finds the callers in common. */
+/* fold_wall: see the header. What ran is put into the tree first, so that what waited finds the
+ * callers in common. */
 #include "tools/fold/fold_wall.h"
 
 #include <errno.h>
@@ -22,16 +23,23 @@
 
 enum shape_of { SHAPE_RAN, SHAPE_WAITED, SHAPE_READY, SHAPES };
 
-static const enum store_kind SHAPE_KIND[SHAPES] = {STORE_KIND_CPU, STORE_KIND_OFFCPU, STORE_KIND_RUNQUEUE};
+static const enum store_kind SHAPE_KIND[SHAPES] = {STORE_KIND_CPU, STORE_KIND_OFFCPU,
+						   STORE_KIND_RUNQUEUE};
 
-static const struct store_kind_info WALL = {.name = FOLD_WALL_NAME, .class = STORE_DURATION, .unit_n = STORE_EVENTS,
-	.unit_value = STORE_TIME, .unit = STORE_TIME, .pprof_n = "events", .pprof_value = "wall",
-	.what = "time on and off CPU"};
+static const struct store_kind_info WALL = {.name = FOLD_WALL_NAME,
+					    .class = STORE_DURATION,
+					    .unit_n = STORE_EVENTS,
+					    .unit_value = STORE_TIME,
+					    .unit = STORE_TIME,
+					    .pprof_n = "events",
+					    .pprof_value = "wall",
+					    .what = "time on and off CPU"};
 
 struct shape {
-	struct fold *f;          /* NULL: nothing of this kind */
-	uint32_t *frame, *off;   /* its frame -> frame of the tree + 1: as it is, and of origin FOLD_OFF */
-	struct idmap node;       /* (node of a group, its node) -> node of the tree */
+	struct fold *f; /* NULL: nothing of this kind */
+	uint32_t *frame,
+		*off; /* its frame -> frame of the tree + 1: as it is, and of origin FOLD_OFF */
+	struct idmap node; /* (node of a group, its node) -> node of the tree */
 };
 
 struct wall {
@@ -40,16 +48,19 @@ struct wall {
 	struct fold_opts opts;
 	struct wallparts parts;
 	struct shape shape[SHAPES];
-	struct idmap process_of; /* pid and command -> process of the tree: kinds are recorded by programs of their own */
+	struct idmap process_of; /* pid and command -> process of the tree: kinds are recorded by
+				    programs of their own */
 	struct fold_spans spans;
 	const struct store_dict *dict;
-	uint32_t slice;          /* at hand */
-	uint32_t n_ran;          /* nodes of what ran: the first ones */
+	uint32_t slice; /* at hand */
+	uint32_t n_ran; /* nodes of what ran: the first ones */
 };
 
 static enum shape_of shape_of(uint32_t class)
 {
-	return class == STORE_RUNNING ? SHAPE_RAN : class >= STORE_READY_WOKEN ? SHAPE_READY : SHAPE_WAITED;
+	return class == STORE_RUNNING     ? SHAPE_RAN :
+	       class >= STORE_READY_WOKEN ? SHAPE_READY :
+					    SHAPE_WAITED;
 }
 
 /* --- what is exact --- */
@@ -63,11 +74,15 @@ static int add_total(void *ctx, const struct store_wait_total *t)
 {
 	struct wall *w = ctx;
 	const struct store_process_row *row = &w->dict->processes[t->who.process];
-	struct wallkey key = {.process = fold_store_process(w->b, row), .tid = t->who.tid,
-			      .thread = fold_text(w->b, t->who.name), .class = t->class};
+	struct wallkey key = {.process = fold_store_process(w->b, row),
+			      .tid = t->who.tid,
+			      .thread = fold_text(w->b, t->who.name),
+			      .class = t->class};
 
-	key.partial = t->state == STORE_STATE_BLOCKED && t->flags & (STORE_WAIT_BEFORE | STORE_WAIT_UNFINISHED);
-	idmap_set(&w->process_of, loose_identity(row->pid, w->b->pub.processes[key.process].comm), key.process);
+	key.partial = t->state == STORE_STATE_BLOCKED &&
+		      t->flags & (STORE_WAIT_BEFORE | STORE_WAIT_UNFINISHED);
+	idmap_set(&w->process_of, loose_identity(row->pid, w->b->pub.processes[key.process].comm),
+		  key.process);
 	wallparts_add(&w->parts, &key, w->slice, t->n, t->total_ns);
 	return 0;
 }
@@ -82,7 +97,11 @@ static bool wanted(void *ctx, const struct store_process_row *p, const char *thr
 
 static int add_run(struct wall *w, struct store_segment *s, int64_t run, struct err *e)
 {
-	struct store_query q = {.from_ns = w->sel->from_ns, .to_ns = w->sel->to_ns, .run = run, .want = wanted, .ctx = w};
+	struct store_query q = {.from_ns = w->sel->from_ns,
+				.to_ns = w->sel->to_ns,
+				.run = run,
+				.want = wanted,
+				.ctx = w};
 	struct fold *pub = &w->b->pub;
 	int rc = 0;
 
@@ -117,8 +136,12 @@ static int add_segment(struct wall *w, const char *path, struct err *e)
 
 static int shape_read(struct wall *w, enum shape_of which, struct err *e)
 {
-	struct fold_opts o = {.kind = SHAPE_KIND[which], .leaves = true, .slices = w->opts.slices, .lines = w->opts.lines,
-			      .no_inline = w->opts.no_inline, .interpreter = w->opts.interpreter};
+	struct fold_opts o = {.kind = SHAPE_KIND[which],
+			      .leaves = true,
+			      .slices = w->opts.slices,
+			      .lines = w->opts.lines,
+			      .no_inline = w->opts.no_inline,
+			      .interpreter = w->opts.interpreter};
 	struct shape *s = &w->shape[which];
 	int rc = fold_make(w->sel, &o, &s->f, e);
 
@@ -133,7 +156,8 @@ static int shape_read(struct wall *w, enum shape_of which, struct err *e)
 	for (size_t i = 0; i < s->f->n_leaves; i++) {
 		const struct fold_leaf *l = &s->f->leaves[i];
 		const struct fold_process *p = &s->f->processes[l->process];
-		struct wallkey key = {.tid = l->tid, .thread = fold_text(w->b, l->thread),
+		struct wallkey key = {.tid = l->tid,
+				      .thread = fold_text(w->b, l->thread),
 				      .class = which == SHAPE_RAN ? STORE_RUNNING : l->label};
 		uint64_t process;
 
@@ -193,7 +217,8 @@ static uint32_t node_of(struct wall *w, enum shape_of which, uint32_t group, uin
 	size_t n = 0, cap = 0;
 	uint64_t node = group;
 
-	for (uint32_t i = stack; i && !idmap_get(&s->node, (uint64_t)group << 32 | i, &node); i = s->f->nodes[i].parent) {
+	for (uint32_t i = stack; i && !idmap_get(&s->node, (uint64_t)group << 32 | i, &node);
+	     i = s->f->nodes[i].parent) {
 		mem_grow(path, n, cap);
 		path[n++] = i;
 	}
@@ -214,20 +239,25 @@ static const struct waitrule *rule_of(const struct fold *f, uint32_t stack, cons
 }
 
 /* NULL: none, its stack is where it was. */
-static const char *tip_name(const struct wall *w, const struct wallkey *k, uint32_t stack, char *buf, size_t size)
+static const char *tip_name(const struct wall *w, const struct wallkey *k, uint32_t stack,
+			    char *buf, size_t size)
 {
 	static const char *const ready[] = {"woken", "preempted", "yielded"};
 	enum shape_of which = shape_of(k->class);
 	const char *class = store_wait_reason(k->class);
-	const struct waitrule *rule = which == SHAPE_WAITED ? rule_of(w->shape[which].f, stack, class) : NULL;
+	const struct waitrule *rule =
+		which == SHAPE_WAITED ? rule_of(w->shape[which].f, stack, class) : NULL;
 	bool idle = rule ? rule->idle : waitrule_idle_by_class(class);
 
 	if (which == SHAPE_RAN)
 		return stack == UINT32_MAX ? "[on CPU]" : NULL;
 	if (which == SHAPE_READY)
-		snprintf(buf, size, "[ready: %s]", k->class <= STORE_READY_YIELDED ? ready[k->class - STORE_READY_WOKEN] : "other");
+		snprintf(buf, size, "[ready: %s]",
+			 k->class <= STORE_READY_YIELDED ? ready[k->class - STORE_READY_WOKEN] :
+							   "other");
 	else
-		snprintf(buf, size, "[%s: %s%s]", idle ? "idle" : "waits", rule && rule->reason ? rule->reason : class,
+		snprintf(buf, size, "[%s: %s%s]", idle ? "idle" : "waits",
+			 rule && rule->reason ? rule->reason : class,
 			 k->partial ? ", not over" : "");
 	return buf;
 }
@@ -262,11 +292,22 @@ static void share_put(void *ctx, const struct wallkey *k, uint32_t stack, const 
 	pub->processes[k->process].ns += x->ns;
 	pub->processes[k->process].samples += x->n;
 	if (w->opts.leaves)
-		fold_add_leaf(w->b, &(struct fold_leaf){.node = node, .process = k->process, .thread = k->thread,
-			.tid = k->tid, .slice = x->slice, .samples = x->n, .ns = x->ns, .label = k->class});
+		fold_add_leaf(w->b, &(struct fold_leaf){.node = node,
+							.process = k->process,
+							.thread = k->thread,
+							.tid = k->tid,
+							.slice = x->slice,
+							.samples = x->n,
+							.ns = x->ns,
+							.label = k->class});
 	if (w->opts.cells)
-		fold_add_cell(w->b, &(struct fold_cell){.node = node, .process = k->process, .slice = x->slice,
-			.samples = x->n > UINT32_MAX ? UINT32_MAX : (uint32_t)x->n, .ns = x->ns});
+		fold_add_cell(w->b,
+			      &(struct fold_cell){.node = node,
+						  .process = k->process,
+						  .slice = x->slice,
+						  .samples = x->n > UINT32_MAX ? UINT32_MAX :
+										 (uint32_t)x->n,
+						  .ns = x->ns});
 }
 
 static void tree_make(struct wall *w)
@@ -300,7 +341,8 @@ static void facts_take(struct wall *w)
 		pub->own = f->own;
 		pub->host = fold_text(w->b, f->host);
 		pub->kernel = fold_text(w->b, f->kernel);
-		for (size_t k = 0; k < f->n_losses && i != SHAPE_READY; k++) /* of waits and of the run queue: the same */
+		/* of waits and of the run queue: the same */
+		for (size_t k = 0; k < f->n_losses && i != SHAPE_READY; k++)
 			fold_add_loss(w->b, f->losses[k].reason, f->losses[k].n);
 	}
 }
@@ -325,7 +367,8 @@ static int wall_read(struct wall *w, struct err *e)
 	return rc;
 }
 
-int fold_wall_make(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e)
+int fold_wall_make(const struct selection *sel, const struct fold_opts *o, struct fold **out,
+		   struct err *e)
 {
 	struct wall w = {.b = fold_begin(), .sel = sel, .opts = *o};
 	int rc;

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fold_wall: on and off CPU in one tree, adding up to the wall time of each process and thread name.
+ * fold_wall: on and off CPU in one tree, adding up to the wall time of each process and thread
+ * name.
  *
- * Amounts are the scheduler's own account of each thread (table wait_row): running, blocked by class, ready by class.
- * Stacks only share them out: samples of kind cpu what it ran, amounts of kinds offcpu and runqueue what it waited, each
- * within its thread and class (and slice, where there are some that stacks of it fall into). What no stack is known of
- * stands right below the thread.
+ * Amounts are the scheduler's own account of each thread (table wait_row): running, blocked by
+ * class, ready by class. Stacks only share them out: samples of kind cpu what it ran, amounts of
+ * kinds offcpu and runqueue what it waited, each within its thread and class (and slice, where
+ * there are some that stacks of it fall into). What no stack is known of stands right below the
+ * thread.
  *
  *   1. Time on CPU is in the stack's own frames.
- *   2. Time off CPU ends in one frame more, which says why: "[waits: lock]", "[idle: poll]" (tools/waits/waitrules.h), "[ready:
- *      preempted]"; "[waits: sleep, not over]" for what began before the capture or outlasts it.
- *   3. A frame below which nothing ran is of origin FOLD_OFF: callers in common are shared, from there on the two are apart.
+ *   2. Time off CPU ends in one frame more, which says why: "[waits: lock]", "[idle: poll]"
+ * (tools/waits/waitrules.h), "[ready: preempted]"; "[waits: sleep, not over]" for what began before
+ * the capture or outlasts it.
+ *   3. A frame below which nothing ran is of origin FOLD_OFF: callers in common are shared, from
+ * there on the two are apart.
  *
- * Of the two numbers n is how many stretches of time. A thread that was never sampled while it ran shows "[on CPU]".
+ * Of the two numbers n is how many stretches of time. A thread that was never sampled while it ran
+ * shows "[on CPU]".
  */
 #ifndef SONDE_TOOLS_FOLD_WALL_H
 #define SONDE_TOOLS_FOLD_WALL_H
@@ -22,7 +27,9 @@
 
 #define FOLD_WALL_NAME "wall"
 
-/* As fold_make, of which it is a part (fold_opts.wall). EXIT_NOTHING where off-CPU time was not recorded. */
-int fold_wall_make(const struct selection *sel, const struct fold_opts *o, struct fold **out, struct err *e);
+/* As fold_make, of which it is a part (fold_opts.wall). EXIT_NOTHING where off-CPU time was not
+ * recorded. */
+int fold_wall_make(const struct selection *sel, const struct fold_opts *o, struct fold **out,
+		   struct err *e);
 
 #endif

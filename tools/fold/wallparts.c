@@ -19,16 +19,18 @@ void wallparts_release(struct wallparts *p)
 
 static bool same(const struct wallkey *a, const struct wallkey *b)
 {
-	return a->process == b->process && a->tid == b->tid && a->thread == b->thread && a->class == b->class &&
-	       a->partial == b->partial;
+	return a->process == b->process && a->tid == b->tid && a->thread == b->thread &&
+	       a->class == b->class && a->partial == b->partial;
 }
 
 /* NULL: there is none; `hash` is where it would stand. */
-static struct wallpart *part_find(const struct wallparts *p, const struct wallkey *k, uint64_t *hash)
+static struct wallpart *part_find(const struct wallparts *p, const struct wallkey *k,
+				  uint64_t *hash)
 {
 	uint64_t i;
 
-	*hash = hash_u64(hash_u64(hash_u64(HASH_SEED, (uint64_t)k->process << 32 | k->tid), (uintptr_t)k->thread),
+	*hash = hash_u64(hash_u64(hash_u64(HASH_SEED, (uint64_t)k->process << 32 | k->tid),
+				  (uintptr_t)k->thread),
 			 (uint64_t)k->class << 1 | k->partial);
 	for (; idmap_get(&p->of, *hash, &i); *hash = hash_u64(*hash, 1))
 		if (same(&p->v[i].key, k))
@@ -36,7 +38,8 @@ static struct wallpart *part_find(const struct wallparts *p, const struct wallke
 	return NULL;
 }
 
-void wallparts_add(struct wallparts *p, const struct wallkey *key, uint32_t slice, uint64_t n, uint64_t ns)
+void wallparts_add(struct wallparts *p, const struct wallkey *key, uint32_t slice, uint64_t n,
+		   uint64_t ns)
 {
 	uint64_t hash;
 	struct wallpart *part = part_find(p, key, &hash);
@@ -79,13 +82,15 @@ static uint64_t weight_in(const struct wallpart *part, uint32_t slice, bool all)
 	return sum;
 }
 
-/* How much of `whole` belongs to the first `part` of `sum`: differences of it add up to the whole. */
+/* How much of `whole` belongs to the first `part` of `sum`: differences of it add up to the whole.
+ */
 static uint64_t upto(uint64_t whole, uint64_t part, uint64_t sum)
 {
 	return (uint64_t)((unsigned __int128)whole * part / sum);
 }
 
-static void slice_share(const struct wallpart *part, const struct wallslice *s, wallparts_fn fn, void *ctx)
+static void slice_share(const struct wallpart *part, const struct wallslice *s, wallparts_fn fn,
+			void *ctx)
 {
 	uint64_t sum = weight_in(part, s->slice, false), passed = 0;
 	bool all = !sum;

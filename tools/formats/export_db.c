@@ -23,7 +23,8 @@ static int say_copy(struct err *e, int rc, const char *from, const char *to)
 {
 	int full = rc == SQLITE_FULL;
 
-	err_set(e, full ? -ENOSPC : -EIO, full ? EXIT_RUNTIME : EXIT_STORE, "cannot copy %s to %s: %s", from, to,
+	err_set(e, full ? -ENOSPC : -EIO, full ? EXIT_RUNTIME : EXIT_STORE,
+		"cannot copy %s to %s: %s", from, to,
 		full ? "no space left on device" : sqlite3_errstr(rc));
 	if (full)
 		err_fix(e, "free some space, or write elsewhere: -o /path/on/another/disk");
@@ -65,26 +66,34 @@ static int change(sqlite3 *db, const struct selection *sel, const char *sql)
 	return rc;
 }
 
-/* Rows of each table that has times. A gauge's from before say how things stood then, and sampling rates hold on: they stay. */
+/* Rows of each table that has times. A gauge's from before say how things stood then, and sampling
+ * rates hold on: they stay. */
 static int cut_rows(sqlite3 *db, const struct selection *sel)
 {
 	sqlite3_stmt *tables = NULL;
-	int rc = sqlite3_prepare_v2(db, "SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND m.name NOT IN ('rate_row', 'amount') AND "
-					"EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE name = 'ts')", -1, &tables, NULL);
+	int rc = sqlite3_prepare_v2(
+		db,
+		"SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND m.name NOT IN ('rate_row', 'amount') AND "
+		"EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE name = 'ts')",
+		-1, &tables, NULL);
 
 	while (rc == SQLITE_OK && (rc = sqlite3_step(tables)) == SQLITE_ROW) {
 		struct strbuf sql cleanup_strbuf = STRBUF_INIT;
 
-		strbuf_addf(&sql, "DELETE FROM \"%s\" WHERE (ts + (SELECT value FROM meta WHERE key = 't0')) * 1000000000 NOT BETWEEN ?1 AND ?2 - 1",
-			    (const char *)sqlite3_column_text(tables, 0));
+		strbuf_addf(
+			&sql,
+			"DELETE FROM \"%s\" WHERE (ts + (SELECT value FROM meta WHERE key = 't0')) * 1000000000 NOT BETWEEN ?1 AND ?2 - 1",
+			(const char *)sqlite3_column_text(tables, 0));
 		rc = change(db, sel, strbuf_str(&sql));
 	}
 	sqlite3_finalize(tables);
 	rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
 	if (rc == SQLITE_OK)
-		rc = change(db, sel, "DELETE FROM amount WHERE (ts + (SELECT value FROM meta WHERE key = 't0')) * 1000000000 >= ?2 OR "
-				     "((ts + (SELECT value FROM meta WHERE key = 't0')) * 1000000000 < ?1 AND series NOT IN (SELECT e.id FROM series e "
-				     "JOIN task t ON t.id = e.task JOIN kind k ON k.id = t.kind WHERE k.class = 'gauge'))");
+		rc = change(
+			db, sel,
+			"DELETE FROM amount WHERE (ts + (SELECT value FROM meta WHERE key = 't0')) * 1000000000 >= ?2 OR "
+			"((ts + (SELECT value FROM meta WHERE key = 't0')) * 1000000000 < ?1 AND series NOT IN (SELECT e.id FROM series e "
+			"JOIN task t ON t.id = e.task JOIN kind k ON k.id = t.kind WHERE k.class = 'gauge'))");
 	return rc;
 }
 
@@ -93,16 +102,20 @@ static int count_facts(sqlite3 *db, const struct selection *sel, const char *tab
 {
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
 
-	if (sqlite3_table_column_metadata(db, NULL, table, "run", NULL, NULL, NULL, NULL, NULL) != SQLITE_OK)
+	if (sqlite3_table_column_metadata(db, NULL, table, "run", NULL, NULL, NULL, NULL, NULL) !=
+	    SQLITE_OK)
 		return SQLITE_OK;
-	strbuf_addf(&sql, "INSERT INTO run_count SELECT run, 0, count(*) FROM %s WHERE true GROUP BY run ON CONFLICT DO UPDATE SET n = n + excluded.n",
-		    table);
+	strbuf_addf(
+		&sql,
+		"INSERT INTO run_count SELECT run, 0, count(*) FROM %s WHERE true GROUP BY run ON CONFLICT DO UPDATE SET n = n + excluded.n",
+		table);
 	return change(db, sel, strbuf_str(&sql));
 }
 
 /* What each run is said to have, and when it was. One that has no part in the range is gone. */
 static int cut_runs(sqlite3 *db, const struct selection *sel)
 {
+	/* clang-format off */
 	static const char *const sql[] = {
 		"DELETE FROM run WHERE from_ns >= ?2 OR (to_ns > 0 AND to_ns <= ?1)",
 		"UPDATE run SET from_ns = max(from_ns, ?1), to_ns = iif(to_ns > 0, min(to_ns, ?2), to_ns)",
@@ -112,6 +125,7 @@ static int cut_runs(sqlite3 *db, const struct selection *sel)
 		"DELETE FROM run_cost", "INSERT INTO run_cost SELECT run, program, sum(cpu_ns), max(private_bytes), max(map_bytes) FROM cost_row GROUP BY 1, 2",
 		"DELETE FROM run_unwound", "INSERT INTO run_unwound SELECT run, exe, image, reason, sum(n) FROM unwound_row GROUP BY 1, 2, 3, 4",
 	};
+	/* clang-format on */
 	int rc = SQLITE_OK;
 
 	for (size_t i = 0; rc == SQLITE_OK && i < ARRAY_SIZE(sql); i++)
@@ -138,7 +152,8 @@ static int same_file(const char *a, const char *b)
 	return !stat(a, &x) && !stat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static int copy_segment(const struct selection *sel, const char *from, const char *to, uint64_t *bytes, struct err *e)
+static int copy_segment(const struct selection *sel, const char *from, const char *to,
+			uint64_t *bytes, struct err *e)
 {
 	cleanup_free char *temp = outfile_temp_name(to);
 	struct store_segment *segment = NULL;
@@ -151,7 +166,9 @@ static int copy_segment(const struct selection *sel, const char *from, const cha
 	ret = store_segment_open(from, &segment, e);
 	if (ret)
 		return ret;
-	rc = sqlite3_open_v2(temp, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE, NULL);
+	rc = sqlite3_open_v2(temp, &db,
+			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_EXCLUSIVE,
+			     NULL);
 	if (rc == SQLITE_OK)
 		rc = backup_into(store_segment_tables(segment), db);
 	if (rc == SQLITE_OK)
@@ -184,8 +201,8 @@ static int is_folder(const char *path)
 static int copy_all(const struct selection *sel, const char *folder, uint64_t *bytes, struct err *e)
 {
 	if (mkdir(folder, 0777) && errno != EEXIST)
-		return err_set(e, -errno, errno == EACCES ? EXIT_PERMISSION : EXIT_RUNTIME, "cannot make the folder %s: %s",
-			       folder, strerror(errno));
+		return err_set(e, -errno, errno == EACCES ? EXIT_PERMISSION : EXIT_RUNTIME,
+			       "cannot make the folder %s: %s", folder, strerror(errno));
 	for (size_t i = 0; i < sel->n_segments; i++) {
 		cleanup_strbuf struct strbuf to = STRBUF_INIT;
 		const char *slash = strrchr(sel->segments[i].path, '/');
@@ -207,16 +224,19 @@ static int send_file(const char *path, struct err *e)
 	size_t n;
 
 	if (!f)
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot read %s: %s", path, strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot read %s: %s", path,
+			       strerror(errno));
 	while ((n = fread(buf, 1, sizeof(buf), f)) > 0)
 		if (fwrite(buf, 1, n, stdout) != n)
 			break;
 	if (fflush(stdout) || ferror(stdout))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot write standard output: %s",
+			       strerror(errno));
 	return 0;
 }
 
-static int copy_to_stdout(const struct selection *sel, const char *from, uint64_t *bytes, struct err *e)
+static int copy_to_stdout(const struct selection *sel, const char *from, uint64_t *bytes,
+			  struct err *e)
 {
 	cleanup_strbuf struct strbuf to = STRBUF_INIT;
 	const char *dir = getenv("TMPDIR");
@@ -224,8 +244,8 @@ static int copy_to_stdout(const struct selection *sel, const char *from, uint64_
 
 	strbuf_addf(&to, "%s/sonde-export-XXXXXX", dir && *dir ? dir : "/tmp");
 	if (!mkdtemp(to.buf))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a folder in %s: %s", dir && *dir ? dir : "/tmp",
-			       strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a folder in %s: %s",
+			       dir && *dir ? dir : "/tmp", strerror(errno));
 	strbuf_addstr(&to, "/copy.db");
 	ret = copy_segment(sel, from, to.buf, bytes, e);
 	if (!ret)
@@ -248,7 +268,8 @@ int export_db(const struct selection *sel, const char *path, uint64_t *bytes, st
 	if (path && !*path)
 		return err_set(e, -EINVAL, EXIT_USAGE, "-o needs the name of a file or a folder");
 	if (!path && sel->n_segments > 1) {
-		err_set(e, -EINVAL, EXIT_USAGE, "%zu files touch this range: they need a folder", sel->n_segments);
+		err_set(e, -EINVAL, EXIT_USAGE, "%zu files touch this range: they need a folder",
+			sel->n_segments);
 		err_fix(e, "sonde export db -o copy/");
 		return -EINVAL;
 	}

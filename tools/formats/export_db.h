@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * export_db: consistent copies of the segments that touch a selection's range, by SQLite's backup: also of a store that
- * is being written. Copies are plain files without -wal beside them. Where a range was asked for they have only its rows (and, of gauges, those before it, which say how things stood);
- * names, stacks and processes stay all, filters do not apply, and an archive becomes rows.
+ * export_db: consistent copies of the segments that touch a selection's range, by SQLite's backup:
+ * also of a store that is being written. Copies are plain files without -wal beside them. Where a
+ * range was asked for they have only its rows (and, of gauges, those before it, which say how
+ * things stood); names, stacks and processes stay all, filters do not apply, and an archive becomes
+ * rows.
  */
 #ifndef SONDE_TOOLS_EXPORT_DB_H
 #define SONDE_TOOLS_EXPORT_DB_H
@@ -12,8 +14,8 @@
 #include "schema/base/err.h"
 #include "tools/select/select.h"
 
-/* `path` is a folder (it is made if it ends in '/' or several segments match), else a file. NULL: one segment to
- * standard output. EXIT_NOTHING if no segment matches. */
+/* `path` is a folder (it is made if it ends in '/' or several segments match), else a file. NULL:
+ * one segment to standard output. EXIT_NOTHING if no segment matches. */
 int export_db(const struct selection *sel, const char *path, uint64_t *bytes, struct err *e);
 
 #endif

@@ -7,9 +7,9 @@
 #include "tools/print/json.h"
 
 static const char *const ORIGIN[] = {
-	[FOLD_NATIVE] = "native", [FOLD_KERNEL] = "kernel", [FOLD_GO] = "go", [FOLD_JIT] = "jit",
-	[FOLD_GROUP] = "group", [FOLD_UNKNOWN] = "unknown", [FOLD_OFF] = "off",
-	[FOLD_SCRIPT] = "script",
+	[FOLD_NATIVE] = "native", [FOLD_KERNEL] = "kernel", [FOLD_GO] = "go",
+	[FOLD_JIT] = "jit",       [FOLD_GROUP] = "group",   [FOLD_UNKNOWN] = "unknown",
+	[FOLD_OFF] = "off",       [FOLD_SCRIPT] = "script",
 };
 
 const char *flame_json_origin(enum fold_origin origin)

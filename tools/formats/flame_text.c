@@ -25,7 +25,8 @@ struct text {
 
 static bool shown(const struct text *x, size_t i)
 {
-	return !i || (double)x->t.nodes[i].total_ns >= FLAME_TEXT_SHARE * (double)x->t.nodes[0].total_ns;
+	return !i ||
+	       (double)x->t.nodes[i].total_ns >= FLAME_TEXT_SHARE * (double)x->t.nodes[0].total_ns;
 }
 
 static void ends_make(struct text *x)
@@ -56,7 +57,8 @@ static void indents_make(struct text *x)
 
 static void bar_add(struct strbuf *s, double share, bool unicode)
 {
-	static const char *const eighths[] = {"", "\u258f", "\u258e", "\u258d", "\u258c", "\u258b", "\u258a", "\u2589"};
+	static const char *const eighths[] = {"",       "\u258f", "\u258e", "\u258d",
+					      "\u258c", "\u258b", "\u258a", "\u2589"};
 	int full = (int)(share * BAR * 8 + 0.5), cells = full / 8, used = cells;
 
 	if (!unicode) {
@@ -74,15 +76,20 @@ static void bar_add(struct strbuf *s, double share, bool unicode)
 
 static enum term_color color_of(const struct fold_frame *fr, bool hot)
 {
-	return hot ? TERM_BOLD : fr->origin == FOLD_KERNEL ? TERM_YELLOW : fr->origin == FOLD_GO ? TERM_CYAN :
-		fr->origin == FOLD_JIT ? TERM_GREEN : fr->origin == FOLD_OFF ? TERM_DIM : TERM_PLAIN;
+	return hot                       ? TERM_BOLD :
+	       fr->origin == FOLD_KERNEL ? TERM_YELLOW :
+	       fr->origin == FOLD_GO     ? TERM_CYAN :
+	       fr->origin == FOLD_JIT    ? TERM_GREEN :
+	       fr->origin == FOLD_OFF    ? TERM_DIM :
+					   TERM_PLAIN;
 }
 
 static void line_print(const struct text *x, size_t i, bool hot)
 {
 	const struct flame_node *n = &x->t.nodes[i];
 	const struct fold_frame *fr = &x->t.frames[n->frame];
-	double share = x->t.nodes[0].total_ns ? (double)n->total_ns / (double)x->t.nodes[0].total_ns : 0;
+	double share =
+		x->t.nodes[0].total_ns ? (double)n->total_ns / (double)x->t.nodes[0].total_ns : 0;
 	cleanup_strbuf struct strbuf head = STRBUF_INIT, name = STRBUF_INIT, module = STRBUF_INIT;
 	unsigned deep = 2 * x->indent[i];
 	size_t used, room = SIZE_MAX;
@@ -91,19 +98,23 @@ static void line_print(const struct text *x, size_t i, bool hot)
 	if (x->width && deep > x->width / 3) /* the name matters more */
 		deep = x->width / 3;
 
-	strbuf_addf(&head, "%5.1f%% %9s ", 100 * share, fold_amount(x->f, n->total_ns, amount, sizeof(amount)));
+	strbuf_addf(&head, "%5.1f%% %9s ", 100 * share,
+		    fold_amount(x->f, n->total_ns, amount, sizeof(amount)));
 	bar_add(&head, share, x->unicode);
 	strbuf_addf(&head, " %c %*s%s", hot ? '>' : ' ', (int)deep, "",
-		    !x->forked[i] ? "" : x->unicode ? "\u251c " : "+ ");
+		    !x->forked[i] ? "" :
+		    x->unicode    ? "\u251c " :
+				    "+ ");
 	used = term_columns(strbuf_str(&head));
 	if (x->width)
 		room = x->width > used + 8 ? x->width - used : 8;
 	term_add_middle(&name, fr->name, room);
 	strbuf_addshown(&module, fr->module, strlen(fr->module));
-	if (module.len && term_columns(strbuf_str(&name)) + term_columns(strbuf_str(&module)) + 3 <= room)
+	if (module.len &&
+	    term_columns(strbuf_str(&name)) + term_columns(strbuf_str(&module)) + 3 <= room)
 		strbuf_addf(&name, "  %s", strbuf_str(&module));
-	fprintf(x->out, "%s%s%s%s\n", strbuf_str(&head), term_on(x->out, color_of(fr, hot)), strbuf_str(&name),
-		term_off(x->out));
+	fprintf(x->out, "%s%s%s%s\n", strbuf_str(&head), term_on(x->out, color_of(fr, hot)),
+		strbuf_str(&name), term_off(x->out));
 }
 
 static void lines_print(const struct text *x)
@@ -124,7 +135,8 @@ static void lines_print(const struct text *x)
 		i++;
 	}
 	if (hidden)
-		fprintf(x->out, "%zu smaller frames are not shown (each below %.1f %%)\n", hidden, 100 * FLAME_TEXT_SHARE);
+		fprintf(x->out, "%zu smaller frames are not shown (each below %.1f %%)\n", hidden,
+			100 * FLAME_TEXT_SHARE);
 }
 
 void flame_text_write(const struct fold *f, FILE *out, unsigned width, bool unicode)
@@ -139,7 +151,8 @@ void flame_text_write(const struct fold *f, FILE *out, unsigned width, bool unic
 	x.forked = forked = mem_array(x.t.n_nodes + 1, sizeof(*forked));
 	ends_make(&x);
 	indents_make(&x);
-	fprintf(out, "%s SHARE %9s %*s   FUNCTION%s\n", term_on(out, TERM_DIM), fold_amount_title(f), BAR, "", term_off(out));
+	fprintf(out, "%s SHARE %9s %*s   FUNCTION%s\n", term_on(out, TERM_DIM),
+		fold_amount_title(f), BAR, "", term_off(out));
 	lines_print(&x);
 	flame_tree_release(&x.t);
 }

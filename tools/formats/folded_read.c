@@ -35,7 +35,8 @@ static size_t take_mark(const char *name, size_t len, struct fold_frame *fr)
 static uint32_t frame_of(struct fold_build *b, const char *name, size_t len)
 {
 	const char *none = fold_text(b, "");
-	struct fold_frame fr = {.module = none, .module_path = none, .build_id = none, .file = none, .named = true};
+	struct fold_frame fr = {
+		.module = none, .module_path = none, .build_id = none, .file = none, .named = true};
 	struct strbuf s = STRBUF_INIT;
 	uint32_t frame;
 
@@ -65,7 +66,8 @@ static bool read_count(const char *text, size_t len, uint64_t *n)
 	return len > 0;
 }
 
-static const char *read_one(struct fold_build *b, const char *line, size_t len, bool leaves, uint64_t *sum)
+static const char *read_one(struct fold_build *b, const char *line, size_t len, bool leaves,
+			    uint64_t *sum)
 {
 	const char *space = len ? memrchr(line, ' ', len) : NULL;
 	uint64_t n;
@@ -88,13 +90,16 @@ static const char *read_one(struct fold_build *b, const char *line, size_t len, 
 	b->pub.nodes[node].self_ns += n;
 	b->pub.nodes[node].self_samples += n;
 	if (leaves)
-		fold_add_leaf(b, &(struct fold_leaf){.node = node, .process = 0, .thread = fold_text(b, ""), .samples = n,
+		fold_add_leaf(b, &(struct fold_leaf){.node = node,
+						     .process = 0,
+						     .thread = fold_text(b, ""),
+						     .samples = n,
 						     .ns = n});
 	return NULL;
 }
 
-int folded_read(const void *data, size_t len, const char *name, const struct fold_opts *o, struct fold **out,
-		struct err *e)
+int folded_read(const void *data, size_t len, const char *name, const struct fold_opts *o,
+		struct fold **out, struct err *e)
 {
 	struct fold_build *b = fold_begin();
 	const char *at = data, *end = at + len, *why = NULL;
@@ -103,8 +108,12 @@ int folded_read(const void *data, size_t len, const char *name, const struct fol
 	struct fold *f;
 	const char *none = fold_text(b, "");
 
-	fold_add_process(b, 0, &(struct fold_process){.comm = none, .exe = none, .args = none, .container = none,
-						      .container_id = none});
+	fold_add_process(b, 0,
+			 &(struct fold_process){.comm = none,
+						.exe = none,
+						.args = none,
+						.container = none,
+						.container_id = none});
 
 	while (at < end && !why) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
@@ -124,7 +133,8 @@ int folded_read(const void *data, size_t len, const char *name, const struct fol
 		return 0;
 	}
 	fold_free(f);
-	err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is neither pprof nor folded stacks: line %lu %s", name, number, why);
+	err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is neither pprof nor folded stacks: line %lu %s",
+		name, number, why);
 	err_fix(e, "a folded stack is one line:  main;work;small 30");
 	return -EBADMSG;
 }

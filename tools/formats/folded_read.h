@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * folded_read: folded stacks (one a line: `main;work;small 30`, root first) as a fold. Pure over bytes; bounded.
+ * folded_read: folded stacks (one a line: `main;work;small 30`, root first) as a fold. Pure over
+ * bytes; bounded.
  *
- *  1. The count is what stands after the last space; it counts samples, and as nothing says what a sample stands for, the
- *     fold has no length of time: only shares of it mean something.
- *  2. `\x3b` in a name is a semicolon, as tools/formats/folded.h writes it. The marks of stackcollapse (`_[k]` kernel, `_[j]` JIT,
+ *  1. The count is what stands after the last space; it counts samples, and as nothing says what a
+ * sample stands for, the fold has no length of time: only shares of it mean something.
+ *  2. `\x3b` in a name is a semicolon, as tools/formats/folded.h writes it. The marks of
+ * stackcollapse (`_[k]` kernel, `_[j]` JIT,
  *     `_[i]` inlined) are taken off.
- *  3. Empty lines and lines that begin with # are skipped. Any other line that is not of this form is an error.
+ *  3. Empty lines and lines that begin with # are skipped. Any other line that is not of this form
+ * is an error.
  */
 #ifndef SONDE_TOOLS_FOLDED_READ_H
 #define SONDE_TOOLS_FOLDED_READ_H
@@ -17,7 +20,7 @@
 #include "tools/fold/fold.h"
 
 /* EXIT_USAGE with the number of the line. */
-int folded_read(const void *data, size_t len, const char *name, const struct fold_opts *o, struct fold **out,
-		struct err *e);
+int folded_read(const void *data, size_t len, const char *name, const struct fold_opts *o,
+		struct fold **out, struct err *e);
 
 #endif

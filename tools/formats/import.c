@@ -20,7 +20,8 @@
 
 #define GZIP_WINDOW (15 + 16)
 
-static const char *const ENDS[] = {".pb.gz", ".pb", ".pprof", ".prof", ".folded", ".collapsed", ".perf"};
+static const char *const ENDS[] = {".pb.gz",  ".pb",        ".pprof", ".prof",
+				   ".folded", ".collapsed", ".perf"};
 
 bool import_is_file(const char *path)
 {
@@ -44,7 +45,8 @@ bool import_knows(const char *name)
 
 static int too_large(const char *path, struct err *e)
 {
-	return err_set(e, -EFBIG, EXIT_USAGE, "%.300s holds more than %llu MiB: too much for one profile", path,
+	return err_set(e, -EFBIG, EXIT_USAGE,
+		       "%.300s holds more than %llu MiB: too much for one profile", path,
 		       (unsigned long long)(IMPORT_MAX >> 20));
 }
 
@@ -62,7 +64,10 @@ static int read_file(const char *path, struct strbuf *to, struct err *e)
 	if (n == 0)
 		return 0;
 	n = -errno;
-	err_set(e, (int)n, n == -EACCES ? EXIT_PERMISSION : n == -ENOENT ? EXIT_USAGE : EXIT_RUNTIME,
+	err_set(e, (int)n,
+		n == -EACCES ? EXIT_PERMISSION :
+		n == -ENOENT ? EXIT_USAGE :
+			       EXIT_RUNTIME,
 		"cannot read %.300s: %s", path, strerror((int)-n));
 	return (int)n;
 }
@@ -85,11 +90,14 @@ static int unpack(const char *path, const struct strbuf *from, struct strbuf *to
 	}
 	inflateEnd(&z);
 	if (!rc && step != Z_STREAM_END)
-		rc = err_set(e, -EBADMSG, EXIT_USAGE, "%.300s cannot be unpacked: the gzip data is damaged or ends early", path);
+		rc = err_set(e, -EBADMSG, EXIT_USAGE,
+			     "%.300s cannot be unpacked: the gzip data is damaged or ends early",
+			     path);
 	return rc;
 }
 
-/* Folded stacks are text; the first fields of a profile.proto have control bytes as tags and lengths. */
+/* Folded stacks are text; the first fields of a profile.proto have control bytes as tags and
+ * lengths. */
 static bool looks_like_pprof(const struct strbuf *s)
 {
 	for (size_t i = 0; i < s->len && i < 64; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import: a profile that another program wrote, as a fold. What kind it is, its bytes say: gzip or a protobuf tag at the
- * beginning is pprof (tools/formats/pprof_read.h), indented addresses are `perf script` (tools/formats/perfscript_read.h), all else folded
- * stacks (tools/formats/folded_read.h).
+ * import: a profile that another program wrote, as a fold. What kind it is, its bytes say: gzip or
+ * a protobuf tag at the beginning is pprof (tools/formats/pprof_read.h), indented addresses are
+ * `perf script` (tools/formats/perfscript_read.h), all else folded stacks
+ * (tools/formats/folded_read.h).
  */
 #ifndef SONDE_TOOLS_IMPORT_H
 #define SONDE_TOOLS_IMPORT_H
@@ -15,9 +16,10 @@
 #define IMPORT_MAX (256ull << 20) /* bytes, unpacked */
 
 bool import_is_file(const char *path); /* there, and no folder */
-bool import_knows(const char *name);   /* ends as such files do: .pb.gz, .pprof, .folded, .perf, ... */
-/* EXIT_RUNTIME if it cannot be read, EXIT_USAGE if it is no profile, EXIT_NOTHING if it is empty. Of `o` only no_inline
- * counts. */
+bool import_knows(
+	const char *name); /* ends as such files do: .pb.gz, .pprof, .folded, .perf, ... */
+/* EXIT_RUNTIME if it cannot be read, EXIT_USAGE if it is no profile, EXIT_NOTHING if it is empty.
+ * Of `o` only no_inline counts. */
 int import_file(const char *path, const struct fold_opts *o, struct fold **out, struct err *e);
 
 #endif

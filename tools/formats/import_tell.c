@@ -10,8 +10,9 @@
 #include "schema/base/mem.h"
 #include "tools/print/json.h"
 
-#define OLDEST_NS (1000000000ll * NSEC_PER_SEC) /* 2001: what is before is no time of the day, but since some boot */
-#define STACK_MAX 2048                          /* the deepest that sonde-import takes */
+/* 2001: what is before is no time of the day, but since some boot */
+#define OLDEST_NS (1000000000ll * NSEC_PER_SEC)
+#define STACK_MAX 2048 /* the deepest that sonde-import takes */
 
 static bool has_time(const struct fold *f)
 {
@@ -41,9 +42,12 @@ void import_plan(const struct fold *f, int64_t to_ns, uint64_t hz, struct import
 	out->period_ns = is_cpu(f) ? period_of(f, hz) : 0;
 	if (!span && is_cpu(f))
 		span = (int64_t)((double)f->nodes[0].total_samples * (double)out->period_ns);
-	if (!f->period_ns && !has_time(f) && f->slice_ns) /* perf's samples have times, and nothing they stand for */
+	/* perf's samples have times, and nothing they stand for */
+	if (!f->period_ns && !has_time(f) && f->slice_ns)
 		for (size_t i = 0; i < f->n_leaves; i++)
-			span = (f->leaves[i].slice + 1) * NSEC_PER_SEC > span ? (f->leaves[i].slice + 1) * NSEC_PER_SEC : span;
+			span = (f->leaves[i].slice + 1) * NSEC_PER_SEC > span ?
+				       (f->leaves[i].slice + 1) * NSEC_PER_SEC :
+				       span;
 	if (f->from_ns > OLDEST_NS)
 		end = f->from_ns + span;
 	out->bucket_s = (uint32_t)(span / IMPORT_BUCKETS / NSEC_PER_SEC) + 1;
@@ -124,7 +128,7 @@ static void tell_process(const struct fold_process *p, const char *name, FILE *o
 struct telling {
 	const struct fold *f;
 	const struct import_when *w;
-	uint32_t frames;            /* told before */
+	uint32_t frames; /* told before */
 	FILE *out;
 };
 
@@ -160,13 +164,15 @@ static void spread(const struct telling *t, json_t *times, uint64_t n, uint64_t 
 		uint64_t value_due = (uint64_t)((unsigned __int128)value * (i + 1) / buckets);
 
 		if (n_due > n_told || value_due > value_told)
-			add_time(times, t->w->from_ns + (int64_t)i * bucket_ns, n_due - n_told, value_due - value_told);
+			add_time(times, t->w->from_ns + (int64_t)i * bucket_ns, n_due - n_told,
+				 value_due - value_told);
 		n_told = n_due;
 		value_told = value_due;
 	}
 }
 
-static void tell_leaf(const struct telling *t, const struct fold_leaf *l, uint64_t samples, uint64_t ns)
+static void tell_leaf(const struct telling *t, const struct fold_leaf *l, uint64_t samples,
+		      uint64_t ns)
 {
 	const struct fold *f = t->f;
 	json_t *add = json_object(), *times = json_array();
@@ -192,7 +198,8 @@ static void tell_leaf(const struct telling *t, const struct fold_leaf *l, uint64
 
 static int by_series(const void *a, const void *b, void *ctx)
 {
-	const struct fold_leaf *leaves = ctx, *x = &leaves[*(const uint32_t *)a], *y = &leaves[*(const uint32_t *)b];
+	const struct fold_leaf *leaves = ctx, *x = &leaves[*(const uint32_t *)a],
+			       *y = &leaves[*(const uint32_t *)b];
 
 	if (x->node != y->node)
 		return x->node < y->node ? -1 : 1;
@@ -207,7 +214,8 @@ static int by_series(const void *a, const void *b, void *ctx)
 	return strcmp(x->thread ? x->thread : "", y->thread ? y->thread : "");
 }
 
-void import_tell(const struct fold *f, const struct import_when *w, const char *name, uint32_t *frames, FILE *out)
+void import_tell(const struct fold *f, const struct import_when *w, const char *name,
+		 uint32_t *frames, FILE *out)
 {
 	const struct telling t = {.f = f, .w = w, .frames = *frames, .out = out};
 	cleanup_free uint32_t *order = mem_array(f->n_leaves + 1, sizeof(*order));

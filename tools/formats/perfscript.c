@@ -10,8 +10,8 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
-struct point {                 /* one sample of a leaf, within its slice */
-	double at;             /* 0 to 1 */
+struct point {     /* one sample of a leaf, within its slice */
+	double at; /* 0 to 1 */
 	uint32_t leaf;
 };
 
@@ -42,7 +42,10 @@ static void put_file(const struct fold_frame *fr, uint32_t pid, FILE *out)
 	else if (fr->origin == FOLD_KERNEL && !strcmp(fr->module, "[kernel]"))
 		fputs("[kernel.kallsyms]", out);
 	else
-		put_clean(*fr->module_path ? fr->module_path : *fr->module ? fr->module : "[unknown]", out);
+		put_clean(*fr->module_path ? fr->module_path :
+			  *fr->module      ? fr->module :
+					     "[unknown]",
+			  out);
 }
 
 static void put_stack(const struct fold *f, uint32_t node, uint32_t pid, FILE *out)
@@ -64,13 +67,15 @@ static void put_sample(const struct fold *f, const struct fold_leaf *l, int64_t 
 	const struct fold_process *p = &f->processes[l->process];
 
 	put_clean(l->thread && *l->thread ? l->thread : *p->comm ? p->comm : "[unknown]", out);
-	fprintf(out, " %u/%u [000] %lld.%06lld: %llu cpu-clock:\n", p->pid, l->tid, (long long)(at_ns / NSEC_PER_SEC),
-		(long long)(at_ns % NSEC_PER_SEC / 1000), (unsigned long long)(l->samples ? l->ns / l->samples : 0));
+	fprintf(out, " %u/%u [000] %lld.%06lld: %llu cpu-clock:\n", p->pid, l->tid,
+		(long long)(at_ns / NSEC_PER_SEC), (long long)(at_ns % NSEC_PER_SEC / 1000),
+		(unsigned long long)(l->samples ? l->ns / l->samples : 0));
 	put_stack(f, l->node, p->pid, out);
 }
 
 /* Leaves first[..n] are those of one slice. */
-static void put_slice(const struct fold *f, const struct fold_slice *s, const uint32_t *leaves, size_t n, FILE *out)
+static void put_slice(const struct fold *f, const struct fold_slice *s, const uint32_t *leaves,
+		      size_t n, FILE *out)
 {
 	cleanup_free struct point *points = NULL;
 	size_t samples = 0, k = 0;
@@ -80,12 +85,16 @@ static void put_slice(const struct fold *f, const struct fold_slice *s, const ui
 	points = mem_array(samples + 1, sizeof(*points));
 	for (size_t i = 0; i < n; i++)
 		for (uint64_t j = 0; j < f->leaves[leaves[i]].samples; j++)
-			points[k++] = (struct point){((double)j + 0.5) / (double)f->leaves[leaves[i]].samples, leaves[i]};
+			points[k++] = (struct point){((double)j + 0.5) /
+							     (double)f->leaves[leaves[i]].samples,
+						     leaves[i]};
 	if (samples)
 		qsort(points, samples, sizeof(*points), by_time);
 	for (size_t i = 0; i < samples; i++)
 		put_sample(f, &f->leaves[points[i].leaf],
-			   s->from_ns + (int64_t)((double)(s->to_ns - s->from_ns) * ((double)i + 0.5) / (double)samples), out);
+			   s->from_ns + (int64_t)((double)(s->to_ns - s->from_ns) *
+						  ((double)i + 0.5) / (double)samples),
+			   out);
 }
 
 void perfscript_write(const struct fold *f, FILE *out)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfscript: CPU samples as `perf script` prints them, for programs that read that. The form is that of
- * tools/formats/perfscript_read.h: a block a sample, in order of time. Times are UTC, to the slice of the fold; within one, samples
- * stand at equal distances. The CPU is not on record: [000].
+ * perfscript: CPU samples as `perf script` prints them, for programs that read that. The form is
+ * that of tools/formats/perfscript_read.h: a block a sample, in order of time. Times are UTC, to
+ * the slice of the fold; within one, samples stand at equal distances. The CPU is not on record:
+ * [000].
  */
 #ifndef SONDE_TOOLS_PERFSCRIPT_H
 #define SONDE_TOOLS_PERFSCRIPT_H
@@ -13,7 +14,8 @@
 
 #define PERFSCRIPT_SLICES 600
 
-/* Of a fold of CPU samples with leaves and slices, without groups. A stream that refuses bytes says so at its end. */
+/* Of a fold of CPU samples with leaves and slices, without groups. A stream that refuses bytes says
+ * so at its end. */
 void perfscript_write(const struct fold *f, FILE *out);
 
 #endif

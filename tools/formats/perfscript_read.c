@@ -13,10 +13,10 @@
 #include "schema/base/strbuf.h"
 #include "tools/fold/fold_build.h"
 
-#define FRAMES_MAX  1024        /* of a stack */
-#define SAMPLES_MAX (8u << 20)
-#define SUM_MAX     (UINT64_MAX / 4)
-#define LOOK        (64u << 10)
+#define FRAMES_MAX   1024 /* of a stack */
+#define SAMPLES_MAX  (8u << 20)
+#define SUM_MAX      (UINT64_MAX / 4)
+#define LOOK         (64u << 10)
 #define HEADER_PARTS 64
 
 struct part {
@@ -27,21 +27,21 @@ struct part {
 struct sample {
 	struct part comm;
 	uint32_t pid, tid;
-	int64_t time_ns;        /* -1: not there */
-	uint64_t period;        /* 0: not there */
+	int64_t time_ns; /* -1: not there */
+	uint64_t period; /* 0: not there */
 	bool clock;
 };
 
 struct reading {
 	struct fold_build *b;
 	const struct fold_opts *o;
-	struct sample sample;   /* at hand */
+	struct sample sample; /* at hand */
 	bool open;
 	uint32_t frames[FRAMES_MAX];
 	size_t n_frames, n_samples;
 	int64_t first_ns, last_ns;
 	uint64_t sum;
-	bool timed;             /* all have been of clocks, with periods */
+	bool timed; /* all have been of clocks, with periods */
 };
 
 static bool all_digits(struct part p)
@@ -73,7 +73,8 @@ static bool stamp(struct part p, int64_t *ns)
 	if (!dot || p.at[p.len - 1] != ':')
 		return false;
 	tail = (struct part){dot + 1, p.len - (size_t)(dot + 1 - p.at) - 1};
-	if (tail.len > 9 || !number((struct part){p.at, (size_t)(dot - p.at)}, &s) || !number(tail, &fraction) || s > 1ull << 32)
+	if (tail.len > 9 || !number((struct part){p.at, (size_t)(dot - p.at)}, &s) ||
+	    !number(tail, &fraction) || s > 1ull << 32)
 		return false;
 	for (size_t i = tail.len; i < 9; i++)
 		fraction *= 10;
@@ -83,7 +84,8 @@ static bool stamp(struct part p, int64_t *ns)
 
 static bool is_cpu(struct part p)
 {
-	return p.len > 2 && p.at[0] == '[' && p.at[p.len - 1] == ']' && all_digits((struct part){p.at + 1, p.len - 2});
+	return p.len > 2 && p.at[0] == '[' && p.at[p.len - 1] == ']' &&
+	       all_digits((struct part){p.at + 1, p.len - 2});
 }
 
 static bool ids(struct part p, struct sample *s)
@@ -122,7 +124,8 @@ static size_t split(const char *line, size_t len, struct part *parts)
 
 static bool is_clock(struct part event)
 {
-	return memmem(event.at, event.len, "cpu-clock", 9) || memmem(event.at, event.len, "task-clock", 10);
+	return memmem(event.at, event.len, "cpu-clock", 9) ||
+	       memmem(event.at, event.len, "task-clock", 10);
 }
 
 /* From the right, as point 1 has it. */
@@ -133,11 +136,13 @@ static const char *read_header(struct reading *r, const char *line, size_t len)
 	size_t n = split(line, len, parts);
 
 	*s = (struct sample){.time_ns = -1};
-	if (n && parts[n - 1].at[parts[n - 1].len - 1] == ':' && !stamp(parts[n - 1], &s->time_ns)) {
+	if (n && parts[n - 1].at[parts[n - 1].len - 1] == ':' &&
+	    !stamp(parts[n - 1], &s->time_ns)) {
 		s->clock = is_clock(parts[n - 1]);
 		n--;
 	}
-	if (n && s->time_ns < 0 && n > 1 && all_digits(parts[n - 1]) && stamp(parts[n - 2], &s->time_ns)) {
+	if (n && s->time_ns < 0 && n > 1 && all_digits(parts[n - 1]) &&
+	    stamp(parts[n - 2], &s->time_ns)) {
 		if (!number(parts[n - 1], &s->period))
 			return "has a period that is too large";
 		n -= 2;
@@ -148,7 +153,8 @@ static const char *read_header(struct reading *r, const char *line, size_t len)
 		n--;
 	if (n < 2 || !ids(parts[n - 1], s))
 		return "is no sample: it lacks a command, or a pid before its time";
-	s->comm = (struct part){parts[0].at, (size_t)(parts[n - 2].at + parts[n - 2].len - parts[0].at)};
+	s->comm = (struct part){parts[0].at,
+				(size_t)(parts[n - 2].at + parts[n - 2].len - parts[0].at)};
 	return NULL;
 }
 
@@ -179,7 +185,8 @@ static const char *module_of(struct fold_build *b, struct part path, enum fold_o
 		return fold_text(b, "");
 	if (path.len && path.at[0] == '[')
 		*origin = path.at[path.len - 1] == ']' ? FOLD_KERNEL : FOLD_NATIVE;
-	strbuf_add(&s, slash ? slash + 1 : path.at, slash ? path.len - (size_t)(slash + 1 - path.at) : path.len);
+	strbuf_add(&s, slash ? slash + 1 : path.at,
+		   slash ? path.len - (size_t)(slash + 1 - path.at) : path.len);
 	return fold_text(b, strbuf_str(&s));
 }
 
@@ -187,7 +194,9 @@ static struct part without_offset(struct part name)
 {
 	for (size_t i = name.len; i-- > 1;) {
 		if (name.at[i] == '+')
-			return i + 2 < name.len && name.at[i + 1] == '0' && name.at[i + 2] == 'x' ? (struct part){name.at, i} : name;
+			return i + 2 < name.len && name.at[i + 1] == '0' && name.at[i + 2] == 'x' ?
+				       (struct part){name.at, i} :
+				       name;
 		if (!isxdigit((unsigned char)name.at[i]) && name.at[i] != 'x')
 			break;
 	}
@@ -220,7 +229,9 @@ static const char *read_frame(struct reading *r, const char *at, size_t len)
 	struct fold_build *b = r->b;
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 	struct part line = {at, len}, file = {at, 0};
-	struct fold_frame fr = {.build_id = fold_text(b, ""), .file = fold_text(b, ""), .module_path = fold_text(b, "")};
+	struct fold_frame fr = {.build_id = fold_text(b, ""),
+				.file = fold_text(b, ""),
+				.module_path = fold_text(b, "")};
 	uint64_t address = 0;
 	size_t digits = 0;
 
@@ -228,8 +239,11 @@ static const char *read_frame(struct reading *r, const char *at, size_t len)
 		return "is a frame without a sample before it";
 	while (line.len && isspace((unsigned char)*line.at))
 		line = (struct part){line.at + 1, line.len - 1};
-	for (; digits < line.len && digits < 16 && isxdigit((unsigned char)line.at[digits]); digits++)
-		address = address << 4 | (uint64_t)(isdigit((unsigned char)line.at[digits]) ? line.at[digits] - '0' : (line.at[digits] | 32) - 'a' + 10);
+	for (; digits < line.len && digits < 16 && isxdigit((unsigned char)line.at[digits]);
+	     digits++)
+		address = address << 4 | (uint64_t)(isdigit((unsigned char)line.at[digits]) ?
+							    line.at[digits] - '0' :
+							    (line.at[digits] | 32) - 'a' + 10);
 	if (!digits || (digits < line.len && !isspace((unsigned char)line.at[digits])))
 		return "is no frame: it does not begin with an address";
 	line = (struct part){line.at + digits, line.len - digits};
@@ -266,8 +280,17 @@ static uint32_t process_of(struct fold_build *b, const struct sample *s)
 	strbuf_add(&comm, s->comm.at, s->comm.len);
 	identity = hash_u64(HASH_SEED, s->pid);
 	if (!fold_known_process(b, identity, &i))
-		i = fold_add_process(b, identity, &(struct fold_process){.pid = s->pid, .comm = fold_text(b, strbuf_str(&comm)), .exe = none,
-			.args = none, .container = none, .container_id = none, .container_image = none, .unit = none, .lang = none, .lang_runtime = none});
+		i = fold_add_process(b, identity,
+				     &(struct fold_process){.pid = s->pid,
+							    .comm = fold_text(b, strbuf_str(&comm)),
+							    .exe = none,
+							    .args = none,
+							    .container = none,
+							    .container_id = none,
+							    .container_image = none,
+							    .unit = none,
+							    .lang = none,
+							    .lang_runtime = none});
 	return i;
 }
 
@@ -291,7 +314,9 @@ static const char *end_sample(struct reading *r)
 	if (r->sample.time_ns >= 0) {
 		r->first_ns = r->first_ns < 0 ? r->sample.time_ns : r->first_ns;
 		r->last_ns = r->sample.time_ns > r->last_ns ? r->sample.time_ns : r->last_ns;
-		second = r->sample.time_ns > r->first_ns ? (r->sample.time_ns - r->first_ns) / NSEC_PER_SEC : 0;
+		second = r->sample.time_ns > r->first_ns ?
+				 (r->sample.time_ns - r->first_ns) / NSEC_PER_SEC :
+				 0;
 	}
 	if (ns > SUM_MAX - r->sum)
 		return "makes the sum too large";
@@ -302,8 +327,13 @@ static const char *end_sample(struct reading *r)
 	b->pub.processes[process].samples++;
 	strbuf_add(&thread, r->sample.comm.at, r->sample.comm.len);
 	if (r->o->leaves)
-		fold_add_leaf(b, &(struct fold_leaf){.node = node, .process = process, .thread = fold_text(b, strbuf_str(&thread)),
-			.tid = r->sample.tid, .slice = (uint32_t)second, .samples = 1, .ns = ns});
+		fold_add_leaf(b, &(struct fold_leaf){.node = node,
+						     .process = process,
+						     .thread = fold_text(b, strbuf_str(&thread)),
+						     .tid = r->sample.tid,
+						     .slice = (uint32_t)second,
+						     .samples = 1,
+						     .ns = ns});
 	return NULL;
 }
 
@@ -344,7 +374,8 @@ static void count_samples(struct fold_build *b)
 		b->pub.leaves[i].ns = b->pub.leaves[i].samples;
 }
 
-int perfscript_read(const void *data, size_t len, const char *name, const struct fold_opts *o, struct fold **out, struct err *e)
+int perfscript_read(const void *data, size_t len, const char *name, const struct fold_opts *o,
+		    struct fold **out, struct err *e)
 {
 	struct reading r = {.b = fold_begin(), .o = o, .first_ns = -1};
 	const char *at = data, *end = at + len, *why = NULL;
@@ -364,7 +395,8 @@ int perfscript_read(const void *data, size_t len, const char *name, const struct
 	f = fold_end(r.b);
 	if (why) {
 		fold_free(f);
-		err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is no output of perf script: line %lu %s", name, line, why);
+		err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is no output of perf script: line %lu %s",
+			name, line, why);
 		err_fix(e, "perf script -i perf.data > x.perf");
 		return -EBADMSG;
 	}

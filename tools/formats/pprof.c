@@ -15,40 +15,65 @@
 #include <uthash.h>
 
 /* Field numbers of profile.proto. */
-enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE = 2, PROFILE_MAPPING = 3, PROFILE_LOCATION = 4, PROFILE_FUNCTION = 5,
-       PROFILE_STRING = 6, PROFILE_TIME = 9, PROFILE_DURATION = 10, PROFILE_PERIOD_TYPE = 11, PROFILE_PERIOD = 12,
-       PROFILE_COMMENT = 13, PROFILE_DEFAULT_TYPE = 14 };
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING = 6,
+	PROFILE_TIME = 9,
+	PROFILE_DURATION = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_PERIOD = 12,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_TYPE = 14
+};
 enum { VALUE_TYPE = 1, VALUE_UNIT = 2 };
 enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
 enum { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3 };
-enum { MAPPING_ID = 1, MAPPING_START = 2, MAPPING_LIMIT = 3, MAPPING_FILENAME = 5, MAPPING_BUILD_ID = 6,
-       MAPPING_HAS_FUNCTIONS = 7, MAPPING_HAS_FILENAMES = 8, MAPPING_HAS_LINES = 9, MAPPING_HAS_INLINE = 10 };
+enum {
+	MAPPING_ID = 1,
+	MAPPING_START = 2,
+	MAPPING_LIMIT = 3,
+	MAPPING_FILENAME = 5,
+	MAPPING_BUILD_ID = 6,
+	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILENAMES = 8,
+	MAPPING_HAS_LINES = 9,
+	MAPPING_HAS_INLINE = 10
+};
 enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
 enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
-enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILENAME = 4,
-       FUNCTION_START_LINE = 5 };
+enum {
+	FUNCTION_ID = 1,
+	FUNCTION_NAME = 2,
+	FUNCTION_SYSTEM_NAME = 3,
+	FUNCTION_FILENAME = 4,
+	FUNCTION_START_LINE = 5
+};
 
 #define PAGE       0x1000ull
 #define FIRST_BASE 0x400000ull
 #define MAX_FILE   (1ull << 40) /* no file is larger; what says so is not an offset */
 
-struct text {                   /* string -> index in the string table */
+struct text { /* string -> index in the string table */
 	char *str;
 	uint32_t index;
 	UT_hash_handle hh;
 };
 
-struct module {                 /* one mapping */
-	char *key;              /* path, NUL, build-id */
+struct module {    /* one mapping */
+	char *key; /* path, NUL, build-id */
 	const char *name, *build_id;
-	uint64_t min, max;      /* offsets seen */
-	uint64_t base;          /* address = base + offset */
+	uint64_t min, max; /* offsets seen */
+	uint64_t base;     /* address = base + offset */
 	uint32_t id, order;
 	bool raw, all_named, all_files, all_lines, any_inlined, main;
 	UT_hash_handle hh;
 };
 
-struct chain {                  /* frames of one location, innermost first -> its id */
+struct chain { /* frames of one location, innermost first -> its id */
 	uint32_t *frames;
 	uint32_t id;
 	UT_hash_handle hh;
@@ -60,14 +85,14 @@ struct builder {
 	struct strbuf strings;
 	struct text *texts;
 	struct module *modules;
-	struct module **module_of;  /* by frame, NULL: none */
-	struct idmap functions;     /* name << 32 | file -> id */
-	struct idmap first_lines;   /* the same -> the function's first line */
+	struct module **module_of; /* by frame, NULL: none */
+	struct idmap functions;    /* name << 32 | file -> id */
+	struct idmap first_lines;  /* the same -> the function's first line */
 	struct chain *chains;
-	uint32_t *location;         /* by node: the location that ends there, 0: not made yet */
-	uint32_t *above;            /* by node: the node that location was called from */
-	uint32_t no_stack;          /* its location, 0: not made yet */
-	bool bare;                  /* samples have no labels */
+	uint32_t *location; /* by node: the location that ends there, 0: not made yet */
+	uint32_t *above;    /* by node: the node that location was called from */
+	uint32_t no_stack;  /* its location, 0: not made yet */
+	bool bare;          /* samples have no labels */
 	uint32_t n_strings, n_modules, n_functions, n_locations;
 };
 
@@ -151,8 +176,14 @@ static struct module *module_get(struct builder *b, const struct fold_frame *fr)
 		return m;
 	}
 	m = mem_alloc(sizeof(*m));
-	*m = (struct module){.key = key, .name = key, .build_id = key + name_len + 1, .min = UINT64_MAX,
-			     .order = b->n_modules++, .all_named = true, .all_files = true, .all_lines = true,
+	*m = (struct module){.key = key,
+			     .name = key,
+			     .build_id = key + name_len + 1,
+			     .min = UINT64_MAX,
+			     .order = b->n_modules++,
+			     .all_named = true,
+			     .all_files = true,
+			     .all_lines = true,
 			     .raw = fr->origin == FOLD_KERNEL || fr->origin == FOLD_JIT};
 	HASH_ADD_KEYPTR(hh, b->modules, m->key, len, m);
 	return m;
@@ -172,7 +203,8 @@ static void module_note(struct module *m, const struct fold_frame *fr)
 	m->any_inlined |= fr->inlined;
 }
 
-/* The path of the executable that used most CPU time: pprof takes the first mapping for the program. */
+/* The path of the executable that used most CPU time: pprof takes the first mapping for the
+ * program. */
 static const char *main_path(const struct fold *f)
 {
 	const struct fold_process *best = NULL;
@@ -217,7 +249,8 @@ static void nodes_used(const struct fold *f, uint8_t *frames)
 	cleanup_free uint8_t *seen = mem_array(f->n_nodes + 1, 1);
 
 	for (size_t i = 0; i < f->n_leaves; i++)
-		for (uint32_t node = f->leaves[i].node; node && !seen[node]; node = f->nodes[node].parent) {
+		for (uint32_t node = f->leaves[i].node; node && !seen[node];
+		     node = f->nodes[node].parent) {
 			seen[node] = 1;
 			frames[f->nodes[node].frame] = 1;
 		}
@@ -247,10 +280,10 @@ static void modules_emit(struct builder *b)
 	uint32_t id = 0;
 	struct module *m, *tmp;
 
-	HASH_ITER(hh, b->modules, m, tmp)
+	HASH_ITER (hh, b->modules, m, tmp)
 		m->main = *path && !strcmp(m->name, path);
 	HASH_SORT(b->modules, module_order);
-	HASH_ITER(hh, b->modules, m, tmp) {
+	HASH_ITER (hh, b->modules, m, tmp) {
 		m->id = ++id;
 		if (m->raw) {
 			module_emit(b, m, m->min & ~(PAGE - 1), page_up(m->max));
@@ -345,7 +378,8 @@ static uint32_t location_none(struct builder *b)
 
 /* --- samples --- */
 
-static void label(struct builder *b, struct strbuf *sample, const char *key, const char *str, uint64_t num)
+static void label(struct builder *b, struct strbuf *sample, const char *key, const char *str,
+		  uint64_t num)
 {
 	cleanup_strbuf struct strbuf m = STRBUF_INIT;
 
@@ -372,7 +406,8 @@ static bool only_counts(const struct store_kind_info *k)
 }
 
 /* What is subtracted is negative. */
-static void pair_add(struct strbuf *packed, const struct store_kind_info *k, bool base, uint64_t n, uint64_t value)
+static void pair_add(struct strbuf *packed, const struct store_kind_info *k, bool base, uint64_t n,
+		     uint64_t value)
 {
 	proto_varint(packed, base ? -n : n);
 	if (!only_counts(k))
@@ -432,11 +467,13 @@ static void comments_emit(struct builder *b)
 	const struct fold *f = b->f;
 	cleanup_strbuf struct strbuf packed = STRBUF_INIT, text = STRBUF_INIT;
 
-	strbuf_addf(&text, "sonde %s profile of %s, kernel %s", f->kind->name, f->host ? f->host : "?", f->kernel ? f->kernel : "?");
+	strbuf_addf(&text, "sonde %s profile of %s, kernel %s", f->kind->name,
+		    f->host ? f->host : "?", f->kernel ? f->kernel : "?");
 	proto_varint(&packed, string_id(b, strbuf_str(&text)));
 	for (size_t i = 0; i < f->n_losses; i++) {
 		strbuf_reset(&text);
-		strbuf_addf(&text, "lost %llu samples: %s", (unsigned long long)f->losses[i].n, f->losses[i].reason);
+		strbuf_addf(&text, "lost %llu samples: %s", (unsigned long long)f->losses[i].n,
+			    f->losses[i].reason);
 		proto_varint(&packed, string_id(b, strbuf_str(&text)));
 	}
 	proto_bytes(&b->out, PROFILE_COMMENT, packed.buf, packed.len);
@@ -481,9 +518,11 @@ static void head_emit(struct builder *b)
 		sample_types(b, store_kind_info(f->kind->with));
 	period_emit(b);
 	proto_uint(&b->out, PROFILE_DEFAULT_TYPE,
-		   string_id(b, f->unit == f->kind->unit_value ? f->kind->pprof_value : f->kind->pprof_n));
+		   string_id(b, f->unit == f->kind->unit_value ? f->kind->pprof_value :
+								 f->kind->pprof_n));
 	proto_uint(&b->out, PROFILE_TIME, (uint64_t)f->from_ns);
-	proto_uint(&b->out, PROFILE_DURATION, f->to_ns > f->from_ns ? (uint64_t)(f->to_ns - f->from_ns) : 0);
+	proto_uint(&b->out, PROFILE_DURATION,
+		   f->to_ns > f->from_ns ? (uint64_t)(f->to_ns - f->from_ns) : 0);
 	comments_emit(b);
 }
 
@@ -493,17 +532,17 @@ static void builder_release(struct builder *b)
 	struct module *m, *m2;
 	struct chain *c, *c2;
 
-	HASH_ITER(hh, b->texts, t, t2) {
+	HASH_ITER (hh, b->texts, t, t2) {
 		HASH_DEL(b->texts, t);
 		free(t->str);
 		free(t);
 	}
-	HASH_ITER(hh, b->modules, m, m2) {
+	HASH_ITER (hh, b->modules, m, m2) {
 		HASH_DEL(b->modules, m);
 		free(m->key);
 		free(m);
 	}
-	HASH_ITER(hh, b->chains, c, c2) {
+	HASH_ITER (hh, b->chains, c, c2) {
 		HASH_DEL(b->chains, c);
 		free(c->frames);
 		free(c);
@@ -554,8 +593,8 @@ int pprof_write(const struct fold *f, FILE *out)
 	int ret = 0, step;
 
 	pprof_encode(f, &raw);
-	if (raw.len > UINT32_MAX ||
-	    deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (raw.len > UINT32_MAX || deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW,
+						 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return -EFBIG;
 	z.next_in = (unsigned char *)raw.buf;
 	z.avail_in = (uInt)raw.len;

@@ -21,10 +21,23 @@ static size_t type_named(const struct pprof_names *p, const char *name)
 /* How much of the store's unit (ns, bytes) one of a pprof unit is; 0: another sort of unit. */
 static double scale_of(const char *unit, enum store_unit to)
 {
-	static const struct { const char *name; enum store_unit of; double scale; } units[] = {
-		{"nanoseconds", STORE_TIME, 1}, {"ns", STORE_TIME, 1}, {"microseconds", STORE_TIME, 1e3}, {"us", STORE_TIME, 1e3},
-		{"milliseconds", STORE_TIME, 1e6}, {"ms", STORE_TIME, 1e6}, {"seconds", STORE_TIME, 1e9}, {"s", STORE_TIME, 1e9},
-		{"bytes", STORE_BYTES, 1}, {"byte", STORE_BYTES, 1}, {"b", STORE_BYTES, 1}, {"kilobytes", STORE_BYTES, 1024},
+	static const struct {
+		const char *name;
+		enum store_unit of;
+		double scale;
+	} units[] = {
+		{"nanoseconds", STORE_TIME, 1},
+		{"ns", STORE_TIME, 1},
+		{"microseconds", STORE_TIME, 1e3},
+		{"us", STORE_TIME, 1e3},
+		{"milliseconds", STORE_TIME, 1e6},
+		{"ms", STORE_TIME, 1e6},
+		{"seconds", STORE_TIME, 1e9},
+		{"s", STORE_TIME, 1e9},
+		{"bytes", STORE_BYTES, 1},
+		{"byte", STORE_BYTES, 1},
+		{"b", STORE_BYTES, 1},
+		{"kilobytes", STORE_BYTES, 1024},
 		{"megabytes", STORE_BYTES, 1048576},
 	};
 
@@ -37,26 +50,32 @@ static double scale_of(const char *unit, enum store_unit to)
 }
 
 /* Its sample types by these names; false: they are not there, or in a unit of another sort. */
-static bool take(const struct pprof_names *p, const struct store_kind_info *k, const char *n, const char *value, struct pprof_kind *out)
+static bool take(const struct pprof_names *p, const struct store_kind_info *k, const char *n,
+		 const char *value, struct pprof_kind *out)
 {
 	const size_t v = type_named(p, value);
 	const double scale = v == SIZE_MAX ? 0 : scale_of(p->types[v].unit, k->unit_value);
 
 	if (!(scale > 0) || (type_named(p, n) == SIZE_MAX && k->kind != STORE_KIND_CPU))
 		return false;
-	*out = (struct pprof_kind){.kind = k, .value = v, .count = type_named(p, n), .scale = scale, .timed = true};
+	*out = (struct pprof_kind){
+		.kind = k, .value = v, .count = type_named(p, n), .scale = scale, .timed = true};
 	return true;
 }
 
 /* CPU samples whose time is their number times the period, or is not known. */
 static bool take_counted(const struct pprof_names *p, size_t count, struct pprof_kind *out)
 {
-	const double period = p->n_types == 1 ? scale_of(p->period_type.unit, STORE_TIME) * (double)p->period : 0;
+	const double period =
+		p->n_types == 1 ? scale_of(p->period_type.unit, STORE_TIME) * (double)p->period : 0;
 
 	if (strcmp(p->types[count].unit, "count"))
 		return false;
-	*out = (struct pprof_kind){.kind = store_kind_info(STORE_KIND_CPU), .value = count, .count = count,
-				   .scale = period > 0 ? period : 1, .timed = period > 0};
+	*out = (struct pprof_kind){.kind = store_kind_info(STORE_KIND_CPU),
+				   .value = count,
+				   .count = count,
+				   .scale = period > 0 ? period : 1,
+				   .timed = period > 0};
 	return true;
 }
 
@@ -66,7 +85,8 @@ static size_t cycles_of(const struct pprof_names *p)
 	for (size_t i = 0; i < p->n_types; i++) {
 		const char *t = p->types[i].type, *end = strrchr(t, '_');
 
-		if (end && !strcmp(end, "_sample") && (!strncmp(t, "cycles", 6) || !strncmp(t, "cpu", 3)))
+		if (end && !strcmp(end, "_sample") &&
+		    (!strncmp(t, "cycles", 6) || !strncmp(t, "cpu", 3)))
 			return i;
 	}
 	return p->n_types == 1 && !strcmp(p->types[0].type, "samples") ? 0 : SIZE_MAX;
@@ -87,8 +107,12 @@ static bool take_any_as_cpu(const struct pprof_names *p, struct pprof_kind *out)
 			count = i;
 	}
 	if (time == SIZE_MAX)
-		return count != SIZE_MAX && take_counted(p, cycles_of(p) == SIZE_MAX ? count : cycles_of(p), out);
-	*out = (struct pprof_kind){.kind = cpu, .value = time, .count = count, .scale = scale_of(p->types[time].unit, STORE_TIME),
+		return count != SIZE_MAX &&
+		       take_counted(p, cycles_of(p) == SIZE_MAX ? count : cycles_of(p), out);
+	*out = (struct pprof_kind){.kind = cpu,
+				   .value = time,
+				   .count = count,
+				   .scale = scale_of(p->types[time].unit, STORE_TIME),
 				   .timed = true};
 	return true;
 }
@@ -103,24 +127,30 @@ static enum store_kind by_leaves(const struct pprof_names *p)
 	for (size_t i = 0; i < p->n_leaves; i++) {
 		const char *l = p->leaves[i], *dot = strrchr(l, '.');
 
-		if (strncmp(l, "sync.", 5) && strncmp(l, "internal/sync.", 14) && strncmp(l, "runtime.", 8))
+		if (strncmp(l, "sync.", 5) && strncmp(l, "internal/sync.", 14) &&
+		    strncmp(l, "runtime.", 8))
 			return 0;
-		unlocks += dot && (!strcmp(dot, ".Unlock") || !strcmp(dot, ".RUnlock") || !strncmp(dot, ".unlock", 7) ||
+		unlocks += dot && (!strcmp(dot, ".Unlock") || !strcmp(dot, ".RUnlock") ||
+				   !strncmp(dot, ".unlock", 7) ||
 				   !strcmp(dot, "._LostContendedRuntimeLock"));
 	}
-	return !p->n_leaves || (unlocks && unlocks < p->n_leaves) ? 0 : unlocks ? STORE_KIND_MUTEX : STORE_KIND_BLOCK;
+	return !p->n_leaves || (unlocks && unlocks < p->n_leaves) ? 0 :
+	       unlocks                                            ? STORE_KIND_MUTEX :
+								    STORE_KIND_BLOCK;
 }
 
 static bool said_by_comment(const struct pprof_names *p, const struct store_kind_info *k)
 {
 	const size_t n = strlen(k->name);
 
-	return !strncmp(p->comment, "sonde ", 6) && !strncmp(p->comment + 6, k->name, n) && p->comment[6 + n] == ' ';
+	return !strncmp(p->comment, "sonde ", 6) && !strncmp(p->comment + 6, k->name, n) &&
+	       p->comment[6 + n] == ' ';
 }
 
 static const char *default_of(const struct pprof_names *p)
 {
-	return type_named(p, p->default_type) != SIZE_MAX ? p->default_type : p->types[p->n_types - 1].type;
+	return type_named(p, p->default_type) != SIZE_MAX ? p->default_type :
+							    p->types[p->n_types - 1].type;
 }
 
 /* All kinds that the default type may be of, as bits. */
@@ -135,9 +165,11 @@ static uint32_t kinds_of_default(const struct pprof_names *p)
 
 		if (k->own)
 			continue;
-		if ((!strcmp(type, k->pprof_value) || !strcmp(type, k->pprof_n)) && take(p, k, k->pprof_n, k->pprof_value, &x))
+		if ((!strcmp(type, k->pprof_value) || !strcmp(type, k->pprof_n)) &&
+		    take(p, k, k->pprof_n, k->pprof_value, &x))
 			kinds |= 1u << i;
-		if (k->sized && (!strcmp(type, "space") || !strcmp(type, "objects")) && take(p, k, "objects", "space", &x))
+		if (k->sized && (!strcmp(type, "space") || !strcmp(type, "objects")) &&
+		    take(p, k, "objects", "space", &x))
 			kinds |= 1u << i;
 	}
 	if (!strcmp(type, "goroutineleak"))
@@ -145,7 +177,8 @@ static uint32_t kinds_of_default(const struct pprof_names *p)
 	return kinds;
 }
 
-static bool take_asked(const struct pprof_names *p, const struct store_kind_info *k, struct pprof_kind *out)
+static bool take_asked(const struct pprof_names *p, const struct store_kind_info *k,
+		       struct pprof_kind *out)
 {
 	if (k->kind == STORE_KIND_CPU && !(kinds_of_default(p) & ~(1u << STORE_KIND_CPU)))
 		return take_any_as_cpu(p, out);
@@ -173,48 +206,62 @@ static uint32_t decide(const struct pprof_names *p, uint32_t kinds)
 static void list_types(const struct pprof_names *p, struct strbuf *out)
 {
 	for (size_t i = 0; i < p->n_types && i < 6; i++)
-		strbuf_addf(out, "%s%.60s (%.30s)", i ? ", " : "", p->types[i].type, p->types[i].unit);
+		strbuf_addf(out, "%s%.60s (%.30s)", i ? ", " : "", p->types[i].type,
+			    p->types[i].unit);
 }
 
 static int refuse_ambiguous(uint32_t kinds, const char *holds, const char *name, struct err *e)
 {
-	const struct store_kind_info *first = store_kind_info((enum store_kind)__builtin_ctz(kinds)),
-				     *last = store_kind_info((enum store_kind)(31 - __builtin_clz(kinds)));
+	const struct store_kind_info *first =
+					     store_kind_info((enum store_kind)__builtin_ctz(kinds)),
+				     *last = store_kind_info(
+					     (enum store_kind)(31 - __builtin_clz(kinds)));
 
-	err_set(e, -EINVAL, EXIT_USAGE, "%.300s holds %.200s, which may be %s (%s) or %s (%s), and it does not say which", name, holds,
-		first->name, first->what, last->name, last->what);
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"%.300s holds %.200s, which may be %s (%s) or %s (%s), and it does not say which",
+		name, holds, first->name, first->what, last->name, last->what);
 	err_fix(e, "--type %s    --type %s", first->name, last->name);
 	return -EINVAL;
 }
 
-static int refuse(const struct pprof_names *p, const struct store_kind_info *asked, const char *holds, const char *name, struct err *e)
+static int refuse(const struct pprof_names *p, const struct store_kind_info *asked,
+		  const char *holds, const char *name, struct err *e)
 {
 	bool time = false;
 
 	for (size_t i = 0; i < p->n_types; i++)
 		time |= scale_of(p->types[i].unit, STORE_TIME) > 0;
 	if (asked) {
-		err_set(e, -EINVAL, EXIT_USAGE, "%.300s has no values of --type %s (%s, %s): it holds %.200s", name, asked->name,
-			asked->pprof_n, asked->pprof_value, holds);
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"%.300s has no values of --type %s (%s, %s): it holds %.200s", name,
+			asked->name, asked->pprof_n, asked->pprof_value, holds);
 		err_fix(e, "sonde import %.200s (without --type it is what the file says)", name);
 	} else {
-		err_set(e, -EINVAL, EXIT_USAGE, "%.300s holds %.200s: a store has no such kind of value", name, holds);
-		err_fix(e, time ? "--type cpu (takes its time for CPU time)    go tool pprof -top %.200s" : "go tool pprof -top %.200s", name);
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"%.300s holds %.200s: a store has no such kind of value", name, holds);
+		err_fix(e,
+			time ? "--type cpu (takes its time for CPU time)    go tool pprof -top %.200s" :
+			       "go tool pprof -top %.200s",
+			name);
 	}
 	return -EINVAL;
 }
 
-static int choose(const struct pprof_names *p, enum store_kind asked, const char *name, struct pprof_kind *out, struct err *e)
+static int choose(const struct pprof_names *p, enum store_kind asked, const char *name,
+		  struct pprof_kind *out, struct err *e)
 {
 	struct strbuf holds cleanup_strbuf = STRBUF_INIT;
 	uint32_t kinds;
 
 	list_types(p, &holds);
 	if (!p->n_types)
-		return err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is no pprof profile that can be read: it has no sample type", name);
+		return err_set(e, -EBADMSG, EXIT_USAGE,
+			       "%.300s is no pprof profile that can be read: it has no sample type",
+			       name);
 	if (asked)
-		return take_asked(p, store_kind_info(asked), out) ? 0 :
-		       refuse(p, store_kind_info(asked), strbuf_str(&holds), name, e);
+		return take_asked(p, store_kind_info(asked), out) ?
+			       0 :
+			       refuse(p, store_kind_info(asked), strbuf_str(&holds), name, e);
 	kinds = decide(p, kinds_of_default(p));
 	if (!kinds && cycles_of(p) != SIZE_MAX && take_counted(p, cycles_of(p), out))
 		return 0;
@@ -225,16 +272,19 @@ static int choose(const struct pprof_names *p, enum store_kind asked, const char
 	return 0;
 }
 
-/* A period of another sort than the value (each so many cycles, each contention) is no period of it. */
+/* A period of another sort than the value (each so many cycles, each contention) is no period of
+ * it. */
 static uint64_t period_of(const struct pprof_names *p, const struct pprof_kind *k)
 {
 	const bool has = k->kind->sized || (k->kind->kind == STORE_KIND_CPU && k->timed);
-	const double period = has ? scale_of(p->period_type.unit, k->kind->unit_value) * (double)p->period : 0;
+	const double period =
+		has ? scale_of(p->period_type.unit, k->kind->unit_value) * (double)p->period : 0;
 
 	return period < 1e18 ? (uint64_t)period : 0;
 }
 
-int pprof_kind_choose(const struct pprof_names *p, enum store_kind asked, const char *name, struct pprof_kind *out, struct err *e)
+int pprof_kind_choose(const struct pprof_names *p, enum store_kind asked, const char *name,
+		      struct pprof_kind *out, struct err *e)
 {
 	int rc = choose(p, asked, name, out, e);
 

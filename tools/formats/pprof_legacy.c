@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define LINE_MAX_BYTES 128
-#define WORDS 5
+#define WORDS          5
 
 static uint64_t word(const unsigned char *at, size_t size, bool big)
 {
@@ -28,7 +28,8 @@ static bool is_binary(const unsigned char *data, size_t len)
 
 			for (size_t i = 0; i < WORDS; i++)
 				w[i] = word(data + i * size, size, big);
-			if (!w[0] && w[1] >= 3 && w[1] < 64 && !w[2] && w[3] && w[3] <= 1000000000 && !w[4])
+			if (!w[0] && w[1] >= 3 && w[1] < 64 && !w[2] && w[3] &&
+			    w[3] <= 1000000000 && !w[4])
 				return true;
 		}
 	return false;
@@ -45,11 +46,13 @@ static bool is_text(const char *line)
 	unsigned total;
 	int end = 0;
 
-	if (begins(line, "heap profile:") || sscanf(line, "%127[A-Za-z0-9_./-] profile: total %u", name, &total) == 2)
+	if (begins(line, "heap profile:") ||
+	    sscanf(line, "%127[A-Za-z0-9_./-] profile: total %u", name, &total) == 2)
 		return true;
 	if (sscanf(line, "--- %127[a-z] %u ---%n", name, &total, &end) == 2 && end)
 		return true;
-	return sscanf(line, "--- %127[a-z]%c", name, &mark) == 2 && (mark == ':' || mark == '\n' || mark == '\r');
+	return sscanf(line, "--- %127[a-z]%c", name, &mark) == 2 &&
+	       (mark == ':' || mark == '\n' || mark == '\r');
 }
 
 static bool is_dump(const char *line)
@@ -68,14 +71,17 @@ int pprof_legacy_refuse(const void *data, size_t len, const char *path, struct e
 	if (!binary)
 		memcpy(line, data, len < sizeof(line) ? len : sizeof(line) - 1);
 	if (is_dump(line)) {
-		err_set(e, -ENOTSUP, EXIT_USAGE, "%.300s is a dump of goroutines for people (debug=2), no profile", path);
+		err_set(e, -ENOTSUP, EXIT_USAGE,
+			"%.300s is a dump of goroutines for people (debug=2), no profile", path);
 		err_fix(e, "take the same with debug=0, and import that");
 		return -ENOTSUP;
 	}
 	if (!binary && !is_text(line))
 		return 0;
-	err_set(e, -ENOTSUP, EXIT_USAGE, "%.300s is a profile in an old %s form of pprof%s", path, binary ? "binary" : "text",
-		binary ? "" : " (debug=1 of Go writes it)");
-	err_fix(e, "go tool pprof -proto -output new.pb.gz PROGRAM %.150s && sonde import new.pb.gz", path);
+	err_set(e, -ENOTSUP, EXIT_USAGE, "%.300s is a profile in an old %s form of pprof%s", path,
+		binary ? "binary" : "text", binary ? "" : " (debug=1 of Go writes it)");
+	err_fix(e,
+		"go tool pprof -proto -output new.pb.gz PROGRAM %.150s && sonde import new.pb.gz",
+		path);
 	return -ENOTSUP;
 }

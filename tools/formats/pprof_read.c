@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof_read: see the header. Two passes: tables first, as they may come after the samples that refer to them. */
+/* pprof_read: see the header. Two passes: tables first, as they may come after the samples that
+ * refer to them. */
 #include "tools/formats/pprof_read.h"
 
 #include <errno.h>
@@ -15,33 +16,56 @@
 #include "tools/formats/pprof_kind.h"
 
 #define MAX_STEPS (1ull << 30)
-#define MAX_SUM   4e18          /* fits into 64 bits */
+#define MAX_SUM   4e18 /* fits into 64 bits */
 
-struct string { const void *data; size_t len; };
-struct value_type { uint64_t type, unit; };
-struct mapping { uint64_t id, file, build_id; };
-struct function { uint64_t id, name, file, line; };
-struct line { uint64_t function, line; };
-struct location { uint64_t id, mapping, address; size_t line, n_lines; size_t frame, n_frames; };
+struct string {
+	const void *data;
+	size_t len;
+};
+struct value_type {
+	uint64_t type, unit;
+};
+struct mapping {
+	uint64_t id, file, build_id;
+};
+struct function {
+	uint64_t id, name, file, line;
+};
+struct line {
+	uint64_t function, line;
+};
+struct location {
+	uint64_t id, mapping, address;
+	size_t line, n_lines;
+	size_t frame, n_frames;
+};
 
 struct reading {
-	const char *why;             /* what is wrong with it; NULL: nothing */
-	struct string *strings;      size_t n_strings, cap_strings;
-	struct value_type *types;    size_t n_types, cap_types;
-	struct mapping *mappings;    size_t n_mappings, cap_mappings;
-	struct function *functions;  size_t n_functions, cap_functions;
-	struct line *lines;          size_t n_lines, cap_lines;
-	struct location *locations;  size_t n_locations, cap_locations;
+	const char *why; /* what is wrong with it; NULL: nothing */
+	struct string *strings;
+	size_t n_strings, cap_strings;
+	struct value_type *types;
+	size_t n_types, cap_types;
+	struct mapping *mappings;
+	size_t n_mappings, cap_mappings;
+	struct function *functions;
+	size_t n_functions, cap_functions;
+	struct line *lines;
+	size_t n_lines, cap_lines;
+	struct location *locations;
+	size_t n_locations, cap_locations;
 	struct idmap mapping_of, function_of, location_of; /* id -> index */
 	uint64_t time, duration, period, default_type, comment;
 	struct value_type period_type;
-	struct pprof_kind kind;      /* which values */
+	struct pprof_kind kind; /* which values */
 	/* the fold */
 	struct fold_build *b;
 	const struct fold_opts *o;
-	uint32_t *frames;            size_t n_frames, cap_frames; /* of all locations, outermost first */
-	uint64_t *path;              size_t n_path, cap_path;     /* of the sample at hand */
-	uint64_t steps;              /* frames met in all samples */
+	uint32_t *frames;
+	size_t n_frames, cap_frames; /* of all locations, outermost first */
+	uint64_t *path;
+	size_t n_path, cap_path; /* of the sample at hand */
+	uint64_t steps;          /* frames met in all samples */
 	double all_ns, all_samples;
 };
 
@@ -51,14 +75,14 @@ static void wrong(struct reading *r, const char *why)
 		r->why = why;
 }
 
-#define ADD(r, list, n_list, cap_list, ...)                            \
-	do {                                                           \
-		if ((r)->n_list >= PPROF_ITEMS) {                      \
-			wrong(r, "there is too much of it");           \
-		} else {                                               \
+#define ADD(r, list, n_list, cap_list, ...)                              \
+	do {                                                             \
+		if ((r)->n_list >= PPROF_ITEMS) {                        \
+			wrong(r, "there is too much of it");             \
+		} else {                                                 \
 			mem_grow((r)->list, (r)->n_list, (r)->cap_list); \
-			(r)->list[(r)->n_list++] = (__VA_ARGS__);      \
-		}                                                      \
+			(r)->list[(r)->n_list++] = (__VA_ARGS__);        \
+		}                                                        \
 	} while (0)
 
 static const char *string_at(struct reading *r, uint64_t i)
@@ -78,13 +102,15 @@ static const char *string_at(struct reading *r, uint64_t i)
 
 static bool string_is(const struct reading *r, uint64_t i, const char *text)
 {
-	return i < r->n_strings && r->strings[i].len == strlen(text) && !memcmp(r->strings[i].data, text, strlen(text));
+	return i < r->n_strings && r->strings[i].len == strlen(text) &&
+	       !memcmp(r->strings[i].data, text, strlen(text));
 }
 
 /* --- the tables --- */
 
 /* Numbers of a message by field, as far as `max`; a number that comes twice has its last value. */
-static void numbers(struct reading *r, const struct proto_field *message, uint64_t *by_field, unsigned max)
+static void numbers(struct reading *r, const struct proto_field *message, uint64_t *by_field,
+		    unsigned max)
 {
 	struct cursor c = cursor_init(message->data, message->len);
 	struct proto_field f;
@@ -158,32 +184,46 @@ static void read_field(struct reading *r, const struct proto_field *f)
 	case 5:
 		numbers(r, f, v, 5);
 		idmap_set(&r->function_of, v[1], r->n_functions);
-		ADD(r, functions, n_functions, cap_functions, (struct function){v[1], v[2], v[4], v[5]});
+		ADD(r, functions, n_functions, cap_functions,
+		    (struct function){v[1], v[2], v[4], v[5]});
 		break;
 	case 6:
 		if (f->type != 2)
 			wrong(r, "a string is no string");
 		ADD(r, strings, n_strings, cap_strings, (struct string){f->data, f->len});
 		break;
-	case 9: r->time = f->value; break;
-	case 10: r->duration = f->value; break;
+	case 9:
+		r->time = f->value;
+		break;
+	case 10:
+		r->duration = f->value;
+		break;
 	case 11:
 		numbers(r, f, v, 2);
 		r->period_type = (struct value_type){v[1], v[2]};
 		break;
-	case 12: r->period = f->value; break;
-	case 13: note_comment(r, f); break;
-	case 14: r->default_type = f->value; break;
-	default: break;
+	case 12:
+		r->period = f->value;
+		break;
+	case 13:
+		note_comment(r, f);
+		break;
+	case 14:
+		r->default_type = f->value;
+		break;
+	default:
+		break;
 	}
 }
 
 /* --- frames --- */
 
-/* As the store calls it: "/usr/lib/libc.so.6" is "libc.so.6", "[kernel.kallsyms]" "[kernel]", "/tmp/perf-812.map" "[jit]". */
+/* As the store calls it: "/usr/lib/libc.so.6" is "libc.so.6", "[kernel.kallsyms]" "[kernel]",
+ * "/tmp/perf-812.map" "[jit]". */
 static const char *module_of(struct reading *r, const char *path, enum fold_origin *origin)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *digits = name + 5;
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+		   *digits = name + 5;
 
 	*origin = *name == '[' ? FOLD_KERNEL : FOLD_NATIVE;
 	if (!strncmp(name, "[kernel", 7))
@@ -236,7 +276,8 @@ static void frames_of(struct reading *r, struct location *l)
 		fr.name = string_at(r, r->functions[i].name);
 		fr.file = string_at(r, r->functions[i].file);
 		fr.line = line->line <= UINT32_MAX ? (uint32_t)line->line : 0;
-		fr.function_line = r->functions[i].line <= UINT32_MAX ? (uint32_t)r->functions[i].line : 0;
+		fr.function_line =
+			r->functions[i].line <= UINT32_MAX ? (uint32_t)r->functions[i].line : 0;
 		fr.inlined = k + 1 < l->n_lines;
 		fr.named = *fr.name != '\0';
 		if (!fr.named)
@@ -287,15 +328,20 @@ static void read_label(struct reading *r, const struct proto_field *f, struct la
 
 static uint32_t process_of(struct reading *r, const struct labels *l)
 {
-	const uint64_t identity = hash_str(hash_str(hash_u64(HASH_SEED, l->pid), l->comm), l->container_id);
+	const uint64_t identity =
+		hash_str(hash_str(hash_u64(HASH_SEED, l->pid), l->comm), l->container_id);
 	const char *none = fold_text(r->b, "");
 	uint32_t process;
 
 	if (fold_known_process(r->b, identity, &process))
 		return process;
-	return fold_add_process(r->b, identity, &(struct fold_process){
-		.pid = (uint32_t)l->pid, .comm = l->comm, .exe = none, .args = none, .container = l->container,
-		.container_id = l->container_id});
+	return fold_add_process(r->b, identity,
+				&(struct fold_process){.pid = (uint32_t)l->pid,
+						       .comm = l->comm,
+						       .exe = none,
+						       .args = none,
+						       .container = l->container,
+						       .container_id = l->container_id});
 }
 
 static uint32_t node_of_path(struct reading *r)
@@ -321,7 +367,8 @@ static uint32_t node_of_path(struct reading *r)
 }
 
 /* The sample's locations into r->path, its values, its labels. */
-static void read_sample(struct reading *r, const struct proto_field *m, int64_t values[2], struct labels *labels)
+static void read_sample(struct reading *r, const struct proto_field *m, int64_t values[2],
+			struct labels *labels)
 {
 	struct cursor c = cursor_init(m->data, m->type == 2 ? m->len : 0), left = {0};
 	struct proto_field f;
@@ -380,9 +427,13 @@ static void add_sample(struct reading *r, const struct proto_field *m)
 	process = process_of(r, &labels);
 	r->b->pub.processes[process].ns += (uint64_t)ns;
 	r->b->pub.processes[process].samples += (uint64_t)values[1];
-	fold_add_leaf(r->b, &(struct fold_leaf){.node = at, .process = process, .thread = labels.thread,
-		.tid = (uint32_t)labels.tid, .samples = (uint64_t)values[1], .ns = (uint64_t)ns,
-		.label = (uint32_t)labels.bytes});
+	fold_add_leaf(r->b, &(struct fold_leaf){.node = at,
+						.process = process,
+						.thread = labels.thread,
+						.tid = (uint32_t)labels.tid,
+						.samples = (uint64_t)values[1],
+						.ns = (uint64_t)ns,
+						.label = (uint32_t)labels.bytes});
 }
 
 static void read_all(struct reading *r, const void *data, size_t len, bool samples)
@@ -451,7 +502,8 @@ static int choose(struct reading *r, const void *data, size_t len, const char *n
 		types[i] = type_of(r, r->types[i]);
 	names.default_type = r->default_type ? string_at(r, r->default_type) : "";
 	names.comment = r->comment ? string_at(r, r->comment) : "";
-	names.period_type = r->period_type.type ? type_of(r, r->period_type) : (struct pprof_type){"", ""};
+	names.period_type =
+		r->period_type.type ? type_of(r, r->period_type) : (struct pprof_type){"", ""};
 	r->kind = (struct pprof_kind){.value = SIZE_MAX, .count = SIZE_MAX};
 	if (!strcmp(names.period_type.type, "contentions"))
 		names.leaves = leaves = leaves_read(r, data, len, &names.n_leaves);
@@ -471,7 +523,8 @@ static void set_times(struct reading *r)
 	int64_t from = r->time < (uint64_t)1 << 62 ? (int64_t)r->time : 0;
 
 	f->from_ns = from;
-	f->to_ns = r->kind.timed && r->duration < (uint64_t)1 << 60 ? from + (int64_t)r->duration : from;
+	f->to_ns = r->kind.timed && r->duration < (uint64_t)1 << 60 ? from + (int64_t)r->duration :
+								      from;
 	f->period_ns = r->kind.period;
 }
 
@@ -492,12 +545,16 @@ static void release(struct reading *r)
 
 static int no_profile(const char *name, const char *why, struct err *e)
 {
-	err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is no pprof profile that can be read: %s", name, why);
-	err_fix(e, "go tool pprof -raw %.200s    protoc --decode perftools.profiles.Profile profile.proto", name);
+	err_set(e, -EBADMSG, EXIT_USAGE, "%.300s is no pprof profile that can be read: %s", name,
+		why);
+	err_fix(e,
+		"go tool pprof -raw %.200s    protoc --decode perftools.profiles.Profile profile.proto",
+		name);
 	return -EBADMSG;
 }
 
-int pprof_read(const void *data, size_t len, const char *name, const struct fold_opts *o, struct fold **out, struct err *e)
+int pprof_read(const void *data, size_t len, const char *name, const struct fold_opts *o,
+	       struct fold **out, struct err *e)
 {
 	struct reading r = {.b = fold_begin(), .o = o};
 	struct fold *f;

@@ -12,7 +12,9 @@
 
 static const char *unit_of(const struct fold *f)
 {
-	return f->unit == STORE_TIME || f->unit == STORE_SAMPLES ? "nanoseconds" : f->unit == STORE_BYTES ? "bytes" : "none";
+	return f->unit == STORE_TIME || f->unit == STORE_SAMPLES ? "nanoseconds" :
+	       f->unit == STORE_BYTES                            ? "bytes" :
+								   "none";
 }
 
 static json_t *frames_of(const struct flame_tree *t)
@@ -75,7 +77,8 @@ void speedscope_write(const struct fold *f, const char *name, FILE *out)
 	flame_tree_init(&t, f, 0, false);
 	json_object_set_new(shared, "frames", frames_of(&t));
 	json_array_append_new(profiles, profile_of(f, &t, name));
-	json_object_set_new(j, "$schema", json_string("https://www.speedscope.app/file-format-schema.json"));
+	json_object_set_new(j, "$schema",
+			    json_string("https://www.speedscope.app/file-format-schema.json"));
 	json_object_set_new(j, "shared", shared);
 	json_object_set_new(j, "profiles", profiles);
 	json_object_set_new(j, "name", json_text(name));

@@ -9,31 +9,35 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define SIDE_GAP 26     /* between columns */
-#define PORT 11         /* between links at a box's side, at least */
-#define BELOW 4         /* of a label's place, below the line */
-#define BOW 9           /* between the ways of a bow */
+#define SIDE_GAP     26 /* between columns */
+#define PORT         11 /* between links at a box's side, at least */
+#define BELOW        4  /* of a label's place, below the line */
+#define BOW          9  /* between the ways of a bow */
 #define PLACE_ROUNDS 24
 
-struct item {           /* a box, a label, or a thread */
+struct item { /* a box, a label, or a thread */
 	int layer, w, h;
-	int level;      /* from its top to where links are joined */
-	double y;       /* its top */
-	size_t place;   /* within its layer */
+	int level;    /* from its top to where links are joined */
+	double y;     /* its top */
+	size_t place; /* within its layer */
 	double wish;
 };
 
-struct joint {          /* two items of neighbouring layers, left and right */
+struct joint { /* two items of neighbouring layers, left and right */
 	size_t a, b;
 };
 
 struct graph {
-	struct layers_box *boxes; size_t n_boxes;
-	struct layers_link *links; size_t n_links;
-	bool *turned;           /* by link */
-	int *column;            /* by box */
-	struct item *items; size_t n_items, cap_items;
-	struct joint *joints; size_t n_joints, cap_joints;
+	struct layers_box *boxes;
+	size_t n_boxes;
+	struct layers_link *links;
+	size_t n_links;
+	bool *turned; /* by link */
+	int *column;  /* by box */
+	struct item *items;
+	size_t n_items, cap_items;
+	struct joint *joints;
+	size_t n_joints, cap_joints;
 	size_t *first_item, *n_chain; /* by link: its items between the boxes, from left to right */
 	size_t **order, *n_order;     /* by layer: items from top to bottom */
 	int n_layers;
@@ -59,7 +63,8 @@ static bool is_bow(const struct layers_link *x)
 
 enum { UNSEEN, ON_PATH, DONE };
 
-/* A search in depth without recursion: `next` is the link that is to be looked at of each box on the path. */
+/* A search in depth without recursion: `next` is the link that is to be looked at of each box on
+ * the path. */
 static void search(struct graph *g, size_t root, uint8_t *state, size_t *path, size_t *next)
 {
 	size_t depth = 1;
@@ -86,8 +91,10 @@ static void search(struct graph *g, size_t root, uint8_t *state, size_t *path, s
 
 static void turn_circles(struct graph *g)
 {
-	cleanup_free uint8_t *state = mem_array(g->n_boxes + 1, 1), *reached = mem_array(g->n_boxes + 1, 1);
-	cleanup_free size_t *path = mem_array(g->n_boxes + 1, sizeof(*path)), *next = mem_array(g->n_boxes + 1, sizeof(*next));
+	cleanup_free uint8_t *state = mem_array(g->n_boxes + 1, 1),
+			     *reached = mem_array(g->n_boxes + 1, 1);
+	cleanup_free size_t *path = mem_array(g->n_boxes + 1, sizeof(*path)),
+			    *next = mem_array(g->n_boxes + 1, sizeof(*next));
 
 	for (size_t i = 0; i < g->n_links; i++)
 		reached[g->links[i].to] |= !is_bow(&g->links[i]);
@@ -120,7 +127,8 @@ static void columns(struct graph *g)
 
 		for (size_t i = 0; i < g->n_links; i++) {
 			asked = asked || (right_of(g, i) == box && left_of(g, i) != box);
-			if (left_of(g, i) == box && right_of(g, i) != box && (!nearest || g->column[right_of(g, i)] < nearest))
+			if (left_of(g, i) == box && right_of(g, i) != box &&
+			    (!nearest || g->column[right_of(g, i)] < nearest))
 				nearest = g->column[right_of(g, i)];
 		}
 		if (!asked && nearest)
@@ -154,7 +162,9 @@ static void chain_add(struct graph *g, size_t i)
 	g->first_item[i] = g->n_items;
 	for (int layer = from; layer < to || layer == from; layer++) {
 		bool label = layer == from;
-		size_t item = label ? item_add(g, layer, x->w, x->h + BELOW + (is_bow(x) ? BOW : 0), x->h) : item_add(g, layer, 0, 2, 1);
+		size_t item = label ? item_add(g, layer, x->w, x->h + BELOW + (is_bow(x) ? BOW : 0),
+					       x->h) :
+				      item_add(g, layer, 0, 2, 1);
 
 		joint_add(g, at, item);
 		at = item;
@@ -205,10 +215,13 @@ static size_t crossings(const struct graph *g)
 
 	for (size_t i = 0; i < g->n_joints; i++)
 		for (size_t k = i + 1; k < g->n_joints; k++) {
-			const struct item *a = &g->items[g->joints[i].a], *b = &g->items[g->joints[i].b];
-			const struct item *c = &g->items[g->joints[k].a], *d = &g->items[g->joints[k].b];
+			const struct item *a = &g->items[g->joints[i].a],
+					  *b = &g->items[g->joints[i].b];
+			const struct item *c = &g->items[g->joints[k].a],
+					  *d = &g->items[g->joints[k].b];
 
-			n += a->layer == c->layer && a->place != c->place && b->place != d->place && (a->place < c->place) != (b->place < d->place);
+			n += a->layer == c->layer && a->place != c->place && b->place != d->place &&
+			     (a->place < c->place) != (b->place < d->place);
 		}
 	return n;
 }
@@ -217,14 +230,16 @@ static const struct graph *sorted; /* qsort has no context */
 
 static int by_wish(const void *a, const void *b)
 {
-	const struct item *x = &sorted->items[*(const size_t *)a], *y = &sorted->items[*(const size_t *)b];
+	const struct item *x = &sorted->items[*(const size_t *)a],
+			  *y = &sorted->items[*(const size_t *)b];
 
 	if (x->wish != y->wish)
 		return x->wish < y->wish ? -1 : 1;
 	return (x->place > y->place) - (x->place < y->place);
 }
 
-/* What each of a layer wishes: the mean place of those it is joined with, in the layer before (`side` -1) or behind (1). */
+/* What each of a layer wishes: the mean place of those it is joined with, in the layer before
+ * (`side` -1) or behind (1). */
 static void sort_layer(struct graph *g, int layer, int side)
 {
 	for (size_t k = 0; k < g->n_order[layer]; k++) {
@@ -232,15 +247,19 @@ static void sort_layer(struct graph *g, int layer, int side)
 		double sum = 0;
 
 		for (size_t j = 0; j < g->n_joints; j++) {
-			size_t here = side < 0 ? g->joints[j].b : g->joints[j].a, there = side < 0 ? g->joints[j].a : g->joints[j].b;
+			size_t here = side < 0 ? g->joints[j].b : g->joints[j].a,
+			       there = side < 0 ? g->joints[j].a : g->joints[j].b;
 
 			if (here == own) {
 				/* ends of a long layer and of a short one are the same height */
-				sum += ((double)g->items[there].place + 0.5) / (double)g->n_order[g->items[there].layer];
+				sum += ((double)g->items[there].place + 0.5) /
+				       (double)g->n_order[g->items[there].layer];
 				n++;
 			}
 		}
-		g->items[own].wish = n ? sum / (double)n : ((double)g->items[own].place + 0.5) / (double)g->n_order[layer];
+		g->items[own].wish =
+			n ? sum / (double)n :
+			    ((double)g->items[own].place + 0.5) / (double)g->n_order[layer];
 	}
 	sorted = g;
 	qsort(g->order[layer], g->n_order[layer], sizeof(**g->order), by_wish);
@@ -278,7 +297,8 @@ struct block {
 	size_t n;
 };
 
-/* The tops of a layer that are nearest to the wishes and do not overlap: blocks of those that touch have the mean of what they wish. */
+/* The tops of a layer that are nearest to the wishes and do not overlap: blocks of those that touch
+ * have the mean of what they wish. */
 static void settle(struct graph *g, int layer)
 {
 	size_t n = g->n_order[layer], at = 0, n_blocks = 0;
@@ -290,7 +310,9 @@ static void settle(struct graph *g, int layer)
 
 		blocks[n_blocks++] = (struct block){x->wish - under, 1};
 		under += x->h + LAYERS_GAP;
-		while (n_blocks > 1 && blocks[n_blocks - 2].sum / (double)blocks[n_blocks - 2].n >= blocks[n_blocks - 1].sum / (double)blocks[n_blocks - 1].n) {
+		while (n_blocks > 1 &&
+		       blocks[n_blocks - 2].sum / (double)blocks[n_blocks - 2].n >=
+			       blocks[n_blocks - 1].sum / (double)blocks[n_blocks - 1].n) {
 			blocks[n_blocks - 2].sum += blocks[n_blocks - 1].sum;
 			blocks[n_blocks - 2].n += blocks[n_blocks - 1].n;
 			n_blocks--;
@@ -315,8 +337,11 @@ static void wish_heights(struct graph *g, int layer, int side)
 		double sum = 0;
 
 		for (size_t j = 0; j < g->n_joints; j++) {
-			bool left = g->joints[j].b == own && side <= 0, right = g->joints[j].a == own && side >= 0;
-			const struct item *other = left ? &g->items[g->joints[j].a] : right ? &g->items[g->joints[j].b] : NULL;
+			bool left = g->joints[j].b == own && side <= 0,
+			     right = g->joints[j].a == own && side >= 0;
+			const struct item *other = left  ? &g->items[g->joints[j].a] :
+						   right ? &g->items[g->joints[j].b] :
+							   NULL;
 
 			if (other) {
 				sum += other->y + other->level;
@@ -366,20 +391,24 @@ static int level_of(const struct item *x)
 	return (int)(x->y + 0.5) + x->level;
 }
 
-/* Where a link leaves or enters a box: one place each at its side, in the order of what they lead to. */
+/* Where a link leaves or enters a box: one place each at its side, in the order of what they lead
+ * to. */
 static int port_of(const struct graph *g, size_t box, bool right, size_t link)
 {
-	size_t own = right ? g->first_item[link] : g->first_item[link] + g->n_chain[link] - 1, n = 0, before = 0;
+	size_t own = right ? g->first_item[link] : g->first_item[link] + g->n_chain[link] - 1,
+	       n = 0, before = 0;
 
 	for (size_t i = 0; i < g->n_links; i++) {
 		size_t item = right ? g->first_item[i] : g->first_item[i] + g->n_chain[i] - 1;
 
-		if ((right ? left_of(g, i) : right_of(g, i)) != box || (!right && is_bow(&g->links[i])))
+		if ((right ? left_of(g, i) : right_of(g, i)) != box ||
+		    (!right && is_bow(&g->links[i])))
 			continue;
 		n += 1 + is_bow(&g->links[i]);
 		before += g->items[item].place < g->items[own].place ? 1 + is_bow(&g->links[i]) : 0;
 	}
-	return g->boxes[box].y + (int)((double)g->boxes[box].h * (double)(before + 1) / (double)(n + 1) + 0.5);
+	return g->boxes[box].y +
+	       (int)((double)g->boxes[box].h * (double)(before + 1) / (double)(n + 1) + 0.5);
 }
 
 static void point_add(struct layers_link *x, int px, int py)
@@ -455,7 +484,8 @@ static void graph_release(struct graph *g)
 	free(g->n_chain);
 }
 
-struct layers_size layers_place(struct layers_box *boxes, size_t n_boxes, struct layers_link *links, size_t n_links)
+struct layers_size layers_place(struct layers_box *boxes, size_t n_boxes, struct layers_link *links,
+				size_t n_links)
 {
 	struct graph g = {.boxes = boxes, .n_boxes = n_boxes, .links = links, .n_links = n_links};
 	struct layers_size size;

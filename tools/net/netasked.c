@@ -31,7 +31,8 @@ static struct service service_of(const char *text)
 		text++;
 		len -= 2;
 	}
-	snprintf(s.address, sizeof(s.address), "%.*s", (int)(len < ADDRESS_MAX ? len : ADDRESS_MAX - 1), text);
+	snprintf(s.address, sizeof(s.address), "%.*s",
+		 (int)(len < ADDRESS_MAX ? len : ADDRESS_MAX - 1), text);
 	s.port = port;
 	return s;
 }
@@ -40,20 +41,25 @@ static bool is_end(const struct netmap_node *x, const struct reqrows_row *r)
 {
 	char whole[256];
 
-	if (store_names_hosts() && !strchr(r->container, '/')) { /* outside of containers its container is the host */
+	/* outside of containers its container is the host */
+	if (store_names_hosts() && !strchr(r->container, '/')) {
 		snprintf(whole, sizeof(whole), "%s/%s", r->container, r->comm);
 		return x->kind == NETMAP_COMMAND && !strcmp(x->name, whole);
 	}
-	return *r->container ? x->kind == NETMAP_CONTAINER && !strcmp(x->name, r->container) : x->kind == NETMAP_COMMAND && *r->comm && !strcmp(x->name, r->comm);
+	return *r->container ? x->kind == NETMAP_CONTAINER && !strcmp(x->name, r->container) :
+			       x->kind == NETMAP_COMMAND && *r->comm && !strcmp(x->name, r->comm);
 }
 
 static bool leads_to(const struct netmap_edge *x, const struct service *s)
 {
-	return s->port ? x->port == s->port : !x->port && x->addresses && netflows_has_line(x->addresses, s->address);
+	return s->port ? x->port == s->port :
+			 !x->port && x->addresses && netflows_has_line(x->addresses, s->address);
 }
 
-/* The client's: one edge to that port is it; of several the one that goes to the address. SIZE_MAX: it is not known which. */
-static size_t edge_of_client(const struct netmap *m, const struct reqrows_row *r, const struct service *s)
+/* The client's: one edge to that port is it; of several the one that goes to the address. SIZE_MAX:
+ * it is not known which. */
+static size_t edge_of_client(const struct netmap *m, const struct reqrows_row *r,
+			     const struct service *s)
 {
 	size_t found = SIZE_MAX, there = SIZE_MAX, n = 0, n_there = 0;
 
@@ -92,7 +98,8 @@ static bool same_server(const struct reqrows_row *a, const struct reqrows_row *b
 {
 	const struct service x = service_of(a->service), y = service_of(b->service);
 
-	return !strcmp(b->side, "server") && !strcmp(a->container, b->container) && !strcmp(a->comm, b->comm) && x.port == y.port &&
+	return !strcmp(b->side, "server") && !strcmp(a->container, b->container) &&
+	       !strcmp(a->comm, b->comm) && x.port == y.port &&
 	       (x.port || !strcmp(x.address, y.address));
 }
 
@@ -105,7 +112,8 @@ static void add_server(const struct reqrows_row *sum, const struct service *s, s
 	for (size_t i = 0; i < m->n_edges; i++) {
 		const struct netmap_edge *x = &m->edges[i];
 
-		if ((!leads_to(x, s) && !(s->port && x->own_port == s->port)) || !is_end(&m->nodes[x->to], sum))
+		if ((!leads_to(x, s) && !(s->port && x->own_port == s->port)) ||
+		    !is_end(&m->nodes[x->to], sum))
 			continue;
 		n++;
 		n_told += x->asked.requests > 0;
@@ -126,7 +134,8 @@ static void add_servers(const struct reqrows *r, struct netmap *m)
 
 	for (size_t i = 0; i < r->n; i++) {
 		const struct service s = service_of(r->rows[i].service);
-		struct reqrows_row sum = {.container = r->rows[i].container, .comm = r->rows[i].comm};
+		struct reqrows_row sum = {.container = r->rows[i].container,
+					  .comm = r->rows[i].comm};
 
 		if (done[i] || strcmp(r->rows[i].side, "server"))
 			continue;

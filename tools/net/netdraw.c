@@ -11,17 +11,20 @@
 #include "tools/print/json.h"
 #include "tools/print/term.h"
 
-#define NAME_COLUMNS 26
-#define LINE_COLUMNS 44
-#define BOX_HEIGHT 38
-#define BOX_LEAST 96
-#define PADDING 10
-#define HEAD 7
-#define DOT " \xc2\xb7 "
+#define NAME_COLUMNS     26
+#define LINE_COLUMNS     44
+#define BOX_HEIGHT       38
+#define BOX_LEAST        96
+#define PADDING          10
+#define HEAD             7
+#define DOT              " \xc2\xb7 "
 #define CONNECTION_BYTES 4096 /* what a connection weighs beside its bytes */
 
 static const char *const SAID[] = {
-	[NETMAP_CONTAINER] = "container", [NETMAP_COMMAND] = "on this host", [NETMAP_ADDRESS] = "elsewhere", [NETMAP_CLASS] = "clients elsewhere",
+	[NETMAP_CONTAINER] = "container",
+	[NETMAP_COMMAND] = "on this host",
+	[NETMAP_ADDRESS] = "elsewhere",
+	[NETMAP_CLASS] = "clients elsewhere",
 };
 
 static int text_width(const char *text)
@@ -41,9 +44,11 @@ static void add_requests(const struct netmap_edge *x, struct strbuf *out)
 	char buf[32], us[24];
 
 	if (x->asked.requests)
-		strbuf_addf(out, DOT "%s requests", term_count(x->asked.requests, buf, sizeof(buf)));
+		strbuf_addf(out, DOT "%s requests",
+			    term_count(x->asked.requests, buf, sizeof(buf)));
 	if (x->asked.answered)
-		strbuf_addf(out, DOT "p95 %s", netprint_us(reqrows_quantile(&x->asked, 0.95) / 1000, us));
+		strbuf_addf(out, DOT "p95 %s",
+			    netprint_us(reqrows_quantile(&x->asked, 0.95) / 1000, us));
 }
 
 static void edge_service(const struct netmap_edge *x, struct strbuf *out)
@@ -53,7 +58,8 @@ static void edge_service(const struct netmap_edge *x, struct strbuf *out)
 		strbuf_addf(out, " %lld", (long long)x->port);
 }
 
-/* How much; each number behind a dot. Requests say more than connections and bytes, and there is not room for all. */
+/* How much; each number behind a dot. Requests say more than connections and bytes, and there is
+ * not room for all. */
 static void edge_brief(const struct netmap_edge *x, struct strbuf *out)
 {
 	char buf[32];
@@ -63,14 +69,17 @@ static void edge_brief(const struct netmap_edge *x, struct strbuf *out)
 		return;
 	}
 	if (x->sums[NET_OPENED])
-		strbuf_addf(out, DOT "%s opened", term_count(x->sums[NET_OPENED], buf, sizeof(buf)));
+		strbuf_addf(out, DOT "%s opened",
+			    term_count(x->sums[NET_OPENED], buf, sizeof(buf)));
 	else if (x->open_now > 0)
-		strbuf_addf(out, DOT "%s open", term_count((uint64_t)x->open_now, buf, sizeof(buf)));
+		strbuf_addf(out, DOT "%s open",
+			    term_count((uint64_t)x->open_now, buf, sizeof(buf)));
 	if (edge_bytes(x))
 		strbuf_addf(out, DOT "%s", term_bytes(edge_bytes(x), buf, sizeof(buf)));
 }
 
-static void edge_title(const struct netdraw *d, const struct netmap_edge *x, const char *trouble, struct strbuf *out)
+static void edge_title(const struct netdraw *d, const struct netmap_edge *x, const char *trouble,
+		       struct strbuf *out)
 {
 	const char *from = d->map->nodes[x->from].name, *to = d->map->nodes[x->to].name;
 	char buf[32];
@@ -84,7 +93,8 @@ static void edge_title(const struct netdraw *d, const struct netmap_edge *x, con
 	strbuf_addf(out, ", %s out", term_bytes(x->sums[NET_TX], buf, sizeof(buf)));
 	strbuf_addf(out, ", %s in", term_bytes(x->sums[NET_RX], buf, sizeof(buf)));
 	if (x->sums[NET_RTT_N])
-		strbuf_addf(out, ", round trip %.2f ms", (double)x->sums[NET_RTT_SUM] / (double)x->sums[NET_RTT_N] / 1e3);
+		strbuf_addf(out, ", round trip %.2f ms",
+			    (double)x->sums[NET_RTT_SUM] / (double)x->sums[NET_RTT_N] / 1e3);
 	add_requests(x, out);
 	if (*trouble)
 		strbuf_addf(out, "; %s", trouble);
@@ -99,10 +109,12 @@ static void line_add(struct netdraw_link *l, const char *sign, const char *text,
 	l->lines[l->n_lines++] = (struct netdraw_text){strbuf_take(&s), trouble};
 }
 
-static void edge_lines(const struct netdraw *d, struct netdraw_link *l, size_t i, struct strbuf *title)
+static void edge_lines(const struct netdraw *d, struct netdraw_link *l, size_t i,
+		       struct strbuf *title)
 {
 	const struct netmap_edge *x = &d->map->edges[l->first_edge + i];
-	struct strbuf service cleanup_strbuf = STRBUF_INIT, brief cleanup_strbuf = STRBUF_INIT, trouble cleanup_strbuf = STRBUF_INIT;
+	struct strbuf service cleanup_strbuf = STRBUF_INIT, brief cleanup_strbuf = STRBUF_INIT,
+			      trouble cleanup_strbuf = STRBUF_INIT;
 
 	edge_service(x, &service);
 	edge_brief(x, &brief);
@@ -150,7 +162,8 @@ static double link_weight(const struct netdraw *d, const struct netdraw_link *l)
 	for (size_t i = 0; i < l->n_edges; i++) {
 		const struct netmap_edge *x = &d->map->edges[l->first_edge + i];
 
-		w += (double)edge_bytes(x) + CONNECTION_BYTES * (double)(x->sums[NET_ATTEMPTS] + x->sums[NET_OPENED]);
+		w += (double)edge_bytes(x) +
+		     CONNECTION_BYTES * (double)(x->sums[NET_ATTEMPTS] + x->sums[NET_OPENED]);
 	}
 	return w;
 }
@@ -162,7 +175,8 @@ static int by_weight(const void *a, const void *b)
 	const struct netdraw_link *x = a, *y = b;
 	double wx = link_weight(sorted, x), wy = link_weight(sorted, y);
 
-	return wx != wy ? (wx < wy ? 1 : -1) : (x->first_edge > y->first_edge) - (x->first_edge < y->first_edge);
+	return wx != wy ? (wx < wy ? 1 : -1) :
+			  (x->first_edge > y->first_edge) - (x->first_edge < y->first_edge);
 }
 
 static int by_edge(const void *a, const void *b)
@@ -181,10 +195,12 @@ static void choose_links(struct netdraw *d)
 	for (size_t i = 0; i < m->n_edges; i++) {
 		struct netdraw_link *last = d->n_links ? &d->links[d->n_links - 1] : NULL;
 
-		if (last && m->edges[last->first_edge].from == m->edges[i].from && m->edges[last->first_edge].to == m->edges[i].to)
+		if (last && m->edges[last->first_edge].from == m->edges[i].from &&
+		    m->edges[last->first_edge].to == m->edges[i].to)
 			last->n_edges++;
 		else
-			d->links[d->n_links++] = (struct netdraw_link){.first_edge = i, .n_edges = 1};
+			d->links[d->n_links++] =
+				(struct netdraw_link){.first_edge = i, .n_edges = 1};
 	}
 	if (d->n_links <= NETDRAW_LINKS)
 		return;
@@ -207,9 +223,13 @@ static size_t node_of(struct netdraw *d, size_t node)
 	if (i < d->n_nodes)
 		return i;
 	term_add_middle(&label, x->name, NAME_COLUMNS);
-	d->nodes[i] = (struct netdraw_node){.node = node, .label = strbuf_take(&label), .said = SAID[x->kind]};
-	w = text_width(d->nodes[i].label) > text_width(d->nodes[i].said) ? text_width(d->nodes[i].label) : text_width(d->nodes[i].said);
-	d->boxes[i] = (struct layers_box){.w = w + 2 * PADDING > BOX_LEAST ? w + 2 * PADDING : BOX_LEAST, .h = BOX_HEIGHT};
+	d->nodes[i] = (struct netdraw_node){
+		.node = node, .label = strbuf_take(&label), .said = SAID[x->kind]};
+	w = text_width(d->nodes[i].label) > text_width(d->nodes[i].said) ?
+		    text_width(d->nodes[i].label) :
+		    text_width(d->nodes[i].said);
+	d->boxes[i] = (struct layers_box){
+		.w = w + 2 * PADDING > BOX_LEAST ? w + 2 * PADDING : BOX_LEAST, .h = BOX_HEIGHT};
 	return d->n_nodes++;
 }
 
@@ -270,9 +290,11 @@ void netdraw_path(const struct netdraw *d, size_t i, struct strbuf *out)
 		if (a->y == b->y)
 			strbuf_addf(out, "H%d", b->x);
 		else if (a->x == b->x) /* the end of a bow */
-			strbuf_addf(out, "C%d %d %d %d %d %d", a->x + NETDRAW_ROW, a->y, b->x + NETDRAW_ROW, b->y, b->x, b->y);
+			strbuf_addf(out, "C%d %d %d %d %d %d", a->x + NETDRAW_ROW, a->y,
+				    b->x + NETDRAW_ROW, b->y, b->x, b->y);
 		else
-			strbuf_addf(out, "C%d %d %d %d %d %d", (a->x + b->x) / 2, a->y, (a->x + b->x) / 2, b->y, b->x, b->y);
+			strbuf_addf(out, "C%d %d %d %d %d %d", (a->x + b->x) / 2, a->y,
+				    (a->x + b->x) / 2, b->y, b->x, b->y);
 	}
 }
 
@@ -287,7 +309,8 @@ void netdraw_head(const struct netdraw *d, size_t i, struct strbuf *out)
 
 /* --- JSON --- */
 
-static json_t *path_json(const struct netdraw *d, size_t i, void (*add)(const struct netdraw *, size_t, struct strbuf *))
+static json_t *path_json(const struct netdraw *d, size_t i,
+			 void (*add)(const struct netdraw *, size_t, struct strbuf *))
 {
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 
@@ -301,8 +324,9 @@ static json_t *node_json(const struct netdraw *d, size_t i)
 	const struct netmap_node *x = &d->map->nodes[d->nodes[i].node];
 	const struct layers_box *b = &d->boxes[i];
 
-	return json_pack("{s:o, s:s, s:o, s:s, s:i, s:i, s:i, s:i}", "name", json_text(x->name), "kind", kinds[x->kind], "label", json_text(d->nodes[i].label),
-			 "said", d->nodes[i].said, "x", b->x, "y", b->y, "w", b->w, "h", b->h);
+	return json_pack("{s:o, s:s, s:o, s:s, s:i, s:i, s:i, s:i}", "name", json_text(x->name),
+			 "kind", kinds[x->kind], "label", json_text(d->nodes[i].label), "said",
+			 d->nodes[i].said, "x", b->x, "y", b->y, "w", b->w, "h", b->h);
 }
 
 static json_t *link_json(const struct netdraw *d, size_t i)
@@ -312,11 +336,15 @@ static json_t *link_json(const struct netdraw *d, size_t i)
 	json_t *lines = json_array();
 
 	for (size_t k = 0; k < l->n_lines; k++)
-		json_array_append_new(lines, json_pack("{s:o, s:b}", "text", json_text(l->lines[k].text), "trouble", l->lines[k].trouble));
-	return json_pack("{s:i, s:i, s:i, s:i, s:o, s:o, s:i, s:b, s:i, s:i, s:i, s:o, s:o}", "from", (int)x->from, "to", (int)x->to,
-			 "first_row", (int)l->first_edge, "rows", (int)l->n_edges, "path", path_json(d, i, netdraw_path),
-			 "head", path_json(d, i, netdraw_head), "thick", l->thick, "trouble", l->trouble, "x", x->x, "y", x->y, "w", x->w,
-			 "lines", lines, "title", json_text(l->title));
+		json_array_append_new(lines,
+				      json_pack("{s:o, s:b}", "text", json_text(l->lines[k].text),
+						"trouble", l->lines[k].trouble));
+	return json_pack("{s:i, s:i, s:i, s:i, s:o, s:o, s:i, s:b, s:i, s:i, s:i, s:o, s:o}",
+			 "from", (int)x->from, "to", (int)x->to, "first_row", (int)l->first_edge,
+			 "rows", (int)l->n_edges, "path", path_json(d, i, netdraw_path), "head",
+			 path_json(d, i, netdraw_head), "thick", l->thick, "trouble", l->trouble,
+			 "x", x->x, "y", x->y, "w", x->w, "lines", lines, "title",
+			 json_text(l->title));
 }
 
 json_t *netdraw_json(const struct netdraw *d)
@@ -327,6 +355,6 @@ json_t *netdraw_json(const struct netdraw *d)
 		json_array_append_new(nodes, node_json(d, i));
 	for (size_t i = 0; i < d->n_links; i++)
 		json_array_append_new(links, link_json(d, i));
-	return json_pack("{s:i, s:i, s:i, s:o, s:o}", "width", d->size.w, "height", d->size.h, "left_out", (int)d->left_out,
-			 "nodes", nodes, "links", links);
+	return json_pack("{s:i, s:i, s:i, s:o, s:o}", "width", d->size.w, "height", d->size.h,
+			 "left_out", (int)d->left_out, "nodes", nodes, "links", links);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * netdraw: the map of services as a drawing: boxes for who talks, lines with what each service said, placed by layers.h. Text is
- * measured as a monospaced font of NETDRAW_GLYPH pixels a letter. tools/page/map_svg draws it in C, the served page from
- * `sonde map --json --drawing`.
+ * netdraw: the map of services as a drawing: boxes for who talks, lines with what each service
+ * said, placed by layers.h. Text is measured as a monospaced font of NETDRAW_GLYPH pixels a letter.
+ * tools/page/map_svg draws it in C, the served page from `sonde map --json --drawing`.
  *
- * A line stands for all edges of a pair of nodes. Of more than NETDRAW_LINKS lines the ones with the most bytes and connections are drawn;
- * how many are left out is said. A line is dashed and says what, where something failed.
+ * A line stands for all edges of a pair of nodes. Of more than NETDRAW_LINKS lines the ones with
+ * the most bytes and connections are drawn; how many are left out is said. A line is dashed and
+ * says what, where something failed.
  */
 #ifndef SONDE_TOOLS_NETDRAW_H
 #define SONDE_TOOLS_NETDRAW_H
@@ -17,15 +18,15 @@
 #include "tools/net/netmap.h"
 
 #define NETDRAW_LINKS 60
-#define NETDRAW_EDGES 3   /* of a line, with words of their own */
+#define NETDRAW_EDGES 3 /* of a line, with words of their own */
 #define NETDRAW_LINES (2 * NETDRAW_EDGES + 1)
 #define NETDRAW_GLYPH 6.7 /* pixels, of 11 points */
-#define NETDRAW_ROW 14    /* pixels, of a line of text */
+#define NETDRAW_ROW   14  /* pixels, of a line of text */
 
 struct netdraw_node {
-	size_t node;          /* in the map */
-	char *label;          /* its name, cut */
-	const char *said;     /* what it is */
+	size_t node;      /* in the map */
+	char *label;      /* its name, cut */
+	const char *said; /* what it is */
 };
 
 struct netdraw_text {
@@ -35,17 +36,22 @@ struct netdraw_text {
 
 struct netdraw_link {
 	size_t first_edge, n_edges; /* of the map */
-	struct netdraw_text lines[NETDRAW_LINES]; size_t n_lines;
+	struct netdraw_text lines[NETDRAW_LINES];
+	size_t n_lines;
 	bool trouble;
-	int thick;            /* 1 to 4: a thousand times the bytes is one more */
-	char *title;          /* all of it, a line an edge */
+	int thick;   /* 1 to 4: a thousand times the bytes is one more */
+	char *title; /* all of it, a line an edge */
 };
 
 struct netdraw {
 	const struct netmap *map;
-	struct netdraw_node *nodes; struct layers_box *boxes; size_t n_nodes;
-	struct netdraw_link *links; struct layers_link *places; size_t n_links;
-	size_t left_out;      /* lines that are not drawn */
+	struct netdraw_node *nodes;
+	struct layers_box *boxes;
+	size_t n_nodes;
+	struct netdraw_link *links;
+	struct layers_link *places;
+	size_t n_links;
+	size_t left_out; /* lines that are not drawn */
 	struct layers_size size;
 };
 
@@ -55,7 +61,8 @@ void netdraw_release(struct netdraw *d);
 /* Of link `i`: its curve and the head of its arrow, as SVG paths. */
 void netdraw_path(const struct netdraw *d, size_t i, struct strbuf *out);
 void netdraw_head(const struct netdraw *d, size_t i, struct strbuf *out);
-/* {width, height, left_out, nodes, links}; nodes and links have their places, links the rows of `sonde map --json` that they stand for. */
+/* {width, height, left_out, nodes, links}; nodes and links have their places, links the rows of
+ * `sonde map --json` that they stand for. */
 json_t *netdraw_json(const struct netdraw *d);
 
 #endif

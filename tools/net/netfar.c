@@ -17,7 +17,8 @@ static const char MARKS[] =
 struct far_end {
 	struct netflows_end who;
 	bool server;
-	uint64_t flow, place;  /* hashes: of the row; of the address and port, as its container sees it */
+	uint64_t flow,
+		place; /* hashes: of the row; of the address and port, as its container sees it */
 	uint64_t mark;
 };
 
@@ -26,34 +27,44 @@ struct far {
 	const struct store_dict *dict; /* of the segment */
 	struct far_end *ends;
 	size_t n, cap;
-	struct idmap by_mark[2];       /* of clients, of servers: place in ends */
-	struct idmap flows, places;    /* hash -> place in ends of the one other end, MANY: of several */
+	struct idmap by_mark[2]; /* of clients, of servers: place in ends */
+	struct idmap flows,
+		places; /* hash -> place in ends of the one other end, MANY: of several */
 };
 
 #define MANY UINT64_MAX
 
 static uint64_t place_hash(const char *host, const char *container, const char *peer, int64_t port)
 {
-	return hash_u64(hash_str(hash_str(hash_str(HASH_SEED, host), container), peer), (uint64_t)port);
+	return hash_u64(hash_str(hash_str(hash_str(HASH_SEED, host), container), peer),
+			(uint64_t)port);
 }
 
-static uint64_t flow_hash(const struct netflows_end *who, const char *side, const char *peer, int64_t port)
+static uint64_t flow_hash(const struct netflows_end *who, const char *side, const char *peer,
+			  int64_t port)
 {
-	return hash_str(hash_u64(hash_str(place_hash(who->host, who->container, peer, port), who->comm), (uint64_t)who->pid), side);
+	return hash_str(
+		hash_u64(hash_str(place_hash(who->host, who->container, peer, port), who->comm),
+			 (uint64_t)who->pid),
+		side);
 }
 
 static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct far *far = ctx;
 	int64_t id = sqlite3_column_int64(st, 0), port = sqlite3_column_int64(st, 3);
-	const struct store_process_row *p = id > 0 && (uint64_t)id < far->dict->n_processes ? &far->dict->processes[id] : NULL;
+	const struct store_process_row *p =
+		id > 0 && (uint64_t)id < far->dict->n_processes ? &far->dict->processes[id] : NULL;
 	const char *side = askrows_text(st, 1), *peer = askrows_text(st, 2);
 	char host[NETFLOWS_HOST];
-	struct far_end x = {.server = !strcmp(side, "server"), .mark = (uint64_t)sqlite3_column_int64(st, 4)};
+	struct far_end x = {.server = !strcmp(side, "server"),
+			    .mark = (uint64_t)sqlite3_column_int64(st, 4)};
 
 	if (!p || !p->present || !select_wants_process(far->sel, p))
 		return;
-	x.who = (struct netflows_end){.host = mem_strdup(netflows_host(p, host)), .container = mem_strdup(netflows_container(p)), .comm = mem_strdup(p->comm),
+	x.who = (struct netflows_end){.host = mem_strdup(netflows_host(p, host)),
+				      .container = mem_strdup(netflows_container(p)),
+				      .comm = mem_strdup(p->comm),
 				      .pid = p->pid};
 	x.flow = flow_hash(&x.who, side, peer, port);
 	x.place = place_hash(host, x.who.container, peer, port);
@@ -64,7 +75,8 @@ static void take(void *ctx, sqlite3_stmt *st)
 
 static bool same_node(const struct netflows_end *a, const struct netflows_end *b)
 {
-	return !strcmp(a->host, b->host) && !strcmp(a->container, b->container) && (*a->container || !strcmp(a->comm, b->comm));
+	return !strcmp(a->host, b->host) && !strcmp(a->container, b->container) &&
+	       (*a->container || !strcmp(a->comm, b->comm));
 }
 
 static void note(struct far *far, struct idmap *m, uint64_t key, size_t mate)
@@ -84,7 +96,8 @@ static void pair_all(struct far *far)
 		const struct far_end *x = &far->ends[i];
 		uint64_t mate;
 
-		if (!idmap_get(&far->by_mark[!x->server], x->mark, &mate) || !strcmp(far->ends[mate].who.host, x->who.host))
+		if (!idmap_get(&far->by_mark[!x->server], x->mark, &mate) ||
+		    !strcmp(far->ends[mate].who.host, x->who.host))
 			continue;
 		note(far, &far->flows, x->flow, (size_t)mate);
 		if (!x->server)
@@ -97,7 +110,10 @@ static void mate_set(struct netflows_row *r, const struct netflows_end *mate)
 	free(r->mate.host);
 	free(r->mate.container);
 	free(r->mate.comm);
-	r->mate = (struct netflows_end){.host = mem_strdup(mate->host), .container = mem_strdup(mate->container), .comm = mem_strdup(mate->comm), .pid = mate->pid};
+	r->mate = (struct netflows_end){.host = mem_strdup(mate->host),
+					.container = mem_strdup(mate->container),
+					.comm = mem_strdup(mate->comm),
+					.pid = mate->pid};
 }
 
 /* A server's row of several clients of one host has one of them: which it is their rows tell. */
@@ -109,7 +125,10 @@ static void row_join(const struct far *far, struct netflows_row *r)
 	if (strcmp(r->protocol, "tcp") || *r->mate.comm || *r->mate.container)
 		return;
 	if (!idmap_get(&far->flows, flow_hash(&r->who, r->side, r->peer, r->port), &at) &&
-	    (!client || !idmap_get(&far->places, place_hash(r->who.host, r->who.container, r->peer, r->port), &at) || at == MANY))
+	    (!client ||
+	     !idmap_get(&far->places, place_hash(r->who.host, r->who.container, r->peer, r->port),
+			&at) ||
+	     at == MANY))
 		return;
 	if (at != MANY)
 		mate_set(r, &far->ends[at].who);
@@ -123,7 +142,8 @@ static void server_join(const struct far *far, struct netflows_row *r)
 	uint64_t flow = flow_hash(&r->who, r->side, r->peer, r->port), mate;
 
 	for (size_t i = 0; i < far->n; i++)
-		if (far->ends[i].server && far->ends[i].flow == flow && idmap_get(&far->by_mark[0], far->ends[i].mark, &mate) &&
+		if (far->ends[i].server && far->ends[i].flow == flow &&
+		    idmap_get(&far->by_mark[0], far->ends[i].mark, &mate) &&
 		    strcmp(far->ends[mate].who.host, r->who.host)) {
 			mate_set(r, &far->ends[mate].who);
 			return;
@@ -156,7 +176,8 @@ int netfar_join(const struct selection *sel, struct netflows *f, struct err *e)
 		struct netflows_row *r = &f->rows[i];
 
 		row_join(&far, r);
-		if (!strcmp(r->side, "server") && !*r->mate.comm && !*r->mate.container && !strcmp(r->protocol, "tcp"))
+		if (!strcmp(r->side, "server") && !*r->mate.comm && !*r->mate.container &&
+		    !strcmp(r->protocol, "tcp"))
 			server_join(&far, r);
 	}
 	release(&far);

@@ -14,6 +14,7 @@
 #include "tools/net/netnames.h"
 #include "tools/select/askrows.h"
 
+/* clang-format off */
 const char *const NETFLOWS_SUMS[NET_SUMS] = {
 	[NET_ATTEMPTS] = "attempts", [NET_OPENED] = "opened", [NET_REFUSED] = "refused", [NET_TIMED_OUT] = "timed_out",
 	[NET_UNREACHABLE] = "unreachable", [NET_GIVEN_UP] = "given_up", [NET_FAILED] = "failed", [NET_CLOSED] = "closed",
@@ -21,6 +22,7 @@ const char *const NETFLOWS_SUMS[NET_SUMS] = {
 	[NET_SEGS_OUT] = "segs_out", [NET_SEGS_IN] = "segs_in", [NET_RETRANS] = "retrans", [NET_LOST] = "lost",
 	[NET_RTT_SUM] = "rtt_sum_us", [NET_RTT_N] = "rtt_n", [NET_CONNECT_US] = "connect_us", [NET_LIFE_US] = "life_us",
 };
+/* clang-format on */
 
 #define TEXT_OF(n) TEXT_(n)
 #define TEXT_(n)   #n
@@ -28,16 +30,17 @@ const char *const NETFLOWS_SUMS[NET_SUMS] = {
 static const char RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
 /* A column beside max() is that of the row that has the maximum (SQLite's lang_select.html). */
-#define FLOWS_HEAD(which) \
-	"SELECT process_id, peer_process_id, side, protocol, peer, coalesce(port, 0), peer_container, peer_comm, coalesce(peer_pid, 0), " which "(ts)," \
+#define FLOWS_HEAD(which)                                                                                                                       \
+	"SELECT process_id, peer_process_id, side, protocol, peer, coalesce(port, 0), peer_container, peer_comm, coalesce(peer_pid, 0), " which \
+	"(ts),"                                                                                                                                 \
 	" coalesce(open_now, 0)"
 #define FLOWS_TAIL \
 	" FROM flows WHERE ts BETWEEN ?1 - %d AND ?2 GROUP BY process_id, peer_process_id, side, protocol, peer, port"
 #define FLOWS_COLUMNS 11
 static const char LISTENERS[] =
 	"SELECT process_id, protocol, address, coalesce(port, 0), open_to, max(ts), coalesce(backlog, 0), coalesce(backlog_max, 0),"
-	" sum(iif(ts >= ?1, coalesce(dropped, 0), 0)), sum(iif(ts >= ?1, coalesce(repeated, 0), 0)) FROM listeners WHERE ts BETWEEN ?1 - "
-	TEXT_OF(NETFLOWS_IDLE_S) " AND ?2 GROUP BY process_id, protocol, address, port";
+	" sum(iif(ts >= ?1, coalesce(dropped, 0), 0)), sum(iif(ts >= ?1, coalesce(repeated, 0), 0)) FROM listeners WHERE ts BETWEEN ?1 - " TEXT_OF(
+		NETFLOWS_IDLE_S) " AND ?2 GROUP BY process_id, protocol, address, port";
 
 bool netflows_by(const char *word, enum netflows_by *by)
 {
@@ -72,7 +75,7 @@ struct reading {
 	size_t cap;
 	struct idmap row_of;
 	struct netnames names;
-	bool first;                    /* netflows_row.at is that of the first reading */
+	bool first; /* netflows_row.at is that of the first reading */
 };
 
 static void take_run(void *ctx, sqlite3_stmt *st)
@@ -83,21 +86,25 @@ static void take_run(void *ctx, sqlite3_stmt *st)
 
 static const struct store_process_row *process_of(const struct reading *r, int64_t id)
 {
-	const struct store_process_row *p = id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+	const struct store_process_row *p =
+		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
 
 	return p && p->present && select_wants_process(r->sel, p) ? p : NULL;
 }
 
 const char *netflows_quic(const char *protocol, int64_t port)
 {
-	return !strcmp(protocol, "quic") ? "first bytes" : !strcmp(protocol, "udp") && port == 443 ? "port" : NULL;
+	return !strcmp(protocol, "quic")               ? "first bytes" :
+	       !strcmp(protocol, "udp") && port == 443 ? "port" :
+							 NULL;
 }
 
 const char *netflows_host(const struct store_process_row *p, char buf[NETFLOWS_HOST])
 {
 	size_t len = store_names_hosts() ? strcspn(p->container, "/") : 0;
 
-	snprintf(buf, NETFLOWS_HOST, "%.*s", (int)(len < NETFLOWS_HOST ? len : NETFLOWS_HOST - 1), p->container);
+	snprintf(buf, NETFLOWS_HOST, "%.*s", (int)(len < NETFLOWS_HOST ? len : NETFLOWS_HOST - 1),
+		 p->container);
 	return buf;
 }
 
@@ -106,7 +113,8 @@ const char *netflows_container(const struct store_process_row *p)
 	return store_names_hosts() && !strchr(p->container, '/') ? "" : p->container;
 }
 
-static uint64_t end_hash(uint64_t h, const char *container, const char *comm, int64_t pid, enum netflows_by by)
+static uint64_t end_hash(uint64_t h, const char *container, const char *comm, int64_t pid,
+			 enum netflows_by by)
 {
 	h = hash_str(h, container);
 	if (by != NETFLOWS_BY_CONTAINER || !*container)
@@ -114,12 +122,15 @@ static uint64_t end_hash(uint64_t h, const char *container, const char *comm, in
 	return by == NETFLOWS_BY_PROCESS ? hash_u64(h, (uint64_t)pid) : h;
 }
 
-/* The client's ephemeral addresses of a server are one row each peer; peers of this host are told by name. */
-static uint64_t row_hash(const struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
+/* The client's ephemeral addresses of a server are one row each peer; peers of this host are told
+ * by name. */
+static uint64_t row_hash(const struct reading *r, const struct store_process_row *p,
+			 sqlite3_stmt *st)
 {
 	const char *mate = askrows_text(st, 7);
 	char host[NETFLOWS_HOST];
-	uint64_t seed = hash_str(HASH_SEED, netflows_host(p, host)), h = hash_str(hash_str(seed, askrows_text(st, 2)), askrows_text(st, 3));
+	uint64_t seed = hash_str(HASH_SEED, netflows_host(p, host)),
+		 h = hash_str(hash_str(seed, askrows_text(st, 2)), askrows_text(st, 3));
 
 	if (r->by == NETFLOWS_BY_PEER)
 		h = hash_str(seed, askrows_text(st, 3));
@@ -127,13 +138,18 @@ static uint64_t row_hash(const struct reading *r, const struct store_process_row
 		h = end_hash(h, netflows_container(p), p->comm, p->pid, r->by);
 	h = hash_u64(h, (uint64_t)sqlite3_column_int64(st, 5));
 	if (*mate)
-		return end_hash(h, askrows_text(st, 6), mate, sqlite3_column_int64(st, 8), r->by == NETFLOWS_BY_PEER ? NETFLOWS_BY_COMMAND : r->by);
+		return end_hash(h, askrows_text(st, 6), mate, sqlite3_column_int64(st, 8),
+				r->by == NETFLOWS_BY_PEER ? NETFLOWS_BY_COMMAND : r->by);
 	return hash_str(h, askrows_text(st, 4));
 }
 
-static struct netflows_end end_new(const char *host, const char *container, const char *comm, int64_t pid)
+static struct netflows_end end_new(const char *host, const char *container, const char *comm,
+				   int64_t pid)
 {
-	return (struct netflows_end){.host = mem_strdup(host), .container = mem_strdup(container), .comm = mem_strdup(comm), .pid = pid};
+	return (struct netflows_end){.host = mem_strdup(host),
+				     .container = mem_strdup(container),
+				     .comm = mem_strdup(comm),
+				     .pid = pid};
 }
 
 static void end_more(struct netflows_end *x, const char *comm, int64_t pid)
@@ -151,12 +167,16 @@ static void end_more(struct netflows_end *x, const char *comm, int64_t pid)
 /* Whoever is asked for may have a name; who asks us has none that we would know. */
 static char *name_of(const struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
 {
-	const char *name = strcmp(askrows_text(st, 2), "server") ? netnames_find(&r->names, p, askrows_text(st, 4), sqlite3_column_int64(st, 9)) : NULL;
+	const char *name = strcmp(askrows_text(st, 2), "server") ?
+				   netnames_find(&r->names, p, askrows_text(st, 4),
+						 sqlite3_column_int64(st, 9)) :
+				   NULL;
 
 	return name ? mem_strdup(name) : NULL;
 }
 
-static struct netflows_row *row_new(struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
+static struct netflows_row *row_new(struct reading *r, const struct store_process_row *p,
+				    sqlite3_stmt *st)
 {
 	struct netflows *f = r->out;
 	struct netflows_row *x;
@@ -165,11 +185,16 @@ static struct netflows_row *row_new(struct reading *r, const struct store_proces
 	netflows_host(p, host);
 	mem_grow(f->rows, f->n, r->cap);
 	x = &f->rows[f->n++];
-	*x = (struct netflows_row){
-		.who = end_new(host, netflows_container(p), p->comm, p->pid),
-		.mate = end_new(host, askrows_text(st, 6), askrows_text(st, 7), sqlite3_column_int64(st, 8)),
-		.side = mem_strdup(askrows_text(st, 2)), .protocol = mem_strdup(askrows_text(st, 3)), .peer = mem_strdup(askrows_text(st, 4)),
-		.name = name_of(r, p, st), .port = sqlite3_column_int64(st, 5), .peers = 1, .self = p->self};
+	*x = (struct netflows_row){.who = end_new(host, netflows_container(p), p->comm, p->pid),
+				   .mate = end_new(host, askrows_text(st, 6), askrows_text(st, 7),
+						   sqlite3_column_int64(st, 8)),
+				   .side = mem_strdup(askrows_text(st, 2)),
+				   .protocol = mem_strdup(askrows_text(st, 3)),
+				   .peer = mem_strdup(askrows_text(st, 4)),
+				   .name = name_of(r, p, st),
+				   .port = sqlite3_column_int64(st, 5),
+				   .peers = 1,
+				   .self = p->self};
 	return x;
 }
 
@@ -179,19 +204,24 @@ static void more_peers(struct netflows_row *x, const char *peer)
 	struct strbuf all cleanup_strbuf = STRBUF_INIT;
 
 	x->peers++;
-	if (!strcmp(x->side, "server") || !*peer || strchr(peer, '\n') || (x->more_peers && netflows_has_line(x->more_peers, peer)))
+	if (!strcmp(x->side, "server") || !*peer || strchr(peer, '\n') ||
+	    (x->more_peers && netflows_has_line(x->more_peers, peer)))
 		return;
 	strbuf_addf(&all, "%s%s\n", x->more_peers ? x->more_peers : "", peer);
 	free(x->more_peers);
 	x->more_peers = strbuf_take(&all);
 }
 
-/* A process that ended before it was met, and whose other end is sonde's own, is one of sonde's helpers. */
+/* A process that ended before it was met, and whose other end is sonde's own, is one of sonde's
+ * helpers. */
 static bool is_own(const struct reading *r, const struct store_process_row *p, int64_t mate)
 {
-	const struct store_process_row *m = mate > 0 && (uint64_t)mate < r->dict->n_processes ? &r->dict->processes[mate] : NULL;
+	const struct store_process_row *m = mate > 0 && (uint64_t)mate < r->dict->n_processes ?
+						    &r->dict->processes[mate] :
+						    NULL;
 
-	return !strcmp(p->comm, "[unknown]") && m && m->present && m->self && !select_wants_process(r->sel, m);
+	return !strcmp(p->comm, "[unknown]") && m && m->present && m->self &&
+	       !select_wants_process(r->sel, m);
 }
 
 static void take_flow(void *ctx, sqlite3_stmt *st)
@@ -231,14 +261,20 @@ static void take_listener(void *ctx, sqlite3_stmt *st)
 	if (!p)
 		return;
 	mem_grow(l->rows, l->n, r->cap);
-	l->rows[l->n++] = (struct netlisteners_row){
-		.who = end_new("", p->container, p->comm, p->pid), .protocol = mem_strdup(askrows_text(st, 1)),
-		.address = mem_strdup(askrows_text(st, 2)), .open_to = mem_strdup(askrows_text(st, 4)),
-		.port = sqlite3_column_int64(st, 3), .backlog = sqlite3_column_int64(st, 6), .backlog_max = sqlite3_column_int64(st, 7),
-		.dropped = sqlite3_column_int64(st, 8), .repeated = sqlite3_column_int64(st, 9)};
+	l->rows[l->n++] =
+		(struct netlisteners_row){.who = end_new("", p->container, p->comm, p->pid),
+					  .protocol = mem_strdup(askrows_text(st, 1)),
+					  .address = mem_strdup(askrows_text(st, 2)),
+					  .open_to = mem_strdup(askrows_text(st, 4)),
+					  .port = sqlite3_column_int64(st, 3),
+					  .backlog = sqlite3_column_int64(st, 6),
+					  .backlog_max = sqlite3_column_int64(st, 7),
+					  .dropped = sqlite3_column_int64(st, 8),
+					  .repeated = sqlite3_column_int64(st, 9)};
 }
 
-static int read_all(struct reading *r, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st), bool *known, struct err *e)
+static int read_all(struct reading *r, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st),
+		    bool *known, struct err *e)
 {
 	const struct askrows_part parts[] = {{RECORDED, take_run, known}, {sql, take, r}};
 	int rc = askrows_each(r->sel, &r->dict, parts, 2, e);
@@ -249,17 +285,20 @@ static int read_all(struct reading *r, const char *sql, void (*take)(void *ctx, 
 
 static uint64_t weight(const struct netflows_row *r)
 {
-	return r->sums[NET_TX] + r->sums[NET_RX] + 1000 * (r->sums[NET_OPENED] + netflows_failed(r) + netflows_broken(r));
+	return r->sums[NET_TX] + r->sums[NET_RX] +
+	       1000 * (r->sums[NET_OPENED] + netflows_failed(r) + netflows_broken(r));
 }
 
 static int heavier(const void *a, const void *b)
 {
 	const struct netflows_row *x = a, *y = b;
 
-	return weight(x) != weight(y) ? weight(x) < weight(y) ? 1 : -1 : strcmp(x->who.comm, y->who.comm);
+	return weight(x) != weight(y) ? weight(x) < weight(y) ? 1 : -1 :
+					strcmp(x->who.comm, y->who.comm);
 }
 
-static int read_flows(const struct selection *sel, enum netflows_by by, bool first, struct netflows *out, struct err *e)
+static int read_flows(const struct selection *sel, enum netflows_by by, bool first,
+		      struct netflows *out, struct err *e)
 {
 	struct reading r = {.sel = sel, .by = by, .out = out, .first = first};
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
@@ -279,12 +318,14 @@ static int read_flows(const struct selection *sel, enum netflows_by by, bool fir
 	return rc;
 }
 
-int netflows_read(const struct selection *sel, enum netflows_by by, struct netflows *out, struct err *e)
+int netflows_read(const struct selection *sel, enum netflows_by by, struct netflows *out,
+		  struct err *e)
 {
 	return read_flows(sel, by, false, out, e);
 }
 
-int netflows_read_first(const struct selection *sel, enum netflows_by by, struct netflows *out, struct err *e)
+int netflows_read_first(const struct selection *sel, enum netflows_by by, struct netflows *out,
+			struct err *e)
 {
 	return read_flows(sel, by, true, out, e);
 }
@@ -353,7 +394,8 @@ void netlisteners_release(struct netlisteners *l)
 
 uint64_t netflows_failed(const struct netflows_row *r)
 {
-	return r->sums[NET_REFUSED] + r->sums[NET_TIMED_OUT] + r->sums[NET_UNREACHABLE] + r->sums[NET_GIVEN_UP] + r->sums[NET_FAILED];
+	return r->sums[NET_REFUSED] + r->sums[NET_TIMED_OUT] + r->sums[NET_UNREACHABLE] +
+	       r->sums[NET_GIVEN_UP] + r->sums[NET_FAILED];
 }
 
 uint64_t netflows_broken(const struct netflows_row *r)
@@ -366,7 +408,8 @@ static const char *class4(const uint8_t a[4])
 {
 	if (a[0] == 127)
 		return "loopback";
-	if (a[0] == 10 || (a[0] == 172 && (a[1] & 0xf0) == 16) || (a[0] == 192 && a[1] == 168) || (a[0] == 169 && a[1] == 254))
+	if (a[0] == 10 || (a[0] == 172 && (a[1] & 0xf0) == 16) || (a[0] == 192 && a[1] == 168) ||
+	    (a[0] == 169 && a[1] == 254))
 		return "lan";
 	return a[0] == 100 && (a[1] & 0xc0) == 64 ? "vpn" : "public";
 }

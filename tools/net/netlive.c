@@ -18,11 +18,12 @@
 #include "tools/print/when.h"
 #include "tools/select/select.h"
 
-#define BEFORE_NS  (15 * 60 * (int64_t)NSEC_PER_SEC)
-#define WINDOW_NS  (90 * (int64_t)NSEC_PER_SEC) /* what is read again: a row may be written late, under its bucket's begin */
+#define BEFORE_NS (15 * 60 * (int64_t)NSEC_PER_SEC)
+/* what is read again: a row may be written late, under its bucket's begin */
+#define WINDOW_NS  (90 * (int64_t)NSEC_PER_SEC)
 #define EVERY_NS   ((int64_t)NSEC_PER_SEC)
-#define SHARE      20   /* it reads in one so many of the time */
-#define LINES_MOST 50   /* at a time */
+#define SHARE      20 /* it reads in one so many of the time */
+#define LINES_MOST 50 /* at a time */
 #define KNOWN_MOST 262144
 
 static volatile sig_atomic_t ended;
@@ -48,14 +49,16 @@ int netlive_check(const struct verb_call *call, struct err *e)
 
 	if (!a->from && !a->to && !a->at && !a->rec)
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--live follows the clock: of ranges it takes --last, the time before that edges are not new in");
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"--live follows the clock: of ranges it takes --last, the time before that edges are not new in");
 	err_fix(e, "sonde %s --live --last 1h", call->verb->name);
 	return -EINVAL;
 }
 
-/* What is new in the time up to now; none where nothing was recorded in it. Who is asked for may be absent from a short window: that the
- * words are right is known from the first one. */
-static int look(const struct verb_call *call, int64_t last_ns, struct idmap *known, struct netnew *out, struct err *e)
+/* What is new in the time up to now; none where nothing was recorded in it. Who is asked for may be
+ * absent from a short window: that the words are right is known from the first one. */
+static int look(const struct verb_call *call, int64_t last_ns, struct idmap *known,
+		struct netnew *out, struct err *e)
 {
 	struct select_args a = *call->select;
 	struct selection *sel = NULL;
@@ -104,7 +107,8 @@ static bool wait_for(int64_t ns)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO};
 
-	return poll(&out, 1, (int)(ns / 1000000)) <= 0 || !(out.revents & (POLLERR | POLLHUP | POLLNVAL));
+	return poll(&out, 1, (int)(ns / 1000000)) <= 0 ||
+	       !(out.revents & (POLLERR | POLLHUP | POLLNVAL));
 }
 
 static int written(struct err *e)
@@ -148,7 +152,8 @@ int netlive_run(struct verb_call *call, struct err *e)
 	ends_watch();
 	reading_quiet();
 	call->begun = true;
-	rc = look(call, call->select->last_ns ? call->select->last_ns : BEFORE_NS, &known, &before, e);
+	rc = look(call, call->select->last_ns ? call->select->last_ns : BEFORE_NS, &known, &before,
+		  e);
 	netnew_release(&before);
 	if (!rc)
 		rc = written(e);

@@ -26,7 +26,8 @@ static size_t node_of(struct making *k, enum netmap_kind kind, const char *name)
 	if (fresh) {
 		*at = m->n_nodes;
 		mem_grow(m->nodes, m->n_nodes, k->cap_nodes);
-		m->nodes[m->n_nodes++] = (struct netmap_node){.name = mem_strdup(name), .kind = kind};
+		m->nodes[m->n_nodes++] =
+			(struct netmap_node){.name = mem_strdup(name), .kind = kind};
 	}
 	return *at;
 }
@@ -44,7 +45,8 @@ static size_t host_node(struct making *k, enum netmap_kind kind, const char *hos
 
 static size_t end_node(struct making *k, const struct netflows_end *x)
 {
-	return *x->container ? node_of(k, NETMAP_CONTAINER, x->container) : host_node(k, NETMAP_COMMAND, x->host, x->comm);
+	return *x->container ? node_of(k, NETMAP_CONTAINER, x->container) :
+			       host_node(k, NETMAP_COMMAND, x->host, x->comm);
 }
 
 /* The other end of a row. */
@@ -59,20 +61,27 @@ static size_t peer_node(struct making *k, const struct netflows_row *r, bool is_
 	if (is_client && !strcmp(r->protocol, "unix")) /* the path is the server's */
 		return host_node(k, NETMAP_ADDRESS, r->who.host, "unknown");
 	/* two hosts' private addresses are two things */
-	return host_node(k, NETMAP_ADDRESS, strcmp(class, "public") ? r->who.host : "", r->name ? r->name : *r->peer ? r->peer : "unknown");
+	return host_node(k, NETMAP_ADDRESS, strcmp(class, "public") ? r->who.host : "",
+			 r->name  ? r->name :
+			 *r->peer ? r->peer :
+				    "unknown");
 }
 
-static struct netmap_edge *edge_of(struct making *k, size_t from, size_t to, const char *protocol, int64_t port)
+static struct netmap_edge *edge_of(struct making *k, size_t from, size_t to, const char *protocol,
+				   int64_t port)
 {
 	struct netmap *m = k->m;
-	uint64_t h = hash_u64(hash_u64(hash_str(HASH_SEED, protocol), (uint64_t)port), (uint64_t)from << 32 | to), *at;
+	uint64_t h = hash_u64(hash_u64(hash_str(HASH_SEED, protocol), (uint64_t)port),
+			      (uint64_t)from << 32 | to),
+		 *at;
 	bool fresh;
 
 	at = idmap_ref(&k->edges, h, &fresh);
 	if (fresh) {
 		*at = m->n_edges;
 		mem_grow(m->edges, m->n_edges, k->cap_edges);
-		m->edges[m->n_edges++] = (struct netmap_edge){.from = from, .to = to, .protocol = mem_strdup(protocol), .port = port};
+		m->edges[m->n_edges++] = (struct netmap_edge){
+			.from = from, .to = to, .protocol = mem_strdup(protocol), .port = port};
 		m->nodes[from].linked = m->nodes[to].linked = true;
 	}
 	return &m->edges[*at];
@@ -82,8 +91,12 @@ static struct netmap_edge *edge_of(struct making *k, size_t from, size_t to, con
 static uint64_t turned(const struct netflows_row *r, int i, bool turn)
 {
 	static const uint8_t other[NET_SUMS] = {
-		[NET_RESET_IN] = NET_RESET_OUT, [NET_RESET_OUT] = NET_RESET_IN, [NET_TX] = NET_RX, [NET_RX] = NET_TX,
-		[NET_SEGS_OUT] = NET_SEGS_IN, [NET_SEGS_IN] = NET_SEGS_OUT,
+		[NET_RESET_IN] = NET_RESET_OUT,
+		[NET_RESET_OUT] = NET_RESET_IN,
+		[NET_TX] = NET_RX,
+		[NET_RX] = NET_TX,
+		[NET_SEGS_OUT] = NET_SEGS_IN,
+		[NET_SEGS_IN] = NET_SEGS_OUT,
 	};
 
 	return r->sums[turn && other[i] ? other[i] : i];
@@ -92,12 +105,14 @@ static uint64_t turned(const struct netflows_row *r, int i, bool turn)
 static bool has_edge(const struct netmap *m, size_t from, size_t to, const char *protocol)
 {
 	for (size_t i = 0; i < m->n_edges; i++)
-		if (m->edges[i].from == from && m->edges[i].to == to && !strcmp(m->edges[i].protocol, protocol))
+		if (m->edges[i].from == from && m->edges[i].to == to &&
+		    !strcmp(m->edges[i].protocol, protocol))
 			return true;
 	return false;
 }
 
-/* Who asks at a Unix socket is on this host, and has a row of its own: where any has one of that path, the server's row says the same once more. */
+/* Who asks at a Unix socket is on this host, and has a row of its own: where any has one of that
+ * path, the server's row says the same once more. */
 static bool is_told_by_clients(const struct netmap *m, size_t to, const struct netflows_row *r)
 {
 	if (strcmp(r->protocol, "unix") || *r->mate.comm || *r->mate.container || !*r->peer)
@@ -105,13 +120,15 @@ static bool is_told_by_clients(const struct netmap *m, size_t to, const struct n
 	for (size_t i = 0; i < m->n_edges; i++) {
 		const struct netmap_edge *x = &m->edges[i];
 
-		if (x->to == to && x->of_client && !strcmp(x->protocol, "unix") && x->addresses && netflows_has_line(x->addresses, r->peer))
+		if (x->to == to && x->of_client && !strcmp(x->protocol, "unix") && x->addresses &&
+		    netflows_has_line(x->addresses, r->peer))
 			return true;
 	}
 	return false;
 }
 
-/* Both ends are known, and a client's row tells of it by another port: it is translated on the way. */
+/* Both ends are known, and a client's row tells of it by another port: it is translated on the way.
+ */
 static bool is_translated(struct netmap *m, size_t from, size_t to, const struct netflows_row *r)
 {
 	bool found = false;
@@ -121,7 +138,8 @@ static bool is_translated(struct netmap *m, size_t from, size_t to, const struct
 	for (size_t i = 0; i < m->n_edges; i++) {
 		struct netmap_edge *x = &m->edges[i];
 
-		if (x->from != from || x->to != to || !x->of_client || strcmp(x->protocol, r->protocol))
+		if (x->from != from || x->to != to || !x->of_client ||
+		    strcmp(x->protocol, r->protocol))
 			continue;
 		if (x->port == r->port)
 			return false;
@@ -137,12 +155,17 @@ static bool is_proxy(const struct netflows_end *x)
 	return !*x->container && !strcmp(x->comm, "docker-proxy");
 }
 
-/* Each docker-proxy leads to one port of one container: what it asks there. NULL: to whom is not known. */
-static const struct netflows_row *proxied(const struct netflows *f, const struct netflows_end *proxy)
+/* Each docker-proxy leads to one port of one container: what it asks there. NULL: to whom is not
+ * known. */
+static const struct netflows_row *proxied(const struct netflows *f,
+					  const struct netflows_end *proxy)
 {
 	for (size_t i = 0; i < f->n; i++)
-		if (is_proxy(&f->rows[i].who) && f->rows[i].who.pid == proxy->pid && !strcmp(f->rows[i].who.host, proxy->host) && !strcmp(f->rows[i].side, "client") &&
-		    (*f->rows[i].mate.comm || *f->rows[i].mate.container) && !is_proxy(&f->rows[i].mate))
+		if (is_proxy(&f->rows[i].who) && f->rows[i].who.pid == proxy->pid &&
+		    !strcmp(f->rows[i].who.host, proxy->host) &&
+		    !strcmp(f->rows[i].side, "client") &&
+		    (*f->rows[i].mate.comm || *f->rows[i].mate.container) &&
+		    !is_proxy(&f->rows[i].mate))
 			return &f->rows[i];
 	return NULL;
 }
@@ -150,10 +173,12 @@ static const struct netflows_row *proxied(const struct netflows *f, const struct
 /* Neither end of it is known, nor where it was: nobody learns anything from it. */
 static bool is_nobodys(const struct netflows_row *r)
 {
-	return !strcmp(r->who.comm, "[unknown]") && !*r->mate.comm && !*r->mate.container && !*r->peer;
+	return !strcmp(r->who.comm, "[unknown]") && !*r->mate.comm && !*r->mate.container &&
+	       !*r->peer;
 }
 
-/* Who asks a docker-proxy asks whom it leads to; what it asks itself, and who is asked by it, is the same conversation once more. */
+/* Who asks a docker-proxy asks whom it leads to; what it asks itself, and who is asked by it, is
+ * the same conversation once more. */
 static bool is_way(const struct netflows *f, const struct netflows_row *r)
 {
 	if (r->apart || is_nobodys(r))
@@ -169,7 +194,8 @@ static void edge_addresses(struct netmap_edge *x, const struct netflows_row *r)
 	struct strbuf all cleanup_strbuf = STRBUF_INIT;
 
 	strbuf_addstr(&all, x->addresses ? x->addresses : "");
-	if (*r->peer && !strchr(r->peer, '\n') && !(x->addresses && netflows_has_line(x->addresses, r->peer)))
+	if (*r->peer && !strchr(r->peer, '\n') &&
+	    !(x->addresses && netflows_has_line(x->addresses, r->peer)))
 		strbuf_addf(&all, "%s\n", r->peer);
 	strbuf_addstr(&all, r->more_peers ? r->more_peers : "");
 	free(x->addresses);
@@ -178,17 +204,22 @@ static void edge_addresses(struct netmap_edge *x, const struct netflows_row *r)
 
 static void row_add(struct making *k, const struct netflows *f, const struct netflows_row *r)
 {
-	bool server = !strcmp(r->side, "server"), pair = !strcmp(r->side, "unknown") && *r->mate.comm;
+	bool server = !strcmp(r->side, "server"),
+	     pair = !strcmp(r->side, "unknown") && *r->mate.comm;
 	const struct netflows_row *beyond = is_proxy(&r->mate) ? proxied(f, &r->mate) : NULL;
-	const struct netflows_row *through = is_proxy(&r->who) && server ? proxied(f, &r->who) : NULL;
-	size_t own = end_node(k, through ? &through->mate : &r->who), peer = beyond ? end_node(k, &beyond->mate) : peer_node(k, r, server);
+	const struct netflows_row *through =
+		is_proxy(&r->who) && server ? proxied(f, &r->who) : NULL;
+	size_t own = end_node(k, through ? &through->mate : &r->who),
+	       peer = beyond ? end_node(k, &beyond->mate) : peer_node(k, r, server);
 	struct netmap_edge *x;
 
 	if (pair && has_edge(k->m, peer, own, r->protocol))
 		return; /* two ends that nothing tells apart are one edge */
-	if (server && !through && (is_translated(k->m, peer, own, r) || is_told_by_clients(k->m, own, r)))
+	if (server && !through &&
+	    (is_translated(k->m, peer, own, r) || is_told_by_clients(k->m, own, r)))
 		return;
-	x = server ? edge_of(k, peer, own, r->protocol, r->port) : edge_of(k, own, peer, r->protocol, r->port);
+	x = server ? edge_of(k, peer, own, r->protocol, r->port) :
+		     edge_of(k, own, peer, r->protocol, r->port);
 	if (!server || !strcmp(r->protocol, "unix"))
 		edge_addresses(x, r);
 	if (beyond || through)
@@ -221,7 +252,8 @@ void netmap_of(const struct netflows *f, struct netmap *out)
 	*out = (struct netmap){.known = f->known};
 	for (int servers = 0; servers < 2; servers++)
 		for (size_t i = 0; i < f->n; i++)
-			if ((strcmp(f->rows[i].side, "server") == 0) == (servers == 1) && !is_way(f, &f->rows[i]))
+			if ((strcmp(f->rows[i].side, "server") == 0) == (servers == 1) &&
+			    !is_way(f, &f->rows[i]))
 				row_add(&k, f, &f->rows[i]);
 	sorted = out;
 	if (out->n_edges)
@@ -260,7 +292,8 @@ void netmap_release(struct netmap *m)
 
 uint64_t netmap_failed(const struct netmap_edge *x)
 {
-	return x->sums[NET_REFUSED] + x->sums[NET_TIMED_OUT] + x->sums[NET_UNREACHABLE] + x->sums[NET_GIVEN_UP] + x->sums[NET_FAILED];
+	return x->sums[NET_REFUSED] + x->sums[NET_TIMED_OUT] + x->sums[NET_UNREACHABLE] +
+	       x->sums[NET_GIVEN_UP] + x->sums[NET_FAILED];
 }
 
 uint64_t netmap_broken(const struct netmap_edge *x)

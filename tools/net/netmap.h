@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * netmap: the map of services. A node is a container, or outside of containers a command; what is not on this host is a node by what
- * its client calls it, else by its address, where it is the server, and by its class (lan, public, ...) where it is a client of ours. An edge goes from who opened
- * connections to who accepted them, one for each pair, protocol and port. Of a connection with both ends here the client's row
- * counts; a server's rows count where no client's row of that edge is in the selection.
- * docker-proxy is a way and no end: who asks it asks the container that it leads to. Where a port is translated on the way (a published
- * one), the edge has the one that was asked for.
+ * netmap: the map of services. A node is a container, or outside of containers a command; what is
+ * not on this host is a node by what its client calls it, else by its address, where it is the
+ * server, and by its class (lan, public, ...) where it is a client of ours. An edge goes from who
+ * opened connections to who accepted them, one for each pair, protocol and port. Of a connection
+ * with both ends here the client's row counts; a server's rows count where no client's row of that
+ * edge is in the selection. docker-proxy is a way and no end: who asks it asks the container that
+ * it leads to. Where a port is translated on the way (a published one), the edge has the one that
+ * was asked for.
  *
- * Of several stores a node of this host is HOST/NAME, and a private address too: those of two hosts are never one. Connections between hosts are
- * one edge where netfar.h has proof of it.
+ * Of several stores a node of this host is HOST/NAME, and a private address too: those of two hosts
+ * are never one. Connections between hosts are one edge where netfar.h has proof of it.
  */
 #ifndef SONDE_TOOLS_NETMAP_H
 #define SONDE_TOOLS_NETMAP_H
@@ -21,28 +23,31 @@ enum netmap_kind { NETMAP_CONTAINER, NETMAP_COMMAND, NETMAP_ADDRESS, NETMAP_CLAS
 struct netmap_node {
 	char *name;
 	enum netmap_kind kind;
-	bool linked;        /* an edge has it */
+	bool linked; /* an edge has it */
 };
 
 struct netmap_edge {
-	size_t from, to;    /* nodes */
+	size_t from, to; /* nodes */
 	char *protocol;
-	int64_t port;       /* 0: none */
-	int64_t own_port;   /* the server's own, where the client asks another one that is translated; 0: not so */
+	int64_t port;     /* 0: none */
+	int64_t own_port; /* the server's own, where the client asks another one that is translated;
+			     0: not so */
 	uint64_t sums[NET_SUMS]; /* as the client sees it: tx_bytes goes from `from` to `to` */
 	int64_t open_now;
-	bool of_client;     /* clients' rows stand for it */
-	int64_t at;         /* seconds: the earliest `at` of its rows */
-	char *addresses;    /* at which clients asked it, a line each; NULL: none is known */
+	bool of_client;           /* clients' rows stand for it */
+	int64_t at;               /* seconds: the earliest `at` of its rows */
+	char *addresses;          /* at which clients asked it, a line each; NULL: none is known */
 	struct reqrows_row asked; /* only its sums: .requests 0: none is known */
 };
 
 struct netmap {
-	struct netmap_node *nodes; size_t n_nodes;
-	struct netmap_edge *edges; size_t n_edges; /* sorted by names */
+	struct netmap_node *nodes;
+	size_t n_nodes;
+	struct netmap_edge *edges;
+	size_t n_edges; /* sorted by names */
 	bool known;
-	bool asked_known;   /* requests were recorded in the range (netasked.h) */
-	uint64_t unplaced;  /* requests that are no edge's: who asked whom is not known */
+	bool asked_known;  /* requests were recorded in the range (netasked.h) */
+	uint64_t unplaced; /* requests that are no edge's: who asked whom is not known */
 };
 
 int netmap_make(const struct selection *sel, struct netmap *out, struct err *e);

@@ -43,15 +43,18 @@ static void put(struct netnames *n, uint64_t key, const char *name, int64_t firs
 		return;
 	}
 	mem_grow(n->entries, n->n, n->cap);
-	n->entries[n->n++] = (struct netnames_entry){.name = mem_strdup(name), .first = first, .last = last, .next = *at};
+	n->entries[n->n++] = (struct netnames_entry){
+		.name = mem_strdup(name), .first = first, .last = last, .next = *at};
 	*at = n->n;
 }
 
 static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t id = sqlite3_column_int64(st, 0), first = sqlite3_column_int64(st, 4), last = sqlite3_column_int64(st, 5);
-	const struct store_process_row *p = id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+	int64_t id = sqlite3_column_int64(st, 0), first = sqlite3_column_int64(st, 4),
+		last = sqlite3_column_int64(st, 5);
+	const struct store_process_row *p =
+		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
 	const char *address = askrows_text(st, 1), *name = askrows_text(st, 2);
 
 	if (!p || !p->present || !*name)
@@ -94,7 +97,8 @@ static bool better(const struct netnames_entry *x, const struct netnames_entry *
 	return mine != its ? mine > its : x->first > best->first;
 }
 
-const char *netnames_find(const struct netnames *n, const struct store_process_row *p, const char *address, int64_t at)
+const char *netnames_find(const struct netnames *n, const struct store_process_row *p,
+			  const char *address, int64_t at)
 {
 	uint64_t place;
 

@@ -18,7 +18,8 @@
 #define KNOWN_TROUBLE 2
 
 /* `to` of that name, `n` bytes. */
-static uint64_t edge_hash(const struct netmap *m, const struct netmap_edge *x, const char *to, size_t n)
+static uint64_t edge_hash(const struct netmap *m, const struct netmap_edge *x, const char *to,
+			  size_t n)
 {
 	uint64_t h = hash_str(hash_u64(HASH_SEED, m->nodes[x->from].kind), m->nodes[x->from].name);
 
@@ -26,11 +27,13 @@ static uint64_t edge_hash(const struct netmap *m, const struct netmap_edge *x, c
 	return hash_u64(hash_str(h, x->protocol), (uint64_t)x->port);
 }
 
-/* What is known of an edge, once `more` is, too: by the name of who is asked, and where that is an address, by each that it has: a name may be
- * told later. */
-static uint64_t edge_bits(const struct netmap *m, const struct netmap_edge *x, struct idmap *known, uint64_t more)
+/* What is known of an edge, once `more` is, too: by the name of who is asked, and where that is an
+ * address, by each that it has: a name may be told later. */
+static uint64_t edge_bits(const struct netmap *m, const struct netmap_edge *x, struct idmap *known,
+			  uint64_t more)
 {
-	const char *name = m->nodes[x->to].name, *at = m->nodes[x->to].kind == NETMAP_ADDRESS ? x->addresses : NULL;
+	const char *name = m->nodes[x->to].name,
+		   *at = m->nodes[x->to].kind == NETMAP_ADDRESS ? x->addresses : NULL;
 	bool fresh;
 	uint64_t bits = *idmap_ref(known, edge_hash(m, x, name, strlen(name)), &fresh) |= more;
 
@@ -42,7 +45,8 @@ static uint64_t edge_bits(const struct netmap *m, const struct netmap_edge *x, s
 }
 
 /* What was known of it before. */
-static uint64_t edge_known(const struct netmap *m, const struct netmap_edge *x, struct idmap *known, uint64_t more)
+static uint64_t edge_known(const struct netmap *m, const struct netmap_edge *x, struct idmap *known,
+			   uint64_t more)
 {
 	uint64_t was = edge_bits(m, x, known, 0);
 
@@ -50,7 +54,8 @@ static uint64_t edge_known(const struct netmap *m, const struct netmap_edge *x, 
 	return was;
 }
 
-/* What one asked for, or what had been said: an edge that only stands open is none of the window's doing. */
+/* What one asked for, or what had been said: an edge that only stands open is none of the window's
+ * doing. */
 static bool is_talk(const struct netmap_edge *x)
 {
 	return x->sums[NET_ATTEMPTS] || x->sums[NET_OPENED] || x->sums[NET_TX] || x->sums[NET_RX];
@@ -60,7 +65,8 @@ static const struct netmap *sorted; /* qsort has no context */
 
 static int earlier(const void *a, const void *b)
 {
-	const struct netmap_edge *x = &sorted->edges[*(const size_t *)a], *y = &sorted->edges[*(const size_t *)b];
+	const struct netmap_edge *x = &sorted->edges[*(const size_t *)a],
+				 *y = &sorted->edges[*(const size_t *)b];
 
 	return x->at != y->at ? (x->at > y->at) - (x->at < y->at) : (x > y) - (x < y);
 }
@@ -80,7 +86,8 @@ static void find_new(const struct netmap *before, struct netnew *out)
 		edge_known(before, &before->edges[i], &was, KNOWN_SEEN);
 	out->edges = mem_array(out->map.n_edges + 1, sizeof(*out->edges));
 	for (size_t i = 0; i < out->map.n_edges; i++)
-		if (is_talk(&out->map.edges[i]) && !edge_known(&out->map, &out->map.edges[i], &was, 0))
+		if (is_talk(&out->map.edges[i]) &&
+		    !edge_known(&out->map, &out->map.edges[i], &was, 0))
 			out->edges[out->n++] = i;
 	sort(out);
 	idmap_release(&was);
@@ -99,7 +106,8 @@ static int map_of(const struct selection *sel, struct netmap *m, struct err *e)
 	return rc;
 }
 
-int netnew_follow(const struct selection *sel, struct idmap *known, struct netnew *out, struct err *e)
+int netnew_follow(const struct selection *sel, struct idmap *known, struct netnew *out,
+		  struct err *e)
 {
 	int rc;
 
@@ -108,7 +116,8 @@ int netnew_follow(const struct selection *sel, struct idmap *known, struct netne
 	out->edges = mem_array(out->map.n_edges + 1, sizeof(*out->edges));
 	for (size_t i = 0; !rc && i < out->map.n_edges; i++) {
 		const struct netmap_edge *x = &out->map.edges[i];
-		uint64_t now = KNOWN_SEEN | (netmap_failed(x) + netmap_broken(x) ? KNOWN_TROUBLE : 0);
+		uint64_t now =
+			KNOWN_SEEN | (netmap_failed(x) + netmap_broken(x) ? KNOWN_TROUBLE : 0);
 
 		if (is_talk(x) && now & ~edge_known(&out->map, x, known, now))
 			out->edges[out->n++] = i;
@@ -117,7 +126,8 @@ int netnew_follow(const struct selection *sel, struct idmap *known, struct netne
 	return rc;
 }
 
-int netnew_read(const struct selection *before, const struct selection *after, struct netnew *out, struct err *e)
+int netnew_read(const struct selection *before, const struct selection *after, struct netnew *out,
+		struct err *e)
 {
 	struct netmap was = {0};
 	int rc;
@@ -156,7 +166,8 @@ void netnew_say(const struct netnew *x, size_t i, struct strbuf *out)
 	if (edge->sums[NET_OPENED])
 		strbuf_addf(out, ": %s opened", term_count(edge->sums[NET_OPENED], n, sizeof(n)));
 	if (troubles.len)
-		strbuf_addf(out, "%s%s", edge->sums[NET_OPENED] ? ", " : ": ", strbuf_str(&troubles));
+		strbuf_addf(out, "%s%s", edge->sums[NET_OPENED] ? ", " : ": ",
+			    strbuf_str(&troubles));
 }
 
 int64_t netnew_since_ns(const struct netnew *x, size_t i)
@@ -191,8 +202,10 @@ void netnew_print(const struct netnew *x, FILE *out)
 		char since[32];
 
 		netnew_say(x, i, &text);
-		fprintf(out, "%s   new since %s: %s\n", i ? "" : "who talks to whom that did not before:\n",
-			when_local(netnew_since_ns(x, i), clock_utc_ns(), since, sizeof(since)), strbuf_str(&text));
+		fprintf(out, "%s   new since %s: %s\n",
+			i ? "" : "who talks to whom that did not before:\n",
+			when_local(netnew_since_ns(x, i), clock_utc_ns(), since, sizeof(since)),
+			strbuf_str(&text));
 	}
 	if (x->n > NETNEW_MOST)
 		fprintf(out, "   and %zu more: sonde map\n", x->n - NETNEW_MOST);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * netnew: who talks to whom in a window and did not in the time before: edges of the map of services (netmap.h) that the map of the time before has not.
- * Nothing where family net was not recorded in both.
+ * netnew: who talks to whom in a window and did not in the time before: edges of the map of
+ * services (netmap.h) that the map of the time before has not. Nothing where family net was not
+ * recorded in both.
  */
 #ifndef SONDE_TOOLS_NETNEW_H
 #define SONDE_TOOLS_NETNEW_H
@@ -15,14 +16,18 @@
 #define NETNEW_MOST 8 /* lines of text */
 
 struct netnew {
-	struct netmap map;      /* of the window */
-	size_t *edges; size_t n; /* of the map, the earliest first */
+	struct netmap map; /* of the window */
+	size_t *edges;
+	size_t n; /* of the map, the earliest first */
 };
 
-/* For who follows: the edges of the window that `known` (by what an edge is) has not, and those that are in trouble for the first
- * time; then it has them. Where net was not recorded there is none. */
-int netnew_follow(const struct selection *sel, struct idmap *known, struct netnew *out, struct err *e);
-int netnew_read(const struct selection *before, const struct selection *after, struct netnew *out, struct err *e);
+/* For who follows: the edges of the window that `known` (by what an edge is) has not, and those
+ * that are in trouble for the first time; then it has them. Where net was not recorded there is
+ * none. */
+int netnew_follow(const struct selection *sel, struct idmap *known, struct netnew *out,
+		  struct err *e);
+int netnew_read(const struct selection *before, const struct selection *after, struct netnew *out,
+		struct err *e);
 void netnew_release(struct netnew *x);
 /* "nextcloud to 1.2.3.4, tcp 443: 3 opened, 1 refused". Names are shown. */
 void netnew_say(const struct netnew *x, size_t i, struct strbuf *out);

@@ -16,11 +16,14 @@
 #define SEVERAL UINT64_MAX
 
 #define COLUMNS "process_id, side, peer, coalesce(port, 0), peer_container, peer_comm, "
-#define KNOWN   " AND protocol IN ('tcp', 'udp', 'quic') AND peer_process_id > 0 AND peer_comm NOT IN ('', '[unknown]')"
+#define KNOWN \
+	" AND protocol IN ('tcp', 'udp', 'quic') AND peer_process_id > 0 AND peer_comm NOT IN ('', '[unknown]')"
 /* What does not move has a row a minute. */
-static const char FLOWS[] = "SELECT DISTINCT " COLUMNS "0 FROM flows WHERE ts BETWEEN ?1 - 70 AND ?2" KNOWN;
+static const char FLOWS[] =
+	"SELECT DISTINCT " COLUMNS "0 FROM flows WHERE ts BETWEEN ?1 - 70 AND ?2" KNOWN;
 static const char SINGLE[] =
-	"SELECT DISTINCT " COLUMNS "coalesce(client_port, 0) FROM connections WHERE ts BETWEEN ?1 AND ?2 AND side = 'server'" KNOWN;
+	"SELECT DISTINCT " COLUMNS
+	"coalesce(client_port, 0) FROM connections WHERE ts BETWEEN ?1 AND ?2 AND side = 'server'" KNOWN;
 
 enum side { SIDE_CLIENT, SIDE_SERVER };
 
@@ -30,7 +33,8 @@ struct reading {
 };
 
 /* Of a server `port` is the client's, 0: any. */
-static uint64_t key_of(enum side side, const struct store_process_row *p, const char *address, int64_t port)
+static uint64_t key_of(enum side side, const struct store_process_row *p, const char *address,
+		       int64_t port)
 {
 	uint64_t h = hash_u64(hash_u64(hash_u64(HASH_SEED, side), p->pid), (uint64_t)p->start_ns);
 
@@ -64,7 +68,8 @@ static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
 	int64_t id = sqlite3_column_int64(st, 0), port = sqlite3_column_int64(st, 6);
-	const struct store_process_row *p = id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+	const struct store_process_row *p =
+		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
 	const char *side = askrows_text(st, 1), *peer = askrows_text(st, 2);
 	uint64_t place;
 
@@ -115,10 +120,12 @@ static bool address_read(const char *object, char *address, int64_t *port)
 	memcpy(address, from, (size_t)(to - from));
 	address[to - from] = '\0';
 	*port = strtol(colon + 1, &end, 10);
-	return !*end && *port > 0 && *port < 65536 && inet_pton(*object == '[' ? AF_INET6 : AF_INET, address, raw) == 1;
+	return !*end && *port > 0 && *port < 65536 &&
+	       inet_pton(*object == '[' ? AF_INET6 : AF_INET, address, raw) == 1;
 }
 
-const char *netpeers_find(const struct netpeers *n, const struct store_process_row *p, const char *object)
+const char *netpeers_find(const struct netpeers *n, const struct store_process_row *p,
+			  const char *object)
 {
 	char address[INET6_ADDRSTRLEN];
 	uint64_t place;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * netpeers: who has the other end of a connection, where only its address is at hand ("10.0.0.5:5432", "[::1]:80"), as a process that
- * waits on it tells (view wait_objects).
+ * netpeers: who has the other end of a connection, where only its address is at hand
+ * ("10.0.0.5:5432", "[::1]:80"), as a process that waits on it tells (view wait_objects).
  *
- * 1. The process opened connections to that address and port, and family net knows who has the other end: "container db", "postgres".
- * 2. It accepted one from there: by a single connection of that client's port, else by the address, where all of its clients there are the same.
+ * 1. The process opened connections to that address and port, and family net knows who has the
+ * other end: "container db", "postgres".
+ * 2. It accepted one from there: by a single connection of that client's port, else by the address,
+ * where all of its clients there are the same.
  * 3. Else what the process calls that address (netnames.h).
  * Where several would do, nobody is named.
  */
@@ -16,18 +18,20 @@
 #include "tools/select/select.h"
 
 struct netpeers {
-	struct idmap by_key;  /* side, process, address, port -> place of its name + 1; UINT64_MAX: several */
+	struct idmap by_key;  /* side, process, address, port -> place of its name + 1; UINT64_MAX:
+				 several */
 	struct idmap by_name; /* hash of a name -> its place + 1 */
 	char **peers;
 	size_t n, cap;
 	struct netnames names;
-	int64_t at;           /* seconds: the last of the range */
+	int64_t at; /* seconds: the last of the range */
 };
 
 /* Of the selection's time, whatever else it selects. Release in any case. */
 int netpeers_read(const struct selection *sel, struct netpeers *out, struct err *e);
 void netpeers_release(struct netpeers *n);
 /* NULL: `object` is no address with a port, or nobody knows. Borrowed. */
-const char *netpeers_find(const struct netpeers *n, const struct store_process_row *p, const char *object);
+const char *netpeers_find(const struct netpeers *n, const struct store_process_row *p,
+			  const char *object);
 
 #endif

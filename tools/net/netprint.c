@@ -10,11 +10,19 @@
 
 #define PATH_SHOWN 128
 
-#define FLOW_TROUBLES NET_REFUSED, NET_TIMED_OUT, NET_UNREACHABLE, NET_GIVEN_UP, NET_FAILED, NET_RESET_IN, NET_RESET_OUT, NET_BROKEN
+#define FLOW_TROUBLES                                                                        \
+	NET_REFUSED, NET_TIMED_OUT, NET_UNREACHABLE, NET_GIVEN_UP, NET_FAILED, NET_RESET_IN, \
+		NET_RESET_OUT, NET_BROKEN
 
 static const char *const TROUBLE_WORDS[NET_SUMS] = {
-	[NET_REFUSED] = "refused", [NET_TIMED_OUT] = "timed out", [NET_UNREACHABLE] = "unreachable", [NET_GIVEN_UP] = "given up",
-	[NET_FAILED] = "failed", [NET_RESET_IN] = "reset by the other end", [NET_RESET_OUT] = "reset by this end", [NET_BROKEN] = "broken off",
+	[NET_REFUSED] = "refused",
+	[NET_TIMED_OUT] = "timed out",
+	[NET_UNREACHABLE] = "unreachable",
+	[NET_GIVEN_UP] = "given up",
+	[NET_FAILED] = "failed",
+	[NET_RESET_IN] = "reset by the other end",
+	[NET_RESET_OUT] = "reset by this end",
+	[NET_BROKEN] = "broken off",
 };
 static const int TROUBLES[] = {FLOW_TROUBLES};
 #define N_TROUBLES ARRAY_SIZE(TROUBLES)
@@ -43,7 +51,9 @@ void netprint_troubles(struct strbuf *out, const uint64_t sums[NET_SUMS])
 {
 	for (size_t i = 0; i < N_TROUBLES; i++)
 		if (sums[TROUBLES[i]])
-			strbuf_addf(out, "%s%llu %s", out->len ? ", " : "", (unsigned long long)sums[TROUBLES[i]], TROUBLE_WORDS[TROUBLES[i]]);
+			strbuf_addf(out, "%s%llu %s", out->len ? ", " : "",
+				    (unsigned long long)sums[TROUBLES[i]],
+				    TROUBLE_WORDS[TROUBLES[i]]);
 }
 
 static void count_cell(struct table *t, uint64_t n)
@@ -86,13 +96,15 @@ static void pid_cell(struct table *t, const struct netflows_end *x)
 		table_cell(t, "-");
 }
 
-/* "tcp 80", "unix /run/x.sock", "udp 443 (QUIC?)" of what the port alone says. `path` NULL, "": it has none, or there are several. */
+/* "tcp 80", "unix /run/x.sock", "udp 443 (QUIC?)" of what the port alone says. `path` NULL, "": it
+ * has none, or there are several. */
 static void service_cell(struct table *t, const char *protocol, int64_t port, const char *path)
 {
 	const char *quic = netflows_quic(protocol, port);
 
 	if (port)
-		table_cellf(t, "%s %lld%s", protocol, (long long)port, quic && !strcmp(quic, "port") ? " (QUIC?)" : "");
+		table_cellf(t, "%s %lld%s", protocol, (long long)port,
+			    quic && !strcmp(quic, "port") ? " (QUIC?)" : "");
 	else if (path && *path)
 		table_cellf(t, "%s %s", protocol, path);
 	else
@@ -103,13 +115,17 @@ static void service_cell(struct table *t, const char *protocol, int64_t port, co
 
 static void flow_text(struct table *t, const struct netflows_row *r)
 {
-	struct strbuf who cleanup_strbuf = STRBUF_INIT, peer cleanup_strbuf = STRBUF_INIT, troubles cleanup_strbuf = STRBUF_INIT;
-	const bool has_mate = *r->mate.comm || *r->mate.container; /* else the path is the other end's name */
+	struct strbuf who cleanup_strbuf = STRBUF_INIT, peer cleanup_strbuf = STRBUF_INIT,
+			  troubles cleanup_strbuf = STRBUF_INIT;
+	const bool has_mate =
+		*r->mate.comm || *r->mate.container; /* else the path is the other end's name */
 
 	pid_cell(t, &r->who);
 	netprint_end(&who, &r->who);
 	table_cell(t, strbuf_str(&who));
-	table_cell(t, !strcmp(r->side, "client") ? "to" : !strcmp(r->side, "server") ? "from" : "with");
+	table_cell(t, !strcmp(r->side, "client") ? "to" :
+		      !strcmp(r->side, "server") ? "from" :
+						   "with");
 	netprint_peer(&peer, r);
 	table_cell(t, strbuf_str(&peer));
 	service_cell(t, r->protocol, r->port, has_mate && r->peers == 1 ? r->peer : NULL);
@@ -129,9 +145,19 @@ static void flow_text(struct table *t, const struct netflows_row *r)
 struct table *netprint_flows(const struct netflows *f, size_t n)
 {
 	static const struct table_column columns[] = {
-		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"", TABLE_LEFT}, {"OTHER END", TABLE_MIDDLE}, {"SERVICE", TABLE_MIDDLE},
-		{"OPENED", TABLE_RIGHT}, {"OPEN", TABLE_RIGHT}, {"SENT", TABLE_RIGHT}, {"RECEIVED", TABLE_RIGHT}, {"RTT", TABLE_SPARE_RIGHT},
-		{"CONNECT", TABLE_SPARE_RIGHT}, {"RETRANS", TABLE_SPARE_RIGHT}, {"TROUBLE", TABLE_MIDDLE},
+		{"PID", TABLE_RIGHT},
+		{"NAME", TABLE_MIDDLE},
+		{"", TABLE_LEFT},
+		{"OTHER END", TABLE_MIDDLE},
+		{"SERVICE", TABLE_MIDDLE},
+		{"OPENED", TABLE_RIGHT},
+		{"OPEN", TABLE_RIGHT},
+		{"SENT", TABLE_RIGHT},
+		{"RECEIVED", TABLE_RIGHT},
+		{"RTT", TABLE_SPARE_RIGHT},
+		{"CONNECT", TABLE_SPARE_RIGHT},
+		{"RETRANS", TABLE_SPARE_RIGHT},
+		{"TROUBLE", TABLE_MIDDLE},
 	};
 	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 
@@ -148,8 +174,10 @@ static json_t *text_or_null(const char *s)
 
 static void end_json(json_t *o, const char *key, const struct netflows_end *x)
 {
-	json_object_set_new(o, key, json_pack("{s:o, s:o, s:o}", "container", text_or_null(x->container), "comm", text_or_null(x->comm),
-					      "pid", x->pid ? json_integer(x->pid) : json_null()));
+	json_object_set_new(o, key,
+			    json_pack("{s:o, s:o, s:o}", "container", text_or_null(x->container),
+				      "comm", text_or_null(x->comm), "pid",
+				      x->pid ? json_integer(x->pid) : json_null()));
 }
 
 static void sums_json(json_t *o, const uint64_t sums[NET_SUMS], int64_t open_now)
@@ -157,7 +185,10 @@ static void sums_json(json_t *o, const uint64_t sums[NET_SUMS], int64_t open_now
 	for (int i = 0; i < NET_SUMS; i++)
 		json_object_set_new(o, NETFLOWS_SUMS[i], json_integer((json_int_t)sums[i]));
 	json_object_set_new(o, "open_now", json_integer(open_now));
-	json_object_set_new(o, "rtt_us", sums[NET_RTT_N] ? json_integer((json_int_t)(sums[NET_RTT_SUM] / sums[NET_RTT_N])) : json_null());
+	json_object_set_new(
+		o, "rtt_us",
+		sums[NET_RTT_N] ? json_integer((json_int_t)(sums[NET_RTT_SUM] / sums[NET_RTT_N])) :
+				  json_null());
 }
 
 json_t *netprint_flow_json(const struct netflows_row *r)
@@ -182,8 +213,10 @@ json_t *netprint_flow_json(const struct netflows_row *r)
 struct table *netprint_listeners(const struct netlisteners *l, size_t n)
 {
 	static const struct table_column columns[] = {
-		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"SERVICE", TABLE_LEFT}, {"ADDRESS", TABLE_MIDDLE},
-		{"OPEN TO", TABLE_LEFT}, {"WAITING", TABLE_RIGHT}, {"ROOM", TABLE_RIGHT}, {"DROPPED", TABLE_RIGHT}, {"REPEATED", TABLE_RIGHT},
+		{"PID", TABLE_RIGHT},      {"NAME", TABLE_MIDDLE},    {"CONTAINER", TABLE_MIDDLE},
+		{"SERVICE", TABLE_LEFT},   {"ADDRESS", TABLE_MIDDLE}, {"OPEN TO", TABLE_LEFT},
+		{"WAITING", TABLE_RIGHT},  {"ROOM", TABLE_RIGHT},     {"DROPPED", TABLE_RIGHT},
+		{"REPEATED", TABLE_RIGHT},
 	};
 	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 
@@ -232,7 +265,8 @@ void netprint_edge_troubles(struct strbuf *out, const struct netmap_edge *x)
 {
 	netprint_troubles(out, x->sums);
 	if (x->asked.errors)
-		strbuf_addf(out, "%s%llu errors", out->len ? ", " : "", (unsigned long long)x->asked.errors);
+		strbuf_addf(out, "%s%llu errors", out->len ? ", " : "",
+			    (unsigned long long)x->asked.errors);
 }
 
 void netprint_unplaced(struct strbuf *out, const struct netmap *m)
@@ -254,7 +288,8 @@ static void path_of(const struct netmap_edge *x, char *buf, size_t size)
 		snprintf(buf, size, "%.*s", (int)(end - x->addresses), x->addresses);
 }
 
-static void edge_text(struct table *t, const struct netmap *m, const struct netmap_edge *x, bool again)
+static void edge_text(struct table *t, const struct netmap *m, const struct netmap_edge *x,
+		      bool again)
 {
 	char buf[24], path[PATH_SHOWN];
 	struct strbuf troubles cleanup_strbuf = STRBUF_INIT;
@@ -271,7 +306,9 @@ static void edge_text(struct table *t, const struct netmap *m, const struct netm
 	mean_cell(t, x->sums[NET_RTT_SUM], x->sums[NET_RTT_N]);
 	count_cell(t, x->sums[NET_RETRANS]);
 	count_cell(t, x->asked.requests);
-	table_cell(t, x->asked.answered ? netprint_us(reqrows_quantile(&x->asked, 0.95) / 1000, buf) : "-");
+	table_cell(t, x->asked.answered ?
+			      netprint_us(reqrows_quantile(&x->asked, 0.95) / 1000, buf) :
+			      "-");
 	netprint_edge_troubles(&troubles, x);
 	table_cell(t, troubles.len ? strbuf_str(&troubles) : "-");
 	if (troubles.len)
@@ -280,11 +317,13 @@ static void edge_text(struct table *t, const struct netmap *m, const struct netm
 
 struct table *netprint_map(const struct netmap *m)
 {
+	/* clang-format off */
 	static const struct table_column columns[] = {
 		{"FROM", TABLE_MIDDLE}, {"", TABLE_LEFT}, {"TO", TABLE_MIDDLE}, {"SERVICE", TABLE_MIDDLE}, {"OPENED", TABLE_RIGHT},
 		{"OPEN", TABLE_RIGHT}, {"OUT", TABLE_RIGHT}, {"IN", TABLE_RIGHT}, {"RTT", TABLE_SPARE_RIGHT}, {"RETRANS", TABLE_SPARE_RIGHT},
 		{"REQUESTS", TABLE_RIGHT}, {"P95", TABLE_RIGHT}, {"TROUBLE", TABLE_MIDDLE},
 	};
+	/* clang-format on */
 	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 
 	for (size_t i = 0; i < m->n_edges; i++)
@@ -308,8 +347,9 @@ static json_t *node_json(const struct netmap_node *x)
 json_t *netprint_edge_json(const struct netmap *m, const struct netmap_edge *x)
 {
 	char path[PATH_SHOWN];
-	json_t *o = json_pack("{s:o, s:o, s:o, s:o}", "from", node_json(&m->nodes[x->from]), "to", node_json(&m->nodes[x->to]),
-			      "protocol", json_text(x->protocol), "port", x->port ? json_integer(x->port) : json_null());
+	json_t *o = json_pack("{s:o, s:o, s:o, s:o}", "from", node_json(&m->nodes[x->from]), "to",
+			      node_json(&m->nodes[x->to]), "protocol", json_text(x->protocol),
+			      "port", x->port ? json_integer(x->port) : json_null());
 
 	path_of(x, path, sizeof(path));
 	json_object_set_new(o, "quic", text_or_null(netflows_quic(x->protocol, x->port)));
@@ -317,9 +357,16 @@ json_t *netprint_edge_json(const struct netmap *m, const struct netmap_edge *x)
 	sums_json(o, x->sums, x->open_now);
 	if (!m->asked_known)
 		return o;
-	json_object_set_new(o, "requests", x->asked.requests ? json_integer((json_int_t)x->asked.requests) : json_null());
-	json_object_set_new(o, "errors", x->asked.requests ? json_integer((json_int_t)x->asked.errors) : json_null());
-	json_object_set_new(o, "p95_ns", x->asked.answered ? json_integer((json_int_t)reqrows_quantile(&x->asked, 0.95)) : json_null());
+	json_object_set_new(o, "requests",
+			    x->asked.requests ? json_integer((json_int_t)x->asked.requests) :
+						json_null());
+	json_object_set_new(o, "errors",
+			    x->asked.requests ? json_integer((json_int_t)x->asked.errors) :
+						json_null());
+	json_object_set_new(o, "p95_ns",
+			    x->asked.answered ?
+				    json_integer((json_int_t)reqrows_quantile(&x->asked, 0.95)) :
+				    json_null());
 	return o;
 }
 

@@ -36,7 +36,8 @@ void flame_html_title(const struct flame_page *p, struct strbuf *s)
 	const struct fold *f = p->folds[0];
 	const char *what = p->title ? p->title : fold_is_cores(f) ? "CPU time" : f->kind->what;
 
-	strbuf_addf(s, "%c%s of ", *what >= 'a' && *what <= 'z' ? *what - 'a' + 'A' : *what, what + 1);
+	strbuf_addf(s, "%c%s of ", *what >= 'a' && *what <= 'z' ? *what - 'a' + 'A' : *what,
+		    what + 1);
 	page_add_text(s, *p->what ? p->what : f->host && *f->host ? f->host : "this host");
 	if (*p->what && f->host && *f->host) {
 		strbuf_addstr(s, " on ");
@@ -61,13 +62,15 @@ static void brief_make(const struct flame_page *p, struct strbuf *s)
 	char n[32], length[32];
 
 	strbuf_addstr(s, "<b>");
-	page_add_text(s, *p->range ? p->range : when_duration(f->to_ns - f->from_ns, length, sizeof(length)));
+	page_add_text(s, *p->range ? p->range :
+				     when_duration(f->to_ns - f->from_ns, length, sizeof(length)));
 	strbuf_addstr(s, "</b> · ");
 	if (fold_is_cores(f))
 		strbuf_addf(s, "%.2f of %u cores", fold_cores(f, all->total_ns), f->cpus);
 	else
 		strbuf_addstr(s, fold_amount(f, all->total_ns, n, sizeof(n)));
-	strbuf_addf(s, " · %s %s", term_count(all->total_samples, n, sizeof(n)), store_unit_name(f->kind->unit_n));
+	strbuf_addf(s, " · %s %s", term_count(all->total_samples, n, sizeof(n)),
+		    store_unit_name(f->kind->unit_n));
 	if (lost_of(f))
 		strbuf_addf(s, " · <b>%s lost</b>", term_count(lost_of(f), n, sizeof(n)));
 	if (*p->filters) {
@@ -82,8 +85,10 @@ static void fact_time(const struct flame_page *p, struct strbuf *s)
 	char from[32], to[32], length[32];
 
 	strbuf_addstr(s, "<li><b>");
-	page_add_text(s, *p->range ? p->range : when_duration(f->to_ns - f->from_ns, length, sizeof(length)));
-	strbuf_addf(s, "</b>; %s to %s</li>\n", when_utc(f->from_ns, from, sizeof(from)), when_utc(f->to_ns, to, sizeof(to)));
+	page_add_text(s, *p->range ? p->range :
+				     when_duration(f->to_ns - f->from_ns, length, sizeof(length)));
+	strbuf_addf(s, "</b>; %s to %s</li>\n", when_utc(f->from_ns, from, sizeof(from)),
+		    when_utc(f->to_ns, to, sizeof(to)));
 }
 
 static void fact_load(const struct flame_page *p, struct strbuf *s)
@@ -94,7 +99,8 @@ static void fact_load(const struct flame_page *p, struct strbuf *s)
 
 	if (!fold_is_cores(f)) {
 		strbuf_addf(s, "<li><b>%s</b>, ", fold_amount(f, all->total_ns, n, sizeof(n)));
-		strbuf_addf(s, "%s %s</li>\n", term_count(all->total_samples, n, sizeof(n)), store_unit_name(f->kind->unit_n));
+		strbuf_addf(s, "%s %s</li>\n", term_count(all->total_samples, n, sizeof(n)),
+			    store_unit_name(f->kind->unit_n));
 		return;
 	}
 	strbuf_addf(s, "<li><b>%.2f cores</b> of %u busy", fold_cores(f, all->total_ns), f->cpus);
@@ -161,16 +167,21 @@ static void fact_unnamed(const struct fold *f, struct strbuf *s)
 	for (size_t i = 0; i < n && i < UNNAMED_FILES; i++) {
 		bool only = v[i].ns == f->frames_unnamed_ns;
 
-		strbuf_addstr(s, only ? ", all of it in " : i ? ", " : n > UNNAMED_FILES ? ", most of it in " : ", in ");
+		strbuf_addstr(s, only              ? ", all of it in " :
+				 i                 ? ", " :
+				 n > UNNAMED_FILES ? ", most of it in " :
+						     ", in ");
 		page_add_text(s, v[i].module);
 		strbuf_addch(s, only ? ':' : ' ');
 		if (!only)
 			add_percent(s, v[i].ns, all);
 	}
 	if (n)
-		strbuf_addstr(s, n > 1 || v[0].ns != f->frames_unnamed_ns ?
-			      ": these files have no symbols; with their debug packages, sonde symbolize names them" :
-			      " the file has no symbols; with its debug package, sonde symbolize names them");
+		strbuf_addstr(
+			s,
+			n > 1 || v[0].ns != f->frames_unnamed_ns ?
+				": these files have no symbols; with their debug packages, sonde symbolize names them" :
+				" the file has no symbols; with its debug package, sonde symbolize names them");
 	strbuf_addstr(s, "</li>\n");
 }
 
@@ -180,7 +191,8 @@ static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 	uint64_t lost = lost_of(f);
 	char n[32];
 
-	strbuf_addf(s, "<li%s>%s lost", lost ? " class=\"warn\"" : "", term_count(lost, n, sizeof(n)));
+	strbuf_addf(s, "<li%s>%s lost", lost ? " class=\"warn\"" : "",
+		    term_count(lost, n, sizeof(n)));
 	for (size_t i = 0; lost && i < f->n_losses; i++) {
 		strbuf_addstr(s, i ? ", " : " (");
 		page_add_text(s, f->losses[i].reason);
@@ -189,8 +201,11 @@ static void fact_unseen(const struct flame_page *p, struct strbuf *s)
 	strbuf_addstr(s, lost ? ")</li>\n" : "</li>\n");
 	fact_unnamed(f, s);
 	if (f->own.cpu_ns + f->own.edges_ns && fold_is_cores(f))
-		strbuf_addf(s, "<li>sonde itself took %.2f %% of one core, and %.2f s to start and end (its processes are %s)</li>\n",
-			    100 * fold_cores(f, f->own.cpu_ns), (double)f->own.edges_ns / 1e9, p->self ? "shown here" : "left out");
+		strbuf_addf(
+			s,
+			"<li>sonde itself took %.2f %% of one core, and %.2f s to start and end (its processes are %s)</li>\n",
+			100 * fold_cores(f, f->own.cpu_ns), (double)f->own.edges_ns / 1e9,
+			p->self ? "shown here" : "left out");
 }
 
 static void fact_cut_short(const struct flame_page *p, struct strbuf *s)
@@ -224,7 +239,8 @@ static void facts_make(const struct flame_page *p, const struct flame_tree *t, s
 		strbuf_addstr(s, "</b></li>\n");
 	}
 	if (t->elided)
-		strbuf_addf(s, "<li>the %s smallest frames are drawn as \"(smaller frames)\"</li>\n",
+		strbuf_addf(s,
+			    "<li>the %s smallest frames are drawn as \"(smaller frames)\"</li>\n",
 			    term_count(t->elided, n, sizeof(n)));
 	if (p->folds[0]->kernel && *p->folds[0]->kernel) {
 		strbuf_addstr(s, "<li>kernel ");
@@ -304,7 +320,8 @@ static void rows_begin(void *ctx)
 /* The tree by this thread, which has just touched all nodes. */
 static void trees_init(struct trees *x, const struct flame_page *p)
 {
-	*x = (struct trees){mem_array(p->n_folds, sizeof(*x->tree)), mem_array(p->n_folds, sizeof(*x->rows)), p->n_folds};
+	*x = (struct trees){mem_array(p->n_folds, sizeof(*x->tree)),
+			    mem_array(p->n_folds, sizeof(*x->rows)), p->n_folds};
 	for (size_t i = 0; i < x->n; i++) {
 		struct beginning b = {&x->rows[i], p->folds[i]};
 		struct worker other;
@@ -329,12 +346,17 @@ static void trees_release(struct trees *x)
 static int data_make(const struct flame_page *p, const struct trees *x, struct strbuf *data)
 {
 	static const char *const label[] = {""};
-	struct flame_pack_head head = {*p->group ? p->group : "nested", p->source_url ? p->source_url : ""};
+	struct flame_pack_head head = {*p->group ? p->group : "nested",
+				       p->source_url ? p->source_url : ""};
 	cleanup_free struct flame_pack_profile *profiles = mem_array(p->n_folds, sizeof(*profiles));
 
 	for (size_t i = 0; i < p->n_folds; i++)
 		profiles[i] = (struct flame_pack_profile){
-			.f = p->folds[i], .t = &x->tree[i], .sides = &x->rows[i], .labels = label, .n_sides = 1,
+			.f = p->folds[i],
+			.t = &x->tree[i],
+			.sides = &x->rows[i],
+			.labels = label,
+			.n_sides = 1,
 		};
 	return flame_pack(&head, profiles, p->n_folds, data);
 }
@@ -356,7 +378,8 @@ static void pack(void *ctx)
 /* What people read is made while the data is packed. */
 static int page_write(const struct flame_page *p, const struct trees *x, FILE *out, struct err *e)
 {
-	cleanup_strbuf struct strbuf title = STRBUF_INIT, brief = STRBUF_INIT, facts = STRBUF_INIT, columns = STRBUF_INIT, rows = STRBUF_INIT;
+	cleanup_strbuf struct strbuf title = STRBUF_INIT, brief = STRBUF_INIT, facts = STRBUF_INIT,
+				     columns = STRBUF_INIT, rows = STRBUF_INIT;
 	struct packing packing = {.p = p, .x = x, .data = STRBUF_INIT};
 	struct worker other;
 
@@ -368,11 +391,19 @@ static int page_write(const struct flame_page *p, const struct trees *x, FILE *o
 	rows_make(p->folds[0], &x->tree[0], &rows);
 	worker_join(&other);
 	if (!packing.ret)
-		page_fill(&(struct page_parts){.title = &title, .brief = &brief, .facts = &facts, .columns = &columns,
-					       .rows = &rows, .data = &packing.data, .report = p->report,
-					       .report_below = p->report_below}, out);
+		page_fill(&(struct page_parts){.title = &title,
+					       .brief = &brief,
+					       .facts = &facts,
+					       .columns = &columns,
+					       .rows = &rows,
+					       .data = &packing.data,
+					       .report = p->report,
+					       .report_below = p->report_below},
+			  out);
 	strbuf_release(&packing.data);
-	return packing.ret ? err_set(e, packing.ret, EXIT_RUNTIME, "cannot pack the flame graph: %s", strerror(-packing.ret)) : 0;
+	return packing.ret ? err_set(e, packing.ret, EXIT_RUNTIME,
+				     "cannot pack the flame graph: %s", strerror(-packing.ret)) :
+			     0;
 }
 
 int flame_html_write(const struct flame_page *p, FILE *out, struct err *e)

@@ -19,7 +19,7 @@
 #define uthash_fatal(msg) abort()
 #include <uthash.h>
 
-#define RECENT 256      /* a power of two */
+#define RECENT 256 /* a power of two */
 
 struct text {
 	const char *str; /* borrowed from the tree */
@@ -34,8 +34,8 @@ struct packer {
 	const struct text *recent[RECENT]; /* by address: modules and files come again and again */
 	json_t *strings;
 	uint32_t n_strings;
-	uint32_t *order;    /* packed frame -> tree frame */
-	uint32_t *packed;   /* tree frame -> packed frame + 1, 0: not used */
+	uint32_t *order;  /* packed frame -> tree frame */
+	uint32_t *packed; /* tree frame -> packed frame + 1, 0: not used */
 	uint32_t n_frames;
 };
 
@@ -98,7 +98,9 @@ static void frames_pack(struct packer *p)
 	for (uint32_t i = 0; i < p->n_frames; i++) {
 		const struct fold_frame *f = &fr[p->order[i]];
 
-		proto_varint(&p->columns, (uint64_t)f->origin | (f->named ? 8 : 0) | (f->inlined ? 16 : 0) | (uint64_t)f->runtime << 5);
+		proto_varint(&p->columns, (uint64_t)f->origin | (f->named ? 8 : 0) |
+						  (f->inlined ? 16 : 0) |
+						  (uint64_t)f->runtime << 5);
 	}
 }
 
@@ -120,7 +122,8 @@ static void nodes_pack(struct packer *p)
 	}
 }
 
-static void rows_pack(struct packer *p, const struct flame_rows *r, size_t first_owner, uint64_t period)
+static void rows_pack(struct packer *p, const struct flame_rows *r, size_t first_owner,
+		      uint64_t period)
 {
 	uint32_t node = 0, slot = 0;
 
@@ -133,7 +136,8 @@ static void rows_pack(struct packer *p, const struct flame_rows *r, size_t first
 	for (size_t i = 0; i < r->n_rows; i++)
 		proto_varint(&p->columns, r->rows[i].n);
 	for (size_t i = 0; i < r->n_rows; i++)
-		proto_varint(&p->columns, zigzag((int64_t)(r->rows[i].value - r->rows[i].n * period)));
+		proto_varint(&p->columns,
+			     zigzag((int64_t)(r->rows[i].value - r->rows[i].n * period)));
 }
 
 static void set_number(json_t *o, const char *key, uint64_t v)
@@ -146,7 +150,8 @@ static void owners_add(struct packer *p, json_t *owners, const struct flame_rows
 	for (size_t i = 0; i < r->n_owners; i++) {
 		const struct flame_owner *o = &r->owners[i];
 		const struct fold_process *process = &r->f->processes[o->process];
-		const char *container = *process->container ? process->container : process->container_id;
+		const char *container =
+			*process->container ? process->container : process->container_id;
 		json_t *a = json_array();
 
 		json_array_append_new(a, json_integer(process->pid));
@@ -181,7 +186,8 @@ static void slots_pack(json_t *o, const struct flame_rows *r)
 	json_object_set_new(o, "covered_ns", covered_pack(r));
 }
 
-static json_t *sides_pack(struct packer *p, const struct flame_pack_profile *profile, json_t *owners)
+static json_t *sides_pack(struct packer *p, const struct flame_pack_profile *profile,
+			  json_t *owners)
 {
 	json_t *sides = json_array();
 
@@ -196,8 +202,11 @@ static json_t *sides_pack(struct packer *p, const struct flame_pack_profile *pro
 			const struct fold *f = profile->diff->side[i].f;
 
 			slots_pack(side, &profile->sides[i]);
-			set_number(side, "from_ns", (uint64_t)(f->n_slices ? f->slices[0].from_ns : f->from_ns));
-			set_number(side, "to_ns", (uint64_t)(f->n_slices ? f->slices[f->n_slices - 1].to_ns : f->to_ns));
+			set_number(side, "from_ns",
+				   (uint64_t)(f->n_slices ? f->slices[0].from_ns : f->from_ns));
+			set_number(side, "to_ns",
+				   (uint64_t)(f->n_slices ? f->slices[f->n_slices - 1].to_ns :
+							    f->to_ns));
 		}
 		json_array_append_new(sides, side);
 	}
@@ -241,7 +250,8 @@ static json_t *profile_pack(struct packer *p, const struct flame_pack_profile *p
 }
 
 /* u32 length, header. The strings are known when all profiles are packed. */
-static int head_make(struct packer *p, const struct flame_pack_head *head, json_t *profiles, struct strbuf *raw)
+static int head_make(struct packer *p, const struct flame_pack_head *head, json_t *profiles,
+		     struct strbuf *raw)
 {
 	json_t *j = json_object();
 	cleanup_free char *text = NULL;
@@ -266,7 +276,8 @@ static int head_make(struct packer *p, const struct flame_pack_head *head, json_
 /* `to` has room for four characters of each three bytes begun. */
 static void base64_write(char *to, const uint8_t *data, size_t len)
 {
-	static const char digit[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	static const char digit[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 	for (size_t i = 0; i < len; i += 3) {
 		size_t left = len - i;
@@ -295,13 +306,17 @@ static void deflate_part(void *part)
 }
 
 /* The columns are deflated while the header is made. */
-static int deflate_base64(struct packer *p, const struct flame_pack_head *head, json_t *profiles, struct strbuf *out)
+static int deflate_base64(struct packer *p, const struct flame_pack_head *head, json_t *profiles,
+			  struct strbuf *out)
 {
 	cleanup_strbuf struct strbuf raw = STRBUF_INIT;
 	cleanup_free uint8_t *packed = NULL;
 	struct zstream_part parts[] = {
 		{.like = ZSTREAM_TEXT},
-		{.data = p->columns.buf, .len = p->columns.len, .like = ZSTREAM_COLUMNS, .last = true},
+		{.data = p->columns.buf,
+		 .len = p->columns.len,
+		 .like = ZSTREAM_COLUMNS,
+		 .last = true},
 	};
 	struct worker other;
 	size_t len;
@@ -324,7 +339,7 @@ static void packer_release(struct packer *p)
 {
 	struct text *t, *tmp;
 
-	HASH_ITER(hh, p->texts, t, tmp) {
+	HASH_ITER (hh, p->texts, t, tmp) {
 		HASH_DEL(p->texts, t);
 		free(t);
 	}
@@ -332,8 +347,8 @@ static void packer_release(struct packer *p)
 	strbuf_release(&p->columns);
 }
 
-int flame_pack(const struct flame_pack_head *head, const struct flame_pack_profile *profiles, size_t n,
-	       struct strbuf *out)
+int flame_pack(const struct flame_pack_head *head, const struct flame_pack_profile *profiles,
+	       size_t n, struct strbuf *out)
 {
 	struct packer p = {.strings = json_array()};
 	json_t *packed = json_array();

@@ -20,8 +20,8 @@
 struct svg {
 	const struct fold *f;
 	struct flame_tree t;
-	double *x;          /* by node: where it begins, in points */
-	double scale;       /* points an amount */
+	double *x;    /* by node: where it begins, in points */
+	double scale; /* points an amount */
 	size_t left_out;
 	struct strbuf body;
 };
@@ -29,21 +29,26 @@ struct svg {
 /* From hue (degrees), saturation and lightness to "#rrggbb". */
 static void colour_of(const struct fold_frame *fr, char out[8])
 {
-	static const struct { double from, to, saturation; } hues[] = {
-		[FOLD_NATIVE] = {205, 275, 0.75}, [FOLD_KERNEL] = {20, 45, 0.9}, [FOLD_GO] = {150, 185, 0.55},
-		[FOLD_JIT] = {310, 345, 0.7}, [FOLD_GROUP] = {220, 220, 0.1}, [FOLD_UNKNOWN] = {0, 0, 0},
-		[FOLD_OFF] = {95, 125, 0.45},
-		[FOLD_SCRIPT] = {275, 310, 0.7},
+	static const struct {
+		double from, to, saturation;
+	} hues[] = {
+		[FOLD_NATIVE] = {205, 275, 0.75}, [FOLD_KERNEL] = {20, 45, 0.9},
+		[FOLD_GO] = {150, 185, 0.55},     [FOLD_JIT] = {310, 345, 0.7},
+		[FOLD_GROUP] = {220, 220, 0.1},   [FOLD_UNKNOWN] = {0, 0, 0},
+		[FOLD_OFF] = {95, 125, 0.45},     [FOLD_SCRIPT] = {275, 310, 0.7},
 	};
 	uint64_t h = hash_str(HASH_SEED, *fr->module ? fr->module : fr->name);
-	double hue = hues[fr->origin].from + (hues[fr->origin].to - hues[fr->origin].from) * (double)(h % 997) / 996;
-	double light = 0.78 + (double)(h >> 20 & 7) / 100, a = hues[fr->origin].saturation * fmin(light, 1 - light);
+	double hue = hues[fr->origin].from +
+		     (hues[fr->origin].to - hues[fr->origin].from) * (double)(h % 997) / 996;
+	double light = 0.78 + (double)(h >> 20 & 7) / 100,
+	       a = hues[fr->origin].saturation * fmin(light, 1 - light);
 	unsigned rgb[3];
 
 	for (int i = 0; i < 3; i++) {
 		double k = fmod((double)"\0\x08\x04"[i] + hue / 30, 12);
 
-		rgb[i] = (unsigned)lround(255 * (light - a * fmax(-1, fmin(fmin(k - 3, 9 - k), 1))));
+		rgb[i] =
+			(unsigned)lround(255 * (light - a * fmax(-1, fmin(fmin(k - 3, 9 - k), 1))));
 	}
 	snprintf(out, 8, "#%02x%02x%02x", rgb[0] & 255, rgb[1] & 255, rgb[2] & 255);
 }
@@ -76,10 +81,13 @@ static void frame_add(struct svg *s, size_t i)
 	strbuf_addstr(&title, *fr->module ? ", " : "");
 	page_add_text(&title, fr->module);
 	strbuf_addf(&title, ": %.2f %%, %s%s, ", 100 * (double)n->total_ns / whole,
-		    fold_amount(s->f, n->total_ns, amount, sizeof(amount)), fold_is_cores(s->f) ? " cores" : "");
-	strbuf_addf(&title, "%s %s; self %.2f %%", term_count(n->total_samples, count, sizeof(count)),
+		    fold_amount(s->f, n->total_ns, amount, sizeof(amount)),
+		    fold_is_cores(s->f) ? " cores" : "");
+	strbuf_addf(&title, "%s %s; self %.2f %%",
+		    term_count(n->total_samples, count, sizeof(count)),
 		    store_unit_name(s->f->kind->unit_n), 100 * (double)n->self_ns / whole);
-	svg_frame(&s->body, s->x[i], TOP + n->depth * SVG_ROW, (double)n->total_ns * s->scale, colour, strbuf_str(&title), fr->name);
+	svg_frame(&s->body, s->x[i], TOP + n->depth * SVG_ROW, (double)n->total_ns * s->scale,
+		  colour, strbuf_str(&title), fr->name);
 }
 
 static unsigned frames_add(struct svg *s)
@@ -106,9 +114,13 @@ static void head_add(const struct flame_page *p, const struct svg *s, struct str
 	flame_html_title(p, out);
 	strbuf_addstr(out, "</text>\n<text x=\"3\" y=\"34\">");
 	page_add_text(out, p->range);
-	strbuf_addf(out, "; %s to %s; ", when_utc(f->from_ns, a, sizeof(a)), when_utc(f->to_ns, b, sizeof(b)));
-	strbuf_addf(out, "%s%s, %s %s", fold_amount(f, f->nodes[0].total_ns, amount, sizeof(amount)), fold_is_cores(f) ? " cores" : "",
-		    term_count(f->nodes[0].total_samples, count, sizeof(count)), store_unit_name(f->kind->unit_n));
+	strbuf_addf(out, "; %s to %s; ", when_utc(f->from_ns, a, sizeof(a)),
+		    when_utc(f->to_ns, b, sizeof(b)));
+	strbuf_addf(out, "%s%s, %s %s",
+		    fold_amount(f, f->nodes[0].total_ns, amount, sizeof(amount)),
+		    fold_is_cores(f) ? " cores" : "",
+		    term_count(f->nodes[0].total_samples, count, sizeof(count)),
+		    store_unit_name(f->kind->unit_n));
 	if (*p->filters) {
 		strbuf_addstr(out, "; only ");
 		page_add_text(out, p->filters);

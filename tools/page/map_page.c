@@ -14,7 +14,7 @@
 #include "tools/print/term.h"
 
 #define MARGIN 12
-#define HEAD 44 /* of a picture alone: its title and range */
+#define HEAD   44 /* of a picture alone: its title and range */
 
 /* --- the picture --- */
 
@@ -27,13 +27,24 @@ static void add_box(const struct netdraw *d, size_t i, struct strbuf *s)
 
 	strbuf_addf(s, "<g class=\"box %s\"><title>", kinds[x->kind]);
 	page_add_text(s, x->name);
-	strbuf_addf(s, ", %s</title><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"%d\" fill=\"%s\" stroke=\"#5a6066\"%s/>", d->nodes[i].said,
-		    b->x, b->y, b->w, b->h, outside ? 17 : x->kind == NETMAP_CONTAINER ? 5 : 0, x->kind == NETMAP_CONTAINER ? "#dcebfb" : "#ffffff",
-		    outside ? " stroke-dasharray=\"4 3\"" : "");
-	strbuf_addf(s, "<text class=\"name\" x=\"%d\" y=\"%d\" text-anchor=\"middle\" font-weight=\"bold\">", b->x + b->w / 2, b->y + b->h / 2 - 2);
+	strbuf_addf(
+		s,
+		", %s</title><rect x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" rx=\"%d\" fill=\"%s\" stroke=\"#5a6066\"%s/>",
+		d->nodes[i].said, b->x, b->y, b->w, b->h,
+		outside                     ? 17 :
+		x->kind == NETMAP_CONTAINER ? 5 :
+					      0,
+		x->kind == NETMAP_CONTAINER ? "#dcebfb" : "#ffffff",
+		outside ? " stroke-dasharray=\"4 3\"" : "");
+	strbuf_addf(
+		s,
+		"<text class=\"name\" x=\"%d\" y=\"%d\" text-anchor=\"middle\" font-weight=\"bold\">",
+		b->x + b->w / 2, b->y + b->h / 2 - 2);
 	page_add_text(s, d->nodes[i].label);
-	strbuf_addf(s, "</text><text class=\"said\" x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"#5a6066\">%s</text></g>\n", b->x + b->w / 2,
-		    b->y + b->h / 2 + 12, d->nodes[i].said);
+	strbuf_addf(
+		s,
+		"</text><text class=\"said\" x=\"%d\" y=\"%d\" text-anchor=\"middle\" fill=\"#5a6066\">%s</text></g>\n",
+		b->x + b->w / 2, b->y + b->h / 2 + 12, d->nodes[i].said);
 }
 
 static void add_link(const struct netdraw *d, size_t i, struct strbuf *s)
@@ -46,11 +57,14 @@ static void add_link(const struct netdraw *d, size_t i, struct strbuf *s)
 	page_add_text(s, l->title);
 	strbuf_addstr(s, "</title><path class=\"way\" fill=\"none\" d=\"");
 	netdraw_path(d, i, s);
-	strbuf_addf(s, "\" stroke=\"%s\" stroke-width=\"%d\"%s/><path class=\"head\" d=\"", colour, l->thick, l->trouble ? " stroke-dasharray=\"6 4\"" : "");
+	strbuf_addf(s, "\" stroke=\"%s\" stroke-width=\"%d\"%s/><path class=\"head\" d=\"", colour,
+		    l->thick, l->trouble ? " stroke-dasharray=\"6 4\"" : "");
 	netdraw_head(d, i, s);
 	strbuf_addf(s, "\" fill=\"%s\"/>", colour);
 	for (size_t k = 0; k < l->n_lines; k++) {
-		strbuf_addf(s, "<text%s x=\"%d\" y=\"%d\"%s>", l->lines[k].trouble ? " class=\"bad\"" : "", x->x + 5, x->y + (int)k * NETDRAW_ROW + 10,
+		strbuf_addf(s, "<text%s x=\"%d\" y=\"%d\"%s>",
+			    l->lines[k].trouble ? " class=\"bad\"" : "", x->x + 5,
+			    x->y + (int)k * NETDRAW_ROW + 10,
 			    l->lines[k].trouble ? " fill=\"#b3261e\"" : "");
 		page_add_text(s, l->lines[k].text);
 		strbuf_addstr(s, "</text>");
@@ -69,12 +83,15 @@ static void add_picture(const struct netdraw *d, struct strbuf *s)
 static void add_left_out(const struct netdraw *d, struct strbuf *s)
 {
 	if (d->left_out)
-		strbuf_addf(s, "%zu of %zu lines are drawn, those with the most bytes and connections", d->n_links, d->n_links + d->left_out);
+		strbuf_addf(s,
+			    "%zu of %zu lines are drawn, those with the most bytes and connections",
+			    d->n_links, d->n_links + d->left_out);
 }
 
 void map_page_svg(const struct netmap *m, const char *title, const char *range, FILE *out)
 {
-	struct strbuf head cleanup_strbuf = STRBUF_INIT, body cleanup_strbuf = STRBUF_INIT, under cleanup_strbuf = STRBUF_INIT;
+	struct strbuf head cleanup_strbuf = STRBUF_INIT, body cleanup_strbuf = STRBUF_INIT,
+			   under cleanup_strbuf = STRBUF_INIT;
 	struct netdraw d;
 	int width;
 
@@ -106,7 +123,9 @@ static void add_p95(struct strbuf *s, const struct netmap_edge *x)
 {
 	char buf[24];
 
-	strbuf_addf(s, "<td class=\"num\">%s</td>", x->asked.answered ? netprint_us(reqrows_quantile(&x->asked, 0.95) / 1000, buf) : "");
+	strbuf_addf(s, "<td class=\"num\">%s</td>",
+		    x->asked.answered ? netprint_us(reqrows_quantile(&x->asked, 0.95) / 1000, buf) :
+					"");
 }
 
 static void edge_row(const struct netmap *m, const struct netmap_edge *x, struct strbuf *s)
@@ -137,11 +156,17 @@ static void edge_row(const struct netmap *m, const struct netmap_edge *x, struct
 static void add_table(const struct netmap *m, struct strbuf *s)
 {
 	struct strbuf unplaced cleanup_strbuf = STRBUF_INIT;
-	static const char *const titles[][2] = {{"", "From"}, {"", "To"}, {"", "Service"}, {"num", "Opened"}, {"num", "Open"}, {"num", "Out"}, {"num", "In"}, {"num", "Requests"}, {"num", "p95"}, {"", "Trouble"}};
+	static const char *const titles[][2] = {
+		{"", "From"},    {"", "To"},     {"", "Service"}, {"num", "Opened"},
+		{"num", "Open"}, {"num", "Out"}, {"num", "In"},   {"num", "Requests"},
+		{"num", "p95"},  {"", "Trouble"}};
 
-	strbuf_addstr(s, "<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"The map as a table\"><table id=\"map-rows\"><thead><tr>");
+	strbuf_addstr(
+		s,
+		"<div class=\"wide\" tabindex=\"0\" role=\"group\" aria-label=\"The map as a table\"><table id=\"map-rows\"><thead><tr>");
 	for (size_t i = 0; i < ARRAY_SIZE(titles); i++)
-		strbuf_addf(s, "<th scope=\"col\" class=\"%s\">%s</th>", titles[i][0], titles[i][1]);
+		strbuf_addf(s, "<th scope=\"col\" class=\"%s\">%s</th>", titles[i][0],
+			    titles[i][1]);
 	strbuf_addstr(s, "</tr></thead><tbody>\n");
 	for (size_t i = 0; i < m->n_edges; i++)
 		edge_row(m, &m->edges[i], s);
@@ -163,9 +188,11 @@ static void add_drawing(const struct netmap *m, struct strbuf *s)
 		add_left_out(&d, s);
 		strbuf_addstr(s, "; the table has all.</p>");
 	}
-	strbuf_addf(s, "<div class=\"map\" tabindex=\"0\" role=\"group\" aria-label=\"The map of services; wide ones scroll\">"
-		    "<svg width=\"%d\" height=\"%d\" viewBox=\"-4 -4 %d %d\" role=\"img\" aria-label=\"Map of services: %zu who talk, %zu lines; the table holds the same.\">\n",
-		    d.size.w + 8, d.size.h + 8, d.size.w + 8, d.size.h + 8, d.n_nodes, d.n_links);
+	strbuf_addf(
+		s,
+		"<div class=\"map\" tabindex=\"0\" role=\"group\" aria-label=\"The map of services; wide ones scroll\">"
+		"<svg width=\"%d\" height=\"%d\" viewBox=\"-4 -4 %d %d\" role=\"img\" aria-label=\"Map of services: %zu who talk, %zu lines; the table holds the same.\">\n",
+		d.size.w + 8, d.size.h + 8, d.size.w + 8, d.size.h + 8, d.n_nodes, d.n_links);
 	add_picture(&d, s);
 	strbuf_addstr(s, "</svg></div>\n");
 	netdraw_release(&d);
@@ -175,7 +202,9 @@ void map_page_section(const struct netmap *m, struct strbuf *s)
 {
 	if (!m->n_edges)
 		return;
-	strbuf_addstr(s, "<section id=\"map\" aria-label=\"Who talks to whom\">\n<h2>Who talks to whom</h2>\n");
+	strbuf_addstr(
+		s,
+		"<section id=\"map\" aria-label=\"Who talks to whom\">\n<h2>Who talks to whom</h2>\n");
 	add_drawing(m, s);
 	strbuf_addf(s, "<details><summary>The same as a table: %zu</summary>", m->n_edges);
 	add_table(m, s);
@@ -186,10 +215,13 @@ void map_page_html(const struct netmap *m, const char *title, const char *range,
 {
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addstr(&s, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
-		      "content=\"default-src 'none'; style-src 'sha256-" PAGE_STYLE_HASH "'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
-		      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
-		      "<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"generator\" content=\"sonde\">\n<link rel=\"icon\" href=\"data:,\">\n<title>");
+	strbuf_addstr(
+		&s,
+		"<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" "
+		"content=\"default-src 'none'; style-src 'sha256-" PAGE_STYLE_HASH
+		"'; img-src data:; base-uri 'none'; form-action 'none'\">\n"
+		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
+		"<meta name=\"referrer\" content=\"no-referrer\">\n<meta name=\"generator\" content=\"sonde\">\n<link rel=\"icon\" href=\"data:,\">\n<title>");
 	page_add_text(&s, title);
 	strbuf_addstr(&s, "</title>\n<style>");
 	strbuf_add(&s, page_css_begin, (size_t)(page_css_end - page_css_begin));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * map_page: the map of services as a picture (tools/net/netdraw.h), as a page of its own, and as a part of a report's page. Colours stand as attributes,
- * for a picture alone; page.css, where there is one, has others for both themes. The table below a picture holds the same.
+ * map_page: the map of services as a picture (tools/net/netdraw.h), as a page of its own, and as a
+ * part of a report's page. Colours stand as attributes, for a picture alone; page.css, where there
+ * is one, has others for both themes. The table below a picture holds the same.
  */
 #ifndef SONDE_TOOLS_MAP_PAGE_H
 #define SONDE_TOOLS_MAP_PAGE_H

@@ -20,13 +20,17 @@ static const struct {
 	const char *end;
 	enum output_form form;
 } FORMS[] = {
-	{".html", OUTPUT_HTML}, {".htm", OUTPUT_HTML}, {".folded", OUTPUT_FOLDED}, {".collapsed", OUTPUT_FOLDED},
-	{".svg", OUTPUT_SVG}, {".pb.gz", OUTPUT_PPROF}, {".pprof", OUTPUT_PPROF},
-	{".speedscope.json", OUTPUT_SPEEDSCOPE}, {".perf", OUTPUT_PERFSCRIPT}, {".json", OUTPUT_JSON},
+	{".html", OUTPUT_HTML},       {".htm", OUTPUT_HTML},
+	{".folded", OUTPUT_FOLDED},   {".collapsed", OUTPUT_FOLDED},
+	{".svg", OUTPUT_SVG},         {".pb.gz", OUTPUT_PPROF},
+	{".pprof", OUTPUT_PPROF},     {".speedscope.json", OUTPUT_SPEEDSCOPE},
+	{".perf", OUTPUT_PERFSCRIPT}, {".json", OUTPUT_JSON},
 };
 
 static const char *const GROUPS[] = {
-	[FOLD_BY_NONE] = "none", [FOLD_BY_CONTAINER] = "container", [FOLD_BY_PROCESS] = "process",
+	[FOLD_BY_NONE] = "none",
+	[FOLD_BY_CONTAINER] = "container",
+	[FOLD_BY_PROCESS] = "process",
 	[FOLD_BY_THREAD] = "thread",
 };
 
@@ -44,7 +48,8 @@ int output_form_of(const char *path, enum output_form *form, struct err *e)
 	}
 	err_set(e, -EINVAL, EXIT_USAGE,
 		"cannot tell the format of '%s' from its name: known are .html, .svg, .folded, .pb.gz (pprof), .perf, .speedscope.json "
-		"and .json", path);
+		"and .json",
+		path);
 	err_fix(e, "sonde flame -o x.html");
 	return -EINVAL;
 }
@@ -59,7 +64,8 @@ int output_group_of(const char *name, enum fold_group *group, struct err *e)
 		}
 	if (!name)
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "unknown group '%s': known are none, container, process and thread", name);
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"unknown group '%s': known are none, container, process and thread", name);
 	err_fix(e, "sonde flame --group container");
 	return -EINVAL;
 }
@@ -67,13 +73,18 @@ int output_group_of(const char *name, enum fold_group *group, struct err *e)
 static void svg_write(const struct selection *sel, const struct fold *f, unsigned width, FILE *out)
 {
 	const struct fold *const folds[] = {f};
-	const struct flame_page page = {.folds = folds, .n_folds = 1, .what = sel->what, .range = sel->range,
-					.filters = sel->filter_text, .group = ""};
+	const struct flame_page page = {.folds = folds,
+					.n_folds = 1,
+					.what = sel->what,
+					.range = sel->range,
+					.filters = sel->filter_text,
+					.group = ""};
 
 	flame_svg_write(&page, width, out);
 }
 
-static void print_form(enum output_form form, const struct selection *sel, const struct fold *f, const struct output_look *look, FILE *out)
+static void print_form(enum output_form form, const struct selection *sel, const struct fold *f,
+		       const struct output_look *look, FILE *out)
 {
 	if (form == OUTPUT_SVG)
 		svg_write(sel, f, look->width, out);
@@ -89,11 +100,15 @@ static void print_form(enum output_form form, const struct selection *sel, const
 		flame_json_write(f, look->nodes, out);
 }
 
-static int html_write(const struct selection *sel, const struct fold_opts *asked, const struct output_look *look,
-		      FILE *out, struct err *e)
+static int html_write(const struct selection *sel, const struct fold_opts *asked,
+		      const struct output_look *look, FILE *out, struct err *e)
 {
-	struct flame_page page = {.what = sel->what, .range = sel->range, .filters = sel->filter_text, .self = sel->self,
-				  .group = look->group ? look->group : "", .source_url = look->source_url};
+	struct flame_page page = {.what = sel->what,
+				  .range = sel->range,
+				  .filters = sel->filter_text,
+				  .self = sel->self,
+				  .group = look->group ? look->group : "",
+				  .source_url = look->source_url};
 	struct page_folds folds;
 	int ret = page_folds_make(&folds, sel, asked, e);
 
@@ -109,12 +124,14 @@ static int html_write(const struct selection *sel, const struct fold_opts *asked
 static int not_for_pprof(const struct fold_opts *o, struct err *e)
 {
 	if (o->group != FOLD_BY_NONE) {
-		err_set(e, -EINVAL, EXIT_USAGE, "a pprof file has no groups: it has labels (container, comm, pid, thread, tid)");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"a pprof file has no groups: it has labels (container, comm, pid, thread, tid)");
 		err_fix(e, "sonde flame -o x.pb.gz; go tool pprof -tags x.pb.gz");
 		return -EINVAL;
 	}
 	if (o->lines) {
-		err_set(e, -EINVAL, EXIT_USAGE, "a pprof file has its lines in any case: --lines is for the other forms");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"a pprof file has its lines in any case: --lines is for the other forms");
 		err_fix(e, "sonde flame -o x.pb.gz; go tool pprof -lines -top x.pb.gz");
 		return -EINVAL;
 	}
@@ -124,8 +141,10 @@ static int not_for_pprof(const struct fold_opts *o, struct err *e)
 /* perf script has samples of processes in time, and nothing else. */
 static int for_perfscript(struct fold_opts *o, struct err *e)
 {
-	if (o->group != FOLD_BY_NONE || o->lines || o->wall || o->count || (o->kind && o->kind != STORE_KIND_CPU)) {
-		err_set(e, -EINVAL, EXIT_USAGE, "the form of perf script has CPU samples: no other type or unit, no groups, no lines");
+	if (o->group != FOLD_BY_NONE || o->lines || o->wall || o->count ||
+	    (o->kind && o->kind != STORE_KIND_CPU)) {
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"the form of perf script has CPU samples: no other type or unit, no groups, no lines");
 		err_fix(e, "sonde export perf-script -o x.perf");
 		return -EINVAL;
 	}

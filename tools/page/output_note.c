@@ -28,8 +28,10 @@ char *output_note_default_path(const char *verb, const struct selection *sel)
 
 	strbuf_addf(&s, "./sonde-%s-", verb);
 	for (; *what && n < 60; what++) {
-		bool plain = strchr("._", *what) ? n > 0 : (*what >= '0' && *what <= '9') ||
-			     ((*what | 32) >= 'a' && (*what | 32) <= 'z');
+		bool plain = strchr("._", *what) ?
+				     n > 0 :
+				     (*what >= '0' && *what <= '9') ||
+					     ((*what | 32) >= 'a' && (*what | 32) <= 'z');
 
 		if (plain) {
 			strbuf_addf(&s, "%s%c", gap && n ? "-" : "", *what);
@@ -42,7 +44,8 @@ char *output_note_default_path(const char *verb, const struct selection *sel)
 	return strbuf_take(&s);
 }
 
-/* xdg-open may stay as long as the browser does: after a moment without bad news it is left alone. */
+/* xdg-open may stay as long as the browser does: after a moment without bad news it is left alone.
+ */
 int output_note_open(const char *path, struct err *e)
 {
 	char *argv[] = {(char *)"xdg-open", (char *)path, NULL};
@@ -62,7 +65,8 @@ int output_note_open(const char *path, struct err *e)
 	return -ENOENT;
 }
 
-void output_note_say(const struct verb_call *call, const char *path, enum output_form form, uint64_t bytes)
+void output_note_say(const struct verb_call *call, const char *path, enum output_form form,
+		     uint64_t bytes)
 {
 	char size[32];
 
@@ -84,7 +88,8 @@ void output_note_say(const struct verb_call *call, const char *path, enum output
 	if (call->quiet)
 		return;
 	if (form == OUTPUT_HTML)
-		fputs("open in a browser: click zooms, / searches, ? lists all keys   (--open: now)\n", stderr);
+		fputs("open in a browser: click zooms, / searches, ? lists all keys   (--open: now)\n",
+		      stderr);
 	else if (form == OUTPUT_PPROF)
 		fprintf(stderr, "next: go tool pprof -top %s\n", path);
 }

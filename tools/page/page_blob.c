@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The assembler looks for these files where the compiler looks for headers; tools/page/room.mk knows of the dependency. */
+/* The assembler looks for these files where the compiler looks for headers; tools/page/room.mk
+ * knows of the dependency. */
 #include "tools/page/page_blob.h"
 
-#define BLOB(name, file)                       \
-	__asm__(".pushsection .rodata\n"       \
-		".global " #name "_begin\n"    \
-		".global " #name "_end\n"      \
-		#name "_begin:\n"              \
-		".incbin \"" file "\"\n"       \
-		#name "_end:\n"                \
-		".byte 0\n"                    \
+#define BLOB(name, file)                                    \
+	__asm__(".pushsection .rodata\n"                    \
+		".global " #name "_begin\n"                 \
+		".global " #name "_end\n" #name "_begin:\n" \
+		".incbin \"" file "\"\n" #name "_end:\n"    \
+		".byte 0\n"                                 \
 		".popsection\n")
 
 BLOB(page_html, "tools/page/page.html");

@@ -25,7 +25,8 @@ void page_add_column(struct strbuf *s, const char *kind, const char *sort, const
 {
 	strbuf_addf(s, "<th scope=\"col\" class=\"%s\">", kind);
 	if (sort)
-		strbuf_addf(s, "<span class=\"head\" data-sort=\"%s\">%s</span></th>\n", sort, title);
+		strbuf_addf(s, "<span class=\"head\" data-sort=\"%s\">%s</span></th>\n", sort,
+			    title);
 	else
 		strbuf_addf(s, "%s</th>\n", title);
 }
@@ -36,7 +37,8 @@ struct part {
 	size_t len;
 };
 
-/* The template with each @@NAME@@ replaced by its part. What is filled in is not looked at again. */
+/* The template with each @@NAME@@ replaced by its part. What is filled in is not looked at again.
+ */
 static void template_fill(const struct part *parts, size_t n_parts, FILE *out)
 {
 	const char *at = page_html_begin, *end = page_html_end;
@@ -64,11 +66,15 @@ static void template_fill(const struct part *parts, size_t n_parts, FILE *out)
 void page_fill(const struct page_parts *p, FILE *out)
 {
 	const struct part parts[] = {
-		{"TITLE", p->title->buf, p->title->len}, {"BRIEF", p->brief->buf, p->brief->len},
-		{"FACTS", p->facts->buf, p->facts->len}, {"COLUMNS", p->columns->buf, p->columns->len},
-		{"ROWS", p->rows->buf, p->rows->len}, {"DATA", p->data->buf, p->data->len},
+		{"TITLE", p->title->buf, p->title->len},
+		{"BRIEF", p->brief->buf, p->brief->len},
+		{"FACTS", p->facts->buf, p->facts->len},
+		{"COLUMNS", p->columns->buf, p->columns->len},
+		{"ROWS", p->rows->buf, p->rows->len},
+		{"DATA", p->data->buf, p->data->len},
 		{"REPORT", p->report ? p->report->buf : "", p->report ? p->report->len : 0},
-		{"REPORT_BELOW", p->report_below ? p->report_below->buf : "", p->report_below ? p->report_below->len : 0},
+		{"REPORT_BELOW", p->report_below ? p->report_below->buf : "",
+		 p->report_below ? p->report_below->len : 0},
 		{"STYLE", page_css_begin, (size_t)(page_css_end - page_css_begin)},
 		{"LOADER", page_loader_begin, (size_t)(page_loader_end - page_loader_begin)},
 		{"SCRIPT", page_script_begin, (size_t)(page_script_end - page_script_begin)},

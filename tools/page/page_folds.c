@@ -7,14 +7,16 @@
 #include "tools/fold/fold_kind.h"
 #include "tools/page/flame_html.h"
 
-int page_folds_make(struct page_folds *p, const struct selection *sel, const struct fold_opts *asked, struct err *e)
+int page_folds_make(struct page_folds *p, const struct selection *sel,
+		    const struct fold_opts *asked, struct err *e)
 {
 	uint32_t kinds = 1u << asked->kind;
 	int ret;
 
 	*p = (struct page_folds){0};
 	ret = asked->kind || asked->wall ? 0 : fold_kinds_there(sel, &kinds, e);
-	kinds = asked->wall || !kinds ? 1u << STORE_KIND_CPU : kinds; /* wall is one; none says that there is none */
+	kinds = asked->wall || !kinds ? 1u << STORE_KIND_CPU :
+					kinds; /* wall is one; none says that there is none */
 	for (int i = 1; !ret && i < STORE_KINDS; i++) {
 		struct fold_opts opts = *asked;
 		bool gauge = store_kind_info((enum store_kind)i)->class == STORE_GAUGE;

@@ -2,12 +2,13 @@
 /*
  * report_drawing: the use of the CPUs over time as SVG, and as a table.
  *
- *  1. A column has some steps of the timeline; its height is the mean of its recorded time, in cores: ns / recorded ns. It
- *     is stacked by container, and outside of containers by command: the REPORT_NAMED with the most CPU time and all others.
- *  2. A column of which nothing was recorded is a gap: crossed out, never drawn as idle. One recorded in part has the mean of
- *     that part, so that ten seconds within a day are seen.
- *  3. The drawing has no text and is stretched to the page's width; times and scale stand beside it. Its unit is a column by
- *     a thousandth of the height.
+ *  1. A column has some steps of the timeline; its height is the mean of its recorded time, in
+ * cores: ns / recorded ns. It is stacked by container, and outside of containers by command: the
+ * REPORT_NAMED with the most CPU time and all others.
+ *  2. A column of which nothing was recorded is a gap: crossed out, never drawn as idle. One
+ * recorded in part has the mean of that part, so that ten seconds within a day are seen.
+ *  3. The drawing has no text and is stretched to the page's width; times and scale stand beside
+ * it. Its unit is a column by a thousandth of the height.
  */
 #include <stdlib.h>
 
@@ -26,8 +27,8 @@ struct plot {
 	uint64_t others;                /* how many more */
 	uint64_t *ns[REPORT_NAMED + 1]; /* of each column; the last are all others */
 	uint64_t *sum, *covered;
-	uint32_t *most;                 /* whose column it is most; UINT32_MAX: nobody's */
-	double top;                     /* cores at full height */
+	uint32_t *most; /* whose column it is most; UINT32_MAX: nobody's */
+	double top;     /* cores at full height */
 };
 
 static size_t column_of(const struct plot *p, uint32_t step)
@@ -182,7 +183,8 @@ static void add_gaps(const struct plot *p, struct strbuf *s)
 		for (end = i; end < p->columns && is_gap(p, end);)
 			end++;
 		if (end > i)
-			strbuf_addf(s, "M%zu 0H%zuV%dH%zuzL%zu %dM%zu %dL%zu 0", i, end, HEIGHT, i, end, HEIGHT, i, HEIGHT, end);
+			strbuf_addf(s, "M%zu 0H%zuV%dH%zuzL%zu %dM%zu %dL%zu 0", i, end, HEIGHT, i,
+				    end, HEIGHT, i, HEIGHT, end);
 		else
 			end++;
 	}
@@ -238,7 +240,8 @@ static void add_legend(const struct plot *p, const struct report *r, struct strb
 		strbuf_addstr(s, "</li>");
 	}
 	if (p->others)
-		strbuf_addf(s, "<li><i class=\"s%d\"></i>%llu others</li>", REPORT_NAMED, (unsigned long long)p->others);
+		strbuf_addf(s, "<li><i class=\"s%d\"></i>%llu others</li>", REPORT_NAMED,
+			    (unsigned long long)p->others);
 	for (size_t i = 0; i < p->columns; i++)
 		gap = gap || is_gap(p, i);
 	if (gap)
@@ -252,9 +255,11 @@ static void add_legend(const struct plot *p, const struct report *r, struct strb
 
 static void add_table(const struct plot *p, struct strbuf *s)
 {
-	strbuf_addstr(s, "<details><summary>The same as a table</summary><div class=\"wide\"><table id=\"use\"><thead><tr>"
-		      "<th scope=\"col\">From</th><th scope=\"col\" class=\"num\">Cores</th><th scope=\"col\" class=\"num\">CPU s</th>"
-		      "<th scope=\"col\">Most by</th></tr></thead><tbody>\n");
+	strbuf_addstr(
+		s,
+		"<details><summary>The same as a table</summary><div class=\"wide\"><table id=\"use\"><thead><tr>"
+		"<th scope=\"col\">From</th><th scope=\"col\" class=\"num\">Cores</th><th scope=\"col\" class=\"num\">CPU s</th>"
+		"<th scope=\"col\">Most by</th></tr></thead><tbody>\n");
 	for (size_t i = 0; i < p->columns; i++) {
 		size_t first, end;
 
@@ -264,8 +269,10 @@ static void add_table(const struct plot *p, struct strbuf *s)
 		if (is_gap(p, i))
 			strbuf_addstr(s, "</td><td class=\"num\">not recorded");
 		else
-			strbuf_addf(s, "</td><td class=\"num\">%.2f", (double)p->sum[i] / (double)p->covered[i]);
-		strbuf_addf(s, "</td><td class=\"num\">%.3f</td><td class=\"fn\">", (double)p->sum[i] / NSEC_PER_SEC);
+			strbuf_addf(s, "</td><td class=\"num\">%.2f",
+				    (double)p->sum[i] / (double)p->covered[i]);
+		strbuf_addf(s, "</td><td class=\"num\">%.3f</td><td class=\"fn\">",
+			    (double)p->sum[i] / NSEC_PER_SEC);
 		if (p->most[i] != UINT32_MAX)
 			add_name(p, p->most[i], s);
 		strbuf_addstr(s, "</td></tr>\n");
@@ -281,9 +288,12 @@ void report_drawing(const struct report *r, struct strbuf *s)
 
 	plot_init(&p, t);
 	below = mem_array(p.columns + 1, sizeof(*below));
-	strbuf_addf(s, "<p class=\"half\">Cores; the top is %.2f of %u.</p><svg id=\"drawing\" class=\"drawing\" viewBox=\"0 0 %zu %d\" "
-		    "preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Cores used over time by container; the table below holds "
-		    "the same.\">", p.top, t->cpus, p.columns, HEIGHT);
+	strbuf_addf(
+		s,
+		"<p class=\"half\">Cores; the top is %.2f of %u.</p><svg id=\"drawing\" class=\"drawing\" viewBox=\"0 0 %zu %d\" "
+		"preserveAspectRatio=\"none\" role=\"img\" aria-label=\"Cores used over time by container; the table below holds "
+		"the same.\">",
+		p.top, t->cpus, p.columns, HEIGHT);
 	for (size_t i = 0; i <= REPORT_NAMED; i++)
 		if (p.top > 0 && (i < p.n_named || i == REPORT_NAMED))
 			add_series(&p, i, below, s);

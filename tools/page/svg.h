@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * svg: what still pictures of stacks are made of (flame_svg, diff_svg): SVG 1.1 without script or style sheet, dark text on
- * light fills, white behind. What XML cannot hold within a name becomes \xNN.
+ * svg: what still pictures of stacks are made of (flame_svg, diff_svg): SVG 1.1 without script or
+ * style sheet, dark text on light fills, white behind. What XML cannot hold within a name becomes
+ * \xNN.
  */
 #ifndef SONDE_TOOLS_SVG_H
 #define SONDE_TOOLS_SVG_H
@@ -18,14 +19,18 @@
 #define SVG_WIDTH_MAX 20000
 #define SVG_ROW       18
 
-/* The width that is asked for, 0: the usual one. EXIT_USAGE where it is out of range, or where what is written is no picture. */
+/* The width that is asked for, 0: the usual one. EXIT_USAGE where it is out of range, or where what
+ * is written is no picture. */
 int svg_width_of(uint64_t asked, bool picture, unsigned *width, struct err *e);
 
-/* A frame: its colour "#rrggbb", its title as HTML text (page_add_text), its label cut to the room that it has. */
-void svg_frame(struct strbuf *s, double x, unsigned y, double width, const char *colour, const char *title, const char *label);
+/* A frame: its colour "#rrggbb", its title as HTML text (page_add_text), its label cut to the room
+ * that it has. */
+void svg_frame(struct strbuf *s, double x, unsigned y, double width, const char *colour,
+	       const char *title, const char *label);
 /* A line of text; size 0: the usual one. */
 void svg_text(struct strbuf *s, unsigned x, unsigned y, unsigned size, const char *text);
 /* Errors are left on the stream. */
-void svg_write(unsigned width, unsigned height, const struct strbuf *head, const struct strbuf *body, FILE *out);
+void svg_write(unsigned width, unsigned height, const struct strbuf *head,
+	       const struct strbuf *body, FILE *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* framename: a frame's name where names are joined by `;`: a `;` in the name is \x3b, control bytes \xNN (strbuf_addshown). */
+/* framename: a frame's name where names are joined by `;`: a `;` in the name is \x3b, control bytes
+ * \xNN (strbuf_addshown). */
 #ifndef SONDE_TOOLS_FRAMENAME_H
 #define SONDE_TOOLS_FRAMENAME_H
 

@@ -11,7 +11,8 @@
 #include "schema/store/read/unreadable.h"
 #include "tools/print/when.h"
 
-/* As strbuf_addutf8, but control bytes stay: JSON has escapes for them, and the reader gets the very name. */
+/* As strbuf_addutf8, but control bytes stay: JSON has escapes for them, and the reader gets the
+ * very name. */
 static void add_valid(struct strbuf *out, const char *s)
 {
 	const char *from = s, *p;
@@ -60,7 +61,8 @@ json_t *json_envelope(const char *verb, int64_t from_ns, int64_t to_ns)
 	json_object_set_new(o, "rows", json_array());
 	json_object_set_new(o, "warnings", json_array());
 	for (size_t i = 0; unreadable_path(i); i++)
-		json_warn(o, "%s is damaged or cannot be read, and was left out", unreadable_path(i));
+		json_warn(o, "%s is damaged or cannot be read, and was left out",
+			  unreadable_path(i));
 	return o;
 }
 
@@ -80,7 +82,8 @@ void json_warn(json_t *envelope, const char *fmt, ...)
 	json_array_append_new(json_object_get(envelope, "warnings"), json_text(strbuf_str(&s)));
 }
 
-int json_print_rows(json_t *envelope, FILE *out, size_t n, json_t *(*row)(void *ctx, size_t i), void *ctx)
+int json_print_rows(json_t *envelope, FILE *out, size_t n, json_t *(*row)(void *ctx, size_t i),
+		    void *ctx)
 {
 	static const char empty[] = "\"rows\":[]";
 	char *text = json_dumps(envelope, JSON_COMPACT), *rows = text ? strstr(text, empty) : NULL;

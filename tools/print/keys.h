@@ -4,8 +4,9 @@
  *
  *  1. UTF-8 is the character; a byte that is none is dropped (KEY_NONE).
  *  2. CR and LF are Enter, DEL and ^H Backspace; other control bytes are dropped.
- *  3. ESC [ parameters final, and ESC O final, are the keys with a name below, whatever modifiers stand in the parameters;
- *     another one is dropped as a whole. One of more than 32 bytes is no key: its ESC is dropped.
+ *  3. ESC [ parameters final, and ESC O final, are the keys with a name below, whatever modifiers
+ * stand in the parameters; another one is dropped as a whole. One of more than 32 bytes is no key:
+ * its ESC is dropped.
  *  4. ESC alone is Escape, once the caller knows that nothing follows it.
  */
 #ifndef SONDE_TOOLS_KEYS_H
@@ -17,11 +18,21 @@
 
 enum {
 	KEY_NONE = 0,
-	KEY_UP = 0x110000, KEY_DOWN, KEY_LEFT, KEY_RIGHT, KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_HOME, KEY_END, KEY_ENTER, KEY_ESCAPE,
+	KEY_UP = 0x110000,
+	KEY_DOWN,
+	KEY_LEFT,
+	KEY_RIGHT,
+	KEY_PAGE_UP,
+	KEY_PAGE_DOWN,
+	KEY_HOME,
+	KEY_END,
+	KEY_ENTER,
+	KEY_ESCAPE,
 	KEY_BACKSPACE
 };
 
-/* The first key of n > 0 bytes, and how many of them it is; 0: not whole yet (never if `last`: nothing follows). */
+/* The first key of n > 0 bytes, and how many of them it is; 0: not whole yet (never if `last`:
+ * nothing follows). */
 size_t keys_decode(const unsigned char *bytes, size_t n, bool last, uint32_t *key);
 
 #endif

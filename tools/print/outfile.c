@@ -14,8 +14,8 @@
 
 static int say(struct err *e, int error, const char *path)
 {
-	err_set(e, -error, error == EACCES || error == EPERM ? EXIT_PERMISSION : EXIT_RUNTIME, "cannot write %s: %s",
-		path ? path : "standard output", strerror(error));
+	err_set(e, -error, error == EACCES || error == EPERM ? EXIT_PERMISSION : EXIT_RUNTIME,
+		"cannot write %s: %s", path ? path : "standard output", strerror(error));
 	if (error == ENOSPC || error == EDQUOT)
 		err_fix(e, "free some space, or write elsewhere: -o /path/on/another/disk");
 	else if (error == ENOENT)
@@ -55,7 +55,8 @@ int outfile_open(struct outfile *o, const char *path, struct err *e)
 	o->path = mem_strdup(path);
 	if (!in_place(path))
 		o->temp = outfile_temp_name(path);
-	fd = open(o->temp ? o->temp : path, O_WRONLY | O_CREAT | O_CLOEXEC | (o->temp ? O_EXCL : O_TRUNC), 0666);
+	fd = open(o->temp ? o->temp : path,
+		  O_WRONLY | O_CREAT | O_CLOEXEC | (o->temp ? O_EXCL : O_TRUNC), 0666);
 	o->f = fd >= 0 ? fdopen(fd, "w") : NULL;
 	if (!o->f) {
 		int error = errno;

@@ -18,7 +18,7 @@
 #include "schema/base/mem.h"
 #include "tools/print/term.h"
 
-#define MOST_WORDS 16
+#define MOST_WORDS  16
 #define SHELL_SIGNS "|&;<>()$`\\\"'*?[#~=%\t\n"
 
 extern char **environ;
@@ -54,7 +54,8 @@ static pid_t run(const char *program, int from)
 	size_t n = 0;
 	int error;
 
-	for (char *w = strtok_r(words, " ", &rest); w && n < MOST_WORDS; w = strtok_r(NULL, " ", &rest))
+	for (char *w = strtok_r(words, " ", &rest); w && n < MOST_WORDS;
+	     w = strtok_r(NULL, " ", &rest))
 		argv[n++] = w;
 	if (strpbrk(program, SHELL_SIGNS)) {
 		argv[0] = (char *)"sh";

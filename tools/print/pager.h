@@ -2,18 +2,22 @@
 /*
  * pager: long text on a terminal goes through a program that shows it by screens.
  *
- *  1. $SONDE_PAGER, else $PAGER, else `less -FRX` (with $LESS unset it is FRX for any less: what fits on one screen is just
- *     printed). Empty, or `cat`: none. Words are split at spaces; one with other signs of a shell is given to sh.
- *  2. None where stdout is no terminal, TERM is dumb, --no-pager was given, or the program is not there.
+ *  1. $SONDE_PAGER, else $PAGER, else `less -FRX` (with $LESS unset it is FRX for any less: what
+ * fits on one screen is just printed). Empty, or `cat`: none. Words are split at spaces; one with
+ * other signs of a shell is given to sh.
+ *  2. None where stdout is no terminal, TERM is dumb, --no-pager was given, or the program is not
+ * there.
  *  3. What is said on stderr meanwhile goes with the text if it would go to the terminal.
- *  4. Who leaves the pager early ends sonde with 0, silently. Ctrl-C is the pager's; sonde stops reading, and waits for it.
+ *  4. Who leaves the pager early ends sonde with 0, silently. Ctrl-C is the pager's; sonde stops
+ * reading, and waits for it.
  */
 #ifndef SONDE_TOOLS_PAGER_H
 #define SONDE_TOOLS_PAGER_H
 
 /* --no-pager: pager_start does nothing from now on. */
 void pager_forbid(void);
-/* Before anything is printed. From now on stdout is as wide and as colourful as the terminal was. */
+/* Before anything is printed. From now on stdout is as wide and as colourful as the terminal was.
+ */
 void pager_start(void);
 /* Where stderr was before the pager: what is taken away again is written there. */
 int pager_terminal(void);

@@ -14,9 +14,9 @@
 #include "schema/base/clock.h"
 #include "tools/print/pager.h"
 
-#define TERMINAL_MS 1000
+#define TERMINAL_MS       1000
 #define TERMINAL_EVERY_MS 250
-#define LOG_MS 10000
+#define LOG_MS            10000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
@@ -34,7 +34,8 @@ void reading_quiet(void)
 static void say(int fd, bool terminal)
 {
 	char line[128];
-	int n = snprintf(line, sizeof(line), "%ssonde: reading the store, %lld s", terminal ? "\r" : "",
+	int n = snprintf(line, sizeof(line), "%ssonde: reading the store, %lld s",
+			 terminal ? "\r" : "",
 			 (long long)((clock_boot_ns() - began_ns) / NSEC_PER_SEC));
 
 	if (of > 1)
@@ -66,7 +67,9 @@ static void *watcher(void *ctx)
 	(void)ctx;
 	pthread_mutex_lock(&lock);
 	so_far = (clock_boot_ns() - began_ns) / 1000000;
-	wait_ms(so_far < (terminal ? TERMINAL_MS : LOG_MS) ? (terminal ? TERMINAL_MS : LOG_MS) - so_far : 0);
+	wait_ms(so_far < (terminal ? TERMINAL_MS : LOG_MS) ?
+			(terminal ? TERMINAL_MS : LOG_MS) - so_far :
+			0);
 	while (!done) {
 		say(fd, terminal);
 		wait_ms(terminal ? TERMINAL_EVERY_MS : LOG_MS);

@@ -6,7 +6,9 @@ static void level_add(struct strbuf *out, bool unicode, double share)
 	static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 	static const char ascii[] = "_.:-=+*#@";
 	const size_t levels = unicode ? 8 : sizeof(ascii) - 1;
-	size_t level = share <= 0 ? 0 : share >= 1 ? levels - 1 : 1 + (size_t)(share * (double)(levels - 1) - 1e-9);
+	size_t level = share <= 0 ? 0 :
+		       share >= 1 ? levels - 1 :
+				    1 + (size_t)(share * (double)(levels - 1) - 1e-9);
 
 	level = level < levels ? level : levels - 1;
 	if (unicode)

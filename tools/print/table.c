@@ -11,9 +11,9 @@
 #include "schema/base/mem.h"
 #include "tools/print/term.h"
 
-#define READ_MIN   20 /* what is cut to this can still be read */
-#define TIGHT_MIN   6 /* on a narrow terminal columns are not cut narrower than this */
-#define LEFT_OUT SIZE_MAX
+#define READ_MIN  20 /* what is cut to this can still be read */
+#define TIGHT_MIN 6  /* on a narrow terminal columns are not cut narrower than this */
+#define LEFT_OUT  SIZE_MAX
 
 #define ROWS_SHOWN 30 /* where nobody says how many */
 
@@ -167,7 +167,8 @@ static void squeeze(const struct table *t, size_t *widths, unsigned width, size_
 		found = false;
 		widest = 0;
 		for (i = 0; i < t->n_columns; i++) {
-			if (!may_be_cut(t->columns[i].align) || widths[i] <= least || widths[i] == LEFT_OUT)
+			if (!may_be_cut(t->columns[i].align) || widths[i] <= least ||
+			    widths[i] == LEFT_OUT)
 				continue;
 			if (!found || widths[i] > widths[widest])
 				widest = i;
@@ -192,7 +193,8 @@ static size_t tighten(const struct table *t, size_t *widths, unsigned width)
 	return line_width(t, widths, 2) > width ? 1 : 2;
 }
 
-static void add_padded(struct strbuf *line, const char *text, enum table_align align, size_t width, bool last)
+static void add_padded(struct strbuf *line, const char *text, enum table_align align, size_t width,
+		       bool last)
 {
 	const bool right = align == TABLE_RIGHT || align == TABLE_SPARE_RIGHT;
 	struct strbuf cut cleanup_strbuf = STRBUF_INIT;
@@ -210,7 +212,8 @@ static void add_padded(struct strbuf *line, const char *text, enum table_align a
 		strbuf_addf(line, "%*s", (int)(width - used), "");
 }
 
-static void print_row(const struct table *t, char *const *cells, const struct layout *l, enum term_color color, FILE *out)
+static void print_row(const struct table *t, char *const *cells, const struct layout *l,
+		      enum term_color color, FILE *out)
 {
 	struct strbuf line cleanup_strbuf = STRBUF_INIT;
 	size_t last = t->n_columns, i;
@@ -247,7 +250,8 @@ static void print(const struct table *t, FILE *out, unsigned width, bool fit)
 	print_row(t, NULL, &l, TERM_BOLD, out);
 	for (i = 0; i + t->n_columns <= t->n; i += t->n_columns)
 		print_row(t, t->cells + i, &l,
-			  i / t->n_columns < t->n_colors ? t->colors[i / t->n_columns] : TERM_PLAIN, out);
+			  i / t->n_columns < t->n_colors ? t->colors[i / t->n_columns] : TERM_PLAIN,
+			  out);
 	free(l.widths);
 }
 

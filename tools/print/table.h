@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table: aligned columns for people: the header once, numbers to the right, two spaces between. Cells are escaped
- * (control bytes become \xNN). Where a line would not fit:
- *   1. the columns marked TABLE_MIDDLE and SPARE are cut in the middle, as long as they can still be read;
- *   2. on a terminal those marked SPARE are left out, from the right: rather a column less than letters;
+ * table: aligned columns for people: the header once, numbers to the right, two spaces between.
+ * Cells are escaped (control bytes become \xNN). Where a line would not fit:
+ *   1. the columns marked TABLE_MIDDLE and SPARE are cut in the middle, as long as they can still
+ * be read;
+ *   2. on a terminal those marked SPARE are left out, from the right: rather a column less than
+ * letters;
  *   3. on a terminal the rest is cut shorter, and stands closer together.
  */
 #ifndef SONDE_TOOLS_TABLE_H
@@ -40,13 +42,15 @@ void table_cellf(struct table *t, const char *fmt, ...) __attribute__((format(pr
 void table_row_color(struct table *t, enum term_color c);
 /* Leave out the columns in which every row has the same as all others and that is "" or "-". */
 void table_omit_empty(struct table *t);
-/* The text of this column (by its title), where two rows or more all have the same: it is left out. NULL: it stays. Borrowed. */
+/* The text of this column (by its title), where two rows or more all have the same: it is left out.
+ * NULL: it stays. Borrowed. */
 const char *table_omit_equal(struct table *t, const char *title);
 /* `width` columns at most, 0: as wide as it is. */
 void table_print(const struct table *t, FILE *out, unsigned width);
 /* How many of `n` rows are shown where `asked` (-n, 0: 30) were asked for. */
 size_t table_rows(uint64_t asked, size_t n);
-/* As an answer: on standard output, as wide as that is, and freed; where it has `n` rows `of` more, how to see them is said, unless `quiet`. */
+/* As an answer: on standard output, as wide as that is, and freed; where it has `n` rows `of` more,
+ * how to see them is said, unless `quiet`. */
 void table_answer(struct table *t, size_t n, size_t of, bool quiet);
 /* The same as on a terminal of that width, wherever it is written. */
 void table_print_fit(const struct table *t, FILE *out, unsigned width);

@@ -65,12 +65,8 @@ bool term_has_color(FILE *f)
 const char *term_on(FILE *f, enum term_color c)
 {
 	static const char *const codes[] = {
-		[TERM_PLAIN] = "",
-		[TERM_BOLD] = "\033[1m",
-		[TERM_DIM] = "\033[2m",
-		[TERM_RED] = "\033[31m",
-		[TERM_GREEN] = "\033[32m",
-		[TERM_YELLOW] = "\033[33m",
+		[TERM_PLAIN] = "",        [TERM_BOLD] = "\033[1m",   [TERM_DIM] = "\033[2m",
+		[TERM_RED] = "\033[31m",  [TERM_GREEN] = "\033[32m", [TERM_YELLOW] = "\033[33m",
 		[TERM_CYAN] = "\033[36m",
 	};
 

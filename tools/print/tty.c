@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tty: see the header. What runs in signal handlers is write, tcsetattr, sigaction and raise: all async-signal-safe. */
+/* tty: see the header. What runs in signal handlers is write, tcsetattr, sigaction and raise: all
+ * async-signal-safe. */
 #include "tools/print/tty.h"
 
 #include <errno.h>
@@ -17,8 +18,8 @@
 #include "schema/base/clock.h"
 #include "tools/print/keys.h"
 
-#define ENTER "\033[?1049h\033[?25l\033[H\033[2J"
-#define LEAVE "\033[?25h\033[?1049l"
+#define ENTER     "\033[?1049h\033[?25l\033[H\033[2J"
+#define LEAVE     "\033[?25h\033[?1049l"
 #define ESCAPE_MS 50 /* what follows an ESC within that is part of one key */
 
 static struct termios before, raw;
@@ -96,10 +97,12 @@ static void on(int sig, void (*handler)(int), int flags)
 
 int tty_enter(struct err *e)
 {
-	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGXCPU};
+	static const int ends[] = {SIGINT,  SIGTERM, SIGHUP, SIGQUIT, SIGABRT,
+				   SIGSEGV, SIGBUS,  SIGFPE, SIGILL,  SIGXCPU};
 
 	if (tcgetattr(STDIN_FILENO, &before))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot read keys: standard input is no terminal");
+		return err_set(e, -errno, EXIT_RUNTIME,
+			       "cannot read keys: standard input is no terminal");
 	raw = before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO | IEXTEN);
 	raw.c_iflag &= ~(tcflag_t)(IXON | ICRNL);
@@ -145,7 +148,8 @@ static bool take_key(bool last, uint32_t *key)
 	return false;
 }
 
-/* Waits with the signals that change the picture let in only here, so that none is missed. 1: there is input. */
+/* Waits with the signals that change the picture let in only here, so that none is missed. 1: there
+ * is input. */
 static int wait_input(int64_t timeout_ms)
 {
 	struct pollfd in = {.fd = STDIN_FILENO, .events = POLLIN};

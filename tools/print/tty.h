@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tty: the whole terminal for a program that draws it anew and reads single keys (docs/decisions/0067): the other screen, no
- * echo, no cursor. However the program ends, but by SIGKILL, the terminal is as before: tty_leave, exit(), a signal that ends
- * or stops it, an abort. Ctrl-C ends it with 0 once something was drawn.
+ * tty: the whole terminal for a program that draws it anew and reads single keys
+ * (docs/decisions/0067): the other screen, no echo, no cursor. However the program ends, but by
+ * SIGKILL, the terminal is as before: tty_leave, exit(), a signal that ends or stops it, an abort.
+ * Ctrl-C ends it with 0 once something was drawn.
  */
 #ifndef SONDE_TOOLS_TTY_H
 #define SONDE_TOOLS_TTY_H

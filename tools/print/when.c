@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * when: times and durations as people write them. Each form is one small reader that steps over what it understood;
- * a time is good when a reader took the whole of it.
+ * when: times and durations as people write them. Each form is one small reader that steps over
+ * what it understood; a time is good when a reader took the whole of it.
  */
 #include "tools/print/when.h"
 
@@ -16,8 +16,8 @@
 #include "schema/base/cli/quantity.h"
 #include "schema/base/clock.h"
 
-#define YEAR_MIN 1970
-#define YEAR_MAX 2200 /* int64 nanoseconds end in 2262 */
+#define YEAR_MIN    1970
+#define YEAR_MAX    2200         /* int64 nanoseconds end in 2262 */
 #define EPOCH_MAX_S 7258118400ll /* 2200 */
 
 /* Exactly `digits` digits. */
@@ -66,24 +66,31 @@ struct civil {
 
 static bool read_date(const char **p, struct civil *c)
 {
-	return read_fixed(p, 4, &c->year) && read_char(p, '-') && read_fixed(p, 2, &c->month) && read_char(p, '-') &&
-	       read_fixed(p, 2, &c->day) && c->year >= YEAR_MIN && c->year <= YEAR_MAX && c->month >= 1 &&
-	       c->month <= 12 && c->day >= 1 && c->day <= 31;
+	return read_fixed(p, 4, &c->year) && read_char(p, '-') && read_fixed(p, 2, &c->month) &&
+	       read_char(p, '-') && read_fixed(p, 2, &c->day) && c->year >= YEAR_MIN &&
+	       c->year <= YEAR_MAX && c->month >= 1 && c->month <= 12 && c->day >= 1 &&
+	       c->day <= 31;
 }
 
 static bool read_clock(const char **p, struct civil *c)
 {
 	if (!read_fixed(p, 2, &c->hour) || !read_char(p, ':') || !read_fixed(p, 2, &c->minute))
 		return false;
-	if (read_char(p, ':') && (!read_fixed(p, 2, &c->second) || !read_fraction(p, &c->fraction_ns)))
+	if (read_char(p, ':') &&
+	    (!read_fixed(p, 2, &c->second) || !read_fraction(p, &c->fraction_ns)))
 		return false;
 	return c->hour <= 23 && c->minute <= 59 && c->second <= 60;
 }
 
 static struct tm civil_tm(const struct civil *c)
 {
-	return (struct tm){.tm_year = c->year - 1900, .tm_mon = c->month - 1, .tm_mday = c->day, .tm_hour = c->hour,
-			   .tm_min = c->minute, .tm_sec = c->second, .tm_isdst = -1};
+	return (struct tm){.tm_year = c->year - 1900,
+			   .tm_mon = c->month - 1,
+			   .tm_mday = c->day,
+			   .tm_hour = c->hour,
+			   .tm_min = c->minute,
+			   .tm_sec = c->second,
+			   .tm_isdst = -1};
 }
 
 /* 30 February becomes 2 March in mktime: such a day is refused. */
@@ -109,7 +116,8 @@ static bool read_zone(const char **p, int64_t *offset_ns)
 	if (!sign)
 		return false;
 	(*p)++;
-	if (!read_fixed(p, 2, &hour) || !read_char(p, ':') || !read_fixed(p, 2, &minute) || hour > 23 || minute > 59)
+	if (!read_fixed(p, 2, &hour) || !read_char(p, ':') || !read_fixed(p, 2, &minute) ||
+	    hour > 23 || minute > 59)
 		return false;
 	*offset_ns = sign * (hour * 3600 + minute * 60) * NSEC_PER_SEC;
 	return true;
@@ -176,7 +184,10 @@ static bool parse_clock(const char *s, int64_t now, int64_t *out)
 		return false;
 	if (today || yesterday || *out <= now)
 		return true;
-	c = (struct civil){.hour = c.hour, .minute = c.minute, .second = c.second, .fraction_ns = c.fraction_ns};
+	c = (struct civil){.hour = c.hour,
+			   .minute = c.minute,
+			   .second = c.second,
+			   .fraction_ns = c.fraction_ns};
 	struct civil day;
 	day_of(now, &day);
 	if (!day_before(&day))
@@ -255,7 +266,8 @@ const char *when_zoned(int64_t ns, char *buf, size_t size)
 	n = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
 	away = labs(tm.tm_gmtoff) / 60;
 	if (away)
-		snprintf(buf + n, size - n, "%c%02ld:%02ld", tm.tm_gmtoff < 0 ? '-' : '+', away / 60, away % 60);
+		snprintf(buf + n, size - n, "%c%02ld:%02ld", tm.tm_gmtoff < 0 ? '-' : '+',
+			 away / 60, away % 60);
 	else
 		snprintf(buf + n, size - n, "Z");
 	return buf;
@@ -287,8 +299,10 @@ const char *when_duration(int64_t ns, char *buf, size_t size)
 	else if (s < 7200)
 		snprintf(buf, size, s % 60 ? "%lld min %lld s" : "%lld min", s / 60, s % 60);
 	else if (s < 172800)
-		snprintf(buf, size, s / 60 % 60 ? "%lld h %lld min" : "%lld h", s / 3600, s / 60 % 60);
+		snprintf(buf, size, s / 60 % 60 ? "%lld h %lld min" : "%lld h", s / 3600,
+			 s / 60 % 60);
 	else
-		snprintf(buf, size, s / 3600 % 24 ? "%lld d %lld h" : "%lld d", s / 86400, s / 3600 % 24);
+		snprintf(buf, size, s / 3600 % 24 ? "%lld d %lld h" : "%lld d", s / 86400,
+			 s / 3600 % 24);
 	return buf;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zstream: see the header. A deflate stream that ends on a byte, not in a last block, goes on with the next one's bytes. */
+/* zstream: see the header. A deflate stream that ends on a byte, not in a last block, goes on with
+ * the next one's bytes. */
 #include "tools/print/zstream.h"
 
 #include <errno.h>
@@ -16,15 +17,19 @@
 
 void zstream_deflate(struct zstream_part *p)
 {
-	size_t room = compressBound((uLong)p->len) + HEAD + TAIL + 16; /* more than raw deflate and a flush need */
+	size_t room = compressBound((uLong)p->len) + HEAD + TAIL +
+		      16; /* more than raw deflate and a flush need */
 	z_stream z = {.next_in = (Bytef *)(uintptr_t)p->data, .avail_in = (uInt)p->len};
-	int strategy = p->like == ZSTREAM_COLUMNS ? Z_RLE : Z_DEFAULT_STRATEGY, want = p->last ? Z_STREAM_END : Z_OK;
+	int strategy = p->like == ZSTREAM_COLUMNS ? Z_RLE : Z_DEFAULT_STRATEGY,
+	    want = p->last ? Z_STREAM_END : Z_OK;
 
 	if (p->len > UINT32_MAX / 4) {
 		p->ret = -EFBIG;
 		return;
 	}
-	p->ret = deflateInit2(&z, LEVEL, Z_DEFLATED, -MAX_WBITS, MEMORY, strategy) == Z_OK ? 0 : -ENOMEM;
+	p->ret = deflateInit2(&z, LEVEL, Z_DEFLATED, -MAX_WBITS, MEMORY, strategy) == Z_OK ?
+			 0 :
+			 -ENOMEM;
 	if (p->ret)
 		return;
 	p->out = mem_alloc(room);

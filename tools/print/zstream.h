@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zstream: a zlib stream (RFC 1950) of several parts, each deflated by itself as suits it: so two threads can do it, and the
- * first to be there need not wait for those that stand before it.
+ * zstream: a zlib stream (RFC 1950) of several parts, each deflated by itself as suits it: so two
+ * threads can do it, and the first to be there need not wait for those that stand before it.
  */
 #ifndef SONDE_TOOLS_ZSTREAM_H
 #define SONDE_TOOLS_ZSTREAM_H
@@ -12,15 +12,16 @@
 
 enum zstream_like {
 	ZSTREAM_TEXT,    /* words come again anywhere */
-	ZSTREAM_COLUMNS, /* small numbers, mostly the one before again: half the time for a tenth more bytes, or fewer */
+	ZSTREAM_COLUMNS, /* small numbers, mostly the one before again: half the time for a tenth
+			    more bytes, or fewer */
 };
 
 struct zstream_part {
-	const void *data;       /* what the caller says: these, and which is the last one */
+	const void *data; /* what the caller says: these, and which is the last one */
 	size_t len;
 	enum zstream_like like;
 	bool last;
-	uint8_t *out;           /* what was made of it */
+	uint8_t *out; /* what was made of it */
 	size_t made;
 	uint32_t adler;
 	int ret;
@@ -28,8 +29,8 @@ struct zstream_part {
 
 /* Level 1. Errors are said by zstream_join. */
 void zstream_deflate(struct zstream_part *p);
-/* All parts, which were deflated, in order; it frees what they hold. *out is the caller's (free). 0, -ENOMEM, or -EFBIG for
- * a part beyond 1 GB. */
+/* All parts, which were deflated, in order; it frees what they hold. *out is the caller's (free).
+ * 0, -ENOMEM, or -EFBIG for a part beyond 1 GB. */
 int zstream_join(struct zstream_part *parts, size_t n, uint8_t **out, size_t *out_len);
 
 #endif

@@ -20,7 +20,8 @@ static int64_t whole(int64_t ns)
 
 const struct select_args *live_select(const struct live *l, uint32_t pid, struct live_window *w)
 {
-	snprintf(w->from, sizeof(w->from), "%lld", (long long)((l->to_ns - l->window_ns) / NSEC_PER_SEC));
+	snprintf(w->from, sizeof(w->from), "%lld",
+		 (long long)((l->to_ns - l->window_ns) / NSEC_PER_SEC));
 	snprintf(w->to, sizeof(w->to), "%lld", (long long)(l->to_ns / NSEC_PER_SEC));
 	snprintf(w->pid, sizeof(w->pid), "%u", pid);
 	w->args = *l->asked;
@@ -68,7 +69,8 @@ int live_init(struct live *l, struct err *e)
 	int ret = look_around(l, &live, &last_ns, e);
 
 	if (!ret && !(a->from || a->to || a->at || a->rec)) {
-		l->window_ns = a->last_ns ? whole(a->last_ns) : LIVE_WINDOW_S * (int64_t)NSEC_PER_SEC;
+		l->window_ns =
+			a->last_ns ? whole(a->last_ns) : LIVE_WINDOW_S * (int64_t)NSEC_PER_SEC;
 		live_follow(l);
 		l->follows = live || !last_ns;
 		l->waits = !l->follows;
@@ -91,12 +93,14 @@ static bool touches(const struct live *l, const struct select_recording *r, int6
 }
 
 /* Where the window ends that has something again, from `to_ns` on in that direction; 0: nowhere. */
-static int64_t next_recorded(const struct live *l, const struct select_recording *r, size_t n, int64_t to_ns, bool back)
+static int64_t next_recorded(const struct live *l, const struct select_recording *r, size_t n,
+			     int64_t to_ns, bool back)
 {
 	int64_t best = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		int64_t to = back ? whole(r[i].to_ns) : r[i].from_ns / NSEC_PER_SEC * NSEC_PER_SEC + l->window_ns;
+		int64_t to = back ? whole(r[i].to_ns) :
+				    r[i].from_ns / NSEC_PER_SEC * NSEC_PER_SEC + l->window_ns;
 
 		if (touches(l, &r[i], to_ns))
 			return to_ns;
@@ -107,12 +111,14 @@ static int64_t next_recorded(const struct live *l, const struct select_recording
 }
 
 /* The first or the last window that has something. */
-static int64_t outermost(const struct live *l, const struct select_recording *r, size_t n, bool back)
+static int64_t outermost(const struct live *l, const struct select_recording *r, size_t n,
+			 bool back)
 {
 	int64_t best = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		int64_t to = back ? r[i].from_ns / NSEC_PER_SEC * NSEC_PER_SEC + l->window_ns : whole(r[i].to_ns);
+		int64_t to = back ? r[i].from_ns / NSEC_PER_SEC * NSEC_PER_SEC + l->window_ns :
+				    whole(r[i].to_ns);
 
 		if (!best || (back ? to < best : to > best))
 			best = to;
@@ -178,8 +184,8 @@ static bool wanted(const struct live *l, const struct fold_process *p)
 	char pid[16];
 
 	snprintf(pid, sizeof(pid), "%u", p->pid);
-	return has(p->comm, l->filter) || has(p->container, l->filter) || has(p->unit, l->filter) || has(p->args, l->filter) ||
-	       has(p->exe, l->filter) || has(pid, l->filter);
+	return has(p->comm, l->filter) || has(p->container, l->filter) || has(p->unit, l->filter) ||
+	       has(p->args, l->filter) || has(p->exe, l->filter) || has(pid, l->filter);
 }
 
 void live_arrange(struct live *l)
@@ -220,9 +226,11 @@ void live_read(struct live *l)
 	forget(l);
 	if (l->follows || has_begun(l))
 		live_follow(l);
-	ret = select_new(live_select(l, 0, &w), l->store, l->words, l->n_words, true, &l->sel, &l->why);
+	ret = select_new(live_select(l, 0, &w), l->store, l->words, l->n_words, true, &l->sel,
+			 &l->why);
 	if (!ret)
-		ret = fold_make(l->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true}, &l->f, &l->why);
+		ret = fold_make(l->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true},
+				&l->f, &l->why);
 	if (!ret)
 		ret = procs_more_make(&l->more, l->sel, &l->why);
 	if (!ret)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live: what `sonde top` shows: who ran in a window of time, which follows the clock or was moved through stored time, as rows
- * that are sorted and filtered, and the stacks of one of them. Everything is read anew from the store each time, as `ps` does
- * it, so that the numbers are those of `ps` in the same window. No terminal here.
+ * live: what `sonde top` shows: who ran in a window of time, which follows the clock or was moved
+ * through stored time, as rows that are sorted and filtered, and the stacks of one of them.
+ * Everything is read anew from the store each time, as `ps` does it, so that the numbers are those
+ * of `ps` in the same window. No terminal here.
  *
- * The window ends at a whole second and is as long as --last (30 s), or as what --at, --from or --rec say. It follows the clock
- * while something records here; else it begins at the end of what was recorded last.
+ * The window ends at a whole second and is as long as --last (30 s), or as what --at, --from or
+ * --rec say. It follows the clock while something records here; else it begins at the end of what
+ * was recorded last.
  */
 #ifndef SONDE_TOOLS_LIVE_H
 #define SONDE_TOOLS_LIVE_H
@@ -19,7 +21,7 @@
 #include "tools/select/select.h"
 
 #define LIVE_WINDOW_S 30
-#define LIVE_FILTER 64
+#define LIVE_FILTER   64
 
 /* A window as select takes it: as text. */
 struct live_window {
@@ -35,17 +37,18 @@ struct live {
 	size_t n_words;
 	int64_t window_ns, to_ns;
 	bool follows;
-	bool waits;                      /* not moved by hand: it follows as soon as something records */
-	const char *sort;                /* of process_rows_sort */
-	char filter[LIVE_FILTER];        /* UTF-8; rows have it somewhere in command, container, unit, command line or pid */
+	bool waits;               /* not moved by hand: it follows as soon as something records */
+	const char *sort;         /* of process_rows_sort */
+	char filter[LIVE_FILTER]; /* UTF-8; rows have it somewhere in command, container, unit,
+				     command line or pid */
 
-	struct selection *sel;           /* of the window; NULL: see `why` */
+	struct selection *sel; /* of the window; NULL: see `why` */
 	struct fold *f;
-	struct procs_more more;          /* what else was recorded of them */
-	struct process_usage used;                /* the same of memory and disks */
-	struct process_rows rows;               /* sorted, and only those that the filter lets in */
-	size_t n_all;                    /* before the filter */
-	struct err why;                  /* why there is nothing to show */
+	struct procs_more more;    /* what else was recorded of them */
+	struct process_usage used; /* the same of memory and disks */
+	struct process_rows rows;  /* sorted, and only those that the filter lets in */
+	size_t n_all;              /* before the filter */
+	struct err why;            /* why there is nothing to show */
 };
 
 /* Finds the window. Errors are those of select_new: no store, wrong words. */
@@ -55,11 +58,12 @@ void live_release(struct live *l);
 void live_read(struct live *l);
 /* Sorts and filters what was read. */
 void live_arrange(struct live *l);
-/* By so many windows, over times at which nothing was recorded, not beyond the first and the last. False: it is there already.
- * Forward to now, the window follows the clock again. */
+/* By so many windows, over times at which nothing was recorded, not beyond the first and the last.
+ * False: it is there already. Forward to now, the window follows the clock again. */
 bool live_step(struct live *l, int windows);
 void live_follow(struct live *l);
-/* Fills in what selects this window and the filters asked for. pid: of this process only; 0: all. */
+/* Fills in what selects this window and the filters asked for. pid: of this process only; 0: all.
+ */
 const struct select_args *live_select(const struct live *l, uint32_t pid, struct live_window *w);
 /* The stacks of one process in the window, as lines of text; the caller's (free). NULL with `e`. */
 char *live_stacks(const struct live *l, uint32_t pid, unsigned width, bool unicode, struct err *e);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live_screen: see the header. The screen, from the top: what is looked at; sort, filter and notices; the rows of `ps`, or the
- * stacks of one process, or the keys; the most used keys. Each line is cut to the screen's width, all is written at once.
+ * live_screen: see the header. The screen, from the top: what is looked at; sort, filter and
+ * notices; the rows of `ps`, or the stacks of one process, or the keys; the most used keys. Each
+ * line is cut to the screen's width, all is written at once.
  *
- * Reading takes what it takes: a store that needs long is asked less often, so that watching costs at most a fifth of a CPU.
+ * Reading takes what it takes: a store that needs long is asked less often, so that watching costs
+ * at most a fifth of a CPU.
  */
 #include "tools/processes/live_screen.h"
 
@@ -24,23 +26,23 @@
 #include "tools/print/when.h"
 #include "tools/processes/process_report.h"
 
-#define GUTTER 2     /* columns left of a row: the mark of the chosen one */
+#define GUTTER      2 /* columns left of a row: the mark of the chosen one */
 #define FEWEST_ROWS 6
-#define CALM 5       /* after a reading, at least so many times its length is left in peace */
+#define CALM        5 /* after a reading, at least so many times its length is left in peace */
 
 enum showing { SHOW_ROWS, SHOW_STACKS, SHOW_KEYS };
 
 struct screen {
 	struct live *l;
 	enum showing showing;
-	bool typing;             /* the filter */
-	size_t at, first;        /* the chosen row, the first on the screen */
-	uint32_t pid;            /* chosen: stays with its process while rows move */
-	char *stacks;            /* text of SHOW_STACKS; NULL: see note */
-	size_t line;             /* its first line on the screen */
+	bool typing;      /* the filter */
+	size_t at, first; /* the chosen row, the first on the screen */
+	uint32_t pid;     /* chosen: stays with its process while rows move */
+	char *stacks;     /* text of SHOW_STACKS; NULL: see note */
+	size_t line;      /* its first line on the screen */
 	char note[256];
 	unsigned rows, columns;
-	FILE *out;               /* the screen being drawn */
+	FILE *out; /* the screen being drawn */
 	bool quit;
 };
 
@@ -73,7 +75,8 @@ static void put_line(const struct screen *s, const char *text, const char *on)
 	bool color = *on && term_has_color(stdout);
 
 	term_add_middle(&cut, text, s->columns);
-	fprintf(s->out, "%s%s%s\033[K\r\n", color ? on : "", strbuf_str(&cut), color ? "\033[0m" : "");
+	fprintf(s->out, "%s%s%s\033[K\r\n", color ? on : "", strbuf_str(&cut),
+		color ? "\033[0m" : "");
 }
 
 static void put_title(const struct screen *s)
@@ -87,7 +90,8 @@ static void put_title(const struct screen *s)
 	when_local(l->to_ns, now, to, sizeof(to));
 	date = strcspn(to, " ");
 	date = to[date] && !strncmp(from, to, date) ? date + 1 : 0; /* the same day is said once */
-	snprintf(line, sizeof(line), "sonde top  %s  %s to %s (%s)", l->follows ? "live" : "stopped at", from, to + date,
+	snprintf(line, sizeof(line), "sonde top  %s  %s to %s (%s)",
+		 l->follows ? "live" : "stopped at", from, to + date,
 		 when_duration(l->window_ns, length, sizeof(length)));
 
 	put_line(s, line, "\033[1m");
@@ -105,7 +109,8 @@ static void put_state(const struct screen *s)
 	n += snprintf(line + n, sizeof(line) - (size_t)n, "sorted by %s", l->sort);
 
 	if (l->filter[0] || s->typing)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, "  filter: %s%s", l->filter, s->typing ? "_" : "");
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "  filter: %s%s", l->filter,
+			      s->typing ? "_" : "");
 	if (s->note[0])
 		snprintf(line + n, sizeof(line) - (size_t)n, "  %s", s->note);
 	put_line(s, line, "");
@@ -173,7 +178,12 @@ static void put_rows(struct screen *s)
 		line += end + (line[end] == '\n');
 	}
 	if (!l->rows.n)
-		put_line(s, l->n_all ? "nobody whom the filter lets in: / changes it, Escape takes it away" : "nobody used CPU time", "");
+		put_line(
+			s,
+			l->n_all ?
+				"nobody whom the filter lets in: / changes it, Escape takes it away" :
+				"nobody used CPU time",
+			"");
 }
 
 static const char *skip_lines(const char *text, size_t n)
@@ -220,8 +230,12 @@ static void draw(struct screen *s)
 	put_title(s);
 	put_state(s);
 	put_body(s);
-	term_add_middle(&keys, s->showing == SHOW_ROWS ? "Enter stacks  left/right time  l live  1-4 sort  / filter  ? keys  q quit" :
-			"Escape back  up/down scroll  left/right time  l live  ? keys  q quit", s->columns);
+	term_add_middle(
+		&keys,
+		s->showing == SHOW_ROWS ?
+			"Enter stacks  left/right time  l live  1-4 sort  / filter  ? keys  q quit" :
+			"Escape back  up/down scroll  left/right time  l live  ? keys  q quit",
+		s->columns);
 	fprintf(s->out, "\033[J\033[%u;1H%s\033[K", s->rows, strbuf_str(&keys));
 	fclose(s->out);
 	tty_draw(text, len);
@@ -241,8 +255,10 @@ static void read_stacks(struct screen *s)
 	struct err e = {0};
 
 	free(s->stacks);
-	s->stacks = live_stacks(s->l, s->pid, s->columns, !strcmp(nl_langinfo(CODESET), "UTF-8"), &e);
-	snprintf(s->note, sizeof(s->note), s->stacks ? "stacks of pid %u" : "pid %u: %s", s->pid, e.what);
+	s->stacks =
+		live_stacks(s->l, s->pid, s->columns, !strcmp(nl_langinfo(CODESET), "UTF-8"), &e);
+	snprintf(s->note, sizeof(s->note), s->stacks ? "stacks of pid %u" : "pid %u: %s", s->pid,
+		 e.what);
 }
 
 static void read_again(struct screen *s)
@@ -255,7 +271,8 @@ static void read_again(struct screen *s)
 static void step(struct screen *s, int windows)
 {
 	if (!live_step(s->l, windows))
-		snprintf(s->note, sizeof(s->note), "nothing is recorded %s", windows < 0 ? "before" : "after");
+		snprintf(s->note, sizeof(s->note), "nothing is recorded %s",
+			 windows < 0 ? "before" : "after");
 	else
 		read_again(s);
 }
@@ -270,7 +287,8 @@ static void sort_by(struct screen *s, const char *key)
 	live_arrange(s->l);
 }
 
-/* The i-th of all there are: those of every row, and what else was recorded in this window. NULL: there are fewer. */
+/* The i-th of all there are: those of every row, and what else was recorded in this window. NULL:
+ * there are fewer. */
 static const char *sort_key(const struct live *l, size_t i)
 {
 	static const char *const of_used[] = {"mem", "io"};
@@ -330,7 +348,11 @@ static void type(struct screen *s, uint32_t key)
 			f[len++] = (char)(0xe0 | key >> 12);
 		else
 			f[len++] = (char)(0xf0 | key >> 18);
-		for (int shift = key < 0x80 ? 0 : key < 0x800 ? 6 : key < 0x10000 ? 12 : 18; shift; shift -= 6)
+		for (int shift = key < 0x80    ? 0 :
+				 key < 0x800   ? 6 :
+				 key < 0x10000 ? 12 :
+						 18;
+		     shift; shift -= 6)
 			f[len++] = (char)(0x80 | (key >> (shift - 6) & 0x3f));
 		f[len] = '\0';
 	}
@@ -379,33 +401,83 @@ static void press(struct screen *s, uint32_t key)
 		return;
 	}
 	switch (key) {
-	case 'q': s->quit = true; break;
-	case KEY_UP: case 'k': move(s, -1); break;
-	case KEY_DOWN: case 'j': move(s, 1); break;
-	case KEY_PAGE_UP: move(s, -body); break;
-	case KEY_PAGE_DOWN: move(s, body); break;
-	case 'g': move(s, -1000000); break;
-	case 'G': move(s, 1000000); break;
-	case KEY_LEFT: step(s, -1); break;
-	case KEY_RIGHT: step(s, 1); break;
-	case '[': step(s, -10); break;
-	case ']': step(s, 10); break;
-	case KEY_HOME: first_recorded(s); break;
-	case KEY_END: case 'l':
+	case 'q':
+		s->quit = true;
+		break;
+	case KEY_UP:
+	case 'k':
+		move(s, -1);
+		break;
+	case KEY_DOWN:
+	case 'j':
+		move(s, 1);
+		break;
+	case KEY_PAGE_UP:
+		move(s, -body);
+		break;
+	case KEY_PAGE_DOWN:
+		move(s, body);
+		break;
+	case 'g':
+		move(s, -1000000);
+		break;
+	case 'G':
+		move(s, 1000000);
+		break;
+	case KEY_LEFT:
+		step(s, -1);
+		break;
+	case KEY_RIGHT:
+		step(s, 1);
+		break;
+	case '[':
+		step(s, -10);
+		break;
+	case ']':
+		step(s, 10);
+		break;
+	case KEY_HOME:
+		first_recorded(s);
+		break;
+	case KEY_END:
+	case 'l':
 		live_follow(s->l);
 		read_again(s);
 		break;
-	case ' ': s->l->follows = s->l->waits = false; break;
-	case 'r': read_again(s); break;
-	case KEY_ENTER: open_stacks(s); break;
-	case KEY_ESCAPE: leave_part(s); break;
-	case '?': s->showing = s->showing == SHOW_KEYS ? SHOW_ROWS : SHOW_KEYS; break;
-	case '/': s->typing = s->showing == SHOW_ROWS; break;
-	case 's': sort_by(s, next_sort(s->l)); break;
-	case '1': case '2': case '3': case '4': case '5': case '6': case '7': case '8': case '9':
+	case ' ':
+		s->l->follows = s->l->waits = false;
+		break;
+	case 'r':
+		read_again(s);
+		break;
+	case KEY_ENTER:
+		open_stacks(s);
+		break;
+	case KEY_ESCAPE:
+		leave_part(s);
+		break;
+	case '?':
+		s->showing = s->showing == SHOW_KEYS ? SHOW_ROWS : SHOW_KEYS;
+		break;
+	case '/':
+		s->typing = s->showing == SHOW_ROWS;
+		break;
+	case 's':
+		sort_by(s, next_sort(s->l));
+		break;
+	case '1':
+	case '2':
+	case '3':
+	case '4':
+	case '5':
+	case '6':
+	case '7':
+	case '8':
+	case '9':
 		sort_by(s, sort_key(s->l, key - '1'));
 		break;
-	default: break;
+	default:
+		break;
 	}
 	if (s->showing == SHOW_STACKS && !s->note[0])
 		snprintf(s->note, sizeof(s->note), "stacks of pid %u", s->pid);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* live_screen: `sonde top` on a terminal: draws what live has read, and does what keys say, until somebody quits. */
+/* live_screen: `sonde top` on a terminal: draws what live has read, and does what keys say, until
+ * somebody quits. */
 #ifndef SONDE_TOOLS_LIVE_SCREEN_H
 #define SONDE_TOOLS_LIVE_SCREEN_H
 

@@ -21,23 +21,27 @@
 
 #define DEFAULT_ROWS 20
 
+/* clang-format off */
 const struct option WHO_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct process_report_args, rows)},
 	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, net, gpu, or a kind: offcpu, inuse", offsetof(struct process_report_args, sort)},
 	{0},
 };
+/* clang-format on */
+/* clang-format off */
 const struct option WHO_CONTAINER_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct process_report_args, rows)},
 	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), name, start, mem, io, net, gpu, restarts, oom, throttled", offsetof(struct process_report_args, sort)},
 	{0},
 };
+/* clang-format on */
 
 struct view {
 	const struct verb_call *call;
 	const struct fold *f;
 	const struct process_rows *procs;
 	const struct incidents *incidents; /* of containers */
-	const struct shortlived *ended; /* NULL: not asked */
+	const struct shortlived *ended;    /* NULL: not asked */
 	size_t n;
 };
 
@@ -66,7 +70,8 @@ static void set_end(json_t *o, const struct fold_process *p)
 	json_object_set_new(o, "status", p->how ? json_integer(p->status) : json_null());
 }
 
-/* By the names of this host; in a container there are others: the number, as where there is no name. */
+/* By the names of this host; in a container there are others: the number, as where there is no
+ * name. */
 static void set_user(json_t *o, const struct fold_process *p)
 {
 	const struct passwd *pw = *p->container_id ? NULL : getpwuid(p->uid);
@@ -105,10 +110,14 @@ static void set_incidents(json_t *o, const struct view *v, const struct process_
 	const bool is_one = r->incidents || !r->who || *r->who->container_id;
 	const bool throttling_known = v->incidents->throttling_known || r->used;
 
-	json_object_set_new(o, "restarts", is_one ? json_integer((json_int_t)incident_restarts(c)->n) : json_null());
+	json_object_set_new(o, "restarts",
+			    is_one ? json_integer((json_int_t)incident_restarts(c)->n) :
+				     json_null());
 	json_object_set_new(o, "oom", is_one ? json_integer((json_int_t)c->oom.n) : json_null());
-	json_object_set_new(o, "throttled_ns", is_one && throttling_known ? json_integer((json_int_t)process_rows_throttled_ns(r)) :
-			    json_null());
+	json_object_set_new(o, "throttled_ns",
+			    is_one && throttling_known ?
+				    json_integer((json_int_t)process_rows_throttled_ns(r)) :
+				    json_null());
 }
 
 static void set_container(json_t *o, const struct view *v, const struct process_rows_row *r)
@@ -116,7 +125,10 @@ static void set_container(json_t *o, const struct view *v, const struct process_
 	const struct fold_process *p = r->who;
 
 	json_object_set_new(o, "container", json_text(r->container));
-	json_object_set_new(o, "container_id", text_or_null(p ? p->container_id : r->incidents ? r->incidents->id : r->used->id));
+	json_object_set_new(o, "container_id",
+			    text_or_null(p            ? p->container_id :
+					 r->incidents ? r->incidents->id :
+							r->used->id));
 	json_object_set_new(o, "image", text_or_null(p ? p->container_image : ""));
 	json_object_set_new(o, "processes", json_integer((json_int_t)r->n_processes));
 	json_object_set_new(o, "top_comm", p ? json_text(p->comm) : json_null());
@@ -141,13 +153,17 @@ static json_t *bytes_or_null(bool known, uint64_t n)
 	return known ? json_integer((json_int_t)n) : json_null();
 }
 
-/* Of a container: how many of its processes lived between two readings, and what of its CPU time no process was told to have used. */
-static void set_told(json_t *o, const struct view *v, const char *container, const struct process_usage_row *u)
+/* Of a container: how many of its processes lived between two readings, and what of its CPU time no
+ * process was told to have used. */
+static void set_told(json_t *o, const struct view *v, const char *container,
+		     const struct process_usage_row *u)
 {
 	const struct shortlived_told *t = shortlived_of(v->ended, container);
 
 	json_object_set_new(o, "ended_processes", t ? json_integer((json_int_t)t->n) : json_null());
-	json_object_set_new(o, "cpu_unattributed_ns", bytes_or_null(t && u->cpu_us, t ? shortlived_rest(u->cpu_us, t->cpu_us) * 1000 : 0));
+	json_object_set_new(o, "cpu_unattributed_ns",
+			    bytes_or_null(t && u->cpu_us,
+					  t ? shortlived_rest(u->cpu_us, t->cpu_us) * 1000 : 0));
 }
 
 /* Where family host was recorded. */
@@ -197,7 +213,8 @@ static int print_json(const struct view *v, const char *verb)
 		json_object_set_new(o, "share", json_real(share(r->ns, whole)));
 		json_object_set_new(o, "samples", json_integer((json_int_t)r->samples));
 		json_object_set_new(o, "top_function",
-				    r->frame_ns ? json_text(v->f->frames[r->frame].name) : json_null());
+				    r->frame_ns ? json_text(v->f->frames[r->frame].name) :
+						  json_null());
 		json_object_set_new(o, "top_share", json_real(share(r->frame_ns, r->ns)));
 		set_more(o, v, r);
 		set_used(o, v, r);
@@ -221,7 +238,8 @@ static void function_cell(struct table *t, const struct view *v, const struct pr
 }
 
 /* "make 812"; its number alone where nothing else is known of it. */
-static void parent_cell(struct table *t, const struct process_rows *procs, const struct fold_process *p)
+static void parent_cell(struct table *t, const struct process_rows *procs,
+			const struct fold_process *p)
 {
 	const struct fold_process *parent = process_rows_parent(procs, p);
 
@@ -333,7 +351,8 @@ static void cpu_cell(struct table *t, uint64_t us)
 	table_cell(t, us ? when_duration((int64_t)us * 1000, text, sizeof(text)) : "-");
 }
 
-static void used_cells(struct table *t, const struct used_shown *s, const struct process_usage_row *u)
+static void used_cells(struct table *t, const struct used_shown *s,
+		       const struct process_usage_row *u)
 {
 	static const struct process_usage_row none;
 
@@ -351,7 +370,9 @@ static void used_cells(struct table *t, const struct used_shown *s, const struct
 	if (s->gpu) {
 		char time[32];
 
-		table_cell(t, u->gpu_us ? when_duration((int64_t)u->gpu_us * 1000, time, sizeof(time)) : "-");
+		table_cell(t, u->gpu_us ?
+				      when_duration((int64_t)u->gpu_us * 1000, time, sizeof(time)) :
+				      "-");
 		bytes_cell(t, u->has_gpu, u->gpu_mem);
 	}
 }
@@ -359,7 +380,8 @@ static void used_cells(struct table *t, const struct used_shown *s, const struct
 #define ENDED_ROWS 5
 
 /* A row that is no process's: what is known of it beside its CPU time stands under COMMAND. */
-static void sum_row(struct table *t, const struct used_shown *used, size_t n_kinds, bool ended, const struct shortlived_row *x, const char *what)
+static void sum_row(struct table *t, const struct used_shown *used, size_t n_kinds, bool ended,
+		    const struct shortlived_row *x, const char *what)
 {
 	table_cell(t, "-");
 	table_cell(t, "-");
@@ -381,8 +403,10 @@ static void sum_row(struct table *t, const struct used_shown *used, size_t n_kin
 		table_cell(t, "-");
 }
 
-/* Processes that lived between two readings, and what nobody was told to have used: below the others, however many of these are shown. */
-static void sum_rows(struct table *t, const struct view *v, const struct used_shown *used, size_t n_kinds, bool ended)
+/* Processes that lived between two readings, and what nobody was told to have used: below the
+ * others, however many of these are shown. */
+static void sum_rows(struct table *t, const struct view *v, const struct used_shown *used,
+		     size_t n_kinds, bool ended)
 {
 	const struct shortlived *s = v->ended;
 	struct shortlived_row rest = {0};
@@ -391,7 +415,9 @@ static void sum_rows(struct table *t, const struct view *v, const struct used_sh
 	if (!s || !used->cpu)
 		return;
 	for (size_t i = 0; i < s->n && i < ENDED_ROWS; i++) {
-		snprintf(what, sizeof(what), "%.40s (%llu short-lived)", *s->rows[i].comm ? s->rows[i].comm : "others", (unsigned long long)s->rows[i].n);
+		snprintf(what, sizeof(what), "%.40s (%llu short-lived)",
+			 *s->rows[i].comm ? s->rows[i].comm : "others",
+			 (unsigned long long)s->rows[i].n);
 		sum_row(t, used, n_kinds, ended, &s->rows[i], what);
 	}
 	for (size_t i = ENDED_ROWS; i < s->n; i++) {
@@ -401,7 +427,8 @@ static void sum_rows(struct table *t, const struct view *v, const struct used_sh
 		rest.write_bytes += s->rows[i].write_bytes;
 	}
 	if (rest.n) {
-		snprintf(what, sizeof(what), "others (%llu short-lived)", (unsigned long long)rest.n);
+		snprintf(what, sizeof(what), "others (%llu short-lived)",
+			 (unsigned long long)rest.n);
 		sum_row(t, used, n_kinds, ended, &rest, what);
 	}
 	rest = (struct shortlived_row){.cpu_us = shortlived_rest(s->charged_us, s->told_us)};
@@ -412,8 +439,10 @@ static void sum_rows(struct table *t, const struct view *v, const struct used_sh
 static struct table *process_table(const struct view *v)
 {
 	static const struct table_column all[] = {
-		{"PID", TABLE_RIGHT}, {"CORES", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"COMMAND", TABLE_LEFT},
-		{"PARENT", TABLE_SPARE}, {"CONTAINER", TABLE_LEFT}, {"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_SPARE},
+		{"PID", TABLE_RIGHT},        {"CORES", TABLE_RIGHT},
+		{"SHARE", TABLE_RIGHT},      {"COMMAND", TABLE_LEFT},
+		{"PARENT", TABLE_SPARE},     {"CONTAINER", TABLE_LEFT},
+		{"MOSTLY IN", TABLE_MIDDLE}, {"COMMAND LINE", TABLE_SPARE},
 	};
 	enum { N_ALL = ARRAY_SIZE(all), N_NUMBERS = 3, N_LAST = 2 };
 	const struct used_shown used = used_shown_of(v);
@@ -425,7 +454,8 @@ static struct table *process_table(const struct view *v)
 	memcpy(columns, all, N_ALL * sizeof(*all));
 	used_columns(&used, columns, &n);
 	for (size_t k = 0; k < n_kinds; k++)
-		columns[n++] = (struct table_column){v->procs->more->title[kinds[k]], TABLE_SPARE_RIGHT};
+		columns[n++] =
+			(struct table_column){v->procs->more->title[kinds[k]], TABLE_SPARE_RIGHT};
 	memcpy(columns + n, all + N_NUMBERS, (N_ALL - N_NUMBERS - N_LAST) * sizeof(*all));
 	n += N_ALL - N_NUMBERS - N_LAST;
 	if (ended)
@@ -442,7 +472,8 @@ static struct table *process_table(const struct view *v)
 		cores_cells(t, v, r);
 		used_cells(t, &used, r->used);
 		for (size_t k = 0; k < n_kinds; k++)
-			table_cell(t, procs_more_say(v->procs->more->fold[kinds[k]], r->more[kinds[k]], amount, sizeof(amount)));
+			table_cell(t, procs_more_say(v->procs->more->fold[kinds[k]],
+						     r->more[kinds[k]], amount, sizeof(amount)));
 		table_cell(t, p->comm);
 		parent_cell(t, v->procs, p);
 		table_cell(t, *p->container ? p->container : *p->unit ? p->unit : "-");
@@ -539,7 +570,8 @@ static struct table *container_table(const struct view *v)
 		table_cell(t, r->who ? r->who->comm : "-");
 		function_cell(t, v, r);
 		if (shown.image)
-			table_cell(t, r->who && *r->who->container_image ? r->who->container_image : "-");
+			table_cell(t, r->who && *r->who->container_image ? r->who->container_image :
+									   "-");
 	}
 	return t;
 }
@@ -568,14 +600,19 @@ static struct fold *fold_of_nothing(const struct selection *sel)
 }
 
 /* CPU time, and what was used beside it: one of them may have been recorded without the other. */
-static int read_both(const struct verb_call *call, enum process_rows_by by, struct fold **f, struct process_usage *used, struct err *e)
+static int read_both(const struct verb_call *call, enum process_rows_by by, struct fold **f,
+		     struct process_usage *used, struct err *e)
 {
 	struct err none = {0};
-	int ret = fold_make(call->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true}, f, e), rc;
+	int ret = fold_make(call->sel, &(struct fold_opts){.kind = STORE_KIND_CPU, .leaves = true},
+			    f, e),
+	    rc;
 
 	if (ret && ret != -ENODATA)
 		return ret;
-	rc = by == PROCESS_ROWS_BY_CONTAINER ? process_usage_containers(call->sel, used, ret ? &none : e) : process_usage_processes(call->sel, used, ret ? &none : e);
+	rc = by == PROCESS_ROWS_BY_CONTAINER ?
+		     process_usage_containers(call->sel, used, ret ? &none : e) :
+		     process_usage_processes(call->sel, used, ret ? &none : e);
 	if (!ret || rc || !used->n)
 		return ret ? ret : rc;
 	*e = none;
@@ -634,6 +671,7 @@ int process_report_run(struct verb_call *call, enum process_rows_by by, struct e
 	shortlived_release(&ended);
 	fold_free(f);
 	if (!ret && (fflush(stdout) || ferror(stdout)))
-		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			      strerror(errno));
 	return ret;
 }

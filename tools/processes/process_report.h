@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * who: the answer of `sonde ps` and `sonde containers`: who ran in a window, also long ago and ended since, with the CPU that
- * each used and the function that it was in most. As a table or as JSON.
+ * who: the answer of `sonde ps` and `sonde containers`: who ran in a window, also long ago and
+ * ended since, with the CPU that each used and the function that it was in most. As a table or as
+ * JSON.
  */
 #ifndef SONDE_TOOLS_PROCESS_REPORT_H
 #define SONDE_TOOLS_PROCESS_REPORT_H

@@ -24,7 +24,8 @@ static uint64_t hash_text(const char *s)
 	return hash_bytes(HASH_SEED, s, strlen(s));
 }
 
-static size_t container_row(struct process_rows *p, struct idmap *row_of, size_t *cap, const char *name)
+static size_t container_row(struct process_rows *p, struct idmap *row_of, size_t *cap,
+			    const char *name)
 {
 	bool fresh;
 	uint64_t *at = idmap_ref(row_of, hash_text(name), &fresh);
@@ -82,14 +83,15 @@ static uint32_t *gather(struct process_rows *p, const struct fold *f, enum proce
 	return row_of;
 }
 
-struct spent {             /* leaves, brought into order of row and function */
+struct spent { /* leaves, brought into order of row and function */
 	uint32_t row, frame;
 	uint64_t ns;
 };
 
 static bool same_function(const struct fold *f, uint32_t a, uint32_t b)
 {
-	return !strcmp(f->frames[a].name, f->frames[b].name) && !strcmp(f->frames[a].module, f->frames[b].module);
+	return !strcmp(f->frames[a].name, f->frames[b].name) &&
+	       !strcmp(f->frames[a].module, f->frames[b].module);
 }
 
 static int by_row_and_function(const void *a, const void *b, void *ctx)
@@ -113,7 +115,8 @@ static void best_functions(struct process_rows *p, const struct fold *f, const u
 		const struct fold_leaf *l = &f->leaves[i];
 
 		if (l->node && row_of[l->process] != UINT32_MAX)
-			list[n++] = (struct spent){row_of[l->process], f->nodes[l->node].frame, l->ns};
+			list[n++] =
+				(struct spent){row_of[l->process], f->nodes[l->node].frame, l->ns};
 	}
 	if (n)
 		qsort_r(list, n, sizeof(*list), by_row_and_function, (void *)(uintptr_t)f);
@@ -121,7 +124,9 @@ static void best_functions(struct process_rows *p, const struct fold *f, const u
 		struct process_rows_row *r = &p->rows[list[i].row];
 		uint64_t ns = 0;
 
-		for (k = i; k < n && list[k].row == list[i].row && same_function(f, list[k].frame, list[i].frame); k++)
+		for (k = i; k < n && list[k].row == list[i].row &&
+			    same_function(f, list[k].frame, list[i].frame);
+		     k++)
 			ns += list[k].ns;
 		if (ns > r->frame_ns) {
 			r->frame_ns = ns;
@@ -133,7 +138,8 @@ static void best_functions(struct process_rows *p, const struct fold *f, const u
 static int by_pid_and_start(const void *a, const void *b, void *ctx)
 {
 	const struct fold *f = ctx;
-	const struct fold_process *x = &f->processes[*(const uint32_t *)a], *y = &f->processes[*(const uint32_t *)b];
+	const struct fold_process *x = &f->processes[*(const uint32_t *)a],
+				  *y = &f->processes[*(const uint32_t *)b];
 
 	if (x->pid != y->pid)
 		return x->pid < y->pid ? -1 : 1;
@@ -147,7 +153,8 @@ static uint32_t *order_by_pid(const struct fold *f)
 	for (uint32_t i = 0; i < f->n_processes; i++)
 		order[i] = i;
 	if (f->n_processes)
-		qsort_r(order, f->n_processes, sizeof(*order), by_pid_and_start, (void *)(uintptr_t)f);
+		qsort_r(order, f->n_processes, sizeof(*order), by_pid_and_start,
+			(void *)(uintptr_t)f);
 	return order;
 }
 
@@ -156,7 +163,8 @@ void process_rows_init(struct process_rows *p, const struct fold *f, enum proces
 	cleanup_free uint32_t *row_of = NULL;
 	struct err e = {0};
 
-	*p = (struct process_rows){.f = f, .by_pid = by == PROCESS_ROWS_BY_PROCESS ? order_by_pid(f) : NULL};
+	*p = (struct process_rows){
+		.f = f, .by_pid = by == PROCESS_ROWS_BY_PROCESS ? order_by_pid(f) : NULL};
 	row_of = gather(p, f, by);
 	best_functions(p, f, row_of);
 	process_rows_sort(p, "cpu", &e);
@@ -174,18 +182,22 @@ static bool same_host(const struct fold_process *a, const struct fold_process *b
 {
 	size_t len = strcspn(a->container, "/");
 
-	return !store_names_hosts() || (len == strcspn(b->container, "/") && !strncmp(a->container, b->container, len));
+	return !store_names_hosts() ||
+	       (len == strcspn(b->container, "/") && !strncmp(a->container, b->container, len));
 }
 
-const struct fold_process *process_rows_parent(const struct process_rows *p, const struct fold_process *child)
+const struct fold_process *process_rows_parent(const struct process_rows *p,
+					       const struct fold_process *child)
 {
 	size_t low = 0, high = p->f->n_processes;
 
-	while (low < high) { /* the first that is of a later pid, or of that pid and began after the child */
+	/* the first that is of a later pid, or of that pid and began after the child */
+	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 		const struct fold_process *x = &p->f->processes[p->by_pid[middle]];
 
-		if (x->pid < child->ppid || (x->pid == child->ppid && x->start_ns <= child->start_ns))
+		if (x->pid < child->ppid ||
+		    (x->pid == child->ppid && x->start_ns <= child->start_ns))
 			low = middle + 1;
 		else
 			high = middle;
@@ -245,7 +257,8 @@ static uint64_t oom_of(const struct process_rows_row *r)
 /* Two readers of one counter: that which was stopped meanwhile has less of it. */
 uint64_t process_rows_throttled_ns(const struct process_rows_row *r)
 {
-	uint64_t offcpu = r->incidents ? r->incidents->throttled_ns : 0, host = r->used ? r->used->throttled_us * 1000 : 0;
+	uint64_t offcpu = r->incidents ? r->incidents->throttled_ns : 0,
+		 host = r->used ? r->used->throttled_us * 1000 : 0;
 
 	return offcpu > host ? offcpu : host;
 }
@@ -262,7 +275,8 @@ static int by_oom(const struct process_rows_row *x, const struct process_rows_ro
 
 static int by_throttled(const struct process_rows_row *x, const struct process_rows_row *y)
 {
-	return (process_rows_throttled_ns(x) < process_rows_throttled_ns(y)) - (process_rows_throttled_ns(x) > process_rows_throttled_ns(y));
+	return (process_rows_throttled_ns(x) < process_rows_throttled_ns(y)) -
+	       (process_rows_throttled_ns(x) > process_rows_throttled_ns(y));
 }
 
 static uint64_t mem_of(const struct process_rows_row *r)
@@ -330,7 +344,9 @@ static int compare(const void *a, const void *b, void *ctx)
 {
 	const struct process_rows_row *x = a, *y = b;
 	const struct sorting *s = ctx;
-	int c = s->order ? s->order->cmp(x, y) : (x->more[s->amount] < y->more[s->amount]) - (x->more[s->amount] > y->more[s->amount]);
+	int c = s->order ? s->order->cmp(x, y) :
+			   (x->more[s->amount] < y->more[s->amount]) -
+				   (x->more[s->amount] > y->more[s->amount]);
 
 	if (!c)
 		c = by_cpu(x, y);
@@ -387,7 +403,8 @@ static void bring(struct process_rows *p, size_t k)
 			continue;
 		mem_grow(p->rows, p->n, cap);
 		idmap_set(&row_of, process_key(&f->processes[i]), p->n);
-		p->rows[p->n++] = (struct process_rows_row){.who = &f->processes[i], .n_processes = 1};
+		p->rows[p->n++] =
+			(struct process_rows_row){.who = &f->processes[i], .n_processes = 1};
 	}
 	idmap_release(&row_of);
 	for (size_t other = 0; other < p->more->n; other++)
@@ -413,7 +430,8 @@ void process_rows_add_incidents(struct process_rows *p, const struct incidents *
 			p->rows[at].incidents = c;
 		} else if (incident_restarts(c)->n || c->oom.n || c->made_anew.n) {
 			mem_grow(p->rows, p->n, cap);
-			p->rows[p->n++] = (struct process_rows_row){.container = c->name, .incidents = c};
+			p->rows[p->n++] =
+				(struct process_rows_row){.container = c->name, .incidents = c};
 		}
 	}
 	idmap_release(&row_of);
@@ -432,7 +450,8 @@ static void add_used_containers(struct process_rows *p, const struct process_usa
 	for (size_t i = 0; i < used->n; i++) {
 		const struct process_usage_row *u = &used->rows[i];
 
-		if (!idmap_get(&row_of, hash_text(u->name), &at) && !idmap_get(&row_of, hash_text(u->id), &at)) {
+		if (!idmap_get(&row_of, hash_text(u->name), &at) &&
+		    !idmap_get(&row_of, hash_text(u->id), &at)) {
 			at = p->n;
 			mem_grow(p->rows, p->n, cap);
 			p->rows[p->n++] = (struct process_rows_row){.container = u->name};
@@ -443,7 +462,8 @@ static void add_used_containers(struct process_rows *p, const struct process_usa
 }
 
 /* `bring`: those that have no row get one. */
-static void add_used_processes(struct process_rows *p, const struct process_usage *used, bool bring_them)
+static void add_used_processes(struct process_rows *p, const struct process_usage *used,
+			       bool bring_them)
 {
 	struct idmap row_of = {0};
 	size_t cap = p->n;
@@ -458,7 +478,8 @@ static void add_used_processes(struct process_rows *p, const struct process_usag
 				continue;
 			at = p->n;
 			mem_grow(p->rows, p->n, cap);
-			p->rows[p->n++] = (struct process_rows_row){.who = &u->who, .n_processes = 1};
+			p->rows[p->n++] =
+				(struct process_rows_row){.who = &u->who, .n_processes = 1};
 		}
 		p->rows[at].used = u;
 	}
@@ -483,11 +504,14 @@ static int sort_by_kind(struct process_rows *p, const char *key, struct err *e)
 		struct strbuf names cleanup_strbuf = STRBUF_INIT;
 
 		procs_more_names(&names);
-		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem, io, net and gpu, and of what was recorded %s", key,
-			       strbuf_str(&names));
+		return err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"--sort %.40s: there is cpu, pid, name, start, mem, io, net and gpu, and of what was recorded %s",
+			key, strbuf_str(&names));
 	}
 	if (!p->more || k == p->more->n) {
-		err_set(e, -ENODATA, EXIT_NOTHING, "--sort %s: no %s was recorded in that range", kind->name, kind->what);
+		err_set(e, -ENODATA, EXIT_NOTHING, "--sort %s: no %s was recorded in that range",
+			kind->name, kind->what);
 		err_fix(e, "sonde status    says what was recorded, and when");
 		return -ENODATA;
 	}
@@ -502,7 +526,8 @@ static bool sort_by(struct process_rows *p, const struct order *orders, size_t n
 	for (size_t i = 0; i < n; i++)
 		if (!strcmp(orders[i].key, key)) {
 			if (p->n)
-				qsort_r(p->rows, p->n, sizeof(*p->rows), compare, &(struct sorting){.order = &orders[i]});
+				qsort_r(p->rows, p->n, sizeof(*p->rows), compare,
+					&(struct sorting){.order = &orders[i]});
 			return true;
 		}
 	return false;
@@ -515,9 +540,13 @@ static int sort_by_used(struct process_rows *p, const char *key, bool containers
 	const bool gpu = !strcmp(key, "gpu");
 
 	if (!p->used || !(net ? p->used->net_known : gpu ? p->used->gpu_known : p->used->known)) {
-		err_set(e, -ENODATA, EXIT_NOTHING, "--sort %s: what %s used was not recorded in that range", key,
+		err_set(e, -ENODATA, EXIT_NOTHING,
+			"--sort %s: what %s used was not recorded in that range", key,
 			containers ? "containers" : "processes");
-		err_fix(e, "sudo sonde record --families cpu,%s -d 30s", net ? "net" : gpu ? "gpu" : "host");
+		err_fix(e, "sudo sonde record --families cpu,%s -d 30s",
+			net ? "net" :
+			gpu ? "gpu" :
+			      "host");
 		return -ENODATA;
 	}
 	if (!containers)
@@ -540,12 +569,16 @@ int process_rows_sort(struct process_rows *p, const char *key, struct err *e)
 
 	if (is_used_key(key))
 		return sort_by_used(p, key, containers, e);
-	if (p->used && p->used->known && !p->used->of_containers && !p->f->n_processes) /* no samples: who used is all there is */
+	/* no samples: who used is all there is */
+	if (p->used && p->used->known && !p->used->of_containers && !p->f->n_processes)
 		add_used_processes(p, p->used, true);
 	if (sort_by(p, ORDERS, ARRAY_SIZE(ORDERS), key) ||
 	    (containers && sort_by(p, CONTAINER_ORDERS, ARRAY_SIZE(CONTAINER_ORDERS), key)))
 		return 0;
 	if (containers)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--sort %.40s: there is cpu, pid, name, start, mem, io, net, gpu, restarts, oom and throttled", key);
+		return err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"--sort %.40s: there is cpu, pid, name, start, mem, io, net, gpu, restarts, oom and throttled",
+			key);
 	return sort_by_kind(p, key, e);
 }

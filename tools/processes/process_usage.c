@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* used: see the header. A range may lie in several segments: sums add up, of memory the last reading holds. */
+/* used: see the header. A range may lie in several segments: sums add up, of memory the last
+ * reading holds. */
 #include "tools/processes/process_usage.h"
 
 #include <stdlib.h>
@@ -13,19 +14,26 @@
 #include "tools/select/askrows.h"
 
 #define TEXT_OF(n) TEXT_(n)
-#define TEXT_(n) #n
+#define TEXT_(n)   #n
 
-/* The columns that both have, from number 2 on. A row that lies in the range in part counts in part: a minute is told whole. A gauge beside max() is that of the row that has the maximum (SQLite's lang_select.html). */
-#define PART "max(0, min(ts + seconds, ?2 + 1) - max(ts, ?1)) / (1.0 * seconds)"
+/* The columns that both have, from number 2 on. A row that lies in the range in part counts in
+ * part: a minute is told whole. A gauge beside max() is that of the row that has the maximum
+ * (SQLite's lang_select.html). */
+#define PART        "max(0, min(ts + seconds, ?2 + 1) - max(ts, ?1)) / (1.0 * seconds)"
 #define SUM(column) "CAST(round(sum((" column ") * " PART ")) AS INTEGER), "
-#define SUMS(net, gauge) SUM("user_us + system_us") SUM("read_bytes") SUM("write_bytes") net "max(iif(" gauge " IS NULL, -1, ts)), " /* the last row of one that is gone has none */
+/* the last row of one that is gone has none */
+#define SUMS(net, gauge)           \
+	SUM("user_us + system_us") \
+	SUM("read_bytes") SUM("write_bytes") net "max(iif(" gauge " IS NULL, -1, ts)), "
 #define RANGE(before, by) " WHERE ts BETWEEN ?1 - " TEXT_OF(before) " AND ?2 GROUP BY " by
 
-static const char PROCESSES[] =
-	"SELECT process_id, 0, " SUMS("NULL, NULL, NULL, ", "rss") "rss, NULL FROM process_stats" RANGE(PROCESS_USAGE_PROCESS_S, "process_id");
-static const char CONTAINERS[] =
-	"SELECT container, container_id, " SUMS(SUM("rx_bytes") SUM("tx_bytes") SUM("throttled_us"), "working") "working, mem_limit"
-	" FROM container_stats" RANGE(PROCESS_USAGE_CONTAINER_S, "cgroup");
+static const char PROCESSES[] = "SELECT process_id, 0, " SUMS(
+	"NULL, NULL, NULL, ", "rss") "rss, NULL FROM process_stats" RANGE(PROCESS_USAGE_PROCESS_S,
+									  "process_id");
+static const char CONTAINERS[] = "SELECT container, container_id, " SUMS(
+	SUM("rx_bytes") SUM("tx_bytes") SUM("throttled_us"),
+	"working") "working, mem_limit"
+		   " FROM container_stats" RANGE(PROCESS_USAGE_CONTAINER_S, "cgroup");
 
 static const char RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'host' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
@@ -34,16 +42,21 @@ static const char RECORDED[] =
 static const char FLOWS[] =
 	"SELECT process_id, 0, sum(rx_bytes), sum(tx_bytes) FROM flows WHERE ts BETWEEN ?1 AND ?2 GROUP BY process_id"
 	" HAVING coalesce(sum(rx_bytes), sum(tx_bytes)) IS NOT NULL";
-/* Of containers the same, but for what stayed on this host: where family host did not read their interfaces. */
+/* Of containers the same, but for what stayed on this host: where family host did not read their
+ * interfaces. */
 static const char CONTAINER_FLOWS[] =
 	"SELECT container, '', sum(rx_bytes), sum(tx_bytes) FROM flows WHERE ts BETWEEN ?1 AND ?2 AND container <> '' AND protocol <> 'unix' GROUP BY container";
 static const char NET_RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'net' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
 
 /* One that ended has no memory at the last reading. */
-#define GPU_LAST "SELECT process_id, container, sum(iif(ts >= ?1, busy_us, 0)) AS busy, max(ts), mem FROM gpu_process_stats" RANGE(PROCESS_USAGE_GPU_S, "process_id, uuid")
-static const char GPU_PROCESSES[] = "SELECT process_id, 0, sum(busy), sum(mem) FROM (" GPU_LAST ") WHERE process_id IS NOT NULL GROUP BY 1";
-static const char GPU_CONTAINERS[] = "SELECT container, '', sum(busy), sum(mem) FROM (" GPU_LAST ") GROUP BY 1";
+#define GPU_LAST                                                                                                           \
+	"SELECT process_id, container, sum(iif(ts >= ?1, busy_us, 0)) AS busy, max(ts), mem FROM gpu_process_stats" RANGE( \
+		PROCESS_USAGE_GPU_S, "process_id, uuid")
+static const char GPU_PROCESSES[] = "SELECT process_id, 0, sum(busy), sum(mem) FROM (" GPU_LAST
+				    ") WHERE process_id IS NOT NULL GROUP BY 1";
+static const char GPU_CONTAINERS[] =
+	"SELECT container, '', sum(busy), sum(mem) FROM (" GPU_LAST ") GROUP BY 1";
 static const char GPU_RECORDED[] =
 	"SELECT 1 FROM run WHERE family = 'gpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1";
 
@@ -104,9 +117,20 @@ static void take_numbers(struct process_usage_row *x, sqlite3_stmt *st)
 static struct process_usage_row *container_row(struct reading *r, sqlite3_stmt *st)
 {
 	const char *name = askrows_text(st, 0), *id = askrows_text(st, 1);
-	const struct store_process_row p = {.comm = "", .exe = "", .args = "", .cgroup = "", .unit = "", .container = name,
-					    .container_id = id, .container_image = "", .runtime = "", .project = "", .service = "",
-					    .lang = "", .lang_runtime = "", .present = true};
+	const struct store_process_row p = {.comm = "",
+					    .exe = "",
+					    .args = "",
+					    .cgroup = "",
+					    .unit = "",
+					    .container = name,
+					    .container_id = id,
+					    .container_image = "",
+					    .runtime = "",
+					    .project = "",
+					    .service = "",
+					    .lang = "",
+					    .lang_runtime = "",
+					    .present = true};
 	struct process_usage_row *x;
 	bool fresh;
 
@@ -131,12 +155,23 @@ static void take_container(void *ctx, sqlite3_stmt *st)
 /* Strings of its own: the segment may be closed. */
 static struct fold_process who_of(const struct store_process_row *p)
 {
-	return (struct fold_process){
-		.pid = p->pid, .ppid = p->ppid, .uid = p->uid, .start_ns = p->start_ns, .end_ns = p->end_ns, .how = p->how,
-		.status = p->status, .self = p->self, .comm = mem_strdup(p->comm), .exe = mem_strdup(p->exe), .args = mem_strdup(p->args),
-		.container = mem_strdup(p->container), .container_id = mem_strdup(p->container_id),
-		.container_image = mem_strdup(p->container_image), .unit = mem_strdup(p->unit), .lang = mem_strdup(p->lang),
-		.lang_runtime = mem_strdup(p->lang_runtime)};
+	return (struct fold_process){.pid = p->pid,
+				     .ppid = p->ppid,
+				     .uid = p->uid,
+				     .start_ns = p->start_ns,
+				     .end_ns = p->end_ns,
+				     .how = p->how,
+				     .status = p->status,
+				     .self = p->self,
+				     .comm = mem_strdup(p->comm),
+				     .exe = mem_strdup(p->exe),
+				     .args = mem_strdup(p->args),
+				     .container = mem_strdup(p->container),
+				     .container_id = mem_strdup(p->container_id),
+				     .container_image = mem_strdup(p->container_image),
+				     .unit = mem_strdup(p->unit),
+				     .lang = mem_strdup(p->lang),
+				     .lang_runtime = mem_strdup(p->lang_runtime)};
 }
 
 static uint64_t identity(const struct store_process_row *p)
@@ -173,7 +208,8 @@ static struct process_usage_row *process_row(struct reading *r, sqlite3_stmt *st
 	if (id <= 0 || (uint64_t)id >= r->dict->n_processes)
 		return NULL;
 	p = &r->dict->processes[id];
-	if (!p->present || (p->end_ns && p->end_ns < r->sel->from_ns) || !select_wants_process(r->sel, p))
+	if (!p->present || (p->end_ns && p->end_ns < r->sel->from_ns) ||
+	    !select_wants_process(r->sel, p))
 		return NULL;
 	x = row_of(r, identity(p), &fresh);
 	if (fresh)
@@ -192,7 +228,8 @@ static void take_process(void *ctx, sqlite3_stmt *st)
 static void take_flow(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	struct process_usage_row *x = r->out->of_containers ? container_row(r, st) : process_row(r, st);
+	struct process_usage_row *x =
+		r->out->of_containers ? container_row(r, st) : process_row(r, st);
 
 	if (!x)
 		return;
@@ -213,7 +250,8 @@ static void take_gpu_run(void *ctx, sqlite3_stmt *st)
 static void take_gpu(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	struct process_usage_row *x = r->out->of_containers ? container_row(r, st) : process_row(r, st);
+	struct process_usage_row *x =
+		r->out->of_containers ? container_row(r, st) : process_row(r, st);
 
 	if (!x)
 		return;
@@ -223,8 +261,8 @@ static void take_gpu(void *ctx, sqlite3_stmt *st)
 	x->has_gpu = true;
 }
 
-static int read_all(const struct selection *sel, struct process_usage *out, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st),
-		    struct err *e)
+static int read_all(const struct selection *sel, struct process_usage *out, const char *sql,
+		    void (*take)(void *ctx, sqlite3_stmt *st), struct err *e)
 {
 	struct reading r = {.sel = sel, .out = out};
 	bool containers = take == take_container;
@@ -245,12 +283,14 @@ static int read_all(const struct selection *sel, struct process_usage *out, cons
 		if (!rc && !(containers && out->known))
 			rc = askrows(sel, seg, path, NET_RECORDED, take_net_run, &r, e);
 		if (!rc && !(containers && out->known))
-			rc = askrows(sel, seg, path, containers ? CONTAINER_FLOWS : FLOWS, take_flow, &r, e);
+			rc = askrows(sel, seg, path, containers ? CONTAINER_FLOWS : FLOWS,
+				     take_flow, &r, e);
 		r.segment++;
 		if (!rc)
 			rc = askrows(sel, seg, path, GPU_RECORDED, take_gpu_run, &r, e);
 		if (!rc)
-			rc = askrows(sel, seg, path, containers ? GPU_CONTAINERS : GPU_PROCESSES, take_gpu, &r, e);
+			rc = askrows(sel, seg, path, containers ? GPU_CONTAINERS : GPU_PROCESSES,
+				     take_gpu, &r, e);
 	}
 	idmap_release(&r.row_of);
 	return rc;
@@ -270,8 +310,10 @@ void process_usage_release(struct process_usage *u)
 {
 	for (size_t i = 0; i < u->n; i++) {
 		const struct fold_process *p = &u->rows[i].who;
-		const char *texts[] = {u->rows[i].name, u->rows[i].id, p->comm, p->exe, p->args, p->container, p->container_id,
-				       p->container_image, p->unit, p->lang, p->lang_runtime};
+		const char *texts[] = {
+			u->rows[i].name, u->rows[i].id, p->comm,         p->exe,
+			p->args,         p->container,  p->container_id, p->container_image,
+			p->unit,         p->lang,       p->lang_runtime};
 
 		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
 			free((void *)(uintptr_t)texts[k]);

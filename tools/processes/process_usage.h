@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * used: what processes or containers used in a range beside CPU time, as family host recorded it (views process_stats and
- * container_stats; of processes what went over their connections, as family net did: view flows): sums of what was read, written, received and sent, and how much memory they had at its end; of
- * GPUs the same, as family gpu recorded it (view gpu_process_stats).
+ * used: what processes or containers used in a range beside CPU time, as family host recorded it
+ * (views process_stats and container_stats; of processes what went over their connections, as
+ * family net did: view flows): sums of what was read, written, received and sent, and how much
+ * memory they had at its end; of GPUs the same, as family gpu recorded it (view gpu_process_stats).
  *
- * Memory is that of the last reading before the range's end, where that is at most PROCESS_USAGE_PROCESS_S or PROCESS_USAGE_CONTAINER_S before its
- * beginning: what does not move has a row so often only (loaders/host).
+ * Memory is that of the last reading before the range's end, where that is at most
+ * PROCESS_USAGE_PROCESS_S or PROCESS_USAGE_CONTAINER_S before its beginning: what does not move has
+ * a row so often only (loaders/host).
  */
 #ifndef SONDE_TOOLS_PROCESS_USAGE_H
 #define SONDE_TOOLS_PROCESS_USAGE_H
@@ -23,21 +25,22 @@
 #define PROCESS_USAGE_GPU_S       70
 
 struct process_usage_row {
-	char *name, *id;           /* of a container; "" of a process */
-	struct fold_process who;   /* of a process: what it is; ns and samples are 0 */
-	int64_t at;                /* of the last reading, seconds since 1970 */
+	char *name, *id;         /* of a container; "" of a process */
+	struct fold_process who; /* of a process: what it is; ns and samples are 0 */
+	int64_t at;              /* of the last reading, seconds since 1970 */
 	uint64_t cpu_us, read_bytes, write_bytes, rx_bytes, tx_bytes, throttled_us;
-	uint64_t mem, mem_limit;   /* bytes; of a process what is in memory; limit 0: none */
-	uint64_t gpu_us, gpu_mem;  /* kernels of its ran on GPUs; bytes that it has of them */
-	uint64_t gpu_segment;      /* that gpu_mem is of */
+	uint64_t mem, mem_limit;  /* bytes; of a process what is in memory; limit 0: none */
+	uint64_t gpu_us, gpu_mem; /* kernels of its ran on GPUs; bytes that it has of them */
+	uint64_t gpu_segment;     /* that gpu_mem is of */
 	bool has_mem, has_io, has_net, has_gpu;
 };
 
 struct process_usage {
-	struct process_usage_row *rows; size_t n;
-	bool known;                /* it was recorded: what is not there used nothing */
-	bool net_known;            /* family net was recorded, and of containers family host was not */
-	bool gpu_known;            /* family gpu was recorded */
+	struct process_usage_row *rows;
+	size_t n;
+	bool known;     /* it was recorded: what is not there used nothing */
+	bool net_known; /* family net was recorded, and of containers family host was not */
+	bool gpu_known; /* family gpu was recorded */
 	bool of_containers;
 };
 

@@ -12,7 +12,8 @@
 
 bool procs_more_takes(const struct store_kind_info *kind)
 {
-	return kind->class == STORE_DURATION || (kind->class == STORE_GAUGE && kind->unit_value == STORE_BYTES);
+	return kind->class == STORE_DURATION ||
+	       (kind->class == STORE_GAUGE && kind->unit_value == STORE_BYTES);
 }
 
 static void title_make(const char *name, char title[16])
@@ -33,7 +34,8 @@ int procs_more_make(struct procs_more *m, const struct selection *sel, struct er
 	for (int i = 1; !ret && i < STORE_KINDS; i++) {
 		if (!(kinds & 1u << i) || !procs_more_takes(store_kind_info((enum store_kind)i)))
 			continue;
-		ret = fold_make(sel, &(struct fold_opts){.kind = (enum store_kind)i}, &m->fold[m->n], e);
+		ret = fold_make(sel, &(struct fold_opts){.kind = (enum store_kind)i},
+				&m->fold[m->n], e);
 		if (!ret)
 			title_make(m->fold[m->n]->kind->name, m->title[m->n]);
 		m->n += !ret;

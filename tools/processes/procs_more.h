@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * procs_more: what the processes of a window have beside CPU time, as far as it was recorded: a fold for each kind of value
- * that takes time (durations: waits) or that stands at the window's end in bytes (memory).
+ * procs_more: what the processes of a window have beside CPU time, as far as it was recorded: a
+ * fold for each kind of value that takes time (durations: waits) or that stands at the window's end
+ * in bytes (memory).
  */
 #ifndef SONDE_TOOLS_PROCS_MORE_H
 #define SONDE_TOOLS_PROCS_MORE_H
@@ -18,7 +19,8 @@
 
 struct procs_more {
 	struct fold *fold[STORE_KINDS]; /* in order of the kinds */
-	char title[STORE_KINDS][16];    /* of columns: "OFFCPU" for what --type and --sort call offcpu */
+	char title[STORE_KINDS]
+		  [16]; /* of columns: "OFFCPU" for what --type and --sort call offcpu */
 	size_t n;
 };
 

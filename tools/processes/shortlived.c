@@ -18,14 +18,16 @@
 #define RANGE  " WHERE ts BETWEEN ?1 - 60 AND ?2"
 
 static const char ENDED[] =
-	"SELECT container, comm, max(self), " SUM("n") ", " SUM("user_us + system_us") ", " SUM("read_bytes") ", " SUM("write_bytes") ", "
-	SUM("lived_us") ", max(rss_max), cgroup FROM ended_stats" RANGE " AND ts + seconds > ?1 GROUP BY container, comm";
-static const char TOLD[] =
-	"SELECT container, " SUM("cpu_us") ", " SUM("n") " FROM (SELECT ts, seconds, container, user_us + system_us AS cpu_us, 0 AS n FROM process_stats" RANGE
-	" UNION ALL SELECT ts, seconds, container, user_us + system_us, n FROM ended_stats" RANGE ") GROUP BY container";
+	"SELECT container, comm, max(self), " SUM("n") ", " SUM("user_us + system_us") ", " SUM("read_bytes") ", " SUM(
+		"write_bytes") ", " SUM("lived_us") ", max(rss_max), cgroup FROM ended_stats" RANGE
+						    " AND ts + seconds > ?1 GROUP BY container, comm";
+static const char TOLD[] = "SELECT container, " SUM("cpu_us") ", " SUM(
+	"n") " FROM (SELECT ts, seconds, container, user_us + system_us AS cpu_us, 0 AS n FROM process_stats" RANGE
+	     " UNION ALL SELECT ts, seconds, container, user_us + system_us, n FROM ended_stats" RANGE
+	     ") GROUP BY container";
 /* Of a file that has no table of ends neither is known. */
-static const char CHARGED[] =
-	"SELECT " SUM("user_us + nice_us + system_us + irq_us + softirq_us") ", (SELECT n FROM ended_row LIMIT 0) FROM host_stats" RANGE;
+static const char CHARGED[] = "SELECT " SUM(
+	"user_us + nice_us + system_us + irq_us + softirq_us") ", (SELECT n FROM ended_row LIMIT 0) FROM host_stats" RANGE;
 
 struct reading {
 	const struct selection *sel;
@@ -44,9 +46,20 @@ static uint64_t number(sqlite3_stmt *st, int column)
 
 static bool wants(const struct reading *r, sqlite3_stmt *st)
 {
-	const struct store_process_row p = {.comm = askrows_text(st, 1), .exe = "", .args = "", .cgroup = askrows_text(st, 9), .unit = "",
-					    .container = askrows_text(st, 0), .container_id = "", .container_image = "", .runtime = "",
-					    .project = "", .service = "", .lang = "", .lang_runtime = "", .present = true,
+	const struct store_process_row p = {.comm = askrows_text(st, 1),
+					    .exe = "",
+					    .args = "",
+					    .cgroup = askrows_text(st, 9),
+					    .unit = "",
+					    .container = askrows_text(st, 0),
+					    .container_id = "",
+					    .container_image = "",
+					    .runtime = "",
+					    .project = "",
+					    .service = "",
+					    .lang = "",
+					    .lang_runtime = "",
+					    .present = true,
 					    .self = sqlite3_column_int(st, 2) != 0};
 
 	return select_wants_process(r->sel, &p);
@@ -56,7 +69,8 @@ static struct shortlived_row *row_of(struct reading *r, const char *container, c
 {
 	struct shortlived *s = r->out;
 
-	const uint64_t key = hash_bytes(hash_bytes(HASH_SEED, container, strlen(container) + 1), comm, strlen(comm) + 1);
+	const uint64_t key = hash_bytes(hash_bytes(HASH_SEED, container, strlen(container) + 1),
+					comm, strlen(comm) + 1);
 	bool fresh;
 	uint64_t *at = idmap_ref(&r->row_of, key, &fresh);
 
@@ -64,7 +78,8 @@ static struct shortlived_row *row_of(struct reading *r, const char *container, c
 		return &s->rows[*at];
 	*at = s->n;
 	mem_grow(s->rows, s->n, r->cap);
-	s->rows[s->n] = (struct shortlived_row){.container = mem_strdup(container), .comm = mem_strdup(comm)};
+	s->rows[s->n] = (struct shortlived_row){.container = mem_strdup(container),
+						.comm = mem_strdup(comm)};
 	return &s->rows[s->n++];
 }
 
@@ -97,7 +112,8 @@ static void take_told(void *ctx, sqlite3_stmt *st)
 	struct reading *r = ctx;
 	struct shortlived *s = r->out;
 	const char *container = askrows_text(st, 0);
-	struct shortlived_told *x = (struct shortlived_told *)(uintptr_t)shortlived_of(s, container);
+	struct shortlived_told *x =
+		(struct shortlived_told *)(uintptr_t)shortlived_of(s, container);
 
 	if (!x) {
 		mem_grow(s->told, s->n_told, r->cap_told);
@@ -131,7 +147,8 @@ static int by_cpu(const void *a, const void *b)
 int shortlived_read(const struct selection *sel, struct shortlived *out, struct err *e)
 {
 	struct reading r = {.sel = sel, .out = out};
-	const struct askrows_part parts[] = {{ENDED, take_ended, &r}, {TOLD, take_told, &r}, {CHARGED, take_charged, &r}};
+	const struct askrows_part parts[] = {
+		{ENDED, take_ended, &r}, {TOLD, take_told, &r}, {CHARGED, take_charged, &r}};
 	int rc;
 
 	*out = (struct shortlived){0};
@@ -174,7 +191,8 @@ void shortlived_json(const struct shortlived *s, json_t *envelope)
 		json_t *o = json_object();
 
 		json_object_set_new(o, "comm", *x->comm ? json_text(x->comm) : json_null());
-		json_object_set_new(o, "container", *x->container ? json_text(x->container) : json_null());
+		json_object_set_new(o, "container",
+				    *x->container ? json_text(x->container) : json_null());
 		json_object_set_new(o, "processes", json_integer((json_int_t)x->n));
 		json_object_set_new(o, "cpu_used_ns", ns(x->cpu_us));
 		json_object_set_new(o, "read_bytes", json_integer((json_int_t)x->read_bytes));
@@ -187,5 +205,6 @@ void shortlived_json(const struct shortlived *s, json_t *envelope)
 	if (!s->charged_known)
 		return;
 	json_object_set_new(envelope, "cpu_charged_ns", ns(s->charged_us));
-	json_object_set_new(envelope, "cpu_unattributed_ns", ns(shortlived_rest(s->charged_us, s->told_us)));
+	json_object_set_new(envelope, "cpu_unattributed_ns",
+			    ns(shortlived_rest(s->charged_us, s->told_us)));
 }

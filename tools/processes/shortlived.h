@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shortlived: processes that lived between two readings of family host, by container and command, and what of the CPU time that was charged
- * no process was told to have used: of the host against what the kernel sampled (/proc/stat, with interrupts), of a container
- * against its cgroup's own counter, which is exact.
+ * shortlived: processes that lived between two readings of family host, by container and command,
+ * and what of the CPU time that was charged no process was told to have used: of the host against
+ * what the kernel sampled (/proc/stat, with interrupts), of a container against its cgroup's own
+ * counter, which is exact.
  */
 #ifndef SONDE_TOOLS_SHORTLIVED_H
 #define SONDE_TOOLS_SHORTLIVED_H
@@ -16,20 +17,22 @@
 #include "tools/select/select.h"
 
 struct shortlived_row {
-	char *container, *comm;    /* "": of none; many different ones */
+	char *container, *comm; /* "": of none; many different ones */
 	uint64_t n, cpu_us, read_bytes, write_bytes, lived_us, rss_max;
 };
 
 /* Of a container: all that its processes were told to have used, those of `rows` too. */
 struct shortlived_told {
 	char *container;
-	uint64_t n, cpu_us;        /* n: of those in `rows` */
+	uint64_t n, cpu_us; /* n: of those in `rows` */
 };
 
 struct shortlived {
-	struct shortlived_row *rows; size_t n; /* most CPU time first */
-	struct shortlived_told *told; size_t n_told;
-	bool charged_known;        /* the selection is not narrowed, and the host was recorded */
+	struct shortlived_row *rows;
+	size_t n; /* most CPU time first */
+	struct shortlived_told *told;
+	size_t n_told;
+	bool charged_known; /* the selection is not narrowed, and the host was recorded */
 	uint64_t charged_us, told_us;
 };
 

@@ -17,14 +17,15 @@
 #include "tools/print/term.h"
 #include "tools/print/when.h"
 
-#define PATIENCE_S 10
-#define ANSWER_MAX (8u << 20)
+#define PATIENCE_S  10
+#define ANSWER_MAX  (8u << 20)
 #define STEPS_SHOWN 4
 
 static int refused(const char *store, int error, struct err *e)
 {
 	if (error == EACCES || error == EPERM) {
-		err_set(e, -error, EXIT_PERMISSION, "cannot ask the sonded that keeps %s: %s", store, strerror(error));
+		err_set(e, -error, EXIT_PERMISSION, "cannot ask the sonded that keeps %s: %s",
+			store, strerror(error));
 		store_rights_fix(store, e);
 		return -error;
 	}
@@ -33,7 +34,8 @@ static int refused(const char *store, int error, struct err *e)
 		err_fix(e, "sudo sonde up");
 		return -ENOENT;
 	}
-	return err_set(e, -error, EXIT_RUNTIME, "cannot ask the sonded that keeps %s: %s", store, strerror(error));
+	return err_set(e, -error, EXIT_RUNTIME, "cannot ask the sonded that keeps %s: %s", store,
+		       strerror(error));
 }
 
 static int reach(const char *store, int *out, struct err *e)
@@ -42,7 +44,8 @@ static int reach(const char *store, int *out, struct err *e)
 	struct timeval wait = {.tv_sec = PATIENCE_S};
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if ((size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control.sock", store) >= sizeof(addr.sun_path))
+	if ((size_t)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/control.sock", store) >=
+	    sizeof(addr.sun_path))
 		return refused(store, ENOENT, e);
 	if (fd < 0 || connect(fd, (void *)&addr, sizeof(addr)) < 0)
 		return refused(store, errno, e);
@@ -58,7 +61,8 @@ static int exchange(int fd, const json_t *request, struct strbuf *out)
 	char bytes[8192];
 	ssize_t n;
 
-	if (!text || send(fd, text, strlen(text), MSG_NOSIGNAL) < 0 || send(fd, "\n", 1, MSG_NOSIGNAL) < 0)
+	if (!text || send(fd, text, strlen(text), MSG_NOSIGNAL) < 0 ||
+	    send(fd, "\n", 1, MSG_NOSIGNAL) < 0)
 		return errno ? -errno : -EIO;
 	while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0 && out->len < ANSWER_MAX)
 		strbuf_add(out, bytes, (size_t)n);
@@ -84,8 +88,10 @@ int daemon_ask(const char *store, json_t *request, json_t **answer, struct err *
 	root = json_loadb(strbuf_str(&text), text.len, 0, NULL);
 	error = json_string_value(json_object_get(root, "error"));
 	if (error || !root) {
-		err_set(e, -EIO, root ? (enum sonde_exit)json_integer_value(json_object_get(root, "exit")) : EXIT_RUNTIME, "%s",
-			error ?: "sonded gave no answer");
+		err_set(e, -EIO,
+			root ? (enum sonde_exit)json_integer_value(json_object_get(root, "exit")) :
+			       EXIT_RUNTIME,
+			"%s", error ?: "sonded gave no answer");
 		if (json_string_value(json_object_get(root, "fix")))
 			err_fix(e, "%s", json_string_value(json_object_get(root, "fix")));
 		json_decref(root);
@@ -116,7 +122,8 @@ static void print_less(const json_t *o, const char *family)
 	if (number(o, "hz") > 0)
 		printf(", %.0f Hz", number(o, "hz"));
 	else if (f && step > 0)
-		printf(", step %.0f of %u: %s", step, f->steps, step < f->steps ? "fewer stacks, exact sums" : "no stacks, exact sums");
+		printf(", step %.0f of %u: %s", step, f->steps,
+		       step < f->steps ? "fewer stacks, exact sums" : "no stacks, exact sums");
 }
 
 static void print_service(const json_t *s)
@@ -132,13 +139,15 @@ static void print_service(const json_t *s)
 		printf(", pid %.0f", number(s, "pid"));
 	print_less(s, text_of(s, "name"));
 	if (strcmp(text_of(s, "name"), "maps"))
-		printf(", %s events, %s lost", term_count((uint64_t)number(s, "samples"), samples, sizeof(samples)),
+		printf(", %s events, %s lost",
+		       term_count((uint64_t)number(s, "samples"), samples, sizeof(samples)),
 		       term_count((uint64_t)number(s, "lost"), lost, sizeof(lost)));
 	if (number(s, "starts") > 1)
 		printf(", started %.0f times", number(s, "starts"));
 	putchar('\n');
 	if (*text_of(s, "store_error"))
-		printf("           keeps in memory what it can: the store is not written (%s)\n", text_of(s, "store_error"));
+		printf("           keeps in memory what it can: the store is not written (%s)\n",
+		       text_of(s, "store_error"));
 	if (*why)
 		printf("           %s\n", why);
 	if (*fix)
@@ -158,7 +167,8 @@ static void print_steps(const json_t *steps)
 		bool back = !strcmp(what, "records again") || !strcmp(what, "is less slowed");
 
 		printf("  limit    %s: %s its %s limit, %s %s",
-		       when_local(json_integer_value(json_object_get(o, "ts")), clock_utc_ns(), when, sizeof(when)),
+		       when_local(json_integer_value(json_object_get(o, "ts")), clock_utc_ns(),
+				  when, sizeof(when)),
 		       back ? "within" : "over", text_of(o, "limit"), text_of(o, "family"), what);
 		print_less(o, text_of(o, "family"));
 		putchar('\n');
@@ -173,7 +183,8 @@ static void print_sealing(const json_t *o)
 		return;
 	printf("  sealing  %s", text_of(o, "state"));
 	if (number(o, "segments") > 0)
-		printf("; %.0f segments archived, %s are %s", number(o, "segments"), term_bytes((uint64_t)number(o, "bytes_before"), before, sizeof(before)),
+		printf("; %.0f segments archived, %s are %s", number(o, "segments"),
+		       term_bytes((uint64_t)number(o, "bytes_before"), before, sizeof(before)),
 		       term_bytes((uint64_t)number(o, "bytes_after"), after, sizeof(after)));
 	putchar('\n');
 }
@@ -183,12 +194,16 @@ static void print_store(const json_t *o)
 	char own[32], budget[32], left[32], begins[32];
 	int64_t history = json_integer_value(json_object_get(o, "history_begins_ns"));
 
-	printf("  budget   %s of %s, %s free on its disk%s", term_bytes((uint64_t)number(o, "bytes"), own, sizeof(own)),
+	printf("  budget   %s of %s, %s free on its disk%s",
+	       term_bytes((uint64_t)number(o, "bytes"), own, sizeof(own)),
 	       term_bytes((uint64_t)number(o, "budget_bytes"), budget, sizeof(budget)),
 	       term_bytes((uint64_t)number(o, "free_bytes"), left, sizeof(left)),
-	       json_is_true(json_object_get(o, "unmet")) ? ": over its limits, and nothing more may go" : "");
+	       json_is_true(json_object_get(o, "unmet")) ?
+		       ": over its limits, and nothing more may go" :
+		       "");
 	if (history)
-		printf("; history begins %s (%.0f segments removed)", when_local(history, clock_utc_ns(), begins, sizeof(begins)),
+		printf("; history begins %s (%.0f segments removed)",
+		       when_local(history, clock_utc_ns(), begins, sizeof(begins)),
 		       number(o, "removed_segments"));
 	putchar('\n');
 	print_sealing(json_object_get(o, "sealing"));
@@ -215,14 +230,16 @@ void daemon_print(const json_t *status)
 	size_t i;
 
 	printf("sonded     pid %.0f, up for %s, %s; all of sonde: %.2f %% of one core lately (limit %.3g %%), %s (limit %s)",
-	       number(d, "pid"), when_duration((int64_t)(number(d, "for_seconds") * 1e9), took, sizeof(took)),
-	       json_is_true(json_object_get(d, "ready")) ? "ready" : "starting", 100 * number(d, "cores"),
-	       100 * number(d, "limit_cores"), term_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)),
+	       number(d, "pid"),
+	       when_duration((int64_t)(number(d, "for_seconds") * 1e9), took, sizeof(took)),
+	       json_is_true(json_object_get(d, "ready")) ? "ready" : "starting",
+	       100 * number(d, "cores"), 100 * number(d, "limit_cores"),
+	       term_bytes((uint64_t)number(d, "private_bytes"), memory, sizeof(memory)),
 	       term_bytes((uint64_t)number(d, "limit_bytes"), most, sizeof(most)));
 	print_bursts(d);
 	if (number(d, "step") + number(d, "memory_step") > 0)
 		print_steps(json_object_get(d, "steps"));
-	json_array_foreach(json_object_get(status, "services"), i, service)
+	json_array_foreach (json_object_get(status, "services"), i, service)
 		print_service(service);
 	print_store(json_object_get(status, "store"));
 }

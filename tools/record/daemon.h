@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon: asking the sonded that keeps a store, over STORE/control.sock (a JSON object there, one back). */
+/* daemon: asking the sonded that keeps a store, over STORE/control.sock (a JSON object there, one
+ * back). */
 #ifndef SONDE_TOOLS_DAEMON_H
 #define SONDE_TOOLS_DAEMON_H
 
@@ -8,8 +9,9 @@
 
 #include "schema/base/err.h"
 
-/* Takes the reference of `request`. The answer is the caller's (json_decref). -ENOENT with EXIT_NOTHING: no sonded keeps this
- * store. What sonded refuses comes as its own error, with its exit code. */
+/* Takes the reference of `request`. The answer is the caller's (json_decref). -ENOENT with
+ * EXIT_NOTHING: no sonded keeps this store. What sonded refuses comes as its own error, with its
+ * exit code. */
 int daemon_ask(const char *store, json_t *request, json_t **answer, struct err *e);
 /* Lines for `sonde status`: who records, since when, at what cost; how the store stands. */
 void daemon_print(const json_t *status);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor_pid: why the stacks of one process are complete, or not. What it has mapped is asked of sonde-maps
+ * doctor_pid: why the stacks of one process are complete, or not. What it has mapped is asked of
+ * sonde-maps
  * (--explain); how its stacks ended, of the newest recording that has samples of its program.
  */
 #include <errno.h>
@@ -52,7 +53,8 @@ static int ask(uint64_t pid, const char *store, json_t **out, struct err *e)
 	if (*out)
 		return 0;
 	rc = WIFEXITED(status) ? WEXITSTATUS(status) : 0; /* it has said itself what is wrong */
-	err_set(e, -EIO, rc ? (enum sonde_exit)rc : EXIT_RUNTIME, "process %s cannot be explained", number);
+	err_set(e, -EIO, rc ? (enum sonde_exit)rc : EXIT_RUNTIME, "process %s cannot be explained",
+		number);
 	if (rc != EXIT_USAGE)
 		err_fix(e, "sudo sonde doctor --pid %s", number);
 	return -EIO;
@@ -61,7 +63,8 @@ static int ask(uint64_t pid, const char *store, json_t **out, struct err *e)
 static void add_file(json_t *rows, const json_t *f)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
-	const char *path = text_of(f, "path"), *slash = strrchr(path, '/'), *state = text_of(f, "state");
+	const char *path = text_of(f, "path"), *slash = strrchr(path, '/'),
+		   *state = text_of(f, "state");
 	const char *name = slash && slash[1] ? slash + 1 : path;
 	uint64_t rows_n = number_of(f, "rows"), bad = number_of(f, "unsupported");
 	char n[32], b[32];
@@ -69,14 +72,16 @@ static void add_file(json_t *rows, const json_t *f)
 	if (!strcmp(state, "ready")) {
 		strbuf_addf(&text, "%s rows", term_count(rows_n, n, sizeof(n)));
 		if (bad)
-			strbuf_addf(&text, "; %s places that no row can express", term_count(bad, b, sizeof(b)));
+			strbuf_addf(&text, "; %s places that no row can express",
+				    term_count(bad, b, sizeof(b)));
 		json_array_append_new(rows, doctor_item(NULL, name, "ok", strbuf_str(&text), NULL));
 		return;
 	}
 	if (!strcmp(state, "pending"))
 		strbuf_addstr(&text, "its rows are still being made");
 	else if (!strcmp(state, "refused"))
-		strbuf_addf(&text, "no rows: %s; frame pointers are followed", text_of(f, "reason"));
+		strbuf_addf(&text, "no rows: %s; frame pointers are followed",
+			    text_of(f, "reason"));
 	else
 		strbuf_addstr(&text, "it describes no stack frames; frame pointers are followed");
 	json_array_append_new(rows, doctor_item(NULL, name, "warn", strbuf_str(&text), NULL));
@@ -86,16 +91,21 @@ static void add_file(json_t *rows, const json_t *f)
 static const struct unwalked {
 	const char *name, *why, *fix;
 } UNWALKED[] = {
-	{"python", "how this build keeps them is not known (a pre-release, a build without a GIL of 3.14 or later, or one without its symbols)",
+	{"python",
+	 "how this build keeps them is not known (a pre-release, a build without a GIL of 3.14 or later, or one without its symbols)",
 	 "a released build of 2.7 or 3.6 to 3.15, with its dynamic symbols"},
-	{"php", "how this build keeps them is not known (one with thread safety, or of another version)", "a PHP 7.4 to 8.4 without thread safety"},
+	{"php",
+	 "how this build keeps them is not known (one with thread safety, or of another version)",
+	 "a PHP 7.4 to 8.4 without thread safety"},
 	{"ruby", "how this version keeps them is not known", "a Ruby 2.7, 3.1 or 3.3"},
 	{"java", "how this version keeps them is not known", "a JDK 11, 17, 21 or 25"},
-	{"javascript", "how this V8 keeps them is not known (of another version, or without its v8dbg_ symbols)",
+	{"javascript",
+	 "how this V8 keeps them is not known (of another version, or without its v8dbg_ symbols)",
 	 "Node 16, 18, 20, 22 or 24; or node --perf-basic-prof: its functions then have names"},
 };
 
-/* How frames of scripts get their names, where the file is an interpreter. `another`: another file is one that is known. */
+/* How frames of scripts get their names, where the file is an interpreter. `another`: another file
+ * is one that is known. */
 static void add_runtime(json_t *rows, const json_t *f, bool another)
 {
 	const json_t *r = json_object_get(f, "runtime");
@@ -108,13 +118,16 @@ static void add_runtime(json_t *rows, const json_t *f, bool another)
 	if (*version)
 		strbuf_addf(&text, "version %s: ", version);
 	if (walked)
-		strbuf_addstr(&text, "script frames have function, file and line, read from the process's own memory");
+		strbuf_addstr(
+			&text,
+			"script frames have function, file and line, read from the process's own memory");
 	for (size_t i = 0; i < ARRAY_SIZE(UNWALKED) && !walked; i++)
 		if (!strcmp(UNWALKED[i].name, text_of(r, "name"))) {
 			strbuf_addf(&text, "no script frames: %s", UNWALKED[i].why);
 			fix = UNWALKED[i].fix;
 		}
-	json_array_append_new(rows, doctor_item(NULL, text_of(r, "name"), walked ? "ok" : "warn", strbuf_str(&text), fix));
+	json_array_append_new(rows, doctor_item(NULL, text_of(r, "name"), walked ? "ok" : "warn",
+						strbuf_str(&text), fix));
 }
 
 /* A program that only starts a library is not told of, where the library is. */
@@ -124,9 +137,9 @@ static void add_runtimes(json_t *rows, const json_t *files)
 	json_t *f;
 	size_t i;
 
-	json_array_foreach(files, i, f)
+	json_array_foreach (files, i, f)
 		walked |= json_is_true(json_object_get(json_object_get(f, "runtime"), "walked"));
-	json_array_foreach(files, i, f)
+	json_array_foreach (files, i, f)
 		add_runtime(rows, f, walked);
 }
 
@@ -135,17 +148,23 @@ static void add_tls(json_t *rows, const json_t *f)
 {
 	const json_t *t = json_object_get(f, "tls");
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
-	const char *read = text_of(t, "read"), *path = text_of(f, "path"), *slash = strrchr(path, '/');
+	const char *read = text_of(t, "read"), *path = text_of(f, "path"),
+		   *slash = strrchr(path, '/');
 	bool blind = !strcmp(read, "no");
 
 	if (!t)
 		return;
 	if (blind)
-		strbuf_addf(&text, "what %s says is not read: %s", text_of(t, "library"), text_of(t, "why"));
+		strbuf_addf(&text, "what %s says is not read: %s", text_of(t, "library"),
+			    text_of(t, "why"));
 	else
-		strbuf_addf(&text, "%s, read at %llu places in %s%s", text_of(t, "library"), (unsigned long long)number_of(t, "probes"), slash ? slash + 1 : path,
-			    !strcmp(read, "emulated") ? ", on instructions that the kernel emulates" : "; some of them cost a debug trap each time");
-	json_array_append_new(rows, doctor_item(NULL, "requests in TLS", blind ? "warn" : "ok", strbuf_str(&text), NULL));
+		strbuf_addf(&text, "%s, read at %llu places in %s%s", text_of(t, "library"),
+			    (unsigned long long)number_of(t, "probes"), slash ? slash + 1 : path,
+			    !strcmp(read, "emulated") ?
+				    ", on instructions that the kernel emulates" :
+				    "; some of them cost a debug trap each time");
+	json_array_append_new(rows, doctor_item(NULL, "requests in TLS", blind ? "warn" : "ok",
+						strbuf_str(&text), NULL));
 }
 
 static void add_anonymous(json_t *rows, const json_t *a)
@@ -158,16 +177,24 @@ static void add_anonymous(json_t *rows, const json_t *a)
 
 	if (!regions)
 		return;
-	strbuf_addf(&text, "%s of code without a file, in %llu region%s: frame pointers are followed; ",
-		    term_bytes(number_of(a, "bytes"), bytes, sizeof(bytes)), (unsigned long long)regions, regions == 1 ? "" : "s");
+	strbuf_addf(&text,
+		    "%s of code without a file, in %llu region%s: frame pointers are followed; ",
+		    term_bytes(number_of(a, "bytes"), bytes, sizeof(bytes)),
+		    (unsigned long long)regions, regions == 1 ? "" : "s");
 	if (read)
-		strbuf_addf(&text, "%s names from its %s", term_count(number_of(map, "names"), n, sizeof(n)), text_of(map, "kind"));
+		strbuf_addf(&text, "%s names from its %s",
+			    term_count(number_of(map, "names"), n, sizeof(n)),
+			    text_of(map, "kind"));
 	else if (*text_of(map, "reason"))
-		strbuf_addf(&text, "no names (perf map: %s, %s)", text_of(map, "state"), text_of(map, "reason"));
+		strbuf_addf(&text, "no names (perf map: %s, %s)", text_of(map, "state"),
+			    text_of(map, "reason"));
 	else
 		strbuf_addf(&text, "no names (perf map: %s)", text_of(map, "state"));
-	json_array_append_new(rows, doctor_item(NULL, "[jit]", read ? "ok" : "warn", strbuf_str(&text),
-						read ? NULL : "start it with what makes its runtime write /tmp/perf-PID.map"));
+	json_array_append_new(
+		rows,
+		doctor_item(NULL, "[jit]", read ? "ok" : "warn", strbuf_str(&text),
+			    read ? NULL :
+				   "start it with what makes its runtime write /tmp/perf-PID.map"));
 }
 
 struct of_program {
@@ -196,7 +223,8 @@ static int64_t read_endings(const char *store, struct of_program *p)
 			struct store_segment *s = NULL;
 
 			if (!store_segment_open(recs[i].runs[k].segment, &s, NULL))
-				store_endings(s, 0, INT64_MAX, recs[i].runs[k].run, add_if_its, p, NULL);
+				store_endings(s, 0, INT64_MAX, recs[i].runs[k].run, add_if_its, p,
+					      NULL);
 			store_segment_close(s);
 		}
 		number = p->endings.n ? recs[i].number : 0;
@@ -213,7 +241,8 @@ static void add_endings(json_t *rows, const char *store, const json_t *process)
 	char n[32];
 
 	if (!rec) {
-		json_array_append_new(rows, doctor_item(NULL, "recorded stacks", "off", "no recording has samples of this program",
+		json_array_append_new(rows, doctor_item(NULL, "recorded stacks", "off",
+							"no recording has samples of this program",
 							"sudo sonde record -d 10s"));
 		return;
 	}
@@ -223,10 +252,12 @@ static void add_endings(json_t *rows, const char *store, const json_t *process)
 	for (size_t i = 0; i < p.endings.programs[0].n_cuts && i < 3; i++) {
 		const struct endings_cut *c = &p.endings.programs[0].cuts[i];
 
-		strbuf_addf(&text, "%s %s: %s%s%s", i ? "," : "; others:", term_count(c->n, n, sizeof(n)), c->reason,
+		strbuf_addf(&text, "%s %s: %s%s%s",
+			    i ? "," : "; others:", term_count(c->n, n, sizeof(n)), c->reason,
 			    *c->module ? ", in " : "", c->module);
 	}
-	json_array_append_new(rows, doctor_item(NULL, "recorded stacks", endings_share(&p.endings) >= 0.99 ? "ok" : "warn",
+	json_array_append_new(rows, doctor_item(NULL, "recorded stacks",
+						endings_share(&p.endings) >= 0.99 ? "ok" : "warn",
 						strbuf_str(&text), NULL));
 	endings_release(&p.endings);
 }
@@ -241,10 +272,10 @@ int doctor_pid(struct verb_call *call, uint64_t pid, struct err *e)
 		return rc;
 	envelope = json_envelope("doctor", 0, 0);
 	rows = json_rows(envelope);
-	json_array_foreach(json_object_get(process, "files"), i, row)
+	json_array_foreach (json_object_get(process, "files"), i, row)
 		add_file(rows, row);
 	add_runtimes(rows, json_object_get(process, "files"));
-	json_array_foreach(json_object_get(process, "files"), i, row)
+	json_array_foreach (json_object_get(process, "files"), i, row)
 		add_tls(rows, row);
 	add_anonymous(rows, json_object_get(process, "anonymous"));
 	add_endings(rows, call->store, process);
@@ -252,8 +283,9 @@ int doctor_pid(struct verb_call *call, uint64_t pid, struct err *e)
 		json_object_set_new(envelope, "process", process);
 		return json_print(envelope, stdout, 0);
 	}
-	printf("process %llu  %s  %s\n", (unsigned long long)pid, text_of(process, "comm"), text_of(process, "exe"));
-	json_array_foreach(rows, i, row)
+	printf("process %llu  %s  %s\n", (unsigned long long)pid, text_of(process, "comm"),
+	       text_of(process, "exe"));
+	json_array_foreach (rows, i, row)
 		doctor_print(row);
 	json_decref(process);
 	json_decref(envelope);

@@ -11,8 +11,8 @@
 #include "tools/fold/fold_kind.h"
 #include "tools/print/term.h"
 
-#define SHOWN 3
-#define NAME_COLUMNS 18
+#define SHOWN            3
+#define NAME_COLUMNS     18
 #define FUNCTION_COLUMNS 48
 
 struct group {
@@ -57,8 +57,8 @@ static void gather(const struct fold *f, struct groups *g)
 }
 
 /* The leaf frame in which a group spent most, and its share of the group. */
-static const char *function_of(const struct fold *f, const struct groups *g, uint32_t group, uint64_t *scratch,
-			       double *share)
+static const char *function_of(const struct fold *f, const struct groups *g, uint32_t group,
+			       uint64_t *scratch, double *share)
 {
 	size_t best = 0;
 
@@ -73,7 +73,8 @@ static const char *function_of(const struct fold *f, const struct groups *g, uin
 	return f->n_frames && scratch[best] ? f->frames[best].name : "[no stack]";
 }
 
-static void print_group(const struct fold *f, const struct groups *g, uint32_t i, uint64_t *scratch, bool first, FILE *out)
+static void print_group(const struct fold *f, const struct groups *g, uint32_t i, uint64_t *scratch,
+			bool first, FILE *out)
 {
 	struct strbuf name cleanup_strbuf = STRBUF_INIT, function cleanup_strbuf = STRBUF_INIT;
 	const struct group *v = &g->v[i];
@@ -86,9 +87,10 @@ static void print_group(const struct fold *f, const struct groups *g, uint32_t i
 		snprintf(who, sizeof(who), "pid %u", v->pid);
 	else
 		snprintf(who, sizeof(who), "%zu procs", v->n);
-	fprintf(out, "  %-8s %s%*s %-11s %-11s %s %.0f %%\n", first ? "hottest" : "", strbuf_str(&name),
-		NAME_COLUMNS - (int)term_columns(strbuf_str(&name)), "", who,
-		term_cores(fold_cores(f, v->ns), cpu, sizeof(cpu)), strbuf_str(&function), 100 * share);
+	fprintf(out, "  %-8s %s%*s %-11s %-11s %s %.0f %%\n", first ? "hottest" : "",
+		strbuf_str(&name), NAME_COLUMNS - (int)term_columns(strbuf_str(&name)), "", who,
+		term_cores(fold_cores(f, v->ns), cpu, sizeof(cpu)), strbuf_str(&function),
+		100 * share);
 }
 
 static int by_ns(const void *a, const void *b, void *ctx)

@@ -52,7 +52,8 @@ void argv_release(struct argv *a)
 	free(a->v);
 }
 
-int loaderset_start(struct loaderset *s, const struct probe_family *f, loaderset_fill *fill, void *ctx, struct err *e)
+int loaderset_start(struct loaderset *s, const struct probe_family *f, loaderset_fill *fill,
+		    void *ctx, struct err *e)
 {
 	struct loader *l = &s->v[s->n];
 	char program[64], path[PATH_MAX];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loaderset: the loaders of one recording, one for each family: started, followed, ended together. Each tells its
- * progress as JSON lines on a pipe of its own (loaders/lib/bpf/run/progress.h).
+ * loaderset: the loaders of one recording, one for each family: started, followed, ended together.
+ * Each tells its progress as JSON lines on a pipe of its own (loaders/lib/bpf/run/progress.h).
  *
- *   1. Ctrl-C and SIGTERM reach all of them: a terminal sends them itself, what came from one process is passed on.
+ *   1. Ctrl-C and SIGTERM reach all of them: a terminal sends them itself, what came from one
+ * process is passed on.
  *   2. One that fails does not end the others.
  *   3. All are waited for, also when the reader gives up.
- *   4. With `length_ns` they are ended that long after the last of them was ready, so that all cover the same time; one
- *      that failed is not waited for.
+ *   4. With `length_ns` they are ended that long after the last of them was ready, so that all
+ * cover the same time; one that failed is not waited for.
  */
 #ifndef SONDE_TOOLS_LOADERSET_H
 #define SONDE_TOOLS_LOADERSET_H
@@ -25,11 +26,11 @@
 struct loader {
 	const struct probe_family *family;
 	pid_t pid;
-	int fd;                /* -1: it has closed its end */
-	int status;            /* as of wait(2), after loaderset_follow */
-	bool ready;            /* it has said so */
+	int fd;                          /* -1: it has closed its end */
+	int status;                      /* as of wait(2), after loaderset_follow */
+	bool ready;                      /* it has said so */
 	json_t *done, *error, *progress; /* the last of each, owned; NULL: none */
-	struct strbuf line;    /* begun */
+	struct strbuf line;              /* begun */
 };
 
 struct loaderset {
@@ -39,14 +40,14 @@ struct loaderset {
 	/* Called for each line as it comes, after `v` took it in. */
 	void (*event)(void *ctx, struct loader *l, const char *name, const json_t *ev);
 	void *ctx;
-	int64_t length_ns;     /* 0: they end by themselves */
-	int64_t end_ns;        /* boot clock, when they are to end; 0: not known yet */
-	bool timed_out;        /* they were ended by time */
+	int64_t length_ns; /* 0: they end by themselves */
+	int64_t end_ns;    /* boot clock, when they are to end; 0: not known yet */
+	bool timed_out;    /* they were ended by time */
 };
 
 struct mapshare;
 
-struct argv {                  /* a command line, ended by NULL */
+struct argv { /* a command line, ended by NULL */
 	char **v;
 	size_t n, cap;
 };
@@ -58,7 +59,8 @@ void loaderset_catch_signals(void);
 /* Adds a loader's arguments, --progress-fd with `fd` among them. */
 typedef void loaderset_fill(struct argv *a, void *ctx, const struct probe_family *f, int fd);
 /* Start sonde-NAME. */
-int loaderset_start(struct loaderset *s, const struct probe_family *f, loaderset_fill *fill, void *ctx, struct err *e);
+int loaderset_start(struct loaderset *s, const struct probe_family *f, loaderset_fill *fill,
+		    void *ctx, struct err *e);
 /* Until all have ended. */
 void loaderset_follow(struct loaderset *s);
 /* End and await those that run: nobody follows them. */

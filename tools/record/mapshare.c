@@ -19,7 +19,8 @@
 #define HURRY      (-10) /* nice, as a loader has it that starts sonde-maps itself */
 #define AGAIN_MOST 10    /* one that cannot run is not started for ever */
 
-/* On a busy host mappings would be told late, and what their stacks need would not be made in time. */
+/* On a busy host mappings would be told late, and what their stacks need would not be made in time.
+ */
 static void start_hurried(struct mapshare *m, char *const argv[], int fd)
 {
 	bool hurry = getpriority(PRIO_PROCESS, 0) == 0 && !setpriority(PRIO_PROCESS, 0, HURRY);
@@ -36,7 +37,10 @@ static void launch(struct mapshare *m)
 {
 	char path[PATH_MAX], fd[16];
 	struct err e = {0};
-	const char *const argv[] = {path, "--fd", fd, "--store", m->store, "--socket", m->socket, "--args", m->args, m->no_lines ? "--no-lines" : NULL, NULL};
+	const char *const argv[] = {
+		path,       "--fd",    fd,       "--store", m->store,
+		"--socket", m->socket, "--args", m->args,   m->no_lines ? "--no-lines" : NULL,
+		NULL};
 	int pair[2];
 
 	m->pid = 0;
@@ -72,7 +76,11 @@ static bool is_ready(struct mapshare *m)
 
 void mapshare_start(struct mapshare *m, const char *store, const char *args, bool no_lines)
 {
-	*m = (struct mapshare){.fd = -1, .store = store, .args = args ? args : "masked", .no_lines = no_lines, .dir = "/tmp/sonde-record-XXXXXX"};
+	*m = (struct mapshare){.fd = -1,
+			       .store = store,
+			       .args = args ? args : "masked",
+			       .no_lines = no_lines,
+			       .dir = "/tmp/sonde-record-XXXXXX"};
 	if (!mkdtemp(m->dir)) {
 		*m->dir = '\0';
 		return;

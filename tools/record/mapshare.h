@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mapshare: the one sonde-maps of a recording by several loaders, so that they share its tables: they cost once, and samples of
- * one loader know the request that another one saw.
+ * mapshare: the one sonde-maps of a recording by several loaders, so that they share its tables:
+ * they cost once, and samples of one loader know the request that another one saw.
  */
 #ifndef SONDE_TOOLS_MAPSHARE_H
 #define SONDE_TOOLS_MAPSHARE_H
@@ -11,16 +11,20 @@
 #include <sys/types.h>
 
 struct mapshare {
-	pid_t pid;               /* 0: there is none, and each loader starts its own */
-	int fd;                  /* ours: sonde-maps ends when it is closed, also by our death. What it says there is for nobody */
-	unsigned int again;      /* how often it was started anew */
-	const char *store, *args; bool no_lines; /* borrowed: what it is started with */
+	pid_t pid; /* 0: there is none, and each loader starts its own */
+	int fd; /* ours: sonde-maps ends when it is closed, also by our death. What it says there is
+		   for nobody */
+	unsigned int again; /* how often it was started anew */
+	const char *store, *args;
+	bool no_lines; /* borrowed: what it is started with */
 	char dir[64], socket[96];
 };
 
-/* Started and ready to be connected to. Where that cannot be, m->pid is 0. The texts are borrowed until mapshare_end. */
+/* Started and ready to be connected to. Where that cannot be, m->pid is 0. The texts are borrowed
+ * until mapshare_end. */
 void mapshare_start(struct mapshare *m, const char *store, const char *args, bool no_lines);
-/* `fd` is readable: thrown away, so that it never is full. Where sonde-maps has ended it is started again, and the loaders find it where it was. */
+/* `fd` is readable: thrown away, so that it never is full. Where sonde-maps has ended it is started
+ * again, and the loaders find it where it was. */
 void mapshare_drain(struct mapshare *m);
 void mapshare_end(struct mapshare *m);
 

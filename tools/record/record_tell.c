@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* record_tell: the end of a recording in words or JSON: how much, who was hottest, what failed, what to type next. */
+/* record_tell: the end of a recording in words or JSON: how much, who was hottest, what failed,
+ * what to type next. */
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
@@ -27,7 +28,8 @@ double record_sum(const struct record *r, char which, const char *key)
 	double sum = 0;
 
 	for (size_t i = 0; i < r->loaders.n; i++)
-		sum += record_num(which == 'p' ? r->loaders.v[i].progress : r->loaders.v[i].done, key);
+		sum += record_num(which == 'p' ? r->loaders.v[i].progress : r->loaders.v[i].done,
+				  key);
 	return sum;
 }
 
@@ -38,14 +40,17 @@ void record_counts(const struct record *r, char which, struct strbuf *out)
 		const json_t *ev = which == 'p' ? l->progress : l->done;
 		char n[32];
 
-		strbuf_addf(out, "%s%s%s%s %ss", out->len ? ", " : "", r->loaders.n > 1 ? l->family->name : "",
-			    r->loaders.n > 1 ? " " : "", term_count((uint64_t)record_num(ev, "samples"), n, sizeof(n)), l->family->event);
+		strbuf_addf(out, "%s%s%s%s %ss", out->len ? ", " : "",
+			    r->loaders.n > 1 ? l->family->name : "", r->loaders.n > 1 ? " " : "",
+			    term_count((uint64_t)record_num(ev, "samples"), n, sizeof(n)),
+			    l->family->event);
 	}
 }
 
 static bool is_plain_word(const char *s)
 {
-	return s[0] && s[0] != '-' && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];
+	return s[0] && s[0] != '-' &&
+	       !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")];
 }
 
 /* No family of it has stacks. */
@@ -73,13 +78,14 @@ static void say_next(const struct record *r, const char *hottest, bool only_self
 	}
 	w = strbuf_str(&where);
 	if (only_reads(r)) {
-		fprintf(stderr, "next:  %s containers%s      %s ps%s      %s timeline --of mem%s\n", typed_sonde(false), w, typed_sonde(false),
-			w, typed_sonde(false), w);
+		fprintf(stderr, "next:  %s containers%s      %s ps%s      %s timeline --of mem%s\n",
+			typed_sonde(false), w, typed_sonde(false), w, typed_sonde(false), w);
 		return;
 	}
 	if (only_self)
 		fputs("nothing ran but sonde itself\n", stderr);
-	fprintf(stderr, "next:  %s flame%s      %s stacks%s -n 10", typed_sonde(false), w, typed_sonde(false), w);
+	fprintf(stderr, "next:  %s flame%s      %s stacks%s -n 10", typed_sonde(false), w,
+		typed_sonde(false), w);
 	if (hottest && is_plain_word(hottest))
 		fprintf(stderr, "      %s flame %s%s", typed_sonde(false), hottest, w);
 	fputc('\n', stderr);
@@ -129,7 +135,7 @@ static double lost_total(const struct record *r)
 	json_t *n;
 
 	for (size_t i = 0; i < r->loaders.n; i++)
-		json_object_foreach(json_object_get(r->loaders.v[i].done, "lost"), reason, n)
+		json_object_foreach (json_object_get(r->loaders.v[i].done, "lost"), reason, n)
 			lost += json_number_value(n);
 	return lost;
 }
@@ -140,7 +146,9 @@ static double processes_of(const struct record *r)
 	double most = 0;
 
 	for (size_t i = 0; i < r->loaders.n; i++)
-		most = record_num(r->loaders.v[i].done, "processes") > most ? record_num(r->loaders.v[i].done, "processes") : most;
+		most = record_num(r->loaders.v[i].done, "processes") > most ?
+			       record_num(r->loaders.v[i].done, "processes") :
+			       most;
 	return most;
 }
 
@@ -154,17 +162,19 @@ static void say_sums(const struct record *r, const char *rec, const struct fold 
 
 	record_counts(r, 'd', &counts);
 	if (f && f->self_program_samples)
-		strbuf_addf(&counts, " (%s %s sonde's own)", term_count(f->self_program_samples, own, sizeof(own)),
+		strbuf_addf(&counts, " (%s %s sonde's own)",
+			    term_count(f->self_program_samples, own, sizeof(own)),
 			    r->loaders.n > 1 ? "samples" : "of them");
 	fprintf(stderr, "%s%s done: %s of %.0f process%s in %.1f s; %.0f lost; ",
-		r->rec ? "rec " : "recording", r->rec ? rec : "", strbuf_str(&counts), processes_of(r),
-		processes_of(r) == 1 ? "" : "es", record_num(l->done, "to") - record_num(l->done, "from"), lost_total(r));
+		r->rec ? "rec " : "recording", r->rec ? rec : "", strbuf_str(&counts),
+		processes_of(r), processes_of(r) == 1 ? "" : "es",
+		record_num(l->done, "to") - record_num(l->done, "from"), lost_total(r));
 	if (!only_reads(r))
 		fprintf(stderr, "%.1f %% of frames named, %.1f %% of user stacks complete; ",
 			frames > 0 ? 100 * record_sum(r, 'd', "frames_named") / frames : 100,
 			user > 0 ? 100 * record_sum(r, 'd', "user_complete") / user : 100);
-	fprintf(stderr, "own CPU %.1f %% of one core, and %.2f s to start and end\n", 100 * record_sum(r, 'd', "self_cores"),
-		record_sum(r, 'd', "edges_cpu_s"));
+	fprintf(stderr, "own CPU %.1f %% of one core, and %.2f s to start and end\n",
+		100 * record_sum(r, 'd', "self_cores"), record_sum(r, 'd', "edges_cpu_s"));
 }
 
 static void say_done(struct record *r)
@@ -193,8 +203,10 @@ static void say_done(struct record *r)
 
 static json_t *row_json(const struct record *r, const struct loader *l)
 {
-	static const char *const kept[] = {"run", "segment", "samples", "seen", "lost", "processes", "frames",
-					   "frames_named", "user_samples", "user_complete", "self_cores", "edges_cpu_s"};
+	static const char *const kept[] = {"run",           "segment",      "samples",
+					   "seen",          "lost",         "processes",
+					   "frames",        "frames_named", "user_samples",
+					   "user_complete", "self_cores",   "edges_cpu_s"};
 	json_t *row = json_object();
 
 	json_object_set_new(row, "family", json_string(l->family->name));
@@ -207,7 +219,8 @@ static json_t *row_json(const struct record *r, const struct loader *l)
 		json_object_set_new(row, kept[i], v ? json_incref(v) : json_null());
 	}
 	json_object_set_new(row, "first_sample_seconds", json_real(record_num(l->done, "first_s")));
-	json_object_set_new(row, "command_status", r->command_status >= 0 ? json_integer(r->command_status) : json_null());
+	json_object_set_new(row, "command_status",
+			    r->command_status >= 0 ? json_integer(r->command_status) : json_null());
 	return row;
 }
 
@@ -222,7 +235,8 @@ static int print_json(struct record *r)
 			json_array_append_new(json_rows(envelope), row_json(r, l));
 		else
 			json_warn(envelope, "%s was not recorded: %s", l->family->name,
-				  json_string_value(json_object_get(l->error, "what")) ?: "its loader ended without a result");
+				  json_string_value(json_object_get(l->error, "what")) ?:
+					  "its loader ended without a result");
 	}
 	if (lost_total(r) > 0)
 		json_warn(envelope, "%.0f samples were lost", lost_total(r));
@@ -234,7 +248,8 @@ static int from_error_event(const struct loader *l, struct err *e)
 	const char *what = json_string_value(json_object_get(l->error, "what"));
 	const char *fix = json_string_value(json_object_get(l->error, "fix"));
 
-	err_set(e, -EIO, (enum sonde_exit)record_num(l->error, "exit"), "%s", what ? what : "the recorder failed");
+	err_set(e, -EIO, (enum sonde_exit)record_num(l->error, "exit"), "%s",
+		what ? what : "the recorder failed");
 	if (fix && *fix)
 		err_fix(e, "%s", fix);
 	return -EIO;
@@ -244,7 +259,8 @@ static int from_error_event(const struct loader *l, struct err *e)
 static int conclude(const struct loader *l, struct err *e)
 {
 	if (WIFSIGNALED(l->status)) {
-		err_set(e, -EIO, EXIT_RUNTIME, "the recorder of %s was ended by signal %d (%s); what it had stored is kept",
+		err_set(e, -EIO, EXIT_RUNTIME,
+			"the recorder of %s was ended by signal %d (%s); what it had stored is kept",
 			l->family->name, WTERMSIG(l->status), strsignal(WTERMSIG(l->status)));
 		err_fix(e, "sonde status    sonde flame --rec last");
 		return -EIO;
@@ -254,9 +270,13 @@ static int conclude(const struct loader *l, struct err *e)
 	if (l->done)
 		return 0;
 	if (WEXITSTATUS(l->status) == EXIT_INTERRUPTED)
-		return err_set(e, -EINTR, EXIT_INTERRUPTED, "interrupted before any sample was stored");
-	return err_set(e, -EIO, WEXITSTATUS(l->status) ? (enum sonde_exit)WEXITSTATUS(l->status) : EXIT_RUNTIME,
-		       "the recorder of %s ended without a result (exit status %d)", l->family->name, WEXITSTATUS(l->status));
+		return err_set(e, -EINTR, EXIT_INTERRUPTED,
+			       "interrupted before any sample was stored");
+	return err_set(e, -EIO,
+		       WEXITSTATUS(l->status) ? (enum sonde_exit)WEXITSTATUS(l->status) :
+						EXIT_RUNTIME,
+		       "the recorder of %s ended without a result (exit status %d)",
+		       l->family->name, WEXITSTATUS(l->status));
 }
 
 /* The first that failed decides; what the others have is kept and told. 0: none failed. */
@@ -286,9 +306,12 @@ static int say_nothing(const struct record *r, struct err *e)
 	const char *nothing = r->loaders.n == 1 ? r->loaders.v[0].family->nothing : NULL;
 
 	if (interrupted(r))
-		return err_set(e, -EINTR, EXIT_INTERRUPTED, "interrupted before any sample was stored");
-	err_set(e, -ENODATA, EXIT_NOTHING, "%s in %.1f s", nothing ? nothing : "nothing of what was asked for happened", seconds);
-	err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s (what does not run waits), or for longer: -d 30s, or without a filter");
+		return err_set(e, -EINTR, EXIT_INTERRUPTED,
+			       "interrupted before any sample was stored");
+	err_set(e, -ENODATA, EXIT_NOTHING, "%s in %.1f s",
+		nothing ? nothing : "nothing of what was asked for happened", seconds);
+	err_fix(e,
+		"sudo sonde record --families cpu,offcpu -d 10s (what does not run waits), or for longer: -d 30s, or without a filter");
 	return -ENODATA;
 }
 

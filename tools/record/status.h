@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status: what `sonde status` tells of recordings and of the store: reading it (status_facts.c), telling it (status_print.c). */
+/* status: what `sonde status` tells of recordings and of the store: reading it (status_facts.c),
+ * telling it (status_print.c). */
 #ifndef SONDE_TOOLS_STATUS_H
 #define SONDE_TOOLS_STATUS_H
 
@@ -41,20 +42,25 @@ struct status_facts {
 	bool live;
 };
 struct status_store {
-	struct store_segment_info *segments; /* open, the first SELECT_OPEN of them: store_segments_close */
+	struct store_segment_info
+		*segments; /* open, the first SELECT_OPEN of them: store_segments_close */
 	size_t n_segments;
 	uint64_t bytes;
 	int64_t from_ns, to_ns;
-	char (*aside)[SEGMENT_NAME_MAX]; /* damaged files that were set aside; the caller's (free) */
+	char (*aside)[SEGMENT_NAME_MAX]; /* damaged files that were set aside; the caller's (free)
+					  */
 	size_t n_aside;
 };
 int status_store_fill(struct status_store *s, const char *store, struct err *e);
-int status_fill(struct status_facts *f, const struct status_store *store, const struct select_recording *rec, struct err *e);
+int status_fill(struct status_facts *f, const struct status_store *store,
+		const struct select_recording *rec, struct err *e);
 void status_release(struct status_facts *f);
 
 /* The newest recording first. */
-void status_print(const char *store, const struct status_store *s, const struct status_facts *f, size_t n);
+void status_print(const char *store, const struct status_store *s, const struct status_facts *f,
+		  size_t n);
 /* `daemon`: what the sonded that keeps the store says, NULL: none does. */
-int status_print_json(const char *store, const struct status_store *s, const struct status_facts *f, size_t n, json_t *daemon);
+int status_print_json(const char *store, const struct status_store *s, const struct status_facts *f,
+		      size_t n, json_t *daemon);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * status_facts: what a recording holds, lost and cost, and what the store holds. From the sums that each segment keeps of its
- * runs (run_count and its like), so that it takes no longer where there is more.
+ * status_facts: what a recording holds, lost and cost, and what the store holds. From the sums that
+ * each segment keeps of its runs (run_count and its like), so that it takes no longer where there
+ * is more.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -27,12 +28,12 @@ static void facts_lose(struct status_facts *f, const char *reason, uint64_t n)
 
 static int refused(sqlite3 *db, int rc, struct err *e)
 {
-	return err_set(e, (rc & 0xff) == SQLITE_CORRUPT ? -EBADMSG : -EIO, EXIT_STORE, "cannot read %s: %s", sqlite3_db_filename(db, NULL),
-		       sqlite3_errmsg(db));
+	return err_set(e, (rc & 0xff) == SQLITE_CORRUPT ? -EBADMSG : -EIO, EXIT_STORE,
+		       "cannot read %s: %s", sqlite3_db_filename(db, NULL), sqlite3_errmsg(db));
 }
 
-/* The runs of the recording ?1 in one segment, by the token that they share: asked together, since to prepare a statement takes
- * longer than to step it. */
+/* The runs of the recording ?1 in one segment, by the token that they share: asked together, since
+ * to prepare a statement takes longer than to step it. */
 #define ITS "(SELECT id FROM run WHERE iif(recording, recording, token) = ?1)"
 
 /* `x`: ?1, a run or a recording's token. */
@@ -70,29 +71,38 @@ static int one_row(sqlite3 *db, const char *sql, int64_t x, uint64_t *a, uint64_
 
 static int add_counts(struct status_facts *f, sqlite3 *db, int64_t token, struct err *e)
 {
-	return one_row(db, "SELECT sum(iif(kind = 1, n, 0)), sum(iif(kind = 1, 0, n)) FROM run_count WHERE run IN " ITS, token, &f->samples,
-		       &f->events, e);
+	return one_row(
+		db,
+		"SELECT sum(iif(kind = 1, n, 0)), sum(iif(kind = 1, 0, n)) FROM run_count WHERE run IN " ITS,
+		token, &f->samples, &f->events, e);
 }
 
 #define NAMED_ROWS 16384 /* rows looked at, at most: of a busy host those of two minutes or so */
-#define NAMED(last, limit)                                                                                            \
+#define NAMED(last, limit)                                                                                                      \
 	"SELECT sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM (SELECT series, sum(n) AS n FROM (SELECT series, n FROM sample" \
-	" WHERE ts > " last limit ") GROUP BY series) x CROSS JOIN series e ON e.id = x.series CROSS JOIN task t ON t.id = e.task"  \
+	" WHERE ts > " last limit                                                                                               \
+	") GROUP BY series) x CROSS JOIN series e ON e.id = x.series CROSS JOIN task t ON t.id = e.task"                        \
 	" LEFT JOIN stack k ON k.id = e.stack LEFT JOIN frame r ON r.id = k.leaf WHERE t.run = ?1"
-#define NEWEST " ORDER BY ts DESC LIMIT " NUMBER(NAMED_ROWS)
-#define NUMBER(n) NUMBER_(n)
+#define NEWEST     " ORDER BY ts DESC LIMIT " NUMBER(NAMED_ROWS)
+#define NUMBER(n)  NUMBER_(n)
 #define NUMBER_(n) #n
-#define ENDED "(SELECT r.to_ns / 1000000000 - t0.value FROM run r JOIN meta t0 ON t0.key = 't0' WHERE r.id = ?1)"
+#define ENDED \
+	"(SELECT r.to_ns / 1000000000 - t0.value FROM run r JOIN meta t0 ON t0.key = 't0' WHERE r.id = ?1)"
 
 static bool is_packed(sqlite3 *db)
 {
 	uint64_t packed = 0, none = 0;
 	struct err e = {0};
 
-	return !one_row(db, "SELECT sql LIKE 'CREATE VIRTUAL%' FROM sqlite_master WHERE name = 'sample' AND ?1", 1, &packed, &none, &e) && packed;
+	return !one_row(
+		       db,
+		       "SELECT sql LIKE 'CREATE VIRTUAL%' FROM sqlite_master WHERE name = 'sample' AND ?1",
+		       1, &packed, &none, &e) &&
+	       packed;
 }
 
-/* The share of the samples whose leaf has a name: of its last ten minutes in its newest segment, and of so many rows; of all it has there if it did not run on a CPU since. */
+/* The share of the samples whose leaf has a name: of its last ten minutes in its newest segment,
+ * and of so many rows; of all it has there if it did not run on a CPU since. */
 static int add_named(struct status_facts *f, struct store_segment *s, int64_t run, struct err *e)
 {
 	sqlite3 *db = store_segment_tables(s);
@@ -100,8 +110,10 @@ static int add_named(struct status_facts *f, struct store_segment *s, int64_t ru
 	int rc;
 
 	if (is_packed(db)) /* its dictionary takes too long to read */
-		return one_row(db, "SELECT samples, named FROM run_named WHERE run = ?1", run, &f->looked_at, &f->named, e);
-	rc = one_row(db, "SELECT EXISTS (SELECT 1 FROM task WHERE run = ?1 AND kind = 1)", run, &there, &none, e);
+		return one_row(db, "SELECT samples, named FROM run_named WHERE run = ?1", run,
+			       &f->looked_at, &f->named, e);
+	rc = one_row(db, "SELECT EXISTS (SELECT 1 FROM task WHERE run = ?1 AND kind = 1)", run,
+		     &there, &none, e);
 
 	if (rc || !there)
 		return rc;
@@ -114,32 +126,43 @@ static int add_named(struct status_facts *f, struct store_segment *s, int64_t ru
 static int add_losses_and_memory(struct status_facts *f, sqlite3 *db, int64_t token, struct err *e)
 {
 	sqlite3_stmt *st;
-	int rc = ask(db, "SELECT reason, sum(n) FROM run_loss WHERE run IN " ITS " GROUP BY reason ORDER BY min(run), reason", token, &st, e);
+	int rc = ask(db,
+		     "SELECT reason, sum(n) FROM run_loss WHERE run IN " ITS
+		     " GROUP BY reason ORDER BY min(run), reason",
+		     token, &st, e);
 
 	if (rc < 0)
 		return rc;
 	while (sqlite3_step(st) == SQLITE_ROW)
-		facts_lose(f, (const char *)sqlite3_column_text(st, 0), (uint64_t)sqlite3_column_int64(st, 1));
+		facts_lose(f, (const char *)sqlite3_column_text(st, 0),
+			   (uint64_t)sqlite3_column_int64(st, 1));
 	rc = told(db, st, e);
 	if (rc < 0)
 		return rc;
 	f->private_bytes = f->map_bytes = 0; /* the latest segment's */
-	return one_row(db, "SELECT sum(private_bytes), sum(map_bytes) FROM run_cost WHERE run IN " ITS, token, &f->private_bytes, &f->map_bytes, e);
+	return one_row(db,
+		       "SELECT sum(private_bytes), sum(map_bytes) FROM run_cost WHERE run IN " ITS,
+		       token, &f->private_bytes, &f->map_bytes, e);
 }
 
 /* What its family has as the note "refused" of a process that is there still. */
 static int add_refused(struct status_facts *f, sqlite3 *db, int64_t run, struct err *e)
 {
 	sqlite3_stmt *st;
-	int rc = ask(db, "SELECT p.comm, p.pid, t.value FROM process_note n JOIN process p ON p.id = n.process JOIN text t ON t.id = n.value"
-			 " WHERE n.run = ?1 AND n.key = 'refused' AND t.value <> '' AND NOT p.end_ns ORDER BY p.comm, p.pid", run, &st, e);
+	int rc = ask(
+		db,
+		"SELECT p.comm, p.pid, t.value FROM process_note n JOIN process p ON p.id = n.process JOIN text t ON t.id = n.value"
+		" WHERE n.run = ?1 AND n.key = 'refused' AND t.value <> '' AND NOT p.end_ns ORDER BY p.comm, p.pid",
+		run, &st, e);
 
 	if (rc < 0)
 		return rc;
 	while (sqlite3_step(st) == SQLITE_ROW) {
 		mem_grow(f->refused, f->n_refused, f->cap_refused);
-		f->refused[f->n_refused++] = (struct status_refused){mem_strdup((const char *)sqlite3_column_text(st, 0)),
-								     mem_strdup((const char *)sqlite3_column_text(st, 2)), sqlite3_column_int64(st, 1)};
+		f->refused[f->n_refused++] = (struct status_refused){
+			mem_strdup((const char *)sqlite3_column_text(st, 0)),
+			mem_strdup((const char *)sqlite3_column_text(st, 2)),
+			sqlite3_column_int64(st, 1)};
 	}
 	return told(db, st, e);
 }
@@ -174,7 +197,8 @@ static int add_newest(struct part *p, struct store_segment *s, struct err *e)
 	return rc;
 }
 
-static int add_part(struct part *p, struct store_segment *s, int64_t token, bool newest, struct err *e)
+static int add_part(struct part *p, struct store_segment *s, int64_t token, bool newest,
+		    struct err *e)
 {
 	int rc = add_counts(p->f, store_segment_tables(s), token, e);
 
@@ -187,7 +211,8 @@ static int add_part(struct part *p, struct store_segment *s, int64_t token, bool
 	return rc ? rc : store_endings(s, 0, INT64_MAX, 0, add_its_ending, p, e);
 }
 
-static const struct store_segment_info *find_segment(const struct status_store *store, const char *path)
+static const struct store_segment_info *find_segment(const struct status_store *store,
+						     const char *path)
 {
 	size_t i = 0;
 
@@ -205,14 +230,17 @@ static size_t n_in_segment(const struct select_run *r, size_t n)
 	return i;
 }
 
-int status_fill(struct status_facts *f, const struct status_store *store, const struct select_recording *rec, struct err *e)
+int status_fill(struct status_facts *f, const struct status_store *store,
+		const struct select_recording *rec, struct err *e)
 {
 	int rc = 0;
 
 	f->rec = rec;
 	f->live = recorder_is_live(rec);
 	for (size_t i = 0, n; i < rec->n_runs && !rc; i += n) {
-		struct part p = {.f = f, .runs = &rec->runs[i], .n = n = n_in_segment(&rec->runs[i], rec->n_runs - i)};
+		struct part p = {.f = f,
+				 .runs = &rec->runs[i],
+				 .n = n = n_in_segment(&rec->runs[i], rec->n_runs - i)};
 		const struct store_segment_info *info = find_segment(store, p.runs->segment);
 		struct store_segment *s = info ? info->open : NULL;
 
@@ -242,14 +270,17 @@ void status_release(struct status_facts *f)
 
 int status_store_fill(struct status_store *s, const char *store, struct err *e)
 {
-	int rc = store_segments_open(store, 0, INT64_MAX, SELECT_OPEN, &s->segments, &s->n_segments, e);
+	int rc = store_segments_open(store, 0, INT64_MAX, SELECT_OPEN, &s->segments, &s->n_segments,
+				     e);
 
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < s->n_segments; i++) {
 		const struct store_segment_info *info = &s->segments[i];
 
-		if (info->open) /* one transaction for all that is asked of it: SQLite locks the file and looks beside it once */
+		/* one transaction for all that is asked of it: SQLite locks the file and looks
+		 * beside it once */
+		if (info->open)
 			sqlite3_exec(store_segment_tables(info->open), "BEGIN", NULL, NULL, NULL);
 		s->bytes += info->bytes;
 		if (info->from_ns && (!s->from_ns || info->from_ns < s->from_ns))

@@ -13,8 +13,8 @@
 #include "tools/record/status.h"
 
 #define REFUSED_SHOWN 3
-#define CUT_SHOWN 3 /* programs whose stacks are cut short, of the newest recording */
-#define CUT_JSON 20
+#define CUT_SHOWN     3 /* programs whose stacks are cut short, of the newest recording */
+#define CUT_JSON      20
 
 static uint64_t facts_lost(const struct status_facts *f)
 {
@@ -74,12 +74,15 @@ static json_t *facts_json(const struct status_facts *f)
 	json_object_set_new(row, "period_ns", json_integer((json_int_t)f->rec->period_ns));
 	json_object_set_new(row, "samples", json_integer((json_int_t)f->samples));
 	json_object_set_new(row, "events", json_integer((json_int_t)f->events));
-	json_object_set_new(row, "named_share", f->looked_at ? json_real(named_share(f)) : json_null());
+	json_object_set_new(row, "named_share",
+			    f->looked_at ? json_real(named_share(f)) : json_null());
 	json_object_set_new(row, "user_samples", json_integer((json_int_t)f->endings.n));
-	json_object_set_new(row, "complete_share", f->endings.n ? json_real(endings_share(&f->endings)) : json_null());
+	json_object_set_new(row, "complete_share",
+			    f->endings.n ? json_real(endings_share(&f->endings)) : json_null());
 	json_object_set_new(row, "cut_short", endings_json(&f->endings, CUT_JSON));
 	for (size_t i = 0; i < f->n_losses; i++)
-		json_object_set_new(lost, f->losses[i].reason, json_integer((json_int_t)f->losses[i].n));
+		json_object_set_new(lost, f->losses[i].reason,
+				    json_integer((json_int_t)f->losses[i].n));
 	json_object_set_new(row, "lost", lost);
 	json_object_set_new(row, "refused", refused_json(f));
 	json_object_set_new(row, "self_cpu_ns", json_integer((json_int_t)f->own.cpu_ns));
@@ -90,7 +93,8 @@ static json_t *facts_json(const struct status_facts *f)
 	return row;
 }
 
-int status_print_json(const char *store, const struct status_store *s, const struct status_facts *f, size_t n, json_t *daemon)
+int status_print_json(const char *store, const struct status_store *s, const struct status_facts *f,
+		      size_t n, json_t *daemon)
 {
 	json_t *envelope = json_envelope("status", s->from_ns, s->to_ns);
 	json_t *about = json_object(), *aside = json_array();
@@ -117,8 +121,9 @@ static void print_live(const struct status_facts *f, size_t n)
 		if (!f[i].live)
 			continue;
 		live++;
-		printf("recording  %s, pid %lld, since %s: rec %lld, %.2f %% of one core, %s private\n", f[i].rec->family,
-		       (long long)f[i].rec->pid, when_duration(clock_utc_ns() - f[i].rec->from_ns, took, sizeof(took)),
+		printf("recording  %s, pid %lld, since %s: rec %lld, %.2f %% of one core, %s private\n",
+		       f[i].rec->family, (long long)f[i].rec->pid,
+		       when_duration(clock_utc_ns() - f[i].rec->from_ns, took, sizeof(took)),
 		       (long long)f[i].rec->number, 100 * cores(&f[i]),
 		       term_bytes(f[i].private_bytes, memory, sizeof(memory)));
 	}
@@ -126,11 +131,12 @@ static void print_live(const struct status_facts *f, size_t n)
 		printf("recording  nothing at the moment\n");
 }
 
-/* As typed, without what tells nothing: the program's folder, and what `sonde record` adds for itself (it stands
- * together, see verb_record.c). */
+/* As typed, without what tells nothing: the program's folder, and what `sonde record` adds for
+ * itself (it stands together, see verb_record.c). */
 static void add_options(struct strbuf *out, const char *options)
 {
-	const char *added = strstr(options, " --store "), *last = added ? strstr(added, " --progress-fd ") : NULL;
+	const char *added = strstr(options, " --store "),
+		   *last = added ? strstr(added, " --progress-fd ") : NULL;
 	size_t word = strcspn(options, " ");
 
 	while (word && options[word - 1] != '/')
@@ -150,10 +156,14 @@ static const char *loss_words(const char *reason)
 	static const struct {
 		const char *reason, *words;
 	} all[] = {
-		{"ring", "more came at once than was read"}, {"hold", "more waited for their mappings than there is room for"},
-		{"malformed", "records that the loader does not know"}, {"store", "the disk was full or too slow"},
-		{"throttled", "the kernel held samples back"}, {"missed", "the kernel left out runs of a program, since one had not ended"},
-		{"maps", "what told of mappings was lost: read again"}, {"killed", "held by a program that was killed"},
+		{"ring", "more came at once than was read"},
+		{"hold", "more waited for their mappings than there is room for"},
+		{"malformed", "records that the loader does not know"},
+		{"store", "the disk was full or too slow"},
+		{"throttled", "the kernel held samples back"},
+		{"missed", "the kernel left out runs of a program, since one had not ended"},
+		{"maps", "what told of mappings was lost: read again"},
+		{"killed", "held by a program that was killed"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
@@ -168,18 +178,21 @@ static void print_losses(const struct status_facts *f)
 		const char *reason = f->losses[k].reason, *words = loss_words(reason);
 
 		if (f->losses[k].n)
-			printf("lost in rec %lld: %llu, reason %s%s%s\n", (long long)f->rec->number, (unsigned long long)f->losses[k].n, reason,
-			       *words ? ": " : "", words);
+			printf("lost in rec %lld: %llu, reason %s%s%s\n", (long long)f->rec->number,
+			       (unsigned long long)f->losses[k].n, reason, *words ? ": " : "",
+			       words);
 	}
 }
 
 static void print_recordings(const struct status_facts *f, size_t n)
 {
+	/* clang-format off */
 	static const struct table_column columns[] = {
 		{"REC", TABLE_RIGHT}, {"BEGAN", TABLE_LEFT}, {"LENGTH", TABLE_RIGHT}, {"STATE", TABLE_LEFT},
 		{"HZ", TABLE_RIGHT}, {"FAMILY", TABLE_MIDDLE}, {"SAMPLES", TABLE_RIGHT}, {"LOST", TABLE_RIGHT}, {"NAMED", TABLE_RIGHT},
 		{"COMPLETE", TABLE_SPARE_RIGHT}, {"OWN CPU", TABLE_SPARE_RIGHT}, {"OPTIONS", TABLE_SPARE},
 	};
+	/* clang-format on */
 	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 	struct strbuf options cleanup_strbuf = STRBUF_INIT;
 	char buf[32];
@@ -239,22 +252,27 @@ static void print_refused(const struct status_facts *f, size_t n)
 		for (size_t k = 0; k < i; k++)
 			newer |= !strcmp(f[k].rec->family, f[i].rec->family);
 		for (size_t k = 0; !newer && k < f[i].n_refused && k < REFUSED_SHOWN; k++)
-			term_printf(stdout, "not asked, family %s: %s, pid %lld: %s\n", f[i].rec->family, f[i].refused[k].comm, (long long)f[i].refused[k].pid, f[i].refused[k].why);
+			term_printf(stdout, "not asked, family %s: %s, pid %lld: %s\n",
+				    f[i].rec->family, f[i].refused[k].comm,
+				    (long long)f[i].refused[k].pid, f[i].refused[k].why);
 		if (!newer && f[i].n_refused > REFUSED_SHOWN)
 			printf("and %zu more\n", f[i].n_refused - REFUSED_SHOWN);
 	}
 }
 
-void status_print(const char *store, const struct status_store *s, const struct status_facts *f, size_t n)
+void status_print(const char *store, const struct status_store *s, const struct status_facts *f,
+		  size_t n)
 {
 	char size[32], from[32];
 
 	print_live(f, n);
-	printf("store      %s, %s in %zu segment%s, oldest data %s\n", store, term_bytes(s->bytes, size, sizeof(size)),
-	       s->n_segments, s->n_segments == 1 ? "" : "s",
+	printf("store      %s, %s in %zu segment%s, oldest data %s\n", store,
+	       term_bytes(s->bytes, size, sizeof(size)), s->n_segments,
+	       s->n_segments == 1 ? "" : "s",
 	       s->from_ns ? when_local(s->from_ns, clock_utc_ns(), from, sizeof(from)) : "none");
 	for (size_t i = 0; i < s->n_aside; i++)
-		printf("damaged    %s was set aside; sqlite3 %s/%s .recover may save a part\n", s->aside[i], store, s->aside[i]);
+		printf("damaged    %s was set aside; sqlite3 %s/%s .recover may save a part\n",
+		       s->aside[i], store, s->aside[i]);
 	putchar('\n');
 	print_recordings(f, n);
 	print_refused(f, n);

@@ -16,7 +16,8 @@
 /* A module in brackets, as [anon], is no file whose symbols could be had. */
 static bool is_candidate(const struct fold_frame *fr)
 {
-	return !fr->named && *fr->module && *fr->module != '[' && (fr->origin == FOLD_NATIVE || fr->origin == FOLD_GO || fr->origin == FOLD_UNKNOWN);
+	return !fr->named && *fr->module && *fr->module != '[' &&
+	       (fr->origin == FOLD_NATIVE || fr->origin == FOLD_GO || fr->origin == FOLD_UNKNOWN);
 }
 
 /* What was used in each frame as the innermost one; the sum of all. */
@@ -78,7 +79,10 @@ void unnamed_print(const struct fold *f, FILE *out)
 	if (best == UINT32_MAX || share < UNNAMED_TELL)
 		return;
 	term_add_middle(&name, f->frames[best].module, NAME_COLUMNS);
-	typed_add(&fix, "install its debug symbols (on Debian a package NAME-dbgsym or NAME-dbg), then: sudo sonde symbolize");
-	fprintf(out, "%.0f %% of the time is in functions of %s that have no name: it is stripped\n  fix: %s\n", 100 * share,
-		strbuf_str(&name), strbuf_str(&fix));
+	typed_add(
+		&fix,
+		"install its debug symbols (on Debian a package NAME-dbgsym or NAME-dbg), then: sudo sonde symbolize");
+	fprintf(out,
+		"%.0f %% of the time is in functions of %s that have no name: it is stripped\n  fix: %s\n",
+		100 * share, strbuf_str(&name), strbuf_str(&fix));
 }

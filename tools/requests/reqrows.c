@@ -28,7 +28,8 @@ static const char BYTES[] =
 
 bool reqrows_by(const char *word, enum reqrows_by *by)
 {
-	static const char *const words[] = {"operation", "service", "command", "process", "container", "protocol", "status"};
+	static const char *const words[] = {"operation", "service",  "command", "process",
+					    "container", "protocol", "status"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (!strcmp(words[i], word)) {
@@ -66,29 +67,34 @@ static void take_run(void *ctx, sqlite3_stmt *st)
 		r->singles->known = true;
 }
 
-/* Of several stores a process outside of containers has its host's name for one (schema/store/read/hosts.h). */
+/* Of several stores a process outside of containers has its host's name for one
+ * (schema/store/read/hosts.h). */
 static bool in_container(const struct store_process_row *p)
 {
 	return *p->container && (!store_names_hosts() || strchr(p->container, '/'));
 }
 
-/* The process of a row; *in: it is asked for. NULL with *in: nobody knows whose it is, and nobody asks for a certain one. */
+/* The process of a row; *in: it is asked for. NULL with *in: nobody knows whose it is, and nobody
+ * asks for a certain one. */
 static const struct store_process_row *process_of(const struct reading *r, int64_t id, bool *in)
 {
-	const struct store_process_row *p = id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+	const struct store_process_row *p =
+		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
 
 	p = p && p->present ? p : NULL;
 	*in = p ? select_wants_process(r->sel, p) : !select_is_narrow(r->sel);
 	return p;
 }
 
-static uint64_t row_hash(const struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
+static uint64_t row_hash(const struct reading *r, const struct store_process_row *p,
+			 sqlite3_stmt *st)
 {
 	uint64_t h = hash_str(HASH_SEED, askrows_text(st, 1));
 
 	switch (r->by) {
 	case REQROWS_BY_OPERATION:
-		h = hash_str(hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3)), askrows_text(st, 4));
+		h = hash_str(hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3)),
+			     askrows_text(st, 4));
 		break;
 	case REQROWS_BY_SERVICE:
 		h = hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3));
@@ -105,27 +111,35 @@ static uint64_t row_hash(const struct reading *r, const struct store_process_row
 		h = hash_str(h, askrows_text(st, 2));
 		break;
 	case REQROWS_BY_END:
-		h = hash_str(hash_str(h, p ? p->container : ""), p && in_container(p) ? "" : p ? p->comm : "");
+		h = hash_str(hash_str(h, p ? p->container : ""), p && in_container(p) ? "" :
+								 p                    ? p->comm :
+											"");
 		h = hash_str(h, askrows_text(st, 3));
 		break;
 	case REQROWS_BY_STATUS:
-		h = hash_str(hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3)), askrows_text(st, 5));
+		h = hash_str(hash_str(hash_str(h, askrows_text(st, 2)), askrows_text(st, 3)),
+			     askrows_text(st, 5));
 		break;
 	}
 	return h;
 }
 
-static struct reqrows_row *row_new(struct reading *r, const struct store_process_row *p, sqlite3_stmt *st)
+static struct reqrows_row *row_new(struct reading *r, const struct store_process_row *p,
+				   sqlite3_stmt *st)
 {
 	struct reqrows_row *x;
 
 	mem_grow(r->out->rows, r->out->n, r->cap);
 	x = &r->out->rows[r->out->n++];
-	*x = (struct reqrows_row){
-		.container = mem_strdup(p ? p->container : ""), .comm = mem_strdup(p ? p->comm : ""), .pid = p ? p->pid : 0,
-		.side = mem_strdup(askrows_text(st, 1)), .protocol = mem_strdup(askrows_text(st, 2)), .service = mem_strdup(askrows_text(st, 3)),
-		.operation = mem_strdup(askrows_text(st, 4)), .status = mem_strdup(askrows_text(st, 5)),
-		.self = p && p->self};
+	*x = (struct reqrows_row){.container = mem_strdup(p ? p->container : ""),
+				  .comm = mem_strdup(p ? p->comm : ""),
+				  .pid = p ? p->pid : 0,
+				  .side = mem_strdup(askrows_text(st, 1)),
+				  .protocol = mem_strdup(askrows_text(st, 2)),
+				  .service = mem_strdup(askrows_text(st, 3)),
+				  .operation = mem_strdup(askrows_text(st, 4)),
+				  .status = mem_strdup(askrows_text(st, 5)),
+				  .self = p && p->self};
 	return x;
 }
 
@@ -190,9 +204,11 @@ static void take_phase(void *ctx, sqlite3_stmt *st)
 	bool in;
 
 	p = process_of(r, sqlite3_column_int64(st, 0), &in);
-	if (!in || (*r->side && strcmp(r->side, askrows_text(st, 1))) || !idmap_get(&r->row_of, row_hash(r, p, st), &at))
+	if (!in || (*r->side && strcmp(r->side, askrows_text(st, 1))) ||
+	    !idmap_get(&r->row_of, row_hash(r, p, st), &at))
 		return;
-	part = strcmp(askrows_text(st, 6), "queue") ? &r->out->rows[at].first : &r->out->rows[at].queue;
+	part = strcmp(askrows_text(st, 6), "queue") ? &r->out->rows[at].first :
+						      &r->out->rows[at].queue;
 	part->n += (uint64_t)sqlite3_column_int64(st, 7);
 	part->total_ns += (uint64_t)sqlite3_column_int64(st, 8);
 	most = (uint64_t)sqlite3_column_int64(st, 9);
@@ -223,22 +239,38 @@ static void take_single(void *ctx, sqlite3_stmt *st)
 	bool in;
 
 	p = process_of(r, sqlite3_column_int64(st, 0), &in);
-	if (!in || (*r->side && strcmp(r->side, askrows_text(st, 1))) || (r->failed && strcmp("failed", askrows_text(st, 7))))
+	if (!in || (*r->side && strcmp(r->side, askrows_text(st, 1))) ||
+	    (r->failed && strcmp("failed", askrows_text(st, 7))))
 		return;
 	mem_grow(s->rows, s->n, r->cap);
-	s->rows[s->n++] = (struct reqsingle){
-		.container = mem_strdup(p ? p->container : ""), .comm = mem_strdup(p ? p->comm : ""), .pid = p ? p->pid : 0,
-		.side = mem_strdup(askrows_text(st, 1)), .protocol = mem_strdup(askrows_text(st, 2)), .service = mem_strdup(askrows_text(st, 3)),
-		.operation = mem_strdup(askrows_text(st, 4)), .status = mem_strdup(askrows_text(st, 5)), .result = mem_strdup(askrows_text(st, 6)),
-		.why = mem_strdup(askrows_text(st, 7)), .trace = mem_strdup(askrows_text(st, 8)), .tid = sqlite3_column_int64(st, 9),
-		.at_ns = sqlite3_column_int64(st, 10), .first_us = sqlite3_column_int64(st, 11), .total_us = sqlite3_column_int64(st, 12),
-		.weight = (uint64_t)sqlite3_column_int64(st, 13), .request_bytes = (uint64_t)sqlite3_column_int64(st, 14),
-		.response_bytes = (uint64_t)sqlite3_column_int64(st, 15)};
+	s->rows[s->n++] =
+		(struct reqsingle){.container = mem_strdup(p ? p->container : ""),
+				   .comm = mem_strdup(p ? p->comm : ""),
+				   .pid = p ? p->pid : 0,
+				   .side = mem_strdup(askrows_text(st, 1)),
+				   .protocol = mem_strdup(askrows_text(st, 2)),
+				   .service = mem_strdup(askrows_text(st, 3)),
+				   .operation = mem_strdup(askrows_text(st, 4)),
+				   .status = mem_strdup(askrows_text(st, 5)),
+				   .result = mem_strdup(askrows_text(st, 6)),
+				   .why = mem_strdup(askrows_text(st, 7)),
+				   .trace = mem_strdup(askrows_text(st, 8)),
+				   .tid = sqlite3_column_int64(st, 9),
+				   .at_ns = sqlite3_column_int64(st, 10),
+				   .first_us = sqlite3_column_int64(st, 11),
+				   .total_us = sqlite3_column_int64(st, 12),
+				   .weight = (uint64_t)sqlite3_column_int64(st, 13),
+				   .request_bytes = (uint64_t)sqlite3_column_int64(st, 14),
+				   .response_bytes = (uint64_t)sqlite3_column_int64(st, 15)};
 }
 
-static int read_all(struct reading *r, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st), struct err *e)
+static int read_all(struct reading *r, const char *sql, void (*take)(void *ctx, sqlite3_stmt *st),
+		    struct err *e)
 {
-	const struct askrows_part parts[] = {{RECORDED, take_run, r}, {sql, take, r}, {BYTES, take_bytes, r}, {PHASES, take_phase, r}};
+	const struct askrows_part parts[] = {{RECORDED, take_run, r},
+					     {sql, take, r},
+					     {BYTES, take_bytes, r},
+					     {PHASES, take_phase, r}};
 	int rc = askrows_each(r->sel, &r->dict, parts, r->out ? 4 : 2, e);
 
 	idmap_release(&r->row_of);
@@ -251,7 +283,8 @@ static int by_time(const void *a, const void *b)
 
 	if (x->total_ns != y->total_ns)
 		return x->total_ns < y->total_ns ? 1 : -1;
-	return x->requests != y->requests ? x->requests < y->requests ? 1 : -1 : strcmp(x->operation, y->operation);
+	return x->requests != y->requests ? x->requests < y->requests ? 1 : -1 :
+					    strcmp(x->operation, y->operation);
 }
 
 static int by_errors(const void *a, const void *b)
@@ -261,7 +294,8 @@ static int by_errors(const void *a, const void *b)
 	return x->errors != y->errors ? x->errors < y->errors ? 1 : -1 : by_time(a, b);
 }
 
-int reqrows_read(const struct selection *sel, enum reqrows_by by, const char *side, bool failed, struct reqrows *out, struct err *e)
+int reqrows_read(const struct selection *sel, enum reqrows_by by, const char *side, bool failed,
+		 struct reqrows *out, struct err *e)
 {
 	struct reading r = {.sel = sel, .by = by, .side = side, .out = out};
 	int rc;
@@ -278,7 +312,8 @@ static int slower(const void *a, const void *b)
 {
 	const struct reqsingle *x = a, *y = b;
 
-	return x->total_us != y->total_us ? x->total_us < y->total_us ? 1 : -1 : (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
+	return x->total_us != y->total_us ? x->total_us < y->total_us ? 1 : -1 :
+					    (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
 }
 
 static int newer(const void *a, const void *b)
@@ -288,7 +323,8 @@ static int newer(const void *a, const void *b)
 	return (x->at_ns < y->at_ns) - (x->at_ns > y->at_ns);
 }
 
-int reqsingles_read(const struct selection *sel, const char *side, bool failed, struct reqsingles *out, struct err *e)
+int reqsingles_read(const struct selection *sel, const char *side, bool failed,
+		    struct reqsingles *out, struct err *e)
 {
 	struct reading r = {.sel = sel, .side = side, .failed = failed, .singles = out};
 	int rc;
@@ -304,7 +340,8 @@ void reqrows_release(struct reqrows *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		struct reqrows_row *x = &r->rows[i];
-		char *const texts[] = {x->container, x->comm, x->side, x->protocol, x->service, x->operation, x->status};
+		char *const texts[] = {x->container, x->comm,      x->side,  x->protocol,
+				       x->service,   x->operation, x->status};
 
 		for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
 			free(texts[t]);
@@ -320,7 +357,8 @@ void reqsingles_release(struct reqsingles *r)
 {
 	for (size_t i = 0; i < r->n; i++) {
 		struct reqsingle *x = &r->rows[i];
-		char *const texts[] = {x->container, x->comm, x->side, x->protocol, x->service, x->operation, x->status, x->result, x->why, x->trace};
+		char *const texts[] = {x->container, x->comm,   x->side,   x->protocol, x->service,
+				       x->operation, x->status, x->result, x->why,      x->trace};
 
 		for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
 			free(texts[t]);

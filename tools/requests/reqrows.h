@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reqrows: requests of a selection, added up (views requests, request_phases); single ones (view request_log); and what became of bytes (request_bytes).
+ * reqrows: requests of a selection, added up (views requests, request_phases); single ones (view
+ * request_log); and what became of bytes (request_bytes).
  *
- * A request between two programs of this host is there twice: as its client saw it, and as its server did. Rows keep them apart.
- * Latencies come in steps of an eighth of a power of two: a quantile is a step's middle, wrong by 6 % at most.
+ * A request between two programs of this host is there twice: as its client saw it, and as its
+ * server did. Rows keep them apart. Latencies come in steps of an eighth of a power of two: a
+ * quantile is a step's middle, wrong by 6 % at most.
  */
 #ifndef SONDE_TOOLS_REQROWS_H
 #define SONDE_TOOLS_REQROWS_H
@@ -16,8 +18,17 @@
 #include "schema/store/model/hist.h"
 #include "tools/select/select.h"
 
-enum reqrows_by { REQROWS_BY_OPERATION, REQROWS_BY_SERVICE, REQROWS_BY_COMMAND, REQROWS_BY_PROCESS, REQROWS_BY_CONTAINER, REQROWS_BY_PROTOCOL, REQROWS_BY_STATUS,
-		  REQROWS_BY_END /* who it is (container, else command) and service: no word of the command line */ };
+enum reqrows_by {
+	REQROWS_BY_OPERATION,
+	REQROWS_BY_SERVICE,
+	REQROWS_BY_COMMAND,
+	REQROWS_BY_PROCESS,
+	REQROWS_BY_CONTAINER,
+	REQROWS_BY_PROTOCOL,
+	REQROWS_BY_STATUS,
+	REQROWS_BY_END /* who it is (container, else command) and service: no word of the command
+			  line */
+};
 #define REQROWS_BY_NAMES "operation, service, command, process, container, protocol, status"
 /* false: there is no such word. */
 bool reqrows_by(const char *word, enum reqrows_by *by);
@@ -29,26 +40,30 @@ struct reqrows_part {
 };
 
 struct reqrows_row {
-	char *container, *comm;   /* "": none, or several */
-	int64_t pid;              /* 0: several, or not known */
-	char *side, *protocol, *service, *operation, *status; /* "" where rows of several were added */
+	char *container, *comm; /* "": none, or several */
+	int64_t pid;            /* 0: several, or not known */
+	char *side, *protocol, *service, *operation,
+		*status;                  /* "" where rows of several were added */
 	uint64_t requests, errors, blind; /* blind: what became of them is not known */
 	uint64_t answered, total_ns, max_ns, request_bytes, response_bytes;
 	struct hist latency;
-	struct reqrows_part first, queue; /* to the answer's first byte; in the socket's buffer, before it was read */
+	struct reqrows_part first,
+		queue; /* to the answer's first byte; in the socket's buffer, before it was read */
 	bool self;
 };
 
 struct reqrows {
 	struct reqrows_row *rows;
-	size_t n, shown;          /* shown: the caller's */
-	bool known;               /* requests were recorded in the range */
-	double seconds;           /* of the range in which they were: for rates */
+	size_t n, shown; /* shown: the caller's */
+	bool known;      /* requests were recorded in the range */
+	double seconds;  /* of the range in which they were: for rates */
 	uint64_t seen, parsed, skipped, blind, blind_requests; /* bytes */
 };
 
-/* side "": both. Sorted by time that they took together, with `failed` by errors. An empty one is no error. Release in any case. */
-int reqrows_read(const struct selection *sel, enum reqrows_by by, const char *side, bool failed, struct reqrows *out, struct err *e);
+/* side "": both. Sorted by time that they took together, with `failed` by errors. An empty one is
+ * no error. Release in any case. */
+int reqrows_read(const struct selection *sel, enum reqrows_by by, const char *side, bool failed,
+		 struct reqrows *out, struct err *e);
 void reqrows_release(struct reqrows *r);
 /* Another row's sums, latencies among them, are added. */
 void reqrows_sum(struct reqrows_row *to, const struct reqrows_row *r);
@@ -57,7 +72,8 @@ uint64_t reqrows_quantile(const struct reqrows_row *r, double q);
 uint64_t reqrows_part_quantile(const struct reqrows_part *p, double q);
 
 struct reqsingle {
-	char *container, *comm, *side, *protocol, *service, *operation, *status, *result, *why, *trace;
+	char *container, *comm, *side, *protocol, *service, *operation, *status, *result, *why,
+		*trace;
 	int64_t pid, tid, at_ns, first_us, total_us; /* -1: none */
 	uint64_t weight, request_bytes, response_bytes;
 };
@@ -67,7 +83,8 @@ struct reqsingles {
 	bool known;
 };
 /* Slowest first; with `failed` only those, newest first. */
-int reqsingles_read(const struct selection *sel, const char *side, bool failed, struct reqsingles *out, struct err *e);
+int reqsingles_read(const struct selection *sel, const char *side, bool failed,
+		    struct reqsingles *out, struct err *e);
 void reqsingles_release(struct reqsingles *r);
 
 #endif

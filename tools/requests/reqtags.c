@@ -30,7 +30,9 @@ bool reqtags_meant(const char *request, const char *operation)
 		return true;
 	if (!path || path[1] != '/' || strncmp(request, operation, method))
 		return false;
-	return n > method + strlen(path + 1) && !strcmp(operation + n - strlen(path + 1), path + 1) && !memchr(operation + method, '/', n - method - strlen(path + 1));
+	return n > method + strlen(path + 1) &&
+	       !strcmp(operation + n - strlen(path + 1), path + 1) &&
+	       !memchr(operation + method, '/', n - method - strlen(path + 1));
 }
 
 /* ---- how slow ---- */
@@ -54,7 +56,8 @@ static int64_t quantile_us(const struct reqrows *r, const char *request, double 
 	return (int64_t)(ns / 1000);
 }
 
-static int slower_of(const struct selection *sel, const char *request, const char *slower, int64_t *us, struct err *e)
+static int slower_of(const struct selection *sel, const char *request, const char *slower,
+		     int64_t *us, struct err *e)
 {
 	char *end = NULL;
 	double q = *slower == 'p' ? strtod(slower + 1, &end) : 0;
@@ -64,12 +67,17 @@ static int slower_of(const struct selection *sel, const char *request, const cha
 
 	if (*slower != 'p') {
 		if (quantity_ns(slower, &ns) || ns < 0)
-			return err_set(e, -EINVAL, EXIT_USAGE, "--slower-than is a time (50ms) or a quantile (p99), not '%s'", slower);
+			return err_set(
+				e, -EINVAL, EXIT_USAGE,
+				"--slower-than is a time (50ms) or a quantile (p99), not '%s'",
+				slower);
 		*us = ns / 1000;
 		return 0;
 	}
 	if (end == slower + 1 || *end || !(q > 0 && q < 100))
-		return err_set(e, -EINVAL, EXIT_USAGE, "--slower-than is a time (50ms) or a quantile (p99), not '%s'", slower);
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "--slower-than is a time (50ms) or a quantile (p99), not '%s'",
+			       slower);
 	rc = reqrows_read(sel, REQROWS_BY_OPERATION, "server", false, &rows, e);
 	if (!rc)
 		*us = quantile_us(&rows, request, q / 100);
@@ -90,10 +98,13 @@ static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct finding *f = ctx;
 	int64_t id = sqlite3_column_int64(st, 0), us = sqlite3_column_int64(st, 3);
-	const struct store_process_row *p = id > 0 && (uint64_t)id < f->dict->n_processes ? &f->dict->processes[id] : NULL;
+	const struct store_process_row *p =
+		id > 0 && (uint64_t)id < f->dict->n_processes ? &f->dict->processes[id] : NULL;
 	bool fresh;
 
-	if (!p || !p->present || us <= f->out->slower_us || (f->out->most_us >= 0 && us > f->out->most_us) || !reqtags_meant(f->request, askrows_text(st, 2)) || !select_wants_process(f->sel, p))
+	if (!p || !p->present || us <= f->out->slower_us ||
+	    (f->out->most_us >= 0 && us > f->out->most_us) ||
+	    !reqtags_meant(f->request, askrows_text(st, 2)) || !select_wants_process(f->sel, p))
 		return;
 	if (!strcmp(p->lang, "go")) {
 		f->out->go++;
@@ -101,25 +112,33 @@ static void take(void *ctx, sqlite3_stmt *st)
 			return;
 		f->out->goroutines++;
 	}
-	*idmap_ref(&f->out->tags, store_tag_key((uint64_t)sqlite3_column_int64(st, 1), p->pid), &fresh) = 1;
+	*idmap_ref(&f->out->tags, store_tag_key((uint64_t)sqlite3_column_int64(st, 1), p->pid),
+		   &fresh) = 1;
 	f->out->n++;
 	f->out->total_us += us;
 }
 
-static int nothing(const struct reqtags *t, const struct selection *sel, const char *request, struct err *e)
+static int nothing(const struct reqtags *t, const struct selection *sel, const char *request,
+		   struct err *e)
 {
 	if (t->go) {
-		err_set(e, -ENODATA, EXIT_NOTHING, "'%s' was served by programs in Go, and which goroutine read it is not known", request);
+		err_set(e, -ENODATA, EXIT_NOTHING,
+			"'%s' was served by programs in Go, and which goroutine read it is not known",
+			request);
 		err_fix(e, "sonde stacks");
 	} else {
 		err_set(e, -ENODATA, EXIT_NOTHING, "no request '%s'%s was kept in %s", request,
-			t->slower_us >= 0 ? " that took so long" : t->most_us >= 0 ? " that did not take so long" : "", sel->range);
+			t->slower_us >= 0 ? " that took so long" :
+			t->most_us >= 0   ? " that did not take so long" :
+					    "",
+			sel->range);
 		err_fix(e, "sonde requests --side server");
 	}
 	return -ENODATA;
 }
 
-static int read_tags(const struct selection *sel, const char *request, struct reqtags *out, struct err *e)
+static int read_tags(const struct selection *sel, const char *request, struct reqtags *out,
+		     struct err *e)
 {
 	struct finding f = {.sel = sel, .request = request, .out = out};
 	int rc = 0;
@@ -137,19 +156,22 @@ static int read_tags(const struct selection *sel, const char *request, struct re
 	return rc ? rc : out->n ? 0 : nothing(out, sel, request, e);
 }
 
-int reqtags_find(const struct selection *sel, const char *request, const char *slower, struct reqtags *out, struct err *e)
+int reqtags_find(const struct selection *sel, const char *request, const char *slower,
+		 struct reqtags *out, struct err *e)
 {
 	int rc = 0;
 
 	*out = (struct reqtags){.slower_us = -1, .most_us = -1};
 	if (!request)
-		return slower ? err_set(e, -EINVAL, EXIT_USAGE, "--slower-than needs --request") : 0;
+		return slower ? err_set(e, -EINVAL, EXIT_USAGE, "--slower-than needs --request") :
+				0;
 	if (slower)
 		rc = slower_of(sel, request, slower, &out->slower_us, e);
 	return rc ? rc : read_tags(sel, request, out, e);
 }
 
-int reqtags_others(const struct selection *sel, const char *request, const struct reqtags *than, struct reqtags *out, struct err *e)
+int reqtags_others(const struct selection *sel, const char *request, const struct reqtags *than,
+		   struct reqtags *out, struct err *e)
 {
 	*out = (struct reqtags){.slower_us = -1, .most_us = than->slower_us};
 	return read_tags(sel, request, out, e);
@@ -168,7 +190,8 @@ char *reqtags_text(const struct reqtags *t, const char *request)
 
 	strbuf_addf(&out, "%zu kept request%s '%s'", t->n, t->n == 1 ? "" : "s", request);
 	if (us >= 0)
-		strbuf_addf(&out, " %sslower than %s", t->slower_us >= 0 ? "" : "not ", when_duration(us * 1000, limit, sizeof(limit)));
+		strbuf_addf(&out, " %sslower than %s", t->slower_us >= 0 ? "" : "not ",
+			    when_duration(us * 1000, limit, sizeof(limit)));
 	strbuf_addf(&out, ": %s together", when_duration(t->total_us * 1000, total, sizeof(total)));
 	return strbuf_take(&out);
 }
@@ -177,7 +200,9 @@ void reqtags_tell(const struct reqtags *t, const char *request)
 {
 	cleanup_free char *text = reqtags_text(t, request);
 
-	fprintf(stderr, "%s; what is in none of the kinds (--type) of it has no tag, or no sample\n", text);
+	fprintf(stderr,
+		"%s; what is in none of the kinds (--type) of it has no tag, or no sample\n", text);
 	if (t->goroutines)
-		fputs("in Go: what the goroutine did that read it; while it waits for a lock, a channel or a connection no thread waits for it\n", stderr);
+		fputs("in Go: what the goroutine did that read it; while it waits for a lock, a channel or a connection no thread waits for it\n",
+		      stderr);
 }

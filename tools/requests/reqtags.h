@@ -2,10 +2,12 @@
 /*
  * reqtags: which single requests were meant, as the tags of their samples (store_query.tags).
  *
- * What is meant by --request: an operation as `sonde requests` has it, or its method and path alone ("GET /checkout", of any host). By
- * --slower-than: a time, or a quantile of these operations' latencies (p50 to p99.9) as they were counted, not as they were kept.
- * Requests are kept as rows to a limit: the slowest, those that failed, and a sample of the others. Go's threads change what they work on
- * where nobody sees it: of its requests those count whose goroutine is known.
+ * What is meant by --request: an operation as `sonde requests` has it, or its method and path alone
+ * ("GET /checkout", of any host). By
+ * --slower-than: a time, or a quantile of these operations' latencies (p50 to p99.9) as they were
+ * counted, not as they were kept. Requests are kept as rows to a limit: the slowest, those that
+ * failed, and a sample of the others. Go's threads change what they work on where nobody sees it:
+ * of its requests those count whose goroutine is known.
  */
 #ifndef SONDE_TOOLS_REQTAGS_H
 #define SONDE_TOOLS_REQTAGS_H
@@ -18,27 +20,38 @@
 #include "schema/base/idmap.h"
 #include "tools/select/select.h"
 
-#define REQTAGS_OPTIONS(type, request_field, slower_field) \
-	{"request", 0, OPTION_STRING, "OPERATION", "only what threads did in such requests: 'GET /checkout'; --slower-than 50ms or p99", offsetof(type, request_field)}, \
-	{"slower-than", 0, OPTION_STRING, "TIME", NULL, offsetof(type, slower_field)}
+#define REQTAGS_OPTIONS(type, request_field, slower_field)                                     \
+	{"request",                                                                            \
+	 0,                                                                                    \
+	 OPTION_STRING,                                                                        \
+	 "OPERATION",                                                                          \
+	 "only what threads did in such requests: 'GET /checkout'; --slower-than 50ms or p99", \
+	 offsetof(type, request_field)},                                                       \
+	{                                                                                      \
+		"slower-than", 0, OPTION_STRING, "TIME", NULL, offsetof(type, slower_field)    \
+	}
 
 struct reqtags {
 	struct idmap tags;
-	size_t n;          /* requests that were kept */
+	size_t n;              /* requests that were kept */
 	size_t go, goroutines; /* those of programs in Go, and of these those that are in n */
-	int64_t total_us;  /* what they took together */
-	int64_t slower_us; /* they took more; -1: no matter */
-	int64_t most_us;   /* and not more than that; -1: no matter */
+	int64_t total_us;      /* what they took together */
+	int64_t slower_us;     /* they took more; -1: no matter */
+	int64_t most_us;       /* and not more than that; -1: no matter */
 };
 
-/* request NULL: nothing is asked, and nothing found. EXIT_USAGE, or EXIT_NOTHING where there is none. Release in any case. */
-int reqtags_find(const struct selection *sel, const char *request, const char *slower, struct reqtags *out, struct err *e);
+/* request NULL: nothing is asked, and nothing found. EXIT_USAGE, or EXIT_NOTHING where there is
+ * none. Release in any case. */
+int reqtags_find(const struct selection *sel, const char *request, const char *slower,
+		 struct reqtags *out, struct err *e);
 /* The others: those that took no longer than `than`'s slower_us. */
-int reqtags_others(const struct selection *sel, const char *request, const struct reqtags *than, struct reqtags *out, struct err *e);
+int reqtags_others(const struct selection *sel, const char *request, const struct reqtags *than,
+		   struct reqtags *out, struct err *e);
 void reqtags_release(struct reqtags *t);
 /* Is this operation meant? */
 bool reqtags_meant(const char *request, const char *operation);
-/* "12 kept requests 'GET /checkout' slower than 50 ms: 1.2 s together"; 160 bytes are enough for what is not the request. */
+/* "12 kept requests 'GET /checkout' slower than 50 ms: 1.2 s together"; 160 bytes are enough for
+ * what is not the request. */
 char *reqtags_text(const struct reqtags *t, const char *request);
 /* The same to stderr, and that the answer says how much of that is in it. */
 void reqtags_tell(const struct reqtags *t, const char *request);

@@ -27,17 +27,20 @@ static void take(void *ctx, sqlite3_stmt *st)
 	struct reading *r = ctx;
 	struct requnread *u = r->out;
 	int64_t id = sqlite3_column_int64(st, 0), until = sqlite3_column_int64(st, 2);
-	const struct store_process_row *p = id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
+	const struct store_process_row *p =
+		id > 0 && (uint64_t)id < r->dict->n_processes ? &r->dict->processes[id] : NULL;
 	size_t i = 0;
 
 	p = p && p->present ? p : NULL;
 	if (p ? !select_wants_process(r->sel, p) : select_is_narrow(r->sel))
 		return;
-	while (i < u->n && (u->rows[i].pid != (p ? p->pid : 0) || strcmp(u->rows[i].comm, p ? p->comm : "")))
+	while (i < u->n &&
+	       (u->rows[i].pid != (p ? p->pid : 0) || strcmp(u->rows[i].comm, p ? p->comm : "")))
 		i++;
 	if (i == u->n) {
 		mem_grow(u->rows, u->n, u->cap);
-		u->rows[u->n++] = (struct requnread_row){.comm = mem_strdup(p ? p->comm : ""), .pid = p ? p->pid : 0};
+		u->rows[u->n++] = (struct requnread_row){.comm = mem_strdup(p ? p->comm : ""),
+							 .pid = p ? p->pid : 0};
 	}
 	u->rows[i].bytes += (uint64_t)sqlite3_column_int64(st, 1);
 	u->rows[i].until_s = until > u->rows[i].until_s ? until : u->rows[i].until_s;
@@ -80,14 +83,17 @@ void requnread_print(const struct requnread *u, FILE *out)
 		const struct requnread_row *r = &u->rows[i];
 		char bytes[32], when[40];
 
-		fprintf(out, "%s %s of %s", i ? "," : "", term_bytes(r->bytes, bytes, sizeof(bytes)), *r->comm ? r->comm : "nobody known");
+		fprintf(out, "%s %s of %s", i ? "," : "",
+			term_bytes(r->bytes, bytes, sizeof(bytes)),
+			*r->comm ? r->comm : "nobody known");
 		if (r->pid)
 			fprintf(out, " (%lld)", (long long)r->pid);
 		fprintf(out, " until %s", when_zoned(r->until_s * 1000000000, when, sizeof(when)));
 	}
 	if (u->n > SHOWN)
 		fprintf(out, ", and of %zu more", u->n - SHOWN);
-	fprintf(out, "; a file's probes come when it has been indexed: sonde doctor --pid says how it is read\n");
+	fprintf(out,
+		"; a file's probes come when it has been indexed: sonde doctor --pid says how it is read\n");
 }
 
 json_t *requnread_json(const struct requnread *u)
@@ -95,7 +101,11 @@ json_t *requnread_json(const struct requnread *u)
 	json_t *all = json_array();
 
 	for (size_t i = 0; i < u->n; i++)
-		json_array_append_new(all, json_pack("{s:o, s:o, s:I, s:I}", "comm", json_text(u->rows[i].comm), "pid", u->rows[i].pid ? json_integer(u->rows[i].pid) : json_null(),
-						     "bytes", (json_int_t)u->rows[i].bytes, "until_ns", (json_int_t)u->rows[i].until_s * 1000000000));
+		json_array_append_new(
+			all,
+			json_pack("{s:o, s:o, s:I, s:I}", "comm", json_text(u->rows[i].comm), "pid",
+				  u->rows[i].pid ? json_integer(u->rows[i].pid) : json_null(),
+				  "bytes", (json_int_t)u->rows[i].bytes, "until_ns",
+				  (json_int_t)u->rows[i].until_s * 1000000000));
 	return all;
 }

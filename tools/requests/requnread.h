@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * requnread: whose bytes inside TLS were not read, and until when (view request_bytes, where the protocol is tls): a library's probes come when its
- * file has been indexed, and there are libraries that have none.
+ * requnread: whose bytes inside TLS were not read, and until when (view request_bytes, where the
+ * protocol is tls): a library's probes come when its file has been indexed, and there are libraries
+ * that have none.
  */
 #ifndef SONDE_TOOLS_REQUNREAD_H
 #define SONDE_TOOLS_REQUNREAD_H
@@ -14,8 +15,8 @@
 #include "tools/select/select.h"
 
 struct requnread_row {
-	char *comm;      /* "": nobody knows */
-	int64_t pid;     /* 0: nobody knows */
+	char *comm;  /* "": nobody knows */
+	int64_t pid; /* 0: nobody knows */
 	uint64_t bytes;
 	int64_t until_s; /* utc: the last bucket of them */
 };

@@ -52,9 +52,11 @@ static const char *how_of(const struct traces *t, uint32_t node)
 
 /* ---- for people ---- */
 
-static void node_text(const struct traces *all, struct table *t, uint32_t node, unsigned depth, int64_t begin_ns)
+static void node_text(const struct traces *all, struct table *t, uint32_t node, unsigned depth,
+		      int64_t begin_ns)
 {
-	const struct trace_row *r = traces_row(all, node), *a = answered(all, node), *q = row_at(all, all->nodes[node].asked);
+	const struct trace_row *r = traces_row(all, node), *a = answered(all, node),
+			       *q = row_at(all, all->nodes[node].asked);
 	struct strbuf name cleanup_strbuf = STRBUF_INIT;
 	char buf[24];
 
@@ -79,8 +81,12 @@ static void node_text(const struct traces *all, struct table *t, uint32_t node, 
 struct table *traceprint_tree(const struct traces *t, uint32_t root)
 {
 	static const struct table_column columns[] = {
-		{"START", TABLE_RIGHT}, {"TOOK", TABLE_RIGHT}, {"REQUEST", TABLE_MIDDLE}, {"ASKED BY", TABLE_MIDDLE}, {"ANSWERED BY", TABLE_MIDDLE},
-		{"IN", TABLE_RIGHT}, {"PROTOCOL", TABLE_SPARE}, {"SERVICE", TABLE_SPARE}, {"STATUS", TABLE_LEFT}, {"RESULT", TABLE_SPARE}, {"LINKED BY", TABLE_SPARE},
+		{"START", TABLE_RIGHT},        {"TOOK", TABLE_RIGHT},
+		{"REQUEST", TABLE_MIDDLE},     {"ASKED BY", TABLE_MIDDLE},
+		{"ANSWERED BY", TABLE_MIDDLE}, {"IN", TABLE_RIGHT},
+		{"PROTOCOL", TABLE_SPARE},     {"SERVICE", TABLE_SPARE},
+		{"STATUS", TABLE_LEFT},        {"RESULT", TABLE_SPARE},
+		{"LINKED BY", TABLE_SPARE},
 	};
 	struct table *out = table_new(columns, ARRAY_SIZE(columns));
 	int64_t begin_ns = traces_row(t, root)->at_ns;
@@ -98,8 +104,10 @@ void traceprint_head(const struct traces *t, uint32_t root, FILE *out)
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	char when[40], took[24];
 
-	strbuf_addf(&text, "%llx%s%s: %s, %u request%s, at %s", (unsigned long long)r->span, *r->trace ? ", trace " : "", r->trace, us_text(traces_us(t, root), took),
-		t->nodes[root].size, t->nodes[root].size == 1 ? "" : "s", when_zoned(r->at_ns, when, sizeof(when)));
+	strbuf_addf(&text, "%llx%s%s: %s, %u request%s, at %s", (unsigned long long)r->span,
+		    *r->trace ? ", trace " : "", r->trace, us_text(traces_us(t, root), took),
+		    t->nodes[root].size, t->nodes[root].size == 1 ? "" : "s",
+		    when_zoned(r->at_ns, when, sizeof(when)));
 	wrap_print(out, strbuf_str(&text), 2);
 }
 
@@ -129,11 +137,19 @@ void traceprint_notes(const struct traces *t, uint32_t root, FILE *out)
 	if (t->nodes[root].lost_parent)
 		wrap_print(out, "it was asked for another request, which was not kept", 2);
 	else if (t->nodes[root].asked == TRACE_NONE)
-		wrap_print(out, r->caller ? "unlinked: who asked for it was not seen, but its header names one" : "unlinked: who asked for it was not seen", 2);
+		wrap_print(
+			out,
+			r->caller ?
+				"unlinked: who asked for it was not seen, but its header names one" :
+				"unlinked: who asked for it was not seen",
+			2);
 	if (n.partial)
 		wrap_print(out, "more was asked for it than was kept, or may have been", 2);
 	if (n.go)
-		wrap_print(out, "of what programs in Go asked that is in it which the goroutine asked that read the request: net/http's client asks from goroutines of its own", 2);
+		wrap_print(
+			out,
+			"of what programs in Go asked that is in it which the goroutine asked that read the request: net/http's client asks from goroutines of its own",
+			2);
 }
 
 /* ---- for machines ---- */
@@ -142,8 +158,9 @@ static json_t *end_json(const struct trace_row *r)
 {
 	if (!r)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "container", json_text(r->container), "comm", json_text(r->comm), "pid",
-			 r->pid ? json_integer(r->pid) : json_null(), "tid", r->tid ? json_integer(r->tid) : json_null(), "total_us",
+	return json_pack("{s:o, s:o, s:o, s:o, s:o}", "container", json_text(r->container), "comm",
+			 json_text(r->comm), "pid", r->pid ? json_integer(r->pid) : json_null(),
+			 "tid", r->tid ? json_integer(r->tid) : json_null(), "total_us",
 			 r->total_us >= 0 ? json_integer(r->total_us) : json_null());
 }
 
@@ -161,13 +178,20 @@ static json_t *node_json(const struct traces *t, uint32_t root, uint32_t node, u
 
 	json_object_set_new(o, "depth", json_integer(depth));
 	json_object_set_new(o, "span", id_json(r->span));
-	json_object_set_new(o, "parent", n->parent != TRACE_NONE ? id_json(traces_row(t, n->parent)->span) : json_null());
+	json_object_set_new(o, "parent",
+			    n->parent != TRACE_NONE ? id_json(traces_row(t, n->parent)->span) :
+						      json_null());
 	json_object_set_new(o, "root", id_json(traces_row(t, root)->span));
-	json_object_set_new(o, "linked_by", *how_of(t, node) ? json_text(how_of(t, node)) : json_null());
+	json_object_set_new(o, "linked_by",
+			    *how_of(t, node) ? json_text(how_of(t, node)) : json_null());
 	json_object_set_new(o, "parent_lost", json_boolean(n->lost_parent));
-	json_object_set_new(o, "trace", *r->trace ? json_text(r->trace) : a && *a->trace ? json_text(a->trace) : json_null());
+	json_object_set_new(o, "trace",
+			    *r->trace      ? json_text(r->trace) :
+			    a && *a->trace ? json_text(a->trace) :
+					     json_null());
 	json_set_time(o, "time", r->at_ns);
-	json_object_set_new(o, "start_us", json_integer((r->at_ns - traces_row(t, root)->at_ns) / 1000));
+	json_object_set_new(o, "start_us",
+			    json_integer((r->at_ns - traces_row(t, root)->at_ns) / 1000));
 	json_object_set_new(o, "total_us", us >= 0 ? json_integer(us) : json_null());
 	json_object_set_new(o, "protocol", json_text(r->protocol));
 	json_object_set_new(o, "service", json_text(r->service));

@@ -27,7 +27,7 @@ struct reading {
 	const struct selection *sel;
 	const struct store_dict *dict; /* of the segment */
 	struct traces *out;
-	struct idmap seen;             /* (span, side): a row that was kept twice */
+	struct idmap seen; /* (span, side): a row that was kept twice */
 	size_t cap;
 };
 
@@ -41,7 +41,8 @@ static void take_run(void *ctx, sqlite3_stmt *st)
 
 static void row_texts(struct trace_row *r, const struct store_process_row *p, sqlite3_stmt *st)
 {
-	char **const texts[] = {&r->protocol, &r->service, &r->operation, &r->status, &r->result, &r->why, &r->trace, &r->how};
+	char **const texts[] = {&r->protocol, &r->service, &r->operation, &r->status,
+				&r->result,   &r->why,     &r->trace,     &r->how};
 
 	r->container = mem_strdup(p ? p->container : "");
 	r->comm = mem_strdup(p ? p->comm : "");
@@ -54,7 +55,10 @@ static void take(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
 	int64_t id = sqlite3_column_int64(st, 0);
-	const struct store_process_row *p = id > 0 && (uint64_t)id < r->dict->n_processes && r->dict->processes[id].present ? &r->dict->processes[id] : NULL;
+	const struct store_process_row *p =
+		id > 0 && (uint64_t)id < r->dict->n_processes && r->dict->processes[id].present ?
+			&r->dict->processes[id] :
+			NULL;
 	struct traces *t = r->out;
 	struct trace_row *x;
 	bool server = !strcmp(askrows_text(st, 1), "server"), fresh;
@@ -65,11 +69,18 @@ static void take(void *ctx, sqlite3_stmt *st)
 		return;
 	mem_grow(t->rows, t->n_rows, r->cap);
 	x = &t->rows[t->n_rows++];
-	*x = (struct trace_row){
-		.server = server, .pid = p ? p->pid : 0, .tid = sqlite3_column_int64(st, 10), .at_ns = sqlite3_column_int64(st, 11),
-		.first_us = sqlite3_column_int64(st, 12), .total_us = sqlite3_column_int64(st, 13), .span = span,
-		.parent = (uint64_t)sqlite3_column_int64(st, 15), .caller = (uint64_t)sqlite3_column_int64(st, 16), .partial = sqlite3_column_int64(st, 17) != 0,
-		.wanted = p ? select_wants_process(r->sel, p) : !select_is_narrow(r->sel)};
+	*x = (struct trace_row){.server = server,
+				.pid = p ? p->pid : 0,
+				.tid = sqlite3_column_int64(st, 10),
+				.at_ns = sqlite3_column_int64(st, 11),
+				.first_us = sqlite3_column_int64(st, 12),
+				.total_us = sqlite3_column_int64(st, 13),
+				.span = span,
+				.parent = (uint64_t)sqlite3_column_int64(st, 15),
+				.caller = (uint64_t)sqlite3_column_int64(st, 16),
+				.partial = sqlite3_column_int64(st, 17) != 0,
+				.wanted = p ? select_wants_process(r->sel, p) :
+					      !select_is_narrow(r->sel)};
 	row_texts(x, p, st);
 }
 
@@ -77,15 +88,21 @@ static void take(void *ctx, sqlite3_stmt *st)
 
 struct building {
 	struct traces *t;
-	struct idmap exchange;    /* a question's span -> node */
-	struct idmap answer;      /* an answer's span -> node */
-	struct idmap header;      /* (trace, caller) -> a node whose other side is not here; TRACE_NONE: several */
+	struct idmap exchange; /* a question's span -> node */
+	struct idmap answer;   /* an answer's span -> node */
+	struct idmap header; /* (trace, caller) -> a node whose other side is not here; TRACE_NONE:
+				several */
 };
 
 static uint32_t node_new(struct traces *t)
 {
-	t->nodes[t->n_nodes] = (struct trace_node){.asked = TRACE_NONE, .answered = TRACE_NONE, .parent = TRACE_NONE, .child = TRACE_NONE, .next = TRACE_NONE,
-						   .how = "", .size = 1};
+	t->nodes[t->n_nodes] = (struct trace_node){.asked = TRACE_NONE,
+						   .answered = TRACE_NONE,
+						   .parent = TRACE_NONE,
+						   .child = TRACE_NONE,
+						   .next = TRACE_NONE,
+						   .how = "",
+						   .size = 1};
 	return (uint32_t)t->n_nodes++;
 }
 
@@ -128,7 +145,8 @@ static void header_note(struct building *b, uint32_t node)
 	*at = fresh ? node : TRACE_NONE;
 }
 
-/* An answer whose question was seen at another connection: behind a proxy that rewrites addresses, inside TLS. */
+/* An answer whose question was seen at another connection: behind a proxy that rewrites addresses,
+ * inside TLS. */
 static void header_join(struct building *b, uint32_t node)
 {
 	struct trace_node *n = &b->t->nodes[node];
@@ -138,7 +156,8 @@ static void header_join(struct building *b, uint32_t node)
 	if (n->asked == TRACE_NONE || n->answered != TRACE_NONE)
 		return;
 	r = &b->t->rows[n->asked];
-	if (!idmap_get(&b->header, header_key(r, false), &only) || only != node || !idmap_get(&b->header, header_key(r, true), &asked) || asked == TRACE_NONE)
+	if (!idmap_get(&b->header, header_key(r, false), &only) || only != node ||
+	    !idmap_get(&b->header, header_key(r, true), &asked) || asked == TRACE_NONE)
 		return;
 	n->answered = b->t->nodes[asked].answered;
 	n->by_header = true;
@@ -148,7 +167,10 @@ static void header_join(struct building *b, uint32_t node)
 
 static const char *how_word(const char *how)
 {
-	return !strcmp(how, "thread") ? "thread" : !strcmp(how, "opener") ? "opener" : !strcmp(how, "goroutine") ? "goroutine" : "";
+	return !strcmp(how, "thread")    ? "thread" :
+	       !strcmp(how, "opener")    ? "opener" :
+	       !strcmp(how, "goroutine") ? "goroutine" :
+					   "";
 }
 
 static bool is_none(const struct trace_node *n)
@@ -196,14 +218,17 @@ static const struct traces *sorting; /* of qsort */
 
 static int later_first(const void *a, const void *b)
 {
-	const struct trace_row *x = traces_row(sorting, *(const uint32_t *)a), *y = traces_row(sorting, *(const uint32_t *)b);
+	const struct trace_row *x = traces_row(sorting, *(const uint32_t *)a),
+			       *y = traces_row(sorting, *(const uint32_t *)b);
 
-	return x->at_ns != y->at_ns ? x->at_ns < y->at_ns ? 1 : -1 : (x->span < y->span) - (x->span > y->span);
+	return x->at_ns != y->at_ns ? x->at_ns < y->at_ns ? 1 : -1 :
+				      (x->span < y->span) - (x->span > y->span);
 }
 
 static int slower_first(const void *a, const void *b)
 {
-	int64_t x = traces_us(sorting, *(const uint32_t *)a), y = traces_us(sorting, *(const uint32_t *)b);
+	int64_t x = traces_us(sorting, *(const uint32_t *)a),
+		y = traces_us(sorting, *(const uint32_t *)b);
 
 	return x != y ? x < y ? 1 : -1 : -later_first(a, b);
 }
@@ -234,7 +259,8 @@ static void children_link(struct traces *t)
 
 uint32_t traces_root(const struct traces *t, uint32_t node)
 {
-	for (size_t i = 0; i < t->n_nodes && t->nodes[node].parent != TRACE_NONE; i++) /* a store that is wrong may go in a circle */
+	/* a store that is wrong may go in a circle */
+	for (size_t i = 0; i < t->n_nodes && t->nodes[node].parent != TRACE_NONE; i++)
 		node = t->nodes[node].parent;
 	return node;
 }
@@ -261,7 +287,8 @@ static bool tree_wanted(const struct traces *t, uint32_t root, uint32_t *size)
 	for (uint32_t i = root; i != TRACE_NONE; i = traces_next(t, root, i, &depth)) {
 		const struct trace_node *n = &t->nodes[i];
 
-		wanted = wanted || (n->asked != TRACE_NONE && t->rows[n->asked].wanted) || (n->answered != TRACE_NONE && t->rows[n->answered].wanted);
+		wanted = wanted || (n->asked != TRACE_NONE && t->rows[n->asked].wanted) ||
+			 (n->answered != TRACE_NONE && t->rows[n->answered].wanted);
 		++*size;
 	}
 	return wanted;
@@ -319,7 +346,8 @@ bool traces_named(const struct traces *t, uint32_t node, const char *id)
 {
 	const struct trace_node *n = &t->nodes[node];
 
-	return (n->asked != TRACE_NONE && row_named(&t->rows[n->asked], id)) || (n->answered != TRACE_NONE && row_named(&t->rows[n->answered], id));
+	return (n->asked != TRACE_NONE && row_named(&t->rows[n->asked], id)) ||
+	       (n->answered != TRACE_NONE && row_named(&t->rows[n->answered], id));
 }
 
 /* ---- whole ---- */
@@ -342,7 +370,9 @@ void traces_release(struct traces *t)
 {
 	for (size_t i = 0; i < t->n_rows; i++) {
 		struct trace_row *r = &t->rows[i];
-		char *const texts[] = {r->container, r->comm, r->lang, r->protocol, r->service, r->operation, r->status, r->result, r->why, r->trace, r->how};
+		char *const texts[] = {r->container, r->comm,      r->lang,   r->protocol,
+				       r->service,   r->operation, r->status, r->result,
+				       r->why,       r->trace,     r->how};
 
 		for (size_t k = 0; k < ARRAY_SIZE(texts); k++)
 			free(texts[k]);

@@ -13,8 +13,8 @@ const char *askrows_text(sqlite3_stmt *st, int column)
 	return s ? s : "";
 }
 
-int askrows(const struct selection *sel, struct store_segment *seg, const char *path, const char *sql,
-	    void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
+int askrows(const struct selection *sel, struct store_segment *seg, const char *path,
+	    const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e)
 {
 	sqlite3 *db = store_segment_db(seg);
 	sqlite3_stmt *st = NULL;
@@ -29,14 +29,16 @@ int askrows(const struct selection *sel, struct store_segment *seg, const char *
 			row(ctx, st);
 	}
 	if (rc != SQLITE_DONE)
-		rc = err_set(e, -EIO, EXIT_STORE, "cannot read %.300s: %s", path, sqlite3_errmsg(db));
+		rc = err_set(e, -EIO, EXIT_STORE, "cannot read %.300s: %s", path,
+			     sqlite3_errmsg(db));
 	else
 		rc = 0;
 	sqlite3_finalize(st);
 	return rc;
 }
 
-int askrows_each(const struct selection *sel, const struct store_dict **dict, const struct askrows_part *parts, size_t n, struct err *e)
+int askrows_each(const struct selection *sel, const struct store_dict **dict,
+		 const struct askrows_part *parts, size_t n, struct err *e)
 {
 	int rc = 0;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * askrows: the rows that a segment has to an SQL statement about a selection's range. ?1 is the first second of the range, ?2 the
- * last. A segment whose schema is older than what the statement asks for has none.
+ * askrows: the rows that a segment has to an SQL statement about a selection's range. ?1 is the
+ * first second of the range, ?2 the last. A segment whose schema is older than what the statement
+ * asks for has none.
  */
 #ifndef SONDE_TOOLS_ASKROWS_H
 #define SONDE_TOOLS_ASKROWS_H
@@ -13,16 +14,18 @@
 #include "tools/select/select.h"
 
 /* `row` is called for each; `path` is the segment's, for the error (EXIT_STORE). */
-int askrows(const struct selection *sel, struct store_segment *seg, const char *path, const char *sql,
-	    void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e);
+int askrows(const struct selection *sel, struct store_segment *seg, const char *path,
+	    const char *sql, void (*row)(void *ctx, sqlite3_stmt *st), void *ctx, struct err *e);
 
 struct askrows_part {
 	const char *sql;
 	void (*row)(void *ctx, sqlite3_stmt *st);
 	void *ctx;
 };
-/* Asks each segment of the selection each of `n` parts in turn; `*dict` is the segment's dictionary meanwhile. */
-int askrows_each(const struct selection *sel, const struct store_dict **dict, const struct askrows_part *parts, size_t n, struct err *e);
+/* Asks each segment of the selection each of `n` parts in turn; `*dict` is the segment's dictionary
+ * meanwhile. */
+int askrows_each(const struct selection *sel, const struct store_dict **dict,
+		 const struct askrows_part *parts, size_t n, struct err *e);
 
 /* Text of a column, borrowed as SQLite lends it; "" for NULL. */
 const char *askrows_text(sqlite3_stmt *st, int column);

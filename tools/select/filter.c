@@ -22,7 +22,7 @@ struct filter_value {
 	const char *text; /* into given, behind `!` and `~` */
 	bool negative, regex;
 	regex_t re;
-	uint64_t number;  /* of pid, tid; of user if is_number */
+	uint64_t number; /* of pid, tid; of user if is_number */
 	bool is_number;
 };
 
@@ -43,8 +43,9 @@ struct filters {
 	size_t n_users, cap_users;
 };
 
-static const char *const KIND_NAMES[FILTER_N] = {"container", "image", "pid",  "tid",   "comm",
-						 "exe",       "user",  "unit", "cgroup", "lang", "host"};
+static const char *const KIND_NAMES[FILTER_N] = {"container", "image", "pid",  "tid",
+						 "comm",      "exe",   "user", "unit",
+						 "cgroup",    "lang",  "host"};
 
 const char *filter_kind_name(enum filter_kind kind)
 {
@@ -104,12 +105,14 @@ static int read_value(struct filter_value *v, enum filter_kind kind, struct err 
 			return 0;
 		regerror(rc, &v->re, why, sizeof(why));
 		v->regex = false;
-		return err_set(e, -EINVAL, EXIT_USAGE, "--%s: '%.100s' is no regular expression: %s", KIND_NAMES[kind],
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "--%s: '%.100s' is no regular expression: %s", KIND_NAMES[kind],
 			       v->text, why);
 	}
 	read_number(v);
 	if ((kind == FILTER_PID || kind == FILTER_TID) && !v->is_number)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--%s takes a number, not '%.100s'", KIND_NAMES[kind], v->text);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--%s takes a number, not '%.100s'",
+			       KIND_NAMES[kind], v->text);
 	return 0;
 }
 
@@ -159,7 +162,8 @@ static bool equal_container(const struct filter_value *v, const struct store_pro
 {
 	size_t len = strlen(v->text);
 
-	const char *slash = store_names_hosts() ? strchr(p->container, '/') : NULL; /* without its host */
+	const char *slash =
+		store_names_hosts() ? strchr(p->container, '/') : NULL; /* without its host */
 
 	return !strcmp(v->text, p->container) || (slash && !strcmp(v->text, slash + 1)) ||
 	       (len >= CONTAINER_ID_MIN && !strncmp(v->text, p->container_id, len));
@@ -178,15 +182,17 @@ static bool inside_cgroup(const char *text, const char *cgroup)
 
 	while (len > 1 && text[len - 1] == '/')
 		len--;
-	return cgroup[0] && !strncmp(text, cgroup, len) && (!cgroup[len] || cgroup[len] == '/' || len == 1);
+	return cgroup[0] && !strncmp(text, cgroup, len) &&
+	       (!cgroup[len] || cgroup[len] == '/' || len == 1);
 }
 
-/* What people call a language, and what the store does; in any case of letters. Its runtime's name, with the version, is
- * equal, too. */
+/* What people call a language, and what the store does; in any case of letters. Its runtime's name,
+ * with the version, is equal, too. */
 static bool equal_lang(const char *text, const struct store_process_row *p)
 {
-	static const char *const also[][2] = {{"jvm", "java"}, {"golang", "go"}, {"nodejs", "node"}, {"js", "node"},
-					      {"javascript", "node"}, {".net", "dotnet"}, {"cpp", "c++"}};
+	static const char *const also[][2] = {
+		{"jvm", "java"},        {"golang", "go"},   {"nodejs", "node"}, {"js", "node"},
+		{"javascript", "node"}, {".net", "dotnet"}, {"cpp", "c++"}};
 
 	if (p->lang_runtime[0] && !strcasecmp(text, p->lang_runtime))
 		return true;
@@ -209,8 +215,8 @@ static bool has_regex(const struct filters *f, enum filter_kind kind, const stru
 	snprintf(number, sizeof(number), "%u", p->pid);
 	switch (kind) {
 	case FILTER_CONTAINER:
-		return matches(v, p->container) || (!p->container[0] && p->container_id[0] &&
-						       matches(v, p->container_id));
+		return matches(v, p->container) ||
+		       (!p->container[0] && p->container_id[0] && matches(v, p->container_id));
 	case FILTER_IMAGE:
 		return matches(v, p->container_image);
 	case FILTER_PID:
@@ -245,7 +251,8 @@ static bool has_equal(const struct filters *f, enum filter_kind kind, const stru
 	case FILTER_COMM:
 		return !strcmp(v->text, p->comm);
 	case FILTER_EXE:
-		return p->exe[0] && (!strcmp(v->text, p->exe) || !strcmp(v->text, base_name(p->exe)));
+		return p->exe[0] &&
+		       (!strcmp(v->text, p->exe) || !strcmp(v->text, base_name(p->exe)));
 	case FILTER_USER:
 		return v->is_number ? v->number == p->uid : !strcmp(v->text, user_name(f, p->uid));
 	case FILTER_UNIT:
@@ -265,7 +272,8 @@ static bool has(const struct filters *f, enum filter_kind kind, const struct fil
 	return v->regex ? has_regex(f, kind, v, p) : has_equal(f, kind, v, p);
 }
 
-static bool kind_wants(const struct filters *f, enum filter_kind kind, const struct store_process_row *p)
+static bool kind_wants(const struct filters *f, enum filter_kind kind,
+		       const struct store_process_row *p)
 {
 	const struct filter_values *k = &f->kinds[kind];
 	bool in = !k->positive;
@@ -285,7 +293,8 @@ static bool kind_wants(const struct filters *f, enum filter_kind kind, const str
 bool filters_want_process(const struct filters *f, const struct store_process_row *p)
 {
 	for (int k = 0; k < FILTER_N; k++)
-		if (k != FILTER_TID && k != FILTER_HOST && f->kinds[k].n && !kind_wants(f, (enum filter_kind)k, p))
+		if (k != FILTER_TID && k != FILTER_HOST && f->kinds[k].n &&
+		    !kind_wants(f, (enum filter_kind)k, p))
 			return false;
 	return true;
 }
@@ -378,7 +387,8 @@ static void add_unseen(struct strbuf *out, const char *s)
 {
 	strbuf_addstr(out, "$'");
 	for (; *s; s++) {
-		if ((unsigned char)*s < 0x20 || (unsigned char)*s >= 0x7f || *s == '\'' || *s == '\\')
+		if ((unsigned char)*s < 0x20 || (unsigned char)*s >= 0x7f || *s == '\'' ||
+		    *s == '\\')
 			strbuf_addf(out, "\\%03o", (unsigned char)*s);
 		else
 			strbuf_addch(out, *s);
@@ -388,7 +398,10 @@ static void add_unseen(struct strbuf *out, const char *s)
 
 static bool is_plain(const char *s)
 {
-	return s[0] && !s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@%+,")];
+	return s[0] &&
+	       !s[strspn(
+		       s,
+		       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/:@%+,")];
 }
 
 static bool is_seen(const char *s)
@@ -418,7 +431,8 @@ void filter_word(const char *text, struct strbuf *out)
 void stores_options(const char *store, struct strbuf *out)
 {
 	while (store) {
-		cleanup_free char *one = mem_strndup(store, strcspn(store, (const char[]){STORE_LIST, '\0'}));
+		cleanup_free char *one =
+			mem_strndup(store, strcspn(store, (const char[]){STORE_LIST, '\0'}));
 
 		strbuf_addstr(out, " --store ");
 		filter_word(one, out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* filter: the values of --container, --comm, ... and whether a process has them. The grammar stands in select.h. */
+/* filter: the values of --container, --comm, ... and whether a process has them. The grammar stands
+ * in select.h. */
 #ifndef SONDE_TOOLS_FILTER_H
 #define SONDE_TOOLS_FILTER_H
 
@@ -12,8 +13,16 @@
 #include "schema/store/read/reader.h"
 
 enum filter_kind {
-	FILTER_CONTAINER = 0, FILTER_IMAGE, FILTER_PID, FILTER_TID, FILTER_COMM, FILTER_EXE, FILTER_USER, FILTER_UNIT,
-	FILTER_CGROUP, FILTER_LANG,
+	FILTER_CONTAINER = 0,
+	FILTER_IMAGE,
+	FILTER_PID,
+	FILTER_TID,
+	FILTER_COMM,
+	FILTER_EXE,
+	FILTER_USER,
+	FILTER_UNIT,
+	FILTER_CGROUP,
+	FILTER_LANG,
 	FILTER_HOST, /* of several (schema/store/read/reader.h): of files, not of processes */
 	FILTER_N
 };
@@ -22,7 +31,8 @@ struct filters; /* opaque */
 
 struct filters *filters_new(void);
 void filters_free(struct filters *f);
-/* Parse one value and add it. EXIT_USAGE for an empty value, a bad expression, a pid that is no number. */
+/* Parse one value and add it. EXIT_USAGE for an empty value, a bad expression, a pid that is no
+ * number. */
 int filters_add(struct filters *f, enum filter_kind kind, const char *value, struct err *e);
 const char *filter_kind_name(enum filter_kind kind); /* "container" */
 
@@ -39,7 +49,8 @@ bool filters_name_process(const struct filters *f, const struct store_process_ro
 
 /* Is there a value that means this very name? */
 bool filter_can_say(const char *name);
-/* A word as a shell takes it: quoted where it must be. And an option with it, after a space unless it is the first. */
+/* A word as a shell takes it: quoted where it must be. And an option with it, after a space unless
+ * it is the first. */
 void filter_word(const char *text, struct strbuf *out);
 /* " --store A --store B", of one store or several; nothing for NULL. */
 void stores_options(const char *store, struct strbuf *out);

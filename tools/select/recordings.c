@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recordings: the runs of a store, over all its segments, numbered. A run that goes on in the next segment has the
- * same token there; runs of several families that were begun together are one recording. */
+/* recordings: the runs of a store, over all its segments, numbered. A run that goes on in the next
+ * segment has the same token there; runs of several families that were begun together are one
+ * recording. */
 #include <errno.h>
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -18,9 +19,9 @@ struct list {
 
 #define ALWAYS_BUCKET_S 10 /* as long as buckets of what records always are at least */
 
-#define RUNS_SQL                                                                                                          \
-	"SELECT id, iif(recording, recording, token), family, options, scope, bucket_s, from_ns, to_ns, state, pid,"      \
-	" (SELECT period_ns FROM run_period p WHERE p.run = r.id ORDER BY p.from_ns DESC LIMIT 1), recording <> 0"        \
+#define RUNS_SQL                                                                                                     \
+	"SELECT id, iif(recording, recording, token), family, options, scope, bucket_s, from_ns, to_ns, state, pid," \
+	" (SELECT period_ns FROM run_period p WHERE p.run = r.id ORDER BY p.from_ns DESC LIMIT 1), recording <> 0"   \
 	" FROM run r ORDER BY id"
 
 static const char *column_text(sqlite3_stmt *st, int i)
@@ -79,7 +80,8 @@ static void sum_up(struct select_recording *r)
 		const struct select_part *p = &r->parts[i];
 
 		if (len < sizeof(r->family))
-			len += (size_t)snprintf(r->family + len, sizeof(r->family) - len, i ? ",%s" : "%s", p->family);
+			len += (size_t)snprintf(r->family + len, sizeof(r->family) - len,
+						i ? ",%s" : "%s", p->family);
 		if (r->state && p->state != 1)
 			r->state = p->state;
 		if (!r->period_ns)
@@ -121,7 +123,8 @@ static int read_runs(struct list *l, struct store_segment *s, const char *path, 
 		while ((rc = sqlite3_step(st)) == SQLITE_ROW)
 			take_row(l, st, path);
 	if (rc != SQLITE_DONE)
-		rc = err_set(e, -EIO, EXIT_STORE, "cannot read the runs of %s: %s", path, sqlite3_errmsg(db));
+		rc = err_set(e, -EIO, EXIT_STORE, "cannot read the runs of %s: %s", path,
+			     sqlite3_errmsg(db));
 	else
 		rc = 0;
 	sqlite3_finalize(st);
@@ -149,8 +152,8 @@ static int by_begin(const void *a, const void *b)
 	return x->token < y->token ? -1 : x->token > y->token;
 }
 
-int select_recordings_of(const struct store_segment_info *segments, size_t n_segments, struct select_recording **out, size_t *n,
-			 struct err *e)
+int select_recordings_of(const struct store_segment_info *segments, size_t n_segments,
+			 struct select_recording **out, size_t *n, struct err *e)
 {
 	struct list l = {0};
 	size_t i;

@@ -23,7 +23,7 @@
 #include "tools/select/word.h"
 
 #define DEFAULT_NS (15ll * 60 * NSEC_PER_SEC)
-#define AT_NS (30ll * NSEC_PER_SEC)
+#define AT_NS      (30ll * NSEC_PER_SEC)
 
 #define ARG(field) OPTION_AT(struct select_args, field)
 
@@ -54,12 +54,14 @@ const struct option SELECT_FILTER_OPTIONS[] = {
 
 /* --- the range --- */
 
-static int parse_time(const char *option, const char *text, int64_t now, int64_t *out, struct err *e)
+static int parse_time(const char *option, const char *text, int64_t now, int64_t *out,
+		      struct err *e)
 {
 	if (!when_parse(text, now, out))
 		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE, "--%s: '%.100s' is no time", option, text);
-	err_fix(e, "sonde help range    for example --%s 03:10, --%s 'yesterday 03:10', --%s -2h", option, option, option);
+	err_fix(e, "sonde help range    for example --%s 03:10, --%s 'yesterday 03:10', --%s -2h",
+		option, option, option);
 	return -EINVAL;
 }
 
@@ -69,22 +71,26 @@ static int check_one_range(const struct select_args *a, struct err *e)
 
 	if (given <= 1)
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "only one of --last, --from/--to, --at and --rec can be given");
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"only one of --last, --from/--to, --at and --rec can be given");
 	err_fix(e, "sonde help range");
 	return -EINVAL;
 }
 
-/* "04:00" that is still to come today: at 03:30, of a range that began at 03:00, it is not yesterday's. */
+/* "04:00" that is still to come today: at 03:30, of a range that began at 03:00, it is not
+ * yesterday's. */
 static bool is_to_come(const char *text, int64_t now)
 {
 	char today[64];
 	int64_t t;
 
-	return *text >= '0' && *text <= '9' && snprintf(today, sizeof(today), "today %s", text) < (int)sizeof(today) && !when_parse(today, now, &t) &&
-	       t > now;
+	return *text >= '0' && *text <= '9' &&
+	       snprintf(today, sizeof(today), "today %s", text) < (int)sizeof(today) &&
+	       !when_parse(today, now, &t) && t > now;
 }
 
-static int range_from_to(struct selection *s, const struct select_args *a, int64_t now, struct err *e)
+static int range_from_to(struct selection *s, const struct select_args *a, int64_t now,
+			 struct err *e)
 {
 	int rc = 0;
 
@@ -98,7 +104,8 @@ static int range_from_to(struct selection *s, const struct select_args *a, int64
 		s->to_ns = now;
 	if (rc || s->from_ns < s->to_ns)
 		return rc;
-	err_set(e, -EINVAL, EXIT_USAGE, "the range is empty: --from is not before %s", a->to ? "--to" : "now");
+	err_set(e, -EINVAL, EXIT_USAGE, "the range is empty: --from is not before %s",
+		a->to ? "--to" : "now");
 	err_fix(e, "sonde help range");
 	return -EINVAL;
 }
@@ -128,12 +135,14 @@ static int parse_rec(const char *text, size_t n, size_t *index, struct err *e)
 	else
 		good = good && digits[0];
 	if (!good) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--rec takes a number, last or last~N, not '%.100s'", text);
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--rec takes a number, last or last~N, not '%.100s'", text);
 		err_fix(e, "sonde status");
 		return -EINVAL;
 	}
 	if (last ? v >= n : v < 1 || v > n) {
-		err_set(e, -ENOENT, EXIT_USAGE, "there is no recording %.30s: the store has %zu", text, n);
+		err_set(e, -ENOENT, EXIT_USAGE, "there is no recording %.30s: the store has %zu",
+			text, n);
 		err_fix(e, "sonde status");
 		return -ENOENT;
 	}
@@ -163,7 +172,8 @@ static void range_always(struct selection *s, const struct select_recording *lis
 		if (list[i].always && list[i].to_ns > s->to_ns)
 			s->to_ns = list[i].to_ns;
 	for (size_t i = 0; i < n; i++)
-		if (list[i].always && list[i].to_ns > s->to_ns - DEFAULT_NS && list[i].from_ns < from_ns)
+		if (list[i].always && list[i].to_ns > s->to_ns - DEFAULT_NS &&
+		    list[i].from_ns < from_ns)
 			from_ns = list[i].from_ns - list[i].bucket_s * NSEC_PER_SEC;
 	s->from_ns = from_ns > s->to_ns - DEFAULT_NS ? from_ns : s->to_ns - DEFAULT_NS;
 }
@@ -175,7 +185,8 @@ static int range_of_recording(struct selection *s, const char *rec, struct err *
 	int rc = select_recordings(s->store, &list, &n, e);
 
 	if (!rc && !n) {
-		rc = err_set(e, -ENODATA, EXIT_NOTHING, "the store %s has no recording yet", s->store);
+		rc = err_set(e, -ENODATA, EXIT_NOTHING, "the store %s has no recording yet",
+			     s->store);
 		err_fix(e, "sudo sonde record -d 10s");
 	}
 	if (!rc)
@@ -188,7 +199,8 @@ static int range_of_recording(struct selection *s, const char *rec, struct err *
 	return rc;
 }
 
-/* Of several stores: a recording is of one of them, so it is the last 15 minutes that any has something of. */
+/* Of several stores: a recording is of one of them, so it is the last 15 minutes that any has
+ * something of. */
 static int range_of_hosts(struct selection *s, struct err *e)
 {
 	struct store_segment_info *all = NULL;
@@ -205,7 +217,8 @@ static int range_of_hosts(struct selection *s, struct err *e)
 	return rc;
 }
 
-static int resolve_range(struct selection *s, const struct select_args *a, int64_t now, struct err *e)
+static int resolve_range(struct selection *s, const struct select_args *a, int64_t now,
+			 struct err *e)
 {
 	int rc = check_one_range(a, e);
 
@@ -221,7 +234,8 @@ static int resolve_range(struct selection *s, const struct select_args *a, int64
 		return range_from_to(s, a, now, e);
 	if (a->at)
 		return range_at(s, a, now, e);
-	return !a->rec && store_names_hosts() ? range_of_hosts(s, e) : range_of_recording(s, a->rec, e);
+	return !a->rec && store_names_hosts() ? range_of_hosts(s, e) :
+						range_of_recording(s, a->rec, e);
 }
 
 static void describe_range(struct selection *s, int64_t now)
@@ -230,14 +244,16 @@ static void describe_range(struct selection *s, int64_t now)
 
 	if (s->rec)
 		snprintf(rec, sizeof(rec), "rec %lld, ", (long long)s->rec);
-	snprintf(s->range, sizeof(s->range), "%s%s to %s (%s)", rec, when_local(s->from_ns, now, from, sizeof(from)),
+	snprintf(s->range, sizeof(s->range), "%s%s to %s (%s)", rec,
+		 when_local(s->from_ns, now, from, sizeof(from)),
 		 when_local(s->to_ns, now, to, sizeof(to)),
 		 when_duration(s->to_ns - s->from_ns, length, sizeof(length)));
 }
 
 /* --- filters and words --- */
 
-static int add_list(struct filters *f, enum filter_kind kind, const struct option_list *l, struct err *e)
+static int add_list(struct filters *f, enum filter_kind kind, const struct option_list *l,
+		    struct err *e)
 {
 	int rc = 0;
 
@@ -271,12 +287,14 @@ static int add_units(struct selection *s, const struct option_list *l, struct er
 
 static int add_filters(struct selection *s, const struct select_args *a, struct err *e)
 {
+	/* clang-format off */
 	const struct option_list *const lists[FILTER_N] = {
 		[FILTER_CONTAINER] = &a->container, [FILTER_IMAGE] = &a->image, [FILTER_PID] = &a->pid,
 		[FILTER_TID] = &a->tid,		    [FILTER_COMM] = &a->comm,	[FILTER_EXE] = &a->exe,
 		[FILTER_USER] = &a->user,	    [FILTER_CGROUP] = &a->cgroup,
 		[FILTER_LANG] = &a->lang,	    [FILTER_HOST] = &a->host,
 	};
+	/* clang-format on */
 	int rc = add_units(s, &a->unit, e);
 
 	for (int k = 0; k < FILTER_N && !rc; k++)
@@ -285,7 +303,8 @@ static int add_filters(struct selection *s, const struct select_args *a, struct 
 	return rc;
 }
 
-static int read_names(struct names *l, const struct store_segment_info *segments, size_t n, struct err *e)
+static int read_names(struct names *l, const struct store_segment_info *segments, size_t n,
+		      struct err *e)
 {
 	int rc = 0;
 
@@ -294,7 +313,8 @@ static int read_names(struct names *l, const struct store_segment_info *segments
 	return rc;
 }
 
-/* Names of the range first, then those of the whole store: what was there at another time is no typing error. */
+/* Names of the range first, then those of the whole store: what was there at another time is no
+ * typing error. */
 static int resolve_word(struct selection *s, const char *word, bool quiet, struct err *e)
 {
 	struct store_segment_info *all = NULL;
@@ -317,7 +337,8 @@ static int resolve_word(struct selection *s, const char *word, bool quiet, struc
 		const struct name *name = &l.items[index];
 
 		if (!quiet && strcmp(name->text, word))
-			term_printf(stderr, "%s: %s %s\n", word, filter_kind_name(name->kind), name->text);
+			term_printf(stderr, "%s: %s %s\n", word, filter_kind_name(name->kind),
+				    name->text);
 		rc = filters_add(s->filters, name->kind, name->text, e);
 	}
 	names_release(&l);
@@ -325,12 +346,15 @@ static int resolve_word(struct selection *s, const char *word, bool quiet, struc
 	return rc;
 }
 
-static int resolve_words(struct selection *s, char *const *words, size_t n, bool quiet, struct err *e)
+static int resolve_words(struct selection *s, char *const *words, size_t n, bool quiet,
+			 struct err *e)
 {
 	if (n <= 1)
 		return n ? resolve_word(s, words[0], quiet, e) : 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "one word can be searched for, not %zu: '%.60s', '%.60s'", n, words[0], words[1]);
-	err_fix(e, "--container, --comm, --unit and --pid can be given again and again; sonde help filters");
+	err_set(e, -EINVAL, EXIT_USAGE, "one word can be searched for, not %zu: '%.60s', '%.60s'",
+		n, words[0], words[1]);
+	err_fix(e,
+		"--container, --comm, --unit and --pid can be given again and again; sonde help filters");
 	return -EINVAL;
 }
 
@@ -420,7 +444,8 @@ static int find_segments(struct selection *s, struct err *e)
 	int rc = check_hosts(s, e);
 
 	if (!rc)
-		rc = store_segments_open(s->store, s->from_ns, s->to_ns, SELECT_HELD, &s->segments, &s->n_segments, e);
+		rc = store_segments_open(s->store, s->from_ns, s->to_ns, SELECT_HELD, &s->segments,
+					 &s->n_segments, e);
 	if (!rc)
 		leave_hosts_out(s);
 
@@ -434,22 +459,23 @@ static int find_segments(struct selection *s, struct err *e)
 	return rc;
 }
 
-/* A question that is asked again without a damaged file (tools/verbs/retry.h) says what it asks once. */
+/* A question that is asked again without a damaged file (tools/verbs/retry.h) says what it asks
+ * once. */
 static void say_selection(const struct selection *s)
 {
 	static struct strbuf said = STRBUF_INIT;
 	struct strbuf line cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addf(&line, "%s%s%s%s%s\n", term_on(stderr, TERM_DIM), s->range, s->filter_text[0] ? "   " : "", s->filter_text,
-		    term_off(stderr));
+	strbuf_addf(&line, "%s%s%s%s%s\n", term_on(stderr, TERM_DIM), s->range,
+		    s->filter_text[0] ? "   " : "", s->filter_text, term_off(stderr));
 	if (unreadable_path(0) && strstr(strbuf_str(&said), strbuf_str(&line)))
 		return;
 	strbuf_addstr(&said, strbuf_str(&line));
 	fputs(strbuf_str(&line), stderr);
 }
 
-static int resolve(struct selection *s, const struct select_args *a, char *const *words, size_t n_words, bool quiet,
-		   struct err *e)
+static int resolve(struct selection *s, const struct select_args *a, char *const *words,
+		   size_t n_words, bool quiet, struct err *e)
 {
 	int64_t now = clock_utc_ns();
 	int rc = add_filters(s, a, e);
@@ -470,8 +496,8 @@ static int resolve(struct selection *s, const struct select_args *a, char *const
 	return 0;
 }
 
-int select_new(const struct select_args *a, const char *store, char *const *words, size_t n_words, bool quiet,
-	       struct selection **out, struct err *e)
+int select_new(const struct select_args *a, const char *store, char *const *words, size_t n_words,
+	       bool quiet, struct selection **out, struct err *e)
 {
 	struct selection *s = mem_alloc(sizeof(*s));
 	int rc;
@@ -533,13 +559,16 @@ int64_t select_run_in(const struct selection *s, const char *segment_path, size_
 	return -1;
 }
 
-int select_nothing(const struct selection *sel, const char *family, const char *things, const char *what, const char *next, struct err *e)
+int select_nothing(const struct selection *sel, const char *family, const char *things,
+		   const char *what, const char *next, struct err *e)
 {
 	if (family) {
-		err_set(e, -ENOENT, EXIT_NOTHING, "no %s were recorded in %s: family %s was not", things, sel->range, family);
+		err_set(e, -ENOENT, EXIT_NOTHING, "no %s were recorded in %s: family %s was not",
+			things, sel->range, family);
 		err_fix(e, "sudo sonde record --families %s", family);
 	} else {
-		err_set(e, -ENOENT, EXIT_NOTHING, "%s in %s%s%s", what, sel->range, *sel->what ? " of " : "", sel->what);
+		err_set(e, -ENOENT, EXIT_NOTHING, "%s in %s%s%s", what, sel->range,
+			*sel->what ? " of " : "", sel->what);
 		err_fix(e, "%s", next);
 	}
 	return -ENOENT;

@@ -1,30 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * select: which part of the store a verb answers about: a range of time, perhaps one recording, and filters. One
- * grammar for all verbs.
+ * select: which part of the store a verb answers about: a range of time, perhaps one recording, and
+ * filters. One grammar for all verbs.
  *
  * Range (at most one of these; times by tools/print/when.h):
  *   --last 15m | --from T [--to T] | --to T (the 15 min before it) | --at T (30 s before and after)
  *   --rec ID | --rec last | --rec last~1
- * Without any: the newest recording that somebody made (at most its last 15 min); where what records always is newer, the
- * last 15 min of that, all its families together.
+ * Without any: the newest recording that somebody made (at most its last 15 min); where what
+ * records always is newer, the last 15 min of that, all its families together.
  *
- * A recording's ID is its place among all runs of the store, counted from 1 in order of their beginning; a run that
- * goes on over several segments is one, and so are runs of several families that `sonde record` began together. When retention removes old segments, the count begins at what is left.
+ * A recording's ID is its place among all runs of the store, counted from 1 in order of their
+ * beginning; a run that goes on over several segments is one, and so are runs of several families
+ * that `sonde record` began together. When retention removes old segments, the count begins at what
+ * is left.
  *
- * Filters: --container --image --pid --tid --comm --exe --user --unit --cgroup --lang --host, each repeatable.
+ * Filters: --container --image --pid --tid --comm --exe --user --unit --cgroup --lang --host, each
+ * repeatable.
  *   1. Values of one kind are OR, kinds are AND.
- *   2. A leading `!` is NOT: whatever it matches is out. A kind with only `!` values lets the rest in.
- *   3. `~re` (`!~re`) is a POSIX extended regular expression, found anywhere; else the whole value must be equal.
- *      Also equal: container: an id, or 6 or more first digits of it; exe: its last component; user: name or number;
- *      unit: without `.service`; cgroup: a path inside that one; lang: in any case of letters, by what else it is called (jvm), or by the
- *      runtime with its version (go1.22.1).
+ *   2. A leading `!` is NOT: whatever it matches is out. A kind with only `!` values lets the rest
+ * in.
+ *   3. `~re` (`!~re`) is a POSIX extended regular expression, found anywhere; else the whole value
+ * must be equal. Also equal: container: an id, or 6 or more first digits of it; exe: its last
+ * component; user: name or number; unit: without `.service`; cgroup: a path inside that one; lang:
+ * in any case of letters, by what else it is called (jvm), or by the runtime with its version
+ * (go1.22.1).
  *   4. comm matches the process's command name. tid is the thread's id.
- *   5. samples, events, objects, time and bytes are no systemd units: `--unit bytes` says by which of its numbers a kind
- *      of value is ranked (tools/fold/fold_kind.h). A systemd unit of such a name is given as bytes.service.
- *   6. host: of several stores (store_name_hosts) those of that host. There a container is called HOST/NAME, and by --container also NAME alone.
- * A bare word is searched over containers, units, commands, pids: the whole name first, then a part of it (case does
- * not matter). Several different matches: a list and EXIT_USAGE; none: did-you-mean and EXIT_USAGE.
+ *   5. samples, events, objects, time and bytes are no systemd units: `--unit bytes` says by which
+ * of its numbers a kind of value is ranked (tools/fold/fold_kind.h). A systemd unit of such a name
+ * is given as bytes.service.
+ *   6. host: of several stores (store_name_hosts) those of that host. There a container is called
+ * HOST/NAME, and by --container also NAME alone. A bare word is searched over containers, units,
+ * commands, pids: the whole name first, then a part of it (case does not matter). Several different
+ * matches: a list and EXIT_USAGE; none: did-you-mean and EXIT_USAGE.
  *
  * sonde's own processes are left out unless --self (or named by --pid / --comm themselves).
  */
@@ -60,40 +67,46 @@ struct select_run {
 struct filters;
 
 struct selection {
-	const char *store;               /* folder or file, borrowed */
-	const char *measure;             /* rule 5: "bytes", ...; NULL: not given; borrowed */
-	int64_t from_ns, to_ns;          /* UTC, half-open */
-	int64_t rec;                     /* number of the recording, 0: whatever covers the range */
-	struct select_run *runs;         /* that recording's rows by segment */
+	const char *store;       /* folder or file, borrowed */
+	const char *measure;     /* rule 5: "bytes", ...; NULL: not given; borrowed */
+	int64_t from_ns, to_ns;  /* UTC, half-open */
+	int64_t rec;             /* number of the recording, 0: whatever covers the range */
+	struct select_run *runs; /* that recording's rows by segment */
 	size_t n_runs;
 	struct store_segment_info *segments; /* those that touch the range, oldest first */
 	size_t n_segments;
-	struct filters *filters;         /* tools/select/filter.h */
-	bool self;                       /* sonde's own processes too */
-	bool range_given;                /* the person named a range or a recording */
-	char range[128];                 /* for people, local time: "rec 17, 14:10:03 to 14:10:13" */
-	char what[128];                  /* for people and file names: "immich-ml", "pid 812", "" when nothing narrows */
-	char *filter_text;               /* "--container 'immich-ml' --pid 812", "" */
-	struct select_open *open;        /* of select_segment */
+	struct filters *filters; /* tools/select/filter.h */
+	bool self;               /* sonde's own processes too */
+	bool range_given;        /* the person named a range or a recording */
+	char range[128];         /* for people, local time: "rec 17, 14:10:03 to 14:10:13" */
+	char what[128];    /* for people and file names: "immich-ml", "pid 812", "" when nothing
+			      narrows */
+	char *filter_text; /* "--container 'immich-ml' --pid 812", "" */
+	struct select_open *open; /* of select_segment */
 };
 
-/* Resolve against the store: recordings, default range, words. Prints the resolved range on stderr unless `quiet`.
- * EXIT_USAGE for grammar and names, EXIT_STORE when there is no store, EXIT_NOTHING when it has no recording. */
-int select_new(const struct select_args *a, const char *store, char *const *words, size_t n_words, bool quiet,
-	       struct selection **out, struct err *e);
+/* Resolve against the store: recordings, default range, words. Prints the resolved range on stderr
+ * unless `quiet`. EXIT_USAGE for grammar and names, EXIT_STORE when there is no store, EXIT_NOTHING
+ * when it has no recording. */
+int select_new(const struct select_args *a, const char *store, char *const *words, size_t n_words,
+	       bool quiet, struct selection **out, struct err *e);
 void select_free(struct selection *s);
 
-/* A segment of it, open for reading: the selection's own, good until two others were asked for. What asks for one segment
- * several times (each kind of value on a page) so opens it and loads its dictionary once. */
-int select_segment(const struct selection *s, const char *path, struct store_segment **out, struct err *e);
+/* A segment of it, open for reading: the selection's own, good until two others were asked for.
+ * What asks for one segment several times (each kind of value on a page) so opens it and loads its
+ * dictionary once. */
+int select_segment(const struct selection *s, const char *path, struct store_segment **out,
+		   struct err *e);
 /* Whoever keeps a selection, but has all of its data, gives the memory back. */
 void select_segments_close(const struct selection *s);
 
-/* Is this process in, is this thread in? Both must be. Whoever asks for many series remembers the first by process. */
+/* Is this process in, is this thread in? Both must be. Whoever asks for many series remembers the
+ * first by process. */
 bool select_wants_process(const struct selection *s, const struct store_process_row *p);
 bool select_wants_thread(const struct selection *s, uint32_t tid);
 bool select_wants(const struct selection *s, const struct store_process_row *p, uint32_t tid);
-/* Which runs to ask of this segment, `nth` from 0: 0 for no restriction, -1: there is no (other) one. */
+/* Which runs to ask of this segment, `nth` from 0: 0 for no restriction, -1: there is no (other)
+ * one. */
 int64_t select_run_in(const struct selection *s, const char *segment_path, size_t nth);
 /* Is it one of the words of rule 5? */
 bool select_is_measure(const char *word);
@@ -103,24 +116,24 @@ bool select_is_narrow(const struct selection *s);
 /* What one family of a recording was like in the end. */
 struct select_part {
 	char family[16];
-	int state;                 /* as in the store: 0 going on, 1 ended, 2 was killed */
+	int state; /* as in the store: 0 going on, 1 ended, 2 was killed */
 	int64_t pid;
-	uint64_t period_ns;        /* 0: it does not sample by time */
+	uint64_t period_ns; /* 0: it does not sample by time */
 };
 
 /* One recording of the store, over all its segments. */
 struct select_recording {
 	int64_t number;
 	uint64_t token;
-	char family[64];           /* "cpu", or "cpu,offcpu" where several were begun together */
+	char family[64]; /* "cpu", or "cpu,offcpu" where several were begun together */
 	char *options;
 	enum store_scope scope;
 	uint32_t bucket_s;
-	uint64_t period_ns;        /* of the part that samples by time */
+	uint64_t period_ns; /* of the part that samples by time */
 	int64_t from_ns, to_ns;
-	bool always;               /* not made by `sonde record`: one of the runs of what records always */
-	int state;                 /* 0 while one part goes on, 2 where one was killed */
-	int64_t pid;               /* of the first part */
+	bool always; /* not made by `sonde record`: one of the runs of what records always */
+	int state;   /* 0 while one part goes on, 2 where one was killed */
+	int64_t pid; /* of the first part */
 	struct select_part *parts; /* by family, in the order they began */
 	size_t n_parts;
 	struct select_run *runs;
@@ -129,12 +142,14 @@ struct select_recording {
 /* All of them, oldest first. */
 int select_recordings(const char *store, struct select_recording **out, size_t *n, struct err *e);
 /* Of these segments, which are all of the store. */
-int select_recordings_of(const struct store_segment_info *segments, size_t n_segments, struct select_recording **out, size_t *n,
-			 struct err *e);
+int select_recordings_of(const struct store_segment_info *segments, size_t n_segments,
+			 struct select_recording **out, size_t *n, struct err *e);
 void select_recordings_free(struct select_recording *r, size_t n);
 
-/* There is nothing to show. `family`: because that one was not recorded, which knows of `things` ("connections"); NULL: `what` says so,
- * of the range and what was selected, and `next` is a command to try. -ENOENT with EXIT_NOTHING. */
-int select_nothing(const struct selection *sel, const char *family, const char *things, const char *what, const char *next, struct err *e);
+/* There is nothing to show. `family`: because that one was not recorded, which knows of `things`
+ * ("connections"); NULL: `what` says so, of the range and what was selected, and `next` is a
+ * command to try. -ENOENT with EXIT_NOTHING. */
+int select_nothing(const struct selection *sel, const char *family, const char *things,
+		   const char *what, const char *next, struct err *e);
 
 #endif

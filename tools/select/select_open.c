@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* select_open: see the header. Two are held: a window of minutes lies in one segment, or across two. */
+/* select_open: see the header. Two are held: a window of minutes lies in one segment, or across
+ * two. */
 #include "tools/select/select_open.h"
 
 #include <stdlib.h>
@@ -12,7 +13,7 @@ struct select_open {
 	struct held {
 		char *path; /* NULL: free */
 		struct store_segment *segment;
-	} held[SELECT_HELD];   /* the one asked for last stands first */
+	} held[SELECT_HELD]; /* the one asked for last stands first */
 };
 
 struct select_open *select_open_new(void)
@@ -59,7 +60,8 @@ void select_open_take(struct select_open *o, const char *path, struct store_segm
 	move_to_front(o, SELECT_HELD - 1);
 }
 
-int select_segment(const struct selection *s, const char *path, struct store_segment **out, struct err *e)
+int select_segment(const struct selection *s, const char *path, struct store_segment **out,
+		   struct err *e)
 {
 	struct select_open *o = s->open;
 	struct store_segment *new;

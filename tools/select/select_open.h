@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* select_open: the segments that a selection holds open. select.c makes and releases it; all others use select_segment. */
+/* select_open: the segments that a selection holds open. select.c makes and releases it; all others
+ * use select_segment. */
 #ifndef SONDE_TOOLS_SELECT_OPEN_H
 #define SONDE_TOOLS_SELECT_OPEN_H
 

@@ -23,7 +23,8 @@ void names_add(struct names *l, enum filter_kind kind, const char *text, const c
 
 	if (!text[0])
 		return;
-	*idmap_ref(&l->known, hash_bytes(hash_u64(HASH_SEED, (uint64_t)kind), text, strlen(text)), &fresh) = 1;
+	*idmap_ref(&l->known, hash_bytes(hash_u64(HASH_SEED, (uint64_t)kind), text, strlen(text)),
+		   &fresh) = 1;
 	if (!fresh)
 		return;
 	mem_grow(l->items, l->n, l->cap);
@@ -44,7 +45,8 @@ void names_release(struct names *l)
 /* Units come without ".service", as people call them. */
 static void add_row(struct names *l, sqlite3_stmt *st)
 {
-	const char *text = (const char *)sqlite3_column_text(st, 1), *id = (const char *)sqlite3_column_text(st, 2);
+	const char *text = (const char *)sqlite3_column_text(st, 1),
+		   *id = (const char *)sqlite3_column_text(st, 2);
 	enum filter_kind kind = (enum filter_kind)sqlite3_column_int(st, 0);
 	char *copy = mem_strdup(text ? text : "");
 	size_t len = strlen(copy);
@@ -62,7 +64,8 @@ int names_read(struct names *l, const char *segment_path, struct err *e)
 		"SELECT DISTINCT ?2, unit, '' FROM processes WHERE unit <> '' UNION ALL "
 		"SELECT DISTINCT ?3, comm, '' FROM processes UNION ALL "
 		"SELECT DISTINCT ?4, pid, '' FROM processes";
-	static const enum filter_kind kinds[] = {FILTER_CONTAINER, FILTER_UNIT, FILTER_COMM, FILTER_PID};
+	static const enum filter_kind kinds[] = {FILTER_CONTAINER, FILTER_UNIT, FILTER_COMM,
+						 FILTER_PID};
 	struct store_segment *s = NULL;
 	sqlite3_stmt *st = NULL;
 	int rc = store_segment_open(segment_path, &s, e);
@@ -112,8 +115,9 @@ static const char *kind_word(enum filter_kind kind)
 	return kind == FILTER_COMM ? "command" : filter_kind_name(kind);
 }
 
-static int several(const struct names *l, const char *word, bool (*fits)(const struct name *, const char *),
-		   const struct name *first, struct err *e)
+static int several(const struct names *l, const char *word,
+		   bool (*fits)(const struct name *, const char *), const struct name *first,
+		   struct err *e)
 {
 	struct strbuf list cleanup_strbuf = STRBUF_INIT;
 	size_t i, n = 0;
@@ -127,13 +131,13 @@ static int several(const struct names *l, const char *word, bool (*fits)(const s
 	if (n > LISTED)
 		strbuf_addf(&list, ", and %zu more", n - LISTED);
 	err_set(e, -EEXIST, EXIT_USAGE, "'%.60s' fits several: %s", word, strbuf_str(&list));
-	err_fix(e, "say which: --%s '%.60s'    or all of them: --%s '~%.60s'", filter_kind_name(first->kind), first->text,
-		filter_kind_name(first->kind), word);
+	err_fix(e, "say which: --%s '%.60s'    or all of them: --%s '~%.60s'",
+		filter_kind_name(first->kind), first->text, filter_kind_name(first->kind), word);
 	return -EEXIST;
 }
 
-static int resolve(const struct names *l, const char *word, bool (*fits)(const struct name *, const char *),
-		   size_t *index, struct err *e)
+static int resolve(const struct names *l, const char *word,
+		   bool (*fits)(const struct name *, const char *), size_t *index, struct err *e)
 {
 	const struct name *best = NULL;
 	bool differ = false;
@@ -172,14 +176,16 @@ int word_unknown(const struct names *l, const char *word, struct err *e)
 		if (l->items[i].kind != FILTER_PID)
 			suggest_add(&near, l->items[i].text);
 	suggest_say(&near, &hint, "");
-	err_set(e, -ENOENT, EXIT_USAGE, "no container, unit, command or pid called '%.60s' in this store%s", word,
+	err_set(e, -ENOENT, EXIT_USAGE,
+		"no container, unit, command or pid called '%.60s' in this store%s", word,
 		strbuf_str(&hint));
 	err_fix(e, "sonde sql 'select container, comm, pid from processes'");
 	return -ENOENT;
 }
 
 /* Was something said? Not where a name is that very value. */
-static bool near_value(const struct names *l, enum filter_kind kind, const char *value, struct strbuf *out)
+static bool near_value(const struct names *l, enum filter_kind kind, const char *value,
+		       struct strbuf *out)
 {
 	char prefix[32];
 	struct suggest near;

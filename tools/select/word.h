@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * word: what a bare word on the command line means: `sonde flame nginx`. Searched over the containers, units, commands
- * and pids of a store. In this order: the whole name, a part of a name. Where several different names fit, that is an
- * error with the list; where one name is that of a container and of a command, the container is meant.
+ * word: what a bare word on the command line means: `sonde flame nginx`. Searched over the
+ * containers, units, commands and pids of a store. In this order: the whole name, a part of a name.
+ * Where several different names fit, that is an error with the list; where one name is that of a
+ * container and of a command, the container is meant.
  */
 #ifndef SONDE_TOOLS_WORD_H
 #define SONDE_TOOLS_WORD_H
@@ -20,7 +21,7 @@ struct names {
 		enum filter_kind kind;
 		char *text;
 		char *id; /* of a container, "" */
-	} *items;
+	} * items;
 	size_t n, cap;
 	struct idmap known; /* hash of (kind, text) -> 1 */
 };
@@ -34,7 +35,8 @@ int word_resolve(const struct names *l, const char *word, size_t *index, struct 
 /* The error for a word that fits nothing, with did-you-mean. Returns -ENOENT. */
 int word_unknown(const struct names *l, const char *word, struct err *e);
 
-/* Adds "; did you mean --container 'web'?" for the first plain value that no name of its kind equals and some are near. */
+/* Adds "; did you mean --container 'web'?" for the first plain value that no name of its kind
+ * equals and some are near. */
 void word_near_filters(const struct names *l, const struct filters *f, struct strbuf *out);
 
 #endif

@@ -36,7 +36,8 @@ const char *namedquery_summary(const struct namedquery *q, char *buf, size_t siz
 	size_t len = 0, skip = strlen(q->name) + 2;
 	const char *line = comment_line(q, 0, &len);
 
-	snprintf(buf, size, "%.*s", line && len > skip ? (int)(len - skip) : 0, line ? line + skip : "");
+	snprintf(buf, size, "%.*s", line && len > skip ? (int)(len - skip) : 0,
+		 line ? line + skip : "");
 	return buf;
 }
 
@@ -65,7 +66,8 @@ struct parameter {
 	bool text;
 };
 
-/* "n = 20: how many rows", "comm = '': of this command only". The files are ours, and a test reads them all. */
+/* "n = 20: how many rows", "comm = '': of this command only". The files are ours, and a test reads
+ * them all. */
 static bool parameter_get(const struct namedquery *q, size_t n, struct parameter *p)
 {
 	size_t len = 0;
@@ -75,8 +77,8 @@ static bool parameter_get(const struct namedquery *q, size_t n, struct parameter
 	if (!line || sscanf(line, "%23[a-z] = %199[^:]", p->key, value) != 2)
 		return false;
 	p->text = value[0] == '\'';
-	snprintf(p->value, sizeof(p->value), "%.*s", p->text ? (int)strcspn(value + 1, "'") : (int)strlen(value),
-		 value + p->text);
+	snprintf(p->value, sizeof(p->value), "%.*s",
+		 p->text ? (int)strcspn(value + 1, "'") : (int)strlen(value), value + p->text);
 	return true;
 }
 
@@ -87,7 +89,8 @@ static int unknown_key(const struct namedquery *q, const char *word, struct err 
 
 	for (size_t i = 0; parameter_get(q, i, &p); i++)
 		strbuf_addf(&keys, "%s%s", i ? ", " : "", p.key);
-	return err_set(e, -EINVAL, EXIT_USAGE, "@%s: '%.60s' is not KEY=VALUE with one of its keys: %s", q->name, word,
+	return err_set(e, -EINVAL, EXIT_USAGE,
+		       "@%s: '%.60s' is not KEY=VALUE with one of its keys: %s", q->name, word,
 		       keys.len ? strbuf_str(&keys) : "it has none");
 }
 
@@ -99,7 +102,8 @@ static const char *word_value(const char *word, const char *key)
 	return !strncmp(word, key, len) && word[len] == '=' ? word + len + 1 : NULL;
 }
 
-static int check_words(const struct namedquery *q, char *const *words, size_t n_words, struct err *e)
+static int check_words(const struct namedquery *q, char *const *words, size_t n_words,
+		       struct err *e)
 {
 	for (size_t k = 0; k < n_words; k++) {
 		struct parameter p;
@@ -127,8 +131,8 @@ static bool is_set(const struct parameter *p, char *const *words, size_t n_words
 	return set;
 }
 
-static int bind_number(const struct namedquery *q, struct sqlite3_stmt *st, int at, const struct parameter *p, const char *value,
-		       int64_t now_ns, struct err *e)
+static int bind_number(const struct namedquery *q, struct sqlite3_stmt *st, int at,
+		       const struct parameter *p, const char *value, int64_t now_ns, struct err *e)
 {
 	const bool time = is_time(p);
 	char *end = NULL;
@@ -136,19 +140,21 @@ static int bind_number(const struct namedquery *q, struct sqlite3_stmt *st, int 
 
 	if (time && value != p->value) {
 		if (when_parse(value, now_ns, &ns))
-			return err_set(e, -EINVAL, EXIT_USAGE, "@%s: %s=%.60s is no time (sonde help range)", q->name, p->key,
-				       value);
+			return err_set(e, -EINVAL, EXIT_USAGE,
+				       "@%s: %s=%.60s is no time (sonde help range)", q->name,
+				       p->key, value);
 		sqlite3_bind_double(st, at, (double)ns / NSEC_PER_SEC);
 		return 0;
 	}
 	sqlite3_bind_double(st, at, strtod(value, &end));
 	if (end == value || *end)
-		return err_set(e, -EINVAL, EXIT_USAGE, "@%s: %s=%.60s is no number", q->name, p->key, value);
+		return err_set(e, -EINVAL, EXIT_USAGE, "@%s: %s=%.60s is no number", q->name,
+			       p->key, value);
 	return 0;
 }
 
-static int bind_one(const struct namedquery *q, struct sqlite3_stmt *st, const struct parameter *p, char *const *words,
-		    size_t n_words, int64_t now_ns, struct err *e)
+static int bind_one(const struct namedquery *q, struct sqlite3_stmt *st, const struct parameter *p,
+		    char *const *words, size_t n_words, int64_t now_ns, struct err *e)
 {
 	const char *value = p->value;
 	char name[KEY_MAX + 2];
@@ -165,8 +171,8 @@ static int bind_one(const struct namedquery *q, struct sqlite3_stmt *st, const s
 	return 0;
 }
 
-int namedquery_bind(const struct namedquery *q, struct sqlite3_stmt *st, char *const *words, size_t n_words, int64_t now_ns,
-		    bool ranged, struct err *e)
+int namedquery_bind(const struct namedquery *q, struct sqlite3_stmt *st, char *const *words,
+		    size_t n_words, int64_t now_ns, bool ranged, struct err *e)
 {
 	struct parameter p;
 	int ret = check_words(q, words, n_words, e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * namedquery: the queries that ship with `sonde sql @NAME`, one file each in tools/sql/queries/ (their form: its README), built
- * into the program.
+ * namedquery: the queries that ship with `sonde sql @NAME`, one file each in tools/sql/queries/
+ * (their form: its README), built into the program.
  */
 #ifndef SONDE_TOOLS_NAMEDQUERY_H
 #define SONDE_TOOLS_NAMEDQUERY_H
@@ -16,7 +16,7 @@ struct sqlite3_stmt;
 
 struct namedquery {
 	const char *name;
-	const char *text;   /* the file */
+	const char *text; /* the file */
 };
 extern const struct namedquery NAMEDQUERIES[]; /* by name, the last one's name is NULL */
 
@@ -24,10 +24,10 @@ extern const struct namedquery NAMEDQUERIES[]; /* by name, the last one's name i
 int namedquery_find(const char *name, const struct namedquery **out, struct err *e);
 /* "functions by CPU time of their own"; points to `buf`. */
 const char *namedquery_summary(const struct namedquery *q, char *buf, size_t size);
-/* Give each parameter its value: of `words` ("n=5", each a key that the query has), else its default. `now_ns` is what
- * relative times count from; `ranged`: from and to are bound already, and are left unless words set them. EXIT_USAGE with what
- * there is. */
-int namedquery_bind(const struct namedquery *q, struct sqlite3_stmt *st, char *const *words, size_t n_words, int64_t now_ns,
-		    bool ranged, struct err *e);
+/* Give each parameter its value: of `words` ("n=5", each a key that the query has), else its
+ * default. `now_ns` is what relative times count from; `ranged`: from and to are bound already, and
+ * are left unless words set them. EXIT_USAGE with what there is. */
+int namedquery_bind(const struct namedquery *q, struct sqlite3_stmt *st, char *const *words,
+		    size_t n_words, int64_t now_ns, bool ranged, struct err *e);
 
 #endif

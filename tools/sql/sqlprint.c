@@ -25,7 +25,8 @@ static void add_cell(struct strbuf *out, sqlite3_stmt *st, int col)
 	if (sqlite3_column_type(st, col) == SQLITE_BLOB)
 		add_hex(out, sqlite3_column_blob(st, col), sqlite3_column_bytes(st, col));
 	else if (sqlite3_column_type(st, col) != SQLITE_NULL)
-		strbuf_add(out, sqlite3_column_text(st, col), (size_t)sqlite3_column_bytes(st, col));
+		strbuf_add(out, sqlite3_column_text(st, col),
+			   (size_t)sqlite3_column_bytes(st, col));
 }
 
 /* --- csv --- */
@@ -68,7 +69,8 @@ static int print_csv(sqlite3_stmt *st, FILE *out, uint64_t *n)
 	struct strbuf cell cleanup_strbuf = STRBUF_INIT;
 	int cols = sqlite3_column_count(st), rc = sqlite3_step(st);
 
-	if (rc == SQLITE_ROW || rc == SQLITE_DONE) /* a query that fails at once has printed nothing */
+	/* a query that fails at once has printed nothing */
+	if (rc == SQLITE_ROW || rc == SQLITE_DONE)
 		csv_header(st, cols, &line, out);
 	for (; rc == SQLITE_ROW; rc = sqlite3_step(st)) {
 		strbuf_reset(&line);
@@ -147,7 +149,8 @@ struct box {
 	size_t n;
 };
 
-static void box_rule(const struct box *b, FILE *out, const char *left, const char *middle, const char *right)
+static void box_rule(const struct box *b, FILE *out, const char *left, const char *middle,
+		     const char *right)
 {
 	for (int c = 0; c < b->cols; c++) {
 		fputs(c ? middle : left, out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sqlprint: the rows of a query on a stream, in one of five forms. Rows are printed as they come, except `box` and
- * `json`: a box takes its widths from up to 1000 rows at a time, json is one document.
+ * sqlprint: the rows of a query on a stream, in one of five forms. Rows are printed as they come,
+ * except `box` and `json`: a box takes its widths from up to 1000 rows at a time, json is one
+ * document.
  *
  *   box     a frame of line-drawing characters; control characters are shown (strbuf_addshown)
  *   csv     RFC 4180 quoting, a header line, lines end in LF
@@ -20,8 +21,10 @@ struct sqlite3_stmt;
 
 enum sqlprint_form { SQLPRINT_BOX = 0, SQLPRINT_CSV, SQLPRINT_JSON, SQLPRINT_NDJSON };
 
-/* Step through the statement to its end. `rows` takes the objects of SQLPRINT_JSON, else NULL. `n` is raised by the
- * number of rows. Returns SQLite's code of the last step: SQLITE_DONE when all went well. */
-int sqlprint(struct sqlite3_stmt *st, enum sqlprint_form form, FILE *out, json_t *rows, uint64_t *n);
+/* Step through the statement to its end. `rows` takes the objects of SQLPRINT_JSON, else NULL. `n`
+ * is raised by the number of rows. Returns SQLite's code of the last step: SQLITE_DONE when all
+ * went well. */
+int sqlprint(struct sqlite3_stmt *st, enum sqlprint_form form, FILE *out, json_t *rows,
+	     uint64_t *n);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sqlunion: see the header. Written after SQLite's "The Virtual Table Mechanism Of SQLite" (vtab.html). */
+/* sqlunion: see the header. Written after SQLite's "The Virtual Table Mechanism Of SQLite"
+ * (vtab.html). */
 #include "tools/sql/sqlunion.h"
 
 #include <errno.h>
@@ -12,11 +13,12 @@
 #include "schema/base/strbuf.h"
 #include "schema/store/read/reader.h"
 
-#define OPEN_MAX 32  /* segments that stay open beyond their use */
-#define SLOTS 8      /* statements that a cursor keeps */
-#define ARGS_MAX 16
+#define OPEN_MAX   32 /* segments that stay open beyond their use */
+#define SLOTS      8  /* statements that a cursor keeps */
+#define ARGS_MAX   16
 #define ROWS_GUESS 1e6
-#define SOURCE '\n'  /* in a cursor's statement: where what is behind FROM goes, which differs by segment */
+/* in a cursor's statement: where what is behind FROM goes, which differs by segment */
+#define SOURCE '\n'
 
 struct member {
 	char *path;
@@ -29,7 +31,7 @@ struct sqlunion {
 	sqlite3 *db;
 	struct member *members;
 	size_t n, n_open;
-	size_t model;    /* the member whose columns the tables have */
+	size_t model;     /* the member whose columns the tables have */
 	int model_schema; /* once it was open */
 	uint64_t clock;
 	int (*prepare)(sqlite3 *db, void *ctx, struct err *e);
@@ -43,7 +45,7 @@ struct table {
 	char **columns;
 	size_t n;
 	bool is_function; /* table-valued, of each connection */
-	bool hosts; /* the last column is SQLUNION_HOST */
+	bool hosts;       /* the last column is SQLUNION_HOST */
 };
 
 /* A statement of one segment that can be asked again. */
@@ -61,7 +63,7 @@ struct cursor {
 	int64_t locals[ARGS_MAX]; /* of an id: what it is in its segment */
 	bool is_local[ARGS_MAX];
 	int n_args;
-	size_t at, end; /* segments still to ask: [at, end) */
+	size_t at, end;   /* segments still to ask: [at, end) */
 	sqlite3_stmt *st; /* of segment `at`; borrowed from a slot; NULL: at the end */
 	int64_t row;
 };
@@ -72,7 +74,8 @@ bool sqlunion_is_id(const char *column)
 
 	return !strcmp(column, "id") ||
 	       (len > 3 && !strcmp(column + len - 3, "_id") && strcmp(column, "runtime_id") &&
-		strcmp(column, "container_id") && strcmp(column, "build_id") && strcmp(column, "exec_id"));
+		strcmp(column, "container_id") && strcmp(column, "build_id") &&
+		strcmp(column, "exec_id"));
 }
 
 static int table_error(sqlite3_vtab *base, const char *what)
@@ -140,8 +143,10 @@ static bool has_view(sqlite3 *db, const char *view)
 	sqlite3_stmt *st = NULL;
 	bool has = true;
 
-	if (sqlite3_prepare_v2(db, "SELECT 1 FROM sqlite_master WHERE name = ?1 UNION ALL SELECT 1 FROM sqlite_temp_master WHERE name = ?1", -1, &st,
-			       NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(
+		    db,
+		    "SELECT 1 FROM sqlite_master WHERE name = ?1 UNION ALL SELECT 1 FROM sqlite_temp_master WHERE name = ?1",
+		    -1, &st, NULL) == SQLITE_OK) {
 		sqlite3_bind_text(st, 1, view, -1, SQLITE_STATIC);
 		has = sqlite3_step(st) == SQLITE_ROW;
 	}
@@ -154,7 +159,8 @@ static bool has_column(sqlite3 *db, const char *view, const char *column)
 	sqlite3_stmt *st = NULL;
 	bool has = true;
 
-	if (sqlite3_prepare_v2(db, "SELECT 1 FROM pragma_table_xinfo(?1) WHERE name = ?2", -1, &st, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(db, "SELECT 1 FROM pragma_table_xinfo(?1) WHERE name = ?2", -1, &st,
+			       NULL) == SQLITE_OK) {
 		sqlite3_bind_text(st, 1, view, -1, SQLITE_STATIC);
 		sqlite3_bind_text(st, 2, column, -1, SQLITE_STATIC);
 		has = sqlite3_step(st) == SQLITE_ROW;
@@ -168,7 +174,8 @@ static bool is_host(const struct table *t, size_t column)
 	return t->hosts && column == t->n - 1;
 }
 
-/* What has the table's columns in that segment, to be put behind FROM. To SQLite the name of a column that is not there is a text. */
+/* What has the table's columns in that segment, to be put behind FROM. To SQLite the name of a
+ * column that is not there is a text. */
 static void add_source(const struct table *t, const struct member *m, struct strbuf *sql)
 {
 	sqlite3 *db = store_segment_tables(m->open);
@@ -217,7 +224,8 @@ static sqlite3_stmt *statement(struct cursor *c, size_t i)
 		strbuf_reset(&sql);
 		strbuf_addstr(&sql, "SELECT 1 WHERE 0"); /* the segment is older than the view */
 	}
-	if (sqlite3_prepare_v2(store_segment_tables(m->open), strbuf_str(&sql), -1, &s->st, NULL) != SQLITE_OK) {
+	if (sqlite3_prepare_v2(store_segment_tables(m->open), strbuf_str(&sql), -1, &s->st, NULL) !=
+	    SQLITE_OK) {
 		table_error(c->base.pVtab, sqlite3_errmsg(store_segment_tables(m->open)));
 		slot_clear(s);
 		return NULL;
@@ -241,15 +249,22 @@ static int read_columns(struct table *t, struct strbuf *declared)
 	model->users--;
 	t->is_function = !has_view(store_segment_tables(model->open), t->view);
 	t->u->model_schema = store_segment_schema(model->open);
-	rc = sqlite3_prepare_v2(store_segment_tables(model->open), "SELECT name, type, hidden FROM pragma_table_xinfo(?1) ORDER BY cid", -1, &st, NULL);
+	rc = sqlite3_prepare_v2(
+		store_segment_tables(model->open),
+		"SELECT name, type, hidden FROM pragma_table_xinfo(?1) ORDER BY cid", -1, &st,
+		NULL);
 	if (rc != SQLITE_OK)
 		return SQLITE_ERROR;
 	sqlite3_bind_text(st, 1, t->view, -1, SQLITE_STATIC);
 	strbuf_addstr(declared, "CREATE TABLE x(");
 	while (sqlite3_step(st) == SQLITE_ROW) {
-		const char *name = (const char *)sqlite3_column_text(st, 0), *type = (const char *)sqlite3_column_text(st, 1);
+		const char *name = (const char *)sqlite3_column_text(st, 0),
+			   *type = (const char *)sqlite3_column_text(st, 1);
 
-		strbuf_addf(declared, "%s\"%s\" %s%s", t->n ? ", " : "", name, sqlunion_is_id(name) ? "" : type ? type : "",
+		strbuf_addf(declared, "%s\"%s\" %s%s", t->n ? ", " : "", name,
+			    sqlunion_is_id(name) ? "" :
+			    type                 ? type :
+						   "",
 			    sqlite3_column_int(st, 2) == 1 ? " HIDDEN" : "");
 		mem_grow(t->columns, t->n, cap);
 		t->columns[t->n++] = mem_strdup(name);
@@ -278,7 +293,8 @@ static int table_close(sqlite3_vtab *base)
 }
 
 /* argv[3]: the view */
-static int table_open(sqlite3 *db, void *u, int argc, const char *const *argv, sqlite3_vtab **out, char **why)
+static int table_open(sqlite3 *db, void *u, int argc, const char *const *argv, sqlite3_vtab **out,
+		      char **why)
 {
 	struct strbuf declared cleanup_strbuf = STRBUF_INIT;
 	struct table *t = mem_alloc(sizeof(*t));
@@ -352,11 +368,12 @@ static int best_index(sqlite3_vtab *base, sqlite3_index_info *info)
 		const char *op = operator_of(info->aConstraint[i].op);
 		bool id = column >= 0 && sqlunion_is_id(t->columns[column]);
 
-		if (!info->aConstraint[i].usable || column < 0 || is_host(t, (size_t)column) || !op || (id && *op != '=') ||
-		    strcmp(sqlite3_vtab_collation(info, i), "BINARY"))
+		if (!info->aConstraint[i].usable || column < 0 || is_host(t, (size_t)column) ||
+		    !op || (id && *op != '=') || strcmp(sqlite3_vtab_collation(info, i), "BINARY"))
 			continue;
 		strbuf_addch(&kinds, id ? 'i' : 'v');
-		strbuf_addf(&sql, "%s\"%s\" %s ?%zu", kinds.len > 1 ? " AND " : " WHERE ", t->columns[column], op, kinds.len);
+		strbuf_addf(&sql, "%s\"%s\" %s ?%zu", kinds.len > 1 ? " AND " : " WHERE ",
+			    t->columns[column], op, kinds.len);
 		info->aConstraintUsage[i].argvIndex = (int)kinds.len;
 		rows *= share_of(t->columns[column], *op == '=', id);
 	}
@@ -451,7 +468,8 @@ static int advance(struct cursor *c)
 	}
 }
 
-static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc, sqlite3_value **argv)
+static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan, int argc,
+			 sqlite3_value **argv)
 {
 	struct cursor *c = (struct cursor *)base;
 
@@ -469,7 +487,8 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int number, const char *plan
 		if (plan[i] == 'i' && sqlite3_value_type(argv[i]) == SQLITE_INTEGER)
 			narrow(c, i, sqlite3_value_int64(argv[i]));
 		else if (plan[i] == 'i' && sqlite3_value_type(argv[i]) == SQLITE_FLOAT &&
-			 sqlite3_value_double(argv[i]) < 9e18 && sqlite3_value_double(argv[i]) > -9e18)
+			 sqlite3_value_double(argv[i]) < 9e18 &&
+			 sqlite3_value_double(argv[i]) > -9e18)
 			narrow(c, i, (int64_t)sqlite3_value_double(argv[i]));
 	}
 	plan = strchr(plan, '|') + 1;
@@ -495,9 +514,11 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int co
 	const struct cursor *c = (struct cursor *)base;
 	const struct table *t = (struct table *)base->pVtab;
 
-	if (sqlunion_is_id(t->columns[column]) && sqlite3_column_type(c->st, column) == SQLITE_INTEGER &&
+	if (sqlunion_is_id(t->columns[column]) &&
+	    sqlite3_column_type(c->st, column) == SQLITE_INTEGER &&
 	    sqlite3_column_int64(c->st, column) > 0)
-		sqlite3_result_int64(out, sqlite3_column_int64(c->st, column) | (int64_t)c->at << SQLUNION_ID_SHIFT);
+		sqlite3_result_int64(out, sqlite3_column_int64(c->st, column) |
+						  (int64_t)c->at << SQLUNION_ID_SHIFT);
 	else
 		sqlite3_result_value(out, sqlite3_column_value(c->st, column));
 	return SQLITE_OK;
@@ -527,8 +548,9 @@ static const sqlite3_module MODULE = {
 
 /* ---- all of them ---- */
 
-int sqlunion_new(sqlite3 *db, const char *const *paths, size_t n, size_t model, int (*prepare)(sqlite3 *db, void *ctx, struct err *e),
-		 void *ctx, struct sqlunion **out, struct err *e)
+int sqlunion_new(sqlite3 *db, const char *const *paths, size_t n, size_t model,
+		 int (*prepare)(sqlite3 *db, void *ctx, struct err *e), void *ctx,
+		 struct sqlunion **out, struct err *e)
 {
 	struct sqlunion *u = mem_alloc(sizeof(*u));
 
@@ -574,13 +596,16 @@ int sqlunion_has_view(struct sqlunion *u, const char *view, struct err *e)
 
 int sqlunion_table(struct sqlunion *u, const char *name, const char *view, struct err *e)
 {
-	char *sql = sqlite3_mprintf("CREATE VIRTUAL TABLE temp.\"%w\" USING sonde_union(%s)", name, view), *why = NULL;
+	char *sql = sqlite3_mprintf("CREATE VIRTUAL TABLE temp.\"%w\" USING sonde_union(%s)", name,
+				    view),
+	     *why = NULL;
 	int rc = sqlite3_exec(u->db, sql, NULL, NULL, &why);
 
 	sqlite3_free(sql);
 	if (rc == SQLITE_OK)
 		return 0;
-	err_set(e, -EIO, EXIT_STORE, "cannot join the segments: %s", why ? why : sqlite3_errstr(rc));
+	err_set(e, -EIO, EXIT_STORE, "cannot join the segments: %s",
+		why ? why : sqlite3_errstr(rc));
 	sqlite3_free(why);
 	return -EIO;
 }

@@ -27,7 +27,7 @@
 
 struct sqlview {
 	struct store_segment *newest;
-	sqlite3 *db; /* of newest */
+	sqlite3 *db;             /* of newest */
 	struct sqlunion *joined; /* NULL: they are attached */
 	size_t n;
 	struct strbuf stored; /* ",sample,series,": tables of the newest, where there are several */
@@ -37,27 +37,87 @@ struct sqlview {
 	void *over_ctx;
 };
 
-static const char *const STABLE_VIEWS[] = {"runs", "containers", "processes", "process_ends", "functions", "frames", "stack_frames",
-					   "stacks", "cpu_samples", "amounts", "amount_spread", "loss", "cost", "unwinding", "waits",
-					   "wait_totals", "runqueue", "neighbours", "wakers", "wait_objects", "standing", "throttling", "steal", "slowed",
-					   "go_heap", "go_heap_growth", "go_alloc_rate", "go_processes", "scraped", "go_amounts",
-					   "go_readings", "process_notes", "requests", "request_spread", "request_phases", "host_stats", "disk_stats", "filesystem_stats", "net_stats",
-					   "sensor_stats", "gpu_stats", "gpu_process_stats", "jvm_stats", "event_logs", "cgroup_stats", "container_stats", "cgroup_disk_stats", "process_stats", "ended_stats",
-					   "events", "oom_kills", "oom_tasks", "descriptor_stats", "flows", "edges", "net_failures", "listeners", "netns_stats", "connections", "peer_names", "flow_marks", "request_log", "request_bytes", "request_spans"};
+static const char *const STABLE_VIEWS[] = {"runs",
+					   "containers",
+					   "processes",
+					   "process_ends",
+					   "functions",
+					   "frames",
+					   "stack_frames",
+					   "stacks",
+					   "cpu_samples",
+					   "amounts",
+					   "amount_spread",
+					   "loss",
+					   "cost",
+					   "unwinding",
+					   "waits",
+					   "wait_totals",
+					   "runqueue",
+					   "neighbours",
+					   "wakers",
+					   "wait_objects",
+					   "standing",
+					   "throttling",
+					   "steal",
+					   "slowed",
+					   "go_heap",
+					   "go_heap_growth",
+					   "go_alloc_rate",
+					   "go_processes",
+					   "scraped",
+					   "go_amounts",
+					   "go_readings",
+					   "process_notes",
+					   "requests",
+					   "request_spread",
+					   "request_phases",
+					   "host_stats",
+					   "disk_stats",
+					   "filesystem_stats",
+					   "net_stats",
+					   "sensor_stats",
+					   "gpu_stats",
+					   "gpu_process_stats",
+					   "jvm_stats",
+					   "event_logs",
+					   "cgroup_stats",
+					   "container_stats",
+					   "cgroup_disk_stats",
+					   "process_stats",
+					   "ended_stats",
+					   "events",
+					   "oom_kills",
+					   "oom_tasks",
+					   "descriptor_stats",
+					   "flows",
+					   "edges",
+					   "net_failures",
+					   "listeners",
+					   "netns_stats",
+					   "connections",
+					   "peer_names",
+					   "flow_marks",
+					   "request_log",
+					   "request_bytes",
+					   "request_spans"};
 
 /* Each file has sums of its own: these are summed again, the same columns in the same order. */
 static const struct summed {
-	const char *view, *keys, *parts; /* parts: the table of all files' rows where they are not attached */
+	const char *view, *keys,
+		*parts; /* parts: the table of all files' rows where they are not attached */
 	int n_keys;
 	const char *more;
 } SUMMED[] = {
-	{"functions_top", "function, module, container", "functions_top_parts", 3, ", max(file) AS file"},
+	{"functions_top", "function, module, container", "functions_top_parts", 3,
+	 ", max(file) AS file"},
 	{"lines_top", "function, file, line, module, container", "lines_top_parts", 5, ""},
 };
 #define N_SUMMED ARRAY_SIZE(SUMMED)
 
 /* Of schema/extension. */
-static const char *const FUNCTIONS[] = {"sonde_samples", "sonde_totals", "sonde_steps", "sonde_frames"};
+static const char *const FUNCTIONS[] = {"sonde_samples", "sonde_totals", "sonde_steps",
+					"sonde_frames"};
 
 static int run_sql(sqlite3 *db, const char *sql, struct err *e)
 {
@@ -71,24 +131,28 @@ static int run_sql(sqlite3 *db, const char *sql, struct err *e)
 	return -EIO;
 }
 
-/* The columns of a view in one segment, each id raised by the segment's number. -ENOENT: it has no such view. */
-static int add_columns(struct strbuf *out, sqlite3 *db, const char *schema, const char *view, size_t segment,
-		       struct err *e)
+/* The columns of a view in one segment, each id raised by the segment's number. -ENOENT: it has no
+ * such view. */
+static int add_columns(struct strbuf *out, sqlite3 *db, const char *schema, const char *view,
+		       size_t segment, struct err *e)
 {
 	sqlite3_stmt *st = NULL;
 	int rc, n = 0;
 
-	rc = sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?1, ?2) ORDER BY cid", -1, &st, NULL);
+	rc = sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info(?1, ?2) ORDER BY cid", -1,
+				&st, NULL);
 	if (rc != SQLITE_OK)
-		return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(db));
+		return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s",
+			       sqlite3_errmsg(db));
 	sqlite3_bind_text(st, 1, view, -1, SQLITE_STATIC);
 	sqlite3_bind_text(st, 2, schema, -1, SQLITE_STATIC);
 	for (; sqlite3_step(st) == SQLITE_ROW; n++) {
 		const char *name = (const char *)sqlite3_column_text(st, 0);
 
 		if (sqlunion_is_id(name))
-			strbuf_addf(out, "%siif(\"%s\" > 0, \"%s\" | %lld, \"%s\") AS \"%s\"", n ? ", " : "", name,
-				    name, (long long)((int64_t)segment << SQLUNION_ID_SHIFT), name, name);
+			strbuf_addf(out, "%siif(\"%s\" > 0, \"%s\" | %lld, \"%s\") AS \"%s\"",
+				    n ? ", " : "", name, name,
+				    (long long)((int64_t)segment << SQLUNION_ID_SHIFT), name, name);
 		else
 			strbuf_addf(out, "%s\"%s\"", n ? ", " : "", name);
 	}
@@ -128,8 +192,11 @@ static int sum_again(struct sqlview *v, const struct summed *x, const char *from
 {
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addf(&sql, "CREATE TEMP VIEW %s AS SELECT %s, sum(self) AS self, sum(total) AS total, sum(self_ns) AS self_ns, "
-			  "sum(total_ns) AS total_ns%s FROM (%s) GROUP BY 1", x->view, x->keys, x->more, from);
+	strbuf_addf(
+		&sql,
+		"CREATE TEMP VIEW %s AS SELECT %s, sum(self) AS self, sum(total) AS total, sum(self_ns) AS self_ns, "
+		"sum(total_ns) AS total_ns%s FROM (%s) GROUP BY 1",
+		x->view, x->keys, x->more, from);
 	for (int i = 2; i <= x->n_keys; i++)
 		strbuf_addf(&sql, ", %d", i);
 	strbuf_addstr(&sql, " ORDER BY self DESC, total DESC");
@@ -155,11 +222,12 @@ static int join_summed(struct sqlview *v, const struct summed *x, struct err *e)
 	return rc ? rc : sum_again(v, x, strbuf_str(&from), e);
 }
 
-/* A segment that cannot be attached (a log that needs write access, a file just removed) is left out, and named in the answer. */
+/* A segment that cannot be attached (a log that needs write access, a file just removed) is left
+ * out, and named in the answer. */
 static void attach(struct sqlview *v, const char *path)
 {
-	char *sql = sqlite3_mprintf("ATTACH %Q AS s%d; SELECT count(*) FROM s%d.sqlite_master", path, (int)v->n,
-				    (int)v->n);
+	char *sql = sqlite3_mprintf("ATTACH %Q AS s%d; SELECT count(*) FROM s%d.sqlite_master",
+				    path, (int)v->n, (int)v->n);
 	char *undo = sqlite3_mprintf("DETACH s%d", (int)v->n);
 
 	if (sqlite3_exec(v->db, sql, NULL, NULL, NULL) == SQLITE_OK) {
@@ -181,9 +249,10 @@ static int refused(sqlite3 *db, struct err *e)
 /* All that the newest has but what is joined by now, and what is the same in each segment. */
 static int find_stored(struct sqlview *v, struct err *e)
 {
-	static const char query[] = "SELECT name FROM (SELECT name FROM main.sqlite_master WHERE type IN ('table', 'view') UNION SELECT name FROM main.packed_view) "
-				    "WHERE name NOT LIKE 'sqlite%' AND name NOT LIKE 'packed%' AND name NOT IN ('kind', 'kinds', 'wait_class', 'end_kind') "
-				    "AND name NOT IN (SELECT name FROM temp.sqlite_master)";
+	static const char query[] =
+		"SELECT name FROM (SELECT name FROM main.sqlite_master WHERE type IN ('table', 'view') UNION SELECT name FROM main.packed_view) "
+		"WHERE name NOT LIKE 'sqlite%' AND name NOT LIKE 'packed%' AND name NOT IN ('kind', 'kinds', 'wait_class', 'end_kind') "
+		"AND name NOT IN (SELECT name FROM temp.sqlite_master)";
 	sqlite3_stmt *st = NULL;
 	int rc = sqlite3_prepare_v2(v->db, query, -1, &st, NULL);
 
@@ -201,18 +270,24 @@ static bool is_word(const char *text, const char *word)
 	const size_t len = strlen(word);
 
 	for (const char *at = strcasestr(text, word); len && at; at = strcasestr(at + 1, word))
-		if ((at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) && !isalnum((unsigned char)at[len]) && at[len] != '_')
+		if ((at == text || (!isalnum((unsigned char)at[-1]) && at[-1] != '_')) &&
+		    !isalnum((unsigned char)at[len]) && at[len] != '_')
 			return true;
 	return false;
 }
 
-/* What a statement reads itself, not through a view, of the newest segment, whose views are temporary ones where it is an archive. SQLite names no database where it counts rows
- * only, no view for what a view's inner queries read (the statement names it, too), and a view that is only counted as what is read through. */
-static void note_reading(struct sqlview *v, const char *table, const char *database, const char *through)
+/* What a statement reads itself, not through a view, of the newest segment, whose views are
+ * temporary ones where it is an archive. SQLite names no database where it counts rows only, no
+ * view for what a view's inner queries read (the statement names it, too), and a view that is only
+ * counted as what is read through. */
+static void note_reading(struct sqlview *v, const char *table, const char *database,
+			 const char *through)
 {
 	char name[SQLVIEW_NAME + 2];
 
-	if (!v || !v->asked || (database && strcmp(database, "main") != 0 && strcmp(database, "temp") != 0) || *v->of_one)
+	if (!v || !v->asked ||
+	    (database && strcmp(database, "main") != 0 && strcmp(database, "temp") != 0) ||
+	    *v->of_one)
 		return;
 	table = through ? through : table;
 	snprintf(name, sizeof(name), ",%s,", table);
@@ -221,7 +296,8 @@ static void note_reading(struct sqlview *v, const char *table, const char *datab
 }
 
 /* `ctx`: of the connection over all segments; NULL: of one to a segment. */
-static int allow_reading(void *ctx, int action, const char *a, const char *b, const char *c, const char *d)
+static int allow_reading(void *ctx, int action, const char *a, const char *b, const char *c,
+			 const char *d)
 {
 	switch (action) {
 	case SQLITE_READ:
@@ -234,8 +310,12 @@ static int allow_reading(void *ctx, int action, const char *a, const char *b, co
 	case SQLITE_FUNCTION:
 		return b && !sqlite3_stricmp(b, "load_extension") ? SQLITE_DENY : SQLITE_OK;
 	case SQLITE_PRAGMA: /* asking, not setting */
-		return !b || !sqlite3_stricmp(a, "table_info") || !sqlite3_stricmp(a, "table_xinfo") ||
-		       !sqlite3_stricmp(a, "index_list") || !sqlite3_stricmp(a, "index_info") ? SQLITE_OK : SQLITE_DENY;
+		return !b || !sqlite3_stricmp(a, "table_info") ||
+				       !sqlite3_stricmp(a, "table_xinfo") ||
+				       !sqlite3_stricmp(a, "index_list") ||
+				       !sqlite3_stricmp(a, "index_info") ?
+			       SQLITE_OK :
+			       SQLITE_DENY;
 	default:
 		return SQLITE_DENY;
 	}
@@ -270,13 +350,14 @@ static void meet(sqlite3 *db, const char *sql)
 	sqlite3_finalize(st);
 }
 
-/* SQLite makes a table-valued function at its first use, and a packed table of an archive, which looks to the authorizer as if a
- * table were created. */
+/* SQLite makes a table-valued function at its first use, and a packed table of an archive, which
+ * looks to the authorizer as if a table were created. */
 static void meet_tables(sqlite3 *db)
 {
 	sqlite3_stmt *st = NULL;
 
-	meet(db, "SELECT 1 FROM json_each('[]'), json_tree('[]'), pragma_table_xinfo(''), sonde_samples, sonde_totals, sonde_steps(1), sonde_frames(0)");
+	meet(db,
+	     "SELECT 1 FROM json_each('[]'), json_tree('[]'), pragma_table_xinfo(''), sonde_samples, sonde_totals, sonde_steps(1), sonde_frames(0)");
 	if (sqlite3_prepare_v2(db, "SELECT name FROM packed_table", -1, &st, NULL) != SQLITE_OK)
 		return;
 	while (sqlite3_step(st) == SQLITE_ROW) {
@@ -292,8 +373,9 @@ static void meet_tables(sqlite3 *db)
 /* What each connection to a segment may do, and for how long. */
 static void confine(sqlite3 *db, const struct sqlview *v)
 {
-	/* The views use json functions, which SQLite refuses in an untrusted schema. The authorizer allows built-in
-	 * functions only, so that a store from elsewhere can do no more than a query typed here. */
+	/* The views use json functions, which SQLite refuses in an untrusted schema. The authorizer
+	 * allows built-in functions only, so that a store from elsewhere can do no more than a
+	 * query typed here. */
 	sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, NULL);
 	meet_tables(db);
 	sqlite3_set_authorizer(db, allow_reading, NULL);
@@ -308,7 +390,9 @@ static void say_host(sqlite3_context *ctx, int n, sqlite3_value **v)
 
 	(void)n;
 	(void)v;
-	if (sqlite3_prepare_v2(db, "SELECT value FROM main.meta WHERE key = 'host'", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+	if (sqlite3_prepare_v2(db, "SELECT value FROM main.meta WHERE key = 'host'", -1, &st,
+			       NULL) == SQLITE_OK &&
+	    sqlite3_step(st) == SQLITE_ROW)
 		sqlite3_result_value(ctx, sqlite3_column_value(st, 0));
 	sqlite3_finalize(st);
 }
@@ -317,7 +401,9 @@ static int prepare_member(sqlite3 *db, void *ctx, struct err *e)
 {
 	int rc = extension_tables(db) == SQLITE_OK ? sample_views(db, e) : refused(db, e);
 
-	if (rc == 0 && sqlite3_create_function(db, SQLUNION_HOST, 0, SQLITE_UTF8 | SQLITE_DETERMINISTIC, db, say_host, NULL, NULL) != SQLITE_OK)
+	if (rc == 0 &&
+	    sqlite3_create_function(db, SQLUNION_HOST, 0, SQLITE_UTF8 | SQLITE_DETERMINISTIC, db,
+				    say_host, NULL, NULL) != SQLITE_OK)
 		rc = refused(db, e);
 	if (rc == 0)
 		confine(db, ctx);
@@ -340,9 +426,11 @@ static int join_view(struct sqlview *v, const char *view, struct err *e)
 	return has > 0 ? sqlunion_table(v->joined, view, view, e) : has;
 }
 
-/* `paths`: newest first, as ids are raised. Which views there are the model says, whose own are made by prepare_member: those of an archive
- * that is the newest are not, and may not be, until all are joined (sample_views): of two that have a name the first stays. */
-static int join_all(struct sqlview *v, const char *const *paths, size_t n, size_t model, struct err *e)
+/* `paths`: newest first, as ids are raised. Which views there are the model says, whose own are
+ * made by prepare_member: those of an archive that is the newest are not, and may not be, until all
+ * are joined (sample_views): of two that have a name the first stays. */
+static int join_all(struct sqlview *v, const char *const *paths, size_t n, size_t model,
+		    struct err *e)
 {
 	int rc = sqlunion_new(v->db, paths, n, model, prepare_member, v, &v->joined, e);
 
@@ -367,13 +455,15 @@ static int attach_all(struct sqlview *v, const char **paths, size_t n, struct er
 	return rc ? rc : join_functions(v, e);
 }
 
-/* An archive's samples need a connection to itself, as do more files than can be attached, and views that differ. */
+/* An archive's samples need a connection to itself, as do more files than can be attached, and
+ * views that differ. */
 static bool one_by_one(const struct store_segment_info *segments, size_t n)
 {
 	bool any = n > ATTACHED_MAX + 1 || store_names_hosts();
 
 	for (size_t i = 0; !any && i < n; i++)
-		any = folder_is_archived(segments[i].path) || segments[i].schema != segments[0].schema;
+		any = folder_is_archived(segments[i].path) ||
+		      segments[i].schema != segments[0].schema;
 	return any;
 }
 
@@ -388,7 +478,8 @@ static size_t model_of(const struct store_segment_info *segments, size_t n)
 	return n - 1 - model;
 }
 
-static int join(struct sqlview *v, const struct store_segment_info *segments, size_t n, struct err *e)
+static int join(struct sqlview *v, const struct store_segment_info *segments, size_t n,
+		struct err *e)
 {
 	cleanup_free const char **paths = mem_array(n, sizeof(*paths));
 	int rc;
@@ -400,7 +491,8 @@ static int join(struct sqlview *v, const struct store_segment_info *segments, si
 		return rc;
 	for (size_t i = 0; i < n; i++)
 		paths[i] = segments[n - 1 - i].path;
-	rc = one_by_one(segments, n) ? join_all(v, paths, n, model_of(segments, n), e) : attach_all(v, paths, n, e);
+	rc = one_by_one(segments, n) ? join_all(v, paths, n, model_of(segments, n), e) :
+				       attach_all(v, paths, n, e);
 	return rc ? rc : run_sql(v->db, "PRAGMA query_only=1", e);
 }
 
@@ -461,7 +553,8 @@ const char *const *sqlview_views(size_t *n)
 	return STABLE_VIEWS;
 }
 
-int sqlview_change(struct sqlview *v, int (*make)(struct sqlite3 *db, void *ctx, struct err *e), void *ctx, struct err *e)
+int sqlview_change(struct sqlview *v, int (*make)(struct sqlite3 *db, void *ctx, struct err *e),
+		   void *ctx, struct err *e)
 {
 	int rc;
 

@@ -26,16 +26,17 @@
 struct sqlwindow {
 	sqlite3 *db;
 	const struct selection *sel;
-	double from, to;             /* s since 1970 */
-	sqlite3_stmt *frames;        /* of one stack, leaf first */
-	struct idmap idle;           /* stack and reason -> 0, 1 */
-	char *views[VIEWS_MAX];      /* that have a win_ one */
+	double from, to;        /* s since 1970 */
+	sqlite3_stmt *frames;   /* of one stack, leaf first */
+	struct idmap idle;      /* stack and reason -> 0, 1 */
+	char *views[VIEWS_MAX]; /* that have a win_ one */
 	size_t n_views;
 };
 
 static int refused(const struct sqlwindow *w, struct err *e)
 {
-	return err_set(e, -EIO, EXIT_STORE, "cannot narrow the store's views: %s", sqlite3_errmsg(w->db));
+	return err_set(e, -EIO, EXIT_STORE, "cannot narrow the store's views: %s",
+		       sqlite3_errmsg(w->db));
 }
 
 /* --- functions that the views ask --- */
@@ -53,7 +54,10 @@ static bool idle_of(struct sqlwindow *w, const char *reason, int64_t stack)
 	const struct waitrule *rule = NULL, *weak = NULL;
 
 	if (!w->frames)
-		sqlite3_prepare_v2(w->db, "SELECT function FROM stack_frames WHERE stack_id = ?1 ORDER BY depth DESC", -1, &w->frames, NULL);
+		sqlite3_prepare_v2(
+			w->db,
+			"SELECT function FROM stack_frames WHERE stack_id = ?1 ORDER BY depth DESC",
+			-1, &w->frames, NULL);
 	if (!w->frames)
 		return waitrule_idle_by_class(reason);
 	sqlite3_bind_int64(w->frames, 1, stack);
@@ -100,8 +104,19 @@ static void thread_call(sqlite3_context *c, int n, sqlite3_value **v)
 static void named_call(sqlite3_context *c, int n, sqlite3_value **v)
 {
 	const struct sqlwindow *w = sqlite3_user_data(c);
-	const struct store_process_row p = {.comm = text_of(v[1]), .exe = "", .args = "", .cgroup = "", .unit = "", .container = text_of(v[0]),
-		.container_id = "", .container_image = "", .runtime = "", .project = "", .service = "", .lang = "", .lang_runtime = ""};
+	const struct store_process_row p = {.comm = text_of(v[1]),
+					    .exe = "",
+					    .args = "",
+					    .cgroup = "",
+					    .unit = "",
+					    .container = text_of(v[0]),
+					    .container_id = "",
+					    .container_image = "",
+					    .runtime = "",
+					    .project = "",
+					    .service = "",
+					    .lang = "",
+					    .lang_runtime = ""};
 
 	(void)n;
 	sqlite3_result_int(c, select_wants_process(w->sel, &p));
@@ -118,10 +133,23 @@ static const char *column(sqlite3_stmt *st, int i)
 
 static bool wants(const struct sqlwindow *w, sqlite3_stmt *st)
 {
-	const struct store_process_row p = {.pid = (uint32_t)sqlite3_column_int64(st, 1), .uid = (uint32_t)sqlite3_column_int64(st, 2),
-		.comm = column(st, 3), .exe = column(st, 4), .cgroup = column(st, 5), .unit = column(st, 6), .container = column(st, 7),
-		.container_id = column(st, 8), .container_image = column(st, 9), .lang = column(st, 10), .lang_runtime = column(st, 11),
-		.self = sqlite3_column_int(st, 12), .args = "", .runtime = "", .project = "", .service = "", .present = true};
+	const struct store_process_row p = {.pid = (uint32_t)sqlite3_column_int64(st, 1),
+					    .uid = (uint32_t)sqlite3_column_int64(st, 2),
+					    .comm = column(st, 3),
+					    .exe = column(st, 4),
+					    .cgroup = column(st, 5),
+					    .unit = column(st, 6),
+					    .container = column(st, 7),
+					    .container_id = column(st, 8),
+					    .container_image = column(st, 9),
+					    .lang = column(st, 10),
+					    .lang_runtime = column(st, 11),
+					    .self = sqlite3_column_int(st, 12),
+					    .args = "",
+					    .runtime = "",
+					    .project = "",
+					    .service = "",
+					    .present = true};
 
 	return select_wants_process(w->sel, &p);
 }
@@ -133,12 +161,15 @@ static int fill_processes(const struct sqlwindow *w, struct err *e)
 		"p.self FROM processes p LEFT JOIN (SELECT runtime_id, max(image) AS image FROM containers GROUP BY 1) c "
 		"ON c.runtime_id = p.container_id AND p.container_id <> ''";
 	sqlite3_stmt *read = NULL, *add = NULL;
-	int rc = sqlite3_exec(w->db, "CREATE TEMP TABLE win_process(id INTEGER PRIMARY KEY)", NULL, NULL, NULL);
+	int rc = sqlite3_exec(w->db, "CREATE TEMP TABLE win_process(id INTEGER PRIMARY KEY)", NULL,
+			      NULL, NULL);
 
 	if (rc == SQLITE_OK)
 		rc = sqlite3_prepare_v2(w->db, query, -1, &read, NULL);
 	if (rc == SQLITE_OK)
-		rc = sqlite3_prepare_v2(w->db, "INSERT OR IGNORE INTO temp.win_process(id) VALUES (?1)", -1, &add, NULL);
+		rc = sqlite3_prepare_v2(w->db,
+					"INSERT OR IGNORE INTO temp.win_process(id) VALUES (?1)",
+					-1, &add, NULL);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(read)) == SQLITE_ROW) {
 		rc = SQLITE_OK;
 		if (!wants(w, read))
@@ -159,7 +190,8 @@ static bool has_column(const struct sqlwindow *w, const char *view, const char *
 	sqlite3_stmt *st = NULL;
 	bool has = false;
 
-	if (sqlite3_prepare_v2(w->db, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", -1, &st, NULL) == SQLITE_OK) {
+	if (sqlite3_prepare_v2(w->db, "SELECT 1 FROM pragma_table_info(?1) WHERE name = ?2", -1,
+			       &st, NULL) == SQLITE_OK) {
 		sqlite3_bind_text(st, 1, view, -1, SQLITE_STATIC);
 		sqlite3_bind_text(st, 2, name, -1, SQLITE_STATIC);
 		has = sqlite3_step(st) == SQLITE_ROW;
@@ -173,11 +205,13 @@ static void add_condition(struct strbuf *sql, const char *condition)
 	strbuf_addf(sql, " %s %s", strstr(sql->buf, " WHERE ") ? "AND" : "WHERE", condition);
 }
 
-static void add_range(const struct sqlwindow *w, const char *after, const char *before, double unit, struct strbuf *sql)
+static void add_range(const struct sqlwindow *w, const char *after, const char *before, double unit,
+		      struct strbuf *sql)
 {
 	char text[160];
 
-	snprintf(text, sizeof(text), "%s >= %.0f AND %s < %.0f", after, w->from * unit, before, w->to * unit);
+	snprintf(text, sizeof(text), "%s >= %.0f AND %s < %.0f", after, w->from * unit, before,
+		 w->to * unit);
 	add_condition(sql, text);
 }
 
@@ -188,7 +222,8 @@ static bool add_special(const struct sqlwindow *w, const char *view, struct strb
 
 	if (!strcmp(view, "processes")) {
 		add_condition(sql, "+id IN (SELECT id FROM temp.win_process)");
-		snprintf(text, sizeof(text), "start_ns < %.0f AND (end_ns = 0 OR end_ns >= %.0f)", w->to * 1e9, w->from * 1e9);
+		snprintf(text, sizeof(text), "start_ns < %.0f AND (end_ns = 0 OR end_ns >= %.0f)",
+			 w->to * 1e9, w->from * 1e9);
 		add_condition(sql, text);
 	} else if (!strcmp(view, "containers")) {
 		add_condition(sql, "runtime_id IN (SELECT container_id FROM temp.win_processes)");
@@ -211,20 +246,32 @@ static bool add_special(const struct sqlwindow *w, const char *view, struct strb
 static int make_view(struct sqlwindow *w, const char *view, struct err *e)
 {
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
-	const bool ts = has_column(w, view, "ts"), process = has_column(w, view, "process_id"), stack = has_column(w, view, "stack_id"),
-		   wait = !strcmp(view, "waits") || !strcmp(view, "wait_objects") || !strcmp(view, "wait_totals");
+	const bool ts = has_column(w, view, "ts"), process = has_column(w, view, "process_id"),
+		   stack = has_column(w, view, "stack_id"),
+		   wait = !strcmp(view, "waits") || !strcmp(view, "wait_objects") ||
+			  !strcmp(view, "wait_totals");
 
 	strbuf_addf(&sql, "CREATE TEMP VIEW win_%s AS SELECT *%s FROM %s", view,
-		    !wait ? "" : stack ? ", win_idle(reason, stack_id) AS idle" : ", state = 'blocked' AND win_idle(reason) AS idle", view);
+		    !wait ? "" :
+		    stack ? ", win_idle(reason, stack_id) AS idle" :
+			    ", state = 'blocked' AND win_idle(reason) AS idle",
+		    view);
 	if (!add_special(w, view, &sql)) {
 		if (!ts && !process)
 			return 0;
 		if (ts)
 			add_range(w, "ts", "ts", 1, &sql);
 		if (process)
-			add_condition(&sql, "+process_id IN (SELECT id FROM temp.win_process)"); /* +: rows are looked through once, not by process */
+			add_condition(
+				&sql,
+				"+process_id IN (SELECT id FROM temp.win_process)"); /* +: rows are
+											looked
+											through
+											once, not by
+											process */
 		else if (has_column(w, view, "container") && select_is_narrow(w->sel))
-			add_condition(&sql, "container IN (SELECT container FROM temp.win_processes)");
+			add_condition(&sql,
+				      "container IN (SELECT container FROM temp.win_processes)");
 		if (has_column(w, view, "tid") && filters_have(w->sel->filters, FILTER_TID))
 			add_condition(&sql, "win_thread(tid)");
 	}
@@ -258,12 +305,15 @@ static int make_all(sqlite3 *db, void *ctx, struct err *e)
 	return rc;
 }
 
-int sqlwindow_make(struct sqlview *view, const struct selection *sel, struct sqlwindow **out, struct err *e)
+int sqlwindow_make(struct sqlview *view, const struct selection *sel, struct sqlwindow **out,
+		   struct err *e)
 {
 	struct sqlwindow *w = mem_alloc(sizeof(*w));
 	int rc;
 
-	*w = (struct sqlwindow){.sel = sel, .from = (double)sel->from_ns / NSEC_PER_SEC, .to = (double)sel->to_ns / NSEC_PER_SEC};
+	*w = (struct sqlwindow){.sel = sel,
+				.from = (double)sel->from_ns / NSEC_PER_SEC,
+				.to = (double)sel->to_ns / NSEC_PER_SEC};
 	rc = sqlview_change(view, make_all, w, e);
 	if (rc)
 		sqlwindow_free(w);
@@ -285,7 +335,8 @@ void sqlwindow_free(struct sqlwindow *w)
 
 void sqlwindow_bind(const struct sqlwindow *w, struct sqlite3_stmt *st)
 {
-	int from = sqlite3_bind_parameter_index(st, ":from"), to = sqlite3_bind_parameter_index(st, ":to");
+	int from = sqlite3_bind_parameter_index(st, ":from"),
+	    to = sqlite3_bind_parameter_index(st, ":to");
 
 	if (from)
 		sqlite3_bind_double(st, from, w->from);
@@ -303,8 +354,10 @@ static bool is_view(const struct sqlwindow *w, const char *word, size_t len)
 	return false;
 }
 
-/* "sonde_totals", "sonde_totals(:from, :to)", "sonde_steps(60, :from, :to)" as a subquery; where it ends. */
-static const char *add_function(const struct sqlwindow *w, const char *word, size_t len, struct strbuf *out)
+/* "sonde_totals", "sonde_totals(:from, :to)", "sonde_steps(60, :from, :to)" as a subquery; where it
+ * ends. */
+static const char *add_function(const struct sqlwindow *w, const char *word, size_t len,
+				struct strbuf *out)
 {
 	const char *end = word + len;
 	size_t call = *end == '(' ? strcspn(end, ")") + 1 : 0;
@@ -327,7 +380,9 @@ bool sqlwindow_rewrite(const struct sqlwindow *w, const char *query, struct strb
 
 	while (*query) {
 		const size_t word = strspn(query, "ABCDEFGHIJKLMNOPQRSTUVWXYZ");
-		const bool source = (word == 4 && (!strncmp(query, "FROM", 4) || !strncmp(query, "JOIN", 4))) && query[4] == ' ';
+		const bool source =
+			(word == 4 && (!strncmp(query, "FROM", 4) || !strncmp(query, "JOIN", 4))) &&
+			query[4] == ' ';
 		size_t len;
 
 		if (!source) {
@@ -339,7 +394,8 @@ bool sqlwindow_rewrite(const struct sqlwindow *w, const char *query, struct strb
 		query += 5;
 		for (len = 0; isalnum((unsigned char)query[len]) || query[len] == '_';)
 			len++;
-		if ((len == 12 && !strncmp(query, "sonde_totals", len)) || (len == 11 && !strncmp(query, "sonde_steps", len))) {
+		if ((len == 12 && !strncmp(query, "sonde_totals", len)) ||
+		    (len == 11 && !strncmp(query, "sonde_steps", len))) {
 			query = add_function(w, query, len, out);
 			any = true;
 		} else if (is_view(w, query, len)) {

@@ -19,7 +19,8 @@ void ended_say(enum store_end_how how, uint32_t status, char out[ENDED_MAX])
 	if (how == STORE_END_EXIT)
 		snprintf(out, ENDED_MAX, "exit %u", status);
 	else if (how == STORE_END_SIGNAL)
-		snprintf(out, ENDED_MAX, "signal %u%s%s%s", status, name ? " (" : "", name ? name : "", name ? ")" : "");
+		snprintf(out, ENDED_MAX, "signal %u%s%s%s", status, name ? " (" : "",
+			 name ? name : "", name ? ")" : "");
 	else if (how == STORE_END_OOM)
 		snprintf(out, ENDED_MAX, "out of memory");
 	else if (how == STORE_END_EXEC)
@@ -30,7 +31,8 @@ void ended_say(enum store_end_how how, uint32_t status, char out[ENDED_MAX])
 
 static bool is_crash(uint32_t signal)
 {
-	static const uint32_t crashes[] = {SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
+	static const uint32_t crashes[] = {SIGQUIT, SIGILL,  SIGTRAP, SIGABRT, SIGBUS,
+					   SIGFPE,  SIGSEGV, SIGXCPU, SIGXFSZ, SIGSYS};
 
 	for (size_t i = 0; i < ARRAY_SIZE(crashes); i++)
 		if (crashes[i] == signal)

@@ -13,8 +13,8 @@
 
 /* "" where it has not ended, or is not known to have. */
 void ended_say(enum store_end_how how, uint32_t status, char out[ENDED_MAX]);
-/* Worth a mark on a time line: the kernel's killing; a crash; one that ran for a while and was killed, or failed. A shell
- * script asks things of a hundred programs that say no. */
+/* Worth a mark on a time line: the kernel's killing; a crash; one that ran for a while and was
+ * killed, or failed. A shell script asks things of a hundred programs that say no. */
 bool ended_is_news(enum store_end_how how, uint32_t status, int64_t lived_ns);
 
 #endif

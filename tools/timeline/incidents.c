@@ -19,8 +19,9 @@
 struct instance {
 	uint32_t row;
 	char *id, *started;
-	int64_t start_ns;   /* as its runtime says; where that is no time, of its first process that is known */
-	uint64_t restarts;  /* as its runtime counts them */
+	int64_t start_ns;  /* as its runtime says; where that is no time, of its first process that
+			      is known */
+	uint64_t restarts; /* as its runtime counts them */
 };
 
 struct reading {
@@ -29,7 +30,8 @@ struct reading {
 	size_t cap;
 	struct idmap exits_of;    /* hash of (row, status) -> how many, over all segments */
 	struct idmap instance_of; /* hash of (id, started) -> instance */
-	struct instance *instances; size_t n_instances, cap_instances;
+	struct instance *instances;
+	size_t n_instances, cap_instances;
 	struct waitheld held;
 	bool offcpu;
 };
@@ -47,7 +49,8 @@ static uint32_t row_named(struct reading *r, const char *name, const char *id)
 	if (idmap_get(&r->out->row_of, key, &at))
 		return (uint32_t)at;
 	mem_grow(r->out->rows, r->out->n, r->cap);
-	r->out->rows[r->out->n] = (struct incident_container){.name = mem_strdup(name), .id = mem_strdup(id)};
+	r->out->rows[r->out->n] =
+		(struct incident_container){.name = mem_strdup(name), .id = mem_strdup(id)};
 	idmap_set(&r->out->row_of, key, r->out->n);
 	return (uint32_t)r->out->n++;
 }
@@ -55,9 +58,20 @@ static uint32_t row_named(struct reading *r, const char *name, const char *id)
 /* UINT32_MAX where a filter leaves it out. */
 static uint32_t row_of(struct reading *r, const char *name, const char *id, const char *comm)
 {
-	const struct store_process_row p = {.comm = comm, .exe = "", .args = "", .cgroup = "", .unit = "", .container = name,
-					    .container_id = id, .container_image = "", .runtime = "", .project = "", .service = "",
-					    .lang = "", .lang_runtime = "", .present = true};
+	const struct store_process_row p = {.comm = comm,
+					    .exe = "",
+					    .args = "",
+					    .cgroup = "",
+					    .unit = "",
+					    .container = name,
+					    .container_id = id,
+					    .container_image = "",
+					    .runtime = "",
+					    .project = "",
+					    .service = "",
+					    .lang = "",
+					    .lang_runtime = "",
+					    .present = true};
 
 	return select_wants_process(r->sel, &p) ? row_named(r, name, id) : UINT32_MAX;
 }
@@ -67,7 +81,8 @@ static uint32_t row_of(struct reading *r, const char *name, const char *id, cons
 static void take_instance(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	const char *name = askrows_text(st, 0), *id = askrows_text(st, 1), *started = askrows_text(st, 2);
+	const char *name = askrows_text(st, 0), *id = askrows_text(st, 1),
+		   *started = askrows_text(st, 2);
 	const uint32_t row = row_of(r, name, id, "");
 	const int64_t start_ns = sqlite3_column_int64(st, 4);
 	struct instance *x;
@@ -76,11 +91,15 @@ static void take_instance(void *ctx, sqlite3_stmt *st)
 
 	if (row == UINT32_MAX)
 		return;
-	at = idmap_ref(&r->instance_of, hash_bytes(hash_bytes(HASH_SEED, id, strlen(id) + 1), started, strlen(started)), &fresh);
+	at = idmap_ref(
+		&r->instance_of,
+		hash_bytes(hash_bytes(HASH_SEED, id, strlen(id) + 1), started, strlen(started)),
+		&fresh);
 	if (fresh) {
 		*at = r->n_instances;
 		mem_grow(r->instances, r->n_instances, r->cap_instances);
-		r->instances[r->n_instances++] = (struct instance){row, mem_strdup(id), mem_strdup(started), start_ns, 0};
+		r->instances[r->n_instances++] =
+			(struct instance){row, mem_strdup(id), mem_strdup(started), start_ns, 0};
 	}
 	x = &r->instances[*at];
 	x->start_ns = start_ns < x->start_ns ? start_ns : x->start_ns;
@@ -107,7 +126,8 @@ static void take_oom(void *ctx, sqlite3_stmt *st)
 	if (row == UINT32_MAX)
 		return;
 	c = &r->out->rows[row];
-	count(&c->oom, (uint64_t)sqlite3_column_int64(st, 2), sqlite3_column_int64(st, 3) * NSEC_PER_SEC,
+	count(&c->oom, (uint64_t)sqlite3_column_int64(st, 2),
+	      sqlite3_column_int64(st, 3) * NSEC_PER_SEC,
 	      sqlite3_column_int64(st, 4) * NSEC_PER_SEC);
 	free(c->oom_comm);
 	c->oom_comm = mem_strdup(comm);
@@ -120,13 +140,15 @@ static void take_restart(void *ctx, sqlite3_stmt *st)
 	const uint32_t row = row_of(r, askrows_text(st, 0), askrows_text(st, 1), "");
 
 	if (row != UINT32_MAX)
-		count(&r->out->rows[row].restarted, (uint64_t)sqlite3_column_int64(st, 2), sqlite3_column_int64(st, 3), sqlite3_column_int64(st, 4));
+		count(&r->out->rows[row].restarted, (uint64_t)sqlite3_column_int64(st, 2),
+		      sqlite3_column_int64(st, 3), sqlite3_column_int64(st, 4));
 }
 
 static void take_exit(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	const uint32_t row = row_of(r, askrows_text(st, 0), "", askrows_text(st, 1)), status = (uint32_t)sqlite3_column_int64(st, 2);
+	const uint32_t row = row_of(r, askrows_text(st, 0), "", askrows_text(st, 1)),
+		       status = (uint32_t)sqlite3_column_int64(st, 2);
 	bool fresh;
 	uint64_t *n;
 
@@ -155,14 +177,19 @@ static int read_segment(struct reading *r, const char *path, struct err *e)
 		void (*take)(void *ctx, sqlite3_stmt *st);
 	} questions[] = {
 		{"SELECT c.name, c.runtime_id, c.started, c.restarts, min(p.start_ns) FROM containers c JOIN process p ON p.container = c.id"
-		 " WHERE c.name <> '' AND c.started <> '' GROUP BY c.id", take_instance},
+		 " WHERE c.name <> '' AND c.started <> '' GROUP BY c.id",
+		 take_instance},
 		{"SELECT container, comm, sum(n), min(ts), max(ts) FROM process_ends WHERE how = 'out of memory' AND container <> ''"
-		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 2", take_oom},
+		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 2",
+		 take_oom},
 		{"SELECT name, which, sum(n), min(at_ns), max(at_ns) FROM events WHERE kind = 'restarted' AND subject = 'container'"
-		 " AND at_ns / 1000000000 BETWEEN ?1 AND ?2 GROUP BY 1, 2", take_restart},
+		 " AND at_ns / 1000000000 BETWEEN ?1 AND ?2 GROUP BY 1, 2",
+		 take_restart},
 		{"SELECT container, '', status, sum(n) FROM process_ends WHERE how = 'exit' AND status <> 0 AND container <> ''"
-		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 3", take_exit},
-		{"SELECT 1 FROM run WHERE family = 'offcpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1", take_run},
+		 " AND ts BETWEEN ?1 AND ?2 GROUP BY 1, 3",
+		 take_exit},
+		{"SELECT 1 FROM run WHERE family = 'offcpu' AND to_ns / 1000000000 >= ?1 AND from_ns / 1000000000 <= ?2 LIMIT 1",
+		 take_run},
 	};
 	const struct store_query q = {.from_ns = r->sel->from_ns, .to_ns = r->sel->to_ns};
 	const struct store_dict *dict;
@@ -189,19 +216,22 @@ static int by_row_and_time(const void *a, const void *b)
 	return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-static void count_inside(const struct reading *r, struct incident_count *c, uint64_t n, int64_t at_ns)
+static void count_inside(const struct reading *r, struct incident_count *c, uint64_t n,
+			 int64_t at_ns)
 {
 	if (n && at_ns >= r->sel->from_ns && at_ns < r->sel->to_ns)
 		count(c, n, at_ns, at_ns);
 }
 
-/* On a busy host a process is named when its container has been started anew already, and is told of as the later instance's. */
+/* On a busy host a process is named when its container has been started anew already, and is told
+ * of as the later instance's. */
 static void place_instances(struct reading *r)
 {
 	for (size_t i = 0; i < r->n_instances; i++) {
 		int64_t started_ns;
 
-		if (strchr(r->instances[i].started, 'T') && !when_parse(r->instances[i].started, 0, &started_ns))
+		if (strchr(r->instances[i].started, 'T') &&
+		    !when_parse(r->instances[i].started, 0, &started_ns))
 			r->instances[i].start_ns = started_ns;
 	}
 }
@@ -212,13 +242,17 @@ static void count_starts(struct reading *r)
 	if (r->n_instances)
 		qsort(r->instances, r->n_instances, sizeof(*r->instances), by_row_and_time);
 	for (size_t i = 0; i < r->n_instances; i++) {
-		const struct instance *x = &r->instances[i], *last = i && x[-1].row == x->row ? x - 1 : NULL;
+		const struct instance *x = &r->instances[i],
+				      *last = i && x[-1].row == x->row ? x - 1 : NULL;
 		struct incident_container *c = &r->out->rows[x->row];
 
 		if (last && strcmp(last->id, x->id))
 			count_inside(r, &c->made_anew, 1, x->start_ns);
 		else if (last)
-			count_inside(r, &c->restarts, x->restarts > last->restarts ? x->restarts - last->restarts : 1, x->start_ns);
+			count_inside(r, &c->restarts,
+				     x->restarts > last->restarts ? x->restarts - last->restarts :
+								    1,
+				     x->start_ns);
 		else
 			count_inside(r, &c->restarts, x->restarts > 0, x->start_ns);
 	}
@@ -277,12 +311,15 @@ void incidents_release(struct incidents *x)
 
 const struct incident_count *incident_count(const struct incident_container *c, enum incident what)
 {
-	return what == INCIDENT_OOM ? &c->oom : what == INCIDENT_RESTART ? &c->restarts : &c->made_anew;
+	return what == INCIDENT_OOM     ? &c->oom :
+	       what == INCIDENT_RESTART ? &c->restarts :
+					  &c->made_anew;
 }
 
 void incident_say(const struct incident_container *c, enum incident what, struct strbuf *out)
 {
-	static const char *const words[] = {[INCIDENT_OOM] = "out of memory", [INCIDENT_RESTART] = "restarted",
+	static const char *const words[] = {[INCIDENT_OOM] = "out of memory",
+					    [INCIDENT_RESTART] = "restarted",
 					    [INCIDENT_MADE_ANEW] = "made anew"};
 	const uint64_t n = incident_count(c, what)->n;
 
@@ -293,7 +330,8 @@ void incident_say(const struct incident_container *c, enum incident what, struct
 		strbuf_addf(out, " %llu times", (unsigned long long)n);
 	if (what == INCIDENT_OOM)
 		strbuf_addf(out, " (%.64s)", c->oom_comm);
-	else if (what == INCIDENT_RESTART && !c->oom.n && c->exits && 2 * c->exits >= n) /* so it ended, as a rule */
+	else if (what == INCIDENT_RESTART && !c->oom.n && c->exits &&
+		 2 * c->exits >= n) /* so it ended, as a rule */
 		strbuf_addf(out, " (exit %u)", c->exit_status);
 }
 
@@ -303,7 +341,8 @@ void incidents_say(const struct incident_container *c, struct strbuf *out)
 
 	for (int what = 0; what < INCIDENTS; what++)
 		if (incident_count(c, (enum incident)what)->n) {
-			strbuf_addf(out, "%s%s", out->len == before ? c->name : "", out->len == before ? ": " : ", ");
+			strbuf_addf(out, "%s%s", out->len == before ? c->name : "",
+				    out->len == before ? ": " : ", ");
 			incident_say(c, (enum incident)what, out);
 		}
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * incidents: what happened to each container in a range: starts over, kills for want of memory, time held back by its CPU quota.
- * From what the store counts, not from processes that happened to be sampled.
+ * incidents: what happened to each container in a range: starts over, kills for want of memory,
+ * time held back by its CPU quota. From what the store counts, not from processes that happened to
+ * be sampled.
  *
- *  1. An instance of a container is (id, when it was started). One that follows another of the same id is a restart; so is a first
- *     one whose runtime counts restarts already. Restarts that nobody saw are taken from the runtime's own count.
+ *  1. An instance of a container is (id, when it was started). One that follows another of the same
+ * id is a restart; so is a first one whose runtime counts restarts already. Restarts that nobody
+ * saw are taken from the runtime's own count.
  *  2. One of the same name with another id was made anew.
- *  3. Kills for memory are the ends of processes (view process_ends). Time held back is cpu.stat's (tools/waits/waitheld.h).
+ *  3. Kills for memory are the ends of processes (view process_ends). Time held back is cpu.stat's
+ * (tools/waits/waitheld.h).
  */
 #ifndef SONDE_TOOLS_INCIDENTS_H
 #define SONDE_TOOLS_INCIDENTS_H
@@ -27,20 +30,21 @@ struct incident_count {
 };
 
 struct incident_container {
-	char *name;                       /* as everywhere: its name, else the first digits of its id */
+	char *name; /* as everywhere: its name, else the first digits of its id */
 	char *id;
 	struct incident_count restarts, made_anew, oom;
 	struct incident_count restarted; /* as family host tells, which misses none */
-	char *oom_comm;                   /* of the process that was killed last, NULL: none */
-	uint64_t exits;                   /* ends with the status that failed most often */
+	char *oom_comm;                  /* of the process that was killed last, NULL: none */
+	uint64_t exits;                  /* ends with the status that failed most often */
 	uint32_t exit_status;
-	uint64_t throttled_ns;            /* its CPU quota held it back, summed over CPUs */
+	uint64_t throttled_ns; /* its CPU quota held it back, summed over CPUs */
 };
 
 struct incidents {
-	struct incident_container *rows; size_t n;
-	bool throttling_known;            /* it was recorded in the range: 0 is 0 */
-	struct idmap row_of;              /* hash of a name -> row */
+	struct incident_container *rows;
+	size_t n;
+	bool throttling_known; /* it was recorded in the range: 0 is 0 */
+	struct idmap row_of;   /* hash of a name -> row */
 };
 
 enum incident { INCIDENT_OOM, INCIDENT_RESTART, INCIDENT_MADE_ANEW, INCIDENTS };
@@ -55,9 +59,11 @@ static inline const struct incident_count *incident_restarts(const struct incide
 int incidents_read(const struct selection *sel, struct incidents *out, struct err *e);
 void incidents_release(struct incidents *x);
 const struct incident_count *incident_count(const struct incident_container *c, enum incident what);
-/* "out of memory 4 times (tail)", "restarted 21 times (exit 1)"; nothing where it did not happen. */
+/* "out of memory 4 times (tail)", "restarted 21 times (exit 1)"; nothing where it did not happen.
+ */
 void incident_say(const struct incident_container *c, enum incident what, struct strbuf *out);
-/* All of it: "memhog: out of memory 4 times (tail), restarted 4 times"; nothing where nothing happened to it. */
+/* All of it: "memhog: out of memory 4 times (tail), restarted 4 times"; nothing where nothing
+ * happened to it. */
 void incidents_say(const struct incident_container *c, struct strbuf *out);
 /* NULL: nothing is known of a container of that name. */
 const struct incident_container *incidents_named(const struct incidents *x, const char *name);

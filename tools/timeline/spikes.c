@@ -9,7 +9,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define LEAST_STEPS 12
+#define LEAST_STEPS   12
 #define MEAN_TO_SIGMA 1.2533141373155 /* sqrt(pi / 2) */
 
 static int by_value(const void *a, const void *b)

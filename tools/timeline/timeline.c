@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline: see the header. What happened besides is read in timeline_events.c, while each segment is open. */
+/* timeline: see the header. What happened besides is read in timeline_events.c, while each segment
+ * is open. */
 #include "tools/timeline/timeline.h"
 
 #include <errno.h>
@@ -16,11 +17,12 @@
 #include "tools/print/reading.h"
 #include "tools/timeline/timeline_parts.h"
 
-#define HOST "[host]"
-#define FINE_S 10       /* steps of a day; shorter ranges have shorter ones */
+#define HOST      "[host]"
+#define FINE_S    10 /* steps of a day; shorter ranges have shorter ones */
 #define FEW_STEPS 360
 
-static const enum store_kind KINDS[TIMELINE_OF] = {STORE_KIND_CPU, STORE_KIND_ALLOC, STORE_KIND_INUSE};
+static const enum store_kind KINDS[TIMELINE_OF] = {STORE_KIND_CPU, STORE_KIND_ALLOC,
+						   STORE_KIND_INUSE};
 
 /* --- steps --- */
 
@@ -32,7 +34,8 @@ static int64_t round_up(int64_t v, int64_t unit)
 static int plan_steps(struct timelining *l, struct err *e)
 {
 	struct timeline *t = &l->pub;
-	const int64_t from = t->sel->from_ns > 0 ? t->sel->from_ns : 0, span_s = (t->sel->to_ns - from) / NSEC_PER_SEC + 1;
+	const int64_t from = t->sel->from_ns > 0 ? t->sel->from_ns : 0,
+		      span_s = (t->sel->to_ns - from) / NSEC_PER_SEC + 1;
 	int64_t bucket_s = 1, step_s = span_s / FEW_STEPS < FINE_S ? span_s / FEW_STEPS : FINE_S;
 	int rc = fold_slices_bucket(t->sel, STORE_KIND_CPU, &bucket_s, e);
 
@@ -55,13 +58,15 @@ int64_t timeline_time(const struct timeline *t, size_t step)
 
 /* --- processes and groups --- */
 
-static void group_kind(const struct timelining *l, const struct store_process_row *row, struct timeline_group *g, char *buf,
-		       size_t size)
+static void group_kind(const struct timelining *l, const struct store_process_row *row,
+		       struct timeline_group *g, char *buf, size_t size)
 {
 	const char *container = *row->container ? row->container : row->container_id;
 	bool in_one = *container && (l->by == TIMELINE_BY_BOTH || l->by == TIMELINE_BY_CONTAINER);
 
-	g->kind = in_one ? FILTER_CONTAINER : l->by == TIMELINE_BY_PROCESS ? FILTER_PID : FILTER_COMM;
+	g->kind = in_one                       ? FILTER_CONTAINER :
+		  l->by == TIMELINE_BY_PROCESS ? FILTER_PID :
+						 FILTER_COMM;
 	g->is_host = !in_one && l->by == TIMELINE_BY_CONTAINER;
 	if (l->by == TIMELINE_BY_PROCESS)
 		snprintf(buf, size, "%.64s (%u)", row->comm, row->pid);
@@ -95,12 +100,16 @@ uint32_t timelining_process(struct timelining *l, uint32_t id)
 
 	if (l->seg_process[id])
 		return l->seg_process[id] - 1;
-	key = hash_u64(hash_u64(hash_u64(HASH_SEED, row->pid), (uint64_t)row->start_ns), row->exec_id);
+	key = hash_u64(hash_u64(hash_u64(HASH_SEED, row->pid), (uint64_t)row->start_ns),
+		       row->exec_id);
 	if (!idmap_get(&l->process_of, key, &at)) {
 		at = t->n_processes;
 		mem_grow(t->processes, t->n_processes, l->cap_processes);
-		t->processes[t->n_processes++] = (struct timeline_process){
-			.pid = row->pid, .start_ns = row->start_ns, .comm = mem_strdup(row->comm), .group = group_of(l, row)};
+		t->processes[t->n_processes++] =
+			(struct timeline_process){.pid = row->pid,
+						  .start_ns = row->start_ns,
+						  .comm = mem_strdup(row->comm),
+						  .group = group_of(l, row)};
 		t->groups[t->processes[at].group].n_processes++;
 		idmap_set(&l->process_of, key, at);
 	}
@@ -157,12 +166,17 @@ static int read_run(struct timelining *l, int64_t run, struct err *e)
 
 	note_runs(l, run);
 	for (int of = 0; of < TIMELINE_OF && !rc; of++) {
-		const struct store_query q = {.from_ns = sel->from_ns, .to_ns = sel->to_ns, .kind = KINDS[of], .run = run,
-					      .want = wanted, .ctx = l};
+		const struct store_query q = {.from_ns = sel->from_ns,
+					      .to_ns = sel->to_ns,
+					      .kind = KINDS[of],
+					      .run = run,
+					      .want = wanted,
+					      .ctx = l};
 
 		l->of = (enum timeline_of)of;
 		if (kinds & 1u << KINDS[of])
-			rc = store_timeline(l->seg, &q, (uint32_t)(l->pub.step_ns / NSEC_PER_SEC), take, l, e);
+			rc = store_timeline(l->seg, &q, (uint32_t)(l->pub.step_ns / NSEC_PER_SEC),
+					    take, l, e);
 	}
 	return rc;
 }
@@ -220,7 +234,8 @@ static void cover(struct timelining *l)
 	cleanup_free struct fold_slice *slices = mem_array(t->n_steps + 1, sizeof(*slices));
 
 	for (size_t i = 0; i < t->n_steps; i++)
-		slices[i] = (struct fold_slice){.from_ns = timeline_time(t, i), .to_ns = timeline_time(t, i + 1)};
+		slices[i] = (struct fold_slice){.from_ns = timeline_time(t, i),
+						.to_ns = timeline_time(t, i + 1)};
 	fold_spans_cover(&l->spans, slices, t->n_steps);
 	t->covered_ns = mem_array(t->n_steps + 1, sizeof(*t->covered_ns));
 	for (size_t i = 0; i < t->n_steps; i++)
@@ -254,7 +269,8 @@ static void sum_groups(struct timeline *t)
 	}
 }
 
-int timeline_make(const struct selection *sel, enum timeline_by by, struct timeline **out, struct err *e)
+int timeline_make(const struct selection *sel, enum timeline_by by, struct timeline **out,
+		  struct err *e)
 {
 	struct timelining *l = mem_alloc(sizeof(*l));
 	int rc;
@@ -281,7 +297,8 @@ int timeline_make(const struct selection *sel, enum timeline_by by, struct timel
 	event_list_release(&l->happenings);
 	idmap_release(&l->group_of);
 	idmap_release(&l->process_of);
-	if (!rc && !l->pub.n_cells[TIMELINE_CPU] && !l->pub.n_cells[TIMELINE_ALLOC] && !l->pub.n_cells[TIMELINE_INUSE])
+	if (!rc && !l->pub.n_cells[TIMELINE_CPU] && !l->pub.n_cells[TIMELINE_ALLOC] &&
+	    !l->pub.n_cells[TIMELINE_INUSE])
 		rc = fold_nothing(sel, STORE_KIND_CPU, e);
 	if (rc) {
 		timeline_free(&l->pub);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timeline_events: what happened besides: gaps of the capture, its begin and end, what was lost, processes whose end is on
- * record, what happened to containers (tools/timeline/incidents.h). Only what is on record: a process that just has no samples any more
- * may sleep. What happened again and again is one line with how often, and from when to when.
+ * timeline_events: what happened besides: gaps of the capture, its begin and end, what was lost,
+ * processes whose end is on record, what happened to containers (tools/timeline/incidents.h). Only
+ * what is on record: a process that just has no samples any more may sleep. What happened again and
+ * again is one line with how often, and from when to when.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -19,14 +20,15 @@
 #include "tools/timeline/timeline_parts.h"
 
 #define HOUR_NS (3600 * NSEC_PER_SEC)
-#define MANY 3 /* recordings that began or ended so often are one line */
-#define CUT '\x1f' /* in `many`: where "N times" goes */
+#define MANY    3      /* recordings that began or ended so often are one line */
+#define CUT     '\x1f' /* in `many`: where "N times" goes */
 
-static struct timeline_event *event_add(struct timelining *l, const char *kind, int64_t from_ns, int64_t to_ns, const char *who,
-					const char *fmt, ...) __attribute__((format(printf, 6, 7)));
+static struct timeline_event *event_add(struct timelining *l, const char *kind, int64_t from_ns,
+					int64_t to_ns, const char *who, const char *fmt, ...)
+	__attribute__((format(printf, 6, 7)));
 
-static struct timeline_event *event_add(struct timelining *l, const char *kind, int64_t from_ns, int64_t to_ns, const char *who,
-					const char *fmt, ...)
+static struct timeline_event *event_add(struct timelining *l, const char *kind, int64_t from_ns,
+					int64_t to_ns, const char *who, const char *fmt, ...)
 {
 	struct timeline *t = &l->pub;
 	struct strbuf s = STRBUF_INIT;
@@ -36,12 +38,16 @@ static struct timeline_event *event_add(struct timelining *l, const char *kind, 
 	strbuf_vaddf(&s, fmt, ap);
 	va_end(ap);
 	mem_grow(t->events, t->n_events, l->cap_events);
-	t->events[t->n_events] = (struct timeline_event){.from_ns = from_ns, .to_ns = to_ns, .kind = kind,
-							 .text = strbuf_take(&s), .who = who ? mem_strdup(who) : NULL};
+	t->events[t->n_events] = (struct timeline_event){.from_ns = from_ns,
+							 .to_ns = to_ns,
+							 .kind = kind,
+							 .text = strbuf_take(&s),
+							 .who = who ? mem_strdup(who) : NULL};
 	return &t->events[t->n_events++];
 }
 
-static void many_set(struct timeline_event *v, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void many_set(struct timeline_event *v, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
 static void many_set(struct timeline_event *v, const char *fmt, ...)
 {
@@ -66,24 +72,32 @@ static void tell_run(void *ctx, sqlite3_stmt *st)
 	int64_t from = sqlite3_column_int64(st, 1), to = sqlite3_column_int64(st, 2);
 	int state = sqlite3_column_int(st, 3);
 
-	if (!family_named(family)) /* the stacks of what still waited as a recording ended are no recording */
+	/* the stacks of what still waited as a recording ended are no recording */
+	if (!family_named(family))
 		return;
 	if (is_inside(l, from)) /* the same in each segment: told once in the end */
-		many_set(event_add(l, "began", from, from, NULL, "recording of %.40s began", family), "recording of %.40s began%c",
-			 family, CUT);
+		many_set(
+			event_add(l, "began", from, from, NULL, "recording of %.40s began", family),
+			"recording of %.40s began%c", family, CUT);
 	if (is_inside(l, to) && (state == 1 || state == 2))
 		many_set(event_add(l, state == 1 ? "ended" : "killed", to, to, NULL,
-				   state == 1 ? "recording of %.40s ended" : "recording of %.40s was killed", family),
-			 state == 1 ? "recording of %.40s ended%c" : "recording of %.40s was killed%c", family, CUT);
+				   state == 1 ? "recording of %.40s ended" :
+						"recording of %.40s was killed",
+				   family),
+			 state == 1 ? "recording of %.40s ended%c" :
+				      "recording of %.40s was killed%c",
+			 family, CUT);
 }
 
-/* What was told of the same hour, family and reason from another segment, which ends where it happens to end. */
+/* What was told of the same hour, family and reason from another segment, which ends where it
+ * happens to end. */
 static struct timeline_event *loss_known(struct timelining *l, int64_t from_ns, const char *of)
 {
 	for (size_t i = 0; i < l->pub.n_events; i++) {
 		struct timeline_event *v = &l->pub.events[i];
 
-		if (!strcmp(v->kind, "lost") && v->from_ns / HOUR_NS == from_ns / HOUR_NS && !strcmp(strstr(v->text, " of "), of))
+		if (!strcmp(v->kind, "lost") && v->from_ns / HOUR_NS == from_ns / HOUR_NS &&
+		    !strcmp(strstr(v->text, " of "), of))
 			return v;
 	}
 	return NULL;
@@ -92,7 +106,8 @@ static struct timeline_event *loss_known(struct timelining *l, int64_t from_ns, 
 static void tell_loss(void *ctx, sqlite3_stmt *st)
 {
 	struct timelining *l = ctx;
-	int64_t from = sqlite3_column_int64(st, 2) * NSEC_PER_SEC, to = sqlite3_column_int64(st, 3) * NSEC_PER_SEC;
+	int64_t from = sqlite3_column_int64(st, 2) * NSEC_PER_SEC,
+		to = sqlite3_column_int64(st, 3) * NSEC_PER_SEC;
 	uint64_t n = (uint64_t)sqlite3_column_int64(st, 4);
 	struct strbuf of cleanup_strbuf = STRBUF_INIT, text = STRBUF_INIT;
 	struct timeline_event *v;
@@ -110,8 +125,8 @@ static void tell_loss(void *ctx, sqlite3_stmt *st)
 }
 
 /* Kills for memory in a container are counted for it as a whole. */
-static void tell_ended(struct timelining *l, const char *container, const char *who, const char *comm, uint32_t pid, int64_t at_ns,
-		       const char *how)
+static void tell_ended(struct timelining *l, const char *container, const char *who,
+		       const char *comm, uint32_t pid, int64_t at_ns, const char *how)
 {
 	const bool oom = *container && !strcmp(how, "out of memory");
 	const struct incident_container *c = oom ? incidents_named(&l->incidents, container) : NULL;
@@ -119,7 +134,8 @@ static void tell_ended(struct timelining *l, const char *container, const char *
 
 	if (c && c->oom.n)
 		return;
-	many_set(event_add(l, "process ended", at_ns, at_ns, who, "%.64s%s%.64s (%u) ended: %.80s", container, colon, comm, pid, how),
+	many_set(event_add(l, "process ended", at_ns, at_ns, who, "%.64s%s%.64s (%u) ended: %.80s",
+			   container, colon, comm, pid, how),
 		 "%.64s%s%.64s ended%c: %.80s", container, colon, comm, CUT, how);
 }
 
@@ -128,9 +144,11 @@ static const char *container_of(const struct store_process_row *row)
 	return *row->container ? row->container : row->container_id;
 }
 
-static void tell_row_ended(struct timelining *l, const struct store_process_row *row, const char *how)
+static void tell_row_ended(struct timelining *l, const struct store_process_row *row,
+			   const char *how)
 {
-	tell_ended(l, container_of(row), *container_of(row) ? container_of(row) : row->comm, row->comm, row->pid, row->end_ns, how);
+	tell_ended(l, container_of(row), *container_of(row) ? container_of(row) : row->comm,
+		   row->comm, row->pid, row->end_ns, how);
 }
 
 /* One of whose end no family knows more than the capture itself. */
@@ -144,7 +162,8 @@ static void tell_process_end(void *ctx, sqlite3_stmt *st)
 	if (id <= 0 || (size_t)id >= l->dict->n_processes)
 		return;
 	row = &l->dict->processes[id];
-	if (!is_inside(l, row->end_ns) || !ended_is_news(row->how, row->status, row->end_ns - row->start_ns) ||
+	if (!is_inside(l, row->end_ns) ||
+	    !ended_is_news(row->how, row->status, row->end_ns - row->start_ns) ||
 	    !select_wants_process(l->pub.sel, row))
 		return;
 	ended_say(row->how, row->status, how);
@@ -186,9 +205,11 @@ int timelining_events(struct timelining *l, const char *path, struct err *e)
 		 tell_run},
 		{"SELECT family, reason, min(ts), max(ts), sum(lost) FROM loss WHERE ts BETWEEN ?1 AND ?2 GROUP BY 1, 2, ts / 3600",
 		 tell_loss},
-		{"SELECT process_id, value FROM process_notes WHERE key = 'last' AND value <> ''", tell_end},
+		{"SELECT process_id, value FROM process_notes WHERE key = 'last' AND value <> ''",
+		 tell_end},
 		{"SELECT id FROM process p WHERE how IN (1, 2, 3) AND end_ns / 1000000000 BETWEEN ?1 AND ?2 AND NOT self"
-		 " AND id NOT IN (SELECT process FROM process_note WHERE key = 'last' AND value <> 0)", tell_process_end},
+		 " AND id NOT IN (SELECT process FROM process_note WHERE key = 'last' AND value <> 0)",
+		 tell_process_end},
 	};
 	int rc = 0;
 
@@ -220,13 +241,16 @@ static void add_ends(struct timelining *l)
 		int64_t at = p->ended ? last_told(&l->pub, i) : 0;
 
 		if (at)
-			tell_ended(l, g->kind == FILTER_CONTAINER ? g->name : "", g->name, p->comm, p->pid, at, p->ended);
+			tell_ended(l, g->kind == FILTER_CONTAINER ? g->name : "", g->name, p->comm,
+				   p->pid, at, p->ended);
 	}
 }
 
 static void add_incidents(struct timelining *l)
 {
-	static const char *const kinds[] = {[INCIDENT_OOM] = "oom", [INCIDENT_RESTART] = "restart", [INCIDENT_MADE_ANEW] = "new container"};
+	static const char *const kinds[] = {[INCIDENT_OOM] = "oom",
+					    [INCIDENT_RESTART] = "restart",
+					    [INCIDENT_MADE_ANEW] = "new container"};
 
 	for (size_t i = 0; i < l->incidents.n; i++)
 		for (int what = 0; what < INCIDENTS; what++) {
@@ -237,8 +261,9 @@ static void add_incidents(struct timelining *l)
 			if (!n->n)
 				continue;
 			incident_say(c, (enum incident)what, &text);
-			event_add(l, kinds[what], n->first_ns, n->last_ns, c->name, "%.64s: %s", c->name, strbuf_str(&text))->n =
-				n->n > 1 ? n->n : 0;
+			event_add(l, kinds[what], n->first_ns, n->last_ns, c->name, "%.64s: %s",
+				  c->name, strbuf_str(&text))
+				->n = n->n > 1 ? n->n : 0;
 		}
 }
 
@@ -259,7 +284,9 @@ static void add_happenings(struct timelining *l)
 		if (listed_event_is_incident(x) && !is_unknown_restart(l, x))
 			continue;
 		listed_event_say(x, &text);
-		event_add(l, listed_event_kind(x), x->first_ns, x->last_ns, *x->name ? x->name : NULL, "%s", strbuf_str(&text))->n = x->n > 1 ? x->n : 0;
+		event_add(l, listed_event_kind(x), x->first_ns, x->last_ns,
+			  *x->name ? x->name : NULL, "%s", strbuf_str(&text))
+			->n = x->n > 1 ? x->n : 0;
 	}
 }
 
@@ -281,11 +308,14 @@ static void add_gaps(struct timelining *l)
 			continue;
 		/* the steps at its ends may be covered in part */
 		from = timeline_time(t, i) - (i ? t->step_ns - (int64_t)t->covered_ns[i - 1] : 0);
-		to = timeline_time(t, end) + (end < t->n_steps ? t->step_ns - (int64_t)t->covered_ns[end] : 0);
+		to = timeline_time(t, end) +
+		     (end < t->n_steps ? t->step_ns - (int64_t)t->covered_ns[end] : 0);
 		from = from > t->sel->from_ns ? from : t->sel->from_ns;
 		to = to < t->sel->to_ns ? to : t->sel->to_ns;
-		/* at the ends of the range buckets are cut, and the newest ones are not stored yet */
-		if (to - from <= 2 * l->bucket_ns && (from == t->sel->from_ns || to == t->sel->to_ns))
+		/* at the ends of the range buckets are cut, and the newest ones are not stored yet
+		 */
+		if (to - from <= 2 * l->bucket_ns &&
+		    (from == t->sel->from_ns || to == t->sel->to_ns))
 			continue;
 		if (to > from)
 			event_add(l, "gap", from, to, NULL, "nothing recorded");
@@ -335,7 +365,8 @@ static void make_one(struct timeline *t, size_t first, size_t end)
 	const char *cut = strchr(one->many, CUT);
 	struct strbuf s = STRBUF_INIT;
 
-	strbuf_addf(&s, "%.*s %zu times%s", (int)(cut - one->many), one->many, end - first, cut + 1);
+	strbuf_addf(&s, "%.*s %zu times%s", (int)(cut - one->many), one->many, end - first,
+		    cut + 1);
 	free(one->text);
 	one->text = strbuf_take(&s);
 	one->n = end - first;

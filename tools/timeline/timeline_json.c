@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_json: a timeline as JSON: spikes are its rows; beside them the groups with their use over time, and events. */
+/* timeline_json: a timeline as JSON: spikes are its rows; beside them the groups with their use
+ * over time, and events. */
 #include <stdlib.h>
 
 #include "schema/base/cleanup.h"
@@ -12,7 +13,8 @@
 
 static int by_cpu(const void *a, const void *b, void *ctx)
 {
-	const struct timeline_group *g = ctx, *x = &g[*(const uint32_t *)a], *y = &g[*(const uint32_t *)b];
+	const struct timeline_group *g = ctx, *x = &g[*(const uint32_t *)a],
+				    *y = &g[*(const uint32_t *)b];
 
 	if (x->cpu_ns != y->cpu_ns)
 		return x->cpu_ns > y->cpu_ns ? -1 : 1;
@@ -38,7 +40,10 @@ void timeline_column(const struct timeline *t, size_t columns, size_t i, size_t 
 
 static const char *kind_of(const struct timeline_group *g)
 {
-	return g->is_host ? "host" : g->kind == FILTER_PID ? "process" : g->kind == FILTER_CONTAINER ? "container" : "command";
+	return g->is_host                  ? "host" :
+	       g->kind == FILTER_PID       ? "process" :
+	       g->kind == FILTER_CONTAINER ? "container" :
+					     "command";
 }
 
 static void set_who(json_t *o, const struct timeline *t, uint32_t group)
@@ -47,7 +52,8 @@ static void set_who(json_t *o, const struct timeline *t, uint32_t group)
 
 	json_object_set_new(o, "who", g ? json_text(g->name) : json_null());
 	json_object_set_new(o, "who_is", json_string(g ? kind_of(g) : "all"));
-	json_object_set_new(o, "processes", json_integer((json_int_t)(g ? g->n_processes : t->n_processes)));
+	json_object_set_new(o, "processes",
+			    json_integer((json_int_t)(g ? g->n_processes : t->n_processes)));
 }
 
 static json_t *spike_json(const struct timeline_view *v, const struct timeline_spike *s)
@@ -60,7 +66,8 @@ static json_t *spike_json(const struct timeline_view *v, const struct timeline_s
 	json_set_time(o, "to", s->to_ns);
 	set_who(o, v->t, s->group);
 	json_object_set_new(o, "cpu_ns", json_integer((json_int_t)s->cpu_ns));
-	json_object_set_new(o, "share", json_real(s->all_ns ? (double)s->cpu_ns / (double)s->all_ns : 0));
+	json_object_set_new(o, "share",
+			    json_real(s->all_ns ? (double)s->cpu_ns / (double)s->all_ns : 0));
 	json_object_set_new(o, "cpu_cores", json_real(s->at.mean));
 	json_object_set_new(o, "peak_cores", json_real(s->at.peak));
 	json_object_set_new(o, "usual_cores", json_real(s->at.usual));
@@ -74,8 +81,10 @@ static json_t *spike_json(const struct timeline_view *v, const struct timeline_s
 	return o;
 }
 
-/* Sums by column; null where nothing was recorded. What stands is told as it stood at the column's end. */
-static json_t *values_json(const struct timeline *t, enum timeline_of of, uint32_t group, size_t columns, uint64_t *series)
+/* Sums by column; null where nothing was recorded. What stands is told as it stood at the column's
+ * end. */
+static json_t *values_json(const struct timeline *t, enum timeline_of of, uint32_t group,
+			   size_t columns, uint64_t *series)
 {
 	json_t *list = json_array();
 
@@ -89,7 +98,9 @@ static json_t *values_json(const struct timeline *t, enum timeline_of of, uint32
 			sum = of == TIMELINE_INUSE ? series[k] : sum + series[k];
 			covered += t->covered_ns[k];
 		}
-		json_array_append_new(list, of == TIMELINE_CPU && !covered ? json_null() : json_integer((json_int_t)sum));
+		json_array_append_new(list, of == TIMELINE_CPU && !covered ?
+						    json_null() :
+						    json_integer((json_int_t)sum));
 	}
 	return list;
 }
@@ -124,8 +135,10 @@ static json_t *groups_json(const struct timeline_view *v, size_t columns, uint64
 		json_t *o = json_object();
 
 		set_who(o, t, ranked[i]);
-		json_object_set_new(o, "cpu_ns", json_integer((json_int_t)t->groups[ranked[i]].cpu_ns));
-		json_object_set_new(o, "by_column_ns", values_json(t, TIMELINE_CPU, ranked[i], columns, series));
+		json_object_set_new(o, "cpu_ns",
+				    json_integer((json_int_t)t->groups[ranked[i]].cpu_ns));
+		json_object_set_new(o, "by_column_ns",
+				    values_json(t, TIMELINE_CPU, ranked[i], columns, series));
 		json_array_append_new(list, o);
 	}
 	return list;
@@ -152,8 +165,11 @@ static json_t *events_json(const struct timeline *t)
 
 int timeline_used_json(const struct timeline_used *u, size_t n, FILE *out)
 {
-	static const char *const units[] = {[TIMELINE_USED_BYTES] = "bytes", [TIMELINE_USED_RATE] = "bytes/s", [TIMELINE_USED_SHARE] = "share",
-					    [TIMELINE_USED_COUNT] = "per second", [TIMELINE_USED_TIME] = "seconds"};
+	static const char *const units[] = {[TIMELINE_USED_BYTES] = "bytes",
+					    [TIMELINE_USED_RATE] = "bytes/s",
+					    [TIMELINE_USED_SHARE] = "share",
+					    [TIMELINE_USED_COUNT] = "per second",
+					    [TIMELINE_USED_TIME] = "seconds"};
 	json_t *j = json_envelope("timeline", u->sel->from_ns, u->sel->to_ns);
 
 	json_object_set_new(j, "of", json_string(u->of));
@@ -168,7 +184,8 @@ int timeline_used_json(const struct timeline_used *u, size_t n, FILE *out)
 		json_set_time(o, "most_at", x->most_ns);
 		json_set_time(o, "ended", x->ended_ns);
 		for (size_t k = 0; k < u->columns; k++)
-			json_array_append_new(values, x->value[k] < 0 ? json_null() : json_real(x->value[k]));
+			json_array_append_new(values, x->value[k] < 0 ? json_null() :
+									json_real(x->value[k]));
 		json_object_set_new(o, "by_column", values);
 		json_array_append_new(json_rows(j), o);
 	}
@@ -189,7 +206,8 @@ int timeline_json(const struct timeline_view *v, FILE *out)
 	json_object_set_new(j, "cpus", json_integer(t->cpus));
 	json_object_set_new(j, "step_s", json_integer(t->step_ns / NSEC_PER_SEC));
 	json_object_set_new(j, "columns", columns_json(t, columns));
-	json_object_set_new(j, "cpu_by_column_ns", values_json(t, TIMELINE_CPU, TIMELINE_ALL, columns, series));
+	json_object_set_new(j, "cpu_by_column_ns",
+			    values_json(t, TIMELINE_CPU, TIMELINE_ALL, columns, series));
 	if (t->n_cells[TIMELINE_ALLOC])
 		json_object_set_new(j, "allocated_by_column_bytes",
 				    values_json(t, TIMELINE_ALLOC, TIMELINE_ALL, columns, series));
@@ -199,6 +217,7 @@ int timeline_json(const struct timeline_view *v, FILE *out)
 	json_object_set_new(j, "groups", groups_json(v, columns, series));
 	json_object_set_new(j, "events", events_json(t));
 	if (v->n_spikes > v->shown_spikes)
-		json_warn(j, "%zu more spikes: -n %zu shows them", v->n_spikes - v->shown_spikes, v->n_spikes);
+		json_warn(j, "%zu more spikes: -n %zu shows them", v->n_spikes - v->shown_spikes,
+			  v->n_spikes);
 	return json_print(j, out, 1);
 }

@@ -12,12 +12,13 @@
 
 struct timeline_view {
 	const struct timeline *t;
-	const struct timeline_spike *spikes; size_t n_spikes, shown_spikes;
-	size_t groups;       /* how many rows of groups at most */
-	const char *store;   /* to be named in commands, NULL: need not */
-	unsigned width;      /* columns of a line */
-	bool all_events;     /* else the first lines */
-	bool unicode;        /* blocks of eighths, else ASCII */
+	const struct timeline_spike *spikes;
+	size_t n_spikes, shown_spikes;
+	size_t groups;     /* how many rows of groups at most */
+	const char *store; /* to be named in commands, NULL: need not */
+	unsigned width;    /* columns of a line */
+	bool all_events;   /* else the first lines */
+	bool unicode;      /* blocks of eighths, else ASCII */
 };
 
 void timeline_text(const struct timeline_view *v, FILE *out);
@@ -32,6 +33,7 @@ size_t timeline_columns(unsigned width);
 /* Groups by CPU time, most first; the caller's (free). */
 uint32_t *timeline_ranked(const struct timeline *t);
 /* Which steps are in column `i` of `columns`: half-open. */
-void timeline_column(const struct timeline *t, size_t columns, size_t i, size_t *first, size_t *end);
+void timeline_column(const struct timeline *t, size_t columns, size_t i, size_t *first,
+		     size_t *end);
 
 #endif

@@ -14,17 +14,20 @@ static const uint32_t *processes_of(const struct timeline *t, uint32_t group, si
 	return t->by_group + (group == TIMELINE_ALL ? 0 : t->groups[group].first_process);
 }
 
-static void add_process(const struct timeline *t, enum timeline_of of, uint32_t process, uint64_t *out)
+static void add_process(const struct timeline *t, enum timeline_of of, uint32_t process,
+			uint64_t *out)
 {
 	for (size_t i = t->first_cell[of][process]; i < t->first_cell[of][process + 1]; i++)
 		out[t->cells[of][i].step] += t->cells[of][i].value;
 }
 
-/* What it held stands until it is told anew; every reading of a process is on record, so it ends with the last one. */
+/* What it held stands until it is told anew; every reading of a process is on record, so it ends
+ * with the last one. */
 static void add_standing(const struct timeline *t, uint32_t process, uint64_t *out)
 {
 	const struct timeline_cell *c = t->cells[TIMELINE_INUSE];
-	size_t first = t->first_cell[TIMELINE_INUSE][process], end = t->first_cell[TIMELINE_INUSE][process + 1];
+	size_t first = t->first_cell[TIMELINE_INUSE][process],
+	       end = t->first_cell[TIMELINE_INUSE][process + 1];
 
 	for (size_t i = first; i < end; i++) {
 		size_t until = i + 1 < end ? c[i + 1].step : c[i].step + 1;
@@ -51,10 +54,13 @@ void timeline_series(const struct timeline *t, enum timeline_of of, uint32_t gro
 void timeline_cores(const struct timeline *t, const uint64_t *ns, double *out)
 {
 	for (size_t i = 0; i < t->n_steps; i++)
-		out[i] = t->covered_ns[i] * 2 >= (uint64_t)t->step_ns ? (double)ns[i] / (double)t->covered_ns[i] : -1;
+		out[i] = t->covered_ns[i] * 2 >= (uint64_t)t->step_ns ?
+				 (double)ns[i] / (double)t->covered_ns[i] :
+				 -1;
 }
 
-uint32_t timeline_busiest(const struct timeline *t, uint32_t group, size_t first, size_t end, uint64_t *ns)
+uint32_t timeline_busiest(const struct timeline *t, uint32_t group, size_t first, size_t end,
+			  uint64_t *ns)
 {
 	const struct timeline_cell *c = t->cells[TIMELINE_CPU];
 	const size_t *at = t->first_cell[TIMELINE_CPU];

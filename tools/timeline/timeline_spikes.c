@@ -16,7 +16,7 @@ struct spiking {
 	const struct timeline *t;
 	struct timeline_spike *v;
 	size_t n, cap;
-	uint64_t *all, *ns;   /* of each step: all of it, the group's */
+	uint64_t *all, *ns; /* of each step: all of it, the group's */
 	double *cores;
 };
 
@@ -38,7 +38,8 @@ static void add(struct spiking *s, uint32_t group, const struct spike *at)
 {
 	const struct timeline *t = s->t;
 	int64_t from = timeline_time(t, at->first), to = timeline_time(t, at->end);
-	struct timeline_spike x = {.group = group, .at = *at, .cpu_ns = sum(s->ns, at), .all_ns = sum(s->all, at)};
+	struct timeline_spike x = {
+		.group = group, .at = *at, .cpu_ns = sum(s->ns, at), .all_ns = sum(s->all, at)};
 
 	x.from_ns = whole_second(from > t->sel->from_ns ? from : t->sel->from_ns);
 	x.to_ns = whole_second(to < t->sel->to_ns ? to : t->sel->to_ns);
@@ -59,7 +60,8 @@ static bool is_explained(const struct spiking *s, size_t n, const struct spike *
 		size_t end = x->at.end < at->end ? x->at.end : at->end;
 
 		if (end > first)
-			by_groups += x->at.excess * (double)(end - first) / (double)(x->at.end - x->at.first);
+			by_groups += x->at.excess * (double)(end - first) /
+				     (double)(x->at.end - x->at.first);
 	}
 	return by_groups >= EXPLAINED * at->excess;
 }
@@ -73,7 +75,8 @@ static void find(struct spiking *s, uint32_t group)
 
 	timeline_series(t, TIMELINE_CPU, group, s->ns);
 	timeline_cores(t, s->ns, s->cores);
-	found = spikes_find(s->cores, t->n_steps, (double)t->period_ns / (double)t->step_ns, TIMELINE_LEAST, &n);
+	found = spikes_find(s->cores, t->n_steps, (double)t->period_ns / (double)t->step_ns,
+			    TIMELINE_LEAST, &n);
 	for (size_t i = 0; i < n; i++)
 		if (group != TIMELINE_ALL || !is_explained(s, before, &found[i]))
 			add(s, group, &found[i]);
@@ -110,7 +113,8 @@ struct timeline_spike *timeline_spikes(const struct timeline *t, size_t *n)
 	return s.v;
 }
 
-void timeline_command(const struct timeline *t, const struct timeline_spike *s, const char *store, struct strbuf *out)
+void timeline_command(const struct timeline *t, const struct timeline_spike *s, const char *store,
+		      struct strbuf *out)
 {
 	const struct timeline_group *g = s->group == TIMELINE_ALL ? NULL : &t->groups[s->group];
 	char from[40], to[40];
@@ -120,7 +124,8 @@ void timeline_command(const struct timeline *t, const struct timeline_spike *s, 
 	/* of one kind, values are OR: ours is the narrower one */
 	if (t->sel->filter_text[0] && !(g && !g->is_host && filters_have(t->sel->filters, g->kind)))
 		strbuf_addf(out, " %s", t->sel->filter_text);
-	strbuf_addf(out, " --from %s --to %s", when_zoned(s->from_ns, from, sizeof(from)), when_zoned(s->to_ns, to, sizeof(to)));
+	strbuf_addf(out, " --from %s --to %s", when_zoned(s->from_ns, from, sizeof(from)),
+		    when_zoned(s->to_ns, to, sizeof(to)));
 	if (t->sel->self)
 		strbuf_addstr(out, " --self");
 	if (store) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timeline_spikes: whose CPU use stood out, and when: the spikes (tools/timeline/spikes.h) of each group of a timeline, most first
- * by the CPU time above what is usual for that group. A spike of all together that no group explains by half is told
- * too. What adds less than TIMELINE_LEAST cores is none.
+ * timeline_spikes: whose CPU use stood out, and when: the spikes (tools/timeline/spikes.h) of each
+ * group of a timeline, most first by the CPU time above what is usual for that group. A spike of
+ * all together that no group explains by half is told too. What adds less than TIMELINE_LEAST cores
+ * is none.
  */
 #ifndef SONDE_TOOLS_TIMELINE_SPIKES_H
 #define SONDE_TOOLS_TIMELINE_SPIKES_H
@@ -24,7 +25,9 @@ struct timeline_spike {
 
 /* The caller's (free). */
 struct timeline_spike *timeline_spikes(const struct timeline *t, size_t *n);
-/* The command that shows its stacks, ready for a shell. `store`: to be named in it, NULL: need not. */
-void timeline_command(const struct timeline *t, const struct timeline_spike *s, const char *store, struct strbuf *out);
+/* The command that shows its stacks, ready for a shell. `store`: to be named in it, NULL: need not.
+ */
+void timeline_command(const struct timeline *t, const struct timeline_spike *s, const char *store,
+		      struct strbuf *out);
 
 #endif

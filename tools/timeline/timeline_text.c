@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timeline_text: strips of the use over time, the spikes with the command that shows each, and what happened.
+ * timeline_text: strips of the use over time, the spikes with the command that shows each, and what
+ * happened.
  *
- *  1. A strip has a column for some steps; its height is the highest of them. All strips of CPU use have one scale, the top
- *     being the highest step of all together; memory has a scale of its own.
+ *  1. A strip has a column for some steps; its height is the highest of them. All strips of CPU use
+ * have one scale, the top being the highest step of all together; memory has a scale of its own.
  *  2. A column of which nothing was recorded is blank; one without any use has the lowest sign.
  *  3. With unicode, heights are blocks of eighths, else `_.:-=+*#@`.
  */
@@ -19,12 +20,12 @@
 #include "tools/print/wrap.h"
 #include "tools/timeline/timeline_print.h"
 
-#define NAME_COLUMNS 16
-#define TAIL_COLUMNS 24
+#define NAME_COLUMNS  16
+#define TAIL_COLUMNS  24
 #define LEAST_COLUMNS 12
-#define MOST_COLUMNS 120
-#define EVENTS 12
-#define EVENT_LEAST 32
+#define MOST_COLUMNS  120
+#define EVENTS        12
+#define EVENT_LEAST   32
 
 struct drawing {
 	const struct timeline_view *v;
@@ -33,7 +34,7 @@ struct drawing {
 	size_t columns;
 	int64_t now_ns;
 	uint64_t *series;
-	double *value;       /* of each step; -1: not recorded */
+	double *value; /* of each step; -1: not recorded */
 };
 
 static void put_name(FILE *out, const char *name)
@@ -41,7 +42,8 @@ static void put_name(FILE *out, const char *name)
 	struct strbuf label cleanup_strbuf = STRBUF_INIT;
 
 	term_add_middle(&label, name, NAME_COLUMNS);
-	fprintf(out, "%s%*s |", strbuf_str(&label), NAME_COLUMNS - (int)term_columns(strbuf_str(&label)), "");
+	fprintf(out, "%s%*s |", strbuf_str(&label),
+		NAME_COLUMNS - (int)term_columns(strbuf_str(&label)), "");
 }
 
 static void put_column(FILE *out, bool unicode, double x, double top)
@@ -101,7 +103,8 @@ static void cpu_strip(const struct drawing *d, const char *name, uint32_t group,
 
 static void memory_strip(const struct drawing *d, const char *name, enum timeline_of of)
 {
-	double per = of == TIMELINE_ALLOC ? (double)d->t->step_ns / NSEC_PER_SEC : 1, most = 0, last = 0;
+	double per = of == TIMELINE_ALLOC ? (double)d->t->step_ns / NSEC_PER_SEC : 1, most = 0,
+	       last = 0;
 	char now[32], high[32], tail[80];
 
 	if (!d->t->n_cells[of])
@@ -135,7 +138,9 @@ static void put_times(FILE *out, size_t columns, int64_t from_ns, int64_t middle
 	used = fprintf(out, "%*s%s", NAME_COLUMNS + 2, "", from) - NAME_COLUMNS - 2;
 	if ((size_t)used + 1 < mid && mid + strlen(middle) + 1 + strlen(to) < columns)
 		used += fprintf(out, "%*s%s", (int)mid - used, "", middle);
-	fprintf(out, "%*s%s\n", used + (int)strlen(to) < (int)columns ? (int)columns - used - (int)strlen(to) : 1, "", to);
+	fprintf(out, "%*s%s\n",
+		used + (int)strlen(to) < (int)columns ? (int)columns - used - (int)strlen(to) : 1,
+		"", to);
 }
 
 static void put_axis(const struct drawing *d)
@@ -143,7 +148,8 @@ static void put_axis(const struct drawing *d)
 	size_t first, end;
 
 	timeline_column(d->t, d->columns, d->columns / 2, &first, &end);
-	put_times(d->out, d->columns, d->t->sel->from_ns, timeline_time(d->t, first), d->t->sel->to_ns);
+	put_times(d->out, d->columns, d->t->sel->from_ns, timeline_time(d->t, first),
+		  d->t->sel->to_ns);
 }
 
 static void put_strips(struct drawing *d)
@@ -155,14 +161,16 @@ static void put_strips(struct drawing *d)
 
 	if (t->n_cells[TIMELINE_CPU]) {
 		cpu_strip(d, "all", TIMELINE_ALL, &top);
-		for (size_t i = 0; i < t->n_groups && i < d->v->groups && t->groups[ranked[i]].cpu_ns; i++)
+		for (size_t i = 0;
+		     i < t->n_groups && i < d->v->groups && t->groups[ranked[i]].cpu_ns; i++)
 			cpu_strip(d, t->groups[ranked[i]].name, ranked[i], &top);
 	}
 	memory_strip(d, "Go: allocated", TIMELINE_ALLOC);
 	memory_strip(d, "Go: in use", TIMELINE_INUSE);
 	put_axis(d);
 	fprintf(d->out, "each column %s%s\n",
-		when_duration((int64_t)((t->n_steps + d->columns - 1) / d->columns) * t->step_ns, each, sizeof(each)),
+		when_duration((int64_t)((t->n_steps + d->columns - 1) / d->columns) * t->step_ns,
+			      each, sizeof(each)),
 		t->n_cells[TIMELINE_CPU] ? ", its highest step; blank: nothing recorded" : "");
 }
 
@@ -174,11 +182,14 @@ static void put_spike(const struct drawing *d, const struct timeline_spike *s)
 	struct strbuf said cleanup_strbuf = STRBUF_INIT;
 	char from[32], to[32], cores[32];
 
-	term_add_middle(&name, s->group == TIMELINE_ALL ? "many together" : t->groups[s->group].name, 40);
+	term_add_middle(&name,
+			s->group == TIMELINE_ALL ? "many together" : t->groups[s->group].name, 40);
 	strbuf_addf(&said, "%s to %s  %s%s%s  %s (usually %.2f), %.0f %% of all; most: ",
-		when_local(s->from_ns, d->now_ns, from, sizeof(from)), when_local(s->to_ns, d->now_ns, to, sizeof(to)),
-		term_on(d->out, TERM_BOLD), strbuf_str(&name), term_off(d->out), term_cores(s->at.mean, cores, sizeof(cores)),
-		s->at.usual, s->all_ns ? 100 * (double)s->cpu_ns / (double)s->all_ns : 0);
+		    when_local(s->from_ns, d->now_ns, from, sizeof(from)),
+		    when_local(s->to_ns, d->now_ns, to, sizeof(to)), term_on(d->out, TERM_BOLD),
+		    strbuf_str(&name), term_off(d->out),
+		    term_cores(s->at.mean, cores, sizeof(cores)), s->at.usual,
+		    s->all_ns ? 100 * (double)s->cpu_ns / (double)s->all_ns : 0);
 	strbuf_reset(&name);
 	term_add_middle(&name, p->comm, 24);
 	strbuf_addf(&said, "%s (%u)", strbuf_str(&name), p->pid);
@@ -194,14 +205,19 @@ static void put_spikes(const struct drawing *d)
 	if (!d->t->n_cells[TIMELINE_CPU])
 		return;
 	if (!v->n_spikes) {
-		fprintf(d->out, "\nno spikes: nobody used %.1f cores and %.0f deviations more than is usual\n", TIMELINE_LEAST, SPIKES_SIGMAS);
+		fprintf(d->out,
+			"\nno spikes: nobody used %.1f cores and %.0f deviations more than is usual\n",
+			TIMELINE_LEAST, SPIKES_SIGMAS);
 		return;
 	}
-	fprintf(d->out, "\nspikes, the largest first (%.0f deviations and %.1f cores above the median):\n", SPIKES_SIGMAS, TIMELINE_LEAST);
+	fprintf(d->out,
+		"\nspikes, the largest first (%.0f deviations and %.1f cores above the median):\n",
+		SPIKES_SIGMAS, TIMELINE_LEAST);
 	for (size_t i = 0; i < v->shown_spikes; i++)
 		put_spike(d, &v->spikes[i]);
 	if (v->n_spikes > v->shown_spikes)
-		fprintf(d->out, "%zu more: -n %zu shows them\n", v->n_spikes - v->shown_spikes, v->n_spikes);
+		fprintf(d->out, "%zu more: -n %zu shows them\n", v->n_spikes - v->shown_spikes,
+			v->n_spikes);
 }
 
 static void put_events(const struct drawing *d)
@@ -219,8 +235,10 @@ static void put_events(const struct drawing *d)
 		strbuf_addstr(&s, when_local(x->from_ns, d->now_ns, from, sizeof(from)));
 		if (x->to_ns > x->from_ns)
 			strbuf_addf(&s, " to %s", when_local(x->to_ns, d->now_ns, to, sizeof(to)));
-		if (x->to_ns > x->from_ns && !x->n) /* of what lasted, not of what happened so often */
-			strbuf_addf(&s, " (%s)", when_duration(x->to_ns - x->from_ns, length, sizeof(length)));
+		/* of what lasted, not of what happened so often */
+		if (x->to_ns > x->from_ns && !x->n)
+			strbuf_addf(&s, " (%s)",
+				    when_duration(x->to_ns - x->from_ns, length, sizeof(length)));
 		strbuf_addstr(&s, "  ");
 		room = d->v->width > s.len + EVENT_LEAST ? d->v->width - s.len : EVENT_LEAST;
 		term_add_middle(&s, x->text, d->v->width ? room : 200);
@@ -232,7 +250,9 @@ static void put_events(const struct drawing *d)
 
 size_t timeline_columns(unsigned width)
 {
-	const size_t room = width > NAME_COLUMNS + TAIL_COLUMNS + LEAST_COLUMNS + 3 ? width - NAME_COLUMNS - TAIL_COLUMNS - 3 : LEAST_COLUMNS;
+	const size_t room = width > NAME_COLUMNS + TAIL_COLUMNS + LEAST_COLUMNS + 3 ?
+				    width - NAME_COLUMNS - TAIL_COLUMNS - 3 :
+				    LEAST_COLUMNS;
 
 	return room < MOST_COLUMNS ? room : MOST_COLUMNS;
 }
@@ -248,9 +268,16 @@ static void say_used(double x, enum timeline_used_unit unit, char *buf, size_t s
 	else if (unit == TIMELINE_USED_COUNT)
 		snprintf(buf, size, "%.3g/s", x);
 	else if (unit == TIMELINE_USED_TIME)
-		snprintf(buf, size, x < 1e-3 ? "%.3g us" : x < 1 ? "%.3g ms" : "%.3g s", x < 1e-3 ? 1e6 * x : x < 1 ? 1e3 * x : x);
+		snprintf(buf, size,
+			 x < 1e-3 ? "%.3g us" :
+			 x < 1    ? "%.3g ms" :
+				    "%.3g s",
+			 x < 1e-3 ? 1e6 * x :
+			 x < 1    ? 1e3 * x :
+				    x);
 	else
-		snprintf(buf, size, "%s%s", term_bytes((uint64_t)x, bytes, sizeof(bytes)), unit == TIMELINE_USED_RATE ? "/s" : "");
+		snprintf(buf, size, "%s%s", term_bytes((uint64_t)x, bytes, sizeof(bytes)),
+			 unit == TIMELINE_USED_RATE ? "/s" : "");
 }
 
 void timeline_used_text(const struct timeline_used *u, size_t n, bool unicode, FILE *out)
@@ -265,12 +292,15 @@ void timeline_used_text(const struct timeline_used *u, size_t n, bool unicode, F
 			put_column(out, unicode, x->value[k], u->lines[0].most);
 		say_used(x->last, u->unit, last, sizeof(last));
 		say_used(x->most, u->unit, most, sizeof(most));
-		fprintf(out, "| %s, max %s at %s", last, most, when_local(x->most_ns, clock_utc_ns(), when, sizeof(when)));
+		fprintf(out, "| %s, max %s at %s", last, most,
+			when_local(x->most_ns, clock_utc_ns(), when, sizeof(when)));
 		if (x->ended_ns)
-			fprintf(out, ", ended %s", when_local(x->ended_ns, clock_utc_ns(), when, sizeof(when)));
+			fprintf(out, ", ended %s",
+				when_local(x->ended_ns, clock_utc_ns(), when, sizeof(when)));
 		fputc('\n', out);
 	}
-	put_times(out, u->columns, u->sel->from_ns, timeline_used_time(u, u->columns / 2), u->sel->to_ns);
+	put_times(out, u->columns, u->sel->from_ns, timeline_used_time(u, u->columns / 2),
+		  u->sel->to_ns);
 	if (u->n > n)
 		fprintf(out, "%zu more: -n %zu shows them\n", u->n - n, u->n);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline_used: see the header. One question a segment gives rows (ts, seconds, name, container or "", value). */
+/* timeline_used: see the header. One question a segment gives rows (ts, seconds, name, container or
+ * "", value). */
 #include "tools/timeline/timeline_used.h"
 
 #include <errno.h>
@@ -15,9 +16,10 @@
 #include "tools/select/askrows.h"
 
 #define HOLD_NS (70 * NSEC_PER_SEC)
-#define ASKED   "iif(container IS NULL OR container = '', comm, container) || iif(side = 'client', ' asks', '')"
-#define JVM     "iif(container = '', comm, container) || ' ' || pid"
-#define WITHIN  " WHERE ts BETWEEN ?1 - 70 AND ?2"
+#define ASKED \
+	"iif(container IS NULL OR container = '', comm, container) || iif(side = 'client', ' asks', '')"
+#define JVM    "iif(container = '', comm, container) || ' ' || pid"
+#define WITHIN " WHERE ts BETWEEN ?1 - 70 AND ?2"
 
 static const struct question {
 	const char *of, *sql;
@@ -25,39 +27,63 @@ static const struct question {
 	bool gauge, flows; /* flows: of family net, where family host has nothing */
 	bool requests;     /* of family l7; what is no sum of it holds for its own bucket */
 } QUESTIONS[] = {
-	{"mem", "SELECT ts, seconds, container, container, working FROM container_stats" WITHIN
-		" UNION ALL SELECT ts, seconds, '[host]', '', mem_total - mem_available FROM host_stats" WITHIN,
+	{"mem",
+	 "SELECT ts, seconds, container, container, working FROM container_stats" WITHIN
+	 " UNION ALL SELECT ts, seconds, '[host]', '', mem_total - mem_available FROM host_stats" WITHIN,
 	 TIMELINE_USED_BYTES, true, false, false},
-	{"io", "SELECT ts, seconds, container, container, 1.0 * (read_bytes + write_bytes) / seconds FROM container_stats" WITHIN
-	       " UNION ALL SELECT ts, seconds, '[' || disk || ']', '', 1.0 * (read_bytes + write_bytes) / seconds FROM disk_stats" WITHIN,
+	{"io",
+	 "SELECT ts, seconds, container, container, 1.0 * (read_bytes + write_bytes) / seconds FROM container_stats" WITHIN
+	 " UNION ALL SELECT ts, seconds, '[' || disk || ']', '', 1.0 * (read_bytes + write_bytes) / seconds FROM disk_stats" WITHIN,
 	 TIMELINE_USED_RATE, false, false, false},
-	{"net", "SELECT ts, seconds, container, container, 1.0 * (rx_bytes + tx_bytes) / seconds FROM container_stats" WITHIN
-		" UNION ALL SELECT ts, seconds, '[' || interface || ']', '', 1.0 * (rx_bytes + tx_bytes) / seconds FROM net_stats" WITHIN
-		" AND container = ''", TIMELINE_USED_RATE, false, false, false},
-	{"pressure", "SELECT ts, seconds, container || ' cpu', container, 1e-6 * psi_cpu_us / seconds FROM container_stats" WITHIN
-		     " UNION ALL SELECT ts, seconds, container || ' memory', container, 1e-6 * psi_mem_us / seconds FROM container_stats" WITHIN
-		     " UNION ALL SELECT ts, seconds, container || ' io', container, 1e-6 * psi_io_us / seconds FROM container_stats" WITHIN
-		     " UNION ALL SELECT ts, seconds, '[host] cpu', '', 1e-6 * psi_cpu_us / seconds FROM host_stats" WITHIN
-		     " UNION ALL SELECT ts, seconds, '[host] memory', '', 1e-6 * psi_mem_us / seconds FROM host_stats" WITHIN
-		     " UNION ALL SELECT ts, seconds, '[host] io', '', 1e-6 * psi_io_us / seconds FROM host_stats" WITHIN,
+	{"net",
+	 "SELECT ts, seconds, container, container, 1.0 * (rx_bytes + tx_bytes) / seconds FROM container_stats" WITHIN
+	 " UNION ALL SELECT ts, seconds, '[' || interface || ']', '', 1.0 * (rx_bytes + tx_bytes) / seconds FROM net_stats" WITHIN
+	 " AND container = ''",
+	 TIMELINE_USED_RATE, false, false, false},
+	{"pressure",
+	 "SELECT ts, seconds, container || ' cpu', container, 1e-6 * psi_cpu_us / seconds FROM container_stats" WITHIN
+	 " UNION ALL SELECT ts, seconds, container || ' memory', container, 1e-6 * psi_mem_us / seconds FROM container_stats" WITHIN
+	 " UNION ALL SELECT ts, seconds, container || ' io', container, 1e-6 * psi_io_us / seconds FROM container_stats" WITHIN
+	 " UNION ALL SELECT ts, seconds, '[host] cpu', '', 1e-6 * psi_cpu_us / seconds FROM host_stats" WITHIN
+	 " UNION ALL SELECT ts, seconds, '[host] memory', '', 1e-6 * psi_mem_us / seconds FROM host_stats" WITHIN
+	 " UNION ALL SELECT ts, seconds, '[host] io', '', 1e-6 * psi_io_us / seconds FROM host_stats" WITHIN,
 	 TIMELINE_USED_SHARE, false, false, false},
-	{"net", "SELECT ts, seconds, iif(container = '', comm, container), container, 1.0 * (coalesce(rx_bytes, 0) + coalesce(tx_bytes, 0)) / seconds FROM flows" WITHIN,
+	{"net",
+	 "SELECT ts, seconds, iif(container = '', comm, container), container, 1.0 * (coalesce(rx_bytes, 0) + coalesce(tx_bytes, 0)) / seconds FROM flows" WITHIN,
 	 TIMELINE_USED_RATE, false, true, false},
-	{"requests", "SELECT ts, seconds, " ASKED ", container, 1.0 * requests / seconds FROM requests" WITHIN, TIMELINE_USED_COUNT, false, false, true},
-	{"errors", "SELECT ts, seconds, " ASKED ", container, 1.0 * errors / seconds FROM requests" WITHIN " AND errors > 0", TIMELINE_USED_COUNT, false, false,
-	 true},
-	{"latency", "SELECT ts, seconds, name, container, 1e-9 * iif(k < 8, k, (8 + k % 8 << k / 8 - 1) + (1 << k / 8 - 1) / 2.0) FROM"
-		    " (SELECT *, sum(n) OVER (PARTITION BY ts, name ORDER BY k) AS upto, sum(n) OVER (PARTITION BY ts, name) AS of FROM"
-		    " (SELECT ts, seconds, " ASKED " AS name, container, json_extract(hist, '$[0]') + j.key - 1 AS k, sum(j.value) AS n"
-		    " FROM requests JOIN json_each(hist) j" WITHIN " AND j.key > 0 AND j.value > 0 GROUP BY 1, 3, 5))"
-		    " WHERE upto >= 0.95 * of AND upto - n < 0.95 * of", TIMELINE_USED_TIME, true, false, true},
-	{"gpu", "SELECT ts, seconds, '[gpu ' || gpu || ']', '', 1e-6 * busy_us / seconds FROM gpu_stats" WITHIN
-		" UNION ALL SELECT ts, seconds, iif(container = '', coalesce(nullif(comm, ''), '[unknown]'), container), container, 1e-6 * busy_us / seconds"
-		" FROM gpu_process_stats" WITHIN, TIMELINE_USED_SHARE, false, false, false},
-	{"jvm", "SELECT ts, seconds, " JVM ", container, coalesce(young_used, 0) + old_used FROM jvm_stats" WITHIN, TIMELINE_USED_BYTES, true, false, false},
-	{"gc", "SELECT ts, seconds, " JVM ", container, 1e-6 * (coalesce(young_gc_us, 0) + coalesce(full_gc_us, 0) + coalesce(concurrent_gc_us, 0)) / seconds"
-	       " FROM jvm_stats" WITHIN, TIMELINE_USED_SHARE, false, false, false},
-	{"disk", "SELECT ts, seconds, '[' || disk || ']', '', 1e-6 * busy_us / seconds FROM disk_stats" WITHIN, TIMELINE_USED_SHARE, false, false, false},
+	{"requests",
+	 "SELECT ts, seconds, " ASKED ", container, 1.0 * requests / seconds FROM requests" WITHIN,
+	 TIMELINE_USED_COUNT, false, false, true},
+	{"errors",
+	 "SELECT ts, seconds, " ASKED ", container, 1.0 * errors / seconds FROM requests" WITHIN
+	 " AND errors > 0",
+	 TIMELINE_USED_COUNT, false, false, true},
+	{"latency",
+	 "SELECT ts, seconds, name, container, 1e-9 * iif(k < 8, k, (8 + k % 8 << k / 8 - 1) + (1 << k / 8 - 1) / 2.0) FROM"
+	 " (SELECT *, sum(n) OVER (PARTITION BY ts, name ORDER BY k) AS upto, sum(n) OVER (PARTITION BY ts, name) AS of FROM"
+	 " (SELECT ts, seconds, " ASKED
+	 " AS name, container, json_extract(hist, '$[0]') + j.key - 1 AS k, sum(j.value) AS n"
+	 " FROM requests JOIN json_each(hist) j" WITHIN
+	 " AND j.key > 0 AND j.value > 0 GROUP BY 1, 3, 5))"
+	 " WHERE upto >= 0.95 * of AND upto - n < 0.95 * of",
+	 TIMELINE_USED_TIME, true, false, true},
+	{"gpu",
+	 "SELECT ts, seconds, '[gpu ' || gpu || ']', '', 1e-6 * busy_us / seconds FROM gpu_stats" WITHIN
+	 " UNION ALL SELECT ts, seconds, iif(container = '', coalesce(nullif(comm, ''), '[unknown]'), container), container, 1e-6 * busy_us / seconds"
+	 " FROM gpu_process_stats" WITHIN,
+	 TIMELINE_USED_SHARE, false, false, false},
+	{"jvm",
+	 "SELECT ts, seconds, " JVM
+	 ", container, coalesce(young_used, 0) + old_used FROM jvm_stats" WITHIN,
+	 TIMELINE_USED_BYTES, true, false, false},
+	{"gc",
+	 "SELECT ts, seconds, " JVM
+	 ", container, 1e-6 * (coalesce(young_gc_us, 0) + coalesce(full_gc_us, 0) + coalesce(concurrent_gc_us, 0)) / seconds"
+	 " FROM jvm_stats" WITHIN,
+	 TIMELINE_USED_SHARE, false, false, false},
+	{"disk",
+	 "SELECT ts, seconds, '[' || disk || ']', '', 1e-6 * busy_us / seconds FROM disk_stats" WITHIN,
+	 TIMELINE_USED_SHARE, false, false, false},
 };
 #define N_QUESTIONS ARRAY_SIZE(QUESTIONS)
 
@@ -72,7 +98,8 @@ struct reading {
 	struct timeline_used *out;
 	struct idmap line_of;
 	size_t cap;
-	struct stop *stops; size_t n_stops, cap_stops;
+	struct stop *stops;
+	size_t n_stops, cap_stops;
 	int64_t covered_ns; /* something was recorded up to here */
 };
 
@@ -95,21 +122,37 @@ int64_t timeline_used_time(const struct timeline_used *u, size_t column)
 
 static bool wants(const struct selection *sel, const char *container)
 {
-	const struct store_process_row p = {.comm = "", .exe = "", .args = "", .cgroup = "", .unit = "", .container = container,
-					    .container_id = container, .container_image = "", .runtime = "", .project = "", .service = "",
-					    .lang = "", .lang_runtime = "", .present = true};
+	const struct store_process_row p = {.comm = "",
+					    .exe = "",
+					    .args = "",
+					    .cgroup = "",
+					    .unit = "",
+					    .container = container,
+					    .container_id = container,
+					    .container_image = "",
+					    .runtime = "",
+					    .project = "",
+					    .service = "",
+					    .lang = "",
+					    .lang_runtime = "",
+					    .present = true};
 
 	return !select_is_narrow(sel) || (*container && select_wants_process(sel, &p));
 }
 
-static struct timeline_used_line *line_of(struct reading *r, const char *name, const char *container)
+static struct timeline_used_line *line_of(struct reading *r, const char *name,
+					  const char *container)
 {
 	struct timeline_used *u = r->out;
 	bool fresh;
 	uint64_t *at = idmap_ref(&r->line_of, name_hash(name), &fresh);
 
 	if (fresh) {
-		struct timeline_used_line x = {.name = mem_strdup(name), .container = mem_strdup(container), .value = mem_array(u->columns, sizeof(double)), .most = -1, .last = -1};
+		struct timeline_used_line x = {.name = mem_strdup(name),
+					       .container = mem_strdup(container),
+					       .value = mem_array(u->columns, sizeof(double)),
+					       .most = -1,
+					       .last = -1};
 
 		for (size_t i = 0; i < u->columns; i++)
 			x.value[i] = -1;
@@ -121,7 +164,8 @@ static struct timeline_used_line *line_of(struct reading *r, const char *name, c
 }
 
 /* Columns that [from, to) touches: half-open; none where it is outside of the range. */
-static void columns_of(const struct timeline_used *u, int64_t from, int64_t to, size_t *first, size_t *end)
+static void columns_of(const struct timeline_used *u, int64_t from, int64_t to, size_t *first,
+		       size_t *end)
 {
 	int64_t w = width(u), a = from - u->sel->from_ns, z = to - u->sel->from_ns;
 
@@ -141,7 +185,8 @@ static double part_of(const struct timeline_used *u, size_t column, int64_t from
 }
 
 /* It was this much from `from` to `to`. */
-static void fill(const struct reading *r, struct timeline_used_line *line, int64_t from, int64_t to, double value)
+static void fill(const struct reading *r, struct timeline_used_line *line, int64_t from, int64_t to,
+		 double value)
 {
 	const struct timeline_used *u = r->out;
 	size_t first, end;
@@ -152,8 +197,10 @@ static void fill(const struct reading *r, struct timeline_used_line *line, int64
 
 		if (!r->q->gauge)
 			line->value[i] = was + value * part_of(u, i, from, to);
-		else /* rows come in order of time: it holds until the next one, and of a column the highest is told */
-			line->value[i] = (i == first || r->q->requests) && was > value ? was : value;
+		else /* rows come in order of time: it holds until the next one, and of a column the
+			highest is told */
+			line->value[i] =
+				(i == first || r->q->requests) && was > value ? was : value;
 	}
 }
 
@@ -171,7 +218,8 @@ static int64_t go_on(const struct reading *r, struct timeline_used_line *line, i
 	if (to <= line->read_ns || to - line->read_ns > HOLD_NS)
 		return line->read_ns;
 	for (size_t i = 0; *line->container && i < r->n_stops; i++)
-		if (r->stops[i].name == name && r->stops[i].at_ns < to && r->stops[i].at_ns > line->read_ns - HOLD_NS)
+		if (r->stops[i].name == name && r->stops[i].at_ns < to &&
+		    r->stops[i].at_ns > line->read_ns - HOLD_NS)
 			to = r->stops[i].at_ns > line->read_ns ? r->stops[i].at_ns : line->read_ns;
 	fill(r, line, line->read_ns, to, r->q->gauge ? line->read : 0);
 	return to;
@@ -180,7 +228,8 @@ static int64_t go_on(const struct reading *r, struct timeline_used_line *line, i
 static void take_row(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC, to = from + sqlite3_column_int64(st, 1) * NSEC_PER_SEC;
+	int64_t from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC,
+		to = from + sqlite3_column_int64(st, 1) * NSEC_PER_SEC;
 	double value = sqlite3_column_double(st, 4);
 	struct timeline_used_line *line;
 	size_t first, end;
@@ -204,13 +253,15 @@ static void take_stop(void *ctx, sqlite3_stmt *st)
 	struct reading *r = ctx;
 
 	mem_grow(r->stops, r->n_stops, r->cap_stops);
-	r->stops[r->n_stops++] = (struct stop){name_hash(askrows_text(st, 1)), sqlite3_column_int64(st, 0)};
+	r->stops[r->n_stops++] =
+		(struct stop){name_hash(askrows_text(st, 1)), sqlite3_column_int64(st, 0)};
 }
 
 static void take_time(void *ctx, sqlite3_stmt *st)
 {
 	struct reading *r = ctx;
-	int64_t from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC, to = from + sqlite3_column_int64(st, 1) * NSEC_PER_SEC;
+	int64_t from = sqlite3_column_int64(st, 0) * NSEC_PER_SEC,
+		to = from + sqlite3_column_int64(st, 1) * NSEC_PER_SEC;
 	size_t first, end;
 
 	r->covered_ns = to > r->covered_ns ? to : r->covered_ns;
@@ -219,7 +270,8 @@ static void take_time(void *ctx, sqlite3_stmt *st)
 		r->out->covered[i] = true;
 }
 
-/* What came after its newest reading: it goes on, or has ended; in the bucket of that, where it is told when. */
+/* What came after its newest reading: it goes on, or has ended; in the bucket of that, where it is
+ * told when. */
 static void line_end(const struct reading *r, struct timeline_used_line *x)
 {
 	int64_t to = go_on(r, x, r->covered_ns), stopped = 0;
@@ -227,12 +279,15 @@ static void line_end(const struct reading *r, struct timeline_used_line *x)
 	if (to >= r->covered_ns || to >= r->out->sel->to_ns)
 		return;
 	for (size_t i = 0; to == x->read_ns && i < r->n_stops; i++)
-		if (r->stops[i].name == name_hash(x->container) && r->stops[i].at_ns >= x->read_from_ns && r->stops[i].at_ns <= to && r->stops[i].at_ns > stopped)
+		if (r->stops[i].name == name_hash(x->container) &&
+		    r->stops[i].at_ns >= x->read_from_ns && r->stops[i].at_ns <= to &&
+		    r->stops[i].at_ns > stopped)
 			stopped = r->stops[i].at_ns;
 	x->ended_ns = stopped ? stopped : to;
 }
 
-/* What was recorded and not told used nothing; what was not recorded, and what had not begun or has ended, is not known. */
+/* What was recorded and not told used nothing; what was not recorded, and what had not begun or has
+ * ended, is not known. */
 static void line_finish(const struct reading *r, struct timeline_used_line *x)
 {
 	const struct timeline_used *u = r->out;
@@ -260,7 +315,8 @@ static void line_release(struct timeline_used_line *x)
 	free(x->value);
 }
 
-/* Lines that are nothing in the range are none: they were read before it, or where nothing was recorded. */
+/* Lines that are nothing in the range are none: they were read before it, or where nothing was
+ * recorded. */
 static void finish(const struct reading *r)
 {
 	struct timeline_used *u = r->out;
@@ -293,7 +349,9 @@ static const struct question *question_of(const char *of, bool flows, struct err
 			return &QUESTIONS[i];
 	if (flows)
 		return NULL;
-	err_set(e, -EINVAL, EXIT_USAGE, "--of takes cpu, mem, io, net, pressure, disk, gpu, jvm, gc, requests, errors or latency, not '%.100s'", of);
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"--of takes cpu, mem, io, net, pressure, disk, gpu, jvm, gc, requests, errors or latency, not '%.100s'",
+		of);
 	return NULL;
 }
 
@@ -319,7 +377,10 @@ static int read_all(struct reading *r, struct err *e)
 {
 	const struct selection *sel = r->out->sel;
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
-	const char *times = r->q->requests ? L7_TIMES : r->q->flows ? NET_TIMES : is_of_gpus(r->q) ? GPU_TIMES : HOST_TIMES;
+	const char *times = r->q->requests   ? L7_TIMES :
+			    r->q->flows      ? NET_TIMES :
+			    is_of_gpus(r->q) ? GPU_TIMES :
+					       HOST_TIMES;
 	int rc = 0;
 
 	strbuf_addf(&sql, "SELECT * FROM (%s) ORDER BY ts", r->q->sql);
@@ -332,7 +393,8 @@ static int read_all(struct reading *r, struct err *e)
 		if (!rc && is_read_regularly(r->q))
 			rc = askrows(sel, seg, sel->segments[i].path, STOPS, take_stop, r, e);
 		if (!rc)
-			rc = askrows(sel, seg, sel->segments[i].path, strbuf_str(&sql), take_row, r, e);
+			rc = askrows(sel, seg, sel->segments[i].path, strbuf_str(&sql), take_row, r,
+				     e);
 	}
 	if (!rc)
 		finish(r);
@@ -354,16 +416,23 @@ static int none(const struct timeline_used *u, const struct question *q, struct 
 {
 	const struct selection *sel = u->sel;
 	bool known = knows_any(u);
-	const char *family = q->requests ? "l7" : is_of_gpus(q) ? "gpu" : "host", *of = !strcmp(u->of, "jvm") ? "Java's heaps" : u->of;
+	const char *family = q->requests   ? "l7" :
+			     is_of_gpus(q) ? "gpu" :
+					     "host",
+		   *of = !strcmp(u->of, "jvm") ? "Java's heaps" : u->of;
 
-	err_set(e, -ENODATA, EXIT_NOTHING, "no %s%s%s in %s: %s", of, *sel->what ? " of " : "", sel->what, sel->range,
-		known && (q->requests || strstr("gpu jvm gc", q->of)) ? "there were none" : q->requests ? "requests were not recorded then" :
-		is_of_gpus(q) ? "GPUs were not recorded then" : "what the host and its containers used was not recorded then");
+	err_set(e, -ENODATA, EXIT_NOTHING, "no %s%s%s in %s: %s", of, *sel->what ? " of " : "",
+		sel->what, sel->range,
+		known && (q->requests || strstr("gpu jvm gc", q->of)) ? "there were none" :
+		q->requests   ? "requests were not recorded then" :
+		is_of_gpus(q) ? "GPUs were not recorded then" :
+				"what the host and its containers used was not recorded then");
 	err_fix(e, "sudo sonde record --families cpu,%s -d 30s", family);
 	return -ENODATA;
 }
 
-int timeline_used_make(const struct selection *sel, const char *of, size_t columns, struct timeline_used *out, struct err *e)
+int timeline_used_make(const struct selection *sel, const char *of, size_t columns,
+		       struct timeline_used *out, struct err *e)
 {
 	struct timeline_used u = {.sel = sel, .of = of, .columns = columns ? columns : 1};
 	struct reading r = {.q = question_of(of, false, e), .out = &u};

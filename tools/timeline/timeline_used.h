@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timeline_used: `sonde timeline --of mem|io|net|pressure|disk|gpu|jvm|gc|requests|errors|latency`: what families host, gpu and l7 measured over
- * time, a strip for each container and for what the host has of it, those with the highest peak first.
+ * timeline_used: `sonde timeline --of mem|io|net|pressure|disk|gpu|jvm|gc|requests|errors|latency`:
+ * what families host, gpu and l7 measured over time, a strip for each container and for what the
+ * host has of it, those with the highest peak first.
  *
- *   mem       memory of containers without files not used lately; of the host what programs cannot get
- *   io        bytes a second that containers and disks read and wrote
- *   net       bytes a second that containers and the host's interfaces received and sent; where family host recorded none of it, what went
- *             over the connections of containers, and of commands outside of them, as family net did
- *   pressure  part of the time in which some thread waited, for a CPU, memory or a disk
- *   disk      part of the time in which a disk had something to do
- *   gpu       part of the time in which a GPU was busy, and had kernels of containers, and of commands outside of them
- *   jvm       heap in use of each of Java's virtual machines
- *   gc        part of the time that these spent in collections
- *   requests  how many a second containers, and commands outside of them, were asked ("NAME asks": and asked others)
- *   errors    how many of those a second failed
- *   latency   within which time 95 % of them were answered, bucket by bucket, of a column the longest
+ *   mem       memory of containers without files not used lately; of the host what programs cannot
+ * get io        bytes a second that containers and disks read and wrote net       bytes a second
+ * that containers and the host's interfaces received and sent; where family host recorded none of
+ * it, what went over the connections of containers, and of commands outside of them, as family net
+ * did pressure  part of the time in which some thread waited, for a CPU, memory or a disk disk part
+ * of the time in which a disk had something to do gpu       part of the time in which a GPU was
+ * busy, and had kernels of containers, and of commands outside of them jvm       heap in use of
+ * each of Java's virtual machines gc        part of the time that these spent in collections
+ *   requests  how many a second containers, and commands outside of them, were asked ("NAME asks":
+ * and asked others) errors    how many of those a second failed latency   within which time 95 % of
+ * them were answered, bucket by bucket, of a column the longest
  *
- * A column is a part of the range; a counter's bucket is shared by the columns that it touches, a gauge holds until the next
- * reading. Of what goes on there is one within a minute and ten seconds: after that, and where a container is told to have stopped, a line has ended
- * at its last one. (What requests are told of, and GPUs, has no readings while nothing happens: it was nothing then.)
+ * A column is a part of the range; a counter's bucket is shared by the columns that it touches, a
+ * gauge holds until the next reading. Of what goes on there is one within a minute and ten seconds:
+ * after that, and where a container is told to have stopped, a line has ended at its last one.
+ * (What requests are told of, and GPUs, has no readings while nothing happens: it was nothing
+ * then.)
  */
 #ifndef SONDE_TOOLS_TIMELINE_USED_H
 #define SONDE_TOOLS_TIMELINE_USED_H
@@ -30,14 +32,21 @@
 #include "schema/base/err.h"
 #include "tools/select/select.h"
 
-enum timeline_used_unit { TIMELINE_USED_BYTES, TIMELINE_USED_RATE, TIMELINE_USED_SHARE, TIMELINE_USED_COUNT, TIMELINE_USED_TIME };
+enum timeline_used_unit {
+	TIMELINE_USED_BYTES,
+	TIMELINE_USED_RATE,
+	TIMELINE_USED_SHARE,
+	TIMELINE_USED_COUNT,
+	TIMELINE_USED_TIME
+};
 
 struct timeline_used_line {
 	char *name;
-	double *value;          /* by column; -1: not measured */
-	double most, last;      /* -1: never */
-	int64_t most_ns;        /* when its highest column begins, UTC */
-	int64_t ended_ns;       /* UTC; it has no reading later than this, and was recorded; 0: it goes on */
+	double *value;     /* by column; -1: not measured */
+	double most, last; /* -1: never */
+	int64_t most_ns;   /* when its highest column begins, UTC */
+	int64_t ended_ns; /* UTC; it has no reading later than this, and was recorded; 0: it goes on
+			   */
 	/* while it is made */
 	char *container;
 	int64_t read_from_ns, read_ns; /* its newest reading */
@@ -49,12 +58,15 @@ struct timeline_used {
 	const char *of;
 	enum timeline_used_unit unit;
 	size_t columns;
-	bool *covered;          /* by column: something was recorded */
-	struct timeline_used_line *lines; size_t n; /* highest peak first */
+	bool *covered; /* by column: something was recorded */
+	struct timeline_used_line *lines;
+	size_t n; /* highest peak first */
 };
 
-/* EXIT_USAGE: no such thing, with those there are; EXIT_NOTHING: it was not recorded in the range. */
-int timeline_used_make(const struct selection *sel, const char *of, size_t columns, struct timeline_used *out, struct err *e);
+/* EXIT_USAGE: no such thing, with those there are; EXIT_NOTHING: it was not recorded in the range.
+ */
+int timeline_used_make(const struct selection *sel, const char *of, size_t columns,
+		       struct timeline_used *out, struct err *e);
 void timeline_used_release(struct timeline_used *u);
 int64_t timeline_used_time(const struct timeline_used *u, size_t column);
 

@@ -16,18 +16,19 @@
 #include "tools/select/word.h"
 #include "tools/sql/namedquery.h"
 
-#define A_FILE "<file>"
+#define A_FILE        "<file>"
 #define FUNCTIONS_MAX "500" /* more is no help */
 
 struct completing {
 	const struct verb *verb;
 	const struct option *tables[VERB_TABLES];
-	const char *typed;        /* so far */
-	const char *store;        /* as --store says */
+	const char *typed; /* so far */
+	const char *store; /* as --store says */
 	FILE *out;
 };
 
-/* One word that may fit. A name with a control byte would tear the protocol, and could not be typed anyway. */
+/* One word that may fit. A name with a control byte would tear the protocol, and could not be typed
+ * anyway. */
 static void offer(const struct completing *c, const char *word, const char *help)
 {
 	if (strncasecmp(word, c->typed, strlen(c->typed)))
@@ -76,7 +77,9 @@ static void names_of_store(const struct completing *c, struct names *l)
 	struct err e = {0};
 	size_t n = 0;
 
-	if (!store_segments(c->store ? c->store : store_read_dir(), 0, INT64_MAX, &segments, &n, &e) && n)
+	if (!store_segments(c->store ? c->store : store_read_dir(), 0, INT64_MAX, &segments, &n,
+			    &e) &&
+	    n)
 		names_read(l, segments[n - 1].path, &e);
 	free(segments);
 }
@@ -95,16 +98,18 @@ static void offer_names(const struct completing *c, unsigned kinds)
 /* Of the newest segment, those that begin as it was typed. */
 static void offer_functions(const struct completing *c)
 {
-	static const char *const query = "SELECT DISTINCT function FROM functions WHERE lower(substr(function, 1, length(?1))) = lower(?1) "
-					 "ORDER BY 1 LIMIT " FUNCTIONS_MAX;
+	static const char *const query =
+		"SELECT DISTINCT function FROM functions WHERE lower(substr(function, 1, length(?1))) = lower(?1) "
+		"ORDER BY 1 LIMIT " FUNCTIONS_MAX;
 	struct store_segment_info *segments = NULL;
 	struct store_segment *s = NULL;
 	sqlite3_stmt *st = NULL;
 	struct err e = {0};
 	size_t n = 0;
 
-	if (!store_segments(c->store ? c->store : store_read_dir(), 0, INT64_MAX, &segments, &n, &e) && n &&
-	    !store_segment_open(segments[n - 1].path, &s, &e) &&
+	if (!store_segments(c->store ? c->store : store_read_dir(), 0, INT64_MAX, &segments, &n,
+			    &e) &&
+	    n && !store_segment_open(segments[n - 1].path, &s, &e) &&
 	    sqlite3_prepare_v2(store_segment_db(s), query, -1, &st, NULL) == SQLITE_OK) {
 		sqlite3_bind_text(st, 1, c->typed, -1, SQLITE_STATIC);
 		while (sqlite3_step(st) == SQLITE_ROW)
@@ -120,14 +125,16 @@ static void offer_functions(const struct completing *c)
 static void offer_types(const struct completing *c)
 {
 	for (int k = 1; k < STORE_KINDS; k++)
-		offer(c, store_kind_info((enum store_kind)k)->name, store_kind_info((enum store_kind)k)->what);
+		offer(c, store_kind_info((enum store_kind)k)->name,
+		      store_kind_info((enum store_kind)k)->what);
 }
 
 static void offer_sortable(const struct completing *c)
 {
 	for (int k = 1; k < STORE_KINDS; k++)
 		if (procs_more_takes(store_kind_info((enum store_kind)k)))
-			offer(c, store_kind_info((enum store_kind)k)->name, store_kind_info((enum store_kind)k)->what);
+			offer(c, store_kind_info((enum store_kind)k)->name,
+			      store_kind_info((enum store_kind)k)->what);
 }
 
 static bool list_has(const char *list, size_t len, const char *word)
@@ -156,9 +163,9 @@ static void offer_families(const struct completing *c)
 
 static const struct value_set {
 	const char *option;
-	const char *words[12]; /* fixed ones */
-	unsigned kinds;       /* or of these names */
-	bool file;            /* or a path */
+	const char *words[12];                     /* fixed ones */
+	unsigned kinds;                            /* or of these names */
+	bool file;                                 /* or a path */
 	void (*offer)(const struct completing *c); /* or what this one offers */
 } VALUES[] = {
 	{.option = "type", .offer = offer_types},
@@ -170,7 +177,9 @@ static const struct value_set {
 	{.option = "unit", .kinds = 1u << FILTER_UNIT},
 	{.option = "comm", .kinds = 1u << FILTER_COMM},
 	{.option = "pid", .kinds = 1u << FILTER_PID},
-	{.option = "lang", .words = {"python", "go", "java", "node", "ruby", "php", "perl", "dotnet", "erlang", "lua", "c++"}},
+	{.option = "lang",
+	 .words = {"python", "go", "java", "node", "ruby", "php", "perl", "dotnet", "erlang", "lua",
+		   "c++"}},
 	{.option = "color", .words = {"auto", "always", "never"}},
 	{.option = "group", .words = {"none", "container", "process", "thread"}},
 	{.option = "args", .words = {"masked", "full", "none"}},
@@ -216,7 +225,8 @@ static void offer_queries(const struct completing *c)
 
 static void offer_words(const struct completing *c, size_t before)
 {
-	static const char *const forms[] = {"pprof", "folded", "speedscope", "perf-script", "json", "db"};
+	static const char *const forms[] = {"pprof",       "folded", "speedscope",
+					    "perf-script", "json",   "db"};
 	static const char *const shells[] = {"bash", "zsh", "fish"};
 	const char *verb = c->verb->name;
 
@@ -226,7 +236,8 @@ static void offer_words(const struct completing *c, size_t before)
 		offer_queries(c);
 	else if (!strcmp(verb, "lines") && !before)
 		offer_functions(c);
-	for (const struct probe_family *f = FAMILIES; (!strcmp(verb, "up") || !strcmp(verb, "down")) && f->name; f++)
+	for (const struct probe_family *f = FAMILIES;
+	     (!strcmp(verb, "up") || !strcmp(verb, "down")) && f->name; f++)
 		offer(c, f->name, NULL);
 	for (size_t i = 0; !strcmp(verb, "export") && !before && i < ARRAY_SIZE(forms); i++)
 		offer(c, forms[i], NULL);
@@ -236,8 +247,10 @@ static void offer_words(const struct completing *c, size_t before)
 		offer_names(c, 1u << FILTER_CONTAINER | 1u << FILTER_UNIT | 1u << FILTER_COMM);
 }
 
-/* What the words before the last one say: the verb's own words so far, and the option whose value is being typed. */
-static const struct option *read_words(struct completing *c, char *const *words, size_t n, size_t *before)
+/* What the words before the last one say: the verb's own words so far, and the option whose value
+ * is being typed. */
+static const struct option *read_words(struct completing *c, char *const *words, size_t n,
+				       size_t *before)
 {
 	const struct option *open = NULL;
 

@@ -26,7 +26,8 @@ const struct option COMMON_OPTIONS[] = {
 };
 
 const struct option STORE_OPTIONS[] = {
-	{"store", 0, OPTION_LIST, "DIR", "the store's folder, or one .db file (else $SONDE_STORE); 'hosts/*': of several",
+	{"store", 0, OPTION_LIST, "DIR",
+	 "the store's folder, or one .db file (else $SONDE_STORE); 'hosts/*': of several",
 	 OPTION_AT(struct common_args, store)},
 	{0},
 };
@@ -45,19 +46,22 @@ static void print_names(const struct option *table, FILE *out)
 
 static void print_selection(const struct verb *v, FILE *out)
 {
-	fprintf(out, "range: --last 15m | --from T [--to T] | --at T | --rec ID|last|last~1   (sonde help range)\n");
+	fprintf(out,
+		"range: --last 15m | --from T [--to T] | --at T | --rec ID|last|last~1   (sonde help range)\n");
 	if (v->uses & VERB_RANGE_ONLY)
 		return;
 	fprintf(out, "filters:");
 	print_names(SELECT_FILTER_OPTIONS, out);
 	fprintf(out, " --self\n  '!x' not, '~x' regex, repeatable   (sonde help filters)\n");
 	if (v->uses & VERB_SELECT_WORD)
-		fprintf(out, "WHAT: a container's, unit's or command's name, or a part of it, or a pid\n");
+		fprintf(out,
+			"WHAT: a container's, unit's or command's name, or a part of it, or a pid\n");
 }
 
 void help_verb(const struct verb *v, FILE *out)
 {
-	fprintf(out, "%ssonde %s%s: %s\n", term_on(out, TERM_BOLD), v->name, term_off(out), v->summary);
+	fprintf(out, "%ssonde %s%s: %s\n", term_on(out, TERM_BOLD), v->name, term_off(out),
+		v->summary);
 	fprintf(out, "usage: sonde %s%s%s\nexamples:\n", v->name, v->usage[0] ? " " : "", v->usage);
 	for (const char *const *x = v->examples; *x; x++)
 		fprintf(out, "  %s\n", *x);
@@ -76,7 +80,8 @@ void help_verb(const struct verb *v, FILE *out)
 
 void help_all(FILE *out)
 {
-	fprintf(out, "sonde: what one Linux host is doing, down to the line of code\nusage: sonde VERB [options]\n");
+	fprintf(out,
+		"sonde: what one Linux host is doing, down to the line of code\nusage: sonde VERB [options]\n");
 	for (const struct verb *const *v = VERBS; *v; v++)
 		fprintf(out, "  %-11s %s\n", (*v)->name, (*v)->summary);
 	fputs("examples:\n"
@@ -148,11 +153,13 @@ static void print_recorder(const char *store, FILE *out)
 	for (i = n; i-- > 0;) {
 		if (!recorder_is_live(&r[i]))
 			continue;
-		fprintf(out, "recorder: running, rec %lld (pid %lld)\n", (long long)r[i].number, (long long)r[i].pid);
+		fprintf(out, "recorder: running, rec %lld (pid %lld)\n", (long long)r[i].number,
+			(long long)r[i].pid);
 		break;
 	}
 	if (!rc && i == (size_t)-1)
-		fprintf(out, "recorder: not running; %zu recording%s in the store\n", n, n == 1 ? "" : "s");
+		fprintf(out, "recorder: not running; %zu recording%s in the store\n", n,
+			n == 1 ? "" : "s");
 	else if (rc && rc != -EACCES && rc != -EPERM)
 		fprintf(out, "recorder: not running; nothing recorded yet\n");
 	select_recordings_free(r, n);
@@ -160,7 +167,9 @@ static void print_recorder(const char *store, FILE *out)
 
 void help_summary(const char *store, FILE *out)
 {
-	static const struct { const char *command, *what; } first[] = {
+	static const struct {
+		const char *command, *what;
+	} first[] = {
 		{"sudo sonde doctor", "what this host can do, and what is missing"},
 		{"sudo sonde record -d 10s", "record ten seconds of everything"},
 		{"sonde flame", "the newest recording as a flame graph, in one HTML file"},

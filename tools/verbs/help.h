@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help: texts made from the tables: of one verb, of all, of the shared grammars. At most 24 lines each. */
+/* help: texts made from the tables: of one verb, of all, of the shared grammars. At most 24 lines
+ * each. */
 #ifndef SONDE_TOOLS_HELP_H
 #define SONDE_TOOLS_HELP_H
 
@@ -19,7 +20,8 @@ extern const struct option JSON_OPTIONS[];   /* --json */
 
 void help_verb(const struct verb *v, FILE *out);
 void help_all(FILE *out);
-/* The verbs (NULL: all of them) with usage, examples and options: the envelope "sonde.help/1". 0 or -EIO. */
+/* The verbs (NULL: all of them) with usage, examples and options: the envelope "sonde.help/1". 0 or
+ * -EIO. */
 int help_json(const struct verb *only, FILE *out);
 /* "range", "filters". -ENOENT: no such topic. */
 int help_topic(const char *topic, FILE *out);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help, as JSON: the verbs and their options, as the tables have them. The man pages are made from it, and tests go by it. */
+/* help, as JSON: the verbs and their options, as the tables have them. The man pages are made from
+ * it, and tests go by it. */
 #include "tools/verbs/help.h"
 
 #include "tools/print/json.h"
@@ -28,7 +29,8 @@ static json_t *table_json(const struct option *table)
 
 static json_t *verb_json(const struct verb *v)
 {
-	static const char *const names[VERB_TABLES] = {"options", "json", "store", "range", "filters", "common"};
+	static const char *const names[VERB_TABLES] = {"options", "json",    "store",
+						       "range",   "filters", "common"};
 	const struct option *tables[VERB_TABLES];
 	json_t *row = json_object(), *examples = json_array();
 	size_t i;

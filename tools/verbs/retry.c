@@ -11,7 +11,8 @@
 #include "schema/store/read/reader.h"
 #include "schema/store/read/unreadable.h"
 
-#define REMOVED_TRIES 3 /* that a file goes between two looks at the folder happens, but not each time */
+/* that a file goes between two looks at the folder happens, but not each time */
+#define REMOVED_TRIES 3
 
 /* What has other files: a folder, or several stores. */
 static bool has_others(const char *store)

@@ -34,12 +34,14 @@ static int help_run(struct verb_call *call, struct err *e)
 	suggest_add(&near, "range");
 	suggest_add(&near, "filters");
 	suggest_say(&near, &hint, "");
-	err_set(e, -ENOENT, EXIT_USAGE, "there is no help on '%.100s'%s", call->words[0], strbuf_str(&hint));
+	err_set(e, -ENOENT, EXIT_USAGE, "there is no help on '%.100s'%s", call->words[0],
+		strbuf_str(&hint));
 	err_fix(e, "sonde help");
 	return -ENOENT;
 }
 
-static const char *const EXAMPLES[] = {"sonde help flame", "sonde help range", "sonde help filters", "sonde help --json", NULL};
+static const char *const EXAMPLES[] = {"sonde help flame", "sonde help range", "sonde help filters",
+				       "sonde help --json", NULL};
 
 const struct verb verb_help = {
 	.name = "help",

@@ -17,8 +17,8 @@ static int version_run(struct verb_call *call, struct err *e)
 		return 0;
 	}
 	out = json_envelope("version", 0, 0);
-	json_array_append_new(json_rows(out), json_pack("{s:s, s:s}", "version", SONDE_VERSION, "sqlite",
-							sqlite3_libversion()));
+	json_array_append_new(json_rows(out), json_pack("{s:s, s:s}", "version", SONDE_VERSION,
+							"sqlite", sqlite3_libversion()));
 	return json_print(out, stdout, 0);
 }
 

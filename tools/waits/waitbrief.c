@@ -11,19 +11,20 @@
 #include "tools/print/term.h"
 #include "tools/waits/waitcells.h"
 
-#define FACTS 3            /* told at most, and as many quotas */
-#define LEAST_NS 10000000  /* a fact of less is not told: 10 ms */
-#define LEAST_SHARE 20     /* nor one of less than this part of the largest */
+#define FACTS       3        /* told at most, and as many quotas */
+#define LEAST_NS    10000000 /* a fact of less is not told: 10 ms */
+#define LEAST_SHARE 20       /* nor one of less than this part of the largest */
 
 static const struct {
 	const char *reason, *what;
 } IN_THE_WAY[] = {
-	{"run queue", "a CPU"}, {"lock", "locks"}, {"disk", "the disk"}, {"page fault", "page faults"}, {"network", "the network"},
+	{"run queue", "a CPU"},        {"lock", "locks"},          {"disk", "the disk"},
+	{"page fault", "page faults"}, {"network", "the network"},
 };
 
 struct fact {
 	const char *who, *what;
-	bool own;            /* "its WAL" */
+	bool own; /* "its WAL" */
 	uint64_t ns;
 };
 
@@ -32,7 +33,8 @@ struct facts {
 	size_t n, cap;
 };
 
-static void fact_add(struct facts *f, const struct waitsum_row *r, const char *what, bool own, uint64_t ns)
+static void fact_add(struct facts *f, const struct waitsum_row *r, const char *what, bool own,
+		     uint64_t ns)
 {
 	const char *who = *r->container ? r->container : r->comm;
 
@@ -96,7 +98,9 @@ static void say_facts(struct strbuf *out, struct facts *f)
 			strbuf_addstr(out, i ? " " : " waited ");
 		}
 		strbuf_addf(out, "%s %s %s%s", waitcell_time(x->ns, time),
-			    strcmp(x->what, "page faults") && strcmp(x->what, "futexes") ? "for" : "in", x->own ? "its " : "", x->what);
+			    strcmp(x->what, "page faults") && strcmp(x->what, "futexes") ? "for" :
+											   "in",
+			    x->own ? "its " : "", x->what);
 	}
 }
 
@@ -117,8 +121,9 @@ static void say_held(struct strbuf *out, const struct waitheld *h)
 			continue;
 		strbuf_addstr(out, told ? ", " : any ? "; " : "");
 		waitbrief_held_name(out, r);
-		strbuf_addf(out, " lost %s to its CPU quota, in %llu of %llu periods", waitcell_time(r->throttled_ns, time),
-			    (unsigned long long)r->throttled, (unsigned long long)r->periods);
+		strbuf_addf(out, " lost %s to its CPU quota, in %llu of %llu periods",
+			    waitcell_time(r->throttled_ns, time), (unsigned long long)r->throttled,
+			    (unsigned long long)r->periods);
 		told++;
 	}
 }
@@ -159,11 +164,13 @@ static void say_others(struct strbuf *out, const struct waitpairs *w, const char
 
 		if (!is_same(&r->who, &first->who) || strcmp(r->reason, first->reason))
 			return;
-		if (!*r->by.comm || r->kind != STORE_WAKE_THREAD || r->total_ns * LEAST_SHARE < r->whole_ns)
+		if (!*r->by.comm || r->kind != STORE_WAKE_THREAD ||
+		    r->total_ns * LEAST_SHARE < r->whole_ns)
 			continue;
 		strbuf_addstr(out, told++ ? ", " : did);
 		if (is_same(&r->who, &r->by))
-			strbuf_addstr(out, r->who.n_processes == 1 ? "its own threads" : "processes of its name");
+			strbuf_addstr(out, r->who.n_processes == 1 ? "its own threads" :
+								     "processes of its name");
 		else
 			say_end(out, &r->by);
 		strbuf_addf(out, " (%.0f %%)", 100 * (double)r->total_ns / (double)r->whole_ns);
@@ -176,7 +183,8 @@ void waitbrief_neighbours(struct strbuf *out, const struct waitpairs *w)
 
 	if (w->n && w->rows[0].whole_ns >= LEAST_NS) {
 		say_end(out, &w->rows[0].who);
-		strbuf_addf(out, " waited %s %s for a CPU", w->estimated ? "about" : "at least", waitcell_time(w->rows[0].whole_ns, time));
+		strbuf_addf(out, " waited %s %s for a CPU", w->estimated ? "about" : "at least",
+			    waitcell_time(w->rows[0].whole_ns, time));
 		say_others(out, w, ", meanwhile had by ");
 	}
 	say_held(out, &w->held);
@@ -193,5 +201,6 @@ void waitbrief_wakers(struct strbuf *out, const struct waitpairs *w)
 	if (!strbuf_str(&by)[0])
 		return;
 	say_end(out, &w->rows[0].who);
-	strbuf_addf(out, "'s waits (%s): %s%s", w->rows[0].reason, waitcell_time(w->rows[0].whole_ns, time), strbuf_str(&by));
+	strbuf_addf(out, "'s waits (%s): %s%s", w->rows[0].reason,
+		    waitcell_time(w->rows[0].whole_ns, time), strbuf_str(&by));
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waitbrief: what a table of waits comes to, as one sentence for people: "db waited 10.7 s for its WAL, sh 3.20 s for a CPU;
- * throttled lost 51.0 s to its CPU quota, in 480 of 500 periods".
+ * waitbrief: what a table of waits comes to, as one sentence for people: "db waited 10.7 s for its
+ * WAL, sh 3.20 s for a CPU; throttled lost 51.0 s to its CPU quota, in 480 of 500 periods".
  *
- * A wait at a futex is for a lock where a named function says so; else it is told as a futex's. Only waits that have ended and
- * in which something is in the way: CPU, locks, disk, page faults, the network. What is idle, a sleep, what a timer ended, a
- * parent that waits for its child, and pipes, whose other end is slow or has nothing to say, are in the table.
+ * A wait at a futex is for a lock where a named function says so; else it is told as a futex's.
+ * Only waits that have ended and in which something is in the way: CPU, locks, disk, page faults,
+ * the network. What is idle, a sleep, what a timer ended, a parent that waits for its child, and
+ * pipes, whose other end is slow or has nothing to say, are in the table.
  */
 #ifndef SONDE_TOOLS_WAITBRIEF_H
 #define SONDE_TOOLS_WAITBRIEF_H

@@ -12,7 +12,7 @@
 #include "tools/print/wrap.h"
 
 #define ID_DIGITS 64 /* of a container's id */
-#define ID_SHOWN 12
+#define ID_SHOWN  12
 
 const char *waitcell_time(uint64_t ns, char buf[24])
 {
@@ -73,8 +73,10 @@ void waitcell_percent(struct table *t, uint64_t part, uint64_t whole)
 
 int waitcell_by(const char *word, enum waitsum_by *by, struct err *e)
 {
-	static const char *const names[] = {[WAITSUM_BY_PROCESS] = "process", [WAITSUM_BY_THREAD] = "thread",
-					    [WAITSUM_BY_COMMAND] = "command", [WAITSUM_BY_CONTAINER] = "container"};
+	static const char *const names[] = {[WAITSUM_BY_PROCESS] = "process",
+					    [WAITSUM_BY_THREAD] = "thread",
+					    [WAITSUM_BY_COMMAND] = "command",
+					    [WAITSUM_BY_CONTAINER] = "container"};
 
 	*by = WAITSUM_BY_PROCESS;
 	for (size_t i = 0; word && i < ARRAY_SIZE(names); i++)
@@ -84,7 +86,8 @@ int waitcell_by(const char *word, enum waitsum_by *by, struct err *e)
 		}
 	if (!word)
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--by '%.40s': it is command, process, thread or container", word);
+	err_set(e, -EINVAL, EXIT_USAGE, "--by '%.40s': it is command, process, thread or container",
+		word);
 	err_fix(e, "--by command");
 	return -EINVAL;
 }
@@ -118,7 +121,8 @@ json_t *waitcell_held(const struct waitheld *h)
 		json_object_set_new(o, "container", waitcell_text(h->rows[i].container));
 		json_object_set_new(o, "periods", json_integer((json_int_t)h->rows[i].periods));
 		json_object_set_new(o, "throttled", json_integer((json_int_t)h->rows[i].throttled));
-		json_object_set_new(o, "throttled_ns", json_integer((json_int_t)h->rows[i].throttled_ns));
+		json_object_set_new(o, "throttled_ns",
+				    json_integer((json_int_t)h->rows[i].throttled_ns));
 		json_array_append_new(list, o);
 	}
 	return list;

@@ -16,7 +16,8 @@
 const char *waitcell_time(uint64_t ns, char buf[24]);
 /* The same as a cell; "-" where it is not known. */
 void waitcell_duration(struct table *t, uint64_t ns, bool known);
-/* A container's id, also as a part of a cgroup's path, by its first 12 digits, as engines show it; all else as it is. */
+/* A container's id, also as a part of a cgroup's path, by its first 12 digits, as engines show it;
+ * all else as it is. */
 void waitcell_addname(struct strbuf *out, const char *name);
 /* "-" for NULL and "". */
 void waitcell_name(struct table *t, const char *name);

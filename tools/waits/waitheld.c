@@ -22,7 +22,8 @@ static int add(void *ctx, const struct store_held *x)
 		i++;
 	if (i == h->n) {
 		mem_grow(h->rows, h->n, h->cap);
-		h->rows[h->n++] = (struct waitheld_row){.cgroup = mem_strdup(x->cgroup), .container = mem_strdup("")};
+		h->rows[h->n++] = (struct waitheld_row){.cgroup = mem_strdup(x->cgroup),
+							.container = mem_strdup("")};
 	}
 	h->rows[i].periods += x->periods;
 	h->rows[i].throttled += x->throttled;
@@ -30,8 +31,8 @@ static int add(void *ctx, const struct store_held *x)
 	return 0;
 }
 
-/* In it or in one below it. With several hierarchies a process's path may be another one than the CPU controller's: a
- * container's id is in both. */
+/* In it or in one below it. With several hierarchies a process's path may be another one than the
+ * CPU controller's: a container's id is in both. */
 static bool holds(const struct waitheld_row *r, const struct store_process_row *p)
 {
 	size_t n = strlen(r->cgroup);
@@ -58,8 +59,8 @@ static void know(struct waitheld_row *r, const struct selection *sel, const stru
 	}
 }
 
-int waitheld_read(struct waitheld *h, const struct selection *sel, struct store_segment *seg, const struct store_dict *d,
-		  const struct store_query *q, struct err *e)
+int waitheld_read(struct waitheld *h, const struct selection *sel, struct store_segment *seg,
+		  const struct store_dict *d, const struct store_query *q, struct err *e)
 {
 	int rc = store_held_back(seg, q, add, h, e);
 

@@ -16,9 +16,9 @@ struct by {
 };
 
 struct waitobject {
-	char *key;    /* object and peer, a line each */
+	char *key; /* object and peer, a line each */
 	char *object;
-	char *peer;   /* NULL: not known */
+	char *peer; /* NULL: not known */
 	uint64_t ns;
 	struct by *by;
 	size_t n_by, cap_by;
@@ -35,7 +35,8 @@ static struct by *by_of(struct waitobject *o, const char *name, uint32_t tid)
 	return &o->by[o->n_by++];
 }
 
-void waitobjects_add(struct waitobject **all, const char *object, const char *peer, const char *by, uint32_t tid, uint64_t ns)
+void waitobjects_add(struct waitobject **all, const char *object, const char *peer, const char *by,
+		     uint32_t tid, uint64_t ns)
 {
 	struct strbuf key cleanup_strbuf = STRBUF_INIT;
 	struct waitobject *o;
@@ -63,17 +64,21 @@ struct waitobject_top waitobjects_top(struct waitobject *all)
 		if (!top || o->ns > top->ns || (o->ns == top->ns && strcmp(o->key, top->key) < 0))
 			top = o;
 	for (size_t i = 0; top && i < top->n_by; i++)
-		if (!by || top->by[i].ns > by->ns || (top->by[i].ns == by->ns && top->by[i].tid < by->tid))
+		if (!by || top->by[i].ns > by->ns ||
+		    (top->by[i].ns == by->ns && top->by[i].tid < by->tid))
 			by = &top->by[i];
-	return (struct waitobject_top){.object = top ? top->object : NULL, .peer = top ? top->peer : NULL, .total_ns = top ? top->ns : 0,
-				       .by = by ? by->name : NULL, .by_tid = by ? by->tid : 0};
+	return (struct waitobject_top){.object = top ? top->object : NULL,
+				       .peer = top ? top->peer : NULL,
+				       .total_ns = top ? top->ns : 0,
+				       .by = by ? by->name : NULL,
+				       .by_tid = by ? by->tid : 0};
 }
 
 void waitobjects_free(struct waitobject *all)
 {
 	struct waitobject *o, *tmp;
 
-	HASH_ITER(hh, all, o, tmp) {
+	HASH_ITER (hh, all, o, tmp) {
 		HASH_DEL(all, o);
 		for (size_t i = 0; i < o->n_by; i++)
 			free(o->by[i].name);

@@ -21,8 +21,8 @@
 struct summing {
 	const struct selection *sel;
 	struct waitpairs *out;
-	struct idmap found;          /* hash of a row's key -> 1 + its place */
-	struct idmap stacks;         /* hash of a row's key and a path -> 1 + place among the row's */
+	struct idmap found;  /* hash of a row's key -> 1 + its place */
+	struct idmap stacks; /* hash of a row's key and a path -> 1 + place among the row's */
 	struct store_segment *seg;
 	const struct store_dict *dict;
 };
@@ -33,8 +33,11 @@ static struct waitpairs_end end_of(const struct summing *s, const struct store_t
 
 	if (!p || !p->present)
 		return (struct waitpairs_end){.container = mem_strdup(""), .comm = mem_strdup("")};
-	return (struct waitpairs_end){.container = mem_strdup(*p->container ? p->container : p->container_id),
-				      .comm = mem_strdup(p->comm), .pid = p->pid, .n_processes = 1};
+	return (struct waitpairs_end){
+		.container = mem_strdup(*p->container ? p->container : p->container_id),
+		.comm = mem_strdup(p->comm),
+		.pid = p->pid,
+		.n_processes = 1};
 }
 
 static uint64_t hash_end(uint64_t h, const struct summing *s, const struct store_thread *t)
@@ -48,8 +51,8 @@ static uint64_t hash_end(uint64_t h, const struct summing *s, const struct store
 }
 
 /* `path` is taken. */
-static void add_path(struct idmap *stacks, struct waitpairs_row *r, uint64_t h, char *path, const char *function, uint64_t n,
-		     uint64_t total_ns)
+static void add_path(struct idmap *stacks, struct waitpairs_row *r, uint64_t h, char *path,
+		     const char *function, uint64_t n, uint64_t total_ns)
 {
 	uint64_t place = 0;
 
@@ -58,7 +61,8 @@ static void add_path(struct idmap *stacks, struct waitpairs_row *r, uint64_t h, 
 		free(path);
 	} else {
 		mem_grow(r->stacks, r->n_stacks, r->cap_stacks);
-		r->stacks[r->n_stacks++] = (struct waitpairs_stack){.path = path, .function = mem_strdup(function)};
+		r->stacks[r->n_stacks++] =
+			(struct waitpairs_stack){.path = path, .function = mem_strdup(function)};
 		place = r->n_stacks;
 		idmap_set(stacks, h, place);
 	}
@@ -66,11 +70,13 @@ static void add_path(struct idmap *stacks, struct waitpairs_row *r, uint64_t h, 
 	r->stacks[place - 1].total_ns += total_ns;
 }
 
-static void add_stack(struct summing *s, struct waitpairs_row *r, uint64_t h, const struct store_wait_by *b)
+static void add_stack(struct summing *s, struct waitpairs_row *r, uint64_t h,
+		      const struct store_wait_by *b)
 {
 	const char *own = waitstack_own(s->dict, b->stack);
 
-	add_path(&s->stacks, r, h, waitstack_path(s->dict, b->stack), own ? own : "", b->n, b->total_ns);
+	add_path(&s->stacks, r, h, waitstack_path(s->dict, b->stack), own ? own : "", b->n,
+		 b->total_ns);
 }
 
 static int add(void *ctx, const struct store_wait_by *b)
@@ -82,8 +88,10 @@ static int add(void *ctx, const struct store_wait_by *b)
 	h = hash_bytes(hash_u64(h, b->kind), b->reason, strlen(b->reason) + 1);
 	if (!idmap_get(&s->found, h, &place)) {
 		mem_grow(s->out->rows, s->out->n, s->out->cap);
-		s->out->rows[s->out->n++] = (struct waitpairs_row){.who = end_of(s, &b->who), .by = end_of(s, &b->by),
-								   .kind = b->kind, .reason = mem_strdup(b->reason)};
+		s->out->rows[s->out->n++] = (struct waitpairs_row){.who = end_of(s, &b->who),
+								   .by = end_of(s, &b->by),
+								   .kind = b->kind,
+								   .reason = mem_strdup(b->reason)};
 		place = s->out->n;
 		idmap_set(&s->found, h, place);
 	}
@@ -103,14 +111,16 @@ static bool wanted(void *ctx, const struct store_process_row *p, const char *thr
 	return select_wants(s->sel, p, tid) && (s->sel->self || !p->self);
 }
 
-/* Is something of the range of a run whose buckets are long? There who had the CPU is looked for at moments (decision 0221). */
+/* Is something of the range of a run whose buckets are long? There who had the CPU is looked for at
+ * moments (decision 0221). */
 static bool is_estimated(const struct summing *s, int64_t run)
 {
 	for (size_t i = 1; i < s->dict->n_runs; i++) {
 		const struct store_run_row *r = &s->dict->runs[i];
 
-		if (r->present && r->bucket_s >= ESTIMATED_S && !strcmp(r->family, "offcpu") && (!run || run == (int64_t)i) &&
-		    r->from_ns < s->sel->to_ns && (r->to_ns > s->sel->from_ns || !r->to_ns))
+		if (r->present && r->bucket_s >= ESTIMATED_S && !strcmp(r->family, "offcpu") &&
+		    (!run || run == (int64_t)i) && r->from_ns < s->sel->to_ns &&
+		    (r->to_ns > s->sel->from_ns || !r->to_ns))
 			return true;
 	}
 	return false;
@@ -125,9 +135,14 @@ static int sum_segment(struct summing *s, const char *path, enum waitpairs_what 
 		return rc;
 	rc = store_segment_dict(s->seg, &s->dict, e);
 	for (size_t i = 1; !rc && run >= 0; i++) {
-		struct store_query q = {.from_ns = s->sel->from_ns, .to_ns = s->sel->to_ns, .run = run, .want = wanted, .ctx = s};
+		struct store_query q = {.from_ns = s->sel->from_ns,
+					.to_ns = s->sel->to_ns,
+					.run = run,
+					.want = wanted,
+					.ctx = s};
 
-		rc = what == WAITPAIRS_WAKERS ? store_wakers(s->seg, &q, add, s, e) : store_culprits(s->seg, &q, add, s, e);
+		rc = what == WAITPAIRS_WAKERS ? store_wakers(s->seg, &q, add, s, e) :
+						store_culprits(s->seg, &q, add, s, e);
 		if (!rc && what == WAITPAIRS_NEIGHBOURS)
 			rc = waitheld_read(&s->out->held, s->sel, s->seg, s->dict, &q, e);
 		s->out->estimated |= what == WAITPAIRS_NEIGHBOURS && is_estimated(s, run);
@@ -186,7 +201,8 @@ static bool is_late(const struct waitpairs_row *rows, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		thread_ns += *rows[i].by.comm ? rows[i].total_ns : 0;
-	return *reason && (!strcmp(reason, store_wait_reason(STORE_WAIT_SLEEP)) || !strcmp(reason, store_wait_reason(STORE_WAIT_CHILD)) ||
+	return *reason && (!strcmp(reason, store_wait_reason(STORE_WAIT_SLEEP)) ||
+			   !strcmp(reason, store_wait_reason(STORE_WAIT_CHILD)) ||
 			   thread_ns < rows[0].whole_ns / 2);
 }
 
@@ -194,7 +210,8 @@ static void order(struct waitpairs *w, bool fold)
 {
 	for (size_t i = 0; i < w->n; i++)
 		if (w->rows[i].n_stacks)
-			qsort(w->rows[i].stacks, w->rows[i].n_stacks, sizeof(*w->rows[i].stacks), stack_by_time);
+			qsort(w->rows[i].stacks, w->rows[i].n_stacks, sizeof(*w->rows[i].stacks),
+			      stack_by_time);
 	if (!w->n)
 		return;
 	qsort(w->rows, w->n, sizeof(*w->rows), by_who);
@@ -211,7 +228,8 @@ static void order(struct waitpairs *w, bool fold)
 	qsort(w->rows, w->n, sizeof(*w->rows), by_time);
 }
 
-int waitpairs_make(const struct selection *sel, enum waitpairs_what what, struct waitpairs **out, struct err *e)
+int waitpairs_make(const struct selection *sel, enum waitpairs_what what, struct waitpairs **out,
+		   struct err *e)
 {
 	struct waitpairs *w = mem_alloc(sizeof(*w));
 	struct summing s = {.sel = sel, .out = w};
@@ -229,8 +247,8 @@ int waitpairs_make(const struct selection *sel, enum waitpairs_what what, struct
 	waitheld_sort(&w->held);
 	if (!rc && !w->n) {
 		rc = err_set(e, -ENOENT, EXIT_NOTHING, "nobody %s in %s%s%s",
-			     what == WAITPAIRS_WAKERS ? "was woken" : "waited for a CPU", sel->range, *sel->what ? " of " : "",
-			     sel->what);
+			     what == WAITPAIRS_WAKERS ? "was woken" : "waited for a CPU",
+			     sel->range, *sel->what ? " of " : "", sel->what);
 		err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s");
 	}
 	if (rc) {
@@ -245,9 +263,9 @@ int waitpairs_make(const struct selection *sel, enum waitpairs_what what, struct
 
 struct folding {
 	struct waitpairs *out;
-	struct idmap found;          /* hash of both names -> 1 + place of the row */
+	struct idmap found; /* hash of both names -> 1 + place of the row */
 	struct idmap stacks;
-	struct idmap seen, counts;   /* processes that have been met; how many, by the names */
+	struct idmap seen, counts; /* processes that have been met; how many, by the names */
 };
 
 static uint64_t hash_name(uint64_t h, const struct waitpairs_end *x)
@@ -257,7 +275,8 @@ static uint64_t hash_name(uint64_t h, const struct waitpairs_end *x)
 }
 
 /* By who waited (and why), or by the whole pair: `salt` tells the two apart. */
-static void count_process(struct folding *f, uint64_t h, uint64_t salt, const struct waitpairs_end *x)
+static void count_process(struct folding *f, uint64_t h, uint64_t salt,
+			  const struct waitpairs_end *x)
 {
 	bool fresh;
 
@@ -278,7 +297,8 @@ static size_t counted(const struct folding *f, uint64_t h, uint64_t salt)
 
 static struct waitpairs_end end_copy(const struct waitpairs_end *x)
 {
-	return (struct waitpairs_end){.container = mem_strdup(x->container), .comm = mem_strdup(x->comm), .pid = x->pid};
+	return (struct waitpairs_end){
+		.container = mem_strdup(x->container), .comm = mem_strdup(x->comm), .pid = x->pid};
 }
 
 static uint64_t hash_who(const struct waitpairs_row *r)
@@ -288,13 +308,15 @@ static uint64_t hash_who(const struct waitpairs_row *r)
 
 static uint64_t hash_pair(const struct waitpairs_row *r)
 {
-	return hash_u64(hash_name(hash_who(r), &r->by), r->kind + (r->by.pid || *r->by.comm ? 100 : 0));
+	return hash_u64(hash_name(hash_who(r), &r->by),
+			r->kind + (r->by.pid || *r->by.comm ? 100 : 0));
 }
 
 /* Over loopback who sends is on the CPU when the interrupt comes. */
 static bool is_nobody(const struct waitpairs_row *r)
 {
-	return *r->reason && r->kind == STORE_WAKE_INTERRUPT && strcmp(r->reason, store_wait_reason(STORE_WAIT_NETWORK)) &&
+	return *r->reason && r->kind == STORE_WAKE_INTERRUPT &&
+	       strcmp(r->reason, store_wait_reason(STORE_WAIT_NETWORK)) &&
 	       strcmp(r->reason, store_wait_reason(STORE_WAIT_POLL));
 }
 
@@ -312,8 +334,11 @@ static void fold_row(struct folding *f, const struct waitpairs_row *row)
 	count_process(f, h, 2, &r->by);
 	if (!idmap_get(&f->found, h, &place)) {
 		mem_grow(f->out->rows, f->out->n, f->out->cap);
-		f->out->rows[f->out->n++] = (struct waitpairs_row){.who = end_copy(&r->who), .by = end_copy(&r->by),
-								   .kind = r->kind, .reason = mem_strdup(r->reason), .idle = r->idle};
+		f->out->rows[f->out->n++] = (struct waitpairs_row){.who = end_copy(&r->who),
+								   .by = end_copy(&r->by),
+								   .kind = r->kind,
+								   .reason = mem_strdup(r->reason),
+								   .idle = r->idle};
 		place = f->out->n;
 		idmap_set(&f->found, h, place);
 	}
@@ -321,8 +346,8 @@ static void fold_row(struct folding *f, const struct waitpairs_row *row)
 	to->n += r->n;
 	to->total_ns += r->total_ns;
 	for (size_t i = 0; i < r->n_stacks; i++)
-		add_path(&f->stacks, to, h, mem_strdup(r->stacks[i].path), r->stacks[i].function, r->stacks[i].n,
-			 r->stacks[i].total_ns);
+		add_path(&f->stacks, to, h, mem_strdup(r->stacks[i].path), r->stacks[i].function,
+			 r->stacks[i].n, r->stacks[i].total_ns);
 }
 
 struct waitpairs *waitpairs_fold(const struct waitpairs *w)
@@ -375,9 +400,11 @@ int waitpairs_know_idle(struct waitpairs *w, const struct selection *sel, struct
 	}
 	for (size_t i = 0; i < w->n; i++) {
 		const struct waitpairs_row *r = &w->rows[i];
-		uint64_t h = hash_waits(r->who.container, r->who.comm, r->reason), all = 0, part = 0;
+		uint64_t h = hash_waits(r->who.container, r->who.comm, r->reason), all = 0,
+			 part = 0;
 
-		w->rows[i].idle = idmap_get(&total, h, &all) && idmap_get(&idle, h, &part) && part > all / 2;
+		w->rows[i].idle =
+			idmap_get(&total, h, &all) && idmap_get(&idle, h, &part) && part > all / 2;
 	}
 	idmap_release(&total);
 	idmap_release(&idle);

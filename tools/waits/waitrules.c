@@ -6,7 +6,8 @@
 #include <string.h>
 
 static const struct waitrule RULES[] = {
-	/* PostgreSQL: locks of rows and tables, of memory, of another's commit; a backend that waits for its client */
+	/* PostgreSQL: locks of rows and tables, of memory, of another's commit; a backend that
+	   waits for its client */
 	{NULL, "ProcSleep", "lock", false},
 	{NULL, "LWLockAcquire", "lock", false},
 	{NULL, "LWLockAcquireOrWait", "lock", false},
@@ -58,7 +59,8 @@ static const struct waitrule RULES[] = {
 	{"other", "io_wq_worker", NULL, true},
 };
 
-/* A condition is what a worker waits at until there is some work; Python's interpreter lock is one, too. */
+/* A condition is what a worker waits at until there is some work; Python's interpreter lock is one,
+ * too. */
 static const struct waitrule WEAK[] = {
 	{"lock", "pthread_cond_wait", NULL, true},
 	{"lock", "__pthread_cond_wait", NULL, true},
@@ -82,7 +84,8 @@ const struct waitrule *waitrule_weak_of(const char *class, const char *function)
 const struct waitrule *waitrule_of(const char *class, const char *function)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(RULES); i++)
-		if (!strcmp(RULES[i].function, function) && (!RULES[i].class || !strcmp(RULES[i].class, class)))
+		if (!strcmp(RULES[i].function, function) &&
+		    (!RULES[i].class || !strcmp(RULES[i].class, class)))
 			return &RULES[i];
 	return NULL;
 }
@@ -92,7 +95,8 @@ bool waitrule_may(const char *class, const char *reason)
 	bool may = !strcmp(class, reason);
 
 	for (size_t i = 0; i < ARRAY_SIZE(RULES) && !may; i++)
-		may = RULES[i].reason && !strcmp(RULES[i].reason, reason) && (!RULES[i].class || !strcmp(RULES[i].class, class));
+		may = RULES[i].reason && !strcmp(RULES[i].reason, reason) &&
+		      (!RULES[i].class || !strcmp(RULES[i].class, class));
 	return may;
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waitrules: what a named frame says of a wait beyond its class: PostgreSQL's ProcSleep waits in epoll, and is a lock; a
- * pool's worker waits in a futex, and has nothing to do. One table; a new program is a new line.
+ * waitrules: what a named frame says of a wait beyond its class: PostgreSQL's ProcSleep waits in
+ * epoll, and is a lock; a pool's worker waits in a futex, and has nothing to do. One table; a new
+ * program is a new line.
  *
  *   1. From the leaf on, the first frame whose function a rule of this class names decides.
- *   2. Else the first that a weak rule names: a condition of the C library is a worker's, unless a function further out says
- *      what it is for.
+ *   2. Else the first that a weak rule names: a condition of the C library is a worker's, unless a
+ * function further out says what it is for.
  *   3. No such frame, or no stack: a poll is idle (an event loop with no event), all else is work.
- * Idle is a wait for somebody to ask for something; work is a wait in the way of something that was asked for.
+ * Idle is a wait for somebody to ask for something; work is a wait in the way of something that was
+ * asked for.
  */
 #ifndef SONDE_TOOLS_WAITRULES_H
 #define SONDE_TOOLS_WAITRULES_H
@@ -16,9 +18,9 @@
 #include <stddef.h>
 
 struct waitrule {
-	const char *class;    /* of the wait; NULL: any */
+	const char *class; /* of the wait; NULL: any */
 	const char *function;
-	const char *reason;   /* instead of the class; NULL: the class stands */
+	const char *reason; /* instead of the class; NULL: the class stands */
 	bool idle;
 };
 
@@ -28,7 +30,8 @@ const struct waitrule *waitrule_weak_of(const char *class, const char *function)
 /* May a wait of this class be for that reason? */
 bool waitrule_may(const char *class, const char *reason);
 bool waitrule_idle_by_class(const char *class);
-/* What a program does in this function, where that says more than the class of a wait below it: "WAL"; NULL. */
+/* What a program does in this function, where that says more than the class of a wait below it:
+ * "WAL"; NULL. */
 const char *waitrule_purpose(const char *function);
 
 #endif

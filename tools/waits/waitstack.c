@@ -17,17 +17,22 @@ static const struct store_frame_row *frame_at(const struct store_dict *d, uint32
 	return &d->frames[frame < d->n_frames ? frame : 0];
 }
 
-/* Of a script whose interpreter waits in this frame: the script's function that it is at, NULL: it is no interpreter's. */
+/* Of a script whose interpreter waits in this frame: the script's function that it is at, NULL: it
+ * is no interpreter's. */
 static const char *script_of(const struct store_dict *d, uint32_t stack)
 {
 	uint32_t image = frame_at(d, stack)->image;
 
 	for (; stack && stack < d->n_stacks; stack = d->stack_parent[stack]) {
 		const struct store_frame_row *f = frame_at(d, stack);
-		const struct store_image_row *is = f->image < d->n_images ? &d->images[f->image] : NULL;
+		const struct store_image_row *is =
+			f->image < d->n_images ? &d->images[f->image] : NULL;
 
 		if (is && is->kind >= STORE_IMAGE_SCRIPT)
-			return image < d->n_images && is->interpreter && d->images[image].path && !strcmp(is->interpreter, d->images[image].path) ? f->name : NULL;
+			return image < d->n_images && is->interpreter && d->images[image].path &&
+					       !strcmp(is->interpreter, d->images[image].path) ?
+				       f->name :
+				       NULL;
 		if (f->image != image)
 			break;
 	}
@@ -40,11 +45,13 @@ const char *waitstack_own(const struct store_dict *d, uint32_t stack)
 
 	for (; stack && stack < d->n_stacks; stack = d->stack_parent[stack]) {
 		const struct store_frame_row *f = frame_at(d, stack);
-		const char *image = f->image && f->image < d->n_images ? d->images[f->image].name : "";
+		const char *image =
+			f->image && f->image < d->n_images ? d->images[f->image].name : "";
 
 		if (!last)
 			last = f->name;
-		if (!f->inlined && image[0] != '[' && strncmp(image, "libc.so", 7) && strncmp(image, "ld-linux", 8)) {
+		if (!f->inlined && image[0] != '[' && strncmp(image, "libc.so", 7) &&
+		    strncmp(image, "ld-linux", 8)) {
 			const char *script = script_of(d, stack);
 
 			return script ? script : f->name;

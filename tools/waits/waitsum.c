@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* waitsum: see the header. Groups are told apart by their text, so that segments with ids of their own add up. */
+/* waitsum: see the header. Groups are told apart by their text, so that segments with ids of their
+ * own add up. */
 #include "tools/waits/waitsum.h"
 #include "schema/base/array.h"
 #include "tools/print/reading.h"
@@ -28,7 +29,7 @@ struct amount {
 	struct hist hist;
 };
 
-struct part {                   /* of one class in one group: what its stacks say */
+struct part { /* of one class in one group: what its stacks say */
 	const char *reason;
 	bool idle;
 	struct amount stacks;
@@ -44,7 +45,7 @@ struct waiter {                 /* one thread of a cell */
 	size_t part;
 };
 
-struct cell {                   /* one class in one group, partial or not */
+struct cell { /* one class in one group, partial or not */
 	char *key;
 	char *container, *comm, *thread, *class;
 	uint32_t pid;
@@ -52,7 +53,7 @@ struct cell {                   /* one class in one group, partial or not */
 	bool kernel, go;        /* of threads of the kernel; of Go programs */
 	struct idmap processes; /* hash of pid and start; where it is of one process: empty */
 	struct amount exact;
-	uint64_t timer_ns;      /* as a row's */
+	uint64_t timer_ns; /* as a row's */
 	struct part *parts;
 	size_t n_parts, cap_parts;
 	struct idmap waiter_of; /* hash of a thread -> its place in `waiters` + 1 */
@@ -70,7 +71,8 @@ struct summing {
 	struct store_segment *seg;
 	const struct store_dict *dict;
 	const struct idmap *tags;
-	struct idmap places;    /* with tags, of the segment: (thread's process, stack) -> hash of the one object there; 0: none so far; 1: several */
+	struct idmap places; /* with tags, of the segment: (thread's process, stack) -> hash of the
+				one object there; 0: none so far; 1: several */
 };
 
 static void amount_add(struct amount *a, uint64_t n, uint64_t value, uint64_t max)
@@ -112,11 +114,12 @@ static bool is_go(const struct store_process_row *p)
 
 static void cell_count(struct cell *c, const struct store_process_row *p)
 {
-	idmap_set(&c->processes, hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns), p->pid);
+	idmap_set(&c->processes, hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns),
+		  p->pid);
 }
 
-static struct cell *cell_of(struct summing *s, const struct store_process_row *p, const char *thread, const char *class,
-			    bool partial)
+static struct cell *cell_of(struct summing *s, const struct store_process_row *p,
+			    const char *thread, const char *class, bool partial)
 {
 	struct strbuf key cleanup_strbuf = STRBUF_INIT;
 	bool one = s->by == WAITSUM_BY_PROCESS || s->by == WAITSUM_BY_THREAD;
@@ -134,7 +137,8 @@ static struct cell *cell_of(struct summing *s, const struct store_process_row *p
 		if (!one)
 			cell_count(c, p);
 		c->kernel = c->kernel && is_kernel(p);
-		c->go = c->go || is_go(p); /* of the same name; the language of a short one may not be known */
+		c->go = c->go || is_go(p); /* of the same name; the language of a short one may not
+					      be known */
 		return c;
 	}
 	c = mem_alloc(sizeof(*c));
@@ -157,7 +161,7 @@ static void cells_free(struct summing *s)
 {
 	struct cell *c, *tmp;
 
-	HASH_ITER(hh, s->cells, c, tmp) {
+	HASH_ITER (hh, s->cells, c, tmp) {
 		HASH_DEL(s->cells, c);
 		for (size_t i = 0; i < c->n_parts; i++) {
 			waitobjects_free(c->parts[i].functions);
@@ -183,7 +187,9 @@ static struct waiter *waiter(struct cell *c, const struct store_process_row *p, 
 	uint64_t *at;
 	bool fresh;
 
-	at = idmap_ref(&c->waiter_of, hash_u64(hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns), tid), &fresh);
+	at = idmap_ref(&c->waiter_of,
+		       hash_u64(hash_u64(hash_u64(HASH_SEED, p->pid), (uint64_t)p->start_ns), tid),
+		       &fresh);
 	if (fresh) {
 		mem_grow(c->waiters, c->n_waiters, c->cap_waiters);
 		c->waiters[c->n_waiters] = (struct waiter){0};
@@ -203,7 +209,8 @@ static int add_total(void *ctx, const struct store_wait_total *t)
 
 	if (t->state == STORE_STATE_RUNNING)
 		return 0;
-	c = cell_of(s, p, t->who.name, class, t->flags & (STORE_WAIT_BEFORE | STORE_WAIT_UNFINISHED));
+	c = cell_of(s, p, t->who.name, class,
+		    t->flags & (STORE_WAIT_BEFORE | STORE_WAIT_UNFINISHED));
 	waiter(c, p, t->who.tid)->exact += t->total_ns;
 	amount_add(&c->exact, t->n, t->total_ns, t->max_ns);
 	if (t->hist)
@@ -224,25 +231,30 @@ static struct part *part_of(struct cell *c, const char *reason, bool idle)
 }
 
 /*
- * A kernel's thread that nobody has woken has nothing to do: what holds up its work is a disk or a lock, and has a class. A
- * thread of a Go program is at a futex because it has no goroutine to run: what goroutines wait for is no wait of a thread.
+ * A kernel's thread that nobody has woken has nothing to do: what holds up its work is a disk or a
+ * lock, and has a class. A thread of a Go program is at a futex because it has no goroutine to run:
+ * what goroutines wait for is no wait of a thread.
  */
 static bool idle_by_class(const struct cell *c)
 {
-	return waitrule_idle_by_class(c->class) || (c->kernel && !strcmp(c->class, store_wait_reason(STORE_WAIT_OTHER))) ||
+	return waitrule_idle_by_class(c->class) ||
+	       (c->kernel && !strcmp(c->class, store_wait_reason(STORE_WAIT_OTHER))) ||
 	       (c->go && !strcmp(c->class, store_wait_reason(STORE_WAIT_LOCK)));
 }
 
 static struct part *part_by_stack(struct cell *c, const struct waitrule *rule)
 {
-	return part_of(c, rule && rule->reason ? rule->reason : c->class, rule ? rule->idle : idle_by_class(c));
+	return part_of(c, rule && rule->reason ? rule->reason : c->class,
+		       rule ? rule->idle : idle_by_class(c));
 }
 
-/* Of the stacks of waits that ended, or of those that stood at the end: these say what the waits that are not over are. */
+/* Of the stacks of waits that ended, or of those that stood at the end: these say what the waits
+ * that are not over are. */
 static int add_stack_to(struct summing *s, const struct store_total *t, bool partial)
 {
 	const struct store_process_row *p = &s->dict->processes[t->process];
-	const char *class = store_wait_reason(t->label), *function, *purpose = waitstack_purpose(s->dict, t->stack);
+	const char *class = store_wait_reason(t->label), *function,
+		   *purpose = waitstack_purpose(s->dict, t->stack);
 	struct cell *c = cell_of(s, p, t->thread, class, partial);
 	const struct waitrule *rule = waitstack_rule(s->dict, t->stack, class);
 	struct part *part = part_by_stack(c, rule);
@@ -283,8 +295,9 @@ static int add_object(void *ctx, const struct store_wait_object *o)
 	const struct store_process_row *p = &s->dict->processes[o->who.process];
 	struct cell *c = cell_of(s, p, o->who.name, o->reason, false);
 
-	waitobjects_add(&part_by_stack(c, waitstack_rule(s->dict, o->stack, o->reason))->objects, o->object, netpeers_find(&s->peers, p, o->object),
-			o->by.name, o->by.tid, o->total_ns);
+	waitobjects_add(&part_by_stack(c, waitstack_rule(s->dict, o->stack, o->reason))->objects,
+			o->object, netpeers_find(&s->peers, p, o->object), o->by.name, o->by.tid,
+			o->total_ns);
 	return 0;
 }
 
@@ -293,8 +306,10 @@ static int add_waker(void *ctx, const struct store_wait_by *b)
 {
 	struct summing *s = ctx;
 
-	if (b->kind == STORE_WAKE_INTERRUPT && !strcmp(b->reason, store_wait_reason(STORE_WAIT_LOCK)))
-		cell_of(s, &s->dict->processes[b->who.process], b->who.name, b->reason, false)->timer_ns += b->total_ns;
+	if (b->kind == STORE_WAKE_INTERRUPT &&
+	    !strcmp(b->reason, store_wait_reason(STORE_WAIT_LOCK)))
+		cell_of(s, &s->dict->processes[b->who.process], b->who.name, b->reason, false)
+			->timer_ns += b->total_ns;
 	return 0;
 }
 
@@ -309,7 +324,8 @@ static uint64_t place_key(uint32_t process, uint32_t stack)
 static int add_tagged(void *ctx, const struct store_total *t)
 {
 	struct summing *s = ctx;
-	struct cell *c = cell_of(s, &s->dict->processes[t->process], t->thread, store_wait_reason(t->label), false);
+	struct cell *c = cell_of(s, &s->dict->processes[t->process], t->thread,
+				 store_wait_reason(t->label), false);
 	bool fresh;
 
 	amount_add(&c->exact, t->n, t->value, 0);
@@ -329,7 +345,8 @@ static int add_tagged_ready(void *ctx, const struct store_total *t)
 static int note_object(void *ctx, const struct store_wait_object *o)
 {
 	struct summing *s = ctx;
-	uint64_t hash = hash_str(HASH_SEED, o->object) | 2, key = place_key(o->who.process, o->stack), *at, is;
+	uint64_t hash = hash_str(HASH_SEED, o->object) | 2,
+		 key = place_key(o->who.process, o->stack), *at, is;
 	bool fresh;
 
 	if (!idmap_get(&s->places, key, &is))
@@ -344,7 +361,9 @@ static int add_object_there(void *ctx, const struct store_wait_object *o)
 	struct summing *s = ctx;
 	uint64_t is;
 
-	return idmap_get(&s->places, place_key(o->who.process, o->stack), &is) && is > 1 ? add_object(s, o) : 0;
+	return idmap_get(&s->places, place_key(o->who.process, o->stack), &is) && is > 1 ?
+		       add_object(s, o) :
+		       0;
 }
 
 static int sum_tagged(struct summing *s, const struct store_query *whole, struct err *e)
@@ -403,7 +422,11 @@ static int sum_segment(struct summing *s, const char *path, struct err *e)
 		return rc;
 	rc = store_segment_dict(s->seg, &s->dict, e);
 	for (size_t i = 1; !rc && run >= 0; i++) {
-		struct store_query q = {.from_ns = s->sel->from_ns, .to_ns = s->sel->to_ns, .run = run, .want = wanted, .ctx = s,
+		struct store_query q = {.from_ns = s->sel->from_ns,
+					.to_ns = s->sel->to_ns,
+					.run = run,
+					.want = wanted,
+					.ctx = s,
 					.kind = STORE_KIND_OFFCPU};
 
 		rc = s->tags ? sum_tagged(s, &q, e) : sum_run(s, &q, e);
@@ -431,9 +454,14 @@ static struct waitsum_row *row_add(struct waitsum *w, const struct cell *c)
 
 	mem_grow(w->rows, w->n, w->cap);
 	r = &w->rows[w->n++];
-	*r = (struct waitsum_row){.container = mem_strdup(c->container), .comm = mem_strdup(c->comm), .pid = c->pid,
-				  .thread = c->thread ? mem_strdup(c->thread) : NULL, .partial = c->partial,
-				  .class = mem_strdup(c->class), .n_processes = c->pid ? 1 : c->processes.n, .one_pid = one_pid(c)};
+	*r = (struct waitsum_row){.container = mem_strdup(c->container),
+				  .comm = mem_strdup(c->comm),
+				  .pid = c->pid,
+				  .thread = c->thread ? mem_strdup(c->thread) : NULL,
+				  .partial = c->partial,
+				  .class = mem_strdup(c->class),
+				  .n_processes = c->pid ? 1 : c->processes.n,
+				  .one_pid = one_pid(c)};
 	return r;
 }
 
@@ -500,8 +528,9 @@ static void row_whole(struct waitsum *w, struct cell *c, const struct part *part
 }
 
 /*
- * A stack has all of a wait where it ended, and what is exact is of the window alone: what a thread's stacks have more than that is of the one
- * wait that began before it. A tenth is the sample's. Of a thread without an exact time nothing is known.
+ * A stack has all of a wait where it ended, and what is exact is of the window alone: what a
+ * thread's stacks have more than that is of the one wait that began before it. A tenth is the
+ * sample's. Of a thread without an exact time nothing is known.
  */
 static void overhang_drop(struct cell *c)
 {
@@ -539,9 +568,11 @@ static void rows_shared(struct waitsum *w, struct cell *c)
 		r->total_ns = share(c->exact.value, p->stacks.value, value);
 		r->background = in_background(r);
 		if (c->partial)
-			continue; /* it would be of all the time that it stands, longer than the recording */
+			continue; /* it would be of all the time that it stands, longer than the
+				     recording */
 		row_purpose(r, p);
-		r->timer_ns = share(c->timer_ns < c->exact.value ? c->timer_ns : c->exact.value, p->stacks.value, value);
+		r->timer_ns = share(c->timer_ns < c->exact.value ? c->timer_ns : c->exact.value,
+				    p->stacks.value, value);
 		r->max_ns = p->stacks.max;
 		r->hist = hist_take(&c->parts[i].stacks);
 	}
@@ -556,7 +587,8 @@ static int most_time(const void *a, const void *b)
 	return x->pid != y->pid ? (x->pid < y->pid ? -1 : 1) : strcmp(x->reason, y->reason);
 }
 
-/* A wait that has not ended has no stack, unless a recording kept what stood at its end: it is taken to be as the ended ones of its group and class are, if these agree. */
+/* A wait that has not ended has no stack, unless a recording kept what stood at its end: it is
+ * taken to be as the ended ones of its group and class are, if these agree. */
 static const struct part *part_like(struct summing *s, const struct cell *c)
 {
 	struct strbuf key cleanup_strbuf = STRBUF_INIT;
@@ -576,13 +608,16 @@ static struct waitsum *rows_of(struct summing *s)
 	struct waitsum *w = mem_alloc(sizeof(*w));
 	struct cell *c, *tmp;
 
-	HASH_ITER(hh, s->cells, c, tmp) {
+	HASH_ITER (hh, s->cells, c, tmp) {
 		if (!c->exact.n && !c->exact.value)
 			continue;
 		if (c->n_parts > 1)
 			rows_shared(w, c);
 		else
-			row_whole(w, c, c->n_parts ? c->parts : c->partial ? part_like(s, c) : NULL);
+			row_whole(w, c,
+				  c->n_parts ? c->parts :
+				  c->partial ? part_like(s, c) :
+					       NULL);
 	}
 	if (w->n)
 		qsort(w->rows, w->n, sizeof(*w->rows), most_time);
@@ -592,21 +627,26 @@ static struct waitsum *rows_of(struct summing *s)
 static int nothing(const struct selection *sel, bool tagged, struct err *e)
 {
 	if (tagged) {
-		err_set(e, -ENOENT, EXIT_NOTHING, "no waits were recorded in %s while these requests were served", sel->range);
+		err_set(e, -ENOENT, EXIT_NOTHING,
+			"no waits were recorded in %s while these requests were served",
+			sel->range);
 		err_fix(e, "sudo sonde record --families cpu,offcpu,l7 -d 10s");
 		return -ENOENT;
 	}
-	err_set(e, -ENOENT, EXIT_NOTHING, "no waits in %s%s%s", sel->range, *sel->what ? " of " : "", sel->what);
+	err_set(e, -ENOENT, EXIT_NOTHING, "no waits in %s%s%s", sel->range,
+		*sel->what ? " of " : "", sel->what);
 	err_fix(e, "sudo sonde record --families cpu,offcpu -d 10s");
 	return -ENOENT;
 }
 
-int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum **out, struct err *e)
+int waitsum_make(const struct selection *sel, enum waitsum_by by, struct waitsum **out,
+		 struct err *e)
 {
 	return waitsum_make_tagged(sel, by, NULL, out, e);
 }
 
-int waitsum_make_tagged(const struct selection *sel, enum waitsum_by by, const struct idmap *tags, struct waitsum **out, struct err *e)
+int waitsum_make_tagged(const struct selection *sel, enum waitsum_by by, const struct idmap *tags,
+			struct waitsum **out, struct err *e)
 {
 	struct summing s = {.sel = sel, .by = by, .tags = tags};
 	struct waitsum *w;

@@ -22,16 +22,31 @@
 #include "schema/base/proto.h"
 
 enum { SCOPE_METRICS = 2, RESOURCE_ATTRIBUTES = 1 };
-enum { METRIC_NAME = 1, METRIC_DESCRIPTION = 2, METRIC_UNIT = 3, METRIC_OF_GAUGE = 5, METRIC_OF_SUM = 7, METRIC_OF_HISTOGRAM = 9 };
+enum {
+	METRIC_NAME = 1,
+	METRIC_DESCRIPTION = 2,
+	METRIC_UNIT = 3,
+	METRIC_OF_GAUGE = 5,
+	METRIC_OF_SUM = 7,
+	METRIC_OF_HISTOGRAM = 9
+};
 enum { POINTS = 1, TEMPORALITY = 2, MONOTONIC = 3, DELTA = 1, CUMULATIVE = 2 };
 enum { POINT_START = 2, POINT_TIME = 3, POINT_DOUBLE = 4, POINT_INT = 6, POINT_ATTRIBUTES = 7 };
-enum { SPREAD_START = 2, SPREAD_TIME = 3, SPREAD_COUNT = 4, SPREAD_SUM = 5, SPREAD_COUNTS = 6, SPREAD_BOUNDS = 7, SPREAD_ATTRIBUTES = 9 };
+enum {
+	SPREAD_START = 2,
+	SPREAD_TIME = 3,
+	SPREAD_COUNT = 4,
+	SPREAD_SUM = 5,
+	SPREAD_COUNTS = 6,
+	SPREAD_BOUNDS = 7,
+	SPREAD_ATTRIBUTES = 9
+};
 
 /* One series of the range. */
 struct series {
 	const struct totals_row *rows; /* of a histogram several */
 	size_t n;
-	char *container, *unit;        /* whose it is, "" */
+	char *container, *unit; /* whose it is, "" */
 	struct otlp_name name;
 };
 
@@ -68,7 +83,8 @@ static void attributes_add(const struct series *s, unsigned field, struct strbuf
 	while (otlp_label_next(&labels, &name, &value)) {
 		const char *key = strbuf_str(&name);
 
-		if (!strcmp(key, "container") || !strcmp(key, "unit") || (s->name.without_kind && !strcmp(key, "kind")))
+		if (!strcmp(key, "container") || !strcmp(key, "unit") ||
+		    (s->name.without_kind && !strcmp(key, "kind")))
 			continue;
 		key = otlp_label(s->name.name, key);
 		otlp_text(point, field, key, otlp_value(key, strbuf_str(&value)));
@@ -83,7 +99,8 @@ static void number_point(const struct metrics *m, const struct series *s, struct
 
 	if (!gauge)
 		proto_fixed64(&p, POINT_START, (uint64_t)(m->range->from_ts * NSEC_PER_SEC));
-	proto_fixed64(&p, POINT_TIME, (uint64_t)((gauge ? s->rows->ts : m->range->to_ts) * NSEC_PER_SEC));
+	proto_fixed64(&p, POINT_TIME,
+		      (uint64_t)((gauge ? s->rows->ts : m->range->to_ts) * NSEC_PER_SEC));
 	if (of->decimals)
 		proto_double(&p, POINT_DOUBLE, scaled(s->rows->shown, of->decimals));
 	else
@@ -95,7 +112,8 @@ static void number_point(const struct metrics *m, const struct series *s, struct
 /* Rows have how many are at most their bound (expose.c); a bucket has those between two. */
 static void spread_point(const struct metrics *m, const struct series *s, struct strbuf *points)
 {
-	struct strbuf p cleanup_strbuf = STRBUF_INIT, counts cleanup_strbuf = STRBUF_INIT, bounds cleanup_strbuf = STRBUF_INIT;
+	struct strbuf p cleanup_strbuf = STRBUF_INIT, counts cleanup_strbuf = STRBUF_INIT,
+			bounds cleanup_strbuf = STRBUF_INIT;
 	const struct totals_row *r = s->rows;
 	uint64_t below = 0, was, sum = 0, all = 0;
 	char buf[32];
@@ -135,7 +153,8 @@ static void spread_point(const struct metrics *m, const struct series *s, struct
 /* --- metrics --- */
 
 /* Series of one name, from `s` on. */
-static void metric_add(const struct metrics *m, const struct series *s, size_t n, struct strbuf *items)
+static void metric_add(const struct metrics *m, const struct series *s, size_t n,
+		       struct strbuf *items)
 {
 	struct strbuf metric cleanup_strbuf = STRBUF_INIT, data cleanup_strbuf = STRBUF_INIT;
 	const struct metric *of = &METRICS[s->rows->metric];
@@ -153,20 +172,28 @@ static void metric_add(const struct metrics *m, const struct series *s, size_t n
 	proto_bytes(&metric, METRIC_NAME, s->name.name, strlen(s->name.name));
 	proto_bytes(&metric, METRIC_DESCRIPTION, of->help, strlen(of->help));
 	proto_bytes(&metric, METRIC_UNIT, s->name.unit, strlen(s->name.unit));
-	proto_bytes(&metric, of->type == METRIC_HISTOGRAM ? METRIC_OF_HISTOGRAM : gauge ? METRIC_OF_GAUGE : METRIC_OF_SUM, data.buf, data.len);
+	proto_bytes(&metric,
+		    of->type == METRIC_HISTOGRAM ? METRIC_OF_HISTOGRAM :
+		    gauge                        ? METRIC_OF_GAUGE :
+						   METRIC_OF_SUM,
+		    data.buf, data.len);
 	proto_bytes(items, SCOPE_METRICS, metric.buf, metric.len);
 }
 
 static void resource_of(const struct metrics *m, const struct series *s, struct strbuf *out)
 {
 	otlp_text(out, RESOURCE_ATTRIBUTES, "host.name", m->host);
-	otlp_text(out, RESOURCE_ATTRIBUTES, "service.name", *s->container ? s->container : *s->unit ? s->unit : "sonde");
+	otlp_text(out, RESOURCE_ATTRIBUTES, "service.name",
+		  *s->container ? s->container :
+		  *s->unit      ? s->unit :
+				  "sonde");
 	otlp_text(out, RESOURCE_ATTRIBUTES, "systemd.unit", s->unit);
 	otlp_text(out, RESOURCE_ATTRIBUTES, "container.name", s->container);
 	for (size_t i = 0; *s->container && i < m->n_containers; i++)
 		if (!strcmp(m->containers[i].name, s->container)) {
 			otlp_text(out, RESOURCE_ATTRIBUTES, "container.id", m->containers[i].id);
-			otlp_text(out, RESOURCE_ATTRIBUTES, "container.image.name", m->containers[i].image);
+			otlp_text(out, RESOURCE_ATTRIBUTES, "container.image.name",
+				  m->containers[i].image);
 			break;
 		}
 }
@@ -194,12 +221,14 @@ static int series_send(struct metrics *m, struct err *e)
 
 	qsort(m->series, m->n, sizeof(*m->series), series_order);
 	for (size_t i = 0, end; !rc && i < m->n; i = end) {
-		struct strbuf resource cleanup_strbuf = STRBUF_INIT, items cleanup_strbuf = STRBUF_INIT;
+		struct strbuf resource cleanup_strbuf = STRBUF_INIT,
+				       items cleanup_strbuf = STRBUF_INIT;
 
 		for (end = i + 1; end < m->n && same_resource(&m->series[i], &m->series[end]);)
 			end++;
 		for (size_t k = i, next; k < end; k = next) {
-			for (next = k + 1; next < end && !strcmp(m->series[k].name.name, m->series[next].name.name);)
+			for (next = k + 1; next < end && !strcmp(m->series[k].name.name,
+								 m->series[next].name.name);)
 				next++;
 			metric_add(m, &m->series[k], next - k, &items);
 		}
@@ -213,8 +242,10 @@ static int series_send(struct metrics *m, struct err *e)
 
 static void series_take(struct metrics *m, const struct totals_row *rows, size_t n)
 {
-	struct strbuf name cleanup_strbuf = STRBUF_INIT, value cleanup_strbuf = STRBUF_INIT, kind cleanup_strbuf = STRBUF_INIT;
-	struct series s = {.rows = rows, .n = n, .container = mem_strdup(""), .unit = mem_strdup("")};
+	struct strbuf name cleanup_strbuf = STRBUF_INIT, value cleanup_strbuf = STRBUF_INIT,
+			   kind cleanup_strbuf = STRBUF_INIT;
+	struct series s = {
+		.rows = rows, .n = n, .container = mem_strdup(""), .unit = mem_strdup("")};
 	const char *labels = rows->labels;
 
 	while (otlp_label_next(&labels, &name, &value)) {
@@ -287,10 +318,12 @@ static int host_take(void *ctx, sqlite3_stmt *st, const char *host, struct err *
 	return 0;
 }
 
-/* Which container had a name last in the range; of one that no cgroup tells of, the only one of that name. And on which host it was. */
+/* Which container had a name last in the range; of one that no cgroup tells of, the only one of
+ * that name. And on which host it was. */
 static int names_read(struct metrics *m, struct err *e)
 {
-	static const struct table containers = {"containers",
+	static const struct table containers = {
+		"containers",
 		"SELECT name, runtime_id, image FROM (SELECT name, max(runtime_id) AS runtime_id, max(image) AS image, -1 AS ts FROM containers GROUP BY name"
 		"  HAVING count(DISTINCT runtime_id) = 1"
 		" UNION ALL SELECT c.name, c.runtime_id, c.image, max(x.ts) FROM cgroup_row x JOIN containers c ON c.id = x.container"
@@ -299,7 +332,9 @@ static int names_read(struct metrics *m, struct err *e)
 	const struct otlp_range *r = m->range;
 	int rc = batch_each(r->segments, r->n, &host, r->from_ts, r->to_ts, host_take, m, e);
 
-	return rc ? rc : batch_each(r->segments, r->n, &containers, r->from_ts, r->to_ts, name_take, m, e);
+	return rc ? rc :
+		    batch_each(r->segments, r->n, &containers, r->from_ts, r->to_ts, name_take, m,
+			       e);
 }
 
 static void release(struct metrics *m)
@@ -319,9 +354,12 @@ static void release(struct metrics *m)
 	otlp_release(&m->request);
 }
 
-int otlp_metrics(const struct otlp_range *r, const struct target *t, otlp_take *take, void *ctx, struct err *e)
+int otlp_metrics(const struct otlp_range *r, const struct target *t, otlp_take *take, void *ctx,
+		 struct err *e)
 {
-	struct metrics m = {.range = r, .request = {.path = "/v1/metrics", .target = t, .take = take, .ctx = ctx}};
+	struct metrics m = {
+		.range = r,
+		.request = {.path = "/v1/metrics", .target = t, .take = take, .ctx = ctx}};
 	cleanup_free struct totals_row *rows = NULL;
 	struct totals totals;
 	size_t n = 0;
@@ -333,7 +371,8 @@ int otlp_metrics(const struct otlp_range *r, const struct target *t, otlp_take *
 		rc = names_read(&m, e);
 	rows = totals_rows(&totals, &n);
 	for (size_t i = 0, step; !rc && i < n; i += step) {
-		for (step = 1; METRICS[rows[i].metric].type == METRIC_HISTOGRAM && i + step < n && rows[i + step].metric == rows[i].metric &&
+		for (step = 1; METRICS[rows[i].metric].type == METRIC_HISTOGRAM && i + step < n &&
+			       rows[i + step].metric == rows[i].metric &&
 			       !strcmp(rows[i + step].labels, rows[i].labels);)
 			step++;
 		series_take(&m, &rows[i], step);

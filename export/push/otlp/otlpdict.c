@@ -15,11 +15,35 @@
 #define uthash_fatal(msg) abort()
 #include <uthash.h>
 
-enum table { MAPPINGS = 1, LOCATIONS = 2, FUNCTIONS = 3, LINKS = 4, TEXTS = 5, ATTRIBUTES = 6, STACKS = 7, TABLES_END };
-enum { MAPPING_FILENAME = 4, MAPPING_ATTRIBUTES = 5, LOCATION_MAPPING = 1, LOCATION_ADDRESS = 2, LOCATION_LINES = 3, LOCATION_ATTRIBUTES = 4, LINE_FUNCTION = 1,
-       LINE_LINE = 2, FUNCTION_NAME = 1, FUNCTION_FILE = 3, FUNCTION_LINE = 4, STACK_LOCATIONS = 1, ATTRIBUTE_KEY = 1, ATTRIBUTE_VALUE = 2, VALUE_TEXT = 1 };
+enum table {
+	MAPPINGS = 1,
+	LOCATIONS = 2,
+	FUNCTIONS = 3,
+	LINKS = 4,
+	TEXTS = 5,
+	ATTRIBUTES = 6,
+	STACKS = 7,
+	TABLES_END
+};
+enum {
+	MAPPING_FILENAME = 4,
+	MAPPING_ATTRIBUTES = 5,
+	LOCATION_MAPPING = 1,
+	LOCATION_ADDRESS = 2,
+	LOCATION_LINES = 3,
+	LOCATION_ATTRIBUTES = 4,
+	LINE_FUNCTION = 1,
+	LINE_LINE = 2,
+	FUNCTION_NAME = 1,
+	FUNCTION_FILE = 3,
+	FUNCTION_LINE = 4,
+	STACK_LOCATIONS = 1,
+	ATTRIBUTE_KEY = 1,
+	ATTRIBUTE_VALUE = 2,
+	VALUE_TEXT = 1
+};
 
-struct key {                      /* bytes -> index in a table */
+struct key { /* bytes -> index in a table */
 	uint8_t *bytes;
 	uint32_t index;
 	UT_hash_handle hh;
@@ -27,11 +51,12 @@ struct key {                      /* bytes -> index in a table */
 
 struct otlpdict {
 	const struct fold *f;
-	struct strbuf out;        /* of all tables: fields may stand in any order, those of one table in theirs */
+	struct strbuf out; /* of all tables: fields may stand in any order, those of one table in
+			      theirs */
 	uint32_t n[TABLES_END];
 	struct key *texts, *chains;
 	struct idmap functions, mappings, attributes; /* two indexes of texts -> index */
-	uint32_t *location, *above, *stack; /* by node, as in pprof.c; 0: not made yet */
+	uint32_t *location, *above, *stack;           /* by node, as in pprof.c; 0: not made yet */
 	uint32_t no_stack;
 };
 
@@ -58,7 +83,7 @@ static void keys_free(struct key **all)
 {
 	struct key *k, *next;
 
-	HASH_ITER(hh, *all, k, next) {
+	HASH_ITER (hh, *all, k, next) {
 		HASH_DEL(*all, k);
 		free(k->bytes);
 		free(k);
@@ -125,7 +150,8 @@ static uint32_t attribute(struct otlpdict *d, const char *key, const char *text)
 	struct strbuf row cleanup_strbuf = STRBUF_INIT, value cleanup_strbuf = STRBUF_INIT;
 	uint32_t key_at = otlpdict_text(d, key);
 	bool fresh;
-	uint64_t *at = idmap_ref(&d->attributes, (uint64_t)key_at << 32 | otlpdict_text(d, text), &fresh);
+	uint64_t *at =
+		idmap_ref(&d->attributes, (uint64_t)key_at << 32 | otlpdict_text(d, text), &fresh);
 
 	if (!fresh)
 		return (uint32_t)*at;
@@ -135,7 +161,8 @@ static uint32_t attribute(struct otlpdict *d, const char *key, const char *text)
 	return (uint32_t)(*at = row_add(d, ATTRIBUTES, &row));
 }
 
-static void attribute_add(struct otlpdict *d, struct strbuf *row, unsigned field, const char *key, const char *text)
+static void attribute_add(struct otlpdict *d, struct strbuf *row, unsigned field, const char *key,
+			  const char *text)
 {
 	struct strbuf packed cleanup_strbuf = STRBUF_INIT;
 
@@ -183,10 +210,16 @@ static uint32_t function(struct otlpdict *d, const char *name, const char *file,
 /* As the conventions name them; "" of what they have no word for. */
 static const char *frame_type(const struct fold_frame *fr)
 {
-	static const char *const runtimes[][2] = {{"python", "cpython"}, {"ruby", "ruby"}, {"php", "php"}, {"javascript", "v8js"}, {"java", "jvm"}};
+	static const char *const runtimes[][2] = {{"python", "cpython"},
+						  {"ruby", "ruby"},
+						  {"php", "php"},
+						  {"javascript", "v8js"},
+						  {"java", "jvm"}};
 
 	if (fr->origin == FOLD_KERNEL || fr->origin == FOLD_NATIVE || fr->origin == FOLD_GO)
-		return fr->origin == FOLD_KERNEL ? "kernel" : fr->origin == FOLD_GO ? "go" : "native";
+		return fr->origin == FOLD_KERNEL ? "kernel" :
+		       fr->origin == FOLD_GO     ? "go" :
+						   "native";
 	for (size_t i = 0; fr->origin == FOLD_SCRIPT && i < ARRAY_SIZE(runtimes); i++)
 		if (!strcmp(runtimes[i][0], runtime_name(fr->runtime)))
 			return runtimes[i][1];
@@ -244,7 +277,12 @@ static uint32_t location_at(struct otlpdict *d, uint32_t node)
 
 static uint32_t stack_none(struct otlpdict *d)
 {
-	static const struct fold_frame none = {.name = "[no stack]", .module = "", .module_path = "", .build_id = "", .file = "", .origin = FOLD_UNKNOWN};
+	static const struct fold_frame none = {.name = "[no stack]",
+					       .module = "",
+					       .module_path = "",
+					       .build_id = "",
+					       .file = "",
+					       .origin = FOLD_UNKNOWN};
 	struct strbuf row cleanup_strbuf = STRBUF_INIT, packed cleanup_strbuf = STRBUF_INIT;
 
 	if (d->no_stack)

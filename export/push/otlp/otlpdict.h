@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * otlpdict: the dictionary of a request of OTLP's profiles (ProfilesDictionary of profiles/v1development): texts, functions, mappings, locations,
- * stacks and attributes, each once, of the nodes of one fold. Index 0 of each table is what is none.
+ * otlpdict: the dictionary of a request of OTLP's profiles (ProfilesDictionary of
+ * profiles/v1development): texts, functions, mappings, locations, stacks and attributes, each once,
+ * of the nodes of one fold. Index 0 of each table is what is none.
  *
- *  1. A mapping is a file (path, build-id); it begins at 0, so that a location's address is its place in the file, or the kernel's or the JIT's own.
- *  2. A location is one physical frame with the frames that were inlined into it, the innermost first, as pprof has them (tools/formats/pprof.h).
- *  3. Attributes are profile.frame.type of a location and process.executable.build_id.gnu of a mapping.
+ *  1. A mapping is a file (path, build-id); it begins at 0, so that a location's address is its
+ * place in the file, or the kernel's or the JIT's own.
+ *  2. A location is one physical frame with the frames that were inlined into it, the innermost
+ * first, as pprof has them (tools/formats/pprof.h).
+ *  3. Attributes are profile.frame.type of a location and process.executable.build_id.gnu of a
+ * mapping.
  */
 #ifndef SONDE_PUSH_OTLPDICT_H
 #define SONDE_PUSH_OTLPDICT_H

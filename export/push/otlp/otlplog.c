@@ -16,20 +16,29 @@
 #include "schema/base/proto.h"
 
 enum { SCOPE_RECORDS = 2, RESOURCE_ATTRIBUTES = 1 };
-enum { RECORD_TIME = 1, RECORD_SEVERITY = 2, RECORD_BODY = 5, RECORD_ATTRIBUTES = 6, RECORD_NAME = 12, BODY_TEXT = 1 };
+enum {
+	RECORD_TIME = 1,
+	RECORD_SEVERITY = 2,
+	RECORD_BODY = 5,
+	RECORD_ATTRIBUTES = 6,
+	RECORD_NAME = 12,
+	BODY_TEXT = 1
+};
 enum { SEVERITY_INFO = 9, SEVERITY_WARN = 13 };
 
 struct logs {
 	struct otlp_request request;
-	struct strbuf row;      /* a row as text */
-	struct idmap seen;      /* hash of a row -> how many equal ones there were */
+	struct strbuf row; /* a row as text */
+	struct idmap seen; /* hash of a row -> how many equal ones there were */
 };
 
 static const char *text_of(sqlite3_stmt *st, const char *column)
 {
 	for (int i = 0; i < sqlite3_column_count(st); i++)
 		if (!strcmp(sqlite3_column_name(st, i), column))
-			return sqlite3_column_text(st, i) ? (const char *)sqlite3_column_text(st, i) : "";
+			return sqlite3_column_text(st, i) ?
+				       (const char *)sqlite3_column_text(st, i) :
+				       "";
 	return "";
 }
 
@@ -44,7 +53,8 @@ static int64_t number_of(sqlite3_stmt *st, const char *column)
 /* What somebody would want to be woken for. */
 static bool is_bad(const char *kind)
 {
-	static const char *const bad[] = {"oom kill", "killed", "failed", "unhealthy", "throttled", "full", "read-only"};
+	static const char *const bad[] = {"oom kill",  "killed", "failed",   "unhealthy",
+					  "throttled", "full",   "read-only"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		if (!strcmp(bad[i], kind))
@@ -60,7 +70,8 @@ static void body_add(sqlite3_stmt *st, struct strbuf *record)
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
 		if (*text_of(st, parts[i]))
-			strbuf_addf(&text, "%s%s", text.len ? before[i] : "", text_of(st, parts[i]));
+			strbuf_addf(&text, "%s%s", text.len ? before[i] : "",
+				    text_of(st, parts[i]));
 	proto_bytes(&body, BODY_TEXT, text.buf, text.len);
 	proto_bytes(record, RECORD_BODY, body.buf, body.len);
 }
@@ -83,8 +94,9 @@ static void uid_add(struct logs *l, sqlite3_stmt *st, const char *host, struct s
 static void record_attributes(sqlite3_stmt *st, struct strbuf *record)
 {
 	static const char *const texts[][2] = {
-		{"subject", "sonde.subject"}, {"name", "sonde.name"}, {"detail", "sonde.detail"}, {"which", "sonde.which"}, {"caused_by", "sonde.caused_by"},
-		{"comm", "process.executable.name"},
+		{"subject", "sonde.subject"},     {"name", "sonde.name"},
+		{"detail", "sonde.detail"},       {"which", "sonde.which"},
+		{"caused_by", "sonde.caused_by"}, {"comm", "process.executable.name"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
@@ -96,7 +108,8 @@ static void record_attributes(sqlite3_stmt *st, struct strbuf *record)
 
 static int event_take(void *ctx, sqlite3_stmt *st, const char *host, struct err *e)
 {
-	struct strbuf record cleanup_strbuf = STRBUF_INIT, item cleanup_strbuf = STRBUF_INIT, resource cleanup_strbuf = STRBUF_INIT;
+	struct strbuf record cleanup_strbuf = STRBUF_INIT, item cleanup_strbuf = STRBUF_INIT,
+			     resource cleanup_strbuf = STRBUF_INIT;
 	const char *container = text_of(st, "container"), *kind = text_of(st, "kind");
 	struct logs *l = ctx;
 
@@ -115,14 +128,16 @@ static int event_take(void *ctx, sqlite3_stmt *st, const char *host, struct err 
 	return otlp_resource(&l->request, &resource, &item, 1, e);
 }
 
-int otlp_logs(const struct otlp_range *r, const struct target *t, otlp_take *take, void *ctx, struct err *e)
+int otlp_logs(const struct otlp_range *r, const struct target *t, otlp_take *take, void *ctx,
+	      struct err *e)
 {
 	struct logs l = {.request = {.path = "/v1/logs", .target = t, .take = take, .ctx = ctx}};
 	int rc = 0;
 
 	for (size_t i = 0; i < N_TABLES; i++)
 		if (!strcmp(TABLES[i].name, "events"))
-			rc = batch_each(r->segments, r->n, &TABLES[i], r->from_ts, r->to_ts, event_take, &l, e);
+			rc = batch_each(r->segments, r->n, &TABLES[i], r->from_ts, r->to_ts,
+					event_take, &l, e);
 	if (!rc)
 		rc = otlp_flush(&l.request, e);
 	otlp_release(&l.request);

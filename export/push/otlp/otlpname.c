@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otlpname: see the header. Names are those of OpenTelemetry's semantic conventions, "container metrics" and "system metrics". */
+/* otlpname: see the header. Names are those of OpenTelemetry's semantic conventions, "container
+ * metrics" and "system metrics". */
 #include "export/push/otlp/otlpname.h"
 
 #include <stdio.h>
@@ -16,12 +17,15 @@ static const struct known {
 	{"sonde_container_cpu_seconds_total", NULL, "container.cpu.time", "s", false, false},
 	{"sonde_container_disk_bytes_total", NULL, "container.disk.io", "By", false, false},
 	{"sonde_container_memory_bytes", "all", "container.memory.usage", "By", true, true},
-	{"sonde_container_memory_bytes", "working", "container.memory.working_set", "By", true, true},
+	{"sonde_container_memory_bytes", "working", "container.memory.working_set", "By", true,
+	 true},
 	{"sonde_container_network_bytes_total", NULL, "container.network.io", "By", false, false},
 	{"sonde_disk_busy_seconds_total", NULL, "system.disk.io_time", "s", false, false},
 	{"sonde_disk_bytes_total", NULL, "system.disk.io", "By", false, false},
-	{"sonde_disk_operation_seconds_total", NULL, "system.disk.operation_time", "s", false, false},
-	{"sonde_disk_operations_total", NULL, "system.disk.operations", "{operation}", false, false},
+	{"sonde_disk_operation_seconds_total", NULL, "system.disk.operation_time", "s", false,
+	 false},
+	{"sonde_disk_operations_total", NULL, "system.disk.operations", "{operation}", false,
+	 false},
 	{"sonde_filesystem_bytes", "free", "system.filesystem.usage", "By", true, false},
 	{"sonde_filesystem_bytes", "size", "system.filesystem.limit", "By", true, true},
 	{"sonde_host_cpu_seconds_total", NULL, "system.cpu.time", "s", false, false},
@@ -34,12 +38,15 @@ static const struct known {
 	{"sonde_host_swap_bytes", "free", "system.paging.usage", "By", true, false},
 	{"sonde_host_uptime_seconds", NULL, "system.uptime", "s", false, false},
 	{"sonde_interface_bytes_total", NULL, "system.network.io", "By", false, false},
-	{"sonde_interface_dropped_packets_total", NULL, "system.network.packet.dropped", "{packet}", false, false},
+	{"sonde_interface_dropped_packets_total", NULL, "system.network.packet.dropped", "{packet}",
+	 false, false},
 	{"sonde_interface_errors_total", NULL, "system.network.errors", "{error}", false, false},
-	{"sonde_interface_packets_total", NULL, "system.network.packet.count", "{packet}", false, false},
+	{"sonde_interface_packets_total", NULL, "system.network.packet.count", "{packet}", false,
+	 false},
 };
 
 /* prefix of a metric, label -> attribute; "" fits all */
+/* clang-format off */
 static const char *const LABELS[][3] = {
 	{"container.cpu.", "mode", "cpu.mode"}, {"system.cpu.", "mode", "cpu.mode"},
 	{"container.disk.", "direction", "disk.io.direction"}, {"system.disk.", "direction", "disk.io.direction"},
@@ -49,10 +56,13 @@ static const char *const LABELS[][3] = {
 	{"system.filesystem.", "fstype", "system.filesystem.type"}, {"system.disk.", "disk", "system.device"},
 	{"system.network.", "interface", "network.interface.name"},
 };
+/* clang-format on */
 
 /* attribute, value -> value */
 static const char *const VALUES[][3] = {
-	{"cpu.mode", "irq", "interrupt"}, {"network.io.direction", "received", "receive"}, {"network.io.direction", "sent", "transmit"},
+	{"cpu.mode", "irq", "interrupt"},
+	{"network.io.direction", "received", "receive"},
+	{"network.io.direction", "sent", "transmit"},
 };
 
 static const struct {
@@ -103,7 +113,8 @@ void otlp_name_of(unsigned metric, const char *kind, struct otlp_name *out)
 const char *otlp_label(const char *metric, const char *label)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(LABELS); i++)
-		if (!strncmp(metric, LABELS[i][0], strlen(LABELS[i][0])) && !strcmp(label, LABELS[i][1]))
+		if (!strncmp(metric, LABELS[i][0], strlen(LABELS[i][0])) &&
+		    !strcmp(label, LABELS[i][1]))
 			return LABELS[i][2];
 	return label;
 }

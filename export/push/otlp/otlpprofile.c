@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otlpprofile: samples as profiles; see otlp.h, rules 8 and 9. Field numbers are those of opentelemetry-proto's profiles/v1development. */
+/* otlpprofile: samples as profiles; see otlp.h, rules 8 and 9. Field numbers are those of
+ * opentelemetry-proto's profiles/v1development. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,19 +15,27 @@
 #include "schema/store/model/kinds.h"
 
 enum { REQUEST_DICTIONARY = 2, RESOURCE_ATTRIBUTES = 1, SCOPE_PROFILES = 2 };
-enum { PROFILE_TYPE = 1, PROFILE_SAMPLES = 2, PROFILE_TIME = 3, PROFILE_DURATION = 4, PROFILE_PERIOD_TYPE = 5, PROFILE_PERIOD = 6, PROFILE_ID = 7 };
+enum {
+	PROFILE_TYPE = 1,
+	PROFILE_SAMPLES = 2,
+	PROFILE_TIME = 3,
+	PROFILE_DURATION = 4,
+	PROFILE_PERIOD_TYPE = 5,
+	PROFILE_PERIOD = 6,
+	PROFILE_ID = 7
+};
 enum { TYPE_TYPE = 1, TYPE_UNIT = 2, SAMPLE_STACK = 1, SAMPLE_VALUES = 4, ID_BYTES = 16 };
 
 struct profiles {
 	const struct otlp_range *range;
 	struct otlp_request request;
-	struct otlpdict *dict;    /* of the request; NULL: nothing is in it */
+	struct otlpdict *dict; /* of the request; NULL: nothing is in it */
 };
 
 /* One number of a kind: what a profile has. */
 struct number {
 	const struct store_kind_info *kind;
-	bool with, value;         /* of the fold's other kind; the value, else how many */
+	bool with, value; /* of the fold's other kind; the value, else how many */
 };
 
 static int flush(void *ctx, struct err *e)
@@ -48,7 +57,8 @@ static const char *unit_name(enum store_unit u)
 	return u == STORE_TIME ? "nanoseconds" : u == STORE_BYTES ? "bytes" : "count";
 }
 
-static void type_add(struct otlpdict *d, struct strbuf *profile, unsigned field, const char *type, const char *unit)
+static void type_add(struct otlpdict *d, struct strbuf *profile, unsigned field, const char *type,
+		     const char *unit)
 {
 	struct strbuf t cleanup_strbuf = STRBUF_INIT;
 
@@ -57,7 +67,8 @@ static void type_add(struct otlpdict *d, struct strbuf *profile, unsigned field,
 	proto_bytes(profile, field, t.buf, t.len);
 }
 
-/* As pprof.c has them: of memory the rate of the sampling; what counts each event has a period of one. */
+/* As pprof.c has them: of memory the rate of the sampling; what counts each event has a period of
+ * one. */
 static void period_add(struct otlpdict *d, const struct fold *f, struct strbuf *profile)
 {
 	const struct store_kind_info *k = f->kind;
@@ -73,11 +84,14 @@ static void period_add(struct otlpdict *d, const struct fold *f, struct strbuf *
 }
 
 /* The same when it is sent again. */
-static void id_add(const struct profiles *p, const struct profile_group *g, const char *type, const char *host, struct strbuf *profile)
+static void id_add(const struct profiles *p, const struct profile_group *g, const char *type,
+		   const char *host, struct strbuf *profile)
 {
-	uint64_t a = hash_str(hash_u64(HASH_SEED, (uint64_t)p->range->from_ts), type), id[ID_BYTES / 8];
+	uint64_t a = hash_str(hash_u64(HASH_SEED, (uint64_t)p->range->from_ts), type),
+		 id[ID_BYTES / 8];
 
-	a = hash_bytes(hash_str(hash_str(hash_str(a, host), g->container), g->unit), g->comm, g->comm_len);
+	a = hash_bytes(hash_str(hash_str(hash_str(a, host), g->container), g->unit), g->comm,
+		       g->comm_len);
 	id[0] = a;
 	id[1] = hash_str(hash_u64(a, a), type) | 1; /* not all zero */
 	proto_bytes(profile, PROFILE_ID, id, sizeof(id));
@@ -103,13 +117,15 @@ static void sample_add(struct otlpdict *d, uint32_t node, uint64_t value, struct
 }
 
 /* false: there is nothing of it. */
-static bool profile_add(struct profiles *p, const struct fold *f, const struct profile_group *g, const struct number *n, struct strbuf *items)
+static bool profile_add(struct profiles *p, const struct fold *f, const struct profile_group *g,
+			const struct number *n, struct strbuf *items)
 {
 	const char *type = n->value ? n->kind->pprof_value : n->kind->pprof_n;
 	struct strbuf profile cleanup_strbuf = STRBUF_INIT;
 	bool any = false;
 
-	type_add(p->dict, &profile, PROFILE_TYPE, type, unit_name(n->value ? n->kind->unit_value : n->kind->unit_n));
+	type_add(p->dict, &profile, PROFILE_TYPE, type,
+		 unit_name(n->value ? n->kind->unit_value : n->kind->unit_n));
 	for (size_t i = 0; i < f->n_leaves; i++) {
 		uint64_t value = number_of(f, i, n);
 
@@ -127,30 +143,39 @@ static bool profile_add(struct profiles *p, const struct fold *f, const struct p
 }
 
 /* A kind that only counts has one number. */
-static size_t numbers_add(struct profiles *p, const struct fold *f, const struct profile_group *g, const struct store_kind_info *k, bool with, struct strbuf *items)
+static size_t numbers_add(struct profiles *p, const struct fold *f, const struct profile_group *g,
+			  const struct store_kind_info *k, bool with, struct strbuf *items)
 {
 	size_t n = profile_add(p, f, g, &(struct number){k, with, false}, items);
 
-	return strcmp(k->pprof_n, k->pprof_value) ? n + profile_add(p, f, g, &(struct number){k, with, true}, items) : n;
+	return strcmp(k->pprof_n, k->pprof_value) ?
+		       n + profile_add(p, f, g, &(struct number){k, with, true}, items) :
+		       n;
 }
 
-static void resource_of(const struct fold *f, const struct profile_group *g, const char *name, struct strbuf *out)
+static void resource_of(const struct fold *f, const struct profile_group *g, const char *name,
+			struct strbuf *out)
 {
 	struct strbuf comm cleanup_strbuf = STRBUF_INIT;
 	const struct fold_process *p = f->processes;
 
 	strbuf_add(&comm, g->comm, g->comm_len);
 	otlp_text(out, RESOURCE_ATTRIBUTES, "host.name", f->host);
-	otlp_text(out, RESOURCE_ATTRIBUTES, "service.name", *g->container ? g->container : *g->unit ? g->unit : strbuf_str(&comm));
+	otlp_text(out, RESOURCE_ATTRIBUTES, "service.name",
+		  *g->container ? g->container :
+		  *g->unit      ? g->unit :
+				  strbuf_str(&comm));
 	otlp_text(out, RESOURCE_ATTRIBUTES, "systemd.unit", g->unit);
 	otlp_text(out, RESOURCE_ATTRIBUTES, "container.name", g->container);
 	otlp_text(out, RESOURCE_ATTRIBUTES, "container.id", *g->container ? p->container_id : "");
-	otlp_text(out, RESOURCE_ATTRIBUTES, "container.image.name", *g->container ? p->container_image : "");
+	otlp_text(out, RESOURCE_ATTRIBUTES, "container.image.name",
+		  *g->container ? p->container_image : "");
 	otlp_text(out, RESOURCE_ATTRIBUTES, "process.executable.name", strbuf_str(&comm));
 	otlp_text(out, RESOURCE_ATTRIBUTES, "sonde.profile", name);
 }
 
-static int group_take(void *ctx, const struct fold *f, const struct profile_group *g, const char *name, struct err *e)
+static int group_take(void *ctx, const struct fold *f, const struct profile_group *g,
+		      const char *name, struct err *e)
 {
 	struct strbuf resource cleanup_strbuf = STRBUF_INIT, items cleanup_strbuf = STRBUF_INIT;
 	struct profiles *p = ctx;
@@ -168,10 +193,14 @@ static int group_take(void *ctx, const struct fold *f, const struct profile_grou
 	return p->request.body.len + otlpdict_size(p->dict) >= BATCH_BYTES ? flush(p, e) : 0;
 }
 
-int otlp_profiles(const char *store, const struct otlp_range *r, const struct target *t, otlp_take *take, void *ctx, struct err *e)
+int otlp_profiles(const char *store, const struct otlp_range *r, const struct target *t,
+		  otlp_take *take, void *ctx, struct err *e)
 {
 	static const struct profile_sink sink = {.group = group_take, .end = flush};
-	struct profiles p = {.range = r, .request = {.path = "/v1development/profiles", .target = t, .take = take, .ctx = ctx}};
+	struct profiles p = {
+		.range = r,
+		.request = {
+			.path = "/v1development/profiles", .target = t, .take = take, .ctx = ctx}};
 	int rc = profile_groups(store, t, r->from_ts, r->to_ts, &sink, &p, e);
 
 	otlpdict_free(p.dict);

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * otlpspan: requests that were kept as spans; see otlp.h, rules 4 to 7. Field numbers are those of opentelemetry-proto's trace.
+ * otlpspan: requests that were kept as spans; see otlp.h, rules 4 to 7. Field numbers are those of
+ * opentelemetry-proto's trace.
  *
- * When a span is sent. A request is written when it has ended, into the bucket in which it began; what was asked for one that is kept is written with
- * that one, into its bucket. So of a range are sent those that
- *   1. began in it and took less than LATE_S, or were asked for one that did: they are there, since the range has settled;
- *   2. took longer and ended in it, from buckets of up to LATE_MOST_S before, with what was asked for them.
- * Parents and traces are looked for among the requests of AROUND_S before and behind the range as well: what is sent does not depend on when.
+ * When a span is sent. A request is written when it has ended, into the bucket in which it began;
+ * what was asked for one that is kept is written with that one, into its bucket. So of a range are
+ * sent those that
+ *   1. began in it and took less than LATE_S, or were asked for one that did: they are there, since
+ * the range has settled;
+ *   2. took longer and ended in it, from buckets of up to LATE_MOST_S before, with what was asked
+ * for them. Parents and traces are looked for among the requests of AROUND_S before and behind the
+ * range as well: what is sent does not depend on when.
  */
 #include <inttypes.h>
 #include <sqlite3.h>
@@ -26,17 +30,39 @@
 #include "tools/requests/traces.h"
 
 enum { RESOURCE_ATTRIBUTES = 1, SCOPE_SPANS = 2 };
-enum { SPAN_TRACE = 1, SPAN_ID = 2, SPAN_PARENT = 4, SPAN_NAME = 5, SPAN_KIND = 6, SPAN_START = 7, SPAN_END = 8, SPAN_ATTRIBUTES = 9, SPAN_EVENTS = 11,
-       SPAN_LINKS = 13, SPAN_STATUS = 15 };
-enum { KIND_SERVER = 2, KIND_CLIENT = 3, STATUS_MESSAGE = 2, STATUS_CODE = 3, STATUS_ERROR = 2, LINK_TRACE = 1, LINK_SPAN = 2, EVENT_TIME = 1, EVENT_NAME = 2 };
+enum {
+	SPAN_TRACE = 1,
+	SPAN_ID = 2,
+	SPAN_PARENT = 4,
+	SPAN_NAME = 5,
+	SPAN_KIND = 6,
+	SPAN_START = 7,
+	SPAN_END = 8,
+	SPAN_ATTRIBUTES = 9,
+	SPAN_EVENTS = 11,
+	SPAN_LINKS = 13,
+	SPAN_STATUS = 15
+};
+enum {
+	KIND_SERVER = 2,
+	KIND_CLIENT = 3,
+	STATUS_MESSAGE = 2,
+	STATUS_CODE = 3,
+	STATUS_ERROR = 2,
+	LINK_TRACE = 1,
+	LINK_SPAN = 2,
+	EVENT_TIME = 1,
+	EVENT_NAME = 2
+};
 
-#define AROUND_S    120
-#define AFTER_S     OTLP_SPANS_AFTER_S /* what took less than LATE_S has settled by then: ROUND_BEHIND_S less LATE_S and two buckets */
+#define AROUND_S 120
+/* what took less than LATE_S has settled by then: ROUND_BEHIND_S less LATE_S and two buckets */
+#define AFTER_S     OTLP_SPANS_AFTER_S
 #define LATE_S      30
-#define LATE_MOST_S 900  /* these three are in LATE and SPANS, too */
+#define LATE_MOST_S 900 /* these three are in LATE and SPANS, too */
 #define SPAN_BYTES  8
 
-struct whose {                    /* of a row: what the resource says */
+struct whose { /* of a row: what the resource says */
 	char *host, *container_id, *image, *unit;
 };
 
@@ -45,24 +71,26 @@ struct spans {
 	struct otlp_request request;
 	struct traces traces;
 	size_t cap, cap_whose;
-	struct whose *whose;      /* by row */
-	uint32_t *node;           /* by row */
+	struct whose *whose;                /* by row */
+	uint32_t *node;                     /* by row */
 	uint8_t (*trace)[OTLP_TRACE_BYTES]; /* by node */
-	struct idmap seen;        /* (span, side): a row that was kept twice */
-	int64_t *buckets;         /* of what was late */
+	struct idmap seen;                  /* (span, side): a row that was kept twice */
+	int64_t *buckets;                   /* of what was late */
 	size_t n_buckets, cap_buckets;
 };
 
 /* --- what is read --- */
 
-static const struct table SPANS = {"request_spans",
+static const struct table SPANS = {
+	"request_spans",
 	"SELECT q.side, q.protocol, q.service, q.operation, q.status, q.result, q.why, q.trace, q.how, q.container, q.comm, coalesce(q.tid, 0), q.at_ns,"
 	" coalesce(q.first_us, -1), coalesce(q.total_us, -1), q.span, coalesce(q.parent, 0), coalesce(q.caller, 0), q.partial, coalesce(p.pid, 0),"
 	" coalesce(c.runtime_id, ''), coalesce(c.image, ''), coalesce(u.value, '') FROM %s q LEFT JOIN process p ON p.id = q.process_id"
 	" LEFT JOIN container c ON c.id = p.container LEFT JOIN text u ON u.id = p.unit WHERE coalesce(p.self, 0) = 0"};
 
 /* :from and :to are when they ended. */
-static const struct table LATE = {"request_log",
+static const struct table LATE = {
+	"request_log",
 	"SELECT DISTINCT x.ts + :t0 FROM request_log_row x WHERE x.ts >= :from - :t0 - 900 AND x.ts < :from - :t0 - 120 AND x.total_us >= 30000000"
 	" AND x.at_us + x.total_us >= :from * 1000000 AND x.at_us + x.total_us < :to * 1000000"};
 
@@ -84,19 +112,31 @@ static int row_take(void *ctx, sqlite3_stmt *st, const char *host, struct err *e
 	bool server, fresh;
 
 	(void)e;
-	server = sqlite3_column_text(st, 0) && !strcmp((const char *)sqlite3_column_text(st, 0), "server");
+	server = sqlite3_column_text(st, 0) &&
+		 !strcmp((const char *)sqlite3_column_text(st, 0), "server");
 	idmap_ref(&s->seen, hash_u64(hash_u64(HASH_SEED, span), server), &fresh);
 	if (!fresh || !span)
 		return 0;
 	mem_grow(s->whose, t->n_rows, s->cap_whose);
-	s->whose[t->n_rows] = (struct whose){mem_strdup(host), text_at(st, 20), text_at(st, 21), text_at(st, 22)};
+	s->whose[t->n_rows] =
+		(struct whose){mem_strdup(host), text_at(st, 20), text_at(st, 21), text_at(st, 22)};
 	mem_grow(t->rows, t->n_rows, s->cap);
 	r = &t->rows[t->n_rows++];
-	*r = (struct trace_row){.server = server, .lang = mem_strdup(""), .tid = sqlite3_column_int64(st, 11), .at_ns = sqlite3_column_int64(st, 12),
-				.first_us = sqlite3_column_int64(st, 13), .total_us = sqlite3_column_int64(st, 14), .span = span,
-				.parent = (uint64_t)sqlite3_column_int64(st, 16), .caller = (uint64_t)sqlite3_column_int64(st, 17),
-				.partial = sqlite3_column_int64(st, 18) != 0, .pid = sqlite3_column_int64(st, 19), .wanted = true};
-	memcpy(texts, (char **[TEXTS]){NULL, &r->protocol, &r->service, &r->operation, &r->status, &r->result, &r->why, &r->trace, &r->how, &r->container, &r->comm},
+	*r = (struct trace_row){.server = server,
+				.lang = mem_strdup(""),
+				.tid = sqlite3_column_int64(st, 11),
+				.at_ns = sqlite3_column_int64(st, 12),
+				.first_us = sqlite3_column_int64(st, 13),
+				.total_us = sqlite3_column_int64(st, 14),
+				.span = span,
+				.parent = (uint64_t)sqlite3_column_int64(st, 16),
+				.caller = (uint64_t)sqlite3_column_int64(st, 17),
+				.partial = sqlite3_column_int64(st, 18) != 0,
+				.pid = sqlite3_column_int64(st, 19),
+				.wanted = true};
+	memcpy(texts,
+	       (char **[TEXTS]){NULL, &r->protocol, &r->service, &r->operation, &r->status,
+				&r->result, &r->why, &r->trace, &r->how, &r->container, &r->comm},
 	       sizeof(texts));
 	for (int i = 1; i < TEXTS; i++)
 		*texts[i] = text_at(st, i);
@@ -120,8 +160,11 @@ static int rows_read(struct spans *s, struct err *e)
 	int rc = batch_each(r->segments, r->n, &LATE, r->from_ts, r->to_ts, bucket_take, s, e);
 
 	for (size_t i = 0; !rc && i < s->n_buckets; i++)
-		rc = batch_each(r->segments, r->n, &SPANS, s->buckets[i], s->buckets[i] + 1, row_take, s, e);
-	return rc ? rc : batch_each(r->segments, r->n, &SPANS, r->from_ts - AROUND_S, r->to_ts + AFTER_S, row_take, s, e);
+		rc = batch_each(r->segments, r->n, &SPANS, s->buckets[i], s->buckets[i] + 1,
+				row_take, s, e);
+	return rc ? rc :
+		    batch_each(r->segments, r->n, &SPANS, r->from_ts - AROUND_S, r->to_ts + AFTER_S,
+			       row_take, s, e);
 }
 
 /* --- traces --- */
@@ -133,7 +176,8 @@ static const struct trace_row *side_of(const struct traces *t, uint32_t row)
 
 static bool header_of(const struct traces *t, uint32_t node, uint8_t out[OTLP_TRACE_BYTES])
 {
-	const struct trace_row *q = side_of(t, t->nodes[node].asked), *a = side_of(t, t->nodes[node].answered);
+	const struct trace_row *q = side_of(t, t->nodes[node].asked),
+			       *a = side_of(t, t->nodes[node].answered);
 
 	return (q && otlp_trace_id(q->trace, out)) || (a && otlp_trace_id(a->trace, out));
 }
@@ -170,7 +214,8 @@ static void traces_make(struct spans *s)
 	s->node = mem_array(t->n_rows + 1, sizeof(*s->node));
 	s->trace = mem_array(t->n_nodes + 1, sizeof(*s->trace));
 	for (uint32_t i = 0; i < t->n_rows; i++)
-		s->node[i] = TRACE_NONE; /* one that goes in a circle, in a store that is wrong, is in no tree */
+		s->node[i] = TRACE_NONE; /* one that goes in a circle, in a store that is wrong, is
+					    in no tree */
 	for (size_t i = 0; i < t->n_roots; i++) {
 		uint32_t root = t->roots[i];
 		unsigned depth = 0;
@@ -203,7 +248,9 @@ static int64_t due_kept(const struct traces *t, uint32_t node)
 
 	for (size_t i = 0; i < 2; i++) {
 		const struct trace_row *r = side_of(t, sides[i]);
-		int64_t at = !r || is_linked(r) ? 0 : r->total_us >= LATE_S * 1000000ll ? r->at_ns + r->total_us * 1000 : r->at_ns;
+		int64_t at = !r || is_linked(r)                ? 0 :
+			     r->total_us >= LATE_S * 1000000ll ? r->at_ns + r->total_us * 1000 :
+								 r->at_ns;
 
 		if (at > due)
 			due = at;
@@ -238,7 +285,8 @@ static void id_put(struct strbuf *out, unsigned field, uint64_t id)
 	proto_bytes(out, field, bytes, sizeof(bytes));
 }
 
-/* The span that it stands below: of an answer its question, of a question the answer during which it was asked. *node: in whose trace that is. */
+/* The span that it stands below: of an answer its question, of a question the answer during which
+ * it was asked. *node: in whose trace that is. */
 static uint64_t parent_of(const struct traces *t, uint32_t row, uint32_t node, uint32_t *of)
 {
 	const struct trace_node *n = &t->nodes[node];
@@ -281,7 +329,8 @@ static void exchange_add(const struct spans *s, uint32_t row, struct strbuf *spa
 		otlp_text(span, SPAN_ATTRIBUTES, "sonde.exchange", text);
 }
 
-static void attributes_add(const struct spans *s, uint32_t row, const struct otlp_span *what, struct strbuf *span)
+static void attributes_add(const struct spans *s, uint32_t row, const struct otlp_span *what,
+			   struct strbuf *span)
 {
 	const struct trace_row *r = &s->traces.rows[row];
 	const struct trace_node *n = &s->traces.nodes[s->node[row]];
@@ -290,7 +339,11 @@ static void attributes_add(const struct spans *s, uint32_t row, const struct otl
 	if (r->tid)
 		otlp_int(span, SPAN_ATTRIBUTES, "thread.id", r->tid);
 	otlp_text(span, SPAN_ATTRIBUTES, "sonde.why", r->why);
-	otlp_text(span, SPAN_ATTRIBUTES, "sonde.linked_by", r->server ? (n->asked == TRACE_NONE ? "" : n->by_header ? "header" : r->how) : n->how);
+	otlp_text(span, SPAN_ATTRIBUTES, "sonde.linked_by",
+		  r->server ? (n->asked == TRACE_NONE ? "" :
+			       n->by_header           ? "header" :
+							r->how) :
+			      n->how);
 	otlp_text(span, SPAN_ATTRIBUTES, "sonde.trace", r->trace);
 	exchange_add(s, row, span);
 	if (r->partial)
@@ -323,7 +376,12 @@ static void first_byte_add(const struct trace_row *r, struct strbuf *span)
 static void span_add(const struct spans *s, uint32_t row, struct strbuf *items)
 {
 	const struct trace_row *r = &s->traces.rows[row];
-	const struct otlp_span what = {.protocol = r->protocol, .service = r->service, .operation = r->operation, .status = r->status, .result = r->result, .server = r->server};
+	const struct otlp_span what = {.protocol = r->protocol,
+				       .service = r->service,
+				       .operation = r->operation,
+				       .status = r->status,
+				       .result = r->result,
+				       .server = r->server};
 	const char *name = *r->operation ? r->operation : r->protocol;
 	struct strbuf span cleanup_strbuf = STRBUF_INIT;
 
@@ -333,7 +391,8 @@ static void span_add(const struct spans *s, uint32_t row, struct strbuf *items)
 	proto_bytes(&span, SPAN_NAME, name, strlen(name));
 	proto_uint(&span, SPAN_KIND, r->server ? KIND_SERVER : KIND_CLIENT);
 	proto_fixed64(&span, SPAN_START, (uint64_t)r->at_ns);
-	proto_fixed64(&span, SPAN_END, (uint64_t)(r->at_ns + (r->total_us > 0 ? r->total_us * 1000 : 0)));
+	proto_fixed64(&span, SPAN_END,
+		      (uint64_t)(r->at_ns + (r->total_us > 0 ? r->total_us * 1000 : 0)));
 	attributes_add(s, row, &what, &span);
 	first_byte_add(r, &span);
 	status_add(&what, &span);
@@ -346,7 +405,11 @@ static void resource_of(const struct spans *s, uint32_t row, struct strbuf *out)
 	const struct whose *w = &s->whose[row];
 
 	otlp_text(out, RESOURCE_ATTRIBUTES, "host.name", w->host);
-	otlp_text(out, RESOURCE_ATTRIBUTES, "service.name", *r->container ? r->container : *w->unit ? w->unit : *r->comm ? r->comm : "unknown");
+	otlp_text(out, RESOURCE_ATTRIBUTES, "service.name",
+		  *r->container ? r->container :
+		  *w->unit      ? w->unit :
+		  *r->comm      ? r->comm :
+				  "unknown");
 	otlp_text(out, RESOURCE_ATTRIBUTES, "systemd.unit", *r->container ? "" : w->unit);
 	otlp_text(out, RESOURCE_ATTRIBUTES, "container.name", r->container);
 	otlp_text(out, RESOURCE_ATTRIBUTES, "container.id", w->container_id);
@@ -359,7 +422,8 @@ static void resource_of(const struct spans *s, uint32_t row, struct strbuf *out)
 static int row_order(const void *a, const void *b, void *ctx)
 {
 	const struct spans *s = ctx;
-	const struct trace_row *x = &s->traces.rows[*(const uint32_t *)a], *y = &s->traces.rows[*(const uint32_t *)b];
+	const struct trace_row *x = &s->traces.rows[*(const uint32_t *)a],
+			       *y = &s->traces.rows[*(const uint32_t *)b];
 	int d = strcmp(x->container, y->container);
 
 	if (!d)
@@ -375,7 +439,8 @@ static bool same_process(const struct spans *s, uint32_t a, uint32_t b)
 {
 	const struct trace_row *x = &s->traces.rows[a], *y = &s->traces.rows[b];
 
-	return x->pid == y->pid && !strcmp(x->comm, y->comm) && !strcmp(x->container, y->container) && !strcmp(s->whose[a].host, s->whose[b].host);
+	return x->pid == y->pid && !strcmp(x->comm, y->comm) &&
+	       !strcmp(x->container, y->container) && !strcmp(s->whose[a].host, s->whose[b].host);
 }
 
 static int spans_send(struct spans *s, struct err *e)
@@ -392,9 +457,12 @@ static int spans_send(struct spans *s, struct err *e)
 	}
 	qsort_r(rows, n, sizeof(*rows), row_order, s);
 	for (size_t i = 0, end; !rc && i < n; i = end) {
-		struct strbuf resource cleanup_strbuf = STRBUF_INIT, items cleanup_strbuf = STRBUF_INIT;
+		struct strbuf resource cleanup_strbuf = STRBUF_INIT,
+				       items cleanup_strbuf = STRBUF_INIT;
 
-		for (end = i; end < n && same_process(s, rows[i], rows[end]) && items.len < BATCH_BYTES; end++)
+		for (end = i;
+		     end < n && same_process(s, rows[i], rows[end]) && items.len < BATCH_BYTES;
+		     end++)
 			span_add(s, rows[end], &items);
 		resource_of(s, rows[i], &resource);
 		rc = otlp_resource(&s->request, &resource, &items, end - i, e);
@@ -420,9 +488,11 @@ static void release(struct spans *s)
 	otlp_release(&s->request);
 }
 
-int otlp_spans(const struct otlp_range *r, const struct target *t, otlp_take *take, void *ctx, struct err *e)
+int otlp_spans(const struct otlp_range *r, const struct target *t, otlp_take *take, void *ctx,
+	       struct err *e)
 {
-	struct spans s = {.range = r, .request = {.path = "/v1/traces", .target = t, .take = take, .ctx = ctx}};
+	struct spans s = {.range = r,
+			  .request = {.path = "/v1/traces", .target = t, .take = take, .ctx = ctx}};
 	int rc = rows_read(&s, e);
 
 	if (!rc) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otlpspanname: see the header. Operations are those of loaders/lib/protocols: METHOD HOST/ROUTE, COMMAND WHAT, a statement. */
+/* otlpspanname: see the header. Operations are those of loaders/lib/protocols: METHOD HOST/ROUTE,
+ * COMMAND WHAT, a statement. */
 #include "export/push/otlp/otlpspanname.h"
 
 #include <ctype.h>
@@ -14,13 +15,26 @@ enum form { FORM_OTHER, FORM_HTTP, FORM_DATABASE, FORM_MESSAGING, FORM_RPC, FORM
 static const struct known {
 	const char *protocol;
 	enum form form;
-	const char *system;     /* as the conventions call it */
+	const char *system; /* as the conventions call it */
 } KNOWN[] = {
-	{"http", FORM_HTTP, "http"}, {"http2", FORM_HTTP, "http"}, {"fastcgi", FORM_HTTP, "fastcgi"}, {"websocket", FORM_OTHER, "websocket"},
-	{"postgres", FORM_DATABASE, "postgresql"}, {"mysql", FORM_DATABASE, "mysql"}, {"redis", FORM_DATABASE, "redis"}, {"mongodb", FORM_DATABASE, "mongodb"},
-	{"memcached", FORM_DATABASE, "memcached"}, {"cassandra", FORM_DATABASE, "cassandra"}, {"clickhouse", FORM_DATABASE, "clickhouse"},
-	{"foundationdb", FORM_DATABASE, "foundationdb"}, {"kafka", FORM_MESSAGING, "kafka"}, {"amqp", FORM_MESSAGING, "rabbitmq"},
-	{"mqtt", FORM_MESSAGING, "mqtt"}, {"nats", FORM_MESSAGING, "nats"}, {"dubbo", FORM_RPC, "dubbo"}, {"dns", FORM_DNS, "dns"},
+	{"http", FORM_HTTP, "http"},
+	{"http2", FORM_HTTP, "http"},
+	{"fastcgi", FORM_HTTP, "fastcgi"},
+	{"websocket", FORM_OTHER, "websocket"},
+	{"postgres", FORM_DATABASE, "postgresql"},
+	{"mysql", FORM_DATABASE, "mysql"},
+	{"redis", FORM_DATABASE, "redis"},
+	{"mongodb", FORM_DATABASE, "mongodb"},
+	{"memcached", FORM_DATABASE, "memcached"},
+	{"cassandra", FORM_DATABASE, "cassandra"},
+	{"clickhouse", FORM_DATABASE, "clickhouse"},
+	{"foundationdb", FORM_DATABASE, "foundationdb"},
+	{"kafka", FORM_MESSAGING, "kafka"},
+	{"amqp", FORM_MESSAGING, "rabbitmq"},
+	{"mqtt", FORM_MESSAGING, "mqtt"},
+	{"nats", FORM_MESSAGING, "nats"},
+	{"dubbo", FORM_RPC, "dubbo"},
+	{"dns", FORM_DNS, "dns"},
 };
 
 static const struct known *known_of(const char *protocol)
@@ -49,11 +63,14 @@ static bool is_number(const char *s)
 	return *s && strlen(s) < 10 && !s[strspn(s, "0123456789")];
 }
 
-/* HOST/ROUTE: an address is none of it (route.h), so that what stands before the first / is a name. */
-static void http_add(struct strbuf *out, unsigned field, const struct otlp_span *s, const struct known *k)
+/* HOST/ROUTE: an address is none of it (route.h), so that what stands before the first / is a name.
+ */
+static void http_add(struct strbuf *out, unsigned field, const struct otlp_span *s,
+		     const struct known *k)
 {
 	size_t method = strcspn(s->operation, " ");
-	const char *target = s->operation + method + (s->operation[method] == ' '), *route = strchr(target, '/');
+	const char *target = s->operation + method + (s->operation[method] == ' '),
+		   *route = strchr(target, '/');
 
 	text_n(out, field, "http.request.method", s->operation, method);
 	otlp_text(out, field, s->server ? "http.route" : "url.template", route);
@@ -67,9 +84,11 @@ static void http_add(struct strbuf *out, unsigned field, const struct otlp_span 
 }
 
 /* GRPC HOST/PACKAGE.SERVICE/METHOD; SERVICE/METHOD of Dubbo. */
-static void rpc_add(struct strbuf *out, unsigned field, const struct otlp_span *s, const char *system)
+static void rpc_add(struct strbuf *out, unsigned field, const struct otlp_span *s,
+		    const char *system)
 {
-	const char *what = !strncmp(s->operation, "GRPC ", 5) ? s->operation + 5 : s->operation, *method = strchr(what, '/');
+	const char *what = !strncmp(s->operation, "GRPC ", 5) ? s->operation + 5 : s->operation,
+		   *method = strchr(what, '/');
 
 	otlp_text(out, field, "rpc.system.name", system);
 	if (method && what != s->operation)
@@ -78,7 +97,8 @@ static void rpc_add(struct strbuf *out, unsigned field, const struct otlp_span *
 	otlp_text(out, field, "rpc.response.status_code", s->status);
 }
 
-static void database_add(struct strbuf *out, unsigned field, const struct otlp_span *s, const struct known *k)
+static void database_add(struct strbuf *out, unsigned field, const struct otlp_span *s,
+			 const struct known *k)
 {
 	otlp_text(out, field, "db.system.name", k->system);
 	text_n(out, field, "db.operation.name", s->operation, strcspn(s->operation, " "));
@@ -86,13 +106,15 @@ static void database_add(struct strbuf *out, unsigned field, const struct otlp_s
 	otlp_text(out, field, "db.response.status_code", s->status);
 }
 
-static void messaging_add(struct strbuf *out, unsigned field, const struct otlp_span *s, const struct known *k)
+static void messaging_add(struct strbuf *out, unsigned field, const struct otlp_span *s,
+			  const struct known *k)
 {
 	size_t n = strcspn(s->operation, " ");
 
 	otlp_text(out, field, "messaging.system", k->system);
 	text_n(out, field, "messaging.operation.name", s->operation, n);
-	otlp_text(out, field, "messaging.destination.name", s->operation[n] ? s->operation + n + 1 : "");
+	otlp_text(out, field, "messaging.destination.name",
+		  s->operation[n] ? s->operation + n + 1 : "");
 }
 
 static void form_add(struct strbuf *out, unsigned field, const struct otlp_span *s)
@@ -109,11 +131,20 @@ static void form_add(struct strbuf *out, unsigned field, const struct otlp_span 
 		else
 			rpc_add(out, field, s, "grpc");
 		break;
-	case FORM_DATABASE: database_add(out, field, s, k); break;
-	case FORM_MESSAGING: messaging_add(out, field, s, k); break;
-	case FORM_RPC: rpc_add(out, field, s, k->system); break;
-	case FORM_DNS: otlp_text(out, field, "dns.question.name", space ? space + 1 : ""); break;
-	case FORM_OTHER: break;
+	case FORM_DATABASE:
+		database_add(out, field, s, k);
+		break;
+	case FORM_MESSAGING:
+		messaging_add(out, field, s, k);
+		break;
+	case FORM_RPC:
+		rpc_add(out, field, s, k->system);
+		break;
+	case FORM_DNS:
+		otlp_text(out, field, "dns.question.name", space ? space + 1 : "");
+		break;
+	case FORM_OTHER:
+		break;
 	}
 	if (k->form != FORM_HTTP)
 		otlp_text(out, field, "network.protocol.name", s->protocol);
@@ -138,7 +169,8 @@ void otlp_span_attributes(struct strbuf *out, unsigned field, const struct otlp_
 	form_add(out, field, s);
 	service_add(out, field, s->service);
 	if (otlp_span_failed(s))
-		otlp_text(out, field, "error.type", !strcmp(s->result, "error") && *s->status ? s->status : s->result);
+		otlp_text(out, field, "error.type",
+			  !strcmp(s->result, "error") && *s->status ? s->status : s->result);
 	otlp_text(out, field, "sonde.protocol", s->protocol);
 	otlp_text(out, field, "sonde.operation", s->operation);
 	otlp_text(out, field, "sonde.status", s->status);
@@ -147,7 +179,9 @@ void otlp_span_attributes(struct strbuf *out, unsigned field, const struct otlp_
 
 static int digit(char c)
 {
-	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10 : -1;
+	return isdigit((unsigned char)c)  ? c - '0' :
+	       isxdigit((unsigned char)c) ? (c | 32) - 'a' + 10 :
+					    -1;
 }
 
 static bool is_uuid(const char *s)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * otlpspanname: what a request is called in OpenTelemetry, by its semantic conventions for HTTP, databases, messaging, RPC and DNS spans. What these
- * have no name for is under sonde.*. Pure.
+ * otlpspanname: what a request is called in OpenTelemetry, by its semantic conventions for HTTP,
+ * databases, messaging, RPC and DNS spans. What these have no name for is under sonde.*. Pure.
  *
- *   http, http2, fastcgi   http.request.method, http.route (of a server) or url.template (of a client), http.response.status_code
- *   GRPC of http2, dubbo   rpc.system.name, rpc.method, rpc.response.status_code
- *   databases              db.system.name, db.operation.name, db.query.summary, db.response.status_code
- *   kafka, amqp, mqtt, nats  messaging.system, messaging.operation.name, messaging.destination.name
- *   dns                    dns.question.name
- *   all                    server.address, server.port, network.protocol.name, error.type, sonde.operation, sonde.status
+ *   http, http2, fastcgi   http.request.method, http.route (of a server) or url.template (of a
+ * client), http.response.status_code GRPC of http2, dubbo   rpc.system.name, rpc.method,
+ * rpc.response.status_code databases              db.system.name, db.operation.name,
+ * db.query.summary, db.response.status_code kafka, amqp, mqtt, nats  messaging.system,
+ * messaging.operation.name, messaging.destination.name dns                    dns.question.name all
+ * server.address, server.port, network.protocol.name, error.type, sonde.operation, sonde.status
  */
 #ifndef SONDE_PUSH_OTLPSPANNAME_H
 #define SONDE_PUSH_OTLPSPANNAME_H
@@ -20,16 +20,18 @@
 
 #define OTLP_TRACE_BYTES 16
 
-struct otlp_span {                /* strings are never NULL */
+struct otlp_span { /* strings are never NULL */
 	const char *protocol, *service, *operation, *status, *result;
 	bool server;
 };
 
 /* Is what became of it an error? As all verbs count it: it failed, or had no answer. */
 bool otlp_span_failed(const struct otlp_span *s);
-/* Its attributes, as field `field` each; the span's name is the operation, or the protocol where there is none. */
+/* Its attributes, as field `field` each; the span's name is the operation, or the protocol where
+ * there is none. */
 void otlp_span_attributes(struct strbuf *out, unsigned field, const struct otlp_span *s);
-/* A header's trace: up to 32 hexadecimal digits, perhaps as a UUID, 0 in front; all 0, or anything else, is none (false). */
+/* A header's trace: up to 32 hexadecimal digits, perhaps as a UUID, 0 in front; all 0, or anything
+ * else, is none (false). */
 bool otlp_trace_id(const char *text, uint8_t out[OTLP_TRACE_BYTES]);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otlpwrite: see the header. Field numbers are those of opentelemetry-proto 1.0: common, resource, metrics, logs, which have these in common. */
+/* otlpwrite: see the header. Field numbers are those of opentelemetry-proto 1.0: common, resource,
+ * metrics, logs, which have these in common. */
 #include "export/push/otlp/otlpwrite.h"
 
 #include <stdio.h>
@@ -10,7 +11,15 @@
 #include "schema/base/proto.h"
 #include "schema/base/version.h"
 
-enum { REQUEST_RESOURCES = 1, OF_RESOURCE = 1, OF_SCOPES = 2, SCOPE = 1, SCOPE_NAME = 1, SCOPE_VERSION = 2, RESOURCE_ATTRIBUTES = 1 };
+enum {
+	REQUEST_RESOURCES = 1,
+	OF_RESOURCE = 1,
+	OF_SCOPES = 2,
+	SCOPE = 1,
+	SCOPE_NAME = 1,
+	SCOPE_VERSION = 2,
+	RESOURCE_ATTRIBUTES = 1
+};
 enum { KEY = 1, VALUE = 2, VALUE_TEXT = 1, VALUE_INT = 3 };
 
 static void pair(struct strbuf *out, unsigned field, const char *key, const struct strbuf *value)
@@ -41,9 +50,11 @@ void otlp_int(struct strbuf *out, unsigned field, const char *key, int64_t value
 	pair(out, field, key, &v);
 }
 
-void otlp_resource_put(struct otlp_request *r, const struct strbuf *attributes, const struct strbuf *items, size_t n)
+void otlp_resource_put(struct otlp_request *r, const struct strbuf *attributes,
+		       const struct strbuf *items, size_t n)
 {
-	struct strbuf scope cleanup_strbuf = STRBUF_INIT, scoped cleanup_strbuf = STRBUF_INIT, all cleanup_strbuf = STRBUF_INIT;
+	struct strbuf scope cleanup_strbuf = STRBUF_INIT, scoped cleanup_strbuf = STRBUF_INIT,
+			    all cleanup_strbuf = STRBUF_INIT;
 
 	proto_bytes(&scope, SCOPE_NAME, "sonde", 5);
 	proto_bytes(&scope, SCOPE_VERSION, SONDE_VERSION, strlen(SONDE_VERSION));
@@ -55,7 +66,8 @@ void otlp_resource_put(struct otlp_request *r, const struct strbuf *attributes, 
 	r->n += n;
 }
 
-int otlp_resource(struct otlp_request *r, const struct strbuf *attributes, const struct strbuf *items, size_t n, struct err *e)
+int otlp_resource(struct otlp_request *r, const struct strbuf *attributes,
+		  const struct strbuf *items, size_t n, struct err *e)
 {
 	otlp_resource_put(r, attributes, items, n);
 	return r->body.len >= BATCH_BYTES ? otlp_flush(r, e) : 0;
@@ -73,7 +85,8 @@ int otlp_flush(struct otlp_request *r, struct err *e)
 	if (!r->target->plain)
 		rc = pack(&r->body, &packed, e);
 	if (!rc)
-		rc = r->target->plain ? r->take(r->ctx, path, r->body.buf, r->body.len, r->n, e) : r->take(r->ctx, path, packed.buf, packed.len, r->n, e);
+		rc = r->target->plain ? r->take(r->ctx, path, r->body.buf, r->body.len, r->n, e) :
+					r->take(r->ctx, path, packed.buf, packed.len, r->n, e);
 	r->n = 0;
 	strbuf_reset(&r->body);
 	return rc;

@@ -9,7 +9,8 @@
 enum change_change change_throttle(struct change_throttle *w, uint64_t periods, uint64_t throttled)
 {
 	bool fresh = !w->known || periods < w->periods || throttled < w->throttled;
-	uint64_t ran = fresh ? 0 : periods - w->periods, stopped = fresh ? 0 : throttled - w->throttled;
+	uint64_t ran = fresh ? 0 : periods - w->periods,
+		 stopped = fresh ? 0 : throttled - w->throttled;
 
 	w->known = true;
 	w->periods = periods;
@@ -44,7 +45,8 @@ bool change_full(uint64_t size, uint64_t available, bool was)
 
 enum limit_form { LIMIT_BYTES, LIMIT_CPU, LIMIT_COUNT };
 
-static void limit_say(const struct fact_row *row, int column, enum limit_form form, struct strbuf *out)
+static void limit_say(const struct fact_row *row, int column, enum limit_form form,
+		      struct strbuf *out)
 {
 	int64_t n = row->v[column].number;
 
@@ -66,14 +68,17 @@ bool change_limits(struct change_limits *w, const struct fact_row *row, struct s
 		int column;
 		const char *name;
 		enum limit_form form;
-	} limits[] = {{CGROUP_CPU_LIMIT, "CPU", LIMIT_CPU}, {CGROUP_MEM_LIMIT, "memory", LIMIT_BYTES}, {CGROUP_SWAP_LIMIT, "swap", LIMIT_BYTES},
+	} limits[] = {{CGROUP_CPU_LIMIT, "CPU", LIMIT_CPU},
+		      {CGROUP_MEM_LIMIT, "memory", LIMIT_BYTES},
+		      {CGROUP_SWAP_LIMIT, "swap", LIMIT_BYTES},
 		      {CGROUP_PIDS_LIMIT, "processes", LIMIT_COUNT}};
 	bool any = false;
 
 	for (size_t i = 0; w->readings >= CHANGE_SETTLE && i < ARRAY_SIZE(limits); i++) {
 		int c = limits[i].column;
 
-		if (fact_has(&w->last, c) == fact_has(row, c) && (!fact_has(row, c) || w->last.v[c].number == row->v[c].number))
+		if (fact_has(&w->last, c) == fact_has(row, c) &&
+		    (!fact_has(row, c) || w->last.v[c].number == row->v[c].number))
 			continue;
 		strbuf_addf(out, "%s%s ", any ? "; " : "", limits[i].name);
 		limit_say(row, c, limits[i].form, out);

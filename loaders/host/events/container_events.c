@@ -18,9 +18,9 @@
 #include "schema/facts/host.h"
 #include "schema/store/write/writer.h"
 
-#define NOTED_MAX   4096          /* ends that wait to be told */
-#define ASKED_NS    (30 * NSEC_PER_SEC)
-#define ASLEEP_NS   (NSEC_PER_SEC)
+#define NOTED_MAX 4096 /* ends that wait to be told */
+#define ASKED_NS  (30 * NSEC_PER_SEC)
+#define ASLEEP_NS (NSEC_PER_SEC)
 
 static void on_life(void *ctx, const struct container_life_event *e);
 
@@ -61,7 +61,8 @@ static void on_life(void *ctx, const struct container_life_event *e)
 	*n = (struct container_events_end){.e = *e, .ref = *e->ref};
 	snprintf(n->path, sizeof(n->path), "%s", e->path);
 	loglines_meet(&x->lines, &x->docker, e->ref, e->boot_ns);
-	for (size_t i = 0; e->stopped && i + 1 < x->n_ends; i++) /* its start waits yet: it is named by what it became */
+	/* its start waits yet: it is named by what it became */
+	for (size_t i = 0; e->stopped && i + 1 < x->n_ends; i++)
 		if (is_same(&x->ends[i].e.leader, &e->leader))
 			x->ends[i].e.leader = e->leader;
 }
@@ -76,8 +77,9 @@ void container_events_ended(struct container_events *x, const struct hostmaps_pr
 		return;
 	}
 	mem_grow(x->ooms, x->n_ooms, x->cap_ooms);
-	x->ooms[x->n_ooms] = (struct container_events_oom){.who = {.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns},
-						   .boot_ns = (int64_t)p->to_ns};
+	x->ooms[x->n_ooms] = (struct container_events_oom){
+		.who = {.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns},
+		.boot_ns = (int64_t)p->to_ns};
 	snprintf(x->ooms[x->n_ooms++].who.comm, sizeof(x->ooms->who.comm), "%s", p->comm);
 }
 
@@ -92,12 +94,14 @@ void container_events_meet(struct container_events *x, const struct hostmaps_pro
 
 /* ---- containers ---- */
 
-struct hostmaps_process *container_events_process(const struct container_events *x, const struct container_life_leader *l)
+struct hostmaps_process *container_events_process(const struct container_events *x,
+						  const struct container_life_leader *l)
 {
 	return hostmaps_process(x->h->maps, l->tgid, l->start_ns, l->exec_id);
 }
 
-/* A runtime starts a container's first process and executes the program in it then: who leads is named by what runs there now. */
+/* A runtime starts a container's first process and executes the program in it then: who leads is
+ * named by what runs there now. */
 static void leader_now(const struct container_events *x, struct container_life_leader *l)
 {
 	struct hostmaps_process *p = hostmaps_running(x->h->maps, l->tgid);
@@ -111,17 +115,20 @@ int64_t container_events_utc(const struct container_events *x, int64_t boot_ns)
 	return boot_ns + x->h->offset_ns;
 }
 
-void container_events_container_name(const struct family_host *h, const struct dockerfiles *docker, const struct container_ref *ref, char *out, size_t size)
+void container_events_container_name(const struct family_host *h, const struct dockerfiles *docker,
+				     const struct container_ref *ref, char *out, size_t size)
 {
 	const struct container_state *s = dockerfiles_state(docker, ref->id);
-	const struct container_names *told = s && s->name[0] ? NULL : hostmaps_container(h->maps, ref->id);
+	const struct container_names *told =
+		s && s->name[0] ? NULL : hostmaps_container(h->maps, ref->id);
 	struct container_names n = {0};
 
 	if (s && s->name[0])
 		snprintf(out, size, "%s", s->name);
 	else if (told && told->name)
 		snprintf(out, size, "%s", told->name);
-	else if (!container_named_by_path(ref) && !containernames_find(containernames_docker_root(), "", ref, &n) && n.name)
+	else if (!container_named_by_path(ref) &&
+		 !containernames_find(containernames_docker_root(), "", ref, &n) && n.name)
 		snprintf(out, size, "%s", n.name);
 	else
 		snprintf(out, size, container_named_by_path(ref) ? "%s" : "%.12s", ref->id);
@@ -141,13 +148,18 @@ static struct told told_of(const struct container_events *x, const char *id)
 	const struct podmanlog_state *p = d ? NULL : podmanlog_state(&x->podman, id);
 
 	if (d)
-		return (struct told){.ended = !d->runs, .oom_killed = d->oom_killed, .exit_code = d->exit_code, .restarts = d->restarts};
+		return (struct told){.ended = !d->runs,
+				     .oom_killed = d->oom_killed,
+				     .exit_code = d->exit_code,
+				     .restarts = d->restarts};
 	if (p)
-		return (struct told){.ended = p->has_ended, .exit_code = p->exit_code, .restarts = p->restarts};
+		return (struct told){
+			.ended = p->has_ended, .exit_code = p->exit_code, .restarts = p->restarts};
 	return (struct told){0};
 }
 
-void container_events_name(const struct container_events *x, const struct container_ref *ref, char *out, size_t size)
+void container_events_name(const struct container_events *x, const struct container_ref *ref,
+			   char *out, size_t size)
 {
 	const struct podmanlog_state *p = podmanlog_state(&x->podman, ref->id);
 
@@ -157,7 +169,8 @@ void container_events_name(const struct container_events *x, const struct contai
 		container_events_container_name(x->h, &x->docker, ref, out, size);
 }
 
-static void sender_say(struct container_events *x, const struct container_life_event *e, char *out, size_t size)
+static void sender_say(struct container_events *x, const struct container_life_event *e, char *out,
+		       size_t size)
 {
 	const char *name = e->signal ? sigabbrev_np((int)e->signal) : NULL;
 	struct hostmaps_process *by = name ? hostmaps_running(x->h->maps, e->from_tgid) : NULL;
@@ -173,7 +186,8 @@ static void sender_say(struct container_events *x, const struct container_life_e
 		snprintf(out, size, "SIG%s from %s (%u)", name, e->from_comm, e->from_tgid);
 }
 
-static void ending_say(const struct container_life_event *e, const struct told *s, char *out, size_t size)
+static void ending_say(const struct container_life_event *e, const struct told *s, char *out,
+		       size_t size)
 {
 	const char *name = WIFSIGNALED(e->status) ? sigabbrev_np(WTERMSIG(e->status)) : NULL;
 
@@ -184,11 +198,13 @@ static void ending_say(const struct container_life_event *e, const struct told *
 	else if (e->end == HOSTMAPS_OOM)
 		snprintf(out, size, "out of memory");
 	else if (WIFSIGNALED(e->status))
-		snprintf(out, size, "signal %d%s%s%s", WTERMSIG(e->status), name ? " (" : "", name ? name : "", name ? ")" : "");
+		snprintf(out, size, "signal %d%s%s%s", WTERMSIG(e->status), name ? " (" : "",
+			 name ? name : "", name ? ")" : "");
 	else
 		snprintf(out, size, "exit %d", WEXITSTATUS(e->status));
 	if (s->ended && s->oom_killed && e->end != HOSTMAPS_OOM)
-		snprintf(out + strlen(out), size - strlen(out), "%sout of memory, says docker", out[0] ? ", " : "");
+		snprintf(out + strlen(out), size - strlen(out), "%sout of memory, says docker",
+			 out[0] ? ", " : "");
 }
 
 /* Not one that ended as it was asked to. */
@@ -203,11 +219,13 @@ static bool is_bad_end(const struct container_life_event *e, const struct told *
 	return code && code != 128 + SIGTERM && code != 128 + SIGINT;
 }
 
-/* When it was started again, as far as that waits to be told; what is later in its log is not of this life. */
+/* When it was started again, as far as that waits to be told; what is later in its log is not of
+ * this life. */
 static int64_t next_start(const struct container_events *x, const struct container_events_end *n)
 {
 	for (size_t i = 0; i < x->n_ends; i++)
-		if (!x->ends[i].e.stopped && x->ends[i].e.boot_ns > n->e.boot_ns && !strcmp(x->ends[i].path, n->path))
+		if (!x->ends[i].e.stopped && x->ends[i].e.boot_ns > n->e.boot_ns &&
+		    !strcmp(x->ends[i].path, n->path))
 			return container_events_utc(x, x->ends[i].e.boot_ns);
 	return INT64_MAX;
 }
@@ -236,10 +254,16 @@ static void life_tell(struct container_events *x, const struct container_events_
 	const struct told s = told_of(x, n->ref.id);
 	bool again = n->e.starts > 1 || s.restarts;
 	char name[300], detail[160] = "", by[80] = "";
-	struct event v = {.subject = "container", .name = name, .detail = detail, .which = *n->ref.id ? n->ref.id : n->path, .by = by,
-			  .process = container_events_process(x, &n->e.leader), .utc_ns = container_events_utc(x, n->e.boot_ns)};
+	struct event v = {.subject = "container",
+			  .name = name,
+			  .detail = detail,
+			  .which = *n->ref.id ? n->ref.id : n->path,
+			  .by = by,
+			  .process = container_events_process(x, &n->e.leader),
+			  .utc_ns = container_events_utc(x, n->e.boot_ns)};
 
-	if (naming_excludes_cgroup(x->h->naming, n->path) || (v.process && naming_excludes(x->h->naming, v.process)))
+	if (naming_excludes_cgroup(x->h->naming, n->path) ||
+	    (v.process && naming_excludes(x->h->naming, v.process)))
 		return;
 	container_events_name(x, &n->ref, name, sizeof(name));
 	v.kind = n->e.stopped ? "stopped" : again ? "restarted" : "started";
@@ -249,9 +273,11 @@ static void life_tell(struct container_events *x, const struct container_events_
 	}
 	event_put(x->h, &v);
 	if (n->e.stopped && is_bad_end(&n->e, &s))
-		loglines_read(&x->lines, &x->docker, &n->ref, next_start(x, n), clock_boot_ns(), line_put, &(struct lines){x, &v, 0});
+		loglines_read(&x->lines, &x->docker, &n->ref, next_start(x, n), clock_boot_ns(),
+			      line_put, &(struct lines){x, &v, 0});
 	if (*by && v.process) /* its row may be one that the capture has not made */
-		store_process_note(x->h->store, x->h->run, naming_row(x->h->naming, v.process), "signal_by", by);
+		store_process_note(x->h->store, x->h->run, naming_row(x->h->naming, v.process),
+				   "signal_by", by);
 }
 
 static void container_life_tell(struct container_events *x, int64_t now_ns, bool all)
@@ -280,7 +306,11 @@ static bool is_health(const char *s)
 static void image_tell(struct container_events *x, const struct dockerfile *f)
 {
 	char detail[540];
-	struct event v = {.kind = "image changed", .subject = "container", .name = f->state->name, .detail = detail, .which = f->id,
+	struct event v = {.kind = "image changed",
+			  .subject = "container",
+			  .name = f->state->name,
+			  .detail = detail,
+			  .which = f->id,
 			  .utc_ns = clock_utc_ns()};
 
 	snprintf(detail, sizeof(detail), "%s, was %s", f->state->image, f->old_image);
@@ -291,7 +321,10 @@ static void on_docker(void *ctx, const struct dockerfile *f)
 {
 	struct container_events *x = ctx;
 	char path[100], short_id[13], detail[280] = "";
-	struct event v = {.subject = "container", .name = f->state->name[0] ? f->state->name : short_id, .detail = detail, .which = f->id,
+	struct event v = {.subject = "container",
+			  .name = f->state->name[0] ? f->state->name : short_id,
+			  .detail = detail,
+			  .which = f->id,
 			  .utc_ns = clock_utc_ns()};
 	int64_t created;
 
@@ -322,7 +355,11 @@ static void on_podman(void *ctx, const struct container_happened *p, const char 
 {
 	struct container_events *x = ctx;
 	char path[100], detail[280] = "";
-	struct event v = {.subject = "container", .name = p->name, .detail = detail, .which = p->id, .utc_ns = p->at_ns};
+	struct event v = {.subject = "container",
+			  .name = p->name,
+			  .detail = detail,
+			  .which = p->id,
+			  .utc_ns = p->at_ns};
 
 	snprintf(path, sizeof(path), "/libpod_parent/libpod-%.64s", p->id);
 	if (naming_excludes_cgroup(x->h->naming, path))
@@ -333,7 +370,8 @@ static void on_podman(void *ctx, const struct container_happened *p, const char 
 			snprintf(detail, sizeof(detail), "image %s", p->image);
 	} else if (!strcmp(p->status, "remove")) {
 		v.kind = "removed";
-	} else if (!strcmp(p->status, "health_status") && is_health(p->health) && strcmp(p->health, was) != 0) {
+	} else if (!strcmp(p->status, "health_status") && is_health(p->health) &&
+		   strcmp(p->health, was) != 0) {
 		v.kind = p->health;
 	} else {
 		return;
@@ -349,7 +387,11 @@ static void asleep_look(struct container_events *x, int64_t now_ns)
 	int64_t asleep = clock_boot_ns() - clock_mono_ns();
 
 	if (x->asleep_ns && asleep - x->asleep_ns > ASLEEP_NS) {
-		struct event e = {.kind = "suspended", .subject = "host", .name = "", .detail = detail, .utc_ns = container_events_utc(x, now_ns)};
+		struct event e = {.kind = "suspended",
+				  .subject = "host",
+				  .name = "",
+				  .detail = detail,
+				  .utc_ns = container_events_utc(x, now_ns)};
 
 		snprintf(detail, sizeof(detail), "%.0f s", 1e-9 * (double)(asleep - x->asleep_ns));
 		event_put(x->h, &e);
@@ -366,7 +408,8 @@ void container_events_round(struct container_events *x, struct family_host *h, i
 	loglines_round(&x->lines, now_ns);
 }
 
-void container_events_poll(struct container_events *x, struct family_host *h, int64_t now_ns, bool all)
+void container_events_poll(struct container_events *x, struct family_host *h, int64_t now_ns,
+			   bool all)
 {
 	x->h = h;
 	h->refused += x->dropped;

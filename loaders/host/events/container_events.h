@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * happened: what happens to containers and to the host, as events: containers that start, stop and start again (lives.h), what Docker's
- * files and Podman's log say beside (dockerfiles.h, podmanlog.h), kills for want of memory with the kernel's own account of them (oomlog.h), the time that the host
- * was suspended.
+ * happened: what happens to containers and to the host, as events: containers that start, stop and
+ * start again (lives.h), what Docker's files and Podman's log say beside (dockerfiles.h,
+ * podmanlog.h), kills for want of memory with the kernel's own account of them (oomlog.h), the time
+ * that the host was suspended.
  *
- * What ends is noted at once and told CONTAINER_EVENTS_SETTLE_NS later, when the runtime has written down what it knows. Whatever the rules of
- * [targets] leave out is not told; in a list of who held memory it is one row.
+ * What ends is noted at once and told CONTAINER_EVENTS_SETTLE_NS later, when the runtime has
+ * written down what it knows. Whatever the rules of [targets] leave out is not told; in a list of
+ * who held memory it is one row.
  */
 #ifndef SONDE_HOST_FAMILY_CONTAINER_EVENTS_H
 #define SONDE_HOST_FAMILY_CONTAINER_EVENTS_H
@@ -30,11 +32,14 @@ struct container_events {
 	struct dockerfiles docker;
 	struct podmanlog podman;
 	struct loglines lines;
-	struct container_events_end *ends; size_t n_ends, cap_ends; /* of containers, and their starts */
-	struct container_events_oom *ooms; size_t n_ooms, cap_ooms;
-	uint64_t dropped;           /* of either: there were too many to be kept */
-	int64_t asleep_ns;          /* boot clock beyond the one that stops while the host is suspended; 0: not known */
-	struct family_host *h;      /* of the call at hand */
+	struct container_events_end *ends;
+	size_t n_ends, cap_ends; /* of containers, and their starts */
+	struct container_events_oom *ooms;
+	size_t n_ooms, cap_ooms;
+	uint64_t dropped;  /* of either: there were too many to be kept */
+	int64_t asleep_ns; /* boot clock beyond the one that stops while the host is suspended; 0:
+			      not known */
+	struct family_host *h; /* of the call at hand */
 };
 
 void container_events_init(struct container_events *x);
@@ -46,9 +51,11 @@ void container_events_meet(struct container_events *x, const struct hostmaps_pro
 /* A round is over. */
 void container_events_round(struct container_events *x, struct family_host *h, int64_t now_ns);
 /* Between rounds; `all`: the capture ends. */
-void container_events_poll(struct container_events *x, struct family_host *h, int64_t now_ns, bool all);
+void container_events_poll(struct container_events *x, struct family_host *h, int64_t now_ns,
+			   bool all);
 
 /* As everywhere: a container's name, else the first digits of its id. */
-void container_events_container_name(const struct family_host *h, const struct dockerfiles *docker, const struct container_ref *ref, char *out, size_t size);
+void container_events_container_name(const struct family_host *h, const struct dockerfiles *docker,
+				     const struct container_ref *ref, char *out, size_t size);
 
 #endif

@@ -15,9 +15,9 @@
 #include "schema/base/mem.h"
 #include "schema/facts/host.h"
 
-#define LOG_MAX     (1 << 20)     /* bytes of the kernel's log, its newest */
-#define LOG_READ    3             /* SYSLOG_ACTION_READ_ALL */
-#define TASKS_TOLD  32
+#define LOG_MAX    (1 << 20) /* bytes of the kernel's log, its newest */
+#define LOG_READ   3         /* SYSLOG_ACTION_READ_ALL */
+#define TASKS_TOLD 32
 
 /* The newest of the kernel's log; "": it may not be read. The caller's. */
 static char *log_read(size_t *len)
@@ -31,7 +31,8 @@ static char *log_read(size_t *len)
 }
 
 /* One that is left out, or of which it is not known: with all others of those, in one row. */
-static void tasks_put(struct container_events *x, const struct oomlog *o, int64_t utc_ns, struct hostmaps_process *victim)
+static void tasks_put(struct container_events *x, const struct oomlog *o, int64_t utc_ns,
+		      struct hostmaps_process *victim)
 {
 	struct oomlog_task out = {.comm = NAMING_EXCLUDED};
 	size_t told = 0;
@@ -43,7 +44,10 @@ static void tasks_put(struct container_events *x, const struct oomlog *o, int64_
 
 		if (i == o->n_tasks && !out.rss_bytes)
 			break;
-		if (i < o->n_tasks && naming_excludes(x->h->naming, t->pid == o->pid ? victim : hostmaps_running(x->h->maps, t->pid))) {
+		if (i < o->n_tasks &&
+		    naming_excludes(x->h->naming, t->pid == o->pid ?
+							  victim :
+							  hostmaps_running(x->h->maps, t->pid))) {
 			out.rss_bytes += t->rss_bytes;
 			out.swap_bytes += t->swap_bytes;
 			continue;
@@ -59,7 +63,8 @@ static void tasks_put(struct container_events *x, const struct oomlog *o, int64_
 	}
 }
 
-static void kill_put(struct container_events *x, const struct oomlog *o, int64_t utc_ns, struct hostmaps_process *victim)
+static void kill_put(struct container_events *x, const struct oomlog *o, int64_t utc_ns,
+		     struct hostmaps_process *victim)
 {
 	struct fact_row row = {0};
 
@@ -98,12 +103,18 @@ static void limit_say(const struct oomlog *o, const char *own, char *out, size_t
 		snprintf(out + len, size - len, ", %.4g MiB", (double)o->limit_bytes / (1 << 20));
 }
 
-static void oom_tell(struct container_events *x, const struct container_events_oom *v, const char *log, size_t len, struct oomlog *o)
+static void oom_tell(struct container_events *x, const struct container_events_oom *v,
+		     const char *log, size_t len, struct oomlog *o)
 {
 	struct hostmaps_process *p = container_events_process(x, &v->who);
 	bool told = oomlog_find(log, len, v->who.tgid, (uint32_t)sysconf(_SC_PAGESIZE), o);
 	char name[300] = "", detail[480] = "";
-	struct event e = {.kind = "oom kill", .subject = "process", .name = name, .detail = detail, .process = p, .utc_ns = container_events_utc(x, v->boot_ns)};
+	struct event e = {.kind = "oom kill",
+			  .subject = "process",
+			  .name = name,
+			  .detail = detail,
+			  .process = p,
+			  .utc_ns = container_events_utc(x, v->boot_ns)};
 	struct container_ref ref;
 
 	if (!p || naming_excludes(x->h->naming, p))

@@ -12,10 +12,10 @@
 struct life {
 	struct container_ref ref;
 	struct container_life_leader leader;
-	bool runs, boxed;              /* boxed: it has a pid namespace of its own; once so, always */
-	uint64_t round;                /* in which something was met in it */
+	bool runs, boxed; /* boxed: it has a pid namespace of its own; once so, always */
+	uint64_t round;   /* in which something was met in it */
 	uint32_t starts;
-	struct container_life_event end;        /* how its leader ended, where others ran on */
+	struct container_life_event end; /* how its leader ended, where others ran on */
 	bool leader_ended;
 	const struct hostmaps_process *met; /* of this round: who may lead */
 	UT_hash_handle hh;
@@ -32,7 +32,7 @@ void container_life_release(struct container_life *l)
 {
 	struct life *x, *next;
 
-	HASH_ITER(hh, l->all, x, next)
+	HASH_ITER (hh, l->all, x, next)
 		drop(l, x);
 }
 
@@ -43,19 +43,21 @@ static bool make_room(struct container_life *l)
 
 	if (HASH_COUNT(l->all) < CONTAINER_LIFE_MAX)
 		return true;
-	HASH_ITER(hh, l->all, x, next)
+	HASH_ITER (hh, l->all, x, next)
 		if (!x->runs)
 			drop(l, x);
 	return HASH_COUNT(l->all) < CONTAINER_LIFE_MAX;
 }
 
-/* The container that a process is of; NULL: none, or it only watches over one (crun's supervisor). */
+/* The container that a process is of; NULL: none, or it only watches over one (crun's supervisor).
+ */
 static struct life *life_of(struct container_life *l, const struct hostmaps_process *p)
 {
 	struct container_ref ref;
 	struct life *x;
 
-	if (!*p->cgroup || !container_parse(p->cgroup, strlen(p->cgroup), &ref) || !ref.end || !strcmp(p->cgroup + ref.end, "/supervisor"))
+	if (!*p->cgroup || !container_parse(p->cgroup, strlen(p->cgroup), &ref) || !ref.end ||
+	    !strcmp(p->cgroup + ref.end, "/supervisor"))
 		return NULL;
 	HASH_FIND(hh, l->all, p->cgroup, ref.end, x);
 	if (x || !make_room(l))
@@ -69,7 +71,8 @@ static struct life *life_of(struct container_life *l, const struct hostmaps_proc
 
 struct container_life_leader container_life_leader_of(const struct hostmaps_process *p)
 {
-	struct container_life_leader out = {.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns};
+	struct container_life_leader out = {
+		.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns};
 
 	strncpy(out.comm, p->comm, sizeof(out.comm) - 1);
 	return out;
@@ -77,7 +80,8 @@ struct container_life_leader container_life_leader_of(const struct hostmaps_proc
 
 static void tell_start(struct container_life *l, struct life *x, const struct hostmaps_process *p)
 {
-	struct container_life_event e = {.ref = &x->ref, .path = x->path, .boot_ns = (int64_t)p->start_ns};
+	struct container_life_event e = {
+		.ref = &x->ref, .path = x->path, .boot_ns = (int64_t)p->start_ns};
 
 	x->leader = container_life_leader_of(p);
 	x->boxed |= p->nspid == 1;
@@ -91,9 +95,17 @@ static void tell_start(struct container_life *l, struct life *x, const struct ho
 
 static struct container_life_event end_of(const struct life *x, const struct hostmaps_process *p)
 {
-	struct container_life_event e = {.ref = &x->ref, .path = x->path, .stopped = true, .starts = x->starts, .boot_ns = (int64_t)p->to_ns,
-				.leader = container_life_leader_of(p), .end = p->end, .status = p->status, .signal = p->sent.signal,
-				.from_tgid = p->sent.tgid, .signal_ns = p->sent.time_ns};
+	struct container_life_event e = {.ref = &x->ref,
+					 .path = x->path,
+					 .stopped = true,
+					 .starts = x->starts,
+					 .boot_ns = (int64_t)p->to_ns,
+					 .leader = container_life_leader_of(p),
+					 .end = p->end,
+					 .status = p->status,
+					 .signal = p->sent.signal,
+					 .from_tgid = p->sent.tgid,
+					 .signal_ns = p->sent.time_ns};
 
 	memcpy(e.from_comm, p->sent.comm, sizeof(e.from_comm));
 	return e;
@@ -145,7 +157,8 @@ void container_life_meet(struct container_life *l, const struct hostmaps_process
 /* runc names its own processes so while it makes a container, crun has its program's name. */
 static bool is_runtime(const struct hostmaps_process *p)
 {
-	return !strncmp(p->comm, "runc:[", 6) || !strcmp(p->comm, "runc") || !strcmp(p->comm, "crun");
+	return !strncmp(p->comm, "runc:[", 6) || !strcmp(p->comm, "runc") ||
+	       !strcmp(p->comm, "crun");
 }
 
 /* May it lead, as it was met? */
@@ -176,7 +189,7 @@ void container_life_round(struct container_life *l, uint64_t now_ns)
 {
 	struct life *x, *next;
 
-	HASH_ITER(hh, l->all, x, next)
+	HASH_ITER (hh, l->all, x, next)
 		round_one(l, x, now_ns);
 	l->round++;
 	l->begun_ns = l->begun ? l->begun_ns : now_ns;

@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lives: when containers start and stop, from their processes alone. Pure over what hostmaps tells of them.
+ * lives: when containers start and stop, from their processes alone. Pure over what hostmaps tells
+ * of them.
  *
- *   1. A container lives as long as its leader: the process that is number 1 in the container's pid namespace. In one that has the host's,
- *      the first process that was met leads; it has stopped once nothing runs in it, with how its leader ended. The runtime's own
- *      processes are in the cgroup for some milliseconds before the first one of the namespace, and some until it ends: so a process that is not
- *      number 1 leads only if it has run for CONTAINER_LIFE_WAY_IN_NS and is not called as a runtime is, and never where one that is number 1 has led
- *      before.
- *   2. A process that is number 1 in a namespace made inside the container is no leader: the one that leads already is older.
- *   3. One that came and went between two rounds is told by its leader's end. All that ran when the first round began are not told
- *      to have started.
- *   4. One that stopped and has a leader again has started anew, and is told so: `starts` counts, for as long as it is remembered.
+ *   1. A container lives as long as its leader: the process that is number 1 in the container's pid
+ * namespace. In one that has the host's, the first process that was met leads; it has stopped once
+ * nothing runs in it, with how its leader ended. The runtime's own processes are in the cgroup for
+ * some milliseconds before the first one of the namespace, and some until it ends: so a process
+ * that is not number 1 leads only if it has run for CONTAINER_LIFE_WAY_IN_NS and is not called as a
+ * runtime is, and never where one that is number 1 has led before.
+ *   2. A process that is number 1 in a namespace made inside the container is no leader: the one
+ * that leads already is older.
+ *   3. One that came and went between two rounds is told by its leader's end. All that ran when the
+ * first round began are not told to have started.
+ *   4. One that stopped and has a leader again has started anew, and is told so: `starts` counts,
+ * for as long as it is remembered.
  *
- * Use: container_life_ended for each end; container_life_meet for each process that runs, then container_life_round.
+ * Use: container_life_ended for each end; container_life_meet for each process that runs, then
+ * container_life_round.
  */
 #ifndef SONDE_HOST_FAMILY_CONTAINER_LIFE_H
 #define SONDE_HOST_FAMILY_CONTAINER_LIFE_H
@@ -34,14 +39,14 @@ struct container_life_leader {
 
 struct container_life_event {
 	const struct container_ref *ref;
-	const char *path;              /* the container's own cgroup */
-	bool stopped;                  /* else it started */
-	uint32_t starts;               /* so often as is known: 1: for the first time */
-	int64_t boot_ns;               /* when */
+	const char *path; /* the container's own cgroup */
+	bool stopped;     /* else it started */
+	uint32_t starts;  /* so often as is known: 1: for the first time */
+	int64_t boot_ns;  /* when */
 	struct container_life_leader leader;
-	enum hostmaps_end end;         /* stopped: how, and as in wait(2) */
+	enum hostmaps_end end; /* stopped: how, and as in wait(2) */
 	int status;
-	uint32_t signal, from_tgid;    /* hostmaps_process.sent */
+	uint32_t signal, from_tgid; /* hostmaps_process.sent */
 	uint64_t signal_ns;
 	char from_comm[17];
 };
@@ -49,8 +54,8 @@ struct container_life_event {
 #define CONTAINER_LIFE_WAY_IN_NS 2000000000ull
 
 struct container_life {
-	struct life *all;              /* by path */
-	uint64_t round, begun_ns;      /* begun_ns: the first round's time */
+	struct life *all;         /* by path */
+	uint64_t round, begun_ns; /* begun_ns: the first round's time */
 	bool begun;
 	void (*tell)(void *ctx, const struct container_life_event *e);
 	void *ctx;

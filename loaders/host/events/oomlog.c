@@ -72,7 +72,8 @@ static struct piece words_of(struct piece line)
 	}
 	for (int i = 0; i < 2 && p < line.end && *p == '['; i++) {
 		const char *close = memchr(p, ']', (size_t)(line.end - p));
-		bool stamp = close && (i ? memchr(p, 'T', (size_t)(close - p)) || memchr(p, 'C', (size_t)(close - p)) :
+		bool stamp = close && (i ? memchr(p, 'T', (size_t)(close - p)) ||
+						       memchr(p, 'C', (size_t)(close - p)) :
 					   memchr(p, '.', (size_t)(close - p)) != NULL);
 
 		if (!stamp)
@@ -128,7 +129,8 @@ static void task_keep(struct oomlog *out, const struct oomlog_task *t)
 {
 	size_t at = out->n_tasks;
 
-	while (at && out->tasks[at - 1].rss_bytes + out->tasks[at - 1].swap_bytes < t->rss_bytes + t->swap_bytes)
+	while (at && out->tasks[at - 1].rss_bytes + out->tasks[at - 1].swap_bytes <
+			     t->rss_bytes + t->swap_bytes)
 		at--;
 	if (at == OOMLOG_TASKS)
 		return;
@@ -142,7 +144,8 @@ static void task_keep(struct oomlog *out, const struct oomlog_task *t)
 static void row_read(struct piece line, const struct columns *c, uint32_t page, struct oomlog *out)
 {
 	const char *close = memchr(line.at, ']', (size_t)(line.end - line.at));
-	struct piece rest = {close ? close + 1 : line.end, line.end}, id = {line.at + 1, line.end}, w;
+	struct piece rest = {close ? close + 1 : line.end, line.end}, id = {line.at + 1, line.end},
+		     w;
 	uint64_t pid = 0, pages[2] = {0};
 	struct oomlog_task t = {0};
 
@@ -151,7 +154,8 @@ static void row_read(struct piece line, const struct columns *c, uint32_t page, 
 		return;
 	for (int i = 0; i <= c->swap + 1; i++) {
 		w = next_word(&rest);
-		if ((i == c->rss && !number(w, &pages[0])) || (i == c->swap && !number(w, &pages[1])))
+		if ((i == c->rss && !number(w, &pages[0])) ||
+		    (i == c->swap && !number(w, &pages[1])))
 			return;
 	}
 	while (rest.at < rest.end && *rest.at == ' ')
@@ -188,8 +192,10 @@ static bool killed_read(struct piece line, struct oomlog *out)
 	name = after(rest, " (");
 	sizes = after(line, ") total-vm:");
 	if (name.at && sizes.at && sizes.at - strlen(") total-vm:") >= name.at)
-		text((struct piece){name.at, sizes.at - strlen(") total-vm:")}, "", out->comm, sizeof(out->comm));
-	out->has_sizes = sizes.at && kilobytes(sizes, "anon-rss:", &out->anon_bytes) && kilobytes(sizes, "file-rss:", &out->file_bytes);
+		text((struct piece){name.at, sizes.at - strlen(") total-vm:")}, "", out->comm,
+		     sizeof(out->comm));
+	out->has_sizes = sizes.at && kilobytes(sizes, "anon-rss:", &out->anon_bytes) &&
+			 kilobytes(sizes, "file-rss:", &out->file_bytes);
 	if (out->has_sizes && !kilobytes(sizes, "shmem-rss:", &out->shmem_bytes))
 		out->shmem_bytes = 0;
 	return true;
@@ -207,9 +213,11 @@ static void line_read(struct piece words, struct columns *c, uint32_t page, stru
 	if (found.at) {
 		memset(now, 0, sizeof(*now));
 		*c = (struct columns){-1, -1};
-		text((struct piece){words.at, found.at - strlen(" invoked oom-killer:")}, "", now->asked_by, sizeof(now->asked_by));
+		text((struct piece){words.at, found.at - strlen(" invoked oom-killer:")}, "",
+		     now->asked_by, sizeof(now->asked_by));
 	} else if (begins_with(words, "memory: usage ")) {
-		now->has_limit = kilobytes(words, "usage ", &now->usage_bytes) && kilobytes(words, ", limit ", &now->limit_bytes);
+		now->has_limit = kilobytes(words, "usage ", &now->usage_bytes) &&
+				 kilobytes(words, ", limit ", &now->limit_bytes);
 	} else if (begins_with(words, "oom-kill:constraint=")) {
 		constraint_read(words, now);
 	} else if (begins_with(words, "[") && after(words, " total_vm ").at) {

@@ -31,7 +31,7 @@ struct dockerfile_known {
 	uint64_t round, ino, folder;
 	int64_t size, mtime_s, mtime_ns;
 	bool read;
-	char *where;                   /* the folder that it is in */
+	char *where; /* the folder that it is in */
 	struct container_state state;
 	UT_hash_handle hh;
 };
@@ -63,9 +63,9 @@ void dockerfiles_release(struct dockerfiles *d)
 	struct dockerfile_known *k, *next;
 	struct dockerfile_name *m, *next_name;
 
-	HASH_ITER(hh, d->all, k, next)
+	HASH_ITER (hh, d->all, k, next)
 		drop(d, k);
-	HASH_ITER(hh, d->names, m, next_name) {
+	HASH_ITER (hh, d->names, m, next_name) {
 		HASH_DEL(d->names, m);
 		free(m);
 	}
@@ -101,14 +101,16 @@ static bool is_id(const char *name)
 
 static bool is_as_read(const struct dockerfile_known *k, const struct stat *st)
 {
-	return k->read && k->ino == st->st_ino && k->size == st->st_size && k->mtime_s == st->st_mtim.tv_sec &&
-	       k->mtime_ns == st->st_mtim.tv_nsec;
+	return k->read && k->ino == st->st_ino && k->size == st->st_size &&
+	       k->mtime_s == st->st_mtim.tv_sec && k->mtime_ns == st->st_mtim.tv_nsec;
 }
 
 /* Docker writes a new file and renames it: whole, or the one before. */
-static bool state_read(int dir, const char *path, struct dockerfile_known *k, struct container_state *out)
+static bool state_read(int dir, const char *path, struct dockerfile_known *k,
+		       struct container_state *out)
 {
-	cleanup_fd int fd = openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	cleanup_fd int fd =
+		openat(dir, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	cleanup_free char *json = NULL;
 	struct stat st;
 	size_t len;
@@ -213,7 +215,8 @@ static void engines_folders(struct look *l, int64_t now_ns)
 
 		if (all[i].kind != ENGINE_DOCKER || all[i].uid)
 			continue;
-		snprintf(root, sizeof(root), "/proc/%u/root%.512s", all[i].pid, *all[i].folder ? all[i].folder : "/var/lib/docker");
+		snprintf(root, sizeof(root), "/proc/%u/root%.512s", all[i].pid,
+			 *all[i].folder ? all[i].folder : "/var/lib/docker");
 		folder_look(l, root);
 	}
 }
@@ -222,8 +225,9 @@ static void forget_gone(struct look *l)
 {
 	struct dockerfile_known *k, *next;
 
-	HASH_ITER(hh, l->d->all, k, next) {
-		struct dockerfile f = {.id = k->id, .state = &k->state, .gone = true, .since_ns = l->since_ns};
+	HASH_ITER (hh, l->d->all, k, next) {
+		struct dockerfile f = {
+			.id = k->id, .state = &k->state, .gone = true, .since_ns = l->since_ns};
 
 		if (k->round == l->d->round || !was_listed(l, k->folder))
 			continue;
@@ -233,11 +237,15 @@ static void forget_gone(struct look *l)
 	}
 }
 
-void dockerfiles_look(struct dockerfiles *d, int64_t now_ns, void (*changed)(void *ctx, const struct dockerfile *f), void *ctx)
+void dockerfiles_look(struct dockerfiles *d, int64_t now_ns,
+		      void (*changed)(void *ctx, const struct dockerfile *f), void *ctx)
 {
 	/* an engine notes when it began to make a container, and writes its file some time after */
 	int64_t before = d->look_ns - WRITTEN_NS;
-	struct look l = {.d = d, .changed = changed, .ctx = ctx, .since_ns = before > d->first_ns ? before : d->first_ns};
+	struct look l = {.d = d,
+			 .changed = changed,
+			 .ctx = ctx,
+			 .since_ns = before > d->first_ns ? before : d->first_ns};
 
 	d->round++;
 	d->look_ns = clock_utc_ns();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* journalfile: see the header. All numbers in the file are little-endian; an object begins with its type, its flags and, 8 bytes on, its size. */
+/* journalfile: see the header. All numbers in the file are little-endian; an object begins with its
+ * type, its flags and, 8 bytes on, its size. */
 #include "loaders/host/logs/journalfile.h"
 
 #include <stdlib.h>
@@ -11,14 +12,20 @@
 
 #define HEADER_BYTES 120 /* as far as it is read */
 
-enum { XZ = 1, LZ4 = 2, KEYED = 4, ZSTD = 8, COMPACT = 16 };            /* header: what a reader must know */
+enum { XZ = 1, LZ4 = 2, KEYED = 4, ZSTD = 8, COMPACT = 16 }; /* header: what a reader must know */
 enum { OBJECT_DATA = 1, OBJECT_ENTRY = 3, OBJECT_ARRAY = 6 };
-enum { OBJECT_XZ = 1, OBJECT_LZ4 = 2, OBJECT_ZSTD = 4 };               /* flags: how its data is compressed */
-enum { OBJECT_BYTES = 16, DATA_BYTES = 64, ENTRY_BYTES = 64, ARRAY_BYTES = 24 }; /* up to what follows */
-#define ITEMS_MAX    1024        /* of an entry: more is no entry */
-#define ARRAYS_MAX   4096
-#define FIELD_MAX    128         /* that is looked for */
-#define PACKED_MAX   (64u << 10) /* bytes of compressed data that are read: more than a message's beginning takes */
+enum { OBJECT_XZ = 1, OBJECT_LZ4 = 2, OBJECT_ZSTD = 4 }; /* flags: how its data is compressed */
+enum {
+	OBJECT_BYTES = 16,
+	DATA_BYTES = 64,
+	ENTRY_BYTES = 64,
+	ARRAY_BYTES = 24
+};                      /* up to what follows */
+#define ITEMS_MAX  1024 /* of an entry: more is no entry */
+#define ARRAYS_MAX 4096
+#define FIELD_MAX  128 /* that is looked for */
+/* bytes of compressed data that are read: more than a message's beginning takes */
+#define PACKED_MAX (64u << 10)
 
 static uint32_t u32(const uint8_t *p)
 {
@@ -42,7 +49,8 @@ static bool bytes(struct journalfile *j, void *out, size_t len, uint64_t at)
 /* The first `len` bytes of an object of this type, which says that it is at least so long. */
 static bool object(struct journalfile *j, uint64_t at, int type, uint8_t *out, size_t len)
 {
-	return !(at & 7) && bytes(j, out, len, at) && out[0] == type && u64(out + 8) >= len && u64(out + 8) < 1ull << 40;
+	return !(at & 7) && bytes(j, out, len, at) && out[0] == type && u64(out + 8) >= len &&
+	       u64(out + 8) < 1ull << 40;
 }
 
 bool journalfile_begin(struct journalfile *j)
@@ -56,7 +64,8 @@ bool journalfile_begin(struct journalfile *j)
 	memcpy(j->id, h + 24, sizeof(j->id));
 	j->table = u64(h + 104);
 	j->buckets = u64(h + 112) / 16;
-	return !(j->flags & ~(uint32_t)(XZ | LZ4 | KEYED | ZSTD | COMPACT)) && j->table && j->buckets && j->buckets < 1ull << 32;
+	return !(j->flags & ~(uint32_t)(XZ | LZ4 | KEYED | ZSTD | COMPACT)) && j->table &&
+	       j->buckets && j->buckets < 1ull << 32;
 }
 
 static size_t data_head(const struct journalfile *j)
@@ -75,14 +84,17 @@ static size_t item_bytes(const struct journalfile *j)
 static bool field_find(struct journalfile *j, const char *field, uint8_t out[DATA_BYTES])
 {
 	const size_t len = strlen(field), head = data_head(j);
-	uint64_t hash = j->flags & KEYED ? journalhash_sip(field, len, j->id) : journalhash_jenkins(field, len);
+	uint64_t hash = j->flags & KEYED ? journalhash_sip(field, len, j->id) :
+					   journalhash_jenkins(field, len);
 	uint8_t bucket[8], text[FIELD_MAX];
 	uint64_t at;
 
 	if (len > FIELD_MAX || !bytes(j, bucket, sizeof(bucket), j->table + hash % j->buckets * 16))
 		return false;
-	for (at = u64(bucket); at && object(j, at, OBJECT_DATA, out, DATA_BYTES); at = u64(out + 24))
-		if (u64(out + 16) == hash && u64(out + 8) == head + len && !out[1] && bytes(j, text, len, at + head) && !memcmp(text, field, len))
+	for (at = u64(bucket); at && object(j, at, OBJECT_DATA, out, DATA_BYTES);
+	     at = u64(out + 24))
+		if (u64(out + 16) == hash && u64(out + 8) == head + len && !out[1] &&
+		    bytes(j, text, len, at + head) && !memcmp(text, field, len))
 			return true;
 	return false;
 }
@@ -141,7 +153,8 @@ static bool found_add(struct found *f, uint64_t at)
 	return f->n < f->most && f->j->reads < JOURNALFILE_READS;
 }
 
-size_t journalfile_find(struct journalfile *j, const char *field, int64_t until_ns, uint64_t *at, size_t most)
+size_t journalfile_find(struct journalfile *j, const char *field, int64_t until_ns, uint64_t *at,
+			size_t most)
 {
 	struct found f = {.j = j, .until_ns = until_ns, .at = at, .most = most};
 	uint8_t data[DATA_BYTES];

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journalfile: the last entries of one file of systemd's journal that have a certain field, as its format is published (JOURNAL_FILE_FORMAT of
- * systemd): from the field's hash to its data object, from there along its arrays of entries. Pure over a reader of bytes; a file that is being
- * written may be read.
+ * journalfile: the last entries of one file of systemd's journal that have a certain field, as its
+ * format is published (JOURNAL_FILE_FORMAT of systemd): from the field's hash to its data object,
+ * from there along its arrays of entries. Pure over a reader of bytes; a file that is being written
+ * may be read.
  *
- *   1. Of the arrays only their heads are read, and of entries the ones that are asked for: the size of the file does not matter. In all
- *      JOURNALFILE_READS reads are made at most: a file that is not what it should be ends there.
- *   2. Read are regular and compact files, with either hash; data that is compressed by zstd, or not. By LZ4 or XZ (systemd before 246) a long message
- *      is not told: `unread`.
+ *   1. Of the arrays only their heads are read, and of entries the ones that are asked for: the
+ * size of the file does not matter. In all JOURNALFILE_READS reads are made at most: a file that is
+ * not what it should be ends there.
+ *   2. Read are regular and compact files, with either hash; data that is compressed by zstd, or
+ * not. By LZ4 or XZ (systemd before 246) a long message is not told: `unread`.
  *   3. Of a message JOURNALFILE_MESSAGE bytes are told at most.
  *   4. Who sent an entry is journald's own word (_UID), which no sender can set.
  */
@@ -18,8 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JOURNALFILE_READS   20000
-#define JOURNALFILE_MESSAGE 4097 /* one more than containerlog keeps of a line: so it is known that it is longer */
+#define JOURNALFILE_READS 20000
+/* one more than containerlog keeps of a line: so it is known that it is longer */
+#define JOURNALFILE_MESSAGE 4097
 
 struct journalfile {
 	bool (*read)(void *ctx, void *out, size_t len, uint64_t at); /* all of it, or false */
@@ -33,18 +36,20 @@ struct journalfile {
 
 struct journalfile_entry {
 	int64_t utc_ns;
-	uint32_t uid;               /* UINT32_MAX: not told */
-	int priority;               /* as syslog's; -1: none */
-	bool partial;               /* the line goes on in the next one (CONTAINER_PARTIAL_MESSAGE) */
-	bool unread;                /* there is a message, which is compressed in a way that is not known here */
+	uint32_t uid; /* UINT32_MAX: not told */
+	int priority; /* as syslog's; -1: none */
+	bool partial; /* the line goes on in the next one (CONTAINER_PARTIAL_MESSAGE) */
+	bool unread;  /* there is a message, which is compressed in a way that is not known here */
 	size_t len;
 	char message[JOURNALFILE_MESSAGE];
 };
 
 /* After `read` and `ctx` have been set. False: no journal, or of a form of later times. */
 bool journalfile_begin(struct journalfile *j);
-/* Where the last `most` entries with the field ("NAME=value") are that came before `until_ns`, the oldest first; how many. */
-size_t journalfile_find(struct journalfile *j, const char *field, int64_t until_ns, uint64_t *at, size_t most);
+/* Where the last `most` entries with the field ("NAME=value") are that came before `until_ns`, the
+ * oldest first; how many. */
+size_t journalfile_find(struct journalfile *j, const char *field, int64_t until_ns, uint64_t *at,
+			size_t most);
 bool journalfile_entry(struct journalfile *j, uint64_t at, struct journalfile_entry *out);
 
 #endif

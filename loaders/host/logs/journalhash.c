@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* journalhash: see the header. Both are written from their authors' descriptions; words are little-endian in both. */
+/* journalhash: see the header. Both are written from their authors' descriptions; words are
+ * little-endian in both. */
 #include "loaders/host/logs/journalhash.h"
 
 #include <string.h>
@@ -43,7 +44,8 @@ static void sip_word(uint64_t v[4], uint64_t word)
 uint64_t journalhash_sip(const void *data, size_t len, const uint8_t key[16])
 {
 	const uint64_t k0 = number(key, 8), k1 = number(key + 8, 8);
-	uint64_t v[4] = {k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du, k0 ^ 0x6c7967656e657261u, k1 ^ 0x7465646279746573u};
+	uint64_t v[4] = {k0 ^ 0x736f6d6570736575u, k1 ^ 0x646f72616e646f6du,
+			 k0 ^ 0x6c7967656e657261u, k1 ^ 0x7465646279746573u};
 	const uint8_t *p = data;
 	size_t left = len;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journalhash: the hashes by which systemd's journal finds a field: SipHash-2-4 with the file's id as key (since systemd 246), before that
- * Bob Jenkins' lookup3. Pure.
+ * journalhash: the hashes by which systemd's journal finds a field: SipHash-2-4 with the file's id
+ * as key (since systemd 246), before that Bob Jenkins' lookup3. Pure.
  */
 #ifndef SONDE_HOST_FAMILY_JOURNALHASH_H
 #define SONDE_HOST_FAMILY_JOURNALHASH_H

@@ -16,10 +16,10 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define ENTRIES      64  /* that are read of one container: lines of 16 KiB come in pieces */
-#define FOLDERS_MAX  16  /* machines whose journals are in one place */
-#define LOOKED_AT    4096 /* names in a folder */
-#define SOURCE_LOCATION_MAX    48
+#define ENTRIES             64 /* that are read of one container: lines of 16 KiB come in pieces */
+#define FOLDERS_MAX         16 /* machines whose journals are in one place */
+#define LOOKED_AT           4096 /* names in a folder */
+#define SOURCE_LOCATION_MAX 48
 
 static const char *const hosts[] = {"", "/proc/1/root"}; /* the host, as seen from a container */
 static const char *const folders[] = {"/var/log/journal", "/run/log/journal"};
@@ -58,7 +58,9 @@ static bool is_wanted(const char *name, uint32_t owner)
 	size_t n;
 
 	snprintf(user, sizeof(user), "user-%u", owner);
-	n = !strncmp(name, "system", 6) ? 6 : owner && !strncmp(name, user, strlen(user)) ? strlen(user) : 0;
+	n = !strncmp(name, "system", 6)                 ? 6 :
+	    owner && !strncmp(name, user, strlen(user)) ? strlen(user) :
+							  0;
 	return n && dot && !strcmp(dot, ".journal") && (name[n] == '.' || name[n] == '@');
 }
 
@@ -75,7 +77,8 @@ static struct source *oldest(struct sources *s)
 /* Takes the descriptor. */
 static void file_take(struct sources *s, int fd, const struct stat *st)
 {
-	struct source x = {.fd = fd, .written_ns = st->st_mtim.tv_sec * 1000000000ll + st->st_mtim.tv_nsec};
+	struct source x = {.fd = fd,
+			   .written_ns = st->st_mtim.tv_sec * 1000000000ll + st->st_mtim.tv_nsec};
 	struct source *to = s->n < JOURNALLINES_FILES ? &s->all[s->n++] : oldest(s);
 
 	if (to->fd > 0 && to->written_ns >= x.written_ns) {
@@ -99,7 +102,8 @@ static void folder_look(struct sources *s, int at, const char *name)
 	for (int i = 0; d && i < LOOKED_AT && (e = readdir(d)); i++) {
 		if (!is_wanted(e->d_name, s->owner))
 			continue;
-		file = openat(fd, e->d_name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+		file = openat(fd, e->d_name,
+			      O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 		if (file < 0)
 			continue;
 		if (!fstat(file, &st) && S_ISREG(st.st_mode))
@@ -171,7 +175,9 @@ static int later_first(const void *a, const void *b)
 static void entry_take(struct containerlog_joint *j, const struct journalfile_entry *e)
 {
 	static const char packed[] = "(a long line, compressed in a way that is not read here)";
-	int stream = e->priority >= 0 && e->priority <= 3 ? CONTAINERLOG_ERR : CONTAINERLOG_OUT; /* as both runtimes say it */
+	int stream = e->priority >= 0 && e->priority <= 3 ?
+			     CONTAINERLOG_ERR :
+			     CONTAINERLOG_OUT; /* as both runtimes say it */
 
 	if (e->unread)
 		containerlog_piece(j, stream, packed, sizeof(packed) - 1, true);
@@ -204,7 +210,9 @@ void journallines_read(struct containerlog *log, const struct container_ref *ref
 		struct source *x = &s->all[looked];
 
 		x->file = (struct journalfile){.read = from_file, .ctx = x};
-		x->n = journalfile_begin(&x->file) ? journalfile_find(&x->file, field, until_ns, x->at, ENTRIES - n) : 0;
+		x->n = journalfile_begin(&x->file) ?
+			       journalfile_find(&x->file, field, until_ns, x->at, ENTRIES - n) :
+			       0;
 		n += x->n;
 	}
 	while (looked--)

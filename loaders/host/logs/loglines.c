@@ -21,8 +21,8 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define KEPT_NS   (30 * NSEC_PER_SEC) /* after it was met last */
-#define MINUTE_NS (60 * NSEC_PER_SEC)
+#define KEPT_NS    (30 * NSEC_PER_SEC) /* after it was met last */
+#define MINUTE_NS  (60 * NSEC_PER_SEC)
 #define PATH_BYTES 1024
 
 struct loglines_held {
@@ -45,7 +45,7 @@ void loglines_release(struct loglines *l)
 {
 	struct loglines_held *h, *next;
 
-	HASH_ITER(hh, l->held, h, next)
+	HASH_ITER (hh, l->held, h, next)
 		let_go(l, h);
 }
 
@@ -53,7 +53,7 @@ void loglines_round(struct loglines *l, int64_t now_ns)
 {
 	struct loglines_held *h, *next;
 
-	HASH_ITER(hh, l->held, h, next)
+	HASH_ITER (hh, l->held, h, next)
 		if (now_ns - h->met_ns > KEPT_NS)
 			let_go(l, h);
 }
@@ -79,13 +79,15 @@ static int docker_open(const struct dockerfiles *docker, const char *id, char pa
 	if (where)
 		snprintf(path, PATH_BYTES, "%.700s/%.64s/%.64s-json.log", where, id, id);
 	else
-		snprintf(path, PATH_BYTES, "%.700s/containers/%.64s/%.64s-json.log", containernames_docker_root(), id, id);
+		snprintf(path, PATH_BYTES, "%.700s/containers/%.64s/%.64s-json.log",
+			 containernames_docker_root(), id, id);
 	return log_open(path);
 }
 
 static int podman_open(const char *id, char path[PATH_BYTES])
 {
-	static const char *const usual[] = {"/var/lib/containers/storage/overlay-containers", "/var/lib/containers/storage/vfs-containers"};
+	static const char *const usual[] = {"/var/lib/containers/storage/overlay-containers",
+					    "/var/lib/containers/storage/vfs-containers"};
 	struct engine all[ENGINES_MAX];
 	size_t n = engines_known(all);
 	int fd = -1;
@@ -97,22 +99,26 @@ static int podman_open(const char *id, char path[PATH_BYTES])
 	for (size_t i = 0; fd < 0 && i < n; i++) {
 		if (all[i].kind != ENGINE_STORAGE || all[i].uid)
 			continue;
-		snprintf(path, PATH_BYTES, "/proc/%u/root%.512s/%.64s/userdata/ctr.log", all[i].pid, all[i].folder, id);
+		snprintf(path, PATH_BYTES, "/proc/%u/root%.512s/%.64s/userdata/ctr.log", all[i].pid,
+			 all[i].folder, id);
 		fd = log_open(path);
 	}
 	return fd;
 }
 
 /* -1: not known, or not in a file. */
-static int any_open(const struct dockerfiles *docker, const struct container_ref *ref, enum containerlog_form *form, char path[PATH_BYTES])
+static int any_open(const struct dockerfiles *docker, const struct container_ref *ref,
+		    enum containerlog_form *form, char path[PATH_BYTES])
 {
 	if (!*ref->id || strspn(ref->id, "0123456789abcdef") != 64 || ref->id[64])
 		return -1;
 	*form = strcmp(ref->runtime, "podman") ? CONTAINERLOG_DOCKER : CONTAINERLOG_CRI;
-	return *form == CONTAINERLOG_CRI ? podman_open(ref->id, path) : docker_open(docker, ref->id, path);
+	return *form == CONTAINERLOG_CRI ? podman_open(ref->id, path) :
+					   docker_open(docker, ref->id, path);
 }
 
-void loglines_meet(struct loglines *l, const struct dockerfiles *docker, const struct container_ref *ref, int64_t now_ns)
+void loglines_meet(struct loglines *l, const struct dockerfiles *docker,
+		   const struct container_ref *ref, int64_t now_ns)
 {
 	enum containerlog_form form;
 	struct loglines_held *h;
@@ -142,7 +148,8 @@ void loglines_meet(struct loglines *l, const struct dockerfiles *docker, const s
 /* ---- reading ---- */
 
 /* The end of a file. */
-static void tail_read(struct containerlog *log, enum containerlog_form form, int fd, int64_t until_ns)
+static void tail_read(struct containerlog *log, enum containerlog_form form, int fd,
+		      int64_t until_ns)
 {
 	cleanup_free char *text = mem_alloc(CONTAINERLOG_TAIL);
 	struct stat st;
@@ -153,20 +160,23 @@ static void tail_read(struct containerlog *log, enum containerlog_form form, int
 	if (fstat(fd, &st))
 		return;
 	from = st.st_size > (off_t)CONTAINERLOG_TAIL ? st.st_size - (off_t)CONTAINERLOG_TAIL : 0;
-	while (len < CONTAINERLOG_TAIL && (n = pread(fd, text + len, CONTAINERLOG_TAIL - len, from + (off_t)len)) > 0)
+	while (len < CONTAINERLOG_TAIL &&
+	       (n = pread(fd, text + len, CONTAINERLOG_TAIL - len, from + (off_t)len)) > 0)
 		len += (size_t)n;
 	containerlog_read(log, form, text, len, from == 0, until_ns);
 }
 
 /* What was rotated away stands before it; compressed it is not read. */
-static void file_read(struct containerlog *log, enum containerlog_form form, const char *path, int64_t until_ns)
+static void file_read(struct containerlog *log, enum containerlog_form form, const char *path,
+		      int64_t until_ns)
 {
 	cleanup_fd int fd = log_open(path);
 	char older[PATH_BYTES + 8];
 	struct stat st;
 
 	if (fd >= 0 && !fstat(fd, &st) && st.st_size < (off_t)CONTAINERLOG_TAIL) {
-		cleanup_fd int before = (snprintf(older, sizeof(older), "%s.1", path), log_open(older));
+		cleanup_fd int before =
+			(snprintf(older, sizeof(older), "%s.1", path), log_open(older));
 
 		if (before >= 0)
 			tail_read(log, form, before, until_ns);
@@ -176,7 +186,8 @@ static void file_read(struct containerlog *log, enum containerlog_form form, con
 }
 
 /* One that has no log of its own. */
-static void journal_read(struct containerlog *log, const struct container_ref *ref, int64_t until_ns)
+static void journal_read(struct containerlog *log, const struct container_ref *ref,
+			 int64_t until_ns)
 {
 	if (!container_named_by_path(ref) && *ref->id)
 		journallines_read(log, ref, until_ns);
@@ -191,7 +202,8 @@ static bool may_read(struct loglines *l, int64_t now_ns)
 	return l->reads++ < LOGLINES_READS;
 }
 
-void loglines_read(struct loglines *l, const struct dockerfiles *docker, const struct container_ref *ref, int64_t until_ns, int64_t now_ns,
+void loglines_read(struct loglines *l, const struct dockerfiles *docker,
+		   const struct container_ref *ref, int64_t until_ns, int64_t now_ns,
 		   void (*line)(void *ctx, const char *line, bool cut), void *ctx)
 {
 	struct containerlog log = {0};

@@ -32,7 +32,7 @@ static void forget(struct podmanlog *p, bool removed_alone)
 {
 	struct podmanlog_known *k, *next;
 
-	HASH_ITER(hh, p->all, k, next) {
+	HASH_ITER (hh, p->all, k, next) {
 		if (removed_alone && !k->state.removed)
 			continue;
 		HASH_DEL(p->all, k);
@@ -117,7 +117,9 @@ static size_t lines_take(struct look *l, const char *text, size_t len)
 	return at;
 }
 
-void podmanlog_look(struct podmanlog *p, const char *path, void (*told)(void *ctx, const struct container_happened *x, const char *was), void *ctx)
+void podmanlog_look(struct podmanlog *p, const char *path,
+		    void (*told)(void *ctx, const struct container_happened *x, const char *was),
+		    void *ctx)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	struct look l = {.p = p, .told = told, .ctx = ctx, .last_ns = p->last_ns};

@@ -68,7 +68,8 @@ static struct codeflow_value moved_value(const struct codeflow_insn *i)
 		break;
 	case X86_SET:
 		if (e->number == (int32_t)e->number)
-			v = (struct codeflow_value){.holds = CODEFLOW_NUMBER, .number = (int32_t)e->number};
+			v = (struct codeflow_value){.holds = CODEFLOW_NUMBER,
+						    .number = (int32_t)e->number};
 		break;
 	case X86_ADDRESS:
 		if (codeflow_slot(i, &at))
@@ -78,7 +79,8 @@ static struct codeflow_value moved_value(const struct codeflow_insn *i)
 		v = i->regs[e->to & 15];
 		frame_move(&v, e->number);
 		break;
-	default: break;
+	default:
+		break;
 	}
 	return v;
 }
@@ -96,7 +98,9 @@ static void regs_after(const struct codeflow_insn *i, struct codeflow_value *out
 	for (unsigned r = 0; r < 16; r++)
 		if (lost >> r & 1 && !(e->pops && r == X86_RSP))
 			out[r] = (struct codeflow_value){0};
-	if ((e->move == X86_MOVE || e->move == X86_SET || e->move == X86_ADDRESS || e->move == X86_ADD) && e->to < 16)
+	if ((e->move == X86_MOVE || e->move == X86_SET || e->move == X86_ADDRESS ||
+	     e->move == X86_ADD) &&
+	    e->to < 16)
 		out[e->to] = v;
 	if (e->pushes)
 		frame_move(&out[X86_RSP], -8);
@@ -111,7 +115,8 @@ bool codeflow_slot(const struct codeflow_insn *i, int32_t *at)
 {
 	const struct codeflow_value *base = &i->regs[i->effect.base & 15];
 
-	if (!i->effect.has_base || base->holds != CODEFLOW_FRAME || i->x.disp > MOST_FRAME || i->x.disp < -MOST_FRAME)
+	if (!i->effect.has_base || base->holds != CODEFLOW_FRAME || i->x.disp > MOST_FRAME ||
+	    i->x.disp < -MOST_FRAME)
 		return false;
 	*at = base->number + i->x.disp;
 	return true;
@@ -125,7 +130,8 @@ static bool outside(const struct codeflow *f, uint64_t at)
 }
 
 /* CODEFLOW_NONE: no instruction there, or no room. */
-static uint32_t insn_at(struct codeflow *f, const struct codeflow_reader *r, uint64_t at, bool *fresh)
+static uint32_t insn_at(struct codeflow *f, const struct codeflow_reader *r, uint64_t at,
+			bool *fresh)
 {
 	struct codeflow_insn *i;
 	uint64_t found;
@@ -135,7 +141,8 @@ static uint32_t insn_at(struct codeflow *f, const struct codeflow_reader *r, uin
 	*fresh = false;
 	if (idmap_get(&f->by_address, at, &found))
 		return (uint32_t)found;
-	if (f->insn_count >= CODEFLOW_INSNS_MAX || !x86insn_read(bytes, r->read(r->ctx, at, bytes), &x))
+	if (f->insn_count >= CODEFLOW_INSNS_MAX ||
+	    !x86insn_read(bytes, r->read(r->ctx, at, bytes), &x))
 		return CODEFLOW_NONE;
 	mem_grow(f->insns, f->insn_count, f->insn_cap);
 	i = &f->insns[f->insn_count];
@@ -160,12 +167,14 @@ static void edge_add(struct codeflow *f, uint32_t from, uint32_t to, bool jumps)
 		if (f->edges[e].from == from && f->edges[e].jumps == jumps)
 			return;
 	mem_grow(f->edges, f->edge_count, f->edge_cap);
-	f->edges[f->edge_count] = (struct codeflow_edge){.from = from, .next = f->insns[to].before, .jumps = jumps};
+	f->edges[f->edge_count] =
+		(struct codeflow_edge){.from = from, .next = f->insns[to].before, .jumps = jumps};
 	f->insns[to].before = (uint32_t)f->edge_count++;
 }
 
 /* Control may go from `from` to the instruction at `at`. false: there is none. */
-static bool follow(struct codeflow *f, const struct codeflow_reader *r, struct work *w, uint32_t from, uint64_t at, bool jumps)
+static bool follow(struct codeflow *f, const struct codeflow_reader *r, struct work *w,
+		   uint32_t from, uint64_t at, bool jumps)
 {
 	struct codeflow_value after[16];
 	bool fresh;
@@ -208,7 +217,8 @@ static struct table table_before(const struct codeflow *f, uint32_t n)
 
 	for (unsigned k = 0; k < TABLE_BACK && t.last < 0; k++) {
 		const struct codeflow_insn *i = &f->insns[n];
-		const struct codeflow_edge *e = i->before == CODEFLOW_NONE ? NULL : &f->edges[i->before];
+		const struct codeflow_edge *e =
+			i->before == CODEFLOW_NONE ? NULL : &f->edges[i->before];
 
 		if (!e || e->jumps)
 			break;
@@ -223,7 +233,8 @@ static struct table table_before(const struct codeflow *f, uint32_t n)
 	return t;
 }
 
-static bool follow_table(struct codeflow *f, const struct codeflow_reader *r, struct work *w, uint32_t n)
+static bool follow_table(struct codeflow *f, const struct codeflow_reader *r, struct work *w,
+			 uint32_t n)
 {
 	const struct table t = table_before(f, n);
 	uint8_t bytes[X86INSN_MAX];
@@ -256,7 +267,9 @@ static bool step(struct codeflow *f, const struct codeflow_reader *r, struct wor
 		good = follow(f, r, w, n, i.target, true);
 	if (i.effect.flow == X86_JMP_FAR && i.effect.from != 0xff)
 		good = follow_table(f, r, w, n);
-	if (good && (i.effect.flow == X86_ON || i.effect.flow == X86_JCC || i.effect.flow == X86_CALL || i.effect.flow == X86_CALL_FAR) &&
+	if (good &&
+	    (i.effect.flow == X86_ON || i.effect.flow == X86_JCC || i.effect.flow == X86_CALL ||
+	     i.effect.flow == X86_CALL_FAR) &&
 	    (aside || !outside(f, next)))
 		good = follow(f, r, w, n, next, false);
 	return good;
@@ -270,7 +283,8 @@ static void regs_at_entry(struct codeflow_value *regs)
 	regs[X86_RBP] = (struct codeflow_value){0};
 }
 
-bool codeflow_make(struct codeflow *f, const struct codeflow_reader *r, uint64_t start, uint64_t end)
+bool codeflow_make(struct codeflow *f, const struct codeflow_reader *r, uint64_t start,
+		   uint64_t end)
 {
 	struct work w = {0};
 	bool good = start < end, fresh;

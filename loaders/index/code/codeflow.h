@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codeflow: the instructions of one x86-64 function as control reaches them, what its arguments' registers hold at each, and who
- * comes before whom. Pure over the bytes that the reader hands out.
+ * codeflow: the instructions of one x86-64 function as control reaches them, what its arguments'
+ * registers hold at each, and who comes before whom. Pure over the bytes that the reader hands out.
  *
- * 1. Followed from the function's first byte: both ways of a jcc, behind each call. A jump leaves the function where its target
- *    lies outside of [start, end); one that a jcc makes leads to a part that the compiler put aside, which is followed and may come back.
- * 2. At each instruction each register holds: an argument as it was given; a number; the place of the frame (RSP at entry plus
- *    something); or what is not known. Where two ways meet, what differs is not known.
+ * 1. Followed from the function's first byte: both ways of a jcc, behind each call. A jump leaves
+ * the function where its target lies outside of [start, end); one that a jcc makes leads to a part
+ * that the compiler put aside, which is followed and may come back.
+ * 2. At each instruction each register holds: an argument as it was given; a number; the place of
+ * the frame (RSP at entry plus something); or what is not known. Where two ways meet, what differs
+ * is not known.
  * 3. Behind a call what the called function may change is not known, rax is its result.
- * 4. A jump through a table is followed where the instructions before it tell the table and its length: a comparison with a number and
- *    ja, lea of the table, whose entries are distances from itself. Others leave the function.
+ * 4. A jump through a table is followed where the instructions before it tell the table and its
+ * length: a comparison with a number and ja, lea of the table, whose entries are distances from
+ * itself. Others leave the function.
  */
 #ifndef SONDE_INDEX_CODEFLOW_H
 #define SONDE_INDEX_CODEFLOW_H
@@ -26,16 +29,17 @@
 
 struct codeflow_reader {
 	void *ctx;
-	/* Up to X86INSN_MAX bytes at that address, of code or of constants, into `out`; how many there are. */
+	/* Up to X86INSN_MAX bytes at that address, of code or of constants, into `out`; how many
+	 * there are. */
 	size_t (*read)(void *ctx, uint64_t vaddr, uint8_t *out);
 };
 
 enum codeflow_holds { CODEFLOW_UNKNOWN, CODEFLOW_ARG, CODEFLOW_NUMBER, CODEFLOW_FRAME };
 
 struct codeflow_value {
-	uint8_t holds;   /* enum codeflow_holds */
-	uint8_t arg;     /* the register in which it was given */
-	int32_t number;  /* NUMBER; FRAME: from RSP at entry */
+	uint8_t holds;  /* enum codeflow_holds */
+	uint8_t arg;    /* the register in which it was given */
+	int32_t number; /* NUMBER; FRAME: from RSP at entry */
 };
 
 struct codeflow_insn {
@@ -44,11 +48,11 @@ struct codeflow_insn {
 	struct x86effect effect;
 	uint8_t bytes[X86INSN_MAX];
 	bool emulated;
-	bool away;                   /* its target lies outside of the function */
-	bool table;                  /* a jump through a table that was followed */
-	uint64_t target;             /* of a direct jump or call */
+	bool away;                      /* its target lies outside of the function */
+	bool table;                     /* a jump through a table that was followed */
+	uint64_t target;                /* of a direct jump or call */
 	struct codeflow_value regs[16]; /* before it */
-	uint32_t before;             /* the first of `edges` that leads here; CODEFLOW_NONE */
+	uint32_t before;                /* the first of `edges` that leads here; CODEFLOW_NONE */
 };
 
 struct codeflow_edge {
@@ -58,7 +62,8 @@ struct codeflow_edge {
 };
 
 struct codeflow {
-	bool restarts; /* set before: a jump to the first byte begins the function anew, with its arguments (Go, with more stack) */
+	bool restarts; /* set before: a jump to the first byte begins the function anew, with its
+			  arguments (Go, with more stack) */
 	uint64_t start, end;
 	struct codeflow_insn *insns; /* own; the first is the function's first */
 	size_t insn_count, insn_cap;
@@ -67,12 +72,15 @@ struct codeflow {
 	struct idmap by_address;
 };
 
-/* A zeroed one is filled in. false: nothing at `start`, or too many instructions. Release it in any case. */
-bool codeflow_make(struct codeflow *f, const struct codeflow_reader *r, uint64_t start, uint64_t end);
+/* A zeroed one is filled in. false: nothing at `start`, or too many instructions. Release it in any
+ * case. */
+bool codeflow_make(struct codeflow *f, const struct codeflow_reader *r, uint64_t start,
+		   uint64_t end);
 void codeflow_release(struct codeflow *f);
 #define cleanup_codeflow __attribute__((cleanup(codeflow_release)))
 
-/* The place of an instruction's memory operand, from RSP at entry. false: it has none, or not in the frame. */
+/* The place of an instruction's memory operand, from RSP at entry. false: it has none, or not in
+ * the frame. */
 bool codeflow_slot(const struct codeflow_insn *i, int32_t *at);
 
 #endif

@@ -17,7 +17,10 @@ static bool inside(const struct codeflow *f, const struct codeflow_insn *i)
 
 static struct tlscode_site site_of(const struct codeflow_insn *i)
 {
-	struct tlscode_site s = {.at = i->at, .len = i->x.len, .slow = !i->emulated, .args = {0xff, 0xff, 0xff, 0xff}};
+	struct tlscode_site s = {.at = i->at,
+				 .len = i->x.len,
+				 .slow = !i->emulated,
+				 .args = {0xff, 0xff, 0xff, 0xff}};
 
 	memcpy(s.bytes, i->bytes, sizeof(s.bytes));
 	if (i->effect.flow == X86_JCC)
@@ -39,7 +42,8 @@ static uint8_t arg_where(const struct codeflow_insn *i, uint8_t arg)
 	return 0xff;
 }
 
-static bool entry_at(const struct codeflow_insn *i, const struct tlscode_asked *asked, struct tlscode_site *out)
+static bool entry_at(const struct codeflow_insn *i, const struct tlscode_asked *asked,
+		     struct tlscode_site *out)
 {
 	struct tlscode_site s = site_of(i);
 
@@ -54,7 +58,8 @@ static bool entry_at(const struct codeflow_insn *i, const struct tlscode_asked *
 	return true;
 }
 
-static void entry_find(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_site *out)
+static void entry_find(const struct codeflow *f, const struct tlscode_asked *asked,
+		       struct tlscode_site *out)
 {
 	uint64_t n = 0;
 
@@ -65,12 +70,14 @@ static void entry_find(const struct codeflow *f, const struct tlscode_asked *ask
 			return;
 		if (i->effect.flow != X86_ON && i->effect.flow != X86_JMP)
 			return;
-		if (!idmap_get(&f->by_address, i->effect.flow == X86_JMP ? i->target : i->at + i->x.len, &n))
+		if (!idmap_get(&f->by_address,
+			       i->effect.flow == X86_JMP ? i->target : i->at + i->x.len, &n))
 			return;
 	}
 }
 
-bool tlscode_entry(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_site *out)
+bool tlscode_entry(const struct codeflow *f, const struct tlscode_asked *asked,
+		   struct tlscode_site *out)
 {
 	memset(out, 0, sizeof(*out));
 	entry_find(f, asked, out);
@@ -116,14 +123,16 @@ static bool overwrites(const struct codeflow_insn *i, int32_t word)
 {
 	int32_t at;
 
-	return i->effect.memory && codeflow_slot(i, &at) && at < word + 8 && word < at + i->effect.memory;
+	return i->effect.memory && codeflow_slot(i, &at) && at < word + 8 &&
+	       word < at + i->effect.memory;
 }
 
 static bool pushed_over(const struct codeflow_insn *i, int32_t word)
 {
 	const struct codeflow_value *sp = &i->regs[X86_RSP];
 
-	return i->effect.pushes && sp->holds == CODEFLOW_FRAME && word < sp->number && word + 8 > sp->number - 8;
+	return i->effect.pushes && sp->holds == CODEFLOW_FRAME && word < sp->number &&
+	       word + 8 > sp->number - 8;
 }
 
 static uint8_t fewer(uint8_t a, uint8_t b)
@@ -139,15 +148,18 @@ static bool back_over_register(const struct codeflow_insn *i, struct tlscode_pla
 	if (!(e->changes >> p->reg & 1))
 		return true;
 	if (e->move == X86_MOVE && e->to == p->reg) {
-		*p = (struct tlscode_place){.kind = TLSCODE_REG, .reg = e->from, .bytes = fewer(p->bytes, e->bytes)};
+		*p = (struct tlscode_place){
+			.kind = TLSCODE_REG, .reg = e->from, .bytes = fewer(p->bytes, e->bytes)};
 		return true;
 	}
 	if (e->move == X86_LOAD && e->to == p->reg && codeflow_slot(i, &at)) {
-		*p = (struct tlscode_place){.kind = TLSCODE_STACK, .at = at, .bytes = fewer(p->bytes, e->bytes)};
+		*p = (struct tlscode_place){
+			.kind = TLSCODE_STACK, .at = at, .bytes = fewer(p->bytes, e->bytes)};
 		return true;
 	}
 	if (e->move == X86_SET && e->to == p->reg && e->number == (int32_t)e->number) {
-		*p = (struct tlscode_place){.kind = TLSCODE_NUMBER, .at = (int32_t)e->number, .bytes = p->bytes};
+		*p = (struct tlscode_place){
+			.kind = TLSCODE_NUMBER, .at = (int32_t)e->number, .bytes = p->bytes};
 		return true;
 	}
 	if (!i->x.map && i->x.opcode == 0x98 && p->reg == X86_RAX) { /* cltq */
@@ -169,11 +181,13 @@ static bool back_over_word(const struct codeflow_insn *i, struct tlscode_place *
 	if (!codeflow_slot(i, &at) || at != p->at || e->bytes < p->bytes)
 		return false;
 	if (e->move == X86_STORE) {
-		*p = (struct tlscode_place){.kind = TLSCODE_REG, .reg = e->from, .bytes = fewer(p->bytes, e->bytes)};
+		*p = (struct tlscode_place){
+			.kind = TLSCODE_REG, .reg = e->from, .bytes = fewer(p->bytes, e->bytes)};
 		return true;
 	}
 	if (e->move == X86_STORE_SET && e->number == (int32_t)e->number) {
-		*p = (struct tlscode_place){.kind = TLSCODE_NUMBER, .at = (int32_t)e->number, .bytes = p->bytes};
+		*p = (struct tlscode_place){
+			.kind = TLSCODE_NUMBER, .at = (int32_t)e->number, .bytes = p->bytes};
 		return true;
 	}
 	return false;
@@ -195,7 +209,8 @@ static bool back_over_sum(const struct codeflow_insn *i, struct tlscode_place *v
 {
 	const struct x86effect *e = &i->effect;
 
-	if (e->move != X86_SUM || v[0].kind != TLSCODE_REG || v[0].reg != e->to || v[1].kind != TLSCODE_NOWHERE)
+	if (e->move != X86_SUM || v[0].kind != TLSCODE_REG || v[0].reg != e->to ||
+	    v[1].kind != TLSCODE_NOWHERE)
 		return false;
 	v[0].reg = e->from;
 	v[1] = (struct tlscode_place){.kind = TLSCODE_REG, .reg = e->other, .bytes = v[0].bytes};
@@ -230,10 +245,12 @@ static bool survives(const struct codeflow_insn *i, const struct tlscode_place *
 
 static bool is_nop(const struct codeflow_insn *i)
 {
-	return (i->x.map == 1 && (i->x.opcode == 0x1e || i->x.opcode == 0x1f)) || (!i->x.map && i->x.opcode == 0x90);
+	return (i->x.map == 1 && (i->x.opcode == 0x1e || i->x.opcode == 0x1f)) ||
+	       (!i->x.map && i->x.opcode == 0x90);
 }
 
-/* 5. The first instruction from `n` on that is none of several bytes without effect. NULL: none within the function. */
+/* 5. The first instruction from `n` on that is none of several bytes without effect. NULL: none
+ * within the function. */
 static const struct codeflow_insn *beyond(const struct codeflow *f, uint64_t n)
 {
 	for (unsigned k = 0; k < 8; k++) {
@@ -251,13 +268,16 @@ static const struct codeflow_insn *beyond(const struct codeflow *f, uint64_t n)
 
 static bool says_nothing(const struct tlscode_place *value)
 {
-	return value[0].kind == TLSCODE_NUMBER && value[0].at <= 0 && value[1].kind == TLSCODE_NOWHERE;
+	return value[0].kind == TLSCODE_NUMBER && value[0].at <= 0 &&
+	       value[1].kind == TLSCODE_NOWHERE;
 }
 
 /* `to`: where the edge leads. */
-static bool site_add(struct walk *w, const struct codeflow_insn *i, const struct codeflow_edge *e, uint32_t to, const struct tlscode_place *value)
+static bool site_add(struct walk *w, const struct codeflow_insn *i, const struct codeflow_edge *e,
+		     uint32_t to, const struct tlscode_place *value)
 {
-	const struct codeflow_insn *there = i->effect.flow == X86_JCC && says_nothing(value) ? beyond(w->f, to) : NULL;
+	const struct codeflow_insn *there =
+		i->effect.flow == X86_JCC && says_nothing(value) ? beyond(w->f, to) : NULL;
 	struct tlscode_site s = site_of(there ? there : i);
 
 	memcpy(s.value, value, sizeof(s.value));
@@ -288,14 +308,18 @@ static int32_t loaded_from(const struct codeflow *f, uint32_t n, uint8_t reg)
 {
 	for (unsigned k = 0; k < LOAD_BACK; k++) {
 		const struct codeflow_insn *i = &f->insns[n];
-		const struct codeflow_edge *e = i->before == CODEFLOW_NONE ? NULL : &f->edges[i->before];
+		const struct codeflow_edge *e =
+			i->before == CODEFLOW_NONE ? NULL : &f->edges[i->before];
 
 		if (!e || e->jumps)
 			return 0;
 		n = e->from;
 		i = &f->insns[n];
 		if (i->effect.changes >> reg & 1)
-			return i->effect.move == X86_LOAD && i->effect.to == reg && i->effect.has_base ? i->x.disp : 0;
+			return i->effect.move == X86_LOAD && i->effect.to == reg &&
+					       i->effect.has_base ?
+				       i->x.disp :
+				       0;
 	}
 	return 0;
 }
@@ -303,15 +327,21 @@ static int32_t loaded_from(const struct codeflow *f, uint32_t n, uint8_t reg)
 static void lead_add(struct walk *w, uint32_t n, bool changed)
 {
 	const struct codeflow_insn *i = &w->f->insns[n];
-	struct tlscode_lead l = {.changed = changed, .far = i->effect.flow == X86_CALL_FAR || i->effect.flow == X86_JMP_FAR, .target = i->target};
+	struct tlscode_lead l = {.changed = changed,
+				 .far = i->effect.flow == X86_CALL_FAR ||
+					i->effect.flow == X86_JMP_FAR,
+				 .target = i->target};
 
-	if (i->effect.flow == X86_ON || i->effect.flow == X86_RET || w->out->lead_count == TLSCODE_LEADS_MAX)
+	if (i->effect.flow == X86_ON || i->effect.flow == X86_RET ||
+	    w->out->lead_count == TLSCODE_LEADS_MAX)
 		return;
 	if (l.far)
-		l.displacement = i->effect.from == 0xff ? i->effect.has_base ? i->x.disp : 0 : loaded_from(w->f, n, i->effect.from);
+		l.displacement = i->effect.from == 0xff ? i->effect.has_base ? i->x.disp : 0 :
+							  loaded_from(w->f, n, i->effect.from);
 	memcpy(l.regs, i->regs, sizeof(l.regs));
 	for (size_t k = 0; k < w->out->lead_count; k++)
-		if (w->out->leads[k].far == l.far && w->out->leads[k].target == l.target && w->out->leads[k].displacement == l.displacement) {
+		if (w->out->leads[k].far == l.far && w->out->leads[k].target == l.target &&
+		    w->out->leads[k].displacement == l.displacement) {
 			w->out->leads[k].changed |= changed;
 			return;
 		}
@@ -339,7 +369,8 @@ static void back_along(struct walk *w, const struct at *a, const struct codeflow
 	const struct codeflow_insn *i = &w->f->insns[e->from];
 	struct tlscode_place v[2] = {a->value[0], a->value[1]};
 
-	if (i->emulated && inside(w->f, i) && survives(i, a->value) && site_add(w, i, e, a->insn, a->value))
+	if (i->emulated && inside(w->f, i) && survives(i, a->value) &&
+	    site_add(w, i, e, a->insn, a->value))
 		return;
 	if (i->effect.flow == X86_JCC || i->effect.flow == X86_JMP_FAR)
 		w->out->open++; /* before it the way is not decided */
@@ -360,7 +391,8 @@ static void walk_back(struct walk *w)
 		}
 		if (!a.insn)
 			w->out->open++; /* from the function's first byte without one */
-		for (uint32_t e = w->f->insns[a.insn].before; e != CODEFLOW_NONE; e = w->f->edges[e].next)
+		for (uint32_t e = w->f->insns[a.insn].before; e != CODEFLOW_NONE;
+		     e = w->f->edges[e].next)
 			back_along(w, &a, &w->f->edges[e]);
 	}
 }
@@ -369,7 +401,8 @@ static bool is_exit(const struct codeflow *f, const struct codeflow_insn *i)
 {
 	uint64_t n;
 
-	return (i->effect.flow == X86_JMP_FAR && !i->table) || (i->effect.flow == X86_JMP && i->away && !idmap_get(&f->by_address, i->target, &n));
+	return (i->effect.flow == X86_JMP_FAR && !i->table) ||
+	       (i->effect.flow == X86_JMP && i->away && !idmap_get(&f->by_address, i->target, &n));
 }
 
 static void result_places(const struct tlscode_asked *asked, struct tlscode_place *out)
@@ -377,10 +410,12 @@ static void result_places(const struct tlscode_asked *asked, struct tlscode_plac
 	out[0] = (struct tlscode_place){.kind = TLSCODE_REG, .reg = X86_RAX, .bytes = 8};
 	out[1] = (struct tlscode_place){.kind = TLSCODE_NOWHERE};
 	if (asked->second != 0xff)
-		out[1] = (struct tlscode_place){.kind = TLSCODE_REG, .reg = asked->second, .bytes = 8};
+		out[1] = (struct tlscode_place){
+			.kind = TLSCODE_REG, .reg = asked->second, .bytes = 8};
 }
 
-void tlscode_find(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_found *out)
+void tlscode_find(const struct codeflow *f, const struct tlscode_asked *asked,
+		  struct tlscode_found *out)
 {
 	struct walk w = {.f = f, .out = out};
 	struct tlscode_place value[2];
@@ -398,7 +433,8 @@ void tlscode_find(const struct codeflow *f, const struct tlscode_asked *asked, s
 	free(w.seen);
 }
 
-bool tlscode_find_slow(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_found *out)
+bool tlscode_find_slow(const struct codeflow *f, const struct tlscode_asked *asked,
+		       struct tlscode_found *out)
 {
 	bool whole = true;
 

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tlscode: in one function that reads or writes clear text, where a probe learns its arguments, and where it learns what it
- * returns, on instructions that the kernel emulates. Pure over a codeflow.
+ * tlscode: in one function that reads or writes clear text, where a probe learns its arguments, and
+ * where it learns what it returns, on instructions that the kernel emulates. Pure over a codeflow.
  *
- * 1. Entry: the first emulated instruction of those that each call comes by, at which each argument asked for stands in a register.
- * 2. Result: from each `ret` backwards, along each way that leads there, with the place of the value that is returned, to the first
- *    emulated instruction. The place is a register, a word of the frame, or, where the way decides it, a number; the value may be
- *    the sum of two. Of a jcc only one direction may lead there: the site says which.
- * 3. A way is open where no such instruction lies between the value's origin (a call, arithmetic) and the `ret`, or where the function
- *    ends in a jump to another one: `leads` says to whom the value leads, so that the caller may look there.
+ * 1. Entry: the first emulated instruction of those that each call comes by, at which each argument
+ * asked for stands in a register.
+ * 2. Result: from each `ret` backwards, along each way that leads there, with the place of the
+ * value that is returned, to the first emulated instruction. The place is a register, a word of the
+ * frame, or, where the way decides it, a number; the value may be the sum of two. Of a jcc only one
+ * direction may lead there: the site says which.
+ * 3. A way is open where no such instruction lies between the value's origin (a call, arithmetic)
+ * and the `ret`, or where the function ends in a jump to another one: `leads` says to whom the
+ * value leads, so that the caller may look there.
  * 4. No site lies outside of the function's own bytes.
- * 5. Where a jcc decides that nothing was read or written, the site stands behind it, on that way, though the kernel may not emulate what
- *    stands there: it is hit only then, the jcc each time. Never on an instruction without effect of several bytes, which newer kernels
- *    replace by a call, which writes below the stack pointer.
+ * 5. Where a jcc decides that nothing was read or written, the site stands behind it, on that way,
+ * though the kernel may not emulate what stands there: it is hit only then, the jcc each time.
+ * Never on an instruction without effect of several bytes, which newer kernels replace by a call,
+ * which writes below the stack pointer.
  */
 #ifndef SONDE_INDEX_TLSCODE_H
 #define SONDE_INDEX_TLSCODE_H
@@ -26,7 +30,7 @@
 enum tlscode_kind { TLSCODE_NOWHERE, TLSCODE_REG, TLSCODE_STACK, TLSCODE_NUMBER };
 
 struct tlscode_place {
-	uint8_t kind;  /* enum tlscode_kind */
+	uint8_t kind; /* enum tlscode_kind */
 	uint8_t reg;
 	uint8_t bytes; /* 4: a signed number of 32 bits */
 	int32_t at;    /* STACK: from RSP at the site; NUMBER: the number */
@@ -38,41 +42,47 @@ struct tlscode_site {
 	uint64_t at;
 	uint8_t bytes[X86INSN_MAX];
 	uint8_t len;
-	uint8_t when;      /* enum tlscode_when, of `condition` */
-	uint8_t condition; /* of a jcc */
-	bool slow;         /* not emulated */
-	uint8_t args[TLSCODE_ARGS];     /* entry: registers; 0xff: not asked for */
-	struct tlscode_place value[2];  /* result: of rax; of the second register where that is asked for, else what is to be added */
+	uint8_t when;                  /* enum tlscode_when, of `condition` */
+	uint8_t condition;             /* of a jcc */
+	bool slow;                     /* not emulated */
+	uint8_t args[TLSCODE_ARGS];    /* entry: registers; 0xff: not asked for */
+	struct tlscode_place value[2]; /* result: of rax; of the second register where that is asked
+					  for, else what is to be added */
 };
 
 /* Whose result is returned. */
 struct tlscode_lead {
-	bool far;            /* by a pointer: at `displacement` of some structure */
-	bool changed;        /* what it returns is changed before it is returned */
+	bool far;     /* by a pointer: at `displacement` of some structure */
+	bool changed; /* what it returns is changed before it is returned */
 	uint64_t target;
-	int32_t displacement; /* far; 0: not known */
+	int32_t displacement;           /* far; 0: not known */
 	struct codeflow_value regs[16]; /* there */
 };
 
 struct tlscode_asked {
 	uint8_t args[TLSCODE_ARGS]; /* registers in which they are given; 0xff: none */
-	uint8_t second;             /* the register of the result's second word; 0xff: it has none */
+	uint8_t second; /* the register of the result's second word; 0xff: it has none */
 };
 
 struct tlscode_found {
-	struct tlscode_site entry;  /* .len 0: none */
+	struct tlscode_site entry; /* .len 0: none */
 	struct tlscode_site results[TLSCODE_SITES_MAX];
 	size_t result_count;
 	struct tlscode_lead leads[TLSCODE_LEADS_MAX];
 	size_t lead_count;
-	unsigned open;   /* ways without a site */
-	bool too_many;   /* sites: none holds */
+	unsigned open; /* ways without a site */
+	bool too_many; /* sites: none holds */
 };
 
-/* The entry alone; the first instruction where none that is emulated will do. false: not even that. */
-bool tlscode_entry(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_site *out);
-void tlscode_find(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_found *out);
-/* The same by instructions that are not emulated: the function's first, and each `ret`. false: it ends in jumps to others too. */
-bool tlscode_find_slow(const struct codeflow *f, const struct tlscode_asked *asked, struct tlscode_found *out);
+/* The entry alone; the first instruction where none that is emulated will do. false: not even that.
+ */
+bool tlscode_entry(const struct codeflow *f, const struct tlscode_asked *asked,
+		   struct tlscode_site *out);
+void tlscode_find(const struct codeflow *f, const struct tlscode_asked *asked,
+		  struct tlscode_found *out);
+/* The same by instructions that are not emulated: the function's first, and each `ret`. false: it
+ * ends in jumps to others too. */
+bool tlscode_find_slow(const struct codeflow *f, const struct tlscode_asked *asked,
+		       struct tlscode_found *out);
 
 #endif

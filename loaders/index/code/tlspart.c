@@ -13,12 +13,12 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define FUNCTION_MAX     (64u << 10)
-#define DEEP             5u   /* functions that lead on to each other */
-#define PAGE             4096u
-#define PAGES            8u
-#define METHOD_MOST      0x200
-#define NONE             IMAGE_TLS_NO_REG
+#define FUNCTION_MAX (64u << 10)
+#define DEEP         5u /* functions that lead on to each other */
+#define PAGE         4096u
+#define PAGES        8u
+#define METHOD_MOST  0x200
+#define NONE         IMAGE_TLS_NO_REG
 
 enum { R8 = 8, R9 = 9 };
 
@@ -30,18 +30,88 @@ static const struct row {
 	uint8_t args[TLSCODE_ARGS];
 	uint8_t bytes;  /* of what it returns */
 	uint8_t second; /* the register of a second word of the result */
-	bool instead;   /* of rows of the same operation that follow and are only another way to it */
+	bool instead; /* of rows of the same operation that follow and are only another way to it */
 } ROWS[] = {
-	{IMAGE_TLS_OPENSSL, IMAGE_TLS_READ, IMAGE_TLS_LENGTH, "SSL_read", {X86_RDI, X86_RSI, X86_RDX, NONE}, 4, NONE, false},
-	{IMAGE_TLS_OPENSSL, IMAGE_TLS_READ, IMAGE_TLS_POINTER, "SSL_read_ex", {X86_RDI, X86_RSI, X86_RDX, X86_RCX}, 4, NONE, false},
-	{IMAGE_TLS_OPENSSL, IMAGE_TLS_WRITE, IMAGE_TLS_LENGTH, "SSL_write", {X86_RDI, X86_RSI, X86_RDX, NONE}, 4, NONE, false},
-	{IMAGE_TLS_OPENSSL, IMAGE_TLS_WRITE, IMAGE_TLS_POINTER, "SSL_write_ex2", {X86_RDI, X86_RSI, X86_RDX, R8}, 4, NONE, true},
-	{IMAGE_TLS_OPENSSL, IMAGE_TLS_WRITE, IMAGE_TLS_POINTER, "SSL_write_ex", {X86_RDI, X86_RSI, X86_RDX, X86_RCX}, 4, NONE, false},
-	{IMAGE_TLS_GNUTLS, IMAGE_TLS_READ, IMAGE_TLS_LENGTH, "gnutls_record_recv", {X86_RDI, X86_RSI, X86_RDX, NONE}, 8, NONE, false},
-	{IMAGE_TLS_GNUTLS, IMAGE_TLS_WRITE, IMAGE_TLS_LENGTH, "gnutls_record_send2", {X86_RDI, X86_RSI, X86_RDX, NONE}, 8, NONE, true},
-	{IMAGE_TLS_GNUTLS, IMAGE_TLS_WRITE, IMAGE_TLS_LENGTH, "gnutls_record_send", {X86_RDI, X86_RSI, X86_RDX, NONE}, 8, NONE, false},
-	{IMAGE_TLS_GO, IMAGE_TLS_READ, IMAGE_TLS_LENGTH, "crypto/tls.(*Conn).Read", {X86_RAX, X86_RBX, X86_RCX, NONE}, 8, NONE, false},
-	{IMAGE_TLS_GO, IMAGE_TLS_WRITE, IMAGE_TLS_LENGTH, "crypto/tls.(*Conn).Write", {X86_RAX, X86_RBX, X86_RCX, NONE}, 8, NONE, false},
+	{IMAGE_TLS_OPENSSL,
+	 IMAGE_TLS_READ,
+	 IMAGE_TLS_LENGTH,
+	 "SSL_read",
+	 {X86_RDI, X86_RSI, X86_RDX, NONE},
+	 4,
+	 NONE,
+	 false},
+	{IMAGE_TLS_OPENSSL,
+	 IMAGE_TLS_READ,
+	 IMAGE_TLS_POINTER,
+	 "SSL_read_ex",
+	 {X86_RDI, X86_RSI, X86_RDX, X86_RCX},
+	 4,
+	 NONE,
+	 false},
+	{IMAGE_TLS_OPENSSL,
+	 IMAGE_TLS_WRITE,
+	 IMAGE_TLS_LENGTH,
+	 "SSL_write",
+	 {X86_RDI, X86_RSI, X86_RDX, NONE},
+	 4,
+	 NONE,
+	 false},
+	{IMAGE_TLS_OPENSSL,
+	 IMAGE_TLS_WRITE,
+	 IMAGE_TLS_POINTER,
+	 "SSL_write_ex2",
+	 {X86_RDI, X86_RSI, X86_RDX, R8},
+	 4,
+	 NONE,
+	 true},
+	{IMAGE_TLS_OPENSSL,
+	 IMAGE_TLS_WRITE,
+	 IMAGE_TLS_POINTER,
+	 "SSL_write_ex",
+	 {X86_RDI, X86_RSI, X86_RDX, X86_RCX},
+	 4,
+	 NONE,
+	 false},
+	{IMAGE_TLS_GNUTLS,
+	 IMAGE_TLS_READ,
+	 IMAGE_TLS_LENGTH,
+	 "gnutls_record_recv",
+	 {X86_RDI, X86_RSI, X86_RDX, NONE},
+	 8,
+	 NONE,
+	 false},
+	{IMAGE_TLS_GNUTLS,
+	 IMAGE_TLS_WRITE,
+	 IMAGE_TLS_LENGTH,
+	 "gnutls_record_send2",
+	 {X86_RDI, X86_RSI, X86_RDX, NONE},
+	 8,
+	 NONE,
+	 true},
+	{IMAGE_TLS_GNUTLS,
+	 IMAGE_TLS_WRITE,
+	 IMAGE_TLS_LENGTH,
+	 "gnutls_record_send",
+	 {X86_RDI, X86_RSI, X86_RDX, NONE},
+	 8,
+	 NONE,
+	 false},
+	{IMAGE_TLS_GO,
+	 IMAGE_TLS_READ,
+	 IMAGE_TLS_LENGTH,
+	 "crypto/tls.(*Conn).Read",
+	 {X86_RAX, X86_RBX, X86_RCX, NONE},
+	 8,
+	 NONE,
+	 false},
+	{IMAGE_TLS_GO,
+	 IMAGE_TLS_WRITE,
+	 IMAGE_TLS_LENGTH,
+	 "crypto/tls.(*Conn).Write",
+	 {X86_RAX, X86_RBX, X86_RCX, NONE},
+	 8,
+	 NONE,
+	 false},
 };
 /* What ends a connection: it is given in rdi. */
 static const struct end_row {
@@ -70,7 +140,8 @@ void tls_symbols_note(struct tls_symbols *t, const char *name, uint64_t addr, ui
 			t->ends[i] = (struct elf_range){addr, addr + size};
 	if (*name == 'T' && !strcmp(name, "TLS_method"))
 		t->methods = addr;
-	if (*name == '_' && !t->rustls && strstr(name, "6rustls4conn")) /* Rust's names, of both kinds */
+	/* Rust's names, of both kinds */
+	if (*name == '_' && !t->rustls && strstr(name, "6rustls4conn"))
 		t->rustls = true;
 }
 
@@ -101,7 +172,8 @@ static const struct page *page_of(struct part *p, uint64_t vaddr)
 	void *bytes = NULL;
 
 	for (unsigned i = 0; i < PAGES; i++)
-		if (p->pages[i].bytes && vaddr >= p->pages[i].vaddr && vaddr - p->pages[i].vaddr < p->pages[i].len)
+		if (p->pages[i].bytes && vaddr >= p->pages[i].vaddr &&
+		    vaddr - p->pages[i].vaddr < p->pages[i].len)
 			return &p->pages[i];
 	left = left < PAGE ? left : PAGE;
 	if (!left || p->rc)
@@ -126,7 +198,8 @@ static size_t part_read(void *ctx, uint64_t vaddr, uint8_t *out)
 
 		if (!g)
 			break;
-		for (size_t at = (size_t)(vaddr + n - g->vaddr); at < g->len && n < X86INSN_MAX; at++)
+		for (size_t at = (size_t)(vaddr + n - g->vaddr); at < g->len && n < X86INSN_MAX;
+		     at++)
 			out[n++] = g->bytes[at];
 	}
 	return n;
@@ -176,7 +249,8 @@ static uint64_t method_find(struct part *p)
 			return 0;
 		if (!x.map && x.opcode == 0x8d && x.reg == X86_RAX && !x.mod && (x.rm & 7) == 5)
 			return at + x.len + (uint64_t)(int64_t)x.disp;
-		if (!x.map && ((x.opcode == 0xb8 && !(x.rex & 1)) || (x.opcode == 0xc7 && x.mod == 3 && x.rm == X86_RAX)))
+		if (!x.map && ((x.opcode == 0xb8 && !(x.rex & 1)) ||
+			       (x.opcode == 0xc7 && x.mod == 3 && x.rm == X86_RAX)))
 			return (uint64_t)(uint32_t)x.imm;
 		at += x.len;
 	}
@@ -211,9 +285,11 @@ static void checks_find(const struct tlscode_lead *l, struct function *g)
 }
 
 /* A stub of the PLT leads through a slot, which relocation fills: not followed. */
-static bool lead_function(struct part *p, const struct function *from, const struct tlscode_lead *l, struct function *out)
+static bool lead_function(struct part *p, const struct function *from, const struct tlscode_lead *l,
+			  struct function *out)
 {
-	struct function g = {.start = l->far ? method_at(p, l->displacement) : l->target, .check_reg = {NONE, NONE}};
+	struct function g = {.start = l->far ? method_at(p, l->displacement) : l->target,
+			     .check_reg = {NONE, NONE}};
 
 	g.end = g.start ? end_of(p, g.start) : 0;
 	if (!g.end || g.end - g.start > FUNCTION_MAX || from->asked.second != NONE)
@@ -222,7 +298,8 @@ static bool lead_function(struct part *p, const struct function *from, const str
 	for (unsigned k = 0; k < TLSCODE_ARGS; k++) {
 		g.asked.args[k] = NONE;
 		for (unsigned r = 0; r < sizeof(given) && from->asked.args[k] != NONE; r++)
-			if (l->regs[given[r]].holds == CODEFLOW_ARG && l->regs[given[r]].arg == from->asked.args[k])
+			if (l->regs[given[r]].holds == CODEFLOW_ARG &&
+			    l->regs[given[r]].arg == from->asked.args[k])
 				g.asked.args[k] = given[r];
 		if (g.asked.args[k] == NONE && from->asked.args[k] != NONE)
 			return false;
@@ -239,7 +316,8 @@ static uint64_t offset_of(const struct elf_file *f, uint64_t vaddr)
 	for (size_t i = 0; i < f->segment_count; i++) {
 		const Elf64_Phdr *s = &f->segments[i];
 
-		if (s->p_type == PT_LOAD && s->p_flags & PF_X && vaddr >= s->p_vaddr && vaddr - s->p_vaddr < s->p_filesz)
+		if (s->p_type == PT_LOAD && s->p_flags & PF_X && vaddr >= s->p_vaddr &&
+		    vaddr - s->p_vaddr < s->p_filesz)
 			return s->p_offset + (vaddr - s->p_vaddr);
 	}
 	return 0;
@@ -247,8 +325,12 @@ static uint64_t offset_of(const struct elf_file *f, uint64_t vaddr)
 
 static struct image_tls_site site_begin(const struct row *row, uint8_t role)
 {
-	return (struct image_tls_site){.library = row->library, .operation = row->operation, .role = role, .result = row->result,
-				       .args = {NONE, NONE, NONE, NONE}, .check_reg = {NONE, NONE}};
+	return (struct image_tls_site){.library = row->library,
+				       .operation = row->operation,
+				       .role = role,
+				       .result = row->result,
+				       .args = {NONE, NONE, NONE, NONE},
+				       .check_reg = {NONE, NONE}};
 }
 
 /* false: no room. The same site, found by two ways, is one. */
@@ -263,13 +345,15 @@ static bool site_put(struct part *p, const struct image_tls_site *s)
 	return true;
 }
 
-static bool site_add(struct part *p, const struct row *row, uint8_t role, const struct function *fn, const struct tlscode_site *t)
+static bool site_add(struct part *p, const struct row *row, uint8_t role, const struct function *fn,
+		     const struct tlscode_site *t)
 {
 	struct image_tls_site s = site_begin(row, role);
 
 	s.offset = offset_of(p->f, t->at);
 	memcpy(s.bytes, t->bytes, sizeof(s.bytes));
-	memset(s.bytes + (t->len < sizeof(s.bytes) ? t->len : sizeof(s.bytes)), 0, sizeof(s.bytes) - (t->len < sizeof(s.bytes) ? t->len : sizeof(s.bytes)));
+	memset(s.bytes + (t->len < sizeof(s.bytes) ? t->len : sizeof(s.bytes)), 0,
+	       sizeof(s.bytes) - (t->len < sizeof(s.bytes) ? t->len : sizeof(s.bytes)));
 	s.length = t->len;
 	s.slow = t->slow;
 	s.when = t->when;
@@ -280,15 +364,21 @@ static bool site_add(struct part *p, const struct row *row, uint8_t role, const 
 		memcpy(s.check_value, fn->check_value, sizeof(s.check_value));
 	} else {
 		for (unsigned i = 0; i < 2; i++)
-			s.value[i] = (struct image_tls_value){.place = t->value[i].kind, .reg = t->value[i].reg, .at = t->value[i].at,
-							      .bytes = t->value[i].bytes < row->bytes ? t->value[i].bytes : row->bytes};
+			s.value[i] = (struct image_tls_value){
+				.place = t->value[i].kind,
+				.reg = t->value[i].reg,
+				.at = t->value[i].at,
+				.bytes = t->value[i].bytes < row->bytes ? t->value[i].bytes :
+									  row->bytes};
 	}
 	return s.offset && site_put(p, &s);
 }
 
-static bool sites_add(struct part *p, const struct row *row, const struct function *fn, const struct tlscode_found *found)
+static bool sites_add(struct part *p, const struct row *row, const struct function *fn,
+		      const struct tlscode_found *found)
 {
-	bool good = found->entry.len && !found->too_many && site_add(p, row, IMAGE_TLS_ENTRY, fn, &found->entry);
+	bool good = found->entry.len && !found->too_many &&
+		    site_add(p, row, IMAGE_TLS_ENTRY, fn, &found->entry);
 
 	for (size_t i = 0; i < found->result_count && good; i++)
 		good = site_add(p, row, IMAGE_TLS_RESULT, fn, &found->results[i]);
@@ -299,13 +389,15 @@ static bool sites_add(struct part *p, const struct row *row, const struct functi
 static bool says_something(const struct tlscode_found *found)
 {
 	for (size_t i = 0; i < found->result_count; i++)
-		if (found->results[i].value[0].kind != TLSCODE_NUMBER || found->results[i].value[0].at > 0)
+		if (found->results[i].value[0].kind != TLSCODE_NUMBER ||
+		    found->results[i].value[0].at > 0)
 			return true;
 	return false;
 }
 
 /* 1, 2: sites of a function, or of those that it leads to. *inner: some are those of others. */
-static bool function_sites(struct part *p, const struct row *row, const struct function *fn, unsigned depth, bool *inner)
+static bool function_sites(struct part *p, const struct row *row, const struct function *fn,
+			   unsigned depth, bool *inner)
 {
 	struct codeflow_reader reader = {.ctx = p, .read = part_read};
 	cleanup_codeflow struct codeflow flow = {.restarts = row->library == IMAGE_TLS_GO};
@@ -323,7 +415,9 @@ static bool function_sites(struct part *p, const struct row *row, const struct f
 	for (size_t i = 0; i < found->lead_count && good; i++) {
 		struct function next;
 
-		good = !(found->leads[i].changed && row->result == IMAGE_TLS_LENGTH) && lead_function(p, fn, &found->leads[i], &next) && function_sites(p, row, &next, depth - 1, inner);
+		good = !(found->leads[i].changed && row->result == IMAGE_TLS_LENGTH) &&
+		       lead_function(p, fn, &found->leads[i], &next) &&
+		       function_sites(p, row, &next, depth - 1, inner);
 	}
 	return good;
 }
@@ -334,19 +428,24 @@ static bool slow_sites(struct part *p, const struct row *row, const struct funct
 	cleanup_codeflow struct codeflow flow = {.restarts = row->library == IMAGE_TLS_GO};
 	cleanup_free struct tlscode_found *found = mem_alloc(sizeof(*found));
 
-	return codeflow_make(&flow, &reader, fn->start, fn->end) && tlscode_find_slow(&flow, &fn->asked, found) && sites_add(p, row, fn, found);
+	return codeflow_make(&flow, &reader, fn->start, fn->end) &&
+	       tlscode_find_slow(&flow, &fn->asked, found) && sites_add(p, row, fn, found);
 }
 
 /* ---- operations ---- */
 
 static bool row_there(const struct part *p, size_t i)
 {
-	return p->syms->at[i].start && p->syms->at[i].end > p->syms->at[i].start && p->syms->at[i].end - p->syms->at[i].start <= FUNCTION_MAX;
+	return p->syms->at[i].start && p->syms->at[i].end > p->syms->at[i].start &&
+	       p->syms->at[i].end - p->syms->at[i].start <= FUNCTION_MAX;
 }
 
 static struct function row_function(const struct part *p, size_t i)
 {
-	struct function fn = {.start = p->syms->at[i].start, .end = p->syms->at[i].end, .asked = {.second = ROWS[i].second}, .check_reg = {NONE, NONE}};
+	struct function fn = {.start = p->syms->at[i].start,
+			      .end = p->syms->at[i].end,
+			      .asked = {.second = ROWS[i].second},
+			      .check_reg = {NONE, NONE}};
 
 	memcpy(fn.asked.args, ROWS[i].args, sizeof(fn.asked.args));
 	return fn;
@@ -382,7 +481,8 @@ static void operation_sites(struct part *p, size_t from, size_t to)
 			p->out->count = mark;
 			slow[slow_count++] = i;
 		} else if (inner) { /* 3 */
-			memmove(&p->out->sites[before], &p->out->sites[mark], (p->out->count - mark) * sizeof(p->out->sites[0]));
+			memmove(&p->out->sites[before], &p->out->sites[mark],
+				(p->out->count - mark) * sizeof(p->out->sites[0]));
 			p->out->count -= mark - before;
 			return;
 		}
@@ -398,13 +498,24 @@ static void ends_add(struct part *p)
 {
 	for (size_t i = 0; i < TLSPART_ENDS; i++) {
 		const struct elf_range *at = &p->syms->ends[i];
-		const struct row row = {ENDS[i].library, IMAGE_TLS_WRITE, IMAGE_TLS_LENGTH, ENDS[i].name, {0}, 0, NONE, false};
-		const struct function fn = {.start = at->start, .end = at->end, .asked = {{X86_RDI, NONE, NONE, NONE}, NONE}, .check_reg = {NONE, NONE}};
+		const struct row row = {ENDS[i].library,
+					IMAGE_TLS_WRITE,
+					IMAGE_TLS_LENGTH,
+					ENDS[i].name,
+					{0},
+					0,
+					NONE,
+					false};
+		const struct function fn = {.start = at->start,
+					    .end = at->end,
+					    .asked = {{X86_RDI, NONE, NONE, NONE}, NONE},
+					    .check_reg = {NONE, NONE}};
 		struct codeflow_reader reader = {.ctx = p, .read = part_read};
 		cleanup_codeflow struct codeflow flow = {0};
 		struct tlscode_site entry;
 
-		if (at->start && at->end > at->start && at->end - at->start <= FUNCTION_MAX && codeflow_make(&flow, &reader, fn.start, fn.end) &&
+		if (at->start && at->end > at->start && at->end - at->start <= FUNCTION_MAX &&
+		    codeflow_make(&flow, &reader, fn.start, fn.end) &&
 		    tlscode_entry(&flow, &fn.asked, &entry))
 			site_add(p, &row, IMAGE_TLS_FORGET, &fn, &entry);
 	}
@@ -416,7 +527,8 @@ static void part_release(struct part *p)
 		free(p->pages[i].bytes);
 }
 
-int tlspart_make(struct elf_file *f, const struct tls_symbols *syms, const struct rows *rows, int go_registers, struct tls_part *out)
+int tlspart_make(struct elf_file *f, const struct tls_symbols *syms, const struct rows *rows,
+		 int go_registers, struct tls_part *out)
 {
 	struct part p = {.f = f, .syms = syms, .rows = rows, .out = out};
 
@@ -424,17 +536,23 @@ int tlspart_make(struct elf_file *f, const struct tls_symbols *syms, const struc
 	if (!f->is64 || f->machine != EM_X86_64)
 		return -ENOENT;
 	for (size_t from = 0, to; from < ROW_COUNT; from = to) {
-		for (to = from; to < ROW_COUNT && ROWS[to].library == ROWS[from].library && ROWS[to].operation == ROWS[from].operation; to++)
+		for (to = from; to < ROW_COUNT && ROWS[to].library == ROWS[from].library &&
+				ROWS[to].operation == ROWS[from].operation;
+		     to++)
 			;
 		if (ROWS[from].library != IMAGE_TLS_GO || go_registers)
 			operation_sites(&p, from, to);
 		else if (row_there(&p, from))
-			site_put(&p, &(struct image_tls_site){.library = IMAGE_TLS_GO, .operation = ROWS[from].operation, .result = ROWS[from].result});
+			site_put(&p, &(struct image_tls_site){.library = IMAGE_TLS_GO,
+							      .operation = ROWS[from].operation,
+							      .result = ROWS[from].result});
 	}
 	if (out->count)
 		ends_add(&p);
 	if (syms->rustls)
-		site_put(&p, &(struct image_tls_site){.library = IMAGE_TLS_RUSTLS, .operation = IMAGE_TLS_READ, .result = IMAGE_TLS_PAIR});
+		site_put(&p, &(struct image_tls_site){.library = IMAGE_TLS_RUSTLS,
+						      .operation = IMAGE_TLS_READ,
+						      .result = IMAGE_TLS_PAIR});
 	part_release(&p);
 	if (p.rc)
 		return p.rc;

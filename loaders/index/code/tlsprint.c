@@ -8,11 +8,13 @@ static const char *const REGISTERS[] = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp"
 					"r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
 static const char *const LIBRARIES[] = {"?", "openssl", "gnutls", "go", "rustls"};
 static const char *const ROLES[] = {"blind", "entry", "result", "forget"};
-static const char *const CONDITIONS[] = {"o", "no", "b", "ae", "e", "ne", "be", "a", "s", "ns", "p", "np", "l", "ge", "le", "g"};
+static const char *const CONDITIONS[] = {"o", "no", "b", "ae", "e", "ne", "be", "a",
+					 "s", "ns", "p", "np", "l", "ge", "le", "g"};
 
 static void print_entry(FILE *to, const struct image_tls_site *s)
 {
-	fprintf(to, " connection %s buffer %s size %s", REGISTERS[s->args[0]], REGISTERS[s->args[1]], REGISTERS[s->args[2]]);
+	fprintf(to, " connection %s buffer %s size %s", REGISTERS[s->args[0]],
+		REGISTERS[s->args[1]], REGISTERS[s->args[2]]);
 	if (s->args[3] < 16)
 		fprintf(to, " count-at %s", REGISTERS[s->args[3]]);
 	for (unsigned i = 0; i < 2; i++)
@@ -33,14 +35,18 @@ static void print_value(FILE *to, const struct image_tls_value *v)
 static void print_result(FILE *to, const struct image_tls_site *s)
 {
 	fputc(' ', to);
-	fputs(s->result == IMAGE_TLS_LENGTH ? "length " : s->result == IMAGE_TLS_POINTER ? "well " : "pair ", to);
+	fputs(s->result == IMAGE_TLS_LENGTH  ? "length " :
+	      s->result == IMAGE_TLS_POINTER ? "well " :
+					       "pair ",
+	      to);
 	print_value(to, &s->value[0]);
 	if (s->value[1].place != IMAGE_TLS_NOWHERE) {
 		fputs(s->result == IMAGE_TLS_PAIR ? ", " : " + ", to);
 		print_value(to, &s->value[1]);
 	}
 	if (s->when != IMAGE_TLS_ALWAYS)
-		fprintf(to, " if %s%s", s->when == IMAGE_TLS_TAKEN ? "" : "not ", CONDITIONS[s->condition]);
+		fprintf(to, " if %s%s", s->when == IMAGE_TLS_TAKEN ? "" : "not ",
+			CONDITIONS[s->condition]);
 }
 
 void tlsprint_sites(FILE *to, const struct image_tls_site *sites, size_t count)
@@ -48,7 +54,8 @@ void tlsprint_sites(FILE *to, const struct image_tls_site *sites, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		const struct image_tls_site *s = &sites[i];
 
-		fprintf(to, "%" PRIx64 " %u %s %s %s", s->offset, s->length, s->library < 5 ? LIBRARIES[s->library] : LIBRARIES[0],
+		fprintf(to, "%" PRIx64 " %u %s %s %s", s->offset, s->length,
+			s->library < 5 ? LIBRARIES[s->library] : LIBRARIES[0],
 			s->operation == IMAGE_TLS_READ ? "read" : "write",
 			ROLES[s->role < 4 ? s->role : 0]);
 		if (s->role == IMAGE_TLS_FORGET)

@@ -4,15 +4,16 @@
 
 #include <string.h>
 
-#define BIT(reg) ((uint16_t)(1u << ((reg) & 15)))
+#define BIT(reg) ((uint16_t)(1u << ((reg)&15)))
 
 static bool has_prefix(const uint8_t *code, uint8_t which)
 {
 	for (unsigned i = 0; i < X86INSN_MAX - 1; i++) {
 		if (code[i] == which)
 			return true;
-		if (code[i] != 0x66 && code[i] != 0xf2 && code[i] != 0xf3 && code[i] != 0xf0 && code[i] != 0x2e && code[i] != 0x3e &&
-		    code[i] != 0x64 && code[i] != 0x65 && code[i] != 0x67 && code[i] != 0x26 && code[i] != 0x36)
+		if (code[i] != 0x66 && code[i] != 0xf2 && code[i] != 0xf3 && code[i] != 0xf0 &&
+		    code[i] != 0x2e && code[i] != 0x3e && code[i] != 0x64 && code[i] != 0x65 &&
+		    code[i] != 0x67 && code[i] != 0x26 && code[i] != 0x36)
 			return false;
 	}
 	return false;
@@ -136,7 +137,8 @@ static void arithmetic_of(const uint8_t *code, const struct x86insn *x, struct x
 		e->to = e->other = x->opcode == 0x01 ? x->rm : x->reg;
 		e->from = x->opcode == 0x01 ? x->reg : x->rm;
 	}
-	if ((x->opcode == 0x31 || x->opcode == 0x33 || x->opcode == 0x29 || x->opcode == 0x2b) && x->mod == 3 && x->reg == x->rm) {
+	if ((x->opcode == 0x31 || x->opcode == 0x33 || x->opcode == 0x29 || x->opcode == 0x2b) &&
+	    x->mod == 3 && x->reg == x->rm) {
 		e->move = X86_SET;
 		e->to = x->reg;
 		e->bytes = 8;
@@ -196,29 +198,97 @@ static void one_byte_rest(const uint8_t *code, const struct x86insn *x, struct x
 	const uint8_t op = x->opcode;
 
 	switch (op) {
-	case 0x84: case 0x85: case 0xa8: case 0xa9: case 0x68: case 0x6a: case 0x9b: case 0xf4: case 0xf5: case 0xf8: case 0xf9: case 0xfc: case 0xfd:
+	case 0x84:
+	case 0x85:
+	case 0xa8:
+	case 0xa9:
+	case 0x68:
+	case 0x6a:
+	case 0x9b:
+	case 0xf4:
+	case 0xf5:
+	case 0xf8:
+	case 0xf9:
+	case 0xfc:
+	case 0xfd:
 		e->pushes = op == 0x68 || op == 0x6a;
 		e->flow = op == 0xf4 ? X86_STOP : X86_ON;
 		break;
-	case 0x63: extend_of(x, e); break;
-	case 0x69: case 0x6b: e->changes |= BIT(x->reg); break;
-	case 0x86: case 0x87: e->changes |= BIT(x->reg); changes_rm(x, e, 8); break;
-	case 0x88: case 0x89: case 0x8a: case 0x8b: move_of(code, x, e); break;
-	case 0x8d: address_of(code, x, e); break;
-	case 0x98: e->changes |= BIT(X86_RAX); break;
-	case 0x99: e->changes |= BIT(X86_RDX); break;
-	case 0xc0: case 0xc1: case 0xd0: case 0xd1: case 0xd2: case 0xd3: changes_rm(x, e, 8); break;
-	case 0xc2: case 0xc3: e->flow = X86_RET; break;
-	case 0xc6: case 0xc7: set_of(code, x, e); break;
-	case 0xc9: e->changes |= BIT(X86_RSP) | BIT(X86_RBP); e->pops = true; break;
-	case 0xcc: e->flow = X86_STOP; break;
-	case 0xe8: e->flow = X86_CALL; break;
-	case 0xe9: case 0xeb: e->flow = X86_JMP; break;
-	case 0xf6: case 0xf7: group3_of(code, x, e); break;
-	case 0xfe: changes_rm(x, e, 1); break;
-	case 0xff: group5_of(x, e); break;
-	case 0xa4: case 0xa5: case 0xaa: case 0xab: e->changes |= BIT(X86_RCX) | BIT(X86_RSI) | BIT(X86_RDI); break;
-	default: e->changes = X86_ALL;
+	case 0x63:
+		extend_of(x, e);
+		break;
+	case 0x69:
+	case 0x6b:
+		e->changes |= BIT(x->reg);
+		break;
+	case 0x86:
+	case 0x87:
+		e->changes |= BIT(x->reg);
+		changes_rm(x, e, 8);
+		break;
+	case 0x88:
+	case 0x89:
+	case 0x8a:
+	case 0x8b:
+		move_of(code, x, e);
+		break;
+	case 0x8d:
+		address_of(code, x, e);
+		break;
+	case 0x98:
+		e->changes |= BIT(X86_RAX);
+		break;
+	case 0x99:
+		e->changes |= BIT(X86_RDX);
+		break;
+	case 0xc0:
+	case 0xc1:
+	case 0xd0:
+	case 0xd1:
+	case 0xd2:
+	case 0xd3:
+		changes_rm(x, e, 8);
+		break;
+	case 0xc2:
+	case 0xc3:
+		e->flow = X86_RET;
+		break;
+	case 0xc6:
+	case 0xc7:
+		set_of(code, x, e);
+		break;
+	case 0xc9:
+		e->changes |= BIT(X86_RSP) | BIT(X86_RBP);
+		e->pops = true;
+		break;
+	case 0xcc:
+		e->flow = X86_STOP;
+		break;
+	case 0xe8:
+		e->flow = X86_CALL;
+		break;
+	case 0xe9:
+	case 0xeb:
+		e->flow = X86_JMP;
+		break;
+	case 0xf6:
+	case 0xf7:
+		group3_of(code, x, e);
+		break;
+	case 0xfe:
+		changes_rm(x, e, 1);
+		break;
+	case 0xff:
+		group5_of(x, e);
+		break;
+	case 0xa4:
+	case 0xa5:
+	case 0xaa:
+	case 0xab:
+		e->changes |= BIT(X86_RCX) | BIT(X86_RSI) | BIT(X86_RDI);
+		break;
+	default:
+		e->changes = X86_ALL;
 	}
 }
 
@@ -263,7 +333,8 @@ static void two_bytes(const uint8_t *code, const struct x86insn *x, struct x86ef
 			e->flow = X86_JCC;
 		return;
 	}
-	if ((op >= 0x40 && op < 0x50 && !is_vector(code)) || (op >= 0xb6 && op < 0xb8) || (op >= 0xbc && op < 0xc0) || op == 0xaf) {
+	if ((op >= 0x40 && op < 0x50 && !is_vector(code)) || (op >= 0xb6 && op < 0xb8) ||
+	    (op >= 0xbc && op < 0xc0) || op == 0xaf) {
 		e->changes |= BIT(x->reg);
 		return;
 	}
@@ -278,22 +349,67 @@ static void two_bytes(const uint8_t *code, const struct x86insn *x, struct x86ef
 		return;
 	}
 	switch (op) {
-	case 0x05: e->changes |= BIT(X86_RAX) | BIT(X86_RCX) | BIT(11); break;
-	case 0x0b: e->flow = X86_STOP; break;
-	case 0xa2: case 0x01: e->changes = X86_ALL; break;
-	case 0x31: e->changes |= BIT(X86_RAX) | BIT(X86_RDX); break;
-	case 0x50: case 0x2c: case 0x2d: case 0xc5: case 0xd7: e->changes |= BIT(x->reg); break;
-	case 0x7e: changes_rm(x, e, 8); break;
-	case 0xa3: break;
-	case 0xa4: case 0xa5: case 0xac: case 0xad: case 0xab: case 0xb3: case 0xba: case 0xbb: changes_rm(x, e, 8); break;
-	case 0xb0: case 0xb1: e->changes |= BIT(X86_RAX); changes_rm(x, e, 8); break;
-	case 0xc0: case 0xc1: e->changes |= BIT(x->reg); changes_rm(x, e, 8); break;
-	case 0xc7: e->changes = X86_ALL; break;
-	case 0x11: case 0x13: case 0x17: case 0x29: case 0x2b: case 0x7f: case 0xd6: case 0xe7:
+	case 0x05:
+		e->changes |= BIT(X86_RAX) | BIT(X86_RCX) | BIT(11);
+		break;
+	case 0x0b:
+		e->flow = X86_STOP;
+		break;
+	case 0xa2:
+	case 0x01:
+		e->changes = X86_ALL;
+		break;
+	case 0x31:
+		e->changes |= BIT(X86_RAX) | BIT(X86_RDX);
+		break;
+	case 0x50:
+	case 0x2c:
+	case 0x2d:
+	case 0xc5:
+	case 0xd7:
+		e->changes |= BIT(x->reg);
+		break;
+	case 0x7e:
+		changes_rm(x, e, 8);
+		break;
+	case 0xa3:
+		break;
+	case 0xa4:
+	case 0xa5:
+	case 0xac:
+	case 0xad:
+	case 0xab:
+	case 0xb3:
+	case 0xba:
+	case 0xbb:
+		changes_rm(x, e, 8);
+		break;
+	case 0xb0:
+	case 0xb1:
+		e->changes |= BIT(X86_RAX);
+		changes_rm(x, e, 8);
+		break;
+	case 0xc0:
+	case 0xc1:
+		e->changes |= BIT(x->reg);
+		changes_rm(x, e, 8);
+		break;
+	case 0xc7:
+		e->changes = X86_ALL;
+		break;
+	case 0x11:
+	case 0x13:
+	case 0x17:
+	case 0x29:
+	case 0x2b:
+	case 0x7f:
+	case 0xd6:
+	case 0xe7:
 		if (x->mod != 3)
 			e->memory = is_vector(code) ? 64 : 16;
 		break;
-	default: break; /* vectors, hints: no general register, and memory is read */
+	default:
+		break; /* vectors, hints: no general register, and memory is read */
 	}
 }
 
@@ -323,5 +439,6 @@ bool x86effect_emulated(const uint8_t *code, const struct x86insn *x)
 		return x->len == 1 || (x->len == 2 && code[0] == 0x41);
 	if (op == 0x90)
 		return x->len == 1;
-	return code[0] == op && ((op >= 0x70 && op < 0x80) || op == 0xe8 || op == 0xe9 || op == 0xeb);
+	return code[0] == op &&
+	       ((op >= 0x70 && op < 0x80) || op == 0xe8 || op == 0xe9 || op == 0xeb);
 }

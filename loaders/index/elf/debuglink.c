@@ -13,7 +13,8 @@ bool debuglink_parse(const void *data, size_t len, struct debuglink *out)
 	size_t n = 0;
 	const char *name = cursor_str(&c, &n);
 
-	if (!name || !n || n >= sizeof(link.name) || memchr(name, '/', n) || !strcmp(name, ".") || !strcmp(name, ".."))
+	if (!name || !n || n >= sizeof(link.name) || memchr(name, '/', n) || !strcmp(name, ".") ||
+	    !strcmp(name, ".."))
 		return false;
 	memcpy(link.name, name, n);
 	cursor_seek(&c, (c.pos + 3) & ~(size_t)3);
@@ -31,7 +32,8 @@ bool debugaltlink_parse(const void *data, size_t len, struct debugaltlink *out)
 	size_t n = 0;
 	const char *name = cursor_str(&c, &n);
 
-	if (!name || !n || n >= sizeof(link.name) || len - c.pos < 2 || len - c.pos > sizeof(link.build_id))
+	if (!name || !n || n >= sizeof(link.name) || len - c.pos < 2 ||
+	    len - c.pos > sizeof(link.build_id))
 		return false;
 	memcpy(link.name, name, n);
 	link.build_id_len = len - c.pos;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debuglink: the content of .gnu_debuglink: a bare file name, NUL, padding to 4, the CRC-32 of the whole debug file.
- * And of .gnu_debugaltlink (written by dwz): a path, NUL, the build-id of that file, to the end. Pure over (bytes, len).
+ * debuglink: the content of .gnu_debuglink: a bare file name, NUL, padding to 4, the CRC-32 of the
+ * whole debug file. And of .gnu_debugaltlink (written by dwz): a path, NUL, the build-id of that
+ * file, to the end. Pure over (bytes, len).
  */
 #ifndef SONDE_INDEX_DEBUGLINK_H
 #define SONDE_INDEX_DEBUGLINK_H
@@ -15,7 +16,8 @@ struct debuglink {
 	uint32_t crc;
 };
 
-/* false: it does not fit, or the name is empty, too long, or no bare file name ('/', "." or ".."). */
+/* false: it does not fit, or the name is empty, too long, or no bare file name ('/', "." or "..").
+ */
 bool debuglink_parse(const void *data, size_t len, struct debuglink *out);
 
 struct debugaltlink {

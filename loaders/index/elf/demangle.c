@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * demangle: see the header. The callback forms of libiberty are used: they keep all their state on the stack
- * (CP_DYNAMIC_ARRAYS, so with gcc), which allows to leave them by longjmp as soon as the output is too long.
+ * demangle: see the header. The callback forms of libiberty are used: they keep all their state on
+ * the stack (CP_DYNAMIC_ARRAYS, so with gcc), which allows to leave them by longjmp as soon as the
+ * output is too long.
  */
 #include "loaders/index/elf/demangle.h"
 
@@ -42,7 +43,8 @@ bool demangle(const char *mangled, struct strbuf *out)
 	struct output o = {.buf = out};
 
 	strbuf_reset(out);
-	if (!looks_mangled(mangled) || strnlen(mangled, DEMANGLE_INPUT_MAX + 1) > DEMANGLE_INPUT_MAX)
+	if (!looks_mangled(mangled) ||
+	    strnlen(mangled, DEMANGLE_INPUT_MAX + 1) > DEMANGLE_INPUT_MAX)
 		return false;
 	if (setjmp(o.too_long))
 		return false;

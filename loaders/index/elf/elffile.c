@@ -8,7 +8,7 @@
 
 #include "schema/base/cleanup.h"
 
-#define NOTES_MAX (1u << 20) /* bytes of one note segment or section */
+#define NOTES_MAX   (1u << 20) /* bytes of one note segment or section */
 #define DYNAMIC_MAX (1u << 20) /* bytes */
 
 static bool add_overflows(uint64_t a, uint64_t b)
@@ -23,25 +23,44 @@ static bool in_file(const struct elf_file *f, uint64_t offset, uint64_t size)
 
 static void phdr_widen(Elf64_Phdr *out, const Elf32_Phdr *in)
 {
-	*out = (Elf64_Phdr){.p_type = in->p_type, .p_flags = in->p_flags, .p_offset = in->p_offset,
-			    .p_vaddr = in->p_vaddr, .p_paddr = in->p_paddr, .p_filesz = in->p_filesz,
-			    .p_memsz = in->p_memsz, .p_align = in->p_align};
+	*out = (Elf64_Phdr){.p_type = in->p_type,
+			    .p_flags = in->p_flags,
+			    .p_offset = in->p_offset,
+			    .p_vaddr = in->p_vaddr,
+			    .p_paddr = in->p_paddr,
+			    .p_filesz = in->p_filesz,
+			    .p_memsz = in->p_memsz,
+			    .p_align = in->p_align};
 }
 
 static void shdr_widen(Elf64_Shdr *out, const Elf32_Shdr *in)
 {
-	*out = (Elf64_Shdr){.sh_name = in->sh_name, .sh_type = in->sh_type, .sh_flags = in->sh_flags,
-			    .sh_addr = in->sh_addr, .sh_offset = in->sh_offset, .sh_size = in->sh_size,
-			    .sh_link = in->sh_link, .sh_info = in->sh_info, .sh_addralign = in->sh_addralign,
+	*out = (Elf64_Shdr){.sh_name = in->sh_name,
+			    .sh_type = in->sh_type,
+			    .sh_flags = in->sh_flags,
+			    .sh_addr = in->sh_addr,
+			    .sh_offset = in->sh_offset,
+			    .sh_size = in->sh_size,
+			    .sh_link = in->sh_link,
+			    .sh_info = in->sh_info,
+			    .sh_addralign = in->sh_addralign,
 			    .sh_entsize = in->sh_entsize};
 }
 
 static void ehdr_widen(Elf64_Ehdr *out, const Elf32_Ehdr *in)
 {
-	*out = (Elf64_Ehdr){.e_type = in->e_type, .e_machine = in->e_machine, .e_version = in->e_version,
-			    .e_entry = in->e_entry, .e_phoff = in->e_phoff, .e_shoff = in->e_shoff,
-			    .e_flags = in->e_flags, .e_ehsize = in->e_ehsize, .e_phentsize = in->e_phentsize,
-			    .e_phnum = in->e_phnum, .e_shentsize = in->e_shentsize, .e_shnum = in->e_shnum,
+	*out = (Elf64_Ehdr){.e_type = in->e_type,
+			    .e_machine = in->e_machine,
+			    .e_version = in->e_version,
+			    .e_entry = in->e_entry,
+			    .e_phoff = in->e_phoff,
+			    .e_shoff = in->e_shoff,
+			    .e_flags = in->e_flags,
+			    .e_ehsize = in->e_ehsize,
+			    .e_phentsize = in->e_phentsize,
+			    .e_phnum = in->e_phnum,
+			    .e_shentsize = in->e_shentsize,
+			    .e_shnum = in->e_shnum,
 			    .e_shstrndx = in->e_shstrndx};
 	memcpy(out->e_ident, in->e_ident, EI_NIDENT);
 }
@@ -55,7 +74,8 @@ static int header_read(struct elf_file *f, Elf64_Ehdr *out, bool relocatable, st
 	int rc = source_read(&f->src, 0, len, &raw);
 
 	if (rc)
-		return err_set(e, rc, EXIT_RUNTIME, "cannot read the ELF header: %s", strerror(-rc));
+		return err_set(e, rc, EXIT_RUNTIME, "cannot read the ELF header: %s",
+			       strerror(-rc));
 	id = raw;
 	if (len < sizeof(Elf32_Ehdr) || memcmp(id, ELFMAG, SELFMAG))
 		return err_set(e, -ENOEXEC, EXIT_RUNTIME, "not an ELF file");
@@ -67,18 +87,22 @@ static int header_read(struct elf_file *f, Elf64_Ehdr *out, bool relocatable, st
 	else if (id[EI_CLASS] == ELFCLASS32)
 		ehdr_widen(out, raw);
 	else
-		return err_set(e, -ENOEXEC, EXIT_RUNTIME, "ELF header of an unknown class, or cut off");
-	if (out->e_type != ET_EXEC && out->e_type != ET_DYN && !(relocatable && out->e_type == ET_REL))
-		return err_set(e, -ENOEXEC, EXIT_RUNTIME, "ELF file of type %u: neither program nor library",
-			       out->e_type);
+		return err_set(e, -ENOEXEC, EXIT_RUNTIME,
+			       "ELF header of an unknown class, or cut off");
+	if (out->e_type != ET_EXEC && out->e_type != ET_DYN &&
+	    !(relocatable && out->e_type == ET_REL))
+		return err_set(e, -ENOEXEC, EXIT_RUNTIME,
+			       "ELF file of type %u: neither program nor library", out->e_type);
 	f->type = out->e_type;
 	f->machine = out->e_machine;
 	f->entry = out->e_entry;
 	return 0;
 }
 
-/* Section 0 holds the counts that do not fit in the header (gABI: e_shnum 0, SHN_XINDEX, PN_XNUM). */
-static int sections_read(struct elf_file *f, Elf64_Ehdr *h, uint32_t *names_index, uint32_t *segments)
+/* Section 0 holds the counts that do not fit in the header (gABI: e_shnum 0, SHN_XINDEX, PN_XNUM).
+ */
+static int sections_read(struct elf_file *f, Elf64_Ehdr *h, uint32_t *names_index,
+			 uint32_t *segments)
 {
 	const size_t size = f->is64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
 	cleanup_free uint8_t *raw = NULL;
@@ -144,7 +168,8 @@ static int segments_read(struct elf_file *f, const Elf64_Ehdr *h, uint32_t n)
 	cleanup_free void *raw = NULL;
 	int rc;
 
-	if (!n || n > ELF_SEGMENTS_MAX || h->e_phentsize != size || !in_file(f, h->e_phoff, (uint64_t)n * size))
+	if (!n || n > ELF_SEGMENTS_MAX || h->e_phentsize != size ||
+	    !in_file(f, h->e_phoff, (uint64_t)n * size))
 		return -ENOEXEC;
 	rc = source_read(&f->src, h->e_phoff, (uint64_t)n * size, &raw);
 	if (rc)
@@ -157,7 +182,8 @@ static int segments_read(struct elf_file *f, const Elf64_Ehdr *h, uint32_t n)
 		if (f->is64)
 			memcpy(&f->segments[i], (const uint8_t *)raw + i * size, size);
 		else
-			phdr_widen(&f->segments[i], (const void *)((const uint8_t *)raw + i * size));
+			phdr_widen(&f->segments[i],
+				   (const void *)((const uint8_t *)raw + i * size));
 		/* an address range that wraps round is none */
 		if (add_overflows(f->segments[i].p_vaddr, f->segments[i].p_memsz) ||
 		    f->segments[i].p_filesz > f->segments[i].p_memsz)
@@ -180,7 +206,8 @@ static int notes_read_range(struct elf_file *f, uint64_t offset, uint64_t size, 
 	return 0;
 }
 
-/* Segments first: what the kernel and the loader see. A separate debug file may have notes in sections only. */
+/* Segments first: what the kernel and the loader see. A separate debug file may have notes in
+ * sections only. */
 static int notes_read(struct elf_file *f)
 {
 	int rc = 0;
@@ -244,7 +271,8 @@ bool elf_dynamic_value(const struct elf_file *f, int64_t tag, uint64_t *value)
 	return false;
 }
 
-static int tables_open(struct elf_file *f, const struct source *src, bool relocatable, struct err *e)
+static int tables_open(struct elf_file *f, const struct source *src, bool relocatable,
+		       struct err *e)
 {
 	Elf64_Ehdr h;
 	uint32_t names_index, segments;

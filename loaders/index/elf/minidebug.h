@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * minidebug: .gnu_debugdata, an xz stream that holds a small ELF file with the symbols that were stripped (Fedora's
- * MiniDebugInfo). Pure over (bytes, len). What unpacks to more than MINIDEBUG_MAX is refused, and so is what needs
- * more than 128 MiB of dictionary.
+ * minidebug: .gnu_debugdata, an xz stream that holds a small ELF file with the symbols that were
+ * stripped (Fedora's MiniDebugInfo). Pure over (bytes, len). What unpacks to more than
+ * MINIDEBUG_MAX is refused, and so is what needs more than 128 MiB of dictionary.
  */
 #ifndef SONDE_INDEX_MINIDEBUG_H
 #define SONDE_INDEX_MINIDEBUG_H

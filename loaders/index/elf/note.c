@@ -12,8 +12,8 @@
 /* Go's linker counts the padding: its owner is "Go\0\0", four bytes. */
 static bool name_is(const char *name, uint32_t len, const char *want)
 {
-	return name && len > strlen(want) && len <= strlen(want) + 2 && !memcmp(name, want, strlen(want) + 1) &&
-	       !name[len - 1];
+	return name && len > strlen(want) && len <= strlen(want) + 2 &&
+	       !memcmp(name, want, strlen(want) + 1) && !name[len - 1];
 }
 
 static void skip_padding(struct cursor *c, size_t align)
@@ -44,8 +44,8 @@ void note_scan(const void *data, size_t len, size_t align, struct note_facts *fa
 			return;
 		if (type == NOTE_GO_BUILD_ID && name_is(name, name_len, "Go"))
 			facts->go = true;
-		if (type == NT_GNU_BUILD_ID && name_is(name, name_len, "GNU") && !facts->build_id_len &&
-		    desc_len && desc_len <= BUILD_ID_MAX) {
+		if (type == NT_GNU_BUILD_ID && name_is(name, name_len, "GNU") &&
+		    !facts->build_id_len && desc_len && desc_len <= BUILD_ID_MAX) {
 			memcpy(facts->build_id, desc, desc_len);
 			facts->build_id_len = desc_len;
 		}

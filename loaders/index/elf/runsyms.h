@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runsyms: the symbols by which runtimes other than Go's and Python's are found, as a file's tables have them. */
+/* runsyms: the symbols by which runtimes other than Go's and Python's are found, as a file's tables
+ * have them. */
 #ifndef SONDE_INDEX_RUNSYMS_H
 #define SONDE_INDEX_RUNSYMS_H
 
@@ -24,7 +25,8 @@ enum runsym {
 
 struct runsyms {
 	struct elf_range at[RUNSYM_N]; /* start 0: not there; end == start: without a size */
-	struct elf_range parts[RUNSYMS_PARTS]; /* pieces of a loop that the linker or compiler put aside (".cold"), whosever */
+	struct elf_range parts[RUNSYMS_PARTS]; /* pieces of a loop that the linker or compiler put
+						  aside (".cold"), whosever */
 	unsigned part_count;
 };
 

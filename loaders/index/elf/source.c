@@ -19,7 +19,8 @@ int source_init_fd(struct source *s, int fd, uint64_t *hash, uint64_t *left)
 {
 	struct stat st;
 
-	/* glibc 2.33-2.36 make newfstatat of fstat(), which takes a path: the sandbox knows only fstat itself. */
+	/* glibc 2.33-2.36 make newfstatat of fstat(), which takes a path: the sandbox knows only
+	 * fstat itself. */
 	if (syscall(SYS_fstat, fd, &st))
 		return -errno;
 	if (!S_ISREG(st.st_mode))
@@ -28,7 +29,8 @@ int source_init_fd(struct source *s, int fd, uint64_t *hash, uint64_t *left)
 	return 0;
 }
 
-void source_init_bytes(struct source *s, const void *data, size_t len, uint64_t *hash, uint64_t *left)
+void source_init_bytes(struct source *s, const void *data, size_t len, uint64_t *hash,
+		       uint64_t *left)
 {
 	*s = (struct source){.fd = -1, .data = data, .size = len, .hash = hash, .left = left};
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* strtab: strings, each once, one after another with a NUL behind each; the first is "". A zeroed struct is ready. */
+/* strtab: strings, each once, one after another with a NUL behind each; the first is "". A zeroed
+ * struct is ready. */
 #ifndef SONDE_INDEX_STRTAB_H
 #define SONDE_INDEX_STRTAB_H
 
@@ -17,8 +18,8 @@ struct strtab {
 };
 
 void strtab_release(struct strtab *t);
-/* The offset of `str` (`len` bytes, none of them NUL), which is added if it is new. -EFBIG: the table would hold more
- * than INDEX_SIZE_MAX bytes; -ENOMEM. */
+/* The offset of `str` (`len` bytes, none of them NUL), which is added if it is new. -EFBIG: the
+ * table would hold more than INDEX_SIZE_MAX bytes; -ENOMEM. */
 int strtab_add(struct strtab *t, const char *str, size_t len, uint32_t *offset);
 /* Borrowed until the next strtab_add. */
 const char *strtab_get(const struct strtab *t, uint32_t offset);

@@ -76,7 +76,8 @@ int symset_add(struct symset *s, const struct symset_symbol *sym)
 #define DIGITS     (1u << DIGIT_BITS)
 
 /* One stable pass over the digit at `shift`; false: all have the same digit, nothing was moved. */
-static bool radix_pass(const struct symset_symbol *in, struct symset_symbol *out, size_t n, unsigned shift)
+static bool radix_pass(const struct symset_symbol *in, struct symset_symbol *out, size_t n,
+		       unsigned shift)
 {
 	size_t at[DIGITS] = {0};
 	size_t sum = 0;
@@ -227,7 +228,7 @@ struct sweep {
 	size_t count;
 	uint32_t *open; /* symbols not ended yet, outermost first */
 	size_t depth;
-	uint64_t at;    /* all before is done */
+	uint64_t at; /* all before is done */
 };
 
 static uint64_t end_of(const struct sweep *w, uint32_t i)
@@ -260,7 +261,8 @@ static void sweep_to(struct sweep *w, uint64_t addr)
 	}
 }
 
-int symset_resolve(struct symset *s, const uint64_t *edges, size_t edge_count, struct symset_piece **out, size_t *count)
+int symset_resolve(struct symset *s, const uint64_t *edges, size_t edge_count,
+		   struct symset_piece **out, size_t *count)
 {
 	cleanup_free struct symset_piece *pieces = NULL;
 	cleanup_free uint32_t *open = NULL;

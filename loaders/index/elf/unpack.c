@@ -10,7 +10,7 @@
 
 #include "schema/base/cleanup.h"
 
-#define OLD_HEAD 12u /* "ZLIB", u64 */
+#define OLD_HEAD 12u   /* "ZLIB", u64 */
 #define RATIO    1040u /* deflate cannot do better than 1032 to 1 */
 
 int unpack_zlib(const void *data, size_t len, uint64_t size, void **out)
@@ -31,7 +31,8 @@ int unpack_zlib(const void *data, size_t len, uint64_t size, void **out)
 	return 0;
 }
 
-static int unpack_new(const struct elf_file *f, const uint8_t *raw, uint64_t raw_len, void **out, size_t *len)
+static int unpack_new(const struct elf_file *f, const uint8_t *raw, uint64_t raw_len, void **out,
+		      size_t *len)
 {
 	Elf64_Chdr h;
 	int rc;

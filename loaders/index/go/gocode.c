@@ -132,13 +132,17 @@ bool gocode_exit(const struct gocode *c, size_t from, struct gocode_exit *out)
 		size_t last = IS(c, i, "\x5d\xc3") ? 1 : IS(c, i, "\x5d\xff\xe7") ? 2 : 0;
 
 		if (last) { /* pop %rbp; ret (or jmp *%rdi) */
-			*out = (struct gocode_exit){.bp_back = i + 1, .at_ret = i + 1, .after = i + 1 + last};
+			*out = (struct gocode_exit){
+				.bp_back = i + 1, .at_ret = i + 1, .after = i + 1 + last};
 			return true;
 		}
 		/* mov x(%rsp), %rbp; add $x + 8, %rsp; ret */
-		if (IS(c, i, "\x48\x8b\x6c\x24") && IS(c, i + 5, "\x48\x83\xc4") && have(c, i, 10) &&
-		    c->bytes[i + 8] == c->bytes[i + 4] + 8 && c->bytes[i + 9] == 0xc3) {
-			*out = (struct gocode_exit){.bp_back = i + 5, .depth = c->bytes[i + 8], .at_ret = i + 9,
+		if (IS(c, i, "\x48\x8b\x6c\x24") && IS(c, i + 5, "\x48\x83\xc4") &&
+		    have(c, i, 10) && c->bytes[i + 8] == c->bytes[i + 4] + 8 &&
+		    c->bytes[i + 9] == 0xc3) {
+			*out = (struct gocode_exit){.bp_back = i + 5,
+						    .depth = c->bytes[i + 8],
+						    .at_ret = i + 9,
 						    .after = i + 10};
 			return true;
 		}

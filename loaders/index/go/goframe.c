@@ -7,11 +7,11 @@
 #include "loaders/index/go/gocode.h"
 #include "schema/base/array.h"
 
-#define REG_RDX   1  /* DWARF numbers */
-#define REG_R12   12
-#define ENC_RDX   2  /* as instructions number it */
-#define ENC_RDI   7
-#define BP_SLOT   16 /* CFA - 16: where functions with a frame pointer keep the caller's */
+#define REG_RDX 1 /* DWARF numbers */
+#define REG_R12 12
+#define ENC_RDX 2 /* as instructions number it */
+#define ENC_RDI 7
+#define BP_SLOT 16 /* CFA - 16: where functions with a frame pointer keep the caller's */
 
 /* ---- one rule ---- */
 
@@ -21,9 +21,12 @@ struct saved {
 	int32_t slot;  /* CFA - slot */
 };
 
-static uint32_t rule_ext(struct rows *r, uint8_t kind, uint8_t reg, int32_t a, const struct saved *s)
+static uint32_t rule_ext(struct rows *r, uint8_t kind, uint8_t reg, int32_t a,
+			 const struct saved *s)
 {
-	return rows_ext(r, &(struct row_ext){.kind = kind, .reg = reg, .a = a,
+	return rows_ext(r, &(struct row_ext){.kind = kind,
+					     .reg = reg,
+					     .a = a,
 					     .bp = s->depth ? ROW_EXT_BP_CFA : ROW_EXT_BP_SAME,
 					     .bp_offset = s->depth ? -s->slot : 0});
 }
@@ -54,13 +57,16 @@ static uint32_t rule_injected(struct rows *r, int32_t depth, const struct saved 
 /* CFA = RBP + cfa, wherever SP is. */
 static uint32_t rule_frame_pointer(struct rows *r, int32_t cfa)
 {
-	return rule_ext(r, ROW_EXT_SWITCH, ROW_REG_RBP, cfa, &(struct saved){.depth = 8, .slot = BP_SLOT});
+	return rule_ext(r, ROW_EXT_SWITCH, ROW_REG_RBP, cfa,
+			&(struct saved){.depth = 8, .slot = BP_SLOT});
 }
 
 /* ---- ordinary functions ---- */
 
-/* Does the step that begins at `at`, `depth` deep after `before`, save RBP? The end of the saving instruction, or 0. */
-static size_t save_found(const struct gocode *c, size_t at, int32_t before, int32_t depth, struct saved *out)
+/* Does the step that begins at `at`, `depth` deep after `before`, save RBP? The end of the saving
+ * instruction, or 0. */
+static size_t save_found(const struct gocode *c, size_t at, int32_t before, int32_t depth,
+			 struct saved *out)
 {
 	int32_t x;
 	size_t n;
@@ -79,7 +85,8 @@ static size_t save_found(const struct gocode *c, size_t at, int32_t before, int3
 }
 
 /* Rows from the span's beginning to `stop` (from the function's entry), by pcsp. */
-static void rows_by_depth(const struct pclntab *t, const struct goframe_func *f, struct rows *rows, uint64_t stop,
+static void rows_by_depth(const struct pclntab *t, const struct goframe_func *f, struct rows *rows,
+			  uint64_t stop,
 			  uint32_t (*rule)(struct rows *, int32_t, const struct saved *))
 {
 	const struct gocode code = {f->code, f->code_len};
@@ -94,7 +101,11 @@ static void rows_by_depth(const struct pclntab *t, const struct goframe_func *f,
 
 		if (!saved.depth && p.value > before)
 			from = save_found(&code, (size_t)p.start, before, p.value, &s);
-		rows_add(rows, f->start + p.start, rule(rows, p.value, from > p.start ? &none : from ? &s : &saved));
+		rows_add(rows, f->start + p.start,
+			 rule(rows, p.value,
+			      from > p.start ? &none :
+			      from           ? &s :
+					       &saved));
 		if (from > p.start && from < p.end && from < stop)
 			rows_add(rows, f->start + from, rule(rows, p.value, &s));
 		if (from)
@@ -120,7 +131,8 @@ static void shape_root(const struct goframe_func *f, struct rows *rows)
 	rows_add(rows, f->start, ROW_MAKE_SPECIAL(ROW_ROOT, 0));
 }
 
-static void shape_frame_pointer(const struct pclntab *t, const struct goframe_func *f, struct rows *rows)
+static void shape_frame_pointer(const struct pclntab *t, const struct goframe_func *f,
+				struct rows *rows)
 {
 	const struct gocode code = {f->code, f->code_len};
 	const struct saved none = {0};
@@ -161,8 +173,8 @@ static void shape_unknown(const struct pclntab *t, const struct goframe_func *f,
 }
 
 /* Ordinary until SP is loaded, then `rule`; `back`: until it is loaded again. */
-static void shape_switch(const struct pclntab *t, const struct goframe_func *f, struct rows *rows, uint32_t rule,
-			 bool back)
+static void shape_switch(const struct pclntab *t, const struct goframe_func *f, struct rows *rows,
+			 uint32_t rule, bool back)
 {
 	const struct gocode code = {f->code, f->code_len};
 	const struct saved none = {0};
@@ -180,11 +192,13 @@ static uint32_t rule_goroutine(struct rows *r, const struct goframe_runtime *rt,
 {
 	if (!rt->known)
 		return ROW_MAKE_SPECIAL(ROW_UNSUPPORTED, ROW_UNSUPPORTED_RA);
-	return rows_ext(r, &(struct row_ext){.kind = kind, .a = rt->tls, .b = rt->curg, .bp_offset = rt->sched_bp});
+	return rows_ext(
+		r, &(struct row_ext){
+			   .kind = kind, .a = rt->tls, .b = rt->curg, .bp_offset = rt->sched_bp});
 }
 
-static void shape_systemstack(const struct pclntab *t, const struct goframe_func *f, const struct goframe_runtime *rt,
-			      struct rows *rows)
+static void shape_systemstack(const struct pclntab *t, const struct goframe_func *f,
+			      const struct goframe_runtime *rt, struct rows *rows)
 {
 	const struct gocode code = {f->code, f->code_len};
 	int32_t cfa;
@@ -197,10 +211,11 @@ static void shape_systemstack(const struct pclntab *t, const struct goframe_func
 
 /* ---- asmcgocall ---- */
 
-/* Its two branches, by ends of instructions. In both RDX is the caller's SP, from before the first until the call. */
+/* Its two branches, by ends of instructions. In both RDX is the caller's SP, from before the first
+ * until the call. */
 struct cgocall {
-	size_t away, home;     /* SP loaded from g0, and back */
-	size_t kept;           /* {g, depth} stand on the system stack */
+	size_t away, home; /* SP loaded from g0, and back */
+	size_t kept;       /* {g, depth} stand on the system stack */
 	int32_t g, depth;
 	size_t align, kept_sp; /* the other branch: SP aligned, the old one kept */
 	size_t home_sp;
@@ -224,8 +239,8 @@ static bool cgocall_read(const struct gocode *c, struct cgocall *out)
 }
 
 /* From `home` on SP is as after the prologue again, up to the function's ret. */
-static void cgocall_return(const struct goframe_func *f, struct rows *rows, size_t home, int32_t depth,
-			   const struct saved *saved)
+static void cgocall_return(const struct goframe_func *f, struct rows *rows, size_t home,
+			   int32_t depth, const struct saved *saved)
 {
 	const struct gocode code = {f->code, f->code_len};
 	const struct saved none = {0};
@@ -252,17 +267,25 @@ static void shape_cgocall(const struct pclntab *t, const struct goframe_func *f,
 		return;
 	}
 	rows_by_depth(t, f, rows, k.away, rule_depth);
-	rows_add(rows, f->start + k.away, rule_ext(rows, ROW_EXT_SWITCH, REG_RDX, depth + 8, &saved));
+	rows_add(rows, f->start + k.away,
+		 rule_ext(rows, ROW_EXT_SWITCH, REG_RDX, depth + 8, &saved));
 	rows_add(rows, f->start + k.kept,
-		 rows_ext(rows, &(struct row_ext){.kind = ROW_EXT_GO_DEPTH, .reg = ROW_REG_RSP, .a = k.g, .b = k.depth,
+		 rows_ext(rows, &(struct row_ext){.kind = ROW_EXT_GO_DEPTH,
+						  .reg = ROW_REG_RSP,
+						  .a = k.g,
+						  .b = k.depth,
 						  .reg2 = (uint8_t)(depth / 8 + 1),
 						  .bp = framed ? ROW_EXT_BP_CFA : ROW_EXT_BP_SAME,
 						  .bp_offset = framed ? -BP_SLOT : 0}));
 	cgocall_return(f, rows, k.home, depth, &saved);
 	/* sub, and: the branch's first instructions with SP already moved */
-	rows_add(rows, f->start + k.align - 4, rule_ext(rows, ROW_EXT_CFA, REG_RDX, depth + 8, &saved));
+	rows_add(rows, f->start + k.align - 4,
+		 rule_ext(rows, ROW_EXT_CFA, REG_RDX, depth + 8, &saved));
 	rows_add(rows, f->start + k.kept_sp,
-		 rows_ext(rows, &(struct row_ext){.kind = ROW_EXT_DEREF, .reg = ROW_REG_RSP, .a = k.sp, .b = depth + 8,
+		 rows_ext(rows, &(struct row_ext){.kind = ROW_EXT_DEREF,
+						  .reg = ROW_REG_RSP,
+						  .a = k.sp,
+						  .b = depth + 8,
 						  .bp = framed ? ROW_EXT_BP_CFA : ROW_EXT_BP_SAME,
 						  .bp_offset = framed ? -BP_SLOT : 0}));
 	cgocall_return(f, rows, k.home_sp, depth, &saved);
@@ -270,7 +293,18 @@ static void shape_cgocall(const struct pclntab *t, const struct goframe_func *f,
 
 /* ---- which is which ---- */
 
-enum shape { ORDINARY, ROOT, SIGNAL, INJECTED, ENDS, MORESTACK, SYSTEMSTACK, CGOCALL, FRAME_POINTER, VFORK };
+enum shape {
+	ORDINARY,
+	ROOT,
+	SIGNAL,
+	INJECTED,
+	ENDS,
+	MORESTACK,
+	SYSTEMSTACK,
+	CGOCALL,
+	FRAME_POINTER,
+	VFORK
+};
 
 static const struct {
 	const char *name;
@@ -318,7 +352,8 @@ static enum shape shape_of(const struct goframe_func *f)
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (!strcmp(f->name, known[i].name)) {
-			/* a wrapper between calling conventions has the same name, and loads nothing into SP */
+			/* a wrapper between calling conventions has the same name, and loads
+			 * nothing into SP */
 			if (known[i].shape >= ENDS && known[i].shape <= FRAME_POINTER &&
 			    gocode_loads_sp(&code, 0) == GOCODE_NONE)
 				return ORDINARY;
@@ -332,11 +367,12 @@ static uint32_t rule_vfork(struct rows *r, int32_t depth, const struct saved *sa
 {
 	if (depth != -8)
 		return rule_depth(r, depth, saved);
-	return rows_ext(r, &(struct row_ext){.kind = ROW_EXT_RA_REG, .reg = ROW_REG_RSP, .reg2 = REG_R12});
+	return rows_ext(
+		r, &(struct row_ext){.kind = ROW_EXT_RA_REG, .reg = ROW_REG_RSP, .reg2 = REG_R12});
 }
 
-static void rows_by_shape(const struct pclntab *t, const struct goframe_func *f, const struct goframe_runtime *rt,
-			  enum shape shape, struct rows *rows)
+static void rows_by_shape(const struct pclntab *t, const struct goframe_func *f,
+			  const struct goframe_runtime *rt, enum shape shape, struct rows *rows)
 {
 	switch (shape) {
 	case ROOT:
@@ -368,8 +404,8 @@ static void rows_by_shape(const struct pclntab *t, const struct goframe_func *f,
 	}
 }
 
-void goframe_rows(const struct pclntab *t, const struct goframe_func *f, const struct goframe_runtime *rt,
-		  struct rows *rows)
+void goframe_rows(const struct pclntab *t, const struct goframe_func *f,
+		  const struct goframe_runtime *rt, struct rows *rows)
 {
 	enum shape shape = shape_of(f);
 	uint64_t end = f->start + depth_end(t, f);
@@ -388,14 +424,15 @@ void goframe_rows(const struct pclntab *t, const struct goframe_func *f, const s
 		rows_by_shape(t, f, rt, shape, rows);
 }
 
-void goframe_runtime_learn(const struct goframe_func *systemstack, const struct goframe_func *morestack,
-			   struct goframe_runtime *out)
+void goframe_runtime_learn(const struct goframe_func *systemstack,
+			   const struct goframe_func *morestack, struct goframe_runtime *out)
 {
 	const struct gocode s = {systemstack->code, systemstack->code_len};
 	const struct gocode m = {morestack->code, morestack->code_len};
 	struct goframe_runtime rt = {0};
 
-	rt.known = gocode_tls(&m, &rt.tls, &rt.tls_by_got) && gocode_curg(&s, &rt.curg) && gocode_sched_bp(&m, &rt.sched_bp);
+	rt.known = gocode_tls(&m, &rt.tls, &rt.tls_by_got) && gocode_curg(&s, &rt.curg) &&
+		   gocode_sched_bp(&m, &rt.sched_bp);
 	rt.sched_bp -= 56; /* gobuf's place in g, all versions */
 	if (rt.known && rt.sched_bp >= 0 && rt.curg > 0)
 		*out = rt;

@@ -12,7 +12,8 @@ size_t goinline_stride(const struct pclntab *t)
 	return t->generation >= 20 ? STRIDE_20 : STRIDE_2;
 }
 
-uint64_t goinline_tree(const struct goinline *g, const struct pclntab *t, const struct pclntab_record *r)
+uint64_t goinline_tree(const struct goinline *g, const struct pclntab *t,
+		       const struct pclntab_record *r)
 {
 	uint64_t at;
 
@@ -21,8 +22,8 @@ uint64_t goinline_tree(const struct goinline *g, const struct pclntab *t, const 
 	return g->base + at;
 }
 
-uint32_t goinline_count(const struct goinline *g, const struct pclntab *t, const struct pclntab_record *r,
-			uint64_t size)
+uint32_t goinline_count(const struct goinline *g, const struct pclntab *t,
+			const struct pclntab_record *r, uint64_t size)
 {
 	struct gopc p = gopc_open(t, pclntab_pcdata(t, r, g->pcdata), size);
 	int32_t most = -1;
@@ -41,8 +42,8 @@ static const char *name_of(const struct pclntab *t, uint32_t key)
 	return name && t->names + key && !t->data[t->names + key - 1] ? name : NULL;
 }
 
-bool goinline_call(const struct goinline *g, const struct pclntab *t, uint64_t tree, uint64_t size, int32_t i,
-		   struct goinline_call *out)
+bool goinline_call(const struct goinline *g, const struct pclntab *t, uint64_t tree, uint64_t size,
+		   int32_t i, struct goinline_call *out)
 {
 	struct cursor c = cursor_init(g->bytes, g->len);
 	struct goinline_call call = {.by_pc = t->generation >= 20, .parent = -1};

@@ -2,16 +2,17 @@
 /*
  * goinline: the trees of inlined calls that Go keeps for each function. Pure over (bytes, len).
  *
- * pcdata InlTreeIndex says for each address the innermost inlined call, a number in the function's tree; -1: none. The
- * tree is funcdata InlTree, an array of records, little endian:
- *   to Go 1.19 (20 bytes)  i16 parent (a number in the tree; < 0: the function itself), u8 funcID, u8 0,
- *                          i32 file (as pcfile's values), i32 line of the call, i32 name, i32 parentPc
- *   from 1.20  (16 bytes)  u8 funcID, u8 0[3], i32 name, i32 parentPc, i32 start line
- * name counts from the names (pclntab.h). parentPc, from the function's entry, is an instruction whose own line and
- * innermost call are those of the calling place: from 1.20 on they are looked up there. (Before 1.12 records are of
+ * pcdata InlTreeIndex says for each address the innermost inlined call, a number in the function's
+ * tree; -1: none. The tree is funcdata InlTree, an array of records, little endian: to Go 1.19 (20
+ * bytes)  i16 parent (a number in the tree; < 0: the function itself), u8 funcID, u8 0, i32 file
+ * (as pcfile's values), i32 line of the call, i32 name, i32 parentPc from 1.20  (16 bytes)  u8
+ * funcID, u8 0[3], i32 name, i32 parentPc, i32 start line name counts from the names (pclntab.h).
+ * parentPc, from the function's entry, is an instruction whose own line and innermost call are
+ * those of the calling place: from 1.20 on they are looked up there. (Before 1.12 records are of
  * another form; pclntab_record tells of no funcdata then.)
- * The numbers of the pcdata and funcdata tables moved from version to version, and so does what funcdata counts from:
- * `struct goinline` says what holds for a file, and goinline_fits whether a function contradicts it.
+ * The numbers of the pcdata and funcdata tables moved from version to version, and so does what
+ * funcdata counts from: `struct goinline` says what holds for a file, and goinline_fits whether a
+ * function contradicts it.
  */
 #ifndef SONDE_INDEX_GOINLINE_H
 #define SONDE_INDEX_GOINLINE_H
@@ -38,14 +39,15 @@ struct goinline_call {
 };
 
 /* Address of a function's tree. 0: none. */
-uint64_t goinline_tree(const struct goinline *g, const struct pclntab *t, const struct pclntab_record *r);
+uint64_t goinline_tree(const struct goinline *g, const struct pclntab *t,
+		       const struct pclntab_record *r);
 /* Bytes of one record. */
 size_t goinline_stride(const struct pclntab *t);
 /* How many calls its pcdata speaks of; parents may lie above that in a damaged table only. */
-uint32_t goinline_count(const struct goinline *g, const struct pclntab *t, const struct pclntab_record *r,
-			uint64_t size);
+uint32_t goinline_count(const struct goinline *g, const struct pclntab *t,
+			const struct pclntab_record *r, uint64_t size);
 /* Call `i` of the tree at `tree`, of a function of `size` bytes. false: not sound. */
-bool goinline_call(const struct goinline *g, const struct pclntab *t, uint64_t tree, uint64_t size, int32_t i,
-		   struct goinline_call *out);
+bool goinline_call(const struct goinline *g, const struct pclntab *t, uint64_t tree, uint64_t size,
+		   int32_t i, struct goinline_call *out);
 
 #endif

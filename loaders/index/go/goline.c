@@ -15,7 +15,7 @@ struct at {
 	struct pclntab_func f;
 	struct pclntab_record rec;
 	uint64_t size;
-	uint64_t tree;  /* 0: nothing is inlined */
+	uint64_t tree; /* 0: nothing is inlined */
 	uint32_t calls;
 };
 
@@ -95,21 +95,27 @@ static void lines_add(struct goline *g, const struct at *a)
 
 static int32_t parent_of(struct goline *g, const struct at *a, const struct goinline_call *c)
 {
-	return c->by_pc ? value_at(g, a, pclntab_pcdata(g->tab, &a->rec, g->trees->pcdata), c->parent_pc) : c->parent;
+	return c->by_pc ? value_at(g, a, pclntab_pcdata(g->tab, &a->rec, g->trees->pcdata),
+				   c->parent_pc) :
+			  c->parent;
 }
 
 /* A new node for call `c`, whose caller's node is there already. */
-static uint32_t node_make(struct goline *g, const struct at *a, const struct goinline_call *c, uint32_t parent)
+static uint32_t node_make(struct goline *g, const struct at *a, const struct goinline_call *c,
+			  uint32_t parent)
 {
 	int32_t file = c->by_pc ? value_at(g, a, a->rec.pcfile, c->parent_pc) : c->file;
 	int32_t line = c->by_pc ? value_at(g, a, a->rec.pcln, c->parent_pc) : c->line;
 
-	return lineset_inline(g->set, &(struct lineset_call){.parent = parent, .name = name_number(g, c),
-							     .file = file_number(g, a, file),
-							     .line = line > 0 ? (uint32_t)line : 0});
+	return lineset_inline(g->set,
+			      &(struct lineset_call){.parent = parent,
+						     .name = name_number(g, c),
+						     .file = file_number(g, a, file),
+						     .line = line > 0 ? (uint32_t)line : 0});
 }
 
-/* The node of call `i`; its callers' are made first. 0: the table is damaged there, or a limit is reached. */
+/* The node of call `i`; its callers' are made first. 0: the table is damaged there, or a limit is
+ * reached. */
 static uint32_t node_of(struct goline *g, const struct at *a, int32_t i)
 {
 	struct goinline_call calls[PARENTS_MAX];
@@ -176,7 +182,8 @@ void goline_function(struct goline *g, uint64_t text, uint32_t i)
 {
 	struct at a = {0};
 
-	if (!pclntab_func(g->tab, text, i, &a.f) || !pclntab_record(g->tab, i, &a.rec) || a.f.start < g->told)
+	if (!pclntab_func(g->tab, text, i, &a.f) || !pclntab_record(g->tab, i, &a.rec) ||
+	    a.f.start < g->told)
 		return;
 	g->told = a.f.end;
 	a.size = a.f.end - a.f.start;

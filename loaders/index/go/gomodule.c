@@ -22,15 +22,16 @@ bool go_is_code(const struct elf_file *f, uint64_t vaddr)
 }
 
 /* Is it at `offset` of the region? */
-static bool module_at(const struct elf_file *f, const struct region *r, uint64_t offset, const struct pclntab *t,
-		      uint64_t table, struct go_module *out)
+static bool module_at(const struct elf_file *f, const struct region *r, uint64_t offset,
+		      const struct pclntab *t, uint64_t table, struct go_module *out)
 {
 	const unsigned word = t->ptr_size;
 	uint64_t text;
 
 	if (region_word(r, offset, word) != table)
 		return false;
-	text = region_word(r, offset + (t->generation == 2 ? TEXT_WORD_2 : TEXT_WORD_16) * word, word);
+	text = region_word(r, offset + (t->generation == 2 ? TEXT_WORD_2 : TEXT_WORD_16) * word,
+			   word);
 	if (!go_is_code(f, text))
 		return false;
 	out->addr = r->vaddr + offset;
@@ -40,8 +41,8 @@ static bool module_at(const struct elf_file *f, const struct region *r, uint64_t
 	return true;
 }
 
-static int module_in(struct elf_file *f, uint64_t vaddr, uint64_t len, const struct pclntab *t, uint64_t table,
-		     struct go_module *out)
+static int module_in(struct elf_file *f, uint64_t vaddr, uint64_t len, const struct pclntab *t,
+		     uint64_t table, struct go_module *out)
 {
 	cleanup_region struct region r = {0};
 	int rc = region_read(f, vaddr, len, &r);
@@ -54,7 +55,8 @@ static int module_in(struct elf_file *f, uint64_t vaddr, uint64_t len, const str
 	return 0;
 }
 
-int go_module_find(struct elf_file *f, const struct pclntab *t, uint64_t table, struct go_module *out)
+int go_module_find(struct elf_file *f, const struct pclntab *t, uint64_t table,
+		   struct go_module *out)
 {
 	const Elf64_Shdr *s = elf_section_by_name(f, ".go.module");
 	int rc = 0;

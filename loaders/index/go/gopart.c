@@ -15,10 +15,11 @@
 #define BUILD_WITHIN 65536 /* bytes of a writable segment that are searched */
 
 #define MODULES_MAX  (4u << 20)
-#define MODULES_MARK 16u    /* bytes before and after the text */
-#define BSS_WORD_2   18u    /* moduledata.bss, by generation of the pclntab; enoptrbss is three words on */
-#define BSS_WORD_16  28u
-#define CODE_MAX     16384u /* bytes of one function that are looked at */
+#define MODULES_MARK 16u /* bytes before and after the text */
+/* moduledata.bss, by generation of the pclntab; enoptrbss is three words on */
+#define BSS_WORD_2  18u
+#define BSS_WORD_16 28u
+#define CODE_MAX    16384u /* bytes of one function that are looked at */
 
 static size_t varint(struct cursor *c)
 {
@@ -120,7 +121,8 @@ void gopart_modules(const char *text, size_t len, struct image_go_record *out)
 /* ---- where they stand ---- */
 
 /* The text behind a pointer to a Go string. -ENOENT: there is none. */
-static int string_follow(struct elf_file *f, uint64_t pointer, unsigned ptr_size, uint64_t max, struct region *text)
+static int string_follow(struct elf_file *f, uint64_t pointer, unsigned ptr_size, uint64_t max,
+			 struct region *text)
 {
 	cleanup_region struct region head = {0};
 	uint64_t len;
@@ -134,7 +136,8 @@ static int string_follow(struct elf_file *f, uint64_t pointer, unsigned ptr_size
 	return region_read(f, region_word(&head, 0, ptr_size), len, text);
 }
 
-static int build_follow(struct elf_file *f, const struct gopart_build *b, struct image_go_record *out)
+static int build_follow(struct elf_file *f, const struct gopart_build *b,
+			struct image_go_record *out)
 {
 	cleanup_region struct region version = {0};
 	cleanup_region struct region modules = {0};
@@ -177,7 +180,9 @@ static int version_find(struct elf_file *f, struct image_go_record *out)
 		const Elf64_Phdr *p = &f->segments[i];
 
 		if (p->p_type == PT_LOAD && (p->p_flags & PF_W) && p->p_filesz)
-			rc = version_in(f, p->p_vaddr, p->p_filesz < BUILD_WITHIN ? p->p_filesz : BUILD_WITHIN, out);
+			rc = version_in(f, p->p_vaddr,
+					p->p_filesz < BUILD_WITHIN ? p->p_filesz : BUILD_WITHIN,
+					out);
 	}
 	return rc;
 }
@@ -200,13 +205,15 @@ static bool is_data(const struct elf_file *f, uint64_t start, uint64_t end)
 	for (size_t i = 0; i < f->segment_count; i++) {
 		const Elf64_Phdr *p = &f->segments[i];
 
-		if (p->p_type == PT_LOAD && (p->p_flags & PF_W) && start >= p->p_vaddr && end - p->p_vaddr <= p->p_memsz)
+		if (p->p_type == PT_LOAD && (p->p_flags & PF_W) && start >= p->p_vaddr &&
+		    end - p->p_vaddr <= p->p_memsz)
 			return true;
 	}
 	return false;
 }
 
-static void bss_find(const struct elf_file *f, const struct go_table *t, struct image_go_record *out)
+static void bss_find(const struct elf_file *f, const struct go_table *t,
+		     struct image_go_record *out)
 {
 	const unsigned word = t->tab.generation == 2 ? BSS_WORD_2 : BSS_WORD_16;
 	const uint64_t start = t->module.words[word], end = t->module.words[word + 3];
@@ -265,10 +272,12 @@ static int vars_find(struct elf_file *f, const struct go_table *t, struct image_
 	return file.rc;
 }
 
-int gopart_make_unread(struct elf_file *f, const struct go_symbols *syms, struct image_go_record *out)
+int gopart_make_unread(struct elf_file *f, const struct go_symbols *syms,
+		       struct image_go_record *out)
 {
 	struct image_go_record r = {0};
-	int rc = f->notes.go || elf_section_by_name(f, ".go.buildinfo") ? version_find(f, &r) : -ENOENT;
+	int rc = f->notes.go || elf_section_by_name(f, ".go.buildinfo") ? version_find(f, &r) :
+									  -ENOENT;
 
 	if (rc)
 		return rc;
@@ -282,7 +291,8 @@ int gopart_make_unread(struct elf_file *f, const struct go_symbols *syms, struct
 int gopart_make(struct elf_file *f, const struct go_table *t, const struct go_symbols *syms,
 		struct image_go_record *out)
 {
-	struct image_go_record r = {.generation = t->tab.generation, .pclntab = t->vaddr,
+	struct image_go_record r = {.generation = t->tab.generation,
+				    .pclntab = t->vaddr,
 				    .module_data = t->module.addr};
 	int rc = version_find(f, &r);
 

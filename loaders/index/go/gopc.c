@@ -7,7 +7,12 @@ struct gopc gopc_open(const struct pclntab *t, uint32_t place, uint64_t size)
 	const uint8_t *stop = t->data + t->len;
 	const uint8_t *at = place && place < t->len - t->pctab ? t->data + t->pctab + place : stop;
 
-	return (struct gopc){.value = -1, .at = at, .stop = stop, .limit = size, .quantum = t->quantum, .first = true};
+	return (struct gopc){.value = -1,
+			     .at = at,
+			     .stop = stop,
+			     .limit = size,
+			     .quantum = t->quantum,
+			     .first = true};
 }
 
 static bool varint(struct gopc *p, uint32_t *out)
@@ -33,7 +38,8 @@ bool gopc_next(struct gopc *p)
 	unsigned empty = 0;
 
 	do {
-		if (empty++ > GOPC_EMPTY_MAX || p->next >= p->limit || !varint(p, &delta) || (!delta && !p->first) || !varint(p, &length)) {
+		if (empty++ > GOPC_EMPTY_MAX || p->next >= p->limit || !varint(p, &delta) ||
+		    (!delta && !p->first) || !varint(p, &length)) {
 			p->at = p->stop;
 			return false;
 		}

@@ -9,8 +9,9 @@
 #include "loaders/index/go/goframe.h"
 #include "schema/base/cleanup.h"
 
-#define WINDOW   (1u << 20) /* bytes of code read at a time */
-#define CODE_MAX 4096u      /* bytes of one function that are looked at: all of the special ones, the others' prologue */
+#define WINDOW (1u << 20) /* bytes of code read at a time */
+/* bytes of one function that are looked at: all of the special ones, the others' prologue */
+#define CODE_MAX 4096u
 
 /* A piece of the file's code. */
 struct window {
@@ -25,8 +26,10 @@ static void window_release(struct window *w)
 }
 #define cleanup_window __attribute__((cleanup(window_release)))
 
-/* The code from `addr` on, up to `want` bytes; what is not in the file is as if it were not there. */
-static int window_get(struct window *w, uint64_t addr, uint64_t want, const uint8_t **code, size_t *len)
+/* The code from `addr` on, up to `want` bytes; what is not in the file is as if it were not there.
+ */
+static int window_get(struct window *w, uint64_t addr, uint64_t want, const uint8_t **code,
+		      size_t *len)
 {
 	uint64_t have = elf_bytes_at(w->elf, addr), n;
 	void *p;
@@ -52,7 +55,8 @@ static int window_get(struct window *w, uint64_t addr, uint64_t want, const uint
 }
 
 /* Function i with its code. false (and *rc 0): not sound. */
-static bool func_get(const struct go_table *t, uint32_t i, struct window *w, struct goframe_func *out, int *rc)
+static bool func_get(const struct go_table *t, uint32_t i, struct window *w,
+		     struct goframe_func *out, int *rc)
 {
 	struct goframe_func f = {0};
 	struct pclntab_func p;
@@ -70,7 +74,8 @@ static bool func_get(const struct go_table *t, uint32_t i, struct window *w, str
 	return !*rc;
 }
 
-/* Both the assembler function and a wrapper of it may have this name: the assembler one tells what is asked. */
+/* Both the assembler function and a wrapper of it may have this name: the assembler one tells what
+ * is asked. */
 static int runtime_learn(const struct go_table *t, struct window *w, struct goframe_runtime *out)
 {
 	uint8_t stack_code[1024], more_code[1024];
@@ -101,8 +106,8 @@ static int runtime_learn(const struct go_table *t, struct window *w, struct gofr
 	return 0;
 }
 
-/* What the loader writes into the GOT: a program's own thread-local memory ends at FS base; where it holds one word, that
- * is Go's. Of a library's place nothing is known. */
+/* What the loader writes into the GOT: a program's own thread-local memory ends at FS base; where
+ * it holds one word, that is Go's. Of a library's place nothing is known. */
 static void tls_resolve(const struct elf_file *f, struct goframe_runtime *rt)
 {
 	const Elf64_Phdr *tls = NULL;

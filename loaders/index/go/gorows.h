@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gorows: unwind rows for all functions of a Go file (amd64), from its pclntab and its code (goframe.h). The range of
- * Go's text is reserved: what .eh_frame says of it (external linkers keep a little) does not count.
+ * gorows: unwind rows for all functions of a Go file (amd64), from its pclntab and its code
+ * (goframe.h). The range of Go's text is reserved: what .eh_frame says of it (external linkers keep
+ * a little) does not count.
  */
 #ifndef SONDE_INDEX_GOROWS_H
 #define SONDE_INDEX_GOROWS_H
@@ -10,7 +11,8 @@
 #include "loaders/index/go/gotable.h"
 #include "loaders/index/unwind/rows.h"
 
-/* 0, also for what is not amd64 (no rows); else as source_read. Code that cannot be read costs what it would tell. */
+/* 0, also for what is not amd64 (no rows); else as source_read. Code that cannot be read costs what
+ * it would tell. */
 int gorows_add(struct elf_file *f, const struct go_table *t, struct rows *rows);
 
 #endif

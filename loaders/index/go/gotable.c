@@ -90,7 +90,8 @@ static int table_by_symbol(struct elf_file *f, uint64_t at, struct go_table *out
 	return rc ? rc : table_take(&r, 0, out, vaddr);
 }
 
-static int table_in_segment(struct elf_file *f, const Elf64_Phdr *p, struct go_table *out, uint64_t *vaddr)
+static int table_in_segment(struct elf_file *f, const Elf64_Phdr *p, struct go_table *out,
+			    uint64_t *vaddr)
 {
 	cleanup_region struct region r = {0};
 	int rc = region_read(f, p->p_vaddr, p->p_filesz, &r);
@@ -122,7 +123,8 @@ static int table_by_magic(struct elf_file *f, struct go_table *out, uint64_t *va
 
 /* ---- runtime.text ---- */
 
-static uint64_t text_find(const struct elf_file *f, const struct go_symbols *syms, const struct go_table *t)
+static uint64_t text_find(const struct elf_file *f, const struct go_symbols *syms,
+			  const struct go_table *t)
 {
 	if (go_is_code(f, t->tab.text_start))
 		return t->tab.text_start;

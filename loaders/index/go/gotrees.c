@@ -2,10 +2,11 @@
 /*
  * gotrees: goline_add: where a file's trees of inlined calls are, by trying.
  *
- * Which tables hold them, and what funcdata counts from, differs between versions, and a file's version may lie. So each
- * possibility (from 1.18 on: each word of moduledata that could be gofunc) is held against the trees of up to
- * TRIED functions: all their records must name a function and a place inside. The first that does is taken; in one that
- * is not right already the first names do not begin where a name begins.
+ * Which tables hold them, and what funcdata counts from, differs between versions, and a file's
+ * version may lie. So each possibility (from 1.18 on: each word of moduledata that could be gofunc)
+ * is held against the trees of up to TRIED functions: all their records must name a function and a
+ * place inside. The first that does is taken; in one that is not right already the first names do
+ * not begin where a name begins.
  */
 #include "loaders/index/go/goline.h"
 
@@ -14,12 +15,13 @@
 #include "loaders/index/elf/region.h"
 #include "schema/base/array.h"
 
-#define TRIED          48
-#define TREES_MAX      (64ull << 20)
-#define GOFUNC_FIRST   30 /* words of moduledata */
-#define GOFUNC_LAST    56
+#define TRIED        48
+#define TREES_MAX    (64ull << 20)
+#define GOFUNC_FIRST 30 /* words of moduledata */
+#define GOFUNC_LAST  56
 
-/* In files whose funcdata are addresses: numbers of pcdata and funcdata of Go 1.13 to 1.16, 1.17, 1.12. */
+/* In files whose funcdata are addresses: numbers of pcdata and funcdata of Go 1.13
+ * to 1.16, 1.17, 1.12. */
 static const struct {
 	uint32_t pcdata, funcdata;
 } by_address[] = {{2, 4}, {2, 3}, {1, 2}};
@@ -29,7 +31,8 @@ struct tree {
 	uint32_t calls;
 };
 
-static bool tree_get(const struct goinline *g, const struct go_table *t, uint32_t i, struct tree *out)
+static bool tree_get(const struct goinline *g, const struct go_table *t, uint32_t i,
+		     struct tree *out)
 {
 	struct pclntab_record r;
 	struct pclntab_func f;
@@ -47,7 +50,8 @@ static bool tree_fits(const struct goinline *g, const struct go_table *t, const 
 	struct goinline_call c;
 
 	for (uint32_t i = 0; i < tree->calls; i++)
-		if (!goinline_call(g, &t->tab, tree->at, tree->size, (int32_t)i, &c) || c.parent >= (int32_t)i)
+		if (!goinline_call(g, &t->tab, tree->at, tree->size, (int32_t)i, &c) ||
+		    c.parent >= (int32_t)i)
 			return false;
 	return true;
 }
@@ -82,7 +86,8 @@ static int find_by_address(struct elf_file *f, const struct go_table *t, struct 
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(by_address); i++) {
-		*out = (struct goinline){.pcdata = by_address[i].pcdata, .funcdata = by_address[i].funcdata};
+		*out = (struct goinline){.pcdata = by_address[i].pcdata,
+					 .funcdata = by_address[i].funcdata};
 		rc = fits(f, t, *out);
 	}
 	return rc;
@@ -120,7 +125,8 @@ static uint64_t extent(const struct goinline *g, const struct go_table *t, uint6
 }
 
 /* 1: they are in `out` and `r`; 0: there are none, or they cannot be found; or -errno. */
-static int trees_read(struct elf_file *f, const struct go_table *t, struct goinline *out, struct region *r)
+static int trees_read(struct elf_file *f, const struct go_table *t, struct goinline *out,
+		      struct region *r)
 {
 	uint64_t lo, len;
 	int rc = t->tab.relative ? find_by_base(f, t, out) : find_by_address(f, t, out);

@@ -10,13 +10,24 @@
 #include "schema/base/array.h"
 #include "schema/image/go.h"
 
-#define LOAD     0x8b
-#define STORE    0x89
-#define ADDRESS  0x8d
+#define LOAD    0x8b
+#define STORE   0x89
+#define ADDRESS 0x8d
 
 /* ---- functions ---- */
 
-enum function { FLUSH_LOCKED, STKBUCKET, FREE, MALLOC, NEXT_CYCLE, MCACHE, PROFILE, INIT, TICKS, FUNCTIONS };
+enum function {
+	FLUSH_LOCKED,
+	STKBUCKET,
+	FREE,
+	MALLOC,
+	NEXT_CYCLE,
+	MCACHE,
+	PROFILE,
+	INIT,
+	TICKS,
+	FUNCTIONS
+};
 static_assert(FUNCTIONS == GOVARS_FUNCTIONS, "govars");
 
 static enum function function_of(const char *name)
@@ -25,9 +36,16 @@ static enum function function_of(const char *name)
 		const char *name;
 		enum function function;
 	} known[] = {
-		{"mProf_FlushLocked", FLUSH_LOCKED}, {"stkbucket", STKBUCKET},  {"mProf_Free", FREE},
-		{"mProf_Malloc", MALLOC}, {"mProf_NextCycle", NEXT_CYCLE}, {"allocmcache", MCACHE},
-		{"profilealloc", PROFILE}, {"init", INIT}, {"ticksPerSecond", TICKS}, {"tickspersecond", TICKS},
+		{"mProf_FlushLocked", FLUSH_LOCKED},
+		{"stkbucket", STKBUCKET},
+		{"mProf_Free", FREE},
+		{"mProf_Malloc", MALLOC},
+		{"mProf_NextCycle", NEXT_CYCLE},
+		{"allocmcache", MCACHE},
+		{"profilealloc", PROFILE},
+		{"init", INIT},
+		{"ticksPerSecond", TICKS},
+		{"tickspersecond", TICKS},
 	};
 
 	if (strncmp(name, "runtime.", 8))
@@ -54,21 +72,26 @@ static bool is_use(const struct x86insn *i)
 /* mov $GOVARS_RATE, %REG */
 static bool is_rate(const struct x86insn *i)
 {
-	return !i->map && ((i->opcode & 0xf8) == 0xb8 || i->opcode == 0xc7) && i->imm == GOVARS_RATE;
+	return !i->map && ((i->opcode & 0xf8) == 0xb8 || i->opcode == 0xc7) &&
+	       i->imm == GOVARS_RATE;
 }
 
-void govars_note(struct govars *g, const char *name, const uint8_t *code, size_t len, uint64_t vaddr)
+void govars_note(struct govars *g, const char *name, const uint8_t *code, size_t len,
+		 uint64_t vaddr)
 {
 	const enum function which = function_of(name);
 	struct x86insn i;
 
-	for (size_t at = 0; which != FUNCTIONS && at < len && x86insn_read(code + at, len - at, &i);) {
+	for (size_t at = 0;
+	     which != FUNCTIONS && at < len && x86insn_read(code + at, len - at, &i);) {
 		at += i.len;
 		if (which == INIT && is_rate(&i))
 			g->init_has_rate = true;
 		if (is_use(&i) && g->count[which] < GOVARS_USES_MAX)
-			g->of[which][g->count[which]++] = (struct govars_use){
-				.addr = vaddr + at + (uint64_t)(int64_t)i.disp, .opcode = i.opcode, .wide = i.rex & 8};
+			g->of[which][g->count[which]++] =
+				(struct govars_use){.addr = vaddr + at + (uint64_t)(int64_t)i.disp,
+						    .opcode = i.opcode,
+						    .wide = i.rex & 8};
 	}
 }
 
@@ -80,7 +103,8 @@ static bool in_bss(const struct image_go_record *r, uint64_t addr)
 }
 
 /* The first variable that begins as 0 and that this function loads; 0: none. */
-static uint64_t first_load(const struct govars *u, enum function which, bool wide, const struct image_go_record *r)
+static uint64_t first_load(const struct govars *u, enum function which, bool wide,
+			   const struct image_go_record *r)
 {
 	for (size_t i = 0; i < u->count[which]; i++) {
 		const struct govars_use *x = &u->of[which][i];
@@ -116,8 +140,9 @@ static void buckets_find(const struct govars *u, struct image_go_record *r)
 	for (size_t i = 0; memory && i < u->count[STKBUCKET] && n < 3; i++) {
 		const struct govars_use *x = &u->of[STKBUCKET][i];
 
-		if (!x->wide || (x->opcode != LOAD && x->opcode != STORE && x->opcode != ADDRESS) || !in_bss(r, x->addr) ||
-		    (!n && x->addr != memory) || (n && x->addr == found[n - 1]))
+		if (!x->wide || (x->opcode != LOAD && x->opcode != STORE && x->opcode != ADDRESS) ||
+		    !in_bss(r, x->addr) || (!n && x->addr != memory) ||
+		    (n && x->addr == found[n - 1]))
 			continue;
 		found[n++] = x->addr;
 	}
@@ -132,23 +157,28 @@ static void cycle_find(const struct govars *u, struct image_go_record *r)
 {
 	const uint64_t cycle = first_load(u, FREE, false, r);
 
-	if (cycle && is_used(u, MALLOC, cycle) && !r->variables[IMAGE_GO_MPROF] && !r->variables[IMAGE_GO_MPROF_CYCLE])
-		take(r, is_used(u, NEXT_CYCLE, cycle + 4) ? IMAGE_GO_MPROF : IMAGE_GO_MPROF_CYCLE, cycle);
+	if (cycle && is_used(u, MALLOC, cycle) && !r->variables[IMAGE_GO_MPROF] &&
+	    !r->variables[IMAGE_GO_MPROF_CYCLE])
+		take(r, is_used(u, NEXT_CYCLE, cycle + 4) ? IMAGE_GO_MPROF : IMAGE_GO_MPROF_CYCLE,
+		     cycle);
 }
 
-static void rate_find(const struct govars *u, govars_begins_fn begins, void *ctx, struct image_go_record *r)
+static void rate_find(const struct govars *u, govars_begins_fn begins, void *ctx,
+		      struct image_go_record *r)
 {
 	for (size_t i = 0; i < u->count[MCACHE]; i++) {
 		const struct govars_use *x = &u->of[MCACHE][i];
 
 		if (x->opcode != LOAD || !x->wide || !is_used(u, PROFILE, x->addr))
 			continue;
-		if (in_bss(r, x->addr) ? u->init_has_rate && is_used(u, INIT, x->addr) : begins(ctx, x->addr))
+		if (in_bss(r, x->addr) ? u->init_has_rate && is_used(u, INIT, x->addr) :
+					 begins(ctx, x->addr))
 			take(r, IMAGE_GO_MEM_PROFILE_RATE, x->addr);
 	}
 }
 
-/* In `ticks` stand lock, padding, val (to Go 1.19); lock, val; lock, startTicks, startTime, val (Go 1.22 on). */
+/* In `ticks` stand lock, padding, val (to Go 1.19); lock, val; lock, startTicks, startTime, val
+ * (Go 1.22 on). */
 static void ticks_find(const struct govars *u, struct image_go_record *r)
 {
 	const uint64_t val = first_load(u, TICKS, true, r);
@@ -158,7 +188,8 @@ static void ticks_find(const struct govars *u, struct image_go_record *r)
 		take(r, IMAGE_GO_TICKS, val - (minor >= 22 ? 24 : minor >= 20 ? 8 : 16));
 }
 
-void govars_settle(const struct govars *g, govars_begins_fn begins, void *ctx, struct image_go_record *out)
+void govars_settle(const struct govars *g, govars_begins_fn begins, void *ctx,
+		   struct image_go_record *out)
 {
 	buckets_find(g, out);
 	cycle_find(g, out);

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * govars: variables of Go's runtime that no symbol names, found by the instructions that use them. Functions are known by
- * pclntab's names, which stripping leaves; what they do with the variables has been the same from Go 1.15 to 1.27:
+ * govars: variables of Go's runtime that no symbol names, found by the instructions that use them.
+ * Functions are known by pclntab's names, which stripping leaves; what they do with the variables
+ * has been the same from Go 1.15 to 1.27:
  *
  *   mbuckets   the first 8-byte variable that mProf_FlushLocked loads; stkbucket uses it too
  *   xbuckets, bbuckets  the next two that stkbucket uses after it
- *   mProfCycle the first 4-byte variable that mProf_Free loads; mProf_Malloc loads it too. If mProf_NextCycle
- *              touches what is 4 bytes behind it, it is mProf (Go before 1.19)
- *   MemProfileRate  8 bytes that both allocmcache and profilealloc load, and that begin as 512 * 1024: in the file, or
+ *   mProfCycle the first 4-byte variable that mProf_Free loads; mProf_Malloc loads it too. If
+ * mProf_NextCycle touches what is 4 bytes behind it, it is mProf (Go before 1.19) MemProfileRate  8
+ * bytes that both allocmcache and profilealloc load, and that begin as 512 * 1024: in the file, or
  *              (Go 1.16 to 1.20) made so by runtime.init, which stores it and has that number
- *   ticks      the first 8-byte variable that ticksPerSecond loads is ticks.val, as far into ticks as the version says
+ *   ticks      the first 8-byte variable that ticksPerSecond loads is ticks.val, as far into ticks
+ * as the version says
  *
- * All but MemProfileRate begin as 0: they lie between moduledata.bss and enoptrbss. What two functions do not agree on is
- * left unknown. Whoever reads a process proves what he finds there before he believes it (loaders/goheap/buckets.h).
- * Pure over (bytes, len); amd64 alone: the caller asks for nothing else. Source: src/runtime/mprof.go, mcache.go, malloc.go, runtime.go.
+ * All but MemProfileRate begin as 0: they lie between moduledata.bss and enoptrbss. What two
+ * functions do not agree on is left unknown. Whoever reads a process proves what he finds there
+ * before he believes it (loaders/goheap/buckets.h). Pure over (bytes, len); amd64 alone: the caller
+ * asks for nothing else. Source: src/runtime/mprof.go, mcache.go, malloc.go, runtime.go.
  */
 #ifndef SONDE_INDEX_GOVARS_H
 #define SONDE_INDEX_GOVARS_H
@@ -48,8 +51,11 @@ typedef bool (*govars_begins_fn)(void *ctx, uint64_t addr);
 /* Is a function of this name looked at? */
 bool govars_wants(const char *name);
 /* The code of a function that is, from `vaddr` on. */
-void govars_note(struct govars *g, const char *name, const uint8_t *code, size_t len, uint64_t vaddr);
-/* Fill in those of out->variables that are 0, and out->from_code. `out` has version and bss already. */
-void govars_settle(const struct govars *g, govars_begins_fn begins, void *ctx, struct image_go_record *out);
+void govars_note(struct govars *g, const char *name, const uint8_t *code, size_t len,
+		 uint64_t vaddr);
+/* Fill in those of out->variables that are 0, and out->from_code. `out` has version and bss
+ * already. */
+void govars_settle(const struct govars *g, govars_begins_fn begins, void *ctx,
+		   struct image_go_record *out);
 
 #endif

@@ -38,7 +38,8 @@ static unsigned entry_size(const struct pclntab *t)
 	return t->relative ? 4 : t->ptr_size;
 }
 
-/* Entry or offset number `k` of functab (two a function); its place was checked by pclntab_parse. */
+/* Entry or offset number `k` of functab (two a function); its place was checked by pclntab_parse.
+ */
 static uint64_t functab_value(const struct pclntab *t, size_t k)
 {
 	const uint8_t *p = t->data + t->functab + k * entry_size(t);
@@ -110,8 +111,7 @@ int pclntab_parse(const void *data, size_t len, struct pclntab *out)
 	t.relative = t.generation >= 18;
 	if (!header_read(&t, &c, &count))
 		return -EBADMSG;
-	if (!count || count > UINT32_MAX / 2 ||
-	    (2 * count + 1) * entry_size(&t) > len - t.functab)
+	if (!count || count > UINT32_MAX / 2 || (2 * count + 1) * entry_size(&t) > len - t.functab)
 		return -EBADMSG;
 	t.func_count = (uint32_t)count;
 	/* a table by accident (bytes that look like a magic) has no ascending entries */
@@ -196,11 +196,13 @@ bool pclntab_record(const struct pclntab *t, uint32_t i, struct pclntab_record *
 	r.flags = cursor_u8(&c);
 	zero = cursor_u8(&c);
 	r.funcdata_count = cursor_u8(&c);
-	if (c.bad || zero || (t->generation == 2 && r.flags) || r.pcdata_count > cursor_left(&c) / 4)
+	if (c.bad || zero || (t->generation == 2 && r.flags) ||
+	    r.pcdata_count > cursor_left(&c) / 4)
 		return false;
 	r.pcdata = c.pos;
 	r.funcdata = r.pcdata + r.pcdata_count * 4;
-	r.funcdata += (word - r.funcdata % word) % word; /* the table itself is aligned to at least a word */
+	r.funcdata += (word - r.funcdata % word) %
+		      word; /* the table itself is aligned to at least a word */
 	if (r.funcdata > t->len || r.funcdata_count > (t->len - r.funcdata) / word)
 		return false;
 	*out = r;
@@ -217,7 +219,8 @@ uint32_t pclntab_pcdata(const struct pclntab *t, const struct pclntab_record *r,
 	return v;
 }
 
-bool pclntab_funcdata(const struct pclntab *t, const struct pclntab_record *r, uint32_t k, uint64_t *out)
+bool pclntab_funcdata(const struct pclntab *t, const struct pclntab_record *r, uint32_t k,
+		      uint64_t *out)
 {
 	size_t word = t->relative ? 4 : t->ptr_size;
 	uint64_t v = 0;
@@ -231,7 +234,8 @@ bool pclntab_funcdata(const struct pclntab *t, const struct pclntab_record *r, u
 	return true;
 }
 
-const char *pclntab_file(const struct pclntab *t, const struct pclntab_record *r, int32_t number, size_t *key)
+const char *pclntab_file(const struct pclntab *t, const struct pclntab_record *r, int32_t number,
+			 size_t *key)
 {
 	struct cursor c = cursor_init(t->data, t->len);
 	uint64_t index = (uint64_t)(uint32_t)number + (t->generation == 2 ? 0 : r->cu);
@@ -263,7 +267,8 @@ size_t pclntab_scan(const void *data, size_t len, size_t from)
 		if (p[i + 1] != 0xff || p[i + 2] != 0xff || p[i + 3] != 0xff)
 			continue;
 		memcpy(&magic, p + i, 4);
-		if (generation_of(magic) && !p[i + 4] && !p[i + 5] && (p[i + 7] == 4 || p[i + 7] == 8))
+		if (generation_of(magic) && !p[i + 4] && !p[i + 5] &&
+		    (p[i + 7] == 4 || p[i + 7] == 8))
 			return i;
 	}
 	return len;

@@ -12,8 +12,8 @@
 #include "schema/base/cleanup.h"
 
 /* Behind ".debug_", or ".zdebug_" for what old tools compressed. */
-static const char *const wanted[] = {"info", "abbrev", "line", "str", "line_str", "str_offsets", "addr", "ranges",
-				     "rnglists"};
+static const char *const wanted[] = {"info",        "abbrev", "line",   "str",     "line_str",
+				     "str_offsets", "addr",   "ranges", "rnglists"};
 #define WANTED_COUNT ARRAY_SIZE(wanted)
 #define NAME_MAX_LEN 32
 
@@ -73,14 +73,17 @@ static Elf64_Shdr *section_add(struct build *b, const char *name)
 	Elf64_Shdr *s = &b->sections[b->count++];
 	size_t len = strlen(name) + 1;
 
-	*s = (Elf64_Shdr){.sh_name = (Elf64_Word)b->names_len, .sh_type = SHT_PROGBITS, .sh_offset = b->at,
+	*s = (Elf64_Shdr){.sh_name = (Elf64_Word)b->names_len,
+			  .sh_type = SHT_PROGBITS,
+			  .sh_offset = b->at,
 			  .sh_addralign = 1};
 	memcpy(b->names + b->names_len, name, len);
 	b->names_len += len;
 	return s;
 }
 
-/* How a section's bytes begin: as they are; with a 32-bit file's header of compressed bytes; or as ".zdebug_..." did. */
+/* How a section's bytes begin: as they are; with a 32-bit file's header of compressed bytes; or as
+ * ".zdebug_..." did. */
 enum packing { PLAIN, PACKED_32, PACKED_OLD };
 
 #define OLD_MAGIC       "ZLIB"
@@ -105,12 +108,15 @@ static Elf64_Chdr header_widen(const uint8_t *from, enum packing packing)
 
 	if (packing == PACKED_32) {
 		memcpy(&narrow, from, sizeof(narrow));
-		return (Elf64_Chdr){.ch_type = narrow.ch_type, .ch_size = narrow.ch_size,
+		return (Elf64_Chdr){.ch_type = narrow.ch_type,
+				    .ch_size = narrow.ch_size,
 				    .ch_addralign = narrow.ch_addralign};
 	}
 	memcpy(&size, from + sizeof(OLD_MAGIC) - 1, sizeof(size));
-	return (Elf64_Chdr){.ch_type = memcmp(from, OLD_MAGIC, sizeof(OLD_MAGIC) - 1) ? 0 : ELFCOMPRESS_ZLIB,
-			    .ch_size = __builtin_bswap64(size), .ch_addralign = 1};
+	return (Elf64_Chdr){
+		.ch_type = memcmp(from, OLD_MAGIC, sizeof(OLD_MAGIC) - 1) ? 0 : ELFCOMPRESS_ZLIB,
+		.ch_size = __builtin_bswap64(size),
+		.ch_addralign = 1};
 }
 
 /* The bytes of a section of the file, with the header that a 64-bit file would have. */
@@ -141,7 +147,10 @@ static int section_copy(struct build *b, struct elf_file *f, const Elf64_Shdr *f
 
 static void finish(struct build *b, uint16_t machine)
 {
-	Elf64_Ehdr h = {.e_type = ET_EXEC, .e_machine = machine, .e_version = EV_CURRENT, .e_ehsize = sizeof(h),
+	Elf64_Ehdr h = {.e_type = ET_EXEC,
+			.e_machine = machine,
+			.e_version = EV_CURRENT,
+			.e_ehsize = sizeof(h),
 			.e_shentsize = sizeof(Elf64_Shdr)};
 	Elf64_Shdr *names = section_add(b, ".shstrtab");
 
@@ -180,14 +189,16 @@ int dwelf_make(struct elf_file *f, void **out, size_t *size)
 		return -ENOENT;
 	if (bytes > *f->src.left)
 		return -EFBIG;
-	b.size = sizeof(Elf64_Ehdr) + bytes + sizeof(b.sections) + sizeof(b.names) + WANTED_COUNT * 32;
+	b.size = sizeof(Elf64_Ehdr) + bytes + sizeof(b.sections) + sizeof(b.names) +
+		 WANTED_COUNT * 32;
 	b.buf = buf = calloc(1, b.size);
 	if (!buf)
 		return -ENOMEM;
 	for (size_t i = 0; i < f->section_count; i++) {
 		int rc;
 
-		if (!is_wanted(f, &f->sections[i]) || have_already(&b, elf_section_name(f, &f->sections[i])))
+		if (!is_wanted(f, &f->sections[i]) ||
+		    have_already(&b, elf_section_name(f, &f->sections[i])))
 			continue;
 		rc = section_copy(&b, f, &f->sections[i]);
 		if (rc)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwinline: the tree of a unit, walked for DW_TAG_inlined_subroutine. Each such DIE with code of its own is a node of the
- * lineset; its caller is the nearest one around it within the same function. Its name is that of its origin, which may
- * stand in another unit, or in the file that dwz made; each origin is looked at once.
+ * dwinline: the tree of a unit, walked for DW_TAG_inlined_subroutine. Each such DIE with code of
+ * its own is a node of the lineset; its caller is the nearest one around it within the same
+ * function. Its name is that of its origin, which may stand in another unit, or in the file that
+ * dwz made; each origin is looked at once.
  */
 #include <dwarf.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 #include "loaders/index/lines/dwunit.h"
 #include "schema/base/hash.h"
 
-#define DEPTH_MAX 256          /* of DIEs in one another */
-#define NAMES_MAX (1u << 20)   /* origins remembered */
+#define DEPTH_MAX  256         /* of DIEs in one another */
+#define NAMES_MAX  (1u << 20)  /* origins remembered */
 #define RANGES_MAX 100000      /* of one DIE */
 #define NO_NAME    "(inlined)" /* its name is not told, or in a file that is not there */
 
@@ -53,7 +54,8 @@ static const char *string_of(Dwarf_Die *die, unsigned name)
 	return dwarf_attr_integrate(die, name, &attr) ? dwarf_formstring(&attr) : NULL;
 }
 
-/* As the symbol tables name it, so that it is made readable in the same way; else its plain name. */
+/* As the symbol tables name it, so that it is made readable in the same way; else its plain name.
+ */
 static uint32_t name_read(struct dwunit *u, Dwarf_Die *die)
 {
 	const char *name = string_of(die, DW_AT_linkage_name);
@@ -119,10 +121,14 @@ static uint32_t inline_add(struct dwunit *u, Dwarf_Die *die, uint32_t parent)
 		if (lo >= hi || !lineset_wants(u->set, lo))
 			continue;
 		if (!made) {
-			node = lineset_inline(u->set, &(struct lineset_call){
-				.parent = parent, .name = origin_name(u, die),
-				.file = dwline_file(&u->table, number_of(die, DW_AT_call_file)),
-				.line = number_of(die, DW_AT_call_line), .column = number_of(die, DW_AT_call_column)});
+			node = lineset_inline(
+				u->set, &(struct lineset_call){
+						.parent = parent,
+						.name = origin_name(u, die),
+						.file = dwline_file(
+							&u->table, number_of(die, DW_AT_call_file)),
+						.line = number_of(die, DW_AT_call_line),
+						.column = number_of(die, DW_AT_call_column)});
 			made = true;
 		}
 		lineset_range(u->set, node, lo, hi);
@@ -197,7 +203,8 @@ void dwinline_read(struct dwunit *u, Dwarf_Die *cu)
 		struct level *l = &levels[depth];
 		uint32_t node = l->node;
 
-		if (visit(u, &l->die, &node) && depth + 1 < DEPTH_MAX && !dwarf_child(&l->die, &l[1].die)) {
+		if (visit(u, &l->die, &node) && depth + 1 < DEPTH_MAX &&
+		    !dwarf_child(&l->die, &l[1].die)) {
 			l[1].node = node;
 			depth++;
 			continue;

@@ -51,7 +51,8 @@ static bool files_add(struct dwline *t, uint32_t number)
 }
 
 /* A relative directory is so to the one that the compiler ran in. */
-static uint32_t path_number(struct lineset *set, const char *unit_dir, const char *dir, const char *name)
+static uint32_t path_number(struct lineset *set, const char *unit_dir, const char *dir,
+			    const char *name)
 {
 	const bool whole = *name == '/', rooted = dir && *dir == '/';
 	char path[3 * PATH_MAX];
@@ -68,8 +69,8 @@ static uint32_t path_number(struct lineset *set, const char *unit_dir, const cha
 }
 
 /* DWARF 2 to 4: lists that end in an empty name; directory 0 is the unit's, file 0 is none. */
-static bool names_read_old(struct dwline *t, struct cursor *c, struct dirs *dirs, const char *unit_dir,
-			   struct lineset *set)
+static bool names_read_old(struct dwline *t, struct cursor *c, struct dirs *dirs,
+			   const char *unit_dir, struct lineset *set)
 {
 	const char *name;
 	size_t len = 0;
@@ -84,7 +85,8 @@ static bool names_read_old(struct dwline *t, struct cursor *c, struct dirs *dirs
 
 		leb_unsigned(c); /* time */
 		leb_unsigned(c); /* size */
-		if (!files_add(t, path_number(set, unit_dir, dir < dirs->count ? dirs->at[dir] : NULL, name)))
+		if (!files_add(t, path_number(set, unit_dir,
+					      dir < dirs->count ? dirs->at[dir] : NULL, name)))
 			return false;
 	}
 	return !c->bad;
@@ -114,29 +116,55 @@ static uint64_t offset_read(struct cursor *c, uint8_t size)
 	return size == 8 ? cursor_u64(c) : cursor_u32(c);
 }
 
-/* One value: *number or *str is set, or it is stepped over. Unknown forms are bad: their length is not known. */
-static void value_read(struct cursor *c, const struct dwline_sections *s, uint8_t offset_size, uint64_t form,
-		       uint64_t *number, const char **str)
+/* One value: *number or *str is set, or it is stepped over. Unknown forms are bad: their length is
+ * not known. */
+static void value_read(struct cursor *c, const struct dwline_sections *s, uint8_t offset_size,
+		       uint64_t form, uint64_t *number, const char **str)
 {
 	size_t len = 0;
 
 	*number = 0;
 	*str = NULL;
 	switch (form) {
-	case DW_FORM_string: *str = cursor_str(c, &len); break;
-	case DW_FORM_line_strp: *str = string_at(&s->line_str, offset_read(c, offset_size)); break;
-	case DW_FORM_strp: *str = string_at(&s->str, offset_read(c, offset_size)); break;
+	case DW_FORM_string:
+		*str = cursor_str(c, &len);
+		break;
+	case DW_FORM_line_strp:
+		*str = string_at(&s->line_str, offset_read(c, offset_size));
+		break;
+	case DW_FORM_strp:
+		*str = string_at(&s->str, offset_read(c, offset_size));
+		break;
 	case DW_FORM_strp_sup:
-	case DW_FORM_GNU_strp_alt: offset_read(c, offset_size); break;
-	case DW_FORM_udata: *number = leb_unsigned(c); break;
-	case DW_FORM_data1: *number = cursor_u8(c); break;
-	case DW_FORM_data2: *number = cursor_u16(c); break;
-	case DW_FORM_data4: *number = cursor_u32(c); break;
-	case DW_FORM_data8: *number = cursor_u64(c); break;
-	case DW_FORM_data16: cursor_bytes(c, 16); break;
-	case DW_FORM_block1: cursor_bytes(c, cursor_u8(c)); break;
-	case DW_FORM_block: cursor_bytes(c, leb_unsigned(c)); break;
-	default: c->bad = true;
+	case DW_FORM_GNU_strp_alt:
+		offset_read(c, offset_size);
+		break;
+	case DW_FORM_udata:
+		*number = leb_unsigned(c);
+		break;
+	case DW_FORM_data1:
+		*number = cursor_u8(c);
+		break;
+	case DW_FORM_data2:
+		*number = cursor_u16(c);
+		break;
+	case DW_FORM_data4:
+		*number = cursor_u32(c);
+		break;
+	case DW_FORM_data8:
+		*number = cursor_u64(c);
+		break;
+	case DW_FORM_data16:
+		cursor_bytes(c, 16);
+		break;
+	case DW_FORM_block1:
+		cursor_bytes(c, cursor_u8(c));
+		break;
+	case DW_FORM_block:
+		cursor_bytes(c, leb_unsigned(c));
+		break;
+	default:
+		c->bad = true;
 	}
 }
 
@@ -151,8 +179,8 @@ static void format_read(struct cursor *c, struct format *f)
 	}
 }
 
-static struct entry entry_read(struct cursor *c, const struct dwline_sections *s, uint8_t offset_size,
-			       const struct format *f)
+static struct entry entry_read(struct cursor *c, const struct dwline_sections *s,
+			       uint8_t offset_size, const struct format *f)
 {
 	struct entry e = {0};
 
@@ -169,8 +197,8 @@ static struct entry entry_read(struct cursor *c, const struct dwline_sections *s
 	return e;
 }
 
-static bool names_read(struct dwline *t, struct cursor *c, const struct dwline_sections *s, struct dirs *dirs,
-		       const char *unit_dir, struct lineset *set)
+static bool names_read(struct dwline *t, struct cursor *c, const struct dwline_sections *s,
+		       struct dirs *dirs, const char *unit_dir, struct lineset *set)
 {
 	struct format format;
 	uint64_t n;
@@ -195,7 +223,8 @@ static bool names_read(struct dwline *t, struct cursor *c, const struct dwline_s
 /* ---- the header (6.2.4) ---- */
 
 /* The table's bytes from behind its length, as long as it says. */
-static struct cursor unit_cut(const struct dwline_sections *s, uint64_t offset, uint8_t *offset_size)
+static struct cursor unit_cut(const struct dwline_sections *s, uint64_t offset,
+			      uint8_t *offset_size)
 {
 	struct cursor c = cursor_init(s->line.data, s->line.size);
 	uint64_t len;
@@ -238,8 +267,8 @@ static bool header_read(struct dwline *t, struct cursor *c, size_t *program)
 	return !c->bad && t->line_range && t->opcode_base;
 }
 
-bool dwline_open(struct dwline *t, const struct dwline_sections *s, uint64_t offset, const char *dir,
-		 struct lineset *set)
+bool dwline_open(struct dwline *t, const struct dwline_sections *s, uint64_t offset,
+		 const char *dir, struct lineset *set)
 {
 	struct dirs dirs = {0};
 	struct cursor c;
@@ -320,15 +349,28 @@ static void extended(struct cursor *c, struct state *st, struct lineset *set)
 	cursor_seek(c, end);
 }
 
-static void standard(const struct dwline *t, struct cursor *c, uint8_t op, struct state *st, struct lineset *set)
+static void standard(const struct dwline *t, struct cursor *c, uint8_t op, struct state *st,
+		     struct lineset *set)
 {
 	switch (op) {
-	case DW_LNS_copy: row_add(t, st, set); break;
-	case DW_LNS_advance_pc: addr_advance(t, st, leb_unsigned(c)); break;
-	case DW_LNS_advance_line: st->line += (uint32_t)leb_signed(c); break;
-	case DW_LNS_set_file: st->file = leb_unsigned(c); break;
-	case DW_LNS_set_column: st->column = leb_unsigned(c); break;
-	case DW_LNS_const_add_pc: addr_advance(t, st, (255u - t->opcode_base) / t->line_range); break;
+	case DW_LNS_copy:
+		row_add(t, st, set);
+		break;
+	case DW_LNS_advance_pc:
+		addr_advance(t, st, leb_unsigned(c));
+		break;
+	case DW_LNS_advance_line:
+		st->line += (uint32_t)leb_signed(c);
+		break;
+	case DW_LNS_set_file:
+		st->file = leb_unsigned(c);
+		break;
+	case DW_LNS_set_column:
+		st->column = leb_unsigned(c);
+		break;
+	case DW_LNS_const_add_pc:
+		addr_advance(t, st, (255u - t->opcode_base) / t->line_range);
+		break;
 	case DW_LNS_fixed_advance_pc:
 		st->addr += cursor_u16(c);
 		st->op_index = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dwline: one line table of .debug_line (DWARF 2 to 5, 6.2) into a lineset. Pure over bytes, bounded by them: each byte
- * makes at most one row, each table is read once.
+ * dwline: one line table of .debug_line (DWARF 2 to 5, 6.2) into a lineset. Pure over bytes,
+ * bounded by them: each byte makes at most one row, each table is read once.
  *
- * Not libdw's: it sorts the rows of all sequences of a unit together, and where linkers leave sequences of no length, or
- * several for one merged function (COMDAT), nobody can tell any more which row ends where (libjvm.so, built with LTO:
- * 14 000 rows left of 2 million). See docs/decisions/0081.
+ * Not libdw's: it sorts the rows of all sequences of a unit together, and where linkers leave
+ * sequences of no length, or several for one merged function (COMDAT), nobody can tell any more
+ * which row ends where (libjvm.so, built with LTO: 14 000 rows left of 2 million). See
+ * docs/decisions/0081.
  */
 #ifndef SONDE_INDEX_DWLINE_H
 #define SONDE_INDEX_DWLINE_H
@@ -39,10 +40,10 @@ struct dwline {
 	size_t file_count, file_cap;
 };
 
-/* The header of the table at `offset`, its files into `set`. `dir`: the unit's directory (DW_AT_comp_dir), NULL: not told.
- * false: it does not fit; then nothing is to be released. */
-bool dwline_open(struct dwline *t, const struct dwline_sections *s, uint64_t offset, const char *dir,
-		 struct lineset *set);
+/* The header of the table at `offset`, its files into `set`. `dir`: the unit's directory
+ * (DW_AT_comp_dir), NULL: not told. false: it does not fit; then nothing is to be released. */
+bool dwline_open(struct dwline *t, const struct dwline_sections *s, uint64_t offset,
+		 const char *dir, struct lineset *set);
 void dwline_release(struct dwline *t);
 /* Its rows. What comes after a damaged instruction is left out. */
 void dwline_rows(const struct dwline *t, struct lineset *set);

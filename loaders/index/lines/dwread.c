@@ -14,7 +14,8 @@
 #include "loaders/index/lines/dwunit.h"
 #include "schema/base/clock.h"
 
-/* libdw ends the program when its memory runs out, unless its handler does not come back. A handler has no context. */
+/* libdw ends the program when its memory runs out, unless its handler does not come back. A handler
+ * has no context. */
 static _Thread_local jmp_buf out_of_memory;
 
 __attribute__((noreturn)) static void on_out_of_memory(void)
@@ -29,8 +30,8 @@ struct reader {
 	struct dwunit_memory memory;
 	struct dwunit unit;
 	struct dwline_sections sections;
-	Dwarf_Off offset;        /* of the next unit */
-	bool split;              /* a unit's functions stand in a .dwo file */
+	Dwarf_Off offset; /* of the next unit */
+	bool split;       /* a unit's functions stand in a .dwo file */
 	bool done;
 	const char *note;
 };
@@ -52,9 +53,11 @@ static const char *unpack(Elf *elf)
 			return "its debug sections are damaged";
 		if (elf_compress(scn, 0, 0) >= 0)
 			continue;
-		return chdr.ch_type == ELFCOMPRESS_ZLIB ? "its debug sections cannot be unpacked" :
-		       chdr.ch_type == 2 ? "its debug sections are compressed with zstd, which this libelf cannot unpack" :
-		       "its debug sections are compressed in a way that this libelf does not know";
+		return chdr.ch_type == ELFCOMPRESS_ZLIB ?
+			       "its debug sections cannot be unpacked" :
+		       chdr.ch_type == 2 ?
+			       "its debug sections are compressed with zstd, which this libelf cannot unpack" :
+			       "its debug sections are compressed in a way that this libelf does not know";
 	}
 	return NULL;
 }
@@ -83,7 +86,8 @@ static struct dwline_bytes section_bytes(Elf *elf, const char *name)
 		return (struct dwline_bytes){0};
 	while ((scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr shdr;
-		const char *has = gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
+		const char *has =
+			gelf_getshdr(scn, &shdr) ? elf_strptr(elf, names, shdr.sh_name) : NULL;
 		Elf_Data *data = has && !strcmp(has, name) ? elf_getdata(scn, NULL) : NULL;
 
 		if (data && data->d_buf)
@@ -145,7 +149,8 @@ static void batch_read(struct reader *r)
 		Dwarf_Off next;
 		size_t header;
 
-		if (dwarf_next_unit(r->main, r->offset, &next, &header, NULL, NULL, NULL, NULL, NULL, NULL) ||
+		if (dwarf_next_unit(r->main, r->offset, &next, &header, NULL, NULL, NULL, NULL,
+				    NULL, NULL) ||
 		    next <= r->offset) {
 			r->done = true;
 			return;
@@ -191,9 +196,10 @@ const char *dwread_run(const struct dwread_input *in, struct lineset *set)
 	r.main_elf = elf_of(in->main, in->main_size, &why);
 	if (!r.main_elf)
 		return why;
-	r.sections = (struct dwline_sections){.line = section_bytes(r.main_elf, ".debug_line"),
-					      .line_str = section_bytes(r.main_elf, ".debug_line_str"),
-					      .str = section_bytes(r.main_elf, ".debug_str")};
+	r.sections =
+		(struct dwline_sections){.line = section_bytes(r.main_elf, ".debug_line"),
+					 .line_str = section_bytes(r.main_elf, ".debug_line_str"),
+					 .str = section_bytes(r.main_elf, ".debug_str")};
 	r.unit.sections = &r.sections;
 	r.alt_elf = in->alt ? elf_of(in->alt, in->alt_size, &why) : NULL;
 	if (setjmp(out_of_memory))

@@ -2,9 +2,10 @@
 /*
  * dwread: lines and inlined functions of DWARF 2 to 5 into a lineset, by libdw.
  *
- * Time: units are read one after another until `until_cpu_ns` of the process's CPU time. Memory: libdw keeps all that it
- * has decoded, so a fresh handle is taken every DWREAD_BATCH_BYTES of units; when an allocation fails all the same,
- * what was collected stays. In both cases `note` says that the rest is missing.
+ * Time: units are read one after another until `until_cpu_ns` of the process's CPU time. Memory:
+ * libdw keeps all that it has decoded, so a fresh handle is taken every DWREAD_BATCH_BYTES of
+ * units; when an allocation fails all the same, what was collected stays. In both cases `note` says
+ * that the rest is missing.
  */
 #ifndef SONDE_INDEX_DWREAD_H
 #define SONDE_INDEX_DWREAD_H
@@ -28,8 +29,8 @@ struct dwread_input {
 	bool skip_go; /* leave out Go's units: its pclntab has told */
 };
 
-/* What is there is in `set` afterwards, whatever comes back. The reason why lines are missing or not complete, for people;
- * NULL: all is there. */
+/* What is there is in `set` afterwards, whatever comes back. The reason why lines are missing or
+ * not complete, for people; NULL: all is there. */
 const char *dwread_run(const struct dwread_input *in, struct lineset *set);
 
 #endif

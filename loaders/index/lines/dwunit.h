@@ -17,13 +17,14 @@ struct dwunit_set {
 	size_t count, slot_count;
 };
 
-/* What stays from one unit to the next: names of functions by the place of their DIE, line tables and functions already
- * read. Where linkers merge a function that several units have, each of them claims its address: the first one counts. */
+/* What stays from one unit to the next: names of functions by the place of their DIE, line tables
+ * and functions already read. Where linkers merge a function that several units have, each of them
+ * claims its address: the first one counts. */
 struct dwunit_memory {
 	struct dwunit_name {
 		const void *die; /* NULL: free */
 		uint32_t name;
-	} *names; /* own; open addressing */
+	} * names; /* own; open addressing */
 	size_t name_count, name_slots;
 	struct dwunit_set tables;    /* by offset */
 	struct dwunit_set functions; /* by address */
@@ -35,8 +36,8 @@ struct dwunit {
 	const struct dwline_sections *sections;
 	int64_t until_cpu_ns;
 	uint32_t steps;
-	bool late; /* until_cpu_ns is over: what was read so far is in the set */
-	bool nameless; /* some inlined function's name was not found */
+	bool late;           /* until_cpu_ns is over: what was read so far is in the set */
+	bool nameless;       /* some inlined function's name was not found */
 	struct dwline table; /* own; of the unit */
 };
 

@@ -74,7 +74,8 @@ static void run_release(struct run *r)
 	bytes_release(&r->nodes);
 }
 
-/* Begins a row; true: it is the first of a new block, whose state is fresh. `delta`: what to add to the address. */
+/* Begins a row; true: it is the first of a new block, whose state is fresh. `delta`: what to add to
+ * the address. */
 static bool run_row(struct run *r, uint32_t addr, uint32_t *delta)
 {
 	const bool fresh = r->count++ % IMAGE_BLOCK_ROWS == 0;
@@ -82,7 +83,8 @@ static bool run_row(struct run *r, uint32_t addr, uint32_t *delta)
 	*delta = fresh ? 0 : addr - r->addr;
 	r->addr = addr;
 	if (fresh)
-		bytes_add(&r->blocks, &(struct image_block){.start = addr, .at = (uint32_t)r->rows.len},
+		bytes_add(&r->blocks,
+			  &(struct image_block){.start = addr, .at = (uint32_t)r->rows.len},
 			  sizeof(struct image_block));
 	return fresh;
 }
@@ -90,8 +92,10 @@ static bool run_row(struct run *r, uint32_t addr, uint32_t *delta)
 /* The section's bytes into a fresh buffer. */
 static int run_finish(const struct run *r, uint8_t **out, size_t *size)
 {
-	struct image_runs head = {.block_count = (uint32_t)(r->blocks.len / sizeof(struct image_block)),
-				  .row_count = r->count, .rows_size = (uint32_t)r->rows.len,
+	struct image_runs head = {.block_count =
+					  (uint32_t)(r->blocks.len / sizeof(struct image_block)),
+				  .row_count = r->count,
+				  .rows_size = (uint32_t)r->rows.len,
 				  .nodes_size = (uint32_t)r->nodes.len};
 	cleanup_bytes struct bytes all = {0};
 
@@ -112,12 +116,14 @@ static int run_finish(const struct run *r, uint8_t **out, size_t *size)
 struct used {
 	const struct strtab *from;
 	const struct linecode_strings *to;
-	uint32_t *numbers; /* own; by offset in `from`: what stands for it in the index, 0: not used yet */
+	uint32_t *numbers; /* own; by offset in `from`: what stands for it in the index, 0: not used
+			      yet */
 	uint32_t *files;   /* own; NULL for names */
 	size_t file_count;
 };
 
-static int used_init(struct used *u, const struct strtab *from, const struct linecode_strings *to, bool files)
+static int used_init(struct used *u, const struct strtab *from, const struct linecode_strings *to,
+		     bool files)
 {
 	u->from = from;
 	u->to = to;
@@ -141,7 +147,8 @@ static int used_file(struct used *u, uint32_t file, uint32_t *number)
 	if (!file)
 		return 0;
 	if (!u->numbers[file]) {
-		rc = u->to->add(u->to->ctx, strtab_get(u->from, file), false, &u->files[u->file_count]);
+		rc = u->to->add(u->to->ctx, strtab_get(u->from, file), false,
+				&u->files[u->file_count]);
 		if (!rc)
 			u->numbers[file] = (uint32_t)++u->file_count;
 	}
@@ -198,7 +205,10 @@ static int lines_row(struct line_writer *w, uint32_t addr, const struct lineset_
 	if (run_row(&w->run, addr, &delta))
 		w->file = w->line = w->column = 0;
 	step = r->line - w->line;
-	row[0] = (uint8_t)((delta < 15 ? delta : 15) | (step == 0 ? 0 : step == 1 ? 0x10 : 0x20) |
+	row[0] = (uint8_t)((delta < 15 ? delta : 15) |
+			   (step == 0 ? 0 :
+			    step == 1 ? 0x10 :
+					0x20) |
 			   (r->column != w->column ? 0x40 : 0) | (file != w->file ? 0x80 : 0));
 	if (delta >= 15)
 		n += number_put(row + n, delta - 15);
@@ -217,8 +227,8 @@ static int lines_row(struct line_writer *w, uint32_t addr, const struct lineset_
 }
 
 /* What of a sequence lies at `from` or behind. */
-static int lines_sequence(struct line_writer *w, const struct lineset_sequence *q, const struct lineset_row_record *rows,
-			  uint32_t from)
+static int lines_sequence(struct line_writer *w, const struct lineset_sequence *q,
+			  const struct lineset_row_record *rows, uint32_t from)
 {
 	int rc = 0;
 
@@ -303,7 +313,8 @@ static int nodes_write(struct inline_writer *w, uint32_t index)
 	size_t n = 0;
 	int rc = 0;
 
-	for (; index && !w->offsets[index] && n < IMAGE_INLINE_DEPTH_MAX; index = w->set->nodes[index].parent)
+	for (; index && !w->offsets[index] && n < IMAGE_INLINE_DEPTH_MAX;
+	     index = w->set->nodes[index].parent)
 		chain[n++] = index;
 	while (!rc && n)
 		rc = node_write(w, chain[--n]);
@@ -336,7 +347,8 @@ static int inlines_row(void *ctx, uint32_t addr, uint32_t index)
 	return 0;
 }
 
-static int inlines_make(struct lineset *s, struct used *files, struct used *names, struct linecode *out)
+static int inlines_make(struct lineset *s, struct used *files, struct used *names,
+			struct linecode *out)
 {
 	cleanup_free uint32_t *offsets = calloc(s->node_count + 1, sizeof(*offsets));
 	struct inline_writer w = {.set = s, .files = files, .names = names, .offsets = offsets};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linecode: the sections LINE_FILES, LINES and INLINES (schema/image/format.h, 8 to 12) of what a lineset collected. */
+/* linecode: the sections LINE_FILES, LINES and INLINES (schema/image/format.h, 8 to 12) of what a
+ * lineset collected. */
 #ifndef SONDE_INDEX_LINECODE_H
 #define SONDE_INDEX_LINECODE_H
 
@@ -9,7 +10,8 @@
 
 #include "loaders/index/lines/lineset.h"
 
-/* Puts strings into the index's STRINGS; each is asked for once. `mangled`: to be made readable. 0 or -errno. */
+/* Puts strings into the index's STRINGS; each is asked for once. `mangled`: to be made readable. 0
+ * or -errno. */
 struct linecode_strings {
 	void *ctx;
 	int (*add)(void *ctx, const char *str, bool mangled, uint32_t *offset);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * linepaint: see the header. One sweep over the addresses. The ranges that hold the present address stand in a heap
- * whose top is the one told last; what has ended is thrown away when it comes to the top. So the cost is
- * n log n, however the ranges lie.
+ * linepaint: see the header. One sweep over the addresses. The ranges that hold the present address
+ * stand in a heap whose top is the one told last; what has ended is thrown away when it comes to
+ * the top. So the cost is n log n, however the ranges lie.
  */
 #include "loaders/index/lines/linepaint.h"
 
@@ -50,10 +50,11 @@ static int by_address(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-int linepaint(struct lineset_range_record *ranges, size_t count, int (*row)(void *ctx, uint32_t addr, uint32_t node),
-	      void *ctx)
+int linepaint(struct lineset_range_record *ranges, size_t count,
+	      int (*row)(void *ctx, uint32_t addr, uint32_t node), void *ctx)
 {
-	cleanup_free const struct lineset_range_record **places = calloc(count + 1, sizeof(*places));
+	cleanup_free const struct lineset_range_record **places =
+		calloc(count + 1, sizeof(*places));
 	struct heap h = {.at = places};
 	uint32_t at = 0;
 	int rc = 0;

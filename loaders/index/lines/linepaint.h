@@ -8,9 +8,9 @@
 
 #include "loaders/index/lines/lineset.h"
 
-/* Calls `row` with rising addresses: from `addr` on, `node` counts (0: none), until the next call. Sorts `ranges`. Where `row`
- * says other than 0, that comes back at once. -ENOMEM. */
-int linepaint(struct lineset_range_record *ranges, size_t count, int (*row)(void *ctx, uint32_t addr, uint32_t node),
-	      void *ctx);
+/* Calls `row` with rising addresses: from `addr` on, `node` counts (0: none), until the next call.
+ * Sorts `ranges`. Where `row` says other than 0, that comes back at once. -ENOMEM. */
+int linepaint(struct lineset_range_record *ranges, size_t count,
+	      int (*row)(void *ctx, uint32_t addr, uint32_t node), void *ctx);
 
 #endif

@@ -10,7 +10,9 @@
 
 void lineset_init(struct lineset *s, const struct elf_range *code, size_t code_count)
 {
-	*s = (struct lineset){.code = code, .code_count = code_count, .base = code_count ? code[0].start : 0,
+	*s = (struct lineset){.code = code,
+			      .code_count = code_count,
+			      .base = code_count ? code[0].start : 0,
 			      .node_count = 1};
 }
 
@@ -123,7 +125,8 @@ void lineset_row(struct lineset *s, uint64_t addr, uint32_t file, uint32_t line,
 	const bool first = s->row_count == s->open_first;
 	struct lineset_row_record *r;
 
-	/* what begins outside of the code is of a function that the linker dropped: nothing of it counts */
+	/* what begins outside of the code is of a function that the linker dropped: nothing of it
+	 * counts */
 	s->dead |= first && !code_at(s, addr);
 	if (s->dead || addr < s->base || addr - s->base > UINT32_MAX ||
 	    (!first && addr - s->base < s->rows[s->row_count - 1].addr))
@@ -135,7 +138,9 @@ void lineset_row(struct lineset *s, uint64_t addr, uint32_t file, uint32_t line,
 		r--;
 	else
 		s->row_count++;
-	*r = (struct lineset_row_record){.addr = (uint32_t)(addr - s->base), .file = file, .line = line,
+	*r = (struct lineset_row_record){.addr = (uint32_t)(addr - s->base),
+					 .file = file,
+					 .line = line,
 					 .column = column <= UINT16_MAX ? (uint16_t)column : 0};
 }
 
@@ -153,13 +158,16 @@ void lineset_end(struct lineset *s, uint64_t end)
 	if (code && end > code->end)
 		end = code->end;
 	if (!code || end < s->base || end - s->base <= lo ||
-	    !room(s, &s->sequences, s->sequence_count, &s->sequence_cap, sizeof(*s->sequences), LINESET_ROWS_MAX)) {
+	    !room(s, &s->sequences, s->sequence_count, &s->sequence_cap, sizeof(*s->sequences),
+		  LINESET_ROWS_MAX)) {
 		s->row_count = s->open_first;
 		return;
 	}
-	s->sequences[s->sequence_count++] = (struct lineset_sequence){.lo = (uint32_t)lo, .hi = (uint32_t)(end - s->base),
-								      .first = (uint32_t)s->open_first,
-								      .count = (uint32_t)count};
+	s->sequences[s->sequence_count++] =
+		(struct lineset_sequence){.lo = (uint32_t)lo,
+					  .hi = (uint32_t)(end - s->base),
+					  .first = (uint32_t)s->open_first,
+					  .count = (uint32_t)count};
 	s->open_first = s->row_count;
 }
 
@@ -180,9 +188,13 @@ uint32_t lineset_inline(struct lineset *s, const struct lineset_call *call)
 		return parent;
 	if (!room(s, &s->nodes, s->node_count, &s->node_cap, sizeof(*s->nodes), LINESET_NODES_MAX))
 		return 0;
-	s->nodes[s->node_count] = (struct lineset_node){.parent = parent, .name = call->name, .file = call->file,
-							.line = call->line, .depth = (uint16_t)depth,
-							.column = call->column <= UINT16_MAX ? (uint16_t)call->column : 0};
+	s->nodes[s->node_count] = (struct lineset_node){
+		.parent = parent,
+		.name = call->name,
+		.file = call->file,
+		.line = call->line,
+		.depth = (uint16_t)depth,
+		.column = call->column <= UINT16_MAX ? (uint16_t)call->column : 0};
 	return (uint32_t)s->node_count++;
 }
 
@@ -191,12 +203,15 @@ void lineset_range(struct lineset *s, uint32_t node, uint64_t lo, uint64_t hi)
 	const struct elf_range *code = lo < hi ? code_at(s, lo) : NULL;
 
 	if (!code || node >= s->node_count ||
-	    !room(s, &s->ranges, s->range_count, &s->range_cap, sizeof(*s->ranges), LINESET_RANGES_MAX))
+	    !room(s, &s->ranges, s->range_count, &s->range_cap, sizeof(*s->ranges),
+		  LINESET_RANGES_MAX))
 		return;
 	if (hi > code->end)
 		hi = code->end;
-	s->ranges[s->range_count] = (struct lineset_range_record){.lo = (uint32_t)(lo - s->base),
-								  .hi = (uint32_t)(hi - s->base), .node = node,
-								  .order = (uint32_t)s->range_count};
+	s->ranges[s->range_count] =
+		(struct lineset_range_record){.lo = (uint32_t)(lo - s->base),
+					      .hi = (uint32_t)(hi - s->base),
+					      .node = node,
+					      .order = (uint32_t)s->range_count};
 	s->range_count++;
 }

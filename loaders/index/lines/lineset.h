@@ -1,25 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lineset: what any source of lines (DWARF, Go's pclntab) tells of addresses, collected; linecode.h makes the index's
- * sections of it. Addresses are the file's own virtual ones; what lies outside of its code is left out silently (a linker
- * leaves the lines of functions that it dropped at address 0).
+ * lineset: what any source of lines (DWARF, Go's pclntab) tells of addresses, collected; linecode.h
+ * makes the index's sections of it. Addresses are the file's own virtual ones; what lies outside of
+ * its code is left out silently (a linker leaves the lines of functions that it dropped at address
+ * 0).
  *
- * 1. Rows come in sequences: lineset_row with addresses that do not fall (one that does is left out), then lineset_end
- *    with the first address behind. Each row holds up to the next row; of several at one address the last counts. A
- *    sequence without its end is left out. Sequences come in any order; of two that overlap, the one that begins
- *    first (of two that begin together, the first told) keeps what it has.
- * 2. Inlined functions are a forest of nodes: one node for each call that was inlined, its parent the inlined call around
- *    it, 0 the physical function. Each range of addresses is given to one node; where ranges overlap, the one
- *    told last counts: so tell a node's ranges before those of its children. A range of node 0 takes away.
- * 3. More than IMAGE_INLINE_DEPTH_MAX functions in one another: the deeper ones count as part of the deepest kept.
- * 4. The first failure stays: after it nothing more is taken, and lineset_status says it. -ENOSPC: one of the limits
- *    below is reached; what is there is sound, and may be kept. -EFBIG: too many bytes of names. -ENOMEM.
+ * 1. Rows come in sequences: lineset_row with addresses that do not fall (one that does is left
+ * out), then lineset_end with the first address behind. Each row holds up to the next row; of
+ * several at one address the last counts. A sequence without its end is left out. Sequences come in
+ * any order; of two that overlap, the one that begins first (of two that begin together, the first
+ * told) keeps what it has.
+ * 2. Inlined functions are a forest of nodes: one node for each call that was inlined, its parent
+ * the inlined call around it, 0 the physical function. Each range of addresses is given to one
+ * node; where ranges overlap, the one told last counts: so tell a node's ranges before those of its
+ * children. A range of node 0 takes away.
+ * 3. More than IMAGE_INLINE_DEPTH_MAX functions in one another: the deeper ones count as part of
+ * the deepest kept.
+ * 4. The first failure stays: after it nothing more is taken, and lineset_status says it. -ENOSPC:
+ * one of the limits below is reached; what is there is sound, and may be kept. -EFBIG: too many
+ * bytes of names. -ENOMEM.
  *
  *   lineset_init(&s, code, n);
  *   file = lineset_file(&s, "/src/a.c");
  *   lineset_row(&s, 0x1000, file, 12, 5); ... lineset_end(&s, 0x1040);
- *   node = lineset_inline(&s, &(struct lineset_call){.name = lineset_name(&s, "f", false), .file = file, .line = 13});
- *   lineset_range(&s, node, 0x1004, 0x1010);
+ *   node = lineset_inline(&s, &(struct lineset_call){.name = lineset_name(&s, "f", false), .file =
+ * file, .line = 13}); lineset_range(&s, node, 0x1004, 0x1010);
  *   ... compose_index(..., &s, ...); lineset_release(&s);
  */
 #ifndef SONDE_INDEX_LINESET_H
@@ -98,7 +103,8 @@ bool lineset_wants(const struct lineset *s, uint64_t addr);
 
 /* A number for this name, the same for the same name; 0: "" or a failure. */
 uint32_t lineset_file(struct lineset *s, const char *name);
-/* `mangled`: made readable as the symbols are when the index is composed; else shown as it is (Go). */
+/* `mangled`: made readable as the symbols are when the index is composed; else shown as it is (Go).
+ */
 uint32_t lineset_name(struct lineset *s, const char *name, bool mangled);
 
 void lineset_row(struct lineset *s, uint64_t addr, uint32_t file, uint32_t line, uint32_t column);

@@ -17,7 +17,8 @@ enum table { STRUCTS, TYPES, CONSTANTS, TABLES };
 
 static const struct shape {
 	enum runsym symbol;
-	unsigned stride, second, number; /* of an entry; where the member's name stands, 0: it has none; where the number stands */
+	unsigned stride, second, number; /* of an entry; where the member's name stands, 0: it has
+					    none; where the number stands */
 } SHAPES[TABLES] = {
 	[STRUCTS] = {RUNSYM_JVM_STRUCTS, 48, 8, 32},
 	[TYPES] = {RUNSYM_JVM_TYPES, 40, 0, 32},
@@ -125,13 +126,15 @@ static bool name_read(struct elf_file *f, uint64_t addr, char out[NAME_MAX_ + 1]
 	return strlen(out) < n;
 }
 
-static void entry_take(const struct region *r, const struct shape *shape, uint64_t entry, enum table table, const char *type, const char *member,
+static void entry_take(const struct region *r, const struct shape *shape, uint64_t entry,
+		       enum table table, const char *type, const char *member,
 		       struct hotspot_layout *l)
 {
 	for (size_t i = 0; i < WANTED_COUNT; i++) {
 		const struct wanted *w = &WANTED[i];
 
-		if (w->table != table || strcmp(w->type, type) || (w->member && strcmp(w->member, member)))
+		if (w->table != table || strcmp(w->type, type) ||
+		    (w->member && strcmp(w->member, member)))
 			continue;
 		if (table == STRUCTS && region_word(r, entry + STRUCT_STATIC, 4))
 			l->at[w->number] = region_word(r, entry + STRUCT_ADDRESS, 8);
@@ -140,13 +143,16 @@ static void entry_take(const struct region *r, const struct shape *shape, uint64
 	}
 }
 
-static int table_read(struct elf_file *f, const struct runsyms *syms, enum table table, struct hotspot_layout *l)
+static int table_read(struct elf_file *f, const struct runsyms *syms, enum table table,
+		      struct hotspot_layout *l)
 {
 	const struct shape *s = &SHAPES[table];
 	cleanup_region struct region head = {0};
 	cleanup_region struct region r = {0};
 	uint64_t at, left;
-	int rc = runsyms_addr(syms, s->symbol) ? region_read(f, runsyms_addr(syms, s->symbol), 8, &head) : -ENOENT;
+	int rc = runsyms_addr(syms, s->symbol) ?
+			 region_read(f, runsyms_addr(syms, s->symbol), 8, &head) :
+			 -ENOENT;
 
 	if (rc)
 		return rc;
@@ -154,7 +160,8 @@ static int table_read(struct elf_file *f, const struct runsyms *syms, enum table
 	left = at ? elf_bytes_at(f, at) : 0;
 	left = left < ENTRIES_MAX * s->stride ? left : ENTRIES_MAX * s->stride;
 	rc = left ? region_read(f, at, left, &r) : -ENOENT;
-	for (uint64_t e = 0; !rc && e + s->stride <= r.len && region_word(&r, e, 8); e += s->stride) {
+	for (uint64_t e = 0; !rc && e + s->stride <= r.len && region_word(&r, e, 8);
+	     e += s->stride) {
 		char type[NAME_MAX_ + 1], member[NAME_MAX_ + 1] = "";
 
 		if (name_read(f, region_word(&r, e, 8), type, &rc) &&
@@ -167,6 +174,7 @@ static int table_read(struct elf_file *f, const struct runsyms *syms, enum table
 /* What no version does without. */
 static bool is_whole(const struct hotspot_layout *l)
 {
+	/* clang-format off */
 	static const enum hotspot_number all[] = {
 		HOTSPOT_VERSION, HOTSPOT_HEAPS, HOTSPOT_LOW, HOTSPOT_HIGH, HOTSPOT_INTERPRETER, HOTSPOT_CALL_RETURN, HOTSPOT_THREAD_OS,
 		HOTSPOT_THREAD_ANCHOR, HOTSPOT_OS_PTHREAD, HOTSPOT_ANCHOR_SP, HOTSPOT_ANCHOR_FP, HOTSPOT_ANCHOR_PC, HOTSPOT_WRAPPER_ANCHOR,
@@ -177,6 +185,7 @@ static bool is_whole(const struct hotspot_layout *l)
 		HOTSPOT_SYMBOL_LENGTH, HOTSPOT_SYMBOL_BODY, HOTSPOT_BUFFER, HOTSPOT_BUFFER_LIMIT, HOTSPOT_BYTES_DATA, HOTSPOT_SIZE_CONST,
 		HOTSPOT_SIZE_POOL, HOTSPOT_SIZE_PC, HOTSPOT_SIZE_BLOCK, HOTSPOT_HAS_LINES, HOTSPOT_CALL_WRAPPER,
 	};
+	/* clang-format on */
 
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		if (!l->at[all[i]])

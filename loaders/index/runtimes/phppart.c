@@ -9,22 +9,50 @@
 #include "loaders/index/elf/region.h"
 #include "schema/base/array.h"
 
-#define LOOP_MAX   (1u << 20)
+#define LOOP_MAX      (1u << 20)
 #define CONSTANTS_MAX (64u << 20)
-#define BUILD      "API"
-#define BUILD_END  ",NTS"
-#define DIGITS     8
+#define BUILD         "API"
+#define BUILD_END     ",NTS"
+#define DIGITS        8
 
 static const struct row {
 	uint32_t interface;
 	struct php_layout l;
 } rows_of[] = {
-	{20190902, {.version = 0x0704, .current = 488, .code = 64, .code_count = 60, .file = 136, .generator_parent = 160, .generator_frame = 64}},
+	{20190902,
+	 {.version = 0x0704,
+	  .current = 488,
+	  .code = 64,
+	  .code_count = 60,
+	  .file = 136,
+	  .generator_parent = 160,
+	  .generator_frame = 64}},
 	{20200930, {.version = 0x0800, .current = 488, .code = 72, .code_count = 68, .file = 144}},
 	{20210902, {.version = 0x0801, .current = 488, .code = 72, .code_count = 68, .file = 144}},
-	{20220829, {.version = 0x0802, .current = 488, .code = 88, .code_count = 80, .file = 152, .generator_parent = 152, .generator_frame = 56}},
-	{20230831, {.version = 0x0803, .current = 488, .code = 80, .code_count = 76, .file = 144, .generator_parent = 152, .generator_frame = 56}},
-	{20240924, {.version = 0x0804, .current = 488, .code = 104, .code_count = 96, .file = 168, .generator_parent = 152, .generator_frame = 56}},
+	{20220829,
+	 {.version = 0x0802,
+	  .current = 488,
+	  .code = 88,
+	  .code_count = 80,
+	  .file = 152,
+	  .generator_parent = 152,
+	  .generator_frame = 56}},
+	{20230831,
+	 {.version = 0x0803,
+	  .current = 488,
+	  .code = 80,
+	  .code_count = 76,
+	  .file = 144,
+	  .generator_parent = 152,
+	  .generator_frame = 56}},
+	{20240924,
+	 {.version = 0x0804,
+	  .current = 488,
+	  .code = 104,
+	  .code_count = 96,
+	  .file = 168,
+	  .generator_parent = 152,
+	  .generator_frame = 56}},
 };
 
 bool phppart_layout(uint32_t interface, struct php_layout *out)
@@ -45,7 +73,8 @@ static uint32_t interface_at(const uint8_t *s, size_t left)
 	const size_t head = strlen(BUILD), end = strlen(BUILD_END);
 	uint32_t n = 0;
 
-	if (left < head + DIGITS + end + 1 || memcmp(s, BUILD, head) || memcmp(s + head + DIGITS, BUILD_END, end + 1))
+	if (left < head + DIGITS + end + 1 || memcmp(s, BUILD, head) ||
+	    memcmp(s + head + DIGITS, BUILD_END, end + 1))
 		return 0;
 	for (size_t i = head; i < head + DIGITS; i++) {
 		if (s[i] < '0' || s[i] > '9')
@@ -75,9 +104,11 @@ static int interface_find(struct elf_file *f, uint32_t *interface)
 		cleanup_region struct region r = {0};
 		int rc;
 
-		if (s->sh_type != SHT_PROGBITS || !(s->sh_flags & SHF_ALLOC) || s->sh_flags & (SHF_EXECINSTR | SHF_WRITE) || !s->sh_size)
+		if (s->sh_type != SHT_PROGBITS || !(s->sh_flags & SHF_ALLOC) ||
+		    s->sh_flags & (SHF_EXECINSTR | SHF_WRITE) || !s->sh_size)
 			continue;
-		rc = region_read(f, s->sh_addr, s->sh_size < CONSTANTS_MAX ? s->sh_size : CONSTANTS_MAX, &r);
+		rc = region_read(f, s->sh_addr,
+				 s->sh_size < CONSTANTS_MAX ? s->sh_size : CONSTANTS_MAX, &r);
 		if (rc == -ENOENT)
 			continue;
 		if (rc)
@@ -100,14 +131,17 @@ static void range_add(struct php_layout *l, unsigned *n, struct elf_range r)
 	l->loop_end[(*n)++] = r.end;
 }
 
-static int loop_find(struct elf_file *f, const struct runsyms *syms, const struct rows *rows, struct php_layout *l)
+static int loop_find(struct elf_file *f, const struct runsyms *syms, const struct rows *rows,
+		     struct php_layout *l)
 {
 	const struct elf_range loop = syms->at[RUNSYM_PHP_LOOP];
 	uint64_t size = loop.end - loop.start;
 	struct elf_range jumps[PHP_RANGES];
 	cleanup_region struct region r = {0};
 	unsigned n = 0, found = 0;
-	int rc = loop.end > loop.start ? region_read(f, loop.start, size < LOOP_MAX ? size : LOOP_MAX, &r) : -ENOENT;
+	int rc = loop.end > loop.start ?
+			 region_read(f, loop.start, size < LOOP_MAX ? size : LOOP_MAX, &r) :
+			 -ENOENT;
 
 	if (rc)
 		return rc;
@@ -130,13 +164,15 @@ static bool is_program(const struct elf_file *f)
 	return f->type == ET_EXEC;
 }
 
-int phppart_make(struct elf_file *f, const struct runsyms *syms, const struct rows *rows, struct php_layout *out)
+int phppart_make(struct elf_file *f, const struct runsyms *syms, const struct rows *rows,
+		 struct php_layout *out)
 {
 	struct php_layout l = {0};
 	uint32_t interface = 0;
 	int rc;
 
-	if (!f->is64 || f->machine != EM_X86_64 || !runsyms_addr(syms, RUNSYM_PHP_GLOBALS) || !runsyms_addr(syms, RUNSYM_PHP_LOOP))
+	if (!f->is64 || f->machine != EM_X86_64 || !runsyms_addr(syms, RUNSYM_PHP_GLOBALS) ||
+	    !runsyms_addr(syms, RUNSYM_PHP_LOOP))
 		return -ENOENT;
 	rc = interface_find(f, &interface);
 	if (!rc && !phppart_layout(interface, &l))

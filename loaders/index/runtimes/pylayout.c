@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MINOR(version)   ((version) >> 16)
-#define RELEASED(version) (((version) >> 4 & 0xf) >= 0xc) /* 0xa, 0xb: alpha, beta; 0xc: candidate; 0xf: final */
+#define MINOR(version) ((version) >> 16)
+/* 0xa, 0xb: alpha, beta; 0xc: candidate; 0xf: final */
+#define RELEASED(version) (((version) >> 4 & 0xf) >= 0xc)
 
 /* ---- before 3.13 ---- */
 
@@ -17,13 +18,26 @@ struct row {
 	struct python_layout l;
 };
 
-#define TEXT_36       .text_length = 16, .text_state = 32, .text_ascii = 48, .text_compact = 72, .bytes_length = 16, .bytes_data = 32
-#define TEXT_312      .text_length = 16, .text_state = 32, .text_ascii = 40, .text_compact = 56, .bytes_length = 16, .bytes_data = 32
-#define OBJECTS       .shape = PYTHON_OBJECTS, .cframe_frame = PYTHON_NO_CFRAME, .frame_back = 24, .frame_code = 32
-#define CODE_38       .code_size = 176, .code_first_line = 40, .code_file = 104, .code_name = 112, .code_lines = 120
-#define CODE_36       .code_size = 144, .code_first_line = 36, .code_file = 96, .code_name = 104, .code_lines = 112
-#define CODE_311      .code_length = 16, .code_file = 112, .code_name = 120, .code_qualname = 128, .code_lines = 136, .lines = PYTHON_LINES_311
+#define TEXT_36                                                                    \
+	.text_length = 16, .text_state = 32, .text_ascii = 48, .text_compact = 72, \
+	.bytes_length = 16, .bytes_data = 32
+#define TEXT_312                                                                   \
+	.text_length = 16, .text_state = 32, .text_ascii = 40, .text_compact = 56, \
+	.bytes_length = 16, .bytes_data = 32
+#define OBJECTS                                                                      \
+	.shape = PYTHON_OBJECTS, .cframe_frame = PYTHON_NO_CFRAME, .frame_back = 24, \
+	.frame_code = 32
+#define CODE_38                                                                      \
+	.code_size = 176, .code_first_line = 40, .code_file = 104, .code_name = 112, \
+	.code_lines = 120
+#define CODE_36                                                                     \
+	.code_size = 144, .code_first_line = 36, .code_file = 96, .code_name = 104, \
+	.code_lines = 112
+#define CODE_311                                                                     \
+	.code_length = 16, .code_file = 112, .code_name = 120, .code_qualname = 128, \
+	.code_lines = 136, .lines = PYTHON_LINES_311
 
+/* clang-format off */
 static const struct row rows[] = {
 	{0x0207, 0, {OBJECTS, .interp_threads = 8, .thread_id = 144, .thread_frame = 16, .frame_at = 120, .at_scale = 1,
 		     .lines = PYTHON_LINES_27, .code_size = 128, .code_first_line = 96, .code_file = 80, .code_name = 88,
@@ -45,6 +59,7 @@ static const struct row rows[] = {
 		      .cframe_frame = 0, .cframe_back = 8, .frame_back = 8, .frame_code = 0, .frame_at = 56, .frame_owner = 70,
 		      CODE_311, .code_size = 192, .code_start = 192, .code_first_line = 68, TEXT_312}},
 };
+/* clang-format on */
 
 bool pylayout_of_version(uint32_t version, struct python_layout *out, uint64_t *interpreters_at)
 {
@@ -68,20 +83,25 @@ bool pylayout_of_version(uint32_t version, struct python_layout *out, uint64_t *
 /* Which word of struct _Py_DebugOffsets tells a member. */
 struct words {
 	uint32_t minor;
-	uint8_t interp_next, interp_threads, interp_gil, thread_next, thread_frame, thread_id, frame_back, frame_code, frame_at, frame_owner,
-		code_file, code_name, code_qualname, code_lines, code_first_line, code_start, object_type, bytes_length, bytes_data,
+	uint8_t interp_next, interp_threads, interp_gil, thread_next, thread_frame, thread_id,
+		frame_back, frame_code, frame_at, frame_owner, code_file, code_name, code_qualname,
+		code_lines, code_first_line, code_start, object_type, bytes_length, bytes_data,
 		text_state, text_length, text_ascii;
 };
 
-#define WORD_VERSION       1
-#define WORD_FREE_THREADED 2 /* from 3.14 on each thread may have a copy of the code, in which a frame is: such builds are not known */
+#define WORD_VERSION 1
+/* from 3.14 on each thread may have a copy of the code, in which a frame is: such builds are not
+ * known */
+#define WORD_FREE_THREADED 2
 #define WORD_INTERPRETERS  5
 
+/* clang-format off */
 static const struct words words[] = {
 	{0x030d, 8, 9, 14, 21, 23, 24, 29, 30, 31, 33, 35, 36, 37, 38, 39, 43, 45, 65, 66, 68, 69, 70},
 	{0x030e, 8, 9, 15, 24, 26, 27, 32, 33, 34, 36, 40, 41, 42, 43, 44, 48, 51, 75, 76, 78, 79, 80},
 	{0x030f, 8, 9, 15, 24, 26, 30, 40, 41, 42, 44, 48, 49, 50, 51, 52, 56, 59, 87, 88, 90, 91, 92},
 };
+/* clang-format on */
 
 struct offsets {
 	const uint8_t *bytes;
@@ -134,10 +154,13 @@ static void members_read(struct offsets *o, const struct words *w, struct python
 	l->text_ascii = member(o, w->text_ascii);
 }
 
-bool pylayout_of_offsets(const void *runtime, size_t len, struct python_layout *out, uint64_t *interpreters_at)
+bool pylayout_of_offsets(const void *runtime, size_t len, struct python_layout *out,
+			 uint64_t *interpreters_at)
 {
 	struct offsets o = {.bytes = runtime, .len = len};
-	struct python_layout l = {.format = PYTHON_FORMAT, .shape = PYTHON_SHIMS, .lines = PYTHON_LINES_311,
+	struct python_layout l = {.format = PYTHON_FORMAT,
+				  .shape = PYTHON_SHIMS,
+				  .lines = PYTHON_LINES_311,
 				  .cframe_frame = PYTHON_NO_CFRAME};
 	uint64_t version = word_at(&o, WORD_VERSION);
 
@@ -150,7 +173,7 @@ bool pylayout_of_offsets(const void *runtime, size_t len, struct python_layout *
 		members_read(&o, &words[i], &l);
 		l.version = (uint32_t)version;
 		l.code_size = l.code_start;
-		l.code_length = l.bytes_length; /* both are PyVarObject's ob_size */
+		l.code_length = l.bytes_length;                 /* both are PyVarObject's ob_size */
 		l.text_compact = (uint16_t)(l.text_ascii + 16); /* utf8_length and utf8 */
 		*interpreters_at = member(&o, WORD_INTERPRETERS);
 		if (o.bad)
@@ -183,5 +206,7 @@ uint32_t pylayout_version(const char *text)
 		at += *at == 'r' ? 2 : 1;
 		serial = (uint32_t)strtoul(at, &at, 10) & 0xf;
 	}
-	return *at && *at != '+' ? 0 : part[0] << 24 | part[1] << 16 | part[2] << 8 | level << 4 | serial;
+	return *at && *at != '+' ?
+		       0 :
+		       part[0] << 24 | part[1] << 16 | part[2] << 8 | level << 4 | serial;
 }

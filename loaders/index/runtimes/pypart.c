@@ -56,8 +56,9 @@ void py_symbols_note(struct py_symbols *py, const char *name, uint64_t addr, uin
 		const char *name;
 		uint64_t *at;
 	} known[] = {
-		{"Py_Version", &py->version},         {"PyCode_Type", &py->code_type},   {"PyFrame_Type", &py->frame_type},
-		{"PyUnicode_Type", &py->unicode_type}, {"PyBytes_Type", &py->bytes_type}, {"PyString_Type", &py->string_type},
+		{"Py_Version", &py->version},      {"PyCode_Type", &py->code_type},
+		{"PyFrame_Type", &py->frame_type}, {"PyUnicode_Type", &py->unicode_type},
+		{"PyBytes_Type", &py->bytes_type}, {"PyString_Type", &py->string_type},
 	};
 
 	if (name[0] != 'P' && name[0] != '_')
@@ -103,15 +104,16 @@ static int by_start(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-unsigned pypart_jumps(const uint8_t *code, size_t len, uint64_t vaddr, const struct rows *rows, struct elf_range *out,
-		      unsigned max)
+unsigned pypart_jumps(const uint8_t *code, size_t len, uint64_t vaddr, const struct rows *rows,
+		      struct elf_range *out, unsigned max)
 {
 	struct x86insn i;
 	unsigned n = 0;
 
 	for (size_t at = 0; n < max && step(code, len, &at, &i);) {
 		const uint64_t to = vaddr + at + (uint64_t)i.imm;
-		const bool jump = (!i.map && i.opcode == 0xe9) || (i.map == 1 && (i.opcode & 0xf0) == 0x80);
+		const bool jump =
+			(!i.map && i.opcode == 0xe9) || (i.map == 1 && (i.opcode & 0xf0) == 0x80);
 		const struct rows_span *s;
 		bool known = false;
 
@@ -127,7 +129,8 @@ unsigned pypart_jumps(const uint8_t *code, size_t len, uint64_t vaddr, const str
 	return n;
 }
 
-/* The address that an instruction takes: LEA of a distance, or a number into a register. 0: none. */
+/* The address that an instruction takes: LEA of a distance, or a number into a register. 0: none.
+ */
 static uint64_t address_taken(const struct x86insn *i, uint64_t end)
 {
 	if (!i->map && i->opcode == 0x8d && !i->mod && (i->rm & 7) == 5)
@@ -135,7 +138,8 @@ static uint64_t address_taken(const struct x86insn *i, uint64_t end)
 	return !i->map && (i->opcode & 0xf8) == 0xb8 ? (uint64_t)i->imm & UINT32_MAX : 0;
 }
 
-uint32_t pypart_version(const uint8_t *code, size_t len, uint64_t vaddr, const char *(*text_at)(void *ctx, uint64_t addr), void *ctx)
+uint32_t pypart_version(const uint8_t *code, size_t len, uint64_t vaddr,
+			const char *(*text_at)(void *ctx, uint64_t addr), void *ctx)
 {
 	uint32_t version = 0;
 	struct x86insn i;
@@ -162,7 +166,8 @@ static const char *text_of_file(void *ctx, uint64_t addr)
 	struct file *file = ctx;
 	cleanup_region struct region r = {0};
 	uint64_t left = elf_bytes_at(file->elf, addr);
-	int rc = left ? region_read(file->elf, addr, left < TEXT_MAX ? left : TEXT_MAX, &r) : -ENOENT;
+	int rc = left ? region_read(file->elf, addr, left < TEXT_MAX ? left : TEXT_MAX, &r) :
+			-ENOENT;
 
 	if (rc) {
 		file->rc = rc == -ENOENT ? file->rc : rc;
@@ -177,18 +182,23 @@ static int function_read(struct elf_file *f, const struct elf_range *at, struct 
 {
 	uint64_t size = at->end - at->start;
 
-	return at->start && at->end > at->start ? region_read(f, at->start, size < CODE_MAX ? size : CODE_MAX, out) : -ENOENT;
+	return at->start && at->end > at->start ?
+		       region_read(f, at->start, size < CODE_MAX ? size : CODE_MAX, out) :
+		       -ENOENT;
 }
 
 static int version_find(struct elf_file *f, const struct py_symbols *py, uint32_t *version)
 {
 	cleanup_region struct region r = {0};
 	struct file file = {.elf = f};
-	int rc = py->version ? region_read(f, py->version, 8, &r) : function_read(f, &py->get_version, &r);
+	int rc = py->version ? region_read(f, py->version, 8, &r) :
+			       function_read(f, &py->get_version, &r);
 
 	if (rc)
 		return rc;
-	*version = py->version ? (uint32_t)region_word(&r, 0, 8) : pypart_version(r.bytes, (size_t)r.len, r.vaddr, text_of_file, &file);
+	*version = py->version ?
+			   (uint32_t)region_word(&r, 0, 8) :
+			   pypart_version(r.bytes, (size_t)r.len, r.vaddr, text_of_file, &file);
 	return file.rc;
 }
 
@@ -224,10 +234,14 @@ static int layout_find(struct elf_file *f, const struct py_symbols *py, struct p
 		l->gil += l->gil ? py->runtime : 0;
 		return rc;
 	}
-	rc = py->runtime ? region_read(f, py->runtime, size < PYLAYOUT_OFFSETS_SIZE ? size : PYLAYOUT_OFFSETS_SIZE, &r) : -ENOENT;
+	rc = py->runtime ?
+		     region_read(f, py->runtime,
+				 size < PYLAYOUT_OFFSETS_SIZE ? size : PYLAYOUT_OFFSETS_SIZE, &r) :
+		     -ENOENT;
 	if (rc)
 		return rc;
-	if (!pylayout_of_offsets(r.bytes, (size_t)r.len, l, &at) || l->version >> 16 != version >> 16)
+	if (!pylayout_of_offsets(r.bytes, (size_t)r.len, l, &at) ||
+	    l->version >> 16 != version >> 16)
 		return -ENOENT;
 	l->interpreters = py->runtime + at;
 	return 0;
@@ -246,7 +260,8 @@ static void range_add(struct python_layout *l, unsigned *n, struct elf_range r)
 	l->loop_end[(*n)++] = r.end;
 }
 
-static int loop_find(struct elf_file *f, const struct py_symbols *py, const struct rows *rows, struct python_layout *l)
+static int loop_find(struct elf_file *f, const struct py_symbols *py, const struct rows *rows,
+		     struct python_layout *l)
 {
 	const struct elf_range loop = l->version >> 24 == 2 ? py->loop_27 : py->loop;
 	struct elf_range jumps[PYTHON_RANGES];
@@ -266,12 +281,14 @@ static int loop_find(struct elf_file *f, const struct py_symbols *py, const stru
 	return 0;
 }
 
-int pypart_make(struct elf_file *f, const struct py_symbols *py, const struct rows *rows, struct python_layout *out)
+int pypart_make(struct elf_file *f, const struct py_symbols *py, const struct rows *rows,
+		struct python_layout *out)
 {
 	struct python_layout l = {0};
 	int rc;
 
-	if (!f->is64 || f->machine != EM_X86_64 || !py->code_type || !py->frame_type || !(py->bytes_type || py->string_type))
+	if (!f->is64 || f->machine != EM_X86_64 || !py->code_type || !py->frame_type ||
+	    !(py->bytes_type || py->string_type))
 		return -ENOENT;
 	rc = layout_find(f, py, &l);
 	if (!rc && l.shape == PYTHON_OBJECTS)

@@ -23,12 +23,43 @@ static const struct row {
 	const char *begins;
 	struct ruby_layout l;
 } rows_of[] = {
-	{"2.7.", {.version = 0x0207, .vm_threads = 312, .thread_id = 72, .thread_ec = 32, .ec_thread = 56, .frame_size = 56,
-		  .lines = 120, .lines_count = 136, .lines_index = 144, .line_size = 8, .text_short = 16, .last_op = 168}},
-	{"3.1.", {.version = 0x0301, .thread_ec = 40, .ec_thread = 48, .frame_size = 64,
-		  .lines = 120, .lines_count = 136, .lines_index = 144, .line_size = 12, .text_short = 16, .last_op = 169}},
-	{"3.3.", {.version = 0x0303, .thread_ec = 48, .ec_thread = 48, .frame_size = 56, .class_path = 152,
-		  .lines = 112, .lines_count = 128, .lines_index = 136, .line_size = 12, .text_length = 16, .text_short = 24, .last_op = 169}},
+	{"2.7.",
+	 {.version = 0x0207,
+	  .vm_threads = 312,
+	  .thread_id = 72,
+	  .thread_ec = 32,
+	  .ec_thread = 56,
+	  .frame_size = 56,
+	  .lines = 120,
+	  .lines_count = 136,
+	  .lines_index = 144,
+	  .line_size = 8,
+	  .text_short = 16,
+	  .last_op = 168}},
+	{"3.1.",
+	 {.version = 0x0301,
+	  .thread_ec = 40,
+	  .ec_thread = 48,
+	  .frame_size = 64,
+	  .lines = 120,
+	  .lines_count = 136,
+	  .lines_index = 144,
+	  .line_size = 12,
+	  .text_short = 16,
+	  .last_op = 169}},
+	{"3.3.",
+	 {.version = 0x0303,
+	  .thread_ec = 48,
+	  .ec_thread = 48,
+	  .frame_size = 56,
+	  .class_path = 152,
+	  .lines = 112,
+	  .lines_count = 128,
+	  .lines_index = 136,
+	  .line_size = 12,
+	  .text_length = 16,
+	  .text_short = 24,
+	  .last_op = 169}},
 };
 
 bool rubypart_layout(const char *version, struct ruby_layout *out)
@@ -63,7 +94,8 @@ static bool is_relative(const struct x86insn *i)
 /* mov %fs:offset, register: prefix 64, no base, no index. */
 static bool is_from_fs(const uint8_t *insn, const struct x86insn *i)
 {
-	return insn[0] == 0x64 && !i->map && i->opcode == 0x8b && i->has_modrm && !i->mod && (i->rm & 7) == 4 && i->sib_base == 5 && i->sib_index == 4;
+	return insn[0] == 0x64 && !i->map && i->opcode == 0x8b && i->has_modrm && !i->mod &&
+	       (i->rm & 7) == 4 && i->sib_base == 5 && i->sib_index == 4;
 }
 
 bool rubypart_local(const uint8_t *code, size_t len, uint64_t vaddr, struct ruby_layout *out)
@@ -88,7 +120,8 @@ bool rubypart_local(const uint8_t *code, size_t len, uint64_t vaddr, struct ruby
 	return false;
 }
 
-size_t rubypart_addresses(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t out[RUBYPART_ADDRESSES], size_t n)
+size_t rubypart_addresses(const uint8_t *code, size_t len, uint64_t vaddr,
+			  uint64_t out[RUBYPART_ADDRESSES], size_t n)
 {
 	struct x86insn i;
 
@@ -146,7 +179,8 @@ static struct spans spans_make(const struct rows *r)
 
 	for (size_t i = 0; i < r->span_count; i++)
 		if (r->spans[i].source == ROWS_EH_FRAME)
-			s.at[s.n++] = (struct elf_range){r->base + r->spans[i].lo, r->base + r->spans[i].hi};
+			s.at[s.n++] = (struct elf_range){r->base + r->spans[i].lo,
+							 r->base + r->spans[i].hi};
 	qsort(s.at, s.n, sizeof(*s.at), by_start);
 	return s;
 }
@@ -168,7 +202,8 @@ static const struct elf_range *span_of(const struct spans *s, uint64_t addr)
 	return NULL;
 }
 
-bool rubypart_labels(const uint64_t *words, size_t n, const struct rows *rows, struct elf_range *out)
+bool rubypart_labels(const uint64_t *words, size_t n, const struct rows *rows,
+		     struct elf_range *out)
 {
 	cleanup_spans struct spans spans = spans_make(rows);
 	size_t best = RUBYPART_LABELS - 1, run = 0;
@@ -193,7 +228,8 @@ static bool is_constant(const struct elf_file *f, const Elf64_Shdr *s)
 {
 	const char *name = f->names && s->sh_name < f->names_size ? f->names + s->sh_name : "";
 
-	return s->sh_type == SHT_PROGBITS && s->sh_flags & SHF_ALLOC && !(s->sh_flags & SHF_EXECINSTR) && s->sh_size >= 8 && !(s->sh_addr & 7) &&
+	return s->sh_type == SHT_PROGBITS && s->sh_flags & SHF_ALLOC &&
+	       !(s->sh_flags & SHF_EXECINSTR) && s->sh_size >= 8 && !(s->sh_addr & 7) &&
 	       strncmp(name, ".got", 4);
 }
 
@@ -208,7 +244,8 @@ static int labels_find(struct elf_file *f, const struct rows *rows, struct elf_r
 
 		if (!is_constant(f, s))
 			continue;
-		rc = region_read(f, s->sh_addr, s->sh_size < CONSTANTS_MAX ? s->sh_size : CONSTANTS_MAX, &r);
+		rc = region_read(f, s->sh_addr,
+				 s->sh_size < CONSTANTS_MAX ? s->sh_size : CONSTANTS_MAX, &r);
 		if (rc && rc != -ENOENT)
 			return rc;
 		words = rc ? NULL : mem_alloc((size_t)r.len + 8);
@@ -228,7 +265,10 @@ static int loop_find(struct elf_file *f, const struct rows *rows, struct ruby_la
 	int rc = rows ? labels_find(f, rows, &loop) : -ENOENT;
 
 	if (!rc)
-		rc = region_read(f, loop.start, loop.end - loop.start < FUNCTION_MAX ? loop.end - loop.start : FUNCTION_MAX, &r);
+		rc = region_read(f, loop.start,
+				 loop.end - loop.start < FUNCTION_MAX ? loop.end - loop.start :
+									FUNCTION_MAX,
+				 &r);
 	if (rc)
 		return rc;
 	l->loop_start[0] = loop.start;
@@ -247,7 +287,9 @@ static int function_read(struct elf_file *f, const struct elf_range *at, struct 
 {
 	uint64_t size = at->end - at->start;
 
-	return at->end > at->start ? region_read(f, at->start, size < FUNCTION_MAX ? size : FUNCTION_MAX, out) : -ENOENT;
+	return at->end > at->start ?
+		       region_read(f, at->start, size < FUNCTION_MAX ? size : FUNCTION_MAX, out) :
+		       -ENOENT;
 }
 
 static int version_find(struct elf_file *f, const struct runsyms *syms, struct ruby_layout *l)
@@ -278,8 +320,10 @@ static int context_find(struct elf_file *f, const struct runsyms *syms, struct r
 	return rubypart_local(r.bytes, (size_t)r.len, r.vaddr, l) ? 0 : -ENOENT;
 }
 
-/* In rb_id2str itself, or in what it goes on with. Where it is not found, functions of C have no names. */
-static int symbols_find(struct elf_file *f, const struct runsyms *syms, const struct rows *rows, struct ruby_layout *l)
+/* In rb_id2str itself, or in what it goes on with. Where it is not found, functions of C have no
+ * names. */
+static int symbols_find(struct elf_file *f, const struct runsyms *syms, const struct rows *rows,
+			struct ruby_layout *l)
 {
 	cleanup_region struct region r = {0};
 	cleanup_region struct region next = {0};
@@ -303,12 +347,14 @@ static int symbols_find(struct elf_file *f, const struct runsyms *syms, const st
 	return rc == -ENOENT ? 0 : rc;
 }
 
-int rubypart_make(struct elf_file *f, const struct runsyms *syms, const struct rows *rows, struct ruby_layout *out)
+int rubypart_make(struct elf_file *f, const struct runsyms *syms, const struct rows *rows,
+		  struct ruby_layout *out)
 {
 	struct ruby_layout l = {0};
 	int rc;
 
-	if (!f->is64 || f->machine != EM_X86_64 || !runsyms_addr(syms, RUNSYM_RUBY_VERSION) || !runsyms_addr(syms, RUNSYM_RUBY_THREAD))
+	if (!f->is64 || f->machine != EM_X86_64 || !runsyms_addr(syms, RUNSYM_RUBY_VERSION) ||
+	    !runsyms_addr(syms, RUNSYM_RUBY_THREAD))
 		return -ENOENT;
 	rc = version_find(f, syms, &l);
 	if (!rc)

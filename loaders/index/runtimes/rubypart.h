@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rubypart: the index's section RUBY (schema/image/format.h, condition 15) of a file that holds a Ruby interpreter: libruby, or the
- * program where it is linked statically.
+ * rubypart: the index's section RUBY (schema/image/format.h, condition 15) of a file that holds a
+ * Ruby interpreter: libruby, or the program where it is linked statically.
  *
- * It is found by symbols that extensions need, so that stripping leaves them: ruby_version, a text; the code of rb_thread_current,
- * which takes the thread-local variable ruby_current_ec (by __tls_get_addr of two words that the dynamic loader fills in, or from
- * fs_base) or, in 2.7, leaves it to the VM's list of threads; the code of rb_id2str, which uses ruby_global_symbols: of two
+ * It is found by symbols that extensions need, so that stripping leaves them: ruby_version, a text;
+ * the code of rb_thread_current, which takes the thread-local variable ruby_current_ec (by
+ * __tls_get_addr of two words that the dynamic loader fills in, or from fs_base) or, in 2.7, leaves
+ * it to the VM's list of threads; the code of rb_id2str, which uses ruby_global_symbols: of two
  * variables 16 bytes apart the first is how many ids there are, the second their table.
  *
- * vm_exec_core has no symbol in a stripped file. Its instructions' addresses are a table of constants: the longest run of at
- * least RUBYPART_LABELS words that all lie in one span of .eh_frame. Its cold parts are found as pypart finds those of Python's loop.
+ * vm_exec_core has no symbol in a stripped file. Its instructions' addresses are a table of
+ * constants: the longest run of at least RUBYPART_LABELS words that all lie in one span of
+ * .eh_frame. Its cold parts are found as pypart finds those of Python's loop.
  *
- * Where members stand: 2.7, 3.1, 3.3, by their headers (vm_core.h, iseq.h, method.h) as Debian configures them.
+ * Where members stand: 2.7, 3.1, 3.3, by their headers (vm_core.h, iseq.h, method.h) as Debian
+ * configures them.
  */
 #ifndef SONDE_INDEX_RUBYPART_H
 #define SONDE_INDEX_RUBYPART_H
@@ -28,14 +31,19 @@ bool rubypart_layout(const char *version, struct ruby_layout *out);
 /* How rb_thread_current takes the variable; false: by another way. Pure over its code. */
 bool rubypart_local(const uint8_t *code, size_t len, uint64_t vaddr, struct ruby_layout *out);
 #define RUBYPART_ADDRESSES 64u
-/* The addresses that code uses relative to its place, behind the `n` that are there; returns how many there are then. Pure. */
-size_t rubypart_addresses(const uint8_t *code, size_t len, uint64_t vaddr, uint64_t out[RUBYPART_ADDRESSES], size_t n);
+/* The addresses that code uses relative to its place, behind the `n` that are there; returns how
+ * many there are then. Pure. */
+size_t rubypart_addresses(const uint8_t *code, size_t len, uint64_t vaddr,
+			  uint64_t out[RUBYPART_ADDRESSES], size_t n);
 /* The first of them that has one 16 bytes on among them; 0: none. */
 uint64_t rubypart_pair(const uint64_t *addresses, size_t n);
 /* The span that the longest run of addresses lies in. false: no run is long enough. Pure. */
-bool rubypart_labels(const uint64_t *words, size_t n, const struct rows *rows, struct elf_range *out);
+bool rubypart_labels(const uint64_t *words, size_t n, const struct rows *rows,
+		     struct elf_range *out);
 
-/* `rows` NULL: there are none. -ENOENT: no interpreter, or one that is not known. Else as source_read. */
-int rubypart_make(struct elf_file *f, const struct runsyms *syms, const struct rows *rows, struct ruby_layout *out);
+/* `rows` NULL: there are none. -ENOENT: no interpreter, or one that is not known. Else as
+ * source_read. */
+int rubypart_make(struct elf_file *f, const struct runsyms *syms, const struct rows *rows,
+		  struct ruby_layout *out);
 
 #endif

@@ -66,7 +66,8 @@ static const struct {
 	{"DeoptimizationDataLiteralArrayIndex", V8_DEOPT_LITERALS},
 	{"DeoptimizationDataSharedFunctionInfoIndex", V8_DEOPT_SHARED},
 	{"DeoptimizationDataWrappedSharedFunctionInfoIndex", V8_DEOPT_SHARED},
-	{"class_SharedFunctionInfoWrapper__shared_info__Tagged_SharedFunctionInfo_", V8_WRAPPED_SHARED},
+	{"class_SharedFunctionInfoWrapper__shared_info__Tagged_SharedFunctionInfo_",
+	 V8_WRAPPED_SHARED},
 	{"type_Map__MAP_TYPE", V8_TYPE_MAP},
 	{"type_SharedFunctionInfo__SHARED_FUNCTION_INFO_TYPE", V8_TYPE_SHARED},
 	{"type_Script__SCRIPT_TYPE", V8_TYPE_SCRIPT},
@@ -95,44 +96,58 @@ struct given {
 };
 
 /* What all that are known have alike and V8 does not say; and what is asked of its own numbers. */
+/* clang-format off */
 static const struct given ALIKE[] = {
 	{V8_SHARED_DATA, 8}, {V8_SCRIPT_SOURCE, 8}, {V8_SCRIPT_LINE_OFFSET, 24}, {V8_EXTERNAL_DATA, 24}, {V8_BYTECODES_LENGTH, 8},
 	{V8_INTERPRETER_BYTECODES, 8}, {V8_FP_BYTECODES, -32}, {V8_FP_OFFSET, -40}, {V8_SCOPE_LOCALS, 24}, {V8_SCOPE_FIRST, 32},
 	{V8_DEOPT_TRANSLATIONS, 0}, {V8_DEOPT_LITERALS, 2}, {V8_DEOPT_SHARED, 6}, {V8_DEOPT_FIRST, 11},
 };
+/* clang-format on */
 
+/* clang-format off */
 static const struct given V9_4[] = {
 	{V8_SHAPE, V8_SHAPE_9}, {V8_BYTECODES_DATA, 54}, {V8_BYTECODES_POSITIONS, 32}, {V8_STREAM_HEAD, 96}, {V8_CODE_SIZE, 40}, {V8_CODE_FLAGS, 48},
 	{V8_CODE_DEOPT, 16}, {V8_CODE_POSITIONS, 24}, {V8_KIND_INTERPRETED, 10}, {V8_KIND_BASELINE, 11}, {V8_KIND_TURBOFAN, 13}, {V8_BASELINE_BYTECODES, 16},
 	{V8_TYPE_LAST_FUNCTION, 1075},
 };
+/* clang-format on */
 
 static const struct given V10_2[] = {
-	{V8_SHAPE, V8_SHAPE_10}, {V8_BYTECODES_POSITIONS, 32}, {V8_STREAM_HEAD, 128}, {V8_CODE_DEOPT, 16}, {V8_CODE_POSITIONS, 24},
-	{V8_KIND_MAGLEV, 12}, {V8_KIND_TURBOFAN, 13}, {V8_TYPE_LAST_FUNCTION, 2081},
+	{V8_SHAPE, V8_SHAPE_10}, {V8_BYTECODES_POSITIONS, 32},  {V8_STREAM_HEAD, 128},
+	{V8_CODE_DEOPT, 16},     {V8_CODE_POSITIONS, 24},       {V8_KIND_MAGLEV, 12},
+	{V8_KIND_TURBOFAN, 13},  {V8_TYPE_LAST_FUNCTION, 2081},
 };
 
 static const struct given V11_3[] = {
-	{V8_SHAPE, V8_SHAPE_11}, {V8_BYTECODES_POSITIONS, 32}, {V8_STREAM_HEAD, 16}, {V8_STREAM_CODE, 8}, {V8_CODE_START, 40}, {V8_CODE_FLAGS, 48},
-	{V8_CODE_SIZE, 56}, {V8_CODE_DEOPT, 16}, {V8_CODE_POSITIONS, 24}, {V8_KIND_MAGLEV, 12}, {V8_KIND_TURBOFAN, 13}, {V8_TYPE_LAST_FUNCTION, 2082},
+	{V8_SHAPE, V8_SHAPE_11}, {V8_BYTECODES_POSITIONS, 32}, {V8_STREAM_HEAD, 16},
+	{V8_STREAM_CODE, 8},     {V8_CODE_START, 40},          {V8_CODE_FLAGS, 48},
+	{V8_CODE_SIZE, 56},      {V8_CODE_DEOPT, 16},          {V8_CODE_POSITIONS, 24},
+	{V8_KIND_MAGLEV, 12},    {V8_KIND_TURBOFAN, 13},       {V8_TYPE_LAST_FUNCTION, 2082},
 };
 
 static const struct given V12_4[] = {
-	{V8_SHAPE, V8_SHAPE_12}, {V8_BYTECODES_POSITIONS, 24}, {V8_STREAM_HEAD, 32}, {V8_STREAM_CODE, 8}, {V8_CODE_START, 40}, {V8_CODE_DEOPT, 8},
-	{V8_CODE_POSITIONS, 16}, {V8_KIND_MAGLEV, 11}, {V8_KIND_TURBOFAN, 12},
+	{V8_SHAPE, V8_SHAPE_12}, {V8_BYTECODES_POSITIONS, 24}, {V8_STREAM_HEAD, 32},
+	{V8_STREAM_CODE, 8},     {V8_CODE_START, 40},          {V8_CODE_DEOPT, 8},
+	{V8_CODE_POSITIONS, 16}, {V8_KIND_MAGLEV, 11},         {V8_KIND_TURBOFAN, 12},
 };
 
 static const struct given V13_6[] = {
-	{V8_SHAPE, V8_SHAPE_13}, {V8_BYTECODES_POSITIONS, 24}, {V8_STREAM_HEAD, 32}, {V8_STREAM_CODE, 8}, {V8_CODE_START, 40}, {V8_CODE_DEOPT, 8},
-	{V8_CODE_POSITIONS, 16}, {V8_KIND_MAGLEV, 11}, {V8_KIND_TURBOFAN, 12}, {V8_SCOPE_FIRST, 48}, {V8_SCOPE_START, 32}, {V8_DEOPT_FIRST, 12},
+	{V8_SHAPE, V8_SHAPE_13}, {V8_BYTECODES_POSITIONS, 24}, {V8_STREAM_HEAD, 32},
+	{V8_STREAM_CODE, 8},     {V8_CODE_START, 40},          {V8_CODE_DEOPT, 8},
+	{V8_CODE_POSITIONS, 16}, {V8_KIND_MAGLEV, 11},         {V8_KIND_TURBOFAN, 12},
+	{V8_SCOPE_FIRST, 48},    {V8_SCOPE_START, 32},         {V8_DEOPT_FIRST, 12},
 };
 
-#define ROW(version, given) {version, given, ARRAY_SIZE(given)}
+#define ROW(version, given)                       \
+	{                                         \
+		version, given, ARRAY_SIZE(given) \
+	}
 static const struct {
 	uint32_t version;
 	const struct given *given;
 	size_t n;
-} VERSIONS[] = {ROW(0x0904, V9_4), ROW(0x0a02, V10_2), ROW(0x0b03, V11_3), ROW(0x0c04, V12_4), ROW(0x0d06, V13_6)};
+} VERSIONS[] = {ROW(0x0904, V9_4), ROW(0x0a02, V10_2), ROW(0x0b03, V11_3), ROW(0x0c04, V12_4),
+		ROW(0x0d06, V13_6)};
 
 void v8_symbols_note(struct v8_symbols *s, const char *name, uint64_t addr, uint64_t size)
 {
@@ -167,7 +182,8 @@ uint32_t v8part_version(const char *text, size_t len)
 	return part[0] << 8 | part[1];
 }
 
-/* The variable that a function returns: mov variable(%rip),%rax or %eax; ret. 0: it does something else. */
+/* The variable that a function returns: mov variable(%rip),%rax or %eax; ret. 0: it does something
+ * else. */
 static uint64_t returned_variable(struct elf_file *f, uint64_t function, int *rc)
 {
 	cleanup_region struct region r = {0};
@@ -202,7 +218,8 @@ static int calls_find(struct elf_file *f, uint64_t function, uint64_t out[CALLS]
 	for (uint64_t at = 0; !rc && at + 5 <= r.len && n < CALLS; at++) {
 		if (r.bytes[at] != 0xe8)
 			continue;
-		out[n++] = function + at + 5 + (uint64_t)(int64_t)(int32_t)region_word(&r, at + 1, 4);
+		out[n++] =
+			function + at + 5 + (uint64_t)(int64_t)(int32_t)region_word(&r, at + 1, 4);
 		at += 4;
 	}
 	return rc == -ENOENT ? 0 : rc;
@@ -225,14 +242,16 @@ static int blob_find(struct elf_file *f, const struct v8_symbols *s, struct v8_l
 	return rc;
 }
 
-/* The address that an instruction has: mov $address,(%rsi), or lea address(%rip),register. 0: it is neither. */
+/* The address that an instruction has: mov $address,(%rsi), or lea address(%rip),register. 0: it is
+ * neither. */
 static uint64_t address_in(const struct region *r, uint64_t at)
 {
 	uint64_t end = r->vaddr + at + LONGEST_MOV;
 
 	if (region_word(r, at, 4) << 40 == 0x06c748ull << 40)
 		return region_word(r, at + 3, 4);
-	if ((r->bytes[at] & 0xfb) == 0x48 && r->bytes[at + 1] == 0x8d && (r->bytes[at + 2] & 0xc7) == 0x05)
+	if ((r->bytes[at] & 0xfb) == 0x48 && r->bytes[at + 1] == 0x8d &&
+	    (r->bytes[at + 2] & 0xc7) == 0x05)
 		return end + (uint64_t)(int64_t)(int32_t)region_word(r, at + 3, 4);
 	return 0;
 }
@@ -278,7 +297,9 @@ static int version_text(struct elf_file *f, const struct v8_symbols *s, uint32_t
 		rc = region_read(f, at, 8, &pointer);
 	at = pointer.bytes ? region_word(&pointer, 0, 8) : 0;
 	if (!rc && at)
-		rc = region_read(f, at, elf_bytes_at(f, at) < TEXT_BYTES ? elf_bytes_at(f, at) : TEXT_BYTES, &text);
+		rc = region_read(
+			f, at, elf_bytes_at(f, at) < TEXT_BYTES ? elf_bytes_at(f, at) : TEXT_BYTES,
+			&text);
 	if (!rc && text.bytes)
 		*version = v8part_version((const char *)text.bytes, (size_t)text.len);
 	return rc == -ENOENT ? 0 : rc;
@@ -319,8 +340,10 @@ static void given_take(struct v8_layout *l, const struct given *given, size_t n,
 /* What no version does without. */
 static bool is_whole(const struct v8_layout *l)
 {
-	static const enum v8_number may_lack[] = {V8_SCOPE_START, V8_STREAM_CODE, V8_CODE_START, V8_KIND_MAGLEV, V8_WRAPPED_SHARED, V8_TYPE_STREAM,
-						  V8_TYPE_TRUSTED_BYTES, V8_TYPE_BASELINE, V8_BASELINE_BYTECODES};
+	static const enum v8_number may_lack[] = {
+		V8_SCOPE_START,        V8_STREAM_CODE,    V8_CODE_START,
+		V8_KIND_MAGLEV,        V8_WRAPPED_SHARED, V8_TYPE_STREAM,
+		V8_TYPE_TRUSTED_BYTES, V8_TYPE_BASELINE,  V8_BASELINE_BYTECODES};
 
 	for (unsigned i = 0; i < V8_N; i++) {
 		bool may = false;
@@ -351,12 +374,15 @@ int v8part_make(struct elf_file *f, const struct v8_symbols *syms, struct v8_lay
 	int32_t tagged = 0, shift = 0;
 	int rc;
 
-	if (!f->is64 || f->machine != EM_X86_64 || !(syms->code[V8_SYMBOL_VERSION] || syms->code[V8_SYMBOL_MAJOR]))
+	if (!f->is64 || f->machine != EM_X86_64 ||
+	    !(syms->code[V8_SYMBOL_VERSION] || syms->code[V8_SYMBOL_MAJOR]))
 		return -ENOENT;
 	for (unsigned i = 0; i < V8_N; i++)
 		l.n[i] = V8_ABSENT;
 	l.bytecode_sizes = syms->code[V8_SYMBOL_BYTECODES];
-	l.bytecodes = syms->bytecodes_size / SCALES <= UINT8_MAX + 1 ? (uint32_t)(syms->bytecodes_size / SCALES) : 0;
+	l.bytecodes = syms->bytecodes_size / SCALES <= UINT8_MAX + 1 ?
+			      (uint32_t)(syms->bytecodes_size / SCALES) :
+			      0;
 	rc = version_find(f, syms, &l.version);
 	if (!rc && syms->code[V8_SYMBOL_TAGGED_SIZE])
 		rc = number_read(f, syms->code[V8_SYMBOL_TAGGED_SIZE], &tagged);

@@ -8,13 +8,27 @@
 #include "loaders/index/unwind/leb.h"
 #include "schema/base/cursor.h"
 
-#define REG_RA    16u
-#define CIE_CACHE 128u /* by place; libraries have a handful, links of many objects without merging one each */
+#define REG_RA 16u
+/* by place; libraries have a handful, links of many objects without merging one each */
+#define CIE_CACHE 128u
 
 enum {
-	PE_ABSPTR = 0x00, PE_ULEB128 = 0x01, PE_UDATA2 = 0x02, PE_UDATA4 = 0x03, PE_UDATA8 = 0x04, PE_SLEB128 = 0x09,
-	PE_SDATA2 = 0x0a, PE_SDATA4 = 0x0b, PE_SDATA8 = 0x0c, PE_PCREL = 0x10, PE_TEXTREL = 0x20, PE_DATAREL = 0x30,
-	PE_FUNCREL = 0x40, PE_ALIGNED = 0x50, PE_INDIRECT = 0x80, PE_OMIT = 0xff
+	PE_ABSPTR = 0x00,
+	PE_ULEB128 = 0x01,
+	PE_UDATA2 = 0x02,
+	PE_UDATA4 = 0x03,
+	PE_UDATA8 = 0x04,
+	PE_SLEB128 = 0x09,
+	PE_SDATA2 = 0x0a,
+	PE_SDATA4 = 0x0b,
+	PE_SDATA8 = 0x0c,
+	PE_PCREL = 0x10,
+	PE_TEXTREL = 0x20,
+	PE_DATAREL = 0x30,
+	PE_FUNCREL = 0x40,
+	PE_ALIGNED = 0x50,
+	PE_INDIRECT = 0x80,
+	PE_OMIT = 0xff
 };
 
 /* ---- pointers ---- */
@@ -24,35 +38,61 @@ static bool value_read(struct cursor *c, uint8_t form, uint64_t *v)
 	switch (form) {
 	case PE_ABSPTR:
 	case PE_UDATA8:
-	case PE_SDATA8: *v = cursor_u64(c); break;
-	case PE_ULEB128: *v = leb_unsigned(c); break;
-	case PE_UDATA2: *v = cursor_u16(c); break;
-	case PE_UDATA4: *v = cursor_u32(c); break;
-	case PE_SLEB128: *v = (uint64_t)leb_signed(c); break;
-	case PE_SDATA2: *v = (uint64_t)(int16_t)cursor_u16(c); break;
-	case PE_SDATA4: *v = (uint64_t)(int32_t)cursor_u32(c); break;
-	default: return false;
+	case PE_SDATA8:
+		*v = cursor_u64(c);
+		break;
+	case PE_ULEB128:
+		*v = leb_unsigned(c);
+		break;
+	case PE_UDATA2:
+		*v = cursor_u16(c);
+		break;
+	case PE_UDATA4:
+		*v = cursor_u32(c);
+		break;
+	case PE_SLEB128:
+		*v = (uint64_t)leb_signed(c);
+		break;
+	case PE_SDATA2:
+		*v = (uint64_t)(int16_t)cursor_u16(c);
+		break;
+	case PE_SDATA4:
+		*v = (uint64_t)(int32_t)cursor_u32(c);
+		break;
+	default:
+		return false;
 	}
 	return !c->bad;
 }
 
-bool cfi_pointer(struct cursor *c, uint8_t encoding, uint64_t at, uint64_t text, uint64_t got, uint64_t *out)
+bool cfi_pointer(struct cursor *c, uint8_t encoding, uint64_t at, uint64_t text, uint64_t got,
+		 uint64_t *out)
 {
 	uint64_t base, v;
 
-	if (encoding & PE_INDIRECT) /* in memory that only the running program has; 0xff too: omitted */
+	/* in memory that only the running program has; 0xff too: omitted */
+	if (encoding & PE_INDIRECT)
 		return false;
 	switch (encoding & 0x70) {
-	case 0: base = 0; break;
-	case PE_PCREL: base = at; break;
-	case PE_TEXTREL: base = text; break;
-	case PE_DATAREL: base = got; break;
+	case 0:
+		base = 0;
+		break;
+	case PE_PCREL:
+		base = at;
+		break;
+	case PE_TEXTREL:
+		base = text;
+		break;
+	case PE_DATAREL:
+		base = got;
+		break;
 	case PE_ALIGNED:
 		cursor_bytes(c, (size_t)(-at & 7));
 		base = 0;
 		encoding = PE_ABSPTR;
 		break;
-	default: return false; /* funcrel: of a function that is just to be told */
+	default:
+		return false; /* funcrel: of a function that is just to be told */
 	}
 	if (!base && (encoding & 0x70))
 		return false;
@@ -66,7 +106,7 @@ bool cfi_pointer(struct cursor *c, uint8_t encoding, uint64_t at, uint64_t text,
 
 /* One entry, without its length. */
 struct entry {
-	uint64_t at;   /* of its length */
+	uint64_t at; /* of its length */
 	size_t id_at;
 	size_t end;
 	bool wide;
@@ -127,7 +167,8 @@ static struct cursor entry_body(const struct cfi_section *s, const struct entry 
 /* ---- CIE ---- */
 
 /* The letters after z, each with its data. */
-static void augmentation_read(const struct cfi_section *s, struct cursor *c, const char *letters, struct cfi_cie *cie)
+static void augmentation_read(const struct cfi_section *s, struct cursor *c, const char *letters,
+			      struct cfi_cie *cie)
 {
 	uint64_t pointer;
 
@@ -135,23 +176,36 @@ static void augmentation_read(const struct cfi_section *s, struct cursor *c, con
 		uint8_t encoding;
 
 		switch (*letters) {
-		case 'L': cursor_u8(c); break;
-		case 'R': cie->encoding = cursor_u8(c); break;
+		case 'L':
+			cursor_u8(c);
+			break;
+		case 'R':
+			cie->encoding = cursor_u8(c);
+			break;
 		case 'P':
 			encoding = cursor_u8(c);
-			if (encoding != PE_OMIT && !cfi_pointer(c, encoding & 0x7f, s->vaddr + c->pos, 1, 1, &pointer))
+			if (encoding != PE_OMIT &&
+			    !cfi_pointer(c, encoding & 0x7f, s->vaddr + c->pos, 1, 1, &pointer))
 				cie->usable = false;
 			break;
-		case 'S': cie->signal = true; break;
-		case 'B': break;
-		default: return; /* its length is known; what follows is not */
+		case 'S':
+			cie->signal = true;
+			break;
+		case 'B':
+			break;
+		default:
+			return; /* its length is known; what follows is not */
 		}
 	}
 }
 
-static void initial_run(struct reader *rd, const struct cursor *c, const struct entry *e, struct cfi_cie *cie)
+static void initial_run(struct reader *rd, const struct cursor *c, const struct entry *e,
+			struct cfi_cie *cie)
 {
-	const struct cfi_program p = {.section = rd->s, .cie = cie, .data = rd->s->data + c->pos, .len = e->end - c->pos,
+	const struct cfi_program p = {.section = rd->s,
+				      .cie = cie,
+				      .data = rd->s->data + c->pos,
+				      .len = e->end - c->pos,
 				      .steps = &rd->steps};
 	struct cfi_state first = {.cfa_reg = UINT64_MAX};
 
@@ -213,7 +267,8 @@ static const struct cfi_cie *cie_at(struct reader *rd, uint64_t at)
 
 	if (cie->at == at && cie->code_align)
 		return cie->usable ? cie : NULL;
-	if (at >= rd->s->len || !entry_read(rd->s, (size_t)at, &e) || !e.id_at || !is_cie(rd->s, &e))
+	if (at >= rd->s->len || !entry_read(rd->s, (size_t)at, &e) || !e.id_at ||
+	    !is_cie(rd->s, &e))
 		return NULL;
 	cie_read(rd, &e, cie);
 	return cie->usable ? cie : NULL;
@@ -263,7 +318,8 @@ static bool fde_read(struct reader *rd, const struct entry *e, struct fde *out)
 	return true;
 }
 
-/* Ranges are sorted by their start; of two that overlap (no linker makes them) the later one counts. */
+/* Ranges are sorted by their start; of two that overlap (no linker makes them) the later one
+ * counts. */
 static bool in_code(const struct cfi_section *s, const struct fde *f)
 {
 	size_t lo = 0, hi = s->code_count;
@@ -297,8 +353,12 @@ static void fde_signal(struct reader *rd, const struct fde *f, struct cfi_progra
 
 static void fde_rows(struct reader *rd, const struct fde *f)
 {
-	struct cfi_program p = {.section = rd->s, .cie = f->cie, .data = f->program, .len = f->program_len,
-				.loc = f->start, .steps = &rd->steps};
+	struct cfi_program p = {.section = rd->s,
+				.cie = f->cie,
+				.data = f->program,
+				.len = f->program_len,
+				.loc = f->start,
+				.steps = &rd->steps};
 	struct cfi_state state = f->cie->initial;
 
 	rd->tally->fdes++;
@@ -312,9 +372,13 @@ static void fde_rows(struct reader *rd, const struct fde *f)
 		rd->tally->broken++;
 }
 
-void cfi_read(const struct cfi_section *s, enum rows_source source, struct rows *r, struct cfi_tally *t)
+void cfi_read(const struct cfi_section *s, enum rows_source source, struct rows *r,
+	      struct cfi_tally *t)
 {
-	struct reader rd = {.s = s, .source = source, .rows = r, .tally = t,
+	struct reader rd = {.s = s,
+			    .source = source,
+			    .rows = r,
+			    .tally = t,
 			    .steps = (uint64_t)s->len * CFI_STEPS_PER_BYTE};
 	struct entry e;
 	struct fde f;

@@ -10,10 +10,27 @@
 #define DEPTH 8
 
 enum {
-	OP_DEREF = 0x06, OP_CONST1U = 0x08, OP_CONST1S = 0x09, OP_CONST2U = 0x0a, OP_CONST2S = 0x0b, OP_CONST4U = 0x0c,
-	OP_CONST4S = 0x0d, OP_CONST8U = 0x0e, OP_CONST8S = 0x0f, OP_CONSTU = 0x10, OP_CONSTS = 0x11, OP_MINUS = 0x1c,
-	OP_MUL = 0x1e, OP_PLUS = 0x22, OP_PLUS_UCONST = 0x23, OP_SHL = 0x24, OP_LIT0 = 0x30, OP_BREG0 = 0x70,
-	OP_BREGX = 0x92, OP_NOP = 0x96, OP_CALL_FRAME_CFA = 0x9c
+	OP_DEREF = 0x06,
+	OP_CONST1U = 0x08,
+	OP_CONST1S = 0x09,
+	OP_CONST2U = 0x0a,
+	OP_CONST2S = 0x0b,
+	OP_CONST4U = 0x0c,
+	OP_CONST4S = 0x0d,
+	OP_CONST8U = 0x0e,
+	OP_CONST8S = 0x0f,
+	OP_CONSTU = 0x10,
+	OP_CONSTS = 0x11,
+	OP_MINUS = 0x1c,
+	OP_MUL = 0x1e,
+	OP_PLUS = 0x22,
+	OP_PLUS_UCONST = 0x23,
+	OP_SHL = 0x24,
+	OP_LIT0 = 0x30,
+	OP_BREG0 = 0x70,
+	OP_BREGX = 0x92,
+	OP_NOP = 0x96,
+	OP_CALL_FRAME_CFA = 0x9c
 };
 
 struct machine {
@@ -81,7 +98,8 @@ static void op_plus(struct machine *m)
 		push(m, shifted(b, a.sum.k));
 		return;
 	}
-	if (a.deref || b.deref || (a.sum.reg >= 0 && b.sum.reg >= 0) || (a.sum.reg8 >= 0 && b.sum.reg8 >= 0)) {
+	if (a.deref || b.deref || (a.sum.reg >= 0 && b.sum.reg >= 0) ||
+	    (a.sum.reg8 >= 0 && b.sum.reg8 >= 0)) {
 		m->stuck = true;
 		return;
 	}
@@ -107,7 +125,8 @@ static void times(struct machine *m, const struct cfiexpr *v, int64_t factor)
 		m->stuck = true;
 		return;
 	}
-	push(m, (struct cfiexpr){.sum = {.k = (int64_t)((uint64_t)v->sum.k * 8), .reg = CFIEXPR_NO_REG,
+	push(m, (struct cfiexpr){.sum = {.k = (int64_t)((uint64_t)v->sum.k * 8),
+					 .reg = CFIEXPR_NO_REG,
 					 .reg8 = v->sum.reg}});
 }
 
@@ -148,16 +167,34 @@ static void op_deref(struct machine *m)
 static bool number_read(struct cursor *c, uint8_t op, uint64_t *v)
 {
 	switch (op) {
-	case OP_CONST1U: *v = cursor_u8(c); return true;
-	case OP_CONST1S: *v = (uint64_t)(int8_t)cursor_u8(c); return true;
-	case OP_CONST2U: *v = cursor_u16(c); return true;
-	case OP_CONST2S: *v = (uint64_t)(int16_t)cursor_u16(c); return true;
-	case OP_CONST4U: *v = cursor_u32(c); return true;
-	case OP_CONST4S: *v = (uint64_t)(int32_t)cursor_u32(c); return true;
+	case OP_CONST1U:
+		*v = cursor_u8(c);
+		return true;
+	case OP_CONST1S:
+		*v = (uint64_t)(int8_t)cursor_u8(c);
+		return true;
+	case OP_CONST2U:
+		*v = cursor_u16(c);
+		return true;
+	case OP_CONST2S:
+		*v = (uint64_t)(int16_t)cursor_u16(c);
+		return true;
+	case OP_CONST4U:
+		*v = cursor_u32(c);
+		return true;
+	case OP_CONST4S:
+		*v = (uint64_t)(int32_t)cursor_u32(c);
+		return true;
 	case OP_CONST8U:
-	case OP_CONST8S: *v = cursor_u64(c); return true;
-	case OP_CONSTU: *v = leb_unsigned(c); return true;
-	case OP_CONSTS: *v = (uint64_t)leb_signed(c); return true;
+	case OP_CONST8S:
+		*v = cursor_u64(c);
+		return true;
+	case OP_CONSTU:
+		*v = leb_unsigned(c);
+		return true;
+	case OP_CONSTS:
+		*v = (uint64_t)leb_signed(c);
+		return true;
 	default:
 		*v = (uint64_t)op - OP_LIT0;
 		return op >= OP_LIT0 && op < OP_LIT0 + 32;
@@ -188,14 +225,28 @@ static void step(struct machine *m, struct cursor *c, uint8_t op)
 		push_number(m, leb_unsigned(c));
 		op_plus(m);
 		break;
-	case OP_CALL_FRAME_CFA: push_sum(m, CFIEXPR_CFA, 0); break;
-	case OP_PLUS: op_plus(m); break;
-	case OP_MINUS: op_minus(m); break;
-	case OP_MUL: op_mul(m); break;
-	case OP_SHL: op_shl(m); break;
-	case OP_DEREF: op_deref(m); break;
-	case OP_NOP: break;
-	default: m->stuck = true;
+	case OP_CALL_FRAME_CFA:
+		push_sum(m, CFIEXPR_CFA, 0);
+		break;
+	case OP_PLUS:
+		op_plus(m);
+		break;
+	case OP_MINUS:
+		op_minus(m);
+		break;
+	case OP_MUL:
+		op_mul(m);
+		break;
+	case OP_SHL:
+		op_shl(m);
+		break;
+	case OP_DEREF:
+		op_deref(m);
+		break;
+	case OP_NOP:
+		break;
+	default:
+		m->stuck = true;
 	}
 }
 

@@ -4,8 +4,9 @@
 
 #include "loaders/index/unwind/cfiexpr.h"
 
-#define RA_PLACE       (-8) /* from the CFA */
-#define CONTEXT_RSP    160  /* struct ucontext: uc_mcontext at 40, its 15th word is RSP (Linux, x86-64) */
+#define RA_PLACE (-8) /* from the CFA */
+/* struct ucontext: uc_mcontext at 40, its 15th word is RSP (Linux, x86-64) */
+#define CONTEXT_RSP 160
 
 /* Where the caller's RBP (or RBX) is, as an extension says it. */
 struct source_location {
@@ -30,7 +31,8 @@ static struct source_location saved_place(int64_t n, bool stack_known, int64_t d
 {
 	if (stack_known && (n >= 0 || n < -depth))
 		return (struct source_location){ROW_EXT_BP_SAME, 0};
-	return fits(n) ? (struct source_location){ROW_EXT_BP_CFA, n} : (struct source_location){ROW_EXT_BP_LOST, 0};
+	return fits(n) ? (struct source_location){ROW_EXT_BP_CFA, n} :
+			 (struct source_location){ROW_EXT_BP_LOST, 0};
 }
 
 static struct source_location expression_place(const struct cfi_value *v)
@@ -38,26 +40,37 @@ static struct source_location expression_place(const struct cfi_value *v)
 	const struct source_location lost = {ROW_EXT_BP_LOST, 0};
 	struct cfiexpr x;
 
-	if (!cfiexpr_solve(v->expr, v->expr_len, true, &x) || x.deref || x.sum.reg8 >= 0 || !fits(x.sum.k))
+	if (!cfiexpr_solve(v->expr, v->expr_len, true, &x) || x.deref || x.sum.reg8 >= 0 ||
+	    !fits(x.sum.k))
 		return lost;
 	switch (x.sum.reg) {
-	case ROW_REG_RBP: return (struct source_location){ROW_EXT_BP_RBP, x.sum.k};
-	case ROW_REG_RSP: return (struct source_location){ROW_EXT_BP_RSP, x.sum.k};
-	case CFIEXPR_CFA: return (struct source_location){ROW_EXT_BP_CFA, x.sum.k};
-	default: return lost;
+	case ROW_REG_RBP:
+		return (struct source_location){ROW_EXT_BP_RBP, x.sum.k};
+	case ROW_REG_RSP:
+		return (struct source_location){ROW_EXT_BP_RSP, x.sum.k};
+	case CFIEXPR_CFA:
+		return (struct source_location){ROW_EXT_BP_CFA, x.sum.k};
+	default:
+		return lost;
 	}
 }
 
-static struct source_location environment_of(const struct cfi_value *v, uint64_t reg, bool stack_known, int64_t depth)
+static struct source_location environment_of(const struct cfi_value *v, uint64_t reg,
+					     bool stack_known, int64_t depth)
 {
 	switch (v->how) {
 	case CFI_UNSET:
-	case CFI_SAME: return (struct source_location){ROW_EXT_BP_SAME, 0};
-	case CFI_OFFSET: return saved_place(v->n, stack_known, depth);
-	case CFI_EXPRESSION: return expression_place(v);
+	case CFI_SAME:
+		return (struct source_location){ROW_EXT_BP_SAME, 0};
+	case CFI_OFFSET:
+		return saved_place(v->n, stack_known, depth);
+	case CFI_EXPRESSION:
+		return expression_place(v);
 	case CFI_REGISTER:
-		return (struct source_location){(uint64_t)v->n == reg ? ROW_EXT_BP_SAME : ROW_EXT_BP_LOST, 0};
-	default: return (struct source_location){ROW_EXT_BP_LOST, 0};
+		return (struct source_location){
+			(uint64_t)v->n == reg ? ROW_EXT_BP_SAME : ROW_EXT_BP_LOST, 0};
+	default:
+		return (struct source_location){ROW_EXT_BP_LOST, 0};
 	}
 }
 
@@ -86,39 +99,54 @@ static bool bp_plain(const struct source_location *p, uint32_t *bp, uint32_t *sa
 {
 	*saved = 0;
 	switch (p->how) {
-	case ROW_EXT_BP_SAME: *bp = ROW_BP_SAME; return true;
-	case ROW_EXT_BP_LOST: *bp = ROW_BP_LOST; return true;
+	case ROW_EXT_BP_SAME:
+		*bp = ROW_BP_SAME;
+		return true;
+	case ROW_EXT_BP_LOST:
+		*bp = ROW_BP_LOST;
+		return true;
 	case ROW_EXT_BP_CFA:
 		if (p->n > 0 || p->n % 8 || p->n < -8 * (int64_t)ROW_SAVED_MAX)
 			return false;
 		*bp = ROW_BP_SAVED;
 		*saved = (uint32_t)(-p->n / 8);
 		return true;
-	default: return false;
+	default:
+		return false;
 	}
 }
 
-static uint32_t rule_sum(uint64_t reg, int64_t offset, const struct source_location *bp, struct rows *r)
+static uint32_t rule_sum(uint64_t reg, int64_t offset, const struct source_location *bp,
+			 struct rows *r)
 {
 	uint32_t how, saved;
 	bool plain = (reg == ROW_REG_RSP || reg == ROW_REG_RBP) && offset >= 0 && offset % 8 == 0 &&
 		     offset <= 8 * (int64_t)ROW_OFFSET_MAX;
 
 	if (plain && bp_plain(bp, &how, &saved))
-		return ROW_MAKE_CFA(reg == ROW_REG_RSP ? ROW_RSP : ROW_RBP, how, saved, (uint32_t)(offset / 8));
+		return ROW_MAKE_CFA(reg == ROW_REG_RSP ? ROW_RSP : ROW_RBP, how, saved,
+				    (uint32_t)(offset / 8));
 	if (reg >= 16)
 		return unsupported(ROW_UNSUPPORTED_CFA_REGISTER);
 	if (!fits(offset))
 		return unsupported(ROW_UNSUPPORTED_RANGE);
-	return rows_ext(r, &(struct row_ext){.kind = ROW_EXT_CFA, .reg = (uint8_t)reg, .bp = (uint8_t)bp->how,
-					     .a = (int32_t)offset, .bp_offset = (int32_t)bp->n});
+	return rows_ext(r, &(struct row_ext){.kind = ROW_EXT_CFA,
+					     .reg = (uint8_t)reg,
+					     .bp = (uint8_t)bp->how,
+					     .a = (int32_t)offset,
+					     .bp_offset = (int32_t)bp->n});
 }
 
-static uint32_t rule_deref(const struct cfiexpr *x, const struct source_location *bp, struct rows *r)
+static uint32_t rule_deref(const struct cfiexpr *x, const struct source_location *bp,
+			   struct rows *r)
 {
-	struct row_ext e = {.kind = x->sum.reg8 >= 0 ? ROW_EXT_INDEX : ROW_EXT_DEREF, .reg = (uint8_t)x->sum.reg,
-			    .bp = (uint8_t)bp->how, .reg2 = (uint8_t)(x->sum.reg8 >= 0 ? x->sum.reg8 : 0),
-			    .a = (int32_t)x->sum.k, .b = (int32_t)x->plus, .bp_offset = (int32_t)bp->n};
+	struct row_ext e = {.kind = x->sum.reg8 >= 0 ? ROW_EXT_INDEX : ROW_EXT_DEREF,
+			    .reg = (uint8_t)x->sum.reg,
+			    .bp = (uint8_t)bp->how,
+			    .reg2 = (uint8_t)(x->sum.reg8 >= 0 ? x->sum.reg8 : 0),
+			    .a = (int32_t)x->sum.k,
+			    .b = (int32_t)x->plus,
+			    .bp_offset = (int32_t)bp->n};
 
 	if (!fits(x->sum.k) || !fits(x->plus))
 		return unsupported(ROW_UNSUPPORTED_RANGE);
@@ -132,14 +160,16 @@ static uint64_t rule_expression(const struct cfi_state *s, struct rows *r)
 	unsigned threshold;
 	bool on_rsp;
 
-	if (cfiexpr_is_plt(s->cfa_expr, s->cfa_expr_len, &threshold) && (s->rbp.how == CFI_UNSET || s->rbp.how == CFI_SAME))
+	if (cfiexpr_is_plt(s->cfa_expr, s->cfa_expr_len, &threshold) &&
+	    (s->rbp.how == CFI_UNSET || s->rbp.how == CFI_SAME))
 		return ROW_MAKE_SPECIAL(ROW_PLT, threshold);
-	if (!cfiexpr_solve(s->cfa_expr, s->cfa_expr_len, false, &x) || x.sum.reg < 0 || x.sum.reg >= 16 ||
-	    (!x.deref && x.sum.reg8 >= 0))
+	if (!cfiexpr_solve(s->cfa_expr, s->cfa_expr_len, false, &x) || x.sum.reg < 0 ||
+	    x.sum.reg >= 16 || (!x.deref && x.sum.reg8 >= 0))
 		return unsupported(ROW_UNSUPPORTED_CFA_EXPRESSION);
 	on_rsp = !x.deref && x.sum.reg == ROW_REG_RSP;
 	bp = environment_of(&s->rbp, ROW_REG_RBP, on_rsp, x.sum.k);
-	return with_bx(x.deref ? rule_deref(&x, &bp, r) : rule_sum((uint64_t)x.sum.reg, x.sum.k, &bp, r),
+	return with_bx(x.deref ? rule_deref(&x, &bp, r) :
+				 rule_sum((uint64_t)x.sum.reg, x.sum.k, &bp, r),
 		       bx_bits(&s->rbx, on_rsp, x.sum.k));
 }
 
@@ -149,8 +179,12 @@ static uint64_t rule_ra_register(const struct cfi_state *s, struct rows *r)
 {
 	const bool on_rsp = s->cfa_reg == ROW_REG_RSP;
 	struct source_location bp = environment_of(&s->rbp, ROW_REG_RBP, on_rsp, s->cfa_offset);
-	struct row_ext x = {.kind = ROW_EXT_RA_REG, .reg = (uint8_t)s->cfa_reg, .bp = (uint8_t)bp.how,
-			    .reg2 = (uint8_t)s->ra.n, .a = (int32_t)s->cfa_offset, .bp_offset = (int32_t)bp.n};
+	struct row_ext x = {.kind = ROW_EXT_RA_REG,
+			    .reg = (uint8_t)s->cfa_reg,
+			    .bp = (uint8_t)bp.how,
+			    .reg2 = (uint8_t)s->ra.n,
+			    .a = (int32_t)s->cfa_offset,
+			    .bp_offset = (int32_t)bp.n};
 
 	if (s->cfa_expr || s->ra.n < 0 || s->ra.n >= 16)
 		return unsupported(ROW_UNSUPPORTED_RA);
@@ -179,13 +213,14 @@ uint64_t cfi_rule(const struct cfi_state *s, struct rows *r)
 	if (s->cfa_expr)
 		return rule_expression(s, r);
 	bp = environment_of(&s->rbp, ROW_REG_RBP, on_rsp, s->cfa_offset);
-	return with_bx(rule_sum(s->cfa_reg, s->cfa_offset, &bp, r), bx_bits(&s->rbx, on_rsp, s->cfa_offset));
+	return with_bx(rule_sum(s->cfa_reg, s->cfa_offset, &bp, r),
+		       bx_bits(&s->rbx, on_rsp, s->cfa_offset));
 }
 
 bool cfi_is_signal_context(const struct cfi_state *s)
 {
 	struct cfiexpr x;
 
-	return s->cfa_expr && cfiexpr_solve(s->cfa_expr, s->cfa_expr_len, false, &x) && x.deref && x.plus == 0 &&
-	       x.sum.reg == ROW_REG_RSP && x.sum.reg8 < 0 && x.sum.k == CONTEXT_RSP;
+	return s->cfa_expr && cfiexpr_solve(s->cfa_expr, s->cfa_expr_len, false, &x) && x.deref &&
+	       x.plus == 0 && x.sum.reg == ROW_REG_RSP && x.sum.reg8 < 0 && x.sum.k == CONTEXT_RSP;
 }

@@ -31,7 +31,8 @@ static bool is_static_program(const struct elf_file *f)
 	for (size_t i = 0; i < f->segment_count; i++)
 		if (f->segments[i].p_type == PT_INTERP)
 			return false;
-	return f->type == ET_EXEC || (elf_dynamic_value(f, DT_FLAGS_1, &flags) && (flags & DF_1_PIE));
+	return f->type == ET_EXEC ||
+	       (elf_dynamic_value(f, DT_FLAGS_1, &flags) && (flags & DF_1_PIE));
 }
 
 static bool defines(const struct symset *set, const char *name)
@@ -69,7 +70,8 @@ static int words_collect(struct elf_file *f, uint64_t **words, size_t *count)
 		const Elf64_Phdr *p = &f->segments[i];
 		int rc;
 
-		if (p->p_type != PT_LOAD || !(p->p_flags & PF_W) || p->p_filesz > DATA_MAX || p->p_vaddr % 8)
+		if (p->p_type != PT_LOAD || !(p->p_flags & PF_W) || p->p_filesz > DATA_MAX ||
+		    p->p_vaddr % 8)
 			continue;
 		rc = words_add(f, p, words, count);
 		if (rc)
@@ -95,9 +97,9 @@ static uint64_t *functions_collect(const struct symset *set, size_t *count)
 	return v;
 }
 
-/* What of an executable segment is code: from its first executable section to the end of its last, and none of the file's
- * headers. A linker that makes one segment of code and data puts symbols and constants around it; a word of data that is
- * 0 would be the address of the ELF header. */
+/* What of an executable segment is code: from its first executable section to the end of its last,
+ * and none of the file's headers. A linker that makes one segment of code and data puts symbols and
+ * constants around it; a word of data that is 0 would be the address of the ELF header. */
 static struct elf_range code_part(const Elf64_Phdr *p, const struct elf_range *code, size_t n)
 {
 	const uint64_t heads = p->p_offset ? 0 : sizeof(Elf64_Ehdr);
@@ -124,7 +126,8 @@ struct search {
 	struct stackdepth_input in;
 };
 
-static int range_search(struct elf_file *f, const struct elf_range *range, struct search *s, struct rows *rows)
+static int range_search(struct elf_file *f, const struct elf_range *range, struct search *s,
+			struct rows *rows)
 {
 	cleanup_free void *code = NULL;
 	const uint64_t len = elf_bytes_at(f, range->start);
@@ -150,7 +153,8 @@ static int range_search(struct elf_file *f, const struct elf_range *range, struc
 int codesearch(struct elf_file *f, const struct symset *set, struct rows *rows)
 {
 	struct search s = {.contexts = defines(set, "makecontext"),
-			   .follow = !rows->signals && (is_static_program(f) || defines(set, "sigaction"))};
+			   .follow = !rows->signals &&
+				     (is_static_program(f) || defines(set, "sigaction"))};
 	cleanup_free uint64_t *functions = NULL;
 	cleanup_free uint64_t *words = NULL;
 	cleanup_free struct elf_range *code = NULL;

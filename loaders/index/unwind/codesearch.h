@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codesearch: rows for code that nothing describes, in a C library without a signal frame of its own (musl) and in a static
- * program: known pieces (knowncode.h, 1, 2, 5), then all the rest by following it (stackdepth.h).
+ * codesearch: rows for code that nothing describes, in a C library without a signal frame of its
+ * own (musl) and in a static program: known pieces (knowncode.h, 1, 2, 5), then all the rest by
+ * following it (stackdepth.h).
  *
- * Code is what stands between the first executable section of a segment and its last; in a file without sections
- * all of an executable segment but the headers.
+ * Code is what stands between the first executable section of a segment and its last; in a file
+ * without sections all of an executable segment but the headers.
  */
 #ifndef SONDE_INDEX_CODESEARCH_H
 #define SONDE_INDEX_CODESEARCH_H
@@ -13,7 +14,8 @@
 #include "loaders/index/unwind/rows.h"
 #include "loaders/index/elf/symset.h"
 
-/* Adds to `rows` what it finds. 0, -ENOMEM, or an error of source_read that says something of this host. */
+/* Adds to `rows` what it finds. 0, -ENOMEM, or an error of source_read that says something of this
+ * host. */
 int codesearch(struct elf_file *f, const struct symset *set, struct rows *rows);
 
 #endif

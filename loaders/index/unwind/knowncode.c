@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define PLT_ENTRY  16u
-#define PLT_SHORT  8u
-#define CLONE_MAX  96u /* bytes from __clone's first to its new thread's */
-#define CHILD_MAX  24u /* bytes from there to `hlt` */
+#define PLT_ENTRY 16u
+#define PLT_SHORT 8u
+#define CLONE_MAX 96u /* bytes from __clone's first to its new thread's */
+#define CHILD_MAX 24u /* bytes from there to `hlt` */
 
 #define KEPT(words) (ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, words) | ROW_MAKE_BX(ROW_BX_SAME, 0))
 
@@ -31,8 +31,8 @@ static size_t find(const uint8_t *code, size_t len, const char *form, size_t n)
 
 /* ---- 1 ---- */
 
-static size_t signal_returns(const uint8_t *code, size_t len, uint64_t vaddr, const char *form, size_t n,
-			     struct rows *r)
+static size_t signal_returns(const uint8_t *code, size_t len, uint64_t vaddr, const char *form,
+			     size_t n, struct rows *r)
 {
 	size_t found = 0;
 
@@ -78,10 +78,12 @@ static size_t clones(const uint8_t *code, size_t len, uint64_t vaddr, struct row
 
 size_t knowncode_scan(const uint8_t *code, size_t len, uint64_t vaddr, struct rows *r)
 {
-	static const char wide[] = "\x48\xc7\xc0\x0f\0\0\0\x0f\x05", narrow[] = "\xb8\x0f\0\0\0\x0f\x05";
+	static const char wide[] = "\x48\xc7\xc0\x0f\0\0\0\x0f\x05",
+			  narrow[] = "\xb8\x0f\0\0\0\x0f\x05";
 
 	return signal_returns(code, len, vaddr, wide, sizeof(wide) - 1, r) +
-	       signal_returns(code, len, vaddr, narrow, sizeof(narrow) - 1, r) + clones(code, len, vaddr, r);
+	       signal_returns(code, len, vaddr, narrow, sizeof(narrow) - 1, r) +
+	       clones(code, len, vaddr, r);
 }
 
 /* ---- 5 ---- */
@@ -139,7 +141,8 @@ void knowncode_entry(const uint8_t *code, size_t len, uint64_t vaddr, struct row
 /* The `n` bytes from an entry's first on. */
 static void plt_entry(const uint8_t *p, size_t n, uint64_t at, struct rows *r)
 {
-	if (STARTS(p, n, "\xff\x35")) { /* the first: what the others pushed lies there, and it pushes one more */
+	/* the first: what the others pushed lies there, and it pushes one more */
+	if (STARTS(p, n, "\xff\x35")) {
 		rows_add(r, at, KEPT(2));
 		rows_add(r, at + 6, KEPT(3));
 	} else if (STARTS(p, n, "\xff\x25") && n == PLT_ENTRY && p[6] == 0x68) {
@@ -148,7 +151,8 @@ static void plt_entry(const uint8_t *p, size_t n, uint64_t at, struct rows *r)
 		rows_add(r, at, ROW_MAKE_SPECIAL(ROW_PLT, 9));
 	} else if (STARTS(p, n, "\x68")) {
 		rows_add(r, at, ROW_MAKE_SPECIAL(ROW_PLT, 5));
-	} else if (STARTS(p, n, "\xff\x25") || STARTS(p, n, "\xf2\xff\x25") || STARTS(p, n, "\xf3\x0f\x1e\xfa\xff\x25") ||
+	} else if (STARTS(p, n, "\xff\x25") || STARTS(p, n, "\xf2\xff\x25") ||
+		   STARTS(p, n, "\xf3\x0f\x1e\xfa\xff\x25") ||
 		   STARTS(p, n, "\xf3\x0f\x1e\xfa\xf2\xff\x25")) {
 		rows_add(r, at, at_entry);
 	} else {
@@ -160,7 +164,8 @@ static void plt_entry(const uint8_t *p, size_t n, uint64_t at, struct rows *r)
 static bool plt_is_short(const uint8_t *code, size_t len)
 {
 	for (size_t at = 0; at < len; at += PLT_SHORT)
-		if (len - at < PLT_SHORT || !STARTS(code + at, PLT_SHORT, "\xff\x25") || code[at + 6] != 0x66 || code[at + 7] != 0x90)
+		if (len - at < PLT_SHORT || !STARTS(code + at, PLT_SHORT, "\xff\x25") ||
+		    code[at + 6] != 0x66 || code[at + 7] != 0x90)
 			return false;
 	return true;
 }

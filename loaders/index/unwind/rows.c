@@ -28,7 +28,8 @@ void rows_release(struct rows *r)
 	free(take_ptr(r->starts));
 	idmap_release(&r->rule_numbers);
 	idmap_release(&r->ext_numbers);
-	r->count = r->cap = r->span_count = r->span_cap = r->ext_count = r->ext_cap = r->rule_count = r->rule_cap = 0;
+	r->count = r->cap = r->span_count = r->span_cap = r->ext_count = r->ext_cap =
+		r->rule_count = r->rule_cap = 0;
 	r->start_count = r->start_cap = 0;
 }
 
@@ -65,8 +66,10 @@ void rows_span(struct rows *r, uint64_t start, uint64_t end, enum rows_source so
 	if (start < r->base || start >= end || end > r->end ||
 	    grow(r, &r->spans, r->span_count, &r->span_cap, sizeof(*r->spans), ROWS_MAX))
 		return;
-	r->spans[r->span_count++] = (struct rows_span){.lo = (uint32_t)(start - r->base), .hi = (uint32_t)(end - r->base),
-						       .first = (uint32_t)r->count, .source = source};
+	r->spans[r->span_count++] = (struct rows_span){.lo = (uint32_t)(start - r->base),
+						       .hi = (uint32_t)(end - r->base),
+						       .first = (uint32_t)r->count,
+						       .source = source};
 	r->open = true;
 }
 
@@ -82,7 +85,8 @@ static uint32_t row_number(uint64_t row)
 
 static int rule_append(struct rows *r, uint64_t rule)
 {
-	int rc = grow(r, &r->rules, r->rule_count, &r->rule_cap, sizeof(*r->rules), TABLES_RULES_MAX);
+	int rc = grow(r, &r->rules, r->rule_count, &r->rule_cap, sizeof(*r->rules),
+		      TABLES_RULES_MAX);
 
 	if (rc)
 		return rc;
@@ -94,8 +98,9 @@ static int rule_append(struct rows *r, uint64_t rule)
 /* Those of enum rows_number, in its order. */
 static int rules_begin(struct rows *r)
 {
-	static const uint64_t fixed[ROWS_FIXED] = {ROW_MAKE_SPECIAL(ROW_NONE, 0), ROW_MAKE_SPECIAL(ROW_ROOT, 0),
-						   ROW_MAKE_SPECIAL(ROW_UNSUPPORTED, ROW_UNSUPPORTED_RANGE)};
+	static const uint64_t fixed[ROWS_FIXED] = {
+		ROW_MAKE_SPECIAL(ROW_NONE, 0), ROW_MAKE_SPECIAL(ROW_ROOT, 0),
+		ROW_MAKE_SPECIAL(ROW_UNSUPPORTED, ROW_UNSUPPORTED_RANGE)};
 	int rc = 0;
 
 	for (size_t i = 0; i < ROWS_FIXED && !rc && r->rule_count < ROWS_FIXED; i++)
@@ -150,7 +155,8 @@ uint32_t rows_ext(struct rows *r, const struct row_ext *x)
 
 	if (idmap_get(&r->ext_numbers, key, &number) && !memcmp(&r->exts[number], x, sizeof(*x)))
 		return ROW_MAKE_EXT((uint32_t)number);
-	if (r->ext_count >= ROWS_EXT_MAX || grow(r, &r->exts, r->ext_count, &r->ext_cap, sizeof(*r->exts), ROWS_EXT_MAX))
+	if (r->ext_count >= ROWS_EXT_MAX ||
+	    grow(r, &r->exts, r->ext_count, &r->ext_cap, sizeof(*r->exts), ROWS_EXT_MAX))
 		return ROW_MAKE_SPECIAL(ROW_UNSUPPORTED, ROW_UNSUPPORTED_RANGE);
 	idmap_set(&r->ext_numbers, key, r->ext_count);
 	r->exts[r->ext_count] = *x;
@@ -204,8 +210,8 @@ static void pieces_release(struct pieces *p)
 }
 #define cleanup_pieces __attribute__((cleanup(pieces_release)))
 
-/* Stable, by lo; not qsort (the sandbox forbids what glibc's asks). Linkers write nearly sorted tables: runs that are in
- * order already cost one comparison each. */
+/* Stable, by lo; not qsort (the sandbox forbids what glibc's asks). Linkers write nearly sorted
+ * tables: runs that are in order already cost one comparison each. */
 static void merge_sort(struct piece *v, struct piece *tmp, size_t n)
 {
 	size_t half = n / 2, a = 0, b = half, k = 0;
@@ -239,7 +245,8 @@ static void pieces_disjoin(struct pieces *p)
 
 static bool in_reserve(const struct rows *r, const struct rows_span *s)
 {
-	return s->source != ROWS_SURE && r->base + s->lo < r->reserved_hi && r->base + s->hi > r->reserved_lo;
+	return s->source != ROWS_SURE && r->base + s->lo < r->reserved_hi &&
+	       r->base + s->hi > r->reserved_lo;
 }
 
 /* The spans of one source, sorted, none overlapping. */
@@ -254,7 +261,8 @@ static int pieces_of_source(const struct rows *r, uint32_t source, struct pieces
 		const struct rows_span *s = &r->spans[i];
 
 		if (s->source == source && s->count && !in_reserve(r, s))
-			p.v[p.n++] = (struct piece){row_addr(r->rows[s->first]), s->hi, s->first, s->count};
+			p.v[p.n++] = (struct piece){row_addr(r->rows[s->first]), s->hi, s->first,
+						    s->count};
 	}
 	merge_sort(p.v, tmp, p.n);
 	pieces_disjoin(&p);
@@ -280,7 +288,8 @@ static int pieces_overlay(struct pieces *a, const struct pieces *b)
 			left.lo = v[n - 1].hi;
 		while (left.lo < left.hi && i < a->n && a->v[i].lo < left.hi) {
 			if (left.lo < a->v[i].lo)
-				v[n++] = (struct piece){left.lo, a->v[i].lo, left.first, left.count};
+				v[n++] =
+					(struct piece){left.lo, a->v[i].lo, left.first, left.count};
 			left.lo = a->v[i].hi;
 			v[n++] = a->v[i++];
 		}
@@ -331,7 +340,8 @@ static void output_piece(const struct rows *r, struct output *o, const struct pi
 	const uint64_t *v = r->rows + p->first;
 	size_t lo = 0, hi = p->count;
 
-	/* the last row at or before the piece's start; a piece never starts before its span's first row */
+	/* the last row at or before the piece's start; a piece never starts before its span's first
+	 * row */
 	while (hi - lo > 1) {
 		size_t mid = lo + (hi - lo) / 2;
 
@@ -345,8 +355,8 @@ static void output_piece(const struct rows *r, struct output *o, const struct pi
 		output_row(o, row_addr(v[i]), row_number(v[i]));
 }
 
-/* A function that is the outermost frame from its first byte on is returned into there (makecontext's __start_context):
- * looked up one byte before. */
+/* A function that is the outermost frame from its first byte on is returned into there
+ * (makecontext's __start_context): looked up one byte before. */
 static void piece_widen(const struct rows *r, struct piece *p, uint32_t before)
 {
 	if (before < p->lo && r->rows[p->first] == ((uint64_t)p->lo << 32 | ROWS_ROOT))
@@ -380,19 +390,23 @@ static uint32_t count_unsupported(const struct rows *r, const struct output *o)
 	for (size_t i = 0; i < o->n; i++) {
 		const uint64_t rule = r->rules[row_number(o->rows[i])];
 
-		n += ROW_RULE_KIND(rule) == ROW_SPECIAL && ROW_RULE_SPECIAL(rule) == ROW_UNSUPPORTED;
+		n += ROW_RULE_KIND(rule) == ROW_SPECIAL &&
+		     ROW_RULE_SPECIAL(rule) == ROW_UNSUPPORTED;
 	}
 	return n;
 }
 
-/* The rows as the format has them: those at a page's first byte are in the page. Returns how many are left. */
-static uint32_t pages_fill(uint64_t *pages, size_t page_count, uint32_t *rows, const struct output *o)
+/* The rows as the format has them: those at a page's first byte are in the page. Returns how many
+ * are left. */
+static uint32_t pages_fill(uint64_t *pages, size_t page_count, uint32_t *rows,
+			   const struct output *o)
 {
 	uint32_t number = ROWS_NONE, n = 0;
 	size_t i = 0;
 
 	for (size_t k = 0; k < page_count; k++) {
-		const uint64_t from = (uint64_t)k << TABLES_PAGE_SHIFT, to = from + (1u << TABLES_PAGE_SHIFT);
+		const uint64_t from = (uint64_t)k << TABLES_PAGE_SHIFT,
+			       to = from + (1u << TABLES_PAGE_SHIFT);
 		const uint32_t first = n;
 
 		if (i < o->n && row_addr(o->rows[i]) == from)
@@ -409,10 +423,14 @@ static uint32_t pages_fill(uint64_t *pages, size_t page_count, uint32_t *rows, c
 
 static int rows_lay_out(const struct rows *r, const struct output *o, void **out, size_t *size)
 {
-	struct unwind_head h = {.text_base = r->base, .version = TABLES_VERSION, .rule_count = (uint32_t)r->rule_count,
-				.ext_count = (uint32_t)r->ext_count, .unsupported = count_unsupported(r, o),
+	struct unwind_head h = {.text_base = r->base,
+				.version = TABLES_VERSION,
+				.rule_count = (uint32_t)r->rule_count,
+				.ext_count = (uint32_t)r->ext_count,
+				.unsupported = count_unsupported(r, o),
 				.flags = r->flags};
-	size_t exts = r->ext_count * sizeof(*r->exts), rules = r->rule_count * sizeof(*r->rules), pages;
+	size_t exts = r->ext_count * sizeof(*r->exts), rules = r->rule_count * sizeof(*r->rules),
+	       pages;
 	uint8_t *buf;
 
 	h.page_count = (row_addr(o->rows[o->n - 1]) >> TABLES_PAGE_SHIFT) + 1;

@@ -19,7 +19,8 @@ static bool parts_find(struct rowtable *t, struct parts *p, const void *data, si
 
 	if (size < sizeof(*h) || (uintptr_t)data % 8 || h->version != TABLES_VERSION)
 		return false;
-	elements = (uint64_t)h->page_count + h->rule_count + 2 * (uint64_t)h->ext_count + ((uint64_t)h->row_count + 1) / 2;
+	elements = (uint64_t)h->page_count + h->rule_count + 2 * (uint64_t)h->ext_count +
+		   ((uint64_t)h->row_count + 1) / 2;
 	if (sizeof(*h) + elements * 8 != size)
 		return false;
 	p->pages = (const uint64_t *)(h + 1);
@@ -42,16 +43,19 @@ static bool take(struct rowtable *t, const struct parts *p, uint64_t addr, uint3
 
 static bool take_page(struct rowtable *t, const struct parts *p, uint32_t k)
 {
-	const uint64_t page = p->pages[k], at = t->head->text_base + ((uint64_t)k << TABLES_PAGE_SHIFT);
+	const uint64_t page = p->pages[k],
+		       at = t->head->text_base + ((uint64_t)k << TABLES_PAGE_SHIFT);
 	const uint32_t first = ROW_PAGE_FIRST(page), n = ROW_PAGE_COUNT(page);
 	uint32_t last = 0;
 
-	if (first > t->head->row_count || n > t->head->row_count - first || !take(t, p, at, ROW_PAGE_NUMBER(page)))
+	if (first > t->head->row_count || n > t->head->row_count - first ||
+	    !take(t, p, at, ROW_PAGE_NUMBER(page)))
 		return false;
 	for (uint32_t i = first; i < first + n; i++) {
 		const uint32_t in_page = ROW_IN_PAGE(p->rows[i]);
 
-		if (in_page <= last || in_page >> TABLES_PAGE_SHIFT || !take(t, p, at + in_page, ROW_NUMBER(p->rows[i])))
+		if (in_page <= last || in_page >> TABLES_PAGE_SHIFT ||
+		    !take(t, p, at + in_page, ROW_NUMBER(p->rows[i])))
 			return false;
 		last = in_page;
 	}
@@ -66,7 +70,8 @@ int rowtable_init(struct rowtable *t, const void *data, size_t size)
 
 	if (!parts_find(&made, &p, data, size))
 		return -EBADMSG;
-	for (uint32_t k = 0; k < made.head->page_count; k++) /* of a damaged one, pages may share rows */
+	/* of a damaged one, pages may share rows */
+	for (uint32_t k = 0; k < made.head->page_count; k++)
 		rows += 1 + (uint64_t)ROW_PAGE_COUNT(p.pages[k]);
 	if (rows > (uint64_t)made.head->page_count + made.head->row_count)
 		return -EBADMSG;

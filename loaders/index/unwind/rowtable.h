@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rowtable: the bytes of an UNWIND section (probes/lib/tables.h, 2 and 3) taken apart again, for people and for tests: from
- * which address on which rule holds. Pure over (bytes, len).
+ * rowtable: the bytes of an UNWIND section (probes/lib/tables.h, 2 and 3) taken apart again, for
+ * people and for tests: from which address on which rule holds. Pure over (bytes, len).
  */
 #ifndef SONDE_INDEX_ROWTABLE_H
 #define SONDE_INDEX_ROWTABLE_H
@@ -20,13 +20,14 @@ struct rowtable_row {
 };
 
 struct rowtable {
-	const struct unwind_head *head;  /* borrowed, as all but `rows` */
-	const struct row_ext *exts;      /* head->ext_count */
-	struct rowtable_row *rows;       /* own; in order, no two neighbours with the same rule */
+	const struct unwind_head *head; /* borrowed, as all but `rows` */
+	const struct row_ext *exts;     /* head->ext_count */
+	struct rowtable_row *rows;      /* own; in order, no two neighbours with the same rule */
 	size_t count;
 };
 
-/* `data` is borrowed and 8-aligned. -EBADMSG: it is not sound: sizes, or a number that is not there; -ENOMEM. */
+/* `data` is borrowed and 8-aligned. -EBADMSG: it is not sound: sizes, or a number that is not
+ * there; -ENOMEM. */
 int rowtable_init(struct rowtable *t, const void *data, size_t size);
 void rowtable_release(struct rowtable *t);
 /* The rule at an address; 0 (ROW_NONE) before the first row. */

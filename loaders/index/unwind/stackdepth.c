@@ -9,9 +9,10 @@
 #include "schema/base/cleanup.h"
 
 /*
- * What is known at an instruction, in 32 bits: bit 31 set; 16-30 CFA - RSP in words (UNKNOWN: not known); 8-15 where the
- * caller's RBP was saved, in words below the CFA (0: not yet); 0-7 CFA - RBP in words while RBP points into the frame (0:
- * it does not). Bytes that no instruction begins at have INSIDE, or 0.
+ * What is known at an instruction, in 32 bits: bit 31 set; 16-30 CFA - RSP in words (UNKNOWN: not
+ * known); 8-15 where the caller's RBP was saved, in words below the CFA (0: not yet); 0-7 CFA - RBP
+ * in words while RBP points into the frame (0: it does not). Bytes that no instruction begins at
+ * have INSIDE, or 0.
  */
 #define KNOWN   0x80000000u
 #define INSIDE  1u
@@ -40,7 +41,8 @@ static uint32_t state_rule(uint32_t v)
 
 	if (!(v & KNOWN) || (s.depth == UNKNOWN && !s.fp))
 		return ROW_MAKE_SPECIAL(ROW_NONE, 0);
-	return ROW_MAKE_CFA(s.depth == UNKNOWN ? ROW_RBP : ROW_RSP, s.saved ? ROW_BP_SAVED : ROW_BP_SAME, s.saved,
+	return ROW_MAKE_CFA(s.depth == UNKNOWN ? ROW_RBP : ROW_RSP,
+			    s.saved ? ROW_BP_SAVED : ROW_BP_SAME, s.saved,
 			    s.depth == UNKNOWN ? s.fp : s.depth);
 }
 
@@ -76,26 +78,46 @@ static void bp_pushed(struct state *s)
 /* Does the instruction write that register? As far as compilers use it for RSP and RBP. */
 static bool writes(const struct x86insn *x, unsigned reg)
 {
-	const bool to_rm = x->has_modrm && x->mod == 3 && x->rm == reg, to_reg = x->has_modrm && x->reg == reg;
+	const bool to_rm = x->has_modrm && x->mod == 3 && x->rm == reg,
+		   to_reg = x->has_modrm && x->reg == reg;
 	const unsigned low = (x->opcode & 7u) | (x->rex & 1u) << 3;
 
 	if (x->map == 1)
-		return to_reg && ((x->opcode & 0xf0) == 0x40 || x->opcode == 0xaf || (x->opcode & 0xf6) == 0xb6 ||
-				  x->opcode == 0xbc || x->opcode == 0xbd);
+		return to_reg &&
+		       ((x->opcode & 0xf0) == 0x40 || x->opcode == 0xaf ||
+			(x->opcode & 0xf6) == 0xb6 || x->opcode == 0xbc || x->opcode == 0xbd);
 	if (x->map)
 		return false;
 	if (x->opcode < 0x40)
-		return (x->opcode >> 3) != 7 && ((x->opcode & 7) < 2 ? to_rm : (x->opcode & 7) < 4 && to_reg);
+		return (x->opcode >> 3) != 7 &&
+		       ((x->opcode & 7) < 2 ? to_rm : (x->opcode & 7) < 4 && to_reg);
 	if ((x->opcode & 0xf8) == 0xb8)
 		return low == reg;
 	switch (x->opcode) {
-	case 0x63: case 0x69: case 0x6b: case 0x8b: case 0x8d: return to_reg;
-	case 0x81: case 0x83: return to_rm && (x->reg & 7) != 7;
-	case 0x87: return to_rm || to_reg;
-	case 0x89: case 0xc1: case 0xc7: case 0xd1: case 0xd3: case 0x8f: return to_rm;
-	case 0xf7: return to_rm && ((x->reg & 7) == 2 || (x->reg & 7) == 3);
-	case 0xff: return to_rm && (x->reg & 7) < 2;
-	default: return false;
+	case 0x63:
+	case 0x69:
+	case 0x6b:
+	case 0x8b:
+	case 0x8d:
+		return to_reg;
+	case 0x81:
+	case 0x83:
+		return to_rm && (x->reg & 7) != 7;
+	case 0x87:
+		return to_rm || to_reg;
+	case 0x89:
+	case 0xc1:
+	case 0xc7:
+	case 0xd1:
+	case 0xd3:
+	case 0x8f:
+		return to_rm;
+	case 0xf7:
+		return to_rm && ((x->reg & 7) == 2 || (x->reg & 7) == 3);
+	case 0xff:
+		return to_rm && (x->reg & 7) < 2;
+	default:
+		return false;
 	}
 }
 
@@ -115,7 +137,8 @@ static void push_pop(const struct x86insn *x, struct state *s)
 static bool is_lea_of(const struct x86insn *x, unsigned base)
 {
 	return x->opcode == 0x8d && x->mod != 3 && x->mod != 0 && x->reg == REG_SP &&
-	       (base == REG_SP ? x->sib_base == REG_SP && x->sib_index == 4 : x->sib_base == 0xff && x->rm == base);
+	       (base == REG_SP ? x->sib_base == REG_SP && x->sib_index == 4 :
+				 x->sib_base == 0xff && x->rm == base);
 }
 
 static bool is_move(const struct x86insn *x, unsigned to, unsigned from)
@@ -127,7 +150,8 @@ static bool is_move(const struct x86insn *x, unsigned to, unsigned from)
 /* What RSP is, where the instruction makes it from itself or from RBP. false: it does not. */
 static bool moves_stack(const struct x86insn *x, struct state *s)
 {
-	const bool immediate = (x->opcode == 0x81 || x->opcode == 0x83) && x->mod == 3 && x->rm == REG_SP;
+	const bool immediate =
+		(x->opcode == 0x81 || x->opcode == 0x83) && x->mod == 3 && x->rm == REG_SP;
 
 	if (immediate && (x->reg & 7) == 0)
 		depth_move(s, -x->imm);
@@ -182,9 +206,9 @@ struct places {
 
 struct walk {
 	const struct stackdepth_input *in;
-	uint32_t *states;  /* own: by byte */
-	uint8_t *starts;   /* own: a bit a byte: a function begins there */
-	uint8_t *entered;  /* own: a bit a byte: the code before runs on into it */
+	uint32_t *states; /* own: by byte */
+	uint8_t *starts;  /* own: a bit a byte: a function begins there */
+	uint8_t *entered; /* own: a bit a byte: the code before runs on into it */
 	struct places ways, calls, leas, tables;
 	uint32_t function; /* where the one that is being followed begins */
 	uint32_t table;    /* state at its jump through a table; 0: none yet */
@@ -255,7 +279,8 @@ static void way_add(struct walk *w, uint64_t addr, uint32_t state)
 		place_add(w, &w->ways, at, state);
 }
 
-/* Does the function at `addr` run straight into hlt or ud2 (musl's __stack_chk_fail, which ends many others)? */
+/* Does the function at `addr` run straight into hlt or ud2 (musl's __stack_chk_fail, which ends
+ * many others)? */
 static bool traps(const struct walk *w, uint64_t addr)
 {
 	struct x86insn x;
@@ -263,7 +288,8 @@ static bool traps(const struct walk *w, uint64_t addr)
 
 	if (!in_code(w, addr, &at))
 		return false;
-	for (unsigned i = 0; i < TRAP_STEPS && x86insn_read(w->in->code + at, w->in->len - at, &x); i++, at += x.len) {
+	for (unsigned i = 0; i < TRAP_STEPS && x86insn_read(w->in->code + at, w->in->len - at, &x);
+	     i++, at += x.len) {
 		if ((!x.map && x.opcode == 0xf4) || (x.map == 1 && x.opcode == 0x0b))
 			return true;
 		if ((x.map == 1 && (x.opcode & 0xf0) == 0x80) ||
@@ -290,24 +316,38 @@ static bool branch(struct walk *w, const struct x86insn *x, uint64_t next, uint3
 		return true;
 	}
 	switch (x->opcode) {
-	case 0xe8: return !traps(w, to);
-	case 0xe9: case 0xeb: way_add(w, to, state); return false;
-	case 0xc2: case 0xc3: case 0xcb: case 0xca: case 0xcf: case 0xcc: case 0xf4: return false;
+	case 0xe8:
+		return !traps(w, to);
+	case 0xe9:
+	case 0xeb:
+		way_add(w, to, state);
+		return false;
+	case 0xc2:
+	case 0xc3:
+	case 0xcb:
+	case 0xca:
+	case 0xcf:
+	case 0xcc:
+	case 0xf4:
+		return false;
 	case 0xff:
 		if (way == 4)
 			w->table = state;
 		return way != 4;
-	default: return true;
+	default:
+		return true;
 	}
 }
 
 static bool is_address_taken(const struct x86insn *x)
 {
-	return !x->map && x->opcode == 0x8d && x->mod == 0 && x->sib_base == 0xff && (x->rm & 7) == 5;
+	return !x->map && x->opcode == 0x8d && x->mod == 0 && x->sib_base == 0xff &&
+	       (x->rm & 7) == 5;
 }
 
-/* Where functions begin (3), before any is followed: one that ends in a call that does not return must not run on into the
- * next. From first byte to last, one instruction after another: compilers put nothing but code there. */
+/* Where functions begin (3), before any is followed: one that ends in a call that does not return
+ * must not run on into the next. From first byte to last, one instruction after another: compilers
+ * put nothing but code there. */
 static void starts_find(struct walk *w)
 {
 	const struct stackdepth_input *in = w->in;
@@ -358,7 +398,8 @@ static void way_follow(struct walk *w, uint32_t at, uint32_t packed)
 	}
 }
 
-/* All ways from there. `table`: the state at the function's jump through a table, where it had one. */
+/* All ways from there. `table`: the state at the function's jump through a table, where it had one.
+ */
 static void place_follow(struct walk *w, struct source_location p, uint32_t table)
 {
 	w->function = p.at;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stackdepth: unwind rows for compiled code that nothing describes, by following it: how far the stack pointer is from
- * the return address at each instruction. Pure over (bytes, len). For musl (Alpine's and Debian's are built without
- * call-frame information and without frame pointers); any compiler's code of that kind will do.
+ * stackdepth: unwind rows for compiled code that nothing describes, by following it: how far the
+ * stack pointer is from the return address at each instruction. Pure over (bytes, len). For musl
+ * (Alpine's and Debian's are built without call-frame information and without frame pointers); any
+ * compiler's code of that kind will do.
  *
- * 1. A function is entered with CFA = RSP + 8. push, pop, call, add and sub of RSP, lea of it, leave are followed; RBP is
- *    saved where it was pushed first, and stands for the CFA after mov %rsp, %rbp until it is written. Where RSP becomes
- *    unknown (and, alloca) RBP is used, or, where there is none, nothing is said from there on.
- * 2. Both ways of a branch are followed; a jump to another function's first byte ends the path. Of two ways to one
- *    instruction the first one found holds.
- * 3. Functions begin where the caller says, where calls go, where lea takes an address, and (last, weakest) where a word
- *    of data points. Better known ones are followed first.
+ * 1. A function is entered with CFA = RSP + 8. push, pop, call, add and sub of RSP, lea of it,
+ * leave are followed; RBP is saved where it was pushed first, and stands for the CFA after mov
+ * %rsp, %rbp until it is written. Where RSP becomes unknown (and, alloca) RBP is used, or, where
+ * there is none, nothing is said from there on.
+ * 2. Both ways of a branch are followed; a jump to another function's first byte ends the path. Of
+ * two ways to one instruction the first one found holds.
+ * 3. Functions begin where the caller says, where calls go, where lea takes an address, and (last,
+ * weakest) where a word of data points. Better known ones are followed first.
  * 4. What stands behind a jump through a table is reached by it with the depth that it has there.
  * 5. What is reached by nothing is not described.
  */
@@ -22,19 +24,22 @@
 
 #include "loaders/index/unwind/rows.h"
 
-#define STACKDEPTH_CODE_MAX (4u << 20) /* bytes; four bytes of memory for each, for as long as it takes */
+/* bytes; four bytes of memory for each, for as long as it takes */
+#define STACKDEPTH_CODE_MAX (4u << 20)
 
 struct stackdepth_input {
 	const uint8_t *code; /* borrowed */
 	size_t len;
 	uint64_t vaddr;
-	const uint64_t *functions; /* borrowed: addresses of functions; those outside are passed over */
+	const uint64_t
+		*functions; /* borrowed: addresses of functions; those outside are passed over */
 	size_t function_count;
 	const uint64_t *words; /* borrowed: what data holds, addresses of functions among it */
 	size_t word_count;
 };
 
-/* One span of ROWS_FOLLOWED over all of the code, and rows_start where functions begin (3, without the words of data). -EFBIG: too much of it; -ENOMEM. */
+/* One span of ROWS_FOLLOWED over all of the code, and rows_start where functions begin (3, without
+ * the words of data). -EFBIG: too much of it; -ENOMEM. */
 int stackdepth_rows(const struct stackdepth_input *in, struct rows *r);
 
 #endif

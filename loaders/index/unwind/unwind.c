@@ -13,10 +13,10 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/cursor.h"
 
-#define PAGE         4096u
-#define CRT_MAX      64u        /* bytes of .init and of .fini */
-#define PLT_MAX      (16u << 20)
-#define EH_HDR_READ  64u /* version, three encodings, two pointers */
+#define PAGE        4096u
+#define CRT_MAX     64u /* bytes of .init and of .fini */
+#define PLT_MAX     (16u << 20)
+#define EH_HDR_READ 64u /* version, three encodings, two pointers */
 
 /* What the file itself got wrong is no error: it has no rows there. */
 static int soften(int rc)
@@ -100,7 +100,8 @@ static int eh_frame_by_section(struct unwind *u, struct elf_file *f)
 	return 0;
 }
 
-/* LSB 5.0, 10.6.2: version 1, encodings of the pointer, of the count and of the table, then the pointer. */
+/* LSB 5.0, 10.6.2: version 1, encodings of the pointer, of the count and of the table, then the
+ * pointer. */
 static int eh_frame_address(struct elf_file *f, uint64_t *vaddr)
 {
 	const Elf64_Phdr *p = NULL;
@@ -114,7 +115,8 @@ static int eh_frame_address(struct elf_file *f, uint64_t *vaddr)
 			p = &f->segments[i];
 	if (!p || p->p_filesz < 8)
 		return -ENOENT;
-	rc = soften(elf_read_at(f, p->p_vaddr, p->p_filesz < EH_HDR_READ ? p->p_filesz : EH_HDR_READ, &data));
+	rc = soften(elf_read_at(f, p->p_vaddr,
+				p->p_filesz < EH_HDR_READ ? p->p_filesz : EH_HDR_READ, &data));
 	if (rc)
 		return rc;
 	c = cursor_init(data, p->p_filesz < EH_HDR_READ ? (size_t)p->p_filesz : EH_HDR_READ);
@@ -175,7 +177,8 @@ int unwind_init(struct unwind *u, struct elf_file *f)
 	if (f->machine != EM_X86_64 || !f->is64)
 		return 0;
 	rc = code_find(u, f);
-	if (rc || !u->code_count || rows_init(&u->rows, u->code[0].start & ~(uint64_t)(PAGE - 1), code_end(u)))
+	if (rc || !u->code_count ||
+	    rows_init(&u->rows, u->code[0].start & ~(uint64_t)(PAGE - 1), code_end(u)))
 		return rc;
 	u->on = true;
 	rc = eh_frame_by_section(u, f);
@@ -282,7 +285,8 @@ static void known_start(struct unwind *u, const struct symset *set)
 	}
 }
 
-int unwind_finish(struct unwind *u, struct elf_file *f, const struct symset *set, void **out, uint64_t *size)
+int unwind_finish(struct unwind *u, struct elf_file *f, const struct symset *set, void **out,
+		  uint64_t *size)
 {
 	size_t made = 0;
 	int rc;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind: the unwind rows of one ELF file, from all that it says of them. x86-64 alone; files for other machines have none.
+ * unwind: the unwind rows of one ELF file, from all that it says of them. x86-64 alone; files for
+ * other machines have none.
  *
- * 1. .eh_frame by its section; where there is none, by PT_GNU_EH_FRAME, up to the end of its segment at most.
- * 2. .debug_frame, also packed, of the file itself, then of its separate debug file, where there are fewer than
- *    UNWIND_FEW FDEs and no Go tables; what both describe is as .eh_frame says.
- * 3. Known pieces of code that none of them describes (knowncode.h): the entry point, PLT sections; and, in a program
- *    linked statically or a C library that tells nothing of its signal return (musl), clone, signal return, and all code
- *    that is left, by following it (stackdepth.h).
+ * 1. .eh_frame by its section; where there is none, by PT_GNU_EH_FRAME, up to the end of its
+ * segment at most.
+ * 2. .debug_frame, also packed, of the file itself, then of its separate debug file, where there
+ * are fewer than UNWIND_FEW FDEs and no Go tables; what both describe is as .eh_frame says.
+ * 3. Known pieces of code that none of them describes (knowncode.h): the entry point, PLT sections;
+ * and, in a program linked statically or a C library that tells nothing of its signal return
+ * (musl), clone, signal return, and all code that is left, by following it (stackdepth.h).
  * 4. Go's tables, by who reads them, through `rows`, after 1 and before 2.
  *
- * A file whose code spans more than ROWS_SIZE_MAX, or that has more rows than ROWS_MAX, is refused for rows only.
+ * A file whose code spans more than ROWS_SIZE_MAX, or that has more rows than ROWS_MAX, is refused
+ * for rows only.
  */
 #ifndef SONDE_INDEX_UNWIND_H
 #define SONDE_INDEX_UNWIND_H
@@ -26,7 +29,7 @@
 #define UNWIND_FEW 8u
 
 struct unwind {
-	bool on;          /* there may be rows; else `rows` must not be touched */
+	bool on; /* there may be rows; else `rows` must not be touched */
 	struct rows rows;
 	struct elf_range *code; /* own: executable segments, sorted */
 	size_t code_count;
@@ -41,6 +44,7 @@ bool unwind_wants_debug(const struct unwind *u);
 /* 2, of the file itself or of its debug file; does nothing where it is of no use. */
 int unwind_add_debug(struct unwind *u, struct elf_file *f);
 /* 3, then the section's bytes (free them); *size 0: none. `set`: the file's symbols. */
-int unwind_finish(struct unwind *u, struct elf_file *f, const struct symset *set, void **out, uint64_t *size);
+int unwind_finish(struct unwind *u, struct elf_file *f, const struct symset *set, void **out,
+		  uint64_t *size);
 
 #endif

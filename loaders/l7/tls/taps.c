@@ -59,7 +59,8 @@ static int attach(struct bpf_program *prog, int event, uint64_t cookie, struct t
 		close(event);
 		return err;
 	}
-	*out = (struct tap){.link = link, .event = bpf_link__fd(link) == event ? -1 : take_fd(&mine)};
+	*out = (struct tap){.link = link,
+			    .event = bpf_link__fd(link) == event ? -1 : take_fd(&mine)};
 	return 0;
 }
 
@@ -82,7 +83,8 @@ int tap_tracepoint(struct bpf_program *prog, const char *name, struct tap *out)
 	return err < 0 ? err : attach(prog, err, 0, out);
 }
 
-int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint64_t cookie, struct tap *out)
+int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint64_t cookie,
+	       struct tap *out)
 {
 	struct perf_event_attr a = {.config1 = (uint64_t)(uintptr_t)path, .config2 = offset};
 	uint64_t type;
@@ -122,7 +124,8 @@ static void links_end(struct taps *t)
 	size_t n = 0;
 
 	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, STACK > PTHREAD_STACK_MIN ? STACK : (size_t)PTHREAD_STACK_MIN);
+	pthread_attr_setstacksize(&attr,
+				  STACK > PTHREAD_STACK_MIN ? STACK : (size_t)PTHREAD_STACK_MIN);
 	for (size_t i = 0; i < t->n; i++) {
 		if (pthread_create(&threads[n], &attr, link_end, t->items[i].link))
 			link_end(t->items[i].link);
@@ -153,8 +156,9 @@ static int by_number(const void *a, const void *b)
 }
 
 /*
- * The grandchild ends after we have closed them (it waits for the end of our pipe), and the events with it; nobody has to wait for that. It never has
- * anything else: a lock of ours, least of all. Without a pipe or a child we wait.
+ * The grandchild ends after we have closed them (it waits for the end of our pipe), and the events
+ * with it; nobody has to wait for that. It never has anything else: a lock of ours, least of all.
+ * Without a pipe or a child we wait.
  */
 static void events_leave(int *events, size_t n)
 {

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * taps: programs on tracepoints and uprobes, which are perf events, and how to be rid of many of them in no time.
+ * taps: programs on tracepoints and uprobes, which are perf events, and how to be rid of many of
+ * them in no time.
  *
- * The kernel lets go of each in two steps, and waits in each until nobody can be in it any more (some 40 ms, up to 120 on a busy machine):
+ * The kernel lets go of each in two steps, and waits in each until nobody can be in it any more
+ * (some 40 ms, up to 120 on a busy machine):
  *
- * 1. The program is taken off. Many are taken off beside each other, each by a thread of its own: the waits are one. After that no program runs.
- * 2. The event is freed, under a lock of the whole kernel: those waits are one after the other, whoever does it. What they are good for is the
- *    memory of events that do nothing any more, so we do not stay for them: a child that has nothing but the events ends, and the kernel
- *    closes them there.
+ * 1. The program is taken off. Many are taken off beside each other, each by a thread of its own:
+ * the waits are one. After that no program runs.
+ * 2. The event is freed, under a lock of the whole kernel: those waits are one after the other,
+ * whoever does it. What they are good for is the memory of events that do nothing any more, so we
+ * do not stay for them: a child that has nothing but the events ends, and the kernel closes them
+ * there.
  *
- * Kernels before 5.15 have no program apart from its event: there both steps are one, and waited for.
+ * Kernels before 5.15 have no program apart from its event: there both steps are one, and waited
+ * for.
  */
 #ifndef SONDE_L7_TAPS_H
 #define SONDE_L7_TAPS_H
@@ -32,11 +37,13 @@ struct taps { /* {0}: none */
 /* "GROUP/NAME". -errno. */
 int tap_tracepoint(struct bpf_program *prog, const char *name, struct tap *out);
 /* In all processes, at `offset` of the file at `path`. -errno. */
-int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint64_t cookie, struct tap *out);
+int tap_uprobe(struct bpf_program *prog, const char *path, uint64_t offset, uint64_t cookie,
+	       struct tap *out);
 /* Takes it over. */
 void taps_add(struct taps *t, struct tap tap);
 void taps_release(struct taps *t); /* the list only */
-/* None of their programs runs when this returns; the rest becomes of itself. Leaves the list empty. */
+/* None of their programs runs when this returns; the rest becomes of itself. Leaves the list empty.
+ */
 void taps_end(struct taps *t);
 
 #endif

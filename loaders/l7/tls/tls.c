@@ -25,13 +25,14 @@
 #include "schema/base/mem.h"
 #include "schema/image/tls.h"
 
-#define LOOK_NS  (NSEC_PER_SEC / 2)
-#define LOOK_QUIET_NS (3 * NSEC_PER_SEC) /* where nothing has changed: whose files are still mapped */
-#define SWEEP_NS (2 * NSEC_PER_SEC)
+#define LOOK_NS (NSEC_PER_SEC / 2)
+/* where nothing has changed: whose files are still mapped */
+#define LOOK_QUIET_NS  (3 * NSEC_PER_SEC)
+#define SWEEP_NS       (2 * NSEC_PER_SEC)
 #define SWEEP_QUIET_NS (10 * NSEC_PER_SEC)
-#define LEFT_NS  (10 * NSEC_PER_SEC) /* nobody has mapped it for so long: it is detached */
-#define FILES_MOST 8192             /* open descriptors */
-#define UNREAD_MOST 4096            /* processes */
+#define LEFT_NS        (10 * NSEC_PER_SEC) /* nobody has mapped it for so long: it is detached */
+#define FILES_MOST     8192                /* open descriptors */
+#define UNREAD_MOST    4096                /* processes */
 
 static const char *const NAMES[] = {"ssl", "tls", "crypto", "_rust"}; /* 1 */
 
@@ -58,8 +59,8 @@ struct tls {
 	uint64_t ids;
 	int64_t looked_ns, swept_ns;
 	uint64_t changes, swept_changes; /* hostmaps_changes of then */
-	bool heard;          /* of unread TLS since */
-	struct idmap unread; /* tgid -> 1: whose files are waited for */
+	bool heard;                      /* of unread TLS since */
+	struct idmap unread;             /* tgid -> 1: whose files are waited for */
 	struct bpf_object *obj;
 	/* of the turn */
 	struct family_host *h;
@@ -133,14 +134,17 @@ static bool bytes_are_there(int fd, const struct image_tls_site *sites, size_t n
 		uint8_t bytes[sizeof(sites[i].bytes)];
 		size_t len = sites[i].length < sizeof(bytes) ? sites[i].length : sizeof(bytes);
 
-		if (sites[i].role != IMAGE_TLS_BLIND && (pread(fd, bytes, len, (off_t)sites[i].offset) != (ssize_t)len || memcmp(bytes, sites[i].bytes, len)))
+		if (sites[i].role != IMAGE_TLS_BLIND &&
+		    (pread(fd, bytes, len, (off_t)sites[i].offset) != (ssize_t)len ||
+		     memcmp(bytes, sites[i].bytes, len)))
 			return false;
 	}
 	return true;
 }
 
 /* 4: the sites of one role. false: one could not be attached. */
-static bool role_attach(struct tls *t, struct file *f, int fd, const struct image_tls_site *sites, size_t n, uint8_t role)
+static bool role_attach(struct tls *t, struct file *f, int fd, const struct image_tls_site *sites,
+			size_t n, uint8_t role)
 {
 	char path[64];
 
@@ -155,7 +159,8 @@ static bool role_attach(struct tls *t, struct file *f, int fd, const struct imag
 	return true;
 }
 
-static struct file *file_attach(struct tls *t, int fd, const struct stat *st, const struct image_tls_site *sites, size_t n)
+static struct file *file_attach(struct tls *t, int fd, const struct stat *st,
+				const struct image_tls_site *sites, size_t n)
 {
 	struct file *f = mem_alloc(sizeof(*f));
 	struct taps none = {0};
@@ -165,7 +170,9 @@ static struct file *file_attach(struct tls *t, int fd, const struct stat *st, co
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
 	f->go = sites[0].library == IMAGE_TLS_GO;
-	if (!bytes_are_there(fd, sites, n) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_FORGET) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_RESULT) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_ENTRY)) {
+	if (!bytes_are_there(fd, sites, n) || !role_attach(t, f, fd, sites, n, IMAGE_TLS_FORGET) ||
+	    !role_attach(t, f, fd, sites, n, IMAGE_TLS_RESULT) ||
+	    !role_attach(t, f, fd, sites, n, IMAGE_TLS_ENTRY)) {
 		file_free(t, f, &none);
 		taps_end(&none);
 		return NULL;
@@ -204,7 +211,8 @@ static bool wanted(void *ctx, const struct hostmaps_image *image)
 	return s->look == WANTED;
 }
 
-static void file_take(struct tls *t, struct seen *s, struct hostmaps_image *image, uint64_t start, uint64_t end)
+static void file_take(struct tls *t, struct seen *s, struct hostmaps_image *image, uint64_t start,
+		      uint64_t end)
 {
 	const struct image_tls_site *sites;
 	size_t n = image_tls(image->index, &sites);
@@ -227,7 +235,8 @@ static void file_take(struct tls *t, struct seen *s, struct hostmaps_image *imag
 	if (f && f->n)
 		log_info("l7: %zu probes in %s", f->n, image->path);
 	if (!f)
-		log_warn("l7: what %s says inside TLS is not read: its probes cannot be attached", image->path);
+		log_warn("l7: what %s says inside TLS is not read: its probes cannot be attached",
+			 image->path);
 }
 
 static void mapped(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image *image)

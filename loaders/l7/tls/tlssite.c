@@ -22,20 +22,35 @@ void tlssite_convert(const struct image_tls_site *from, struct tls_site *to)
 {
 	*to = (struct tls_site){.role = from->role,
 				.dir = from->operation == IMAGE_TLS_READ ? L7_IN : L7_OUT,
-				.result = from->result, .go = from->library == IMAGE_TLS_GO, .when = from->when, .condition = from->condition};
+				.result = from->result,
+				.go = from->library == IMAGE_TLS_GO,
+				.when = from->when,
+				.condition = from->condition};
 	for (unsigned i = 0; i < 4; i++)
 		to->args[i] = environment_of(from->args[i]);
 	for (unsigned i = 0; i < 2; i++) {
 		to->check_reg[i] = environment_of(from->check_reg[i]);
 		to->check_value[i] = from->check_value[i];
-		to->value[i] = (struct tls_value){.place = from->value[i].place, .bytes = from->value[i].bytes, .reg = environment_of(from->value[i].reg),
+		to->value[i] = (struct tls_value){.place = from->value[i].place,
+						  .bytes = from->value[i].bytes,
+						  .reg = environment_of(from->value[i].reg),
 						  .at = from->value[i].at};
 	}
 }
-_Static_assert((int)IMAGE_TLS_LENGTH == (int)TLS_LENGTH && (int)IMAGE_TLS_POINTER == (int)TLS_POINTER && (int)IMAGE_TLS_PAIR == (int)TLS_PAIR, "same numbers");
-_Static_assert((int)IMAGE_TLS_REGISTER == (int)TLS_REGISTER && (int)IMAGE_TLS_STACK == (int)TLS_STACK && (int)IMAGE_TLS_NUMBER == (int)TLS_NUMBER, "same numbers");
-_Static_assert((int)IMAGE_TLS_ENTRY == (int)TLS_ENTRY && (int)IMAGE_TLS_RESULT == (int)TLS_RESULT && (int)IMAGE_TLS_FORGET == (int)TLS_FORGET, "same numbers");
-_Static_assert((int)IMAGE_TLS_TAKEN == (int)TLS_TAKEN && (int)IMAGE_TLS_NOT_TAKEN == (int)TLS_NOT_TAKEN, "same numbers");
+_Static_assert((int)IMAGE_TLS_LENGTH == (int)TLS_LENGTH &&
+		       (int)IMAGE_TLS_POINTER == (int)TLS_POINTER &&
+		       (int)IMAGE_TLS_PAIR == (int)TLS_PAIR,
+	       "same numbers");
+_Static_assert((int)IMAGE_TLS_REGISTER == (int)TLS_REGISTER &&
+		       (int)IMAGE_TLS_STACK == (int)TLS_STACK &&
+		       (int)IMAGE_TLS_NUMBER == (int)TLS_NUMBER,
+	       "same numbers");
+_Static_assert((int)IMAGE_TLS_ENTRY == (int)TLS_ENTRY && (int)IMAGE_TLS_RESULT == (int)TLS_RESULT &&
+		       (int)IMAGE_TLS_FORGET == (int)TLS_FORGET,
+	       "same numbers");
+_Static_assert((int)IMAGE_TLS_TAKEN == (int)TLS_TAKEN &&
+		       (int)IMAGE_TLS_NOT_TAKEN == (int)TLS_NOT_TAKEN,
+	       "same numbers");
 
 void tlssite_init(struct tlssite *t, struct bpf_object *obj)
 {
@@ -43,7 +58,8 @@ void tlssite_init(struct tlssite *t, struct bpf_object *obj)
 	t->program = bpf_object__find_program_by_name(obj, "tls_site");
 	t->sites = bpf_object__find_map_fd_by_name(obj, "tls_sites");
 	t->places = bpf_object__find_map_fd_by_name(obj, "tls_places");
-	t->cookies = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie, NULL) == 1;
+	t->cookies = libbpf_probe_bpf_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie,
+					     NULL) == 1;
 }
 
 static uint32_t number_take(struct tlssite *t)
@@ -56,7 +72,8 @@ static uint32_t number_take(struct tlssite *t)
 }
 
 /* Without cookies: two probes with the same place in their pages must do the same. */
-static int place_take(struct tlssite *t, uint32_t place, uint32_t number, const struct tls_site *site)
+static int place_take(struct tlssite *t, uint32_t place, uint32_t number,
+		      const struct tls_site *site)
 {
 	uint32_t there = 0, mine = number + 1;
 	struct tls_site other;
@@ -71,7 +88,8 @@ static int place_take(struct tlssite *t, uint32_t place, uint32_t number, const 
 	return 0;
 }
 
-int tlssite_attach(struct tlssite *t, const char *path, const struct image_tls_site *site, struct tlssite_link *out)
+int tlssite_attach(struct tlssite *t, const char *path, const struct image_tls_site *site,
+		   struct tlssite_link *out)
 {
 	const uint32_t number = number_take(t), place = (uint32_t)site->offset & (TLS_PAGE - 1);
 	struct tls_site s;
@@ -102,5 +120,6 @@ void tlssite_detach(struct tlssite *t, struct tlssite_link *l, struct taps *to)
 	taps_add(to, l->tap);
 	if (--t->at_place[l->place] == 0 && !t->cookies)
 		bpf_map_update_elem(t->places, &l->place, &none, BPF_ANY);
-	t->used[l->number] = t->at_place[l->place] && !t->cookies; /* one that does the same may still be found by it */
+	t->used[l->number] = t->at_place[l->place] &&
+			     !t->cookies; /* one that does the same may still be found by it */
 }

@@ -22,16 +22,18 @@ struct tlssite {
 };
 
 struct tlssite_link {
-	struct tap tap;        /* own */
-	uint32_t number;       /* of the site */
+	struct tap tap;  /* own */
+	uint32_t number; /* of the site */
 	uint32_t place;
 };
 
 void tlssite_init(struct tlssite *t, struct bpf_object *obj);
 /* Registers as places in struct pt_regs. Pure. */
 void tlssite_convert(const struct image_tls_site *from, struct tls_site *to);
-/* At `offset` of the file at `path`. -errno; -ENOSPC: no room; -EEXIST: without cookies another site has that place in its page. */
-int tlssite_attach(struct tlssite *t, const char *path, const struct image_tls_site *site, struct tlssite_link *out);
+/* At `offset` of the file at `path`. -errno; -ENOSPC: no room; -EEXIST: without cookies another
+ * site has that place in its page. */
+int tlssite_attach(struct tlssite *t, const char *path, const struct image_tls_site *site,
+		   struct tlssite_link *out);
 /* `to` takes the tap over, and is to be ended before anything else is attached. */
 void tlssite_detach(struct tlssite *t, struct tlssite_link *l, struct taps *to);
 

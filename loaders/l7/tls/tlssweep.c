@@ -27,7 +27,9 @@ void tlssweep_process(struct bpf_object *obj, uint32_t tgid, bool go)
 	int epoch = bpf_object__find_map_fd_by_name(obj, "tls_epoch");
 	uint32_t now;
 
-	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(obj, "tls_processes"), &tgid, &flags, BPF_NOEXIST) || bpf_map_lookup_elem(epoch, &zero, &now))
+	if (bpf_map_update_elem(bpf_object__find_map_fd_by_name(obj, "tls_processes"), &tgid,
+				&flags, BPF_NOEXIST) ||
+	    bpf_map_lookup_elem(epoch, &zero, &now))
 		return;
 	now++;
 	bpf_map_update_elem(epoch, &zero, &now, BPF_ANY);
@@ -77,14 +79,17 @@ static bool conn_gone(const void *key, const void *value, int socks)
 	return bpf_map_lookup_elem(socks, &c.sk, &sock) || sock.ino != c.ino;
 }
 
-static void map_sweep(struct bpf_object *obj, const char *name, size_t key_size, bool (*gone)(const void *key, const void *value, int socks))
+static void map_sweep(struct bpf_object *obj, const char *name, size_t key_size,
+		      bool (*gone)(const void *key, const void *value, int socks))
 {
-	int fd = bpf_object__find_map_fd_by_name(obj, name), socks = bpf_object__find_map_fd_by_name(obj, "socks");
+	int fd = bpf_object__find_map_fd_by_name(obj, name),
+	    socks = bpf_object__find_map_fd_by_name(obj, "socks");
 	uint64_t key[2], next[2], value[VALUE_MOST / 8];
 	uint8_t *dead = NULL; /* keys */
 	size_t n = 0, cap = 0, steps = 0;
 
-	for (int err = bpf_map_get_next_key(fd, NULL, next); !err && steps < STEPS_MOST; steps++, err = bpf_map_get_next_key(fd, key, next)) {
+	for (int err = bpf_map_get_next_key(fd, NULL, next); !err && steps < STEPS_MOST;
+	     steps++, err = bpf_map_get_next_key(fd, key, next)) {
 		memcpy(key, next, sizeof(key));
 		if (bpf_map_lookup_elem(fd, key, value) || !gone(key, value, socks))
 			continue;

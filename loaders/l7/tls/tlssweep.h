@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tlssweep: what the programs remember of processes, threads and connections that are gone, taken out of their maps. */
+/* tlssweep: what the programs remember of processes, threads and connections that are gone, taken
+ * out of their maps. */
 #ifndef SONDE_L7_TLSSWEEP_H
 #define SONDE_L7_TLSSWEEP_H
 

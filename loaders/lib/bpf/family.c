@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * family: the program around a capture: command line, checks, target, the capture, what is said at its end.
+ * family: the program around a capture: command line, checks, target, the capture, what is said at
+ * its end.
  */
 #include "loaders/lib/bpf/family.h"
 
@@ -54,7 +55,8 @@ static void command_line_make(struct session *s, int argc, char **argv)
 	args_format(raw.buf, raw.len, policy, &s->command_line);
 }
 
-#define FOUND_LATER "HotSpot 11, 17, 21 and 25, V8 as in Node 16, 18, 20, 22 and 24" /* by the loader, in a copy of the stack */
+/* by the loader, in a copy of the stack */
+#define FOUND_LATER "HotSpot 11, 17, 21 and 25, V8 as in Node 16, 18, 20, 22 and 24"
 
 static void check_scripts(struct check *c, const struct bpf_object *obj)
 {
@@ -63,19 +65,26 @@ static void check_scripts(struct check *c, const struct bpf_object *obj)
 	if (!scripts_configured(obj, &kinds))
 		return;
 	if (kinds == SCRIPTS_KINDS[0])
-		check_add(c, "script frames", CHECK_OK, NULL, "CPython 2.7 and 3.6 to 3.15, PHP 7.4 to 8.4, Ruby 2.7, 3.1 and 3.3, " FOUND_LATER);
+		check_add(
+			c, "script frames", CHECK_OK, NULL,
+			"CPython 2.7 and 3.6 to 3.15, PHP 7.4 to 8.4, Ruby 2.7, 3.1 and 3.3, " FOUND_LATER);
 	else if (kinds)
-		check_add(c, "script frames", CHECK_WARN, "a newer kernel", "CPython 2.7 and 3.6 to 3.15, " FOUND_LATER "; this kernel refuses the "
+		check_add(c, "script frames", CHECK_WARN, "a newer kernel",
+			  "CPython 2.7 and 3.6 to 3.15, " FOUND_LATER "; this kernel refuses the "
 			  "program that walks those of PHP and Ruby, too");
 	else
-		check_add(c, "script frames", CHECK_WARN, "a newer kernel", FOUND_LATER "; this kernel refuses the program that walks others: "
-			  "they show as their interpreter's own functions");
+		check_add(c, "script frames", CHECK_WARN, "a newer kernel",
+			  FOUND_LATER "; this kernel refuses the program that walks others: "
+				      "they show as their interpreter's own functions");
 }
 
 static int check_run(struct session *s)
 {
 	struct family_target everything = {0};
-	struct family_config fc = {.target = &everything, .freq = s->options.freq, .cpus = 1, .ring_bytes = 256u << 10};
+	struct family_config fc = {.target = &everything,
+				   .freq = s->options.freq,
+				   .cpus = 1,
+				   .ring_bytes = 256u << 10};
 	struct bpf_object *obj;
 	struct check c = {0};
 	struct err e = {0};
@@ -153,18 +162,21 @@ static json_t *lost_json(const struct capture_report *r)
 	json_t *lost = json_object();
 
 	for (int i = 0; i < CAPTURE_LOST_N; i++)
-		json_object_set_new(lost, capture_loss_names[i], json_integer((json_int_t)r->lost[i]));
+		json_object_set_new(lost, capture_loss_names[i],
+				    json_integer((json_int_t)r->lost[i]));
 	return lost;
 }
 
 static void send_done(struct session *s)
 {
 	const struct capture_report *r = &s->report;
-	json_t *line = json_pack("{s:s, s:I, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I}", "event", "done", "run",
-				 (json_int_t)r->run, "segment", r->segment, "samples", (json_int_t)r->stored, "seen",
-				 (json_int_t)r->seen, "lost_total", (json_int_t)capture_lost(r), "lost", lost_json(r),
-				 "maps_lost", (json_int_t)r->maps_lost, "frames", (json_int_t)r->frames, "frames_named",
-				 (json_int_t)r->frames_named, "processes", (json_int_t)r->processes);
+	json_t *line =
+		json_pack("{s:s, s:I, s:s, s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I}", "event",
+			  "done", "run", (json_int_t)r->run, "segment", r->segment, "samples",
+			  (json_int_t)r->stored, "seen", (json_int_t)r->seen, "lost_total",
+			  (json_int_t)capture_lost(r), "lost", lost_json(r), "maps_lost",
+			  (json_int_t)r->maps_lost, "frames", (json_int_t)r->frames, "frames_named",
+			  (json_int_t)r->frames_named, "processes", (json_int_t)r->processes);
 
 	json_object_set_new(line, "user_samples", json_integer((json_int_t)r->user));
 	json_object_set_new(line, "user_complete", json_integer((json_int_t)r->user_complete));
@@ -188,17 +200,22 @@ static void print_done(const struct session *s)
 
 	double complete = r->user ? 100.0 * (double)r->user_complete / (double)r->user : 0;
 
-	fprintf(stderr, "%s: %llu %ss of %llu processes in %.1f s, %llu lost; ", s->prog, (unsigned long long)r->stored,
-		r->frames || !f ? "sample" : f->event, (unsigned long long)r->processes, (double)(r->to_ns - r->from_ns) / 1e9,
+	fprintf(stderr, "%s: %llu %ss of %llu processes in %.1f s, %llu lost; ", s->prog,
+		(unsigned long long)r->stored, r->frames || !f ? "sample" : f->event,
+		(unsigned long long)r->processes, (double)(r->to_ns - r->from_ns) / 1e9,
 		(unsigned long long)capture_lost(r));
 	if (r->frames)
-		fprintf(stderr, "%.1f %% of frames named, %.1f %% of user stacks complete; ", named, complete);
-	fprintf(stderr, "own CPU %.1f %% of one core, and %.2f s to start and end\n", 100 * r->self_cores, r->edges_cpu_s);
+		fprintf(stderr, "%.1f %% of frames named, %.1f %% of user stacks complete; ", named,
+			complete);
+	fprintf(stderr, "own CPU %.1f %% of one core, and %.2f s to start and end\n",
+		100 * r->self_cores, r->edges_cpu_s);
 	for (int i = 0; i < CAPTURE_LOST_N; i++)
 		if (r->lost[i])
-			fprintf(stderr, "  lost %-10s %llu\n", capture_loss_names[i], (unsigned long long)r->lost[i]);
+			fprintf(stderr, "  lost %-10s %llu\n", capture_loss_names[i],
+				(unsigned long long)r->lost[i]);
 	if (r->unfollowed)
-		fprintf(stderr, "  %llu child processes were too many to follow\n", (unsigned long long)r->unfollowed);
+		fprintf(stderr, "  %llu child processes were too many to follow\n",
+			(unsigned long long)r->unfollowed);
 	fprintf(stderr, "  run %lld in %s\n", (long long)r->run, r->segment);
 }
 
@@ -209,8 +226,10 @@ static int report_error(struct session *s, const struct err *e)
 
 	if (s->progress.fd < 0)
 		return err_report(e, s->prog);
-	progress_send(&s->progress, json_pack("{s:s, s:s, s:s, s:i}", "event", "error", "what", e->what, "fix", e->fix,
-					      "exit", code), true);
+	progress_send(&s->progress,
+		      json_pack("{s:s, s:s, s:s, s:i}", "event", "error", "what", e->what, "fix",
+				e->fix, "exit", code),
+		      true);
 	return code;
 }
 
@@ -248,7 +267,10 @@ static int session_run(struct session *s, int argc, char **argv)
 
 int family_main(const struct family *f, int argc, char **argv)
 {
-	struct session s = {.family = f, .command = COMMAND_NONE, .progress = {.fd = -1}, .signal_fd = -1,
+	struct session s = {.family = f,
+			    .command = COMMAND_NONE,
+			    .progress = {.fd = -1},
+			    .signal_fd = -1,
 			    .begin_ns = clock_boot_ns()};
 	int code;
 

@@ -6,16 +6,17 @@
 
 /* What follows an opcode. */
 enum {
-	M = 1,      /* ModRM */
-	I1 = 2,     /* an immediate of 1 byte */
+	M = 1,  /* ModRM */
+	I1 = 2, /* an immediate of 1 byte */
 	I2 = 4,
-	IZ = 8,     /* of 2 bytes with prefix 66, else 4 */
-	IV = 16,    /* as IZ; 8 with REX.W */
-	R4 = 32,    /* 4 bytes, whatever the prefixes */
-	OFFS = 64,  /* an address of 8 bytes, 4 with prefix 67 */
+	IZ = 8,    /* of 2 bytes with prefix 66, else 4 */
+	IV = 16,   /* as IZ; 8 with REX.W */
+	R4 = 32,   /* 4 bytes, whatever the prefixes */
+	OFFS = 64, /* an address of 8 bytes, 4 with prefix 67 */
 	BAD = 128
 };
 
+/* clang-format off */
 static const uint8_t one_byte[256] = {
 	/* 00 */ M, M, M, M, I1, IZ, BAD, BAD, M, M, M, M, I1, IZ, BAD, 0,
 	/* 10 */ M, M, M, M, I1, IZ, BAD, BAD, M, M, M, M, I1, IZ, BAD, BAD,
@@ -34,6 +35,7 @@ static const uint8_t one_byte[256] = {
 	/* e0 */ I1, I1, I1, I1, I1, I1, I1, I1, R4, R4, BAD, I1, 0, 0, 0, 0,
 	/* f0 */ 0, 0, 0, 0, 0, 0, M, M, 0, 0, 0, 0, 0, 0, M, M,
 };
+/* clang-format on */
 
 /* 0F: ModRM follows all but these. */
 static uint8_t two_byte(uint8_t op)
@@ -43,13 +45,41 @@ static uint8_t two_byte(uint8_t op)
 	if ((op >= 0x30 && op <= 0x37) || (op >= 0xc8 && op <= 0xcf))
 		return 0;
 	switch (op) {
-	case 0x04: case 0x0a: case 0x0c: case 0x24: case 0x25: case 0x26: case 0x27:
+	case 0x04:
+	case 0x0a:
+	case 0x0c:
+	case 0x24:
+	case 0x25:
+	case 0x26:
+	case 0x27:
 		return BAD;
-	case 0x05: case 0x06: case 0x07: case 0x08: case 0x09: case 0x0b: case 0x0e: case 0x77:
-	case 0xa0: case 0xa1: case 0xa2: case 0xa8: case 0xa9: case 0xaa:
+	case 0x05:
+	case 0x06:
+	case 0x07:
+	case 0x08:
+	case 0x09:
+	case 0x0b:
+	case 0x0e:
+	case 0x77:
+	case 0xa0:
+	case 0xa1:
+	case 0xa2:
+	case 0xa8:
+	case 0xa9:
+	case 0xaa:
 		return 0;
-	case 0x0f: case 0x70: case 0x71: case 0x72: case 0x73: case 0xa4: case 0xac: case 0xba: case 0xc2: case 0xc4:
-	case 0xc5: case 0xc6:
+	case 0x0f:
+	case 0x70:
+	case 0x71:
+	case 0x72:
+	case 0x73:
+	case 0xa4:
+	case 0xac:
+	case 0xba:
+	case 0xc2:
+	case 0xc4:
+	case 0xc5:
+	case 0xc6:
 		return M | I1;
 	default:
 		return M;
@@ -59,10 +89,14 @@ static uint8_t two_byte(uint8_t op)
 static uint8_t map_follows(unsigned map, uint8_t op)
 {
 	switch (map) {
-	case 1: return two_byte(op);
-	case 2: return M;
-	case 3: return M | I1;
-	default: return map == 5 || map == 6 ? M : BAD; /* AVX512-FP16 */
+	case 1:
+		return two_byte(op);
+	case 2:
+		return M;
+	case 3:
+		return M | I1;
+	default:
+		return map == 5 || map == 6 ? M : BAD; /* AVX512-FP16 */
 	}
 }
 
@@ -80,8 +114,8 @@ static uint8_t opcode_read(struct cursor *c, struct prefixes *p, struct x86insn 
 			p->operand16 = true;
 		else if (b == 0x67)
 			p->address32 = true;
-		else if (b != 0xf0 && b != 0xf2 && b != 0xf3 && b != 0x2e && b != 0x36 && b != 0x3e && b != 0x26 &&
-			 b != 0x64 && b != 0x65)
+		else if (b != 0xf0 && b != 0xf2 && b != 0xf3 && b != 0x2e && b != 0x36 &&
+			 b != 0x3e && b != 0x26 && b != 0x64 && b != 0x65)
 			break;
 		if (c->bad || c->pos >= X86INSN_MAX)
 			return BAD;
@@ -105,7 +139,9 @@ static uint8_t opcode_read(struct cursor *c, struct prefixes *p, struct x86insn 
 		x->opcode = cursor_u8(c);
 		if (x->map == 1 && (x->opcode & 0xf0) == 0x80)
 			return M; /* mask registers: no jumps there */
-		return b == 0x62 && x->map == 1 && x->opcode == 0x77 ? M : map_follows(x->map, x->opcode);
+		return b == 0x62 && x->map == 1 && x->opcode == 0x77 ?
+			       M :
+			       map_follows(x->map, x->opcode);
 	}
 	if (b != 0x0f) {
 		x->opcode = b;
@@ -144,7 +180,8 @@ static void modrm_read(struct cursor *c, struct x86insn *x)
 		x->disp = (int32_t)cursor_u32(c);
 }
 
-static void immediate_read(struct cursor *c, uint8_t follows, const struct prefixes *p, struct x86insn *x)
+static void immediate_read(struct cursor *c, uint8_t follows, const struct prefixes *p,
+			   struct x86insn *x)
 {
 	const bool wide = x->rex & 8;
 

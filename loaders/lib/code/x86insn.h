@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * x86insn: where an x86-64 instruction ends, and its parts, as far as following code needs. Pure over (bytes, len).
- * Source: Intel SDM volume 2, chapter 2 and appendix A (opcode maps; VEX and EVEX prefixes included). Nothing is checked
- * that does not change the length: what is no instruction may be taken for one.
+ * x86insn: where an x86-64 instruction ends, and its parts, as far as following code needs. Pure
+ * over (bytes, len). Source: Intel SDM volume 2, chapter 2 and appendix A (opcode maps; VEX and
+ * EVEX prefixes included). Nothing is checked that does not change the length: what is no
+ * instruction may be taken for one.
  */
 #ifndef SONDE_BASE_X86INSN_H
 #define SONDE_BASE_X86INSN_H
@@ -23,7 +24,7 @@ struct x86insn {
 	uint8_t sib_base;     /* of a memory operand with SIB, with REX's B; else 0xff */
 	uint8_t sib_index;    /* 4: none */
 	int32_t disp;
-	int64_t imm;          /* immediate, or the distance of a relative jump */
+	int64_t imm; /* immediate, or the distance of a relative jump */
 };
 
 /* false: cut off, or no instruction. */

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * amqp: AMQP 0-9-1 (amqp0-9-1.xml of the AMQP working group; RabbitMQ's extensions). Numbers are big endian.
+ * amqp: AMQP 0-9-1 (amqp0-9-1.xml of the AMQP working group; RabbitMQ's extensions). Numbers are
+ * big endian.
  *
  *   client     begins with "AMQP" 0 0 9 1
  *   frame      TYPE:8 (1 method, 2 header, 3 body, 8 heartbeat) CHANNEL:16 SIZE:32 PAYLOAD ce
  *   method     CLASS:16 METHOD:16 ARGUMENTS; short string LEN:8 BYTES
  *   classes    10 connection, 20 channel, 40 exchange, 50 queue, 60 basic, 85 confirm, 90 tx
- *   basic      publish 40: RESERVED:16 EXCHANGE KEY | deliver 60: CONSUMER TAG:64 REDELIVERED:8 EXCHANGE KEY | return 50
- *              ack 80, nack 120: TAG:64 MULTIPLE:8 | get 70, get-ok 71, get-empty 72 | consume 20 | declare (queue 10): RESERVED:16 QUEUE
+ *   basic      publish 40: RESERVED:16 EXCHANGE KEY | deliver 60: CONSUMER TAG:64 REDELIVERED:8
+ * EXCHANGE KEY | return 50 ack 80, nack 120: TAG:64 MULTIPLE:8 | get 70, get-ok 71, get-empty 72 |
+ * consume 20 | declare (queue 10): RESERVED:16 QUEUE
  *
- * A synchronous method's answer is the method with the next number on the same channel. A publish is one way; on a channel in confirm mode
- * it is answered by the ack or nack with its number, which counts from 1. A close by the server answers what is open there, as an error.
+ * A synchronous method's answer is the method with the next number on the same channel. A publish
+ * is one way; on a channel in confirm mode it is answered by the ack or nack with its number, which
+ * counts from 1. A close by the server answers what is open there, as an error.
  */
 #include <stdio.h>
 
@@ -21,29 +24,38 @@
 #include "loaders/lib/protocols/table.h"
 #include "schema/base/array.h"
 
-#define PREAMBLE  "AMQP\0\0\x09\x01"
-#define FRAME_MAX (16u << 20)
-#define HEAD      7
-#define LOOK      1024
-#define END_BYTE  0xce
+#define PREAMBLE   "AMQP\0\0\x09\x01"
+#define FRAME_MAX  (16u << 20)
+#define HEAD       7
+#define LOOK       1024
+#define END_BYTE   0xce
 #define CONFIRM_ID (1ull << 63)
 
-enum { CONNECTION = 10, CHANNEL = 20, EXCHANGE = 40, QUEUE = 50, BASIC = 60, CONFIRM = 85, TX = 90 };
+enum {
+	CONNECTION = 10,
+	CHANNEL = 20,
+	EXCHANGE = 40,
+	QUEUE = 50,
+	BASIC = 60,
+	CONFIRM = 85,
+	TX = 90
+};
 
 struct amqp {
 	bool preamble;            /* still to come */
-	struct idtable published;   /* by channel in confirm mode: how many, and one */
+	struct idtable published; /* by channel in confirm mode: how many, and one */
 };
 
 struct method {
 	unsigned channel, class, method;
-	const uint8_t *p;         /* arguments */
+	const uint8_t *p; /* arguments */
 	size_t n;
 };
 
 static bool class_known(unsigned class)
 {
-	return class == CONNECTION || class == CHANNEL || class == EXCHANGE || class == QUEUE || class == BASIC || class == CONFIRM || class == TX;
+	return class == CONNECTION || class == CHANNEL || class == EXCHANGE || class == QUEUE ||
+	       class == BASIC || class == CONFIRM || class == TX;
 }
 
 /* Plausible as a frame; *whole: its end byte was seen. */
@@ -54,7 +66,8 @@ static bool is_frame(const uint8_t *p, size_t n, bool *whole)
 	if (n < HEAD || (p[0] != 1 && p[0] != 2 && p[0] != 3 && p[0] != 8))
 		return false;
 	size = be32(p + 3);
-	if (size > FRAME_MAX || (p[0] == 8 && size) || (p[0] == 1 && size < 4) || (p[0] == 2 && size < 14))
+	if (size > FRAME_MAX || (p[0] == 8 && size) || (p[0] == 1 && size < 4) ||
+	    (p[0] == 2 && size < 14))
 		return false;
 	if (p[0] == 1 && n >= HEAD + 4 && (!class_known(be16(p + 7)) || be16(p + 9) > 120))
 		return false;
@@ -77,9 +90,15 @@ static enum proto_guess amqp_recognise(const struct proto_first *f)
 	if (f->n_server && !is_frame(f->server, f->n_server, &r))
 		return PROTO_NO;
 	if (q && f->client[0] == 1) /* who publishes, asks and acknowledges is the client */
-		return be16(f->client + 7) == BASIC && (be16(f->client + 9) == 60 || be16(f->client + 9) == 50) ? PROTO_NO : PROTO_YES;
+		return be16(f->client + 7) == BASIC &&
+				       (be16(f->client + 9) == 60 || be16(f->client + 9) == 50) ?
+			       PROTO_NO :
+			       PROTO_YES;
 	if (r && f->server[0] == 1)
-		return be16(f->server + 7) == BASIC && be16(f->server + 9) != 60 && be16(f->server + 9) != 50 ? PROTO_MAYBE : PROTO_YES;
+		return be16(f->server + 7) == BASIC && be16(f->server + 9) != 60 &&
+				       be16(f->server + 9) != 50 ?
+			       PROTO_MAYBE :
+			       PROTO_YES;
 	return f->n_client + f->n_server < 4096 ? PROTO_MAYBE : PROTO_NO;
 }
 
@@ -128,7 +147,8 @@ static uint32_t exchange_and_key(struct proto_conn *c, const char *what, struct 
 		return proto_name(c, what, strlen(what));
 	pattern(c, e, n_exchange, exchange);
 	pattern(c, k, n_key, key);
-	return proto_namef(c, "%s %s%s%s", what, n_exchange ? exchange : "(default)", n_key ? " " : "", key);
+	return proto_namef(c, "%s %s%s%s", what, n_exchange ? exchange : "(default)",
+			   n_key ? " " : "", key);
 }
 
 static const char *method_name(unsigned class, unsigned method)
@@ -136,11 +156,29 @@ static const char *method_name(unsigned class, unsigned method)
 	static const struct {
 		uint16_t class, method;
 		const char *name;
-	} names[] = {{10, 31, "CONNECTION TUNE-OK"}, {10, 40, "CONNECTION OPEN"}, {10, 50, "CONNECTION CLOSE"}, {20, 10, "CHANNEL OPEN"}, {20, 20, "CHANNEL FLOW"},
-		     {20, 40, "CHANNEL CLOSE"}, {40, 10, "EXCHANGE DECLARE"}, {40, 20, "EXCHANGE DELETE"}, {40, 30, "EXCHANGE BIND"},
-		     {50, 10, "QUEUE DECLARE"}, {50, 20, "QUEUE BIND"}, {50, 30, "QUEUE PURGE"}, {50, 40, "QUEUE DELETE"}, {50, 50, "QUEUE UNBIND"},
-		     {60, 10, "QOS"}, {60, 20, "CONSUME"}, {60, 30, "CANCEL"}, {60, 70, "GET"}, {60, 110, "RECOVER"}, {85, 10, "CONFIRM SELECT"},
-		     {90, 10, "TX SELECT"}, {90, 20, "TX COMMIT"}, {90, 30, "TX ROLLBACK"}};
+	} names[] = {{10, 31, "CONNECTION TUNE-OK"},
+		     {10, 40, "CONNECTION OPEN"},
+		     {10, 50, "CONNECTION CLOSE"},
+		     {20, 10, "CHANNEL OPEN"},
+		     {20, 20, "CHANNEL FLOW"},
+		     {20, 40, "CHANNEL CLOSE"},
+		     {40, 10, "EXCHANGE DECLARE"},
+		     {40, 20, "EXCHANGE DELETE"},
+		     {40, 30, "EXCHANGE BIND"},
+		     {50, 10, "QUEUE DECLARE"},
+		     {50, 20, "QUEUE BIND"},
+		     {50, 30, "QUEUE PURGE"},
+		     {50, 40, "QUEUE DELETE"},
+		     {50, 50, "QUEUE UNBIND"},
+		     {60, 10, "QOS"},
+		     {60, 20, "CONSUME"},
+		     {60, 30, "CANCEL"},
+		     {60, 70, "GET"},
+		     {60, 110, "RECOVER"},
+		     {85, 10, "CONFIRM SELECT"},
+		     {90, 10, "TX SELECT"},
+		     {90, 20, "TX COMMIT"},
+		     {90, 30, "TX ROLLBACK"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i].class == class && names[i].method == method)
@@ -182,7 +220,8 @@ static void client_method(struct proto_conn *c, struct amqp *s, struct method *m
 	if (!name || (m->class == CONNECTION && m->method != 40 && m->method != 50))
 		return;
 	op = proto_name(c, name, strlen(name));
-	if ((m->class == QUEUE || (m->class == BASIC && m->method != 10)) && proto_payload(c) != PROTO_NONE) {
+	if ((m->class == QUEUE || (m->class == BASIC && m->method != 10)) &&
+	    proto_payload(c) != PROTO_NONE) {
 		skip(m, 2);
 		q = short_string(m, &n);
 		if (q && n) {
@@ -219,7 +258,8 @@ static void closed(struct proto_conn *c, const struct method *m)
 	char status[8];
 
 	snprintf(status, sizeof(status), "%u", m->n >= 2 ? be16(m->p) : 0);
-	while ((q = m->class == CONNECTION ? proto_between(c, 0, UINT64_MAX) : proto_between(c, base, base | 0xffffffff)))
+	while ((q = m->class == CONNECTION ? proto_between(c, 0, UINT64_MAX) :
+					     proto_between(c, base, base | 0xffffffff)))
 		proto_answer(c, q, PROTO_ERROR, status);
 	base = CONFIRM_ID | (uint64_t)m->channel << 40;
 	while (m->class == CHANNEL && (q = proto_between(c, base, base | 0xffffffffff)))
@@ -247,7 +287,8 @@ static void server_method(struct proto_conn *c, struct method *m)
 		confirmed(c, m, m->method == 80);
 		return;
 	}
-	if ((m->class == CHANNEL && m->method == 40) || (m->class == CONNECTION && m->method == 50)) {
+	if ((m->class == CHANNEL && m->method == 40) ||
+	    (m->class == CONNECTION && m->method == 50)) {
 		closed(c, m);
 		return;
 	}
@@ -256,7 +297,8 @@ static void server_method(struct proto_conn *c, struct method *m)
 		proto_answer(c, q, PROTO_OK, m->class == BASIC && m->method == 72 ? "EMPTY" : "");
 }
 
-static int64_t amqp_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t amqp_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			 bool last)
 {
 	struct amqp *s = proto_state(c);
 	struct method m;
@@ -282,7 +324,11 @@ static int64_t amqp_step(struct proto_conn *c, enum proto_side from, const uint8
 		return PROTO_MORE;
 	if (p[0] == 1 && n >= HEAD + 4) {
 		see = HEAD + see < n ? HEAD + see : n;
-		m = (struct method){.channel = be16(p + 1), .class = be16(p + 7), .method = be16(p + 9), .p = p + 11, .n = see - 11};
+		m = (struct method){.channel = be16(p + 1),
+				    .class = be16(p + 7),
+				    .method = be16(p + 9),
+				    .p = p + 11,
+				    .n = see - 11};
 		if (from == PROTO_CLIENT)
 			client_method(c, s, &m);
 		else

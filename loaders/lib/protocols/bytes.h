@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bytes: numbers out of bytes, big and little endian. The caller has checked that they are there. */
+/* bytes: numbers out of bytes, big and little endian. The caller has checked that they are there.
+ */
 #ifndef SONDE_PROTOCOLS_BYTES_H
 #define SONDE_PROTOCOLS_BYTES_H
 
@@ -56,7 +57,8 @@ static inline bool bytes_begin(const uint8_t *p, size_t n, const char *word)
 	return n >= m && !memcmp(p, word, m);
 }
 
-/* Does what is there so far agree with `word`, as far as both go? (Of a first piece that may be short.) */
+/* Does what is there so far agree with `word`, as far as both go? (Of a first piece that may be
+ * short.) */
 static inline bool bytes_agree(const uint8_t *p, size_t n, const char *word)
 {
 	size_t m = strlen(word);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cassandra: CQL's native protocol, versions 3 to 5 (Cassandra's doc/native_protocol_v3.spec to v5.spec). Numbers are big endian.
+ * cassandra: CQL's native protocol, versions 3 to 5 (Cassandra's doc/native_protocol_v3.spec to
+ * v5.spec). Numbers are big endian.
  *
- *   envelope   VERSION:8 (80 added in answers) FLAGS:8 (1 compressed, 2 tracing, 4 custom payload, 8 warnings) STREAM:16 OPCODE:8 LEN:32 BODY
- *   opcodes    0 ERROR 1 STARTUP 2 READY 3 AUTHENTICATE 5 OPTIONS 6 SUPPORTED 7 QUERY 8 RESULT 9 PREPARE a EXECUTE b REGISTER c EVENT
- *              d BATCH e AUTH_CHALLENGE f AUTH_RESPONSE 10 AUTH_SUCCESS
- *   frames     version 5, after READY or AUTHENTICATE: LEN:17 WHOLE:1 0:6 CRC:24 (little endian), envelopes, CRC:32; with compression
- *              LEN:17 PLAIN_LEN:17 WHOLE:1 0:5 CRC:24
- *   QUERY, PREPARE: LEN:32 TEXT | EXECUTE: LEN:16 ID | BATCH: KIND:8 N:16 (0 LEN:32 TEXT | 1 LEN:16 ID) ...
- *   RESULT     KIND:32; 4: prepared: LEN:16 ID | ERROR: CODE:32
+ *   envelope   VERSION:8 (80 added in answers) FLAGS:8 (1 compressed, 2 tracing, 4 custom payload,
+ * 8 warnings) STREAM:16 OPCODE:8 LEN:32 BODY opcodes    0 ERROR 1 STARTUP 2 READY 3 AUTHENTICATE 5
+ * OPTIONS 6 SUPPORTED 7 QUERY 8 RESULT 9 PREPARE a EXECUTE b REGISTER c EVENT d BATCH e
+ * AUTH_CHALLENGE f AUTH_RESPONSE 10 AUTH_SUCCESS frames     version 5, after READY or AUTHENTICATE:
+ * LEN:17 WHOLE:1 0:6 CRC:24 (little endian), envelopes, CRC:32; with compression LEN:17
+ * PLAIN_LEN:17 WHOLE:1 0:5 CRC:24 QUERY, PREPARE: LEN:32 TEXT | EXECUTE: LEN:16 ID | BATCH: KIND:8
+ * N:16 (0 LEN:32 TEXT | 1 LEN:16 ID) ... RESULT     KIND:32; 4: prepared: LEN:16 ID | ERROR:
+ * CODE:32
  *
- * Matched by stream. An id is made of the statement, so what one connection prepared names it on all. What is compressed has no text:
- * <compressed>; version 5 compresses whole frames, and all of it is blind. An envelope that goes over several frames is passed over by its length.
+ * Matched by stream. An id is made of the statement, so what one connection prepared names it on
+ * all. What is compressed has no text: <compressed>; version 5 compresses whole frames, and all of
+ * it is blind. An envelope that goes over several frames is passed over by its length.
  */
 #include <stdio.h>
 
@@ -25,33 +28,53 @@
 #define LENGTH_MAX (256u << 20)
 #define FRAME_HEAD 6
 
-enum { ERROR = 0, STARTUP = 1, READY = 2, AUTHENTICATE = 3, OPTIONS = 5, SUPPORTED = 6, QUERY = 7, RESULT = 8, PREPARE = 9, EXECUTE = 10, REGISTER = 11, EVENT = 12,
-       BATCH = 13, AUTH_RESPONSE = 15, OPCODE_MAX = 16 };
+enum {
+	ERROR = 0,
+	STARTUP = 1,
+	READY = 2,
+	AUTHENTICATE = 3,
+	OPTIONS = 5,
+	SUPPORTED = 6,
+	QUERY = 7,
+	RESULT = 8,
+	PREPARE = 9,
+	EXECUTE = 10,
+	REGISTER = 11,
+	EVENT = 12,
+	BATCH = 13,
+	AUTH_RESPONSE = 15,
+	OPCODE_MAX = 16
+};
 
 struct cassandra {
-	bool compression;         /* asked for in STARTUP */
+	bool compression; /* asked for in STARTUP */
 	struct side {
-		bool framed, sealed;  /* frames have begun; of a compressed kind, that nothing is seen of */
+		bool framed, sealed; /* frames have begun; of a compressed kind, that nothing is
+					seen of */
 		bool at_checksum;
-		uint32_t left;        /* of the frame's payload */
+		uint32_t left;          /* of the frame's payload */
 		uint32_t envelope_left; /* of an envelope that goes on in the next frame */
 	} side[2];
 };
 
 static bool is_envelope(enum proto_side from, const uint8_t *p, size_t n)
 {
-	static const uint8_t client[] = {STARTUP, OPTIONS, QUERY, PREPARE, EXECUTE, REGISTER, BATCH, AUTH_RESPONSE},
-			     server[] = {ERROR, READY, AUTHENTICATE, SUPPORTED, RESULT, EVENT, 14, OPCODE_MAX};
+	static const uint8_t client[] = {STARTUP, OPTIONS,  QUERY, PREPARE,
+					 EXECUTE, REGISTER, BATCH, AUTH_RESPONSE},
+			     server[] = {ERROR,  READY, AUTHENTICATE, SUPPORTED,
+					 RESULT, EVENT, 14,           OPCODE_MAX};
 	uint8_t version;
 
 	if (n < HEAD)
 		return false;
 	version = p[0] & 0x7f;
-	return (p[0] >> 7) == (from == PROTO_SERVER) && version >= 3 && version <= 5 && !(p[1] & 0xe0) &&
-	       memchr(from == PROTO_CLIENT ? client : server, p[4], 8) && be32(p + 5) <= LENGTH_MAX;
+	return (p[0] >> 7) == (from == PROTO_SERVER) && version >= 3 && version <= 5 &&
+	       !(p[1] & 0xe0) && memchr(from == PROTO_CLIENT ? client : server, p[4], 8) &&
+	       be32(p + 5) <= LENGTH_MAX;
 }
 
-static uint32_t statement(struct proto_conn *c, const char *before, const uint8_t *text, size_t n, size_t len)
+static uint32_t statement(struct proto_conn *c, const char *before, const uint8_t *text, size_t n,
+			  size_t len)
 {
 	char sql[SQL_MAX];
 
@@ -67,7 +90,9 @@ static uint64_t statement_key(const uint8_t *id, size_t n)
 static uint32_t by_id(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	size_t len = n >= 2 ? be16(p) : 0;
-	uint32_t op = len && len <= n - 2 ? idtable_get(protocols_shared(c->of), statement_key(p + 2, len)) : 0;
+	uint32_t op = len && len <= n - 2 ?
+			      idtable_get(protocols_shared(c->of), statement_key(p + 2, len)) :
+			      0;
 
 	return op ? op : proto_name(c, "<prepared>", 10);
 }
@@ -82,12 +107,16 @@ static uint32_t batch(struct proto_conn *c, const uint8_t *p, size_t n)
 		first = statement(c, "", p + 8, n - 8, be32(p + 4));
 	else if (p[3] == 1)
 		first = by_id(c, p + 4, n - 4);
-	return proto_namef(c, "BATCH of %s%s", proto_name_text(c, first), be16(p + 1) > 1 ? " and others" : "");
+	return proto_namef(c, "BATCH of %s%s", proto_name_text(c, first),
+			   be16(p + 1) > 1 ? " and others" : "");
 }
 
 static void client(struct proto_conn *c, const uint8_t *head, const uint8_t *p, size_t n)
 {
-	static const char *const names[OPCODE_MAX + 1] = {[STARTUP] = "STARTUP", [OPTIONS] = "OPTIONS", [REGISTER] = "REGISTER", [AUTH_RESPONSE] = "AUTH"};
+	static const char *const names[OPCODE_MAX + 1] = {[STARTUP] = "STARTUP",
+							  [OPTIONS] = "OPTIONS",
+							  [REGISTER] = "REGISTER",
+							  [AUTH_RESPONSE] = "AUTH"};
 	struct cassandra *s = proto_state(c);
 	struct proto_pending *q;
 	uint32_t op = 0, of = 0;
@@ -141,7 +170,8 @@ static void server(struct proto_conn *c, const uint8_t *head, const uint8_t *p, 
 }
 
 /* One envelope; its size with the head, as for step. */
-static int64_t envelope(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t envelope(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			bool last)
 {
 	size_t see;
 
@@ -175,7 +205,8 @@ static int64_t frame_head(struct side *s, const uint8_t *p, size_t n)
 	return FRAME_HEAD;
 }
 
-static int64_t framed(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t framed(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+		      bool last)
 {
 	struct side *s = &((struct cassandra *)proto_state(c))->side[from];
 	int64_t k;
@@ -205,7 +236,8 @@ static int64_t framed(struct proto_conn *c, enum proto_side from, const uint8_t 
 	return k;
 }
 
-static int64_t cassandra_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t cassandra_step(struct proto_conn *c, enum proto_side from, const uint8_t *p,
+			      size_t n, bool last)
 {
 	struct cassandra *s = proto_state(c);
 
@@ -228,15 +260,24 @@ static enum proto_guess cassandra_recognise(const struct proto_first *f)
 		return PROTO_NO;
 	len = be32(f->client + 5);
 	if (f->client[4] == OPTIONS)
-		return len ? PROTO_NO : f->n_server >= HEAD ? (is_envelope(PROTO_SERVER, f->server, f->n_server) ? PROTO_YES : PROTO_NO) : PROTO_MAYBE;
+		return len ? PROTO_NO :
+		       f->n_server >= HEAD ?
+			     (is_envelope(PROTO_SERVER, f->server, f->n_server) ? PROTO_YES :
+										  PROTO_NO) :
+			     PROTO_MAYBE;
 	if (f->client[4] == STARTUP)
-		return f->n_client < HEAD + 4 + 11 ? PROTO_MAYBE : memmem(f->client, f->n_client, "CQL_VERSION", 11) ? PROTO_YES : PROTO_NO;
+		return f->n_client < HEAD + 4 + 11                       ? PROTO_MAYBE :
+		       memmem(f->client, f->n_client, "CQL_VERSION", 11) ? PROTO_YES :
+									   PROTO_NO;
 	if (f->begun)
 		return PROTO_NO;
 	if (f->n_server < HEAD)
 		return PROTO_MAYBE;
-	return is_envelope(PROTO_SERVER, f->server, f->n_server) && be16(f->client + 2) == be16(f->server + 2) && (f->server[4] == RESULT || f->server[4] == ERROR) ?
-	       PROTO_YES : PROTO_NO;
+	return is_envelope(PROTO_SERVER, f->server, f->n_server) &&
+			       be16(f->client + 2) == be16(f->server + 2) &&
+			       (f->server[4] == RESULT || f->server[4] == ERROR) ?
+		       PROTO_YES :
+		       PROTO_NO;
 }
 
 /* After a loss in frames the next begins where a piece does, with a whole envelope behind it. */
@@ -248,7 +289,8 @@ static bool cassandra_starts(struct proto_conn *c, enum proto_side from, const u
 		return false;
 	if (!s->side[from].framed)
 		return is_envelope(from, p, n) && (p == c->piece || n == HEAD + be32(p + 5));
-	return p == c->piece && n >= FRAME_HEAD + HEAD && !(le24(p) >> 18) && is_envelope(from, p + FRAME_HEAD, n - FRAME_HEAD);
+	return p == c->piece && n >= FRAME_HEAD + HEAD && !(le24(p) >> 18) &&
+	       is_envelope(from, p + FRAME_HEAD, n - FRAME_HEAD);
 }
 
 static void cassandra_lost(struct proto_conn *c, enum proto_side from)

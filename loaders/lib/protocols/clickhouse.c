@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clickhouse: ClickHouse's native protocol (docs/native-protocol of ClickHouse, its ProtocolDefines.h and TCPHandler). Numbers are little endian;
- * V is a LEB128 number, S a V and so many bytes. What a packet holds goes by the revision: the smaller one of both Hellos.
+ * clickhouse: ClickHouse's native protocol (docs/native-protocol of ClickHouse, its
+ * ProtocolDefines.h and TCPHandler). Numbers are little endian; V is a LEB128 number, S a V and so
+ * many bytes. What a packet holds goes by the revision: the smaller one of both Hellos.
  *
- *   client     0 Hello: S name V major V minor V REVISION S database S user S password; after the server's: an addendum
- *              1 Query: S id, client info, settings, V stage V compression S TEXT, parameters | 2 Data, 7 Scalar: S table, block | 3 Cancel | 4 Ping
- *   server     0 Hello: S name V major V minor V REVISION ... | 1 Data, 7 Totals, 8 Extremes, 10 Log, 14 ProfileEvents: S table, block
- *              2 Exception: CODE:32 S name S message S stack NESTED:8 | 3 Progress | 4 Pong | 5 EndOfStream | 6 ProfileInfo
- *              11 TableColumns: S S | 12 PartUUIDs: V n, 16 bytes each | 13 ReadTaskRequest | 17 TimezoneUpdate: S
- *   block      see clickhouse_block.h
+ *   client     0 Hello: S name V major V minor V REVISION S database S user S password; after the
+ * server's: an addendum 1 Query: S id, client info, settings, V stage V compression S TEXT,
+ * parameters | 2 Data, 7 Scalar: S table, block | 3 Cancel | 4 Ping server     0 Hello: S name V
+ * major V minor V REVISION ... | 1 Data, 7 Totals, 8 Extremes, 10 Log, 14 ProfileEvents: S table,
+ * block 2 Exception: CODE:32 S name S message S stack NESTED:8 | 3 Progress | 4 Pong | 5
+ * EndOfStream | 6 ProfileInfo 11 TableColumns: S S | 12 PartUUIDs: V n, 16 bytes each | 13
+ * ReadTaskRequest | 17 TimezoneUpdate: S block      see clickhouse_block.h
  *
- * One question is open at a time: a query ends with EndOfStream or an exception. A query with a block that cannot be followed is blind. From 54470
- * on both may agree on chunks, which say themselves where a packet ends.
+ * One question is open at a time: a query ends with EndOfStream or an exception. A query with a
+ * block that cannot be followed is blind. From 54470 on both may agree on chunks, which say
+ * themselves where a packet ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,21 +27,36 @@
 #define REVISION_MAX 60000
 
 enum { C_HELLO = 0, C_QUERY = 1, C_DATA = 2, C_CANCEL = 3, C_PING = 4, C_SCALAR = 7 };
-enum { S_HELLO = 0, S_DATA = 1, S_EXCEPTION = 2, S_PROGRESS = 3, S_PONG = 4, S_END = 5, S_PROFILE = 6, S_TOTALS = 7, S_EXTREMES = 8, S_LOG = 10,
-       S_COLUMNS = 11, S_PARTS = 12, S_READ_TASK = 13, S_EVENTS = 14, S_TIMEZONE = 17 };
+enum {
+	S_HELLO = 0,
+	S_DATA = 1,
+	S_EXCEPTION = 2,
+	S_PROGRESS = 3,
+	S_PONG = 4,
+	S_END = 5,
+	S_PROFILE = 6,
+	S_TOTALS = 7,
+	S_EXTREMES = 8,
+	S_LOG = 10,
+	S_COLUMNS = 11,
+	S_PARTS = 12,
+	S_READ_TASK = 13,
+	S_EVENTS = 14,
+	S_TIMEZONE = 17
+};
 enum { IS_INSERT = 1 };
 
 struct clickhouse {
 	uint64_t revision[2], in_use; /* 0: not known */
-	bool greeting;            /* the server's Hello and what follows it, until the client goes on */
+	bool greeting; /* the server's Hello and what follows it, until the client goes on */
 	bool addendum, chunked[2];
-	bool in_packet[2];        /* of chunks */
-	bool parameters;          /* of a query come next */
+	bool in_packet[2]; /* of chunks */
+	bool parameters;   /* of a query come next */
 	struct block *block[2];
-	uint8_t strings[2];       /* to pass over */
-	bool nested;              /* then comes an exception's last byte */
-	bool exception;           /* another exception's body comes */
-	int32_t error;            /* of the exception that is being read; 0: none */
+	uint8_t strings[2]; /* to pass over */
+	bool nested;        /* then comes an exception's last byte */
+	bool exception;     /* another exception's body comes */
+	int32_t error;      /* of the exception that is being read; 0: none */
 };
 
 static bool since(const struct clickhouse *s, unsigned revision)
@@ -66,14 +84,15 @@ static int64_t block_begin(struct clickhouse *s, enum proto_side from, const uin
 
 struct query {
 	const uint8_t *text;
-	size_t len;               /* of which are there */
+	size_t len; /* of which are there */
 	uint64_t whole;
 	const uint8_t *trace;
-	uint64_t revision;        /* the client's own */
-	size_t end;               /* what comes before the text */
+	uint64_t revision; /* the client's own */
+	size_t end;        /* what comes before the text */
 };
 
-static void client_info(struct reader *r, const struct clickhouse *s, struct query *q, bool with_time)
+static void client_info(struct reader *r, const struct clickhouse *s, struct query *q,
+			bool with_time)
 {
 	uint8_t kind = read_byte(r), via;
 
@@ -127,7 +146,8 @@ static void settings(struct reader *r, const struct clickhouse *s)
 }
 
 /* A query up to the length of its text; what is there of the text. */
-static int64_t query_read(const struct clickhouse *s, const uint8_t *p, size_t n, bool with_time, struct query *q)
+static int64_t query_read(const struct clickhouse *s, const uint8_t *p, size_t n, bool with_time,
+			  struct query *q)
 {
 	struct reader r = {.p = p, .n = n, .at = 1};
 
@@ -167,11 +187,13 @@ static void keep_trace(struct proto_pending *q, const uint8_t *id)
 	char hex[33];
 
 	/* two halves of 64 bits, the upper one first, as the server and ch-go have them */
-	snprintf(hex, sizeof(hex), "%016llx%016llx", (unsigned long long)le64(id), (unsigned long long)le64(id + 8));
+	snprintf(hex, sizeof(hex), "%016llx%016llx", (unsigned long long)le64(id),
+		 (unsigned long long)le64(id + 8));
 	proto_trace(q, (const uint8_t *)hex, 32);
 }
 
-static int64_t query(struct proto_conn *c, struct clickhouse *s, const uint8_t *p, size_t n, bool last)
+static int64_t query(struct proto_conn *c, struct clickhouse *s, const uint8_t *p, size_t n,
+		     bool last)
 {
 	struct proto_pending *asked;
 	char sql[SQL_MAX];
@@ -188,9 +210,12 @@ static int64_t query(struct proto_conn *c, struct clickhouse *s, const uint8_t *
 	if (!s->in_use)
 		s->in_use = q.revision;
 	see = without_data(q.text, q.len < PROTO_LOOK ? q.len : PROTO_LOOK);
-	sql_operation(q.text, see, see == q.len && q.len < q.whole, SQL_CLICKHOUSE, proto_payload(c), sql);
+	sql_operation(q.text, see, see == q.len && q.len < q.whole, SQL_CLICKHOUSE,
+		      proto_payload(c), sql);
 	asked = proto_ask(c, proto_name(c, *sql ? sql : "(empty)", *sql ? strlen(sql) : 7), 0);
-	asked->tag = q.len >= 6 && (!memcmp(q.text, "INSERT", 6) || !memcmp(q.text, "insert", 6)) ? IS_INSERT : 0;
+	asked->tag = q.len >= 6 && (!memcmp(q.text, "INSERT", 6) || !memcmp(q.text, "insert", 6)) ?
+			     IS_INSERT :
+			     0;
 	if (q.trace)
 		keep_trace(asked, q.trace);
 	s->parameters = s->in_use >= 54459;
@@ -220,7 +245,8 @@ static int64_t addendum(struct clickhouse *s, const uint8_t *p, size_t n)
 	bool chunked[2] = {false, false};
 
 	read_past_strings(&r, 1, 4096);
-	for (int i = 0; i < 2 && s->in_use >= 54470; i++) { /* what the client sends, what it receives */
+	/* what the client sends, what it receives */
+	for (int i = 0; i < 2 && s->in_use >= 54470; i++) {
 		const uint8_t *text;
 		size_t len = read_string(&r, &text, 64);
 
@@ -250,7 +276,8 @@ static int64_t parameter(struct clickhouse *s, const uint8_t *p, size_t n)
 	return read_so_far(&r);
 }
 
-static int64_t client(struct proto_conn *c, struct clickhouse *s, const uint8_t *p, size_t n, bool last)
+static int64_t client(struct proto_conn *c, struct clickhouse *s, const uint8_t *p, size_t n,
+		      bool last)
 {
 	if (s->greeting) {
 		s->greeting = false;
@@ -261,15 +288,20 @@ static int64_t client(struct proto_conn *c, struct clickhouse *s, const uint8_t 
 	if (s->parameters)
 		return parameter(s, p, n);
 	switch (p[0]) {
-	case C_HELLO: return s->in_use ? PROTO_LOST : client_hello(c, s, p, n);
-	case C_QUERY: return query(c, s, p, n, last);
+	case C_HELLO:
+		return s->in_use ? PROTO_LOST : client_hello(c, s, p, n);
+	case C_QUERY:
+		return query(c, s, p, n, last);
 	case C_DATA:
-	case C_SCALAR: return block_begin(s, PROTO_CLIENT, p, n);
-	case C_CANCEL: return 1;
+	case C_SCALAR:
+		return block_begin(s, PROTO_CLIENT, p, n);
+	case C_CANCEL:
+		return 1;
 	case C_PING:
 		proto_ask(c, proto_name(c, "PING", 4), 0);
 		return 1;
-	default: return PROTO_LOST;
+	default:
+		return PROTO_LOST;
 	}
 }
 
@@ -337,7 +369,8 @@ static int64_t numbers(const struct clickhouse *s, const uint8_t *p, size_t n)
 	struct reader r = {.p = p, .n = n, .at = 1};
 
 	if (p[0] == S_PROGRESS) {
-		read_past_numbers(&r, 2 + since(s, 51554) + since(s, 54463) + 2 * since(s, 54420) + since(s, 54460));
+		read_past_numbers(&r, 2 + since(s, 51554) + since(s, 54463) + 2 * since(s, 54420) +
+					      since(s, 54460));
 	} else {
 		read_past_numbers(&r, 3);
 		read_byte(&r);
@@ -373,15 +406,19 @@ static int64_t server(struct proto_conn *c, struct clickhouse *s, const uint8_t 
 	if (q && p[0] != S_COLUMNS && !(p[0] == S_DATA && q->tag == IS_INSERT))
 		proto_first_byte(c, q);
 	switch (p[0]) {
-	case S_HELLO: return s->in_use ? PROTO_LOST : server_hello(c, s, p, n);
+	case S_HELLO:
+		return s->in_use ? PROTO_LOST : server_hello(c, s, p, n);
 	case S_DATA:
 	case S_TOTALS:
 	case S_EXTREMES:
 	case S_LOG:
-	case S_EVENTS: return block_begin(s, PROTO_SERVER, p, n);
-	case S_EXCEPTION: return exception_begin(s, p, n, 1);
+	case S_EVENTS:
+		return block_begin(s, PROTO_SERVER, p, n);
+	case S_EXCEPTION:
+		return exception_begin(s, p, n, 1);
 	case S_PROGRESS:
-	case S_PROFILE: return numbers(s, p, n);
+	case S_PROFILE:
+		return numbers(s, p, n);
 	case S_PONG:
 	case S_END:
 		answer(c, PROTO_OK, "");
@@ -393,15 +430,21 @@ static int64_t server(struct proto_conn *c, struct clickhouse *s, const uint8_t 
 			return PROTO_MORE;
 		s->strings[PROTO_SERVER] = 2;
 		return 1;
-	case S_TIMEZONE: s->strings[PROTO_SERVER] = 1; return 1;
-	case S_PARTS: return parts(p, n);
-	case S_READ_TASK: return 1;
-	default: return PROTO_LOST;
+	case S_TIMEZONE:
+		s->strings[PROTO_SERVER] = 1;
+		return 1;
+	case S_PARTS:
+		return parts(p, n);
+	case S_READ_TASK:
+		return 1;
+	default:
+		return PROTO_LOST;
 	}
 }
 
 /* A packet's first bytes, whose end is known otherwise. */
-static void packet(struct proto_conn *c, struct clickhouse *s, enum proto_side from, const uint8_t *p, size_t n)
+static void packet(struct proto_conn *c, struct clickhouse *s, enum proto_side from,
+		   const uint8_t *p, size_t n)
 {
 	if (from == PROTO_CLIENT && (p[0] == C_QUERY || p[0] == C_PING)) {
 		client(c, s, p, n, true);
@@ -417,7 +460,8 @@ static void packet(struct proto_conn *c, struct clickhouse *s, enum proto_side f
 }
 
 /* Chunks: LEN:32 and so many bytes, until one of 0 ends the packet. */
-static int64_t chunk(struct proto_conn *c, struct clickhouse *s, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t chunk(struct proto_conn *c, struct clickhouse *s, enum proto_side from,
+		     const uint8_t *p, size_t n, bool last)
 {
 	size_t see;
 
@@ -436,7 +480,8 @@ static int64_t chunk(struct proto_conn *c, struct clickhouse *s, enum proto_side
 	return 4 + (int64_t)le32(p);
 }
 
-static int64_t clickhouse_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t clickhouse_step(struct proto_conn *c, enum proto_side from, const uint8_t *p,
+			       size_t n, bool last)
 {
 	struct clickhouse *s = proto_state(c);
 	bool over = false;
@@ -477,13 +522,22 @@ static bool server_begins(const uint8_t *p, size_t n)
 	switch (p[0]) {
 	case S_DATA:
 	case S_LOG:
-	case S_EVENTS: return n >= 2 + FRAME_HEAD ? !p[1] && (block_is_plain(p + 2, n - 2) || block_is_frame(p + 2, n - 2)) : n >= 10 && !p[1] && block_is_plain(p + 2, n - 2);
-	case S_EXCEPTION: return n >= 10 && le32(p + 1) < 10000 && p[5] < 64 && bytes_begin(p + 6, n - 6, "DB::");
-	case S_COLUMNS: return n >= 4 && !p[1];
-	case S_PROGRESS: return n >= 3 && n < 200;
+	case S_EVENTS:
+		return n >= 2 + FRAME_HEAD ? !p[1] && (block_is_plain(p + 2, n - 2) ||
+						       block_is_frame(p + 2, n - 2)) :
+					     n >= 10 && !p[1] && block_is_plain(p + 2, n - 2);
+	case S_EXCEPTION:
+		return n >= 10 && le32(p + 1) < 10000 && p[5] < 64 &&
+		       bytes_begin(p + 6, n - 6, "DB::");
+	case S_COLUMNS:
+		return n >= 4 && !p[1];
+	case S_PROGRESS:
+		return n >= 3 && n < 200;
 	case S_PONG:
-	case S_END: return n == 1;
-	default: return false;
+	case S_END:
+		return n == 1;
+	default:
+		return false;
 	}
 }
 
@@ -493,10 +547,13 @@ static bool client_begins(const struct clickhouse *s, const uint8_t *p, size_t n
 
 	if (p[0] == C_PING)
 		return n == 1;
-	if (p[0] == C_QUERY && query_read(s, p, n, s->in_use ? s->in_use >= 54449 : true, &q) <= 0 &&
+	if (p[0] == C_QUERY &&
+	    query_read(s, p, n, s->in_use ? s->in_use >= 54449 : true, &q) <= 0 &&
 	    (s->in_use || query_read(s, p, n, false, &q) <= 0))
 		return false;
-	return p[0] == C_QUERY && (!q.revision || (q.revision >= REVISION_MIN && q.revision <= REVISION_MAX)) && q.len && is_text(q.text, q.len);
+	return p[0] == C_QUERY &&
+	       (!q.revision || (q.revision >= REVISION_MIN && q.revision <= REVISION_MAX)) &&
+	       q.len && is_text(q.text, q.len);
 }
 
 static bool is_hello(const uint8_t *p, size_t n, bool *more)
@@ -524,15 +581,20 @@ static enum proto_guess clickhouse_recognise(const struct proto_first *f)
 	if (!f->n_client)
 		return f->n_server ? PROTO_NO : PROTO_MAYBE;
 	if (f->begun)
-		return is_hello(f->client, f->n_client, &more) ? PROTO_YES : more ? PROTO_MAYBE : PROTO_NO;
+		return is_hello(f->client, f->n_client, &more) ? PROTO_YES :
+		       more                                    ? PROTO_MAYBE :
+								 PROTO_NO;
 	if (f->client[0] != C_QUERY)
 		return PROTO_NO;
 	if (!f->n_server)
 		return f->n_client < 1024 ? PROTO_MAYBE : PROTO_NO;
-	return client_begins(&s, f->client, f->n_client) && server_begins(f->server, f->n_server) ? PROTO_YES : PROTO_NO;
+	return client_begins(&s, f->client, f->n_client) && server_begins(f->server, f->n_server) ?
+		       PROTO_YES :
+		       PROTO_NO;
 }
 
-static bool clickhouse_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
+static bool clickhouse_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p,
+			      size_t n)
 {
 	const struct clickhouse *s = proto_state(c);
 

@@ -5,28 +5,28 @@
 #include "schema/base/array.h"
 #include "schema/base/mem.h"
 
-#define FRAME_FULL   (1u << 20)
-#define OPS          64
-#define SLOTS        24           /* counts: of rows, of the items of arrays and dictionaries */
-#define DEPTH        12
+#define FRAME_FULL (1u << 20)
+#define OPS        64
+#define SLOTS      24 /* counts: of rows, of the items of arrays and dictionaries */
+#define DEPTH      12
 
 /* How a type's values lie there, for as many as a slot counts. */
 enum op_kind { FIXED, STRINGS, OFFSETS, SPARSE, DICTIONARY, INDEXES };
 
 struct op {
-	uint8_t kind, slot, out;  /* out: the slot that OFFSETS, SPARSE and DICTIONARY fill */
-	uint8_t jump;             /* DICTIONARY: ops to pass over where there are no rows */
+	uint8_t kind, slot, out; /* out: the slot that OFFSETS, SPARSE and DICTIONARY fill */
+	uint8_t jump;            /* DICTIONARY: ops to pass over where there are no rows */
 	uint32_t width;
 };
 
 struct block {
 	enum { FORM, INFO, COLUMN, VALUES, FRAMES } phase;
 	uint64_t columns, rows;
-	uint64_t slots[SLOTS];    /* 0: always 1; 1: the rows */
-	uint64_t left;            /* of the op at hand */
+	uint64_t slots[SLOTS]; /* 0: always 1; 1: the rows */
+	uint64_t left;         /* of the op at hand */
 	uint8_t n_ops, at, n_slots;
-	bool begun;               /* the op at hand */
-	bool custom;              /* each column says how it is serialised */
+	bool begun;  /* the op at hand */
+	bool custom; /* each column says how it is serialised */
 	bool sparse;
 	uint8_t key_size;
 	struct op ops[OPS];
@@ -47,7 +47,8 @@ static bool emit(struct type *t, enum op_kind kind, uint8_t slot, uint8_t out, u
 {
 	if (t->b->n_ops >= OPS)
 		return false;
-	t->b->ops[t->b->n_ops++] = (struct op){.kind = (uint8_t)kind, .slot = slot, .out = out, .width = width};
+	t->b->ops[t->b->n_ops++] =
+		(struct op){.kind = (uint8_t)kind, .slot = slot, .out = out, .width = width};
 	return true;
 }
 
@@ -74,7 +75,8 @@ static size_t word(struct type *t, const uint8_t **at)
 		t->i++;
 	from = t->i;
 	*at = t->p + from;
-	while (t->i < t->n && (byte_is_letter(t->p[t->i]) || byte_is_digit(t->p[t->i]) || t->p[t->i] == '_' || t->p[t->i] == '.'))
+	while (t->i < t->n && (byte_is_letter(t->p[t->i]) || byte_is_digit(t->p[t->i]) ||
+			       t->p[t->i] == '_' || t->p[t->i] == '.'))
 		t->i++;
 	return t->i - from;
 }
@@ -112,7 +114,8 @@ static void element_name(struct type *t)
 		t->i++;
 		return;
 	}
-	if (!word(t, &at) || t->i + 1 >= t->n || t->p[t->i] != ' ' || !byte_is_letter(t->p[t->i + 1]))
+	if (!word(t, &at) || t->i + 1 >= t->n || t->p[t->i] != ' ' ||
+	    !byte_is_letter(t->p[t->i + 1]))
 		t->i = before;
 }
 
@@ -172,10 +175,14 @@ static uint32_t fixed_width(const uint8_t *p, size_t n)
 	static const struct {
 		const char *name;
 		uint32_t width;
-	} known[] = {{"UInt8", 1}, {"Int8", 1}, {"Bool", 1}, {"Enum8", 1}, {"Nothing", 1}, {"UInt16", 2}, {"Int16", 2}, {"Date", 2}, {"Enum16", 2},
-		     {"BFloat16", 2}, {"UInt32", 4}, {"Int32", 4}, {"Float32", 4}, {"DateTime", 4}, {"Date32", 4}, {"IPv4", 4}, {"Time", 4},
-		     {"Decimal32", 4}, {"UInt64", 8}, {"Int64", 8}, {"Float64", 8}, {"DateTime64", 8}, {"Decimal64", 8}, {"Time64", 8}, {"UUID", 16},
-		     {"IPv6", 16}, {"Int128", 16}, {"UInt128", 16}, {"Decimal128", 16}, {"Int256", 32}, {"UInt256", 32}, {"Decimal256", 32}};
+	} known[] = {{"UInt8", 1},       {"Int8", 1},       {"Bool", 1},      {"Enum8", 1},
+		     {"Nothing", 1},     {"UInt16", 2},     {"Int16", 2},     {"Date", 2},
+		     {"Enum16", 2},      {"BFloat16", 2},   {"UInt32", 4},    {"Int32", 4},
+		     {"Float32", 4},     {"DateTime", 4},   {"Date32", 4},    {"IPv4", 4},
+		     {"Time", 4},        {"Decimal32", 4},  {"UInt64", 8},    {"Int64", 8},
+		     {"Float64", 8},     {"DateTime64", 8}, {"Decimal64", 8}, {"Time64", 8},
+		     {"UUID", 16},       {"IPv6", 16},      {"Int128", 16},   {"UInt128", 16},
+		     {"Decimal128", 16}, {"Int256", 32},    {"UInt256", 32},  {"Decimal256", 32}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
 		if (strlen(known[i].name) == n && !memcmp(known[i].name, p, n))
@@ -186,7 +193,8 @@ static uint32_t fixed_width(const uint8_t *p, size_t n)
 /* Point is two numbers; the others are arrays of each other. */
 static unsigned geometry(const uint8_t *p, size_t n)
 {
-	static const char *const names[] = {"Point", "Ring", "LineString", "Polygon", "MultiLineString", "MultiPolygon"};
+	static const char *const names[] = {
+		"Point", "Ring", "LineString", "Polygon", "MultiLineString", "MultiPolygon"};
 	static const uint8_t arrays[] = {0, 1, 1, 2, 2, 3};
 
 	for (unsigned i = 0; i < sizeof(arrays); i++)
@@ -218,7 +226,9 @@ static bool with_arguments(struct type *t, const uint8_t *p, size_t n, uint8_t s
 		pass_arguments(t, true);
 		return eat(t, ',') && compile(t, slot, depth) && eat(t, ')');
 	}
-	v = is(p, n, "FixedString") ? argument(t) : is(p, n, "Decimal") ? decimal_width(argument(t)) : fixed_width(p, n);
+	v = is(p, n, "FixedString") ? argument(t) :
+	    is(p, n, "Decimal")     ? decimal_width(argument(t)) :
+				      fixed_width(p, n);
 	pass_arguments(t, false);
 	return v && emit(t, FIXED, slot, 0, v);
 }
@@ -289,8 +299,8 @@ static bool column_type(struct block *b, const uint8_t *p, size_t n)
 
 bool block_is_frame(const uint8_t *p, size_t n)
 {
-	return n >= FRAME_HEAD && (p[16] == 0x02 || p[16] == 0x82 || p[16] == 0x90) && le32(p + 17) >= 9 && le32(p + 17) < STRING_MAX &&
-	       le32(p + 21) < STRING_MAX;
+	return n >= FRAME_HEAD && (p[16] == 0x02 || p[16] == 0x82 || p[16] == 0x90) &&
+	       le32(p + 17) >= 9 && le32(p + 17) < STRING_MAX && le32(p + 21) < STRING_MAX;
 }
 
 bool block_is_plain(const uint8_t *p, size_t n)
@@ -355,7 +365,8 @@ static int64_t column(struct block *b, const uint8_t *p, size_t n)
 	return (int64_t)r.at;
 }
 
-/* Each op: bytes of it (> n: all that is missing is passed over); b->begun is false again when it is done. */
+/* Each op: bytes of it (> n: all that is missing is passed over); b->begun is false again when it
+ * is done. */
 static int64_t strings(struct block *b, const uint8_t *p, size_t n)
 {
 	size_t at = 0;
@@ -452,12 +463,19 @@ static int64_t one_op(struct block *b, const uint8_t *p, size_t n)
 			b->slots[o->out] = 0;
 	}
 	switch (o->kind) {
-	case STRINGS: return strings(b, p, n);
-	case OFFSETS: return offsets(b, o, p, n);
-	case SPARSE: return sparse(b, o, p, n);
-	case DICTIONARY: return dictionary_head(b, o, p, n);
-	case INDEXES: return indexes(b, p, n);
-	default: b->begun = false; return (int64_t)(b->left * o->width);
+	case STRINGS:
+		return strings(b, p, n);
+	case OFFSETS:
+		return offsets(b, o, p, n);
+	case SPARSE:
+		return sparse(b, o, p, n);
+	case DICTIONARY:
+		return dictionary_head(b, o, p, n);
+	case INDEXES:
+		return indexes(b, p, n);
+	default:
+		b->begun = false;
+		return (int64_t)(b->left * o->width);
 	}
 }
 
@@ -482,13 +500,15 @@ static int64_t values(struct block *b, const uint8_t *p, size_t n)
 
 static int64_t frames(struct block *b, const uint8_t *p, size_t n, bool last, bool *over)
 {
-	*over = !b->rows && !block_is_frame(p, n) && (n >= FRAME_HEAD || last || p[0] <= PACKET_MAX);
+	*over = !b->rows && !block_is_frame(p, n) &&
+		(n >= FRAME_HEAD || last || p[0] <= PACKET_MAX);
 	if (*over)
 		return 0;
 	if (!block_is_frame(p, n))
 		return n < FRAME_HEAD && !last ? PROTO_MORE : PROTO_LOST;
 	b->rows = 0;
-	*over = le32(p + 21) != FRAME_FULL; /* the rest of the frame has nothing that is looked at */
+	*over = le32(p + 21) !=
+		FRAME_FULL; /* the rest of the frame has nothing that is looked at */
 	return 16 + (int64_t)le32(p + 17);
 }
 

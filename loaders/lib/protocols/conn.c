@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conn: see the headers. A piece goes: place in the stream (overlap is cut off, a hole is told), then what is to be passed over, then
- * messages, one step after the other, out of the piece itself where nothing is kept from before; what remains is kept.
+ * conn: see the headers. A piece goes: place in the stream (overlap is cut off, a hole is told),
+ * then what is to be passed over, then messages, one step after the other, out of the piece itself
+ * where nothing is kept from before; what remains is kept.
  */
 #include "loaders/lib/protocols/conn.h"
 
@@ -12,14 +13,15 @@
 #include "loaders/lib/protocols/protocol.h"
 #include "schema/base/mem.h"
 
-#define BUFFER_MAX   65536
-#define BUFFER_KEPT  512          /* an empty buffer of more is freed */
-#define APPEND       4096
-#define PENDING_MAX  16384
-#define SEEN_BYTES   16384        /* kept until the protocol is known */
-#define SEEN_PIECES  48
-#define TRIES        8
-#define MAYBE_BYTES  1024         /* a later protocol's yes stands after so much, though an earlier one still asks for more */
+#define BUFFER_MAX  65536
+#define BUFFER_KEPT 512 /* an empty buffer of more is freed */
+#define APPEND      4096
+#define PENDING_MAX 16384
+#define SEEN_BYTES  16384 /* kept until the protocol is known */
+#define SEEN_PIECES 48
+#define TRIES       8
+/* a later protocol's yes stands after so much, though an earlier one still asks for more */
+#define MAYBE_BYTES 1024
 
 struct proto_seen {
 	struct seen_piece {
@@ -44,13 +46,25 @@ static struct proto_pending *slot(const struct proto_conn *c, uint32_t i)
 	return &c->pending[(c->head + i) & (c->cap - 1)];
 }
 
-static void emit(struct proto_conn *c, struct proto_pending *p, enum proto_result result, const char *status, int64_t end_ns)
+static void emit(struct proto_conn *c, struct proto_pending *p, enum proto_result result,
+		 const char *status, int64_t end_ns)
 {
-	const struct proto_request r = {
-		.protocol = c->protocol->name, .operation = protocols_name(c->of, p->operation), .operation_id = p->operation, .status = status,
-		.trace = p->trace, .result = result, .begin_ns = p->begin_ns, .sent_ns = p->sent_ns, .came_ns = p->came_ns,
-		.first_ns = result == PROTO_BLIND ? 0 : p->first_ns, .end_ns = end_ns, .request_bytes = p->request_bytes,
-		.response_bytes = p->response_bytes, .caller = p->caller, .begin_pos = p->begin_pos, .user = c->user};
+	const struct proto_request r = {.protocol = c->protocol->name,
+					.operation = protocols_name(c->of, p->operation),
+					.operation_id = p->operation,
+					.status = status,
+					.trace = p->trace,
+					.result = result,
+					.begin_ns = p->begin_ns,
+					.sent_ns = p->sent_ns,
+					.came_ns = p->came_ns,
+					.first_ns = result == PROTO_BLIND ? 0 : p->first_ns,
+					.end_ns = end_ns,
+					.request_bytes = p->request_bytes,
+					.response_bytes = p->response_bytes,
+					.caller = p->caller,
+					.begin_pos = p->begin_pos,
+					.user = c->user};
 
 	protocols_emit(c->of, &r);
 	free(p->trace);
@@ -59,7 +73,8 @@ static void emit(struct proto_conn *c, struct proto_pending *p, enum proto_resul
 
 void proto_named(struct proto_conn *c, const char *name, const uint8_t *address, size_t len)
 {
-	const struct proto_named x = {.name = name, .address = address, .len = len, .at_ns = c->now_ns, .user = c->user};
+	const struct proto_named x = {
+		.name = name, .address = address, .len = len, .at_ns = c->now_ns, .user = c->user};
 
 	protocols_named(c->of, &x);
 }
@@ -204,7 +219,8 @@ static void tell_done(struct proto_conn *c)
 	emit(c, &c->done.p, c->done.result, c->done.status, c->now_ns);
 }
 
-void proto_answer(struct proto_conn *c, struct proto_pending *p, enum proto_result result, const char *status)
+void proto_answer(struct proto_conn *c, struct proto_pending *p, enum proto_result result,
+		  const char *status)
 {
 	size_t n = strnlen(status, PROTO_STATUS_MAX - 1);
 
@@ -238,8 +254,13 @@ void proto_forget(struct proto_conn *c, struct proto_pending *p)
 
 static void tell_at_once(struct proto_conn *c, uint32_t operation, enum proto_result result)
 {
-	struct proto_pending p = {.operation = operation, .sent_ns = c->now_ns, .begin_pos = c->at_pos, .came_ns = c->dir[PROTO_CLIENT].came_ns,
-				  .begin_ns = c->dir[PROTO_CLIENT].begin_ns ? c->dir[PROTO_CLIENT].begin_ns : c->now_ns};
+	struct proto_pending p = {.operation = operation,
+				  .sent_ns = c->now_ns,
+				  .begin_pos = c->at_pos,
+				  .came_ns = c->dir[PROTO_CLIENT].came_ns,
+				  .begin_ns = c->dir[PROTO_CLIENT].begin_ns ?
+						      c->dir[PROTO_CLIENT].begin_ns :
+						      c->now_ns};
 
 	emit(c, &p, result, "", 0);
 }
@@ -343,7 +364,8 @@ static void lose(struct proto_conn *c, enum proto_side from, uint64_t k)
 
 /* ---- steps ---- */
 
-/* The step at p looked at n bytes, or at less if it says so. What lies in the buffer came with pieces before. */
+/* The step at p looked at n bytes, or at less if it says so. What lies in the buffer came with
+ * pieces before. */
 static void looked_at(struct proto_conn *c, const uint8_t *p, size_t n)
 {
 	size_t to = c->piece_len;
@@ -355,7 +377,8 @@ static void looked_at(struct proto_conn *c, const uint8_t *p, size_t n)
 }
 
 /* One message at p, n > 0. Bytes of it (<= n), 0: more are needed, -1: synchrony is lost. */
-static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+		    bool last)
 {
 	struct proto_dir *d = &c->dir[from];
 	const struct protocol *protocol = c->protocol;
@@ -414,8 +437,10 @@ static uint64_t pos_in_piece(const struct proto_conn *c, const uint8_t *p)
 	return c->piece_pos + (uint64_t)(p - c->piece);
 }
 
-/* As many messages as are whole; bytes that are done with. `p` stands at `pos`. Stops where the protocol is another one. */
-static size_t steps(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, uint64_t pos, bool last)
+/* As many messages as are whole; bytes that are done with. `p` stands at `pos`. Stops where the
+ * protocol is another one. */
+static size_t steps(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+		    uint64_t pos, bool last)
 {
 	const struct protocol *protocol = c->protocol;
 	struct proto_dir *d = &c->dir[from];
@@ -501,7 +526,8 @@ static void take(struct proto_conn *c, enum proto_side from, const uint8_t *p, s
 		some = n < APPEND ? n : APPEND;
 		buffer_keep(d, p, some, 0);
 		off = steps(c, from, d->buf, d->len, d->buf_pos, d->len >= BUFFER_MAX);
-		if (c->protocol != protocol || off >= before) { /* the rest lies in the piece as well */
+		/* the rest lies in the piece as well */
+		if (c->protocol != protocol || off >= before) {
 			size_t used = off > before ? off - before : 0;
 
 			buffer_cut(d, d->len);
@@ -639,7 +665,11 @@ static void replay_seen(struct proto_conn *c)
 	c->seen = NULL;
 	for (uint32_t i = 0; i < seen->n; i++) {
 		const struct seen_piece *s = &seen->pieces[i];
-		const struct proto_piece piece = {.from = s->from, .pos = s->pos, .at_ns = s->at_ns, .bytes = seen->bytes + s->at, .len = s->len,
+		const struct proto_piece piece = {.from = s->from,
+						  .pos = s->pos,
+						  .at_ns = s->at_ns,
+						  .bytes = seen->bytes + s->at,
+						  .len = s->len,
 						  .size = s->size};
 
 		c->now_ns = s->at_ns;
@@ -667,13 +697,17 @@ static void swap_seen(struct proto_conn *c)
 
 static void guess(struct proto_conn *c)
 {
-	uint8_t (*side)[SEEN_BYTES] = mem_alloc(2 * SEEN_BYTES);
+	uint8_t(*side)[SEEN_BYTES] = mem_alloc(2 * SEEN_BYTES);
 	struct proto_first f = first_of(c, side);
 	bool maybe = false;
 	const struct protocol *found = recognise(&f, &maybe);
 
 	if (!found && !c->role_known) {
-		struct proto_first other = {.client = f.server, .n_client = f.n_server, .server = f.client, .n_server = f.n_client, .begun = f.begun,
+		struct proto_first other = {.client = f.server,
+					    .n_client = f.n_server,
+					    .server = f.client,
+					    .n_server = f.n_client,
+					    .begun = f.begun,
 					    .datagram = f.datagram};
 
 		found = recognise(&other, &maybe);
@@ -699,10 +733,11 @@ static void guess(struct proto_conn *c)
 }
 
 /* Does it go on where the one before ends? Then it is part of that. */
-static bool continues(const struct seen_piece *before, const struct proto_piece *piece, uint64_t missing)
+static bool continues(const struct seen_piece *before, const struct proto_piece *piece,
+		      uint64_t missing)
 {
-	return before->from == piece->from && before->len == before->size && piece->len == piece->size && !missing &&
-	       before->pos + before->size == piece->pos;
+	return before->from == piece->from && before->len == before->size &&
+	       piece->len == piece->size && !missing && before->pos + before->size == piece->pos;
 }
 
 static void feed_unknown(struct proto_conn *c, const struct proto_piece *piece, uint64_t missing)
@@ -715,7 +750,8 @@ static void feed_unknown(struct proto_conn *c, const struct proto_piece *piece, 
 	s = c->seen;
 	room = SEEN_BYTES - s->n_bytes;
 	n = piece->len < room ? piece->len : room;
-	if (s->n && !c->datagram && continues(&s->pieces[s->n - 1], piece, missing) && n == piece->len) {
+	if (s->n && !c->datagram && continues(&s->pieces[s->n - 1], piece, missing) &&
+	    n == piece->len) {
 		s->pieces[s->n - 1].len += (uint32_t)n;
 		s->pieces[s->n - 1].size += piece->size;
 		s->pieces[s->n - 1].together = false;
@@ -724,8 +760,15 @@ static void feed_unknown(struct proto_conn *c, const struct proto_piece *piece, 
 		guess(c);
 		return;
 	}
-	s->pieces[s->n++] = (struct seen_piece){.from = piece->from, .pos = piece->pos, .at_ns = piece->at_ns, .came_ns = c->came_ns, .together = c->together, .at = s->n_bytes,
-						.len = (uint32_t)n, .size = piece->size, .missing = missing};
+	s->pieces[s->n++] = (struct seen_piece){.from = piece->from,
+						.pos = piece->pos,
+						.at_ns = piece->at_ns,
+						.came_ns = c->came_ns,
+						.together = c->together,
+						.at = s->n_bytes,
+						.len = (uint32_t)n,
+						.size = piece->size,
+						.missing = missing};
 	memcpy(s->bytes + s->n_bytes, piece->bytes, n);
 	s->n_bytes += (uint32_t)n;
 	guess(c);
@@ -734,8 +777,14 @@ static void feed_unknown(struct proto_conn *c, const struct proto_piece *piece, 
 /* In the middle of a piece the two sides went over to something else, that is not known. */
 static void restart(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
-	struct proto_piece piece = {.from = from, .pos = c->dir[from].pos - n, .at_ns = c->now_ns, .bytes = p, .len = n, .size = n,
-				    .came_ns = c->together ? c->came_ns : 0, .together = c->together};
+	struct proto_piece piece = {.from = from,
+				    .pos = c->dir[from].pos - n,
+				    .at_ns = c->now_ns,
+				    .bytes = p,
+				    .len = n,
+				    .size = n,
+				    .came_ns = c->together ? c->came_ns : 0,
+				    .together = c->together};
 
 	dir_reset(&c->dir[from]);
 	if (!c->given_up)
@@ -750,7 +799,8 @@ static void feed_known(struct proto_conn *c, const struct proto_piece *piece)
 	enum proto_side from = piece->from;
 	struct proto_dir *d = &c->dir[from];
 
-	if (c->count && from == PROTO_CLIENT && c->any_before && c->before == PROTO_SERVER && slot(c, 0)->hole)
+	if (c->count && from == PROTO_CLIENT && c->any_before && c->before == PROTO_SERVER &&
+	    slot(c, 0)->hole)
 		all_blind(c, PROTO_BLIND); /* the client speaks again: all before is answered */
 	c->turn = !c->any_before || c->before != from;
 	c->piece = piece->bytes;
@@ -855,10 +905,14 @@ void proto_conn_close(struct proto_conn *c, int64_t at_ns)
 	if (!c->protocol)
 		return;
 	tell_done(c);
-	all_blind(c, c->dir[PROTO_SERVER].synced && !(c->count && c->protocol->in_order && slot(c, 0)->hole) ? PROTO_NO_ANSWER : PROTO_BLIND);
+	all_blind(c, c->dir[PROTO_SERVER].synced &&
+				     !(c->count && c->protocol->in_order && slot(c, 0)->hole) ?
+			     PROTO_NO_ANSWER :
+			     PROTO_BLIND);
 }
 
-struct proto_conn *proto_conn_new(struct protocols *s, bool begun, bool datagram, uint16_t port, void *user)
+struct proto_conn *proto_conn_new(struct protocols *s, bool begun, bool datagram, uint16_t port,
+				  void *user)
 {
 	struct proto_conn *c = mem_alloc(sizeof(*c));
 
@@ -892,6 +946,7 @@ void proto_conn_free(struct proto_conn *c)
 
 size_t proto_conn_memory(const struct proto_conn *c)
 {
-	return sizeof(*c) + c->cap * sizeof(*c->pending) + (c->protocol ? c->protocol->state_size : 0) + c->dir[0].cap + c->dir[1].cap +
+	return sizeof(*c) + c->cap * sizeof(*c->pending) +
+	       (c->protocol ? c->protocol->state_size : 0) + c->dir[0].cap + c->dir[1].cap +
 	       (c->seen ? sizeof(*c->seen) : 0);
 }

@@ -2,15 +2,18 @@
 /*
  * conn: a connection's two byte streams, brought in pieces, as requests.
  *
- * A piece says where in its side's stream it stands, so that what is missing between two pieces is known; it may stand
- * for more bytes than it brings (`size` > `len`: only the first were copied). Pieces of one side come in order of
- * position, those of both in order of time; what was seen before is passed over.
+ * A piece says where in its side's stream it stands, so that what is missing between two pieces is
+ * known; it may stand for more bytes than it brings (`size` > `len`: only the first were copied).
+ * Pieces of one side come in order of position, those of both in order of time; what was seen
+ * before is passed over.
  *
- * Requests come out through `emit`, each once: answered (ok or error), one way, without an answer (the connection ended),
- * a stream that was opened, or blind (it was seen, what became of it cannot be known as bytes are missing). Nothing is guessed.
+ * Requests come out through `emit`, each once: answered (ok or error), one way, without an answer
+ * (the connection ended), a stream that was opened, or blind (it was seen, what became of it cannot
+ * be known as bytes are missing). Nothing is guessed.
  *
- * Bounds, for each connection: 64 KiB of an unfinished message a side, 16 384 open questions, 16 KiB until it is known
- * what it speaks, and what each protocol says of its state; for all: PROTO_OPERATIONS names of operations.
+ * Bounds, for each connection: 64 KiB of an unfinished message a side, 16 384 open questions, 16
+ * KiB until it is known what it speaks, and what each protocol says of its state; for all:
+ * PROTO_OPERATIONS names of operations.
  */
 #ifndef SONDE_PROTOCOLS_CONN_H
 #define SONDE_PROTOCOLS_CONN_H
@@ -20,12 +23,19 @@
 #include <stdint.h>
 
 #define PROTO_OPERATIONS 20000
-#define PROTO_NAME_MAX   256      /* bytes of an operation */
+#define PROTO_NAME_MAX   256 /* bytes of an operation */
 #define PROTO_STATUS_MAX 28
 
 enum proto_side { PROTO_CLIENT, PROTO_SERVER };
 enum proto_payload { PROTO_MASKED, PROTO_FULL, PROTO_NONE };
-enum proto_result { PROTO_OK, PROTO_ERROR, PROTO_ONE_WAY, PROTO_OPENED, PROTO_NO_ANSWER, PROTO_BLIND };
+enum proto_result {
+	PROTO_OK,
+	PROTO_ERROR,
+	PROTO_ONE_WAY,
+	PROTO_OPENED,
+	PROTO_NO_ANSWER,
+	PROTO_BLIND
+};
 #define PROTO_RESULTS 6
 
 struct protocols;
@@ -33,43 +43,46 @@ struct proto_conn;
 
 struct proto_piece {
 	enum proto_side from;
-	uint64_t pos;             /* of its first byte; modulo 2^64 from any start */
+	uint64_t pos; /* of its first byte; modulo 2^64 from any start */
 	int64_t at_ns;
-	int64_t came_ns;          /* when its first byte came to the socket that it was read from; 0: that is not known */
-	bool together;            /* and all others with it */
+	int64_t came_ns; /* when its first byte came to the socket that it was read from; 0: that is
+			    not known */
+	bool together;   /* and all others with it */
 	const uint8_t *bytes;
-	size_t len, size;         /* bytes here; bytes of the stream that it stands for (>= len) */
+	size_t len, size; /* bytes here; bytes of the stream that it stands for (>= len) */
 };
 
 /* Borrowed for the call. */
 struct proto_request {
 	const char *protocol, *operation;
-	const char *status;       /* "200", "42P01", "MOVED", "NXDOMAIN"; "" where the protocol has none */
-	const char *trace;        /* a trace's id that it carried, or NULL */
-	uint32_t operation_id;    /* stands for `operation` */
+	const char
+		*status;   /* "200", "42P01", "MOVED", "NXDOMAIN"; "" where the protocol has none */
+	const char *trace; /* a trace's id that it carried, or NULL */
+	uint32_t operation_id; /* stands for `operation` */
 	enum proto_result result;
-	int64_t begin_ns, sent_ns;/* first and last byte of the question */
-	int64_t came_ns;          /* proto_piece.came_ns of its first byte; 0: not known */
-	int64_t first_ns, end_ns; /* first and last byte of the answer; 0: none */
+	int64_t begin_ns, sent_ns; /* first and last byte of the question */
+	int64_t came_ns;           /* proto_piece.came_ns of its first byte; 0: not known */
+	int64_t first_ns, end_ns;  /* first and last byte of the answer; 0: none */
 	uint64_t request_bytes, response_bytes;
-	uint64_t caller;          /* with a trace: the span of who sent it, as its header says; 0: none */
-	uint64_t begin_pos;       /* position of its first byte in the client's stream */
-	void *user;               /* the connection's */
+	uint64_t caller;    /* with a trace: the span of who sent it, as its header says; 0: none */
+	uint64_t begin_pos; /* position of its first byte in the client's stream */
+	void *user;         /* the connection's */
 };
 
 /* A name that was asked for, and an address of it that was answered. Borrowed for the call. */
 struct proto_named {
 	const char *name;
 	const uint8_t *address;
-	size_t len;               /* of the address: 4 or 16 */
+	size_t len; /* of the address: 4 or 16 */
 	int64_t at_ns;
-	void *user;               /* the connection's */
+	void *user; /* the connection's */
 };
 
 struct proto_opts {
 	enum proto_payload payload;
 	void (*emit)(void *ctx, const struct proto_request *r);
-	void (*named)(void *ctx, const struct proto_named *x); /* NULL: nobody asks; never with PROTO_NONE */
+	void (*named)(void *ctx,
+		      const struct proto_named *x); /* NULL: nobody asks; never with PROTO_NONE */
 	void *ctx;
 };
 
@@ -77,17 +90,20 @@ struct proto_opts {
 struct protocols *protocols_new(const struct proto_opts *opts);
 void protocols_free(struct protocols *s);
 enum proto_payload protocols_payload(const struct protocols *s);
-/* The operation as it is named by all that is known by now: what had many siblings since is folded. `port`: the server's,
- * as the connection was told it. Borrowed until the next call. */
-const char *protocols_operation_now(struct protocols *s, const char *operation, const char *protocol, uint16_t port);
+/* The operation as it is named by all that is known by now: what had many siblings since is folded.
+ * `port`: the server's, as the connection was told it. Borrowed until the next call. */
+const char *protocols_operation_now(struct protocols *s, const char *operation,
+				    const char *protocol, uint16_t port);
 /* Of "ADDRESS:PORT", as services are called; 0: it has none. */
 uint16_t proto_service_port(const char *service);
 
 /*
- * `begun`: from its first byte on, and `from` CLIENT is who opened it. Else either may be, and pieces of the side that turns out to
- * be the server are counted as such by proto_conn_swapped. `port`: the server's, 0 if it is not known.
+ * `begun`: from its first byte on, and `from` CLIENT is who opened it. Else either may be, and
+ * pieces of the side that turns out to be the server are counted as such by proto_conn_swapped.
+ * `port`: the server's, 0 if it is not known.
  */
-struct proto_conn *proto_conn_new(struct protocols *s, bool begun, bool datagram, uint16_t port, void *user);
+struct proto_conn *proto_conn_new(struct protocols *s, bool begun, bool datagram, uint16_t port,
+				  void *user);
 void proto_conn_free(struct proto_conn *c);
 void proto_conn_feed(struct proto_conn *c, const struct proto_piece *piece);
 /* This side will send no more (FIN). */
@@ -96,16 +112,18 @@ void proto_conn_end(struct proto_conn *c, enum proto_side from, int64_t at_ns);
 void proto_conn_close(struct proto_conn *c, int64_t at_ns);
 
 const char *proto_conn_protocol(const struct proto_conn *c); /* "" while it is not known */
-bool proto_conn_swapped(const struct proto_conn *c);  /* the sides are the other way round than the pieces said */
-uint64_t proto_conn_blind_bytes(const struct proto_conn *c); /* that were missing, or could not be made sense of after that */
+bool proto_conn_swapped(
+	const struct proto_conn *c); /* the sides are the other way round than the pieces said */
+uint64_t proto_conn_blind_bytes(const struct proto_conn *c); /* that were missing, or could not be
+								made sense of after that */
 /* So many bytes of this side nobody needs to see from here on; UINT64_MAX: all that will come. */
 uint64_t proto_conn_skips(const struct proto_conn *c, enum proto_side from);
 /* Of the piece that was fed last: its first bytes, up to the last one that anybody looked at. */
 size_t proto_conn_needed(const struct proto_conn *c);
 /* Nobody knows what it speaks, and nobody will try any more. */
 bool proto_conn_hopeless(const struct proto_conn *c);
-size_t proto_conn_open(const struct proto_conn *c);    /* questions without an answer so far */
-size_t proto_conn_memory(const struct proto_conn *c);  /* bytes that it holds */
+size_t proto_conn_open(const struct proto_conn *c);   /* questions without an answer so far */
+size_t proto_conn_memory(const struct proto_conn *c); /* bytes that it holds */
 const char *proto_result_name(enum proto_result r);
 
 #endif

@@ -38,7 +38,8 @@ bool proto_conn_hopeless(const struct proto_conn *c)
 
 const char *proto_result_name(enum proto_result r)
 {
-	static const char *const names[PROTO_RESULTS] = {"ok", "error", "one-way", "opened", "no-answer", "blind"};
+	static const char *const names[PROTO_RESULTS] = {"ok",     "error",     "one-way",
+							 "opened", "no-answer", "blind"};
 
 	return (unsigned)r < PROTO_RESULTS ? names[r] : "";
 }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dns: RFC 1035, EDNS (RFC 6891), over TCP (RFC 7766: LEN:16 before each message), multicast (RFC 6762).
+ * dns: RFC 1035, EDNS (RFC 6891), over TCP (RFC 7766: LEN:16 before each message), multicast (RFC
+ * 6762).
  *
- *   ID:16 | QR:1 OPCODE:4 AA TC RD | RA Z AD CD RCODE:4 | QD:16 AN:16 NS:16 AR:16 | question: NAME TYPE:16 CLASS:16 ...
- *   NAME: LEN:8 LABEL ... 0, at most 255 bytes; a question's name is not compressed
+ *   ID:16 | QR:1 OPCODE:4 AA TC RD | RA Z AD CD RCODE:4 | QD:16 AN:16 NS:16 AR:16 | question: NAME
+ * TYPE:16 CLASS:16 ... NAME: LEN:8 LABEL ... 0, at most 255 bytes; a question's name is not
+ * compressed
  *
- *   an answer's records: NAME TYPE:16 CLASS:16 TTL:32 LEN:16 ...; a name there may end in a pointer, 11 and where in the message:14
+ *   an answer's records: NAME TYPE:16 CLASS:16 TTL:32 LEN:16 ...; a name there may end in a
+ * pointer, 11 and where in the message:14
  *
- * An answer has the question's ID, name and type. Only messages with one question (mDNS: one and more) are taken. Multicast is told as
- * one way: whoever answers does so from another address. Operation: TYPE DOMAIN, the registered one as far as that can be
- * told without a list: two labels, three under a country's co, com, net, org, gov, ac, edu. Errors: all codes but NOERROR and NXDOMAIN.
+ * An answer has the question's ID, name and type. Only messages with one question (mDNS: one and
+ * more) are taken. Multicast is told as one way: whoever answers does so from another address.
+ * Operation: TYPE DOMAIN, the registered one as far as that can be told without a list: two labels,
+ * three under a country's co, com, net, org, gov, ac, edu. Errors: all codes but NOERROR and
+ * NXDOMAIN.
  */
 #include <stdio.h>
 #include <strings.h>
@@ -19,13 +24,13 @@
 #include "loaders/lib/protocols/table.h"
 #include "schema/base/array.h"
 
-#define HEADER    12
-#define NAME_MAX_ 255
-#define MDNS_PORT 5353
+#define HEADER     12
+#define NAME_MAX_  255
+#define MDNS_PORT  5353
 #define LLMNR_PORT 5355
-#define CUT_NAME  80
-#define TYPE_A    1
-#define TYPE_AAAA 28
+#define CUT_NAME   80
+#define TYPE_A     1
+#define TYPE_AAAA  28
 
 struct question {
 	char name[NAME_MAX_ + 1]; /* lower case, with dots */
@@ -33,15 +38,16 @@ struct question {
 	uint16_t type;
 };
 
-
 static const char *type_name(uint16_t type, char buf[16])
 {
 	static const struct {
 		uint16_t type;
 		const char *name;
-	} names[] = {{1, "A"}, {2, "NS"}, {5, "CNAME"}, {6, "SOA"}, {12, "PTR"}, {13, "HINFO"}, {15, "MX"}, {16, "TXT"}, {28, "AAAA"},
-		     {33, "SRV"}, {35, "NAPTR"}, {43, "DS"}, {46, "RRSIG"}, {47, "NSEC"}, {48, "DNSKEY"}, {52, "TLSA"}, {64, "SVCB"}, {65, "HTTPS"},
-		     {251, "IXFR"}, {252, "AXFR"}, {255, "ANY"}, {257, "CAA"}};
+	} names[] = {{1, "A"},      {2, "NS"},    {5, "CNAME"},  {6, "SOA"},    {12, "PTR"},
+		     {13, "HINFO"}, {15, "MX"},   {16, "TXT"},   {28, "AAAA"},  {33, "SRV"},
+		     {35, "NAPTR"}, {43, "DS"},   {46, "RRSIG"}, {47, "NSEC"},  {48, "DNSKEY"},
+		     {52, "TLSA"},  {64, "SVCB"}, {65, "HTTPS"}, {251, "IXFR"}, {252, "AXFR"},
+		     {255, "ANY"},  {257, "CAA"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i].type == type)
@@ -63,7 +69,9 @@ static bool question_read(const uint8_t *p, size_t n, struct question *q)
 		for (size_t i = 0; i < m; i++) {
 			uint8_t b = p[at + 1 + i];
 
-			q->name[len++] = (char)(b >= 'A' && b <= 'Z' ? b + 32 : b > ' ' && b < 0x7f ? b : '?');
+			q->name[len++] = (char)(b >= 'A' && b <= 'Z' ? b + 32 :
+						b > ' ' && b < 0x7f  ? b :
+								       '?');
 		}
 		q->name[len++] = '.';
 		at += 1 + m;
@@ -85,7 +93,8 @@ static bool is_message(const uint8_t *p, size_t n, bool answer, struct question 
 	opcode = p[2] >> 3 & 15;
 	if ((p[2] >> 7) != answer || (opcode && opcode != 4 && opcode != 5) || p[3] & 0x40)
 		return false;
-	if (!answer && (p[3] & 15 || (!opcode && (be16(p + 6) > 64 || be16(p + 8) > 64)) || be16(p + 10) > 64))
+	if (!answer &&
+	    (p[3] & 15 || (!opcode && (be16(p + 6) > 64 || be16(p + 8) > 64)) || be16(p + 10) > 64))
 		return false;
 	if (!be16(p + 4) || be16(p + 4) > 32)
 		return false;
@@ -94,7 +103,8 @@ static bool is_message(const uint8_t *p, size_t n, bool answer, struct question 
 
 static bool country_has_second(const char *label, size_t n)
 {
-	static const char *const words[] = {"co", "com", "net", "org", "gov", "ac", "edu", "or", "ne", "go", NULL};
+	static const char *const words[] = {"co",  "com", "net", "org", "gov", "ac",
+					    "edu", "or",  "ne",  "go",  NULL};
 
 	for (const char *const *w = words; *w; w++)
 		if (strlen(*w) == n && !memcmp(*w, label, n))
@@ -126,14 +136,19 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, const struct q
 
 	if (proto_payload(c) == PROTO_NONE)
 		name = "";
-	return proto_namef(c, "%s%s%s%.*s", opcode == 4 ? "NOTIFY " : opcode == 5 ? "UPDATE " : "", type_name(q->type, buf), *name ? " " : "", CUT_NAME,
+	return proto_namef(c, "%s%s%s%.*s",
+			   opcode == 4 ? "NOTIFY " :
+			   opcode == 5 ? "UPDATE " :
+					 "",
+			   type_name(q->type, buf), *name ? " " : "", CUT_NAME,
 			   q->n_name || !*name ? name : ".");
 }
 
 static const char *code_name(unsigned code)
 {
-	static const char *const names[] = {"NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN", "NOTIMP", "REFUSED", "YXDOMAIN", "YXRRSET", "NXRRSET", "NOTAUTH",
-					    "NOTZONE"};
+	static const char *const names[] = {"NOERROR", "FORMERR", "SERVFAIL", "NXDOMAIN",
+					    "NOTIMP",  "REFUSED", "YXDOMAIN", "YXRRSET",
+					    "NXRRSET", "NOTAUTH", "NOTZONE"};
 
 	return code < ARRAY_SIZE(names) ? names[code] : "OTHER";
 }
@@ -143,7 +158,8 @@ static uint64_t match_id(const uint8_t *p, const struct question *q)
 	return be16(p) | (idtable_text(q->name, q->n_name) ^ q->type) << 16;
 }
 
-/* Behind the name at `at`, which may end in a pointer to another; 0: it goes on beyond n, or is none. */
+/* Behind the name at `at`, which may end in a pointer to another; 0: it goes on beyond n, or is
+ * none. */
 static size_t name_skip(const uint8_t *p, size_t n, size_t at)
 {
 	for (size_t from = at; at < n && at - from <= NAME_MAX_; at += 1u + p[at]) {
@@ -157,7 +173,8 @@ static size_t name_skip(const uint8_t *p, size_t n, size_t at)
 	return 0;
 }
 
-/* The addresses of an answer, as far as they are here, are those of the name that was asked for: others on the way are its aliases. */
+/* The addresses of an answer, as far as they are here, are those of the name that was asked for:
+ * others on the way are its aliases. */
 static void addresses(struct proto_conn *c, const uint8_t *p, size_t n, const struct question *q)
 {
 	size_t at = be16(p + 4) == 1 ? name_skip(p, n, HEADER) : 0, len;
@@ -165,9 +182,11 @@ static void addresses(struct proto_conn *c, const uint8_t *p, size_t n, const st
 	if (!at || (q->type != TYPE_A && q->type != TYPE_AAAA))
 		return;
 	at += 4;
-	for (unsigned i = be16(p + 6); i && at < n && (at = name_skip(p, n, at)) && at + 10 <= n; i--, at += len) {
+	for (unsigned i = be16(p + 6); i && at < n && (at = name_skip(p, n, at)) && at + 10 <= n;
+	     i--, at += len) {
 		len = be16(p + at + 8);
-		if (at + 10 + len <= n && be16(p + at) == q->type && be16(p + at + 2) == 1 && len == (q->type == TYPE_A ? 4u : 16u))
+		if (at + 10 + len <= n && be16(p + at) == q->type && be16(p + at + 2) == 1 &&
+		    len == (q->type == TYPE_A ? 4u : 16u))
 			proto_named(c, q->name, p + at + 10, len);
 		at += 10;
 	}
@@ -180,7 +199,8 @@ static bool message(struct proto_conn *c, const uint8_t *p, size_t n)
 	struct question q;
 
 	if (!is_message(p, n, answer, &q))
-		return n >= HEADER && answer && !be16(p + 4); /* an announcement, or an error without the question */
+		return n >= HEADER && answer &&
+		       !be16(p + 4); /* an announcement, or an error without the question */
 	if (c->port == MDNS_PORT || c->port == LLMNR_PORT) {
 		if (!answer)
 			proto_one_way(c, operation(c, p, &q));
@@ -192,12 +212,14 @@ static bool message(struct proto_conn *c, const uint8_t *p, size_t n)
 			proto_ask(c, operation(c, p, &q), match_id(p, &q));
 	} else if (pending) {
 		addresses(c, p, n, &q);
-		proto_answer(c, pending, (p[3] & 15) && (p[3] & 15) != 3 ? PROTO_ERROR : PROTO_OK, code_name(p[3] & 15));
+		proto_answer(c, pending, (p[3] & 15) && (p[3] & 15) != 3 ? PROTO_ERROR : PROTO_OK,
+			     code_name(p[3] & 15));
 	}
 	return true;
 }
 
-static int64_t dns_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t dns_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			bool last)
 {
 	size_t len;
 
@@ -209,14 +231,16 @@ static int64_t dns_step(struct proto_conn *c, enum proto_side from, const uint8_
 	len = be16(p);
 	if (n - 2 < (len < 512 ? len : 512) && !last)
 		return PROTO_MORE;
-	return len >= HEADER && message(c, p + 2, len < n - 2 ? len : n - 2) ? (int64_t)len + 2 : PROTO_LOST;
+	return len >= HEADER && message(c, p + 2, len < n - 2 ? len : n - 2) ? (int64_t)len + 2 :
+									       PROTO_LOST;
 }
 
 static bool framed(const uint8_t *p, size_t n, bool answer)
 {
 	struct question q;
 
-	return n >= HEADER + 7 && be16(p) >= HEADER + 5 && be16(p) <= 16384 && be16(p + 6) == 1 && (answer || (!be16(p + 8) && !be16(p + 10))) &&
+	return n >= HEADER + 7 && be16(p) >= HEADER + 5 && be16(p) <= 16384 && be16(p + 6) == 1 &&
+	       (answer || (!be16(p + 8) && !be16(p + 10))) &&
 	       is_message(p + 2, be16(p) < n - 2 ? be16(p) : n - 2, answer, &q);
 }
 
@@ -228,7 +252,8 @@ static bool dns_starts(struct proto_conn *c, enum proto_side from, const uint8_t
 /* The beginning of a query over TCP, as far as it is here. */
 static bool may_become(const uint8_t *p, size_t n)
 {
-	return p[0] <= 4 && (n <= 4 || !(p[4] & 0xf8)) && (n <= 6 || !p[6]) && (n <= 7 || p[7] == 1) && (n <= 8 || !p[8]) && n < 1024;
+	return p[0] <= 4 && (n <= 4 || !(p[4] & 0xf8)) && (n <= 6 || !p[6]) &&
+	       (n <= 7 || p[7] == 1) && (n <= 8 || !p[8]) && n < 1024;
 }
 
 static enum proto_guess dns_recognise(const struct proto_first *f)
@@ -237,8 +262,12 @@ static enum proto_guess dns_recognise(const struct proto_first *f)
 	struct question q;
 
 	if (f->datagram) {
-		if (f->n_client && !(is_message(f->client, f->n_client, false, &q) && (multicast || be16(f->client + 4) == 1)))
-			return multicast && f->n_client >= HEADER && f->client[2] & 0x80 && !f->client[3] ? PROTO_YES : PROTO_NO;
+		if (f->n_client && !(is_message(f->client, f->n_client, false, &q) &&
+				     (multicast || be16(f->client + 4) == 1)))
+			return multicast && f->n_client >= HEADER && f->client[2] & 0x80 &&
+					       !f->client[3] ?
+				       PROTO_YES :
+				       PROTO_NO;
 		if (f->n_server && !is_message(f->server, f->n_server, true, &q))
 			return PROTO_NO;
 		return PROTO_YES;

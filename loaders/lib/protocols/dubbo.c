@@ -2,11 +2,13 @@
 /*
  * dubbo: Dubbo 2's protocol (dubbo.apache.org, "Dubbo2 Protocol Specification").
  *
- *   head       da bb | REQUEST:1 TWO_WAY:1 EVENT:1 SERIALIZATION:5 | STATUS:8 | ID:64 | LEN:32 (big endian), then the body
- *   body       of a request, Hessian 2 (serialization 2): strings dubbo version, service, service version, method, ...
- *   string     LEN:8 (0..31) BYTES | 30..33: two bits and a byte of length
+ *   head       da bb | REQUEST:1 TWO_WAY:1 EVENT:1 SERIALIZATION:5 | STATUS:8 | ID:64 | LEN:32 (big
+ * endian), then the body body       of a request, Hessian 2 (serialization 2): strings dubbo
+ * version, service, service version, method, ... string     LEN:8 (0..31) BYTES | 30..33: two bits
+ * and a byte of length
  *
- * Matched by id. Operation: SERVICE/METHOD; of another serialization REQUEST. Status 20 is fine. Heartbeats (EVENT) are not counted.
+ * Matched by id. Operation: SERVICE/METHOD; of another serialization REQUEST. Status 20 is fine.
+ * Heartbeats (EVENT) are not counted.
  */
 #include <stdio.h>
 
@@ -23,7 +25,8 @@ static bool is_head(const uint8_t *p, size_t n, enum proto_side from)
 {
 	if (n < HEAD || p[0] != 0xda || p[1] != 0xbb || !(p[2] & 0x1f) || be32(p + 12) > LENGTH_MAX)
 		return false;
-	return p[2] & 0x20 || ((p[2] >> 7) == (from == PROTO_CLIENT) && (from == PROTO_CLIENT || (p[3] >= STATUS_OK && p[3] <= 100)));
+	return p[2] & 0x20 || ((p[2] >> 7) == (from == PROTO_CLIENT) &&
+			       (from == PROTO_CLIENT || (p[3] >= STATUS_OK && p[3] <= 100)));
 }
 
 static size_t text(const uint8_t *p, size_t n, size_t *at, char *out, size_t cap)
@@ -64,10 +67,12 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
 	text(p, n, &at, service, sizeof(service));
 	text(p, n, &at, version, sizeof(version));
 	text(p, n, &at, method, sizeof(method));
-	return *service ? proto_namef(c, "%s/%s", service, *method ? method : "?") : proto_name(c, "REQUEST", 7);
+	return *service ? proto_namef(c, "%s/%s", service, *method ? method : "?") :
+			  proto_name(c, "REQUEST", 7);
 }
 
-static int64_t dubbo_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t dubbo_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			  bool last)
 {
 	struct proto_pending *q;
 	char status[8] = "";

@@ -3,13 +3,14 @@
  * fastcgi: FastCGI 1.0 (the specification of Open Market, 1996).
  *
  *   record     VERSION:8 (1) TYPE:8 ID:16 LEN:16 PADDING:8 0:8 CONTENT PADDING, big endian
- *   types      1 BEGIN 2 ABORT 3 END 4 PARAMS 5 STDIN 6 STDOUT 7 STDERR 8 DATA 9 GET_VALUES 10 GET_VALUES_RESULT
- *   BEGIN      ROLE:16 FLAGS:8 0:40 | END  APP_STATUS:32 PROTOCOL_STATUS:8 0:24
- *   PARAMS     a stream: (NAME_LEN VALUE_LEN NAME VALUE)*, lengths of 8 bits, or of 31 with the top bit set; ends with an empty record
- *   STDOUT     a CGI response: header lines, "Status: ddd" among them (else 200)
+ *   types      1 BEGIN 2 ABORT 3 END 4 PARAMS 5 STDIN 6 STDOUT 7 STDERR 8 DATA 9 GET_VALUES 10
+ * GET_VALUES_RESULT BEGIN      ROLE:16 FLAGS:8 0:40 | END  APP_STATUS:32 PROTOCOL_STATUS:8 0:24
+ *   PARAMS     a stream: (NAME_LEN VALUE_LEN NAME VALUE)*, lengths of 8 bits, or of 31 with the top
+ * bit set; ends with an empty record STDOUT     a CGI response: header lines, "Status: ddd" among
+ * them (else 200)
  *
- * Matched by id. Operation: METHOD HOST/ROUTE of REQUEST_METHOD, HTTP_HOST and REQUEST_URI (else SCRIPT_NAME). An error is a status of 500
- * and more, or a protocol status that is not 0.
+ * Matched by id. Operation: METHOD HOST/ROUTE of REQUEST_METHOD, HTTP_HOST and REQUEST_URI (else
+ * SCRIPT_NAME). An error is a status of 500 and more, or a protocol status that is not 0.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,14 +30,15 @@ enum { BEGIN = 1, ABORT, END, PARAMS, STDIN, STDOUT, STDERR, DATA, GET_VALUES, G
 enum { TAG_HAS_STATUS = 1 << 16 };
 
 struct fastcgi {
-	uint8_t *params;          /* of the request whose PARAMS come at the moment */
+	uint8_t *params; /* of the request whose PARAMS come at the moment */
 	size_t n_params;
 	uint16_t id;
 };
 
 static bool is_record(const uint8_t *p, size_t n)
 {
-	return n >= HEAD && p[0] == 1 && p[1] >= BEGIN && p[1] <= GET_VALUES_RESULT && !p[7] && (p[1] >= GET_VALUES) == !be16(p + 2) &&
+	return n >= HEAD && p[0] == 1 && p[1] >= BEGIN && p[1] <= GET_VALUES_RESULT && !p[7] &&
+	       (p[1] >= GET_VALUES) == !be16(p + 2) &&
 	       (p[1] > END || p[1] == ABORT || be16(p + 4) == 8);
 }
 
@@ -70,11 +72,15 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
 	uint32_t name, value;
 	size_t at = 0;
 
-	while (length(p, n, &at, &name) && length(p, n, &at, &value) && name <= n - at && value <= n - at - name) {
+	while (length(p, n, &at, &name) && length(p, n, &at, &value) && name <= n - at &&
+	       value <= n - at - name) {
 		static const struct {
 			const char *name;
 			int which;
-		} known[] = {{"REQUEST_METHOD", 0}, {"HTTP_HOST", 1}, {"REQUEST_URI", 2}, {"SCRIPT_NAME", 3}};
+		} known[] = {{"REQUEST_METHOD", 0},
+			     {"HTTP_HOST", 1},
+			     {"REQUEST_URI", 2},
+			     {"SCRIPT_NAME", 3}};
 		char *const to[] = {method, host, uri, script};
 		const size_t cap[] = {sizeof(method), sizeof(host), sizeof(uri), sizeof(script)};
 
@@ -130,7 +136,8 @@ static void headers(struct proto_pending *q, const uint8_t *p, size_t n)
 			s = p + i + 8;
 	q->tag = TAG_HAS_STATUS | 200;
 	if (s && byte_is_digit(s[0]) && byte_is_digit(s[1]) && byte_is_digit(s[2]))
-		q->tag = TAG_HAS_STATUS | (uint32_t)((s[0] - '0') * 100 + (s[1] - '0') * 10 + (s[2] - '0'));
+		q->tag = TAG_HAS_STATUS |
+			 (uint32_t)((s[0] - '0') * 100 + (s[1] - '0') * 10 + (s[2] - '0'));
 }
 
 static void server(struct proto_conn *c, const uint8_t *p, size_t n)
@@ -155,7 +162,8 @@ static void server(struct proto_conn *c, const uint8_t *p, size_t n)
 	proto_answer(c, q, code >= 500 || *status == 'e' ? PROTO_ERROR : PROTO_OK, status);
 }
 
-static int64_t fastcgi_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t fastcgi_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			    bool last)
 {
 	struct fastcgi *s = proto_state(c);
 	size_t body, see;
@@ -165,7 +173,10 @@ static int64_t fastcgi_step(struct proto_conn *c, enum proto_side from, const ui
 	if (!is_record(p, n))
 		return PROTO_LOST;
 	body = be16(p + 4);
-	see = p[1] == PARAMS ? body : p[1] == END ? 8 : p[1] == STDOUT ? (body < HEADERS ? body : HEADERS) : 0;
+	see = p[1] == PARAMS ? body :
+	      p[1] == END    ? 8 :
+	      p[1] == STDOUT ? (body < HEADERS ? body : HEADERS) :
+			       0;
 	if (n - HEAD < see && !last)
 		return PROTO_MORE;
 	see = see < n - HEAD ? see : n - HEAD;
@@ -186,18 +197,26 @@ static enum proto_guess fastcgi_recognise(const struct proto_first *f)
 	static const uint8_t begin[] = {1, 1};
 
 	if (!f->n_client)
-		return f->n_server && (!is_record(f->server, f->n_server) || f->server[1] < STDOUT) ? PROTO_NO : PROTO_MAYBE;
+		return f->n_server && (!is_record(f->server, f->n_server) ||
+				       f->server[1] < STDOUT) ?
+			       PROTO_NO :
+			       PROTO_MAYBE;
 	if (memcmp(f->client, begin, f->n_client < 2 ? f->n_client : 2))
 		return PROTO_NO;
 	if (f->n_client < HEAD + 8)
 		return PROTO_MAYBE;
-	return is_record(f->client, f->n_client) && be16(f->client + 4) == 8 && be16(f->client + HEAD) >= 1 && be16(f->client + HEAD) <= 3 &&
-	       f->client[HEAD + 2] <= 1 && !le32(f->client + HEAD + 3) && !f->client[HEAD + 7] ? PROTO_YES : PROTO_NO;
+	return is_record(f->client, f->n_client) && be16(f->client + 4) == 8 &&
+			       be16(f->client + HEAD) >= 1 && be16(f->client + HEAD) <= 3 &&
+			       f->client[HEAD + 2] <= 1 && !le32(f->client + HEAD + 3) &&
+			       !f->client[HEAD + 7] ?
+		       PROTO_YES :
+		       PROTO_NO;
 }
 
 static bool fastcgi_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
-	return p == c->piece && is_record(p, n) && (from == PROTO_CLIENT ? p[1] == BEGIN : p[1] >= STDOUT || p[1] == END);
+	return p == c->piece && is_record(p, n) &&
+	       (from == PROTO_CLIENT ? p[1] == BEGIN : p[1] >= STDOUT || p[1] == END);
 }
 
 static void fastcgi_lost(struct proto_conn *c, enum proto_side from)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hpack: see the header. RFC 7541:
- *   1xxxxxxx indexed | 01xxxxxx literal, inserted | 0000xxxx, 0001xxxx literal, not inserted | 001xxxxx the table's size
- *   integers (5.1): the rest of the first byte, if all ones 7 bits a byte follow, the least first
- *   strings (5.2): H:1 LEN, H: Huffman (appendix B; a canonical code: within a length codes rise with the symbols)
- *   an entry's size is its name's and value's length and 32 (4.1)
+ *   1xxxxxxx indexed | 01xxxxxx literal, inserted | 0000xxxx, 0001xxxx literal, not inserted |
+ * 001xxxxx the table's size integers (5.1): the rest of the first byte, if all ones 7 bits a byte
+ * follow, the least first strings (5.2): H:1 LEN, H: Huffman (appendix B; a canonical code: within
+ * a length codes rise with the symbols) an entry's size is its name's and value's length and 32
+ * (4.1)
  */
 #include "loaders/lib/protocols/hpack.h"
 
@@ -21,8 +22,10 @@
 
 /* How many codes there are of each length, and their symbols in order (RFC 7541, appendix B). */
 static const uint8_t CODES[CODE_MAX + 1] = {
-	0, 0, 0, 0, 0, 10, 26, 32, 6, 0, 5, 3, 2, 6, 2, 3, 0, 0, 0, 3, 8, 13, 26, 29, 12, 4, 15, 19, 29, 0, 4,
+	0, 0, 0, 0, 0, 10, 26, 32, 6,  0, 5,  3,  2,  6, 2, 3,
+	0, 0, 0, 3, 8, 13, 26, 29, 12, 4, 15, 19, 29, 0, 4,
 };
+/* clang-format off */
 static const uint16_t SYMBOLS[EOS + 1] = {
 	48, 49, 50, 97, 99, 101, 105, 111, 115, 116, 32, 37, 45, 46, 47, 51, 52, 53, 54, 55, 56, 57, 61, 65, 95, 98, 100, 102, 103, 104,
 	108, 109, 110, 112, 114, 117, 58, 66, 67, 68, 69, 70, 71, 72, 73, 74, 75, 76, 77, 78, 79, 80, 81, 82, 83, 84, 85, 86, 87, 89,
@@ -34,6 +37,7 @@ static const uint16_t SYMBOLS[EOS + 1] = {
 	221, 222, 223, 241, 244, 245, 246, 247, 248, 250, 251, 252, 253, 254, 2, 3, 4, 5, 6, 7, 8, 11, 12, 14, 15, 16, 17, 18, 19, 20,
 	21, 23, 24, 25, 26, 27, 28, 29, 30, 31, 127, 220, 249, 10, 13, 22, 256,
 };
+/* clang-format on */
 
 /* Appendix A: what is needed of it. */
 static const struct {
@@ -41,27 +45,37 @@ static const struct {
 	uint8_t name_len;
 	const char *value;
 } STATIC_TABLE[STATIC] = {
-	{HPACK_AUTHORITY, 10, NULL}, {HPACK_METHOD, 7, "GET"}, {HPACK_METHOD, 7, "POST"}, {HPACK_PATH, 5, "/"}, {HPACK_PATH, 5, "/index.html"},
-	{HPACK_OTHER, 7, NULL}, {HPACK_OTHER, 7, NULL}, {HPACK_STATUS, 7, "200"}, {HPACK_STATUS, 7, "204"}, {HPACK_STATUS, 7, "206"},
-	{HPACK_STATUS, 7, "304"}, {HPACK_STATUS, 7, "400"}, {HPACK_STATUS, 7, "404"}, {HPACK_STATUS, 7, "500"}, {HPACK_OTHER, 14, NULL},
-	{HPACK_OTHER, 15, NULL}, {HPACK_OTHER, 15, NULL}, {HPACK_OTHER, 13, NULL}, {HPACK_OTHER, 6, NULL}, {HPACK_OTHER, 27, NULL},
-	{HPACK_OTHER, 3, NULL}, {HPACK_OTHER, 5, NULL}, {HPACK_OTHER, 13, NULL}, {HPACK_OTHER, 13, NULL}, {HPACK_OTHER, 19, NULL},
-	{HPACK_OTHER, 16, NULL}, {HPACK_OTHER, 16, NULL}, {HPACK_OTHER, 14, NULL}, {HPACK_OTHER, 16, NULL}, {HPACK_OTHER, 13, NULL},
-	{HPACK_CONTENT_TYPE, 12, NULL}, {HPACK_OTHER, 6, NULL}, {HPACK_OTHER, 4, NULL}, {HPACK_OTHER, 4, NULL}, {HPACK_OTHER, 6, NULL},
-	{HPACK_OTHER, 7, NULL}, {HPACK_OTHER, 4, NULL}, {HPACK_HOST, 4, NULL}, {HPACK_OTHER, 8, NULL}, {HPACK_OTHER, 17, NULL},
-	{HPACK_OTHER, 13, NULL}, {HPACK_OTHER, 8, NULL}, {HPACK_OTHER, 19, NULL}, {HPACK_OTHER, 13, NULL}, {HPACK_OTHER, 4, NULL},
-	{HPACK_OTHER, 8, NULL}, {HPACK_OTHER, 12, NULL}, {HPACK_OTHER, 18, NULL}, {HPACK_OTHER, 19, NULL}, {HPACK_OTHER, 5, NULL},
-	{HPACK_OTHER, 7, NULL}, {HPACK_OTHER, 7, NULL}, {HPACK_OTHER, 11, NULL}, {HPACK_OTHER, 6, NULL}, {HPACK_OTHER, 10, NULL},
-	{HPACK_OTHER, 25, NULL}, {HPACK_OTHER, 17, NULL}, {HPACK_OTHER, 10, NULL}, {HPACK_OTHER, 4, NULL}, {HPACK_OTHER, 3, NULL},
+	{HPACK_AUTHORITY, 10, NULL},    {HPACK_METHOD, 7, "GET"},       {HPACK_METHOD, 7, "POST"},
+	{HPACK_PATH, 5, "/"},           {HPACK_PATH, 5, "/index.html"}, {HPACK_OTHER, 7, NULL},
+	{HPACK_OTHER, 7, NULL},         {HPACK_STATUS, 7, "200"},       {HPACK_STATUS, 7, "204"},
+	{HPACK_STATUS, 7, "206"},       {HPACK_STATUS, 7, "304"},       {HPACK_STATUS, 7, "400"},
+	{HPACK_STATUS, 7, "404"},       {HPACK_STATUS, 7, "500"},       {HPACK_OTHER, 14, NULL},
+	{HPACK_OTHER, 15, NULL},        {HPACK_OTHER, 15, NULL},        {HPACK_OTHER, 13, NULL},
+	{HPACK_OTHER, 6, NULL},         {HPACK_OTHER, 27, NULL},        {HPACK_OTHER, 3, NULL},
+	{HPACK_OTHER, 5, NULL},         {HPACK_OTHER, 13, NULL},        {HPACK_OTHER, 13, NULL},
+	{HPACK_OTHER, 19, NULL},        {HPACK_OTHER, 16, NULL},        {HPACK_OTHER, 16, NULL},
+	{HPACK_OTHER, 14, NULL},        {HPACK_OTHER, 16, NULL},        {HPACK_OTHER, 13, NULL},
+	{HPACK_CONTENT_TYPE, 12, NULL}, {HPACK_OTHER, 6, NULL},         {HPACK_OTHER, 4, NULL},
+	{HPACK_OTHER, 4, NULL},         {HPACK_OTHER, 6, NULL},         {HPACK_OTHER, 7, NULL},
+	{HPACK_OTHER, 4, NULL},         {HPACK_HOST, 4, NULL},          {HPACK_OTHER, 8, NULL},
+	{HPACK_OTHER, 17, NULL},        {HPACK_OTHER, 13, NULL},        {HPACK_OTHER, 8, NULL},
+	{HPACK_OTHER, 19, NULL},        {HPACK_OTHER, 13, NULL},        {HPACK_OTHER, 4, NULL},
+	{HPACK_OTHER, 8, NULL},         {HPACK_OTHER, 12, NULL},        {HPACK_OTHER, 18, NULL},
+	{HPACK_OTHER, 19, NULL},        {HPACK_OTHER, 5, NULL},         {HPACK_OTHER, 7, NULL},
+	{HPACK_OTHER, 7, NULL},         {HPACK_OTHER, 11, NULL},        {HPACK_OTHER, 6, NULL},
+	{HPACK_OTHER, 10, NULL},        {HPACK_OTHER, 25, NULL},        {HPACK_OTHER, 17, NULL},
+	{HPACK_OTHER, 10, NULL},        {HPACK_OTHER, 4, NULL},         {HPACK_OTHER, 3, NULL},
 	{HPACK_OTHER, 16, NULL},
 };
 
+/* clang-format off */
 static const char *const NAMES[HPACK_NAMES] = {
 	[HPACK_METHOD] = ":method", [HPACK_PATH] = ":path", [HPACK_AUTHORITY] = ":authority", [HPACK_STATUS] = ":status",
 	[HPACK_PROTOCOL] = ":protocol", [HPACK_CONTENT_TYPE] = "content-type", [HPACK_GRPC_STATUS] = "grpc-status", [HPACK_HOST] = "host",
 	[HPACK_TRACEPARENT] = "traceparent", [HPACK_B3] = "b3", [HPACK_B3_TRACE] = "x-b3-traceid", [HPACK_SW8] = "sw8",
 	[HPACK_B3_SPAN] = "x-b3-spanid", [HPACK_UBER] = "uber-trace-id", [HPACK_REQUEST_ID] = "x-request-id",
 };
+/* clang-format on */
 
 struct reader {
 	const uint8_t *p;
@@ -70,7 +84,7 @@ struct reader {
 
 struct text {
 	char buf[HPACK_VALUE_MAX];
-	size_t len, kept;         /* as it is; in buf */
+	size_t len, kept; /* as it is; in buf */
 };
 
 void hpack_init(struct hpack *h)
@@ -136,7 +150,8 @@ static void insert(struct hpack *h, enum hpack_name name, size_t name_len, const
 	h->head = (h->head - 1) & (h->cap - 1);
 	h->count++;
 	e = entry(h, 0);
-	*e = (struct hpack_entry){.size = (uint32_t)size, .name_len = (uint32_t)name_len, .name = (uint8_t)name};
+	*e = (struct hpack_entry){
+		.size = (uint32_t)size, .name_len = (uint32_t)name_len, .name = (uint8_t)name};
 	if (name != HPACK_OTHER && name != HPACK_UNKNOWN)
 		e->value = mem_strndup(value->buf, value->kept);
 	h->size += size;
@@ -239,7 +254,8 @@ static bool indexed(struct hpack *h, uint64_t index, hpack_header *each, void *c
 	if (index <= STATIC) {
 		const char *value = STATIC_TABLE[index - 1].value;
 
-		each(ctx, STATIC_TABLE[index - 1].name, value ? value : "", value ? strlen(value) : 0);
+		each(ctx, STATIC_TABLE[index - 1].name, value ? value : "",
+		     value ? strlen(value) : 0);
 	} else if (index - STATIC <= h->count) {
 		e = entry(h, (uint32_t)(index - STATIC - 1));
 		each(ctx, (enum hpack_name)e->name, e->value, e->value ? strlen(e->value) : 0);
@@ -249,7 +265,8 @@ static bool indexed(struct hpack *h, uint64_t index, hpack_header *each, void *c
 	return true;
 }
 
-static bool literal(struct hpack *h, struct reader *r, int bits, bool inserted, hpack_header *each, void *ctx)
+static bool literal(struct hpack *h, struct reader *r, int bits, bool inserted, hpack_header *each,
+		    void *ctx)
 {
 	enum hpack_name name = HPACK_UNKNOWN;
 	size_t name_len = 0;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http: HTTP/1.0 and 1.1 (RFC 9110, RFC 9112), server-sent events, and the way over to WebSocket, HTTP/2 and tunnels.
+ * http: HTTP/1.0 and 1.1 (RFC 9110, RFC 9112), server-sent events, and the way over to WebSocket,
+ * HTTP/2 and tunnels.
  *
  *   request   METHOD SP TARGET SP HTTP/1.x CRLF (NAME: VALUE CRLF)* CRLF BODY
  *   response  HTTP/1.x SP ddd SP REASON CRLF (NAME: VALUE CRLF)* CRLF BODY
  *
- * Body (RFC 9112, 6.3), by the first that holds: none after HEAD, 1xx, 204, 304, or 2xx to CONNECT; chunked, where
- * Transfer-Encoding names it; Content-Length; of a request none, of a response until the end. 1xx but 101 are no answers. Lines may
- * end with LF alone, and be empty before a request. A chunk is HEX[;EXT] CRLF DATA CRLF; after the one of length 0 come
- * trailers up to an empty line.
+ * Body (RFC 9112, 6.3), by the first that holds: none after HEAD, 1xx, 204, 304, or 2xx to CONNECT;
+ * chunked, where Transfer-Encoding names it; Content-Length; of a request none, of a response until
+ * the end. 1xx but 101 are no answers. Lines may end with LF alone, and be empty before a request.
+ * A chunk is HEX[;EXT] CRLF DATA CRLF; after the one of length 0 come trailers up to an empty line.
  *
- * Operation: METHOD HOST/ROUTE. An error is a status of 500 and more. A response of text/event-stream is an opened stream.
+ * Operation: METHOD HOST/ROUTE. An error is a status of 500 and more. A response of
+ * text/event-stream is an opened stream.
  */
 #include <stdio.h>
 #include <strings.h>
@@ -37,17 +39,18 @@ struct http {
 };
 
 struct head {
-	size_t size;              /* with the empty line; 0: its end is not here */
+	size_t size; /* with the empty line; 0: its end is not here */
 	const uint8_t *host, *upgrade;
 	size_t n_host, n_upgrade;
 	struct traceid trace;
-	uint64_t caller;          /* of x-b3-spanid */
+	uint64_t caller; /* of x-b3-spanid */
 	uint8_t trace_rank;
 	uint64_t length;
 	bool has_length, chunked, events;
 };
 
-static const char *const METHODS[] = {"GET ", "POST ", "HEAD ", "PUT ", "DELETE ", "OPTIONS ", "PATCH ", "CONNECT ", "TRACE ", NULL};
+static const char *const METHODS[] = {"GET ",     "POST ",  "HEAD ",    "PUT ",   "DELETE ",
+				      "OPTIONS ", "PATCH ", "CONNECT ", "TRACE ", NULL};
 
 static size_t method_known(const uint8_t *p, size_t n)
 {
@@ -57,12 +60,14 @@ static size_t method_known(const uint8_t *p, size_t n)
 	return 0;
 }
 
-/* METHOD SP, any token of capitals: its length with the space; 0: none; SIZE_MAX: may become one. */
+/* METHOD SP, any token of capitals: its length with the space; 0: none; SIZE_MAX: may become one.
+ */
 static size_t method(const uint8_t *p, size_t n)
 {
 	size_t i = 0;
 
-	while (i < n && i < METHOD_MAX && ((p[i] >= 'A' && p[i] <= 'Z') || (i && (p[i] == '-' || p[i] == '_'))))
+	while (i < n && i < METHOD_MAX &&
+	       ((p[i] >= 'A' && p[i] <= 'Z') || (i && (p[i] == '-' || p[i] == '_'))))
 		i++;
 	if (i == n && i < METHOD_MAX)
 		return SIZE_MAX;
@@ -76,8 +81,8 @@ static bool ends_with_version(const uint8_t *line, size_t n)
 
 static bool is_status_line(const uint8_t *p, size_t n)
 {
-	return n >= 12 && !memcmp(p, "HTTP/1.", 7) && byte_is_digit(p[7]) && p[8] == ' ' && p[9] >= '1' && p[9] <= '9' && byte_is_digit(p[10]) &&
-	       byte_is_digit(p[11]);
+	return n >= 12 && !memcmp(p, "HTTP/1.", 7) && byte_is_digit(p[7]) && p[8] == ' ' &&
+	       p[9] >= '1' && p[9] <= '9' && byte_is_digit(p[10]) && byte_is_digit(p[11]);
 }
 
 static bool is_request_line(const uint8_t *p, size_t n)
@@ -101,8 +106,12 @@ static enum proto_guess http_recognise(const struct proto_first *f)
 	size_t whole, m;
 
 	if (is_status_line(f->server, f->n_server))
-		return f->n_client && !is_request_line(f->client, f->n_client) && f->begun && f->n_client < HEAD_MAX / 4 &&
-		       method(f->client, f->n_client) != SIZE_MAX && !method(f->client, f->n_client) ? PROTO_NO : PROTO_YES;
+		return f->n_client && !is_request_line(f->client, f->n_client) && f->begun &&
+				       f->n_client < HEAD_MAX / 4 &&
+				       method(f->client, f->n_client) != SIZE_MAX &&
+				       !method(f->client, f->n_client) ?
+			       PROTO_NO :
+			       PROTO_YES;
 	if (f->n_server && !bytes_agree(f->server, f->n_server, "HTTP/1."))
 		return PROTO_NO;
 	if (!f->n_client)
@@ -112,7 +121,8 @@ static enum proto_guess http_recognise(const struct proto_first *f)
 		return PROTO_NO;
 	if (m == SIZE_MAX)
 		return PROTO_MAYBE;
-	if (bytes_line(f->client, f->n_client, &whole) == SIZE_MAX && method_known(f->client, f->n_client))
+	if (bytes_line(f->client, f->n_client, &whole) == SIZE_MAX &&
+	    method_known(f->client, f->n_client))
 		return PROTO_MAYBE;
 	return is_request_line(f->client, f->n_client) ? PROTO_YES : PROTO_NO;
 }
@@ -120,7 +130,8 @@ static enum proto_guess http_recognise(const struct proto_first *f)
 static bool http_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
 	(void)c;
-	return from == PROTO_SERVER ? is_status_line(p, n) : method_known(p, n) && is_request_line(p, n);
+	return from == PROTO_SERVER ? is_status_line(p, n) :
+				      method_known(p, n) && is_request_line(p, n);
 }
 
 /* ---- a head's fields ---- */
@@ -157,7 +168,9 @@ static bool has_word(const uint8_t *p, size_t n, const char *word)
 /* W3C's header before all others, a request's id behind them. */
 static void trace_field(struct head *h, enum traceid_form form, const uint8_t *v, size_t n)
 {
-	static const uint8_t rank[] = {[TRACEID_W3C] = 3, [TRACEID_B3] = 2, [TRACEID_UBER] = 2, [TRACEID_PLAIN] = 2, [TRACEID_SW8] = 2, [TRACEID_REQUEST] = 1};
+	static const uint8_t rank[] = {
+		[TRACEID_W3C] = 3,   [TRACEID_B3] = 2,  [TRACEID_UBER] = 2,
+		[TRACEID_PLAIN] = 2, [TRACEID_SW8] = 2, [TRACEID_REQUEST] = 1};
 
 	if (rank[form] > h->trace_rank && traceid_read(form, v, n, &h->trace))
 		h->trace_rank = rank[form];
@@ -246,7 +259,8 @@ static void head_read(struct head *h, const uint8_t *p, size_t n)
 
 /* ---- requests ---- */
 
-static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t m, size_t line, const struct head *h)
+static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t m, size_t line,
+			  const struct head *h)
 {
 	const uint8_t *target = p + m, *host = h->host, *mark;
 	size_t n = line, n_host = h->n_host < HOST_MAX ? h->n_host : HOST_MAX;
@@ -266,7 +280,8 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t m, size
 		target = host + n_host;
 		n_host = n_host < HOST_MAX ? n_host : HOST_MAX;
 	} else if (!n || target[0] != '/') { /* CONNECT's host, OPTIONS * */
-		return proto_namef(c, "%.*s%.*s", (int)m, (const char *)p, (int)(n < HOST_MAX ? n : HOST_MAX), (const char *)target);
+		return proto_namef(c, "%.*s%.*s", (int)m, (const char *)p,
+				   (int)(n < HOST_MAX ? n : HOST_MAX), (const char *)target);
 	}
 	if (host == h->host && proto_payload(c) != PROTO_FULL && route_is_address(host, n_host))
 		n_host = 0;
@@ -274,16 +289,19 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t m, size
 		if (host[i] <= ' ' || host[i] == '/' || host[i] >= 0x7f)
 			n_host = i;
 	if (proto_payload(c) == PROTO_FULL)
-		return proto_namef(c, "%.*s%.*s%.*s", (int)m, (const char *)p, (int)n_host, (const char *)host, (int)(n < 200 ? n : 200),
+		return proto_namef(c, "%.*s%.*s%.*s", (int)m, (const char *)p, (int)n_host,
+				   (const char *)host, (int)(n < 200 ? n : 200),
 				   (const char *)target);
-	if (!ends_with_version(p, line)) { /* its end is missing: what is here of the last part is no name */
+	/* its end is missing: what is here of the last part is no name */
+	if (!ends_with_version(p, line)) {
 		while (n && target[n - 1] != '/')
 			n--;
 		proto_route(c, host, n_host, target, n, '/', route);
 		return proto_namef(c, "%.*s%s...", (int)m, (const char *)p, route);
 	}
 	proto_route(c, host, n_host, target, n, '/', route);
-	return proto_namef(c, "%.*s%.*s%s", (int)m, (const char *)p, (int)n_host, (const char *)host, route);
+	return proto_namef(c, "%.*s%.*s%s", (int)m, (const char *)p, (int)n_host,
+			   (const char *)host, route);
 }
 
 static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool last)
@@ -309,7 +327,9 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 	if (m == SIZE_MAX || (line == SIZE_MAX && !is_request_line(p, n)))
 		return PROTO_LOST;
 	q = proto_ask(c, operation(c, p, m, line == SIZE_MAX ? n : line, &h), 0);
-	q->tag = bytes_begin(p, n, "HEAD ") ? TAG_HEAD : bytes_begin(p, n, "CONNECT ") ? TAG_CONNECT : 0;
+	q->tag = bytes_begin(p, n, "HEAD ")    ? TAG_HEAD :
+		 bytes_begin(p, n, "CONNECT ") ? TAG_CONNECT :
+						 0;
 	if (h.trace.n)
 		proto_trace(q, h.trace.text, h.trace.n);
 	q->caller = h.trace.caller ? h.trace.caller : h.trace.n ? h.caller : 0;
@@ -390,7 +410,8 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 
 /* ---- chunks ---- */
 
-static int64_t chunk(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t chunk(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+		     bool last)
 {
 	struct http *s = proto_state(c);
 	size_t whole, line = bytes_line(p, n, &whole), i = 0;
@@ -427,7 +448,8 @@ static void body_over(struct proto_conn *c, enum proto_side from)
 		proto_answer(c, q, s->result, s->status);
 }
 
-static int64_t trailers(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t trailers(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			bool last)
 {
 	size_t whole, line = bytes_line(p, n, &whole);
 
@@ -438,7 +460,8 @@ static int64_t trailers(struct proto_conn *c, enum proto_side from, const uint8_
 	return (int64_t)whole;
 }
 
-static int64_t http_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t http_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			 bool last)
 {
 	const struct http *s = proto_state(c);
 

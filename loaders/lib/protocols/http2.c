@@ -4,13 +4,16 @@
  *
  *   client     begins with "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
  *   frame      LEN:24 TYPE:8 FLAGS:8 R:1 STREAM:31 PAYLOAD
- *   types      0 DATA, 1 HEADERS, 2 PRIORITY, 3 RST_STREAM, 4 SETTINGS, 5 PUSH_PROMISE, 6 PING, 7 GOAWAY, 8 WINDOW_UPDATE, 9 CONTINUATION
- *   flags      1 END_STREAM (DATA, HEADERS), 4 END_HEADERS, 8 PADDED (PAD:8 first, then PAD bytes at the end), 0x20 PRIORITY (5 bytes)
- *   block      HEADERS' or PUSH_PROMISE's fragment and those of the CONTINUATIONs that follow at once; HPACK, in order of the stream of bytes
+ *   types      0 DATA, 1 HEADERS, 2 PRIORITY, 3 RST_STREAM, 4 SETTINGS, 5 PUSH_PROMISE, 6 PING, 7
+ * GOAWAY, 8 WINDOW_UPDATE, 9 CONTINUATION flags      1 END_STREAM (DATA, HEADERS), 4 END_HEADERS, 8
+ * PADDED (PAD:8 first, then PAD bytes at the end), 0x20 PRIORITY (5 bytes) block      HEADERS' or
+ * PUSH_PROMISE's fragment and those of the CONTINUATIONs that follow at once; HPACK, in order of
+ * the stream of bytes
  *
- * A question is a stream: it begins with the client's HEADERS and is answered by the server's END_STREAM or RST_STREAM. Matched by stream
- * number. gRPC's own status comes in the last HEADERS. Of a connection that was begun before, headers that refer to what was not seen have no
- * name: the operation says `?` there. After a loss the table of that direction begins anew.
+ * A question is a stream: it begins with the client's HEADERS and is answered by the server's
+ * END_STREAM or RST_STREAM. Matched by stream number. gRPC's own status comes in the last HEADERS.
+ * Of a connection that was begun before, headers that refer to what was not seen have no name: the
+ * operation says `?` there. After a loss the table of that direction begins anew.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,22 +26,33 @@
 #include "loaders/lib/protocols/traceid.h"
 #include "schema/base/mem.h"
 
-#define PREFACE     "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-#define FRAME_HEAD  9
-#define FRAME_MAX   (1u << 20)
-#define BLOCK_MAX   49152
+#define PREFACE    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+#define FRAME_HEAD 9
+#define FRAME_MAX  (1u << 20)
+#define BLOCK_MAX  49152
 
-enum { DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION };
+enum {
+	DATA,
+	HEADERS,
+	PRIORITY,
+	RST_STREAM,
+	SETTINGS,
+	PUSH_PROMISE,
+	PING,
+	GOAWAY,
+	WINDOW_UPDATE,
+	CONTINUATION
+};
 enum { END_STREAM = 1, END_HEADERS = 4, PADDED = 8, HAS_PRIORITY = 0x20 };
 enum { TAG_STATUS = 0xfff, TAG_GRPC = 0x1000, TAG_OPENED = 0x2000, TAG_BODY = 0x4000 };
 
 struct http2 {
-	bool preface;             /* still to come, from the client */
+	bool preface; /* still to come, from the client */
 	struct http2_side {
 		struct hpack hpack;
-		uint8_t *block;       /* fragments so far */
+		uint8_t *block; /* fragments so far */
 		size_t n_block;
-		uint32_t stream;      /* that they are of */
+		uint32_t stream; /* that they are of */
 		uint8_t type, flags;
 	} side[2];
 };
@@ -82,7 +96,9 @@ static void take_field(void *ctx, enum hpack_name name, const char *value, size_
 	if (!value)
 		return;
 	switch (name) {
-	case HPACK_METHOD: keep(f->method, sizeof(f->method), value, n); break;
+	case HPACK_METHOD:
+		keep(f->method, sizeof(f->method), value, n);
+		break;
 	case HPACK_PATH:
 		keep(f->path, sizeof(f->path), value, n);
 		f->has_path = true;
@@ -91,27 +107,51 @@ static void take_field(void *ctx, enum hpack_name name, const char *value, size_
 		if (*f->authority)
 			break;
 		/* fall through */
-	case HPACK_AUTHORITY: keep(f->authority, sizeof(f->authority), value, n); break;
-	case HPACK_STATUS: keep(f->status, sizeof(f->status), value, n); break;
-	case HPACK_GRPC_STATUS: keep(f->grpc, sizeof(f->grpc), value, n); break;
+	case HPACK_AUTHORITY:
+		keep(f->authority, sizeof(f->authority), value, n);
+		break;
+	case HPACK_STATUS:
+		keep(f->status, sizeof(f->status), value, n);
+		break;
+	case HPACK_GRPC_STATUS:
+		keep(f->grpc, sizeof(f->grpc), value, n);
+		break;
 	case HPACK_CONTENT_TYPE:
-		f->is_grpc = n >= 16 && !memcmp(value, "application/grpc", 16) && (n == 16 || value[16] == '+' || value[16] == ';');
+		f->is_grpc = n >= 16 && !memcmp(value, "application/grpc", 16) &&
+			     (n == 16 || value[16] == '+' || value[16] == ';');
 		f->events = n >= 17 && !memcmp(value, "text/event-stream", 17);
 		break;
-	case HPACK_TRACEPARENT: trace_field(f, TRACEID_W3C, value, n); break;
-	case HPACK_SW8: trace_field(f, TRACEID_SW8, value, n); break;
-	case HPACK_B3: trace_field(f, TRACEID_B3, value, n); break;
-	case HPACK_B3_TRACE: trace_field(f, TRACEID_PLAIN, value, n); break;
-	case HPACK_UBER: trace_field(f, TRACEID_UBER, value, n); break;
-	case HPACK_REQUEST_ID: trace_field(f, TRACEID_REQUEST, value, n); break;
-	case HPACK_B3_SPAN: f->b3_caller = traceid_span((const uint8_t *)value, n); break;
-	default: break;
+	case HPACK_TRACEPARENT:
+		trace_field(f, TRACEID_W3C, value, n);
+		break;
+	case HPACK_SW8:
+		trace_field(f, TRACEID_SW8, value, n);
+		break;
+	case HPACK_B3:
+		trace_field(f, TRACEID_B3, value, n);
+		break;
+	case HPACK_B3_TRACE:
+		trace_field(f, TRACEID_PLAIN, value, n);
+		break;
+	case HPACK_UBER:
+		trace_field(f, TRACEID_UBER, value, n);
+		break;
+	case HPACK_REQUEST_ID:
+		trace_field(f, TRACEID_REQUEST, value, n);
+		break;
+	case HPACK_B3_SPAN:
+		f->b3_caller = traceid_span((const uint8_t *)value, n);
+		break;
+	default:
+		break;
 	}
 }
 
 static uint32_t operation(struct proto_conn *c, const struct fields *f)
 {
-	const char *method = *f->method ? f->method : "?", *host = *f->authority ? f->authority : f->unknown ? "?" : "";
+	const char *method = *f->method ? f->method : "?", *host = *f->authority ? f->authority :
+								   f->unknown    ? "?" :
+										   "";
 	char route[ROUTE_MAX];
 
 	if (proto_payload(c) != PROTO_FULL && route_is_address((const uint8_t *)host, strlen(host)))
@@ -119,7 +159,8 @@ static uint32_t operation(struct proto_conn *c, const struct fields *f)
 	if (proto_payload(c) == PROTO_NONE)
 		return proto_name(c, f->is_grpc ? "GRPC" : method, f->is_grpc ? 4 : strlen(method));
 	if (!f->has_path)
-		return proto_namef(c, "%s %s%s", f->is_grpc ? "GRPC" : method, host, strcmp(method, "CONNECT") ? "?" : "");
+		return proto_namef(c, "%s %s%s", f->is_grpc ? "GRPC" : method, host,
+				   strcmp(method, "CONNECT") ? "?" : "");
 	if (f->is_grpc || proto_payload(c) == PROTO_FULL)
 		return proto_namef(c, "%s %s%.200s", f->is_grpc ? "GRPC" : method, host, f->path);
 	proto_route(c, host, strlen(host), (const uint8_t *)f->path, strlen(f->path), '/', route);
@@ -128,17 +169,32 @@ static uint32_t operation(struct proto_conn *c, const struct fields *f)
 
 static const char *grpc_name(int code)
 {
-	static const char *const names[] = {"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
-					    "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE",
-					    "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"};
+	static const char *const names[] = {"OK",
+					    "CANCELLED",
+					    "UNKNOWN",
+					    "INVALID_ARGUMENT",
+					    "DEADLINE_EXCEEDED",
+					    "NOT_FOUND",
+					    "ALREADY_EXISTS",
+					    "PERMISSION_DENIED",
+					    "RESOURCE_EXHAUSTED",
+					    "FAILED_PRECONDITION",
+					    "ABORTED",
+					    "OUT_OF_RANGE",
+					    "UNIMPLEMENTED",
+					    "INTERNAL",
+					    "UNAVAILABLE",
+					    "DATA_LOSS",
+					    "UNAUTHENTICATED"};
 
 	return code >= 0 && code < 17 ? names[code] : "UNKNOWN";
 }
 
 /* ---- streams ---- */
 
-/* `last`: the headers that end the stream; NULL: its data do. Of a connection that is older than the capture they may stand in a table that
- * nobody saw: then HTTP's status is all that is known. */
+/* `last`: the headers that end the stream; NULL: its data do. Of a connection that is older than
+ * the capture they may stand in a table that nobody saw: then HTTP's status is all that is known.
+ */
 static void finish(struct proto_conn *c, struct proto_pending *q, const struct fields *last)
 {
 	const char *grpc = last ? last->grpc : "";
@@ -156,7 +212,8 @@ static void finish(struct proto_conn *c, struct proto_pending *q, const struct f
 	}
 	if (status)
 		snprintf(text, sizeof(text), "%u", status);
-	proto_answer(c, q, status >= 500 || (q->tag & TAG_GRPC && !untold) ? PROTO_ERROR : PROTO_OK, text);
+	proto_answer(c, q, status >= 500 || (q->tag & TAG_GRPC && !untold) ? PROTO_ERROR : PROTO_OK,
+		     text);
 }
 
 static void client_headers(struct proto_conn *c, const struct http2_side *s, const struct fields *f)
@@ -190,7 +247,8 @@ static void server_headers(struct proto_conn *c, const struct http2_side *s, con
 		struct proto_pending stream = *q;
 
 		proto_opened(c, q, f->status);
-		q = proto_ask(c, stream.operation, stream.id); /* its frames are still to be known */
+		q = proto_ask(c, stream.operation,
+			      stream.id); /* its frames are still to be known */
 		q->tag = TAG_OPENED;
 	}
 	if (s->flags & END_STREAM)
@@ -241,7 +299,9 @@ static bool headers(struct proto_conn *c, enum proto_side from, const uint8_t *p
 			return false;
 	} else {
 		pad = flags & PADDED && n > FRAME_HEAD ? p[FRAME_HEAD] : 0;
-		skip = (flags & PADDED ? 1 : 0) + (type == HEADERS && flags & HAS_PRIORITY ? 5 : 0) + (type == PUSH_PROMISE ? 4 : 0);
+		skip = (flags & PADDED ? 1 : 0) +
+		       (type == HEADERS && flags & HAS_PRIORITY ? 5 : 0) +
+		       (type == PUSH_PROMISE ? 4 : 0);
 		free(s->block);
 		s->block = NULL;
 		s->n_block = 0;
@@ -249,7 +309,8 @@ static bool headers(struct proto_conn *c, enum proto_side from, const uint8_t *p
 		s->type = type;
 		s->flags = flags;
 	}
-	if (n < FRAME_HEAD + skip + pad || !fragment(s, p + FRAME_HEAD + skip, n - FRAME_HEAD - skip - pad))
+	if (n < FRAME_HEAD + skip + pad ||
+	    !fragment(s, p + FRAME_HEAD + skip, n - FRAME_HEAD - skip - pad))
 		return false;
 	if (flags & END_HEADERS)
 		block_over(c, from);
@@ -284,7 +345,8 @@ static void reset(struct proto_conn *c, const uint8_t *p, size_t n)
 		proto_forget(c, q);
 		return;
 	}
-	snprintf(status, sizeof(status), "reset %u", n >= FRAME_HEAD + 4 ? be32(p + FRAME_HEAD) & 0xff : 0);
+	snprintf(status, sizeof(status), "reset %u",
+		 n >= FRAME_HEAD + 4 ? be32(p + FRAME_HEAD) & 0xff : 0);
 	proto_answer(c, q, PROTO_ERROR, status);
 }
 
@@ -301,18 +363,33 @@ static bool frame_is(const uint8_t *p, size_t n, enum proto_side from)
 	if (len > FRAME_MAX || stream & 0x80000000u)
 		return false;
 	switch (p[3]) {
-	case DATA: return stream && !(p[4] & ~(END_STREAM | PADDED));
-	case HEADERS: return stream && len && !(p[4] & ~(END_STREAM | END_HEADERS | PADDED | HAS_PRIORITY));
-	case PRIORITY: return stream && len == 5;
-	case RST_STREAM: return stream && len == 4;
-	case SETTINGS: return !stream && len % 6 == 0 && len < 600 && !(p[4] & 0xfe) && (!(p[4] & 1) || !len);
-	case PUSH_PROMISE: return stream && len > 4 && from == PROTO_SERVER;
-	case PING: return !stream && len == 8 && !(p[4] & 0xfe);
-	case GOAWAY: return !stream && len >= 8;
-	case WINDOW_UPDATE: return len == 4;
-	case CONTINUATION: return stream && !(p[4] & ~END_HEADERS);
-	case 0x10: return !stream && len >= 4; /* PRIORITY_UPDATE (RFC 9218) */
-	case 0x0a: case 0x0c: return true; /* ALTSVC, ORIGIN */
+	case DATA:
+		return stream && !(p[4] & ~(END_STREAM | PADDED));
+	case HEADERS:
+		return stream && len &&
+		       !(p[4] & ~(END_STREAM | END_HEADERS | PADDED | HAS_PRIORITY));
+	case PRIORITY:
+		return stream && len == 5;
+	case RST_STREAM:
+		return stream && len == 4;
+	case SETTINGS:
+		return !stream && len % 6 == 0 && len < 600 && !(p[4] & 0xfe) &&
+		       (!(p[4] & 1) || !len);
+	case PUSH_PROMISE:
+		return stream && len > 4 && from == PROTO_SERVER;
+	case PING:
+		return !stream && len == 8 && !(p[4] & 0xfe);
+	case GOAWAY:
+		return !stream && len >= 8;
+	case WINDOW_UPDATE:
+		return len == 4;
+	case CONTINUATION:
+		return stream && !(p[4] & ~END_HEADERS);
+	case 0x10:
+		return !stream && len >= 4; /* PRIORITY_UPDATE (RFC 9218) */
+	case 0x0a:
+	case 0x0c:
+		return true; /* ALTSVC, ORIGIN */
 	}
 	return false;
 }
@@ -332,7 +409,8 @@ static bool frames_are(const uint8_t *p, size_t n, enum proto_side from, int lea
 	return at == n || count >= least;
 }
 
-static int64_t http2_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t http2_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			  bool last)
 {
 	struct http2 *h = proto_state(c);
 	uint32_t len;
@@ -351,7 +429,9 @@ static int64_t http2_step(struct proto_conn *c, enum proto_side from, const uint
 	if (!frame_is(p, n, from))
 		return PROTO_LOST;
 	switch (p[3]) {
-	case HEADERS: case CONTINUATION: case PUSH_PROMISE:
+	case HEADERS:
+	case CONTINUATION:
+	case PUSH_PROMISE:
 		if (n < FRAME_HEAD + len)
 			return last ? PROTO_LOST : PROTO_MORE;
 		if (!headers(c, from, p, FRAME_HEAD + len))
@@ -374,8 +454,11 @@ static enum proto_guess http2_recognise(const struct proto_first *f)
 	if (f->n_client && bytes_agree(f->client, f->n_client, PREFACE))
 		return f->n_client >= strlen(PREFACE) ? PROTO_YES : PROTO_MAYBE;
 	if (f->begun)
-		return f->n_client ? PROTO_NO : f->n_server >= 9 && frame_is(f->server, f->n_server, PROTO_SERVER) && f->server[3] == SETTINGS ? PROTO_MAYBE :
-		       PROTO_NO;
+		return f->n_client ? PROTO_NO :
+		       f->n_server >= 9 && frame_is(f->server, f->n_server, PROTO_SERVER) &&
+				       f->server[3] == SETTINGS ?
+				     PROTO_MAYBE :
+				     PROTO_NO;
 	if (f->n_client && !frames_are(f->client, f->n_client, PROTO_CLIENT, 2))
 		return PROTO_NO;
 	if (f->n_server && !frames_are(f->server, f->n_server, PROTO_SERVER, 2))
@@ -388,7 +471,8 @@ static enum proto_guess http2_recognise(const struct proto_first *f)
 
 static bool http2_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
-	return frames_are(p, n, from, p == c->piece ? 2 : 3) && n >= FRAME_HEAD && p[3] != CONTINUATION;
+	return frames_are(p, n, from, p == c->piece ? 2 : 3) && n >= FRAME_HEAD &&
+	       p[3] != CONTINUATION;
 }
 
 static void http2_lost(struct proto_conn *c, enum proto_side from)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* idtable: a small table from 64-bit ids to 32-bit values (a statement's number to its operation). Bounded: when it is full it begins anew. */
+/* idtable: a small table from 64-bit ids to 32-bit values (a statement's number to its operation).
+ * Bounded: when it is full it begins anew. */
 #ifndef SONDE_PROTOCOLS_IDTABLE_H
 #define SONDE_PROTOCOLS_IDTABLE_H
 
@@ -12,8 +13,8 @@
 struct idtable {
 	struct idtable_entry {
 		uint64_t id;
-		uint32_t value;   /* 0: empty */
-	} *entries;
+		uint32_t value; /* 0: empty */
+	} * entries;
 	uint32_t n, cap;
 };
 

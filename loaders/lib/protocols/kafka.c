@@ -4,14 +4,16 @@
  *
  *   request    LEN:32 API:16 VERSION:16 CORRELATION:32 CLIENT(string) [TAGS, if flexible] BODY
  *   response   LEN:32 CORRELATION:32 [TAGS, if flexible and not ApiVersions] BODY
- *   string     LEN:16 (-1: null) BYTES; compact (flexible versions): LEN+1 as uvarint; arrays alike with 32 bits; uuid: 16 bytes
- *   Produce (0)  flexible from 9: [3-: transactional id] ACKS:16 TIMEOUT:32 topics; from 13 topic ids
- *   Fetch (1)    flexible from 12: [-14: REPLICA:32] WAIT:32 MIN:32 [3-: MAX:32] [4-: ISOLATION:8] [7-: SESSION:32 EPOCH:32] topics; from 13 ids
- *   Metadata (3) flexible from 9: the response tells names and, from 10, ids of topics
+ *   string     LEN:16 (-1: null) BYTES; compact (flexible versions): LEN+1 as uvarint; arrays alike
+ * with 32 bits; uuid: 16 bytes Produce (0)  flexible from 9: [3-: transactional id] ACKS:16
+ * TIMEOUT:32 topics; from 13 topic ids Fetch (1)    flexible from 12: [-14: REPLICA:32] WAIT:32
+ * MIN:32 [3-: MAX:32] [4-: ISOLATION:8] [7-: SESSION:32 EPOCH:32] topics; from 13 ids Metadata (3)
+ * flexible from 9: the response tells names and, from 10, ids of topics
  *
- * Matched by correlation id. A Produce with acks 0 has no response. Operation: API and topic (the first, "+N" for more). What topic an id
- * stands for is known from a Metadata response on any connection; else it is <topic id>. An error is the first partition's code of a
- * Produce, or a Fetch's own.
+ * Matched by correlation id. A Produce with acks 0 has no response. Operation: API and topic (the
+ * first, "+N" for more). What topic an id stands for is known from a Metadata response on any
+ * connection; else it is <topic id>. An error is the first partition's code of a Produce, or a
+ * Fetch's own.
  */
 #include <stdio.h>
 
@@ -30,6 +32,7 @@
 
 enum { PRODUCE = 0, FETCH = 1, METADATA = 3, API_VERSIONS = 18 };
 
+/* clang-format off */
 static const char *const APIS[] = {
 	"PRODUCE", "FETCH", "LIST OFFSETS", "METADATA", "LEADER AND ISR", "STOP REPLICA", "UPDATE METADATA", "CONTROLLED SHUTDOWN", "OFFSET COMMIT",
 	"OFFSET FETCH", "FIND COORDINATOR", "JOIN GROUP", "HEARTBEAT", "LEAVE GROUP", "SYNC GROUP", "DESCRIBE GROUPS", "LIST GROUPS",
@@ -37,11 +40,12 @@ static const char *const APIS[] = {
 	"ADD PARTITIONS TO TXN", "ADD OFFSETS TO TXN", "END TXN", "WRITE TXN MARKERS", "TXN OFFSET COMMIT", "DESCRIBE ACLS", "CREATE ACLS",
 	"DELETE ACLS", "DESCRIBE CONFIGS", "ALTER CONFIGS", "ALTER REPLICA LOG DIRS", "DESCRIBE LOG DIRS", "SASL AUTHENTICATE", "CREATE PARTITIONS",
 };
+/* clang-format on */
 
 struct cursor {
 	const uint8_t *p;
 	size_t n;
-	bool flexible, bad;       /* bad: went beyond what is here */
+	bool flexible, bad; /* bad: went beyond what is here */
 };
 
 static bool skip(struct cursor *c, size_t n)
@@ -116,8 +120,11 @@ static void tags(struct cursor *c)
 
 static bool is_flexible(int api, int version)
 {
-	static const int8_t from[] = {[PRODUCE] = 9, [FETCH] = 12, [2] = 6, [METADATA] = 9, [8] = 8, [9] = 6, [10] = 3, [11] = 6, [12] = 4, [13] = 4, [14] = 4,
-				      [15] = 5, [16] = 3, [17] = 127, [API_VERSIONS] = 3, [19] = 5, [20] = 4, [21] = 2, [22] = 2, [36] = 2};
+	static const int8_t from[] = {
+		[PRODUCE] = 9, [FETCH] = 12, [2] = 6,  [METADATA] = 9, [8] = 8,
+		[9] = 6,       [10] = 3,     [11] = 6, [12] = 4,       [13] = 4,
+		[14] = 4,      [15] = 5,     [16] = 3, [17] = 127,     [API_VERSIONS] = 3,
+		[19] = 5,      [20] = 4,     [21] = 2, [22] = 2,       [36] = 2};
 
 	return api < (int)sizeof(from) && from[api] && version >= from[api];
 }
@@ -146,13 +153,15 @@ static uint32_t topics(struct proto_conn *c, struct cursor *b, const char *api, 
 		if (!skip(b, 16))
 			return proto_name(c, api, strlen(api));
 		known = idtable_get(protocols_shared(c->of), topic_key(name));
-		return proto_namef(c, "%s %s%s", api, known ? proto_name_text(c, known) : "<topic id>", more);
+		return proto_namef(c, "%s %s%s", api,
+				   known ? proto_name_text(c, known) : "<topic id>", more);
 	}
 	name = string(b, &n);
 	if (!name || n > TOPIC_MAX)
 		return proto_name(c, api, strlen(api));
 	for (size_t i = 0; i < n; i++)
-		if (!byte_is_letter(name[i]) && !byte_is_digit(name[i]) && !memchr("._-", name[i], 3))
+		if (!byte_is_letter(name[i]) && !byte_is_digit(name[i]) &&
+		    !memchr("._-", name[i], 3))
 			return proto_name(c, api, strlen(api));
 	if (proto_payload(c) == PROTO_FULL)
 		return proto_namef(c, "%s %.*s%s", api, (int)n, (const char *)name, more);
@@ -173,7 +182,8 @@ static uint32_t produce(struct proto_conn *c, struct cursor *b, int version, boo
 
 static uint32_t fetch(struct proto_conn *c, struct cursor *b, int version)
 {
-	skip(b, (version < 15 ? 4 : 0) + 8 + (version >= 3 ? 4 : 0) + (version >= 4 ? 1 : 0) + (version >= 7 ? 8 : 0));
+	skip(b, (version < 15 ? 4 : 0) + 8 + (version >= 3 ? 4 : 0) + (version >= 4 ? 1 : 0) +
+			(version >= 7 ? 8 : 0));
 	return topics(c, b, "FETCH", version >= 13);
 }
 
@@ -181,7 +191,8 @@ static bool is_request(const uint8_t *p, size_t n)
 {
 	int client = n >= 14 ? (int16_t)be16(p + 12) : -1;
 
-	if (n < 14 || be32(p) < 10 || be32(p) > LENGTH_MAX || be16(p + 4) > API_MAX || be16(p + 6) > VERSION_MAX || be32(p + 8) >> 31 || client < -1 || client > 255)
+	if (n < 14 || be32(p) < 10 || be32(p) > LENGTH_MAX || be16(p + 4) > API_MAX ||
+	    be16(p + 6) > VERSION_MAX || be32(p + 8) >> 31 || client < -1 || client > 255)
 		return false;
 	for (int i = 0; i < client && 14 + (size_t)i < n; i++)
 		if (p[14 + i] < 0x20 || p[14 + i] >= 0x7f)
@@ -252,7 +263,8 @@ static void learn_topics(struct proto_conn *c, struct cursor *b, int version)
 		id = b->p;
 		if (!skip(b, 16) || !name || n > TOPIC_MAX)
 			return;
-		idtable_put(protocols_shared(c->of), topic_key(id), proto_name(c, (const char *)name, n));
+		idtable_put(protocols_shared(c->of), topic_key(id),
+			    proto_name(c, (const char *)name, n));
 		skip(b, 1);
 		for (partitions = array(b); partitions > 0 && !b->bad; partitions--) {
 			skip(b, 14);
@@ -310,7 +322,8 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 		return (int64_t)len + 4;
 	api = (int)(q->tag >> 16);
 	version = (int)(q->tag & 0xffff);
-	b = (struct cursor){.p = p + 8, .n = (see < n ? see : n) - 8, .flexible = is_flexible(api, version)};
+	b = (struct cursor){
+		.p = p + 8, .n = (see < n ? see : n) - 8, .flexible = is_flexible(api, version)};
 	if (api != API_VERSIONS)
 		tags(&b);
 	if (api == METADATA && version >= 10)
@@ -323,7 +336,8 @@ static int64_t response(struct proto_conn *c, const uint8_t *p, size_t n, bool l
 	return (int64_t)len + 4;
 }
 
-static int64_t kafka_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t kafka_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			  bool last)
 {
 	return from == PROTO_CLIENT ? request(c, p, n, last) : response(c, p, n, last);
 }
@@ -337,7 +351,9 @@ static enum proto_guess kafka_recognise(const struct proto_first *f)
 		return f->n_server ? PROTO_NO : PROTO_MAYBE;
 	if (f->n_client < 14)
 		return f->client[0] ? PROTO_NO : PROTO_MAYBE;
-	if (!is_request(f->client, f->n_client) || (!be32(f->client + 8) && (int16_t)be16(f->client + 12) <= 0)) /* zeros are everywhere */
+	/* zeros are everywhere */
+	if (!is_request(f->client, f->n_client) ||
+	    (!be32(f->client + 8) && (int16_t)be16(f->client + 12) <= 0))
 		return PROTO_NO;
 	if (f->n_server < 8)
 		return PROTO_MAYBE;
@@ -355,7 +371,8 @@ static bool kafka_starts(struct proto_conn *c, enum proto_side from, const uint8
 {
 	if (from == PROTO_CLIENT)
 		return p == c->piece && is_request(p, n);
-	return n >= 8 && be32(p) >= 4 && be32(p) <= LENGTH_MAX && proto_find(c, be32(p + 4)) && be32(p + 4);
+	return n >= 8 && be32(p) >= 4 && be32(p) <= LENGTH_MAX && proto_find(c, be32(p + 4)) &&
+	       be32(p + 4);
 }
 
 const struct protocol protocol_kafka = {

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memcached: the text protocol with its meta commands, and the binary one (memcached's doc/protocol.txt; "Binary Protocol Revamped").
+ * memcached: the text protocol with its meta commands, and the binary one (memcached's
+ * doc/protocol.txt; "Binary Protocol Revamped").
  *
- *   storage    set|add|replace|append|prepend|cas KEY FLAGS EXPIRES BYTES [CAS] [noreply] CRLF DATA CRLF -> one line
- *   retrieval  get|gets KEY*, gat|gats EXPIRES KEY* CRLF -> (VALUE KEY FLAGS BYTES [CAS] CRLF DATA CRLF)* END CRLF
- *   others     delete|incr|decr|touch KEY ... [noreply], flush_all, version, verbosity, stats (STAT lines, END), quit
- *   meta       mg|md|ma|me|mn KEY FLAGS*, ms KEY BYTES FLAGS* CRLF DATA CRLF -> VA BYTES ... CRLF DATA CRLF | HD | EN | NS | EX | NF | MN | ME
- *              with the flag q: no answer for the ordinary case; an answer with the flag O is that request's
- *   binary     80 request, 81 response | OPCODE:8 KEY:16 EXTRAS:8 TYPE:8 STATUS:16 BODY:32 OPAQUE:32 CAS:64 BODY
- *              quiet opcodes are answered only by what is out of the ordinary
+ *   storage    set|add|replace|append|prepend|cas KEY FLAGS EXPIRES BYTES [CAS] [noreply] CRLF DATA
+ * CRLF -> one line retrieval  get|gets KEY*, gat|gats EXPIRES KEY* CRLF -> (VALUE KEY FLAGS BYTES
+ * [CAS] CRLF DATA CRLF)* END CRLF others     delete|incr|decr|touch KEY ... [noreply], flush_all,
+ * version, verbosity, stats (STAT lines, END), quit meta       mg|md|ma|me|mn KEY FLAGS*, ms KEY
+ * BYTES FLAGS* CRLF DATA CRLF -> VA BYTES ... CRLF DATA CRLF | HD | EN | NS | EX | NF | MN | ME
+ *              with the flag q: no answer for the ordinary case; an answer with the flag O is that
+ * request's binary     80 request, 81 response | OPCODE:8 KEY:16 EXTRAS:8 TYPE:8 STATUS:16 BODY:32
+ * OPAQUE:32 CAS:64 BODY quiet opcodes are answered only by what is out of the ordinary
  *
- * Text answers come in order; of quiet requests it is known by the next answer that belongs to another (mn, noop) that there was
- * none: such are one way. Binary: matched by opaque.
+ * Text answers come in order; of quiet requests it is known by the next answer that belongs to
+ * another (mn, noop) that there was none: such are one way. Binary: matched by opaque.
  */
 #include <strings.h>
 
@@ -21,16 +23,16 @@
 #include "loaders/lib/protocols/table.h"
 #include "schema/base/array.h"
 
-#define LINE_MAX   8192       /* a get of many keys; what is longer is cut */
-#define KEY_MAX    250
-#define HEADER     24
-#define VALUE_MAX  (1u << 30)
+#define LINE_MAX  8192 /* a get of many keys; what is longer is cut */
+#define KEY_MAX   250
+#define HEADER    24
+#define VALUE_MAX (1u << 30)
 
 enum { TAG_LINE, TAG_VALUES, TAG_STATS };
 
 struct memcached {
 	bool binary;
-	bool hit;                 /* of the get at hand */
+	bool hit; /* of the get at hand */
 };
 
 static bool is(const uint8_t *p, size_t n, const char *word)
@@ -61,11 +63,15 @@ static bool number(const uint8_t *p, size_t n, uint64_t *v)
 	return n > 0;
 }
 
-static const char STORAGE[] = "set add replace append prepend cas", RETRIEVAL[] = "get gets gat gats",
-		  OTHERS[] = "delete incr decr touch flush_all version verbosity stats quit shutdown cache_memlimit watch lru slabs misbehave",
-		  META[] = "mg ms md ma me mn";
+static const char STORAGE
+	[] = "set add replace append prepend cas",
+ RETRIEVAL[] = "get gets gat gats",
+ OTHERS[] =
+	 "delete incr decr touch flush_all version verbosity stats quit shutdown cache_memlimit watch lru slabs misbehave",
+ META[] = "mg ms md ma me mn";
 
-static uint32_t operation(struct proto_conn *c, const uint8_t *cmd, size_t n_cmd, const uint8_t *key, size_t n_key)
+static uint32_t operation(struct proto_conn *c, const uint8_t *cmd, size_t n_cmd,
+			  const uint8_t *key, size_t n_key)
 {
 	char out[64 + ROUTE_MAX];
 	uint8_t clean[KEY_MAX];
@@ -123,16 +129,27 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 		return (int64_t)whole;
 	quiet = line >= 8 && !memcmp(p + line - 7, "noreply", 7);
 	quiet |= meta && !is(w.p[0], w.n[0], "mn") && meta_flag(&w, 'q');
-	key = w.n[0] >= 3 && !memcmp(w.p[0], "gat", 3) ? 2 : one_of(w.p[0], w.n[0], "stats flush_all verbosity version mn watch lru slabs cache_memlimit") ? 8 : 1;
+	key = w.n[0] >= 3 && !memcmp(w.p[0], "gat", 3) ? 2 :
+	      one_of(w.p[0], w.n[0],
+		     "stats flush_all verbosity version mn watch lru slabs cache_memlimit") ?
+							 8 :
+							 1;
 	if (quiet)
-		proto_one_way(c, operation(c, w.p[0], w.n[0], key < w.count ? w.p[key] : NULL, key < w.count ? w.n[key] : 0));
+		proto_one_way(c, operation(c, w.p[0], w.n[0], key < w.count ? w.p[key] : NULL,
+					   key < w.count ? w.n[key] : 0));
 	else
-		proto_ask(c, operation(c, w.p[0], w.n[0], key < w.count ? w.p[key] : NULL, key < w.count ? w.n[key] : 0), 0)->tag =
-			retrieval ? TAG_VALUES : is(w.p[0], w.n[0], "stats") ? TAG_STATS : TAG_LINE;
+		proto_ask(c,
+			  operation(c, w.p[0], w.n[0], key < w.count ? w.p[key] : NULL,
+				    key < w.count ? w.n[key] : 0),
+			  0)
+			->tag = retrieval                   ? TAG_VALUES :
+				is(w.p[0], w.n[0], "stats") ? TAG_STATS :
+							      TAG_LINE;
 	return (int64_t)(whole + data);
 }
 
-static const char LINES[] = "STORED NOT_STORED EXISTS NOT_FOUND DELETED TOUCHED OK END VERSION HD EN NS EX NF MN ME RESET BUSY";
+static const char LINES[] =
+	"STORED NOT_STORED EXISTS NOT_FOUND DELETED TOUCHED OK END VERSION HD EN NS EX NF MN ME RESET BUSY";
 
 static bool is_error(const struct byte_words *w)
 {
@@ -172,9 +189,12 @@ static int64_t reply(struct proto_conn *c, const uint8_t *p, size_t n, bool last
 	if (is(w.p[0], w.n[0], "STAT") || is(w.p[0], w.n[0], "ITEM"))
 		return (int64_t)whole;
 	size = is(w.p[0], w.n[0], "VA") ? value_size(&w, 1, whole) : (int64_t)whole;
-	if (size < 0 || (size == (int64_t)whole && !is_error(&w) && !one_of(w.p[0], w.n[0], LINES) && !number(w.p[0], w.n[0], &v)))
+	if (size < 0 || (size == (int64_t)whole && !is_error(&w) &&
+			 !one_of(w.p[0], w.n[0], LINES) && !number(w.p[0], w.n[0], &v)))
 		return PROTO_LOST;
-	if (!q || (meta_flag(&w, 'q') && w.n[0] == 2 && q->tag == TAG_LINE && !is(w.p[0], w.n[0], "MN"))) /* of a quiet one, out of the ordinary */
+	/* of a quiet one, out of the ordinary */
+	if (!q ||
+	    (meta_flag(&w, 'q') && w.n[0] == 2 && q->tag == TAG_LINE && !is(w.p[0], w.n[0], "MN")))
 		return size;
 	if (is_error(&w) || (q->tag == TAG_LINE && !number(w.p[0], w.n[0], &v))) {
 		size_t m = w.n[0] < sizeof(status) - 1 ? w.n[0] : sizeof(status) - 1;
@@ -191,14 +211,19 @@ static int64_t reply(struct proto_conn *c, const uint8_t *p, size_t n, bool last
 
 /* ---- binary ---- */
 
-static const char *const OPCODES[] = {"get", "set", "add", "replace", "delete", "incr", "decr", "quit", "flush", "getq", "noop", "version", "getk", "getkq",
-				      "append", "prepend", "stat", "setq", "addq", "replaceq", "deleteq", "incrq", "decrq", "quitq", "flushq",
-				      "appendq", "prependq", "verbosity", "touch", "gat", "gatq", "hello", "sasl-list", "sasl-auth", "sasl-step"};
+static const char *const OPCODES[] = {
+	"get",    "set",     "add",   "replace", "delete",    "incr",      "decr",
+	"quit",   "flush",   "getq",  "noop",    "version",   "getk",      "getkq",
+	"append", "prepend", "stat",  "setq",    "addq",      "replaceq",  "deleteq",
+	"incrq",  "decrq",   "quitq", "flushq",  "appendq",   "prependq",  "verbosity",
+	"touch",  "gat",     "gatq",  "hello",   "sasl-list", "sasl-auth", "sasl-step"};
 
 static bool is_header(const uint8_t *p, size_t n, uint8_t magic)
 {
-	return n >= HEADER && p[0] == magic && p[1] < ARRAY_SIZE(OPCODES) && !p[5] && be32(p + 8) <= VALUE_MAX &&
-	       be16(p + 2) + p[4] <= be32(p + 8) && be16(p + 2) <= KEY_MAX && p[4] <= 24 && (magic == 0x81 ? be16(p + 6) < 0x90 : !be16(p + 6));
+	return n >= HEADER && p[0] == magic && p[1] < ARRAY_SIZE(OPCODES) && !p[5] &&
+	       be32(p + 8) <= VALUE_MAX && be16(p + 2) + p[4] <= be32(p + 8) &&
+	       be16(p + 2) <= KEY_MAX && p[4] <= 24 &&
+	       (magic == 0x81 ? be16(p + 6) < 0x90 : !be16(p + 6));
 }
 
 static bool is_quiet(uint8_t op)
@@ -206,7 +231,8 @@ static bool is_quiet(uint8_t op)
 	return op == 9 || op == 13 || (op >= 17 && op <= 26) || op == 30;
 }
 
-static int64_t binary(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t binary(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+		      bool last)
 {
 	struct proto_pending *q;
 	char status[8];
@@ -221,7 +247,8 @@ static int64_t binary(struct proto_conn *c, enum proto_side from, const uint8_t 
 	if (n < see && !last)
 		return PROTO_MORE;
 	if (from == PROTO_CLIENT) {
-		uint32_t op = operation(c, (const uint8_t *)OPCODES[p[1]], strlen(OPCODES[p[1]]), n >= see ? p + HEADER + p[4] : NULL, n >= see ? key : 0);
+		uint32_t op = operation(c, (const uint8_t *)OPCODES[p[1]], strlen(OPCODES[p[1]]),
+					n >= see ? p + HEADER + p[4] : NULL, n >= see ? key : 0);
 
 		if (is_quiet(p[1]))
 			proto_one_way(c, op);
@@ -235,13 +262,17 @@ static int64_t binary(struct proto_conn *c, enum proto_side from, const uint8_t 
 
 		status[0] = '\0';
 		if (code)
-			strcpy(status, code == 1 ? "MISS" : code == 2 ? "EXISTS" : code == 5 ? "NOTSTO" : "ERROR");
+			strcpy(status, code == 1 ? "MISS" :
+				       code == 2 ? "EXISTS" :
+				       code == 5 ? "NOTSTO" :
+						   "ERROR");
 		proto_answer(c, q, code > 5 ? PROTO_ERROR : PROTO_OK, status);
 	}
 	return HEADER + (int64_t)be32(p + 8);
 }
 
-static int64_t memcached_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t memcached_step(struct proto_conn *c, enum proto_side from, const uint8_t *p,
+			      size_t n, bool last)
 {
 	struct memcached *s = proto_state(c);
 
@@ -265,7 +296,9 @@ static int request_is(const uint8_t *p, size_t n)
 		word++;
 	if (word == n && n < 10)
 		return -1;
-	if (!one_of(p, word, STORAGE) && !one_of(p, word, RETRIEVAL) && !one_of(p, word, "delete incr decr touch version stats flush_all") && !one_of(p, word, META))
+	if (!one_of(p, word, STORAGE) && !one_of(p, word, RETRIEVAL) &&
+	    !one_of(p, word, "delete incr decr touch version stats flush_all") &&
+	    !one_of(p, word, META))
 		return 0;
 	if (line == SIZE_MAX)
 		return n < LINE_MAX ? -1 : 0;
@@ -288,12 +321,15 @@ static int reply_is(const uint8_t *p, size_t n)
 	if (line == SIZE_MAX)
 		return n < 40 ? -1 : n >= 6 && !memcmp(p, "VALUE ", 6) ? -1 : 0;
 	bytes_words(p, line, &w);
-	return w.count && p[line] == '\r' && (is_error(&w) || one_of(w.p[0], w.n[0], LINES) || one_of(w.p[0], w.n[0], "VALUE STAT VA") || number(w.p[0], w.n[0], &v));
+	return w.count && p[line] == '\r' &&
+	       (is_error(&w) || one_of(w.p[0], w.n[0], LINES) ||
+		one_of(w.p[0], w.n[0], "VALUE STAT VA") || number(w.p[0], w.n[0], &v));
 }
 
 static enum proto_guess memcached_recognise(const struct proto_first *f)
 {
-	int q = f->n_client ? request_is(f->client, f->n_client) : -1, r = f->n_server ? reply_is(f->server, f->n_server) : -1;
+	int q = f->n_client ? request_is(f->client, f->n_client) : -1,
+	    r = f->n_server ? reply_is(f->server, f->n_server) : -1;
 
 	if (!q || !r || (!f->n_client && f->n_server && f->begun))
 		return PROTO_NO;

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mongo: MongoDB's wire protocol (mongodb.com/docs/manual/reference/mongodb-wire-protocol; BSON: bsonspec.org).
+ * mongo: MongoDB's wire protocol (mongodb.com/docs/manual/reference/mongodb-wire-protocol; BSON:
+ * bsonspec.org).
  *
  *   header     LEN:32 REQUEST:32 RESPONSE_TO:32 OPCODE:32, little endian
- *   OP_MSG     2013: FLAGS:32 (0 checksum, 1 more to come, 16 exhaust allowed) SECTIONS; a section: 0 DOCUMENT | 1 SIZE:32 NAME\0 DOCUMENT*
- *   OP_COMPRESSED 2012: OPCODE:32 SIZE:32 COMPRESSOR:8 (0 none, 1 snappy, 2 zlib, 3 zstd) DATA
- *   OP_QUERY   2004 (hello of old drivers): FLAGS:32 COLLECTION\0 SKIP:32 RETURN:32 DOCUMENT; OP_REPLY 1: FLAGS:32 CURSOR:64 FROM:32 N:32 DOCUMENT*
+ *   OP_MSG     2013: FLAGS:32 (0 checksum, 1 more to come, 16 exhaust allowed) SECTIONS; a section:
+ * 0 DOCUMENT | 1 SIZE:32 NAME\0 DOCUMENT* OP_COMPRESSED 2012: OPCODE:32 SIZE:32 COMPRESSOR:8 (0
+ * none, 1 snappy, 2 zlib, 3 zstd) DATA OP_QUERY   2004 (hello of old drivers): FLAGS:32
+ * COLLECTION\0 SKIP:32 RETURN:32 DOCUMENT; OP_REPLY 1: FLAGS:32 CURSOR:64 FROM:32 N:32 DOCUMENT*
  *   document   LEN:32 (TYPE:8 NAME\0 VALUE)* 0
  *
- * Operation: the command, the first field's name, and its collection, that field's value where it is a string; the database is
- * `$db`. An answer is matched by RESPONSE_TO; it is an error where `ok` is not 1 or `code` is there. A message with "more to come" from
- * the client has no answer; with it from the server the next one answers the one before: counted once.
- * What is compressed with snappy or zstd is not unpacked: its operation is <compressed>.
+ * Operation: the command, the first field's name, and its collection, that field's value where it
+ * is a string; the database is
+ * `$db`. An answer is matched by RESPONSE_TO; it is an error where `ok` is not 1 or `code` is
+ * there. A message with "more to come" from the client has no answer; with it from the server the
+ * next one answers the one before: counted once. What is compressed with snappy or zstd is not
+ * unpacked: its operation is <compressed>.
  */
 #include <stdio.h>
 #include <zlib.h>
@@ -19,15 +23,15 @@
 #include "loaders/lib/protocols/protocol.h"
 #include "loaders/lib/protocols/table.h"
 
-#define HEADER      16
-#define LENGTH_MAX  (48u * 1024 * 1024 + 16384)
-#define OP_REPLY    1u
-#define OP_QUERY    2004u
+#define HEADER        16
+#define LENGTH_MAX    (48u * 1024 * 1024 + 16384)
+#define OP_REPLY      1u
+#define OP_QUERY      2004u
 #define OP_COMPRESSED 2012u
-#define OP_MSG      2013u
-#define FLAG_MORE   2u
-#define UNPACKED    2048
-#define LOOK        3000
+#define OP_MSG        2013u
+#define FLAG_MORE     2u
+#define UNPACKED      2048
+#define LOOK          3000
 
 struct document {
 	char command[40], collection[80], database[64];
@@ -47,23 +51,45 @@ static size_t value_size(uint8_t type, const uint8_t *p, size_t n)
 	size_t fixed = 0, len;
 
 	switch (type) {
-	case 0x01: case 0x09: case 0x11: case 0x12: fixed = 8; break;
-	case 0x06: case 0x0a: case 0xff: case 0x7f: return 0;
-	case 0x07: fixed = 12; break;
-	case 0x08: fixed = 1; break;
-	case 0x10: fixed = 4; break;
-	case 0x13: fixed = 16; break;
-	case 0x02: case 0x0d: case 0x0e: case 0x05:
+	case 0x01:
+	case 0x09:
+	case 0x11:
+	case 0x12:
+		fixed = 8;
+		break;
+	case 0x06:
+	case 0x0a:
+	case 0xff:
+	case 0x7f:
+		return 0;
+	case 0x07:
+		fixed = 12;
+		break;
+	case 0x08:
+		fixed = 1;
+		break;
+	case 0x10:
+		fixed = 4;
+		break;
+	case 0x13:
+		fixed = 16;
+		break;
+	case 0x02:
+	case 0x0d:
+	case 0x0e:
+	case 0x05:
 		if (n < 4)
 			return SIZE_MAX;
 		len = le32(p);
 		return len > LENGTH_MAX ? SIZE_MAX : 4 + len + (type == 0x05 ? 1 : 0);
-	case 0x03: case 0x04:
+	case 0x03:
+	case 0x04:
 		if (n < 4)
 			return SIZE_MAX;
 		len = le32(p);
 		return len < 5 || len > LENGTH_MAX ? SIZE_MAX : len;
-	default: return SIZE_MAX;
+	default:
+		return SIZE_MAX;
 	}
 	return fixed <= n ? fixed : SIZE_MAX;
 }
@@ -93,7 +119,8 @@ static void text_value(const uint8_t *p, size_t n, char *out, size_t cap)
 	out[i] = '\0';
 }
 
-/* What is of use in the first level of a document, as far as it is here. False: it is no document. */
+/* What is of use in the first level of a document, as far as it is here. False: it is no document.
+ */
 static bool document_read(const uint8_t *p, size_t n, struct document *d)
 {
 	size_t at = 4;
@@ -159,12 +186,16 @@ static bool content_read(uint32_t op, const uint8_t *p, size_t n, struct documen
 	if (op == OP_REPLY)
 		return n > 20 && document_read(p + 20, n - 20, d);
 	end = n > 4 ? memchr(p + 4, 0, n - 4) : NULL;
-	return op == OP_QUERY && end && (size_t)(p + n - end) > 9 && document_read(end + 9, (size_t)(p + n - end) - 9, d);
+	return op == OP_QUERY && end && (size_t)(p + n - end) > 9 &&
+	       document_read(end + 9, (size_t)(p + n - end) - 9, d);
 }
 
 static bool inflate_some(const uint8_t *p, size_t n, uint8_t *out, size_t *len)
 {
-	z_stream z = {.next_in = (Bytef *)(uintptr_t)p, .avail_in = (uInt)n, .next_out = out, .avail_out = (uInt)*len};
+	z_stream z = {.next_in = (Bytef *)(uintptr_t)p,
+		      .avail_in = (uInt)n,
+		      .next_out = out,
+		      .avail_out = (uInt)*len};
 	int rc;
 
 	if (inflateInit(&z) != Z_OK)
@@ -176,7 +207,8 @@ static bool inflate_some(const uint8_t *p, size_t n, uint8_t *out, size_t *len)
 }
 
 /* *known: the content could be read; *flags of OP_MSG. */
-static void body_read(uint32_t op, const uint8_t *p, size_t n, struct document *d, uint32_t *flags, bool *known)
+static void body_read(uint32_t op, const uint8_t *p, size_t n, struct document *d, uint32_t *flags,
+		      bool *known)
 {
 	uint8_t plain[UNPACKED];
 	size_t len = sizeof(plain);
@@ -209,14 +241,17 @@ static uint32_t operation(struct proto_conn *c, const struct document *d, bool k
 	if (!known)
 		return proto_name(c, "<compressed>", 12);
 	for (const char *s = d->command; *s; s++)
-		if (!byte_is_letter((uint8_t)*s) && !byte_is_digit((uint8_t)*s) && *s != '_' && *s != '.')
+		if (!byte_is_letter((uint8_t)*s) && !byte_is_digit((uint8_t)*s) && *s != '_' &&
+		    *s != '.')
 			return 0;
 	if (proto_payload(c) == PROTO_NONE || !*d->collection)
 		return proto_name(c, d->command, sizeof(d->command));
-	return proto_namef(c, "%s %s%s%s", d->command, d->database, *d->database ? "." : "", d->collection);
+	return proto_namef(c, "%s %s%s%s", d->command, d->database, *d->database ? "." : "",
+			   d->collection);
 }
 
-static void request(struct proto_conn *c, const uint8_t *p, const struct document *d, uint32_t flags, bool known)
+static void request(struct proto_conn *c, const uint8_t *p, const struct document *d,
+		    uint32_t flags, bool known)
 {
 	if (flags & FLAG_MORE)
 		proto_one_way(c, operation(c, d, known));
@@ -239,10 +274,12 @@ static void response(struct proto_conn *c, const uint8_t *p, const struct docume
 
 static bool is_header(const uint8_t *p, size_t n)
 {
-	return n >= HEADER && le32(p) >= HEADER + 5 && le32(p) <= LENGTH_MAX && opcode_known(le32(p + 12));
+	return n >= HEADER && le32(p) >= HEADER + 5 && le32(p) <= LENGTH_MAX &&
+	       opcode_known(le32(p + 12));
 }
 
-static int64_t mongo_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t mongo_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			  bool last)
 {
 	struct document d = {0};
 	uint32_t len, flags;
@@ -268,13 +305,18 @@ static int64_t mongo_step(struct proto_conn *c, enum proto_side from, const uint
 
 static enum proto_guess mongo_recognise(const struct proto_first *f)
 {
-	if (f->n_server && f->n_server >= HEADER && (!is_header(f->server, f->n_server) || !le32(f->server + 8)))
+	if (f->n_server && f->n_server >= HEADER &&
+	    (!is_header(f->server, f->n_server) || !le32(f->server + 8)))
 		return PROTO_NO;
 	if (!f->n_client)
 		return f->begun || f->n_server ? PROTO_NO : PROTO_MAYBE;
 	if (f->n_client < HEADER)
-		return f->n_client < 4 || (le32(f->client) <= LENGTH_MAX && le32(f->client) > HEADER) ? PROTO_MAYBE : PROTO_NO;
-	if (!is_header(f->client, f->n_client) || le32(f->client + 8) || le32(f->client + 12) == OP_REPLY)
+		return f->n_client < 4 ||
+				       (le32(f->client) <= LENGTH_MAX && le32(f->client) > HEADER) ?
+			       PROTO_MAYBE :
+			       PROTO_NO;
+	if (!is_header(f->client, f->n_client) || le32(f->client + 8) ||
+	    le32(f->client + 12) == OP_REPLY)
 		return PROTO_NO;
 	return PROTO_YES;
 }

@@ -3,13 +3,14 @@
  * mqtt: MQTT 3.1, 3.1.1 and 5 (OASIS standards).
  *
  *   packet     TYPE:4 FLAGS:4 LEN (7 bits a byte, the least first, at most 4) ...
- *   types      1 CONNECT 2 CONNACK 3 PUBLISH 4 PUBACK 5 PUBREC 6 PUBREL 7 PUBCOMP 8 SUBSCRIBE 9 SUBACK 10 UNSUBSCRIBE 11 UNSUBACK
- *              12 PINGREQ 13 PINGRESP 14 DISCONNECT 15 AUTH
- *   CONNECT    LEN:16 "MQTT" LEVEL:8 (4, 5; "MQIsdp" 3) ...
- *   PUBLISH    flags: DUP:1 QOS:2 RETAIN:1; LEN:16 TOPIC, ID:16 if QOS, [5: properties], data. Property 35: a number for the topic
+ *   types      1 CONNECT 2 CONNACK 3 PUBLISH 4 PUBACK 5 PUBREC 6 PUBREL 7 PUBCOMP 8 SUBSCRIBE 9
+ * SUBACK 10 UNSUBSCRIBE 11 UNSUBACK 12 PINGREQ 13 PINGRESP 14 DISCONNECT 15 AUTH CONNECT    LEN:16
+ * "MQTT" LEVEL:8 (4, 5; "MQIsdp" 3) ... PUBLISH    flags: DUP:1 QOS:2 RETAIN:1; LEN:16 TOPIC, ID:16
+ * if QOS, [5: properties], data. Property 35: a number for the topic
  *
- * A PUBLISH of QOS 0 is one way, of 1 answered by PUBACK, of 2 by PUBCOMP; what the server publishes is a one-way DELIVER. SUBSCRIBE,
- * UNSUBSCRIBE, CONNECT and PINGREQ have their answers, by packet id. A reason of 128 and more (3.1.1: any but 0 in CONNACK) is an error.
+ * A PUBLISH of QOS 0 is one way, of 1 answered by PUBACK, of 2 by PUBCOMP; what the server
+ * publishes is a one-way DELIVER. SUBSCRIBE, UNSUBSCRIBE, CONNECT and PINGREQ have their answers,
+ * by packet id. A reason of 128 and more (3.1.1: any but 0 in CONNACK) is an error.
  */
 #include <stdio.h>
 
@@ -19,14 +20,30 @@
 #include "loaders/lib/protocols/route.h"
 #include "loaders/lib/protocols/table.h"
 
-#define LOOK 1024
+#define LOOK           1024
 #define PROPERTY_ALIAS 35
 
-enum { CONNECT = 1, CONNACK, PUBLISH, PUBACK, PUBREC, PUBREL, PUBCOMP, SUBSCRIBE, SUBACK, UNSUBSCRIBE, UNSUBACK, PINGREQ, PINGRESP, DISCONNECT, AUTH };
+enum {
+	CONNECT = 1,
+	CONNACK,
+	PUBLISH,
+	PUBACK,
+	PUBREC,
+	PUBREL,
+	PUBCOMP,
+	SUBSCRIBE,
+	SUBACK,
+	UNSUBSCRIBE,
+	UNSUBACK,
+	PINGREQ,
+	PINGRESP,
+	DISCONNECT,
+	AUTH
+};
 
 struct mqtt {
-	uint8_t level;            /* 3, 4, 5; 0: not known */
-	struct idtable aliases[2];  /* numbers of topics, by who publishes */
+	uint8_t level;             /* 3, 4, 5; 0: not known */
+	struct idtable aliases[2]; /* numbers of topics, by who publishes */
 };
 
 /* The head's size and what follows it; 0: more is needed, SIZE_MAX: it is none. */
@@ -48,18 +65,33 @@ static bool plausible(enum proto_side from, const uint8_t *p, uint32_t len)
 	unsigned type = p[0] >> 4, flags = p[0] & 15;
 
 	switch (type) {
-	case CONNECT: return from == PROTO_CLIENT && !flags && len >= 10;
-	case CONNACK: return from == PROTO_SERVER && !flags && len >= 2;
-	case PUBLISH: return (flags & 6) != 6 && len >= 2;
-	case PUBACK: case PUBREC: case PUBCOMP: return !flags && len >= 2;
-	case PUBREL: return flags == 2 && len >= 2;
-	case SUBSCRIBE: case UNSUBSCRIBE: return from == PROTO_CLIENT && flags == 2 && len >= 4;
-	case SUBACK: return from == PROTO_SERVER && !flags && len >= 3;
-	case UNSUBACK: return from == PROTO_SERVER && !flags && len >= 2;
-	case PINGREQ: return from == PROTO_CLIENT && !flags && !len;
-	case PINGRESP: return from == PROTO_SERVER && !flags && !len;
-	case DISCONNECT: return !flags;
-	case AUTH: return !flags;
+	case CONNECT:
+		return from == PROTO_CLIENT && !flags && len >= 10;
+	case CONNACK:
+		return from == PROTO_SERVER && !flags && len >= 2;
+	case PUBLISH:
+		return (flags & 6) != 6 && len >= 2;
+	case PUBACK:
+	case PUBREC:
+	case PUBCOMP:
+		return !flags && len >= 2;
+	case PUBREL:
+		return flags == 2 && len >= 2;
+	case SUBSCRIBE:
+	case UNSUBSCRIBE:
+		return from == PROTO_CLIENT && flags == 2 && len >= 4;
+	case SUBACK:
+		return from == PROTO_SERVER && !flags && len >= 3;
+	case UNSUBACK:
+		return from == PROTO_SERVER && !flags && len >= 2;
+	case PINGREQ:
+		return from == PROTO_CLIENT && !flags && !len;
+	case PINGRESP:
+		return from == PROTO_SERVER && !flags && !len;
+	case DISCONNECT:
+		return !flags;
+	case AUTH:
+		return !flags;
 	}
 	return false;
 }
@@ -81,7 +113,9 @@ static uint32_t operation(struct proto_conn *c, const char *what, const uint8_t 
 		return proto_name(c, what, strlen(what));
 	n = n < sizeof(clean) ? n : sizeof(clean);
 	for (size_t i = 0; i < n; i++) /* a filter's signs are none of a path's */
-		clean[i] = topic[i] == '#' || topic[i] == '?' ? '*' : topic[i] <= ' ' ? '_' : topic[i];
+		clean[i] = topic[i] == '#' || topic[i] == '?' ? '*' :
+			   topic[i] <= ' '                    ? '_' :
+								topic[i];
 	if (proto_payload(c) == PROTO_FULL)
 		return proto_namef(c, "%s %.*s", what, (int)n, (const char *)clean);
 	proto_route(c, NULL, 0, clean, n, '/', route);
@@ -129,7 +163,8 @@ static uint16_t alias_of(const uint8_t *p, size_t n)
 	return 0;
 }
 
-static void publish(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, unsigned qos)
+static void publish(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+		    unsigned qos)
 {
 	struct mqtt *s = proto_state(c);
 	const char *what = from == PROTO_CLIENT ? "PUBLISH" : "DELIVER";
@@ -146,22 +181,26 @@ static void publish(struct proto_conn *c, enum proto_side from, const uint8_t *p
 	if (alias && topic)
 		idtable_put(&s->aliases[from], alias, op);
 	else if (alias)
-		op = idtable_get(&s->aliases[from], alias) ? idtable_get(&s->aliases[from], alias) : op;
+		op = idtable_get(&s->aliases[from], alias) ? idtable_get(&s->aliases[from], alias) :
+							     op;
 	if (from == PROTO_SERVER || !qos)
 		proto_one_way(c, op);
-	else if (!proto_find(c, id_of(qos == 1 ? PUBACK : PUBCOMP, be16(p + 2 + topic)))) /* else sent again */
+	else if (!proto_find(c, id_of(qos == 1 ? PUBACK : PUBCOMP,
+				      be16(p + 2 + topic)))) /* else sent again */
 		proto_ask(c, op, id_of(qos == 1 ? PUBACK : PUBCOMP, be16(p + 2 + topic)));
 }
 
 static void filters(struct proto_conn *c, unsigned type, const uint8_t *p, size_t n)
 {
 	struct mqtt *s = proto_state(c);
-	size_t at = 2 + (s->level == 5 && n > 2 && p[2] < 128 ? 1u + p[2] : 0), len = at + 2 <= n ? be16(p + at) : 0;
+	size_t at = 2 + (s->level == 5 && n > 2 && p[2] < 128 ? 1u + p[2] : 0),
+	       len = at + 2 <= n ? be16(p + at) : 0;
 
 	if (n < 2)
 		return;
 	len = at + 2 + len <= n ? len : 0;
-	proto_ask(c, operation(c, type == SUBSCRIBE ? "SUBSCRIBE" : "UNSUBSCRIBE", p + at + 2, len), id_of(type + 1, be16(p)));
+	proto_ask(c, operation(c, type == SUBSCRIBE ? "SUBSCRIBE" : "UNSUBSCRIBE", p + at + 2, len),
+		  id_of(type + 1, be16(p)));
 }
 
 static void client_packet(struct proto_conn *c, const uint8_t *head, const uint8_t *p, size_t n)
@@ -181,7 +220,8 @@ static void client_packet(struct proto_conn *c, const uint8_t *head, const uint8
 	}
 }
 
-static void server_packet(struct proto_conn *c, const uint8_t *head, const uint8_t *p, size_t n, uint32_t len)
+static void server_packet(struct proto_conn *c, const uint8_t *head, const uint8_t *p, size_t n,
+			  uint32_t len)
 {
 	struct mqtt *s = proto_state(c);
 	unsigned type = head[0] >> 4, reason = 0;
@@ -194,7 +234,8 @@ static void server_packet(struct proto_conn *c, const uint8_t *head, const uint8
 		return;
 	}
 	q = by_id && n < 2 ? NULL : proto_find(c, id_of(type, by_id ? be16(p) : 0));
-	if (type == PUBREC && n >= 3 && len >= 3 && p[2] >= 128) { /* refused: there will be no PUBCOMP */
+	/* refused: there will be no PUBCOMP */
+	if (type == PUBREC && n >= 3 && len >= 3 && p[2] >= 128) {
 		q = proto_find(c, id_of(PUBCOMP, be16(p)));
 		reason = p[2];
 	} else if (type == PUBREC || !q) {
@@ -210,11 +251,13 @@ static void server_packet(struct proto_conn *c, const uint8_t *head, const uint8
 	if (!q)
 		return;
 	if (reason >= 128)
-		snprintf(status, sizeof(status), "%u", type == CONNACK && s->level != 5 ? reason - 128 : reason);
+		snprintf(status, sizeof(status), "%u",
+			 type == CONNACK && s->level != 5 ? reason - 128 : reason);
 	proto_answer(c, q, reason >= 128 ? PROTO_ERROR : PROTO_OK, status);
 }
 
-static int64_t mqtt_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t mqtt_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			 bool last)
 {
 	uint32_t len;
 	size_t head = head_of(p, n, &len), see;
@@ -241,7 +284,8 @@ static bool is_connect(const uint8_t *p, size_t n)
 
 	if (p[0] != 0x10 || !head || head == SIZE_MAX || n < head + 9)
 		return false;
-	return (!memcmp(p + head, "\0\4MQTT", 6) && (p[head + 6] == 4 || p[head + 6] == 5)) || (!memcmp(p + head, "\0\6MQIsdp", 8) && p[head + 8] == 3);
+	return (!memcmp(p + head, "\0\4MQTT", 6) && (p[head + 6] == 4 || p[head + 6] == 5)) ||
+	       (!memcmp(p + head, "\0\6MQIsdp", 8) && p[head + 8] == 3);
 }
 
 /* A chain of whole packets to the end, with a topic that is one where something is published. */
@@ -255,8 +299,11 @@ static bool is_chain(enum proto_side from, const uint8_t *p, size_t n)
 
 		if (!head || head == SIZE_MAX || !plausible(from, p + at, len))
 			return false;
-		if (p[at] >> 4 == PUBLISH && (n - at < head + 2 || be16(p + at + head) + 2u > len ||
-					      !is_topic(p + at + head + 2, n - at - head - 2 < be16(p + at + head) ? n - at - head - 2 : be16(p + at + head))))
+		if (p[at] >> 4 == PUBLISH &&
+		    (n - at < head + 2 || be16(p + at + head) + 2u > len ||
+		     !is_topic(p + at + head + 2, n - at - head - 2 < be16(p + at + head) ?
+							  n - at - head - 2 :
+							  be16(p + at + head))))
 			return false;
 		if (len + head > n - at)
 			return false;
@@ -277,8 +324,14 @@ static enum proto_guess mqtt_recognise(const struct proto_first *f)
 	if (f->n_client < 2 || f->n_server < 2)
 		return f->n_client + f->n_server < 512 ? PROTO_MAYBE : PROTO_NO;
 	if (f->n_client == 2 && f->n_server == 2)
-		return f->client[0] == 0xc0 && !f->client[1] && f->server[0] == 0xd0 && !f->server[1] ? PROTO_YES : PROTO_NO;
-	return f->n_client + f->n_server > 24 && is_chain(PROTO_CLIENT, f->client, f->n_client) && is_chain(PROTO_SERVER, f->server, f->n_server) ? PROTO_YES : PROTO_NO;
+		return f->client[0] == 0xc0 && !f->client[1] && f->server[0] == 0xd0 &&
+				       !f->server[1] ?
+			       PROTO_YES :
+			       PROTO_NO;
+	return f->n_client + f->n_server > 24 && is_chain(PROTO_CLIENT, f->client, f->n_client) &&
+			       is_chain(PROTO_SERVER, f->server, f->n_server) ?
+		       PROTO_YES :
+		       PROTO_NO;
 }
 
 static bool mqtt_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
@@ -288,7 +341,9 @@ static bool mqtt_starts(struct proto_conn *c, enum proto_side from, const uint8_
 
 	if (p != c->piece || !head || head == SIZE_MAX || !plausible(from, p, len))
 		return false;
-	return is_chain(from, p, n) || (p[0] >> 4 == PUBLISH && n > head + 2 && be16(p + head) && be16(p + head) + 2u <= n - head && is_topic(p + head + 2, be16(p + head)));
+	return is_chain(from, p, n) ||
+	       (p[0] >> 4 == PUBLISH && n > head + 2 && be16(p + head) &&
+		be16(p + head) + 2u <= n - head && is_topic(p + head + 2, be16(p + head)));
 }
 
 static void mqtt_lost(struct proto_conn *c, enum proto_side from)

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mysql: MySQL's and MariaDB's client/server protocol ("Client/Server Protocol" of MySQL's source documentation; MariaDB's knowledge base).
+ * mysql: MySQL's and MariaDB's client/server protocol ("Client/Server Protocol" of MySQL's source
+ * documentation; MariaDB's knowledge base).
  *
  *   packet     LEN:24 (little endian) SEQ:8 PAYLOAD; one of 0xffffff bytes goes on in the next
- *   compressed LEN:24 SEQ:8 PLAIN_LEN:24 DATA, zlib if PLAIN_LEN is not 0; within it packets, cut anywhere
- *   server     first: 10 VERSION\0 ... CAPABILITIES, or ff error. OK 00, ERR ff CODE:16 '#' SQLSTATE:5, EOF fe (5 bytes)
- *   client     CAPABILITIES:32 ...; TLS begins after it where it is of 32 bytes with bit 11
- *   commands   with SEQ 0: COMMAND:8 ...; answered by OK, ERR, a result set (COLUMNS, definitions, [EOF], rows, EOF or OK
- *              with header fe), fb: the client sends a file; STMT_CLOSE and STMT_SEND_LONG_DATA are not answered
- *   more       status flag 8 of OK and EOF: another result follows, which belongs to the same question
+ *   compressed LEN:24 SEQ:8 PLAIN_LEN:24 DATA, zlib if PLAIN_LEN is not 0; within it packets, cut
+ * anywhere server     first: 10 VERSION\0 ... CAPABILITIES, or ff error. OK 00, ERR ff CODE:16 '#'
+ * SQLSTATE:5, EOF fe (5 bytes) client     CAPABILITIES:32 ...; TLS begins after it where it is of
+ * 32 bytes with bit 11 commands   with SEQ 0: COMMAND:8 ...; answered by OK, ERR, a result set
+ * (COLUMNS, definitions, [EOF], rows, EOF or OK with header fe), fb: the client sends a file;
+ * STMT_CLOSE and STMT_SEND_LONG_DATA are not answered more       status flag 8 of OK and EOF:
+ * another result follows, which belongs to the same question
  *
- * An EOF has five bytes, an OK that stands for it seven or more: which of both a connection uses shows where it comes, so that it need not be
- * known. Statements are known by the number that the answer to PREPARE gives. An error's status is its SQLSTATE, or its number.
+ * An EOF has five bytes, an OK that stands for it seven or more: which of both a connection uses
+ * shows where it comes, so that it need not be known. Statements are known by the number that the
+ * answer to PREPARE gives. An error's status is its SQLSTATE, or its number.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,40 +28,63 @@
 #include "schema/base/array.h"
 #include "schema/base/mem.h"
 
-#define PACKET_MORE  0xffffffu
-#define CAP_COMPRESS 0x20u
-#define CAP_SSL      0x800u
+#define PACKET_MORE       0xffffffu
+#define CAP_COMPRESS      0x20u
+#define CAP_SSL           0x800u
 #define CAP_DEPRECATE_EOF (1u << 24)
 #define CAP_ATTRIBUTES    (1u << 27)
-#define STATUS_MORE  8u
-#define STATUS_CURSOR 0x40u
-#define PROGRESS 0xffffu              /* MariaDB: an ERR that says how far a long statement is */
-#define LAST_STATEMENT 0xffffffffu   /* MariaDB: the one prepared last */
-#define FRAME_MAX    60000           /* of a compressed frame: what is larger is not unpacked */
-#define INNER_MAX    8192
+#define STATUS_MORE       8u
+#define STATUS_CURSOR     0x40u
+#define PROGRESS          0xffffu     /* MariaDB: an ERR that says how far a long statement is */
+#define LAST_STATEMENT    0xffffffffu /* MariaDB: the one prepared last */
+#define FRAME_MAX         60000       /* of a compressed frame: what is larger is not unpacked */
+#define INNER_MAX         8192
 
 enum command {
-	COM_QUIT = 1, COM_INIT_DB = 2, COM_QUERY = 3, COM_FIELD_LIST = 4, COM_STATISTICS = 9, COM_PING = 14, COM_CHANGE_USER = 17, COM_BINLOG_DUMP = 18,
-	COM_BINLOG_DUMP_GTID = 30, COM_PREPARE = 22, COM_EXECUTE = 23, COM_LONG_DATA = 24, COM_CLOSE = 25, COM_RESET = 26, COM_FETCH = 28,
-	COM_RESET_CONNECTION = 31, COM_BULK_EXECUTE = 250,
-	COM_CONNECT = 256         /* ours: the handshake */
+	COM_QUIT = 1,
+	COM_INIT_DB = 2,
+	COM_QUERY = 3,
+	COM_FIELD_LIST = 4,
+	COM_STATISTICS = 9,
+	COM_PING = 14,
+	COM_CHANGE_USER = 17,
+	COM_BINLOG_DUMP = 18,
+	COM_BINLOG_DUMP_GTID = 30,
+	COM_PREPARE = 22,
+	COM_EXECUTE = 23,
+	COM_LONG_DATA = 24,
+	COM_CLOSE = 25,
+	COM_RESET = 26,
+	COM_FETCH = 28,
+	COM_RESET_CONNECTION = 31,
+	COM_BULK_EXECUTE = 250,
+	COM_CONNECT = 256 /* ours: the handshake */
 };
 
-enum expects { FIRST, DEFINITIONS, AFTER_DEFINITIONS, ROWS, PREPARE_PARAMS, PREPARE_PARAMS_EOF, PREPARE_COLUMNS, PREPARE_COLUMNS_EOF };
+enum expects {
+	FIRST,
+	DEFINITIONS,
+	AFTER_DEFINITIONS,
+	ROWS,
+	PREPARE_PARAMS,
+	PREPARE_PARAMS_EOF,
+	PREPARE_COLUMNS,
+	PREPARE_COLUMNS_EOF
+};
 
-struct inner {                /* a side of the compressed stream, unpacked */
+struct inner { /* a side of the compressed stream, unpacked */
 	uint8_t *buf;
 	size_t len;
 	uint64_t skip;
 };
 
 struct mysql {
-	bool handshake;           /* commands have not begun */
+	bool handshake; /* commands have not begun */
 	bool greeted, sent_login;
 	bool attributes, deprecate_eof, knows_eof;
 	bool compressed, compress_later;
-	bool file;                /* the client sends a file */
-	bool more[2];             /* a packet of 0xffffff went before */
+	bool file;    /* the client sends a file */
+	bool more[2]; /* a packet of 0xffffff went before */
 	enum expects expects;
 	uint32_t columns, params;
 	uint32_t server_caps;
@@ -67,7 +93,8 @@ struct mysql {
 	uint32_t last_statement;
 };
 
-static int64_t packet(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last);
+static int64_t packet(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+		      bool last);
 
 /* A length-encoded number; *value. Bytes, 0: not here. */
 static size_t lenenc(const uint8_t *p, size_t n, uint64_t *value)
@@ -95,7 +122,8 @@ static bool is_greeting(const uint8_t *p, size_t n)
 	if (n < 8 || p[3])
 		return false;
 	if (p[4] == 0xff) /* too many connections, host not allowed */
-		return len + 4 == n && len > 5 && len < 512 && le16(p + 5) >= 1000 && le16(p + 5) < 5000 && (byte_is_letter(p[7]) || p[7] == '#');
+		return len + 4 == n && len > 5 && len < 512 && le16(p + 5) >= 1000 &&
+		       le16(p + 5) < 5000 && (byte_is_letter(p[7]) || p[7] == '#');
 	if (p[4] != 10 || len < 40 || len > 512 || !byte_is_digit(p[5]))
 		return false;
 	while (i < n && i < 80 && p[i] > ' ' && p[i] < 0x7f)
@@ -105,8 +133,10 @@ static bool is_greeting(const uint8_t *p, size_t n)
 
 static bool is_command(const uint8_t *p, size_t n)
 {
-	static const char *const verbs[] = {"select", "insert", "update", "delete", "begin", "commit", "set ", "show", "start", "call", "replace", "create",
-					    "drop", "with", "rollback", "alter", "use ", "load", "explain", "truncate", NULL};
+	static const char *const verbs[] = {
+		"select",   "insert", "update", "delete",  "begin",   "commit",   "set ",
+		"show",     "start",  "call",   "replace", "create",  "drop",     "with",
+		"rollback", "alter",  "use ",   "load",    "explain", "truncate", NULL};
 	uint32_t len;
 
 	if (n < 5 || p[3])
@@ -117,7 +147,10 @@ static bool is_command(const uint8_t *p, size_t n)
 	if (p[4] == COM_EXECUTE)
 		return len >= 10 && n >= 14 && p[9] <= 7 && le32(p + 10) == 1;
 	if (p[4] != COM_QUERY && p[4] != COM_PREPARE)
-		return (p[4] == COM_PING || p[4] == COM_RESET_CONNECTION || p[4] == COM_STATISTICS) ? len == 1 && n == 5 : p[4] == COM_CLOSE && len == 5;
+		return (p[4] == COM_PING || p[4] == COM_RESET_CONNECTION ||
+			p[4] == COM_STATISTICS) ?
+			       len == 1 && n == 5 :
+			       p[4] == COM_CLOSE && len == 5;
 	for (const char *const *v = verbs; *v; v++)
 		if (n - 5 >= strlen(*v) && !strncasecmp((const char *)p + 5, *v, strlen(*v)))
 			return true;
@@ -130,7 +163,11 @@ static enum proto_guess mysql_recognise(const struct proto_first *f)
 		if (!f->n_server)
 			return f->n_client ? PROTO_NO : PROTO_MAYBE;
 		if (f->n_server < 8)
-			return f->n_server < 4 || (f->server[3] == 0 && (f->n_server < 5 || f->server[4] == 10 || f->server[4] == 0xff)) ? PROTO_MAYBE : PROTO_NO;
+			return f->n_server < 4 || (f->server[3] == 0 &&
+						   (f->n_server < 5 || f->server[4] == 10 ||
+						    f->server[4] == 0xff)) ?
+				       PROTO_MAYBE :
+				       PROTO_NO;
 		return is_greeting(f->server, f->n_server) ? PROTO_YES : PROTO_NO;
 	}
 	if (!f->n_client)
@@ -139,8 +176,13 @@ static enum proto_guess mysql_recognise(const struct proto_first *f)
 		return PROTO_NO;
 	if (f->n_client < 5 || f->n_server < 5)
 		return PROTO_MAYBE;
-	return f->server[3] == 1 && le24(f->server) && (f->server[4] == 0 || f->server[4] == 0xff || le24(f->server) <= 9) &&
-			       (f->client[4] == COM_QUERY || f->client[4] == COM_PREPARE || f->client[4] == COM_EXECUTE) ? PROTO_YES : PROTO_NO;
+	return f->server[3] == 1 && le24(f->server) &&
+			       (f->server[4] == 0 || f->server[4] == 0xff ||
+				le24(f->server) <= 9) &&
+			       (f->client[4] == COM_QUERY || f->client[4] == COM_PREPARE ||
+				f->client[4] == COM_EXECUTE) ?
+		       PROTO_YES :
+		       PROTO_NO;
 }
 
 /* ---- client ---- */
@@ -154,7 +196,8 @@ static uint32_t statement(struct proto_conn *c, const uint8_t *p, size_t n, bool
 	return proto_name(c, sql, sizeof(sql));
 }
 
-static void query(struct proto_conn *c, struct mysql *s, enum command cmd, const uint8_t *p, size_t n, bool cut)
+static void query(struct proto_conn *c, struct mysql *s, enum command cmd, const uint8_t *p,
+		  size_t n, bool cut)
 {
 	size_t skip = s->attributes && cmd == COM_QUERY && n >= 2 ? 2 : 0;
 	struct proto_pending *q;
@@ -166,16 +209,20 @@ static void query(struct proto_conn *c, struct mysql *s, enum command cmd, const
 		op = proto_name(c, "<query with attributes>", 23);
 	else
 		op = statement(c, p + skip, n - skip, cut);
-	q = proto_ask(c, cmd == COM_PREPARE ? proto_namef(c, "PREPARE %s", proto_name_text(c, op)) : op, (uint64_t)cmd);
+	q = proto_ask(
+		c, cmd == COM_PREPARE ? proto_namef(c, "PREPARE %s", proto_name_text(c, op)) : op,
+		(uint64_t)cmd);
 	q->tag = op;
 	m = sql_trace(p, n, &trace);
 	if (m)
 		proto_trace(q, trace, m);
 }
 
-static void execute(struct proto_conn *c, struct mysql *s, enum command cmd, const uint8_t *p, size_t n)
+static void execute(struct proto_conn *c, struct mysql *s, enum command cmd, const uint8_t *p,
+		    size_t n)
 {
-	uint32_t id = n >= 4 ? le32(p) : 0, op = id == LAST_STATEMENT ? s->last_statement : idtable_get(&s->statements, id);
+	uint32_t id = n >= 4 ? le32(p) : 0,
+		 op = id == LAST_STATEMENT ? s->last_statement : idtable_get(&s->statements, id);
 
 	if (id == LAST_STATEMENT && !op) { /* its PREPARE has no answer yet */
 		const struct proto_pending *before = proto_newest(c);
@@ -187,10 +234,14 @@ static void execute(struct proto_conn *c, struct mysql *s, enum command cmd, con
 
 static const char *command_name(uint8_t cmd)
 {
-	static const char *const names[] = {[2] = "INIT DB", [4] = "FIELD LIST", [5] = "CREATE DB", [6] = "DROP DB", [7] = "REFRESH", [8] = "SHUTDOWN",
-					    [9] = "STATISTICS", [10] = "PROCESS INFO", [12] = "PROCESS KILL", [13] = "DEBUG", [14] = "PING",
-					    [17] = "CHANGE USER", [18] = "BINLOG DUMP", [21] = "REGISTER SLAVE", [26] = "RESET STATEMENT",
-					    [27] = "SET OPTION", [28] = "FETCH", [30] = "BINLOG DUMP GTID", [31] = "RESET CONNECTION"};
+	static const char *const names[] = {
+		[2] = "INIT DB",          [4] = "FIELD LIST",      [5] = "CREATE DB",
+		[6] = "DROP DB",          [7] = "REFRESH",         [8] = "SHUTDOWN",
+		[9] = "STATISTICS",       [10] = "PROCESS INFO",   [12] = "PROCESS KILL",
+		[13] = "DEBUG",           [14] = "PING",           [17] = "CHANGE USER",
+		[18] = "BINLOG DUMP",     [21] = "REGISTER SLAVE", [26] = "RESET STATEMENT",
+		[27] = "SET OPTION",      [28] = "FETCH",          [30] = "BINLOG DUMP GTID",
+		[31] = "RESET CONNECTION"};
 
 	return cmd < ARRAY_SIZE(names) ? names[cmd] : NULL;
 }
@@ -200,10 +251,12 @@ static bool command(struct proto_conn *c, struct mysql *s, const uint8_t *p, siz
 	const char *name;
 
 	switch (p[0]) {
-	case COM_QUERY: case COM_PREPARE:
+	case COM_QUERY:
+	case COM_PREPARE:
 		query(c, s, (enum command)p[0], p + 1, n - 1, cut);
 		break;
-	case COM_EXECUTE: case COM_BULK_EXECUTE:
+	case COM_EXECUTE:
+	case COM_BULK_EXECUTE:
 		execute(c, s, (enum command)p[0], p + 1, n - 1);
 		break;
 	case COM_CLOSE:
@@ -211,7 +264,8 @@ static bool command(struct proto_conn *c, struct mysql *s, const uint8_t *p, siz
 			idtable_put(&s->statements, le32(p + 1), 0);
 		proto_one_way(c, proto_name(c, "CLOSE", 5));
 		break;
-	case COM_QUIT: case COM_LONG_DATA:
+	case COM_QUIT:
+	case COM_LONG_DATA:
 		break;
 	default:
 		name = command_name(p[0]);
@@ -271,13 +325,15 @@ static int64_t client(struct proto_conn *c, struct mysql *s, const uint8_t *p, s
 
 /* ---- server ---- */
 
-static void over(struct proto_conn *c, struct mysql *s, struct proto_pending *q, enum proto_result result, const char *status)
+static void over(struct proto_conn *c, struct mysql *s, struct proto_pending *q,
+		 enum proto_result result, const char *status)
 {
 	s->expects = FIRST;
 	proto_answer(c, q, result, status);
 }
 
-static void fail(struct proto_conn *c, struct mysql *s, struct proto_pending *q, const uint8_t *p, size_t n)
+static void fail(struct proto_conn *c, struct mysql *s, struct proto_pending *q, const uint8_t *p,
+		 size_t n)
 {
 	char status[8] = "";
 
@@ -305,7 +361,8 @@ static unsigned flags_of(const uint8_t *p, size_t n, uint32_t len)
 	return n >= at + 2 ? le16(p + at) : 0;
 }
 
-static void result_over(struct proto_conn *c, struct mysql *s, struct proto_pending *q, unsigned flags)
+static void result_over(struct proto_conn *c, struct mysql *s, struct proto_pending *q,
+			unsigned flags)
 {
 	s->expects = FIRST;
 	if (!(flags & STATUS_MORE))
@@ -320,13 +377,15 @@ static void prepare_next(struct proto_conn *c, struct mysql *s, struct proto_pen
 		s->expects = s->columns ? PREPARE_COLUMNS : FIRST;
 	else if (s->expects == PREPARE_PARAMS || s->expects == PREPARE_COLUMNS)
 		return;
-	if (s->expects == FIRST || (s->expects == PREPARE_COLUMNS_EOF && !eof) || (s->expects == PREPARE_PARAMS_EOF && !eof && !s->columns))
+	if (s->expects == FIRST || (s->expects == PREPARE_COLUMNS_EOF && !eof) ||
+	    (s->expects == PREPARE_PARAMS_EOF && !eof && !s->columns))
 		over(c, s, q, PROTO_OK, "");
 	else if (s->expects == PREPARE_PARAMS_EOF && !eof)
 		s->expects = PREPARE_COLUMNS;
 }
 
-static void first_packet(struct proto_conn *c, struct mysql *s, struct proto_pending *q, const uint8_t *p, size_t n, uint32_t len)
+static void first_packet(struct proto_conn *c, struct mysql *s, struct proto_pending *q,
+			 const uint8_t *p, size_t n, uint32_t len)
 {
 	uint64_t columns = 0;
 
@@ -354,14 +413,18 @@ static void first_packet(struct proto_conn *c, struct mysql *s, struct proto_pen
 	} else if (p[0] == 0xfb) {
 		s->file = true;
 	} else if (lenenc(p, n, &columns) && columns && columns < 1 << 16) {
-		s->columns = len == 2 && !p[1] ? 0 : (uint32_t)columns; /* MariaDB: definitions are known already */
+		s->columns = len == 2 && !p[1] ?
+				     0 :
+				     (uint32_t)columns; /* MariaDB: definitions are known already */
 		s->expects = s->columns ? DEFINITIONS : AFTER_DEFINITIONS;
 	}
 }
 
-static void later_packet(struct proto_conn *c, struct mysql *s, struct proto_pending *q, const uint8_t *p, size_t n, uint32_t len)
+static void later_packet(struct proto_conn *c, struct mysql *s, struct proto_pending *q,
+			 const uint8_t *p, size_t n, uint32_t len)
 {
-	bool end = p[0] == 0xfe && len < PACKET_MORE && (len == 5 || s->expects != ROWS || len < 9 || s->deprecate_eof);
+	bool end = p[0] == 0xfe && len < PACKET_MORE &&
+		   (len == 5 || s->expects != ROWS || len < 9 || s->deprecate_eof);
 
 	switch (s->expects) {
 	case DEFINITIONS:
@@ -477,7 +540,8 @@ static int64_t server(struct proto_conn *c, struct mysql *s, const uint8_t *p, s
 	return len + 4;
 }
 
-static int64_t packet(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t packet(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+		      bool last)
 {
 	struct mysql *s = proto_state(c);
 
@@ -507,7 +571,8 @@ static void inner_take(struct proto_conn *c, enum proto_side from, const uint8_t
 		in->len += some;
 		p += some;
 		n -= some;
-		while (in->len && (k = packet(c, from, in->buf, in->len, in->len == INNER_MAX)) != PROTO_MORE) {
+		while (in->len && (k = packet(c, from, in->buf, in->len, in->len == INNER_MAX)) !=
+					  PROTO_MORE) {
 			if (k < 0)
 				k = (int64_t)in->len;
 			if ((uint64_t)k > in->len) {
@@ -524,7 +589,8 @@ static void inner_take(struct proto_conn *c, enum proto_side from, const uint8_t
 	}
 }
 
-static bool inflate_frame(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, size_t plain)
+static bool inflate_frame(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			  size_t plain)
 {
 	z_stream z = {.next_in = (Bytef *)(uintptr_t)p, .avail_in = (uInt)n};
 	uint8_t out[4096];
@@ -574,7 +640,8 @@ static int64_t frame(struct proto_conn *c, enum proto_side from, const uint8_t *
 	return 7 + len;
 }
 
-static int64_t mysql_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t mysql_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			  bool last)
 {
 	struct mysql *s = proto_state(c);
 
@@ -590,7 +657,9 @@ static bool mysql_starts(struct proto_conn *c, enum proto_side from, const uint8
 	if (s->compressed)
 		return n >= 8 && !p[3] && le24(p) + 7u <= n && (from == PROTO_CLIENT || c->turn);
 	if (from == PROTO_CLIENT)
-		return !p[3] && le24(p) + 4u >= n && le24(p) && (p[4] == COM_EXECUTE || p[4] == COM_QUERY || p[4] == COM_PREPARE || le24(p) + 4u == n) &&
+		return !p[3] && le24(p) + 4u >= n && le24(p) &&
+		       (p[4] == COM_EXECUTE || p[4] == COM_QUERY || p[4] == COM_PREPARE ||
+			le24(p) + 4u == n) &&
 		       (p[4] <= 31 || p[4] == COM_BULK_EXECUTE);
 	return c->turn && p[3] == 1 && le24(p);
 }

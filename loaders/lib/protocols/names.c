@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names: see the headers. A hash table of open addresses over copied texts; 0 is "?", 1 is "<other>". */
+/* names: see the headers. A hash table of open addresses over copied texts; 0 is "?", 1 is
+ * "<other>". */
 #include "loaders/lib/protocols/names.h"
 
 #include <stdarg.h>
@@ -24,7 +25,7 @@ struct protocols {
 	char **names;
 	uint64_t *hashes;
 	uint32_t n, cap_names, cap_hashes;
-	uint32_t slots[SLOTS];    /* id + 1, 0: empty */
+	uint32_t slots[SLOTS]; /* id + 1, 0: empty */
 	char now[PROTO_NAME_MAX];
 };
 
@@ -109,10 +110,12 @@ static uint64_t service_of(const void *host, size_t n_host, uint16_t port)
 	return n_host ? hash_bytes(HASH_SEED, host, n_host) : hash_u64(HASH_SEED, port);
 }
 
-size_t proto_route(struct proto_conn *c, const void *host, size_t n_host, const uint8_t *path, size_t n, char mark, char *out)
+size_t proto_route(struct proto_conn *c, const void *host, size_t n_host, const uint8_t *path,
+		   size_t n, char mark, char *out)
 {
 	/* where the sides turned out to be the other way round, the port is a client's */
-	return routes_name(c->of->routes, service_of(host, n_host, c->turned ? 0 : c->port), path, n, mark, out);
+	return routes_name(c->of->routes, service_of(host, n_host, c->turned ? 0 : c->port), path,
+			   n, mark, out);
 }
 
 struct idtable *protocols_shared(struct protocols *s)
@@ -144,7 +147,10 @@ uint32_t proto_namef(struct proto_conn *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	n = vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	return proto_name(c, text, n < 0 ? 0 : (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+	return proto_name(c, text,
+			  n < 0                    ? 0 :
+			  (size_t)n < sizeof(text) ? (size_t)n :
+						     sizeof(text) - 1);
 }
 
 const char *proto_name_text(const struct proto_conn *c, uint32_t name)
@@ -158,7 +164,8 @@ static char parts_mark(const char *protocol)
 	static const struct {
 		const char *protocol;
 		char mark;
-	} marks[] = {{"http", '/'}, {"http2", '/'}, {"fastcgi", '/'}, {"redis", ':'}, {"memcached", ':'}, {"nats", '.'}, {"zookeeper", '/'}};
+	} marks[] = {{"http", '/'},      {"http2", '/'}, {"fastcgi", '/'},  {"redis", ':'},
+		     {"memcached", ':'}, {"nats", '.'},  {"zookeeper", '/'}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(marks); i++)
 		if (!strcmp(marks[i].protocol, protocol))
@@ -171,19 +178,24 @@ uint16_t proto_service_port(const char *service)
 	const char *colon = strrchr(service, ':');
 	unsigned int port = 0;
 
-	return colon && sscanf(colon, ":%5u", &port) == 1 && port <= UINT16_MAX ? (uint16_t)port : 0;
+	return colon && sscanf(colon, ":%5u", &port) == 1 && port <= UINT16_MAX ? (uint16_t)port :
+										  0;
 }
 
-const char *protocols_operation_now(struct protocols *s, const char *operation, const char *protocol, uint16_t port)
+const char *protocols_operation_now(struct protocols *s, const char *operation,
+				    const char *protocol, uint16_t port)
 {
 	const char *host;
 	char mark = parts_mark(protocol);
-	const char *path = !mark || s->opts.payload == PROTO_FULL ? NULL : strchr(operation, mark == '/' ? '/' : ' ');
+	const char *path = !mark || s->opts.payload == PROTO_FULL ?
+				   NULL :
+				   strchr(operation, mark == '/' ? '/' : ' ');
 
 	if (!path || !strncmp(operation, "GRPC ", 5)) /* a method's name is its own */
 		return operation;
 	path += mark != '/';
 	host = mark == '/' ? memchr(operation, ' ', (size_t)(path - operation)) : NULL;
 	host = host ? host + 1 : path;
-	return routes_again(s->routes, service_of(host, (size_t)(path - host), port), operation, (size_t)(path - operation), path, mark, s->now);
+	return routes_again(s->routes, service_of(host, (size_t)(path - host), port), operation,
+			    (size_t)(path - operation), path, mark, s->now);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names: the operations' texts, each once, at most PROTO_OPERATIONS of them; and the places of routes and keys (route.h). */
+/* names: the operations' texts, each once, at most PROTO_OPERATIONS of them; and the places of
+ * routes and keys (route.h). */
 #ifndef SONDE_PROTOCOLS_NAMES_H
 #define SONDE_PROTOCOLS_NAMES_H
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nats: the client protocol of NATS (docs.nats.io, "Client Protocol"). Lines that end with CRLF, verbs in any case:
+ * nats: the client protocol of NATS (docs.nats.io, "Client Protocol"). Lines that end with CRLF,
+ * verbs in any case:
  *
- *   server     INFO {json} | MSG SUBJECT SID [REPLY] BYTES CRLF DATA CRLF | HMSG SUBJECT SID [REPLY] HEADER TOTAL CRLF ... | +OK | -ERR text
- *   client     CONNECT {json} | PUB SUBJECT [REPLY] BYTES CRLF DATA CRLF | HPUB SUBJECT [REPLY] HEADER TOTAL CRLF ... | SUB | UNSUB
- *   either     PING | PONG
+ *   server     INFO {json} | MSG SUBJECT SID [REPLY] BYTES CRLF DATA CRLF | HMSG SUBJECT SID
+ * [REPLY] HEADER TOTAL CRLF ... | +OK | -ERR text client     CONNECT {json} | PUB SUBJECT [REPLY]
+ * BYTES CRLF DATA CRLF | HPUB SUBJECT [REPLY] HEADER TOTAL CRLF ... | SUB | UNSUB either     PING |
+ * PONG
  *
- * A PUB is one way. With a reply subject it is a question: its answer is the first MSG to that subject on the same connection; the
- * answers of a JetStream publish and of request-reply look the same. MSG without such is told as a one-way delivery. Subjects have ids
- * in them: each part as a part of a key (route.h, '.').
+ * A PUB is one way. With a reply subject it is a question: its answer is the first MSG to that
+ * subject on the same connection; the answers of a JetStream publish and of request-reply look the
+ * same. MSG without such is told as a one-way delivery. Subjects have ids in them: each part as a
+ * part of a key (route.h, '.').
  */
 #include <strings.h>
 
@@ -58,10 +61,12 @@ static int64_t publish(struct proto_conn *c, const struct byte_words *w, size_t 
 	size_t sizes = headers ? 2 : 1;
 	uint64_t bytes;
 
-	if (w->count < 2 + sizes || w->count > 3 + sizes || !number(w->p[w->count - 1], w->n[w->count - 1], &bytes) || bytes > DATA_MAX)
+	if (w->count < 2 + sizes || w->count > 3 + sizes ||
+	    !number(w->p[w->count - 1], w->n[w->count - 1], &bytes) || bytes > DATA_MAX)
 		return PROTO_LOST;
 	if (w->count == 3 + sizes) {
-		proto_ask(c, operation(c, "REQUEST", w->p[1], w->n[1]), idtable_text(w->p[2], w->n[2]));
+		proto_ask(c, operation(c, "REQUEST", w->p[1], w->n[1]),
+			  idtable_text(w->p[2], w->n[2]));
 	} else {
 		proto_one_way(c, operation(c, "PUB", w->p[1], w->n[1]));
 	}
@@ -69,13 +74,15 @@ static int64_t publish(struct proto_conn *c, const struct byte_words *w, size_t 
 }
 
 /* `nobody`: its header says that nobody serves the subject. */
-static int64_t deliver(struct proto_conn *c, const struct byte_words *w, size_t whole, bool headers, bool nobody)
+static int64_t deliver(struct proto_conn *c, const struct byte_words *w, size_t whole, bool headers,
+		       bool nobody)
 {
 	size_t sizes = headers ? 2 : 1;
 	struct proto_pending *q;
 	uint64_t bytes;
 
-	if (w->count < 3 + sizes || !number(w->p[w->count - 1], w->n[w->count - 1], &bytes) || bytes > DATA_MAX)
+	if (w->count < 3 + sizes || !number(w->p[w->count - 1], w->n[w->count - 1], &bytes) ||
+	    bytes > DATA_MAX)
 		return PROTO_LOST;
 	q = proto_find(c, idtable_text(w->p[1], w->n[1]));
 	if (q)
@@ -85,7 +92,8 @@ static int64_t deliver(struct proto_conn *c, const struct byte_words *w, size_t 
 	return (int64_t)(whole + bytes + 2);
 }
 
-static int64_t nats_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t nats_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			 bool last)
 {
 	size_t whole = 0, line = bytes_line(p, n, &whole);
 	struct byte_words w;
@@ -100,7 +108,9 @@ static int64_t nats_step(struct proto_conn *c, enum proto_side from, const uint8
 	if (from == PROTO_CLIENT) {
 		if (verb(&w, "PUB") || verb(&w, "HPUB"))
 			return publish(c, &w, whole, w.n[0] == 4);
-		return verb(&w, "CONNECT") || verb(&w, "SUB") || verb(&w, "UNSUB") ? (int64_t)whole : PROTO_LOST;
+		return verb(&w, "CONNECT") || verb(&w, "SUB") || verb(&w, "UNSUB") ?
+			       (int64_t)whole :
+			       PROTO_LOST;
 	}
 	if (verb(&w, "MSG"))
 		return deliver(c, &w, whole, false, false);
@@ -108,7 +118,8 @@ static int64_t nats_step(struct proto_conn *c, enum proto_side from, const uint8
 		return PROTO_MORE;
 	if (verb(&w, "HMSG"))
 		return deliver(c, &w, whole, true, bytes_begin(p + whole, n - whole, NOBODY));
-	return verb(&w, "INFO") || verb(&w, "+OK") || verb(&w, "-ERR") ? (int64_t)whole : PROTO_LOST;
+	return verb(&w, "INFO") || verb(&w, "+OK") || verb(&w, "-ERR") ? (int64_t)whole :
+									 PROTO_LOST;
 }
 
 static enum proto_guess nats_recognise(const struct proto_first *f)
@@ -116,7 +127,10 @@ static enum proto_guess nats_recognise(const struct proto_first *f)
 	size_t whole;
 
 	if (f->n_server && bytes_agree(f->server, f->n_server, "INFO {"))
-		return f->n_server < 6 ? PROTO_MAYBE : memmem(f->server, f->n_server, "\"server_id\"", 11) ? PROTO_YES : f->n_server < 512 ? PROTO_MAYBE : PROTO_NO;
+		return f->n_server < 6                                     ? PROTO_MAYBE :
+		       memmem(f->server, f->n_server, "\"server_id\"", 11) ? PROTO_YES :
+		       f->n_server < 512                                   ? PROTO_MAYBE :
+									     PROTO_NO;
 	if (f->begun)
 		return f->n_server || f->n_client ? PROTO_NO : PROTO_MAYBE;
 	for (int i = 0; i < 2; i++) {
@@ -128,7 +142,9 @@ static enum proto_guess nats_recognise(const struct proto_first *f)
 		if (line == SIZE_MAX || p[line] != '\r')
 			continue;
 		bytes_words(p, line, &w);
-		if ((i ? verb(&w, "MSG") || verb(&w, "HMSG") : verb(&w, "PUB") || verb(&w, "HPUB")) && w.count >= 3 && number(w.p[w.count - 1], w.n[w.count - 1], &v))
+		if ((i ? verb(&w, "MSG") || verb(&w, "HMSG") :
+			 verb(&w, "PUB") || verb(&w, "HPUB")) &&
+		    w.count >= 3 && number(w.p[w.count - 1], w.n[w.count - 1], &v))
 			return PROTO_YES;
 	}
 	return PROTO_NO;
@@ -136,7 +152,8 @@ static enum proto_guess nats_recognise(const struct proto_first *f)
 
 static bool nats_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
-	static const char *const client[] = {"PUB ", "HPUB ", "SUB ", "PING\r\n", "PONG\r\n"}, *const server[] = {"MSG ", "HMSG ", "PING\r\n", "PONG\r\n"};
+	static const char *const client[] = {"PUB ", "HPUB ", "SUB ", "PING\r\n", "PONG\r\n"},
+				 *const server[] = {"MSG ", "HMSG ", "PING\r\n", "PONG\r\n"};
 	size_t whole;
 
 	(void)c;

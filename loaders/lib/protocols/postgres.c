@@ -2,15 +2,17 @@
 /*
  * postgres: the frontend/backend protocol 3 (PostgreSQL's manual, "Message Formats").
  *
- *   first      LEN:32 CODE:32 ...   CODE 3.0 or 3.2: startup; 80877103 TLS, 80877104 GSSAPI (one byte answers), 80877102 cancel
- *   then       TYPE:8 LEN:32 (without TYPE) ...
- *   client     Q text\0 | P name\0 text\0 | B portal\0 statement\0 ... | E portal\0 rows:32 | D C H S | d c f (copy) | F | p | X
- *   server     R K S N A (at any time) | 1 2 3 n t T D G H W d c | C tag\0 | I | s | E (field:8 text\0)* \0 | Z state:8
+ *   first      LEN:32 CODE:32 ...   CODE 3.0 or 3.2: startup; 80877103 TLS, 80877104 GSSAPI (one
+ * byte answers), 80877102 cancel then       TYPE:8 LEN:32 (without TYPE) ... client     Q text\0 |
+ * P name\0 text\0 | B portal\0 statement\0 ... | E portal\0 rows:32 | D C H S | d c f (copy) | F |
+ * p | X server     R K S N A (at any time) | 1 2 3 n t T D G H W d c | C tag\0 | I | s | E (field:8
+ * text\0)* \0 | Z state:8
  *
- * What is counted: each Q, each E, a connection's start, a function call, and a Sync whose batch executes nothing (a prepare, a
- * close). The server answers each Q and each Sync with one Z; of a batch of executes the last is told at Z, those before at the next
- * one's completion. After an error the rest of a batch is skipped ("skipped"). A statement that was prepared before anything was seen is <prepared
- * NAME>. An error's status is its SQLSTATE.
+ * What is counted: each Q, each E, a connection's start, a function call, and a Sync whose batch
+ * executes nothing (a prepare, a close). The server answers each Q and each Sync with one Z; of a
+ * batch of executes the last is told at Z, those before at the next one's completion. After an
+ * error the rest of a batch is skipped ("skipped"). A statement that was prepared before anything
+ * was seen is <prepared NAME>. An error's status is its SQLSTATE.
  */
 #include <stdio.h>
 
@@ -19,23 +21,27 @@
 #include "loaders/lib/protocols/sql.h"
 #include "loaders/lib/protocols/table.h"
 
-#define LENGTH_MAX (1u << 30)
-#define V3_0 196608u
-#define V3_2 196610u
+#define LENGTH_MAX  (1u << 30)
+#define V3_0        196608u
+#define V3_2        196610u
 #define CODE_CANCEL 80877102u
 #define CODE_TLS    80877103u
 #define CODE_GSS    80877104u
 
-enum { TAG_OPEN, TAG_OK, TAG_ERROR }; /* TAG_OK, TAG_ERROR: completed, told at the next completion or Z */
+enum {
+	TAG_OPEN,
+	TAG_OK,
+	TAG_ERROR
+}; /* TAG_OK, TAG_ERROR: completed, told at the next completion or Z */
 
 struct postgres {
-	bool started;             /* the startup message was seen */
-	bool wait_tls, wait_gss;  /* the server's one byte comes */
-	bool failed;              /* an error since the last Z */
-	uint32_t batch;           /* of the client: counts Q and Sync */
-	uint32_t n_executes;      /* in it */
+	bool started;                      /* the startup message was seen */
+	bool wait_tls, wait_gss;           /* the server's one byte comes */
+	bool failed;                       /* an error since the last Z */
+	uint32_t batch;                    /* of the client: counts Q and Sync */
+	uint32_t n_executes;               /* in it */
 	uint32_t prepared, unnamed_portal; /* operations */
-	uint8_t first_type;       /* of the batch: what it is if nothing is executed */
+	uint8_t first_type;                /* of the batch: what it is if nothing is executed */
 	struct idtable statements, portals;
 	char status[8];
 };
@@ -47,7 +53,8 @@ static bool type_of(enum proto_side from, uint8_t t)
 	return t && strchr(from == PROTO_CLIENT ? CLIENT_TYPES : SERVER_TYPES, t);
 }
 
-/* Whole messages to the end of n, or to one that goes on beyond it: how many are whole; SIZE_MAX: it is something else. */
+/* Whole messages to the end of n, or to one that goes on beyond it: how many are whole; SIZE_MAX:
+ * it is something else. */
 static size_t chain(enum proto_side from, const uint8_t *p, size_t n, bool *ready)
 {
 	size_t count = 0, at = 0;
@@ -60,9 +67,11 @@ static size_t chain(enum proto_side from, const uint8_t *p, size_t n, bool *read
 		if (n - at < 5)
 			return count ? count : SIZE_MAX;
 		len = be32(p + at + 1);
-		if (len < 4 || len > LENGTH_MAX || (strchr("SHX", p[at]) && from == PROTO_CLIENT && len != 4))
+		if (len < 4 || len > LENGTH_MAX ||
+		    (strchr("SHX", p[at]) && from == PROTO_CLIENT && len != 4))
 			return SIZE_MAX;
-		if (from == PROTO_SERVER && p[at] == 'Z' && (len != 5 || (n - at >= 6 && !strchr("ITE", p[at + 5]))))
+		if (from == PROTO_SERVER && p[at] == 'Z' &&
+		    (len != 5 || (n - at >= 6 && !strchr("ITE", p[at + 5]))))
 			return SIZE_MAX;
 		*ready |= from == PROTO_SERVER && p[at] == 'Z';
 		if (len + 1ull > n - at)
@@ -83,12 +92,18 @@ static enum proto_guess postgres_recognise(const struct proto_first *f)
 	if (f->n_client >= 8 && !f->client[0]) {
 		uint32_t len = be32(f->client), code = be32(f->client + 4);
 
-		if (((code == CODE_TLS || code == CODE_GSS) && len == 8) || (code == CODE_CANCEL && len >= 16 && len <= 268))
+		if (((code == CODE_TLS || code == CODE_GSS) && len == 8) ||
+		    (code == CODE_CANCEL && len >= 16 && len <= 268))
 			return PROTO_YES;
-		return (code == V3_0 || code == V3_2) && len >= 9 && len <= 10000 && (f->n_client < 9 || f->client[8] >= 'a') ? PROTO_YES : PROTO_NO;
+		return (code == V3_0 || code == V3_2) && len >= 9 && len <= 10000 &&
+				       (f->n_client < 9 || f->client[8] >= 'a') ?
+			       PROTO_YES :
+			       PROTO_NO;
 	}
 	if (f->begun)
-		return f->n_client && f->n_client < 8 && !f->client[0] && !f->n_server ? PROTO_MAYBE : PROTO_NO;
+		return f->n_client && f->n_client < 8 && !f->client[0] && !f->n_server ?
+			       PROTO_MAYBE :
+			       PROTO_NO;
 	q = f->n_client ? chain(PROTO_CLIENT, f->client, f->n_client, &ready) : 0;
 	r = f->n_server ? chain(PROTO_SERVER, f->server, f->n_server, &ready) : 0;
 	if (q == SIZE_MAX || r == SIZE_MAX || f->n_client + f->n_server > 8000)
@@ -132,7 +147,8 @@ static void parse(struct proto_conn *c, struct postgres *s, const uint8_t *p, si
 
 static void bind(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n)
 {
-	size_t portal = text_size(p, n), name = portal < n ? text_size(p + portal + 1, n - portal - 1) : 0;
+	size_t portal = text_size(p, n),
+	       name = portal < n ? text_size(p + portal + 1, n - portal - 1) : 0;
 	uint32_t op;
 
 	if (portal >= n)
@@ -150,7 +166,8 @@ static void bind(struct proto_conn *c, struct postgres *s, const uint8_t *p, siz
 static void execute(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n)
 {
 	size_t portal = text_size(p, n);
-	uint32_t op = portal ? idtable_get(&s->portals, idtable_text(p, portal)) : s->unnamed_portal;
+	uint32_t op =
+		portal ? idtable_get(&s->portals, idtable_text(p, portal)) : s->unnamed_portal;
 
 	proto_ask(c, op ? op : unknown_statement(c, p, portal), s->batch);
 	s->n_executes++;
@@ -162,7 +179,8 @@ static void sync_batch(struct proto_conn *c, struct postgres *s)
 		uint8_t type;
 		const char *name;
 	} names[] = {{'P', "PREPARE "}, {'D', "DESCRIBE "}, {'B', "BIND "}};
-	uint32_t op = proto_name(c, s->first_type == 'C' ? "CLOSE" : "SYNC", s->first_type == 'C' ? 5 : 4);
+	uint32_t op = proto_name(c, s->first_type == 'C' ? "CLOSE" : "SYNC",
+				 s->first_type == 'C' ? 5 : 4);
 
 	for (size_t i = 0; i < 3 && s->prepared; i++)
 		if (s->first_type == names[i].type)
@@ -208,7 +226,8 @@ static int64_t startup(struct proto_conn *c, struct postgres *s, const uint8_t *
 	return len;
 }
 
-static int64_t client(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n, bool last)
+static int64_t client(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n,
+		      bool last)
 {
 	size_t body, see;
 	uint32_t len;
@@ -230,17 +249,28 @@ static int64_t client(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	if (!s->first_type && strchr("PBDC", p[0]))
 		s->first_type = p[0];
 	switch (p[0]) {
-	case 'Q': query(c, s, p + 5, see); break;
-	case 'P': parse(c, s, p + 5, see); break;
-	case 'B': bind(c, s, p + 5, see); break;
-	case 'E': execute(c, s, p + 5, see); break;
-	case 'S': sync_batch(c, s); break;
+	case 'Q':
+		query(c, s, p + 5, see);
+		break;
+	case 'P':
+		parse(c, s, p + 5, see);
+		break;
+	case 'B':
+		bind(c, s, p + 5, see);
+		break;
+	case 'E':
+		execute(c, s, p + 5, see);
+		break;
+	case 'S':
+		sync_batch(c, s);
+		break;
 	case 'F':
 		proto_ask(c, proto_name(c, "FUNCTION CALL", 13), s->batch++);
 		break;
 	case 'C':
 		if (see > 1)
-			idtable_put(p[5] == 'S' ? &s->statements : &s->portals, idtable_text(p + 6, text_size(p + 6, see - 1)), 0);
+			idtable_put(p[5] == 'S' ? &s->statements : &s->portals,
+				    idtable_text(p + 6, text_size(p + 6, see - 1)), 0);
 		break;
 	}
 	return (int64_t)len + 1;
@@ -266,7 +296,10 @@ static void settle(struct proto_conn *c, struct postgres *s, struct proto_pendin
 {
 	bool failed = q->tag == TAG_ERROR || (q->tag == TAG_OPEN && s->failed);
 
-	proto_answer(c, q, failed ? PROTO_ERROR : PROTO_OK, q->tag == TAG_ERROR ? s->status : failed ? "skipped" : "");
+	proto_answer(c, q, failed ? PROTO_ERROR : PROTO_OK,
+		     q->tag == TAG_ERROR ? s->status :
+		     failed              ? "skipped" :
+					   "");
 }
 
 /* One statement is done; of a Q with several only the whole counts. */
@@ -275,7 +308,8 @@ static void complete(struct proto_conn *c, struct postgres *s, uint32_t tag)
 	struct proto_pending *q = proto_oldest(c);
 	uint64_t batch = q ? q->id : 0;
 
-	if (q && q->tag == TAG_OK && q->live) { /* an execute before this one in the batch, if there is one */
+	/* an execute before this one in the batch, if there is one */
+	if (q && q->tag == TAG_OK && q->live) {
 		struct proto_pending *next = proto_second(c);
 
 		if (next && next->id == batch) {
@@ -297,7 +331,8 @@ static void ready(struct proto_conn *c, struct postgres *s)
 	s->failed = false;
 }
 
-static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n, bool last)
+static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p, size_t n,
+		      bool last)
 {
 	struct proto_pending *q;
 	uint32_t len;
@@ -330,7 +365,10 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 		complete(c, s, TAG_ERROR);
 		s->failed = true;
 		break;
-	case 'C': case 'I': case 's': case 'V':
+	case 'C':
+	case 'I':
+	case 's':
+	case 'V':
 		complete(c, s, TAG_OK);
 		break;
 	case 'Z':
@@ -342,7 +380,8 @@ static int64_t server(struct proto_conn *c, struct postgres *s, const uint8_t *p
 	return (int64_t)len + 1;
 }
 
-static int64_t postgres_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t postgres_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			     bool last)
 {
 	struct postgres *s = proto_state(c);
 

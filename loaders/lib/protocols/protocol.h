@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * protocol: what a protocol's file implements, and what it may ask of the connection. Private to this room; who brings pieces
- * includes conn.h.
+ * protocol: what a protocol's file implements, and what it may ask of the connection. Private to
+ * this room; who brings pieces includes conn.h.
  *
- * A protocol sees each side's stream as contiguous bytes from a message boundary on. `step` takes one message (or a part that
- * it knows to begin and end: a chunk, a frame) and says how long it is, which may be more than is there: what it did not look at is
- * passed over without being copied or kept. Where bytes are missing the connection calls `step` a last time with what it has
+ * A protocol sees each side's stream as contiguous bytes from a message boundary on. `step` takes
+ * one message (or a part that it knows to begin and end: a chunk, a frame) and says how long it is,
+ * which may be more than is there: what it did not look at is passed over without being copied or
+ * kept. Where bytes are missing the connection calls `step` a last time with what it has
  * (`last`); then `lost`; then looks at each further byte whether a message `starts` there.
  *
- * Matching. `in_order`: answers come in the order of the questions. The connection then keeps a mark among them where questions or
- * answers may have been lost; from there on nothing is matched until the client speaks again after the server did. Else
- * the protocol finds a question by its id.
+ * Matching. `in_order`: answers come in the order of the questions. The connection then keeps a
+ * mark among them where questions or answers may have been lost; from there on nothing is matched
+ * until the client speaks again after the server did. Else the protocol finds a question by its id.
  */
 #ifndef SONDE_PROTOCOLS_PROTOCOL_H
 #define SONDE_PROTOCOLS_PROTOCOL_H
@@ -18,71 +19,78 @@
 #include "loaders/lib/protocols/bytes.h"
 #include "loaders/lib/protocols/conn.h"
 
-#define PROTO_MORE   0            /* step: the message goes on beyond n, and what is missing must be seen */
-#define PROTO_LOST   (-1)         /* step: no message begins here, or its end cannot be known */
-#define PROTO_ALL    INT64_MAX    /* step: all that this side will ever send */
+/* step: the message goes on beyond n, and what is missing must be seen */
+#define PROTO_MORE     0
+#define PROTO_LOST     (-1)      /* step: no message begins here, or its end cannot be known */
+#define PROTO_ALL      INT64_MAX /* step: all that this side will ever send */
 #define PROTO_STEP_MAX (1ll << 40)
 
-#define PROTO_LOOK   4096         /* more of a text than this nobody reads */
+#define PROTO_LOOK 4096 /* more of a text than this nobody reads */
 
-/* What was seen of a connection before it is known whose it is: each side's bytes from its first piece on. */
+/* What was seen of a connection before it is known whose it is: each side's bytes from its first
+ * piece on. */
 struct proto_first {
 	const uint8_t *client, *server;
 	size_t n_client, n_server;
-	bool begun;               /* both streams are seen from their first byte on */
-	bool datagram;            /* each piece is a message of its own */
-	uint16_t port;            /* the server's, 0: unknown. Only to choose between what fits as well */
+	bool begun;    /* both streams are seen from their first byte on */
+	bool datagram; /* each piece is a message of its own */
+	uint16_t port; /* the server's, 0: unknown. Only to choose between what fits as well */
 };
 
 enum proto_guess { PROTO_NO, PROTO_MAYBE /* more bytes, please */, PROTO_YES };
 
 /* A question that has no answer yet. */
 struct proto_pending {
-	uint64_t id;              /* the protocol's own */
-	uint32_t operation;       /* proto_name */
-	uint32_t tag;             /* the protocol's own */
-	int64_t begin_ns, sent_ns;/* its first byte, its last so far */
-	int64_t came_ns;          /* proto_request.came_ns */
-	int64_t first_ns;         /* the answer's first byte; 0: none yet */
+	uint64_t id;               /* the protocol's own */
+	uint32_t operation;        /* proto_name */
+	uint32_t tag;              /* the protocol's own */
+	int64_t begin_ns, sent_ns; /* its first byte, its last so far */
+	int64_t came_ns;           /* proto_request.came_ns */
+	int64_t first_ns;          /* the answer's first byte; 0: none yet */
 	uint64_t request_bytes, response_bytes;
-	char *trace;              /* the id of a trace that it carries; NULL: none */
-	uint64_t caller;          /* proto_request.caller */
-	uint64_t begin_pos;       /* of its message's first byte */
-	bool live, hole;          /* answered ones stay until those before them are; hole: see above */
-	bool doubt;               /* its answer may have been among bytes that are missing */
+	char *trace;        /* the id of a trace that it carries; NULL: none */
+	uint64_t caller;    /* proto_request.caller */
+	uint64_t begin_pos; /* of its message's first byte */
+	bool live, hole;    /* answered ones stay until those before them are; hole: see above */
+	bool doubt;         /* its answer may have been among bytes that are missing */
 };
 
 struct protocol {
-	const char *name;         /* "http", as it is shown */
+	const char *name; /* "http", as it is shown */
 	bool in_order;
-	bool datagram;            /* only of datagrams */
-	bool stream_too;          /* with `datagram`: of both */
-	size_t state_size;        /* of proto_conn.state, zeroed at the start */
+	bool datagram;     /* only of datagrams */
+	bool stream_too;   /* with `datagram`: of both */
+	size_t state_size; /* of proto_conn.state, zeroed at the start */
 	enum proto_guess (*recognise)(const struct proto_first *f);
 	/* Begin a state; `begun`: the stream is seen from its start. May be NULL. */
 	void (*begin)(struct proto_conn *c, bool begun);
-	/* See the head. `last`: the bytes after n are missing, or n is 64 KiB, which nobody may wait for; PROTO_MORE is then as PROTO_LOST. */
-	int64_t (*step)(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last);
-	/* Could a message of this side begin here? Only after a loss, at any byte; must be hard to satisfy by chance. NULL: a loss ends all. */
+	/* See the head. `last`: the bytes after n are missing, or n is 64 KiB, which nobody may
+	 * wait for; PROTO_MORE is then as PROTO_LOST. */
+	int64_t (*step)(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			bool last);
+	/* Could a message of this side begin here? Only after a loss, at any byte; must be hard to
+	 * satisfy by chance. NULL: a loss ends all. */
 	bool (*starts)(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n);
 	/* Bytes of this side are missing: what is half done is over. May be NULL. */
 	void (*lost)(struct proto_conn *c, enum proto_side from);
 	/* This side will send no more. May be NULL. */
 	void (*ended)(struct proto_conn *c, enum proto_side from);
-	void (*release)(struct proto_conn *c);  /* what the state holds. May be NULL */
+	void (*release)(struct proto_conn *c); /* what the state holds. May be NULL */
 };
 
-extern const struct protocol *const PROTOCOLS[]; /* NULL-terminated, in the order of asking: the plainest sign first */
+extern const struct protocol
+	*const PROTOCOLS[]; /* NULL-terminated, in the order of asking: the plainest sign first */
 
 struct proto_dir {
-	uint8_t *buf;             /* the unfinished message; NULL while there is none */
+	uint8_t *buf; /* the unfinished message; NULL while there is none */
 	size_t len, cap;
-	uint64_t buf_pos;         /* of its first byte */
-	uint64_t pos;             /* of the next byte that is expected */
-	uint64_t skip;            /* bytes until the next boundary */
-	int64_t begin_ns, came_ns; /* the first byte of the message at hand: as a piece's at_ns and came_ns */
+	uint64_t buf_pos; /* of its first byte */
+	uint64_t pos;     /* of the next byte that is expected */
+	uint64_t skip;    /* bytes until the next boundary */
+	int64_t begin_ns,
+		came_ns; /* the first byte of the message at hand: as a piece's at_ns and came_ns */
 	uint64_t blind_bytes;
-	bool synced, ended, met;  /* met: something was seen, so pos holds */
+	bool synced, ended, met;       /* met: something was seen, so pos holds */
 	bool skipping_all, in_message; /* in_message: passed is to be told at the end of skip */
 };
 
@@ -91,7 +99,7 @@ struct proto_conn {
 	const struct protocol *protocol; /* NULL: not known yet */
 	void *state;
 	void *user;
-	int64_t now_ns, came_ns;  /* of the piece at hand */
+	int64_t now_ns, came_ns; /* of the piece at hand */
 	struct proto_dir dir[2];
 	struct proto_pending *pending; /* a ring of cap (a power of two) */
 	uint32_t head, count, cap;
@@ -100,18 +108,18 @@ struct proto_conn {
 		enum proto_result result;
 		char status[PROTO_STATUS_MAX];
 		bool set;
-	} done;                   /* answered, its last byte not yet seen */
-	struct proto_seen *seen;  /* while not known: the pieces so far */
+	} done;                  /* answered, its last byte not yet seen */
+	struct proto_seen *seen; /* while not known: the pieces so far */
 	uint32_t n_tries;
-	enum proto_side before;   /* who sent the piece before this */
+	enum proto_side before; /* who sent the piece before this */
 	uint16_t port;
-	const uint8_t *piece;     /* its bytes: where p is this, a piece begins */
+	const uint8_t *piece;       /* its bytes: where p is this, a piece begins */
 	uint64_t piece_pos, at_pos; /* of its first byte; of that of the message at hand */
-	size_t piece_len, needed; /* how many; up to where they were looked at */
-	size_t looked;            /* a step's: so many bytes of its message it looked at; 0: all */
-	bool together;            /* proto_piece's */
-	bool asked;               /* by the step at hand */
-	bool turn;                /* the piece at hand is the first of its side after the other's */
+	size_t piece_len, needed;   /* how many; up to where they were looked at */
+	size_t looked; /* a step's: so many bytes of its message it looked at; 0: all */
+	bool together; /* proto_piece's */
+	bool asked;    /* by the step at hand */
+	bool turn;     /* the piece at hand is the first of its side after the other's */
 	bool begun, datagram, role_known, turned, given_up, any_before;
 };
 
@@ -122,12 +130,15 @@ static inline void *proto_state(struct proto_conn *c)
 
 /* A number for this text, in `c`'s table of operations; too many: that of "<other>". */
 uint32_t proto_name(struct proto_conn *c, const char *text, size_t n);
-uint32_t proto_namef(struct proto_conn *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+uint32_t proto_namef(struct proto_conn *c, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 /*
- * A path or a key as routes_name makes it, among those of the same service: the host that was asked for, where one was named that is no
- * address; else the server's port. What one service has many of must not fold another's names.
+ * A path or a key as routes_name makes it, among those of the same service: the host that was asked
+ * for, where one was named that is no address; else the server's port. What one service has many of
+ * must not fold another's names.
  */
-size_t proto_route(struct proto_conn *c, const void *host, size_t n_host, const uint8_t *path, size_t n, char mark, char *out);
+size_t proto_route(struct proto_conn *c, const void *host, size_t n_host, const uint8_t *path,
+		   size_t n, char mark, char *out);
 const char *proto_name_text(const struct proto_conn *c, uint32_t name);
 static inline enum proto_payload proto_payload(const struct proto_conn *c)
 {
@@ -147,8 +158,10 @@ struct proto_pending *proto_find(struct proto_conn *c, uint64_t id);
 struct proto_pending *proto_between(struct proto_conn *c, uint64_t low, uint64_t high);
 /* The message at hand brings an answer's first bytes, as far as it has none yet. */
 void proto_first_byte(struct proto_conn *c, struct proto_pending *p);
-/* The message at hand is the last of its answer; it is told when that has passed. `status`: "" or a word, cut to PROTO_STATUS_MAX. */
-void proto_answer(struct proto_conn *c, struct proto_pending *p, enum proto_result result, const char *status);
+/* The message at hand is the last of its answer; it is told when that has passed. `status`: "" or a
+ * word, cut to PROTO_STATUS_MAX. */
+void proto_answer(struct proto_conn *c, struct proto_pending *p, enum proto_result result,
+		  const char *status);
 /* As proto_answer, of what no latency is told of: a stream has begun. */
 void proto_opened(struct proto_conn *c, struct proto_pending *p, const char *status);
 /* It was none. */

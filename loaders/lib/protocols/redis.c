@@ -5,10 +5,12 @@
  *   request   *N CRLF ($LEN CRLF DATA CRLF)*N, or inline: WORDS CRLF
  *   reply     +text CRLF  -error CRLF  :int CRLF  _ CRLF  #t CRLF  ,double CRLF  (bignum CRLF
  *             $LEN CRLF DATA CRLF (LEN -1: null)   =LEN, !LEN: as $
- *             *N CRLF items  ~N: as *  >N: a push, no reply  %N: 2N items  |N: 2N items of attributes before the reply
+ *             *N CRLF items  ~N: as *  >N: a push, no reply  %N: 2N items  |N: 2N items of
+ * attributes before the reply
  *
- * A reply is over when as many items have passed as its heads announced: a counter, whatever the nesting. Replies come in order.
- * SUBSCRIBE has a reply for each channel; messages of channels are no replies. PSYNC and SYNC turn the connection into a stream.
+ * A reply is over when as many items have passed as its heads announced: a counter, whatever the
+ * nesting. Replies come in order. SUBSCRIBE has a reply for each channel; messages of channels are
+ * no replies. PSYNC and SYNC turn the connection into a stream.
  *
  * Operation: COMMAND KEY, the key by route.h with ':'. An error's status is its first word.
  */
@@ -27,14 +29,15 @@
 #define WORD        16
 
 struct redis {
-	int64_t args_left;        /* of the request at hand */
-	int64_t items_left;       /* of the reply at hand; 0: none */
+	int64_t args_left;                  /* of the request at hand */
+	int64_t items_left;                 /* of the reply at hand; 0: none */
 	bool push, message, confirm, error; /* what the reply at hand is */
 	char status[16];
 	bool stream, quiet, skip_one, subscribed;
 };
 
-/* $N CRLF and the like: the number after the sign; its line's size, 0: not whole, SIZE_MAX: wrong. */
+/* $N CRLF and the like: the number after the sign; its line's size, 0: not whole, SIZE_MAX: wrong.
+ */
 static size_t number_line(const uint8_t *p, size_t n, int64_t *value)
 {
 	size_t i = 1;
@@ -64,18 +67,26 @@ static bool word_in(const char *const *words, const char *word)
 }
 
 /* The command in capitals, its key's pattern or its subcommand. */
-static uint32_t operation(struct proto_conn *c, const uint8_t *cmd, size_t n_cmd, const uint8_t *key, size_t n_key)
+static uint32_t operation(struct proto_conn *c, const uint8_t *cmd, size_t n_cmd,
+			  const uint8_t *key, size_t n_key)
 {
-	static const char *const two[] = {"ACL", "CLIENT", "CLUSTER", "COMMAND", "CONFIG", "DEBUG", "FUNCTION", "LATENCY", "MEMORY", "MODULE",
-					  "OBJECT", "PUBSUB", "SCRIPT", "SLOWLOG", "XGROUP", "XINFO", NULL};
-	static const char *const alone[] = {"AUTH", "DBSIZE", "ECHO", "EVAL", "EVALSHA", "EVALSHA_RO", "EVAL_RO", "EXEC", "FCALL", "FCALL_RO",
-					    "FLUSHALL", "FLUSHDB", "HELLO", "INFO", "KEYS", "MIGRATE", "MULTI", "PING", "PSYNC", "REPLCONF",
-					    "RESET", "SCAN", "SELECT", "SHUTDOWN", "SWAPDB", "WAIT", NULL};
+	static const char *const two[] = {"ACL",    "CLIENT",   "CLUSTER", "COMMAND", "CONFIG",
+					  "DEBUG",  "FUNCTION", "LATENCY", "MEMORY",  "MODULE",
+					  "OBJECT", "PUBSUB",   "SCRIPT",  "SLOWLOG", "XGROUP",
+					  "XINFO",  NULL};
+	static const char *const alone[] = {
+		"AUTH", "DBSIZE",  "ECHO",     "EVAL",     "EVALSHA", "EVALSHA_RO", "EVAL_RO",
+		"EXEC", "FCALL",   "FCALL_RO", "FLUSHALL", "FLUSHDB", "HELLO",      "INFO",
+		"KEYS", "MIGRATE", "MULTI",    "PING",     "PSYNC",   "REPLCONF",   "RESET",
+		"SCAN", "SELECT",  "SHUTDOWN", "SWAPDB",   "WAIT",    NULL};
 	char word[COMMAND_MAX + 1], name[COMMAND_MAX + 2 + ROUTE_MAX];
 	uint8_t clean[128];
 	size_t n = 0;
 
-	for (; n < n_cmd && n < COMMAND_MAX && (byte_is_letter(cmd[n]) || byte_is_digit(cmd[n]) || cmd[n] == '.' || cmd[n] == '_' || cmd[n] == '-'); n++)
+	for (; n < n_cmd && n < COMMAND_MAX &&
+	       (byte_is_letter(cmd[n]) || byte_is_digit(cmd[n]) || cmd[n] == '.' || cmd[n] == '_' ||
+		cmd[n] == '-');
+	     n++)
 		word[n] = (char)(cmd[n] >= 'a' && cmd[n] <= 'z' ? cmd[n] - 32 : cmd[n]);
 	word[n] = '\0';
 	if (n < n_cmd || !n)
@@ -110,8 +121,8 @@ static bool subscribes(const uint8_t *p, size_t n)
 	return is(p, n, "subscribe") || is(p, n, "unsubscribe");
 }
 
-static void ask(struct proto_conn *c, const uint8_t *cmd, size_t n_cmd, const uint8_t *key, size_t n_key, int64_t args, const uint8_t *third,
-		size_t n_third)
+static void ask(struct proto_conn *c, const uint8_t *cmd, size_t n_cmd, const uint8_t *key,
+		size_t n_key, int64_t args, const uint8_t *third, size_t n_third)
 {
 	struct redis *s = proto_state(c);
 	uint32_t op = operation(c, cmd, n_cmd, key, n_key);
@@ -124,14 +135,18 @@ static void ask(struct proto_conn *c, const uint8_t *cmd, size_t n_cmd, const ui
 			return;
 		}
 	}
-	if (s->quiet || s->skip_one || (is(cmd, n_cmd, "REPLCONF") && key && is(key, n_key, "ACK"))) {
+	if (s->quiet || s->skip_one ||
+	    (is(cmd, n_cmd, "REPLCONF") && key && is(key, n_key, "ACK"))) {
 		s->skip_one = false;
 		proto_one_way(c, op);
 		return;
 	}
 	if (is(cmd, n_cmd, "PSYNC") || is(cmd, n_cmd, "SYNC"))
 		s->stream = true;
-	proto_ask(c, op, 0)->tag = subscribes(cmd, n_cmd) ? (uint32_t)(args > 1 ? (args - 1 < 1 << 20 ? args - 1 : 1 << 20) : 1) : 0;
+	proto_ask(c, op, 0)->tag =
+		subscribes(cmd, n_cmd) ?
+			(uint32_t)(args > 1 ? (args - 1 < 1 << 20 ? args - 1 : 1 << 20) : 1) :
+			0;
 }
 
 /* ---- requests ---- */
@@ -198,20 +213,24 @@ static int64_t request(struct proto_conn *c, const uint8_t *p, size_t n, bool la
 	want = args < 3 ? args : 3;
 	for (int64_t i = 0; i < want; i++) {
 		int64_t l = 0;
-		size_t line = at < n ? (p[at] == '$' ? number_line(p + at, n - at, &l) : SIZE_MAX) : 0;
+		size_t line =
+			at < n ? (p[at] == '$' ? number_line(p + at, n - at, &l) : SIZE_MAX) : 0;
 
 		if (line == SIZE_MAX || l < 0 || (!i && l > 64))
 			return PROTO_LOST;
-		if (!line || (i == 0 && at + line + (size_t)l > n) || (i == 1 && at + line + (size_t)(l < 128 ? l : 128) > n)) {
+		if (!line || (i == 0 && at + line + (size_t)l > n) ||
+		    (i == 1 && at + line + (size_t)(l < 128 ? l : 128) > n)) {
 			if (!last || !i)
 				return PROTO_MORE;
 			want = i; /* the rest is not to be had */
 			break;
 		}
 		arg[i] = p + at + line;
-		len[i] = at + line < n ? ((size_t)l < n - at - line ? (size_t)l : n - at - line) : 0;
+		len[i] =
+			at + line < n ? ((size_t)l < n - at - line ? (size_t)l : n - at - line) : 0;
 		at += line + (size_t)l + 2;
-		if (at > n && i && i + 1 < want) { /* a long key: what follows is read after it has passed */
+		/* a long key: what follows is read after it has passed */
+		if (at > n && i && i + 1 < want) {
 			want = i + 1;
 			break;
 		}
@@ -239,7 +258,8 @@ static void reply_begins(struct redis *s, const struct proto_pending *q, const u
 		const uint8_t *w = p[0] == '-' ? p + 1 : p + whole;
 		size_t m = 0, most = p[0] == '-' ? line - 1 : n - whole;
 
-		while (m < most && m < sizeof(s->status) - 1 && ((w[m] >= 'A' && w[m] <= 'Z') || w[m] == '_')) {
+		while (m < most && m < sizeof(s->status) - 1 &&
+		       ((w[m] >= 'A' && w[m] <= 'Z') || w[m] == '_')) {
 			s->status[m] = (char)w[m];
 			m++;
 		}
@@ -252,7 +272,9 @@ static void reply_begins(struct redis *s, const struct proto_pending *q, const u
 		return;
 	p += whole + at;
 	s->confirm = (s->push || (q && q->tag)) && subscribes(p, (size_t)l);
-	s->message = (s->push || s->subscribed) && (is(p, (size_t)l, "message") || is(p, (size_t)l, "pmessage") || is(p, (size_t)l, "smessage"));
+	s->message = (s->push || s->subscribed) &&
+		     (is(p, (size_t)l, "message") || is(p, (size_t)l, "pmessage") ||
+		      is(p, (size_t)l, "smessage"));
 }
 
 static void reply_over(struct proto_conn *c)
@@ -278,19 +300,31 @@ static uint64_t item(struct redis *s, const uint8_t *p, size_t n)
 	int64_t v = 0;
 
 	switch (p[0]) {
-	case '+': case '-': case ':': case '_': case '#': case ',': case '(':
+	case '+':
+	case '-':
+	case ':':
+	case '_':
+	case '#':
+	case ',':
+	case '(':
 		line = bytes_line(p, n, &whole);
 		if (line == SIZE_MAX)
 			return n > PROTO_LOOK ? SIZE_MAX : 0;
 		s->items_left--;
 		return whole;
-	case '$': case '=': case '!':
+	case '$':
+	case '=':
+	case '!':
 		line = number_line(p, n, &v);
 		if (!line || line == SIZE_MAX)
 			return line;
 		s->items_left--;
 		return v < 0 ? line : line + (uint64_t)v + 2;
-	case '*': case '~': case '>': case '%': case '|':
+	case '*':
+	case '~':
+	case '>':
+	case '%':
+	case '|':
 		line = number_line(p, n, &v);
 		if (!line || line == SIZE_MAX)
 			return line;
@@ -307,10 +341,12 @@ static bool string_is_here(const uint8_t *p, size_t n)
 	int64_t len = 0;
 	size_t line = number_line(p, n, &len);
 
-	return line == SIZE_MAX || (line && (len < 0 || n - line >= (size_t)(len < WORD ? len : WORD)));
+	return line == SIZE_MAX ||
+	       (line && (len < 0 || n - line >= (size_t)(len < WORD ? len : WORD)));
 }
 
-/* What a reply is (an error's word, a push's or a subscription's kind) stands in its first string. */
+/* What a reply is (an error's word, a push's or a subscription's kind) stands in its first string.
+ */
 static bool first_word_is_here(const uint8_t *p, size_t n)
 {
 	int64_t items = 0;
@@ -362,7 +398,8 @@ static int64_t reply(struct proto_conn *c, const uint8_t *p, size_t n, bool last
 	return (int64_t)end;
 }
 
-static int64_t redis_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t redis_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			  bool last)
 {
 	struct redis *s = proto_state(c);
 	struct proto_pending *q;
@@ -427,8 +464,11 @@ static int reply_begins_here(const uint8_t *p, size_t n)
 
 static enum proto_guess redis_recognise(const struct proto_first *f)
 {
-	static const char *const plain[] = {"PING", "INFO", "GET", "SET", "INCR", "DEL", "AUTH", "SELECT", "QUIT", "ECHO", "EXISTS", "MONITOR", NULL};
-	int q = command_begins(f->client, f->n_client), r = reply_begins_here(f->server, f->n_server);
+	static const char *const plain[] = {"PING",   "INFO",    "GET",    "SET",  "INCR",
+					    "DEL",    "AUTH",    "SELECT", "QUIT", "ECHO",
+					    "EXISTS", "MONITOR", NULL};
+	int q = command_begins(f->client, f->n_client),
+	    r = reply_begins_here(f->server, f->n_server);
 	size_t whole, line, i = 0;
 	char word[12];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* route: see the header. A tree of parts; a place that got too many siblings drops them and has one child from then on. */
+/* route: see the header. A tree of parts; a place that got too many siblings drops them and has one
+ * child from then on. */
 #include "loaders/lib/protocols/route.h"
 
 #include <stdlib.h>
@@ -12,14 +13,14 @@
 
 #define NODES_MAX 50000
 #define PART_MAX  64
-#define TOKEN     24          /* as long, with a digit: nobody's word */
+#define TOKEN     24 /* as long, with a digit: nobody's word */
 #define HEX       8
 
 struct route {
-	uint64_t hash;            /* of the part; the part itself is not needed */
+	uint64_t hash; /* of the part; the part itself is not needed */
 	struct route *next, *children;
 	uint32_t n_children;
-	bool any;                 /* its children are {name} */
+	bool any; /* its children are {name} */
 };
 
 struct places {
@@ -30,8 +31,8 @@ struct places {
 #define SLOTS (2 * 1024) /* a power of two, twice ROUTE_SERVICES */
 
 struct routes {
-	struct places shared;         /* of all services for which there is no more room */
-	struct places *of[SLOTS];     /* open addresses */
+	struct places shared;     /* of all services for which there is no more room */
+	struct places *of[SLOTS]; /* open addresses */
 	uint32_t n_services, n_nodes;
 };
 
@@ -97,7 +98,8 @@ static bool is_hex(uint8_t c)
 
 bool route_is_id(const uint8_t *p, size_t n)
 {
-	size_t digits = 0, hex = 0, dashes = 0, piece = 0, longest = 0; /* between dots: containerd.services.tasks.v1 is words */
+	size_t digits = 0, hex = 0, dashes = 0, piece = 0,
+	       longest = 0; /* between dots: containerd.services.tasks.v1 is words */
 
 	for (size_t i = 0; i < n; i++) {
 		digits += byte_is_digit(p[i]);
@@ -128,7 +130,8 @@ static struct route *child(struct routes *r, struct route *at, uint64_t hash)
 }
 
 /* One part to `out`; the place that it leads to, NULL: the tree is full. */
-static struct route *part(struct routes *r, struct route *at, const uint8_t *p, size_t n, char *out, size_t *len)
+static struct route *part(struct routes *r, struct route *at, const uint8_t *p, size_t n, char *out,
+			  size_t *len)
 {
 	const char *text = (const char *)p;
 	struct route *to;
@@ -164,7 +167,8 @@ static struct route *part(struct routes *r, struct route *at, const uint8_t *p, 
 	return to;
 }
 
-size_t routes_name(struct routes *r, uint64_t service, const uint8_t *path, size_t n, char mark, char out[ROUTE_MAX])
+size_t routes_name(struct routes *r, uint64_t service, const uint8_t *path, size_t n, char mark,
+		   char out[ROUTE_MAX])
 {
 	struct places *p = places_of(r, service);
 	struct route *at = mark == '/' ? &p->paths : &p->keys;
@@ -186,7 +190,8 @@ size_t routes_name(struct routes *r, uint64_t service, const uint8_t *path, size
 			len += 3;
 			break;
 		}
-		while (i < n && path[i] != (uint8_t)mark && !(mark == '/' && (path[i] == '?' || path[i] == '#')))
+		while (i < n && path[i] != (uint8_t)mark &&
+		       !(mark == '/' && (path[i] == '?' || path[i] == '#')))
 			i++;
 		at = part(r, at, path + from, i - from, out, &len);
 	}
@@ -194,7 +199,8 @@ size_t routes_name(struct routes *r, uint64_t service, const uint8_t *path, size
 	return len;
 }
 
-const char *routes_again(struct routes *r, uint64_t service, const char *name, size_t head_len, const char *path, char mark, char *now)
+const char *routes_again(struct routes *r, uint64_t service, const char *name, size_t head_len,
+			 const char *path, char mark, char *now)
 {
 	char out[ROUTE_MAX];
 	size_t n = routes_name(r, service, (const uint8_t *)path, strlen(path), mark, out);

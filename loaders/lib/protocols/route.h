@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * route: paths and keys as few names. A part that has the shape of an id (digits, a UUID, hexadecimal digits, a mail address, a long
- * token) becomes {id} by itself; a place with more than ROUTE_SIBLINGS different parts becomes {name} once they have been seen. Each service has
- * places of its own, up to ROUTE_SERVICES of them: those after that share theirs.
+ * route: paths and keys as few names. A part that has the shape of an id (digits, a UUID,
+ * hexadecimal digits, a mail address, a long token) becomes {id} by itself; a place with more than
+ * ROUTE_SIBLINGS different parts becomes {name} once they have been seen. Each service has places
+ * of its own, up to ROUTE_SERVICES of them: those after that share theirs.
  */
 #ifndef SONDE_PROTOCOLS_ROUTE_H
 #define SONDE_PROTOCOLS_ROUTE_H
@@ -13,18 +14,23 @@
 
 #define ROUTE_SIBLINGS 40
 #define ROUTE_SERVICES 1000
-#define ROUTE_PARTS    10     /* of a path; what follows is "..." */
-#define ROUTE_MAX      200    /* bytes that come out, with the NUL */
+#define ROUTE_PARTS    10  /* of a path; what follows is "..." */
+#define ROUTE_MAX      200 /* bytes that come out, with the NUL */
 
 struct routes;
 
 struct routes *routes_new(void);
 void routes_free(struct routes *r);
-/* `service`: any number that stands for it. A path of n bytes (a query or fragment is left away), or a key whose parts are parted by `mark`. Returns bytes in `out`. */
-size_t routes_name(struct routes *r, uint64_t service, const uint8_t *path, size_t n, char mark, char out[ROUTE_MAX]);
-/* `name` (head_len bytes of head, then a path that routes_name made) as it would be made now. `now` has PROTO_NAME_MAX bytes. */
-const char *routes_again(struct routes *r, uint64_t service, const char *name, size_t head_len, const char *path, char mark, char *now);
-/* Is a host (with its port, or without) an address or localhost? Then it says no more than the service does. */
+/* `service`: any number that stands for it. A path of n bytes (a query or fragment is left away),
+ * or a key whose parts are parted by `mark`. Returns bytes in `out`. */
+size_t routes_name(struct routes *r, uint64_t service, const uint8_t *path, size_t n, char mark,
+		   char out[ROUTE_MAX]);
+/* `name` (head_len bytes of head, then a path that routes_name made) as it would be made now. `now`
+ * has PROTO_NAME_MAX bytes. */
+const char *routes_again(struct routes *r, uint64_t service, const char *name, size_t head_len,
+			 const char *path, char mark, char *now);
+/* Is a host (with its port, or without) an address or localhost? Then it says no more than the
+ * service does. */
 bool route_is_address(const uint8_t *host, size_t n);
 /* Has this part of a path the shape of an id? */
 bool route_is_id(const uint8_t *p, size_t n);

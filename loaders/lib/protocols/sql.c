@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sql: see the header. One pass over the text; lists are folded at the end of what has come out so far. */
+/* sql: see the header. One pass over the text; lists are folded at the end of what has come out so
+ * far. */
 #include "loaders/lib/protocols/sql.h"
 
 #include <string.h>
@@ -11,7 +12,7 @@ struct sql {
 	size_t n, i;
 	char *out;
 	size_t len;
-	bool space, full;         /* white space was there since the last token */
+	bool space, full; /* white space was there since the last token */
 	enum sql_dialect dialect;
 };
 
@@ -40,7 +41,8 @@ static bool ends(const struct sql *s, const char *text)
 /* Space before the token that comes: as in the source, but for commas and parentheses. */
 static void gap(struct sql *s, uint8_t next)
 {
-	bool space = s->space && s->len && next != ',' && next != ')' && next != ';' && !ends(s, "(");
+	bool space =
+		s->space && s->len && next != ',' && next != ')' && next != ';' && !ends(s, "(");
 
 	s->space = false;
 	if (space || ends(s, ","))
@@ -98,7 +100,8 @@ static bool dollar_quoted(struct sql *s)
 {
 	size_t from = s->i, tag = from + 1, i;
 
-	while (tag < s->n && (byte_is_letter(s->p[tag]) || s->p[tag] == '_' || (tag > from + 1 && byte_is_digit(s->p[tag]))))
+	while (tag < s->n && (byte_is_letter(s->p[tag]) || s->p[tag] == '_' ||
+			      (tag > from + 1 && byte_is_digit(s->p[tag]))))
 		tag++;
 	if (tag >= s->n || s->p[tag] != '$')
 		return false;
@@ -137,8 +140,9 @@ static bool comment(struct sql *s)
 
 static void number(struct sql *s)
 {
-	while (s->i < s->n && (is_word(s->p[s->i]) || s->p[s->i] == '.' ||
-			       ((s->p[s->i] == '-' || s->p[s->i] == '+') && (s->p[s->i - 1] | 0x20) == 'e')))
+	while (s->i < s->n &&
+	       (is_word(s->p[s->i]) || s->p[s->i] == '.' ||
+		((s->p[s->i] == '-' || s->p[s->i] == '+') && (s->p[s->i - 1] | 0x20) == 'e')))
 		s->i++;
 	literal(s);
 }
@@ -151,7 +155,8 @@ static void word(struct sql *s)
 	while (s->i < s->n && is_word(s->p[s->i]))
 		s->i++;
 	n = s->i - from;
-	if (n == 1 && s->i < s->n && s->p[s->i] == '\'' && (c == 'e' || c == 'b' || c == 'x' || c == 'n')) {
+	if (n == 1 && s->i < s->n && s->p[s->i] == '\'' &&
+	    (c == 'e' || c == 'b' || c == 'x' || c == 'n')) {
 		quoted(s, '\'', c == 'e' || s->dialect != SQL_STANDARD);
 		literal(s);
 		return;
@@ -182,7 +187,9 @@ static void token(struct sql *s)
 		number(s);
 	} else if (c == '$' && s->dialect != SQL_MYSQL && dollar_quoted(s)) {
 		literal(s);
-	} else if (byte_is_digit(c) || (c == '.' && from + 1 < s->n && byte_is_digit(s->p[from + 1]) && !(from && is_word(s->p[from - 1])))) {
+	} else if (byte_is_digit(c) ||
+		   (c == '.' && from + 1 < s->n && byte_is_digit(s->p[from + 1]) &&
+		    !(from && is_word(s->p[from - 1])))) {
 		number(s);
 	} else if (is_word(c)) {
 		word(s);
@@ -199,7 +206,8 @@ static void token(struct sql *s)
 	}
 }
 
-size_t sql_operation(const uint8_t *p, size_t n, bool cut, enum sql_dialect dialect, enum proto_payload payload, char out[SQL_MAX])
+size_t sql_operation(const uint8_t *p, size_t n, bool cut, enum sql_dialect dialect,
+		     enum proto_payload payload, char out[SQL_MAX])
 {
 	struct sql s = {.p = p, .n = n, .out = out, .dialect = dialect};
 
@@ -210,7 +218,8 @@ size_t sql_operation(const uint8_t *p, size_t n, bool cut, enum sql_dialect dial
 	}
 	while (payload != PROTO_FULL && s.i < n && !s.full) {
 		token(&s);
-		if (payload == PROTO_NONE && s.len && (!byte_is_letter((uint8_t)out[s.len - 1]) || s.i >= n || !is_word(p[s.i])))
+		if (payload == PROTO_NONE && s.len &&
+		    (!byte_is_letter((uint8_t)out[s.len - 1]) || s.i >= n || !is_word(p[s.i])))
 			break;
 	}
 	while (s.len && (out[s.len - 1] == ';' || out[s.len - 1] == ' '))
@@ -226,7 +235,8 @@ size_t sql_operation(const uint8_t *p, size_t n, bool cut, enum sql_dialect dial
 size_t sql_trace(const uint8_t *p, size_t n, const uint8_t **at)
 {
 	static const char key[] = "traceparent='00-";
-	const uint8_t *c = memmem(p, n, "/*", 2), *t = c ? memmem(c, (size_t)(p + n - c), key, sizeof(key) - 1) : NULL;
+	const uint8_t *c = memmem(p, n, "/*", 2),
+		      *t = c ? memmem(c, (size_t)(p + n - c), key, sizeof(key) - 1) : NULL;
 
 	if (!t || (size_t)(p + n - t) < sizeof(key) - 1 + 32)
 		return 0;

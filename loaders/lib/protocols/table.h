@@ -5,9 +5,10 @@
 
 #include "loaders/lib/protocols/protocol.h"
 
-extern const struct protocol protocol_http, protocol_websocket, protocol_http2, protocol_fastcgi, protocol_postgres, protocol_mysql,
-	protocol_redis, protocol_dns, protocol_memcached, protocol_mongo, protocol_kafka, protocol_amqp, protocol_nats, protocol_mqtt,
-	protocol_cassandra, protocol_zookeeper, protocol_dubbo, protocol_foundationdb, protocol_clickhouse,
-	protocol_tls;
+extern const struct protocol protocol_http, protocol_websocket, protocol_http2, protocol_fastcgi,
+	protocol_postgres, protocol_mysql, protocol_redis, protocol_dns, protocol_memcached,
+	protocol_mongo, protocol_kafka, protocol_amqp, protocol_nats, protocol_mqtt,
+	protocol_cassandra, protocol_zookeeper, protocol_dubbo, protocol_foundationdb,
+	protocol_clickhouse, protocol_tls;
 
 #endif

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls: RFC 8446, RFC 5246. What can be said of it without keys: whom the client wants, what both agreed on, whether it failed.
+ * tls: RFC 8446, RFC 5246. What can be said of it without keys: whom the client wants, what both
+ * agreed on, whether it failed.
  *
  *   record     TYPE:8 (20 change cipher, 21 alert, 22 handshake, 23 data) 3 MINOR:8 LEN:16
  *   handshake  TYPE:8 (1 client hello, 2 server hello) LEN:24 ...
- *   hello      VERSION:16 RANDOM:32 SESSION:8+ | client: CIPHERS:16+ COMPRESSION:8+ | server: CIPHER:16 COMPRESSION:8 | EXTENSIONS:16+
- *   extension  0 server name, 16 ALPN, 43 versions (server hello: the one chosen)
+ *   hello      VERSION:16 RANDOM:32 SESSION:8+ | client: CIPHERS:16+ COMPRESSION:8+ | server:
+ * CIPHER:16 COMPRESSION:8 | EXTENSIONS:16+ extension  0 server name, 16 ALPN, 43 versions (server
+ * hello: the one chosen)
  *
- * Operation: TLS SNI (ALPN); the status is the version, or the alert that ended it. One handshake is one request, answered when the server
- * begins to encrypt; the rest of the connection is passed over. What is said inside is blind: records of data, but for those that in 1.3 end the handshake
+ * Operation: TLS SNI (ALPN); the status is the version, or the alert that ended it. One handshake
+ * is one request, answered when the server begins to encrypt; the rest of the connection is passed
+ * over. What is said inside is blind: records of data, but for those that in 1.3 end the handshake
  * (the server's before the client's first one, and that one).
  */
 #include <stdio.h>
@@ -22,8 +25,8 @@
 
 struct tls {
 	bool asked, answered, settled;
-	bool client_data;         /* the client has sent a record of data */
-	char version[8];          /* that the server chose: "1.3" */
+	bool client_data; /* the client has sent a record of data */
+	char version[8];  /* that the server chose: "1.3" */
 };
 
 struct cursor {
@@ -57,12 +60,14 @@ static struct cursor vec(struct cursor *c, int size_bytes)
 
 static bool is_record(const uint8_t *p, size_t n)
 {
-	return n >= 5 && p[0] >= 20 && p[0] <= 24 && p[1] == 3 && p[2] <= 4 && be16(p + 3) && be16(p + 3) <= RECORD_MAX;
+	return n >= 5 && p[0] >= 20 && p[0] <= 24 && p[1] == 3 && p[2] <= 4 && be16(p + 3) &&
+	       be16(p + 3) <= RECORD_MAX;
 }
 
 static bool is_hello(const uint8_t *p, size_t n, uint8_t type)
 {
-	return n >= 11 && is_record(p, n) && p[0] == 22 && p[5] == type && !p[6] && p[9] == 3 && p[10] <= 4 && be24(p + 6) + 4 <= RECORD_MAX;
+	return n >= 11 && is_record(p, n) && p[0] == 22 && p[5] == type && !p[6] && p[9] == 3 &&
+	       p[10] <= 4 && be24(p + 6) + 4 <= RECORD_MAX;
 }
 
 /* The extensions of a hello whose body begins at p. */
@@ -116,7 +121,10 @@ static void client_hello(struct proto_conn *c, const uint8_t *p, size_t n)
 			clean(&name, alpn, sizeof(alpn));
 		}
 	}
-	proto_ask(c, proto_namef(c, "TLS %s%s%s%s", *sni ? sni : "(no name)", *alpn ? " (" : "", alpn, *alpn ? ")" : ""), 0);
+	proto_ask(c,
+		  proto_namef(c, "TLS %s%s%s%s", *sni ? sni : "(no name)", *alpn ? " (" : "", alpn,
+			      *alpn ? ")" : ""),
+		  0);
 }
 
 static void settle(struct proto_conn *c, enum proto_result result, const char *status)
@@ -160,7 +168,8 @@ static void data_passed(struct proto_conn *c, enum proto_side from, size_t n)
 		c->dir[from].blind_bytes += n;
 }
 
-static int64_t tls_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t tls_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n,
+			bool last)
 {
 	struct tls *s = proto_state(c);
 	char status[PROTO_STATUS_MAX];
@@ -195,14 +204,18 @@ static int64_t tls_step(struct proto_conn *c, enum proto_side from, const uint8_
 static enum proto_guess tls_recognise(const struct proto_first *f)
 {
 	if (f->n_client < 11 && f->n_client && f->client[0] == 22)
-		return f->n_client < 3 || (f->client[1] == 3 && f->client[2] <= 4) ? PROTO_MAYBE : PROTO_NO;
+		return f->n_client < 3 || (f->client[1] == 3 && f->client[2] <= 4) ? PROTO_MAYBE :
+										     PROTO_NO;
 	if (is_hello(f->client, f->n_client, 1))
 		return PROTO_YES;
 	if (f->begun || !f->n_client || !f->n_server)
 		return !f->begun && is_hello(f->server, f->n_server, 2) ? PROTO_YES : PROTO_NO;
 	/* in the middle: a record of data on either side, and what follows it, too */
-	return is_record(f->client, f->n_client) && f->client[0] == 23 && f->client[2] == 3 && is_record(f->server, f->n_server) && f->server[0] == 23 &&
-	       f->server[2] == 3 ? PROTO_YES : PROTO_NO;
+	return is_record(f->client, f->n_client) && f->client[0] == 23 && f->client[2] == 3 &&
+			       is_record(f->server, f->n_server) && f->server[0] == 23 &&
+			       f->server[2] == 3 ?
+		       PROTO_YES :
+		       PROTO_NO;
 }
 
 static bool tls_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)

@@ -10,7 +10,9 @@
 
 static int digit(uint8_t c)
 {
-	return c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+	return c >= '0' && c <= '9'                   ? c - '0' :
+	       (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 :
+							-1;
 }
 
 static size_t digits(const uint8_t *p, size_t n)

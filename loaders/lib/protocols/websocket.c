@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * websocket: RFC 6455, after HTTP's 101. A frame:
- *   FIN:1 RSV:3 OPCODE:4 | MASK:1 LEN:7 | 126: LEN:16, 127: LEN:64 (big endian) | MASK: KEY:32 | DATA
- * Opcodes: 0 continuation, 1 text, 2 binary, 8 close, 9 ping, 10 pong. Each message of data is told as a one-way one; there is
- * no latency, as there is no question.
+ *   FIN:1 RSV:3 OPCODE:4 | MASK:1 LEN:7 | 126: LEN:16, 127: LEN:64 (big endian) | MASK: KEY:32 |
+ * DATA Opcodes: 0 continuation, 1 text, 2 binary, 8 close, 9 ping, 10 pong. Each message of data is
+ * told as a one-way one; there is no latency, as there is no question.
  */
 #include "loaders/lib/protocols/table.h"
 
@@ -11,7 +11,8 @@ static bool plausible(enum proto_side from, const uint8_t *p, size_t n)
 {
 	uint8_t op = p[0] & 15;
 
-	return n >= 2 && !(p[0] & 0x30) && (op <= 2 || (op >= 8 && op <= 10 && p[0] & 0x80 && (p[1] & 127) < 126)) &&
+	return n >= 2 && !(p[0] & 0x30) &&
+	       (op <= 2 || (op >= 8 && op <= 10 && p[0] & 0x80 && (p[1] & 127) < 126)) &&
 	       (p[1] >> 7) == (from == PROTO_CLIENT);
 }
 
@@ -22,11 +23,16 @@ static bool websocket_starts(struct proto_conn *c, enum proto_side from, const u
 	(void)c;
 	if (!plausible(from, p, n))
 		return false;
-	len = (p[1] & 127) + 2u + (from == PROTO_CLIENT ? 4 : 0); /* a small frame, and another one or the piece's end behind it */
-	return (p[1] & 127) < 126 && (len == n || (len + 2 <= n && plausible(from, p + len, n - len)));
+	len = (p[1] & 127) + 2u +
+	      (from == PROTO_CLIENT ?
+		       4 :
+		       0); /* a small frame, and another one or the piece's end behind it */
+	return (p[1] & 127) < 126 &&
+	       (len == n || (len + 2 <= n && plausible(from, p + len, n - len)));
 }
 
-static int64_t websocket_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t websocket_step(struct proto_conn *c, enum proto_side from, const uint8_t *p,
+			      size_t n, bool last)
 {
 	size_t head = 2 + (from == PROTO_CLIENT ? 4u : 0);
 	uint64_t len;
@@ -44,7 +50,8 @@ static int64_t websocket_step(struct proto_conn *c, enum proto_side from, const 
 	if (len > PROTO_STEP_MAX / 2)
 		return PROTO_LOST;
 	if ((p[0] & 15) == 1 || (p[0] & 15) == 2)
-		proto_one_way(c, proto_namef(c, "%s to %s", (p[0] & 15) == 1 ? "text" : "binary", from == PROTO_CLIENT ? "server" : "client"));
+		proto_one_way(c, proto_namef(c, "%s to %s", (p[0] & 15) == 1 ? "text" : "binary",
+					     from == PROTO_CLIENT ? "server" : "client"));
 	return (int64_t)(head + len);
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * zookeeper: ZooKeeper's client protocol (jute records, zookeeper.jute of Apache ZooKeeper). Numbers are big endian.
+ * zookeeper: ZooKeeper's client protocol (jute records, zookeeper.jute of Apache ZooKeeper).
+ * Numbers are big endian.
  *
- *   connect    LEN:32 VERSION:32 (0) ZXID:64 TIMEOUT:32 SESSION:64 PASSWORD(buffer) [READ_ONLY:8] -> LEN:32 VERSION:32 TIMEOUT:32 SESSION:64 PASSWORD ...
- *   request    LEN:32 XID:32 OP:32 [PATH: LEN:32 BYTES ...]
- *   response   LEN:32 XID:32 ZXID:64 ERROR:32 ...; XID -1: a watch's event, -2: a ping's, -4 auth's, -8 set watches'
+ *   connect    LEN:32 VERSION:32 (0) ZXID:64 TIMEOUT:32 SESSION:64 PASSWORD(buffer) [READ_ONLY:8]
+ * -> LEN:32 VERSION:32 TIMEOUT:32 SESSION:64 PASSWORD ... request    LEN:32 XID:32 OP:32 [PATH:
+ * LEN:32 BYTES ...] response   LEN:32 XID:32 ZXID:64 ERROR:32 ...; XID -1: a watch's event, -2: a
+ * ping's, -4 auth's, -8 set watches'
  *
- * Matched by xid, in order. Operation: the op and its path, as a route. An error is told by its name; "no node" and "node exists" are answers
- * like others.
+ * Matched by xid, in order. Operation: the op and its path, as a route. An error is told by its
+ * name; "no node" and "node exists" are answers like others.
  */
 #include <stdio.h>
 
@@ -31,12 +33,35 @@ static const char *op_name(int32_t op, bool *path)
 		int32_t op;
 		const char *name;
 		bool path;
-	} ops[] = {{1, "create", true}, {2, "delete", true}, {3, "exists", true}, {4, "getData", true}, {5, "setData", true}, {6, "getACL", true},
-		   {7, "setACL", true}, {8, "getChildren", true}, {9, "sync", true}, {11, "ping", false}, {12, "getChildren2", true}, {13, "check", true},
-		   {14, "multi", false}, {15, "create2", true}, {16, "reconfig", false}, {17, "checkWatches", true}, {18, "removeWatches", true},
-		   {19, "createContainer", true}, {21, "createTTL", true}, {22, "multiRead", false}, {100, "auth", false}, {101, "setWatches", false},
-		   {102, "sasl", false}, {103, "getEphemerals", true}, {104, "getAllChildrenNumber", true}, {105, "setWatches2", false},
-		   {106, "addWatch", true}, {107, "whoAmI", false}, {-11, "closeSession", false}};
+	} ops[] = {{1, "create", true},
+		   {2, "delete", true},
+		   {3, "exists", true},
+		   {4, "getData", true},
+		   {5, "setData", true},
+		   {6, "getACL", true},
+		   {7, "setACL", true},
+		   {8, "getChildren", true},
+		   {9, "sync", true},
+		   {11, "ping", false},
+		   {12, "getChildren2", true},
+		   {13, "check", true},
+		   {14, "multi", false},
+		   {15, "create2", true},
+		   {16, "reconfig", false},
+		   {17, "checkWatches", true},
+		   {18, "removeWatches", true},
+		   {19, "createContainer", true},
+		   {21, "createTTL", true},
+		   {22, "multiRead", false},
+		   {100, "auth", false},
+		   {101, "setWatches", false},
+		   {102, "sasl", false},
+		   {103, "getEphemerals", true},
+		   {104, "getAllChildrenNumber", true},
+		   {105, "setWatches2", false},
+		   {106, "addWatch", true},
+		   {107, "whoAmI", false},
+		   {-11, "closeSession", false}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(ops); i++)
 		if (ops[i].op == op)
@@ -46,14 +71,16 @@ static const char *op_name(int32_t op, bool *path)
 
 static bool is_connect(const uint8_t *p, size_t n)
 {
-	return n >= 32 && (be32(p) == 44 || be32(p) == 45) && !be32(p + 4) && be32(p + 16) < 1u << 28 && be32(p + 28) == 16;
+	return n >= 32 && (be32(p) == 44 || be32(p) == 45) && !be32(p + 4) &&
+	       be32(p + 16) < 1u << 28 && be32(p + 28) == 16;
 }
 
 static bool is_request(const uint8_t *p, size_t n)
 {
 	bool path = false;
 
-	if (n < 12 || be32(p) < 8 || be32(p) > LENGTH_MAX || !op_name((int32_t)be32(p + 8), &path) || (int32_t)be32(p + 4) < -8)
+	if (n < 12 || be32(p) < 8 || be32(p) > LENGTH_MAX ||
+	    !op_name((int32_t)be32(p + 8), &path) || (int32_t)be32(p + 4) < -8)
 		return false;
 	return !path || (n >= 17 && be32(p + 12) && be32(p + 12) + 12 <= be32(p) && p[16] == '/');
 }
@@ -65,7 +92,8 @@ static uint32_t operation(struct proto_conn *c, const uint8_t *p, size_t n)
 	const char *name = op_name((int32_t)be32(p + 8), &path);
 	size_t len = path && n >= 16 ? be32(p + 12) : 0;
 
-	if (!path || proto_payload(c) == PROTO_NONE || n < 17 || len > n - 16) /* a part of a path is none */
+	/* a part of a path is none */
+	if (!path || proto_payload(c) == PROTO_NONE || n < 17 || len > n - 16)
 		return proto_name(c, name, strlen(name));
 	for (size_t i = 0; i < len; i++)
 		if (p[16 + i] <= ' ' || p[16 + i] >= 0x7f)
@@ -81,9 +109,11 @@ static const char *error_name(int32_t e, char buf[16])
 	static const struct {
 		int32_t e;
 		const char *name;
-	} names[] = {{-4, "connectionloss"}, {-6, "unimplemented"}, {-8, "badarguments"}, {-101, "nonode"}, {-102, "noauth"}, {-103, "badversion"},
-		     {-108, "noephemeralchild"}, {-110, "nodeexists"}, {-111, "notempty"}, {-112, "sessionexpired"}, {-114, "invalidacl"},
-		     {-115, "authfailed"}, {-118, "sessionmoved"}};
+	} names[] = {{-4, "connectionloss"},     {-6, "unimplemented"}, {-8, "badarguments"},
+		     {-101, "nonode"},           {-102, "noauth"},      {-103, "badversion"},
+		     {-108, "noephemeralchild"}, {-110, "nodeexists"},  {-111, "notempty"},
+		     {-112, "sessionexpired"},   {-114, "invalidacl"},  {-115, "authfailed"},
+		     {-118, "sessionmoved"}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (names[i].e == e)
@@ -92,7 +122,8 @@ static const char *error_name(int32_t e, char buf[16])
 	return buf;
 }
 
-static int64_t client(struct proto_conn *c, struct zookeeper *s, const uint8_t *p, size_t n, bool last)
+static int64_t client(struct proto_conn *c, struct zookeeper *s, const uint8_t *p, size_t n,
+		      bool last)
 {
 	uint32_t len = be32(p);
 	size_t see = len + 4u < LOOK ? len + 4u : LOOK;
@@ -124,7 +155,8 @@ static int64_t server(struct proto_conn *c, struct zookeeper *s, const uint8_t *
 	q = s->connected[PROTO_SERVER] ? NULL : proto_find(c, CONNECT_ID);
 	if (q) {
 		s->connected[PROTO_SERVER] = true;
-		proto_answer(c, q, be32(p + 8) ? PROTO_OK : PROTO_ERROR, be32(p + 8) ? "" : "sessionexpired");
+		proto_answer(c, q, be32(p + 8) ? PROTO_OK : PROTO_ERROR,
+			     be32(p + 8) ? "" : "sessionexpired");
 		return (int64_t)len + 4;
 	}
 	if (be32(p + 4) == UINT32_MAX) { /* an event */
@@ -134,11 +166,13 @@ static int64_t server(struct proto_conn *c, struct zookeeper *s, const uint8_t *
 	q = proto_find(c, be32(p + 4));
 	e = (int32_t)be32(p + 16);
 	if (q)
-		proto_answer(c, q, e && e != -101 && e != -110 ? PROTO_ERROR : PROTO_OK, e ? error_name(e, buf) : "");
+		proto_answer(c, q, e && e != -101 && e != -110 ? PROTO_ERROR : PROTO_OK,
+			     e ? error_name(e, buf) : "");
 	return (int64_t)len + 4;
 }
 
-static int64_t zookeeper_step(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n, bool last)
+static int64_t zookeeper_step(struct proto_conn *c, enum proto_side from, const uint8_t *p,
+			      size_t n, bool last)
 {
 	struct zookeeper *s = proto_state(c);
 
@@ -155,24 +189,35 @@ static enum proto_guess zookeeper_recognise(const struct proto_first *f)
 		if (!f->n_client)
 			return f->n_server ? PROTO_NO : PROTO_MAYBE;
 		if (f->n_client < 32)
-			return f->client[0] || (f->n_client >= 4 && be32(f->client) != 44 && be32(f->client) != 45) ? PROTO_NO : PROTO_MAYBE;
+			return f->client[0] || (f->n_client >= 4 && be32(f->client) != 44 &&
+						be32(f->client) != 45) ?
+				       PROTO_NO :
+				       PROTO_MAYBE;
 		if (!is_connect(f->client, f->n_client))
 			return PROTO_NO;
 		if (f->n_server < 20)
 			return PROTO_MAYBE;
-		return (be32(f->server) == 36 || be32(f->server) == 37) && !be32(f->server + 4) ? PROTO_YES : PROTO_NO;
+		return (be32(f->server) == 36 || be32(f->server) == 37) && !be32(f->server + 4) ?
+			       PROTO_YES :
+			       PROTO_NO;
 	}
 	if (f->n_client < 12 || f->n_server < 20)
 		return f->n_client + f->n_server < 1024 ? PROTO_MAYBE : PROTO_NO;
-	return is_request(f->client, f->n_client) && be32(f->client) + 4u == f->n_client && be32(f->client + 4) == be32(f->server + 4) &&
-	       be32(f->server) >= 16 && (int32_t)be32(f->server + 16) <= 0 && (int32_t)be32(f->server + 16) > -200 ? PROTO_YES : PROTO_NO;
+	return is_request(f->client, f->n_client) && be32(f->client) + 4u == f->n_client &&
+			       be32(f->client + 4) == be32(f->server + 4) &&
+			       be32(f->server) >= 16 && (int32_t)be32(f->server + 16) <= 0 &&
+			       (int32_t)be32(f->server + 16) > -200 ?
+		       PROTO_YES :
+		       PROTO_NO;
 }
 
 static bool zookeeper_starts(struct proto_conn *c, enum proto_side from, const uint8_t *p, size_t n)
 {
 	if (p != c->piece || n < 20 || be32(p) > LENGTH_MAX)
 		return from == PROTO_CLIENT && p == c->piece && is_request(p, n);
-	return from == PROTO_CLIENT ? is_request(p, n) : be32(p) >= 16 && ((int32_t)be32(p + 16) <= 0 && (int32_t)be32(p + 16) > -200);
+	return from == PROTO_CLIENT ? is_request(p, n) :
+				      be32(p) >= 16 && ((int32_t)be32(p + 16) <= 0 &&
+							(int32_t)be32(p + 16) > -200);
 }
 
 const struct protocol protocol_zookeeper = {

@@ -20,8 +20,8 @@ bool chunks_in_loop(const struct chunks_loop *loop, const struct runtime_native 
 	return false;
 }
 
-void chunks_place(const struct chunks_loop *loop, const struct runtime_native *n, const uint32_t *chunk, size_t frames, uint32_t chunks,
-		  bool cut, size_t *at)
+void chunks_place(const struct chunks_loop *loop, const struct runtime_native *n,
+		  const uint32_t *chunk, size_t frames, uint32_t chunks, bool cut, size_t *at)
 {
 	size_t loops[SCRIPT_STACK_MAX + 1], count = 0;
 

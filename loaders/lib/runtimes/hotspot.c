@@ -9,22 +9,22 @@
 #include "schema/base/array.h"
 #include "schema/base/mem.h"
 
-#define HEAPS_MAX     8
-#define THREADS_MAX   32768
-#define SEGMENTS_MAX  (1u << 20) /* steps through a heap's map for one blob */
-#define SEGMENT_FREE  0xff
-#define FRAMES_MAX    4096
-#define FRAME_BYTES   (1u << 20)
-#define NEAR          65536 /* bytes between the native frame and the anchor */
-#define WORD          8ull
+#define HEAPS_MAX    8
+#define THREADS_MAX  32768
+#define SEGMENTS_MAX (1u << 20) /* steps through a heap's map for one blob */
+#define SEGMENT_FREE 0xff
+#define FRAMES_MAX   4096
+#define FRAME_BYTES  (1u << 20)
+#define NEAR         65536 /* bytes between the native frame and the anchor */
+#define WORD         8ull
 
 /* words from an interpreted frame's base; JDK 9 on */
 #define INTERPRETED_SENDER (-1)
 #define INTERPRETED_METHOD (-3)
 #define INTERPRETED_BCP    (-8)
 #define INTERPRETED_WORDS  8
-#define REG_METHOD 3  /* rbx, where an interpreted frame is being made */
-#define REG_BCP    13 /* r13; before a frame is made its caller's sp */
+#define REG_METHOD         3  /* rbx, where an interpreted frame is being made */
+#define REG_BCP            13 /* r13; before a frame is made its caller's sp */
 
 struct heap {
 	uint64_t low, high, map;
@@ -40,10 +40,10 @@ struct hotspot {
 	struct hotspotcode code;
 	struct heap heaps[HEAPS_MAX];
 	size_t n_heaps;
-	uint64_t low, high;                 /* all of the code cache */
+	uint64_t low, high; /* all of the code cache */
 	uint64_t interpreter, interpreter_end, call_return;
 	bool listed;
-	bool sampled;                       /* a sampled stack is walked */
+	bool sampled;                /* a sampled stack is walked */
 	struct java_thread *threads; /* own: by id */
 	size_t n_threads, cap_threads;
 };
@@ -75,7 +75,8 @@ static bool is_constant(unsigned i)
 	return i == HOTSPOT_HAS_LINES || i == HOTSPOT_CALL_WRAPPER;
 }
 
-/* Those that were tried. Others have tables too, but not all is said there: the width of a number, how it is packed. */
+/* Those that were tried. Others have tables too, but not all is said there: the width of a number,
+ * how it is packed. */
 static bool is_known(uint32_t version)
 {
 	return version == 11 || version == 17 || version == 21 || version == 25;
@@ -95,7 +96,8 @@ static bool numbers_read(struct hotspot *h, const struct hotspot_layout *l, uint
 			if (!half(h, l->at[i] + bias, &constant))
 				return false;
 			h->code.n[i] = (uint64_t)(int64_t)(int32_t)constant;
-		} else if (!is_variable(i) && (!word(h, l->at[i] + bias, &h->code.n[i]) || h->code.n[i] > UINT16_MAX)) {
+		} else if (!is_variable(i) && (!word(h, l->at[i] + bias, &h->code.n[i]) ||
+					       h->code.n[i] > UINT16_MAX)) {
 			return false;
 		}
 	}
@@ -106,9 +108,11 @@ static bool heap_read(const struct hotspot *h, uint64_t heap, struct heap *out)
 {
 	uint64_t memory = heap + n(h, HOTSPOT_HEAP_MEMORY);
 
-	return word(h, memory + n(h, HOTSPOT_SPACE_LOW), &out->low) && word(h, memory + n(h, HOTSPOT_SPACE_HIGH), &out->high) &&
-	       word(h, heap + n(h, HOTSPOT_HEAP_MAP) + n(h, HOTSPOT_SPACE_LOW), &out->map) && half(h, heap + n(h, HOTSPOT_HEAP_SHIFT), &out->shift) &&
-	       out->shift < 16 && out->low < out->high;
+	return word(h, memory + n(h, HOTSPOT_SPACE_LOW), &out->low) &&
+	       word(h, memory + n(h, HOTSPOT_SPACE_HIGH), &out->high) &&
+	       word(h, heap + n(h, HOTSPOT_HEAP_MAP) + n(h, HOTSPOT_SPACE_LOW), &out->map) &&
+	       half(h, heap + n(h, HOTSPOT_HEAP_SHIFT), &out->shift) && out->shift < 16 &&
+	       out->low < out->high;
 }
 
 static bool cache_read(struct hotspot *h)
@@ -116,15 +120,20 @@ static bool cache_read(struct hotspot *h)
 	uint64_t array = 0, data = 0, queue = 0, buffer = 0;
 	uint32_t count = 0, size = 0;
 
-	if (!word(h, n(h, HOTSPOT_HEAPS), &array) || !half(h, array + n(h, HOTSPOT_ARRAY_LENGTH), &count) || !count || count > HEAPS_MAX ||
-	    !word(h, array + n(h, HOTSPOT_ARRAY_DATA), &data) || !word(h, n(h, HOTSPOT_LOW), &h->low) || !word(h, n(h, HOTSPOT_HIGH), &h->high) ||
-	    !word(h, n(h, HOTSPOT_INTERPRETER), &queue) || !word(h, queue + n(h, HOTSPOT_BUFFER), &buffer) ||
-	    !half(h, queue + n(h, HOTSPOT_BUFFER_LIMIT), &size) || !word(h, n(h, HOTSPOT_CALL_RETURN), &h->call_return))
+	if (!word(h, n(h, HOTSPOT_HEAPS), &array) ||
+	    !half(h, array + n(h, HOTSPOT_ARRAY_LENGTH), &count) || !count || count > HEAPS_MAX ||
+	    !word(h, array + n(h, HOTSPOT_ARRAY_DATA), &data) ||
+	    !word(h, n(h, HOTSPOT_LOW), &h->low) || !word(h, n(h, HOTSPOT_HIGH), &h->high) ||
+	    !word(h, n(h, HOTSPOT_INTERPRETER), &queue) ||
+	    !word(h, queue + n(h, HOTSPOT_BUFFER), &buffer) ||
+	    !half(h, queue + n(h, HOTSPOT_BUFFER_LIMIT), &size) ||
+	    !word(h, n(h, HOTSPOT_CALL_RETURN), &h->call_return))
 		return false;
 	for (; h->n_heaps < count; h->n_heaps++) {
 		uint64_t heap = 0;
 
-		if (!word(h, data + WORD * h->n_heaps, &heap) || !heap_read(h, heap, &h->heaps[h->n_heaps]))
+		if (!word(h, data + WORD * h->n_heaps, &heap) ||
+		    !heap_read(h, heap, &h->heaps[h->n_heaps]))
 			return false;
 	}
 	h->interpreter = buffer;
@@ -132,7 +141,8 @@ static bool cache_read(struct hotspot *h)
 	return h->low < h->high && h->call_return;
 }
 
-struct hotspot *hotspot_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias)
+struct hotspot *hotspot_open(const struct runtime_memory *m, const void *section, size_t size,
+			     uint64_t bias)
 {
 	struct hotspot_layout l;
 	struct hotspot *h;
@@ -167,7 +177,8 @@ static void thread_add(struct hotspot *h, uint64_t thread)
 	struct java_thread t = {.at = thread};
 	uint64_t os = 0;
 
-	if (!word(h, thread + n(h, HOTSPOT_THREAD_OS), &os) || !os || !word(h, os + n(h, HOTSPOT_OS_PTHREAD), &t.id) || !t.id)
+	if (!word(h, thread + n(h, HOTSPOT_THREAD_OS), &os) || !os ||
+	    !word(h, os + n(h, HOTSPOT_OS_PTHREAD), &t.id) || !t.id)
 		return;
 	mem_grow(h->threads, h->n_threads, h->cap_threads);
 	h->threads[h->n_threads++] = t;
@@ -187,13 +198,17 @@ static void threads_read(struct hotspot *h)
 	uint32_t count = 0;
 
 	h->listed = true;
-	if (h->code.has[HOTSPOT_THREADS] && h->code.has[HOTSPOT_LIST_LENGTH] && h->code.has[HOTSPOT_LIST_THREADS]) {
-		if (!word(h, n(h, HOTSPOT_THREADS), &list) || !half(h, list + n(h, HOTSPOT_LIST_LENGTH), &count) ||
+	if (h->code.has[HOTSPOT_THREADS] && h->code.has[HOTSPOT_LIST_LENGTH] &&
+	    h->code.has[HOTSPOT_LIST_THREADS]) {
+		if (!word(h, n(h, HOTSPOT_THREADS), &list) ||
+		    !half(h, list + n(h, HOTSPOT_LIST_LENGTH), &count) ||
 		    !word(h, list + n(h, HOTSPOT_LIST_THREADS), &threads))
 			return;
-		for (uint32_t i = 0; i < count && i < THREADS_MAX && word(h, threads + WORD * i, &thread); i++)
+		for (uint32_t i = 0;
+		     i < count && i < THREADS_MAX && word(h, threads + WORD * i, &thread); i++)
 			thread_add(h, thread);
-	} else if (h->code.has[HOTSPOT_FIRST_THREAD] && h->code.has[HOTSPOT_THREAD_NEXT] && word(h, n(h, HOTSPOT_FIRST_THREAD), &thread)) {
+	} else if (h->code.has[HOTSPOT_FIRST_THREAD] && h->code.has[HOTSPOT_THREAD_NEXT] &&
+		   word(h, n(h, HOTSPOT_FIRST_THREAD), &thread)) {
 		for (int i = 0; thread && i < THREADS_MAX; i++) {
 			thread_add(h, thread);
 			if (!word(h, thread + n(h, HOTSPOT_THREAD_NEXT), &thread))
@@ -212,8 +227,12 @@ static uint64_t thread_find(struct hotspot *h, uint64_t fs_base)
 
 	if (!h->listed)
 		threads_read(h);
-	t = h->n_threads ? bsearch(&key, h->threads, h->n_threads, sizeof(*h->threads), by_id) : NULL;
-	return t && word(h, t->at + n(h, HOTSPOT_THREAD_OS), &os) && word(h, os + n(h, HOTSPOT_OS_PTHREAD), &id) && id == fs_base ? t->at : 0;
+	t = h->n_threads ? bsearch(&key, h->threads, h->n_threads, sizeof(*h->threads), by_id) :
+			   NULL;
+	return t && word(h, t->at + n(h, HOTSPOT_THREAD_OS), &os) &&
+			       word(h, os + n(h, HOTSPOT_OS_PTHREAD), &id) && id == fs_base ?
+		       t->at :
+		       0;
 }
 
 /* ---- frames ---- */
@@ -237,7 +256,9 @@ static bool blob_find(const struct hotspot *h, uint64_t pc, struct hotspot_blob 
 		return false;
 	segment = (pc - heap->low) >> heap->shift;
 	for (unsigned i = 0;; i++) {
-		if (i == SEGMENTS_MAX || !h->memory.counted.read(h->memory.counted.ctx, heap->map + segment, &back, 1) || back == SEGMENT_FREE || back > segment)
+		if (i == SEGMENTS_MAX ||
+		    !h->memory.counted.read(h->memory.counted.ctx, heap->map + segment, &back, 1) ||
+		    back == SEGMENT_FREE || back > segment)
 			return false;
 		if (!back)
 			break;
@@ -245,12 +266,17 @@ static bool blob_find(const struct hotspot *h, uint64_t pc, struct hotspot_blob 
 	}
 	block = heap->low + (segment << heap->shift);
 	b->at = block + n(h, HOTSPOT_SIZE_BLOCK);
-	if (!h->memory.counted.read(h->memory.counted.ctx, block + n(h, HOTSPOT_BLOCK_USED), &used, 1) || !used ||
-	    !word(h, b->at + n(h, HOTSPOT_BLOB_NAME), &name) || !half(h, b->at + n(h, HOTSPOT_BLOB_SIZE), &size) ||
-	    !half(h, b->at + n(h, HOTSPOT_BLOB_FRAME), &frame) || !h->memory.counted.read(h->memory.counted.ctx, name, text, sizeof(text)))
+	if (!h->memory.counted.read(h->memory.counted.ctx, block + n(h, HOTSPOT_BLOCK_USED), &used,
+				    1) ||
+	    !used || !word(h, b->at + n(h, HOTSPOT_BLOB_NAME), &name) ||
+	    !half(h, b->at + n(h, HOTSPOT_BLOB_SIZE), &size) ||
+	    !half(h, b->at + n(h, HOTSPOT_BLOB_FRAME), &frame) ||
+	    !h->memory.counted.read(h->memory.counted.ctx, name, text, sizeof(text)))
 		return false;
-	if (h->code.has[HOTSPOT_BLOB_CODE] ? !word(h, b->at + n(h, HOTSPOT_BLOB_CODE), &b->code)
-					   : !h->code.has[HOTSPOT_BLOB_CODE_OFFSET] || !half(h, b->at + n(h, HOTSPOT_BLOB_CODE_OFFSET), &offset))
+	if (h->code.has[HOTSPOT_BLOB_CODE] ?
+		    !word(h, b->at + n(h, HOTSPOT_BLOB_CODE), &b->code) :
+		    !h->code.has[HOTSPOT_BLOB_CODE_OFFSET] ||
+			    !half(h, b->at + n(h, HOTSPOT_BLOB_CODE_OFFSET), &offset))
 		return false;
 	b->code = h->code.has[HOTSPOT_BLOB_CODE] ? b->code : b->at + offset;
 	b->size = size;
@@ -260,21 +286,27 @@ static bool blob_find(const struct hotspot *h, uint64_t pc, struct hotspot_blob 
 	return pc >= b->code && pc - b->at < size && (int32_t)frame >= 0 && b->frame <= FRAME_BYTES;
 }
 
-/* The caller's sp: where it was called from compiled code, an adapter may have put arguments between. */
+/* The caller's sp: where it was called from compiled code, an adapter may have put arguments
+ * between. */
 static uint64_t interpreted_sp(const struct frame *f, uint64_t sender)
 {
-	return sender >= f->fp + 2 * WORD && sender - f->fp <= FRAME_BYTES ? sender : f->fp + 2 * WORD;
+	return sender >= f->fp + 2 * WORD && sender - f->fp <= FRAME_BYTES ? sender :
+									     f->fp + 2 * WORD;
 }
 
-/* An interpreted frame becomes its caller's. `now`: where it is, as a register has it; 0: as it was kept. */
-static bool interpreted(const struct hotspot *h, struct frame *f, uint64_t now, size_t at, struct script_stack *out)
+/* An interpreted frame becomes its caller's. `now`: where it is, as a register has it; 0: as it was
+ * kept. */
+static bool interpreted(const struct hotspot *h, struct frame *f, uint64_t now, size_t at,
+			struct script_stack *out)
 {
 	uint64_t method = 0, bcp = 0, sender = 0;
 	struct script_place place;
 	struct frame caller;
 
-	if (!f->fp || f->fp & 7 || f->fp < f->sp || !word(h, f->fp + WORD * INTERPRETED_METHOD, &method) ||
-	    !word(h, f->fp + WORD * INTERPRETED_BCP, &bcp) || !word(h, f->fp + WORD * INTERPRETED_SENDER, &sender) || !word(h, f->fp, &caller.fp) ||
+	if (!f->fp || f->fp & 7 || f->fp < f->sp ||
+	    !word(h, f->fp + WORD * INTERPRETED_METHOD, &method) ||
+	    !word(h, f->fp + WORD * INTERPRETED_BCP, &bcp) ||
+	    !word(h, f->fp + WORD * INTERPRETED_SENDER, &sender) || !word(h, f->fp, &caller.fp) ||
 	    !word(h, f->fp + WORD, &caller.pc))
 		return false;
 	if (now && hotspotcode_bci(&h->code, method, now) >= 0)
@@ -288,16 +320,19 @@ static bool interpreted(const struct hotspot *h, struct frame *f, uint64_t now, 
 }
 
 /* The pc that a compiled frame goes on at, though it is to be deoptimised. */
-static uint64_t real_pc(const struct hotspot *h, const struct hotspot_blob *b, const struct frame *f)
+static uint64_t real_pc(const struct hotspot *h, const struct hotspot_blob *b,
+			const struct frame *f)
 {
 	uint64_t deopt = 0, pc = 0;
 	uint32_t offset = 0, at = 0;
 
 	if (h->code.has[HOTSPOT_NM_DEOPT])
 		word(h, b->at + n(h, HOTSPOT_NM_DEOPT), &deopt);
-	else if (h->code.has[HOTSPOT_NM_DEOPT_OFFSET] && half(h, b->at + n(h, HOTSPOT_NM_DEOPT_OFFSET), &offset))
+	else if (h->code.has[HOTSPOT_NM_DEOPT_OFFSET] &&
+		 half(h, b->at + n(h, HOTSPOT_NM_DEOPT_OFFSET), &offset))
 		deopt = b->code + offset;
-	if (!deopt || deopt != f->pc || !h->code.has[HOTSPOT_NM_ORIG_PC] || !half(h, b->at + n(h, HOTSPOT_NM_ORIG_PC), &at) || at > b->frame ||
+	if (!deopt || deopt != f->pc || !h->code.has[HOTSPOT_NM_ORIG_PC] ||
+	    !half(h, b->at + n(h, HOTSPOT_NM_ORIG_PC), &at) || at > b->frame ||
 	    !word(h, f->sp + at, &pc) || pc < b->code || pc - b->at >= b->size)
 		return f->pc;
 	return pc;
@@ -310,12 +345,13 @@ static bool is_call_before(const struct hotspot *h, uint64_t pc)
 
 	if (!h->memory.counted.read(h->memory.counted.ctx, pc - sizeof(b), b, sizeof(b)))
 		return false;
-	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0xf8) == 0xd0) || (b[4] == 0xff && (b[5] & 0xf8) == 0x50) ||
+	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0xf8) == 0xd0) ||
+	       (b[4] == 0xff && (b[5] & 0xf8) == 0x50) ||
 	       (b[1] == 0xff && ((b[2] & 0xf8) == 0x90 || b[2] == 0x15));
 }
 
-/* A compiled frame, or one of a stub. A sampled one may be where native code was called that never stops the thread: nothing
- * describes that place. */
+/* A compiled frame, or one of a stub. A sampled one may be where native code was called that never
+ * stops the thread: nothing describes that place. */
 static bool blob(const struct hotspot *h, struct frame *f, size_t at, struct script_stack *out)
 {
 	struct hotspot_blob b = {0};
@@ -325,8 +361,10 @@ static bool blob(const struct hotspot *h, struct frame *f, size_t at, struct scr
 
 	if (!blob_find(h, f->pc, &b) || b.frame < 2 * WORD)
 		return false;
-	if (b.native || (b.compiled && !hotspotcode_scopes(&h->code, &b, real_pc(h, &b, f), at, out))) {
-		if ((!b.native && !(h->sampled && is_call_before(h, f->pc))) || !hotspotcode_own(&h->code, &b, &place))
+	if (b.native ||
+	    (b.compiled && !hotspotcode_scopes(&h->code, &b, real_pc(h, &b, f), at, out))) {
+		if ((!b.native && !(h->sampled && is_call_before(h, f->pc))) ||
+		    !hotspotcode_own(&h->code, &b, &place))
 			return false;
 		script_stack_add(out, at)->place = place;
 	}
@@ -353,11 +391,14 @@ static bool entry(const struct hotspot *h, const struct frame *f, struct runtime
 
 static bool anchor_read(const struct hotspot *h, uint64_t anchor, struct frame *f)
 {
-	return word(h, anchor + n(h, HOTSPOT_ANCHOR_SP), &f->sp) && f->sp && !(f->sp & 7) && word(h, anchor + n(h, HOTSPOT_ANCHOR_FP), &f->fp) &&
-	       word(h, anchor + n(h, HOTSPOT_ANCHOR_PC), &f->pc) && (f->pc || word(h, f->sp - WORD, &f->pc));
+	return word(h, anchor + n(h, HOTSPOT_ANCHOR_SP), &f->sp) && f->sp && !(f->sp & 7) &&
+	       word(h, anchor + n(h, HOTSPOT_ANCHOR_FP), &f->fp) &&
+	       word(h, anchor + n(h, HOTSPOT_ANCHOR_PC), &f->pc) &&
+	       (f->pc || word(h, f->sp - WORD, &f->pc));
 }
 
-static void walk(struct hotspot *h, struct frame f, struct runtime_follow *to, struct script_stack *out)
+static void walk(struct hotspot *h, struct frame f, struct runtime_follow *to,
+		 struct script_stack *out)
 {
 	for (int i = 0; i < FRAMES_MAX && out->n < SCRIPT_STACK_MAX; i++) {
 		uint64_t sp = f.sp;
@@ -366,7 +407,9 @@ static void walk(struct hotspot *h, struct frame f, struct runtime_follow *to, s
 			to->goes_on = entry(h, &f, to);
 			break;
 		}
-		if (f.pc >= h->interpreter && f.pc < h->interpreter_end ? !interpreted(h, &f, 0, to->at, out) : !blob(h, &f, to->at, out))
+		if (f.pc >= h->interpreter && f.pc < h->interpreter_end ?
+			    !interpreted(h, &f, 0, to->at, out) :
+			    !blob(h, &f, to->at, out))
 			break;
 		if (f.sp <= sp)
 			break;
@@ -374,7 +417,8 @@ static void walk(struct hotspot *h, struct frame f, struct runtime_follow *to, s
 	out->cut |= !to->goes_on;
 }
 
-bool hotspot_follow(struct hotspot *h, const struct runtime_native *native, struct runtime_follow *f, struct script_stack *out)
+bool hotspot_follow(struct hotspot *h, const struct runtime_native *native,
+		    struct runtime_follow *f, struct script_stack *out)
 {
 	uint64_t thread;
 	struct frame first;
@@ -390,7 +434,8 @@ bool hotspot_follow(struct hotspot *h, const struct runtime_native *native, stru
 	thread = f->from ? 0 : thread_find(h, native->fs_base);
 	if (!f->from && thread)
 		f->cursor = thread + n(h, HOTSPOT_THREAD_ANCHOR);
-	if (!f->cursor || !anchor_read(h, f->cursor, &first) || first.sp + NEAR < native->sp[f->at] || first.sp > native->sp[f->at] + NEAR)
+	if (!f->cursor || !anchor_read(h, f->cursor, &first) ||
+	    first.sp + NEAR < native->sp[f->at] || first.sp > native->sp[f->at] + NEAR)
 		return false;
 	walk(h, first, f, out);
 	return true;
@@ -403,7 +448,8 @@ static bool is_return(const struct hotspot *h, uint64_t pc)
 {
 	struct hotspot_blob b = {0};
 
-	return pc == h->call_return || (pc >= h->interpreter && pc < h->interpreter_end) || (blob_find(h, pc, &b) && is_call_before(h, pc));
+	return pc == h->call_return || (pc >= h->interpreter && pc < h->interpreter_end) ||
+	       (blob_find(h, pc, &b) && is_call_before(h, pc));
 }
 
 static bool is_return_at(const struct hotspot *h, uint64_t addr, uint64_t *pc)
@@ -411,15 +457,16 @@ static bool is_return_at(const struct hotspot *h, uint64_t addr, uint64_t *pc)
 	return word(h, addr, pc) && is_return(h, *pc);
 }
 
-/* Bytes of an instruction that looks whether the thread is to stop, at its method's end: cmp [r15 + x], rsp; ja; test eax, [..]; mov r10,
- * [r15 + x]; 0: it is another one. */
+/* Bytes of an instruction that looks whether the thread is to stop, at its method's end: cmp [r15 +
+ * x], rsp; ja; test eax, [..]; mov r10, [r15 + x]; 0: it is another one. */
 static size_t poll_length(const uint8_t *c, size_t left)
 {
 	static const struct {
 		uint8_t bytes[3], n, length;
 	} known[] = {
-		{{0x49, 0x3b, 0xa7}, 3, 7}, {{0x49, 0x3b, 0x67}, 3, 4}, {{0x0f, 0x87}, 2, 6}, {{0x85, 0x05}, 2, 6},
-		{{0x41, 0x85, 0x02}, 3, 3}, {{0x4d, 0x8b, 0x97}, 3, 7}, {{0xc5, 0xf8, 0x77}, 3, 3},
+		{{0x49, 0x3b, 0xa7}, 3, 7}, {{0x49, 0x3b, 0x67}, 3, 4}, {{0x0f, 0x87}, 2, 6},
+		{{0x85, 0x05}, 2, 6},       {{0x41, 0x85, 0x02}, 3, 3}, {{0x4d, 0x8b, 0x97}, 3, 7},
+		{{0xc5, 0xf8, 0x77}, 3, 3},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
@@ -428,7 +475,8 @@ static size_t poll_length(const uint8_t *c, size_t left)
 	return 0;
 }
 
-/* Does the frame end here, its own part of the stack gone? *pops: words of it that are left, below the return address. */
+/* Does the frame end here, its own part of the stack gone? *pops: words of it that are left, below
+ * the return address. */
 static bool is_leaving(const uint8_t *code, unsigned *pops)
 {
 	*pops = 0;
@@ -443,7 +491,8 @@ static bool is_leaving(const uint8_t *code, unsigned *pops)
 	return false;
 }
 
-/* The caller of a frame with a return address at `at`, whose fp is kept in the word before where `keeps`. */
+/* The caller of a frame with a return address at `at`, whose fp is kept in the word before where
+ * `keeps`. */
 static bool leave(const struct hotspot *h, struct frame *f, uint64_t at, bool keeps)
 {
 	struct frame caller = {.sp = at + WORD, .fp = f->fp};
@@ -455,7 +504,8 @@ static bool leave(const struct hotspot *h, struct frame *f, uint64_t at, bool ke
 }
 
 /* From a frame of code that was interrupted: which part of it stands already, or still. */
-static bool blob_leave(const struct hotspot *h, const struct hotspot_blob *b, const uint8_t *code, struct frame *f)
+static bool blob_leave(const struct hotspot *h, const struct hotspot_blob *b, const uint8_t *code,
+		       struct frame *f)
 {
 	unsigned pops = 0;
 
@@ -465,18 +515,22 @@ static bool blob_leave(const struct hotspot *h, const struct hotspot_blob *b, co
 		return true;
 	if (leave(h, f, f->sp, false) || leave(h, f, f->sp + WORD, true))
 		return true;
-	return !b->compiled && f->fp >= f->sp && f->fp - f->sp <= FRAME_BYTES && leave(h, f, f->fp + WORD, true);
+	return !b->compiled && f->fp >= f->sp && f->fp - f->sp <= FRAME_BYTES &&
+	       leave(h, f, f->fp + WORD, true);
 }
 
-/* An interpreted frame that is being made: its base stands, what it says of itself is not all there yet. */
-static bool interpreted_begins(const struct hotspot *h, const struct hotspot_at *at, struct frame *f, struct script_stack *out, size_t place)
+/* An interpreted frame that is being made: its base stands, what it says of itself is not all there
+ * yet. */
+static bool interpreted_begins(const struct hotspot *h, const struct hotspot_at *at,
+			       struct frame *f, struct script_stack *out, size_t place)
 {
 	struct script_place own;
 	struct frame caller;
 	uint64_t sender = at->reg[REG_BCP];
 
-	if (f->fp & 7 || f->fp < f->sp || f->fp - f->sp >= INTERPRETED_WORDS * WORD || !is_return_at(h, f->fp + WORD, &caller.pc) ||
-	    !word(h, f->fp, &caller.fp) || (f->fp > f->sp && !word(h, f->fp + WORD * INTERPRETED_SENDER, &sender)))
+	if (f->fp & 7 || f->fp < f->sp || f->fp - f->sp >= INTERPRETED_WORDS * WORD ||
+	    !is_return_at(h, f->fp + WORD, &caller.pc) || !word(h, f->fp, &caller.fp) ||
+	    (f->fp > f->sp && !word(h, f->fp + WORD * INTERPRETED_SENDER, &sender)))
 		return false;
 	if (hotspotcode_method(&h->code, at->reg[REG_METHOD], 0, &own))
 		script_stack_add(out, place)->place = own;
@@ -490,11 +544,13 @@ static bool is_same_code(const struct hotspot *h, uint64_t pc, const uint8_t *co
 {
 	uint8_t now[HOTSPOT_CODE];
 
-	return h->memory.counted.read(h->memory.counted.ctx, pc, now, sizeof(now)) && !memcmp(now, code, sizeof(now));
+	return h->memory.counted.read(h->memory.counted.ctx, pc, now, sizeof(now)) &&
+	       !memcmp(now, code, sizeof(now));
 }
 
 /* The frame that was interrupted becomes its caller's. */
-static bool interrupted(struct hotspot *h, const struct hotspot_at *at, struct frame *f, struct script_stack *out, size_t place)
+static bool interrupted(struct hotspot *h, const struct hotspot_at *at, struct frame *f,
+			struct script_stack *out, size_t place)
 {
 	struct hotspot_blob b = {0};
 	struct script_place own;
@@ -502,7 +558,8 @@ static bool interrupted(struct hotspot *h, const struct hotspot_at *at, struct f
 	if (!is_same_code(h, at->pc, at->code))
 		return false;
 	if (f->pc >= h->interpreter && f->pc < h->interpreter_end)
-		return interpreted(h, f, at->reg[REG_BCP], place, out) || leave(h, f, f->sp, false) || interpreted_begins(h, at, f, out, place);
+		return interpreted(h, f, at->reg[REG_BCP], place, out) ||
+		       leave(h, f, f->sp, false) || interpreted_begins(h, at, f, out, place);
 	if (!blob_find(h, f->pc, &b))
 		return false;
 	if (b.compiled) {
@@ -513,7 +570,8 @@ static bool interrupted(struct hotspot *h, const struct hotspot_at *at, struct f
 	return blob_leave(h, &b, at->code, f);
 }
 
-bool hotspot_sampled(struct hotspot *h, const struct hotspot_at *at, struct runtime_follow *to, struct script_stack *out)
+bool hotspot_sampled(struct hotspot *h, const struct hotspot_at *at, struct runtime_follow *to,
+		     struct script_stack *out)
 {
 	struct frame f = {at->sp, at->fp, at->pc};
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotspotcode: what HotSpot's structures say of a Java frame: class and method, source file, line; of compiled code the methods that
- * were inlined there. Their memory is a stranger's: lengths and loops have bounds, a name must be a Utf8 entry of the method's own
- * constant pool, a place must lie in the method's code.
+ * hotspotcode: what HotSpot's structures say of a Java frame: class and method, source file, line;
+ * of compiled code the methods that were inlined there. Their memory is a stranger's: lengths and
+ * loops have bounds, a name must be a Utf8 entry of the method's own constant pool, a place must
+ * lie in the method's code.
  *
- * Numbers in tables (UNSIGNED5): b0, b1, ... of up to five bytes, each less X: their sum, the i-th shifted left by 6 i; one below 192 is
- * the last. X: 0 to JDK 18, 1 from then on. Signed ones have the sign in bit 0.
- * A line table: pairs of distances, bci << 3 | line in one byte, or 0xff and two signed numbers; 0 ends it.
- * A scope: the caller's scope's place (0: none), the number of the method, bci + 1.
- * Sources: OpenJDK's src/hotspot/share/utilities/unsigned5.hpp, code/{compressedStream,debugInfo,scopeDesc,pcDesc}, oops/{method,constMethod,symbol}.
+ * Numbers in tables (UNSIGNED5): b0, b1, ... of up to five bytes, each less X: their sum, the i-th
+ * shifted left by 6 i; one below 192 is the last. X: 0 to JDK 18, 1 from then on. Signed ones have
+ * the sign in bit 0. A line table: pairs of distances, bci << 3 | line in one byte, or 0xff and two
+ * signed numbers; 0 ends it. A scope: the caller's scope's place (0: none), the number of the
+ * method, bci + 1. Sources: OpenJDK's src/hotspot/share/utilities/unsigned5.hpp,
+ * code/{compressedStream,debugInfo,scopeDesc,pcDesc}, oops/{method,constMethod,symbol}.
  */
 #ifndef SONDE_RUNTIMES_HOTSPOTCODE_H
 #define SONDE_RUNTIMES_HOTSPOTCODE_H
@@ -18,17 +20,17 @@
 
 struct hotspotcode {
 	const struct runtime_memory *m;
-	uint64_t n[HOTSPOT_N];     /* the numbers themselves; a variable's is its address */
+	uint64_t n[HOTSPOT_N]; /* the numbers themselves; a variable's is its address */
 	bool has[HOTSPOT_N];
 	uint32_t version;
 };
 
 struct hotspot_blob {
 	uint64_t at, size;
-	uint64_t code;       /* its first instruction */
-	uint64_t frame;      /* bytes; 0: none */
-	bool compiled;       /* of a method; else a stub, an adapter, the interpreter */
-	bool native;         /* it wraps a method of native code, which has no scopes */
+	uint64_t code;  /* its first instruction */
+	uint64_t frame; /* bytes; 0: none */
+	bool compiled;  /* of a method; else a stub, an adapter, the interpreter */
+	bool native;    /* it wraps a method of native code, which has no scopes */
 };
 
 #define HOTSPOT_INLINE_MAX 64
@@ -39,12 +41,16 @@ bool hotspot_number_read(const uint8_t *bytes, size_t len, size_t *at, unsigned 
 uint32_t hotspot_line_find(const uint8_t *table, size_t len, unsigned x, uint32_t bci);
 
 /* `bci` < 0: not known. false: it is no method. */
-bool hotspotcode_method(const struct hotspotcode *c, uint64_t method, int64_t bci, struct script_place *out);
+bool hotspotcode_method(const struct hotspotcode *c, uint64_t method, int64_t bci,
+			struct script_place *out);
 /* Where in an interpreted method an instruction lies; -1: outside of its code. */
 int64_t hotspotcode_bci(const struct hotspotcode *c, uint64_t method, uint64_t bcp);
 /* The method that was compiled, without a line. false: it is none. */
-bool hotspotcode_own(const struct hotspotcode *c, const struct hotspot_blob *b, struct script_place *out);
-/* The methods that compiled code runs at a return address, innermost first, appended with `at`. false: none is known. */
-bool hotspotcode_scopes(const struct hotspotcode *c, const struct hotspot_blob *b, uint64_t pc, size_t at, struct script_stack *out);
+bool hotspotcode_own(const struct hotspotcode *c, const struct hotspot_blob *b,
+		     struct script_place *out);
+/* The methods that compiled code runs at a return address, innermost first, appended with `at`.
+ * false: none is known. */
+bool hotspotcode_scopes(const struct hotspotcode *c, const struct hotspot_blob *b, uint64_t pc,
+			size_t at, struct script_stack *out);
 
 #endif

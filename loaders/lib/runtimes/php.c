@@ -28,7 +28,8 @@ static int php_read(struct php_walk *w, __u64 addr, __u64 *value)
 	return 0;
 }
 
-struct php *php_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias)
+struct php *php_open(const struct runtime_memory *m, const void *section, size_t size,
+		     uint64_t bias)
 {
 	struct php_layout l;
 	struct php *p;
@@ -81,7 +82,8 @@ static void walk(struct php *p, struct raws *r)
 	enum php_step step = PHP_FAULT;
 	size_t whole = 0; /* frames of chunks that are closed */
 
-	for (int i = php_begin(&w, &p->layout, p->layout.globals + p->bias) ? STEPS_MAX : 0; i < STEPS_MAX; i++) {
+	for (int i = php_begin(&w, &p->layout, p->layout.globals + p->bias) ? STEPS_MAX : 0;
+	     i < STEPS_MAX; i++) {
 		step = php_next(&w, &p->layout);
 		if (step == PHP_END || step == PHP_FAULT)
 			break;
@@ -93,20 +95,24 @@ static void walk(struct php *p, struct raws *r)
 		}
 	}
 	r->cut |= step != PHP_END || w.cut;
-	if (r->n < SCRIPT_STACK_MAX && step != PHP_END) /* what does not close has no place; functions of C that no script called come last */
+	/* what does not close has no place; functions of C that no script called come last */
+	if (r->n < SCRIPT_STACK_MAX && step != PHP_END)
 		r->n = whole;
 }
 
 /* 1. of the header */
-static bool is_its_thread(const struct php *p, const struct chunks_loop *loop, const struct runtime_native *n)
+static bool is_its_thread(const struct php *p, const struct chunks_loop *loop,
+			  const struct runtime_native *n)
 {
-	return chunks_in_loop(loop, n) || (p->layout.program && !n->complete && n->tid && n->tid == n->tgid);
+	return chunks_in_loop(loop, n) ||
+	       (p->layout.program && !n->complete && n->tid && n->tid == n->tgid);
 }
 
 void php_stack(struct php *p, const struct runtime_native *native, struct script_stack *out)
 {
 	static struct raws r; /* too large for a stack; one thread walks */
-	const struct chunks_loop loop = {p->layout.loop_start, p->layout.loop_end, PHP_RANGES, p->bias};
+	const struct chunks_loop loop = {p->layout.loop_start, p->layout.loop_end, PHP_RANGES,
+					 p->bias};
 	const struct phpcode code = {.m = &p->memory.counted, .l = &p->layout};
 	size_t at[SCRIPT_STACK_MAX];
 
@@ -121,7 +127,8 @@ void php_stack(struct php *p, const struct runtime_native *native, struct script
 	for (size_t i = 0; i < r.n; i++) {
 		struct script_place environment_of = {.line = r.frames[i].line};
 
-		if (!phpcode_read(&code, r.frames[i].func, r.frames[i].type, r.frames[i].outermost, &environment_of)) {
+		if (!phpcode_read(&code, r.frames[i].func, r.frames[i].type, r.frames[i].outermost,
+				  &environment_of)) {
 			if (r.frames[i].type == PHP_INTERNAL)
 				continue; /* a fiber's own has no name */
 			out->cut = true;

@@ -29,12 +29,16 @@ static char *text_read(const struct phpcode *c, uint64_t string)
 	uint32_t gc = 0;
 	char end = 0;
 
-	if (!string || (string & 7) || !half(c, string + PHP_STRING_GC, &gc) || (gc & 0xf) != PHP_STRING_TYPE ||
-	    !word(c, string + PHP_STRING_LENGTH, &length) || !length || length > STRING_MAX)
+	if (!string || (string & 7) || !half(c, string + PHP_STRING_GC, &gc) ||
+	    (gc & 0xf) != PHP_STRING_TYPE || !word(c, string + PHP_STRING_LENGTH, &length) ||
+	    !length || length > STRING_MAX)
 		return NULL;
-	if (c->m->read(c->m->ctx, string + PHP_STRING_BYTES + length, &end, 1) ? end : length < SCRIPT_TEXT_FIRST)
+	if (c->m->read(c->m->ctx, string + PHP_STRING_BYTES + length, &end, 1) ?
+		    end :
+		    length < SCRIPT_TEXT_FIRST)
 		return NULL;
-	return script_text(c->m, string + PHP_STRING_BYTES, length, bytes) ? mem_strdup(bytes) : NULL;
+	return script_text(c->m, string + PHP_STRING_BYTES, length, bytes) ? mem_strdup(bytes) :
+									     NULL;
 }
 
 static char *text_at(const struct phpcode *c, uint64_t addr)
@@ -54,7 +58,10 @@ static char *function_name(const struct phpcode *c, uint64_t func, uint32_t type
 	if (!word(c, func + PHP_FUNC_NAME, &text) || !word(c, func + PHP_FUNC_CLASS, &class))
 		return NULL;
 	if (!text)
-		return type == PHP_INTERNAL ? NULL : mem_strdup(type == PHP_EVAL ? "{eval}" : outermost ? "{main}" : "{include}");
+		return type == PHP_INTERNAL ? NULL :
+					      mem_strdup(type == PHP_EVAL ? "{eval}" :
+							 outermost        ? "{main}" :
+									    "{include}");
 	own = text_read(c, text);
 	if (!own)
 		return NULL;
@@ -68,7 +75,8 @@ static char *function_name(const struct phpcode *c, uint64_t func, uint32_t type
 	return strbuf_take(&name);
 }
 
-bool phpcode_read(const struct phpcode *c, uint64_t func, uint32_t type, bool outermost, struct script_place *out)
+bool phpcode_read(const struct phpcode *c, uint64_t func, uint32_t type, bool outermost,
+		  struct script_place *out)
 {
 	struct script_place got = {.line = out->line};
 
@@ -88,5 +96,8 @@ uint32_t phpcode_first_line(const struct phpcode *c, uint64_t func, uint32_t typ
 {
 	uint32_t line = 0;
 
-	return type != PHP_INTERNAL && half(c, func + c->l->file + PHP_FUNC_LINE, &line) && line <= INT32_MAX ? line : 0;
+	return type != PHP_INTERNAL && half(c, func + c->l->file + PHP_FUNC_LINE, &line) &&
+			       line <= INT32_MAX ?
+		       line :
+		       0;
 }

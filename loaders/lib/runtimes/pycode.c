@@ -31,7 +31,8 @@ static bool is_of_type(const struct reader *r, uint64_t object, uint64_t type)
 {
 	uint64_t is = 0;
 
-	return object && !(object & 7) && type && word_read(r, object + r->l->object_type, &is) && is == type + r->bias;
+	return object && !(object & 7) && type && word_read(r, object + r->l->object_type, &is) &&
+	       is == type + r->bias;
 }
 
 /* ---- texts ---- */
@@ -54,7 +55,8 @@ static uint32_t char_at(const uint8_t *data, size_t i, unsigned width)
 }
 
 /* `bytes`: of 2.7, which are UTF-8 mostly, as they are. */
-static char *text_take(const struct reader *r, uint64_t data, uint64_t length, unsigned width, bool bytes)
+static char *text_take(const struct reader *r, uint64_t data, uint64_t length, unsigned width,
+		       bool bytes)
 {
 	size_t n = length < PYCODE_TEXT_MAX ? (size_t)length : PYCODE_TEXT_MAX;
 	struct strbuf text = STRBUF_INIT;
@@ -84,9 +86,11 @@ static char *bytes_text(const struct reader *r, uint64_t object)
 {
 	uint64_t length = 0;
 
-	if (!is_of_type(r, object, r->l->bytes_type) || !word_read(r, object + r->l->bytes_length, &length))
+	if (!is_of_type(r, object, r->l->bytes_type) ||
+	    !word_read(r, object + r->l->bytes_length, &length))
 		return NULL;
-	return length <= INT64_MAX ? text_take(r, object + r->l->bytes_data, length, 1, true) : NULL;
+	return length <= INT64_MAX ? text_take(r, object + r->l->bytes_data, length, 1, true) :
+				     NULL;
 }
 
 static char *text_read(const struct reader *r, uint64_t object)
@@ -98,18 +102,22 @@ static char *text_read(const struct reader *r, uint64_t object)
 
 	if (l->lines == PYTHON_LINES_27)
 		return bytes_text(r, object);
-	if (!is_of_type(r, object, l->text_type) || !word_read(r, object + l->text_length, &length) ||
+	if (!is_of_type(r, object, l->text_type) ||
+	    !word_read(r, object + l->text_length, &length) ||
 	    !r->m->read(r->m->ctx, object + l->text_state, &state, sizeof(state)))
 		return NULL;
 	width = STATE_KIND(state);
-	if (!STATE_COMPACT(state) || (width != 1 && width != 2 && width != 4) || (STATE_ASCII(state) && width != 1) || length > INT64_MAX)
+	if (!STATE_COMPACT(state) || (width != 1 && width != 2 && width != 4) ||
+	    (STATE_ASCII(state) && width != 1) || length > INT64_MAX)
 		return NULL;
-	return text_take(r, object + (STATE_ASCII(state) ? l->text_ascii : l->text_compact), length, width, false);
+	return text_take(r, object + (STATE_ASCII(state) ? l->text_ascii : l->text_compact), length,
+			 width, false);
 }
 
 /* ---- places ---- */
 
-/* Bytes of code before the instruction; negative: none has been executed. false: outside of the code. */
+/* Bytes of code before the instruction; negative: none has been executed. false: outside of the
+ * code. */
 static bool instruction(const struct reader *r, uint64_t code, uint64_t at, int64_t *bytes)
 {
 	const struct python_layout *l = r->l;
@@ -131,12 +139,14 @@ static uint8_t *table_read(const struct reader *r, uint64_t code, size_t *len)
 	cleanup_free uint8_t *table = NULL;
 	uint64_t object = 0, length = 0;
 
-	if (!word_read(r, code + r->l->code_lines, &object) || !is_of_type(r, object, r->l->bytes_type) ||
+	if (!word_read(r, code + r->l->code_lines, &object) ||
+	    !is_of_type(r, object, r->l->bytes_type) ||
 	    !word_read(r, object + r->l->bytes_length, &length) || length > PYCODE_TABLE_MAX)
 		return NULL;
 	table = mem_alloc((size_t)length + 1);
 	if (length && !r->m->read(r->m->ctx, object + r->l->bytes_data, table, (size_t)length)) {
-		if (length <= PYCODE_TABLE_FIRST || !r->m->read(r->m->ctx, object + r->l->bytes_data, table, PYCODE_TABLE_FIRST))
+		if (length <= PYCODE_TABLE_FIRST ||
+		    !r->m->read(r->m->ctx, object + r->l->bytes_data, table, PYCODE_TABLE_FIRST))
 			return NULL;
 		length = PYCODE_TABLE_FIRST;
 	}
@@ -180,8 +190,8 @@ static void names_read(const struct reader *r, uint64_t code, char **function, c
 	*file = member_text(r, code, r->l->code_file);
 }
 
-bool pycode_read(const struct runtime_memory *m, const struct python_layout *l, uint64_t bias, uint64_t code, uint64_t at,
-		 struct script_place *out)
+bool pycode_read(const struct runtime_memory *m, const struct python_layout *l, uint64_t bias,
+		 uint64_t code, uint64_t at, struct script_place *out)
 {
 	const struct reader r = {.m = m, .l = l, .bias = bias};
 
@@ -192,8 +202,8 @@ bool pycode_read(const struct runtime_memory *m, const struct python_layout *l, 
 	return true;
 }
 
-bool pycode_object_read(const struct runtime_memory *m, const struct python_layout *l, uint64_t bias, uint64_t code,
-			struct pycode_object *out)
+bool pycode_object_read(const struct runtime_memory *m, const struct python_layout *l,
+			uint64_t bias, uint64_t code, struct pycode_object *out)
 {
 	const struct reader r = {.m = m, .l = l, .bias = bias};
 

@@ -79,7 +79,8 @@ static uint32_t by_locations(const uint8_t *table, size_t len, int64_t line, int
 	return 0;
 }
 
-uint32_t pylines_find(unsigned kind, const uint8_t *table, size_t len, int32_t first_line, int64_t at)
+uint32_t pylines_find(unsigned kind, const uint8_t *table, size_t len, int32_t first_line,
+		      int64_t at)
 {
 	if (at < 0)
 		return shown(first_line);

@@ -8,10 +8,11 @@
 #include "probes/runtimes/python.h"
 #include "schema/base/mem.h"
 
-#define BEHIND_SIZE 16 /* from PyVarObject.ob_size, which texts of bytes have too, to PyTypeObject.tp_basicsize */
-#define AT_NONE        SIZE_MAX
-#define STEPS_MAX      4096 /* of one state */
-#define STATES_MAX     16   /* of one thread */
+/* from PyVarObject.ob_size, which texts of bytes have too, to PyTypeObject.tp_basicsize */
+#define BEHIND_SIZE 16
+#define AT_NONE     SIZE_MAX
+#define STEPS_MAX   4096 /* of one state */
+#define STATES_MAX  16   /* of one thread */
 
 struct thread_state {
 	uint64_t id, addr;
@@ -45,7 +46,8 @@ static bool word_read(const struct python *p, uint64_t addr, uint64_t *value)
 
 /* ---- the interpreter ---- */
 
-struct python *python_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias)
+struct python *python_open(const struct runtime_memory *m, const void *section, size_t size,
+			   uint64_t bias)
 {
 	struct python_layout l;
 	uint64_t basic = 0;
@@ -54,7 +56,10 @@ struct python *python_open(const struct runtime_memory *m, const void *section, 
 	if (size != sizeof(l))
 		return NULL;
 	memcpy(&l, section, sizeof(l));
-	if (l.format != PYTHON_FORMAT || !m->read(m->ctx, l.code_type + bias + l.bytes_length + BEHIND_SIZE, &basic, sizeof(basic)) || basic != l.code_size)
+	if (l.format != PYTHON_FORMAT ||
+	    !m->read(m->ctx, l.code_type + bias + l.bytes_length + BEHIND_SIZE, &basic,
+		     sizeof(basic)) ||
+	    basic != l.code_size)
 		return NULL;
 	p = mem_alloc(sizeof(*p));
 	*p = (struct python){.layout = l, .bias = bias};
@@ -128,7 +133,9 @@ enum runtime_gil python_gil(struct python *p, uint64_t fs_base, uint64_t futex)
 		if (futex >= t->gil + PYTHON_GIL_COND && futex < t->gil + PYTHON_GIL_SIZE)
 			return RUNTIME_GIL_WAITS;
 		if (word_read(p, t->gil + PYTHON_GIL_HOLDER, &holder) && holder == t->addr &&
-		    p->memory.counted.read(&p->memory, t->gil + PYTHON_GIL_LOCKED, &locked, sizeof(locked)) && locked == 1)
+		    p->memory.counted.read(&p->memory, t->gil + PYTHON_GIL_LOCKED, &locked,
+					   sizeof(locked)) &&
+		    locked == 1)
 			return RUNTIME_GIL_HOLDS;
 	}
 	return RUNTIME_GIL_NEITHER;
@@ -154,7 +161,8 @@ static void marks_set(struct raws *r, size_t from, uint64_t mark)
 		r->frames[i].mark = mark;
 }
 
-/* A chunk that does not close has no place: it goes. What is beyond the limit is walked to where its chunk closes. */
+/* A chunk that does not close has no place: it goes. What is beyond the limit is walked to where
+ * its chunk closes. */
 static void state_walk(struct python *p, uint64_t state, struct raws *r)
 {
 	struct python_walk w = {.ctx = &p->memory.counted};
@@ -189,7 +197,8 @@ static void states_walk(struct python *p, uint64_t id, struct raws *r)
 	for (size_t i = 0, walked = 0; i < p->n_threads && walked < STATES_MAX; i++) {
 		uint64_t now = 0;
 
-		if (p->threads[i].id != id || !word_read(p, p->threads[i].addr + p->layout.thread_id, &now) || now != id)
+		if (p->threads[i].id != id ||
+		    !word_read(p, p->threads[i].addr + p->layout.thread_id, &now) || now != id)
 			continue;
 		walked++;
 		state_walk(p, p->threads[i].addr, r);
@@ -224,7 +233,8 @@ static void place_by_marks(const struct runtime_native *n, const struct raws *r,
 }
 
 /* 3. of the header */
-static void place_by_order(const struct python *p, const struct runtime_native *n, const struct raws *r, size_t *at)
+static void place_by_order(const struct python *p, const struct runtime_native *n,
+			   const struct raws *r, size_t *at)
 {
 	size_t loops[PYTHON_STACK_MAX + 1], count = 0, skip, last;
 
@@ -263,7 +273,8 @@ static void tell(struct python *p, const struct raws *r, const size_t *at, struc
 		const struct raw *f = &r->frames[order[i].i];
 		struct script_frame frame = {.at = order[i].at};
 
-		if (!pycode_read(&p->memory.counted, &p->layout, p->bias, f->code, f->at, &frame.place)) {
+		if (!pycode_read(&p->memory.counted, &p->layout, p->bias, f->code, f->at,
+				 &frame.place)) {
 			out->cut = true;
 			break;
 		}

@@ -29,7 +29,8 @@ static int ruby_read(struct ruby_walk *w, __u64 addr, __u64 *value)
 	return 0;
 }
 
-struct ruby *ruby_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias)
+struct ruby *ruby_open(const struct runtime_memory *m, const void *section, size_t size,
+		       uint64_t bias)
 {
 	struct ruby_layout l;
 	struct ruby *r;
@@ -111,11 +112,13 @@ static void walk(struct ruby *r, uint64_t ec, struct raws *f)
 		}
 	}
 	f->cut |= step != RUBY_END;
-	if (!f->full && step != RUBY_END) /* what does not close has no place; functions of C that no script called come last */
+	/* what does not close has no place; functions of C that no script called come last */
+	if (!f->full && step != RUBY_END)
 		f->n = whole;
 }
 
-static void tell(const struct ruby *r, const struct raws *f, const size_t *at, struct script_stack *out)
+static void tell(const struct ruby *r, const struct raws *f, const size_t *at,
+		 struct script_stack *out)
 {
 	const struct rubycode code = {.m = &r->memory.counted, .l = &r->layout, .bias = r->bias};
 
@@ -127,7 +130,8 @@ static void tell(const struct ruby *r, const struct raws *f, const size_t *at, s
 			out->cut = true;
 			return;
 		}
-		if (raw->iseq || rubycode_method(&code, raw->method, &place)) /* the native frame of a function of C is there all the same */
+		/* the native frame of a function of C is there all the same */
+		if (raw->iseq || rubycode_method(&code, raw->method, &place))
 			script_stack_add(out, at[i])->place = place;
 	}
 }
@@ -135,7 +139,8 @@ static void tell(const struct ruby *r, const struct raws *f, const size_t *at, s
 void ruby_stack(struct ruby *r, const struct runtime_native *native, struct script_stack *out)
 {
 	static struct raws f; /* too large for a stack; one thread walks */
-	const struct chunks_loop loop = {r->layout.loop_start, r->layout.loop_end, RUBY_RANGES, r->bias};
+	const struct chunks_loop loop = {r->layout.loop_start, r->layout.loop_end, RUBY_RANGES,
+					 r->bias};
 	size_t at[SCRIPT_STACK_MAX];
 	uint64_t ec;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * runtimes: the table of runtimes whose script frames can be read. Each is known by the section that the index of its file
- * has (schema/image/format.h); who walks threads knows no runtime by name.
+ * runtimes: the table of runtimes whose script frames can be read. Each is known by the section
+ * that the index of its file has (schema/image/format.h); who walks threads knows no runtime by
+ * name.
  */
 #ifndef SONDE_RUNTIMES_RUNTIMES_H
 #define SONDE_RUNTIMES_RUNTIMES_H
@@ -12,16 +13,21 @@ struct runtime_walker {
 	const char *name;   /* "python", as frames say it */
 	const char *module; /* "[python]" */
 	uint32_t section;   /* enum image_section_kind */
-	/* One process's runtime. `section`: the bytes of the index, of the file that is mapped with `bias` added to its addresses; not
-	 * kept. NULL: another format, or what is there is not what the section says. `m` is borrowed until close. */
-	void *(*open)(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias);
+	/* One process's runtime. `section`: the bytes of the index, of the file that is mapped with
+	 * `bias` added to its addresses; not kept. NULL: another format, or what is there is not
+	 * what the section says. `m` is borrowed until close. */
+	void *(*open)(const struct runtime_memory *m, const void *section, size_t size,
+		      uint64_t bias);
 	void (*close)(void *runtime);
-	/* Appends the script frames of a thread that does not run; nothing where it runs none. `at` never falls. */
+	/* Appends the script frames of a thread that does not run; nothing where it runs none. `at`
+	 * never falls. */
 	void (*stack)(void *runtime, const struct runtime_native *native, struct script_stack *out);
-	/* In place of `stack`, where native stacks end in code of the runtime: one stretch of such frames. false: there is none from
-	 * f->from on, and the native frames stand as they are. */
-	bool (*follow)(void *runtime, const struct runtime_native *native, struct runtime_follow *f, struct script_stack *out);
-	/* Does it hold the runtime's lock, or wait for it? `futex`: on what it waits in the kernel; 0: on none. NULL: there is no such lock. */
+	/* In place of `stack`, where native stacks end in code of the runtime: one stretch of such
+	 * frames. false: there is none from f->from on, and the native frames stand as they are. */
+	bool (*follow)(void *runtime, const struct runtime_native *native, struct runtime_follow *f,
+		       struct script_stack *out);
+	/* Does it hold the runtime's lock, or wait for it? `futex`: on what it waits in the kernel;
+	 * 0: on none. NULL: there is no such lock. */
 	enum runtime_gil (*gil)(void *runtime, uint64_t fs_base, uint64_t futex);
 };
 

@@ -16,7 +16,8 @@ static bool spend(struct runtime_budget *b, size_t shares)
 /* Within one line. Where it cannot be had whole (the end of what is mapped), these bytes alone. */
 static bool line_read(struct runtime_budget *b, uint64_t addr, void *to, size_t len)
 {
-	uint64_t line = addr & ~(uint64_t)(SCRIPT_READ_BYTES - 1), slot = line / SCRIPT_READ_BYTES % SCRIPT_KEPT;
+	uint64_t line = addr & ~(uint64_t)(SCRIPT_READ_BYTES - 1),
+		 slot = line / SCRIPT_READ_BYTES % SCRIPT_KEPT;
 
 	if (b->line[slot] != (line | 1)) {
 		if (!spend(b, SCRIPT_READ_SHARE))
@@ -37,10 +38,12 @@ static bool counted_read(void *ctx, uint64_t addr, void *to, size_t len)
 	size_t first = SCRIPT_READ_BYTES - (size_t)(addr % SCRIPT_READ_BYTES);
 
 	if (len > SCRIPT_READ_BYTES)
-		return spend(b, SCRIPT_READ_SHARE * (1 + len / SCRIPT_READ_BYTES)) && b->m->read(b->m->ctx, addr, to, len);
+		return spend(b, SCRIPT_READ_SHARE * (1 + len / SCRIPT_READ_BYTES)) &&
+		       b->m->read(b->m->ctx, addr, to, len);
 	if (len <= first)
 		return line_read(b, addr, to, len);
-	return line_read(b, addr, to, first) && line_read(b, addr + first, (char *)to + first, len - first);
+	return line_read(b, addr, to, first) &&
+	       line_read(b, addr + first, (char *)to + first, len - first);
 }
 
 void runtime_budget_begin(struct runtime_budget *b, const struct runtime_memory *m)
@@ -63,7 +66,8 @@ void runtime_budget_again(struct runtime_budget *b)
 	size_t slots[SCRIPT_KEPT], n = 0;
 
 	for (size_t i = 0; i < SCRIPT_KEPT; i++) {
-		bool again = b->m->read_many && b->line[i] && b->used[i] && spend(b, SCRIPT_READ_SHARE);
+		bool again =
+			b->m->read_many && b->line[i] && b->used[i] && spend(b, SCRIPT_READ_SHARE);
 
 		if (again) {
 			addr[n] = b->line[i] & ~1ull;
@@ -79,7 +83,8 @@ void runtime_budget_again(struct runtime_budget *b)
 		b->line[slots[i]] = addr[i] ? addr[i] | 1 : 0;
 }
 
-size_t script_text(const struct runtime_memory *m, uint64_t addr, uint64_t length, char out[SCRIPT_TEXT_MAX + 4])
+size_t script_text(const struct runtime_memory *m, uint64_t addr, uint64_t length,
+		   char out[SCRIPT_TEXT_MAX + 4])
 {
 	size_t n = length < SCRIPT_TEXT_MAX ? (size_t)length : SCRIPT_TEXT_MAX;
 

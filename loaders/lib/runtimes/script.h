@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * script: what the readers of all runtimes have in common: a process's memory, a thread's native stack, and the script frames that
- * are found for it.
+ * script: what the readers of all runtimes have in common: a process's memory, a thread's native
+ * stack, and the script frames that are found for it.
  */
 #ifndef SONDE_RUNTIMES_SCRIPT_H
 #define SONDE_RUNTIMES_SCRIPT_H
@@ -10,25 +10,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SCRIPT_STACK_MAX 1024u      /* frames of one thread */
-#define SCRIPT_READS_MAX (1u << 20) /* of one process's memory until it is closed; a long one counts as several */
-#define SCRIPT_READ_BYTES 512u      /* what counts as one, and is kept: a word beside one that was read costs SCRIPT_READ_SHARE of it */
+#define SCRIPT_STACK_MAX 1024u /* frames of one thread */
+/* of one process's memory until it is closed; a long one counts as several */
+#define SCRIPT_READS_MAX (1u << 20)
+/* what counts as one, and is kept: a word beside one that was read costs SCRIPT_READ_SHARE of it */
+#define SCRIPT_READ_BYTES 512u
 #define SCRIPT_READ_SHARE 16u
-#define SCRIPT_KEPT       128u      /* of these, until the next thread */
-#define SCRIPT_TEXT_MAX  1023u      /* bytes of a name or a file; longer ones end in "..." */
+#define SCRIPT_KEPT       128u  /* of these, until the next thread */
+#define SCRIPT_TEXT_MAX   1023u /* bytes of a name or a file; longer ones end in "..." */
 
 /* A process, or what plays one. */
 struct runtime_memory {
 	void *ctx;
 	/* All of it or nothing. */
 	bool (*read)(void *ctx, uint64_t addr, void *to, size_t len);
-	/* Pieces of `len` bytes each, at once; clears addr[i] of those that it has not read. NULL: it cannot. */
+	/* Pieces of `len` bytes each, at once; clears addr[i] of those that it has not read. NULL:
+	 * it cannot. */
 	void (*read_many)(void *ctx, uint64_t *addr, void *const *to, size_t n, size_t len);
 };
 
 /*
- * Memory that can be read SCRIPT_READS_MAX times, so that a process which lies about itself costs its own names in bounded time.
- * Lines are kept while one thread is looked at, which stands still: what its frames lead to stays.
+ * Memory that can be read SCRIPT_READS_MAX times, so that a process which lies about itself costs
+ * its own names in bounded time. Lines are kept while one thread is looked at, which stands still:
+ * what its frames lead to stays.
  */
 struct runtime_budget {
 	const struct runtime_memory *m; /* borrowed */
@@ -42,7 +46,8 @@ struct runtime_budget {
 void runtime_budget_begin(struct runtime_budget *b, const struct runtime_memory *m);
 /* Before each thread: forgets what is kept. */
 void runtime_budget_fresh(struct runtime_budget *b);
-/* The same, but what was used last is read anew at once, where memory has read_many: stacks are much alike. */
+/* The same, but what was used last is read anew at once, where memory has read_many: stacks are
+ * much alike. */
 void runtime_budget_again(struct runtime_budget *b);
 
 static inline bool runtime_word(const struct runtime_memory *m, uint64_t addr, uint64_t *value)
@@ -55,19 +60,23 @@ static inline bool runtime_word(const struct runtime_memory *m, uint64_t addr, u
 
 /* A thread's native stack. */
 struct runtime_native {
-	const uint64_t *pc; /* innermost first; of a return address the byte before it */
-	const uint64_t *sp; /* of each frame */
-	const uint64_t *vaddr; /* of each frame its pc in the runtime's file, wherever that is mapped; RUNTIME_OTHER_FILE; RUNTIME_NO_FILE */
+	const uint64_t *pc;    /* innermost first; of a return address the byte before it */
+	const uint64_t *sp;    /* of each frame */
+	const uint64_t *vaddr; /* of each frame its pc in the runtime's file, wherever that is
+				  mapped; RUNTIME_OTHER_FILE; RUNTIME_NO_FILE */
 	size_t n;
-	bool complete;      /* the last is its root */
+	bool complete; /* the last is its root */
 	uint64_t fs_base;
 	uint32_t tgid, tid; /* of the kernel; 0: not known */
 };
 
-/* Where not all of a text is there (a copy has its beginning: probes/runtimes/runtime.h), so many bytes do. */
+/* Where not all of a text is there (a copy has its beginning: probes/runtimes/runtime.h), so many
+ * bytes do. */
 #define SCRIPT_TEXT_FIRST 400u
-/* A text of `length` bytes, which ends in "..." where that is not all of it. Returns how many of its own there are; 0: it cannot be read. */
-size_t script_text(const struct runtime_memory *m, uint64_t addr, uint64_t length, char out[SCRIPT_TEXT_MAX + 4]);
+/* A text of `length` bytes, which ends in "..." where that is not all of it. Returns how many of
+ * its own there are; 0: it cannot be read. */
+size_t script_text(const struct runtime_memory *m, uint64_t addr, uint64_t length,
+		   char out[SCRIPT_TEXT_MAX + 4]);
 
 struct runtime_walker;
 
@@ -80,7 +89,8 @@ void script_place_release(struct script_place *p);
 
 struct script_frame {
 	struct script_place place;
-	size_t at; /* it stands for this native frame, with its neighbours of the same number; n: after all of them */
+	size_t at; /* it stands for this native frame, with its neighbours of the same number; n:
+		      after all of them */
 	/* set by who asks several runtimes */
 	const struct runtime_walker *runtime;
 	uint32_t order; /* among all of them */
@@ -89,7 +99,8 @@ struct script_frame {
 struct script_stack {
 	struct script_frame *frames; /* own; innermost first, `at` never falls */
 	size_t n, cap;
-	bool cut; /* there are more than SCRIPT_STACK_MAX, or its outer part could not be read, or no more may be */
+	bool cut; /* there are more than SCRIPT_STACK_MAX, or its outer part could not be read, or
+		     no more may be */
 };
 /* Appends one, which is zeroed but for `at`. */
 struct script_frame *script_stack_add(struct script_stack *s, size_t at);
@@ -99,9 +110,10 @@ void script_stack_release(struct script_stack *s);
 struct runtime_follow {
 	size_t from;     /* in: the first native frame to look at */
 	uint64_t cursor; /* the runtime's own; 0 at first */
-	size_t at;       /* out: the native frame that the script frames stand for; those behind it are void */
-	bool unnamed;    /* out: the first frame is code without a name */
-	bool goes_on;    /* out: there, with these registers */
+	size_t at;    /* out: the native frame that the script frames stand for; those behind it are
+			 void */
+	bool unnamed; /* out: the first frame is code without a name */
+	bool goes_on; /* out: there, with these registers */
 	uint64_t pc, sp, bp;
 };
 

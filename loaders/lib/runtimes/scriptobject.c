@@ -23,7 +23,8 @@ static bool copy_read(void *ctx, uint64_t addr, void *to, size_t len)
 		const struct script_piece *p = &c->names->piece[i];
 		const uint64_t into = addr - p->at;
 
-		if (p->size > c->data || p->from > c->data - p->size || into >= p->size || len > p->size - into)
+		if (p->size > c->data || p->from > c->data - p->size || into >= p->size ||
+		    len > p->size - into)
 			continue;
 		memcpy(to, c->names->data + p->from + into, len);
 		return true;
@@ -31,12 +32,14 @@ static bool copy_read(void *ctx, uint64_t addr, void *to, size_t len)
 	return false;
 }
 
-static void python_read(const struct runtime_memory *m, const struct script_names *n, struct scriptobject *o)
+static void python_read(const struct runtime_memory *m, const struct script_names *n,
+			struct scriptobject *o)
 {
 	pycode_object_read(m, &n->layout.python, n->bias, n->key.object, &o->python);
 }
 
-static void php_read(const struct runtime_memory *m, const struct script_names *n, struct scriptobject *o)
+static void php_read(const struct runtime_memory *m, const struct script_names *n,
+		     struct scriptobject *o)
 {
 	const struct phpcode c = {.m = m, .l = &n->layout.php};
 	const uint32_t type = n->what & 0xff;
@@ -47,7 +50,8 @@ static void php_read(const struct runtime_memory *m, const struct script_names *
 		o->place.line = phpcode_first_line(&c, n->of, type);
 }
 
-static void ruby_read(const struct runtime_memory *m, const struct script_names *n, struct scriptobject *o)
+static void ruby_read(const struct runtime_memory *m, const struct script_names *n,
+		      struct scriptobject *o)
 {
 	const struct rubycode c = {.m = m, .l = &n->layout.ruby, .bias = n->bias};
 
@@ -61,7 +65,8 @@ static void ruby_read(const struct runtime_memory *m, const struct script_names 
 	o->place.line = o->n_lines ? o->lines[0] : 0;
 }
 
-static void (*const readers[RUNTIME_N])(const struct runtime_memory *m, const struct script_names *n, struct scriptobject *o) = {
+static void (*const readers[RUNTIME_N])(const struct runtime_memory *m,
+					const struct script_names *n, struct scriptobject *o) = {
 	[RUNTIME_PYTHON] = python_read, [RUNTIME_PHP] = php_read, [RUNTIME_RUBY] = ruby_read};
 
 int scriptobject_read(const void *record, size_t size, struct scriptobject *out)
@@ -71,7 +76,8 @@ int scriptobject_read(const void *record, size_t size, struct scriptobject *out)
 	const struct script_names *n = record;
 	struct scriptobject o = {0};
 
-	if (size < offsetof(struct script_names, data) || size > sizeof(*n) || !n->id || n->layout.kind >= RUNTIME_N || !readers[n->layout.kind])
+	if (size < offsetof(struct script_names, data) || size > sizeof(*n) || !n->id ||
+	    n->layout.kind >= RUNTIME_N || !readers[n->layout.kind])
 		return -EBADMSG;
 	c.data = size - offsetof(struct script_names, data);
 	o.id = n->id;

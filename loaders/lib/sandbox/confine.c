@@ -12,13 +12,14 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-#define REFUSED SCMP_ACT_ERRNO(EPERM)
+#define REFUSED   SCMP_ACT_ERRNO(EPERM)
 #define ALL(list) list, ARRAY_SIZE(list)
 
 static const int runs[] = {SCMP_SYS(execve), SCMP_SYS(execveat)};
 
 static const int by_handle[] = {SCMP_SYS(open_by_handle_at)};
 
+/* clang-format off */
 static const int never[] = {
 	/* other processes */
 	SCMP_SYS(ptrace), SCMP_SYS(process_vm_writev), SCMP_SYS(process_madvise), SCMP_SYS(pidfd_getfd),
@@ -37,6 +38,7 @@ static const int never[] = {
 	SCMP_SYS(setuid), SCMP_SYS(setgid), SCMP_SYS(setreuid), SCMP_SYS(setregid), SCMP_SYS(setresuid), SCMP_SYS(setresgid),
 	SCMP_SYS(setgroups), SCMP_SYS(setfsuid), SCMP_SYS(setfsgid),
 };
+/* clang-format on */
 
 static int refuse(scmp_filter_ctx ctx, const int *calls, size_t n)
 {
@@ -47,7 +49,8 @@ static int refuse(scmp_filter_ctx ctx, const int *calls, size_t n)
 	return rc;
 }
 
-static int refuse_if(scmp_filter_ctx ctx, int call, unsigned int arg, enum scmp_compare op, scmp_datum_t a, scmp_datum_t b)
+static int refuse_if(scmp_filter_ctx ctx, int call, unsigned int arg, enum scmp_compare op,
+		     scmp_datum_t a, scmp_datum_t b)
 {
 	const struct scmp_arg_cmp c = {.arg = arg, .op = op, .datum_a = a, .datum_b = b};
 
@@ -61,7 +64,8 @@ static int refuse_sockets(scmp_filter_ctx ctx)
 
 	for (int family = 0; !rc && family < AF_NETLINK; family++)
 		if (family != AF_UNIX)
-			rc = refuse_if(ctx, SCMP_SYS(socket), 0, SCMP_CMP_EQ, (scmp_datum_t)family, 0);
+			rc = refuse_if(ctx, SCMP_SYS(socket), 0, SCMP_CMP_EQ, (scmp_datum_t)family,
+				       0);
 	return rc;
 }
 
@@ -87,7 +91,8 @@ static int rules(scmp_filter_ctx ctx, unsigned int keeps)
 		rc = refuse_sockets(ctx);
 	if (!rc && !(keeps & CONFINE_OTHERS))
 		rc = refuse_executable(ctx);
-	return rc ? rc : refuse_if(ctx, SCMP_SYS(ioctl), 1, SCMP_CMP_MASKED_EQ, 0xffffffff, TIOCSTI);
+	return rc ? rc :
+		    refuse_if(ctx, SCMP_SYS(ioctl), 1, SCMP_CMP_MASKED_EQ, 0xffffffff, TIOCSTI);
 }
 
 int confine(unsigned int keeps, struct err *e)
@@ -98,7 +103,8 @@ int confine(unsigned int keeps, struct err *e)
 	if (!rc)
 		rc = seccomp_attr_set(ctx, SCMP_FLTATR_CTL_TSYNC, 1); /* all threads */
 	if (!rc)
-		(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE, 2); /* a tree: libseccomp 2.5; a list is as right */
+		(void)seccomp_attr_set(ctx, SCMP_FLTATR_CTL_OPTIMIZE,
+				       2); /* a tree: libseccomp 2.5; a list is as right */
 	if (!rc)
 		rc = rules(ctx, keeps);
 	if (!rc && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
@@ -108,6 +114,7 @@ int confine(unsigned int keeps, struct err *e)
 	if (ctx)
 		seccomp_release(ctx);
 	if (rc)
-		return err_set(e, rc, EXIT_RUNTIME, "cannot filter own system calls: %s", strerror(rc < 0 ? -rc : rc));
+		return err_set(e, rc, EXIT_RUNTIME, "cannot filter own system calls: %s",
+			       strerror(rc < 0 ? -rc : rc));
 	return 0;
 }

@@ -54,7 +54,8 @@ static int limit(int what, rlim_t value)
 	return setrlimit(what, &r) ? -errno : 0;
 }
 
-/* It ends by SIGXCPU: SIGKILL, which the hard limit sends, is what comes from outside (indexchild.h). */
+/* It ends by SIGXCPU: SIGKILL, which the hard limit sends, is what comes from outside
+ * (indexchild.h). */
 static int limit_cpu(rlim_t seconds)
 {
 	struct rlimit r;
@@ -69,8 +70,12 @@ static int limit_cpu(rlim_t seconds)
 static int limits_set(enum sandbox_size size)
 {
 	const bool large = size == SANDBOX_LARGE;
-	const rlim_t memory = size == SANDBOX_STAYS ? SANDBOX_MEMORY_BYTES_STAYS : large ? SANDBOX_MEMORY_BYTES_LARGE : SANDBOX_MEMORY_BYTES;
-	int rc = size == SANDBOX_STAYS ? 0 : limit_cpu(large ? SANDBOX_CPU_SECONDS_LARGE : SANDBOX_CPU_SECONDS);
+	const rlim_t memory = size == SANDBOX_STAYS ? SANDBOX_MEMORY_BYTES_STAYS :
+			      large                 ? SANDBOX_MEMORY_BYTES_LARGE :
+						      SANDBOX_MEMORY_BYTES;
+	int rc = size == SANDBOX_STAYS ?
+			 0 :
+			 limit_cpu(large ? SANDBOX_CPU_SECONDS_LARGE : SANDBOX_CPU_SECONDS);
 
 	if (!rc) /* who started us may have a softer one for himself */
 		rc = limit(RLIMIT_DATA, RLIM_INFINITY);
@@ -89,6 +94,7 @@ static int limits_set(enum sandbox_size size)
 
 /* ---- system calls ---- */
 
+/* clang-format off */
 static const int allowed[] = {
 	SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(pwrite64), SCMP_SYS(lseek), SCMP_SYS(fstat),
 	SCMP_SYS(ftruncate), SCMP_SYS(close), SCMP_SYS(recvmsg), SCMP_SYS(sendmsg), SCMP_SYS(munmap),
@@ -101,6 +107,7 @@ static const int allowed[] = {
 	SCMP_SYS(sched_getaffinity), SCMP_SYS(newfstatat), SCMP_SYS(readlink), SCMP_SYS(tgkill),
 #endif
 };
+/* clang-format on */
 
 static int calls_allow(scmp_filter_ctx ctx, enum sandbox_size size)
 {
@@ -111,7 +118,8 @@ static int calls_allow(scmp_filter_ctx ctx, enum sandbox_size size)
 	if (!rc && !SANITIZED)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ERRNO(EACCES), SCMP_SYS(readlink), 0);
 	if (!rc && size == SANDBOX_STAYS)
-		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(poll), 0) ?: seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(epoll_wait), 0);
+		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(poll), 0) ?:
+			     seccomp_rule_add(ctx, SCMP_ACT_ALLOW, SCMP_SYS(epoll_wait), 0);
 	for (size_t i = 0; !rc && i < ARRAY_SIZE(allowed); i++)
 		rc = seccomp_rule_add(ctx, SCMP_ACT_ALLOW, allowed[i], 0);
 	return rc;
@@ -138,7 +146,8 @@ static int by_value(const void *a, const void *b)
 	return *(const uint8_t *)a - *(const uint8_t *)b;
 }
 
-/* libdw sorts with qsort, which asks for the machine's memory size at the first large array and remembers it. */
+/* libdw sorts with qsort, which asks for the machine's memory size at the first large array and
+ * remembers it. */
 static void sort_once(void)
 {
 	uint8_t bytes[2048] = {0};
@@ -154,12 +163,15 @@ int sandbox_enter(enum sandbox_size size, struct err *e)
 	rc = limits_set(size);
 
 	if (rc)
-		return err_set(e, rc, EXIT_RUNTIME, "sandbox: cannot set limits: %s", strerror(-rc));
+		return err_set(e, rc, EXIT_RUNTIME, "sandbox: cannot set limits: %s",
+			       strerror(-rc));
 	rc = privileges_drop();
 	if (rc)
-		return err_set(e, rc, EXIT_RUNTIME, "sandbox: cannot drop privileges: %s", strerror(-rc));
+		return err_set(e, rc, EXIT_RUNTIME, "sandbox: cannot drop privileges: %s",
+			       strerror(-rc));
 	rc = calls_limit(size);
 	if (rc)
-		return err_set(e, rc, EXIT_PREREQUISITE, "sandbox: cannot filter system calls: %s", strerror(-rc));
+		return err_set(e, rc, EXIT_PREREQUISITE, "sandbox: cannot filter system calls: %s",
+			       strerror(-rc));
 	return 0;
 }

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sandbox: what a process may still do once it reads a stranger's file: compute, read and write the descriptors it
- * has, and talk over its socket. Everything else kills it.
+ * sandbox: what a process may still do once it reads a stranger's file: compute, read and write the
+ * descriptors it has, and talk over its socket. Everything else kills it.
  *
- * No new privileges, no capability, an empty bounding set; 10 s of CPU, 1 GiB of address space (SANDBOX_LARGE: 60 s,
- * 2 GiB), 256 MiB a file, no core, no further process, 16 descriptors; a seccomp allow-list whose default is to kill the
- * process (readlink alone is answered: EACCES, because libdw asks for the path of each file that it is given). Memory may never
- * become executable. Under sanitizers the address space is not limited and their own calls are allowed.
+ * No new privileges, no capability, an empty bounding set; 10 s of CPU, 1 GiB of address space
+ * (SANDBOX_LARGE: 60 s, 2 GiB), 256 MiB a file, no core, no further process, 16 descriptors; a
+ * seccomp allow-list whose default is to kill the process (readlink alone is answered: EACCES,
+ * because libdw asks for the path of each file that it is given). Memory may never become
+ * executable. Under sanitizers the address space is not limited and their own calls are allowed.
  */
 #ifndef SONDE_SANDBOX_H
 #define SONDE_SANDBOX_H
@@ -14,7 +15,8 @@
 #include "schema/base/err.h"
 
 /* SANDBOX_LARGE: for debug information of hundreds of megabytes, read apart at low priority. */
-/* SANDBOX_STAYS: for one that reads as long as its parent does: no limit on CPU, half the memory, and it may wait (poll, epoll_wait). */
+/* SANDBOX_STAYS: for one that reads as long as its parent does: no limit on CPU, half the memory,
+ * and it may wait (poll, epoll_wait). */
 enum sandbox_size { SANDBOX_SMALL, SANDBOX_LARGE, SANDBOX_STAYS };
 
 #define SANDBOX_CPU_SECONDS        10
@@ -22,8 +24,8 @@ enum sandbox_size { SANDBOX_SMALL, SANDBOX_LARGE, SANDBOX_STAYS };
 #define SANDBOX_MEMORY_BYTES       (1ull << 30)
 #define SANDBOX_MEMORY_BYTES_LARGE (2ull << 30)
 #define SANDBOX_MEMORY_BYTES_STAYS (512ull << 20)
-#define SANDBOX_OUTPUT_BYTES  (256ull << 20)
-#define SANDBOX_DESCRIPTORS   16
+#define SANDBOX_OUTPUT_BYTES       (256ull << 20)
+#define SANDBOX_DESCRIPTORS        16
 
 /* There is no way back. On error the process must not read strangers' files. */
 int sandbox_enter(enum sandbox_size size, struct err *e);

@@ -161,7 +161,8 @@ int hub_listen(struct hub *h, const char *path, struct err *e)
 	int rc;
 
 	if (strlen(path) >= sizeof(addr.sun_path))
-		return err_set(e, -ENAMETOOLONG, EXIT_USAGE, "the socket's path is too long: %s", path);
+		return err_set(e, -ENAMETOOLONG, EXIT_USAGE, "the socket's path is too long: %s",
+			       path);
 	strcpy(addr.sun_path, path);
 	rc = remove_stale(&addr);
 	if (rc == -EADDRINUSE) {
@@ -238,7 +239,8 @@ void hub_emit(struct hub *h, uint32_t type, const void *fixed, const char *const
 	strbuf_release(&one);
 }
 
-void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, const char *reason, int fd)
+void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, const char *reason,
+		    int fd)
 {
 	struct strbuf *b = h->dumping ? &h->dump : &h->packet;
 	const char *str[] = {key, reason};

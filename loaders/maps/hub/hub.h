@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hub: those who listen. Messages go to all seeded clients, packed into packets as large as the protocol allows. Nobody is
- * waited for: what a client does not take at once is queued, and a client whose queue grows past its bound loses it
- * all and is seeded anew (MP_LOST, then everything).
+ * hub: those who listen. Messages go to all seeded clients, packed into packets as large as the
+ * protocol allows. Nobody is waited for: what a client does not take at once is queued, and a
+ * client whose queue grows past its bound loses it all and is seeded anew (MP_LOST, then
+ * everything).
  */
 #ifndef SONDE_MAPS_HUB_H
 #define SONDE_MAPS_HUB_H
@@ -28,17 +29,22 @@ struct hub_ops {
 	void (*print)(void *ctx, const struct mapspack_msg *msg);
 };
 
-/* epoll_fd: client descriptors are put there, with the client as data.ptr given back to hub_ready. tables (borrowed while
- * the hub lives): what each client is given right after the hello, by enum mp_tables_map; NULL: there are none. */
-struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, const int *tables, uint32_t generation);
-/* There is no BPF program: those already greeted are greeted again, as all from now on, without tables. */
+/* epoll_fd: client descriptors are put there, with the client as data.ptr given back to hub_ready.
+ * tables (borrowed while the hub lives): what each client is given right after the hello, by enum
+ * mp_tables_map; NULL: there are none. */
+struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, const int *tables,
+		    uint32_t generation);
+/* There is no BPF program: those already greeted are greeted again, as all from now on, without
+ * tables. */
 void hub_degrade(struct hub *h);
 void hub_free(struct hub *h);
-/* Listen at `path` (replaces a socket nobody answers at). Returns the descriptor to poll, or -errno. */
+/* Listen at `path` (replaces a socket nobody answers at). Returns the descriptor to poll, or
+ * -errno. */
 int hub_listen(struct hub *h, const char *path, struct err *e);
 void hub_accept(struct hub *h);
-/* A connected socket (taken), of the owner: when it goes, hub_orphaned says so. Where others are listened for, it is told what
- * is for whoever watches (hello, tables, hub_emit_cost), and not what happens on the host. */
+/* A connected socket (taken), of the owner: when it goes, hub_orphaned says so. Where others are
+ * listened for, it is told what is for whoever watches (hello, tables, hub_emit_cost), and not what
+ * happens on the host. */
 void hub_own(struct hub *h, int fd);
 bool hub_orphaned(const struct hub *h);
 size_t hub_clients(const struct hub *h);
@@ -47,7 +53,8 @@ bool hub_ready(struct hub *h, void *ptr, uint32_t events);
 
 void hub_emit(struct hub *h, uint32_t type, const void *fixed, const char *const *str);
 /* MP_INDEX with its descriptor (borrowed; -1: none). */
-void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, const char *reason, int fd);
+void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, const char *reason,
+		    int fd);
 /* MP_COST: to each client the whole and its share; to an owner that watches too. */
 void hub_emit_cost(struct hub *h, const struct mp_cost *m);
 /* Send what was emitted. */

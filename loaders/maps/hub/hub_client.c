@@ -15,8 +15,8 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define QUEUE_BYTES  (16u << 20) /* a client, beyond its seed */
-#define QUEUE_FDS    256
+#define QUEUE_BYTES (16u << 20) /* a client, beyond its seed */
+#define QUEUE_FDS   256
 
 static void packet_free(struct packet *p)
 {
@@ -84,7 +84,8 @@ static void client_overflow(struct client *c)
 	c->lost_ns = (uint64_t)clock_boot_ns();
 }
 
-static struct packet *packet_new(const void *data, size_t len, const int *fds, size_t n_fds, bool seed)
+static struct packet *packet_new(const void *data, size_t len, const int *fds, size_t n_fds,
+				 bool seed)
 {
 	struct packet *p = mem_alloc(sizeof(*p) + len);
 
@@ -100,7 +101,8 @@ static struct packet *packet_new(const void *data, size_t len, const int *fds, s
 	return p;
 }
 
-void hub_client_send(struct client *c, const void *data, size_t len, const int *fds, size_t n_fds, bool seed)
+void hub_client_send(struct client *c, const void *data, size_t len, const int *fds, size_t n_fds,
+		     bool seed)
 {
 	struct packet *p;
 	int rc;
@@ -127,12 +129,16 @@ void hub_client_send(struct client *c, const void *data, size_t len, const int *
 	client_poll(c);
 }
 
-/* Before all else, and before the seed is there: who we are, and the maps that its programs are loaded with. */
+/* Before all else, and before the seed is there: who we are, and the maps that its programs are
+ * loaded with. */
 void hub_client_greet(struct client *c)
 {
 	struct hub *h = c->hub;
-	struct mp_hello hello = {.version = MP_VERSION, .generation = h->generation, .pid = getpid(),
-				 .flags = (h->degraded ? MP_HELLO_DEGRADED : 0u) | (h->tables ? MP_HELLO_TABLES : 0u)};
+	struct mp_hello hello = {.version = MP_VERSION,
+				 .generation = h->generation,
+				 .pid = getpid(),
+				 .flags = (h->degraded ? MP_HELLO_DEGRADED : 0u) |
+					  (h->tables ? MP_HELLO_TABLES : 0u)};
 	struct mp_tables tables = {.version = TABLES_VERSION, .generation = h->generation};
 	struct strbuf b = STRBUF_INIT;
 

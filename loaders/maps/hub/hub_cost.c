@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hub_cost: what sonde-maps costs, shared among the clients that book it: each gets the same of what was used since the
- * last telling, so that the sums of all recordings are what was used, however many of them run at once.
+ * hub_cost: what sonde-maps costs, shared among the clients that book it: each gets the same of
+ * what was used since the last telling, so that the sums of all recordings are what was used,
+ * however many of them run at once.
  */
 #include "loaders/maps/hub/hub_parts.h"
 
-/* One client's part of what `whole` has more than `*shared`; all of them together are taken off. (A child that has just
- * ended may be in no account for a moment: then there is less.) */
+/* One client's part of what `whole` has more than `*shared`; all of them together are taken off. (A
+ * child that has just ended may be in no account for a moment: then there is less.) */
 static uint64_t part_of(uint64_t whole, uint64_t *shared, uint64_t sharers)
 {
 	uint64_t part = whole > *shared ? (whole - *shared) / sharers : 0;
@@ -26,10 +27,11 @@ static uint64_t sharers_of(const struct hub *h)
 
 static void share(struct hub *h, const struct mp_cost *m, uint64_t sharers)
 {
-	struct mp_cost_share part = {.cpu_ns = part_of(m->cpu_ns, &h->shared.cpu_ns, sharers),
-				     .index_cpu_ns = part_of(m->index_cpu_ns, &h->shared.index_cpu_ns, sharers),
-				     .bpf_ns = part_of(m->bpf_ns, &h->shared.bpf_ns, sharers),
-				     .bpf_runs = part_of(m->bpf_runs, &h->shared.bpf_runs, sharers)};
+	struct mp_cost_share part = {
+		.cpu_ns = part_of(m->cpu_ns, &h->shared.cpu_ns, sharers),
+		.index_cpu_ns = part_of(m->index_cpu_ns, &h->shared.index_cpu_ns, sharers),
+		.bpf_ns = part_of(m->bpf_ns, &h->shared.bpf_ns, sharers),
+		.bpf_runs = part_of(m->bpf_runs, &h->shared.bpf_runs, sharers)};
 
 	for (struct client *c = h->clients; c; c = c->next) {
 		if (!c->books)

@@ -21,8 +21,8 @@
 #include "schema/image/image.h"
 #include "schema/image/lines.h"
 
-struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c, struct exec_race *early, int epoll_fd,
-			    const char *program, bool lines)
+struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c,
+			    struct exec_race *early, int epoll_fd, const char *program, bool lines)
 {
 	struct indexer *ix = mem_alloc(sizeof(*ix));
 
@@ -86,7 +86,8 @@ static int damaged(struct indexer *ix, struct mimage *img)
 
 static int get_fd(struct indexer *ix, struct mimage *img)
 {
-	int fd = img->index_fd < 0 ? cache_get(ix->cache, img->key) : fcntl(img->index_fd, F_DUPFD_CLOEXEC, 3);
+	int fd = img->index_fd < 0 ? cache_get(ix->cache, img->key) :
+				     fcntl(img->index_fd, F_DUPFD_CLOEXEC, 3);
 
 	return fd < 0 ? gone(ix, img, -ENOENT) : fd;
 }

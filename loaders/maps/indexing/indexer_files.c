@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* indexer_files: the files that indexes are made of, what the cache knows of them, and where an index is kept. */
+/* indexer_files: the files that indexes are made of, what the cache knows of them, and where an
+ * index is kept. */
 #include "loaders/maps/indexing/indexer_parts.h"
 
 #include <errno.h>
@@ -35,9 +36,10 @@ void indexer_set_refused(struct mimage *img, const char *reason)
 	img->rows_only = false;
 }
 
-/* Has a debug package been installed since the index was made? As sonde-index's questions are answered: below the file's
- * root, then below ours. */
-static bool is_outdated(struct indexer *ix, const struct mimage *img, const struct stat *st, int root_fd, const char *key)
+/* Has a debug package been installed since the index was made? As sonde-index's questions are
+ * answered: below the file's root, then below ours. */
+static bool is_outdated(struct indexer *ix, const struct mimage *img, const struct stat *st,
+			int root_fd, const char *key)
 {
 	const struct root_id *root = &img->file.root, *own = &ix->world->own_root;
 	char path[256];
@@ -47,7 +49,8 @@ static bool is_outdated(struct indexer *ix, const struct mimage *img, const stru
 		return false;
 	if (!stat(path, &debug) && cache_is_older(ix->cache, st, &debug))
 		return true;
-	if (root_fd >= 0 && (root->ino != own->ino || root->dev != own->dev || root->mntns != own->mntns)) {
+	if (root_fd >= 0 &&
+	    (root->ino != own->ino || root->dev != own->dev || root->mntns != own->mntns)) {
 		cleanup_fd int fd = openin(root_fd, path, OPENIN_MAX_BYTES, &debug);
 
 		return fd >= 0 && cache_is_older(ix->cache, st, &debug);
@@ -81,7 +84,8 @@ bool indexer_settle(struct indexer *ix, struct mimage *img, const struct stat *s
 	}
 }
 
-void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_t start, uint64_t end)
+void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_t start,
+		 uint64_t end)
 {
 	struct stat st;
 	int fd;
@@ -110,7 +114,8 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 	ix->kept_fds++;
 }
 
-uint64_t indexer_born(struct indexer *ix, const struct proc *p, const char *path, uint64_t ino, uint64_t time_ns)
+uint64_t indexer_born(struct indexer *ix, const struct proc *p, const char *path, uint64_t ino,
+		      uint64_t time_ns)
 {
 	return opening_born(&ix->opening, p, path, ino, time_ns);
 }
@@ -155,7 +160,8 @@ bool indexer_adopt_rows(struct indexer *ix, struct mimage *img, const char *key,
 }
 
 /* Keeps an index (`fd` is taken) and takes it for the image's. -ENOSPC: there is no room for it. */
-int indexer_adopt(struct indexer *ix, struct mimage *img, const char *key, int fd, const struct stat *st)
+int indexer_adopt(struct indexer *ix, struct mimage *img, const char *key, int fd,
+		  const struct stat *st)
 {
 	cleanup_fd int own = fd;
 	char *stored = NULL;

@@ -25,7 +25,9 @@ static int job_start(struct indexer *ix, struct job *j)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = j};
 	/* rows that are there already need not come first */
-	const char *option = !j->image->rows_only ? "--rows-first" : ix->lines && j->image->wanted ? NULL : "--no-lines";
+	const char *option = !j->image->rows_only          ? "--rows-first" :
+			     ix->lines && j->image->wanted ? NULL :
+							     "--no-lines";
 	int rc = indexchild_start(&j->child, ix->program, option, 10);
 
 	if (rc)
@@ -55,7 +57,8 @@ static void keep_open(struct indexer *ix, struct job *j, struct mimage *img)
 	ix->kept_fds++;
 }
 
-/* The image's file, ready to be given to a child; or the image is settled at once, and false comes back. */
+/* The image's file, ready to be given to a child; or the image is settled at once, and false comes
+ * back. */
 static bool job_open(struct indexer *ix, struct job *j, struct mimage *img)
 {
 	int fd = img->fd >= 0 ? take_fd(&img->fd) : -1;
@@ -105,7 +108,8 @@ static struct job *job_free_slot(struct indexer *ix, bool paced)
 	return NULL;
 }
 
-/* Only the rows of a file that has samples are not bound by the share, and symbols that somebody waits for. */
+/* Only the rows of a file that has samples are not bound by the share, and symbols that somebody
+ * waits for. */
 static bool is_paced(const struct mimage *img)
 {
 	return !img->wanted || (img->rows_only && !img->awaited);
@@ -116,10 +120,13 @@ static void job_pause(struct job *j, bool stop)
 	j->deadline_ns += indexchild_pause(&j->child, stop);
 }
 
-/* What somebody waits for is not left to the idle time of a busy host; a small file is a matter of milliseconds. */
+/* What somebody waits for is not left to the idle time of a busy host; a small file is a matter of
+ * milliseconds. */
 void indexer_hurry(struct indexer *ix, const struct mimage *img)
 {
-	int nice = img->file_bytes && img->file_bytes <= SMALL_BYTES ? getpriority(PRIO_PROCESS, 0) : 0;
+	int nice = img->file_bytes && img->file_bytes <= SMALL_BYTES ?
+			   getpriority(PRIO_PROCESS, 0) :
+			   0;
 
 	for (int i = 0; i < INDEXER_CHILDREN; i++) {
 		struct job *j = &ix->jobs[i];
@@ -133,8 +140,8 @@ void indexer_hurry(struct indexer *ix, const struct mimage *img)
 	}
 }
 
-/* Rows come first, then the smallest file: it is ready in milliseconds, and those that wait for a large one wait for
- * seconds anyhow. */
+/* Rows come first, then the smallest file: it is ready in milliseconds, and those that wait for a
+ * large one wait for seconds anyhow. */
 static bool comes_before(const struct mimage *a, const struct mimage *b)
 {
 	if (is_paced(a) != is_paced(b))
@@ -232,8 +239,8 @@ static void job_cancel(struct indexer *ix, struct job *j)
 	job_count(ix, j);
 }
 
-/* The symbols come later: as soon as may be for who wants them, else when there is nothing else to do. What was opened stays
- * so for that. */
+/* The symbols come later: as soon as may be for who wants them, else when there is nothing else to
+ * do. What was opened stays so for that. */
 static void job_put_off(struct indexer *ix, struct job *j, struct mimage *img)
 {
 	job_cancel(ix, j);
@@ -299,7 +306,8 @@ static void job_success(struct indexer *ix, struct job *j)
 		return;
 	}
 	if (indexer_adopt(ix, img, j->child.text, copy, j->child.have_st ? &j->child.st : NULL)) {
-		indexer_refuse(ix, img, "its index cannot be stored, and too many are kept in memory");
+		indexer_refuse(ix, img,
+			       "its index cannot be stored, and too many are kept in memory");
 		return;
 	}
 	indexer_drop_fds(ix, img);
@@ -307,7 +315,8 @@ static void job_success(struct indexer *ix, struct job *j)
 }
 
 /* The same file's index, now with lines: it takes the place of the one that was told. */
-void indexer_lines_made(void *ctx, struct mimage *img, const char *key, int fd, const struct stat *st)
+void indexer_lines_made(void *ctx, struct mimage *img, const char *key, int fd,
+			const struct stat *st)
 {
 	struct indexer *ix = ctx;
 
@@ -325,8 +334,8 @@ static void job_refused(struct indexer *ix, struct job *j, const char *reason)
 		indexer_refuse(ix, j->image, reason);
 }
 
-/* Not for what is in the file (it was killed; the disk was full): nothing of it is remembered, and it is tried again, but not
- * for ever. What was opened stays so for that. */
+/* Not for what is in the file (it was killed; the disk was full): nothing of it is remembered, and
+ * it is tried again, but not for ever. What was opened stays so for that. */
 static void job_failed(struct indexer *ix, struct job *j, const char *reason)
 {
 	static const uint64_t pause_ns[INDEXER_TRIES - 1] = {NSEC_PER_SEC, 10 * NSEC_PER_SEC};
@@ -350,7 +359,8 @@ static uint64_t starved(pid_t pid)
 	unsigned long long ran, waited;
 	size_t len;
 
-	if (proc_read((uint32_t)pid, "schedstat", 128, &text, &len) || sscanf(text, "%llu %llu", &ran, &waited) != 2)
+	if (proc_read((uint32_t)pid, "schedstat", 128, &text, &len) ||
+	    sscanf(text, "%llu %llu", &ran, &waited) != 2)
 		return 0;
 	return waited < INDEXER_STARVED_NS ? waited : INDEXER_STARVED_NS;
 }

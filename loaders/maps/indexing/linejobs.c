@@ -30,17 +30,21 @@ struct linejobs {
 	struct mimage *image; /* NULL: it was dropped meanwhile */
 	bool last_try;        /* without lines, for an index that says so */
 	uint64_t deadline_ns;
-	uint64_t ended_ns;    /* of the CPU time of one that has ended, what was not counted yet */
-	uint64_t pause_ns;    /* until then none is started */
+	uint64_t ended_ns; /* of the CPU time of one that has ended, what was not counted yet */
+	uint64_t pause_ns; /* until then none is started */
 };
 
 struct linejobs *linejobs_new(int epoll_fd, const char *program, struct opening *opening,
-			      void (*made)(void *ctx, struct mimage *img, const char *key, int fd, const struct stat *st),
+			      void (*made)(void *ctx, struct mimage *img, const char *key, int fd,
+					   const struct stat *st),
 			      void *ctx)
 {
 	struct linejobs *l = mem_alloc(sizeof(*l));
 
-	*l = (struct linejobs){.epoll_fd = epoll_fd, .program = mem_strdup(program), .opening = opening, .made = made,
+	*l = (struct linejobs){.epoll_fd = epoll_fd,
+			       .program = mem_strdup(program),
+			       .opening = opening,
+			       .made = made,
 			       .ctx = ctx};
 	l->tail = &l->queue;
 	indexchild_init(&l->child);
@@ -118,7 +122,8 @@ static bool start(struct linejobs *l, struct mimage *img, bool last_try)
 	}
 	c->have_st = true;
 	c->path = mem_strdup(img->path);
-	if (indexchild_start(c, l->program, last_try ? "--lost-lines" : "--all-lines", LINEJOBS_NICE)) {
+	if (indexchild_start(c, l->program, last_try ? "--lost-lines" : "--all-lines",
+			     LINEJOBS_NICE)) {
 		indexchild_clear(c);
 		return false;
 	}
@@ -165,7 +170,8 @@ static void end(struct linejobs *l, bool late)
 	if (img && how == INDEXCHILD_MADE && !indexchild_take(c, &fd)) {
 		l->made(l->ctx, img, c->text, take_fd(&fd), c->have_st ? &c->st : NULL);
 	} else if (img) {
-		log_info("no lines of %s: %s", img->path, how == INDEXCHILD_MADE ? "they cannot be kept" : reason);
+		log_info("no lines of %s: %s", img->path,
+			 how == INDEXCHILD_MADE ? "they cannot be kept" : reason);
 		if (how == INDEXCHILD_FAILED)
 			failed(l, img);
 		else

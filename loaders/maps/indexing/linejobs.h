@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * linejobs: indexes made once more, with lines, where the first one left them out because the file's debug information is
- * large. One child at a time, at the lowest priority, and only while nothing else is to be indexed; an image is tried
- * once, and once more if it was killed. Where reading the debug information fails (it is damaged, or too slow), an index is
- * made that says so, so that nobody tries again with the same file.
+ * linejobs: indexes made once more, with lines, where the first one left them out because the
+ * file's debug information is large. One child at a time, at the lowest priority, and only while
+ * nothing else is to be indexed; an image is tried once, and once more if it was killed. Where
+ * reading the debug information fails (it is damaged, or too slow), an index is made that says so,
+ * so that nobody tries again with the same file.
  */
 #ifndef SONDE_MAPS_LINEJOBS_H
 #define SONDE_MAPS_LINEJOBS_H
@@ -19,13 +20,16 @@ struct linejobs;
 struct mimage;
 struct opening;
 
-#define LINEJOBS_DEADLINE_NS (600 * NSEC_PER_SEC) /* of waiting; its CPU time is limited by itself */
+/* of waiting; its CPU time is limited by itself */
+#define LINEJOBS_DEADLINE_NS (600 * NSEC_PER_SEC)
 #define LINEJOBS_PAUSE_NS    (5 * NSEC_PER_SEC) /* after one was killed */
 #define LINEJOBS_NICE        19
 
-/* `made`: the image's new index (fd is the callee's), its key, and whose file it is of (NULL: not known). */
+/* `made`: the image's new index (fd is the callee's), its key, and whose file it is of (NULL: not
+ * known). */
 struct linejobs *linejobs_new(int epoll_fd, const char *program, struct opening *opening,
-			      void (*made)(void *ctx, struct mimage *img, const char *key, int fd, const struct stat *st),
+			      void (*made)(void *ctx, struct mimage *img, const char *key, int fd,
+					   const struct stat *st),
 			      void *ctx);
 void linejobs_free(struct linejobs *l); /* ends a running child */
 /* Its index (ready) left lines out. A second call for an image does nothing. */

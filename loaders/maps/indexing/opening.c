@@ -16,15 +16,16 @@
 #include "schema/base/clock.h"
 
 #define LINK_MAX_BYTES 4112 /* a path and " (deleted)" */
-#define TRIES_MAX 8 /* processes that are tried for one file */
+#define TRIES_MAX      8    /* processes that are tried for one file */
 
 static bool same_root(const struct root_id *a, const struct root_id *b)
 {
 	return a->ino == b->ino && a->dev == b->dev && a->mntns == b->mntns;
 }
 
-/* A root whose file system did not answer is not asked again: each time would hold us up. But for our own, where one
- * mount (somebody's sshfs) must not cost all others their names: there the number of stuck openings is the bound. */
+/* A root whose file system did not answer is not asked again: each time would hold us up. But for
+ * our own, where one mount (somebody's sshfs) must not cost all others their names: there the
+ * number of stuck openings is the bound. */
 static bool is_mute(const struct opening *op, const struct root_id *root)
 {
 	for (size_t i = 0; i < OPENING_MUTE_MAX; i++)
@@ -53,8 +54,9 @@ static int own_root_kept(struct opening *op)
 }
 
 /*
- * Is an open file with the image's inode number that inode? As long as somebody maps it, its number is nobody else's. After that a
- * new file may get it: that has another generation; where the file system tells none (overlayfs, tmpfs), it was born later.
+ * Is an open file with the image's inode number that inode? As long as somebody maps it, its number
+ * is nobody else's. After that a new file may get it: that has another generation; where the file
+ * system tells none (overlayfs, tmpfs), it was born later.
  */
 static bool is_inode(const struct mimage *img, int fd, const struct stat *st)
 {
@@ -66,10 +68,12 @@ static bool is_inode(const struct mimage *img, int fd, const struct stat *st)
 		return !openin_born(fd, &born_ns) && told == ((uint64_t)born_ns | FILE_BORN);
 	if (told && !(told & FILE_NOBODYS) && !openin_generation(fd, st, &generation))
 		return generation == (uint32_t)told;
-	return openin_born(fd, &born_ns) || born_ns <= (int64_t)img->since_ns + clock_boot_offset_ns();
+	return openin_born(fd, &born_ns) ||
+	       born_ns <= (int64_t)img->since_ns + clock_boot_offset_ns();
 }
 
-/* Is it the file that was mapped? It has the number that the kernel told; the device may differ (overlayfs, btrfs). */
+/* Is it the file that was mapped? It has the number that the kernel told; the device may differ
+ * (overlayfs, btrfs). */
 static bool is_it(const struct mimage *img, int fd, const struct stat *st)
 {
 	return !img->file.ino || (st->st_ino == img->file.ino && is_inode(img, fd, st));
@@ -101,12 +105,14 @@ static bool link_bears_name(const struct mimage *img, const char *link)
 	return len >= n && !memcmp(link + len - n, name ? name : img->path, n);
 }
 
-/* The mapping at these addresses may be another one by now (exec): its link must at least bear the name. */
+/* The mapping at these addresses may be another one by now (exec): its link must at least bear the
+ * name. */
 static bool bears_name(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end)
 {
 	char file[64], link[LINK_MAX_BYTES];
 
-	snprintf(file, sizeof(file), "map_files/%llx-%llx", (unsigned long long)start, (unsigned long long)end);
+	snprintf(file, sizeof(file), "map_files/%llx-%llx", (unsigned long long)start,
+		 (unsigned long long)end);
 	return !proc_readlink(p->tgid, file, link, sizeof(link)) && link_bears_name(img, link);
 }
 
@@ -121,14 +127,19 @@ static bool is_mapped(const struct mimage *img, const struct proc *p, uint64_t s
 		return false;
 	while (proc_next_map(text, len, &pos, &m))
 		if (m.start <= start && start < m.end)
-			return m.inode == img->file.ino && m.major == img->file.major && m.minor == img->file.minor;
+			return m.inode == img->file.ino && m.major == img->file.major &&
+			       m.minor == img->file.minor;
 	return false;
 }
 
-/* What is mapped, whatever number it has for people (overlayfs may have one of its own for them). */
-static int open_by_map(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end, struct stat *st)
+/* What is mapped, whatever number it has for people (overlayfs may have one of its own for them).
+ */
+static int open_by_map(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end,
+		       struct stat *st)
 {
-	int fd = bears_name(img, p, start, end) ? openin_map_file(p->tgid, start, end, OPENIN_MAX_BYTES, st) : -ENOENT;
+	int fd = bears_name(img, p, start, end) ?
+			 openin_map_file(p->tgid, start, end, OPENIN_MAX_BYTES, st) :
+			 -ENOENT;
 
 	if (fd < 0 || (st->st_ino != img->file.ino && is_mapped(img, p, start)))
 		return fd;
@@ -141,14 +152,15 @@ static int open_held_exe(const struct mimage *img, int exe_fd, struct stat *st)
 	char file[32], link[LINK_MAX_BYTES];
 
 	snprintf(file, sizeof(file), "fd/%d", exe_fd);
-	if (exe_fd < 0 || proc_readlink((uint32_t)getpid(), file, link, sizeof(link)) || !link_bears_name(img, link))
+	if (exe_fd < 0 || proc_readlink((uint32_t)getpid(), file, link, sizeof(link)) ||
+	    !link_bears_name(img, link))
 		return -ENOENT;
 	return if_it_is(img, openin_held(exe_fd, OPENIN_MAX_BYTES, st), st);
 }
 
 /* What was held of the process: the path below its root, else its executable. *root_fd as below. */
-static int open_by_early(const struct opening *op, const struct mimage *img, const struct proc *p, struct stat *st,
-			 int *root_fd)
+static int open_by_early(const struct opening *op, const struct mimage *img, const struct proc *p,
+			 struct stat *st, int *root_fd)
 {
 	cleanup_fd int root = -1;
 	cleanup_fd int exe = -1;
@@ -165,8 +177,8 @@ static int open_by_early(const struct opening *op, const struct mimage *img, con
 	return fd;
 }
 
-static int open_by_proc(struct opening *op, const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end,
-			struct stat *st, int *root_fd)
+static int open_by_proc(struct opening *op, const struct mimage *img, const struct proc *p,
+			uint64_t start, uint64_t end, struct stat *st, int *root_fd)
 {
 	int root = is_mute(op, &img->file.root) ? -ETIMEDOUT : openin_root(p->tgid), fd = -ENOENT;
 
@@ -186,8 +198,8 @@ static int open_by_proc(struct opening *op, const struct mimage *img, const stru
 	return fd;
 }
 
-int opening_through(struct opening *op, const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end,
-		    struct stat *st, int *root_fd)
+int opening_through(struct opening *op, const struct mimage *img, const struct proc *p,
+		    uint64_t start, uint64_t end, struct stat *st, int *root_fd)
 {
 	int fd = open_by_proc(op, img, p, start, end, st, root_fd);
 
@@ -201,7 +213,8 @@ int opening_through(struct opening *op, const struct mimage *img, const struct p
 	return fd;
 }
 
-/* Through any live process that maps it, then any that sees the same root, then our own root if that is it. */
+/* Through any live process that maps it, then any that sees the same root, then our own root if
+ * that is it. */
 int opening_anyhow(struct opening *op, struct mimage *img, struct stat *st, int *root_fd)
 {
 	int fd = -ENOENT, tries = 0;
@@ -249,13 +262,15 @@ static uint64_t born_below(int root_fd, const char *path, uint64_t ino, uint64_t
 {
 	int64_t born_ns;
 
-	if (root_fd < 0 || openin_cached_born(root_fd, path, ino, &born_ns) || born_ns > (int64_t)time_ns + clock_boot_offset_ns())
+	if (root_fd < 0 || openin_cached_born(root_fd, path, ino, &born_ns) ||
+	    born_ns > (int64_t)time_ns + clock_boot_offset_ns())
 		return 0;
 	return (uint64_t)born_ns | FILE_BORN;
 }
 
 /* Any live process that sees the same root. */
-static uint64_t born_anyhow(struct opening *op, const struct proc *of, const char *path, uint64_t ino, uint64_t time_ns)
+static uint64_t born_anyhow(struct opening *op, const struct proc *of, const char *path,
+			    uint64_t ino, uint64_t time_ns)
 {
 	uint64_t born = 0;
 	int tries = 0;
@@ -271,9 +286,11 @@ static uint64_t born_anyhow(struct opening *op, const struct proc *of, const cha
 	return born;
 }
 
-uint64_t opening_born(struct opening *op, const struct proc *p, const char *path, uint64_t ino, uint64_t time_ns)
+uint64_t opening_born(struct opening *op, const struct proc *p, const char *path, uint64_t ino,
+		      uint64_t time_ns)
 {
-	/* a process that shares our root need not be asked for it, which is dearer than all the rest */
+	/* a process that shares our root need not be asked for it, which is dearer than all the
+	 * rest */
 	bool ours = same_root(&p->root, &op->world->own_root);
 	cleanup_fd int theirs = ours ? -1 : openin_root(p->tgid), held = -1, exe = -1;
 	int root = ours ? own_root_kept(op) : theirs;
@@ -283,7 +300,9 @@ uint64_t opening_born(struct opening *op, const struct proc *p, const char *path
 		born = born_below(held, path, ino, time_ns);
 	if (!born && root < 0)
 		born = born_anyhow(op, p, path, ino, time_ns);
-	return born ? born : FILE_NOBODYS | (p->start_ns >> 10 << 10) % FILE_NOBODYS | (p->exec_id & 0x3ff);
+	return born ? born :
+		      FILE_NOBODYS | (p->start_ns >> 10 << 10) % FILE_NOBODYS |
+			       (p->exec_id & 0x3ff);
 }
 
 /* The vDSO as a file: a copy of our own, which is the same in every process. */

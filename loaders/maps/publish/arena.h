@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arena: who holds which elements of a BPF array. Numbers only: the memory is the caller's. First fit; neighbours that are
- * free grow together. What is given back is held for the grace (TABLES_GRACE_NS) first: a program that has just read
- * a pointer to it may still be reading there.
+ * arena: who holds which elements of a BPF array. Numbers only: the memory is the caller's. First
+ * fit; neighbours that are free grow together. What is given back is held for the grace
+ * (TABLES_GRACE_NS) first: a program that has just read a pointer to it may still be reading there.
  */
 #ifndef SONDE_MAPS_ARENA_H
 #define SONDE_MAPS_ARENA_H
@@ -23,7 +23,7 @@ struct arena_held {
 struct arena {
 	struct arena_range *free; /* by first; no two touch */
 	size_t n_free, cap_free;
-	struct arena_held *held;  /* in the order they came */
+	struct arena_held *held; /* in the order they came */
 	size_t n_held, cap_held;
 	uint64_t grace_ns;
 	uint32_t used, held_elements;

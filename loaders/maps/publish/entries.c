@@ -44,7 +44,8 @@ void entries_release(struct entries *e, uint64_t now_ns)
 	*e = (struct entries){.fd = -1};
 }
 
-int entries_put(struct entries *e, uint32_t tgid, const struct tables_process *value, uint64_t now_ns)
+int entries_put(struct entries *e, uint32_t tgid, const struct tables_process *value,
+		uint64_t now_ns)
 {
 	int rc = bpf_map_update_elem(e->fd, &tgid, value, BPF_ANY);
 
@@ -56,15 +57,19 @@ int entries_put(struct entries *e, uint32_t tgid, const struct tables_process *v
 		return 0;
 	e->refused++;
 	if (!e->told)
-		log_warn("more than %d processes: the stacks of further ones are found by frame pointers alone", TABLES_PROCESSES);
+		log_warn(
+			"more than %d processes: the stacks of further ones are found by frame pointers alone",
+			TABLES_PROCESSES);
 	e->told = true;
 	return rc;
 }
 
-void entries_leave(struct entries *e, uint32_t tgid, uint64_t start_ns, struct slice *slice, uint64_t exit_ns)
+void entries_leave(struct entries *e, uint32_t tgid, uint64_t start_ns, struct slice *slice,
+		   uint64_t exit_ns)
 {
 	mem_grow(e->leaving, e->n_leaving, e->cap_leaving);
-	e->leaving[e->n_leaving++] = (struct leaving){tgid, start_ns, exit_ns + ENTRIES_KEEP_NS, slice};
+	e->leaving[e->n_leaving++] =
+		(struct leaving){tgid, start_ns, exit_ns + ENTRIES_KEEP_NS, slice};
 }
 
 void entries_tick(struct entries *e, uint64_t now_ns)
@@ -85,7 +90,9 @@ bool entries_is_leaving(const struct entries *e, uint32_t tgid, uint64_t start_n
 	return false;
 }
 
-void entries_each(struct entries *e, void (*look)(void *ctx, uint32_t tgid, const struct tables_process *value), void *ctx)
+void entries_each(struct entries *e,
+		  void (*look)(void *ctx, uint32_t tgid, const struct tables_process *value),
+		  void *ctx)
 {
 	cleanup_free uint32_t *keys = mem_array(BATCH, sizeof(*keys));
 	cleanup_free struct tables_process *values = mem_array(BATCH, sizeof(*values));
@@ -122,7 +129,9 @@ static void sweep_one(void *ctx, uint32_t tgid, const struct tables_process *val
 	s->removed++;
 }
 
-size_t entries_sweep(struct entries *e, bool (*keep)(void *ctx, uint32_t tgid, const struct tables_process *value), void *ctx)
+size_t entries_sweep(struct entries *e,
+		     bool (*keep)(void *ctx, uint32_t tgid, const struct tables_process *value),
+		     void *ctx)
 {
 	struct sweep s = {.e = e, .keep = keep, .ctx = ctx};
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * entries: the BPF hash `processes` (probes/lib/tables.h, 4), as sonde-maps writes it. The kernel writes there too: at a fork
- * it copies the parent's entry (probes/maps.bpf.c).
+ * entries: the BPF hash `processes` (probes/lib/tables.h, 4), as sonde-maps writes it. The kernel
+ * writes there too: at a fork it copies the parent's entry (probes/maps.bpf.c).
  *
- * An entry outlives its process by a while (the way out of a large process is long, and samples of it have stacks), and
- * with it its slice; a process that has the same pid by then is told apart by its start time.
+ * An entry outlives its process by a while (the way out of a large process is long, and samples of
+ * it have stacks), and with it its slice; a process that has the same pid by then is told apart by
+ * its start time.
  */
 #ifndef SONDE_MAPS_ENTRIES_H
 #define SONDE_MAPS_ENTRIES_H
@@ -18,7 +19,8 @@
 #include "loaders/maps/publish/slices.h"
 #include "probes/lib/tables.h"
 
-/* Less than TABLES_GRACE_NS: a copy that the kernel made of an entry must be gone before the slice it points to is. */
+/* Less than TABLES_GRACE_NS: a copy that the kernel made of an entry must be gone before the slice
+ * it points to is. */
 #define ENTRIES_KEEP_NS 500000000ull
 
 struct leaving {
@@ -28,27 +30,33 @@ struct leaving {
 };
 
 struct entries {
-	int fd;               /* borrowed */
+	int fd; /* borrowed */
 	struct slices *slices;
 	struct leaving *leaving;
 	size_t n_leaving, cap_leaving;
-	uint64_t refused;     /* entries that found no room */
+	uint64_t refused; /* entries that found no room */
 	bool told;
 };
 
 void entries_init(struct entries *e, int fd, struct slices *slices);
 void entries_release(struct entries *e, uint64_t now_ns);
 /* 0 or -errno: there is no room, or no such map. */
-int entries_put(struct entries *e, uint32_t tgid, const struct tables_process *value, uint64_t now_ns);
+int entries_put(struct entries *e, uint32_t tgid, const struct tables_process *value,
+		uint64_t now_ns);
 /* The process ended at exit_ns; its slice's reference (may be NULL) is taken. */
-void entries_leave(struct entries *e, uint32_t tgid, uint64_t start_ns, struct slice *slice, uint64_t exit_ns);
+void entries_leave(struct entries *e, uint32_t tgid, uint64_t start_ns, struct slice *slice,
+		   uint64_t exit_ns);
 void entries_remove(struct entries *e, uint32_t tgid, uint64_t start_ns);
 /* Those whose time has come. */
 void entries_tick(struct entries *e, uint64_t now_ns);
 /* Remove all that `keep` does not want. Returns how many. */
-size_t entries_sweep(struct entries *e, bool (*keep)(void *ctx, uint32_t tgid, const struct tables_process *value), void *ctx);
+size_t entries_sweep(struct entries *e,
+		     bool (*keep)(void *ctx, uint32_t tgid, const struct tables_process *value),
+		     void *ctx);
 /* Look at each. */
-void entries_each(struct entries *e, void (*look)(void *ctx, uint32_t tgid, const struct tables_process *value), void *ctx);
+void entries_each(struct entries *e,
+		  void (*look)(void *ctx, uint32_t tgid, const struct tables_process *value),
+		  void *ctx);
 bool entries_is_leaving(const struct entries *e, uint32_t tgid, uint64_t start_ns);
 
 #endif

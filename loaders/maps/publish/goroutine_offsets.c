@@ -8,14 +8,16 @@
 #include "probes/lib/tables.h"
 #include "schema/image/go.h"
 
-#define WORD          8
-#define SCHED         56 /* gobuf's place in g */
-#define SYSCALLBP     23 /* since Go 1.23 there is one */
-#define GOBUF_RET     7  /* words of a gobuf that has ret, as all up to Go 1.24, and of one that has not */
-#define GOBUF         6
-#define BEHIND_GOBUF  5  /* words up to goid: syscallsp, syscallpc, stktopsp, param, atomicstatus and stackLock */
-#define TLS_MOST      0xffff
-#define WORDS_MOST    0x3f
+#define WORD      8
+#define SCHED     56 /* gobuf's place in g */
+#define SYSCALLBP 23 /* since Go 1.23 there is one */
+/* words of a gobuf that has ret, as all up to Go 1.24, and of one that has not */
+#define GOBUF_RET 7
+#define GOBUF     6
+/* words up to goid: syscallsp, syscallpc, stktopsp, param, atomicstatus and stackLock */
+#define BEHIND_GOBUF 5
+#define TLS_MOST     0xffff
+#define WORDS_MOST   0x3f
 
 /* The extension that tells how to come from a thread to its goroutine. false: no row has one. */
 static bool goroutine_find(const struct unwind_section *s, struct row_ext *out)
@@ -33,7 +35,9 @@ static bool goroutine_find(const struct unwind_section *s, struct row_ext *out)
 /* In words; 0: not known. `bp`: gobuf.bp, from gobuf's beginning. */
 static unsigned goid_place(unsigned minor, int32_t bp)
 {
-	unsigned gobuf = bp == (GOBUF - 1) * WORD ? GOBUF : bp == (GOBUF_RET - 1) * WORD ? GOBUF_RET : 0;
+	unsigned gobuf = bp == (GOBUF - 1) * WORD     ? GOBUF :
+			 bp == (GOBUF_RET - 1) * WORD ? GOBUF_RET :
+							0;
 
 	if (!gobuf || (gobuf == GOBUF_RET && !minor))
 		return 0;
@@ -48,7 +52,8 @@ uint32_t goroutine_offsets_flags(const struct unwind_section *rows, const char *
 	if (!rows || !goroutine_find(rows, &x))
 		return TABLES_PROCESS_GO;
 	goid = goid_place(image_go_minor(version), x.bp_offset);
-	if (!goid || x.a >= 0 || x.a % WORD || x.a < -TLS_MOST * WORD || x.b <= 0 || x.b % WORD || x.b > WORDS_MOST * WORD)
+	if (!goid || x.a >= 0 || x.a % WORD || x.a < -TLS_MOST * WORD || x.b <= 0 || x.b % WORD ||
+	    x.b > WORDS_MOST * WORD)
 		return TABLES_PROCESS_GO;
 	return TABLES_GO_MAKE(-x.a / WORD, goid, x.b / WORD);
 }

@@ -74,10 +74,12 @@ static void put_mapping(uint64_t *words, uint32_t n, uint32_t i, const struct ma
 	w[2] = 0;
 	w[3] = pi ? pi->slot : 0;
 	if (pi && pi->n_segments && !publish_row_distance(pi, m, &w[2]))
-		w[3] = 0; /* a part of the file that is not meant to be executed: nothing is known of it */
+		w[3] = 0; /* a part of the file that is not meant to be executed: nothing is known
+			     of it */
 }
 
-/* A library of that name is HotSpot, which makes code; what it really is, who follows its frames looks at. */
+/* A library of that name is HotSpot, which makes code; what it really is, who follows its frames
+ * looks at. */
 static bool is_own_code(const struct mapping *m)
 {
 	static const char name[] = "/libjvm.so";
@@ -113,7 +115,8 @@ static struct slice *slice_of(struct publish *pub, const struct proc *p)
 	slice = slices_get(&pub->slices, pub->words, n);
 	pub->refused += !slice;
 	if (!slice && !pub->told_slices) {
-		log_warn("no room for the mappings of more processes: their stacks are found by frame pointers alone");
+		log_warn(
+			"no room for the mappings of more processes: their stacks are found by frame pointers alone");
 		pub->told_slices = true;
 	}
 	return slice;
@@ -127,8 +130,10 @@ static bool has_entry(const struct proc *p)
 static void publish_proc(struct publish *pub, struct proc *p, uint64_t now_ns)
 {
 	struct slice *slice = has_entry(p) ? slice_of(pub, p) : NULL, *old = p->slice;
-	struct tables_process value = {.start_ns = p->start_ns, .exec_id = p->exec_id,
-				       .as_of_ns = pub->as_of_ns > p->sure_ns ? pub->as_of_ns : p->sure_ns};
+	struct tables_process value = {.start_ns = p->start_ns,
+				       .exec_id = p->exec_id,
+				       .as_of_ns = pub->as_of_ns > p->sure_ns ? pub->as_of_ns :
+										p->sure_ns};
 
 	if (slice) {
 		value.first = slice->first;
@@ -166,8 +171,8 @@ void publish_cost(const struct publish *pub, struct mp_cost *out)
 
 /* ---- what no event said ---- */
 
-/* An entry of a process that we do not know: its exit was lost, or it ended before we began. One that has begun since
- * the side-band was read is not told of yet. */
+/* An entry of a process that we do not know: its exit was lost, or it ended before we began. One
+ * that has begun since the side-band was read is not told of yet. */
 static bool is_alive(void *ctx, uint32_t tgid, const struct tables_process *value)
 {
 	struct publish *pub = ctx;
@@ -201,7 +206,7 @@ void publish_tick(struct publish *pub, uint64_t as_of_ns)
 		return;
 	pub->as_of_ns = as_of_ns;
 	publish_images_tick(pub, now);
-	DL_FOREACH_SAFE(pub->world->changed, p, next) {
+	DL_FOREACH_SAFE (pub->world->changed, p, next) {
 		DL_DELETE(pub->world->changed, p);
 		p->changed = false;
 		publish_proc(pub, p, now);
@@ -213,5 +218,6 @@ void publish_tick(struct publish *pub, uint64_t as_of_ns)
 	arena_tick(&pub->slices.arena, now);
 	slots_tick(&pub->slots, now);
 	arena_tick(&pub->rowsets.arena, now);
-	__atomic_store_n(&pub->maps->state->heartbeat_ns, (uint64_t)clock_boot_ns(), __ATOMIC_RELEASE);
+	__atomic_store_n(&pub->maps->state->heartbeat_ns, (uint64_t)clock_boot_ns(),
+			 __ATOMIC_RELEASE);
 }

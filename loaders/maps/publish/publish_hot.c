@@ -2,14 +2,17 @@
 /*
  * publish_hot: the rows of large files, as far as they are used.
  *
- * 1. A file that comes gets all of its parts, one after the other, while less than 15/16 of `rows` are taken.
- * 2. A part that a probe asked for and that is not there comes at the next tick. What it met was left to the loader,
- *    which unwinds by the whole index: a part that is missing costs time, no frame.
- *    Its neighbours come with it while there is room beyond the reserve: what is called lies near.
- * 3. Where less than 1/RESERVE of `rows` is free, parts go that nobody used for IDLE_NS or ever, the longest unused first,
- *    until twice that is; where a part that was asked for finds no room, then files in one piece, too, that are idle
- *    as in publish_room.c, 1. What they leave is free after the grace, so room is made once in that time. While all is
- *    in use nothing goes: who has no room does not take turns with others.
+ * 1. A file that comes gets all of its parts, one after the other, while less than 15/16 of `rows`
+ * are taken.
+ * 2. A part that a probe asked for and that is not there comes at the next tick. What it met was
+ * left to the loader, which unwinds by the whole index: a part that is missing costs time, no
+ * frame. Its neighbours come with it while there is room beyond the reserve: what is called lies
+ * near.
+ * 3. Where less than 1/RESERVE of `rows` is free, parts go that nobody used for IDLE_NS or ever,
+ * the longest unused first, until twice that is; where a part that was asked for finds no room,
+ * then files in one piece, too, that are idle as in publish_room.c, 1. What they leave is free
+ * after the grace, so room is made once in that time. While all is in use nothing goes: who has no
+ * room does not take turns with others.
  * 4. The index stays open for a while: parts come in crowds.
  */
 #include "loaders/maps/publish/publish_parts.h"
@@ -27,7 +30,8 @@
 
 #define IDLE_NS (10 * NSEC_PER_SEC)
 #define OPEN_NS (5 * NSEC_PER_SEC)
-#define LOOK_NS (90 * NSEC_PER_SEC / 1000) /* a quick tick's length, about: it is read more often while programs start */
+/* a quick tick's length, about: it is read more often while programs start */
+#define LOOK_NS (90 * NSEC_PER_SEC / 1000)
 #define RESERVE 32u
 #define NEAR    2u
 
@@ -67,7 +71,7 @@ static struct candidate *candidates(const struct publish *pub, uint64_t now_ns, 
 	size_t cap = 0;
 
 	*n = 0;
-	DL_FOREACH(pub->rowsets.all, set)
+	DL_FOREACH (pub->rowsets.all, set)
 		for (uint32_t k = 0; k < set->part_count; k++) {
 			if (!set->parts[k].n || !rowparts_idle(set, k, now_ns - IDLE_NS))
 				continue;
@@ -96,8 +100,9 @@ static void make_room(struct publish *pub, uint64_t need, uint64_t most, uint64_
 		rowparts_drop(&pub->rowsets, v[i].set, v[i].part, now_ns);
 		pub->evicted++;
 	}
-	DL_FOREACH_SAFE(pub->settled, pi, next)
-		if (got < need && pi->rows && !pi->rows->part_count && publish_is_idle(pub, pi, true, now_ns)) {
+	DL_FOREACH_SAFE (pub->settled, pi, next)
+		if (got < need && pi->rows && !pi->rows->part_count &&
+		    publish_is_idle(pub, pi, true, now_ns)) {
 			got += rowsets_end(pi->rows) - pi->rows->first;
 			publish_evict(pub, pi, now_ns);
 		}
@@ -123,17 +128,20 @@ static uint32_t room(const struct publish *pub)
 	return pub->maps->n_rows - pub->rowsets.arena.used;
 }
 
-static void bring_near(struct publish *pub, struct rowset *set, const struct unwind_section *s, uint32_t part)
+static void bring_near(struct publish *pub, struct rowset *set, const struct unwind_section *s,
+		       uint32_t part)
 {
 	uint32_t end = part + NEAR + 1 < set->part_count ? part + NEAR + 1 : set->part_count;
 
 	for (uint32_t k = part > NEAR ? part - NEAR : 0; k < end; k++)
-		if (room(pub) < 2 * (pub->maps->n_rows / RESERVE) || rowparts_make(&pub->rowsets, set, s, k, 0))
+		if (room(pub) < 2 * (pub->maps->n_rows / RESERVE) ||
+		    rowparts_make(&pub->rowsets, set, s, k, 0))
 			return;
 }
 
 /* Elements that found no room. */
-static uint64_t bring(struct publish *pub, struct pimage *pi, const uint32_t *wanted, uint32_t n, uint64_t now_ns)
+static uint64_t bring(struct publish *pub, struct pimage *pi, const uint32_t *wanted, uint32_t n,
+		      uint64_t now_ns)
 {
 	struct unwind_section s;
 	uint64_t need = 0;
@@ -163,7 +171,7 @@ void publish_hot_tick(struct publish *pub, uint64_t now_ns)
 	if (now_ns - pub->hot_look_ns < LOOK_NS)
 		return;
 	pub->hot_look_ns = now_ns;
-	DL_FOREACH(pub->settled, pi) {
+	DL_FOREACH (pub->settled, pi) {
 		cleanup_free uint32_t *wanted = NULL;
 		uint32_t n;
 
@@ -179,5 +187,7 @@ void publish_hot_tick(struct publish *pub, uint64_t now_ns)
 	}
 	free = room(pub);
 	if (need || free < pub->maps->n_rows / RESERVE)
-		make_room(pub, need, need + 2 * (uint64_t)pub->maps->n_rows / RESERVE - (need ? 0 : free), now_ns);
+		make_room(pub, need,
+			  need + 2 * (uint64_t)pub->maps->n_rows / RESERVE - (need ? 0 : free),
+			  now_ns);
 }

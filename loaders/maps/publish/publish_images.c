@@ -2,11 +2,12 @@
 /*
  * publish_images: the rows of each file.
  *
- * 1. A file has a slot in state PENDING from when it is known. What is in the cache is published at once. What is not is
- *    asked of the indexer when it has been mapped for AGE_NS or a sample was in it; those that most processes map come
- *    first.
- * 2. Where its rows lie relative to a mapping is not known before its index is. So READY is another slot, and who maps
- *    the file gets a new slice: a program that still reads the old slice finds PENDING, never rows at a wrong distance.
+ * 1. A file has a slot in state PENDING from when it is known. What is in the cache is published at
+ * once. What is not is asked of the indexer when it has been mapped for AGE_NS or a sample was in
+ * it; those that most processes map come first.
+ * 2. Where its rows lie relative to a mapping is not known before its index is. So READY is another
+ * slot, and who maps the file gets a new slice: a program that still reads the old slice finds
+ * PENDING, never rows at a wrong distance.
  * 3. `rows` is full: publish_room.c.
  */
 #include "loaders/maps/publish/publish_parts.h"
@@ -24,8 +25,8 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define AGE_NS   (NSEC_PER_SEC / 5)
-#define ASK_NS   (NSEC_PER_SEC / 5)
+#define AGE_NS (NSEC_PER_SEC / 5)
+#define ASK_NS (NSEC_PER_SEC / 5)
 
 static void image_close_(struct image **img)
 {
@@ -36,7 +37,8 @@ static void image_close_(struct image **img)
 
 /* ---- come and go ---- */
 
-/* What its frames say. Beyond two million files, those that come have addresses in their frames (0). */
+/* What its frames say. Beyond two million files, those that come have addresses in their frames
+ * (0). */
 static uint32_t frame_id(const struct mimage *img)
 {
 	return img->id <= FRAME_IMAGE_MAX ? img->id : 0;
@@ -87,7 +89,7 @@ static void release_list(struct pimage **list)
 {
 	struct pimage *pi, *next;
 
-	DL_FOREACH_SAFE(*list, pi, next) {
+	DL_FOREACH_SAFE (*list, pi, next) {
 		pi->img->published = NULL;
 		publish_hot_close(pi);
 		DL_DELETE(*list, pi);
@@ -167,7 +169,8 @@ static void set_ready(struct publish *pub, struct pimage *pi, struct rowset *set
 }
 
 /* The index of the image, and its rows in it. false: it is settled otherwise, or another time. */
-static bool open_rows(struct publish *pub, struct pimage *pi, struct image **index, struct unwind_section *s)
+static bool open_rows(struct publish *pub, struct pimage *pi, struct image **index,
+		      struct unwind_section *s)
 {
 	const void *data;
 	size_t size;
@@ -176,8 +179,9 @@ static bool open_rows(struct publish *pub, struct pimage *pi, struct image **ind
 		pi->asked = false;
 		return false;
 	}
-	if (!image_unwind(*index, &data, &size) || unwind_section_open(s, data, size) || !s->page_count ||
-	    !rowsets_sound(s) || rowsets_elements(&pub->rowsets, s) > pub->maps->n_rows) {
+	if (!image_unwind(*index, &data, &size) || unwind_section_open(s, data, size) ||
+	    !s->page_count || !rowsets_sound(s) ||
+	    rowsets_elements(&pub->rowsets, s) > pub->maps->n_rows) {
 		refuse(pub, pi);
 		return false;
 	}
@@ -241,7 +245,9 @@ static void sort_by_use(struct publish *pub, struct pimage **list, size_t n, uin
 	qsort(list, n, sizeof(*list), by_use);
 }
 
-#define HOLD_FROM 4 /* files at once: of fewer mapping each piece is cheaper than all rows (tablemaps.h), 21 MB of page tables */
+/* files at once: of fewer mapping each piece is cheaper than all rows (tablemaps.h), 21 MB of page
+ * tables */
+#define HOLD_FROM 4
 
 static void take_all(struct publish *pub, struct pimage **ready, size_t n, uint64_t now_ns)
 {
@@ -262,7 +268,7 @@ static void look_at_open(struct publish *pub, uint64_t now_ns)
 	struct pimage *pi, *next;
 
 	publish_choose_claimant(pub, now_ns);
-	DL_FOREACH_SAFE(pub->open, pi, next) {
+	DL_FOREACH_SAFE (pub->open, pi, next) {
 		if (pi->img->state == IMAGE_REFUSED) {
 			refuse(pub, pi);
 		} else if (pi->img->state == IMAGE_READY && publish_is_due(pub, pi, now_ns)) {
@@ -291,14 +297,15 @@ static void tell_users(struct publish *pub)
 				break;
 			}
 		}
-	DL_FOREACH(pub->settled, pi)
+	DL_FOREACH (pub->settled, pi)
 		pi->moved = false;
 }
 
 static bool may_ask(const struct publish *pub, const struct pimage *pi, uint64_t now_ns)
 {
 	return !pi->asked && pi->img->state == IMAGE_PENDING &&
-	       (now_ns - pi->since_ns > AGE_NS || pi->img->kind == MP_IMAGE_VDSO || publish_is_used(pub, pi));
+	       (now_ns - pi->since_ns > AGE_NS || pi->img->kind == MP_IMAGE_VDSO ||
+		publish_is_used(pub, pi));
 }
 
 static void ask(struct publish *pub, uint64_t now_ns)
@@ -307,7 +314,7 @@ static void ask(struct publish *pub, uint64_t now_ns)
 	size_t n = 0, cap = 0;
 	struct pimage *pi;
 
-	DL_FOREACH(pub->open, pi) {
+	DL_FOREACH (pub->open, pi) {
 		if (!may_ask(pub, pi, now_ns))
 			continue;
 		mem_grow(list, n, cap);

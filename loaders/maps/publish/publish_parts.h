@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* publish_parts: publish as its own files see it: publish.c has the processes, publish_images.c the images, publish_room.c
- * the room for their rows, publish_runtimes.c the interpreters, publish_hot.c the rows of large ones, publish_take.c what a predecessor left. */
+/* publish_parts: publish as its own files see it: publish.c has the processes, publish_images.c the
+ * images, publish_room.c the room for their rows, publish_runtimes.c the interpreters,
+ * publish_hot.c the rows of large ones, publish_take.c what a predecessor left. */
 #ifndef SONDE_MAPS_PUBLISH_PARTS_H
 #define SONDE_MAPS_PUBLISH_PARTS_H
 
@@ -20,26 +21,27 @@
 /* What the tables hold of one file. */
 struct pimage {
 	struct mimage *img;
-	uint32_t slot;            /* 0: there was none left */
+	uint32_t slot; /* 0: there was none left */
 	enum tables_image_state state;
-	struct rowset *rows;      /* while READY */
+	struct rowset *rows; /* while READY */
 	uint64_t text_base;
-	uint32_t runtime;         /* tables_image.runtime */
-	uint32_t process_flags;   /* TABLES_PROCESS_* of who maps it */
+	uint32_t runtime;       /* tables_image.runtime */
+	uint32_t process_flags; /* TABLES_PROCESS_* of who maps it */
 	struct image_exec segments[PIMAGE_SEGMENTS];
-	uint32_t n_segments;      /* not 0: text_base and segments are known, its mappings have their row distance */
+	uint32_t n_segments; /* not 0: text_base and segments are known, its mappings have their row
+				distance */
 	uint64_t since_ns, ready_ns;
-	uint64_t used_ns;         /* 0: not since it became READY */
-	uint64_t evicted_ns;      /* not 0: it gave its rows back; its slot stays */
-	uint32_t need;            /* elements that found no room */
-	uint64_t waits_ns;        /* since when */
-	uint64_t retry_ns;        /* not before */
-	uint32_t users;           /* processes that map it; as last counted */
-	bool sampled;             /* for sorting */
-	bool asked;               /* its index, of the indexer */
-	bool moved;               /* to another slot: whoever maps it needs a new slice */
-	struct image *index;      /* own: open for its parts */
-	uint64_t index_ns;        /* last used */
+	uint64_t used_ns;    /* 0: not since it became READY */
+	uint64_t evicted_ns; /* not 0: it gave its rows back; its slot stays */
+	uint32_t need;       /* elements that found no room */
+	uint64_t waits_ns;   /* since when */
+	uint64_t retry_ns;   /* not before */
+	uint32_t users;      /* processes that map it; as last counted */
+	bool sampled;        /* for sorting */
+	bool asked;          /* its index, of the indexer */
+	bool moved;          /* to another slot: whoever maps it needs a new slice */
+	struct image *index; /* own: open for its parts */
+	uint64_t index_ns;   /* last used */
 	struct pimage *prev, *next;
 };
 
@@ -51,15 +53,16 @@ struct publish {
 	struct slots slots;
 	struct rowsets rowsets;
 	struct entries entries;
-	struct pimage *open;      /* whose state may change without a new event: pending ones */
-	struct pimage *settled;   /* the others */
-	struct heir *heir;        /* what a predecessor left; NULL: nothing, or no more */
-	struct pimage *claimant;  /* for whom room is being made; nobody else takes any meanwhile */
+	struct pimage *open;     /* whose state may change without a new event: pending ones */
+	struct pimage *settled;  /* the others */
+	struct heir *heir;       /* what a predecessor left; NULL: nothing, or no more */
+	struct pimage *claimant; /* for whom room is being made; nobody else takes any meanwhile */
 	uint64_t claimed_ns;
-	uint64_t *words;          /* one slice, being made */
-	uint64_t as_of_ns, swept_ns, counted_ns, asked_ns, entries_swept_ns, evicted, hot_room_ns, hot_look_ns, rows_cpu_ns;
-	uint64_t refused;         /* slices that found no room */
-	bool any_moved;           /* to another slot, since users were last told */
+	uint64_t *words; /* one slice, being made */
+	uint64_t as_of_ns, swept_ns, counted_ns, asked_ns, entries_swept_ns, evicted, hot_room_ns,
+		hot_look_ns, rows_cpu_ns;
+	uint64_t refused; /* slices that found no room */
+	bool any_moved;   /* to another slot, since users were last told */
 	bool told_slices, told_rows, told_runtimes;
 };
 
@@ -68,7 +71,8 @@ struct publish {
 /* Publish the rows that have come, ask for those that have not. */
 void publish_images_tick(struct publish *pub, uint64_t now_ns);
 void publish_images_release(struct publish *pub);
-/* What to add to an address of the mapping to get its row address. false: no segment that is executable holds it. */
+/* What to add to an address of the mapping to get its row address. false: no segment that is
+ * executable holds it. */
 bool publish_row_distance(const struct pimage *pi, const struct mapping *m, uint64_t *out);
 
 /* PENDING ones stand in `open`, the others in `settled`. The slot is not touched. */
@@ -88,12 +92,14 @@ bool publish_is_used(const struct publish *pub, const struct pimage *pi);
 void publish_sweep_use(struct publish *pub, uint64_t now_ns);
 /* Count how many processes map each; not more often than makes sense. */
 void publish_count_users(struct publish *pub, uint64_t now_ns);
-/* For whom room is made next; then, for each that is READY but for its rows: may it take them now? */
+/* For whom room is made next; then, for each that is READY but for its rows: may it take them now?
+ */
 void publish_choose_claimant(struct publish *pub, uint64_t now_ns);
 bool publish_is_due(struct publish *pub, struct pimage *pi, uint64_t now_ns);
 void publish_disclaim(struct publish *pub, const struct pimage *pi);
 /* May it give its rows back, for another one that is used, or that is not? */
-bool publish_is_idle(const struct publish *pub, const struct pimage *pi, bool for_used, uint64_t now_ns);
+bool publish_is_idle(const struct publish *pub, const struct pimage *pi, bool for_used,
+		     uint64_t now_ns);
 void publish_evict(struct publish *pub, struct pimage *pi, uint64_t now_ns);
 
 /* ---- publish_hot.c ---- */

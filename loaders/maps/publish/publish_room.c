@@ -2,11 +2,12 @@
 /*
  * publish_room: who is used, and who has room for its rows when there is not enough for all.
  *
- * 1. A file that is used takes the place of some that were not used for IDLE_NS, or never within TRIAL_NS: those that lie
- *    so that the fewest rows have to go. They are PENDING again, in their slots, until they are used.
+ * 1. A file that is used takes the place of some that were not used for IDLE_NS, or never within
+ * TRIAL_NS: those that lie so that the fewest rows have to go. They are PENDING again, in their
+ * slots, until they are used.
  * 2. For a file that nobody has used yet only what no process maps is given back.
- * 3. Room is made for one after the other, the longest waiting first, and nobody else takes of it. One for whom none comes
- *    together in CLAIM_NS lets the next one try.
+ * 3. Room is made for one after the other, the longest waiting first, and nobody else takes of it.
+ * One for whom none comes together in CLAIM_NS lets the next one try.
  * 4. Parts of large files go, too: those that are in use come back elsewhere (publish_hot.c).
  * 5. What finds no room is PENDING: its stacks are unwound later, by the loader.
  */
@@ -53,9 +54,9 @@ void publish_count_users(struct publish *pub, uint64_t now_ns)
 	if (now_ns - pub->counted_ns < COUNT_NS)
 		return;
 	pub->counted_ns = now_ns;
-	DL_FOREACH(pub->open, pi)
+	DL_FOREACH (pub->open, pi)
 		pi->users = 0;
-	DL_FOREACH(pub->settled, pi)
+	DL_FOREACH (pub->settled, pi)
 		pi->users = 0;
 	for (struct proc *p = pub->world->procs; p; p = p->hh.next)
 		for (size_t i = 0; i < p->maps.n_now; i++) {
@@ -74,7 +75,7 @@ void publish_sweep_use(struct publish *pub, uint64_t now_ns)
 	if (now_ns - pub->swept_ns < SWEEP_NS)
 		return;
 	pub->swept_ns = now_ns;
-	DL_FOREACH(pub->settled, pi) {
+	DL_FOREACH (pub->settled, pi) {
 		if (!publish_is_used(pub, pi))
 			continue;
 		pi->used_ns = now_ns;
@@ -96,7 +97,8 @@ void publish_evict(struct publish *pub, struct pimage *pi, uint64_t now_ns)
 	pub->evicted++;
 }
 
-bool publish_is_idle(const struct publish *pub, const struct pimage *pi, bool for_used, uint64_t now_ns)
+bool publish_is_idle(const struct publish *pub, const struct pimage *pi, bool for_used,
+		     uint64_t now_ns)
 {
 	if (pi->state != TABLES_IMAGE_READY || publish_is_used(pub, pi))
 		return false;
@@ -105,21 +107,21 @@ bool publish_is_idle(const struct publish *pub, const struct pimage *pi, bool fo
 	return pi->used_ns ? now_ns - pi->used_ns > IDLE_NS : now_ns - pi->ready_ns > TRIAL_NS;
 }
 
-/* Rows are idle if all files that have them are; a part alone always, for one that is used: it comes
- * back elsewhere when it is asked for. */
+/* Rows are idle if all files that have them are; a part alone always, for one that is used: it
+ * comes back elsewhere when it is asked for. */
 static void mark_idle(const struct publish *pub, bool for_used, uint64_t now_ns)
 {
 	struct rowset *set;
 	struct pimage *pi;
 
-	DL_FOREACH(pub->rowsets.all, set)
+	DL_FOREACH (pub->rowsets.all, set)
 		for (uint32_t k = 0; k < set->part_count; k++)
 			set->parts[k].idle = for_used;
 
-	DL_FOREACH(pub->settled, pi)
+	DL_FOREACH (pub->settled, pi)
 		if (pi->rows)
 			pi->rows->idle = true;
-	DL_FOREACH(pub->settled, pi)
+	DL_FOREACH (pub->settled, pi)
 		if (pi->rows && !publish_is_idle(pub, pi, for_used, now_ns))
 			pi->rows->idle = false;
 }
@@ -128,9 +130,10 @@ static void drop_parts(struct publish *pub, uint32_t first, uint32_t end, uint64
 {
 	struct rowset *set;
 
-	DL_FOREACH(pub->rowsets.all, set)
+	DL_FOREACH (pub->rowsets.all, set)
 		for (uint32_t k = 0; k < set->part_count; k++)
-			if (set->parts[k].n && set->parts[k].first < end && set->parts[k].first + set->parts[k].n > first)
+			if (set->parts[k].n && set->parts[k].first < end &&
+			    set->parts[k].first + set->parts[k].n > first)
 				rowparts_drop(&pub->rowsets, set, k, now_ns);
 }
 
@@ -141,15 +144,17 @@ static bool make_room(struct publish *pub, const struct pimage *pi, uint64_t now
 	uint32_t first;
 
 	if (!pub->told_rows && publish_is_used(pub, pi)) {
-		log_warn("the rows of all files do not fit (--rows-mb): those that are not used are given back");
+		log_warn(
+			"the rows of all files do not fit (--rows-mb): those that are not used are given back");
 		pub->told_rows = true;
 	}
 	publish_count_users(pub, now_ns);
 	mark_idle(pub, publish_is_used(pub, pi), now_ns);
 	if (!rowsets_window(&pub->rowsets, pi->need, &first))
 		return false;
-	DL_FOREACH_SAFE(pub->settled, old, next)
-		if (old->rows && old->rows->first < first + pi->need && rowsets_end(old->rows) > first)
+	DL_FOREACH_SAFE (pub->settled, old, next)
+		if (old->rows && old->rows->first < first + pi->need &&
+		    rowsets_end(old->rows) > first)
 			publish_evict(pub, old, now_ns);
 	drop_parts(pub, first, first + pi->need, now_ns);
 	return true;
@@ -170,8 +175,9 @@ void publish_choose_claimant(struct publish *pub, uint64_t now_ns)
 		give_up(pub, now_ns);
 	if (pub->claimant)
 		return;
-	DL_FOREACH(pub->open, pi)
-		if (pi->need && publish_is_used(pub, pi) && now_ns >= pi->retry_ns && (!best || pi->waits_ns < best->waits_ns))
+	DL_FOREACH (pub->open, pi)
+		if (pi->need && publish_is_used(pub, pi) && now_ns >= pi->retry_ns &&
+		    (!best || pi->waits_ns < best->waits_ns))
 			best = pi;
 	pub->claimant = best;
 	pub->claimed_ns = now_ns;
@@ -179,7 +185,8 @@ void publish_choose_claimant(struct publish *pub, uint64_t now_ns)
 
 bool publish_is_due(struct publish *pub, struct pimage *pi, uint64_t now_ns)
 {
-	if (pi->evicted_ns && (now_ns - pi->evicted_ns < TABLES_GRACE_NS || !publish_is_used(pub, pi)))
+	if (pi->evicted_ns &&
+	    (now_ns - pi->evicted_ns < TABLES_GRACE_NS || !publish_is_used(pub, pi)))
 		return false;
 	if (pub->claimant && pub->claimant != pi)
 		return false;

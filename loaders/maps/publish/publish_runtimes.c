@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * publish_runtimes: what walkers of script frames need of an interpreter's file (probes/runtimes/runtime.h), by its index. Files
- * that say the same share an element. None is given back: a host has few interpreters, and programs that run point there.
+ * publish_runtimes: what walkers of script frames need of an interpreter's file
+ * (probes/runtimes/runtime.h), by its index. Files that say the same share an element. None is
+ * given back: a host has few interpreters, and programs that run point there.
  */
 #include "loaders/maps/publish/publish_parts.h"
 
@@ -15,11 +16,15 @@
 #include "schema/image/format.h"
 #include "schema/image/go.h"
 
-/* The program tells code objects apart by what stands from the file's name to the lines (probes/runtimes/python.bpf.h). */
+/* The program tells code objects apart by what stands from the file's name to the lines
+ * (probes/runtimes/python.bpf.h). */
 static bool identity_is_near(const struct python_layout *l)
 {
-	return l->code_lines > l->code_file && l->code_lines - l->code_file <= 24 && !((l->code_lines - l->code_file) & 7) &&
-	       l->code_name > l->code_file && l->code_name < l->code_lines && (!l->code_qualname || (l->code_qualname > l->code_file && l->code_qualname < l->code_lines));
+	return l->code_lines > l->code_file && l->code_lines - l->code_file <= 24 &&
+	       !((l->code_lines - l->code_file) & 7) && l->code_name > l->code_file &&
+	       l->code_name < l->code_lines &&
+	       (!l->code_qualname ||
+		(l->code_qualname > l->code_file && l->code_qualname < l->code_lines));
 }
 
 static bool python_read(const void *section, size_t size, struct tables_runtime *out)
@@ -38,7 +43,8 @@ static bool php_read(const void *section, size_t size, struct tables_runtime *ou
 	if (size != sizeof(*l))
 		return false;
 	memcpy(&out->php, section, size);
-	return l->format == PHP_FORMAT && l->code + 8 <= PHP_FUNC_SIZE && l->code_count + 4 <= PHP_FUNC_SIZE && l->file + 12 <= PHP_FUNC_SIZE;
+	return l->format == PHP_FORMAT && l->code + 8 <= PHP_FUNC_SIZE &&
+	       l->code_count + 4 <= PHP_FUNC_SIZE && l->file + 12 <= PHP_FUNC_SIZE;
 }
 
 static bool ruby_read(const void *section, size_t size, struct tables_runtime *out)
@@ -91,7 +97,9 @@ uint32_t publish_runtime(struct publish *pub, const struct image *index, uint64_
 		return i;
 	}
 	if (!pub->told_runtimes)
-		log_warn("no room for more than %d interpreters: script frames of the others are not walked", TABLES_RUNTIMES - 1);
+		log_warn(
+			"no room for more than %d interpreters: script frames of the others are not walked",
+			TABLES_RUNTIMES - 1);
 	pub->told_runtimes = true;
 	return 0;
 }
@@ -105,7 +113,8 @@ static uint32_t go_flags(const struct image *index)
 
 	if (!image_ident(index)->go)
 		return 0;
-	if (!image_unwind(index, &section, &size) || unwind_section_open(&s, section, size) || !image_go(index, &go))
+	if (!image_unwind(index, &section, &size) || unwind_section_open(&s, section, size) ||
+	    !image_go(index, &go))
 		return TABLES_PROCESS_GO;
 	return goroutine_offsets_flags(&s, go.version);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * publish_take: the tables of a predecessor that ended without a word. The probes go on with what it left: it holds as of the
- * times that it says, and its image ids are nobody else's. So nothing of it is written over until all that runs has
- * been published anew; then what is left of it goes, with the grace as ever. Rows that are wanted again are found by
- * their content, and stay where they are.
+ * publish_take: the tables of a predecessor that ended without a word. The probes go on with what
+ * it left: it holds as of the times that it says, and its image ids are nobody else's. So nothing
+ * of it is written over until all that runs has been published anew; then what is left of it goes,
+ * with the grace as ever. Rows that are wanted again are found by their content, and stay where
+ * they are.
  */
 #include "loaders/maps/publish/publish_parts.h"
 
@@ -28,13 +29,19 @@ struct heir {
 /* Rows that lie as we would have laid them. */
 static struct rowset *take_rows(struct publish *pub, const struct tables_image *m)
 {
-	const uint32_t rule_first = m->page_first + m->page_count, behind = m->ext_first + 2 * m->ext_count;
+	const uint32_t rule_first = m->page_first + m->page_count,
+		       behind = m->ext_first + 2 * m->ext_count;
 
-	if (m->state != TABLES_IMAGE_READY || m->ext_first < rule_first || (m->use_first ? m->use_first != behind || m->row_first : m->row_first != behind))
+	if (m->state != TABLES_IMAGE_READY || m->ext_first < rule_first ||
+	    (m->use_first ? m->use_first != behind || m->row_first : m->row_first != behind))
 		return NULL;
-	return rowsets_get_at(&pub->rowsets, &(struct rowset){.first = m->page_first, .page_count = m->page_count,
-							      .rule_count = m->ext_first - rule_first, .ext_count = m->ext_count,
-							      .row_count = m->row_count, .use_first = m->use_first});
+	return rowsets_get_at(&pub->rowsets,
+			      &(struct rowset){.first = m->page_first,
+					       .page_count = m->page_count,
+					       .rule_count = m->ext_first - rule_first,
+					       .ext_count = m->ext_count,
+					       .row_count = m->row_count,
+					       .use_first = m->use_first});
 }
 
 static void take_slot(struct publish *pub, struct heir *h, uint32_t slot)

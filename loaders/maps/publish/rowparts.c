@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rowparts: see the header. Rows are written before the pages that lead to them, and pages one by one: each is right or
- * says that it is not there. */
+/* rowparts: see the header. Rows are written before the pages that lead to them, and pages one by
+ * one: each is right or says that it is not there. */
 #include "loaders/maps/publish/rowparts.h"
 
 #include <errno.h>
@@ -51,25 +51,29 @@ uint32_t rowparts_elements(const struct unwind_section *s, uint32_t part)
 	return x.end - x.first;
 }
 
-bool rowparts_match(const struct rowsets *rs, const struct rowset *set, const struct unwind_section *s)
+bool rowparts_match(const struct rowsets *rs, const struct rowset *set,
+		    const struct unwind_section *s)
 {
-	return set->page_count == s->page_count && set->rule_count == s->rule_count && set->ext_count == s->ext_count &&
-	       set->row_count == s->row_count &&
-	       tablemaps_rows_equal(rs->maps, set->first + set->page_count, s->elements + s->page_count,
+	return set->page_count == s->page_count && set->rule_count == s->rule_count &&
+	       set->ext_count == s->ext_count && set->row_count == s->row_count &&
+	       tablemaps_rows_equal(rs->maps, set->first + set->page_count,
+				    s->elements + s->page_count,
 				    s->rule_count + 2 * s->ext_count) == 1;
 }
 
 /* elements: the file's pages, whose rows moved by `by`; NULL: they are not there. */
-static int write_pages(const struct rowsets *rs, const struct rowset *set, uint32_t lo, uint32_t hi, const uint64_t *elements,
-		       uint32_t by)
+static int write_pages(const struct rowsets *rs, const struct rowset *set, uint32_t lo, uint32_t hi,
+		       const uint64_t *elements, uint32_t by)
 {
 	struct tablemaps_window w = {0};
 	int rc = tablemaps_window_borrow(rs->maps, set->first + lo, hi - lo, &w);
 
 	for (uint32_t i = lo; !rc && i < hi; i++) {
 		const uint64_t page = elements ? elements[i] : 0;
-		const uint64_t made = elements ? ROW_PAGE(ROW_PAGE_NUMBER(page), ROW_PAGE_COUNT(page), ROW_PAGE_FIRST(page) + by) :
-						 ROW_PAGE(0, ROW_PAGE_ABSENT, 0);
+		const uint64_t made = elements ?
+					      ROW_PAGE(ROW_PAGE_NUMBER(page), ROW_PAGE_COUNT(page),
+						       ROW_PAGE_FIRST(page) + by) :
+					      ROW_PAGE(0, ROW_PAGE_ABSENT, 0);
 
 		__atomic_store_n(&w.at[i - lo], made, __ATOMIC_RELEASE);
 	}
@@ -77,9 +81,11 @@ static int write_pages(const struct rowsets *rs, const struct rowset *set, uint3
 	return rc;
 }
 
-int rowparts_make(struct rowsets *rs, struct rowset *set, const struct unwind_section *s, uint32_t part, uint64_t used_ns)
+int rowparts_make(struct rowsets *rs, struct rowset *set, const struct unwind_section *s,
+		  uint32_t part, uint64_t used_ns)
 {
-	const uint64_t *rows = s->elements + s->page_count + s->rule_count + 2 * (size_t)s->ext_count;
+	const uint64_t *rows =
+		s->elements + s->page_count + s->rule_count + 2 * (size_t)s->ext_count;
 	const struct extent x = extent_of(s, part);
 	struct rowpart made = {.n = x.end - x.first, .here = true, .used_ns = used_ns};
 	int rc = 0;
@@ -104,7 +110,8 @@ void rowparts_drop(struct rowsets *rs, struct rowset *set, uint32_t part, uint64
 	const struct rowpart was = set->parts[part];
 	uint32_t lo = part << TABLES_PART_SHIFT, hi = (part + 1) << TABLES_PART_SHIFT;
 
-	if (!was.here || write_pages(rs, set, lo, hi > set->page_count ? set->page_count : hi, NULL, 0))
+	if (!was.here ||
+	    write_pages(rs, set, lo, hi > set->page_count ? set->page_count : hi, NULL, 0))
 		return;
 	arena_give(&rs->arena, was.first, was.n, now_ns);
 	set->parts[part] = (struct rowpart){0};
@@ -114,5 +121,6 @@ bool rowparts_idle(const struct rowset *set, uint32_t part, uint64_t before_ns)
 {
 	const struct rowpart *p = &set->parts[part];
 
-	return p->here && p->used_ns < before_ns && !__atomic_load_n(use_of(set, part), __ATOMIC_RELAXED);
+	return p->here && p->used_ns < before_ns &&
+	       !__atomic_load_n(use_of(set, part), __ATOMIC_RELAXED);
 }

@@ -31,7 +31,7 @@ void rowsets_release(struct rowsets *rs)
 {
 	struct rowset *set, *next;
 
-	DL_FOREACH_SAFE(rs->all, set, next) {
+	DL_FOREACH_SAFE (rs->all, set, next) {
 		DL_DELETE(rs->all, set);
 		parts_release(set);
 		free(set);
@@ -78,14 +78,18 @@ static bool in_parts(const struct rowsets *rs, const struct unwind_section *s)
 uint32_t rowsets_elements(const struct rowsets *rs, const struct unwind_section *s)
 {
 	/* checked by unwind_section_open */
-	return (uint32_t)(in_parts(rs, s) ? head_elements(s->page_count, s->rule_count, s->ext_count) :
-					    elements_of(s->page_count, s->rule_count, s->ext_count, s->row_count));
+	return (uint32_t)(in_parts(rs, s) ?
+				  head_elements(s->page_count, s->rule_count, s->ext_count) :
+				  elements_of(s->page_count, s->rule_count, s->ext_count,
+					      s->row_count));
 }
 
 static uint32_t size_of(const struct rowset *set)
 {
-	return (uint32_t)(set->use_first ? head_elements(set->page_count, set->rule_count, set->ext_count) :
-					   elements_of(set->page_count, set->rule_count, set->ext_count, set->row_count));
+	return (uint32_t)(set->use_first ?
+				  head_elements(set->page_count, set->rule_count, set->ext_count) :
+				  elements_of(set->page_count, set->rule_count, set->ext_count,
+					      set->row_count));
 }
 
 uint32_t rowsets_end(const struct rowset *set)
@@ -93,8 +97,9 @@ uint32_t rowsets_end(const struct rowset *set)
 	return set->first + size_of(set);
 }
 
-/* Each row's rule is there. Two rows a word and without a branch, for there are millions in a start: who asks for a rule
- * beyond the last leaves the top bit of its half set; what the lower half borrows then matters no more. */
+/* Each row's rule is there. Two rows a word and without a branch, for there are millions in a
+ * start: who asks for a rule beyond the last leaves the top bit of its half set; what the lower
+ * half borrows then matters no more. */
 static bool rows_sound(const uint64_t *words, uint32_t n, uint32_t rule_count)
 {
 	const uint64_t two = 1ull << 32 | 1, last = two * (rule_count - 1);
@@ -113,14 +118,16 @@ bool rowsets_sound(const struct unwind_section *s)
 	for (uint32_t i = 0; i < s->page_count; i++) {
 		const uint64_t page = s->elements[i];
 
-		if (ROW_PAGE_FIRST(page) > s->row_count || ROW_PAGE_COUNT(page) > s->row_count - ROW_PAGE_FIRST(page) ||
+		if (ROW_PAGE_FIRST(page) > s->row_count ||
+		    ROW_PAGE_COUNT(page) > s->row_count - ROW_PAGE_FIRST(page) ||
 		    ROW_PAGE_NUMBER(page) >= s->rule_count)
 			return false;
 	}
 	for (uint32_t i = 0; i < s->rule_count; i++)
 		if (ROW_RULE_KIND(rules[i]) == ROW_EXT && ROW_RULE_EXT(rules[i]) >= s->ext_count)
 			return false;
-	return !s->row_count || (s->rule_count && rows_sound(rows, (s->row_count + 1) / 2, s->rule_count));
+	return !s->row_count ||
+	       (s->rule_count && rows_sound(rows, (s->row_count + 1) / 2, s->rule_count));
 }
 
 /* ---- sets ---- */
@@ -133,20 +140,23 @@ static uint64_t content_of(const struct unwind_section *s)
 }
 
 /* content: 0 where it is in one piece. */
-static bool has_content(const struct rowsets *rs, const struct rowset *set, const struct unwind_section *s, uint64_t content)
+static bool has_content(const struct rowsets *rs, const struct rowset *set,
+			const struct unwind_section *s, uint64_t content)
 {
 	if (set->use_first || content)
 		return set->use_first && set->content == content;
 	return tablemaps_rows_equal(rs->maps, set->first, s->elements, size_of(set)) == 1;
 }
 
-static struct rowset *find(const struct rowsets *rs, const struct unwind_section *s, uint64_t content)
+static struct rowset *find(const struct rowsets *rs, const struct unwind_section *s,
+			   uint64_t content)
 {
 	struct rowset *set;
 
-	DL_FOREACH(rs->all, set)
-		if (set->page_count == s->page_count && set->rule_count == s->rule_count && set->ext_count == s->ext_count &&
-		    set->row_count == s->row_count && has_content(rs, set, s, content))
+	DL_FOREACH (rs->all, set)
+		if (set->page_count == s->page_count && set->rule_count == s->rule_count &&
+		    set->ext_count == s->ext_count && set->row_count == s->row_count &&
+		    has_content(rs, set, s, content))
 			return set;
 	return NULL;
 }
@@ -166,11 +176,13 @@ static int make_parts(const struct rowsets *rs, struct rowset *set)
 	set->use_first = set->first + set->page_count + set->rule_count + 2 * set->ext_count;
 	set->part_count = parts_of(set->page_count);
 	set->parts = mem_array(set->part_count, sizeof(*set->parts));
-	return tablemaps_window_open(rs->maps, set->use_first, (set->part_count + 7) / 8, &set->use);
+	return tablemaps_window_open(rs->maps, set->use_first, (set->part_count + 7) / 8,
+				     &set->use);
 }
 
 /* All but the rows; no part is there. */
-static int write_head(const struct rowsets *rs, const struct rowset *set, const struct unwind_section *s)
+static int write_head(const struct rowsets *rs, const struct rowset *set,
+		      const struct unwind_section *s)
 {
 	uint32_t n = size_of(set), rest = s->rule_count + 2 * s->ext_count;
 	cleanup_free uint64_t *head = mem_array(n, sizeof(*head));
@@ -202,8 +214,11 @@ int rowsets_get(struct rowsets *rs, const struct unwind_section *s, struct rowse
 		*out = set;
 		return 0;
 	}
-	as = (struct rowset){.page_count = s->page_count, .rule_count = s->rule_count, .ext_count = s->ext_count,
-			     .row_count = s->row_count, .content = content};
+	as = (struct rowset){.page_count = s->page_count,
+			     .rule_count = s->rule_count,
+			     .ext_count = s->ext_count,
+			     .row_count = s->row_count,
+			     .content = content};
 	if (!arena_take(&rs->arena, rowsets_elements(rs, s), &as.first))
 		return -ENOSPC;
 	rc = write_set(rs, &as, s);
@@ -238,7 +253,8 @@ static void parts_take_at(struct rowsets *rs, struct rowset *set)
 {
 	struct tablemaps_window pages = {0};
 
-	if (make_parts(rs, set) || tablemaps_window_open(rs->maps, set->first, set->page_count, &pages)) {
+	if (make_parts(rs, set) ||
+	    tablemaps_window_open(rs->maps, set->first, set->page_count, &pages)) {
 		parts_release(set);
 		return;
 	}
@@ -249,17 +265,19 @@ static void parts_take_at(struct rowsets *rs, struct rowset *set)
 
 static bool is_same(const struct rowset *a, const struct rowset *b)
 {
-	return a->first == b->first && a->page_count == b->page_count && a->rule_count == b->rule_count &&
-	       a->ext_count == b->ext_count && a->row_count == b->row_count && a->use_first == b->use_first;
+	return a->first == b->first && a->page_count == b->page_count &&
+	       a->rule_count == b->rule_count && a->ext_count == b->ext_count &&
+	       a->row_count == b->row_count && a->use_first == b->use_first;
 }
 
 struct rowset *rowsets_get_at(struct rowsets *rs, const struct rowset *as)
 {
 	uint64_t n = as->use_first ? head_elements(as->page_count, as->rule_count, as->ext_count) :
-				     elements_of(as->page_count, as->rule_count, as->ext_count, as->row_count);
+				     elements_of(as->page_count, as->rule_count, as->ext_count,
+						 as->row_count);
 	struct rowset *set;
 
-	DL_FOREACH(rs->all, set)
+	DL_FOREACH (rs->all, set)
 		if (is_same(set, as)) {
 			set->refs++;
 			return set;
@@ -294,7 +312,7 @@ static struct piece *pieces(const struct rowsets *rs, size_t *count)
 	size_t cap = 0;
 
 	*count = 0;
-	DL_FOREACH(rs->all, set) {
+	DL_FOREACH (rs->all, set) {
 		mem_grow(v, *count, cap);
 		v[(*count)++] = (struct piece){set->first, rowsets_end(set), set->idle};
 		for (uint32_t k = 0; k < set->part_count; k++) {
@@ -303,7 +321,8 @@ static struct piece *pieces(const struct rowsets *rs, size_t *count)
 			if (!p->n)
 				continue;
 			mem_grow(v, *count, cap);
-			v[(*count)++] = (struct piece){p->first, p->first + p->n, set->idle || p->idle};
+			v[(*count)++] =
+				(struct piece){p->first, p->first + p->n, set->idle || p->idle};
 		}
 	}
 	if (*count)
@@ -311,7 +330,8 @@ static struct piece *pieces(const struct rowsets *rs, size_t *count)
 	return v;
 }
 
-/* What has to go for [first, first + n), whose first piece is v[i]. UINT64_MAX: it cannot be had. */
+/* What has to go for [first, first + n), whose first piece is v[i]. UINT64_MAX: it cannot be had.
+ */
 static uint64_t price(const struct piece *v, size_t count, size_t i, uint32_t first, uint32_t n)
 {
 	uint64_t sum = 0;
@@ -332,7 +352,9 @@ bool rowsets_window(const struct rowsets *rs, uint32_t n, uint32_t *first)
 
 	for (size_t i = 0; i <= count; i++) { /* right behind each, and at the begin */
 		uint32_t at = i ? v[i - 1].end : 0;
-		uint64_t cost = n <= rs->maps->n_rows && at <= rs->maps->n_rows - n ? price(v, count, i, at, n) : UINT64_MAX;
+		uint64_t cost = n <= rs->maps->n_rows && at <= rs->maps->n_rows - n ?
+					price(v, count, i, at, n) :
+					UINT64_MAX;
 
 		if (cost >= best)
 			continue;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rowsets: the unwind rows in the BPF array `rows` (probes/lib/tables.h, 3 to 5): pages, rules, extensions and rows of one file in
- * one piece. Equal ones stand there once, whichever files they come from (two containers' libc). A set is never
- * changed.
+ * rowsets: the unwind rows in the BPF array `rows` (probes/lib/tables.h, 3 to 5): pages, rules,
+ * extensions and rows of one file in one piece. Equal ones stand there once, whichever files they
+ * come from (two containers' libc). A set is never changed.
  *
- * Of a file with ROWSETS_PARTS_MIN rows or more only what is asked of it stands in one piece: pages, rules, extensions and
- * the bytes that say which parts are in use. Its rows come and go by part (rowparts.h).
+ * Of a file with ROWSETS_PARTS_MIN rows or more only what is asked of it stands in one piece:
+ * pages, rules, extensions and the bytes that say which parts are in use. Its rows come and go by
+ * part (rowparts.h).
  */
 #ifndef SONDE_MAPS_ROWSETS_H
 #define SONDE_MAPS_ROWSETS_H
@@ -24,21 +25,21 @@
 struct rowpart {
 	uint32_t first, n; /* elements; n 0: it has no rows, or is not there */
 	bool here;
-	bool idle;         /* the caller's mark, as that of a set */
-	uint64_t used_ns;  /* last seen in use, or asked for; 0: never */
+	bool idle;        /* the caller's mark, as that of a set */
+	uint64_t used_ns; /* last seen in use, or asked for; 0: never */
 };
 
 struct rowset {
 	uint32_t first; /* element of `rows` */
 	uint32_t page_count, rule_count, ext_count, row_count;
 	uint32_t refs;
-	bool idle; /* the caller's mark, for rowsets_window */
-	uint32_t use_first;     /* as in struct tables_image; 0: in one piece */
-	struct rowpart *parts;  /* own */
-	uint32_t part_count;    /* 0: in one piece */
-	uint64_t content;       /* hash, where it is in parts; 0: a predecessor's */
+	bool idle;                   /* the caller's mark, for rowsets_window */
+	uint32_t use_first;          /* as in struct tables_image; 0: in one piece */
+	struct rowpart *parts;       /* own */
+	uint32_t part_count;         /* 0: in one piece */
+	uint64_t content;            /* hash, where it is in parts; 0: a predecessor's */
 	struct tablemaps_window use; /* the bytes, while it is in parts */
-	uint64_t looked_ns;     /* the caller's */
+	uint64_t looked_ns;          /* the caller's */
 	struct rowset *prev, *next;
 };
 
@@ -53,16 +54,19 @@ void rowsets_init(struct rowsets *rs, const struct tablemaps *maps, uint64_t gra
 void rowsets_release(struct rowsets *rs);
 /* Elements it takes in one piece. */
 uint32_t rowsets_elements(const struct rowsets *rs, const struct unwind_section *s);
-/* Does every page point into the rows, and every page and row at a rule, every rule at an extension that is there? */
+/* Does every page point into the rows, and every page and row at a rule, every rule at an extension
+ * that is there? */
 bool rowsets_sound(const struct unwind_section *s);
-/* A reference to a set with these rows; of one in parts, new, no part is there. -ENOSPC: there is no gap that large now; -errno: the map cannot be written. */
+/* A reference to a set with these rows; of one in parts, new, no part is there. -ENOSPC: there is
+ * no gap that large now; -errno: the map cannot be written. */
 int rowsets_get(struct rowsets *rs, const struct unwind_section *s, struct rowset **out);
-/* What a predecessor has written at as->first, with these counts and as->use_first: a set if there is none yet. NULL: not within the array, or partly taken. */
+/* What a predecessor has written at as->first, with these counts and as->use_first: a set if there
+ * is none yet. NULL: not within the array, or partly taken. */
 struct rowset *rowsets_get_at(struct rowsets *rs, const struct rowset *as);
 void rowsets_put(struct rowsets *rs, struct rowset *set, uint64_t now_ns); /* NULL is fine */
 
-/* The place for `n` elements that costs the fewest: it may be free, being given back, or an idle set's or part's. false: there is
- * none, or not without one that is not idle. */
+/* The place for `n` elements that costs the fewest: it may be free, being given back, or an idle
+ * set's or part's. false: there is none, or not without one that is not idle. */
 bool rowsets_window(const struct rowsets *rs, uint32_t n, uint32_t *first);
 uint32_t rowsets_end(const struct rowset *set); /* first element behind its one piece */
 

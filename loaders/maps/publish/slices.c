@@ -26,7 +26,7 @@ void slices_release(struct slices *s)
 {
 	struct slice *slice, *next;
 
-	HASH_ITER(hh, s->by_hash, slice, next) {
+	HASH_ITER (hh, s->by_hash, slice, next) {
 		HASH_DEL(s->by_hash, slice);
 		free(slice);
 	}
@@ -41,9 +41,11 @@ static struct slice *find(const struct slices *s, uint64_t hash)
 	return slice;
 }
 
-/* The slice with that content; NULL: *hash is one that nobody has. Where two contents share a hash, the second has the
- * next one; should the first go, a third equal to the second is written again: that costs room, nothing else. */
-static struct slice *find_content(const struct slices *s, const uint64_t *words, uint32_t count, uint64_t *hash)
+/* The slice with that content; NULL: *hash is one that nobody has. Where two contents share a hash,
+ * the second has the next one; should the first go, a third equal to the second is written again:
+ * that costs room, nothing else. */
+static struct slice *find_content(const struct slices *s, const uint64_t *words, uint32_t count,
+				  uint64_t *hash)
 {
 	struct slice *slice;
 
@@ -97,7 +99,9 @@ struct slice *slices_get_at(struct slices *s, uint32_t first, uint32_t count)
 		}
 	if (!arena_take_at(&s->arena, first, (uint32_t)slices_words(count)))
 		return NULL;
-	for (hash = hash_bytes(HASH_SEED, s->memory + first, slices_words(count) * sizeof(*s->memory)); find(s, hash);)
+	for (hash = hash_bytes(HASH_SEED, s->memory + first,
+			       slices_words(count) * sizeof(*s->memory));
+	     find(s, hash);)
 		hash++;
 	return add(s, hash, first, count);
 }

@@ -49,7 +49,9 @@ void slots_put(struct slots *s, uint32_t slot, uint64_t now_ns)
 {
 	if (!slot)
 		return;
-	slots_set_state(s, slot, TABLES_IMAGE_PENDING); /* FREE would mean to a late reader that there is no file */
+	slots_set_state(
+		s, slot,
+		TABLES_IMAGE_PENDING); /* FREE would mean to a late reader that there is no file */
 	arena_give(&s->arena, slot, 1, now_ns);
 }
 

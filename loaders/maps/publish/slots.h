@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slots: the BPF array `images` (probes/lib/tables.h, 4): one slot for each file. A slot that is given back is PENDING at once
- * and FREE, or somebody else's, after the grace.
+ * slots: the BPF array `images` (probes/lib/tables.h, 4): one slot for each file. A slot that is
+ * given back is PENDING at once and FREE, or somebody else's, after the grace.
  */
 #ifndef SONDE_MAPS_SLOTS_H
 #define SONDE_MAPS_SLOTS_H

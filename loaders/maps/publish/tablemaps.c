@@ -22,12 +22,16 @@ static const struct shape {
 } shapes[MP_TABLES_N] = {
 	[MP_TABLES_ROWS] = {"rows", BPF_MAP_TYPE_ARRAY, sizeof(uint64_t), 0},
 	[MP_TABLES_MAPPINGS] = {"mappings", BPF_MAP_TYPE_ARRAY, sizeof(uint64_t), 0},
-	[MP_TABLES_IMAGES] = {"images", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_image), TABLES_IMAGES},
-	[MP_TABLES_PROCESSES] = {"processes", BPF_MAP_TYPE_HASH, sizeof(struct tables_process), TABLES_PROCESSES},
+	[MP_TABLES_IMAGES] = {"images", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_image),
+			      TABLES_IMAGES},
+	[MP_TABLES_PROCESSES] = {"processes", BPF_MAP_TYPE_HASH, sizeof(struct tables_process),
+				 TABLES_PROCESSES},
 	[MP_TABLES_STATE] = {"tables_state", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_state), 1},
 	[MP_TABLES_WANTED] = {"wanted", BPF_MAP_TYPE_RINGBUF, 0, TABLES_WANTED_BYTES},
-	[MP_TABLES_RUNTIMES] = {"runtimes", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_runtime), TABLES_RUNTIMES},
-	[MP_TABLES_INFLIGHT] = {"inflight", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_inflight), TABLES_INFLIGHT},
+	[MP_TABLES_RUNTIMES] = {"runtimes", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_runtime),
+				TABLES_RUNTIMES},
+	[MP_TABLES_INFLIGHT] = {"inflight", BPF_MAP_TYPE_ARRAY, sizeof(struct tables_inflight),
+				TABLES_INFLIGHT},
 };
 
 /* ---- make, or take over ---- */
@@ -39,7 +43,8 @@ static uint32_t key_size(const struct shape *sh)
 
 static int make(struct tablemaps *t, uint32_t rows_mb)
 {
-	uint32_t entries[MP_TABLES_N] = {[MP_TABLES_ROWS] = rows_mb << 17, [MP_TABLES_MAPPINGS] = TABLEMAPS_MAPPINGS};
+	uint32_t entries[MP_TABLES_N] = {
+		[MP_TABLES_ROWS] = rows_mb << 17, [MP_TABLES_MAPPINGS] = TABLEMAPS_MAPPINGS};
 
 	for (int i = 0; i < MP_TABLES_N; i++) {
 		const struct shape *sh = &shapes[i];
@@ -58,8 +63,10 @@ static int make(struct tablemaps *t, uint32_t rows_mb)
 
 static bool fits(const struct bpf_map_info *info, const struct shape *sh)
 {
-	return info->type == sh->type && info->key_size == key_size(sh) && info->value_size == sh->value_size &&
-	       (!sh->max_entries || info->max_entries == sh->max_entries) && !strcmp(info->name, sh->name) &&
+	return info->type == sh->type && info->key_size == key_size(sh) &&
+	       info->value_size == sh->value_size &&
+	       (!sh->max_entries || info->max_entries == sh->max_entries) &&
+	       !strcmp(info->name, sh->name) &&
 	       (sh->type != BPF_MAP_TYPE_ARRAY || info->map_flags & BPF_F_MMAPABLE_);
 }
 
@@ -69,7 +76,8 @@ static int take_over(struct tablemaps *t, const int from[MP_TABLES_N])
 		struct bpf_map_info info = {0};
 		uint32_t len = sizeof(info);
 
-		if (from[i] < 0 || bpf_obj_get_info_by_fd(from[i], &info, &len) || !fits(&info, &shapes[i]))
+		if (from[i] < 0 || bpf_obj_get_info_by_fd(from[i], &info, &len) ||
+		    !fits(&info, &shapes[i]))
 			return -EINVAL;
 		t->fd[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 3);
 		if (t->fd[i] < 0)
@@ -101,9 +109,11 @@ static void *map_all(int fd, size_t bytes)
 static int map_memory(struct tablemaps *t)
 {
 	t->mappings = map_all(t->fd[MP_TABLES_MAPPINGS], (size_t)t->n_mappings * sizeof(uint64_t));
-	t->images = map_all(t->fd[MP_TABLES_IMAGES], (size_t)TABLES_IMAGES * sizeof(struct tables_image));
+	t->images = map_all(t->fd[MP_TABLES_IMAGES],
+			    (size_t)TABLES_IMAGES * sizeof(struct tables_image));
 	t->state = map_all(t->fd[MP_TABLES_STATE], sizeof(struct tables_state));
-	t->runtimes = map_all(t->fd[MP_TABLES_RUNTIMES], (size_t)TABLES_RUNTIMES * sizeof(struct tables_runtime));
+	t->runtimes = map_all(t->fd[MP_TABLES_RUNTIMES],
+			      (size_t)TABLES_RUNTIMES * sizeof(struct tables_runtime));
 	return t->mappings && t->images && t->state && t->runtimes ? 0 : -errno;
 }
 
@@ -113,22 +123,28 @@ static void unmap(void *p, size_t bytes)
 		munmap(p, page_up(bytes));
 }
 
-int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w)
+int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n,
+			  struct tablemaps_window *w)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), from = (size_t)first * sizeof(uint64_t) / page * page;
+	size_t page = (size_t)sysconf(_SC_PAGESIZE),
+	       from = (size_t)first * sizeof(uint64_t) / page * page;
 	size_t bytes = page_up(((size_t)first + n) * sizeof(uint64_t)) - from;
 	void *base;
 
 	if (!n || n > t->n_rows || first > t->n_rows - n)
 		return -ERANGE;
-	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd[MP_TABLES_ROWS], (off_t)from);
+	base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, t->fd[MP_TABLES_ROWS],
+		    (off_t)from);
 	if (base == MAP_FAILED)
 		return -errno;
-	*w = (struct tablemaps_window){base, bytes, (uint64_t *)((char *)base + ((size_t)first * sizeof(uint64_t) - from))};
+	*w = (struct tablemaps_window){
+		base, bytes,
+		(uint64_t *)((char *)base + ((size_t)first * sizeof(uint64_t) - from))};
 	return 0;
 }
 
-int tablemaps_window_borrow(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w)
+int tablemaps_window_borrow(const struct tablemaps *t, uint32_t first, uint32_t n,
+			    struct tablemaps_window *w)
 {
 	if (!t->held || !n || n > t->n_rows || first > t->n_rows - n)
 		return tablemaps_window_open(t, first, n, w);

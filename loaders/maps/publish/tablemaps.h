@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tablemaps: the BPF maps of probes/lib/tables.h: made, or taken over from a sonde-maps before us, and what is written
- * into them by memory. `rows` is large and shows up as ours wherever it is mapped, so that only the pieces that are just
- * being written are, or all of it for a while when many follow (tablemaps_hold); the others are mapped all the time.
+ * tablemaps: the BPF maps of probes/lib/tables.h: made, or taken over from a sonde-maps before us,
+ * and what is written into them by memory. `rows` is large and shows up as ours wherever it is
+ * mapped, so that only the pieces that are just being written are, or all of it for a while when
+ * many follow (tablemaps_hold); the others are mapped all the time.
  */
 #ifndef SONDE_MAPS_TABLEMAPS_H
 #define SONDE_MAPS_TABLEMAPS_H
@@ -22,7 +23,7 @@
 #define TABLEMAPS_MAPPINGS    (256u << 10) /* elements: 2 MiB, some 52 000 mappings */
 
 struct tablemaps {
-	int fd[MP_TABLES_N]; /* by enum mp_tables_map */
+	int fd[MP_TABLES_N];         /* by enum mp_tables_map */
 	uint32_t n_rows, n_mappings; /* elements */
 	uint64_t *mappings;
 	struct tables_image *images;
@@ -33,10 +34,13 @@ struct tablemaps {
 };
 
 /* -1 in each: a struct to begin with. */
-#define TABLEMAPS_NONE {.fd = {-1, -1, -1, -1, -1, -1, -1}}
+#define TABLEMAPS_NONE                               \
+	{                                            \
+		.fd = { -1, -1, -1, -1, -1, -1, -1 } \
+	}
 
-/* `from` (borrowed; NULL or -1 in it: none): the maps of a predecessor. They are taken over if they are what we would make,
- * whatever their size; else new ones are made. 0 or -errno. */
+/* `from` (borrowed; NULL or -1 in it: none): the maps of a predecessor. They are taken over if they
+ * are what we would make, whatever their size; else new ones are made. 0 or -errno. */
 int tablemaps_open(struct tablemaps *t, uint32_t rows_mb, const int from[MP_TABLES_N]);
 void tablemaps_close(struct tablemaps *t);
 /* What the kernel charges for them. */
@@ -49,16 +53,20 @@ struct tablemaps_window {
 };
 
 /* Elements [first, first + n). 0 or -errno. */
-int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w);
-/* The same for a moment: until the close, and no longer than the hold. While all rows are held it costs no system call. */
-int tablemaps_window_borrow(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w);
+int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n,
+			  struct tablemaps_window *w);
+/* The same for a moment: until the close, and no longer than the hold. While all rows are held it
+ * costs no system call. */
+int tablemaps_window_borrow(const struct tablemaps *t, uint32_t first, uint32_t n,
+			    struct tablemaps_window *w);
 void tablemaps_window_close(struct tablemaps_window *w); /* a zeroed one is fine */
-/* Many pieces will follow: mapping each, a large file's parts say, costs more than mapping all rows once (a quarter to a half of
- * the CPU that sonde-maps takes to begin with, where clang, rustc and node run). Held twice is held once; where it fails, each
- * piece is mapped as ever. */
+/* Many pieces will follow: mapping each, a large file's parts say, costs more than mapping all rows
+ * once (a quarter to a half of the CPU that sonde-maps takes to begin with, where clang, rustc and
+ * node run). Held twice is held once; where it fails, each piece is mapped as ever. */
 void tablemaps_hold(struct tablemaps *t);
 void tablemaps_let_go(struct tablemaps *t); /* nothing held is fine */
-/* Copy `n` elements into `rows` from `first` on, or compare them. -errno: they could not be mapped. */
+/* Copy `n` elements into `rows` from `first` on, or compare them. -errno: they could not be mapped.
+ */
 int tablemaps_rows_write(const struct tablemaps *t, uint32_t first, const void *data, uint32_t n);
 /* 1: equal, 0: not. */
 int tablemaps_rows_equal(const struct tablemaps *t, uint32_t first, const void *data, uint32_t n);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wanted: see the header. Which process it was is for whoever looks at the ring: all that is new is published. */
+/* wanted: see the header. Which process it was is for whoever looks at the ring: all that is new is
+ * published. */
 #include "loaders/maps/publish/wanted.h"
 
 #include <bpf/libbpf.h>

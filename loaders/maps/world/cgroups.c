@@ -90,7 +90,7 @@ static void entries_clear(struct cgroups *c)
 {
 	struct entry *e, *next;
 
-	HASH_ITER(hh, c->entries, e, next) {
+	HASH_ITER (hh, c->entries, e, next) {
 		HASH_DEL(c->entries, e);
 		free(e->path);
 		free(e);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* containers: see the header. One without a name is remembered too, so that its file is looked for once. */
+/* containers: see the header. One without a name is remembered too, so that its file is looked for
+ * once. */
 #include "loaders/maps/world/containers.h"
 
 #include <pthread.h>
@@ -48,7 +49,7 @@ static void forget_all(struct containers *cs)
 {
 	struct known *k, *next;
 
-	HASH_ITER(hh, cs->known, k, next) {
+	HASH_ITER (hh, cs->known, k, next) {
 		HASH_DEL(cs->known, k);
 		known_free(k);
 	}
@@ -118,7 +119,12 @@ void containers_tell(struct containers *cs, struct hub *hub, bool all)
 	pthread_mutex_lock(&cs->lock);
 	for (struct known *k = all || cs->news ? cs->known : NULL; k; k = k->hh.next) {
 		struct mp_container m = {.restarts = k->names.restarts};
-		const char *str[] = {k->id, k->names.name, k->names.image, k->names.project, k->names.service, k->names.labels,
+		const char *str[] = {k->id,
+				     k->names.name,
+				     k->names.image,
+				     k->names.project,
+				     k->names.service,
+				     k->names.labels,
 				     k->names.started};
 
 		if (k->names.name && (all || !k->told))

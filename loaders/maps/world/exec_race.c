@@ -36,8 +36,8 @@ struct exec_race {
 	struct ring_buffer *ring;
 	int stop_fd;
 	pthread_t thread;
-	pthread_mutex_t lock;          /* of the rest */
-	struct held held[EXEC_RACE_MAX];   /* the newest at next - 1, round and round */
+	pthread_mutex_t lock;            /* of the rest */
+	struct held held[EXEC_RACE_MAX]; /* the newest at next - 1, round and round */
 	size_t next, n;
 };
 
@@ -72,7 +72,8 @@ static int dup_of(int fd)
 	return fd >= 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 3) : -1;
 }
 
-bool exec_race_get(struct exec_race *e, uint32_t tgid, uint64_t start_ns, const struct root_id *root, int *root_fd, int *exe_fd)
+bool exec_race_get(struct exec_race *e, uint32_t tgid, uint64_t start_ns,
+		   const struct root_id *root, int *root_fd, int *exe_fd)
 {
 	*root_fd = *exe_fd = -1;
 	if (!e)
@@ -102,20 +103,23 @@ void exec_race_tick(struct exec_race *e, uint64_t now_ns)
 
 /* ---- the thread ---- */
 
-/* Is it still the process that the event is of? stat's device is not always the kernel's (btrfs): the namespace tells. */
+/* Is it still the process that the event is of? stat's device is not always the kernel's (btrfs):
+ * the namespace tells. */
 static bool is_root_of(const struct maps_event *ev, int root_fd)
 {
 	char link[64], want[64];
 	struct stat st;
 
 	snprintf(want, sizeof(want), "mnt:[%u]", ev->mntns);
-	return !fstat(root_fd, &st) && st.st_ino == ev->root_ino && !proc_readlink(ev->tgid, "ns/mnt", link, sizeof(link)) &&
-	       !strcmp(link, want);
+	return !fstat(root_fd, &st) && st.st_ino == ev->root_ino &&
+	       !proc_readlink(ev->tgid, "ns/mnt", link, sizeof(link)) && !strcmp(link, want);
 }
 
 static void hold(struct exec_race *e, const struct maps_event *ev)
 {
-	struct held h = {.start_ns = ev->start_ns, .since_ns = (uint64_t)clock_boot_ns(), .tgid = ev->tgid,
+	struct held h = {.start_ns = ev->start_ns,
+			 .since_ns = (uint64_t)clock_boot_ns(),
+			 .tgid = ev->tgid,
 			 .root = {.ino = ev->root_ino, .dev = ev->root_dev, .mntns = ev->mntns}};
 	char path[64];
 
@@ -136,7 +140,8 @@ static int on_urgent(void *ctx, void *data, size_t len)
 	if (len < sizeof(*ev))
 		return 0;
 	hold(e, ev);
-	containers_read(e->containers, cgroups_path(e->cgroups, ev->cgroup_id, ev->cgroup1_id, ev->tgid));
+	containers_read(e->containers,
+			cgroups_path(e->cgroups, ev->cgroup_id, ev->cgroup1_id, ev->tgid));
 	return 0;
 }
 

@@ -44,7 +44,8 @@ static struct maps_bpf *open_skel(const char *store_dir)
 	char path[PATH_MAX];
 	size_t size;
 	const void *elf = maps_bpf__elf_bytes(&size);
-	LIBBPF_OPTS(bpf_object_open_opts, o, .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
+	LIBBPF_OPTS(bpf_object_open_opts, o,
+		    .btf_custom_path = kerneltypes_path(store_dir, elf, size, path));
 
 	return maps_bpf__open_opts(&o);
 }
@@ -110,8 +111,8 @@ static int open_program(struct feed *f, int processes_fd, const char *store_dir)
 	return 0;
 }
 
-int feed_open(struct world *w, int processes_fd, const char *store_dir, struct feed **out, char *why, size_t why_size,
-	      struct err *e)
+int feed_open(struct world *w, int processes_fd, const char *store_dir, struct feed **out,
+	      char *why, size_t why_size, struct err *e)
 {
 	struct feed *f = mem_alloc(sizeof(*f));
 	struct perfring_opts o = {.bytes = PERF_BYTES};
@@ -165,7 +166,8 @@ static void poll_perf(struct feed *f)
 
 	for (size_t i = 0; f->perf && i < perfring_slots(f->perf); i++)
 		if (perfring_fd(f->perf, i) >= 0)
-			epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, perfring_fd(f->perf, i), &ev); /* EEXIST is fine */
+			epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, perfring_fd(f->perf, i),
+				  &ev); /* EEXIST is fine */
 }
 
 void feed_poll(struct feed *f, int epoll_fd)
@@ -344,8 +346,9 @@ void feed_cost(struct feed *f, struct feed_cost *c)
 	f->lost += programs.missed - f->missed;
 	f->missed = programs.missed;
 	f->asked_ns = (uint64_t)clock_boot_ns();
-	bpf_object__for_each_map(map, f->skel->obj) {
-		uint64_t values = bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF ? 1 : bpf_map__value_size(map);
+	bpf_object__for_each_map (map, f->skel->obj) {
+		uint64_t values =
+			bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF ? 1 : bpf_map__value_size(map);
 
 		if (map == f->skel->maps.processes) /* with the other tables */
 			continue;

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feed: the two sources, perf's side-band and the small BPF program, as one stream in order of time.
+ * feed: the two sources, perf's side-band and the small BPF program, as one stream in order of
+ * time.
  *
- * Both are read on a timer. At each reading T = now - FEED_MARGIN_NS is taken before the buffers are; what is older than T
- * is then all there, is sorted and given to the world; the rest waits for the next reading. A record that comes later
- * than the T of before is counted and applied all the same.
+ * Both are read on a timer. At each reading T = now - FEED_MARGIN_NS is taken before the buffers
+ * are; what is older than T is then all there, is sorted and given to the world; the rest waits for
+ * the next reading. A record that comes later than the T of before is counted and applied all the
+ * same.
  *
- * Who may have neither has /proc alone (procscan.h): no side-band, no program, and no unwind tables.
+ * Who may have neither has /proc alone (procscan.h): no side-band, no program, and no unwind
+ * tables.
  */
 #ifndef SONDE_MAPS_FEED_H
 #define SONDE_MAPS_FEED_H
@@ -27,12 +30,12 @@ struct feed_cost {
 	uint64_t bpf_ns, bpf_runs, map_bytes;
 };
 
-/* Without BPF (no rights, no BTF) it works from the side-band and /proc alone: *why says so then (static text or ""); where
- * the side-band is refused too, from /proc.
- * processes_fd: the map of that name, into which the program copies entries at a fork; -1: there is none. store_dir: for
+/* Without BPF (no rights, no BTF) it works from the side-band and /proc alone: *why says so then
+ * (static text or ""); where the side-band is refused too, from /proc. processes_fd: the map of
+ * that name, into which the program copies entries at a fork; -1: there is none. store_dir: for
  * kerneltypes_path. */
-int feed_open(struct world *w, int processes_fd, const char *store_dir, struct feed **out, char *why, size_t why_size,
-	      struct err *e);
+int feed_open(struct world *w, int processes_fd, const char *store_dir, struct feed **out,
+	      char *why, size_t why_size, struct err *e);
 void feed_close(struct feed *f);
 bool feed_side_band(const struct feed *f); /* false: /proc alone */
 /* Descriptors are put into epoll_fd with data.ptr = the feed; readable: read now. */
@@ -49,10 +52,12 @@ uint64_t feed_read(struct feed *f);
 bool feed_is_busy(const struct feed *f);
 /* The next reading is far off: the next exec makes a descriptor of feed_poll readable. */
 void feed_sleep(struct feed *f);
-/* Records lost since the last call, or never made since the kernel left out a program's run. *since_ns: moved back to where the first may be. */
+/* Records lost since the last call, or never made since the kernel left out a program's run.
+ * *since_ns: moved back to where the first may be. */
 uint64_t feed_lost(struct feed *f, uint64_t *since_ns);
 uint64_t feed_late(const struct feed *f);
-/* Now and then: have CPUs come? What was mapped on them until now is not known then. ask: as in perfring_follow_cpus. */
+/* Now and then: have CPUs come? What was mapped on them until now is not known then. ask: as in
+ * perfring_follow_cpus. */
 bool feed_follow_cpus(struct feed *f, bool ask);
 /* Every few seconds: what no event said. Two steps: look, and a while later compare. */
 void feed_reconcile_look(struct feed *f);

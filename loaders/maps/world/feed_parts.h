@@ -22,7 +22,8 @@ struct item {
 
 struct feed {
 	struct world *world;
-	struct perfring *perf; /* NULL: no side-band; then there is no program either, and `scan` looks */
+	struct perfring
+		*perf; /* NULL: no side-band; then there is no program either, and `scan` looks */
 	struct procscan scan;
 	struct maps_bpf *skel; /* NULL: degraded */
 	struct ring_buffer *ring;
@@ -34,8 +35,10 @@ struct feed {
 	uint64_t done_ns; /* T of the last reading */
 	uint64_t lost, late;
 	uint64_t program_lost; /* as last read */
-	uint64_t missed;       /* runs of the programs that the kernel left out, when feed_cost asked last */
-	uint64_t asked_ns, missed_since_ns; /* that was then; 0: none was left out since feed_lost */
+	uint64_t missed; /* runs of the programs that the kernel left out, when feed_cost asked last
+			  */
+	uint64_t asked_ns,
+		missed_since_ns; /* that was then; 0: none was left out since feed_lost */
 	/* reconcile: what the iterator saw, and when */
 	struct maps_event *look;
 	size_t n_look;

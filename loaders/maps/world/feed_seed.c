@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* feed_seed: all processes there are, at the start, after a loss, and every few seconds against what no event said. */
+/* feed_seed: all processes there are, at the start, after a loss, and every few seconds against
+ * what no event said. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <dirent.h>
@@ -35,8 +36,8 @@ static int read_tasks(const struct feed *f, struct maps_event **out, size_t *n)
 	return 0;
 }
 
-/* All of /proc that is not known yet: everything where there is no iterator, and where there is one what it hides (here:
- * PID 1, which the kernel lets nobody look into). */
+/* All of /proc that is not known yet: everything where there is no iterator, and where there is one
+ * what it hides (here: PID 1, which the kernel lets nobody look into). */
 static void seed_from_proc(struct feed *f, uint64_t time_ns)
 {
 	cleanup_dir DIR *d = opendir("/proc");
@@ -68,8 +69,9 @@ static const struct maps_event *find_task(const struct maps_event *tasks, size_t
 	return NULL;
 }
 
-/* Tells of those whose maps were just read. One that went on to exec meanwhile: what was read may be of either; nothing is
- * better, and what comes next is told by its own records, or found by the next reconcile. */
+/* Tells of those whose maps were just read. One that went on to exec meanwhile: what was read may
+ * be of either; nothing is better, and what comes next is told by its own records, or found by the
+ * next reconcile. */
 static void tell_stable(struct feed *f, const struct maps_event *before, size_t n)
 {
 	struct maps_event *after = NULL;
@@ -77,7 +79,8 @@ static void tell_stable(struct feed *f, const struct maps_event *before, size_t 
 	int rc = n ? read_tasks(f, &after, &n_after) : 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct maps_event *now = rc ? &before[i] : find_task(after, n_after, before[i].tgid);
+		const struct maps_event *now =
+			rc ? &before[i] : find_task(after, n_after, before[i].tgid);
 		struct proc *p = world_proc(f->world, before[i].tgid);
 
 		if (!p)
@@ -121,8 +124,8 @@ void feed_seed(struct feed *f)
 	uint64_t now = (uint64_t)clock_boot_ns(), since = f->seeded ? now : f->done_ns;
 	size_t n = 0;
 
-	/* The first time all that comes after done_ns is still in the buffers. After a loss it is not: what is read now holds
-	 * from now on. */
+	/* The first time all that comes after done_ns is still in the buffers. After a loss it is
+	 * not: what is read now holds from now on. */
 	f->seeded = true;
 	f->round++;
 	read_tasks(f, &tasks, &n);

@@ -30,13 +30,17 @@ static bool subscribe(int fd)
 	struct {
 		struct nlmsghdr head;
 		char rest[sizeof(struct cn_msg) + sizeof(op)];
-	} m = {.head = {.nlmsg_len = sizeof(m), .nlmsg_type = NLMSG_DONE, .nlmsg_pid = (uint32_t)getpid()}};
-	const struct cn_msg msg = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC}, .len = sizeof(op)};
+	} m = {.head = {.nlmsg_len = sizeof(m),
+			.nlmsg_type = NLMSG_DONE,
+			.nlmsg_pid = (uint32_t)getpid()}};
+	const struct cn_msg msg = {.id = {.idx = CN_IDX_PROC, .val = CN_VAL_PROC},
+				   .len = sizeof(op)};
 
 	memcpy(m.rest, &msg, sizeof(msg));
 	memcpy(m.rest + sizeof(msg), &op, sizeof(op));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
-	return !bind(fd, (struct sockaddr *)&to, sizeof(to)) && send(fd, &m, sizeof(m), 0) == sizeof(m);
+	return !bind(fd, (struct sockaddr *)&to, sizeof(to)) &&
+	       send(fd, &m, sizeof(m), 0) == sizeof(m);
 }
 
 struct procevents *procevents_open(void)
@@ -65,7 +69,8 @@ void procevents_close(struct procevents *p)
 
 bool procevents_parse(const void *bytes, size_t len, uint32_t *tgid, uint32_t *code)
 {
-	const size_t at = sizeof(struct nlmsghdr) + sizeof(struct cn_msg), need = offsetof(struct proc_event, event_data) + 12;
+	const size_t at = sizeof(struct nlmsghdr) + sizeof(struct cn_msg),
+		     need = offsetof(struct proc_event, event_data) + 12;
 	struct proc_event ev = {0};
 	struct cn_msg msg;
 
@@ -75,7 +80,8 @@ bool procevents_parse(const void *bytes, size_t len, uint32_t *tgid, uint32_t *c
 	if (msg.id.idx != CN_IDX_PROC || msg.id.val != CN_VAL_PROC || msg.len < need)
 		return false;
 	memcpy(&ev, (const char *)bytes + at, len - at < sizeof(ev) ? len - at : sizeof(ev));
-	if (ev.what != PROC_EVENT_EXIT || ev.event_data.exit.process_pid != ev.event_data.exit.process_tgid)
+	if (ev.what != PROC_EVENT_EXIT ||
+	    ev.event_data.exit.process_pid != ev.event_data.exit.process_tgid)
 		return false;
 	*tgid = (uint32_t)ev.event_data.exit.process_tgid;
 	*code = ev.event_data.exit.exit_code;
@@ -90,7 +96,8 @@ void procevents_read(struct procevents *p)
 	char bytes[512];
 	ssize_t n;
 
-	while (p && (n = recvfrom(p->fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &size)) > 0) {
+	while (p && (n = recvfrom(p->fd, bytes, sizeof(bytes), 0, (struct sockaddr *)&from,
+				  &size)) > 0) {
 		bool kernel = size == sizeof(from) && !from.nl_pid;
 
 		size = sizeof(from);

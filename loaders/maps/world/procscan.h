@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * procscan: which processes there are, by /proc alone: for who may not have perf's side-band, nor programs (a reader of Go
- * heaps needs CAP_SYS_PTRACE and no more). What came and went between two looks is not seen; what a process has mapped
- * since is, a few seconds later.
+ * procscan: which processes there are, by /proc alone: for who may not have perf's side-band, nor
+ * programs (a reader of Go heaps needs CAP_SYS_PTRACE and no more). What came and went between two
+ * looks is not seen; what a process has mapped since is, a few seconds later.
  */
 #ifndef SONDE_MAPS_PROCSCAN_H
 #define SONDE_MAPS_PROCSCAN_H
@@ -16,8 +16,9 @@ struct procscan {
 	uint32_t round; /* of looks */
 };
 
-/* At each tick: looks about once a second. A new process is told at once; each known one is looked at every fifth time:
- * another start time is another process, another executable means that it exec'ed. */
+/* At each tick: looks about once a second. A new process is told at once; each known one is looked
+ * at every fifth time: another start time is another process, another executable means that it
+ * exec'ed. */
 void procscan_tick(struct procscan *s, struct world *w, uint64_t now_ns);
 
 #endif

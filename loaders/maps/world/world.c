@@ -2,9 +2,10 @@
 /*
  * world: see the header.
  *
- * Exec, as events come (probes/maps.bpf.c says why in this order): the COMM record opens it, MMAP2 records of the new image
- * are held back, the program's exec event closes it: the new identity and its mappings are told with that event's time.
- * Without the program the COMM record does both. An exec that fails after its point of no return ends the process.
+ * Exec, as events come (probes/maps.bpf.c says why in this order): the COMM record opens it, MMAP2
+ * records of the new image are held back, the program's exec event closes it: the new identity and
+ * its mappings are told with that event's time. Without the program the COMM record does both. An
+ * exec that fails after its point of no return ends the process.
  */
 #include "loaders/maps/world/world_parts.h"
 
@@ -94,8 +95,14 @@ struct proc *world_proc_add(struct world *w, uint32_t tgid)
 
 void world_tell_proc(struct world *w, const struct proc *p)
 {
-	struct mp_process m = {.time_ns = p->from_ns, .start_ns = p->start_ns, .cgroup_id = p->cgroup_id,
-			       .cgroup1_id = p->cgroup1_id, .tgid = p->tgid, .exec_id = p->exec_id, .ppid = p->ppid, .uid = p->uid,
+	struct mp_process m = {.time_ns = p->from_ns,
+			       .start_ns = p->start_ns,
+			       .cgroup_id = p->cgroup_id,
+			       .cgroup1_id = p->cgroup1_id,
+			       .tgid = p->tgid,
+			       .exec_id = p->exec_id,
+			       .ppid = p->ppid,
+			       .uid = p->uid,
 			       .nspid = p->nspid};
 	char comm[MAPS_COMM_LEN + 1] = {0};
 	const char *str[] = {comm, p->exe, p->args, p->cgroup};
@@ -107,8 +114,14 @@ void world_tell_proc(struct world *w, const struct proc *p)
 static void tell_map(struct world *w, const struct proc *p, const struct mapping *m)
 {
 	const struct mimage *img = m->image;
-	struct mp_map out = {.time_ns = m->from_ns, .start_ns = p->start_ns, .start = m->start, .end = m->end,
-			     .offset = m->offset, .tgid = p->tgid, .exec_id = p->exec_id, .image = img ? img->id : 0};
+	struct mp_map out = {.time_ns = m->from_ns,
+			     .start_ns = p->start_ns,
+			     .start = m->start,
+			     .end = m->end,
+			     .offset = m->offset,
+			     .tgid = p->tgid,
+			     .exec_id = p->exec_id,
+			     .image = img ? img->id : 0};
 
 	hub_emit(w->hub, MP_MAP, &out, NULL);
 }
@@ -129,10 +142,13 @@ void world_tell_all(struct world *w)
 	}
 }
 
-static void tell_exit(struct world *w, const struct proc *p, uint64_t time_ns, uint32_t code, uint32_t flags,
-		      const struct maps_sender *by)
+static void tell_exit(struct world *w, const struct proc *p, uint64_t time_ns, uint32_t code,
+		      uint32_t flags, const struct maps_sender *by)
 {
-	struct mp_exit m = {.time_ns = time_ns, .start_ns = p->start_ns, .tgid = p->tgid, .exit_code = code,
+	struct mp_exit m = {.time_ns = time_ns,
+			    .start_ns = p->start_ns,
+			    .tgid = p->tgid,
+			    .exit_code = code,
 			    .flags = flags};
 
 	if (by) {
@@ -152,15 +168,18 @@ void world_forget(struct world *w, struct proc *p, uint64_t time_ns)
 }
 
 /* [start, end) shows that file, whose root is the process's. */
-struct mimage *world_map_put(struct world *w, struct proc *p, uint64_t start, uint64_t len, uint64_t pgoff, struct file_id f,
-			      const char *name, uint64_t time_ns, bool tell)
+struct mimage *world_map_put(struct world *w, struct proc *p, uint64_t start, uint64_t len,
+			     uint64_t pgoff, struct file_id f, const char *name, uint64_t time_ns,
+			     bool tell)
 {
-	struct mapping m = {.start = start, .end = start + len, .offset = pgoff, .from_ns = time_ns};
+	struct mapping m = {
+		.start = start, .end = start + len, .offset = pgoff, .from_ns = time_ns};
 	struct mimage *img;
 	bool is_new;
 
 	f.root = p->root;
-	if (tell && !f.generation && f.ino && w->born && name[0] == '/' && !world_is_anonymous(name))
+	if (tell && !f.generation && f.ino && w->born && name[0] == '/' &&
+	    !world_is_anonymous(name))
 		f.generation = w->born(w->ctx, p, name, f.ino, time_ns);
 	img = world_image_intern(w, &f, name, len, &is_new);
 	if (img && img->kind == MP_IMAGE_VDSO)
@@ -192,7 +211,8 @@ void world_proc_fill(struct world *w, struct proc *p, const struct maps_event *e
 	if (ev->cgroup_id != p->cgroup_id || ev->cgroup1_id != p->cgroup1_id || !*p->cgroup) {
 		p->cgroup_id = ev->cgroup_id;
 		p->cgroup1_id = ev->cgroup1_id;
-		world_str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
+		world_str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id,
+								  p->cgroup1_id, p->tgid)));
 	}
 }
 
@@ -202,7 +222,8 @@ static bool update_cgroup(struct world *w, struct proc *p, const struct maps_eve
 		return false;
 	p->cgroup_id = ev->cgroup_id;
 	p->cgroup1_id = ev->cgroup1_id;
-	world_str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
+	world_str_set(&p->cgroup,
+		      mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
 	return true;
 }
 
@@ -298,17 +319,19 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 
 		world_map_put(w, p, m->addr, m->len, m->pgoff, m->file, m->name, ev->time_ns, true);
 	}
-	if (!p->n_pending) { /* the records went with their CPU, or were lost: an exec always maps */
+	/* the records went with their CPU, or were lost: an exec always maps */
+	if (!p->n_pending) {
 		world_seed_maps(w, p, ev->time_ns);
 		if (w->is_still && !w->is_still(w->ctx, p))
-			world_drop_maps(w, p, ev->time_ns); /* what was read may be the next program's */
+			world_drop_maps(w, p,
+					ev->time_ns); /* what was read may be the next program's */
 		world_tell_maps(w, p);
 	}
 	world_pending_clear(p);
 }
 
-static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t time_ns, uint32_t code, uint32_t flags,
-		    const struct maps_sender *by)
+static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t time_ns,
+		    uint32_t code, uint32_t flags, const struct maps_sender *by)
 {
 	struct proc *p = world_proc(w, tgid);
 
@@ -335,7 +358,8 @@ static void on_exit_event(struct world *w, const struct maps_event *ev, const ch
 	if (sent)
 		memcpy(&by, more, sizeof(by));
 	on_last_look(w, ev);
-	on_gone(w, ev->tgid, ev->start_ns, ev->time_ns, ev->exit_code, ev->flags & MAPS_F_OOM ? MP_EXIT_OOM : 0, sent ? &by : NULL);
+	on_gone(w, ev->tgid, ev->start_ns, ev->time_ns, ev->exit_code,
+		ev->flags & MAPS_F_OOM ? MP_EXIT_OOM : 0, sent ? &by : NULL);
 }
 
 static void on_used(struct world *w, const struct maps_event *ev, const char *more)
@@ -399,7 +423,8 @@ static void on_mmap(struct world *w, const struct sideband_rec *r)
 		return;
 	}
 	mem_grow(p->pending, p->n_pending, p->cap_pending);
-	p->pending[p->n_pending++] = (struct pending_map){r->addr, r->len, r->pgoff, f, mem_strdup(r->name)};
+	p->pending[p->n_pending++] =
+		(struct pending_map){r->addr, r->len, r->pgoff, f, mem_strdup(r->name)};
 }
 
 static void on_comm(struct world *w, const struct sideband_rec *r)
@@ -413,10 +438,16 @@ static void on_comm(struct world *w, const struct sideband_rec *r)
 		p->execing = true;
 		p->execing_ns = r->time_ns;
 		if (!w->bpf) {
-			struct maps_event ev = {.time_ns = r->time_ns, .start_ns = p->start_ns, .tgid = p->tgid,
-						.ppid = p->ppid, .uid = p->uid, .nspid = p->nspid,
-						.cgroup_id = p->cgroup_id, .root_ino = p->root.ino,
-						.root_dev = p->root.dev, .mntns = p->root.mntns};
+			struct maps_event ev = {.time_ns = r->time_ns,
+						.start_ns = p->start_ns,
+						.tgid = p->tgid,
+						.ppid = p->ppid,
+						.uid = p->uid,
+						.nspid = p->nspid,
+						.cgroup_id = p->cgroup_id,
+						.root_ino = p->root.ino,
+						.root_dev = p->root.dev,
+						.mntns = p->root.mntns};
 
 			memcpy(ev.comm, r->name, strnlen(r->name, sizeof(ev.comm)));
 			on_exec(w, &ev, NULL);
@@ -467,8 +498,8 @@ void world_release(struct world *w)
 	struct proc *p, *next;
 	struct mimage *img, *next_img;
 
-	HASH_ITER(hh, w->procs, p, next)
+	HASH_ITER (hh, w->procs, p, next)
 		proc_free(w, p, 0);
-	HASH_ITER(hh, w->by_file, img, next_img)
+	HASH_ITER (hh, w->by_file, img, next_img)
 		world_image_free(w, img);
 }

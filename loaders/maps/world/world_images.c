@@ -23,8 +23,8 @@ static bool has_prefix(const char *s, const char *prefix)
 bool world_is_anonymous(const char *path)
 {
 	return !*path || (path[0] == '[' && strcmp(path, "[vdso]")) || has_prefix(path, "//") ||
-	       has_prefix(path, "/dev/zero") || has_prefix(path, "/anon_hugepage") || has_prefix(path, "/SYSV") ||
-	       has_prefix(path, "anon_inode:");
+	       has_prefix(path, "/dev/zero") || has_prefix(path, "/anon_hugepage") ||
+	       has_prefix(path, "/SYSV") || has_prefix(path, "anon_inode:");
 }
 
 char *world_trim_deleted(const char *path)
@@ -39,14 +39,20 @@ char *world_trim_deleted(const char *path)
 
 void world_tell_image(struct world *w, const struct mimage *img)
 {
-	struct mp_image m = {.id = img->id, .kind = img->kind, .major = img->file.major, .minor = img->file.minor,
-			     .ino = img->file.ino, .generation = img->file.generation, .file = img->file_id};
+	struct mp_image m = {.id = img->id,
+			     .kind = img->kind,
+			     .major = img->file.major,
+			     .minor = img->file.minor,
+			     .ino = img->file.ino,
+			     .generation = img->file.generation,
+			     .file = img->file_id};
 	const char *str[] = {img->path};
 
 	hub_emit(w->hub, MP_IMAGE, &m, str);
 }
 
-static struct mimage *image_add(struct world *w, char *key, size_t key_len, const struct file_id *f, char *path)
+static struct mimage *image_add(struct world *w, char *key, size_t key_len, const struct file_id *f,
+				char *path)
 {
 	struct mimage *img = mem_alloc(sizeof(*img));
 
@@ -65,7 +71,8 @@ static struct mimage *image_add(struct world *w, char *key, size_t key_len, cons
 }
 
 /* `is_new` says whether it was never seen. `name` may end in " (deleted)". NULL: anonymous. */
-struct mimage *world_image_intern(struct world *w, const struct file_id *f, const char *name, uint64_t len, bool *is_new)
+struct mimage *world_image_intern(struct world *w, const struct file_id *f, const char *name,
+				  uint64_t len, bool *is_new)
 {
 	struct file_id vdso = {0};
 	struct strbuf key = STRBUF_INIT;
@@ -137,7 +144,7 @@ void world_sweep(struct world *w, uint64_t now_ns)
 			if (p->maps.now[i].image)
 				((struct mimage *)p->maps.now[i].image)->marked = true;
 	}
-	HASH_ITER(hh, w->by_file, img, next_img) {
+	HASH_ITER (hh, w->by_file, img, next_img) {
 		if (img->marked || !img->unused_since_ns)
 			img->unused_since_ns = img->marked ? 0 : now_ns;
 		else if (now_ns - img->unused_since_ns > IMAGE_KEEP_NS)

@@ -13,8 +13,8 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
-/* /proc shows paths as we see them; a process in a chroot of our own mount namespace sees less of them. `root` is what
- * its root link says. */
+/* /proc shows paths as we see them; a process in a chroot of our own mount namespace sees less of
+ * them. `root` is what its root link says. */
 static const char *as_it_sees(const char *path, const char *root)
 {
 	size_t n = strlen(root);
@@ -56,7 +56,8 @@ void world_seed_maps(struct world *w, struct proc *p, uint64_t time_ns)
 			continue;
 		path = mem_alloc(m.path_len + 1);
 		proc_unescape(m.path, m.path_len, path);
-		world_map_put(w, p, m.start, m.end - m.start, m.offset, f, as_it_sees(path, root), time_ns, false);
+		world_map_put(w, p, m.start, m.end - m.start, m.offset, f, as_it_sees(path, root),
+			      time_ns, false);
 	}
 }
 
@@ -71,8 +72,11 @@ static int identity_from_proc(uint32_t tgid, struct maps_event *ev)
 
 	if (rc)
 		return rc;
-	*ev = (struct maps_event){.tgid = tgid, .start_ns = proc_ticks_ns(st.start_ticks), .ppid = st.ppid,
-				  .flags = st.flags & PROC_PF_KTHREAD ? MAPS_F_KTHREAD : 0, .nspid = tgid};
+	*ev = (struct maps_event){.tgid = tgid,
+				  .start_ns = proc_ticks_ns(st.start_ticks),
+				  .ppid = st.ppid,
+				  .flags = st.flags & PROC_PF_KTHREAD ? MAPS_F_KTHREAD : 0,
+				  .nspid = tgid};
 	memcpy(ev->comm, st.comm, strnlen(st.comm, sizeof(ev->comm)));
 	if (!proc_read_status(tgid, &status)) {
 		ev->uid = status.euid;
@@ -105,7 +109,8 @@ static void seed_names(struct world *w, struct proc *p, bool known)
 		world_str_set(&p->args, strbuf_take(&args));
 }
 
-struct proc *world_read_proc(struct world *w, uint32_t tgid, const struct maps_event *ev, uint64_t time_ns)
+struct proc *world_read_proc(struct world *w, uint32_t tgid, const struct maps_event *ev,
+			     uint64_t time_ns)
 {
 	struct proc *p = world_proc(w, tgid);
 	struct maps_event own;
@@ -161,7 +166,8 @@ void world_init(struct world *w)
 	struct proc_map m;
 
 	if (!identity_from_proc((uint32_t)getpid(), &own))
-		w->own_root = (struct root_id){.ino = own.root_ino, .dev = own.root_dev, .mntns = own.mntns};
+		w->own_root = (struct root_id){
+			.ino = own.root_ino, .dev = own.root_dev, .mntns = own.mntns};
 	if (proc_read((uint32_t)getpid(), "maps", PROC_FILE_MAX, &text, &len))
 		return;
 	while (proc_next_map(text, len, &pos, &m))

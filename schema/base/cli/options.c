@@ -67,7 +67,8 @@ static int unknown(const struct option_set *sets, size_t n, const char *arg, str
 		for (const struct option *o = sets[i].table; o && o->name; o++)
 			suggest_add(&near, o->name);
 	suggest_say(&near, &hint, "--");
-	err_set(e, -EINVAL, EXIT_USAGE, "there is no option --%.100s here%s", typed, strbuf_str(&hint));
+	err_set(e, -EINVAL, EXIT_USAGE, "there is no option --%.100s here%s", typed,
+		strbuf_str(&hint));
 	free(typed);
 	return -EINVAL;
 }
@@ -81,7 +82,9 @@ static int refuse(const struct option *o, const char *what, const char *text, st
 
 static uint64_t most(const struct option *o)
 {
-	return o->max ? o->max : o->size && o->size < sizeof(uint64_t) ? UINT64_MAX >> (64 - 8 * o->size) : UINT64_MAX;
+	return o->max                                ? o->max :
+	       o->size && o->size < sizeof(uint64_t) ? UINT64_MAX >> (64 - 8 * o->size) :
+						       UINT64_MAX;
 }
 
 static int read_uint(const struct option *o, const char *text, uint64_t *out, struct err *e)
@@ -96,7 +99,8 @@ static int read_uint(const struct option *o, const char *text, uint64_t *out, st
 		return 0;
 	}
 	if (o->min || o->max)
-		snprintf(what, sizeof(what), "a number from %" PRIu64 " to %" PRIu64, o->min, most(o));
+		snprintf(what, sizeof(what), "a number from %" PRIu64 " to %" PRIu64, o->min,
+			 most(o));
 	return refuse(o, what, text, e);
 }
 
@@ -120,13 +124,16 @@ static int read_duration(const struct option *o, const char *text, uint64_t *out
 	int64_t ns = 0;
 
 	if ((o->zero && is_zero(text, true)) ||
-	    (!quantity_ns(text, &ns) && (uint64_t)ns >= o->min && (!o->max || (uint64_t)ns <= o->max))) {
+	    (!quantity_ns(text, &ns) && (uint64_t)ns >= o->min &&
+	     (!o->max || (uint64_t)ns <= o->max))) {
 		*out = (uint64_t)ns;
 		return 0;
 	}
 	if (ns)
-		snprintf(what, sizeof(what), "a duration of at %s %s", (uint64_t)ns < o->min ? "least" : "most",
-			 quantity_say_ns((int64_t)((uint64_t)ns < o->min ? o->min : o->max), bound, sizeof(bound)));
+		snprintf(what, sizeof(what), "a duration of at %s %s",
+			 (uint64_t)ns < o->min ? "least" : "most",
+			 quantity_say_ns((int64_t)((uint64_t)ns < o->min ? o->min : o->max), bound,
+					 sizeof(bound)));
 	return refuse(o, what, text, e);
 }
 
@@ -135,7 +142,8 @@ static int read_bytes(const struct option *o, const char *text, uint64_t *out, s
 	uint64_t bytes = 0;
 
 	if (!(o->zero && is_zero(text, false)) && quantity_bytes(text, &bytes))
-		return refuse(o, o->zero ? "a size like 2G or 64M, or 0" : "a size like 2G or 64M", text, e);
+		return refuse(o, o->zero ? "a size like 2G or 64M, or 0" : "a size like 2G or 64M",
+			      text, e);
 	*out = bytes;
 	return 0;
 }
@@ -163,8 +171,10 @@ static void put(const struct option *o, size_t size, void *value, uint64_t v)
 	memcpy(value, &v, o->size ? o->size : size); /* the low bytes come first */
 }
 
-static int set_number(const struct option *o, void *value, size_t size, const char *text, struct err *e,
-		      int (*read)(const struct option *o, const char *text, uint64_t *out, struct err *e))
+static int set_number(const struct option *o, void *value, size_t size, const char *text,
+		      struct err *e,
+		      int (*read)(const struct option *o, const char *text, uint64_t *out,
+				  struct err *e))
 {
 	uint64_t v = 0;
 	int rc = read(o, text, &v, e);
@@ -179,7 +189,8 @@ static int check_times(const struct option *o, size_t n, const char *text, struc
 	if (o->type == OPTION_LIST && o->min && !*text)
 		return err_set(e, -EINVAL, EXIT_USAGE, "--%s needs a value: %s", o->name, o->arg);
 	if (o->type == OPTION_LIST && o->max && n >= o->max)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--%s is given more than %" PRIu64 " times", o->name, o->max);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--%s is given more than %" PRIu64 " times",
+			       o->name, o->max);
 	return 0;
 }
 
@@ -188,7 +199,8 @@ static int add_value(const struct option *o, void *value, const char *text, stru
 	struct option_numbers *numbers = value;
 	struct option_list *list = value;
 	uint64_t v = 0;
-	int rc = o->type == OPTION_LIST ? check_times(o, list->n, text, e) : read_uint(o, text, &v, e);
+	int rc = o->type == OPTION_LIST ? check_times(o, list->n, text, e) :
+					  read_uint(o, text, &v, e);
 
 	if (rc)
 		return rc;
@@ -220,12 +232,17 @@ static int set_value(const struct option *o, void *value, const char *text, stru
 	case OPTION_STRING:
 		*(const char **)value = text;
 		return 0;
-	case OPTION_UINT: return set_number(o, value, sizeof(uint64_t), text, e, read_uint);
-	case OPTION_DURATION: return set_number(o, value, sizeof(int64_t), text, e, read_duration);
-	case OPTION_BYTES: return set_number(o, value, sizeof(uint64_t), text, e, read_bytes);
-	case OPTION_ENUM: return set_number(o, value, sizeof(int), text, e, read_word);
+	case OPTION_UINT:
+		return set_number(o, value, sizeof(uint64_t), text, e, read_uint);
+	case OPTION_DURATION:
+		return set_number(o, value, sizeof(int64_t), text, e, read_duration);
+	case OPTION_BYTES:
+		return set_number(o, value, sizeof(uint64_t), text, e, read_bytes);
+	case OPTION_ENUM:
+		return set_number(o, value, sizeof(int), text, e, read_word);
 	case OPTION_LIST:
-	case OPTION_NUMBERS: return add_value(o, value, text, e);
+	case OPTION_NUMBERS:
+		return add_value(o, value, text, e);
 	}
 	return -EINVAL;
 }
@@ -245,13 +262,15 @@ static bool takes_value(const struct option *o)
 	return o->type != OPTION_FLAG && o->type != OPTION_SET;
 }
 
-static int take_value(struct parse *p, const struct option *o, const char *attached, const char **text, struct err *e)
+static int take_value(struct parse *p, const struct option *o, const char *attached,
+		      const char **text, struct err *e)
 {
 	*text = attached;
 	if (attached)
 		return 0;
 	if (p->at + 1 >= p->argc)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--%s needs a value: %s", o->name, o->arg ? o->arg : "VALUE");
+		return err_set(e, -EINVAL, EXIT_USAGE, "--%s needs a value: %s", o->name,
+			       o->arg ? o->arg : "VALUE");
 	*text = p->argv[++p->at];
 	return 0;
 }
@@ -267,7 +286,8 @@ static int parse_long(struct parse *p, struct err *e)
 		return unknown(p->sets, p->n_sets, arg, e);
 	if (!takes_value(f.option)) {
 		if (eq)
-			return err_set(e, -EINVAL, EXIT_USAGE, "--%s takes no value", f.option->name);
+			return err_set(e, -EINVAL, EXIT_USAGE, "--%s takes no value",
+				       f.option->name);
 	} else {
 		rc = take_value(p, f.option, eq ? eq + 1 : NULL, &text, e);
 		if (rc)
@@ -285,7 +305,8 @@ static int parse_letters(struct parse *p, struct err *e)
 		struct found f = find_letter(p->sets, p->n_sets, *c);
 
 		if (!f.option)
-			return err_set(e, -EINVAL, EXIT_USAGE, "there is no option -%c here ('%.100s')",
+			return err_set(e, -EINVAL, EXIT_USAGE,
+				       "there is no option -%c here ('%.100s')",
 				       isprint((unsigned char)*c) ? *c : '?', arg);
 		if (takes_value(f.option)) {
 			rc = take_value(p, f.option, c[1] ? c + 1 : NULL, &text, e);
@@ -303,8 +324,8 @@ static void keep_word(struct option_words *w, char *arg)
 		w->n_before_dashes = w->n;
 }
 
-int options_parse(int argc, char **argv, const struct option_set *sets, size_t n_sets, struct option_words *words,
-		  struct err *e)
+int options_parse(int argc, char **argv, const struct option_set *sets, size_t n_sets,
+		  struct option_words *words, struct err *e)
 {
 	struct parse p = {.sets = sets, .n_sets = n_sets, .argc = argc, .argv = argv};
 	int rc = 0;

@@ -28,13 +28,15 @@ static void print_help(const struct program *p, const struct option_set *sets, s
 static int check_words(const struct program *p, const struct option_words *w, struct err *e)
 {
 	if ((p->command ? w->n_before_dashes : w->n) > p->words)
-		return err_set(e, -EINVAL, EXIT_USAGE, p->words ? "'%.100s' is one word too many" : "it takes options only, and no '%.100s'",
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       p->words ? "'%.100s' is one word too many" :
+					  "it takes options only, and no '%.100s'",
 			       w->items[p->words]);
 	return 0;
 }
 
-int program_options(const struct program *p, int argc, char **argv, const struct option_set *sets, size_t n_sets,
-		    struct option_words *words, struct err *e)
+int program_options(const struct program *p, int argc, char **argv, const struct option_set *sets,
+		    size_t n_sets, struct option_words *words, struct err *e)
 {
 	struct option_set all[PROGRAM_SETS];
 	struct option_words none = {0}, *w = words ? words : &none;
@@ -62,6 +64,7 @@ int program_options(const struct program *p, int argc, char **argv, const struct
 int program_end(const char *prog, int rc, struct err *e)
 {
 	if (rc >= 0 && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			     strerror(errno));
 	return rc < 0 ? err_report(e, prog) : EXIT_OK;
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#define SEC 1000000000ll
+#define SEC        1000000000ll
 #define DIGITS_MAX 15
 
 static int digits(const char **s, uint64_t *out)
@@ -71,7 +71,8 @@ int quantity_bytes(const char *s, uint64_t *out)
 static const struct unit {
 	const char *name;
 	int64_t ns;
-} units[] = {{"d", 86400 * SEC}, {"h", 3600 * SEC}, {"m", 60 * SEC}, {"s", SEC}, {"ms", 1000000}, {"us", 1000}, {"min", 60 * SEC}, {"w", 7 * 86400 * SEC}};
+} units[] = {{"d", 86400 * SEC}, {"h", 3600 * SEC}, {"m", 60 * SEC},   {"s", SEC},
+	     {"ms", 1000000},    {"us", 1000},      {"min", 60 * SEC}, {"w", 7 * 86400 * SEC}};
 #define N_UNITS ARRAY_SIZE(units)
 #define N_SAID  5 /* what is printed is in the first of them */
 
@@ -148,7 +149,8 @@ const char *quantity_say_ns(int64_t ns, char *buf, size_t size)
 	if (i + 2 < N_SAID && rest >= units[i + 1].ns) {
 		size_t len = strlen(buf);
 
-		snprintf(buf + len, size - len, " %lld%s", (long long)(rest / units[i + 1].ns), units[i + 1].name);
+		snprintf(buf + len, size - len, " %lld%s", (long long)(rest / units[i + 1].ns),
+			 units[i + 1].name);
 	}
 	return buf;
 }

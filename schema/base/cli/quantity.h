@@ -6,9 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* "2G", "500M", "1.5GiB", "64 MB", "1048576": powers of 1024 throughout. -EINVAL: none of these, negative, or 0. */
+/* "2G", "500M", "1.5GiB", "64 MB", "1048576": powers of 1024 throughout. -EINVAL: none of these,
+ * negative, or 0. */
 int quantity_bytes(const char *s, uint64_t *out);
-/* "14d", "1h30m", "1.5s", "500ms", "1w", "15min", or a bare number of seconds. -EINVAL: none of these, 0, or more than 100 years. */
+/* "14d", "1h30m", "1.5s", "500ms", "1w", "15min", or a bare number of seconds. -EINVAL: none of
+ * these, 0, or more than 100 years. */
 int quantity_ns(const char *s, int64_t *out);
 /* "512.0 MiB" */
 const char *quantity_say_bytes(uint64_t n, char *buf, size_t size);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suggest: restricted Damerau-Levenshtein distance over three rows; names longer than 63 bytes are not compared. */
+/* suggest: restricted Damerau-Levenshtein distance over three rows; names longer than 63 bytes are
+ * not compared. */
 #include "schema/base/cli/suggest.h"
 #include "schema/base/array.h"
 
@@ -39,8 +40,10 @@ size_t suggest_distance(const char *a, const char *b, size_t limit)
 		for (j = 1; j <= lb; j++) {
 			size_t swap;
 
-			row[j] = min3(last[j] + 1, row[j - 1] + 1, last[j - 1] + !same(a[i - 1], b[j - 1]));
-			swap = i > 1 && j > 1 && same(a[i - 1], b[j - 2]) && same(a[i - 2], b[j - 1]);
+			row[j] = min3(last[j] + 1, row[j - 1] + 1,
+				      last[j - 1] + !same(a[i - 1], b[j - 1]));
+			swap = i > 1 && j > 1 && same(a[i - 1], b[j - 2]) &&
+			       same(a[i - 2], b[j - 1]);
 			if (swap && before[j - 2] + 1 < row[j])
 				row[j] = before[j - 2] + 1;
 		}
@@ -84,7 +87,8 @@ void suggest_add(struct suggest *n, const char *candidate)
 	if (n->n < room)
 		n->n++;
 	memmove(&n->best[i + 1], &n->best[i], (n->n - i - 1) * sizeof(n->best[0]));
-	memmove(&n->best_distance[i + 1], &n->best_distance[i], (n->n - i - 1) * sizeof(n->best_distance[0]));
+	memmove(&n->best_distance[i + 1], &n->best_distance[i],
+		(n->n - i - 1) * sizeof(n->best_distance[0]));
 	n->best[i] = candidate;
 	n->best_distance[i] = d;
 }

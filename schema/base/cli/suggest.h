@@ -7,12 +7,13 @@
 
 #include "schema/base/strbuf.h"
 
-/* Edits (insert, delete, replace, swap of neighbours; case for free) from `a` to `b`; `limit` + 1 once past it. */
+/* Edits (insert, delete, replace, swap of neighbours; case for free) from `a` to `b`; `limit` + 1
+ * once past it. */
 size_t suggest_distance(const char *a, const char *b, size_t limit);
 
 struct suggest {
 	const char *typed;
-	size_t limit;      /* how far may be: grows with the length of what was typed */
+	size_t limit; /* how far may be: grows with the length of what was typed */
 	size_t best_distance[3];
 	const char *best[3]; /* borrowed, nearest first */
 	size_t n;

@@ -19,32 +19,42 @@
 #include "schema/store/model/sql.h"
 #include "schema/store/packed/packing.h"
 
-#define TEXT_OF(n) TEXT_(n)
-#define TEXT_(n) #n
+#define TEXT_OF(n)      TEXT_(n)
+#define TEXT_(n)        #n
 #define AT_USER_VERSION 60 /* of the file's header: sqlite.org/fileformat2.html, 1.3 */
 
 /* What goes on by itself, in buckets of less than a minute. */
-#define FINE_RUNS "SELECT id FROM run WHERE recording = 0 AND bucket_s < " TEXT_OF(MINUTES_S) " AND " TEXT_OF(MINUTES_S) " % bucket_s = 0"
+#define FINE_RUNS                                                         \
+	"SELECT id FROM run WHERE recording = 0 AND bucket_s < " TEXT_OF( \
+		MINUTES_S) " AND " TEXT_OF(MINUTES_S) " % bucket_s = 0"
 
 /*
- * Time that threads waited and ran is no table of one thing a row (fact.h), but by task or series. Its runs are those that have wait_row: all
- * amounts of such a run add up.
+ * Time that threads waited and ran is no table of one thing a row (fact.h), but by task or series.
+ * Its runs are those that have wait_row: all amounts of such a run add up.
  */
-#define OF_RUN	  "SELECT id, id AS run FROM main.run WHERE id IN (SELECT run FROM temp.wait_run)"
-#define OF_TASK	  "SELECT id, run FROM main.task WHERE run IN (SELECT run FROM temp.wait_run)"
-#define OF_SERIES "SELECT e.id, t.run FROM main.series e JOIN main.task t ON t.id = e.task WHERE t.run IN (SELECT run FROM temp.wait_run)"
+#define OF_RUN  "SELECT id, id AS run FROM main.run WHERE id IN (SELECT run FROM temp.wait_run)"
+#define OF_TASK "SELECT id, run FROM main.task WHERE run IN (SELECT run FROM temp.wait_run)"
+#define OF_SERIES \
+	"SELECT e.id, t.run FROM main.series e JOIN main.task t ON t.id = e.task WHERE t.run IN (SELECT run FROM temp.wait_run)"
 static const struct wait_table {
 	const char *table, *by, *of; /* of: which id of column `by` is of which run */
 	const char *columns, *merge;
-	const char *sums;            /* of all rows, as step 3 compares them */
+	const char *sums; /* of all rows, as step 3 compares them */
 } WAITS[] = {
-	{"wait_row", "task", OF_TASK, "task,class,flags,n,total_ns,max_ns,hist", MERGE_WAIT, "sum(n), sum(total_ns), max(max_ns)"},
-	{"wake_row", "task", OF_TASK, "task,class,waker,context,stack,n,total_ns", MERGE_N_TOTAL, "sum(n), sum(total_ns), count(DISTINCT task)"},
-	{"culprit_row", "task", OF_TASK, "task,culprit,kind,n,total_ns", MERGE_N_TOTAL, "sum(n), sum(total_ns), count(DISTINCT task)"},
-	{"wait_on_row", "task", OF_TASK, "task,class,object,waker,stack,n,total_ns", MERGE_N_TOTAL, "sum(n), sum(total_ns), count(DISTINCT task)"},
-	{"amount", "series", OF_SERIES, "series,n,value,max,hist", MERGE_AMOUNT, "sum(n), sum(value), max(max)"},
-	{"throttle_row", "run", OF_RUN, "run,cgroup,periods,throttled,throttled_ns", MERGE_THROTTLE, "sum(periods), sum(throttled), sum(throttled_ns)"},
-	{"steal_row", "run", OF_RUN, "run,steal_ns,idle_ns,cpu_ns", MERGE_STEAL, "sum(steal_ns), sum(idle_ns), sum(cpu_ns)"},
+	{"wait_row", "task", OF_TASK, "task,class,flags,n,total_ns,max_ns,hist", MERGE_WAIT,
+	 "sum(n), sum(total_ns), max(max_ns)"},
+	{"wake_row", "task", OF_TASK, "task,class,waker,context,stack,n,total_ns", MERGE_N_TOTAL,
+	 "sum(n), sum(total_ns), count(DISTINCT task)"},
+	{"culprit_row", "task", OF_TASK, "task,culprit,kind,n,total_ns", MERGE_N_TOTAL,
+	 "sum(n), sum(total_ns), count(DISTINCT task)"},
+	{"wait_on_row", "task", OF_TASK, "task,class,object,waker,stack,n,total_ns", MERGE_N_TOTAL,
+	 "sum(n), sum(total_ns), count(DISTINCT task)"},
+	{"amount", "series", OF_SERIES, "series,n,value,max,hist", MERGE_AMOUNT,
+	 "sum(n), sum(value), max(max)"},
+	{"throttle_row", "run", OF_RUN, "run,cgroup,periods,throttled,throttled_ns", MERGE_THROTTLE,
+	 "sum(periods), sum(throttled), sum(throttled_ns)"},
+	{"steal_row", "run", OF_RUN, "run,steal_ns,idle_ns,cpu_ns", MERGE_STEAL,
+	 "sum(steal_ns), sum(idle_ns), sum(cpu_ns)"},
 };
 #define N_WAITS ARRAY_SIZE(WAITS)
 
@@ -59,8 +69,10 @@ bool minutes_are(const char *path)
 static bool has_rows(sqlite3 *db, const struct fact *f)
 {
 	sqlite3_stmt *st = NULL;
-	char *sql = sqlite3_mprintf("SELECT 1 FROM \"%w\" WHERE run IN (%s) LIMIT 1", f->table, FINE_RUNS);
-	bool some = sql && sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+	char *sql = sqlite3_mprintf("SELECT 1 FROM \"%w\" WHERE run IN (%s) LIMIT 1", f->table,
+				    FINE_RUNS);
+	bool some = sql && sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK &&
+		    sqlite3_step(st) == SQLITE_ROW;
 
 	sqlite3_finalize(st);
 	sqlite3_free(sql);
@@ -68,9 +80,10 @@ static bool has_rows(sqlite3 *db, const struct fact *f)
 }
 
 /* Step 2: which minute a row is of, and where the file's first one begins. */
-#define MINUTE_OF(x)                                                                                                 \
-	"max((ts + (SELECT value FROM meta WHERE key = 't0')) / " TEXT_OF(MINUTES_S) " * " TEXT_OF(MINUTES_S)         \
-	" - (SELECT value FROM meta WHERE key = 't0'), (SELECT first FROM temp.fine_run r WHERE r.run = " x ".run))"
+#define MINUTE_OF(x)                                                                                                           \
+	"max((ts + (SELECT value FROM meta WHERE key = 't0')) / " TEXT_OF(MINUTES_S) " * " TEXT_OF(                            \
+		MINUTES_S) " - (SELECT value FROM meta WHERE key = 't0'), (SELECT first FROM temp.fine_run r WHERE r.run = " x \
+			   ".run))"
 
 static int sum_table(sqlite3 *db, const struct fact *f)
 {
@@ -78,8 +91,11 @@ static int sum_table(sqlite3 *db, const struct fact *f)
 
 	for (uint32_t i = 0; i < f->n; i++)
 		strbuf_addf(&columns, ",%s", f->columns[i].name);
-	strbuf_addf(&sql, "DROP TABLE IF EXISTS temp.fine; CREATE TEMP TABLE fine AS SELECT * FROM main.%s WHERE run IN (SELECT run FROM temp.fine_run);"
-		    "DELETE FROM main.%s WHERE run IN (SELECT run FROM temp.fine_run); INSERT INTO main.%s(", f->table, f->table, f->table);
+	strbuf_addf(
+		&sql,
+		"DROP TABLE IF EXISTS temp.fine; CREATE TEMP TABLE fine AS SELECT * FROM main.%s WHERE run IN (SELECT run FROM temp.fine_run);"
+		"DELETE FROM main.%s WHERE run IN (SELECT run FROM temp.fine_run); INSERT INTO main.%s(",
+		f->table, f->table, f->table);
 	fact_columns_sql(f, &sql);
 	strbuf_addstr(&sql, ") SELECT ");
 	strbuf_addstr(&sql, MINUTE_OF("x"));
@@ -94,17 +110,23 @@ static int sum_table(sqlite3 *db, const struct fact *f)
 /* temp.wait_run, and of each run where its first row stands. */
 static int find_wait_runs(sqlite3 *db)
 {
-	int rc = sql_exec(db, "CREATE TEMP TABLE wait_run AS SELECT DISTINCT t.run AS run FROM main.task t WHERE t.run IN (" FINE_RUNS ")"
-			      " AND EXISTS (SELECT 1 FROM main.kind k WHERE k.id = t.kind AND k.class <> 'gauge')"
-			      " AND t.id IN (SELECT task FROM main.wait_row)");
+	int rc = sql_exec(
+		db,
+		"CREATE TEMP TABLE wait_run AS SELECT DISTINCT t.run AS run FROM main.task t WHERE t.run IN (" FINE_RUNS
+		")"
+		" AND EXISTS (SELECT 1 FROM main.kind k WHERE k.id = t.kind AND k.class <> 'gauge')"
+		" AND t.id IN (SELECT task FROM main.wait_row)");
 
 	for (size_t i = 0; rc == SQLITE_OK && i < N_WAITS; i++) {
 		const struct wait_table *w = &WAITS[i];
 		struct strbuf sql cleanup_strbuf = STRBUF_INIT;
 
-		strbuf_addf(&sql, "CREATE TEMP TABLE of_%s(id INTEGER PRIMARY KEY, run INTEGER); INSERT INTO temp.of_%s %s;"
-			    "INSERT INTO temp.fine_run SELECT o.run, min(x.ts) FROM main.%s x JOIN temp.of_%s o ON o.id = x.%s WHERE true GROUP BY 1"
-			    " ON CONFLICT DO UPDATE SET first = min(first, excluded.first)", w->table, w->table, w->of, w->table, w->table, w->by);
+		strbuf_addf(
+			&sql,
+			"CREATE TEMP TABLE of_%s(id INTEGER PRIMARY KEY, run INTEGER); INSERT INTO temp.of_%s %s;"
+			"INSERT INTO temp.fine_run SELECT o.run, min(x.ts) FROM main.%s x JOIN temp.of_%s o ON o.id = x.%s WHERE true GROUP BY 1"
+			" ON CONFLICT DO UPDATE SET first = min(first, excluded.first)",
+			w->table, w->table, w->of, w->table, w->table, w->by);
 		rc = sql_exec(db, strbuf_str(&sql));
 	}
 	return rc;
@@ -117,10 +139,18 @@ static int sum_waits_of(sqlite3 *db, const struct wait_table *w)
 
 	if (rc != SQLITE_OK)
 		return rc;
-	strbuf_addf(&sql, "CREATE TEMP TABLE fine AS SELECT x.*, o.run AS of_run FROM main.%s x JOIN temp.of_%s o ON o.id = x.%s;", w->table, w->table, w->by);
-	strbuf_addf(&sql, "DELETE FROM main.%s WHERE %s IN (SELECT id FROM temp.of_%s);", w->table, w->by, w->table);
-	strbuf_addf(&sql, "INSERT INTO main.%s(ts,%s) SELECT " MINUTE_OF("o") ",%s FROM (SELECT of_run AS run, * FROM temp.fine) o WHERE true ORDER BY ts"
-		    " ON CONFLICT DO UPDATE SET %s; DROP TABLE temp.fine", w->table, w->columns, w->columns, w->merge);
+	strbuf_addf(
+		&sql,
+		"CREATE TEMP TABLE fine AS SELECT x.*, o.run AS of_run FROM main.%s x JOIN temp.of_%s o ON o.id = x.%s;",
+		w->table, w->table, w->by);
+	strbuf_addf(&sql, "DELETE FROM main.%s WHERE %s IN (SELECT id FROM temp.of_%s);", w->table,
+		    w->by, w->table);
+	strbuf_addf(
+		&sql,
+		"INSERT INTO main.%s(ts,%s) SELECT " MINUTE_OF(
+			"o") ",%s FROM (SELECT of_run AS run, * FROM temp.fine) o WHERE true ORDER BY ts"
+			     " ON CONFLICT DO UPDATE SET %s; DROP TABLE temp.fine",
+		w->table, w->columns, w->columns, w->merge);
 	rc = sql_exec(db, strbuf_str(&sql));
 	return rc == SQLITE_OK ? packing_pack_one(db, w->table) : rc;
 }
@@ -128,7 +158,9 @@ static int sum_waits_of(sqlite3 *db, const struct wait_table *w)
 static bool has_waits(sqlite3 *db)
 {
 	sqlite3_stmt *st = NULL;
-	bool some = sqlite3_prepare_v2(db, "SELECT 1 FROM temp.wait_run", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW;
+	bool some =
+		sqlite3_prepare_v2(db, "SELECT 1 FROM temp.wait_run", -1, &st, NULL) == SQLITE_OK &&
+		sqlite3_step(st) == SQLITE_ROW;
 
 	sqlite3_finalize(st);
 	return some;
@@ -151,11 +183,16 @@ static int find_runs(sqlite3 *db)
 	struct strbuf sql cleanup_strbuf = STRBUF_INIT;
 	const char *before = "";
 
-	strbuf_addstr(&sql, "CREATE TEMP TABLE fine_run(run INTEGER PRIMARY KEY, first INTEGER); INSERT INTO temp.fine_run SELECT run, min(ts) FROM (");
+	strbuf_addstr(
+		&sql,
+		"CREATE TEMP TABLE fine_run(run INTEGER PRIMARY KEY, first INTEGER); INSERT INTO temp.fine_run SELECT run, min(ts) FROM (");
 	for (int i = 0; FACTS[i]; i++) {
 		if (!FACTS[i]->minutes || !has_rows(db, FACTS[i]))
 			continue;
-		strbuf_addf(&sql, "%sSELECT run, min(ts) AS ts FROM main.%s WHERE run IN (%s) GROUP BY run", before, FACTS[i]->table, FINE_RUNS);
+		strbuf_addf(
+			&sql,
+			"%sSELECT run, min(ts) AS ts FROM main.%s WHERE run IN (%s) GROUP BY run",
+			before, FACTS[i]->table, FINE_RUNS);
 		before = " UNION ALL ";
 	}
 	if (!*before)
@@ -186,13 +223,16 @@ static int sum_all(sqlite3 *db)
 	if (rc == SQLITE_OK)
 		rc = packing_unpack_one(db, "run");
 	if (rc == SQLITE_OK)
-		rc = sql_exec(db, "UPDATE run SET bucket_s = " TEXT_OF(MINUTES_S) " WHERE id IN (SELECT run FROM temp.fine_run)");
+		rc = sql_exec(db,
+			      "UPDATE run SET bucket_s = " TEXT_OF(
+				      MINUTES_S) " WHERE id IN (SELECT run FROM temp.fine_run)");
 	if (rc == SQLITE_OK)
 		rc = packing_pack_one(db, "run");
 	if (rc == SQLITE_OK)
 		rc = packing_unpack_one(db, "container");
 	if (rc == SQLITE_OK)
-		rc = packing_pack_one(db, "container"); /* some dozen rows, and a page for each four of them */
+		rc = packing_pack_one(
+			db, "container"); /* some dozen rows, and a page for each four of them */
 	return rc;
 }
 
@@ -206,7 +246,11 @@ static int sums_of(sqlite3 *db, const struct fact *f, int64_t sums[FACT_COLUMNS_
 
 	strbuf_addstr(&sql, "SELECT 0");
 	for (uint32_t i = 0; i < f->n; i++)
-		strbuf_addf(&sql, f->columns[i].role == FACT_COUNTER || f->columns[i].role == FACT_TALLY ? ",sum(%s)" : ",count(DISTINCT %s)", f->columns[i].role == FACT_GAUGE ? "0" : f->columns[i].name);
+		strbuf_addf(&sql,
+			    f->columns[i].role == FACT_COUNTER || f->columns[i].role == FACT_TALLY ?
+				    ",sum(%s)" :
+				    ",count(DISTINCT %s)",
+			    f->columns[i].role == FACT_GAUGE ? "0" : f->columns[i].name);
 	strbuf_addf(&sql, " FROM %s", f->table);
 	rc = sqlite3_prepare_v2(db, strbuf_str(&sql), -1, &st, NULL);
 	if (rc == SQLITE_OK)
@@ -268,7 +312,11 @@ static int compare(sqlite3 *a, sqlite3 *b)
 
 int minutes_make(const char *path, const char *to, struct err *e)
 {
-	static const struct remake how = {"the minutes", sum_all, "PRAGMA user_version = " TEXT_OF(MINUTES_S) "; COMMIT; VACUUM; PRAGMA journal_mode=DELETE", compare};
+	static const struct remake how = {
+		"the minutes", sum_all,
+		"PRAGMA user_version = " TEXT_OF(
+			MINUTES_S) "; COMMIT; VACUUM; PRAGMA journal_mode=DELETE",
+		compare};
 
 	return remake_file(path, to, &how, e);
 }

@@ -25,7 +25,9 @@ static int say(const char *path, int code, const char *why, struct err *e)
 	*strrchr(dir, '/') = '\0';
 	if (code == -ENOSPC || code == -EDQUOT)
 		return folder_full(dir, e);
-	err_set(e, code, code == -EACCES || code == -EPERM || code == -EROFS ? EXIT_PERMISSION : EXIT_STORE, "cannot write %s: %s", path, why);
+	err_set(e, code,
+		code == -EACCES || code == -EPERM || code == -EROFS ? EXIT_PERMISSION : EXIT_STORE,
+		"cannot write %s: %s", path, why);
 	err_fix(e, "run it with sudo, or as the user who owns the store");
 	return code;
 }
@@ -45,8 +47,10 @@ static int copy(const char *path, const char *to, struct err *e)
 /* Without a journal: the file means nothing until it has its name. */
 static int change(sqlite3 *db, const struct remake *how)
 {
-	int rc = sql_exec(db, "PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA secure_delete=0; PRAGMA cache_size=-65536;"
-			  "PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY");
+	int rc = sql_exec(
+		db,
+		"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA secure_delete=0; PRAGMA cache_size=-65536;"
+		"PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY");
 
 	if (rc == SQLITE_OK)
 		rc = packed_register(db);
@@ -77,7 +81,9 @@ static int compare(const char *path, const char *to, const struct remake *how, s
 	if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB)
 		return err_set(e, -EBADMSG, EXIT_STORE, "cannot read %s: it is damaged", path);
 	if (rc != SQLITE_OK)
-		return err_set(e, -EIO, EXIT_STORE, "%s made of %s differs from it (%s): that file stays as it is", how->what, path, sqlite3_errstr(rc));
+		return err_set(e, -EIO, EXIT_STORE,
+			       "%s made of %s differs from it (%s): that file stays as it is",
+			       how->what, path, sqlite3_errstr(rc));
 	return 0;
 }
 

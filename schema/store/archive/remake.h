@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * remake: a file of the store made anew under another name: copied, changed, compared with what it was made of, synced. The file means
- * nothing until the caller gives it a name of the store (seal.h): whoever dies before that leaves all as it was.
+ * remake: a file of the store made anew under another name: copied, changed, compared with what it
+ * was made of, synced. The file means nothing until the caller gives it a name of the store
+ * (seal.h): whoever dies before that leaves all as it was.
  */
 #ifndef SONDE_STORE_ARCHIVE_REMAKE_H
 #define SONDE_STORE_ARCHIVE_REMAKE_H
@@ -11,10 +12,10 @@
 #include "schema/base/err.h"
 
 struct remake {
-	const char *what;                               /* for messages: "the archive" */
-	int (*change)(sqlite3 *db);                     /* within a transaction; an SQLite code */
-	const char *shrink;                             /* SQL: ends it, and gives the room back */
-	int (*compare)(sqlite3 *from, sqlite3 *made);   /* SQLITE_MISMATCH: something is lost */
+	const char *what;                             /* for messages: "the archive" */
+	int (*change)(sqlite3 *db);                   /* within a transaction; an SQLite code */
+	const char *shrink;                           /* SQL: ends it, and gives the room back */
+	int (*compare)(sqlite3 *from, sqlite3 *made); /* SQLITE_MISMATCH: something is lost */
 };
 
 /* -EBADMSG: the file is damaged. */

@@ -70,16 +70,21 @@ static void mark_due(struct work *w)
 	w->fine = mem_array(w->n + 1, sizeof(*w->fine));
 	for (size_t i = w->n; i-- > 0;) {
 		path_of(w->o, w->names[i], path);
-		if (i + 1 == w->n || stat(path, &st) < 0 || st.st_size < SEAL_LEAST || tally_segments_has(&w->needed, w->names[i]))
+		if (i + 1 == w->n || stat(path, &st) < 0 || st.st_size < SEAL_LEAST ||
+		    tally_segments_has(&w->needed, w->names[i]))
 			continue;
 		if (folder_is_archived(path)) {
-			w->fine[i] = w->o->fine_s && folder_begun_ns(w->names[i]) / NSEC_PER_SEC < (int64_t)now - w->o->fine_s && !minutes_are(path);
+			w->fine[i] = w->o->fine_s &&
+				     folder_begun_ns(w->names[i]) / NSEC_PER_SEC <
+					     (int64_t)now - w->o->fine_s &&
+				     !minutes_are(path);
 			continue;
 		}
 		if (w->o->minutes_alone)
 			continue;
 		plain += (uint64_t)st.st_size;
-		w->due[i] = plain > w->o->plain && (now - st.st_mtime >= w->o->keep_s || plain / 2 > w->o->plain);
+		w->due[i] = plain > w->o->plain &&
+			    (now - st.st_mtime >= w->o->keep_s || plain / 2 > w->o->plain);
 	}
 }
 
@@ -89,9 +94,10 @@ static int look(struct work *w, struct err *e)
 	int rc = folder_segments(w->o->dir, &w->names, &w->n);
 
 	if (rc) {
-		err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot read the store's folder %s: %s", w->o->dir,
-			strerror(-rc));
-		err_fix(e, rc == -EACCES ? "run it with sudo" : "name the store's folder: --store DIR");
+		err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
+			"cannot read the store's folder %s: %s", w->o->dir, strerror(-rc));
+		err_fix(e, rc == -EACCES ? "run it with sudo" :
+					   "name the store's folder: --store DIR");
 		return rc;
 	}
 	tally_segments_read(w->o->dir, &w->needed);
@@ -125,7 +131,9 @@ void seal_look(const struct seal_opts *o, struct seal_due *out)
 			if ((!w.due[i] && !w.fine[i]) || stat(path, &st) < 0)
 				continue;
 			out->segments++;
-			out->room = room_of((uint64_t)st.st_size) > out->room ? room_of((uint64_t)st.st_size) : out->room;
+			out->room = room_of((uint64_t)st.st_size) > out->room ?
+					    room_of((uint64_t)st.st_size) :
+					    out->room;
 		}
 	forget(&w);
 }
@@ -176,8 +184,9 @@ static bool is_unchanged(const struct source *s)
 {
 	struct stat st;
 
-	return stat(s->path, &st) == 0 && st.st_ino == s->st.st_ino && st.st_size == s->st.st_size &&
-	       st.st_mtim.tv_sec == s->st.st_mtim.tv_sec && st.st_mtim.tv_nsec == s->st.st_mtim.tv_nsec && !has_log(s->path);
+	return stat(s->path, &st) == 0 && st.st_ino == s->st.st_ino &&
+	       st.st_size == s->st.st_size && st.st_mtim.tv_sec == s->st.st_mtim.tv_sec &&
+	       st.st_mtim.tv_nsec == s->st.st_mtim.tv_nsec && !has_log(s->path);
 }
 
 /* Lock held. It would stop each pass. */
@@ -203,7 +212,8 @@ static int sync_folder(const char *dir)
 
 static int no_lock(const char *dir, int rc, struct err *e)
 {
-	return err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s", dir, strerror(-rc));
+	return err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
+		       "cannot lock the store %s: %s", dir, strerror(-rc));
 }
 
 /* *may: it is at rest, and there is room. */
@@ -216,7 +226,8 @@ static int begin_one(struct work *w, const char *path, struct source *s, bool *m
 	if (lock < 0)
 		return no_lock(w->o->dir, lock, e);
 	rc = finish_segment(path, s, &why);
-	*may = !rc && !has_log(path) && (!w->o->room || room_of((uint64_t)s->st.st_size) <= w->o->room);
+	*may = !rc && !has_log(path) &&
+	       (!w->o->room || room_of((uint64_t)s->st.st_size) <= w->o->room);
 	if (rc == -EBADMSG)
 		set_aside(w, path);
 	else if (!*may) {
@@ -227,7 +238,8 @@ static int begin_one(struct work *w, const char *path, struct source *s, bool *m
 	return 0;
 }
 
-static int take_place(struct work *w, const struct source *s, const char *to, const char *name, bool minutes, struct err *e)
+static int take_place(struct work *w, const struct source *s, const char *to, const char *name,
+		      bool minutes, struct err *e)
 {
 	uint64_t after;
 	cleanup_fd int lock = folder_lock(w->o->dir);
@@ -245,7 +257,8 @@ static int take_place(struct work *w, const struct source *s, const char *to, co
 	if (!rc)
 		rc = sync_folder(w->o->dir);
 	if (rc)
-		return err_set(e, rc, EXIT_STORE, "cannot put an archive in place of %s: %s", s->path, strerror(-rc));
+		return err_set(e, rc, EXIT_STORE, "cannot put an archive in place of %s: %s",
+			       s->path, strerror(-rc));
 	after = stat(s->path, &st) == 0 ? (uint64_t)st.st_size : 0;
 	*(minutes ? &w->r->thinned : &w->r->segments) += 1;
 	*(minutes ? &w->r->fine_before : &w->r->bytes_before) += (uint64_t)s->st.st_size;
@@ -328,9 +341,12 @@ static int lock_sealing(const char *dir, struct err *e)
 	if (fd < 0) {
 		int rc = -errno;
 
-		err_set(e, rc, rc == -EACCES || rc == -EROFS || rc == -EPERM ? EXIT_PERMISSION : EXIT_STORE, "cannot write %s: %s",
-			path, strerror(-rc));
-		err_fix(e, rc == -ENOENT ? "name the store's folder: --store DIR" : "run it with sudo");
+		err_set(e, rc,
+			rc == -EACCES || rc == -EROFS || rc == -EPERM ? EXIT_PERMISSION :
+									EXIT_STORE,
+			"cannot write %s: %s", path, strerror(-rc));
+		err_fix(e, rc == -ENOENT ? "name the store's folder: --store DIR" :
+					   "run it with sudo");
 		return rc;
 	}
 	folder_own(fd, 0640);
@@ -339,8 +355,8 @@ static int lock_sealing(const char *dir, struct err *e)
 	return take_fd(&fd);
 }
 
-/* Nobody asks SQLite how much memory it has, and to count takes a lock each time that it asks for some. No more than a hint: where
- * SQLite is in use already it goes on counting. */
+/* Nobody asks SQLite how much memory it has, and to count takes a lock each time that it asks for
+ * some. No more than a hint: where SQLite is in use already it goes on counting. */
 static void count_no_memory(void)
 {
 	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);

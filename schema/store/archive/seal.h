@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * seal: archives the finished segments of a store, one by one (archive.h), the newest of them later than the others.
+ * seal: archives the finished segments of a store, one by one (archive.h), the newest of them later
+ * than the others.
  *
  *   1. Who seals holds the lock of STORE/sealing; a second one does nothing.
- *   2. Finished is what is not the newest segment and what no writer, living or killed, needs for its account (tally_segments.h).
- *   3. Of these the newest stay rows, which are quicker to ask and to write: as many as take `plain` bytes, and those that were finished less
- *      than `keep_s` ago, up to twice as many bytes. All others that are no archives yet, and have SEAL_LEAST bytes, are due, oldest first.
- *   4. With the folder's lock held, a segment's log is folded in and an older schema is migrated. STORE/sealing.db becomes its archive, without
- *      any lock that a writer waits for. With the lock held again, if the segment is as it was (names may have come late), the archive takes its
- *      name. Whoever has the segment open goes on reading it; whoever dies before that instant leaves all as it was.
+ *   2. Finished is what is not the newest segment and what no writer, living or killed, needs for
+ * its account (tally_segments.h).
+ *   3. Of these the newest stay rows, which are quicker to ask and to write: as many as take
+ * `plain` bytes, and those that were finished less than `keep_s` ago, up to twice as many bytes.
+ * All others that are no archives yet, and have SEAL_LEAST bytes, are due, oldest first.
+ *   4. With the folder's lock held, a segment's log is folded in and an older schema is migrated.
+ * STORE/sealing.db becomes its archive, without any lock that a writer waits for. With the lock
+ * held again, if the segment is as it was (names may have come late), the archive takes its name.
+ * Whoever has the segment open goes on reading it; whoever dies before that instant leaves all as
+ * it was.
  *   5. A segment that turns out to be damaged is set aside (NAME.bad).
- *   6. An archive that was begun more than `fine_s` ago gets minutes (minutes.h), in the same way, oldest first, until `gain` bytes were gained.
+ *   6. An archive that was begun more than `fine_s` ago gets minutes (minutes.h), in the same way,
+ * oldest first, until `gain` bytes were gained.
  */
 #ifndef SONDE_STORE_ARCHIVE_SEAL_H
 #define SONDE_STORE_ARCHIVE_SEAL_H
@@ -20,15 +26,17 @@
 
 #include "schema/base/err.h"
 
-#define SEAL_LEAST (1u << 16) /* a smaller file is mostly its schema, which no archive has less of */
+/* a smaller file is mostly its schema, which no archive has less of */
+#define SEAL_LEAST (1u << 16)
 
 enum seal_step { SEAL_STEP_BEGUN, SEAL_STEP_WRITTEN, SEAL_STEP_NAMED };
 
 struct seal_opts {
 	const char *dir;
-	bool idle;          /* at the lowest priority (quiet.h) */
-	uint64_t room;      /* what the file being made may take; a segment that needs more is put off. 0: any */
-	uint64_t plain;     /* rule 3 */
+	bool idle;      /* at the lowest priority (quiet.h) */
+	uint64_t room;  /* what the file being made may take; a segment that needs more is put off.
+			   0: any */
+	uint64_t plain; /* rule 3 */
 	uint32_t keep_s;
 	uint32_t fine_s;    /* rule 6; 0: none does */
 	uint64_t gain;      /* 0: all that are due */
@@ -50,8 +58,8 @@ struct seal_report {
 
 int seal_run(const struct seal_opts *o, struct seal_report *out, struct err *e);
 
-/* By names, sizes and headers alone: how many segments are due, and what the largest file to be made may take. Of a folder that cannot be read:
- * none. */
+/* By names, sizes and headers alone: how many segments are due, and what the largest file to be
+ * made may take. Of a folder that cannot be read: none. */
 struct seal_due {
 	uint32_t segments;
 	uint64_t room;

@@ -56,11 +56,13 @@ static int folder_refuse(const char *dir, int error, struct err *e)
 	if (error == ENOSPC || error == EDQUOT)
 		return folder_full(dir, e);
 	if (error == EACCES || error == EPERM || error == EROFS) {
-		err_set(e, -error, EXIT_PERMISSION, "cannot write to the store's folder %s: %s", dir, strerror(error));
+		err_set(e, -error, EXIT_PERMISSION, "cannot write to the store's folder %s: %s",
+			dir, strerror(error));
 		err_fix(e, "run it with sudo, or choose a folder of your own: --store DIR");
 		return -error;
 	}
-	err_set(e, -error, EXIT_STORE, "cannot make the store's folder %s: %s", dir, strerror(error));
+	err_set(e, -error, EXIT_STORE, "cannot make the store's folder %s: %s", dir,
+		strerror(error));
 	err_fix(e, "choose another folder: --store DIR");
 	return -error;
 }
@@ -140,8 +142,8 @@ int64_t folder_begun_ns(const char *name)
 {
 	struct tm tm = {0};
 
-	if (sscanf(name, "%4d%2d%2dT%2d%2d%2dZ", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
-		   &tm.tm_sec) != 6)
+	if (sscanf(name, "%4d%2d%2dT%2d%2d%2dZ", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+		   &tm.tm_min, &tm.tm_sec) != 6)
 		return INT64_MAX;
 	tm.tm_year -= 1900;
 	tm.tm_mon--;
@@ -159,10 +161,11 @@ static int folder_by_name(const void *a, const void *b)
 }
 
 /* Those that are such names, in order. */
-static int folder_names(const char *dir, bool (*is_one)(const char *name), char (**out)[SEGMENT_NAME_MAX], size_t *n)
+static int folder_names(const char *dir, bool (*is_one)(const char *name),
+			char (**out)[SEGMENT_NAME_MAX], size_t *n)
 {
 	cleanup_dir DIR *d = opendir(dir);
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	const struct dirent *de;
 	size_t count = 0, cap = 0;
 
@@ -219,7 +222,7 @@ static void folder_next_second(char stamp[17])
 /* The stamp and number that come after all that are there. */
 static int folder_next_name(const char *dir, char stamp[17], int *number)
 {
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	time_t now = time(NULL);
 	struct tm tm;
 	size_t n;
@@ -268,16 +271,18 @@ int folder_new_segment(const char *dir, char path[PATH_MAX], struct err *e)
 
 static int folder_newest(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e)
 {
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	size_t n = 0;
 	int rc = folder_segments(dir, &names, &n);
 
 	if (rc)
-		return err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot read the store's folder %s: %s", dir, strerror(-rc));
+		return err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
+			       "cannot read the store's folder %s: %s", dir, strerror(-rc));
 	if (n)
 		memcpy(name, names[n - 1], SEGMENT_NAME_MAX);
 	else
-		rc = err_set(e, -ENOENT, EXIT_NOTHING, "no file of the store %s is being written", dir);
+		rc = err_set(e, -ENOENT, EXIT_NOTHING, "no file of the store %s is being written",
+			     dir);
 	free(names);
 	return rc;
 }
@@ -303,7 +308,8 @@ int folder_turn(const char *dir, char name[SEGMENT_NAME_MAX], struct err *e)
 	return 0;
 }
 
-/* A name that stands for no file says nothing of others: after a clock that went back, of an emptied folder, all would be before it. */
+/* A name that stands for no file says nothing of others: after a clock that went back, of an
+ * emptied folder, all would be before it. */
 bool folder_is_turned(const char *dir, const char *name)
 {
 	char path[PATH_MAX], turned[SEGMENT_NAME_MAX];
@@ -318,7 +324,8 @@ bool folder_is_turned(const char *dir, const char *name)
 	turned[n] = '\0';
 	if (strcmp(name, turned) >= 0)
 		return !strcmp(name, turned);
-	return folder_is_segment_name(turned) && (size_t)snprintf(path, sizeof(path), "%s/%s", dir, turned) < sizeof(path) &&
+	return folder_is_segment_name(turned) &&
+	       (size_t)snprintf(path, sizeof(path), "%s/%s", dir, turned) < sizeof(path) &&
 	       access(path, F_OK) == 0;
 }
 
@@ -356,8 +363,9 @@ int folder_full(const char *dir, struct err *e)
 
 	if (statvfs(dir, &vfs) == 0)
 		free_kb = (unsigned long long)vfs.f_bavail * vfs.f_frsize / 1024;
-	err_set(e, -ENOSPC, EXIT_STORE, "store full: the disk that holds %s has %llu KiB left; nothing stored is hurt",
-		dir, free_kb);
+	err_set(e, -ENOSPC, EXIT_STORE,
+		"store full: the disk that holds %s has %llu KiB left; nothing stored is hurt", dir,
+		free_kb);
 	err_fix(e, "free some space there, or choose another folder: --store DIR");
 	return -ENOSPC;
 }
@@ -386,5 +394,6 @@ bool folder_is_archived(const char *path)
 	uint8_t id[4];
 
 	return fd >= 0 && pread(fd, id, sizeof(id), 68) == sizeof(id) &&
-	       ((uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3]) == FOLDER_ARCHIVED;
+	       ((uint32_t)id[0] << 24 | (uint32_t)id[1] << 16 | (uint32_t)id[2] << 8 | id[3]) ==
+		       FOLDER_ARCHIVED;
 }

@@ -9,12 +9,13 @@
 #include "schema/store/files/readonly.h"
 
 #define TABLES_MAX 256
-#define NAME_MAX_ 64
+#define NAME_MAX_  64
 
 static bool sqlite_says_so(sqlite3 *db)
 {
 	sqlite3_stmt *st = NULL;
-	bool ok = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW &&
+	bool ok = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL) == SQLITE_OK &&
+		  sqlite3_step(st) == SQLITE_ROW &&
 		  !strcmp((const char *)sqlite3_column_text(st, 0) ?: "", "ok");
 
 	sqlite3_finalize(st);
@@ -44,7 +45,8 @@ static bool columns_are_sound(sqlite3 *db)
 
 	rc = sqlite3_prepare_v2(db, "SELECT name FROM packed_table", -1, &st, NULL);
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW && n < TABLES_MAX) {
-		snprintf(names[n++], NAME_MAX_, "%s", (const char *)sqlite3_column_text(st, 0) ?: "");
+		snprintf(names[n++], NAME_MAX_, "%s",
+			 (const char *)sqlite3_column_text(st, 0) ?: "");
 		rc = SQLITE_OK;
 	}
 	sqlite3_finalize(st);

@@ -45,7 +45,7 @@ const char *store_default_dir(void)
 static bool folder_is_used(const char *dir)
 {
 	char path[PATH_MAX + 16];
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	size_t n = 0;
 	bool used = !folder_segments(dir, &names, &n) && n;
 
@@ -59,7 +59,8 @@ const char *store_read_dir(void)
 	const char *own = store_default_dir(), *env = getenv("SONDE_STORE");
 	struct stat st;
 
-	if ((env && *env) || !geteuid() || folder_is_used(own) || stat(SYSTEM_DIR, &st) || !S_ISDIR(st.st_mode))
+	if ((env && *env) || !geteuid() || folder_is_used(own) || stat(SYSTEM_DIR, &st) ||
+	    !S_ISDIR(st.st_mode))
 		return own;
 	return SYSTEM_DIR;
 }
@@ -68,8 +69,9 @@ const char *store_newer(const char *dir)
 {
 	struct stat own, system;
 
-	if (!geteuid() || strcmp(dir, store_default_dir()) || stat(dir, &own) || stat(SYSTEM_DIR, &system) ||
-	    own.st_mtim.tv_sec >= system.st_mtim.tv_sec || (own.st_dev == system.st_dev && own.st_ino == system.st_ino))
+	if (!geteuid() || strcmp(dir, store_default_dir()) || stat(dir, &own) ||
+	    stat(SYSTEM_DIR, &system) || own.st_mtim.tv_sec >= system.st_mtim.tv_sec ||
+	    (own.st_dev == system.st_dev && own.st_ino == system.st_ino))
 		return NULL;
 	return SYSTEM_DIR;
 }
@@ -81,7 +83,8 @@ void store_rights_fix(const char *path, struct err *e)
 
 	gr = stat(path, &st) ? NULL : getgrgid(st.st_gid);
 	if (gr && !strcmp(gr->gr_name, "sonde") && st.st_mode & S_IRGRP)
-		err_fix(e, "run it with sudo, or join the group that may read it: sudo usermod -aG sonde $USER, and log in again");
+		err_fix(e,
+			"run it with sudo, or join the group that may read it: sudo usermod -aG sonde $USER, and log in again");
 	else
 		err_fix(e, "run it with sudo; another store: --store DIR");
 }
@@ -93,18 +96,22 @@ int store_none(const char *dir, int error, struct err *e)
 	struct stat st;
 
 	if (error == EACCES) {
-		err_set(e, -error, EXIT_PERMISSION, "cannot read the store %s: permission denied", dir);
+		err_set(e, -error, EXIT_PERMISSION, "cannot read the store %s: permission denied",
+			dir);
 		store_rights_fix(dir, e);
 		return -error;
 	}
 	if (error == ENOENT && !stat(dir, &st))
-		err_set(e, -error, EXIT_STORE, "the store %s is empty: nothing was recorded there yet", dir);
+		err_set(e, -error, EXIT_STORE,
+			"the store %s is empty: nothing was recorded there yet", dir);
 	else
-		err_set(e, -error, EXIT_STORE, "there is no store in %s%s: %s", dir, own && geteuid() ? ", and none in " SYSTEM_DIR : "",
-			strerror(error));
+		err_set(e, -error, EXIT_STORE, "there is no store in %s%s: %s", dir,
+			own && geteuid() ? ", and none in " SYSTEM_DIR : "", strerror(error));
 	if (dot && !strcmp(dot, ".db"))
 		err_fix(e, "name a store's folder, or one .db file of it: --store DIR");
 	else
-		err_fix(e, "sudo sonde record -d 10s%s%.200s    makes one; another store: --store DIR", own ? "" : " --store ", own ? "" : dir);
+		err_fix(e,
+			"sudo sonde record -d 10s%s%.200s    makes one; another store: --store DIR",
+			own ? "" : " --store ", own ? "" : dir);
 	return -error;
 }

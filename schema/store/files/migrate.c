@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* migrate: applies schema/sql/NNNN-*.sql in order, to a new file what they come to (schema/sql/flatten.c); the version stands in
- * meta, where people can read it. */
+/* migrate: applies schema/sql/NNNN-*.sql in order, to a new file what they come to
+ * (schema/sql/flatten.c); the version stands in meta, where people can read it. */
 #include "schema/store/files/migrate.h"
 
 #include <errno.h>
@@ -38,14 +38,16 @@ static int migrate_one_int(sqlite3 *db, const char *sql, int *out)
 int migrate_check(const char *path, int version, struct err *e)
 {
 	if (version > migrate_known()) {
-		err_set(e, -EPROTO, EXIT_STORE, "store was written by a newer sonde: %s has schema %d, this one knows schema %d", path, version,
-			migrate_known());
+		err_set(e, -EPROTO, EXIT_STORE,
+			"store was written by a newer sonde: %s has schema %d, this one knows schema %d",
+			path, version, migrate_known());
 		err_fix(e, "upgrade sonde, or use another folder: --store DIR");
 		return -EPROTO;
 	}
 	if (version > 0 && version < MIGRATE_OLDEST) {
-		err_set(e, -EPROTO, EXIT_STORE, "%s was written by a sonde from before the first release: it has schema %d, read are %d to %d", path,
-			version, MIGRATE_OLDEST, migrate_known());
+		err_set(e, -EPROTO, EXIT_STORE,
+			"%s was written by a sonde from before the first release: it has schema %d, read are %d to %d",
+			path, version, MIGRATE_OLDEST, migrate_known());
 		err_fix(e, "move the file elsewhere, or use another folder: --store DIR");
 		return -EPROTO;
 	}
@@ -70,8 +72,9 @@ int migrate_version(sqlite3 *db)
 static int migrate_note(sqlite3 *db, int version)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO meta(key, value) VALUES('schema_version', ?1)", -1,
-				    &st, NULL);
+	int rc = sqlite3_prepare_v2(
+		db, "INSERT OR REPLACE INTO meta(key, value) VALUES('schema_version', ?1)", -1, &st,
+		NULL);
 
 	if (rc == SQLITE_OK) {
 		sqlite3_bind_int(st, 1, version);

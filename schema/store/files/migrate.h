@@ -10,11 +10,13 @@ struct sqlite3;
 
 /* The newest schema version this program knows. */
 int migrate_known(void);
-/* May a program that knows so much use a file of schema `version`? 0 (nothing in it yet) is left to the caller; else -EPROTO, e says why. */
+/* May a program that knows so much use a file of schema `version`? 0 (nothing in it yet) is left to
+ * the caller; else -EPROTO, e says why. */
 int migrate_check(const char *path, int version, struct err *e);
 /* The file's schema version; 0: nothing in it yet; negative: -(SQLite result code). */
 int migrate_version(struct sqlite3 *db);
-/* Apply what is missing; from 0 all at once. Inside the caller's write transaction. A SQLite result code. */
+/* Apply what is missing; from 0 all at once. Inside the caller's write transaction. A SQLite result
+ * code. */
 int migrate_apply(struct sqlite3 *db, int from_version);
 
 #endif

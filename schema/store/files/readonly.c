@@ -83,14 +83,15 @@ int readonly_refused(const char *path, sqlite3 *db, int rc, struct err *e)
 	bool denied = access(path, R_OK) < 0 && errno == EACCES;
 
 	if (denied) {
-		err_set(e, -EACCES, EXIT_PERMISSION, "cannot read the store's segment %s: permission denied", path);
+		err_set(e, -EACCES, EXIT_PERMISSION,
+			"cannot read the store's segment %s: permission denied", path);
 		store_rights_fix(path, e);
 		return -EACCES;
 	}
-	err_set(e, code, EXIT_STORE, "cannot read the store's segment %s: %s", path, db ? sqlite3_errmsg(db) :
-		"out of memory");
+	err_set(e, code, EXIT_STORE, "cannot read the store's segment %s: %s", path,
+		db ? sqlite3_errmsg(db) : "out of memory");
 	err_fix(e, code == -EBADMSG ? "it is damaged: sqlite3 FILE .recover may save a part" :
-		"copy the file to a folder of your own and read it there");
+				      "copy the file to a folder of your own and read it there");
 	return code;
 }
 
@@ -98,8 +99,9 @@ int readonly_open(const char *path, sqlite3 **out, struct err *e)
 {
 	cleanup_free char *uri = is_lone_wal_file(path) ? immutable_uri(path) : NULL;
 	sqlite3 *db = NULL;
-	int rc = sqlite3_open_v2(uri ? uri : path, &db,
-				 SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | (uri ? SQLITE_OPEN_URI : 0), NULL);
+	int rc = sqlite3_open_v2(
+		uri ? uri : path, &db,
+		SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | (uri ? SQLITE_OPEN_URI : 0), NULL);
 
 	if (rc == SQLITE_OK)
 		rc = packed_register(db);
@@ -107,8 +109,11 @@ int readonly_open(const char *path, sqlite3 **out, struct err *e)
 		sqlite3_busy_timeout(db, 5000);
 		sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
 		sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-		rc = sqlite3_exec(db, "PRAGMA query_only=1; PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY;"
-				      "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
+		rc = sqlite3_exec(
+			db,
+			"PRAGMA query_only=1; PRAGMA cache_size=-65536; PRAGMA temp_store=MEMORY;"
+			"SELECT count(*) FROM sqlite_master",
+			NULL, NULL, NULL);
 	}
 	if (rc != SQLITE_OK) {
 		rc = readonly_refused(path, db, rc, e);

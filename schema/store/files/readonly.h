@@ -2,11 +2,11 @@
 /*
  * readonly: a file of the store open for reading, without leaving anything beside it.
  *
- * A segment in use is in WAL mode: SQLite reads it beside the writer, also for a member of the group who may write
- * neither -wal nor -shm. After a clean end it is in journal_mode=DELETE and needs nothing but the file. What is left
- * is a WAL file without its -wal: a copy of the .db alone, or a segment in the instant of its beginning. SQLite would
- * create -wal and -shm beside it; we wait for a moment if this is a live folder, and then read the file as it is
- * (immutable=1).
+ * A segment in use is in WAL mode: SQLite reads it beside the writer, also for a member of the
+ * group who may write neither -wal nor -shm. After a clean end it is in journal_mode=DELETE and
+ * needs nothing but the file. What is left is a WAL file without its -wal: a copy of the .db alone,
+ * or a segment in the instant of its beginning. SQLite would create -wal and -shm beside it; we
+ * wait for a moment if this is a live folder, and then read the file as it is (immutable=1).
  */
 #ifndef SONDE_STORE_FILES_READONLY_H
 #define SONDE_STORE_FILES_READONLY_H

@@ -87,7 +87,8 @@ static int segment_meta_text(sqlite3 *db, const char *key, char *out, size_t siz
 static int segment_meta_set(sqlite3 *db, const char *key, const char *text, int64_t number)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db, "INSERT INTO meta(key, value) VALUES(?1, ?2)", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(db, "INSERT INTO meta(key, value) VALUES(?1, ?2)", -1, &st,
+				    NULL);
 
 	if (rc == SQLITE_OK) {
 		sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
@@ -136,21 +137,25 @@ static int segment_migrate(sqlite3 *db, int version)
 	if (rc == SQLITE_OK)
 		rc = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
 	if (rc != SQLITE_OK && !sqlite3_get_autocommit(db)) {
-		log_error("store: cannot bring the segment from version %d to this program's schema: %s", version, sqlite3_errmsg(db));
+		log_error(
+			"store: cannot bring the segment from version %d to this program's schema: %s",
+			version, sqlite3_errmsg(db));
 		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 	}
 	return rc;
 }
 
-/* Touch the right edge of every table: a file cut short or scribbled over shows here, before we add to it. */
+/* Touch the right edge of every table: a file cut short or scribbled over shows here, before we add
+ * to it. */
 static int segment_probe(sqlite3 *db)
 {
-	return sqlite3_exec(db,
-			    "SELECT max(id) FROM run; SELECT max(id) FROM process; SELECT max(id) FROM function;"
-			    "SELECT max(id) FROM frame; SELECT max(id) FROM stack; SELECT max(id) FROM series;"
-			    "SELECT max(id) FROM task; SELECT max(id) FROM image; SELECT max(ts) FROM sample;"
-			    "SELECT max(hash) FROM function; SELECT max(pid) FROM process; SELECT max(hash) FROM image;",
-			    NULL, NULL, NULL);
+	return sqlite3_exec(
+		db,
+		"SELECT max(id) FROM run; SELECT max(id) FROM process; SELECT max(id) FROM function;"
+		"SELECT max(id) FROM frame; SELECT max(id) FROM stack; SELECT max(id) FROM series;"
+		"SELECT max(id) FROM task; SELECT max(id) FROM image; SELECT max(ts) FROM sample;"
+		"SELECT max(hash) FROM function; SELECT max(pid) FROM process; SELECT max(hash) FROM image;",
+		NULL, NULL, NULL);
 }
 
 static int segment_say(const char *path, sqlite3 *db, int code, struct err *e)
@@ -162,9 +167,11 @@ static int segment_say(const char *path, sqlite3 *db, int code, struct err *e)
 		*strrchr(dir, '/') = '\0';
 		return folder_full(dir, e);
 	}
-	err_set(e, code, code == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot open the store's segment %s: %s", path,
+	err_set(e, code, code == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
+		"cannot open the store's segment %s: %s", path,
 		db && sqlite3_errcode(db) != SQLITE_OK ? sqlite3_errmsg(db) : strerror(-code));
-	err_fix(e, code == -EACCES ? "run it with sudo" : "look at the file, or use another folder: --store DIR");
+	err_fix(e, code == -EACCES ? "run it with sudo" :
+				     "look at the file, or use another folder: --store DIR");
 	return code;
 }
 
@@ -218,7 +225,9 @@ int segment_open(const char *path, struct segment **out, struct err *e)
 			segment_free(s);
 			return -EPROTO;
 		}
-		rc = version < 0 ? -version : version < migrate_known() ? segment_migrate(s->db, version) : SQLITE_OK;
+		rc = version < 0               ? -version :
+		     version < migrate_known() ? segment_migrate(s->db, version) :
+						 SQLITE_OK;
 	}
 	if (rc == SQLITE_OK)
 		rc = segment_probe(s->db);
@@ -244,7 +253,8 @@ static bool segment_of_this_boot(const struct segment *s)
 	char ours[40], theirs[40];
 
 	segment_boot_id(ours);
-	return segment_meta_text(s->db, "boot_id", theirs, sizeof(theirs)) == SQLITE_OK && !strcmp(ours, theirs);
+	return segment_meta_text(s->db, "boot_id", theirs, sizeof(theirs)) == SQLITE_OK &&
+	       !strcmp(ours, theirs);
 }
 
 static void segment_warn_set_aside(const char *path)
@@ -259,10 +269,10 @@ static void segment_warn_set_aside(const char *path)
 }
 
 /* The newest segment, if it may be joined. -ENOENT: begin one. */
-static int segment_join(const char *dir, const struct segment_limits *l, const char *but_path, struct segment **out,
-			struct err *e)
+static int segment_join(const char *dir, const struct segment_limits *l, const char *but_path,
+			struct segment **out, struct err *e)
 {
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	char path[PATH_MAX];
 	struct segment *s;
 	size_t n = 0;
@@ -270,7 +280,8 @@ static int segment_join(const char *dir, const struct segment_limits *l, const c
 
 	if (rc || !n) {
 		free(names);
-		return rc ? err_set(e, rc, EXIT_STORE, "cannot read the store's folder %s: %s", dir, strerror(-rc)) :
+		return rc ? err_set(e, rc, EXIT_STORE, "cannot read the store's folder %s: %s", dir,
+				    strerror(-rc)) :
 			    -ENOENT;
 	}
 	snprintf(path, sizeof(path), "%s/%s", dir, names[n - 1]);
@@ -303,14 +314,16 @@ static uint32_t segment_written(sqlite3 *db)
 }
 
 /*
- * Called by SQLite at the end of a commit, folder's lock held, with the pages that the log has now. Whose commit passes a
- * multiple of fold_pages folds it in once it has let go of the lock: folding in waits for the disk, and so would everybody.
- * But a log to which others write meanwhile does not begin anew; past LOG_FOLDS of them it is folded in here and now.
+ * Called by SQLite at the end of a commit, folder's lock held, with the pages that the log has now.
+ * Whose commit passes a multiple of fold_pages folds it in once it has let go of the lock: folding
+ * in waits for the disk, and so would everybody. But a log to which others write meanwhile does not
+ * begin anew; past LOG_FOLDS of them it is folded in here and now.
  */
 static int segment_committed(void *arg, sqlite3 *db, const char *name, int pages)
 {
 	struct segment *s = arg;
-	uint32_t now = (uint32_t)pages, wrote = segment_written(db), before = now > wrote ? now - wrote : 0;
+	uint32_t now = (uint32_t)pages, wrote = segment_written(db),
+		 before = now > wrote ? now - wrote : 0;
 
 	if (now >= LOG_FOLDS * s->fold_pages)
 		(void)sqlite3_wal_checkpoint_v2(db, name, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
@@ -338,8 +351,8 @@ static void segment_fold_at(struct segment *s, const struct segment_limits *l)
 	sqlite3_wal_hook(s->db, segment_committed, s);
 }
 
-int segment_acquire(const char *dir, const struct segment_limits *l, const char *but_path, struct segment **out,
-		    struct err *e)
+int segment_acquire(const char *dir, const struct segment_limits *l, const char *but_path,
+		    struct segment **out, struct err *e)
 {
 	char path[PATH_MAX];
 	int rc = segment_join(dir, l, but_path, out, e);
@@ -366,11 +379,13 @@ void segment_leave(struct segment *s)
 		s->stmt[i] = NULL;
 	}
 	if (segment_is_there(s)) {
-		/* refused (busy) while another writer or a reader has it: then they, or the next who comes, do it */
+		/* refused (busy) while another writer or a reader has it: then they, or the next
+		 * who comes, do it */
 		sqlite3_busy_timeout(s->db, 100);
 		sqlite3_exec(s->db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL);
 	} else {
-		segment_keep_log(s); /* set aside or removed by somebody: not ours to change any more */
+		segment_keep_log(
+			s); /* set aside or removed by somebody: not ours to change any more */
 	}
 	segment_free(s);
 }
@@ -389,7 +404,7 @@ void segment_leave_damaged(struct segment *s)
 
 void segment_tidy(const char *dir, const char *but_path)
 {
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	char path[PATH_MAX], wal[PATH_MAX + 8];
 	struct segment *s;
 	size_t n = 0;
@@ -427,7 +442,8 @@ bool segment_is_due(const struct segment *s, const struct segment_limits *l)
 {
 	int64_t age = clock_utc_ns() / NSEC_PER_SEC - s->created_s;
 
-	return age > l->age_s || age < -(int64_t)l->age_s || segment_bytes(s->path) >= l->bytes || segment_is_turned(s);
+	return age > l->age_s || age < -(int64_t)l->age_s || segment_bytes(s->path) >= l->bytes ||
+	       segment_is_turned(s);
 }
 
 uint64_t segment_bytes(const char *path)
@@ -446,16 +462,17 @@ uint64_t segment_bytes(const char *path)
 
 sqlite3_stmt *segment_stmt(struct segment *s, int index, const char *sql)
 {
-	if (!s->stmt[index] &&
-	    sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &s->stmt[index], NULL) != SQLITE_OK)
+	if (!s->stmt[index] && sqlite3_prepare_v3(s->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
+						  &s->stmt[index], NULL) != SQLITE_OK)
 		return NULL;
 	return s->stmt[index];
 }
 
 int segment_mark_archived(sqlite3 *db)
 {
-	char *sql = sqlite3_mprintf("INSERT OR REPLACE INTO meta(key, value) VALUES('archived_ns', %lld); PRAGMA application_id = " FOLDER_ARCHIVED_TEXT,
-				    (long long)clock_utc_ns());
+	char *sql = sqlite3_mprintf(
+		"INSERT OR REPLACE INTO meta(key, value) VALUES('archived_ns', %lld); PRAGMA application_id = " FOLDER_ARCHIVED_TEXT,
+		(long long)clock_utc_ns());
 	int rc = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 
 	sqlite3_free(sql);

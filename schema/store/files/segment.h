@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segment: one file of the store, open for writing. Beginning, joining, leaving and setting aside happen with the
- * folder's lock held, so that no two programs do them at once.
+ * segment: one file of the store, open for writing. Beginning, joining, leaving and setting aside
+ * happen with the folder's lock held, so that no two programs do them at once.
  *
- * A writer joins the newest segment if it is of this boot and this schema (an older schema is migrated), young and
- * small enough; else it begins one. Who leaves last (SQLite knows: no other connection) folds the write-ahead log in
- * and sets journal_mode=DELETE, after which a reader of the group needs no write access at all.
+ * A writer joins the newest segment if it is of this boot and this schema (an older schema is
+ * migrated), young and small enough; else it begins one. Who leaves last (SQLite knows: no other
+ * connection) folds the write-ahead log in and sets journal_mode=DELETE, after which a reader of
+ * the group needs no write access at all.
  */
 #ifndef SONDE_STORE_FILES_SEGMENT_H
 #define SONDE_STORE_FILES_SEGMENT_H
@@ -27,12 +28,13 @@ struct segment {
 	char path[PATH_MAX];
 	dev_t dev;
 	ino_t ino;
-	int64_t t0;         /* origin of ts, seconds since 1970 */
+	int64_t t0; /* origin of ts, seconds since 1970 */
 	int64_t created_s;
-	uint64_t serial;    /* differs for each one opened by this process */
-	uint32_t fold_pages;  /* its log is folded in each time it has grown so far */
+	uint64_t serial;     /* differs for each one opened by this process */
+	uint32_t fold_pages; /* its log is folded in each time it has grown so far */
 	bool fold_is_due;
-	struct sqlite3_stmt *stmt[SEGMENT_STMTS]; /* prepared at first use by whoever owns the SQL */
+	struct sqlite3_stmt
+		*stmt[SEGMENT_STMTS]; /* prepared at first use by whoever owns the SQL */
 };
 
 struct segment_limits {
@@ -41,11 +43,12 @@ struct segment_limits {
 };
 
 /* Lock held. Never the one at `but_path` (NULL: none), which the caller has just left. */
-int segment_acquire(const char *dir, const struct segment_limits *l, const char *but_path, struct segment **out,
-		    struct err *e);
+int segment_acquire(const char *dir, const struct segment_limits *l, const char *but_path,
+		    struct segment **out, struct err *e);
 /* Lock held. Opens one file that is there, as it is. NULL `e` is fine. */
 int segment_open(const char *path, struct segment **out, struct err *e);
-/* After a commit, best with no lock held: fold the log in if that is due. Who writes meanwhile goes on. */
+/* After a commit, best with no lock held: fold the log in if that is due. Who writes meanwhile goes
+ * on. */
 void segment_fold(struct segment *s);
 /* Lock held. Fold the log in if nobody else has it open, close. */
 void segment_leave(struct segment *s);

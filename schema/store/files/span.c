@@ -28,7 +28,8 @@ static int further(sqlite3 *db, const char *table, enum edge edge, int64_t *foun
 	int64_t x;
 	int rc;
 
-	snprintf(sql, sizeof(sql), "SELECT ts FROM %s ORDER BY ts%s LIMIT 1", table, edge == EDGE_LAST ? " DESC" : "");
+	snprintf(sql, sizeof(sql), "SELECT ts FROM %s ORDER BY ts%s LIMIT 1", table,
+		 edge == EDGE_LAST ? " DESC" : "");
 	rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
 	if (rc == SQLITE_OK)
 		rc = sqlite3_step(st);
@@ -47,7 +48,8 @@ static int further(sqlite3 *db, const char *table, enum edge edge, int64_t *foun
 static int edge_of(sqlite3 *db, enum edge edge, int64_t *found)
 {
 	static const char *const tables[] = {"sample", "amount", "wait_row", "request_row"};
-	bool facts = sql_number(db, "SELECT EXISTS (SELECT 1 FROM run_count WHERE kind = 0)", 0); /* rows of facts */
+	bool facts = sql_number(db, "SELECT EXISTS (SELECT 1 FROM run_count WHERE kind = 0)",
+				0); /* rows of facts */
 	int rc = SQLITE_OK;
 
 	*found = INT64_MIN;
@@ -81,7 +83,10 @@ int span_note(sqlite3 *db)
 	rc = span_read(db, &first, &last);
 	if (rc != SQLITE_OK || first == INT64_MIN)
 		return rc;
-	rc = sqlite3_prepare_v2(db, "INSERT OR REPLACE INTO meta(key, value) VALUES('first_ts', ?1), ('last_ts', ?2)", -1, &st, NULL);
+	rc = sqlite3_prepare_v2(
+		db,
+		"INSERT OR REPLACE INTO meta(key, value) VALUES('first_ts', ?1), ('last_ts', ?2)",
+		-1, &st, NULL);
 	if (rc != SQLITE_OK)
 		return rc;
 	sqlite3_bind_int64(st, 1, first);

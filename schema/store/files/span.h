@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * span: the first and the last bucket that a file has something in: samples, amounts, waits, requests or facts, in seconds since its t0. An archive has
- * them noted (meta 'first_ts', 'last_ts'), since to find them its tables would be decoded. Not for other rooms.
+ * span: the first and the last bucket that a file has something in: samples, amounts, waits,
+ * requests or facts, in seconds since its t0. An archive has them noted (meta 'first_ts',
+ * 'last_ts'), since to find them its tables would be decoded. Not for other rooms.
  */
 #ifndef SONDE_STORE_FILES_SPAN_H
 #define SONDE_STORE_FILES_SPAN_H

@@ -33,8 +33,8 @@ static int tally_refuse(struct tally *t, const char *dir, int error, struct err 
 	}
 	if (error == ENOSPC || error == EDQUOT)
 		return folder_full(dir, e);
-	return err_set(e, -error, error == EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot make %s: %s", t->path,
-		       strerror(error));
+	return err_set(e, -error, error == EACCES ? EXIT_PERMISSION : EXIT_STORE,
+		       "cannot make %s: %s", t->path, strerror(error));
 }
 
 int tally_open(const char *dir, struct tally *t, struct err *e)
@@ -43,8 +43,8 @@ int tally_open(const char *dir, struct tally *t, struct err *e)
 	int rc;
 
 	*t = (struct tally){.fd = -1};
-	if ((size_t)snprintf(t->path, sizeof(t->path), "%s/writers/%d-%lld.tally", dir, (int)getpid(),
-			     (long long)clock_boot_ns()) >= sizeof(t->path))
+	if ((size_t)snprintf(t->path, sizeof(t->path), "%s/writers/%d-%lld.tally", dir,
+			     (int)getpid(), (long long)clock_boot_ns()) >= sizeof(t->path))
 		return tally_refuse(t, dir, ENAMETOOLONG, e);
 	t->fd = open(t->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (t->fd < 0)
@@ -129,7 +129,8 @@ static int64_t tally_find(struct segment *s, uint64_t token, uint64_t *accounted
 	return id;
 }
 
-static int tally_run_sql(struct segment *s, const char *sql, int64_t a, int64_t b, int64_t c, const char *text)
+static int tally_run_sql(struct segment *s, const char *sql, int64_t a, int64_t b, int64_t c,
+			 const char *text)
 {
 	sqlite3_stmt *st = tally_prepare(s, sql);
 	int rc = SQLITE_ERROR;
@@ -149,15 +150,17 @@ static int tally_run_sql(struct segment *s, const char *sql, int64_t a, int64_t 
 /* A run killed before its first commit: it has no row yet. */
 static int64_t tally_insert_run(struct segment *s, const struct tally_run *r, uint32_t pid)
 {
-	sqlite3_stmt *st = tally_prepare(s, "INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns,"
-					    " to_ns, state, pid, accounted) VALUES(?1, ?2, '', ?3, ?4, ?5, ?6, ?7, 2, ?8,"
-					    " 0)");
+	sqlite3_stmt *st = tally_prepare(
+		s, "INSERT INTO run(token, family, options, scope, bucket_s, cpus, from_ns,"
+		   " to_ns, state, pid, accounted) VALUES(?1, ?2, '', ?3, ?4, ?5, ?6, ?7, 2, ?8,"
+		   " 0)");
 	int64_t id = 0;
 
 	if (!st)
 		return 0;
 	sqlite3_bind_int64(st, 1, (sqlite3_int64)r->token);
-	sqlite3_bind_text(st, 2, r->family, (int)strnlen(r->family, sizeof(r->family)), SQLITE_STATIC);
+	sqlite3_bind_text(st, 2, r->family, (int)strnlen(r->family, sizeof(r->family)),
+			  SQLITE_STATIC);
 	sqlite3_bind_int64(st, 3, r->scope);
 	sqlite3_bind_int64(st, 4, r->bucket_s ? r->bucket_s : 1);
 	sqlite3_bind_int64(st, 5, r->cpus);
@@ -167,33 +170,39 @@ static int64_t tally_insert_run(struct segment *s, const struct tally_run *r, ui
 	if (sqlite3_step(st) == SQLITE_DONE)
 		id = sqlite3_last_insert_rowid(s->db);
 	sqlite3_finalize(st);
-	if (id && tally_run_sql(s, "INSERT INTO run_period(run, from_ns, period_ns) VALUES(?1, ?3, ?2)", id,
-				(int64_t)r->period_ns, 0, NULL))
+	if (id &&
+	    tally_run_sql(s, "INSERT INTO run_period(run, from_ns, period_ns) VALUES(?1, ?3, ?2)",
+			  id, (int64_t)r->period_ns, 0, NULL))
 		return 0;
 	return id;
 }
 
 /* In the caller's transaction: the loss, and that it is accounted for. */
-static int tally_book_run(struct segment *s, const struct tally_data *d, const struct tally_run *r, int64_t id,
-			  uint64_t accounted)
+static int tally_book_run(struct segment *s, const struct tally_data *d, const struct tally_run *r,
+			  int64_t id, uint64_t accounted)
 {
 	int64_t bucket = r->bucket_s ? r->bucket_s : 1;
 	int64_t end_s = (r->to_ns > r->from_ns ? r->to_ns - 1 : r->from_ns) / NSEC_PER_SEC;
 	int rc = SQLITE_OK;
 
 	if (r->seen > accounted)
-		rc = tally_run_sql(s, "INSERT INTO loss_row(ts, run, reason, n) VALUES(?1, ?2, ?4, ?3)"
-				      " ON CONFLICT DO UPDATE SET n = n + excluded.n",
-				   end_s / bucket * bucket - s->t0, id, (int64_t)(r->seen - accounted),
+		rc = tally_run_sql(s,
+				   "INSERT INTO loss_row(ts, run, reason, n) VALUES(?1, ?2, ?4, ?3)"
+				   " ON CONFLICT DO UPDATE SET n = n + excluded.n",
+				   end_s / bucket * bucket - s->t0, id,
+				   (int64_t)(r->seen - accounted),
 				   d->reason[0] ? d->reason : "killed");
 	if (rc == SQLITE_OK)
-		rc = tally_run_sql(s, "UPDATE run SET accounted = max(accounted, ?2),"
-				      " state = iif(state = 1 AND accounted >= ?2, 1, ?3) WHERE id = ?1", id,
-				   (int64_t)r->seen, d->reason[0] ? 1 : 2, NULL);
+		rc = tally_run_sql(
+			s,
+			"UPDATE run SET accounted = max(accounted, ?2),"
+			" state = iif(state = 1 AND accounted >= ?2, 1, ?3) WHERE id = ?1",
+			id, (int64_t)r->seen, d->reason[0] ? 1 : 2, NULL);
 	return rc;
 }
 
-static int tally_book_in(struct segment *s, const struct tally_data *d, const struct tally_run *r, uint64_t accounted)
+static int tally_book_in(struct segment *s, const struct tally_data *d, const struct tally_run *r,
+			 uint64_t accounted)
 {
 	uint64_t here;
 	int64_t id;
@@ -212,10 +221,10 @@ static int tally_book_in(struct segment *s, const struct tally_data *d, const st
 	return segment_errno(s->db, rc);
 }
 
-/* A segment named by a tally: `current` itself, or opened (then *opened, to be left), or NULL if it is gone or damaged.
- * An error: it is there, but cannot be asked now. */
-static int tally_segment_of(const char *dir, const char name[SEGMENT_NAME_MAX], struct segment *current,
-			    struct segment **out, bool *opened)
+/* A segment named by a tally: `current` itself, or opened (then *opened, to be left), or NULL if it
+ * is gone or damaged. An error: it is there, but cannot be asked now. */
+static int tally_segment_of(const char *dir, const char name[SEGMENT_NAME_MAX],
+			    struct segment *current, struct segment **out, bool *opened)
 {
 	char path[PATH_MAX];
 	int rc;
@@ -242,11 +251,14 @@ static int tally_note_booked(int fd, struct tally_data *d, const struct segment 
 	const char *name = strrchr(current->path, '/');
 
 	snprintf(d->booked, sizeof(d->booked), "%.31s", name ? name + 1 : current->path);
-	return pwrite(fd, d->booked, sizeof(d->booked), offsetof(struct tally_data, booked)) == sizeof(d->booked) ? 0 : -EIO;
+	return pwrite(fd, d->booked, sizeof(d->booked), offsetof(struct tally_data, booked)) ==
+			       sizeof(d->booked) ?
+		       0 :
+		       -EIO;
 }
 
-static int tally_book_one(const struct tally_data *d, const struct tally_run *r, struct segment *const seg[3],
-			  struct segment *current)
+static int tally_book_one(const struct tally_data *d, const struct tally_run *r,
+			  struct segment *const seg[3], struct segment *current)
 {
 	uint64_t accounted = 0, here = 0;
 	struct segment *into = NULL;
@@ -292,11 +304,13 @@ static void tally_recover_one(const char *dir, int dirfd, const char *name, stru
 		return; /* it lives */
 	if (fstat(fd, &st) < 0 || !st.st_nlink || !S_ISREG(st.st_mode))
 		return; /* somebody was faster */
-	if (pread(fd, &d, sizeof(d), 0) == sizeof(d) && !memcmp(d.magic, magic, sizeof(magic)) && d.version == 1) {
+	if (pread(fd, &d, sizeof(d), 0) == sizeof(d) && !memcmp(d.magic, magic, sizeof(magic)) &&
+	    d.version == 1) {
 		d.reason[sizeof(d.reason) - 1] = '\0';
 		rc = tally_book(dir, fd, &d, current);
 		if (rc) {
-			log_warn("store: cannot book yet what a killed writer held: %s", strerror(-rc));
+			log_warn("store: cannot book yet what a killed writer held: %s",
+				 strerror(-rc));
 			return;
 		}
 	}

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally: what a living writer has taken in, in a small file that survives it, so that what it held when it was killed
- * can be counted by whoever comes next. Exactly once, in one transaction.
+ * tally: what a living writer has taken in, in a small file that survives it, so that what it held
+ * when it was killed can be counted by whoever comes next. Exactly once, in one transaction.
  *
- * writers/<pid>-<boot clock ns>.tally, TALLY_BYTES long, mapped, locked with flock while its writer lives:
+ * writers/<pid>-<boot clock ns>.tally, TALLY_BYTES long, mapped, locked with flock while its writer
+ * lives:
  *   1. `seen` of a run is raised by the producer for each event before it is held in memory.
- *   2. run.accounted in the segment is raised within the transaction that stores events, or their loss.
- *   3. `segment` names the file in which run.accounted was last written; it is set before the first commit there, and
- *      the one before it is kept in `before` until that commit is through: the larger of the two holds. Retention spares
- *      both.
- *   4. A file whose lock can be taken belonged to a dead writer. seen - accounted is booked as loss of its run
- *      (reason "killed", or what `reason` says), accounted = seen, state = killed; then the file is removed.
- *      A crash between the two finds a difference of 0.
- *   5. A run that was killed before its first commit has no row anywhere: it gets one in the current segment, whose
- *      name is put into `booked` before, so that a crash does not let the next one book it again elsewhere.
- * The file's blocks are allocated at the start: a full disk cannot make the mapping fail later.
+ *   2. run.accounted in the segment is raised within the transaction that stores events, or their
+ * loss.
+ *   3. `segment` names the file in which run.accounted was last written; it is set before the first
+ * commit there, and the one before it is kept in `before` until that commit is through: the larger
+ * of the two holds. Retention spares both.
+ *   4. A file whose lock can be taken belonged to a dead writer. seen - accounted is booked as loss
+ * of its run (reason "killed", or what `reason` says), accounted = seen, state = killed; then the
+ * file is removed. A crash between the two finds a difference of 0.
+ *   5. A run that was killed before its first commit has no row anywhere: it gets one in the
+ * current segment, whose name is put into `booked` before, so that a crash does not let the next
+ * one book it again elsewhere. The file's blocks are allocated at the start: a full disk cannot
+ * make the mapping fail later.
  */
 #ifndef SONDE_STORE_FILES_TALLY_H
 #define SONDE_STORE_FILES_TALLY_H
@@ -29,7 +32,7 @@
 #define TALLY_RUNS  40
 
 struct tally_run {
-	uint64_t token;     /* 0: slot not used */
+	uint64_t token; /* 0: slot not used */
 	uint64_t seen;
 	int64_t from_ns, to_ns;
 	uint64_t period_ns;
@@ -38,12 +41,12 @@ struct tally_run {
 };
 
 struct tally_data {
-	char magic[8];      /* "sondetly" */
-	uint32_t version;   /* 1 */
+	char magic[8];    /* "sondetly" */
+	uint32_t version; /* 1 */
 	uint32_t pid;
 	char segment[SEGMENT_NAME_MAX], before[SEGMENT_NAME_MAX]; /* file names */
 	char booked[SEGMENT_NAME_MAX]; /* where runs without a row are booked; see 5 */
-	char reason[16];    /* "": killed */
+	char reason[16];               /* "": killed */
 	struct tally_run run[TALLY_RUNS];
 };
 _Static_assert(sizeof(struct tally_data) <= TALLY_BYTES, "one page");

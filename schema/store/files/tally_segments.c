@@ -48,7 +48,8 @@ void tally_segments_read(const char *dir, struct tally_segments *l)
 	snprintf(path, sizeof(path), "%s/writers", dir);
 	d = opendir(path);
 	while (d && (de = readdir(d)))
-		if (strlen(de->d_name) > 6 && !strcmp(de->d_name + strlen(de->d_name) - 6, ".tally"))
+		if (strlen(de->d_name) > 6 &&
+		    !strcmp(de->d_name + strlen(de->d_name) - 6, ".tally"))
 			read_tally(l, dirfd(d), de->d_name);
 }
 

@@ -35,7 +35,8 @@ static bool in_images(const char *path, size_t dir_len)
 
 static bool is_log(const FTSENT *f)
 {
-	return f->fts_level == 1 && f->fts_namelen > 4 && !strcmp(f->fts_name + f->fts_namelen - 4, "-wal");
+	return f->fts_level == 1 && f->fts_namelen > 4 &&
+	       !strcmp(f->fts_name + f->fts_namelen - 4, "-wal");
 }
 
 /* `known`: how much images/ takes; NULL: to be found out. */
@@ -61,7 +62,8 @@ static int measure(const char *dir, const uint64_t *known, struct usage *out)
 			continue;
 		}
 		u.bytes += (uint64_t)f->fts_statp->st_blocks * BLOCK;
-		u.images_bytes += in_images(f->fts_path, len) ? (uint64_t)f->fts_statp->st_blocks * BLOCK : 0;
+		u.images_bytes +=
+			in_images(f->fts_path, len) ? (uint64_t)f->fts_statp->st_blocks * BLOCK : 0;
 		u.wal_bytes += is_log(f) ? (uint64_t)f->fts_statp->st_blocks * BLOCK : 0;
 		u.segments += f->fts_level == 1 && folder_is_segment_name(f->fts_name);
 	}
@@ -113,7 +115,8 @@ uint64_t usage_trim_images(const char *dir, uint64_t max_bytes)
 		mem_grow(files, n, cap);
 		files[n++] = (struct kept){
 			.path = mem_strdup(f->fts_path),
-			.used_ns = (int64_t)f->fts_statp->st_mtim.tv_sec * 1000000000 + f->fts_statp->st_mtim.tv_nsec,
+			.used_ns = (int64_t)f->fts_statp->st_mtim.tv_sec * 1000000000 +
+				   f->fts_statp->st_mtim.tv_nsec,
 			.bytes = (uint64_t)f->fts_statp->st_blocks * BLOCK,
 		};
 		sum += files[n - 1].bytes;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* argshare: the longest prefix, then the longest suffix, cut at characters; the stem that is told most often. */
+/* argshare: the longest prefix, then the longest suffix, cut at characters; the stem that is told
+ * most often. */
 #include "schema/store/model/argshare.h"
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
-#define STEMS 8  /* how many names of files are told apart */
+#define STEMS  8 /* how many names of files are told apart */
 #define SUFFIX 4 /* letters behind the dot, at most */
 
 static bool continues(char c)
@@ -89,7 +90,8 @@ size_t argshare_stem(const char *args, const char **stem)
 			stem_count(stems, &n_stems, p, len);
 	}
 	for (size_t i = 0; i < n_stems; i++)
-		if (stems[i].n > best.n || (stems[i].n == best.n && best.s && stems[i].len > best.len))
+		if (stems[i].n > best.n ||
+		    (stems[i].n == best.n && best.s && stems[i].len > best.len))
 			best = stems[i];
 	if (best.s)
 		*stem = best.s;
@@ -131,11 +133,13 @@ static size_t bytes_of_last(const char *s, size_t len, size_t characters)
 }
 
 /* The stem stands at its marks again. */
-static void add_unmarked(struct strbuf *out, const char *s, size_t len, const char *stem, size_t stem_len)
+static void add_unmarked(struct strbuf *out, const char *s, size_t len, const char *stem,
+			 size_t stem_len)
 {
 	const char *mark;
 
-	for (; stem_len && (mark = memchr(s, ARGSHARE_MARK, len)); len -= (size_t)(mark + 1 - s), s = mark + 1) {
+	for (; stem_len && (mark = memchr(s, ARGSHARE_MARK, len));
+	     len -= (size_t)(mark + 1 - s), s = mark + 1) {
 		strbuf_add(out, s, (size_t)(mark - s));
 		strbuf_add(out, stem, stem_len);
 	}

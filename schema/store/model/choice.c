@@ -64,22 +64,23 @@ static bool rival(const struct choice *c, uint32_t run, uint32_t other, uint32_t
 {
 	const struct choice_run *r = &c->runs[run], *x = &c->runs[other];
 
-	return x->present && run != other && r->family == x->family && overlap(run_span(r), run_span(x)) &&
-	       covers(x, process);
+	return x->present && run != other && r->family == x->family &&
+	       overlap(run_span(r), run_span(x)) && covers(x, process);
 }
 
 static bool rule_1(const struct choice *c, uint32_t run, uint32_t process, struct span e)
 {
 	for (uint32_t f = 0; f < c->n_runs; f++)
-		if (rival(c, run, f, process) && partial(&c->runs[f]) == partial(&c->runs[run]) && finer(c, f, run) &&
-		    within(e, run_span(&c->runs[f])))
+		if (rival(c, run, f, process) && partial(&c->runs[f]) == partial(&c->runs[run]) &&
+		    finer(c, f, run) && within(e, run_span(&c->runs[f])))
 			return true;
 	return false;
 }
 
-/* Does the bucket [ts, ...) of the finer run touch a bucket of the coarser one that stands? One bucket of the finer
- * run may touch several only where widths do not divide each other. */
-static bool touches_standing(const struct choice *c, uint32_t coarse, uint32_t process, struct span e)
+/* Does the bucket [ts, ...) of the finer run touch a bucket of the coarser one that stands? One
+ * bucket of the finer run may touch several only where widths do not divide each other. */
+static bool touches_standing(const struct choice *c, uint32_t coarse, uint32_t process,
+			     struct span e)
 {
 	const struct choice_run *r = &c->runs[coarse];
 	int64_t ts = e.from / NSEC_PER_SEC;
@@ -171,7 +172,8 @@ static uint32_t window_run(const struct choice *c, uint32_t family, uint32_t pro
 		const struct choice_run *r = &c->runs[i];
 
 		if (r->present && r->family == family && !partial(r) && covers(r, process) &&
-		    within((struct span){c->taken_from_ns, c->taken_to_ns}, run_span(r)) && (!best || finer(c, i, best)))
+		    within((struct span){c->taken_from_ns, c->taken_to_ns}, run_span(r)) &&
+		    (!best || finer(c, i, best)))
 			best = i;
 	}
 	return best;

@@ -8,8 +8,9 @@
 
 /* "ts,run,disk,...": its columns, as a list. */
 void fact_columns_sql(const struct fact *f, struct strbuf *out);
-/* " ON CONFLICT DO UPDATE SET ...": what becomes of two rows of one bucket and keys. Counters add up; of gauges and references the one that
- * came later holds, and what is not measured in one of them is what the other one has. */
+/* " ON CONFLICT DO UPDATE SET ...": what becomes of two rows of one bucket and keys. Counters add
+ * up; of gauges and references the one that came later holds, and what is not measured in one of
+ * them is what the other one has. */
 void fact_merge_sql(const struct fact *f, struct strbuf *out);
 /* INSERT INTO ... of a row, or its merge: ?1 ts, ?2 run, then the columns. */
 void fact_insert_sql(const struct fact *f, struct strbuf *out);

@@ -10,7 +10,8 @@
 
 unsigned hist_step(uint64_t value)
 {
-	unsigned top = value ? 63u - (unsigned)__builtin_clzll(value) : 0, shift = top > 3 ? top - 3 : 0;
+	unsigned top = value ? 63u - (unsigned)__builtin_clzll(value) : 0,
+		 shift = top > 3 ? top - 3 : 0;
 
 	return shift * 8 + (unsigned)(value >> shift);
 }
@@ -31,7 +32,8 @@ void hist_free(struct hist *h)
 /* Has these slots from now on, which there are. */
 static void reach(struct hist *h, unsigned first, unsigned end)
 {
-	unsigned from = h->n && h->first < first ? h->first : first, to = h->n && h->first + h->n > end ? h->first + h->n : end;
+	unsigned from = h->n && h->first < first ? h->first : first,
+		 to = h->n && h->first + h->n > end ? h->first + h->n : end;
 	uint64_t *count;
 
 	if (h->n && from == h->first && to == (unsigned)h->first + h->n)
@@ -70,7 +72,8 @@ void hist_merge(struct hist *h, const struct hist *more)
 		return;
 	reach(h, more->first, more->first + more->n);
 	for (unsigned i = 0; i < more->n; i++)
-		h->count[more->first - h->first + i] = plus(h->count[more->first - h->first + i], more->count[i]);
+		h->count[more->first - h->first + i] =
+			plus(h->count[more->first - h->first + i], more->count[i]);
 }
 
 uint64_t hist_total(const struct hist *h)
@@ -189,10 +192,17 @@ static double counted(const struct hist *h, unsigned slot)
 	return slot >= h->first && slot - h->first < h->n ? (double)h->count[slot - h->first] : 0;
 }
 
-/* What lies in a step: its own, and what it takes of the power of two that has it, as if that spread evenly. */
+/* What lies in a step: its own, and what it takes of the power of two that has it, as if that
+ * spread evenly. */
 static double in_step(const struct hist *h, unsigned s)
 {
-	unsigned power = s < 2 ? 0 : s < 4 ? 1 : s < 8 ? 2 : s / 8 + 2, steps = s < 4 ? 2 : s < 8 ? 4 : 8;
+	unsigned power = s < 2 ? 0 :
+			 s < 4 ? 1 :
+			 s < 8 ? 2 :
+				 s / 8 + 2,
+		 steps = s < 4 ? 2 :
+			 s < 8 ? 4 :
+				 8;
 
 	return counted(h, HIST_FINE + s) + (power < HIST_FINE ? counted(h, power) / steps : 0);
 }
@@ -213,7 +223,8 @@ double hist_quantile(const struct hist *h, double q)
 		double low = low_of(s), n = in_step(h, s);
 
 		if (n > 0 && below + n >= want)
-			return low + (low_of(s + 1) - low) * (is_step(h, s, n) ? 0.5 : (want - below) / n);
+			return low + (low_of(s + 1) - low) *
+					     (is_step(h, s, n) ? 0.5 : (want - below) / n);
 		below += n;
 	}
 	return 0;
@@ -242,5 +253,6 @@ static void hist_sum(sqlite3_context *ctx, int argc, sqlite3_value **argv)
 
 int hist_register(sqlite3 *db)
 {
-	return sqlite3_create_function(db, "hist_sum", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL, hist_sum, NULL, NULL);
+	return sqlite3_create_function(db, "hist_sum", 2, SQLITE_UTF8 | SQLITE_DETERMINISTIC, NULL,
+				       hist_sum, NULL, NULL);
 }

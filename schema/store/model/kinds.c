@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kinds: the table. A new kind is one line here, its number in the header, and one in a migration. */
+/* kinds: the table. A new kind is one line here, its number in the header, and one in a migration.
+ */
 #include "schema/store/model/kinds.h"
 #include "schema/base/array.h"
 
 #include <string.h>
 
+/* clang-format off */
 static const struct store_kind_info kinds[STORE_KINDS] = {
 	[STORE_KIND_CPU] = {STORE_KIND_CPU, "cpu", STORE_COUNTER, STORE_SAMPLES, STORE_TIME, STORE_TIME, "samples", "cpu",
 			    0, false, "time on CPU"},
@@ -37,6 +39,7 @@ static const struct store_kind_info kinds[STORE_KINDS] = {
 	[STORE_KIND_GOMUTEX] = {STORE_KIND_GOMUTEX, "gomutex", STORE_COUNTER, STORE_EVENTS, STORE_TIME, STORE_TIME, "contentions", "delay", 0, false,
 				"time that locks were waited for, by Go's own profile", .family = "scrape", .own = true},
 };
+/* clang-format on */
 
 const struct store_kind_info *store_kind_info(enum store_kind kind)
 {
@@ -53,7 +56,8 @@ const struct store_kind_info *store_kind_named(const char *name)
 
 const char *store_class_name(enum store_class c)
 {
-	static const char *const names[] = {[STORE_COUNTER] = "counter", [STORE_GAUGE] = "gauge",
+	static const char *const names[] = {[STORE_COUNTER] = "counter",
+					    [STORE_GAUGE] = "gauge",
 					    [STORE_DURATION] = "duration"};
 
 	return (unsigned)c < ARRAY_SIZE(names) ? names[c] : "";
@@ -61,8 +65,11 @@ const char *store_class_name(enum store_class c)
 
 const char *store_unit_name(enum store_unit u)
 {
-	static const char *const names[] = {[STORE_SAMPLES] = "samples", [STORE_EVENTS] = "events",
-					    [STORE_OBJECTS] = "objects", [STORE_TIME] = "ns", [STORE_BYTES] = "bytes"};
+	static const char *const names[] = {[STORE_SAMPLES] = "samples",
+					    [STORE_EVENTS] = "events",
+					    [STORE_OBJECTS] = "objects",
+					    [STORE_TIME] = "ns",
+					    [STORE_BYTES] = "bytes"};
 
 	return (unsigned)u < ARRAY_SIZE(names) ? names[u] : "";
 }

@@ -9,11 +9,12 @@
 #include <zstd.h>
 
 #define VARINT_MAX 10
-#define RATIO_MAX  1024 /* texts that become smaller than that are a bomb; numbers of one kind may */
-#define LEVEL      3 /* 15 takes twice as long, for a tenth of the bytes */
-#define FEW        (64u << 10) /* of so few bytes a higher level costs nothing that counts */
-#define LEVEL_FEW  15
-#define ITEM_MAX   (COLUMN_DIGITS_MAX + 1) /* a number of a list, and its comma */
+/* texts that become smaller than that are a bomb; numbers of one kind may */
+#define RATIO_MAX 1024
+#define LEVEL     3           /* 15 takes twice as long, for a tenth of the bytes */
+#define FEW       (64u << 10) /* of so few bytes a higher level costs nothing that counts */
+#define LEVEL_FEW 15
+#define ITEM_MAX  (COLUMN_DIGITS_MAX + 1) /* a number of a list, and its comma */
 
 struct bytes {
 	uint8_t *p;
@@ -72,8 +73,9 @@ static uint64_t beyond(enum column_form form, uint64_t before, uint64_t v)
 	}
 }
 
-/* Rule 6: where the bytes of each weight begin, among those of n numbers: as many as the numbers of which the byte before says that
- * another one follows. `bytes` are in that order. False: they are not n numbers. */
+/* Rule 6: where the bytes of each weight begin, among those of n numbers: as many as the numbers of
+ * which the byte before says that another one follows. `bytes` are in that order. False: they are
+ * not n numbers. */
 static bool weights_find(const uint8_t *bytes, size_t len, size_t n, size_t from[VARINT_MAX + 1])
 {
 	from[0] = 0;
@@ -175,7 +177,9 @@ static size_t deflated(const struct bytes *raw, uint8_t *out, size_t room)
 	ZSTD_CCtx *c = ZSTD_createCCtx();
 	size_t len = 0;
 
-	if (c && !ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, raw->len < FEW ? LEVEL_FEW : LEVEL)) &&
+	if (c &&
+	    !ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel,
+						 raw->len < FEW ? LEVEL_FEW : LEVEL)) &&
 	    !ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_checksumFlag, 1)))
 		len = ZSTD_compress2(c, out, room, raw->p ? raw->p : out, raw->len);
 	ZSTD_freeCCtx(c);
@@ -228,9 +232,12 @@ static void try_weights(uint8_t form, const struct bytes *raw, struct bytes *bes
 /* In each form that its values have; form and bytes of the smallest. */
 static int encode_smallest(const struct column *c, struct bytes *best)
 {
-	static bool (*const add[])(const struct column *c, enum column_form form, struct bytes *raw) = {
-		[COLUMN_STEPS] = add_numbers, [COLUMN_NUMBERS] = add_numbers, [COLUMN_LISTS] = add_lists, [COLUMN_TEXTS] = add_texts,
-		[COLUMN_FRESH] = add_numbers};
+	static bool (*const add[])(const struct column *c, enum column_form form,
+				   struct bytes *raw) = {[COLUMN_STEPS] = add_numbers,
+							 [COLUMN_NUMBERS] = add_numbers,
+							 [COLUMN_LISTS] = add_lists,
+							 [COLUMN_TEXTS] = add_texts,
+							 [COLUMN_FRESH] = add_numbers};
 	struct bytes of_best = {0};
 	int rc = -EINVAL;
 
@@ -261,14 +268,16 @@ static int encode_smallest(const struct column *c, struct bytes *best)
 /* 0: no memory for that. */
 static uint8_t form_of_some(const struct column *c)
 {
-	struct column some = {.n = WINDOWS * WINDOW, .numbers = malloc(WINDOWS * WINDOW * sizeof(*some.numbers))};
+	struct column some = {.n = WINDOWS * WINDOW,
+			      .numbers = malloc(WINDOWS * WINDOW * sizeof(*some.numbers))};
 	struct bytes best = {0};
 	uint8_t form;
 
 	if (!some.numbers)
 		return 0;
 	for (size_t i = 0; i < WINDOWS; i++)
-		memcpy(some.numbers + i * WINDOW, c->numbers + c->n / WINDOWS * i, WINDOW * sizeof(*some.numbers));
+		memcpy(some.numbers + i * WINDOW, c->numbers + c->n / WINDOWS * i,
+		       WINDOW * sizeof(*some.numbers));
 	form = encode_smallest(&some, &best) ? 0 : best.p[0];
 	free(best.p);
 	free(some.numbers);
@@ -297,7 +306,8 @@ static int encode_numbers(const struct column *c, uint8_t form, struct bytes *ou
 int column_encode(const struct column *c, uint8_t **out, size_t *len)
 {
 	struct bytes best = {0};
-	int rc = c->numbers && c->n > MANY ? encode_numbers(c, form_of_some(c), &best) : encode_smallest(c, &best);
+	int rc = c->numbers && c->n > MANY ? encode_numbers(c, form_of_some(c), &best) :
+					     encode_smallest(c, &best);
 
 	*out = best.p;
 	*len = best.len;
@@ -457,9 +467,11 @@ static bool is_numbers(uint8_t form)
 	return form == COLUMN_STEPS || form == COLUMN_NUMBERS || form == COLUMN_FRESH;
 }
 
-/* Each number from its bytes of all weights. That there are as many as they say weights_find has seen. Two bytes are read without a branch, for
- * which one comes is chance; there is one more byte behind the last one. */
-static void weights_join(const uint8_t *bytes, size_t from[VARINT_MAX + 1], int64_t *numbers, size_t n)
+/* Each number from its bytes of all weights. That there are as many as they say weights_find has
+ * seen. Two bytes are read without a branch, for which one comes is chance; there is one more byte
+ * behind the last one. */
+static void weights_join(const uint8_t *bytes, size_t from[VARINT_MAX + 1], int64_t *numbers,
+			 size_t n)
 {
 	const uint8_t *second = bytes + from[1];
 
@@ -496,8 +508,10 @@ static int read_values(uint8_t form, struct input *in, struct column *c)
 
 	if (form & COLUMN_WEIGHTS && is_numbers(form & ~COLUMN_WEIGHTS))
 		return read_weights(form & ~COLUMN_WEIGHTS, in->p, (size_t)(in->end - in->p), c);
-	rc = is_numbers(form) ? read_numbers(in, form, c) : form == COLUMN_LISTS ? read_lists(in, c) :
-	     form == COLUMN_TEXTS ? read_texts(in, c) : -ENOTSUP;
+	rc = is_numbers(form)     ? read_numbers(in, form, c) :
+	     form == COLUMN_LISTS ? read_lists(in, c) :
+	     form == COLUMN_TEXTS ? read_texts(in, c) :
+				    -ENOTSUP;
 	return rc ? rc : in->p == in->end ? 0 : -EBADMSG;
 }
 

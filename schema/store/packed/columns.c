@@ -79,7 +79,8 @@ static int read_distances(struct packedcolumns *p, int i, const struct bytes *b)
 	if (!rc && (!out.numbers || !p->c[b->p[1]].numbers))
 		rc = -EBADMSG;
 	for (size_t k = 0; !rc && k < p->n_rows; k++)
-		out.numbers[k] = (int64_t)((uint64_t)out.numbers[k] + (uint64_t)p->c[b->p[1]].numbers[k]);
+		out.numbers[k] =
+			(int64_t)((uint64_t)out.numbers[k] + (uint64_t)p->c[b->p[1]].numbers[k]);
 	if (rc)
 		column_release(&out);
 	else
@@ -180,10 +181,14 @@ static int read_nulls(struct packedcolumns *p, int i, const struct bytes *b)
 
 	if (b->len < NULLS_HEAD)
 		return -EBADMSG;
-	len = (size_t)b->p[1] | (size_t)b->p[2] << 8 | (size_t)b->p[3] << 16 | (size_t)b->p[4] << 24;
-	rc = len > b->len - NULLS_HEAD ? -EBADMSG : column_decode(b->p + NULLS_HEAD, len, p->n_rows, &flags);
+	len = (size_t)b->p[1] | (size_t)b->p[2] << 8 | (size_t)b->p[3] << 16 |
+	      (size_t)b->p[4] << 24;
+	rc = len > b->len - NULLS_HEAD ? -EBADMSG :
+					 column_decode(b->p + NULLS_HEAD, len, p->n_rows, &flags);
 	if (!rc)
-		rc = flags.numbers ? column_decode(b->p + NULLS_HEAD + len, b->len - NULLS_HEAD - len, p->n_rows, &c) : -EBADMSG;
+		rc = flags.numbers ? column_decode(b->p + NULLS_HEAD + len,
+						   b->len - NULLS_HEAD - len, p->n_rows, &c) :
+				     -EBADMSG;
 	if (!rc) {
 		c.null = malloc(p->n_rows + 1);
 		rc = c.null ? 0 : -ENOMEM;
@@ -260,7 +265,8 @@ void packedcolumns_release(struct packedcolumns *p)
 static bool is_hash_of(const struct column *c, const struct column *of)
 {
 	for (size_t k = 0; k < c->n; k++)
-		if (c->numbers[k] != (int64_t)(hash_str(HASH_SEED, of->text + of->at[k]) & HASH_BITS))
+		if (c->numbers[k] !=
+		    (int64_t)(hash_str(HASH_SEED, of->text + of->at[k]) & HASH_BITS))
 			return false;
 	return true;
 }
@@ -280,14 +286,16 @@ static int put(uint8_t form, int of, const struct bytes *behind, uint8_t **out, 
 	return 0;
 }
 
-static int encode_distances(const struct column *c, const struct column *from, int of, uint8_t **out, size_t *len)
+static int encode_distances(const struct column *c, const struct column *from, int of,
+			    uint8_t **out, size_t *len)
 {
 	struct column distances = numbers(c->n);
 	struct bytes b = {0};
 	int rc = distances.numbers ? 0 : -ENOMEM;
 
 	for (size_t k = 0; !rc && k < c->n; k++)
-		distances.numbers[k] = (int64_t)((uint64_t)c->numbers[k] - (uint64_t)from->numbers[k]);
+		distances.numbers[k] =
+			(int64_t)((uint64_t)c->numbers[k] - (uint64_t)from->numbers[k]);
 	if (!rc)
 		rc = column_encode(&distances, &b.p, &b.len);
 	if (!rc)
@@ -342,7 +350,8 @@ int packedcolumns_encode(const struct column *c, int i, int of, uint8_t **out, s
 	if (of >= 0 && it->numbers && c[of].text && is_hash_of(it, &c[of]))
 		return put(HASHES, of, &(struct bytes){0}, out, len);
 	rc = column_encode(it, out, len);
-	if (rc || of < 0 || !it->numbers || !c[of].numbers || encode_distances(it, &c[of], of, &other, &other_len))
+	if (rc || of < 0 || !it->numbers || !c[of].numbers ||
+	    encode_distances(it, &c[of], of, &other, &other_len))
 		return rc;
 	if (other_len < *len) {
 		free(*out);
@@ -354,7 +363,8 @@ int packedcolumns_encode(const struct column *c, int i, int of, uint8_t **out, s
 	return 0;
 }
 
-static int encode_keyed(const struct column *c, const struct column *key, int of, uint8_t **out, size_t *len)
+static int encode_keyed(const struct column *c, const struct column *key, int of, uint8_t **out,
+			size_t *len)
 {
 	struct column distances = numbers(c->n);
 	struct bytes b = {0};
@@ -377,7 +387,8 @@ int packedcolumns_encode_keyed(const struct column *c, int i, int key, uint8_t *
 	size_t other_len = 0;
 	int rc = packedcolumns_encode(c, i, -1, out, len);
 
-	if (rc || !c[i].numbers || c[i].null || !c[key].numbers || c[key].null || encode_keyed(&c[i], &c[key], key, &other, &other_len))
+	if (rc || !c[i].numbers || c[i].null || !c[key].numbers || c[key].null ||
+	    encode_keyed(&c[i], &c[key], key, &other, &other_len))
 		return rc;
 	if (other_len < *len) {
 		free(*out);
@@ -391,7 +402,8 @@ int packedcolumns_encode_keyed(const struct column *c, int i, int key, uint8_t *
 
 int packedcolumns_encode_stacks(const struct column *c, int first, uint8_t *out[4], size_t len[4])
 {
-	const struct stackcolumns s = {.base = c[first], .keep = c[first + 1], .leaf = c[first + 2], .tail = c[first + 3]};
+	const struct stackcolumns s = {
+		.base = c[first], .keep = c[first + 1], .leaf = c[first + 2], .tail = c[first + 3]};
 	struct bytes b = {0};
 	int rc = stack_columns_encode(&s, &b.p, &b.len);
 

@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * columns: the columns of one packed table (schema/sql/0025-archives.sql), each from its bytes. Most stand alone (column.h); some are told by others. Byte 0 is the form:
+ * columns: the columns of one packed table (schema/sql/0025-archives.sql), each from its bytes.
+ * Most stand alone (column.h); some are told by others. Byte 0 is the form:
  *
- *   6. Hashes of texts: then the number of the column that has the texts, all but 31 bits of hash_str cut off.
- *   7. Numbers as distances to another column's of the same row: then that one's number, then a column of numbers.
- *   8. Column `tail` of stacks, which stands behind base, keep and leaf: then what stack_columns.h tells.
+ *   6. Hashes of texts: then the number of the column that has the texts, all but 31 bits of
+ * hash_str cut off.
+ *   7. Numbers as distances to another column's of the same row: then that one's number, then a
+ * column of numbers.
+ *   8. Column `tail` of stacks, which stands behind base, keep and leaf: then what stack_columns.h
+ * tells.
  *   9. What a column of form 8 has of this one: then that one's number.
- *  10. A column of which some values are NULL: then four bytes, the lowest first, how long what follows them is: a column of numbers, 1 where
- *      it is NULL, else 0; then the column, with 0 or '' there.
- *  11. Numbers as distances to what the row before had that has the same number in another column (the first of each: to 0): then that one's
- *      number, then a column of numbers. For tables in order of time, whose rows are of many things.
- * The number of a column is one byte. What it points to stands alone, in forms 6, 7 and 11. Column 0 is of form 6 or 7, or stands alone.
+ *  10. A column of which some values are NULL: then four bytes, the lowest first, how long what
+ * follows them is: a column of numbers, 1 where it is NULL, else 0; then the column, with 0 or ''
+ * there.
+ *  11. Numbers as distances to what the row before had that has the same number in another column
+ * (the first of each: to 0): then that one's number, then a column of numbers. For tables in order
+ * of time, whose rows are of many things. The number of a column is one byte. What it points to
+ * stands alone, in forms 6, 7 and 11. Column 0 is of form 6 or 7, or stands alone.
  */
 #ifndef SONDE_STORE_PACKED_COLUMNS_H
 #define SONDE_STORE_PACKED_COLUMNS_H
@@ -28,17 +34,21 @@ struct packedcolumns {
 	void *ctx;
 };
 
-/* Column i is there after it. -EBADMSG: it is damaged; -ENOTSUP: a newer program wrote it; -ENOMEM; what `fetch` says. */
+/* Column i is there after it. -EBADMSG: it is damaged; -ENOTSUP: a newer program wrote it; -ENOMEM;
+ * what `fetch` says. */
 int packedcolumns_need(struct packedcolumns *p, int i);
-/* The same of what the table declares as numbers, or as texts; of column 0 that it goes upwards, for rows are found by it. */
+/* The same of what the table declares as numbers, or as texts; of column 0 that it goes upwards,
+ * for rows are found by it. */
 int packedcolumns_need_as(struct packedcolumns *p, int i, bool numbers);
 void packedcolumns_release(struct packedcolumns *p);
 
-/* The bytes of column `i`: by itself, or by column `of` where that is less; -1: none. *out is the caller's. As column_encode. */
+/* The bytes of column `i`: by itself, or by column `of` where that is less; -1: none. *out is the
+ * caller's. As column_encode. */
 int packedcolumns_encode(const struct column *c, int i, int of, uint8_t **out, size_t *len);
 /* The bytes of column `i`: by itself, or in form 11 by column `key` where that is less. */
 int packedcolumns_encode_keyed(const struct column *c, int i, int key, uint8_t **out, size_t *len);
-/* Those of four columns from `first` on, base to tail: 0, and for each its bytes; -EINVAL: they have no such form. */
+/* Those of four columns from `first` on, base to tail: 0, and for each its bytes; -EINVAL: they
+ * have no such form. */
 int packedcolumns_encode_stacks(const struct column *c, int first, uint8_t *out[4], size_t len[4]);
 
 #endif

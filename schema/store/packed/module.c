@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module: see the header. Written after SQLite's "The Virtual Table Mechanism Of SQLite" (vtab.html). What it does not find exactly
- * SQLite compares again, so that a plan may only leave out what cannot match. */
+/* module: see the header. Written after SQLite's "The Virtual Table Mechanism Of SQLite"
+ * (vtab.html). What it does not find exactly SQLite compares again, so that a plan may only leave
+ * out what cannot match. */
 #include "schema/store/packed/module.h"
 
 #include <errno.h>
@@ -27,7 +28,8 @@ struct table {
 	struct packed_source source;
 	struct packedtable p;
 	size_t n_cursors;
-	uint32_t *order[PACKEDCOLUMNS_MAX]; /* places of rows by value, then place; NULL: not asked for yet */
+	uint32_t *order[PACKEDCOLUMNS_MAX]; /* places of rows by value, then place; NULL: not asked
+					       for yet */
 };
 
 struct cursor {
@@ -35,7 +37,7 @@ struct cursor {
 	const uint32_t *order; /* NULL: rows as they stand */
 	size_t at, end;
 	bool reverse;
-	size_t block;          /* that the row before was in */
+	size_t block; /* that the row before was in */
 };
 
 /* What packedtable_column says. */
@@ -44,8 +46,11 @@ static int table_error(struct table *t, int got)
 	if (got == -ENOMEM || got == -EIO)
 		return got == -EIO ? t->source.sql : SQLITE_NOMEM;
 	sqlite3_free(t->base.zErrMsg);
-	t->base.zErrMsg = sqlite3_mprintf(got == -ENOTSUP ? "a newer sonde packed table %s of this file: it takes that one to read it" :
-					  "the file is damaged: its packed table %s: a column cannot be read", t->name);
+	t->base.zErrMsg = sqlite3_mprintf(
+		got == -ENOTSUP ?
+			"a newer sonde packed table %s of this file: it takes that one to read it" :
+			"the file is damaged: its packed table %s: a column cannot be read",
+		t->name);
 	return got == -ENOTSUP ? SQLITE_ERROR : SQLITE_CORRUPT_VTAB;
 }
 
@@ -125,7 +130,8 @@ static int value_at(struct table *t, int i, size_t place, int64_t *out)
 	return rc;
 }
 
-/* Column 0: the first row of block k whose value is at least v, where one is. Ids are dense, mostly. */
+/* Column 0: the first row of block k whose value is at least v, where one is. Ids are dense,
+ * mostly. */
 static int find_in_block(struct table *t, size_t k, int64_t v, size_t *out)
 {
 	const struct column *c;
@@ -184,7 +190,8 @@ static void declare_column(void *ctx, int i, const char *column)
 {
 	const struct declaring *d = ctx;
 
-	sqlite3_str_appendf(d->sql, "%s\"%w\" %s", i ? ", " : "CREATE TABLE x(", column, d->t->is_number[i] ? "INTEGER" : "TEXT");
+	sqlite3_str_appendf(d->sql, "%s\"%w\" %s", i ? ", " : "CREATE TABLE x(", column,
+			    d->t->is_number[i] ? "INTEGER" : "TEXT");
 }
 
 static int table_close(sqlite3_vtab *base)
@@ -203,7 +210,9 @@ static int table_close(sqlite3_vtab *base)
 static int declare(struct table *t)
 {
 	struct declaring d = {&t->p, sqlite3_str_new(t->source.db)};
-	int rc = t->schema && t->name ? packed_open(&t->source, t->name, &t->p, declare_column, &d) : SQLITE_NOMEM;
+	int rc = t->schema && t->name ?
+			 packed_open(&t->source, t->name, &t->p, declare_column, &d) :
+			 SQLITE_NOMEM;
 	char *sql;
 
 	sqlite3_str_appendall(d.sql, ")");
@@ -217,7 +226,8 @@ static int declare(struct table *t)
 }
 
 /* argv: the module, the schema that the table is in, its name */
-static int table_connect(sqlite3 *db, void *ctx, int argc, const char *const *argv, sqlite3_vtab **out, char **why)
+static int table_connect(sqlite3 *db, void *ctx, int argc, const char *const *argv,
+			 sqlite3_vtab **out, char **why)
 {
 	struct table *t = sqlite3_malloc64(sizeof(*t));
 	int rc;
@@ -234,7 +244,8 @@ static int table_connect(sqlite3 *db, void *ctx, int argc, const char *const *ar
 	t->source = (struct packed_source){.db = db, .schema = t->schema};
 	rc = declare(t);
 	if (rc != SQLITE_OK) {
-		*why = sqlite3_mprintf("the file is damaged: its packed table %s has no columns", argv[2]);
+		*why = sqlite3_mprintf("the file is damaged: its packed table %s has no columns",
+				       argv[2]);
 		table_close(&t->base);
 		return rc;
 	}
@@ -244,7 +255,8 @@ static int table_connect(sqlite3 *db, void *ctx, int argc, const char *const *ar
 }
 
 /* Another function than that one: else the module were a table by itself. */
-static int table_create(sqlite3 *db, void *ctx, int argc, const char *const *argv, sqlite3_vtab **out, char **why)
+static int table_create(sqlite3 *db, void *ctx, int argc, const char *const *argv,
+			sqlite3_vtab **out, char **why)
 {
 	return table_connect(db, ctx, argc, argv, out, why);
 }
@@ -255,7 +267,9 @@ static bool is_equal(const struct table *t, const sqlite3_index_info *info, int 
 {
 	int column = info->aConstraint[i].iColumn;
 
-	return info->aConstraint[i].usable && info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ && (column < 0 || t->p.is_number[column]);
+	return info->aConstraint[i].usable &&
+	       info->aConstraint[i].op == SQLITE_INDEX_CONSTRAINT_EQ &&
+	       (column < 0 || t->p.is_number[column]);
 }
 
 static int bound_of(const sqlite3_index_info *info, int i)
@@ -360,7 +374,8 @@ static int filter_equal(struct cursor *c, struct table *t, int column, sqlite3_v
 	return rc;
 }
 
-static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *words, int argc, sqlite3_value **argv)
+static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *words, int argc,
+			 sqlite3_value **argv)
 {
 	struct cursor *c = (struct cursor *)base;
 	struct table *t = (struct table *)base->pVtab;
@@ -378,7 +393,9 @@ static int cursor_filter(sqlite3_vtab_cursor *base, int plan, const char *words,
 		return filter_equal(c, t, plan >> 8, argv[0]);
 	if (plan & PLAN_FROM && sqlite3_value_type(argv[n++]) == SQLITE_INTEGER)
 		rc = find(t, 0, sqlite3_value_int64(argv[n - 1]), &c->at);
-	if (rc == SQLITE_OK && plan & PLAN_UPTO && sqlite3_value_type(argv[n++]) == SQLITE_INTEGER && sqlite3_value_int64(argv[n - 1]) < INT64_MAX)
+	if (rc == SQLITE_OK && plan & PLAN_UPTO &&
+	    sqlite3_value_type(argv[n++]) == SQLITE_INTEGER &&
+	    sqlite3_value_int64(argv[n - 1]) < INT64_MAX)
 		rc = find(t, 0, sqlite3_value_int64(argv[n - 1]) + 1, &c->end);
 	return rc;
 }
@@ -405,7 +422,8 @@ static size_t row_of(const struct cursor *c)
 	return c->order ? c->order[at] : at;
 }
 
-/* Who reads all rows has not all of them decoded at once, unless another cursor is among them too. */
+/* Who reads all rows has not all of them decoded at once, unless another cursor is among them too.
+ */
 static void leave_block(struct cursor *c, struct table *t, size_t block)
 {
 	if (block == c->block)
@@ -432,7 +450,9 @@ static int cursor_column(sqlite3_vtab_cursor *base, sqlite3_context *out, int i)
 	else if (c->numbers)
 		sqlite3_result_int64(out, c->numbers[row]);
 	else
-		sqlite3_result_text(out, c->text + c->at[row], (int)(c->at[row + 1] - c->at[row] - 1), t->p.range ? SQLITE_TRANSIENT : SQLITE_STATIC);
+		sqlite3_result_text(out, c->text + c->at[row],
+				    (int)(c->at[row + 1] - c->at[row] - 1),
+				    t->p.range ? SQLITE_TRANSIENT : SQLITE_STATIC);
 	return SQLITE_OK;
 }
 
@@ -496,9 +516,13 @@ int packed_views(sqlite3 *db, const char *name)
 	sqlite3_stmt *st = NULL;
 	int rc;
 
-	rc = sqlite3_prepare_v2(db, "SELECT sql FROM main.packed_view WHERE (?1 IS NULL OR name = ?1) AND sql LIKE 'CREATE VIEW%' ORDER BY id", -1, &st, NULL);
+	rc = sqlite3_prepare_v2(
+		db,
+		"SELECT sql FROM main.packed_view WHERE (?1 IS NULL OR name = ?1) AND sql LIKE 'CREATE VIEW%' ORDER BY id",
+		-1, &st, NULL);
 	if (rc != SQLITE_OK)
-		return rc == SQLITE_ERROR ? SQLITE_OK : rc; /* no file of a store, or an older one */
+		return rc == SQLITE_ERROR ? SQLITE_OK :
+					    rc; /* no file of a store, or an older one */
 	sqlite3_bind_text(st, 1, name, -1, SQLITE_STATIC);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
 		rc = packed_view(db, (const char *)sqlite3_column_text(st, 0));

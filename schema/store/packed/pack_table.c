@@ -35,7 +35,8 @@ static int prepare_text(sqlite3 *db, char *sql, sqlite3_stmt **out)
 static const struct {
 	const char *table, *column, *of;
 } TOLD[] = {
-	{"function", "hash", "name"}, {"source", "hash", "path"}, {"process", "ppid", "pid"}, {"process", "start_ticks", "start_ns"},
+	{"function", "hash", "name"},      {"source", "hash", "path"},
+	{"process", "ppid", "pid"},        {"process", "start_ticks", "start_ns"},
 	{"process", "end_ns", "start_ns"},
 };
 
@@ -43,7 +44,7 @@ struct columns {
 	int n;
 	char *name[PACKEDCOLUMNS_MAX];
 	bool is_number[PACKEDCOLUMNS_MAX]; /* as the table declares */
-	int64_t id[PACKEDCOLUMNS_MAX]; /* packed_column.id */
+	int64_t id[PACKEDCOLUMNS_MAX];     /* packed_column.id */
 	struct column c[PACKEDCOLUMNS_MAX];
 	size_t block_rows, n_blocks, n_rows; /* of those blocks that are written */
 	size_t cap[PACKEDCOLUMNS_MAX], text_cap[PACKEDCOLUMNS_MAX];
@@ -120,8 +121,10 @@ static int take_value(struct columns *x, sqlite3_stmt *st, int i)
 	if (x->is_number[i])
 		c->numbers[c->n] = sqlite3_column_int64(st, i);
 	else
-		rc = type == SQLITE_NULL ? take_text(c, &x->text_cap[i], "", 0) :
-		     take_text(c, &x->text_cap[i], (const char *)sqlite3_column_text(st, i), sqlite3_column_bytes(st, i));
+		rc = type == SQLITE_NULL ?
+			     take_text(c, &x->text_cap[i], "", 0) :
+			     take_text(c, &x->text_cap[i], (const char *)sqlite3_column_text(st, i),
+				       sqlite3_column_bytes(st, i));
 	c->n += rc == SQLITE_OK;
 	return rc;
 }
@@ -129,12 +132,16 @@ static int take_value(struct columns *x, sqlite3_stmt *st, int i)
 static int read_names(sqlite3 *db, const char *table, struct columns *x)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = prepare_text(db, sqlite3_mprintf("SELECT name, type FROM pragma_table_info(%Q) ORDER BY cid", table), &st);
+	int rc = prepare_text(
+		db,
+		sqlite3_mprintf("SELECT name, type FROM pragma_table_info(%Q) ORDER BY cid", table),
+		&st);
 
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
 		rc = x->n == PACKEDCOLUMNS_MAX ? SQLITE_TOOBIG : SQLITE_OK;
 		if (rc == SQLITE_OK) {
-			x->is_number[x->n] = !strcmp((const char *)sqlite3_column_text(st, 1), "INTEGER");
+			x->is_number[x->n] =
+				!strcmp((const char *)sqlite3_column_text(st, 1), "INTEGER");
 			x->name[x->n++] = mem_strdup((const char *)sqlite3_column_text(st, 0));
 		}
 	}
@@ -144,7 +151,8 @@ static int read_names(sqlite3 *db, const char *table, struct columns *x)
 
 static bool is_stack(const char *table, const struct columns *x)
 {
-	return !strcmp(table, "stack") && x->n == 5 && column_named(x, "base") == 1 && column_named(x, "tail") == 4;
+	return !strcmp(table, "stack") && x->n == 5 && column_named(x, "base") == 1 &&
+	       column_named(x, "tail") == 4;
 }
 
 /* Their memory stays for the next block. */
@@ -163,7 +171,10 @@ static void begin_block(struct columns *x)
 static int put_names(sqlite3 *db, const char *table, struct columns *x)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db, "INSERT INTO packed_column(\"table\", number, name, type) VALUES(?1, ?2, ?3, ?4)", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(
+		db,
+		"INSERT INTO packed_column(\"table\", number, name, type) VALUES(?1, ?2, ?3, ?4)",
+		-1, &st, NULL);
 
 	for (int i = 0; rc == SQLITE_OK && i < x->n; i++) {
 		sqlite3_bind_text(st, 1, table, -1, SQLITE_STATIC);
@@ -178,11 +189,14 @@ static int put_names(sqlite3 *db, const char *table, struct columns *x)
 	return rc;
 }
 
-static int put_bytes(sqlite3_stmt *insert, int number, const struct columns *x, const uint8_t *data, size_t len)
+static int put_bytes(sqlite3_stmt *insert, int number, const struct columns *x, const uint8_t *data,
+		     size_t len)
 {
 	const struct column *c = &x->c[number];
 
-	sqlite3_bind_int64(insert, 1, (sqlite3_int64)((uint64_t)x->id[number] << PACKED_BLOCK_BITS | x->n_blocks));
+	sqlite3_bind_int64(
+		insert, 1,
+		(sqlite3_int64)((uint64_t)x->id[number] << PACKED_BLOCK_BITS | x->n_blocks));
 	if (!number) {
 		sqlite3_bind_int64(insert, 2, c->numbers[0]);
 		sqlite3_bind_int64(insert, 3, c->numbers[c->n - 1]);
@@ -203,7 +217,8 @@ static int told_by(const char *table, const struct columns *x, int number)
 	return -1;
 }
 
-#define WIDE_KEY 2 /* the place of the first key of wide rows: ts and run stand before it (schema/facts/fact.h) */
+/* the place of the first key of wide rows: ts and run stand before it (schema/facts/fact.h) */
+#define WIDE_KEY 2
 
 static bool is_wide(const struct columns *x)
 {
@@ -214,8 +229,9 @@ static int put_column(sqlite3_stmt *insert, const char *table, int number, const
 {
 	uint8_t *data = NULL;
 	size_t len;
-	int rc = is_wide(x) && number > WIDE_KEY ? packedcolumns_encode_keyed(x->c, number, WIDE_KEY, &data, &len) :
-		 packedcolumns_encode(x->c, number, told_by(table, x, number), &data, &len);
+	int rc = is_wide(x) && number > WIDE_KEY ?
+			 packedcolumns_encode_keyed(x->c, number, WIDE_KEY, &data, &len) :
+			 packedcolumns_encode(x->c, number, told_by(table, x, number), &data, &len);
 
 	rc = rc ? SQLITE_TOOBIG : SQLITE_OK;
 	if (rc == SQLITE_OK)
@@ -271,20 +287,33 @@ static int put_rows(sqlite3_stmt *rows, sqlite3_stmt *insert, const char *table,
 /* What makes the table and its indexes is in the schema, the table first. */
 static int swap_in(sqlite3 *db, const char *table, const struct columns *x)
 {
-	int rc = pack_table_exec(db, sqlite3_mprintf("INSERT INTO packed_table(name, rows, block_rows, sql) SELECT %Q, %lld, %lld, group_concat(sql, ';') FROM"
-					       " (SELECT sql FROM sqlite_master WHERE tbl_name = %Q AND sql IS NOT NULL ORDER BY type = 'table' DESC)",
-					       table, (long long)x->n_rows, (long long)x->block_rows, table));
+	int rc = pack_table_exec(
+		db,
+		sqlite3_mprintf(
+			"INSERT INTO packed_table(name, rows, block_rows, sql) SELECT %Q, %lld, %lld, group_concat(sql, ';') FROM"
+			" (SELECT sql FROM sqlite_master WHERE tbl_name = %Q AND sql IS NOT NULL ORDER BY type = 'table' DESC)",
+			table, (long long)x->n_rows, (long long)x->block_rows, table));
 
-	return rc == SQLITE_OK ? pack_table_exec(db, sqlite3_mprintf("DROP TABLE \"%w\"; CREATE VIRTUAL TABLE \"%w\" USING sonde_packed", table, table)) : rc;
+	return rc == SQLITE_OK ?
+		       pack_table_exec(
+			       db,
+			       sqlite3_mprintf(
+				       "DROP TABLE \"%w\"; CREATE VIRTUAL TABLE \"%w\" USING sonde_packed",
+				       table, table)) :
+		       rc;
 }
 
 static int pack(sqlite3 *db, const char *table, const char *order, struct columns *x)
 {
 	sqlite3_stmt *rows = NULL, *insert = NULL;
-	int rc = prepare_text(db, sqlite3_mprintf("SELECT * FROM \"%w\" ORDER BY %s", table, order), &rows);
+	int rc = prepare_text(db, sqlite3_mprintf("SELECT * FROM \"%w\" ORDER BY %s", table, order),
+			      &rows);
 
 	if (rc == SQLITE_OK)
-		rc = sqlite3_prepare_v2(db, "INSERT INTO packed_block(id, first, last, data) VALUES(?1, ?2, ?3, ?4)", -1, &insert, NULL);
+		rc = sqlite3_prepare_v2(
+			db,
+			"INSERT INTO packed_block(id, first, last, data) VALUES(?1, ?2, ?3, ?4)",
+			-1, &insert, NULL);
 	if (rc == SQLITE_OK)
 		rc = put_rows(rows, insert, table, x);
 	sqlite3_finalize(rows);
@@ -320,16 +349,23 @@ static int make_rows(sqlite3 *db, const char *table, const char *sql)
 		rc = sqlite3_finalize(st);
 	}
 	if (rc == SQLITE_OK)
-		rc = pack_table_exec(db, sqlite3_mprintf("INSERT INTO main.\"%w\" SELECT * FROM temp.unpacking; DROP TABLE temp.unpacking", table));
+		rc = pack_table_exec(
+			db,
+			sqlite3_mprintf(
+				"INSERT INTO main.\"%w\" SELECT * FROM temp.unpacking; DROP TABLE temp.unpacking",
+				table));
 	return rc == SQLITE_OK ? sqlite3_exec(db, indexes, NULL, NULL, NULL) : rc;
 }
 
 int pack_table_unpack(sqlite3 *db, const char *table, const char *sql)
 {
-	int rc = pack_table_exec(db, sqlite3_mprintf(
-		"DROP TABLE IF EXISTS temp.unpacking; CREATE TEMP TABLE unpacking AS SELECT * FROM main.\"%w\"; DROP TABLE main.\"%w\";"
-		"DELETE FROM packed_block WHERE id >> %d IN (SELECT id FROM packed_column WHERE \"table\" = %Q);"
-		"DELETE FROM packed_column WHERE \"table\" = %Q", table, table, PACKED_BLOCK_BITS, table, table));
+	int rc = pack_table_exec(
+		db,
+		sqlite3_mprintf(
+			"DROP TABLE IF EXISTS temp.unpacking; CREATE TEMP TABLE unpacking AS SELECT * FROM main.\"%w\"; DROP TABLE main.\"%w\";"
+			"DELETE FROM packed_block WHERE id >> %d IN (SELECT id FROM packed_column WHERE \"table\" = %Q);"
+			"DELETE FROM packed_column WHERE \"table\" = %Q",
+			table, table, PACKED_BLOCK_BITS, table, table));
 
 	return rc == SQLITE_OK ? make_rows(db, table, sql) : rc;
 }

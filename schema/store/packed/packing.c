@@ -15,19 +15,20 @@
 
 bool packing_is_packed(sqlite3 *db)
 {
-	return sql_number(db, "SELECT EXISTS (SELECT 1 FROM packed_table)", 0) != 0; /* an older schema has no such table */
+	return sql_number(db, "SELECT EXISTS (SELECT 1 FROM packed_table)", 0) !=
+	       0; /* an older schema has no such table */
 }
 
 /* Names while they are rows. */
-#define NAME_ENDINGS                                                                                                   \
+#define NAME_ENDINGS                                                                                                                       \
 	"INSERT OR REPLACE INTO run_ending(run, executable, module, reason, n) SELECT u.run, coalesce(t.value, ''), coalesce(i.name, '')," \
 	" u.reason, sum(u.n) FROM run_unwound u LEFT JOIN text t ON t.id = u.exe LEFT JOIN image i ON i.id = u.image GROUP BY 1, 2, 3, 4"
 
 /* Of each run's last hour. */
-#define COUNT_NAMED                                                                                                    \
-	"INSERT OR REPLACE INTO run_named(run, samples, named) SELECT u.id, sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM (SELECT id, min(iif(to_ns > 0," \
-	" to_ns / 1000000000 - (SELECT value FROM meta WHERE key = 't0'), 1 << 62), (SELECT max(ts) FROM sample)) AS last FROM run) u CROSS JOIN sample x ON x.ts > u.last - 3600 AND x.ts <= u.last"  \
-	" CROSS JOIN series e ON e.id = x.series CROSS JOIN task t ON t.id = e.task AND t.run = u.id LEFT JOIN stack k ON k.id = e.stack"   \
+#define COUNT_NAMED                                                                                                                                                                                   \
+	"INSERT OR REPLACE INTO run_named(run, samples, named) SELECT u.id, sum(x.n), sum(iif(r.function > 0, x.n, 0)) FROM (SELECT id, min(iif(to_ns > 0,"                                           \
+	" to_ns / 1000000000 - (SELECT value FROM meta WHERE key = 't0'), 1 << 62), (SELECT max(ts) FROM sample)) AS last FROM run) u CROSS JOIN sample x ON x.ts > u.last - 3600 AND x.ts <= u.last" \
+	" CROSS JOIN series e ON e.id = x.series CROSS JOIN task t ON t.id = e.task AND t.run = u.id LEFT JOIN stack k ON k.id = e.stack"                                                             \
 	" LEFT JOIN frame r ON r.id = k.leaf GROUP BY u.id"
 
 /* --- any tables --- */
@@ -56,16 +57,17 @@ static int names_of(sqlite3 *db, const char *sql, struct names *out)
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Those whose columns are numbers and texts, the first one a number by which their rows are in order. */
-#define PACKABLE                                                                                                          \
+/* Those whose columns are numbers and texts, the first one a number by which their rows are in
+ * order. */
+#define PACKABLE                                                                                                                                    \
 	"SELECT m.name FROM sqlite_master m WHERE m.type = 'table' AND m.sql NOT LIKE 'CREATE VIRTUAL%' AND m.name NOT LIKE 'sqlite@_%' ESCAPE '@'" \
-	" AND m.name NOT IN ('meta', 'packed_table', 'packed_column', 'packed_block', 'packed_view', 'run_named', 'run_ending')"                         \
-	" AND NOT EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE type NOT IN ('INTEGER', 'TEXT'))"                 \
-	" AND EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE cid = 0 AND type = 'INTEGER' AND pk <= 1"              \
+	" AND m.name NOT IN ('meta', 'packed_table', 'packed_column', 'packed_block', 'packed_view', 'run_named', 'run_ending')"                    \
+	" AND NOT EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE type NOT IN ('INTEGER', 'TEXT'))"                                           \
+	" AND EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE cid = 0 AND type = 'INTEGER' AND pk <= 1"                                       \
 	" AND (pk = 1 OR NOT EXISTS (SELECT 1 FROM pragma_table_info(m.name) WHERE pk > 0)))"
 /* By the key, or all columns where there is none. */
-#define ORDER                                                                                                             \
-	"SELECT group_concat(n, ', ') FROM (SELECT cid + 1 AS n FROM pragma_table_info(%Q) i WHERE pk > 0 OR NOT EXISTS"   \
+#define ORDER                                                                                                            \
+	"SELECT group_concat(n, ', ') FROM (SELECT cid + 1 AS n FROM pragma_table_info(%Q) i WHERE pk > 0 OR NOT EXISTS" \
 	" (SELECT 1 FROM pragma_table_info(%Q) WHERE pk > 0) ORDER BY pk, cid)"
 
 int packing_order(sqlite3 *db, const char *table, char out[PACKING_NAME_MAX])
@@ -82,7 +84,8 @@ int packing_order(sqlite3 *db, const char *table, char out[PACKING_NAME_MAX])
 
 static int pack_any(sqlite3 *db, const char *table, size_t least, size_t block_rows)
 {
-	char *count = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", table), order[PACKING_NAME_MAX];
+	char *count = sqlite3_mprintf("SELECT count(*) FROM \"%w\"", table),
+	     order[PACKING_NAME_MAX];
 	int rc = count ? packing_order(db, table, order) : SQLITE_NOMEM;
 
 	if (rc == SQLITE_OK && *order) {
@@ -99,16 +102,21 @@ static int pack_any(sqlite3 *db, const char *table, size_t least, size_t block_r
 static int pack_schema(sqlite3 *db)
 {
 	struct names views = {0};
-	int rc = sql_exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM sqlite_master WHERE type = 'view' ORDER BY rowid");
+	int rc = sql_exec(
+		db,
+		"INSERT INTO packed_view(name, sql) SELECT name, sql FROM sqlite_master WHERE type = 'view' ORDER BY rowid");
 
 	if (rc == SQLITE_OK)
 		rc = names_of(db, "SELECT name FROM packed_view ORDER BY id", &views);
 	for (size_t i = 0; rc == SQLITE_OK && i < views.n; i++)
 		rc = pack_table_exec(db, sqlite3_mprintf("DROP VIEW \"%w\"", views.name[i]));
 	if (rc == SQLITE_OK)
-		rc = sql_exec(db, "INSERT INTO packed_view(name, sql) SELECT name, sql FROM packed_table; UPDATE packed_table SET sql = ''");
+		rc = sql_exec(
+			db,
+			"INSERT INTO packed_view(name, sql) SELECT name, sql FROM packed_table; UPDATE packed_table SET sql = ''");
 	if (rc == SQLITE_OK)
-		rc = pack_table_pack(db, "packed_view", "1", PACKING_BLOCK_ROWS); /* text, and most of a small archive */
+		rc = pack_table_pack(db, "packed_view", "1",
+				     PACKING_BLOCK_ROWS); /* text, and most of a small archive */
 	free(views.name);
 	return rc;
 }
@@ -130,7 +138,8 @@ int packing_pack(sqlite3 *db, size_t least, size_t block_rows)
 
 /* --- and back --- */
 
-/* The text of one row; NULL: no such row. Nothing is being read after it: a table that is to be dropped may not be. */
+/* The text of one row; NULL: no such row. Nothing is being read after it: a table that is to be
+ * dropped may not be. */
 static char *text_of(sqlite3 *db, const char *sql, const char *name)
 {
 	sqlite3_stmt *st = NULL;
@@ -148,7 +157,10 @@ static char *text_of(sqlite3 *db, const char *sql, const char *name)
 /* It is still named as packed: who unpacks one alone says otherwise. */
 static int unpack_table(sqlite3 *db, const char *table)
 {
-	char *sql = text_of(db, "SELECT coalesce(nullif(t.sql, ''), v.sql) FROM packed_table t LEFT JOIN packed_view v ON v.name = t.name WHERE t.name = ?1", table);
+	char *sql = text_of(
+		db,
+		"SELECT coalesce(nullif(t.sql, ''), v.sql) FROM packed_table t LEFT JOIN packed_view v ON v.name = t.name WHERE t.name = ?1",
+		table);
 	int rc = sql ? pack_table_unpack(db, table, sql) : SQLITE_OK;
 
 	free(sql);
@@ -158,7 +170,8 @@ static int unpack_table(sqlite3 *db, const char *table)
 static int unpack_tables(sqlite3 *db)
 {
 	struct names tables = {0};
-	int rc = names_of(db, "SELECT name FROM packed_table ORDER BY name = 'packed_view'", &tables); /* what makes the others is in it */
+	int rc = names_of(db, "SELECT name FROM packed_table ORDER BY name = 'packed_view'",
+			  &tables); /* what makes the others is in it */
 
 	for (size_t i = 0; rc == SQLITE_OK && i < tables.n; i++)
 		rc = unpack_table(db, tables.name[i]);
@@ -170,7 +183,11 @@ int packing_unpack_one(sqlite3 *db, const char *table)
 {
 	int rc = unpack_table(db, table);
 
-	return rc == SQLITE_OK ? pack_table_exec(db, sqlite3_mprintf("DELETE FROM packed_table WHERE name = %Q", table)) : rc;
+	return rc == SQLITE_OK ?
+		       pack_table_exec(
+			       db,
+			       sqlite3_mprintf("DELETE FROM packed_table WHERE name = %Q", table)) :
+		       rc;
 }
 
 int packing_pack_one(sqlite3 *db, const char *table)
@@ -178,14 +195,22 @@ int packing_pack_one(sqlite3 *db, const char *table)
 	int rc = pack_any(db, table, 1, PACKING_BLOCK_ROWS); /* whoever was packed is worth it */
 
 	/* what makes it stands in packed_view still, if it was packed with the others */
-	return rc != SQLITE_OK ? rc : pack_table_exec(db, sqlite3_mprintf("UPDATE packed_table SET sql = '' WHERE name = %Q AND EXISTS"
-									   " (SELECT 1 FROM packed_view WHERE name = %Q AND sql LIKE 'CREATE TABLE%%')", table, table));
+	return rc != SQLITE_OK ?
+		       rc :
+		       pack_table_exec(
+			       db,
+			       sqlite3_mprintf(
+				       "UPDATE packed_table SET sql = '' WHERE name = %Q AND EXISTS"
+				       " (SELECT 1 FROM packed_view WHERE name = %Q AND sql LIKE 'CREATE TABLE%%')",
+				       table, table));
 }
 
 static int make_views(sqlite3 *db)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db, "SELECT sql FROM packed_view WHERE sql LIKE 'CREATE VIEW%' ORDER BY id", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(
+		db, "SELECT sql FROM packed_view WHERE sql LIKE 'CREATE VIEW%' ORDER BY id", -1,
+		&st, NULL);
 
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
 		rc = sql_exec(db, (const char *)sqlite3_column_text(st, 0));
@@ -193,7 +218,8 @@ static int make_views(sqlite3 *db)
 	return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-#define FORGET "DELETE FROM packed_table; DELETE FROM packed_view; DELETE FROM run_ending; DELETE FROM run_named; DELETE FROM meta WHERE key IN ('archived_ns', 'first_ts', 'last_ts'); PRAGMA application_id = 0"
+#define FORGET \
+	"DELETE FROM packed_table; DELETE FROM packed_view; DELETE FROM run_ending; DELETE FROM run_named; DELETE FROM meta WHERE key IN ('archived_ns', 'first_ts', 'last_ts'); PRAGMA application_id = 0"
 
 int packing_unpack(sqlite3 *db, bool *any)
 {

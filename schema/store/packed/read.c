@@ -23,7 +23,8 @@ static int fetch(void *ctx, int i, size_t block, uint8_t **data, size_t *len)
 	return packed_fetch(&s, &r->t, i, block, data, len);
 }
 
-/* The word that `columns` begins with, and what is behind its comma; false: there is none, or it is too long. */
+/* The word that `columns` begins with, and what is behind its comma; false: there is none, or it is
+ * too long. */
 static bool next_name(const char **columns, char name[COLUMN_NAME_MAX])
 {
 	size_t n;
@@ -83,7 +84,8 @@ int packedread_block(struct packedread *r, size_t block)
 	return rc;
 }
 
-bool packedread_open_whole(struct packedread *r, sqlite3 *db, const char *table, const char *columns)
+bool packedread_open_whole(struct packedread *r, sqlite3 *db, const char *table,
+			   const char *columns)
 {
 	if (!packedread_open(r, db, table, columns))
 		return false;

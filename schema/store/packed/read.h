@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read: the columns of a packed table (packed/columns.h) as they are, for whoever reads all of its rows: SQLite would ask for
- * each value by itself. In the order in which a SELECT gives them.
+ * read: the columns of a packed table (packed/columns.h) as they are, for whoever reads all of its
+ * rows: SQLite would ask for each value by itself. In the order in which a SELECT gives them.
  */
 #ifndef SONDE_STORE_PACKED_READ_H
 #define SONDE_STORE_PACKED_READ_H
@@ -21,15 +21,19 @@ struct packedread {
 	const struct column *c[PACKEDCOLUMNS_MAX]; /* the same, of the block that was read last */
 };
 
-/* `columns` as in a SELECT: "id, base, keep". To be released if true, and not to be moved. false: the table is not packed, has no such
- * columns, or they cannot be read: SQLite then says why. */
-bool packedread_open(struct packedread *r, struct sqlite3 *db, const char *table, const char *columns);
+/* `columns` as in a SELECT: "id, base, keep". To be released if true, and not to be moved. false:
+ * the table is not packed, has no such columns, or they cannot be read: SQLite then says why. */
+bool packedread_open(struct packedread *r, struct sqlite3 *db, const char *table,
+		     const char *columns);
 /* Decodes those columns of a block: r->c. As packedtable_column. */
 int packedread_block(struct packedread *r, size_t block);
 /* Both, of a table in one block: of the dictionary. */
-bool packedread_open_whole(struct packedread *r, struct sqlite3 *db, const char *table, const char *columns);
+bool packedread_open_whole(struct packedread *r, struct sqlite3 *db, const char *table,
+			   const char *columns);
 void packedread_release(struct packedread *r);
-int64_t packedread_number(const struct packedread *r, int col, size_t row);   /* of the block's; 0 of texts */
-const char *packedread_text(const struct packedread *r, int col, size_t row); /* "" of numbers; good until it is released */
+int64_t packedread_number(const struct packedread *r, int col,
+			  size_t row); /* of the block's; 0 of texts */
+const char *packedread_text(const struct packedread *r, int col,
+			    size_t row); /* "" of numbers; good until it is released */
 
 #endif

@@ -8,9 +8,11 @@ int sample_scan_begin(struct sample_scan *s, struct packedtable *t, int64_t firs
 {
 	if (t->n != 3 || !t->is_number[0] || !t->is_number[1] || !t->is_number[2])
 		return -EBADMSG;
-	if (t->range && (t->range[0].first <= -SAMPLE_TS_MAX || t->range[t->n_blocks - 1].last >= SAMPLE_TS_MAX))
+	if (t->range && (t->range[0].first <= -SAMPLE_TS_MAX ||
+			 t->range[t->n_blocks - 1].last >= SAMPLE_TS_MAX))
 		return -EBADMSG;
-	*s = (struct sample_scan){.t = t, .first = first, .last = last, .block = packedtable_block_of(t, first)};
+	*s = (struct sample_scan){
+		.t = t, .first = first, .last = last, .block = packedtable_block_of(t, first)};
 	return 0;
 }
 
@@ -44,8 +46,10 @@ static size_t take(struct sample_scan *s, struct sample_row *rows, size_t max)
 	for (; s->at < s->n && n < max; s->at++) {
 		int64_t series = s->series[s->at];
 
-		if (s->ts[s->at] >= s->first && s->ts[s->at] <= s->last && series > 0 && series <= UINT32_MAX && s->count[s->at] > 0)
-			rows[n++] = (struct sample_row){s->ts[s->at], (uint64_t)s->count[s->at], (uint32_t)series};
+		if (s->ts[s->at] >= s->first && s->ts[s->at] <= s->last && series > 0 &&
+		    series <= UINT32_MAX && s->count[s->at] > 0)
+			rows[n++] = (struct sample_row){s->ts[s->at], (uint64_t)s->count[s->at],
+							(uint32_t)series};
 	}
 	return n;
 }

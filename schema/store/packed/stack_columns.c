@@ -10,7 +10,8 @@
 #define LENGTH_MAX  10
 enum part { UP, MORE, FRAMES, PARTS };
 
-/* The stack at hand, by depth from 1 on: its frames, and which stack is the base of what goes on from there. */
+/* The stack at hand, by depth from 1 on: its frames, and which stack is the base of what goes on
+ * from there. */
 struct path {
 	uint32_t *frame, *owner;
 	size_t depth, cap;
@@ -114,12 +115,14 @@ static int put_stack(struct encoding *e, const struct stackcolumns *c, size_t i)
 
 	if (rc)
 		return rc;
-	if (keep < 0 || (uint64_t)keep > p->depth || c->base.numbers[i] != (keep ? p->owner[keep] : 0) || leaf < 0 || leaf > UINT32_MAX)
+	if (keep < 0 || (uint64_t)keep > p->depth ||
+	    c->base.numbers[i] != (keep ? p->owner[keep] : 0) || leaf < 0 || leaf > UINT32_MAX)
 		return -EINVAL;
 	rc = put(e, UP, (int64_t)p->depth - keep);
 	p->depth = (size_t)keep;
 	while (!rc && *tail)
-		rc = column_list_next(&tail, &frame) ? put_frame(e, frame, (uint32_t)i + 1) : -EINVAL;
+		rc = column_list_next(&tail, &frame) ? put_frame(e, frame, (uint32_t)i + 1) :
+						       -EINVAL;
 	if (!rc)
 		rc = put_frame(e, (uint32_t)leaf, (uint32_t)i + 1);
 	return rc ? rc : put(e, MORE, (int64_t)(e->part[FRAMES].n - before - 1));
@@ -141,7 +144,8 @@ static int put_parts(const struct encoding *e, uint8_t **out, size_t *len)
 		rc = rc ? rc : grown ? 0 : -ENOMEM;
 		if (!rc) {
 			bytes = grown;
-			for (size_t v = size; (bytes[n++] = (uint8_t)(v & 0x7f) | (v > 0x7f ? 0x80 : 0)) & 0x80;)
+			for (size_t v = size;
+			     (bytes[n++] = (uint8_t)(v & 0x7f) | (v > 0x7f ? 0x80 : 0)) & 0x80;)
 				v >>= 7;
 			memcpy(bytes + n, data, size);
 			n += size;
@@ -161,8 +165,8 @@ int stack_columns_encode(const struct stackcolumns *c, uint8_t **out, size_t *le
 	size_t n = c->base.n;
 	int rc = path_init(&e.path);
 
-	if (!rc && (!n || n >= UINT32_MAX || c->keep.n != n || c->leaf.n != n || c->tail.n != n || !c->base.numbers || !c->keep.numbers ||
-		    !c->leaf.numbers || !c->tail.text))
+	if (!rc && (!n || n >= UINT32_MAX || c->keep.n != n || c->leaf.n != n || c->tail.n != n ||
+		    !c->base.numbers || !c->keep.numbers || !c->leaf.numbers || !c->tail.text))
 		rc = -EINVAL;
 	for (size_t i = 0; !rc && i < n; i++)
 		rc = put_stack(&e, c, i);

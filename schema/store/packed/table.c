@@ -9,7 +9,8 @@ struct packedtable_block {
 	struct packedtable *t;
 	size_t number;
 	struct packedcolumns columns;
-	bool known[PACKEDCOLUMNS_MAX]; /* decoded, and what the table declares: one that another column points to may be neither */
+	bool known[PACKEDCOLUMNS_MAX]; /* decoded, and what the table declares: one that another
+					  column points to may be neither */
 };
 
 int packedtable_open(struct packedtable *t)
@@ -74,7 +75,8 @@ static struct packedtable_block *block_of(struct packedtable *t, size_t number)
 		return NULL;
 	b->t = t;
 	b->number = number;
-	b->columns = (struct packedcolumns){.n_rows = packedtable_rows_of(t, number), .n = t->n, .fetch = fetch, .ctx = b};
+	b->columns = (struct packedcolumns){
+		.n_rows = packedtable_rows_of(t, number), .n = t->n, .fetch = fetch, .ctx = b};
 	t->block[number] = b;
 	return b;
 }
@@ -91,7 +93,9 @@ int packedtable_column(struct packedtable *t, int i, size_t block, const struct 
 		rc = packedcolumns_need_as(&b->columns, i, t->is_number[i]);
 		if (rc)
 			return rc;
-		if (!i && t->range && (c->numbers[0] != t->range[block].first || c->numbers[c->n - 1] != t->range[block].last))
+		if (!i && t->range &&
+		    (c->numbers[0] != t->range[block].first ||
+		     c->numbers[c->n - 1] != t->range[block].last))
 			return -EBADMSG;
 		b->known[i] = true;
 	}

@@ -16,9 +16,12 @@ static bool is_gauge(enum store_kind kind)
 	return k && k->class == STORE_GAUGE;
 }
 
-int amount_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q, struct err *e)
+int amount_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q,
+		     struct err *e)
 {
-	int rc = row_scan_open(p, s, q, "SELECT series, n, ts, value, max, hist FROM amount WHERE ts BETWEEN ?1 AND ?2", e);
+	int rc = row_scan_open(
+		p, s, q,
+		"SELECT series, n, ts, value, max, hist FROM amount WHERE ts BETWEEN ?1 AND ?2", e);
 
 	if (!rc && is_gauge(q->kind))
 		sqlite3_bind_int64(p->st, 1, INT64_MIN);
@@ -34,7 +37,9 @@ static uint64_t rate_at(const struct store_segment *s, uint32_t run, uint32_t pr
 		size_t mid = low + (high - low) / 2;
 		const struct reading_rate *r = &s->rates[mid];
 
-		if (r->run != run ? r->run > run : r->process != process ? r->process > process : r->ts > ts)
+		if (r->run != run         ? r->run > run :
+		    r->process != process ? r->process > process :
+					    r->ts > ts)
 			high = mid;
 		else
 			low = mid + 1;
@@ -78,11 +83,15 @@ int amount_scan_next(struct row_scan *p, struct amount_seen *out)
 		sqlite3_int64 series = sqlite3_column_int64(p->st, 0);
 		int64_t ts = sqlite3_column_int64(p->st, 2);
 
-		if (series <= 0 || (size_t)series >= p->s->n_series || !row_scan_takes(p, (uint32_t)series, ts))
+		if (series <= 0 || (size_t)series >= p->s->n_series ||
+		    !row_scan_takes(p, (uint32_t)series, ts))
 			continue;
 		*out = (struct amount_seen){
-			.series = (uint32_t)series, .ts = ts + p->s->t0, .n = number_at(p->st, 1),
-			.value = number_at(p->st, 3), .max = number_at(p->st, 4),
+			.series = (uint32_t)series,
+			.ts = ts + p->s->t0,
+			.n = number_at(p->st, 1),
+			.value = number_at(p->st, 3),
+			.max = number_at(p->st, 4),
 			.hist = (const char *)sqlite3_column_text(p->st, 5),
 		};
 		out->hist_len = out->hist ? (size_t)sqlite3_column_bytes(p->st, 5) : 0;
@@ -120,7 +129,8 @@ bool standing_take(struct standing *g, const struct row_scan *p, uint32_t series
 
 bool standing_has(const struct standing *g, const struct row_scan *p, uint32_t series)
 {
-	return g->round[series] && g->round[series] == g->process[row_scan_task(p, series)->process].round;
+	return g->round[series] &&
+	       g->round[series] == g->process[row_scan_task(p, series)->process].round;
 }
 
 /* --- which kinds there are --- */
@@ -130,14 +140,15 @@ uint32_t store_run_kinds(const struct store_segment *s, int64_t run)
 	uint32_t kinds = 0;
 
 	for (size_t i = 1; i < s->n_tasks; i++)
-		if ((!run || s->tasks[i].run == run) && store_kind_info((enum store_kind)s->tasks[i].kind))
+		if ((!run || s->tasks[i].run == run) &&
+		    store_kind_info((enum store_kind)s->tasks[i].kind))
 			kinds |= 1u << s->tasks[i].kind;
 	return kinds;
 }
 
 /* Walks until all of `possible` were met. */
-static int kinds_among(struct store_segment *s, const struct store_query *q, const char *sql, uint32_t possible,
-		       uint32_t *kinds, struct err *e)
+static int kinds_among(struct store_segment *s, const struct store_query *q, const char *sql,
+		       uint32_t possible, uint32_t *kinds, struct err *e)
 {
 	sqlite3_stmt *st = reading_prepare(s, sql, e);
 	uint32_t found = 0;
@@ -164,7 +175,8 @@ static int kinds_among(struct store_segment *s, const struct store_query *q, con
 }
 
 /* Samples are of one kind: is any of this run within the range? */
-static int sampled_in(struct store_segment *s, const struct store_query *q, uint32_t *kinds, struct err *e)
+static int sampled_in(struct store_segment *s, const struct store_query *q, uint32_t *kinds,
+		      struct err *e)
 {
 	int64_t first, last;
 	struct samples c;
@@ -183,7 +195,8 @@ static int sampled_in(struct store_segment *s, const struct store_query *q, uint
 	return samples_close(&c, rc, e);
 }
 
-int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run, uint32_t *kinds, struct err *e)
+int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run,
+		   uint32_t *kinds, struct err *e)
 {
 	const struct store_query q = {.from_ns = from_ns, .to_ns = to_ns, .run = run};
 	const uint32_t sampled = 1u << STORE_KIND_CPU;
@@ -197,7 +210,8 @@ int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int6
 	if (possible & sampled)
 		rc = sampled_in(s, &q, &found, e);
 	if (!rc)
-		rc = kinds_among(s, &q, "SELECT series FROM amount WHERE ts BETWEEN ?1 AND ?2", possible & ~sampled, &found, e);
+		rc = kinds_among(s, &q, "SELECT series FROM amount WHERE ts BETWEEN ?1 AND ?2",
+				 possible & ~sampled, &found, e);
 	if (!rc)
 		*kinds = found;
 	return rc;

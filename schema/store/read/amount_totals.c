@@ -17,11 +17,12 @@ struct amount_sum {
 
 struct summing {
 	struct row_scan scan;
-	struct amount_sum *sums; /* of those that have any, which are few of a file's; none is the first */
+	struct amount_sum
+		*sums; /* of those that have any, which are few of a file's; none is the first */
 	size_t n, cap;
-	uint32_t *place;         /* by series: its sum; 0: none */
+	uint32_t *place; /* by series: its sum; 0: none */
 	struct standing standing;
-	bool *here;          /* by process: has an amount within the range */
+	bool *here; /* by process: has an amount within the range */
 	int64_t first;
 	bool gauge, no_hist;
 };
@@ -62,7 +63,8 @@ static bool sum_counts(const struct summing *x, const struct amount_sum *sum)
 {
 	if (!sum->n && !sum->value)
 		return false;
-	return !x->gauge || (x->here[row_scan_task(&x->scan, sum->series)->process] && standing_has(&x->standing, &x->scan, sum->series));
+	return !x->gauge || (x->here[row_scan_task(&x->scan, sum->series)->process] &&
+			     standing_has(&x->standing, &x->scan, sum->series));
 }
 
 static int sum_order(const void *a, const void *b)
@@ -73,7 +75,8 @@ static int sum_order(const void *a, const void *b)
 }
 
 /* In order of series. No more is summed. */
-static int sums_tell(struct summing *x, int (*each)(void *ctx, const struct store_total *t), void *ctx)
+static int sums_tell(struct summing *x, int (*each)(void *ctx, const struct store_total *t),
+		     void *ctx)
 {
 	const struct store_segment *s = x->scan.s;
 	int rc = 0;
@@ -83,10 +86,20 @@ static int sums_tell(struct summing *x, int (*each)(void *ctx, const struct stor
 		const struct amount_sum *sum = &x->sums[i];
 		const struct reading_task *t = row_scan_task(&x->scan, sum->series);
 		struct store_total total = {
-			.series = sum->series, .run = t->run, .task = s->series_task[sum->series], .process = t->process, .stack = s->series_stack[sum->series],
-			.tid = t->tid, .label = s->series_label[sum->series], .thread = t->thread, .n = sum->n, .value = sum->value,
-			.whole_n = (uint64_t)llround(sum->whole_n), .whole_value = (uint64_t)llround(sum->whole_value),
-			.max = sum->max, .hist = sum->hist.n ? &sum->hist : NULL,
+			.series = sum->series,
+			.run = t->run,
+			.task = s->series_task[sum->series],
+			.process = t->process,
+			.stack = s->series_stack[sum->series],
+			.tid = t->tid,
+			.label = s->series_label[sum->series],
+			.thread = t->thread,
+			.n = sum->n,
+			.value = sum->value,
+			.whole_n = (uint64_t)llround(sum->whole_n),
+			.whole_value = (uint64_t)llround(sum->whole_value),
+			.max = sum->max,
+			.hist = sum->hist.n ? &sum->hist : NULL,
 		};
 
 		if (sum_counts(x, sum))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hosts: see the header. A temporary view goes before the file's table of its name, but not within the file's own views: so these are made
- * anew as temporary ones, too. (An archive's are always temporary.)
+ * hosts: see the header. A temporary view goes before the file's table of its name, but not within
+ * the file's own views: so these are made anew as temporary ones, too. (An archive's are always
+ * temporary.)
  */
 #include "schema/store/read/hosts.h"
 
@@ -32,7 +33,9 @@ char *hosts_of(sqlite3 *db)
 
 	if (!wanted)
 		return NULL;
-	if (sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key = 'host'", -1, &st, NULL) == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW)
+	if (sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key = 'host'", -1, &st, NULL) ==
+		    SQLITE_OK &&
+	    sqlite3_step(st) == SQLITE_ROW)
 		host = (const char *)sqlite3_column_text(st, 0);
 	copy = mem_strdup(host && *host ? host : "unknown");
 	sqlite3_finalize(st);
@@ -47,12 +50,18 @@ static int name_containers(sqlite3 *db, const char *host)
 	struct strbuf columns cleanup_strbuf = STRBUF_INIT;
 	sqlite3_stmt *st = NULL;
 	char *sql;
-	int rc = sqlite3_prepare_v2(db, "SELECT name FROM pragma_table_info('container', 'main') ORDER BY cid", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(
+		db, "SELECT name FROM pragma_table_info('container', 'main') ORDER BY cid", -1, &st,
+		NULL);
 
 	while (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(st, 0);
-		char *column = !strcmp(name, "name") ? sqlite3_mprintf("%Q || '/' || iif(name = '', substr(runtime_id, 1, 12), name) AS name", host) :
-						       sqlite3_mprintf("\"%w\"", name);
+		char *column =
+			!strcmp(name, "name") ?
+				sqlite3_mprintf(
+					"%Q || '/' || iif(name = '', substr(runtime_id, 1, 12), name) AS name",
+					host) :
+				sqlite3_mprintf("\"%w\"", name);
 
 		strbuf_addf(&columns, "%s%s", columns.len ? ", " : "", column ? column : "");
 		sqlite3_free(column);
@@ -60,7 +69,8 @@ static int name_containers(sqlite3 *db, const char *host)
 	sqlite3_finalize(st);
 	if (rc != SQLITE_OK || !columns.len)
 		return rc;
-	sql = sqlite3_mprintf("CREATE TEMP VIEW container AS SELECT %s FROM main.container", strbuf_str(&columns));
+	sql = sqlite3_mprintf("CREATE TEMP VIEW container AS SELECT %s FROM main.container",
+			      strbuf_str(&columns));
 	rc = sql ? sqlite3_exec(db, sql, NULL, NULL, NULL) : SQLITE_NOMEM;
 	sqlite3_free(sql);
 	return rc;
@@ -69,7 +79,8 @@ static int name_containers(sqlite3 *db, const char *host)
 static int make_views(sqlite3 *db)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(db, "SELECT sql FROM main.sqlite_master WHERE type = 'view'", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(db, "SELECT sql FROM main.sqlite_master WHERE type = 'view'",
+				    -1, &st, NULL);
 
 	if (rc != SQLITE_OK)
 		return rc;

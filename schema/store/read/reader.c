@@ -33,8 +33,8 @@ int reading_finish(struct store_segment *s, sqlite3_stmt *st, int rc, struct err
 
 /* --- one segment --- */
 
-/* Its version; -EPROTO: of a schema that is not read; -ENODATA: nothing in it (its writer was killed before it began); -EBADMSG: another
- * program's. */
+/* Its version; -EPROTO: of a schema that is not read; -ENODATA: nothing in it (its writer was
+ * killed before it began); -EBADMSG: another program's. */
 static int check_version(const char *path, sqlite3 *db, struct err *e)
 {
 	int v = migrate_version(db), rc;
@@ -42,12 +42,14 @@ static int check_version(const char *path, sqlite3 *db, struct err *e)
 	if (v < 0)
 		return readonly_refused(path, db, -v, e);
 	if (!v && sql_number(db, "SELECT count(*) FROM sqlite_master", 0)) {
-		err_set(e, -EBADMSG, EXIT_STORE, "%s is not a segment of a store: it has no tables of sonde's", path);
+		err_set(e, -EBADMSG, EXIT_STORE,
+			"%s is not a segment of a store: it has no tables of sonde's", path);
 		err_fix(e, "move the file elsewhere");
 		return -EBADMSG;
 	}
 	if (!v) {
-		err_set(e, -ENODATA, EXIT_STORE, "%s is not a segment of a store: it has no tables", path);
+		err_set(e, -ENODATA, EXIT_STORE, "%s is not a segment of a store: it has no tables",
+			path);
 		return -ENODATA;
 	}
 	rc = migrate_check(path, v, e);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader: asking the store. Read-only, from any number of programs, while it is written, after a clean end and
- * after a kill -9, by a member of the store's group without root.
+ * reader: asking the store. Read-only, from any number of programs, while it is written, after a
+ * clean end and after a kill -9, by a member of the store's group without root.
  *
- * A store is a folder of segments; each is opened on its own and has its own ids. Whoever asks over several segments
- * merges by content (names), not by id.
+ * A store is a folder of segments; each is opened on its own and has its own ids. Whoever asks over
+ * several segments merges by content (names), not by id.
  */
 #ifndef SONDE_STORE_READ_READER_H
 #define SONDE_STORE_READ_READER_H
@@ -25,153 +25,177 @@ struct sqlite3;
 struct store_segment;
 struct store_segment_info {
 	char path[512];
-	int64_t from_ns, to_ns; /* UTC: what its samples span; both 0 if it holds none */
-	uint64_t bytes;         /* db + wal */
-	int schema;             /* the version of its tables and views */
-	char host[65];          /* whose it is, where names are told apart by hosts; else "" */
+	int64_t from_ns, to_ns;     /* UTC: what its samples span; both 0 if it holds none */
+	uint64_t bytes;             /* db + wal */
+	int schema;                 /* the version of its tables and views */
+	char host[65];              /* whose it is, where names are told apart by hosts; else "" */
 	struct store_segment *open; /* of store_segments_open, else NULL */
 };
-/* All segments whose samples touch [from_ns, to_ns), oldest first; (0, INT64_MAX) for all. `dir` may be a folder or
- * one .db file. The array is the caller's (free). -ENOENT with EXIT_STORE and a fix if there is no store. */
-int store_segments(const char *dir, int64_t from_ns, int64_t to_ns, struct store_segment_info **out, size_t *n,
-		   struct err *e);
+/* All segments whose samples touch [from_ns, to_ns), oldest first; (0, INT64_MAX) for all. `dir`
+ * may be a folder or one .db file. The array is the caller's (free). -ENOENT with EXIT_STORE and a
+ * fix if there is no store. */
+int store_segments(const char *dir, int64_t from_ns, int64_t to_ns, struct store_segment_info **out,
+		   size_t *n, struct err *e);
 
-/* The same, the first `keep` of them open: to open a file takes longer than to ask for a few rows. */
-int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
-			struct err *e);
-void store_segments_close(struct store_segment_info *info, size_t n); /* closes those that are open, and frees */
+/* The same, the first `keep` of them open: to open a file takes longer than to ask for a few rows.
+ */
+int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep,
+			struct store_segment_info **out, size_t *n, struct err *e);
+void store_segments_close(struct store_segment_info *info,
+			  size_t n); /* closes those that are open, and frees */
 
 /* Opens read-only, checks the schema version (newer: EXIT_STORE). */
 int store_segment_open(const char *path, struct store_segment **out, struct err *e);
 void store_segment_close(struct store_segment *s);
 struct sqlite3 *store_segment_db(struct store_segment *s); /* borrowed */
-/* The same for who asks tables only: an archive's views are not made, which takes longer than to open it. */
+/* The same for who asks tables only: an archive's views are not made, which takes longer than to
+ * open it. */
 struct sqlite3 *store_segment_tables(struct store_segment *s);
 /* The version of its tables and views. */
 int store_segment_schema(const struct store_segment *s);
 /* Are its tables columns (archive.h)? */
 bool store_segment_archived(const struct store_segment *s);
 
-/* Of a copy that nobody else has open, for writing: the tables of an archive become rows; of a plain one nothing is done. SQLite's code. */
+/* Of a copy that nobody else has open, for writing: the tables of an archive become rows; of a
+ * plain one nothing is done. SQLite's code. */
 int store_copy_plain(struct sqlite3 *copy);
 
-/* The dictionary, whole, as dense arrays indexed by id (index 0 unused). Loaded at the first call, owned by the
- * segment, strings borrowed. */
+/* The dictionary, whole, as dense arrays indexed by id (index 0 unused). Loaded at the first call,
+ * owned by the segment, strings borrowed. */
 struct store_process_row {
 	uint32_t pid, ppid, uid, exec_id;
 	int64_t start_ns;
-	const char *comm, *exe, *args, *cgroup, *unit;     /* never NULL */
+	const char *comm, *exe, *args, *cgroup, *unit;                    /* never NULL */
 	const char *container, *container_id, *container_image, *runtime; /* "" if none */
-	const char *project, *service;                     /* of compose, "" if none */
-	int64_t end_ns;         /* 0: not known to have ended */
+	const char *project, *service; /* of compose, "" if none */
+	int64_t end_ns;                /* 0: not known to have ended */
 	enum store_end_how how;
 	uint32_t status;
 	const char *lang, *lang_runtime; /* "go", "go1.22.1"; "" if not known */
 	bool self, present;
 };
 struct store_frame_row {
-	uint32_t function;      /* 0: none */
+	uint32_t function; /* 0: none */
 	uint32_t image;
 	uint64_t offset;
 	uint32_t line;
 	uint32_t outer;         /* the frame that it was inlined into, 0: none */
 	uint32_t function_line; /* first line of the function, 0: not known */
 	bool inlined;
-	bool folded;            /* a leaf: offset is that of its function's first byte */
-	const char *name;       /* function name, or "module+0x1a2b": never NULL, never "" */
-	const char *file;       /* "" if not known */
+	bool folded;      /* a leaf: offset is that of its function's first byte */
+	const char *name; /* function name, or "module+0x1a2b": never NULL, never "" */
+	const char *file; /* "" if not known */
 };
 struct store_image_row {
 	const char *name, *path, *build_id;
-	const char *interpreter; /* of a script (kind from STORE_IMAGE_SCRIPT on): path of the file that runs it; else "" */
+	const char *interpreter; /* of a script (kind from STORE_IMAGE_SCRIPT on): path of the file
+				    that runs it; else "" */
 	enum store_image_kind kind;
 };
 struct store_run_row {
 	const char *family, *options;
 	enum store_scope scope;
 	uint32_t bucket_s, cpus;
-	uint64_t period_ns;     /* the latest */
+	uint64_t period_ns; /* the latest */
 	int64_t from_ns, to_ns;
 	bool present;
 };
 struct store_dict {
-	const struct store_process_row *processes; size_t n_processes;
-	const struct store_image_row *images;      size_t n_images;
-	const struct store_frame_row *frames;      size_t n_frames;
-	const struct store_run_row *runs;          size_t n_runs;
+	const struct store_process_row *processes;
+	size_t n_processes;
+	const struct store_image_row *images;
+	size_t n_images;
+	const struct store_frame_row *frames;
+	size_t n_frames;
+	const struct store_run_row *runs;
+	size_t n_runs;
 	size_t n_series, n_tasks;
-	/* Stack i = its parent's frames, then frame[i] (root first), inlined functions as frames behind the one they were
-	 * inlined into. Parents have smaller ids than children. */
-	const uint32_t *stack_parent, *stack_frame; size_t n_stacks;
+	/* Stack i = its parent's frames, then frame[i] (root first), inlined functions as frames
+	 * behind the one they were inlined into. Parents have smaller ids than children. */
+	const uint32_t *stack_parent, *stack_frame;
+	size_t n_stacks;
 };
 int store_segment_dict(struct store_segment *s, const struct store_dict **out, struct err *e);
-/* Before its dictionary is there: it is to have only what rows of kinds of value between the two refer to, so that it takes as much time and memory as these are,
- * not as the segment is. All else is missing in it, as rows of a damaged file are: for who asks about that range alone, by store_totals and store_kinds_in.
- * Archives are read whole. */
+/* Before its dictionary is there: it is to have only what rows of kinds of value between the two
+ * refer to, so that it takes as much time and memory as these are, not as the segment is. All else
+ * is missing in it, as rows of a damaged file are: for who asks about that range alone, by
+ * store_totals and store_kinds_in. Archives are read whole. */
 void store_segment_narrow(struct store_segment *s, int64_t from_ns, int64_t to_ns);
-/* The dictionary of `of`, which is loaded and outlives `s`, is that of `s` too: another connection to the same archive, so
- * that two threads can read its rows. -EAGAIN: it was made anew between the two, or is no archive. */
+/* The dictionary of `of`, which is loaded and outlives `s`, is that of `s` too: another connection
+ * to the same archive, so that two threads can read its rows. -EAGAIN: it was made anew between the
+ * two, or is no archive. */
 int store_segment_share(struct store_segment *s, const struct store_segment *of);
 
 struct idmap;
 struct store_query {
 	int64_t from_ns, to_ns; /* half-open; buckets are taken whole if they begin inside */
 	enum store_kind kind;
-	int64_t whole_from_ns, whole_to_ns; /* the range that this one is a part of, as the choice sees it; both 0: this one */
-	int64_t run;            /* only this run, 0: choose per process and bucket as below */
-	bool count;             /* store_timeline: tell n, not value */
-	bool no_hist;           /* store_totals: without histograms, which take time and memory */
+	int64_t whole_from_ns, whole_to_ns; /* the range that this one is a part of, as the choice
+					       sees it; both 0: this one */
+	int64_t run;  /* only this run, 0: choose per process and bucket as below */
+	bool count;   /* store_timeline: tell n, not value */
+	bool no_hist; /* store_totals: without histograms, which take time and memory */
 	/* NULL: all. Called once a thread and run. */
-	bool (*want)(void *ctx, const struct store_process_row *p, const char *thread, uint32_t tid);
+	bool (*want)(void *ctx, const struct store_process_row *p, const char *thread,
+		     uint32_t tid);
 	void *ctx;
-	/* store_totals tells the range in so many parts, one after the other: part i ends with (before) part_to_ns[i]; in order of
-	 * time. What begins behind the last one is of the last one. 0: in one. */
+	/* store_totals tells the range in so many parts, one after the other: part i ends with
+	 * (before) part_to_ns[i]; in order of time. What begins behind the last one is of the last
+	 * one. 0: in one. */
 	const int64_t *part_to_ns;
 	size_t n_parts;
-	/* store_totals tells only what was counted of threads while they served these requests: store_tag_key is a key of it. NULL: all. Waits
-	 * whose stack was taken count for themselves alone. */
+	/* store_totals tells only what was counted of threads while they served these requests:
+	 * store_tag_key is a key of it. NULL: all. Waits whose stack was taken count for themselves
+	 * alone. */
 	const struct idmap *tags;
 };
 /* Of a request that a process served. */
 uint64_t store_tag_key(uint64_t tag, uint32_t pid);
-struct store_total {            /* one series, summed over the range, or the part */
+struct store_total { /* one series, summed over the range, or the part */
 	uint32_t part;
-	uint32_t series, task;  /* < store_dict.n_series, n_tasks; a task is whose it is (run, process, kind, thread) */
+	uint32_t series, task; /* < store_dict.n_series, n_tasks; a task is whose it is (run,
+				  process, kind, thread) */
 	uint32_t run, process, stack, tid;
-	uint32_t label;         /* store_series_labelled */
-	const char *thread;     /* borrowed for the call */
-	uint64_t n;             /* samples, events, objects */
-	uint64_t value;         /* ns, bytes; cpu: n x the period in force then */
-	/* The same as they are without the sampling by size (store_rate): n / (1 - exp(-size / rate)), size being the label,
-	 * or value / n where there is none. Equal to n and value where nothing was sampled so. */
+	uint32_t label;     /* store_series_labelled */
+	const char *thread; /* borrowed for the call */
+	uint64_t n;         /* samples, events, objects */
+	uint64_t value;     /* ns, bytes; cpu: n x the period in force then */
+	/* The same as they are without the sampling by size (store_rate): n / (1 - exp(-size /
+	 * rate)), size being the label, or value / n where there is none. Equal to n and value
+	 * where nothing was sampled so. */
 	uint64_t whole_n, whole_value;
-	uint64_t max;           /* 0: not known */
+	uint64_t max;            /* 0: not known */
 	const struct hist *hist; /* store/model/hist.h, NULL: not known; borrowed for the call */
 };
-/* Where several runs covered the same process at the same time, each (process, bucket) comes from one run: the finest
- * (smallest bucket, then smallest period, then oldest id) that covered that process for the whole of the coarser
- * run's bucket; a coarse bucket that a finer run covers only in part comes from the coarse one; a range that lies
- * wholly inside one finer run takes that run. Nothing is counted twice. Runs of other families change nothing.
+/* Where several runs covered the same process at the same time, each (process, bucket) comes from
+ * one run: the finest (smallest bucket, then smallest period, then oldest id) that covered that
+ * process for the whole of the coarser run's bucket; a coarse bucket that a finer run covers only
+ * in part comes from the coarse one; a range that lies wholly inside one finer run takes that run.
+ * Nothing is counted twice. Runs of other families change nothing.
  *
- * Counters and durations are summed over the range; max is the largest, hist the sum. Of a gauge it is how it stands at
- * the end of the range: the latest amount of each series before `to`, of those processes that have an amount within the
- * range; of a process that ended, how it last stood. All come from the run of the process's latest amount. Who asks
- * several segments takes each process from the latest one that tells of it. */
+ * Counters and durations are summed over the range; max is the largest, hist the sum. Of a gauge it
+ * is how it stands at the end of the range: the latest amount of each series before `to`, of those
+ * processes that have an amount within the range; of a process that ended, how it last stood. All
+ * come from the run of the process's latest amount. Who asks several segments takes each process
+ * from the latest one that tells of it. */
 int store_totals(struct store_segment *s, const struct store_query *q,
 		 int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e);
 
-/* value by step after the same choice, for strips and sparklines: called in order of time. Of a gauge: how the process
- * stands at the end of each step in which something of it was told. Values whole, as in store_total. */
+/* value by step after the same choice, for strips and sparklines: called in order of time. Of a
+ * gauge: how the process stands at the end of each step in which something of it was told. Values
+ * whole, as in store_total. */
 int store_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s,
-		   int (*each)(void *ctx, int64_t from_ns, uint32_t process, uint64_t value), void *ctx,
-		   struct err *e);
+		   int (*each)(void *ctx, int64_t from_ns, uint32_t process, uint64_t value),
+		   void *ctx, struct err *e);
 
 /* Which kinds have something in [from, to): bit 1 << kind. `run` 0: any. */
-int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run, uint32_t *kinds, struct err *e);
-/* Which kinds a run (0: any) has in this segment, at any time: bit 1 << kind. After store_segment_dict. */
-uint32_t store_run_kinds(const struct store_segment *s, int64_t run);
-/* The rate (store_rate) that a process was last read with up to `to_ns`; 0: none, or not known. After
+int store_kinds_in(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run,
+		   uint32_t *kinds, struct err *e);
+/* Which kinds a run (0: any) has in this segment, at any time: bit 1 << kind. After
  * store_segment_dict. */
+uint32_t store_run_kinds(const struct store_segment *s, int64_t run);
+/* The rate (store_rate) that a process was last read with up to `to_ns`; 0: none, or not known.
+ * After store_segment_dict. */
 uint64_t store_rate_at(struct store_segment *s, uint32_t run, uint32_t process, int64_t to_ns);
 
 /* How the user stacks of a range end, by whole minutes that touch it. `run` 0: all. */
@@ -181,22 +205,30 @@ struct store_ending_row {
 	const char *module;     /* where it was cut short, "" */
 	const char *reason;     /* in words */
 	bool complete;
-	bool gone;              /* there was no stack any more */
+	bool gone; /* there was no stack any more */
 	uint64_t n;
 };
 int store_endings(struct store_segment *s, int64_t from_ns, int64_t to_ns, int64_t run,
-		  int (*each)(void *ctx, const struct store_ending_row *r), void *ctx, struct err *e);
+		  int (*each)(void *ctx, const struct store_ending_row *r), void *ctx,
+		  struct err *e);
 
-/* What sonde itself took, added to *sum: all runs of the segment, in the buckets of a time (0, INT64_MAX: all); what it is stands at
- * store_cost (writer.h). Of one recording, by the token of its runs: over all its time, from the sums that the file keeps. */
+/* What sonde itself took, added to *sum: all runs of the segment, in the buckets of a time (0,
+ * INT64_MAX: all); what it is stands at store_cost (writer.h). Of one recording, by the token of
+ * its runs: over all its time, from the sums that the file keeps. */
 struct store_own_cost {
-	uint64_t cpu_ns;        /* while it recorded */
-	uint64_t edges_ns;      /* to start and to end */
+	uint64_t cpu_ns;   /* while it recorded */
+	uint64_t edges_ns; /* to start and to end */
 };
-int store_own_cost(struct store_segment *s, int64_t from_ns, int64_t to_ns, struct store_own_cost *sum, struct err *e);
-int store_own_cost_of(struct store_segment *s, int64_t token, struct store_own_cost *sum, struct err *e);
+int store_own_cost(struct store_segment *s, int64_t from_ns, int64_t to_ns,
+		   struct store_own_cost *sum, struct err *e);
+int store_own_cost_of(struct store_segment *s, int64_t token, struct store_own_cost *sum,
+		      struct err *e);
 
-struct store_loss_row { int64_t run; const char *reason; uint64_t n; };
+struct store_loss_row {
+	int64_t run;
+	const char *reason;
+	uint64_t n;
+};
 int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 		 int (*each)(void *ctx, const struct store_loss_row *l), void *ctx, struct err *e);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reading: what the files behind store/read/reader.h share: one segment open for reading. Not for other rooms. */
+/* reading: what the files behind store/read/reader.h share: one segment open for reading. Not for
+ * other rooms. */
 #ifndef SONDE_STORE_READ_READING_H
 #define SONDE_STORE_READ_READING_H
 
@@ -17,22 +18,22 @@ struct reading_task {
 
 struct reading_rate {
 	uint32_t run, process;
-	int64_t ts;           /* seconds since 1970 */
+	int64_t ts; /* seconds since 1970 */
 	uint64_t bytes;
 };
 
 struct store_segment {
 	struct sqlite3 *db;
 	char *path;
-	char *host;           /* in a question over several hosts (hosts.h); else NULL */
+	char *host; /* in a question over several hosts (hosts.h); else NULL */
 	int64_t t0;
-	int schema;           /* the version of its tables and views */
-	bool archived;        /* its tables are columns; see samples.h */
-	bool has_views;       /* an archive's have been made: reading_views */
-	bool snapshot;        /* a read transaction is open: what is read belongs together */
+	int schema;     /* the version of its tables and views */
+	bool archived;  /* its tables are columns; see samples.h */
+	bool has_views; /* an archive's have been made: reading_views */
+	bool snapshot;  /* a read transaction is open: what is read belongs together */
 	bool loaded;
 	int64_t narrow_from_ns, narrow_to_ns; /* store_segment_narrow; 0: all of it */
-	bool borrows;         /* its dictionary is another one's: store_segment_share */
+	bool borrows; /* its dictionary is another one's: store_segment_share */
 	struct store_dict dict;
 	struct strings *strings;
 	/* arrays by id; those in `dict` point to these */
@@ -42,7 +43,7 @@ struct store_segment {
 	struct store_run_row *runs;
 	struct choice_run *choice_runs;
 	struct choice_period *periods; /* of all runs, by run and time */
-	struct stacktree tree; /* inlined frames among the others */
+	struct stacktree tree;         /* inlined frames among the others */
 	struct reading_task *tasks;
 	size_t n_tasks;
 	uint32_t *series_task, *series_stack, *series_label;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_totals: what was counted of threads while they served some requests (request_sample_row), summed by series. A file without such a
- * table was written before there was one.
+ * request_totals: what was counted of threads while they served some requests (request_sample_row),
+ * summed by series. A file without such a table was written before there was one.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -22,7 +22,7 @@ struct tagged {
 	struct row_scan scan;
 	struct tagged_sum *sums;
 	size_t n, cap;
-	struct idmap at;   /* part, series -> place in sums */
+	struct idmap at; /* part, series -> place in sums */
 };
 
 uint64_t store_tag_key(uint64_t tag, uint32_t pid)
@@ -55,10 +55,12 @@ static void take(struct tagged *x)
 	bool fresh;
 	uint64_t *at;
 
-	if (series <= 0 || (uint64_t)series >= p->s->n_series || !row_scan_takes(p, (uint32_t)series, ts))
+	if (series <= 0 || (uint64_t)series >= p->s->n_series ||
+	    !row_scan_takes(p, (uint32_t)series, ts))
 		return;
 	pid = p->s->processes[row_scan_task(p, (uint32_t)series)->process].pid;
-	if (!idmap_get(p->q->tags, store_tag_key((uint64_t)sqlite3_column_int64(p->st, 4), pid), &(uint64_t){0}))
+	if (!idmap_get(p->q->tags, store_tag_key((uint64_t)sqlite3_column_int64(p->st, 4), pid),
+		       &(uint64_t){0}))
 		return;
 	part = part_of(x, ts);
 	at = idmap_ref(&x->at, (uint64_t)part << 32 | (uint32_t)series, &fresh);
@@ -80,7 +82,8 @@ static int by_part(const void *a, const void *b)
 	return (x->series > y->series) - (x->series < y->series);
 }
 
-static int tell(const struct tagged *x, int (*each)(void *ctx, const struct store_total *t), void *ctx)
+static int tell(const struct tagged *x, int (*each)(void *ctx, const struct store_total *t),
+		void *ctx)
 {
 	const struct store_segment *s = x->scan.s;
 	int told = 0;
@@ -88,26 +91,40 @@ static int tell(const struct tagged *x, int (*each)(void *ctx, const struct stor
 	for (size_t i = 0; i < x->n && !told; i++) {
 		const struct tagged_sum *sum = &x->sums[i];
 		const struct reading_task *t = row_scan_task(&x->scan, sum->series);
-		const struct store_total total = {
-			.part = sum->part, .series = sum->series, .run = t->run, .task = s->series_task[sum->series], .process = t->process,
-			.stack = s->series_stack[sum->series], .tid = t->tid, .thread = t->thread, .label = s->series_label[sum->series],
-			.n = sum->n, .value = sum->value, .whole_n = sum->n, .whole_value = sum->value};
+		const struct store_total total = {.part = sum->part,
+						  .series = sum->series,
+						  .run = t->run,
+						  .task = s->series_task[sum->series],
+						  .process = t->process,
+						  .stack = s->series_stack[sum->series],
+						  .tid = t->tid,
+						  .thread = t->thread,
+						  .label = s->series_label[sum->series],
+						  .n = sum->n,
+						  .value = sum->value,
+						  .whole_n = sum->n,
+						  .whole_value = sum->value};
 
 		told = each(ctx, &total);
 	}
 	return told;
 }
 
-int request_totals(struct store_segment *s, const struct store_query *q, int (*each)(void *ctx, const struct store_total *t), void *ctx,
-		  struct err *e)
+int request_totals(struct store_segment *s, const struct store_query *q,
+		   int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e)
 {
 	struct tagged x = {0};
 	int rc, told = 0;
 
 	rc = reading_views(s, NULL, e);
-	if (rc || !sql_number(s->db, "SELECT EXISTS (SELECT 1 FROM pragma_table_info('request_sample_row'))", 0))
+	if (rc ||
+	    !sql_number(s->db,
+			"SELECT EXISTS (SELECT 1 FROM pragma_table_info('request_sample_row'))", 0))
 		return rc;
-	rc = row_scan_open(&x.scan, s, q, "SELECT series, n, ts, value, tag FROM request_sample_row WHERE ts BETWEEN ?1 AND ?2", e);
+	rc = row_scan_open(
+		&x.scan, s, q,
+		"SELECT series, n, ts, value, tag FROM request_sample_row WHERE ts BETWEEN ?1 AND ?2",
+		e);
 	if (rc)
 		return rc;
 	while ((rc = sqlite3_step(x.scan.st)) == SQLITE_ROW)

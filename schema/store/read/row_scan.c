@@ -9,13 +9,18 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-void row_scan_range(const struct store_segment *s, const struct store_query *q, int64_t *first, int64_t *last)
+void row_scan_range(const struct store_segment *s, const struct store_query *q, int64_t *first,
+		    int64_t *last)
 {
-	*first = q->from_ns <= 0 ? INT64_MIN : (q->from_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0;
-	*last = q->to_ns > INT64_MAX - NSEC_PER_SEC ? INT64_MAX : (q->to_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0 - 1;
+	*first = q->from_ns <= 0 ? INT64_MIN :
+				   (q->from_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0;
+	*last = q->to_ns > INT64_MAX - NSEC_PER_SEC ?
+			INT64_MAX :
+			(q->to_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC - s->t0 - 1;
 }
 
-static int row_scan_init(struct row_scan *p, struct store_segment *s, const struct store_query *q, struct err *e)
+static int row_scan_init(struct row_scan *p, struct store_segment *s, const struct store_query *q,
+			 struct err *e)
 {
 	const struct store_dict *d;
 	int rc = store_segment_dict(s, &d, e);
@@ -42,7 +47,8 @@ void row_scan_release(struct row_scan *p)
 	free(p->by_task);
 }
 
-int row_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e)
+int row_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q,
+		  const char *sql, struct err *e)
 {
 	int64_t first, last;
 	int rc = row_scan_init(p, s, q, e);
@@ -60,8 +66,8 @@ int row_scan_open(struct row_scan *p, struct store_segment *s, const struct stor
 	return 0;
 }
 
-int row_scan_open_samples(struct row_scan *p, struct store_segment *s, const struct store_query *q, struct samples *c,
-		      struct err *e)
+int row_scan_open_samples(struct row_scan *p, struct store_segment *s, const struct store_query *q,
+			  struct samples *c, struct err *e)
 {
 	int64_t first, last;
 	int rc = row_scan_init(p, s, q, e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row_scan: one walk over the rows of a range, in the file's order, that knows which series are asked for and which run a
- * bucket is taken from (choice). Not for other rooms.
+ * row_scan: one walk over the rows of a range, in the file's order, that knows which series are
+ * asked for and which run a bucket is taken from (choice). Not for other rooms.
  */
 #ifndef SONDE_STORE_READ_ROW_SCAN_H
 #define SONDE_STORE_READ_ROW_SCAN_H
@@ -9,26 +9,30 @@
 #include "schema/store/read/reading.h"
 #include "schema/store/read/samples.h"
 
-/* What is to be done with a row of a series. PLAIN: count it; its run has one period, which can wait to the end. */
+/* What is to be done with a row of a series. PLAIN: count it; its run has one period, which can
+ * wait to the end. */
 enum { SERIES_NEW = 0, SERIES_OUT, SERIES_PLAIN, SERIES_PERIODS, SERIES_CHOSEN };
 
 struct row_scan {
 	struct store_segment *s;
 	const struct store_query *q;
 	struct choice choice;
-	uint8_t *state;     /* by series: is it wanted, and does each row need a decision */
-	uint8_t *by_task;   /* the same, of its task */
+	uint8_t *state;   /* by series: is it wanted, and does each row need a decision */
+	uint8_t *by_task; /* the same, of its task */
 	struct sqlite3_stmt *st;
 };
 
 /* Rows whose bucket begins inside [from, to): ts relative to t0. */
-void row_scan_range(const struct store_segment *s, const struct store_query *q, int64_t *first, int64_t *last);
+void row_scan_range(const struct store_segment *s, const struct store_query *q, int64_t *first,
+		    int64_t *last);
 /* `sql` gives (series, n, ts, ...) for ?1 <= ts <= ?2. */
-int row_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e);
+int row_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q,
+		  const char *sql, struct err *e);
 int row_scan_close(struct row_scan *p, int rc, struct err *e);
-/* The same over the samples of the range, which stand in `c`: end with row_scan_release and samples_close. */
-int row_scan_open_samples(struct row_scan *p, struct store_segment *s, const struct store_query *q, struct samples *c,
-		      struct err *e);
+/* The same over the samples of the range, which stand in `c`: end with row_scan_release and
+ * samples_close. */
+int row_scan_open_samples(struct row_scan *p, struct store_segment *s, const struct store_query *q,
+			  struct samples *c, struct err *e);
 void row_scan_release(struct row_scan *p);
 /* Is this row (a series that there is) to be counted? */
 bool row_scan_takes(struct row_scan *p, uint32_t series, int64_t ts);

@@ -5,7 +5,8 @@
 #include <errno.h>
 #include <sqlite3.h>
 
-int samples_open(struct samples *c, struct store_segment *s, int64_t first, int64_t last, struct err *e)
+int samples_open(struct samples *c, struct store_segment *s, int64_t first, int64_t last,
+		 struct err *e)
 {
 	c->s = s;
 	c->n = 0;
@@ -15,7 +16,8 @@ int samples_open(struct samples *c, struct store_segment *s, int64_t first, int6
 		c->ended = sample_scan_begin(&c->scan, &c->packed.t, first, last);
 		return c->ended ? samples_close(c, SQLITE_CORRUPT, e) : 0;
 	}
-	c->st = reading_prepare(s, "SELECT series, n, ts FROM sample WHERE ts BETWEEN ?1 AND ?2", e);
+	c->st = reading_prepare(s, "SELECT series, n, ts FROM sample WHERE ts BETWEEN ?1 AND ?2",
+				e);
 	if (!c->st)
 		return e && e->code ? e->code : -EIO;
 	sqlite3_bind_int64(c->st, 1, first);
@@ -32,10 +34,12 @@ static int next_rows(struct samples *c)
 			c->ended = rc;
 			break;
 		}
-		sqlite3_int64 series = sqlite3_column_int64(c->st, 0), n = sqlite3_column_int64(c->st, 1);
+		sqlite3_int64 series = sqlite3_column_int64(c->st, 0),
+			      n = sqlite3_column_int64(c->st, 1);
 
 		if (series > 0 && (size_t)series < c->s->n_series && n > 0)
-			c->rows[c->n++] = (struct sample_row){sqlite3_column_int64(c->st, 2), (uint64_t)n, (uint32_t)series};
+			c->rows[c->n++] = (struct sample_row){sqlite3_column_int64(c->st, 2),
+							      (uint64_t)n, (uint32_t)series};
 	}
 	return c->n ? SQLITE_ROW : c->ended;
 }
@@ -70,10 +74,14 @@ int samples_next(struct samples *c)
 static int say_damaged(const struct samples *c, struct err *e)
 {
 	if (c->ended == -ENOMEM)
-		return err_set(e, -ENOMEM, EXIT_STORE, "cannot read the store's segment %s: out of memory", c->s->path);
+		return err_set(e, -ENOMEM, EXIT_STORE,
+			       "cannot read the store's segment %s: out of memory", c->s->path);
 	if (c->ended == -ENOTSUP)
-		return err_set(e, -ENOTSUP, EXIT_STORE, "a newer sonde archived %s: it takes that one to read it", c->s->path);
-	err_set(e, -EBADMSG, EXIT_STORE, "cannot read the store's segment %s: a block of samples is damaged", c->s->path);
+		return err_set(e, -ENOTSUP, EXIT_STORE,
+			       "a newer sonde archived %s: it takes that one to read it",
+			       c->s->path);
+	err_set(e, -EBADMSG, EXIT_STORE,
+		"cannot read the store's segment %s: a block of samples is damaged", c->s->path);
 	err_fix(e, "it is damaged: sqlite3 FILE .recover may save a part");
 	return -EBADMSG;
 }

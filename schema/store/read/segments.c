@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segments: which files of a store hold something of a range. Each file is opened once, since to open one means to parse
- * its schema, which takes longer than all that is asked of it here.
+ * segments: which files of a store hold something of a range. Each file is opened once, since to
+ * open one means to parse its schema, which takes longer than all that is asked of it here.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -26,12 +26,12 @@
 struct looking {
 	const char *dir;
 	int64_t from_ns, to_ns;
-	size_t keep;               /* so many may stay open: of both threads, atomic */
+	size_t keep; /* so many may stay open: of both threads, atomic */
 };
 
 struct looked {
 	struct store_segment_info info;
-	int rc;                    /* 1: it is of interest, 0: it is not, or negative */
+	int rc; /* 1: it is of interest, 0: it is not, or negative */
 	struct err why;
 };
 
@@ -40,7 +40,7 @@ struct part {
 	struct looking *l;
 	char (*names)[SEGMENT_NAME_MAX];
 	size_t first, n_names;
-	struct looked *x;          /* by name */
+	struct looked *x; /* by name */
 };
 
 #define TS_MOST (1ll << 40) /* seconds since t0: no file of ours has more */
@@ -52,12 +52,15 @@ static int cannot_span(const struct store_segment *s, const char *why, struct er
 	return -EBADMSG;
 }
 
-/* What its samples, amounts, waits and facts span: 1; 0: it holds none; -EBADMSG: that cannot be read. */
-static int segment_span(const struct store_segment *s, struct store_segment_info *info, struct err *e)
+/* What its samples, amounts, waits and facts span: 1; 0: it holds none; -EBADMSG: that cannot be
+ * read. */
+static int segment_span(const struct store_segment *s, struct store_segment_info *info,
+			struct err *e)
 {
 	sqlite3 *db = s->db;
 	int64_t first, last;
-	int rc = s->archived && span_noted(db, &first, &last) ? SQLITE_OK : span_read(db, &first, &last);
+	int rc = s->archived && span_noted(db, &first, &last) ? SQLITE_OK :
+								span_read(db, &first, &last);
 	int64_t width = sql_number(db, "SELECT max(bucket_s) FROM run", 1);
 	int64_t run_to = sql_number(db, "SELECT max(to_ns) FROM run", 0);
 
@@ -80,7 +83,9 @@ static bool asks_all(const struct looking *l)
 }
 
 /* 1: it is wanted; 0: it is not; -EBADMSG. */
-static int span_wanted(const struct looking *l, const struct store_segment *s, struct store_segment_info *info, const struct span_cache_file *f, struct err *e)
+static int span_wanted(const struct looking *l, const struct store_segment *s,
+		       struct store_segment_info *info, const struct span_cache_file *f,
+		       struct err *e)
 {
 	int rc = segment_span(s, info, e);
 	const struct span_cache_span span = {rc ? info->from_ns : 1, rc ? info->to_ns : 0};
@@ -98,14 +103,16 @@ static bool span_elsewhere(const struct looking *l, const struct span_cache_file
 	struct span_cache_span span;
 
 	*known = span_cache_get(f, &span);
-	return *known && !asks_all(l) && (span.from_ns > span.to_ns || span.from_ns >= l->to_ns || span.to_ns <= l->from_ns);
+	return *known && !asks_all(l) &&
+	       (span.from_ns > span.to_ns || span.from_ns >= l->to_ns || span.to_ns <= l->from_ns);
 }
 
 static bool may_stay_open(struct looking *l)
 {
 	size_t left = __atomic_load_n(&l->keep, __ATOMIC_RELAXED);
 
-	while (left && !__atomic_compare_exchange_n(&l->keep, &left, left - 1, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	while (left && !__atomic_compare_exchange_n(&l->keep, &left, left - 1, false,
+						    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
 	return left;
 }
@@ -120,7 +127,8 @@ static void look_at(struct looking *l, const char *path, struct looked *x)
 	if (fixed && span_elsewhere(l, &f, &known))
 		return;
 	if (strlen(path) >= sizeof(x->info.path)) {
-		x->rc = err_set(&x->why, -ENAMETOOLONG, EXIT_STORE, "the store's path is too long: %s", path);
+		x->rc = err_set(&x->why, -ENAMETOOLONG, EXIT_STORE,
+				"the store's path is too long: %s", path);
 		return;
 	}
 	memcpy(x->info.path, path, strlen(path) + 1);
@@ -149,7 +157,8 @@ static int take_looked(struct looked *x, struct store_segment_info *info, size_t
 	}
 	if (x->rc < 0)
 		log_warn("%s; left out", x->why.what);
-	if (x->rc < 0 && x->rc != -ENOENT && x->rc != -EAGAIN) /* these may be there, or not, a moment later */
+	/* these may be there, or not, a moment later */
+	if (x->rc < 0 && x->rc != -ENOENT && x->rc != -EAGAIN)
 		unreadable_add(x->info.path);
 	if (x->rc > 0)
 		info[(*n)++] = x->info;
@@ -169,8 +178,8 @@ static void look_at_part(void *ctx)
 	}
 }
 
-static int look_at_all(struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_t n_names, struct store_segment_info *info, size_t *n,
-		       struct err *e)
+static int look_at_all(struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_t n_names,
+		       struct store_segment_info *info, size_t *n, struct err *e)
 {
 	cleanup_free struct looked *x = mem_array(n_names, sizeof(*x));
 	struct part p[2] = {
@@ -194,9 +203,10 @@ static int look_at_all(struct looking *l, char (*names)[SEGMENT_NAME_MAX], size_
 	return rc;
 }
 
-static int look_at_folder(struct looking *l, struct store_segment_info **info, size_t *n, struct err *e)
+static int look_at_folder(struct looking *l, struct store_segment_info **info, size_t *n,
+			  struct err *e)
 {
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	size_t n_names = 0;
 	int rc = folder_segments(l->dir, &names, &n_names);
 
@@ -208,7 +218,8 @@ static int look_at_folder(struct looking *l, struct store_segment_info **info, s
 	return rc;
 }
 
-static int look_at_file(struct looking *l, struct store_segment_info **info, size_t *n, struct err *e)
+static int look_at_file(struct looking *l, struct store_segment_info **info, size_t *n,
+			struct err *e)
 {
 	struct looked x;
 
@@ -224,8 +235,8 @@ static int look_at_file(struct looking *l, struct store_segment_info **info, siz
 	return 0;
 }
 
-static int one_store(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
-			struct err *e)
+static int one_store(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep,
+		     struct store_segment_info **out, size_t *n, struct err *e)
 {
 	struct looking l = {.dir = dir, .from_ns = from_ns, .to_ns = to_ns, .keep = keep};
 	struct store_segment_info *info = NULL;
@@ -250,11 +261,13 @@ static int by_begin(const void *a, const void *b)
 {
 	const struct store_segment_info *x = a, *y = b;
 
-	return x->from_ns != y->from_ns ? (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns) : strcmp(x->path, y->path);
+	return x->from_ns != y->from_ns ? (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns) :
+					  strcmp(x->path, y->path);
 }
 
 /* Of several that are named, files and folders, a damaged one costs itself only. */
-static int one_of_stores(const char *path, int64_t from_ns, int64_t to_ns, struct store_segment_info **part, size_t *n_part, struct err *e)
+static int one_of_stores(const char *path, int64_t from_ns, int64_t to_ns,
+			 struct store_segment_info **part, size_t *n_part, struct err *e)
 {
 	int rc;
 
@@ -273,8 +286,8 @@ static int one_of_stores(const char *path, int64_t from_ns, int64_t to_ns, struc
 	return 0;
 }
 
-int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep, struct store_segment_info **out, size_t *n,
-			struct err *e)
+int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t keep,
+			struct store_segment_info **out, size_t *n, struct err *e)
 {
 	struct store_segment_info *all = NULL, *part;
 	size_t n_all = 0, n_part;
@@ -282,8 +295,10 @@ int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t 
 
 	if (!strchr(dir, STORE_LIST))
 		return one_store(dir, from_ns, to_ns, keep, out, n, e);
-	for (const char *p = dir; !rc && p; p = strchr(p, STORE_LIST) ? strchr(p, STORE_LIST) + 1 : NULL) {
-		cleanup_free char *path = mem_strndup(p, strcspn(p, (const char[]){STORE_LIST, '\0'}));
+	for (const char *p = dir; !rc && p;
+	     p = strchr(p, STORE_LIST) ? strchr(p, STORE_LIST) + 1 : NULL) {
+		cleanup_free char *path =
+			mem_strndup(p, strcspn(p, (const char[]){STORE_LIST, '\0'}));
 
 		rc = one_of_stores(path, from_ns, to_ns, &part, &n_part, e);
 		if (rc)
@@ -305,7 +320,8 @@ int store_segments_open(const char *dir, int64_t from_ns, int64_t to_ns, size_t 
 	return 0;
 }
 
-int store_segments(const char *dir, int64_t from_ns, int64_t to_ns, struct store_segment_info **out, size_t *n, struct err *e)
+int store_segments(const char *dir, int64_t from_ns, int64_t to_ns, struct store_segment_info **out,
+		   size_t *n, struct err *e)
 {
 	return store_segments_open(dir, from_ns, to_ns, 0, out, n, e);
 }

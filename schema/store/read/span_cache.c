@@ -45,7 +45,8 @@ void span_cache_load(void)
 	struct stat st;
 
 	/* appended to: so it is nothing that this process has opened itself under that number */
-	if (known || !text || *text < '0' || *text > '9' || *end || fd < 3 || fd > 1023 || !is_appended((int)fd) || fstat((int)fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	if (known || !text || *text < '0' || *text > '9' || *end || fd < 3 || fd > 1023 ||
+	    !is_appended((int)fd) || fstat((int)fd, &st) < 0 || !S_ISREG(st.st_mode) ||
 	    st.st_size > (off_t)(SPAN_CACHE_MOST * sizeof(struct record)))
 		return;
 	known = mem_alloc((size_t)st.st_size + 1);
@@ -74,8 +75,11 @@ bool span_cache_of(const char *path, struct span_cache_file *f)
 	if (cache_fd < 0 || has_log(path) || stat(path, &st) < 0)
 		return false;
 	*f = (struct span_cache_file){
-		.dev = st.st_dev, .ino = st.st_ino, .size = (uint64_t)st.st_size,
-		.mtime_ns = st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec, .ctime_ns = st.st_ctim.tv_sec * NSEC_PER_SEC + st.st_ctim.tv_nsec,
+		.dev = st.st_dev,
+		.ino = st.st_ino,
+		.size = (uint64_t)st.st_size,
+		.mtime_ns = st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec,
+		.ctime_ns = st.st_ctim.tv_sec * NSEC_PER_SEC + st.st_ctim.tv_nsec,
 	};
 	return true;
 }
@@ -95,7 +99,8 @@ void span_cache_put(const struct span_cache_file *f, const struct span_cache_spa
 	struct record r = {.file = *f, .span = *span};
 	int64_t now_ns = clock_utc_ns();
 
-	if (cache_fd < 0 || n_known >= SPAN_CACHE_MOST / 2 || f->ctime_ns > now_ns - SPAN_CACHE_SETTLED_S * NSEC_PER_SEC)
+	if (cache_fd < 0 || n_known >= SPAN_CACHE_MOST / 2 ||
+	    f->ctime_ns > now_ns - SPAN_CACHE_SETTLED_S * NSEC_PER_SEC)
 		return;
 	r.sum = sum_of(&r);
 	if (write(cache_fd, &r, sizeof(r)) < 0)

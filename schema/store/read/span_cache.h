@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * span_cache: what finished segments span, remembered from one process to the next, so that a file that is not of the range is not opened: to parse its schema
- * takes longer than most questions. Whoever starts many (sonde-serve) hands them one file (a memfd) in $SONDE_SPANS, a descriptor's number; without it
- * nothing is remembered.
+ * span_cache: what finished segments span, remembered from one process to the next, so that a file
+ * that is not of the range is not opened: to parse its schema takes longer than most questions.
+ * Whoever starts many (sonde-serve) hands them one file (a memfd) in $SONDE_SPANS, a descriptor's
+ * number; without it nothing is remembered.
  *
- *  1. A record is of a file as it is: device, inode, size, times of change of data and of inode. Any write changes the last.
- *  2. Only a file without a log beside it (-wal, -journal) is looked up or remembered: all that it holds stands in itself.
- *  3. A file that was changed less than SPAN_CACHE_SETTLED_S ago is not remembered: another write may leave the same stamp.
- *  4. Records are appended in one write each, and have a sum: a torn or strange one is none. SPAN_CACHE_MOST of them at most.
+ *  1. A record is of a file as it is: device, inode, size, times of change of data and of inode.
+ * Any write changes the last.
+ *  2. Only a file without a log beside it (-wal, -journal) is looked up or remembered: all that it
+ * holds stands in itself.
+ *  3. A file that was changed less than SPAN_CACHE_SETTLED_S ago is not remembered: another write
+ * may leave the same stamp.
+ *  4. Records are appended in one write each, and have a sum: a torn or strange one is none.
+ * SPAN_CACHE_MOST of them at most.
  */
 #ifndef SONDE_STORE_READ_SPAN_CACHE_H
 #define SONDE_STORE_READ_SPAN_CACHE_H
@@ -16,15 +21,15 @@
 #include <stdint.h>
 
 #define SPAN_CACHE_SETTLED_S 2
-#define SPAN_CACHE_MOST 16384
+#define SPAN_CACHE_MOST      16384
 
-struct span_cache_file {      /* which file, as it is */
+struct span_cache_file { /* which file, as it is */
 	uint64_t dev, ino, size;
 	int64_t mtime_ns, ctime_ns;
 };
 
 struct span_cache_span {
-	int64_t from_ns, to_ns;  /* from_ns > to_ns: it holds nothing */
+	int64_t from_ns, to_ns; /* from_ns > to_ns: it holds nothing */
 };
 
 /* Once, before threads. */

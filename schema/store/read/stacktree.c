@@ -18,7 +18,7 @@ void stacktree_free(struct stacktree *t)
 
 struct loading {
 	struct stacktree t;
-	uint32_t *depth;      /* by node */
+	uint32_t *depth; /* by node */
 	size_t cap_stacks;
 };
 
@@ -105,8 +105,10 @@ static int load_packed(struct loading *l, const struct packedread *p)
 	int rc = SQLITE_OK;
 
 	for (size_t i = 0; i < p->t.n_rows && rc == SQLITE_OK; i++)
-		rc = load_next(l, &(struct stack_row){packedread_number(p, 0, i), packedread_number(p, 1, i), packedread_number(p, 2, i),
-						     packedread_number(p, 3, i), packedread_text(p, 4, i)});
+		rc = load_next(l, &(struct stack_row){
+					  packedread_number(p, 0, i), packedread_number(p, 1, i),
+					  packedread_number(p, 2, i), packedread_number(p, 3, i),
+					  packedread_text(p, 4, i)});
 	return rc == SQLITE_OK ? SQLITE_DONE : rc;
 }
 
@@ -116,8 +118,10 @@ static int load_rows(struct loading *l, sqlite3 *db)
 	int rc = sqlite3_prepare_v2(db, "SELECT " COLUMNS " FROM stack ORDER BY id", -1, &st, NULL);
 
 	while (rc == SQLITE_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
-		rc = load_next(l, &(struct stack_row){sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1), sqlite3_column_int64(st, 2),
-						     sqlite3_column_int64(st, 3), (const char *)sqlite3_column_text(st, 4)});
+		rc = load_next(l, &(struct stack_row){
+					  sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1),
+					  sqlite3_column_int64(st, 2), sqlite3_column_int64(st, 3),
+					  (const char *)sqlite3_column_text(st, 4)});
 	sqlite3_finalize(st);
 	return rc;
 }
@@ -155,8 +159,11 @@ static int marked_load(struct loading *l, sqlite3_stmt *st, const uint8_t *wante
 		sqlite3_bind_int64(st, 1, (int64_t)i);
 		rc = sqlite3_step(st);
 		if (rc == SQLITE_ROW)
-			rc = load_row(l, &(struct stack_row){sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1), sqlite3_column_int64(st, 2),
-							     sqlite3_column_int64(st, 3), (const char *)sqlite3_column_text(st, 4)});
+			rc = load_row(
+				l, &(struct stack_row){
+					   sqlite3_column_int64(st, 0), sqlite3_column_int64(st, 1),
+					   sqlite3_column_int64(st, 2), sqlite3_column_int64(st, 3),
+					   (const char *)sqlite3_column_text(st, 4)});
 		sqlite3_reset(st);
 	}
 	return rc;
@@ -168,7 +175,8 @@ int stacktree_load_some(sqlite3 *db, const uint32_t *ids, size_t n, struct stack
 	sqlite3_stmt *st = NULL;
 	uint32_t most = 0;
 	uint8_t *wanted;
-	int rc = sqlite3_prepare_v2(db, "SELECT " COLUMNS " FROM stack WHERE id = ?1", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(db, "SELECT " COLUMNS " FROM stack WHERE id = ?1", -1, &st,
+				    NULL);
 
 	for (size_t i = 0; i < n; i++)
 		most = ids[i] > most ? ids[i] : most;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline: values by process and step of time. Rows come in order of time, so one step is held at a time. */
+/* timeline: values by process and step of time. Rows come in order of time, so one step is held at
+ * a time. */
 #include "schema/store/read/timeline.h"
 
 #include <math.h>
@@ -11,14 +12,14 @@
 #include "schema/base/mem.h"
 
 struct timeline {
-	double *value;      /* by process */
+	double *value; /* by process */
 	bool *is_touched;
 	uint32_t *touched;
 	size_t n_touched;
-	int64_t step, end;  /* of the one that is held, seconds since 1970 */
+	int64_t step, end; /* of the one that is held, seconds since 1970 */
 	uint32_t step_s;
-	bool stands;        /* a gauge: values stay from step to step */
-	int64_t first;      /* steps before this are not told; seconds since 1970 */
+	bool stands;   /* a gauge: values stay from step to step */
+	int64_t first; /* steps before this are not told; seconds since 1970 */
 	int told;
 	timeline_each *each;
 	void *ctx;
@@ -44,7 +45,8 @@ static void timeline_tell(struct timeline *x)
 		uint32_t process = x->touched[i];
 
 		if (!x->told)
-			x->told = x->each(x->ctx, x->step * NSEC_PER_SEC, process, (uint64_t)llround(x->value[process]));
+			x->told = x->each(x->ctx, x->step * NSEC_PER_SEC, process,
+					  (uint64_t)llround(x->value[process]));
 		x->is_touched[process] = false;
 		if (!x->stands)
 			x->value[process] = 0;
@@ -75,12 +77,13 @@ static inline void timeline_put(struct timeline *x, int64_t ts, uint32_t process
 
 /* A series of which each row counts, for the same. */
 struct steady {
-	double period;    /* 0: it is none, or has not been met yet */
+	double period; /* 0: it is none, or has not been met yet */
 	uint32_t process;
 };
 
 /* A row that may need a decision. */
-static void sample_row(struct row_scan *p, const struct sample_row *r, struct timeline *x, struct steady *steady)
+static void sample_row(struct row_scan *p, const struct sample_row *r, struct timeline *x,
+		       struct steady *steady)
 {
 	int64_t ts = r->ts + p->s->t0;
 	uint64_t period;
@@ -95,7 +98,8 @@ static void sample_row(struct row_scan *p, const struct sample_row *r, struct ti
 		*steady = (struct steady){(double)period, row_scan_task(p, r->series)->process};
 }
 
-static void sample_rows(struct row_scan *p, const struct samples *c, struct timeline *x, struct steady *steady)
+static void sample_rows(struct row_scan *p, const struct samples *c, struct timeline *x,
+			struct steady *steady)
 {
 	for (size_t i = 0; i < c->n && !x->told; i++) {
 		const struct sample_row *r = &c->rows[i];
@@ -108,8 +112,8 @@ static void sample_rows(struct row_scan *p, const struct samples *c, struct time
 	}
 }
 
-int sample_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s, timeline_each *each, void *ctx,
-		    struct err *e)
+int sample_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s,
+		    timeline_each *each, void *ctx, struct err *e)
 {
 	struct timeline x = {.each = each, .ctx = ctx, .step_s = step_s, .first = INT64_MIN};
 	cleanup_free struct steady *steady = NULL; /* by series */
@@ -136,7 +140,7 @@ int sample_timeline(struct store_segment *s, const struct store_query *q, uint32
 struct amount_line {
 	struct timeline line;
 	struct standing standing;
-	double *last;        /* by series, of gauges: what it is in the sum with */
+	double *last; /* by series, of gauges: what it is in the sum with */
 };
 
 static void amount_put(struct amount_line *x, const struct row_scan *p, const struct amount_seen *a)
@@ -146,7 +150,8 @@ static void amount_put(struct amount_line *x, const struct row_scan *p, const st
 
 	if (x->line.stands) {
 		before = standing_has(&x->standing, p, a->series) ? x->last[a->series] : 0;
-		if (standing_take(&x->standing, p, a->series)) { /* another run: what the one before told is over */
+		/* another run: what the one before told is over */
+		if (standing_take(&x->standing, p, a->series)) {
 			before = 0;
 			timeline_put(&x->line, a->ts, process, -x->line.value[process]);
 		}
@@ -155,8 +160,8 @@ static void amount_put(struct amount_line *x, const struct row_scan *p, const st
 	timeline_put(&x->line, a->ts, process, now - before);
 }
 
-int amount_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s, timeline_each *each, void *ctx,
-		    struct err *e)
+int amount_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s,
+		    timeline_each *each, void *ctx, struct err *e)
 {
 	const struct store_kind_info *k = store_kind_info(q->kind);
 	struct amount_line x = {.line = {.each = each, .ctx = ctx, .step_s = step_s}};

@@ -1,44 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* timeline: what is behind store_timeline, and the reading of amounts that it shares with store_totals. Not for other rooms. */
+/* timeline: what is behind store_timeline, and the reading of amounts that it shares with
+ * store_totals. Not for other rooms. */
 #ifndef SONDE_STORE_READ_TIMELINE_H
 #define SONDE_STORE_READ_TIMELINE_H
 
 #include "schema/store/read/row_scan.h"
 
 typedef int timeline_each(void *ctx, int64_t from_ns, uint32_t process, uint64_t value);
-int sample_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s, timeline_each *each, void *ctx,
-		    struct err *e);
-int amount_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s, timeline_each *each, void *ctx,
-		    struct err *e);
+int sample_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s,
+		    timeline_each *each, void *ctx, struct err *e);
+int amount_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s,
+		    timeline_each *each, void *ctx, struct err *e);
 int amount_totals(struct store_segment *s, const struct store_query *q,
 		  int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e);
 
 /* request_totals.c: where q->tags says so. */
-int request_totals(struct store_segment *s, const struct store_query *q, int (*each)(void *ctx, const struct store_total *t), void *ctx,
-		  struct err *e);
+int request_totals(struct store_segment *s, const struct store_query *q,
+		   int (*each)(void *ctx, const struct store_total *t), void *ctx, struct err *e);
 
 /* One row of amounts that counts; negative numbers of a damaged file are 0. */
 struct amount_seen {
 	uint32_t series;
-	int64_t ts;              /* seconds since 1970 */
+	int64_t ts; /* seconds since 1970 */
 	uint64_t n, value, max;
-	double scale;            /* what n and value are to be multiplied with to be whole */
-	const char *hist;        /* NULL: none; borrowed until the next one */
+	double scale;     /* what n and value are to be multiplied with to be whole */
+	const char *hist; /* NULL: none; borrowed until the next one */
 	size_t hist_len;
 };
 /* Amounts of q->kind. Of a gauge also what was told before the range. */
-int amount_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q, struct err *e);
+int amount_scan_open(struct row_scan *p, struct store_segment *s, const struct store_query *q,
+		     struct err *e);
 /* SQLITE_ROW with *out, or what ended it. */
 int amount_scan_next(struct row_scan *p, struct amount_seen *out);
 
 /* Gauges: what stands, by process. All that a process has comes from the run that told last. */
 struct standing {
-	struct standing_process { uint32_t run, round; } *process;
-	uint32_t *round;         /* by series: stands if it is its process's */
+	struct standing_process {
+		uint32_t run, round;
+	} * process;
+	uint32_t *round; /* by series: stands if it is its process's */
 };
 void standing_init(struct standing *g, const struct store_segment *s);
 void standing_release(struct standing *g);
-/* This series has a new amount. true: the first one that its run tells of the process, so that nothing else stands. */
+/* This series has a new amount. true: the first one that its run tells of the process, so that
+ * nothing else stands. */
 bool standing_take(struct standing *g, const struct row_scan *p, uint32_t series);
 bool standing_has(const struct standing *g, const struct row_scan *p, uint32_t series);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * totals: samples of a range, summed by series or by time. One pass over the rows, in the file's order, with arrays by
- * series id: a million rows take a fifth of a second. Amounts: amount_totals.c.
+ * totals: samples of a range, summed by series or by time. One pass over the rows, in the file's
+ * order, with arrays by series id: a million rows take a fifth of a second. Amounts:
+ * amount_totals.c.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -19,10 +20,10 @@ struct totals {
 	struct row_scan scan;
 	struct sum {
 		uint64_t n, value;
-	} *sums;              /* by series, of the part at hand */
-	uint64_t *touched;    /* bit a series: its sum is not 0 */
+	} * sums;          /* by series, of the part at hand */
+	uint64_t *touched; /* bit a series: its sum is not 0 */
 	size_t part;
-	int64_t part_ends;    /* ts relative to t0; what begins there is of the next part */
+	int64_t part_ends; /* ts relative to t0; what begins there is of the next part */
 	totals_each *each;
 	void *ctx;
 	int told;
@@ -48,8 +49,16 @@ static void tell_sum(struct totals *x, size_t series)
 	const struct reading_task *t = row_scan_task(p, (uint32_t)series);
 	struct sum *sum = &x->sums[series];
 	struct store_total total = {
-		.part = (uint32_t)x->part, .series = (uint32_t)series, .run = t->run, .task = p->s->series_task[series], .process = t->process,
-		.stack = p->s->series_stack[series], .tid = t->tid, .thread = t->thread, .n = sum->n, .value = sum->value,
+		.part = (uint32_t)x->part,
+		.series = (uint32_t)series,
+		.run = t->run,
+		.task = p->s->series_task[series],
+		.process = t->process,
+		.stack = p->s->series_stack[series],
+		.tid = t->tid,
+		.thread = t->thread,
+		.n = sum->n,
+		.value = sum->value,
 	};
 
 	*sum = (struct sum){0};
@@ -88,15 +97,17 @@ static void sum_rows(struct totals *x, const struct samples *c)
 			if (!row_scan_takes(p, r->series, r->ts))
 				continue;
 			if (p->state[r->series] != SERIES_PLAIN)
-				x->sums[r->series].value += r->n * choice_period(row_scan_run(p, r->series), r->ts + p->s->t0);
+				x->sums[r->series].value +=
+					r->n *
+					choice_period(row_scan_run(p, r->series), r->ts + p->s->t0);
 		}
 		x->sums[r->series].n += r->n;
 		x->touched[r->series / 64] |= 1ull << r->series % 64;
 	}
 }
 
-static int sample_totals(struct store_segment *s, const struct store_query *q, totals_each *each, void *ctx,
-			 struct err *e)
+static int sample_totals(struct store_segment *s, const struct store_query *q, totals_each *each,
+			 void *ctx, struct err *e)
 {
 	struct totals x = {.each = each, .ctx = ctx};
 	struct samples c;
@@ -135,7 +146,8 @@ static int tell_parted(void *ctx, const struct store_total *t)
 	return x->each(x->ctx, &total);
 }
 
-static int amount_parts(struct store_segment *s, const struct store_query *q, totals_each *each, void *ctx, struct err *e)
+static int amount_parts(struct store_segment *s, const struct store_query *q, totals_each *each,
+			void *ctx, struct err *e)
 {
 	struct parted x = {.each = each, .ctx = ctx};
 	struct store_query part = *q;
@@ -166,9 +178,11 @@ int store_totals(struct store_segment *s, const struct store_query *q,
 /* --- by time --- */
 
 int store_timeline(struct store_segment *s, const struct store_query *q, uint32_t step_s,
-		   int (*each)(void *ctx, int64_t from_ns, uint32_t process, uint64_t value), void *ctx, struct err *e)
+		   int (*each)(void *ctx, int64_t from_ns, uint32_t process, uint64_t value),
+		   void *ctx, struct err *e)
 {
-	return (q->kind == STORE_KIND_CPU ? sample_timeline : amount_timeline)(s, q, step_s ? step_s : 1, each, ctx, e);
+	return (q->kind == STORE_KIND_CPU ? sample_timeline : amount_timeline)(
+		s, q, step_s ? step_s : 1, each, ctx, e);
 }
 
 /* --- losses --- */
@@ -176,7 +190,8 @@ int store_timeline(struct store_segment *s, const struct store_query *q, uint32_
 #define EDGES "(program IN ('" STORE_COST_START "', '" STORE_COST_END "'))"
 #define OWN   "SELECT sum(iif(" EDGES ", 0, cpu_ns)), sum(iif(" EDGES ", cpu_ns, 0)) FROM "
 
-static int own_cost_add(struct store_segment *s, sqlite3_stmt *st, struct store_own_cost *sum, struct err *e)
+static int own_cost_add(struct store_segment *s, sqlite3_stmt *st, struct store_own_cost *sum,
+			struct err *e)
 {
 	int rc = sqlite3_step(st);
 
@@ -188,7 +203,8 @@ static int own_cost_add(struct store_segment *s, sqlite3_stmt *st, struct store_
 	return reading_finish(s, st, rc, e);
 }
 
-int store_own_cost(struct store_segment *s, int64_t from_ns, int64_t to_ns, struct store_own_cost *sum, struct err *e)
+int store_own_cost(struct store_segment *s, int64_t from_ns, int64_t to_ns,
+		   struct store_own_cost *sum, struct err *e)
 {
 	const struct store_query q = {.from_ns = from_ns, .to_ns = to_ns};
 	sqlite3_stmt *st = reading_prepare(s, OWN "cost_row WHERE ts BETWEEN ?1 AND ?2", e);
@@ -202,9 +218,14 @@ int store_own_cost(struct store_segment *s, int64_t from_ns, int64_t to_ns, stru
 	return own_cost_add(s, st, sum, e);
 }
 
-int store_own_cost_of(struct store_segment *s, int64_t token, struct store_own_cost *sum, struct err *e)
+int store_own_cost_of(struct store_segment *s, int64_t token, struct store_own_cost *sum,
+		      struct err *e)
 {
-	sqlite3_stmt *st = reading_prepare(s, OWN "run_cost WHERE run IN (SELECT id FROM run WHERE iif(recording, recording, token) = ?1)", e);
+	sqlite3_stmt *st = reading_prepare(
+		s,
+		OWN
+		"run_cost WHERE run IN (SELECT id FROM run WHERE iif(recording, recording, token) = ?1)",
+		e);
 
 	if (!st)
 		return e && e->code ? e->code : -EIO;
@@ -216,8 +237,11 @@ int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 		 int (*each)(void *ctx, const struct store_loss_row *l), void *ctx, struct err *e)
 {
 	const struct store_query q = {.from_ns = from_ns, .to_ns = to_ns};
-	sqlite3_stmt *st = reading_prepare(s, "SELECT run, reason, sum(n) FROM loss_row WHERE ts BETWEEN ?1 AND ?2"
-					      " GROUP BY run, reason ORDER BY run, reason", e);
+	sqlite3_stmt *st = reading_prepare(
+		s,
+		"SELECT run, reason, sum(n) FROM loss_row WHERE ts BETWEEN ?1 AND ?2"
+		" GROUP BY run, reason ORDER BY run, reason",
+		e);
 	int64_t first, last;
 	int told = 0;
 	int rc;
@@ -229,7 +253,8 @@ int store_losses(struct store_segment *s, int64_t from_ns, int64_t to_ns,
 	sqlite3_bind_int64(st, 2, last);
 	while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
 		const char *reason = (const char *)sqlite3_column_text(st, 1);
-		struct store_loss_row l = {.run = sqlite3_column_int64(st, 0), .reason = reason ? reason : "",
+		struct store_loss_row l = {.run = sqlite3_column_int64(st, 0),
+					   .reason = reason ? reason : "",
 					   .n = (uint64_t)sqlite3_column_int64(st, 2)};
 
 		told = each(ctx, &l);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unreadable: files of the store that this process reads no more, since something in them turned out to be damaged, or they cannot be read: a
- * question that met one is asked again of the others (tools/verbs/retry.h). Of one thread; others may only ask.
+ * unreadable: files of the store that this process reads no more, since something in them turned
+ * out to be damaged, or they cannot be read: a question that met one is asked again of the others
+ * (tools/verbs/retry.h). Of one thread; others may only ask.
  */
 #ifndef SONDE_STORE_READ_UNREADABLE_H
 #define SONDE_STORE_READ_UNREADABLE_H
@@ -13,8 +14,9 @@ bool unreadable_has(const char *path);
 void unreadable_add(const char *path);
 /* The i-th of them; NULL: there are no more. */
 const char *unreadable_path(size_t i);
-/* One of the folder's files, or of those of several stores (STORE_LIST), that `said`, an error's text, names, or that is not sound; false: none
- * that is not left out yet. A file that is the whole store is none. */
+/* One of the folder's files, or of those of several stores (STORE_LIST), that `said`, an error's
+ * text, names, or that is not sound; false: none that is not left out yet. A file that is the whole
+ * store is none. */
 bool unreadable_find(const char *store, const char *said, char path[]);
 
 #endif

@@ -12,8 +12,10 @@
 #include "schema/store/read/reading.h"
 
 #define CLASSES 64
-/* Behind a table x of times and tasks: its rows in the window that no other run stands for. That is worked out once. */
-#define CHOSEN " JOIN task t ON t.id = x.task LEFT JOIN run_hidden h ON h.run = t.run AND h.process = t.process" \
+/* Behind a table x of times and tasks: its rows in the window that no other run stands for. That is
+ * worked out once. */
+#define CHOSEN                                                                                            \
+	" JOIN task t ON t.id = x.task LEFT JOIN run_hidden h ON h.run = t.run AND h.process = t.process" \
 	" AND x.ts + ?4 BETWEEN h.first_ts AND h.last_ts WHERE h.run IS NULL AND x.ts BETWEEN ?1 AND ?2 AND (?3 = 0 OR t.run = ?3)"
 
 struct waitread {
@@ -39,19 +41,23 @@ static void classes_load(struct waitread *r)
 		snprintf(r->names[i], sizeof(r->names[i]), "class %d", i);
 		r->states[i] = STORE_STATE_BLOCKED;
 	}
-	if (sqlite3_prepare_v2(r->s->db, "SELECT id, name, state FROM wait_class WHERE id BETWEEN 0 AND 63", -1, &st, NULL))
+	if (sqlite3_prepare_v2(r->s->db,
+			       "SELECT id, name, state FROM wait_class WHERE id BETWEEN 0 AND 63",
+			       -1, &st, NULL))
 		return;
 	while (sqlite3_step(st) == SQLITE_ROW) {
 		int id = sqlite3_column_int(st, 0);
 
-		snprintf(r->names[id], sizeof(r->names[id]), "%s", (const char *)sqlite3_column_text(st, 1));
+		snprintf(r->names[id], sizeof(r->names[id]), "%s",
+			 (const char *)sqlite3_column_text(st, 1));
 		r->states[id] = sqlite3_column_int(st, 2);
 	}
 	sqlite3_finalize(st);
 }
 
 /* 1: there may be something to read; or -errno. */
-static int begin(struct waitread *r, struct store_segment *s, const struct store_query *q, const char *sql, struct err *e)
+static int begin(struct waitread *r, struct store_segment *s, const struct store_query *q,
+		 const char *sql, struct err *e)
 {
 	const struct store_dict *dict;
 	int rc;
@@ -87,8 +93,10 @@ static struct store_thread thread_of(const struct waitread *r, int column)
 /* Is the one who waited asked for? */
 static bool wanted(const struct waitread *r, const struct store_thread *t)
 {
-	return t->process && t->process < r->s->dict.n_processes && r->s->processes[t->process].present &&
-	       (!r->q->want || r->q->want(r->q->ctx, &r->s->processes[t->process], t->name, t->tid));
+	return t->process && t->process < r->s->dict.n_processes &&
+	       r->s->processes[t->process].present &&
+	       (!r->q->want ||
+		r->q->want(r->q->ctx, &r->s->processes[t->process], t->name, t->tid));
 }
 
 static unsigned class_of(const struct waitread *r, int column)
@@ -106,18 +114,24 @@ static uint32_t stack_of(const struct waitread *r, int column)
 }
 
 int store_wait_totals(struct store_segment *s, const struct store_query *q,
-		      int (*each)(void *ctx, const struct store_wait_total *t), void *ctx, struct err *e)
+		      int (*each)(void *ctx, const struct store_wait_total *t), void *ctx,
+		      struct err *e)
 {
 	struct waitread r;
-	int step, told = 0, rc = begin(&r, s, q,
-				       "SELECT x.task, x.class, x.flags, x.n, x.total_ns, x.max_ns, x.hist FROM wait_row x"
-				       CHOSEN, e);
+	int step,
+		told = 0,
+		rc = begin(
+			&r, s, q,
+			"SELECT x.task, x.class, x.flags, x.n, x.total_ns, x.max_ns, x.hist FROM wait_row x" CHOSEN,
+			e);
 
 	if (rc <= 0)
 		return rc;
 	while (!told && (step = sqlite3_step(r.st)) == SQLITE_ROW) {
 		unsigned class = class_of(&r, 1);
-		struct store_wait_total t = {.who = thread_of(&r, 0), .class = class, .reason = r.names[class],
+		struct store_wait_total t = {.who = thread_of(&r, 0),
+					     .class = class,
+					     .reason = r.names[class],
 					     .state = (enum store_wait_state)r.states[class],
 					     .flags = (uint32_t)sqlite3_column_int64(r.st, 2),
 					     .n = (uint64_t)sqlite3_column_int64(r.st, 3),
@@ -143,7 +157,8 @@ static int pairs(struct store_segment *s, const struct store_query *q, const cha
 		return rc;
 	while (!told && (step = sqlite3_step(r.st)) == SQLITE_ROW) {
 		bool has_class = sqlite3_column_type(r.st, 3) != SQLITE_NULL;
-		struct store_wait_by b = {.who = thread_of(&r, 0), .by = thread_of(&r, 1),
+		struct store_wait_by b = {.who = thread_of(&r, 0),
+					  .by = thread_of(&r, 1),
 					  .kind = (uint32_t)sqlite3_column_int64(r.st, 2),
 					  .reason = has_class ? r.names[class_of(&r, 3)] : "",
 					  .stack = stack_of(&r, 6),
@@ -160,32 +175,43 @@ static int pairs(struct store_segment *s, const struct store_query *q, const cha
 int store_wakers(struct store_segment *s, const struct store_query *q,
 		 int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
-	return pairs(s, q, "SELECT x.task, x.waker, x.context, x.class, x.n, x.total_ns, x.stack FROM wake_row x"
-		     CHOSEN, each, ctx, e);
+	return pairs(
+		s, q,
+		"SELECT x.task, x.waker, x.context, x.class, x.n, x.total_ns, x.stack FROM wake_row x" CHOSEN,
+		each, ctx, e);
 }
 
 int store_culprits(struct store_segment *s, const struct store_query *q,
 		   int (*each)(void *ctx, const struct store_wait_by *b), void *ctx, struct err *e)
 {
-	return pairs(s, q, "SELECT x.task, x.culprit, x.kind, NULL, x.n, x.total_ns, 0 FROM culprit_row x"
-		     CHOSEN, each, ctx, e);
+	return pairs(
+		s, q,
+		"SELECT x.task, x.culprit, x.kind, NULL, x.n, x.total_ns, 0 FROM culprit_row x" CHOSEN,
+		each, ctx, e);
 }
 
 int store_wait_objects(struct store_segment *s, const struct store_query *q,
-		       int (*each)(void *ctx, const struct store_wait_object *o), void *ctx, struct err *e)
+		       int (*each)(void *ctx, const struct store_wait_object *o), void *ctx,
+		       struct err *e)
 {
 	struct waitread r;
-	int step, told = 0, rc = begin(&r, s, q,
-				       "SELECT x.task, x.waker, x.class, o.value, x.stack, x.n, x.total_ns FROM wait_on_row x"
-				       " JOIN text o ON o.id = x.object" CHOSEN, e);
+	int step,
+		told = 0,
+		rc = begin(
+			&r, s, q,
+			"SELECT x.task, x.waker, x.class, o.value, x.stack, x.n, x.total_ns FROM wait_on_row x"
+			" JOIN text o ON o.id = x.object" CHOSEN,
+			e);
 
 	if (rc <= 0)
 		return rc;
 	while (!told && (step = sqlite3_step(r.st)) == SQLITE_ROW) {
-		struct store_wait_object o = {.who = thread_of(&r, 0), .by = thread_of(&r, 1),
+		struct store_wait_object o = {.who = thread_of(&r, 0),
+					      .by = thread_of(&r, 1),
 					      .reason = r.names[class_of(&r, 2)],
 					      .object = (const char *)sqlite3_column_text(r.st, 3),
-					      .stack = stack_of(&r, 4), .n = (uint64_t)sqlite3_column_int64(r.st, 5),
+					      .stack = stack_of(&r, 4),
+					      .n = (uint64_t)sqlite3_column_int64(r.st, 5),
 					      .total_ns = (uint64_t)sqlite3_column_int64(r.st, 6)};
 
 		if (o.object && wanted(&r, &o.who))
@@ -196,22 +222,26 @@ int store_wait_objects(struct store_segment *s, const struct store_query *q,
 }
 
 /* The run that was asked for; of any, and of captures that ran at once the longer one. */
-#define COUNTED_ONCE                                                                                                   \
-	"(?3 = x.run OR (?3 = 0 AND x.run NOT IN (SELECT a.id FROM run a JOIN run b ON b.family = a.family AND b.id <> a.id"  \
-	"  AND b.from_ns < a.to_ns AND b.to_ns > a.from_ns WHERE b.to_ns - b.from_ns > a.to_ns - a.from_ns"            \
+#define COUNTED_ONCE                                                                                                         \
+	"(?3 = x.run OR (?3 = 0 AND x.run NOT IN (SELECT a.id FROM run a JOIN run b ON b.family = a.family AND b.id <> a.id" \
+	"  AND b.from_ns < a.to_ns AND b.to_ns > a.from_ns WHERE b.to_ns - b.from_ns > a.to_ns - a.from_ns"                  \
 	"  OR (b.to_ns - b.from_ns = a.to_ns - a.from_ns AND b.id < a.id))))"
 
 int store_held_back(struct store_segment *s, const struct store_query *q,
 		    int (*each)(void *ctx, const struct store_held *h), void *ctx, struct err *e)
 {
 	struct waitread r;
-	int step, told = 0, rc = begin(&r, s, q,
-				       "SELECT g.value, sum(x.periods), sum(x.throttled), sum(x.throttled_ns), 0, 0"
-				       " FROM throttle_row x LEFT JOIN text g ON g.id = x.cgroup"
-				       " WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " GROUP BY x.cgroup"
-				       " HAVING sum(x.throttled) > 0"
-				       " UNION ALL SELECT '', 0, 0, 0, sum(steal_ns), sum(cpu_ns) FROM steal_row x"
-				       " WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " HAVING sum(cpu_ns) > 0", e);
+	int step,
+		told = 0,
+		rc = begin(
+			&r, s, q,
+			"SELECT g.value, sum(x.periods), sum(x.throttled), sum(x.throttled_ns), 0, 0"
+			" FROM throttle_row x LEFT JOIN text g ON g.id = x.cgroup"
+			" WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " GROUP BY x.cgroup"
+			" HAVING sum(x.throttled) > 0"
+			" UNION ALL SELECT '', 0, 0, 0, sum(steal_ns), sum(cpu_ns) FROM steal_row x"
+			" WHERE x.ts BETWEEN ?1 AND ?2 AND " COUNTED_ONCE " HAVING sum(cpu_ns) > 0",
+			e);
 
 	if (rc <= 0)
 		return rc;
@@ -233,10 +263,11 @@ int store_held_back(struct store_segment *s, const struct store_query *q,
 const char *store_wait_reason(uint32_t class)
 {
 	static const char *const names[] = {
-		[STORE_WAIT_OTHER] = "other", [STORE_WAIT_LOCK] = "lock",   [STORE_WAIT_DISK] = "disk",
-		[STORE_WAIT_NETWORK] = "network", [STORE_WAIT_PIPE] = "pipe", [STORE_WAIT_POLL] = "poll",
-		[STORE_WAIT_SLEEP] = "sleep", [STORE_WAIT_FAULT] = "page fault", [STORE_WAIT_STOP] = "stop",
-		[STORE_WAIT_CHILD] = "child",
+		[STORE_WAIT_OTHER] = "other", [STORE_WAIT_LOCK] = "lock",
+		[STORE_WAIT_DISK] = "disk",   [STORE_WAIT_NETWORK] = "network",
+		[STORE_WAIT_PIPE] = "pipe",   [STORE_WAIT_POLL] = "poll",
+		[STORE_WAIT_SLEEP] = "sleep", [STORE_WAIT_FAULT] = "page fault",
+		[STORE_WAIT_STOP] = "stop",   [STORE_WAIT_CHILD] = "child",
 	};
 
 	return class < ARRAY_SIZE(names) ? names[class] : names[STORE_WAIT_OTHER];

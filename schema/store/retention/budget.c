@@ -42,20 +42,23 @@ void budget_taken(struct budget *r, const char *dir)
 {
 	uint64_t before = r->use.bytes;
 
-	if (r->bytes && budget_look(r, dir) && r->use.bytes > before && r->use.bytes - before > r->grown)
+	if (r->bytes && budget_look(r, dir) && r->use.bytes > before &&
+	    r->use.bytes - before > r->grown)
 		r->grown = r->use.bytes - before;
 }
 
 static void budget_say(void *ctx, const struct removed_one *o)
 {
 	(void)ctx;
-	log_info("store: at its budget: removed %s, %llu events", o->segment, (unsigned long long)o->events);
+	log_info("store: at its budget: removed %s, %llu events", o->segment,
+		 (unsigned long long)o->events);
 }
 
 bool budget_make_room(struct budget *r, const char *dir)
 {
 	uint64_t come = budget_to_come(r);
-	const struct retention_limits l = {.bytes = r->bytes > come ? r->bytes - come : 0, .age_ns = INT64_MAX / 4};
+	const struct retention_limits l = {.bytes = r->bytes > come ? r->bytes - come : 0,
+					   .age_ns = INT64_MAX / 4};
 	struct retention_report report;
 	struct err e = {0};
 
@@ -69,7 +72,8 @@ bool budget_make_room(struct budget *r, const char *dir)
 
 int budget_refuse(const struct budget *r, const char *dir, struct err *e)
 {
-	err_set(e, -EDQUOT, EXIT_STORE, "the store %s is at its budget of %llu KiB, and what is in it is in use", dir,
+	err_set(e, -EDQUOT, EXIT_STORE,
+		"the store %s is at its budget of %llu KiB, and what is in it is in use", dir,
 		(unsigned long long)r->bytes >> 10);
 	err_fix(e, "give it more: budget in sonde.conf (sonde config show)");
 	return -EDQUOT;

@@ -31,8 +31,9 @@ static uint64_t page_check(const struct removed_page *p)
 
 static bool page_valid(const struct removed_page *p)
 {
-	return !memcmp(p->magic, magic, sizeof(magic)) && p->version == 1 && p->check == page_check(p) &&
-	       p->n_families <= SEGCOUNT_FAMILIES && p->pending_families <= SEGCOUNT_FAMILIES;
+	return !memcmp(p->magic, magic, sizeof(magic)) && p->version == 1 &&
+	       p->check == page_check(p) && p->n_families <= SEGCOUNT_FAMILIES &&
+	       p->pending_families <= SEGCOUNT_FAMILIES;
 }
 
 static int page_load(int fd, struct removed_page *out)
@@ -68,7 +69,8 @@ static int refuse(const char *dir, int code, struct err *e)
 {
 	if (code == -ENOSPC || code == -EDQUOT)
 		return folder_full(dir, e);
-	err_set(e, code, code == -EACCES || code == -EPERM || code == -EROFS ? EXIT_PERMISSION : EXIT_STORE,
+	err_set(e, code,
+		code == -EACCES || code == -EPERM || code == -EROFS ? EXIT_PERMISSION : EXIT_STORE,
 		"cannot write %s/removed: %s", dir, strerror(-code));
 	err_fix(e, "run it with sudo");
 	return code;
@@ -175,8 +177,12 @@ int removed_remove(const char *dir, int fd, struct removed_page *page, const str
 	rc = unlink_segment(dir, o->segment);
 	if (rc) {
 		page_clear(page);
-		(void)page_store(fd, page); /* it is still there, which whoever comes next sees for himself */
-		err_set(e, rc, rc == -EACCES || rc == -EPERM || rc == -EROFS ? EXIT_PERMISSION : EXIT_STORE,
+		(void)page_store(
+			fd,
+			page); /* it is still there, which whoever comes next sees for himself */
+		err_set(e, rc,
+			rc == -EACCES || rc == -EPERM || rc == -EROFS ? EXIT_PERMISSION :
+									EXIT_STORE,
 			"cannot remove %s/%s: %s", dir, o->segment, strerror(-rc));
 		return rc;
 	}

@@ -21,40 +21,44 @@
 #include "schema/store/files/segment.h"
 #include "schema/store/files/tally_segments.h"
 
-#define DAY_NS (86400 * NSEC_PER_SEC)
-#define IMAGES_SHARE 8 /* of the budget */
-#define KEEP_DAYS 2
-#define DAY_NAME 8 /* YYYYMMDD, as names of segments begin */
+#define DAY_NS         (86400 * NSEC_PER_SEC)
+#define IMAGES_SHARE   8 /* of the budget */
+#define KEEP_DAYS      2
+#define DAY_NAME       8          /* YYYYMMDD, as names of segments begin */
 #define COUNTING_NEEDS (1u << 20) /* on the disk: a log's index, and folding a small log in */
 
 struct work {
 	const char *dir;
 	const struct retention_limits *l;
 	bool dry_run;
-	struct usage use;         /* as it is, or would be, by now */
+	struct usage use;                /* as it is, or would be, by now */
 	char (*names)[SEGMENT_NAME_MAX]; /* quarantined ones, then segments, oldest first */
 	size_t n;
-	struct tally_segments needed;     /* by tallies */
-	char kept[DAY_NAME + 1];  /* this day and what follows stays whatever its age */
+	struct tally_segments needed; /* by tallies */
+	char kept[DAY_NAME + 1];      /* this day and what follows stays whatever its age */
 };
 
 void retention_defaults(const char *dir, struct retention_limits *l)
 {
 	struct usage u = {0};
 
-	*l = (struct retention_limits){.bytes = 2ull << 30, .reserve_bytes = 512ull << 20, .age_ns = 14 * DAY_NS,
-					.keep_days = KEEP_DAYS};
+	*l = (struct retention_limits){.bytes = 2ull << 30,
+				       .reserve_bytes = 512ull << 20,
+				       .age_ns = 14 * DAY_NS,
+				       .keep_days = KEEP_DAYS};
 	if (usage_disk(dir, &u) || !u.disk_bytes)
 		return;
 	l->bytes = u.disk_bytes / 20 < l->bytes ? u.disk_bytes / 20 : l->bytes;
-	l->reserve_bytes = u.disk_bytes / 20 < l->reserve_bytes ? u.disk_bytes / 20 : l->reserve_bytes;
+	l->reserve_bytes =
+		u.disk_bytes / 20 < l->reserve_bytes ? u.disk_bytes / 20 : l->reserve_bytes;
 }
 
 /* --- what is there --- */
 
-/* The first of the newest `days` days that these names, in order, are of; "" where there are no more, or fewer. Of no days: one that never
- * comes. */
-static void first_kept(char (*names)[SEGMENT_NAME_MAX], size_t n, uint32_t days, char out[DAY_NAME + 1])
+/* The first of the newest `days` days that these names, in order, are of; "" where there are no
+ * more, or fewer. Of no days: one that never comes. */
+static void first_kept(char (*names)[SEGMENT_NAME_MAX], size_t n, uint32_t days,
+		       char out[DAY_NAME + 1])
 {
 	uint32_t left = days;
 
@@ -75,7 +79,7 @@ static bool may_age(const char *name, const char *kept)
 /* Quarantined files first: they answer nothing. */
 static int list_names(struct work *w)
 {
-	char (*segments)[SEGMENT_NAME_MAX] = NULL;
+	char(*segments)[SEGMENT_NAME_MAX] = NULL;
 	size_t n = 0;
 	int rc = folder_segments(w->dir, &segments, &n);
 
@@ -120,12 +124,14 @@ static bool may_be_old(const struct retention_limits *l, const char *name)
 /* Of the folder as a whole. */
 static enum removed_why breach(const struct retention_limits *l, const struct usage *u)
 {
-	return u->bytes > l->bytes ? REMOVED_BUDGET : u->free_bytes < l->reserve_bytes ? REMOVED_RESERVE : REMOVED_NONE;
+	return u->bytes > l->bytes              ? REMOVED_BUDGET :
+	       u->free_bytes < l->reserve_bytes ? REMOVED_RESERVE :
+						  REMOVED_NONE;
 }
 
 bool retention_is_due(const char *dir, const struct retention_limits *l, const struct usage *u)
 {
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	size_t n = 0;
 	char kept[DAY_NAME + 1];
 	bool old;
@@ -172,7 +178,8 @@ static int64_t ended_before(const struct work *w, const char *name)
 	int64_t at = folder_begun_ns(name), next = clock_utc_ns();
 
 	for (size_t i = 0; i < w->n; i++)
-		if (folder_is_segment_name(w->names[i]) && folder_begun_ns(w->names[i]) > at && folder_begun_ns(w->names[i]) < next)
+		if (folder_is_segment_name(w->names[i]) && folder_begun_ns(w->names[i]) > at &&
+		    folder_begun_ns(w->names[i]) < next)
 			next = folder_begun_ns(w->names[i]);
 	return next;
 }
@@ -212,7 +219,8 @@ static bool count(const struct work *w, const char *name, struct removed_one *o,
 }
 
 /* 1: removed; 0: it is not to be removed after all; -errno. */
-static int remove_one(struct work *w, const struct removed_one *o, const struct segcount *c, struct err *e)
+static int remove_one(struct work *w, const struct removed_one *o, const struct segcount *c,
+		      struct err *e)
 {
 	cleanup_fd int lock = -1, fd = -1;
 	struct removed_page page;
@@ -222,8 +230,8 @@ static int remove_one(struct work *w, const struct removed_one *o, const struct 
 		return 1;
 	lock = folder_lock(w->dir);
 	if (lock < 0)
-		return err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s",
-			       w->dir, strerror(-lock));
+		return err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
+			       "cannot lock the store %s: %s", w->dir, strerror(-lock));
 	tally_segments_read(w->dir, &w->needed);
 	if (is_needed(w, o->segment) || !is_there(w, o->segment))
 		return 0;
@@ -242,7 +250,8 @@ static enum removed_why why_of(const struct work *w, const char *name, const str
 	return o && o->to_ns > clock_utc_ns() - w->l->age_ns ? REMOVED_NONE : REMOVED_AGE;
 }
 
-static int consider(struct work *w, const char *name, void (*each)(void *ctx, const struct removed_one *o), void *ctx,
+static int consider(struct work *w, const char *name,
+		    void (*each)(void *ctx, const struct removed_one *o), void *ctx,
 		    struct retention_report *r, struct err *e)
 {
 	struct segcount c = {0};
@@ -271,7 +280,8 @@ static int consider(struct work *w, const char *name, void (*each)(void *ctx, co
 
 /* --- all --- */
 
-/* A killed writer's segment is needed until its account is settled; where no writer comes, we do it. */
+/* A killed writer's segment is needed until its account is settled; where no writer comes, we do
+ * it. */
 static void settle_killed(struct work *w)
 {
 	char path[PATH_MAX];
@@ -285,7 +295,8 @@ static void settle_killed(struct work *w)
 
 static uint32_t unmet(const struct retention_limits *l, const struct usage *u)
 {
-	return (u->bytes > l->bytes ? 1u << REMOVED_BUDGET : 0) | (u->free_bytes < l->reserve_bytes ? 1u << REMOVED_RESERVE : 0);
+	return (u->bytes > l->bytes ? 1u << REMOVED_BUDGET : 0) |
+	       (u->free_bytes < l->reserve_bytes ? 1u << REMOVED_RESERVE : 0);
 }
 
 static void trim_images(struct work *w)
@@ -300,8 +311,8 @@ static void trim_images(struct work *w)
 }
 
 int retention_run(const char *dir, const struct retention_limits *l, bool dry_run,
-		  void (*each)(void *ctx, const struct removed_one *o), void *ctx, struct retention_report *out,
-		  struct err *e)
+		  void (*each)(void *ctx, const struct removed_one *o), void *ctx,
+		  struct retention_report *out, struct err *e)
 {
 	struct work w = {.dir = dir, .l = l, .dry_run = dry_run};
 	struct retention_report r = {0};
@@ -310,9 +321,10 @@ int retention_run(const char *dir, const struct retention_limits *l, bool dry_ru
 	if (!rc)
 		rc = list_names(&w);
 	if (rc) {
-		err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot look at the store's folder %s: %s", dir,
-			strerror(-rc));
-		err_fix(e, rc == -EACCES ? "run it with sudo" : "name the store's folder: --store DIR");
+		err_set(e, rc, rc == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
+			"cannot look at the store's folder %s: %s", dir, strerror(-rc));
+		err_fix(e, rc == -EACCES ? "run it with sudo" :
+					   "name the store's folder: --store DIR");
 		return rc;
 	}
 	r.before = w.use;

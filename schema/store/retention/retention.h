@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * retention: keeps a store within its budget by removing whole segments, oldest first, until all three hold:
- *   budget   the folder's own bytes (segments, logs, images, all else in it) are at most `bytes`; images/ at most an
- *            eighth of it
- *   disk     at least `reserve_bytes` of the file system are free, whoever fills it
- *   age      no segment's newest row is older than `age_ns`; but the newest `keep_days` UTC days that there is anything of stay
- *            however old they are: a host that was off for a month still shows how it was before
- * The newest segment stays, and so does each that a writer, living or killed, still needs for its own account
- * (tally.h): nothing is counted both as removed and as lost. Each removal is recorded (removed.h). Removing needs no free
- * space. What is quarantined (NAME.bad) goes before anything else.
+ * retention: keeps a store within its budget by removing whole segments, oldest first, until all
+ * three hold: budget   the folder's own bytes (segments, logs, images, all else in it) are at most
+ * `bytes`; images/ at most an eighth of it disk     at least `reserve_bytes` of the file system are
+ * free, whoever fills it age      no segment's newest row is older than `age_ns`; but the newest
+ * `keep_days` UTC days that there is anything of stay however old they are: a host that was off for
+ * a month still shows how it was before The newest segment stays, and so does each that a writer,
+ * living or killed, still needs for its own account (tally.h): nothing is counted both as removed
+ * and as lost. Each removal is recorded (removed.h). Removing needs no free space. What is
+ * quarantined (NAME.bad) goes before anything else.
  */
 #ifndef SONDE_STORE_RETENTION_RETENTION_H
 #define SONDE_STORE_RETENTION_RETENTION_H
@@ -33,15 +33,18 @@ void retention_defaults(const char *dir, struct retention_limits *l);
 struct retention_report {
 	struct usage before, after; /* of a dry run, after: as it would be */
 	uint64_t removed, bytes;    /* segments, and what all that was removed took */
-	uint32_t unmet;             /* bit 1 << enum removed_why: nothing is left that may go, and it still does not hold */
+	uint32_t unmet; /* bit 1 << enum removed_why: nothing is left that may go, and it still does
+			   not hold */
 };
 
-/* A look without opening anything, at what was measured: is there work? (age: judged by the segments' names) */
+/* A look without opening anything, at what was measured: is there work? (age: judged by the
+ * segments' names) */
 bool retention_is_due(const char *dir, const struct retention_limits *l, const struct usage *u);
-/* `each` (may be NULL) hears of every removal, or, of a dry run, of every one that there would be. Takes the folder's
- * lock for each removal, not for the counting before it. EXIT_STORE, EXIT_PERMISSION. */
+/* `each` (may be NULL) hears of every removal, or, of a dry run, of every one that there would be.
+ * Takes the folder's lock for each removal, not for the counting before it. EXIT_STORE,
+ * EXIT_PERMISSION. */
 int retention_run(const char *dir, const struct retention_limits *l, bool dry_run,
-		  void (*each)(void *ctx, const struct removed_one *o), void *ctx, struct retention_report *out,
-		  struct err *e);
+		  void (*each)(void *ctx, const struct removed_one *o), void *ctx,
+		  struct retention_report *out, struct err *e);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* segcount: see the header. Rows are summed by series first, so that each series is looked up once. */
+/* segcount: see the header. Rows are summed by series first, so that each series is looked up once.
+ */
 #include "schema/store/retention/segcount.h"
 
 #include <errno.h>
@@ -19,9 +20,10 @@
 #include "schema/store/packed/packing.h"
 #include "schema/store/read/samples.h"
 
-#define BY_SERIES(table)                                                                                              \
+#define BY_SERIES(table)                                                                                                   \
 	"SELECT r.family, sum(x.c), sum(x.n), 0, min(x.a), max(x.z + r.bucket_s) FROM (SELECT series AS s, count(*) AS c," \
-	" sum(n) AS n, min(ts) AS a, max(ts) AS z FROM " table " GROUP BY series) x JOIN series ON series.id = x.s"    \
+	" sum(n) AS n, min(ts) AS a, max(ts) AS z FROM " table                                                             \
+	" GROUP BY series) x JOIN series ON series.id = x.s"                                                               \
 	" JOIN task ON task.id = series.task JOIN run r ON r.id = task.run GROUP BY 1"
 
 static const struct {
@@ -29,10 +31,12 @@ static const struct {
 } parts[] = {
 	{"sample", BY_SERIES("sample")}, /* the first: an archive's are read as columns */
 	{"amount", BY_SERIES("amount")},
-	{"wait_row", "SELECT r.family, sum(x.c), sum(x.n), 0, min(x.a), max(x.z + r.bucket_s) FROM (SELECT task AS t,"
-		     " count(*) AS c, sum(n) AS n, min(ts) AS a, max(ts) AS z FROM wait_row GROUP BY task) x"
-		     " JOIN task ON task.id = x.t JOIN run r ON r.id = task.run GROUP BY 1"},
-	{"loss_row", "SELECT r.family, 0, 0, sum(l.n), NULL, NULL FROM loss_row l JOIN run r ON r.id = l.run GROUP BY 1"},
+	{"wait_row",
+	 "SELECT r.family, sum(x.c), sum(x.n), 0, min(x.a), max(x.z + r.bucket_s) FROM (SELECT task AS t,"
+	 " count(*) AS c, sum(n) AS n, min(ts) AS a, max(ts) AS z FROM wait_row GROUP BY task) x"
+	 " JOIN task ON task.id = x.t JOIN run r ON r.id = task.run GROUP BY 1"},
+	{"loss_row",
+	 "SELECT r.family, 0, 0, sum(l.n), NULL, NULL FROM loss_row l JOIN run r ON r.id = l.run GROUP BY 1"},
 };
 
 void segcount_add(struct segcount_family *into, uint32_t *n, const struct segcount_family *f)
@@ -74,7 +78,7 @@ static void take_row(struct segcount *c, sqlite3_stmt *st, int64_t t0)
 }
 
 /* Each row is an event. */
-#define OF_FACT                                                                                                       \
+#define OF_FACT                                                                                                                  \
 	"SELECT r.family, sum(x.c), sum(x.c), 0, min(x.a), max(x.z + r.bucket_s) FROM (SELECT run, count(*) AS c, min(ts) AS a," \
 	" max(ts) AS z FROM %s GROUP BY run) x JOIN run r ON r.id = x.run GROUP BY 1"
 
@@ -93,7 +97,8 @@ static int read_part(sqlite3 *db, const char *sql, int64_t t0, struct segcount *
 }
 
 /* An older schema has fewer tables. */
-static int read_table(sqlite3 *db, const char *table, const char *sql, int64_t t0, struct segcount *c)
+static int read_table(sqlite3 *db, const char *table, const char *sql, int64_t t0,
+		      struct segcount *c)
 {
 	char there[96];
 
@@ -102,11 +107,12 @@ static int read_table(sqlite3 *db, const char *table, const char *sql, int64_t t
 }
 
 /* Columns of an archive: SQLite would take long for them. */
-static void count_chunk(const struct samples *x, struct segcount_family *by_run, const struct store_segment *s,
-			int64_t edge[2])
+static void count_chunk(const struct samples *x, struct segcount_family *by_run,
+			const struct store_segment *s, int64_t edge[2])
 {
 	for (size_t i = 0; i < x->n; i++) {
-		struct segcount_family *f = &by_run[s->tasks[s->series_task[x->rows[i].series]].run];
+		struct segcount_family *f =
+			&by_run[s->tasks[s->series_task[x->rows[i].series]].run];
 
 		f->rows++;
 		f->events += x->rows[i].n;
@@ -115,7 +121,8 @@ static void count_chunk(const struct samples *x, struct segcount_family *by_run,
 	}
 }
 
-static void take_runs(struct segcount *c, const struct store_dict *d, struct segcount_family *by_run)
+static void take_runs(struct segcount *c, const struct store_dict *d,
+		      struct segcount_family *by_run)
 {
 	for (size_t i = 0; i < d->n_runs; i++) {
 		if (!by_run[i].rows)
@@ -179,7 +186,8 @@ int segcount_read(const char *path, struct segcount *out, struct err *e)
 		sqlite3_free(sql);
 	}
 	if (rc)
-		err_set(e, rc, EXIT_STORE, "cannot count what is in %s: %s", path, sqlite3_errmsg(db));
+		err_set(e, rc, EXIT_STORE, "cannot count what is in %s: %s", path,
+			sqlite3_errmsg(db));
 	else
 		*out = c;
 	sqlite3_close(db);

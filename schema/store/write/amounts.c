@@ -44,15 +44,18 @@ static void row_add(struct amounts *a, struct amount_row *r, const struct store_
 
 uint64_t amounts_add(struct amounts *a, const struct amount_row *key, const struct store_amount *x)
 {
-	uint64_t hash = hash_u64((uint64_t)key->ts, key->series), at, events = key->gauge ? 1 : x->n;
+	uint64_t hash = hash_u64((uint64_t)key->ts, key->series), at,
+		 events = key->gauge ? 1 : x->n;
 	struct amount_row *r = NULL;
 
-	if (idmap_get(&a->at, hash, &at) && a->rows[at].ts == key->ts && a->rows[at].series == key->series)
+	if (idmap_get(&a->at, hash, &at) && a->rows[at].ts == key->ts &&
+	    a->rows[at].series == key->series)
 		r = &a->rows[at];
 	if (!r) {
 		mem_grow(a->rows, a->n, a->cap);
 		r = &a->rows[a->n];
-		*r = (struct amount_row){.ts = key->ts, .series = key->series, .run = key->run, .gauge = key->gauge};
+		*r = (struct amount_row){
+			.ts = key->ts, .series = key->series, .run = key->run, .gauge = key->gauge};
 		idmap_set(&a->at, hash, a->n++);
 	}
 	row_add(a, r, x);

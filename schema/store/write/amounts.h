@@ -12,20 +12,20 @@
 #include "schema/store/write/writer.h"
 
 struct amount_row {
-	int64_t ts;       /* start of the bucket, seconds since 1970 */
+	int64_t ts; /* start of the bucket, seconds since 1970 */
 	uint64_t n, value, max;
 	uint64_t events;  /* what this row accounts for */
 	struct hist hist; /* its own */
 	uint32_t series;  /* DICT_SERIES */
 	uint32_t run;
-	bool gauge;       /* the last one holds */
+	bool gauge; /* the last one holds */
 };
 
 struct amounts {
 	struct amount_row *rows;
 	uint32_t n, cap;
 	size_t hist_bytes;
-	struct idmap at;  /* hash of (ts, series) -> index in `rows` */
+	struct idmap at; /* hash of (ts, series) -> index in `rows` */
 };
 
 void amounts_release(struct amounts *a);

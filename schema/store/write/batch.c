@@ -44,11 +44,13 @@ void batch_free(struct batch *b)
 size_t batch_bytes(const struct batch *b)
 {
 	return sizeof(*b) + b->cap_rows * sizeof(*b->rows) + b->n_slots * sizeof(*b->slots) +
-	       amounts_bytes(&b->amounts) + wait_rows_bytes(&b->waits) + request_rows_bytes(&b->requests) + factrows_bytes(&b->facts) + b->cap_rates * sizeof(*b->rates) +
-	       b->cap_notes * sizeof(*b->notes) +
+	       amounts_bytes(&b->amounts) + wait_rows_bytes(&b->waits) +
+	       request_rows_bytes(&b->requests) + factrows_bytes(&b->facts) +
+	       b->cap_rates * sizeof(*b->rates) + b->cap_notes * sizeof(*b->notes) +
 	       b->cap_losses * sizeof(*b->losses) + b->cap_costs * sizeof(*b->costs) +
-	       b->cap_unwound * sizeof(*b->unwound) + b->unwound_at.cap * sizeof(*b->unwound_at.slots) +
-	       b->cap_ends * sizeof(*b->ends) + b->ends_at.cap * sizeof(*b->ends_at.slots) + b->cap_ended * sizeof(*b->ended);
+	       b->cap_unwound * sizeof(*b->unwound) +
+	       b->unwound_at.cap * sizeof(*b->unwound_at.slots) + b->cap_ends * sizeof(*b->ends) +
+	       b->ends_at.cap * sizeof(*b->ends_at.slots) + b->cap_ended * sizeof(*b->ended);
 }
 
 static uint32_t *batch_slot(const struct batch *b, int64_t ts, uint32_t series)
@@ -131,13 +133,15 @@ void batch_cost(struct batch *b, uint32_t run, int64_t ts, const struct store_co
 
 static bool same_unwound(const struct batch_unwound *a, const struct batch_unwound *b)
 {
-	return a->ts == b->ts && a->run == b->run && a->exe == b->exe && a->image == b->image && a->reason == b->reason;
+	return a->ts == b->ts && a->run == b->run && a->exe == b->exe && a->image == b->image &&
+	       a->reason == b->reason;
 }
 
 void batch_unwound(struct batch *b, const struct batch_unwound *u)
 {
 	uint64_t key = hash_u64(hash_u64((uint64_t)u->ts, (uint64_t)u->run << 8 | u->reason),
-				(uint64_t)u->exe << 32 | u->image), at;
+				(uint64_t)u->exe << 32 | u->image),
+		 at;
 
 	if (idmap_get(&b->unwound_at, key, &at) && same_unwound(&b->unwound[at], u)) {
 		b->unwound[at].n += u->n;
@@ -173,8 +177,8 @@ void batch_hold_minute(struct batch *to, struct batch *from)
 
 static bool same_end(const struct batch_end *a, const struct batch_end *b)
 {
-	return a->ts == b->ts && a->run == b->run && a->comm == b->comm && a->container == b->container && a->how == b->how &&
-	       a->status == b->status;
+	return a->ts == b->ts && a->run == b->run && a->comm == b->comm &&
+	       a->container == b->container && a->how == b->how && a->status == b->status;
 }
 
 void batch_end(struct batch *b, const struct batch_end *e)
@@ -184,7 +188,8 @@ void batch_end(struct batch *b, const struct batch_end *e)
 
 	if (b->n_ends >= BATCH_ENDS_NAMED)
 		x.comm = 0;
-	key = hash_u64(hash_u64(hash_u64((uint64_t)x.ts, (uint64_t)x.run << 8 | x.how), (uint64_t)x.comm << 32 | x.container),
+	key = hash_u64(hash_u64(hash_u64((uint64_t)x.ts, (uint64_t)x.run << 8 | x.how),
+				(uint64_t)x.comm << 32 | x.container),
 		       x.status);
 	if (idmap_get(&b->ends_at, key, &at) && same_end(&b->ends[at], &x)) {
 		b->ends[at].n += x.n;
@@ -228,7 +233,8 @@ uint32_t batch_count(const struct batch *b)
 
 uint64_t batch_samples(const struct batch *b, uint32_t run)
 {
-	uint64_t n = amounts_events(&b->amounts, run) + wait_rows_events(&b->waits, run) + request_rows_events(&b->requests, run) + factrows_events(&b->facts, run);
+	uint64_t n = amounts_events(&b->amounts, run) + wait_rows_events(&b->waits, run) +
+		     request_rows_events(&b->requests, run) + factrows_events(&b->facts, run);
 
 	for (uint32_t i = 0; i < b->n_rows; i++)
 		n += !run || b->rows[i].run == run ? b->rows[i].n : 0;

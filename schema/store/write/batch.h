@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch: what is committed at once: sums by (bucket, series), losses and costs, and the dictionary they speak of. */
+/* batch: what is committed at once: sums by (bucket, series), losses and costs, and the dictionary
+ * they speak of. */
 #ifndef SONDE_STORE_WRITE_BATCH_H
 #define SONDE_STORE_WRITE_BATCH_H
 
@@ -16,9 +17,9 @@
 #include "schema/store/write/writer.h"
 
 struct batch_row {
-	int64_t ts;       /* start of the bucket, seconds since 1970 */
+	int64_t ts; /* start of the bucket, seconds since 1970 */
 	uint64_t n;
-	uint32_t series;  /* DICT_SERIES */
+	uint32_t series; /* DICT_SERIES */
 	uint32_t run;
 };
 
@@ -26,7 +27,7 @@ struct batch_loss {
 	int64_t ts;
 	uint64_t n;
 	uint32_t run;
-	bool carried;     /* of a dropped batch */
+	bool carried; /* of a dropped batch */
 	char reason[35];
 };
 
@@ -39,13 +40,13 @@ struct batch_cost {
 };
 
 struct batch_unwound {
-	int64_t ts;       /* start of the minute, seconds since 1970 */
+	int64_t ts; /* start of the minute, seconds since 1970 */
 	uint64_t n;
 	uint32_t run, exe, image, reason; /* exe: DICT_TEXT, image: DICT_IMAGE */
 };
 
 struct batch_end {
-	int64_t ts;       /* start of the ten seconds, seconds since 1970 */
+	int64_t ts; /* start of the ten seconds, seconds since 1970 */
 	uint64_t n;
 	uint32_t run, comm, container, how, status; /* comm: DICT_TEXT, container: DICT_CONTAINER */
 };
@@ -66,7 +67,7 @@ struct batch {
 	struct dict *dict; /* a reference */
 	struct batch_row *rows;
 	uint32_t n_rows, cap_rows;
-	uint32_t *slots;   /* rows by (ts, series): index + 1 */
+	uint32_t *slots; /* rows by (ts, series): index + 1 */
 	uint32_t n_slots;
 	struct amounts amounts;
 	struct wait_rows waits;
@@ -85,13 +86,16 @@ struct batch {
 	struct idmap unwound_at; /* hash -> index in `unwound` */
 	struct batch_end *ends;
 	uint32_t n_ends, cap_ends;
-	struct idmap ends_at;    /* hash -> index in `ends` */
-	uint32_t *ended;         /* DICT_PROCESS: those that are written though nothing was counted of them */
+	struct idmap ends_at; /* hash -> index in `ends` */
+	uint32_t *
+		ended; /* DICT_PROCESS: those that are written though nothing was counted of them */
 	uint32_t n_ended, cap_ended;
-	int64_t begun_ns;  /* boot clock */
+	int64_t begun_ns; /* boot clock */
 };
 
-#define BATCH_ENDS_NAMED 256 /* ends that are told apart by command name; of more, all have none */
+#define BATCH_ENDS_NAMED                                                        \
+	256 /* ends that are told apart by command name; of more, all have none \
+	     */
 
 struct batch *batch_new(struct dict *dict); /* takes over the reference */
 void batch_free(struct batch *b);           /* not the dictionary */
@@ -108,13 +112,15 @@ void batch_ended(struct batch *b, uint32_t process);
 int64_t batch_first_ts(const struct batch *b, uint32_t run);
 /* Rows of samples, amounts, waits, requests and facts. */
 uint32_t batch_count(const struct batch *b);
-/* Events of one run (0: of all) in it: samples, amounts, waits, requests and facts; and losses too. */
+/* Events of one run (0: of all) in it: samples, amounts, waits, requests and facts; and losses too.
+ */
 uint64_t batch_samples(const struct batch *b, uint32_t run);
 uint64_t batch_events(const struct batch *b, uint32_t run);
-/* `from` is about to be dropped: its losses and costs, summed by name, go into `to`; how stacks ended
- * goes with its samples. */
+/* `from` is about to be dropped: its losses and costs, summed by name, go into `to`; how stacks
+ * ended goes with its samples. */
 void batch_carry(struct batch *to, const struct batch *from);
-/* How stacks ended in the latest minute of `from` goes into `to`, of the same dictionary: more of it is to come. */
+/* How stacks ended in the latest minute of `from` goes into `to`, of the same dictionary: more of
+ * it is to come. */
 void batch_hold_minute(struct batch *to, struct batch *from);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dict: interning. One open-addressing table of indexes a kind; hash and equality of a kind stand in one small table. */
+/* dict: interning. One open-addressing table of indexes a kind; hash and equality of a kind stand
+ * in one small table. */
 #include "schema/store/write/dict.h"
 
 #include <stdlib.h>
@@ -96,10 +97,11 @@ static bool container_same(const void *a, const void *b)
 {
 	const struct dict_container *x = a, *y = b;
 
-	return !strcmp(x->runtime_id, y->runtime_id) && !strcmp(x->cgroup, y->cgroup) && !strcmp(x->name, y->name) &&
-	       !strcmp(x->runtime, y->runtime) && !strcmp(x->image, y->image) && !strcmp(x->project, y->project) &&
-	       !strcmp(x->service, y->service) && !strcmp(x->labels, y->labels) && !strcmp(x->started, y->started) &&
-	       x->restarts == y->restarts;
+	return !strcmp(x->runtime_id, y->runtime_id) && !strcmp(x->cgroup, y->cgroup) &&
+	       !strcmp(x->name, y->name) && !strcmp(x->runtime, y->runtime) &&
+	       !strcmp(x->image, y->image) && !strcmp(x->project, y->project) &&
+	       !strcmp(x->service, y->service) && !strcmp(x->labels, y->labels) &&
+	       !strcmp(x->started, y->started) && x->restarts == y->restarts;
 }
 
 static void container_own(struct dict *d, void *p)
@@ -171,7 +173,8 @@ static uint64_t source_hash(const void *p)
 
 static bool source_same(const void *a, const void *b)
 {
-	return !strcmp(((const struct dict_source *)a)->path, ((const struct dict_source *)b)->path);
+	return !strcmp(((const struct dict_source *)a)->path,
+		       ((const struct dict_source *)b)->path);
 }
 
 static void source_own(struct dict *d, void *p)
@@ -192,7 +195,8 @@ static bool function_same(const void *a, const void *b)
 {
 	const struct dict_function *x = a, *y = b;
 
-	return x->image == y->image && x->line == y->line && x->source == y->source && !strcmp(x->name, y->name);
+	return x->image == y->image && x->line == y->line && x->source == y->source &&
+	       !strcmp(x->name, y->name);
 }
 
 static void function_own(struct dict *d, void *p)
@@ -214,8 +218,8 @@ static bool frame_same(const void *a, const void *b)
 {
 	const struct dict_frame *x = a, *y = b;
 
-	return x->offset == y->offset && x->image == y->image && x->function == y->function && x->line == y->line &&
-	       x->flags == y->flags && x->outer == y->outer;
+	return x->offset == y->offset && x->image == y->image && x->function == y->function &&
+	       x->line == y->line && x->flags == y->flags && x->outer == y->outer;
 }
 
 static uint64_t node_hash(const void *p)
@@ -236,15 +240,17 @@ static uint64_t task_hash(const void *p)
 {
 	const struct dict_task *t = p;
 
-	return hash_str(hash_2((uint64_t)t->run << 32 | t->process, (uint64_t)t->tid << 32 | t->kind), t->thread);
+	return hash_str(
+		hash_2((uint64_t)t->run << 32 | t->process, (uint64_t)t->tid << 32 | t->kind),
+		t->thread);
 }
 
 static bool task_same(const void *a, const void *b)
 {
 	const struct dict_task *x = a, *y = b;
 
-	return x->run == y->run && x->process == y->process && x->tid == y->tid && x->kind == y->kind &&
-	       !strcmp(x->thread, y->thread);
+	return x->run == y->run && x->process == y->process && x->tid == y->tid &&
+	       x->kind == y->kind && !strcmp(x->thread, y->thread);
 }
 
 static void task_own(struct dict *d, void *p)
@@ -275,11 +281,13 @@ static const struct dict_ops {
 	void (*own)(struct dict *d, void *entry); /* copy its strings; NULL: it has none */
 } dict_ops[DICT_KINDS] = {
 	[DICT_TEXT] = {sizeof(struct dict_text), text_hash, text_same, text_own},
-	[DICT_CONTAINER] = {sizeof(struct dict_container), container_hash, container_same, container_own},
+	[DICT_CONTAINER] = {sizeof(struct dict_container), container_hash, container_same,
+			    container_own},
 	[DICT_IMAGE] = {sizeof(struct dict_image), image_hash, image_same, image_own},
 	[DICT_PROCESS] = {sizeof(struct dict_process), process_hash, process_same, process_own},
 	[DICT_SOURCE] = {sizeof(struct dict_source), source_hash, source_same, source_own},
-	[DICT_FUNCTION] = {sizeof(struct dict_function), function_hash, function_same, function_own},
+	[DICT_FUNCTION] = {sizeof(struct dict_function), function_hash, function_same,
+			   function_own},
 	[DICT_FRAME] = {sizeof(struct dict_frame), frame_hash, frame_same, NULL},
 	[DICT_NODE] = {sizeof(struct dict_node), node_hash, node_same, NULL},
 	[DICT_TASK] = {sizeof(struct dict_task), task_hash, task_same, task_own},
@@ -324,14 +332,15 @@ void dict_free(struct dict *d)
 }
 
 /* The slot of the entry equal to `key`, or the free one where it would go. */
-static struct dict_slot *slot_find(const struct dict *d, enum dict_kind kind, const void *key, uint32_t hash)
+static struct dict_slot *slot_find(const struct dict *d, enum dict_kind kind, const void *key,
+				   uint32_t hash)
 {
 	const struct dict_table *t = &d->table[kind];
 	const struct dict_ops *ops = &dict_ops[kind];
 	uint32_t i = hash & (t->cap - 1);
 
-	while (t->slot[i].index &&
-	       (t->slot[i].hash != hash || !ops->same(pool_at(&d->pool[kind], t->slot[i].index), key)))
+	while (t->slot[i].index && (t->slot[i].hash != hash ||
+				    !ops->same(pool_at(&d->pool[kind], t->slot[i].index), key)))
 		i = (i + 1) & (t->cap - 1);
 	return &t->slot[i];
 }
@@ -409,7 +418,8 @@ void dict_process_learn(struct dict *d, uint32_t index, const struct dict_proces
 	bool changed;
 
 	pthread_mutex_lock(&d->lock);
-	changed = (!*p->comm || strcmp(more->comm, STORE_PROCESS_UNKNOWN) != 0) && learn_string(d, &p->comm, more->comm);
+	changed = (!*p->comm || strcmp(more->comm, STORE_PROCESS_UNKNOWN) != 0) &&
+		  learn_string(d, &p->comm, more->comm);
 	changed |= learn_string(d, &p->args, more->args);
 	changed |= learn_id(&p->exe, more->exe);
 	changed |= learn_id(&p->cgroup, more->cgroup);
@@ -450,7 +460,8 @@ void dict_image_learn(struct dict *d, uint32_t index, const char *build_id)
 	pthread_mutex_unlock(&d->lock);
 }
 
-void dict_frame_name(struct dict *d, uint32_t index, uint32_t function, uint32_t line, uint32_t outer)
+void dict_frame_name(struct dict *d, uint32_t index, uint32_t function, uint32_t line,
+		     uint32_t outer)
 {
 	struct dict_frame *f = dict_at(d, DICT_FRAME, dict_frame, index);
 	bool nameless, lineless;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* events: the producer's side of store/write/writer.h where things are counted, and the queue to the writer thread, which
- * writer_state.h tells of. */
+/* events: the producer's side of store/write/writer.h where things are counted, and the queue to
+ * the writer thread, which writer_state.h tells of. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -8,11 +8,11 @@
 #include "schema/base/mem.h"
 #include "schema/store/write/writer_state.h"
 
-#define BATCH_ROWS      8192               /* hand over by itself past this */
-#define BATCH_AGE_NS    (10 * NSEC_PER_SEC)
-/* Of eight parts of the memory, what the current dictionary may take. The rest holds what waits for the disk, which at a
- * change of epoch is one such dictionary and the batches that speak of it. */
-#define DICT_SHARE      2
+#define BATCH_ROWS   8192 /* hand over by itself past this */
+#define BATCH_AGE_NS (10 * NSEC_PER_SEC)
+/* Of eight parts of the memory, what the current dictionary may take. The rest holds what waits for
+ * the disk, which at a change of epoch is one such dictionary and the batches that speak of it. */
+#define DICT_SHARE 2
 
 /* --- memory, lock held --- */
 
@@ -107,12 +107,15 @@ int events_room(struct store_writer *w)
 	return -ESTALE;
 }
 
-/* A series that may be counted, with its task: 0, -ESTALE, -EINVAL: of a kind that is counted otherwise. */
-static int series_task(struct store_writer *w, uint32_t series, bool sampled, const struct dict_task **out)
+/* A series that may be counted, with its task: 0, -ESTALE, -EINVAL: of a kind that is counted
+ * otherwise. */
+static int series_task(struct store_writer *w, uint32_t series, bool sampled,
+		       const struct dict_task **out)
 {
 	if (events_room(w) || !series || !dict_has(w->dict, DICT_SERIES, series))
 		return -ESTALE;
-	*out = dict_at(w->dict, DICT_TASK, dict_task, dict_at(w->dict, DICT_SERIES, dict_series, series)->task);
+	*out = dict_at(w->dict, DICT_TASK, dict_task,
+		       dict_at(w->dict, DICT_SERIES, dict_series, series)->task);
 	return ((*out)->kind == STORE_KIND_CPU) == sampled ? 0 : -EINVAL;
 }
 
@@ -184,7 +187,8 @@ int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t 
 	return 0;
 }
 
-int store_amount(struct store_writer *w, uint32_t series, int64_t utc_ns, const struct store_amount *a)
+int store_amount(struct store_writer *w, uint32_t series, int64_t utc_ns,
+		 const struct store_amount *a)
 {
 	const struct dict_task *t = NULL;
 	struct amount_row key;
@@ -194,8 +198,11 @@ int store_amount(struct store_writer *w, uint32_t series, int64_t utc_ns, const 
 	if (rc)
 		return rc;
 	r = &w->run[t->run - 1];
-	key = (struct amount_row){.ts = bucket_of(r, utc_ns), .series = series, .run = t->run,
-				  .gauge = store_kind_info((enum store_kind)t->kind)->class == STORE_GAUGE};
+	key = (struct amount_row){.ts = bucket_of(r, utc_ns),
+				  .series = series,
+				  .run = t->run,
+				  .gauge = store_kind_info((enum store_kind)t->kind)->class ==
+					   STORE_GAUGE};
 	writer_current(w);
 	__atomic_fetch_add(&r->tally->seen, key.gauge ? 1 : a->n, __ATOMIC_RELEASE);
 	amounts_add(&w->cur->amounts, &key, a);
@@ -213,10 +220,12 @@ uint64_t store_gauge_epoch(struct store_writer *w)
 	return n;
 }
 
-void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t utc_ns, uint64_t bytes)
+void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t utc_ns,
+		uint64_t bytes)
 {
 	struct writer_run *r = writer_run(w, run);
-	struct batch_rate x = {.run = run, .process = writer_known(w, DICT_PROCESS, process),
+	struct batch_rate x = {.run = run,
+			       .process = writer_known(w, DICT_PROCESS, process),
 			       .bytes = bytes > INT64_MAX ? INT64_MAX : bytes};
 
 	if (!r || !x.process)
@@ -225,7 +234,8 @@ void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t 
 	batch_rate(writer_current(w), &x);
 }
 
-void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, const char *key, const char *value)
+void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, const char *key,
+			const char *value)
 {
 	struct batch_note x = {.run = run, .process = writer_known(w, DICT_PROCESS, process)};
 
@@ -236,7 +246,8 @@ void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, 
 	batch_note(writer_current(w), &x);
 }
 
-void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason, uint64_t n)
+void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason,
+		uint64_t n)
 {
 	struct writer_run *r = writer_run(w, run);
 
@@ -247,11 +258,14 @@ void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char
 	batch_loss(w->cur, run, bucket_of(r, utc_ns), reason, n);
 }
 
-void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe, uint32_t image,
-		   uint32_t reason, uint64_t n)
+void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe,
+		   uint32_t image, uint32_t reason, uint64_t n)
 {
 	int64_t s = utc_ns / NSEC_PER_SEC;
-	struct batch_unwound u = {.run = run, .reason = reason, .n = n, .ts = s - s % 60,
+	struct batch_unwound u = {.run = run,
+				  .reason = reason,
+				  .n = n,
+				  .ts = s - s % 60,
 				  .image = writer_known(w, DICT_IMAGE, image)};
 
 	if (!writer_run(w, run) || !n)
@@ -263,7 +277,11 @@ void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const c
 int store_end(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_end *e)
 {
 	int64_t s = utc_ns / NSEC_PER_SEC;
-	struct batch_end x = {.run = run, .n = e->n ? e->n : 1, .ts = s - s % 10, .how = e->how, .status = e->status,
+	struct batch_end x = {.run = run,
+			      .n = e->n ? e->n : 1,
+			      .ts = s - s % 10,
+			      .how = e->how,
+			      .status = e->status,
 			      .container = writer_known(w, DICT_CONTAINER, e->container)};
 	uint32_t process = writer_known(w, DICT_PROCESS, e->process);
 
@@ -296,8 +314,9 @@ static bool writer_is_behind(struct store_writer *w)
 	return behind;
 }
 
-/* The producer's batch is to be handed over; unless `whole`, without the minute that is not over: a page or two less to write.
- * While the disk stalls batches are dropped: then how stacks ended stays with its samples. */
+/* The producer's batch is to be handed over; unless `whole`, without the minute that is not over: a
+ * page or two less to write. While the disk stalls batches are dropped: then how stacks ended stays
+ * with its samples. */
 static struct batch *writer_take_current(struct store_writer *w, bool whole)
 {
 	struct batch *b = writer_current(w);
@@ -321,7 +340,8 @@ void events_hand_over(struct store_writer *w, bool whole)
 		w->run[i].to_ns = w->run[i].tally->to_ns = w->run[i].until_ns;
 	*w->tail = b;
 	w->tail = &b->next;
-	/* the newest stays: at a change of epoch the old dictionary hangs on it, though no disk stalls */
+	/* the newest stays: at a change of epoch the old dictionary hangs on it, though no disk
+	 * stalls */
 	while (w->head && w->head->next && writer_waiting(w) > w->max_bytes / 8 * (8 - DICT_SHARE))
 		writer_drop_oldest(w);
 	pthread_cond_signal(&w->wake);

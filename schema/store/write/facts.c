@@ -40,7 +40,8 @@ static void value_add(struct factrows *f, int64_t value)
 /* --- the producer --- */
 
 /* What a batch keeps of a column; false: it cannot be. */
-static bool value_of(struct store_writer *w, const struct fact_column *c, const struct fact_row *row, uint32_t i, int64_t *out)
+static bool value_of(struct store_writer *w, const struct fact_column *c,
+		     const struct fact_row *row, uint32_t i, int64_t *out)
 {
 	int64_t number = row->v[i].number;
 
@@ -71,7 +72,8 @@ static bool has_keys(const struct fact *f, const struct fact_row *row)
 	return true;
 }
 
-int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct fact *f, const struct fact_row *row)
+int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct fact *f,
+	       const struct fact_row *row)
 {
 	struct factrow r = {.fact = f, .run = run};
 	struct factrows *rows;

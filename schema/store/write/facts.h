@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* facts: storing rows of the facts that schema/facts declares. One row is one event of its run, but for those that stand beside others (fact.beside). */
+/* facts: storing rows of the facts that schema/facts declares. One row is one event of its run, but
+ * for those that stand beside others (fact.beside). */
 #ifndef SONDE_STORE_WRITE_FACTS_H
 #define SONDE_STORE_WRITE_FACTS_H
 
@@ -12,10 +13,11 @@
 
 struct store_writer;
 
-/* A row for the bucket that holds `utc_ns`: counters are differences and add up, of gauges the last one holds. 0, -ESTALE as in
- * writer.h, -EINVAL: no such run, or a key is missing. Texts are copied. A number past FACTS_MOST is left out, and counted as
- * lost, reason "range". */
-int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct fact *f, const struct fact_row *row);
+/* A row for the bucket that holds `utc_ns`: counters are differences and add up, of gauges the last
+ * one holds. 0, -ESTALE as in writer.h, -EINVAL: no such run, or a key is missing. Texts are
+ * copied. A number past FACTS_MOST is left out, and counted as lost, reason "range". */
+int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct fact *f,
+	       const struct fact_row *row);
 
 #define FACTS_MOST (1ll << 60) /* sums of a few such numbers stay within SQLite's integers */
 
@@ -24,13 +26,14 @@ int store_fact(struct store_writer *w, uint32_t run, int64_t utc_ns, const struc
 /* The place of `f` in FACTS[]. */
 uint32_t facts_index(const struct fact *f);
 
-/* What a batch has: numbers as they came; of a text and of references the index in the batch's dictionary. */
+/* What a batch has: numbers as they came; of a text and of references the index in the batch's
+ * dictionary. */
 struct factrow {
-	int64_t ts;          /* start of the bucket, seconds since 1970 */
+	int64_t ts; /* start of the bucket, seconds since 1970 */
 	const struct fact *fact;
 	uint64_t set;
 	uint32_t run;
-	uint32_t first;      /* of factrows.values: those that are set, in order */
+	uint32_t first; /* of factrows.values: those that are set, in order */
 };
 
 struct factrows {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool: a growing array whose elements never move, so that one thread may add while another reads what it was told of.
- * Index 0 is never given out. Zeroed elements. A pool is zeroed memory plus the element size.
+ * pool: a growing array whose elements never move, so that one thread may add while another reads
+ * what it was told of. Index 0 is never given out. Zeroed elements. A pool is zeroed memory plus
+ * the element size.
  */
 #ifndef SONDE_STORE_WRITE_POOL_H
 #define SONDE_STORE_WRITE_POOL_H
@@ -13,8 +14,8 @@
 
 struct pool {
 	size_t elem;
-	uint32_t n;              /* next index - 1 */
-	size_t bytes;            /* allocated */
+	uint32_t n;               /* next index - 1 */
+	size_t bytes;             /* allocated */
 	void *chunk[POOL_CHUNKS]; /* chunk k holds 64 << k elements */
 };
 

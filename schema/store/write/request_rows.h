@@ -9,12 +9,12 @@
 #define REQUEST_ROW_NUMBERS 5
 
 struct request_row {
-	int64_t ts;          /* start of the bucket, seconds since 1970 */
-	uint32_t run, process; /* process: DICT_PROCESS, 0 none */
-	uint32_t text[4];    /* protocol, service, operation, status: DICT_TEXT */
-	uint8_t side, result, part; /* enum store_part */
+	int64_t ts;                          /* start of the bucket, seconds since 1970 */
+	uint32_t run, process;               /* process: DICT_PROCESS, 0 none */
+	uint32_t text[4];                    /* protocol, service, operation, status: DICT_TEXT */
+	uint8_t side, result, part;          /* enum store_part */
 	uint64_t value[REQUEST_ROW_NUMBERS]; /* n and the other numbers, in the table's order */
-	uint32_t *steps;     /* n_steps of them, its own; NULL: none */
+	uint32_t *steps;                     /* n_steps of them, its own; NULL: none */
 	size_t n_steps;
 	unsigned first_step;
 };

@@ -48,11 +48,19 @@ uint64_t request_rows_events(const struct request_rows *r, uint32_t run)
 	return n;
 }
 
-int store_request(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_request *r)
+int store_request(struct store_writer *w, uint32_t run, int64_t utc_ns,
+		  const struct store_request *r)
 {
-	struct request_row row = {.run = run, .process = writer_known(w, DICT_PROCESS, r->process), .side = (uint8_t)r->side, .result = (uint8_t)r->result, .part = (uint8_t)r->part,
-				 .value = {r->n, r->total_ns, r->max_ns, r->request_bytes, r->response_bytes}, .steps = (uint32_t *)(uintptr_t)r->steps,
-				 .n_steps = r->steps ? r->n_steps : 0, .first_step = r->first_step};
+	struct request_row row = {
+		.run = run,
+		.process = writer_known(w, DICT_PROCESS, r->process),
+		.side = (uint8_t)r->side,
+		.result = (uint8_t)r->result,
+		.part = (uint8_t)r->part,
+		.value = {r->n, r->total_ns, r->max_ns, r->request_bytes, r->response_bytes},
+		.steps = (uint32_t *)(uintptr_t)r->steps,
+		.n_steps = r->steps ? r->n_steps : 0,
+		.first_step = r->first_step};
 
 	if (!writer_run(w, run))
 		return -EINVAL;

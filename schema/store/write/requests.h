@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * requests: what became of requests, summed; the tables and views of schema/sql/0026-requests.sql and 0037-request-phases.sql (docs/SCHEMA.md).
+ * requests: what became of requests, summed; the tables and views of schema/sql/0026-requests.sql
+ * and 0037-request-phases.sql (docs/SCHEMA.md).
  *
- * Events of the run: `n` each. What has the same bucket and the same names adds up in the segment. A number past 2^56 is not kept: it
- * counts as one lost, reason "range".
+ * Events of the run: `n` each. What has the same bucket and the same names adds up in the segment.
+ * A number past 2^56 is not kept: it counts as one lost, reason "range".
  */
 #ifndef SONDE_STORE_WRITE_REQUESTS_H
 #define SONDE_STORE_WRITE_REQUESTS_H
@@ -15,22 +16,29 @@
 
 struct store_writer;
 
-/* A row of requests, or a part of how long they took: of that n, total_ns, max_ns and steps alone. It is no event. */
-enum store_part { STORE_PART_WHOLE, STORE_PART_FIRST /* to the answer's first byte */, STORE_PART_QUEUE /* in the socket's buffer */ };
+/* A row of requests, or a part of how long they took: of that n, total_ns, max_ns and steps alone.
+ * It is no event. */
+enum store_part {
+	STORE_PART_WHOLE,
+	STORE_PART_FIRST /* to the answer's first byte */,
+	STORE_PART_QUEUE /* in the socket's buffer */
+};
 
 struct store_request {
 	enum store_part part;
-	uint32_t process;         /* 0: not known */
+	uint32_t process; /* 0: not known */
 	enum store_side side;
 	enum store_result result;
 	const char *protocol, *service, *operation, *status; /* status "": it has none */
 	uint64_t n;
 	uint64_t total_ns, max_ns, request_bytes, response_bytes;
-	const uint32_t *steps;    /* how many latencies lay in the steps from first_step on (model/hist.h); NULL: none */
+	const uint32_t *steps; /* how many latencies lay in the steps from first_step on
+				  (model/hist.h); NULL: none */
 	size_t n_steps;
 	unsigned first_step;
 };
 /* 0, -EINVAL: no such run; -ESTALE as store_add. */
-int store_request(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_request *r);
+int store_request(struct store_writer *w, uint32_t run, int64_t utc_ns,
+		  const struct store_request *r);
 
 #endif

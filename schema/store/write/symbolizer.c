@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbolizer: see the header. Rows are found and added by the same hashes as commit_dict does it, so that writers go on
- * sharing them.
+ * symbolizer: see the header. Rows are found and added by the same hashes as commit_dict does it,
+ * so that writers go on sharing them.
  */
 #include "schema/store/write/symbolizer.h"
 
@@ -19,15 +19,26 @@
 #include "schema/store/files/segment.h"
 #include "schema/store/packed/packing.h"
 
-/* Frames that could gain: nothing is known of their line, and they are no part of another one's chain. A leaf folded to
- * its function (flags 2, not 4) can only gain its function's file. */
-#define FOLDED   "(f.function <> 0 AND f.flags & 6 = 2)"
-#define POOR     "f.line = 0 AND f.outer = 0 AND f.id NOT IN (SELECT outer FROM frame WHERE outer <> 0)" \
-		 " AND NOT (" FOLDED " AND (SELECT source FROM function WHERE id = f.function) <> 0)"
+/* Frames that could gain: nothing is known of their line, and they are no part of another one's
+ * chain. A leaf folded to its function (flags 2, not 4) can only gain its function's file. */
+#define FOLDED "(f.function <> 0 AND f.flags & 6 = 2)"
+#define POOR                                                                                    \
+	"f.line = 0 AND f.outer = 0 AND f.id NOT IN (SELECT outer FROM frame WHERE outer <> 0)" \
+	" AND NOT (" FOLDED " AND (SELECT source FROM function WHERE id = f.function) <> 0)"
 
-enum { ST_WANTS, ST_FRAMES, ST_SOURCE_FIND, ST_SOURCE, ST_FUNCTION_FIND, ST_FUNCTION, ST_FRAME, ST_UPDATE };
+enum {
+	ST_WANTS,
+	ST_FRAMES,
+	ST_SOURCE_FIND,
+	ST_SOURCE,
+	ST_FUNCTION_FIND,
+	ST_FUNCTION,
+	ST_FRAME,
+	ST_UPDATE
+};
 _Static_assert(ST_UPDATE < SEGMENT_STMTS, "room for the statements");
 
+/* clang-format off */
 static const char *const sql[] = {
 	[ST_WANTS] = "SELECT i.id, i.path, i.build_id, i.key, sum(f.function = 0), sum(f.function <> 0 AND NOT " FOLDED ")"
 		     " FROM frame f JOIN image i ON i.id = f.image WHERE i.kind = 0 AND " POOR " GROUP BY 1",
@@ -42,12 +53,13 @@ static const char *const sql[] = {
 	[ST_UPDATE] = "UPDATE frame SET function = ?2, line = ?3, outer = ?4, flags = iif(?4, flags | 1, flags)"
 		      " WHERE id = ?1 AND line = 0 AND outer = 0",
 };
+/* clang-format on */
 
 struct symbolizer {
 	char *dir;
 	struct segment *seg;
 	bool was_packed; /* its tables are rows now, and are to be packed again */
-	int rc; /* SQLite code; sticky within one transaction */
+	int rc;          /* SQLite code; sticky within one transaction */
 };
 
 struct poor { /* a frame that could gain */
@@ -68,8 +80,8 @@ int symbolizer_open(const char *dir, const char *path, struct symbolizer **out, 
 	int rc;
 
 	if (lock < 0)
-		return err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE, "cannot lock the store %s: %s", dir,
-			       strerror(-lock));
+		return err_set(e, lock, lock == -EACCES ? EXIT_PERMISSION : EXIT_STORE,
+			       "cannot lock the store %s: %s", dir, strerror(-lock));
 	archived = folder_is_archived(path);
 	rc = segment_open(path, &seg, e);
 	if (rc)
@@ -77,7 +89,8 @@ int symbolizer_open(const char *dir, const char *path, struct symbolizer **out, 
 	r = mem_alloc(sizeof(*r));
 	r->dir = mem_strdup(dir);
 	r->seg = seg;
-	r->was_packed = archived && !packing_is_packed(seg->db); /* a newer schema made rows of it */
+	r->was_packed =
+		archived && !packing_is_packed(seg->db); /* a newer schema made rows of it */
 	*out = r;
 	return 0;
 }
@@ -120,7 +133,8 @@ static int failed(const struct symbolizer *r, struct err *e)
 		       sqlite3_errmsg(r->seg->db));
 }
 
-int symbolizer_wants(struct symbolizer *r, int (*each)(void *ctx, const struct symbolizer_want *w), void *ctx, struct err *e)
+int symbolizer_wants(struct symbolizer *r, int (*each)(void *ctx, const struct symbolizer_want *w),
+		     void *ctx, struct err *e)
 {
 	sqlite3_stmt *st;
 	int rc = SQLITE_ROW, ret = 0;
@@ -180,7 +194,9 @@ static int64_t function_row(struct symbolizer *r, uint32_t image, const struct s
 
 		if (!st)
 			return 0;
-		sqlite3_bind_int64(st, 1, (sqlite3_int64)(hash_str(HASH_SEED, strbuf_str(&name)) & 0x7fffffff));
+		sqlite3_bind_int64(
+			st, 1,
+			(sqlite3_int64)(hash_str(HASH_SEED, strbuf_str(&name)) & 0x7fffffff));
 		sqlite3_bind_int64(st, 2, image);
 		sqlite3_bind_int64(st, 3, n->first_line);
 		bind_text(st, 4, strbuf_str(&name));
@@ -191,8 +207,8 @@ static int64_t function_row(struct symbolizer *r, uint32_t image, const struct s
 }
 
 /* The frame that the next one was inlined into. */
-static int64_t outer_row(struct symbolizer *r, uint32_t image, const struct poor *p, const struct symbolizer_name *n,
-			 int64_t outer)
+static int64_t outer_row(struct symbolizer *r, uint32_t image, const struct poor *p,
+			 const struct symbolizer_name *n, int64_t outer)
 {
 	int64_t function = function_row(r, image, n);
 	sqlite3_stmt *st = stmt(r, ST_FRAME);
@@ -210,8 +226,8 @@ static int64_t outer_row(struct symbolizer *r, uint32_t image, const struct poor
 }
 
 /* `names`: innermost first. */
-static void frame_write(struct symbolizer *r, uint32_t image, const struct poor *p, const struct symbolizer_name *names,
-			size_t n)
+static void frame_write(struct symbolizer *r, uint32_t image, const struct poor *p,
+			const struct symbolizer_name *names, size_t n)
 {
 	int64_t outer = 0, function;
 	sqlite3_stmt *st;
@@ -229,8 +245,8 @@ static void frame_write(struct symbolizer *r, uint32_t image, const struct poor 
 	run(r, st);
 }
 
-static void frame_gain(struct symbolizer *r, uint32_t image, const struct poor *p, symbolizer_find *find, void *ctx,
-		       struct symbolizer_gain *g)
+static void frame_gain(struct symbolizer *r, uint32_t image, const struct poor *p,
+		       symbolizer_find *find, void *ctx, struct symbolizer_gain *g)
 {
 	struct symbolizer_name names[SYMBOLIZER_MAX];
 	size_t n = find(ctx, &p->frame, names);
@@ -264,10 +280,14 @@ static struct poor *frames_read(struct symbolizer *r, uint32_t image, size_t *n)
 		const char *name = (const char *)sqlite3_column_text(st, 4);
 
 		mem_grow(list, *n, cap);
-		list[(*n)++] = (struct poor){
-			.id = sqlite3_column_int64(st, 0), .flags = flags, .name = mem_strdup(name ? name : ""),
-			.frame = {.offset = (uint64_t)sqlite3_column_int64(st, 1), .named = named,
-				  .folded = named && (flags & 6) == 2, .back = !(flags & 6)}};
+		list[(*n)++] =
+			(struct poor){.id = sqlite3_column_int64(st, 0),
+				      .flags = flags,
+				      .name = mem_strdup(name ? name : ""),
+				      .frame = {.offset = (uint64_t)sqlite3_column_int64(st, 1),
+						.named = named,
+						.folded = named && (flags & 6) == 2,
+						.back = !(flags & 6)}};
 	}
 	sqlite3_reset(st);
 	if (rc != SQLITE_DONE)
@@ -281,7 +301,8 @@ static void exec(struct symbolizer *r, const char *text)
 		r->rc = sqlite3_exec(r->seg->db, text, NULL, NULL, NULL);
 }
 
-/* It stays so until symbolizer_close. Whoever is killed meanwhile leaves a segment of rows, which the next sealing archives. */
+/* It stays so until symbolizer_close. Whoever is killed meanwhile leaves a segment of rows, which
+ * the next sealing archives. */
 static void unpack(struct symbolizer *r)
 {
 	bool any = false;
@@ -294,7 +315,8 @@ static void unpack(struct symbolizer *r)
 static void pack_again(struct symbolizer *r)
 {
 	r->rc = SQLITE_OK;
-	exec(r, "BEGIN IMMEDIATE; DROP INDEX IF EXISTS function_by_hash; DROP INDEX IF EXISTS source_by_hash");
+	exec(r,
+	     "BEGIN IMMEDIATE; DROP INDEX IF EXISTS function_by_hash; DROP INDEX IF EXISTS source_by_hash");
 	if (r->rc == SQLITE_OK)
 		r->rc = packing_pack(r->seg->db, PACKING_LEAST, PACKING_BLOCK_ROWS);
 	if (r->rc == SQLITE_OK)
@@ -307,10 +329,11 @@ static void pack_again(struct symbolizer *r)
 		log_warn("symbolize: %s stays unpacked: %s", r->seg->path, sqlite3_errstr(r->rc));
 }
 
-#define FIND_BY "CREATE INDEX IF NOT EXISTS function_by_hash ON function(hash); CREATE INDEX IF NOT EXISTS source_by_hash ON source(hash)"
+#define FIND_BY \
+	"CREATE INDEX IF NOT EXISTS function_by_hash ON function(hash); CREATE INDEX IF NOT EXISTS source_by_hash ON source(hash)"
 
-int symbolizer_image(struct symbolizer *r, uint32_t image, symbolizer_find *find, void *ctx, struct symbolizer_gain *g,
-		  struct err *e)
+int symbolizer_image(struct symbolizer *r, uint32_t image, symbolizer_find *find, void *ctx,
+		     struct symbolizer_gain *g, struct err *e)
 {
 	cleanup_fd int lock = folder_lock(r->dir);
 	struct symbolizer_gain gained = {0};
@@ -319,7 +342,8 @@ int symbolizer_image(struct symbolizer *r, uint32_t image, symbolizer_find *find
 	int ret = 0;
 
 	if (lock < 0)
-		return err_set(e, lock, EXIT_STORE, "cannot lock the store %s: %s", r->dir, strerror(-lock));
+		return err_set(e, lock, EXIT_STORE, "cannot lock the store %s: %s", r->dir,
+			       strerror(-lock));
 	r->rc = SQLITE_OK;
 	exec(r, "BEGIN IMMEDIATE");
 	list = frames_read(r, image, &n);

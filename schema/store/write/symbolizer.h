@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbolizer: frames that are in the store gain names and lines. A frame may gain, never lose: one that has a function
- * keeps it as its physical function, one that has a line is left alone. Stacks stay as they are (a stack names the
- * innermost function of a place, and what that was inlined into hangs on it), so this works while the segment is
- * written: each symbolizer_image is one transaction, with the folder's lock held.
+ * symbolizer: frames that are in the store gain names and lines. A frame may gain, never lose: one
+ * that has a function keeps it as its physical function, one that has a line is left alone. Stacks
+ * stay as they are (a stack names the innermost function of a place, and what that was inlined into
+ * hangs on it), so this works while the segment is written: each symbolizer_image is one
+ * transaction, with the folder's lock held.
  */
 #ifndef SONDE_STORE_WRITE_SYMBOLIZER_H
 #define SONDE_STORE_WRITE_SYMBOLIZER_H
@@ -16,40 +17,44 @@
 
 struct symbolizer;
 
-/* Opens one segment of the store `dir` for writing. EXIT_STORE if its schema is newer, or older (a file that is not
- * written any more and was never migrated). */
+/* Opens one segment of the store `dir` for writing. EXIT_STORE if its schema is newer, or older (a
+ * file that is not written any more and was never migrated). */
 int symbolizer_open(const char *dir, const char *path, struct symbolizer **out, struct err *e);
 void symbolizer_close(struct symbolizer *r);
 
 struct symbolizer_want {
-	uint32_t image;          /* its id in this segment */
+	uint32_t image; /* its id in this segment */
 	const char *path, *build_id, *key;
 	uint64_t unnamed, lineless; /* frames without a name; with one, but without line */
 };
 /* ELF files that have frames which could gain something. Strings are borrowed for the call. */
-int symbolizer_wants(struct symbolizer *r, int (*each)(void *ctx, const struct symbolizer_want *w), void *ctx, struct err *e);
+int symbolizer_wants(struct symbolizer *r, int (*each)(void *ctx, const struct symbolizer_want *w),
+		     void *ctx, struct err *e);
 
 struct symbolizer_frame {
 	uint64_t offset;
-	bool back;               /* a return address: look at the byte before */
-	bool folded;             /* a leaf folded to its function: its offset is the function's first byte, its line is lost */
+	bool back;   /* a return address: look at the byte before */
+	bool folded; /* a leaf folded to its function: its offset is the function's first byte, its
+			line is lost */
 	bool named;
 };
 struct symbolizer_name {
 	const char *function;
-	const char *file;        /* "" if not known */
-	uint32_t line;           /* where execution stood; 0 */
-	uint32_t first_line;     /* of the function; 0 */
+	const char *file;    /* "" if not known */
+	uint32_t line;       /* where execution stood; 0 */
+	uint32_t first_line; /* of the function; 0 */
 };
 #define SYMBOLIZER_MAX 40
-/* What stands at the frame: innermost first, the last is the physical function. 0: nothing is known. */
-typedef size_t symbolizer_find(void *ctx, const struct symbolizer_frame *f, struct symbolizer_name out[SYMBOLIZER_MAX]);
+/* What stands at the frame: innermost first, the last is the physical function. 0: nothing is
+ * known. */
+typedef size_t symbolizer_find(void *ctx, const struct symbolizer_frame *f,
+			       struct symbolizer_name out[SYMBOLIZER_MAX]);
 
 struct symbolizer_gain {
 	uint64_t names, lines, inlined; /* frames that gained a name; a line; inlined functions */
 };
 /* Ask `find` for each frame of the image that could gain, and write what it gained. Adds to *g. */
-int symbolizer_image(struct symbolizer *r, uint32_t image, symbolizer_find *find, void *ctx, struct symbolizer_gain *g,
-		  struct err *e);
+int symbolizer_image(struct symbolizer *r, uint32_t image, symbolizer_find *find, void *ctx,
+		     struct symbolizer_gain *g, struct err *e);
 
 #endif

@@ -39,18 +39,23 @@ static uint64_t row_hash(const struct wait_row *r)
 
 static bool row_same(const struct wait_row *a, const struct wait_row *b)
 {
-	return a->ts == b->ts && a->table == b->table && a->run == b->run && a->task == b->task && a->class == b->class &&
-	       a->flags == b->flags && a->by == b->by && a->stack == b->stack;
+	return a->ts == b->ts && a->table == b->table && a->run == b->run && a->task == b->task &&
+	       a->class == b->class && a->flags == b->flags && a->by == b->by &&
+	       a->stack == b->stack;
 }
 
-/* The tables whose rows are sums, as the segment adds them up: the third number of a wait is the longest. */
+/* The tables whose rows are sums, as the segment adds them up: the third number of a wait is the
+ * longest. */
 static bool row_sums(const struct wait_row *r)
 {
-	return r->table == WAIT_ROW_WAIT || r->table == WAIT_ROW_WAKE || r->table == WAIT_ROW_CULPRIT || r->table == WAIT_ROW_ON;
+	return r->table == WAIT_ROW_WAIT || r->table == WAIT_ROW_WAKE ||
+	       r->table == WAIT_ROW_CULPRIT || r->table == WAIT_ROW_ON;
 }
 
-/* The row that it is to be added to; NULL: it is one of its own. A sum past WAIT_ROW_MOST is left to the segment. */
-static struct wait_row *row_find(const struct wait_rows *w, uint64_t hash, const struct wait_row *row)
+/* The row that it is to be added to; NULL: it is one of its own. A sum past WAIT_ROW_MOST is left
+ * to the segment. */
+static struct wait_row *row_find(const struct wait_rows *w, uint64_t hash,
+				 const struct wait_row *row)
 {
 	struct wait_row *r;
 	uint64_t at;
@@ -58,7 +63,8 @@ static struct wait_row *row_find(const struct wait_rows *w, uint64_t hash, const
 	if (!row_sums(row) || !idmap_get(&w->at, hash, &at))
 		return NULL;
 	r = &w->rows[at];
-	if (!row_same(r, row) || r->value[0] + row->value[0] > WAIT_ROW_MOST || r->value[1] + row->value[1] > WAIT_ROW_MOST)
+	if (!row_same(r, row) || r->value[0] + row->value[0] > WAIT_ROW_MOST ||
+	    r->value[1] + row->value[1] > WAIT_ROW_MOST)
 		return NULL;
 	return r;
 }
@@ -107,9 +113,13 @@ uint64_t wait_rows_events(const struct wait_rows *w, uint32_t run)
 
 /* --- the producer --- */
 
-uint32_t store_task(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid)
+uint32_t store_task(struct store_writer *w, uint32_t run, uint32_t process, const char *thread,
+		    uint32_t tid)
 {
-	struct dict_task t = {.run = run, .process = process, .tid = tid, .kind = STORE_KIND_OFFCPU,
+	struct dict_task t = {.run = run,
+			      .process = process,
+			      .tid = tid,
+			      .kind = STORE_KIND_OFFCPU,
 			      .thread = dict_clean(w->dict, 0, thread)};
 
 	if (!writer_run(w, run) || !process || !dict_has(w->dict, DICT_PROCESS, process))
@@ -142,33 +152,53 @@ static int row_put(struct store_writer *w, struct wait_row *row, int64_t utc_ns)
 
 int store_wait(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wait *x)
 {
-	struct wait_row row = {.table = WAIT_ROW_WAIT, .task = task, .class = x->class, .flags = x->flags,
-			      .value = {x->n, x->total_ns, x->max_ns},
-			      .hist = x->hist, .n_hist = x->n_hist, .first_slot = x->first_slot};
+	struct wait_row row = {.table = WAIT_ROW_WAIT,
+			       .task = task,
+			       .class = x->class,
+			       .flags = x->flags,
+			       .value = {x->n, x->total_ns, x->max_ns},
+			       .hist = x->hist,
+			       .n_hist = x->n_hist,
+			       .first_slot = x->first_slot};
 
 	return row_put(w, &row, utc_ns);
 }
 
 int store_wake(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wake *x)
 {
-	struct wait_row row = {.table = WAIT_ROW_WAKE, .task = task, .class = x->class, .flags = x->context,
-			      .by = x->waker, .stack = x->stack, .value = {x->n, x->total_ns}};
+	struct wait_row row = {.table = WAIT_ROW_WAKE,
+			       .task = task,
+			       .class = x->class,
+			       .flags = x->context,
+			       .by = x->waker,
+			       .stack = x->stack,
+			       .value = {x->n, x->total_ns}};
 
 	return row_put(w, &row, utc_ns);
 }
 
-int store_wait_on(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wait_on *x)
+int store_wait_on(struct store_writer *w, uint32_t task, int64_t utc_ns,
+		  const struct store_wait_on *x)
 {
-	struct wait_row row = {.table = WAIT_ROW_ON, .task = task, .class = x->class, .flags = writer_text(w, x->object),
-			      .by = x->waker, .stack = x->stack, .value = {x->n, x->total_ns}};
+	struct wait_row row = {.table = WAIT_ROW_ON,
+			       .task = task,
+			       .class = x->class,
+			       .flags = writer_text(w, x->object),
+			       .by = x->waker,
+			       .stack = x->stack,
+			       .value = {x->n, x->total_ns}};
 
 	return row_put(w, &row, utc_ns);
 }
 
-int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_culprit *x)
+int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns,
+		  const struct store_culprit *x)
 {
-	struct wait_row row = {.table = WAIT_ROW_CULPRIT, .task = task, .class = x->kind, .by = x->culprit,
-			      .value = {x->n, x->total_ns}};
+	struct wait_row row = {.table = WAIT_ROW_CULPRIT,
+			       .task = task,
+			       .class = x->kind,
+			       .by = x->culprit,
+			       .value = {x->n, x->total_ns}};
 
 	return row_put(w, &row, utc_ns);
 }
@@ -176,8 +206,10 @@ int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const s
 void store_throttle(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *cgroup,
 		    const struct store_throttle *x)
 {
-	struct wait_row row = {.table = WAIT_ROW_THROTTLE, .run = run, .task = writer_text(w, cgroup),
-			      .value = {x->periods, x->throttled, x->throttled_ns}};
+	struct wait_row row = {.table = WAIT_ROW_THROTTLE,
+			       .run = run,
+			       .task = writer_text(w, cgroup),
+			       .value = {x->periods, x->throttled, x->throttled_ns}};
 
 	if (writer_run(w, run))
 		events_take(w, &row, utc_ns);
@@ -185,13 +217,15 @@ void store_throttle(struct store_writer *w, uint32_t run, int64_t utc_ns, const 
 
 void store_steal(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_steal *x)
 {
-	struct wait_row row = {.table = WAIT_ROW_STEAL, .run = run, .value = {x->steal_ns, x->idle_ns, x->cpu_ns}};
+	struct wait_row row = {
+		.table = WAIT_ROW_STEAL, .run = run, .value = {x->steal_ns, x->idle_ns, x->cpu_ns}};
 
 	if (writer_run(w, run))
 		events_take(w, &row, utc_ns);
 }
 
-void store_slowed(struct store_writer *w, uint32_t run, int64_t utc_ns, uint32_t step, uint32_t stack_rate)
+void store_slowed(struct store_writer *w, uint32_t run, int64_t utc_ns, uint32_t step,
+		  uint32_t stack_rate)
 {
 	struct wait_row row = {.table = WAIT_ROW_SLOWED, .run = run, .value = {step, stack_rate}};
 

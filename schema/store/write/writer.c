@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer: opening, closing, interning, runs: store/write/writer.h but for what is counted (events.c). */
+/* writer: opening, closing, interning, runs: store/write/writer.h but for what is counted
+ * (events.c). */
 #include "schema/store/write/writer.h"
 
 #include <errno.h>
@@ -25,7 +26,7 @@
 #define SEGMENT_AGE_S   3600
 #define CLOSE_GRACE_MS  1000
 #define STACK_DEPTH_MAX 4096
-#define STALE_ID        UINT32_MAX         /* a stack made of ids that are no longer valid */
+#define STALE_ID        UINT32_MAX /* a stack made of ids that are no longer valid */
 
 /* --- references and memory, lock held --- */
 
@@ -75,13 +76,26 @@ uint32_t store_container(struct store_writer *w, const struct store_container *c
 uint32_t store_process(struct store_writer *w, const struct store_process *p)
 {
 	struct dict_process x = {
-		.pid = p->pid, .ppid = p->ppid, .uid = p->uid, .exec_id = p->exec_id, .start_ns = p->start_ns,
-		.start_ticks = p->start_ticks, .self = p->self,
+		.pid = p->pid,
+		.ppid = p->ppid,
+		.uid = p->uid,
+		.exec_id = p->exec_id,
+		.start_ns = p->start_ns,
+		.start_ticks = p->start_ticks,
+		.self = p->self,
 		.container = writer_known(w, DICT_CONTAINER, p->container),
-		.exe = writer_text(w, p->exe), .cgroup = writer_text(w, p->cgroup), .unit = writer_text(w, p->unit),
-		.comm = dict_clean(w->dict, 0, p->comm), .args = dict_clean(w->dict, 1, p->args),
-		.lang = writer_text(w, p->lang), .runtime = writer_text(w, p->runtime), .linking = p->linking,
-		.libc = p->libc, .end_ns = p->end_ns, .how = p->how, .status = p->status,
+		.exe = writer_text(w, p->exe),
+		.cgroup = writer_text(w, p->cgroup),
+		.unit = writer_text(w, p->unit),
+		.comm = dict_clean(w->dict, 0, p->comm),
+		.args = dict_clean(w->dict, 1, p->args),
+		.lang = writer_text(w, p->lang),
+		.runtime = writer_text(w, p->runtime),
+		.linking = p->linking,
+		.libc = p->libc,
+		.end_ns = p->end_ns,
+		.how = p->how,
+		.status = p->status,
 	};
 	uint32_t before = w->dict->pool[DICT_PROCESS].n;
 	uint32_t id = dict_intern(w->dict, DICT_PROCESS, &x);
@@ -139,10 +153,11 @@ void store_image_build_id(struct store_writer *w, uint32_t image, const char *bu
 		dict_image_learn(w->dict, image, build_id);
 }
 
-void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line, uint32_t outer)
+void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line,
+		      uint32_t outer)
 {
-	if (frame && dict_has(w->dict, DICT_FRAME, frame) && dict_has(w->dict, DICT_FUNCTION, function) &&
-	    outer != frame)
+	if (frame && dict_has(w->dict, DICT_FRAME, frame) &&
+	    dict_has(w->dict, DICT_FUNCTION, function) && outer != frame)
 		dict_frame_name(w->dict, frame, function, line, writer_known(w, DICT_FRAME, outer));
 }
 
@@ -162,16 +177,20 @@ uint32_t store_stack(struct store_writer *w, const uint32_t *frames, size_t n)
 	return node;
 }
 
-uint32_t store_series(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid,
-		      uint32_t stack, enum store_kind kind)
+uint32_t store_series(struct store_writer *w, uint32_t run, uint32_t process, const char *thread,
+		      uint32_t tid, uint32_t stack, enum store_kind kind)
 {
 	return store_series_labelled(w, run, process, thread, tid, stack, kind, 0);
 }
 
-uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid,
-			       uint32_t stack, enum store_kind kind, uint32_t label)
+uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t process,
+			       const char *thread, uint32_t tid, uint32_t stack,
+			       enum store_kind kind, uint32_t label)
 {
-	struct dict_task t = {.run = run, .process = process, .tid = tid, .kind = kind,
+	struct dict_task t = {.run = run,
+			      .process = process,
+			      .tid = tid,
+			      .kind = kind,
 			      .thread = dict_clean(w->dict, 0, thread)};
 	struct dict_series s = {.stack = stack, .label = label};
 
@@ -187,8 +206,13 @@ uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t pr
 uint32_t store_run_begin(struct store_writer *w, const struct store_run *o)
 {
 	struct writer_run r = {
-		.family = mem_strdup(o->family), .scope = o->scope, .bucket_s = o->bucket_s ? o->bucket_s : 1,
-		.cpus = o->cpus, .from_ns = o->from_ns, .until_ns = o->from_ns, .to_ns = o->from_ns,
+		.family = mem_strdup(o->family),
+		.scope = o->scope,
+		.bucket_s = o->bucket_s ? o->bucket_s : 1,
+		.cpus = o->cpus,
+		.from_ns = o->from_ns,
+		.until_ns = o->from_ns,
+		.to_ns = o->from_ns,
 		.recording = o->recording & INT64_MAX,
 	};
 	uint32_t id;
@@ -205,8 +229,12 @@ uint32_t store_run_begin(struct store_writer *w, const struct store_run *o)
 	r.periods[r.n_periods++] = (struct commit_period){.from_ns = 0, .period_ns = o->period_ns};
 	r.tally = &w->tally.data->run[w->n_runs];
 	*r.tally = (struct tally_run){
-		.from_ns = o->from_ns, .to_ns = o->from_ns, .period_ns = o->period_ns, .scope = o->scope,
-		.bucket_s = r.bucket_s, .cpus = o->cpus,
+		.from_ns = o->from_ns,
+		.to_ns = o->from_ns,
+		.period_ns = o->period_ns,
+		.scope = o->scope,
+		.bucket_s = r.bucket_s,
+		.cpus = o->cpus,
 	};
 	snprintf(r.tally->family, sizeof(r.tally->family), "%s", o->family);
 	__atomic_store_n(&r.tally->token, r.token, __ATOMIC_RELEASE);
@@ -242,7 +270,8 @@ void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uin
 		return;
 	pthread_mutex_lock(&w->lock);
 	mem_grow(r->periods, r->n_periods, r->cap_periods);
-	r->periods[r->n_periods++] = (struct commit_period){.from_ns = from_ns, .period_ns = period_ns};
+	r->periods[r->n_periods++] =
+		(struct commit_period){.from_ns = from_ns, .period_ns = period_ns};
 	pthread_mutex_unlock(&w->lock);
 	w->until_moved = true;
 }
@@ -335,7 +364,8 @@ static int writer_settle(struct store_writer *w, struct err *e)
 		return rc;
 	lock = folder_lock(w->dir);
 	if (lock < 0)
-		return err_set(e, lock, EXIT_STORE, "cannot lock the store %s: %s", w->dir, strerror(-lock));
+		return err_set(e, lock, EXIT_STORE, "cannot lock the store %s: %s", w->dir,
+			       strerror(-lock));
 	rc = tally_open(w->dir, &w->tally, e);
 	if (rc)
 		return rc;
@@ -374,7 +404,8 @@ int store_writer_open(const struct store_writer_opts *o, struct store_writer **o
 	if (!rc) {
 		rc = writer_start(w);
 		if (rc) {
-			err_set(e, rc, EXIT_RUNTIME, "cannot start the store's thread: %s", strerror(-rc));
+			err_set(e, rc, EXIT_RUNTIME, "cannot start the store's thread: %s",
+				strerror(-rc));
 			tally_remove(&w->tally);
 			segment_leave(w->seg);
 		}
@@ -419,9 +450,10 @@ int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e)
 	dir = mem_strdup(w->dir);
 	if (!writer_await(w, deadline_ms)) {
 		pthread_detach(thread); /* `w` is its own now; the process is about to end */
-		return err_set(e, -ETIMEDOUT, EXIT_STORE,
-			       "the store %s did not take the last batch within %d ms; what it held is counted next time",
-			       dir, deadline_ms);
+		return err_set(
+			e, -ETIMEDOUT, EXIT_STORE,
+			"the store %s did not take the last batch within %d ms; what it held is counted next time",
+			dir, deadline_ms);
 	}
 	pthread_join(thread, NULL);
 	rc = w->result;

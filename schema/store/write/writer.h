@@ -2,17 +2,19 @@
 /*
  * writer: putting profiles into the store, from any number of programs at once.
  *
- * One producer thread calls everything here; a thread inside writes to SQLite, so that no call below ever waits for
- * the disk. What waits is bounded (`max_bytes`); past it the oldest batch is dropped and counted in `loss`, reason
- * "store". Commits are whole batches: a kill leaves a batch in or out, never half.
+ * One producer thread calls everything here; a thread inside writes to SQLite, so that no call
+ * below ever waits for the disk. What waits is bounded (`max_bytes`); past it the oldest batch is
+ * dropped and counted in `loss`, reason "store". Commits are whole batches: a kill leaves a batch
+ * in or out, never half.
  *
- * The dictionary (containers, processes, images, functions, frames, stacks, series) is interned in memory: each
- * store_* call returns a small local id, valid until the next store_epoch change (below). Equal contents give equal
- * ids. Strings are borrowed for the call and copied; they may hold any bytes (they are made valid UTF-8 on the way in).
- * Id 0 always means "none".
+ * The dictionary (containers, processes, images, functions, frames, stacks, series) is interned in
+ * memory: each store_* call returns a small local id, valid until the next store_epoch change
+ * (below). Equal contents give equal ids. Strings are borrowed for the call and copied; they may
+ * hold any bytes (they are made valid UTF-8 on the way in). Id 0 always means "none".
  *
- * Bounded memory: when the interned dictionary is past its share, or the segment is rotated, store_add refuses with
- * -ESTALE; the caller then forgets its cached ids (store_epoch() has grown) and interns anew.
+ * Bounded memory: when the interned dictionary is past its share, or the segment is rotated,
+ * store_add refuses with -ESTALE; the caller then forgets its cached ids (store_epoch() has grown)
+ * and interns anew.
  */
 #ifndef SONDE_STORE_WRITE_WRITER_H
 #define SONDE_STORE_WRITE_WRITER_H
@@ -29,41 +31,47 @@
 struct store_writer;
 
 struct store_writer_opts {
-	const char *dir;          /* the store's folder; NULL: store_default_dir() */
-	size_t max_bytes;         /* what may wait in memory; 0: 16 MiB */
-	uint64_t segment_bytes;   /* begin a new segment past this; 0: 64 MiB */
-	uint32_t segment_s;       /* and past this age; 0: 3600 */
-	uint64_t budget_bytes;    /* what the whole store may take (budget.h); 0: that is somebody else's matter */
+	const char *dir;        /* the store's folder; NULL: store_default_dir() */
+	size_t max_bytes;       /* what may wait in memory; 0: 16 MiB */
+	uint64_t segment_bytes; /* begin a new segment past this; 0: 64 MiB */
+	uint32_t segment_s;     /* and past this age; 0: 3600 */
+	uint64_t budget_bytes;  /* what the whole store may take (budget.h); 0: that is somebody
+				   else's matter */
 };
 
-/* Create the folder (0750) if need be, open or create the current segment (0640), migrate it, start the writer
- * thread. Errors: EXIT_STORE for a newer schema, a full disk, a folder that cannot be made; EXIT_PERMISSION.
- * A damaged segment is set aside under another name (NAME.bad) with a warning, and a new one begun. */
+/* Create the folder (0750) if need be, open or create the current segment (0640), migrate it, start
+ * the writer thread. Errors: EXIT_STORE for a newer schema, a full disk, a folder that cannot be
+ * made; EXIT_PERMISSION. A damaged segment is set aside under another name (NAME.bad) with a
+ * warning, and a new one begun. */
 int store_writer_open(const struct store_writer_opts *o, struct store_writer **out, struct err *e);
-/* Commit what waits, for at most `deadline_ms`; what could not be written is counted as lost where that can still be
- * written. Ends the runs begun here. 0, or -ETIMEDOUT / -ENOSPC / -EIO with `e` filled. */
+/* Commit what waits, for at most `deadline_ms`; what could not be written is counted as lost where
+ * that can still be written. Ends the runs begun here. 0, or -ETIMEDOUT / -ENOSPC / -EIO with `e`
+ * filled. */
 int store_writer_close(struct store_writer *w, int deadline_ms, struct err *e);
 
 /* Grows whenever ids given out before are no longer valid. Run ids survive. */
 uint32_t store_epoch(const struct store_writer *w);
 
 struct store_run {
-	const char *family;    /* "cpu" */
-	const char *options;   /* the command line as typed, for people */
+	const char *family;  /* "cpu" */
+	const char *options; /* the command line as typed, for people */
 	enum store_scope scope;
-	uint32_t bucket_s;     /* 1 in `record`, 10 always-on */
-	uint64_t period_ns;    /* what one sample stands for; 0: the value is itself */
+	uint32_t bucket_s;  /* 1 in `record`, 10 always-on */
+	uint64_t period_ns; /* what one sample stands for; 0: the value is itself */
 	uint32_t cpus;
-	int64_t from_ns;       /* UTC; data holds from here */
-	int64_t boot_offset_ns; /* by which kernel stamps are UTC when it begins; as store_clock_changed */
-	uint64_t recording;    /* the same for runs that were begun together, 0: alone; 63 bits of it are stored */
+	int64_t from_ns;        /* UTC; data holds from here */
+	int64_t boot_offset_ns; /* by which kernel stamps are UTC when it begins; as
+				   store_clock_changed */
+	uint64_t recording; /* the same for runs that were begun together, 0: alone; 63 bits of it
+			       are stored */
 };
 uint32_t store_run_begin(struct store_writer *w, const struct store_run *r);
 void store_run_period(struct store_writer *w, uint32_t run, int64_t from_ns, uint64_t period_ns);
-/* From `utc_ns` on kernel stamps become UTC by another offset: the wall clock was set. On record with the next batch, each change of the
- * many that there may be until then. */
+/* From `utc_ns` on kernel stamps become UTC by another offset: the wall clock was set. On record
+ * with the next batch, each change of the many that there may be until then. */
 void store_clock_changed(struct store_writer *w, int64_t utc_ns, int64_t boot_offset_ns);
-/* UTC; data holds up to here. Written with every batch too, so that a killed run ends where its data ended. */
+/* UTC; data holds up to here. Written with every batch too, so that a killed run ends where its
+ * data ended. */
 void store_run_until(struct store_writer *w, uint32_t run, int64_t to_ns);
 /* The run's id in the current segment, for people (`rec 17`); 0 before the first commit. */
 int64_t store_run_rowid(struct store_writer *w, uint32_t run);
@@ -74,145 +82,169 @@ struct store_container {
 	const char *name;       /* "" if not known */
 	const char *image;      /* "" if not known */
 	const char *cgroup;     /* path */
-	const char *project, *service, *labels, *started; /* as in table container; NULL: not known */
+	const char *project, *service, *labels,
+		*started; /* as in table container; NULL: not known */
 	uint32_t restarts;
 };
 uint32_t store_container(struct store_writer *w, const struct store_container *c);
 
 struct store_process {
-	uint32_t pid;           /* tgid, host namespace */
+	uint32_t pid; /* tgid, host namespace */
 	uint32_t ppid;
 	uint32_t uid;
 	uint32_t exec_id;
-	int64_t start_ns;       /* UTC */
-	uint64_t start_ticks;   /* start_boottime in ns: with pid and exec_id the identity */
+	int64_t start_ns;     /* UTC */
+	uint64_t start_ticks; /* start_boottime in ns: with pid and exec_id the identity */
 	const char *comm, *exe, *args, *cgroup, *unit;
-	uint32_t container;     /* 0: none */
-	bool self;              /* one of sonde's own: left out of rankings unless asked */
-	int64_t end_ns;         /* UTC; 0: it runs, or is not known to have ended */
+	uint32_t container; /* 0: none */
+	bool self;          /* one of sonde's own: left out of rankings unless asked */
+	int64_t end_ns;     /* UTC; 0: it runs, or is not known to have ended */
 	enum store_end_how how;
-	uint32_t status;        /* exit code, or number of the signal */
+	uint32_t status;            /* exit code, or number of the signal */
 	const char *lang, *runtime; /* "go", "go1.22.1"; NULL: not known */
 	enum store_linking linking;
 	enum store_libc libc;
 };
-#define STORE_PROCESS_UNKNOWN "[unknown]" /* comm of one that nobody could name in time: it takes no other's place, whoever wrote that */
-/* Identity is (pid, start_ticks, exec_id). Called again with more known (comm, exe, args, container), it adds that. */
+/* comm of one that nobody could name in time: it takes no other's place, whoever wrote that */
+#define STORE_PROCESS_UNKNOWN "[unknown]"
+/* Identity is (pid, start_ticks, exec_id). Called again with more known (comm, exe, args,
+ * container), it adds that. */
 uint32_t store_process(struct store_writer *w, const struct store_process *p);
 
 struct store_image {
 	enum store_image_kind kind;
-	const char *name;       /* what people see: "libc.so.6", "[kernel]", "[jit]" */
-	const char *path;       /* as the process saw it */
-	const char *build_id;   /* hex, "" if none */
-	const char *key;        /* image index key, "" if none */
+	const char *name;     /* what people see: "libc.so.6", "[kernel]", "[jit]" */
+	const char *path;     /* as the process saw it */
+	const char *build_id; /* hex, "" if none */
+	const char *key;      /* image index key, "" if none */
 };
 uint32_t store_image(struct store_writer *w, const struct store_image *i);
-/* An image stored before its file was read gains its build-id, by which readers know it for the same as others of that file. */
+/* An image stored before its file was read gains its build-id, by which readers know it for the
+ * same as others of that file. */
 void store_image_build_id(struct store_writer *w, uint32_t image, const char *build_id);
 
 struct store_function {
 	const char *name;
-	uint32_t image;         /* its module */
-	const char *file;       /* "" if not known */
-	uint32_t line;          /* first line, 0 if not known */
+	uint32_t image;   /* its module */
+	const char *file; /* "" if not known */
+	uint32_t line;    /* first line, 0 if not known */
 };
 uint32_t store_function(struct store_writer *w, const struct store_function *f);
 
-/* A frame is a place: (image, offset), and what stands there: function, line, and, where that function was inlined,
- * `outer`: the frame of the function it was inlined into, at the same place, with the line of the call; and so on to the
- * physical function. A stack names only the innermost; who reads it gets the others as frames of their own. For a leaf
- * folded to its function or line, offset is that of the physical function's first byte and `leaf` is true. `exact`: not a
- * return address but the interrupted instruction itself. function 0: not named (yet); people then see "module+0x1a2b". */
+/* A frame is a place: (image, offset), and what stands there: function, line, and, where that
+ * function was inlined, `outer`: the frame of the function it was inlined into, at the same place,
+ * with the line of the call; and so on to the physical function. A stack names only the innermost;
+ * who reads it gets the others as frames of their own. For a leaf folded to its function or line,
+ * offset is that of the physical function's first byte and `leaf` is true. `exact`: not a return
+ * address but the interrupted instruction itself. function 0: not named (yet); people then see
+ * "module+0x1a2b". */
 struct store_frame {
 	uint32_t image;
 	uint64_t offset;
 	uint32_t function;
 	uint32_t line;
-	uint32_t outer;         /* 0: not inlined */
+	uint32_t outer; /* 0: not inlined */
 	bool leaf;
 	bool exact;
 };
 uint32_t store_frame(struct store_writer *w, const struct store_frame *f);
-/* A frame stored without a name gains one, perhaps with a line, and the frame it was inlined into; one with a name but
- * no line gains that (`function` is then the row of the same function with its file). */
-void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line, uint32_t outer);
+/* A frame stored without a name gains one, perhaps with a line, and the frame it was inlined into;
+ * one with a name but no line gains that (`function` is then the row of the same function with its
+ * file). */
+void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line,
+		      uint32_t outer);
 
 /* Root first. Depth 0 is the empty stack. */
 uint32_t store_stack(struct store_writer *w, const uint32_t *frames, size_t n);
 
-uint32_t store_series(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid,
-		      uint32_t stack, enum store_kind kind);
-/* The same with what else tells it apart: series.label in the store; its meaning is the kind's. alloc, inuse: bytes of one
- * object (what a sample by size is scaled by); 0: none. */
-uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid,
-			       uint32_t stack, enum store_kind kind, uint32_t label);
+uint32_t store_series(struct store_writer *w, uint32_t run, uint32_t process, const char *thread,
+		      uint32_t tid, uint32_t stack, enum store_kind kind);
+/* The same with what else tells it apart: series.label in the store; its meaning is the kind's.
+ * alloc, inuse: bytes of one object (what a sample by size is scaled by); 0: none. */
+uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t process,
+			       const char *thread, uint32_t tid, uint32_t stack,
+			       enum store_kind kind, uint32_t label);
 
-/* Kind cpu: add `n` to the bucket that holds `utc_ns`. Sums up in memory. 0, -ESTALE (see above), -EINVAL: a series of
- * another kind. */
+/* Kind cpu: add `n` to the bucket that holds `utc_ns`. Sums up in memory. 0, -ESTALE (see above),
+ * -EINVAL: a series of another kind. */
 int store_add(struct store_writer *w, uint32_t series, int64_t utc_ns, uint64_t n);
 
 struct store_amount {
-	uint64_t n;             /* how many: events, objects. Where events are weighted, the estimate, rounded */
-	uint64_t value;         /* their sum: ns, bytes */
-	uint64_t max;           /* the largest, 0: not known */
-	const uint32_t *hist;   /* how many lay in the slots from first_slot on (model/hist.h); NULL: not known */
+	uint64_t
+		n; /* how many: events, objects. Where events are weighted, the estimate, rounded */
+	uint64_t value;       /* their sum: ns, bytes */
+	uint64_t max;         /* the largest, 0: not known */
+	const uint32_t *hist; /* how many lay in the slots from first_slot on (model/hist.h); NULL:
+				 not known */
 	size_t n_hist;
 	unsigned first_slot;
 };
-/* All other kinds. A counter's and a duration's amounts are added to the bucket that holds `utc_ns`. A gauge's replace what
- * the bucket has: they say how the series stands from then on, until its next amount; {0} says that nothing is left of
- * it. Only what changed needs to be told again, except where store_gauge_epoch() has changed: then a reading of a process is
- * to be whole once, since a segment is complete in itself. Returns as store_add does.
- * Events, for loss and accounting: n for counters and durations, 1 for each amount of a gauge. */
-int store_amount(struct store_writer *w, uint32_t series, int64_t utc_ns, const struct store_amount *a);
-/* Changes whenever gauges are to be told whole: the writer has gone on in another segment, or dropped a batch. */
+/* All other kinds. A counter's and a duration's amounts are added to the bucket that holds
+ * `utc_ns`. A gauge's replace what the bucket has: they say how the series stands from then on,
+ * until its next amount; {0} says that nothing is left of it. Only what changed needs to be told
+ * again, except where store_gauge_epoch() has changed: then a reading of a process is to be whole
+ * once, since a segment is complete in itself. Returns as store_add does. Events, for loss and
+ * accounting: n for counters and durations, 1 for each amount of a gauge. */
+int store_amount(struct store_writer *w, uint32_t series, int64_t utc_ns,
+		 const struct store_amount *a);
+/* Changes whenever gauges are to be told whole: the writer has gone on in another segment, or
+ * dropped a batch. */
 uint64_t store_gauge_epoch(struct store_writer *w);
-/* From `utc_ns` on, the amounts of this process are of a sample by size, one in `bytes` on average; 0: not known. */
-void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t utc_ns, uint64_t bytes);
+/* From `utc_ns` on, the amounts of this process are of a sample by size, one in `bytes` on average;
+ * 0: not known. */
+void store_rate(struct store_writer *w, uint32_t run, uint32_t process, int64_t utc_ns,
+		uint64_t bytes);
 
-/* What a family knows of a process beside its amounts, by a word of at most 31 characters: the program's version, why it
- * cannot be read. The last one holds; in each segment anew. "" is kept too. */
-void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, const char *key, const char *value);
+/* What a family knows of a process beside its amounts, by a word of at most 31 characters: the
+ * program's version, why it cannot be read. The last one holds; in each segment anew. "" is kept
+ * too. */
+void store_process_note(struct store_writer *w, uint32_t run, uint32_t process, const char *key,
+			const char *value);
 
-/* A process ended at `utc_ns`: counted by (run, ten seconds, comm, container, how, status), of at most 256 names a batch; with
- * `process` that one's row is written too, even if nothing was ever counted of it. Ends are no events of the run. 0, -ESTALE. */
+/* A process ended at `utc_ns`: counted by (run, ten seconds, comm, container, how, status), of at
+ * most 256 names a batch; with `process` that one's row is written too, even if nothing was ever
+ * counted of it. Ends are no events of the run. 0, -ESTALE. */
 struct store_end {
-	uint32_t process;       /* 0: only counted */
+	uint32_t process; /* 0: only counted */
 	const char *comm;
-	uint32_t container;     /* 0: none */
+	uint32_t container; /* 0: none */
 	enum store_end_how how;
 	uint32_t status;
-	uint64_t n;             /* 0 is 1 */
+	uint64_t n; /* 0 is 1 */
 };
 int store_end(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_end *e);
 
-/* Events that were lost, by reason ("ring", "maps", "store", "killed", ...); summed by (run, bucket, reason). */
-void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason, uint64_t n);
+/* Events that were lost, by reason ("ring", "maps", "store", "killed", ...); summed by (run,
+ * bucket, reason). */
+void store_loss(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *reason,
+		uint64_t n);
 
-/* `n` user stacks of a process with this executable ("" if not known) ended for `reason` (enum stack_end of
- * probes/lib/stack.h; unwound_row.reason) in `image` (0: none); summed by (run, minute, executable, image, reason). Only of samples
- * that store_add took: with a batch that is dropped these go too. `image` is an id of the present epoch. */
-void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe, uint32_t image,
-		   uint32_t reason, uint64_t n);
+/* `n` user stacks of a process with this executable ("" if not known) ended for `reason` (enum
+ * stack_end of probes/lib/stack.h; unwound_row.reason) in `image` (0: none); summed by (run,
+ * minute, executable, image, reason). Only of samples that store_add took: with a batch that is
+ * dropped these go too. `image` is an id of the present epoch. */
+void store_unwound(struct store_writer *w, uint32_t run, int64_t utc_ns, const char *exe,
+		   uint32_t image, uint32_t reason, uint64_t n);
 
-struct store_cost {             /* since the last one; counters are differences, sizes are absolute */
-	const char *program;    /* "sonde-cpu", "sonde-maps", "bpf:NAME", or one of those above */
+struct store_cost {          /* since the last one; counters are differences, sizes are absolute */
+	const char *program; /* "sonde-cpu", "sonde-maps", "bpf:NAME", or one of those above */
 	uint64_t cpu_ns, runs;
 	uint64_t rss_bytes, private_bytes, map_bytes;
 };
 void store_cost(struct store_writer *w, uint32_t run, int64_t utc_ns, const struct store_cost *c);
 
-/* Hand everything added so far to the writer thread as one batch, but for how stacks ended in the minute that is not over:
- * that goes with a later one, or when the writer is closed. Never blocks. */
+/* Hand everything added so far to the writer thread as one batch, but for how stacks ended in the
+ * minute that is not over: that goes with a later one, or when the writer is closed. Never blocks.
+ */
 void store_flush(struct store_writer *w);
 
 struct store_writer_stat {
 	uint64_t batches, rows, dropped; /* dropped: events lost in here, already booked as loss */
 	uint64_t stored;                 /* sum of n committed */
 	uint64_t waiting_bytes, segment_bytes;
-	int last_error;                  /* 0, or the errno of the last failed commit (ENOSPC...), cleared by success */
-	char segment[256];               /* path of the current one */
+	int last_error; /* 0, or the errno of the last failed commit (ENOSPC...), cleared by success
+			 */
+	char segment[256]; /* path of the current one */
 };
 void store_writer_stat(struct store_writer *w, struct store_writer_stat *s);
 

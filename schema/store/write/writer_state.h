@@ -8,9 +8,10 @@
  *
  * They meet at a queue under `lock`, and nowhere does the producer wait for the disk.
  *
- * Counting. Of each event taken in, tally.seen is raised first. It is then in the batch being filled, in the queue, in
- * the one being written, committed (run.accounted), or dropped (run.dropped, which the next commit books as loss,
- * reason "store"). What a dead writer had taken in beyond `accounted` is booked by the next one (tally.h).
+ * Counting. Of each event taken in, tally.seen is raised first. It is then in the batch being
+ * filled, in the queue, in the one being written, committed (run.accounted), or dropped
+ * (run.dropped, which the next commit books as loss, reason "store"). What a dead writer had taken
+ * in beyond `accounted` is booked by the next one (tally.h).
  */
 #ifndef SONDE_STORE_WRITE_WRITER_STATE_H
 #define SONDE_STORE_WRITE_WRITER_STATE_H
@@ -73,7 +74,8 @@ struct store_writer {
 	uint32_t n_clock;
 	struct batch *head, **tail;
 	size_t inflight_bytes;
-	bool closing, finished, abandoned; /* abandoned: nobody waits any more, the thread frees it all */
+	bool closing, finished,
+		abandoned; /* abandoned: nobody waits any more, the thread frees it all */
 	int64_t deadline_ns;
 	struct store_writer_stat stat;
 	uint64_t gauge_epoch;
@@ -94,15 +96,16 @@ uint32_t writer_known(const struct store_writer *w, enum dict_kind kind, uint32_
 uint32_t writer_text(struct store_writer *w, const char *s); /* DICT_TEXT, 0: "" */
 /* For waits.c. -ESTALE: the dictionary is full, and an epoch has begun. */
 int events_room(struct store_writer *w);
-/* The row goes into its run's bucket that holds utc_ns; what it accounts for is taken in. One with a number that cannot
- * be is one lost, reason "range". */
+/* The row goes into its run's bucket that holds utc_ns; what it accounts for is taken in. One with
+ * a number that cannot be is one lost, reason "range". */
 void events_take(struct store_writer *w, struct wait_row *row, int64_t utc_ns);
 /* The same of a request: it goes into its run's bucket that holds utc_ns. */
 void events_request(struct store_writer *w, struct request_row *row, int64_t utc_ns);
 /* For facts.c: where the row's values go, then the row itself. */
 struct factrows *events_facts(struct store_writer *w);
 void events_take_fact(struct store_writer *w, struct factrow *row, int64_t utc_ns);
-/* What was taken in goes to the queue; unless `whole`, without how stacks ended in the minute that is not over. */
+/* What was taken in goes to the queue; unless `whole`, without how stacks ended in the minute that
+ * is not over. */
 void events_hand_over(struct store_writer *w, bool whole);
 /* Lock held: let go of a reference. */
 void writer_dict_put(struct dict *d);
@@ -112,9 +115,10 @@ void writer_free(struct store_writer *w);
 
 /* Store lock held: the segment that the next batch goes to; w->error says why there is none. */
 int committer_segment(struct store_writer *w, bool may_rotate);
-/* The thread. It ends once w->closing is set and all is written or w->deadline_ns is over; then w->finished is set. */
+/* The thread. It ends once w->closing is set and all is written or w->deadline_ns is over; then
+ * w->finished is set. */
 void *committer_main(void *writer);
-int64_t committer_now_ns(void); /* the clock of deadline_ns */
+int64_t committer_now_ns(void);                           /* the clock of deadline_ns */
 void committer_deadline(struct timespec *ts, int64_t ns); /* that many from now, on that clock */
 
 #endif

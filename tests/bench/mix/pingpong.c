@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * pingpong: on each CPU two processes that hand a byte back and forth through pipes, so that every hand-over is a switch.
- * pingpong SECONDS [LOOPS] -> "SWITCHES NS", how many there were and in what time, both processes of all pairs together.
- * LOOPS: of work, before each.
+ * pingpong: on each CPU two processes that hand a byte back and forth through pipes, so that every
+ * hand-over is a switch. pingpong SECONDS [LOOPS] -> "SWITCHES NS", how many there were and in what
+ * time, both processes of all pairs together. LOOPS: of work, before each.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -71,7 +71,8 @@ static void pair(int cpu, long until_ns, long *switches)
 int main(int argc, char **argv)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN), begin, until, sum = 0;
-	long *switches = mmap(NULL, (size_t)cpus * 64, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	long *switches = mmap(NULL, (size_t)cpus * 64, PROT_READ | PROT_WRITE,
+			      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (switches == MAP_FAILED)
 		return 1;

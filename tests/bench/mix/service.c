@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service: a small service and its client in one process tree: so many requests a second, each answered by one of four
- * worker threads behind a queue (a mutex and a condition), after some work and a write to a file. usage: service SECONDS RATE
+ * service: a small service and its client in one process tree: so many requests a second, each
+ * answered by one of four worker threads behind a queue (a mutex and a condition), after some work
+ * and a write to a file. usage: service SECONDS RATE
  */
 #include <pthread.h>
 #include <signal.h>

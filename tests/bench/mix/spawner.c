@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spawner: starts a program so many times a second, in step with the clock, and waits for each. usage: spawner SECONDS RATE PROGRAM... */
+/* spawner: starts a program so many times a second, in step with the clock, and waits for each.
+ * usage: spawner SECONDS RATE PROGRAM... */
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -31,7 +31,8 @@ __u64 lost; /* for want of room */
 TRACEPOINT(page_fault_user, demo_fault)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	struct demo_process key = {.tgid = bpf_get_current_pid_tgid() >> 32, .start_ns = BPF_CORE_READ(task, group_leader, start_boottime)};
+	struct demo_process key = {.tgid = bpf_get_current_pid_tgid() >> 32,
+				   .start_ns = BPF_CORE_READ(task, group_leader, start_boottime)};
 	__u64 zero = 0, *n = bpf_map_lookup_elem(&faults, &key);
 
 	if (!n) {

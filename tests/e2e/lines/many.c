@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* many: functions inlined into one another, loops unrolled, cold parts. It is only looked at, not run. */
+/* many: functions inlined into one another, loops unrolled, cold parts. It is only looked at, not
+ * run. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,26 +47,29 @@ __attribute__((cold, noinline)) static void complain(const char *what)
 	exit(1);
 }
 
-#define STEP(n)                                                              \
+#define STEP(n)                                                                           \
 	__attribute__((noinline)) static unsigned step##n(struct table *t, const char *s) \
-	{                                                                    \
-		size_t len = strlen(s);                                      \
-		unsigned h = word(s, len / (n + 1));                         \
-                                                                             \
-		if (put(t, h) < 0)                                           \
-			complain(s);                                         \
-		return mix(h, n) + word(s + len / 2, len - len / 2);         \
+	{                                                                                 \
+		size_t len = strlen(s);                                                   \
+		unsigned h = word(s, len / (n + 1));                                      \
+                                                                                          \
+		if (put(t, h) < 0)                                                        \
+			complain(s);                                                      \
+		return mix(h, n) + word(s + len / 2, len - len / 2);                      \
 	}
-STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+STEP(0)
+STEP(1)
+STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
 
-int main(int argc, char **argv)
+	int main(int argc, char **argv)
 {
 	static struct table t;
 	unsigned sum = 0;
 
 	for (int i = 0; i < argc; i++)
-		sum += step0(&t, argv[i]) ^ step1(&t, argv[i]) ^ step2(&t, argv[i]) ^ step3(&t, argv[i]) ^
-		       step4(&t, argv[i]) ^ step5(&t, argv[i]) ^ step6(&t, argv[i]) ^ step7(&t, argv[i]);
+		sum += step0(&t, argv[i]) ^ step1(&t, argv[i]) ^ step2(&t, argv[i]) ^
+		       step3(&t, argv[i]) ^ step4(&t, argv[i]) ^ step5(&t, argv[i]) ^
+		       step6(&t, argv[i]) ^ step7(&t, argv[i]);
 	printf("%u %zu\n", sum, t.used);
 	return 0;
 }

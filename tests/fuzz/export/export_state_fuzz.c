@@ -3,8 +3,8 @@
  * covers: export/statetext.c
  * covers: export/spread.c
  *
- * Any bytes are a state or none: one that was read is written and read back the same. Any text is a histogram or none, whose counts
- * do not fall from bound to bound.
+ * Any bytes are a state or none: one that was read is written and read back the same. Any text is a
+ * histogram or none, whose counts do not fall from bound to bound.
  */
 #include <stdint.h>
 #include <stdlib.h>

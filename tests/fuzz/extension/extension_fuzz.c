@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * covers: schema/extension/blocks.c schema/extension/samples_table.c schema/extension/totals_table.c
- * schema/extension/steps_table.c schema/extension/tables.c schema/extension/frames_table.c schema/extension/series.c
+ * covers: schema/extension/blocks.c schema/extension/samples_table.c
+ * schema/extension/totals_table.c schema/extension/steps_table.c schema/extension/tables.c
+ * schema/extension/frames_table.c schema/extension/series.c
  *
- * An archive whose samples, series and stacks are any numbers: each query ends, with rows or an error, and what sonde_totals
- * and sonde_steps add up is what sonde_samples tells.
+ * An archive whose samples, series and stacks are any numbers: each query ends, with rows or an
+ * error, and what sonde_totals and sonde_steps add up is what sonde_samples tells.
  */
 #include <sqlite3.h>
 #include <stdint.h>
@@ -62,9 +63,11 @@ static void put_dictionary(const uint8_t *p, size_t n)
 
 	exec("DELETE FROM series; DELETE FROM stack");
 	for (size_t i = 0; i + 4 <= n && i < 64; i += 4) {
-		snprintf(sql, sizeof(sql), "INSERT OR IGNORE INTO series(id, task, stack) VALUES(%d, %d, %d); INSERT OR IGNORE INTO stack VALUES(%d, %d, %d, %d, '%d,%s%d')",
-			 (int8_t)p[i], (int8_t)p[i + 1], p[i + 2], (int8_t)p[i], (int8_t)p[i + 2], (int8_t)p[i + 3], p[i + 1], p[i + 1],
-			 p[i + 3] & 1 ? ",x" : "", p[i + 2]);
+		snprintf(
+			sql, sizeof(sql),
+			"INSERT OR IGNORE INTO series(id, task, stack) VALUES(%d, %d, %d); INSERT OR IGNORE INTO stack VALUES(%d, %d, %d, %d, '%d,%s%d')",
+			(int8_t)p[i], (int8_t)p[i + 1], p[i + 2], (int8_t)p[i], (int8_t)p[i + 2],
+			(int8_t)p[i + 3], p[i + 1], p[i + 1], p[i + 3] & 1 ? ",x" : "", p[i + 2]);
 		exec(sql);
 	}
 }
@@ -77,7 +80,8 @@ static void put_column(int number, size_t block, const int64_t *numbers, size_t 
 	size_t len;
 
 	if (column_encode(&c, &data, &len) ||
-	    sqlite3_prepare_v2(db, "INSERT INTO packed_block VALUES(?1, ?2, ?3, ?4)", -1, &st, NULL) != SQLITE_OK)
+	    sqlite3_prepare_v2(db, "INSERT INTO packed_block VALUES(?1, ?2, ?3, ?4)", -1, &st,
+			       NULL) != SQLITE_OK)
 		abort();
 	sqlite3_bind_int64(st, 1, (sqlite3_int64)(((uint64_t)number + 1) << 20 | block));
 	sqlite3_bind_int64(st, 2, numbers[0] + lie);
@@ -87,7 +91,8 @@ static void put_column(int number, size_t block, const int64_t *numbers, size_t 
 	sqlite3_finalize(st);
 }
 
-/* Samples of three bytes each, in blocks of as many rows as the first byte says; some of them out of order, or lies. */
+/* Samples of three bytes each, in blocks of as many rows as the first byte says; some of them out
+ * of order, or lies. */
 static void put_samples(const uint8_t *p, size_t n)
 {
 	int64_t numbers[3][256];
@@ -101,11 +106,13 @@ static void put_samples(const uint8_t *p, size_t n)
 		numbers[1][i] = (int8_t)p[3 * i + 1];
 		numbers[2][i] = (int8_t)p[3 * i + 2] < -120 ? INT64_MAX : (int8_t)p[3 * i + 2];
 	}
-	snprintf(sql, sizeof(sql), "INSERT INTO packed_table VALUES('sample', %zu, '', %zu)", rows + (n % 3 == 2), block_rows);
+	snprintf(sql, sizeof(sql), "INSERT INTO packed_table VALUES('sample', %zu, '', %zu)",
+		 rows + (n % 3 == 2), block_rows);
 	exec(sql);
 	for (size_t i = 0; i < rows; i += block_rows)
 		for (int k = 0; k < 3; k++)
-			put_column(k, i / block_rows, numbers[k] + i, rows - i < block_rows ? rows - i : block_rows, n % 3 == 1 && i);
+			put_column(k, i / block_rows, numbers[k] + i,
+				   rows - i < block_rows ? rows - i : block_rows, n % 3 == 1 && i);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -119,12 +126,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	put_dictionary(data + 1, words);
 	put_samples(data + 1 + words, size - 1 - words);
-	rows = ask("SELECT total(samples) < 1e18 AND sum(samples) FROM sonde_samples WHERE counts = 1");
-	if (rows >= 0 && ask("SELECT sum(samples) FROM sonde_samples WHERE counts = 1") != ask("SELECT sum(samples) FROM sonde_totals") &&
+	rows = ask(
+		"SELECT total(samples) < 1e18 AND sum(samples) FROM sonde_samples WHERE counts = 1");
+	if (rows >= 0 &&
+	    ask("SELECT sum(samples) FROM sonde_samples WHERE counts = 1") !=
+		    ask("SELECT sum(samples) FROM sonde_totals") &&
 	    ask("SELECT total(samples) < 1e18 FROM sonde_totals") == 1)
 		abort();
 	if (rows >= 0 && ask("SELECT total(samples) < 1e18 FROM sonde_steps(7)") == 1 &&
-	    ask("SELECT sum(samples) FROM sonde_steps(7)") != ask("SELECT sum(samples) FROM sonde_totals"))
+	    ask("SELECT sum(samples) FROM sonde_steps(7)") !=
+		    ask("SELECT sum(samples) FROM sonde_totals"))
 		abort();
 	ask("SELECT count(*) FROM cpu_samples WHERE ts BETWEEN 1800000001 AND 1800000020");
 	ask("SELECT sum(cpu_ns) FROM sonde_totals(1800000001, 1800000020)");

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The profile of a process that lies. The input is a script of steps of 4 bytes: build a bucket, overwrite a word, make
- * a hole, collect; so that lists are sound enough to be followed, and then not. Whatever it does: few reads, no more
- * buckets than it made, and everything that is told can be read.
+ * The profile of a process that lies. The input is a script of steps of 4 bytes: build a bucket,
+ * overwrite a word, make a hole, collect; so that lists are sound enough to be followed, and then
+ * not. Whatever it does: few reads, no more buckets than it made, and everything that is told can
+ * be read.
  *
  * covers: loaders/goheap/buckets.c loaders/goheap/buckets_walk.c loaders/goheap/buckets_records.c
  *         loaders/goheap/buckets_layout.c
  */
 #include "tests/unit/loaders/goheap/fake.h"
 
-#define LEN     (64u << 10)
-#define STEPS   256u
-#define READS   4000u /* of one collection: 1000 words to search, 200 buckets, each a few times */
+#define LEN   (64u << 10)
+#define STEPS 256u
+#define READS 4000u /* of one collection: 1000 words to search, 200 buckets, each a few times */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
@@ -44,17 +45,27 @@ static void step_build(struct fake *f, const uint8_t *s)
 	if (f->used + BUCKET_HEAD + depth * 8 + BUCKET_RECORD_LONG > LEN)
 		return;
 	f->record_len = s[0] & 0x40 ? BUCKET_RECORD_SHORT : BUCKET_RECORD_LONG;
-	bucket = fake_bucket(f, kind, kind == BUCKETS_MEMORY ? s[3] + 1u : 0, s[3] % 8 ? s[3] : UINT64_MAX, depth);
+	bucket = fake_bucket(f, kind, kind == BUCKETS_MEMORY ? s[3] + 1u : 0,
+			     s[3] % 8 ? s[3] : UINT64_MAX, depth);
 	if (kind == BUCKETS_MEMORY)
 		fake_amounts(f, bucket, s[1] / 3 % 4, s[3], s[2] & 3);
 }
 
 static void step_change(struct fake *f, const uint8_t *s)
 {
-	static const uint64_t values[] = {0, 1, 8, 1025, UINT64_MAX, 1ull << 40, FAKE_BASE, FAKE_BASE + FAKE_VARS, FAKE_BASE + LEN - 8};
+	static const uint64_t values[] = {0,
+					  1,
+					  8,
+					  1025,
+					  UINT64_MAX,
+					  1ull << 40,
+					  FAKE_BASE,
+					  FAKE_BASE + FAKE_VARS,
+					  FAKE_BASE + LEN - 8};
 	const uint64_t place = (s[1] | s[2] << 8) % LEN & ~7ull;
 
-	fake_set(f, FAKE_BASE + place, s[3] & 1 ? FAKE_BASE + FAKE_VARS + s[3] * 8u : values[(s[3] >> 1) % 9]);
+	fake_set(f, FAKE_BASE + place,
+		 s[3] & 1 ? FAKE_BASE + FAKE_VARS + s[3] * 8u : values[(s[3] >> 1) % 9]);
 }
 
 /* What the process does between two reads: the script's bytes, over and over. */
@@ -83,7 +94,8 @@ static void step_collect(struct fake *f, struct buckets *b)
 
 	f->reads = 0;
 	buckets_collect(b, tell, &t, &sum);
-	if (f->reads > READS || t.indexes > sum.count[1] + sum.count[2] + sum.count[3] || t.count > STEPS)
+	if (f->reads > READS || t.indexes > sum.count[1] + sum.count[2] + sum.count[3] ||
+	    t.count > STEPS)
 		abort();
 	for (unsigned i = 0; i < BUCKETS_KINDS; i++)
 		sink += (uintptr_t)buckets_state_text(sum.state[i]);
@@ -125,8 +137,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	f.before = meanwhile;
 	for (size_t at = 1, n = 0; at + 4 <= len && n < STEPS; at += 4, n++)
 		switch (data[at] % 8) {
-		case 0: case 1: case 2: case 3: step_build(&f, data + at); break;
-		case 4: step_change(&f, data + at); break;
+		case 0:
+		case 1:
+		case 2:
+		case 3:
+			step_build(&f, data + at);
+			break;
+		case 4:
+			step_change(&f, data + at);
+			break;
 		case 5:
 			f.hole = FAKE_BASE + (data[at + 1] | data[at + 2] << 8);
 			f.hole_len = data[at + 3];
@@ -134,7 +153,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		case 6:
 			f.error = data[at + 1] == 1 ? -EPERM : data[at + 1] == 2 ? -ESRCH : 0;
 			break;
-		default: step_collect(&f, b);
+		default:
+			step_collect(&f, b);
 		}
 	step_collect(&f, b);
 	step_collect(&f, b);

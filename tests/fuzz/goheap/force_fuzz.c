@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A record of what --mode force changed: what it is parsed to, written out again, is the same text. */
+/* A record of what --mode force changed: what it is parsed to, written out again, is the same text.
+ */
 #include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,10 +19,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (force_record_parse((const char *)data, size, &r))
 		return 0;
-	n = snprintf(text, sizeof(text), "sonde-goheap 1 %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+	n = snprintf(text, sizeof(text),
+		     "sonde-goheap 1 %u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64
+		     " %" PRIu64 "\n",
 		     r.pid, r.start_ticks, r.exe_dev, r.exe_ino, r.mark, r.addr, r.rate);
 	memset(&again, 0, sizeof(again));
-	if (!r.pid || !r.addr || r.addr & 7 || !r.rate || force_record_parse(text, (size_t)n, &again) || again.pid != r.pid ||
+	if (!r.pid || !r.addr || r.addr & 7 || !r.rate ||
+	    force_record_parse(text, (size_t)n, &again) || again.pid != r.pid ||
 	    again.mark != r.mark || again.addr != r.addr || again.rate != r.rate)
 		abort();
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpuparse_fuzz: whatever sonde-nvml says is read within its bounds, block by block; no number is negative and texts are printable.
- * covers: loaders/gpu/gpuparse.c
+ * gpuparse_fuzz: whatever sonde-nvml says is read within its bounds, block by block; no number is
+ * negative and texts are printable. covers: loaders/gpu/gpuparse.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,7 +33,8 @@ static void device(const char *text, size_t len)
 	if (d.n > GPUPARSE_PROCESSES)
 		abort();
 	for (int i = 0; i < GPU_N; i++)
-		if (fact_has(&d.row, i) && (d.row.v[i].number < 0 || GPU_FACT.columns[i].type != FACT_NUMBER))
+		if (fact_has(&d.row, i) &&
+		    (d.row.v[i].number < 0 || GPU_FACT.columns[i].type != FACT_NUMBER))
 			abort();
 	for (size_t i = 0; i < d.n; i++)
 		if (!d.processes[i].pid)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container_fuzz: any cgroup path, any file of a runtime and any command line of an engine are taken without harm.
- * covers: loaders/lib/host/proc/container.c loaders/lib/host/proc/containerfile.c loaders/lib/host/proc/engines.c
+ * container_fuzz: any cgroup path, any file of a runtime and any command line of an engine are
+ * taken without harm. covers: loaders/lib/host/proc/container.c
+ * loaders/lib/host/proc/containerfile.c loaders/lib/host/proc/engines.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,7 +38,8 @@ static void engine(const char *data, size_t len)
 
 	if (!cwd)
 		abort();
-	if (engines_data_root(data, len, folder, sizeof(folder)) && (folder[0] != '/' || strlen(folder) >= sizeof(folder)))
+	if (engines_data_root(data, len, folder, sizeof(folder)) &&
+	    (folder[0] != '/' || strlen(folder) >= sizeof(folder)))
 		abort();
 	if (engines_config_file(data, len, folder, sizeof(folder)) && folder[0] != '/')
 		abort();
@@ -57,9 +59,11 @@ static void state(const char *data, size_t len)
 
 	if (!text)
 		abort();
-	if (!containerfile_state(data, len, &s) && (s.exit_code < -255 || s.exit_code > 255 || strchr(s.said, '\n')))
+	if (!containerfile_state(data, len, &s) &&
+	    (s.exit_code < -255 || s.exit_code > 255 || strchr(s.said, '\n')))
 		abort();
-	if (!containerfile_podman_event(data, len, &h) && (strlen(h.id) != 64 || !h.status[0] || h.exit_code < -255 || h.exit_code > 255))
+	if (!containerfile_podman_event(data, len, &h) &&
+	    (strlen(h.id) != 64 || !h.status[0] || h.exit_code < -255 || h.exit_code > 255))
 		abort();
 	if (containerfile_time(text, &ns) && ns < -86400000000000)
 		abort();
@@ -83,7 +87,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			abort();
 		container_names_release(&n);
 	}
-	if (!containerfile_home((const char *)data, len, 1000, home, sizeof(home)) && home[0] != '/')
+	if (!containerfile_home((const char *)data, len, 1000, home, sizeof(home)) &&
+	    home[0] != '/')
 		abort();
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * containerlog_fuzz: whatever a log's end is, few short lines come out of it, without a control byte, and valid UTF-8.
- * covers: loaders/lib/host/proc/containerlog.c
+ * containerlog_fuzz: whatever a log's end is, few short lines come out of it, without a control
+ * byte, and valid UTF-8. covers: loaders/lib/host/proc/containerlog.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -37,8 +37,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (!len)
 		return 0;
 	half = (len - 1) / 2;
-	containerlog_read(&l, data[0] & 1 ? CONTAINERLOG_CRI : CONTAINERLOG_DOCKER, (const char *)data + 1, half, true, INT64_MAX);
-	containerlog_read(&l, data[0] & 1 ? CONTAINERLOG_CRI : CONTAINERLOG_DOCKER, (const char *)data + 1 + half, len - 1 - half, data[0] & 2,
+	containerlog_read(&l, data[0] & 1 ? CONTAINERLOG_CRI : CONTAINERLOG_DOCKER,
+			  (const char *)data + 1, half, true, INT64_MAX);
+	containerlog_read(&l, data[0] & 1 ? CONTAINERLOG_CRI : CONTAINERLOG_DOCKER,
+			  (const char *)data + 1 + half, len - 1 - half, data[0] & 2,
 			  1795636800000000000);
 	containerlog_each(&l, look, &a);
 	if (a.n > CONTAINERLOG_LINES || a.bytes > CONTAINERLOG_BYTES)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jitdump_fuzz: any bytes give disjoint, sorted pieces; each that has a name is found under it, and its place is a file's.
- * covers: loaders/lib/host/names/jitdump.c loaders/lib/host/names/perfmap.c
+ * jitdump_fuzz: any bytes give disjoint, sorted pieces; each that has a name is found under it, and
+ * its place is a file's. covers: loaders/lib/host/names/jitdump.c loaders/lib/host/names/perfmap.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -28,7 +28,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		if (start < last || end <= start || strlen(name) > PERFMAP_NAME_MAX)
 			abort();
 		last = end;
-		if (perfmap_find(m, end - 1, &e) != (*name != 0) || (*name && (strcmp(e.name, name) || e.start > start || (e.file && strlen(e.file) > PERFMAP_NAME_MAX))))
+		if (perfmap_find(m, end - 1, &e) != (*name != 0) ||
+		    (*name && (strcmp(e.name, name) || e.start > start ||
+			       (e.file && strlen(e.file) > PERFMAP_NAME_MAX))))
 			abort();
 	}
 	perfmap_free(m);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kallsyms_fuzz: any text gives a table in which each found function begins at or below the address asked for.
- * What is kept of it gives the same answers, or none; any bytes taken for such a file are refused or can be asked.
- * covers: loaders/lib/host/names/kallsyms.c loaders/lib/host/names/kallsyms_find.c loaders/lib/host/names/kallsyms_kept.c
+ * kallsyms_fuzz: any text gives a table in which each found function begins at or below the address
+ * asked for. What is kept of it gives the same answers, or none; any bytes taken for such a file
+ * are refused or can be asked. covers: loaders/lib/host/names/kallsyms.c
+ * loaders/lib/host/names/kallsyms_find.c loaders/lib/host/names/kallsyms_kept.c
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,8 +62,9 @@ static void ask(struct kallsyms *k, struct kallsyms *kept, uint64_t addr)
 
 	if (found && (s.start > addr || !s.name[0] || strlen(s.name) > 1100 || !s.module))
 		abort();
-	if (kallsyms_find(kept, addr, &t) && (!found || strcmp(s.name, t.name) || strcmp(s.module, t.module) ||
-					      s.start != t.start || s.base != t.base))
+	if (kallsyms_find(kept, addr, &t) &&
+	    (!found || strcmp(s.name, t.name) || strcmp(s.module, t.module) || s.start != t.start ||
+	     s.base != t.base))
 		abort();
 }
 
@@ -81,7 +83,8 @@ static void ask_kept(const uint8_t *data, size_t len)
 	memcpy(copy, data, len);
 	if (!kallsyms_unpack(copy, len, h.key, &k)) {
 		for (uint64_t i = 0; i < 64; i++)
-			if (kallsyms_find(k, h.first + i * 8, &s) && (strlen(s.name) > len + 16 || strlen(s.module) > len))
+			if (kallsyms_find(k, h.first + i * 8, &s) &&
+			    (strlen(s.name) > len + 16 || strlen(s.module) > len))
 				abort();
 		kallsyms_free(k);
 	}
@@ -100,9 +103,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	kallsyms_pack(k, 1, &bytes);
 	if (kallsyms_unpack(bytes.buf, bytes.len, 1, &kept))
 		abort();
-	for (size_t i = 0; i < len; i++) { /* each hexadecimal word of the text, and its neighbours */
+	/* each hexadecimal word of the text, and its neighbours */
+	for (size_t i = 0; i < len; i++) {
 		unsigned int d = data[i] >= '0' && data[i] <= '9' ? data[i] - '0' + 0u :
-				 data[i] >= 'a' && data[i] <= 'f' ? data[i] - 'a' + 10u : 16;
+				 data[i] >= 'a' && data[i] <= 'f' ? data[i] - 'a' + 10u :
+								    16;
 
 		addr = d < 16 ? addr << 4 | d : 0;
 		if (d < 16) {
@@ -112,7 +117,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			(void)kallsyms_is_text(k, addr);
 		}
 	}
-	if (kallsyms_count(k) > len || kallsyms_skipped(k) > len || (kallsyms_hidden(k) && kallsyms_count(k)))
+	if (kallsyms_count(k) > len || kallsyms_skipped(k) > len ||
+	    (kallsyms_hidden(k) && kallsyms_count(k)))
 		abort();
 	(void)kallsyms_text(k);
 	(void)kallsyms_bytes(k);

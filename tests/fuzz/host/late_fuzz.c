@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late_fuzz: any bytes as the unwind rows of a file, and any record of a late stack, end in frames and a reason. hostmaps
- * is played: everything below 1 TiB is one file with those rows.
- * covers: loaders/lib/host/late/late.c loaders/lib/host/late/late_parts.c loaders/lib/host/unwind/unwind.c
+ * late_fuzz: any bytes as the unwind rows of a file, and any record of a late stack, end in frames
+ * and a reason. hostmaps is played: everything below 1 TiB is one file with those rows. covers:
+ * loaders/lib/host/late/late.c loaders/lib/host/late/late_parts.c loaders/lib/host/unwind/unwind.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -35,7 +35,8 @@ bool hostmaps_awaits(const struct hostmaps *hm, uint64_t pending)
 	return awaited && pending;
 }
 
-struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
+struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns,
+					  uint32_t exec_id)
 {
 	static struct hostmaps_process p;
 
@@ -45,15 +46,16 @@ struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, ui
 	return tgid ? &p : NULL;
 }
 
-bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *p, uint64_t addr, uint64_t time_ns,
-		    struct unwind_where *out, uint64_t *pending)
+bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *p, uint64_t addr,
+		    uint64_t time_ns, struct unwind_where *out, uint64_t *pending)
 {
 	(void)hm;
 	(void)p;
 	(void)time_ns;
 	if (addr >> 40)
 		return false;
-	*out = (struct unwind_where){.end = 1ull << 40, .state = awaited ? UNWIND_ROWS_PENDING : UNWIND_ROWS_READY};
+	*out = (struct unwind_where){.end = 1ull << 40,
+				     .state = awaited ? UNWIND_ROWS_PENDING : UNWIND_ROWS_READY};
 	if (awaited)
 		*pending = 1;
 	else
@@ -67,7 +69,8 @@ static void take(void *ctx, const struct stack_event *ev, size_t size)
 	volatile uint64_t sum = 0;
 
 	(void)ctx;
-	if (ev->end >= STACK_END_N || ev->n_kernel > STACK_KERNEL_MAX || ev->n_user > STACK_USER_MAX || !ev->n_user ||
+	if (ev->end >= STACK_END_N || ev->n_kernel > STACK_KERNEL_MAX ||
+	    ev->n_user > STACK_USER_MAX || !ev->n_user ||
 	    size != sizeof(*ev) + ((size_t)ev->n_kernel + ev->n_user) * sizeof(*frames))
 		abort();
 	for (size_t i = 0; i < (size_t)ev->n_kernel + ev->n_user; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfmap_fuzz: any text gives disjoint, sorted pieces, each of which is found under the name that it has.
- * covers: loaders/lib/host/names/perfmap.c
+ * perfmap_fuzz: any text gives disjoint, sorted pieces, each of which is found under the name that
+ * it has. covers: loaders/lib/host/names/perfmap.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -38,7 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 			abort();
 		if (!perfmap_find(m, start, &e) || strcmp(e.name, name) || e.start > start)
 			abort();
-		if (!perfmap_find(m, end - 1, &e) || strcmp(e.name, name) || end - 1 - e.start >= e.size)
+		if (!perfmap_find(m, end - 1, &e) || strcmp(e.name, name) ||
+		    end - 1 - e.start >= e.size)
 			abort();
 		last = end;
 	}

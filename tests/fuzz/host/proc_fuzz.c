@@ -23,7 +23,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	(void)argc;
 	(void)argv;
-	if (proc_read_stat(pid, &st) || proc_read_status(pid, &status) || proc_read_cgroup(pid, path, sizeof(path)) ||
+	if (proc_read_stat(pid, &st) || proc_read_status(pid, &status) ||
+	    proc_read_cgroup(pid, path, sizeof(path)) ||
 	    proc_readlink(pid, "exe", path, sizeof(path)) || st.pid != pid || status.tgid != pid)
 		abort();
 	return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host_parse_fuzz: accounts of any bytes are read within their bounds, and no number is negative, whatever the format.
- * covers: loaders/host/parse.c
+ * host_parse_fuzz: accounts of any bytes are read within their bounds, and no number is negative,
+ * whatever the format. covers: loaders/host/parse.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -39,13 +39,15 @@ static void lines(const char *text, size_t len)
 			abort();
 	}
 	for (pos = 0; parse_next_mount(text, len, &pos, &m);)
-		if (m.point < text || m.point + m.point_len > text + len || m.type + m.type_len > text + len)
+		if (m.point < text || m.point + m.point_len > text + len ||
+		    m.type + m.type_len > text + len)
 			abort();
 }
 
 static void values(const char *text, size_t len)
 {
-	static const struct parse_key keys[] = {{"anon", 0, 0, 0}, {"MemTotal", 1, 1024, 0}, {"throttled_time", 2, 0, 1000}};
+	static const struct parse_key keys[] = {
+		{"anon", 0, 0, 0}, {"MemTotal", 1, 1024, 0}, {"throttled_time", 2, 0, 1000}};
 	struct parse_io io[PARSE_IO_MAX];
 	struct fact_row row = {0};
 	size_t n = 0;

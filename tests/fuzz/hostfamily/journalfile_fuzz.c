@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * journalfile_fuzz: whatever a journal's file is, some entries come out of it, in bounds, within so many reads. The hash of the field that is looked
- * for is written where the first bucket leads, so that more than the hash is tried.
- * covers: loaders/host/logs/journalfile.c
+ * journalfile_fuzz: whatever a journal's file is, some entries come out of it, in bounds, within so
+ * many reads. The hash of the field that is looked for is written where the first bucket leads, so
+ * that more than the hash is tried. covers: loaders/host/logs/journalfile.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,9 +32,12 @@ static bool from_memory(void *ctx, void *out, size_t len, uint64_t at)
 
 static void mend(struct file *f, const struct journalfile *j)
 {
-	uint64_t hash = j->flags & 4 ? journalhash_sip(FIELD, strlen(FIELD), j->id) : journalhash_jenkins(FIELD, strlen(FIELD)), at;
+	uint64_t hash = j->flags & 4 ? journalhash_sip(FIELD, strlen(FIELD), j->id) :
+				       journalhash_jenkins(FIELD, strlen(FIELD)),
+		 at;
 
-	if (from_memory(f, &at, sizeof(at), j->table + hash % j->buckets * 16) && at < f->len && f->len - at > 24)
+	if (from_memory(f, &at, sizeof(at), j->table + hash % j->buckets * 16) && at < f->len &&
+	    f->len - at > 24)
 		memcpy(f->p + at + 16, &hash, sizeof(hash));
 }
 
@@ -51,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		mend(&f, &j);
 		n = journalfile_find(&j, FIELD, INT64_MAX, at, 64);
 		for (size_t i = 0; i < n; i++)
-			if (journalfile_entry(&j, at[i], &e) && (e.len > sizeof(e.message) || e.utc_ns < 0))
+			if (journalfile_entry(&j, at[i], &e) &&
+			    (e.len > sizeof(e.message) || e.utc_ns < 0))
 				abort();
 		if (n > 64 || j.reads > JOURNALFILE_READS + 64)
 			abort();

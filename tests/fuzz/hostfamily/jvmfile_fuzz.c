@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jvmfile_fuzz: hsperfdata files and lists of mappings of any bytes are read within their bounds; no number is negative, texts are printable.
- * covers: loaders/host/jvmfile.c
+ * jvmfile_fuzz: hsperfdata files and lists of mappings of any bytes are read within their bounds;
+ * no number is negative, texts are printable. covers: loaders/host/jvmfile.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -33,7 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 				abort();
 	is_shown(f.collector, sizeof(f.collector));
 	is_shown(f.version, sizeof(f.version));
-	if (jvmfile_mapped((const char *)data, len, path, sizeof(path), &ino) && (strnlen(path, sizeof(path)) == sizeof(path) || !ino))
+	if (jvmfile_mapped((const char *)data, len, path, sizeof(path), &ino) &&
+	    (strnlen(path, sizeof(path)) == sizeof(path) || !ino))
 		abort();
 	return 0;
 }

@@ -18,7 +18,9 @@ static void check(const struct line *l)
 		abort();
 	if (l->what == LINE_RUN && (!l->bucket_s || l->to_ns <= l->from_ns || l->from_ns < 0))
 		abort();
-	if (l->what == LINE_FRAME && strlen(l->module) + strlen(l->path) + strlen(l->build_id) + strlen(l->file) > LINE_MAX_BYTES)
+	if (l->what == LINE_FRAME &&
+	    strlen(l->module) + strlen(l->path) + strlen(l->build_id) + strlen(l->file) >
+		    LINE_MAX_BYTES)
 		abort();
 	if (l->what == LINE_ADD && !store_kind_info(l->kind))
 		abort();

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call-frame information into rows, and the rows into a section: whatever goes in, what comes out is a table whose rows
- * are in order and whose pages point into it. The first byte says which kind of section the rest is.
+ * Call-frame information into rows, and the rows into a section: whatever goes in, what comes out
+ * is a table whose rows are in order and whose pages point into it. The first byte says which kind
+ * of section the rest is.
  *
- * covers: loaders/index/unwind/cfi.c loaders/index/unwind/cfiprog.c loaders/index/unwind/cfiexpr.c loaders/index/unwind/cfirule.c
- *         loaders/index/unwind/rows.c loaders/index/unwind/rowtable.c loaders/index/unwind/leb.h
+ * covers: loaders/index/unwind/cfi.c loaders/index/unwind/cfiprog.c loaders/index/unwind/cfiexpr.c
+ * loaders/index/unwind/cfirule.c loaders/index/unwind/rows.c loaders/index/unwind/rowtable.c
+ * loaders/index/unwind/leb.h
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -30,7 +32,8 @@ static void check(const void *table, size_t size)
 			abort();
 		if (i && t.rows[i].addr <= t.rows[i - 1].addr)
 			abort();
-		if (ROW_RULE_KIND(t.rows[i].rule) == ROW_EXT && ROW_RULE_EXT(t.rows[i].rule) >= t.head->ext_count)
+		if (ROW_RULE_KIND(t.rows[i].rule) == ROW_EXT &&
+		    ROW_RULE_EXT(t.rows[i].rule) >= t.head->ext_count)
 			abort();
 	}
 	rowtable_release(&t);
@@ -40,7 +43,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	/* bytes of real files say anything of where their functions are: all that is low is code */
 	const struct elf_range code = {TEXT, TEXT_END};
-	struct cfi_section s = {.data = data + 1, .len = len - 1, .vaddr = VADDR, .text = TEXT, .got = 0x10000, .code = &code,
+	struct cfi_section s = {.data = data + 1,
+				.len = len - 1,
+				.vaddr = VADDR,
+				.text = TEXT,
+				.got = 0x10000,
+				.code = &code,
 				.code_count = 1};
 	struct cfi_tally t = {0};
 	struct rows r;

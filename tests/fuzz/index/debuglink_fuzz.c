@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	struct debuglink d;
 	struct debugaltlink alt;
 
-	if (debugaltlink_parse(data, len, &alt) && (!*alt.name || alt.build_id_len < 2 || alt.build_id_len > sizeof(alt.build_id)))
+	if (debugaltlink_parse(data, len, &alt) &&
+	    (!*alt.name || alt.build_id_len < 2 || alt.build_id_len > sizeof(alt.build_id)))
 		abort();
 	if (debuglink_parse(data, len, &d) && (!*d.name || strchr(d.name, '/')))
 		abort();

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debug information through the indexer and libdw, and the index through the reader: either an error comes out, or an
- * index whose chains are sound. Where "\177ELF" stands a second time in the input, the rest is the file that dwz shares.
+ * Debug information through the indexer and libdw, and the index through the reader: either an
+ * error comes out, or an index whose chains are sound. Where "\177ELF" stands a second time in the
+ * input, the rest is the file that dwz shares.
  *
- * covers: loaders/index/lines/dwelf.c loaders/index/lines/dwread.c loaders/index/lines/dwunit.c loaders/index/lines/dwinline.c
- *         loaders/index/lines/dwline.c loaders/index/lines/lineset.c loaders/index/lines/linecode.c loaders/index/lines/linepaint.c
+ * covers: loaders/index/lines/dwelf.c loaders/index/lines/dwread.c loaders/index/lines/dwunit.c
+ * loaders/index/lines/dwinline.c loaders/index/lines/dwline.c loaders/index/lines/lineset.c
+ * loaders/index/lines/linecode.c loaders/index/lines/linepaint.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -45,7 +47,8 @@ static void check_at(const struct image *img, uint64_t vaddr)
 	if (n > IMAGE_INLINE_DEPTH_MAX + 1 || (n && f[n - 1].inlined))
 		abort();
 	for (size_t i = 0; i < n; i++)
-		sum += (f[i].function ? strlen(f[i].function) : 0) + (f[i].file ? strlen(f[i].file) : 0);
+		sum += (f[i].function ? strlen(f[i].function) : 0) +
+		       (f[i].file ? strlen(f[i].file) : 0);
 	if (sum > (IMAGE_INLINE_DEPTH_MAX + 1) * 2 * (size_t)(IMAGE_NAME_MAX + 1))
 		abort();
 }
@@ -67,7 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	const uint8_t *two = len > 64 ? memmem(data + 64, len - 64, "\177ELF\2", 5) : NULL;
 	struct second second = {two, two ? (size_t)(data + len - two) : 0};
-	const struct index_finder finder = {.ctx = &second, .by_altlink = by_altlink, .lines = INDEX_LINES_SOON};
+	const struct index_finder finder = {
+		.ctx = &second, .by_altlink = by_altlink, .lines = INDEX_LINES_SOON};
 	struct index_result r = {0};
 
 	if (!indexer_run_bytes(data, len - second.len, &finder, &r, NULL)) {

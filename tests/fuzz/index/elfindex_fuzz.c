@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole file through the indexer, and the index it makes through the reader: whatever goes in, either an error comes
- * out or an index that opens, whose pieces are in order. Where "\177ELF" stands a second time in the input, the rest is
- * the separate debug file.
+ * A whole file through the indexer, and the index it makes through the reader: whatever goes in,
+ * either an error comes out or an index that opens, whose pieces are in order. Where "\177ELF"
+ * stands a second time in the input, the rest is the separate debug file.
  *
- * covers: loaders/index/elf/elffile.c loaders/index/elfsyms.c loaders/index/go/gotable.c loaders/index/elf/symset.c
- *         loaders/index/compose.c loaders/index/indexer.c loaders/index/elf/minidebug.c loaders/index/elf/demangle.c
- *         loaders/index/unwind/unwind.c loaders/index/elf/unpack.c loaders/index/runtimes/pypart.c loaders/index/runtimes/phppart.c
- *         loaders/index/runtimes/rubypart.c loaders/index/runtimes/hotspotpart.c loaders/index/runtimes/v8part.c
- *         loaders/index/elf/runsyms.c
+ * covers: loaders/index/elf/elffile.c loaders/index/elfsyms.c loaders/index/go/gotable.c
+ * loaders/index/elf/symset.c loaders/index/compose.c loaders/index/indexer.c
+ * loaders/index/elf/minidebug.c loaders/index/elf/demangle.c loaders/index/unwind/unwind.c
+ * loaders/index/elf/unpack.c loaders/index/runtimes/pypart.c loaders/index/runtimes/phppart.c
+ *         loaders/index/runtimes/rubypart.c loaders/index/runtimes/hotspotpart.c
+ * loaders/index/runtimes/v8part.c loaders/index/elf/runsyms.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -67,7 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	const uint8_t *second = len > 64 ? memmem(data + 64, len - 64, "\177ELF\2", 5) : NULL;
 	struct debug d = {second, second ? (size_t)(data + len - second) : 0};
-	const struct index_finder finder = {.ctx = &d, .by_build_id = by_build_id, .by_debuglink = by_debuglink};
+	const struct index_finder finder = {
+		.ctx = &d, .by_build_id = by_build_id, .by_debuglink = by_debuglink};
 	struct index_result r = {0};
 
 	if (!indexer_run_bytes(data, len - d.len, second ? &finder : NULL, &r, NULL)) {

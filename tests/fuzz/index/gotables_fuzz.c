@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Go's rows, lines and inlined calls: a pclntab of as many bytes as the first four say, and behind it the memory that
- * both code (at TEXT) and trees of inlined calls (at the same addresses) are read from. And build information.
+ * Go's rows, lines and inlined calls: a pclntab of as many bytes as the first four say, and behind
+ * it the memory that both code (at TEXT) and trees of inlined calls (at the same addresses) are
+ * read from. And build information.
  *
- * covers: loaders/index/go/goframe.c loaders/index/go/gocode.c loaders/index/go/gopc.c loaders/index/go/goinline.c loaders/index/go/goline.c
+ * covers: loaders/index/go/goframe.c loaders/index/go/gocode.c loaders/index/go/gopc.c
+ * loaders/index/go/goinline.c loaders/index/go/goline.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +71,12 @@ static void rows(const struct input *in)
 static void lines(const struct input *in, uint32_t pcdata, uint32_t funcdata, uint64_t base)
 {
 	const struct elf_range code = {TEXT, TEXT + (1 << 20)};
-	const struct goinline trees = {.pcdata = pcdata, .funcdata = funcdata, .base = base, .bytes = in->memory,
-				       .len = in->memory_len, .vaddr = TEXT};
+	const struct goinline trees = {.pcdata = pcdata,
+				       .funcdata = funcdata,
+				       .base = base,
+				       .bytes = in->memory,
+				       .len = in->memory_len,
+				       .vaddr = TEXT};
 	struct lineset set;
 	struct goline g = {.tab = &in->tab, .trees = &trees, .set = &set};
 

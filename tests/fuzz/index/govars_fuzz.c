@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runtime's variables by instructions: functions of the right names whose instructions the input chooses (so that two
- * of them agree now and then), or whose code it is. What comes out lies where it has to. And the text about modules.
+ * The runtime's variables by instructions: functions of the right names whose instructions the
+ * input chooses (so that two of them agree now and then), or whose code it is. What comes out lies
+ * where it has to. And the text about modules.
  *
  * covers: loaders/index/go/govars.c
  */
@@ -18,11 +19,13 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
+/* clang-format off */
 static const char *const names[] = {
 	"runtime.mProf_FlushLocked", "runtime.stkbucket", "runtime.mProf_Free", "runtime.mProf_Malloc", "runtime.mProf_NextCycle",
 	"runtime.allocmcache", "runtime.profilealloc", "runtime.init", "runtime.ticksPerSecond", "runtime.tickspersecond",
 	"runtime.other", "main.stkbucket",
 };
+/* clang-format on */
 #define NAMES ARRAY_SIZE(names)
 
 /* An instruction on a variable, as two bytes say. Its length. */
@@ -58,8 +61,9 @@ static void check(const struct image_go_record *r)
 		    (r->variables[i] < BSS || r->variables[i] >= BSS + 64))
 			abort();
 	}
-	if (r->variables[IMAGE_GO_MBUCKETS] && (r->variables[IMAGE_GO_MBUCKETS] == r->variables[IMAGE_GO_XBUCKETS] ||
-						r->variables[IMAGE_GO_XBUCKETS] == r->variables[IMAGE_GO_BBUCKETS]))
+	if (r->variables[IMAGE_GO_MBUCKETS] &&
+	    (r->variables[IMAGE_GO_MBUCKETS] == r->variables[IMAGE_GO_XBUCKETS] ||
+	     r->variables[IMAGE_GO_XBUCKETS] == r->variables[IMAGE_GO_BBUCKETS]))
 		abort();
 }
 
@@ -94,7 +98,8 @@ static void raw(const uint8_t *data, size_t len)
 	struct govars g = {0};
 
 	for (size_t i = 0; i < NAMES && len; i++)
-		govars_note(&g, names[(data[0] + i) % NAMES], data + len * i / NAMES, len - len * i / NAMES, TEXT);
+		govars_note(&g, names[(data[0] + i) % NAMES], data + len * i / NAMES,
+			    len - len * i / NAMES, TEXT);
 	govars_settle(&g, begins, (void *)data, &r);
 }
 
@@ -103,7 +108,8 @@ static void modules(const uint8_t *data, size_t len)
 	struct image_go_record r = {0};
 
 	gopart_modules((const char *)data, len, &r);
-	if (memchr(r.main_path, 0, sizeof(r.main_path)) == NULL || memchr(r.main_version, 0, sizeof(r.main_version)) == NULL)
+	if (memchr(r.main_path, 0, sizeof(r.main_path)) == NULL ||
+	    memchr(r.main_version, 0, sizeof(r.main_version)) == NULL)
 		abort();
 }
 
@@ -112,9 +118,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (len < 2)
 		return 0;
 	switch (data[0] % 4) {
-	case 0: case 1: variables(data + 1, len - 1); break;
-	case 2: raw(data + 1, len - 1); break;
-	default: modules(data + 1, len - 1);
+	case 0:
+	case 1:
+		variables(data + 1, len - 1);
+		break;
+	case 2:
+		raw(data + 1, len - 1);
+		break;
+	default:
+		modules(data + 1, len - 1);
 	}
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The reader of image indexes. The checksums and the size are put right first, or nothing would get past them.
+ * The reader of image indexes. The checksums and the size are put right first, or nothing would get
+ * past them.
  *
  * covers: schema/image/checksum.c schema/image/image.c schema/image/go.c schema/image/lines.c
  */
@@ -22,7 +23,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 static size_t ask_lines(const struct image *img, uint64_t vaddr)
 {
 	struct image_source_frame f[IMAGE_INLINE_DEPTH_MAX + 2];
-	size_t n = image_lines_at(img, vaddr, f, IMAGE_INLINE_DEPTH_MAX + 2), sum = image_function_line(img, vaddr);
+	size_t n = image_lines_at(img, vaddr, f, IMAGE_INLINE_DEPTH_MAX + 2),
+	       sum = image_function_line(img, vaddr);
 
 	if (n > IMAGE_INLINE_DEPTH_MAX + 1)
 		abort();
@@ -44,13 +46,15 @@ static void ask(const struct image *img)
 	size_t sum = 0, size = 0;
 
 	for (size_t i = 0; image_symbol_get(img, i, &s); i++) {
-		sum += strlen(s.name) + ask_lines(img, s.addr) + ask_lines(img, s.addr + s.size / 2);
+		sum += strlen(s.name) + ask_lines(img, s.addr) +
+		       ask_lines(img, s.addr + s.size / 2);
 		if (!image_symbol_at(img, s.addr + s.size - 1, &at))
 			abort();
 	}
 	for (uint64_t offset = 0; offset < 0x100000; offset += 0x7ff)
 		if (image_offset_to_vaddr(img, offset, &v))
-			sum += ask_lines(img, v) + (image_symbol_at(img, v, &s) ? strlen(s.name) : 0);
+			sum += ask_lines(img, v) +
+			       (image_symbol_at(img, v, &s) ? strlen(s.name) : 0);
 	sum += image_has_lines(img) + image_lines_size(img).rows;
 	sum += image_lines_note(img) ? strlen(image_lines_note(img)) : 0;
 	if (image_go(img, &go) && memchr(go.version, 0, sizeof(go.version)) == NULL)

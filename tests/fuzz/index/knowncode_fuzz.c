@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Code that nothing describes, by its form and followed; a table of rows printed for people; a packed section. The first
- * byte says which.
+ * Code that nothing describes, by its form and followed; a table of rows printed for people; a
+ * packed section. The first byte says which.
  *
- * covers: loaders/index/unwind/knowncode.c loaders/index/unwind/stackdepth.c loaders/lib/code/x86insn.c loaders/index/unwind/rowprint.c
+ * covers: loaders/index/unwind/knowncode.c loaders/index/unwind/stackdepth.c
+ * loaders/lib/code/x86insn.c loaders/index/unwind/rowprint.c
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -21,9 +22,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void follow(const uint8_t *data, size_t len, struct rows *r)
 {
-	const uint64_t functions[] = {TEXT + 0xc0000, TEXT + 0xc0010, TEXT}, words[] = {TEXT + 0xc0020, 7};
-	const struct stackdepth_input in = {.code = data, .len = len, .vaddr = TEXT + 0xc0000, .functions = functions,
-					    .function_count = 3, .words = words, .word_count = 2};
+	const uint64_t functions[] = {TEXT + 0xc0000, TEXT + 0xc0010, TEXT},
+		       words[] = {TEXT + 0xc0020, 7};
+	const struct stackdepth_input in = {.code = data,
+					    .len = len,
+					    .vaddr = TEXT + 0xc0000,
+					    .functions = functions,
+					    .function_count = 3,
+					    .words = words,
+					    .word_count = 2};
 
 	if (len < 0x10000 && stackdepth_rows(&in, r))
 		abort();
@@ -94,9 +101,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (!len)
 		return 0;
 	switch (data[0] % 3) {
-	case 0: look(data + 1, len - 1); break;
-	case 1: print(data + 1, len - 1); break;
-	default: unpack(data + 1, len - 1);
+	case 0:
+		look(data + 1, len - 1);
+		break;
+	case 1:
+		print(data + 1, len - 1);
+		break;
+	default:
+		unpack(data + 1, len - 1);
 	}
 	return 0;
 }

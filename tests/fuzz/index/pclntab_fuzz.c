@@ -36,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	if (!pclntab_parse(data, len, &t))
 		for (uint32_t i = 0; i <= t.func_count && i < 100000; i++) {
-			if (pclntab_func(&t, 0x401000, i, &f) && (f.start >= f.end || !strlen(f.name)))
+			if (pclntab_func(&t, 0x401000, i, &f) &&
+			    (f.start >= f.end || !strlen(f.name)))
 				abort();
 			record(&t, i);
 		}

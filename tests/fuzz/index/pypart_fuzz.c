@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pypart_fuzz: any bytes as the beginning of _PyRuntime, and as code: its version, and spans of .eh_frame that it jumps into.
- * covers: loaders/index/runtimes/pylayout.c
+ * pypart_fuzz: any bytes as the beginning of _PyRuntime, and as code: its version, and spans of
+ * .eh_frame that it jumps into. covers: loaders/index/runtimes/pylayout.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -39,11 +39,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	unsigned n;
 
 	for (uint32_t i = 0; i < 8; i++)
-		spans[i] = (struct rows_span){.lo = i << 28, .hi = (i << 28) + 0x8000000, .source = ROWS_EH_FRAME};
-	if (len >= 8 && pylayout_of_offsets(data, len, &l, &at) && (l.shape != PYTHON_SHIMS || l.frame_back >= PYTHON_NO_CFRAME))
+		spans[i] = (struct rows_span){
+			.lo = i << 28, .hi = (i << 28) + 0x8000000, .source = ROWS_EH_FRAME};
+	if (len >= 8 && pylayout_of_offsets(data, len, &l, &at) &&
+	    (l.shape != PYTHON_SHIMS || l.frame_back >= PYTHON_NO_CFRAME))
 		abort();
 	for (uint32_t minor = 0x0206; minor < 0x0310; minor++)
-		if (len && pylayout_of_version(minor << 16 | data[0], &l, &at) && l.version >> 16 != minor)
+		if (len && pylayout_of_version(minor << 16 | data[0], &l, &at) &&
+		    l.version >> 16 != minor)
 			abort();
 	pypart_version(data, len, 0, text_at, &b);
 	n = pypart_jumps(data, len, 0x10000, &rows, out, 4);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tlscode_fuzz: any bytes as a function that reads or writes clear text: no site lies outside of it, and each place can be read.
+ * tlscode_fuzz: any bytes as a function that reads or writes clear text: no site lies outside of
+ * it, and each place can be read.
  *
  * covers: loaders/index/code/codeflow.c loaders/index/code/tlscode.c loaders/index/code/x86effect.c
  */
@@ -33,18 +34,23 @@ static size_t read_bytes(void *ctx, uint64_t vaddr, uint8_t *out)
 
 static void check(const struct tlscode_site *s, size_t len)
 {
-	if (s->at < BASE || s->at >= BASE + len || s->len > X86INSN_MAX || s->when > TLSCODE_NOT_TAKEN || s->condition > 15)
+	if (s->at < BASE || s->at >= BASE + len || s->len > X86INSN_MAX ||
+	    s->when > TLSCODE_NOT_TAKEN || s->condition > 15)
 		abort();
 	for (unsigned i = 0; i < 2; i++)
-		if (s->value[i].kind > TLSCODE_NUMBER || s->value[i].reg > 15 || (s->value[i].kind != TLSCODE_NOWHERE && s->value[i].bytes != 4 && s->value[i].bytes != 8))
+		if (s->value[i].kind > TLSCODE_NUMBER || s->value[i].reg > 15 ||
+		    (s->value[i].kind != TLSCODE_NOWHERE && s->value[i].bytes != 4 &&
+		     s->value[i].bytes != 8))
 			abort();
 }
 
-static void one(const uint8_t *data, size_t len, struct tlscode_found *out, bool restarts, uint8_t second)
+static void one(const uint8_t *data, size_t len, struct tlscode_found *out, bool restarts,
+		uint8_t second)
 {
 	struct bytes b = {data, len};
 	const struct codeflow_reader r = {.ctx = &b, .read = read_bytes};
-	const struct tlscode_asked asked = {.args = {X86_RDI, X86_RSI, X86_RDX, 0xff}, .second = second};
+	const struct tlscode_asked asked = {.args = {X86_RDI, X86_RSI, X86_RDX, 0xff},
+					    .second = second};
 	struct codeflow f = {.restarts = restarts};
 
 	if (codeflow_make(&f, &r, BASE, BASE + len)) {

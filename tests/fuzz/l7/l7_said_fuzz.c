@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * l7_said_fuzz: of a message of any bytes what is heard is within its bounds and can be printed; said once more it is heard alike.
- * covers: loaders/l7/parser_message.c
+ * l7_said_fuzz: of a message of any bytes what is heard is within its bounds and can be printed;
+ * said once more it is heard alike. covers: loaders/l7/parser_message.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,8 +21,8 @@ static void alike(const struct heard *a, const struct heard *b)
 	for (int i = 0; i < SAID_TEXTS; i++)
 		if (strcmp(a->text[i], b->text[i]))
 			abort();
-	if (a->s->n_steps != b->s->n_steps || a->s->first_step != b->s->first_step || a->s->what != b->s->what ||
-	    memcmp(a->s->number, b->s->number, sizeof(a->s->number)))
+	if (a->s->n_steps != b->s->n_steps || a->s->first_step != b->s->first_step ||
+	    a->s->what != b->s->what || memcmp(a->s->number, b->s->number, sizeof(a->s->number)))
 		abort();
 	if (a->steps && memcmp(a->steps, b->steps, a->s->n_steps * sizeof(*a->steps)))
 		abort();
@@ -35,7 +35,8 @@ static void hear(void *ctx, const void *message, size_t size)
 	size_t at = 0;
 
 	while (at < size) {
-		if (!said_next(message, size, &at, &second) || !said_next(x->message, x->len, &x->at, &first))
+		if (!said_next(message, size, &at, &second) ||
+		    !said_next(x->message, x->len, &x->at, &first))
 			abort();
 		alike(&first, &second);
 	}

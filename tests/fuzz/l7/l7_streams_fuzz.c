@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * l7_streams_fuzz: records of any kind and any bytes are taken within their bounds; what is said is sound, and of the bytes that
- * were seen each is parsed, skipped or blind. Input: records, each with its length as two bytes before it; few sockets and times.
- * covers: loaders/l7/streams.c loaders/l7/sums.c loaders/l7/inorder.c
+ * l7_streams_fuzz: records of any kind and any bytes are taken within their bounds; what is said is
+ * sound, and of the bytes that were seen each is parsed, skipped or blind. Input: records, each
+ * with its length as two bytes before it; few sockets and times. covers: loaders/l7/streams.c
+ * loaders/l7/sums.c loaders/l7/inorder.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,7 +21,8 @@ static void hear(void *ctx, const void *message, size_t size)
 	(void)ctx;
 	while (said_next(message, size, &at, &h))
 		if (h.s->what == SAID_BYTES &&
-		    h.s->number[SAID_SEEN] != h.s->number[SAID_PARSED] + h.s->number[SAID_SKIPPED] + h.s->number[SAID_BLIND])
+		    h.s->number[SAID_SEEN] != h.s->number[SAID_PARSED] + h.s->number[SAID_SKIPPED] +
+						      h.s->number[SAID_BLIND])
 			abort();
 	if (at != size)
 		abort();

@@ -29,7 +29,8 @@ static void again(const struct mapspack_msg *m)
 	if (mapspack_next(b.buf, b.len, &pos, &n) != 1 || n.type != m->type)
 		abort();
 	for (int i = 0; i < MAPSPACK_STRINGS; i++)
-		if (!m->str[i] != !n.str[i] || (m->str[i] && strlen(m->str[i]) < 16000 && strcmp(m->str[i], n.str[i])))
+		if (!m->str[i] != !n.str[i] ||
+		    (m->str[i] && strlen(m->str[i]) < 16000 && strcmp(m->str[i], n.str[i])))
 			abort();
 	strbuf_release(&b);
 }
@@ -48,9 +49,12 @@ static void ask(struct hostmaps *hm, const struct mapspack_msg *m)
 	hostmaps_frame(hm, p, m->m.map.end, 0, &f);
 	hostmaps_frame(hm, p, m->m.map.end - 1, UINT64_MAX, &f);
 	hostmaps_place(hm, p, m->m.map.start, m->m.map.offset, m->m.map.time_ns, &f);
-	hostmaps_place(hm, p, FRAME_IMAGE | (uint64_t)(m->m.map.image & FRAME_IMAGE_MAX) << FRAME_OFFSET_BITS | 1,
-		       m->m.map.time_ns, UINT64_MAX, &f);
-	hostmaps_place(hm, p, FRAME_IMAGE | FRAME_EXACT | 1ull << FRAME_OFFSET_BITS, 0, m->m.map.time_ns, &f);
+	hostmaps_place(
+		hm, p,
+		FRAME_IMAGE | (uint64_t)(m->m.map.image & FRAME_IMAGE_MAX) << FRAME_OFFSET_BITS | 1,
+		m->m.map.time_ns, UINT64_MAX, &f);
+	hostmaps_place(hm, p, FRAME_IMAGE | FRAME_EXACT | 1ull << FRAME_OFFSET_BITS, 0,
+		       m->m.map.time_ns, &f);
 }
 
 /* Small numbers, so that ranges overlap. */
@@ -66,9 +70,11 @@ static void check_mapset(const uint8_t *data, size_t len)
 		else if (d[0] == 254)
 			mapset_forget(&s, d[1]);
 		else
-			mapset_put(&s, d[0], (uint64_t)d[0] + d[1], d[2], d[3] & 1 ? &s : NULL, i, d[4] & 1);
+			mapset_put(&s, d[0], (uint64_t)d[0] + d[1], d[2], d[3] & 1 ? &s : NULL, i,
+				   d[4] & 1);
 		for (size_t k = 0; k < s.n_now; k++)
-			if (s.now[k].start >= s.now[k].end || (k && s.now[k - 1].end > s.now[k].start))
+			if (s.now[k].start >= s.now[k].end ||
+			    (k && s.now[k - 1].end > s.now[k].start))
 				abort();
 		(void)mapset_find(&s, d[5], i);
 	}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rowsets_fuzz: an UNWIND section is refused, or every page and every row of it leads to a place inside it, as a probe
- * follows them; in one piece, and in parts.
- * covers: loaders/maps/publish/rowsets.c loaders/maps/publish/rowparts.c
+ * rowsets_fuzz: an UNWIND section is refused, or every page and every row of it leads to a place
+ * inside it, as a probe follows them; in one piece, and in parts. covers:
+ * loaders/maps/publish/rowsets.c loaders/maps/publish/rowparts.c
  */
 #include <errno.h>
 #include <stdint.h>
@@ -36,7 +36,8 @@ int tablemaps_rows_equal(const struct tablemaps *t, uint32_t first, const void *
 	return !memcmp(array + first, data, n * sizeof(*array));
 }
 
-int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w)
+int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n,
+			  struct tablemaps_window *w)
 {
 	if (!n || n > t->n_rows || first > t->n_rows - n)
 		return -ERANGE;
@@ -44,7 +45,8 @@ int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n,
 	return 0;
 }
 
-int tablemaps_window_borrow(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w)
+int tablemaps_window_borrow(const struct tablemaps *t, uint32_t first, uint32_t n,
+			    struct tablemaps_window *w)
 {
 	return tablemaps_window_open(t, first, n, w);
 }
@@ -57,10 +59,12 @@ void tablemaps_window_close(struct tablemaps_window *w)
 static void follow(const struct rowset *set)
 {
 	const uint64_t *pages = array + set->first, *rules = pages + set->page_count;
-	const uint32_t *rows = (const uint32_t *)(rules + set->rule_count + 2 * (size_t)set->ext_count);
+	const uint32_t *rows =
+		(const uint32_t *)(rules + set->rule_count + 2 * (size_t)set->ext_count);
 
 	for (uint32_t i = 0; i < set->page_count; i++)
-		if (ROW_PAGE_COUNT(pages[i]) + (uint64_t)ROW_PAGE_FIRST(pages[i]) > set->row_count ||
+		if (ROW_PAGE_COUNT(pages[i]) + (uint64_t)ROW_PAGE_FIRST(pages[i]) >
+			    set->row_count ||
 		    ROW_PAGE_NUMBER(pages[i]) >= set->rule_count)
 			abort();
 	for (uint32_t i = 0; i < set->rule_count; i++)
@@ -79,11 +83,18 @@ static void again(struct rowsets *rs, const struct unwind_section *s, const stru
 
 	if (rowsets_get(rs, s, &same) || same != set)
 		abort();
-	there = rowsets_get_at(rs, &(struct rowset){.first = end, .page_count = set->page_count, .rule_count = set->rule_count,
-						    .ext_count = set->ext_count, .row_count = set->row_count});
+	there = rowsets_get_at(rs, &(struct rowset){.first = end,
+						    .page_count = set->page_count,
+						    .rule_count = set->rule_count,
+						    .ext_count = set->ext_count,
+						    .row_count = set->row_count});
 	if (there && there->first != end)
 		abort();
-	if (rowsets_get_at(rs, &(struct rowset){.first = ELEMENTS - 1, .page_count = 1, .rule_count = 1, .ext_count = 1, .row_count = 2}))
+	if (rowsets_get_at(rs, &(struct rowset){.first = ELEMENTS - 1,
+						.page_count = 1,
+						.rule_count = 1,
+						.ext_count = 1,
+						.row_count = 2}))
 		abort();
 	same->idle = true;
 	if (rowsets_window(rs, ELEMENTS / 2, &first) && first > ELEMENTS / 2)
@@ -103,7 +114,8 @@ static uint32_t half(const uint32_t *halves, uint32_t i)
 /* Each page of a part that is there leads to the file's own rows; the others say that it is not. */
 static void follow_parts(const struct rowset *set, const struct unwind_section *s)
 {
-	const uint32_t *rows = (const uint32_t *)(s->elements + s->page_count + s->rule_count + 2 * (size_t)s->ext_count);
+	const uint32_t *rows = (const uint32_t *)(s->elements + s->page_count + s->rule_count +
+						  2 * (size_t)s->ext_count);
 
 	for (uint32_t i = 0; i < set->page_count; i++) {
 		const uint64_t want = s->elements[i], page = array[set->first + i];
@@ -113,10 +125,12 @@ static void follow_parts(const struct rowset *set, const struct unwind_section *
 				abort();
 			continue;
 		}
-		if (ROW_PAGE_NUMBER(page) != ROW_PAGE_NUMBER(want) || ROW_PAGE_COUNT(page) != ROW_PAGE_COUNT(want))
+		if (ROW_PAGE_NUMBER(page) != ROW_PAGE_NUMBER(want) ||
+		    ROW_PAGE_COUNT(page) != ROW_PAGE_COUNT(want))
 			abort();
 		for (uint32_t k = 0; k < ROW_PAGE_COUNT(page); k++)
-			if (half((const uint32_t *)array, ROW_PAGE_FIRST(page) + k) != rows[ROW_PAGE_FIRST(want) + k])
+			if (half((const uint32_t *)array, ROW_PAGE_FIRST(page) + k) !=
+			    rows[ROW_PAGE_FIRST(want) + k])
 				abort();
 	}
 }

@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (len >= 8)
 		memcpy(copy + 6, &size, sizeof(size)); /* the ring reader has checked it */
 	if (!sideband_parse(copy, len, &r)) {
-		if (r.name && (strlen(r.name) != r.name_len || (const uint8_t *)r.name + r.name_len >= copy + len))
+		if (r.name && (strlen(r.name) != r.name_len ||
+			       (const uint8_t *)r.name + r.name_len >= copy + len))
 			abort();
 		if (r.addr + r.len < r.addr)
 			abort();

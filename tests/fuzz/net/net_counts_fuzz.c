@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net_counts_fuzz: the kernel's counts of a network namespace, of any bytes: within their bounds, no number negative.
- * covers: loaders/net/counts.c
+ * net_counts_fuzz: the kernel's counts of a network namespace, of any bytes: within their bounds,
+ * no number negative. covers: loaders/net/counts.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -17,7 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	counts_parse((const char *)data, len, &row);
 	for (int i = 0; i < NETNS_N; i++)
-		if (fact_has(&row, i) && (row.v[i].number < 0 || i < NETNS_ACTIVE || i >= NETNS_SEEN_ATTEMPTS))
+		if (fact_has(&row, i) &&
+		    (row.v[i].number < 0 || i < NETNS_ACTIVE || i >= NETNS_SEEN_ATTEMPTS))
 			abort();
 	return 0;
 }

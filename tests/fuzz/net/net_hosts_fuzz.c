@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net_hosts_fuzz: any bytes as /etc/hosts: addresses are written as inet_ntop does and name somebody else, names have no blank.
- * covers: loaders/net/hostsfile.c
+ * net_hosts_fuzz: any bytes as /etc/hosts: addresses are written as inet_ntop does and name
+ * somebody else, names have no blank. covers: loaders/net/hostsfile.c
  */
 #include <arpa/inet.h>
 #include <stdint.h>
@@ -19,7 +19,9 @@ static void each(void *ctx, const char *address, const char *name)
 	int family = strchr(address, ':') ? AF_INET6 : AF_INET;
 
 	(void)ctx;
-	if (inet_pton(family, address, at) != 1 || strcmp(inet_ntop(family, at, again, sizeof(again)), address) || !strncmp(address, "127.", 4))
+	if (inet_pton(family, address, at) != 1 ||
+	    strcmp(inet_ntop(family, at, again, sizeof(again)), address) ||
+	    !strncmp(address, "127.", 4))
 		abort();
 	if (!*name || strlen(name) >= HOSTSFILE_NAME || strpbrk(name, " \t\r\n#"))
 		abort();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net_records_fuzz: records of any bytes are taken, waited for and forgotten within their bounds, and counts of any text are no
- * negative numbers.
- * covers: loaders/net/record.c loaders/net/conns.c loaders/net/others.c
+ * net_records_fuzz: records of any bytes are taken, waited for and forgotten within their bounds,
+ * and counts of any text are no negative numbers. covers: loaders/net/record.c loaders/net/conns.c
+ * loaders/net/others.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +19,8 @@ static void look(const struct conns *cs, const struct conn *c)
 	enum net_owner_how how;
 	char buf[RECORD_ADDRESS];
 
-	if (record_result(&c->r) >= RECORD_RESULTS || strlen(record_address(c->r.family, c->r.peer, buf)) >= sizeof(buf))
+	if (record_result(&c->r) >= RECORD_RESULTS ||
+	    strlen(record_address(c->r.family, c->r.peer, buf)) >= sizeof(buf))
 		abort();
 	(void)(record_tx(&c->r) + record_rx(&c->r) + record_retrans(&c->r));
 	(void)record_is_loopback(c->r.family, c->r.local);

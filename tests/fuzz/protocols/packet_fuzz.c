@@ -2,7 +2,8 @@
 /*
  * covers: loaders/replay/packet.c loaders/replay/fragments.c loaders/replay/flows.c
  *
- * Any packets: LINK:8, then LEN:8 PACKET. What is parsed lies within the packet; what the flows hold is bounded.
+ * Any packets: LINK:8, then LEN:8 PACKET. What is parsed lies within the packet; what the flows
+ * hold is bounded.
  */
 #include <stdlib.h>
 
@@ -43,7 +44,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		len = len < size - at ? len : size - at;
 		packet_parse(link, data + at, len, data[0] & 64 ? len + 100 : len, &p);
 		if (p.what == PACKET_TCP || p.what == PACKET_UDP)
-			if (p.bytes < data + at || p.bytes + p.len > data + at + len || p.len > p.size)
+			if (p.bytes < data + at || p.bytes + p.len > data + at + len ||
+			    p.len > p.size)
 				abort();
 		flows_packet(f, &p, now++);
 		at += len;

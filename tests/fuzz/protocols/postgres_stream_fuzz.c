@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* covers: loaders/lib/protocols/postgres.c loaders/lib/protocols/sql.c loaders/lib/protocols/idtable.c */
+/* covers: loaders/lib/protocols/postgres.c loaders/lib/protocols/sql.c
+ * loaders/lib/protocols/idtable.c */
 #include "tests/fuzz/protocols/protocol_fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * protocol_fuzz: any two streams of bytes, cut, lost and ended in any way, through one protocol: no error of memory, no memory
- * without bound, and each request is told once, with times in order.
+ * protocol_fuzz: any two streams of bytes, cut, lost and ended in any way, through one protocol: no
+ * error of memory, no memory without bound, and each request is told once, with times in order.
  *
- * An input is a list of pieces: FLAGS:8 LEN:8 BYTES. Flags: 1 from the server, 2 bytes are lost before it, 4 only half of it is
- * known, 8 it stands for 256 times as much, 16 this side ends after it, 32 LEN times 16. The first byte: begun or not, datagrams or not.
+ * An input is a list of pieces: FLAGS:8 LEN:8 BYTES. Flags: 1 from the server, 2 bytes are lost
+ * before it, 4 only half of it is known, 8 it stands for 256 times as much, 16 this side ends after
+ * it, 32 LEN times 16. The first byte: begun or not, datagrams or not.
  */
 #ifndef SONDE_FUZZ_PROTOCOL_H
 #define SONDE_FUZZ_PROTOCOL_H
@@ -26,7 +27,8 @@ static void fuzz_hear(void *ctx, const struct proto_request *r)
 
 	if (!now[0] || strlen(now) >= PROTO_NAME_MAX)
 		abort();
-	if (!r->operation[0] || strlen(r->operation) >= PROTO_NAME_MAX || strlen(r->status) >= PROTO_STATUS_MAX)
+	if (!r->operation[0] || strlen(r->operation) >= PROTO_NAME_MAX ||
+	    strlen(r->status) >= PROTO_STATUS_MAX)
 		abort();
 	if (r->begin_ns > r->sent_ns || (r->end_ns && r->end_ns < r->begin_ns))
 		abort();
@@ -41,7 +43,8 @@ static inline void fuzz_pieces(struct proto_conn *c, const uint8_t *p, size_t n)
 		unsigned flags = p[0];
 		size_t len = p[1];
 		int side = flags & 1;
-		struct proto_piece piece = {.from = side ? PROTO_SERVER : PROTO_CLIENT, .at_ns = now++};
+		struct proto_piece piece = {.from = side ? PROTO_SERVER : PROTO_CLIENT,
+					    .at_ns = now++};
 
 		p += 2;
 		n -= 2;
@@ -80,7 +83,8 @@ static inline void fuzz_named(void *ctx, const struct proto_named *x)
 
 static inline int fuzz_protocol(const struct protocol *protocol, const uint8_t *data, size_t size)
 {
-	static struct protocols *of[3]; /* tables of names stay: a table for each input would be all the work */
+	static struct protocols
+		*of[3]; /* tables of names stay: a table for each input would be all the work */
 	static unsigned n;
 	struct proto_opts opts = {.emit = fuzz_hear, .named = fuzz_named};
 	struct proto_conn *c;
@@ -98,7 +102,9 @@ static inline int fuzz_protocol(const struct protocol *protocol, const uint8_t *
 	opts.ctx = &of[which];
 	if (!of[which])
 		of[which] = protocols_new(&opts);
-	c = proto_conn_new(of[which], data[0] & 1, protocol && protocol->datagram && (!protocol->stream_too || data[0] & 2), data[0] & 64 ? 5353 : 53, NULL);
+	c = proto_conn_new(of[which], data[0] & 1,
+			   protocol && protocol->datagram && (!protocol->stream_too || data[0] & 2),
+			   data[0] & 64 ? 5353 : 53, NULL);
 	if (protocol && !(data[0] & 128))
 		proto_switch(c, protocol);
 	fuzz_pieces(c, data + 1, size - 1);

@@ -2,7 +2,8 @@
 /*
  * covers: export/push/reply.c
  *
- * Any reply is a verdict, within bounds, and none of its words are in the error. Input: the type of target, the status (two bytes), the length of its heads (two bytes), heads, body.
+ * Any reply is a verdict, within bounds, and none of its words are in the error. Input: the type of
+ * target, the status (two bytes), the length of its heads (two bytes), heads, body.
  */
 #include <errno.h>
 #include <stdint.h>

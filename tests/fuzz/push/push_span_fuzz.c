@@ -2,8 +2,9 @@
 /*
  * covers: export/push/otlp/otlpspanname.c
  *
- * Texts parted by NUL bytes as a request's protocol, service, operation, status and result, and as the trace of a header: attributes are a message whose
- * fields are all of the one number, and a trace's id is never all 0.
+ * Texts parted by NUL bytes as a request's protocol, service, operation, status and result, and as
+ * the trace of a header: attributes are a message whose fields are all of the one number, and a
+ * trace's id is never all 0.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -31,7 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		parts[i] = at;
 		at += at < all + size ? strlen(at) + 1 : 0;
 	}
-	otlp_span_attributes(&out, 9, &(struct otlp_span){parts[0], parts[1], parts[2], parts[3], parts[4], .server = size & 1});
+	otlp_span_attributes(&out, 9,
+			     &(struct otlp_span){parts[0], parts[1], parts[2], parts[3], parts[4],
+						 .server = size & 1});
 	c = cursor_init(out.buf, out.len);
 	while (proto_next(&c, &f))
 		if (f.number != 9 || f.type != 2)

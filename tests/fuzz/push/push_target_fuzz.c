@@ -2,7 +2,8 @@
 /*
  * covers: export/push/target.c
  *
- * Any text is a configuration or none. One that is has targets with an address that holds no user, and times within their bounds.
+ * Any text is a configuration or none. One that is has targets with an address that holds no user,
+ * and times within their bounds.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,7 +26,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (size_t i = 0; i < targets.n; i++) {
 			const struct target *t = &targets.items[i];
 
-			if (strncmp(t->url, "http", 4) || strchr(t->url, '@') || !t->every_s || t->every_s > 31 * 86400 || (*t->token_file && *t->user))
+			if (strncmp(t->url, "http", 4) || strchr(t->url, '@') || !t->every_s ||
+			    t->every_s > 31 * 86400 || (*t->token_file && *t->user))
 				abort();
 			target_wants(t->tables, "host_stats");
 			target_wants(t->profiles, "cpu");

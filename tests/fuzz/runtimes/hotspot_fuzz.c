@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotspot_fuzz: any bytes as the memory of a JVM, in which a thread's Java frames are looked for, one stretch after the other. They stand
- * from BASE on; HotSpot's numbers about itself are the first words, constants the lower half of theirs, variables stand there themselves.
- * covers: loaders/lib/runtimes/hotspot.c loaders/lib/runtimes/hotspotcode.c
+ * hotspot_fuzz: any bytes as the memory of a JVM, in which a thread's Java frames are looked for,
+ * one stretch after the other. They stand from BASE on; HotSpot's numbers about itself are the
+ * first words, constants the lower half of theirs, variables stand there themselves. covers:
+ * loaders/lib/runtimes/hotspot.c loaders/lib/runtimes/hotspotcode.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 /* Those of JDK 17, or of 25 where the first bit is set: seeds.sh goes by it. */
 static struct hotspot_layout layout(unsigned choice)
 {
-	static const enum hotspot_number newer[] = {HOTSPOT_THREADS, HOTSPOT_LIST_LENGTH, HOTSPOT_LIST_THREADS, HOTSPOT_BLOB_CODE_OFFSET, HOTSPOT_NM_DEOPT_OFFSET, HOTSPOT_NM_IMMUTABLE,
-						     HOTSPOT_NM_IMMUTABLE_SIZE, HOTSPOT_NM_SCOPES_OFFSET, HOTSPOT_NM_MUTABLE, HOTSPOT_NM_RELOCATIONS, HOTSPOT_POOL_SOURCE};
-	static const enum hotspot_number older[] = {HOTSPOT_FIRST_THREAD, HOTSPOT_THREAD_NEXT, HOTSPOT_BLOB_CODE, HOTSPOT_NM_DEOPT, HOTSPOT_NM_PCS_END, HOTSPOT_NM_SCOPES,
-						    HOTSPOT_NM_METADATA, HOTSPOT_CLASS_SOURCE};
+	static const enum hotspot_number newer[] = {
+		HOTSPOT_THREADS,           HOTSPOT_LIST_LENGTH,      HOTSPOT_LIST_THREADS,
+		HOTSPOT_BLOB_CODE_OFFSET,  HOTSPOT_NM_DEOPT_OFFSET,  HOTSPOT_NM_IMMUTABLE,
+		HOTSPOT_NM_IMMUTABLE_SIZE, HOTSPOT_NM_SCOPES_OFFSET, HOTSPOT_NM_MUTABLE,
+		HOTSPOT_NM_RELOCATIONS,    HOTSPOT_POOL_SOURCE};
+	static const enum hotspot_number older[] = {HOTSPOT_FIRST_THREAD, HOTSPOT_THREAD_NEXT,
+						    HOTSPOT_BLOB_CODE,    HOTSPOT_NM_DEOPT,
+						    HOTSPOT_NM_PCS_END,   HOTSPOT_NM_SCOPES,
+						    HOTSPOT_NM_METADATA,  HOTSPOT_CLASS_SOURCE};
 	struct hotspot_layout l = {.format = HOTSPOT_FORMAT};
 
 	for (unsigned i = 0; i < HOTSPOT_N; i++)
@@ -53,7 +59,11 @@ static void sampled(struct hotspot *h, const uint8_t *data, size_t len, struct s
 
 	memcpy(code, data, len < sizeof(code) ? len : sizeof(code));
 	for (int i = 0; i < 2 && s->n < SCRIPT_STACK_MAX; i++) {
-		const struct hotspot_at from = {.pc = BASE + 0x900, .sp = BASE + 0x500, .fp = BASE + 0x540, .reg = i ? NULL : reg, .code = code};
+		const struct hotspot_at from = {.pc = BASE + 0x900,
+						.sp = BASE + 0x500,
+						.fp = BASE + 0x540,
+						.reg = i ? NULL : reg,
+						.code = code};
 		struct runtime_follow to = {.at = at};
 
 		hotspot_sampled(h, &from, &to, s);

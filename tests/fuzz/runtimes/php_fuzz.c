@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * php_fuzz: any bytes as the memory of a process, in which PHP's frames are looked for. The first byte's bits: 0x80 the native stack
- * is whole, 0x40 the file is a program; the others stand from BASE on, executor_globals first.
- * covers: loaders/lib/runtimes/php.c probes/runtimes/php.h
+ * php_fuzz: any bytes as the memory of a process, in which PHP's frames are looked for. The first
+ * byte's bits: 0x80 the native stack is whole, 0x40 the file is a program; the others stand from
+ * BASE on, executor_globals first. covers: loaders/lib/runtimes/php.c probes/runtimes/php.h
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +15,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 /* seeds.sh goes by it. */
 static const struct php_layout layout = {
-	.format = PHP_FORMAT, .globals = BASE, .loop_start = {0x100}, .loop_end = {0x200}, .current = 0, .code = 32, .code_count = 28, .file = 40,
-	.generator_parent = 8, .generator_frame = 16, .program = 1,
+	.format = PHP_FORMAT,
+	.globals = BASE,
+	.loop_start = {0x100},
+	.loop_end = {0x200},
+	.current = 0,
+	.code = 32,
+	.code_count = 28,
+	.file = 40,
+	.generator_parent = 8,
+	.generator_frame = 16,
+	.program = 1,
 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
@@ -38,7 +47,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		abort();
 	for (size_t i = 0; i < s.n; i++)
 		if (s.frames[i].at > native.n || (i && s.frames[i].at < s.frames[i - 1].at) ||
-		    (s.frames[i].place.function && strlen(s.frames[i].place.function) > 2 * (SCRIPT_TEXT_MAX + 3) + 2))
+		    (s.frames[i].place.function &&
+		     strlen(s.frames[i].place.function) > 2 * (SCRIPT_TEXT_MAX + 3) + 2))
 			abort();
 	script_stack_release(&s);
 	php_close(p);

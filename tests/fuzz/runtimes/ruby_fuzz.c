@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ruby_fuzz: any bytes as the memory of a process, in which a thread's Ruby frames are looked for. The first byte's bits: 1 texts and
- * classes as in 3.3, 2 the thread is in the VM's list, 4 a program's own variable, 0x80 the native stack is whole; the others stand
- * from BASE on.
- * covers: loaders/lib/runtimes/ruby.c loaders/lib/runtimes/rubycode.c probes/runtimes/ruby.h
+ * ruby_fuzz: any bytes as the memory of a process, in which a thread's Ruby frames are looked for.
+ * The first byte's bits: 1 texts and classes as in 3.3, 2 the thread is in the VM's list, 4 a
+ * program's own variable, 0x80 the native stack is whole; the others stand from BASE on. covers:
+ * loaders/lib/runtimes/ruby.c loaders/lib/runtimes/rubycode.c probes/runtimes/ruby.h
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +18,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 static struct ruby_layout layout(unsigned choice)
 {
 	struct ruby_layout l = {
-		.format = RUBY_FORMAT, .tls_slot = BASE + 0x10, .symbols = BASE + 0x6c0, .loop_start = {0x100}, .loop_end = {0x200},
-		.thread_ec = 40, .ec_thread = 48, .frame_size = 64, .lines = 120, .lines_count = 136, .lines_index = 144, .line_size = 8,
-		.text_short = 16, .last_op = 169, .vm_threads = 0x40, .thread_id = 0,
+		.format = RUBY_FORMAT,
+		.tls_slot = BASE + 0x10,
+		.symbols = BASE + 0x6c0,
+		.loop_start = {0x100},
+		.loop_end = {0x200},
+		.thread_ec = 40,
+		.ec_thread = 48,
+		.frame_size = 64,
+		.lines = 120,
+		.lines_count = 136,
+		.lines_index = 144,
+		.line_size = 8,
+		.text_short = 16,
+		.last_op = 169,
+		.vm_threads = 0x40,
+		.thread_id = 0,
 	};
 
 	if (choice & 1) {
@@ -56,7 +69,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	if (s.n > SCRIPT_STACK_MAX)
 		abort();
 	for (size_t i = 0; i < s.n; i++)
-		if (s.frames[i].at > native.n || (i && s.frames[i].at < s.frames[i - 1].at) || !s.frames[i].place.function)
+		if (s.frames[i].at > native.n || (i && s.frames[i].at < s.frames[i - 1].at) ||
+		    !s.frames[i].place.function)
 			abort();
 	script_stack_release(&s);
 	ruby_close(r);

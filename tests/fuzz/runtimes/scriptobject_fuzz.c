@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scriptobject_fuzz: any bytes as a record of the ring `names`; the last one chooses the runtime.
- * covers: loaders/lib/runtimes/scriptobject.c loaders/lib/runtimes/phpcode.c loaders/lib/runtimes/rubycode.c
+ * covers: loaders/lib/runtimes/scriptobject.c loaders/lib/runtimes/phpcode.c
+ * loaders/lib/runtimes/rubycode.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +28,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		abort();
 	for (uint32_t i = 0; i < 64; i += 7)
 		scriptobject_line(&o, i);
-	if (scriptobject_function(&o) && strlen(scriptobject_function(&o)) > 4 * PYCODE_TEXT_MAX + 3)
+	if (scriptobject_function(&o) &&
+	    strlen(scriptobject_function(&o)) > 4 * PYCODE_TEXT_MAX + 3)
 		abort();
 	scriptobject_release(&o);
 	return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8flow_fuzz: any bytes as optimised code, with descriptions that are made up: which functions run where it was interrupted?
- * The first two bytes are how many exits it has and how many bytes stand behind its instructions.
- * covers: loaders/lib/runtimes/v8/v8flow.c loaders/lib/runtimes/v8/v8flow_graph.c loaders/lib/code/x86insn.c
+ * v8flow_fuzz: any bytes as optimised code, with descriptions that are made up: which functions run
+ * where it was interrupted? The first two bytes are how many exits it has and how many bytes stand
+ * behind its instructions. covers: loaders/lib/runtimes/v8/v8flow.c
+ * loaders/lib/runtimes/v8/v8flow_graph.c loaders/lib/code/x86insn.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,9 @@ static void read_chain(void *ctx, uint32_t description, struct v8flow_chain *out
 	(void)ctx;
 	out->n = description % 5;
 	for (size_t i = 0; i < out->n; i++)
-		out->frames[i] = (struct v8_inlined){.bytecode = (int32_t)(description >> 2 * i & 3), .literal = description >> i & 1};
+		out->frames[i] =
+			(struct v8_inlined){.bytecode = (int32_t)(description >> 2 * i & 3),
+					    .literal = description >> i & 1};
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8tables_fuzz: any bytes as each table that V8's compilers write. The first two are what is looked for.
- * covers: loaders/lib/runtimes/v8/v8tables.c
+ * v8tables_fuzz: any bytes as each table that V8's compilers write. The first two are what is
+ * looked for. covers: loaders/lib/runtimes/v8/v8tables.c
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,8 @@ static void safepoints(const uint8_t *table, size_t len, uint32_t pc)
 	for (int shape = V8_SHAPE_9; shape <= V8_SHAPE_13; shape++)
 		for (int maglev = 0; maglev < 2 && len >= 16; maglev++) {
 			v8_safepoint_size((enum v8_shape)shape, maglev, table);
-			if (v8_safepoint_find((enum v8_shape)shape, maglev, table, len, pc) < INT32_MIN)
+			if (v8_safepoint_find((enum v8_shape)shape, maglev, table, len, pc) <
+			    INT32_MIN)
 				abort();
 		}
 }
@@ -32,11 +33,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	table = malloc(len - 2 + 1);
 	memcpy(table, data + 2, len - 2);
 	len -= 2;
-	if (v8_position_find(table, len, at) < V8_NOWHERE || v8_baseline_find(table, len, at) < V8_NOWHERE)
+	if (v8_position_find(table, len, at) < V8_NOWHERE ||
+	    v8_baseline_find(table, len, at) < V8_NOWHERE)
 		abort();
 	safepoints(table, len, at);
 	for (int shape = V8_SHAPE_9; shape <= V8_SHAPE_13; shape++)
-		if (v8_translation_read((enum v8_shape)shape, table, len, at % (len + 1), out) > V8_INLINED_MAX)
+		if (v8_translation_read((enum v8_shape)shape, table, len, at % (len + 1), out) >
+		    V8_INLINED_MAX)
 			abort();
 	free(table);
 	return 0;

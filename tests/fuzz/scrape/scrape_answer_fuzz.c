@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scrape_answer_fuzz: whatever an HTTP server says is read within its bounds; more bytes never take a head back.
- * covers: loaders/scrape/http_head.c
+ * scrape_answer_fuzz: whatever an HTTP server says is read within its bounds; more bytes never take
+ * a head back. covers: loaders/scrape/http_head.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		return 0;
 	if (a.body > len || a.status < 100 || a.status > 999)
 		abort();
-	if (http_head_head((const char *)data, a.body, &b) != ANSWER_OK || b.body != a.body || b.status != a.status)
+	if (http_head_head((const char *)data, a.body, &b) != ANSWER_OK || b.body != a.body ||
+	    b.status != a.status)
 		abort();
 	return 0;
 }

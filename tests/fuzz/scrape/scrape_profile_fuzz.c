@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scrape_profile_fuzz: whatever a program hands out as a profile is read within its bounds and limits, mappings before stacks.
- * covers: loaders/scrape/profile.c schema/base/proto.c
+ * scrape_profile_fuzz: whatever a program hands out as a profile is read within its bounds and
+ * limits, mappings before stacks. covers: loaders/scrape/profile.c schema/base/proto.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -22,7 +22,8 @@ static void on_mapping(void *ctx, const struct wire_mapping *m)
 		abort();
 }
 
-static void on_stack(void *ctx, const uint64_t values[WIRE_VALUES], const uint64_t *addresses, size_t n)
+static void on_stack(void *ctx, const uint64_t values[WIRE_VALUES], const uint64_t *addresses,
+		     size_t n)
 {
 	struct seen *s = ctx;
 
@@ -31,7 +32,8 @@ static void on_stack(void *ctx, const uint64_t values[WIRE_VALUES], const uint64
 	for (int i = 0; i < WIRE_VALUES; i++)
 		if (values[i] > INT64_MAX)
 			abort();
-	if (n > WIRE_DEPTH || s->stacks > WIRE_STACKS_MAX || s->frames > WIRE_FRAMES_MAX || (n && addresses[n - 1] == 1))
+	if (n > WIRE_DEPTH || s->stacks > WIRE_STACKS_MAX || s->frames > WIRE_FRAMES_MAX ||
+	    (n && addresses[n - 1] == 1))
 		return;
 }
 
@@ -39,7 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 {
 	for (int ask = 0; ask <= WIRE_ASKS; ask++) {
 		struct seen s = {0, 0};
-		const struct profile_out out = {.ctx = &s, .mapping = on_mapping, .stack = on_stack};
+		const struct profile_out out = {
+			.ctx = &s, .mapping = on_mapping, .stack = on_stack};
 		struct wire_end end;
 
 		profile_read(data, len, (enum wire_ask)ask, &out, &end);

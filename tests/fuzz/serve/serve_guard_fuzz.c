@@ -2,7 +2,8 @@
 /*
  * covers: serve/guard.c
  *
- * Any heads are let in or refused. Without the token nobody is let in, nor under a name that is not an address, localhost or this host's.
+ * Any heads are let in or refused. Without the token nobody is let in, nor under a name that is not
+ * an address, localhost or this host's.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -25,7 +26,10 @@ static const char *line(char **rest)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const hosts[] = {"x.org"};
-	const struct guard g = {.hosts = hosts, .n_hosts = 1, .own = "nas", .token = size && data[0] & 1 ? TOKEN : NULL};
+	const struct guard g = {.hosts = hosts,
+				.n_hosts = 1,
+				.own = "nas",
+				.token = size && data[0] & 1 ? TOKEN : NULL};
 	char *text = malloc(size + 1), *rest = text;
 	struct guard_head head;
 	enum guard_answer a;
@@ -39,10 +43,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	head.cookie = line(&rest);
 	head.authorization = line(&rest);
 	a = guard_ask(&g, &head, size & 1, true);
-	if (a == GUARD_WELCOME && (!head.host || (g.token && !memmem(data, size, TOKEN, strlen(TOKEN)))))
+	if (a == GUARD_WELCOME &&
+	    (!head.host || (g.token && !memmem(data, size, TOKEN, strlen(TOKEN)))))
 		abort();
-	if (a == GUARD_WELCOME && head.host[strspn(head.host, "0123456789abcdefABCDEF.:[]")] && !strcasestr(head.host, "localhost") &&
-	    !strcasestr(head.host, "nas") && !strcasestr(head.host, "x.org"))
+	if (a == GUARD_WELCOME && head.host[strspn(head.host, "0123456789abcdefABCDEF.:[]")] &&
+	    !strcasestr(head.host, "localhost") && !strcasestr(head.host, "nas") &&
+	    !strcasestr(head.host, "x.org"))
 		abort();
 	guard_token_fits(text);
 	free(text);

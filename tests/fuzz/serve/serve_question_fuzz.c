@@ -2,8 +2,9 @@
 /*
  * covers: serve/question.c
  *
- * Any values are a command line or an error with words. A command line has nothing that was not listed: every word before `--` is one of
- * the first, begins with a listed option, or begins with no dash. The same bytes are an address, or an error.
+ * Any values are a command line or an error with words. A command line has nothing that was not
+ * listed: every word before `--` is one of the first, begins with a listed option, or begins with
+ * no dash. The same bytes are an address, or an error.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +14,9 @@
 #include "serve/address.h"
 #include "serve/question.h"
 
-#define VERB(name) "{\"verb\":\"" name "\",\"json\":[1],\"options\":[{\"name\":\"number\",\"arg\":\"N\",\"repeatable\":false},{\"name\":\"output\",\"arg\":\"FILE\"}]," \
+#define VERB(name)                                                                                                                       \
+	"{\"verb\":\"" name                                                                                                              \
+	"\",\"json\":[1],\"options\":[{\"name\":\"number\",\"arg\":\"N\",\"repeatable\":false},{\"name\":\"output\",\"arg\":\"FILE\"}]," \
 	"\"range\":[{\"name\":\"last\",\"arg\":\"TIME\"}],\"filters\":[{\"name\":\"pid\",\"arg\":\"PID\",\"repeatable\":true},{\"name\":\"self\",\"arg\":null}]}"
 static const char HELP[] = "{\"rows\":[" VERB("ps") "," VERB("sql") "," VERB("diff") "]}";
 
@@ -21,7 +24,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const char *const *argv)
 {
-	static const char *const good[] = {"--number=", "--last=", "--pid=", "--self", "--timeout=31s"};
+	static const char *const good[] = {"--number=", "--last=", "--pid=", "--self",
+					   "--timeout=31s"};
 
 	for (size_t i = 3; argv[i] && strcmp(argv[i], "--"); i++) {
 		bool known = *argv[i] != '-';
@@ -33,7 +37,8 @@ static void check(const char *const *argv)
 	}
 }
 
-static void ask(const struct questions *q, const char *verb, const struct question_value *values, size_t n)
+static void ask(const struct questions *q, const char *verb, const struct question_value *values,
+		size_t n)
 {
 	const char **argv = NULL;
 	struct err e = {0};
@@ -67,7 +72,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 		if (equal)
 			*equal++ = '\0';
-		values[n++] = (struct question_value){part, equal, strlen(part), equal ? strlen(equal) : 0};
+		values[n++] = (struct question_value){part, equal, strlen(part),
+						      equal ? strlen(equal) : 0};
 	}
 	ask(q, "ps", values, n);
 	ask(q, "sql", values, n);

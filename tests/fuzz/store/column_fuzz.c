@@ -2,8 +2,9 @@
 /*
  * covers: schema/store/packed/column.c
  *
- * Any bytes are a column of so many values, or are refused; what was read is read again from what is written of it. Without the frame's
- * own sums in the way: the bytes are what a column inflates to.
+ * Any bytes are a column of so many values, or are refused; what was read is read again from what
+ * is written of it. Without the frame's own sums in the way: the bytes are what a column inflates
+ * to.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -35,8 +36,9 @@ static void again(const struct column *c)
 
 	if (column_encode(c, &data, &len) || column_decode(data, len, c->n, &other))
 		abort();
-	if (!c->numbers != !other.numbers || (c->numbers ? memcmp(c->numbers, other.numbers, c->n * sizeof(*c->numbers)) :
-							   memcmp(c->text, other.text, c->at[c->n])))
+	if (!c->numbers != !other.numbers ||
+	    (c->numbers ? memcmp(c->numbers, other.numbers, c->n * sizeof(*c->numbers)) :
+			  memcmp(c->text, other.text, c->at[c->n])))
 		abort();
 	column_release(&other);
 	free(data);

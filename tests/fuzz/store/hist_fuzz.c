@@ -2,8 +2,8 @@
 /*
  * covers: schema/store/model/hist.c
  *
- * Any text is a histogram or none; what one is read as is written and read back the same, and SQLite's own JSON reader
- * agrees with each number.
+ * Any text is a histogram or none; what one is read as is written and read back the same, and
+ * SQLite's own JSON reader agrees with each number.
  */
 #include <sqlite3.h>
 #include <stdint.h>
@@ -20,7 +20,8 @@ static sqlite3_stmt *reader(void)
 	sqlite3 *db;
 
 	if (!st && (sqlite3_open(":memory:", &db) || hist_register(db) ||
-		    sqlite3_prepare_v2(db, "SELECT value, hist_sum(?1, NULL) FROM json_each(?1)", -1, &st, NULL)))
+		    sqlite3_prepare_v2(db, "SELECT value, hist_sum(?1, NULL) FROM json_each(?1)",
+				       -1, &st, NULL)))
 		abort();
 	return st;
 }
@@ -37,7 +38,8 @@ static void check_sqlite(const char *text, size_t len, const struct hist *h)
 
 		if (slot < 0)
 			slot = v;
-		else if (slot < h->first || slot - h->first >= h->n || h->count[slot++ - h->first] != (uint64_t)v)
+		else if (slot < h->first || slot - h->first >= h->n ||
+			 h->count[slot++ - h->first] != (uint64_t)v)
 			abort();
 	}
 	if (slot < 0)
@@ -45,10 +47,12 @@ static void check_sqlite(const char *text, size_t len, const struct hist *h)
 	sqlite3_reset(st);
 }
 
-static bool strict(const uint8_t *data, size_t size) /* JSON has no leading zeros; hist reads them */
+static bool strict(const uint8_t *data,
+		   size_t size) /* JSON has no leading zeros; hist reads them */
 {
 	for (size_t i = 0; i + 1 < size; i++)
-		if (data[i] == '0' && data[i + 1] >= '0' && data[i + 1] <= '9' && (!i || data[i - 1] < '0' || data[i - 1] > '9'))
+		if (data[i] == '0' && data[i + 1] >= '0' && data[i + 1] <= '9' &&
+		    (!i || data[i - 1] < '0' || data[i - 1] > '9'))
 			return false;
 	return true;
 }
@@ -66,7 +70,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (strict(data, size))
 		check_sqlite((const char *)data, size, &h);
 	if (hist_encode(&h, 0, &s)) {
-		if (!hist_read(&again, s.buf, s.len, 0) || again.first < h.first || again.first + again.n > h.first + h.n ||
+		if (!hist_read(&again, s.buf, s.len, 0) || again.first < h.first ||
+		    again.first + again.n > h.first + h.n ||
 		    memcmp(h.count + (again.first - h.first), again.count, hist_bytes(&again)))
 			abort();
 	}

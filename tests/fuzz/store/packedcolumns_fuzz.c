@@ -2,8 +2,9 @@
 /*
  * covers: schema/store/packed/columns.c schema/store/packed/stack_columns.c
  *
- * Any bytes are the columns of a table, asked for in any order, or are refused; what was read is read again from what is written of
- * it, each column told by another one, and stacks together. Without the frames' own sums in the way: the bytes are what columns inflate to.
+ * Any bytes are the columns of a table, asked for in any order, or are refused; what was read is
+ * read again from what is written of it, each column told by another one, and stacks together.
+ * Without the frames' own sums in the way: the bytes are what columns inflate to.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -147,7 +148,8 @@ static void must_be(const struct column *a, const struct column *b)
 
 static void read_written(const struct packedcolumns *p, struct written *w, int first, int last)
 {
-	struct packedcolumns q = {.n = COLUMNS, .n_rows = p->n_rows, .fetch = fetch_written, .ctx = w};
+	struct packedcolumns q = {
+		.n = COLUMNS, .n_rows = p->n_rows, .fetch = fetch_written, .ctx = w};
 
 	for (int i = first; i <= last; i++) {
 		if (packedcolumns_need(&q, i))

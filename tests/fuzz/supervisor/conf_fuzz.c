@@ -3,7 +3,8 @@
  * covers: supervisor/config/confparse.c
  * covers: schema/base/cli/quantity.c
  *
- * Any bytes are a configuration or none; what one sets is within its range, and what is said of a wrong one is text.
+ * Any bytes are a configuration or none; what one sets is within its range, and what is said of a
+ * wrong one is text.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@ static void check_quantities(const uint8_t *data, size_t size)
 	size = size < sizeof(text) ? size : sizeof(text) - 1;
 	memcpy(text, data, size);
 	text[size] = '\0';
-	if (!quantity_bytes(text, &bytes) && (!bytes || bytes > INT64_MAX || !*quantity_say_bytes(bytes, said, sizeof(said))))
+	if (!quantity_bytes(text, &bytes) &&
+	    (!bytes || bytes > INT64_MAX || !*quantity_say_bytes(bytes, said, sizeof(said))))
 		abort();
 	if (!quantity_ns(text, &ns) && (ns <= 0 || !*quantity_say_ns(ns, said, sizeof(said))))
 		abort();
@@ -41,7 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		return 0;
 	}
-	if (c.freq > 4999 || c.cpu < 0 || c.age_ns < 0 || (c.segment_age_ns && c.segment_age_ns < 1000000000))
+	if (c.freq > 4999 || c.cpu < 0 || c.age_ns < 0 ||
+	    (c.segment_age_ns && c.segment_age_ns < 1000000000))
 		abort();
 	return 0;
 }

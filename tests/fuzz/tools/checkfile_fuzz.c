@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * checkfile_fuzz: a check of one's own may be any file: it is refused with a word, or what is taken of it is within bounds.
- * covers: tools/checks/checkfile.c tools/checks/checkslo.c
+ * checkfile_fuzz: a check of one's own may be any file: it is refused with a word, or what is taken
+ * of it is within bounds. covers: tools/checks/checkfile.c tools/checks/checkslo.c
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -43,7 +43,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	memcpy(text, data, len);
 	if (!checkfile_parse("x", "x", text, len, &c, &e)) {
-		if (c.for_min < 1 || c.window_min < 1 || c.window_min > CHECKFILE_WINDOW_MIN || !c.summary[0] || !*c.sql)
+		if (c.for_min < 1 || c.window_min < 1 || c.window_min > CHECKFILE_WINDOW_MIN ||
+		    !c.summary[0] || !*c.sql)
 			abort();
 		checkfile_release(&c);
 	} else if (!e.what[0]) {

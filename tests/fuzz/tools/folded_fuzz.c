@@ -3,8 +3,8 @@
  * covers: tools/formats/folded_read.c
  *         tools/formats/folded.c
  *
- * Any bytes are folded stacks or an error that names a line. What is read adds up, and is the same when it is written
- * and read again.
+ * Any bytes are folded stacks or an error that names a line. What is read adds up, and is the same
+ * when it is written and read again.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -36,7 +36,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (folded_read(text, len, "again", &o, &again, &e))
 		abort();
 	/* a name that begins with # is a comment in that form */
-	if (again->nodes[0].total_samples != f->nodes[0].total_samples && text[0] != '#' && !strstr(text, "\n#"))
+	if (again->nodes[0].total_samples != f->nodes[0].total_samples && text[0] != '#' &&
+	    !strstr(text, "\n#"))
 		abort();
 	fold_free(again);
 	fold_free(f);

@@ -5,7 +5,8 @@
  *         tools/formats/pprof_legacy.c
  *         schema/base/proto.c
  *
- * Any bytes are a profile or an error that says why. What is a profile adds up, and is read again from what is written.
+ * Any bytes are a profile or an error that says why. What is a profile adds up, and is read again
+ * from what is written.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,7 +2,8 @@
 /*
  * covers: tools/print/when.c, schema/base/cli/quantity.c
  *
- * Any text is a time, a duration or neither; what it is can be printed, and what was printed is read back the same.
+ * Any text is a time, a duration or neither; what it is can be printed, and what was printed is
+ * read back the same.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -35,7 +36,8 @@ static void check_time(const char *text)
 	if (when_parse(text, NOW_NS, &t))
 		return;
 	when_local(t, NOW_NS, local, sizeof(local));
-	if (t < 0 || t >= 4102444800ll * NSEC_PER_SEC) /* printed to the millisecond, read from 1970 to 2200 */
+	/* printed to the millisecond, read from 1970 to 2200 */
+	if (t < 0 || t >= 4102444800ll * NSEC_PER_SEC)
 		return;
 	when_utc(t, utc, sizeof(utc));
 	if (when_parse(utc, NOW_NS, &again) || again != t - t % 1000000)

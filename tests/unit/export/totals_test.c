@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* totals, their file and their text: counters never fall, names are bounded, what is read back is what was written. */
+/* totals, their file and their text: counters never fall, names are bounded, what is read back is
+ * what was written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,9 +25,14 @@ static unsigned metric(const char *name)
 	return (unsigned)found;
 }
 
-static void add(struct totals *t, const char *name, const char *labels, int64_t ts, uint64_t value, bool settled)
+static void add(struct totals *t, const char *name, const char *labels, int64_t ts, uint64_t value,
+		bool settled)
 {
-	const struct totals_value v = {.metric = metric(name), .labels = labels, .other = "container=\"~other\"", .ts = ts, .value = value};
+	const struct totals_value v = {.metric = metric(name),
+				       .labels = labels,
+				       .other = "container=\"~other\"",
+				       .ts = ts,
+				       .value = value};
 
 	totals_add(t, &v, settled);
 }
@@ -136,7 +142,8 @@ static void what_is_read_back_is_what_was_written(void **state)
 	assert_int_equal(state_parse(&u, strbuf_str(&first), first.len), 0);
 	state_print(&u, &second);
 	assert_string_equal(strbuf_str(&first), strbuf_str(&second));
-	for (size_t cut = 0; cut < first.len; cut++) { /* whatever is left of it: whole, or nothing */
+	/* whatever is left of it: whole, or nothing */
+	for (size_t cut = 0; cut < first.len; cut++) {
 		struct totals v;
 
 		totals_init(&v, 100);
@@ -154,7 +161,11 @@ static void numbers_have_no_digit_too_many(void **state)
 		uint64_t value;
 		unsigned decimals;
 		const char *text;
-	} cases[] = {{0, 9, "0"}, {1500, 3, "1.5"}, {1, 9, "0.000000001"}, {12000000, 6, "12"}, {UINT64_MAX, 0, "18446744073709551615"}};
+	} cases[] = {{0, 9, "0"},
+		     {1500, 3, "1.5"},
+		     {1, 9, "0.000000001"},
+		     {12000000, 6, "12"},
+		     {UINT64_MAX, 0, "18446744073709551615"}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -170,7 +181,8 @@ static void a_histogram_counts_what_lies_below_each_bound(void **state)
 	uint64_t below[METRIC_BOUNDS] = {0}, wide[METRIC_BOUNDS] = {0};
 
 	(void)state;
-	assert_true(spread_add(below, "[12,3,4,5]", 10, 1)); /* 3 below 2^13, 4 below 2^14, 5 below 2^15 */
+	assert_true(spread_add(below, "[12,3,4,5]", 10,
+			       1)); /* 3 below 2^13, 4 below 2^14, 5 below 2^15 */
 	assert_int_equal(below[0], 3);
 	assert_int_equal(below[1], 12);
 	assert_int_equal(below[METRIC_BOUNDS - 1], 12);
@@ -198,11 +210,16 @@ static void the_text_has_each_metric_once_and_whole_histograms(void **state)
 	add(&t, "sonde_container_cpu_seconds_total", "mode=\"user\"", 1000, 1500000, false);
 	totals_close(&t, 1000);
 	expose(&t, &about, true, &out);
-	assert_non_null(strstr(strbuf_str(&out), "# TYPE sonde_container_cpu_seconds counter\n# UNIT sonde_container_cpu_seconds seconds\n"
-						  "sonde_container_cpu_seconds_total{mode=\"user\"} 1.5\n"));
-	assert_non_null(strstr(strbuf_str(&out), "sonde_runqueue_wait_seconds_bucket{le=\"0.000008191\"} 3\n"));
-	assert_non_null(strstr(strbuf_str(&out), "sonde_runqueue_wait_seconds_bucket{le=\"+Inf\"} 3\nsonde_runqueue_wait_seconds_sum 0\n"
-						  "sonde_runqueue_wait_seconds_count 3\n"));
+	assert_non_null(strstr(
+		strbuf_str(&out),
+		"# TYPE sonde_container_cpu_seconds counter\n# UNIT sonde_container_cpu_seconds seconds\n"
+		"sonde_container_cpu_seconds_total{mode=\"user\"} 1.5\n"));
+	assert_non_null(strstr(strbuf_str(&out),
+			       "sonde_runqueue_wait_seconds_bucket{le=\"0.000008191\"} 3\n"));
+	assert_non_null(strstr(
+		strbuf_str(&out),
+		"sonde_runqueue_wait_seconds_bucket{le=\"+Inf\"} 3\nsonde_runqueue_wait_seconds_sum 0\n"
+		"sonde_runqueue_wait_seconds_count 3\n"));
 	assert_string_equal(strbuf_str(&out) + out.len - 6, "# EOF\n");
 	totals_release(&t);
 }

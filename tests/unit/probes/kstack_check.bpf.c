@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* kstack_check: each kernel stack twice, by kstack.bpf.h and by bpf_get_stack, and whether they are the same. */
+/* kstack_check: each kernel stack twice, by kstack.bpf.h and by bpf_get_stack, and whether they are
+ * the same. */
 #include "probes/lib/kern.h"
 
 #include <bpf/bpf_core_read.h>

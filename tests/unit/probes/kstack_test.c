@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kstack: the kernel's own walk is the oracle, for each stack of a load that is deep in system calls, interrupted anywhere. */
+/* kstack: the kernel's own walk is the oracle, for each stack of a load that is deep in system
+ * calls, interrupted anywhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +31,7 @@
 
 #include "tests/unit/probes/kstack_check.skel.h"
 
-#define WANTED 500  /* stacks */
+#define WANTED  500 /* stacks */
 #define LONGEST 60  /* seconds that they may take on a busy machine */
 
 /* Page faults, pipes, sockets, paths, new processes: until it is killed. */
@@ -43,15 +44,18 @@ static void load(void)
 		_exit(1);
 	for (;;) {
 		struct stat st;
-		char *fresh = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		char *fresh = mmap(NULL, 1 << 20, PROT_READ | PROT_WRITE,
+				   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 		for (size_t i = 0; fresh != MAP_FAILED && i < 1 << 20; i += 4096)
 			fresh[i] = 1;
 		if (fresh != MAP_FAILED)
 			munmap(fresh, 1 << 20);
 		for (int i = 0; i < 20; i++) {
-			if (write(pipes[1], page, sizeof(page)) != sizeof(page) || read(pipes[0], page, sizeof(page)) < 0 ||
-			    write(pair[0], page, sizeof(page)) != sizeof(page) || read(pair[1], page, sizeof(page)) < 0)
+			if (write(pipes[1], page, sizeof(page)) != sizeof(page) ||
+			    read(pipes[0], page, sizeof(page)) < 0 ||
+			    write(pair[0], page, sizeof(page)) != sizeof(page) ||
+			    read(pair[1], page, sizeof(page)) < 0)
 				_exit(1);
 			stat("/proc/self/status", &st);
 		}
@@ -63,14 +67,20 @@ static void load(void)
 
 static int attach(int prog)
 {
-	struct perf_event_attr attr = {.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
-				       .sample_freq = 997, .freq = 1, .inherit = 0};
+	struct perf_event_attr attr = {.size = sizeof(attr),
+				       .type = PERF_TYPE_SOFTWARE,
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .sample_freq = 997,
+				       .freq = 1,
+				       .inherit = 0};
 	int n = 0;
 
 	for (int cpu = 0; cpu < (int)sysconf(_SC_NPROCESSORS_CONF); cpu++) {
-		int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		int fd =
+			(int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-		if (fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog) && !ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		if (fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog) &&
+		    !ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 			n++; /* closed with this program */
 	}
 	return n;
@@ -83,8 +93,11 @@ static bool tables_find(struct kstack_tables *t)
 	bool found = !kallsyms_load(NULL, &k) && kallsyms_orc(k, &orc);
 
 	if (found)
-		*t = (struct kstack_tables){.text = orc.text, .text_bytes = orc.text_end - orc.text, .ips = orc.ips,
-					    .entries = orc.entries, .hook = orc.hook,
+		*t = (struct kstack_tables){.text = orc.text,
+					    .text_bytes = orc.text_end - orc.text,
+					    .ips = orc.ips,
+					    .entries = orc.entries,
+					    .hook = orc.hook,
 					    .count = (__u32)((orc.ips_end - orc.ips) / 4)};
 	kallsyms_free(k);
 	return found;
@@ -107,17 +120,20 @@ static void every_stack_that_is_walked_is_the_kernel_s_own(void **state)
 	if (!child)
 		load();
 	assert_true(attach(bpf_program__fd(skel->progs.check_sample)) > 0);
-	for (int i = 0; i < LONGEST * 50 && check->stacks < WANTED && (check->possible || i < 250); i++)
+	for (int i = 0; i < LONGEST * 50 && check->stacks < WANTED && (check->possible || i < 250);
+	     i++)
 		nanosleep(&(struct timespec){.tv_nsec = 20000000}, NULL);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	print_message("%llu stacks, %llu frames, %llu otherwise\n", (unsigned long long)check->stacks,
-		      (unsigned long long)check->frames, (unsigned long long)check->otherwise);
+	print_message("%llu stacks, %llu frames, %llu otherwise\n",
+		      (unsigned long long)check->stacks, (unsigned long long)check->frames,
+		      (unsigned long long)check->otherwise);
 	if (!check->possible)
 		skip_missing("ORC tables of the form of Linux 6.4");
 	assert_true(check->stacks >= WANTED);
 	assert_int_equal(check->differ, 0);
-	assert_true(check->otherwise < check->stacks); /* of modules, where most of it runs in those */
+	assert_true(check->otherwise <
+		    check->stacks); /* of modules, where most of it runs in those */
 	assert_true(check->frames > check->stacks - check->otherwise);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walker of CPython's frames in a BPF program: at each sample of a thread that runs, against what the program says of itself. */
+/* The walker of CPython's frames in a BPF program: at each sample of a thread that runs, against
+ * what the program says of itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,10 +35,16 @@
 #define WANTED  300 /* samples */
 #define LONGEST 60  /* seconds that they may take on a busy machine */
 
-enum python_step_here { FRAME, CLOSES, SHIM, END, FAULT }; /* enum python_step, whose header is for who reads */
+enum python_step_here {
+	FRAME,
+	CLOSES,
+	SHIM,
+	END,
+	FAULT
+}; /* enum python_step, whose header is for who reads */
 
-/* Says where its thread's state and the code of its functions are, innermost first, then runs: `calls` calls and returns for ever,
- * or `spins` calls nothing. */
+/* Says where its thread's state and the code of its functions are, innermost first, then runs:
+ * `calls` calls and returns for ever, or `spins` calls nothing. */
 static const char script[] =
 	"import ctypes, os, sys\n"
 	"ctypes.pythonapi.PyThreadState_Get.restype = ctypes.c_void_p\n"
@@ -92,7 +99,8 @@ static bool layout_find(struct python_layout *l)
 	const void *section;
 	size_t size = 0;
 
-	if (fd < 0 || indexer_run_fd(fd, &no_lines, &r, NULL) || image_open_bytes(r.data, r.size, &img, NULL))
+	if (fd < 0 || indexer_run_fd(fd, &no_lines, &r, NULL) ||
+	    image_open_bytes(r.data, r.size, &img, NULL))
 		return false;
 	if (image_python(img, &section, &size) && size == sizeof(*l))
 		memcpy(l, section, size);
@@ -105,14 +113,19 @@ static bool layout_find(struct python_layout *l)
 
 static int attach(int prog)
 {
-	struct perf_event_attr attr = {.size = sizeof(attr), .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
-				       .sample_freq = 997, .freq = 1};
+	struct perf_event_attr attr = {.size = sizeof(attr),
+				       .type = PERF_TYPE_SOFTWARE,
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .sample_freq = 997,
+				       .freq = 1};
 	int n = 0;
 
 	for (int cpu = 0; cpu < (int)sysconf(_SC_NPROCESSORS_CONF); cpu++) {
-		int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		int fd =
+			(int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-		if (fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog) && !ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		if (fd >= 0 && !ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog) &&
+		    !ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
 			n++; /* closed with this program */
 	}
 	return n;
@@ -157,7 +170,8 @@ static void check_spins(struct python_check_bpf *skel, const struct program *p)
 			right = s->code[k] == p->code[want[k]];
 		whole += right;
 		if (s->step == END && !right)
-			assert_true(s->n && s->code[s->n - 1] == p->code[MODULE]); /* it had not begun to spin */
+			assert_true(s->n && s->code[s->n - 1] ==
+						    p->code[MODULE]); /* it had not begun to spin */
 	}
 	assert_true(whole >= WANTED * 98 / 100);
 }
@@ -171,9 +185,12 @@ static void check_calls(struct python_check_bpf *skel, const struct program *p)
 		const struct python_check_sample *s = &skel->bss->check.samples[i];
 
 		for (size_t k = 0; k + 1 < s->n; k++) {
-			size_t callee = index_of(p, s->code[k]), caller = index_of(p, s->code[k + 1]);
+			size_t callee = index_of(p, s->code[k]),
+			       caller = index_of(p, s->code[k + 1]);
 
-			assert_true(callee < CODES && caller == (callee == LEAF ? CALLS : callee == CALLS ? INNER : callee + 1));
+			assert_true(callee < CODES && caller == (callee == LEAF  ? CALLS :
+								 callee == CALLS ? INNER :
+										   callee + 1));
 			leaves += callee == LEAF;
 		}
 		whole += s->step == END && s->code[s->n - 1] == p->code[MODULE];

@@ -21,9 +21,11 @@
 #define MEMORY (256ull << 20)
 #endif
 
-static const struct child_limits LIMITS = {.seconds = 20, .memory_bytes = MEMORY, .answer_bytes = 1 << 20};
+static const struct child_limits LIMITS = {
+	.seconds = 20, .memory_bytes = MEMORY, .answer_bytes = 1 << 20};
 
-static struct child_answer shell(const char *script, const struct child_limits *limits, int stop_fd, int client_fd)
+static struct child_answer shell(const char *script, const struct child_limits *limits, int stop_fd,
+				 int client_fd)
 {
 	const char *const argv[] = {"/bin/sh", "-c", script, NULL};
 	struct child_answer a;
@@ -62,7 +64,8 @@ static void it_has_nothing_open_but_its_streams_and_reads_nothing(void **state)
 
 static void one_that_takes_too_long_is_ended_with_what_it_started(void **state)
 {
-	const struct child_limits one = {.seconds = 1, .memory_bytes = MEMORY, .answer_bytes = 1 << 20};
+	const struct child_limits one = {
+		.seconds = 1, .memory_bytes = MEMORY, .answer_bytes = 1 << 20};
 	struct child_answer a = shell("sleep 1000 & echo $!; wait", &one, -1, -1);
 	char text[16] = "";
 	int pid = 0;

@@ -19,17 +19,36 @@ static const struct guard CLOSED = {.own = "", .token = TOKEN};
 
 static void only_names_that_nobody_else_can_own_are_answered(void **state)
 {
-	static const char *const good[] = {"127.0.0.1", "127.0.0.1:7766", "localhost:1", "LOCALHOST", "[::1]:7766", "[fe80::1]", "10.0.0.7:80", "nas", "NAS:80",
-					   "nas.local", "sonde.example.org", "Sonde.Example.Org:8443"};
-	static const char *const bad[] = {"", ":80", "evil.example", "localhost.evil.example", "nas.evil.example", "nasty", "127.0.0.1.evil.example", "[::1", "[x]:1",
-					  "127.0.0.1:80:80", "127.0.0.1:", "127.0.0.1:80/", "localhost:80@evil", "localhost.", "0x7f.1", "evil@127.0.0.1", "127.0.0.1:123456"};
+	static const char *const good[] = {
+		"127.0.0.1",  "127.0.0.1:7766", "localhost:1",       "LOCALHOST",
+		"[::1]:7766", "[fe80::1]",      "10.0.0.7:80",       "nas",
+		"NAS:80",     "nas.local",      "sonde.example.org", "Sonde.Example.Org:8443"};
+	static const char *const bad[] = {"",
+					  ":80",
+					  "evil.example",
+					  "localhost.evil.example",
+					  "nas.evil.example",
+					  "nasty",
+					  "127.0.0.1.evil.example",
+					  "[::1",
+					  "[x]:1",
+					  "127.0.0.1:80:80",
+					  "127.0.0.1:",
+					  "127.0.0.1:80/",
+					  "localhost:80@evil",
+					  "localhost.",
+					  "0x7f.1",
+					  "evil@127.0.0.1",
+					  "127.0.0.1:123456"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
-		if (guard_ask(&OPEN, &(struct guard_head){.host = good[i]}, false, true) != GUARD_WELCOME)
+		if (guard_ask(&OPEN, &(struct guard_head){.host = good[i]}, false, true) !=
+		    GUARD_WELCOME)
 			fail_msg("'%s' was refused", good[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		if (guard_ask(&OPEN, &(struct guard_head){.host = bad[i]}, true, true) != GUARD_HOST)
+		if (guard_ask(&OPEN, &(struct guard_head){.host = bad[i]}, true, true) !=
+		    GUARD_HOST)
 			fail_msg("'%s' was let in", bad[i]);
 	assert_int_equal(guard_ask(&OPEN, &(struct guard_head){0}, true, true), GUARD_NO_HOST);
 	assert_int_equal(guard_ask(&OPEN, &(struct guard_head){0}, true, false), GUARD_WELCOME);
@@ -37,13 +56,18 @@ static void only_names_that_nobody_else_can_own_are_answered(void **state)
 
 static enum guard_answer from(const char *origin, const char *site, const char *mode, bool page)
 {
-	return guard_ask(&OPEN, &(struct guard_head){.host = "localhost:7766", .origin = origin, .site = site, .mode = mode}, page, true);
+	return guard_ask(
+		&OPEN,
+		&(struct guard_head){
+			.host = "localhost:7766", .origin = origin, .site = site, .mode = mode},
+		page, true);
 }
 
 static void a_page_of_another_site_may_link_here_and_nothing_else(void **state)
 {
 	(void)state;
-	assert_int_equal(from("http://localhost:7766", "same-origin", "cors", false), GUARD_WELCOME);
+	assert_int_equal(from("http://localhost:7766", "same-origin", "cors", false),
+			 GUARD_WELCOME);
 	assert_int_equal(from("https://localhost:7766", NULL, NULL, false), GUARD_WELCOME);
 	assert_int_equal(from(NULL, "none", "navigate", false), GUARD_WELCOME);
 	assert_int_equal(from(NULL, "cross-site", "navigate", true), GUARD_WELCOME);
@@ -58,7 +82,11 @@ static void a_page_of_another_site_may_link_here_and_nothing_else(void **state)
 
 static enum guard_answer with(const char *cookie, const char *authorization)
 {
-	return guard_ask(&CLOSED, &(struct guard_head){.host = "localhost", .cookie = cookie, .authorization = authorization}, false, true);
+	return guard_ask(&CLOSED,
+			 &(struct guard_head){.host = "localhost",
+					      .cookie = cookie,
+					      .authorization = authorization},
+			 false, true);
 }
 
 static void the_token_is_asked_for_and_nothing_like_it_will_do(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* question: from an address to a command line, by the white list. The tables here are cut short; tests/e2e has the real ones. */
+/* question: from an address to a command line, by the white list. The tables here are cut short;
+ * tests/e2e has the real ones. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,12 +17,29 @@
 #include "serve/question.h"
 
 #define OPT(name, arg, more) "{\"name\":\"" name "\",\"arg\":" arg ",\"repeatable\":" more "}"
-#define VERB(name, options) "{\"verb\":\"" name "\",\"json\":[{\"name\":\"json\"}],\"options\":[" options "],\"range\":[" OPT("last", "\"TIME\"", "false") \
-	"],\"filters\":[" OPT("container", "\"NAME\"", "true") "," OPT("self", "null", "false") "],\"store\":[" OPT("store", "\"DIR\"", "false") "]}"
-static const char HELP[] = "{\"rows\":[" VERB("ps", OPT("number", "\"N\"", "false") "," OPT("evil", "\"N\"", "false")) ","
-	VERB("flame", OPT("output", "\"FILE\"", "false") "," OPT("type", "\"FILE\"", "false") "," OPT("open", "null", "false")) ","
-	VERB("sql", OPT("timeout", "\"TIME\"", "false")) "," VERB("diff", OPT("before", "\"FILE\"", "false")) ","
-	VERB("explain", OPT("before", "\"TIME\"", "false")) "," VERB("record", "") "," VERB("report", OPT("output", "\"FILE\"", "false")) "]}";
+#define VERB(name, options)                                                                      \
+	"{\"verb\":\"" name "\",\"json\":[{\"name\":\"json\"}],\"options\":[" options            \
+	"],\"range\":[" OPT("last", "\"TIME\"", "false") "],\"filters\":[" OPT(                  \
+		"container", "\"NAME\"",                                                         \
+		"true") "," OPT("self", "null", "false") "],\"store\":[" OPT("store", "\"DIR\"", \
+									     "false") "]}"
+static const char HELP[] = "{\"rows\":[" VERB("ps", OPT("number", "\"N\"", "false") "," OPT("evil", "\"N\"", "false")) "," VERB(
+	"flame",
+	OPT("output", "\"FILE\"", "false") "," OPT("type", "\"FILE\"", "false") "," OPT(
+		"open",
+		"null",
+		"false")) "," VERB("sql",
+				   OPT("timeout", "\"TIME\"",
+				       "false")) "," VERB("diff",
+							  OPT("before", "\"FILE\"",
+							      "false")) "," VERB("explain",
+										 OPT("before",
+										     "\"TIME\"",
+										     "false")) "," VERB("record",
+													"") "," VERB("report",
+														     OPT("output",
+															 "\"FILE\"",
+															 "false")) "]}";
 
 static struct questions *questions;
 
@@ -56,7 +74,8 @@ static char *asked(const char *verb, const char *query, const char *store, bool 
 
 		if (equal)
 			*equal++ = '\0';
-		values[n++] = (struct question_value){part, equal, strlen(part), equal ? strlen(equal) : 0};
+		values[n++] = (struct question_value){part, equal, strlen(part),
+						      equal ? strlen(equal) : 0};
 	}
 	rc = question_argv(questions, "sonde", store, 30, verb, page, values, n, &argv, &e);
 	if (rc)
@@ -68,7 +87,8 @@ static char *asked(const char *verb, const char *query, const char *store, bool 
 	return strbuf_take(&s);
 }
 
-static void line_is(const char *verb, const char *query, const char *store, bool page, const char *want)
+static void line_is(const char *verb, const char *query, const char *store, bool page,
+		    const char *want)
 {
 	char *got = asked(verb, query, store, page);
 
@@ -90,10 +110,14 @@ static void values_become_words_of_their_own(void **state)
 {
 	(void)state;
 	line_is("ps", "", NULL, false, "sonde|ps|--json");
-	line_is("ps", "last=20m&number=5", "/s", false, "sonde|ps|--json|--store|/s|--last=20m|--number=5");
-	line_is("ps", "container=a&container=--output=x&self&what=we b", NULL, false, "sonde|ps|--json|--container=a|--container=--output=x|--self|we b");
-	line_is("ps", "self=1&container=$(reboot);'", NULL, false, "sonde|ps|--json|--self|--container=$(reboot);'");
-	line_is("sql", "query=-- x\nselect 1&last=1h", NULL, false, "sonde|sql|--json|--last=1h|--timeout=31s|--|-- x\nselect 1");
+	line_is("ps", "last=20m&number=5", "/s", false,
+		"sonde|ps|--json|--store|/s|--last=20m|--number=5");
+	line_is("ps", "container=a&container=--output=x&self&what=we b", NULL, false,
+		"sonde|ps|--json|--container=a|--container=--output=x|--self|we b");
+	line_is("ps", "self=1&container=$(reboot);'", NULL, false,
+		"sonde|ps|--json|--self|--container=$(reboot);'");
+	line_is("sql", "query=-- x\nselect 1&last=1h", NULL, false,
+		"sonde|sql|--json|--last=1h|--timeout=31s|--|-- x\nselect 1");
 	line_is("explain", "before=5m", NULL, false, "sonde|explain|--json|--before=5m");
 	line_is("report", "last=5m", NULL, true, "sonde|report|--output=-|--last=5m");
 }
@@ -146,13 +170,21 @@ static void a_zero_byte_cuts_nothing_short(void **state)
 	struct err e = {0};
 
 	(void)state;
-	assert_int_equal(question_argv(questions, "sonde", NULL, 30, "ps", false, values, 1, &argv, &e), -EINVAL);
+	assert_int_equal(
+		question_argv(questions, "sonde", NULL, 30, "ps", false, values, 1, &argv, &e),
+		-EINVAL);
 	assert_non_null(strstr(e.what, "zero byte"));
 }
 
 static void what_is_no_help_is_said(void **state)
 {
-	static const char *const bad[] = {"", "x", "{}", "[]", "{\"rows\":3}", "{\"rows\":[1,null,{\"verb\":7}]}", "{\"rows\":[{\"verb\":\"ps\"}]}"};
+	static const char *const bad[] = {"",
+					  "x",
+					  "{}",
+					  "[]",
+					  "{\"rows\":3}",
+					  "{\"rows\":[1,null,{\"verb\":7}]}",
+					  "{\"rows\":[{\"verb\":\"ps\"}]}"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {

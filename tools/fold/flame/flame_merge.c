@@ -9,10 +9,19 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
-static const struct fold_frame ALL = {.name = "all", .module = "", .module_path = "", .build_id = "", .file = "",
-				      .named = true, .origin = FOLD_GROUP};
-static const struct fold_frame NO_STACK = {.name = "[no stack]", .module = "", .module_path = "", .build_id = "",
-					   .file = "", .origin = FOLD_UNKNOWN};
+static const struct fold_frame ALL = {.name = "all",
+				      .module = "",
+				      .module_path = "",
+				      .build_id = "",
+				      .file = "",
+				      .named = true,
+				      .origin = FOLD_GROUP};
+static const struct fold_frame NO_STACK = {.name = "[no stack]",
+					   .module = "",
+					   .module_path = "",
+					   .build_id = "",
+					   .file = "",
+					   .origin = FOLD_UNKNOWN};
 
 /* --- looks --- */
 
@@ -31,9 +40,11 @@ static bool same_text(const char *a, const char *b)
 	return a == b || !strcmp(a, b);
 }
 
-static bool same_look(const struct flame_looks *l, const struct fold_frame *a, const struct fold_frame *b)
+static bool same_look(const struct flame_looks *l, const struct fold_frame *a,
+		      const struct fold_frame *b)
 {
-	return a->origin == b->origin && a->inlined == b->inlined && same_text(a->name, b->name) && same_text(a->module, b->module) &&
+	return a->origin == b->origin && a->inlined == b->inlined && same_text(a->name, b->name) &&
+	       same_text(a->module, b->module) &&
 	       (a->origin != FOLD_SCRIPT || same_text(a->module_path, b->module_path)) &&
 	       (!l->by_line || (a->line == b->line && same_text(a->file, b->file)));
 }
@@ -83,13 +94,16 @@ static bool looks_make(struct flame_looks *l, const struct fold *f, uint32_t *lo
 
 /* --- siblings --- */
 
-/* Nodes of the fold that become one are a list; a child is found by what it looks like, among the children at hand. */
+/* Nodes of the fold that become one are a list; a child is found by what it looks like, among the
+ * children at hand. */
 struct merging {
 	struct flame_merged *m;
 	const struct fold *f;
-	uint32_t *first, *kids;   /* of node i of the fold: kids[first[i]] to kids[first[i + 1]] */
-	uint32_t *head, *next;    /* by merged node: its first node of the fold; by that: the next, 0: none */
-	uint32_t *stamp, *child;  /* by look: whose child it was seen as last (+ 1), and which node that is */
+	uint32_t *first, *kids; /* of node i of the fold: kids[first[i]] to kids[first[i + 1]] */
+	uint32_t *head,
+		*next; /* by merged node: its first node of the fold; by that: the next, 0: none */
+	uint32_t *stamp,
+		*child; /* by look: whose child it was seen as last (+ 1), and which node that is */
 };
 
 static void merging_init(struct merging *g, size_t n_looks)
@@ -145,7 +159,8 @@ static void merge_children(struct merging *g, uint32_t at)
 {
 	for (uint32_t x = g->head[at];; x = g->next[x]) {
 		for (uint32_t k = g->first[x]; k < g->first[x + 1]; k++) {
-			uint32_t kid = g->kids[k], to = merged_child(g, at, g->m->look[g->f->nodes[kid].frame]);
+			uint32_t kid = g->kids[k],
+				 to = merged_child(g, at, g->m->look[g->f->nodes[kid].frame]);
 
 			take_self(g, to, kid);
 			g->next[kid] = g->head[to];
@@ -210,7 +225,8 @@ static void merge(struct flame_merged *m, const struct fold *f, size_t n_looks)
 
 void flame_merge(struct flame_merged *m, struct flame_looks *l, const struct fold *f)
 {
-	*m = (struct flame_merged){.nodes = f->nodes, .look = mem_array(f->n_frames + 1, sizeof(*m->look))};
+	*m = (struct flame_merged){.nodes = f->nodes,
+				   .look = mem_array(f->n_frames + 1, sizeof(*m->look))};
 	flame_looks_new(l, &ALL);
 	if (f->nodes[0].self_samples || f->nodes[0].self_ns)
 		m->no_stack = look_get(l, &NO_STACK);

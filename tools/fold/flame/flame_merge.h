@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * flame_merge: the first step of flame_tree: frames that look the same get one number, siblings with the same number
- * become one node, in the order of the fold: parents before children.
+ * flame_merge: the first step of flame_tree: frames that look the same get one number, siblings
+ * with the same number become one node, in the order of the fold: parents before children.
  */
 #ifndef SONDE_TOOLS_FLAME_MERGE_H
 #define SONDE_TOOLS_FLAME_MERGE_H
@@ -14,7 +14,8 @@
 #include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/fold.h"
 
-/* What a person sees of a frame -> its number in tree->frames. A zeroed `of` is right to begin with. */
+/* What a person sees of a frame -> its number in tree->frames. A zeroed `of` is right to begin
+ * with. */
 struct flame_looks {
 	struct idmap of;
 	struct flame_tree *tree;
@@ -23,12 +24,14 @@ struct flame_looks {
 };
 
 struct flame_merged {
-	const struct fold_node *nodes; /* the fold's own where no two siblings look the same, else `made` */
+	const struct fold_node
+		*nodes; /* the fold's own where no two siblings look the same, else `made` */
 	size_t n;
-	uint32_t *look;                /* by frame of those nodes */
-	uint32_t *of;                  /* by node of the fold: which one it became; NULL: itself */
+	uint32_t *look; /* by frame of those nodes */
+	uint32_t *of;   /* by node of the fold: which one it became; NULL: itself */
 	struct fold_node *made;
-	uint32_t no_stack;             /* look of what has no stack, 0: nothing has none. It is the root's own, or (made) its child's */
+	uint32_t no_stack; /* look of what has no stack, 0: nothing has none. It is the root's own,
+			      or (made) its child's */
 };
 
 /* A frame that looks like no other. */

@@ -30,7 +30,8 @@ static bool rows_ordered(const struct flame_rows *r, int which)
 	return true;
 }
 
-/* By one number below `below`, those of equal numbers as they stood: counting instead of comparing, for half a million. */
+/* By one number below `below`, those of equal numbers as they stood: counting instead of comparing,
+ * for half a million. */
 static void rows_sort_by(struct flame_rows *r, int which, size_t below)
 {
 	cleanup_free size_t *first = NULL;
@@ -49,11 +50,12 @@ static void rows_sort_by(struct flame_rows *r, int which, size_t below)
 	r->rows = to;
 }
 
-
 /* Names of threads are one copy each within a fold: equal ones are the same pointer. */
 static uint32_t owner_of(struct flame_rows *r, struct idmap *known, const struct fold_leaf *leaf)
 {
-	uint64_t key = hash_u64(hash_u64(hash_u64(HASH_SEED, leaf->process), leaf->tid), (uintptr_t)leaf->thread), i;
+	uint64_t key = hash_u64(hash_u64(hash_u64(HASH_SEED, leaf->process), leaf->tid),
+				(uintptr_t)leaf->thread),
+		 i;
 
 	for (; idmap_get(known, key, &i); key = hash_u64(key, 1)) {
 		const struct flame_owner *o = &r->owners[i];
@@ -82,8 +84,11 @@ static void rows_make(struct flame_rows *r, const struct fold *f, enum side side
 		if (side != SIDE_ANY && leaf->base != (side == SIDE_BASE))
 			continue;
 		r->rows[r->n_rows++] = (struct flame_row){
-			.node = leaf->node, .owner = owner_of(r, &known, leaf), .slot = r->n_slots ? leaf->slice : 0,
-			.n = leaf->samples, .value = counted ? leaf->samples : leaf->ns,
+			.node = leaf->node,
+			.owner = owner_of(r, &known, leaf),
+			.slot = r->n_slots ? leaf->slice : 0,
+			.n = leaf->samples,
+			.value = counted ? leaf->samples : leaf->ns,
 		};
 	}
 	idmap_release(&known);
@@ -128,8 +133,10 @@ static void slots_init(struct flame_rows *r, const struct fold *f)
 		r->covered_ns[i] = f->slices[i].covered_ns;
 	if (!f->n_slices)
 		return;
-	/* the first slice may begin before a bucket does, the last one ends with the range: those between say the grid */
-	r->slots_from_ns = f->n_slices > 1 ? f->slices[1].from_ns - f->slice_ns : f->slices[0].from_ns;
+	/* the first slice may begin before a bucket does, the last one ends with the range: those
+	 * between say the grid */
+	r->slots_from_ns =
+		f->n_slices > 1 ? f->slices[1].from_ns - f->slice_ns : f->slices[0].from_ns;
 	r->slot_ns = f->slice_ns;
 }
 
@@ -149,7 +156,8 @@ void flame_rows_begin(struct flame_rows *r, const struct fold *f)
 	rows_begin(r, f, SIDE_ANY);
 }
 
-void flame_rows_begin_side(struct flame_rows *r, const struct fold *both, const struct flame_rows_side *side)
+void flame_rows_begin_side(struct flame_rows *r, const struct fold *both,
+			   const struct flame_rows_side *side)
 {
 	*r = (struct flame_rows){.f = both, .means = side->means};
 	if (!side->means)

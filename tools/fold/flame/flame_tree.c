@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Three steps: siblings that look the same become one node (flame_merge); the largest are kept, what is below them
- * is summed; then children are sorted and the tree is written in preorder.
+ * Three steps: siblings that look the same become one node (flame_merge); the largest are kept,
+ * what is below them is summed; then children are sorted and the tree is written in preorder.
  */
 #include "tools/fold/flame/flame_tree.h"
 
@@ -13,23 +13,34 @@
 #include "tools/fold/flame/flame_merge.h"
 
 #define NO_STACK UINT32_MAX
-#define LEFT_OUT 0x80000000u /* in a node's place: it is not kept, the rest is which kept caller it is nearest to */
+/* in a node's place: it is not kept, the rest is which kept caller it is nearest to */
+#define LEFT_OUT 0x80000000u
 
-static const struct fold_frame SMALLER = {.name = "(smaller frames)", .module = "", .module_path = "", .build_id = "",
-					  .file = "", .named = true, .origin = FOLD_UNKNOWN};
+static const struct fold_frame SMALLER = {.name = "(smaller frames)",
+					  .module = "",
+					  .module_path = "",
+					  .build_id = "",
+					  .file = "",
+					  .named = true,
+					  .origin = FOLD_UNKNOWN};
 
 /* --- what is kept --- */
 
 struct kept {
 	const struct flame_merged *m;
-	uint32_t *of, *parent;         /* which merged node, NO_STACK: what the root has of its own; whose callee here */
+	uint32_t *of, *parent; /* which merged node, NO_STACK: what the root has of its own; whose
+				  callee here */
 	size_t n;
-	uint32_t *first, *n_children;  /* children[first] to children[first + n_children - 1] */
+	uint32_t *first, *n_children; /* children[first] to children[first + n_children - 1] */
 	uint32_t *children;
-	struct rest { uint64_t ns, samples; } *rest; /* of callees that are left out */
-	uint32_t *emitted, *emitted_rest;   /* where it, and its "(smaller frames)", stand in the tree; 0: none, but for the root */
-	uint32_t *place;               /* by merged node: which one it is, or LEFT_OUT and whose callee */
-	uint32_t no_stack;             /* the child of the root that has what has no stack; 0: see `place` of the root */
+	struct rest {
+		uint64_t ns, samples;
+	} * rest;                         /* of callees that are left out */
+	uint32_t *emitted, *emitted_rest; /* where it, and its "(smaller frames)", stand in the
+					     tree; 0: none, but for the root */
+	uint32_t *place;   /* by merged node: which one it is, or LEFT_OUT and whose callee */
+	uint32_t no_stack; /* the child of the root that has what has no stack; 0: see `place` of
+			      the root */
 	size_t elided;
 };
 
@@ -38,8 +49,9 @@ static bool root_has_own(const struct flame_merged *m)
 	return m->nodes[0].self_ns || m->nodes[0].self_samples;
 }
 
-/* Nodes are kept if their total is above this, the largest but max_nodes; found by its bytes, the highest first, among those
- * that begin alike. A caller's total is never below its callee's: what is kept is a tree. */
+/* Nodes are kept if their total is above this, the largest but max_nodes; found by its bytes, the
+ * highest first, among those that begin alike. A caller's total is never below its callee's: what
+ * is kept is a tree. */
 static uint64_t keep_above(const struct flame_merged *m, size_t max_nodes)
 {
 	cleanup_free uint64_t *total = NULL;
@@ -151,10 +163,16 @@ static void kept_make(struct kept *k, const struct flame_merged *m, uint64_t abo
 	size_t room = count_kept(m, above);
 
 	*k = (struct kept){
-		.m = m, .of = mem_array(room, sizeof(*k->of)), .parent = mem_array(room, sizeof(*k->parent)), .first = mem_array(room, sizeof(*k->first)),
-		.n_children = mem_array(room, sizeof(*k->n_children)), .children = mem_array(room, sizeof(*k->children)),
-		.rest = mem_array(room, sizeof(*k->rest)), .emitted = mem_array(room, sizeof(*k->emitted)),
-		.emitted_rest = mem_array(room, sizeof(*k->emitted_rest)), .place = mem_array(m->n, sizeof(*k->place)),
+		.m = m,
+		.of = mem_array(room, sizeof(*k->of)),
+		.parent = mem_array(room, sizeof(*k->parent)),
+		.first = mem_array(room, sizeof(*k->first)),
+		.n_children = mem_array(room, sizeof(*k->n_children)),
+		.children = mem_array(room, sizeof(*k->children)),
+		.rest = mem_array(room, sizeof(*k->rest)),
+		.emitted = mem_array(room, sizeof(*k->emitted)),
+		.emitted_rest = mem_array(room, sizeof(*k->emitted_rest)),
+		.place = mem_array(m->n, sizeof(*k->place)),
 	};
 	keep_nodes(k, above);
 	list_children(k);
@@ -179,8 +197,11 @@ static void kept_release(struct kept *k)
 static struct flame_node node_at(const struct kept *k, uint32_t i)
 {
 	const struct fold_node *from = &k->m->nodes[k->of[i] == NO_STACK ? 0 : k->of[i]];
-	struct flame_node n = {.frame = k->m->look[from->frame], .self_ns = from->self_ns, .self_samples = from->self_samples,
-			       .total_ns = from->total_ns, .total_samples = from->total_samples};
+	struct flame_node n = {.frame = k->m->look[from->frame],
+			       .self_ns = from->self_ns,
+			       .self_samples = from->self_samples,
+			       .total_ns = from->total_ns,
+			       .total_samples = from->total_samples};
 
 	if (k->of[i] == NO_STACK) {
 		n.frame = k->m->no_stack;
@@ -201,7 +222,8 @@ struct order {
 static int hottest_first(const void *a, const void *b, void *ctx)
 {
 	const struct order *o = ctx;
-	const struct flame_node x = node_at(o->k, *(const uint32_t *)a), y = node_at(o->k, *(const uint32_t *)b);
+	const struct flame_node x = node_at(o->k, *(const uint32_t *)a),
+				y = node_at(o->k, *(const uint32_t *)b);
 	int names;
 
 	if (x.total_ns != y.total_ns)
@@ -218,7 +240,8 @@ static void sort_children(const struct kept *k, const struct fold_frame *frames)
 
 	for (size_t i = 0; i < k->n; i++)
 		if (k->n_children[i] > 1)
-			qsort_r(k->children + k->first[i], k->n_children[i], sizeof(uint32_t), hottest_first, &o);
+			qsort_r(k->children + k->first[i], k->n_children[i], sizeof(uint32_t),
+				hottest_first, &o);
 }
 
 static bool has_rest(const struct kept *k, uint32_t node)
@@ -238,7 +261,10 @@ static uint32_t emit(struct flame_tree *t, struct flame_node n, uint32_t parent)
 static void emit_rest(struct flame_tree *t, struct kept *k, uint32_t node, uint32_t smaller)
 {
 	const struct rest *r = &k->rest[node];
-	struct flame_node n = {.frame = smaller, .self_ns = r->ns, .total_ns = r->ns, .self_samples = r->samples,
+	struct flame_node n = {.frame = smaller,
+			       .self_ns = r->ns,
+			       .total_ns = r->ns,
+			       .self_samples = r->samples,
 			       .total_samples = r->samples};
 
 	k->emitted_rest[node] = emit(t, n, k->emitted[node]);
@@ -246,7 +272,8 @@ static void emit_rest(struct flame_tree *t, struct kept *k, uint32_t node, uint3
 
 static void walk_preorder(struct flame_tree *t, struct kept *k, uint32_t smaller)
 {
-	cleanup_free uint32_t *todo = mem_array(2 * k->n + 1, sizeof(*todo)); /* LEFT_OUT: what was, of this node */
+	cleanup_free uint32_t *todo =
+		mem_array(2 * k->n + 1, sizeof(*todo)); /* LEFT_OUT: what was, of this node */
 	size_t n = 1, room = k->n;
 
 	for (uint32_t i = 0; i < k->n; i++)
@@ -267,7 +294,8 @@ static void walk_preorder(struct flame_tree *t, struct kept *k, uint32_t smaller
 	}
 }
 
-/* What is left out stands in the "(smaller frames)" of its nearest caller that is shown; what is nothing, in that caller. */
+/* What is left out stands in the "(smaller frames)" of its nearest caller that is shown; what is
+ * nothing, in that caller. */
 static uint32_t where(const struct kept *k, uint32_t place)
 {
 	uint32_t at = place & ~LEFT_OUT;
@@ -275,7 +303,8 @@ static uint32_t where(const struct kept *k, uint32_t place)
 	return place & LEFT_OUT && k->emitted_rest[at] ? k->emitted_rest[at] : k->emitted[at];
 }
 
-static void shown_map(struct flame_tree *t, const struct kept *k, const struct flame_merged *m, const struct fold *f)
+static void shown_map(struct flame_tree *t, const struct kept *k, const struct flame_merged *m,
+		      const struct fold *f)
 {
 	t->node_of = mem_array(f->n_nodes + 1, sizeof(*t->node_of));
 	for (size_t i = 0; i < f->n_nodes; i++)

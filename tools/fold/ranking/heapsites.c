@@ -31,7 +31,8 @@ double heapsites_slope(const uint64_t *values, size_t n, double step)
 
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = i + 1; j < n; j++)
-			slopes[k++] = ((double)values[j] - (double)values[i]) / ((double)(j - i) * step);
+			slopes[k++] =
+				((double)values[j] - (double)values[i]) / ((double)(j - i) * step);
 	if (!k || step <= 0)
 		return 0;
 	qsort(slopes, k, sizeof(*slopes), by_value);
@@ -40,7 +41,8 @@ double heapsites_slope(const uint64_t *values, size_t n, double step)
 
 static struct heapsite *site_of(struct entry **all, const struct fold_frame *fr)
 {
-	uint64_t key = hash_u64(hash_str(hash_str(hash_str(HASH_SEED, fr->name), fr->file), fr->module), fr->line);
+	uint64_t key = hash_u64(
+		hash_str(hash_str(hash_str(HASH_SEED, fr->name), fr->file), fr->module), fr->line);
 	struct entry *x;
 
 	HASH_FIND(hh, *all, &key, sizeof(key), x);
@@ -48,8 +50,10 @@ static struct heapsite *site_of(struct entry **all, const struct fold_frame *fr)
 		return &x->site;
 	x = mem_alloc(sizeof(*x));
 	x->key = key;
-	x->site = (struct heapsite){.function = mem_strdup(fr->name), .module = mem_strdup(fr->module),
-				    .file = mem_strdup(fr->file), .line = fr->line};
+	x->site = (struct heapsite){.function = mem_strdup(fr->name),
+				    .module = mem_strdup(fr->module),
+				    .file = mem_strdup(fr->file),
+				    .line = fr->line};
 	HASH_ADD(hh, *all, key, sizeof(x->key), x);
 	return &x->site;
 }
@@ -94,7 +98,8 @@ static void add_inuse(const struct fold *f, struct entry **all)
 }
 
 /* What stood at one step: the range is cut there. */
-static int add_step(const struct selection *sel, int64_t to_ns, size_t step, struct entry **all, struct err *e)
+static int add_step(const struct selection *sel, int64_t to_ns, size_t step, struct entry **all,
+		    struct err *e)
 {
 	const struct fold_opts o = {.kind = STORE_KIND_INUSE};
 	struct selection cut = *sel;
@@ -109,7 +114,8 @@ static int add_step(const struct selection *sel, int64_t to_ns, size_t step, str
 	}
 	for (size_t i = 1; !ret && i < f->n_nodes; i++)
 		if (f->nodes[i].self_ns)
-			site_of(all, &f->frames[f->nodes[i].frame])->at[step] += f->nodes[i].self_ns;
+			site_of(all, &f->frames[f->nodes[i].frame])->at[step] +=
+				f->nodes[i].self_ns;
 	fold_free(f);
 	return ret;
 }
@@ -131,19 +137,25 @@ static unsigned changes_of(const struct entry *all)
 
 static int too_short(const struct selection *sel, unsigned changes, struct err *e)
 {
-	err_set(e, -ENODATA, EXIT_NOTHING, "what is in use changed %u time%s in %s: that is too little to tell growth by, which takes %u", changes,
-		changes == 1 ? "" : "s", sel->range, HEAPSITES_CHANGES);
-	err_fix(e, "sudo sonde record --families goheap -d 5m    sonde heap --growth --last 1h (a longer range)");
+	err_set(e, -ENODATA, EXIT_NOTHING,
+		"what is in use changed %u time%s in %s: that is too little to tell growth by, which takes %u",
+		changes, changes == 1 ? "" : "s", sel->range, HEAPSITES_CHANGES);
+	err_fix(e,
+		"sudo sonde record --families goheap -d 5m    sonde heap --growth --last 1h (a longer range)");
 	return -ENODATA;
 }
 
-static int add_growth(const struct selection *sel, const struct fold *f, struct entry **all, struct err *e)
+static int add_growth(const struct selection *sel, const struct fold *f, struct entry **all,
+		      struct err *e)
 {
 	int64_t step = (f->to_ns - f->from_ns) / HEAPSITES_STEPS;
 	int ret = 0;
 
 	for (size_t k = 0; k < HEAPSITES_STEPS && !ret && step > 0; k++)
-		ret = add_step(sel, k + 1 == HEAPSITES_STEPS ? sel->to_ns : f->from_ns + (int64_t)(k + 1) * step, k, all, e);
+		ret = add_step(sel,
+			       k + 1 == HEAPSITES_STEPS ? sel->to_ns :
+							  f->from_ns + (int64_t)(k + 1) * step,
+			       k, all, e);
 	if (!ret && changes_of(*all) < HEAPSITES_CHANGES)
 		return too_short(sel, changes_of(*all), e);
 	for (struct entry *x = *all; x; x = x->hh.next)
@@ -162,14 +174,16 @@ static int by_inuse(const void *a, const void *b)
 {
 	const struct heapsite *x = a, *y = b;
 
-	return x->inuse_bytes != y->inuse_bytes ? x->inuse_bytes < y->inuse_bytes ? 1 : -1 : names_compare(x, y);
+	return x->inuse_bytes != y->inuse_bytes ? x->inuse_bytes < y->inuse_bytes ? 1 : -1 :
+						  names_compare(x, y);
 }
 
 static int by_alloc(const void *a, const void *b)
 {
 	const struct heapsite *x = a, *y = b;
 
-	return x->alloc_bytes != y->alloc_bytes ? x->alloc_bytes < y->alloc_bytes ? 1 : -1 : by_inuse(a, b);
+	return x->alloc_bytes != y->alloc_bytes ? x->alloc_bytes < y->alloc_bytes ? 1 : -1 :
+						  by_inuse(a, b);
 }
 
 static int by_growth(const void *a, const void *b)
@@ -182,7 +196,9 @@ static int by_growth(const void *a, const void *b)
 /* Has it something of what it is ranked by? */
 static bool is_ranked(const struct heapsite *s, enum heapsites_order order)
 {
-	return order == HEAPSITES_BY_INUSE ? s->inuse_bytes : order == HEAPSITES_BY_ALLOC ? s->alloc_bytes : s->growth > 0;
+	return order == HEAPSITES_BY_INUSE ? s->inuse_bytes :
+	       order == HEAPSITES_BY_ALLOC ? s->alloc_bytes :
+					     s->growth > 0;
 }
 
 static void site_release(struct heapsite *s)
@@ -198,7 +214,7 @@ static void rows_take(struct entry **all, enum heapsites_order order, struct hea
 
 	out->rows = mem_array(HASH_COUNT(*all) + 1, sizeof(*out->rows));
 	out->n = 0;
-	HASH_ITER(hh, *all, x, next) {
+	HASH_ITER (hh, *all, x, next) {
 		if (is_ranked(&x->site, order))
 			out->rows[out->n++] = x->site;
 		else
@@ -207,10 +223,13 @@ static void rows_take(struct entry **all, enum heapsites_order order, struct hea
 		free(x);
 	}
 	qsort(out->rows, out->n, sizeof(*out->rows),
-	      order == HEAPSITES_BY_INUSE ? by_inuse : order == HEAPSITES_BY_ALLOC ? by_alloc : by_growth);
+	      order == HEAPSITES_BY_INUSE ? by_inuse :
+	      order == HEAPSITES_BY_ALLOC ? by_alloc :
+					    by_growth);
 }
 
-int heapsites_make(const struct selection *sel, enum heapsites_order order, struct heapsites *out, struct err *e)
+int heapsites_make(const struct selection *sel, enum heapsites_order order, struct heapsites *out,
+		   struct err *e)
 {
 	const struct fold_opts o = {.kind = STORE_KIND_INUSE};
 	struct entry *all = NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * heapsites: memory by the line that allocated it: what stands at the end of a range, what was allocated in it, and how
- * what stands grew. A leak goes on growing; what is allocated and freed goes up and down: growth is the median of the
- * slopes between each two of STEPS points in time (Theil and Sen's estimate), which neither a start nor a peak moves.
+ * heapsites: memory by the line that allocated it: what stands at the end of a range, what was
+ * allocated in it, and how what stands grew. A leak goes on growing; what is allocated and freed
+ * goes up and down: growth is the median of the slopes between each two of STEPS points in time
+ * (Theil and Sen's estimate), which neither a start nor a peak moves.
  */
 #ifndef SONDE_TOOLS_HEAPSITES_H
 #define SONDE_TOOLS_HEAPSITES_H
@@ -14,14 +15,15 @@
 #include "tools/fold/fold.h"
 
 #define HEAPSITES_STEPS 8
-#define HEAPSITES_CHANGES 3 /* between steps, at least: two readings would make a leak of anything */
+/* between steps, at least: two readings would make a leak of anything */
+#define HEAPSITES_CHANGES 3
 
 struct heapsite {
 	char *function, *module, *file; /* never NULL */
 	uint32_t line;                  /* 0: not known */
 	uint64_t inuse_bytes, inuse_objects, alloc_bytes, alloc_objects;
-	uint64_t at[HEAPSITES_STEPS];   /* bytes that stood at each step; the last is the end */
-	double growth;                  /* bytes a second */
+	uint64_t at[HEAPSITES_STEPS]; /* bytes that stood at each step; the last is the end */
+	double growth;                /* bytes a second */
 };
 
 enum heapsites_order { HEAPSITES_BY_INUSE, HEAPSITES_BY_ALLOC, HEAPSITES_BY_GROWTH };
@@ -29,13 +31,16 @@ enum heapsites_order { HEAPSITES_BY_INUSE, HEAPSITES_BY_ALLOC, HEAPSITES_BY_GROW
 struct heapsites {
 	struct heapsite *rows;
 	size_t n;
-	struct fold *inuse;             /* for times and units */
+	struct fold *inuse; /* for times and units */
 };
 
-/* The most first, without what has nothing of it. EXIT_NOTHING where no memory was recorded, or too little for growth. Growth is found only where it is the order. */
-int heapsites_make(const struct selection *sel, enum heapsites_order order, struct heapsites *out, struct err *e);
+/* The most first, without what has nothing of it. EXIT_NOTHING where no memory was recorded, or too
+ * little for growth. Growth is found only where it is the order. */
+int heapsites_make(const struct selection *sel, enum heapsites_order order, struct heapsites *out,
+		   struct err *e);
 void heapsites_release(struct heapsites *h);
-/* The median of the slopes between each two of n values at equal distances. n at most HEAPSITES_STEPS. */
+/* The median of the slopes between each two of n values at equal distances. n at most
+ * HEAPSITES_STEPS. */
 double heapsites_slope(const uint64_t *values, size_t n, double step);
 
 #endif

@@ -12,12 +12,13 @@
 
 #define NONE UINT32_MAX
 
-struct source_location {          /* by frame */
+struct source_location {   /* by frame */
 	uint32_t function; /* NONE: does not match */
 	uint32_t line;     /* index into the function's lines */
 };
 
-static uint32_t function_of(struct hotlines *h, struct idmap *known, const struct fold *f, uint32_t frame)
+static uint32_t function_of(struct hotlines *h, struct idmap *known, const struct fold *f,
+			    uint32_t frame)
 {
 	const struct fold_frame *fr = &f->frames[frame];
 	uint64_t key = hash_str(hash_str(HASH_SEED, fr->name), fr->module), i;
@@ -46,7 +47,8 @@ static uint32_t line_of(struct hotfunction *fn, const struct fold_frame *fr)
 	return (uint32_t)fn->n_lines++;
 }
 
-static void places_make(struct hotlines *h, const struct fold *f, const uint8_t *hit, struct source_location *places)
+static void places_make(struct hotlines *h, const struct fold *f, const uint8_t *hit,
+			struct source_location *places)
 {
 	struct idmap known = {0};
 
@@ -67,7 +69,8 @@ static void places_make(struct hotlines *h, const struct fold *f, const uint8_t 
 }
 
 /* Is the function, or the very line, already there further out in this stack? */
-static void above(const struct fold *f, const struct source_location *places, uint32_t node, bool *function, bool *line)
+static void above(const struct fold *f, const struct source_location *places, uint32_t node,
+		  bool *function, bool *line)
 {
 	const struct source_location *me = &places[f->nodes[node].frame];
 
@@ -80,7 +83,8 @@ static void above(const struct fold *f, const struct source_location *places, ui
 	}
 }
 
-static void node_add(struct hotlines *h, const struct fold *f, const struct source_location *places, uint32_t node)
+static void node_add(struct hotlines *h, const struct fold *f, const struct source_location *places,
+		     uint32_t node)
 {
 	const struct fold_node *n = &f->nodes[node];
 	const struct source_location *p = &places[n->frame];
@@ -141,7 +145,8 @@ int hotlines_init(struct hotlines *h, const struct fold *f, const char *text, st
 		if (places[f->nodes[i].frame].function != NONE)
 			node_add(h, f, places, (uint32_t)i);
 	for (size_t i = 0; i < h->n; i++)
-		qsort(h->functions[i].lines, h->functions[i].n_lines, sizeof(struct hotline), by_place);
+		qsort(h->functions[i].lines, h->functions[i].n_lines, sizeof(struct hotline),
+		      by_place);
 	qsort_r(h->functions, h->n, sizeof(*h->functions), hottest_first, f->frames);
 	return 0;
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotlines: self and total of each source line of functions. A function is (name, module), wherever it was inlined too.
+ * hotlines: self and total of each source line of functions. A function is (name, module), wherever
+ * it was inlined too.
  *
- * Self of a line: time spent in the function right there. Total: also in what was called (or inlined) from there. A
- * function that is in a stack several times counts once in its total, and so does each of its lines: so with recursion
- * the lines' totals may add up to more than the function's.
+ * Self of a line: time spent in the function right there. Total: also in what was called (or
+ * inlined) from there. A function that is in a stack several times counts once in its total, and so
+ * does each of its lines: so with recursion the lines' totals may add up to more than the
+ * function's.
  */
 #ifndef SONDE_TOOLS_HOTLINES_H
 #define SONDE_TOOLS_HOTLINES_H
@@ -23,8 +25,8 @@ struct hotline {
 };
 
 struct hotfunction {
-	uint32_t frame;   /* one of its frames */
-	bool inlined;     /* wherever it is seen */
+	uint32_t frame; /* one of its frames */
+	bool inlined;   /* wherever it is seen */
 	bool has_lines;
 	uint64_t self_ns, total_ns, self_samples, total_samples;
 	struct hotline *lines; /* by file and line; what is not known comes last */
@@ -36,7 +38,8 @@ struct hotlines {
 	size_t n, cap;
 };
 
-/* Functions as tools/fold/ranking/match.h has it. The fold must be one without groups, and outlive the answer. */
+/* Functions as tools/fold/ranking/match.h has it. The fold must be one without groups, and outlive
+ * the answer. */
 int hotlines_init(struct hotlines *h, const struct fold *f, const char *text, struct err *e);
 void hotlines_release(struct hotlines *h);
 

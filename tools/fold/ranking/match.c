@@ -18,8 +18,8 @@ static size_t match_exact(const struct fold_frame *frames, size_t n, const char 
 	return hits;
 }
 
-static int match_regex(const struct fold_frame *frames, size_t n, const char *text, uint8_t *hit, size_t *hits,
-		       struct err *e)
+static int match_regex(const struct fold_frame *frames, size_t n, const char *text, uint8_t *hit,
+		       size_t *hits, struct err *e)
 {
 	regex_t re;
 	char why[128];
@@ -27,7 +27,8 @@ static int match_regex(const struct fold_frame *frames, size_t n, const char *te
 
 	if (rc) {
 		regerror(rc, &re, why, sizeof(why));
-		return err_set(e, -EINVAL, EXIT_USAGE, "no function is called '%s', and it is no regular expression: %s",
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "no function is called '%s', and it is no regular expression: %s",
 			       text, why);
 	}
 	for (size_t i = 0; i < n; i++)
@@ -47,13 +48,15 @@ static int none(const struct fold_frame *frames, size_t n, const char *text, str
 		if (frames[i].origin != FOLD_GROUP && frames[i].named)
 			suggest_add(&near, frames[i].name);
 	suggest_say(&near, &hint, "");
-	err_set(e, -ENOENT, EXIT_NOTHING, "no function here is called '%.200s', and none matches it%s", text,
+	err_set(e, -ENOENT, EXIT_NOTHING,
+		"no function here is called '%.200s', and none matches it%s", text,
 		strbuf_str(&hint));
 	err_fix(e, "sonde stacks -n 30");
 	return -ENOENT;
 }
 
-int match_functions(const struct fold_frame *frames, size_t n, const char *text, uint8_t *hit, struct err *e)
+int match_functions(const struct fold_frame *frames, size_t n, const char *text, uint8_t *hit,
+		    struct err *e)
 {
 	size_t hits = match_exact(frames, n, text, hit);
 	int ret = hits ? 0 : match_regex(frames, n, text, hit, &hits, e);

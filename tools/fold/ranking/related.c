@@ -13,7 +13,8 @@
 
 static int by_name(const void *a, const void *b, void *ctx)
 {
-	const struct fold_frame *frames = ctx, *x = &frames[*(const uint32_t *)a], *y = &frames[*(const uint32_t *)b];
+	const struct fold_frame *frames = ctx, *x = &frames[*(const uint32_t *)a],
+				*y = &frames[*(const uint32_t *)b];
 	int names = strcmp(x->name, y->name);
 
 	return names ? names : strcmp(x->module, y->module);
@@ -38,7 +39,8 @@ static void functions_list(struct related *r, const struct flame_tree *t, const 
 
 /* --- paths --- */
 
-static void path_add(struct related *r, size_t *cap, uint32_t *frames, size_t n, uint64_t ns, uint64_t samples)
+static void path_add(struct related *r, size_t *cap, uint32_t *frames, size_t n, uint64_t ns,
+		     uint64_t samples)
 {
 	mem_grow(r->paths, r->n_paths, *cap);
 	r->paths[r->n_paths++] = (struct related_path){frames, n, ns, samples};
@@ -70,7 +72,9 @@ static uint32_t *outermost(const struct flame_tree *t, const uint8_t *hit)
 	for (size_t i = 1; i < t->n_nodes; i++) {
 		const struct flame_node *n = &t->nodes[i];
 
-		outer[i] = outer[n->parent] ? outer[n->parent] : hit[n->frame] ? (uint32_t)i + 1 : 0;
+		outer[i] = outer[n->parent] ? outer[n->parent] :
+			   hit[n->frame]    ? (uint32_t)i + 1 :
+					      0;
 	}
 	return outer;
 }
@@ -83,8 +87,8 @@ static void callers_make(struct related *r, const struct flame_tree *t, const ui
 		const struct flame_node *n = &t->nodes[i];
 
 		if (outer[i] == i + 1)
-			path_add(r, &cap, path_of(t->nodes, (uint32_t)i, n->depth), n->depth, n->total_ns,
-				 n->total_samples);
+			path_add(r, &cap, path_of(t->nodes, (uint32_t)i, n->depth), n->depth,
+				 n->total_ns, n->total_samples);
 	}
 }
 
@@ -109,7 +113,8 @@ static void callees_make(struct related *r, const struct flame_tree *t, const ui
 			found = n;
 			idmap_set(&children, key, found);
 			mem_grow(merged, n, cap);
-			merged[n++] = (struct flame_node){.frame = from->frame, .parent = parent,
+			merged[n++] = (struct flame_node){.frame = from->frame,
+							  .parent = parent,
 							  .depth = merged[parent].depth + 1};
 		}
 		at[i] = (uint32_t)found;
@@ -118,13 +123,14 @@ static void callees_make(struct related *r, const struct flame_tree *t, const ui
 	}
 	for (size_t i = 1; i < n; i++)
 		if (merged[i].self_samples)
-			path_add(r, &paths, path_of(merged, (uint32_t)i, merged[i].depth), merged[i].depth,
-				 merged[i].self_ns, merged[i].self_samples);
+			path_add(r, &paths, path_of(merged, (uint32_t)i, merged[i].depth),
+				 merged[i].depth, merged[i].self_ns, merged[i].self_samples);
 	idmap_release(&children);
 	free(merged);
 }
 
-int related_init(struct related *r, const struct flame_tree *t, const char *text, enum related_side side, struct err *e)
+int related_init(struct related *r, const struct flame_tree *t, const char *text,
+		 enum related_side side, struct err *e)
 {
 	cleanup_free uint8_t *hit = mem_array(t->n_frames + 1, 1);
 	cleanup_free uint32_t *outer = NULL;

@@ -84,7 +84,8 @@ static size_t ends_of(const char *path)
 	return n;
 }
 
-bool sourcefile_candidate(const char *recorded, const struct option_list *dirs, size_t i, struct strbuf *out)
+bool sourcefile_candidate(const char *recorded, const struct option_list *dirs, size_t i,
+			  struct strbuf *out)
 {
 	cleanup_strbuf struct strbuf path = STRBUF_INIT;
 	size_t ends;
@@ -95,7 +96,8 @@ bool sourcefile_candidate(const char *recorded, const struct option_list *dirs, 
 		return false;
 	ends = ends_of(strbuf_str(&path));
 	for (size_t k = 0; k < dirs->n; k++)
-		if (strchr(dirs->items[k], '=') && dirs->items[k][0] != '=' && replaced(path.buf, dirs->items[k], out)) {
+		if (strchr(dirs->items[k], '=') && dirs->items[k][0] != '=' &&
+		    replaced(path.buf, dirs->items[k], out)) {
 			if (!i--)
 				return true;
 			strbuf_reset(out);
@@ -149,7 +151,8 @@ static int text_read(int fd, size_t size, struct sourcefile *s)
 
 static struct sourcefile *file_open(const char *path, const char **why)
 {
-	cleanup_fd int place = open(path, O_PATH | O_CLOEXEC), fd = -1; /* opening a device may do something */
+	cleanup_fd int place = open(path, O_PATH | O_CLOEXEC),
+		       fd = -1; /* opening a device may do something */
 	struct sourcefile *s;
 	char again[32];
 	struct stat st;
@@ -182,7 +185,8 @@ static struct sourcefile *file_open(const char *path, const char **why)
 	return s;
 }
 
-struct sourcefile *sourcefile_open(const char *path, const struct option_list *dirs, const char **why)
+struct sourcefile *sourcefile_open(const char *path, const struct option_list *dirs,
+				   const char **why)
 {
 	cleanup_strbuf struct strbuf at = STRBUF_INIT;
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sourcefile: the text of a source file, to be shown beside what was measured. The path is what debug information says,
- * which anybody may have written: only regular files of at most SOURCEFILE_MAX bytes are read, and nothing is executed
- * or followed but symbolic links of the file system.
+ * sourcefile: the text of a source file, to be shown beside what was measured. The path is what
+ * debug information says, which anybody may have written: only regular files of at most
+ * SOURCEFILE_MAX bytes are read, and nothing is executed or followed but symbolic links of the file
+ * system.
  *
  * Where it is looked for, the first that exists:
  *   1. for each "OLD=NEW" of `dirs`: the path, if it lies below OLD, with NEW for OLD;
  *   2. for each "DIR" of `dirs`: DIR and the path, then DIR and ever shorter ends of the path;
  *   3. the path itself, if it begins with '/'.
- * "." and ".." in the recorded path are resolved as text before, so that it never leads out of DIR or NEW.
+ * "." and ".." in the recorded path are resolved as text before, so that it never leads out of DIR
+ * or NEW.
  */
 #ifndef SONDE_TOOLS_SOURCEFILE_H
 #define SONDE_TOOLS_SOURCEFILE_H
@@ -25,15 +27,18 @@
 struct sourcefile;
 
 /* NULL: it cannot be read; `why` then says what is in the way ("no such file"). */
-struct sourcefile *sourcefile_open(const char *path, const struct option_list *dirs, const char **why);
+struct sourcefile *sourcefile_open(const char *path, const struct option_list *dirs,
+				   const char **why);
 void sourcefile_close(struct sourcefile *s);
 /* Where it was found; last changed, in ns since 1970. Borrowed. */
 const char *sourcefile_path(const struct sourcefile *s);
 int64_t sourcefile_mtime_ns(const struct sourcefile *s);
-/* Line `n`, from 1, for a terminal: tabs become spaces, what is not seen is shown. false: the file has fewer lines. */
+/* Line `n`, from 1, for a terminal: tabs become spaces, what is not seen is shown. false: the file
+ * has fewer lines. */
 bool sourcefile_line(const struct sourcefile *s, uint32_t n, struct strbuf *out);
 
 /* Pure, for tests: the i-th place to look at, from 0. false: no more. */
-bool sourcefile_candidate(const char *path, const struct option_list *dirs, size_t i, struct strbuf *out);
+bool sourcefile_candidate(const char *path, const struct option_list *dirs, size_t i,
+			  struct strbuf *out);
 
 #endif

@@ -12,7 +12,8 @@
 #define NO_ROW UINT32_MAX
 
 /* The row of a frame's function; a new one at the end where it has none. */
-static uint32_t row_of(struct top *top, struct idmap *known, size_t *cap, const struct flame_tree *t, uint32_t frame)
+static uint32_t row_of(struct top *top, struct idmap *known, size_t *cap,
+		       const struct flame_tree *t, uint32_t frame)
 {
 	const struct fold_frame *fr = &t->frames[frame];
 	uint64_t h = hash_str(hash_str(HASH_SEED, fr->name), fr->module), i;
@@ -59,7 +60,8 @@ static uint32_t *ends_of(const struct flame_tree *t)
 static void rows_sum(struct top *top, const struct flame_tree *t)
 {
 	cleanup_free uint32_t *end = ends_of(t);
-	cleanup_free uint32_t *counted = mem_array(top->n_rows + 1, sizeof(*counted)); /* up to this node */
+	cleanup_free uint32_t *counted =
+		mem_array(top->n_rows + 1, sizeof(*counted)); /* up to this node */
 
 	for (size_t i = 0; i < t->n_nodes; i++) {
 		const struct flame_node *n = &t->nodes[i];
@@ -94,7 +96,9 @@ static int hottest_first(const void *a, const void *b, void *ctx)
 /* Rows by their numbers; row_of follows them. */
 static void rows_sort(struct top *top, const struct flame_tree *t)
 {
-	cleanup_free uint32_t *old = mem_array(t->n_frames + 1, sizeof(*old)); /* by representative frame: the row before sorting */
+	cleanup_free uint32_t *old =
+		mem_array(t->n_frames + 1,
+			  sizeof(*old)); /* by representative frame: the row before sorting */
 	cleanup_free uint32_t *moved = mem_array(top->n_rows + 1, sizeof(*moved));
 
 	for (size_t i = 0; i < top->n_rows; i++)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_html: both folds are joined (fold_join), and frames are made to look alike as diff.c compares them: by name and
- * module. So a function is one frame on both sides, whatever a file says of its origin.
+ * diff_html: both folds are joined (fold_join), and frames are made to look alike as diff.c
+ * compares them: by name and module. So a function is one frame on both sides, whatever a file says
+ * of its origin.
  */
 #include "tools/page/diff/diff_html.h"
 
@@ -47,39 +48,47 @@ static void fact_side(const struct diff_view *v, int side, struct strbuf *s)
 	page_add_text(s, v->sides->label[side]);
 	strbuf_addstr(s, "</b>; ");
 	if (x->f->from_ns > 0 && x->f->to_ns > x->f->from_ns)
-		strbuf_addf(s, "%s to %s; ", when_utc(x->f->from_ns, from, sizeof(from)), when_utc(x->f->to_ns, to, sizeof(to)));
+		strbuf_addf(s, "%s to %s; ", when_utc(x->f->from_ns, from, sizeof(from)),
+			    when_utc(x->f->to_ns, to, sizeof(to)));
 	if (!diff_in_shares(v->d)) {
 		diff_add_amount(&amount, v->d, v->d->functions[0].total.v[side]);
 		page_add_text(s, strbuf_str(&amount));
 		strbuf_addstr(s, ", ");
 	}
 	if (x->f->kind->class != STORE_GAUGE)
-		strbuf_addf(s, "%s %s", term_count(x->samples, n, sizeof(n)), store_unit_name(x->f->kind->unit_n));
+		strbuf_addf(s, "%s %s", term_count(x->samples, n, sizeof(n)),
+			    store_unit_name(x->f->kind->unit_n));
 	else
 		strbuf_addstr(s, x->f->kind->what);
 	if (x->seconds > 0)
-		strbuf_addf(s, " in %s", when_duration((int64_t)(x->seconds * 1e9), span, sizeof(span)));
+		strbuf_addf(s, " in %s",
+			    when_duration((int64_t)(x->seconds * 1e9), span, sizeof(span)));
 	strbuf_addstr(s, "</li>\n");
 }
 
 static void fact_change(const struct diff *d, struct strbuf *s)
 {
 	const struct diff_value *all = &d->functions[0].total;
-	cleanup_strbuf struct strbuf change = STRBUF_INIT, percent = STRBUF_INIT, noise = STRBUF_INIT;
+	cleanup_strbuf struct strbuf change = STRBUF_INIT, percent = STRBUF_INIT,
+				     noise = STRBUF_INIT;
 	const struct fold *f = d->side[DIFF_AFTER].f;
 
 	if (diff_in_shares(d)) {
-		strbuf_addstr(s, "<li>compared <b>per sample</b>: shares of all, changes in points of a hundred</li>\n");
+		strbuf_addstr(
+			s,
+			"<li>compared <b>per sample</b>: shares of all, changes in points of a hundred</li>\n");
 		return;
 	}
 	diff_add_change(&change, d, all->v[1] - all->v[0]);
 	diff_add_percent(&percent, all);
 	diff_add_amount(&noise, d, diff_detectable(all));
 	strbuf_addf(s, "<li>compared <b>%s</b>: %s</li>\n<li>change <b>%s%s%s (%s)</b>, ",
-		    f->kind->class == STORE_GAUGE ? "as it stood on average" : "per second", diff_unit(d), strbuf_str(&change),
-		    fold_is_cores(f) ? " cores" : "", diff_per_second(d), strbuf_str(&percent));
+		    f->kind->class == STORE_GAUGE ? "as it stood on average" : "per second",
+		    diff_unit(d), strbuf_str(&change), fold_is_cores(f) ? " cores" : "",
+		    diff_per_second(d), strbuf_str(&percent));
 	if (all->significant)
-		strbuf_addf(s, "more than noise (p %s %.2g)</li>\n", all->p < 1e-4 ? "&#60;" : "=", all->p < 1e-4 ? 1e-4 : all->p);
+		strbuf_addf(s, "more than noise (p %s %.2g)</li>\n", all->p < 1e-4 ? "&#60;" : "=",
+			    all->p < 1e-4 ? 1e-4 : all->p);
 	else
 		strbuf_addf(s, "within the noise: %s would have shown</li>\n", strbuf_str(&noise));
 }
@@ -93,19 +102,25 @@ static void add_brief(const struct diff *d, struct strbuf *s)
 	if (!diff_in_shares(d)) {
 		diff_add_change(&change, d, all->v[1] - all->v[0]);
 		diff_add_percent(&percent, all);
-		strbuf_addf(s, "<b>%s%s%s (%s)</b>%s · ", strbuf_str(&change), fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : "",
-			    diff_per_second(d), strbuf_str(&percent), all->significant ? "" : ", within the noise");
+		strbuf_addf(s, "<b>%s%s%s (%s)</b>%s · ", strbuf_str(&change),
+			    fold_is_cores(d->side[DIFF_AFTER].f) ? " cores" : "",
+			    diff_per_second(d), strbuf_str(&percent),
+			    all->significant ? "" : ", within the noise");
 	}
-	strbuf_addf(s, "<b>%zu of %zu functions</b> changed by more than noise", d->n_significant, d->n_tested);
+	strbuf_addf(s, "<b>%zu of %zu functions</b> changed by more than noise", d->n_significant,
+		    d->n_tested);
 }
 
 static void fact_test(const struct diff *d, struct strbuf *s)
 {
-	strbuf_addf(s, "<li><b>%zu of %zu functions</b> changed by more than noise (of those at most %.0f %% by chance): ",
-		    d->n_significant, d->n_tested, 100 * d->alpha);
+	strbuf_addf(
+		s,
+		"<li><b>%zu of %zu functions</b> changed by more than noise (of those at most %.0f %% by chance): ",
+		d->n_significant, d->n_tested, 100 * d->alpha);
 	if (d->by_slices)
-		strbuf_addf(s, "Welch's test over %zu and %zu slices of %.0f and %.0f s</li>\n", d->side[0].n_slices,
-			    d->side[1].n_slices, d->side[0].slice_s, d->side[1].slice_s);
+		strbuf_addf(s, "Welch's test over %zu and %zu slices of %.0f and %.0f s</li>\n",
+			    d->side[0].n_slices, d->side[1].n_slices, d->side[0].slice_s,
+			    d->side[1].slice_s);
 	else
 		strbuf_addstr(s, "by counts, if samples are independent of each other</li>\n");
 }
@@ -119,8 +134,10 @@ static void fact_unseen(const struct diff *d, struct strbuf *s)
 
 		for (size_t i = 0; i < f->n_losses; i++)
 			lost += f->losses[i].n;
-		strbuf_addf(s, "<li%s>%s: %s lost, %.2f %% in functions without a name</li>\n", lost ? " class=\"warn\"" : "",
-			    SIDE[side], term_count(lost, n, sizeof(n)), all ? 100.0 * (double)f->frames_unnamed_ns / (double)all : 0);
+		strbuf_addf(s, "<li%s>%s: %s lost, %.2f %% in functions without a name</li>\n",
+			    lost ? " class=\"warn\"" : "", SIDE[side],
+			    term_count(lost, n, sizeof(n)),
+			    all ? 100.0 * (double)f->frames_unnamed_ns / (double)all : 0);
 	}
 }
 
@@ -134,9 +151,11 @@ static void add_facts(const struct diff_view *v, const struct flame_tree *t, str
 	fact_test(v->d, s);
 	fact_unseen(v->d, s);
 	if (v->d->names_only)
-		strbuf_addstr(s, "<li>one side does not say modules: names alone are compared</li>\n");
+		strbuf_addstr(s,
+			      "<li>one side does not say modules: names alone are compared</li>\n");
 	if (t->elided)
-		strbuf_addf(s, "<li>the %s smallest frames are drawn as \"(smaller frames)\"</li>\n",
+		strbuf_addf(s,
+			    "<li>the %s smallest frames are drawn as \"(smaller frames)\"</li>\n",
 			    term_count(t->elided, n, sizeof(n)));
 }
 
@@ -181,7 +200,9 @@ static void add_value(struct strbuf *s, const struct diff *d, const struct diff_
 	cleanup_strbuf struct strbuf change = STRBUF_INIT, percent = STRBUF_INIT;
 
 	if (v->v[0] <= 0 && v->v[1] <= 0) {
-		strbuf_addstr(s, "<td class=\"amount\"></td><td></td><td class=\"cores\"></td><td class=\"cores\"></td>");
+		strbuf_addstr(
+			s,
+			"<td class=\"amount\"></td><td></td><td class=\"cores\"></td><td class=\"cores\"></td>");
 		return;
 	}
 	diff_add_change(&change, d, v->v[1] - v->v[0]);
@@ -250,26 +271,32 @@ static void looks_unify(struct fold *f, bool names_only)
 		struct fold_frame *fr = &f->frames[i];
 		uint64_t k = i;
 
-		idmap_get(&first, hash_u64(hash_u64(HASH_SEED, (uintptr_t)fr->name), (uintptr_t)fr->module), &k);
+		idmap_get(&first,
+			  hash_u64(hash_u64(HASH_SEED, (uintptr_t)fr->name), (uintptr_t)fr->module),
+			  &k);
 		fr->inlined = f->frames[k].inlined;
 	}
 	idmap_release(&first);
 }
 
-static int add_data(const struct diff_view *v, const struct fold *both, const struct flame_tree *t, const char *source_url,
-		    struct strbuf *data)
+static int add_data(const struct diff_view *v, const struct fold *both, const struct flame_tree *t,
+		    const char *source_url, struct strbuf *data)
 {
 	const struct flame_pack_head head = {"nested", source_url ? source_url : ""};
 	const char *const *labels = (const char *const *)v->sides->label;
 	struct flame_rows sides[2];
-	struct flame_pack_profile profile = {.f = both, .t = t, .sides = sides, .labels = labels, .n_sides = 2, .diff = v->d};
+	struct flame_pack_profile profile = {
+		.f = both, .t = t, .sides = sides, .labels = labels, .n_sides = 2, .diff = v->d};
 	int ret;
 
 	for (int s = 0; s < 2; s++) {
 		const struct diff_side *side = &v->d->side[s];
 
-		flame_rows_begin_side(&sides[s], both, &(struct flame_rows_side){side->f, s == DIFF_BEFORE,
-				      side->f->kind->class == STORE_GAUGE ? side->means : 0});
+		flame_rows_begin_side(
+			&sides[s], both,
+			&(struct flame_rows_side){
+				side->f, s == DIFF_BEFORE,
+				side->f->kind->class == STORE_GAUGE ? side->means : 0});
 		flame_rows_end(&sides[s], t, FLAME_HTML_MAX_ROWS / 2);
 	}
 	ret = flame_pack(&head, &profile, 1, data);
@@ -280,8 +307,9 @@ static int add_data(const struct diff_view *v, const struct fold *both, const st
 
 int diff_html_write(const struct diff_view *v, const char *source_url, FILE *out, struct err *e)
 {
-	cleanup_strbuf struct strbuf title = STRBUF_INIT, brief = STRBUF_INIT, facts = STRBUF_INIT, columns = STRBUF_INIT, rows = STRBUF_INIT,
-		      data = STRBUF_INIT, strip = STRBUF_INIT;
+	cleanup_strbuf struct strbuf title = STRBUF_INIT, brief = STRBUF_INIT, facts = STRBUF_INIT,
+				     columns = STRBUF_INIT, rows = STRBUF_INIT, data = STRBUF_INIT,
+				     strip = STRBUF_INIT;
 	struct fold *both = fold_join(v->d->side[DIFF_BEFORE].f, 1, v->d->side[DIFF_AFTER].f);
 	struct flame_tree t;
 	int ret;
@@ -296,8 +324,14 @@ int diff_html_write(const struct diff_view *v, const char *source_url, FILE *out
 		add_columns(v->d, &columns);
 		add_rows(v->d, &rows);
 		diff_strip_add(v, &strip);
-		page_fill(&(struct page_parts){.title = &title, .brief = &brief, .facts = &facts, .columns = &columns,
-					       .rows = &rows, .data = &data, .report = &strip}, out);
+		page_fill(&(struct page_parts){.title = &title,
+					       .brief = &brief,
+					       .facts = &facts,
+					       .columns = &columns,
+					       .rows = &rows,
+					       .data = &data,
+					       .report = &strip},
+			  out);
 	} else {
 		err_set(e, ret, EXIT_RUNTIME, "cannot pack the difference: %s", strerror(-ret));
 	}

@@ -32,10 +32,12 @@ static void add_number(json_t *column, int64_t v)
 static int64_t flags_of(const struct diff_function *f)
 {
 	return (f->self.tested ? SELF_TESTED : 0) | (f->self.significant ? SELF_SIGNIFICANT : 0) |
-	       (f->total.tested ? TOTAL_TESTED : 0) | (f->total.significant ? TOTAL_SIGNIFICANT : 0);
+	       (f->total.tested ? TOTAL_TESTED : 0) |
+	       (f->total.significant ? TOTAL_SIGNIFICANT : 0);
 }
 
-static json_t *callers_of(const struct diff *d, const struct diff_function *f, uint32_t (*text)(void *, const char *), void *ctx)
+static json_t *callers_of(const struct diff *d, const struct diff_function *f,
+			  uint32_t (*text)(void *, const char *), void *ctx)
 {
 	json_t *a = json_array();
 
@@ -53,10 +55,12 @@ static json_t *callers_of(const struct diff *d, const struct diff_function *f, u
 	return a;
 }
 
-static json_t *functions_pack(const struct diff *d, uint32_t (*text)(void *ctx, const char *str), void *ctx)
+static json_t *functions_pack(const struct diff *d, uint32_t (*text)(void *ctx, const char *str),
+			      void *ctx)
 {
-	static const char *const names[] = {"name", "module", "flags", "self_q", "total_q", "self_least", "total_least", "since",
-					    "callers"};
+	static const char *const names[] = {"name",        "module",  "flags",
+					    "self_q",      "total_q", "self_least",
+					    "total_least", "since",   "callers"};
 	json_t *o = json_object(), *column[ARRAY_SIZE(names)];
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_strip: see the header. A drawing's unit is a column by a thousandth of the height; the page stretches it. */
+/* diff_strip: see the header. A drawing's unit is a column by a thousandth of the height; the page
+ * stretches it. */
 #include "tools/page/diff/diff_strip.h"
 
 #include <stdlib.h>
@@ -13,19 +14,24 @@
 
 #define HEIGHT 1000
 
-/* Amount of each slice in the unit of the difference; -1: less than half of it was recorded. The caller's. */
+/* Amount of each slice in the unit of the difference; -1: less than half of it was recorded. The
+ * caller's. */
 static double *levels(const struct diff_side *side)
 {
 	const struct fold *f = side->f;
 	double *v = mem_array(f->n_slices + 1, sizeof(*v));
-	const double unit = side->whole / side->seconds / 1e9; /* of an amount, for each ns recorded */
+	const double unit =
+		side->whole / side->seconds / 1e9; /* of an amount, for each ns recorded */
 
 	for (size_t i = 0; i < f->n_cells; i++)
 		v[f->cells[i].slice] += (double)f->cells[i].ns;
 	for (size_t i = 0; i < f->n_slices; i++) {
 		uint64_t covered = f->slices[i].covered_ns;
 
-		v[i] = covered && covered * 2 >= (uint64_t)(f->slices[i].to_ns - f->slices[i].from_ns) ? v[i] / unit / (double)covered : -1;
+		v[i] = covered && covered * 2 >= (uint64_t)(f->slices[i].to_ns -
+							    f->slices[i].from_ns) ?
+			       v[i] / unit / (double)covered :
+			       -1;
 	}
 	return v;
 }
@@ -60,12 +66,16 @@ static void add_level(const struct diff_view *v, double level, struct strbuf *s)
 /* What the script narrows the side with (tools/page/script/brush.js). */
 static void add_sliders(char side, struct strbuf *s)
 {
-	strbuf_addf(s, "<div class=\"line live\"><label>from <input id=\"from%c\" type=\"range\" min=\"0\" value=\"0\"></label><label>to "
-		    "<input id=\"to%c\" type=\"range\" min=\"0\" value=\"0\"></label><output id=\"range%c\" for=\"from%c to%c\"></output>"
-		    "<button id=\"all%c\" type=\"button\">All of %c</button></div>", side, side, side, side, side, side, side);
+	strbuf_addf(
+		s,
+		"<div class=\"line live\"><label>from <input id=\"from%c\" type=\"range\" min=\"0\" value=\"0\"></label><label>to "
+		"<input id=\"to%c\" type=\"range\" min=\"0\" value=\"0\"></label><output id=\"range%c\" for=\"from%c to%c\"></output>"
+		"<button id=\"all%c\" type=\"button\">All of %c</button></div>",
+		side, side, side, side, side, side, side);
 }
 
-static void add_drawing(const struct diff_view *v, int side, const double *level, double top, struct strbuf *s)
+static void add_drawing(const struct diff_view *v, int side, const double *level, double top,
+			struct strbuf *s)
 {
 	const struct fold *f = v->d->side[side].f;
 
@@ -73,15 +83,20 @@ static void add_drawing(const struct diff_view *v, int side, const double *level
 	page_add_text(s, v->sides->label[side]);
 	strbuf_addstr(s, "; the top is ");
 	add_level(v, top, s);
-	strbuf_addf(s, "</p><svg class=\"drawing\" data-side=\"%d\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s over time; "
-		    "the table below holds the same.\"><path class=\"%s\" d=\"", side, f->n_slices, HEIGHT, side ? "After" : "Before", side ? "s0" : "s1");
+	strbuf_addf(
+		s,
+		"</p><svg class=\"drawing\" data-side=\"%d\" viewBox=\"0 0 %zu %d\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"%s over time; "
+		"the table below holds the same.\"><path class=\"%s\" d=\"",
+		side, f->n_slices, HEIGHT, side ? "After" : "Before", side ? "s0" : "s1");
 	for (size_t i = 0; i < f->n_slices; i++)
 		if (level[i] > 0)
-			strbuf_addf(s, "M%zu %dv-%.0fh1V%dz", i, HEIGHT, level[i] / top * HEIGHT, HEIGHT);
+			strbuf_addf(s, "M%zu %dv-%.0fh1V%dz", i, HEIGHT, level[i] / top * HEIGHT,
+				    HEIGHT);
 	strbuf_addstr(s, "\"/><path class=\"unseen\" d=\"");
 	for (size_t i = 0; i < f->n_slices; i++)
 		if (level[i] < 0)
-			strbuf_addf(s, "M%zu 0h1v%dh-1zl1 %dM%zu %dl1 -%d", i, HEIGHT, HEIGHT, i, HEIGHT, HEIGHT);
+			strbuf_addf(s, "M%zu 0h1v%dh-1zl1 %dM%zu %dl1 -%d", i, HEIGHT, HEIGHT, i,
+				    HEIGHT, HEIGHT);
 	strbuf_addstr(s, "\"/><g class=\"hover\">");
 	for (size_t i = 0; i < f->n_slices; i++) {
 		strbuf_addf(s, "<rect x=\"%zu\" width=\"1\" height=\"%d\"><title>", i, HEIGHT);
@@ -101,8 +116,10 @@ static void add_drawing(const struct diff_view *v, int side, const double *level
 
 static void add_table(const struct diff_view *v, double *const level[2], struct strbuf *s)
 {
-	strbuf_addstr(s, "<details><summary>The same as a table</summary><div class=\"wide\"><table id=\"over-time\"><thead><tr><th scope=\"col\">"
-		      "Side</th><th scope=\"col\">From</th><th scope=\"col\" class=\"num\">Amount</th></tr></thead><tbody>\n");
+	strbuf_addstr(
+		s,
+		"<details><summary>The same as a table</summary><div class=\"wide\"><table id=\"over-time\"><thead><tr><th scope=\"col\">"
+		"Side</th><th scope=\"col\">From</th><th scope=\"col\" class=\"num\">Amount</th></tr></thead><tbody>\n");
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < v->d->side[side].f->n_slices; i++) {
 			strbuf_addf(s, "<tr><td>%s</td><td>", side ? "B" : "A");

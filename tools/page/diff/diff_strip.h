@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_strip: both sides of a difference over time, as HTML that needs no script (but to choose a range of a side): two drawings of one scale beside each other,
- * a column a slice of time (those of the statistics), and the same as a table. What was not recorded is crossed out.
+ * diff_strip: both sides of a difference over time, as HTML that needs no script (but to choose a
+ * range of a side): two drawings of one scale beside each other, a column a slice of time (those of
+ * the statistics), and the same as a table. What was not recorded is crossed out.
  */
 #ifndef SONDE_TOOLS_DIFF_STRIP_H
 #define SONDE_TOOLS_DIFF_STRIP_H

@@ -12,9 +12,9 @@
 #include "tools/page/page_fill.h"
 #include "tools/page/svg.h"
 
-#define TOP 62
+#define TOP    62
 #define NARROW 0.2
-#define STEPS 4      /* of colour, on each side of the same */
+#define STEPS  4 /* of colour, on each side of the same */
 
 static const char *const COLOURS[2 * STEPS + 1] = {
 	"#53a6f7", "#78bafc", "#9fccfb", "#c1defe", "#e8e8e8",
@@ -25,8 +25,8 @@ static const char *const PALE[2] = {"#dee9f5", "#f2e5db"};
 struct picture {
 	const struct diff_view *v;
 	const struct diff *d;
-	uint32_t *first, *next;  /* children of each node, the widest first; 0: none */
-	double scale;            /* points for the whole of a side as it is compared */
+	uint32_t *first, *next; /* children of each node, the widest first; 0: none */
+	double scale;           /* points for the whole of a side as it is compared */
 	size_t left_out;
 	struct strbuf body;
 };
@@ -84,8 +84,8 @@ static int step_of(double a, double b)
 	return b < a ? -step : step;
 }
 
-static void add_title(const struct picture *p, const struct diff_value *x, const struct diff_function *f, bool sure,
-		      struct strbuf *s)
+static void add_title(const struct picture *p, const struct diff_value *x,
+		      const struct diff_function *f, bool sure, struct strbuf *s)
 {
 	struct strbuf part cleanup_strbuf = STRBUF_INIT;
 
@@ -104,7 +104,8 @@ static void add_title(const struct picture *p, const struct diff_value *x, const
 		strbuf_addstr(&part, ", ");
 	}
 	diff_add_percent(&part, x);
-	strbuf_addstr(&part, sure ? "; more than noise" : "; the function's change is no more than noise");
+	strbuf_addstr(&part,
+		      sure ? "; more than noise" : "; the function's change is no more than noise");
 	page_add_text(s, strbuf_str(&part));
 }
 
@@ -113,7 +114,8 @@ static void frame_add(struct picture *p, uint32_t node, double x, double width, 
 	const struct diff_node *n = &p->d->nodes[node];
 	const struct diff_function *f = &p->d->functions[n->function];
 	struct strbuf title cleanup_strbuf = STRBUF_INIT, label cleanup_strbuf = STRBUF_INIT;
-	struct diff_value v = {.ns = {n->total_ns[0], n->total_ns[1]}, .samples = {n->total_samples[0], n->total_samples[1]}};
+	struct diff_value v = {.ns = {n->total_ns[0], n->total_ns[1]},
+			       .samples = {n->total_samples[0], n->total_samples[1]}};
 	bool sure = f->self.significant || f->total.significant;
 	int step;
 
@@ -127,10 +129,12 @@ static void frame_add(struct picture *p, uint32_t node, double x, double width, 
 	}
 	strbuf_addstr(&label, f->frame->name);
 	add_title(p, &v, f, sure, &title);
-	svg_frame(&p->body, x, y, width, sure || !step ? COLOURS[step + STEPS] : PALE[step > 0], strbuf_str(&title), strbuf_str(&label));
+	svg_frame(&p->body, x, y, width, sure || !step ? COLOURS[step + STEPS] : PALE[step > 0],
+		  strbuf_str(&title), strbuf_str(&label));
 }
 
-/* A node and all below it: those that are there after (side 1), or those that are gone. The deepest row's lower edge. */
+/* A node and all below it: those that are there after (side 1), or those that are gone. The deepest
+ * row's lower edge. */
 static unsigned draw(struct picture *p, uint32_t node, int side, double x, unsigned y)
 {
 	double width = width_of(p, node, side);
@@ -160,7 +164,8 @@ static unsigned draw_gone(struct picture *p, unsigned y)
 	for (uint32_t i = 1; i < p->d->n_nodes; i++) {
 		unsigned low;
 
-		if (nodes[i].total_ns[1] || !nodes[i].total_ns[0] || !nodes[nodes[i].parent].total_ns[1])
+		if (nodes[i].total_ns[1] || !nodes[i].total_ns[0] ||
+		    !nodes[nodes[i].parent].total_ns[1])
 			continue;
 		low = draw(p, i, 0, x, y + SVG_ROW);
 		lowest = low > lowest ? low : lowest;
@@ -176,8 +181,8 @@ static void head_add(const struct picture *p, struct strbuf *s)
 	const struct diff_value *all = &d->functions[0].total;
 	struct strbuf part cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addf(&part, "What changed: %s%s%s", fold_is_cores(f) ? "CPU time" : f->kind->what, f->host && *f->host ? " on " : "",
-		    f->host ? f->host : "");
+	strbuf_addf(&part, "What changed: %s%s%s", fold_is_cores(f) ? "CPU time" : f->kind->what,
+		    f->host && *f->host ? " on " : "", f->host ? f->host : "");
 	svg_text(s, 3, 16, 14, strbuf_str(&part));
 	strbuf_reset(&part);
 	strbuf_addf(&part, "before: %s;  after: %s", p->v->sides->label[0], p->v->sides->label[1]);
@@ -189,8 +194,10 @@ static void head_add(const struct picture *p, struct strbuf *s)
 		diff_add_amount(&part, d, all->v[1]);
 		strbuf_addstr(&part, "; ");
 	}
-	strbuf_addf(&part, "%zu of %zu functions changed by more than noise; blue: less, orange: more, pale: no more than noise", d->n_significant,
-		    d->n_tested);
+	strbuf_addf(
+		&part,
+		"%zu of %zu functions changed by more than noise; blue: less, orange: more, pale: no more than noise",
+		d->n_significant, d->n_tested);
 	if (p->left_out)
 		strbuf_addf(&part, "; %zu frames are too narrow to be drawn", p->left_out);
 	svg_text(s, 3, 52, 0, strbuf_str(&part));
@@ -212,7 +219,8 @@ void diff_svg_write(const struct diff_view *v, unsigned width, FILE *out)
 	order(&p, 0);
 	gone = draw_gone(&p, height + SVG_ROW);
 	if (gone > height + SVG_ROW)
-		svg_text(&p.body, 3, height + SVG_ROW + 13, 0, "gone: what was there before, as wide as it was");
+		svg_text(&p.body, 3, height + SVG_ROW + 13, 0,
+			 "gone: what was there before, as wide as it was");
 	head_add(&p, &head);
 	svg_write(width, (gone > height + SVG_ROW ? gone : height) + 4, &head, &p.body, out);
 	strbuf_release(&p.body);

@@ -24,11 +24,16 @@ struct family_args {
 };
 
 static const struct option FAMILY_OPTIONS[] = {
-	{.name = "families", .type = OPTION_STRING, .arg = "LIST", .help = "the same as words: cpu,offcpu", .offset = offsetof(struct family_args, families)},
+	{.name = "families",
+	 .type = OPTION_STRING,
+	 .arg = "LIST",
+	 .help = "the same as words: cpu,offcpu",
+	 .offset = offsetof(struct family_args, families)},
 	{0},
 };
 
-/* Families in words, in lists with commas, and by --families become words, one each. They live as long as `text`. */
+/* Families in words, in lists with commas, and by --families become words, one each. They live as
+ * long as `text`. */
 static void words_split(struct verb_call *call, struct strbuf *text, char ***words)
 {
 	const struct family_args *a = call->args;
@@ -39,7 +44,8 @@ static void words_split(struct verb_call *call, struct strbuf *text, char ***wor
 		strbuf_addf(text, "%s,", call->words[i]);
 	if (a->families)
 		strbuf_addf(text, "%s", a->families);
-	for (char *w = text->len ? strtok_r(text->buf, ", ", &rest) : NULL; w; w = strtok_r(NULL, ", ", &rest)) {
+	for (char *w = text->len ? strtok_r(text->buf, ", ", &rest) : NULL; w;
+	     w = strtok_r(NULL, ", ", &rest)) {
 		mem_grow(*words, n, cap);
 		(*words)[n++] = w;
 	}
@@ -47,7 +53,8 @@ static void words_split(struct verb_call *call, struct strbuf *text, char ***wor
 	call->n_words = n;
 }
 
-/* The words are families, or it is said which one was probably meant, for all that would be asked or started. */
+/* The words are families, or it is said which one was probably meant, for all that would be asked
+ * or started. */
 static int words_are_families(const struct verb_call *call, const char *verb, struct err *e)
 {
 	struct strbuf said cleanup_strbuf = STRBUF_INIT;
@@ -62,14 +69,16 @@ static int words_are_families(const struct verb_call *call, const char *verb, st
 		for (const struct probe_family *f = FAMILIES; f->name; f++)
 			strbuf_addf(&said, "%s%s", f == FAMILIES ? "" : ", ", f->name);
 		suggest_say(&n, &said, "");
-		err_set(e, -EINVAL, EXIT_USAGE, "unknown family '%.40s': known are %.150s", call->words[i], strbuf_str(&said));
+		err_set(e, -EINVAL, EXIT_USAGE, "unknown family '%.40s': known are %.150s",
+			call->words[i], strbuf_str(&said));
 		err_fix(e, "sonde %s %s", verb, n.n ? n.best[0] : "cpu");
 		return -EINVAL;
 	}
 	return 0;
 }
 
-static int with_families(struct verb_call *call, const char *verb, int (*run)(struct verb_call *call, struct err *e), struct err *e)
+static int with_families(struct verb_call *call, const char *verb,
+			 int (*run)(struct verb_call *call, struct err *e), struct err *e)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	char **typed = call->words, **words = NULL;
@@ -102,11 +111,13 @@ static json_t *request(const char *what, const struct verb_call *call)
 static bool systemd_knows(void)
 {
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
-	char *argv[] = {(char *)"/usr/bin/systemctl", (char *)"show", (char *)"--property=LoadState", (char *)"sonded.service", NULL};
+	char *argv[] = {(char *)"/usr/bin/systemctl", (char *)"show",
+			(char *)"--property=LoadState", (char *)"sonded.service", NULL};
 	int status = 0;
 
 	return access("/run/systemd/system", F_OK) == 0 && access(argv[0], X_OK) == 0 &&
-	       !helper_output(argv, &out, &status, NULL) && strstr(strbuf_str(&out), "LoadState=loaded");
+	       !helper_output(argv, &out, &status, NULL) &&
+	       strstr(strbuf_str(&out), "LoadState=loaded");
 }
 
 /* What `sonde status` says of a service. */
@@ -128,13 +139,14 @@ struct began {
 	struct err first;                     /* failure */
 };
 
-static void count_began(const struct verb_call *call, const json_t *services, bool say, struct began *b)
+static void count_began(const struct verb_call *call, const json_t *services, bool say,
+			struct began *b)
 {
 	const json_t *maps = json_array_get(services, 0), *s;
 	size_t i;
 
 	*b = (struct began){0};
-	json_array_foreach(services, i, s) {
+	json_array_foreach (services, i, s) {
 		const json_t *why = strcmp(told(maps, "state"), "failed") ? s : maps;
 		struct err e = {0};
 
@@ -147,8 +159,8 @@ static void count_began(const struct verb_call *call, const json_t *services, bo
 			b->open += !runs && (call->n_words || strcmp(told(s, "state"), "off"));
 			continue;
 		}
-		err_set(&e, -EIO, (enum sonde_exit)json_integer_value(json_object_get(why, "exit")), "sonde-%s does not record: %s",
-			told(why, "name"), told(why, "why"));
+		err_set(&e, -EIO, (enum sonde_exit)json_integer_value(json_object_get(why, "exit")),
+			"sonde-%s does not record: %s", told(why, "name"), told(why, "why"));
 		err_fix(&e, "%s", told(why, "fix"));
 		if (!b->failed++)
 			b->first = e;
@@ -157,7 +169,8 @@ static void count_began(const struct verb_call *call, const json_t *services, bo
 	}
 }
 
-/* What a sonded that is there already makes of it: which of the families fail is said; it is an error if all do. */
+/* What a sonded that is there already makes of it: which of the families fail is said; it is an
+ * error if all do. */
 static int await_began(const struct verb_call *call, struct err *e)
 {
 	struct began b = {.open = 1};
@@ -192,7 +205,8 @@ static int start(struct verb_call *call, struct err *e)
 	char *systemd[] = {(char *)"/usr/bin/systemctl", (char *)"start", (char *)"sonded", NULL};
 	int rc;
 
-	if (!call->n_words && !getenv("SONDE_STORE") && !strcmp(call->store, "/var/lib/sonde") && systemd_knows()) {
+	if (!call->n_words && !getenv("SONDE_STORE") && !strcmp(call->store, "/var/lib/sonde") &&
+	    systemd_knows()) {
 		rc = helper_run(systemd, &call->status, e);
 		return rc || call->status ? rc : await_began(call, e);
 	}
@@ -215,8 +229,10 @@ static int begin(struct verb_call *call, struct err *e)
 	if (rc == -ENOENT) {
 		rc = start(call, e);
 		if (!rc && !call->status && !call->quiet)
-			fprintf(stderr, "recording into %s\nnext:  %s status      %s flame --last 5m      in a browser: %s serve\n", call->store,
-				typed_sonde(false), typed_sonde(false), typed_sonde(false));
+			fprintf(stderr,
+				"recording into %s\nnext:  %s status      %s flame --last 5m      in a browser: %s serve\n",
+				call->store, typed_sonde(false), typed_sonde(false),
+				typed_sonde(false));
 		return rc;
 	}
 	json_decref(answer);
@@ -226,7 +242,8 @@ static int begin(struct verb_call *call, struct err *e)
 		return rc;
 	rc = await_began(call, e);
 	if (!rc && !call->quiet)
-		fprintf(stderr, "sonded keeps %s already%s\n", call->store, call->n_words ? "; it records these, too" : "");
+		fprintf(stderr, "sonded keeps %s already%s\n", call->store,
+			call->n_words ? "; it records these, too" : "");
 	return rc;
 }
 
@@ -265,7 +282,9 @@ static int end(struct verb_call *call, struct err *e)
 	if (rc == -ENOENT)
 		err_fix(e, "sonde status    shows what there is; another store: --store DIR");
 	/* it answers until its children have ended; its socket goes last */
-	for (int i = 0; !rc && i < 100 && !daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &status, NULL); i++) {
+	for (int i = 0; !rc && i < 100 &&
+			!daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &status, NULL);
+	     i++) {
 		json_decref(status);
 		usleep(50000);
 	}
@@ -301,26 +320,33 @@ static int logs_run(struct verb_call *call, struct err *e)
 	const struct logs_args *a = call->args;
 	json_t *answer, *line;
 	size_t i;
-	int rc = daemon_ask(call->store, json_pack("{s:s, s:I}", "do", "logs", "n", (json_int_t)(a->n > 100000 ? 100000 : a->n)),
+	int rc = daemon_ask(call->store,
+			    json_pack("{s:s, s:I}", "do", "logs", "n",
+				      (json_int_t)(a->n > 100000 ? 100000 : a->n)),
 			    &answer, e);
 
 	if (rc) {
 		if (rc == -ENOENT)
-			err_fix(e, "of the last one: journalctl -u sonded    or    less %s/sonded.log", call->store);
+			err_fix(e,
+				"of the last one: journalctl -u sonded    or    less %s/sonded.log",
+				call->store);
 		return rc;
 	}
-	json_array_foreach(json_object_get(answer, "lines"), i, line)
+	json_array_foreach (json_object_get(answer, "lines"), i, line)
 		puts(json_string_value(line));
 	json_decref(answer);
 	return 0;
 }
 
+/* clang-format off */
 static const struct option LOGS_OPTIONS[] = {
 	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "the last N lines (default 50, at most 500)",
 	 .offset = offsetof(struct logs_args, n)},
 	{0},
 };
-static const char *const LOGS_EXAMPLES[] = {"sonde logs", "sonde logs -n 500 | grep level=warn", NULL};
+/* clang-format on */
+static const char *const LOGS_EXAMPLES[] = {"sonde logs", "sonde logs -n 500 | grep level=warn",
+					    NULL};
 
 const struct verb verb_logs = {
 	.name = "logs",
@@ -344,7 +370,8 @@ static int config_run(struct verb_call *call, struct err *e)
 	const struct config_args *a = call->args;
 	const char *what = call->n_words == 1 ? call->words[0] : "";
 	char path[PATH_MAX];
-	char *argv[4] = {path, (char *)"--show-config", a->origin ? (char *)"--origin" : NULL, NULL};
+	char *argv[4] = {path, (char *)"--show-config", a->origin ? (char *)"--origin" : NULL,
+			 NULL};
 	int rc;
 
 	if (strcmp(what, "show") && strcmp(what, "check")) {
@@ -359,10 +386,14 @@ static int config_run(struct verb_call *call, struct err *e)
 }
 
 static const struct option CONFIG_OPTIONS[] = {
-	{.name = "origin", .type = OPTION_FLAG, .help = "and where each value comes from", .offset = offsetof(struct config_args, origin)},
+	{.name = "origin",
+	 .type = OPTION_FLAG,
+	 .help = "and where each value comes from",
+	 .offset = offsetof(struct config_args, origin)},
 	{0},
 };
-static const char *const CONFIG_EXAMPLES[] = {"sonde config show --origin", "sonde config check", NULL};
+static const char *const CONFIG_EXAMPLES[] = {"sonde config show --origin", "sonde config check",
+					      NULL};
 
 const struct verb verb_config = {
 	.name = "config",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor: what this host can and cannot do, each thing once, with the command that mends it. The loaders check what
- * they need themselves (`sonde-cpu --check --json`); here the host and the store are added.
+ * doctor: what this host can and cannot do, each thing once, with the command that mends it. The
+ * loaders check what they need themselves (`sonde-cpu --check --json`); here the host and the store
+ * are added.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -67,8 +68,8 @@ static void host_line(struct strbuf *out)
 	uname(&u);
 	sysinfo(&info);
 	os_name(os, sizeof(os));
-	strbuf_addf(out, "kernel %s %s · %s · %s · %ld CPUs · %s", u.release, u.machine, os, cgroup_kind(),
-		    sysconf(_SC_NPROCESSORS_ONLN),
+	strbuf_addf(out, "kernel %s %s · %s · %s · %ld CPUs · %s", u.release, u.machine, os,
+		    cgroup_kind(), sysconf(_SC_NPROCESSORS_ONLN),
 		    term_bytes((uint64_t)info.totalram * info.mem_unit, memory, sizeof(memory)));
 }
 
@@ -80,7 +81,8 @@ static json_t *fix_typed(const char *fix)
 	return typed.len ? json_text(strbuf_str(&typed)) : json_null();
 }
 
-json_t *doctor_item(const char *family, const char *name, const char *state, const char *text, const char *fix)
+json_t *doctor_item(const char *family, const char *name, const char *state, const char *text,
+		    const char *fix)
 {
 	json_t *row = json_object();
 
@@ -93,7 +95,8 @@ json_t *doctor_item(const char *family, const char *name, const char *state, con
 }
 
 /* What the loader of a family says of itself. */
-static void ask_loader(const struct probe_family *f, const char *store, json_t *rows, struct counts *c)
+static void ask_loader(const struct probe_family *f, const char *store, json_t *rows,
+		       struct counts *c)
 {
 	const char *family = f->name;
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
@@ -106,7 +109,8 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 
 	snprintf(program, sizeof(program), "sonde-%s", family);
 	if (!f->by_default && sibling_find(program, path, NULL) < 0) {
-		json_array_append_new(rows, doctor_item(family, program, "off", "not installed", NULL));
+		json_array_append_new(rows,
+				      doctor_item(family, program, "off", "not installed", NULL));
 		return;
 	}
 	if (sibling_find(program, path, &e) < 0 || helper_output(argv, &out, &status, &e) < 0) {
@@ -117,16 +121,19 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 	said = json_loadb(strbuf_str(&out), out.len, 0, NULL);
 	list = json_object_get(said, "items");
 	if (!json_is_array(list))
-		json_array_append_new(rows, doctor_item(family, program, "fail", "its check ended without an answer", NULL));
-	json_array_foreach(list, i, row) {
-		json_object_set_new(row, "fix", fix_typed(json_string_value(json_object_get(row, "fix"))));
+		json_array_append_new(rows, doctor_item(family, program, "fail",
+							"its check ended without an answer", NULL));
+	json_array_foreach (list, i, row) {
+		json_object_set_new(row, "fix",
+				    fix_typed(json_string_value(json_object_get(row, "fix"))));
 		json_object_set_new(row, "family", json_text(family));
 		json_array_append(rows, row);
 	}
 	if (json_is_true(json_object_get(said, "ok")))
 		c->ready += !json_is_true(json_object_get(said, "absent"));
 	else if (!c->exit)
-		c->exit = WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : EXIT_RUNTIME;
+		c->exit = WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) :
+								     EXIT_RUNTIME;
 	json_decref(said);
 }
 
@@ -145,13 +152,15 @@ static void check_store(const char *store, json_t *rows)
 	if (rc < 0) {
 		bool none = rc == -ENOENT;
 
-		json_array_append_new(rows, doctor_item(NULL, "recordings", none ? "off" : "warn", none ? "none yet" : e.what,
-						 none ? "sudo sonde record -d 10s" : e.fix));
+		json_array_append_new(rows, doctor_item(NULL, "recordings", none ? "off" : "warn",
+							none ? "none yet" : e.what,
+							none ? "sudo sonde record -d 10s" : e.fix));
 		return;
 	}
 	for (size_t i = 0; i < n; i++)
 		bytes += segments[i].bytes;
-	strbuf_addf(&text, "%s · %s in %zu segment%s", store, term_bytes(bytes, size, sizeof(size)), n, n == 1 ? "" : "s");
+	strbuf_addf(&text, "%s · %s in %zu segment%s", store, term_bytes(bytes, size, sizeof(size)),
+		    n, n == 1 ? "" : "s");
 	json_array_append_new(rows, doctor_item(NULL, "recordings", "ok", strbuf_str(&text), NULL));
 }
 
@@ -179,7 +188,7 @@ static void count(const json_t *rows, struct counts *c)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(rows, i, row) {
+	json_array_foreach (rows, i, row) {
 		const char *state = json_string_value(json_object_get(row, "state"));
 
 		if (!state || said_before(rows, i))
@@ -195,8 +204,10 @@ void doctor_print(json_t *row)
 {
 	const char *state = json_string_value(json_object_get(row, "state")) ?: "?";
 	const char *fix = json_string_value(json_object_get(row, "fix"));
-	enum term_color colour = !strcmp(state, "ok") ? TERM_GREEN : !strcmp(state, "fail") ? TERM_RED :
-				 !strcmp(state, "warn") ? TERM_YELLOW : TERM_DIM;
+	enum term_color colour = !strcmp(state, "ok")   ? TERM_GREEN :
+				 !strcmp(state, "fail") ? TERM_RED :
+				 !strcmp(state, "warn") ? TERM_YELLOW :
+							  TERM_DIM;
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	const char *raw = json_string_value(json_object_get(row, "text")) ?: "";
 
@@ -215,12 +226,13 @@ static void print_text(json_t *rows, const struct counts *c)
 
 	host_line(&host);
 	puts(strbuf_str(&host));
-	json_array_foreach(rows, i, row)
+	json_array_foreach (rows, i, row)
 		if (!said_before(rows, i))
 			doctor_print(row);
-	typed_add(&next, c->fail ? "mend what is marked fail, then sudo sonde doctor" : "sudo sonde record -d 10s");
-	printf("%d of %zu probe families ready, %d failed, %d warnings.  next: %s\n", c->ready, families_count(), c->fail, c->warn,
-	       strbuf_str(&next));
+	typed_add(&next, c->fail ? "mend what is marked fail, then sudo sonde doctor" :
+				   "sudo sonde record -d 10s");
+	printf("%d of %zu probe families ready, %d failed, %d warnings.  next: %s\n", c->ready,
+	       families_count(), c->fail, c->warn, strbuf_str(&next));
 }
 
 static int doctor_run(struct verb_call *call, struct err *e)
@@ -250,11 +262,13 @@ static int doctor_run(struct verb_call *call, struct err *e)
 	return json_print(envelope, stdout, 0);
 }
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{.name = "pid", .letter = 'p', .type = OPTION_UINT, .arg = "PID",
 	 .help = "say how the stacks of this process can be followed", .offset = offsetof(struct doctor_args, pid)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const EXAMPLES[] = {
 	"sudo sonde doctor",

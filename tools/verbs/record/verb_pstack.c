@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde pstack: runs sonde-pstack, which looks at the threads of this host as they stand and prints what it sees. */
+/* sonde pstack: runs sonde-pstack, which looks at the threads of this host as they stand and prints
+ * what it sees. */
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/sibling.h"
@@ -11,6 +12,7 @@ struct pstack_args {
 	bool kernel_threads, no_lines;
 };
 
+/* clang-format off */
 static const struct option PSTACK_OPTIONS[] = {
 	{.name = "pid", .letter = 'p', .type = OPTION_LIST, .arg = "PID", .help = "only this process",
 	 .offset = offsetof(struct pstack_args, pid)},
@@ -21,6 +23,7 @@ static const struct option PSTACK_OPTIONS[] = {
 	{.name = "no-lines", .type = OPTION_FLAG, .help = "functions only", .offset = offsetof(struct pstack_args, no_lines)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const PSTACK_EXAMPLES[] = {
 	"sudo sonde pstack -p 812",

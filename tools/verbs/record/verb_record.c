@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record: a capture in the foreground. The loaders do the work, one for each family (loaderset); this shows their
- * progress, and at the end says who was hottest and what to type next.
+ * record: a capture in the foreground. The loaders do the work, one for each family (loaderset);
+ * this shows their progress, and at the end says who was hottest and what to type next.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -21,9 +21,9 @@
 #include "tools/record/record.h"
 #include "tools/record/symbolize.h"
 
-#define BAR 20
+#define BAR            20
 #define PLAIN_EVERY_NS (10 * NSEC_PER_SEC)
-#define FREQ_MAX 4999
+#define FREQ_MAX       4999
 
 struct record_args {
 	int64_t duration_ns;
@@ -106,7 +106,9 @@ static double max_of(const struct record *r, const char *key)
 	double max = 0;
 
 	for (size_t i = 0; i < r->loaders.n; i++)
-		max = record_num(r->loaders.v[i].progress, key) > max ? record_num(r->loaders.v[i].progress, key) : max;
+		max = record_num(r->loaders.v[i].progress, key) > max ?
+			      record_num(r->loaders.v[i].progress, key) :
+			      max;
 	return max;
 }
 
@@ -144,8 +146,9 @@ static void say_progress(struct record *r)
 		snprintf(left, sizeof(left), "%.1f/%.0f s", elapsed, r->asked_s);
 	else
 		snprintf(left, sizeof(left), "%.1f s (Ctrl-C ends)", elapsed);
-	fprintf(stderr, " %s   %s   %.0f lost   own CPU %.1f %% of one core   store %s%s", left, strbuf_str(&counts),
-		record_sum(r, 'p', "lost"), 100 * record_sum(r, 'p', "self_cores"), store, r->tty ? "\033[K" : "\n");
+	fprintf(stderr, " %s   %s   %.0f lost   own CPU %.1f %% of one core   store %s%s", left,
+		strbuf_str(&counts), record_sum(r, 'p', "lost"),
+		100 * record_sum(r, 'p', "self_cores"), store, r->tty ? "\033[K" : "\n");
 }
 
 static void say_ready(const struct record *r, const struct loader *l, const json_t *ev)
@@ -163,7 +166,8 @@ static void say_failed(const struct record *r, const struct loader *l)
 {
 	const char *what = json_string_value(json_object_get(l->error, "what"));
 
-	fprintf(stderr, "%ssonde: %s is not recorded: %s\n", r->tty ? "\r\033[K" : "", l->family->name, what ? what : "it failed");
+	fprintf(stderr, "%ssonde: %s is not recorded: %s\n", r->tty ? "\r\033[K" : "",
+		l->family->name, what ? what : "it failed");
 }
 
 static void on_event(void *ctx, struct loader *l, const char *name, const json_t *ev)
@@ -190,31 +194,39 @@ static bool has_mode(const struct probe_family *const *families, size_t n)
 	return false;
 }
 
-static int check_args(const struct verb_call *call, const struct probe_family *const *families, size_t n_families,
-		      struct err *e)
+static int check_args(const struct verb_call *call, const struct probe_family *const *families,
+		      size_t n_families, struct err *e)
 {
 	const struct record_args *o = call->args;
 
 	if ((o->mode || o->rate) && !has_mode(families, n_families)) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--mode and --rate are for goheap, which is not recorded");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--mode and --rate are for goheap, which is not recorded");
 		err_fix(e, "sudo sonde record --families cpu,goheap --mode force -d 30s");
 		return -EINVAL;
 	}
 
 	if (call->n_before_dashes) {
-		err_set(e, -EINVAL, EXIT_USAGE, "record takes no word before `--`: %s", call->words[0]);
-		err_fix(e, "sonde record -- %s ...    or    sonde record --container %s", call->words[0], call->words[0]);
+		err_set(e, -EINVAL, EXIT_USAGE, "record takes no word before `--`: %s",
+			call->words[0]);
+		err_fix(e, "sonde record -- %s ...    or    sonde record --container %s",
+			call->words[0], call->words[0]);
 		return -EINVAL;
 	}
 	if (call->n_words && n_families > 1) {
-		err_set(e, -EINVAL, EXIT_USAGE, "a command is recorded by one family at a time: each loader would start its own");
-		err_fix(e, "start it apart, then sudo sonde record --families %s --pid PID", o->families);
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"a command is recorded by one family at a time: each loader would start its own");
+		err_fix(e, "start it apart, then sudo sonde record --families %s --pid PID",
+			o->families);
 		return -EINVAL;
 	}
 	if (o->freq > FREQ_MAX)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--freq takes 1 to %d, not %llu", FREQ_MAX, (unsigned long long)o->freq);
-	if (o->args && strcmp(o->args, "full") && strcmp(o->args, "masked") && strcmp(o->args, "none"))
-		return err_set(e, -EINVAL, EXIT_USAGE, "--args takes full, masked or none, not '%.60s'", o->args);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--freq takes 1 to %d, not %llu", FREQ_MAX,
+			       (unsigned long long)o->freq);
+	if (o->args && strcmp(o->args, "full") && strcmp(o->args, "masked") &&
+	    strcmp(o->args, "none"))
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "--args takes full, masked or none, not '%.60s'", o->args);
 	return 0;
 }
 
@@ -243,12 +255,14 @@ static double ended_s(const struct record *r)
 	double last = 0;
 
 	for (size_t i = 0; i < r->loaders.n; i++)
-		last = record_num(r->loaders.v[i].done, "to") > last ? record_num(r->loaders.v[i].done, "to") : last;
+		last = record_num(r->loaders.v[i].done, "to") > last ?
+			       record_num(r->loaders.v[i].done, "to") :
+			       last;
 	return last;
 }
 
-/* How threads stood at the end, beside what the loaders recorded. A command has ended; sonde-pstack knows no names and cgroups to
- * choose by. What it cannot do it says; the recording stands. */
+/* How threads stood at the end, beside what the loaders recorded. A command has ended; sonde-pstack
+ * knows no names and cgroups to choose by. What it cannot do it says; the recording stands. */
 static int keep_standing(const struct record *r, struct err *e)
 {
 	const struct record_args *o = r->call->args;
@@ -278,7 +292,8 @@ static int keep_standing(const struct record *r, struct err *e)
 }
 
 /* All or none. */
-static int start_all(struct record *r, const struct probe_family *const *families, size_t n, struct err *e)
+static int start_all(struct record *r, const struct probe_family *const *families, size_t n,
+		     struct err *e)
 {
 	const struct record_args *o = r->call->args;
 	char path[PATH_MAX], program[64];
@@ -306,7 +321,11 @@ static int start_all(struct record *r, const struct probe_family *const *familie
 static int record_run(struct verb_call *call, struct err *e)
 {
 	const struct record_args *o = call->args;
-	struct record r = {.call = call, .command_status = -1, .tty = term_is_tty(stderr), .loaders = {.event = on_event}, .maps = {.fd = -1}};
+	struct record r = {.call = call,
+			   .command_status = -1,
+			   .tty = term_is_tty(stderr),
+			   .loaders = {.event = on_event},
+			   .maps = {.fd = -1}};
 	const struct probe_family *families[FAMILIES_MAX];
 	struct err asked = {0};
 	size_t n = 0;
@@ -325,9 +344,11 @@ static int record_run(struct verb_call *call, struct err *e)
 		mapshare_end(&r.maps);
 		if (r.tty && !call->quiet)
 			fputs("\r\033[K", stderr);
-		if (has_standing(families, n) && record_sum(&r, 'd', "samples") > 0 && keep_standing(&r, &asked))
+		if (has_standing(families, n) && record_sum(&r, 'd', "samples") > 0 &&
+		    keep_standing(&r, &asked))
 			err_report(&asked, "sonde");
-		if (o->debuginfod && record_sum(&r, 'd', "samples") > 0 && symbolize_quietly(call->store, &asked))
+		if (o->debuginfod && record_sum(&r, 'd', "samples") > 0 &&
+		    symbolize_quietly(call->store, &asked))
 			err_report(&asked, "sonde");
 		rc = record_tell(&r, e);
 	}
@@ -336,6 +357,7 @@ static int record_run(struct verb_call *call, struct err *e)
 	return rc;
 }
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{.name = "duration", .letter = 'd', .type = OPTION_DURATION, .arg = "TIME",
 	 .help = "how long: 10s, 5m (default: until Ctrl-C, or the command ends)",
@@ -366,6 +388,7 @@ static const struct option OPTIONS[] = {
 	 .help = "then ask the servers in $DEBUGINFOD_URLS for what has no lines", .offset = offsetof(struct record_args, debuginfod)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const EXAMPLES[] = {
 	"sudo sonde record -d 10s",

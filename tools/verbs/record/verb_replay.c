@@ -15,6 +15,7 @@ struct replay_args {
 	const char *output;
 };
 
+/* clang-format off */
 static const struct option REPLAY_OPTIONS[] = {
 	{.name = "requests", .letter = 'r', .type = OPTION_FLAG, .help = "each request, a line each, instead of the table",
 	 .offset = offsetof(struct replay_args, requests)},
@@ -29,6 +30,7 @@ static const struct option REPLAY_OPTIONS[] = {
 	 .offset = offsetof(struct replay_args, output)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const REPLAY_EXAMPLES[] = {
 	"sonde replay x.pcap",
@@ -45,7 +47,8 @@ static int replay_run(struct verb_call *call, struct err *e)
 	int n = 1, rc;
 
 	if (call->n_words != 1) {
-		err_set(e, -EINVAL, EXIT_USAGE, "which capture? One file of tcpdump or Wireshark (pcap, pcapng)");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"which capture? One file of tcpdump or Wireshark (pcap, pcapng)");
 		err_fix(e, "tcpdump -i any -w x.pcap, then: sonde replay x.pcap");
 		return -EINVAL;
 	}

@@ -26,6 +26,7 @@ struct check_args {
 	bool all, list;
 };
 
+/* clang-format off */
 static const struct option CHECK_OPTIONS[] = {
 	{"at", 0, OPTION_STRING, "TIME", "as it was then (default: now)", offsetof(struct check_args, at)},
 	{"all", 0, OPTION_FLAG, NULL, "what is fine, and what is not measured, too", offsetof(struct check_args, all)},
@@ -35,6 +36,7 @@ static const struct option CHECK_OPTIONS[] = {
 	{"checks", 0, OPTION_STRING, "DIR", "checks of your own (default: /etc/sonde/checks.d)", offsetof(struct check_args, dir)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const CHECK_EXAMPLES[] = {
 	"sonde check",
@@ -65,7 +67,8 @@ static int keep_named(struct checkfiles *all, char *const *words, size_t n_words
 			continue;
 		suggest_say(&near, &hint, "");
 		free(keep);
-		err_set(e, -ENOENT, EXIT_USAGE, "there is no check %.60s%s", words[k], strbuf_str(&hint));
+		err_set(e, -ENOENT, EXIT_USAGE, "there is no check %.60s%s", words[k],
+			strbuf_str(&hint));
 		err_fix(e, "sonde check --list");
 		return -ENOENT;
 	}
@@ -115,7 +118,10 @@ static json_t *about_json(const struct checkfile *c)
 
 static int list(const struct verb_call *call, const struct checkfiles *all)
 {
-	static const struct table_column columns[] = {{"CHECK", TABLE_LEFT}, {"LEVEL", TABLE_LEFT}, {"THRESHOLD", TABLE_LEFT}, {"FOR", TABLE_RIGHT},
+	static const struct table_column columns[] = {{"CHECK", TABLE_LEFT},
+						      {"LEVEL", TABLE_LEFT},
+						      {"THRESHOLD", TABLE_LEFT},
+						      {"FOR", TABLE_RIGHT},
 						      {"WHAT", TABLE_MIDDLE}};
 	json_t *j = call->json ? json_envelope("check", 0, 0) : NULL;
 	struct table *t = call->json ? NULL : table_new(columns, ARRAY_SIZE(columns));
@@ -158,15 +164,18 @@ static json_t *result_json(const struct check_result *r)
 	json_object_set_new(o, "unit", json_text(r->check->unit));
 	json_object_set_new(o, "threshold", json_real(r->check->threshold));
 	json_object_set_new(o, "for_minutes", json_integer(r->check->for_min));
-	json_object_set_new(o, "text", one ? json_text(strbuf_str(&text)) : json_text(r->check->summary));
+	json_object_set_new(o, "text",
+			    one ? json_text(strbuf_str(&text)) : json_text(r->check->summary));
 	json_object_set(o, "evidence", r->evidence ? r->evidence : json_null());
-	json_object_set_new(o, "command", one && next.len ? json_text(strbuf_str(&next)) : json_null());
+	json_object_set_new(o, "command",
+			    one && next.len ? json_text(strbuf_str(&next)) : json_null());
 	return o;
 }
 
 static int print_json(const struct check_results *all)
 {
-	json_t *j = json_envelope("check", (all->to_s - 60) * NSEC_PER_SEC, all->to_s * NSEC_PER_SEC);
+	json_t *j =
+		json_envelope("check", (all->to_s - 60) * NSEC_PER_SEC, all->to_s * NSEC_PER_SEC);
 
 	json_object_set_new(j, "checks", json_integer((json_int_t)all->n_checks));
 	json_object_set_new(j, "bad", json_integer((json_int_t)all->bad));
@@ -183,15 +192,16 @@ static void print_evidence(const json_t *rows)
 	const char *key;
 	size_t i;
 
-	json_array_foreach(rows, i, row) {
+	json_array_foreach (rows, i, row) {
 		struct strbuf line cleanup_strbuf = STRBUF_INIT;
 
 		strbuf_addstr(&line, "  ");
-		json_object_foreach((json_t *)(uintptr_t)row, key, value) {
+		json_object_foreach ((json_t *)(uintptr_t)row, key, value) {
 			if (json_is_string(value))
 				strbuf_addf(&line, "  %s", json_string_value(value));
 			else if (json_is_integer(value))
-				strbuf_addf(&line, "  %s %lld", key, (long long)json_integer_value(value));
+				strbuf_addf(&line, "  %s %lld", key,
+					    (long long)json_integer_value(value));
 			else if (json_is_real(value))
 				strbuf_addf(&line, "  %s %.4g", key, json_real_value(value));
 		}
@@ -202,9 +212,13 @@ static void print_evidence(const json_t *rows)
 static void print_result(const struct check_result *r, const struct verb_call *call)
 {
 	const bool one = r->state == CHECK_BAD || r->state == CHECK_RECOVERED;
-	struct strbuf text cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT, shown cleanup_strbuf = STRBUF_INIT;
+	struct strbuf text cleanup_strbuf = STRBUF_INIT, next cleanup_strbuf = STRBUF_INIT,
+			   shown cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addf(&text, "%-12s  ", r->state != CHECK_BAD ? check_state_name(r->state) : r->check->critical ? "CRITICAL" : "WARNING");
+	strbuf_addf(&text, "%-12s  ",
+		    r->state != CHECK_BAD ? check_state_name(r->state) :
+		    r->check->critical    ? "CRITICAL" :
+					    "WARNING");
 	if (one)
 		check_say(r, &text);
 	else
@@ -237,24 +251,32 @@ static void print_text(const struct check_results *all, const struct verb_call *
 			print_result(&all->rows[i], call);
 	for (int state = CHECK_RECOVERED; state <= CHECK_UNMEASURED; state++)
 		for (size_t i = 0; i < all->n; i++)
-			if ((int)all->rows[i].state == state && (a->all || state != CHECK_UNMEASURED))
+			if ((int)all->rows[i].state == state &&
+			    (a->all || state != CHECK_UNMEASURED))
 				print_result(&all->rows[i], call);
 	for (size_t i = 0; a->all && i < all->n; i++)
 		if (all->rows[i].state == CHECK_FINE)
 			print_result(&all->rows[i], call);
-	strbuf_addf(&line, "%zu check%s at %s: %zu bad, %zu recovered within the hour, %zu not measured", all->n_checks, all->n_checks == 1 ? "" : "s",
-		    when_local(all->to_s * NSEC_PER_SEC, clock_utc_ns(), at, sizeof(at)), all->bad, all->recovered, all->unmeasured);
+	strbuf_addf(&line,
+		    "%zu check%s at %s: %zu bad, %zu recovered within the hour, %zu not measured",
+		    all->n_checks, all->n_checks == 1 ? "" : "s",
+		    when_local(all->to_s * NSEC_PER_SEC, clock_utc_ns(), at, sizeof(at)), all->bad,
+		    all->recovered, all->unmeasured);
 	wrap_print(stdout, strbuf_str(&line), 4);
 }
 
-static int notify(const struct verb_call *call, const struct check_results *r, const struct checkfiles *checks, struct err *e)
+static int notify(const struct verb_call *call, const struct check_results *r,
+		  const struct checkfiles *checks, struct err *e)
 {
 	const struct check_args *a = call->args;
 	size_t told, failed;
 	int rc = checkstate_notify(a->state, call->store, a->notify, r, checks, &told, &failed, e);
 
 	if (!rc && failed)
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "the program of --notify did not take %zu of %zu changes: they are told again the next time", failed, told + failed);
+		rc = err_set(
+			e, -EIO, EXIT_RUNTIME,
+			"the program of --notify did not take %zu of %zu changes: they are told again the next time",
+			failed, told + failed);
 	return rc;
 }
 
@@ -270,7 +292,8 @@ static int check_run(struct verb_call *call, struct err *e)
 		return rc;
 	rc = keep_named(&checks, call->words, call->n_words, e);
 	if (!rc && a->notify && a->at)
-		rc = err_set(e, -EINVAL, EXIT_USAGE, "--notify tells what changes now: it does not go with --at");
+		rc = err_set(e, -EINVAL, EXIT_USAGE,
+			     "--notify tells what changes now: it does not go with --at");
 	if (!rc && a->list) {
 		rc = list(call, &checks);
 		checkfiles_release(&checks);
@@ -293,7 +316,8 @@ static int check_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_check = {
 	.name = "check",
-	.summary = "is anything not as it should be: memory, disks, limits, restarts; exit code for cron",
+	.summary =
+		"is anything not as it should be: memory, disks, limits, restarts; exit code for cron",
 	.usage = "[CHECK...] [--at TIME] [--notify CMD]",
 	.examples = CHECK_EXAMPLES,
 	.options = CHECK_OPTIONS,

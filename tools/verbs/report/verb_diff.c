@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde diff: what changed between two profiles, function by function, and whether it is more than noise. */
+/* sonde diff: what changed between two profiles, function by function, and whether it is more than
+ * noise. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -18,7 +19,7 @@
 #include "tools/print/term.h"
 
 #define DEFAULT_ROWS 10
-#define ALPHA 0.05
+#define ALPHA        0.05
 
 struct diff_args {
 	const char *output, *before, *after, *per, *type, *source_url, *request, *slower;
@@ -33,24 +34,33 @@ struct diff_args {
 
 static const struct option DIFF_OPTIONS[] = {
 	FOLD_KIND_OPTION(struct diff_args, type),
-	{"request", 0, OPTION_STRING, "OPERATION", "of such alone; --slow: the slow ones (--slower-than p95) against the rest",
+	{"request", 0, OPTION_STRING, "OPERATION",
+	 "of such alone; --slow: the slow ones (--slower-than p95) against the rest",
 	 offsetof(struct diff_args, request)},
 	{"slower-than", 0, OPTION_STRING, "TIME", NULL, offsetof(struct diff_args, slower)},
 	{"slow", 0, OPTION_FLAG, NULL, NULL, offsetof(struct diff_args, slow)},
 	{"baseline", 0, OPTION_DURATION, "TIME", "compare with the same range, that much earlier",
 	 offsetof(struct diff_args, baseline_ns)},
-	{"before", 0, OPTION_STRING, "FILE", "compare with a pprof or folded file, or a store; --after: this as the later one",
+	{"before", 0, OPTION_STRING, "FILE",
+	 "compare with a pprof or folded file, or a store; --after: this as the later one",
 	 offsetof(struct diff_args, before)},
 	{"after", 0, OPTION_STRING, "FILE", NULL, offsetof(struct diff_args, after)},
-	{"per", 0, OPTION_STRING, "UNIT", "second (cores) or sample (shares); default: second, if both have times",
+	{"per", 0, OPTION_STRING, "UNIT",
+	 "second (cores) or sample (shares); default: second, if both have times",
 	 offsetof(struct diff_args, per)},
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)", offsetof(struct diff_args, rows)},
-	{"output", 'o', OPTION_STRING, "FILE", "x.html, .svg, .json (a tree), .folded (2 columns), .pb.gz (as -diff_base)",
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)",
+	 offsetof(struct diff_args, rows)},
+	{"output", 'o', OPTION_STRING, "FILE",
+	 "x.html, .svg, .json (a tree), .folded (2 columns), .pb.gz (as -diff_base)",
 	 offsetof(struct diff_args, output)},
-	{"source-url", 0, OPTION_STRING, "URL", "the page's links to source; {file} and {line} are filled in",
+	{"source-url", 0, OPTION_STRING, "URL",
+	 "the page's links to source; {file} and {line} are filled in",
 	 offsetof(struct diff_args, source_url)},
-	{"width", 0, OPTION_UINT, "PIXELS", "of the picture x.svg (default 1200)", offsetof(struct diff_args, width)},
-	{"no-inline", 0, OPTION_FLAG, NULL, "as if nothing were inlined; --interpreter: also an interpreter's own frames", offsetof(struct diff_args, no_inline)},
+	{"width", 0, OPTION_UINT, "PIXELS", "of the picture x.svg (default 1200)",
+	 offsetof(struct diff_args, width)},
+	{"no-inline", 0, OPTION_FLAG, NULL,
+	 "as if nothing were inlined; --interpreter: also an interpreter's own frames",
+	 offsetof(struct diff_args, no_inline)},
 	{"interpreter", 0, OPTION_FLAG, NULL, NULL, offsetof(struct diff_args, interpreter)},
 	{"vs-last", 0, OPTION_DURATION, "TIME", NULL, VS(last_ns)},
 	{"vs-from", 0, OPTION_STRING, "T", NULL, VS(from)},
@@ -81,9 +91,13 @@ enum form { FORM_TEXT, FORM_JSON, FORM_HTML, FORM_TREE, FORM_FOLDED, FORM_PPROF,
 
 static int form_of(const struct verb_call *call, enum form *form, struct err *e)
 {
-	static const struct { const char *end; enum form form; } forms[] = {
-		{".html", FORM_HTML}, {".htm", FORM_HTML}, {".svg", FORM_SVG}, {".json", FORM_TREE}, {".folded", FORM_FOLDED}, {".collapsed", FORM_FOLDED}, {".pb.gz", FORM_PPROF},
-		{".pprof", FORM_PPROF},
+	static const struct {
+		const char *end;
+		enum form form;
+	} forms[] = {
+		{".html", FORM_HTML},   {".htm", FORM_HTML},      {".svg", FORM_SVG},
+		{".json", FORM_TREE},   {".folded", FORM_FOLDED}, {".collapsed", FORM_FOLDED},
+		{".pb.gz", FORM_PPROF}, {".pprof", FORM_PPROF},
 	};
 	const struct diff_args *a = call->args;
 	size_t n = a->output ? strlen(a->output) : 0;
@@ -100,7 +114,8 @@ static int form_of(const struct verb_call *call, enum form *form, struct err *e)
 		}
 	}
 	err_set(e, -EINVAL, EXIT_USAGE,
-		"cannot tell the format of '%.200s' from its name: known are .html, .svg, .json, .folded and .pb.gz (pprof)", a->output);
+		"cannot tell the format of '%.200s' from its name: known are .html, .svg, .json, .folded and .pb.gz (pprof)",
+		a->output);
 	err_fix(e, "sonde diff -o x.html");
 	return -EINVAL;
 }
@@ -111,12 +126,14 @@ static int per_of(const char *text, const struct diff_sides *s, enum diff_per *p
 	bool times = true;
 
 	for (int i = 0; i < 2; i++)
-		times = times && (s->fold[i]->to_ns > s->fold[i]->from_ns || s->fold[i]->kind->class == STORE_GAUGE);
+		times = times && (s->fold[i]->to_ns > s->fold[i]->from_ns ||
+				  s->fold[i]->kind->class == STORE_GAUGE);
 	*per = times ? DIFF_PER_SECOND : DIFF_PER_SAMPLE;
 	if (!text)
 		return 0;
 	if (strcmp(text, "second") && strcmp(text, "sample"))
-		return err_set(e, -EINVAL, EXIT_USAGE, "--per takes second or sample, not '%.100s'", text);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--per takes second or sample, not '%.100s'",
+			       text);
 	*per = !strcmp(text, "second") ? DIFF_PER_SECOND : DIFF_PER_SAMPLE;
 	return 0;
 }
@@ -126,14 +143,17 @@ static void write_pprof(const struct diff *d, FILE *out)
 {
 	const struct diff_side *a = &d->side[DIFF_BEFORE], *b = &d->side[DIFF_AFTER];
 	bool gauge = b->f->kind->class == STORE_GAUGE;
-	double scale = d->per == DIFF_PER_SAMPLE ? (double)b->ns / (double)a->ns : gauge ? 1 : b->seconds / a->seconds;
+	double scale = d->per == DIFF_PER_SAMPLE ? (double)b->ns / (double)a->ns :
+		       gauge                     ? 1 :
+						   b->seconds / a->seconds;
 	struct fold *both = fold_join(a->f, scale, b->f);
 
 	pprof_write(both, out); /* a stream that refuses bytes says so at the end */
 	fold_free(both);
 }
 
-static int write_file(const struct verb_call *call, const struct diff_view *v, enum form form, struct err *e)
+static int write_file(const struct verb_call *call, const struct diff_view *v, enum form form,
+		      struct err *e)
 {
 	const struct diff_args *a = call->args;
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
@@ -161,9 +181,11 @@ static int write_file(const struct verb_call *call, const struct diff_view *v, e
 	if (ret)
 		return ret;
 	if (!call->quiet)
-		fprintf(stderr, "wrote %s (%s)\n", a->output, term_bytes(bytes, size, sizeof(size)));
+		fprintf(stderr, "wrote %s (%s)\n", a->output,
+			term_bytes(bytes, size, sizeof(size)));
 	if (!call->quiet && form == FORM_HTML)
-		fputs("open in a browser: colours are changes, d shows A, B, the change; ? lists all keys\n", stderr);
+		fputs("open in a browser: colours are changes, d shows A, B, the change; ? lists all keys\n",
+		      stderr);
 	if (!call->quiet && form == FORM_PPROF)
 		fprintf(stderr, "next: go tool pprof -top %s\n", a->output);
 	return 0;
@@ -178,17 +200,20 @@ static int print_stdout(const struct verb_call *call, const struct diff_view *v,
 	else
 		diff_text(v, stdout);
 	if (ret || fflush(stdout) || ferror(stdout))
-		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			       strerror(errno));
 	return 0;
 }
 
 /* Of two ranges of one store and choice: two containers talk to others anyway. */
-static int talk_read(const struct diff_sides *s, struct diff_view *v, struct netnew *talk, struct err *e)
+static int talk_read(const struct diff_sides *s, struct diff_view *v, struct netnew *talk,
+		     struct err *e)
 {
 	const struct selection *a = s->sel[DIFF_BEFORE], *b = s->sel[DIFF_AFTER];
 	int rc;
 
-	if (!a || !b || s->tags[DIFF_AFTER].n || strcmp(a->filter_text, b->filter_text) || strcmp(a->store, b->store))
+	if (!a || !b || s->tags[DIFF_AFTER].n || strcmp(a->filter_text, b->filter_text) ||
+	    strcmp(a->store, b->store))
 		return 0;
 	rc = netnew_read(a, b, talk, e);
 	v->talk = rc ? NULL : talk;
@@ -198,11 +223,22 @@ static int talk_read(const struct diff_sides *s, struct diff_view *v, struct net
 static int diff_run(struct verb_call *call, struct err *e)
 {
 	const struct diff_args *a = call->args;
-	struct diff_side_args in = {.store = call->store, .select = call->select, .vs = a->vs, .before = a->before,
-				    .after = a->after, .baseline_ns = a->baseline_ns, .words = call->words,
-				    .n_words = call->n_words, .type = a->type, .request = a->request, .slower = a->slower, .slow = a->slow};
+	struct diff_side_args in = {.store = call->store,
+				    .select = call->select,
+				    .vs = a->vs,
+				    .before = a->before,
+				    .after = a->after,
+				    .baseline_ns = a->baseline_ns,
+				    .words = call->words,
+				    .n_words = call->n_words,
+				    .type = a->type,
+				    .request = a->request,
+				    .slower = a->slower,
+				    .slow = a->slow};
 	struct diff_sides sides = {0};
-	struct diff_view v = {.sides = &sides, .rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS, .wide = call->wide,
+	struct diff_view v = {.sides = &sides,
+			      .rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS,
+			      .wide = call->wide,
 			      .quiet = call->quiet};
 	struct netnew talk = {0};
 	struct diff *d = NULL;
@@ -212,12 +248,18 @@ static int diff_run(struct verb_call *call, struct err *e)
 
 	if (ret)
 		return ret;
-	in.opts = (struct fold_opts){.slices = form == FORM_PPROF ? 0 : DIFF_SLICES, .cells = form != FORM_PPROF, .no_inline = a->no_inline, .interpreter = a->interpreter,
+	in.opts = (struct fold_opts){.slices = form == FORM_PPROF ? 0 : DIFF_SLICES,
+				     .cells = form != FORM_PPROF,
+				     .no_inline = a->no_inline,
+				     .interpreter = a->interpreter,
 				     .leaves = form == FORM_PPROF || form == FORM_HTML,
 				     .functions = form != FORM_PPROF && form != FORM_HTML};
 	ret = diff_sides_make(&in, &sides, e);
 	if (!ret)
-		ret = per_of(a->per ? a->per : a->request ? "sample" : NULL, &sides, &per, e); /* of how many requests they are says nothing */
+		ret = per_of(a->per     ? a->per :
+			     a->request ? "sample" :
+					  NULL,
+			     &sides, &per, e); /* of how many requests they are says nothing */
 	if (!ret)
 		ret = diff_make(sides.fold[DIFF_BEFORE], sides.fold[DIFF_AFTER], per, ALPHA, &d, e);
 	v.d = d;
@@ -239,6 +281,7 @@ const struct verb verb_diff = {
 	.more = "--vs-RANGE, --vs-FILTER: the same options for what it is compared with (--vs-from, --vs-container)",
 	.options = DIFF_OPTIONS,
 	.args_size = sizeof(struct diff_args),
-	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON | VERB_PAGES,
+	.uses = VERB_SELECT | VERB_HOSTS | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON |
+		VERB_PAGES,
 	.run = diff_run,
 };

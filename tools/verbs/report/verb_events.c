@@ -24,6 +24,7 @@ struct events_args {
 	bool all;
 };
 
+/* clang-format off */
 static const struct option EVENTS_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows, the newest (default 40)", offsetof(struct events_args, rows)},
 	{"kind", 0, OPTION_STRING, "KIND", "only these: started, stopped, restarted, 'oom kill', full, throttled, ...",
@@ -31,6 +32,7 @@ static const struct option EVENTS_OPTIONS[] = {
 	{"all", 0, OPTION_FLAG, NULL, "each by itself, and processes that failed early on", offsetof(struct events_args, all)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const EVENTS_EXAMPLES[] = {
 	"sonde events --last 24h",
@@ -50,7 +52,8 @@ static bool passes(const struct view *v, const struct listed_event *x)
 {
 	const struct events_args *a = v->call->args;
 
-	return !a->kind || !strcmp(a->kind, x->kind) || (!strcmp(a->kind, "restarted") && !strcmp(x->kind, "restart loop"));
+	return !a->kind || !strcmp(a->kind, x->kind) ||
+	       (!strcmp(a->kind, "restarted") && !strcmp(x->kind, "restart loop"));
 }
 
 static void count(struct view *v)
@@ -73,7 +76,9 @@ static const struct eventlog *log_of(const struct view *v, const struct listed_e
 {
 	bool ends = !strcmp(x->kind, "stopped") || !strcmp(x->kind, "restart loop");
 
-	return ends && *x->which ? eventlogs_find(&v->logs, x->which, x->first_ns - NSEC_PER_SEC, x->last_ns + NSEC_PER_SEC) : NULL;
+	return ends && *x->which ? eventlogs_find(&v->logs, x->which, x->first_ns - NSEC_PER_SEC,
+						  x->last_ns + NSEC_PER_SEC) :
+				   NULL;
 }
 
 static json_t *row_json(const struct view *v, const struct listed_event *x)
@@ -116,7 +121,9 @@ static int print_json(const struct view *v)
 	if (left)
 		json_warn(j, "%zu earlier rows: -n %zu shows them", left, v->shown);
 	if (!v->all.recorded)
-		json_warn(j, "family host was not recorded then: only ends of processes and changes of the clock are known");
+		json_warn(
+			j,
+			"family host was not recorded then: only ends of processes and changes of the clock are known");
 	return json_print(j, stdout, 1);
 }
 
@@ -126,7 +133,9 @@ static void row_text(struct table *t, const struct listed_event *x)
 	int64_t now = clock_utc_ns();
 
 	table_cell(t, when_local(x->first_ns, now, first, sizeof(first)));
-	table_cell(t, x->last_ns - x->first_ns >= NSEC_PER_SEC ? when_local(x->last_ns, now, last, sizeof(last)) : "");
+	table_cell(t, x->last_ns - x->first_ns >= NSEC_PER_SEC ?
+			      when_local(x->last_ns, now, last, sizeof(last)) :
+			      "");
 	table_cell(t, x->kind);
 	if (!strcmp(x->subject, "process") && *x->container)
 		table_cellf(t, "%s: %s", x->container, x->name);
@@ -153,11 +162,13 @@ static void print_logs(const struct view *v)
 			n++;
 		}
 	for (size_t i = first; i < v->all.n; i++) {
-		const struct eventlog *log = passes(v, &v->all.rows[i]) ? log_of(v, &v->all.rows[i]) : NULL;
+		const struct eventlog *log =
+			passes(v, &v->all.rows[i]) ? log_of(v, &v->all.rows[i]) : NULL;
 
 		if (!log)
 			continue;
-		printf("\n%s wrote last before %s:\n", v->all.rows[i].name, when_local(log->at_ns, clock_utc_ns(), time, sizeof(time)));
+		printf("\n%s wrote last before %s:\n", v->all.rows[i].name,
+		       when_local(log->at_ns, clock_utc_ns(), time, sizeof(time)));
 		eventlog_print(log, stdout);
 	}
 }
@@ -165,8 +176,9 @@ static void print_logs(const struct view *v)
 static void print_text(const struct view *v)
 {
 	static const struct table_column columns[] = {
-		{"TIME", TABLE_LEFT}, {"TO", TABLE_LEFT}, {"WHAT", TABLE_LEFT}, {"WHO", TABLE_MIDDLE}, {"HOW", TABLE_MIDDLE},
-		{"BY", TABLE_MIDDLE}, {"TIMES", TABLE_RIGHT},
+		{"TIME", TABLE_LEFT},   {"TO", TABLE_LEFT},    {"WHAT", TABLE_LEFT},
+		{"WHO", TABLE_MIDDLE},  {"HOW", TABLE_MIDDLE}, {"BY", TABLE_MIDDLE},
+		{"TIMES", TABLE_RIGHT},
 	};
 	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 	size_t left = 0, ooms = 0;
@@ -194,7 +206,8 @@ static void print_text(const struct view *v)
 	if (ooms)
 		fprintf(stderr, "what happened at a kill for want of memory: sonde oom\n");
 	if (!v->all.recorded)
-		fprintf(stderr, "family host was not recorded then: only ends of processes and changes of the clock are known\n");
+		fprintf(stderr,
+			"family host was not recorded then: only ends of processes and changes of the clock are known\n");
 }
 
 static int nothing(const struct view *v, struct err *e)
@@ -202,9 +215,12 @@ static int nothing(const struct view *v, struct err *e)
 	const struct events_args *a = v->call->args;
 	const struct selection *sel = v->call->sel;
 
-	err_set(e, -ENOENT, EXIT_NOTHING, "nothing happened%s%s%s%s in %s%s", a->kind ? " of kind " : "", a->kind ? a->kind : "",
-		*sel->what ? " to " : "", sel->what, sel->range, v->all.recorded ? "" : ", as far as was recorded: family host was not");
-	err_fix(e, v->all.recorded ? "sonde events --last 7d" : "sudo sonde record --families cpu,host -d 30s");
+	err_set(e, -ENOENT, EXIT_NOTHING, "nothing happened%s%s%s%s in %s%s",
+		a->kind ? " of kind " : "", a->kind ? a->kind : "", *sel->what ? " to " : "",
+		sel->what, sel->range,
+		v->all.recorded ? "" : ", as far as was recorded: family host was not");
+	err_fix(e, v->all.recorded ? "sonde events --last 7d" :
+				     "sudo sonde record --families cpu,host -d 30s");
 	return -ENOENT;
 }
 
@@ -231,7 +247,8 @@ static int events_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_events = {
 	.name = "events",
-	.summary = "what happened: containers that stopped or started again, kills, limits, full disks, the clock",
+	.summary =
+		"what happened: containers that stopped or started again, kills, limits, full disks, the clock",
 	.usage = "[WHAT] [--last 24h] [--kind KIND] [--all]",
 	.examples = EVENTS_EXAMPLES,
 	.options = EVENTS_OPTIONS,

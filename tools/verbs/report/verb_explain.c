@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde explain: what is different from the time before, in words and numbers (tools/explain/explain.h). */
+/* sonde explain: what is different from the time before, in words and numbers
+ * (tools/explain/explain.h). */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "tools/print/when.h"
 #include "tools/print/wrap.h"
 
-#define DEFAULT_ROWS 5
+#define DEFAULT_ROWS  5
 #define HAPPENED_MOST 8
 
 struct explain_args {
@@ -26,11 +27,14 @@ struct explain_args {
 };
 
 static const struct option EXPLAIN_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many statements (default 5)", offsetof(struct explain_args, rows)},
-	{"before", 0, OPTION_DURATION, "TIME", "how long the time before is (default 10m, or as long as the window)",
+	{"number", 'n', OPTION_UINT, "N", "how many statements (default 5)",
+	 offsetof(struct explain_args, rows)},
+	{"before", 0, OPTION_DURATION, "TIME",
+	 "how long the time before is (default 10m, or as long as the window)",
 	 offsetof(struct explain_args, before_ns)},
 	REQTAGS_OPTIONS(struct explain_args, request, slower),
-	{"sql", 0, OPTION_FLAG, NULL, "the query behind each number too", offsetof(struct explain_args, sql)},
+	{"sql", 0, OPTION_FLAG, NULL, "the query behind each number too",
+	 offsetof(struct explain_args, sql)},
 	{0},
 };
 
@@ -42,7 +46,8 @@ static const char *const EXPLAIN_EXAMPLES[] = {
 	NULL,
 };
 
-/* The change of all CPU time (else of the first kind) that would have been seen four times in five. */
+/* The change of all CPU time (else of the first kind) that would have been seen four times in five.
+ */
 static double detectable(const struct explain *x)
 {
 	return diff_detectable(&x->diff[0]->functions[0].total);
@@ -59,7 +64,9 @@ static json_t *side_json(const struct explain *x, const struct explain_statement
 	json_object_set_new(o, "samples", json_integer((json_int_t)s->v.samples[side]));
 	json_object_set_new(o, "value", json_real(s->v.v[side]));
 	json_object_set_new(o, "seconds", json_real(s->d->side[side].seconds));
-	json_object_set_new(o, "query", explain_query(x, s, side, &query) ? json_text(strbuf_str(&query)) : json_null());
+	json_object_set_new(o, "query",
+			    explain_query(x, s, side, &query) ? json_text(strbuf_str(&query)) :
+								json_null());
 	return o;
 }
 
@@ -81,8 +88,11 @@ static json_t *inner_json(const struct explain_statement *s)
 
 static json_t *causes_json(const struct explain *x, const struct explain_statement *s)
 {
-	static const char *const what[] = {[EXPLAIN_NEIGHBOUR] = "neighbour", [EXPLAIN_QUOTA] = "quota", [EXPLAIN_WAKER] = "waker"};
-	static const char *const amount[] = {"amount_before", "amount_after"}, *const asked[] = {"query_before", "query_after"};
+	static const char *const what[] = {[EXPLAIN_NEIGHBOUR] = "neighbour",
+					   [EXPLAIN_QUOTA] = "quota",
+					   [EXPLAIN_WAKER] = "waker"};
+	static const char *const amount[] = {"amount_before", "amount_after"},
+				 *const asked[] = {"query_before", "query_after"};
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < s->n_causes; i++) {
@@ -97,15 +107,18 @@ static json_t *causes_json(const struct explain *x, const struct explain_stateme
 			struct strbuf query cleanup_strbuf = STRBUF_INIT;
 
 			json_object_set_new(o, amount[side], json_integer((json_int_t)c->ns[side]));
-			json_object_set_new(o, asked[side], explain_cause_query(x, s, c, side, &query) ?
-					    json_text(strbuf_str(&query)) : json_null());
+			json_object_set_new(o, asked[side],
+					    explain_cause_query(x, s, c, side, &query) ?
+						    json_text(strbuf_str(&query)) :
+						    json_null());
 		}
 		json_array_append_new(list, o);
 	}
 	return list;
 }
 
-static json_t *statement_json(const struct explain *x, const struct explain_statement *s, const char *store)
+static json_t *statement_json(const struct explain *x, const struct explain_statement *s,
+			      const char *store)
 {
 	static const char *const about[] = {"all", "container", "command", "function", "reason"};
 	static const char *const change[] = {"more", "less", "began", "gone"};
@@ -118,7 +131,8 @@ static json_t *statement_json(const struct explain *x, const struct explain_stat
 	json_object_set_new(o, "text", json_text(strbuf_str(&text)));
 	json_object_set_new(o, "about", json_string(about[s->about]));
 	json_object_set_new(o, "name", s->about == EXPLAIN_ALL ? json_null() : json_text(s->name));
-	json_object_set_new(o, "module", s->about == EXPLAIN_FUNCTION ? json_text(s->module) : json_null());
+	json_object_set_new(o, "module",
+			    s->about == EXPLAIN_FUNCTION ? json_text(s->module) : json_null());
 	json_object_set_new(o, "type", json_string(s->d->side[DIFF_AFTER].f->kind->name));
 	json_object_set_new(o, "unit", json_string(diff_unit(s->d)));
 	json_object_set_new(o, "change", json_string(change[s->change]));
@@ -141,7 +155,8 @@ static json_t *incidents_json(const struct explain *x)
 
 	for (size_t i = 0; i < x->incidents[DIFF_AFTER].n; i++) {
 		const struct incident_container *c = &x->incidents[DIFF_AFTER].rows[i];
-		const struct incident_container *b = incidents_named(&x->incidents[DIFF_BEFORE], c->name);
+		const struct incident_container *b =
+			incidents_named(&x->incidents[DIFF_BEFORE], c->name);
 		struct strbuf text cleanup_strbuf = STRBUF_INIT;
 		json_t *o;
 
@@ -153,7 +168,8 @@ static json_t *incidents_json(const struct explain *x)
 		json_object_set_new(o, "text", json_text(strbuf_str(&text)));
 		json_object_set_new(o, "restarts", json_integer((json_int_t)c->restarts.n));
 		json_object_set_new(o, "oom", json_integer((json_int_t)c->oom.n));
-		json_object_set_new(o, "restarts_before", json_integer(b ? (json_int_t)b->restarts.n : 0));
+		json_object_set_new(o, "restarts_before",
+				    json_integer(b ? (json_int_t)b->restarts.n : 0));
 		json_object_set_new(o, "oom_before", json_integer(b ? (json_int_t)b->oom.n : 0));
 		json_array_append_new(list, o);
 	}
@@ -199,7 +215,8 @@ static int print_json(const struct explain *x, size_t shown, const char *store)
 	json_object_set_new(j, "happened", happened_json(x));
 	json_object_set_new(j, "new_connections", netnew_json(&x->talk));
 	if (x->uncompared.len)
-		json_warn(j, "not compared, too little was recorded: %s", strbuf_str(&x->uncompared));
+		json_warn(j, "not compared, too little was recorded: %s",
+			  strbuf_str(&x->uncompared));
 	if (shown < x->n)
 		json_warn(j, "%zu more statements: -n %zu shows them", x->n - shown, x->n);
 	return json_print(j, stdout, 1);
@@ -225,7 +242,8 @@ static void print_queries(const struct explain *x, const struct explain_statemen
 	}
 }
 
-static void print_statement(const struct explain *x, const struct explain_statement *s, size_t i, bool sql, const char *store)
+static void print_statement(const struct explain *x, const struct explain_statement *s, size_t i,
+			    bool sql, const char *store)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 	char since[32];
@@ -233,7 +251,8 @@ static void print_statement(const struct explain *x, const struct explain_statem
 	strbuf_addf(&text, "%zu. ", i + 1);
 	explain_say(s, &text);
 	if (s->since_ns)
-		strbuf_addf(&text, "; since about %s", when_local(s->since_ns, clock_utc_ns(), since, sizeof(since)));
+		strbuf_addf(&text, "; since about %s",
+			    when_local(s->since_ns, clock_utc_ns(), since, sizeof(since)));
 	wrap_print(stdout, strbuf_str(&text), 3);
 	strbuf_reset(&text);
 	explain_command(x, s, store, &text);
@@ -258,7 +277,8 @@ static void print_happened(const struct explain *x, bool begun)
 			printf("what happened in the window:\n");
 		begun = true;
 		listed_event_say(h, &text);
-		strbuf_addf(&text, ", at %s", when_local(h->first_ns, clock_utc_ns(), at, sizeof(at)));
+		strbuf_addf(&text, ", at %s",
+			    when_local(h->first_ns, clock_utc_ns(), at, sizeof(at)));
 		strbuf_addshown(&shown, text.buf, text.len);
 		wrap_print(stdout, strbuf_str(&shown), 3);
 	}
@@ -273,8 +293,10 @@ static void print_incidents(const struct explain *x)
 
 	for (size_t i = 0; i < x->incidents[DIFF_AFTER].n; i++) {
 		const struct incident_container *c = &x->incidents[DIFF_AFTER].rows[i];
-		const struct incident_container *b = incidents_named(&x->incidents[DIFF_BEFORE], c->name);
-		struct strbuf text cleanup_strbuf = STRBUF_INIT, before cleanup_strbuf = STRBUF_INIT;
+		const struct incident_container *b =
+			incidents_named(&x->incidents[DIFF_BEFORE], c->name);
+		struct strbuf text cleanup_strbuf = STRBUF_INIT,
+				   before cleanup_strbuf = STRBUF_INIT;
 
 		incidents_say(c, &text);
 		if (!text.len)
@@ -296,7 +318,8 @@ static void print_text(const struct explain *x, size_t shown, bool sql, const ch
 
 	if (!x->n)
 		printf("nothing changed: no difference from the time before is more than noise and %.0f %% of all there is\n"
-		       "(%s of all together would have been seen four times in five)\n", 100 * EXPLAIN_LEAST,
+		       "(%s of all together would have been seen four times in five)\n",
+		       100 * EXPLAIN_LEAST,
 		       explain_amount(x->diff[0], detectable(x), amount, sizeof(amount)));
 	for (size_t i = 0; i < shown; i++)
 		print_statement(x, &x->rows[i], i, sql, store);
@@ -310,8 +333,9 @@ static void print_range(const struct explain *x)
 {
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addf(&text, "%s, against %s%s%s", x->sel[DIFF_AFTER]->range, x->sel[DIFF_BEFORE]->range,
-		    x->sel[DIFF_AFTER]->filter_text[0] ? "   " : "", x->sel[DIFF_AFTER]->filter_text);
+	strbuf_addf(&text, "%s, against %s%s%s", x->sel[DIFF_AFTER]->range,
+		    x->sel[DIFF_BEFORE]->range, x->sel[DIFF_AFTER]->filter_text[0] ? "   " : "",
+		    x->sel[DIFF_AFTER]->filter_text);
 	wrap_print(stderr, strbuf_str(&text), 2);
 	if (!x->uncompared.len)
 		return;
@@ -331,7 +355,9 @@ static json_t *part_json(const struct reqexplain *x, const struct reqpart *p)
 	json_object_set_new(o, "text", json_text(strbuf_str(&text)));
 	json_object_set_new(o, "what", json_string(explain_request_what(p->what)));
 	json_object_set_new(o, "total_ns", json_integer((json_int_t)p->ns));
-	json_object_set_new(o, "share", x->took_ns ? json_real((double)p->ns / (double)x->took_ns) : json_null());
+	json_object_set_new(o, "share",
+			    x->took_ns ? json_real((double)p->ns / (double)x->took_ns) :
+					 json_null());
 	json_object_set_new(o, "n", p->n ? json_integer((json_int_t)p->n) : json_null());
 	json_object_set_new(o, "who", json_text(p->who));
 	json_object_set_new(o, "reason", json_text(p->reason));
@@ -352,7 +378,8 @@ static int request_json(const struct verb_call *call, const struct reqexplain *x
 
 	json_object_set_new(j, "requests", json_integer((json_int_t)x->tags.n));
 	json_object_set_new(j, "took_ns", json_integer((json_int_t)x->took_ns));
-	json_object_set_new(j, "slower_us", x->tags.slower_us >= 0 ? json_integer(x->tags.slower_us) : json_null());
+	json_object_set_new(j, "slower_us",
+			    x->tags.slower_us >= 0 ? json_integer(x->tags.slower_us) : json_null());
 	for (size_t i = 0; i < x->n; i++)
 		json_array_append_new(json_rows(j), part_json(x, &x->parts[i]));
 	return json_print(j, stdout, 1);
@@ -367,7 +394,8 @@ static void request_text(const struct explain_args *a, const struct reqexplain *
 	for (size_t i = 0; i < x->n; i++) {
 		struct strbuf line cleanup_strbuf = STRBUF_INIT;
 
-		if (x->parts[i].what == REQPART_ASKED && (!i || x->parts[i - 1].what != REQPART_ASKED))
+		if (x->parts[i].what == REQPART_ASKED &&
+		    (!i || x->parts[i - 1].what != REQPART_ASKED))
 			puts("meanwhile, mostly within its waits:");
 		strbuf_addstr(&line, "  ");
 		explain_request_say(x, &x->parts[i], &line);
@@ -383,9 +411,11 @@ static int request_run(struct verb_call *call, struct err *e)
 	int ret = 0;
 
 	if (a->before_ns || a->sql)
-		ret = err_set(e, -EINVAL, EXIT_USAGE, "--request does not go with --before and --sql: it compares nothing");
+		ret = err_set(e, -EINVAL, EXIT_USAGE,
+			      "--request does not go with --before and --sql: it compares nothing");
 	if (!ret)
-		ret = select_new(call->select, call->store, call->words, call->n_words, call->quiet || call->json, &sel, e);
+		ret = select_new(call->select, call->store, call->words, call->n_words,
+				 call->quiet || call->json, &sel, e);
 	call->sel = sel;
 	if (!ret)
 		ret = explain_request(sel, a->request, a->slower, &x, e);
@@ -408,8 +438,11 @@ static int explain_run(struct verb_call *call, struct err *e)
 	int ret;
 
 	if (a->request || a->slower)
-		return a->request ? request_run(call, e) : err_set(e, -EINVAL, EXIT_USAGE, "--slower-than needs --request");
-	ret = explain_make(call->store, call->select, call->words, call->n_words, a->before_ns, &x, e);
+		return a->request ?
+			       request_run(call, e) :
+			       err_set(e, -EINVAL, EXIT_USAGE, "--slower-than needs --request");
+	ret = explain_make(call->store, call->select, call->words, call->n_words, a->before_ns, &x,
+			   e);
 
 	if (ret)
 		return ret;
@@ -422,7 +455,8 @@ static int explain_run(struct verb_call *call, struct err *e)
 		print_text(&x, shown, a->sql, store);
 	explain_release(&x);
 	if (ret || fflush(stdout) || ferror(stdout))
-		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			       strerror(errno));
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde flame: the selection as a flame graph in one file; the end of its name says in which form. */
+/* sonde flame: the selection as a flame graph in one file; the end of its name says in which form.
+ */
 #include <errno.h>
 #include <langinfo.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct flame_args {
 	bool open, lines, no_inline, interpreter, text;
 };
 
+/* clang-format off */
 static const struct option FLAME_OPTIONS[] = {
 	FOLD_KIND_OR_WALL_OPTION(struct flame_args, type),
 	REQTAGS_OPTIONS(struct flame_args, request, slower),
@@ -42,6 +44,7 @@ static const struct option FLAME_OPTIONS[] = {
 	{"open", 0, OPTION_FLAG, NULL, "show the page in a browser", offsetof(struct flame_args, open)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const FLAME_EXAMPLES[] = {
 	"sonde flame nginx --last 10m --open",
@@ -67,10 +70,12 @@ static int text_run(const struct verb_call *call, const struct fold_opts *opts, 
 static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 {
 	const struct flame_args *a = call->args;
-	cleanup_free char *path = a->output ? strdup(a->output) : output_note_default_path("flame", call->sel);
+	cleanup_free char *path =
+		a->output ? strdup(a->output) : output_note_default_path("flame", call->sel);
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	enum output_form form = OUTPUT_HTML;
-	struct output_look look = {.source_url = a->source_url, .group = a->group, .nodes = a->nodes};
+	struct output_look look = {
+		.source_url = a->source_url, .group = a->group, .nodes = a->nodes};
 	struct fold_opts opts = *asked;
 	uint64_t bytes = 0;
 	bool page;
@@ -83,13 +88,15 @@ static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 		ret = output_form_of(path, &form, e);
 	if (!ret)
 		ret = svg_width_of(a->width, form == OUTPUT_SVG, &look.width, e);
-	page = form == OUTPUT_HTML && !a->text && (a->output || !call->json); /* it groups by itself */
+	page = form == OUTPUT_HTML && !a->text &&
+	       (a->output || !call->json); /* it groups by itself */
 	if (!ret && opts.wall && !a->group && form != OUTPUT_PPROF && !page)
 		opts.group = FOLD_BY_THREAD; /* each is as long as the wall time */
 	if (ret)
 		return ret;
 	if (a->text && a->output) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--text is for the terminal, -o for a file: one of the two");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--text is for the terminal, -o for a file: one of the two");
 		err_fix(e, "sonde flame --text > FILE");
 		return -EINVAL;
 	}
@@ -97,7 +104,9 @@ static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 		return text_run(call, &opts, e);
 	if (call->json && !a->output) {
 		ret = output_write(OUTPUT_JSON, call->sel, &opts, &look, stdout, e);
-		return ret ? ret : ferror(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write the answer") : 0;
+		return ret            ? ret :
+		       ferror(stdout) ? err_set(e, -EIO, EXIT_RUNTIME, "cannot write the answer") :
+					0;
 	}
 	ret = outfile_open(&out, path, e);
 	if (!ret)
@@ -113,12 +122,15 @@ static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 static int flame_run(struct verb_call *call, struct err *e)
 {
 	const struct flame_args *a = call->args;
-	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
+	struct fold_opts opts = {
+		.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
 	struct reqtags tags = {0};
 	int ret = fold_kind_or_wall_of(a->type, call->sel, &opts, e);
 
 	if (!ret && a->request && opts.wall)
-		ret = err_set(e, -EINVAL, EXIT_USAGE, "--request goes with --type cpu, offcpu or runqueue: whole threads are in wall, not requests");
+		ret = err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"--request goes with --type cpu, offcpu or runqueue: whole threads are in wall, not requests");
 	if (!ret)
 		ret = reqtags_find(call->sel, a->request, a->slower, &tags, e);
 	opts.tags = a->request ? &tags.tags : NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde heap: which lines hold memory, allocate it, or hold more and more (tools/fold/ranking/heapsites.h). */
+/* sonde heap: which lines hold memory, allocate it, or hold more and more
+ * (tools/fold/ranking/heapsites.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "tools/select/select.h"
 
 #define DEFAULT_ROWS 10
-#define HOUR 3600.0
+#define HOUR         3600.0
 
 struct heap_args {
 	uint64_t rows;
@@ -23,7 +24,8 @@ struct heap_args {
 };
 
 static const struct option HEAP_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)", offsetof(struct heap_args, rows)},
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)",
+	 offsetof(struct heap_args, rows)},
 	{"growth", 0, OPTION_FLAG, NULL, "what holds more and more: candidates for a leak first",
 	 offsetof(struct heap_args, growth)},
 	{"alloc", 0, OPTION_FLAG, NULL, "what allocated most", offsetof(struct heap_args, alloc)},
@@ -53,14 +55,17 @@ static int heap_json(const struct heapsites *h, size_t rows, bool growth)
 
 	for (size_t i = 0; i < h->n && i < rows; i++) {
 		const struct heapsite *s = &h->rows[i];
-		json_t *o = json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "function", json_text(s->function), "module",
-				      s->module[0] ? json_text(s->module) : json_null(), "file",
-				      s->file[0] ? json_text(s->file) : json_null(), "line", (json_int_t)s->line,
-				      "inuse_bytes", (json_int_t)s->inuse_bytes, "inuse_objects",
-				      (json_int_t)s->inuse_objects, "alloc_bytes", (json_int_t)s->alloc_bytes, "alloc_objects",
-				      (json_int_t)s->alloc_objects);
+		json_t *o = json_pack(
+			"{s:o, s:o, s:o, s:I, s:I, s:I, s:I, s:I}", "function",
+			json_text(s->function), "module",
+			s->module[0] ? json_text(s->module) : json_null(), "file",
+			s->file[0] ? json_text(s->file) : json_null(), "line", (json_int_t)s->line,
+			"inuse_bytes", (json_int_t)s->inuse_bytes, "inuse_objects",
+			(json_int_t)s->inuse_objects, "alloc_bytes", (json_int_t)s->alloc_bytes,
+			"alloc_objects", (json_int_t)s->alloc_objects);
 
-		json_object_set_new(o, "growth_bytes_per_s", growth ? json_real(s->growth) : json_null());
+		json_object_set_new(o, "growth_bytes_per_s",
+				    growth ? json_real(s->growth) : json_null());
 		json_array_append_new(json_rows(j), o);
 	}
 	return json_print(j, stdout, 1);
@@ -72,15 +77,20 @@ static const char *growth_text(const struct fold *f, double per_s, char *buf, si
 	double per_hour = per_s * HOUR;
 
 	snprintf(buf, size, "%s%s/h", per_hour < 0 ? "-" : "+",
-		 fold_amount(f, (uint64_t)(per_hour < 0 ? -per_hour : per_hour), amount, sizeof(amount)));
+		 fold_amount(f, (uint64_t)(per_hour < 0 ? -per_hour : per_hour), amount,
+			     sizeof(amount)));
 	return buf;
 }
 
-static void heap_table(const struct verb_call *call, const struct heapsites *h, size_t rows, bool growth)
+static void heap_table(const struct verb_call *call, const struct heapsites *h, size_t rows,
+		       bool growth)
 {
 	const struct table_column columns[] = {
-		{growth ? "GROWTH" : "ALLOCATED", TABLE_RIGHT}, {"IN USE", TABLE_RIGHT}, {"OBJECTS", TABLE_RIGHT},
-		{"FUNCTION", TABLE_MIDDLE}, {"LINE", TABLE_MIDDLE},
+		{growth ? "GROWTH" : "ALLOCATED", TABLE_RIGHT},
+		{"IN USE", TABLE_RIGHT},
+		{"OBJECTS", TABLE_RIGHT},
+		{"FUNCTION", TABLE_MIDDLE},
+		{"LINE", TABLE_MIDDLE},
 	};
 	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 	struct strbuf place = STRBUF_INIT;
@@ -106,7 +116,9 @@ static void heap_table(const struct verb_call *call, const struct heapsites *h, 
 static int heap_run(struct verb_call *call, struct err *e)
 {
 	const struct heap_args *a = call->args;
-	enum heapsites_order order = a->growth ? HEAPSITES_BY_GROWTH : a->alloc ? HEAPSITES_BY_ALLOC : HEAPSITES_BY_INUSE;
+	enum heapsites_order order = a->growth ? HEAPSITES_BY_GROWTH :
+				     a->alloc  ? HEAPSITES_BY_ALLOC :
+						 HEAPSITES_BY_INUSE;
 	size_t rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS;
 	struct heapsites h;
 	int ret;
@@ -124,7 +136,8 @@ static int heap_run(struct verb_call *call, struct err *e)
 		heap_table(call, &h, rows, a->growth);
 	heapsites_release(&h);
 	if (!ret && (fflush(stdout) || ferror(stdout)))
-		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			      strerror(errno));
 	return ret;
 }
 

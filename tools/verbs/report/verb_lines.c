@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde lines: self and total of each source line of a function, with the text where it can be read here. */
+/* sonde lines: self and total of each source line of a function, with the text where it can be read
+ * here. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,9 +31,12 @@ static const struct option LINES_OPTIONS[] = {
 	 offsetof(struct lines_args, functions)},
 	{"context", 0, OPTION_STRING, "N", "lines of text around each measured one (default 2)",
 	 offsetof(struct lines_args, context)},
-	{"source-dir", 0, OPTION_LIST, "DIR", "where the source stands; OLD=NEW puts NEW for the path's beginning OLD",
+	{"source-dir", 0, OPTION_LIST, "DIR",
+	 "where the source stands; OLD=NEW puts NEW for the path's beginning OLD",
 	 offsetof(struct lines_args, source_dir)},
-	{"interpreter", 0, OPTION_FLAG, NULL, "with an interpreter's own frames, among those of its scripts", offsetof(struct lines_args, interpreter)},
+	{"interpreter", 0, OPTION_FLAG, NULL,
+	 "with an interpreter's own frames, among those of its scripts",
+	 offsetof(struct lines_args, interpreter)},
 	{0},
 };
 
@@ -70,15 +74,22 @@ static int no_lines(const struct view *v, const struct hotlines *h, struct err *
 	const struct fold_frame *fr = &v->f->frames[h->functions[0].frame];
 	const char *file = *fr->module_path ? fr->module_path : fr->module;
 
-	err_set(e, -ENODATA, EXIT_NOTHING, "no source line is known of '%.200s' (%.100s): %s", fr->name, fr->module,
-		fr->origin == FOLD_KERNEL ? "functions of the kernel have none here" :
-		fr->origin == FOLD_JIT ? "compiled while running, its perf map tells names alone" :
-		fr->origin == FOLD_UNKNOWN ? "it lies in no file" :
-		module_has_lines(v->f, fr->module) ? "the debug information of its file leaves this function out" :
-		"no debug information of its file was found when it was recorded");
+	err_set(e, -ENODATA, EXIT_NOTHING, "no source line is known of '%.200s' (%.100s): %s",
+		fr->name, fr->module,
+		fr->origin == FOLD_KERNEL ?
+			"functions of the kernel have none here" :
+		fr->origin == FOLD_JIT ?
+			"compiled while running, its perf map tells names alone" :
+		fr->origin == FOLD_UNKNOWN ?
+			"it lies in no file" :
+		module_has_lines(v->f, fr->module) ?
+			"the debug information of its file leaves this function out" :
+			"no debug information of its file was found when it was recorded");
 	if (fr->origin == FOLD_NATIVE || fr->origin == FOLD_GO)
-		err_fix(e, "install the debug symbols of %.200s (on Debian a package NAME-dbgsym or NAME-dbg), then:"
-			" sudo sonde symbolize", file);
+		err_fix(e,
+			"install the debug symbols of %.200s (on Debian a package NAME-dbgsym or NAME-dbg), then:"
+			" sudo sonde symbolize",
+			file);
 	else
 		err_fix(e, "sonde stacks --callees '%.200s'", fr->name);
 	return -ENODATA;
@@ -124,7 +135,8 @@ static void function_rows(const struct view *v, const struct hotfunction *fn, js
 
 		if (strcmp(file, l->file)) {
 			sourcefile_close(source);
-			source = *l->file ? sourcefile_open(l->file, &v->args->source_dir, &why) : NULL;
+			source = *l->file ? sourcefile_open(l->file, &v->args->source_dir, &why) :
+					    NULL;
 			file = l->file;
 		}
 		json_array_append_new(json_rows(j), line_row(v, fn, l, source));
@@ -145,8 +157,8 @@ static int print_json(const struct view *v, const struct hotlines *h, size_t n)
 
 /* --- text --- */
 
-static void print_row(const struct view *v, const struct hotfunction *fn, const struct hotline *l, uint32_t line,
-		      const char *text)
+static void print_row(const struct view *v, const struct hotfunction *fn, const struct hotline *l,
+		      uint32_t line, const char *text)
 {
 	cleanup_strbuf struct strbuf s = STRBUF_INIT, cut = STRBUF_INIT;
 	unsigned width = v->call->wide ? 0 : term_width(stdout);
@@ -156,7 +168,8 @@ static void print_row(const struct view *v, const struct hotfunction *fn, const 
 	else
 		strbuf_addf(&s, "%8s", l ? "-" : "");
 	if (l)
-		strbuf_addf(&s, "  %6.1f %%  %8llu", percent(l->total_ns, fn->total_ns), (unsigned long long)l->total_samples);
+		strbuf_addf(&s, "  %6.1f %%  %8llu", percent(l->total_ns, fn->total_ns),
+			    (unsigned long long)l->total_samples);
 	else
 		strbuf_addf(&s, "  %8s  %8s", "", "");
 	if (line)
@@ -171,7 +184,7 @@ static void print_row(const struct view *v, const struct hotfunction *fn, const 
 	       l ? "" : term_off(stdout));
 }
 
-struct shown {          /* one file of a function, being printed */
+struct shown { /* one file of a function, being printed */
 	const struct view *v;
 	const struct hotfunction *fn;
 	const struct sourcefile *source; /* NULL: no text */
@@ -200,7 +213,9 @@ static void print_line(struct shown *s, const struct hotline *l, uint32_t until)
 	if (s->next && first > s->next)
 		printf("%31s...\n", "");
 	print_around(s, s->next > first ? s->next : first, l->line);
-	print_row(s->v, s->fn, l, l->line, sourcefile_line(s->source, l->line, &text) ? strbuf_str(&text) : "(no such line)");
+	print_row(s->v, s->fn, l, l->line,
+		  sourcefile_line(s->source, l->line, &text) ? strbuf_str(&text) :
+							       "(no such line)");
 	print_around(s, l->line + 1, behind);
 	s->next = behind;
 }
@@ -209,7 +224,8 @@ static void print_line(struct shown *s, const struct hotline *l, uint32_t until)
 static void print_file(const struct view *v, const struct hotfunction *fn, size_t from, size_t to)
 {
 	const char *file = fn->lines[from].file, *why = "";
-	struct sourcefile *source = *file ? sourcefile_open(file, &v->args->source_dir, &why) : NULL;
+	struct sourcefile *source =
+		*file ? sourcefile_open(file, &v->args->source_dir, &why) : NULL;
 	struct shown s = {.v = v, .fn = fn, .source = source};
 
 	if (*file)
@@ -217,7 +233,9 @@ static void print_file(const struct view *v, const struct hotfunction *fn, size_
 	if (*file && !source && !v->call->quiet)
 		term_printf(stderr, "no text of %s: %s (--source-dir DIR says where)\n", file, why);
 	if (source && sourcefile_mtime_ns(source) > v->f->to_ns && !v->call->quiet)
-		term_printf(stderr, "%s was changed after the recording: its lines may have moved\n", sourcefile_path(source));
+		term_printf(stderr,
+			    "%s was changed after the recording: its lines may have moved\n",
+			    sourcefile_path(source));
 	for (size_t i = from; i < to; i++)
 		print_line(&s, &fn->lines[i], i + 1 < to ? fn->lines[i + 1].line : UINT32_MAX);
 	sourcefile_close(source);
@@ -229,14 +247,17 @@ static void print_function(const struct view *v, const struct hotfunction *fn)
 	uint64_t whole = v->f->nodes[0].total_ns;
 	struct strbuf head cleanup_strbuf = STRBUF_INIT;
 
-	strbuf_addf(&head, "%s%s%s%s%s%s%s: self %.1f %%, total %.1f %% of the CPU time; below, 100 %% is its total",
-		    term_on(stdout, TERM_BOLD), fr->name, term_off(stdout), *fr->module ? " (" : "", fr->module,
-		    *fr->module ? ")" : "", fn->inlined ? ", inlined" : "", percent(fn->self_ns, whole),
-		    percent(fn->total_ns, whole));
+	strbuf_addf(
+		&head,
+		"%s%s%s%s%s%s%s: self %.1f %%, total %.1f %% of the CPU time; below, 100 %% is its total",
+		term_on(stdout, TERM_BOLD), fr->name, term_off(stdout), *fr->module ? " (" : "",
+		fr->module, *fr->module ? ")" : "", fn->inlined ? ", inlined" : "",
+		percent(fn->self_ns, whole), percent(fn->total_ns, whole));
 	wrap_print(stdout, strbuf_str(&head), 2);
 	printf("%8s  %8s  %8s  %6s  %s\n", "SELF", "TOTAL", "SAMPLES", "LINE", "SOURCE");
 	for (size_t i = 0, next; i < fn->n_lines; i = next) {
-		for (next = i + 1; next < fn->n_lines && !strcmp(fn->lines[next].file, fn->lines[i].file); next++)
+		for (next = i + 1;
+		     next < fn->n_lines && !strcmp(fn->lines[next].file, fn->lines[i].file); next++)
 			;
 		print_file(v, fn, i, next);
 	}
@@ -261,7 +282,9 @@ static int context_of(const char *text, uint32_t *out, struct err *e)
 	unsigned long n = text ? strtoul(text, &end, 10) : DEFAULT_CONTEXT;
 
 	if (text && (*text < '0' || *text > '9' || *end || n > MAX_CONTEXT))
-		return err_set(e, -EINVAL, EXIT_USAGE, "--context takes a number up to %d, not '%.100s'", MAX_CONTEXT, text);
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "--context takes a number up to %d, not '%.100s'", MAX_CONTEXT,
+			       text);
 	*out = (uint32_t)n;
 	return 0;
 }
@@ -296,14 +319,17 @@ static int lines_run(struct verb_call *call, struct err *e)
 	int ret;
 
 	if (call->n_words != 1) {
-		err_set(e, -EINVAL, EXIT_USAGE, "%s", call->n_words ? "lines takes one function; filters narrow the rest" :
-			"which function? its name, or a regular expression");
-		err_fix(e, "sonde stacks (the hottest functions)    sonde lines NAME --container web");
+		err_set(e, -EINVAL, EXIT_USAGE, "%s",
+			call->n_words ? "lines takes one function; filters narrow the rest" :
+					"which function? its name, or a regular expression");
+		err_fix(e,
+			"sonde stacks (the hottest functions)    sonde lines NAME --container web");
 		return -EINVAL;
 	}
 	ret = context_of(v.args->context, &v.context, e);
 	if (!ret)
-		ret = fold_make(call->sel, &(struct fold_opts){.interpreter = v.args->interpreter}, &f, e);
+		ret = fold_make(call->sel, &(struct fold_opts){.interpreter = v.args->interpreter},
+				&f, e);
 	if (ret)
 		return ret;
 	v.f = f;

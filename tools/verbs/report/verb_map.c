@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde map: the map of services of a window: which container or command opens connections to which (tools/net/netmap.h). */
+/* sonde map: the map of services of a window: which container or command opens connections to which
+ * (tools/net/netmap.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct map_args {
 	bool dot, drawing, open, live;
 };
 
+/* clang-format off */
 static const struct option MAP_OPTIONS[] = {
 	{"output", 'o', OPTION_STRING, "FILE", "a drawing: FILE.svg, FILE.html (with the table), FILE.dot", offsetof(struct map_args, output)},
 	{"open", 0, OPTION_FLAG, NULL, "show the file in a browser", offsetof(struct map_args, open)},
@@ -30,6 +32,7 @@ static const struct option MAP_OPTIONS[] = {
 	{"drawing", 0, OPTION_FLAG, NULL, "with --json: where a drawing has its boxes and lines", offsetof(struct map_args, drawing)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const MAP_EXAMPLES[] = {
 	"sonde map --last 15m",
@@ -42,16 +45,22 @@ enum map_form { MAP_SVG, MAP_HTML, MAP_DOT };
 
 static int form_of(const struct map_args *a, enum map_form *form, struct err *e)
 {
-	static const struct { const char *end; enum map_form form; } forms[] = {{".svg", MAP_SVG}, {".html", MAP_HTML}, {".htm", MAP_HTML}, {".dot", MAP_DOT}};
+	static const struct {
+		const char *end;
+		enum map_form form;
+	} forms[] = {{".svg", MAP_SVG}, {".html", MAP_HTML}, {".htm", MAP_HTML}, {".dot", MAP_DOT}};
 	size_t len = a->output ? strlen(a->output) : 0;
 
 	for (size_t i = 0; a->output && i < ARRAY_SIZE(forms); i++)
-		if (len > strlen(forms[i].end) && !strcasecmp(a->output + len - strlen(forms[i].end), forms[i].end)) {
+		if (len > strlen(forms[i].end) &&
+		    !strcasecmp(a->output + len - strlen(forms[i].end), forms[i].end)) {
 			*form = forms[i].form;
 			return 0;
 		}
 	if (a->output)
-		err_set(e, -EINVAL, EXIT_USAGE, "a map's name ends in .svg, .html or .dot, not as '%.200s' does", a->output);
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"a map's name ends in .svg, .html or .dot, not as '%.200s' does",
+			a->output);
 	else
 		err_set(e, -EINVAL, EXIT_USAGE, "--open needs a file to show");
 	err_fix(e, "sonde map -o map.html");
@@ -64,12 +73,14 @@ static int args_check(const struct verb_call *call, struct err *e)
 	enum map_form form;
 
 	if (a->live && (a->output || a->open || a->dot || a->drawing)) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--live prints lines; a drawing that follows is in sonde serve");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--live prints lines; a drawing that follows is in sonde serve");
 		err_fix(e, "sonde map --live");
 		return -EINVAL;
 	}
 	if (a->live && store_names_hosts()) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--live follows one store: connections between hosts are joined when both have told of them");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--live follows one store: connections between hosts are joined when both have told of them");
 		err_fix(e, "sonde map --last 5m --store DIR --store DIR");
 		return -EINVAL;
 	}
@@ -139,7 +150,8 @@ static int map_file(const struct verb_call *call, const struct netmap *m, struct
 		netprint_dot(m, &dot);
 		fputs(strbuf_str(&dot), out.f);
 	} else if (!rc) {
-		(form == MAP_HTML ? map_page_html : map_page_svg)(m, strbuf_str(&title), call->sel->range, out.f);
+		(form == MAP_HTML ? map_page_html : map_page_svg)(m, strbuf_str(&title),
+								  call->sel->range, out.f);
 	}
 	if (!rc)
 		rc = outfile_commit(&out, &bytes, e);
@@ -161,7 +173,8 @@ static int map_run(struct verb_call *call, struct err *e)
 	if (!rc && a->live && (call->json || !m.n_edges))
 		;
 	else if (!rc && !m.n_edges)
-		rc = select_nothing(call->sel, m.known ? NULL : "net", "connections", "nobody talked to anybody", "sonde net --listen", e);
+		rc = select_nothing(call->sel, m.known ? NULL : "net", "connections",
+				    "nobody talked to anybody", "sonde net --listen", e);
 	else if (!rc && a->output)
 		rc = map_file(call, &m, e);
 	else if (!rc && call->json)
@@ -174,7 +187,8 @@ static int map_run(struct verb_call *call, struct err *e)
 	if (!rc && a->live)
 		return netlive_run(call, e);
 	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			     strerror(errno));
 	return rc;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde neighbours and sonde wakers: who had the CPU while a process was ready to run, and who ended its waits
- * (tools/waits/waitpairs.h). Two verbs with one table.
+ * sonde neighbours and sonde wakers: who had the CPU while a process was ready to run, and who
+ * ended its waits (tools/waits/waitpairs.h). Two verbs with one table.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,18 +20,26 @@
 #define DEFAULT_ROWS 20
 
 #define STACKS_SHOWN 3
-#define END_MAX 64
-#define OTHERS_SHOWN 5  /* for people, of one that waited: who ran, or woke it, by 1 % or more; the rest is one row */
+#define END_MAX      64
+/* for people, of one that waited: who ran, or woke it, by 1 % or more; the rest is one row */
+#define OTHERS_SHOWN 5
 
 struct pairs_args {
 	uint64_t rows;
 	const char *by;
-	bool stacks, idle;      /* of wakers */
+	bool stacks, idle; /* of wakers */
 };
 
-#define ROWS_OPTION {"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct pairs_args, rows)}
-#define BY_OPTION \
-	{"by", 0, OPTION_STRING, "WHAT", "command (default), process (default of --json)", offsetof(struct pairs_args, by)}
+#define ROWS_OPTION                                                            \
+	{                                                                      \
+		"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", \
+			offsetof(struct pairs_args, rows)                      \
+	}
+#define BY_OPTION                                                                                 \
+	{                                                                                         \
+		"by", 0, OPTION_STRING, "WHAT", "command (default), process (default of --json)", \
+			offsetof(struct pairs_args, by)                                           \
+	}
 
 static const struct option PAIRS_OPTIONS[] = {
 	ROWS_OPTION,
@@ -42,13 +50,17 @@ static const struct option PAIRS_OPTIONS[] = {
 static const struct option WAKERS_OPTIONS[] = {
 	ROWS_OPTION,
 	BY_OPTION,
-	{"idle", 0, OPTION_FLAG, NULL, "who ended idle waits, too", offsetof(struct pairs_args, idle)},
-	{"stacks", 0, OPTION_FLAG, NULL, "the stacks in which they woke", offsetof(struct pairs_args, stacks)},
+	{"idle", 0, OPTION_FLAG, NULL, "who ended idle waits, too",
+	 offsetof(struct pairs_args, idle)},
+	{"stacks", 0, OPTION_FLAG, NULL, "the stacks in which they woke",
+	 offsetof(struct pairs_args, stacks)},
 	{0},
 };
 
-static const char *const NEIGHBOURS_EXAMPLES[] = {"sonde neighbours --at 03:10", "sonde neighbours postgres --json", NULL};
-static const char *const WAKERS_EXAMPLES[] = {"sonde wakers --last 15m", "sonde wakers postgres --stacks", NULL};
+static const char *const NEIGHBOURS_EXAMPLES[] = {"sonde neighbours --at 03:10",
+						  "sonde neighbours postgres --json", NULL};
+static const char *const WAKERS_EXAMPLES[] = {"sonde wakers --last 15m",
+					      "sonde wakers postgres --stacks", NULL};
 
 struct view {
 	const struct verb_call *call;
@@ -56,7 +68,7 @@ struct view {
 	enum waitpairs_what what;
 	size_t n;
 	bool stacks;
-	size_t hidden;           /* idle rows that are not shown */
+	size_t hidden; /* idle rows that are not shown */
 	uint64_t hidden_ns;
 };
 
@@ -88,7 +100,8 @@ static void end_json(json_t *o, const char *prefix, const struct waitpairs_end *
 	snprintf(key, sizeof(key), "%scomm", prefix);
 	json_object_set_new(o, key, waitcell_text(x->comm));
 	snprintf(key, sizeof(key), "%spid", prefix);
-	json_object_set_new(o, key, waitcell_number(x->pid, x->pid || (*x->comm && x->n_processes == 1)));
+	json_object_set_new(o, key,
+			    waitcell_number(x->pid, x->pid || (*x->comm && x->n_processes == 1)));
 	snprintf(key, sizeof(key), "%sprocesses", prefix);
 	json_object_set_new(o, key, waitcell_number(x->n_processes, x->n_processes != 0));
 }
@@ -110,7 +123,9 @@ static json_t *stacks_json(const struct waitpairs_row *r)
 
 static json_t *row_json(const struct view *v, const struct waitpairs_row *r)
 {
-	static const char *const kinds[] = {"thread", "idle", "unknown"}, *const contexts[] = {"thread", "interrupt"};
+	static const char *const kinds[] = {"thread", "idle", "unknown"}, *const contexts[] = {
+										  "thread",
+										  "interrupt"};
 	json_t *o = json_object();
 
 	end_json(o, "", &r->who);
@@ -118,8 +133,11 @@ static json_t *row_json(const struct view *v, const struct waitpairs_row *r)
 	if (v->what == WAITPAIRS_WAKERS) {
 		json_object_set_new(o, "reason", json_text(r->reason));
 		json_object_set_new(o, "idle", json_boolean(r->idle));
-		json_object_set_new(o, "context", json_text(contexts[r->kind == STORE_WAKE_INTERRUPT]));
-		json_object_set_new(o, "function", r->n_stacks ? waitcell_text(r->stacks[0].function) : json_null());
+		json_object_set_new(o, "context",
+				    json_text(contexts[r->kind == STORE_WAKE_INTERRUPT]));
+		json_object_set_new(o, "function",
+				    r->n_stacks ? waitcell_text(r->stacks[0].function) :
+						  json_null());
 		if (v->stacks)
 			json_object_set_new(o, "stacks", stacks_json(r));
 	} else {
@@ -127,7 +145,8 @@ static json_t *row_json(const struct view *v, const struct waitpairs_row *r)
 	}
 	json_object_set_new(o, "count", json_integer((json_int_t)r->n));
 	json_object_set_new(o, "total_ns", json_integer((json_int_t)r->total_ns));
-	json_object_set_new(o, "share", json_real(r->whole_ns ? (double)r->total_ns / (double)r->whole_ns : 0));
+	json_object_set_new(o, "share",
+			    json_real(r->whole_ns ? (double)r->total_ns / (double)r->whole_ns : 0));
 	return o;
 }
 
@@ -142,8 +161,10 @@ static int print_json(const struct view *v)
 		json_array_append_new(json_rows(j), row_json(v, &v->w->rows[i]));
 	if (v->what == WAITPAIRS_NEIGHBOURS) {
 		json_object_set_new(j, "throttled", waitcell_held(&v->w->held));
-		json_object_set_new(j, "steal_ns", waitcell_number(v->w->held.steal_ns, v->w->held.cpu_ns != 0));
-		json_object_set_new(j, "cpu_time_ns", waitcell_number(v->w->held.cpu_ns, v->w->held.cpu_ns != 0));
+		json_object_set_new(j, "steal_ns",
+				    waitcell_number(v->w->held.steal_ns, v->w->held.cpu_ns != 0));
+		json_object_set_new(j, "cpu_time_ns",
+				    waitcell_number(v->w->held.cpu_ns, v->w->held.cpu_ns != 0));
 	}
 	if (v->n < v->w->n)
 		json_warn(j, "%zu more rows: -n %zu shows them", v->w->n - v->n, v->w->n);
@@ -153,7 +174,8 @@ static int print_json(const struct view *v)
 /* --- for people --- */
 
 /* Who waited: said once, in the first of its rows. */
-static void who_text(struct table *t, const struct view *v, const struct waitpairs_row *r, bool first)
+static void who_text(struct table *t, const struct view *v, const struct waitpairs_row *r,
+		     bool first)
 {
 	waitcell_pid(t, r->who.pid, r->who.n_processes);
 	table_cell(t, r->who.comm);
@@ -166,7 +188,8 @@ static void who_text(struct table *t, const struct view *v, const struct waitpai
 		table_cell(t, "");
 }
 
-static void row_text(struct table *t, const struct view *v, const struct waitpairs_row *r, bool first)
+static void row_text(struct table *t, const struct view *v, const struct waitpairs_row *r,
+		     bool first)
 {
 	who_text(t, v, r, first);
 	waitcell_percent(t, r->total_ns, r->whole_ns);
@@ -175,14 +198,17 @@ static void row_text(struct table *t, const struct view *v, const struct waitpai
 	else
 		waitcell_duration(t, r->total_ns, true);
 	waitcell_pid(t, r->by.pid, r->by.n_processes);
-	table_cellf(t, "%s%s", by_name(v, r), v->what == WAITPAIRS_WAKERS && r->kind == STORE_WAKE_INTERRUPT && *r->by.comm ?
-		    " (interrupt)" : "");
+	table_cellf(t, "%s%s", by_name(v, r),
+		    v->what == WAITPAIRS_WAKERS && r->kind == STORE_WAKE_INTERRUPT && *r->by.comm ?
+			    " (interrupt)" :
+			    "");
 	waitcell_name(t, r->by.container);
 	if (v->what == WAITPAIRS_WAKERS)
 		table_cell(t, r->n_stacks && *r->stacks[0].function ? r->stacks[0].function : "-");
 }
 
-static void rest_text(struct table *t, const struct view *v, const struct waitpairs_row *r, size_t n, uint64_t ns, uint64_t times)
+static void rest_text(struct table *t, const struct view *v, const struct waitpairs_row *r,
+		      size_t n, uint64_t ns, uint64_t times)
 {
 	who_text(t, v, r, false);
 	waitcell_percent(t, ns, r->whole_ns);
@@ -199,18 +225,20 @@ static void rest_text(struct table *t, const struct view *v, const struct waitpa
 
 static bool is_same_who(const struct waitpairs_row *a, const struct waitpairs_row *b)
 {
-	return a->who.pid == b->who.pid && !strcmp(a->who.comm, b->who.comm) && !strcmp(a->who.container, b->who.container) &&
-	       !strcmp(a->reason, b->reason);
+	return a->who.pid == b->who.pid && !strcmp(a->who.comm, b->who.comm) &&
+	       !strcmp(a->who.container, b->who.container) && !strcmp(a->reason, b->reason);
 }
 
-/* Rows from..to are of one that waited: the first of them, and the rest as one. Returns how many rows of the table that is. */
+/* Rows from..to are of one that waited: the first of them, and the rest as one. Returns how many
+ * rows of the table that is. */
 static size_t one_text(struct table *t, const struct view *v, size_t from, size_t to)
 {
 	const struct waitpairs_row *rows = v->w->rows;
 	size_t shown = 1;
 	uint64_t ns = 0, times = 0;
 
-	while (from + shown < to && shown < OTHERS_SHOWN && rows[from + shown].total_ns * 100 >= rows[from].whole_ns)
+	while (from + shown < to && shown < OTHERS_SHOWN &&
+	       rows[from + shown].total_ns * 100 >= rows[from].whole_ns)
 		shown++;
 	shown += from + shown + 1 == to; /* a rest of one is itself */
 	for (size_t i = from; i < from + shown; i++)
@@ -250,7 +278,8 @@ static const char *end_text(const struct waitpairs_end *x, const char *name, cha
 	return buf;
 }
 
-/* Those who woke longest, below the table: each with its share of the wake-ups whose stack was taken, by time. */
+/* Those who woke longest, below the table: each with its share of the wake-ups whose stack was
+ * taken, by time. */
 static void stacks_text(const struct view *v)
 {
 	for (size_t i = 0; i < v->n; i++) {
@@ -264,10 +293,14 @@ static void stacks_text(const struct view *v)
 		}
 		if (!n)
 			continue;
-		term_printf(stdout, "\n%s (%s), woken by %s: stacks of %llu in %llu\n", end_text(&r->who, r->who.comm, who), r->reason,
-			    end_text(&r->by, by_name(v, r), by), (unsigned long long)n, (unsigned long long)r->n);
+		term_printf(stdout, "\n%s (%s), woken by %s: stacks of %llu in %llu\n",
+			    end_text(&r->who, r->who.comm, who), r->reason,
+			    end_text(&r->by, by_name(v, r), by), (unsigned long long)n,
+			    (unsigned long long)r->n);
 		for (size_t k = 0; k < r->n_stacks && k < STACKS_SHOWN; k++)
-			term_printf(stdout, "  %5.1f %%  %s\n", ns ? 100 * (double)r->stacks[k].total_ns / (double)ns : 0, r->stacks[k].path);
+			term_printf(stdout, "  %5.1f %%  %s\n",
+				    ns ? 100 * (double)r->stacks[k].total_ns / (double)ns : 0,
+				    r->stacks[k].path);
 		if (r->n_stacks > STACKS_SHOWN)
 			printf("  and %zu more\n", r->n_stacks - STACKS_SHOWN);
 	}
@@ -279,25 +312,40 @@ static void held_text(const struct waitheld *h)
 		struct strbuf name cleanup_strbuf = STRBUF_INIT;
 
 		waitbrief_held_name(&name, &h->rows[i]);
-		term_printf(stdout, "held back by its CPU quota: %s for %.2f s, in %llu of %llu periods\n", strbuf_str(&name),
-			    (double)h->rows[i].throttled_ns / 1e9, (unsigned long long)h->rows[i].throttled,
+		term_printf(stdout,
+			    "held back by its CPU quota: %s for %.2f s, in %llu of %llu periods\n",
+			    strbuf_str(&name), (double)h->rows[i].throttled_ns / 1e9,
+			    (unsigned long long)h->rows[i].throttled,
 			    (unsigned long long)h->rows[i].periods);
 	}
 	if (h->cpu_ns && h->steal_ns * 1000 >= h->cpu_ns)
-		printf("taken by the hypervisor: %.1f %% of the CPUs' time\n", 100 * (double)h->steal_ns / (double)h->cpu_ns);
+		printf("taken by the hypervisor: %.1f %% of the CPUs' time\n",
+		       100 * (double)h->steal_ns / (double)h->cpu_ns);
 }
 
 static void print_text(const struct view *v)
 {
-	static const struct table_column neighbours[] = {
-		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"WAITED", TABLE_RIGHT},
-		{"SHARE", TABLE_RIGHT}, {"TIME", TABLE_RIGHT}, {"PID", TABLE_RIGHT}, {"WHO RAN", TABLE_MIDDLE},
-		{"CONTAINER", TABLE_MIDDLE},
-	}, wakers[] = {
-		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"WAITED FOR", TABLE_LEFT},
-		{"TOTAL", TABLE_RIGHT}, {"SHARE", TABLE_RIGHT}, {"TIMES", TABLE_SPARE_RIGHT}, {"PID", TABLE_SPARE_RIGHT},
-		{"WOKEN BY", TABLE_MIDDLE}, {"CONTAINER", TABLE_SPARE}, {"MOSTLY IN", TABLE_SPARE},
-	};
+	static const struct table_column neighbours[] =
+		{
+			{"PID", TABLE_RIGHT},        {"NAME", TABLE_MIDDLE},
+			{"CONTAINER", TABLE_MIDDLE}, {"WAITED", TABLE_RIGHT},
+			{"SHARE", TABLE_RIGHT},      {"TIME", TABLE_RIGHT},
+			{"PID", TABLE_RIGHT},        {"WHO RAN", TABLE_MIDDLE},
+			{"CONTAINER", TABLE_MIDDLE},
+		},
+					 wakers[] = {
+						 {"PID", TABLE_RIGHT},
+						 {"NAME", TABLE_MIDDLE},
+						 {"CONTAINER", TABLE_MIDDLE},
+						 {"WAITED FOR", TABLE_LEFT},
+						 {"TOTAL", TABLE_RIGHT},
+						 {"SHARE", TABLE_RIGHT},
+						 {"TIMES", TABLE_SPARE_RIGHT},
+						 {"PID", TABLE_SPARE_RIGHT},
+						 {"WOKEN BY", TABLE_MIDDLE},
+						 {"CONTAINER", TABLE_SPARE},
+						 {"MOSTLY IN", TABLE_SPARE},
+					 };
 	bool woken = v->what == WAITPAIRS_WAKERS;
 	struct strbuf brief cleanup_strbuf = STRBUF_INIT;
 	size_t left;
@@ -316,7 +364,8 @@ static void print_text(const struct view *v)
 	if (left)
 		fprintf(stderr, "%zu more that waited: -n %zu shows them\n", left, v->w->n);
 	if (v->hidden)
-		fprintf(stderr, "%zu row%s of idle waits (%.1f s) hidden: --idle shows them\n", v->hidden, v->hidden == 1 ? "" : "s", (double)v->hidden_ns / 1e9);
+		fprintf(stderr, "%zu row%s of idle waits (%.1f s) hidden: --idle shows them\n",
+			v->hidden, v->hidden == 1 ? "" : "s", (double)v->hidden_ns / 1e9);
 }
 
 static int by_of(const char *word, const struct verb_call *call, enum waitsum_by *by, struct err *e)
@@ -392,7 +441,8 @@ static int pairs_run(struct verb_call *call, enum waitpairs_what what, struct er
 	if (w)
 		waitpairs_free(w);
 	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			     strerror(errno));
 	return rc;
 }
 

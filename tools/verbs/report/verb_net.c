@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde net: connections of a window: who talks to whom, how much, how well, and what failed (tools/net/netflows.h). */
+/* sonde net: connections of a window: who talks to whom, how much, how well, and what failed
+ * (tools/net/netflows.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,13 +12,13 @@
 #include "tools/print/table.h"
 #include "tools/select/select.h"
 
-
 struct net_args {
 	uint64_t rows;
 	const char *by;
 	bool failed, retrans, listen, live;
 };
 
+/* clang-format off */
 static const struct option NET_OPTIONS[] = {
 	{"by", 0, OPTION_STRING, "WHAT", "command (default), process, container, peer", offsetof(struct net_args, by)},
 	{"failed", 0, OPTION_FLAG, NULL, "what was not opened, or ended by a reset or without an answer", offsetof(struct net_args, failed)},
@@ -27,6 +28,7 @@ static const struct option NET_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct net_args, rows)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const NET_EXAMPLES[] = {
 	"sonde net --last 15m",
@@ -48,7 +50,8 @@ static void keep(struct netflows *f, const struct net_args *a)
 
 	for (size_t i = 0; i < f->n; i++) {
 		struct netflows_row x = f->rows[i];
-		bool in = (!a->failed && !a->retrans) || (a->failed && netflows_failed(&x) + netflows_broken(&x)) ||
+		bool in = (!a->failed && !a->retrans) ||
+			  (a->failed && netflows_failed(&x) + netflows_broken(&x)) ||
 			  (a->retrans && x.sums[NET_RETRANS]);
 
 		f->rows[i] = f->rows[n];
@@ -69,7 +72,8 @@ static int flows_json(const struct verb_call *call, const struct netflows *f)
 	return json_print(o, stdout, 1);
 }
 
-static int flows_run(struct verb_call *call, const struct net_args *a, enum netflows_by by, struct err *e)
+static int flows_run(struct verb_call *call, const struct net_args *a, enum netflows_by by,
+		     struct err *e)
 {
 	struct netflows f;
 	int rc = netflows_read(call->sel, by, &f, e);
@@ -77,11 +81,16 @@ static int flows_run(struct verb_call *call, const struct net_args *a, enum netf
 	if (!rc)
 		keep(&f, a);
 	if (!rc && !f.shown)
-		rc = missing(call, f.known, a->failed ? "nothing failed" : a->retrans ? "nothing was sent anew" : "nobody talked to anybody", e);
+		rc = missing(call, f.known,
+			     a->failed  ? "nothing failed" :
+			     a->retrans ? "nothing was sent anew" :
+					  "nobody talked to anybody",
+			     e);
 	else if (!rc && call->json)
 		rc = flows_json(call, &f);
 	else if (!rc)
-		table_answer(netprint_flows(&f, table_rows(a->rows, f.shown)), table_rows(a->rows, f.shown), f.shown, call->quiet);
+		table_answer(netprint_flows(&f, table_rows(a->rows, f.shown)),
+			     table_rows(a->rows, f.shown), f.shown, call->quiet);
 	netflows_release(&f);
 	return rc;
 }
@@ -105,7 +114,8 @@ static int listeners_run(struct verb_call *call, const struct net_args *a, struc
 	else if (!rc && call->json)
 		rc = listeners_json(call, &l);
 	else if (!rc)
-		table_answer(netprint_listeners(&l, table_rows(a->rows, l.n)), table_rows(a->rows, l.n), l.n, call->quiet);
+		table_answer(netprint_listeners(&l, table_rows(a->rows, l.n)),
+			     table_rows(a->rows, l.n), l.n, call->quiet);
 	netlisteners_release(&l);
 	return rc;
 }
@@ -121,12 +131,14 @@ static int by_of(const struct net_args *a, enum netflows_by *by, struct err *e)
 }
 
 /* What there is by now, if it is for people, then what comes. */
-static int live_run(struct verb_call *call, const struct net_args *a, enum netflows_by by, struct err *e)
+static int live_run(struct verb_call *call, const struct net_args *a, enum netflows_by by,
+		    struct err *e)
 {
 	int rc = 0;
 
 	if (a->failed || a->retrans || a->listen) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--live tells of new edges and their first trouble; it goes with none of --failed, --retrans, --listen");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--live tells of new edges and their first trouble; it goes with none of --failed, --retrans, --listen");
 		err_fix(e, "sonde net --live");
 		return -EINVAL;
 	}
@@ -149,7 +161,8 @@ static int net_run(struct verb_call *call, struct err *e)
 	if (!rc)
 		rc = a->listen ? listeners_run(call, a, e) : flows_run(call, a, by, e);
 	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			     strerror(errno));
 	return rc;
 }
 

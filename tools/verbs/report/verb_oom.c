@@ -19,14 +19,16 @@
 
 #define DEFAULT_ROWS 3
 #define COMMAND_NS   (60 * NSEC_PER_SEC)
-#define ENDED_NS     (10 * NSEC_PER_SEC) /* a container ends so soon after one of its processes was killed, if it does */
+/* a container ends so soon after one of its processes was killed, if it does */
+#define ENDED_NS (10 * NSEC_PER_SEC)
 
 struct oom_args {
 	uint64_t rows;
 };
 
 static const struct option OOM_OPTIONS[] = {
-	{"number", 'n', OPTION_UINT, "N", "how many kills, the newest (default 3)", offsetof(struct oom_args, rows)},
+	{"number", 'n', OPTION_UINT, "N", "how many kills, the newest (default 3)",
+	 offsetof(struct oom_args, rows)},
 	{0},
 };
 
@@ -75,7 +77,9 @@ static json_t *curve_json(const struct oomstory *x)
 	for (size_t i = 0; i < OOMSTORY_POINTS; i++) {
 		json_t *o = json_object();
 
-		json_set_time(o, "from", x->at_ns - OOMSTORY_BEFORE_NS + (int64_t)i * (OOMSTORY_BEFORE_NS / OOMSTORY_POINTS));
+		json_set_time(o, "from",
+			      x->at_ns - OOMSTORY_BEFORE_NS +
+				      (int64_t)i * (OOMSTORY_BEFORE_NS / OOMSTORY_POINTS));
 		json_object_set_new(o, "bytes", bytes_or_null((int64_t)x->curve[i]));
 		json_array_append_new(list, o);
 	}
@@ -84,7 +88,9 @@ static json_t *curve_json(const struct oomstory *x)
 
 static const struct eventlog *log_of(const struct eventlogs *logs, const struct oomstory *x)
 {
-	return *x->container ? eventlogs_find(logs, x->container, x->at_ns - NSEC_PER_SEC, x->at_ns + ENDED_NS) : NULL;
+	return *x->container ? eventlogs_find(logs, x->container, x->at_ns - NSEC_PER_SEC,
+					      x->at_ns + ENDED_NS) :
+			       NULL;
 }
 
 static json_t *row_json(const struct oomstory *x, const struct eventlogs *logs)
@@ -119,7 +125,8 @@ static json_t *row_json(const struct oomstory *x, const struct eventlogs *logs)
 	return o;
 }
 
-static int print_json(const struct verb_call *call, const struct oomstories *all, const struct eventlogs *logs)
+static int print_json(const struct verb_call *call, const struct oomstories *all,
+		      const struct eventlogs *logs)
 {
 	json_t *j = json_envelope("oom", call->sel->from_ns, call->sel->to_ns);
 
@@ -156,16 +163,22 @@ static void print_why(const struct oomstory *x, struct strbuf *line)
 	char limit[32], bytes[32];
 
 	if (!x->cgroup)
-		strbuf_addstr(line, "  why: not known, the kernel's log could not be read or did not tell");
+		strbuf_addstr(
+			line,
+			"  why: not known, the kernel's log could not be read or did not tell");
 	else if (*x->cgroup)
-		strbuf_addf(line, "  why: the memory limit of %.200s%s%s was met", x->own_limit && *x->container ? x->container : x->cgroup,
-			    x->limit >= 0 ? ", " : "", x->limit >= 0 ? term_bytes((uint64_t)x->limit, limit, sizeof(limit)) : "");
+		strbuf_addf(line, "  why: the memory limit of %.200s%s%s was met",
+			    x->own_limit && *x->container ? x->container : x->cgroup,
+			    x->limit >= 0 ? ", " : "",
+			    x->limit >= 0 ? term_bytes((uint64_t)x->limit, limit, sizeof(limit)) :
+					    "");
 	else
 		strbuf_addstr(line, "  why: the host had no memory left");
 	if (x->asked_by && *x->asked_by)
 		strbuf_addf(line, "; %.32s asked for more", x->asked_by);
 	if (x->anon >= 0)
-		strbuf_addf(line, "; %.32s had %s of its own", x->comm, term_bytes((uint64_t)x->anon, bytes, sizeof(bytes)));
+		strbuf_addf(line, "; %.32s had %s of its own", x->comm,
+			    term_bytes((uint64_t)x->anon, bytes, sizeof(bytes)));
 	print_line(line);
 }
 
@@ -177,7 +190,8 @@ static void print_curve(const struct oomstory *x, struct strbuf *line)
 	if (x->most < 0)
 		return;
 	strbuf_addstr(line, "  memory in 15 min: |");
-	spark_add(line, x->curve, OOMSTORY_POINTS, x->limit > 0 ? (double)x->limit : x->most, unicode);
+	spark_add(line, x->curve, OOMSTORY_POINTS, x->limit > 0 ? (double)x->limit : x->most,
+		  unicode);
 	strbuf_addf(line, "| most %s", term_bytes((uint64_t)x->most, most, sizeof(most)));
 	if (x->limit > 0)
 		strbuf_addf(line, " of %s", term_bytes((uint64_t)x->limit, most, sizeof(most)));
@@ -185,15 +199,19 @@ static void print_curve(const struct oomstory *x, struct strbuf *line)
 	strbuf_reset(line);
 }
 
-static void print_stacks(const struct oomstory *x, const struct verb_call *call, struct strbuf *line)
+static void print_stacks(const struct oomstory *x, const struct verb_call *call,
+			 struct strbuf *line)
 {
 	char at[40];
 
 	for (size_t i = 0; i < x->n_stacks; i++)
-		strbuf_addf(line, "%s%.80s %.0f %%", i ? ", " : "  CPU in the minute before: ", x->stacks[i].name, 100 * x->stacks[i].share);
+		strbuf_addf(line, "%s%.80s %.0f %%",
+			    i ? ", " : "  CPU in the minute before: ", x->stacks[i].name,
+			    100 * x->stacks[i].share);
 	if (x->n_stacks)
 		print_line(line);
-	strbuf_addf(line, "  sonde flame --from %s --to", when_zoned(x->at_ns - COMMAND_NS, at, sizeof(at)));
+	strbuf_addf(line, "  sonde flame --from %s --to",
+		    when_zoned(x->at_ns - COMMAND_NS, at, sizeof(at)));
 	strbuf_addf(line, " %s", when_zoned(x->at_ns + NSEC_PER_SEC, at, sizeof(at)));
 	filter_option(*x->container ? FILTER_CONTAINER : FILTER_COMM, who(x), line);
 	if (call->hint_store)
@@ -202,17 +220,20 @@ static void print_stacks(const struct oomstory *x, const struct verb_call *call,
 	strbuf_reset(line);
 }
 
-static void print_story(const struct oomstory *x, const struct verb_call *call, const struct eventlogs *logs)
+static void print_story(const struct oomstory *x, const struct verb_call *call,
+			const struct eventlogs *logs)
 {
 	struct strbuf line cleanup_strbuf = STRBUF_INIT;
 	char time[32];
 
-	strbuf_addf(&line, "%s  %.64s%s%.64s (%u) was killed for want of memory", when_local(x->at_ns, clock_utc_ns(), time, sizeof(time)), x->container,
+	strbuf_addf(&line, "%s  %.64s%s%.64s (%u) was killed for want of memory",
+		    when_local(x->at_ns, clock_utc_ns(), time, sizeof(time)), x->container,
 		    *x->container ? ": " : "", x->comm, x->pid);
 	print_line(&line);
 	print_why(x, &line);
 	if (x->n_tasks) {
-		strbuf_addf(&line, "  who held memory, of %zu that could be killed: ", x->all_tasks);
+		strbuf_addf(&line,
+			    "  who held memory, of %zu that could be killed: ", x->all_tasks);
 		add_holders(&line, x->tasks, x->n_tasks);
 		print_line(&line);
 	}
@@ -240,8 +261,9 @@ static int oom_run(struct verb_call *call, struct err *e)
 		return rc;
 	rc = eventlogs_read(call->sel, &logs, e);
 	if (!rc && !all.n) {
-		rc = err_set(e, -ENOENT, EXIT_NOTHING, "nothing%s%s was killed for want of memory in %s", *call->sel->what ? " of " : "",
-			     call->sel->what, call->sel->range);
+		rc = err_set(e, -ENOENT, EXIT_NOTHING,
+			     "nothing%s%s was killed for want of memory in %s",
+			     *call->sel->what ? " of " : "", call->sel->what, call->sel->range);
 		err_fix(e, "sonde oom --last 7d");
 	} else if (!rc && call->json) {
 		rc = print_json(call, &all, &logs);
@@ -258,7 +280,8 @@ static int oom_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_oom = {
 	.name = "oom",
-	.summary = "kills for want of memory, explained: whose limit, who held memory, what ran before",
+	.summary =
+		"kills for want of memory, explained: whose limit, who held memory, what ran before",
 	.usage = "[WHAT] [--last 24h] [-n N]",
 	.examples = OOM_EXAMPLES,
 	.options = OOM_OPTIONS,

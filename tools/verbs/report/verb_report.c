@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde report: timeline, processes and flame graphs of a range in one page, for an issue or a mail (tools/page/report.h). */
+/* sonde report: timeline, processes and flame graphs of a range in one page, for an issue or a mail
+ * (tools/page/report.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,11 +22,14 @@ struct report_args {
 };
 
 static const struct option REPORT_OPTIONS[] = {
-	{"output", 'o', OPTION_STRING, "FILE", "the page (default ./sonde-report-WHAT-HHMM.html); - is standard output",
+	{"output", 'o', OPTION_STRING, "FILE",
+	 "the page (default ./sonde-report-WHAT-HHMM.html); - is standard output",
 	 offsetof(struct report_args, output)},
-	{"source-url", 0, OPTION_STRING, "URL", "the page's links to source; {file} and {line} are filled in",
+	{"source-url", 0, OPTION_STRING, "URL",
+	 "the page's links to source; {file} and {line} are filled in",
 	 offsetof(struct report_args, source_url)},
-	{"open", 0, OPTION_FLAG, NULL, "show the page in a browser", offsetof(struct report_args, open)},
+	{"open", 0, OPTION_FLAG, NULL, "show the page in a browser",
+	 offsetof(struct report_args, open)},
 	{0},
 };
 
@@ -41,14 +45,15 @@ static int check_name(const char *path, struct err *e)
 
 	if (!strcmp(path, "-") || (!output_form_of(path, &form, NULL) && form == OUTPUT_HTML))
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "a report is a page: its name ends in .html, not as '%.200s' does", path);
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"a report is a page: its name ends in .html, not as '%.200s' does", path);
 	err_fix(e, "sonde report -o x.html");
 	return -EINVAL;
 }
 
 /* What of the report is of CPU time; a range without any has none. */
-static int parts_make(struct report *r, const struct selection *sel, const struct page_folds *folds, struct process_rows *procs,
-		      struct timeline **t, struct err *e)
+static int parts_make(struct report *r, const struct selection *sel, const struct page_folds *folds,
+		      struct process_rows *procs, struct timeline **t, struct err *e)
 {
 	int ret;
 
@@ -65,15 +70,23 @@ static int parts_make(struct report *r, const struct selection *sel, const struc
 	return 0;
 }
 
-static int write_page(const struct verb_call *call, const struct page_folds *folds, const struct report *r, const struct netmap *m, FILE *out,
-		      struct err *e)
+static int write_page(const struct verb_call *call, const struct page_folds *folds,
+		      const struct report *r, const struct netmap *m, FILE *out, struct err *e)
 {
 	const struct report_args *a = call->args;
 	const struct selection *sel = call->sel;
 	struct strbuf above cleanup_strbuf = STRBUF_INIT, below cleanup_strbuf = STRBUF_INIT;
-	const struct flame_page page = {.folds = (const struct fold *const *)folds->fold, .n_folds = folds->n, .what = sel->what,
-					.range = sel->range, .filters = sel->filter_text, .self = sel->self, .group = "",
-					.source_url = a->source_url, .title = "report", .report = &above, .report_below = &below};
+	const struct flame_page page = {.folds = (const struct fold *const *)folds->fold,
+					.n_folds = folds->n,
+					.what = sel->what,
+					.range = sel->range,
+					.filters = sel->filter_text,
+					.self = sel->self,
+					.group = "",
+					.source_url = a->source_url,
+					.title = "report",
+					.report = &above,
+					.report_below = &below};
 
 	report_above(r, &above);
 	map_page_section(m, &below);
@@ -117,7 +130,8 @@ static int make_and_write(const struct verb_call *call, const char *path, struct
 static int report_run(struct verb_call *call, struct err *e)
 {
 	const struct report_args *a = call->args;
-	cleanup_free char *path = a->output ? strdup(a->output) : output_note_default_path("report", call->sel);
+	cleanup_free char *path =
+		a->output ? strdup(a->output) : output_note_default_path("report", call->sel);
 	int ret;
 
 	if (!path)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde requests: what programs asked one another in a window: how many, how long, what failed (tools/requests). */
+/* sonde requests: what programs asked one another in a window: how many, how long, what failed
+ * (tools/requests). */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #include "tools/select/select.h"
 
 #define LIVE_WINDOW_NS (30 * (int64_t)NSEC_PER_SEC)
-#define LIVE_EVERY_MS 2000
+#define LIVE_EVERY_MS  2000
 
 struct requests_args {
 	uint64_t rows;
@@ -25,6 +26,7 @@ struct requests_args {
 	bool failed, slowest, live;
 };
 
+/* clang-format off */
 static const struct option REQUESTS_OPTIONS[] = {
 	{"by", 0, OPTION_STRING, "WHAT", "operation (default), service, command, process, container, protocol, status", offsetof(struct requests_args, by)},
 	{"side", 0, OPTION_STRING, "SIDE", "client or server: as who asked saw it, or who answered; both by default", offsetof(struct requests_args, side)},
@@ -34,6 +36,7 @@ static const struct option REQUESTS_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 30)", offsetof(struct requests_args, rows)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const REQUESTS_EXAMPLES[] = {
 	"sonde requests --last 15m",
@@ -44,10 +47,12 @@ static const char *const REQUESTS_EXAMPLES[] = {
 
 static int missing(const struct verb_call *call, bool known, const char *what, struct err *e)
 {
-	return select_nothing(call->sel, known ? NULL : "l7", "requests", what, "sonde requests", e);
+	return select_nothing(call->sel, known ? NULL : "l7", "requests", what, "sonde requests",
+			      e);
 }
 
-static int rows_json(const struct verb_call *call, const struct reqrows *r, const struct requnread *unread)
+static int rows_json(const struct verb_call *call, const struct reqrows *r,
+		     const struct requnread *unread)
 {
 	json_t *o = json_envelope("requests", call->sel->from_ns, call->sel->to_ns);
 
@@ -58,7 +63,8 @@ static int rows_json(const struct verb_call *call, const struct reqrows *r, cons
 	return json_print(o, stdout, 1);
 }
 
-static int rows_run(struct verb_call *call, const struct requests_args *a, enum reqrows_by by, struct err *e)
+static int rows_run(struct verb_call *call, const struct requests_args *a, enum reqrows_by by,
+		    struct err *e)
 {
 	struct requnread unread = {0};
 	struct reqrows r;
@@ -69,11 +75,13 @@ static int rows_run(struct verb_call *call, const struct requests_args *a, enum 
 	if (!rc)
 		rc = requnread_read(call->sel, &unread, e);
 	if (!rc && !r.shown)
-		rc = missing(call, r.known, a->failed ? "nothing failed" : "nobody asked anybody", e);
+		rc = missing(call, r.known, a->failed ? "nothing failed" : "nobody asked anybody",
+			     e);
 	else if (!rc && call->json)
 		rc = rows_json(call, &r, &unread);
 	else if (!rc)
-		table_answer(reqprint_rows(&r, table_rows(a->rows, r.shown)), table_rows(a->rows, r.shown), r.shown, call->quiet);
+		table_answer(reqprint_rows(&r, table_rows(a->rows, r.shown)),
+			     table_rows(a->rows, r.shown), r.shown, call->quiet);
 	if (!rc && !call->json && !call->quiet) {
 		reqprint_bytes(&r, stderr);
 		requnread_print(&unread, stderr);
@@ -99,11 +107,13 @@ static int singles_run(struct verb_call *call, const struct requests_args *a, st
 
 	r.shown = r.n;
 	if (!rc && !r.n)
-		rc = missing(call, r.known, a->failed ? "nothing failed" : "nobody asked anybody", e);
+		rc = missing(call, r.known, a->failed ? "nothing failed" : "nobody asked anybody",
+			     e);
 	else if (!rc && call->json)
 		rc = singles_json(call, &r);
 	else if (!rc)
-		table_answer(reqprint_singles(&r, table_rows(a->rows, r.n)), table_rows(a->rows, r.n), r.n, call->quiet);
+		table_answer(reqprint_singles(&r, table_rows(a->rows, r.n)),
+			     table_rows(a->rows, r.n), r.n, call->quiet);
 	reqsingles_release(&r);
 	return rc;
 }
@@ -134,8 +144,10 @@ static bool live_wait(void)
 	return poll(&out, 1, LIVE_EVERY_MS) <= 0 || !(out.revents & (POLLERR | POLLHUP | POLLNVAL));
 }
 
-/* The window up to now, once. That nothing was asked in it is an answer, and so is that who is meant is not there by now, but for the first time. */
-static int live_draw(struct verb_call *call, const struct requests_args *a, enum reqrows_by by, bool first, struct err *e)
+/* The window up to now, once. That nothing was asked in it is an answer, and so is that who is
+ * meant is not there by now, but for the first time. */
+static int live_draw(struct verb_call *call, const struct requests_args *a, enum reqrows_by by,
+		     bool first, struct err *e)
 {
 	struct select_args range = *call->select;
 	struct selection *sel = NULL;
@@ -159,13 +171,15 @@ static int live_draw(struct verb_call *call, const struct requests_args *a, enum
 	return rc;
 }
 
-static int live_run(struct verb_call *call, const struct requests_args *a, enum reqrows_by by, struct err *e)
+static int live_run(struct verb_call *call, const struct requests_args *a, enum reqrows_by by,
+		    struct err *e)
 {
 	const struct select_args *r = call->select;
 	int rc = 0;
 
 	if (r->from || r->to || r->at || r->rec) {
-		err_set(e, -EINVAL, EXIT_USAGE, "--live follows the clock: of ranges it takes --last");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"--live follows the clock: of ranges it takes --last");
 		err_fix(e, "sonde requests --live --last 1m");
 		return -EINVAL;
 	}
@@ -174,7 +188,10 @@ static int live_run(struct verb_call *call, const struct requests_args *a, enum 
 	for (bool first = true; !rc && (first || live_wait()); first = false) {
 		rc = live_draw(call, a, by, first, e);
 		if (!rc && (fflush(stdout) || ferror(stdout)))
-			return errno == EPIPE ? 0 : err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+			return errno == EPIPE ?
+				       0 :
+				       err_set(e, -EIO, EXIT_RUNTIME,
+					       "cannot write standard output: %s", strerror(errno));
 	}
 	return rc;
 }
@@ -189,7 +206,8 @@ static int requests_run(struct verb_call *call, struct err *e)
 	if (!rc && a->live)
 		return live_run(call, a, by, e);
 	if (!rc)
-		rc = select_new(call->select, call->store, call->words, call->n_words, call->quiet, &sel, e);
+		rc = select_new(call->select, call->store, call->words, call->n_words, call->quiet,
+				&sel, e);
 	call->sel = sel;
 	if (!rc)
 		pager_start();
@@ -198,7 +216,8 @@ static int requests_run(struct verb_call *call, struct err *e)
 	call->sel = NULL;
 	select_free(sel);
 	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			     strerror(errno));
 	return rc;
 }
 

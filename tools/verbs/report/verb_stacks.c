@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde stacks: the hottest functions as text; who calls one (--callers), what it calls (--callees). */
+/* sonde stacks: the hottest functions as text; who calls one (--callers), what it calls
+ * (--callees). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,17 +36,22 @@ struct stacks_args {
 
 static const struct option STACKS_OPTIONS[] = {
 	FOLD_KIND_OPTION(struct stacks_args, type),
-	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)", offsetof(struct stacks_args, rows)},
-	{"callers", 0, OPTION_STRING, "FUNC", "the paths to a function: its name, or a regular expression",
+	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)",
+	 offsetof(struct stacks_args, rows)},
+	{"callers", 0, OPTION_STRING, "FUNC",
+	 "the paths to a function: its name, or a regular expression",
 	 offsetof(struct stacks_args, callers)},
-	{"callees", 0, OPTION_STRING, "FUNC", "the paths from a function to where the time was spent",
+	{"callees", 0, OPTION_STRING, "FUNC",
+	 "the paths from a function to where the time was spent",
 	 offsetof(struct stacks_args, callees)},
 	REQTAGS_OPTIONS(struct stacks_args, request, slower),
 	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)",
 	 offsetof(struct stacks_args, lines)},
 	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller",
 	 offsetof(struct stacks_args, no_inline)},
-	{"interpreter", 0, OPTION_FLAG, NULL, "with an interpreter's own frames, among those of its scripts", offsetof(struct stacks_args, interpreter)},
+	{"interpreter", 0, OPTION_FLAG, NULL,
+	 "with an interpreter's own frames, among those of its scripts",
+	 offsetof(struct stacks_args, interpreter)},
 	{0},
 };
 
@@ -57,7 +63,7 @@ static const char *const STACKS_EXAMPLES[] = {
 	NULL,
 };
 
-struct view {                   /* what all prints need */
+struct view { /* what all prints need */
 	const struct verb_call *call;
 	const struct fold *f;
 	struct flame_tree tree;
@@ -80,12 +86,14 @@ static void set_number(json_t *o, const char *key, uint64_t v)
 }
 
 /* "self" and "total", or "" for both numbers of a whole: CPU time has names of its own. */
-static void set_amount(const struct view *v, json_t *o, const char *which, uint64_t n, uint64_t amount)
+static void set_amount(const struct view *v, json_t *o, const char *which, uint64_t n,
+		       uint64_t amount)
 {
 	bool cpu = v->f->kind->kind == STORE_KIND_CPU && v->f->unit == STORE_TIME;
 	char key[32];
 
-	snprintf(key, sizeof(key), "%s%s%s", which, *which ? "_" : "", cpu ? *which ? "ns" : "cpu_ns" : "value");
+	snprintf(key, sizeof(key), "%s%s%s", which, *which ? "_" : "",
+		 cpu ? *which ? "ns" : "cpu_ns" : "value");
 	set_number(o, key, amount);
 	snprintf(key, sizeof(key), "%s%s%s", which, *which ? "_" : "", cpu ? "samples" : "n");
 	set_number(o, key, n);
@@ -103,8 +111,8 @@ static json_t *envelope(const struct view *v)
 	set_amount(v, j, "", v->f->nodes[0].total_samples, v->f->nodes[0].total_ns);
 	for (size_t i = 0; i < v->f->n_losses; i++)
 		if (v->f->losses[i].n)
-			json_warn(j, "%llu samples were lost: %s", (unsigned long long)v->f->losses[i].n,
-				  v->f->losses[i].reason);
+			json_warn(j, "%llu samples were lost: %s",
+				  (unsigned long long)v->f->losses[i].n, v->f->losses[i].reason);
 	return j;
 }
 
@@ -166,7 +174,8 @@ static void say_lines(const struct view *v, const struct top *top)
 	if (v->call->sel->filter_text[0])
 		strbuf_addf(&command, " %s", v->call->sel->filter_text);
 	if (a->last_ns || a->from || a->to || a->at || a->rec)
-		strbuf_addf(&command, " --from %s --to %s", when_zoned(v->call->sel->from_ns, from, sizeof(from)),
+		strbuf_addf(&command, " --from %s --to %s",
+			    when_zoned(v->call->sel->from_ns, from, sizeof(from)),
 			    when_zoned(v->call->sel->to_ns, to, sizeof(to)));
 	stores_options(v->call->hint_store, &command);
 	fprintf(stderr, "next:  %s\n", strbuf_str(&command));
@@ -176,8 +185,9 @@ static int top_print(struct view *v)
 {
 	const char *amounts = fold_amount_title(v->f);
 	const struct table_column columns[] = {
-		{"SELF", TABLE_RIGHT}, {amounts, TABLE_RIGHT}, {"TOTAL", TABLE_RIGHT}, {amounts, TABLE_RIGHT},
-		{count_title(v), TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE}, {"MODULE", TABLE_LEFT},
+		{"SELF", TABLE_RIGHT},  {amounts, TABLE_RIGHT},        {"TOTAL", TABLE_RIGHT},
+		{amounts, TABLE_RIGHT}, {count_title(v), TABLE_RIGHT}, {"FUNCTION", TABLE_MIDDLE},
+		{"MODULE", TABLE_LEFT},
 	};
 	char buf[32];
 	uint64_t whole = v->f->nodes[0].total_ns;
@@ -221,7 +231,8 @@ static int related_json(const struct view *v, const struct related *r)
 		json_t *o = json_object(), *path = json_array();
 
 		for (size_t k = 0; k < r->paths[i].n; k++)
-			json_array_append_new(path, json_text(v->tree.frames[r->paths[i].frames[k]].name));
+			json_array_append_new(
+				path, json_text(v->tree.frames[r->paths[i].frames[k]].name));
 		json_object_set_new(o, "path", path);
 		set_amount(v, o, "", r->paths[i].samples, r->paths[i].ns);
 		json_object_set_new(o, "share", json_real(percent(r->paths[i].ns, r->ns) / 100));
@@ -236,10 +247,11 @@ static void functions_say(const struct view *v, const struct related *r)
 
 	if (v->call->quiet)
 		return;
-	fprintf(stderr, "%zu function%s match%s, together %.1f %% of the %s (%s%s):\n", r->n_functions,
-		r->n_functions == 1 ? "" : "s", r->n_functions == 1 ? "es" : "", percent(r->ns, v->f->nodes[0].total_ns),
-		fold_is_cores(v->f) ? "CPU time" : v->f->kind->what, fold_amount(v->f, r->ns, buf, sizeof(buf)),
-		fold_is_cores(v->f) ? " cores" : "");
+	fprintf(stderr, "%zu function%s match%s, together %.1f %% of the %s (%s%s):\n",
+		r->n_functions, r->n_functions == 1 ? "" : "s", r->n_functions == 1 ? "es" : "",
+		percent(r->ns, v->f->nodes[0].total_ns),
+		fold_is_cores(v->f) ? "CPU time" : v->f->kind->what,
+		fold_amount(v->f, r->ns, buf, sizeof(buf)), fold_is_cores(v->f) ? " cores" : "");
 	for (size_t i = 0; i < r->n_functions && i < DEFAULT_ROWS; i++) {
 		const struct fold_frame *fr = &v->tree.frames[r->functions[i]];
 		cleanup_strbuf struct strbuf line = STRBUF_INIT;
@@ -254,7 +266,10 @@ static void functions_say(const struct view *v, const struct related *r)
 static void paths_print(const struct view *v, const struct related *r)
 {
 	const struct table_column columns[] = {
-		{"SHARE", TABLE_RIGHT}, {fold_amount_title(v->f), TABLE_RIGHT}, {count_title(v), TABLE_RIGHT}, {"PATH", TABLE_MIDDLE},
+		{"SHARE", TABLE_RIGHT},
+		{fold_amount_title(v->f), TABLE_RIGHT},
+		{count_title(v), TABLE_RIGHT},
+		{"PATH", TABLE_MIDDLE},
 	};
 	char buf[32];
 	struct table *t = table_new(columns, ARRAY_SIZE(columns));
@@ -286,7 +301,8 @@ static void paths_print(const struct view *v, const struct related *r)
 		printf("%.1f %% in %zu more\n", percent(rest, r->ns), r->n_paths - v->rows);
 }
 
-static int related_print(const struct view *v, const char *text, enum related_side side, struct err *e)
+static int related_print(const struct view *v, const char *text, enum related_side side,
+			 struct err *e)
 {
 	struct related r;
 	int ret = related_init(&r, &v->tree, text, side, e);
@@ -307,13 +323,15 @@ static int stacks_run(struct verb_call *call, struct err *e)
 {
 	const struct stacks_args *a = call->args;
 	struct view v = {.call = call, .rows = a->rows ? (size_t)a->rows : DEFAULT_ROWS};
-	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
+	struct fold_opts opts = {
+		.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
 	struct reqtags tags = {0};
 	struct fold *f = NULL;
 	int ret;
 
 	if (a->callers && a->callees)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--callers and --callees do not go together");
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "--callers and --callees do not go together");
 	ret = fold_kind_of(a->type, call->sel, &opts, e);
 	if (!ret)
 		ret = reqtags_find(call->sel, a->request, a->slower, &tags, e);
@@ -336,7 +354,8 @@ static int stacks_run(struct verb_call *call, struct err *e)
 	flame_tree_release(&v.tree);
 	fold_free(f);
 	if (!ret && (fflush(stdout) || ferror(stdout)))
-		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			      strerror(errno));
 	return ret;
 }
 

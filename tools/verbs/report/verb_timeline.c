@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde timeline: what was used when, who stood out, and the command that shows their stacks (tools/timeline/timeline.h). */
+/* sonde timeline: what was used when, who stood out, and the command that shows their stacks
+ * (tools/timeline/timeline.h). */
 #include <errno.h>
 #include <langinfo.h>
 #include <stdio.h>
@@ -15,9 +16,9 @@
 
 #define DEFAULT_SPIKES 5
 #define DEFAULT_GROUPS 5
-#define JSON_GROUPS 20
-#define DEFAULT_LINES 12
-#define JSON_COLUMNS 360
+#define JSON_GROUPS    20
+#define DEFAULT_LINES  12
+#define JSON_COLUMNS   360
 
 struct timeline_args {
 	uint64_t rows;
@@ -25,6 +26,7 @@ struct timeline_args {
 	bool events;
 };
 
+/* clang-format off */
 static const struct option TIMELINE_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many spikes (default 5), with --of strips (default 12)", offsetof(struct timeline_args, rows)},
 	{"of", 0, OPTION_STRING, "WHAT", "cpu, mem, io, net, pressure, disk, gpu, jvm, gc, requests, errors, latency", offsetof(struct timeline_args, of)},
@@ -33,6 +35,7 @@ static const struct option TIMELINE_OPTIONS[] = {
 	{"events", 0, OPTION_FLAG, NULL, "all that happened, not the first lines of it", offsetof(struct timeline_args, events)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const TIMELINE_EXAMPLES[] = {
 	"sonde timeline --last 24h",
@@ -44,8 +47,13 @@ static const char *const TIMELINE_EXAMPLES[] = {
 
 static int by_of(const char *text, enum timeline_by *by, struct err *e)
 {
-	static const struct { const char *name; enum timeline_by by; } words[] = {
-		{"container", TIMELINE_BY_CONTAINER}, {"command", TIMELINE_BY_COMMAND}, {"process", TIMELINE_BY_PROCESS},
+	static const struct {
+		const char *name;
+		enum timeline_by by;
+	} words[] = {
+		{"container", TIMELINE_BY_CONTAINER},
+		{"command", TIMELINE_BY_COMMAND},
+		{"process", TIMELINE_BY_PROCESS},
 	};
 
 	*by = TIMELINE_BY_BOTH;
@@ -53,7 +61,8 @@ static int by_of(const char *text, enum timeline_by *by, struct err *e)
 		if (!strcmp(text, words[i].name))
 			*by = words[i].by;
 	if (text && *by == TIMELINE_BY_BOTH)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--by takes container, command or process, not '%.100s'", text);
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "--by takes container, command or process, not '%.100s'", text);
 	return 0;
 }
 
@@ -65,7 +74,8 @@ static bool has_blocks(void)
 static int written(int ret, struct err *e)
 {
 	if (ret || fflush(stdout) || ferror(stdout))
-		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		return err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			       strerror(errno));
 	return 0;
 }
 
@@ -86,10 +96,13 @@ static int print(const struct verb_call *call, struct timeline_view *v, struct e
 static int used_run(const struct verb_call *call, struct err *e)
 {
 	const struct timeline_args *a = call->args;
-	const size_t seconds = (size_t)((call->sel->to_ns - call->sel->from_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
-	size_t columns = call->json ? JSON_COLUMNS : timeline_columns(term_width(stdout)), n = a->rows ? (size_t)a->rows : DEFAULT_LINES;
+	const size_t seconds =
+		(size_t)((call->sel->to_ns - call->sel->from_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC);
+	size_t columns = call->json ? JSON_COLUMNS : timeline_columns(term_width(stdout)),
+	       n = a->rows ? (size_t)a->rows : DEFAULT_LINES;
 	struct timeline_used u;
-	int ret = timeline_used_make(call->sel, a->of, columns < seconds ? columns : seconds, &u, e);
+	int ret =
+		timeline_used_make(call->sel, a->of, columns < seconds ? columns : seconds, &u, e);
 
 	if (ret)
 		return ret;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde top: who runs now, again and again, and who ran at any time before (tools/processes/live.h). One table where it is piped. */
+/* sonde top: who runs now, again and again, and who ran at any time before
+ * (tools/processes/live.h). One table where it is piped. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@
 #include "tools/processes/live_screen.h"
 #include "tools/processes/process_report.h"
 
-#define EVERY_NS (2 * (int64_t)NSEC_PER_SEC)
+#define EVERY_NS       (2 * (int64_t)NSEC_PER_SEC)
 #define LEAST_EVERY_NS (NSEC_PER_SEC / 2)
 
 struct top_args {
@@ -21,18 +22,17 @@ struct top_args {
 	int64_t every_ns;
 };
 
+/* clang-format off */
 static const struct option TOP_OPTIONS[] = {
 	{"every", 0, OPTION_DURATION, "TIME", "how often it is drawn anew (default 2s)", offsetof(struct top_args, every_ns)},
 	{"number", 'n', OPTION_UINT, "N", "how many rows where it is piped (default 20)", offsetof(struct top_args, who.rows)},
 	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, or a kind recorded: offcpu, inuse", offsetof(struct top_args, who.sort)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const TOP_EXAMPLES[] = {
-	"sonde top",
-	"sonde top web --last 1m",
-	"sonde top --at 03:10",
-	"sonde top -n 5 | cat",
+	"sonde top", "sonde top web --last 1m", "sonde top --at 03:10", "sonde top -n 5 | cat",
 	NULL,
 };
 
@@ -40,14 +40,16 @@ static bool is_screen(const struct verb_call *call)
 {
 	const char *term = getenv("TERM");
 
-	return !call->json && isatty(STDIN_FILENO) && term_is_tty(stdout) && term && strcmp(term, "dumb");
+	return !call->json && isatty(STDIN_FILENO) && term_is_tty(stdout) && term &&
+	       strcmp(term, "dumb");
 }
 
 /* What `ps` says of the window. */
 static int once(struct verb_call *call, const struct live *l, struct err *e)
 {
 	struct live_window w;
-	int ret = select_new(live_select(l, 0, &w), call->store, call->words, call->n_words, call->quiet, &call->sel, e);
+	int ret = select_new(live_select(l, 0, &w), call->store, call->words, call->n_words,
+			     call->quiet, &call->sel, e);
 
 	return ret ? ret : process_report_run(call, PROCESS_ROWS_BY_PROCESS, e);
 }
@@ -55,7 +57,10 @@ static int once(struct verb_call *call, const struct live *l, struct err *e)
 static int top_run(struct verb_call *call, struct err *e)
 {
 	const struct top_args *a = call->args;
-	struct live l = {.store = call->store, .asked = call->select, .words = call->words, .n_words = call->n_words,
+	struct live l = {.store = call->store,
+			 .asked = call->select,
+			 .words = call->words,
+			 .n_words = call->n_words,
 			 .sort = a->who.sort ? a->who.sort : "cpu"};
 	struct process_rows none = {0};
 	int ret = process_rows_sort(&none, l.sort, e);

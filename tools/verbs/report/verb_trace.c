@@ -18,12 +18,14 @@ struct trace_args {
 	bool slowest;
 };
 
+/* clang-format off */
 static const struct option TRACE_OPTIONS[] = {
 	{"slowest", 0, OPTION_FLAG, NULL, "the slowest that is not known to be made for another one (default)", offsetof(struct trace_args, slowest)},
 	{"id", 0, OPTION_STRING, "ID", "a trace's id from the requests' headers, or a span's; the same as a word", offsetof(struct trace_args, id)},
 	{"number", 'n', OPTION_UINT, "N", "how many trees (default 1; 20 of a trace's id)", offsetof(struct trace_args, trees)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const TRACE_EXAMPLES[] = {
 	"sonde trace --slowest",
@@ -45,11 +47,14 @@ static int id_of(const struct verb_call *call, const char **id, struct err *e)
 	return 0;
 }
 
-static int nothing(const struct verb_call *call, const struct traces *t, const char *id, struct err *e)
+static int nothing(const struct verb_call *call, const struct traces *t, const char *id,
+		   struct err *e)
 {
 	if (!t->known || !id)
-		return select_nothing(call->sel, t->known ? NULL : "l7", "single requests", "no request was kept", "sonde requests", e);
-	err_set(e, -ENOENT, EXIT_NOTHING, "no request that was kept in %s has the ID %.100s", call->sel->range, id);
+		return select_nothing(call->sel, t->known ? NULL : "l7", "single requests",
+				      "no request was kept", "sonde requests", e);
+	err_set(e, -ENOENT, EXIT_NOTHING, "no request that was kept in %s has the ID %.100s",
+		call->sel->range, id);
 	err_fix(e, "sonde requests --slowest --json (they have their traces' IDs there)");
 	return -ENOENT;
 }
@@ -64,7 +69,8 @@ static size_t choose(const struct traces *t, const char *id, uint64_t most, uint
 		unsigned depth = 0;
 		bool named = !id;
 
-		for (uint32_t k = root; !named && k != TRACE_NONE; k = traces_next(t, root, k, &depth))
+		for (uint32_t k = root; !named && k != TRACE_NONE;
+		     k = traces_next(t, root, k, &depth))
 			named = traces_named(t, k, id);
 		if (named)
 			out[n++] = root;
@@ -72,7 +78,8 @@ static size_t choose(const struct traces *t, const char *id, uint64_t most, uint
 	return n;
 }
 
-static int print_json(const struct verb_call *call, const struct traces *t, const uint32_t *trees, size_t n)
+static int print_json(const struct verb_call *call, const struct traces *t, const uint32_t *trees,
+		      size_t n)
 {
 	json_t *o = json_envelope("trace", call->sel->from_ns, call->sel->to_ns);
 
@@ -84,7 +91,8 @@ static int print_json(const struct verb_call *call, const struct traces *t, cons
 	return json_print(o, stdout, 1);
 }
 
-static void print_text(const struct verb_call *call, const struct traces *t, const uint32_t *trees, size_t n)
+static void print_text(const struct verb_call *call, const struct traces *t, const uint32_t *trees,
+		       size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct table *table = traceprint_tree(t, trees[i]);
@@ -97,7 +105,8 @@ static void print_text(const struct verb_call *call, const struct traces *t, con
 		traceprint_notes(t, trees[i], stdout);
 	}
 	if (!call->quiet && t->unlinked)
-		fprintf(stderr, "%zu of %zu requests that were made and kept are unlinked: nobody knows for which other one they were made, if for any\n",
+		fprintf(stderr,
+			"%zu of %zu requests that were made and kept are unlinked: nobody knows for which other one they were made, if for any\n",
 			t->unlinked, t->asked);
 }
 
@@ -125,7 +134,8 @@ static int trace_run(struct verb_call *call, struct err *e)
 	free(trees);
 	traces_release(&t);
 	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			     strerror(errno));
 	return rc;
 }
 

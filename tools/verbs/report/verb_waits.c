@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde waits: what threads waited for, how often and how long, by process and reason (tools/waits/waitsum.h). */
+/* sonde waits: what threads waited for, how often and how long, by process and reason
+ * (tools/waits/waitsum.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@ struct waits_args {
 	bool idle;
 };
 
+/* clang-format off */
 static const struct option WAITS_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct waits_args, rows)},
 	{"by", 0, OPTION_STRING, "WHAT", "command (default), process (default of --json), thread, container", offsetof(struct waits_args, by)},
@@ -32,6 +34,7 @@ static const struct option WAITS_OPTIONS[] = {
 	{"idle", 0, OPTION_FLAG, NULL, "idle waits too: event loops, workers without work, daemons that wait on", offsetof(struct waits_args, idle)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const WAITS_EXAMPLES[] = {
 	"sonde waits --last 15m",
@@ -45,11 +48,12 @@ struct view {
 	const struct waits_args *a;
 	enum waitsum_by by;
 	struct waitsum *w;
-	struct waitsum_row *rows; /* for people: in their order, those that would look the same as one; strings are w's */
+	struct waitsum_row *rows; /* for people: in their order, those that would look the same as
+				     one; strings are w's */
 	size_t n;
-	size_t shown, hidden;     /* rows that pass; idle ones that do not */
+	size_t shown, hidden; /* rows that pass; idle ones that do not */
 	uint64_t hidden_ns, most;
-	size_t lasting;           /* nor pass, for people, those that are not over, and not idle */
+	size_t lasting; /* nor pass, for people, those that are not over, and not idle */
 	uint64_t lasting_ns;
 };
 
@@ -134,10 +138,15 @@ static bool is_timed(const struct waitsum_row *r)
 	return r->timer_ns * 2 > r->total_ns;
 }
 
-/* What is in the way of something first; then what was to take its time, what is not over, what is idle. */
+/* What is in the way of something first; then what was to take its time, what is not over, what is
+ * idle. */
 static int tier(const struct waitsum_row *r)
 {
-	return r->idle ? 4 : r->background ? 3 : r->partial ? 2 : is_timed(r) || !strcmp(r->reason, "sleep") || !strcmp(r->reason, "child");
+	return r->idle       ? 4 :
+	       r->background ? 3 :
+	       r->partial    ? 2 :
+			       is_timed(r) || !strcmp(r->reason, "sleep") ||
+				    !strcmp(r->reason, "child");
 }
 
 static int by_matter(const void *a, const void *b)
@@ -224,7 +233,8 @@ static int print_json(const struct view *v)
 	json_object_set_new(j, "idle_hidden", json_integer((json_int_t)v->hidden));
 	json_object_set_new(j, "idle_hidden_ns", json_integer((json_int_t)v->hidden_ns));
 	if (v->shown > v->most)
-		json_warn(j, "%zu more rows: -n %zu shows them", v->shown - (size_t)v->most, v->shown);
+		json_warn(j, "%zu more rows: -n %zu shows them", v->shown - (size_t)v->most,
+			  v->shown);
 	return json_print(j, stdout, 1);
 }
 
@@ -237,8 +247,10 @@ static void row_text(struct table *t, const struct waitsum_row *r)
 	waitcell_pid(t, r->pid ? r->pid : r->one_pid, r->n_processes);
 	table_cell(t, r->thread ? r->thread : *r->comm ? r->comm : "-");
 	waitcell_name(t, r->container);
-	table_cellf(t, "%s%s%s%s%s%s", r->reason, is_timed(r) ? ", timed" : "", r->purpose_ns * 2 > r->total_ns ? ": " : "",
-		    r->purpose_ns * 2 > r->total_ns ? r->purpose : "", r->idle ? ", idle" : "", r->partial ? ", not over" : "");
+	table_cellf(t, "%s%s%s%s%s%s", r->reason, is_timed(r) ? ", timed" : "",
+		    r->purpose_ns * 2 > r->total_ns ? ": " : "",
+		    r->purpose_ns * 2 > r->total_ns ? r->purpose : "", r->idle ? ", idle" : "",
+		    r->partial ? ", not over" : "");
 	table_cellf(t, "%s%llu", about, (unsigned long long)r->n);
 	table_cellf(t, "%s%s", about, waitcell_time(r->total_ns, time));
 	waitcell_duration(t, r->max_ns, r->max_ns != 0);
@@ -259,22 +271,27 @@ static void row_text(struct table *t, const struct waitsum_row *r)
 static void notes(const struct view *v, bool about)
 {
 	if (v->shown > v->most)
-		fprintf(stderr, "%zu more: -n %zu shows them\n", v->shown - (size_t)v->most, v->shown);
+		fprintf(stderr, "%zu more: -n %zu shows them\n", v->shown - (size_t)v->most,
+			v->shown);
 	if (v->hidden)
-		fprintf(stderr, "%zu row%s of idle waits (%.1f s) hidden: --idle shows them\n", v->hidden, v->hidden == 1 ? "" : "s", (double)v->hidden_ns / 1e9);
+		fprintf(stderr, "%zu row%s of idle waits (%.1f s) hidden: --idle shows them\n",
+			v->hidden, v->hidden == 1 ? "" : "s", (double)v->hidden_ns / 1e9);
 	if (v->lasting)
-		fprintf(stderr, "%zu row%s of waits that are not over (%.1f s), as a daemon's, hidden: --idle shows them\n",
+		fprintf(stderr,
+			"%zu row%s of waits that are not over (%.1f s), as a daemon's, hidden: --idle shows them\n",
 			v->lasting, v->lasting == 1 ? "" : "s", (double)v->lasting_ns / 1e9);
 	if (about)
-		fputs("~ is shared out as a sample of stacks says, of a sum that is exact\n", stderr);
+		fputs("~ is shared out as a sample of stacks says, of a sum that is exact\n",
+		      stderr);
 }
 
 static void print_text(const struct view *v)
 {
 	static const struct table_column columns[] = {
-		{"PID", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"CONTAINER", TABLE_MIDDLE}, {"WAITED FOR", TABLE_LEFT},
-		{"TIMES", TABLE_RIGHT}, {"TOTAL", TABLE_RIGHT}, {"LONGEST", TABLE_RIGHT}, {"MOSTLY IN", TABLE_SPARE},
-		{"MOSTLY ON", TABLE_SPARE}, {"P50", TABLE_SPARE_RIGHT}, {"P95", TABLE_SPARE_RIGHT}, {"P99", TABLE_SPARE_RIGHT},
+		{"PID", TABLE_RIGHT},       {"NAME", TABLE_MIDDLE},     {"CONTAINER", TABLE_MIDDLE},
+		{"WAITED FOR", TABLE_LEFT}, {"TIMES", TABLE_RIGHT},     {"TOTAL", TABLE_RIGHT},
+		{"LONGEST", TABLE_RIGHT},   {"MOSTLY IN", TABLE_SPARE}, {"MOSTLY ON", TABLE_SPARE},
+		{"P50", TABLE_SPARE_RIGHT}, {"P95", TABLE_SPARE_RIGHT}, {"P99", TABLE_SPARE_RIGHT},
 	};
 	struct table *t = table_new(columns, ARRAY_SIZE(columns));
 	struct strbuf brief cleanup_strbuf = STRBUF_INIT;
@@ -313,7 +330,8 @@ static void tell_whole(const struct view *v, const struct reqtags *tags)
 
 	for (size_t i = 0; i < v->w->n; i++)
 		waited += v->w->rows[i].total_ns;
-	fprintf(stderr, "%s, %s of it waited; the other %s it ran, or has no tag\n", text, waitcell_time(waited, sum), waitcell_time(took > waited ? took - waited : 0, rest));
+	fprintf(stderr, "%s, %s of it waited; the other %s it ran, or has no tag\n", text,
+		waitcell_time(waited, sum), waitcell_time(took > waited ? took - waited : 0, rest));
 }
 
 static int waits_run(struct verb_call *call, struct err *e)
@@ -327,7 +345,8 @@ static int waits_run(struct verb_call *call, struct err *e)
 	if (!rc)
 		rc = reqtags_find(call->sel, v.a->request, v.a->slower, &tags, e);
 	if (!rc)
-		rc = waitsum_make_tagged(call->sel, v.by, v.a->request ? &tags.tags : NULL, &v.w, e);
+		rc = waitsum_make_tagged(call->sel, v.by, v.a->request ? &tags.tags : NULL, &v.w,
+					 e);
 	if (!rc && v.a->request && !call->quiet && !call->json)
 		tell_whole(&v, &tags);
 	reqtags_release(&tags);
@@ -343,7 +362,8 @@ static int waits_run(struct verb_call *call, struct err *e)
 	free(v.rows);
 	waitsum_free(v.w);
 	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			     strerror(errno));
 	return rc;
 }
 

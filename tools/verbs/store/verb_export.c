@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde export: the selection in a form that other programs read, or the store itself as plain files. */
+/* sonde export: the selection in a form that other programs read, or the store itself as plain
+ * files. */
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -20,6 +21,7 @@ struct export_args {
 	bool lines, no_inline, interpreter, schema;
 };
 
+/* clang-format off */
 static const struct option EXPORT_OPTIONS[] = {
 	FOLD_KIND_OR_WALL_OPTION(struct export_args, type),
 	{"output", 'o', OPTION_STRING, "FILE", "where to; without it standard output. db: a file, or a folder",
@@ -32,6 +34,7 @@ static const struct option EXPORT_OPTIONS[] = {
 	{"schema", 0, OPTION_FLAG, NULL, "clickhouse: print the tables that sonde-push fills there", offsetof(struct export_args, schema)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const EXPORT_EXAMPLES[] = {
 	"sonde export pprof -o cpu.pb.gz",
@@ -44,8 +47,11 @@ static const char *const EXPORT_EXAMPLES[] = {
 static const struct {
 	const char *name;
 	enum output_form form;
-} KINDS[] = {{"pprof", OUTPUT_PPROF}, {"folded", OUTPUT_FOLDED}, {"json", OUTPUT_JSON},
-	     {"speedscope", OUTPUT_SPEEDSCOPE}, {"perf-script", OUTPUT_PERFSCRIPT}};
+} KINDS[] = {{"pprof", OUTPUT_PPROF},
+	     {"folded", OUTPUT_FOLDED},
+	     {"json", OUTPUT_JSON},
+	     {"speedscope", OUTPUT_SPEEDSCOPE},
+	     {"perf-script", OUTPUT_PERFSCRIPT}};
 
 static void say_written(const struct verb_call *call, const char *path, uint64_t bytes)
 {
@@ -55,10 +61,12 @@ static void say_written(const struct verb_call *call, const char *path, uint64_t
 		fprintf(stderr, "wrote %s (%s)\n", path, term_bytes(bytes, size, sizeof(size)));
 }
 
-static int export_fold(struct verb_call *call, enum output_form form, const char *path, struct err *e)
+static int export_fold(struct verb_call *call, enum output_form form, const char *path,
+		       struct err *e)
 {
 	const struct export_args *a = call->args;
-	struct fold_opts opts = {.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
+	struct fold_opts opts = {
+		.lines = a->lines, .no_inline = a->no_inline, .interpreter = a->interpreter};
 	cleanup_outfile struct outfile out = OUTFILE_INIT;
 	uint64_t bytes = 0;
 	int ret;
@@ -105,7 +113,8 @@ static int export_schema(struct verb_call *call, struct err *e)
 	int rc = sibling_find("sonde-push", path, e);
 
 	if (!a->schema) {
-		rc = err_set(e, -EINVAL, EXIT_USAGE, "rows go to ClickHouse by sonde-push; here are its tables: --schema");
+		rc = err_set(e, -EINVAL, EXIT_USAGE,
+			     "rows go to ClickHouse by sonde-push; here are its tables: --schema");
 		err_fix(e, "sonde export clickhouse --schema | clickhouse-client -n");
 	}
 	return rc ? rc : helper_run(argv, &call->status, e);
@@ -124,16 +133,20 @@ static int export_run(struct verb_call *call, struct err *e)
 		if (!strcmp(kind, KINDS[i].name))
 			return export_fold(call, KINDS[i].form, a->output, e);
 	if (kind)
-		err_set(e, -EINVAL, EXIT_USAGE, "unknown form '%s': known are pprof, folded, speedscope, perf-script, json, db and clickhouse", kind);
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"unknown form '%s': known are pprof, folded, speedscope, perf-script, json, db and clickhouse",
+			kind);
 	else
-		err_set(e, -EINVAL, EXIT_USAGE, "which form? pprof, folded, speedscope, perf-script, json, db or clickhouse");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"which form? pprof, folded, speedscope, perf-script, json, db or clickhouse");
 	err_fix(e, "sonde export pprof -o cpu.pb.gz");
 	return -EINVAL;
 }
 
 const struct verb verb_export = {
 	.name = "export",
-	.summary = "the samples for other programs: pprof, folded, speedscope, perf-script, json, db",
+	.summary =
+		"the samples for other programs: pprof, folded, speedscope, perf-script, json, db",
 	.usage = "pprof|folded|speedscope|perf-script|json|db|clickhouse [WHAT] [-o FILE]",
 	.examples = EXPORT_EXAMPLES,
 	.options = EXPORT_OPTIONS,

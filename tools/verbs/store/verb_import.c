@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde import: a profile of another program into a store, where every verb answers about it. sonde-import writes it. */
+/* sonde import: a profile of another program into a store, where every verb answers about it.
+ * sonde-import writes it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@
 #include "tools/select/filter.h"
 
 #define DEFAULT_HZ 99
-#define MOST_HZ 1000000
+#define MOST_HZ    1000000
 
 struct import_args {
 	const char *type, *at;
@@ -28,11 +29,14 @@ struct import_args {
 };
 
 static const struct option IMPORT_OPTIONS[] = {
-	{"type", 0, OPTION_STRING, "KIND", "of a pprof file: this kind of value (default: what the file says)",
+	{"type", 0, OPTION_STRING, "KIND",
+	 "of a pprof file: this kind of value (default: what the file says)",
 	 offsetof(struct import_args, type)},
-	{"at", 0, OPTION_STRING, "T", "when it ended, if the file does not say (default: when it was written)",
+	{"at", 0, OPTION_STRING, "T",
+	 "when it ended, if the file does not say (default: when it was written)",
 	 offsetof(struct import_args, at)},
-	{"freq", 0, OPTION_UINT, "HZ", "samples a second, if the file does not say what one stands for (default 99)",
+	{"freq", 0, OPTION_UINT, "HZ",
+	 "samples a second, if the file does not say what one stands for (default 99)",
 	 offsetof(struct import_args, hz)},
 	{0},
 };
@@ -46,12 +50,12 @@ static const char *const IMPORT_EXAMPLES[] = {
 struct importing {
 	const struct verb_call *call;
 	const char *path;
-	char name[64];               /* of processes that have none */
+	char name[64]; /* of processes that have none */
 	uint64_t hz;
 	int64_t to_ns;
 	struct fold *folds[2];
 	struct import_when when;
-	int call_status;             /* of sonde-import */
+	int call_status; /* of sonde-import */
 };
 
 static int read_args(struct importing *m, struct err *e)
@@ -61,25 +65,30 @@ static int read_args(struct importing *m, struct err *e)
 	struct stat st;
 
 	if (m->call->n_words != 1) {
-		err_set(e, -EINVAL, EXIT_USAGE, "which file? pprof, folded stacks, or the output of perf script");
+		err_set(e, -EINVAL, EXIT_USAGE,
+			"which file? pprof, folded stacks, or the output of perf script");
 		err_fix(e, "%s", IMPORT_EXAMPLES[0]);
 		return -EINVAL;
 	}
 	m->path = m->call->words[0];
 	m->hz = a->hz ? a->hz : DEFAULT_HZ;
 	if (m->hz > MOST_HZ)
-		return err_set(e, -EINVAL, EXIT_USAGE, "--freq %llu is more than %d", (unsigned long long)m->hz, MOST_HZ);
+		return err_set(e, -EINVAL, EXIT_USAGE, "--freq %llu is more than %d",
+			       (unsigned long long)m->hz, MOST_HZ);
 	if (a->at && when_parse(a->at, clock_utc_ns(), &m->to_ns))
 		return err_set(e, -EINVAL, EXIT_USAGE, "--at: '%.100s' is no time", a->at);
 	if (!a->at)
-		m->to_ns = stat(m->path, &st) ? clock_utc_ns() : st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec;
+		m->to_ns = stat(m->path, &st) ?
+				   clock_utc_ns() :
+				   st.st_mtim.tv_sec * NSEC_PER_SEC + st.st_mtim.tv_nsec;
 	slash = strrchr(m->path, '/');
 	snprintf(m->name, sizeof(m->name), "%s", slash ? slash + 1 : m->path);
 	m->name[strcspn(m->name, ".")] = '\0';
 	return 0;
 }
 
-/* The kind that was asked for or is the file's own; with it what stands in the same file (allocated, in use). */
+/* The kind that was asked for or is the file's own; with it what stands in the same file
+ * (allocated, in use). */
 static int read_file(struct importing *m, struct err *e)
 {
 	const struct import_args *a = m->call->args;
@@ -136,14 +145,16 @@ static void say(const struct importing *m)
 		return;
 	if (m->folds[0]->kind->kind != STORE_KIND_CPU)
 		strbuf_addf(&next, "--type %s ", m->folds[0]->kind->name);
-	strbuf_addf(&next, "--from %s --to %s", when_zoned(m->when.from_ns, from, sizeof(from)), when_zoned(m->when.to_ns, to, sizeof(to)));
+	strbuf_addf(&next, "--from %s --to %s", when_zoned(m->when.from_ns, from, sizeof(from)),
+		    when_zoned(m->when.to_ns, to, sizeof(to)));
 	if (m->call->hint_store) {
 		strbuf_addstr(&next, " --store ");
 		filter_word(m->call->hint_store, &next);
 	}
 	fprintf(stderr, "imported %s %s (%s) of %s, %s\nnext:  %s stacks %s\n",
-		term_count(m->folds[0]->nodes[0].total_samples, n, sizeof(n)), store_unit_name(m->folds[0]->kind->unit_n),
-		m->folds[0]->kind->what, m->path, when_duration(m->when.to_ns - m->when.from_ns, length, sizeof(length)),
+		term_count(m->folds[0]->nodes[0].total_samples, n, sizeof(n)),
+		store_unit_name(m->folds[0]->kind->unit_n), m->folds[0]->kind->what, m->path,
+		when_duration(m->when.to_ns - m->when.from_ns, length, sizeof(length)),
 		typed_sonde(false), strbuf_str(&next));
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde prune: runs sonde-prune, which removes the oldest segments of the store until it is within its budget. */
+/* sonde prune: runs sonde-prune, which removes the oldest segments of the store until it is within
+ * its budget. */
 #include <string.h>
 
 #include "schema/base/array.h"
@@ -12,6 +13,7 @@ struct prune_args {
 	const char *budget, *reserve, *age, *keep_days, *fine;
 };
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{.name = "dry-run", .letter = 'n', .type = OPTION_FLAG, .help = "say what would go, remove nothing",
 	 .offset = offsetof(struct prune_args, dry_run)},
@@ -28,6 +30,7 @@ static const struct option OPTIONS[] = {
 	 .help = "of archives older than this minutes are kept, before anything is removed (default 1d, 0: never)", .offset = offsetof(struct prune_args, fine)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const EXAMPLES[] = {
 	"sonde prune --dry-run",
@@ -39,7 +42,10 @@ static const char *const EXAMPLES[] = {
 static int prune_run(struct verb_call *call, struct err *e)
 {
 	const struct prune_args *a = call->args;
-	const char *const given[][2] = {{"--budget", a->budget}, {"--reserve", a->reserve}, {"--age", a->age}, {"--keep-days", a->keep_days},
+	const char *const given[][2] = {{"--budget", a->budget},
+					{"--reserve", a->reserve},
+					{"--age", a->age},
+					{"--keep-days", a->keep_days},
 					{"--fine", a->fine}};
 	char path[PATH_MAX];
 	char *argv[18] = {path, (char *)"--store", (char *)call->store};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rotate: ends the file that is being written, for whoever wants to take it away, and waits until it is whole. */
+/* rotate: ends the file that is being written, for whoever wants to take it away, and waits until
+ * it is whole. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -17,13 +18,15 @@
 /* A later file has begun, and the log of this one is folded in: nobody writes it any more. */
 static bool is_left(const char *store, const char *name)
 {
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	char wal[PATH_MAX];
 	size_t n = 0;
 	bool later = !folder_segments(store, &names, &n) && n && strcmp(names[n - 1], name) > 0;
 
 	free(names);
-	return later && (size_t)snprintf(wal, sizeof(wal), "%s/%s-wal", store, name) < sizeof(wal) && access(wal, F_OK) < 0;
+	return later &&
+	       (size_t)snprintf(wal, sizeof(wal), "%s/%s-wal", store, name) < sizeof(wal) &&
+	       access(wal, F_OK) < 0;
 }
 
 static int wait_for(const char *store, const char *name, struct err *e)
@@ -33,8 +36,9 @@ static int wait_for(const char *store, const char *name, struct err *e)
 			return 0;
 		usleep(LOOK_US);
 	}
-	err_set(e, -ETIMEDOUT, EXIT_NOTHING, "%s/%s is still open after %d s: it is left once its writers have something to write", store, name,
-		WAIT_S);
+	err_set(e, -ETIMEDOUT, EXIT_NOTHING,
+		"%s/%s is still open after %d s: it is left once its writers have something to write",
+		store, name, WAIT_S);
 	err_fix(e, "sonde export db -o copy.db    takes a copy without waiting");
 	return -ETIMEDOUT;
 }
@@ -46,18 +50,21 @@ static int rotate_run(struct verb_call *call, struct err *e)
 	int rc = daemon_ask(call->store, json_pack("{s:s}", "do", "rotate"), &answer, e);
 
 	if (rc == -ENOENT)
-		err_fix(e, "only sonded's files are ended on demand; sonde export db -o copy.db    copies any");
+		err_fix(e,
+			"only sonded's files are ended on demand; sonde export db -o copy.db    copies any");
 	if (rc)
 		return rc;
 	name = json_string_value(json_object_get(answer, "segment")) ?: "";
 	rc = wait_for(call->store, name, e);
 	if (!rc && printf("%s/%s\n", call->store, name) < 0)
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s", strerror(errno));
+		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
+			     strerror(errno));
 	json_decref(answer);
 	return rc;
 }
 
-static const char *const ROTATE_EXAMPLES[] = {"sudo sonde rotate", "cp \"$(sudo sonde rotate)\" /mnt/backup/", NULL};
+static const char *const ROTATE_EXAMPLES[] = {"sudo sonde rotate",
+					      "cp \"$(sudo sonde rotate)\" /mnt/backup/", NULL};
 
 const struct verb verb_rotate = {
 	.name = "rotate",

@@ -10,6 +10,7 @@ struct seal_args {
 	const char *keep, *room, *plain, *fine;
 };
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{.name = "plain", .type = OPTION_STRING, .arg = "SIZE", .help = "the newest segments stay as they are, up to this many bytes (default 0)",
 	 .offset = offsetof(struct seal_args, plain)},
@@ -23,15 +24,22 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct seal_args, idle)},
 	{0},
 };
+/* clang-format on */
 
-static const char *const EXAMPLES[] = {"sudo sonde seal", "sudo sonde seal --plain 100M --keep 2h", NULL};
+static const char *const EXAMPLES[] = {"sudo sonde seal", "sudo sonde seal --plain 100M --keep 2h",
+				       NULL};
 
 static int seal_run(struct verb_call *call, struct err *e)
 {
 	const struct seal_args *a = call->args;
-	const struct { const char *flag, *value; bool given; } flags[] = {
-		{"--idle", NULL, a->idle}, {"--keep", a->keep, a->keep}, {"--room", a->room, a->room}, {"--plain", a->plain, a->plain}, {"--fine", a->fine, a->fine},
-		{"--json", NULL, call->json}, {"--quiet", NULL, call->quiet},
+	const struct {
+		const char *flag, *value;
+		bool given;
+	} flags[] = {
+		{"--idle", NULL, a->idle},      {"--keep", a->keep, a->keep},
+		{"--room", a->room, a->room},   {"--plain", a->plain, a->plain},
+		{"--fine", a->fine, a->fine},   {"--json", NULL, call->json},
+		{"--quiet", NULL, call->quiet},
 	};
 	char path[PATH_MAX];
 	char *argv[20] = {path, (char *)"--store", (char *)call->store};

@@ -19,6 +19,7 @@ struct serve_args {
 	uint64_t memory_mb, questions;
 };
 
+/* clang-format off */
 static const struct option SERVE_OPTIONS[] = {
 	{"listen", 'l', OPTION_STRING, "ADDRESS", "127.0.0.1:PORT, [::1]:PORT or unix:PATH (default 127.0.0.1:7766); others need a token",
 	 offsetof(struct serve_args, listen)},
@@ -29,6 +30,7 @@ static const struct option SERVE_OPTIONS[] = {
 	{"questions", 0, OPTION_UINT, "N", "how many at a time (default 4)", offsetof(struct serve_args, questions)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const SERVE_EXAMPLES[] = {
 	"sonde serve",
@@ -72,7 +74,8 @@ static int serve_run(struct verb_call *call, struct err *e)
 		argv[n++] = "--host";
 		argv[n++] = a->host.items[i];
 	}
-	number_add(argv, &n, "--timeout", (uint64_t)((a->timeout_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC), seconds);
+	number_add(argv, &n, "--timeout",
+		   (uint64_t)((a->timeout_ns + NSEC_PER_SEC - 1) / NSEC_PER_SEC), seconds);
 	number_add(argv, &n, "--memory", a->memory_mb, memory);
 	number_add(argv, &n, "--questions", a->questions, questions);
 	if (!rc) {

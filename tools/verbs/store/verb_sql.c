@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sql: ask the store in SQL, read-only: a query as argument, statements from a pipe, or a prompt. */
+/* sql: ask the store in SQL, read-only: a query as argument, statements from a pipe, or a prompt.
+ */
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 #include "tools/sql/sqlwindow.h"
 
 #define TIMEOUT_NS (30 * NSEC_PER_SEC)
-#define INPUT_MAX (1 << 20)
+#define INPUT_MAX  (1 << 20)
 
 struct sql_args {
 	bool csv, ndjson, box;
@@ -29,13 +30,13 @@ struct session {
 	struct sqlview *view;
 	sqlite3 *db;
 	enum sqlprint_form form;
-	json_t *rows;           /* of the envelope, with --json */
+	json_t *rows; /* of the envelope, with --json */
 	int64_t timeout_ns, deadline_ns;
 	uint64_t n;
 	bool timed_out;
 
 	const struct verb_call *call;
-	struct selection *sel;  /* of `window` */
+	struct selection *sel;    /* of `window` */
 	struct sqlwindow *window; /* NULL: not asked for yet */
 
 	const struct namedquery *named; /* whose parameters are bound, from `words`; NULL: none */
@@ -51,38 +52,44 @@ static int over_time(void *ctx)
 	return s->timed_out;
 }
 
-/* Of a packed table inside of a view SQLite keeps the words alone (schema/store/packed/module.c). */
+/* Of a packed table inside of a view SQLite keeps the words alone (schema/store/packed/module.c).
+ */
 static bool is_damage(const struct session *s, int rc)
 {
 	static const char words[] = "the file is damaged";
 
-	return (rc & 0xff) == SQLITE_CORRUPT || ((rc & 0xff) == SQLITE_ERROR && strstr(sqlite3_errmsg(s->db), words));
+	return (rc & 0xff) == SQLITE_CORRUPT ||
+	       ((rc & 0xff) == SQLITE_ERROR && strstr(sqlite3_errmsg(s->db), words));
 }
 
 static int refused(struct session *s, int rc, struct err *e)
 {
 	if (is_damage(s, rc))
-		return err_set(e, -EBADMSG, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(s->db));
+		return err_set(e, -EBADMSG, EXIT_STORE, "cannot read the store: %s",
+			       sqlite3_errmsg(s->db));
 	if (s->timed_out) {
 		err_set(e, -ETIME, EXIT_RUNTIME, "the query was stopped after %lld s",
 			(long long)(s->timeout_ns / NSEC_PER_SEC));
-		err_fix(e, "narrow it (WHERE ts BETWEEN ...), or give it longer: sonde sql --timeout 5m ...");
+		err_fix(e,
+			"narrow it (WHERE ts BETWEEN ...), or give it longer: sonde sql --timeout 5m ...");
 		return -ETIME;
 	}
 	if (rc == SQLITE_AUTH || rc == SQLITE_READONLY) {
-		err_set(e, -EPERM, EXIT_USAGE, "the store is read-only here: %s", sqlite3_errmsg(s->db));
+		err_set(e, -EPERM, EXIT_USAGE, "the store is read-only here: %s",
+			sqlite3_errmsg(s->db));
 		err_fix(e, "to change a copy: sonde export db -o copy.db, then sqlite3 copy.db");
 		return -EPERM;
 	}
 	if ((rc & 0xff) == SQLITE_ERROR && s->named) {
-		err_set(e, -ENODATA, EXIT_NOTHING, "@%s: the store has nothing of this kind: %s", s->named->name,
-			sqlite3_errmsg(s->db));
+		err_set(e, -ENODATA, EXIT_NOTHING, "@%s: the store has nothing of this kind: %s",
+			s->named->name, sqlite3_errmsg(s->db));
 		err_fix(e, "it was written by an older sonde: ask a newer recording");
 		return -ENODATA;
 	}
 	if ((rc & 0xff) == SQLITE_ERROR) {
 		err_set(e, -EINVAL, EXIT_USAGE, "SQL: %s", sqlite3_errmsg(s->db));
-		err_fix(e, "views: echo .views | sonde sql    columns: echo '.schema cpu_samples' | sonde sql");
+		err_fix(e,
+			"views: echo .views | sonde sql    columns: echo '.schema cpu_samples' | sonde sql");
 		return -EINVAL;
 	}
 	return err_set(e, -EIO, EXIT_STORE, "cannot read the store: %s", sqlite3_errmsg(s->db));
@@ -90,11 +97,13 @@ static int refused(struct session *s, int rc, struct err *e)
 
 static bool narrows(const struct select_args *a)
 {
-	return a->last_ns || a->from || a->to || a->at || a->rec || a->container.n || a->image.n || a->pid.n || a->tid.n || a->comm.n ||
-	       a->exe.n || a->user.n || a->unit.n || a->cgroup.n || a->lang.n || a->self;
+	return a->last_ns || a->from || a->to || a->at || a->rec || a->container.n || a->image.n ||
+	       a->pid.n || a->tid.n || a->comm.n || a->exe.n || a->user.n || a->unit.n ||
+	       a->cgroup.n || a->lang.n || a->self;
 }
 
-/* The win_ views, with the first statement that asks one. Without a range it is that of every verb. */
+/* The win_ views, with the first statement that asks one. Without a range it is that of every verb.
+ */
 static int need_window(struct session *s, const char *sql, struct err *e)
 {
 	const bool named = strstr(sql, "win_") || (s->named && narrows(s->call->select));
@@ -106,7 +115,8 @@ static int need_window(struct session *s, const char *sql, struct err *e)
 	if (!rc)
 		rc = sqlwindow_make(s->view, s->sel, &s->window, e);
 	if (!rc && !named && !strstr(sql, ":from") && !strstr(sql, ":to") && !s->call->quiet)
-		fputs("note: range and filters narrow the views win_NAME, and :from and :to; all else here is the whole store\n", stderr);
+		fputs("note: range and filters narrow the views win_NAME, and :from and :to; all else here is the whole store\n",
+		      stderr);
 	return rc;
 }
 
@@ -117,8 +127,10 @@ static int of_all(struct session *s, struct err *e)
 
 	if (!name)
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "SQL: table %s is of one file of the store, and this store has several", name);
-	err_fix(e, "ask a view (echo .views | sonde sql), or one file: sonde sql --store FILE.db, or all in one: sonde export db -o x.db");
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"SQL: table %s is of one file of the store, and this store has several", name);
+	err_fix(e,
+		"ask a view (echo .views | sonde sql), or one file: sonde sql --store FILE.db, or all in one: sonde export db -o x.db");
 	return -EINVAL;
 }
 
@@ -134,7 +146,9 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 		return s->timed_out ? refused(s, SQLITE_INTERRUPT, e) : bad;
 	if (s->named && s->window) {
 		if (!sqlwindow_rewrite(s->window, sql, &narrowed)) {
-			err_set(e, -EINVAL, EXIT_USAGE, "@%s is about the whole store: no range or filter narrows it", s->named->name);
+			err_set(e, -EINVAL, EXIT_USAGE,
+				"@%s is about the whole store: no range or filter narrows it",
+				s->named->name);
 			err_fix(e, "sonde sql @%s", s->named->name);
 			return -EINVAL;
 		}
@@ -163,7 +177,8 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 		}
 		if (s->window)
 			sqlwindow_bind(s->window, st);
-		if (s->named && (rc = namedquery_bind(s->named, st, s->words, s->n_words, clock_utc_ns(), s->window != NULL, e))) {
+		if (s->named && (rc = namedquery_bind(s->named, st, s->words, s->n_words,
+						      clock_utc_ns(), s->window != NULL, e))) {
 			sqlite3_finalize(st);
 			return rc;
 		}
@@ -175,12 +190,16 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 	return 0;
 }
 
-/* As it was written, line by line: no form of a table is any good for that. What an archive's was made by is in packed_view. */
+/* As it was written, line by line: no form of a table is any good for that. What an archive's was
+ * made by is in packed_view. */
 static int print_schema(struct session *s, const char *name, struct err *e)
 {
 	sqlite3_stmt *st = NULL;
-	int rc = sqlite3_prepare_v2(s->db, "SELECT sql FROM (SELECT name, sql FROM main.sqlite_master WHERE sql NOT LIKE 'CREATE VIRTUAL TABLE%' UNION ALL "
-					   "SELECT name, sql FROM main.packed_view) WHERE ?1 = '' OR name = ?1", -1, &st, NULL);
+	int rc = sqlite3_prepare_v2(
+		s->db,
+		"SELECT sql FROM (SELECT name, sql FROM main.sqlite_master WHERE sql NOT LIKE 'CREATE VIRTUAL TABLE%' UNION ALL "
+		"SELECT name, sql FROM main.packed_view) WHERE ?1 = '' OR name = ?1",
+		-1, &st, NULL);
 
 	if (rc != SQLITE_OK)
 		return refused(s, rc, e);
@@ -194,10 +213,12 @@ static int print_schema(struct session *s, const char *name, struct err *e)
 }
 
 /* But for parts of the others. */
-#define NO_PARTS "name NOT LIKE 'run\\_%' ESCAPE '\\' AND name NOT IN ('stack_list', 'stack_part', 'stack_place', 'unwinding_reason')"
+#define NO_PARTS \
+	"name NOT LIKE 'run\\_%' ESCAPE '\\' AND name NOT IN ('stack_list', 'stack_part', 'stack_place', 'unwinding_reason')"
 
 /* An archive keeps its views as text. */
-#define IN_FILE "SELECT name, type FROM sqlite_master UNION SELECT name, 'view' FROM main.packed_view WHERE sql LIKE 'CREATE VIEW%'"
+#define IN_FILE \
+	"SELECT name, type FROM sqlite_master UNION SELECT name, 'view' FROM main.packed_view WHERE sql LIKE 'CREATE VIEW%'"
 
 static const char DOT_HELP[] =
 	".views           the views, which stay the same from one release to the next (man sonde-schema)\n"
@@ -214,13 +235,22 @@ static int dot_command(struct session *s, const char *line, struct err *e)
 	char name[128] = "";
 
 	if (!strcmp(line, ".views"))
-		return run_statements(s, "SELECT DISTINCT name AS view FROM (" IN_FILE " UNION "
-					 "SELECT name, type FROM temp.sqlite_master) WHERE type = 'view' AND " NO_PARTS " ORDER BY 1", e);
-	if (!strcmp(line, ".tables")) /* views first: they are what stays the same from one release to the next */
-		return run_statements(s, "SELECT DISTINCT name, type FROM (" IN_FILE " UNION "
-					 "SELECT name, iif(type = 'table' AND name NOT LIKE 'win%', 'view', type) FROM temp.sqlite_master) "
-					 "WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND " NO_PARTS " GROUP BY name "
-					 "ORDER BY type DESC, name", e);
+		return run_statements(
+			s,
+			"SELECT DISTINCT name AS view FROM (" IN_FILE " UNION "
+			"SELECT name, type FROM temp.sqlite_master) WHERE type = 'view' AND " NO_PARTS
+			" ORDER BY 1",
+			e);
+	/* views first: they are what stays the same from one release to the next */
+	if (!strcmp(line, ".tables"))
+		return run_statements(
+			s,
+			"SELECT DISTINCT name, type FROM (" IN_FILE " UNION "
+			"SELECT name, iif(type = 'table' AND name NOT LIKE 'win%', 'view', type) FROM temp.sqlite_master) "
+			"WHERE type IN ('view', 'table') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND " NO_PARTS
+			" GROUP BY name "
+			"ORDER BY type DESC, name",
+			e);
 	if (!strcmp(line, ".help")) {
 		fputs(DOT_HELP, stdout);
 		return 0;
@@ -232,7 +262,8 @@ static int dot_command(struct session *s, const char *line, struct err *e)
 	return -EINVAL;
 }
 
-/* Statements from standard input, each as it is complete. On a terminal an error is told and the prompt goes on. */
+/* Statements from standard input, each as it is complete. On a terminal an error is told and the
+ * prompt goes on. */
 static int run_input(struct session *s, struct err *e)
 {
 	struct strbuf pending cleanup_strbuf = STRBUF_INIT;
@@ -243,7 +274,8 @@ static int run_input(struct session *s, struct err *e)
 	int rc = 0;
 
 	if (tty)
-		fputs("read-only; end a query with ;   .views lists the views, .schema NAME shows one, .help tells more, .quit ends\n", stderr);
+		fputs("read-only; end a query with ;   .views lists the views, .schema NAME shows one, .help tells more, .quit ends\n",
+		      stderr);
 	for (;;) {
 		if (tty)
 			fputs(pending.len ? "  ...> " : "sonde> ", stderr);
@@ -317,11 +349,16 @@ static int run_words(struct session *s, const struct verb_call *call, struct err
 	return run_statements(s, strbuf_str(&sql), e);
 }
 
-static int choose_form(const struct verb_call *call, const struct sql_args *a, enum sqlprint_form *form, struct err *e)
+static int choose_form(const struct verb_call *call, const struct sql_args *a,
+		       enum sqlprint_form *form, struct err *e)
 {
 	if (call->json + a->csv + a->ndjson + a->box > 1)
-		return err_set(e, -EINVAL, EXIT_USAGE, "one of --box, --csv, --json, --ndjson, not several");
-	*form = call->json ? SQLPRINT_JSON : a->ndjson ? SQLPRINT_NDJSON : a->csv ? SQLPRINT_CSV : SQLPRINT_BOX;
+		return err_set(e, -EINVAL, EXIT_USAGE,
+			       "one of --box, --csv, --json, --ndjson, not several");
+	*form = call->json ? SQLPRINT_JSON :
+		a->ndjson  ? SQLPRINT_NDJSON :
+		a->csv     ? SQLPRINT_CSV :
+			     SQLPRINT_BOX;
 	return 0;
 }
 
@@ -330,7 +367,8 @@ static int check_hosts(const struct verb_call *call, struct err *e)
 	if (!call->select->host.n)
 		return 0;
 	err_set(e, -EINVAL, EXIT_USAGE, "sonde sql takes no --host");
-	err_fix(e, "of several stores each view has a column host: WHERE host = '%s'", call->select->host.items[0]);
+	err_fix(e, "of several stores each view has a column host: WHERE host = '%s'",
+		call->select->host.items[0]);
 	return -EINVAL;
 }
 
@@ -370,6 +408,7 @@ static int sql_run(struct verb_call *call, struct err *e)
 	return rc;
 }
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{.name = "box", .type = OPTION_FLAG, .help = "a table in a frame (the default)",
 	 .offset = offsetof(struct sql_args, box)},
@@ -380,6 +419,7 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct sql_args, timeout_ns)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const EXAMPLES[] = {
 	"sonde sql \"select function, sum(samples) n from cpu_samples group by 1 order by 2 desc limit 5\"",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * status: what records now, the last recordings with what they lost and cost, and what the store holds. This is what
- * people paste into a bug report.
+ * status: what records now, the last recordings with what they lost and cost, and what the store
+ * holds. This is what people paste into a bug report.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,12 +26,16 @@ static int is_recording(const char *store, const json_t *daemon, struct err *e)
 	size_t i;
 
 	json_array_foreach (json_object_get(daemon, "services"), i, service) {
-		const char *name = json_string_value(json_object_get(service, "name")), *state = json_string_value(json_object_get(service, "state"));
+		const char *name = json_string_value(json_object_get(service, "name")),
+			   *state = json_string_value(json_object_get(service, "state"));
 
 		if (name && state && strcmp(name, "maps") && !strcmp(state, "running"))
 			return 0;
 	}
-	err_set(e, -ENOENT, EXIT_NOTHING, daemon ? "the sonded that keeps %s records nothing" : "no sonded keeps the store %s", store);
+	err_set(e, -ENOENT, EXIT_NOTHING,
+		daemon ? "the sonded that keeps %s records nothing" :
+			 "no sonded keeps the store %s",
+		store);
 	err_fix(e, daemon ? "sonde status" : "sudo sonde up");
 	return -ENOENT;
 }
@@ -44,10 +48,12 @@ static int status_run(struct verb_call *call, struct err *e)
 	struct status_store about = {0};
 	json_t *daemon = NULL;
 	struct status_facts *f = NULL;
-	bool begun; /* or sonded is there, but could not store anything yet: then that is what to say */
+	bool begun; /* or sonded is there, but could not store anything yet: then that is what to
+		       say */
 	int rc;
 
-	(void)daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &daemon, NULL); /* there may be none */
+	(void)daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &daemon,
+			 NULL); /* there may be none */
 	rc = status_store_fill(&about, call->store, e);
 	begun = rc != -ENOENT || !daemon;
 	if (rc == 0)
@@ -78,6 +84,7 @@ static int status_run(struct verb_call *call, struct err *e)
 	return rc;
 }
 
+/* clang-format off */
 static const struct option OPTIONS[] = {
 	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "show the last N recordings (default 5)",
 	 .offset = offsetof(struct status_args, n)},
@@ -85,6 +92,7 @@ static const struct option OPTIONS[] = {
 	 .offset = offsetof(struct status_args, check)},
 	{0},
 };
+/* clang-format on */
 
 static const char *const EXAMPLES[] = {
 	"sonde status",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde symbolize: runs sonde-symbolize, which writes into the store what debug information installed since tells. */
+/* sonde symbolize: runs sonde-symbolize, which writes into the store what debug information
+ * installed since tells. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@ struct symbolize_args {
 };
 
 static const struct option SYMBOLIZE_OPTIONS[] = {
-	{"debuginfod", 0, OPTION_FLAG, NULL, "also ask the servers in $DEBUGINFOD_URLS for what is not here",
+	{"debuginfod", 0, OPTION_FLAG, NULL,
+	 "also ask the servers in $DEBUGINFOD_URLS for what is not here",
 	 offsetof(struct symbolize_args, debuginfod)},
 	{0},
 };
@@ -62,14 +64,20 @@ int symbolize_quietly(const char *store, struct err *e)
 {
 	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 	char path[PATH_MAX];
-	char *argv[] = {path, (char *)"--store", (char *)store, (char *)"--debuginfod", (char *)"--quiet", (char *)"--json",
+	char *argv[] = {path,
+			(char *)"--store",
+			(char *)store,
+			(char *)"--debuginfod",
+			(char *)"--quiet",
+			(char *)"--json",
 			NULL};
 	int status = 0, rc = sibling_find("sonde-symbolize", path, e);
 
 	if (!rc)
 		rc = helper_output(argv, &out, &status, e);
 	if (!rc && (!WIFEXITED(status) || WEXITSTATUS(status)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "sonde-symbolize failed (see above); the recording stands");
+		rc = err_set(e, -EIO, EXIT_RUNTIME,
+			     "sonde-symbolize failed (see above); the recording stands");
 	return rc;
 }
 

@@ -26,7 +26,7 @@
 struct pick {
 	const struct btf *kernel;
 	uint32_t *todo, n_todo; /* ids of the kernel's, some of them to be looked into */
-	uint32_t *as;           /* by id of the kernel's: 0 not wanted, 1 wanted; then its id in the file */
+	uint32_t *as; /* by id of the kernel's: 0 not wanted, 1 wanted; then its id in the file */
 };
 
 static void want(struct pick *p, uint32_t id)
@@ -53,7 +53,8 @@ static void want_parts(struct pick *p, const struct btf_type *t)
 
 static bool is_held(const struct btf_type *t)
 {
-	return btf_is_composite(t) || btf_is_any_enum(t) || btf_is_typedef(t) || btf_is_int(t) || btf_is_fwd(t) || btf_is_float(t);
+	return btf_is_composite(t) || btf_is_any_enum(t) || btf_is_typedef(t) || btf_is_int(t) ||
+	       btf_is_fwd(t) || btf_is_float(t);
 }
 
 /* "task_struct" of task_struct___maps. */
@@ -120,7 +121,9 @@ static bool put(struct pick *p, struct btf *to)
 struct btf *kerneltypes_pick(const struct btf *kernel, const struct btf *programs)
 {
 	uint32_t n = btf__type_cnt(kernel);
-	struct pick p = {.kernel = kernel, .todo = mem_array(n, sizeof(uint32_t)), .as = mem_array(n, sizeof(uint32_t))};
+	struct pick p = {.kernel = kernel,
+			 .todo = mem_array(n, sizeof(uint32_t)),
+			 .as = mem_array(n, sizeof(uint32_t))};
 	struct btf *to = btf__new_empty();
 
 	want_named(&p, programs);
@@ -147,7 +150,9 @@ static uint64_t key_of(const void *elf, size_t size)
 
 	if (n <= 0 || uname(&un))
 		return 0;
-	return hash_bytes(hash_str(hash_str(hash_bytes(HASH_SEED, notes, (size_t)n), un.release), un.version), elf, size);
+	return hash_bytes(
+		hash_str(hash_str(hash_bytes(HASH_SEED, notes, (size_t)n), un.release), un.version),
+		elf, size);
 }
 
 static bool is_sound(const char *path)
@@ -158,8 +163,9 @@ static bool is_sound(const char *path)
 	uint64_t hash;
 	size_t len;
 
-	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022) ||
-	    (size_t)st.st_size <= sizeof(hash) || (size_t)st.st_size > FILE_MAX)
+	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    (st.st_mode & 022) || (size_t)st.st_size <= sizeof(hash) ||
+	    (size_t)st.st_size > FILE_MAX)
 		return false;
 	len = (size_t)st.st_size;
 	bytes = mem_alloc(len);
@@ -180,13 +186,15 @@ static int keep(const struct btf *types, const char *store_dir, const char *path
 	cleanup_fd int fd = -1;
 
 	if (!bytes || size > FILE_MAX - sizeof(hash) ||
-	    (size_t)snprintf(tmp, sizeof(tmp), "%s/images/.tmp-%d-kerneltypes", store_dir, (int)getpid()) >= sizeof(tmp))
+	    (size_t)snprintf(tmp, sizeof(tmp), "%s/images/.tmp-%d-kerneltypes", store_dir,
+			     (int)getpid()) >= sizeof(tmp))
 		return -E2BIG;
 	hash = hash_bytes(HASH_SEED, bytes, size);
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return -errno; /* no such folder, or none of ours */
-	if (write(fd, bytes, size) == (ssize_t)size && write(fd, &hash, sizeof(hash)) == sizeof(hash) && !rename(tmp, path))
+	if (write(fd, bytes, size) == (ssize_t)size &&
+	    write(fd, &hash, sizeof(hash)) == sizeof(hash) && !rename(tmp, path))
 		return 0;
 	unlink(tmp);
 	return -EIO;
@@ -205,12 +213,14 @@ static int make(const void *elf, size_t size, const char *store_dir, const char 
 	return rc;
 }
 
-const char *kerneltypes_path(const char *store_dir, const void *elf, size_t size, char path[PATH_MAX])
+const char *kerneltypes_path(const char *store_dir, const void *elf, size_t size,
+			     char path[PATH_MAX])
 {
 	uint64_t key = store_dir ? key_of(elf, size) : 0;
 	int rc;
 
-	if (!key || snprintf(path, PATH_MAX, "%s/images/kerneltypes-%016llx", store_dir, (unsigned long long)key) >= PATH_MAX)
+	if (!key || snprintf(path, PATH_MAX, "%s/images/kerneltypes-%016llx", store_dir,
+			     (unsigned long long)key) >= PATH_MAX)
 		return NULL;
 	if (is_sound(path))
 		return path;

@@ -20,9 +20,9 @@ static int load_print(enum libbpf_print_level level, const char *fmt, va_list ap
 }
 
 /*
- * libbpf raises RLIMIT_MEMLOCK by itself, and only before 5.11, where BPF memory counts against it; where that is
- * forbidden it goes on, and a refusal at load says so. (libbpf_set_memlock_rlim is in libbpf 1.1's header but not
- * among the symbols that Debian 12's library exports.)
+ * libbpf raises RLIMIT_MEMLOCK by itself, and only before 5.11, where BPF memory counts against it;
+ * where that is forbidden it goes on, and a refusal at load says so. (libbpf_set_memlock_rlim is in
+ * libbpf 1.1's header but not among the symbols that Debian 12's library exports.)
  */
 void load_init(bool verbose)
 {
@@ -38,10 +38,13 @@ int load_error(int err, const char *what, struct err *e)
 	getrlimit(RLIMIT_MEMLOCK, &rl);
 	if (err == -EPERM || err == -EACCES) {
 		err_set(e, err, EXIT_PERMISSION,
-			"the kernel does not offer this here: loading '%s' was refused (%s; RLIMIT_MEMLOCK %lld KiB)", what,
-			strerror(-err), rl.rlim_cur == RLIM_INFINITY ? -1ll : (long long)(rl.rlim_cur >> 10));
-		err_fix(e, "%s", environment_here() == ENVIRONMENT_LXC ? environment_fix(ENVIRONMENT_LXC)
-				: "in a container: cap_add: [BPF, PERFMON] and a seccomp profile that allows bpf(2); -v shows libbpf's log");
+			"the kernel does not offer this here: loading '%s' was refused (%s; RLIMIT_MEMLOCK %lld KiB)",
+			what, strerror(-err),
+			rl.rlim_cur == RLIM_INFINITY ? -1ll : (long long)(rl.rlim_cur >> 10));
+		err_fix(e, "%s",
+			environment_here() == ENVIRONMENT_LXC ?
+				environment_fix(ENVIRONMENT_LXC) :
+				"in a container: cap_add: [BPF, PERFMON] and a seccomp profile that allows bpf(2); -v shows libbpf's log");
 		return err;
 	}
 	if (err == -ENOMEM)

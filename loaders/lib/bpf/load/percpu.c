@@ -14,7 +14,8 @@ void percpu_sum(int fd, void *sum, size_t size)
 {
 	const size_t fields = size / sizeof(uint64_t);
 	int n = libbpf_num_possible_cpus();
-	cleanup_free uint64_t *by_cpu = n > 0 ? mem_array((size_t)n * fields, sizeof(*by_cpu)) : NULL;
+	cleanup_free uint64_t *by_cpu =
+		n > 0 ? mem_array((size_t)n * fields, sizeof(*by_cpu)) : NULL;
 	uint64_t *out = sum;
 	uint32_t zero = 0;
 

@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/* Sums element 0 of the per-CPU map `fd`, whose value is `size` bytes of u64, into `sum`; all 0 where it cannot be read. */
+/* Sums element 0 of the per-CPU map `fd`, whose value is `size` bytes of u64, into `sum`; all 0
+ * where it cannot be read. */
 void percpu_sum(int fd, void *sum, size_t size);
 
 #endif

@@ -16,7 +16,7 @@ void programs_read(struct bpf_object *obj, struct programs_figures *out)
 	*out = (struct programs_figures){0};
 	if (!obj)
 		return;
-	bpf_object__for_each_program(prog, obj) {
+	bpf_object__for_each_program (prog, obj) {
 		struct bpf_prog_info info = {0};
 		__u32 len = sizeof(info);
 		int fd = bpf_program__fd(prog);
@@ -31,13 +31,15 @@ void programs_read(struct bpf_object *obj, struct programs_figures *out)
 
 #define STILL "_still"
 
-/* Global functions may be called with preemption off since 6.15; a tracepoint has it on since 7.0. */
+/* Global functions may be called with preemption off since 6.15; a tracepoint has it on since 7.0.
+ */
 static bool kernel_keeps(void)
 {
 	unsigned int major, minor;
 	struct utsname u;
 
-	return !uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2 && (major > 6 || (major == 6 && minor >= 15));
+	return !uname(&u) && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+	       (major > 6 || (major == 6 && minor >= 15));
 }
 
 static struct bpf_program *still_of(struct bpf_object *obj, const struct bpf_program *prog)
@@ -54,7 +56,7 @@ void programs_keep_still(struct bpf_object *obj)
 
 	if (!kernel_keeps())
 		return;
-	bpf_object__for_each_program(prog, obj) {
+	bpf_object__for_each_program (prog, obj) {
 		struct bpf_program *still = still_of(obj, prog);
 
 		if (!still || !bpf_program__autoload(prog))
@@ -83,11 +85,13 @@ static bool iterator_accepted(const char *target, const char *name)
 		{.code = BPF_JMP | BPF_EXIT},
 	};
 	int id = libbpf_find_vmlinux_btf_id(target, BPF_TRACE_ITER), fd;
-	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_TRACE_ITER, .attach_btf_id = (uint32_t)id);
+	LIBBPF_OPTS(bpf_prog_load_opts, o, .expected_attach_type = BPF_TRACE_ITER,
+		    .attach_btf_id = (uint32_t)id);
 
 	if (id <= 0)
 		return false;
-	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, name, "GPL", empty, sizeof(empty) / sizeof(empty[0]), &o);
+	fd = bpf_prog_load(BPF_PROG_TYPE_TRACING, name, "GPL", empty,
+			   sizeof(empty) / sizeof(empty[0]), &o);
 	if (fd < 0)
 		return false;
 	close(fd);
@@ -104,7 +108,7 @@ size_t programs_drop_iterators(struct bpf_object *obj)
 	struct bpf_program *prog;
 	size_t n = 0;
 
-	bpf_object__for_each_program(prog, obj) {
+	bpf_object__for_each_program (prog, obj) {
 		const char *section = bpf_program__section_name(prog);
 
 		if (strncmp(section, ITER, strlen(ITER)) || !bpf_program__autoload(prog) ||

@@ -29,7 +29,7 @@ struct symbol {
 struct progsyms {
 	struct symbol *symbols;
 	size_t n, cap;
-	struct btf *btf;           /* of the program before: those of one object share it */
+	struct btf *btf; /* of the program before: those of one object share it */
 	uint32_t btf_id;
 	int64_t read_ns, pause_ns; /* 0: never read */
 };
@@ -60,9 +60,12 @@ static int tell(int fd, struct told *t, struct bpf_prog_info *info)
 	if (bpf_obj_get_info_by_fd(fd, info, &size))
 		return -errno;
 	t->n = info->nr_jited_ksyms;
-	if (!t->n || t->n > FUNCS_MAX || info->nr_jited_func_lens != t->n || info->nr_prog_tags != t->n)
+	if (!t->n || t->n > FUNCS_MAX || info->nr_jited_func_lens != t->n ||
+	    info->nr_prog_tags != t->n)
 		return -ENOENT;
-	t->n_funcs = info->nr_func_info == t->n && info->func_info_rec_size == sizeof(*t->funcs) ? t->n : 0;
+	t->n_funcs = info->nr_func_info == t->n && info->func_info_rec_size == sizeof(*t->funcs) ?
+			     t->n :
+			     0;
 	t->starts = mem_array(t->n, sizeof(*t->starts));
 	t->bytes = mem_array(t->n, sizeof(*t->bytes));
 	t->tags = mem_array(t->n, sizeof(*t->tags));
@@ -115,10 +118,13 @@ static void take(struct progsyms *p, int fd)
 
 	if (!tell(fd, &t, &info)) {
 		for (uint32_t i = 0; i < t.n; i++) {
-			const char *name = t.n_funcs ? func_name(p, info.btf_id, t.funcs[i].type_id) : info.name;
+			const char *name = t.n_funcs ?
+						   func_name(p, info.btf_id, t.funcs[i].type_id) :
+						   info.name;
 
 			mem_grow(p->symbols, p->n, p->cap);
-			p->symbols[p->n++] = (struct symbol){t.starts[i], t.bytes[i], ksym_name(t.tags[i], name)};
+			p->symbols[p->n++] = (struct symbol){t.starts[i], t.bytes[i],
+							     ksym_name(t.tags[i], name)};
 		}
 	}
 	told_release(&t);
@@ -154,7 +160,9 @@ static void load(struct progsyms *p)
 	}
 	if (p->n)
 		qsort(p->symbols, p->n, sizeof(*p->symbols), by_start);
-	p->pause_ns = p->n != before || !p->read_ns ? PAUSE_MIN_NS : p->pause_ns * 2 < PAUSE_MAX_NS ? p->pause_ns * 2 : PAUSE_MAX_NS;
+	p->pause_ns = p->n != before || !p->read_ns  ? PAUSE_MIN_NS :
+		      p->pause_ns * 2 < PAUSE_MAX_NS ? p->pause_ns * 2 :
+						       PAUSE_MAX_NS;
 	p->read_ns = clock_boot_ns();
 }
 

@@ -24,7 +24,8 @@ static void map_size(struct bpf_object *obj, const char *name, size_t n)
 		bpf_map__set_max_entries(map, (uint32_t)n);
 }
 
-void scope_configure(struct bpf_object *obj, const struct family_target *t, struct scope_config *config)
+void scope_configure(struct bpf_object *obj, const struct family_target *t,
+		     struct scope_config *config)
 {
 	config->pids = t->n_pids > 0;
 	config->cgroups = t->n_cgroups > 0;
@@ -53,7 +54,8 @@ int scope_fill(struct bpf_object *obj, const struct family_target *t)
 	for (size_t i = 0; i < t->n_pids && !err; i++)
 		err = map_add(obj, "pids", &t->pids[i]);
 	for (size_t i = 0; i < t->n_cgroups && !err; i++) {
-		struct scope_cgroup key = {.id = t->cgroups[i].id, .hierarchy = t->cgroups[i].hierarchy};
+		struct scope_cgroup key = {.id = t->cgroups[i].id,
+					   .hierarchy = t->cgroups[i].hierarchy};
 
 		err = map_add(obj, "cgroups", &key);
 	}
@@ -66,7 +68,8 @@ int scope_fill(struct bpf_object *obj, const struct family_target *t)
 	return err;
 }
 
-int scope_load(const struct bpf_object_skeleton *s, const struct family_config *c, struct scope_config *config, struct err *e)
+int scope_load(const struct bpf_object_skeleton *s, const struct family_config *c,
+	       struct scope_config *config, struct err *e)
 {
 	int err;
 

@@ -10,14 +10,10 @@
 #include "probes/lib/tables.h"
 
 static const char *const names[MP_TABLES_N] = {
-	[MP_TABLES_ROWS] = "rows",
-	[MP_TABLES_MAPPINGS] = "mappings",
-	[MP_TABLES_IMAGES] = "images",
-	[MP_TABLES_PROCESSES] = "processes",
-	[MP_TABLES_STATE] = "tables_state",
-	[MP_TABLES_WANTED] = "wanted",
-	[MP_TABLES_RUNTIMES] = "runtimes",
-	[MP_TABLES_INFLIGHT] = "inflight",
+	[MP_TABLES_ROWS] = "rows",          [MP_TABLES_MAPPINGS] = "mappings",
+	[MP_TABLES_IMAGES] = "images",      [MP_TABLES_PROCESSES] = "processes",
+	[MP_TABLES_STATE] = "tables_state", [MP_TABLES_WANTED] = "wanted",
+	[MP_TABLES_RUNTIMES] = "runtimes",  [MP_TABLES_INFLIGHT] = "inflight",
 };
 
 int tables_reuse(struct bpf_object *obj, const int *fds)

@@ -25,22 +25,26 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 
-#define QUICK_NS (100 * MSEC)
-#define SLOW_NS  (1000 * MSEC)
-#define PHASE_NS (40 * MSEC)         /* after sonde-maps' tick */
-#define FIRST_NS (10 * MSEC)         /* until the first sample is stored with its names, and told */
+#define QUICK_NS   (100 * MSEC)
+#define SLOW_NS    (1000 * MSEC)
+#define PHASE_NS   (40 * MSEC) /* after sonde-maps' tick */
+#define FIRST_NS   (10 * MSEC) /* until the first sample is stored with its names, and told */
 #define HOLD_BYTES (16u << 20)
-#define HURRY (-10)                  /* nice */
-#define CLOSE_MS 3000                /* the last batch has so long, also at Ctrl-C: a disk that stands still for a second loses nothing; sonded waits for five */
-#define LATE_BYTES (32u << 20)       /* stacks that wait for rows, up to 26 KB each */
-#define SEED_NS (1000 * MSEC)        /* sonde-maps is given this long before the first sample */
-#define TABLES_NS (10000 * MSEC)     /* and this long to hand out its maps, without which the whole capture would be */
-#define LEDGER_NS (10 * NSEC_PER_SEC) /* what it cost is booked so often */
-#define CLOCK_STEP_NS MSEC           /* smaller changes of the wall clock are noise of reading it */
+#define HURRY      (-10) /* nice */
+/* the last batch has so long, also at Ctrl-C: a disk that stands still for a second loses nothing;
+ * sonded waits for five */
+#define CLOSE_MS   3000
+#define LATE_BYTES (32u << 20)   /* stacks that wait for rows, up to 26 KB each */
+#define SEED_NS    (1000 * MSEC) /* sonde-maps is given this long before the first sample */
+/* and this long to hand out its maps, without which the whole capture would be */
+#define TABLES_NS        (10000 * MSEC)
+#define LEDGER_NS        (10 * NSEC_PER_SEC) /* what it cost is booked so often */
+#define CLOCK_STEP_NS    MSEC /* smaller changes of the wall clock are noise of reading it */
 #define COMMAND_GRACE_NS (1000 * MSEC)
 #define SIGNAL_ONE_NS    (300 * MSEC)
 
-const char *const capture_loss_names[CAPTURE_LOST_N] = {"ring", "hold", "malformed", "store", "throttled", "missed"};
+const char *const capture_loss_names[CAPTURE_LOST_N] = {"ring",  "hold",      "malformed",
+							"store", "throttled", "missed"};
 
 uint64_t capture_lost(const struct capture_report *r)
 {
@@ -93,11 +97,14 @@ static void command_watch(struct capture *c)
 {
 	if (!command_poll(c->o->command))
 		return;
-	progress_send(c->o->progress, json_pack("{s:s, s:i}", "event", "exit", "status", c->o->command->status), true);
+	progress_send(c->o->progress,
+		      json_pack("{s:s, s:i}", "event", "exit", "status", c->o->command->status),
+		      true);
 	c->stop = true;
 }
 
-/* The first sample is waited for: it is asked for as soon as it is there, and looked after until it is told of. */
+/* The first sample is waited for: it is asked for as soon as it is there, and looked after until it
+ * is told of. */
 static void first_await(struct capture *c, int64_t now)
 {
 	bool await = !(c->first_sent && c->first_named) && now - c->attached_ns < CAPTURE_BEGIN_NS;
@@ -148,10 +155,12 @@ static void tick(struct capture *c)
 }
 
 /*
- * The first Ctrl-C stops the capture, in good order. If a command runs, it gets the signal first (from a terminal it
- * has it already) and a second to end by itself. A second Ctrl-C ends everything at once: what is not in the store then
- * is counted as lost by whoever opens it next. Whoever signals the whole process group (timeout(1), a runner of jobs) reaches this program twice,
- * by itself and by `sonde record`, which passes on what it gets: that is one signal, as is all that comes SIGNAL_ONE_NS after the first.
+ * The first Ctrl-C stops the capture, in good order. If a command runs, it gets the signal first
+ * (from a terminal it has it already) and a second to end by itself. A second Ctrl-C ends
+ * everything at once: what is not in the store then is counted as lost by whoever opens it next.
+ * Whoever signals the whole process group (timeout(1), a runner of jobs) reaches this program
+ * twice, by itself and by `sonde record`, which passes on what it gets: that is one signal, as is
+ * all that comes SIGNAL_ONE_NS after the first.
  */
 void capture_signal_take(struct capture *c)
 {
@@ -192,15 +201,16 @@ static int wait_ms(const struct capture *c)
 	return wait <= 0 ? 0 : (int)((wait + MSEC - 1) / MSEC);
 }
 
-/* Wait for the time, a signal, the end of our reader, a ring that fills fast, or sonde-maps (before the seed is in, and for stacks that only their
- * process explains while it is there). */
+/* Wait for the time, a signal, the end of our reader, a ring that fills fast, or sonde-maps (before
+ * the seed is in, and for stacks that only their process explains while it is there). */
 static void wait_events(struct capture *c)
 {
 	bool own = capture_awaits_own(c);
 	struct pollfd fds[] = {
 		{.fd = c->o->signal_fd, .events = POLLIN},
 		{.fd = c->o->progress->gone ? -1 : c->o->progress->fd},
-		{.fd = hostmaps_seeded(c->maps) && !own ? -1 : hostmaps_fd(c->maps), .events = POLLIN},
+		{.fd = hostmaps_seeded(c->maps) && !own ? -1 : hostmaps_fd(c->maps),
+		 .events = POLLIN},
 		{.fd = c->wake_fd, .events = POLLIN},
 	};
 	int n = poll(fds, ARRAY_SIZE(fds), wait_ms(c));
@@ -241,8 +251,9 @@ static uint32_t cpus_online(void)
 }
 
 /*
- * A host that is too busy is what people look at: whoever watches it must get its turn, or mappings are told late and
- * rings run full. It takes half a percent of a core. sonde-maps inherits this; the command to run has been started before.
+ * A host that is too busy is what people look at: whoever watches it must get its turn, or mappings
+ * are told late and rings run full. It takes half a percent of a core. sonde-maps inherits this;
+ * the command to run has been started before.
  */
 static void hurry(void)
 {
@@ -254,12 +265,21 @@ static void hurry(void)
 static int open_parts(struct capture *c, struct err *e)
 {
 	const struct options *o = c->o->options;
-	struct store_writer_opts so = {.dir = o->store, .segment_bytes = o->segment_bytes, .segment_s = o->segment_s,
+	struct store_writer_opts so = {.dir = o->store,
+				       .segment_bytes = o->segment_bytes,
+				       .segment_s = o->segment_s,
 				       .budget_bytes = o->budget_bytes};
-	struct hostmaps_opts ho = {.store_dir = o->store ? o->store : store_default_dir(), .socket_path = o->maps_socket,
-				   .args_policy = o->args, .no_lines = o->no_lines, .no_mappings = c->f->no_mappings, .books = true};
-	const struct naming_opts no = {.no_lines = o->no_lines, .include = o->include, .exclude = o->exclude,
-				       .store_dir = ho.store_dir, .programs = progsyms_find,
+	struct hostmaps_opts ho = {.store_dir = o->store ? o->store : store_default_dir(),
+				   .socket_path = o->maps_socket,
+				   .args_policy = o->args,
+				   .no_lines = o->no_lines,
+				   .no_mappings = c->f->no_mappings,
+				   .books = true};
+	const struct naming_opts no = {.no_lines = o->no_lines,
+				       .include = o->include,
+				       .exclude = o->exclude,
+				       .store_dir = ho.store_dir,
+				       .programs = progsyms_find,
 				       .programs_ctx = c->programs};
 	int err;
 
@@ -276,7 +296,8 @@ static int open_parts(struct capture *c, struct err *e)
 	return err;
 }
 
-/* The maps that the program is loaded with; sonde-maps hands them out before it looks over the host. */
+/* The maps that the program is loaded with; sonde-maps hands them out before it looks over the
+ * host. */
 static void tables_await(struct capture *c)
 {
 	int64_t until = clock_boot_ns() + TABLES_NS;
@@ -289,17 +310,21 @@ static void tables_await(struct capture *c)
 		capture_signal_take(c);
 	}
 	if (!hostmaps_greeted(c->maps) && !c->r->interrupted)
-		log_warn("sonde-maps handed out no tables in %d s: stacks are read by frame pointers alone",
-			 (int)(TABLES_NS / NSEC_PER_SEC));
+		log_warn(
+			"sonde-maps handed out no tables in %d s: stacks are read by frame pointers alone",
+			(int)(TABLES_NS / NSEC_PER_SEC));
 }
 
 static int open_probe(struct capture *c, struct err *e)
 {
 	uint32_t cpus = cpus_online();
-	struct family_config fc = {.target = &c->o->target->family, .freq = c->o->options->freq, .cpus = cpus,
+	struct family_config fc = {.target = &c->o->target->family,
+				   .freq = c->o->options->freq,
+				   .cpus = cpus,
 				   .bucket_s = c->o->options->bucket_s,
 				   .ring_bytes = ring_size(c->o->options, cpus),
-				   .store_dir = c->o->options->store ? c->o->options->store : store_default_dir()};
+				   .store_dir = c->o->options->store ? c->o->options->store :
+								       store_default_dir()};
 	int tables[MP_TABLES_N], err;
 
 	tables_await(c);
@@ -330,7 +355,8 @@ static void run_begin(struct capture *c)
 	store_flush(c->store);
 }
 
-/* Side-band, seed, then sampling: what is sampled before the seed is told would lie in mappings that nobody knows. */
+/* Side-band, seed, then sampling: what is sampled before the seed is told would lie in mappings
+ * that nobody knows. */
 static void seed_await(struct capture *c)
 {
 	int64_t until = clock_boot_ns() + SEED_NS;
@@ -356,7 +382,8 @@ static void feed_begin(struct capture *c)
 	if (!c->f->wants)
 		return;
 	c->o->target->family.feed = c->feed;
-	progress_send(c->o->progress, json_pack("{s:s, s:s}", "event", "wants", "targets", c->f->wants), true);
+	progress_send(c->o->progress,
+		      json_pack("{s:s, s:s}", "event", "wants", "targets", c->f->wants), true);
 }
 
 /* Where it cannot be, it goes on: what is recorded counts for more. */
@@ -387,9 +414,13 @@ static int begin(struct capture *c, struct err *e)
 	err = c->f->attach ? c->f->attach(c->state, e) : 0;
 	if (err)
 		return err;
-	c->attached_ns = c->second_ns = c->booked_ns = c->ring_read_ns = c->until_ns = clock_boot_ns();
-	c->pace = (struct pace){.quick_ns = FIRST_NS, .slow_ns = SLOW_NS, .phase_ns = PHASE_NS,
-				.next_ns = c->attached_ns, .busy_until_ns = c->attached_ns + CAPTURE_BEGIN_NS};
+	c->attached_ns = c->second_ns = c->booked_ns = c->ring_read_ns = c->until_ns =
+		clock_boot_ns();
+	c->pace = (struct pace){.quick_ns = FIRST_NS,
+				.slow_ns = SLOW_NS,
+				.phase_ns = PHASE_NS,
+				.next_ns = c->attached_ns,
+				.busy_until_ns = c->attached_ns + CAPTURE_BEGIN_NS};
 	c->end_ns = o->duration_ns ? c->attached_ns + (int64_t)o->duration_ns : INT64_MAX;
 	run_begin(c);
 	capture_ends_watch(c);
@@ -430,7 +461,12 @@ static int close_parts(struct capture *c, struct err *e)
 
 int capture_run(const struct capture_opts *o, struct capture_report *r, struct err *e)
 {
-	struct capture c = {.o = o, .r = r, .f = o->family, .wake_fd = -1, .scripts = {.objects_fd = -1, .names_fd = -1, .walks_fd = -1}, .programs = progsyms_new()};
+	struct capture c = {.o = o,
+			    .r = r,
+			    .f = o->family,
+			    .wake_fd = -1,
+			    .scripts = {.objects_fd = -1, .names_fd = -1, .walks_fd = -1},
+			    .programs = progsyms_new()};
 	int err, closed;
 
 	*r = (struct capture_report){.first_s = -1};

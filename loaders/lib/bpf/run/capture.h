@@ -2,17 +2,18 @@
 /*
  * capture: one run of a family, from its programs' load to its last row in the store.
  *
- *   ring -> hold (until sonde-maps has told all that happened up to the record's time) -> naming -> store, by bucket
- *   ring `late` -> late (until the rows are there that its stack needs) -> unwinding -> naming -> store, by bucket
+ *   ring -> hold (until sonde-maps has told all that happened up to the record's time) -> naming ->
+ * store, by bucket ring `late` -> late (until the rows are there that its stack needs) -> unwinding
+ * -> naming -> store, by bucket
  *
- * One thread does all this every 100 ms at the start, then every second; a ring that fills fast calls it. The store's own
- * thread writes. Every event that the family's program saw is stored or counted under one reason; at the end seen = stored + all losses, exactly:
- *   ring       the program found the ring full
- *   hold       too many records were waiting for sonde-maps
- *   malformed  a record that is not the family's
- *   store      what the store's writer could not commit (it books these itself)
- *   throttled  the kernel held back sampling: an estimate by time, added to `seen` too
- * Side-band records that sonde-maps lost are not samples: reason "maps" in the store's loss, apart from the identity.
+ * One thread does all this every 100 ms at the start, then every second; a ring that fills fast
+ * calls it. The store's own thread writes. Every event that the family's program saw is stored or
+ * counted under one reason; at the end seen = stored + all losses, exactly: ring       the program
+ * found the ring full hold       too many records were waiting for sonde-maps malformed  a record
+ * that is not the family's store      what the store's writer could not commit (it books these
+ * itself) throttled  the kernel held back sampling: an estimate by time, added to `seen` too
+ * Side-band records that sonde-maps lost are not samples: reason "maps" in the store's loss, apart
+ * from the identity.
  */
 #ifndef SONDE_BPF_CAPTURE_H
 #define SONDE_BPF_CAPTURE_H
@@ -29,31 +30,40 @@
 struct capture_opts {
 	const struct family *family;
 	const struct options *options;
-	const char *command_line;    /* as typed, for the store */
-	struct target *target;       /* gets what sonded gives */
+	const char *command_line; /* as typed, for the store */
+	struct target *target;    /* gets what sonded gives */
 	struct command *command;
 	struct progress *progress;
-	int64_t begin_ns;            /* boot clock, when the program was started */
-	int signal_fd;               /* SIGINT, SIGTERM, SIGHUP, SIGCHLD, blocked for all else */
+	int64_t begin_ns; /* boot clock, when the program was started */
+	int signal_fd;    /* SIGINT, SIGTERM, SIGHUP, SIGCHLD, blocked for all else */
 };
 
-enum capture_loss { CAPTURE_LOST_RING, CAPTURE_LOST_HOLD, CAPTURE_LOST_MALFORMED, CAPTURE_LOST_STORE,
-		    CAPTURE_LOST_THROTTLED, CAPTURE_LOST_MISSED, CAPTURE_LOST_N };
+enum capture_loss {
+	CAPTURE_LOST_RING,
+	CAPTURE_LOST_HOLD,
+	CAPTURE_LOST_MALFORMED,
+	CAPTURE_LOST_STORE,
+	CAPTURE_LOST_THROTTLED,
+	CAPTURE_LOST_MISSED,
+	CAPTURE_LOST_N
+};
 extern const char *const capture_loss_names[CAPTURE_LOST_N];
 
 struct capture_report { /* filled in as far as the capture came */
-	int64_t run;                 /* the run's id in its segment, 0: none */
+	int64_t run;    /* the run's id in its segment, 0: none */
 	char segment[256];
 	uint64_t seen, stored, lost[CAPTURE_LOST_N], maps_lost;
 	uint64_t frames, frames_named, processes;
-	uint64_t user, user_complete; /* samples with a user stack; of those, the ones whose stack reached its root */
-	uint64_t stale;              /* records named before sonde-maps had told all of their time */
+	uint64_t user, user_complete; /* samples with a user stack; of those, the ones whose stack
+					 reached its root */
+	uint64_t stale; /* records named before sonde-maps had told all of their time */
 	uint64_t unfollowed;
 	int64_t from_ns, to_ns;      /* UTC */
 	double first_s;              /* < 0: nothing was stored */
 	double self_cores;           /* CPU of sonde while it captured */
 	double edges_cpu_s;          /* to start, and to name and store what was left at the end */
-	uint64_t run_ns, run_p99_ns; /* in the family's program: mean of all, and the 99th percentile's upper bound */
+	uint64_t run_ns, run_p99_ns; /* in the family's program: mean of all, and the 99th
+					percentile's upper bound */
 	bool interrupted;
 };
 uint64_t capture_lost(const struct capture_report *r);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* capture_drain: the end of a capture: what is still on its way is taken in, named and stored, each within its patience. */
+/* capture_drain: the end of a capture: what is still on its way is taken in, named and stored, each
+ * within its patience. */
 #include <poll.h>
 #include <time.h>
 
@@ -69,9 +70,11 @@ static void report_scripts(const struct capture *c)
 
 	if (!scripts_tally(&c->scripts, &t) || !t.walks)
 		return;
-	log_info("script frames: %llu stacks in an interpreter, %llu frames, %llu objects; %llu in threads that run no script, "
-		  "%llu of memory that made no sense, %llu too deep, %llu without a place, %llu without a name", t.walks, t.frames, t.taken,
-		  t.missed[SCRIPT_NO_THREAD], t.missed[SCRIPT_FAULT], t.missed[SCRIPT_DEEP], t.missed[SCRIPT_NO_PLACE], t.missed[SCRIPT_UNNAMED]);
+	log_info(
+		"script frames: %llu stacks in an interpreter, %llu frames, %llu objects; %llu in threads that run no script, "
+		"%llu of memory that made no sense, %llu too deep, %llu without a place, %llu without a name",
+		t.walks, t.frames, t.taken, t.missed[SCRIPT_NO_THREAD], t.missed[SCRIPT_FAULT],
+		t.missed[SCRIPT_DEEP], t.missed[SCRIPT_NO_PLACE], t.missed[SCRIPT_UNNAMED]);
 }
 
 static void report_names(struct capture *c)
@@ -84,7 +87,8 @@ static void report_names(struct capture *c)
 	if (c->processes.n > c->r->processes)
 		c->r->processes = c->processes.n;
 	if (names.kernel_hidden)
-		log_warn("kernel symbols are hidden (kernel.kptr_restrict): kernel frames have no names");
+		log_warn(
+			"kernel symbols are hidden (kernel.kptr_restrict): kernel frames have no names");
 }
 
 /* Wait until the store's thread has written everything, then read what it says. */
@@ -127,7 +131,8 @@ void capture_end(struct capture *c)
 	drain_cost(c);
 	ledger_read(&c->ledger, c->maps, &t, &figures);
 	ledger_book_end(&c->ledger, &figures, c->store, c->run, capture_utc(c, c->until_ns));
-	c->r->edges_cpu_s = (double)ledger_all_ns(&figures) / 1e9 - c->r->self_cores * (double)(stopped_ns - c->attached_ns) / 1e9;
+	c->r->edges_cpu_s = (double)ledger_all_ns(&figures) / 1e9 -
+			    c->r->self_cores * (double)(stopped_ns - c->attached_ns) / 1e9;
 	capture_flush(c);
 	report_names(c);
 	store_settle(c, clock_boot_ns() + (c->r->interrupted ? 500 * MSEC : 5000 * MSEC));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * capture_ends: processes that end while a capture runs. Each end within its scope is counted; in the row of a process that
- * has one, it stands too. One that ended badly (a signal, out of memory, a code that is not 0) gets a row even if it had no
- * sample, up to BAD_MAX of them a second: a build asks a thousand times whether a file is there. Who sent it the signal that ended
- * it, or that it ended after, is a note of its row ("signal_by").
+ * capture_ends: processes that end while a capture runs. Each end within its scope is counted; in
+ * the row of a process that has one, it stands too. One that ended badly (a signal, out of memory,
+ * a code that is not 0) gets a row even if it had no sample, up to BAD_MAX of them a second: a
+ * build asks a thousand times whether a file is there. Who sent it the signal that ended it, or
+ * that it ended after, is a note of its row ("signal_by").
  */
 #include <errno.h>
 #include <signal.h>
@@ -29,15 +30,18 @@ static bool is_bad(struct capture *c, enum store_end_how how, uint32_t status, i
 	return c->bad[killed]++ < BAD_MAX;
 }
 
-#define ASKED_NS (30 * NSEC_PER_SEC) /* one that was asked to end has ended for it, so long after it */
+/* one that was asked to end has ended for it, so long after it */
+#define ASKED_NS (30 * NSEC_PER_SEC)
 
 /* "SIGTERM from runc (812)". False: nobody did. */
-static bool sender_say(struct capture *c, const struct hostmaps_process *p, enum store_end_how how, uint32_t status, char *out, size_t size)
+static bool sender_say(struct capture *c, const struct hostmaps_process *p, enum store_end_how how,
+		       uint32_t status, char *out, size_t size)
 {
 	const char *name = p->sent.signal ? sigabbrev_np((int)p->sent.signal) : NULL;
 	struct hostmaps_process *by = name ? hostmaps_running(c->maps, p->sent.tgid) : NULL;
 
-	if (!name || how == STORE_END_OOM || how == STORE_END_UNKNOWN || (how == STORE_END_SIGNAL && status != p->sent.signal) ||
+	if (!name || how == STORE_END_OOM || how == STORE_END_UNKNOWN ||
+	    (how == STORE_END_SIGNAL && status != p->sent.signal) ||
 	    p->to_ns > p->sent.time_ns + ASKED_NS)
 		return false;
 	if (by && by->start_ns > p->sent.time_ns) /* the pid was given away again */
@@ -83,8 +87,10 @@ static void on_end(void *ctx, struct hostmaps_process *p)
 		end_excluded(c, &e, at_ns);
 		return;
 	}
-	/* sonde-maps ends its own children as it goes on: they are not to take the room of others */
-	row = naming_has(p) || (strcmp(p->comm, "sonde-index") != 0 && is_bad(c, e.how, e.status, at_ns));
+	/* sonde-maps ends its own children as it goes on: they are not to take the room of others
+	 */
+	row = naming_has(p) ||
+	      (strcmp(p->comm, "sonde-index") != 0 && is_bad(c, e.how, e.status, at_ns));
 	for (int i = 0; i < 2 && rc == -ESTALE; i++) {
 		e.container = naming_container(c->naming, p);
 		e.process = row ? naming_row(c->naming, p) : 0;
@@ -101,7 +107,8 @@ void capture_ends_missed(struct capture *c)
 
 	if (n && target_scope(c->o->target) == STORE_SCOPE_HOST &&
 	    store_end(c->store, c->run, capture_utc(c, clock_boot_ns()), &e) == -ESTALE)
-		store_end(c->store, c->run, capture_utc(c, clock_boot_ns()), &e); /* nothing in it is of an epoch */
+		store_end(c->store, c->run, capture_utc(c, clock_boot_ns()),
+			  &e); /* nothing in it is of an epoch */
 	c->missed += n;
 }
 

@@ -39,7 +39,8 @@ static void late_hold(void *ctx, const struct stack_event *ev, size_t size)
 	record_take(ctx, (void *)(uintptr_t)ev, size);
 }
 
-/* Its frames only its process explains. A young one compiles its code anew all the time, and may end soon. */
+/* Its frames only its process explains. A young one compiles its code anew all the time, and may
+ * end soon. */
 static void late_own(struct capture *c, const struct stack_event *ev)
 {
 	bool own = ev->end == STACK_END_UNSUPPORTED;
@@ -64,7 +65,8 @@ static int late_take(void *ctx, void *record, size_t size)
 	return 0;
 }
 
-/* Names of script frames. They come behind the records whose frames have them, and are taken before one of those is named. */
+/* Names of script frames. They come behind the records whose frames have them, and are taken before
+ * one of those is named. */
 static int names_take(void *ctx, void *record, size_t size)
 {
 	struct capture *c = ctx;
@@ -92,15 +94,18 @@ static void process_count(struct capture *c, uint32_t process)
 	uint32_t epoch = store_epoch(c->store);
 
 	if (epoch != c->epoch) {
-		c->r->processes = c->processes.n > c->r->processes ? c->processes.n : c->r->processes;
+		c->r->processes =
+			c->processes.n > c->r->processes ? c->processes.n : c->r->processes;
 		idmap_clear(&c->processes);
 		c->epoch = epoch;
 	}
 	idmap_set(&c->processes, process, 1);
 }
 
-/* How the user part ends, for those that have one: who was in the kernel when its memory went has none. Where a complete stack ends says nothing. */
-static void unwound_store(struct capture *c, const struct stack_event *ev, const struct naming_result *named, uint64_t n)
+/* How the user part ends, for those that have one: who was in the kernel when its memory went has
+ * none. Where a complete stack ends says nothing. */
+static void unwound_store(struct capture *c, const struct stack_event *ev,
+			  const struct naming_result *named, uint64_t n)
 {
 	bool complete = named->end == STACK_END_ROOT;
 
@@ -108,14 +113,15 @@ static void unwound_store(struct capture *c, const struct stack_event *ev, const
 		return;
 	c->r->user += named->end == STACK_END_GONE && ev->n_kernel ? 0 : n;
 	c->r->user_complete += complete ? n : 0;
-	store_unwound(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), named->exe, complete ? 0 : named->image,
-		      named->end, n);
+	store_unwound(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), named->exe,
+		      complete ? 0 : named->image, named->end, n);
 }
 
 static void host_renew(struct capture *c);
 static void host_book(struct capture *c, uint64_t added, uint64_t refused);
 
-/* A record that its family stores. What it adds has come through the ring: it is in the program's tally already. */
+/* A record that its family stores. What it adds has come through the ring: it is in the program's
+ * tally already. */
 static void record_give(struct capture *c, const struct stack_event *ev, size_t size)
 {
 	uint64_t added = c->host.added, refused = c->host.refused;
@@ -149,7 +155,8 @@ static void record_store(struct capture *c, const struct stack_event *ev, size_t
 		naming_stack(c->naming, ev, frames, &named);
 		tid = ev->tid;
 		naming_thread(&named, ev->thread, thread, &tid);
-		series = store_series(c->store, c->run, named.process, thread, tid, named.stack, STORE_KIND_CPU);
+		series = store_series(c->store, c->run, named.process, thread, tid, named.stack,
+				      STORE_KIND_CPU);
 		err = store_add(c->store, series, capture_utc(c, (int64_t)ev->time_ns), n);
 	}
 	if (err) {
@@ -157,7 +164,8 @@ static void record_store(struct capture *c, const struct stack_event *ev, size_t
 		store_loss(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), "store", n);
 		return;
 	}
-	inflight_store(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), ev->tag, series, n, n * capture_period(c));
+	inflight_store(c->store, c->run, capture_utc(c, (int64_t)ev->time_ns), ev->tag, series, n,
+		       n * capture_period(c));
 	c->added += n;
 	unwound_store(c, ev, &named, n);
 	process_count(c, named.process);
@@ -257,8 +265,9 @@ int capture_rings_open(struct capture *c, struct err *e)
 	c->wake_fd = epoll_create1(EPOLL_CLOEXEC);
 	c->ring = ring_buffer__new(c->f->ring_fd(c->state), record_take, c, NULL);
 	if (c->ring && (late < 0 || !ring_buffer__add(c->ring, late, late_take, c)) &&
-	    (names < 0 || !ring_buffer__add(c->ring, names, names_take, c)) && !ring_watch(c, c->f->ring_fd(c->state)) &&
-	    (late < 0 || !ring_watch(c, late)) && (names < 0 || !ring_watch(c, names)))
+	    (names < 0 || !ring_buffer__add(c->ring, names, names_take, c)) &&
+	    !ring_watch(c, c->f->ring_fd(c->state)) && (late < 0 || !ring_watch(c, late)) &&
+	    (names < 0 || !ring_watch(c, names)))
 		return 0;
 	err = -errno;
 	return err_set(e, err, EXIT_RUNTIME, "cannot map the ring buffer: %s", strerror(-err));
@@ -317,7 +326,8 @@ static void host_book(struct capture *c, uint64_t added, uint64_t refused)
 	c->added += c->host.added - added;
 	c->refused += c->host.refused - refused;
 	if (c->host.refused > refused)
-		store_loss(c->store, c->run, capture_utc(c, c->until_ns), "store", c->host.refused - refused);
+		store_loss(c->store, c->run, capture_utc(c, c->until_ns), "store",
+			   c->host.refused - refused);
 	if (c->host.processes > c->r->processes)
 		c->r->processes = c->host.processes;
 }
@@ -389,7 +399,8 @@ static void losses_book(struct capture *c)
 	for (int i = 0; i < CAPTURE_LOST_N; i++) {
 		if (i == CAPTURE_LOST_STORE || c->r->lost[i] == c->booked_lost[i])
 			continue;
-		store_loss(c->store, c->run, now, capture_loss_names[i], c->r->lost[i] - c->booked_lost[i]);
+		store_loss(c->store, c->run, now, capture_loss_names[i],
+			   c->r->lost[i] - c->booked_lost[i]);
 		c->booked_lost[i] = c->r->lost[i];
 	}
 	c->r->maps_lost = hostmaps_lost(c->maps);
@@ -418,8 +429,9 @@ void capture_flush(struct capture *c)
 }
 
 /*
- * Who looks at a capture that has just begun need not wait for a bucket's end: the very first samples are handed over at
- * once, once more when their names have come, and then whenever twice the time has passed.
+ * Who looks at a capture that has just begun need not wait for a bucket's end: the very first
+ * samples are handed over at once, once more when their names have come, and then whenever twice
+ * the time has passed.
  */
 static bool begins_due(struct capture *c, int64_t now)
 {
@@ -438,7 +450,8 @@ static bool begins_due(struct capture *c, int64_t now)
 /* Else a bucket that has ended is handed over whole. */
 void capture_flush_due(struct capture *c)
 {
-	int64_t bucket = capture_utc(c, c->until_ns - READY_NS) / ((int64_t)c->o->options->bucket_s * NSEC_PER_SEC);
+	int64_t bucket = capture_utc(c, c->until_ns - READY_NS) /
+			 ((int64_t)c->o->options->bucket_s * NSEC_PER_SEC);
 	struct family_tally t;
 
 	if (begins_due(c, clock_boot_ns())) {

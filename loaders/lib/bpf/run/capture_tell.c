@@ -5,9 +5,11 @@
 
 #include "loaders/lib/bpf/run/capture_parts.h"
 
-#define PROGRESS_NS (950 * MSEC) /* a progress line a second: it reads the accounts of every program of the capture */
+/* a progress line a second: it reads the accounts of every program of the capture */
+#define PROGRESS_NS (950 * MSEC)
 
-double capture_self_cores(struct capture *c, const struct family_tally *t, struct ledger_figures *now)
+double capture_self_cores(struct capture *c, const struct family_tally *t,
+			  struct ledger_figures *now)
 {
 	int64_t wall = clock_boot_ns() - c->attached_ns;
 
@@ -29,9 +31,13 @@ static void send_ready(struct capture *c, const struct store_writer_stat *s)
 	if (c->ready_sent || (!row && clock_boot_ns() - c->attached_ns < 1000 * MSEC))
 		return;
 	c->ready_sent = true;
-	progress_send(c->o->progress, json_pack("{s:s, s:I, s:s, s:s, s:I}", "event", "ready", "run", (json_int_t)row,
-						"segment", s->segment, "clock", c->f->clock ? c->f->clock(c->state) : c->f->name, "hz",
-						(json_int_t)(period ? (NSEC_PER_SEC + (int64_t)period / 2) / (int64_t)period : 0)),
+	progress_send(c->o->progress,
+		      json_pack("{s:s, s:I, s:s, s:s, s:I}", "event", "ready", "run",
+				(json_int_t)row, "segment", s->segment, "clock",
+				c->f->clock ? c->f->clock(c->state) : c->f->name, "hz",
+				(json_int_t)(period ? (NSEC_PER_SEC + (int64_t)period / 2) /
+							      (int64_t)period :
+						      0)),
 		      true);
 }
 
@@ -41,13 +47,16 @@ void capture_send_first(struct capture *c, const struct store_writer_stat *s)
 		return;
 	c->first_sent = true;
 	c->r->first_s = seconds(clock_boot_ns() - c->o->begin_ns);
-	progress_send(c->o->progress, json_pack("{s:s, s:f}", "event", "first", "after_s", c->r->first_s), true);
+	progress_send(c->o->progress,
+		      json_pack("{s:s, s:f}", "event", "first", "after_s", c->r->first_s), true);
 }
 
 static void send_progress(struct capture *c, const struct store_writer_stat *s)
 {
 	int64_t now = clock_boot_ns();
-	json_t *left = c->end_ns == INT64_MAX ? json_null() : json_real(now < c->end_ns ? seconds(c->end_ns - now) : 0);
+	json_t *left = c->end_ns == INT64_MAX ?
+			       json_null() :
+			       json_real(now < c->end_ns ? seconds(c->end_ns - now) : 0);
 	struct ledger_figures figures;
 	struct family_tally t;
 	double cores;
@@ -56,10 +65,12 @@ static void send_progress(struct capture *c, const struct store_writer_stat *s)
 	cores = capture_self_cores(c, &t, &figures);
 	c->r->lost[CAPTURE_LOST_STORE] = s->dropped + c->refused;
 	progress_send(c->o->progress,
-		      json_pack("{s:s, s:f, s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:s?}", "event", "progress", "elapsed_s",
-				seconds(now - c->attached_ns), "left_s", left, "samples", (json_int_t)c->added, "lost",
+		      json_pack("{s:s, s:f, s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:s?}", "event",
+				"progress", "elapsed_s", seconds(now - c->attached_ns), "left_s",
+				left, "samples", (json_int_t)c->added, "lost",
 				(json_int_t)capture_lost(c->r), "self_cores", cores, "bpf_ns",
-				(json_int_t)figures.bpf_ns, "map_bytes", (json_int_t)c->ledger.map_bytes, "store_bytes",
+				(json_int_t)figures.bpf_ns, "map_bytes",
+				(json_int_t)c->ledger.map_bytes, "store_bytes",
 				(json_int_t)s->segment_bytes, "store_error",
 				s->last_error ? strerror(-s->last_error) : NULL),
 		      false);

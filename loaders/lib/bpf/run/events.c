@@ -9,7 +9,8 @@
 #include "schema/facts/host.h"
 #include "schema/store/write/facts.h"
 
-void event_row_put(struct family_host *h, int64_t utc_ns, const struct fact *f, struct fact_row *row, int column, struct hostmaps_process *process)
+void event_row_put(struct family_host *h, int64_t utc_ns, const struct fact *f,
+		   struct fact_row *row, int column, struct hostmaps_process *process)
 {
 	int rc = -ESTALE;
 

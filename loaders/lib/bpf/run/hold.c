@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hold: each record is an 8-byte head (its size) and its bytes, padded to 8. A record never wraps: when the end of the
- * buffer is too short for it, a head of HOLD_SKIP says that the rest is empty, and the record begins at 0.
+ * hold: each record is an 8-byte head (its size) and its bytes, padded to 8. A record never wraps:
+ * when the end of the buffer is too short for it, a head of HOLD_SKIP says that the rest is empty,
+ * and the record begins at 0.
  */
 #include "loaders/lib/bpf/run/hold.h"
 
@@ -12,10 +13,10 @@
 
 #include "schema/base/mem.h"
 
-#define HOLD_FIRST (64u << 10)
+#define HOLD_FIRST      (64u << 10)
 #define HOLD_RECORD_MAX (64u << 10)
-#define HOLD_SKIP UINT64_MAX
-#define HEAD sizeof(uint64_t)
+#define HOLD_SKIP       UINT64_MAX
+#define HEAD            sizeof(uint64_t)
 
 static size_t padded(size_t size)
 {

@@ -17,7 +17,8 @@ void ledger_init(struct ledger *l, const char *family, struct bpf_object *obj)
 	*l = (struct ledger){.family = family, .obj = obj};
 }
 
-/* What the kernel charges for the maps, but for those that sonde-maps made: they are in its figures. */
+/* What the kernel charges for the maps, but for those that sonde-maps made: they are in its
+ * figures. */
 static uint64_t map_bytes(struct bpf_object *obj)
 {
 	struct bpf_map *map;
@@ -25,7 +26,7 @@ static uint64_t map_bytes(struct bpf_object *obj)
 
 	if (!obj)
 		return 0;
-	bpf_object__for_each_map(map, obj) {
+	bpf_object__for_each_map (map, obj) {
 		char path[64], line[128];
 		uint64_t bytes;
 
@@ -56,8 +57,11 @@ void ledger_read(const struct ledger *l, const struct hostmaps *hm, const struct
 	struct hostmaps_cost maps = {0};
 
 	hostmaps_cost(hm, &maps);
-	*out = (struct ledger_figures){.own_cpu_ns = (uint64_t)clock_cpu_ns() + t->helper_cpu_ns, .helper = t->helper, .maps_cpu_ns = maps.cpu_ns,
-				       .index_cpu_ns = maps.index_cpu_ns, .maps_bpf_ns = maps.bpf_ns,
+	*out = (struct ledger_figures){.own_cpu_ns = (uint64_t)clock_cpu_ns() + t->helper_cpu_ns,
+				       .helper = t->helper,
+				       .maps_cpu_ns = maps.cpu_ns,
+				       .index_cpu_ns = maps.index_cpu_ns,
+				       .maps_bpf_ns = maps.bpf_ns,
 				       .maps_bpf_runs = maps.bpf_runs};
 	programs_read(l->obj, &programs);
 	out->bpf_ns = programs.ns;
@@ -91,7 +95,8 @@ static uint64_t grown(uint64_t now, uint64_t before)
 
 static uint64_t all_grown(const struct ledger_figures *now, const struct ledger_figures *before)
 {
-	return grown(now->own_cpu_ns, before->own_cpu_ns) + grown(now->maps_cpu_ns, before->maps_cpu_ns) +
+	return grown(now->own_cpu_ns, before->own_cpu_ns) +
+	       grown(now->maps_cpu_ns, before->maps_cpu_ns) +
 	       grown(now->index_cpu_ns, before->index_cpu_ns) + grown(now->bpf_ns, before->bpf_ns) +
 	       grown(now->maps_bpf_ns, before->maps_bpf_ns);
 }
@@ -103,10 +108,12 @@ uint64_t ledger_busy_ns(const struct ledger *l, const struct ledger_figures *now
 
 uint64_t ledger_all_ns(const struct ledger_figures *now)
 {
-	return now->own_cpu_ns + now->maps_cpu_ns + now->index_cpu_ns + now->bpf_ns + now->maps_bpf_ns;
+	return now->own_cpu_ns + now->maps_cpu_ns + now->index_cpu_ns + now->bpf_ns +
+	       now->maps_bpf_ns;
 }
 
-static void book_start(struct ledger *l, const struct ledger_figures *now, struct store_writer *w, uint32_t run, int64_t utc_ns)
+static void book_start(struct ledger *l, const struct ledger_figures *now, struct store_writer *w,
+		       uint32_t run, int64_t utc_ns)
 {
 	struct store_cost start = {.program = STORE_COST_START};
 
@@ -119,7 +126,8 @@ static void book_start(struct ledger *l, const struct ledger_figures *now, struc
 	l->begun = true;
 }
 
-void ledger_book_end(struct ledger *l, const struct ledger_figures *now, struct store_writer *w, uint32_t run, int64_t utc_ns)
+void ledger_book_end(struct ledger *l, const struct ledger_figures *now, struct store_writer *w,
+		     uint32_t run, int64_t utc_ns)
 {
 	struct store_cost end = {.program = STORE_COST_END, .cpu_ns = all_grown(now, &l->booked)};
 
@@ -127,15 +135,19 @@ void ledger_book_end(struct ledger *l, const struct ledger_figures *now, struct 
 	l->booked = *now;
 }
 
-static void book_programs(struct ledger *l, const struct hostmaps *hm, const struct ledger_figures *now,
-		 struct store_writer *w, uint32_t run, int64_t utc_ns)
+static void book_programs(struct ledger *l, const struct hostmaps *hm,
+			  const struct ledger_figures *now, struct store_writer *w, uint32_t run,
+			  int64_t utc_ns)
 {
 	struct store_cost own = {.cpu_ns = grown(now->own_cpu_ns, l->booked.own_cpu_ns)};
 	struct store_cost bpf = {.cpu_ns = grown(now->bpf_ns, l->booked.bpf_ns),
 				 .runs = grown(now->bpf_runs, l->booked.bpf_runs)};
-	struct store_cost maps = {.program = "sonde-maps", .cpu_ns = grown(now->maps_cpu_ns, l->booked.maps_cpu_ns)};
-	struct store_cost index = {.program = "sonde-index", .cpu_ns = grown(now->index_cpu_ns, l->booked.index_cpu_ns)};
-	struct store_cost maps_bpf = {.program = "bpf:maps", .cpu_ns = grown(now->maps_bpf_ns, l->booked.maps_bpf_ns),
+	struct store_cost maps = {.program = "sonde-maps",
+				  .cpu_ns = grown(now->maps_cpu_ns, l->booked.maps_cpu_ns)};
+	struct store_cost index = {.program = "sonde-index",
+				   .cpu_ns = grown(now->index_cpu_ns, l->booked.index_cpu_ns)};
+	struct store_cost maps_bpf = {.program = "bpf:maps",
+				      .cpu_ns = grown(now->maps_bpf_ns, l->booked.maps_bpf_ns),
 				      .runs = grown(now->maps_bpf_runs, l->booked.maps_bpf_runs)};
 	struct hostmaps_cost told = {0};
 	char own_name[64], bpf_name[64];

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ledger: what the capture itself costs, as schema/store/write/writer.h says it: this process, its BPF programs and maps, sonde-maps and
- * its sonde-index children; while it records, and apart what its start and its end take. A program's run time is the kernel's figure while kernel.bpf_stats_enabled is on, else what the family's
- * program measured itself.
+ * ledger: what the capture itself costs, as schema/store/write/writer.h says it: this process, its
+ * BPF programs and maps, sonde-maps and its sonde-index children; while it records, and apart what
+ * its start and its end take. A program's run time is the kernel's figure while
+ * kernel.bpf_stats_enabled is on, else what the family's program measured itself.
  */
 #ifndef SONDE_BPF_LEDGER_H
 #define SONDE_BPF_LEDGER_H
@@ -19,7 +20,8 @@ struct bpf_object;
 struct ledger_figures { /* since the programs started; of sonde-maps our share (hostmaps_cost) */
 	uint64_t own_cpu_ns, maps_cpu_ns, index_cpu_ns;
 	uint64_t bpf_ns, bpf_runs, maps_bpf_ns, maps_bpf_runs;
-	uint32_t helper;              /* the family's process beside this one, 0: none. Its CPU time is in own_cpu_ns */
+	uint32_t helper; /* the family's process beside this one, 0: none. Its CPU time is in
+			    own_cpu_ns */
 };
 
 struct ledger {
@@ -28,7 +30,8 @@ struct ledger {
 	struct ledger_figures begin;  /* when the capture was ready: what came before is start-up */
 	struct ledger_figures booked; /* already in the store */
 	bool begun;                   /* what the start took is in the store */
-	uint64_t map_bytes;           /* the kernel's charge for our own maps, as of the begin or the last booking */
+	uint64_t map_bytes; /* the kernel's charge for our own maps, as of the begin or the last
+			       booking */
 };
 
 void ledger_init(struct ledger *l, const char *family, struct bpf_object *obj);
@@ -46,6 +49,7 @@ uint64_t ledger_all_ns(const struct ledger_figures *now);
 void ledger_book(struct ledger *l, const struct hostmaps *hm, const struct ledger_figures *now,
 		 struct store_writer *w, uint32_t run, int64_t utc_ns);
 /* The capture is over and booked: what has come since is its end. */
-void ledger_book_end(struct ledger *l, const struct ledger_figures *now, struct store_writer *w, uint32_t run, int64_t utc_ns);
+void ledger_book_end(struct ledger *l, const struct ledger_figures *now, struct store_writer *w,
+		     uint32_t run, int64_t utc_ns);
 
 #endif

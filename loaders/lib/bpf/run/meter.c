@@ -14,9 +14,9 @@
 
 struct meter_thing {
 	uint64_t identity, round;
-	struct fact_row last;    /* as the store has it */
-	int64_t stored_ns;       /* 0: never */
-	bool fresh, young;       /* nothing was remembered of it yet; and then: it began at 0 */
+	struct fact_row last; /* as the store has it */
+	int64_t stored_ns;    /* 0: never */
+	bool fresh, young;    /* nothing was remembered of it yet; and then: it began at 0 */
 	UT_hash_handle hh;
 	char key[];
 };
@@ -25,7 +25,8 @@ static enum meter_move counter_move(const struct fact_column *c, int64_t n)
 {
 	if (!n)
 		return METER_STILL;
-	if (c->role == FACT_TALLY || (!strcmp(c->unit, "us") && n < METER_LITTLE_US) || (!strcmp(c->unit, "bytes") && n < METER_LITTLE_BYTES))
+	if (c->role == FACT_TALLY || (!strcmp(c->unit, "us") && n < METER_LITTLE_US) ||
+	    (!strcmp(c->unit, "bytes") && n < METER_LITTLE_BYTES))
 		return METER_LITTLE;
 	return METER_MOVED;
 }
@@ -36,10 +37,12 @@ static enum meter_move gauge_move(const struct fact_column *c, int64_t n, int64_
 
 	if (!by)
 		return METER_STILL;
-	return !strcmp(c->unit, "bytes") && (by < 1 << 20 || by < before / 32) ? METER_LITTLE : METER_MOVED;
+	return !strcmp(c->unit, "bytes") && (by < 1 << 20 || by < before / 32) ? METER_LITTLE :
+										 METER_MOVED;
 }
 
-enum meter_move meter_difference(const struct fact *f, const struct fact_row *last, bool since, const struct fact_row *now, struct fact_row *out)
+enum meter_move meter_difference(const struct fact *f, const struct fact_row *last, bool since,
+				 const struct fact_row *now, struct fact_row *out)
 {
 	enum meter_move moved = last ? METER_STILL : METER_MOVED, m;
 
@@ -77,23 +80,26 @@ void meter_release(struct meter *m)
 {
 	struct meter_thing *t, *next;
 
-	HASH_ITER(hh, m->things, t, next)
+	HASH_ITER (hh, m->things, t, next)
 		drop(m, t);
 }
 
 /* The store may ask once or twice for all ids anew. */
-bool meter_put(const struct fact *f, const struct meter_round *r, struct fact_row *row, meter_names names, void *ctx)
+bool meter_put(const struct fact *f, const struct meter_round *r, struct fact_row *row,
+	       meter_names names, void *ctx)
 {
 	int rc = -ESTALE;
 
 	for (int i = 0; i < 3 && rc == -ESTALE; i++)
-		rc = names(ctx, row) ? store_fact(r->h->store, r->h->run, r->utc_ns, f, row) : -ENOENT;
+		rc = names(ctx, row) ? store_fact(r->h->store, r->h->run, r->utc_ns, f, row) :
+				       -ENOENT;
 	r->h->added += rc == 0;
 	r->h->refused += rc == -ESTALE;
 	return !rc;
 }
 
-/* What the next difference is to: counters that this reading has not are still those of the one before. */
+/* What the next difference is to: counters that this reading has not are still those of the one
+ * before. */
 static void remember(const struct fact *f, struct fact_row *last, const struct fact_row *now)
 {
 	uint64_t gauges = 0;
@@ -119,7 +125,8 @@ static struct meter_thing *thing_new(struct meter *m, const char *key, size_t le
 	return t;
 }
 
-void meter_take(struct meter *m, const struct meter_round *r, const struct meter_reading *x, meter_names names, void *ctx)
+void meter_take(struct meter *m, const struct meter_round *r, const struct meter_reading *x,
+		meter_names names, void *ctx)
 {
 	size_t len = strlen(x->key);
 	struct meter_thing *t;
@@ -139,7 +146,10 @@ void meter_take(struct meter *m, const struct meter_round *r, const struct meter
 	t->identity = x->identity;
 	t->young = young;
 	moved = meter_difference(m->fact, t->fresh ? NULL : &t->last, young, &x->row, &row);
-	every = moved == METER_MOVED ? 0 : moved == METER_LITTLE ? m->little_ns : m->idle_ns ? m->idle_ns : INT64_MAX;
+	every = moved == METER_MOVED  ? 0 :
+		moved == METER_LITTLE ? m->little_ns :
+		m->idle_ns            ? m->idle_ns :
+					INT64_MAX;
 	due = !t->stored_ns || r->now_ns - t->stored_ns >= every;
 	if (r->h && due) {
 		if (every == INT64_MAX || !meter_put(m->fact, r, &row, names, ctx))
@@ -174,7 +184,7 @@ void meter_end(struct meter *m)
 {
 	struct meter_thing *t, *next;
 
-	HASH_ITER(hh, m->things, t, next)
+	HASH_ITER (hh, m->things, t, next)
 		if (t->round != m->round)
 			drop(m, t);
 	m->round++;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * progress: what a capture tells whoever started it, one JSON object a line on the descriptor of --progress-fd. Lines
- * that only refresh a display are left out when the reader is slow; the others wait for it a moment. A reader that has
- * gone ends the capture.
+ * progress: what a capture tells whoever started it, one JSON object a line on the descriptor of
+ * --progress-fd. Lines that only refresh a display are left out when the reader is slow; the others
+ * wait for it a moment. A reader that has gone ends the capture.
  *
  *   {"event":"ready","run","segment","clock","hz"}             sampling; the store has the run
  *   {"event":"first","after_s"}                                the first sample is stored
  *   {"event":"progress","elapsed_s","left_s"|null,"samples","lost","self_cores","bpf_ns","map_bytes","store_bytes",
- *    "store_error"|null}                                       bpf_ns, map_bytes: what its own BPF programs have run for since they
- *                                                              started, and what the kernel charges for its own maps
+ *    "store_error"|null}                                       bpf_ns, map_bytes: what its own BPF
+ * programs have run for since they started, and what the kernel charges for its own maps
  *   {"event":"exit","status"}                                  the command after `--` has ended
  *   {"event":"done", ...}                                      see capture.c
  *   {"event":"error","what","fix","exit"}

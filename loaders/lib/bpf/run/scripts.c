@@ -24,7 +24,9 @@ void scripts_open(struct scripts *s, const struct bpf_object *obj)
 {
 	const struct bpf_map *objects = obj ? bpf_object__find_map_by_name(obj, "objects") : NULL;
 
-	*s = (struct scripts){.objects_fd = map_fd(obj, "objects"), .names_fd = map_fd(obj, "names"), .walks_fd = map_fd(obj, "scripts"),
+	*s = (struct scripts){.objects_fd = map_fd(obj, "objects"),
+			      .names_fd = map_fd(obj, "names"),
+			      .walks_fd = map_fd(obj, "scripts"),
 			      .max = objects ? bpf_map__max_entries(objects) : 0};
 }
 
@@ -44,7 +46,8 @@ const uint32_t SCRIPTS_KINDS[SCRIPTS_TRIES] = {
 void scripts_configure(struct bpf_object *obj, uint32_t kinds)
 {
 	static const char *const large[] = {"objects", "script_threads"};
-	struct bpf_map *objects = bpf_object__find_map_by_name(obj, large[0]), *names = bpf_object__find_map_by_name(obj, "names");
+	struct bpf_map *objects = bpf_object__find_map_by_name(obj, large[0]),
+		       *names = bpf_object__find_map_by_name(obj, "names");
 
 	for (size_t i = 0; !kinds && i < ARRAY_SIZE(large); i++) {
 		struct bpf_map *map = bpf_object__find_map_by_name(obj, large[i]);
@@ -80,7 +83,8 @@ void scripts_took(struct scripts *s, const struct script_key *key, uint32_t id)
 	s->given[s->n++] = (struct script_given){.key = *key, .id = id};
 }
 
-/* What came first leaves the map. Where another CPU has given the object a second id, the map has one of the two. */
+/* What came first leaves the map. Where another CPU has given the object a second id, the map has
+ * one of the two. */
 static void make_room(struct scripts *s, int64_t now_ns)
 {
 	size_t until = s->gone + s->max / 4;
@@ -91,7 +95,8 @@ static void make_room(struct scripts *s, int64_t now_ns)
 	}
 }
 
-void scripts_tick(struct scripts *s, int64_t now_ns, void (*drop)(void *ctx, uint32_t id), void *ctx)
+void scripts_tick(struct scripts *s, int64_t now_ns, void (*drop)(void *ctx, uint32_t id),
+		  void *ctx)
 {
 	size_t n = 0;
 
@@ -115,14 +120,17 @@ bool scripts_tally(const struct scripts *s, struct script_tally *out)
 	uint8_t *values;
 	size_t stride;
 
-	if (s->walks_fd < 0 || cpus <= 0 || bpf_obj_get_info_by_fd(s->walks_fd, &info, &len) || info.value_size < sizeof(*out))
+	if (s->walks_fd < 0 || cpus <= 0 || bpf_obj_get_info_by_fd(s->walks_fd, &info, &len) ||
+	    info.value_size < sizeof(*out))
 		return false;
 	stride = (info.value_size + 7) & ~(size_t)7;
 	values = mem_array((size_t)cpus, stride);
 	*out = (struct script_tally){0};
 	if (!bpf_map_lookup_elem(s->walks_fd, &zero, values))
 		for (int i = 0; i < cpus; i++) {
-			const uint64_t *of = (const uint64_t *)(const void *)(values + (size_t)i * stride + info.value_size - sizeof(*out));
+			const uint64_t *of =
+				(const uint64_t *)(const void *)(values + (size_t)i * stride +
+								 info.value_size - sizeof(*out));
 
 			for (size_t k = 0; k < sizeof(*out) / sizeof(*of); k++)
 				sum[k] += of[k];

@@ -66,7 +66,8 @@ static int mount_find(const char *point, const char *path, struct stat *st)
 	return S_ISDIR(st->st_mode) ? 0 : -ENOTDIR;
 }
 
-int cgroupdir_find(const char *path, int (*found)(void *ctx, const struct family_cgroup *cgroup), void *ctx)
+int cgroupdir_find(const char *path, int (*found)(void *ctx, const struct family_cgroup *cgroup),
+		   void *ctx)
 {
 	cleanup_file FILE *f = fopen("/proc/self/mountinfo", "re");
 	char line[2 * PATH_MAX], point[PATH_MAX];
@@ -77,7 +78,8 @@ int cgroupdir_find(const char *path, int (*found)(void *ctx, const struct family
 	if (!f)
 		return -errno;
 	while (!err && fgets(line, sizeof(line), f)) {
-		if (!cgroupdir_mount(line, point, sizeof(point), &hierarchy) || mount_find(point, path, &st))
+		if (!cgroupdir_mount(line, point, sizeof(point), &hierarchy) ||
+		    mount_find(point, path, &st))
 			continue;
 		err = found(ctx, &(struct family_cgroup){.id = st.st_ino, .hierarchy = hierarchy});
 	}

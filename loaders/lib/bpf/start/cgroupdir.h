@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroupdir: a cgroup's path -> the ids that the kernel knows it by. A cgroup's id is its directory's inode number. On
- * a host with v1 hierarchies the same path may stand in several of them; each has its own id.
+ * cgroupdir: a cgroup's path -> the ids that the kernel knows it by. A cgroup's id is its
+ * directory's inode number. On a host with v1 hierarchies the same path may stand in several of
+ * them; each has its own id.
  */
 #ifndef SONDE_BPF_CGROUPDIR_H
 #define SONDE_BPF_CGROUPDIR_H
@@ -11,12 +12,13 @@
 
 #include "loaders/lib/bpf/family.h"
 
-/* One line of /proc/self/mountinfo: where a hierarchy that we know is mounted. Pure; false: the line is another one.
- * `point` keeps the kernel's octal escapes. */
+/* One line of /proc/self/mountinfo: where a hierarchy that we know is mounted. Pure; false: the
+ * line is another one. `point` keeps the kernel's octal escapes. */
 bool cgroupdir_mount(const char *line, char *point, size_t size, enum family_hierarchy *hierarchy);
 
-/* Call `found` for each hierarchy that has it. `path` is a directory below a mount point, or a cgroup's path as
- * /proc/PID/cgroup shows it. 0, what `found` returned if not 0, or -errno. */
-int cgroupdir_find(const char *path, int (*found)(void *ctx, const struct family_cgroup *cgroup), void *ctx);
+/* Call `found` for each hierarchy that has it. `path` is a directory below a mount point, or a
+ * cgroup's path as /proc/PID/cgroup shows it. 0, what `found` returned if not 0, or -errno. */
+int cgroupdir_find(const char *path, int (*found)(void *ctx, const struct family_cgroup *cgroup),
+		   void *ctx);
 
 #endif

@@ -8,8 +8,8 @@
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
 
-static const char *const state_names[] = {[CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_FAIL] = "fail",
-					  [CHECK_OFF] = "off"};
+static const char *const state_names[] = {
+	[CHECK_OK] = "ok", [CHECK_WARN] = "warn", [CHECK_FAIL] = "fail", [CHECK_OFF] = "off"};
 
 void check_release(struct check *c)
 {
@@ -22,7 +22,8 @@ void check_release(struct check *c)
 	*c = (struct check){0};
 }
 
-void check_add(struct check *c, const char *name, enum check_state state, const char *fix, const char *fmt, ...)
+void check_add(struct check *c, const char *name, enum check_state state, const char *fix,
+	       const char *fmt, ...)
 {
 	struct strbuf text = STRBUF_INIT;
 	va_list ap;
@@ -31,8 +32,10 @@ void check_add(struct check *c, const char *name, enum check_state state, const 
 	strbuf_vaddf(&text, fmt, ap);
 	va_end(ap);
 	mem_grow(c->items, c->n, c->cap);
-	c->items[c->n++] = (struct check_item){.name = mem_strdup(name), .text = strbuf_take(&text),
-					       .fix = mem_strdup(fix ? fix : ""), .state = state};
+	c->items[c->n++] = (struct check_item){.name = mem_strdup(name),
+					       .text = strbuf_take(&text),
+					       .fix = mem_strdup(fix ? fix : ""),
+					       .state = state};
 	if (state == CHECK_FAIL && c->exit == EXIT_OK)
 		c->exit = EXIT_RUNTIME;
 }
@@ -64,11 +67,12 @@ void check_print_json(const struct check *c, const char *family, FILE *out)
 		const struct check_item *it = &c->items[i];
 		json_t *fix = *it->fix ? json_string(it->fix) : json_null();
 
-		json_array_append_new(items, json_pack("{s:s, s:s, s:s, s:o}", "name", it->name, "state",
-						       state_names[it->state], "text", it->text, "fix", fix));
+		json_array_append_new(items, json_pack("{s:s, s:s, s:s, s:o}", "name", it->name,
+						       "state", state_names[it->state], "text",
+						       it->text, "fix", fix));
 	}
-	root = json_pack("{s:s, s:s, s:b, s:b, s:o}", "schema", "sonde.check/1", "family", family, "ok", c->exit == EXIT_OK,
-			 "absent", c->absent, "items", items);
+	root = json_pack("{s:s, s:s, s:b, s:b, s:o}", "schema", "sonde.check/1", "family", family,
+			 "ok", c->exit == EXIT_OK, "absent", c->absent, "items", items);
 	json_dumpf(root, out, JSON_INDENT(1));
 	fputc('\n', out);
 	json_decref(root);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check: the list behind `--check`: what this host can and cannot do for a family, for people and as JSON
+ * check: the list behind `--check`: what this host can and cannot do for a family, for people and
+ * as JSON
  * ({"schema":"sonde.check/1","family","ok","absent","items":[{"name","state","text","fix"}]}).
  */
 #ifndef SONDE_BPF_CHECK_H
@@ -27,13 +28,14 @@ struct check_item {
 struct check {
 	struct check_item *items;
 	size_t n, cap;
-	enum sonde_exit exit;    /* EXIT_OK, or that of the first failure */
-	bool absent;             /* what the family is about is not on this host: nothing is wrong, and nothing is ready */
+	enum sonde_exit exit; /* EXIT_OK, or that of the first failure */
+	bool absent; /* what the family is about is not on this host: nothing is wrong, and nothing
+			is ready */
 };
 
 void check_release(struct check *c);
-void check_add(struct check *c, const char *name, enum check_state state, const char *fix, const char *fmt, ...)
-	__attribute__((format(printf, 5, 6)));
+void check_add(struct check *c, const char *name, enum check_state state, const char *fix,
+	       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* A failure with the text, fix and exit code of `e`. */
 void check_add_err(struct check *c, const char *name, const struct err *e);
 

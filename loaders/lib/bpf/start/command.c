@@ -53,7 +53,8 @@ int command_start(struct command *c, char **argv, struct err *e)
 
 		close(go[1]);
 		close(failed[0]);
-		return err_set(e, err, EXIT_RUNTIME, "cannot start %s: %s", argv[0], strerror(-err));
+		return err_set(e, err, EXIT_RUNTIME, "cannot start %s: %s", argv[0],
+			       strerror(-err));
 	}
 	*c = (struct command){.pid = pid, .go_fd = go[1], .failed_fd = failed[0]};
 	return 0;

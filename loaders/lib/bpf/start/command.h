@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command: the program after `--`. It is forked early, so that its pid can be put into the filter, but runs only when
- * it is released: nothing of it is missed. It belongs to the terminal as if it had been started without us.
+ * command: the program after `--`. It is forked early, so that its pid can be put into the filter,
+ * but runs only when it is released: nothing of it is missed. It belongs to the terminal as if it
+ * had been started without us.
  */
 #ifndef SONDE_BPF_COMMAND_H
 #define SONDE_BPF_COMMAND_H
@@ -16,12 +17,16 @@ struct command {
 	int go_fd;     /* a byte releases it; closing ends it unborn */
 	int failed_fd; /* its exec's errno comes here, or the end of file */
 	bool ended;
-	int status;    /* as a shell shows it: exit code, or 128 + signal */
+	int status; /* as a shell shows it: exit code, or 128 + signal */
 };
 
-#define COMMAND_NONE {.go_fd = -1, .failed_fd = -1}
+#define COMMAND_NONE                         \
+	{                                    \
+		.go_fd = -1, .failed_fd = -1 \
+	}
 
-/* Fork; signals are as they were before this program blocked any (call before that, and before threads). */
+/* Fork; signals are as they were before this program blocked any (call before that, and before
+ * threads). */
 int command_start(struct command *c, char **argv, struct err *e);
 /* Let it run. EXIT_USAGE if there is no such program. */
 int command_release(struct command *c, const char *name, struct err *e);

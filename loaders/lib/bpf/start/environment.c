@@ -15,10 +15,12 @@ static int is_first(const char *uid_map)
 {
 	unsigned long inside, outside, count;
 
-	return sscanf(uid_map, "%lu %lu %lu", &inside, &outside, &count) != 3 || (!inside && !outside && count == 4294967295ul);
+	return sscanf(uid_map, "%lu %lu %lu", &inside, &outside, &count) != 3 ||
+	       (!inside && !outside && count == 4294967295ul);
 }
 
-enum environment environment_of(const char *release, const char *log, const char *uid_map, const char *manager)
+enum environment environment_of(const char *release, const char *log, const char *uid_map,
+				const char *manager)
 {
 	if (strstr(log, "gVisor"))
 		return ENVIRONMENT_GVISOR;
@@ -50,8 +52,9 @@ enum environment environment_here(void)
 	if (uname(&u))
 		u.release[0] = '\0';
 	/* a Linux that can do it would hold a line of somebody else's about gVisor in its log */
-	return environment_of(u.release, strncmp(u.release, "4.4", 3) ? "" : log, read_into("/proc/self/uid_map", uid_map, sizeof(uid_map)),
-			read_into("/run/systemd/container", manager, sizeof(manager)));
+	return environment_of(u.release, strncmp(u.release, "4.4", 3) ? "" : log,
+			      read_into("/proc/self/uid_map", uid_map, sizeof(uid_map)),
+			      read_into("/run/systemd/container", manager, sizeof(manager)));
 }
 
 const char *environment_fix(enum environment place)

@@ -9,18 +9,20 @@
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
 
-#define FREQ_MAX 4999
-#define FREQ_DEFAULT 99
-#define TIMES_MAX 64 /* that one may be repeated */
-#define FD_MAX (1 << 20)
+#define FREQ_MAX        4999
+#define FREQ_DEFAULT    99
+#define TIMES_MAX       64 /* that one may be repeated */
+#define FD_MAX          (1 << 20)
 #define DURATION_MAX_NS (365ull * 86400 * NSEC_PER_SEC)
 
 static const struct option FREQ_OPTIONS[] = {
-	{"freq", 'F', OPTION_UINT, "HZ", "samples a second on each CPU, 1..4999 (default 99)", OPTION_AT(struct options, freq), .min = 1, .max = FREQ_MAX},
+	{"freq", 'F', OPTION_UINT, "HZ", "samples a second on each CPU, 1..4999 (default 99)",
+	 OPTION_AT(struct options, freq), .min = 1, .max = FREQ_MAX},
 	{0},
 };
 
 #define AT(field) OPTION_AT(struct options, field)
+/* clang-format off */
 static const struct option LOADER_OPTIONS[] = {
 	{"duration", 'd', OPTION_DURATION, "TIME", "stop after 10s, 5m, 1h30m (default: until Ctrl-C)", AT(duration_ns), .max = DURATION_MAX_NS},
 	{"pid", 'p', OPTION_NUMBERS, "PID", "only this process (may be repeated)", AT(pids), .min = 1, .max = INT_MAX},
@@ -45,6 +47,7 @@ static const struct option LOADER_OPTIONS[] = {
 	{"verbose", 'v', OPTION_FLAG, NULL, "say more, and show libbpf's log", AT(verbose)},
 	{0},
 };
+/* clang-format on */
 
 static const char MORE[] =
 	"What it saw is in the store; ask with `sonde`. Exit: 0 ok, 1 failed, 2 usage, 3 kernel lacks something,\n"
@@ -56,8 +59,10 @@ static int check_rules(const char *name, const char **rules, struct err *e)
 		*rules = NULL;
 	if (!*rules || !rules_check(*rules))
 		return 0;
-	err_set(e, -EINVAL, EXIT_USAGE, "--%s '%.100s' is no list of container:, image:, command:, user: (of this host) or "
-		"unit: with a pattern each", name, *rules);
+	err_set(e, -EINVAL, EXIT_USAGE,
+		"--%s '%.100s' is no list of container:, image:, command:, user: (of this host) or "
+		"unit: with a pattern each",
+		name, *rules);
 	err_fix(e, "--%s 'container:web-* unit:backup.service'", name);
 	return -EINVAL;
 }
@@ -71,7 +76,9 @@ static int check_together(struct options *o, struct err *e)
 	if (o->words.dashes && !o->words.n)
 		return err_set(e, -EINVAL, EXIT_USAGE, "no command after `--`");
 	if (o->words.n && (o->pids.n || o->cgroups.n || o->containers.n || o->comms.n))
-		return err_set(e, -EINVAL, EXIT_USAGE, "`-- command` and --pid, --cgroup, --container, --comm exclude each other");
+		return err_set(
+			e, -EINVAL, EXIT_USAGE,
+			"`-- command` and --pid, --cgroup, --container, --comm exclude each other");
 	return 0;
 }
 
@@ -82,17 +89,25 @@ static void sets_of(const struct family *f, struct options *o, struct option_set
 	sets[2] = (struct option_set){LOADER_OPTIONS, o};
 }
 
-int loader_options_read(const struct family *f, const char *prog, int argc, char **argv, struct options *o, struct err *e)
+int loader_options_read(const struct family *f, const char *prog, int argc, char **argv,
+			struct options *o, struct err *e)
 {
 	struct strbuf about cleanup_strbuf = STRBUF_INIT;
 	struct option_set sets[3];
-	struct program p = {.name = prog, .usage = "[options] [-- COMMAND]", .more = MORE, .command = true};
+	struct program p = {
+		.name = prog, .usage = "[options] [-- COMMAND]", .more = MORE, .command = true};
 	int rc;
 
-	*o = (struct options){.freq = f->has_freq ? FREQ_DEFAULT : 0, .bucket = "10s", .args = "masked", .progress_fd = -1, .targets_fd = -1};
-	strbuf_addf(&about, "%s\n\n  %s --duration 10s                 the whole host\n  %s --pid 812 --duration 1m        one process\n"
-		    "  %s -- make -j4                    a command and its children\n  %s --check                        what this host can do",
-		    f->summary, prog, prog, prog, prog);
+	*o = (struct options){.freq = f->has_freq ? FREQ_DEFAULT : 0,
+			      .bucket = "10s",
+			      .args = "masked",
+			      .progress_fd = -1,
+			      .targets_fd = -1};
+	strbuf_addf(
+		&about,
+		"%s\n\n  %s --duration 10s                 the whole host\n  %s --pid 812 --duration 1m        one process\n"
+		"  %s -- make -j4                    a command and its children\n  %s --check                        what this host can do",
+		f->summary, prog, prog, prog, prog);
 	p.about = strbuf_str(&about);
 	sets_of(f, o, sets);
 	rc = program_options(&p, argc, argv, sets, 3, &o->words, e);

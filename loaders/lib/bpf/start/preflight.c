@@ -25,15 +25,16 @@
 #include "schema/base/strbuf.h"
 #include "schema/store/write/writer.h"
 
-#define BTF_PATH "/sys/kernel/btf/vmlinux"
+#define BTF_PATH      "/sys/kernel/btf/vmlinux"
 #define LOCKDOWN_PATH "/sys/kernel/security/lockdown"
-#define OFFSETS_PATH "/proc/self/timens_offsets"
-#define KALLSYMS_LOOK 20000          /* lines: per-CPU data comes first, some thousand symbols at most */
-#define STORE_ROOM (1u << 20)       /* a disk with less is full: no store can begin there */
-#define KERNEL_HALF (1ull << 63)
+#define OFFSETS_PATH  "/proc/self/timens_offsets"
+/* lines: per-CPU data comes first, some thousand symbols at most */
+#define KALLSYMS_LOOK 20000
+#define STORE_ROOM    (1u << 20) /* a disk with less is full: no store can begin there */
+#define KERNEL_HALF   (1ull << 63)
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
-#define CAP_BPF 39
+#define CAP_BPF     39
 #endif
 
 /* A small text file's first line, "" if it cannot be read. */
@@ -79,7 +80,8 @@ static int namespace_rights(struct err *e)
 {
 	if (environment_here() != ENVIRONMENT_GUEST)
 		return 0;
-	err_set(e, -EPERM, EXIT_PERMISSION, "this needs privileges: loading eBPF, for which rights count in the first user namespace alone (/proc/self/uid_map)");
+	err_set(e, -EPERM, EXIT_PERMISSION,
+		"this needs privileges: loading eBPF, for which rights count in the first user namespace alone (/proc/self/uid_map)");
 	err_fix(e, "%s", environment_fix(ENVIRONMENT_GUEST));
 	return -EPERM;
 }
@@ -95,12 +97,15 @@ static int rights(struct err *e)
 	err_set(e, -EPERM, EXIT_PERMISSION,
 		"this needs privileges: loading eBPF (have: %s; need CAP_BPF + CAP_PERFMON; unprivileged_bpf_disabled=%" PRId64
 		")",
-		bpf ? "CAP_BPF" : perfmon ? "CAP_PERFMON" : "neither",
+		bpf     ? "CAP_BPF" :
+		perfmon ? "CAP_PERFMON" :
+			  "neither",
 		sysctl_kernel("unprivileged_bpf_disabled", -1));
 	if (geteuid() == 0 && environment_here() == ENVIRONMENT_LXC)
 		err_fix(e, "%s", environment_fix(ENVIRONMENT_LXC));
 	else if (geteuid() == 0)
-		err_fix(e, "in a container: cap_add: [BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH], pid: host");
+		err_fix(e,
+			"in a container: cap_add: [BPF, PERFMON, SYS_PTRACE, DAC_READ_SEARCH], pid: host");
 	else
 		err_fix(e, "sudo sonde record ...    sudo sonde up");
 	return -EPERM;
@@ -111,7 +116,8 @@ static unsigned int kernel_number(struct utsname *u)
 {
 	unsigned int major, minor;
 
-	return uname(u) || sscanf(u->release, "%u.%u", &major, &minor) != 2 ? UINT_MAX : 1000 * major + minor;
+	return uname(u) || sscanf(u->release, "%u.%u", &major, &minor) != 2 ? UINT_MAX :
+									      1000 * major + minor;
 }
 
 static int kernel_version(struct err *e)
@@ -120,8 +126,11 @@ static int kernel_version(struct err *e)
 
 	if (kernel_number(&u) >= 5010)
 		return 0;
-	err_set(e, -ENOTSUP, EXIT_PREREQUISITE, "kernel %s is too old (needs 5.10 or newer)", u.release);
-	err_fix(e, "%s", environment_here() == ENVIRONMENT_GVISOR ? environment_fix(ENVIRONMENT_GVISOR) : "boot a newer kernel");
+	err_set(e, -ENOTSUP, EXIT_PREREQUISITE, "kernel %s is too old (needs 5.10 or newer)",
+		u.release);
+	err_fix(e, "%s",
+		environment_here() == ENVIRONMENT_GVISOR ? environment_fix(ENVIRONMENT_GVISOR) :
+							   "boot a newer kernel");
 	return -ENOTSUP;
 }
 
@@ -132,9 +141,13 @@ static int type_information(struct err *e)
 	if (!access(BTF_PATH, R_OK))
 		return 0;
 	uname(&u);
-	err_set(e, -ENOTSUP, EXIT_PREREQUISITE, "this kernel has no type information (BTF): %s is missing (kernel %s)",
-		BTF_PATH, u.release);
-	err_fix(e, "%s", environment_here() == ENVIRONMENT_WSL ? environment_fix(ENVIRONMENT_WSL) : "install a stock kernel of your distribution, built with CONFIG_DEBUG_INFO_BTF");
+	err_set(e, -ENOTSUP, EXIT_PREREQUISITE,
+		"this kernel has no type information (BTF): %s is missing (kernel %s)", BTF_PATH,
+		u.release);
+	err_fix(e, "%s",
+		environment_here() == ENVIRONMENT_WSL ?
+			environment_fix(ENVIRONMENT_WSL) :
+			"install a stock kernel of your distribution, built with CONFIG_DEBUG_INFO_BTF");
 	return -ENOTSUP;
 }
 
@@ -146,7 +159,8 @@ static int lockdown(struct err *e)
 	if (!strstr(line, "[confidentiality]"))
 		return 0;
 	err_set(e, -EPERM, EXIT_PREREQUISITE,
-		"the kernel is locked down: %s = [confidentiality], which forbids eBPF reads of kernel memory", LOCKDOWN_PATH);
+		"the kernel is locked down: %s = [confidentiality], which forbids eBPF reads of kernel memory",
+		LOCKDOWN_PATH);
 	err_fix(e, "boot with lockdown=integrity (Secure Boot can stay on)");
 	return -EPERM;
 }
@@ -226,7 +240,8 @@ static void check_rights(struct check *c, bool needed)
 		const char *name, *without;
 	} helpful[] = {
 		{CAP_SYS_PTRACE, "sys_ptrace", "other users' processes cannot be looked into"},
-		{CAP_DAC_READ_SEARCH, "dac_read_search", "files that only their owner may read have no names"},
+		{CAP_DAC_READ_SEARCH, "dac_read_search",
+		 "files that only their owner may read have no names"},
 		{CAP_SYSLOG, "syslog", "kernel addresses may be hidden"},
 	};
 	cleanup_strbuf struct strbuf missing = STRBUF_INIT;
@@ -239,16 +254,18 @@ static void check_rights(struct check *c, bool needed)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(helpful); i++)
 		if (!cap_has(caps, helpful[i].cap))
-			strbuf_addf(&missing, "%sno CAP_%s: %s", missing.len ? "; " : "", helpful[i].name,
-				    helpful[i].without);
+			strbuf_addf(&missing, "%sno CAP_%s: %s", missing.len ? "; " : "",
+				    helpful[i].name, helpful[i].without);
 	if (missing.len)
-		check_add(c, "privileges", CHECK_WARN, "run it as root", "%s", strbuf_str(&missing));
+		check_add(c, "privileges", CHECK_WARN, "run it as root", "%s",
+			  strbuf_str(&missing));
 	else
-		check_add(c, "privileges", CHECK_OK, NULL, "%s", geteuid() ? "capabilities" : "root");
+		check_add(c, "privileges", CHECK_OK, NULL, "%s",
+			  geteuid() ? "capabilities" : "root");
 }
 
-/* Of the kernel's symbols: are there any, and does one have an address? The first ones may stand at 0 in truth: those of
- * per-CPU data. */
+/* Of the kernel's symbols: are there any, and does one have an address? The first ones may stand at
+ * 0 in truth: those of per-CPU data. */
 static void symbols_look(bool *any, bool *address)
 {
 	cleanup_file FILE *f = fopen("/proc/kallsyms", "re");
@@ -267,17 +284,21 @@ static void check_symbols(struct check *c)
 
 	symbols_look(&any, &address);
 	if (!any)
-		check_add(c, "kernel symbols", CHECK_WARN, NULL, "no /proc/kallsyms: kernel frames have no names");
+		check_add(c, "kernel symbols", CHECK_WARN, NULL,
+			  "no /proc/kallsyms: kernel frames have no names");
 	else if (!address) /* 2 hides them from everybody, 0 and 1 from who has no CAP_SYSLOG */
 		check_add(c, "kernel symbols", CHECK_WARN,
-			  sysctl_kernel("kptr_restrict", -1) >= 2 ? "sudo sysctl kernel.kptr_restrict=1" : "run it with sudo (CAP_SYSLOG)",
+			  sysctl_kernel("kptr_restrict", -1) >= 2 ?
+				  "sudo sysctl kernel.kptr_restrict=1" :
+				  "run it with sudo (CAP_SYSLOG)",
 			  "hidden (kptr_restrict=%" PRId64 "): kernel frames have no names",
 			  sysctl_kernel("kptr_restrict", -1));
 	else
 		check_add(c, "kernel symbols", CHECK_OK, NULL, "kptr_restrict=%" PRId64,
 			  sysctl_kernel("kptr_restrict", -1));
 	if (access("/proc/modules", R_OK))
-		check_add(c, "modules", CHECK_OFF, NULL, "no /proc/modules: this kernel loads none");
+		check_add(c, "modules", CHECK_OFF, NULL,
+			  "no /proc/modules: this kernel loads none");
 }
 
 static void check_memlock(struct check *c)
@@ -289,13 +310,15 @@ static void check_memlock(struct check *c)
 	if (rl.rlim_cur == RLIM_INFINITY)
 		check_add(c, "memlock", CHECK_OK, NULL, "unlimited");
 	else if (kernel_number(&u) < 5011)
-		check_add(c, "memlock", CHECK_OK, NULL,
-			  "RLIMIT_MEMLOCK %llu KiB; raised at load (before 5.11 BPF memory counts against it)",
-			  (unsigned long long)(rl.rlim_cur >> 10));
+		check_add(
+			c, "memlock", CHECK_OK, NULL,
+			"RLIMIT_MEMLOCK %llu KiB; raised at load (before 5.11 BPF memory counts against it)",
+			(unsigned long long)(rl.rlim_cur >> 10));
 	else
-		check_add(c, "memlock", CHECK_OK, NULL,
-			  "RLIMIT_MEMLOCK %llu KiB; not raised (since 5.11 BPF memory is charged to the cgroup)",
-			  (unsigned long long)(rl.rlim_cur >> 10));
+		check_add(
+			c, "memlock", CHECK_OK, NULL,
+			"RLIMIT_MEMLOCK %llu KiB; not raised (since 5.11 BPF memory is charged to the cgroup)",
+			(unsigned long long)(rl.rlim_cur >> 10));
 }
 
 static void check_cgroups(struct check *c)
@@ -306,7 +329,8 @@ static void check_cgroups(struct check *c)
 	if (v2)
 		check_add(c, "cgroups", CHECK_OK, NULL, "v2");
 	else if (hybrid)
-		check_add(c, "cgroups", CHECK_OK, NULL, "v1 with v2 beside it (/sys/fs/cgroup/unified)");
+		check_add(c, "cgroups", CHECK_OK, NULL,
+			  "v1 with v2 beside it (/sys/fs/cgroup/unified)");
 	else if (!access("/sys/fs/cgroup/memory", F_OK))
 		check_add(c, "cgroups", CHECK_OK, NULL, "v1");
 	else
@@ -319,8 +343,11 @@ static void check_cgroups(struct check *c)
 /* How an engine's containers get their names, or what keeps them from it. */
 static void check_engine(struct check *c, const struct engine *e)
 {
-	static const char *const called[] = {[ENGINE_DOCKER] = "docker", [ENGINE_STORAGE] = "podman, cri-o", [ENGINE_CONTAINERD] = "containerd"};
-	static const char *const files[] = {[ENGINE_DOCKER] = "/containers/ID/config.v2.json", [ENGINE_STORAGE] = "/containers.json",
+	static const char *const called[] = {[ENGINE_DOCKER] = "docker",
+					     [ENGINE_STORAGE] = "podman, cri-o",
+					     [ENGINE_CONTAINERD] = "containerd"};
+	static const char *const files[] = {[ENGINE_DOCKER] = "/containers/ID/config.v2.json",
+					    [ENGINE_STORAGE] = "/containers.json",
 					    [ENGINE_CONTAINERD] = "/ID/config.json"};
 	const char *folder = *e->folder ? e->folder : "/var/lib/docker";
 	char path[600], who[32] = "";
@@ -329,10 +356,12 @@ static void check_engine(struct check *c, const struct engine *e)
 		snprintf(who, sizeof(who), " of user %u", e->uid);
 	snprintf(path, sizeof(path), "/proc/%u/root%s", e->pid, folder);
 	if (access(path, R_OK | X_OK))
-		check_add(c, called[e->kind], CHECK_WARN, "run it as root", "process %u%s: %s: %s; its containers have no names", e->pid, who,
-			  folder, strerror(errno));
+		check_add(c, called[e->kind], CHECK_WARN, "run it as root",
+			  "process %u%s: %s: %s; its containers have no names", e->pid, who, folder,
+			  strerror(errno));
 	else
-		check_add(c, called[e->kind], CHECK_OK, NULL, "process %u%s: names come from %s%s", e->pid, who, folder, files[e->kind]);
+		check_add(c, called[e->kind], CHECK_OK, NULL, "process %u%s: names come from %s%s",
+			  e->pid, who, folder, files[e->kind]);
 }
 
 struct container_count {
@@ -363,13 +392,16 @@ static void check_containers(struct check *c)
 		check_engine(c, &engines[i]);
 	container_each(count_container, &count);
 	if (count.nameless)
-		check_add(c, "containers", CHECK_WARN, geteuid() ? "run it as root" : "none is needed: they are told by their ids",
-			  "%zu of %zu have no name, as %s %s: no file of an engine that is known tells of them", count.nameless, count.n,
-			  count.runtime, count.id);
+		check_add(
+			c, "containers", CHECK_WARN,
+			geteuid() ? "run it as root" : "none is needed: they are told by their ids",
+			"%zu of %zu have no name, as %s %s: no file of an engine that is known tells of them",
+			count.nameless, count.n, count.runtime, count.id);
 	else if (count.n)
 		check_add(c, "containers", CHECK_OK, NULL, "%zu, all with names", count.n);
 	else
-		check_add(c, "containers", CHECK_OFF, NULL, n ? "none runs" : "no container and no engine runs here");
+		check_add(c, "containers", CHECK_OFF, NULL,
+			  n ? "none runs" : "no container and no engine runs here");
 }
 
 static void check_inspect(struct check *c)
@@ -378,7 +410,8 @@ static void check_inspect(struct check *c)
 
 	if (readlink("/proc/1/exe", target, sizeof(target)) < 0)
 		check_add(c, "PID 1", CHECK_WARN, NULL,
-			  "not inspectable (%s): its user frames stay without names", strerror(errno));
+			  "not inspectable (%s): its user frames stay without names",
+			  strerror(errno));
 	else
 		check_add(c, "PID 1", CHECK_OK, NULL, "inspectable");
 }
@@ -396,7 +429,8 @@ static void check_helper(struct check *c, const char *name)
 		slash = path;
 	snprintf(slash, sizeof(path) - (size_t)(slash - path), "/%s", name);
 	if (access(path, X_OK))
-		check_add(c, name, CHECK_FAIL, "install all of sonde, or run make", "%s is missing", path);
+		check_add(c, name, CHECK_FAIL, "install all of sonde, or run make", "%s is missing",
+			  path);
 	else
 		check_add(c, name, CHECK_OK, NULL, "%s", path);
 }
@@ -415,11 +449,13 @@ static void check_store(struct check *c, const char *dir)
 	if (access(path, F_OK))
 		snprintf(path, sizeof(path), "%s", *dir == '/' ? "/" : ".");
 	if (access(path, W_OK) || statvfs(path, &fs))
-		check_add(c, "store", CHECK_FAIL, "name a folder that can be written: --store DIR", "%s: %s", dir,
-			  strerror(errno));
+		check_add(c, "store", CHECK_FAIL, "name a folder that can be written: --store DIR",
+			  "%s: %s", dir, strerror(errno));
 	else if ((uint64_t)fs.f_bavail * fs.f_frsize < STORE_ROOM)
-		check_add(c, "store", CHECK_FAIL, "sudo sonde prune --budget 100M, or make room on that disk",
-			  "%s: the disk is full, %.1f MiB free", dir, (double)fs.f_bavail * (double)fs.f_frsize / 1048576.0);
+		check_add(c, "store", CHECK_FAIL,
+			  "sudo sonde prune --budget 100M, or make room on that disk",
+			  "%s: the disk is full, %.1f MiB free", dir,
+			  (double)fs.f_bavail * (double)fs.f_frsize / 1048576.0);
 	else
 		check_add(c, "store", CHECK_OK, NULL, "%s, %.1f GiB free", dir,
 			  (double)fs.f_bavail * (double)fs.f_frsize / 1073741824.0);

@@ -83,7 +83,8 @@ static int resolve_cgroups(struct target *t, const struct options *o, struct err
 
 		cgroupdir_find(o->cgroups.items[i], cgroup_found, t);
 		if (t->n_cgroups == before) {
-			err_set(e, -ENOENT, EXIT_USAGE, "no cgroup '%s' in the v2, memory or pids hierarchy",
+			err_set(e, -ENOENT, EXIT_USAGE,
+				"no cgroup '%s' in the v2, memory or pids hierarchy",
 				o->cgroups.items[i]);
 			err_fix(e, "cat /proc/PID/cgroup shows the path of a process's cgroup");
 			return -ENOENT;
@@ -101,7 +102,8 @@ static enum family_hierarchy hierarchy_v1(void)
 	return memory ? FAMILY_CGROUP_V1_MEMORY : FAMILY_CGROUP_V1_PIDS;
 }
 
-/* By its cgroups, so that processes that start later are in; by its processes where no cgroup of its own is known. */
+/* By its cgroups, so that processes that start later are in; by its processes where no cgroup of
+ * its own is known. */
 static int resolve_container(struct target *t, const char *who, struct err *e)
 {
 	struct container_found found = {0};
@@ -136,8 +138,12 @@ int target_resolve(struct target *out, const struct options *o, pid_t command, s
 	}
 	if (command)
 		pid_add(&t, (uint32_t)command);
-	t.family = (struct family_target){.pids = t.pids, .n_pids = t.n_pids, .cgroups = t.cgroups,
-					  .n_cgroups = t.n_cgroups, .comms = o->comms.items, .n_comms = o->comms.n,
+	t.family = (struct family_target){.pids = t.pids,
+					  .n_pids = t.n_pids,
+					  .cgroups = t.cgroups,
+					  .n_cgroups = t.n_cgroups,
+					  .comms = o->comms.items,
+					  .n_comms = o->comms.n,
 					  .follow_children = command != 0};
 	*out = t;
 	return 0;
@@ -180,7 +186,8 @@ static bool pid_listed(const struct family_target *t, uint32_t pid)
 }
 
 /* Itself, or (of a command) one of those that started it. */
-static bool pids_cover(const struct family_target *t, struct hostmaps *hm, const struct hostmaps_process *p)
+static bool pids_cover(const struct family_target *t, struct hostmaps *hm,
+		       const struct hostmaps_process *p)
 {
 	for (int i = 0; p && i < PARENTS_MAX; i++) {
 		if (pid_listed(t, p->tgid))
@@ -229,7 +236,8 @@ static bool comms_cover(const struct family_target *t, const struct hostmaps_pro
 	return false;
 }
 
-bool target_covers(const struct family_target *t, struct hostmaps *hm, const struct hostmaps_process *p)
+bool target_covers(const struct family_target *t, struct hostmaps *hm,
+		   const struct hostmaps_process *p)
 {
 	if (t->feed && !targetfeed_has(t->feed, p->tgid, p->start_ns, p->exec_id))
 		return false;

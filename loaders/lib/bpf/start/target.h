@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target: what --pid, --cgroup, --container, --comm and `-- command` mean on this host now: process ids and cgroup ids
- * that the BPF program compares with. Names that match nothing are errors (EXIT_USAGE) before anything is loaded.
+ * target: what --pid, --cgroup, --container, --comm and `-- command` mean on this host now: process
+ * ids and cgroup ids that the BPF program compares with. Names that match nothing are errors
+ * (EXIT_USAGE) before anything is loaded.
  */
 #ifndef SONDE_BPF_TARGET_H
 #define SONDE_BPF_TARGET_H
@@ -18,9 +19,11 @@
 struct hostmaps_process;
 
 struct target {
-	uint32_t *pids;                size_t n_pids, cap_pids;
-	struct family_cgroup *cgroups; size_t n_cgroups, cap_cgroups;
-	struct family_target family;   /* borrows the above and the options */
+	uint32_t *pids;
+	size_t n_pids, cap_pids;
+	struct family_cgroup *cgroups;
+	size_t n_cgroups, cap_cgroups;
+	struct family_target family; /* borrows the above and the options */
 };
 
 /* `command` is the pid of `-- command`, 0: none. */
@@ -31,7 +34,9 @@ void target_release(struct target *t);
 enum store_scope target_scope(const struct target *t);
 /* True if the target is a set of processes and none of them is there any more: nothing can come. */
 bool target_gone(const struct target *t);
-/* Is this process part of it? By /proc, for families whose programs do not look themselves. A name is its main thread's. */
-bool target_covers(const struct family_target *t, struct hostmaps *hm, const struct hostmaps_process *p);
+/* Is this process part of it? By /proc, for families whose programs do not look themselves. A name
+ * is its main thread's. */
+bool target_covers(const struct family_target *t, struct hostmaps *hm,
+		   const struct hostmaps_process *p);
 
 #endif

@@ -48,7 +48,7 @@ void targetfeed_free(struct targetfeed *f)
 
 	if (!f)
 		return;
-	HASH_ITER(hh, f->all, g, next) {
+	HASH_ITER (hh, f->all, g, next) {
 		HASH_DEL(f->all, g);
 		free(g);
 	}
@@ -76,7 +76,8 @@ static void take_line(struct targetfeed *f)
 		f->step = key.tgid;
 		return;
 	}
-	if (sscanf(f->line, "%c%" SCNu32 " %" SCNu64 " %" SCNu32 "%c", &sign, &key.tgid, &key.start_ns, &key.exec_id, &more) != 4)
+	if (sscanf(f->line, "%c%" SCNu32 " %" SCNu64 " %" SCNu32 "%c", &sign, &key.tgid,
+		   &key.start_ns, &key.exec_id, &more) != 4)
 		return;
 	g = find(f, &key);
 	if (sign == '+' && !g && HASH_COUNT(f->all) < GIVEN_MAX) {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cpushare: how much CPU time something may use that others would rather have: what sonde-maps lets its sonde-index children
- * use for what nobody waits for.
+ * cpushare: how much CPU time something may use that others would rather have: what sonde-maps lets
+ * its sonde-index children use for what nobody waits for.
  *
- * 1. CPUSHARE_PERCENT of a core, and half of the time that CPUs were idle: on an idle host that is no bound.
- * 2. What was not used is kept, up to CPUSHARE_SAVED_NS: the first seconds of a capture need not wait. So in any minute in which
- *    no CPU is idle it is at most CPUSHARE_SAVED_NS + 60 s * CPUSHARE_PERCENT = 3 s, 5 % of a core.
+ * 1. CPUSHARE_PERCENT of a core, and half of the time that CPUs were idle: on an idle host that is
+ * no bound.
+ * 2. What was not used is kept, up to CPUSHARE_SAVED_NS: the first seconds of a capture need not
+ * wait. So in any minute in which no CPU is idle it is at most CPUSHARE_SAVED_NS + 60 s *
+ * CPUSHARE_PERCENT = 3 s, 5 % of a core.
  * 3. What was used beyond that is paid back before anything more is allowed.
  *
  * All times in ns, `now` of the boot clock. Pure but for cpushare_idle_ns.
@@ -20,8 +22,8 @@
 #define CPUSHARE_SAVED_NS 1200000000ll
 
 struct cpushare {
-	int64_t left_ns;           /* below 0: to be paid back */
-	int64_t now_ns, idle_ns;   /* as told last */
+	int64_t left_ns;         /* below 0: to be paid back */
+	int64_t now_ns, idle_ns; /* as told last */
 };
 
 /* All of it is saved. */

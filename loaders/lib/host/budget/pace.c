@@ -16,7 +16,8 @@ bool pace_is_slow(const struct pace *p, int64_t now)
 void pace_ticked(struct pace *p, int64_t now)
 {
 	if (pace_is_slow(p, now)) {
-		p->next_ns = (now - p->phase_ns) / p->slow_ns * p->slow_ns + p->slow_ns + p->phase_ns;
+		p->next_ns =
+			(now - p->phase_ns) / p->slow_ns * p->slow_ns + p->slow_ns + p->phase_ns;
 		return;
 	}
 	p->next_ns += p->quick_ns;

@@ -6,7 +6,8 @@
 
 #include "schema/base/cleanup.h"
 
-/* The kernel keeps these two counted: smaps_rollup says the same, and walks the pages of all that is mapped for it. */
+/* The kernel keeps these two counted: smaps_rollup says the same, and walks the pages of all that
+ * is mapped for it. */
 static void read_status(const char *path, uint64_t *rss, uint64_t *own)
 {
 	cleanup_file FILE *f = fopen(path, "re");

@@ -5,8 +5,9 @@
 
 #include <stdint.h>
 
-/* Bytes that are resident, and those of them that are its own alone: anonymous memory. The image indexes and BPF maps that it
- * maps are not: they are pages of others. 0 where the kernel does not tell. */
+/* Bytes that are resident, and those of them that are its own alone: anonymous memory. The image
+ * indexes and BPF maps that it maps are not: they are pages of others. 0 where the kernel does not
+ * tell. */
 void selfmem_read(uint64_t *rss, uint64_t *own);
 /* The same of another process. */
 void selfmem_read_of(uint32_t pid, uint64_t *rss, uint64_t *own);

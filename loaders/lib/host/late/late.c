@@ -41,8 +41,9 @@ void late_release(struct late *q)
 
 static bool sound(const struct stack_late *l, size_t size)
 {
-	return size >= offsetof(struct stack_late, stack) && l->ev.n_kernel <= STACK_KERNEL_MAX && !l->ev.n_user &&
-	       l->size <= STACK_LATE_BYTES && l->size <= size - offsetof(struct stack_late, stack);
+	return size >= offsetof(struct stack_late, stack) && l->ev.n_kernel <= STACK_KERNEL_MAX &&
+	       !l->ev.n_user && l->size <= STACK_LATE_BYTES &&
+	       l->size <= size - offsetof(struct stack_late, stack);
 }
 
 static size_t used(const struct stack_late *l)
@@ -98,17 +99,23 @@ static bool where(void *ctx, uint64_t addr, struct unwind_where *out)
 static enum unwind_code_step code(void *ctx, struct unwind_code *c)
 {
 	struct asked *a = ctx;
-	int step = a->p && a->q->code.step ? a->q->code.step(a->q->code.ctx, a->hm, a->l, c) : UNWIND_CODE_UNKNOWN;
+	int step = a->p && a->q->code.step ? a->q->code.step(a->q->code.ctx, a->hm, a->l, c) :
+					     UNWIND_CODE_UNKNOWN;
 
 	if (step == UNWIND_CODE_ENDS && c->end == STACK_END_PENDING)
 		a->pending = c->pending;
 	return (enum unwind_code_step)step;
 }
 
-/* false: rows are missing that may still come; *pending says whose. NULL: as far as rows are there. */
-static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late *l, uint64_t *pending)
+/* false: rows are missing that may still come; *pending says whose. NULL: as far as rows are there.
+ */
+static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late *l,
+		   uint64_t *pending)
 {
-	struct asked a = {.q = q, .l = l, .hm = hm, .time_ns = l->ev.time_ns,
+	struct asked a = {.q = q,
+			  .l = l,
+			  .hm = hm,
+			  .time_ns = l->ev.time_ns,
 			  .p = hostmaps_process(hm, l->ev.tgid, l->ev.start_ns, l->ev.exec_id)};
 	struct unwind_from from = {.ctx = &a, .where = where, .code = code};
 	enum stack_end end = STACK_END_NONE;
@@ -116,7 +123,9 @@ static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late 
 
 	if (!q->out)
 		q->out = mem_alloc(sizeof(*q->out));
-	unwind_late(l, &from, q->out->frames + l->ev.n_kernel, l->ev.end == STACK_END_UNSUPPORTED ? STACK_USER_MAX : STACK_NATIVE_MAX, &n, &end);
+	unwind_late(l, &from, q->out->frames + l->ev.n_kernel,
+		    l->ev.end == STACK_END_UNSUPPORTED ? STACK_USER_MAX : STACK_NATIVE_MAX, &n,
+		    &end);
 	if (!a.p)
 		end = STACK_END_NO_PROCESS;
 	if (end == STACK_END_PENDING && pending) {
@@ -124,7 +133,8 @@ static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late 
 		return false;
 	}
 	q->out->ev = l->ev;
-	q->out->ev.flags &= (__u16)~(STACK_F_LATE | STACK_F_TABLES); /* its frames are addresses, of its own time */
+	q->out->ev.flags &= (__u16) ~(
+		STACK_F_LATE | STACK_F_TABLES); /* its frames are addresses, of its own time */
 	q->out->ev.flags |= end == STACK_END_DEPTH ? STACK_F_TRUNCATED : 0;
 	q->out->ev.n_user = (__u16)n;
 	q->out->ev.end = (__u16)end;
@@ -167,8 +177,8 @@ static void finish(struct late *q, struct late_item **at, late_fn fn, void *ctx)
 	hand_over(q, fn, ctx);
 }
 
-void late_drain(struct late *q, struct hostmaps *hm, uint64_t now_ns, uint64_t patience_ns, bool all, late_fn fn,
-		void *ctx)
+void late_drain(struct late *q, struct hostmaps *hm, uint64_t now_ns, uint64_t patience_ns,
+		bool all, late_fn fn, void *ctx)
 {
 	struct late_item **at = &q->head, *item;
 
@@ -176,7 +186,8 @@ void late_drain(struct late *q, struct hostmaps *hm, uint64_t now_ns, uint64_t p
 		bool patient = !all && item->time_ns + patience_ns > now_ns;
 		const void *record = item->record;
 
-		if (due(item, hm, patient) && unwind(q, hm, record, patient ? &item->pending : NULL))
+		if (due(item, hm, patient) &&
+		    unwind(q, hm, record, patient ? &item->pending : NULL))
 			finish(q, at, fn, ctx);
 		else
 			at = &item->next;

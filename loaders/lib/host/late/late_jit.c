@@ -20,13 +20,13 @@
 
 #define PROCESSES   64
 #define AGAIN_NS    (NSEC_PER_SEC / 10) /* a runtime that has not begun is looked at again then */
-#define STACK_BYTES (16ull << 20) /* of a thread whose stack's end is not known */
+#define STACK_BYTES (16ull << 20)       /* of a thread whose stack's end is not known */
 
 /* A process that was asked for. */
 struct process {
 	uint64_t start_ns;
 	uint32_t tgid, exec_id;
-	uint32_t image; /* of its runtime; 0: it has none */
+	uint32_t image;   /* of its runtime; 0: it has none */
 	uint64_t pending; /* its index is still being made */
 	bool lacks;       /* the index of one of its files, at the last look */
 	uint64_t again_ns;
@@ -37,7 +37,7 @@ struct process {
 	struct runtime_memory memory;
 	const struct stack_late *l; /* whose stack is walked now */
 	bool short_copy;
-	bool gone;                  /* its memory */
+	bool gone; /* its memory */
 };
 
 struct late_jit {
@@ -130,7 +130,8 @@ struct search {
 	struct hostmaps_process *p;
 	struct process *j;
 	uint64_t time_ns;
-	bool objects; /* its program has met V8's code: one of its files is V8's, if its index is not there yet */
+	bool objects; /* its program has met V8's code: one of its files is V8's, if its index is
+			 not there yet */
 };
 
 /* Where its file is mapped a second time, its variables are not. */
@@ -144,8 +145,10 @@ static void v8_look(struct search *s, uint64_t start, struct hostmaps_image *ima
 
 	if (!s->j->v8 && s->objects && !image->index)
 		hostmaps_where(s->hm, s->p, start, s->time_ns, &where, &s->j->pending);
-	if (s->j->v8 || !image->index || !image_part(image->index, IMAGE_SECTION_V8, &section, &size) ||
-	    !hostmaps_where(s->hm, s->p, start, s->time_ns, &where, &pending) || !where.rows.elements)
+	if (s->j->v8 || !image->index ||
+	    !image_part(image->index, IMAGE_SECTION_V8, &section, &size) ||
+	    !hostmaps_where(s->hm, s->p, start, s->time_ns, &where, &pending) ||
+	    !where.rows.elements)
 		return;
 	s->j->v8 = v8_open(&s->j->memory, section, size, 0 - where.to_vaddr);
 	if (!s->j->v8)
@@ -179,7 +182,8 @@ static void look(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image 
 		return;
 	}
 	if (!image_part(image->index, IMAGE_SECTION_HOTSPOT, &section, &size) ||
-	    !hostmaps_where(s->hm, s->p, start, s->time_ns, &where, &pending) || !where.rows.elements)
+	    !hostmaps_where(s->hm, s->p, start, s->time_ns, &where, &pending) ||
+	    !where.rows.elements)
 		return;
 	s->j->image = image->id;
 	s->j->hotspot = hotspot_open(&s->j->memory, section, size, 0 - where.to_vaddr);
@@ -196,11 +200,15 @@ static struct process *process_slot(struct late_jit *c, const struct stack_event
 	}
 	j = &c->processes[c->next++ % PROCESSES];
 	process_close(j);
-	*j = (struct process){.tgid = ev->tgid, .start_ns = ev->start_ns, .exec_id = ev->exec_id, .memory = {j, memory_read, memory_read_many}};
+	*j = (struct process){.tgid = ev->tgid,
+			      .start_ns = ev->start_ns,
+			      .exec_id = ev->exec_id,
+			      .memory = {j, memory_read, memory_read_many}};
 	return j;
 }
 
-static struct process *process_of(struct late_jit *c, struct hostmaps *hm, const struct stack_late *l)
+static struct process *process_of(struct late_jit *c, struct hostmaps *hm,
+				  const struct stack_late *l)
 {
 	const struct stack_event *ev = &l->ev;
 	struct process *j = process_slot(c, ev);
@@ -223,13 +231,16 @@ static struct process *process_of(struct late_jit *c, struct hostmaps *hm, const
 
 /* ---- frames ---- */
 
-static void say(struct late_jit *c, const struct process *j, uint32_t kind, const struct script_stack *found, struct unwind_code *to)
+static void say(struct late_jit *c, const struct process *j, uint32_t kind,
+		const struct script_stack *found, struct unwind_code *to)
 {
 	for (size_t i = 0; i < found->n && to->n < to->max; i++) {
 		const struct script_place *at = &found->frames[i].place;
 
 		if (at->function)
-			to->frames[to->n++] = naming_script_word(c->naming, kind, j->image, at->function, at->file ? at->file : "", at->line);
+			to->frames[to->n++] =
+				naming_script_word(c->naming, kind, j->image, at->function,
+						   at->file ? at->file : "", at->line);
 	}
 }
 
@@ -237,7 +248,8 @@ static void say(struct late_jit *c, const struct process *j, uint32_t kind, cons
 static void say_native(struct unwind_code *c)
 {
 	if (c->n < c->max)
-		c->frames[c->n++] = (c->pc & (FRAME_EXACT - 1)) | (c->interrupted ? FRAME_EXACT : 0);
+		c->frames[c->n++] =
+			(c->pc & (FRAME_EXACT - 1)) | (c->interrupted ? FRAME_EXACT : 0);
 }
 
 static void move(struct unwind_code *c, const struct runtime_follow *to)
@@ -247,9 +259,14 @@ static void move(struct unwind_code *c, const struct runtime_follow *to)
 	c->bp = to->bp;
 }
 
-static int hotspot_step(struct late_jit *lc, struct process *j, const struct stack_late *l, struct unwind_code *c)
+static int hotspot_step(struct late_jit *lc, struct process *j, const struct stack_late *l,
+			struct unwind_code *c)
 {
-	const struct hotspot_at at = {.pc = c->pc, .sp = c->sp, .fp = c->bp, .reg = c->interrupted ? c->reg : NULL, .code = l->code};
+	const struct hotspot_at at = {.pc = c->pc,
+				      .sp = c->sp,
+				      .fp = c->bp,
+				      .reg = c->interrupted ? c->reg : NULL,
+				      .code = l->code};
 	struct script_stack found = {0};
 	struct runtime_follow to = {0};
 	bool is = hotspot_sampled(j->hotspot, &at, &to, &found), deep = found.n >= SCRIPT_STACK_MAX;
@@ -262,14 +279,19 @@ static int hotspot_step(struct late_jit *lc, struct process *j, const struct sta
 	if (!is)
 		return UNWIND_CODE_UNKNOWN;
 	move(c, &to);
-	c->end = j->short_copy ? STACK_END_SHORT_COPY : deep ? STACK_END_DEPTH : j->gone ? STACK_END_GONE : STACK_END_UNSUPPORTED;
+	c->end = j->short_copy ? STACK_END_SHORT_COPY :
+		 deep          ? STACK_END_DEPTH :
+		 j->gone       ? STACK_END_GONE :
+				 STACK_END_UNSUPPORTED;
 	return to.goes_on ? UNWIND_CODE_GOES_ON : UNWIND_CODE_ENDS;
 }
 
 /* pc in V8's file, as runtime_native has it. */
-static uint64_t v8_vaddr(struct process *j, struct hostmaps *hm, const struct stack_late *l, const struct unwind_code *c)
+static uint64_t v8_vaddr(struct process *j, struct hostmaps *hm, const struct stack_late *l,
+			 const struct unwind_code *c)
 {
-	struct hostmaps_process *p = hostmaps_process(hm, l->ev.tgid, l->ev.start_ns, l->ev.exec_id);
+	struct hostmaps_process *p =
+		hostmaps_process(hm, l->ev.tgid, l->ev.start_ns, l->ev.exec_id);
 	uint64_t pending = 0, pc = c->pc - !c->interrupted;
 	struct hostmaps_frame frame = {0};
 	struct unwind_where where = {0};
@@ -279,13 +301,22 @@ static uint64_t v8_vaddr(struct process *j, struct hostmaps *hm, const struct st
 	if (where.state == UNWIND_ROWS_NO_FILE)
 		return RUNTIME_NO_FILE;
 	hostmaps_frame(hm, p, pc, l->ev.time_ns, &frame);
-	return frame.image && frame.image->id == j->image && where.rows.elements ? pc + where.to_vaddr : RUNTIME_OTHER_FILE;
+	return frame.image && frame.image->id == j->image && where.rows.elements ?
+		       pc + where.to_vaddr :
+		       RUNTIME_OTHER_FILE;
 }
 
-static int v8_step(struct late_jit *lc, struct process *j, struct hostmaps *hm, const struct stack_late *l, struct unwind_code *c)
+static int v8_step(struct late_jit *lc, struct process *j, struct hostmaps *hm,
+		   const struct stack_late *l, struct unwind_code *c)
 {
-	const struct v8_at at = {.pc = c->pc, .sp = c->sp, .fp = c->bp, .vaddr = v8_vaddr(j, hm, l, c), .reg = c->interrupted ? c->reg : NULL,
-				 .code = l->code, .objects = l->objects, .n_objects = STACK_OBJECTS};
+	const struct v8_at at = {.pc = c->pc,
+				 .sp = c->sp,
+				 .fp = c->bp,
+				 .vaddr = v8_vaddr(j, hm, l, c),
+				 .reg = c->interrupted ? c->reg : NULL,
+				 .code = l->code,
+				 .objects = l->objects,
+				 .n_objects = STACK_OBJECTS};
 	struct script_stack found = {0};
 	struct runtime_follow to = {0};
 	bool is;
@@ -317,7 +348,8 @@ int late_jit_step(void *ctx, struct hostmaps *hm, const struct stack_late *l, st
 	if (!j->hotspot && !j->v8) {
 		c->end = STACK_END_PENDING;
 		c->pending = j->pending;
-		return j->pending && hostmaps_awaits(hm, j->pending) ? UNWIND_CODE_ENDS : UNWIND_CODE_UNKNOWN;
+		return j->pending && hostmaps_awaits(hm, j->pending) ? UNWIND_CODE_ENDS :
+								       UNWIND_CODE_UNKNOWN;
 	}
 	j->l = l;
 	j->short_copy = false;

@@ -58,7 +58,8 @@ int late_parts_push(struct late_parts *m, const void *record, size_t size)
 	const struct stack_more *more = record;
 	struct late_parts_part *part;
 
-	if (!late_parts_is(record, size) || more->size > STACK_MORE_BYTES || more->size > size - offsetof(struct stack_more, stack))
+	if (!late_parts_is(record, size) || more->size > STACK_MORE_BYTES ||
+	    more->size > size - offsetof(struct stack_more, stack))
 		return -EBADMSG;
 	size = offsetof(struct stack_more, stack) + more->size;
 	forget(m, more->ev.cpu, &more->ev);
@@ -77,13 +78,15 @@ int late_parts_push(struct late_parts *m, const void *record, size_t size)
 }
 
 /* The part that goes on `bytes` behind RSP. */
-static const struct stack_more *part_at(const struct late_parts *m, const struct stack_late *l, size_t bytes)
+static const struct stack_more *part_at(const struct late_parts *m, const struct stack_late *l,
+					size_t bytes)
 {
 	for (const struct late_parts_part *part = m->head; part; part = part->next) {
 		const struct stack_more *more = &part->more;
 
-		if (more->ev.cpu == l->ev.cpu && more->ev.tid == l->ev.tid && more->ev.time_ns == l->ev.time_ns && more->from == bytes &&
-		    more->size && bytes + more->size <= STACK_LATE_ALL)
+		if (more->ev.cpu == l->ev.cpu && more->ev.tid == l->ev.tid &&
+		    more->ev.time_ns == l->ev.time_ns && more->from == bytes && more->size &&
+		    bytes + more->size <= STACK_LATE_ALL)
 			return more;
 	}
 	return NULL;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * latemore: the parts of deep stacks that come before their struct stack_late (probes/lib/stack.h): kept until that comes, of each CPU those of its
- * last stack. Parts whose record found no room in the ring are forgotten at the next of their CPU.
+ * latemore: the parts of deep stacks that come before their struct stack_late (probes/lib/stack.h):
+ * kept until that comes, of each CPU those of its last stack. Parts whose record found no room in
+ * the ring are forgotten at the next of their CPU.
  */
 #ifndef SONDE_HOST_LATE_PARTS_H
 #define SONDE_HOST_LATE_PARTS_H
@@ -27,7 +28,8 @@ int late_parts_push(struct late_parts *m, const void *record, size_t size);
 
 /* How many bytes there are that continue l->stack. */
 size_t late_parts_bytes(const struct late_parts *m, const struct stack_late *l);
-/* Writes them behind the l->size bytes of `to`, which stands for l->stack, and forgets all of its CPU. */
+/* Writes them behind the l->size bytes of `to`, which stands for l->stack, and forgets all of its
+ * CPU. */
 void late_parts_take(struct late_parts *m, const struct stack_late *l, __u8 *to);
 
 #endif

@@ -112,10 +112,11 @@ static uint64_t mtime_ns(const struct stat *st)
 
 static void stat_name(const struct stat *st, char *out, size_t size)
 {
-	snprintf(out, size, "%llx-%llx-%llx-%llx-%llx", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino,
-		 (unsigned long long)st->st_size,
+	snprintf(out, size, "%llx-%llx-%llx-%llx-%llx", (unsigned long long)st->st_dev,
+		 (unsigned long long)st->st_ino, (unsigned long long)st->st_size,
 		 (unsigned long long)mtime_ns(st),
-		 (unsigned long long)st->st_ctim.tv_sec * 1000000000ull + (unsigned long long)st->st_ctim.tv_nsec);
+		 (unsigned long long)st->st_ctim.tv_sec * 1000000000ull +
+			 (unsigned long long)st->st_ctim.tv_nsec);
 }
 
 uint64_t cache_file_id(const struct stat *st)
@@ -144,7 +145,8 @@ enum cache_answer cache_find(struct cache *c, const struct stat *st, char **text
 		*text = mem_strdup(target + sizeof("!" CACHE_VERSION ":") - 1);
 		return CACHE_REFUSED;
 	}
-	if (strncmp(target, "../", 3) || !cache_key_ok(target + 3) || faccessat(c->dir, target + 3, R_OK, 0)) {
+	if (strncmp(target, "../", 3) || !cache_key_ok(target + 3) ||
+	    faccessat(c->dir, target + 3, R_OK, 0)) {
 		unlinkat(c->by_stat, name, 0);
 		return CACHE_UNKNOWN;
 	}
@@ -158,7 +160,8 @@ bool cache_debug_path(const char *key, char *path, size_t size)
 
 	if (len < 4 || len % 2 || key[len] != '-')
 		return false;
-	return (size_t)snprintf(path, size, "/usr/lib/debug/.build-id/%.2s/%.*s.debug", key, (int)len - 2, key + 2) < size;
+	return (size_t)snprintf(path, size, "/usr/lib/debug/.build-id/%.2s/%.*s.debug", key,
+				(int)len - 2, key + 2) < size;
 }
 
 /* The link is made with the index, and anew with each one after that. */
@@ -170,8 +173,9 @@ bool cache_is_older(struct cache *c, const struct stat *st, const struct stat *d
 	stat_name(st, name, sizeof(name));
 	if (c->by_stat < 0 || fstatat(c->by_stat, name, &link, AT_SYMLINK_NOFOLLOW))
 		return false;
-	return link.st_mtim.tv_sec != debug->st_ctim.tv_sec ? link.st_mtim.tv_sec < debug->st_ctim.tv_sec
-							     : link.st_mtim.tv_nsec < debug->st_ctim.tv_nsec;
+	return link.st_mtim.tv_sec != debug->st_ctim.tv_sec ?
+		       link.st_mtim.tv_sec < debug->st_ctim.tv_sec :
+		       link.st_mtim.tv_nsec < debug->st_ctim.tv_nsec;
 }
 
 bool cache_is_sound(const struct cache *c, int fd)
@@ -202,7 +206,9 @@ int cache_get(struct cache *c, const char *key)
 	if (fd < 0)
 		return -errno;
 	sound = cache_is_sound(c, fd);
-	clock_gettime(CLOCK_REALTIME, &now[1]); /* to the ns: a write sets the kernel's coarser time, which differs */
+	clock_gettime(
+		CLOCK_REALTIME,
+		&now[1]); /* to the ns: a write sets the kernel's coarser time, which differs */
 	futimens(fd, now);
 	if (sound)
 		cache_set_sound(c, fd);
@@ -236,7 +242,8 @@ void cache_remove(struct cache *c, const char *key)
 }
 
 /* Copy and check: what is stored is our own copy, which its writer can no longer touch. */
-static int write_tmp(struct cache *c, int fd, char *tmp, size_t size, uint64_t *bytes, uint64_t *hash)
+static int write_tmp(struct cache *c, int fd, char *tmp, size_t size, uint64_t *bytes,
+		     uint64_t *hash)
 {
 	cleanup_fd int out = -1;
 	char buf[65536];
@@ -347,8 +354,9 @@ static void sweep_links(struct cache *c)
 		if (n <= 0)
 			continue;
 		target[n] = 0;
-		if (target[0] == '!' ? strncmp(target, "!" CACHE_VERSION ":", sizeof("!" CACHE_VERSION ":") - 1) != 0
-				     : faccessat(c->by_stat, target, F_OK, 0) != 0)
+		if (target[0] == '!' ? strncmp(target, "!" CACHE_VERSION ":",
+					       sizeof("!" CACHE_VERSION ":") - 1) != 0 :
+				       faccessat(c->by_stat, target, F_OK, 0) != 0)
 			unlinkat(c->by_stat, e->d_name, 0);
 	}
 }

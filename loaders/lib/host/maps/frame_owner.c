@@ -2,22 +2,28 @@
 /*
  * hostmaps_place: what stood where in a process, and when.
  *
- * A loss (MP_LOST, or a sonde-maps that was started anew): every process puts its mappings aside (`before`), takes what
- * is told anew, and at SEEDED what was not confirmed ends at the time from which on nothing is sure. A mapping told again
- * as it was keeps its time, but for one that took the place of another not long before: it may have given way and come
- * back (two libraries in turn). What is new holds from the time it was told for: in between nothing is claimed.
+ * A loss (MP_LOST, or a sonde-maps that was started anew): every process puts its mappings aside
+ * (`before`), takes what is told anew, and at SEEDED what was not confirmed ends at the time from
+ * which on nothing is sure. A mapping told again as it was keeps its time, but for one that took
+ * the place of another not long before: it may have given way and come back (two libraries in
+ * turn). What is new holds from the time it was told for: in between nothing is claimed.
  *
- * Placing a frame (probes/lib/stack.h). One of tables was right as of tables_ns; the sample is of time_ns.
+ * Placing a frame (probes/lib/stack.h). One of tables was right as of tables_ns; the sample is of
+ * time_ns.
  *   1. Nothing of the process changed in (tables_ns, time_ns]: it is (image, offset) as it stands.
- *   2. Else it is turned back into the address at which the mappings as of tables_ns show it, and what held that
- *      address at time_ns is asked: the same place of the same file, and it stands; another, and the frame is named by
- *      that one, and is stale: its callers were found with the wrong file's rows.
- *   3. Where two mappings showed the same place of the file, and not both stand, nobody knows which was meant: unknown.
- *   4. A raw address is looked up as of time_ns; with tables it is stale if something else held it as of tables_ns.
- *   5. What sonde-maps has not told of yet (who asks was out of patience) may be anything in a process that was changing
- *      its mappings just before: unknown, and stale.
- * A process is known from its first mappings on: tables that are older held then. A forked child begins with a copy of its
- * parent's tables, which may be older than the fork: up to the fork its parent's mappings are asked.
+ *   2. Else it is turned back into the address at which the mappings as of tables_ns show it, and
+ * what held that address at time_ns is asked: the same place of the same file, and it stands;
+ * another, and the frame is named by that one, and is stale: its callers were found with the wrong
+ * file's rows.
+ *   3. Where two mappings showed the same place of the file, and not both stand, nobody knows which
+ * was meant: unknown.
+ *   4. A raw address is looked up as of time_ns; with tables it is stale if something else held it
+ * as of tables_ns.
+ *   5. What sonde-maps has not told of yet (who asks was out of patience) may be anything in a
+ * process that was changing its mappings just before: unknown, and stale. A process is known from
+ * its first mappings on: tables that are older held then. A forked child begins with a copy of its
+ * parent's tables, which may be older than the fork: up to the fork its parent's mappings are
+ * asked.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +40,8 @@
 /* ---- what is told ---- */
 
 /* Did another file stand in its range not long before the loss? */
-static bool changes_hands(const struct process *p, const struct mp_map *m, const struct image_entry *img)
+static bool changes_hands(const struct process *p, const struct mp_map *m,
+			  const struct image_entry *img)
 {
 	for (size_t k = p->maps.n_old; k-- > 0;) {
 		const struct mapping *o = &p->maps.old[k];
@@ -47,13 +54,17 @@ static bool changes_hands(const struct process *p, const struct mp_map *m, const
 	return false;
 }
 
-/* Since when the mapping told holds: while unsure, one that was there before has never ceased to be. */
-static uint64_t held_since(const struct process *p, const struct mp_map *m, const struct image_entry *img)
+/* Since when the mapping told holds: while unsure, one that was there before has never ceased to
+ * be. */
+static uint64_t held_since(const struct process *p, const struct mp_map *m,
+			   const struct image_entry *img)
 {
-	const struct mapping *old = p->unsure_ns ? mapset_find(&p->before, m->start, UINT64_MAX - 1) : NULL;
+	const struct mapping *old =
+		p->unsure_ns ? mapset_find(&p->before, m->start, UINT64_MAX - 1) : NULL;
 
 	if (old && old->start == m->start && old->end == m->end && old->offset == m->offset &&
-	    hostmaps_same_file(old->image, img) && old->from_ns < m->time_ns && !changes_hands(p, m, img))
+	    hostmaps_same_file(old->image, img) && old->from_ns < m->time_ns &&
+	    !changes_hands(p, m, img))
 		return old->from_ns;
 	return m->time_ns;
 }
@@ -140,8 +151,8 @@ static bool is_high(uint64_t frame)
 	return frame >> 63;
 }
 
-/* Between the kernel's raising the exec id and the new program's first instruction, what is seen of the user side is the old
- * program's call of exec. */
+/* Between the kernel's raising the exec id and the new program's first instruction, what is seen of
+ * the user side is the old program's call of exec. */
 static const struct process *identity_at(const struct process *p, uint64_t time_ns)
 {
 	while (p->older && p->older->key.start_ns == p->key.start_ns && time_ns < p->pub.from_ns)
@@ -158,7 +169,8 @@ static const struct mapping *mapping_at(const struct process *p, uint64_t addr, 
 	return m;
 }
 
-static void frame_of(struct hostmaps *hm, const struct mapping *m, uint64_t addr, struct hostmaps_frame *out)
+static void frame_of(struct hostmaps *hm, const struct mapping *m, uint64_t addr,
+		     struct hostmaps_frame *out)
 {
 	struct image_entry *img = m ? m->image : NULL;
 
@@ -170,20 +182,20 @@ static void frame_of(struct hostmaps *hm, const struct mapping *m, uint64_t addr
 	hostmaps_image_want(hm, img);
 }
 
-void hostmaps_frame(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t addr, uint64_t time_ns,
-		    struct hostmaps_frame *out)
+void hostmaps_frame(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t addr,
+		    uint64_t time_ns, struct hostmaps_frame *out)
 {
 	const struct process *p = identity_at((struct process *)pub, time_ns);
 
 	frame_of(hm, mapping_at(p, addr, time_ns), addr, out);
 }
 
-_Static_assert((int)UNWIND_ROWS_READY == MP_INDEX_READY + 1 && (int)UNWIND_ROWS_REFUSED == MP_INDEX_REFUSED + 1 &&
-		       UNWIND_ROWS_PENDING == 1,
+_Static_assert((int)UNWIND_ROWS_READY == MP_INDEX_READY + 1 &&
+		       (int)UNWIND_ROWS_REFUSED == MP_INDEX_REFUSED + 1 && UNWIND_ROWS_PENDING == 1,
 	       "states in the same order");
 
-bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t addr, uint64_t time_ns,
-		    struct unwind_where *out, uint64_t *pending)
+bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t addr,
+		    uint64_t time_ns, struct unwind_where *out, uint64_t *pending)
 {
 	const struct process *p = identity_at((struct process *)pub, time_ns);
 	const struct mapping *m = mapping_at(p, addr, time_ns);
@@ -192,11 +204,13 @@ bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t 
 
 	if (!m)
 		return false;
-	*out = (struct unwind_where){.start = m->start, .end = m->end, .to_file = m->offset - m->start};
+	*out = (struct unwind_where){
+		.start = m->start, .end = m->end, .to_file = m->offset - m->start};
 	if (!img)
 		return true;
 	hostmaps_image_want(hm, img);
-	out->state = !img->pub.state && img->index ? UNWIND_ROWS_READY : (enum unwind_rows_state)(img->pub.state + 1);
+	out->state = !img->pub.state && img->index ? UNWIND_ROWS_READY :
+						     (enum unwind_rows_state)(img->pub.state + 1);
 	if (!img->pub.state && !img->index)
 		*pending = img->key;
 	offset = addr + out->to_file;
@@ -210,7 +224,9 @@ bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t 
 }
 
 void hostmaps_mappings(struct hostmaps *hm, const struct hostmaps_process *pub,
-		       void (*each)(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image *image), void *ctx)
+		       void (*each)(void *ctx, uint64_t start, uint64_t end,
+				    struct hostmaps_image *image),
+		       void *ctx)
 {
 	const struct process *p = (const struct process *)pub;
 
@@ -223,8 +239,11 @@ void hostmaps_mappings(struct hostmaps *hm, const struct hostmaps_process *pub,
 	}
 }
 
-void hostmaps_mappings_wanted(struct hostmaps *hm, const struct hostmaps_process *pub, bool (*wanted)(void *ctx, const struct hostmaps_image *image),
-			      void (*each)(void *ctx, uint64_t start, uint64_t end, struct hostmaps_image *image), void *ctx)
+void hostmaps_mappings_wanted(struct hostmaps *hm, const struct hostmaps_process *pub,
+			      bool (*wanted)(void *ctx, const struct hostmaps_image *image),
+			      void (*each)(void *ctx, uint64_t start, uint64_t end,
+					   struct hostmaps_image *image),
+			      void *ctx)
 {
 	const struct process *p = (const struct process *)pub;
 
@@ -238,8 +257,8 @@ void hostmaps_mappings_wanted(struct hostmaps *hm, const struct hostmaps_process
 	}
 }
 
-struct hostmaps_image *hostmaps_exe(struct hostmaps *hm, const struct hostmaps_process *pub, uint64_t *start,
-				    uint64_t *end, uint64_t *offset)
+struct hostmaps_image *hostmaps_exe(struct hostmaps *hm, const struct hostmaps_process *pub,
+				    uint64_t *start, uint64_t *end, uint64_t *offset)
 {
 	const struct process *p = (const struct process *)pub;
 
@@ -281,12 +300,15 @@ static bool changed(const struct process *p, uint64_t from, uint64_t to)
 	return false;
 }
 
-/* Whose mappings the tables as of *tables_ns were made from; *tables_ns is moved to where that is known from. */
-static const struct process *owner_at(const struct hostmaps *hm, const struct process *p, uint64_t *tables_ns)
+/* Whose mappings the tables as of *tables_ns were made from; *tables_ns is moved to where that is
+ * known from. */
+static const struct process *owner_at(const struct hostmaps *hm, const struct process *p,
+				      uint64_t *tables_ns)
 {
 	for (int i = 0; i < PARENTS_MAX && *tables_ns < p->known_ns; i++) {
 		const struct newest *n = p->older && p->older->key.start_ns == p->key.start_ns ?
-			NULL : hostmaps_newest(hm, p->pub.ppid);
+						 NULL :
+						 hostmaps_newest(hm, p->pub.ppid);
 		const struct process *parent = n ? n->p : NULL;
 
 		while (parent && parent->known_ns >= p->known_ns)
@@ -303,12 +325,12 @@ static const struct process *owner_at(const struct hostmaps *hm, const struct pr
 struct search {
 	const struct process *p; /* whose frame it is */
 	const struct image_entry *img;
-	uint64_t offset, back;   /* the call stands at offset - back */
+	uint64_t offset, back; /* the call stands at offset - back */
 	uint64_t tables_ns, time_ns;
-	size_t n;                /* addresses found */
+	size_t n; /* addresses found */
 	uint64_t addr;
 	const struct mapping *now; /* what holds it at time_ns */
-	bool stale, torn;        /* the last one; one is stale and another is not */
+	bool stale, torn;          /* the last one; one is stale and another is not */
 };
 
 static void candidate(struct search *s, const struct mapping *m)
@@ -345,11 +367,14 @@ static void turn_back(const struct process *owner, struct search *s)
 		search_set(s, owner->before.now, owner->before.n_now);
 }
 
-static void place_image(struct hostmaps *hm, struct process *p, uint64_t frame, uint64_t tables_ns, uint64_t time_ns,
-			struct hostmaps_frame *out)
+static void place_image(struct hostmaps *hm, struct process *p, uint64_t frame, uint64_t tables_ns,
+			uint64_t time_ns, struct hostmaps_frame *out)
 {
 	struct image_entry *img = hostmaps_image_of(hm, FRAME_IMAGE_OF(frame), tables_ns);
-	struct search s = {.p = p, .img = img, .offset = frame & FRAME_OFFSET_MASK, .time_ns = time_ns,
+	struct search s = {.p = p,
+			   .img = img,
+			   .offset = frame & FRAME_OFFSET_MASK,
+			   .time_ns = time_ns,
 			   .back = frame & FRAME_EXACT ? 0 : (frame & FRAME_OFFSET_MASK) > 0};
 	const struct process *owner;
 
@@ -359,7 +384,8 @@ static void place_image(struct hostmaps *hm, struct process *p, uint64_t frame, 
 	owner = owner_at(hm, p, &tables_ns);
 	s.tables_ns = tables_ns;
 	if (owner == p && img->pub.kind != MP_IMAGE_OTHER && !changed(p, tables_ns, time_ns)) {
-		*out = (struct hostmaps_frame){.image = &img->pub, .mapped = true, .offset = s.offset};
+		*out = (struct hostmaps_frame){
+			.image = &img->pub, .mapped = true, .offset = s.offset};
 		hostmaps_image_want(hm, img);
 		return;
 	}
@@ -372,10 +398,11 @@ static void place_image(struct hostmaps *hm, struct process *p, uint64_t frame, 
 	out->stale = s.stale;
 }
 
-static void place_address(struct hostmaps *hm, struct process *p, uint64_t frame, uint64_t tables_ns, uint64_t time_ns,
-			  struct hostmaps_frame *out)
+static void place_address(struct hostmaps *hm, struct process *p, uint64_t frame,
+			  uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
 {
-	uint64_t addr = is_high(frame) ? frame : FRAME_ADDRESS(frame), back = frame & FRAME_EXACT ? 0 : addr > 0;
+	uint64_t addr = is_high(frame) ? frame : FRAME_ADDRESS(frame),
+		 back = frame & FRAME_EXACT ? 0 : addr > 0;
 	const struct mapping *now = mapping_at(p, addr - back, time_ns), *then;
 	const struct process *owner;
 
@@ -391,8 +418,8 @@ static void place_address(struct hostmaps *hm, struct process *p, uint64_t frame
 	out->stale = !now != !then || (now && then && !hostmaps_same_file(now->image, then->image));
 }
 
-void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t frame, uint64_t tables_ns,
-		    uint64_t time_ns, struct hostmaps_frame *out)
+void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t frame,
+		    uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
 {
 	struct process *p = (struct process *)pub;
 
@@ -401,5 +428,6 @@ void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t 
 	else if (frame & FRAME_IMAGE && !is_high(frame))
 		place_image(hm, p, frame, tables_ns, time_ns, out);
 	else
-		place_address(hm, (struct process *)identity_at(p, time_ns), frame, tables_ns, time_ns, out);
+		place_address(hm, (struct process *)identity_at(p, time_ns), frame, tables_ns,
+			      time_ns, out);
 }

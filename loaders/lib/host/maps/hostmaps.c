@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hostmaps: see the header. This file knows the processes and takes sonde-maps' words apart; hostmaps_link.c has the
- * connection; hostmaps_images.c and hostmaps_place.c know the rest.
+ * hostmaps: see the header. This file knows the processes and takes sonde-maps' words apart;
+ * hostmaps_link.c has the connection; hostmaps_images.c and hostmaps_place.c know the rest.
  */
 #include "loaders/lib/host/maps/hostmaps.h"
 
@@ -18,12 +18,13 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define HISTORY_NS  (10 * NSEC_PER_SEC)
-#define EXITED_NS   (10 * NSEC_PER_SEC)
-#define TICK_NS     (NSEC_PER_SEC / 100) /* of /proc/PID/stat */
-#define SWEEP_NS    (5 * NSEC_PER_SEC)
-#define CROWD       8192               /* so many ended since the last sweep: they are forgotten sooner */
-#define CROWD_NS    (NSEC_PER_SEC * 3 / 2)
+#define HISTORY_NS (10 * NSEC_PER_SEC)
+#define EXITED_NS  (10 * NSEC_PER_SEC)
+#define TICK_NS    (NSEC_PER_SEC / 100) /* of /proc/PID/stat */
+#define SWEEP_NS   (5 * NSEC_PER_SEC)
+/* so many ended since the last sweep: they are forgotten sooner */
+#define CROWD    8192
+#define CROWD_NS (NSEC_PER_SEC * 3 / 2)
 
 /* ---- processes ---- */
 
@@ -41,7 +42,8 @@ void hostmaps_process_free(struct hostmaps *hm, struct process *p)
 	free(p);
 }
 
-static struct process *process_find(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
+static struct process *process_find(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns,
+				    uint32_t exec_id)
 {
 	struct process_key key = {.start_ns = start_ns, .tgid = tgid, .exec_id = exec_id};
 	struct process *p = hm->last;
@@ -62,20 +64,25 @@ struct newest *hostmaps_newest(const struct hostmaps *hm, uint32_t tgid)
 	return n;
 }
 
-void hostmaps_on_end(struct hostmaps *hm, void (*ended)(void *ctx, struct hostmaps_process *p), void *ctx)
+void hostmaps_on_end(struct hostmaps *hm, void (*ended)(void *ctx, struct hostmaps_process *p),
+		     void *ctx)
 {
 	hm->ended = ended;
 	hm->ended_ctx = ctx;
 }
 
-void hostmaps_on_used(struct hostmaps *hm, void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p), void *ctx)
+void hostmaps_on_used(struct hostmaps *hm,
+		      void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p),
+		      void *ctx)
 {
 	hm->used = used;
 	hm->used_ctx = ctx;
 }
 
-/* No longer what runs under this tgid. One that was told to be gone may be found to be there: then it ends anew. */
-void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns, enum hostmaps_end end, int status)
+/* No longer what runs under this tgid. One that was told to be gone may be found to be there: then
+ * it ends anew. */
+void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns,
+			    enum hostmaps_end end, int status)
 {
 	if (p->pub.to_ns <= time_ns)
 		return;
@@ -99,12 +106,12 @@ static bool text_set(const char **s, const char *value)
 	return true;
 }
 
-#define SET(field, value, changed)              \
-	do {                                    \
-		if ((field) != (value)) {       \
-			(field) = (value);      \
-			(changed) = true;       \
-		}                               \
+#define SET(field, value, changed)         \
+	do {                               \
+		if ((field) != (value)) {  \
+			(field) = (value); \
+			(changed) = true;  \
+		}                          \
 	} while (0)
 
 /* What it is now; true: something of it is new. */
@@ -128,8 +135,8 @@ static bool process_set(struct process *p, const struct mapspack_msg *msg)
 	return changed;
 }
 
-/* It takes the place of the one before under this tgid, whose end is told: by then both are whole, for who hears of an end looks at
- * all processes. */
+/* It takes the place of the one before under this tgid, whose end is told: by then both are whole,
+ * for who hears of an end looks at all processes. */
 static void process_add(struct hostmaps *hm, struct process *p)
 {
 	struct newest *n = hostmaps_newest(hm, p->key.tgid);
@@ -145,7 +152,9 @@ static void process_add(struct hostmaps *hm, struct process *p)
 	n->p = p;
 	if (p->older)
 		hostmaps_close_process(hm, p->older, p->pub.from_ns,
-				       p->older->key.start_ns == p->key.start_ns ? HOSTMAPS_EXECED : HOSTMAPS_GONE, 0);
+				       p->older->key.start_ns == p->key.start_ns ? HOSTMAPS_EXECED :
+										   HOSTMAPS_GONE,
+				       0);
 }
 
 static void on_process(struct hostmaps *hm, const struct mapspack_msg *msg)
@@ -158,7 +167,8 @@ static void on_process(struct hostmaps *hm, const struct mapspack_msg *msg)
 		return;
 	}
 	p = mem_alloc(sizeof(*p));
-	p->key = (struct process_key){.start_ns = m->start_ns, .tgid = m->tgid, .exec_id = m->exec_id};
+	p->key = (struct process_key){
+		.start_ns = m->start_ns, .tgid = m->tgid, .exec_id = m->exec_id};
 	p->pub.tgid = m->tgid;
 	p->pub.exec_id = m->exec_id;
 	p->pub.start_ns = m->start_ns;
@@ -179,7 +189,9 @@ static void sent_set(struct hostmaps_process *p, const struct mp_exit *m)
 static void on_exit_(struct hostmaps *hm, const struct mp_exit *m)
 {
 	struct newest *n = hostmaps_newest(hm, m->tgid);
-	enum hostmaps_end end = m->flags & MP_EXIT_UNKNOWN ? HOSTMAPS_GONE : m->flags & MP_EXIT_OOM ? HOSTMAPS_OOM : HOSTMAPS_ENDED;
+	enum hostmaps_end end = m->flags & MP_EXIT_UNKNOWN ? HOSTMAPS_GONE :
+				m->flags & MP_EXIT_OOM     ? HOSTMAPS_OOM :
+							     HOSTMAPS_ENDED;
 
 	hm->ends_told++;
 	hm->ended_unswept++;
@@ -208,27 +220,31 @@ struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid)
 	return n && n->p && n->p->pub.to_ns == UINT64_MAX ? &n->p->pub : NULL;
 }
 
-void hostmaps_each(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx)
+void hostmaps_each(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p),
+		   void *ctx)
 {
 	for (struct newest *n = hm->newest; n; n = n->hh.next)
 		if (n->p && n->p->pub.to_ns == UINT64_MAX)
 			each(ctx, &n->p->pub);
 }
 
-void hostmaps_each_known(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx)
+void hostmaps_each_known(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p),
+			 void *ctx)
 {
 	for (struct process *p = hm->processes; p; p = p->hh.next)
 		each(ctx, &p->pub);
 }
 
-struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
+struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns,
+					  uint32_t exec_id)
 {
 	struct process *p = process_find(hm, tgid, start_ns, exec_id);
 	struct newest *n;
 
 	if (p)
 		return &p->pub;
-	/* where sonde-maps knows of it by /proc alone, it told no exec id and the start in clock ticks */
+	/* where sonde-maps knows of it by /proc alone, it told no exec id and the start in clock
+	 * ticks */
 	n = hostmaps_newest(hm, tgid);
 	if (!n || !n->p || n->p->key.exec_id || n->p->key.start_ns / TICK_NS != start_ns / TICK_NS)
 		return NULL;
@@ -293,7 +309,7 @@ void hostmaps_sweep(struct hostmaps *hm)
 	hm->crowded = crowd;
 	hm->swept_ns = now;
 	hm->ended_unswept = 0;
-	HASH_ITER(hh, hm->processes, p, next)
+	HASH_ITER (hh, hm->processes, p, next)
 		sweep_process(hm, p, now, crowd ? CROWD_NS : EXITED_NS);
 	hostmaps_images_sweep(hm, now);
 	if (trim)
@@ -309,7 +325,8 @@ static void on_hello(struct hostmaps *hm, const struct mp_hello *m)
 	hm->backoff_ns = 0;
 }
 
-/* All of them, or none. What a sonde-maps made that could not take over the old ones is for those who load from now on. */
+/* All of them, or none. What a sonde-maps made that could not take over the old ones is for those
+ * who load from now on. */
 static int on_tables(struct hostmaps *hm, const int fds[MP_FDS_MAX])
 {
 	for (int i = 0; i < MP_TABLES_N; i++)
@@ -370,9 +387,11 @@ uint64_t hostmaps_missed(const struct hostmaps *hm)
 	return hm->ends_missed;
 }
 
-static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, const int fds[MP_FDS_MAX])
+static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg,
+		      const int fds[MP_FDS_MAX])
 {
-	if (hm->no_mappings && (msg->type == MP_MAP || msg->type == MP_IMAGE || msg->type == MP_INDEX))
+	if (hm->no_mappings &&
+	    (msg->type == MP_MAP || msg->type == MP_IMAGE || msg->type == MP_INDEX))
 		return 0;
 	hm->changes += msg->type != MP_WATERMARK && msg->type != MP_COST && msg->type != MP_USED;
 	switch (msg->type) {
@@ -403,8 +422,10 @@ static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg, const
 		hostmaps_on_container(hm, msg);
 		break;
 	case MP_MAP:
-		hostmaps_on_map(hm, process_find(hm, msg->m.map.tgid, msg->m.map.start_ns, msg->m.map.exec_id),
-				&msg->m.map);
+		hostmaps_on_map(
+			hm,
+			process_find(hm, msg->m.map.tgid, msg->m.map.start_ns, msg->m.map.exec_id),
+			&msg->m.map);
 		break;
 	case MP_WATERMARK:
 		on_watermark(hm, &msg->m.watermark);

@@ -34,9 +34,12 @@ void hostmaps_on_container(struct hostmaps *hm, const struct mapspack_msg *msg)
 		HASH_ADD_KEYPTR(hh, hm->containers, c->id, n - 1, c);
 	}
 	container_names_release(&c->names);
-	c->names = (struct container_names){.name = dup_or_null(msg->str[1]), .image = dup_or_null(msg->str[2]),
-					    .project = dup_or_null(msg->str[3]), .service = dup_or_null(msg->str[4]),
-					    .labels = dup_or_null(msg->str[5]), .started = dup_or_null(msg->str[6]),
+	c->names = (struct container_names){.name = dup_or_null(msg->str[1]),
+					    .image = dup_or_null(msg->str[2]),
+					    .project = dup_or_null(msg->str[3]),
+					    .service = dup_or_null(msg->str[4]),
+					    .labels = dup_or_null(msg->str[5]),
+					    .started = dup_or_null(msg->str[6]),
 					    .restarts = msg->m.container.restarts};
 }
 
@@ -51,7 +54,7 @@ void hostmaps_containers_release(struct hostmaps *hm)
 {
 	struct told_container *c, *next;
 
-	HASH_ITER(hh, hm->containers, c, next) {
+	HASH_ITER (hh, hm->containers, c, next) {
 		HASH_DEL(hm->containers, c);
 		container_names_release(&c->names);
 		free(c);

@@ -2,8 +2,9 @@
 /*
  * hostmaps_images: the files that sonde-maps tells of, and their indexes.
  *
- * Ids are told anew by each sonde-maps. One that takes over the tables of the one before it goes on above its ids; one
- * that begins anew does not, so an id is looked for in the generation that held when the tables were made.
+ * Ids are told anew by each sonde-maps. One that takes over the tables of the one before it goes on
+ * above its ids; one that begins anew does not, so an id is looked for in the generation that held
+ * when the tables were made.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,12 +64,14 @@ bool hostmaps_same_file(const struct image_entry *a, const struct image_entry *b
 {
 	if (a == b)
 		return true;
-	if (!a || !b || a->pub.generation == b->pub.generation || strcmp(a->pub.path, b->pub.path) || !same_inode(&a->file, &b->file))
+	if (!a || !b || a->pub.generation == b->pub.generation ||
+	    strcmp(a->pub.path, b->pub.path) || !same_inode(&a->file, &b->file))
 		return false;
 	return !*a->pub.build_id || !*b->pub.build_id || !strcmp(a->pub.build_id, b->pub.build_id);
 }
 
-size_t hostmaps_files(const struct hostmaps_process *pub, const char **paths, size_t max, const struct hostmaps_image **exe)
+size_t hostmaps_files(const struct hostmaps_process *pub, const char **paths, size_t max,
+		      const struct hostmaps_image **exe)
 {
 	const struct process *p = (const struct process *)pub;
 	size_t n = 0;
@@ -143,7 +146,9 @@ void hostmaps_on_image(struct hostmaps *hm, const struct mapspack_msg *msg)
 
 static void ask(struct hostmaps *hm, struct image_entry *img, uint32_t flags)
 {
-	struct mp_want m = {.head = {.type = MP_WANT_INDEX, .size = sizeof(m)}, .id = img->pub.id, .flags = flags};
+	struct mp_want m = {.head = {.type = MP_WANT_INDEX, .size = sizeof(m)},
+			    .id = img->pub.id,
+			    .flags = flags};
 
 	if (img->pub.generation == hm->generation && hm->fd >= 0)
 		(void)!send(hm->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -157,10 +162,12 @@ static void rows_open(struct image_entry *img)
 
 	img->rows = (struct unwind_section){0};
 	if (image_unwind(img->index, &data, &size) && unwind_section_open(&img->rows, data, size))
-		log_info("the unwind rows of %s cannot be read: another version, or damaged", img->pub.path);
+		log_info("the unwind rows of %s cannot be read: another version, or damaged",
+			 img->pub.path);
 }
 
-/* A second index of the file, with lines that take long to read. The first one's key stays: it names the same file. */
+/* A second index of the file, with lines that take long to read. The first one's key stays: it
+ * names the same file. */
 static void image_again(struct hostmaps *hm, struct image_entry *img, int fd)
 {
 	struct image *index = NULL;
@@ -312,15 +319,17 @@ void hostmaps_images_sweep(struct hostmaps *hm, uint64_t now)
 
 	for (img = hm->ready; img; img = img->next_ready)
 		img->marked = true;
-	HASH_ITER(hh, hm->images, img, next) {
+	HASH_ITER (hh, hm->images, img, next) {
 		if (img->marked) {
 			img->unused_since_ns = 0;
 			img->marked = false;
 		} else if (!img->unused_since_ns) {
 			img->unused_since_ns = now;
 		} else if (now - img->unused_since_ns > UNUSED_NS &&
-			   (img->pub.generation != hm->generation || now - img->unused_since_ns > 2 * UNUSED_NS)) {
-			/* sonde-maps forgets its own after UNUSED_NS and tells a new id; by then this one is not used */
+			   (img->pub.generation != hm->generation ||
+			    now - img->unused_since_ns > 2 * UNUSED_NS)) {
+			/* sonde-maps forgets its own after UNUSED_NS and tells a new id; by then
+			 * this one is not used */
 			hm->pending -= img->asked && !img->pub.state && hm->pending;
 			hostmaps_image_free(hm, img);
 		}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hostmaps_link: the connection to sonde-maps: its beginning and end, and what happens when that has gone. */
+/* hostmaps_link: the connection to sonde-maps: its beginning and end, and what happens when that
+ * has gone. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -34,14 +35,15 @@ static int start(struct hostmaps *hm, struct err *e)
 	hm->generation++;
 	hm->generation_ns[hm->generation % GENERATIONS] = hm->gone_ns;
 	rc = hm->socket_path ? maps_link_connect(hm->socket_path, &hm->fd, e) :
-		maps_link_start(hm->program, hm->store_dir, hm->args_policy, hm->no_lines, hm->tables,
-				&hm->child, &hm->fd, e);
+			       maps_link_start(hm->program, hm->store_dir, hm->args_policy,
+					       hm->no_lines, hm->tables, &hm->child, &hm->fd, e);
 	if (hm->books)
 		ask(hm, MP_BOOKS);
 	return rc;
 }
 
-/* It is gone: what it asked of itself is void, what is known stays, unsure from its last word on. */
+/* It is gone: what it asked of itself is void, what is known stays, unsure from its last word on.
+ */
 static void gone(struct hostmaps *hm)
 {
 	uint64_t now = (uint64_t)clock_boot_ns();
@@ -55,7 +57,8 @@ static void gone(struct hostmaps *hm)
 		kill(hm->child, SIGKILL);
 		waitpid(hm->child, &status, 0);
 		hm->child = 0;
-		log_warn("sonde-maps ended (%s %d); it is started again", WIFSIGNALED(status) ? "signal" : "code",
+		log_warn("sonde-maps ended (%s %d); it is started again",
+			 WIFSIGNALED(status) ? "signal" : "code",
 			 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 	}
 	if (hm->seeded)
@@ -170,13 +173,13 @@ void hostmaps_close(struct hostmaps *hm)
 	if (hm->fd >= 0)
 		close(hm->fd);
 	maps_link_end(hm->child);
-	HASH_ITER(hh, hm->newest, n, next_n) {
+	HASH_ITER (hh, hm->newest, n, next_n) {
 		HASH_DEL(hm->newest, n);
 		free(n);
 	}
-	HASH_ITER(hh, hm->processes, p, next)
+	HASH_ITER (hh, hm->processes, p, next)
 		hostmaps_process_free(hm, p);
-	HASH_ITER(hh, hm->images, img, next_img)
+	HASH_ITER (hh, hm->images, img, next_img)
 		hostmaps_image_free(hm, img);
 	hostmaps_containers_release(hm);
 	close_fds(hm->tables, MP_TABLES_N);

@@ -11,7 +11,8 @@ struct hostmaps;
 
 /* One that is connected to nobody; hostmaps_close frees it. */
 struct hostmaps *hostmaps_new(void);
-/* Take in one packet; fds: what came with it (borrowed), -1 where none did. 0; -EBADMSG, -EPROTO: not to be understood. */
+/* Take in one packet; fds: what came with it (borrowed), -1 where none did. 0; -EBADMSG, -EPROTO:
+ * not to be understood. */
 int hostmaps_packet(struct hostmaps *hm, const void *packet, size_t len, const int fds[MP_FDS_MAX]);
 
 #endif

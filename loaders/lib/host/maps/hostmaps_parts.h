@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hostmaps_parts: what the files of hostmaps share, and nobody else includes. hostmaps.c knows the processes and what
- * sonde-maps says, hostmaps_link.c the way to it; hostmaps_images.c knows the files, hostmaps_containers.c the containers; hostmaps_place.c answers what stood where at which time.
+ * hostmaps_parts: what the files of hostmaps share, and nobody else includes. hostmaps.c knows the
+ * processes and what sonde-maps says, hostmaps_link.c the way to it; hostmaps_images.c knows the
+ * files, hostmaps_containers.c the containers; hostmaps_place.c answers what stood where at which
+ * time.
  *
- * Three tables: processes by (tgid, start, exec id), chained from the newest by tgid; images by (generation, id); and in
- * each process a mapset with its history.
+ * Three tables: processes by (tgid, start, exec id), chained from the newest by tgid; images by
+ * (generation, id); and in each process a mapset with its history.
  */
 #ifndef SONDE_HOST_HOSTMAPS_PARTS_H
 #define SONDE_HOST_HOSTMAPS_PARTS_H
@@ -69,12 +71,14 @@ struct hostmaps {
 	bool no_lines, no_mappings, books;
 	int fd;
 	pid_t child;
-	uint64_t gone_ns;                /* when the one before the present sonde-maps ended */
-	uint64_t restart_ns, backoff_ns; /* when to try again; how long to wait after the next failure */
+	uint64_t gone_ns; /* when the one before the present sonde-maps ended */
+	uint64_t restart_ns,
+		backoff_ns; /* when to try again; how long to wait after the next failure */
 	bool seeded, degraded, greeted;
-	int tables[MP_TABLES_N];         /* the BPF maps, -1 */
+	int tables[MP_TABLES_N]; /* the BPF maps, -1 */
 	uint64_t generation;
-	uint64_t generation_ns[GENERATIONS]; /* when generation % GENERATIONS began: the one before it had ended */
+	uint64_t generation_ns[GENERATIONS]; /* when generation % GENERATIONS began: the one before
+						it had ended */
 	uint64_t watermark, lost, changes;
 	uint32_t pending;
 	uint64_t swept_ns;
@@ -82,13 +86,15 @@ struct hostmaps {
 	void *ended_ctx;
 	void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p);
 	void *used_ctx;
-	/* ends, by sonde-maps' count since `ends_base`, and those that were told since then; see hostmaps_missed */
+	/* ends, by sonde-maps' count since `ends_base`, and those that were told since then; see
+	 * hostmaps_missed */
 	uint64_t ends_base, ends_told, ends_missed;
 	uint32_t ended_unswept;
-	bool crowded;                    /* at the last sweep */
+	bool crowded; /* at the last sweep */
 	bool ends_based;
 	struct process *processes;
-	struct process *last;            /* the one asked for last: its mappings come one after another; NULL: none */
+	struct process
+		*last; /* the one asked for last: its mappings come one after another; NULL: none */
 	struct newest *newest;
 	struct image_entry *images;
 	struct told_container *containers; /* by id */
@@ -101,17 +107,20 @@ struct hostmaps {
 struct newest *hostmaps_newest(const struct hostmaps *hm, uint32_t tgid);
 void hostmaps_process_free(struct hostmaps *hm, struct process *p);
 void hostmaps_sweep(struct hostmaps *hm); /* forget what has ended long ago; now and then */
-void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns, enum hostmaps_end end, int status);
+void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns,
+			    enum hostmaps_end end, int status);
 
 /* hostmaps_images.c */
-struct image_entry *hostmaps_image_told(const struct hostmaps *hm, uint32_t id); /* by the present sonde-maps */
+struct image_entry *hostmaps_image_told(const struct hostmaps *hm,
+					uint32_t id); /* by the present sonde-maps */
 /* The one that frames of tables as of `tables_ns` mean by this id; NULL. */
 struct image_entry *hostmaps_image_of(const struct hostmaps *hm, uint32_t id, uint64_t tables_ns);
 bool hostmaps_same_file(const struct image_entry *a, const struct image_entry *b);
 void hostmaps_image_want(struct hostmaps *hm, struct image_entry *img);
 void hostmaps_on_image(struct hostmaps *hm, const struct mapspack_msg *msg);
 void hostmaps_on_index(struct hostmaps *hm, const struct mapspack_msg *msg, int fd);
-void hostmaps_images_orphaned(struct hostmaps *hm); /* sonde-maps is gone: nobody will answer what was asked */
+void hostmaps_images_orphaned(
+	struct hostmaps *hm); /* sonde-maps is gone: nobody will answer what was asked */
 void hostmaps_images_sweep(struct hostmaps *hm, uint64_t now); /* those not `marked` */
 void hostmaps_image_free(struct hostmaps *hm, struct image_entry *img);
 

@@ -155,7 +155,8 @@ static int fetch(const struct indexchild *c, const struct index_msg *m)
 	return c->fetch(c->fetch_ctx, m->build_id, m->build_id_len);
 }
 
-/* The n-th that exists of: beside the file, in .debug/, below /usr/lib/debug; each in the file's root, then in ours. */
+/* The n-th that exists of: beside the file, in .debug/, below /usr/lib/debug; each in the file's
+ * root, then in ours. */
 static int find_by_link(struct indexchild *c, int own, const char *name, uint32_t n)
 {
 	const char *slash = c->path ? strrchr(c->path, '/') : NULL;
@@ -191,7 +192,8 @@ static int find_alt(struct indexchild *c, int own, const struct index_msg *m)
 		return fd;
 	if (m->name[0] == '/')
 		fd = try_both(c, own, m->name);
-	else if (c->debug_dir && snprintf(path, sizeof(path), "%s/%s", c->debug_dir, m->name) < (int)sizeof(path))
+	else if (c->debug_dir &&
+		 snprintf(path, sizeof(path), "%s/%s", c->debug_dir, m->name) < (int)sizeof(path))
 		fd = try_both(c, own, path);
 	if (fd >= 0)
 		return fd;
@@ -329,20 +331,26 @@ enum indexchild_end indexchild_end(struct indexchild *c, bool late, char *reason
 		snprintf(reason, size, "reading it took too long");
 		return INDEXCHILD_REFUSED;
 	}
-	if (!c->done && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) { /* its own limits end it by others */
-		snprintf(reason, size, "sonde-index was killed while reading it (is memory short?)");
+	/* its own limits end it by others */
+	if (!c->done && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
+		snprintf(reason, size,
+			 "sonde-index was killed while reading it (is memory short?)");
 		return INDEXCHILD_FAILED;
 	}
 	if (!c->done) {
-		snprintf(reason, size, WIFSIGNALED(status) ? "sonde-index was ended by signal %d while reading it" :
-			 "sonde-index ended with code %d while reading it", WIFSIGNALED(status) ? WTERMSIG(status) :
-			 WEXITSTATUS(status));
+		snprintf(reason, size,
+			 WIFSIGNALED(status) ?
+				 "sonde-index was ended by signal %d while reading it" :
+				 "sonde-index ended with code %d while reading it",
+			 WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 		return INDEXCHILD_REFUSED;
 	}
 	if (!c->status)
 		return INDEXCHILD_MADE;
 	snprintf(reason, size, "%s", *c->text ? c->text : strerror(-c->status));
-	return c->status == -ENOSPC || c->status == -ENOMEM || c->status == -EIO ? INDEXCHILD_FAILED : INDEXCHILD_REFUSED;
+	return c->status == -ENOSPC || c->status == -ENOMEM || c->status == -EIO ?
+		       INDEXCHILD_FAILED :
+		       INDEXCHILD_REFUSED;
 }
 
 int indexchild_take(const struct indexchild *c, int *out)

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * indexproto: the talk between sonde-maps (parent) and one sonde-index child, which makes one image index.
+ * indexproto: the talk between sonde-maps (parent) and one sonde-index child, which makes one image
+ * index.
  *
- * The child starts with exactly these descriptors: 0-2, INDEX_FD_SOCKET (SOCK_SEQPACKET), INDEX_FD_ELF (the file,
- * read-only, regular), INDEX_FD_OUT (an empty read-write file). It enters its sandbox before it reads a byte of the
- * file. It may ask for debug files; the parent finds, opens and checks them (it alone touches the file system), and
- * answers each question with one packet, which carries one descriptor, or none. Then the child writes the index and
- * says how it went. Lines and inlined functions are in it where that is quick; the argument --all-lines makes them in any
- * case (minutes, for the largest), --no-lines leaves them out, --lost-lines too, and says in
- * the index that reading them failed. With --rows-first it writes an index that has the rows and no symbols as soon as it
- * has them, says INDEX_MSG_ROWS, and goes on when it is told to, with lines or without; the parent may as well end it: the
- * rows are there, and names can wait. A child that dies, or takes longer or more memory than allowed, has refused the file; one
- * that was killed from outside (SIGKILL: by the OOM killer) says nothing of the file.
+ * The child starts with exactly these descriptors: 0-2, INDEX_FD_SOCKET (SOCK_SEQPACKET),
+ * INDEX_FD_ELF (the file, read-only, regular), INDEX_FD_OUT (an empty read-write file). It enters
+ * its sandbox before it reads a byte of the file. It may ask for debug files; the parent finds,
+ * opens and checks them (it alone touches the file system), and answers each question with one
+ * packet, which carries one descriptor, or none. Then the child writes the index and says how it
+ * went. Lines and inlined functions are in it where that is quick; the argument --all-lines makes
+ * them in any case (minutes, for the largest), --no-lines leaves them out, --lost-lines too, and
+ * says in the index that reading them failed. With --rows-first it writes an index that has the
+ * rows and no symbols as soon as it has them, says INDEX_MSG_ROWS, and goes on when it is told to,
+ * with lines or without; the parent may as well end it: the rows are there, and names can wait. A
+ * child that dies, or takes longer or more memory than allowed, has refused the file; one that was
+ * killed from outside (SIGKILL: by the OOM killer) says nothing of the file.
  */
 #ifndef SONDE_HOST_INDEXPROTO_H
 #define SONDE_HOST_INDEXPROTO_H
@@ -23,18 +26,22 @@
 #define INDEX_FD_OUT    5
 
 enum index_msg_type {
-	INDEX_MSG_WANT_BUILD_ID = 1, /* child: the debug file of this build-id (build_id, build_id_len) */
-	INDEX_MSG_WANT_DEBUGLINK,    /* child: the n-th candidate (n from 0) of .gnu_debuglink `name`; the child checks
-	                                the CRC itself and asks for the next one, until none comes */
-	INDEX_MSG_WANT_ALT,          /* child: the dwz file `name` with this build-id */
-	INDEX_MSG_FILE,              /* parent: status 1 and a descriptor, or status 0 */
-	INDEX_MSG_ROWS,              /* child: an index with the rows alone is written; its key in `name` */
-	INDEX_MSG_GO,                /* parent: the rest, with lines (status 1) as where nothing was asked for, or without (0) */
-	INDEX_MSG_DONE               /* child: status 0, INDEX_DONE_* in `n` and the key in `name`, or -errno and the
-	                                reason in `name` */
+	INDEX_MSG_WANT_BUILD_ID =
+		1, /* child: the debug file of this build-id (build_id, build_id_len) */
+	INDEX_MSG_WANT_DEBUGLINK, /* child: the n-th candidate (n from 0) of .gnu_debuglink `name`;
+				     the child checks the CRC itself and asks for the next one,
+				     until none comes */
+	INDEX_MSG_WANT_ALT,       /* child: the dwz file `name` with this build-id */
+	INDEX_MSG_FILE,           /* parent: status 1 and a descriptor, or status 0 */
+	INDEX_MSG_ROWS, /* child: an index with the rows alone is written; its key in `name` */
+	INDEX_MSG_GO,  /* parent: the rest, with lines (status 1) as where nothing was asked for, or
+			  without (0) */
+	INDEX_MSG_DONE /* child: status 0, INDEX_DONE_* in `n` and the key in `name`, or -errno and
+			  the reason in `name` */
 };
 
-#define INDEX_DONE_LINES_LATER 1u /* the index has no lines yet, though there are some: ask for all of them */
+/* the index has no lines yet, though there are some: ask for all of them */
+#define INDEX_DONE_LINES_LATER 1u
 
 struct index_msg {
 	uint32_t type;
@@ -42,7 +49,8 @@ struct index_msg {
 	uint32_t n;
 	uint32_t build_id_len;
 	uint8_t build_id[64];
-	char name[256]; /* NUL-terminated; for debuglink a bare file name: the parent refuses any '/' */
+	char name[256]; /* NUL-terminated; for debuglink a bare file name: the parent refuses any
+			   '/' */
 };
 
 #endif

@@ -5,7 +5,8 @@
 #include "schema/facts/l7.h"
 #include "schema/store/write/facts.h"
 
-int inflight_store(struct store_writer *w, uint32_t run, int64_t utc_ns, uint64_t tag, uint32_t series, uint64_t n, uint64_t value)
+int inflight_store(struct store_writer *w, uint32_t run, int64_t utc_ns, uint64_t tag,
+		   uint32_t series, uint64_t n, uint64_t value)
 {
 	struct fact_row row = {0};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mapset: see the header. A sorted array: a process has tens of executable mappings, rarely thousands. */
+/* mapset: see the header. A sorted array: a process has tens of executable mappings, rarely
+ * thousands. */
 #include "loaders/lib/host/maps/mapset.h"
 
 #include <stdlib.h>
@@ -65,17 +66,22 @@ static void insert_at(struct mapset *s, size_t i, struct mapping m)
 	s->n_now++;
 }
 
-void mapset_put(struct mapset *s, uint64_t start, uint64_t end, uint64_t offset, void *image, uint64_t time_ns, int keep)
+void mapset_put(struct mapset *s, uint64_t start, uint64_t end, uint64_t offset, void *image,
+		uint64_t time_ns, int keep)
 {
-	struct mapping m = {.start = start, .end = end, .offset = offset, .image = image, .from_ns = time_ns,
+	struct mapping m = {.start = start,
+			    .end = end,
+			    .offset = offset,
+			    .image = image,
+			    .from_ns = time_ns,
 			    .to_ns = MAPSET_NEVER};
 	size_t i = first_after(s, start), j = i;
 	struct mapping head = {0}, tail = {0};
 
 	if (start >= end)
 		return;
-	if (i < s->n_now && s->now[i].start <= start && s->now[i].end >= end && s->now[i].image == image &&
-	    s->now[i].offset + (start - s->now[i].start) == offset)
+	if (i < s->n_now && s->now[i].start <= start && s->now[i].end >= end &&
+	    s->now[i].image == image && s->now[i].offset + (start - s->now[i].start) == offset)
 		return;
 	for (; j < s->n_now && s->now[j].start < end; j++) {
 		struct mapping old = s->now[j];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mapset: what is mapped where in one process, now and a short while ago. The kernel has no record of munmap: a later
- * mapping replaces what it overlaps, from its time on; what it replaced stays in the history with the time it ended.
+ * mapset: what is mapped where in one process, now and a short while ago. The kernel has no record
+ * of munmap: a later mapping replaces what it overlaps, from its time on; what it replaced stays in
+ * the history with the time it ended.
  *
  * `image` is the caller's, never looked into. A zeroed struct is a valid empty set.
  */
@@ -16,7 +17,8 @@
 struct mapping {
 	uint64_t start, end; /* [start, end) */
 	uint64_t offset;     /* of `start` within the file */
-	uint64_t from_ns, to_ns; /* held from (inclusive) to (exclusive); to MAPSET_NEVER: holds now */
+	uint64_t from_ns,
+		to_ns; /* held from (inclusive) to (exclusive); to MAPSET_NEVER: holds now */
 	void *image;
 };
 
@@ -28,10 +30,11 @@ struct mapset {
 };
 
 void mapset_release(struct mapset *s);
-/* [start, end) shows `image` from `offset` on, since time_ns. keep: put what it replaces into the history.
- * An empty or inverted range changes nothing. A range that holds the same already keeps its older time. */
-void mapset_put(struct mapset *s, uint64_t start, uint64_t end, uint64_t offset, void *image, uint64_t time_ns,
-		int keep);
+/* [start, end) shows `image` from `offset` on, since time_ns. keep: put what it replaces into the
+ * history. An empty or inverted range changes nothing. A range that holds the same already keeps
+ * its older time. */
+void mapset_put(struct mapset *s, uint64_t start, uint64_t end, uint64_t offset, void *image,
+		uint64_t time_ns, int keep);
 /* All mappings end at time_ns (exec, or not confirmed after a loss). */
 void mapset_end(struct mapset *s, uint64_t time_ns, int keep);
 /* The mapping that held `addr` at time_ns; NULL: none known. */

@@ -36,8 +36,8 @@ char *maps_link_program(void)
 #define CHILD_SOCKET 3
 #define CHILD_TABLES 4 /* and those above, MP_TABLES_N in all */
 
-/* What may stand where the child's descriptors will be is moved out of the way: dup2 onto itself would leave it
- * close-on-exec. */
+/* What may stand where the child's descriptors will be is moved out of the way: dup2 onto itself
+ * would leave it close-on-exec. */
 static int out_of_the_way(int fd)
 {
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, CHILD_TABLES + MP_TABLES_N);
@@ -54,7 +54,8 @@ int maps_link_start(const char *program, char *store_dir, char *args_policy, boo
 	int pair[2], rc, n = 3;
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
-		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a socket: %s", strerror(errno));
+		return err_set(e, -errno, EXIT_RUNTIME, "cannot make a socket: %s",
+			       strerror(errno));
 	if (store_dir) {
 		argv[n++] = "--store";
 		argv[n++] = store_dir;
@@ -110,12 +111,14 @@ int maps_link_connect(const char *path, int *out, struct err *e)
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (strlen(path) >= sizeof(addr.sun_path))
-		return err_set(e, -ENAMETOOLONG, EXIT_USAGE, "the socket's path is too long: %s", path);
+		return err_set(e, -ENAMETOOLONG, EXIT_USAGE, "the socket's path is too long: %s",
+			       path);
 	strcpy(addr.sun_path, path);
 	if (fd < 0 || connect(fd, (void *)&addr, sizeof(addr))) {
 		int code = -errno;
 
-		err_set(e, code, EXIT_RUNTIME, "cannot reach sonde-maps at %s: %s", path, strerror(-code));
+		err_set(e, code, EXIT_RUNTIME, "cannot reach sonde-maps at %s: %s", path,
+			strerror(-code));
 		err_fix(e, "start it: sonde-maps --socket %s", path);
 		return code;
 	}
@@ -149,7 +152,10 @@ int maps_link_receive(int sock, void *packet, size_t cap, size_t *len, int fds[M
 {
 	char control[CMSG_SPACE(MP_FDS_MAX * sizeof(int))];
 	struct iovec iov = {.iov_base = packet, .iov_len = cap};
-	struct msghdr mh = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
+	struct msghdr mh = {.msg_iov = &iov,
+			    .msg_iovlen = 1,
+			    .msg_control = control,
+			    .msg_controllen = sizeof(control)};
 	ssize_t n = recvmsg(sock, &mh, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
 	for (size_t i = 0; i < MP_FDS_MAX; i++)
@@ -175,4 +181,3 @@ void maps_link_end(pid_t child)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 }
-

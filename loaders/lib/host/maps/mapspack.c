@@ -11,9 +11,9 @@
 #define STRING_MAX 16000
 
 static const struct shape {
-	uint16_t size;    /* of the fixed part with its head; 0: no such type */
+	uint16_t size; /* of the fixed part with its head; 0: no such type */
 	uint16_t strings;
-	uint16_t len_at;  /* offset of the string lengths (u32 each) */
+	uint16_t len_at; /* offset of the string lengths (u32 each) */
 } shapes[] = {
 	[MP_HELLO] = {sizeof(struct mp_hello), 0, 0},
 	[MP_SEEDED] = {sizeof(struct mp_head), 0, 0},
@@ -63,7 +63,8 @@ void mapspack_add(struct strbuf *out, uint32_t type, const void *fixed, const ch
 }
 
 /* Point at the strings behind the fixed part. */
-static int read_strings(const struct shape *sh, const char *msg, uint32_t size, struct mapspack_msg *out)
+static int read_strings(const struct shape *sh, const char *msg, uint32_t size,
+			struct mapspack_msg *out)
 {
 	uint32_t len[MAPSPACK_STRINGS] = {0};
 	size_t at = sh->size;

@@ -1,48 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mapsproto: what sonde-maps tells its clients, over a SOCK_SEQPACKET unix socket. Each packet is one or more
- * messages, each 8-aligned: struct mp_head {type, size}, a fixed struct, then strings. Little endian, same host, same
- * build (the hello carries a version: another one is refused). Times are CLOCK_BOOTTIME nanoseconds.
+ * mapsproto: what sonde-maps tells its clients, over a SOCK_SEQPACKET unix socket. Each packet is
+ * one or more messages, each 8-aligned: struct mp_head {type, size}, a fixed struct, then strings.
+ * Little endian, same host, same build (the hello carries a version: another one is refused). Times
+ * are CLOCK_BOOTTIME nanoseconds.
  *
- * Order: HELLO, at once; TABLES, right after it, if HELLO's flags say so (the client that it was started by has both before
- * its own program is loaded; where that fails, a second HELLO takes the promise back: those maps stay empty); then, when sonde-maps has looked over the host,
- * the seed (IMAGE, PROCESS, MAP for all that runs, PROCESS before its MAPs), then SEEDED; then what happens, in order of
- * time, and from time to time WATERMARK. An IMAGE always comes before the first MAP that names it. An index that becomes
- * ready is told by INDEX.
+ * Order: HELLO, at once; TABLES, right after it, if HELLO's flags say so (the client that it was
+ * started by has both before its own program is loaded; where that fails, a second HELLO takes the
+ * promise back: those maps stay empty); then, when sonde-maps has looked over the host, the seed
+ * (IMAGE, PROCESS, MAP for all that runs, PROCESS before its MAPs), then SEEDED; then what happens,
+ * in order of time, and from time to time WATERMARK. An IMAGE always comes before the first MAP
+ * that names it. An index that becomes ready is told by INDEX.
  *
- * After LOST everything is told again (IMAGE, PROCESS, MAP), then SEEDED: what was not told again is no more, since
- * the time in LOST at the latest. A mapping told again as it was has been there all along.
+ * After LOST everything is told again (IMAGE, PROCESS, MAP), then SEEDED: what was not told again
+ * is no more, since the time in LOST at the latest. A mapping told again as it was has been there
+ * all along.
  *
- * exec: the new identity and its first mappings are told as of the moment before the new program's first instruction,
- * a little after the kernel raised the exec id. A sample between the two shows the old program's way into exec.
+ * exec: the new identity and its first mappings are told as of the moment before the new program's
+ * first instruction, a little after the kernel raised the exec id. A sample between the two shows
+ * the old program's way into exec.
  */
 #ifndef SONDE_HOST_MAPSPROTO_H
 #define SONDE_HOST_MAPSPROTO_H
 
 #include <stdint.h>
 
-#define MP_VERSION 13
+#define MP_VERSION    13
 #define MP_PACKET_MAX 65536
-#define MP_FDS_MAX 8 /* descriptors in one packet */
+#define MP_FDS_MAX    8 /* descriptors in one packet */
 
 enum mp_type {
-	MP_HELLO = 1,   /* maps -> client: struct mp_hello */
-	MP_SEEDED,      /* no body */
-	MP_PROCESS,     /* struct mp_process: a process is there, exec'ed, or more is known of it (same identity) */
-	MP_EXIT,        /* struct mp_exit */
-	MP_IMAGE,       /* struct mp_image */
-	MP_INDEX,       /* struct mp_index: its index is ready or will not come; ready again: with lines, which took longer */
-	MP_MAP,         /* struct mp_map */
-	MP_WATERMARK,   /* struct mp_watermark: all that happened up to `time_ns` has been told */
-	MP_LOST,        /* struct mp_lost: side-band records were lost; the affected processes are told anew after it */
-	MP_COST,        /* struct mp_cost: what sonde-maps and its sonde-index children have used */
-	MP_TABLES,      /* struct mp_tables: the BPF maps that probes unwind with */
-	MP_CONTAINER,   /* struct mp_container: a container's name, told when something was executed in it */
-	MP_USED,        /* struct mp_used: what a process used that has ended, a moment after its EXIT (its parent may take longer) */
+	MP_HELLO = 1, /* maps -> client: struct mp_hello */
+	MP_SEEDED,    /* no body */
+	MP_PROCESS, /* struct mp_process: a process is there, exec'ed, or more is known of it (same
+		       identity) */
+	MP_EXIT,    /* struct mp_exit */
+	MP_IMAGE,   /* struct mp_image */
+	MP_INDEX, /* struct mp_index: its index is ready or will not come; ready again: with lines,
+		     which took longer */
+	MP_MAP,   /* struct mp_map */
+	MP_WATERMARK, /* struct mp_watermark: all that happened up to `time_ns` has been told */
+	MP_LOST,   /* struct mp_lost: side-band records were lost; the affected processes are told
+		      anew after it */
+	MP_COST,   /* struct mp_cost: what sonde-maps and its sonde-index children have used */
+	MP_TABLES, /* struct mp_tables: the BPF maps that probes unwind with */
+	MP_CONTAINER, /* struct mp_container: a container's name, told when something was executed
+			 in it */
+	MP_USED, /* struct mp_used: what a process used that has ended, a moment after its EXIT (its
+		    parent may take longer) */
 	/* client -> maps */
 	MP_WANT_INDEX = 64, /* struct mp_want: this image has samples, make its index next */
-	MP_HURRY = 65,      /* no body: a watermark for now is waited for; there is one within some 10 ms, and MP_COST before it */
-	MP_BOOKS = 66       /* no body: this client books what sonde-maps costs, its share from now on */
+	MP_HURRY = 65, /* no body: a watermark for now is waited for; there is one within some 10
+			  ms, and MP_COST before it */
+	MP_BOOKS = 66  /* no body: this client books what sonde-maps costs, its share from now on */
 };
 
 struct mp_head {
@@ -59,13 +69,15 @@ struct mp_hello {
 };
 
 enum mp_hello_flags {
-	MP_HELLO_DEGRADED = 1, /* no BPF program: exec ids are not the kernel's (told as 0), start times are those of
-	                          /proc (clock ticks), short processes have no arguments */
-	MP_HELLO_TABLES = 2    /* TABLES follows */
+	MP_HELLO_DEGRADED =
+		1, /* no BPF program: exec ids are not the kernel's (told as 0), start times are
+		      those of /proc (clock ticks), short processes have no arguments */
+	MP_HELLO_TABLES = 2 /* TABLES follows */
 };
 
-/* The maps of probes/lib/tables.h, in the order in which their descriptors come with the packet (SCM_RIGHTS, one message a
- * packet, all of MP_TABLES_N). A program takes them in before it is loaded. */
+/* The maps of probes/lib/tables.h, in the order in which their descriptors come with the packet
+ * (SCM_RIGHTS, one message a packet, all of MP_TABLES_N). A program takes them in before it is
+ * loaded. */
 enum mp_tables_map {
 	MP_TABLES_ROWS = 0,
 	MP_TABLES_MAPPINGS,
@@ -84,17 +96,18 @@ struct mp_tables {
 	uint32_t generation; /* as in HELLO */
 };
 
-/* Identity: (tgid, start_ns, exec_id) as in probes/lib/stack.h. Strings, NUL-terminated, in this order: comm, exe, args
- * (already masked, space-separated), cgroup path (v2 if there is one, else the memory or pids hierarchy's). */
+/* Identity: (tgid, start_ns, exec_id) as in probes/lib/stack.h. Strings, NUL-terminated, in this
+ * order: comm, exe, args (already masked, space-separated), cgroup path (v2 if there is one, else
+ * the memory or pids hierarchy's). */
 struct mp_process {
 	struct mp_head head;
-	uint64_t time_ns;    /* from when this identity holds: fork or exec */
+	uint64_t time_ns; /* from when this identity holds: fork or exec */
 	uint64_t start_ns;
 	uint64_t cgroup_id;  /* 0: not known */
 	uint64_t cgroup1_id; /* in the memory hierarchy of version 1; 0: there is none */
 	uint32_t tgid, exec_id, ppid, uid;
-	uint32_t nspid;      /* pid in its innermost pid namespace */
-	uint32_t len[4];     /* lengths of the strings without NUL */
+	uint32_t nspid;  /* pid in its innermost pid namespace */
+	uint32_t len[4]; /* lengths of the strings without NUL */
 	uint32_t pad;
 };
 
@@ -103,10 +116,11 @@ struct mp_exit {
 	uint64_t time_ns, start_ns;
 	uint32_t tgid, exit_code; /* as in wait(2) */
 	uint32_t flags;           /* enum mp_exit_flags */
-	uint32_t signal;          /* the last one that asked it to end, or made it, by a process; 0: none is known */
+	uint32_t signal; /* the last one that asked it to end, or made it, by a process; 0: none is
+			    known */
 	uint64_t signal_ns;
-	uint32_t from_tgid, pad;  /* who sent it */
-	char from_comm[16];       /* ended by NUL where it is shorter */
+	uint32_t from_tgid, pad; /* who sent it */
+	char from_comm[16];      /* ended by NUL where it is shorter */
 };
 
 enum mp_exit_flags {
@@ -121,7 +135,7 @@ struct mp_used {
 	uint64_t cpu_ns, user_ns, system_ns, runq_ns; /* user and system: how cpu_ns divides */
 	uint64_t read_bytes, write_bytes, minflt, majflt, maxrss_bytes;
 	uint32_t tgid;
-	uint32_t flags;           /* enum mp_used_flags */
+	uint32_t flags; /* enum mp_used_flags */
 };
 
 enum mp_used_flags {
@@ -129,13 +143,17 @@ enum mp_used_flags {
 	MP_USED_IO = 2
 };
 
-enum mp_image_kind { MP_IMAGE_ELF = 0, MP_IMAGE_VDSO = 1, MP_IMAGE_OTHER = 2 /* no ELF, or not to be opened */ };
+enum mp_image_kind {
+	MP_IMAGE_ELF = 0,
+	MP_IMAGE_VDSO = 1,
+	MP_IMAGE_OTHER = 2 /* no ELF, or not to be opened */
+};
 
 /* Strings: path as the process sees it. An id is never reused within a generation. */
 struct mp_image {
 	struct mp_head head;
-	uint32_t id;        /* from 1 */
-	uint32_t kind;      /* enum mp_image_kind */
+	uint32_t id;              /* from 1 */
+	uint32_t kind;            /* enum mp_image_kind */
 	uint64_t ino, generation; /* of the file; generation 0: not known */
 	uint32_t major, minor;
 	uint64_t file; /* cache_file_id of what was opened; 0: it could not be opened then */
@@ -148,8 +166,8 @@ enum mp_index_state {
 	MP_INDEX_ROWS = 3     /* an index with the rows alone: READY or REFUSED follows */
 };
 
-/* Strings: key (file name in <store>/images/, "" if refused), reason. When ready (or the rows are) the index's descriptor, read-only,
- * comes with the packet (SCM_RIGHTS, one message a packet). */
+/* Strings: key (file name in <store>/images/, "" if refused), reason. When ready (or the rows are)
+ * the index's descriptor, read-only, comes with the packet (SCM_RIGHTS, one message a packet). */
 struct mp_index {
 	struct mp_head head;
 	uint32_t id;
@@ -157,8 +175,9 @@ struct mp_index {
 	uint32_t len[2];
 };
 
-/* [start, end) of the process shows `image` from `offset` on, from time_ns on. It replaces what it overlaps.
- * image 0: something anonymous and executable (JIT code). Only executable mappings are told. */
+/* [start, end) of the process shows `image` from `offset` on, from time_ns on. It replaces what it
+ * overlaps. image 0: something anonymous and executable (JIT code). Only executable mappings are
+ * told. */
 struct mp_map {
 	struct mp_head head;
 	uint64_t time_ns, start_ns;
@@ -166,7 +185,8 @@ struct mp_map {
 	uint32_t tgid, exec_id, image, pad;
 };
 
-/* Strings: id, name, image, project, service, labels, started as in its runtime's own file, which may be gone by now. */
+/* Strings: id, name, image, project, service, labels, started as in its runtime's own file, which
+ * may be gone by now. */
 struct mp_container {
 	struct mp_head head;
 	uint32_t len[7];
@@ -176,7 +196,8 @@ struct mp_container {
 struct mp_watermark {
 	struct mp_head head;
 	uint64_t time_ns;
-	uint64_t ends; /* how many EXITs there have been, those too that a client was not told because its queue was full */
+	uint64_t ends; /* how many EXITs there have been, those too that a client was not told
+			  because its queue was full */
 };
 
 struct mp_lost {
@@ -190,14 +211,16 @@ struct mp_cost_share {
 
 struct mp_cost {
 	struct mp_head head;
-	uint64_t cpu_ns, index_cpu_ns;      /* since start */
-	uint64_t bpf_ns, bpf_runs;          /* 0 while kernel.bpf_stats_enabled is off */
+	uint64_t cpu_ns, index_cpu_ns; /* since start */
+	uint64_t bpf_ns, bpf_runs;     /* 0 while kernel.bpf_stats_enabled is off */
 	uint64_t rss_bytes, private_bytes, map_bytes;
-	/* of the tables: 64-bit elements of `rows` and `mappings` that are in use, slots of `images`; how often a file's rows
-	 * were given back for want of room; mappings or entries that found none */
+	/* of the tables: 64-bit elements of `rows` and `mappings` that are in use, slots of
+	 * `images`; how often a file's rows were given back for want of room; mappings or entries
+	 * that found none */
 	uint64_t rows_used, mappings_used, images_used, rows_evicted, tables_refused;
 	uint64_t rows_cpu_ns; /* of cpu_ns: rows from their indexes into `rows` */
-	/* of this client since it said MP_BOOKS; all that do share alike, and their shares are the whole */
+	/* of this client since it said MP_BOOKS; all that do share alike, and their shares are the
+	 * whole */
 	struct mp_cost_share share;
 	uint64_t sharers; /* how many do; 0: nobody, what it costs meanwhile is the next one's */
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * perfring: see the header. Buffer protocol (perf_event_open(2)): data_head is written by the kernel and read with
- * acquire, data_tail is ours and written with release; a record that wraps is put together in `wrap`.
+ * perfring: see the header. Buffer protocol (perf_event_open(2)): data_head is written by the
+ * kernel and read with acquire, data_tail is ours and written with release; a record that wraps is
+ * put together in `wrap`.
  */
 #include "loaders/lib/host/maps/perfring.h"
 
@@ -43,12 +44,24 @@ static int event_open(struct perf_event_attr *a, int cpu)
 static struct perf_event_attr event_attr(const struct perfring_opts *o)
 {
 	return (struct perf_event_attr){
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(struct perf_event_attr), .config = PERF_COUNT_SW_DUMMY,
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(struct perf_event_attr),
+		.config = PERF_COUNT_SW_DUMMY,
 		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED,
-		.mmap = 1, .mmap2 = 1, .comm = 1, .comm_exec = 1, .task = o->task, .cgroup = 1,
-		 .sample_id_all = 1, .watermark = 1, .wakeup_watermark = (uint32_t)(o->bytes / 2),
-		.use_clockid = 1, .clockid = CLOCK_BOOTTIME, .exclude_kernel = 1, .disabled = 1,
+		.mmap = 1,
+		.mmap2 = 1,
+		.comm = 1,
+		.comm_exec = 1,
+		.task = o->task,
+		.cgroup = 1,
+		.sample_id_all = 1,
+		.watermark = 1,
+		.wakeup_watermark = (uint32_t)(o->bytes / 2),
+		.use_clockid = 1,
+		.clockid = CLOCK_BOOTTIME,
+		.exclude_kernel = 1,
+		.disabled = 1,
 	};
 }
 
@@ -114,7 +127,8 @@ static void ring_read(struct perfring *r, struct ring *g, perfring_fn *fn, void 
 		struct perf_event_header h;
 		const void *rec = base + at;
 
-		memcpy(&h, base + at, sizeof(h)); /* records are 8-aligned: the header never wraps */
+		memcpy(&h, base + at,
+		       sizeof(h)); /* records are 8-aligned: the header never wraps */
 		if (h.size < sizeof(h) || h.size > head - tail)
 			break; /* cannot be; drop the rest rather than run away */
 		if (h.size > room) {
@@ -153,15 +167,17 @@ static void online_cpus(bool *on, size_t n)
 }
 
 /*
- * A CPU that goes (also while the host sleeps) takes its event's life with it, and its return does not bring that back:
- * the event's time stands still then. Reading it interrupts the CPU, so this is not asked at every look.
+ * A CPU that goes (also while the host sleeps) takes its event's life with it, and its return does
+ * not bring that back: the event's time stands still then. Reading it interrupts the CPU, so this
+ * is not asked at every look.
  */
 static bool ring_dead(struct ring *g)
 {
 	struct {
 		uint64_t count, enabled_ns;
 	} now;
-	bool dead = read(g->fd, &now, sizeof(now)) != sizeof(now) || now.enabled_ns == g->enabled_ns;
+	bool dead =
+		read(g->fd, &now, sizeof(now)) != sizeof(now) || now.enabled_ns == g->enabled_ns;
 
 	g->enabled_ns = now.enabled_ns;
 	return dead;
@@ -222,16 +238,20 @@ int perfring_open(const struct perfring_opts *o, struct perfring **out, struct e
 	}
 	perfring_close(r);
 	if (rc == -EACCES || rc == -EPERM) {
-		err_set(e, rc, EXIT_PERMISSION, "cannot watch the mappings of all processes: %s (perf_event_open)",
+		err_set(e, rc, EXIT_PERMISSION,
+			"cannot watch the mappings of all processes: %s (perf_event_open)",
 			strerror(-rc));
-		if (perfring_paranoia() > 2) /* Debian's and Ubuntu's kernels: then CAP_PERFMON is not enough */
-			err_fix(e, "sudo sysctl kernel.perf_event_paranoid=2 (it is %d, and asks for root); or run as root",
+		/* Debian's and Ubuntu's kernels: then CAP_PERFMON is not enough */
+		if (perfring_paranoia() > 2)
+			err_fix(e,
+				"sudo sysctl kernel.perf_event_paranoid=2 (it is %d, and asks for root); or run as root",
 				perfring_paranoia());
 		else
 			err_fix(e, "run as root, or with CAP_PERFMON");
 		return rc;
 	}
-	return err_set(e, rc, EXIT_PREREQUISITE, "cannot watch the mappings of all processes: %s (perf_event_open)",
+	return err_set(e, rc, EXIT_PREREQUISITE,
+		       "cannot watch the mappings of all processes: %s (perf_event_open)",
 		       strerror(-rc));
 }
 

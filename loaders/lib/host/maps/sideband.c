@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sideband: see the header. Every read is checked; the tail is looked up from the end, where the kernel puts it. */
+/* sideband: see the header. Every read is checked; the tail is looked up from the end, where the
+ * kernel puts it. */
 #include "loaders/lib/host/maps/sideband.h"
 
 #include <errno.h>

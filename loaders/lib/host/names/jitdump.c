@@ -39,7 +39,8 @@ struct entry {
 	uint64_t addr;
 	uint32_t line, discriminator;
 };
-_Static_assert(sizeof(struct head) == HEAD_BYTES && sizeof(struct record) == 16 && sizeof(struct load) == 40 && sizeof(struct move) == 48 &&
+_Static_assert(sizeof(struct head) == HEAD_BYTES && sizeof(struct record) == 16 &&
+		       sizeof(struct load) == 40 && sizeof(struct move) == 48 &&
 		       sizeof(struct debug) == 16 && sizeof(struct entry) == 16,
 	       "as in the file");
 
@@ -74,9 +75,11 @@ static void places_read(struct parse *p, const uint8_t *data, size_t len)
 	if (!data || len < sizeof(d))
 		return;
 	memcpy(&d, data, sizeof(d));
-	for (uint64_t i = 0; i < d.n && i < JITDUMP_PLACES_MAX && len - at > sizeof(struct entry); i++) {
+	for (uint64_t i = 0; i < d.n && i < JITDUMP_PLACES_MAX && len - at > sizeof(struct entry);
+	     i++) {
 		struct entry e;
-		const char *name = (const char *)data + at + sizeof(e), *end = memchr(name, 0, len - at - sizeof(e));
+		const char *name = (const char *)data + at + sizeof(e),
+			   *end = memchr(name, 0, len - at - sizeof(e));
 
 		if (!end)
 			return;
@@ -109,7 +112,11 @@ static void load(struct parse *p, const uint8_t *data, size_t len)
 	end = memchr(name, 0, len - sizeof(l));
 	if (l.pid != p->pid || !end || end == name)
 		return;
-	c = (struct code){.number = l.number, .size = l.size, .base = l.addr, .name = name, .name_len = (size_t)(end - name)};
+	c = (struct code){.number = l.number,
+			  .size = l.size,
+			  .base = l.addr,
+			  .name = name,
+			  .name_len = (size_t)(end - name)};
 	if (p->debug && p->debug_len >= sizeof(struct debug)) {
 		struct debug d;
 
@@ -143,7 +150,8 @@ static void move(struct parse *p, const uint8_t *data, size_t len)
 	memcpy(&m, data, sizeof(m));
 	if (m.pid != p->pid)
 		return;
-	c = p->n_codes ? bsearch(&m.number, p->codes, p->n_codes, sizeof(*p->codes), by_number) : NULL;
+	c = p->n_codes ? bsearch(&m.number, p->codes, p->n_codes, sizeof(*p->codes), by_number) :
+			 NULL;
 	perfmap_add(p->map, m.from, m.size, NULL, 0, NULL, 0, 0);
 	if (c && c->size == m.size)
 		code_add(p, c, m.to);
@@ -171,7 +179,8 @@ int jitdump_parse(const void *data, size_t len, uint32_t pid, struct perfmap **o
 	if (len < sizeof(h))
 		return -EBADMSG;
 	memcpy(&h, data, sizeof(h));
-	if (h.magic != MAGIC || h.version != 1 || h.size < sizeof(h) || h.size > len || h.pid != pid)
+	if (h.magic != MAGIC || h.version != 1 || h.size < sizeof(h) || h.size > len ||
+	    h.pid != pid)
 		return -EBADMSG;
 	p.map = perfmap_begin();
 	for (size_t at = h.size; len - at >= sizeof(struct record);) {

@@ -11,13 +11,15 @@
 
 #define PATHS_MAX 512
 
-int jitnames_read(const struct hostmaps_process *p, struct perfmap_stamp *stamp, struct perfmap **out, bool *dump)
+int jitnames_read(const struct hostmaps_process *p, struct perfmap_stamp *stamp,
+		  struct perfmap **out, bool *dump)
 {
 	const struct hostmaps_image *exe;
 	const char *paths[PATHS_MAX];
 	size_t n = hostmaps_files(p, paths, PATHS_MAX, &exe);
 
-	return perfmap_read_any(p->tgid, p->nspid ? p->nspid : p->tgid, p->uid, paths, n, stamp, out, dump);
+	return perfmap_read_any(p->tgid, p->nspid ? p->nspid : p->tgid, p->uid, paths, n, stamp,
+				out, dump);
 }
 
 const char *jitnames_reason(int code)

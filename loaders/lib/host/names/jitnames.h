@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jitnames: the names that a process's runtime writes for the code it makes, wherever it does (perfmap.h, jitdump.h). */
+/* jitnames: the names that a process's runtime writes for the code it makes, wherever it does
+ * (perfmap.h, jitdump.h). */
 #ifndef SONDE_HOST_JITNAMES_H
 #define SONDE_HOST_JITNAMES_H
 
@@ -10,7 +11,8 @@ struct perfmap;
 struct perfmap_stamp;
 
 /* As perfmap_read_any. */
-int jitnames_read(const struct hostmaps_process *p, struct perfmap_stamp *stamp, struct perfmap **out, bool *dump);
+int jitnames_read(const struct hostmaps_process *p, struct perfmap_stamp *stamp,
+		  struct perfmap **out, bool *dump);
 /* Why not, for people: "another user's file". */
 const char *jitnames_reason(int code);
 

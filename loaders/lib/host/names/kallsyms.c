@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kallsyms: lines become raw entries that point into the text; these are sorted, one is chosen for each address,
- * and only then are names copied into a pool. The many __pfx_NAME symbols (the padding in front of NAME) share the
- * pool's NAME: that halves the pool. Addresses are kept as 32 bits from the first one where the span allows it, which
- * it does on x86-64 and arm64, else as 64.
+ * kallsyms: lines become raw entries that point into the text; these are sorted, one is chosen for
+ * each address, and only then are names copied into a pool. The many __pfx_NAME symbols (the
+ * padding in front of NAME) share the pool's NAME: that halves the pool. Addresses are kept as 32
+ * bits from the first one where the span allows it, which it does on x86-64 and arm64, else as 64.
  */
 #include "loaders/lib/host/names/kallsyms_parts.h"
 
@@ -21,7 +21,7 @@
 
 struct raw {
 	uint64_t addr;
-	uint32_t name;      /* offset in the text */
+	uint32_t name; /* offset in the text */
 	uint16_t name_len;
 	uint16_t module;
 	char type;
@@ -45,7 +45,9 @@ static const char *hex_addr(const char *p, const char *end, uint64_t *out)
 		unsigned int d = (unsigned char)*p - '0';
 
 		if (d > 9)
-			d = (unsigned char)*p >= 'a' && (unsigned char)*p <= 'f' ? (unsigned char)*p - 'a' + 10u : 99;
+			d = (unsigned char)*p >= 'a' && (unsigned char)*p <= 'f' ?
+				    (unsigned char)*p - 'a' + 10u :
+				    99;
 		if (d > 15)
 			break;
 		v = v << 4 | d;
@@ -77,7 +79,8 @@ static bool line_parse(const char *p, const char *end, struct line *l)
 		l->module = open + 1;
 		l->module_len = (size_t)(end - 1 - l->module);
 	}
-	return l->name_len && l->name_len <= NAME_MAX_LEN && l->module_len < 256 && !memchr(p, 0, (size_t)(end - p));
+	return l->name_len && l->name_len <= NAME_MAX_LEN && l->module_len < 256 &&
+	       !memchr(p, 0, (size_t)(end - p));
 }
 
 static uint16_t module_index(struct kallsyms *k, const char *name, size_t len)
@@ -144,7 +147,8 @@ static void take_line(struct kallsyms *k, struct raws *r, const char *data, cons
 {
 	bool edge;
 
-	if (!l->addr || l->type == 'A' || l->type == 'a') { /* hidden, or an absolute (per-CPU) offset */
+	/* hidden, or an absolute (per-CPU) offset */
+	if (!l->addr || l->type == 'A' || l->type == 'a') {
 		k->hidden |= !l->addr && is_function(l->type);
 		return;
 	}
@@ -153,10 +157,12 @@ static void take_line(struct kallsyms *k, struct raws *r, const char *data, cons
 	mem_grow(r->items, r->n, r->cap);
 	if (r->n && r->items[r->n - 1].addr > l->addr)
 		r->sorted = false;
-	r->items[r->n++] = (struct raw){
-		.addr = l->addr, .name = (uint32_t)(l->name - data), .name_len = (uint16_t)l->name_len,
-		.module = l->module ? module_index(k, l->module, l->module_len) : 0,
-		.type = edge ? 'R' : l->type};
+	r->items[r->n++] =
+		(struct raw){.addr = l->addr,
+			     .name = (uint32_t)(l->name - data),
+			     .name_len = (uint16_t)l->name_len,
+			     .module = l->module ? module_index(k, l->module, l->module_len) : 0,
+			     .type = edge ? 'R' : l->type};
 }
 
 static void read_lines(struct kallsyms *k, struct raws *r, const char *data, size_t len)

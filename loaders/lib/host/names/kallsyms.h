@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kallsyms: the kernel's own functions, from the text of /proc/kallsyms ("ADDRESS TYPE NAME [\t[MODULE]]", one line a
- * symbol), as a compact table: about 2 MB for 122 000 lines, the text itself is not kept.
+ * kallsyms: the kernel's own functions, from the text of /proc/kallsyms ("ADDRESS TYPE NAME
+ * [\t[MODULE]]", one line a symbol), as a compact table: about 2 MB for 122 000 lines, the text
+ * itself is not kept.
  *
- * Functions are the types t T w W. All other symbols, and the ends of text sections (_etext, _einittext), only end the
- * function before them. There are no sizes: a function ends where the next symbol begins, at most 1 MiB behind its
- * start (64 KiB in a module or BPF program, which are followed by unmapped space). Of several names at one
- * address the one that perf shows is taken: a strong one before a weak, a global before a local, the one with fewer
- * underscores in front, the longer.
+ * Functions are the types t T w W. All other symbols, and the ends of text sections (_etext,
+ * _einittext), only end the function before them. There are no sizes: a function ends where the
+ * next symbol begins, at most 1 MiB behind its start (64 KiB in a module or BPF program, which are
+ * followed by unmapped space). Of several names at one address the one that perf shows is taken: a
+ * strong one before a weak, a global before a local, the one with fewer underscores in front, the
+ * longer.
  *
- * With kernel.kptr_restrict all addresses are 0: the table is then empty and kallsyms_hidden says so.
+ * With kernel.kptr_restrict all addresses are 0: the table is then empty and kallsyms_hidden says
+ * so.
  */
 #ifndef SONDE_HOST_KALLSYMS_H
 #define SONDE_HOST_KALLSYMS_H
@@ -26,7 +29,8 @@ struct kallsyms_symbol {
 	const char *name;   /* borrowed; valid until the next call on this table */
 	const char *module; /* "" for the kernel, "nf_tables", "bpf" */
 	uint64_t start;     /* address of the function's first byte */
-	uint64_t base;      /* what offsets are counted from: _text, the module's first symbol, the BPF program's start */
+	uint64_t base; /* what offsets are counted from: _text, the module's first symbol, the BPF
+			  program's start */
 };
 
 /* Pure. Malformed lines are skipped and counted; 0, or -E2BIG when the names exceed 1 GiB. */
@@ -37,16 +41,17 @@ void kallsyms_free(struct kallsyms *k); /* NULL is fine */
 
 /* False: no function is known there. */
 bool kallsyms_find(struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *out);
-/* Is it inside the kernel image itself (between _text and _etext)? Elsewhere a later load may know more. */
+/* Is it inside the kernel image itself (between _text and _etext)? Elsewhere a later load may know
+ * more. */
 bool kallsyms_is_text(const struct kallsyms *k, uint64_t addr);
-uint64_t kallsyms_text(const struct kallsyms *k);  /* address of _text (or _stext); 0: not known */
+uint64_t kallsyms_text(const struct kallsyms *k); /* address of _text (or _stext); 0: not known */
 bool kallsyms_hidden(const struct kallsyms *k);
 /* Where the kernel keeps the tables that its own stacks are unwound by. */
 struct kallsyms_orc {
-	uint64_t text, text_end;  /* _stext, _etext */
-	uint64_t ips, ips_end;    /* __start_orc_unwind_ip, __stop_orc_unwind_ip */
-	uint64_t entries;         /* __start_orc_unwind */
-	uint64_t hook;            /* arch_rethook_trampoline, 0: there is none */
+	uint64_t text, text_end; /* _stext, _etext */
+	uint64_t ips, ips_end;   /* __start_orc_unwind_ip, __stop_orc_unwind_ip */
+	uint64_t entries;        /* __start_orc_unwind */
+	uint64_t hook;           /* arch_rethook_trampoline, 0: there is none */
 };
 /* false: hidden, or not all there. */
 bool kallsyms_orc(const struct kallsyms *k, struct kallsyms_orc *out);

@@ -94,7 +94,8 @@ size_t kallsyms_skipped(const struct kallsyms *k)
 
 size_t kallsyms_bytes(const struct kallsyms *k)
 {
-	return k->n * ((k->rel ? sizeof(*k->rel) : sizeof(*k->wide)) + sizeof(*k->name) + sizeof(*k->module)) +
+	return k->n * ((k->rel ? sizeof(*k->rel) : sizeof(*k->wide)) + sizeof(*k->name) +
+		       sizeof(*k->module)) +
 	       k->pool_cap + sizeof(*k);
 }
 

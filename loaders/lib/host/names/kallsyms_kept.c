@@ -40,7 +40,8 @@ static bool is_passing_at(const struct kallsyms *k, size_t i)
 /* The mark or name that an entry is kept with (rule 2). */
 static uint32_t kept_name(const struct kallsyms *k, size_t i)
 {
-	bool last = i + 1 == k->n || k->module[i + 1] != k->module[i] || k->name[i + 1] == NAME_MARKER;
+	bool last =
+		i + 1 == k->n || k->module[i + 1] != k->module[i] || k->name[i + 1] == NAME_MARKER;
 	bool open = i + 1 < k->n && is_passing_at(k, i + 1);
 
 	return open || (k->module[i] && last) ? NAME_MARKER : k->name[i];
@@ -59,7 +60,8 @@ static void pack_entries(const struct kallsyms *k, struct strbuf *out, struct ka
 		uint32_t rel = (uint32_t)(addr - h->first);
 
 		if (!is_passing_at(k, i))
-			strbuf_add(out, h->flags & KALLSYMS_WIDE ? (void *)&addr : &rel, h->flags & KALLSYMS_WIDE ? 8 : 4);
+			strbuf_add(out, h->flags & KALLSYMS_WIDE ? (void *)&addr : &rel,
+				   h->flags & KALLSYMS_WIDE ? 8 : 4);
 	}
 	pad(out);
 	for (size_t i = 0; i < k->n; i++) {
@@ -88,8 +90,13 @@ static uint64_t first_kept(const struct kallsyms *k)
 
 void kallsyms_pack(const struct kallsyms *k, uint64_t key, struct strbuf *out)
 {
-	struct kallsyms_head h = {.magic = KALLSYMS_MAGIC, .key = key, .first = first_kept(k), .text = k->text,
-				  .etext = k->etext, .orc = k->orc, .flags = k->rel ? 0 : KALLSYMS_WIDE,
+	struct kallsyms_head h = {.magic = KALLSYMS_MAGIC,
+				  .key = key,
+				  .first = first_kept(k),
+				  .text = k->text,
+				  .etext = k->etext,
+				  .orc = k->orc,
+				  .flags = k->rel ? 0 : KALLSYMS_WIDE,
 				  .n_modules = (uint32_t)k->n_modules};
 	struct strbuf names cleanup_strbuf = STRBUF_INIT;
 
@@ -120,10 +127,12 @@ static size_t padded(size_t n)
 /* Each name within the pool, each module known: what is found can be read. */
 static bool is_sound(const struct kallsyms *k)
 {
-	if (!k->pool_len || k->pool[k->pool_len - 1] || !k->n_modules || (k->n && kallsyms_addr(k, 0) != k->first))
+	if (!k->pool_len || k->pool[k->pool_len - 1] || !k->n_modules ||
+	    (k->n && kallsyms_addr(k, 0) != k->first))
 		return false;
 	for (size_t i = 0; i < k->n; i++)
-		if ((k->name[i] != NAME_MARKER && (k->name[i] & ~NAME_PFX) >= k->pool_len) || k->module[i] >= k->n_modules)
+		if ((k->name[i] != NAME_MARKER && (k->name[i] & ~NAME_PFX) >= k->pool_len) ||
+		    k->module[i] >= k->n_modules)
 			return false;
 	return true;
 }
@@ -176,7 +185,8 @@ int kallsyms_unpack(const void *data, size_t len, uint64_t key, struct kallsyms 
 	k->etext = h.etext;
 	k->orc = h.orc;
 	k->borrowed = true;
-	if (unpack_modules(k, (const void *)(at + wide + names + modules), h.n_modules) || !is_sound(k)) {
+	if (unpack_modules(k, (const void *)(at + wide + names + modules), h.n_modules) ||
+	    !is_sound(k)) {
 		kallsyms_free(k);
 		return -EBADMSG;
 	}
@@ -186,7 +196,8 @@ int kallsyms_unpack(const void *data, size_t len, uint64_t key, struct kallsyms 
 
 /* ---- the file ---- */
 
-/* A line of /proc/modules: NAME SIZE USES USERS STATE ADDRESS [TAINT]. Uses and users change all the time. */
+/* A line of /proc/modules: NAME SIZE USES USERS STATE ADDRESS [TAINT]. Uses and users change all
+ * the time. */
 static uint64_t hash_modules(uint64_t key)
 {
 	cleanup_file FILE *f = fopen("/proc/modules", "re");
@@ -220,7 +231,8 @@ static int open_kept(const char *store_dir, struct stat *st)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	if (fd < 0 || fstat(fd, st))
 		return -errno;
-	if (!S_ISREG(st->st_mode) || st->st_uid != geteuid() || (st->st_mode & 077) || (size_t)st->st_size < sizeof(struct kallsyms_head))
+	if (!S_ISREG(st->st_mode) || st->st_uid != geteuid() || (st->st_mode & 077) ||
+	    (size_t)st->st_size < sizeof(struct kallsyms_head))
 		return -EBADMSG;
 	futimens(fd, NULL); /* the least used of images/ goes first */
 	return take_fd(&fd);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kallsyms_parts: the table as its own files see it. kallsyms.c makes it from text, kallsyms_find.c answers from it,
- * kallsyms_kept.c keeps it in a file.
+ * kallsyms_parts: the table as its own files see it. kallsyms.c makes it from text, kallsyms_find.c
+ * answers from it, kallsyms_kept.c keeps it in a file.
  */
 #ifndef SONDE_HOST_KALLSYMS_PARTS_H
 #define SONDE_HOST_KALLSYMS_PARTS_H
 
 #include "loaders/lib/host/names/kallsyms.h"
 
-#define NAME_MARKER UINT32_MAX /* not a function: ends the one before */
-#define NAME_PFX    0x80000000u
-#define PFX         "__pfx_"
-#define PFX_LEN     6
+#define NAME_MARKER  UINT32_MAX /* not a function: ends the one before */
+#define NAME_PFX     0x80000000u
+#define PFX          "__pfx_"
+#define PFX_LEN      6
 #define NAME_MAX_LEN 1024
 
 struct kallsyms_module {
@@ -20,11 +20,11 @@ struct kallsyms_module {
 };
 
 struct kallsyms {
-	uint64_t first;        /* addresses are relative to it */
-	uint32_t *rel;         /* either this */
-	uint64_t *wide;        /* or this, if the span needs it */
-	uint32_t *name;        /* offset in the pool, NAME_PFX, NAME_MARKER */
-	uint16_t *module;      /* index, 0: the kernel */
+	uint64_t first;   /* addresses are relative to it */
+	uint32_t *rel;    /* either this */
+	uint64_t *wide;   /* or this, if the span needs it */
+	uint32_t *name;   /* offset in the pool, NAME_PFX, NAME_MARKER */
+	uint16_t *module; /* index, 0: the kernel */
 	size_t n, functions, skipped;
 	char *pool;
 	size_t pool_len, pool_cap;
@@ -33,8 +33,8 @@ struct kallsyms {
 	uint64_t text, etext;
 	struct kallsyms_orc orc;
 	bool hidden;
-	bool borrowed;         /* the arrays and names above (but `modules`) are not ours */
-	void *kept;            /* the mapping that they lie in, NULL: somebody else's memory */
+	bool borrowed; /* the arrays and names above (but `modules`) are not ours */
+	void *kept;    /* the mapping that they lie in, NULL: somebody else's memory */
 	size_t kept_bytes;
 	char scratch[NAME_MAX_LEN + PFX_LEN + 1];
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming: puts a sample's stack together, root first, and keeps count of what got a name and what did not and why. Ids
- * are of one epoch of the store: when that grows, every cache is emptied before the next sample.
+ * naming: puts a sample's stack together, root first, and keeps count of what got a name and what
+ * did not and why. Ids are of one epoch of the store: when that grows, every cache is emptied
+ * before the next sample.
  */
 #include "loaders/lib/host/names/naming.h"
 
@@ -15,12 +16,12 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define MAX_PENDING 65536
-#define MAX_CACHED  98304
+#define MAX_PENDING   65536
+#define MAX_CACHED    98304
 #define DRAIN_STEP_MS 20
 
-int naming_open(struct hostmaps *hm, struct store_writer *w, const struct naming_opts *o, struct naming **out,
-		struct err *e)
+int naming_open(struct hostmaps *hm, struct store_writer *w, const struct naming_opts *o,
+		struct naming **out, struct err *e)
 {
 	struct naming *n = mem_alloc(sizeof(*n));
 
@@ -71,10 +72,13 @@ void naming_epoch(struct naming *n)
 static void book(struct naming *n, struct answer a, bool leaf)
 {
 	struct naming_stat *s = &n->stat;
-	uint64_t *counters[WHY_N] = {
-		[WHY_NAMED] = &s->named, [WHY_PENDING] = &s->unnamed_pending, [WHY_REFUSED] = &s->unnamed_refused,
-		[WHY_SYMBOL] = &s->unnamed_symbol, [WHY_ANON] = &s->unnamed_anon,
-		[WHY_UNMAPPED] = &s->unnamed_unmapped, [WHY_KERNEL] = &s->unnamed_kernel};
+	uint64_t *counters[WHY_N] = {[WHY_NAMED] = &s->named,
+				     [WHY_PENDING] = &s->unnamed_pending,
+				     [WHY_REFUSED] = &s->unnamed_refused,
+				     [WHY_SYMBOL] = &s->unnamed_symbol,
+				     [WHY_ANON] = &s->unnamed_anon,
+				     [WHY_UNMAPPED] = &s->unnamed_unmapped,
+				     [WHY_KERNEL] = &s->unnamed_kernel};
 
 	s->frames++;
 	s->leaves += leaf;
@@ -109,19 +113,21 @@ static enum look look_of(bool leaf, bool exact)
 	return leaf ? exact ? LOOK_LEAF : LOOK_LEAF_BACK : exact ? LOOK_EXACT : LOOK_BACK;
 }
 
-static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_process *p, const struct stack_event *ev,
-		     const uint64_t *frames, struct naming_result *out)
+static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_process *p,
+		     const struct stack_event *ev, const uint64_t *frames,
+		     struct naming_result *out)
 {
 	uint64_t tables_ns = ev->flags & STACK_F_TABLES ? ev->tables_ns : 0;
-	bool astray = false;        /* the frame before lies in nothing executable */
-	struct answer held = {0};   /* of those: the one to show, if a frame that is known follows */
+	bool astray = false;      /* the frame before lies in nothing executable */
+	struct answer held = {0}; /* of those: the one to show, if a frame that is known follows */
 	bool holds = false;
 
 	if (ev->end == STACK_END_ROOT)
 		frames = naming_script_settle(n, frames, ev->n_user);
 	for (size_t i = 0; i < ev->n_user && out->end != STACK_END_STALE; i++) {
-		enum look look = ev->flags & STACK_F_LOGICAL ? LOOK_LOGICAL :
-				 look_of(!i && !ev->n_kernel, frames[i] & FRAME_EXACT);
+		enum look look = ev->flags & STACK_F_LOGICAL ?
+					 LOOK_LOGICAL :
+					 look_of(!i && !ev->n_kernel, frames[i] & FRAME_EXACT);
 		struct hostmaps_frame at = {0};
 		struct answer a;
 
@@ -132,8 +138,9 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 		if (p)
 			hostmaps_place(n->hm, p, frames[i], tables_ns, ev->time_ns, &at);
 		a = naming_user(n, p, &at, look);
-		/* a chain that lost its way and found it again shows one unknown frame there, not a hundred different ones;
-		 * one that ends astray shows none: an address that is nothing says nothing */
+		/* a chain that lost its way and found it again shows one unknown frame there, not a
+		 * hundred different ones; one that ends astray shows none: an address that is
+		 * nothing says nothing */
 		if (i && a.why == WHY_UNMAPPED) {
 			holds |= !astray;
 			held = a;
@@ -154,7 +161,8 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 		put(n, b, naming_unknown(n), !ev->n_kernel);
 }
 
-/* The very first word of a stack can be missing in the kernel alone, where exec or exit has taken the memory away. */
+/* The very first word of a stack can be missing in the kernel alone, where exec or exit has taken
+ * the memory away. */
 static enum stack_end end_of(const struct stack_event *ev)
 {
 	bool gone = ev->end == STACK_END_STACK_READ && ev->n_kernel && ev->n_user <= 1;
@@ -162,7 +170,8 @@ static enum stack_end end_of(const struct stack_event *ev)
 	return gone ? STACK_END_GONE : (enum stack_end)ev->end;
 }
 
-void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames, struct naming_result *out)
+void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames,
+		  struct naming_result *out)
 {
 	struct hostmaps_process *p = hostmaps_process(n->hm, ev->tgid, ev->start_ns, ev->exec_id);
 	size_t cap = (size_t)ev->n_kernel + ev->n_user + 1;
@@ -175,11 +184,13 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
 	}
 	b = (struct stack_buf){.frames = n->buf, .at = cap};
 	n->stat.stacks++;
-	if (p || ev->tgid ? naming_excludes(n, p) : n->o.include != NULL) { /* the idle task is nobody's */
+	/* the idle task is nobody's */
+	if (p || ev->tgid ? naming_excludes(n, p) : n->o.include != NULL) {
 		naming_excluded_stack(n, out);
 		return;
 	}
-	*out = (struct naming_result){.exe = p ? p->exe : "", .process = naming_process(n, p, ev), .end = end_of(ev)};
+	*out = (struct naming_result){
+		.exe = p ? p->exe : "", .process = naming_process(n, p, ev), .end = end_of(ev)};
 	put_kernel(n, &b, frames, ev->n_kernel);
 	put_user(n, &b, p, ev, frames + ev->n_kernel, out);
 	out->stack = store_stack(n->w, b.frames + b.at, cap - b.at);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_container: the store's rows of containers: which a cgroup's path means (container.h), what it is called
- * (containernames.h), and which instance of it a process is of. A file of its runtime may come late, or tell later when it was
- * started: it is looked for again.
+ * naming_container: the store's rows of containers: which a cgroup's path means (container.h), what
+ * it is called (containernames.h), and which instance of it a process is of. A file of its runtime
+ * may come late, or tell later when it was started: it is looked for again.
  */
 #include <errno.h>
 #include <limits.h>
@@ -16,17 +16,19 @@
 #include "schema/base/mem.h"
 
 #define CONTAINERS_MAX 4096
-#define NAME_TRIES     4                   /* at once, after a second, after two more, after four more: longer than ENGINES_KEEP_NS */
-#define NESTED_MAX     4                   /* containers around one, of which the names are told */
-#define ROOT_ID        1                   /* of a hierarchy's root: it tells nothing */
-#define LOOKS          7                   /* so often its runtime's file is read for when it was started: at once, */
-#define LOOK_NS        (NSEC_PER_SEC / 10) /* after twice this, after twice that, ... */
+/* at once, after a second, after two more, after four more: longer than ENGINES_KEEP_NS */
+#define NAME_TRIES 4
+#define NESTED_MAX 4 /* containers around one, of which the names are told */
+#define ROOT_ID    1 /* of a hierarchy's root: it tells nothing */
+/* so often its runtime's file is read for when it was started: at once, */
+#define LOOKS   7
+#define LOOK_NS (NSEC_PER_SEC / 10) /* after twice this, after twice that, ... */
 
 static void instances_drop(struct naming *n)
 {
 	struct instances *all, *next;
 
-	HASH_ITER(hh, n->instances, all, next) {
+	HASH_ITER (hh, n->instances, all, next) {
 		HASH_DEL(n->instances, all);
 		free(all);
 	}
@@ -37,7 +39,7 @@ void naming_containers_drop(struct naming *n)
 	struct container_entry *c, *tmp;
 
 	instances_drop(n);
-	HASH_ITER(hh, n->containers, c, tmp) {
+	HASH_ITER (hh, n->containers, c, tmp) {
 		HASH_DEL(n->containers, c);
 		container_names_release(&c->names);
 		free(c->cgroup);
@@ -46,9 +48,10 @@ void naming_containers_drop(struct naming *n)
 	}
 }
 
-/* From its runtime's file, or as it was when something was executed there, if the file is gone. -ENOENT: nobody tells the name; what
- * else the file tells is there. */
-static int runtime_names(const struct naming *n, const struct container_ref *ref, struct container_names *out)
+/* From its runtime's file, or as it was when something was executed there, if the file is gone.
+ * -ENOENT: nobody tells the name; what else the file tells is there. */
+static int runtime_names(const struct naming *n, const struct container_ref *ref,
+			 struct container_names *out)
 {
 	const struct container_names *told;
 
@@ -63,8 +66,8 @@ static int runtime_names(const struct naming *n, const struct container_ref *ref
 }
 
 /* By its path, by its runtime, or, of one inside a container that has a name, "outer/inner". */
-static int names_of(const struct naming *n, const char *cgroup, const struct container_ref *ref, int depth,
-		    struct container_names *out)
+static int names_of(const struct naming *n, const char *cgroup, const struct container_ref *ref,
+		    int depth, struct container_names *out)
 {
 	struct container_names around = {0};
 	bool by_path = container_named_by_path(ref);
@@ -73,9 +76,10 @@ static int names_of(const struct naming *n, const char *cgroup, const struct con
 
 	if (!by_path && !runtime_names(n, ref, out))
 		return 0;
-	if (depth < NESTED_MAX && container_outer(cgroup, ref, &outer) && !names_of(n, cgroup, &outer, depth + 1, &around) &&
-	    around.name)
-		snprintf(name, sizeof(name), "%.200s/%.*s", around.name, by_path ? 64 : 12, ref->id);
+	if (depth < NESTED_MAX && container_outer(cgroup, ref, &outer) &&
+	    !names_of(n, cgroup, &outer, depth + 1, &around) && around.name)
+		snprintf(name, sizeof(name), "%.200s/%.*s", around.name, by_path ? 64 : 12,
+			 ref->id);
 	else if (by_path)
 		snprintf(name, sizeof(name), "%s", ref->id);
 	container_names_release(&around);
@@ -93,8 +97,8 @@ static void find_names(const struct naming *n, struct container_entry *c)
 	names_of(n, c->cgroup, &c->ref, 0, &c->names);
 }
 
-/* Its runtime writes when it was started a moment after that: when it is new, and when its cgroup is another one of the
- * same path, that is, when it was started again. */
+/* Its runtime writes when it was started a moment after that: when it is new, and when its cgroup
+ * is another one of the same path, that is, when it was started again. */
 static void look_for_instance(struct naming *n, struct container_entry *c, uint64_t cgroup_id)
 {
 	bool is_new = c->names.name && !c->names.started && !strcmp(c->ref.runtime, "docker");
@@ -108,7 +112,8 @@ static void look_for_instance(struct naming *n, struct container_entry *c, uint6
 	c->cgroup_id = cgroup_id;
 }
 
-/* Has its runtime written by now when it was started? (That it was started again is written before.) */
+/* Has its runtime written by now when it was started? (That it was started again is written
+ * before.) */
 static bool is_another(struct naming *n, struct container_entry *c)
 {
 	struct container_names now = {0};
@@ -116,8 +121,8 @@ static bool is_another(struct naming *n, struct container_entry *c)
 
 	c->looks--;
 	c->look_ns = clock_boot_ns() + (LOOK_NS << (LOOKS - c->looks));
-	if (containernames_find(n->docker_root, "", &c->ref, &now) || !now.name || container_names_same(&now, &c->names) ||
-	    (now.started && !strcmp(now.started, was))) {
+	if (containernames_find(n->docker_root, "", &c->ref, &now) || !now.name ||
+	    container_names_same(&now, &c->names) || (now.started && !strcmp(now.started, was))) {
 		container_names_release(&now);
 		return false;
 	}
@@ -127,7 +132,8 @@ static bool is_another(struct naming *n, struct container_entry *c)
 	return true;
 }
 
-struct container_entry *naming_container_entry(struct naming *n, const char *cgroup, const struct hostmaps_process *p)
+struct container_entry *naming_container_entry(struct naming *n, const char *cgroup,
+					       const struct hostmaps_process *p)
 {
 	uint64_t cgroup_id = p ? p->cgroup1_id > ROOT_ID ? p->cgroup1_id : p->cgroup_id : 0;
 	struct container_entry *c;
@@ -163,12 +169,16 @@ static bool is_inside(const struct container_entry *c, const char *cgroup)
 {
 	size_t n = strlen(c->path);
 
-	return !strncmp(cgroup, c->path, n) && (!cgroup[n] || cgroup[n] == '/') && strcmp(cgroup + n, "/supervisor");
+	return !strncmp(cgroup, c->path, n) && (!cgroup[n] || cgroup[n] == '/') &&
+	       strcmp(cgroup + n, "/supervisor");
 }
 
 static struct instance_life life_of(const struct hostmaps_process *p)
 {
-	return (struct instance_life){.from_ns = p->start_ns, .to_ns = p->to_ns, .pid = p->tgid, .ppid = p->ppid,
+	return (struct instance_life){.from_ns = p->start_ns,
+				      .to_ns = p->to_ns,
+				      .pid = p->tgid,
+				      .ppid = p->ppid,
 				      .first = p->nspid == 1};
 }
 
@@ -194,7 +204,8 @@ static void lived_until(const struct naming *n, struct instance *i, uint64_t at_
 /* One that is still led by the same process needs no look at the others. */
 static bool is_led(const struct naming *n, const struct instance *i)
 {
-	const struct hostmaps_process *leader = i->leader ? hostmaps_running(n->hm, i->leader) : NULL;
+	const struct hostmaps_process *leader =
+		i->leader ? hostmaps_running(n->hm, i->leader) : NULL;
 
 	return leader && leader->start_ns == i->from_ns;
 }
@@ -215,7 +226,8 @@ static struct instances *instances_of(struct naming *n, const char *path)
 }
 
 /* When the instance that this process is of began, boot clock. */
-static uint64_t instance_began(struct naming *n, const struct container_entry *c, const struct hostmaps_process *p)
+static uint64_t instance_began(struct naming *n, const struct container_entry *c,
+			       const struct hostmaps_process *p)
 {
 	struct instances *all = instances_of(n, c->path);
 	struct instance_life of = life_of(p);
@@ -236,19 +248,27 @@ static uint64_t instance_began(struct naming *n, const struct container_entry *c
 	return instance_settle(&all->now, &all->before, &found);
 }
 
-/* Docker writes when it started one; of all others, and where its file cannot be read, the first process tells. */
+/* Docker writes when it started one; of all others, and where its file cannot be read, the first
+ * process tells. */
 static bool tells_start(const struct container_entry *c)
 {
-	return c->names.started || (c->names.name && !strcmp(c->ref.runtime, "docker") && !strchr(c->names.name, '/'));
+	return c->names.started ||
+	       (c->names.name && !strcmp(c->ref.runtime, "docker") && !strchr(c->names.name, '/'));
 }
 
-uint32_t naming_container_row(struct naming *n, struct container_entry *c, const struct hostmaps_process *p)
+uint32_t naming_container_row(struct naming *n, struct container_entry *c,
+			      const struct hostmaps_process *p)
 {
-	struct store_container s = {.runtime = c->ref.runtime, .runtime_id = c->ref.id, .cgroup = c->path,
+	struct store_container s = {.runtime = c->ref.runtime,
+				    .runtime_id = c->ref.id,
+				    .cgroup = c->path,
 				    .name = c->names.name ? c->names.name : "",
 				    .image = c->names.image ? c->names.image : "",
-				    .project = c->names.project, .service = c->names.service, .labels = c->names.labels,
-				    .started = c->names.started, .restarts = c->names.restarts};
+				    .project = c->names.project,
+				    .service = c->names.service,
+				    .labels = c->names.labels,
+				    .started = c->names.started,
+				    .restarts = c->names.restarts};
 	uint64_t began_ns = 0;
 	char started[INSTANCE_TEXT];
 
@@ -266,14 +286,17 @@ uint32_t naming_container_row(struct naming *n, struct container_entry *c, const
 	return c->id;
 }
 
-/* Of one that was gone before its /proc could be read the cgroup's id, taken by the kernel, still leads to the path. */
+/* Of one that was gone before its /proc could be read the cgroup's id, taken by the kernel, still
+ * leads to the path. */
 const char *naming_cgroup(const struct hostmaps_process *p, uint64_t cgroup_id, char buf[PATH_MAX])
 {
 	uint64_t id = p->cgroup_id ? p->cgroup_id : cgroup_id;
 
 	if (*p->cgroup)
 		return p->cgroup;
-	return (id || p->cgroup1_id) && !container_cgroup_path(id, p->cgroup1_id, buf, PATH_MAX) ? buf : "";
+	return (id || p->cgroup1_id) && !container_cgroup_path(id, p->cgroup1_id, buf, PATH_MAX) ?
+		       buf :
+		       "";
 }
 
 uint32_t naming_container(struct naming *n, const struct hostmaps_process *p)
@@ -289,7 +312,7 @@ static void instances_look(struct naming *n)
 {
 	struct instances *all, *next;
 
-	HASH_ITER(hh, n->instances, all, next)
+	HASH_ITER (hh, n->instances, all, next)
 		if (is_led(n, &all->now))
 			lived_until(n, &all->now, 0);
 }
@@ -304,7 +327,7 @@ void naming_containers_tick(struct naming *n)
 		return;
 	n->containers_next_ns = now + NSEC_PER_SEC;
 	instances_look(n);
-	HASH_ITER(hh, n->containers, c, tmp) {
+	HASH_ITER (hh, n->containers, c, tmp) {
 		if (c->looks && now >= c->look_ns && is_another(n, c)) {
 			c->id = 0;
 			n->containers_serial++;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_excluded: processes that the rules leave out (rules.h). Each is judged once, and again when more is known of it. All of
- * them together are one process in the store, "[excluded]", without names, stacks, threads or ids: what the host did stays
- * true in sum, and nothing is told of whom. A process that nobody told of is one of them wherever there are rules. A cgroup is
- * left out by what its path tells, and where nobody in it may be told of; with rules of users or commands also one in which nobody
- * runs now.
+ * naming_excluded: processes that the rules leave out (rules.h). Each is judged once, and again
+ * when more is known of it. All of them together are one process in the store, "[excluded]",
+ * without names, stacks, threads or ids: what the host did stays true in sum, and nothing is told
+ * of whom. A process that nobody told of is one of them wherever there are rules. A cgroup is left
+ * out by what its path tells, and where nobody in it may be told of; with rules of users or
+ * commands also one in which nobody runs now.
  */
 #include <limits.h>
 #include <string.h>
@@ -37,7 +38,8 @@ static void place(struct naming *n, struct rule_process *r, const char *cgroup)
 /* Its user now: daemons become another one after they have begun, which is told within seconds. */
 static uint32_t user_of(const struct naming *n, const struct hostmaps_process *p)
 {
-	bool asked = (n->o.include && strstr(n->o.include, "user:")) || (n->o.exclude && strstr(n->o.exclude, "user:"));
+	bool asked = (n->o.include && strstr(n->o.include, "user:")) ||
+		     (n->o.exclude && strstr(n->o.exclude, "user:"));
 	struct proc_status status;
 
 	return asked && !p->end && !proc_read_status(p->tgid, &status) ? status.euid : p->uid;
@@ -45,8 +47,10 @@ static uint32_t user_of(const struct naming *n, const struct hostmaps_process *p
 
 static bool judge(struct naming *n, const struct hostmaps_process *p)
 {
-	bool kernel = p->tgid == KTHREADD || p->ppid == KTHREADD; /* its threads have no executable */
-	struct rule_process r = {.comm = p->comm, .exe = *p->exe || kernel ? p->exe : NULL, .uid = user_of(n, p)};
+	bool kernel =
+		p->tgid == KTHREADD || p->ppid == KTHREADD; /* its threads have no executable */
+	struct rule_process r = {
+		.comm = p->comm, .exe = *p->exe || kernel ? p->exe : NULL, .uid = user_of(n, p)};
 	char path[PATH_MAX];
 
 	place(n, &r, naming_cgroup(p, 0, path));
@@ -59,7 +63,8 @@ static bool judge_anew(struct naming *n, struct hostmaps_process *p, struct proc
 
 	note->judged = true;
 	note->judged_serial = p->serial;
-	note->excluded = (p->end && note->excluded) || judge(n, p); /* its end tells nothing new of it */
+	note->excluded =
+		(p->end && note->excluded) || judge(n, p); /* its end tells nothing new of it */
 	note->judged_containers = n->containers_serial;
 	n->turned += was && note->excluded;
 	return note->excluded;
@@ -76,7 +81,8 @@ bool naming_excludes(struct naming *n, struct hostmaps_process *p)
 	note = p->user;
 	if (!note)
 		note = p->user = mem_alloc(sizeof(*note));
-	if (!note->judged || note->judged_serial != p->serial || note->judged_containers != n->containers_serial)
+	if (!note->judged || note->judged_serial != p->serial ||
+	    note->judged_containers != n->containers_serial)
 		return judge_anew(n, p, note);
 	return note->excluded;
 }
@@ -97,7 +103,8 @@ static void look_in_group(void *ctx, struct hostmaps_process *p)
 {
 	struct group *g = ctx;
 
-	if (g->allowed || strncmp(p->cgroup, g->path, g->len) || (p->cgroup[g->len] && p->cgroup[g->len] != '/'))
+	if (g->allowed || strncmp(p->cgroup, g->path, g->len) ||
+	    (p->cgroup[g->len] && p->cgroup[g->len] != '/'))
 		return;
 	if (naming_excludes(g->n, p))
 		g->excluded = true;
@@ -121,7 +128,8 @@ bool naming_excludes_cgroup(struct naming *n, const char *cgroup)
 
 uint32_t naming_excluded_process(struct naming *n)
 {
-	const struct store_process s = {.comm = NAMING_EXCLUDED, .exe = "", .args = "", .cgroup = ""};
+	const struct store_process s = {
+		.comm = NAMING_EXCLUDED, .exe = "", .args = "", .cgroup = ""};
 
 	naming_epoch(n);
 	return store_process(n->w, &s);
@@ -129,11 +137,17 @@ uint32_t naming_excluded_process(struct naming *n)
 
 void naming_excluded_stack(struct naming *n, struct naming_result *out)
 {
-	const struct store_image image = {.kind = STORE_IMAGE_UNKNOWN, .name = NAMING_EXCLUDED, .path = "", .build_id = "",
+	const struct store_image image = {.kind = STORE_IMAGE_UNKNOWN,
+					  .name = NAMING_EXCLUDED,
+					  .path = "",
+					  .build_id = "",
 					  .key = ""};
 	const struct store_frame f = {.image = store_image(n->w, &image)};
 	const uint32_t frame = store_frame(n->w, &f);
 
-	*out = (struct naming_result){.exe = "", .process = naming_excluded_process(n), .end = STACK_END_NONE, .excluded = true,
+	*out = (struct naming_result){.exe = "",
+				      .process = naming_excluded_process(n),
+				      .end = STACK_END_NONE,
+				      .excluded = true,
 				      .stack = store_stack(n->w, &frame, 1)};
 }

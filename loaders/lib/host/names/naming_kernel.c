@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_kernel: kernel addresses by kallsyms. The table is read at the first kernel frame, from the file that an earlier
- * capture kept if there is one: then all of it is read at the first address that is not in there. Read again when an address
- * outside the kernel's own text has no name (a module loaded since; who knows the BPF programs is asked first), after a pause
- * that doubles while that finds nothing new; and every ten minutes while frames of modules or BPF programs are met, because
- * those may have been replaced by others at the same address.
+ * naming_kernel: kernel addresses by kallsyms. The table is read at the first kernel frame, from
+ * the file that an earlier capture kept if there is one: then all of it is read at the first
+ * address that is not in there. Read again when an address outside the kernel's own text has no
+ * name (a module loaded since; who knows the BPF programs is asked first), after a pause that
+ * doubles while that finds nothing new; and every ten minutes while frames of modules or BPF
+ * programs are met, because those may have been replaced by others at the same address.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@
 #define PAUSE_MIN_NS (10 * NSEC_PER_SEC)
 #define PAUSE_MAX_NS (600 * NSEC_PER_SEC)
 #define CACHE_MAX    32768
-/* Where no _text is known: x86-64 maps the kernel's text above this, so that the offset is short at least. */
+/* Where no _text is known: x86-64 maps the kernel's text above this, so that the offset is short at
+ * least. */
 #define TEXT_UNKNOWN 0xffffffff80000000ull
 
 void naming_kernel_forget(struct naming *n)
@@ -66,11 +68,14 @@ static void reload(struct naming *n)
 	n->kallsyms_read_ns = clock_boot_ns();
 	if (rc) {
 		if (!n->kallsyms_tried)
-			log_warn("cannot read kernel symbols: %s; kernel frames have no names", strerror(-rc));
+			log_warn("cannot read kernel symbols: %s; kernel frames have no names",
+				 strerror(-rc));
 		n->kallsyms_pause_ns = PAUSE_MAX_NS;
 	} else {
-		n->kallsyms_pause_ns = !n->kallsyms_tried || kallsyms_count(fresh) != before ? PAUSE_MIN_NS :
-				       n->kallsyms_pause_ns * 2 < PAUSE_MAX_NS ? n->kallsyms_pause_ns * 2 : PAUSE_MAX_NS;
+		n->kallsyms_pause_ns =
+			!n->kallsyms_tried || kallsyms_count(fresh) != before ? PAUSE_MIN_NS :
+			n->kallsyms_pause_ns * 2 < PAUSE_MAX_NS ? n->kallsyms_pause_ns * 2 :
+								  PAUSE_MAX_NS;
 		kallsyms_free(n->kallsyms);
 		n->kallsyms = fresh;
 		n->stat.kernel_hidden = kallsyms_hidden(fresh);
@@ -84,7 +89,8 @@ static uint32_t image_of(struct naming *n, const char *module)
 {
 	struct strbuf name cleanup_strbuf = STRBUF_INIT;
 	uint64_t key = hash_str(HASH_SEED, module), id;
-	struct store_image img = {.kind = STORE_IMAGE_MODULE, .path = "", .build_id = "", .key = ""};
+	struct store_image img = {
+		.kind = STORE_IMAGE_MODULE, .path = "", .build_id = "", .key = ""};
 
 	if (idmap_get(&n->kernel_images, key, &id))
 		return (uint32_t)id;
@@ -140,7 +146,8 @@ static struct answer unnamed(struct naming *n, uint64_t addr)
 	if (!text)
 		text = addr >= TEXT_UNKNOWN ? TEXT_UNKNOWN : 0;
 	f.offset = addr >= text ? addr - text : addr & 0xffffffff;
-	return (struct answer){.frame = store_frame(n->w, &f), .why = WHY_KERNEL, .slot = SLOT_NONE};
+	return (struct answer){
+		.frame = store_frame(n->w, &f), .why = WHY_KERNEL, .slot = SLOT_NONE};
 }
 
 struct answer naming_kernel(struct naming *n, uint64_t addr, enum look look)
@@ -158,8 +165,9 @@ struct answer naming_kernel(struct naming *n, uint64_t addr, enum look look)
 		f.image = image_of(n, sym.module);
 		f.leaf = look_is_leaf(look);
 		f.offset = (f.leaf ? sym.start : addr) - sym.base;
-		f.function = store_function(n->w, &(struct store_function){.name = sym.name, .image = f.image,
-									   .file = ""});
+		f.function = store_function(
+			n->w,
+			&(struct store_function){.name = sym.name, .image = f.image, .file = ""});
 		a = (struct answer){.frame = store_frame(n->w, &f), .slot = SLOT_NONE};
 	}
 	if (n->kernel[look].n >= CACHE_MAX)

@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_place: what stands at a place of a file (place.h) as frames of the store. The frame that a stack names is the
- * innermost; the ones it was inlined into hang on it (store_frame's `outer`), all at the same place.
+ * naming_place: what stands at a place of a file (place.h) as frames of the store. The frame that a
+ * stack names is the innermost; the ones it was inlined into hang on it (store_frame's `outer`),
+ * all at the same place.
  *
- * A leaf is folded to its line: its frames get the offset of the physical function's first byte, so that two leaves
- * differ only where function or line differ. A function's row tells its first line only in the file that it begins in.
+ * A leaf is folded to its line: its frames get the offset of the physical function's first byte, so
+ * that two leaves differ only where function or line differ. A function's row tells its first line
+ * only in the file that it begins in.
  */
 #include "loaders/lib/host/names/naming_parts.h"
 #include "loaders/lib/host/names/source_location.h"
 
-static uint32_t function_of(struct naming *n, uint32_t image, const char *name, const char *file, uint32_t line)
+static uint32_t function_of(struct naming *n, uint32_t image, const char *name, const char *file,
+			    uint32_t line)
 {
-	return store_function(n->w, &(struct store_function){.name = name, .image = image, .file = file ? file : "",
+	return store_function(n->w, &(struct store_function){.name = name,
+							     .image = image,
+							     .file = file ? file : "",
 							     .line = line});
 }
 
-bool naming_place(struct naming *n, const struct image *index, enum look look, bool fold, struct store_frame *f)
+bool naming_place(struct naming *n, const struct image *index, enum look look, bool fold,
+		  struct store_frame *f)
 {
 	struct source_location p;
 	size_t k;
@@ -25,8 +31,10 @@ bool naming_place(struct naming *n, const struct image *index, enum look look, b
 	if (n->o.no_lines)
 		source_location_without_lines(&p);
 	k = p.n - 1;
-	if (look == LOOK_LOGICAL && k) { /* each of the others has a frame of its own in this stack */
-		f->function = function_of(n, f->image, p.at[0].function ? p.at[0].function : "", p.at[0].file, 0);
+	/* each of the others has a frame of its own in this stack */
+	if (look == LOOK_LOGICAL && k) {
+		f->function = function_of(n, f->image, p.at[0].function ? p.at[0].function : "",
+					  p.at[0].file, 0);
 		f->line = p.at[0].line;
 		return f->function;
 	}
@@ -40,7 +48,8 @@ bool naming_place(struct naming *n, const struct image *index, enum look look, b
 	}
 	while (k-- > 0) {
 		const struct image_source_frame *at = &p.at[k];
-		uint32_t function = function_of(n, f->image, at->function ? at->function : "", at->file, 0);
+		uint32_t function =
+			function_of(n, f->image, at->function ? at->function : "", at->file, 0);
 
 		if (!function)
 			continue;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_process: the store's rows of processes. A process is written again whenever hostmaps knows more of it (its serial
- * grows) or its container gains a name. One of sonde's own is a program of the name sonde, sonded or
- * sonde-*, outside of containers (or in ours), that is in our own folder or in that of what was installed with us, is our parent, or is the
- * child of one of ours. So the questions that somebody asks of the store are sonde's own too.
+ * naming_process: the store's rows of processes. A process is written again whenever hostmaps knows
+ * more of it (its serial grows) or its container gains a name. One of sonde's own is a program of
+ * the name sonde, sonded or sonde-*, outside of containers (or in ours), that is in our own folder
+ * or in that of what was installed with us, is our parent, or is the child of one of ours. So the
+ * questions that somebody asks of the store are sonde's own too.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -27,9 +28,11 @@ int naming_process_init(struct naming *n)
 	char exe[PATH_MAX];
 	char *slash;
 
-	if (!proc_readlink((uint32_t)getpid(), "exe", exe, sizeof(exe)) && (slash = strrchr(exe, '/'))) {
+	if (!proc_readlink((uint32_t)getpid(), "exe", exe, sizeof(exe)) &&
+	    (slash = strrchr(exe, '/'))) {
 		*slash = 0;
-		snprintf(n->self_dir, sizeof(n->self_dir), "%.*s", (int)sizeof(n->self_dir) - 1, exe);
+		snprintf(n->self_dir, sizeof(n->self_dir), "%.*s", (int)sizeof(n->self_dir) - 1,
+			 exe);
 	}
 	proc_read_cgroup((uint32_t)getpid(), n->self_cgroup, sizeof(n->self_cgroup));
 	idmap_set(&n->selves, (uint64_t)getpid(), 1);
@@ -57,13 +60,16 @@ static bool is_sonde_name(const char *name)
 
 bool naming_in_our_folder(const char *ours, const char *exe, size_t len)
 {
-	static const char *const loaders[] = {"/libexec/sonde", "/lib/sonde"}, *const programs[] = {"/bin", "/sbin"};
+	static const char *const loaders[] = {"/libexec/sonde", "/lib/sonde"}, *const programs[] = {
+										       "/bin",
+										       "/sbin"};
 	size_t n = strlen(ours);
 
 	if (n && len == n && !strncmp(exe, ours, n))
 		return true;
 	for (int i = 0; i < 4; i++) {
-		size_t tail = strlen(loaders[i / 2]), more = strlen(programs[i % 2]), prefix = n - tail;
+		size_t tail = strlen(loaders[i / 2]), more = strlen(programs[i % 2]),
+		       prefix = n - tail;
 
 		if (n >= tail && !strcmp(ours + prefix, loaders[i / 2]) && len == prefix + more &&
 		    !strncmp(exe, ours, prefix) && !strncmp(exe + prefix, programs[i % 2], more))
@@ -72,9 +78,12 @@ bool naming_in_our_folder(const char *ours, const char *exe, size_t len)
 	return false;
 }
 
-static bool is_self(struct naming *n, const struct hostmaps_process *p, const char *cgroup, bool contained)
+static bool is_self(struct naming *n, const struct hostmaps_process *p, const char *cgroup,
+		    bool contained)
 {
-	const char *slash = strrchr(p->exe, '/'), *name = slash ? slash + 1 : p->exe[0] ? p->exe : p->comm;
+	const char *slash = strrchr(p->exe, '/'), *name = slash     ? slash + 1 :
+							  p->exe[0] ? p->exe :
+								      p->comm;
 	bool ours;
 
 	if (p->tgid == (uint32_t)getpid())
@@ -105,7 +114,8 @@ enum store_end_how naming_end(const struct hostmaps_process *p, uint32_t *status
 	}
 }
 
-static void set_end(const struct naming *n, const struct hostmaps_process *p, struct store_process *s)
+static void set_end(const struct naming *n, const struct hostmaps_process *p,
+		    struct store_process *s)
 {
 	if (!p->end)
 		return;
@@ -118,7 +128,8 @@ bool naming_is_self(struct naming *n, const struct hostmaps_process *p)
 	char by_id[PATH_MAX];
 	const char *cgroup = naming_cgroup(p, 0, by_id);
 
-	return is_self(n, p, cgroup, naming_container_entry(n, cgroup, p->end ? NULL : p)->path != NULL);
+	return is_self(n, p, cgroup,
+		       naming_container_entry(n, cgroup, p->end ? NULL : p)->path != NULL);
 }
 
 bool naming_has(const struct hostmaps_process *p)
@@ -134,15 +145,25 @@ uint32_t naming_row(struct naming *n, struct hostmaps_process *p)
 	return naming_process(n, p, NULL);
 }
 
-static uint32_t process_known(struct naming *n, const struct hostmaps_process *p, const struct runtime *r, uint64_t cgroup_id)
+static uint32_t process_known(struct naming *n, const struct hostmaps_process *p,
+			      const struct runtime *r, uint64_t cgroup_id)
 {
 	char by_id[PATH_MAX];
 	struct container_entry *c;
-	struct store_process s = {
-		.pid = p->tgid, .ppid = p->ppid, .uid = p->uid, .exec_id = p->exec_id,
-		.start_ns = (int64_t)p->start_ns + n->boot_offset_ns, .start_ticks = p->start_ns,
-		.comm = p->comm, .exe = p->exe, .args = p->args, .cgroup = naming_cgroup(p, cgroup_id, by_id),
-		.lang = r->lang, .runtime = r->version, .linking = r->linking, .libc = r->libc};
+	struct store_process s = {.pid = p->tgid,
+				  .ppid = p->ppid,
+				  .uid = p->uid,
+				  .exec_id = p->exec_id,
+				  .start_ns = (int64_t)p->start_ns + n->boot_offset_ns,
+				  .start_ticks = p->start_ns,
+				  .comm = p->comm,
+				  .exe = p->exe,
+				  .args = p->args,
+				  .cgroup = naming_cgroup(p, cgroup_id, by_id),
+				  .lang = r->lang,
+				  .runtime = r->version,
+				  .linking = r->linking,
+				  .libc = r->libc};
 
 	set_end(n, p, &s);
 	c = naming_container_entry(n, s.cgroup, p->end ? NULL : p);
@@ -155,11 +176,17 @@ static uint32_t process_known(struct naming *n, const struct hostmaps_process *p
 /* Nobody told of it: what the sample itself says, and /proc if it is still the same process. */
 static uint32_t process_unknown(struct naming *n, const struct stack_event *ev)
 {
-	uint64_t key = hash_u64(hash_u64(hash_u64(HASH_SEED, ev->tgid), ev->start_ns), ev->exec_id), id;
+	uint64_t key = hash_u64(hash_u64(hash_u64(HASH_SEED, ev->tgid), ev->start_ns), ev->exec_id),
+		 id;
 	uint64_t tick = proc_ticks_ns(1);
 	char comm[64] = "", cgroup[PATH_MAX] = "";
-	struct store_process s = {.pid = ev->tgid, .exec_id = ev->exec_id, .start_ticks = ev->start_ns, .comm = comm,
-				  .start_ns = (int64_t)ev->start_ns + n->boot_offset_ns, .exe = "", .args = "",
+	struct store_process s = {.pid = ev->tgid,
+				  .exec_id = ev->exec_id,
+				  .start_ticks = ev->start_ns,
+				  .comm = comm,
+				  .start_ns = (int64_t)ev->start_ns + n->boot_offset_ns,
+				  .exe = "",
+				  .args = "",
 				  .cgroup = cgroup};
 	struct container_entry *c;
 	struct proc_status status;
@@ -168,7 +195,8 @@ static uint32_t process_unknown(struct naming *n, const struct stack_event *ev)
 	if (idmap_get(&n->unknown, key, &id))
 		return (uint32_t)id;
 	snprintf(comm, sizeof(comm), "%.*s", STACK_COMM_LEN, ev->thread);
-	if (!proc_read_stat(ev->tgid, &st) && proc_ticks_ns(st.start_ticks) / tick == ev->start_ns / tick) {
+	if (!proc_read_stat(ev->tgid, &st) &&
+	    proc_ticks_ns(st.start_ticks) / tick == ev->start_ns / tick) {
 		snprintf(comm, sizeof(comm), "%s", st.comm);
 		s.ppid = st.ppid;
 		if (!proc_read_status(ev->tgid, &status))
@@ -188,32 +216,45 @@ static uint32_t process_unknown(struct naming *n, const struct stack_event *ev)
 }
 
 /* It began when the first of them did: its container's instance is placed in time by that. */
-static uint32_t brief_store(struct naming *n, const char *cgroup, const char *comm, const struct hostmaps_process *p, const struct stack_event *ev)
+static uint32_t brief_store(struct naming *n, const char *cgroup, const char *comm,
+			    const struct hostmaps_process *p, const struct stack_event *ev)
 {
 	struct container_entry *c = naming_container_entry(n, cgroup, NULL);
-	struct store_process s = {.comm = comm, .exe = "", .args = NAMING_BRIEF, .cgroup = cgroup, .unit = c->ref.unit,
+	struct store_process s = {.comm = comm,
+				  .exe = "",
+				  .args = NAMING_BRIEF,
+				  .cgroup = cgroup,
+				  .unit = c->ref.unit,
 				  .start_ns = (int64_t)ev->start_ns + n->boot_offset_ns,
-				  .container = naming_container_row(n, c, p), .self = p && naming_is_self(n, p)};
+				  .container = naming_container_row(n, c, p),
+				  .self = p && naming_is_self(n, p)};
 	uint64_t hash = hash_bytes(hash_u64(HASH_SEED, s.self), cgroup, strlen(cgroup) + 1);
 
-	s.start_ticks = hash_u64(hash_bytes(hash, comm, strlen(comm)), c->began_ns) >> 1; /* SQLite's numbers have a sign */
+	s.start_ticks = hash_u64(hash_bytes(hash, comm, strlen(comm)), c->began_ns) >>
+			1; /* SQLite's numbers have a sign */
 	return store_process(n->w, &s);
 }
 
-static const char *brief_cgroup(const struct hostmaps_process *p, const struct stack_event *ev, char buf[PATH_MAX])
+static const char *brief_cgroup(const struct hostmaps_process *p, const struct stack_event *ev,
+				char buf[PATH_MAX])
 {
 	if (p)
 		return naming_cgroup(p, ev->cgroup_id, buf);
 	return ev->cgroup_id && !container_cgroup_path(ev->cgroup_id, 0, buf, PATH_MAX) ? buf : "";
 }
 
-static uint32_t brief_row(struct naming *n, struct hostmaps_process *p, const struct stack_event *ev)
+static uint32_t brief_row(struct naming *n, struct hostmaps_process *p,
+			  const struct stack_event *ev)
 {
 	char by_id[PATH_MAX], comm[64];
 	const char *cgroup = brief_cgroup(p, ev, by_id);
-	uint64_t key = hash_bytes(hash_u64(hash_u64(HASH_SEED, n->containers_serial), p && naming_is_self(n, p)), cgroup, strlen(cgroup) + 1), id;
+	uint64_t key = hash_bytes(hash_u64(hash_u64(HASH_SEED, n->containers_serial),
+					   p && naming_is_self(n, p)),
+				  cgroup, strlen(cgroup) + 1),
+		 id;
 
-	snprintf(comm, sizeof(comm), "%.*s", p ? (int)sizeof(comm) - 1 : STACK_COMM_LEN, p ? p->comm : ev->thread);
+	snprintf(comm, sizeof(comm), "%.*s", p ? (int)sizeof(comm) - 1 : STACK_COMM_LEN,
+		 p ? p->comm : ev->thread);
 	key = hash_bytes(key, comm, strlen(comm));
 	if (idmap_get(&n->unknown, key, &id))
 		return (uint32_t)id;

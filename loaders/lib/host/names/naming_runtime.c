@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * naming_runtime: what processes are programs of (runtime.h), from what hostmaps knows of them. A process is first met when it
- * has hardly begun: its libraries are not mapped yet, its executable's index is not made. So it is looked at again after a
- * second, after three, after nine, and at its end.
+ * naming_runtime: what processes are programs of (runtime.h), from what hostmaps knows of them. A
+ * process is first met when it has hardly begun: its libraries are not mapped yet, its executable's
+ * index is not made. So it is looked at again after a second, after three, after nine, and at its
+ * end.
  */
 #include <string.h>
 
@@ -25,8 +26,8 @@ bool naming_runtime(struct process_note *note, const struct hostmaps_process *p)
 	if (exe && exe->index && image_ident(exe->index)->go)
 		f.go_version = image_go(exe->index, &go) ? go.version : "";
 	runtime_tell(&f, &now);
-	if (now.lang == note->runtime.lang && now.linking == note->runtime.linking && now.libc == note->runtime.libc &&
-	    !strcmp(now.version, note->runtime.version))
+	if (now.lang == note->runtime.lang && now.linking == note->runtime.linking &&
+	    now.libc == note->runtime.libc && !strcmp(now.version, note->runtime.version))
 		return false;
 	if (!*now.lang && note->runtime.lang && *note->runtime.lang)
 		return false; /* it is ending, and its files are gone: what was known stays */
@@ -36,7 +37,8 @@ bool naming_runtime(struct process_note *note, const struct hostmaps_process *p)
 
 void naming_runtime_due(struct naming *n, const struct process_note *note)
 {
-	if (hostmaps_has_mappings(n->hm) && note->looks < LOOKS && note->look_ns < n->runtimes_due_ns)
+	if (hostmaps_has_mappings(n->hm) && note->looks < LOOKS &&
+	    note->look_ns < n->runtimes_due_ns)
 		n->runtimes_due_ns = note->look_ns;
 }
 

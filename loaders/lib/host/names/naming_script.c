@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_script: frames of scripts (probes/runtimes/runtime.h), by what the program copied of the process when it met them
- * first. What is kept of an object is forgotten when its id has been taken out of the program's map for a while: no frame that
- * is still on its way has it then.
+ * naming_script: frames of scripts (probes/runtimes/runtime.h), by what the program copied of the
+ * process when it met them first. What is kept of an object is forgotten when its id has been taken
+ * out of the program's map for a while: no frame that is still on its way has it then.
  *
- * In the store the text of a script is an image of its own, of kind STORE_IMAGE_SCRIPT + runtime: functions of two files that are called
- * the same are two. A frame is a line of a function: which instruction of it, nobody sees.
+ * In the store the text of a script is an image of its own, of kind STORE_IMAGE_SCRIPT + runtime:
+ * functions of two files that are called the same are two. A frame is a line of a function: which
+ * instruction of it, nobody sees.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,12 +24,13 @@ struct script_note {
 };
 
 /* What naming_script_word has given an id to: the same texts have the same. */
-#define WORDS_MAX  16384u
-#define WORDS_CPU  1023u /* programs give out ids with the number of their CPU in the low ten bits, less than this */
-#define WORDS_IDS  (1u << 22)
+#define WORDS_MAX 16384u
+/* programs give out ids with the number of their CPU in the low ten bits, less than this */
+#define WORDS_CPU 1023u
+#define WORDS_IDS (1u << 22)
 
 struct script_text {
-	char *key;  /* own: function, 0, file, 0, image; key_len bytes */
+	char *key; /* own: function, 0, file, 0, image; key_len bytes */
 	size_t key_len;
 	uint32_t id;
 	UT_hash_handle hh;
@@ -62,7 +64,7 @@ static void texts_forget(struct naming *n)
 {
 	struct script_text *t, *next;
 
-	HASH_ITER(hh, n->script_texts, t, next) {
+	HASH_ITER (hh, n->script_texts, t, next) {
 		naming_script_drop(n, t->id);
 		HASH_DELETE(hh, n->script_texts, t);
 		free(t->key);
@@ -70,14 +72,17 @@ static void texts_forget(struct naming *n)
 	}
 }
 
-static struct script_text *text_add(struct naming *n, char *key, size_t len, uint32_t kind, uint32_t image)
+static struct script_text *text_add(struct naming *n, char *key, size_t len, uint32_t kind,
+				    uint32_t image)
 {
 	struct script_text *t = mem_alloc(sizeof(*t));
 	struct script_note *note = mem_alloc(sizeof(*note));
 	const char *file = key + strlen(key) + 1;
 
-	*t = (struct script_text){.key = key, .key_len = len, .id = ++n->script_words << 10 | WORDS_CPU};
-	*note = (struct script_note){.id = t->id, .object = {.id = t->id, .kind = kind, .image = image}};
+	*t = (struct script_text){
+		.key = key, .key_len = len, .id = ++n->script_words << 10 | WORDS_CPU};
+	*note = (struct script_note){.id = t->id,
+				     .object = {.id = t->id, .kind = kind, .image = image}};
 	note->object.place.function = mem_strdup(key);
 	note->object.place.file = *file ? mem_strdup(file) : NULL;
 	HASH_ADD_KEYPTR(hh, n->script_texts, t->key, t->key_len, t);
@@ -85,10 +90,12 @@ static struct script_text *text_add(struct naming *n, char *key, size_t len, uin
 	return t;
 }
 
-uint64_t naming_script_word(struct naming *n, uint32_t kind, uint32_t image, const char *function, const char *file, uint32_t line)
+uint64_t naming_script_word(struct naming *n, uint32_t kind, uint32_t image, const char *function,
+			    const char *file, uint32_t line)
 {
 	size_t at = strlen(function) + 1, len = at + strlen(file) + 1;
-	uint64_t word = FRAME_SCRIPT | (uint64_t)kind << SCRIPT_KIND_SHIFT | (line <= SCRIPT_POSITION_MAX ? line : 0);
+	uint64_t word = FRAME_SCRIPT | (uint64_t)kind << SCRIPT_KIND_SHIFT |
+			(line <= SCRIPT_POSITION_MAX ? line : 0);
 	char *key = mem_alloc(len + sizeof(image));
 	struct script_text *t;
 
@@ -128,7 +135,7 @@ void naming_script_release(struct naming *n)
 	struct script_note *note, *next;
 
 	texts_forget(n);
-	HASH_ITER(hh, n->script_notes, note, next)
+	HASH_ITER (hh, n->script_notes, note, next)
 		note_free(n, note);
 	idmap_release(&n->script_frames);
 	free(n->settled);
@@ -169,7 +176,8 @@ static const char *short_name(const char *path)
 }
 
 /* The path of the file that its interpreter is. */
-static const char *interpreter_of(struct naming *n, struct hostmaps_process *p, const struct script_note *note)
+static const char *interpreter_of(struct naming *n, struct hostmaps_process *p,
+				  const struct script_note *note)
 {
 	struct hostmaps_image *image = p ? hostmaps_image(n->hm, note->object.image) : NULL;
 
@@ -181,13 +189,17 @@ static uint32_t image_of(struct naming *n, uint32_t kind, const char *file, cons
 	char name[32];
 
 	snprintf(name, sizeof(name), "[%s]", kind ? runtime_name(kind) : "script");
-	return store_image(n->w, &(struct store_image){.kind = STORE_IMAGE_SCRIPT + kind, .name = file ? short_name(file) : name,
-						       .path = file ? file : "", .build_id = "", .key = interpreter});
+	return store_image(n->w, &(struct store_image){.kind = STORE_IMAGE_SCRIPT + kind,
+						       .name = file ? short_name(file) : name,
+						       .path = file ? file : "",
+						       .build_id = "",
+						       .key = interpreter});
 }
 
 static struct answer frame_make(struct naming *n, struct hostmaps_process *p, uint64_t word)
 {
-	uint32_t kind = SCRIPT_KIND(word) < RUNTIME_N ? SCRIPT_KIND(word) : RUNTIME_NONE, id = SCRIPT_ID(word);
+	uint32_t kind = SCRIPT_KIND(word) < RUNTIME_N ? SCRIPT_KIND(word) : RUNTIME_NONE,
+		 id = SCRIPT_ID(word);
 	struct store_frame f = {.exact = true};
 	const char *function = NULL, *file = NULL, *interpreter = "";
 	struct script_note *note;
@@ -200,11 +212,17 @@ static struct answer frame_make(struct naming *n, struct hostmaps_process *p, ui
 	}
 	f.image = image_of(n, kind, file, interpreter);
 	if (function) {
-		f.function = store_function(n->w, &(struct store_function){.name = function, .image = f.image, .file = file ? file : "",
-									   .line = scriptobject_first_line(&note->object)});
+		f.function = store_function(
+			n->w,
+			&(struct store_function){.name = function,
+						 .image = f.image,
+						 .file = file ? file : "",
+						 .line = scriptobject_first_line(&note->object)});
 		f.line = scriptobject_line(&note->object, SCRIPT_POSITION(word));
 	}
-	return (struct answer){.frame = store_frame(n->w, &f), .why = f.function ? WHY_NAMED : WHY_SYMBOL, .slot = SLOT_NONE};
+	return (struct answer){.frame = store_frame(n->w, &f),
+			       .why = f.function ? WHY_NAMED : WHY_SYMBOL,
+			       .slot = SLOT_NONE};
 }
 
 struct answer naming_script(struct naming *n, struct hostmaps_process *p, uint64_t word)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_user: user addresses, by the mapping that held (hostmaps), then by image index, or by what its runtime writes of its code (jitnames).
+ * naming_user: user addresses, by the mapping that held (hostmaps), then by image index, or by what
+ * its runtime writes of its code (jitnames).
  *
- * Images and rows: an image whose index is still being made has a row of its own (its key says "pending-..."), because only
- * the index tells whether two files that claim the same path and build-id are the same; frames that wait belong to that
- * row, so that no file can lend its names to another's. Once the index is there, frames go to the row with the real key.
- * Where the capture ends before that, `sonde symbolize` names them: by the build-id, or, in a file without one, by the last
- * part of the key (cache_file_id), which says which file it was.
+ * Images and rows: an image whose index is still being made has a row of its own (its key says
+ * "pending-..."), because only the index tells whether two files that claim the same path and
+ * build-id are the same; frames that wait belong to that row, so that no file can lend its names to
+ * another's. Once the index is there, frames go to the row with the real key. Where the capture
+ * ends before that, `sonde symbolize` names them: by the build-id, or, in a file without one, by
+ * the last part of the key (cache_file_id), which says which file it was.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,10 +24,10 @@
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 
-#define VSYSCALL     0xffffffffff600000ull
-#define ANON_BLOCK   0x1fffffull /* [anon] offsets are within 2 MiB */
-#define PAGE_MASK    0xfffull
-#define JIT_PAUSE_NS NSEC_PER_SEC
+#define VSYSCALL         0xffffffffff600000ull
+#define ANON_BLOCK       0x1fffffull /* [anon] offsets are within 2 MiB */
+#define PAGE_MASK        0xfffull
+#define JIT_PAUSE_NS     NSEC_PER_SEC
 #define JIT_PAUSE_MAX_NS (30 * NSEC_PER_SEC)
 
 void naming_user_forget(struct naming *n)
@@ -50,12 +52,16 @@ void naming_user_release(struct naming *n)
 static uint32_t image_store(struct naming *n, const struct hostmaps_image *img)
 {
 	char key[IMAGE_KEY_MAX];
-	struct store_image i = {.kind = img->kind == MP_IMAGE_VDSO ? STORE_IMAGE_VDSO : STORE_IMAGE_ELF,
-				.name = img->name[0] ? img->name : "[file]", .path = img->path,
-				.build_id = img->build_id, .key = img->key};
+	struct store_image i = {.kind = img->kind == MP_IMAGE_VDSO ? STORE_IMAGE_VDSO :
+								     STORE_IMAGE_ELF,
+				.name = img->name[0] ? img->name : "[file]",
+				.path = img->path,
+				.build_id = img->build_id,
+				.key = img->key};
 
 	if (!img->state) {
-		snprintf(key, sizeof(key), "pending-%" PRIu64 "-%u-%016" PRIx64, img->generation, img->id, img->file);
+		snprintf(key, sizeof(key), "pending-%" PRIu64 "-%u-%016" PRIx64, img->generation,
+			 img->id, img->file);
 		i.key = key;
 	}
 	return store_image(n->w, &i);
@@ -79,11 +85,14 @@ static uint32_t image_id(struct naming *n, struct hostmaps_image *img)
 	return note->store_image;
 }
 
-static uint32_t named_image(struct naming *n, uint32_t *id, const char *name, enum store_image_kind kind)
+static uint32_t named_image(struct naming *n, uint32_t *id, const char *name,
+			    enum store_image_kind kind)
 {
 	if (!*id)
-		*id = store_image(n->w, &(struct store_image){.kind = kind, .name = name, .path = "",
-							      .build_id = "", .key = ""});
+		*id = store_image(
+			n->w,
+			&(struct store_image){
+				.kind = kind, .name = name, .path = "", .build_id = "", .key = ""});
 	return *id;
 }
 
@@ -91,17 +100,24 @@ static uint32_t named_image(struct naming *n, uint32_t *id, const char *name, en
 
 static struct store_frame frame_exact(uint32_t image, uint64_t offset, enum look look)
 {
-	return (struct store_frame){.image = image, .offset = offset, .leaf = look_is_leaf(look), .exact = !look_is_back(look)};
+	return (struct store_frame){.image = image,
+				    .offset = offset,
+				    .leaf = look_is_leaf(look),
+				    .exact = !look_is_back(look)};
 }
 
-static void lineless_add(struct naming *n, const struct hostmaps_image *img, uint32_t image, uint64_t offset,
-			 enum look look, uint32_t frame)
+static void lineless_add(struct naming *n, const struct hostmaps_image *img, uint32_t image,
+			 uint64_t offset, enum look look, uint32_t frame)
 {
 	if (n->n_lineless >= n->o.max_pending)
 		return; /* `sonde symbolize` finds it */
 	mem_grow(n->lineless, n->n_lineless, n->cap_lineless);
-	n->lineless[n->n_lineless++] = (struct pending){.generation = img->generation, .image = img->id, .frame = frame,
-							.store_image = image, .offset = offset, .look = look};
+	n->lineless[n->n_lineless++] = (struct pending){.generation = img->generation,
+							.image = img->id,
+							.frame = frame,
+							.store_image = image,
+							.offset = offset,
+							.look = look};
 }
 
 /* The image's lines have come: what was named without them gains its line. */
@@ -121,14 +137,17 @@ static void lineless_fill(struct naming *n, const struct hostmaps_image *img)
 	n->n_lineless = kept;
 }
 
-static struct answer frame_of_index(struct naming *n, const struct hostmaps_image *img, uint32_t image, uint64_t offset,
-				    enum look look)
+static struct answer frame_of_index(struct naming *n, const struct hostmaps_image *img,
+				    uint32_t image, uint64_t offset, enum look look)
 {
 	const struct image *index = img->index;
 	struct store_frame f = frame_exact(image, offset, look);
-	bool later = image_ident(index)->lines_later; /* a leaf that is not folded can still gain its line */
+	bool later = image_ident(index)
+			     ->lines_later; /* a leaf that is not folded can still gain its line */
 	bool named = naming_place(n, index, look, !later, &f);
-	struct answer a = {.frame = store_frame(n->w, &f), .why = named ? WHY_NAMED : WHY_SYMBOL, .slot = SLOT_NONE};
+	struct answer a = {.frame = store_frame(n->w, &f),
+			   .why = named ? WHY_NAMED : WHY_SYMBOL,
+			   .slot = SLOT_NONE};
 
 	if (later && named)
 		lineless_add(n, img, image, offset, look, a.frame);
@@ -155,16 +174,22 @@ static void slot_give(struct naming *n, uint32_t slot)
 	n->free_slots[n->n_free++] = slot;
 }
 
-static struct answer frame_pending(struct naming *n, const struct hostmaps_image *img, uint32_t image, uint64_t offset,
-				   enum look look)
+static struct answer frame_pending(struct naming *n, const struct hostmaps_image *img,
+				   uint32_t image, uint64_t offset, enum look look)
 {
 	struct store_frame f = frame_exact(image, offset, look);
-	struct answer a = {.frame = store_frame(n->w, &f), .why = WHY_PENDING, .slot = slot_take(n)};
+	struct answer a = {
+		.frame = store_frame(n->w, &f), .why = WHY_PENDING, .slot = slot_take(n)};
 
 	if (a.slot == SLOT_NONE)
 		return a;
-	n->pending[a.slot] = (struct pending){.generation = img->generation, .image = img->id, .store_image = image,
-					      .frame = a.frame, .offset = offset, .look = look, .used = true};
+	n->pending[a.slot] = (struct pending){.generation = img->generation,
+					      .image = img->id,
+					      .store_image = image,
+					      .frame = a.frame,
+					      .offset = offset,
+					      .look = look,
+					      .used = true};
 	n->used_pending++;
 	return a;
 }
@@ -185,7 +210,8 @@ static void rebook(struct naming *n, const struct pending *p, enum why why)
 	}
 }
 
-static enum why name_pending(struct naming *n, const struct pending *p, const struct hostmaps_image *img)
+static enum why name_pending(struct naming *n, const struct pending *p,
+			     const struct hostmaps_image *img)
 {
 	struct store_frame f = frame_exact(p->store_image, p->offset, p->look);
 
@@ -248,7 +274,10 @@ static struct jit_map *jit_entry(struct naming *n, const struct hostmaps_process
 			best = j;
 	}
 	jit_drop(best);
-	*best = (struct jit_map){.tgid = p->tgid, .exec_id = p->exec_id, .start_ns = p->start_ns, .used_ns = now,
+	*best = (struct jit_map){.tgid = p->tgid,
+				 .exec_id = p->exec_id,
+				 .start_ns = p->start_ns,
+				 .used_ns = now,
 				 .pause_ns = JIT_PAUSE_NS};
 	return best;
 }
@@ -268,10 +297,12 @@ static bool still_there(const struct hostmaps_process *p)
 	uint64_t tick = proc_ticks_ns(1);
 	struct proc_stat st;
 
-	return !proc_read_stat(p->tgid, &st) && proc_ticks_ns(st.start_ticks) / tick == p->start_ns / tick;
+	return !proc_read_stat(p->tgid, &st) &&
+	       proc_ticks_ns(st.start_ticks) / tick == p->start_ns / tick;
 }
 
-/* A pause in proportion to what reading cost keeps large maps that grow for ever below 5 % of this thread. */
+/* A pause in proportion to what reading cost keeps large maps that grow for ever below 5 % of this
+ * thread. */
 static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_process *p)
 {
 	int64_t before = clock_boot_ns(), took;
@@ -293,7 +324,8 @@ static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_
 			rc = -EFBIG;
 		}
 	}
-	if (rc == -EPERM || rc == -ENOTSUP || rc == -EFBIG || rc == -ELOOP || rc == -EXDEV || rc == -EBADMSG)
+	if (rc == -EPERM || rc == -ENOTSUP || rc == -EFBIG || rc == -ELOOP || rc == -EXDEV ||
+	    rc == -EBADMSG)
 		n->stat.perfmap_refused++;
 	took = (clock_boot_ns() - before) * 20;
 	j->pause_ns = rc && rc != -EALREADY ? j->pause_ns * 2 : JIT_PAUSE_NS;
@@ -304,7 +336,8 @@ static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_
 	j->next_read_ns = before + j->pause_ns;
 }
 
-static bool jit_find(struct naming *n, const struct hostmaps_process *p, uint64_t addr, struct perfmap_entry *e)
+static bool jit_find(struct naming *n, const struct hostmaps_process *p, uint64_t addr,
+		     struct perfmap_entry *e)
 {
 	int64_t now = clock_boot_ns();
 	struct jit_map *j = jit_entry(n, p, now);
@@ -329,18 +362,26 @@ void naming_user_tick(struct naming *n)
 	}
 }
 
-static struct answer frame_jit(struct naming *n, const struct perfmap_entry *e, uint64_t addr, enum look look)
+static struct answer frame_jit(struct naming *n, const struct perfmap_entry *e, uint64_t addr,
+			       enum look look)
 {
 	uint32_t image = named_image(n, &n->image_jit, "[jit]", STORE_IMAGE_JIT);
-	struct store_function fn = {.name = e->name, .image = image, .file = e->file ? e->file : ""};
-	struct store_frame f = {.image = image, .leaf = look_is_leaf(look), .function = store_function(n->w, &fn), .line = e->line};
+	struct store_function fn = {
+		.name = e->name, .image = image, .file = e->file ? e->file : ""};
+	struct store_frame f = {.image = image,
+				.leaf = look_is_leaf(look),
+				.function = store_function(n->w, &fn),
+				.line = e->line};
 
 	f.offset = f.leaf ? 0 : addr - e->start;
-	return (struct answer){.frame = store_frame(n->w, &f), .slot = SLOT_NONE, .image = image,
+	return (struct answer){.frame = store_frame(n->w, &f),
+			       .slot = SLOT_NONE,
+			       .image = image,
 			       .why = f.function ? WHY_NAMED : WHY_ANON};
 }
 
-static struct answer frame_anon(struct naming *n, struct hostmaps_process *p, uint64_t addr, enum look look)
+static struct answer frame_anon(struct naming *n, struct hostmaps_process *p, uint64_t addr,
+				enum look look)
 {
 	struct perfmap_entry e;
 	struct store_frame f = {.leaf = look_is_leaf(look)};
@@ -354,14 +395,21 @@ static struct answer frame_anon(struct naming *n, struct hostmaps_process *p, ui
 		f.image = named_image(n, &n->image_anon, "[anon]", STORE_IMAGE_UNKNOWN);
 		f.offset = addr & (f.leaf ? ANON_BLOCK & ~PAGE_MASK : ANON_BLOCK);
 	}
-	return (struct answer){.frame = store_frame(n->w, &f), .why = WHY_ANON, .slot = SLOT_NONE, .image = f.image};
+	return (struct answer){.frame = store_frame(n->w, &f),
+			       .why = WHY_ANON,
+			       .slot = SLOT_NONE,
+			       .image = f.image};
 }
 
 struct answer naming_unknown(struct naming *n)
 {
-	struct store_frame f = {.image = named_image(n, &n->image_unknown, "[unknown]", STORE_IMAGE_UNKNOWN)};
+	struct store_frame f = {
+		.image = named_image(n, &n->image_unknown, "[unknown]", STORE_IMAGE_UNKNOWN)};
 
-	return (struct answer){.frame = store_frame(n->w, &f), .why = WHY_UNMAPPED, .slot = SLOT_NONE, .image = f.image};
+	return (struct answer){.frame = store_frame(n->w, &f),
+			       .why = WHY_UNMAPPED,
+			       .slot = SLOT_NONE,
+			       .image = f.image};
 }
 
 /* ---- putting it together ---- */
@@ -376,7 +424,8 @@ static bool cache_key(uint32_t image, uint64_t offset, enum look look, uint64_t 
 	return true;
 }
 
-static struct answer frame_file(struct naming *n, struct hostmaps_image *img, uint64_t offset, enum look look)
+static struct answer frame_file(struct naming *n, struct hostmaps_image *img, uint64_t offset,
+				enum look look)
 {
 	uint32_t image = image_id(n, img);
 	uint64_t key = 0, cached;
@@ -396,7 +445,8 @@ static struct answer frame_file(struct naming *n, struct hostmaps_image *img, ui
 	} else {
 		struct store_frame f = frame_exact(image, offset, look);
 
-		a = (struct answer){.frame = store_frame(n->w, &f), .why = WHY_REFUSED, .slot = SLOT_NONE};
+		a = (struct answer){
+			.frame = store_frame(n->w, &f), .why = WHY_REFUSED, .slot = SLOT_NONE};
 	}
 	if (n->frames.n >= n->o.max_cached)
 		idmap_clear(&n->frames);
@@ -406,7 +456,8 @@ static struct answer frame_file(struct naming *n, struct hostmaps_image *img, ui
 	return a;
 }
 
-struct answer naming_user(struct naming *n, struct hostmaps_process *p, const struct hostmaps_frame *at, enum look look)
+struct answer naming_user(struct naming *n, struct hostmaps_process *p,
+			  const struct hostmaps_frame *at, enum look look)
 {
 	if (!p || !at->mapped)
 		return naming_unknown(n);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfmap: lines are kept in file order; overlaps are resolved once, by sweeping over the starts with a heap of the
- * ranges that are open, latest line on top. The result is a sorted list of disjoint pieces, at most two for each line.
+ * perfmap: lines are kept in file order; overlaps are resolved once, by sweeping over the starts
+ * with a heap of the ranges that are open, latest line on top. The result is a sorted list of
+ * disjoint pieces, at most two for each line.
  */
 #include "loaders/lib/host/names/perfmap.h"
 
@@ -25,7 +26,7 @@ struct map_line {
 #define NAMELESS UINT32_MAX
 
 struct map_place {
-	uint32_t at; /* bytes behind the function's start */
+	uint32_t at;   /* bytes behind the function's start */
 	uint32_t file; /* offset in the pool */
 	uint32_t line;
 };
@@ -61,7 +62,8 @@ static const char *hex(const char *p, const char *end, uint64_t *out)
 		unsigned char c = (unsigned char)*p;
 		unsigned int d = c >= '0' && c <= '9' ? c - '0' + 0u :
 				 c >= 'a' && c <= 'f' ? c - 'a' + 10u :
-				 c >= 'A' && c <= 'F' ? c - 'A' + 10u : 99;
+				 c >= 'A' && c <= 'F' ? c - 'A' + 10u :
+							99;
 
 		if (d > 15)
 			break;
@@ -73,7 +75,8 @@ static const char *hex(const char *p, const char *end, uint64_t *out)
 	return p == first ? NULL : p;
 }
 
-static bool line_parse(const char *p, const char *end, struct map_line *l, const char **name, size_t *name_len)
+static bool line_parse(const char *p, const char *end, struct map_line *l, const char **name,
+		       size_t *name_len)
 {
 	p = hex(p, end, &l->start);
 	if (!p || p == end || *p++ != ' ')
@@ -139,11 +142,16 @@ struct perfmap *perfmap_begin(void)
 	return mem_alloc(sizeof(struct perfmap));
 }
 
-bool perfmap_add(struct perfmap *m, uint64_t start, uint64_t size, const char *name, size_t len, const struct perfmap_place *places, size_t n, uint64_t base)
+bool perfmap_add(struct perfmap *m, uint64_t start, uint64_t size, const char *name, size_t len,
+		 const struct perfmap_place *places, size_t n, uint64_t base)
 {
-	struct map_line l = {.start = start, .size = size, .name = NAMELESS, .first_place = (uint32_t)m->n_places};
+	struct map_line l = {.start = start,
+			     .size = size,
+			     .name = NAMELESS,
+			     .first_place = (uint32_t)m->n_places};
 
-	if (!size || size > UINT64_MAX - start || m->pool_len > UINT32_MAX / 2 || m->n_places > UINT32_MAX / 2) {
+	if (!size || size > UINT64_MAX - start || m->pool_len > UINT32_MAX / 2 ||
+	    m->n_places > UINT32_MAX / 2) {
 		m->skipped++;
 		return false;
 	}
@@ -152,10 +160,12 @@ bool perfmap_add(struct perfmap *m, uint64_t start, uint64_t size, const char *n
 	for (size_t i = 0; i < n; i++) {
 		uint64_t at = places[i].addr - base;
 
-		if (places[i].addr < base || at >= size || at > UINT32_MAX || (l.n_places && m->places[m->n_places - 1].at > at))
+		if (places[i].addr < base || at >= size || at > UINT32_MAX ||
+		    (l.n_places && m->places[m->n_places - 1].at > at))
 			continue;
 		mem_grow(m->places, m->n_places, m->cap_places);
-		m->places[m->n_places++] = (struct map_place){(uint32_t)at, file_add(m, places[i].file), places[i].line};
+		m->places[m->n_places++] = (struct map_place){
+			(uint32_t)at, file_add(m, places[i].file), places[i].line};
 		l.n_places++;
 	}
 	mem_grow(m->lines, m->n_lines, m->cap_lines);
@@ -298,7 +308,8 @@ void perfmap_free(struct perfmap *m)
 }
 
 /* The last place at or before `at`. */
-static void source_location_find(const struct perfmap *m, const struct map_line *l, uint64_t at, struct perfmap_entry *out)
+static void source_location_find(const struct perfmap *m, const struct map_line *l, uint64_t at,
+				 struct perfmap_entry *out)
 {
 	size_t lo = l->first_place, hi = lo + l->n_places;
 
@@ -334,7 +345,8 @@ bool perfmap_find(const struct perfmap *m, uint64_t addr, struct perfmap_entry *
 	l = &m->lines[m->pieces[lo].line];
 	if (l->name == NAMELESS)
 		return false;
-	*out = (struct perfmap_entry){.name = m->pool + l->name, .start = l->start, .size = l->size};
+	*out = (struct perfmap_entry){
+		.name = m->pool + l->name, .start = l->start, .size = l->size};
 	source_location_find(m, l, addr - l->start, out);
 	return true;
 }
@@ -355,10 +367,12 @@ size_t perfmap_skipped(const struct perfmap *m)
 
 size_t perfmap_bytes(const struct perfmap *m)
 {
-	return sizeof(*m) + m->cap_lines * sizeof(*m->lines) + m->cap_pieces * sizeof(*m->pieces) + m->cap_places * sizeof(*m->places) + m->pool_cap;
+	return sizeof(*m) + m->cap_lines * sizeof(*m->lines) + m->cap_pieces * sizeof(*m->pieces) +
+	       m->cap_places * sizeof(*m->places) + m->pool_cap;
 }
 
-bool perfmap_range(const struct perfmap *m, size_t i, uint64_t *start, uint64_t *end, const char **name)
+bool perfmap_range(const struct perfmap *m, size_t i, uint64_t *start, uint64_t *end,
+		   const char **name)
 {
 	uint32_t at;
 
@@ -390,7 +404,8 @@ static int open_in_root(uint32_t pid, const char *path, uid_t uid, struct stat *
 }
 
 /* Its bytes, up to the limit and one more. */
-static int bytes_read(uint32_t pid, const char *path, uid_t uid, struct perfmap_stamp *stamp, char **buf, size_t *len)
+static int bytes_read(uint32_t pid, const char *path, uid_t uid, struct perfmap_stamp *stamp,
+		      char **buf, size_t *len)
 {
 	struct stat st = {0};
 	cleanup_fd int fd = open_in_root(pid, path, uid, &st);
@@ -400,13 +415,18 @@ static int bytes_read(uint32_t pid, const char *path, uid_t uid, struct perfmap_
 		return fd;
 	if (stamp->ino == st.st_ino && stamp->dev == st.st_dev && stamp->size == st.st_size)
 		return -EALREADY;
-	rc = openin_read(fd, st.st_size > (off_t)PERFMAP_FILE_MAX ? PERFMAP_FILE_MAX + 1 : (size_t)st.st_size, buf, len);
+	rc = openin_read(fd,
+			 st.st_size > (off_t)PERFMAP_FILE_MAX ? PERFMAP_FILE_MAX + 1 :
+								(size_t)st.st_size,
+			 buf, len);
 	if (!rc)
-		*stamp = (struct perfmap_stamp){.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size};
+		*stamp = (struct perfmap_stamp){
+			.dev = st.st_dev, .ino = st.st_ino, .size = st.st_size};
 	return rc;
 }
 
-int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *stamp, struct perfmap **out)
+int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *stamp,
+		 struct perfmap **out)
 {
 	cleanup_free char *buf = NULL;
 	char path[64];
@@ -420,7 +440,8 @@ int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *
 	return rc;
 }
 
-int perfmap_read_dump(uint32_t pid, uint32_t nspid, uid_t uid, const char *path, struct perfmap_stamp *stamp, struct perfmap **out)
+int perfmap_read_dump(uint32_t pid, uint32_t nspid, uid_t uid, const char *path,
+		      struct perfmap_stamp *stamp, struct perfmap **out)
 {
 	struct perfmap_stamp now = *stamp;
 	cleanup_free char *buf = NULL;
@@ -428,14 +449,15 @@ int perfmap_read_dump(uint32_t pid, uint32_t nspid, uid_t uid, const char *path,
 	int rc = bytes_read(pid, path, uid, &now, &buf, &len);
 
 	if (!rc)
-		rc = jitdump_parse(buf, len < PERFMAP_FILE_MAX ? len : PERFMAP_FILE_MAX, nspid, out);
+		rc = jitdump_parse(buf, len < PERFMAP_FILE_MAX ? len : PERFMAP_FILE_MAX, nspid,
+				   out);
 	if (!rc)
 		*stamp = now;
 	return rc;
 }
 
-int perfmap_read_any(uint32_t pid, uint32_t nspid, uid_t uid, const char *const *paths, size_t n, struct perfmap_stamp *stamp, struct perfmap **out,
-		     bool *dump)
+int perfmap_read_any(uint32_t pid, uint32_t nspid, uid_t uid, const char *const *paths, size_t n,
+		     struct perfmap_stamp *stamp, struct perfmap **out, bool *dump)
 {
 	const char *path = jitdump_path(paths, n, nspid);
 	int rc = path ? perfmap_read_dump(pid, nspid, uid, path, stamp, out) : -ENOENT, other;

@@ -24,7 +24,8 @@ static bool fits_container(const char *pattern, const struct rule_process *p, bo
 {
 	size_t n = strlen(pattern);
 
-	if (p->container_id && (fits(pattern, p->container_id, false) || (n >= ID_MIN && !strncmp(p->container_id, pattern, n))))
+	if (p->container_id && (fits(pattern, p->container_id, false) ||
+				(n >= ID_MIN && !strncmp(p->container_id, pattern, n))))
 		return true;
 	return fits(pattern, p->container, unknown);
 }
@@ -38,7 +39,8 @@ static bool fits_command(const char *pattern, const struct rule_process *p, bool
 {
 	const char *slash = p->exe ? strrchr(p->exe, '/') : NULL;
 
-	return fits(pattern, p->comm, unknown) || fits(pattern, p->exe, unknown) || (slash && fits(pattern, slash + 1, unknown));
+	return fits(pattern, p->comm, unknown) || fits(pattern, p->exe, unknown) ||
+	       (slash && fits(pattern, slash + 1, unknown));
 }
 
 static bool fits_unit(const char *pattern, const struct rule_process *p, bool unknown)
@@ -74,10 +76,15 @@ static bool fits_user(const char *pattern, const struct rule_process *p, bool un
 static const struct kind {
 	const char *name;
 	bool (*fits)(const char *pattern, const struct rule_process *p, bool unknown);
-} KINDS[] = {{"container", fits_container}, {"image", fits_image}, {"command", fits_command}, {"user", fits_user}, {"unit", fits_unit}};
+} KINDS[] = {{"container", fits_container},
+	     {"image", fits_image},
+	     {"command", fits_command},
+	     {"user", fits_user},
+	     {"unit", fits_unit}};
 
 /* The next word of *at, cut in two; NULL: there is none. *pattern NULL: it is no rule. */
-static const struct kind *next_rule(const char **at, char word[WORD_MAX], const char **pattern, bool *end)
+static const struct kind *next_rule(const char **at, char word[WORD_MAX], const char **pattern,
+				    bool *end)
 {
 	const char *from = *at + strspn(*at, BETWEEN);
 	size_t n = strcspn(from, BETWEEN);
@@ -133,7 +140,8 @@ bool rules_fit(const char *text, const struct rule_process *p, bool unknown)
 	return false;
 }
 
-void rules_place(struct rule_process *p, const struct container_ref *ref, const struct container_names *names)
+void rules_place(struct rule_process *p, const struct container_ref *ref,
+		 const struct container_names *names)
 {
 	bool known = ref && (!*ref->runtime || container_named_by_path(ref));
 
@@ -145,5 +153,6 @@ void rules_place(struct rule_process *p, const struct container_ref *ref, const 
 
 bool rules_allow(const char *include, const char *exclude, const struct rule_process *p)
 {
-	return (!include[strspn(include, BETWEEN)] || rules_fit(include, p, false)) && !rules_fit(exclude, p, true);
+	return (!include[strspn(include, BETWEEN)] || rules_fit(include, p, false)) &&
+	       !rules_fit(exclude, p, true);
 }

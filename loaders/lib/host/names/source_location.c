@@ -3,18 +3,21 @@
 
 #include <string.h>
 
-static bool symbol_at(const struct image *index, uint64_t offset, struct image_symbol *sym, uint64_t *vaddr)
+static bool symbol_at(const struct image *index, uint64_t offset, struct image_symbol *sym,
+		      uint64_t *vaddr)
 {
 	return image_offset_to_vaddr(index, offset, vaddr) && image_symbol_at(index, *vaddr, sym);
 }
 
 static bool is_trampoline(const char *name)
 {
-	return !strcmp(name, "__restore_rt") || !strcmp(name, "__restore") || !strcmp(name, "__kernel_rt_sigreturn") ||
-	       !strcmp(name, "__vdso_rt_sigreturn") || !strcmp(name, "runtime.sigreturn__sigaction");
+	return !strcmp(name, "__restore_rt") || !strcmp(name, "__restore") ||
+	       !strcmp(name, "__kernel_rt_sigreturn") || !strcmp(name, "__vdso_rt_sigreturn") ||
+	       !strcmp(name, "runtime.sigreturn__sigaction");
 }
 
-static bool find_symbol(const struct image *index, uint64_t offset, bool back, struct source_location *p, uint64_t *vaddr)
+static bool find_symbol(const struct image *index, uint64_t offset, bool back,
+			struct source_location *p, uint64_t *vaddr)
 {
 	uint64_t at = back && offset ? offset - 1 : offset, here_vaddr;
 	bool found = symbol_at(index, at, &p->symbol, vaddr);
@@ -22,7 +25,8 @@ static bool find_symbol(const struct image *index, uint64_t offset, bool back, s
 
 	if (found)
 		p->start = at - (*vaddr - p->symbol.addr);
-	if (back && symbol_at(index, offset, &here, &here_vaddr) && here.addr == here_vaddr && is_trampoline(here.name)) {
+	if (back && symbol_at(index, offset, &here, &here_vaddr) && here.addr == here_vaddr &&
+	    is_trampoline(here.name)) {
 		p->symbol = here;
 		p->start = offset;
 		*vaddr = here_vaddr;
@@ -31,7 +35,8 @@ static bool find_symbol(const struct image *index, uint64_t offset, bool back, s
 	return found;
 }
 
-static size_t sources_at(const struct image *index, uint64_t vaddr, struct image_source_frame at[SOURCE_LOCATION_MAX + 1])
+static size_t sources_at(const struct image *index, uint64_t vaddr,
+			 struct image_source_frame at[SOURCE_LOCATION_MAX + 1])
 {
 	size_t n = image_lines_at(index, vaddr, at, SOURCE_LOCATION_MAX);
 
@@ -49,7 +54,8 @@ static uint32_t first_line(const struct image *index, uint64_t vaddr, const char
 	return file && begins && !strcmp(file, begins) ? image_function_line(index, vaddr) : 0;
 }
 
-bool source_location_find(const struct image *index, uint64_t offset, bool back, struct source_location *out)
+bool source_location_find(const struct image *index, uint64_t offset, bool back,
+			  struct source_location *out)
 {
 	uint64_t vaddr;
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * args: two passes over each argument. First it is looked at as a whole, with what came before it (an option that
- * takes a secret, a program's short option); if that does not mask it wholly, the inside is walked, and each
- * NAME=VALUE, URL and token shape in it is masked where it stands. Masking too much is the safe side.
+ * args: two passes over each argument. First it is looked at as a whole, with what came before it
+ * (an option that takes a secret, a program's short option); if that does not mask it wholly, the
+ * inside is walked, and each NAME=VALUE, URL and token shape in it is masked where it stands.
+ * Masking too much is the safe side.
  */
 #include "loaders/lib/host/proc/args.h"
 
@@ -61,7 +62,8 @@ static bool span_in(struct span s, const char *const *words, size_t n)
 
 /* ---- names ---- */
 
-/* The next part of a name: "dbPass-word_x" is db, Pass, word, x; digits belong to the part before. */
+/* The next part of a name: "dbPass-word_x" is db, Pass, word, x; digits belong to the part before.
+ */
 static bool name_part(struct span name, size_t *pos, struct span *part)
 {
 	size_t i = *pos, begin;
@@ -70,7 +72,8 @@ static bool name_part(struct span name, size_t *pos, struct span *part)
 		i++;
 	begin = i;
 	while (i < name.n && isalnum((unsigned char)name.p[i]) &&
-	       !(i > begin && isupper((unsigned char)name.p[i]) && islower((unsigned char)name.p[i - 1])))
+	       !(i > begin && isupper((unsigned char)name.p[i]) &&
+		 islower((unsigned char)name.p[i - 1])))
 		i++;
 	*pos = i;
 	*part = (struct span){name.p + begin, i - begin};
@@ -78,15 +81,20 @@ static bool name_part(struct span name, size_t *pos, struct span *part)
 }
 
 static const char *const secret_words[] = {
-	"pass", "passwd", "password", "passphrase", "passcode", "pwd", "pw", "secret", "secrets", "token", "apikey", "apitoken",
-	"authtoken", "accesskey", "secretkey", "privatekey", "credential", "credentials", "creds", "auth", "authorization",
-	"bearer", "cookie", "cookies", "signature", "requirepass", "masterauth", "rootpassword", "userpass", "pgpassword",
-	"sshpass", "jwt", "otp", "psk", "rootpw", "bindpw", "storepass", "keypass"};
-static const char *const key_kinds[] = {"api", "access", "secret", "private", "encryption", "signing", "auth", "account",
-					"master", "license", "session", "shared"};
-static const char *const harmless_last[] = {"file", "path", "dir", "directory", "url", "uri", "endpoint", "type",
-					    "method", "mode", "ttl", "timeout", "length", "size", "plugin", "provider",
-					    "count", "limit", "expiry", "socket", "sock", "header", "env", "fd", "stdin"};
+	"pass",      "passwd",      "password",      "passphrase",   "passcode",   "pwd",
+	"pw",        "secret",      "secrets",       "token",        "apikey",     "apitoken",
+	"authtoken", "accesskey",   "secretkey",     "privatekey",   "credential", "credentials",
+	"creds",     "auth",        "authorization", "bearer",       "cookie",     "cookies",
+	"signature", "requirepass", "masterauth",    "rootpassword", "userpass",   "pgpassword",
+	"sshpass",   "jwt",         "otp",           "psk",          "rootpw",     "bindpw",
+	"storepass", "keypass"};
+static const char *const key_kinds[] = {"api",        "access",  "secret",  "private",
+					"encryption", "signing", "auth",    "account",
+					"master",     "license", "session", "shared"};
+static const char *const harmless_last[] = {
+	"file",   "path",   "dir",     "directory", "url",  "uri",    "endpoint", "type",  "method",
+	"mode",   "ttl",    "timeout", "length",    "size", "plugin", "provider", "count", "limit",
+	"expiry", "socket", "sock",    "header",    "env",  "fd",     "stdin"};
 
 /* Does a value under this name have to be hidden? */
 static bool name_is_secret(struct span name)
@@ -95,12 +103,15 @@ static bool name_is_secret(struct span name)
 	bool secret = false, kind = false;
 
 	for (size_t pos = 0; name_part(name, &pos, &part); last = part) {
-		secret |= SPAN_IN(part, secret_words) || (kind && (span_is(part, "key") || span_is(part, "keys")));
+		secret |= SPAN_IN(part, secret_words) ||
+			  (kind && (span_is(part, "key") || span_is(part, "keys")));
 		/* run together: PGPASSWORD, mypassword, dbpasswd, githubtoken */
-		secret |= part.n > 5 && (memmem(part.p, part.n, "passw", 5) || memmem(part.p, part.n, "PASSW", 5) ||
+		secret |= part.n > 5 && (memmem(part.p, part.n, "passw", 5) ||
+					 memmem(part.p, part.n, "PASSW", 5) ||
 					 memmem(part.p, part.n, "Passw", 5));
-		secret |= part.n > 5 && (!strncasecmp(part.p + part.n - 5, "token", 5) ||
-					 (part.n > 6 && !strncasecmp(part.p + part.n - 6, "secret", 6)));
+		secret |= part.n > 5 &&
+			  (!strncasecmp(part.p + part.n - 5, "token", 5) ||
+			   (part.n > 6 && !strncasecmp(part.p + part.n - 6, "secret", 6)));
 		kind = SPAN_IN(part, key_kinds);
 	}
 	return secret && !(last.n && SPAN_IN(last, harmless_last));
@@ -115,7 +126,8 @@ static bool name_char(char c)
 
 static bool token_char(char c)
 {
-	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.' || c == '/' || c == '+' || c == '=';
+	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.' || c == '/' ||
+	       c == '+' || c == '=';
 }
 
 struct shape {
@@ -124,10 +136,11 @@ struct shape {
 };
 
 static const struct shape shapes[] = {
-	{"ghp_", 20}, {"gho_", 20}, {"ghu_", 20}, {"ghs_", 20}, {"ghr_", 20}, {"github_pat_", 24}, {"glpat-", 20},
-	{"sk-", 24}, {"sk_live_", 20}, {"sk_test_", 20}, {"rk_live_", 20}, {"AKIA", 20}, {"ASIA", 20}, {"xoxb-", 16},
-	{"xoxp-", 16}, {"xoxa-", 16}, {"xoxs-", 16}, {"eyJ", 30}, {"hvs.", 20}, {"npm_", 24}, {"dop_v1_", 20},
-	{"AIza", 30}, {"ya29.", 20}};
+	{"ghp_", 20},        {"gho_", 20},   {"ghu_", 20}, {"ghs_", 20},     {"ghr_", 20},
+	{"github_pat_", 24}, {"glpat-", 20}, {"sk-", 24},  {"sk_live_", 20}, {"sk_test_", 20},
+	{"rk_live_", 20},    {"AKIA", 20},   {"ASIA", 20}, {"xoxb-", 16},    {"xoxp-", 16},
+	{"xoxa-", 16},       {"xoxs-", 16},  {"eyJ", 30},  {"hvs.", 20},     {"npm_", 24},
+	{"dop_v1_", 20},     {"AIza", 30},   {"ya29.", 20}};
 
 /* Length of the token that begins here, 0 if none does. */
 static size_t token_at(const char *p, size_t n)
@@ -151,11 +164,12 @@ static bool ends_value(char c, char quote)
 {
 	if (quote)
 		return c == quote;
-	return c == ' ' || c == '\t' || c == '\n' || c == '"' || c == '\'' || c == '`' || c == ';' || c == '&' ||
-	       c == ',' || c == '}' || c == ')';
+	return c == ' ' || c == '\t' || c == '\n' || c == '"' || c == '\'' || c == '`' ||
+	       c == ';' || c == '&' || c == ',' || c == '}' || c == ')';
 }
 
-/* Mask the value that begins at `pos`: one quoted string, or up to a delimiter. Returns where it ended. */
+/* Mask the value that begins at `pos`: one quoted string, or up to a delimiter. Returns where it
+ * ended. */
 static size_t mask_value(struct span a, size_t pos, struct strbuf *out)
 {
 	char quote = 0;
@@ -179,19 +193,22 @@ static bool all_digits(const char *p, size_t n)
 	return true;
 }
 
-/* "//user:secret@host": behind a "//" or at a DSN's beginning; the password is hidden. Returns the position of '@',
- * having added everything up to it, or 0 if there is none. */
+/* "//user:secret@host": behind a "//" or at a DSN's beginning; the password is hidden. Returns the
+ * position of '@', having added everything up to it, or 0 if there is none. */
 static size_t mask_userinfo(struct span a, size_t pos, struct strbuf *out)
 {
 	size_t colon = 0, i, at = 0;
 
-	for (i = pos; i < a.n && !isspace((unsigned char)a.p[i]) && a.p[i] != '"' && a.p[i] != '\''; i++) {
+	for (i = pos; i < a.n && !isspace((unsigned char)a.p[i]) && a.p[i] != '"' && a.p[i] != '\'';
+	     i++) {
 		if (a.p[i] == '@')
 			at = i; /* the last one: a password may hold '@' */
 		else if (a.p[i] == ':' && !colon)
 			colon = i;
-		else if (a.p[i] == '/' && (at || !colon || all_digits(a.p + colon + 1, i - colon - 1)))
-			break; /* the path; but a password with a bare '/' in it is hidden as well */
+		else if (a.p[i] == '/' &&
+			 (at || !colon || all_digits(a.p + colon + 1, i - colon - 1)))
+			break; /* the path; but a password with a bare '/' in it is hidden as well
+				*/
 		else if (a.p[i] == '?' || a.p[i] == '#')
 			break;
 	}
@@ -209,7 +226,8 @@ static size_t value_after(struct span a, size_t pos)
 		pos++;
 	if (pos < a.n && a.p[pos] == '\\' && a.n - pos > 1 && a.p[pos + 1] == '"')
 		pos += 2;
-	while (pos < a.n && a.p[pos] == ' ' && a.n - pos > 1 && (a.p[pos + 1] == '=' || a.p[pos + 1] == ':' || a.p[pos + 1] == ' '))
+	while (pos < a.n && a.p[pos] == ' ' && a.n - pos > 1 &&
+	       (a.p[pos + 1] == '=' || a.p[pos + 1] == ':' || a.p[pos + 1] == ' '))
 		pos++;
 	if (pos >= a.n || (a.p[pos] != '=' && a.p[pos] != ':'))
 		return 0;
@@ -219,10 +237,12 @@ static size_t value_after(struct span a, size_t pos)
 	return pos;
 }
 
-static const char *const header_names[] = {"authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key",
-					   "x-auth-token", "x-csrf-token", "private-token"};
+static const char *const header_names[] = {"authorization", "proxy-authorization", "cookie",
+					   "set-cookie",    "x-api-key",           "x-auth-token",
+					   "x-csrf-token",  "private-token"};
 
-/* A header's value goes to the end of the quoted string, the line or the argument: it may hold several words. */
+/* A header's value goes to the end of the quoted string, the line or the argument: it may hold
+ * several words. */
 static size_t mask_header(struct span a, size_t pos, struct strbuf *out)
 {
 	strbuf_addstr(out, MASK);
@@ -231,7 +251,8 @@ static size_t mask_header(struct span a, size_t pos, struct strbuf *out)
 	return pos;
 }
 
-/* A name ends at `end`; add what follows it masked, if it is a secret's. Returns the new position, or 0. */
+/* A name ends at `end`; add what follows it masked, if it is a secret's. Returns the new position,
+ * or 0. */
 static size_t mask_assignment(struct span a, size_t begin, size_t end, struct strbuf *out)
 {
 	struct span name = {a.p + begin, end - begin};
@@ -245,7 +266,8 @@ static size_t mask_assignment(struct span a, size_t begin, size_t end, struct st
 	/* inside a shell's argument: `--password x` */
 	option = name.p > a.p + begin && end < a.n && a.p[end] == ' ';
 	header = SPAN_IN(name, header_names) ||
-		 (name.n && name.p > a.p + begin && name.p[0] == 'H' && SPAN_IN(((struct span){name.p + 1, name.n - 1}), header_names));
+		 (name.n && name.p > a.p + begin && name.p[0] == 'H' &&
+		  SPAN_IN(((struct span){name.p + 1, name.n - 1}), header_names));
 	if (!value && option && !header && name_is_secret(name))
 		value = end + 1;
 	if (!value || (!header && !name_is_secret(name)))
@@ -293,11 +315,14 @@ static void mask_inside(struct span a, struct strbuf *out)
 
 /* ---- arguments in a row ---- */
 
-static const char *const mysql_like[] = {"mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlshow", "mysqlcheck",
-					 "mysqlbinlog", "mariadb", "mariadb-dump", "mariadb-admin", "mariadb-backup",
-					 "mariabackup", "xtrabackup", "sshpass", "mongo", "mongosh", "mongodump",
-					 "mongorestore", "mysqlslap", "mycli", "smbclient"};
-static const char *const ldap_like[] = {"ldapsearch", "ldapadd", "ldapmodify", "ldapdelete", "ldappasswd", "ldapwhoami"};
+static const char *const mysql_like[] = {
+	"mysql",          "mysqldump",   "mysqladmin",   "mysqlimport",  "mysqlshow",
+	"mysqlcheck",     "mysqlbinlog", "mariadb",      "mariadb-dump", "mariadb-admin",
+	"mariadb-backup", "mariabackup", "xtrabackup",   "sshpass",      "mongo",
+	"mongosh",        "mongodump",   "mongorestore", "mysqlslap",    "mycli",
+	"smbclient"};
+static const char *const ldap_like[] = {"ldapsearch", "ldapadd",    "ldapmodify",
+					"ldapdelete", "ldappasswd", "ldapwhoami"};
 static const char *const user_like[] = {"curl", "wget", "http", "https", "httpie"};
 
 static struct span base_name(struct span a)
@@ -309,7 +334,8 @@ static struct span base_name(struct span a)
 	return a;
 }
 
-/* The letter of the short option that carries a password in this program, 0: none. 'u' carries user:password. */
+/* The letter of the short option that carries a password in this program, 0: none. 'u' carries
+ * user:password. */
 static char secret_option(struct span prog)
 {
 	if (SPAN_IN(prog, mysql_like))
@@ -338,7 +364,8 @@ static void mask_user(struct span a, struct strbuf *out)
 
 enum follow { FOLLOW_NONE, FOLLOW_SECRET, FOLLOW_USER };
 
-/* A short option of a program known to take a password there: "-pX", "-p". True: the argument has been added. */
+/* A short option of a program known to take a password there: "-pX", "-p". True: the argument has
+ * been added. */
 static bool mask_short(struct span a, char letter, struct strbuf *out, enum follow *follow)
 {
 	if (!letter || a.n < 2 || a.p[0] != '-' || a.p[1] != letter)
@@ -356,7 +383,8 @@ static bool mask_short(struct span a, char letter, struct strbuf *out, enum foll
 	return true;
 }
 
-/* An option by itself whose value is the next argument: "--password", "-password", "--auth-token". */
+/* An option by itself whose value is the next argument: "--password", "-password", "--auth-token".
+ */
 static bool option_wants_secret(struct span a)
 {
 	if (a.n < 3 || a.p[0] != '-' || memchr(a.p, '=', a.n) || memchr(a.p, ' ', a.n))
@@ -426,7 +454,8 @@ void args_format(const char *data, size_t len, enum args_policy policy, struct s
 		} else {
 			add_plain(out, a.p, a.n);
 		}
-		/* the program's name: again behind the likes of sudo, env and sh, whose options end at the first word */
+		/* the program's name: again behind the likes of sudo, env and sh, whose options end
+		 * at the first word */
 		if (policy == ARGS_MASKED && (a.n && a.p[0] != '-') && secret_option(base_name(a)))
 			letter = secret_option(base_name(a));
 		first = false;

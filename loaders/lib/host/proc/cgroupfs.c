@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroupfs: the way back from a container or cgroup to its directories, ids and processes. A cgroup's id, as
- * bpf_get_current_cgroup_id gives it, is the inode number of its directory (kernfs, 64 bit). The hierarchies are found
- * in /proc/self/mountinfo; the walk is bounded in depth and number.
+ * cgroupfs: the way back from a container or cgroup to its directories, ids and processes. A
+ * cgroup's id, as bpf_get_current_cgroup_id gives it, is the inode number of its directory (kernfs,
+ * 64 bit). The hierarchies are found in /proc/self/mountinfo; the walk is bounded in depth and
+ * number.
  */
 #include "loaders/lib/host/proc/container.h"
 #include "loaders/lib/host/proc/containernames.h"
@@ -28,7 +29,8 @@ struct hierarchies {
 	char v2[512], v1[512]; /* mount points, "" if none; v1 is memory's, else pids' */
 };
 
-/* "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE SUPER": only mounts of a hierarchy's root count. */
+/* "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE SUPER": only mounts of a hierarchy's
+ * root count. */
 static void mount_line(char *line, struct hierarchies *h)
 {
 	char *dash = strstr(line, " - "), *save = NULL, *field[5] = {0};
@@ -141,7 +143,8 @@ static void walk_dir(struct walk *w, int dir_fd, bool taken, int depth)
 
 		if (de->d_type != DT_DIR || de->d_name[0] == '.')
 			continue;
-		fd = openat(dirfd(dir), de->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		fd = openat(dirfd(dir), de->d_name,
+			    O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 		if (fd < 0)
 			continue;
 		w->dirs++;
@@ -181,7 +184,8 @@ struct search {
 static bool known(const struct search *s, const struct container_ref *ref)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (!strcmp(s->all[i].ref.id, ref->id) && !strcmp(s->all[i].ref.runtime, ref->runtime))
+		if (!strcmp(s->all[i].ref.id, ref->id) &&
+		    !strcmp(s->all[i].ref.runtime, ref->runtime))
 			return true;
 	return false;
 }
@@ -219,7 +223,8 @@ static const char *shown(const struct candidate *c, char buf[16])
 	return buf;
 }
 
-static int none_or_many(const struct search *s, const struct candidate *best, size_t n_best, struct err *e)
+static int none_or_many(const struct search *s, const struct candidate *best, size_t n_best,
+			struct err *e)
 {
 	struct strbuf list cleanup_strbuf = STRBUF_INIT;
 	char buf[16];
@@ -228,12 +233,13 @@ static int none_or_many(const struct search *s, const struct candidate *best, si
 		if (!n_best || rank(&s->all[i], s->who) == rank(best, s->who))
 			strbuf_addf(&list, "%s%s", list.len ? ", " : "", shown(&s->all[i], buf));
 	if (n_best) {
-		err_set(e, -EINVAL, EXIT_USAGE, "%zu containers begin with '%s': %s", n_best, s->who, strbuf_str(&list));
+		err_set(e, -EINVAL, EXIT_USAGE, "%zu containers begin with '%s': %s", n_best,
+			s->who, strbuf_str(&list));
 		err_fix(e, "give more characters of the id");
 		return -EINVAL;
 	}
-	err_set(e, -ENOENT, EXIT_USAGE, "no container '%s' is running%s%s", s->who, list.len ? "; there are: " : "",
-		strbuf_str(&list));
+	err_set(e, -ENOENT, EXIT_USAGE, "no container '%s' is running%s%s", s->who,
+		list.len ? "; there are: " : "", strbuf_str(&list));
 	err_fix(e, list.len ? "--container NAME of one of these" : "docker ps");
 	return -ENOENT;
 }
@@ -291,7 +297,8 @@ int container_resolve(const char *who, struct container_found *out, struct err *
 	return 0;
 }
 
-void container_each(void (*each)(void *ctx, const struct container_ref *ref, const char *name), void *ctx)
+void container_each(void (*each)(void *ctx, const struct container_ref *ref, const char *name),
+		    void *ctx)
 {
 	struct search s = {.who = ""};
 	struct hierarchies h;
@@ -300,7 +307,8 @@ void container_each(void (*each)(void *ctx, const struct container_ref *ref, con
 	walk(h.v2, true, collect, &s, NULL);
 	walk(h.v1, false, collect, &s, NULL);
 	for (size_t i = 0; i < s.n; i++)
-		each(ctx, &s.all[i].ref, container_named_by_path(&s.all[i].ref) ? s.all[i].ref.id : s.all[i].name);
+		each(ctx, &s.all[i].ref,
+		     container_named_by_path(&s.all[i].ref) ? s.all[i].ref.id : s.all[i].name);
 	free(s.all);
 }
 
@@ -329,7 +337,8 @@ static void take_cgroup(const char *mount, bool v2, const char *rel, struct cont
 	char full[PATH_MAX];
 
 	if (!mount[0] || strstr(rel, "/../") ||
-	    (size_t)snprintf(full, sizeof(full), "%s/%s", mount, rel[0] == '/' ? rel + 1 : rel) >= sizeof(full))
+	    (size_t)snprintf(full, sizeof(full), "%s/%s", mount, rel[0] == '/' ? rel + 1 : rel) >=
+		    sizeof(full))
 		return;
 	walk(full, v2, everything, NULL, out);
 }
@@ -348,12 +357,18 @@ int container_cgroup(const char *path, struct container_found *out, struct err *
 	if (in_v1 || !in_v2)
 		take_cgroup(h.v1, false, in_v1 ? in_v1 : path, &f);
 	if (!f.n_cgroup_ids && !f.n_v1_ids) {
-		err_set(e, -ENOENT, EXIT_USAGE, "no cgroup %s: not below %s%s%s", path, h.v2[0] ? h.v2 : "(no cgroup2 mount)",
-			h.v1[0] ? " or " : "", h.v1);
+		err_set(e, -ENOENT, EXIT_USAGE, "no cgroup %s: not below %s%s%s", path,
+			h.v2[0] ? h.v2 : "(no cgroup2 mount)", h.v1[0] ? " or " : "", h.v1);
 		err_fix(e, "cat /proc/PID/cgroup shows a process's path");
 		return -ENOENT;
 	}
-	container_parse(in_v2 ? in_v2 : in_v1 ? in_v1 : path, strlen(in_v2 ? in_v2 : in_v1 ? in_v1 : path), &f.ref);
+	container_parse(in_v2 ? in_v2 :
+			in_v1 ? in_v1 :
+				path,
+			strlen(in_v2 ? in_v2 :
+			       in_v1 ? in_v1 :
+				       path),
+			&f.ref);
 	*out = f;
 	return 0;
 }

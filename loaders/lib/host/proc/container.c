@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container: a path is walked component by component; each is tried against the forms of the header, given the one
- * before it. The last that matches wins, so that the innermost container is the one taken.
+ * container: a path is walked component by component; each is tried against the forms of the
+ * header, given the one before it. The last that matches wins, so that the innermost container is
+ * the one taken.
  */
 #include "loaders/lib/host/proc/container.h"
 #include "schema/base/array.h"
@@ -57,7 +58,8 @@ static void copy_unescaped(struct part c, char *out, size_t size)
 		unsigned int v;
 		char hex[3] = {0};
 
-		if (c.n - i > 3 && c.p[i] == '\\' && c.p[i + 1] == 'x' && strspn((memcpy(hex, c.p + i + 2, 2), hex), "0123456789abcdef") == 2) {
+		if (c.n - i > 3 && c.p[i] == '\\' && c.p[i + 1] == 'x' &&
+		    strspn((memcpy(hex, c.p + i + 2, 2), hex), "0123456789abcdef") == 2) {
 			v = (unsigned int)strtoul(hex, NULL, 16);
 			out[n++] = v ? (char)v : '?';
 			i += 3;
@@ -75,19 +77,24 @@ struct form {
 	bool named; /* what follows is a name, not an id */
 };
 
-static const struct form forms[] = {
-	{"docker-", "docker", false},          {"cri-containerd-", "containerd", false},
-	{"crio-", "cri-o", false},             {"libpod-", "podman", false},
-	{"libpod-payload-", "podman", false},
-	{"nerdctl-", "containerd", false},     {"containerd-", "containerd", false},
-	{"buildkit-", "buildkit", false},      {"lxc.payload.", "lxc", true},
-	{"systemd-nspawn@", "nspawn", true},   {"machine-", "nspawn", true}};
+static const struct form forms[] = {{"docker-", "docker", false},
+				    {"cri-containerd-", "containerd", false},
+				    {"crio-", "cri-o", false},
+				    {"libpod-", "podman", false},
+				    {"libpod-payload-", "podman", false},
+				    {"nerdctl-", "containerd", false},
+				    {"containerd-", "containerd", false},
+				    {"buildkit-", "buildkit", false},
+				    {"lxc.payload.", "lxc", true},
+				    {"systemd-nspawn@", "nspawn", true},
+				    {"machine-", "nspawn", true}};
 
 static const char *parent_runtime(struct part parent, bool pod)
 {
 	if (part_is(parent, "docker"))
 		return "docker";
-	if (part_is(parent, "default") || part_is(parent, "k8s.io") || part_is(parent, "moby") || pod)
+	if (part_is(parent, "default") || part_is(parent, "k8s.io") || part_is(parent, "moby") ||
+	    pod)
 		return part_is(parent, "moby") ? "docker" : "containerd";
 	if (part_is(parent, "libpod_parent"))
 		return "podman";
@@ -118,10 +125,13 @@ static bool take_prefixed(struct part c, struct container_ref *out)
 
 		if (!part_begins(c, f->prefix))
 			continue;
-		id = part_inner(c, f->prefix, f->named ? (part_ends(c, ".service") ? ".service" : ".scope") : ".scope");
+		id = part_inner(c, f->prefix,
+				f->named ? (part_ends(c, ".service") ? ".service" : ".scope") :
+					   ".scope");
 		/* machine-qemu\x2d3\x2dname.scope is a virtual machine, no container */
 		if (f->named && !strcmp(f->prefix, "machine-") &&
-		    (!part_ends(c, ".scope") || part_begins(id, "qemu") || part_begins(id, "lxc\\x2d")))
+		    (!part_ends(c, ".scope") || part_begins(id, "qemu") ||
+		     part_begins(id, "lxc\\x2d")))
 			return false;
 		if (take(out, f->runtime, id, f->named))
 			return true;
@@ -136,7 +146,10 @@ static bool take_colons(struct part c, struct container_ref *out)
 
 	if (!last)
 		return false;
-	return take(out, memmem(c.p, c.n, ":crio:", 6) ? "cri-o" : memmem(c.p, c.n, ":docker:", 8) ? "docker" : "containerd",
+	return take(out,
+		    memmem(c.p, c.n, ":crio:", 6)   ? "cri-o" :
+		    memmem(c.p, c.n, ":docker:", 8) ? "docker" :
+						      "containerd",
 		    (struct part){last + 1, c.n - (size_t)(last + 1 - c.p)}, false);
 }
 
@@ -154,7 +167,8 @@ static bool take_container(struct part c, struct part parent, bool pod, struct c
 	return take(out, runtime, c, false);
 }
 
-#define KUBEPODS "kubepods" /* kind, and others with a cgroup root of their own, put "kubelet-" before it */
+/* kind, and others with a cgroup root of their own, put "kubelet-" before it */
+#define KUBEPODS "kubepods"
 
 /* "pod0a1b-..." under kubepods, "kubepods-besteffort-pod0a1b_2c.slice" with systemd's names */
 static bool is_of_pods(struct part c)
@@ -174,14 +188,16 @@ static void take_pod(struct part c, struct container_ref *out)
 	}
 	if (!pod)
 		return;
-	for (pod += 3; pod < c.p + c.n && *pod != '.' && *pod != ':' && n + 1 < sizeof(out->pod); pod++)
+	for (pod += 3; pod < c.p + c.n && *pod != '.' && *pod != ':' && n + 1 < sizeof(out->pod);
+	     pod++)
 		out->pod[n++] = *pod == '_' ? '-' : *pod;
 	out->pod[n] = 0;
 }
 
 static void take_unit(struct part c, struct container_ref *out)
 {
-	if (part_ends(c, ".service") || part_ends(c, ".scope") || part_ends(c, ".socket") || part_ends(c, ".mount"))
+	if (part_ends(c, ".service") || part_ends(c, ".scope") || part_ends(c, ".socket") ||
+	    part_ends(c, ".mount"))
 		copy_unescaped(c, out->unit, sizeof(out->unit));
 }
 

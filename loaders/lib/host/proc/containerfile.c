@@ -33,10 +33,13 @@ static char *copy_either(const json_t *labels, const char *key, const char *othe
 
 static void take_labels(const json_t *labels, struct container_names *out)
 {
-	char *text = json_object_size(labels) ? json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
+	char *text =
+		json_object_size(labels) ? json_dumps(labels, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
 
-	out->project = copy_either(labels, "com.docker.compose.project", "io.podman.compose.project");
-	out->service = copy_either(labels, "com.docker.compose.service", "io.podman.compose.service");
+	out->project =
+		copy_either(labels, "com.docker.compose.project", "io.podman.compose.project");
+	out->service =
+		copy_either(labels, "com.docker.compose.service", "io.podman.compose.service");
 	if (text && strlen(text) <= CONTAINER_LABELS_MAX)
 		out->labels = mem_strdup(text);
 	free(text);
@@ -46,7 +49,8 @@ static void take_labels(const json_t *labels, struct container_names *out)
 
 int containerfile_docker(const char *json, size_t len, struct container_names *out)
 {
-	json_t *root = json_loadb(json, len, JSON_DISABLE_EOF_CHECK, NULL), *conf = json_object_get(root, "Config");
+	json_t *root = json_loadb(json, len, JSON_DISABLE_EOF_CHECK, NULL),
+	       *conf = json_object_get(root, "Config");
 	json_int_t restarts = json_integer_value(json_object_get(root, "RestartCount"));
 	char *name;
 
@@ -81,7 +85,9 @@ static void put(const json_t *value, char *out, size_t size)
 
 static void health_read(const json_t *health, struct container_state *out)
 {
-	const json_t *log = json_object_get(health, "Log"), *last = json_array_get(log, json_array_size(log) ? json_array_size(log) - 1 : 0);
+	const json_t *log = json_object_get(health, "Log"),
+		     *last = json_array_get(log,
+					    json_array_size(log) ? json_array_size(log) - 1 : 0);
 
 	put(json_object_get(health, "Status"), out->health, sizeof(out->health));
 	if (json_integer_value(json_object_get(last, "ExitCode")))
@@ -90,7 +96,8 @@ static void health_read(const json_t *health, struct container_state *out)
 
 int containerfile_state(const char *json, size_t len, struct container_state *out)
 {
-	json_t *root = json_loadb(json, len, JSON_DISABLE_EOF_CHECK, NULL), *state = json_object_get(root, "State");
+	json_t *root = json_loadb(json, len, JSON_DISABLE_EOF_CHECK, NULL),
+	       *state = json_object_get(root, "State");
 	struct container_state s = {0};
 	json_int_t restarts, code;
 
@@ -129,7 +136,8 @@ static bool zone_read(const char *p, int64_t *ns)
 			*ns += (*p - '0') * digit;
 	if (!strcmp(p, "Z"))
 		return true;
-	if (sscanf(p, "%c%2d:%2d%n", &sign, &hours, &minutes, &used) != 3 || p[used] || (sign != '+' && sign != '-') || hours > 14 || minutes > 59)
+	if (sscanf(p, "%c%2d:%2d%n", &sign, &hours, &minutes, &used) != 3 || p[used] ||
+	    (sign != '+' && sign != '-') || hours > 14 || minutes > 59)
 		return false;
 	*ns -= (sign == '-' ? -1 : 1) * (hours * 3600ll + minutes * 60ll) * 1000000000;
 	return true;
@@ -141,7 +149,8 @@ bool containerfile_time(const char *text, int64_t *out_ns)
 	int64_t ns = 0;
 	int used = 0;
 
-	if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &used) != 6 ||
+	if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
+		   &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &used) != 6 ||
 	    tm.tm_year < 1970 || tm.tm_year > 2200 || !zone_read(text + used, &ns))
 		return false;
 	tm.tm_year -= 1900;
@@ -153,7 +162,8 @@ bool containerfile_time(const char *text, int64_t *out_ns)
 int containerfile_podman_event(const char *json, size_t len, struct container_happened *out)
 {
 	json_t *root = json_loadb(json, len, 0, NULL);
-	const char *type = json_string_value(json_object_get(root, "Type")), *time = json_string_value(json_object_get(root, "Time"));
+	const char *type = json_string_value(json_object_get(root, "Type")),
+		   *time = json_string_value(json_object_get(root, "Time"));
 	struct container_happened x = {0};
 	json_int_t code;
 	int rc = -EBADMSG;
@@ -198,13 +208,14 @@ int containerfile_storage(const char *json, size_t len, const char *id, struct c
 	int rc = json_is_array(root) ? -ENOENT : -EBADMSG;
 	size_t i;
 
-	json_array_foreach(root, i, entry) {
+	json_array_foreach (root, i, entry) {
 		const char *its = json_string_value(json_object_get(entry, "id"));
 
 		if (!its || strcmp(its, id))
 			continue;
-		*out = (struct container_names){.name = copy(json_array_get(json_object_get(entry, "names"), 0)),
-						.image = image_of(entry)};
+		*out = (struct container_names){
+			.name = copy(json_array_get(json_object_get(entry, "names"), 0)),
+			.image = image_of(entry)};
 		rc = 0;
 		break;
 	}
@@ -214,11 +225,13 @@ int containerfile_storage(const char *json, size_t len, const char *id, struct c
 
 /* ---- OCI bundles ---- */
 
-/* What runtimes and the kubelet write for themselves; and what was applied, with whatever secrets stand in it. */
+/* What runtimes and the kubelet write for themselves; and what was applied, with whatever secrets
+ * stand in it. */
 static bool is_runtimes_own(const char *key)
 {
-	static const char *const own[] = {"io.kubernetes.", "kubectl.kubernetes.io/", "nerdctl/", "io.podman.annotations.",
-					  "io.container.", "io.containerd.", "run.oci.", "org.systemd."};
+	static const char *const own[] = {
+		"io.kubernetes.", "kubectl.kubernetes.io/", "nerdctl/", "io.podman.annotations.",
+		"io.container.",  "io.containerd.",         "run.oci.", "org.systemd."};
 
 	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
 		if (!strncmp(key, own[i], strlen(own[i])))
@@ -229,12 +242,13 @@ static bool is_runtimes_own(const char *key)
 /* CRI-O has the labels in one annotation; else what a user has annotated. */
 static json_t *labels_of(const json_t *notes)
 {
-	const char *text = json_string_value(json_object_get(notes, "io.kubernetes.cri-o.Labels")), *key;
+	const char *text = json_string_value(json_object_get(notes, "io.kubernetes.cri-o.Labels")),
+		   *key;
 	json_t *labels = text ? json_loads(text, 0, NULL) : json_object();
 	json_t *value;
 
 	if (!text)
-		json_object_foreach((json_t *)(uintptr_t)notes, key, value)
+		json_object_foreach ((json_t *)(uintptr_t)notes, key, value)
 			if (!is_runtimes_own(key) && json_is_string(value))
 				json_object_set(labels, key, value);
 	return labels;
@@ -243,7 +257,8 @@ static json_t *labels_of(const json_t *notes)
 /* "pod/container" */
 static char *name_in_pod(const json_t *notes, const char *pod)
 {
-	char *name = copy_either(notes, "io.kubernetes.cri.container-name", "io.kubernetes.container.name");
+	char *name = copy_either(notes, "io.kubernetes.cri.container-name",
+				 "io.kubernetes.container.name");
 	char both[2 * NAME_MAX_];
 
 	if (!name || !pod)
@@ -263,7 +278,8 @@ static void take_notes(const json_t *notes, struct container_names *out)
 	out->name = name_in_pod(notes, pod);
 	if (!out->name)
 		out->name = copy_either(notes, "nerdctl/name", "io.kubernetes.cri-o.Name");
-	out->image = copy_either(notes, "io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName");
+	out->image =
+		copy_either(notes, "io.kubernetes.cri.image-name", "io.kubernetes.cri-o.ImageName");
 	if (out->project)
 		free(pod);
 	else
@@ -300,11 +316,13 @@ static bool home_of(const char *line, size_t len, uint32_t uid, char *out, size_
 		if (!colon)
 			return false;
 		snprintf(number, sizeof(number), "%u", uid);
-		if (i == 2 && ((size_t)(colon - field) != strlen(number) || memcmp(field, number, strlen(number))))
+		if (i == 2 && ((size_t)(colon - field) != strlen(number) ||
+			       memcmp(field, number, strlen(number))))
 			return false;
 	}
 	colon = memchr(field, ':', (size_t)(end - field));
-	if (!colon || *field != '/' || (size_t)(colon - field) >= size || memchr(field, 0, (size_t)(colon - field)))
+	if (!colon || *field != '/' || (size_t)(colon - field) >= size ||
+	    memchr(field, 0, (size_t)(colon - field)))
 		return false;
 	snprintf(out, size, "%.*s", (int)(colon - field), field);
 	return true;

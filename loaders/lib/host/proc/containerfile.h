@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * containerfile: what container runtimes write of a container in their own files. Pure functions over the bytes of a file; where
- * the files lie is containernames' business.
+ * containerfile: what container runtimes write of a container in their own files. Pure functions
+ * over the bytes of a file; where the files lie is containernames' business.
  */
 #ifndef SONDE_HOST_CONTAINERFILE_H
 #define SONDE_HOST_CONTAINERFILE_H
@@ -16,33 +16,38 @@
 
 /* Docker's config.v2.json. 0, or -EBADMSG. */
 int containerfile_docker(const char *json, size_t len, struct container_names *out);
-/* What more it says, of how the container is. Texts are "" where it says nothing, and cut where they are longer. 0, or -EBADMSG. */
+/* What more it says, of how the container is. Texts are "" where it says nothing, and cut where
+ * they are longer. 0, or -EBADMSG. */
 struct container_state {
 	char name[256], image[256];
 	char created[40], started[40], finished[40]; /* RFC 3339 */
 	char health[24];                             /* "healthy", "unhealthy", "starting", ... */
-	char said[120];                              /* the last check's output, where that failed */
+	char said[120]; /* the last check's output, where that failed */
 	uint32_t restarts;
 	int exit_code;
 	bool runs, oom_killed;
 };
 int containerfile_state(const char *json, size_t len, struct container_state *out);
-/* "2026-11-21T03:10:00.123456789Z", or with "+01:00": UTC ns. False: it is no such time, or Go's "never". */
+/* "2026-11-21T03:10:00.123456789Z", or with "+01:00": UTC ns. False: it is no such time, or Go's
+ * "never". */
 bool containerfile_time(const char *text, int64_t *out_ns);
-/* A line of the log of Podman's events (events_logger = file): {"ID","Name","Image","Status","Time","Type","ContainerExitCode","health_status"}. 0,
- * -ENOENT: it is of no container, -EBADMSG. */
+/* A line of the log of Podman's events (events_logger = file):
+ * {"ID","Name","Image","Status","Time","Type","ContainerExitCode","health_status"}. 0, -ENOENT: it
+ * is of no container, -EBADMSG. */
 struct container_happened {
 	char id[65], name[256], image[256];
-	char status[24];                             /* "create", "start", "died", "restart", "remove", "health_status", ... */
+	char status[24]; /* "create", "start", "died", "restart", "remove", "health_status", ... */
 	char health[24];
 	int exit_code;
 	int64_t at_ns;
 };
 int containerfile_podman_event(const char *json, size_t len, struct container_happened *out);
-/* Podman's and CRI-O's containers.json: the entry of `id`. 0, -ENOENT: it is not in it, -EBADMSG. */
-int containerfile_storage(const char *json, size_t len, const char *id, struct container_names *out);
-/* An OCI bundle's config.json: what the annotations of containerd, nerdctl, CRI-O, Podman and their users tell; the name may be
- * missing. 0, -ENOENT: nothing, -EBADMSG. */
+/* Podman's and CRI-O's containers.json: the entry of `id`. 0, -ENOENT: it is not in it, -EBADMSG.
+ */
+int containerfile_storage(const char *json, size_t len, const char *id,
+			  struct container_names *out);
+/* An OCI bundle's config.json: what the annotations of containerd, nerdctl, CRI-O, Podman and their
+ * users tell; the name may be missing. 0, -ENOENT: nothing, -EBADMSG. */
 int containerfile_bundle(const char *json, size_t len, struct container_names *out);
 /* A user's home by /etc/passwd. 0, -ENOENT: none that begins with '/'. */
 int containerfile_home(const char *passwd, size_t len, uint32_t uid, char *out, size_t size);

@@ -8,8 +8,8 @@
 #include "loaders/lib/host/proc/args.h"
 #include "loaders/lib/host/proc/containerfile.h"
 
-#define RAW_MAX     4096 /* of a line that is masked and then cut */
-#define RECORD_MAX  (128u << 10)
+#define RAW_MAX    4096 /* of a line that is masked and then cut */
+#define RECORD_MAX (128u << 10)
 
 struct reading {
 	struct containerlog_joint joint;
@@ -51,7 +51,8 @@ static void add_shown(struct strbuf *out, const char *s, size_t len)
 	strbuf_addutf8(out, strbuf_str(&plain), plain.len);
 }
 
-/* Not in the middle of a character, and of what was cut before it was masked not in the middle of a word. */
+/* Not in the middle of a character, and of what was cut before it was masked not in the middle of a
+ * word. */
 static size_t cut_at(const char *s, size_t len, size_t most, bool longer)
 {
 	size_t n = len < most ? len : most;
@@ -80,7 +81,8 @@ static void line_end(struct containerlog *l, struct containerlog_partial *p)
 	p->longer = p->begun = p->torn = false;
 }
 
-void containerlog_piece(struct containerlog_joint *j, int stream, const char *s, size_t len, bool ends)
+void containerlog_piece(struct containerlog_joint *j, int stream, const char *s, size_t len,
+			bool ends)
 {
 	struct containerlog_partial *p = &j->stream[stream];
 	size_t room = RAW_MAX - p->raw.len;
@@ -114,12 +116,16 @@ static void docker_record(struct reading *r, const char *s, size_t len)
 {
 	json_t *o = json_loadb(s, len, JSON_ALLOW_NUL, NULL);
 	const json_t *log = json_object_get(o, "log");
-	const char *text = json_string_value(log), *stream = json_string_value(json_object_get(o, "stream"));
+	const char *text = json_string_value(log),
+		   *stream = json_string_value(json_object_get(o, "stream"));
 	size_t n = text ? json_string_length(log) : 0;
 	bool ends = n && text[n - 1] == '\n';
 
 	if (text && !is_late(r, json_string_value(json_object_get(o, "time"))))
-		containerlog_piece(&r->joint, stream && !strcmp(stream, "stderr") ? CONTAINERLOG_ERR : CONTAINERLOG_OUT, text, n - ends, ends);
+		containerlog_piece(&r->joint,
+				   stream && !strcmp(stream, "stderr") ? CONTAINERLOG_ERR :
+									 CONTAINERLOG_OUT,
+				   text, n - ends, ends);
 	json_decref(o);
 }
 
@@ -134,17 +140,22 @@ static void cri_record(struct reading *r, const char *s, size_t len)
 	if (!n || n >= sizeof(time) || end - blank < 9)
 		return;
 	stream = !memcmp(blank + 1, "stderr ", 7) ? CONTAINERLOG_ERR : CONTAINERLOG_OUT;
-	if ((stream == CONTAINERLOG_OUT && memcmp(blank + 1, "stdout ", 7) != 0) || (blank[8] != 'F' && blank[8] != 'P'))
+	if ((stream == CONTAINERLOG_OUT && memcmp(blank + 1, "stdout ", 7) != 0) ||
+	    (blank[8] != 'F' && blank[8] != 'P'))
 		return;
 	memcpy(time, s, n);
 	time[n] = 0;
 	if (!is_late(r, time))
-		containerlog_piece(&r->joint, stream, end - blank > 10 ? blank + 10 : end, end - blank > 10 ? (size_t)(end - blank - 10) : 0, blank[8] == 'F');
+		containerlog_piece(&r->joint, stream, end - blank > 10 ? blank + 10 : end,
+				   end - blank > 10 ? (size_t)(end - blank - 10) : 0,
+				   blank[8] == 'F');
 }
 
-void containerlog_read(struct containerlog *l, enum containerlog_form form, const char *text, size_t len, bool whole, int64_t until_ns)
+void containerlog_read(struct containerlog *l, enum containerlog_form form, const char *text,
+		       size_t len, bool whole, int64_t until_ns)
 {
-	struct reading r = {.joint = {.l = l, .stream = {{.torn = !whole}, {.torn = !whole}}}, .until_ns = until_ns};
+	struct reading r = {.joint = {.l = l, .stream = {{.torn = !whole}, {.torn = !whole}}},
+			    .until_ns = until_ns};
 	const char *at = text, *end = text + len, *newline;
 
 	if (!whole) {
@@ -165,7 +176,8 @@ void containerlog_read(struct containerlog *l, enum containerlog_form form, cons
 	containerlog_end(&r.joint);
 }
 
-void containerlog_each(const struct containerlog *l, void (*each)(void *ctx, const char *line, bool cut), void *ctx)
+void containerlog_each(const struct containerlog *l,
+		       void (*each)(void *ctx, const char *line, bool cut), void *ctx)
 {
 	uint64_t first = l->n > CONTAINERLOG_LINES ? l->n - CONTAINERLOG_LINES : 0;
 	size_t bytes = 0;
@@ -176,5 +188,6 @@ void containerlog_each(const struct containerlog *l, void (*each)(void *ctx, con
 			first = i;
 	}
 	for (uint64_t i = first; i < l->n; i++)
-		each(ctx, strbuf_str(&l->line[i % CONTAINERLOG_LINES].text), l->line[i % CONTAINERLOG_LINES].cut);
+		each(ctx, strbuf_str(&l->line[i % CONTAINERLOG_LINES].text),
+		     l->line[i % CONTAINERLOG_LINES].cut);
 }

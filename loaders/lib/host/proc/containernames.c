@@ -18,7 +18,7 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define FILE_MAX (4u << 20)
+#define FILE_MAX       (4u << 20)
 #define NAMESPACES_MAX 64
 
 void container_names_release(struct container_names *n)
@@ -39,9 +39,12 @@ static char *dup_or_null(const char *s)
 
 void container_names_copy(struct container_names *out, const struct container_names *n)
 {
-	*out = (struct container_names){.name = dup_or_null(n->name), .image = dup_or_null(n->image),
-					.project = dup_or_null(n->project), .service = dup_or_null(n->service),
-					.labels = dup_or_null(n->labels), .started = dup_or_null(n->started),
+	*out = (struct container_names){.name = dup_or_null(n->name),
+					.image = dup_or_null(n->image),
+					.project = dup_or_null(n->project),
+					.service = dup_or_null(n->service),
+					.labels = dup_or_null(n->labels),
+					.started = dup_or_null(n->started),
 					.restarts = n->restarts};
 }
 
@@ -53,8 +56,8 @@ static bool same(const char *a, const char *b)
 bool container_names_same(const struct container_names *a, const struct container_names *b)
 {
 	return same(a->name, b->name) && same(a->image, b->image) && same(a->project, b->project) &&
-	       same(a->service, b->service) && same(a->labels, b->labels) && same(a->started, b->started) &&
-	       a->restarts == b->restarts;
+	       same(a->service, b->service) && same(a->labels, b->labels) &&
+	       same(a->started, b->started) && a->restarts == b->restarts;
 }
 
 /* ---- where the files lie ---- */
@@ -74,11 +77,12 @@ static int read_file(const char *path, char **out, size_t *len)
 	return openin_read(fd, (size_t)st.st_size, out, len);
 }
 
-/* Below a root that is not ours, or a user's, who chooses what stands at that path: a file that waits for nobody, and is the owner's
- * own. root_fd -1: our root. */
+/* Below a root that is not ours, or a user's, who chooses what stands at that path: a file that
+ * waits for nobody, and is the owner's own. root_fd -1: our root. */
 static int read_owned(int root_fd, const char *path, uint32_t owner, char **out, size_t *len)
 {
-	cleanup_fd int root = root_fd < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1, fd = -1;
+	cleanup_fd int root = root_fd < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1,
+		       fd = -1;
 	struct stat st;
 
 	if (root < 0 && root_fd < 0)
@@ -93,13 +97,14 @@ static int read_owned(int root_fd, const char *path, uint32_t owner, char **out,
 struct source_location {
 	const char *docker_root, *root, *id;
 	uint32_t owner;
-	char home[512]; /* of the owner, "" if there is none, or it is not known */
+	char home[512];  /* of the owner, "" if there is none, or it is not known */
 	int engine_root; /* the paths are an engine's, below this root; -1: ours */
-	bool waits;     /* a file of the owner's did not open: no other one is tried */
+	bool waits;      /* a file of the owner's did not open: no other one is tried */
 };
 
 /* Read and parse: 0 and *out, or -errno. */
-static int try_file(struct source_location *p, const char *path, int (*parse)(const char *, size_t, const char *, struct container_names *),
+static int try_file(struct source_location *p, const char *path,
+		    int (*parse)(const char *, size_t, const char *, struct container_names *),
 		    struct container_names *out)
 {
 	cleanup_free char *json = NULL;
@@ -107,8 +112,9 @@ static int try_file(struct source_location *p, const char *path, int (*parse)(co
 	int rc = -ETIMEDOUT;
 
 	if (!p->waits)
-		rc = p->owner || p->engine_root >= 0 ? read_owned(p->engine_root, path, p->owner, &json, &len) :
-						       read_file(path, &json, &len);
+		rc = p->owner || p->engine_root >= 0 ?
+			     read_owned(p->engine_root, path, p->owner, &json, &len) :
+			     read_file(path, &json, &len);
 	p->waits |= rc == -ETIMEDOUT;
 	return rc ? rc : parse(json, len, p->id, out);
 }
@@ -130,10 +136,13 @@ static int find_in_docker(struct source_location *p, struct container_names *out
 	char roots[2][600], path[1200];
 	int rc = -ENOENT;
 
-	snprintf(roots[0], sizeof(roots[0]), "%.511s%s", p->owner ? p->home : p->docker_root, p->owner ? "/.local/share/docker" : "");
-	snprintf(roots[1], sizeof(roots[1]), "%.512s/var/snap/docker/common/var-lib-docker", p->root);
+	snprintf(roots[0], sizeof(roots[0]), "%.511s%s", p->owner ? p->home : p->docker_root,
+		 p->owner ? "/.local/share/docker" : "");
+	snprintf(roots[1], sizeof(roots[1]), "%.512s/var/snap/docker/common/var-lib-docker",
+		 p->root);
 	for (size_t i = 0; rc == -ENOENT && i < (p->owner ? 1 : 2); i++) {
-		snprintf(path, sizeof(path), "%.600s/containers/%.128s/config.v2.json", roots[i], p->id);
+		snprintf(path, sizeof(path), "%.600s/containers/%.128s/config.v2.json", roots[i],
+			 p->id);
 		rc = try_file(p, path, parse_docker, out);
 	}
 	return rc;
@@ -149,7 +158,8 @@ static void fill(char **to, char **from)
 	}
 }
 
-/* What the bundle tells beside. A pod's container is called by its pod there, not as its storage calls it. */
+/* What the bundle tells beside. A pod's container is called by its pod there, not as its storage
+ * calls it. */
 static void add_bundle(struct source_location *p, const char *dir, struct container_names *out)
 {
 	struct container_names more = {0};
@@ -170,7 +180,8 @@ static void add_bundle(struct source_location *p, const char *dir, struct contai
 	container_names_release(&more);
 }
 
-static int find_in_storage_folder(struct source_location *p, const char *dir, struct container_names *out)
+static int find_in_storage_folder(struct source_location *p, const char *dir,
+				  struct container_names *out)
 {
 	static const char *const files[] = {"containers.json", "volatile-containers.json"};
 	char path[1024];
@@ -192,8 +203,9 @@ static int find_in_storage(struct source_location *p, struct container_names *ou
 	char dir[700];
 
 	for (size_t i = 0; rc && i < ARRAY_SIZE(drivers); i++) {
-		snprintf(dir, sizeof(dir), "%.512s%s/containers/storage/%s-containers", p->owner ? p->home : p->root,
-			 p->owner ? "/.local/share" : "/var/lib", drivers[i]);
+		snprintf(dir, sizeof(dir), "%.512s%s/containers/storage/%s-containers",
+			 p->owner ? p->home : p->root, p->owner ? "/.local/share" : "/var/lib",
+			 drivers[i]);
 		rc = find_in_storage_folder(p, dir, out);
 	}
 	return rc;
@@ -203,8 +215,10 @@ static int find_in_storage(struct source_location *p, struct container_names *ou
 
 #define TASKS "io.containerd.runtime.v2.task"
 
-/* A bundle in one of the namespaces that engines use. A folder of a user's is not listed: whoever fills it may have it wait for ever. */
-static int find_in_usual_namespaces(struct source_location *p, const char *tasks, struct container_names *out)
+/* A bundle in one of the namespaces that engines use. A folder of a user's is not listed: whoever
+ * fills it may have it wait for ever. */
+static int find_in_usual_namespaces(struct source_location *p, const char *tasks,
+				    struct container_names *out)
 {
 	static const char *const namespaces[] = {"default", "k8s.io", "buildkit", "moby"};
 	int rc = -ENOENT;
@@ -212,13 +226,15 @@ static int find_in_usual_namespaces(struct source_location *p, const char *tasks
 	for (size_t i = 0; rc && i < ARRAY_SIZE(namespaces); i++) {
 		char path[1024];
 
-		snprintf(path, sizeof(path), "%.700s/%s/%.128s/config.json", tasks, namespaces[i], p->id);
+		snprintf(path, sizeof(path), "%.700s/%s/%.128s/config.json", tasks, namespaces[i],
+			 p->id);
 		rc = try_file(p, path, parse_bundle, out);
 	}
 	return rc;
 }
 
-static int find_in_namespaces(struct source_location *p, const char *base, struct container_names *out)
+static int find_in_namespaces(struct source_location *p, const char *base,
+			      struct container_names *out)
 {
 	cleanup_dir DIR *d = opendir(base);
 	const struct dirent *de;
@@ -236,13 +252,15 @@ static int find_in_namespaces(struct source_location *p, const char *base, struc
 
 static int find_in_bundles(struct source_location *p, struct container_names *out)
 {
-	static const char *const states[] = {"/run/containerd", "/run/k3s/containerd", "/run/k0s/containerd",
+	static const char *const states[] = {"/run/containerd", "/run/k3s/containerd",
+					     "/run/k0s/containerd",
 					     "/var/snap/microk8s/common/run/containerd"};
 	char base[700];
 	int rc = -ENOENT;
 
 	if (p->owner) {
-		snprintf(base, sizeof(base), "%.512s/run/user/%u/containerd/" TASKS, p->root, p->owner);
+		snprintf(base, sizeof(base), "%.512s/run/user/%u/containerd/" TASKS, p->root,
+			 p->owner);
 		return find_in_usual_namespaces(p, base, out);
 	}
 	for (size_t i = 0; rc && i < ARRAY_SIZE(states); i++) {
@@ -260,7 +278,8 @@ static void find_home(struct source_location *p)
 	size_t len;
 
 	snprintf(path, sizeof(path), "%.512s/etc/passwd", p->root);
-	if (!read_file(path, &passwd, &len) && !containerfile_home(passwd, len, p->owner, home, sizeof(home)))
+	if (!read_file(path, &passwd, &len) &&
+	    !containerfile_home(passwd, len, p->owner, home, sizeof(home)))
 		snprintf(p->home, sizeof(p->home), "%.250s%s", p->root, home);
 }
 
@@ -275,24 +294,30 @@ static int find_here(struct source_location *p, const char *runtime, struct cont
 
 /* ---- where an engine that runs has put them ---- */
 
-static int try_engine(struct source_location *p, const char *runtime, const struct engine *e, struct container_names *out)
+static int try_engine(struct source_location *p, const char *runtime, const struct engine *e,
+		      struct container_names *out)
 {
 	char path[1024];
 
 	switch (e->kind) {
 	case ENGINE_DOCKER:
-		snprintf(path, sizeof(path), "%.512s/containers/%.128s/config.v2.json", *e->folder ? e->folder : "/var/lib/docker", p->id);
+		snprintf(path, sizeof(path), "%.512s/containers/%.128s/config.v2.json",
+			 *e->folder ? e->folder : "/var/lib/docker", p->id);
 		return strcmp(runtime, "docker") ? -ENOENT : try_file(p, path, parse_docker, out);
 	case ENGINE_STORAGE:
-		return strcmp(runtime, "podman") && strcmp(runtime, "cri-o") ? -ENOENT : find_in_storage_folder(p, e->folder, out);
+		return strcmp(runtime, "podman") && strcmp(runtime, "cri-o") ?
+			       -ENOENT :
+			       find_in_storage_folder(p, e->folder, out);
 	case ENGINE_CONTAINERD:
 		snprintf(path, sizeof(path), "%.512s/%.128s/config.json", e->folder, p->id);
-		return strcmp(runtime, "containerd") ? -ENOENT : try_file(p, path, parse_bundle, out);
+		return strcmp(runtime, "containerd") ? -ENOENT :
+						       try_file(p, path, parse_bundle, out);
 	}
 	return -ENOENT;
 }
 
-static int find_by_known_engines(struct source_location *p, const char *runtime, struct container_names *out)
+static int find_by_known_engines(struct source_location *p, const char *runtime,
+				 struct container_names *out)
 {
 	struct engine all[ENGINES_MAX];
 	size_t n = engines_known(all);
@@ -308,7 +333,8 @@ static int find_by_known_engines(struct source_location *p, const char *runtime,
 }
 
 /* To look at all processes is dear: only for what those do not know that were found before. */
-static int find_by_engines(struct source_location *p, const char *runtime, struct container_names *out)
+static int find_by_engines(struct source_location *p, const char *runtime,
+			   struct container_names *out)
 {
 	int rc = find_by_known_engines(p, runtime, out);
 
@@ -318,13 +344,17 @@ static int find_by_engines(struct source_location *p, const char *runtime, struc
 int containernames_find(const char *docker_root, const char *root, const struct container_ref *ref,
 			struct container_names *out)
 {
-	struct source_location p = {.docker_root = docker_root, .root = root, .id = ref->id, .owner = ref->owner,
-			  .engine_root = -1};
+	struct source_location p = {.docker_root = docker_root,
+				    .root = root,
+				    .id = ref->id,
+				    .owner = ref->owner,
+				    .engine_root = -1};
 	size_t n = strlen(ref->id);
 	int rc;
 
 	if (!n || strspn(ref->id, "0123456789abcdef") != n)
-		return -ENOENT; /* what has a name for an id needs none; and no path is made of anything else */
+		return -ENOENT; /* what has a name for an id needs none; and no path is made of
+				   anything else */
 	if (p.owner)
 		find_home(&p);
 	for (;;) {

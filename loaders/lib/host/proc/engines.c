@@ -61,7 +61,8 @@ static bool value_of(const char *args, size_t len, const char *const *names, cha
 
 bool engines_data_root(const char *args, size_t len, char *out, size_t size)
 {
-	return value_of(args, len, (const char *const[]){"--data-root", "--graph", "-g", NULL}, out, size);
+	return value_of(args, len, (const char *const[]){"--data-root", "--graph", "-g", NULL}, out,
+			size);
 }
 
 bool engines_config_file(const char *args, size_t len, char *out, size_t size)
@@ -91,8 +92,9 @@ bool engines_storage(const char *args, size_t len, char *out, size_t size)
 {
 	char path[512];
 
-	if (!value_of(args, len, (const char *const[]){"-b", "--bundle", NULL}, path, sizeof(path)) || !ends_in(path, "/userdata") ||
-	    !up(path) || !up(path) || !ends_in(path, "-containers"))
+	if (!value_of(args, len, (const char *const[]){"-b", "--bundle", NULL}, path,
+		      sizeof(path)) ||
+	    !ends_in(path, "/userdata") || !up(path) || !up(path) || !ends_in(path, "-containers"))
 		return false;
 	return take_path(path, strlen(path), out, size);
 }
@@ -149,7 +151,8 @@ static bool look_at_shim(struct engine *e)
 {
 	char cwd[512];
 
-	return !proc_readlink(e->pid, "cwd", cwd, sizeof(cwd)) && engines_tasks(cwd, e->folder, sizeof(e->folder));
+	return !proc_readlink(e->pid, "cwd", cwd, sizeof(cwd)) &&
+	       engines_tasks(cwd, e->folder, sizeof(e->folder));
 }
 
 /* Which of them is it, by its name? */
@@ -171,7 +174,8 @@ static bool is_in_container(uint32_t pid)
 	struct container_ref ref;
 	char cgroup[4096];
 
-	return !proc_read_cgroup(pid, cgroup, sizeof(cgroup)) && container_parse(cgroup, strlen(cgroup), &ref);
+	return !proc_read_cgroup(pid, cgroup, sizeof(cgroup)) &&
+	       container_parse(cgroup, strlen(cgroup), &ref);
 }
 
 static bool look_at(uint32_t pid, struct engine *e)
@@ -187,20 +191,23 @@ static bool look_at(uint32_t pid, struct engine *e)
 	if (!kind_of(comm, &e->kind) || proc_read_status(pid, &status))
 		return false;
 	e->uid = status.euid;
-	/* Podman's and CRI-O's monitors and the shims may be in the container's own group's parent, never in a container */
+	/* Podman's and CRI-O's monitors and the shims may be in the container's own group's parent,
+	 * never in a container */
 	if (is_in_container(pid))
 		return false;
 	if (e->kind == ENGINE_CONTAINERD)
 		return look_at_shim(e);
 	if (proc_read(pid, "cmdline", ARGS_MAX, &args, &len))
 		return false;
-	return e->kind == ENGINE_DOCKER ? look_at_docker(e, args, len) : engines_storage(args, len, e->folder, sizeof(e->folder));
+	return e->kind == ENGINE_DOCKER ? look_at_docker(e, args, len) :
+					  engines_storage(args, len, e->folder, sizeof(e->folder));
 }
 
 static bool is_there(const struct engine *all, size_t n, const struct engine *e)
 {
 	for (size_t i = 0; i < n; i++)
-		if (all[i].kind == e->kind && all[i].uid == e->uid && !strcmp(all[i].folder, e->folder))
+		if (all[i].kind == e->kind && all[i].uid == e->uid &&
+		    !strcmp(all[i].folder, e->folder))
 			return true;
 	return false;
 }

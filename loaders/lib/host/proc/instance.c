@@ -10,36 +10,41 @@
 static bool is_child(const struct instance_life *all, size_t n, const struct instance_life *p)
 {
 	for (size_t i = 0; i < n; i++)
-		if (all[i].pid == p->ppid && all[i].from_ns <= p->from_ns && all[i].to_ns >= p->from_ns)
+		if (all[i].pid == p->ppid && all[i].from_ns <= p->from_ns &&
+		    all[i].to_ns >= p->from_ns)
 			return true;
 	return false;
 }
 
 /* The earliest first process that began within [from, to]; NULL. */
-static const struct instance_life *first_within(const struct instance_life *all, size_t n, uint64_t from, uint64_t to)
+static const struct instance_life *first_within(const struct instance_life *all, size_t n,
+						uint64_t from, uint64_t to)
 {
 	const struct instance_life *best = NULL;
 
 	for (size_t i = 0; i < n; i++)
-		if (all[i].first && all[i].from_ns >= from && all[i].from_ns <= to && (!best || all[i].from_ns < best->from_ns) &&
-		    !is_child(all, n, &all[i]))
-			best = &all[i];
-	return best;
-}
-
-/* The first process that lived when `p` began; NULL. */
-static const struct instance_life *first_around(const struct instance_life *all, size_t n, const struct instance_life *p)
-{
-	const struct instance_life *best = NULL;
-
-	for (size_t i = 0; i < n; i++)
-		if (all[i].first && all[i].from_ns <= p->from_ns && all[i].to_ns >= p->from_ns && /* execs of one begin alike */
+		if (all[i].first && all[i].from_ns >= from && all[i].from_ns <= to &&
 		    (!best || all[i].from_ns < best->from_ns) && !is_child(all, n, &all[i]))
 			best = &all[i];
 	return best;
 }
 
-static void stretch(const struct instance_life *all, size_t n, const struct instance_life *p, struct instance *out)
+/* The first process that lived when `p` began; NULL. */
+static const struct instance_life *first_around(const struct instance_life *all, size_t n,
+						const struct instance_life *p)
+{
+	const struct instance_life *best = NULL;
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].first && all[i].from_ns <= p->from_ns &&
+		    all[i].to_ns >= p->from_ns && /* execs of one begin alike */
+		    (!best || all[i].from_ns < best->from_ns) && !is_child(all, n, &all[i]))
+			best = &all[i];
+	return best;
+}
+
+static void stretch(const struct instance_life *all, size_t n, const struct instance_life *p,
+		    struct instance *out)
 {
 	bool grew = true;
 
@@ -60,16 +65,21 @@ static void stretch(const struct instance_life *all, size_t n, const struct inst
 	}
 }
 
-void instance_find(const struct instance_life *all, size_t n, const struct instance_life *p, struct instance *out)
+void instance_find(const struct instance_life *all, size_t n, const struct instance_life *p,
+		   struct instance *out)
 {
-	const struct instance_life *first = p->first && !is_child(all, n, p) ? p : first_around(all, n, p);
+	const struct instance_life *first =
+		p->first && !is_child(all, n, p) ? p : first_around(all, n, p);
 
 	if (!first) {
 		stretch(all, n, p, out);
 		first = first_within(all, n, p->from_ns, out->to_ns);
 	}
 	if (first)
-		*out = (struct instance){.from_ns = first->from_ns, .to_ns = first->to_ns, .leader = first->pid, .sure = true};
+		*out = (struct instance){.from_ns = first->from_ns,
+					 .to_ns = first->to_ns,
+					 .leader = first->pid,
+					 .sure = true};
 }
 
 static bool overlap(const struct instance *a, const struct instance *b)
@@ -88,7 +98,8 @@ static void take_in(struct instance *known, const struct instance *found)
 	}
 }
 
-uint64_t instance_settle(struct instance *now, struct instance *before, const struct instance *found)
+uint64_t instance_settle(struct instance *now, struct instance *before,
+			 const struct instance *found)
 {
 	if (overlap(now, found)) {
 		take_in(now, found);

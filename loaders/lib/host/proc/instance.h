@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * instance: when the instance of a container began that a process is of, where no file of its runtime tells. Pure.
+ * instance: when the instance of a container began that a process is of, where no file of its
+ * runtime tells. Pure.
  *
- *   1. A container that has a pid namespace of its own lives as long as that namespace's first process, which was started from
- *      outside of it (nested ones are started from inside). A process is of the instance whose first process lived when it began.
- *   2. Any other process is of the stretch of time, without a gap in which nobody lived in the container, that it lived in: what a
- *      runtime has prepare the start, and all of a container that shares the host's pid namespace. If a first process began in
- *      that stretch after it, it is that one's.
- *   3. Stretches that overlap are one instance. One that begins after the end of all before is another: so neither more processes
- *      nor more cgroups make one, and neither does an end of the process that began it while others live.
+ *   1. A container that has a pid namespace of its own lives as long as that namespace's first
+ * process, which was started from outside of it (nested ones are started from inside). A process is
+ * of the instance whose first process lived when it began.
+ *   2. Any other process is of the stretch of time, without a gap in which nobody lived in the
+ * container, that it lived in: what a runtime has prepare the start, and all of a container that
+ * shares the host's pid namespace. If a first process began in that stretch after it, it is that
+ * one's.
+ *   3. Stretches that overlap are one instance. One that begins after the end of all before is
+ * another: so neither more processes nor more cgroups make one, and neither does an end of the
+ * process that began it while others live.
  *
- * So whoever looks while it lives, and from whenever on, finds the same beginning. It is told in UTC by the kernel's own time of
- * boot, which is whole seconds and stays as it is while the clock is not set, plus the process's start in hundredths (what
- * /proc/PID/stat has too): everybody writes the same text, right to the second.
+ * So whoever looks while it lives, and from whenever on, finds the same beginning. It is told in
+ * UTC by the kernel's own time of boot, which is whole seconds and stays as it is while the clock
+ * is not set, plus the process's start in hundredths (what /proc/PID/stat has too): everybody
+ * writes the same text, right to the second.
  */
 #ifndef SONDE_HOST_INSTANCE_H
 #define SONDE_HOST_INSTANCE_H
@@ -25,7 +30,7 @@
 struct instance_life {
 	uint64_t from_ns, to_ns; /* to_ns UINT64_MAX: it lives */
 	uint32_t pid, ppid;
-	bool first;              /* it is number 1 in its pid namespace */
+	bool first; /* it is number 1 in its pid namespace */
 };
 
 struct instance {
@@ -35,10 +40,12 @@ struct instance {
 };
 
 /* Which one `p` is of. `all` may hold `p` too. */
-void instance_find(const struct instance_life *all, size_t n, const struct instance_life *p, struct instance *out);
-/* What is known of a container's present instance and of the one before takes in what was found. When the instance that was meant
- * began. */
-uint64_t instance_settle(struct instance *now, struct instance *before, const struct instance *found);
+void instance_find(const struct instance_life *all, size_t n, const struct instance_life *p,
+		   struct instance *out);
+/* What is known of a container's present instance and of the one before takes in what was found.
+ * When the instance that was meant began. */
+uint64_t instance_settle(struct instance *now, struct instance *before,
+			 const struct instance *found);
 
 /* "2026-11-21T03:10:00.50Z"; btime_s: as /proc/stat says it. Returns out. */
 #define INSTANCE_TEXT 40

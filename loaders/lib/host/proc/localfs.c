@@ -16,7 +16,8 @@
 
 #define DEVICES_MAX 256
 
-static const char *const types[] = {"ext2", "ext3", "ext4", "xfs", "f2fs", "tmpfs", "ramfs", "squashfs", "erofs", "iso9660"};
+static const char *const types[] = {"ext2",  "ext3",  "ext4",     "xfs",   "f2fs",
+				    "tmpfs", "ramfs", "squashfs", "erofs", "iso9660"};
 
 /* Under `lock`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -24,7 +25,8 @@ static int mounts = -1; /* says when they change */
 static dev_t devices[DEVICES_MAX];
 static size_t n_devices;
 
-/* "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE SUPER"; blanks in names are escaped. */
+/* "ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE SUPER"; blanks in names are
+ * escaped. */
 bool localfs_line(const char *line, dev_t *device)
 {
 	const char *type = strstr(line, " - ");

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * localfs: file systems that answer by themselves: this kernel's own, in memory or on a block device. Who opens a file of
- * theirs waits for no server (NFS, FUSE), nor for another file system below (overlayfs).
+ * localfs: file systems that answer by themselves: this kernel's own, in memory or on a block
+ * device. Who opens a file of theirs waits for no server (NFS, FUSE), nor for another file system
+ * below (overlayfs).
  *
- * Known are those of our own mount namespace, from /proc/self/mountinfo, which is read again when a mount has come or gone.
- * A device that is not among them (btrfs gives its files another one) is none.
+ * Known are those of our own mount namespace, from /proc/self/mountinfo, which is read again when a
+ * mount has come or gone. A device that is not among them (btrfs gives its files another one) is
+ * none.
  */
 #ifndef SONDE_HOST_LOCALFS_H
 #define SONDE_HOST_LOCALFS_H

@@ -65,8 +65,9 @@ static int reopen(int path_fd, uint64_t max_bytes, struct stat *out)
 /* ---- without waiting ---- */
 
 /*
- * What the kernel finds in its own caches (RESOLVE_CACHED: 5.12) on a file system that asks nobody is opened here and now:
- * a thread for each of some hundred files costs a busy host's wake-ups, a scheduler's tick each. -EAGAIN: in a thread.
+ * What the kernel finds in its own caches (RESOLVE_CACHED: 5.12) on a file system that asks nobody
+ * is opened here and now: a thread for each of some hundred files costs a busy host's wake-ups, a
+ * scheduler's tick each. -EAGAIN: in a thread.
  */
 static int open_cached(int root_fd, const char *path, uint64_t max_bytes, struct stat *st)
 {
@@ -117,7 +118,8 @@ static int job_run(struct job *j)
 
 	if (j->root_fd >= 0)
 		how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
-	fd = (int)syscall(SYS_openat2, j->root_fd >= 0 ? j->root_fd : AT_FDCWD, j->path, &how, sizeof(how));
+	fd = (int)syscall(SYS_openat2, j->root_fd >= 0 ? j->root_fd : AT_FDCWD, j->path, &how,
+			  sizeof(how));
 	return fd < 0 ? -errno : reopen(fd, j->max_bytes, &j->st);
 }
 
@@ -223,7 +225,8 @@ int openin_map_file(uint32_t pid, uint64_t start, uint64_t end, uint64_t max_byt
 {
 	char path[96];
 
-	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start, (unsigned long long)end);
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%llx-%llx", pid, (unsigned long long)start,
+		 (unsigned long long)end);
 	return open_guarded(-1, path, max_bytes, st);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc: each parser walks its bytes once with a bounded cursor; numbers are checked for overflow. */
+/* proc: each parser walks its bytes once with a bounded cursor; numbers are checked for overflow.
+ */
 #include "loaders/lib/host/proc/proc.h"
 
 #include <errno.h>
@@ -27,7 +28,8 @@ static uint64_t scan_number(struct scan *s, unsigned int base)
 	for (; s->p < s->end; s->p++, any = true) {
 		char c = *s->p;
 		unsigned int d = c >= '0' && c <= '9' ? (unsigned int)(c - '0') :
-				 c >= 'a' && c <= 'f' ? (unsigned int)(c - 'a') + 10 : 99;
+				 c >= 'a' && c <= 'f' ? (unsigned int)(c - 'a') + 10 :
+							99;
 
 		if (d >= base)
 			break;
@@ -142,7 +144,8 @@ static void status_nspid(struct scan *v, struct proc_status *st)
 	}
 }
 
-/* The Name: line comes first and its newlines are escaped by the kernel, so that no comm can forge a line. */
+/* The Name: line comes first and its newlines are escaped by the kernel, so that no comm can forge
+ * a line. */
 int proc_parse_status(const char *data, size_t len, struct proc_status *out)
 {
 	struct proc_status st = {0};
@@ -241,7 +244,8 @@ size_t proc_unescape(const char *path, size_t len, char *out)
 	for (size_t i = 0; i < len; i++) {
 		if (path[i] == '\\' && len - i > 3 && path[i + 1] <= '3' && is_octal(path[i + 1]) &&
 		    is_octal(path[i + 2]) && is_octal(path[i + 3])) {
-			out[n++] = (char)((path[i + 1] - '0') * 64 + (path[i + 2] - '0') * 8 + (path[i + 3] - '0'));
+			out[n++] = (char)((path[i + 1] - '0') * 64 + (path[i + 2] - '0') * 8 +
+					  (path[i + 3] - '0'));
 			i += 3;
 		} else {
 			out[n++] = path[i];
@@ -256,7 +260,8 @@ static bool list_has(const char *list, size_t len, const char *word)
 	size_t n = strlen(word);
 
 	for (size_t i = 0; i + n <= len; i++)
-		if (!memcmp(list + i, word, n) && (!i || list[i - 1] == ',') && (i + n == len || list[i + n] == ','))
+		if (!memcmp(list + i, word, n) && (!i || list[i - 1] == ',') &&
+		    (i + n == len || list[i + n] == ','))
 			return true;
 	return false;
 }
@@ -279,10 +284,10 @@ static void cgroup_line(const char *line, size_t len, struct proc_cgroup *cg)
 		return;
 	cg->any = path;
 	cg->any_len = n;
-#define KEEP(cond, field)                     \
-	if (cond) {                           \
-		cg->field = path;             \
-		cg->field##_len = n;          \
+#define KEEP(cond, field)            \
+	if (cond) {                  \
+		cg->field = path;    \
+		cg->field##_len = n; \
 	}
 	KEEP(!list_len && c1 == line + 1 && line[0] == '0', v2)
 	KEEP(list_has(c1 + 1, list_len, "memory"), memory)
@@ -312,7 +317,8 @@ int proc_parse_cgroup(const char *data, size_t len, struct proc_cgroup *out)
 const char *proc_cgroup_path(const struct proc_cgroup *cg, size_t *len)
 {
 	const char *const paths[] = {cg->v2, cg->memory, cg->pids, cg->cpu, cg->systemd, "/"};
-	const size_t lens[] = {cg->v2_len, cg->memory_len, cg->pids_len, cg->cpu_len, cg->systemd_len, 1};
+	const size_t lens[] = {cg->v2_len,  cg->memory_len,  cg->pids_len,
+			       cg->cpu_len, cg->systemd_len, 1};
 	size_t i = container_choose(paths, lens, ARRAY_SIZE(paths));
 
 	*len = lens[i];

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc: what /proc/PID says, as numbers. The parsers are pure functions over (bytes, len): the bytes come from the
- * kernel, but comm, command line and paths inside them are chosen by strangers (a comm may hold ')', a newline and
- * invalid UTF-8). Strings are given as they are; whoever shows them makes them valid first.
+ * proc: what /proc/PID says, as numbers. The parsers are pure functions over (bytes, len): the
+ * bytes come from the kernel, but comm, command line and paths inside them are chosen by strangers
+ * (a comm may hold ')', a newline and invalid UTF-8). Strings are given as they are; whoever shows
+ * them makes them valid first.
  *
- * Parsers return 0 or -EBADMSG and leave the output untouched on failure; readers return 0 or -errno of the system.
+ * Parsers return 0 or -EBADMSG and leave the output untouched on failure; readers return 0 or
+ * -errno of the system.
  */
 #ifndef SONDE_HOST_PROC_H
 #define SONDE_HOST_PROC_H
@@ -18,10 +20,10 @@
 /* /proc/PID/stat (or task/TID/stat) */
 struct proc_stat {
 	uint32_t pid;
-	char comm[64];       /* NUL-terminated; kernel threads may be longer than 15 bytes */
+	char comm[64]; /* NUL-terminated; kernel threads may be longer than 15 bytes */
 	char state;
 	uint32_t ppid;
-	uint32_t flags;      /* PF_*: PROC_PF_KTHREAD */
+	uint32_t flags;        /* PF_*: PROC_PF_KTHREAD */
 	uint64_t utime, stime; /* clock ticks */
 	uint64_t n_threads;    /* an ended leader counts until the last of the others is gone */
 	uint64_t start_ticks;  /* since boot, clock ticks: proc_ticks_ns */
@@ -32,10 +34,10 @@ int proc_parse_stat(const char *data, size_t len, struct proc_stat *out);
 /* /proc/PID/status */
 struct proc_status {
 	uint32_t tgid, ppid;
-	uint32_t uid;        /* real */
+	uint32_t uid; /* real */
 	uint32_t euid;
-	uint32_t nspid;      /* in the innermost pid namespace; the tgid where the kernel does not say */
-	uint32_t ns_depth;   /* how many numbers NSpid has, 0: not said */
+	uint32_t nspid; /* in the innermost pid namespace; the tgid where the kernel does not say */
+	uint32_t ns_depth; /* how many numbers NSpid has, 0: not said */
 };
 int proc_parse_status(const char *data, size_t len, struct proc_status *out);
 
@@ -44,23 +46,27 @@ struct proc_map {
 	uint64_t start, end, offset, inode;
 	uint32_t major, minor;
 	bool read, write, exec, shared;
-	bool deleted;        /* the path ended in " (deleted)", which is cut off */
-	const char *path;    /* borrowed from the bytes, not terminated, still escaped ('\n' is "\012") */
-	size_t path_len;     /* 0: anonymous */
+	bool deleted; /* the path ended in " (deleted)", which is cut off */
+	const char
+		*path; /* borrowed from the bytes, not terminated, still escaped ('\n' is "\012") */
+	size_t path_len; /* 0: anonymous */
 };
-/* Step through the lines: *pos begins at 0. True: *out holds the next well-formed line; malformed ones are skipped. */
+/* Step through the lines: *pos begins at 0. True: *out holds the next well-formed line; malformed
+ * ones are skipped. */
 bool proc_next_map(const char *data, size_t len, size_t *pos, struct proc_map *out);
-/* Undo the kernel's octal escapes (\012 and the like). `out` must hold len + 1 bytes; returns the length. */
+/* Undo the kernel's octal escapes (\012 and the like). `out` must hold len + 1 bytes; returns the
+ * length. */
 size_t proc_unescape(const char *path, size_t len, char *out);
 
-/* /proc/PID/cgroup: one path per hierarchy, borrowed from the bytes, not terminated; NULL: not there. */
+/* /proc/PID/cgroup: one path per hierarchy, borrowed from the bytes, not terminated; NULL: not
+ * there. */
 struct proc_cgroup {
 	const char *v2, *memory, *pids, *cpu, *systemd, *any;
 	size_t v2_len, memory_len, pids_len, cpu_len, systemd_len, any_len;
 };
 int proc_parse_cgroup(const char *data, size_t len, struct proc_cgroup *out);
-/* The one that tells most of where the process belongs (container_choose), of v2, memory, pids, cpu, systemd. Never NULL: "/" at
- * least. */
+/* The one that tells most of where the process belongs (container_choose), of v2, memory, pids,
+ * cpu, systemd. Never NULL: "/" at least. */
 const char *proc_cgroup_path(const struct proc_cgroup *cg, size_t *len);
 
 uint64_t proc_ticks_ns(uint64_t ticks);
@@ -68,7 +74,8 @@ uint64_t proc_ticks_ns(uint64_t ticks);
 uint64_t proc_parse_btime(const char *data, size_t len);
 uint64_t proc_btime(void);
 
-/* Read /proc/PID/NAME whole, at most `max` bytes (the rest is cut), NUL-terminated; *out is the caller's (free). */
+/* Read /proc/PID/NAME whole, at most `max` bytes (the rest is cut), NUL-terminated; *out is the
+ * caller's (free). */
 int proc_read(uint32_t pid, const char *name, size_t max, char **out, size_t *len);
 int proc_read_stat(uint32_t pid, struct proc_stat *out);
 int proc_read_status(uint32_t pid, struct proc_status *out);

@@ -28,10 +28,13 @@ struct interpreter {
 };
 
 static const struct interpreter INTERPRETERS[] = {
-	{"python", "python", "python"}, {"pypy", "python", "pypy"}, {"node", "node", "node"}, {"nodejs", "node", "node"},
-	{"ruby", "ruby", "ruby"}, {"php", "php", "php"}, {"php-fpm", "php", "php"}, {"php-cgi", "php", "php"},
-	{"perl", "perl", "perl"}, {"java", "java", "java"}, {"dotnet", "dotnet", "dotnet"}, {"beam.smp", "erlang", "erlang"},
-	{"lua", "lua", "lua"}, {"luajit", "lua", "luajit"}};
+	{"python", "python", "python"}, {"pypy", "python", "pypy"},
+	{"node", "node", "node"},       {"nodejs", "node", "node"},
+	{"ruby", "ruby", "ruby"},       {"php", "php", "php"},
+	{"php-fpm", "php", "php"},      {"php-cgi", "php", "php"},
+	{"perl", "perl", "perl"},       {"java", "java", "java"},
+	{"dotnet", "dotnet", "dotnet"}, {"beam.smp", "erlang", "erlang"},
+	{"lua", "lua", "lua"},          {"luajit", "lua", "luajit"}};
 
 /* NAME or NAME and a version, nothing else: "python3.11", and not "python-config". */
 static const struct interpreter *interpreter_of(const char *exe)
@@ -53,11 +56,13 @@ static const struct library {
 	const char *begins, *lang, *called;
 	bool embedded;
 } LIBRARIES[] = {
-	{"libjvm.so", "java", "java", false}, {"libcoreclr.so", "dotnet", "dotnet", false}, {"libnode.so", "node", "node", false},
-	{"libpython", "python", "python", true}, {"libruby", "ruby", "ruby", true}, {"libphp", "php", "php", true},
+	{"libjvm.so", "java", "java", false},  {"libcoreclr.so", "dotnet", "dotnet", false},
+	{"libnode.so", "node", "node", false}, {"libpython", "python", "python", true},
+	{"libruby", "ruby", "ruby", true},     {"libphp", "php", "php", true},
 	{"libperl.so", "perl", "perl", true}};
 
-static const char *const HOSTS[] = {"apache2", "httpd", "uwsgi", "uwsgi-core", "unitd", "passenger", "lighttpd"};
+static const char *const HOSTS[] = {"apache2", "httpd",     "uwsgi",   "uwsgi-core",
+				    "unitd",   "passenger", "lighttpd"};
 
 static bool is_script_host(const char *exe)
 {
@@ -69,8 +74,10 @@ static bool is_script_host(const char *exe)
 	return false;
 }
 
-/* The first library of that language (NULL: of any that counts for this executable), and its path. */
-static const struct library *library_of(const struct runtime_facts *f, const char *lang, const char **path)
+/* The first library of that language (NULL: of any that counts for this executable), and its path.
+ */
+static const struct library *library_of(const struct runtime_facts *f, const char *lang,
+					const char **path)
 {
 	bool host = is_script_host(f->exe);
 
@@ -90,7 +97,8 @@ static const struct library *library_of(const struct runtime_facts *f, const cha
 
 /* --- versions --- */
 
-/* The version at `s` as far as it is one, behind what it is called; dots at its end are none of it. */
+/* The version at `s` as far as it is one, behind what it is called; dots at its end are none of it.
+ */
 static void called_with(struct runtime *out, const char *called, const char *s, size_t len)
 {
 	size_t n = 0;
@@ -121,7 +129,8 @@ static void version_of_library(struct runtime *out, const struct library *l, con
 	size_t len = 0;
 
 	if (!strcmp(l->lang, "dotnet") || !strcmp(l->lang, "java")) {
-		at = folder_after(path, *l->lang == 'd' ? "/Microsoft.NETCore.App/" : "/jvm/java-", &len);
+		at = folder_after(path, *l->lang == 'd' ? "/Microsoft.NETCore.App/" : "/jvm/java-",
+				  &len);
 		called_with(out, l->called, at ? at : "", len);
 		return;
 	}
@@ -133,7 +142,8 @@ static void version_of_library(struct runtime *out, const struct library *l, con
 
 /* --- the parts --- */
 
-static void tell_interpreter(const struct runtime_facts *f, const struct interpreter *x, struct runtime *out)
+static void tell_interpreter(const struct runtime_facts *f, const struct interpreter *x,
+			     struct runtime *out)
 {
 	const char *version = base_of(f->exe) + strlen(x->name), *path = f->exe;
 	const struct library *l;
@@ -158,7 +168,8 @@ static bool tell_lang(const struct runtime_facts *f, struct runtime *out)
 
 	if (f->go_version) {
 		out->lang = "go";
-		snprintf(out->version, sizeof(out->version), "%.40s", *f->go_version ? f->go_version : "go");
+		snprintf(out->version, sizeof(out->version), "%.40s",
+			 *f->go_version ? f->go_version : "go");
 		return true;
 	}
 	if (x) {
@@ -175,9 +186,10 @@ static bool tell_lang(const struct runtime_facts *f, struct runtime *out)
 
 static void tell_libc(const char *name, struct runtime *out)
 {
-	bool musl = begins(name, "ld-musl") || begins(name, "libc.musl") || !strcmp(name, "libc.so"); /* glibc's is a text */
-	bool glibc = begins(name, "ld-linux") || begins(name, "ld-2.") || begins(name, "ld64.so") || begins(name, "libc.so.6") ||
-		     begins(name, "libc-2.");
+	bool musl = begins(name, "ld-musl") || begins(name, "libc.musl") ||
+		    !strcmp(name, "libc.so"); /* glibc's is a text */
+	bool glibc = begins(name, "ld-linux") || begins(name, "ld-2.") || begins(name, "ld64.so") ||
+		     begins(name, "libc.so.6") || begins(name, "libc-2.");
 
 	if (musl || glibc) {
 		out->linking = STORE_DYNAMIC;

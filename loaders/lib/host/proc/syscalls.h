@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* syscalls: names of this architecture's system calls, and what a thread waits for that sleeps in one. Pure. */
+/* syscalls: names of this architecture's system calls, and what a thread waits for that sleeps in
+ * one. Pure. */
 #ifndef SONDE_HOST_SYSCALLS_H
 #define SONDE_HOST_SYSCALLS_H
 
@@ -10,7 +11,13 @@
 const char *syscall_name(int number);
 
 enum syscall_wait {
-	SYSCALL_OTHER = 0, SYSCALL_LOCK, SYSCALL_DISK, SYSCALL_NETWORK, SYSCALL_PIPE, SYSCALL_POLL, SYSCALL_SLEEP,
+	SYSCALL_OTHER = 0,
+	SYSCALL_LOCK,
+	SYSCALL_DISK,
+	SYSCALL_NETWORK,
+	SYSCALL_PIPE,
+	SYSCALL_POLL,
+	SYSCALL_SLEEP,
 	SYSCALL_CHILD,
 	SYSCALL_BY_FILE, /* by what the descriptor in its first argument is */
 	SYSCALL_RESTART  /* goes on with the one before */

@@ -6,8 +6,10 @@
 
 #include "probes/lib/unwind.h"
 
-_Static_assert((int)UNWIND_ROWS_NO_FILE == TABLES_IMAGE_FREE && (int)UNWIND_ROWS_PENDING == TABLES_IMAGE_PENDING &&
-		       (int)UNWIND_ROWS_READY == TABLES_IMAGE_READY && (int)UNWIND_ROWS_REFUSED == TABLES_IMAGE_REFUSED,
+_Static_assert((int)UNWIND_ROWS_NO_FILE == TABLES_IMAGE_FREE &&
+		       (int)UNWIND_ROWS_PENDING == TABLES_IMAGE_PENDING &&
+		       (int)UNWIND_ROWS_READY == TABLES_IMAGE_READY &&
+		       (int)UNWIND_ROWS_REFUSED == TABLES_IMAGE_REFUSED,
 	       "same numbers");
 
 struct walk {
@@ -29,7 +31,8 @@ static int unwind_place(struct unwind *u, __u64 at)
 	u->map_end = w->here.end;
 	u->map_file = w->here.to_file;
 	u->map_row = w->here.to_vaddr - rows->text_base;
-	u->map_state = rows->elements || w->here.state != UNWIND_ROWS_READY ? (__u32)w->here.state : TABLES_IMAGE_REFUSED;
+	u->map_state = rows->elements || w->here.state != UNWIND_ROWS_READY ? (__u32)w->here.state :
+									      TABLES_IMAGE_REFUSED;
 	u->map_image = w->here.image;
 	u->page_first = 0;
 	u->page_count = rows->page_count;
@@ -53,8 +56,8 @@ static __u32 unwind_number(struct unwind *u, __u32 pc)
 	__u64 page = unwind_element(u, u->page_first + (pc >> TABLES_PAGE_SHIFT));
 
 #define ELEMENT(i) unwind_element(u, u->row_first + (i))
-	return UNWIND_SEARCH(ELEMENT, ROW_PAGE_FIRST(page), ROW_PAGE_COUNT(page), pc & ((1u << TABLES_PAGE_SHIFT) - 1),
-			     ROW_PAGE_NUMBER(page));
+	return UNWIND_SEARCH(ELEMENT, ROW_PAGE_FIRST(page), ROW_PAGE_COUNT(page),
+			     pc & ((1u << TABLES_PAGE_SHIFT) - 1), ROW_PAGE_NUMBER(page));
 }
 
 static __u64 unwind_rule_at(struct unwind *u, __u64 pc)
@@ -90,8 +93,10 @@ int unwind_section_open(struct unwind_section *s, const void *data, size_t size)
 	if (size < sizeof(head) || ((uintptr_t)data & 7))
 		return -EBADMSG;
 	memcpy(&head, data, sizeof(head));
-	elements = (uint64_t)head.page_count + head.rule_count + 2 * (uint64_t)head.ext_count + ((uint64_t)head.row_count + 1) / 2;
-	if (head.version != TABLES_VERSION || elements > (size - sizeof(head)) / 8 || elements > UINT32_MAX)
+	elements = (uint64_t)head.page_count + head.rule_count + 2 * (uint64_t)head.ext_count +
+		   ((uint64_t)head.row_count + 1) / 2;
+	if (head.version != TABLES_VERSION || elements > (size - sizeof(head)) / 8 ||
+	    elements > UINT32_MAX)
 		return -EBADMSG;
 	*s = (struct unwind_section){.elements = (const uint64_t *)data + sizeof(head) / 8,
 				     .text_base = head.text_base,
@@ -105,8 +110,13 @@ int unwind_section_open(struct unwind_section *s, const void *data, size_t size)
 /* Over code that somebody else knows. */
 static enum unwind_code_step code_step(struct walk *w, struct unwind *u, size_t max)
 {
-	struct unwind_code c = {.pc = u->pc, .sp = u->sp, .bp = u->bp, .interrupted = u->exact && u->regs_known, .frames = w->frames,
-				.n = u->n, .max = max};
+	struct unwind_code c = {.pc = u->pc,
+				.sp = u->sp,
+				.bp = u->bp,
+				.interrupted = u->exact && u->regs_known,
+				.frames = w->frames,
+				.n = u->n,
+				.max = max};
 	enum unwind_code_step step;
 
 	for (int i = 0; i < ROW_REG_N; i++)
@@ -122,11 +132,15 @@ static enum unwind_code_step code_step(struct walk *w, struct unwind *u, size_t 
 	return step;
 }
 
-size_t unwind_stack(const struct unwind_from *from, const struct unwind_regs *regs, uint64_t *frames, size_t max,
-		    enum stack_end *end)
+size_t unwind_stack(const struct unwind_from *from, const struct unwind_regs *regs,
+		    uint64_t *frames, size_t max, enum stack_end *end)
 {
 	struct walk w = {.from = from, .frames = frames};
-	struct unwind u = {.pc = regs->pc, .fs_base = regs->fs_base, .exact = regs->exact, .regs_known = 1, .bx_how = ROW_BX_SAME,
+	struct unwind u = {.pc = regs->pc,
+			   .fs_base = regs->fs_base,
+			   .exact = regs->exact,
+			   .regs_known = 1,
+			   .bx_how = ROW_BX_SAME,
 			   .ctx = &w};
 
 	for (int i = 0; i < ROW_REG_N; i++)
@@ -182,11 +196,12 @@ static enum unwind_code_step late_code(void *ctx, struct unwind_code *c)
 	return from->code ? from->code(from->ctx, c) : UNWIND_CODE_UNKNOWN;
 }
 
-int unwind_late(const struct stack_late *l, const struct unwind_from *from, uint64_t *frames, size_t max, size_t *n,
-		enum stack_end *end)
+int unwind_late(const struct stack_late *l, const struct unwind_from *from, uint64_t *frames,
+		size_t max, size_t *n, enum stack_end *end)
 {
 	struct late late = {.l = l, .from = from};
-	struct unwind_from copied = {.ctx = &late, .where = late_where, .read = late_read, .code = late_code};
+	struct unwind_from copied = {
+		.ctx = &late, .where = late_where, .read = late_read, .code = late_code};
 	struct unwind_regs regs = {.pc = l->pc, .fs_base = l->fs_base, .exact = l->exact};
 
 	if (l->size > STACK_LATE_ALL || l->ev.n_kernel > STACK_KERNEL_MAX)

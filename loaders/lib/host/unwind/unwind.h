@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * unwind: the unwinder of probes/lib/unwind.h in user space: for stacks that were taken before their rows were there, and
- * for tests. Pure: what it needs to know it asks `unwind_from`.
+ * unwind: the unwinder of probes/lib/unwind.h in user space: for stacks that were taken before
+ * their rows were there, and for tests. Pure: what it needs to know it asks `unwind_from`.
  */
 #ifndef SONDE_HOST_UNWIND_H
 #define SONDE_HOST_UNWIND_H
@@ -20,21 +20,22 @@ struct unwind_section {
 	uint32_t page_count, rule_count, ext_count, row_count;
 };
 
-/* Take the section apart. `data` is borrowed and 8-aligned. -EBADMSG: damaged, or of another version. */
+/* Take the section apart. `data` is borrowed and 8-aligned. -EBADMSG: damaged, or of another
+ * version. */
 int unwind_section_open(struct unwind_section *s, const void *data, size_t size);
 
-enum unwind_rows_state { /* as enum tables_image_state */
-	UNWIND_ROWS_NO_FILE = 0, /* executable memory without a file */
-	UNWIND_ROWS_PENDING = 1,
-	UNWIND_ROWS_READY = 2,
-	UNWIND_ROWS_REFUSED = 3
+enum unwind_rows_state {                          /* as enum tables_image_state */
+			 UNWIND_ROWS_NO_FILE = 0, /* executable memory without a file */
+			 UNWIND_ROWS_PENDING = 1,
+			 UNWIND_ROWS_READY = 2,
+			 UNWIND_ROWS_REFUSED = 3
 };
 
 struct unwind_where {
-	uint64_t start, end;     /* the executable mapping */
-	uint64_t to_file;        /* added to an address: offset in the file */
-	uint64_t to_vaddr;       /* added to an address: the file's virtual address */
-	uint32_t image;          /* what its frames say (FRAME_IMAGE); 0: frames are addresses */
+	uint64_t start, end; /* the executable mapping */
+	uint64_t to_file;    /* added to an address: offset in the file */
+	uint64_t to_vaddr;   /* added to an address: the file's virtual address */
+	uint32_t image;      /* what its frames say (FRAME_IMAGE); 0: frames are addresses */
 	enum unwind_rows_state state;
 	struct unwind_section rows; /* borrowed; where state is READY */
 };
@@ -42,11 +43,12 @@ struct unwind_where {
 /* A frame in code that its process made, and where it is left. */
 struct unwind_code {
 	uint64_t pc, sp, bp;
-	bool interrupted;     /* there, with these registers; else pc is a return address */
+	bool interrupted; /* there, with these registers; else pc is a return address */
 	uint64_t reg[16];
-	uint64_t *frames;     /* room for `max`; n are said */
+	uint64_t *frames; /* room for `max`; n are said */
 	size_t n, max;
-	enum stack_end end;   /* UNWIND_CODE_ENDS: why; STACK_END_PENDING: for want of the file `pending`, as `where` says it */
+	enum stack_end end; /* UNWIND_CODE_ENDS: why; STACK_END_PENDING: for want of the file
+			       `pending`, as `where` says it */
 	uint64_t pending;
 };
 enum unwind_code_step {
@@ -63,7 +65,8 @@ struct unwind_from {
 	bool (*read)(void *ctx, uint64_t addr, uint64_t *value);
 	/* Code that no file describes, and that somebody knows: may be NULL. */
 	enum unwind_code_step (*code)(void *ctx, struct unwind_code *c);
-	/* Raised by the frames that were left by the frame pointer in code that its file does not describe; may be NULL. */
+	/* Raised by the frames that were left by the frame pointer in code that its file does not
+	 * describe; may be NULL. */
 	uint32_t *guessed;
 	uint64_t *sp; /* each frame's stack pointer, of as many as `frames` has; may be NULL */
 };
@@ -71,17 +74,17 @@ struct unwind_from {
 struct unwind_regs {
 	uint64_t reg[16]; /* as DWARF numbers them */
 	uint64_t pc, fs_base;
-	bool exact;       /* pc was interrupted there; else it lies behind a system call instruction */
+	bool exact; /* pc was interrupted there; else it lies behind a system call instruction */
 };
 
-/* At most `max` frames as in probes/lib/stack.h, leaf first. Returns how many; *end says why there are no more
- * (STACK_END_DEPTH: `max` was reached). */
-size_t unwind_stack(const struct unwind_from *from, const struct unwind_regs *regs, uint64_t *frames, size_t max,
-		    enum stack_end *end);
+/* At most `max` frames as in probes/lib/stack.h, leaf first. Returns how many; *end says why there
+ * are no more (STACK_END_DEPTH: `max` was reached). */
+size_t unwind_stack(const struct unwind_from *from, const struct unwind_regs *regs,
+		    uint64_t *frames, size_t max, enum stack_end *end);
 
-/* One late sample: its memory is what was copied; beyond that STACK_END_SHORT_COPY. `where` and `ctx` of `from` are used.
- * -EBADMSG: sizes in the record are wrong. */
-int unwind_late(const struct stack_late *l, const struct unwind_from *from, uint64_t *frames, size_t max, size_t *n,
-		enum stack_end *end);
+/* One late sample: its memory is what was copied; beyond that STACK_END_SHORT_COPY. `where` and
+ * `ctx` of `from` are used. -EBADMSG: sizes in the record are wrong. */
+int unwind_late(const struct stack_late *l, const struct unwind_from *from, uint64_t *frames,
+		size_t max, size_t *n, enum stack_end *end);
 
 #endif

@@ -16,7 +16,8 @@ struct v8 *v8_open(const struct runtime_memory *m, const void *section, size_t s
 	if (size != sizeof(l))
 		return NULL;
 	memcpy(&l, section, sizeof(l));
-	if (l.format != V8_FORMAT || !l.known || l.n[V8_SHAPE] < V8_SHAPE_9 || l.n[V8_SHAPE] > V8_SHAPE_13)
+	if (l.format != V8_FORMAT || !l.known || l.n[V8_SHAPE] < V8_SHAPE_9 ||
+	    l.n[V8_SHAPE] > V8_SHAPE_13)
 		return NULL;
 	l.bytecode_sizes += bias;
 	v = mem_alloc(sizeof(*v));
@@ -44,7 +45,8 @@ bool v8_builtins_find(struct v8 *v)
 	if (v->builtins)
 		return true;
 	if (!runtime_word(v->heap.m, v->heap.l.blob + v->bias, &v->builtins) ||
-	    !v->heap.m->read(v->heap.m->ctx, v->heap.l.blob_size + v->bias, &size, sizeof(size)) || !v->builtins || !size) {
+	    !v->heap.m->read(v->heap.m->ctx, v->heap.l.blob_size + v->bias, &size, sizeof(size)) ||
+	    !v->builtins || !size) {
 		v->builtins = 0;
 		return false;
 	}
@@ -52,7 +54,8 @@ bool v8_builtins_find(struct v8 *v)
 	return true;
 }
 
-/* Of the block of builtins, which V8 maps a second time near its other code; 10.2 makes copies, which are no file's. */
+/* Of the block of builtins, which V8 maps a second time near its other code; 10.2 makes copies,
+ * which are no file's. */
 bool v8_is_builtin(const struct v8 *v, uint64_t vaddr)
 {
 	return vaddr >= v->builtins - v->bias && vaddr < v->builtins_end - v->bias;
@@ -79,7 +82,8 @@ static bool between(struct v8heap *h, uint64_t object, enum v8_number first, enu
 /* What stands in place of the context in a frame of such a kind. */
 static bool is_continuation(const struct v8heap *h, uint64_t word)
 {
-	return word == 2 * (uint64_t)v8_n(h, V8_FRAME_CONTINUATION) || word == 2 * (uint64_t)v8_n(h, V8_FRAME_CONTINUATION_CATCH);
+	return word == 2 * (uint64_t)v8_n(h, V8_FRAME_CONTINUATION) ||
+	       word == 2 * (uint64_t)v8_n(h, V8_FRAME_CONTINUATION_CATCH);
 }
 
 /* The SharedFunctionInfo of the frame at `fp`; 0: it is no frame of JavaScript. */
@@ -90,7 +94,8 @@ static uint64_t frame_function(struct v8 *v, uint64_t fp)
 
 	if (!runtime_word(h->m, fp + (uint64_t)(int64_t)v8_n(h, V8_FP_CONTEXT), &context) ||
 	    !runtime_word(h->m, fp + (uint64_t)(int64_t)v8_n(h, V8_FP_FUNCTION), &function) ||
-	    !(is_continuation(h, context) || between(h, context, V8_TYPE_FIRST_CONTEXT, V8_TYPE_LAST_CONTEXT)) ||
+	    !(is_continuation(h, context) ||
+	      between(h, context, V8_TYPE_FIRST_CONTEXT, V8_TYPE_LAST_CONTEXT)) ||
 	    !between(h, function, V8_TYPE_FIRST_FUNCTION, V8_TYPE_LAST_FUNCTION))
 		return 0;
 	return v8_member(h, function, v8_n(h, V8_FUNCTION_SHARED), V8_TYPE_SHARED);
@@ -100,7 +105,11 @@ uint64_t v8_frame_bytecodes(struct v8 *v, uint64_t fp, uint64_t shared)
 {
 	uint64_t code = 0;
 
-	return runtime_word(v->heap.m, fp + (uint64_t)(int64_t)v8_n(&v->heap, V8_FP_BYTECODES), &code) && v8_bytecodes(&v->heap, shared) == code ? code : 0;
+	return runtime_word(v->heap.m, fp + (uint64_t)(int64_t)v8_n(&v->heap, V8_FP_BYTECODES),
+			    &code) &&
+			       v8_bytecodes(&v->heap, shared) == code ?
+		       code :
+		       0;
 }
 
 int64_t v8_frame_offset(struct v8 *v, uint64_t fp)
@@ -108,14 +117,16 @@ int64_t v8_frame_offset(struct v8 *v, uint64_t fp)
 	uint64_t tagged = 0;
 	int64_t at = 0;
 
-	if (!runtime_word(v->heap.m, fp + (uint64_t)(int64_t)v8_n(&v->heap, V8_FP_OFFSET), &tagged) ||
+	if (!runtime_word(v->heap.m, fp + (uint64_t)(int64_t)v8_n(&v->heap, V8_FP_OFFSET),
+			  &tagged) ||
 	    !v8_small(tagged, &at))
 		return V8_NOWHERE;
 	return at - (v8_n(&v->heap, V8_BYTECODES_DATA) - 1);
 }
 
 /* Where in its bytecode a frame is that was not optimised. */
-static int64_t bytecode_at(struct v8 *v, uint64_t pc, const struct v8_code *code, uint64_t fp, uint64_t shared)
+static int64_t bytecode_at(struct v8 *v, uint64_t pc, const struct v8_code *code, uint64_t fp,
+			   uint64_t shared)
 {
 	uint64_t bytecodes;
 
@@ -126,12 +137,15 @@ static int64_t bytecode_at(struct v8 *v, uint64_t pc, const struct v8_code *code
 }
 
 /* The frame at `fp` of a function, whose code is at `pc`, a return address. */
-static void frame(struct v8 *v, uint64_t pc, const struct v8_code *code, uint64_t fp, uint64_t shared, size_t at, struct script_stack *out)
+static void frame(struct v8 *v, uint64_t pc, const struct v8_code *code, uint64_t fp,
+		  uint64_t shared, size_t at, struct script_stack *out)
 {
 	bool optimised = code->tier == V8_TIER_MAGLEV || code->tier == V8_TIER_TURBOFAN;
 
 	if (!optimised || !v8code_optimised(&v->heap, code, shared, pc, at, out))
-		v8_frame_add(&v->heap, shared, optimised ? V8_NOWHERE : bytecode_at(v, pc, code, fp, shared), at, out);
+		v8_frame_add(&v->heap, shared,
+			     optimised ? V8_NOWHERE : bytecode_at(v, pc, code, fp, shared), at,
+			     out);
 }
 
 void v8_stack(struct v8 *v, const struct runtime_native *native, struct script_stack *out)

@@ -10,7 +10,7 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
-#define TRIES 4
+#define TRIES        4
 #define SHARED_BYTES 64u /* of a SharedFunctionInfo, from its name on */
 
 struct key {
@@ -36,7 +36,7 @@ void v8_cache_release(struct v8_cache *p)
 {
 	struct v8_place *place, *next;
 
-	HASH_ITER(hh, p->all, place, next)
+	HASH_ITER (hh, p->all, place, next)
 		place_free(p, place);
 }
 
@@ -49,10 +49,12 @@ static uint64_t cookie_read(struct v8heap *h, uint64_t shared, int64_t bytecode)
 	} of = {0};
 
 	if (!v8_is(h, shared, V8_TYPE_SHARED) ||
-	    !h->m->read(h->m->ctx, shared - 1 + (uint64_t)v8_n(h, V8_SHARED_NAME), of.shared_bytes, sizeof(of.shared_bytes)))
+	    !h->m->read(h->m->ctx, shared - 1 + (uint64_t)v8_n(h, V8_SHARED_NAME), of.shared_bytes,
+			sizeof(of.shared_bytes)))
 		return 0;
 	of.script = v8_member(h, shared, v8_n(h, V8_SHARED_SCRIPT), V8_TYPE_SCRIPT);
-	if (of.script && !h->m->read(h->m->ctx, of.script - 1, of.script_bytes, sizeof(of.script_bytes)))
+	if (of.script &&
+	    !h->m->read(h->m->ctx, of.script - 1, of.script_bytes, sizeof(of.script_bytes)))
 		return 0;
 	of.bytecodes = of.script && bytecode >= 0 ? v8_bytecodes(h, shared) : 0;
 	if (of.bytecodes)
@@ -60,8 +62,10 @@ static uint64_t cookie_read(struct v8heap *h, uint64_t shared, int64_t bytecode)
 	return hash_bytes(HASH_SEED, &of, sizeof(of)) | 1;
 }
 
-/* 0: it cannot be read, or changes all the time. The collector notes how long a function's bytecode was not used: then once more. */
-static uint64_t place_read(struct v8heap *h, struct runtime_budget *b, uint64_t shared, int64_t bytecode, uint64_t cookie, struct script_place *found)
+/* 0: it cannot be read, or changes all the time. The collector notes how long a function's bytecode
+ * was not used: then once more. */
+static uint64_t place_read(struct v8heap *h, struct runtime_budget *b, uint64_t shared,
+			   int64_t bytecode, uint64_t cookie, struct script_place *found)
 {
 	for (int i = 0; i < TRIES && cookie; i++) {
 		uint64_t before = cookie;
@@ -76,7 +80,8 @@ static uint64_t place_read(struct v8heap *h, struct runtime_budget *b, uint64_t 
 	return 0;
 }
 
-const struct script_place *v8_cache_get(struct v8_cache *p, struct v8heap *h, struct runtime_budget *b, uint64_t shared, int64_t bytecode)
+const struct script_place *v8_cache_get(struct v8_cache *p, struct v8heap *h,
+					struct runtime_budget *b, uint64_t shared, int64_t bytecode)
 {
 	struct key key;
 	struct v8_place *place;

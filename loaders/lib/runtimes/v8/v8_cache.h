@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8places: what functions of JavaScript are called and where, kept from one sampled stack to the next.
+ * v8places: what functions of JavaScript are called and where, kept from one sampled stack to the
+ * next.
  *
  * 1. A place is found by the function's SharedFunctionInfo and the offset in its bytecode.
- * 2. It holds as long as what it was read from is there: the function's name, script and literal's number, the script's number, source and name,
- *    the bytecode and whether it has source positions. An object that was moved or freed, with another at its place, differs in these: the
- *    script's number is not given out twice.
+ * 2. It holds as long as what it was read from is there: the function's name, script and literal's
+ * number, the script's number, source and name, the bytecode and whether it has source positions.
+ * An object that was moved or freed, with another at its place, differs in these: the script's
+ * number is not given out twice.
  * 3. They are read before and after the place is: what changed meanwhile is no place.
  */
 #ifndef SONDE_RUNTIMES_V8_CACHE_H
@@ -21,8 +23,10 @@ struct v8_cache {
 };
 
 void v8_cache_release(struct v8_cache *p);
-/* Borrowed until the next call; its function is NULL: it has no name and is left out. NULL: it is not to be had, or changed while it was read. `b` is what `h`
- * reads by. */
-const struct script_place *v8_cache_get(struct v8_cache *p, struct v8heap *h, struct runtime_budget *b, uint64_t shared, int64_t bytecode);
+/* Borrowed until the next call; its function is NULL: it has no name and is left out. NULL: it is
+ * not to be had, or changed while it was read. `b` is what `h` reads by. */
+const struct script_place *v8_cache_get(struct v8_cache *p, struct v8heap *h,
+					struct runtime_budget *b, uint64_t shared,
+					int64_t bytecode);
 
 #endif

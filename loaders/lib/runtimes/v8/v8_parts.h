@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8_parts: what v8.c (threads that stand) and v8sampled.c (threads that were sampled) have in common. */
+/* v8_parts: what v8.c (threads that stand) and v8sampled.c (threads that were sampled) have in
+ * common. */
 #ifndef SONDE_RUNTIMES_V8_PARTS_H
 #define SONDE_RUNTIMES_V8_PARTS_H
 
@@ -16,7 +17,7 @@ struct v8 {
 	/* of sampled stacks */
 	struct v8_cache places;
 	struct v8running running;
-	uint64_t handlers;                 /* the table of the bytecodes' handlers, as read last; 0: none */
+	uint64_t handlers; /* the table of the bytecodes' handlers, as read last; 0: none */
 	uint64_t handler[V8_BYTECODES_MAX];
 };
 

@@ -8,17 +8,17 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 
-#define ALIGN      32u
-#define BLOCK      4096u
-#define HEAD_MAX   256
-#define TABLE_MAX  (1u << 20)
-#define ARRAY_MAX  (1 << 20)
-#define KIND(f)    ((f) & 15)
-#define WORD       8
-#define WEAK       2u     /* a weak reference has this bit beside that of an object */
-#define ENTRY      3      /* numbers of one deoptimisation */
-#define SCALES     3u     /* of bytecode's operands */
-#define PREFIXES   4u     /* the first bytecodes: Wide, ExtraWide, twice */
+#define ALIGN        32u
+#define BLOCK        4096u
+#define HEAD_MAX     256
+#define TABLE_MAX    (1u << 20)
+#define ARRAY_MAX    (1 << 20)
+#define KIND(f)      ((f)&15)
+#define WORD         8
+#define WEAK         2u /* a weak reference has this bit beside that of an object */
+#define ENTRY        3  /* numbers of one deoptimisation */
+#define SCALES       3u /* of bytecode's operands */
+#define PREFIXES     4u /* the first bytecodes: Wide, ExtraWide, twice */
 #define BYTECODE_MAX (1u << 20)
 
 #define TURNS 64u /* for so many an address that lies in no code is believed to */
@@ -58,12 +58,14 @@ static bool code_read(struct v8heap *h, uint64_t head, uint64_t pc, struct v8_co
 	out->code = object;
 	if (!v8_is(h, object, own ? V8_TYPE_CODE : V8_TYPE_STREAM))
 		return false;
-	if (!own && (!v8_word(h, object, v8_n(h, V8_STREAM_CODE), &out->code) || !v8_is(h, out->code, V8_TYPE_CODE)))
+	if (!own && (!v8_word(h, object, v8_n(h, V8_STREAM_CODE), &out->code) ||
+		     !v8_is(h, out->code, V8_TYPE_CODE)))
 		return false;
-	if (v8_n(h, V8_CODE_START) != V8_ABSENT && !v8_word(h, out->code, v8_n(h, V8_CODE_START), &said))
+	if (v8_n(h, V8_CODE_START) != V8_ABSENT &&
+	    !v8_word(h, out->code, v8_n(h, V8_CODE_START), &said))
 		return false;
-	if (said != start || !v8_half(h, out->code, v8_n(h, V8_CODE_SIZE), &size) || size > V8_CODE_MAX ||
-	    !v8_half(h, out->code, v8_n(h, V8_CODE_FLAGS), &flags))
+	if (said != start || !v8_half(h, out->code, v8_n(h, V8_CODE_SIZE), &size) ||
+	    size > V8_CODE_MAX || !v8_half(h, out->code, v8_n(h, V8_CODE_FLAGS), &flags))
 		return false;
 	out->start = start;
 	out->end = start + size;
@@ -71,10 +73,14 @@ static bool code_read(struct v8heap *h, uint64_t head, uint64_t pc, struct v8_co
 	return pc >= start && pc < out->end;
 }
 
-/* Heads that begin within [from, from + BLOCK), from the last on. `block` has their first words, and nothing else. */
-static bool block_search(struct v8heap *h, struct v8codes *c, uint64_t from, const uint8_t *block, uint64_t pc, struct v8_code *out)
+/* Heads that begin within [from, from + BLOCK), from the last on. `block` has their first words,
+ * and nothing else. */
+static bool block_search(struct v8heap *h, struct v8codes *c, uint64_t from, const uint8_t *block,
+			 uint64_t pc, struct v8_code *out)
 {
-	uint64_t first = (uint64_t)v8_n(h, V8_STREAM_HEAD) % ALIGN ? ALIGN - (uint64_t)v8_n(h, V8_STREAM_HEAD) % ALIGN : 0;
+	uint64_t first = (uint64_t)v8_n(h, V8_STREAM_HEAD) % ALIGN ?
+				 ALIGN - (uint64_t)v8_n(h, V8_STREAM_HEAD) % ALIGN :
+				 0;
 
 	for (int64_t at = (int64_t)(BLOCK - ALIGN + first); at >= 0; at -= ALIGN) {
 		uint64_t map, head = from + (uint64_t)at;
@@ -82,7 +88,8 @@ static bool block_search(struct v8heap *h, struct v8codes *c, uint64_t from, con
 		if (head + (uint64_t)v8_n(h, V8_STREAM_HEAD) > pc || at + WORD > (int64_t)BLOCK)
 			continue;
 		memcpy(&map, block + at, sizeof(map));
-		if (!v8_is_object(map) || map >> 47 || (c->map && map != c->map) || !code_read(h, head, pc, out))
+		if (!v8_is_object(map) || map >> 47 || (c->map && map != c->map) ||
+		    !code_read(h, head, pc, out))
 			continue;
 		c->map = map;
 		return true;
@@ -152,7 +159,9 @@ static uint8_t *table_read(struct v8heap *h, const struct v8_code *code, size_t 
 {
 	uint64_t table = 0;
 
-	return v8_word(h, code->code, v8_n(h, V8_CODE_POSITIONS), &table) ? v8_bytes(h, table, TABLE_MAX, len) : NULL;
+	return v8_word(h, code->code, v8_n(h, V8_CODE_POSITIONS), &table) ?
+		       v8_bytes(h, table, TABLE_MAX, len) :
+		       NULL;
 }
 
 /* The offset of the n-th instruction of bytecode. */
@@ -164,14 +173,18 @@ static int64_t instruction_offset(struct v8heap *h, uint64_t bytecodes, int64_t 
 	uint64_t tagged = 0;
 	int64_t len = 0;
 
-	if (!count || count > 256 || !h->m->read(h->m->ctx, h->l.bytecode_sizes, sizes, (size_t)SCALES * count) ||
-	    !v8_word(h, bytecodes, v8_n(h, V8_BYTECODES_LENGTH), &tagged) || !v8_small(tagged, &len) || len <= 0 || len > (int64_t)BYTECODE_MAX)
+	if (!count || count > 256 ||
+	    !h->m->read(h->m->ctx, h->l.bytecode_sizes, sizes, (size_t)SCALES * count) ||
+	    !v8_word(h, bytecodes, v8_n(h, V8_BYTECODES_LENGTH), &tagged) ||
+	    !v8_small(tagged, &len) || len <= 0 || len > (int64_t)BYTECODE_MAX)
 		return V8_NOWHERE;
 	code = mem_alloc((size_t)len);
-	if (!h->m->read(h->m->ctx, bytecodes - 1 + (uint64_t)v8_n(h, V8_BYTECODES_DATA), code, (size_t)len))
+	if (!h->m->read(h->m->ctx, bytecodes - 1 + (uint64_t)v8_n(h, V8_BYTECODES_DATA), code,
+			(size_t)len))
 		return V8_NOWHERE;
 	for (; n && at < (uint64_t)len; n--) {
-		uint32_t prefix = code[at] < PREFIXES, scale = prefix ? 1 + (code[at] & 1u) : 0, op = at + prefix < (uint64_t)len ? code[at + prefix] : 256;
+		uint32_t prefix = code[at] < PREFIXES, scale = prefix ? 1 + (code[at] & 1u) : 0,
+			 op = at + prefix < (uint64_t)len ? code[at + prefix] : 256;
 
 		if (op >= count || !sizes[scale * count + op])
 			return V8_NOWHERE;
@@ -180,7 +193,8 @@ static int64_t instruction_offset(struct v8heap *h, uint64_t bytecodes, int64_t 
 	return at < (uint64_t)len ? (int64_t)at : V8_NOWHERE;
 }
 
-int64_t v8code_baseline(struct v8heap *h, const struct v8_code *code, uint64_t bytecodes, uint64_t pc)
+int64_t v8code_baseline(struct v8heap *h, const struct v8_code *code, uint64_t bytecodes,
+			uint64_t pc)
 {
 	size_t len = 0;
 	cleanup_free uint8_t *table = table_read(h, code, &len);
@@ -197,8 +211,9 @@ static bool element(struct v8heap *h, uint64_t array, int64_t i, uint64_t *out)
 	uint64_t tagged = 0;
 	int64_t length = 0;
 
-	return v8_is_object(array) && v8_word(h, array, v8_n(h, V8_ARRAY_LENGTH), &tagged) && v8_small(tagged, &length) && i >= 0 && i < length &&
-	       length < ARRAY_MAX && v8_word(h, array, v8_n(h, V8_ARRAY_DATA) + (int32_t)i * WORD, out);
+	return v8_is_object(array) && v8_word(h, array, v8_n(h, V8_ARRAY_LENGTH), &tagged) &&
+	       v8_small(tagged, &length) && i >= 0 && i < length && length < ARRAY_MAX &&
+	       v8_word(h, array, v8_n(h, V8_ARRAY_DATA) + (int32_t)i * WORD, out);
 }
 
 static int64_t deopt_index(struct v8heap *h, const struct v8_code *code, uint64_t pc)
@@ -216,7 +231,9 @@ static int64_t deopt_index(struct v8heap *h, const struct v8_code *code, uint64_
 		return V8_NOWHERE;
 	len = len < sizeof(head) ? sizeof(head) : len;
 	bytes = mem_alloc(len);
-	return h->m->read(h->m->ctx, code->end, bytes, len) ? v8_safepoint_find(shape, maglev, bytes, len, (uint32_t)(pc - code->start)) : V8_NOWHERE;
+	return h->m->read(h->m->ctx, code->end, bytes, len) ?
+		       v8_safepoint_find(shape, maglev, bytes, len, (uint32_t)(pc - code->start)) :
+		       V8_NOWHERE;
 }
 
 /* The function that DeoptimizationData is of. */
@@ -226,14 +243,17 @@ static uint64_t own_function(struct v8heap *h, uint64_t data)
 
 	if (!element(h, data, v8_n(h, V8_DEOPT_SHARED), &own))
 		return 0;
-	if (!v8_is(h, own, V8_TYPE_SHARED) && v8_n(h, V8_WRAPPED_SHARED) != V8_ABSENT && v8_is_object(own))
+	if (!v8_is(h, own, V8_TYPE_SHARED) && v8_n(h, V8_WRAPPED_SHARED) != V8_ABSENT &&
+	    v8_is_object(own))
 		v8_word(h, own, v8_n(h, V8_WRAPPED_SHARED), &own);
 	return own;
 }
 
 uint64_t v8code_own(struct v8heap *h, const struct v8_code *code)
 {
-	uint64_t data = 0, own = v8_word(h, code->code, v8_n(h, V8_CODE_DEOPT), &data) ? own_function(h, data) : 0;
+	uint64_t data = 0, own = v8_word(h, code->code, v8_n(h, V8_CODE_DEOPT), &data) ?
+					 own_function(h, data) :
+					 0;
 
 	return v8_is(h, own, V8_TYPE_SHARED) ? own : 0;
 }
@@ -249,21 +269,26 @@ bool v8code_is_baseline_of(struct v8heap *h, const struct v8_code *code, uint64_
 	return data == code->code;
 }
 
-static size_t frames_read(struct v8heap *h, uint64_t data, int64_t index, struct v8_inlined frames[V8_INLINED_MAX])
+static size_t frames_read(struct v8heap *h, uint64_t data, int64_t index,
+			  struct v8_inlined frames[V8_INLINED_MAX])
 {
 	uint64_t tagged = 0, translations = 0;
 	int64_t at = 0;
 	cleanup_free uint8_t *bytes = NULL;
 	size_t len = 0;
 
-	if (!element(h, data, v8_n(h, V8_DEOPT_FIRST) + index * ENTRY + 1, &tagged) || !v8_small(tagged, &at) || at < 0 ||
+	if (!element(h, data, v8_n(h, V8_DEOPT_FIRST) + index * ENTRY + 1, &tagged) ||
+	    !v8_small(tagged, &at) || at < 0 ||
 	    !element(h, data, v8_n(h, V8_DEOPT_TRANSLATIONS), &translations))
 		return 0;
 	bytes = v8_bytes(h, translations, TABLE_MAX, &len);
-	return bytes ? v8_translation_read((enum v8_shape)v8_n(h, V8_SHAPE), bytes, len, (size_t)at, frames) : 0;
+	return bytes ? v8_translation_read((enum v8_shape)v8_n(h, V8_SHAPE), bytes, len, (size_t)at,
+					   frames) :
+		       0;
 }
 
-size_t v8code_functions(struct v8heap *h, uint64_t data, const struct v8_inlined *frames, size_t n, struct v8_function *out)
+size_t v8code_functions(struct v8heap *h, uint64_t data, const struct v8_inlined *frames, size_t n,
+			struct v8_function *out)
 {
 	uint64_t literals = 0;
 	size_t said = 0;
@@ -271,7 +296,8 @@ size_t v8code_functions(struct v8heap *h, uint64_t data, const struct v8_inlined
 	if (!element(h, data, v8_n(h, V8_DEOPT_LITERALS), &literals))
 		return 0;
 	for (size_t i = 0; i < n; i++) {
-		struct v8_function f = {.bytecode = frames[i].builtin ? V8_NOWHERE : frames[i].bytecode};
+		struct v8_function f = {.bytecode = frames[i].builtin ? V8_NOWHERE :
+									frames[i].bytecode};
 
 		if (!element(h, literals, frames[i].literal, &f.shared))
 			return 0;
@@ -279,26 +305,31 @@ size_t v8code_functions(struct v8heap *h, uint64_t data, const struct v8_inlined
 		if (!v8_is(h, f.shared, V8_TYPE_SHARED))
 			return 0;
 		/* Maglev says of a builtin that goes on later the function that has called it */
-		if (!frames[i].builtin || !v8_member(h, f.shared, v8_n(h, V8_SHARED_SCRIPT), V8_TYPE_SCRIPT))
+		if (!frames[i].builtin ||
+		    !v8_member(h, f.shared, v8_n(h, V8_SHARED_SCRIPT), V8_TYPE_SCRIPT))
 			out[said++] = f;
 	}
 	return said;
 }
 
-size_t v8code_inlined(struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc, struct v8_function out[V8_INLINED_MAX])
+size_t v8code_inlined(struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc,
+		      struct v8_function out[V8_INLINED_MAX])
 {
 	struct v8_inlined frames[V8_INLINED_MAX];
 	uint64_t data = 0;
 	int64_t index = deopt_index(h, code, pc);
 	size_t n;
 
-	if (index < 0 || index > ARRAY_MAX || !v8_word(h, code->code, v8_n(h, V8_CODE_DEOPT), &data) || own_function(h, data) != shared)
+	if (index < 0 || index > ARRAY_MAX ||
+	    !v8_word(h, code->code, v8_n(h, V8_CODE_DEOPT), &data) ||
+	    own_function(h, data) != shared)
 		return 0;
 	n = v8code_functions(h, data, frames, frames_read(h, data, index, frames), out);
 	return n && out[0].shared == shared ? n : 0;
 }
 
-size_t v8code_optimised(struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc, size_t at, struct script_stack *out)
+size_t v8code_optimised(struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc,
+			size_t at, struct script_stack *out)
 {
 	struct v8_function functions[V8_INLINED_MAX];
 	size_t n = v8code_inlined(h, code, shared, pc, functions);

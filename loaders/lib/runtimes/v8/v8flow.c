@@ -15,7 +15,8 @@ enum { EQUAL = 4, NOT_EQUAL = 5, ABOVE = 7 }; /* conditions of x86 */
 
 struct v8flow {
 	struct v8flow_graph g;
-	uint32_t *question; /* own; by instruction: the head of a loop: the description that its question leads to, and 1; 0: none */
+	uint32_t *question; /* own; by instruction: the head of a loop: the description that its
+			       question leads to, and 1; 0: none */
 	uint32_t *todo;     /* own; instructions of a way that is being followed */
 	uint32_t *seen;     /* own; the turn in which an instruction was met */
 	uint32_t turn;
@@ -47,12 +48,15 @@ static int64_t slow_way(const struct v8flow_graph *g, uint32_t i)
 	return -1;
 }
 
-/* Where the answer to the question at `i` is jumped on: at the next instruction, or, if it was kept in a register by `keeps`, where that is tested. */
+/* Where the answer to the question at `i` is jumped on: at the next instruction, or, if it was kept
+ * in a register by `keeps`, where that is tested. */
 static uint32_t answer_find(const struct v8flow_graph *g, uint32_t i, uint32_t keeps)
 {
 	if (g->insns[keeps].sets == V8_FLOW_NO_REGISTER)
 		return i + 1;
-	for (uint32_t at = keeps + 1; at + 1 < g->n && at - i < ANSWER_STEPS && g->insns[at].falls && !g->insns[at].calls; at++) {
+	for (uint32_t at = keeps + 1;
+	     at + 1 < g->n && at - i < ANSWER_STEPS && g->insns[at].falls && !g->insns[at].calls;
+	     at++) {
 		if (g->insns[at].tests == g->insns[keeps].sets)
 			return at + 1;
 		if (g->insns[at].changes >> g->insns[keeps].sets & 1)
@@ -68,13 +72,15 @@ static int64_t question_says(const struct v8flow_graph *g, uint32_t i)
 	uint32_t keeps = i, at;
 	const struct v8flow_insn *jump;
 
-	if (g->insns[i].sets == V8_FLOW_NO_REGISTER && g->insns[i + 1].sets != V8_FLOW_NO_REGISTER && !g->insns[i + 1].asks) {
+	if (g->insns[i].sets == V8_FLOW_NO_REGISTER &&
+	    g->insns[i + 1].sets != V8_FLOW_NO_REGISTER && !g->insns[i + 1].asks) {
 		keeps = i + 1;
 		on = NOT_EQUAL; /* seta or sete: 1 where the loop goes on */
 	}
 	at = answer_find(g, i, keeps);
 	jump = at < g->n ? &g->insns[at] : NULL;
-	if (!jump || !jump->falls || jump->target == V8_FLOW_NONE || jump->condition >> 1 != on >> 1)
+	if (!jump || !jump->falls || jump->target == V8_FLOW_NONE ||
+	    jump->condition >> 1 != on >> 1)
 		return -1;
 	return slow_way(g, jump->condition == on ? at + 1 : jump->target);
 }
@@ -84,7 +90,8 @@ static void questions_find(struct v8flow *f)
 	const struct v8flow_graph *g = &f->g;
 
 	for (uint32_t i = 0; i + 1 < g->n; i++) {
-		int64_t says = g->insns[i].asks && g->loop[i] != V8_FLOW_NONE ? question_says(g, i) : -1;
+		int64_t says =
+			g->insns[i].asks && g->loop[i] != V8_FLOW_NONE ? question_says(g, i) : -1;
 
 		if (says >= 0)
 			f->question[g->loop[i]] = (uint32_t)says + 1;
@@ -197,7 +204,8 @@ static bool is_same_frame(const struct v8_inlined *a, const struct v8_inlined *b
 	return a->literal == b->literal && a->builtin == b->builtin;
 }
 
-/* How many frames two chains begin with alike: behind a caller that is at another place nothing is. */
+/* How many frames two chains begin with alike: behind a caller that is at another place nothing is.
+ */
 static size_t common(const struct v8flow_chain *a, const struct v8flow_chain *b)
 {
 	size_t n = 0;
@@ -210,9 +218,11 @@ static size_t common(const struct v8flow_chain *a, const struct v8flow_chain *b)
 	return n;
 }
 
-/* Of one that was last before and one that comes next. Where a loop's body may have been copied, the next copy's call says the same: only further on in the
- * function is it surely the same call. */
-static size_t between(const struct v8flow_code *c, const struct v8flow_chain *last, const struct v8flow_chain *next)
+/* Of one that was last before and one that comes next. Where a loop's body may have been copied,
+ * the next copy's call says the same: only further on in the function is it surely the same call.
+ */
+static size_t between(const struct v8flow_code *c, const struct v8flow_chain *last,
+		      const struct v8flow_chain *next)
 {
 	size_t n = common(last, next);
 
@@ -221,7 +231,8 @@ static size_t between(const struct v8flow_code *c, const struct v8flow_chain *la
 	return c->copies || last->frames[n - 1].bytecode > next->frames[n - 1].bytecode ? 1 : n;
 }
 
-static void ways_say(struct v8flow *f, const struct v8flow_code *c, uint32_t i, struct v8flow_chain *out)
+static void ways_say(struct v8flow *f, const struct v8flow_code *c, uint32_t i,
+		     struct v8flow_chain *out)
 {
 	struct around last, next;
 	struct v8flow_chain before, after;
@@ -245,7 +256,8 @@ static void ways_say(struct v8flow *f, const struct v8flow_code *c, uint32_t i, 
 }
 
 /* What its loop says is certain, and more than that if the ways say more. */
-static void loop_holds(const struct v8flow *f, const struct v8flow_code *c, uint32_t i, struct v8flow_chain *out)
+static void loop_holds(const struct v8flow *f, const struct v8flow_code *c, uint32_t i,
+		       struct v8flow_chain *out)
 {
 	struct v8flow_chain of_loop = {.n = 0};
 	int64_t says = loop_says(f, f->g.loop[i]);
@@ -259,7 +271,8 @@ static void loop_holds(const struct v8flow *f, const struct v8flow_code *c, uint
 		*out = of_loop;
 }
 
-void v8flow_at(struct v8flow *f, const struct v8flow_code *c, uint32_t offset, struct v8flow_chain *out)
+void v8flow_at(struct v8flow *f, const struct v8flow_code *c, uint32_t offset,
+	       struct v8flow_chain *out)
 {
 	uint32_t i = v8flow_insn_at(&f->g, offset);
 

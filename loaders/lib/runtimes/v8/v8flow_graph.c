@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8flow_graph: see the header. Who is on every way to whom: Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm". */
+/* v8flow_graph: see the header. Who is on every way to whom: Cooper, Harvey, Kennedy, "A Simple,
+ * Fast Dominance Algorithm". */
 #include "loaders/lib/runtimes/v8/v8flow_graph.h"
 
 #include <stdlib.h>
@@ -11,9 +12,10 @@
 enum { RSP = 4, CMP = 7, R13 = 13 };
 #define INTERRUPT_BYTE (-0x4f) /* from r13: asks a loop to stop */
 #define TABLE_ENTRIES  64u
-#define TABLE_STEPS    6u      /* instructions from the comparison with its length to the jump through a table */
+/* instructions from the comparison with its length to the jump through a table */
+#define TABLE_STEPS 6u
 #define BEGIN_BYTES 64u /* of a function's code, before its frame stands */
-#define ROUNDS_MAX 64u /* of a graph whose circles are loops few are needed */
+#define ROUNDS_MAX  64u /* of a graph whose circles are loops few are needed */
 
 void v8flow_graph_release(struct v8flow_graph *g)
 {
@@ -48,9 +50,10 @@ uint32_t v8flow_insn_at(const struct v8flow_graph *g, uint32_t offset)
 
 /* ---- instructions ---- */
 
-/* Where a jump leads: an offset, of which the block is found once all are known; into an exit: what that describes. Out of the code (a builtin that
- * takes over): it leaves. */
-static bool jump_to(const struct v8flow_code *c, uint32_t next, int64_t distance, struct v8flow_insn *out)
+/* Where a jump leads: an offset, of which the block is found once all are known; into an exit: what
+ * that describes. Out of the code (a builtin that takes over): it leaves. */
+static bool jump_to(const struct v8flow_code *c, uint32_t next, int64_t distance,
+		    struct v8flow_insn *out)
 {
 	int64_t to = (int64_t)next + distance;
 	uint64_t past = (uint64_t)to - c->len;
@@ -71,7 +74,20 @@ static bool jump_to(const struct v8flow_code *c, uint32_t next, int64_t distance
 static bool is_of_vectors(const struct x86insn *x)
 {
 	switch (x->map == 1 ? x->opcode : 0) {
-	case 0x10: case 0x11: case 0x28: case 0x29: case 0x2a: case 0x2e: case 0x2f: case 0x51: case 0x54: case 0x57: case 0x58: case 0x59: case 0x5c: case 0x5e:
+	case 0x10:
+	case 0x11:
+	case 0x28:
+	case 0x29:
+	case 0x2a:
+	case 0x2e:
+	case 0x2f:
+	case 0x51:
+	case 0x54:
+	case 0x57:
+	case 0x58:
+	case 0x59:
+	case 0x5c:
+	case 0x5e:
 		return true;
 	default:
 		return false;
@@ -86,16 +102,23 @@ static bool is_interrupt_byte(const struct x86insn *x)
 /* What matters of registers, roughly: all that an instruction names may change. */
 static void registers_note(const struct x86insn *x, struct v8flow_insn *out)
 {
-	bool tests = !x->map && x->mod == 3 && (((x->opcode | 1) == 0x85 && x->reg == x->rm) || (x->opcode == 0x83 && x->reg == CMP && !x->imm));
+	bool tests = !x->map && x->mod == 3 &&
+		     (((x->opcode | 1) == 0x85 && x->reg == x->rm) ||
+		      (x->opcode == 0x83 && x->reg == CMP && !x->imm));
 
-	out->sets = x->map == 1 && (x->opcode == 0x97 || x->opcode == 0x94) && x->mod == 3 ? x->rm : V8_FLOW_NO_REGISTER;
+	out->sets = x->map == 1 && (x->opcode == 0x97 || x->opcode == 0x94) && x->mod == 3 ?
+			    x->rm :
+			    V8_FLOW_NO_REGISTER;
 	if (x->map == 1 && x->opcode == 0xb6 && is_interrupt_byte(x)) {
 		out->asks = V8_FLOW_ASKS_BYTE;
 		out->sets = x->reg;
 	}
 	out->tests = tests ? x->rm : V8_FLOW_NO_REGISTER;
 	if (!x->has_modrm) /* a register in the opcode, and those of mul, movs, ... */
-		out->changes = (!x->map && (x->opcode & 0xf0) == 0x70) || (x->map == 1 && (x->opcode & 0xf0) == 0x80) ? 0 : UINT16_MAX;
+		out->changes = (!x->map && (x->opcode & 0xf0) == 0x70) ||
+					       (x->map == 1 && (x->opcode & 0xf0) == 0x80) ?
+				       0 :
+				       UINT16_MAX;
 	else if (!is_of_vectors(x))
 		out->changes = (uint16_t)(1u << x->reg | (x->mod == 3 ? 1u << x->rm : 0u));
 	if (!x->map && (x->opcode == 0xf7 || x->opcode == 0xf6))
@@ -103,7 +126,8 @@ static void registers_note(const struct x86insn *x, struct v8flow_insn *out)
 }
 
 /* false: a jump into the middle of something. */
-static bool classify(const struct v8flow_code *c, const struct x86insn *x, uint32_t next, struct v8flow_insn *out)
+static bool classify(const struct v8flow_code *c, const struct x86insn *x, uint32_t next,
+		     struct v8flow_insn *out)
 {
 	bool near = x->map == 1 && (x->opcode & 0xf0) == 0x80;
 
@@ -118,12 +142,17 @@ static bool classify(const struct v8flow_code *c, const struct x86insn *x, uint3
 		return true;
 	}
 	switch (x->opcode) {
-	case 0xe0: case 0xe1: case 0xe2: case 0xe3:
+	case 0xe0:
+	case 0xe1:
+	case 0xe2:
+	case 0xe3:
 		return jump_to(c, next, x->imm, out);
-	case 0xe9: case 0xeb:
+	case 0xe9:
+	case 0xeb:
 		out->falls = false;
 		return jump_to(c, next, x->imm, out);
-	case 0xc2: case 0xc3:
+	case 0xc2:
+	case 0xc3:
 		out->falls = false;
 		out->returns = true;
 		return true;
@@ -142,7 +171,8 @@ static bool classify(const struct v8flow_code *c, const struct x86insn *x, uint3
 		out->asks = x->mod != 3 && x->reg == RSP && x->rm == R13 ? V8_FLOW_ASKS_STACK : 0;
 		break;
 	case 0x80:
-		out->asks = x->reg == CMP && is_interrupt_byte(x) && !x->imm ? V8_FLOW_ASKS_BYTE : 0;
+		out->asks =
+			x->reg == CMP && is_interrupt_byte(x) && !x->imm ? V8_FLOW_ASKS_BYTE : 0;
 		break;
 	default:
 		break;
@@ -161,7 +191,8 @@ struct table {
 };
 
 /* cmp r,N; jae; lea base,[rip+table]; jmp [base+r*8]. */
-static void table_find(struct table *t, const struct v8flow_code *c, const struct x86insn *x, struct v8flow_insn *out)
+static void table_find(struct table *t, const struct v8flow_code *c, const struct x86insn *x,
+		       struct v8flow_insn *out)
 {
 	int64_t at = (int64_t)out->at + x->len + x->disp;
 
@@ -169,12 +200,14 @@ static void table_find(struct table *t, const struct v8flow_code *c, const struc
 		*t = (struct table){.length = x->imm};
 	else
 		t->steps++;
-	if (!x->map && x->opcode == 0x8d && !x->mod && (x->rm & 7) == 5 && at >= (int64_t)c->len && at < (int64_t)c->all) {
+	if (!x->map && x->opcode == 0x8d && !x->mod && (x->rm & 7) == 5 && at >= (int64_t)c->len &&
+	    at < (int64_t)c->all) {
 		t->at = (uint32_t)at;
 		t->base = x->reg;
 	}
-	if (!x->map && x->opcode == 0xff && (x->reg & 7) == 4 && x->mod != 3 && x->sib_base == t->base && t->at && t->steps < TABLE_STEPS &&
-	    t->length > 0 && t->length <= TABLE_ENTRIES && t->at + (uint64_t)t->length * 8 <= c->all) {
+	if (!x->map && x->opcode == 0xff && (x->reg & 7) == 4 && x->mod != 3 &&
+	    x->sib_base == t->base && t->at && t->steps < TABLE_STEPS && t->length > 0 &&
+	    t->length <= TABLE_ENTRIES && t->at + (uint64_t)t->length * 8 <= c->all) {
 		out->table = t->at;
 		out->entries = (uint8_t)t->length;
 	}
@@ -191,7 +224,10 @@ static bool insns_read(struct v8flow_graph *g, const struct v8flow_code *c)
 
 		if (!x86insn_read(c->bytes + at, c->len - at, &x))
 			return false;
-		*i = (struct v8flow_insn){.at = (uint32_t)at, .target = V8_FLOW_NONE, .table = V8_FLOW_NONE, .says = -1};
+		*i = (struct v8flow_insn){.at = (uint32_t)at,
+					  .target = V8_FLOW_NONE,
+					  .table = V8_FLOW_NONE,
+					  .says = -1};
 		at += x.len;
 		if (at > c->len || !classify(c, &x, (uint32_t)at, i))
 			return false;
@@ -208,7 +244,8 @@ static bool insns_read(struct v8flow_graph *g, const struct v8flow_code *c)
 	return g->n > 0;
 }
 
-/* A call that throws does not come back, and nothing in the code says so: where a jump leads over it, the next instruction is not taken to follow. */
+/* A call that throws does not come back, and nothing in the code says so: where a jump leads over
+ * it, the next instruction is not taken to follow. */
 static void throws_cut(struct v8flow_graph *g)
 {
 	for (uint32_t i = 0; i < g->n; i++) {
@@ -228,14 +265,17 @@ static void edge(struct v8flow_graph *g, uint32_t *n, uint32_t from, uint32_t to
 }
 
 /* An entry that leads nowhere in this code is none. */
-static void table_edges(struct v8flow_graph *g, const struct v8flow_code *c, uint32_t i, uint32_t *n)
+static void table_edges(struct v8flow_graph *g, const struct v8flow_code *c, uint32_t i,
+			uint32_t *n)
 {
 	for (uint32_t k = 0; k < g->insns[i].entries; k++) {
 		uint64_t entry;
 		uint32_t to;
 
-		memcpy(&entry, c->bytes + g->insns[i].table + (size_t)k * sizeof(entry), sizeof(entry));
-		to = entry - c->start < c->len ? v8flow_insn_at(g, (uint32_t)(entry - c->start)) : V8_FLOW_NONE;
+		memcpy(&entry, c->bytes + g->insns[i].table + (size_t)k * sizeof(entry),
+		       sizeof(entry));
+		to = entry - c->start < c->len ? v8flow_insn_at(g, (uint32_t)(entry - c->start)) :
+						 V8_FLOW_NONE;
 		if (to != V8_FLOW_NONE)
 			edge(g, n, i, to);
 	}
@@ -315,7 +355,8 @@ static void order_find(struct v8flow_graph *g)
 	reach(g, 0, stack, step);
 	for (uint32_t i = 0; i + 1 < g->n && g->insns[i].at < BEGIN_BYTES; i++)
 		if (g->insns[i].stops && !step[i + 1]) {
-			reach(g, i + 1, stack, step); /* code that a loop goes on in begins behind an int3 */
+			reach(g, i + 1, stack,
+			      step); /* code that a loop goes on in begins behind an int3 */
 			break;
 		}
 	memset(g->order, 0xff, g->n * sizeof(*g->order));
@@ -398,8 +439,10 @@ static bool is_above(const struct v8flow_graph *g, uint32_t a, uint32_t i)
 
 /* ---- loops ---- */
 
-/* All that lead to the jumps back to `head` without passing it; `todo` has those jumps. Inner loops were taken before. */
-static void loop_take(struct v8flow_graph *g, uint32_t head, uint32_t *todo, uint32_t n, uint32_t *seen)
+/* All that lead to the jumps back to `head` without passing it; `todo` has those jumps. Inner loops
+ * were taken before. */
+static void loop_take(struct v8flow_graph *g, uint32_t head, uint32_t *todo, uint32_t n,
+		      uint32_t *seen)
 {
 	seen[head] = head + 1;
 	g->loop[head] = head;
@@ -419,10 +462,12 @@ static void loop_take(struct v8flow_graph *g, uint32_t head, uint32_t *todo, uin
 	}
 }
 
-/* From the last head on: a loop within another one has its head behind that one's. false: a circle that is no loop. */
+/* From the last head on: a loop within another one has its head behind that one's. false: a circle
+ * that is no loop. */
 static bool loops_find(struct v8flow_graph *g)
 {
-	uint32_t *todo = mem_array(g->before[g->n] + 1, sizeof(*todo)), *seen = mem_array(g->n, sizeof(*seen));
+	uint32_t *todo = mem_array(g->before[g->n] + 1, sizeof(*todo)),
+		 *seen = mem_array(g->n, sizeof(*seen));
 	bool all = true;
 
 	g->loop = mem_array(g->n, sizeof(*g->loop));

@@ -11,22 +11,24 @@
 #include "schema/base/hash.h"
 #include "schema/base/mem.h"
 
-#define TABLE_MAX   (4u << 20)
-#define CHUNK       4096u      /* characters */
-#define LOCALS_MAX  4096
-#define LOCALS_IN   75         /* names of context locals that a ScopeInfo has in itself; more are in a table */
-#define WORD        8
+#define TABLE_MAX  (4u << 20)
+#define CHUNK      4096u /* characters */
+#define LOCALS_MAX 4096
+/* names of context locals that a ScopeInfo has in itself; more are in a table */
+#define LOCALS_IN 75
+#define WORD      8
 
 /* ScopeInfo's flags */
-#define SCOPE_TYPE(f)      ((f) & 15)
-#define SCOPE_CLASS_SAVED  (1 << 10)
-#define SCOPE_FUNCTION(f)  ((f) >> 12 & 3) /* it has a name */
-#define SCOPE_INFERRED     (1 << 14)
-#define SCOPE_RECEIVER(f)  ((f) >> 7 & 3)  /* 1, 2: it is a variable */
-#define SCOPE_EVAL         1               /* and functions, modules, scripts have a position; up to 12 */
-#define SCOPE_MODULE       3
-#define SCOPE_SCRIPT       4
-#define SCOPE_MODULE_13    5
+#define SCOPE_TYPE(f)     ((f)&15)
+#define SCOPE_CLASS_SAVED (1 << 10)
+#define SCOPE_FUNCTION(f) ((f) >> 12 & 3) /* it has a name */
+#define SCOPE_INFERRED    (1 << 14)
+#define SCOPE_RECEIVER(f) ((f) >> 7 & 3) /* 1, 2: it is a variable */
+/* and functions, modules, scripts have a position; up to 12 */
+#define SCOPE_EVAL      1
+#define SCOPE_MODULE    3
+#define SCOPE_SCRIPT    4
+#define SCOPE_MODULE_13 5
 
 void v8heap_fresh(struct v8heap *h)
 {
@@ -53,7 +55,10 @@ static int32_t map_type(const struct v8heap *h, uint64_t map)
 {
 	uint16_t type = 0;
 
-	return h->m->read(h->m->ctx, map - 1 + (uint64_t)v8_n(h, V8_MAP_TYPE), &type, sizeof(type)) ? type : -1;
+	return h->m->read(h->m->ctx, map - 1 + (uint64_t)v8_n(h, V8_MAP_TYPE), &type,
+			  sizeof(type)) ?
+		       type :
+		       -1;
 }
 
 /* The map of maps is its own. */
@@ -63,7 +68,8 @@ static bool is_meta(struct v8heap *h, uint64_t meta)
 
 	if (h->meta)
 		return meta == h->meta;
-	if (!v8_is_object(meta) || !v8_word(h, meta, 0, &own) || own != meta || map_type(h, meta) != v8_n(h, V8_TYPE_MAP))
+	if (!v8_is_object(meta) || !v8_word(h, meta, 0, &own) || own != meta ||
+	    map_type(h, meta) != v8_n(h, V8_TYPE_MAP))
 		return false;
 	h->meta = meta;
 	return true;
@@ -112,8 +118,10 @@ uint8_t *v8_bytes(struct v8heap *h, uint64_t array, size_t max, size_t *len)
 	int64_t n = 0;
 	uint8_t *bytes;
 
-	if (type < 0 || (type != v8_n(h, V8_TYPE_BYTES) && type != v8_n(h, V8_TYPE_TRUSTED_BYTES)) ||
-	    !v8_word(h, array, v8_n(h, V8_ARRAY_LENGTH), &tagged) || !v8_small(tagged, &n) || n <= 0 || (size_t)n > max)
+	if (type < 0 ||
+	    (type != v8_n(h, V8_TYPE_BYTES) && type != v8_n(h, V8_TYPE_TRUSTED_BYTES)) ||
+	    !v8_word(h, array, v8_n(h, V8_ARRAY_LENGTH), &tagged) || !v8_small(tagged, &n) ||
+	    n <= 0 || (size_t)n > max)
 		return NULL;
 	bytes = mem_alloc((size_t)n);
 	*len = (size_t)n;
@@ -136,12 +144,15 @@ static bool ends_read(struct v8heap *h, const struct v8_text *t, struct v8_scrip
 	uint8_t raw[2 * (CHUNK + 1)];
 
 	for (uint32_t at = 0; at < t->length; at += CHUNK) {
-		size_t n = t->length - at < CHUNK ? t->length - at : CHUNK, more = at + n < t->length;
+		size_t n = t->length - at < CHUNK ? t->length - at : CHUNK,
+		       more = at + n < t->length;
 
-		if (!h->m->read(h->m->ctx, t->at + (uint64_t)at * (t->wide + 1u), raw, (n + more) * (t->wide + 1u)))
+		if (!h->m->read(h->m->ctx, t->at + (uint64_t)at * (t->wide + 1u), raw,
+				(n + more) * (t->wide + 1u)))
 			return false;
 		for (size_t i = 0; i < n; i++) {
-			if (!ends_line(v8_char_at(raw, i, t->wide), i + 1 < n + more ? v8_char_at(raw, i + 1, t->wide) : 0))
+			if (!ends_line(v8_char_at(raw, i, t->wide),
+				       i + 1 < n + more ? v8_char_at(raw, i + 1, t->wide) : 0))
 				continue;
 			mem_grow(s->ends, s->n, s->cap);
 			s->ends[s->n++] = at + (uint32_t)i;
@@ -158,18 +169,21 @@ static const struct v8_script *script_read(struct v8heap *h, uint64_t script)
 	struct v8_script *s;
 	struct v8_text t = {0};
 
-	if (!v8_word(h, script, v8_n(h, V8_SCRIPT_SOURCE), &source) || !h->m->read(h->m->ctx, script - 1, bytes, sizeof(bytes)))
+	if (!v8_word(h, script, v8_n(h, V8_SCRIPT_SOURCE), &source) ||
+	    !h->m->read(h->m->ctx, script - 1, bytes, sizeof(bytes)))
 		return NULL;
 	is = hash_bytes(HASH_SEED, bytes, sizeof(bytes));
 	for (unsigned i = 0; i < V8_SCRIPTS; i++)
-		if (h->scripts[i].at == script && h->scripts[i].source == source && h->scripts[i].is == is)
+		if (h->scripts[i].at == script && h->scripts[i].source == source &&
+		    h->scripts[i].is == is)
 			return &h->scripts[i];
 	if (!v8_text_find(h, source, &t) || t.length > V8_SOURCE_MAX)
 		return NULL;
 	s = &h->scripts[h->next_script++ % V8_SCRIPTS];
 	s->n = 0;
 	s->at = 0;
-	if (!v8_word(h, script, v8_n(h, V8_SCRIPT_LINE_OFFSET), &tagged) || !v8_small(tagged, &s->first) || s->first < 0 || !ends_read(h, &t, s))
+	if (!v8_word(h, script, v8_n(h, V8_SCRIPT_LINE_OFFSET), &tagged) ||
+	    !v8_small(tagged, &s->first) || s->first < 0 || !ends_read(h, &t, s))
 		return NULL;
 	s->at = script;
 	s->source = source;
@@ -191,7 +205,8 @@ static uint32_t line_of(struct v8heap *h, uint64_t script, int64_t position)
 		else
 			high = middle;
 	}
-	return s && s->first + (int64_t)low < INT32_MAX ? (uint32_t)(s->first + (int64_t)low + 1) : 0;
+	return s && s->first + (int64_t)low < INT32_MAX ? (uint32_t)(s->first + (int64_t)low + 1) :
+							  0;
 }
 
 /* ---- functions ---- */
@@ -202,11 +217,14 @@ uint64_t v8_bytecodes(struct v8heap *h, uint64_t shared)
 
 	if (!v8_word(h, shared, v8_n(h, V8_SHARED_DATA), &data))
 		return 0;
-	if (v8_is(h, data, V8_TYPE_BASELINE) && !v8_word(h, data, v8_n(h, V8_BASELINE_BYTECODES), &data))
+	if (v8_is(h, data, V8_TYPE_BASELINE) &&
+	    !v8_word(h, data, v8_n(h, V8_BASELINE_BYTECODES), &data))
 		return 0;
-	if (v8_is(h, data, V8_TYPE_CODE) && !v8_word(h, data, v8_n(h, V8_CODE_DEOPT), &data)) /* baseline: its bytecode is there */
+	/* baseline: its bytecode is there */
+	if (v8_is(h, data, V8_TYPE_CODE) && !v8_word(h, data, v8_n(h, V8_CODE_DEOPT), &data))
 		return 0;
-	if (v8_is(h, data, V8_TYPE_INTERPRETER) && !v8_word(h, data, v8_n(h, V8_INTERPRETER_BYTECODES), &data))
+	if (v8_is(h, data, V8_TYPE_INTERPRETER) &&
+	    !v8_word(h, data, v8_n(h, V8_INTERPRETER_BYTECODES), &data))
 		return 0;
 	return v8_is(h, data, V8_TYPE_BYTECODES) ? data : 0;
 }
@@ -232,8 +250,10 @@ static bool flags_read(struct v8heap *h, uint64_t info, int64_t *flags)
 static int64_t slots_before(const struct v8heap *h, int64_t flags)
 {
 	int32_t shape = v8_n(h, V8_SHAPE);
-	bool counted = shape >= V8_SHAPE_12 && SCOPE_TYPE(flags) == (shape == V8_SHAPE_12 ? SCOPE_MODULE : SCOPE_MODULE_13);
-	bool receiver = shape == V8_SHAPE_9 && (SCOPE_RECEIVER(flags) == 1 || SCOPE_RECEIVER(flags) == 2);
+	bool counted = shape >= V8_SHAPE_12 &&
+		       SCOPE_TYPE(flags) == (shape == V8_SHAPE_12 ? SCOPE_MODULE : SCOPE_MODULE_13);
+	bool receiver =
+		shape == V8_SHAPE_9 && (SCOPE_RECEIVER(flags) == 1 || SCOPE_RECEIVER(flags) == 2);
 
 	return counted + receiver + !!(flags & SCOPE_CLASS_SAVED);
 }
@@ -245,8 +265,8 @@ static bool scope_read(struct v8heap *h, uint64_t info, struct scope *s)
 	int64_t flags = 0, locals = 0;
 
 	*s = (struct scope){.start = -1};
-	if (!flags_read(h, info, &flags) || !v8_word(h, info, v8_n(h, V8_SCOPE_LOCALS), &word) || !v8_small(word, &locals) || locals < 0 ||
-	    locals > LOCALS_MAX)
+	if (!flags_read(h, info, &flags) || !v8_word(h, info, v8_n(h, V8_SCOPE_LOCALS), &word) ||
+	    !v8_small(word, &locals) || locals < 0 || locals > LOCALS_MAX)
 		return false;
 	at += WORD * (int32_t)((locals < LOCALS_IN ? locals : 1) + locals + slots_before(h, flags));
 	if (SCOPE_FUNCTION(flags)) {
@@ -296,7 +316,8 @@ static char *name_read(struct v8heap *h, uint64_t shared, struct scope *s)
 
 static int64_t position_of(struct v8heap *h, uint64_t shared, int64_t bytecode)
 {
-	uint64_t code = bytecode >= 0 && bytecode <= UINT32_MAX ? v8_bytecodes(h, shared) : 0, table = 0;
+	uint64_t code = bytecode >= 0 && bytecode <= UINT32_MAX ? v8_bytecodes(h, shared) : 0,
+		 table = 0;
 	cleanup_free uint8_t *bytes = NULL;
 	size_t len = 0;
 
@@ -324,7 +345,8 @@ void v8_place_read(struct v8heap *h, uint64_t shared, int64_t bytecode, struct s
 		out->line = line_of(h, script, scope.start);
 }
 
-void v8_frame_add(struct v8heap *h, uint64_t shared, int64_t bytecode, size_t at, struct script_stack *out)
+void v8_frame_add(struct v8heap *h, uint64_t shared, int64_t bytecode, size_t at,
+		  struct script_stack *out)
 {
 	struct script_place place;
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8object: what V8's objects say: of a function its name, its script, the line of a place in it. Their memory is a stranger's: each object's
- * type is checked (its map's, whose own map is the map of maps), lengths and loops have bounds.
+ * v8object: what V8's objects say: of a function its name, its script, the line of a place in it.
+ * Their memory is a stranger's: each object's type is checked (its map's, whose own map is the map
+ * of maps), lengths and loops have bounds.
  *
- * A tagged word is an object where its lowest two bits are 01, and a small number in its upper half where the lowest is 0.
+ * A tagged word is an object where its lowest two bits are 01, and a small number in its upper half
+ * where the lowest is 0.
  */
 #ifndef SONDE_RUNTIMES_V8OBJECT_H
 #define SONDE_RUNTIMES_V8OBJECT_H
@@ -11,21 +13,22 @@
 #include "loaders/lib/runtimes/script.h"
 #include "probes/runtimes/v8_layout.h"
 
-#define V8_SCRIPTS 16u           /* whose lines are kept */
-#define V8_SCRIPT_BYTES 80u      /* of a Script, to its number, which no other script of its process has */
-#define V8_SOURCE_MAX (32u << 20) /* characters; lines of longer ones are not known */
+#define V8_SCRIPTS 16u /* whose lines are kept */
+/* of a Script, to its number, which no other script of its process has */
+#define V8_SCRIPT_BYTES 80u
+#define V8_SOURCE_MAX   (32u << 20) /* characters; lines of longer ones are not known */
 
 struct v8_script {
 	uint64_t at, source, is; /* is: what the object says of itself, its number too */
-	uint32_t *ends; /* own: where each line ends */
+	uint32_t *ends;          /* own: where each line ends */
 	size_t n, cap;
-	int64_t first;  /* its first line, less one */
+	int64_t first; /* its first line, less one */
 };
 
 struct v8heap {
 	const struct runtime_memory *m; /* borrowed */
 	struct v8_layout l;
-	uint64_t meta;                  /* the map of maps; 0: not met */
+	uint64_t meta; /* the map of maps; 0: not met */
 	struct v8_script scripts[V8_SCRIPTS];
 	unsigned next_script;
 };
@@ -65,13 +68,16 @@ uint8_t *v8_bytes(struct v8heap *h, uint64_t array, size_t max, size_t *len);
 
 /* The bytecode of a SharedFunctionInfo; 0: it has none. */
 uint64_t v8_bytecodes(struct v8heap *h, uint64_t shared);
-/* What a function is called, where its script is, and the line of the place; function NULL: it has no name, and is no script's. */
+/* What a function is called, where its script is, and the line of the place; function NULL: it has
+ * no name, and is no script's. */
 void v8_place_read(struct v8heap *h, uint64_t shared, int64_t bytecode, struct script_place *out);
 /*
- * A frame of that function for native frame `at`: name and file, and the line of the place `bytecode` (an offset; < 0: not known); where V8 has
- * kept no positions, that at which the function begins. A function of a script that has no name is "(anonymous)"; a builtin without one is
- * left out.
+ * A frame of that function for native frame `at`: name and file, and the line of the place
+ * `bytecode` (an offset; < 0: not known); where V8 has kept no positions, that at which the
+ * function begins. A function of a script that has no name is "(anonymous)"; a builtin without one
+ * is left out.
  */
-void v8_frame_add(struct v8heap *h, uint64_t shared, int64_t bytecode, size_t at, struct script_stack *out);
+void v8_frame_add(struct v8heap *h, uint64_t shared, int64_t bytecode, size_t at,
+		  struct script_stack *out);
 
 #endif

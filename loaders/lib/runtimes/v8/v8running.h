@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * v8running: which functions ran where optimised code was interrupted, inlined ones too (v8flow.h says how they are found). What was found
- * of a piece of code is kept from one sampled stack to the next: V8 does not change it, and gives each that it makes a number.
+ * v8running: which functions ran where optimised code was interrupted, inlined ones too (v8flow.h
+ * says how they are found). What was found of a piece of code is kept from one sampled stack to the
+ * next: V8 does not change it, and gives each that it makes a number.
  */
 #ifndef SONDE_RUNTIMES_V8RUNNING_H
 #define SONDE_RUNTIMES_V8RUNNING_H
@@ -16,7 +17,9 @@ struct v8running {
 };
 
 void v8running_release(struct v8running *r);
-/* Outermost first, which is `shared`; the last one's place is not known. 0: nothing but the function that was compiled is known. */
-size_t v8running_at(struct v8running *r, struct v8heap *h, const struct v8_code *code, uint64_t shared, uint64_t pc, struct v8_function out[V8_INLINED_MAX]);
+/* Outermost first, which is `shared`; the last one's place is not known. 0: nothing but the
+ * function that was compiled is known. */
+size_t v8running_at(struct v8running *r, struct v8heap *h, const struct v8_code *code,
+		    uint64_t shared, uint64_t pc, struct v8_function out[V8_INLINED_MAX]);
 
 #endif

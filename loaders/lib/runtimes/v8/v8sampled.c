@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* v8sampled: v8_sampled of v8.h: one frame of a thread that was sampled, and that has gone on since. */
+/* v8sampled: v8_sampled of v8.h: one frame of a thread that was sampled, and that has gone on
+ * since. */
 #include <string.h>
 
 #include "loaders/lib/runtimes/v8/v8_parts.h"
 #include "probes/runtimes/object.h"
 #include "schema/base/mem.h"
 
-#define WORD         8ull
-#define READS        20000u  /* of memory, for one stack */
-#define HANDLER_MAX  (64u << 10) /* bytes of a bytecode's handler */
-#define ENTRY_BYTES  160u    /* a function's instructions before its frame stands lie within */
-#define PUSHED       (2 * WORD) /* below the frame pointer: context, function */
+#define WORD        8ull
+#define READS       20000u      /* of memory, for one stack */
+#define HANDLER_MAX (64u << 10) /* bytes of a bytecode's handler */
+#define ENTRY_BYTES 160u        /* a function's instructions before its frame stands lie within */
+#define PUSHED      (2 * WORD)  /* below the frame pointer: context, function */
 enum { RDI = 5, R9 = 9, R10 = 10, R12 = 12, R15 = 15 };
 
 uint64_t v8_builtins(struct v8 *v)
@@ -70,7 +71,8 @@ static struct function frame_function(struct v8 *v, const struct v8_at *at)
 	struct v8heap *h = &v->heap;
 	uint64_t context = 0, function = 0;
 
-	if (at->fp & 7 || at->fp < at->sp + PUSHED || !runtime_word(h->m, at->fp + (uint64_t)(int64_t)v8_n(h, V8_FP_CONTEXT), &context) ||
+	if (at->fp & 7 || at->fp < at->sp + PUSHED ||
+	    !runtime_word(h->m, at->fp + (uint64_t)(int64_t)v8_n(h, V8_FP_CONTEXT), &context) ||
 	    !runtime_word(h->m, at->fp + (uint64_t)(int64_t)v8_n(h, V8_FP_FUNCTION), &function))
 		return (struct function){0};
 	if (!v8_is_object(context) && context != 2 * (uint64_t)v8_n(h, V8_FRAME_CONTINUATION) &&
@@ -81,23 +83,30 @@ static struct function frame_function(struct v8 *v, const struct v8_at *at)
 
 /* ---- saying it ---- */
 
-/* A function without a name that is no script's is left out. false: what it is called is not certain. */
-static bool say(struct v8 *v, uint64_t shared, int64_t bytecode, size_t at, struct script_stack *out)
+/* A function without a name that is no script's is left out. false: what it is called is not
+ * certain. */
+static bool say(struct v8 *v, uint64_t shared, int64_t bytecode, size_t at,
+		struct script_stack *out)
 {
-	const struct script_place *p = v8_cache_get(&v->places, &v->heap, &v->memory, shared, bytecode);
+	const struct script_place *p =
+		v8_cache_get(&v->places, &v->heap, &v->memory, shared, bytecode);
 
 	if (!p)
 		return false;
 	if (p->function)
-		script_stack_add(out, at)->place = (struct script_place){.function = mem_strdup(p->function), .file = p->file ? mem_strdup(p->file) : NULL,
-									  .line = bytecode >= 0 ? p->line : 0};
+		script_stack_add(out, at)->place =
+			(struct script_place){.function = mem_strdup(p->function),
+					      .file = p->file ? mem_strdup(p->file) : NULL,
+					      .line = bytecode >= 0 ? p->line : 0};
 	return true;
 }
 
 static bool caller(struct v8 *v, const struct v8_at *at, struct runtime_follow *to)
 {
 	to->sp = at->fp + 2 * WORD;
-	to->goes_on = at->fp >= at->sp && !(at->fp & 7) && runtime_word(v->heap.m, at->fp, &to->bp) && runtime_word(v->heap.m, at->fp + WORD, &to->pc) && to->pc;
+	to->goes_on = at->fp >= at->sp && !(at->fp & 7) &&
+		      runtime_word(v->heap.m, at->fp, &to->bp) &&
+		      runtime_word(v->heap.m, at->fp + WORD, &to->pc) && to->pc;
 	return to->goes_on;
 }
 
@@ -113,9 +122,11 @@ static bool is_code_of(struct v8 *v, const struct v8_code *code, uint64_t shared
 	return is_optimised(code) && v8code_own(&v->heap, code) == shared;
 }
 
-static int64_t baseline_at(struct v8 *v, const struct v8_at *at, const struct v8_code *code, uint64_t shared, uint64_t pc)
+static int64_t baseline_at(struct v8 *v, const struct v8_at *at, const struct v8_code *code,
+			   uint64_t shared, uint64_t pc)
 {
-	uint64_t bytecodes = at->fp >= at->sp + 5 * WORD ? v8_frame_bytecodes(v, at->fp, shared) : 0;
+	uint64_t bytecodes =
+		at->fp >= at->sp + 5 * WORD ? v8_frame_bytecodes(v, at->fp, shared) : 0;
 
 	return bytecodes ? v8code_baseline(&v->heap, code, bytecodes, pc) : V8_NOWHERE;
 }
@@ -123,7 +134,8 @@ static int64_t baseline_at(struct v8 *v, const struct v8_at *at, const struct v8
 /* ---- a frame that has called ---- */
 
 /* Innermost first. false: nothing was said. */
-static bool functions_say(struct v8 *v, const struct v8_function *functions, size_t n, size_t place, struct script_stack *out)
+static bool functions_say(struct v8 *v, const struct v8_function *functions, size_t n, size_t place,
+			  struct script_stack *out)
 {
 	size_t before = out->n;
 	bool all = n > 0;
@@ -137,14 +149,17 @@ static bool functions_say(struct v8 *v, const struct v8_function *functions, siz
 	return all;
 }
 
-static bool inlined_say(struct v8 *v, const struct v8_at *at, const struct v8_code *code, uint64_t shared, size_t place, struct script_stack *out)
+static bool inlined_say(struct v8 *v, const struct v8_at *at, const struct v8_code *code,
+			uint64_t shared, size_t place, struct script_stack *out)
 {
 	struct v8_function functions[V8_INLINED_MAX];
 
-	return functions_say(v, functions, v8code_inlined(&v->heap, code, shared, at->pc, functions), place, out);
+	return functions_say(v, functions,
+			     v8code_inlined(&v->heap, code, shared, at->pc, functions), place, out);
 }
 
-static bool called(struct v8 *v, const struct v8_at *at, const struct v8_code *code, struct function f, size_t place, struct script_stack *out)
+static bool called(struct v8 *v, const struct v8_at *at, const struct v8_code *code,
+		   struct function f, size_t place, struct script_stack *out)
 {
 	int64_t bytecode = V8_NOWHERE;
 	bool sure = f.then;
@@ -155,7 +170,9 @@ static bool called(struct v8 *v, const struct v8_at *at, const struct v8_code *c
 		sure |= is_code_of(v, code, f.shared);
 	} else if (code->tier == V8_TIER_BASELINE) {
 		sure |= is_code_of(v, code, f.shared);
-		bytecode = is_code_of(v, code, f.shared) ? baseline_at(v, at, code, f.shared, at->pc) : V8_NOWHERE;
+		bytecode = is_code_of(v, code, f.shared) ?
+				   baseline_at(v, at, code, f.shared, at->pc) :
+				   V8_NOWHERE;
 	} else if (v8_frame_bytecodes(v, at->fp, f.shared)) {
 		sure = true;
 		bytecode = v8_frame_offset(v, at->fp);
@@ -170,7 +187,8 @@ static bool handlers_read(struct v8 *v, uint64_t table)
 	if (v->handlers == table)
 		return true;
 	v->handlers = 0;
-	if (!table || table & 7 || !v->heap.m->read(v->heap.m->ctx, table, v->handler, sizeof(v->handler)))
+	if (!table || table & 7 ||
+	    !v->heap.m->read(v->heap.m->ctx, table, v->handler, sizeof(v->handler)))
 		return false;
 	v->handlers = table;
 	return true;
@@ -193,13 +211,18 @@ static bool is_in_handler(const struct v8 *v, uint8_t op, uint64_t pc)
 static int64_t interpreted_at(struct v8 *v, const struct v8_at *at, uint64_t shared)
 {
 	struct v8heap *h = &v->heap;
-	uint64_t bytecodes = at->fp >= at->sp + 4 * WORD ? v8_frame_bytecodes(v, at->fp, shared) : 0, tagged = 0;
+	uint64_t bytecodes =
+			 at->fp >= at->sp + 4 * WORD ? v8_frame_bytecodes(v, at->fp, shared) : 0,
+		 tagged = 0;
 	uint64_t offset = at->reg[R9] - ((uint64_t)v8_n(h, V8_BYTECODES_DATA) - 1);
 	int64_t length = 0;
 	uint8_t op = 0;
 
-	if (!bytecodes || at->reg[R12] != bytecodes || !v8_word(h, bytecodes, v8_n(h, V8_BYTECODES_LENGTH), &tagged) || !v8_small(tagged, &length) ||
-	    length <= 0 || offset >= (uint64_t)length || !h->m->read(h->m->ctx, bytecodes + at->reg[R9], &op, 1) || !handlers_read(v, at->reg[R15]))
+	if (!bytecodes || at->reg[R12] != bytecodes ||
+	    !v8_word(h, bytecodes, v8_n(h, V8_BYTECODES_LENGTH), &tagged) ||
+	    !v8_small(tagged, &length) || length <= 0 || offset >= (uint64_t)length ||
+	    !h->m->read(h->m->ctx, bytecodes + at->reg[R9], &op, 1) ||
+	    !handlers_read(v, at->reg[R15]))
 		return V8_NOWHERE;
 	return is_in_handler(v, op, at->pc) ? (int64_t)offset : V8_NOWHERE;
 }
@@ -211,15 +234,19 @@ static bool is_return(struct v8 *v, uint64_t pc)
 
 	if (!v->heap.m->read(v->heap.m->ctx, pc - sizeof(b), b, sizeof(b)))
 		return false;
-	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0xf8) == 0xd0) || (b[4] == 0xff && (b[5] & 0xf8) == 0x50) || (b[1] == 0xff && (b[2] & 0xf8) == 0x90);
+	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0xf8) == 0xd0) ||
+	       (b[4] == 0xff && (b[5] & 0xf8) == 0x50) || (b[1] == 0xff && (b[2] & 0xf8) == 0x90);
 }
 
-/* The caller by a return address at `slot`, with the frame pointer that is in force again, or that is kept in the word before. */
-static bool leave(struct v8 *v, const struct v8_at *at, uint64_t slot, bool keeps, struct runtime_follow *to)
+/* The caller by a return address at `slot`, with the frame pointer that is in force again, or that
+ * is kept in the word before. */
+static bool leave(struct v8 *v, const struct v8_at *at, uint64_t slot, bool keeps,
+		  struct runtime_follow *to)
 {
 	to->bp = at->fp;
 	to->sp = slot + WORD;
-	if (slot < at->sp || !runtime_word(v->heap.m, slot, &to->pc) || (keeps && !runtime_word(v->heap.m, slot - WORD, &to->bp)))
+	if (slot < at->sp || !runtime_word(v->heap.m, slot, &to->pc) ||
+	    (keeps && !runtime_word(v->heap.m, slot - WORD, &to->bp)))
 		return false;
 	to->goes_on = is_return(v, to->pc);
 	return to->goes_on;
@@ -230,7 +257,8 @@ static uint64_t frame_begins(struct v8 *v, const struct v8_code *code)
 {
 	uint8_t b[ENTRY_BYTES];
 
-	if (code->end - code->start < sizeof(b) || !v->heap.m->read(v->heap.m->ctx, code->start, b, sizeof(b)))
+	if (code->end - code->start < sizeof(b) ||
+	    !v->heap.m->read(v->heap.m->ctx, code->start, b, sizeof(b)))
 		return ENTRY_BYTES;
 	for (unsigned i = 0; i + 4 <= sizeof(b); i++)
 		if (b[i] == 0x55 && b[i + 1] == 0x48 && b[i + 2] == 0x89 && b[i + 3] == 0xe5)
@@ -238,15 +266,18 @@ static uint64_t frame_begins(struct v8 *v, const struct v8_code *code)
 	return ENTRY_BYTES;
 }
 
-/* Behind `pop rbp`, before the return: cmp rcx, N; jg; ret; pop r10; lea rsp,[rsp + 8 * rcx]; push r10. */
+/* Behind `pop rbp`, before the return: cmp rcx, N; jg; ret; pop r10; lea rsp,[rsp + 8 * rcx]; push
+ * r10. */
 static bool is_leaving(const uint8_t *c)
 {
-	return c[0] == 0xc3 || c[0] == 0xc2 || (c[0] == 0x48 && (c[1] == 0x83 || c[1] == 0x81) && c[2] == 0xf9) || c[0] == 0x7f ||
+	return c[0] == 0xc3 || c[0] == 0xc2 ||
+	       (c[0] == 0x48 && (c[1] == 0x83 || c[1] == 0x81) && c[2] == 0xf9) || c[0] == 0x7f ||
 	       (c[0] == 0x0f && c[1] == 0x8f) || (c[0] == 0x41 && c[1] == 0x5a);
 }
 
 /* Has its frame begun? If not, or not any more, *to is its caller. */
-static bool is_without_frame(struct v8 *v, const struct v8_at *at, const struct v8_code *code, bool mine, struct runtime_follow *to)
+static bool is_without_frame(struct v8 *v, const struct v8_at *at, const struct v8_code *code,
+			     bool mine, struct runtime_follow *to)
 {
 	uint64_t begins = frame_begins(v, code), pc = at->pc - code->start;
 
@@ -257,7 +288,8 @@ static bool is_without_frame(struct v8 *v, const struct v8_at *at, const struct 
 	return !mine && is_leaving(at->code) && leave(v, at, at->sp, false, to);
 }
 
-/* The function that the code at pc is of, where its frame does not say so. rdi has it when it is entered. */
+/* The function that the code at pc is of, where its frame does not say so. rdi has it when it is
+ * entered. */
 static uint64_t code_function(struct v8 *v, const struct v8_at *at, const struct v8_code *code)
 {
 	struct function f;
@@ -272,17 +304,22 @@ static bool is_same_code(struct v8 *v, const struct v8_at *at)
 {
 	uint8_t now[V8_CODE_BYTES];
 
-	return v->heap.m->read(v->heap.m->ctx, at->pc, now, sizeof(now)) && !memcmp(now, at->code, sizeof(now));
+	return v->heap.m->read(v->heap.m->ctx, at->pc, now, sizeof(now)) &&
+	       !memcmp(now, at->code, sizeof(now));
 }
 
-static bool running_say(struct v8 *v, const struct v8_at *at, const struct v8_code *code, uint64_t shared, size_t place, struct script_stack *out)
+static bool running_say(struct v8 *v, const struct v8_at *at, const struct v8_code *code,
+			uint64_t shared, size_t place, struct script_stack *out)
 {
 	struct v8_function functions[V8_INLINED_MAX];
 
-	return functions_say(v, functions, v8running_at(&v->running, &v->heap, code, shared, at->pc, functions), place, out);
+	return functions_say(v, functions,
+			     v8running_at(&v->running, &v->heap, code, shared, at->pc, functions),
+			     place, out);
 }
 
-static bool interrupted_own(struct v8 *v, const struct v8_at *at, const struct v8_code *code, struct runtime_follow *to, struct script_stack *out)
+static bool interrupted_own(struct v8 *v, const struct v8_at *at, const struct v8_code *code,
+			    struct runtime_follow *to, struct script_stack *out)
 {
 	struct function f = frame_function(v, at);
 	bool mine = f.shared && is_code_of(v, code, f.shared);
@@ -299,22 +336,32 @@ static bool interrupted_own(struct v8 *v, const struct v8_at *at, const struct v
 		return false;
 	if (is_optimised(code) && running_say(v, at, code, f.shared, to->at, out))
 		return true;
-	to->unnamed = !say(v, f.shared, code->tier == V8_TIER_BASELINE ? baseline_at(v, at, code, f.shared, at->pc + 1) : V8_NOWHERE, to->at, out);
+	to->unnamed = !say(v, f.shared,
+			   code->tier == V8_TIER_BASELINE ?
+				   baseline_at(v, at, code, f.shared, at->pc + 1) :
+				   V8_NOWHERE,
+			   to->at, out);
 	return true;
 }
 
-/* A builtin that has no frame of its own was called from compiled code of the function that the frame at fp is of: its return address is on top. */
-static bool builtin_called(struct v8 *v, const struct v8_at *at, struct function f, struct runtime_follow *to, struct script_stack *out)
+/* A builtin that has no frame of its own was called from compiled code of the function that the
+ * frame at fp is of: its return address is on top. */
+static bool builtin_called(struct v8 *v, const struct v8_at *at, struct function f,
+			   struct runtime_follow *to, struct script_stack *out)
 {
 	struct v8_at from = *at;
 	struct v8_code code;
 
-	return runtime_word(v->heap.m, at->sp, &from.pc) && v8code_find(&v->heap, &v->codes, from.pc - 1, &code) && is_code_of(v, &code, f.shared) &&
-	       is_return(v, from.pc) && called(v, &from, &code, f, to->at, out);
+	return runtime_word(v->heap.m, at->sp, &from.pc) &&
+	       v8code_find(&v->heap, &v->codes, from.pc - 1, &code) &&
+	       is_code_of(v, &code, f.shared) && is_return(v, from.pc) &&
+	       called(v, &from, &code, f, to->at, out);
 }
 
-/* In a builtin, which may have no frame of its own, or none yet: then that of who called it stands there. */
-static bool interrupted_builtin(struct v8 *v, const struct v8_at *at, struct runtime_follow *to, struct script_stack *out)
+/* In a builtin, which may have no frame of its own, or none yet: then that of who called it stands
+ * there. */
+static bool interrupted_builtin(struct v8 *v, const struct v8_at *at, struct runtime_follow *to,
+				struct script_stack *out)
 {
 	struct function f = frame_function(v, at);
 	int64_t bytecode;
@@ -328,7 +375,8 @@ static bool interrupted_builtin(struct v8 *v, const struct v8_at *at, struct run
 	return (bytecode >= 0 || f.then) && say(v, f.shared, bytecode, to->at, out);
 }
 
-bool v8_sampled(struct v8 *v, const struct v8_at *at, struct runtime_follow *to, struct script_stack *out)
+bool v8_sampled(struct v8 *v, const struct v8_at *at, struct runtime_follow *to,
+		struct script_stack *out)
 {
 	bool own = at->vaddr == RUNTIME_NO_FILE;
 	struct v8_code code = {0};
@@ -340,7 +388,8 @@ bool v8_sampled(struct v8 *v, const struct v8_at *at, struct runtime_follow *to,
 	if (own && !v8code_find(&v->heap, &v->codes, at->reg ? at->pc : at->pc - 1, &code))
 		code = (struct v8_code){0};
 	if (at->reg)
-		return code.code ? interrupted_own(v, at, &code, to, out) : interrupted_builtin(v, at, to, out);
+		return code.code ? interrupted_own(v, at, &code, to, out) :
+				   interrupted_builtin(v, at, to, out);
 	f = frame_function(v, at);
 	return f.shared && called(v, at, &code, f, to->at, out) && caller(v, at, to);
 }

@@ -5,8 +5,8 @@
 #include "loaders/lib/runtimes/utf8.h"
 #include "schema/base/strbuf.h"
 
-#define DEPTH_MAX   16u
-#define PARTS_MAX   64u        /* of one name */
+#define DEPTH_MAX 16u
+#define PARTS_MAX 64u /* of one name */
 
 /* A string's type, its lowest bits */
 #define STRING_REPRESENTATION 7
@@ -23,23 +23,28 @@ bool v8_text_find(struct v8heap *h, uint64_t string, struct v8_text *t)
 	for (unsigned depth = 0; depth < DEPTH_MAX; depth++) {
 		int32_t type = v8_type(h, string);
 
-		if (type < 0 || type >= v8_n(h, V8_TYPE_FIRST_NONSTRING) || !v8_half(h, string, v8_n(h, V8_STRING_LENGTH), &length))
+		if (type < 0 || type >= v8_n(h, V8_TYPE_FIRST_NONSTRING) ||
+		    !v8_half(h, string, v8_n(h, V8_STRING_LENGTH), &length))
 			return false;
 		if (!depth)
 			t->length = length;
 		t->wide = !(type & STRING_ONE_BYTE);
 		switch (type & STRING_REPRESENTATION) {
 		case SEQUENTIAL:
-			t->at = string - 1 + (uint64_t)v8_n(h, V8_STRING_CHARS) + skip * (t->wide + 1u);
+			t->at = string - 1 + (uint64_t)v8_n(h, V8_STRING_CHARS) +
+				skip * (t->wide + 1u);
 			return skip + t->length <= length;
 		case EXTERNAL:
-			if (type & STRING_UNCACHED || !v8_word(h, string, v8_n(h, V8_EXTERNAL_DATA), &t->at))
+			if (type & STRING_UNCACHED ||
+			    !v8_word(h, string, v8_n(h, V8_EXTERNAL_DATA), &t->at))
 				return false;
 			t->at += skip * (t->wide + 1u);
 			return skip + t->length <= length;
 		case CONS: /* one that was made flat: its second part is empty */
-			if (!v8_word(h, string, v8_n(h, V8_CONS_SECOND), &tagged) || !v8_is_object(tagged) ||
-			    !v8_half(h, tagged, v8_n(h, V8_STRING_LENGTH), &length) || length || !v8_word(h, string, v8_n(h, V8_CONS_FIRST), &string))
+			if (!v8_word(h, string, v8_n(h, V8_CONS_SECOND), &tagged) ||
+			    !v8_is_object(tagged) ||
+			    !v8_half(h, tagged, v8_n(h, V8_STRING_LENGTH), &length) || length ||
+			    !v8_word(h, string, v8_n(h, V8_CONS_FIRST), &string))
 				return false;
 			break;
 		case THIN:
@@ -47,7 +52,8 @@ bool v8_text_find(struct v8heap *h, uint64_t string, struct v8_text *t)
 				return false;
 			break;
 		case SLICED:
-			if (!v8_word(h, string, v8_n(h, V8_SLICED_OFFSET), &tagged) || !v8_small(tagged, &n) || n < 0 ||
+			if (!v8_word(h, string, v8_n(h, V8_SLICED_OFFSET), &tagged) ||
+			    !v8_small(tagged, &n) || n < 0 ||
 			    !v8_word(h, string, v8_n(h, V8_SLICED_PARENT), &string))
 				return false;
 			skip += (uint64_t)n;
@@ -60,7 +66,8 @@ bool v8_text_find(struct v8heap *h, uint64_t string, struct v8_text *t)
 }
 
 /* Of at most `left` characters; false: it cannot be read. */
-static bool text_add(const struct v8heap *h, const struct v8_text *t, size_t left, struct strbuf *to)
+static bool text_add(const struct v8heap *h, const struct v8_text *t, size_t left,
+		     struct strbuf *to)
 {
 	uint8_t raw[2 * (SCRIPT_TEXT_MAX + 1)];
 	size_t n = t->length < left ? t->length : left;
@@ -68,7 +75,8 @@ static bool text_add(const struct v8heap *h, const struct v8_text *t, size_t lef
 	if (n && !h->m->read(h->m->ctx, t->at, raw, n * (t->wide + 1u)))
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		uint32_t c = v8_char_at(raw, i, t->wide), low = i + 1 < n ? v8_char_at(raw, i + 1, t->wide) : 0;
+		uint32_t c = v8_char_at(raw, i, t->wide),
+			 low = i + 1 < n ? v8_char_at(raw, i + 1, t->wide) : 0;
 
 		if (c >= 0xd800 && c < 0xdc00 && low >= 0xdc00 && low < 0xe000) {
 			c = 0x10000 + ((c - 0xd800) << 10 | (low - 0xdc00));
@@ -87,7 +95,8 @@ char *v8_string_read(struct v8heap *h, uint64_t string)
 	uint32_t length = 0;
 	bool good = true;
 
-	if (v8_type(h, string) < 0 || v8_type(h, string) >= v8_n(h, V8_TYPE_FIRST_NONSTRING) || !v8_half(h, string, v8_n(h, V8_STRING_LENGTH), &length))
+	if (v8_type(h, string) < 0 || v8_type(h, string) >= v8_n(h, V8_TYPE_FIRST_NONSTRING) ||
+	    !v8_half(h, string, v8_n(h, V8_STRING_LENGTH), &length))
 		return NULL;
 	for (unsigned parts = 0; n && left && good && parts < PARTS_MAX; parts++) {
 		uint64_t s = waiting[--n], first = 0, second = 0;
@@ -99,8 +108,10 @@ char *v8_string_read(struct v8heap *h, uint64_t string)
 		} else {
 			int32_t type = v8_type(h, s);
 
-			good = type >= 0 && type < v8_n(h, V8_TYPE_FIRST_NONSTRING) && (type & STRING_REPRESENTATION) == CONS && n + 2 <= DEPTH_MAX &&
-			       v8_word(h, s, v8_n(h, V8_CONS_FIRST), &first) && v8_word(h, s, v8_n(h, V8_CONS_SECOND), &second);
+			good = type >= 0 && type < v8_n(h, V8_TYPE_FIRST_NONSTRING) &&
+			       (type & STRING_REPRESENTATION) == CONS && n + 2 <= DEPTH_MAX &&
+			       v8_word(h, s, v8_n(h, V8_CONS_FIRST), &first) &&
+			       v8_word(h, s, v8_n(h, V8_CONS_SECOND), &second);
 			if (good) {
 				waiting[n++] = second;
 				waiting[n++] = first;

@@ -95,7 +95,8 @@ static uint32_t u32_at(const uint8_t *p)
 	return v;
 }
 
-static bool safepoints_head(enum v8_shape shape, bool maglev, const uint8_t *head, struct safepoints *s)
+static bool safepoints_head(enum v8_shape shape, bool maglev, const uint8_t *head,
+			    struct safepoints *s)
 {
 	unsigned first = shape == V8_SHAPE_13 ? 4 : 0;
 	uint32_t how = u32_at(head + first + 4);
@@ -111,7 +112,8 @@ static bool safepoints_head(enum v8_shape shape, bool maglev, const uint8_t *hea
 	s->pc_bytes = how >> 4 & 7;
 	s->index_bytes = how >> 7 & 7;
 	s->slots = maglev ? 0 : how >> 10;
-	s->entry = s->pc_bytes + (s->deopt ? s->pc_bytes + s->index_bytes : 0) + (how >> 1 & 7) + maglev;
+	s->entry = s->pc_bytes + (s->deopt ? s->pc_bytes + s->index_bytes : 0) + (how >> 1 & 7) +
+		   maglev;
 	return s->pc_bytes && s->pc_bytes <= 4 && s->index_bytes <= 4;
 }
 
@@ -136,7 +138,9 @@ static int64_t entry_9(const uint8_t *e, uint32_t pc)
 {
 	uint32_t trampoline = u32_at(e + 8), index = u32_at(e + 4);
 
-	return u32_at(e) == pc || (trampoline != UINT32_MAX && trampoline == pc) ? (int64_t)(int32_t)index : -2;
+	return u32_at(e) == pc || (trampoline != UINT32_MAX && trampoline == pc) ?
+		       (int64_t)(int32_t)index :
+		       -2;
 }
 
 /* -2: another one's. */
@@ -151,11 +155,13 @@ static int64_t entry_of(const struct safepoints *s, const uint8_t *e, uint32_t p
 	return own == pc || (trampoline && trampoline - 1 == pc) ? (int64_t)index - 1 : -2;
 }
 
-int64_t v8_safepoint_find(enum v8_shape shape, bool maglev, const uint8_t *bytes, size_t len, uint32_t pc)
+int64_t v8_safepoint_find(enum v8_shape shape, bool maglev, const uint8_t *bytes, size_t len,
+			  uint32_t pc)
 {
 	struct safepoints s;
 
-	if (len < 16 || !safepoints_head(shape, maglev, bytes, &s) || s.head + (size_t)s.n * s.entry > len)
+	if (len < 16 || !safepoints_head(shape, maglev, bytes, &s) ||
+	    s.head + (size_t)s.n * s.entry > len)
 		return V8_NOWHERE;
 	for (uint32_t i = 0; i < s.n; i++) {
 		const uint8_t *e = bytes + s.head + (size_t)i * s.entry;
@@ -169,26 +175,32 @@ int64_t v8_safepoint_find(enum v8_shape shape, bool maglev, const uint8_t *bytes
 
 /* ---- 4 ---- */
 
-/* Of each opcode how many operands it has, and what it is: v a value, F a frame, J one of JavaScript, C a builtin's of JavaScript,
- * B begin, M as before. Source: V8's src/deoptimizer/translation-opcode.h of that version. */
+/* Of each opcode how many operands it has, and what it is: v a value, F a frame, J one of
+ * JavaScript, C a builtin's of JavaScript, B begin, M as before. Source: V8's
+ * src/deoptimizer/translation-opcode.h of that version. */
 static const struct opcodes {
 	const char *operands, *kinds;
 } OPCODES[] = {
 	[V8_SHAPE_9] = {"2103113131111111115334111112", "FvvBvvFvFvvvvvvvvvJCCFvvvvvv"},
 	[V8_SHAPE_10] = {"2103113131111111115334111112", "FvvBvvFvFvvvvvvvvvJCCFvvvvvv"},
-	[V8_SHAPE_11] = {"103311313111112111111115333401111121", "vvBBvvFvFvvvvvFvvvvvvvvJJCCFvvvvvvvM"},
-	[V8_SHAPE_12] = {"53332134321033111111111111111111011111" "21", "JJCCFFFFFFvvBBvvvvvvvvvvvvvvvvvvvvvvvv" "vM"},
-	[V8_SHAPE_13] = {"643321343331003311101111111111111111101111121", "JJCCFFFFFFFvvvBBvvvvvvvvvvvvvvvvvvvvvvvvvvvvM"},
+	[V8_SHAPE_11] = {"103311313111112111111115333401111121",
+			 "vvBBvvFvFvvvvvFvvvvvvvvJJCCFvvvvvvvM"},
+	[V8_SHAPE_12] = {"53332134321033111111111111111111011111"
+			 "21",
+			 "JJCCFFFFFFvvBBvvvvvvvvvvvvvvvvvvvvvvvv"
+			 "vM"},
+	[V8_SHAPE_13] = {"643321343331003311101111111111111111101111121",
+			 "JJCCFFFFFFFvvvBBvvvvvvvvvvvvvvvvvvvvvvvvvvvvM"},
 };
 
 struct translation {
 	struct bytes b;
 	const struct opcodes *of;
-	unsigned n;       /* opcodes */
-	bool plain;       /* 9, 10: opcodes are numbers of their own kind, and none says "as before" */
-	size_t before;    /* in the one before */
+	unsigned n;    /* opcodes */
+	bool plain;    /* 9, 10: opcodes are numbers of their own kind, and none says "as before" */
+	size_t before; /* in the one before */
 	bool has_before;
-	uint32_t left;    /* opcodes to take from there, and 1 */
+	uint32_t left; /* opcodes to take from there, and 1 */
 	uint32_t since;
 };
 
@@ -291,9 +303,11 @@ static uint32_t begin(struct translation *t)
 	return (v[0] && !t->has_before) ? 0 : (uint32_t)sign_low(v[1]);
 }
 
-size_t v8_translation_read(enum v8_shape shape, const uint8_t *bytes, size_t len, size_t at, struct v8_inlined out[V8_INLINED_MAX])
+size_t v8_translation_read(enum v8_shape shape, const uint8_t *bytes, size_t len, size_t at,
+			   struct v8_inlined out[V8_INLINED_MAX])
 {
-	struct translation t = {.b = {bytes, len, at}, .of = &OPCODES[shape], .plain = shape < V8_SHAPE_11};
+	struct translation t = {
+		.b = {bytes, len, at}, .of = &OPCODES[shape], .plain = shape < V8_SHAPE_11};
 	uint32_t frames, met = 0;
 	size_t n = 0;
 
@@ -317,7 +331,8 @@ size_t v8_translation_read(enum v8_shape shape, const uint8_t *bytes, size_t len
 			return 0;
 		met += kind != 'v';
 		if (kind == 'J' || kind == 'C')
-			out[n++] = (struct v8_inlined){sign_low(v[0]), (uint32_t)sign_low(v[1]), kind == 'C'};
+			out[n++] = (struct v8_inlined){sign_low(v[0]), (uint32_t)sign_low(v[1]),
+						       kind == 'C'};
 	}
 	return n;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dict_names: images, functions and frames of a dictionary; see dict_rows.h. Missing rows stay zeroed. */
+/* dict_names: images, functions and frames of a dictionary; see dict_rows.h. Missing rows stay
+ * zeroed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ struct function {
 struct functions {
 	struct function *items;
 	size_t n;
-	const char **source;   /* by source.id: many functions share one */
+	const char **source; /* by source.id: many functions share one */
 	size_t n_sources;
 };
 
@@ -25,7 +26,10 @@ static void image_row(struct store_segment *s, const struct dict_row *r, uint32_
 	(void)ctx;
 	s->images[id] = (struct store_image_row){
 		.kind = (enum store_image_kind)dict_rows_id(r, 1, STORE_IMAGE_SCRIPT_END),
-		.name = dict_rows_text(s, r, 2), .path = dict_rows_text(s, r, 3), .build_id = dict_rows_text(s, r, 4), .interpreter = "",
+		.name = dict_rows_text(s, r, 2),
+		.path = dict_rows_text(s, r, 3),
+		.build_id = dict_rows_text(s, r, 4),
+		.interpreter = "",
 	};
 	if (s->images[id].kind >= STORE_IMAGE_SCRIPT)
 		s->images[id].interpreter = dict_rows_text(s, r, 5);
@@ -44,7 +48,9 @@ static void function_row(struct store_segment *s, const struct dict_row *r, uint
 	struct functions *f = ctx;
 	const char *file = f->source[dict_rows_id(r, 4, f->n_sources)];
 
-	f->items[id] = (struct function){dict_rows_text(s, r, 1), file ? file : dict_rows_text(s, r, 3), dict_rows_u32(r, 2)};
+	f->items[id] =
+		(struct function){dict_rows_text(s, r, 1), file ? file : dict_rows_text(s, r, 3),
+				  dict_rows_u32(r, 2)};
 }
 
 #define FUNCTIONS "id, name, line, file, source"
@@ -94,7 +100,8 @@ static const char *unnamed(struct store_segment *s, uint32_t image, uint64_t off
 }
 
 /* `n`: slots of the table. */
-static struct store_frame_row frame_of(struct store_segment *s, const struct dict_row *r, const struct functions *fs, size_t n)
+static struct store_frame_row frame_of(struct store_segment *s, const struct dict_row *r,
+				       const struct functions *fs, size_t n)
 {
 	uint32_t function = dict_rows_id(r, 3, fs->n);
 	const struct function *fn = &fs->items[function];
@@ -129,7 +136,8 @@ int dict_images_load(struct store_segment *s, struct err *e)
 	s->images = mem_array(s->dict.n_images, sizeof(*s->images));
 	for (size_t i = 0; i < s->dict.n_images; i++)
 		s->images[i] = (struct store_image_row){.name = "", .path = "", .build_id = ""};
-	return dict_rows_each(s, "id, kind, name, path, build_id, key", "image", s->dict.n_images, image_row, NULL, e);
+	return dict_rows_each(s, "id, kind, name, path, build_id, key", "image", s->dict.n_images,
+			      image_row, NULL, e);
 }
 
 static const struct store_frame_row NOWHERE = {.name = "[unknown]", .file = ""};
@@ -159,10 +167,10 @@ int dict_names_load(struct store_segment *s, struct err *e)
 struct some {
 	struct functions f;
 	struct dict_one frames, functions, sources;
-	size_t n_ids;             /* slots of the table */
-	struct idmap place;       /* id -> where it is among the frames */
+	size_t n_ids;       /* slots of the table */
+	struct idmap place; /* id -> where it is among the frames */
 	size_t cap;
-	uint32_t at, outer;       /* the frame that is read: its place, the one around it */
+	uint32_t at, outer; /* the frame that is read: its place, the one around it */
 	int rc;
 	struct err *e;
 };
@@ -180,7 +188,8 @@ static void source_ref(struct store_segment *s, const struct dict_row *r, uint32
 }
 
 /* Its function first. */
-static void frame_some_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx)
+static void frame_some_row(struct store_segment *s, const struct dict_row *r, uint32_t id,
+			   void *ctx)
 {
 	struct some *x = ctx;
 	uint32_t function = dict_rows_id(r, 3, x->f.n);
@@ -206,7 +215,8 @@ static uint32_t frame_place(struct store_segment *s, struct some *x, uint32_t id
 }
 
 /* A frame, and those around it; *place: where it is. */
-static int frame_load(struct store_segment *s, struct some *x, uint32_t frame, uint32_t *place, struct err *e)
+static int frame_load(struct store_segment *s, struct some *x, uint32_t frame, uint32_t *place,
+		      struct err *e)
 {
 	bool fresh = true;
 	int rc = 0;
@@ -234,8 +244,10 @@ static int some_open(struct store_segment *s, struct some *x, struct err *e)
 	int rc = dict_one_open(s, &x->frames, "SELECT " FRAMES " FROM frame WHERE id = ?1", e);
 
 	if (!rc)
-		rc = dict_one_open(s, &x->functions, "SELECT " FUNCTIONS " FROM function WHERE id = ?1", e);
-	return rc ? rc : dict_one_open(s, &x->sources, "SELECT id, path FROM source WHERE id = ?1", e);
+		rc = dict_one_open(s, &x->functions,
+				   "SELECT " FUNCTIONS " FROM function WHERE id = ?1", e);
+	return rc ? rc :
+		    dict_one_open(s, &x->sources, "SELECT id, path FROM source WHERE id = ?1", e);
 }
 
 static void some_close(struct some *x)

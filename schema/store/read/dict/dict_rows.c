@@ -42,7 +42,7 @@ const char *dict_rows_keep(struct strings **list, const char *s, size_t len)
 }
 
 struct dict_row {
-	sqlite3_stmt *st;               /* NULL: it is packed */
+	sqlite3_stmt *st; /* NULL: it is packed */
 	const struct packedread *packed;
 	size_t at;
 };
@@ -54,7 +54,8 @@ int64_t dict_rows_int(const struct dict_row *r, int col)
 
 const char *dict_rows_raw(const struct dict_row *r, int col)
 {
-	const char *v = r->st ? (const char *)sqlite3_column_text(r->st, col) : packedread_text(r->packed, col, r->at);
+	const char *v = r->st ? (const char *)sqlite3_column_text(r->st, col) :
+				packedread_text(r->packed, col, r->at);
 
 	return v ? v : "";
 }
@@ -82,22 +83,26 @@ uint32_t dict_rows_id(const struct dict_row *r, int col, size_t n)
 
 #define PACKED_MOST 16 /* rows to a byte of a packed table */
 
-/* Room for all ids of a table. A row takes more than a byte: an id beyond the file's size is a lie, but for what is packed. */
+/* Room for all ids of a table. A row takes more than a byte: an id beyond the file's size is a lie,
+ * but for what is packed. */
 int dict_rows_slots(struct store_segment *s, const char *sql, size_t *n, struct err *e)
 {
 	int64_t max = sql_number(s->db, sql, 0);
-	int64_t limit = sql_number(s->db, "PRAGMA page_count", 0) * sql_number(s->db, "PRAGMA page_size", 0);
+	int64_t limit = sql_number(s->db, "PRAGMA page_count", 0) *
+			sql_number(s->db, "PRAGMA page_size", 0);
 
 	if (max > limit && max <= sql_number(s->db, "SELECT max(rows) FROM packed_table", 0))
 		limit *= PACKED_MOST;
 	if (max < 0 || max > limit || max >= UINT32_MAX)
-		return err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: ids out of range", s->path);
+		return err_set(e, -EBADMSG, EXIT_STORE,
+			       "the store's segment %s is damaged: ids out of range", s->path);
 	*n = (size_t)max + 1;
 	return 0;
 }
 
 /* As packedtable_column. */
-static int each_packed(struct store_segment *s, struct packedread *packed, size_t n, dict_rows_row *row, void *ctx)
+static int each_packed(struct store_segment *s, struct packedread *packed, size_t n,
+		       dict_rows_row *row, void *ctx)
 {
 	int rc = 0;
 
@@ -116,7 +121,8 @@ static int each_packed(struct store_segment *s, struct packedread *packed, size_
 	return rc;
 }
 
-int dict_rows_bound(struct store_segment *s, const char *sql, int64_t a, int64_t b, size_t n, dict_rows_row *row, void *ctx, struct err *e)
+int dict_rows_bound(struct store_segment *s, const char *sql, int64_t a, int64_t b, size_t n,
+		    dict_rows_row *row, void *ctx, struct err *e)
 {
 	struct dict_row r = {.st = reading_prepare(s, sql, e)};
 	int rc;
@@ -134,8 +140,8 @@ int dict_rows_bound(struct store_segment *s, const char *sql, int64_t a, int64_t
 	return reading_finish(s, r.st, rc, e);
 }
 
-int dict_rows_each(struct store_segment *s, const char *columns, const char *table, size_t n, dict_rows_row *row, void *ctx,
-		  struct err *e)
+int dict_rows_each(struct store_segment *s, const char *columns, const char *table, size_t n,
+		   dict_rows_row *row, void *ctx, struct err *e)
 {
 	cleanup_strbuf struct strbuf sql = STRBUF_INIT;
 	struct packedread packed;
@@ -157,7 +163,8 @@ int dict_one_open(struct store_segment *s, struct dict_one *o, const char *sql, 
 	return o->st ? 0 : e && e->code ? e->code : -EIO;
 }
 
-int dict_one_row(struct store_segment *s, struct dict_one *o, uint32_t id, dict_rows_row *row, void *ctx, struct err *e)
+int dict_one_row(struct store_segment *s, struct dict_one *o, uint32_t id, dict_rows_row *row,
+		 void *ctx, struct err *e)
 {
 	struct dict_row r = {.st = o->st};
 	int rc;

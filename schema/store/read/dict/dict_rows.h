@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dict_rows: rows of a dictionary's tables into arrays by id. The file may be a stranger's: ids are checked against what a file of
- * its size can hold, references against the arrays. Private to dictionary.c and dict_*.c.
+ * dict_rows: rows of a dictionary's tables into arrays by id. The file may be a stranger's: ids are
+ * checked against what a file of its size can hold, references against the arrays. Private to
+ * dictionary.c and dict_*.c.
  */
 #ifndef SONDE_STORE_READ_DICT_ROWS_H
 #define SONDE_STORE_READ_DICT_ROWS_H
@@ -17,28 +18,34 @@ const char *dict_rows_keep(struct strings **list, const char *s, size_t len);
 /* Of a row: of a statement, or, where an archive has the table packed, of its columns. */
 struct dict_row;
 int64_t dict_rows_int(const struct dict_row *r, int col);
-uint32_t dict_rows_u32(const struct dict_row *r, int col);          /* 0 if it is none */
-uint32_t dict_rows_id(const struct dict_row *r, int col, size_t n); /* of a table with `n` slots; 0 if it is not */
-const char *dict_rows_raw(const struct dict_row *r, int col);       /* good for the call; never NULL */
-const char *dict_rows_text(struct store_segment *s, const struct dict_row *r, int col); /* kept; never NULL */
+uint32_t dict_rows_u32(const struct dict_row *r, int col); /* 0 if it is none */
+uint32_t dict_rows_id(const struct dict_row *r, int col,
+		      size_t n); /* of a table with `n` slots; 0 if it is not */
+const char *dict_rows_raw(const struct dict_row *r, int col); /* good for the call; never NULL */
+const char *dict_rows_text(struct store_segment *s, const struct dict_row *r,
+			   int col); /* kept; never NULL */
 /* The list of `from` goes to `to`. */
 void dict_rows_strings_move(struct strings **to, struct strings **from);
 void dict_rows_strings_free(struct strings **list);
 /* Room for all ids of a table, of which `sql` asks for the largest. */
 int dict_rows_slots(struct store_segment *s, const char *sql, size_t *n, struct err *e);
 /* SELECT columns FROM table, the id first; row(s, r, id, ctx) for each id in range. */
-typedef void dict_rows_row(struct store_segment *s, const struct dict_row *r, uint32_t id, void *ctx);
-int dict_rows_each(struct store_segment *s, const char *columns, const char *table, size_t n, dict_rows_row *row, void *ctx,
-		  struct err *e);
+typedef void dict_rows_row(struct store_segment *s, const struct dict_row *r, uint32_t id,
+			   void *ctx);
+int dict_rows_each(struct store_segment *s, const char *columns, const char *table, size_t n,
+		   dict_rows_row *row, void *ctx, struct err *e);
 
 /* The same of a whole statement whose parameters are two numbers. */
-int dict_rows_bound(struct store_segment *s, const char *sql, int64_t a, int64_t b, size_t n, dict_rows_row *row, void *ctx, struct err *e);
-/* One row by its id, the first column of the statement: row(s, r, id, ctx) if it is there. Open and close in pairs; a zeroed one may be closed. */
+int dict_rows_bound(struct store_segment *s, const char *sql, int64_t a, int64_t b, size_t n,
+		    dict_rows_row *row, void *ctx, struct err *e);
+/* One row by its id, the first column of the statement: row(s, r, id, ctx) if it is there. Open and
+ * close in pairs; a zeroed one may be closed. */
 struct dict_one {
 	struct sqlite3_stmt *st;
 };
 int dict_one_open(struct store_segment *s, struct dict_one *o, const char *sql, struct err *e);
-int dict_one_row(struct store_segment *s, struct dict_one *o, uint32_t id, dict_rows_row *row, void *ctx, struct err *e);
+int dict_one_row(struct store_segment *s, struct dict_one *o, uint32_t id, dict_rows_row *row,
+		 void *ctx, struct err *e);
 void dict_one_close(struct dict_one *o);
 
 int dict_names_load(struct store_segment *s, struct err *e); /* images, functions, frames */
@@ -50,24 +57,31 @@ void dict_series_row(struct store_segment *s, const struct dict_row *r, uint32_t
 int dict_series_slots(struct store_segment *s, struct err *e);
 #define DICT_SERIES_COLUMNS "id, task, stack, label"
 
-/* What rows between narrow_from_ns and narrow_to_ns need (dict_some.c): series, tasks, processes, stacks, frames. Runs are there. */
+/* What rows between narrow_from_ns and narrow_to_ns need (dict_some.c): series, tasks, processes,
+ * stacks, frames. Runs are there. */
 int dict_some_load(struct store_segment *s, struct err *e);
 int dict_processes_some(struct store_segment *s, const uint8_t *wanted, struct err *e); /* by id */
 int dict_images_load(struct store_segment *s, struct err *e);
 /* Nodes of the tree, whose frames are ids of the table still. */
-enum { DICT_NODE_OUT = 0, DICT_NODE_NAMED, DICT_NODE_BARE /* no more is known of its frame than its image, if that is of a script */ };
+enum {
+	DICT_NODE_OUT = 0,
+	DICT_NODE_NAMED,
+	DICT_NODE_BARE /* no more is known of its frame than its image, if that is of a script */
+};
 struct dict_nodes {
 	uint8_t *kept;    /* by node */
 	uint32_t *script; /* by frame's id: its image, if that is of a script, else 0 */
 	size_t n_frames;  /* slots of the table */
 };
-/* Their frames, with what they were inlined into, and their functions. Frames are numbered anew, one after the other. */
+/* Their frames, with what they were inlined into, and their functions. Frames are numbered anew,
+ * one after the other. */
 int dict_frames_some(struct store_segment *s, const struct dict_nodes *nodes, struct err *e);
 
 /*
- * What needs no stacks (dict_thread.c): images, functions, frames, and series with the stacks' ids as they stand there. Where
- * there are many, in a thread with a connection of its own. What it reads is as old as the segment's snapshot, or newer, if
- * that has begun. Each begin needs an end, which fills them in.
+ * What needs no stacks (dict_thread.c): images, functions, frames, and series with the stacks' ids
+ * as they stand there. Where there are many, in a thread with a connection of its own. What it
+ * reads is as old as the segment's snapshot, or newer, if that has begun. Each begin needs an end,
+ * which fills them in.
  */
 struct dict_thread;
 struct dict_thread *dict_thread_begin(struct store_segment *s);

@@ -2,14 +2,18 @@
 /*
  * dict_some: what rows of a range refer to, of a file that is not archived; see dict_rows.h.
  *
- *  1. Series that have a row in the range. Of what stands (gauges) a row of any time before it counts as well: all series of those kinds, where there are.
- *  2. Their tasks; and all tasks of runs that do not cover the whole host, for these say which processes such a run covers.
+ *  1. Series that have a row in the range. Of what stands (gauges) a row of any time before it
+ * counts as well: all series of those kinds, where there are.
+ *  2. Their tasks; and all tasks of runs that do not cover the whole host, for these say which
+ * processes such a run covers.
  *  3. Their processes; their stacks, with the stacks that these begin as; their frames.
- *  4. Where there are frames of scripts: whether an interpreter's own frame is shown depends on all that was called from it at any time
- *     (tools/fold/fold_scripts.c). So all stacks are read for how deep each leads to scripts, and which frames are of scripts; a node that is wanted, and
- *     leads to one that is not, gets a child of a script.
+ *  4. Where there are frames of scripts: whether an interpreter's own frame is shown depends on all
+ * that was called from it at any time (tools/fold/fold_scripts.c). So all stacks are read for how
+ * deep each leads to scripts, and which frames are of scripts; a node that is wanted, and leads to
+ * one that is not, gets a child of a script.
  *
- * Arrays are by id, as of a whole one; of what is not put into them no memory is touched. Nodes and frames, of which the others would be most, are numbered anew.
+ * Arrays are by id, as of a whole one; of what is not put into them no memory is touched. Nodes and
+ * frames, of which the others would be most, are numbered anew.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,9 +34,11 @@ static int series_of(struct store_segment *s, const char *sql, struct err *e)
 	return dict_rows_bound(s, sql, first, last, s->n_series, dict_series_row, NULL, e);
 }
 
-#define SERIES "SELECT " DICT_SERIES_COLUMNS " FROM series WHERE "
+#define SERIES   "SELECT " DICT_SERIES_COLUMNS " FROM series WHERE "
 #define STANDING "(5, 8, 9, 13)" /* the kinds that are gauges (store/model/kinds.h) */
-#define STANDING_TASKS "SELECT id FROM task WHERE kind IN " STANDING " AND run IN (SELECT run FROM run_count WHERE kind IN " STANDING ")"
+#define STANDING_TASKS                                \
+	"SELECT id FROM task WHERE kind IN " STANDING \
+	" AND run IN (SELECT run FROM run_count WHERE kind IN " STANDING ")"
 
 static int load_series(struct store_segment *s, struct err *e)
 {
@@ -40,7 +46,11 @@ static int load_series(struct store_segment *s, struct err *e)
 
 	if (rc)
 		return rc;
-	rc = series_of(s, SERIES "id IN (SELECT series FROM sample WHERE ts BETWEEN ?1 AND ?2 UNION SELECT series FROM amount WHERE ts BETWEEN ?1 AND ?2)", e);
+	rc = series_of(
+		s,
+		SERIES
+		"id IN (SELECT series FROM sample WHERE ts BETWEEN ?1 AND ?2 UNION SELECT series FROM amount WHERE ts BETWEEN ?1 AND ?2)",
+		e);
 	if (!rc && sql_number(s->db, "SELECT EXISTS (" STANDING_TASKS ")", 0))
 		rc = series_of(s, SERIES "task IN (" STANDING_TASKS ")", e);
 	return rc;
@@ -55,9 +65,12 @@ static int load_tasks(struct store_segment *s, struct err *e)
 		return rc;
 	s->tasks = mem_array(s->n_tasks, sizeof(*s->tasks));
 	s->tasks[0].thread = "";
-	rc = dict_rows_each(s, DICT_TASK_COLUMNS, "task WHERE run IN (SELECT id FROM run WHERE scope <> 0)", s->n_tasks, dict_task_row, NULL, e);
+	rc = dict_rows_each(s, DICT_TASK_COLUMNS,
+			    "task WHERE run IN (SELECT id FROM run WHERE scope <> 0)", s->n_tasks,
+			    dict_task_row, NULL, e);
 	if (!rc)
-		rc = dict_one_open(s, &one, "SELECT " DICT_TASK_COLUMNS " FROM task WHERE id = ?1", e);
+		rc = dict_one_open(s, &one, "SELECT " DICT_TASK_COLUMNS " FROM task WHERE id = ?1",
+				   e);
 	for (size_t i = 1; !rc && i < s->n_series; i++) {
 		uint32_t task = s->series_task[i];
 
@@ -142,18 +155,22 @@ static void reach_hand_on(struct reaching *x)
 }
 
 /* *reach, the caller's: by stack, of which there are `n` ids. */
-static int scripts_reach(struct store_segment *s, struct dict_nodes *nodes, size_t n, uint16_t **reach, struct err *e)
+static int scripts_reach(struct store_segment *s, struct dict_nodes *nodes, size_t n,
+			 uint16_t **reach, struct err *e)
 {
 	struct reaching x = {.nodes = nodes, .n = n};
-	int rc = dict_rows_bound(s, "SELECT id, image FROM frame WHERE image IN (SELECT id FROM image WHERE kind >= ?1)", STORE_IMAGE_SCRIPT, 0, nodes->n_frames,
-				 script_row, nodes->script, e);
+	int rc = dict_rows_bound(
+		s,
+		"SELECT id, image FROM frame WHERE image IN (SELECT id FROM image WHERE kind >= ?1)",
+		STORE_IMAGE_SCRIPT, 0, nodes->n_frames, script_row, nodes->script, e);
 
 	if (rc)
 		return rc;
 	x.base = mem_array(n, sizeof(*x.base));
 	x.keep = mem_array(n, sizeof(*x.keep));
 	x.reach = mem_array(n, sizeof(*x.reach));
-	rc = dict_rows_bound(s, "SELECT id, base, keep, leaf, tail FROM stack", 0, 0, n, reach_row, &x, e);
+	rc = dict_rows_bound(s, "SELECT id, base, keep, leaf, tail FROM stack", 0, 0, n, reach_row,
+			     &x, e);
 	if (!rc)
 		reach_hand_on(&x);
 	free(x.base);
@@ -171,7 +188,8 @@ static bool any_scripts(const struct store_segment *s)
 }
 
 /* reach: as scripts_reach; NULL where there is none. */
-static int load_stacks(struct store_segment *s, struct dict_nodes *nodes, uint16_t **reach, struct err *e)
+static int load_stacks(struct store_segment *s, struct dict_nodes *nodes, uint16_t **reach,
+		       struct err *e)
 {
 	size_t n = 0;
 	int rc = dict_rows_slots(s, "SELECT max(id) FROM stack", &n, e);
@@ -189,7 +207,9 @@ static int load_stacks(struct store_segment *s, struct dict_nodes *nodes, uint16
 	if (rc)
 		return rc;
 	rc = stacktree_load_some(s->db, s->series_stack, s->n_series, &s->tree);
-	return rc == 0 ? 0 : err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: stacks out of order", s->path);
+	return rc == 0 ? 0 :
+			 err_set(e, -EBADMSG, EXIT_STORE,
+				 "the store's segment %s is damaged: stacks out of order", s->path);
 }
 
 /* --- nodes --- */
@@ -200,7 +220,8 @@ static void nodes_name(const struct store_segment *s, struct dict_nodes *nodes)
 	nodes->kept = mem_array(s->tree.n + 1, 1);
 	nodes->kept[0] = DICT_NODE_NAMED;
 	for (size_t i = 1; i < s->n_series; i++)
-		for (uint32_t node = s->tree.node[s->series_stack[i]]; !nodes->kept[node]; node = s->tree.parent[node])
+		for (uint32_t node = s->tree.node[s->series_stack[i]]; !nodes->kept[node];
+		     node = s->tree.parent[node])
 			nodes->kept[node] = DICT_NODE_NAMED;
 }
 
@@ -224,7 +245,8 @@ static uint8_t *nodes_lead(const struct stacktree *t, const uint16_t *reach)
 	return leads;
 }
 
-/* All others go; what is left is numbered anew. A node's parent comes before it, and is kept where it is. */
+/* All others go; what is left is numbered anew. A node's parent comes before it, and is kept where
+ * it is. */
 static void nodes_prune(struct store_segment *s, struct dict_nodes *nodes, uint8_t *leads)
 {
 	struct stacktree *t = &s->tree;

@@ -15,7 +15,9 @@ static int load_series(struct store_segment *s, struct err *e)
 {
 	int rc = dict_series_slots(s, e);
 
-	return rc ? rc : dict_rows_each(s, DICT_SERIES_COLUMNS, "series", s->n_series, dict_series_row, NULL, e);
+	return rc ? rc :
+		    dict_rows_each(s, DICT_SERIES_COLUMNS, "series", s->n_series, dict_series_row,
+				   NULL, e);
 }
 
 static int load_half(struct store_segment *s, struct err *e)
@@ -34,16 +36,19 @@ struct dict_thread {
 	int rc;
 };
 
-/* All of one instant. An archive that was made anew since it was opened is another file, with other ids. */
+/* All of one instant. An archive that was made anew since it was opened is another file, with other
+ * ids. */
 static void load_part(void *ctx)
 {
 	struct dict_thread *d = ctx;
-	struct err unsaid = {0}; /* what goes wrong is read again by the segment's own connection, which says it */
+	struct err unsaid = {0}; /* what goes wrong is read again by the segment's own connection,
+				    which says it */
 
 	d->rc = readonly_open(d->part.path, &d->part.db, &unsaid);
 	if (d->rc)
 		return;
-	if (sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK && readonly_archived_ns(d->part.db) == d->archived_ns)
+	if (sqlite3_exec(d->part.db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK &&
+	    readonly_archived_ns(d->part.db) == d->archived_ns)
 		d->rc = load_half(&d->part, &unsaid);
 	else
 		d->rc = -EAGAIN;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dictionary: a segment's dictionary, read into arrays by id, whole or what a range of time needs of it (dict_some.c). Missing rows stay zeroed. */
+/* dictionary: a segment's dictionary, read into arrays by id, whole or what a range of time needs
+ * of it (dict_some.c). Missing rows stay zeroed. */
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -40,12 +41,16 @@ void dict_task_row(struct store_segment *s, const struct dict_row *r, uint32_t i
 {
 	(void)ctx;
 	s->tasks[id] = (struct reading_task){
-		.run = dict_rows_id(r, 1, s->dict.n_runs), .process = dict_rows_id(r, 2, s->dict.n_processes),
-		.tid = dict_rows_u32(r, 3), .kind = dict_rows_u32(r, 4), .thread = dict_rows_text(s, r, 5),
+		.run = dict_rows_id(r, 1, s->dict.n_runs),
+		.process = dict_rows_id(r, 2, s->dict.n_processes),
+		.tid = dict_rows_u32(r, 3),
+		.kind = dict_rows_u32(r, 4),
+		.thread = dict_rows_text(s, r, 5),
 	};
 }
 
-/* The physical function first, then what was inlined into it; as many as the damaged file's bound allows. */
+/* The physical function first, then what was inlined into it; as many as the damaged file's bound
+ * allows. */
 static size_t frames_at(const struct store_segment *s, uint32_t frame, uint32_t out[INLINED_MAX])
 {
 	size_t n = 0;
@@ -69,8 +74,8 @@ static bool has_inlined(const struct store_segment *s)
 	return false;
 }
 
-/* A stack names the innermost function of a place: here the ones it was inlined into come before it. A file that says more
- * than any compiler made keeps the innermost alone past UNFOLD_MAX. */
+/* A stack names the innermost function of a place: here the ones it was inlined into come before
+ * it. A file that says more than any compiler made keeps the innermost alone past UNFOLD_MAX. */
 static void unfold_inlined(struct store_segment *s)
 {
 	struct stacktree old = s->tree, t = {.n_stacks = old.n_stacks, .node = old.node};
@@ -109,7 +114,9 @@ static void rate_row(struct store_segment *s, const struct dict_row *r, uint32_t
 {
 	(void)ctx;
 	s->rates[s->n_rates++] = (struct reading_rate){
-		.run = run, .process = dict_rows_id(r, 1, s->dict.n_processes), .ts = dict_rows_int(r, 2) + s->t0,
+		.run = run,
+		.process = dict_rows_id(r, 1, s->dict.n_processes),
+		.ts = dict_rows_int(r, 2) + s->t0,
 		.bytes = (uint64_t)dict_rows_int(r, 3),
 	};
 }
@@ -119,15 +126,18 @@ static int load_rates(struct store_segment *s, struct err *e)
 	int64_t n = sql_number(s->db, "SELECT count(*) FROM rate_row", 0);
 
 	s->rates = mem_array((size_t)n, sizeof(*s->rates));
-	return dict_rows_each(s, "run, process, ts, rate", "rate_row ORDER BY run, process, ts", s->dict.n_runs,
-			rate_row, NULL, e);
+	return dict_rows_each(s, "run, process, ts, rate", "rate_row ORDER BY run, process, ts",
+			      s->dict.n_runs, rate_row, NULL, e);
 }
 
 static int load_stacks(struct store_segment *s, struct err *e)
 {
 	int rc = stacktree_load(s->db, &s->tree);
 
-	return rc == SQLITE_OK ? 0 : err_set(e, -EBADMSG, EXIT_STORE, "the store's segment %s is damaged: stacks out of order", s->path);
+	return rc == SQLITE_OK ?
+		       0 :
+		       err_set(e, -EBADMSG, EXIT_STORE,
+			       "the store's segment %s is damaged: stacks out of order", s->path);
 }
 
 /* Stacks and frames are known: stacks get what was inlined into their functions. */
@@ -173,10 +183,14 @@ static void run_row(struct store_segment *s, const struct dict_row *r, uint32_t 
 
 	(void)ctx;
 	s->runs[id] = (struct store_run_row){
-		.family = dict_rows_text(s, r, 1), .options = dict_rows_text(s, r, 2),
+		.family = dict_rows_text(s, r, 1),
+		.options = dict_rows_text(s, r, 2),
 		.scope = (enum store_scope)dict_rows_id(r, 3, STORE_SCOPE_PARTIAL + 1),
-		.bucket_s = bucket_s ? bucket_s : 1, .cpus = dict_rows_u32(r, 5),
-		.from_ns = dict_rows_int(r, 6), .to_ns = dict_rows_int(r, 7), .present = true,
+		.bucket_s = bucket_s ? bucket_s : 1,
+		.cpus = dict_rows_u32(r, 5),
+		.from_ns = dict_rows_int(r, 6),
+		.to_ns = dict_rows_int(r, 7),
+		.present = true,
 	};
 }
 
@@ -191,8 +205,8 @@ static void period_row(struct store_segment *s, const struct dict_row *r, uint32
 
 	if (!run->n_periods)
 		run->periods = &s->periods[f->n];
-	s->periods[f->n++] = (struct choice_period){dict_rows_int(r, 1),
-						    (uint64_t)dict_rows_int(r, 2)};
+	s->periods[f->n++] =
+		(struct choice_period){dict_rows_int(r, 1), (uint64_t)dict_rows_int(r, 2)};
 	run->n_periods++;
 	s->runs[id].period_ns = (uint64_t)dict_rows_int(r, 2);
 }
@@ -220,10 +234,11 @@ static int load_runs(struct store_segment *s, struct err *e)
 	for (size_t i = 0; i < n; i++)
 		s->runs[i] = (struct store_run_row){.family = "", .options = "", .bucket_s = 1};
 	s->dict.n_runs = n;
-	rc = dict_rows_each(s, "id, family, options, scope, bucket_s, cpus, from_ns, to_ns", "run", n, run_row, NULL, e);
+	rc = dict_rows_each(s, "id, family, options, scope, bucket_s, cpus, from_ns, to_ns", "run",
+			    n, run_row, NULL, e);
 	if (!rc)
-		rc = dict_rows_each(s, "run, from_ns, period_ns", "run_period ORDER BY run, from_ns", n, period_row,
-			      &fill, e);
+		rc = dict_rows_each(s, "run, from_ns, period_ns",
+				    "run_period ORDER BY run, from_ns", n, period_row, &fill, e);
 	for (size_t i = 0; i < n; i++) {
 		struct choice_run *c = &s->choice_runs[i];
 
@@ -277,14 +292,16 @@ static int load_all(struct store_segment *s, struct err *e)
 	return load_rates(s, e);
 }
 
-/* What is read from here on is of one instant; a reader is short-lived, so the log can be folded in again soon. */
+/* What is read from here on is of one instant; a reader is short-lived, so the log can be folded in
+ * again soon. */
 static void begin_snapshot(struct store_segment *s)
 {
 	if (!s->snapshot && sqlite3_get_autocommit(s->db))
 		s->snapshot = sqlite3_exec(s->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
 }
 
-/* What rows of the range need. Where more than one run may say who is covered, or columns have to be read whole, it is all. */
+/* What rows of the range need. Where more than one run may say who is covered, or columns have to
+ * be read whole, it is all. */
 static int load_some(struct store_segment *s, struct err *e)
 {
 	int rc = load_runs(s, e);
@@ -302,7 +319,8 @@ void store_segment_narrow(struct store_segment *s, int64_t from_ns, int64_t to_n
 {
 	if (s->loaded || s->archived)
 		return;
-	sqlite3_exec(s->db, "PRAGMA cache_size=-512", NULL, NULL, NULL); /* KB: rows are looked up here and there, and not again */
+	sqlite3_exec(s->db, "PRAGMA cache_size=-512", NULL, NULL,
+		     NULL); /* KB: rows are looked up here and there, and not again */
 	s->narrow_from_ns = from_ns;
 	s->narrow_to_ns = to_ns;
 }
@@ -347,7 +365,11 @@ void reading_unload(struct store_segment *s)
 	free(s->choice_runs);
 	if (!s->borrows)
 		dict_release(s);
-	*s = (struct store_segment){.db = s->db, .path = s->path, .t0 = s->t0, .archived = s->archived, .has_views = s->has_views};
+	*s = (struct store_segment){.db = s->db,
+				    .path = s->path,
+				    .t0 = s->t0,
+				    .archived = s->archived,
+				    .has_views = s->has_views};
 }
 
 int store_segment_share(struct store_segment *s, const struct store_segment *of)
@@ -365,7 +387,8 @@ int store_segment_share(struct store_segment *s, const struct store_segment *of)
 	same.path = s->path;
 	same.snapshot = true;
 	same.borrows = true;
-	same.choice_runs = mem_array(same.dict.n_runs, sizeof(*same.choice_runs)); /* written by each question */
+	same.choice_runs = mem_array(same.dict.n_runs,
+				     sizeof(*same.choice_runs)); /* written by each question */
 	memcpy(same.choice_runs, of->choice_runs, same.dict.n_runs * sizeof(*same.choice_runs));
 	for (size_t i = 0; i < same.dict.n_runs; i++)
 		same.choice_runs[i].has = NULL;

@@ -133,7 +133,8 @@ static void clock_put(struct commit *c, int64_t utc_ns, int64_t offset, bool *an
 	commit_step(c, st, NULL);
 }
 
-/* Kernel stamps became UTC with these offsets: on record at the start of a segment and whenever the clock was set. */
+/* Kernel stamps became UTC with these offsets: on record at the start of a segment and whenever the
+ * clock was set. */
 static int64_t commit_clock(struct commit *c)
 {
 	bool any = c->boot_offset_segment == c->seg->serial;
@@ -148,7 +149,8 @@ static int64_t commit_clock(struct commit *c)
 /* --- the transaction --- */
 
 static void commit_contents(struct commit *c, const struct batch *b, const struct commit_run *runs,
-			    const struct dict_dirty *frames, const struct dict_dirty *processes, const struct dict_dirty *images)
+			    const struct dict_dirty *frames, const struct dict_dirty *processes,
+			    const struct dict_dirty *images)
 {
 	for (uint32_t i = 0; i < images->n; i++)
 		commit_learnt_image(c, images->items[i]);
@@ -163,7 +165,8 @@ static void commit_contents(struct commit *c, const struct batch *b, const struc
 	commit_requests(c, b, runs);
 	commit_sums(c, runs);
 	for (uint32_t i = 0; i < b->n_losses; i++)
-		commit_loss(c, b->losses[i].ts, runs[b->losses[i].run - 1].row, b->losses[i].reason, b->losses[i].n);
+		commit_loss(c, b->losses[i].ts, runs[b->losses[i].run - 1].row, b->losses[i].reason,
+			    b->losses[i].n);
 	for (uint32_t i = 0; i < b->n_costs; i++)
 		commit_cost(c, &b->costs[i], runs[b->costs[i].run - 1].row);
 	for (uint32_t i = 0; i < b->n_unwound; i++)
@@ -174,7 +177,8 @@ static void commit_contents(struct commit *c, const struct batch *b, const struc
 		commit_end(c, &b->ends[i], runs[b->ends[i].run - 1].row);
 }
 
-/* The batch's dictionary with what it has learnt: taken before, given back if the transaction fails. */
+/* The batch's dictionary with what it has learnt: taken before, given back if the transaction
+ * fails. */
 static void commit_in_dict(struct commit *c, const struct batch *b, struct commit_run *runs)
 {
 	struct dict_dirty frames = dirty_take(c->dict, &c->dict->dirty_frames, DICT_FRAME);
@@ -193,7 +197,8 @@ static void commit_in_dict(struct commit *c, const struct batch *b, struct commi
 	free(images.items);
 }
 
-int commit_batch(struct commit *c, struct segment *seg, const struct batch *b, struct commit_run *runs, uint32_t n_runs)
+int commit_batch(struct commit *c, struct segment *seg, const struct batch *b,
+		 struct commit_run *runs, uint32_t n_runs)
 {
 	struct commit_run *work = mem_array(n_runs + 1, sizeof(*work));
 	int64_t offset;

@@ -8,7 +8,8 @@
 #include "schema/base/mem.h"
 
 /* This command line becomes the one that others of the program share. */
-static struct commit_args *commit_args_base(struct commit *c, struct commit_args *slot, uint32_t exe, const char *args)
+static struct commit_args *commit_args_base(struct commit *c, struct commit_args *slot,
+					    uint32_t exe, const char *args)
 {
 	sqlite3_stmt *st = commit_stmt(c, ST_TEXT);
 	uint32_t row;
@@ -25,8 +26,8 @@ static struct commit_args *commit_args_base(struct commit *c, struct commit_args
 }
 
 /* The base of the program that leaves the least to write, and how many bases the program has. */
-static struct commit_args *commit_args_best(struct commit *c, uint32_t exe, const char *args, struct argshare *share,
-					    uint32_t *n)
+static struct commit_args *commit_args_best(struct commit *c, uint32_t exe, const char *args,
+					    struct argshare *share, uint32_t *n)
 {
 	struct commit_args *best = NULL;
 
@@ -46,9 +47,10 @@ static struct commit_args *commit_args_best(struct commit *c, uint32_t exe, cons
 	return best;
 }
 
-/* What to share with: a base that saves half; else these args become one more base of the program, up to
- * COMMIT_ARGS_EXE of them; then one that saves a quarter will do. NULL: see c->rc. */
-static struct commit_args *commit_args_find(struct commit *c, uint32_t exe, const char *args, struct argshare *share)
+/* What to share with: a base that saves half; else these args become one more base of the program,
+ * up to COMMIT_ARGS_EXE of them; then one that saves a quarter will do. NULL: see c->rc. */
+static struct commit_args *commit_args_find(struct commit *c, uint32_t exe, const char *args,
+					    struct argshare *share)
 {
 	size_t len = strlen(args);
 	struct commit_args *base;

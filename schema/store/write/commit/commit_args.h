@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* commit_args: command lines, stored as what differs from another one of the program (model/argshare.h). */
+/* commit_args: command lines, stored as what differs from another one of the program
+ * (model/argshare.h). */
 #ifndef SONDE_STORE_WRITE_COMMIT_ARGS_H
 #define SONDE_STORE_WRITE_COMMIT_ARGS_H
 

@@ -58,11 +58,12 @@ static uint32_t container_same(struct commit *c, const struct dict_container *x,
 	return row;
 }
 
-/* A container is often met before its runtime has written down its name: the name is then of that row, and who meets it without
- * one later means the one that has it. */
+/* A container is often met before its runtime has written down its name: the name is then of that
+ * row, and who meets it without one later means the one that has it. */
 uint32_t commit_container(struct commit *c, uint32_t index)
 {
-	struct dict_container *x = index ? dict_at(c->dict, DICT_CONTAINER, dict_container, index) : NULL;
+	struct dict_container *x =
+		index ? dict_at(c->dict, DICT_CONTAINER, dict_container, index) : NULL;
 	sqlite3_stmt *name;
 	uint32_t row;
 	bool found;
@@ -71,7 +72,8 @@ uint32_t commit_container(struct commit *c, uint32_t index)
 		return x ? x->row : 0;
 	row = container_same(c, x, *x->name);
 	if (!row)
-		return commit_shared(c, DICT_CONTAINER, index, ST_CONTAINER_FIND, ST_CONTAINER, bind_container, x, &found);
+		return commit_shared(c, DICT_CONTAINER, index, ST_CONTAINER_FIND, ST_CONTAINER,
+				     bind_container, x, &found);
 	name = *x->name ? commit_stmt(c, ST_CONTAINER_NAME) : NULL;
 	if (name) {
 		bind_container(c, name, x);
@@ -131,7 +133,8 @@ static uint32_t commit_source(struct commit *c, uint32_t index)
 
 	if (!s || s->row)
 		return s ? s->row : 0;
-	return commit_shared(c, DICT_SOURCE, index, ST_SOURCE_FIND, ST_SOURCE, bind_source, s, &found);
+	return commit_shared(c, DICT_SOURCE, index, ST_SOURCE_FIND, ST_SOURCE, bind_source, s,
+			     &found);
 }
 
 static void bind_function(struct commit *c, sqlite3_stmt *st, const void *entry)
@@ -147,12 +150,14 @@ static void bind_function(struct commit *c, sqlite3_stmt *st, const void *entry)
 
 static uint32_t commit_function(struct commit *c, uint32_t index)
 {
-	struct dict_function *f = index ? dict_at(c->dict, DICT_FUNCTION, dict_function, index) : NULL;
+	struct dict_function *f =
+		index ? dict_at(c->dict, DICT_FUNCTION, dict_function, index) : NULL;
 	bool found;
 
 	if (!f || f->row)
 		return f ? f->row : 0;
-	return commit_shared(c, DICT_FUNCTION, index, ST_FUNCTION_FIND, ST_FUNCTION, bind_function, f, &found);
+	return commit_shared(c, DICT_FUNCTION, index, ST_FUNCTION_FIND, ST_FUNCTION, bind_function,
+			     f, &found);
 }
 
 /* What stands at the frame, as far as is known now: ids of the segment. */
@@ -172,7 +177,8 @@ static struct commit_place commit_place(struct commit *c, uint32_t index)
 		p = (struct commit_place){f->function, f->line, f->outer};
 	pthread_mutex_unlock(&c->dict->lock);
 	p.function = commit_function(c, p.function);
-	p.outer = commit_frame(c, p.outer); /* interned before it: as deep as functions are inlined */
+	p.outer =
+		commit_frame(c, p.outer); /* interned before it: as deep as functions are inlined */
 	return p;
 }
 
@@ -283,7 +289,8 @@ uint32_t commit_process(struct commit *c, uint32_t index)
 	if (!p || p->row)
 		return p ? p->row : 0;
 	now = commit_process_now(c, index);
-	row = commit_shared(c, DICT_PROCESS, index, ST_PROCESS_FIND, ST_PROCESS, bind_process, &now, &found);
+	row = commit_shared(c, DICT_PROCESS, index, ST_PROCESS_FIND, ST_PROCESS, bind_process, &now,
+			    &found);
 	if (found)
 		commit_process_learn(c, row, &now);
 	return row;
@@ -296,7 +303,8 @@ static struct dict_node *node_at(const struct commit *c, uint32_t node)
 	return dict_at(c->dict, DICT_NODE, dict_node, node);
 }
 
-/* The leaf and its ancestors up to one that is in the segment, leaf first. Returns that ancestor, or 0. */
+/* The leaf and its ancestors up to one that is in the segment, leaf first. Returns that ancestor,
+ * or 0. */
 static uint32_t chain_of(struct commit *c, uint32_t leaf, uint32_t *n)
 {
 	uint32_t node = leaf;
@@ -415,7 +423,10 @@ void commit_learnt_image(struct commit *c, uint32_t index)
 		return;
 	sqlite3_bind_int64(st, 1, i->row);
 	bind_str(st, 2, build_id_of(c, i));
-	sqlite3_bind_int64(st, 3, (sqlite3_int64)(hash_str(hash_str(HASH_SEED, i->path), build_id_of(c, i)) & 0x7fffffff));
+	sqlite3_bind_int64(
+		st, 3,
+		(sqlite3_int64)(hash_str(hash_str(HASH_SEED, i->path), build_id_of(c, i)) &
+				0x7fffffff));
 	commit_step(c, st, NULL);
 }
 

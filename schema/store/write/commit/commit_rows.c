@@ -29,8 +29,10 @@ void commit_samples(struct commit *c, const struct batch *b, const struct commit
 		c->order = mem_realloc(c->order, c->cap_order * sizeof(*c->order));
 	}
 	for (uint32_t i = 0; i < b->n_rows && c->rc == SQLITE_OK; i++) {
-		c->order[i] = (struct commit_order){.ts = b->rows[i].ts - c->seg->t0, .n = b->rows[i].n,
-						    .row = commit_series(c, b->rows[i].series, runs)};
+		c->order[i] =
+			(struct commit_order){.ts = b->rows[i].ts - c->seg->t0,
+					      .n = b->rows[i].n,
+					      .row = commit_series(c, b->rows[i].series, runs)};
 		commit_sum(c, b->rows[i].series, b->rows[i].n);
 	}
 	st = b->n_rows ? commit_stmt(c, ST_SAMPLE) : NULL;
@@ -122,7 +124,8 @@ static int amount_by_key(const void *a, const void *b)
 }
 
 /* `base` as hist_encode has it. */
-static void bind_hist_of(sqlite3_stmt *st, int at, unsigned base, const struct hist *h, struct strbuf *text)
+static void bind_hist_of(sqlite3_stmt *st, int at, unsigned base, const struct hist *h,
+			 struct strbuf *text)
 {
 	if (hist_encode(h, base, text))
 		sqlite3_bind_text(st, at, text->buf, (int)text->len, SQLITE_STATIC);
@@ -130,7 +133,8 @@ static void bind_hist_of(sqlite3_stmt *st, int at, unsigned base, const struct h
 		sqlite3_bind_null(st, at);
 }
 
-static void put_amount(struct commit *c, enum commit_stmt how, const struct commit_amount *o, const struct amount_row *r)
+static void put_amount(struct commit *c, enum commit_stmt how, const struct commit_amount *o,
+		       const struct amount_row *r)
 {
 	sqlite3_stmt *st = commit_stmt(c, how);
 	struct strbuf hist = STRBUF_INIT;
@@ -149,7 +153,8 @@ static void put_amount(struct commit *c, enum commit_stmt how, const struct comm
 }
 
 /* Of a gauge the last one holds: only a new row counts. */
-static void commit_gauge(struct commit *c, const struct commit_amount *o, const struct amount_row *r)
+static void commit_gauge(struct commit *c, const struct commit_amount *o,
+			 const struct amount_row *r)
 {
 	put_amount(c, ST_GAUGE, o, r);
 	if (c->rc == SQLITE_OK && sqlite3_changes(c->seg->db))
@@ -158,7 +163,8 @@ static void commit_gauge(struct commit *c, const struct commit_amount *o, const 
 		put_amount(c, ST_GAUGE_AGAIN, o, r);
 }
 
-static void commit_amount(struct commit *c, const struct commit_amount *o, const struct amount_row *r)
+static void commit_amount(struct commit *c, const struct commit_amount *o,
+			  const struct amount_row *r)
 {
 	if (r->gauge) {
 		commit_gauge(c, o, r);
@@ -209,8 +215,10 @@ void commit_amounts(struct commit *c, const struct batch *b, const struct commit
 		c->amount = mem_realloc(c->amount, c->cap_amount * sizeof(*c->amount));
 	}
 	for (uint32_t i = 0; i < a->n && c->rc == SQLITE_OK; i++)
-		c->amount[i] = (struct commit_amount){.ts = a->rows[i].ts - c->seg->t0, .index = i,
-						      .row = commit_series(c, a->rows[i].series, runs)};
+		c->amount[i] =
+			(struct commit_amount){.ts = a->rows[i].ts - c->seg->t0,
+					       .index = i,
+					       .row = commit_series(c, a->rows[i].series, runs)};
 	if (c->rc != SQLITE_OK || !a->n)
 		return;
 	qsort(c->amount, a->n, sizeof(*c->amount), amount_by_key);
@@ -221,13 +229,15 @@ void commit_amounts(struct commit *c, const struct batch *b, const struct commit
 /* --- waits --- */
 
 static const enum commit_stmt stmt_of[WAIT_ROW_TABLES] = {
-	[WAIT_ROW_WAIT] = ST_WAIT, [WAIT_ROW_WAKE] = ST_WAKE, [WAIT_ROW_CULPRIT] = ST_CULPRIT,
-	[WAIT_ROW_THROTTLE] = ST_THROTTLE, [WAIT_ROW_STEAL] = ST_STEAL, [WAIT_ROW_ON] = ST_WAIT_ON,
+	[WAIT_ROW_WAIT] = ST_WAIT,       [WAIT_ROW_WAKE] = ST_WAKE,
+	[WAIT_ROW_CULPRIT] = ST_CULPRIT, [WAIT_ROW_THROTTLE] = ST_THROTTLE,
+	[WAIT_ROW_STEAL] = ST_STEAL,     [WAIT_ROW_ON] = ST_WAIT_ON,
 	[WAIT_ROW_SLOWED] = ST_SLOWED,
 };
 
 /* Slots are counted from `base` on. */
-static void bind_hist(sqlite3_stmt *st, int at, unsigned base, unsigned first, const uint32_t *counts, size_t n, struct strbuf *text)
+static void bind_hist(sqlite3_stmt *st, int at, unsigned base, unsigned first,
+		      const uint32_t *counts, size_t n, struct strbuf *text)
 {
 	struct hist h = {0};
 
@@ -238,7 +248,8 @@ static void bind_hist(sqlite3_stmt *st, int at, unsigned base, unsigned first, c
 }
 
 /* The keys of a row, behind ts and whose it is; returns where its numbers begin. */
-static int bind_keys(sqlite3_stmt *st, const struct wait_row *r, uint32_t by, uint32_t stack, uint32_t text)
+static int bind_keys(sqlite3_stmt *st, const struct wait_row *r, uint32_t by, uint32_t stack,
+		     uint32_t text)
 {
 	switch (r->table) {
 	case WAIT_ROW_WAIT:
@@ -266,10 +277,14 @@ static int bind_keys(sqlite3_stmt *st, const struct wait_row *r, uint32_t by, ui
 	}
 }
 
-static void commit_wait_row(struct commit *c, const struct wait_row *r, const struct commit_run *runs)
+static void commit_wait_row(struct commit *c, const struct wait_row *r,
+			    const struct commit_run *runs)
 {
-	bool of_run = r->table == WAIT_ROW_THROTTLE || r->table == WAIT_ROW_STEAL || r->table == WAIT_ROW_SLOWED;
-	uint32_t text = of_run ? commit_text(c, r->task) : r->table == WAIT_ROW_ON ? commit_text(c, r->flags) : 0;
+	bool of_run = r->table == WAIT_ROW_THROTTLE || r->table == WAIT_ROW_STEAL ||
+		      r->table == WAIT_ROW_SLOWED;
+	uint32_t text = of_run                  ? commit_text(c, r->task) :
+			r->table == WAIT_ROW_ON ? commit_text(c, r->flags) :
+						  0;
 	uint32_t task = of_run ? 0 : commit_task(c, r->task, runs);
 	uint32_t by = commit_task(c, r->by, runs), stack = commit_stack(c, r->stack);
 	sqlite3_stmt *st = commit_stmt(c, stmt_of[r->table]);
@@ -279,7 +294,8 @@ static void commit_wait_row(struct commit *c, const struct wait_row *r, const st
 	if (!st)
 		return;
 	sqlite3_bind_int64(st, 1, r->ts - c->seg->t0);
-	sqlite3_bind_int64(st, 2, of_run ? (sqlite3_int64)runs[r->run - 1].row : (sqlite3_int64)task);
+	sqlite3_bind_int64(st, 2,
+			   of_run ? (sqlite3_int64)runs[r->run - 1].row : (sqlite3_int64)task);
 	at = bind_keys(st, r, by, stack, text);
 	if (r->table == WAIT_ROW_THROTTLE)
 		sqlite3_bind_int64(st, at++, text);
@@ -360,7 +376,8 @@ static sqlite3_stmt *fact_stmt(struct commit *c, const struct fact *f)
 	return st;
 }
 
-static int64_t value_row(struct commit *c, enum fact_type type, int64_t value, const struct commit_run *runs)
+static int64_t value_row(struct commit *c, enum fact_type type, int64_t value,
+			 const struct commit_run *runs)
 {
 	switch (type) {
 	case FACT_TEXT:
@@ -376,7 +393,8 @@ static int64_t value_row(struct commit *c, enum fact_type type, int64_t value, c
 	}
 }
 
-static void commit_fact(struct commit *c, const struct factrows *rows, const struct factrow *r, const struct commit_run *runs)
+static void commit_fact(struct commit *c, const struct factrows *rows, const struct factrow *r,
+			const struct commit_run *runs)
 {
 	const struct fact *f = r->fact;
 	const int64_t *value = rows->values + r->first;

@@ -5,7 +5,8 @@
 
 #include "schema/store/write/commit/transaction.h"
 
-void commit_samples(struct commit *c, const struct batch *b, const struct commit_run *runs); /* in the file's order */
+void commit_samples(struct commit *c, const struct batch *b,
+		    const struct commit_run *runs); /* in the file's order */
 /* In the file's order; with the rates that they were sampled at, and notes on processes. */
 void commit_amounts(struct commit *c, const struct batch *b, const struct commit_run *runs);
 void commit_waits(struct commit *c, const struct batch *b, const struct commit_run *runs);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* committer: the writer thread. Takes one batch after another and commits it, tries again while the disk does not let
- * it, and leaves the store in order. */
+/* committer: the writer thread. Takes one batch after another and commits it, tries again while the
+ * disk does not let it, and leaves the store in order. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -20,13 +20,23 @@
 #define RETRY_LAST_MS  2000
 
 /* Lock held: run i as it is to be written with batch `b` into segment `seg`. */
-static struct commit_run run_now(struct store_writer *w, uint32_t i, const struct batch *b, int state)
+static struct commit_run run_now(struct store_writer *w, uint32_t i, const struct batch *b,
+				 int state)
 {
 	struct writer_run *r = &w->run[i];
 	struct commit_run c = {
-		.token = r->token, .family = r->family, .options = r->options, .scope = r->scope,
-		.bucket_s = r->bucket_s, .cpus = r->cpus, .from_ns = r->from_ns, .to_ns = r->to_ns,
-		.dropped = r->dropped, .dropped_ts = r->dropped_ts, .row = r->row, .state = state,
+		.token = r->token,
+		.family = r->family,
+		.options = r->options,
+		.scope = r->scope,
+		.bucket_s = r->bucket_s,
+		.cpus = r->cpus,
+		.from_ns = r->from_ns,
+		.to_ns = r->to_ns,
+		.dropped = r->dropped,
+		.dropped_ts = r->dropped_ts,
+		.row = r->row,
+		.state = state,
 		.recording = r->recording,
 	};
 
@@ -122,8 +132,10 @@ int committer_segment(struct store_writer *w, bool may_rotate)
 		committer_leave(w);
 	}
 	if (w->seg && may_rotate && segment_is_due(w->seg, &w->limits)) {
-		(void)committer_commit_in(w, NULL, 3); /* the runs go on elsewhere; no harm if it cannot be noted */
-		memcpy(left, w->seg->path, sizeof(left)); /* smaller once its log is folded in, but its time is over */
+		(void)committer_commit_in(
+			w, NULL, 3); /* the runs go on elsewhere; no harm if it cannot be noted */
+		memcpy(left, w->seg->path,
+		       sizeof(left)); /* smaller once its log is folded in, but its time is over */
 		committer_leave(w);
 	}
 	if (w->seg)
@@ -147,7 +159,8 @@ static int committer_try(struct store_writer *w, const struct batch *b, int stat
 	int rc;
 
 	if (lock < 0) {
-		err_set(&w->error, lock, EXIT_STORE, "cannot lock the store %s: %s", w->dir, strerror(-lock));
+		err_set(&w->error, lock, EXIT_STORE, "cannot lock the store %s: %s", w->dir,
+			strerror(-lock));
 		return lock;
 	}
 	if (b && !budget_has_room(&w->budget, w->dir))
@@ -167,8 +180,10 @@ static int committer_try(struct store_writer *w, const struct batch *b, int stat
 	if (rc == -ENOSPC)
 		folder_full(w->dir, &w->error);
 	else if (rc && w->seg)
-		err_set(&w->error, rc, EXIT_STORE, "cannot write to the store's segment %s: %s%s%s%s", w->seg->path, strerror(-rc),
-			w->commit.rc ? " (" : "", w->commit.rc ? w->commit.why : "", w->commit.rc ? ")" : "");
+		err_set(&w->error, rc, EXIT_STORE,
+			"cannot write to the store's segment %s: %s%s%s%s", w->seg->path,
+			strerror(-rc), w->commit.rc ? " (" : "", w->commit.rc ? w->commit.why : "",
+			w->commit.rc ? ")" : "");
 	return rc;
 }
 
@@ -177,7 +192,8 @@ static int committer_commit(struct store_writer *w, const struct batch *b, int s
 {
 	int rc = committer_try(w, b, state);
 
-	if ((rc == -EDQUOT && budget_make_room(&w->budget, w->dir)) || (rc == -ENOSPC && ballast_drop(w->dir)))
+	if ((rc == -EDQUOT && budget_make_room(&w->budget, w->dir)) ||
+	    (rc == -ENOSPC && ballast_drop(w->dir)))
 		rc = committer_try(w, b, state);
 	return rc;
 }
@@ -269,7 +285,8 @@ static void committer_done_with(struct store_writer *w, struct batch *b)
 	batch_free(b);
 }
 
-/* Leave the store: what could not be written is left to be counted by the next writer. true: nobody waits for us. */
+/* Leave the store: what could not be written is left to be counted by the next writer. true: nobody
+ * waits for us. */
 static bool committer_finish(struct store_writer *w)
 {
 	cleanup_fd int lock = -1;

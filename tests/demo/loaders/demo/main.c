@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sonde-demo: page faults by process: a counter, how much of it is in memory (a gauge), and an event where one had many. */
+/* sonde-demo: page faults by process: a counter, how much of it is in memory (a gauge), and an
+ * event where one had many. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -33,13 +34,15 @@ static void demo_close(void *state)
 	free(state);
 }
 
-static int demo_open(const struct family_config *c, void **state, struct bpf_object **obj, struct err *e)
+static int demo_open(const struct family_config *c, void **state, struct bpf_object **obj,
+		     struct err *e)
 {
 	struct demo *d = mem_alloc(sizeof(*d));
 	int err;
 
 	d->skel = demo_bpf__open();
-	err = d->skel ? scope_load(d->skel->skeleton, c, &d->skel->rodata->scope, e) : load_error(-errno, "demo", e);
+	err = d->skel ? scope_load(d->skel->skeleton, c, &d->skel->rodata->scope, e) :
+			load_error(-errno, "demo", e);
 	if (err) {
 		demo_close(d);
 		return err;
@@ -76,7 +79,8 @@ static void process_tell(void *ctx, struct hostmaps_process *p)
 	struct fact_row row = {0};
 	uint64_t now, told = 0;
 
-	if (bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.faults), &key, &now) || naming_excludes(d->h->naming, p))
+	if (bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.faults), &key, &now) ||
+	    naming_excludes(d->h->naming, p))
 		return;
 	bpf_map_lookup_elem(bpf_map__fd(d->skel->maps.told), &key, &told);
 	if (now == told)
@@ -86,7 +90,11 @@ static void process_tell(void *ctx, struct hostmaps_process *p)
 		resident_read(p->tgid, &row);
 	event_row_put(d->h, utc_ns, &FAULT_FACT, &row, FAULT_PROCESS, p);
 	if (told < MANY && now >= MANY)
-		event_put(d->h, &(struct event){.kind = "many page faults", .subject = "process", .name = p->comm, .process = p, .utc_ns = utc_ns});
+		event_put(d->h, &(struct event){.kind = "many page faults",
+						.subject = "process",
+						.name = p->comm,
+						.process = p,
+						.utc_ns = utc_ns});
 	bpf_map_update_elem(bpf_map__fd(d->skel->maps.told), &key, &now, BPF_ANY);
 }
 

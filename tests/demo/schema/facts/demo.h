@@ -5,8 +5,8 @@
 
 #include "schema/facts/fact.h"
 
-#define FAULT_COLUMNS(X) \
-	X(FAULT_PROCESS, "process", PROCESS, KEY, "", "process.id") \
+#define FAULT_COLUMNS(X)                                                        \
+	X(FAULT_PROCESS, "process", PROCESS, KEY, "", "process.id")             \
 	X(FAULT_N, "faults", NUMBER, COUNTER, "", "page faults of the program") \
 	X(FAULT_RESIDENT, "resident", NUMBER, GAUGE, "pages", "of it in memory; NULL: it has ended")
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.h over memory that is made here: what is read of sound lists, and what of a process that changes meanwhile. */
+/* buckets.h over memory that is made here: what is read of sound lists, and what of a process that
+ * changes meanwhile. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +72,8 @@ static void every_bucket_of_every_list_is_told_once(void **state)
 		fake_amounts(&f, fake_bucket(&f, BUCKETS_MEMORY, 64, 1000 + i, 3), 0, 10, i);
 	memcpy(&bits, &three, 8);
 	fake_set(&f, fake_record(&f, fake_bucket(&f, BUCKETS_BLOCK, 0, 2000, 2)), bits);
-	fake_set(&f, fake_record(&f, fake_bucket(&f, BUCKETS_MUTEX, 0, 3000, 1)), 4); /* Go 1.15: an integer */
+	fake_set(&f, fake_record(&f, fake_bucket(&f, BUCKETS_MUTEX, 0, 3000, 1)),
+		 4); /* Go 1.15: an integer */
 	t = collect(b, &sum);
 	assert_int_equal(t.count, 7);
 	assert_int_equal(t.fresh, 7);
@@ -179,7 +181,8 @@ static void short_records_are_known_by_their_distance(void **state)
 
 static void a_record_by_itself_is_parsed_as_in_its_bucket(void **state)
 {
-	const uint64_t whole[16] = {3, 1, 24, 8, 0, 0, 0, 0, 2, 0, 16}, counts[8] = {3, 1, 0, 0, 2, 0, 0, 0};
+	const uint64_t whole[16] = {3, 1, 24, 8, 0, 0, 0, 0, 2, 0, 16},
+		       counts[8] = {3, 1, 0, 0, 2, 0, 0, 0};
 	const uint64_t torn[16] = {4, 1, 24, 8};
 	struct bucket b = {.cycle = 0, .cycle_known = true};
 
@@ -246,7 +249,8 @@ static void ten_thousand_known_buckets_take_few_reads(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < MANY; i++) {
-		fake_amounts(&f, fake_bucket(&f, BUCKETS_MEMORY, 16, 1000 + i, 1 + i % 40), 0, 1, 0);
+		fake_amounts(&f, fake_bucket(&f, BUCKETS_MEMORY, 16, 1000 + i, 1 + i % 40), 0, 1,
+			     0);
 		f.used += i % 97 ? 0 : 5000; /* others allocate there, too */
 	}
 	collect(b, &sum);
@@ -322,7 +326,8 @@ static void a_record_in_the_middle_of_its_publication_does_not_count_twice(void 
 	(void)state;
 	fake_amounts(&f, one, 0, 10, 0);
 	collect(b, &sum);
-	for (unsigned flushed = 0; flushed < 2; flushed++) { /* by mProf_Flush, and by a call of MemProfile */
+	/* by mProf_Flush, and by a call of MemProfile */
+	for (unsigned flushed = 0; flushed < 2; flushed++) {
 		fake_set(&f, FAKE_CYCLE, 8 << 1 | flushed);
 		fake_amounts(&f, one, 0, 15, 0);
 		fake_amounts(&f, one, 1 + 8 % 3, 5, 0); /* added to active, not zeroed yet */
@@ -349,7 +354,8 @@ static long turn_read(void *ctx, const struct buckets_range *ranges, size_t coun
 
 	if (count < 2)
 		return fake_read(f, ranges, count);
-	turn(f); /* a collection of garbage ends between the records and the cycle's second reading */
+	turn(f); /* a collection of garbage ends between the records and the cycle's second reading
+		  */
 	return n + fake_read(f, ranges + count - 1, 1);
 }
 
@@ -415,7 +421,8 @@ static void a_process_that_ends_or_becomes_another_is_told(void **state)
 	f.error = -EPERM;
 	collect(b, &sum);
 	assert_int_equal(sum.state[0], BUCKETS_UNREADABLE);
-	assert_string_equal(buckets_state_text(sum.state[0]), "no permission to read its memory (CAP_SYS_PTRACE)");
+	assert_string_equal(buckets_state_text(sum.state[0]),
+			    "no permission to read its memory (CAP_SYS_PTRACE)");
 	buckets_close(b);
 	free(f.bytes);
 }

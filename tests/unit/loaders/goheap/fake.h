@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake: the memory of a process that is none, with lists of buckets in it, for tests of buckets.h. Variables stand at
- * FAKE_BASE, buckets follow. `before` is called before each read: a test changes there what the process would have.
+ * fake: the memory of a process that is none, with lists of buckets in it, for tests of buckets.h.
+ * Variables stand at FAKE_BASE, buckets follow. `before` is called before each read: a test changes
+ * there what the process would have.
  */
 #ifndef SONDE_TESTS_GOHEAP_FAKE_H
 #define SONDE_TESTS_GOHEAP_FAKE_H
@@ -29,7 +30,7 @@ struct fake {
 	long error;              /* what every read returns, where not 0 */
 	unsigned reads;
 	void (*before)(struct fake *f);
-	uint64_t mark;           /* a test's own */
+	uint64_t mark; /* a test's own */
 };
 
 static inline void *fake_at(const struct fake *f, uint64_t addr)
@@ -52,7 +53,10 @@ static inline uint64_t fake_get(const struct fake *f, uint64_t addr)
 
 static inline struct fake fake_init(size_t len)
 {
-	struct fake f = {.bytes = mem_alloc(len), .len = len, .used = FAKE_VARS, .record_len = BUCKET_RECORD_LONG};
+	struct fake f = {.bytes = mem_alloc(len),
+			 .len = len,
+			 .used = FAKE_VARS,
+			 .record_len = BUCKET_RECORD_LONG};
 
 	fake_set(&f, FAKE_RATE, 524288);
 	fake_set(&f, FAKE_CYCLE, 7 << 1 | 1); /* cycle 7, published */
@@ -82,18 +86,23 @@ static inline long fake_read(void *ctx, const struct buckets_range *ranges, size
 }
 
 /* A new bucket before the head of its list, with these pcs: first, first + 1, ... Its address. */
-static inline uint64_t fake_bucket(struct fake *f, enum buckets_kind kind, uint64_t size, uint64_t first, uint64_t depth)
+static inline uint64_t fake_bucket(struct fake *f, enum buckets_kind kind, uint64_t size,
+				   uint64_t first, uint64_t depth)
 {
 	const uint64_t addr = FAKE_BASE + f->used;
 	uint64_t pcs[BUCKETS_DEPTH_MAX];
-	struct bucket_head h = {.allnext = fake_get(f, FAKE_HEAD(kind)), .kind = kind, .size = size, .depth = depth};
+	struct bucket_head h = {.allnext = fake_get(f, FAKE_HEAD(kind)),
+				.kind = kind,
+				.size = size,
+				.depth = depth};
 
 	for (uint64_t i = 0; i < depth; i++)
 		pcs[i] = first + i;
 	h.hash = bucket_hash(pcs, depth, size);
 	memcpy(fake_at(f, addr), &h, sizeof(h));
 	memcpy(fake_at(f, addr + BUCKET_HEAD), pcs, depth * 8);
-	f->used += BUCKET_HEAD + depth * 8 + (kind == BUCKETS_MEMORY ? f->record_len : BUCKET_RECORD);
+	f->used +=
+		BUCKET_HEAD + depth * 8 + (kind == BUCKETS_MEMORY ? f->record_len : BUCKET_RECORD);
 	fake_set(f, FAKE_HEAD(kind), addr);
 	return addr;
 }
@@ -104,7 +113,8 @@ static inline uint64_t fake_record(const struct fake *f, uint64_t bucket)
 }
 
 /* Part 0: active; 1 to 3: future. */
-static inline void fake_amounts(struct fake *f, uint64_t bucket, unsigned part, uint64_t allocs, uint64_t frees)
+static inline void fake_amounts(struct fake *f, uint64_t bucket, unsigned part, uint64_t allocs,
+				uint64_t frees)
 {
 	const uint64_t size = fake_get(f, bucket + 32);
 	const uint64_t words[] = {allocs, frees, allocs * size, frees * size};
@@ -115,8 +125,10 @@ static inline void fake_amounts(struct fake *f, uint64_t bucket, unsigned part, 
 
 static inline struct buckets_layout fake_layout(void)
 {
-	return (struct buckets_layout){.heads = {0, FAKE_HEAD(1), FAKE_HEAD(2), FAKE_HEAD(3)}, .cycle = FAKE_CYCLE,
-				       .mem_rate = FAKE_RATE, .ticks = FAKE_TICKS};
+	return (struct buckets_layout){.heads = {0, FAKE_HEAD(1), FAKE_HEAD(2), FAKE_HEAD(3)},
+				       .cycle = FAKE_CYCLE,
+				       .mem_rate = FAKE_RATE,
+				       .ticks = FAKE_TICKS};
 }
 
 static inline struct buckets *fake_open(struct fake *f)

@@ -217,7 +217,8 @@ static void a_word_that_is_not_zero_is_not_written(void **state)
 	record_path(w, path, sizeof(path));
 	assert_int_equal(unlink(path), 0); /* as if no other had it */
 	assert_int_equal(force_open((uint32_t)w->child, w->start_ns, &second), 0);
-	assert_int_equal(force_write(second, w->dirfd, (uint64_t)(uintptr_t)&word, 8192), -EALREADY);
+	assert_int_equal(force_write(second, w->dirfd, (uint64_t)(uintptr_t)&word, 8192),
+			 -EALREADY);
 	assert_int_equal(childs_word(w), 4096);
 	assert_false(record_is_there(w));
 	force_close(second);
@@ -260,12 +261,14 @@ static void a_record_that_others_may_write_is_not_believed(void **state)
 
 static void a_record_is_one_line_of_numbers(void **state)
 {
+	/* clang-format off */
 	static const char *const bad[] = {
 		"", "sonde-goheap 1", "sonde-goheap 2 1 2 3 4 5 8 7\n", "sonde-goheap 1 0 2 3 4 5 8 7\n",
 		"sonde-goheap 1 1 2 3 4 5 8 7", "sonde-goheap 1 1 2 3 4 5 8 7\n\n", "sonde-goheap 1 1 2 3 4 5 9 7\n",
 		"sonde-goheap 1 1 2 3 4 5 8 0\n", "sonde-goheap 1 1 -2 3 4 5 8 7\n", "sonde-goheap 1 1  2 3 4 5 8 7\n",
 		"sonde-goheap 1 1 99999999999999999999 3 4 5 8 7\n", "sonde-goheap 1 4294967296 2 3 4 5 8 7\n",
 	};
+	/* clang-format on */
 	struct force_record r;
 
 	(void)state;
@@ -280,6 +283,7 @@ static void a_record_is_one_line_of_numbers(void **state)
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_was_written_is_put_back_and_off_the_record, setup, teardown),
 		cmocka_unit_test_setup_teardown(what_has_an_owner_is_not_put_back_by_another, setup, teardown),
@@ -292,6 +296,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_record_that_others_may_write_is_not_believed, setup, teardown),
 		cmocka_unit_test(a_record_is_one_line_of_numbers),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.h over lists that lie: bounded reads, a reason, and what is sound of them. And lists that nobody names. */
+/* buckets.h over lists that lie: bounded reads, a reason, and what is sound of them. And lists that
+ * nobody names. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,7 +66,8 @@ static void a_list_that_leads_into_another_kind_ends_there(void **state)
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = fake_open(&f);
 	struct buckets_sum sum;
-	const uint64_t memory = fake_bucket(&f, BUCKETS_MEMORY, 8, 1000, 2), block = fake_bucket(&f, BUCKETS_BLOCK, 0, 2000, 2);
+	const uint64_t memory = fake_bucket(&f, BUCKETS_MEMORY, 8, 1000, 2),
+		       block = fake_bucket(&f, BUCKETS_BLOCK, 0, 2000, 2);
 
 	(void)state;
 	fake_set(&f, memory + 8, block);
@@ -80,14 +82,20 @@ static void a_list_that_leads_into_another_kind_ends_there(void **state)
 static const struct {
 	uint64_t place, value;
 } lies[] = {
-	{8, 0x10},                   /* allnext: a wild pointer */
-	{8, FAKE_BASE + 1},          /* not aligned */
-	{8, 0xffff888000000000},     /* the kernel's */
-	{16, 0}, {16, 4}, {16, 1ull << 32 | 1}, /* kind */
-	{24, 1},                     /* hash */
-	{32, 0}, {32, 1ull << 60},   /* size */
-	{40, 1025}, {40, UINT64_MAX}, {40, 1ull << 61}, {40, 1}, /* depth */
-	{48, 77},                    /* a pc */
+	{8, 0x10},               /* allnext: a wild pointer */
+	{8, FAKE_BASE + 1},      /* not aligned */
+	{8, 0xffff888000000000}, /* the kernel's */
+	{16, 0},
+	{16, 4},
+	{16, 1ull << 32 | 1}, /* kind */
+	{24, 1},              /* hash */
+	{32, 0},
+	{32, 1ull << 60}, /* size */
+	{40, 1025},
+	{40, UINT64_MAX},
+	{40, 1ull << 61},
+	{40, 1},  /* depth */
+	{48, 77}, /* a pc */
 };
 
 static void a_bucket_that_lies_ends_the_list_and_those_before_it_are_told(void **state)
@@ -105,7 +113,10 @@ static void a_bucket_that_lies_ends_the_list_and_those_before_it_are_told(void *
 		fake_bucket(&f, BUCKETS_MEMORY, 8, 3000, 2);
 		fake_set(&f, second + lies[i].place, lies[i].value);
 		told = collect(b, &sum);
-		assert_int_equal(told, lies[i].place == 8 && lies[i].value < 1ull << 47 && !(lies[i].value & 7) ? 2 : 1);
+		assert_int_equal(told, lies[i].place == 8 && lies[i].value < 1ull << 47 &&
+						       !(lies[i].value & 7) ?
+					       2 :
+					       1);
 		assert_int_equal(sum.state[BUCKETS_MEMORY], BUCKETS_BROKEN);
 		buckets_close(b);
 		free(f.bytes);
@@ -114,7 +125,8 @@ static void a_bucket_that_lies_ends_the_list_and_those_before_it_are_told(void *
 
 static void a_head_that_points_to_no_bucket_is_an_unknown_layout(void **state)
 {
-	static const uint64_t heads[] = {8, FAKE_BASE + 100, FAKE_BASE + 104, 1ull << 60, UINT64_MAX, FAKE_BASE + (1 << 16) - 8};
+	static const uint64_t heads[] = {8,          FAKE_BASE + 100, FAKE_BASE + 104,
+					 1ull << 60, UINT64_MAX,      FAKE_BASE + (1 << 16) - 8};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
@@ -189,7 +201,8 @@ static void lists_without_names_are_found_by_what_they_point_to(void **state)
 	struct buckets_sum sum;
 
 	(void)state;
-	for (unsigned i = 0; i < 300; i++) /* other variables, some of them pointers into the same memory */
+	/* other variables, some of them pointers into the same memory */
+	for (unsigned i = 0; i < 300; i++)
 		fake_set(&f, FAKE_BASE + 256 + i * 8, i % 3 ? i * 12345 : FAKE_BASE + 8192 + i * 8);
 	assert_int_equal(collect(b, &sum), 0);
 	assert_int_equal(sum.state[BUCKETS_MEMORY], BUCKETS_NOT_FOUND);
@@ -233,7 +246,8 @@ static void addresses_are_moved_by_the_load_bias(void **state)
 	go.variables[IMAGE_GO_MPROF_CYCLE] = 0x5020;
 	go.variables[IMAGE_GO_TICKS] = 0x5100;
 	assert_true(buckets_layout_make(&go, 0x10000, &l));
-	assert_true(l.heads[BUCKETS_MEMORY] == 0x15010 && !l.heads[BUCKETS_BLOCK] && l.cycle == 0x15020 && !l.old_cycle);
+	assert_true(l.heads[BUCKETS_MEMORY] == 0x15010 && !l.heads[BUCKETS_BLOCK] &&
+		    l.cycle == 0x15020 && !l.old_cycle);
 	assert_true(l.ticks == 0x15100 + 24 && l.ticks_started && l.record_len == 128);
 	assert_true(l.search == 0x15000 && l.search_len == 0x1000);
 	strcpy(go.version, "devel go1.27-abcdef");

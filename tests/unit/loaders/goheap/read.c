@@ -2,10 +2,11 @@
 /*
  * goheap_read: for the tests: what buckets.h reads of a live process, as JSON.
  *
- *     goheap_read PID INDEX        one collection for each line of standard input, one line of JSON each
+ *     goheap_read PID INDEX        one collection for each line of standard input, one line of JSON
+ * each
  *
- * INDEX is the image index of the process's program. Beside the values, each bucket's frames as the index names them, by
- * the rules that buckets.h gives for each kind.
+ * INDEX is the image index of the process's program. Beside the values, each bucket's frames as the
+ * index names them, by the rules that buckets.h gives for each kind.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -40,10 +41,12 @@ static int bias_find(int pid, const struct image *image, uint64_t *bias)
 	char *maps;
 	size_t len, pos = 0, n = image_exec_segments(image, exec, 16);
 
-	if (proc_readlink((uint32_t)pid, "exe", exe, sizeof(exe)) || proc_read((uint32_t)pid, "maps", PROC_FILE_MAX, &maps, &len))
+	if (proc_readlink((uint32_t)pid, "exe", exe, sizeof(exe)) ||
+	    proc_read((uint32_t)pid, "maps", PROC_FILE_MAX, &maps, &len))
 		return -1;
 	while (proc_next_map(maps, len, &pos, &map))
-		if (map.exec && map.path_len == strlen(exe) && !memcmp(map.path, exe, map.path_len) &&
+		if (map.exec && map.path_len == strlen(exe) &&
+		    !memcmp(map.path, exe, map.path_len) &&
 		    image_exec_vaddr(exec, n, map.offset, map.end - map.start, &vaddr)) {
 			*bias = map.start - vaddr;
 			free(maps);
@@ -64,7 +67,8 @@ static void print_string(const char *s)
 	putchar('"');
 }
 
-static const char *frame_name(const struct image *image, uint64_t vaddr, const struct image_source_frame *f)
+static const char *frame_name(const struct image *image, uint64_t vaddr,
+			      const struct image_source_frame *f)
 {
 	struct image_symbol s;
 
@@ -72,12 +76,14 @@ static const char *frame_name(const struct image *image, uint64_t vaddr, const s
 }
 
 /* Is what surrounds the call inlined at `a` (its frames 1...) what stands at `b`? */
-static bool same_outer(const struct image_source_frame *a, size_t n, const struct image_source_frame *b, size_t m)
+static bool same_outer(const struct image_source_frame *a, size_t n,
+		       const struct image_source_frame *b, size_t m)
 {
 	if (n != m + 1)
 		return false;
 	for (size_t i = 0; i < m; i++)
-		if (!a[i + 1].function != !b[i].function || (b[i].function && strcmp(a[i + 1].function, b[i].function)) ||
+		if (!a[i + 1].function != !b[i].function ||
+		    (b[i].function && strcmp(a[i + 1].function, b[i].function)) ||
 		    a[i + 1].line != b[i].line)
 			return false;
 	return true;
@@ -108,8 +114,8 @@ static void print_frames(const struct reader *r, const struct bucket *b)
 
 static void print_amounts(const char *name, const struct bucket_amounts *a)
 {
-	printf(",\"%s\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", name, a->allocs, a->frees, a->alloc_bytes,
-	       a->free_bytes);
+	printf(",\"%s\":[%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", name, a->allocs,
+	       a->frees, a->alloc_bytes, a->free_bytes);
 }
 
 static int each(void *ctx, const struct bucket *b)
@@ -117,8 +123,9 @@ static int each(void *ctx, const struct bucket *b)
 	struct reader *r = ctx;
 	struct bucket_amounts published = bucket_published(b), pending = bucket_pending(b);
 
-	printf("%s{\"index\":%u,\"fresh\":%d,\"kind\":%d,\"addr\":%" PRIu64 ",\"size\":%" PRIu64 ",\"pcs\":[", r->any ? ",\n" : "",
-	       b->index, b->fresh, b->kind, b->addr, b->size);
+	printf("%s{\"index\":%u,\"fresh\":%d,\"kind\":%d,\"addr\":%" PRIu64 ",\"size\":%" PRIu64
+	       ",\"pcs\":[",
+	       r->any ? ",\n" : "", b->index, b->fresh, b->kind, b->addr, b->size);
 	r->any = true;
 	for (uint32_t i = 0; i < b->depth; i++)
 		printf("%s%" PRIu64, i ? "," : "", b->pcs[i]);
@@ -160,14 +167,16 @@ static void collect(struct buckets *b, struct reader *r)
 	before = cpu_ms();
 	if (buckets_collect(b, getenv("QUIET") ? quiet : each, r, &s))
 		exit(1);
-	printf("],\"cpu_ms\":%.3f,\"states\":[%d,%d,%d,%d],\"text\":\"%s\",\"counts\":[%u,%u,%u]", cpu_ms() - before, s.state[0],
-	       s.state[1], s.state[2], s.state[3], buckets_state_text(s.state[s.state[0] ? 0 : 1]), s.count[1], s.count[2],
-	       s.count[3]);
+	printf("],\"cpu_ms\":%.3f,\"states\":[%d,%d,%d,%d],\"text\":\"%s\",\"counts\":[%u,%u,%u]",
+	       cpu_ms() - before, s.state[0], s.state[1], s.state[2], s.state[3],
+	       buckets_state_text(s.state[s.state[0] ? 0 : 1]), s.count[1], s.count[2], s.count[3]);
 	printf(",\"cycles\":[%u,%u]", s.cycle_first >> 1, s.cycle_last >> 1);
-	printf(",\"fresh\":%u,\"torn\":%u,\"dropped\":%u,\"nothing_published\":%d,\"cycle_known\":%d", s.fresh, s.torn, s.dropped,
-	       s.nothing_published, s.cycle_known);
-	printf(",\"searched\":%d,\"rate\":%" PRId64 ",\"ticks_per_second\":%.17g,\"reads\":%u,\"read_bytes\":%" PRIu64 "}\n",
-	       s.found_by_search, s.mem_rate_known ? s.mem_rate : -1, s.ticks_per_second, s.reads, s.read_bytes);
+	printf(",\"fresh\":%u,\"torn\":%u,\"dropped\":%u,\"nothing_published\":%d,\"cycle_known\":%d",
+	       s.fresh, s.torn, s.dropped, s.nothing_published, s.cycle_known);
+	printf(",\"searched\":%d,\"rate\":%" PRId64
+	       ",\"ticks_per_second\":%.17g,\"reads\":%u,\"read_bytes\":%" PRIu64 "}\n",
+	       s.found_by_search, s.mem_rate_known ? s.mem_rate : -1, s.ticks_per_second, s.reads,
+	       s.read_bytes);
 	fflush(stdout);
 }
 
@@ -183,8 +192,9 @@ int main(int argc, char **argv)
 	struct buckets *b;
 	char line[64];
 
-	if (argc != 3 || image_open_fd(open(argv[2], O_RDONLY | O_CLOEXEC), &image, &e) || !image_go(image, &go) ||
-	    bias_find(atoi(argv[1]), image, &r.bias) || !buckets_layout_make(&go, r.bias, &layout)) {
+	if (argc != 3 || image_open_fd(open(argv[2], O_RDONLY | O_CLOEXEC), &image, &e) ||
+	    !image_go(image, &go) || bias_find(atoi(argv[1]), image, &r.bias) ||
+	    !buckets_layout_make(&go, r.bias, &layout)) {
 		fprintf(stderr, "goheap_read: no Go index, or no such process\n");
 		return 1;
 	}

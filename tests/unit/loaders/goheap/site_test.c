@@ -16,16 +16,22 @@
 #include "loaders/goheap/site.h"
 
 /* Cycle 4: published are active and future[1]; future[0] and future[2] are pending. */
-static struct bucket memory(uint64_t size, uint64_t allocs, uint64_t frees, uint64_t later, uint64_t later_frees)
+static struct bucket memory(uint64_t size, uint64_t allocs, uint64_t frees, uint64_t later,
+			    uint64_t later_frees)
 {
-	struct bucket b = {.kind = BUCKETS_MEMORY, .size = size, .record = 0xc000, .cycle = 4, .cycle_known = true};
+	struct bucket b = {.kind = BUCKETS_MEMORY,
+			   .size = size,
+			   .record = 0xc000,
+			   .cycle = 4,
+			   .cycle_known = true};
 
 	b.active = (struct bucket_amounts){allocs, frees, allocs * size, frees * size};
 	b.future[0] = (struct bucket_amounts){later, later_frees, later * size, later_frees * size};
 	return b;
 }
 
-static void read_memory(struct site *s, uint64_t allocs, uint64_t frees, uint64_t later, uint64_t later_frees)
+static void read_memory(struct site *s, uint64_t allocs, uint64_t frees, uint64_t later,
+			uint64_t later_frees)
 {
 	struct bucket b = memory(64, allocs, frees, later, later_frees);
 

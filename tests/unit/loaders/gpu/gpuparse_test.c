@@ -11,8 +11,9 @@
 #include "loaders/gpu/gpuparse.h"
 #include "schema/facts/gpu.h"
 
-static const char BLOCK[] = "device GPU-1\ngpu 0:1\nname A100 with\xff blanks\nbusy_us 5\nmem_used 18446744073709551616\npower_mw -3\n"
-			    "uuid 9\nprocess 7 1 4096 10 - 30 40\nprocess 8 2 -\nprocess x 1 1 1 1 1 1\nprocess 9 1 - - - - -\nwhatever\ndone\nend\n";
+static const char BLOCK[] =
+	"device GPU-1\ngpu 0:1\nname A100 with\xff blanks\nbusy_us 5\nmem_used 18446744073709551616\npower_mw -3\n"
+	"uuid 9\nprocess 7 1 4096 10 - 30 40\nprocess 8 2 -\nprocess x 1 1 1 1 1 1\nprocess 9 1 - - - - -\nwhatever\ndone\nend\n";
 static struct gpuparse_device d;
 
 static void a_block_is_whole_or_not_there(void **state)
@@ -24,7 +25,8 @@ static void a_block_is_whole_or_not_there(void **state)
 		assert_int_equal(gpuparse_next(BLOCK, i, &block), GPUPARSE_MORE);
 	assert_int_equal(gpuparse_next(BLOCK, sizeof(BLOCK) - 1, &block), GPUPARSE_DEVICE);
 	assert_int_equal(block, whole);
-	assert_int_equal(gpuparse_next(BLOCK + block, sizeof(BLOCK) - 1 - block, &block), GPUPARSE_END);
+	assert_int_equal(gpuparse_next(BLOCK + block, sizeof(BLOCK) - 1 - block, &block),
+			 GPUPARSE_END);
 }
 
 static void a_device_has_what_was_told_and_nothing_of_lines_that_cannot_be(void **state)
@@ -46,7 +48,8 @@ static void a_device_has_what_was_told_and_nothing_of_lines_that_cannot_be(void 
 
 static void the_greeting_and_why_there_is_none_are_read(void **state)
 {
-	static const char hello[] = "driver 535\nlibrary 12\ndevices 2\nmissing a b\nready\n", error[] = "error no driver\nfix load it\n";
+	static const char hello[] = "driver 535\nlibrary 12\ndevices 2\nmissing a b\nready\n",
+			  error[] = "error no driver\nfix load it\n";
 	struct gpuparse_hello h;
 	struct err e = {0};
 	size_t block;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is summed of NVML's samples, second by second, to the microsecond; what fails, and processes that come and go. */
+/* What is summed of NVML's samples, second by second, to the microsecond; what fails, and processes
+ * that come and go. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,21 +27,46 @@ static struct fake {
 } fake;
 static char handles[2];
 
-static int f_count(unsigned int *n) { *n = fake.devices; return 0; }
-static int f_handle(unsigned int i, nvml_device *out) { *out = &handles[i]; return 0; }
-static int f_uuid(nvml_device d, char *out, unsigned int n) { snprintf(out, n, "GPU-%d", (int)((char *)d - handles)); return 0; }
-static int f_rates(nvml_device d, struct nvml_rates *r) { r->gpu = fake.gpu[(char *)d - handles]; r->memory = 1; return fake.fails ? 999 : 0; }
-static int f_energy(nvml_device d, unsigned long long *mj) { (void)d; *mj = fake.energy; return fake.fails ? 999 : 0; }
+static int f_count(unsigned int *n)
+{
+	*n = fake.devices;
+	return 0;
+}
+static int f_handle(unsigned int i, nvml_device *out)
+{
+	*out = &handles[i];
+	return 0;
+}
+static int f_uuid(nvml_device d, char *out, unsigned int n)
+{
+	snprintf(out, n, "GPU-%d", (int)((char *)d - handles));
+	return 0;
+}
+static int f_rates(nvml_device d, struct nvml_rates *r)
+{
+	r->gpu = fake.gpu[(char *)d - handles];
+	r->memory = 1;
+	return fake.fails ? 999 : 0;
+}
+static int f_energy(nvml_device d, unsigned long long *mj)
+{
+	(void)d;
+	*mj = fake.energy;
+	return fake.fails ? 999 : 0;
+}
 
-static int f_samples(nvml_device d, int kind, unsigned long long last, int *type, unsigned int *n, struct nvml_sample *out)
+static int f_samples(nvml_device d, int kind, unsigned long long last, int *type, unsigned int *n,
+		     struct nvml_sample *out)
 {
 	if (fake.samples_fail || kind != NVML_SAMPLES_GPU)
 		return NVML_NOT_SUPPORTED;
 	*type = NVML_VALUE_UINT;
 	*n = 3; /* one of before, two new ones */
 	out[0] = (struct nvml_sample){.us = last, .value.uint = 100};
-	out[1] = (struct nvml_sample){.us = ++fake.newest_us, .value.uint = fake.gpu[(char *)d - handles] - 10};
-	out[2] = (struct nvml_sample){.us = ++fake.newest_us, .value.uint = fake.gpu[(char *)d - handles] + 10};
+	out[1] = (struct nvml_sample){.us = ++fake.newest_us,
+				      .value.uint = fake.gpu[(char *)d - handles] - 10};
+	out[2] = (struct nvml_sample){.us = ++fake.newest_us,
+				      .value.uint = fake.gpu[(char *)d - handles] + 10};
 	return 0;
 }
 
@@ -64,8 +90,14 @@ static int f_use(nvml_device d, struct nvml_use *out, unsigned int *n, unsigned 
 	return *n ? 0 : NVML_NOT_FOUND;
 }
 
-static const struct nvmlapi API = {.count = f_count, .handle = f_handle, .uuid = f_uuid, .rates = f_rates, .energy = f_energy,
-				   .samples = f_samples, .compute = f_compute, .use = f_use};
+static const struct nvmlapi API = {.count = f_count,
+				   .handle = f_handle,
+				   .uuid = f_uuid,
+				   .rates = f_rates,
+				   .energy = f_energy,
+				   .samples = f_samples,
+				   .compute = f_compute,
+				   .use = f_use};
 
 static struct nvmlread *begin(unsigned int devices)
 {
@@ -95,7 +127,8 @@ static struct gpuparse_device *said(struct nvmlread *r, int64_t now_ns, int nth)
 	len = fread(text, 1, sizeof(text) - 1, f);
 	fclose(f);
 	for (int i = 0; i <= nth; i++) {
-		assert_int_equal(gpuparse_next(at, len - (size_t)(at - text), &block), GPUPARSE_DEVICE);
+		assert_int_equal(gpuparse_next(at, len - (size_t)(at - text), &block),
+				 GPUPARSE_DEVICE);
 		assert_true(gpuparse_device(at, block, &d));
 		at += block;
 	}
@@ -114,8 +147,10 @@ static void percent_times_time_is_summed_for_each_device_by_itself(void **state)
 	(void)state;
 	for (int64_t s = 1; s <= 4; s++)
 		nvmlread_sample(r, s * S);
-	assert_int_equal(busy(said(r, 4 * S, 0)), 1500000); /* three seconds at 50 %: the mean of what is new */
-	assert_int_equal(busy(said(r, 4 * S, 1)), -1);      /* said above already: nothing is told since */
+	assert_int_equal(busy(said(r, 4 * S, 0)),
+			 1500000); /* three seconds at 50 %: the mean of what is new */
+	assert_int_equal(busy(said(r, 4 * S, 1)),
+			 -1); /* said above already: nothing is told since */
 	nvmlread_sample(r, 5 * S);
 	assert_int_equal(busy(said(r, 5 * S, 1)), 800000);
 	nvmlread_free(r);
@@ -226,10 +261,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(percent_times_time_is_summed_for_each_device_by_itself),
-		cmocka_unit_test(where_the_driver_keeps_no_samples_what_it_says_of_the_moment_holds),
+		cmocka_unit_test(
+			where_the_driver_keeps_no_samples_what_it_says_of_the_moment_holds),
 		cmocka_unit_test(time_in_which_nothing_was_told_is_in_no_sum),
-		cmocka_unit_test(a_counter_of_the_drivers_begins_at_0_and_goes_on_where_it_is_reset),
-		cmocka_unit_test(a_process_is_summed_said_once_more_when_it_is_gone_and_then_another_one),
+		cmocka_unit_test(
+			a_counter_of_the_drivers_begins_at_0_and_goes_on_where_it_is_reset),
+		cmocka_unit_test(
+			a_process_is_summed_said_once_more_when_it_is_gone_and_then_another_one),
 		cmocka_unit_test(a_list_that_cannot_be_read_ends_no_process),
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hsperfdata files: of both byte orders, not written yet, damaged in each byte of their heads, and which one a process has. */
+/* hsperfdata files: of both byte orders, not written yet, damaged in each byte of their heads, and
+ * which one a process has. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,9 +40,11 @@ static struct maker begin(bool little)
 	return m;
 }
 
-static void entry(struct maker *m, const char *name, char type, uint32_t vector, const void *data, uint32_t size)
+static void entry(struct maker *m, const char *name, char type, uint32_t vector, const void *data,
+		  uint32_t size)
 {
-	uint32_t name_len = (uint32_t)strlen(name) + 1, at = 20 + (name_len + 7) / 8 * 8, len = at + (size + 7) / 8 * 8;
+	uint32_t name_len = (uint32_t)strlen(name) + 1, at = 20 + (name_len + 7) / 8 * 8,
+		 len = at + (size + 7) / 8 * 8;
 
 	put32(m, m->len, len);
 	put32(m, m->len + 4, 20);
@@ -150,9 +153,11 @@ static void any_byte_may_be_another_one(void **state)
 
 static void the_file_is_the_one_that_is_mapped(void **state)
 {
-	static const char maps[] = "7fd0-7fd8 r-xp 00000000 fe:00 12 /usr/lib/jvm/libjvm.so\n7fd8767be000-7fd8767c6000 rw-s 00000000 fe:00 9987873    "
-				   "                /tmp/hsperfdata_a b/13032\n";
-	static const char gone[] = "7fd8767be000-7fd8767c6000 rw-s 00000000 fe:00 9987873 /tmp/hsperfdata_root/13032 (deleted)\n";
+	static const char maps[] =
+		"7fd0-7fd8 r-xp 00000000 fe:00 12 /usr/lib/jvm/libjvm.so\n7fd8767be000-7fd8767c6000 rw-s 00000000 fe:00 9987873    "
+		"                /tmp/hsperfdata_a b/13032\n";
+	static const char gone[] =
+		"7fd8767be000-7fd8767c6000 rw-s 00000000 fe:00 9987873 /tmp/hsperfdata_root/13032 (deleted)\n";
 	char path[64], few[10];
 	uint64_t ino;
 

@@ -14,19 +14,24 @@
 #include "schema/facts/host.h"
 
 #define TEXT(s) (s), sizeof(s) - 1
-#define assert_column(row, column, value)                                                                              \
-	do {                                                                                                           \
-		assert_true(fact_has((row), (column)));                                                                \
-		assert_int_equal((row)->v[column].number, (value));                                                    \
+#define assert_column(row, column, value)                           \
+	do {                                                        \
+		assert_true(fact_has((row), (column)));             \
+		assert_int_equal((row)->v[column].number, (value)); \
 	} while (0)
 
 static void names_are_matched_whole_and_a_unit_is_what_the_table_says(void **state)
 {
-	static const struct parse_key keys[] = {{"MemTotal", 1, 1024, 0}, {"Mem", 2, 0, 0}, {"throttled_time", 3, 0, 1000}, {"gone", 4, 0, 0}};
+	static const struct parse_key keys[] = {{"MemTotal", 1, 1024, 0},
+						{"Mem", 2, 0, 0},
+						{"throttled_time", 3, 0, 1000},
+						{"gone", 4, 0, 0}};
 	struct fact_row row = {0};
 
 	(void)state;
-	parse_keys(TEXT("MemTotal:       24684084 kB\nMemTotalX: 7 kB\nthrottled_time 2500\nMem:\nHugePages_Total:       0"), keys, 4, &row);
+	parse_keys(
+		TEXT("MemTotal:       24684084 kB\nMemTotalX: 7 kB\nthrottled_time 2500\nMem:\nHugePages_Total:       0"),
+		keys, 4, &row);
 	assert_column(&row, 1, 24684084ll * 1024);
 	assert_column(&row, 3, 2);
 	assert_int_equal(row.set, 1 << 1 | 1 << 3);
@@ -65,19 +70,22 @@ static void pressure_is_its_totals(void **state)
 	struct fact_row row = {0};
 
 	(void)state;
-	parse_pressure(TEXT("some avg10=98.34 avg60=97.25 avg300=82.47 total=6993934670\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=12\n"),
-		       HOST_PSI_MEM, HOST_PSI_MEM_FULL, &row);
+	parse_pressure(
+		TEXT("some avg10=98.34 avg60=97.25 avg300=82.47 total=6993934670\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=12\n"),
+		HOST_PSI_MEM, HOST_PSI_MEM_FULL, &row);
 	assert_column(&row, HOST_PSI_MEM, 6993934670ll);
 	assert_column(&row, HOST_PSI_MEM_FULL, 12);
 	row.set = 0; /* before 5.13 the file of the CPU has no "full" */
-	parse_pressure(TEXT("some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"), HOST_PSI_CPU, -1, &row);
+	parse_pressure(TEXT("some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"), HOST_PSI_CPU, -1,
+		       &row);
 	assert_int_equal(row.set, 1ull << HOST_PSI_CPU);
 }
 
 static void the_time_of_all_cpus_is_told_in_microseconds_whatever_a_tick_is(void **state)
 {
-	static const char stat[] = "cpu  1275539 135851 561840 1109085 7746 0 25137 771 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 1 2 3 4 5 6 7 8 0 0\n"
-				   "intr 33 0 1\nctxt 987654\nbtime 1700000000\nprocesses 4711\nprocs_running 3\nprocs_blocked 1\nsoftirq 1 2\n";
+	static const char stat[] =
+		"cpu  1275539 135851 561840 1109085 7746 0 25137 771 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 1 2 3 4 5 6 7 8 0 0\n"
+		"intr 33 0 1\nctxt 987654\nbtime 1700000000\nprocesses 4711\nprocs_running 3\nprocs_blocked 1\nsoftirq 1 2\n";
 	struct fact_row row = {0};
 
 	(void)state;
@@ -108,10 +116,11 @@ static void load_averages_are_thousandths(void **state)
 
 static void disks_are_read_of_kernels_with_eleven_fifteen_and_seventeen_numbers(void **state)
 {
-	static const char text[] = "   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0\n"
-				   " 259       0 nvme0n1 10 1 80 30 20 2 160 40 3 50 70 1 2 3 4\n"
-				   " 254       0 vda 2287661 124809 113980650 2437652 1647445 646831 139417064 1008927 0 413112 3671438 686702 352 "
-				   "118069616 88447 397987 136410\n   8       1 sda1 1 2 3 4\n";
+	static const char text[] =
+		"   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0\n"
+		" 259       0 nvme0n1 10 1 80 30 20 2 160 40 3 50 70 1 2 3 4\n"
+		" 254       0 vda 2287661 124809 113980650 2437652 1647445 646831 139417064 1008927 0 413112 3671438 686702 352 "
+		"118069616 88447 397987 136410\n   8       1 sda1 1 2 3 4\n";
 	struct parse_disk d;
 	size_t pos = 0;
 
@@ -134,10 +143,11 @@ static void disks_are_read_of_kernels_with_eleven_fifteen_and_seventeen_numbers(
 
 static void interfaces_are_read_with_and_without_a_blank_behind_the_colon(void **state)
 {
-	static const char text[] = "Inter-|   Receive                                                |  Transmit\n"
-				   " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n"
-				   "    lo: 100 2 0 0 0 0 0 0 100 2 0 0 0 0 0 0\n"
-				   "wlp2s0:9999 8 7 6 5 4 3 2 1111 12 13 14 15 16 17 18\n";
+	static const char text[] =
+		"Inter-|   Receive                                                |  Transmit\n"
+		" face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n"
+		"    lo: 100 2 0 0 0 0 0 0 100 2 0 0 0 0 0 0\n"
+		"wlp2s0:9999 8 7 6 5 4 3 2 1111 12 13 14 15 16 17 18\n";
 	struct parse_nic n;
 	size_t pos = 0;
 
@@ -165,8 +175,9 @@ static bool wanted(const char *line)
 
 static void of_mounts_those_that_hold_files_are_told_once(void **state)
 {
-	static const char text[] = "36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\nnonsense\n"
-				   "37 35 0:40 / /x ro - nfs4 server:/x ro,vers=4.2\n";
+	static const char text[] =
+		"36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\nnonsense\n"
+		"37 35 0:40 / /x ro - nfs4 server:/x ro,vers=4.2\n";
 	struct parse_mount m;
 	size_t pos = 0;
 
@@ -185,7 +196,8 @@ static void of_mounts_those_that_hold_files_are_told_once(void **state)
 	assert_true(wanted("1 0 0:30 /@ / rw - btrfs /dev/sda2 rw,subvol=/@"));
 	assert_true(wanted("1 0 0:30 / / rw - overlay overlay rw,lowerdir=/a,upperdir=/b"));
 	assert_true(wanted("1 0 0:31 / /mnt/cloud rw - fuse.rclone remote: rw"));
-	assert_false(wanted("1 0 0:32 / /var/lib/docker/overlay2/abc/merged rw - overlay overlay rw"));
+	assert_false(
+		wanted("1 0 0:32 / /var/lib/docker/overlay2/abc/merged rw - overlay overlay rw"));
 	assert_false(wanted("1 0 0:33 / /proc rw - proc proc rw"));
 	assert_false(wanted("1 0 0:34 / /home rw - autofs auto.home rw"));
 	assert_false(wanted("1 0 7:1 / /snap/core/1 ro - squashfs /dev/loop1 ro"));
@@ -197,14 +209,17 @@ static void what_a_cgroup_read_and_wrote_is_told_by_device(void **state)
 	size_t n = 0;
 
 	(void)state;
-	parse_io_stat(TEXT("254:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n253:1 \n8:16 rbytes=1 wbytes=2 rios=3 wios=4 cost.usage=5\n"),
-		      io, &n);
+	parse_io_stat(
+		TEXT("254:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n253:1 \n8:16 rbytes=1 wbytes=2 rios=3 wios=4 cost.usage=5\n"),
+		io, &n);
 	assert_int_equal(n, 3); /* 5.x writes devices without numbers, too */
 	assert_int_equal(io[0].write_bytes, 8192);
 	assert_int_equal(io[2].minor, 16);
 	assert_int_equal(io[2].writes, 4);
 	n = 0;
-	parse_blkio(TEXT("254:0 Read 4096\n254:0 Write 8192\n254:0 Sync 1\n254:0 Async 2\n254:0 Discard 0\n254:0 Total 12288\nTotal 12288\n"), true, io, &n);
+	parse_blkio(
+		TEXT("254:0 Read 4096\n254:0 Write 8192\n254:0 Sync 1\n254:0 Async 2\n254:0 Discard 0\n254:0 Total 12288\nTotal 12288\n"),
+		true, io, &n);
 	parse_blkio(TEXT("254:0 Read 1\n254:0 Write 2\n254:0 Total 3\nTotal 3\n"), false, io, &n);
 	assert_int_equal(n, 1);
 	assert_int_equal(io[0].read_bytes, 4096);
@@ -221,16 +236,20 @@ static void more_devices_than_there_is_room_for_are_left_out(void **state)
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "8:%d rbytes=1 wbytes=2\n", i);
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "8:%d rbytes=1 wbytes=2\n",
+					i);
 	parse_io_stat(text, len, io, &n);
 	assert_int_equal(n, PARSE_IO_MAX);
 }
 
 static void a_command_may_have_any_name(void **state)
 {
-	static const char text[] = "812 (a) R 1 (b\nc) S 1 812 812 0 -1 4194304 11 12 13 14 250 60 17 18 20 0 3 0 4242 1000000 77 1844 1 1 0 0 0 0 0\n";
-	static const char kernel[] = "2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 5 0 0 20 0 1 0 1 0 0 18446744073709551615 0\n";
-	static const char ending[] = "812 (a) Z 1 812 812 0 -1 4194316 11 12 13 14 250 60 17 18 20 0 1 0 4242 0 0 18446744073709551615 0\n";
+	static const char text[] =
+		"812 (a) R 1 (b\nc) S 1 812 812 0 -1 4194304 11 12 13 14 250 60 17 18 20 0 3 0 4242 1000000 77 1844 1 1 0 0 0 0 0\n";
+	static const char kernel[] =
+		"2 (kthreadd) S 0 0 0 0 -1 2129984 0 0 0 0 0 5 0 0 20 0 1 0 1 0 0 18446744073709551615 0\n";
+	static const char ending[] =
+		"812 (a) Z 1 812 812 0 -1 4194316 11 12 13 14 250 60 17 18 20 0 1 0 4242 0 0 18446744073709551615 0\n";
 	struct parse_task t;
 
 	(void)state;
@@ -261,7 +280,8 @@ int main(void)
 		cmocka_unit_test(pressure_is_its_totals),
 		cmocka_unit_test(the_time_of_all_cpus_is_told_in_microseconds_whatever_a_tick_is),
 		cmocka_unit_test(load_averages_are_thousandths),
-		cmocka_unit_test(disks_are_read_of_kernels_with_eleven_fifteen_and_seventeen_numbers),
+		cmocka_unit_test(
+			disks_are_read_of_kernels_with_eleven_fifteen_and_seventeen_numbers),
 		cmocka_unit_test(interfaces_are_read_with_and_without_a_blank_behind_the_colon),
 		cmocka_unit_test(of_mounts_those_that_hold_files_are_told_once),
 		cmocka_unit_test(what_a_cgroup_read_and_wrote_is_told_by_device),

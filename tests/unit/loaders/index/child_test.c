@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The protocol of indexproto.h with a real sandboxed child: a usual file gives its index, a hostile one costs only its
- * own names. Each test forks, puts descriptors 3 to 5 in place and runs child_main; the test is the parent.
+ * The protocol of indexproto.h with a real sandboxed child: a usual file gives its index, a hostile
+ * one costs only its own names. Each test forks, puts descriptors 3 to 5 in place and runs
+ * child_main; the test is the parent.
  */
 #include "tests/unit/loaders/index/testing.h"
 
@@ -33,11 +34,13 @@ static struct talk talk_start(int elf)
 	int pair[2];
 
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-	assert_int_equal(setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)), 0);
+	assert_int_equal(setsockopt(pair[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)),
+			 0);
 	t.sock = pair[0];
 	t.pid = fork();
 	if (t.pid == 0) {
-		int s = fcntl(pair[1], F_DUPFD, 20), e = fcntl(elf, F_DUPFD, 20), o = fcntl(t.out, F_DUPFD, 20);
+		int s = fcntl(pair[1], F_DUPFD, 20), e = fcntl(elf, F_DUPFD, 20),
+		    o = fcntl(t.out, F_DUPFD, 20);
 
 		dup2(s, INDEX_FD_SOCKET);
 		dup2(e, INDEX_FD_ELF);
@@ -191,7 +194,8 @@ static void a_sparse_file_of_a_hundred_gigabytes_ends_soon(void **state)
 	close(elf);
 }
 
-/* As much as may be read, all of it symbols in code with names that must be demangled: memory and time are bounded. */
+/* As much as may be read, all of it symbols in code with names that must be demangled: memory and
+ * time are bounded. */
 static void seven_million_symbols_cost_at_most_their_own_names(void **state)
 {
 	const size_t count = 7000000;
@@ -205,7 +209,8 @@ static void seven_million_symbols_cost_at_most_their_own_names(void **state)
 
 	(void)state;
 	for (size_t i = 1; i < count; i++)
-		syms[i] = maker_symbol(1, STB_GLOBAL, STT_FUNC, MAKER_TEXT + (i * 7919) % 60000000, 1 + i % 100);
+		syms[i] = maker_symbol(1, STB_GLOBAL, STT_FUNC, MAKER_TEXT + (i * 7919) % 60000000,
+				       1 + i % 100);
 	maker_library(&m, 64, syms, count, names, sizeof(names));
 	m.sections[1].sh_size = 60000000;
 	m.segments[0].p_filesz = m.segments[0].p_memsz = 61000000;
@@ -227,7 +232,8 @@ static void seven_million_symbols_cost_at_most_their_own_names(void **state)
 	close(elf);
 }
 
-/* 512 MB of zeros in 80 KB: it is unpacked up to the limit, then left alone; the other names stay. */
+/* 512 MB of zeros in 80 KB: it is unpacked up to the limit, then left alone; the other names stay.
+ */
 static void a_compressed_bomb_costs_only_what_it_held(void **state)
 {
 	const Elf64_Sym syms[] = {{0}, maker_symbol(1, STB_GLOBAL, STT_FUNC, MAKER_TEXT, 16)};

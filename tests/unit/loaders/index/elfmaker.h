@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * elfmaker: small ELF64 files for tests, byte by byte as the test wants them, right or wrong. Layout: header, room for
- * eight segments, the sections' bytes in the order they were added, section names, section headers.
+ * elfmaker: small ELF64 files for tests, byte by byte as the test wants them, right or wrong.
+ * Layout: header, room for eight segments, the sections' bytes in the order they were added,
+ * section names, section headers.
  */
 #ifndef TESTS_INDEX_ELFMAKER_H
 #define TESTS_INDEX_ELFMAKER_H
@@ -13,7 +14,8 @@
 
 #define MAKER_SEGMENTS 8
 #define MAKER_SECTIONS 32
-#define MAKER_DATA     (sizeof(Elf64_Ehdr) + MAKER_SEGMENTS * sizeof(Elf64_Phdr)) /* offset of the first section */
+/* offset of the first section */
+#define MAKER_DATA (sizeof(Elf64_Ehdr) + MAKER_SEGMENTS * sizeof(Elf64_Phdr))
 
 struct elfmaker {
 	struct strbuf bytes;
@@ -42,26 +44,37 @@ static inline void maker_release(struct elfmaker *m)
 	strbuf_release(&m->names);
 }
 
-static inline Elf64_Phdr *maker_segment(struct elfmaker *m, uint32_t type, uint32_t flags, uint64_t offset,
-					uint64_t vaddr, uint64_t size)
+static inline Elf64_Phdr *maker_segment(struct elfmaker *m, uint32_t type, uint32_t flags,
+					uint64_t offset, uint64_t vaddr, uint64_t size)
 {
 	Elf64_Phdr *p = &m->segments[m->segment_count++];
 
-	*p = (Elf64_Phdr){.p_type = type, .p_flags = flags, .p_offset = offset, .p_vaddr = vaddr, .p_paddr = vaddr,
-			  .p_filesz = size, .p_memsz = size, .p_align = 4};
+	*p = (Elf64_Phdr){.p_type = type,
+			  .p_flags = flags,
+			  .p_offset = offset,
+			  .p_vaddr = vaddr,
+			  .p_paddr = vaddr,
+			  .p_filesz = size,
+			  .p_memsz = size,
+			  .p_align = 4};
 	return p;
 }
 
-/* Adds the bytes (8-aligned) and a header; sh_addr is 0x10000 + offset. Returns the header, to be changed at will. */
-static inline Elf64_Shdr *maker_section(struct elfmaker *m, const char *name, uint32_t type, uint64_t flags,
-					const void *data, size_t len)
+/* Adds the bytes (8-aligned) and a header; sh_addr is 0x10000 + offset. Returns the header, to be
+ * changed at will. */
+static inline Elf64_Shdr *maker_section(struct elfmaker *m, const char *name, uint32_t type,
+					uint64_t flags, const void *data, size_t len)
 {
 	Elf64_Shdr *s = &m->sections[m->section_count++];
 
 	while (m->bytes.len % 8)
 		strbuf_addch(&m->bytes, 0);
-	*s = (Elf64_Shdr){.sh_name = (uint32_t)m->names.len, .sh_type = type, .sh_flags = flags,
-			  .sh_offset = m->bytes.len, .sh_addr = 0x10000 + m->bytes.len, .sh_size = len,
+	*s = (Elf64_Shdr){.sh_name = (uint32_t)m->names.len,
+			  .sh_type = type,
+			  .sh_flags = flags,
+			  .sh_offset = m->bytes.len,
+			  .sh_addr = 0x10000 + m->bytes.len,
+			  .sh_size = len,
 			  .sh_addralign = 8};
 	strbuf_add(&m->names, name, strlen(name) + 1);
 	strbuf_add(&m->bytes, data, len);
@@ -71,15 +84,22 @@ static inline Elf64_Shdr *maker_section(struct elfmaker *m, const char *name, ui
 /* Writes names, section headers and the ELF header (all may be changed afterwards in m->bytes). */
 static inline void maker_finish(struct elfmaker *m)
 {
-	Elf64_Ehdr h = {.e_type = m->type, .e_machine = EM_X86_64, .e_version = EV_CURRENT, .e_ehsize = sizeof(h),
-			.e_phentsize = sizeof(Elf64_Phdr), .e_shentsize = sizeof(Elf64_Shdr),
-			.e_phoff = sizeof(h), .e_phnum = m->segment_count};
+	Elf64_Ehdr h = {.e_type = m->type,
+			.e_machine = EM_X86_64,
+			.e_version = EV_CURRENT,
+			.e_ehsize = sizeof(h),
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_shentsize = sizeof(Elf64_Shdr),
+			.e_phoff = sizeof(h),
+			.e_phnum = m->segment_count};
 	struct strbuf names = {0};
 
 	strbuf_add(&names, m->names.buf, m->names.len);
 	strbuf_add(&names, ".shstrtab", 10);
-	m->sections[m->section_count] = (Elf64_Shdr){.sh_name = (uint32_t)m->names.len, .sh_type = SHT_STRTAB,
-						     .sh_offset = m->bytes.len, .sh_size = names.len};
+	m->sections[m->section_count] = (Elf64_Shdr){.sh_name = (uint32_t)m->names.len,
+						     .sh_type = SHT_STRTAB,
+						     .sh_offset = m->bytes.len,
+						     .sh_size = names.len};
 	strbuf_add(&m->bytes, names.buf, names.len);
 	strbuf_release(&names);
 	while (m->bytes.len % 8)
@@ -97,18 +117,22 @@ static inline void maker_finish(struct elfmaker *m)
 }
 
 /* One symbol for a table. */
-static inline Elf64_Sym maker_symbol(uint32_t name, unsigned bind, unsigned type, uint64_t addr, uint64_t size)
+static inline Elf64_Sym maker_symbol(uint32_t name, unsigned bind, unsigned type, uint64_t addr,
+				     uint64_t size)
 {
-	return (Elf64_Sym){.st_name = name, .st_info = (unsigned char)ELF64_ST_INFO(bind, type), .st_shndx = 1,
-			   .st_value = addr, .st_size = size};
+	return (Elf64_Sym){.st_name = name,
+			   .st_info = (unsigned char)ELF64_ST_INFO(bind, type),
+			   .st_shndx = 1,
+			   .st_value = addr,
+			   .st_size = size};
 }
 
-/* A usual library: .text of `code` bytes at MAKER_TEXT, one executable segment over all that stands in the file so
- * far and later, .symtab with these symbols. */
+/* A usual library: .text of `code` bytes at MAKER_TEXT, one executable segment over all that stands
+ * in the file so far and later, .symtab with these symbols. */
 #define MAKER_TEXT (0x10000 + MAKER_DATA)
 
-static inline void maker_library(struct elfmaker *m, size_t code, const Elf64_Sym *symbols, size_t count,
-				 const char *strings, size_t strings_len)
+static inline void maker_library(struct elfmaker *m, size_t code, const Elf64_Sym *symbols,
+				 size_t count, const char *strings, size_t strings_len)
 {
 	struct strbuf text = {0};
 

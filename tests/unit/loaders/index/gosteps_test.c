@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwinding at every instruction of Go programs: the unwinder's own code (probes/lib/unwind.h, built for user space) with the
- * rows that sonde-index made, against the calls that the processor has made and not returned from (steps.h). Growing
- * stacks, system stack, scheduler, faults, signals, cgo and callbacks are among what the programs do.
+ * Unwinding at every instruction of Go programs: the unwinder's own code (probes/lib/unwind.h,
+ * built for user space) with the rows that sonde-index made, against the calls that the processor
+ * has made and not returned from (steps.h). Growing stacks, system stack, scheduler, faults,
+ * signals, cgo and callbacks are among what the programs do.
  */
 #include "tests/unit/loaders/index/go/gotest.h"
 
@@ -14,9 +15,10 @@
 
 #define STEPS_EVERYDAY 80000
 #define STEPS_MATRIX   400000 /* where SONDE_GO is set */
-#define STEPS_MORE     4      /* so many times as many where what must be crossed is not crossed yet */
-#define FRAMES         64
-#define DEEP           40
+/* so many times as many where what must be crossed is not crossed yet */
+#define STEPS_MORE 4
+#define FRAMES     64
+#define DEEP       40
 
 static const char go_source[] =
 	"package main\n"
@@ -32,7 +34,8 @@ static const char go_source[] =
 	"var pcs [4]uintptr\n"
 	"func work() int {\n"
 	"  t := fault(nil) + call(nest, 3) + deep(40)\n"
-	"  runtime.Callers(0, pcs[:])\n" /* always by way of the system stack; when the allocator does is chance */
+	"  runtime.Callers(0, pcs[:])\n" /* always by way of the system stack; when the allocator
+					    does is chance */
 	"  for i := 0; i < 20; i++ { keep = append(keep, make([]byte, 9000+i)) }\n"
 	"  c := make(chan int); go func() { c <- deep(20) }(); t += <-c\n"
 	"  m := map[string]int{}; for i := 0; i < 20; i++ { m[fmt.Sprint(i)] = i }\n"
@@ -70,7 +73,8 @@ static bool where(void *ctx, uint64_t addr, struct unwind_where *out)
 
 	if (addr < t->lo || addr >= t->hi)
 		return false;
-	*out = (struct unwind_where){.start = t->lo, .end = t->hi, .state = UNWIND_ROWS_READY, .rows = t->rows};
+	*out = (struct unwind_where){
+		.start = t->lo, .end = t->hi, .state = UNWIND_ROWS_READY, .rows = t->rows};
 	return true;
 }
 
@@ -82,20 +86,23 @@ static bool read_word(void *ctx, uint64_t addr, uint64_t *value)
 static size_t unwind(struct target *t, uint64_t *frames, enum stack_end *end)
 {
 	const struct user_regs_struct *r = &t->steps.regs;
-	const struct unwind_regs regs = {
-		.reg = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp, r->r8, r->r9, r->r10, r->r11,
-			r->r12, r->r13, r->r14, r->r15},
-		.pc = r->rip, .fs_base = r->fs_base, .exact = true};
+	const struct unwind_regs regs = {.reg = {r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi,
+						 r->rbp, r->rsp, r->r8, r->r9, r->r10, r->r11,
+						 r->r12, r->r13, r->r14, r->r15},
+					 .pc = r->rip,
+					 .fs_base = r->fs_base,
+					 .exact = true};
 
-	return unwind_stack(&(struct unwind_from){.ctx = t, .where = where, .read = read_word}, &regs, frames, FRAMES, end);
+	return unwind_stack(&(struct unwind_from){.ctx = t, .where = where, .read = read_word},
+			    &regs, frames, FRAMES, end);
 }
 
 /* ---- the comparison ---- */
 
 struct tally {
 	size_t steps, frames, wrong, deepest, roots;
-	char names[2048];   /* where a root came before the end of what is known */
-	struct idmap seen;  /* return addresses that were crossed rightly */
+	char names[2048];  /* where a root came before the end of what is known */
+	struct idmap seen; /* return addresses that were crossed rightly */
 };
 
 static void name_note(struct tally *y, const struct made *m, uint64_t pc)
@@ -111,8 +118,10 @@ static bool in_program(const struct target *t, uint64_t pc)
 	return pc >= t->lo && pc < t->hi;
 }
 
-/* Go's handlers change what they will return to, word by word: then what was interrupted is nobody's frame any more. */
-static bool context_changed(struct target *t, const struct steps_frame *f, const struct steps_frame *handler)
+/* Go's handlers change what they will return to, word by word: then what was interrupted is
+ * nobody's frame any more. */
+static bool context_changed(struct target *t, const struct steps_frame *f,
+			    const struct steps_frame *handler)
 {
 	uint64_t pc = 0, sp = 0;
 
@@ -154,7 +163,8 @@ static void compare(struct target *t, const struct made *m, struct tally *y)
 	y->steps++;
 	y->frames += n;
 	y->deepest = n > y->deepest ? n : y->deepest;
-	while (k < n && k < have && FRAME_ADDRESS(ours[k]) == pcs[k] && (!exact[k] || ours[k] & FRAME_EXACT)) {
+	while (k < n && k < have && FRAME_ADDRESS(ours[k]) == pcs[k] &&
+	       (!exact[k] || ours[k] & FRAME_EXACT)) {
 		if (k && k < n - 1)
 			idmap_set(&y->seen, pcs[k], 1);
 		k++;
@@ -168,9 +178,11 @@ static void compare(struct target *t, const struct made *m, struct tally *y)
 	}
 	if (y->wrong++ < 12)
 		print_message("at %llx (%s): frame %zu is %llx (%s), we say %llx (%s), end %d\n",
-			      (unsigned long long)pcs[0], made_name(m, pcs[0]), k, (unsigned long long)pcs[k],
-			      made_name(m, pcs[k] - 1), k < have ? (unsigned long long)FRAME_ADDRESS(ours[k]) : 0,
-			      k < have ? made_name(m, FRAME_ADDRESS(ours[k]) - 1) : "nothing", (int)end);
+			      (unsigned long long)pcs[0], made_name(m, pcs[0]), k,
+			      (unsigned long long)pcs[k], made_name(m, pcs[k] - 1),
+			      k < have ? (unsigned long long)FRAME_ADDRESS(ours[k]) : 0,
+			      k < have ? made_name(m, FRAME_ADDRESS(ours[k]) - 1) : "nothing",
+			      (int)end);
 }
 
 /* ---- a program ---- */
@@ -209,7 +221,8 @@ static void target_open(struct target *t, const struct made *m, const char *path
 		struct pclntab_func p;
 
 		if (!pclntab_func(&f.table.tab, f.table.text, i, &p) ||
-		    (strcmp(p.name, "gogo") && (strcmp(p.name, "runtime.gogo") || t->steps.gogo_end)))
+		    (strcmp(p.name, "gogo") &&
+		     (strcmp(p.name, "runtime.gogo") || t->steps.gogo_end)))
 			continue;
 		t->steps.gogo_start = p.start;
 		t->steps.gogo_end = p.end;
@@ -232,8 +245,8 @@ static void check_roots(char *names)
 	char *save = NULL;
 
 	for (char *name = strtok_r(names, " ", &save); name; name = strtok_r(NULL, " ", &save))
-		if (strcmp(name, "runtime.mcall") && strcmp(name, "runtime.morestack") && strcmp(name, "gogo") &&
-		    strcmp(name, "runtime.gogo"))
+		if (strcmp(name, "runtime.mcall") && strcmp(name, "runtime.morestack") &&
+		    strcmp(name, "gogo") && strcmp(name, "runtime.gogo"))
 			fail_msg("%s was taken for a root, and somebody had called it", name);
 }
 
@@ -245,7 +258,8 @@ static const char *missing(const struct tally *y, const struct made *m, const ch
 	return *crossed;
 }
 
-static void check_program(const char *go, const char *kind, const char *path, const char *const *crossed)
+static void check_program(const char *go, const char *kind, const char *path,
+			  const char *const *crossed)
 {
 	static struct target t;
 	struct tally y = {0};
@@ -254,17 +268,19 @@ static void check_program(const char *go, const char *kind, const char *path, co
 
 	target_open(&t, &m, path);
 	for (size_t i = 0; i < STEPS_MORE * least && !t.steps.over; i++) {
-		if (i >= least && i % 4096 == 0 && y.deepest > DEEP && t.steps.signals && !missing(&y, &m, crossed))
+		if (i >= least && i % 4096 == 0 && y.deepest > DEEP && t.steps.signals &&
+		    !missing(&y, &m, crossed))
 			break;
 		steps_next(&t.steps);
 		if (!t.steps.over)
 			compare(&t, &m, &y);
 	}
 	steps_end(&t.steps);
-	print_message("%s, %s: %zu instructions, %zu known frames, up to %zu at once; %zu signals, %zu goroutines resumed, "
-		      "%zu moved stacks; %zu wrong; %zu ended early at a root: %s\n",
-		      go, kind, y.steps, y.frames, y.deepest, t.steps.signals, t.steps.resumed, t.steps.moved, y.wrong,
-		      y.roots, y.names);
+	print_message(
+		"%s, %s: %zu instructions, %zu known frames, up to %zu at once; %zu signals, %zu goroutines resumed, "
+		"%zu moved stacks; %zu wrong; %zu ended early at a root: %s\n",
+		go, kind, y.steps, y.frames, y.deepest, t.steps.signals, t.steps.resumed,
+		t.steps.moved, y.wrong, y.roots, y.names);
 	assert_int_equal(y.wrong, 0);
 	assert_true(y.steps > 50000 && y.deepest > DEEP && t.steps.signals);
 	check_roots(y.names);
@@ -289,7 +305,8 @@ static void stacks_of_every_instruction_are_what_was_called(void **state)
 		path = gotest_build(&g, i, "", false);
 		assert_non_null(path);
 		check_program(g.go[i], "program", path,
-			      (const char *const[]){"runtime.systemstack", "runtime.sigpanic", "runtime.morestack", NULL});
+			      (const char *const[]){"runtime.systemstack", "runtime.sigpanic",
+						    "runtime.morestack", NULL});
 		free(path);
 	}
 	gotest_close(&g);
@@ -305,12 +322,15 @@ static void stacks_through_c_and_back_are_what_was_called(void **state)
 	}
 	gotest_write(&g, "nest.go", cgo_source);
 	for (size_t i = 0; i < g.count; i++) {
-		char *path = gotest_build(&g, i, "-ldflags='-linkmode=external -extldflags=-static'", true);
+		char *path = gotest_build(
+			&g, i, "-ldflags='-linkmode=external -extldflags=-static'", true);
 
 		if (path)
 			check_program(g.go[i], "cgo", path,
-				      (const char *const[]){"runtime.systemstack", "runtime.asmcgocall",
-							    "runtime.cgocallback", "mid", "runtime.sigpanic", NULL});
+				      (const char *const[]){"runtime.systemstack",
+							    "runtime.asmcgocall",
+							    "runtime.cgocallback", "mid",
+							    "runtime.sigpanic", NULL});
 		else
 			print_message("%s: no cgo here\n", g.go[i]);
 		free(path);

@@ -108,7 +108,8 @@ static void the_build_id_is_in_the_key_and_does_not_decide_alone(void **state)
 		struct made r;
 
 		simple_library(&m);
-		maker_section(&m, ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, note, sizeof(note) - 1);
+		maker_section(&m, ".note.gnu.build-id", SHT_NOTE, SHF_ALLOC, note,
+			      sizeof(note) - 1);
 		maker_finish(&m);
 		if (i)
 			memcpy(memmem(m.bytes.buf, m.bytes.len, "alpha", 5), "gamma", 5);
@@ -192,7 +193,8 @@ static void a_debuglink_counts_only_with_its_crc(void **state)
 	maker_finish(&debug);
 	crc = (uint32_t)crc32(0, (const Bytef *)debug.bytes.buf, (uInt)debug.bytes.len);
 	memcpy(link + 8, &crc, 4);
-	/* first one with the right content but a byte more, then something else, then the right one */
+	/* first one with the right content but a byte more, then something else, then the right one
+	 */
 	shelf.fd[1] = memory_file("no elf", 6);
 	shelf.fd[2] = memory_file(debug.bytes.buf, debug.bytes.len);
 	strbuf_addch(&debug.bytes, 'x');
@@ -250,8 +252,9 @@ static void packed_debug_data_names_a_stripped_file(void **state)
 	(void)state;
 	simple_library(&debug);
 	maker_finish(&debug);
-	assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL, (uint8_t *)debug.bytes.buf,
-						 debug.bytes.len, packed, &packed_len, sizeof(packed)),
+	assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL,
+						 (uint8_t *)debug.bytes.buf, debug.bytes.len,
+						 packed, &packed_len, sizeof(packed)),
 			 LZMA_OK);
 	maker_release(&debug);
 	maker_library(&stripped, 64, NULL, 0, NULL, 0);
@@ -275,18 +278,26 @@ static void loader_only(struct elfmaker *m, bool gnu)
 		maker_symbol(FOO_BAR, STB_WEAK, STT_FUNC, MAKER_TEXT + 48, 8),
 	};
 	const uint32_t sysv[2] = {1, 4};
-	/* 1 bucket, symbols from 2 on, 1 bloom word, shift; bloom (2 words); bucket: 2; chain: even, odd (the end) */
+	/* 1 bucket, symbols from 2 on, 1 bloom word, shift; bloom (2 words); bucket: 2; chain:
+	 * even, odd (the end) */
 	const uint32_t hashed[9] = {1, 2, 1, 6, 0, 0, 2, 0x1000, 0x1001};
-	Elf64_Dyn dyn[5] = {{.d_tag = DT_SYMTAB}, {.d_tag = DT_STRTAB}, {.d_tag = DT_STRSZ},
-			    {.d_tag = gnu ? DT_GNU_HASH : DT_HASH}, {.d_tag = DT_NULL}};
+	Elf64_Dyn dyn[5] = {{.d_tag = DT_SYMTAB},
+			    {.d_tag = DT_STRTAB},
+			    {.d_tag = DT_STRSZ},
+			    {.d_tag = gnu ? DT_GNU_HASH : DT_HASH},
+			    {.d_tag = DT_NULL}};
 	const Elf64_Shdr *s;
 
 	maker_library(m, 64, NULL, 0, NULL, 0);
-	dyn[0].d_un.d_ptr = maker_section(m, ".dynsym", SHT_DYNSYM, SHF_ALLOC, syms, sizeof(syms))->sh_addr;
-	dyn[1].d_un.d_ptr = maker_section(m, ".dynstr", SHT_STRTAB, SHF_ALLOC, strings, sizeof(strings))->sh_addr;
+	dyn[0].d_un.d_ptr =
+		maker_section(m, ".dynsym", SHT_DYNSYM, SHF_ALLOC, syms, sizeof(syms))->sh_addr;
+	dyn[1].d_un.d_ptr =
+		maker_section(m, ".dynstr", SHT_STRTAB, SHF_ALLOC, strings, sizeof(strings))
+			->sh_addr;
 	dyn[2].d_un.d_val = sizeof(strings);
 	dyn[3].d_un.d_ptr = maker_section(m, ".hash", SHT_HASH, SHF_ALLOC, gnu ? hashed : sysv,
-					  gnu ? sizeof(hashed) : sizeof(sysv))->sh_addr;
+					  gnu ? sizeof(hashed) : sizeof(sysv))
+				    ->sh_addr;
 	s = maker_section(m, ".dynamic", SHT_DYNAMIC, SHF_ALLOC, dyn, sizeof(dyn));
 	maker_segment(m, PT_DYNAMIC, PF_R, s->sh_offset, s->sh_addr, sizeof(dyn));
 	m->segments[0].p_filesz = m->segments[0].p_memsz = m->bytes.len;
@@ -342,13 +353,17 @@ static void what_is_no_program_is_refused(void **state)
 	(void)state;
 	assert_int_equal(indexer_run_bytes("", 0, NULL, &r, NULL), -ENOEXEC);
 	assert_int_equal(indexer_run_bytes("\177ELF", 4, NULL, &r, NULL), -ENOEXEC);
-	assert_int_equal(indexer_run_bytes("#!/bin/sh\n                                                      ", 64, NULL,
-					   &r, NULL), -ENOEXEC);
+	assert_int_equal(
+		indexer_run_bytes(
+			"#!/bin/sh\n                                                      ", 64,
+			NULL, &r, NULL),
+		-ENOEXEC);
 	simple_library(&m);
 	maker_finish(&m);
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		((Elf64_Ehdr *)m.bytes.buf)->e_type = types[i];
-		assert_int_equal(indexer_run_bytes(m.bytes.buf, m.bytes.len, NULL, &r, NULL), -ENOEXEC);
+		assert_int_equal(indexer_run_bytes(m.bytes.buf, m.bytes.len, NULL, &r, NULL),
+				 -ENOEXEC);
 	}
 	((Elf64_Ehdr *)m.bytes.buf)->e_type = ET_DYN;
 	((Elf64_Ehdr *)m.bytes.buf)->e_ident[EI_DATA] = ELFDATA2MSB;
@@ -366,7 +381,8 @@ static void huge_sizes_cost_only_their_section(void **state)
 	maker_section(&m, ".gopclntab", SHT_PROGBITS, SHF_ALLOC, "x", 1)->sh_size = UINT64_MAX - 3;
 	maker_section(&m, ".gnu_debugdata", SHT_PROGBITS, 0, "x", 1)->sh_size = 1ull << 62;
 	maker_section(&m, ".note.x", SHT_NOTE, 0, "x", 1)->sh_size = UINT64_MAX;
-	maker_section(&m, ".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, "x", 1)->sh_size = UINT64_MAX / 2;
+	maker_section(&m, ".plt", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, "x", 1)->sh_size =
+		UINT64_MAX / 2;
 	maker_section(&m, ".rela", SHT_RELA, SHF_ALLOC, "x", 1)->sh_size = UINT64_MAX / 2;
 	maker_finish(&m);
 	r = made_of(&m, NULL);
@@ -398,7 +414,8 @@ static void names_outside_of_the_string_table_are_no_names(void **state)
 	made_release(&r);
 }
 
-/* Every bit of the tables turned, one after the other: whatever comes out, it is an error or a sound index. */
+/* Every bit of the tables turned, one after the other: whatever comes out, it is an error or a
+ * sound index. */
 static void no_turned_bit_leads_out_of_bounds(void **state)
 {
 	struct elfmaker m;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde-index against programs nobody here wrote, on files nobody here made: readelf (names demangled by binutils) for
- * programs and libraries of this machine, `go tool nm` for Go programs and their stripped twins, nm for Rust.
+ * sonde-index against programs nobody here wrote, on files nobody here made: readelf (names
+ * demangled by binutils) for programs and libraries of this machine, `go tool nm` for Go programs
+ * and their stripped twins, nm for Rust.
  */
 #include "tests/unit/loaders/index/testing.h"
 
@@ -61,7 +62,9 @@ static void readelf_line(struct oracle *o, char *line)
 	int at = 0;
 	char *name;
 
-	if (sscanf(line, " %*d: %31s %31s %15s %15s %15s %15s %n", value, size, type, bind, vis, ndx, &at) < 6 || !at)
+	if (sscanf(line, " %*d: %31s %31s %15s %15s %15s %15s %n", value, size, type, bind, vis,
+		   ndx, &at) < 6 ||
+	    !at)
 		return;
 	if (*line && line[at] == '[') /* "[<other>: ..]" before the index on some machines */
 		return;
@@ -71,7 +74,8 @@ static void readelf_line(struct oracle *o, char *line)
 	if (!*name || !strcmp(ndx, "UND") || !strcmp(ndx, "ABS"))
 		return;
 	if (!strcmp(type, "FUNC") || !strcmp(type, "IFUNC") || !strcmp(type, "NOTYPE"))
-		oracle_add(o, strtoull(value, NULL, 16), strtoull(size, NULL, 0), name, strcmp(type, "NOTYPE") != 0);
+		oracle_add(o, strtoull(value, NULL, 16), strtoull(size, NULL, 0), name,
+			   strcmp(type, "NOTYPE") != 0);
 }
 
 static void oracle_readelf(struct oracle *o, const char *path)
@@ -179,33 +183,40 @@ static bool ends_in(const char *s, const char *end)
 	return a >= b && !strcmp(s + a - b, end);
 }
 
-/* Each function of the oracle begins where the index says so, under one of the names it has there. */
-static void compare_forward(const struct made *m, const struct oracle *o, const char *path, struct tally *t)
+/* Each function of the oracle begins where the index says so, under one of the names it has there.
+ */
+static void compare_forward(const struct made *m, const struct oracle *o, const char *path,
+			    struct tally *t)
 {
 	for (size_t i = 0; i < o->n; i++) {
 		struct image_symbol s;
 
-		if (!o->v[i].func || !o->v[i].size || !strcmp(o->v[i].name, "_nl_finddomain_subfreeres"))
+		if (!o->v[i].func || !o->v[i].size ||
+		    !strcmp(o->v[i].name, "_nl_finddomain_subfreeres"))
 			continue;
 		t->functions++;
 		if (image_symbol_at(m->img, o->v[i].addr, &s) && s.addr == o->v[i].addr &&
 		    oracle_knows(o, s.addr, s.name))
 			continue;
 		if (t->wrong++ < 20)
-			print_message("%s: %s at %llx\n", path, o->v[i].name, (unsigned long long)o->v[i].addr);
+			print_message("%s: %s at %llx\n", path, o->v[i].name,
+				      (unsigned long long)o->v[i].addr);
 	}
 }
 
 /* Each name of the index is one of the oracle's at that address. */
-static void compare_backward(const struct made *m, const struct oracle *o, const char *path, struct tally *t)
+static void compare_backward(const struct made *m, const struct oracle *o, const char *path,
+			     struct tally *t)
 {
 	struct image_symbol s;
 
 	for (size_t i = 0; image_symbol_get(m->img, i, &s); i++) {
-		if (ends_in(s.name, "@plt") || oracle_knows(o, s.addr, s.name) || ends_in(s.name, "..."))
+		if (ends_in(s.name, "@plt") || oracle_knows(o, s.addr, s.name) ||
+		    ends_in(s.name, "..."))
 			continue;
 		if (t->wrong++ < 20)
-			print_message("%s: nobody knows %s at %llx\n", path, s.name, (unsigned long long)s.addr);
+			print_message("%s: nobody knows %s at %llx\n", path, s.name,
+				      (unsigned long long)s.addr);
 	}
 }
 
@@ -291,8 +302,9 @@ static void a_32_bit_library_agrees_with_readelf(void **state)
 	char *dir = work_folder();
 
 	(void)state;
-	write_file(dir, "a.c", "int beta; static int (*volatile p)(int); int alpha(int a) { return a; }\n"
-			       "__attribute__((weak)) int gamma(int a) { p = alpha; return p(a) + beta; }\n");
+	write_file(dir, "a.c",
+		   "int beta; static int (*volatile p)(int); int alpha(int a) { return a; }\n"
+		   "__attribute__((weak)) int gamma(int a) { p = alpha; return p(a) + beta; }\n");
 	if (shell(dir, "gcc -m32 -O1 -shared -nostdlib -fPIC -o a.so a.c 2>build.log")) {
 		work_remove(dir);
 		skip_missing("a gcc that makes 32-bit code (gcc-multilib)");
@@ -311,7 +323,8 @@ static void plt_stubs_agree_with_objdump(void **state)
 	char *line = NULL, name[512];
 	size_t cap = 0, seen = 0;
 	struct made m = made_of_file("/proc/self/exe");
-	FILE *p = popen("objdump -d -j .plt -j .plt.sec -j .plt.got /proc/$PPID/exe 2>/dev/null", "r");
+	FILE *p = popen("objdump -d -j .plt -j .plt.sec -j .plt.got /proc/$PPID/exe 2>/dev/null",
+			"r");
 	unsigned long long addr;
 
 	(void)state;
@@ -356,7 +369,8 @@ static void oracle_go_nm(struct oracle *o, const char *dir, const char *file)
 	p = popen(strbuf_str(&cmd), "r");
 	while (getline(&line, &cap, p) > 0) {
 		at = 0;
-		if (sscanf(line, " %llx %llu %c %n", &addr, &size, &kind, &at) < 3 || !at || toupper(kind) != 'T')
+		if (sscanf(line, " %llx %llu %c %n", &addr, &size, &kind, &at) < 3 || !at ||
+		    toupper(kind) != 'T')
 			continue;
 		line[strcspn(line, "\n")] = 0;
 		/* the pclntab does not say which calling convention an assembler function has */
@@ -377,7 +391,8 @@ static bool go_mark(const struct said *s)
 	       !strcmp(s->name, "go:buildid");
 }
 
-/* Up to Go 1.20 the linker writes type arguments as "[...]" into the pclntab (cmd/link, nameParts): what stands there. */
+/* Up to Go 1.20 the linker writes type arguments as "[...]" into the pclntab (cmd/link, nameParts):
+ * what stands there. */
 static void go_elide(const char *name, struct strbuf *out)
 {
 	const char *from = strchr(name, '['), *to = strrchr(name, ']');
@@ -430,10 +445,12 @@ static void compare_go(const char *dir, const char *twin, const char *stripped)
 			continue;
 		/* the pclntab goes to the next function: padding belongs to the one before */
 		if (image_symbol_at(m.img, o.v[i].addr, &s) && s.addr == o.v[i].addr &&
-		    go_knows(&o, s.addr, s.name, elided_names) && s.size >= o.v[i].size && s.size < o.v[i].size + 64)
+		    go_knows(&o, s.addr, s.name, elided_names) && s.size >= o.v[i].size &&
+		    s.size < o.v[i].size + 64)
 			right++;
 		else if (wrong++ < 10)
-			print_message("%s: %s at %llx\n", stripped, o.v[i].name, (unsigned long long)o.v[i].addr);
+			print_message("%s: %s at %llx\n", stripped, o.v[i].name,
+				      (unsigned long long)o.v[i].addr);
 	}
 	print_message("%s: %zu functions right, %zu wrong\n", stripped, right, wrong);
 	assert_int_equal(wrong, 0);
@@ -460,7 +477,10 @@ static void stripped_go_programs_keep_the_names_of_their_twins(void **state)
 	dir = work_folder();
 	write_file(dir, "main.go", go_source);
 	write_file(dir, "go.mod", "module example.org/oracle\n\ngo 1.18\n");
-	strbuf_addf(&cmd, "export GOFLAGS= GOENV=off GOTOOLCHAIN=local GOPROXY=off CGO_ENABLED=0; { %s; } 2>build.log", build);
+	strbuf_addf(
+		&cmd,
+		"export GOFLAGS= GOENV=off GOTOOLCHAIN=local GOPROXY=off CGO_ENABLED=0; { %s; } 2>build.log",
+		build);
 	assert_int_equal(shell(dir, strbuf_str(&cmd)), 0);
 	compare_go(dir, "plain", "plain");
 	compare_go(dir, "plain", "plain_s");
@@ -499,16 +519,20 @@ static void rust_names_of_both_manglings_agree_with_nm(void **state)
 		bool found = false;
 		struct made m;
 
-		strbuf_addf(&cmd, "RUSTC_BOOTSTRAP=1 rustc -O -Z unstable-options -C symbol-mangling-version=%s -o r_%s r.rs 2>build.log", manglings[i],
-			    manglings[i]);
+		strbuf_addf(
+			&cmd,
+			"RUSTC_BOOTSTRAP=1 rustc -O -Z unstable-options -C symbol-mangling-version=%s -o r_%s r.rs 2>build.log",
+			manglings[i], manglings[i]);
 		if (shell(dir, strbuf_str(&cmd))) {
-			/* a stable compiler may refuse one of the two: then there is nothing to compare */
+			/* a stable compiler may refuse one of the two: then there is nothing to
+			 * compare */
 			print_message("rustc does not make %s\n", manglings[i]);
 			continue;
 		}
 		strbuf_addf(&path, "%s/r_%s", dir, manglings[i]);
 		compare_file(strbuf_str(&path), &t);
-		print_message("%s: %zu functions, %zu differ\n", manglings[i], t.functions, t.wrong);
+		print_message("%s: %zu functions, %zu differ\n", manglings[i], t.functions,
+			      t.wrong);
 		assert_true(t.functions > 500);
 		assert_int_equal(t.wrong, 0);
 		m = made_of_file(strbuf_str(&path));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cage: each test forks, enters the sandbox, tries one thing, and the parent looks how the child ended. */
+/* The cage: each test forks, enters the sandbox, tries one thing, and the parent looks how the
+ * child ended. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
@@ -92,13 +93,15 @@ static void unlinks(void)
 
 static void maps_code(void)
 {
-	syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
 static void what_is_not_allowed_kills(void **state)
 {
-	void (*const deeds[])(void) = {opens, opens_the_old_way, stats, makes_a_socket, forks, clones, executes,
-				       traces, kills_its_parent, unlinks, maps_code};
+	void (*const deeds[])(void) = {
+		opens,  opens_the_old_way, stats,   makes_a_socket, forks, clones, executes,
+		traces, kills_its_parent,  unlinks, maps_code};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(deeds); i++) {
@@ -144,7 +147,8 @@ static void no_capability_is_left(void **state)
 	assert_int_equal(pipe(go), 0);
 	pid = fork();
 	if (pid == 0) {
-		if (sandbox_enter(SANDBOX_SMALL, NULL) || write(up[1], "x", 1) != 1 || read(go[0], &byte, 1) != 1)
+		if (sandbox_enter(SANDBOX_SMALL, NULL) || write(up[1], "x", 1) != 1 ||
+		    read(go[0], &byte, 1) != 1)
 			_exit(1);
 		_exit(SURVIVED);
 	}
@@ -153,10 +157,13 @@ static void no_capability_is_left(void **state)
 	f = fopen(path, "r");
 	assert_non_null(f);
 	while (fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "CapPrm: %llx", &bits) == 1 || sscanf(line, "CapEff: %llx", &bits) == 1 ||
-		    sscanf(line, "CapBnd: %llx", &bits) == 1 || sscanf(line, "CapInh: %llx", &bits) == 1 ||
+		if (sscanf(line, "CapPrm: %llx", &bits) == 1 ||
+		    sscanf(line, "CapEff: %llx", &bits) == 1 ||
+		    sscanf(line, "CapBnd: %llx", &bits) == 1 ||
+		    sscanf(line, "CapInh: %llx", &bits) == 1 ||
 		    sscanf(line, "CapAmb: %llx", &bits) == 1) {
-			/* an unprivileged caller cannot empty the bounding set; what it holds is of no use then */
+			/* an unprivileged caller cannot empty the bounding set; what it holds is of
+			 * no use then */
 			if (geteuid() == 0 || strncmp(line, "CapBnd", 6))
 				assert_int_equal(bits, 0);
 			seen++;
@@ -188,7 +195,8 @@ static void a_hang_ends_with_its_cpu_time(void **state)
 
 	(void)state;
 	if (pid == 0) {
-		/* the cage never gives more than there was: one second instead of ten, and one to be killed in */
+		/* the cage never gives more than there was: one second instead of ten, and one to
+		 * be killed in */
 		if (setrlimit(RLIMIT_CPU, &two) || sandbox_enter(SANDBOX_SMALL, NULL))
 			_exit(1);
 		spins();
@@ -210,7 +218,8 @@ static void a_softer_limit_of_memory_of_who_started_it_is_not_its_own(void **sta
 	if (pid == 0) {
 		getrlimit(RLIMIT_DATA, &r);
 		r.rlim_cur = 8 << 20;
-		if (setrlimit(RLIMIT_DATA, &r) || malloc(64 << 20) || sandbox_enter(SANDBOX_SMALL, NULL))
+		if (setrlimit(RLIMIT_DATA, &r) || malloc(64 << 20) ||
+		    sandbox_enter(SANDBOX_SMALL, NULL))
 			_exit(1);
 		_exit(malloc(64 << 20) ? 0 : 2);
 	}

@@ -73,7 +73,8 @@ void steps_start(struct steps *s, const char *path)
 		assert_true(WIFSTOPPED(status));
 		if (WSTOPSIG(status) == SIGSTOP)
 			break;
-		ptrace(PTRACE_CONT, s->pid, NULL, (void *)(long)(WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status)));
+		ptrace(PTRACE_CONT, s->pid, NULL,
+		       (void *)(long)(WSTOPSIG(status) == SIGTRAP ? 0 : WSTOPSIG(status)));
 	}
 	snprintf(mem, sizeof(mem), "/proc/%d/mem", (int)s->pid);
 	s->mem = open(mem, O_RDONLY | O_CLOEXEC);
@@ -106,7 +107,8 @@ static void push(struct steps *s, uint64_t cfa, uint64_t ra, uint64_t bp, bool i
 	l->at[l->n++] = (struct steps_frame){cfa, ra, bp, interrupted};
 }
 
-/* Goes on in the frame that was left by this return address at this SP. false: it is not in the list. */
+/* Goes on in the frame that was left by this return address at this SP. false: it is not in the
+ * list. */
 static bool list_pop(struct steps_list *l, uint64_t pc, uint64_t sp)
 {
 	for (size_t i = l->n; i--;)
@@ -117,7 +119,8 @@ static bool list_pop(struct steps_list *l, uint64_t pc, uint64_t sp)
 	return false;
 }
 
-/* The same frame on a stack that was copied elsewhere: it and its callers move along, as far as they follow closely. */
+/* The same frame on a stack that was copied elsewhere: it and its callers move along, as far as
+ * they follow closely. */
 static bool list_pop_moved(struct steps_list *l, uint64_t pc, uint64_t sp)
 {
 	for (size_t i = l->n; i--;) {
@@ -170,7 +173,8 @@ static enum kind kind_of(const struct steps *s, uint64_t pc)
 
 	if (pread(s->mem, b, sizeof(b), (off_t)pc) <= 0)
 		return OTHER;
-	while (i < 4 && (b[i] == 0x66 || b[i] == 0xf2 || b[i] == 0xf3 || b[i] == 0x3e || (b[i] & 0xf0) == 0x40))
+	while (i < 4 && (b[i] == 0x66 || b[i] == 0xf2 || b[i] == 0xf3 || b[i] == 0x3e ||
+			 (b[i] & 0xf0) == 0x40))
 		i++;
 	if (b[i] == 0xe8)
 		return CALL;
@@ -209,7 +213,8 @@ static void signal_left(struct steps *s)
 		s->now.n = 0;
 }
 
-static void account(struct steps *s, const struct user_regs_struct *was, enum kind kind, bool delivered)
+static void account(struct steps *s, const struct user_regs_struct *was, enum kind kind,
+		    bool delivered)
 {
 	const struct steps_frame *top = s->now.n ? &s->now.at[s->now.n - 1] : NULL;
 	uint64_t ra;
@@ -244,9 +249,12 @@ void steps_next(struct steps *s)
 	regs_get(s);
 	pages_forget(s);
 	if (WSTOPSIG(status) != SIGTRAP) {
-		s->signal = WSTOPSIG(status) == SIGSTOP || (WSTOPSIG(status) == SIGURG && s->preempted++ % STEPS_URG) ?
-				    0 : WSTOPSIG(status);
-		/* the instruction was not executed when it faulted; a signal from outside comes after it */
+		s->signal = WSTOPSIG(status) == SIGSTOP || (WSTOPSIG(status) == SIGURG &&
+							    s->preempted++ % STEPS_URG) ?
+				    0 :
+				    WSTOPSIG(status);
+		/* the instruction was not executed when it faulted; a signal from outside comes
+		 * after it */
 		if (s->regs.rip == was.rip)
 			return;
 	}

@@ -27,7 +27,8 @@ static inline void made_open(struct made *m)
 		assert_int_equal(image_open_bytes(m->r.data, m->r.size, &m->img, NULL), 0);
 }
 
-static inline struct made made_of_bytes(const void *data, size_t len, const struct index_finder *finder)
+static inline struct made made_of_bytes(const void *data, size_t len,
+					const struct index_finder *finder)
 {
 	struct made m = {0};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* links: what was asked for a request comes with it, parents first, bounded; what may be forgotten is told. */
+/* links: what was asked for a request comes with it, parents first, bounded; what may be forgotten
+ * is told. */
 #include "loaders/l7/links.h"
 
 #include <setjmp.h>
@@ -14,7 +15,12 @@
 
 static void put(struct links *l, uint64_t span, uint64_t parent, int64_t end_ns)
 {
-	links_put(l, &(struct link){.span = span, .parent = parent, .begin_ns = end_ns - 1, .end_ns = end_ns, .service = (char *)"127.0.0.1:1", .operation = "GET",
+	links_put(l, &(struct link){.span = span,
+				    .parent = parent,
+				    .begin_ns = end_ns - 1,
+				    .end_ns = end_ns,
+				    .service = (char *)"127.0.0.1:1",
+				    .operation = "GET",
 				    .protocol = "redis"});
 }
 
@@ -33,7 +39,7 @@ static void all_that_come_down_from_one_are_found_and_no_other(void **state)
 	bool cut;
 
 	(void)state;
-	put(l, 3, 2, 10);  /* asked for what came of 1 */
+	put(l, 3, 2, 10); /* asked for what came of 1 */
 	put(l, 2, 1, 20);
 	put(l, 4, 1, 30);
 	put(l, 9, 8, 40);
@@ -103,10 +109,13 @@ static void a_circle_ends(void **state)
 
 static void a_tag_names_one_process(void **state)
 {
-	const struct said_who a = {.start_ns = 5, .tgid = 7, .exec_id = 1}, b = {.start_ns = 6, .tgid = 7, .exec_id = 1};
+	const struct said_who a = {.start_ns = 5, .tgid = 7, .exec_id = 1},
+			      b = {.start_ns = 6, .tgid = 7, .exec_id = 1};
 
 	(void)state;
-	assert_int_equal(link_span(&a, 1000), link_span(&(struct said_who){.start_ns = 5, .tgid = 7, .exec_id = 2}, 1000));
+	assert_int_equal(
+		link_span(&a, 1000),
+		link_span(&(struct said_who){.start_ns = 5, .tgid = 7, .exec_id = 2}, 1000));
 	assert_int_not_equal(link_span(&a, 1000), link_span(&b, 1000));
 	assert_int_not_equal(link_span(&a, 1000), link_span(&a, 1001));
 	assert_true(link_span(&a, 1000) >> LINK_BITS == 0 && link_id(0) != 0);

@@ -27,7 +27,14 @@ static void an_entry_comes_through_with_its_texts_and_steps(void **state)
 	static struct saying to;
 	const uint32_t steps[3] = {4, 0, 9};
 	const char *const text[SAID_TEXTS] = {"http", "127.0.0.1:80", "GET /", NULL, "abc"};
-	struct said s = {.what = SAID_SUM, .side = 2, .result = 1, .who = {5, 6, 7}, .utc_ns = 99, .number = {3, 4}, .first_step = 500, .n_steps = 3};
+	struct said s = {.what = SAID_SUM,
+			 .side = 2,
+			 .result = 1,
+			 .who = {5, 6, 7},
+			 .utc_ns = 99,
+			 .number = {3, 4},
+			 .first_step = 500,
+			 .n_steps = 3};
 	struct heard h;
 	size_t at = 0;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ring: records come in order and whole, over the end of the data too, and none that is still being written. */
+/* ring: records come in order and whole, over the end of the data too, and none that is still being
+ * written. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,7 +24,10 @@ struct made {
 
 static struct ring ring_of(struct made *m)
 {
-	return (struct ring){.reader = &m->reader, .writer = &m->writer, .data = (const uint8_t *)m->data, .size = SIZE};
+	return (struct ring){.reader = &m->reader,
+			     .writer = &m->writer,
+			     .data = (const uint8_t *)m->data,
+			     .size = SIZE};
 }
 
 static void put(struct made *m, const char *text, uint32_t flags)
@@ -63,7 +67,8 @@ static void records_come_in_order_and_over_the_end_of_the_data_too(void **unused
 	free(r.whole);
 }
 
-static void one_that_is_thrown_away_is_passed_over_and_one_being_written_is_waited_for(void **unused)
+static void one_that_is_thrown_away_is_passed_over_and_one_being_written_is_waited_for(
+	void **unused)
 {
 	struct made m = {0};
 	struct ring r = ring_of(&m);
@@ -107,9 +112,12 @@ static void what_is_no_ring_is_not_opened(void **unused)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(records_come_in_order_and_over_the_end_of_the_data_too),
-					   cmocka_unit_test(one_that_is_thrown_away_is_passed_over_and_one_being_written_is_waited_for),
-					   cmocka_unit_test(a_length_that_cannot_be_ends_it), cmocka_unit_test(what_is_no_ring_is_not_opened)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_come_in_order_and_over_the_end_of_the_data_too),
+		cmocka_unit_test(
+			one_that_is_thrown_away_is_passed_over_and_one_being_written_is_waited_for),
+		cmocka_unit_test(a_length_that_cannot_be_ends_it),
+		cmocka_unit_test(what_is_no_ring_is_not_opened)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of the probes become requests: in order of time, by side, over gaps; bodies are not wanted, nor what nobody knows. */
+/* Records of the probes become requests: in order of time, by side, over gaps; bodies are not
+ * wanted, nor what nobody knows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,10 +15,11 @@
 #include "loaders/l7/streams.h"
 #include "schema/base/mem.h"
 
-#define S 1000000000ll
+#define S  1000000000ll
 #define MS 1000000ll
 
-static const char Q[] = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", A[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
+static const char Q[] = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n",
+		  A[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
 
 struct fixture {
 	struct streams *s;
@@ -68,18 +70,38 @@ static int teardown(void **state)
 
 static void conn(struct fixture *f, uint64_t sk, uint8_t side, uint16_t flags, int64_t at)
 {
-	struct l7_conn c = {.h = {.sk = sk, .ino = sk + 1, .at_ns = (uint64_t)at, .tgid = 7, .what = L7_CONN, .flags = flags}, .start_ns = 5,
-			    .family = AF_INET, .protocol = 6, .lport = 8080, .dport = 40000, .side = side, .local = {127, 0, 0, 1}, .peer = {127, 0, 0, 1}};
+	struct l7_conn c = {.h = {.sk = sk,
+				  .ino = sk + 1,
+				  .at_ns = (uint64_t)at,
+				  .tgid = 7,
+				  .what = L7_CONN,
+				  .flags = flags},
+			    .start_ns = 5,
+			    .family = AF_INET,
+			    .protocol = 6,
+			    .lport = 8080,
+			    .dport = 40000,
+			    .side = side,
+			    .local = {127, 0, 0, 1},
+			    .peer = {127, 0, 0, 1}};
 
 	streams_record(f->s, &c, sizeof(c));
 }
 
-static void data(struct fixture *f, uint64_t sk, uint8_t dir, uint64_t pos, const char *bytes, uint32_t size, uint16_t flags, int64_t at)
+static void data(struct fixture *f, uint64_t sk, uint8_t dir, uint64_t pos, const char *bytes,
+		 uint32_t size, uint16_t flags, int64_t at)
 {
 	struct {
 		struct l7_data d;
 		char bytes[4096];
-	} r = {.d = {.h = {.sk = sk, .ino = sk + 1, .at_ns = (uint64_t)at, .tgid = 7, .what = L7_DATA, .dir = dir, .flags = flags}, .pos = pos}};
+	} r = {.d = {.h = {.sk = sk,
+			   .ino = sk + 1,
+			   .at_ns = (uint64_t)at,
+			   .tgid = 7,
+			   .what = L7_DATA,
+			   .dir = dir,
+			   .flags = flags},
+		     .pos = pos}};
 
 	r.d.len = (uint32_t)strlen(bytes);
 	r.d.size = size ? size : r.d.len;
@@ -89,7 +111,9 @@ static void data(struct fixture *f, uint64_t sk, uint8_t dir, uint64_t pos, cons
 
 static void end(struct fixture *f, uint64_t sk, uint64_t out, uint64_t in, int64_t at)
 {
-	const struct l7_end e = {.h = {.sk = sk, .ino = sk + 1, .at_ns = (uint64_t)at, .tgid = 7, .what = L7_END}, .pos = {out, in}};
+	const struct l7_end e = {
+		.h = {.sk = sk, .ino = sk + 1, .at_ns = (uint64_t)at, .tgid = 7, .what = L7_END},
+		.pos = {out, in}};
 
 	streams_record(f->s, &e, sizeof(e));
 }
@@ -130,12 +154,20 @@ static void a_question_and_its_answer_are_a_request_of_the_server(void **state)
 }
 
 /* A read that brings `bytes`, which (the first of them at least) have lain there since `came`. */
-static void came(struct fixture *f, const char *bytes, uint64_t pos, uint16_t flags, int64_t came_ns, int64_t at)
+static void came(struct fixture *f, const char *bytes, uint64_t pos, uint16_t flags,
+		 int64_t came_ns, int64_t at)
 {
 	struct {
 		struct l7_data d;
 		char bytes[4096];
-	} r = {.d = {.h = {.sk = 100, .ino = 101, .at_ns = (uint64_t)at, .tgid = 7, .what = L7_DATA, .dir = L7_IN, .flags = flags}, .pos = pos,
+	} r = {.d = {.h = {.sk = 100,
+			   .ino = 101,
+			   .at_ns = (uint64_t)at,
+			   .tgid = 7,
+			   .what = L7_DATA,
+			   .dir = L7_IN,
+			   .flags = flags},
+		     .pos = pos,
 		     .came_ns = (uint64_t)came_ns}};
 
 	r.d.len = r.d.size = (uint32_t)strlen(bytes);
@@ -148,7 +180,9 @@ static uint64_t part(const struct fixture *f, enum said_part which, int number)
 	uint64_t n = 0;
 
 	for (size_t i = 0; i < f->n; i++)
-		n += f->said[i].s.what == SAID_PART && f->said[i].s.why == which ? f->said[i].s.number[number] : 0;
+		n += f->said[i].s.what == SAID_PART && f->said[i].s.why == which ?
+			     f->said[i].s.number[number] :
+			     0;
 	return n;
 }
 
@@ -160,9 +194,9 @@ static void how_long_a_request_lay_there_is_told_where_its_first_byte_has_a_time
 
 	snprintf(two, sizeof(two), "%s%s", Q, Q);
 	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S);
-	came(f, two, 0, 0, 1 * S + MS, 1 * S + 5 * MS);                      /* the second one may have come later */
-	came(f, two, 2 * q, L7_F_TOGETHER, 1 * S + 6 * MS, 1 * S + 9 * MS);  /* both at once */
-	came(f, Q, 4 * q, 0, 0, 1 * S + 10 * MS);                            /* nobody knows */
+	came(f, two, 0, 0, 1 * S + MS, 1 * S + 5 * MS); /* the second one may have come later */
+	came(f, two, 2 * q, L7_F_TOGETHER, 1 * S + 6 * MS, 1 * S + 9 * MS); /* both at once */
+	came(f, Q, 4 * q, 0, 0, 1 * S + 10 * MS);                           /* nobody knows */
 	for (uint64_t i = 0; i < 5; i++)
 		data(f, 100, L7_OUT, i * (sizeof(A) - 1), A, 0, 0, 1 * S + (20 + (int64_t)i) * MS);
 	streams_end(f->s, 2 * S);
@@ -194,8 +228,10 @@ static void of_a_connection_without_a_side_what_it_says_tells(void **state)
 
 	conn(f, 100, L7_SIDE_UNKNOWN, 0, 1 * S); /* 8080 < 40000: taken for the server */
 	for (int i = 0; i < 3; i++) {
-		data(f, 100, L7_OUT, (uint64_t)i * (sizeof(Q) - 1), Q, 0, 0, 1 * S + (2 * i + 1) * MS);
-		data(f, 100, L7_IN, (uint64_t)i * (sizeof(A) - 1), A, 0, 0, 1 * S + (2 * i + 2) * MS);
+		data(f, 100, L7_OUT, (uint64_t)i * (sizeof(Q) - 1), Q, 0, 0,
+		     1 * S + (2 * i + 1) * MS);
+		data(f, 100, L7_IN, (uint64_t)i * (sizeof(A) - 1), A, 0, 0,
+		     1 * S + (2 * i + 2) * MS);
 	}
 	streams_end(f->s, 3 * S);
 	for (size_t i = 0; i < f->n; i++) {
@@ -203,7 +239,8 @@ static void of_a_connection_without_a_side_what_it_says_tells(void **state)
 		assert_string_equal(f->said[i].service, "127.0.0.1:40000");
 	}
 	assert_int_equal(sum(f, SAID_SUM, SAID_N), 3);
-	assert_int_equal(sum(f, SAID_BYTES, SAID_BLIND_REQUESTS), 1); /* the first: what was before is not known */
+	assert_int_equal(sum(f, SAID_BYTES, SAID_BLIND_REQUESTS),
+			 1); /* the first: what was before is not known */
 }
 
 static void of_a_body_no_more_is_wanted_than_that_it_ends(void **state)
@@ -235,7 +272,8 @@ static void of_what_nobody_knows_nothing_is_wanted(void **state)
 
 	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S);
 	for (uint64_t i = 0; i < 400; i++)
-		data(f, 100, i % 2 ? L7_OUT : L7_IN, i / 2 * 3, "\x01\x02\x03", 0, 0, 1 * S + (int64_t)i * MS / 10);
+		data(f, 100, i % 2 ? L7_OUT : L7_IN, i / 2 * 3, "\x01\x02\x03", 0, 0,
+		     1 * S + (int64_t)i * MS / 10);
 	end(f, 100, 100000, 600, 2 * S - 1);
 	streams_take(f->s, 2 * S - MS);
 	assert_true(w->flags & L7_WANT_NOTHING);
@@ -256,12 +294,16 @@ static void a_connection_that_was_not_told_is_asked_for_and_read_from_then_on(vo
 	assert_int_equal(w->flags, L7_WANT_CONN);
 	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S + 31 * MS);
 	for (int i = 1; i < 4; i++) {
-		data(f, 100, L7_IN, (uint64_t)i * (sizeof(Q) - 1), Q, 0, 0, 1 * S + (40 + 2 * i) * MS);
-		data(f, 100, L7_OUT, (uint64_t)i * (sizeof(A) - 1), A, 0, 0, 1 * S + (41 + 2 * i) * MS);
+		data(f, 100, L7_IN, (uint64_t)i * (sizeof(Q) - 1), Q, 0, 0,
+		     1 * S + (40 + 2 * i) * MS);
+		data(f, 100, L7_OUT, (uint64_t)i * (sizeof(A) - 1), A, 0, 0,
+		     1 * S + (41 + 2 * i) * MS);
 	}
 	streams_end(f->s, 3 * S);
 	assert_true(sum(f, SAID_SUM, SAID_N) >= 2);
-	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), sum(f, SAID_BYTES, SAID_PARSED) + sum(f, SAID_BYTES, SAID_SKIPPED) + sum(f, SAID_BYTES, SAID_BLIND));
+	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), sum(f, SAID_BYTES, SAID_PARSED) +
+								sum(f, SAID_BYTES, SAID_SKIPPED) +
+								sum(f, SAID_BYTES, SAID_BLIND));
 	assert_true(sum(f, SAID_BYTES, SAID_BLIND) >= sizeof(Q) - 1);
 }
 
@@ -277,14 +319,24 @@ static void clear_text_of_tls_is_read_and_its_records_are_not(void **state)
 	streams_end(f->s, 3 * S);
 	assert_int_equal(sum(f, SAID_SUM, SAID_N), 1);
 	assert_int_equal(sum(f, SAID_SUM, SAID_TOTAL), 2 * MS);
-	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), sum(f, SAID_BYTES, SAID_PARSED) + sum(f, SAID_BYTES, SAID_SKIPPED) + sum(f, SAID_BYTES, SAID_BLIND));
+	assert_int_equal(sum(f, SAID_BYTES, SAID_SEEN), sum(f, SAID_BYTES, SAID_PARSED) +
+								sum(f, SAID_BYTES, SAID_SKIPPED) +
+								sum(f, SAID_BYTES, SAID_BLIND));
 }
 
 static void an_address_that_has_another_socket_is_another_connection(void **state)
 {
 	struct fixture *f = *state;
-	struct l7_conn c = {.h = {.sk = 100, .ino = 999, .at_ns = 2 * S, .tgid = 8, .what = L7_CONN, .flags = L7_F_BEGUN}, .family = AF_UNIX,
-			    .side = L7_SIDE_SERVER, .path = "/run/x", .path_len = 6};
+	struct l7_conn c = {.h = {.sk = 100,
+				  .ino = 999,
+				  .at_ns = 2 * S,
+				  .tgid = 8,
+				  .what = L7_CONN,
+				  .flags = L7_F_BEGUN},
+			    .family = AF_UNIX,
+			    .side = L7_SIDE_SERVER,
+			    .path = "/run/x",
+			    .path_len = 6};
 	struct streams_stat stat;
 
 	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S);
@@ -299,20 +351,42 @@ static void an_address_that_has_another_socket_is_another_connection(void **stat
 
 /* ---- requests that are made for others ---- */
 
-static void end_of(struct fixture *f, uint64_t sk, uint32_t tgid, uint8_t side, uint16_t lport, uint16_t dport)
+static void end_of(struct fixture *f, uint64_t sk, uint32_t tgid, uint8_t side, uint16_t lport,
+		   uint16_t dport)
 {
-	struct l7_conn c = {.h = {.sk = sk, .ino = sk + 1, .at_ns = 1 * S, .tgid = tgid, .what = L7_CONN, .flags = L7_F_BEGUN}, .start_ns = tgid,
-			    .family = AF_INET, .protocol = 6, .lport = lport, .dport = dport, .side = side, .local = {127, 0, 0, 1}, .peer = {127, 0, 0, 1}};
+	struct l7_conn c = {.h = {.sk = sk,
+				  .ino = sk + 1,
+				  .at_ns = 1 * S,
+				  .tgid = tgid,
+				  .what = L7_CONN,
+				  .flags = L7_F_BEGUN},
+			    .start_ns = tgid,
+			    .family = AF_INET,
+			    .protocol = 6,
+			    .lport = lport,
+			    .dport = dport,
+			    .side = side,
+			    .local = {127, 0, 0, 1},
+			    .peer = {127, 0, 0, 1}};
 
 	streams_record(f->s, &c, sizeof(c));
 }
 
-static void moves(struct fixture *f, uint64_t sk, uint32_t tgid, uint8_t dir, const char *bytes, uint32_t seq, uint64_t tag, int64_t at)
+static void moves(struct fixture *f, uint64_t sk, uint32_t tgid, uint8_t dir, const char *bytes,
+		  uint32_t seq, uint64_t tag, int64_t at)
 {
 	struct {
 		struct l7_data d;
 		char bytes[512];
-	} r = {.d = {.h = {.sk = sk, .ino = sk + 1, .at_ns = (uint64_t)at, .tgid = tgid, .tid = tgid, .what = L7_DATA, .dir = dir}, .seq = seq, .tag = tag}};
+	} r = {.d = {.h = {.sk = sk,
+			   .ino = sk + 1,
+			   .at_ns = (uint64_t)at,
+			   .tgid = tgid,
+			   .tid = tgid,
+			   .what = L7_DATA,
+			   .dir = dir},
+		     .seq = seq,
+		     .tag = tag}};
 
 	r.d.len = r.d.size = (uint32_t)strlen(bytes);
 	memcpy(r.bytes, bytes, r.d.len);
@@ -324,7 +398,8 @@ static const struct said *single(const struct fixture *f, uint32_t tgid, uint8_t
 	const struct said *found = NULL;
 
 	for (size_t i = 0; i < f->n; i++)
-		if (f->said[i].s.what == SAID_SINGLE && f->said[i].s.who.tgid == tgid && f->said[i].s.side == side) {
+		if (f->said[i].s.what == SAID_SINGLE && f->said[i].s.who.tgid == tgid &&
+		    f->said[i].s.side == side) {
 			assert_null(found);
 			found = &f->said[i].s;
 		}
@@ -332,7 +407,8 @@ static const struct said *single(const struct fixture *f, uint32_t tgid, uint8_t
 	return found;
 }
 
-/* A server is asked at 1 s + 1 ms, asks another one for that, and answers. `tag`: what the probe says of the thread that asks. */
+/* A server is asked at 1 s + 1 ms, asks another one for that, and answers. `tag`: what the probe
+ * says of the thread that asks. */
 static void front_and_back(struct fixture *f, uint64_t tag, uint32_t seq_at_back)
 {
 	end_of(f, 100, 7, L7_SIDE_SERVER, 80, 40000);
@@ -347,7 +423,8 @@ static void front_and_back(struct fixture *f, uint64_t tag, uint32_t seq_at_back
 	streams_end(f->s, 3 * S);
 }
 
-static void what_is_asked_for_a_request_has_it_as_its_parent_and_the_answer_the_question(void **state)
+static void what_is_asked_for_a_request_has_it_as_its_parent_and_the_answer_the_question(
+	void **state)
 {
 	struct fixture *f = *state;
 	const struct said *front, *asked, *back;
@@ -356,8 +433,10 @@ static void what_is_asked_for_a_request_has_it_as_its_parent_and_the_answer_the_
 	front = single(f, 7, L7_SIDE_SERVER);
 	asked = single(f, 7, L7_SIDE_CLIENT);
 	back = single(f, 8, L7_SIDE_SERVER);
-	assert_true(asked->number[SAID_PARENT] == front->number[SAID_SPAN] && front->number[SAID_SPAN]);
-	assert_true(back->number[SAID_PARENT] == asked->number[SAID_SPAN] && asked->number[SAID_SPAN]);
+	assert_true(asked->number[SAID_PARENT] == front->number[SAID_SPAN] &&
+		    front->number[SAID_SPAN]);
+	assert_true(back->number[SAID_PARENT] == asked->number[SAID_SPAN] &&
+		    asked->number[SAID_SPAN]);
 	assert_int_equal(asked->flags, SAID_BY_THREAD);
 	assert_int_equal(back->flags, SAID_BY_BYTES);
 }
@@ -376,11 +455,13 @@ static void an_answer_to_another_byte_is_no_answer_to_this_question(void **state
 	struct fixture *f = *state;
 
 	front_and_back(f, 1 * S + MS, 7001);
-	assert_true(single(f, 8, L7_SIDE_SERVER)->number[SAID_PARENT] != single(f, 7, L7_SIDE_CLIENT)->number[SAID_SPAN]);
+	assert_true(single(f, 8, L7_SIDE_SERVER)->number[SAID_PARENT] !=
+		    single(f, 7, L7_SIDE_CLIENT)->number[SAID_SPAN]);
 }
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_question_and_its_answer_are_a_request_of_the_server, setup, teardown),
 		cmocka_unit_test_setup_teardown(how_long_a_request_lay_there_is_told_where_its_first_byte_has_a_time, setup, teardown),
@@ -395,6 +476,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_thread_that_serves_nobody_asks_for_nobody, setup, teardown),
 		cmocka_unit_test_setup_teardown(an_answer_to_another_byte_is_no_answer_to_this_question, setup, teardown),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

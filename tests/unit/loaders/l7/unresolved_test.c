@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that are asked for in vain: the first time is told at once, a storm in few pieces that add up, more names than there is room for together. */
+/* Names that are asked for in vain: the first time is told at once, a storm in few pieces that add
+ * up, more names than there is room for together. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -91,7 +92,8 @@ static void more_names_than_there_is_room_for_are_one(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(a_storm_is_told_at_once_and_then_once_in_a_while_with_how_often, fresh),
+		cmocka_unit_test_setup(
+			a_storm_is_told_at_once_and_then_once_in_a_while_with_how_often, fresh),
 		cmocka_unit_test_setup(what_differs_is_told_apart_and_a_name_is_forgotten, fresh),
 		cmocka_unit_test_setup(more_names_than_there_is_room_for_are_one, fresh),
 	};

@@ -14,12 +14,22 @@
 
 #define S 1000000000ll
 
-static const struct net_owner CLIENT = {.start_ns = 1, .tgid = 10}, SERVER = {.start_ns = 2, .tgid = 20}, LISTENS = {.start_ns = 3, .tgid = 30};
+static const struct net_owner CLIENT = {.start_ns = 1, .tgid = 10},
+			      SERVER = {.start_ns = 2, .tgid = 20},
+			      LISTENS = {.start_ns = 3, .tgid = 30};
 
 static struct net_record record(uint64_t sk, enum net_side side, enum net_what what)
 {
-	struct net_record r = {.sk = sk, .begin_ns = sk, .time_ns = 10 * S, .what = (uint8_t)what, .side = (uint8_t)side, .family = AF_INET,
-			       .state = TCP_ESTABLISHED, .netns = 4, .lport = side == NET_SIDE_CLIENT ? 40000 : 80, .dport = side == NET_SIDE_CLIENT ? 80 : 40000};
+	struct net_record r = {.sk = sk,
+			       .begin_ns = sk,
+			       .time_ns = 10 * S,
+			       .what = (uint8_t)what,
+			       .side = (uint8_t)side,
+			       .family = AF_INET,
+			       .state = TCP_ESTABLISHED,
+			       .netns = 4,
+			       .lport = side == NET_SIDE_CLIENT ? 40000 : 80,
+			       .dport = side == NET_SIDE_CLIENT ? 80 : 40000};
 
 	r.snd_una = side == NET_SIDE_CLIENT ? 101 : 201;
 	r.rcv_nxt = side == NET_SIDE_CLIENT ? 201 : 101;
@@ -34,7 +44,8 @@ static struct net_record record(uint64_t sk, enum net_side side, enum net_what w
 static void both_ends_meet_and_know_each_other_s_process_when_one_is_gone(void **state)
 {
 	struct conns cs = {0};
-	struct net_record c = record(1, NET_SIDE_CLIENT, NET_END), s = record(2, NET_SIDE_SERVER, NET_END);
+	struct net_record c = record(1, NET_SIDE_CLIENT, NET_END),
+			  s = record(2, NET_SIDE_SERVER, NET_END);
 	struct conn *x;
 
 	(void)state;
@@ -54,7 +65,8 @@ static void both_ends_meet_and_know_each_other_s_process_when_one_is_gone(void *
 	conns_release(&cs);
 }
 
-static void an_end_waits_for_the_mappings_and_for_its_other_end_until_what_is_open_was_read(void **state)
+static void an_end_waits_for_the_mappings_and_for_its_other_end_until_what_is_open_was_read(
+	void **state)
 {
 	struct conns cs = {0};
 	struct net_record c = record(1, NET_SIDE_CLIENT, NET_END);
@@ -91,7 +103,8 @@ static void of_very_many_ends_none_waits_longer_than_a_second(void **state)
 static void of_connections_from_before_the_ends_tell_who_is_the_client(void **state)
 {
 	struct conns cs = {0};
-	struct net_record c = record(1, NET_SIDE_CLIENT, NET_LIVE), s = record(2, NET_SIDE_SERVER, NET_LIVE);
+	struct net_record c = record(1, NET_SIDE_CLIENT, NET_LIVE),
+			  s = record(2, NET_SIDE_SERVER, NET_LIVE);
 	struct conn *x, *y;
 
 	(void)state;
@@ -112,7 +125,8 @@ static void of_connections_from_before_the_ends_tell_who_is_the_client(void **st
 static void an_accepted_one_is_the_listener_s_until_better_is_known(void **state)
 {
 	struct conns cs = {0};
-	struct net_record l = record(5, NET_SIDE_LISTENER, NET_LIVE), s = record(2, NET_SIDE_SERVER, NET_END);
+	struct net_record l = record(5, NET_SIDE_LISTENER, NET_LIVE),
+			  s = record(2, NET_SIDE_SERVER, NET_END);
 	enum net_owner_how how;
 	struct conn *x;
 
@@ -136,7 +150,8 @@ static void an_accepted_one_is_the_listener_s_until_better_is_known(void **state
 static void what_is_read_while_it_ends_is_not_open_again(void **state)
 {
 	struct conns cs = {0};
-	struct net_record c = record(1, NET_SIDE_CLIENT, NET_END), late = record(1, NET_SIDE_CLIENT, NET_LIVE);
+	struct net_record c = record(1, NET_SIDE_CLIENT, NET_END),
+			  late = record(1, NET_SIDE_CLIENT, NET_LIVE);
 
 	(void)state;
 	conns_take(&cs, &c);
@@ -149,7 +164,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(both_ends_meet_and_know_each_other_s_process_when_one_is_gone),
-		cmocka_unit_test(an_end_waits_for_the_mappings_and_for_its_other_end_until_what_is_open_was_read),
+		cmocka_unit_test(
+			an_end_waits_for_the_mappings_and_for_its_other_end_until_what_is_open_was_read),
 		cmocka_unit_test(of_very_many_ends_none_waits_longer_than_a_second),
 		cmocka_unit_test(of_connections_from_before_the_ends_tell_who_is_the_client),
 		cmocka_unit_test(an_accepted_one_is_the_listener_s_until_better_is_known),

@@ -35,7 +35,8 @@ static void the_first_name_of_each_line_is_taken(void **state)
 static void what_names_nobody_else_is_left_out(void **state)
 {
 	(void)state;
-	expect("127.0.0.1 localhost\n127.0.1.1 box\n::1 localhost\n0.0.0.0 ads.example.com\n:: ads6.example.com\n10.0.0.5\n10.0.0 x\nhello world\n", "");
+	expect("127.0.0.1 localhost\n127.0.1.1 box\n::1 localhost\n0.0.0.0 ads.example.com\n:: ads6.example.com\n10.0.0.5\n10.0.0 x\nhello world\n",
+	       "");
 }
 
 int main(void)

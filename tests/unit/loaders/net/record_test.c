@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a record of a socket says: bytes without SYN and FIN, results, addresses; and the kernel's counts of a namespace. */
+/* What a record of a socket says: bytes without SYN and FIN, results, addresses; and the kernel's
+ * counts of a namespace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +20,8 @@
 
 static struct net_record ended(uint8_t side, uint8_t state, uint16_t error, uint16_t flags)
 {
-	return (struct net_record){.what = NET_END, .side = side, .state = state, .error = error, .flags = flags};
+	return (struct net_record){
+		.what = NET_END, .side = side, .state = state, .error = error, .flags = flags};
 }
 
 static void a_failed_open_is_told_as_what_it_is(void **state)
@@ -27,12 +29,17 @@ static void a_failed_open_is_told_as_what_it_is(void **state)
 	static const struct {
 		int error;
 		enum record_result result;
-	} all[] = {{ECONNREFUSED, RECORD_REFUSED}, {ETIMEDOUT, RECORD_TIMED_OUT}, {EHOSTUNREACH, RECORD_UNREACHABLE},
-		   {ENETUNREACH, RECORD_UNREACHABLE}, {0, RECORD_GIVEN_UP}, {EINVAL, RECORD_FAILED}};
+	} all[] = {{ECONNREFUSED, RECORD_REFUSED},
+		   {ETIMEDOUT, RECORD_TIMED_OUT},
+		   {EHOSTUNREACH, RECORD_UNREACHABLE},
+		   {ENETUNREACH, RECORD_UNREACHABLE},
+		   {0, RECORD_GIVEN_UP},
+		   {EINVAL, RECORD_FAILED}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
-		struct net_record r = ended(NET_SIDE_CLIENT, TCP_SYN_SENT, (uint16_t)all[i].error, 0);
+		struct net_record r =
+			ended(NET_SIDE_CLIENT, TCP_SYN_SENT, (uint16_t)all[i].error, 0);
 
 		assert_int_equal(record_result(&r), all[i].result);
 	}
@@ -40,8 +47,11 @@ static void a_failed_open_is_told_as_what_it_is(void **state)
 
 static void an_end_is_told_as_what_it_is(void **state)
 {
-	struct net_record closed = ended(NET_SIDE_CLIENT, TCP_FIN_WAIT2, 0, NET_F_FIN_SENT), unread = ended(NET_SIDE_SERVER, TCP_ESTABLISHED, 0, 0),
-			  by_peer = ended(NET_SIDE_CLIENT, TCP_ESTABLISHED, ECONNRESET, NET_F_RESET_IN), late = ended(NET_SIDE_CLIENT, TCP_FIN_WAIT2, ECONNRESET, NET_F_FIN_SENT),
+	struct net_record closed = ended(NET_SIDE_CLIENT, TCP_FIN_WAIT2, 0, NET_F_FIN_SENT),
+			  unread = ended(NET_SIDE_SERVER, TCP_ESTABLISHED, 0, 0),
+			  by_peer = ended(NET_SIDE_CLIENT, TCP_ESTABLISHED, ECONNRESET,
+					  NET_F_RESET_IN),
+			  late = ended(NET_SIDE_CLIENT, TCP_FIN_WAIT2, ECONNRESET, NET_F_FIN_SENT),
 			  dead = ended(NET_SIDE_CLIENT, TCP_ESTABLISHED, ETIMEDOUT, 0);
 
 	(void)state;
@@ -56,7 +66,8 @@ static void an_end_is_told_as_what_it_is(void **state)
 
 static void bytes_are_the_program_s_alone(void **state)
 {
-	struct net_record r = ended(NET_SIDE_CLIENT, TCP_TIME_WAIT, 0, NET_F_FIN_SENT | NET_F_FIN_IN);
+	struct net_record r =
+		ended(NET_SIDE_CLIENT, TCP_TIME_WAIT, 0, NET_F_FIN_SENT | NET_F_FIN_IN);
 
 	(void)state;
 	r.acked = 1 + 1000 + 1;
@@ -76,17 +87,24 @@ static void bytes_are_the_program_s_alone(void **state)
 /* Of a client with first number `own` and a server with `other`, behind so many bytes each way. */
 static struct net_record as_client(uint32_t own, uint32_t other, uint64_t sent, uint64_t got)
 {
-	return (struct net_record){.acked = sent + 1, .snd_una = own + 1 + (uint32_t)sent, .received = got, .rcv_nxt = other + 1 + (uint32_t)got};
+	return (struct net_record){.acked = sent + 1,
+				   .snd_una = own + 1 + (uint32_t)sent,
+				   .received = got,
+				   .rcv_nxt = other + 1 + (uint32_t)got};
 }
 
 static struct net_record as_server(uint32_t own, uint32_t other, uint64_t sent, uint64_t got)
 {
-	return (struct net_record){.acked = sent, .snd_una = own + 1 + (uint32_t)sent, .received = got, .rcv_nxt = other + 1 + (uint32_t)got};
+	return (struct net_record){.acked = sent,
+				   .snd_una = own + 1 + (uint32_t)sent,
+				   .received = got,
+				   .rcv_nxt = other + 1 + (uint32_t)got};
 }
 
 static void both_ends_have_the_same_pair_at_any_time_and_as_the_other_side_another(void **state)
 {
-	struct net_record c = as_client(0xfffffff0, 5, 5ull << 32, 12345), s = as_server(5, 0xfffffff0, 99, 7ull << 33);
+	struct net_record c = as_client(0xfffffff0, 5, 5ull << 32, 12345),
+			  s = as_server(5, 0xfffffff0, 99, 7ull << 33);
 
 	(void)state;
 	assert_int_equal(record_pair(&c, NET_SIDE_CLIENT), record_pair(&s, NET_SIDE_SERVER));
@@ -126,8 +144,9 @@ static void a_record_that_is_too_short_or_of_another_kind_is_none(void **state)
 
 static void counts_are_found_by_their_names_whatever_the_order(void **state)
 {
-	static const char text[] = "Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoMin ActiveOpens RetransSegs CurrEstab\nTcp: 200 12 34 -1\n"
-				   "TcpExt: ListenDrops ListenOverflows\nTcpExt: 5 6\nUdp: InDatagrams NoPorts\nUdp: 7\nTcp: PassiveOpens\n";
+	static const char text[] =
+		"Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoMin ActiveOpens RetransSegs CurrEstab\nTcp: 200 12 34 -1\n"
+		"TcpExt: ListenDrops ListenOverflows\nTcpExt: 5 6\nUdp: InDatagrams NoPorts\nUdp: 7\nTcp: PassiveOpens\n";
 	struct fact_row row = {0};
 
 	(void)state;
@@ -145,7 +164,8 @@ static void counts_are_found_by_their_names_whatever_the_order(void **state)
 /* What it is for given numbers tests/e2e/net/test_net_far.py knows. */
 static void both_ends_have_the_same_mark_and_another_connection_another(void **state)
 {
-	struct net_record client = {.acked = 1, .received = 0, .snd_una = 1001, .rcv_nxt = 5001}, server = {.acked = 10, .received = 20, .snd_una = 5011, .rcv_nxt = 1021};
+	struct net_record client = {.acked = 1, .received = 0, .snd_una = 1001, .rcv_nxt = 5001},
+			  server = {.acked = 10, .received = 20, .snd_una = 5011, .rcv_nxt = 1021};
 
 	(void)state;
 	assert_true(record_mark(&client, NET_SIDE_CLIENT) == record_mark(&server, NET_SIDE_SERVER));
@@ -195,7 +215,8 @@ int main(void)
 		cmocka_unit_test(a_failed_open_is_told_as_what_it_is),
 		cmocka_unit_test(an_end_is_told_as_what_it_is),
 		cmocka_unit_test(bytes_are_the_program_s_alone),
-		cmocka_unit_test(both_ends_have_the_same_pair_at_any_time_and_as_the_other_side_another),
+		cmocka_unit_test(
+			both_ends_have_the_same_pair_at_any_time_and_as_the_other_side_another),
 		cmocka_unit_test(both_ends_have_the_same_mark_and_another_connection_another),
 		cmocka_unit_test(two_hosts_tell_the_least_mark_of_a_minute),
 		cmocka_unit_test(a_flood_of_flows_has_no_more_marks_than_there_is_room_for),

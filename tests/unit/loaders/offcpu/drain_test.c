@@ -10,7 +10,7 @@
 #include "loaders/offcpu/drain.h"
 #include "tests/unit/loaders/offcpu/fakes.h"
 
-#define SECOND 1000000000ll
+#define SECOND   1000000000ll
 #define ID(tid_) ((uint64_t)(tid_) << 40 | 7)
 
 static struct drain d;
@@ -19,7 +19,9 @@ static uint32_t reading;
 
 static int begin(void **state)
 {
-	const struct drain_maps maps = {FAKE_THREADS, FAKE_WHO, FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS, FAKE_FREE, FAKE_FREE_STEPS, fake.sums, FAKES, fake.steps, FAKES};
+	const struct drain_maps maps = {
+		FAKE_THREADS,    FAKE_WHO,  FAKE_TOTALS, FAKE_WAKES, FAKE_CULPRITS, FAKE_FREE,
+		FAKE_FREE_STEPS, fake.sums, FAKES,       fake.steps, FAKES};
 
 	(void)state;
 	fakes_reset(&host);
@@ -84,7 +86,8 @@ static void each_reading_stores_what_has_been_added_since(void **state)
 	assert_int_equal(fake.waits[0].task, 7);
 	assert_int_equal(fake.waits[0].x.n, 10);
 	assert_int_equal(fake.waits[0].x.max_ns, 900);
-	assert_int_equal(fake.waits[0].utc_ns, (SECOND + 2 * SECOND) / 2 + 1000); /* in the middle of what it is about */
+	assert_int_equal(fake.waits[0].utc_ns,
+			 (SECOND + 2 * SECOND) / 2 + 1000); /* in the middle of what it is about */
 	read_now();
 	assert_int_equal(fake.n_waits, 1);
 	sum_put(7, OFFCPU_PIPE, 13, 5600, 300);
@@ -169,15 +172,19 @@ static void a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywh
 	assert_int_equal(fake.wakes[0].x.waker, 8);
 	assert_int_equal(fake.n_culprits, 1);
 	assert_int_equal(fake.culprits[0].x.culprit, 7);
-	assert_int_equal(fake.n_map[FAKE_TOTALS] + fake.n_map[FAKE_WAKES] + fake.n_map[FAKE_CULPRITS], 0);
+	assert_int_equal(
+		fake.n_map[FAKE_TOTALS] + fake.n_map[FAKE_WAKES] + fake.n_map[FAKE_CULPRITS], 0);
 	assert_int_equal(fake.n_map[FAKE_WHO], 1);
 	assert_int_equal(d.sums.n + d.counts.n, 0);
-	assert_int_equal(fake.n_freed, 1); /* where its sum stood is given back as it was at the start */
+	assert_int_equal(fake.n_freed,
+			 1); /* where its sum stood is given back as it was at the start */
 	assert_true(fake.freed[0].first == 7 && fake.freed[0].n == 1);
-	assert_true(fake.n_freed_steps == 1 && fake.freed_steps[0].first == 7 && fake.freed_steps[0].n == 1);
+	assert_true(fake.n_freed_steps == 1 && fake.freed_steps[0].first == 7 &&
+		    fake.freed_steps[0].n == 1);
 	assert_int_equal(fake.sums[7].n + fake.sums[7].power[10] + fake.steps[7].n[3], 0);
 	while (d.read_ns - 4 * SECOND < DRAIN_KEPT_NS) { /* gone since the third reading */
-		assert_int_equal(drain_thread(&d, &host, ID(7)), 7); /* it ended a wait whose stack is unwound now */
+		assert_int_equal(drain_thread(&d, &host, ID(7)),
+				 7); /* it ended a wait whose stack is unwound now */
 		read_now();
 	}
 	assert_int_equal(drain_thread(&d, &host, ID(7)), 0);
@@ -204,41 +211,50 @@ static void so_many_are_gone_that_not_all_are_known_any_more(void **state)
 static void what_each_of_many_took_in_a_short_time_is_one_sum(void **state)
 {
 	struct offcpu_culprit_key key = {.id = ID(7)};
-	struct offcpu_count small = {.n = 3, .total_ns = 99999}, large = {.n = 1, .total_ns = 100000};
+	struct offcpu_count small = {.n = 3, .total_ns = 99999},
+			    large = {.n = 1, .total_ns = 100000};
 
 	(void)state;
 	thread_put(7);
 	for (uint32_t tid = 8; tid < 12; tid++) {
 		thread_put(tid);
 		key.by = ID(tid);
-		fake_map_put(FAKE_CULPRITS, &key, sizeof(key), tid == 9 ? &large : &small, sizeof(small));
+		fake_map_put(FAKE_CULPRITS, &key, sizeof(key), tid == 9 ? &large : &small,
+			     sizeof(small));
 	}
 	read_now();
 	assert_int_equal(fake.n_culprits, 2);
 	assert_true(fake.culprits[0].x.culprit == 9 && fake.culprits[0].x.total_ns == 100000);
 	assert_int_equal(fake.culprits[1].x.kind, STORE_CULPRIT_UNKNOWN);
-	assert_true(fake.culprits[1].x.n == 9 && fake.culprits[1].x.total_ns == 3 * 99999 && !fake.culprits[1].x.culprit);
+	assert_true(fake.culprits[1].x.n == 9 && fake.culprits[1].x.total_ns == 3 * 99999 &&
+		    !fake.culprits[1].x.culprit);
 	read_now();
 	assert_int_equal(fake.n_culprits, 2);
 }
 
-/* Sums by stack stay whole: what has none is told as that, with its histogram, in the kind that a stack would have had. */
+/* Sums by stack stay whole: what has none is told as that, with its histogram, in the kind that a
+ * stack would have had. */
 static void a_wait_that_began_while_no_stacks_were_taken_stands_by_stack_too(void **state)
 {
-	struct offcpu_key key = {.id = ID(7), .class = OFFCPU_PIPE, .flags = OFFCPU_F_STACKLESS | OFFCPU_F_IOWAIT};
+	struct offcpu_key key = {
+		.id = ID(7), .class = OFFCPU_PIPE, .flags = OFFCPU_F_STACKLESS | OFFCPU_F_IOWAIT};
 	uint32_t slot = 3;
 
 	(void)state;
 	thread_put(7);
-	fake.sums[3] = (struct offcpu_sum){.n = 4, .total_ns = 4000, .max_ns = {1500}, .reading = {reading}};
+	fake.sums[3] = (struct offcpu_sum){
+		.n = 4, .total_ns = 4000, .max_ns = {1500}, .reading = {reading}};
 	fake_map_put(FAKE_TOTALS, &key, sizeof(key), &slot, sizeof(slot));
 	sum_put(7, OFFCPU_WOKEN, 10, 5000, 900); /* one whose wait may have had a stack */
 	read_now();
 	assert_int_equal(fake.n_waits, 2);
 	assert_int_equal(fake.n_amounts, 1);
-	assert_true(fake.amounts[0].kind == STORE_KIND_OFFCPU && fake.amounts[0].label == OFFCPU_PIPE && !fake.amounts[0].stack);
-	assert_true(fake.amounts[0].n == 4 && fake.amounts[0].value == 4000 && fake.amounts[0].max == 1500);
-	assert_int_equal(fake.waits[0].x.flags, OFFCPU_F_IOWAIT); /* how it began is the loader's own affair */
+	assert_true(fake.amounts[0].kind == STORE_KIND_OFFCPU &&
+		    fake.amounts[0].label == OFFCPU_PIPE && !fake.amounts[0].stack);
+	assert_true(fake.amounts[0].n == 4 && fake.amounts[0].value == 4000 &&
+		    fake.amounts[0].max == 1500);
+	assert_int_equal(fake.waits[0].x.flags,
+			 OFFCPU_F_IOWAIT); /* how it began is the loader's own affair */
 	key.class = OFFCPU_PREEMPTED;
 	key.flags = OFFCPU_F_STACKLESS;
 	slot = 4;
@@ -281,7 +297,8 @@ static void a_slot_beyond_the_array_is_no_sum(void **state)
 
 static void an_idle_cpu_and_an_unknown_culprit_are_no_threads(void **state)
 {
-	struct offcpu_culprit_key idle = {.id = ID(7), .by = OFFCPU_BY_IDLE}, unknown = {.id = ID(7), .by = OFFCPU_BY_UNKNOWN};
+	struct offcpu_culprit_key idle = {.id = ID(7), .by = OFFCPU_BY_IDLE},
+				  unknown = {.id = ID(7), .by = OFFCPU_BY_UNKNOWN};
 	struct offcpu_count count = {.n = 1, .total_ns = 5};
 
 	(void)state;
@@ -312,8 +329,14 @@ static void a_store_in_a_new_epoch_is_asked_again_and_one_that_refuses_is_counte
 
 static void last_of(uint32_t tid, uint8_t state, uint64_t since, uint64_t woken, uint8_t in_scope)
 {
-	struct offcpu_thread t = {.id = ID(tid), .tid = tid, .since_ns = since, .woken_ns = woken, .state = state,
-				  .class = OFFCPU_LOCK, .flags = OFFCPU_F_BEFORE, .in_scope = in_scope};
+	struct offcpu_thread t = {.id = ID(tid),
+				  .tid = tid,
+				  .since_ns = since,
+				  .woken_ns = woken,
+				  .state = state,
+				  .class = OFFCPU_LOCK,
+				  .flags = OFFCPU_F_BEFORE,
+				  .in_scope = in_scope};
 	uint64_t task = tid;
 
 	thread_put(tid);
@@ -325,7 +348,8 @@ static void what_still_lasts_is_told_up_to_the_end_and_apart(void **state)
 	(void)state;
 	last_of(7, OFFCPU_S_BLOCKED, SECOND, 0, 1);
 	last_of(8, OFFCPU_S_BLOCKED, SECOND, 2 * SECOND, 1); /* woken, and not run yet */
-	last_of(9, OFFCPU_S_RUNNING, 5 * SECOND, 0, 1);      /* since after the end: another CPU's clock */
+	last_of(9, OFFCPU_S_RUNNING, 5 * SECOND, 0,
+		1); /* since after the end: another CPU's clock */
 	last_of(10, OFFCPU_S_BLOCKED, SECOND, 0, 0);
 	read_now();
 	drain_unfinished(&d, &host, 4 * SECOND);
@@ -342,7 +366,8 @@ static void what_still_lasts_is_told_up_to_the_end_and_apart(void **state)
 /* A thread of its own process, which began `start_ns`; its id tells names apart. */
 static void who_put(uint32_t tid, uint32_t tgid, uint64_t start_ns)
 {
-	struct offcpu_who who = {.task = tid, .tgid = tgid, .tid = tid, .start_ns = start_ns, .comm = "cc1"};
+	struct offcpu_who who = {
+		.task = tid, .tgid = tgid, .tid = tid, .start_ns = start_ns, .comm = "cc1"};
 	uint64_t id = ID(tid);
 
 	fake_map_put(FAKE_WHO, &id, sizeof(id), &who, sizeof(who));
@@ -368,7 +393,8 @@ static void who_came_and_went_between_two_readings_is_told_by_command(void **sta
 	assert_int_equal(task_of_last(), FAKE_TASK + FAKE_BRIEF);
 }
 
-static void a_thread_that_came_and_went_in_a_process_that_stays_is_told_by_that_process(void **state)
+static void a_thread_that_came_and_went_in_a_process_that_stays_is_told_by_that_process(
+	void **state)
 {
 	(void)state;
 	host.bucket_s = 10;
@@ -393,7 +419,8 @@ static void who_is_there_is_told_by_itself_and_so_are_all_where_buckets_are_shor
 	read_now();
 	assert_in_range(task_of_last(), FAKE_TASK, FAKE_TASK + FAKE_BRIEF - 1);
 	who_put(9, 9, 2 * SECOND + 1);
-	fake_map_put(FAKE_THREADS, &task, sizeof(task), &renamed, sizeof(renamed)); /* under another name by now */
+	fake_map_put(FAKE_THREADS, &task, sizeof(task), &renamed,
+		     sizeof(renamed)); /* under another name by now */
 	read_now();
 	assert_int_equal(task_of_last(), 9);
 	host.bucket_s = 1;

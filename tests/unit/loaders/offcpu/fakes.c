@@ -36,11 +36,13 @@ static size_t map_at(enum fake_map m, const void *key, size_t size)
 	return i;
 }
 
-void fake_map_put(enum fake_map m, const void *key, size_t key_size, const void *value, size_t value_size)
+void fake_map_put(enum fake_map m, const void *key, size_t key_size, const void *value,
+		  size_t value_size)
 {
 	size_t i = map_at(m, key, key_size);
 
-	if (i >= FAKES || key_size > sizeof(fake.map[m][i].key) || value_size > sizeof(fake.map[m][i].value))
+	if (i >= FAKES || key_size > sizeof(fake.map[m][i].key) ||
+	    value_size > sizeof(fake.map[m][i].value))
 		abort();
 	memcpy(fake.map[m][i].key, key, key_size);
 	memcpy(fake.map[m][i].value, value, value_size);
@@ -55,7 +57,8 @@ int mapread_each(int fd, size_t key_size, size_t value_size, mapread_fn fn, void
 	uint64_t keys[FAKES][4], values[FAKES][40];
 
 	for (size_t i = 0; i < n; i++) {
-		if (fake.map[fd][i].key_size != key_size || fake.map[fd][i].value_size != value_size)
+		if (fake.map[fd][i].key_size != key_size ||
+		    fake.map[fd][i].value_size != value_size)
 			abort();
 		memcpy(keys[i], fake.map[fd][i].key, key_size);
 		memcpy(values[i], fake.map[fd][i].value, value_size);
@@ -96,8 +99,9 @@ int bpf_map_update_elem(int fd, const void *key, const void *value, __u64 flags)
 	(void)flags;
 	if ((fd != FAKE_FREE && fd != FAKE_FREE_STEPS) || key)
 		abort();
-	memcpy(fd == FAKE_FREE ? &fake.freed[fake.n_freed++ % FAKES] : &fake.freed_steps[fake.n_freed_steps++ % FAKES], value,
-	       sizeof(fake.freed[0]));
+	memcpy(fd == FAKE_FREE ? &fake.freed[fake.n_freed++ % FAKES] :
+				 &fake.freed_steps[fake.n_freed_steps++ % FAKES],
+	       value, sizeof(fake.freed[0]));
 	return 0;
 }
 
@@ -120,14 +124,16 @@ static bool refused(void)
 
 static struct fake_amount series;
 
-uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid,
-			       uint32_t stack, enum store_kind kind, uint32_t label)
+uint32_t store_series_labelled(struct store_writer *w, uint32_t run, uint32_t process,
+			       const char *thread, uint32_t tid, uint32_t stack,
+			       enum store_kind kind, uint32_t label)
 {
 	(void)w;
 	(void)run;
 	(void)thread;
 	(void)tid;
-	series = (struct fake_amount){.process = process, .stack = stack, .label = label, .kind = kind};
+	series = (struct fake_amount){
+		.process = process, .stack = stack, .label = label, .kind = kind};
 	return 1;
 }
 
@@ -146,7 +152,8 @@ int store_amount(struct store_writer *w, uint32_t id, int64_t utc_ns, const stru
 }
 
 /* A task's id is its thread's id; of those that have none FAKE_TASK and their process. */
-uint32_t store_task(struct store_writer *w, uint32_t run, uint32_t process, const char *thread, uint32_t tid)
+uint32_t store_task(struct store_writer *w, uint32_t run, uint32_t process, const char *thread,
+		    uint32_t tid)
 {
 	(void)w;
 	(void)run;
@@ -180,7 +187,8 @@ int store_wake(struct store_writer *w, uint32_t task, int64_t utc_ns, const stru
 	return 0;
 }
 
-int store_wait_on(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_wait_on *x)
+int store_wait_on(struct store_writer *w, uint32_t task, int64_t utc_ns,
+		  const struct store_wait_on *x)
 {
 	struct fake_on *on = &fake.on[fake.n_on++ % FAKES];
 
@@ -191,7 +199,8 @@ int store_wait_on(struct store_writer *w, uint32_t task, int64_t utc_ns, const s
 	return 0;
 }
 
-int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const struct store_culprit *x)
+int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns,
+		  const struct store_culprit *x)
 {
 	(void)w;
 	(void)utc_ns;
@@ -201,7 +210,8 @@ int store_culprit(struct store_writer *w, uint32_t task, int64_t utc_ns, const s
 
 /* ---- requests ---- */
 
-int inflight_store(struct store_writer *w, uint32_t run, int64_t utc_ns, uint64_t tag, uint32_t of, uint64_t n, uint64_t value)
+int inflight_store(struct store_writer *w, uint32_t run, int64_t utc_ns, uint64_t tag, uint32_t of,
+		   uint64_t n, uint64_t value)
 {
 	(void)w;
 	(void)run;
@@ -227,12 +237,14 @@ uint32_t naming_turned(const struct naming *n)
 	return 0;
 }
 
-void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames, struct naming_result *out)
+void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t *frames,
+		  struct naming_result *out)
 {
 	(void)n;
 	(void)frames;
 	fake.named++;
-	*out = (struct naming_result){.process = ev->tgid, .stack = ev->n_kernel * 100u + ev->n_user, .exe = ""};
+	*out = (struct naming_result){
+		.process = ev->tgid, .stack = ev->n_kernel * 100u + ev->n_user, .exe = ""};
 }
 
 int kallsyms_load(const char *path, struct kallsyms **out)
@@ -263,7 +275,9 @@ void kallsyms_free(struct kallsyms *k)
 bool kallsyms_find(struct kallsyms *k, uint64_t addr, struct kallsyms_symbol *out)
 {
 	(void)k;
-	static const char *const names[] = {[2] = "__schedule", [3] = "schedule", [20] = "try_to_wake_up",
+	static const char *const names[] = {[2] = "__schedule",
+					    [3] = "schedule",
+					    [20] = "try_to_wake_up",
 					    [21] = "asm_sysvec_apic_timer_interrupt"};
 	const char *name = addr / 100 < ARRAY_SIZE(names) ? names[addr / 100] : NULL;
 

@@ -40,26 +40,44 @@ static int end(void **state)
 
 static void stack_at(uint32_t tid, uint64_t out_ns, uint16_t n_kernel, uint16_t n_user)
 {
-	struct wire w = {.ev = {.time_ns = out_ns, .tgid = 5, .tid = tid, .n_kernel = n_kernel, .n_user = n_user},
+	struct wire w = {.ev = {.time_ns = out_ns,
+				.tgid = 5,
+				.tid = tid,
+				.n_kernel = n_kernel,
+				.n_user = n_user},
 			 .frames = {150, 250, 350, 450, 550, 650}};
 	struct naming_result named = {0};
 
 	join_stack(&j, &host, &w.ev, sizeof(w.ev) + 8u * (n_kernel + n_user), &named);
 }
 
-static void end_at(uint32_t tid, uint64_t out_ns, uint64_t blocked_ns, uint64_t ready_ns, uint32_t weight)
+static void end_at(uint32_t tid, uint64_t out_ns, uint64_t blocked_ns, uint64_t ready_ns,
+		   uint32_t weight)
 {
-	struct offcpu_end e = {.ev = {.time_ns = out_ns + blocked_ns + ready_ns, .tgid = 5, .tid = tid, .end = OFFCPU_RECORD_END},
-			       .out_ns = out_ns, .blocked_ns = blocked_ns, .ready_ns = ready_ns, .weight = weight,
-			       .class = blocked_ns ? OFFCPU_PIPE : OFFCPU_PREEMPTED, .blocked = blocked_ns > 0};
+	struct offcpu_end e = {.ev = {.time_ns = out_ns + blocked_ns + ready_ns,
+				      .tgid = 5,
+				      .tid = tid,
+				      .end = OFFCPU_RECORD_END},
+			       .out_ns = out_ns,
+			       .blocked_ns = blocked_ns,
+			       .ready_ns = ready_ns,
+			       .weight = weight,
+			       .class = blocked_ns ? OFFCPU_PIPE : OFFCPU_PREEMPTED,
+			       .blocked = blocked_ns > 0};
 
 	join_end(&j, &host, &e);
 }
 
 static void a_wait_of_a_request_counts_for_itself_alone(void **state)
 {
-	struct offcpu_end e = {.ev = {.time_ns = 153, .tgid = 5, .tid = 7, .end = OFFCPU_RECORD_END, .tag = 90}, .out_ns = 100, .blocked_ns = 50,
-			       .ready_ns = 3, .weight = 4, .class = OFFCPU_LOCK, .blocked = 1};
+	struct offcpu_end e = {
+		.ev = {.time_ns = 153, .tgid = 5, .tid = 7, .end = OFFCPU_RECORD_END, .tag = 90},
+		.out_ns = 100,
+		.blocked_ns = 50,
+		.ready_ns = 3,
+		.weight = 4,
+		.class = OFFCPU_LOCK,
+		.blocked = 1};
 
 	(void)state;
 	stack_at(7, 100, 2, 1);
@@ -74,8 +92,12 @@ static void a_wait_of_a_request_counts_for_itself_alone(void **state)
 
 static void wake_at(uint32_t tid, uint64_t at_ns, uint32_t slept)
 {
-	struct offcpu_wake e = {.ev = {.time_ns = at_ns, .tgid = 5, .tid = tid, .end = OFFCPU_RECORD_WAKE}, .tgid = 6, .tid = slept,
-				.slept_ns = 40, .class = OFFCPU_LOCK};
+	struct offcpu_wake e = {
+		.ev = {.time_ns = at_ns, .tgid = 5, .tid = tid, .end = OFFCPU_RECORD_WAKE},
+		.tgid = 6,
+		.tid = slept,
+		.slept_ns = 40,
+		.class = OFFCPU_LOCK};
 
 	join_wake(&j, &host, &e);
 }
@@ -125,7 +147,8 @@ static void waits_of_one_thread_are_told_apart_by_when_they_began(void **state)
 	assert_int_equal(fake.amounts[2].stack, 101);
 }
 
-static void a_length_without_a_stack_is_stored_at_the_end_and_a_stack_without_a_length_is_not(void **state)
+static void a_length_without_a_stack_is_stored_at_the_end_and_a_stack_without_a_length_is_not(
+	void **state)
 {
 	(void)state;
 	end_at(7, 100, 50, 3, 1);
@@ -165,7 +188,8 @@ static void a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost(void **stat
 static void an_end_that_a_younger_stack_has_overtaken_finds_its_stack(void **state)
 {
 	(void)state;
-	stack_at(7, 100, 1, 1); /* both unwound later, and given at once; the ends stand in the other ring */
+	stack_at(7, 100, 1,
+		 1); /* both unwound later, and given at once; the ends stand in the other ring */
 	stack_at(7, 200, 2, 1);
 	stack_at(7, 150, 3, 1); /* of a wake-up in between */
 	join_settle(&j, &host, 300);
@@ -265,9 +289,17 @@ static uint32_t thread_is(void *ctx, struct family_host *h, uint64_t id)
 
 static void waited_on(uint64_t out_ns, const struct offcpu_object *on, uint64_t waker)
 {
-	struct offcpu_end e = {.ev = {.time_ns = out_ns + 50, .tgid = (uint32_t)getpid(), .tid = 7, .end = OFFCPU_RECORD_END},
-			       .out_ns = out_ns, .blocked_ns = 50, .weight = 4, .class = OFFCPU_LOCK, .blocked = 1,
-			       .waker = waker, .on = *on};
+	struct offcpu_end e = {.ev = {.time_ns = out_ns + 50,
+				      .tgid = (uint32_t)getpid(),
+				      .tid = 7,
+				      .end = OFFCPU_RECORD_END},
+			       .out_ns = out_ns,
+			       .blocked_ns = 50,
+			       .weight = 4,
+			       .class = OFFCPU_LOCK,
+			       .blocked = 1,
+			       .waker = waker,
+			       .on = *on};
 
 	stack_at(7, out_ns, 2, 1);
 	join_end(&j, &host, &e);
@@ -279,12 +311,24 @@ static void what_was_waited_on_stands_beside_with_who_ended_it(void **state)
 	j.thread = thread_is;
 	waited_on(100, &(struct offcpu_object){.kind = OFFCPU_ON_FUTEX, .value = 0x7f00}, 77);
 	waited_on(200, &(struct offcpu_object){.kind = OFFCPU_ON_NOTHING}, 77);
-	waited_on(300, &(struct offcpu_object){.kind = OFFCPU_ON_PEER, .family = AF_INET, .peer = {10, 0, 0, 5}, .port = 5432}, 0);
-	waited_on(400, &(struct offcpu_object){.kind = OFFCPU_ON_PEER, .family = AF_INET6, .peer = {[15] = 1}, .port = 80}, 0);
-	waited_on(500, &(struct offcpu_object){.kind = OFFCPU_ON_PORT, .family = AF_INET, .port = 8080}, 0);
+	waited_on(300,
+		  &(struct offcpu_object){.kind = OFFCPU_ON_PEER,
+					  .family = AF_INET,
+					  .peer = {10, 0, 0, 5},
+					  .port = 5432},
+		  0);
+	waited_on(
+		400,
+		&(struct offcpu_object){
+			.kind = OFFCPU_ON_PEER, .family = AF_INET6, .peer = {[15] = 1}, .port = 80},
+		0);
+	waited_on(500,
+		  &(struct offcpu_object){.kind = OFFCPU_ON_PORT, .family = AF_INET, .port = 8080},
+		  0);
 	assert_int_equal(fake.n_on, 4);
 	assert_string_equal(fake.on[0].object, "futex 0x7f00");
-	assert_true(fake.on[0].x.n == 4 && fake.on[0].x.total_ns == 200 && fake.on[0].x.stack == 201);
+	assert_true(fake.on[0].x.n == 4 && fake.on[0].x.total_ns == 200 &&
+		    fake.on[0].x.stack == 201);
 	assert_int_equal(fake.on[0].x.waker, 12);
 	assert_int_equal(fake.on[0].task, 7);
 	assert_string_equal(fake.on[1].object, "10.0.0.5:5432");
@@ -313,7 +357,9 @@ static void a_file_is_its_path_as_long_as_the_descriptor_is_the_same_file(void *
 	close(fd);
 	assert_string_equal(fake.on[0].object, "/dev/null");
 	assert_string_equal(fake.on[1].object, "/dev/null");
-	assert_int_equal(strncmp(fake.on[2].object, "inode ", 6) && strcmp(fake.on[2].object, "/dev/zero"), 0);
+	assert_int_equal(strncmp(fake.on[2].object, "inode ", 6) &&
+				 strcmp(fake.on[2].object, "/dev/zero"),
+			 0);
 }
 
 static void ever_new_objects_do_not_fill_the_store(void **state)
@@ -326,7 +372,8 @@ static void ever_new_objects_do_not_fill_the_store(void **state)
 	assert_string_equal(fake.on[(fake.n_on - 1) % FAKES].object, "[others]");
 	waited_on(9001, &(struct offcpu_object){.kind = OFFCPU_ON_FUTEX, .value = 5}, 0);
 	assert_string_equal(fake.on[(fake.n_on - 1) % FAKES].object, "futex 0x5");
-	waited_on(3600000000000, &(struct offcpu_object){.kind = OFFCPU_ON_FUTEX, .value = 9000}, 0);
+	waited_on(3600000000000, &(struct offcpu_object){.kind = OFFCPU_ON_FUTEX, .value = 9000},
+		  0);
 	assert_string_equal(fake.on[(fake.n_on - 1) % FAKES].object, "futex 0x2328");
 }
 
@@ -347,7 +394,8 @@ int main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
 	const struct CMUnitTest tests[] = {
-		T(a_wait_with_both_is_an_amount_blocked_and_one_ready), T(a_wait_of_a_request_counts_for_itself_alone),
+		T(a_wait_with_both_is_an_amount_blocked_and_one_ready),
+		T(a_wait_of_a_request_counts_for_itself_alone),
 		T(a_stack_that_comes_after_its_length_is_joined_too),
 		T(waits_of_one_thread_are_told_apart_by_when_they_began),
 		T(a_length_without_a_stack_is_stored_at_the_end_and_a_stack_without_a_length_is_not),

@@ -15,7 +15,9 @@ static void a_line_of_an_epoll_names_a_descriptor_and_its_file(void **state)
 	struct wait_fd x = {0};
 
 	(void)state;
-	assert_true(wait_fds_epoll_line("tfd:        5 events:       19 data:                5  pos:0 ino:3a6f sdev:9\n", &x));
+	assert_true(wait_fds_epoll_line(
+		"tfd:        5 events:       19 data:                5  pos:0 ino:3a6f sdev:9\n",
+		&x));
 	assert_int_equal(x.fd, 5);
 	assert_int_equal(x.ino, 0x3a6f);
 	assert_true(wait_fds_epoll_line("tfd: 123456 events: 1 data: ffffffffffffffff\n", &x));

@@ -27,7 +27,8 @@ static void stacks_come_many_in_a_message(void **state)
 
 	(void)state;
 	assert_true(fetch_take(&f, &m, sizeof(m.head) + 13 * 8));
-	assert_true(f.n == 2 && f.n_frames == 3 && f.stacks[1].values[1] == 40 && f.frames[f.stacks[1].frames] == 0xbb);
+	assert_true(f.n == 2 && f.n_frames == 3 && f.stacks[1].values[1] == 40 &&
+		    f.frames[f.stacks[1].frames] == 0xbb);
 	for (size_t len = 0; len < sizeof(m.head) + 13 * 8; len++) /* any that is shorter is none */
 		assert_false(fetch_take(&f, &m, len));
 	m.rest[0] = UINT64_MAX;
@@ -51,7 +52,9 @@ static void the_programs_own_mapping_is_looked_for(void **state)
 
 static void an_end_or_a_reason_is_the_last(void **state)
 {
-	struct message end = {{WIRE_END, 1}, {5, 6}}, failed = {{WIRE_FAILED, 1}, {(uint64_t)404 << 32 | WIRE_STATUS}}, other = {{99, 0}, {0}};
+	struct message end = {{WIRE_END, 1}, {5, 6}},
+		       failed = {{WIRE_FAILED, 1}, {(uint64_t)404 << 32 | WIRE_STATUS}},
+		       other = {{99, 0}, {0}};
 	struct fetch f = begin();
 
 	(void)state;
@@ -59,7 +62,8 @@ static void an_end_or_a_reason_is_the_last(void **state)
 	assert_true(f.state == FETCH_DONE && f.end.duration_ns == 5 && f.end.left_out == 6);
 	f = begin();
 	assert_true(fetch_take(&f, &failed, sizeof(failed.head) + sizeof(struct wire_failed)));
-	assert_true(f.state == FETCH_FAILED && f.failed.why == WIRE_STATUS && f.failed.detail == 404);
+	assert_true(f.state == FETCH_FAILED && f.failed.why == WIRE_STATUS &&
+		    f.failed.detail == 404);
 	assert_false(fetch_take(&f, &other, sizeof(other.head)));
 	assert_false(fetch_take(&f, &other, 3));
 }

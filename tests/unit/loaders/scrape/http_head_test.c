@@ -17,7 +17,8 @@ static enum http_head_state head(const char *text, struct http_head *a)
 
 static void a_head_is_read_once_it_has_ended(void **state)
 {
-	static const char text[] = "HTTP/1.0 200 OK\r\nContent-Type: x\r\ncontent-length:  12\r\n\r\nbody";
+	static const char text[] =
+		"HTTP/1.0 200 OK\r\nContent-Type: x\r\ncontent-length:  12\r\n\r\nbody";
 	struct http_head a;
 
 	(void)state;
@@ -40,7 +41,8 @@ static void what_is_no_http_is_told(void **state)
 	assert_int_equal(head("220 what is it?\r\n", &a), ANSWER_NO_HTTP);
 	assert_int_equal(head("HTTP/1.0 2x0 OK\r\n\r\n", &a), ANSWER_NO_HTTP);
 	assert_int_equal(head("HTTP/2.0 200 OK\r\n\r\n", &a), ANSWER_NO_HTTP);
-	assert_int_equal(head("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", &a), ANSWER_CHUNKED);
+	assert_int_equal(head("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", &a),
+			 ANSWER_CHUNKED);
 	memset(endless, 'a', sizeof(endless));
 	memcpy(endless, "HTTP/1.0 200 OK\r\n", 17);
 	assert_int_equal(http_head_head(endless, sizeof(endless), &a), ANSWER_NO_HTTP);
@@ -51,7 +53,10 @@ static void a_server_that_wants_tls_is_known(void **state)
 	struct http_head a;
 
 	(void)state;
-	assert_int_equal(head("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n", &a), ANSWER_OK);
+	assert_int_equal(
+		head("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
+		     &a),
+		ANSWER_OK);
 	assert_true(a.tls);
 	assert_int_equal(head("HTTP/1.0 400 Bad Request\r\n\r\nno\n", &a), ANSWER_OK);
 	assert_false(a.tls);
@@ -59,9 +64,11 @@ static void a_server_that_wants_tls_is_known(void **state)
 
 static void the_page_says_how_many_goroutines_there_are(void **state)
 {
-	static const char new[] = "<title>/debug/pprof/</title><tr><td>5</td><td><a href='block?debug=1'>block</a></td></tr>"
-				  "<tr><td>23</td><td><a href='goroutine?debug=1'>goroutine</a></td></tr>";
-	static const char old[] = "<title>/debug/pprof/</title><tr><td align=right>107<td><a href=\"goroutine?debug=1\">goroutine</a>";
+	static const char new[] =
+		"<title>/debug/pprof/</title><tr><td>5</td><td><a href='block?debug=1'>block</a></td></tr>"
+		"<tr><td>23</td><td><a href='goroutine?debug=1'>goroutine</a></td></tr>";
+	static const char old[] =
+		"<title>/debug/pprof/</title><tr><td align=right>107<td><a href=\"goroutine?debug=1\">goroutine</a>";
 	uint64_t n;
 
 	(void)state;

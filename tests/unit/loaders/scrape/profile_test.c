@@ -25,7 +25,8 @@ static void on_mapping(void *ctx, const struct wire_mapping *m)
 	got.mapping = *m;
 }
 
-static void on_stack(void *ctx, const uint64_t values[WIRE_VALUES], const uint64_t *addresses, size_t n)
+static void on_stack(void *ctx, const uint64_t values[WIRE_VALUES], const uint64_t *addresses,
+		     size_t n)
 {
 	(void)ctx;
 	got.stacks++;
@@ -53,7 +54,8 @@ static void add(struct strbuf *s, unsigned int field, size_t n, const uint64_t *
 	strbuf_release(&m);
 }
 
-#define ADD(s, field, ...) add(s, field, sizeof((uint64_t[]){__VA_ARGS__}) / 8, (uint64_t[]){__VA_ARGS__})
+#define ADD(s, field, ...) \
+	add(s, field, sizeof((uint64_t[]){__VA_ARGS__}) / 8, (uint64_t[]){__VA_ARGS__})
 
 static void add_sample(struct strbuf *s, size_t depth, uint64_t location, uint64_t a, uint64_t b)
 {
@@ -95,10 +97,13 @@ static void a_stack_has_its_addresses_and_its_values_by_name(void **state)
 
 	(void)state;
 	assert_int_equal(read_it(&s, WIRE_ASK_MUTEX, &end), 0);
-	assert_true(got.stacks == 1 && got.depth == 2 && got.first == 0x401234 && got.values[0] == 5 && got.values[1] == 9000);
-	assert_true(got.mappings == 1 && got.mapping.start == 0x400000 && got.mapping.end == 0x500000 && got.mapping.offset == 0x1000);
+	assert_true(got.stacks == 1 && got.depth == 2 && got.first == 0x401234 &&
+		    got.values[0] == 5 && got.values[1] == 9000);
+	assert_true(got.mappings == 1 && got.mapping.start == 0x400000 &&
+		    got.mapping.end == 0x500000 && got.mapping.offset == 0x1000);
 	assert_true(end.duration_ns == 77 && !end.left_out);
-	for (size_t cut = 1; cut < s.len; cut++) { /* whatever is missing, it is read within its bounds */
+	/* whatever is missing, it is read within its bounds */
+	for (size_t cut = 1; cut < s.len; cut++) {
 		struct strbuf part = {s.buf, s.len - cut, s.cap};
 
 		read_it(&part, WIRE_ASK_MUTEX, &end);

@@ -56,7 +56,8 @@ static void a_strbuf_grows_and_is_always_terminated(void **state)
 
 static void numbers_are_added_as_printf_writes_them(void **state)
 {
-	static const uint64_t all[] = {0, 9, 10, 4294967295, 4294967296, 9999999999999999999ull, UINT64_MAX};
+	static const uint64_t all[] = {
+		0, 9, 10, 4294967295, 4294967296, 9999999999999999999ull, UINT64_MAX};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
@@ -75,11 +76,14 @@ static void hostile_bytes_become_valid_utf8(void **state)
 		const char *in, *out;
 	} cases[] = {
 		{"plain", "plain"},
-		{"\xf0\x9f\x94\xa5", "\xf0\x9f\x94\xa5"},            /* a flame */
-		{"a\xff" "b", "a\xef\xbf\xbd" "b"},                   /* never valid */
-		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},             /* overlong '/' */
+		{"\xf0\x9f\x94\xa5", "\xf0\x9f\x94\xa5"}, /* a flame */
+		{"a\xff"
+		 "b",
+		 "a\xef\xbf\xbd"
+		 "b"},                                                    /* never valid */
+		{"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                 /* overlong '/' */
 		{"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* a surrogate */
-		{"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},             /* cut short */
+		{"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},                 /* cut short */
 		{"\x1b[31m\n", "\\x1b[31m\\x0a"},
 	};
 
@@ -98,13 +102,21 @@ static void what_a_terminal_would_obey_is_shown(void **state)
 	static const struct {
 		const char *in, *out;
 	} cases[] = {
-		{"plain \xc3\xa9 \xf0\x9f\x94\xa5 \\u202e", "plain \xc3\xa9 \xf0\x9f\x94\xa5 \\u202e"},
+		{"plain \xc3\xa9 \xf0\x9f\x94\xa5 \\u202e",
+		 "plain \xc3\xa9 \xf0\x9f\x94\xa5 \\u202e"},
 		{"\x1b[31m\xff", "\\x1b[31m\xef\xbf\xbd"},
-		{"\xc2\x80\xc2\x9b" "31m\xc2\x9f\xc2\xa0", "\\u0080\\u009b" "31m\\u009f\xc2\xa0"},
-		{"\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\x90", "\xe2\x80\x8d\\u200e\\u200f\xe2\x80\x90"}, /* a joiner, a hyphen */
-		{"\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xaa\xe2\x80\xae\xe2\x80\xaf", "\xe2\x80\xa7\\u2028\\u202a\\u202e\xe2\x80\xaf"},
-		{"\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa", "\xe2\x81\xa5\\u2066\\u2069\xe2\x81\xaa"},
-		{"\xd8\x9c\xd7\x90", "\\u061c\xd7\x90"}, /* an Arabic mark; a Hebrew letter is a letter */
+		{"\xc2\x80\xc2\x9b"
+		 "31m\xc2\x9f\xc2\xa0",
+		 "\\u0080\\u009b"
+		 "31m\\u009f\xc2\xa0"},
+		{"\xe2\x80\x8d\xe2\x80\x8e\xe2\x80\x8f\xe2\x80\x90",
+		 "\xe2\x80\x8d\\u200e\\u200f\xe2\x80\x90"}, /* a joiner, a hyphen */
+		{"\xe2\x80\xa7\xe2\x80\xa8\xe2\x80\xaa\xe2\x80\xae\xe2\x80\xaf",
+		 "\xe2\x80\xa7\\u2028\\u202a\\u202e\xe2\x80\xaf"},
+		{"\xe2\x81\xa5\xe2\x81\xa6\xe2\x81\xa9\xe2\x81\xaa",
+		 "\xe2\x81\xa5\\u2066\\u2069\xe2\x81\xaa"},
+		{"\xd8\x9c\xd7\x90",
+		 "\\u061c\xd7\x90"}, /* an Arabic mark; a Hebrew letter is a letter */
 	};
 
 	(void)state;

@@ -37,20 +37,37 @@ static void seal(struct small *s)
 static struct small small(void)
 {
 	struct small s = {
-		.head = {.magic = IMAGE_MAGIC, .version = IMAGE_VERSION, .section_count = 4, .total_size = sizeof(s)},
-		.table = {
-			{IMAGE_SECTION_STRINGS, 1, offsetof(struct small, strings), sizeof(s.strings), 0},
-			{IMAGE_SECTION_IDENT, sizeof(s.ident), offsetof(struct small, ident), sizeof(s.ident), 0},
-			{IMAGE_SECTION_SEGMENTS, sizeof(s.segments[0]), offsetof(struct small, segments),
-			 sizeof(s.segments), 0},
-			{IMAGE_SECTION_SYMBOLS, sizeof(s.symbols[0]), offsetof(struct small, symbols), sizeof(s.symbols), 0},
-		},
-		.ident = {.build_id = {0xab, 0xcd}, .build_id_len = 2, .content_hash = 42, .symbol_base = 0x1000,
-			  .machine = 62, .flags = IMAGE_IDENT_GO},
+		.head = {.magic = IMAGE_MAGIC,
+			 .version = IMAGE_VERSION,
+			 .section_count = 4,
+			 .total_size = sizeof(s)},
+		.table =
+			{
+				{IMAGE_SECTION_STRINGS, 1, offsetof(struct small, strings),
+				 sizeof(s.strings), 0},
+				{IMAGE_SECTION_IDENT, sizeof(s.ident),
+				 offsetof(struct small, ident), sizeof(s.ident), 0},
+				{IMAGE_SECTION_SEGMENTS, sizeof(s.segments[0]),
+				 offsetof(struct small, segments), sizeof(s.segments), 0},
+				{IMAGE_SECTION_SYMBOLS, sizeof(s.symbols[0]),
+				 offsetof(struct small, symbols), sizeof(s.symbols), 0},
+			},
+		.ident = {.build_id = {0xab, 0xcd},
+			  .build_id_len = 2,
+			  .content_hash = 42,
+			  .symbol_base = 0x1000,
+			  .machine = 62,
+			  .flags = IMAGE_IDENT_GO},
 		.segments = {{.vaddr = 0, .offset = 0, .file_size = 0x800, .mem_size = 0x800},
-			     {.vaddr = 0x1000, .offset = 0x700, .file_size = 0x100, .mem_size = 0x200,
+			     {.vaddr = 0x1000,
+			      .offset = 0x700,
+			      .file_size = 0x100,
+			      .mem_size = 0x200,
 			      .flags = IMAGE_SEGMENT_EXEC}},
-		.symbols = {{0, 0x10, 1, 0}, {0x10, 8, 3, 0}, {0x18, 8, 1, 0x18}, {0x40, 0x10, 5, 0}},
+		.symbols = {{0, 0x10, 1, 0},
+			    {0x10, 8, 3, 0},
+			    {0x18, 8, 1, 0x18},
+			    {0x40, 0x10, 5, 0}},
 		.strings = "\0a\0b\0c",
 	};
 
@@ -116,7 +133,8 @@ static void the_executable_segment_wins_where_two_share_a_page(void **state)
 
 static void a_mapping_is_of_the_executable_segment_that_fills_most_of_it(void **state)
 {
-	/* as lld lays them out: the second begins inside the page that the first ends in, two pages on in memory */
+	/* as lld lays them out: the second begins inside the page that the first ends in, two pages
+	 * on in memory */
 	const struct image_exec seg[] = {{0x201800, 0x1800, 0x1000}, {0x204800, 0x2800, 0x3000}};
 	uint64_t v = 7;
 	struct small s = small();
@@ -124,7 +142,8 @@ static void a_mapping_is_of_the_executable_segment_that_fills_most_of_it(void **
 	struct image_exec one[2];
 
 	(void)state;
-	assert_true(image_exec_vaddr(seg, 2, 0x1000, 0x2000, &v)); /* begins before its segment does */
+	assert_true(
+		image_exec_vaddr(seg, 2, 0x1000, 0x2000, &v)); /* begins before its segment does */
 	assert_int_equal(v, 0x201000);
 	assert_true(image_exec_vaddr(seg, 2, 0x2000, 0x4000, &v));
 	assert_int_equal(v, 0x204000);
@@ -155,27 +174,69 @@ static void a_lie_with_a_right_checksum_is_refused(void **state)
 		struct small s = small();
 
 		switch (lie) {
-		case 0: s.head.magic[0] = 'X'; break;
-		case 1: s.head.version++; break;
-		case 2: s.head.total_size--; break;
-		case 3: s.head.section_count = 3; break;
-		case 4: s.head.section_count = UINT32_MAX; break;
-		case 5: s.table[0].offset = UINT64_MAX - 7; break;
-		case 6: s.table[0].size = UINT64_MAX; break;
-		case 7: s.table[3].stride = 8; break;
-		case 8: s.table[3].size -= 4; break;
-		case 9: s.table[3].offset += 4; break;
-		case 10: s.table[2].kind = IMAGE_SECTION_SYMBOLS; break;
-		case 11: s.strings[sizeof(s.strings) - 1] = 'x'; break;
-		case 12: s.symbols[1].start = 0xf; break;
-		case 13: s.symbols[0].size = 0; break;
-		case 14: s.symbols[3].name = sizeof(s.strings); break;
-		case 15: s.symbols[2].back = 0x19; break;
-		case 16: s.ident.build_id_len = 65; break;
-		case 17: s.table[1].size *= 2; break;
-		case 18: s.table[0].size = 0; break;
-		case 19: s.table[3].offset = 8; break;
-		case 20: s.ident.symbol_base = UINT64_MAX - 0x4f; break;
+		case 0:
+			s.head.magic[0] = 'X';
+			break;
+		case 1:
+			s.head.version++;
+			break;
+		case 2:
+			s.head.total_size--;
+			break;
+		case 3:
+			s.head.section_count = 3;
+			break;
+		case 4:
+			s.head.section_count = UINT32_MAX;
+			break;
+		case 5:
+			s.table[0].offset = UINT64_MAX - 7;
+			break;
+		case 6:
+			s.table[0].size = UINT64_MAX;
+			break;
+		case 7:
+			s.table[3].stride = 8;
+			break;
+		case 8:
+			s.table[3].size -= 4;
+			break;
+		case 9:
+			s.table[3].offset += 4;
+			break;
+		case 10:
+			s.table[2].kind = IMAGE_SECTION_SYMBOLS;
+			break;
+		case 11:
+			s.strings[sizeof(s.strings) - 1] = 'x';
+			break;
+		case 12:
+			s.symbols[1].start = 0xf;
+			break;
+		case 13:
+			s.symbols[0].size = 0;
+			break;
+		case 14:
+			s.symbols[3].name = sizeof(s.strings);
+			break;
+		case 15:
+			s.symbols[2].back = 0x19;
+			break;
+		case 16:
+			s.ident.build_id_len = 65;
+			break;
+		case 17:
+			s.table[1].size *= 2;
+			break;
+		case 18:
+			s.table[0].size = 0;
+			break;
+		case 19:
+			s.table[3].offset = 8;
+			break;
+		case 20:
+			s.ident.symbol_base = UINT64_MAX - 0x4f;
+			break;
 		}
 		seal(&s);
 		assert_int_equal(image_open_bytes(&s, sizeof(s), &img, NULL), -EBADMSG);
@@ -194,12 +255,14 @@ struct larger {
 static struct larger larger(uint32_t kind, uint32_t stride, uint64_t size)
 {
 	struct small s = small();
-	struct larger l = {.head = s.head, .table = {{kind, stride, offsetof(struct larger, extra), size, 0}}};
+	struct larger l = {.head = s.head,
+			   .table = {{kind, stride, offsetof(struct larger, extra), size, 0}}};
 
 	memcpy(l.rest, &s.ident, sizeof(l.rest));
 	for (int i = 0; i < 4; i++) {
 		l.table[i + 1] = s.table[i];
-		l.table[i + 1].offset += offsetof(struct larger, rest) - offsetof(struct small, ident);
+		l.table[i + 1].offset +=
+			offsetof(struct larger, rest) - offsetof(struct small, ident);
 	}
 	l.head.section_count = 5;
 	l.head.total_size = sizeof(l);
@@ -245,14 +308,30 @@ static void unwind_rows_are_given_out_only_where_their_counts_fit(void **state)
 		uint32_t *h = (uint32_t *)m.extra;
 
 		switch (lie) {
-		case 0: m.table[0].size = 81; break;
-		case 1: m.table[0].size = 24; break;
-		case 2: h[3] = 2; break;
-		case 3: h[4] = UINT32_MAX; break;
-		case 4: h[5] = 0; break;
-		case 5: m.table[0].stride = 8; break;
-		case 6: m.table[0].offset += 4; break;
-		case 7: h[6] = 3; break;
+		case 0:
+			m.table[0].size = 81;
+			break;
+		case 1:
+			m.table[0].size = 24;
+			break;
+		case 2:
+			h[3] = 2;
+			break;
+		case 3:
+			h[4] = UINT32_MAX;
+			break;
+		case 4:
+			h[5] = 0;
+			break;
+		case 5:
+			m.table[0].stride = 8;
+			break;
+		case 6:
+			m.table[0].offset += 4;
+			break;
+		case 7:
+			h[6] = 3;
+			break;
 		}
 		larger_seal(&m);
 		assert_int_equal(image_open_bytes(&m, sizeof(m), &img, NULL), -EBADMSG);
@@ -262,7 +341,8 @@ static void unwind_rows_are_given_out_only_where_their_counts_fit(void **state)
 
 static void what_is_known_of_go_is_one_record_or_the_index_is_refused(void **state)
 {
-	struct larger l = larger(IMAGE_SECTION_GO, sizeof(struct image_go_record), sizeof(struct image_go_record));
+	struct larger l = larger(IMAGE_SECTION_GO, sizeof(struct image_go_record),
+				 sizeof(struct image_go_record));
 	struct image_go_record *r = (struct image_go_record *)l.extra, out;
 	struct image *img = NULL;
 
@@ -355,7 +435,8 @@ static void rows_are_opened_without_the_rest_and_checked_alone(void **state)
 	assert_int_equal(image_symbol_count(img), 0);
 	image_close(take_ptr(img));
 	for (size_t at = 0; at < sizeof(l); at++) {
-		bool in_rows = at >= offsetof(struct larger, extra) && at < offsetof(struct larger, extra) + size;
+		bool in_rows = at >= offsetof(struct larger, extra) &&
+			       at < offsetof(struct larger, extra) + size;
 		struct larger m = l;
 
 		if (at >= offsetof(struct larger, extra) && !in_rows)

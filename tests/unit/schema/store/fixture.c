@@ -18,7 +18,8 @@ void fixture_make(struct fixture *f)
 {
 	const char *tmp = getenv("TMPDIR");
 
-	snprintf(f->dir, sizeof(f->dir), "%s/sonde-store-XXXXXX", tmp && strlen(tmp) < 30 ? tmp : "/tmp");
+	snprintf(f->dir, sizeof(f->dir), "%s/sonde-store-XXXXXX",
+		 tmp && strlen(tmp) < 30 ? tmp : "/tmp");
 	if (!mkdtemp(f->dir))
 		abort();
 }
@@ -52,7 +53,7 @@ const char *fixture_segment(const struct fixture *f, size_t n)
 {
 	static char path[4][PATH_MAX];
 	static int turn;
-	char (*names)[SEGMENT_NAME_MAX] = NULL;
+	char(*names)[SEGMENT_NAME_MAX] = NULL;
 	size_t count = 0;
 
 	turn = (turn + 1) % 4;
@@ -107,7 +108,8 @@ int fixture_teardown(void **state)
 
 struct store_writer *fixture_writer(const struct fixture *f, size_t max_bytes)
 {
-	struct store_writer_opts o = {.dir = f->dir, .max_bytes = max_bytes, .segment_bytes = limit_bytes};
+	struct store_writer_opts o = {
+		.dir = f->dir, .max_bytes = max_bytes, .segment_bytes = limit_bytes};
 	struct store_writer *w = NULL;
 	struct err e = {0};
 
@@ -128,10 +130,16 @@ void fixture_close(struct store_writer *w)
 	}
 }
 
-uint32_t fixture_run(struct store_writer *w, enum store_scope scope, uint32_t bucket_s, uint64_t period_ns, int64_t from_ns)
+uint32_t fixture_run(struct store_writer *w, enum store_scope scope, uint32_t bucket_s,
+		     uint64_t period_ns, int64_t from_ns)
 {
-	struct store_run r = {.family = "cpu", .options = "sonde-cpu --test", .scope = scope, .bucket_s = bucket_s,
-			      .period_ns = period_ns, .cpus = 2, .from_ns = from_ns,
+	struct store_run r = {.family = "cpu",
+			      .options = "sonde-cpu --test",
+			      .scope = scope,
+			      .bucket_s = bucket_s,
+			      .period_ns = period_ns,
+			      .cpus = 2,
+			      .from_ns = from_ns,
 			      .boot_offset_ns = clock_boot_offset_ns()};
 
 	return store_run_begin(w, &r);
@@ -165,15 +173,25 @@ static uint32_t fixture_stack(struct store_writer *w, uint32_t leaf)
 uint32_t fixture_series(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf)
 {
 	char comm[16];
-	struct store_process p = {.pid = pid, .ppid = 1, .uid = 0, .exec_id = 1, .start_ns = T0_S * NS,
-				  .start_ticks = 5, .comm = comm, .exe = "/usr/bin/prog", .args = "prog", .cgroup = "/",
+	struct store_process p = {.pid = pid,
+				  .ppid = 1,
+				  .uid = 0,
+				  .exec_id = 1,
+				  .start_ns = T0_S * NS,
+				  .start_ticks = 5,
+				  .comm = comm,
+				  .exe = "/usr/bin/prog",
+				  .args = "prog",
+				  .cgroup = "/",
 				  .unit = ""};
 
 	snprintf(comm, sizeof(comm), "prog-%u", pid);
-	return store_series(w, run, store_process(w, &p), "main", pid, fixture_stack(w, leaf), STORE_KIND_CPU);
+	return store_series(w, run, store_process(w, &p), "main", pid, fixture_stack(w, leaf),
+			    STORE_KIND_CPU);
 }
 
-void fixture_add(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf, int64_t utc_ns, uint64_t n)
+void fixture_add(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf, int64_t utc_ns,
+		 uint64_t n)
 {
 	for (int tries = 0; tries < 3; tries++)
 		if (store_add(w, fixture_series(w, run, pid, leaf), utc_ns, n) == 0)
@@ -191,16 +209,17 @@ bool fixture_wait_stored(struct store_writer *w, uint64_t stored)
 			return true;
 		usleep(10000);
 	}
-	fprintf(stderr, "stored %llu of %llu, dropped %llu, error %d\n", (unsigned long long)st.stored,
-		(unsigned long long)stored, (unsigned long long)st.dropped, st.last_error);
+	fprintf(stderr, "stored %llu of %llu, dropped %llu, error %d\n",
+		(unsigned long long)st.stored, (unsigned long long)stored,
+		(unsigned long long)st.dropped, st.last_error);
 	return false;
 }
 
 /* An archive, too. */
 static bool open_file(const char *path, sqlite3 **db)
 {
-	return sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK && packed_register(*db) == SQLITE_OK &&
-	       packed_views(*db, NULL) == SQLITE_OK;
+	return sqlite3_open_v2(path, db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK &&
+	       packed_register(*db) == SQLITE_OK && packed_views(*db, NULL) == SQLITE_OK;
 }
 
 int64_t fixture_sql(const char *path, const char *sql)
@@ -227,8 +246,7 @@ bool fixture_text(const char *path, const char *sql, char *out, size_t size)
 	sqlite3 *db = NULL;
 	bool row = false;
 
-	if (open_file(path, &db) &&
-	    sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK)
+	if (open_file(path, &db) && sqlite3_prepare_v2(db, sql, -1, &st, NULL) == SQLITE_OK)
 		row = sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0);
 	if (row)
 		snprintf(out, size, "%s", (const char *)sqlite3_column_text(st, 0));
@@ -250,8 +268,7 @@ void fixture_exec(const char *path, const char *sql)
 {
 	sqlite3 *db = NULL;
 
-	if (!open_file(path, &db) ||
-	    sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) {
+	if (!open_file(path, &db) || sqlite3_exec(db, sql, NULL, NULL, NULL) != SQLITE_OK) {
 		fprintf(stderr, "%s: %s\n", sql, sqlite3_errmsg(db));
 		abort();
 	}
@@ -261,9 +278,12 @@ void fixture_exec(const char *path, const char *sql)
 void fixture_drop_all_but(const char *path, const char *names)
 {
 	char ask[512], drops[8192];
-	int n = snprintf(ask, sizeof(ask), "SELECT group_concat(printf('DROP %%s %%s;', type, name), '') FROM (SELECT type, name "
-			 "FROM sqlite_master WHERE type IN ('view', 'trigger', 'table') AND name NOT LIKE 'sqlite%%' AND name NOT IN (%s) "
-			 "ORDER BY type DESC)", names); /* views and triggers before their tables */
+	int n = snprintf(
+		ask, sizeof(ask),
+		"SELECT group_concat(printf('DROP %%s %%s;', type, name), '') FROM (SELECT type, name "
+		"FROM sqlite_master WHERE type IN ('view', 'trigger', 'table') AND name NOT LIKE 'sqlite%%' AND name NOT IN (%s) "
+		"ORDER BY type DESC)",
+		names); /* views and triggers before their tables */
 
 	if (n < 0 || (size_t)n >= sizeof(ask) || !fixture_text(path, ask, drops, sizeof(drops)))
 		abort();
@@ -286,7 +306,8 @@ static int sum_one(void *ctx, const struct store_total *t)
 	return 0;
 }
 
-int fixture_totals(const char *dir, int64_t from_ns, int64_t to_ns, struct fixture_sums *out, struct err *e)
+int fixture_totals(const char *dir, int64_t from_ns, int64_t to_ns, struct fixture_sums *out,
+		   struct err *e)
 {
 	struct store_query q = {.from_ns = from_ns, .to_ns = to_ns, .kind = STORE_KIND_CPU};
 	struct store_segment_info *info = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fixture: what the store's tests share: a folder of their own, a writer with a small known profile, questions in SQL. */
+/* fixture: what the store's tests share: a folder of their own, a writer with a small known
+ * profile, questions in SQL. */
 #ifndef SONDE_TESTS_STORE_FIXTURE_H
 #define SONDE_TESTS_STORE_FIXTURE_H
 
@@ -17,7 +18,7 @@ struct fixture {
 	char dir[64];
 };
 
-void fixture_make(struct fixture *f);   /* a new folder under TMPDIR */
+void fixture_make(struct fixture *f); /* a new folder under TMPDIR */
 void fixture_remove(struct fixture *f);
 /* Both for a cmocka test: *state is a fixture, which the test borrows. */
 int fixture_setup(void **state);
@@ -30,11 +31,13 @@ size_t fixture_files(const char *dir, const char *suffix);
 void fixture_segment_bytes(uint64_t bytes);
 struct store_writer *fixture_writer(const struct fixture *f, size_t max_bytes);
 void fixture_close(struct store_writer *w);
-uint32_t fixture_run(struct store_writer *w, enum store_scope scope, uint32_t bucket_s, uint64_t period_ns, int64_t from_ns);
+uint32_t fixture_run(struct store_writer *w, enum store_scope scope, uint32_t bucket_s,
+		     uint64_t period_ns, int64_t from_ns);
 /* A series of process `pid` with a stack of three frames, the leaf being function "leaf_<leaf>". */
 uint32_t fixture_series(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf);
 /* Interns anew when the writer says that ids are stale. */
-void fixture_add(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf, int64_t utc_ns, uint64_t n);
+void fixture_add(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf, int64_t utc_ns,
+		 uint64_t n);
 /* Wait until all has been committed that was flushed; false after 10 s. */
 bool fixture_wait_stored(struct store_writer *w, uint64_t stored);
 
@@ -45,14 +48,16 @@ bool fixture_text(const char *path, const char *sql, char *out, size_t size);
 /* The number of fixture_sql summed over all segments of the folder. */
 int64_t fixture_sql_all(const struct fixture *f, const char *sql);
 void fixture_exec(const char *path, const char *sql);
-/* Drops every view and table but those of this list ('a','b'): a file as an older migration left it. */
+/* Drops every view and table but those of this list ('a','b'): a file as an older migration left
+ * it. */
 void fixture_drop_all_but(const char *path, const char *names);
 
 struct fixture_sums {
 	uint64_t samples, cpu_ns;
-	uint32_t pid;       /* count this one only; 0: all */
+	uint32_t pid; /* count this one only; 0: all */
 };
 /* store_totals over all segments of `dir`; 0 or the error. */
-int fixture_totals(const char *dir, int64_t from_ns, int64_t to_ns, struct fixture_sums *out, struct err *e);
+int fixture_totals(const char *dir, int64_t from_ns, int64_t to_ns, struct fixture_sums *out,
+		   struct err *e);
 
 #endif

@@ -18,7 +18,8 @@ static void the_wait_doubles_to_its_most_a_quarter_more_or_less(void **state)
 
 	(void)state;
 	for (unsigned int n = 1; n < 200; n++) {
-		int64_t least = policy_delay_ns(n, false, 0), most = policy_delay_ns(n, false, UINT32_MAX);
+		int64_t least = policy_delay_ns(n, false, 0),
+			most = policy_delay_ns(n, false, UINT32_MAX);
 
 		assert_in_range(least, want * 3 / 4 - MS, want * 3 / 4 + MS);
 		assert_in_range(most, want * 5 / 4 - MS, want * 5 / 4 + MS);

@@ -85,7 +85,8 @@ static void the_strongest_holds_and_its_origin_is_known(void **state)
 	char origin[128];
 	struct conf c;
 
-	put(p, "sonde.conf", "# all\n[store]\nbudget = 1G ; small\nage = 2d\n[record]\nfreq = 99\nfamilies = cpu\n");
+	put(p, "sonde.conf",
+	    "# all\n[store]\nbudget = 1G ; small\nage = 2d\n[record]\nfreq = 99\nfamilies = cpu\n");
 	put(p, "conf.d/10.conf", "[store]\nage = 3d\n");
 	put(p, "conf.d/20.conf", "[store]\nage = 4d\n");
 	put(p, "conf.d/30.bak", "[store]\nage = 5d\n");
@@ -115,7 +116,8 @@ static void requests_are_a_word_for_a_family(void **state)
 	put(p, "conf.d/1.conf", "[record]\nfamilies = l7,cpu\n");
 	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
 	assert_string_equal(c.value[CONF_FAMILIES].text, "l7,cpu");
-	put(p, "conf.d/1.conf", "[record]\nfamilies = requests,cpu\nrequests = off\n"); /* off takes nothing away */
+	put(p, "conf.d/1.conf",
+	    "[record]\nfamilies = requests,cpu\nrequests = off\n"); /* off takes nothing away */
 	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
 	assert_false(c.requests);
 	assert_string_equal(c.value[CONF_FAMILIES].text, "requests,cpu");
@@ -165,27 +167,39 @@ static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 	static const struct {
 		const char *text, *what, *fix;
 	} wrong[] = {
-		{"[store]\n\nbudgt = 1G\n", "x:3: unknown key 'budgt' in section [store]", "[store]  budget"},
-		{"[record]\nage = 1d\n", "x:2: unknown key 'age' in section [record]", "[store]  age"},
+		{"[store]\n\nbudgt = 1G\n", "x:3: unknown key 'budgt' in section [store]",
+		 "[store]  budget"},
+		{"[record]\nage = 1d\n", "x:2: unknown key 'age' in section [record]",
+		 "[store]  age"},
 		{"budget = 1G\n", "x:1: unknown key 'budget' in section []", "[store]  budget"},
 		{"[store]\nfrobnicate = 1\n", "x:2: unknown key", "sonde config show"},
 		{"[store]\nbudget = big\n", "x:2: budget 'big' is not 2G or 500M", "lists budget"},
 		{"[record]\nfreq = 5000\n", "x:2: freq '5000' is not a number from 1 to 4999", ""},
 		{"[record]\nfamilies = cpu,gpus\n", "x:2: unknown family 'gpus'", "lists families"},
-		{"[record]\ngpu = yes\n", "x:2: gpu 'yes' is not auto, on or off", "lists gpu, by default auto"},
-		{"[record]\nscrape = cpu,heep\n", "x:2: scrape 'cpu,heep' is not on, off, or of cpu", "lists scrape, by default off"},
-		{"[record]\nlog-lines = yes\n", "x:2: log-lines 'yes' is not on or off", "lists log-lines, by default off"},
-		{"[record]\nrequests = yes\n", "x:2: requests 'yes' is not on or off", "lists requests, by default off"},
+		{"[record]\ngpu = yes\n", "x:2: gpu 'yes' is not auto, on or off",
+		 "lists gpu, by default auto"},
+		{"[record]\nscrape = cpu,heep\n",
+		 "x:2: scrape 'cpu,heep' is not on, off, or of cpu",
+		 "lists scrape, by default off"},
+		{"[record]\nlog-lines = yes\n", "x:2: log-lines 'yes' is not on or off",
+		 "lists log-lines, by default off"},
+		{"[record]\nrequests = yes\n", "x:2: requests 'yes' is not on or off",
+		 "lists requests, by default off"},
 		{"[limits]\ncpu = -1\n", "x:2: cpu '-1'", ""},
 		{"[limits]\ncpu = nan\n", "x:2: cpu 'nan'", ""},
 		{"[store\n", "x:1: neither [section] nor key = value", "key = value"},
 		{"[store]\nhello\n", "x:2: neither", "key = value"},
-		{"[record]\nabc = 1\n", "x:2: unknown key 'abc'", "sonde config show"}, /* no 'cpu' was meant */
+		{"[record]\nabc = 1\n", "x:2: unknown key 'abc'",
+		 "sonde config show"}, /* no 'cpu' was meant */
 		{"[record]\nfrq = 1\n", "x:2: unknown key 'frq'", "[record]  freq"},
-		{"[store]\nage = 1d\nbudget = 1G\nage = 2d\n", "x:4: age is set once more, after line 2", "leave one"},
-		{"[targets]\ninclude = user:root\ninclude = user:root\n", "x:3: include is set once more", "after a blank"},
-		{"[record]\nfamilies = cpu\n  offcpu\n", "x:3: families is set once more, after line 2: a line that begins", "leave one"},
-		{"[targets]\nexclude = command:a\n  comand:b\n", "x:3: exclude 'command:a comand:b' is not", ""},
+		{"[store]\nage = 1d\nbudget = 1G\nage = 2d\n",
+		 "x:4: age is set once more, after line 2", "leave one"},
+		{"[targets]\ninclude = user:root\ninclude = user:root\n",
+		 "x:3: include is set once more", "after a blank"},
+		{"[record]\nfamilies = cpu\n  offcpu\n",
+		 "x:3: families is set once more, after line 2: a line that begins", "leave one"},
+		{"[targets]\nexclude = command:a\n  comand:b\n",
+		 "x:3: exclude 'command:a comand:b' is not", ""},
 	};
 
 	(void)state;
@@ -245,13 +259,15 @@ static void bytes_that_are_no_text_are_refused_and_long_lines_too(void **state)
 	assert_non_null(strstr(e.what, "x:1: the line is too long"));
 	assert_non_null(strstr(e.fix, "goes on in the next line"));
 	assert_int_equal(conf_parse(&c, "x", "", 0, NULL), 0);
-	assert_int_equal(conf_parse(&c, "x", "[store]\nage = 1d", 16, NULL), 0); /* no newline at its end */
+	assert_int_equal(conf_parse(&c, "x", "[store]\nage = 1d", 16, NULL),
+			 0); /* no newline at its end */
 }
 
 static void a_list_of_rules_goes_on_in_lines_that_begin_with_a_blank(void **state)
 {
-	static const char text[] = "[targets]\nexclude = command:a, ; one\n   command:b\n\n# between\n\tcommand:c ; three\n"
-				   "include = user:root\n";
+	static const char text[] =
+		"[targets]\nexclude = command:a, ; one\n   command:b\n\n# between\n\tcommand:c ; three\n"
+		"include = user:root\n";
 	struct conf c = {0};
 
 	(void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets: whom a loader is given, by what it wants and what runs. The test is sonde-maps: it tells at its socket who does. */
+/* targets: whom a loader is given, by what it wants and what runs. The test is sonde-maps: it tells
+ * at its socket who does. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -40,7 +41,11 @@ static void tell(uint32_t type, const void *m, const char *const *str)
 
 static void process(uint32_t pid, const char *comm, const char *exe)
 {
-	struct mp_process m = {.tgid = pid, .start_ns = 10 * pid, .exec_id = 1, .time_ns = (uint64_t)clock_boot_ns(), .uid = 65534};
+	struct mp_process m = {.tgid = pid,
+			       .start_ns = 10 * pid,
+			       .exec_id = 1,
+			       .time_ns = (uint64_t)clock_boot_ns(),
+			       .uid = 65534};
 	const char *str[] = {comm, exe, "", "/"};
 
 	tell(MP_PROCESS, &m, str);
@@ -56,7 +61,12 @@ static void image(uint32_t id, const char *file)
 
 static void map(uint32_t pid, uint32_t id, uint64_t start)
 {
-	struct mp_map m = {.tgid = pid, .start_ns = 10 * pid, .exec_id = 1, .start = start, .end = start + 0x1000, .image = id,
+	struct mp_map m = {.tgid = pid,
+			   .start_ns = 10 * pid,
+			   .exec_id = 1,
+			   .start = start,
+			   .end = start + 0x1000,
+			   .image = id,
 			   .time_ns = (uint64_t)clock_boot_ns()};
 
 	tell(MP_MAP, &m, NULL);
@@ -139,7 +149,8 @@ static void each_is_given_what_it_wants_and_what_ended_or_is_excluded_is_taken_b
 	turn();
 	assert_string_equal(told(LIBSSL), "+6 60 1\n");
 	assert_int_equal(targets_given(targets, &loader[LIBSSL]), 1);
-	assert_int_equal(targets_given(targets, &loader[ALL]), 2); /* a kernel thread is no target */
+	assert_int_equal(targets_given(targets, &loader[ALL]),
+			 2); /* a kernel thread is no target */
 	assert_int_equal(strlen(told(ALL)), strlen("+5 50 1\n+6 60 1\n"));
 
 	map(5, SSL_ID, 0x10000); /* it loads the library later */
@@ -159,7 +170,8 @@ static void each_is_given_what_it_wants_and_what_ended_or_is_excluded_is_taken_b
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_is_given_what_it_wants_and_what_ended_or_is_excluded_is_taken_back),
+		cmocka_unit_test(
+			each_is_given_what_it_wants_and_what_ended_or_is_excluded_is_taken_back),
 	};
 
 	return cmocka_run_group_tests_name("targets", tests, begin, end);

@@ -53,7 +53,8 @@ static void set_stream(unsigned long long ino_more)
 	struct stat st;
 
 	fstat(STDERR_FILENO, &st);
-	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino + ino_more);
+	snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino + ino_more);
 	setenv("JOURNAL_STREAM", stream, 1);
 }
 
@@ -67,7 +68,8 @@ static void the_journal_gets_priorities(void **state)
 	talk(LOG_LEVEL_WARN, "sonde-cpu", "odd");
 	talk(LOG_LEVEL_INFO, "sonded", "well");
 	talk(LOG_LEVEL_DEBUG, "sonded", "so");
-	assert_string_equal(what_the_file_says(), "<3>sonded: bad\n<4>sonde-cpu: odd\n<6>sonded: well\n<7>sonded: so\n");
+	assert_string_equal(what_the_file_says(),
+			    "<3>sonded: bad\n<4>sonde-cpu: odd\n<6>sonded: well\n<7>sonded: so\n");
 }
 
 static void a_file_gets_logfmt_whatever_stream_was_inherited(void **state)
@@ -94,18 +96,21 @@ static void a_file_of_ours_is_begun_anew_with_the_last_lines(void **state)
 		assert_true(st.st_size < (off_t)MOST + 1000);
 	}
 	assert_non_null(strstr(what_the_file_says(), "line 9999\""));
-	assert_non_null(strstr(text, "line 9500\"")); /* the last 500, however recently it was begun anew */
+	assert_non_null(
+		strstr(text, "line 9500\"")); /* the last 500, however recently it was begun anew */
 	assert_null(strstr(text, "line 5000\""));
 	assert_int_equal(strncmp(text, "ts=", 3), 0);
 }
 
 int main(void)
 {
+	/* clang-format off */
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(the_journal_gets_priorities, to_terminal),
 		cmocka_unit_test_teardown(a_file_gets_logfmt_whatever_stream_was_inherited, to_terminal),
 		cmocka_unit_test_teardown(a_file_of_ours_is_begun_anew_with_the_last_lines, to_terminal),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests_name("talk", tests, NULL, NULL);
 }

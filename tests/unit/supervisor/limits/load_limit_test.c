@@ -28,7 +28,8 @@ static void a_peak_changes_nothing_a_minute_does_and_room_brings_it_back(void **
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t + 70 * S), 0);
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t + 131 * S), 1);
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t + 140 * S), 0);
-	assert_int_equal(governor_look(&g, 0.03, 0.05, MINUTE, t + 500 * S), 0); /* neither over nor half */
+	assert_int_equal(governor_look(&g, 0.03, 0.05, MINUTE, t + 500 * S),
+			 0); /* neither over nor half */
 	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 510 * S), 0);
 	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 809 * S), 0);
 	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 811 * S), -1);
@@ -45,7 +46,8 @@ static void where_one_step_was_not_enough_the_next_is_asked_for_sooner(void **st
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 71 * S), 0);
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 90 * S), 0);
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 91 * S), 1);
-	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, 101 * S), 0); /* enough: a whole minute again */
+	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, 101 * S),
+			 0); /* enough: a whole minute again */
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 111 * S), 0);
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 141 * S), 0);
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 171 * S), 1);
@@ -69,7 +71,8 @@ static void a_limit_that_is_lifted_is_room_at_once(void **state)
 	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, S), 0);
 	assert_int_equal(governor_look(&g, 1, 0, MINUTE, 2 * S), -1);
 	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 3 * S), 0);
-	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 62 * S), 0); /* the minute begins anew */
+	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 62 * S),
+			 0); /* the minute begins anew */
 	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 63 * S), 1);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * relief: over a limit the dear family does less, step by step, before anything stops; under it what is worth most comes back first, and
- * what would be over the limit again stays away. Played on traces: what each family takes at each step, look by look, as it was
- * measured on real hosts.
+ * relief: over a limit the dear family does less, step by step, before anything stops; under it
+ * what is worth most comes back first, and what would be over the limit again stays away. Played on
+ * traces: what each family takes at each step, look by look, as it was measured on real hosts.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,8 @@ struct play {
 	unsigned int n;
 	double limit, others, switches;
 	int64_t now_s;
-	char said[1024];       /* "70 offcpu 1, 100 offcpu 2": second, family, its step from then on; "-": it is stopped */
+	char said[1024]; /* "70 offcpu 1, 100 offcpu 2": second, family, its step from then on; "-":
+			    it is stopped */
 	unsigned int n_steps;
 };
 
@@ -36,7 +37,8 @@ static void play_begin(struct play *p, const char *const *names, unsigned int n,
 {
 	*p = (struct play){.n = n, .limit = limit};
 	for (unsigned int i = 0; i < n; i++)
-		p->f[i] = (struct relief_family){.family = family_named(names[i]), .wanted = true, .settled = true};
+		p->f[i] = (struct relief_family){
+			.family = family_named(names[i]), .wanted = true, .settled = true};
 }
 
 static const char *const both[] = {"cpu", "offcpu"};
@@ -48,8 +50,8 @@ static void step_note(struct play *p, const struct relief_step *s)
 	char step[16];
 
 	snprintf(step, sizeof(step), "%u", relief_step(&p->r, s->family, f));
-	snprintf(p->said + len, sizeof(p->said) - len, "%s%lld %s %s", len ? ", " : "", (long long)p->now_s, f->name,
-		 relief_stopped(&p->r, s->family, f) ? "-" : step);
+	snprintf(p->said + len, sizeof(p->said) - len, "%s%lld %s %s", len ? ", " : "",
+		 (long long)p->now_s, f->name, relief_stopped(&p->r, s->family, f) ? "-" : step);
 	p->n_steps++;
 	p->f[s->family].settled = false;
 }
@@ -57,7 +59,11 @@ static void step_note(struct play *p, const struct relief_step *s)
 /* `cores`: of each family at each step; one that is stopped takes nothing. */
 static void play_look(struct play *p, const double cores[][RELIEF_STEPS + 1])
 {
-	struct relief_look l = {.f = p->f, .n = p->n, .limit = p->limit, .used = p->others, .switches = p->switches,
+	struct relief_look l = {.f = p->f,
+				.n = p->n,
+				.limit = p->limit,
+				.used = p->others,
+				.switches = p->switches,
 				.while_ns = GOVERNOR_WHILE_NS};
 	struct relief_step step;
 	int which;
@@ -67,7 +73,9 @@ static void play_look(struct play *p, const double cores[][RELIEF_STEPS + 1])
 	for (unsigned int i = 0; i < p->n; i++) {
 		bool stopped = relief_stopped(&p->r, i, p->f[i].family);
 
-		p->f[i].cores = stopped || !p->f[i].wanted ? 0 : cores[i][relief_step(&p->r, i, p->f[i].family)];
+		p->f[i].cores = stopped || !p->f[i].wanted ?
+					0 :
+					cores[i][relief_step(&p->r, i, p->f[i].family)];
 		l.used += p->f[i].cores;
 	}
 	which = governor_look(&p->g, l.used, l.limit, l.while_ns, l.now_ns);
@@ -85,7 +93,8 @@ static void play_for(struct play *p, int64_t seconds, const double cores[][RELIE
 }
 
 /* off-CPU 6 %, cpu 1 %: who is dear does less, and the other goes on as it was. */
-static const double dear[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125}, {0.060, 0.035, 0.022, 0.014}};
+static const double dear[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125},
+						{0.060, 0.035, 0.022, 0.014}};
 
 static void the_dear_family_does_less_and_the_cheap_one_goes_on(void **state)
 {
@@ -101,7 +110,8 @@ static void the_dear_family_does_less_and_the_cheap_one_goes_on(void **state)
 /* As it was found: cpu at 2 Hz, off-CPU away, 0.36 % of a core, for 29 minutes. */
 static void what_was_slowed_is_back_within_minutes_when_there_is_room(void **state)
 {
-	static const double quiet[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125}, {0.009, 0.006, 0.004, 0.003}};
+	static const double quiet[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125},
+							 {0.009, 0.006, 0.004, 0.003}};
 	struct play p;
 
 	(void)state;
@@ -115,11 +125,15 @@ static void what_was_slowed_is_back_within_minutes_when_there_is_room(void **sta
 	assert_string_equal(p.said, "70 cpu 0, 140 offcpu 0");
 }
 
-/* It takes 9 % whatever it does: it is stopped, and not brought back every few minutes to break the limit anew. */
-static void what_would_break_the_limit_again_stays_away_as_long_as_the_host_switches_as_much(void **state)
+/* It takes 9 % whatever it does: it is stopped, and not brought back every few minutes to break the
+ * limit anew. */
+static void what_would_break_the_limit_again_stays_away_as_long_as_the_host_switches_as_much(
+	void **state)
 {
-	static const double storm[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125}, {0.12, 0.11, 0.10, 0.09}};
-	static const double calm[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125}, {0.012, 0.010, 0.009, 0.008}};
+	static const double storm[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125},
+							 {0.12, 0.11, 0.10, 0.09}};
+	static const double calm[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125},
+							{0.012, 0.010, 0.009, 0.008}};
 	struct play p;
 
 	(void)state;
@@ -135,7 +149,8 @@ static void what_would_break_the_limit_again_stays_away_as_long_as_the_host_swit
 /* A busy host on which even the sums take a little more than the limit: they go on. */
 static void one_that_does_as_little_as_it_can_goes_on_where_that_is_not_far_over(void **state)
 {
-	static const double busy[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125}, {0.063, 0.055, 0.045, 0.041}};
+	static const double busy[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125},
+							{0.063, 0.055, 0.045, 0.041}};
 	struct play p;
 
 	(void)state;
@@ -146,7 +161,8 @@ static void one_that_does_as_little_as_it_can_goes_on_where_that_is_not_far_over
 	assert_int_equal(relief_step(&p.r, 1, p.f[1].family), p.f[1].family->steps);
 }
 
-/* Where nothing told beforehand that it would not fit, each failure makes the next try wait longer. */
+/* Where nothing told beforehand that it would not fit, each failure makes the next try wait longer.
+ */
 static void one_that_breaks_the_limit_each_time_comes_back_ever_more_seldom(void **state)
 {
 	struct play p;
@@ -158,8 +174,10 @@ static void one_that_breaks_the_limit_each_time_comes_back_ever_more_seldom(void
 		unsigned int before = p.n_steps;
 
 		for (int i = 0; i < 360; i++) {
-			/* it is forgotten what it takes: as if each time it had been another load */
-			static const double bad[][RELIEF_STEPS + 1] = {{0.002, 0.001, 0.0005, 0.00025}, {0.05, 0.05, 0.05, 0.05}};
+			/* it is forgotten what it takes: as if each time it had been another load
+			 */
+			static const double bad[][RELIEF_STEPS + 1] = {
+				{0.002, 0.001, 0.0005, 0.00025}, {0.05, 0.05, 0.05, 0.05}};
 
 			memset(p.r.of[OFFCPU].cores, 0, sizeof(p.r.of[OFFCPU].cores));
 			play_look(&p, bad);
@@ -187,7 +205,8 @@ static void peaks_that_do_not_last_a_minute_change_nothing(void **state)
 
 static void the_dearest_may_be_the_one_that_is_valued_most(void **state)
 {
-	static const double fast[][RELIEF_STEPS + 1] = {{0.060, 0.030, 0.015, 0.008}, {0.010, 0.008, 0.006, 0.005}};
+	static const double fast[][RELIEF_STEPS + 1] = {{0.060, 0.030, 0.015, 0.008},
+							{0.010, 0.008, 0.006, 0.005}};
 	struct play p;
 
 	(void)state;
@@ -201,7 +220,8 @@ static void the_dearest_may_be_the_one_that_is_valued_most(void **state)
 /* The dear one does as little as it can, and what is over is no more than the others can spare. */
 static void before_the_dear_one_is_stopped_others_do_less_where_that_is_enough(void **state)
 {
-	static const double tight[][RELIEF_STEPS + 1] = {{0.012, 0.006, 0.003, 0.0015}, {0.040, 0.034, 0.030, 0.022}};
+	static const double tight[][RELIEF_STEPS + 1] = {{0.012, 0.006, 0.003, 0.0015},
+							 {0.040, 0.034, 0.030, 0.022}};
 	struct play p;
 
 	(void)state;
@@ -212,14 +232,17 @@ static void before_the_dear_one_is_stopped_others_do_less_where_that_is_enough(v
 
 static void under_a_limit_that_nothing_can_keep_the_most_valued_is_stopped_last(void **state)
 {
-	static const double any[][RELIEF_STEPS + 1] = {{0.02, 0.02, 0.02, 0.02}, {0.01, 0.01, 0.01, 0.01}, {0.001, 0, 0, 0}};
+	static const double any[][RELIEF_STEPS + 1] = {
+		{0.02, 0.02, 0.02, 0.02}, {0.01, 0.01, 0.01, 0.01}, {0.001, 0, 0, 0}};
 	static const char *const three[] = {"cpu", "offcpu", "goheap"};
 	struct play p;
 
 	(void)state;
 	play_begin(&p, three, 3, 1e-6);
 	play_for(&p, 600, any);
-	assert_string_equal(p.said, "70 cpu 2, 100 cpu 3, 130 offcpu 2, 160 offcpu 3, 190 offcpu -, 220 goheap -, 250 cpu -");
+	assert_string_equal(
+		p.said,
+		"70 cpu 2, 100 cpu 3, 130 offcpu 2, 160 offcpu 3, 190 offcpu -, 220 goheap -, 250 cpu -");
 	p.said[0] = 0;
 	p.limit = 0; /* none: all is back, look by look, what is valued most first */
 	play_for(&p, 600, any);
@@ -243,7 +266,8 @@ static void one_that_nobody_wants_any_more_is_neither_slowed_nor_brought_back(vo
 	assert_int_equal(relief_count(&p.r, p.f, 2, RELIEF_CPU), 3);
 }
 
-static void memory_stops_all_but_the_first_from_the_end_and_brings_them_back_in_reverse(void **state)
+static void memory_stops_all_but_the_first_from_the_end_and_brings_them_back_in_reverse(
+	void **state)
 {
 	static const char *const three[] = {"cpu", "offcpu", "goheap"};
 	struct relief_step s;
@@ -274,15 +298,20 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_dear_family_does_less_and_the_cheap_one_goes_on),
 		cmocka_unit_test(what_was_slowed_is_back_within_minutes_when_there_is_room),
-		cmocka_unit_test(what_would_break_the_limit_again_stays_away_as_long_as_the_host_switches_as_much),
-		cmocka_unit_test(one_that_does_as_little_as_it_can_goes_on_where_that_is_not_far_over),
+		cmocka_unit_test(
+			what_would_break_the_limit_again_stays_away_as_long_as_the_host_switches_as_much),
+		cmocka_unit_test(
+			one_that_does_as_little_as_it_can_goes_on_where_that_is_not_far_over),
 		cmocka_unit_test(one_that_breaks_the_limit_each_time_comes_back_ever_more_seldom),
 		cmocka_unit_test(peaks_that_do_not_last_a_minute_change_nothing),
 		cmocka_unit_test(the_dearest_may_be_the_one_that_is_valued_most),
-		cmocka_unit_test(before_the_dear_one_is_stopped_others_do_less_where_that_is_enough),
-		cmocka_unit_test(under_a_limit_that_nothing_can_keep_the_most_valued_is_stopped_last),
+		cmocka_unit_test(
+			before_the_dear_one_is_stopped_others_do_less_where_that_is_enough),
+		cmocka_unit_test(
+			under_a_limit_that_nothing_can_keep_the_most_valued_is_stopped_last),
 		cmocka_unit_test(one_that_nobody_wants_any_more_is_neither_slowed_nor_brought_back),
-		cmocka_unit_test(memory_stops_all_but_the_first_from_the_end_and_brings_them_back_in_reverse),
+		cmocka_unit_test(
+			memory_stops_all_but_the_first_from_the_end_and_brings_them_back_in_reverse),
 		cmocka_unit_test(no_family_has_more_steps_than_there_is_room_for),
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* retain: the shares of the budget. What it does with a store is tested with sonded and a small disk (tests/e2e). */
+/* retain: the shares of the budget. What it does with a store is tested with sonded and a small
+ * disk (tests/e2e). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +40,8 @@ static void room_is_what_the_budget_and_the_disk_both_leave(void **state)
 	(void)state;
 	r.use.bytes = 300 * MIB;
 	r.use.free_bytes = 1000 * MIB;
-	assert_int_equal(retain_room(&r), 400 * MIB); /* an eighth is for what comes until the next look */
+	assert_int_equal(retain_room(&r),
+			 400 * MIB); /* an eighth is for what comes until the next look */
 	r.use.free_bytes = 150 * MIB;
 	assert_int_equal(retain_room(&r), 50 * MIB);
 	r.use.free_bytes = 99 * MIB;
@@ -52,7 +54,8 @@ static void room_is_what_the_budget_and_the_disk_both_leave(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_with_its_log_stays_below_a_quarter_and_images_keep_to_an_eighth),
+		cmocka_unit_test(
+			a_file_with_its_log_stays_below_a_quarter_and_images_keep_to_an_eighth),
 		cmocka_unit_test(of_much_room_they_take_no_more_than_they_need),
 		cmocka_unit_test(room_is_what_the_budget_and_the_disk_both_leave),
 	};

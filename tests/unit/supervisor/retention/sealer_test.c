@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sealer: what is due, and when it waits. What it does is tested with a sonded of its own (tests/e2e/sonded/test_sonded_seal.py). */
+/* sealer: what is due, and when it waits. What it does is tested with a sonded of its own
+ * (tests/e2e/sonded/test_sonded_seal.py). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -73,17 +74,19 @@ static const char *state_with(struct retain *r)
 
 static void a_short_disk_makes_it_wait_and_a_full_budget_asks_for_room(void **state)
 {
-	struct retain short_disk = store_of(800 * MIB, 100 * MIB, 110 * MIB), full = store_of(800 * MIB, 690 * MIB, 1000 * MIB);
+	struct retain short_disk = store_of(800 * MIB, 100 * MIB, 110 * MIB),
+		      full = store_of(800 * MIB, 690 * MIB, 1000 * MIB);
 
 	(void)state;
 	make("20260115T100000Z-0001.db", 300 * MIB);
-	make("20260115T110000Z-0001.db", 300 * MIB); /* the newest stay rows, those of two hours even more */
+	make("20260115T110000Z-0001.db",
+	     300 * MIB); /* the newest stay rows, those of two hours even more */
 	make("20260115T115000Z-0001.db", 60 * MIB);
 	assert_non_null(strstr(state_with(&short_disk), "disk"));
 	assert_int_equal(short_disk.kept_free, 0);
 	assert_non_null(strstr(state_with(&full), "budget"));
 	assert_int_equal(full.kept_free, 375 * MIB); /* the file, and a quarter of it */
-	full.limits.bytes = 700 * MIB; /* at most half of it */
+	full.limits.bytes = 700 * MIB;               /* at most half of it */
 	state_with(&full);
 	assert_int_equal(full.kept_free, 350 * MIB);
 }
@@ -146,12 +149,14 @@ static void a_pass_that_fails_again_is_tried_later_each_time(void **state)
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(the_newest_up_to_a_quarter_of_the_budget_are_no_work, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_short_disk_makes_it_wait_and_a_full_budget_asks_for_room, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_pass_that_fails_again_is_tried_later_each_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(one_that_is_off_does_nothing, set_up, tear_down),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

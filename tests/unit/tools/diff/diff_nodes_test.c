@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * diff_nodes: the tree of both sides has each path of functions once, with what the nodes of that path have on each side.
- * diff_edges: the pairs that are on one side only.
+ * diff_nodes: the tree of both sides has each path of functions once, with what the nodes of that
+ * path have on each side. diff_edges: the pairs that are on one side only.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,13 +39,18 @@ static void fold_make_up(struct fold *f, bool root_has_own)
 	f->frames = mem_array(FRAMES, sizeof(*f->frames));
 	f->nodes = mem_array(NODES, sizeof(*f->nodes));
 	for (uint32_t i = 0; i < FRAMES; i++)
-		f->frames[i] = (struct fold_frame){.name = i ? names[below(NAMES - 3) + (root_has_own ? 3 : 0)] : "all", .module = i ? "m" : "", .named = true};
+		f->frames[i] = (struct fold_frame){
+			.name = i ? names[below(NAMES - 3) + (root_has_own ? 3 : 0)] : "all",
+			.module = i ? "m" : "",
+			.named = true};
 	for (uint32_t i = 0; i < NODES; i++) {
 		uint64_t n = i || root_has_own ? below(3) : 0;
 
 		n += !i && root_has_own;
-		f->nodes[i] = (struct fold_node){.frame = i ? 1 + below(FRAMES - 1) : 0, .parent = i ? below(3) ? i - 1 : below(i) : 0,
-						 .self_samples = n, .self_ns = 10 * n};
+		f->nodes[i] = (struct fold_node){.frame = i ? 1 + below(FRAMES - 1) : 0,
+						 .parent = i ? below(3) ? i - 1 : below(i) : 0,
+						 .self_samples = n,
+						 .self_ns = 10 * n};
 	}
 }
 
@@ -77,7 +82,8 @@ static void sums_of(const struct fold *f, const char *path, uint64_t *self, uint
 		if (!i && f->nodes[0].self_samples)
 			strbuf_addstr(&s, "[no stack];");
 		*self += strcmp(strbuf_str(&s), path) ? 0 : f->nodes[i].self_samples;
-		*total += strncmp(strbuf_str(&s), path, strlen(path)) ? 0 : f->nodes[i].self_samples;
+		*total +=
+			strncmp(strbuf_str(&s), path, strlen(path)) ? 0 : f->nodes[i].self_samples;
 		strbuf_release(&s);
 	}
 }
@@ -98,7 +104,8 @@ static void check_node(const struct diffing *d, uint32_t i)
 		assert_int_equal(n->total_ns[side], 10 * total);
 	}
 	for (uint32_t k = 1; k < i; k++) /* each path once */
-		assert_false(d->pub.nodes[k].parent == n->parent && d->pub.nodes[k].function == n->function);
+		assert_false(d->pub.nodes[k].parent == n->parent &&
+			     d->pub.nodes[k].function == n->function);
 	strbuf_release(&path);
 }
 
@@ -116,7 +123,8 @@ static void check_place(const struct diffing *d, uint32_t i)
 			at = d->pub.nodes[at].parent;
 		assert_int_equal(at, i); /* all between are below it */
 	}
-	assert_true(d->end[i] == d->pub.n_nodes || d->pub.nodes[d->end[i]].parent < i); /* and none behind them */
+	assert_true(d->end[i] == d->pub.n_nodes ||
+		    d->pub.nodes[d->end[i]].parent < i); /* and none behind them */
 	while (up && d->pub.nodes[up].function != n->function)
 		up = d->pub.nodes[up].parent;
 	assert_int_equal(d->outer[i], !up);
@@ -130,12 +138,14 @@ static void check_nodes_of_folds(const struct diffing *d)
 			const struct diff_node *to = &d->pub.nodes[d->node[side][i]];
 
 			assert_int_equal(to->parent, d->node[side][n->parent]);
-			assert_string_equal(d->pub.functions[to->function].frame->name, d->pub.side[side].f->frames[n->frame].name);
+			assert_string_equal(d->pub.functions[to->function].frame->name,
+					    d->pub.side[side].f->frames[n->frame].name);
 		}
 }
 
 /* What is called by `caller` in all, where it is not below itself; which edge those nodes have. */
-static void calls_of(const struct diffing *d, uint32_t caller, uint32_t function, uint64_t samples[2], uint32_t *edge)
+static void calls_of(const struct diffing *d, uint32_t caller, uint32_t function,
+		     uint64_t samples[2], uint32_t *edge)
 {
 	bool first = true;
 
@@ -143,7 +153,8 @@ static void calls_of(const struct diffing *d, uint32_t caller, uint32_t function
 	for (uint32_t i = 1; i < d->pub.n_nodes; i++) {
 		const struct diff_node *n = &d->pub.nodes[i];
 
-		if (n->function != function || !n->parent || !d->outer[i] || d->pub.nodes[n->parent].function != caller)
+		if (n->function != function || !n->parent || !d->outer[i] ||
+		    d->pub.nodes[n->parent].function != caller)
 			continue;
 		assert_true(first || *edge == d->edge[i]);
 		*edge = d->edge[i];
@@ -163,7 +174,8 @@ static void check_edges(const struct diffing *d)
 			uint32_t edge;
 
 			calls_of(d, caller, function, samples, &edge);
-			assert_int_equal(edge != 0, !(samples[0] && samples[1]) && samples[0] + samples[1] >= DIFF_LEAST);
+			assert_int_equal(edge != 0, !(samples[0] && samples[1]) &&
+							    samples[0] + samples[1] >= DIFF_LEAST);
 			if (!edge)
 				continue;
 			found++;
@@ -184,8 +196,10 @@ static bool has_callee(const struct fold *f, uint32_t n, uint32_t parent, uint32
 	return false;
 }
 
-/* Both of one tree, as of two windows of a day: depth first, each callee once; by function, frames are that many. */
-static void folds_make_up(struct fold f[2], bool by_function, bool before_has_own, bool after_has_own)
+/* Both of one tree, as of two windows of a day: depth first, each callee once; by function, frames
+ * are that many. */
+static void folds_make_up(struct fold f[2], bool by_function, bool before_has_own,
+			  bool after_has_own)
 {
 	fold_make_up(&f[0], before_has_own);
 	for (uint32_t i = 1; i < NODES; i++) {
@@ -206,7 +220,9 @@ static void folds_make_up(struct fold f[2], bool by_function, bool before_has_ow
 	for (uint32_t i = 0; i < NODES; i++) {
 		uint64_t samples = i || after_has_own ? below(3) + !i : 0;
 
-		f[1].nodes[i] = (struct fold_node){.frame = f[0].nodes[i].frame, .parent = f[0].nodes[i].parent, .self_samples = samples,
+		f[1].nodes[i] = (struct fold_node){.frame = f[0].nodes[i].frame,
+						   .parent = f[0].nodes[i].parent,
+						   .self_samples = samples,
 						   .self_ns = 10 * samples};
 	}
 	f[0].n_frames = f[1].n_frames = by_function ? NAMES : FRAMES;

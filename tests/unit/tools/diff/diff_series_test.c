@@ -46,7 +46,8 @@ static void tree_make(struct diffing *d)
 		for (uint32_t up = below(4) ? 0 : below(2) ? below(20) : NODES; parent && up; up--)
 			parent = d->pub.nodes[parent].parent;
 
-		d->pub.nodes[i] = (struct diff_node){.parent = parent, .function = 1 + below(FUNCTIONS - 1),
+		d->pub.nodes[i] = (struct diff_node){.parent = parent,
+						     .function = 1 + below(FUNCTIONS - 1),
 						     .depth = d->pub.nodes[parent].depth + 1};
 		d->outer[i] = below(3) != 0;
 		d->edge[i] = below(2) ? 1 + below(FUNCTIONS) : 0;
@@ -59,21 +60,31 @@ static void fold_make_up(struct fold *f, uint32_t **node, bool after)
 {
 	static const struct store_kind_info kind = {.kind = STORE_KIND_CPU};
 
-	*f = (struct fold){.kind = &kind, .unit = STORE_TIME, .slice_ns = 1000, .n_slices = SLICES, .n_cells = CELLS, .n_nodes = NODES,
+	*f = (struct fold){.kind = &kind,
+			   .unit = STORE_TIME,
+			   .slice_ns = 1000,
+			   .n_slices = SLICES,
+			   .n_cells = CELLS,
+			   .n_nodes = NODES,
 			   .period_ns = after ? PERIOD : 0};
 	f->slices = mem_array(SLICES, sizeof(*f->slices));
 	f->cells = mem_array(CELLS, sizeof(*f->cells));
 	*node = mem_array(NODES, sizeof(**node));
 	for (uint32_t i = 0; i < SLICES; i++)
-		f->slices[i] = (struct fold_slice){.from_ns = 1000 * i, .to_ns = 1000 * (i + 1),
-						   .covered_ns = after && i == LEFT_OUT ? 10 : 1000 - 10 * i};
+		f->slices[i] = (struct fold_slice){
+			.from_ns = 1000 * i,
+			.to_ns = 1000 * (i + 1),
+			.covered_ns = after && i == LEFT_OUT ? 10 : 1000 - 10 * i};
 	for (uint32_t i = 1; i < NODES; i++)
 		(*node)[i] = after ? NODES - i : i;
 	for (uint32_t i = 0; i < CELLS; i++)
-		f->cells[i] = (struct fold_cell){.node = below(4) ? below(NODES) : below(5), .slice = below(SLICES), .ns = (1 + below(1000)) * (after ? PERIOD : 1)};
+		f->cells[i] = (struct fold_cell){.node = below(4) ? below(NODES) : below(5),
+						 .slice = below(SLICES),
+						 .ns = (1 + below(1000)) * (after ? PERIOD : 1)};
 }
 
-static void take_up(const struct diffing *d, uint32_t node, size_t column, float ns, float *self, float *total, float *edge)
+static void take_up(const struct diffing *d, uint32_t node, size_t column, float ns, float *self,
+		    float *total, float *edge)
 {
 	self[d->pub.nodes[node].function * d->stride + column] += ns;
 	for (uint32_t at = node;; at = d->pub.nodes[at].parent) {
@@ -108,19 +119,24 @@ static void sums_agree_with_each_cell_by_itself(void **state)
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < CELLS; i++) {
 			const struct fold_cell *c = &f[side].cells[i];
-			size_t column = (side ? d.second : 0) + c->slice - (side && c->slice > LEFT_OUT);
+			size_t column =
+				(side ? d.second : 0) + c->slice - (side && c->slice > LEFT_OUT);
 
 			if (!side || c->slice != LEFT_OUT)
-				take_up(&d, c->node ? d.node[side][c->node] : d.no_stack, column, (float)(c->ns / (side ? PERIOD : 1)), sum[0], sum[1], sum[2]);
+				take_up(&d, c->node ? d.node[side][c->node] : d.no_stack, column,
+					(float)(c->ns / (side ? PERIOD : 1)), sum[0], sum[1],
+					sum[2]);
 		}
 	assert_memory_equal(d.self_series, sum[0], FUNCTIONS * d.stride * sizeof(float));
 	assert_memory_equal(d.total_series, sum[1], FUNCTIONS * d.stride * sizeof(float));
 	assert_memory_equal(d.edge_series, sum[2], FUNCTIONS * d.stride * sizeof(float));
 	for (size_t i = 0; i < 2 * SLICES - 1; i++) {
-		size_t slice = i < SLICES ? i : i - SLICES + (i - SLICES >= LEFT_OUT), column = i < SLICES ? i : d.second + i - SLICES;
+		size_t slice = i < SLICES ? i : i - SLICES + (i - SLICES >= LEFT_OUT),
+		       column = i < SLICES ? i : d.second + i - SLICES;
 
 		assert_int_equal(d.column_from[column], 1000 * slice);
-		assert_true(d.column_scale[column] == (i < SLICES ? 1 : PERIOD) / (double)(1000 - 10 * slice));
+		assert_true(d.column_scale[column] ==
+			    (i < SLICES ? 1 : PERIOD) / (double)(1000 - 10 * slice));
 	}
 	for (int i = 0; i < 3; i++)
 		free(sum[i]);

@@ -13,7 +13,6 @@
 #include "tools/diff/stats.h"
 #include "schema/base/array.h"
 
-
 /* Relative, as tails are small. */
 static void close_to(double got, double want, double tolerance)
 {
@@ -25,11 +24,13 @@ static void distributions_are_those_of_scipy(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(beta_cases); i++)
-		close_to(stats_beta(beta_cases[i].a, beta_cases[i].b, beta_cases[i].x), beta_cases[i].value, 1e-7);
+		close_to(stats_beta(beta_cases[i].a, beta_cases[i].b, beta_cases[i].x),
+			 beta_cases[i].value, 1e-7);
 	for (size_t i = 0; i < ARRAY_SIZE(t_cases); i++)
 		close_to(stats_t_tails(t_cases[i].t, t_cases[i].df), t_cases[i].tails, 1e-9);
 	for (size_t i = 0; i < ARRAY_SIZE(counts_cases); i++)
-		close_to(stats_counts(counts_cases[i].a, counts_cases[i].b, counts_cases[i].share), counts_cases[i].p, 1e-7);
+		close_to(stats_counts(counts_cases[i].a, counts_cases[i].b, counts_cases[i].share),
+			 counts_cases[i].p, 1e-7);
 }
 
 static void a_quantile_is_the_inverse_of_its_tail(void **state)
@@ -52,11 +53,12 @@ static void welch_is_scipys_where_neighbours_do_not_correlate(void **state)
 	}
 }
 
-/* Table 1 of Benjamini and Hochberg (1995): fifteen tests, of which the first four count at 0.05. */
+/* Table 1 of Benjamini and Hochberg (1995): fifteen tests, of which the first four count at 0.05.
+ */
 static void the_adjustment_is_that_of_the_paper(void **state)
 {
-	static const double p[] = {0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
-				   0.5719, 0.6528, 0.7590, 1.000};
+	static const double p[] = {0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344,
+				   0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.000};
 	double q[ARRAY_SIZE(p)], shuffled[ARRAY_SIZE(p)], weight[ARRAY_SIZE(p)];
 	size_t counted = 0;
 
@@ -113,7 +115,8 @@ static double alarms(size_t n, double r, bool counts)
 				x[side][i] = counts ? (double)(uniform() < 0.05) : level;
 			}
 		}
-		stats_welch(x[0], n, 1.0 / (double)n * counts, x[1], n, 1.0 / (double)n * counts, &t);
+		stats_welch(x[0], n, 1.0 / (double)n * counts, x[1], n, 1.0 / (double)n * counts,
+			    &t);
 		found += t.p < 0.05;
 	}
 	return (double)found / tries;
@@ -141,7 +144,8 @@ static void what_is_called_detectable_is_found_four_times_in_five(void **state)
 		struct stats_test t;
 		double add = 0;
 
-		for (int again = 0; again < 2; again++) { /* what the noise of one pair promises, another pair keeps */
+		/* what the noise of one pair promises, another pair keeps */
+		for (int again = 0; again < 2; again++) {
 			for (size_t i = 0; i < 40; i++) {
 				a[i] = normal();
 				b[i] = normal() + add;
@@ -169,7 +173,8 @@ static void one_sample_more_is_no_change(void **state)
 static void seen_on_one_side_only_counts_by_slices(void **state)
 {
 	(void)state;
-	close_to(stats_presence(10, 10, 10), 2 / 184756.0, 1e-12); /* of the ways to choose 10 of 20 */
+	close_to(stats_presence(10, 10, 10), 2 / 184756.0,
+		 1e-12); /* of the ways to choose 10 of 20 */
 	close_to(stats_presence(2, 60, 60), 2 * 60 * 59 / (120.0 * 119), 1e-12);
 	close_to(stats_presence(1, 60, 60), 1, 1e-12);
 	close_to(stats_presence(0, 60, 60), 1, 1e-12);

@@ -15,12 +15,22 @@
 static struct event_list all;
 static size_t cap;
 
-static void put(int64_t at_s, const char *kind, const char *subject, const char *name, const char *detail, uint32_t pid)
+static void put(int64_t at_s, const char *kind, const char *subject, const char *name,
+		const char *detail, uint32_t pid)
 {
-	struct listed_event x = {.first_ns = at_s * NSEC_PER_SEC, .last_ns = at_s * NSEC_PER_SEC, .kind = mem_strdup(kind), .subject = mem_strdup(subject),
-			      .name = mem_strdup(name), .detail = mem_strdup(detail), .which = mem_strdup(""), .comm = mem_strdup(""),
-			      .container = mem_strdup(strcmp(subject, "container") ? "" : name), .by = mem_strdup(""), .pid = pid, .n = 1,
-			      .lived_ns = strcmp(subject, "process") ? -1 : 60 * NSEC_PER_SEC};
+	struct listed_event x = {.first_ns = at_s * NSEC_PER_SEC,
+				 .last_ns = at_s * NSEC_PER_SEC,
+				 .kind = mem_strdup(kind),
+				 .subject = mem_strdup(subject),
+				 .name = mem_strdup(name),
+				 .detail = mem_strdup(detail),
+				 .which = mem_strdup(""),
+				 .comm = mem_strdup(""),
+				 .container = mem_strdup(strcmp(subject, "container") ? "" : name),
+				 .by = mem_strdup(""),
+				 .pid = pid,
+				 .n = 1,
+				 .lived_ns = strcmp(subject, "process") ? -1 : 60 * NSEC_PER_SEC};
 
 	mem_grow(all.rows, all.n, cap);
 	all.rows[all.n++] = x;
@@ -39,7 +49,8 @@ static void a_restart_loop_is_one_row_with_how_often_and_how_it_ended(void **sta
 	(void)state;
 	put(90, "started", "container", "web", "", 1);
 	for (int i = 0; i < 21; i++) {
-		put(100 + 60 * i, "stopped", "container", "web", i == 3 ? "signal 9 (KILL)" : "exit 1", 0);
+		put(100 + 60 * i, "stopped", "container", "web",
+		    i == 3 ? "signal 9 (KILL)" : "exit 1", 0);
 		put(101 + 60 * i, "restarted", "container", "web", "", 0);
 	}
 	put(130, "started", "container", "db", "", 7);
@@ -59,7 +70,8 @@ static void two_restarts_are_no_loop_and_neither_are_those_far_apart(void **stat
 		put(100 + 3600 * i, "restarted", "container", "web", "", 0);
 	put(200, "restarted", "container", "web", "", 0);
 	event_list_fold(&all, false);
-	assert_int_equal(all.n, 4); /* the two within a quarter of an hour are one row, and no loop */
+	assert_int_equal(all.n,
+			 4); /* the two within a quarter of an hour are one row, and no loop */
 	assert_string_equal(all.rows[0].kind, "restarted");
 	assert_int_equal(all.rows[0].n, 2);
 }
@@ -101,6 +113,7 @@ static void what_failed_early_on_is_told_only_where_each_is_asked_for(void **sta
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(a_restart_loop_is_one_row_with_how_often_and_how_it_ended, end),
 		cmocka_unit_test_teardown(two_restarts_are_no_loop_and_neither_are_those_far_apart, end),
@@ -108,6 +121,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_processs_row_of_two_segments_is_one_and_equal_kills_are_a_count, end),
 		cmocka_unit_test_teardown(what_failed_early_on_is_told_only_where_each_is_asked_for, end),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

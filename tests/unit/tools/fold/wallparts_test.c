@@ -89,7 +89,8 @@ static void a_slice_takes_its_own_stacks_or_else_those_of_all(void **state)
 static void a_part_without_stacks_stays_whole_and_a_stack_without_a_part_is_dropped(void **state)
 {
 	static const char name[] = "t";
-	struct wallkey key = {.thread = name}, other = {.thread = name, .class = 1}, partial = {.thread = name, .partial = true};
+	struct wallkey key = {.thread = name}, other = {.thread = name, .class = 1},
+		       partial = {.thread = name, .partial = true};
 	struct wallparts p = {0};
 
 	(void)state;
@@ -110,7 +111,8 @@ int main(void)
 		cmocka_unit_test(shares_follow_the_weights_and_add_up_to_the_whole),
 		cmocka_unit_test(the_largest_numbers_do_not_overflow),
 		cmocka_unit_test(a_slice_takes_its_own_stacks_or_else_those_of_all),
-		cmocka_unit_test(a_part_without_stacks_stays_whole_and_a_stack_without_a_part_is_dropped),
+		cmocka_unit_test(
+			a_part_without_stacks_stays_whole_and_a_stack_without_a_part_is_dropped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

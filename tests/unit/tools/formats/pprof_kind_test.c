@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof_kind: what is taken of the sample types that programs write, and what is refused. The names are those that Go 1.26,
- * gperftools by `go tool pprof -proto`, perf_to_profile, and sonde's own exports write. */
+/* pprof_kind: what is taken of the sample types that programs write, and what is refused. The names
+ * are those that Go 1.26, gperftools by `go tool pprof -proto`, perf_to_profile, and sonde's own
+ * exports write. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,19 +12,27 @@
 
 #include "tools/formats/pprof_kind.h"
 
-static const struct pprof_type GO_HEAP[] = {{"alloc_objects", "count"}, {"alloc_space", "bytes"}, {"inuse_objects", "count"},
+static const struct pprof_type GO_HEAP[] = {{"alloc_objects", "count"},
+					    {"alloc_space", "bytes"},
+					    {"inuse_objects", "count"},
 					    {"inuse_space", "bytes"}},
-			       GO_CPU[] = {{"samples", "count"}, {"cpu", "nanoseconds"}}, GO_COUNT[] = {{"goroutine", "count"}},
-			       GO_LEAK[] = {{"goroutineleak", "count"}}, GO_THREADS[] = {{"threadcreate", "count"}},
+			       GO_CPU[] = {{"samples", "count"}, {"cpu", "nanoseconds"}},
+			       GO_COUNT[] = {{"goroutine", "count"}},
+			       GO_LEAK[] = {{"goroutineleak", "count"}},
+			       GO_THREADS[] = {{"threadcreate", "count"}},
 			       GO_LOCKS[] = {{"contentions", "count"}, {"delay", "nanoseconds"}},
 			       JAVA_LOCKS[] = {{"contentions", "count"}, {"delay", "microseconds"}},
 			       WAITS[] = {{"events", "count"}, {"delay", "nanoseconds"}},
 			       STANDING[] = {{"threads", "count"}, {"delay", "nanoseconds"}},
 			       OLD_HEAP[] = {{"objects", "count"}, {"space", "bytes"}},
-			       WALL[] = {{"sample", "count"}, {"wall", "microseconds"}}, SAMPLES[] = {{"samples", "count"}},
-			       PERF[] = {{"cycles_sample", "count"}, {"cycles_event", "count"}}, OWN[] = {{"example.com/handles", "count"}};
+			       WALL[] = {{"sample", "count"}, {"wall", "microseconds"}},
+			       SAMPLES[] = {{"samples", "count"}},
+			       PERF[] = {{"cycles_sample", "count"}, {"cycles_event", "count"}},
+			       OWN[] = {{"example.com/handles", "count"}};
 
-#define NAMES(t, ...) filled((struct pprof_names){.types = t, .n_types = sizeof(t) / sizeof((t)[0]), ##__VA_ARGS__})
+#define NAMES(t, ...)                \
+	filled((struct pprof_names){ \
+		.types = t, .n_types = sizeof(t) / sizeof((t)[0]), ##__VA_ARGS__})
 
 static struct pprof_names filled(struct pprof_names p)
 {
@@ -59,7 +68,8 @@ static void refused(struct pprof_names p, enum store_kind asked, const char *wha
 
 static void a_heap_profile_is_memory_in_use_and_allocated_where_it_says_so(void **state)
 {
-	struct pprof_kind k = taken(NAMES(GO_HEAP, .period_type = {"space", "bytes"}, .period = 524288), 0);
+	struct pprof_kind k =
+		taken(NAMES(GO_HEAP, .period_type = {"space", "bytes"}, .period = 524288), 0);
 
 	(void)state;
 	assert_int_equal(k.kind->kind, STORE_KIND_INUSE);
@@ -70,7 +80,8 @@ static void a_heap_profile_is_memory_in_use_and_allocated_where_it_says_so(void 
 	k = taken(NAMES(GO_HEAP, .default_type = "alloc_space"), 0);
 	assert_int_equal(k.kind->kind, STORE_KIND_ALLOC);
 	assert_int_equal(k.value, 1);
-	assert_int_equal(taken(NAMES(GO_HEAP, .default_type = "inuse_objects"), 0).kind->kind, STORE_KIND_INUSE);
+	assert_int_equal(taken(NAMES(GO_HEAP, .default_type = "inuse_objects"), 0).kind->kind,
+			 STORE_KIND_INUSE);
 	assert_int_equal(taken(NAMES(GO_HEAP), STORE_KIND_ALLOC).value, 1);
 	refused(NAMES(GO_HEAP), STORE_KIND_MUTEX, "no values of --type mutex", "without --type");
 	refused(NAMES(GO_HEAP), STORE_KIND_CPU, "no values of --type cpu", "without --type");
@@ -78,7 +89,8 @@ static void a_heap_profile_is_memory_in_use_and_allocated_where_it_says_so(void 
 
 static void counts_of_goroutines_and_threads_are_no_cpu_time(void **state)
 {
-	struct pprof_kind k = taken(NAMES(GO_COUNT, .period_type = {"goroutine", "count"}, .period = 1), 0);
+	struct pprof_kind k =
+		taken(NAMES(GO_COUNT, .period_type = {"goroutine", "count"}, .period = 1), 0);
 
 	(void)state;
 	assert_int_equal(k.kind->kind, STORE_KIND_GOROUTINE);
@@ -92,7 +104,8 @@ static void counts_of_goroutines_and_threads_are_no_cpu_time(void **state)
 
 static void cpu_time_has_several_forms(void **state)
 {
-	struct pprof_kind k = taken(NAMES(GO_CPU, .period_type = {"cpu", "nanoseconds"}, .period = 10000000), 0);
+	struct pprof_kind k =
+		taken(NAMES(GO_CPU, .period_type = {"cpu", "nanoseconds"}, .period = 10000000), 0);
 
 	(void)state;
 	assert_int_equal(k.kind->kind, STORE_KIND_CPU);
@@ -116,33 +129,48 @@ static void cpu_time_has_several_forms(void **state)
 
 static void what_may_be_two_kinds_is_told_apart_or_asked(void **state)
 {
-	static const char *const unlocks[] = {"sync.(*Mutex).Unlock", "sync.(*RWMutex).RUnlock", "runtime.unlock", "internal/sync.(*Mutex).Unlock",
+	static const char *const unlocks[] = {"sync.(*Mutex).Unlock", "sync.(*RWMutex).RUnlock",
+					      "runtime.unlock", "internal/sync.(*Mutex).Unlock",
 					      "runtime._LostContendedRuntimeLock"},
-				*const waits[] = {"sync.(*Mutex).Lock", "runtime.chanrecv1", "runtime.selectgo"},
-				*const both[] = {"sync.(*Mutex).Lock", "sync.(*Mutex).Unlock"}, *const java[] = {"java.lang.Object.wait"};
+				 *const waits[] = {"sync.(*Mutex).Lock", "runtime.chanrecv1",
+						   "runtime.selectgo"},
+				 *const both[] = {"sync.(*Mutex).Lock", "sync.(*Mutex).Unlock"},
+				 *const java[] = {"java.lang.Object.wait"};
 	const struct pprof_type period = {"contentions", "count"};
-	struct pprof_kind k = taken(NAMES(GO_LOCKS, .leaves = unlocks, .n_leaves = 5, .period_type = period, .period = 1), 0);
+	struct pprof_kind k = taken(NAMES(GO_LOCKS, .leaves = unlocks, .n_leaves = 5,
+					  .period_type = period, .period = 1),
+				    0);
 
 	(void)state;
 	assert_int_equal(k.kind->kind, STORE_KIND_MUTEX);
 	assert_true(k.scale == 1);
 	assert_int_equal(k.period, 0);
-	assert_int_equal(taken(NAMES(GO_LOCKS, .leaves = waits, .n_leaves = 3), 0).kind->kind, STORE_KIND_BLOCK);
-	refused(NAMES(GO_LOCKS, .leaves = both, .n_leaves = 2), 0, "does not say which", "--type mutex    --type block");
-	refused(NAMES(JAVA_LOCKS, .leaves = java, .n_leaves = 1), 0, "does not say which", "--type block");
+	assert_int_equal(taken(NAMES(GO_LOCKS, .leaves = waits, .n_leaves = 3), 0).kind->kind,
+			 STORE_KIND_BLOCK);
+	refused(NAMES(GO_LOCKS, .leaves = both, .n_leaves = 2), 0, "does not say which",
+		"--type mutex    --type block");
+	refused(NAMES(JAVA_LOCKS, .leaves = java, .n_leaves = 1), 0, "does not say which",
+		"--type block");
 	refused(NAMES(GO_LOCKS), 0, "does not say which", "--type mutex");
 	k = taken(NAMES(JAVA_LOCKS), STORE_KIND_BLOCK);
 	assert_true(k.kind->kind == STORE_KIND_BLOCK && k.scale == 1e3);
-	refused(NAMES(OLD_HEAP), 0, "objects (count), space (bytes)", "--type alloc    --type inuse");
+	refused(NAMES(OLD_HEAP), 0, "objects (count), space (bytes)",
+		"--type alloc    --type inuse");
 	assert_int_equal(taken(NAMES(OLD_HEAP), STORE_KIND_INUSE).value, 1);
 }
 
 static void what_sonde_wrote_says_which_it_is(void **state)
 {
 	(void)state;
-	assert_int_equal(taken(NAMES(WAITS, .comment = "sonde runqueue profile of vm, kernel 6"), 0).kind->kind, STORE_KIND_RUNQUEUE);
-	assert_int_equal(taken(NAMES(WAITS, .comment = "sonde offcpu profile of vm, kernel 6"), 0).kind->kind, STORE_KIND_OFFCPU);
-	assert_int_equal(taken(NAMES(GO_LOCKS, .comment = "sonde mutex profile of vm, kernel 6"), 0).kind->kind, STORE_KIND_MUTEX);
+	assert_int_equal(taken(NAMES(WAITS, .comment = "sonde runqueue profile of vm, kernel 6"), 0)
+				 .kind->kind,
+			 STORE_KIND_RUNQUEUE);
+	assert_int_equal(taken(NAMES(WAITS, .comment = "sonde offcpu profile of vm, kernel 6"), 0)
+				 .kind->kind,
+			 STORE_KIND_OFFCPU);
+	assert_int_equal(taken(NAMES(GO_LOCKS, .comment = "sonde mutex profile of vm, kernel 6"), 0)
+				 .kind->kind,
+			 STORE_KIND_MUTEX);
 	assert_int_equal(taken(NAMES(STANDING), 0).kind->kind, STORE_KIND_STANDING);
 	refused(NAMES(WAITS), 0, "does not say which", "--type offcpu    --type runqueue");
 }

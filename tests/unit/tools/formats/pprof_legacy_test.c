@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof_legacy: the heads of what Go (debug=1 and 2) and gperftools write, and of what is no such file. */
+/* pprof_legacy: the heads of what Go (debug=1 and 2) and gperftools write, and of what is no such
+ * file. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,11 +30,13 @@ static void taken(const char *text)
 
 static void old_text_is_named_with_what_makes_it_new(void **state)
 {
+	/* clang-format off */
 	static const char *const heads[] = {
 		"heap profile: 10: 36976 [13: 1880176] @ heap/1048576\n", "goroutine profile: total 8\n", "threadcreate profile: total 4\n",
 		"example.com/handles profile: total 1\n", "--- contention:\ncycles/second=2596097378\n", "--- mutex:\nsampling period=1\n",
 		"--- symbol\nbinary=/bin/x\n", "--- heapz 1 ---\n",
 	};
+	/* clang-format on */
 	static const char dump[] = "goroutine 1 [running]:\nmain.main()\n";
 
 	(void)state;
@@ -44,8 +47,10 @@ static void old_text_is_named_with_what_makes_it_new(void **state)
 
 static void old_binary_is_of_both_sizes_and_orders(void **state)
 {
-	const uint64_t eight[] = {0, 3, 0, 10000, 0, 1, 1, 0x400000}, swapped[] = {0, __builtin_bswap64(3), 0, __builtin_bswap64(10000), 0};
-	const uint32_t four[] = {0, 3, 0, 10000, 0, 1}, four_swapped[] = {0, __builtin_bswap32(3), 0, __builtin_bswap32(10000), 0};
+	const uint64_t eight[] = {0, 3, 0, 10000, 0, 1, 1, 0x400000},
+		       swapped[] = {0, __builtin_bswap64(3), 0, __builtin_bswap64(10000), 0};
+	const uint32_t four[] = {0, 3, 0, 10000, 0, 1},
+		       four_swapped[] = {0, __builtin_bswap32(3), 0, __builtin_bswap32(10000), 0};
 
 	(void)state;
 	refused(eight, sizeof(eight), "old binary form", "-proto");
@@ -53,7 +58,8 @@ static void old_binary_is_of_both_sizes_and_orders(void **state)
 	refused(four, sizeof(four), "old binary form", "-proto");
 	refused(four_swapped, sizeof(four_swapped), "old binary form", "-proto");
 	assert_int_equal(pprof_legacy_refuse(eight, 32, "x", NULL), 0);
-	assert_int_equal(pprof_legacy_refuse("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20, "x", NULL), 0);
+	assert_int_equal(
+		pprof_legacy_refuse("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20, "x", NULL), 0);
 }
 
 static void what_is_new_or_another_form_is_left_alone(void **state)

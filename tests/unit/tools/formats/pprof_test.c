@@ -24,7 +24,10 @@ static void varints_are_as_the_format_says(void **state)
 		const char *bytes;
 		size_t n;
 	} cases[] = {
-		{0, "\0", 1}, {127, "\x7f", 1}, {128, "\x80\x01", 2}, {300, "\xac\x02", 2},
+		{0, "\0", 1},
+		{127, "\x7f", 1},
+		{128, "\x80\x01", 2},
+		{300, "\xac\x02", 2},
 		{UINT64_MAX, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10},
 	};
 
@@ -61,8 +64,10 @@ static char *decoded(void)
 	assert_non_null(out);
 	assert_int_equal(pprof_write(&f, out), 0);
 	fclose(out);
-	snprintf(command, sizeof(command),
-		 "gzip -dc %s | protoc -Itests/unit/tools --decode perftools.profiles.Profile profile.proto", path);
+	snprintf(
+		command, sizeof(command),
+		"gzip -dc %s | protoc -Itests/unit/tools --decode perftools.profiles.Profile profile.proto",
+		path);
 	in = popen(command, "r");
 	assert_non_null(in);
 	text = read_all(in);
@@ -103,12 +108,15 @@ static void protoc_reads_what_the_fold_said(void **state)
 	assert_int_equal(count(text, "sample {"), 7);
 	assert_int_equal(count(text, "mapping {"), 4);
 	assert_int_equal(count(text, "function {"), 7); /* "[no stack]" is one */
-	assert_int_equal(count(text, "location {"), 8); /* work twice: with and without what is inlined */
+	assert_int_equal(count(text, "location {"),
+			 8); /* work twice: with and without what is inlined */
 	assert_non_null(strstr(text, "value: 20 value: 200000000"));
 	assert_non_null(strstr(text, "period: 10000000"));
 	assert_non_null(strstr(text, "time_nanos: 1795144200000000000 duration_nanos: 1000000000"));
-	assert_non_null(strstr(text, "string_table: \"\" string_table: \"samples\" string_table: \"count\""));
-	assert_non_null(strstr(text, "\"</script><img src=x onerror=alert(1)>;\\\"&\\'\\360\\237\\224\\245\""));
+	assert_non_null(strstr(
+		text, "string_table: \"\" string_table: \"samples\" string_table: \"count\""));
+	assert_non_null(strstr(
+		text, "\"</script><img src=x onerror=alert(1)>;\\\"&\\'\\360\\237\\224\\245\""));
 	assert_non_null(strstr(text, "string_table: \"web\\\"1\""));
 	assert_non_null(strstr(text, "lost 4 samples: ring"));
 	free(text);
@@ -122,11 +130,15 @@ static void an_inlined_frame_is_a_line_of_its_caller_s_location(void **state)
 	if (!have_protoc())
 		skip_missing("protoc (protobuf-compiler)");
 	text = decoded();
-	/* at the address of work in the first mapping (0x400000 + 0x1200), the inlined function first */
+	/* at the address of work in the first mapping (0x400000 + 0x1200), the inlined function
+	 * first */
 	at = strstr(text, "address: 4198912 line { function_id: ");
 	assert_non_null(at);
 	assert_int_equal(count(text, "line: 3 } line { function_id: "), 1);
-	assert_int_equal(strncmp(strstr(text, "line: 3 } line {") + strlen("line: 3 } line { function_id: N "), "line: 20", 8), 0);
+	assert_int_equal(strncmp(strstr(text, "line: 3 } line {") +
+					 strlen("line: 3 } line { function_id: N "),
+				 "line: 20", 8),
+			 0);
 	free(text);
 }
 
@@ -141,7 +153,8 @@ static void only_mappings_whose_frames_are_all_named_say_so(void **state)
 	assert_int_equal(count(text, "has_functions: true"), 3); /* app, kernel, evil; not libc */
 	assert_int_equal(count(text, "has_filenames: true"), 1); /* app */
 	assert_int_equal(count(text, "has_inline_frames: true"), 1);
-	assert_int_equal(count(text, "start_line: 8"), 1); /* main, though one place of it does not know */
+	assert_int_equal(count(text, "start_line: 8"),
+			 1); /* main, though one place of it does not know */
 	assert_non_null(strstr(text, "mapping { id: 1 memory_start: 4194304"));
 	free(text);
 }

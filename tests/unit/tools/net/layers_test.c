@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layers: nothing covers anything, links lead from box to box, circles and long ways have their places, and the same input is the same drawing. */
+/* layers: nothing covers anything, links lead from box to box, circles and long ways have their
+ * places, and the same input is the same drawing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,10 @@ static struct drawing drawn(size_t n_boxes, const size_t (*links)[2], size_t n_l
 	for (size_t i = 0; i < n_boxes; i++)
 		d.boxes[i] = (struct layers_box){.w = 100 + (int)(i % 3) * 10, .h = 38};
 	for (size_t i = 0; i < n_links; i++)
-		d.links[i] = (struct layers_link){.from = links[i][0], .to = links[i][1], .w = 80 + (int)(i % 5), .h = 14 * (1 + (int)(i % 3))};
+		d.links[i] = (struct layers_link){.from = links[i][0],
+						  .to = links[i][1],
+						  .w = 80 + (int)(i % 5),
+						  .h = 14 * (1 + (int)(i % 3))};
 	d.size = layers_place(d.boxes, d.n_boxes, d.links, d.n_links);
 	return d;
 }
@@ -50,7 +54,8 @@ static struct area area_of(const struct drawing *d, size_t i)
 {
 	if (i < d->n_boxes)
 		return (struct area){d->boxes[i].x, d->boxes[i].y, d->boxes[i].w, d->boxes[i].h};
-	return (struct area){d->links[i - d->n_boxes].x, d->links[i - d->n_boxes].y, d->links[i - d->n_boxes].w, d->links[i - d->n_boxes].h};
+	return (struct area){d->links[i - d->n_boxes].x, d->links[i - d->n_boxes].y,
+			     d->links[i - d->n_boxes].w, d->links[i - d->n_boxes].h};
 }
 
 static void assert_sound(const struct drawing *d)
@@ -58,7 +63,8 @@ static void assert_sound(const struct drawing *d)
 	for (size_t i = 0; i < d->n_boxes + d->n_links; i++) {
 		struct area a = area_of(d, i);
 
-		assert_true(a.x >= 0 && a.y >= 0 && a.x + a.w <= d->size.w && a.y + a.h <= d->size.h);
+		assert_true(a.x >= 0 && a.y >= 0 && a.x + a.w <= d->size.w &&
+			    a.y + a.h <= d->size.h);
 		for (size_t k = 0; k < i; k++)
 			assert_true(apart(a, area_of(d, k)));
 	}
@@ -68,8 +74,10 @@ static void assert_sound(const struct drawing *d)
 		const struct layers_point *a = &x->points[0], *b = &x->points[x->n_points - 1];
 
 		assert_true(x->n_points >= 4 && x->n_points % 2 == 0);
-		assert_true((a->x == from->x || a->x == from->x + from->w) && a->y > from->y && a->y < from->y + from->h);
-		assert_true((b->x == to->x || b->x == to->x + to->w) && b->y > to->y && b->y < to->y + to->h);
+		assert_true((a->x == from->x || a->x == from->x + from->w) && a->y > from->y &&
+			    a->y < from->y + from->h);
+		assert_true((b->x == to->x || b->x == to->x + to->w) && b->y > to->y &&
+			    b->y < to->y + to->h);
 	}
 }
 
@@ -82,7 +90,8 @@ static void a_chain_goes_from_left_to_right(void **state)
 	assert_sound(&d);
 	assert_true(d.boxes[0].x < d.boxes[1].x && d.boxes[1].x < d.boxes[2].x);
 	assert_int_equal(d.links[0].n_points, 4);
-	assert_int_equal(d.links[2].n_points, 8); /* past the column of box 1, and of the labels behind it */
+	assert_int_equal(d.links[2].n_points,
+			 8); /* past the column of box 1, and of the labels behind it */
 	release(&d);
 }
 
@@ -109,7 +118,8 @@ static void who_talks_to_itself_has_a_bow(void **state)
 	assert_sound(&d);
 	for (size_t i = 0; i < 4; i++)
 		if (d.links[i].from == d.links[i].to) {
-			const struct layers_point *end = &d.links[i].points[d.links[i].n_points - 1];
+			const struct layers_point *end =
+				&d.links[i].points[d.links[i].n_points - 1];
 
 			assert_int_equal(end->x, d.links[i].points[0].x);
 			assert_true(end->y > d.links[i].points[0].y);
@@ -149,7 +159,7 @@ static void a_hub_is_as_high_as_its_links_need(void **state)
 		links[i][0] = i + 1;
 		links[i][1] = 0;
 	}
-	d = drawn(41, (const size_t (*)[2])links, 40);
+	d = drawn(41, (const size_t(*)[2])links, 40);
 	assert_sound(&d);
 	for (size_t i = 0; i < 40; i++)
 		for (size_t k = 0; k < i; k++)
@@ -173,12 +183,13 @@ static void any_graph_is_sound_and_the_same_again(void **state)
 				x ^= x << 17;
 				links[i][end] = (size_t)(x >> 33) % n_boxes;
 			}
-		d = drawn(n_boxes, (const size_t (*)[2])links, n_links);
-		again = drawn(n_boxes, (const size_t (*)[2])links, n_links);
+		d = drawn(n_boxes, (const size_t(*)[2])links, n_links);
+		again = drawn(n_boxes, (const size_t(*)[2])links, n_links);
 		assert_sound(&d);
 		assert_memory_equal(d.boxes, again.boxes, sizeof(d.boxes));
 		for (size_t i = 0; i < n_links; i++)
-			assert_memory_equal(d.links[i].points, again.links[i].points, d.links[i].n_points * sizeof(*d.links[i].points));
+			assert_memory_equal(d.links[i].points, again.links[i].points,
+					    d.links[i].n_points * sizeof(*d.links[i].points));
 		release(&d);
 		release(&again);
 	}

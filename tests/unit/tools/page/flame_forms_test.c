@@ -33,7 +33,8 @@ static void the_drawing_is_this(void **state)
 	char *text = text_of(0, false);
 
 	(void)state;
-	assert_string_equal(text,
+	assert_string_equal(
+		text,
 		" SHARE     CORES            FUNCTION\n"
 		"100.0%      0.75 ########   all\n"
 		" 86.7%      0.65 #######  > + main  app\n"
@@ -62,7 +63,12 @@ static void the_picture_holds_every_frame_and_no_markup_of_theirs(void **state)
 {
 	struct fold f = fold_sample();
 	const struct fold *const folds[] = {&f};
-	struct flame_page p = {.folds = folds, .n_folds = 1, .what = "", .range = "rec <1>", .filters = "", .group = ""};
+	struct flame_page p = {.folds = folds,
+			       .n_folds = 1,
+			       .what = "",
+			       .range = "rec <1>",
+			       .filters = "",
+			       .group = ""};
 	char *text = NULL;
 	size_t len, frames = 0;
 	FILE *out = open_memstream(&text, &len);
@@ -133,7 +139,12 @@ static void too_many_rows_join_their_slots(void **state)
 
 	(void)state;
 	for (uint32_t i = 0; i < 64; i++)
-		leaves[i] = (struct fold_leaf){.node = 3, .process = 1, .thread = "app", .tid = 812, .slice = i % 8, .samples = 2,
+		leaves[i] = (struct fold_leaf){.node = 3,
+					       .process = 1,
+					       .thread = "app",
+					       .tid = 812,
+					       .slice = i % 8,
+					       .samples = 2,
 					       .ns = 2 * SAMPLE_NS};
 	f.leaves = leaves;
 	f.n_leaves = 64;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * makepage FILE [NODES [ROWS]]: the page of tests/unit/tools/fold/fold_sample.h, twice (as CPU time and as allocations), or of
- * a made-up tree of so many nodes over a minute (the same at each call), for the tests that drive a browser. ROWS: a file
- * for what the page was made of, as JSON, for tests that compute the same by themselves:
+ * makepage FILE [NODES [ROWS]]: the page of tests/unit/tools/fold/fold_sample.h, twice (as CPU time
+ * and as allocations), or of a made-up tree of so many nodes over a minute (the same at each call),
+ * for the tests that drive a browser. ROWS: a file for what the page was made of, as JSON, for
+ * tests that compute the same by themselves:
  *   {"frames": [[name, module, origin, inlined, file, line]...],
  *    "rows": [[[frame...], pid, comm, tid, thread, container, slot, samples]...]}
  */
@@ -28,9 +29,14 @@ static uint32_t dice(uint64_t *state, uint32_t below)
 /* Few functions in a small tree, so that they recur and have several lines. */
 static void make_frames(struct fold *f, uint32_t n)
 {
-	static const char *const modules[] = {"app", "libc.so.6", "libcrypto.so.3", "[kernel]", "server", "server"};
-	static const char *const names[] = {"handle_request_%u", "std::vector<item%u>::push_back(item const&)",
-					    "EVP_step_%u", "tcp_v4_rcv_%u", "net/http.(*conn).serve%u", "runtime.gcDrain%u"};
+	static const char *const modules[] = {"app",      "libc.so.6", "libcrypto.so.3",
+					      "[kernel]", "server",    "server"};
+	static const char *const names[] = {"handle_request_%u",
+					    "std::vector<item%u>::push_back(item const&)",
+					    "EVP_step_%u",
+					    "tcp_v4_rcv_%u",
+					    "net/http.(*conn).serve%u",
+					    "runtime.gcDrain%u"};
 
 	f->n_frames = n;
 	f->frames = mem_array(n, sizeof(*f->frames));
@@ -39,11 +45,19 @@ static void make_frames(struct fold *f, uint32_t n)
 		char name[64];
 
 		snprintf(name, sizeof(name), names[kind], i / 18);
-		f->frames[i] = (struct fold_frame){
-			.name = mem_strdup(name), .module = modules[kind], .module_path = "", .build_id = "",
-			.file = kind >= 4 ? "server.go" : kind == 0 ? "src/app.c" : "",
-			.line = kind >= 4 || kind == 0 ? i + 1 : 0, .named = true, .inlined = kind == 0 && i % 9 == 0,
-			.origin = kind == 3 ? FOLD_KERNEL : kind >= 4 ? FOLD_GO : FOLD_NATIVE};
+		f->frames[i] = (struct fold_frame){.name = mem_strdup(name),
+						   .module = modules[kind],
+						   .module_path = "",
+						   .build_id = "",
+						   .file = kind >= 4 ? "server.go" :
+							   kind == 0 ? "src/app.c" :
+								       "",
+						   .line = kind >= 4 || kind == 0 ? i + 1 : 0,
+						   .named = true,
+						   .inlined = kind == 0 && i % 9 == 0,
+						   .origin = kind == 3 ? FOLD_KERNEL :
+							     kind >= 4 ? FOLD_GO :
+									 FOLD_NATIVE};
 	}
 }
 
@@ -62,12 +76,17 @@ static void make_processes(struct fold *f)
 
 static void add_row(struct fold *f, uint64_t *state, uint32_t node, uint64_t samples)
 {
-	static const char *const threads[MADE_THREADS] = {"main", "w1", "w2", "w3", "w4", "w5", "w6", "w7", "w8", "w9", "io", "gc"};
+	static const char *const threads[MADE_THREADS] = {"main", "w1", "w2", "w3", "w4", "w5",
+							  "w6",   "w7", "w8", "w9", "io", "gc"};
 	uint32_t thread = dice(state, MADE_THREADS);
 
-	f->leaves[f->n_leaves++] = (struct fold_leaf){
-		.node = node, .process = thread % (uint32_t)f->n_processes, .thread = threads[thread], .tid = 1000 + thread,
-		.slice = dice(state, MADE_SLICES), .samples = samples, .ns = samples * SAMPLE_NS};
+	f->leaves[f->n_leaves++] = (struct fold_leaf){.node = node,
+						      .process = thread % (uint32_t)f->n_processes,
+						      .thread = threads[thread],
+						      .tid = 1000 + thread,
+						      .slice = dice(state, MADE_SLICES),
+						      .samples = samples,
+						      .ns = samples * SAMPLE_NS};
 	f->nodes[node].self_samples += samples;
 	f->nodes[node].self_ns += samples * SAMPLE_NS;
 }
@@ -81,7 +100,8 @@ static void make_nodes(struct fold *f, size_t n)
 	f->leaves = mem_array(2 * n, sizeof(*f->leaves));
 	f->n_leaves = 0;
 	for (size_t i = 1; i < n; i++) {
-		uint32_t span = i < 40 ? (uint32_t)i : 40, parent = (uint32_t)i - 1 - dice(&state, span);
+		uint32_t span = i < 40 ? (uint32_t)i : 40,
+			 parent = (uint32_t)i - 1 - dice(&state, span);
 
 		if (dice(&state, 50) == 0)
 			parent = dice(&state, (uint32_t)i);
@@ -107,7 +127,8 @@ static void make_slices(struct fold *f)
 
 	f->to_ns = f->from_ns + MADE_SLICES * SECOND;
 	for (int64_t i = 0; i < MADE_SLICES; i++)
-		slices[i] = (struct fold_slice){f->from_ns + i * SECOND, f->from_ns + (i + 1) * SECOND, SECOND};
+		slices[i] = (struct fold_slice){f->from_ns + i * SECOND,
+						f->from_ns + (i + 1) * SECOND, SECOND};
 	f->slices = slices;
 	f->n_slices = MADE_SLICES;
 	f->slice_ns = SECOND;
@@ -130,16 +151,19 @@ static int rows_write(const struct fold *f, const char *file)
 	for (size_t i = 0; i < f->n_frames; i++) {
 		const struct fold_frame *fr = &f->frames[i];
 
-		json_array_append_new(frames, json_pack("[s,s,i,b,s,i]", fr->name, fr->module, (int)fr->origin, (int)fr->inlined,
-							fr->file, (int)fr->line));
+		json_array_append_new(frames, json_pack("[s,s,i,b,s,i]", fr->name, fr->module,
+							(int)fr->origin, (int)fr->inlined, fr->file,
+							(int)fr->line));
 	}
 	for (size_t i = 0; i < f->n_leaves; i++) {
 		const struct fold_leaf *l = &f->leaves[i];
 		const struct fold_process *p = &f->processes[l->process];
 
-		json_array_append_new(rows, json_pack("[o,i,s,i,s,s,i,i]", path_of(f, l->node), (int)p->pid, p->comm, (int)l->tid,
-						      l->thread, *p->container ? p->container : p->container_id, (int)l->slice,
-						      (int)l->samples));
+		json_array_append_new(rows,
+				      json_pack("[o,i,s,i,s,s,i,i]", path_of(f, l->node),
+						(int)p->pid, p->comm, (int)l->tid, l->thread,
+						*p->container ? p->container : p->container_id,
+						(int)l->slice, (int)l->samples));
 	}
 	frames = json_pack("{s:o,s:o}", "frames", frames, "rows", rows);
 	ret = json_dump_file(frames, file, JSON_COMPACT);
@@ -151,8 +175,13 @@ int main(int argc, char **argv)
 {
 	struct fold f = fold_sample(), alloc = f, inuse = f;
 	const struct fold *const folds[] = {&f, &alloc, &inuse};
-	struct flame_page page = {.folds = folds, .n_folds = argc > 2 ? 1 : 3, .what = "", .range = "rec 1", .filters = "",
-				  .group = "none", .source_url = "https://src.example/{file}#L{line}"};
+	struct flame_page page = {.folds = folds,
+				  .n_folds = argc > 2 ? 1 : 3,
+				  .what = "",
+				  .range = "rec 1",
+				  .filters = "",
+				  .group = "none",
+				  .source_url = "https://src.example/{file}#L{line}"};
 	FILE *out = argc > 1 ? fopen(argv[1], "w") : NULL;
 
 	if (!out)

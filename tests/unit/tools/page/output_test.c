@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* folded, flame_html, outfile, output: hostile names stay text, totals hold, a failed write leaves what was there. */
+/* folded, flame_html, outfile, output: hostile names stay text, totals hold, a failed write leaves
+ * what was there. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -65,7 +66,12 @@ static void a_semicolon_or_newline_in_a_name_breaks_no_line(void **state)
 static void write_page(const struct fold *f, FILE *out)
 {
 	const struct fold *const folds[] = {f};
-	struct flame_page p = {.folds = folds, .n_folds = 1, .what = "<b>", .range = "rec 1", .filters = "--comm '<i>'", .group = ""};
+	struct flame_page p = {.folds = folds,
+			       .n_folds = 1,
+			       .what = "<b>",
+			       .range = "rec 1",
+			       .filters = "--comm '<i>'",
+			       .group = ""};
 
 	assert_int_equal(flame_html_write(&p, out, NULL), 0);
 }
@@ -80,12 +86,16 @@ static void the_page_holds_names_as_text_only(void **state)
 	assert_null(strstr(text, "ev<il>"));
 	assert_null(strstr(text, "ho<st"));
 	assert_null(strstr(text, "@@"));
-	assert_non_null(strstr(text, "&#60;/script&#62;&#60;img src=x onerror=alert(1)&#62;;&#34;&#38;&#39;"));
+	assert_non_null(strstr(
+		text, "&#60;/script&#62;&#60;img src=x onerror=alert(1)&#62;;&#34;&#38;&#39;"));
 	assert_non_null(strstr(text, "Content-Security-Policy\" content=\"default-src 'none'"));
 	assert_non_null(strstr(text, "4 lost (ring 4)"));
 	assert_non_null(data);
 	data = strchr(data, '>') + 1;
-	assert_int_equal(data[strspn(data, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")], '<');
+	assert_int_equal(
+		data[strspn(data,
+			    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=")],
+		'<');
 	free(text);
 }
 
@@ -93,7 +103,9 @@ static void template_style_and_script_stay_small(void **state)
 {
 	(void)state;
 	assert_true((page_html_end - page_html_begin) + (page_css_end - page_css_begin) +
-		    (page_loader_end - page_loader_begin) + (page_script_end - page_script_begin) <= 60 * 1024);
+			    (page_loader_end - page_loader_begin) +
+			    (page_script_end - page_script_begin) <=
+		    60 * 1024);
 }
 
 static void write_json(const struct fold *f, FILE *out)
@@ -111,7 +123,7 @@ static void json_rows_are_a_tree_that_adds_up(void **state)
 	(void)state;
 	assert_non_null(j);
 	assert_string_equal(json_string_value(json_object_get(j, "schema")), "sonde.flame/1");
-	json_array_foreach(json_object_get(j, "rows"), i, row) {
+	json_array_foreach (json_object_get(j, "rows"), i, row) {
 		json_t *parent = json_object_get(row, "parent");
 
 		assert_int_equal(json_integer_value(json_object_get(row, "id")), i);
@@ -129,8 +141,15 @@ static void the_name_chooses_the_form(void **state)
 	static const struct {
 		const char *path;
 		int form;
-	} cases[] = {{"x.html", OUTPUT_HTML}, {"a/b.PB.GZ", OUTPUT_PPROF}, {"x.folded", OUTPUT_FOLDED},
-		     {"x.json", OUTPUT_JSON}, {"x.svg", OUTPUT_SVG}, {"x.png", -1}, {".html", -1}, {"html", -1}, {"", -1}};
+	} cases[] = {{"x.html", OUTPUT_HTML},
+		     {"a/b.PB.GZ", OUTPUT_PPROF},
+		     {"x.folded", OUTPUT_FOLDED},
+		     {"x.json", OUTPUT_JSON},
+		     {"x.svg", OUTPUT_SVG},
+		     {"x.png", -1},
+		     {".html", -1},
+		     {"html", -1},
+		     {"", -1}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json, term and table: hostile text comes out as text, numbers as people read them, columns straight. */
+/* json, term and table: hostile text comes out as text, numbers as people read them, columns
+ * straight. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,7 +25,9 @@ static void any_bytes_become_a_json_string(void **state)
 	json_t *null = json_text(NULL);
 
 	(void)state;
-	assert_string_equal(text, "\"a\\\"\\\\\\n\\t\\u001B\x7f </script> \\uFFFD\\uFFFD\\uFFFD \\uD83D\\uDD25\"");
+	assert_string_equal(
+		text,
+		"\"a\\\"\\\\\\n\\t\\u001B\x7f </script> \\uFFFD\\uFFFD\\uFFFD \\uD83D\\uDD25\"");
 	assert_true(json_is_null(null));
 	free(text);
 	json_decref(s);
@@ -36,7 +39,8 @@ static void the_envelope_has_its_five_parts(void **state)
 
 	(void)state;
 	assert_string_equal(json_string_value(json_object_get(o, "schema")), "sonde.stacks/1");
-	assert_string_equal(json_string_value(json_object_get(o, "from")), "2026-11-20T14:10:03.250Z");
+	assert_string_equal(json_string_value(json_object_get(o, "from")),
+			    "2026-11-20T14:10:03.250Z");
 	assert_int_equal(json_integer_value(json_object_get(o, "from_ns")), 1795183803250000000ll);
 	assert_true(json_is_null(json_object_get(o, "to")));
 	assert_true(json_is_array(rows));
@@ -95,7 +99,8 @@ static char *printed(const struct table *t, unsigned width)
 
 static void columns_are_aligned_and_cut_to_the_width(void **state)
 {
-	static const struct table_column columns[] = {{"N", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"X", TABLE_LEFT}};
+	static const struct table_column columns[] = {
+		{"N", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"X", TABLE_LEFT}};
 	struct table *t = table_new(columns, 3);
 	char *text;
 
@@ -127,8 +132,8 @@ static void columns_are_aligned_and_cut_to_the_width(void **state)
 
 static void columns_that_say_nothing_are_left_out(void **state)
 {
-	static const struct table_column columns[] = {{"N", TABLE_RIGHT}, {"DEAD", TABLE_LEFT}, {"SAME", TABLE_LEFT},
-						      {"X", TABLE_LEFT}};
+	static const struct table_column columns[] = {
+		{"N", TABLE_RIGHT}, {"DEAD", TABLE_LEFT}, {"SAME", TABLE_LEFT}, {"X", TABLE_LEFT}};
 	struct table *t = table_new(columns, 4);
 	char *text;
 
@@ -141,7 +146,8 @@ static void columns_that_say_nothing_are_left_out(void **state)
 		table_cell(t, "db");
 		table_cellf(t, "x%d", i);
 		if (i == 1)
-			assert_null(table_omit_equal(t, "SAME")); /* of one row everything is the same */
+			assert_null(table_omit_equal(
+				t, "SAME")); /* of one row everything is the same */
 	}
 	table_omit_empty(t);
 	assert_string_equal(table_omit_equal(t, "SAME"), "db");

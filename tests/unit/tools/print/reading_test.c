@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reading: long readings are told on a terminal and taken away again, short ones and quiet ones are not. */
+/* reading: long readings are told on a terminal and taken away again, short ones and quiet ones are
+ * not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* when: every form of a time means what it says, and nothing else is a time. The oracle is date(1) by hand: NOW is
- * 2026-11-20 14:10:03 UTC; local times are tried in UTC and in Berlin (UTC+1 then, +2 in summer). */
+/* when: every form of a time means what it says, and nothing else is a time. The oracle is date(1)
+ * by hand: NOW is 2026-11-20 14:10:03 UTC; local times are tried in UTC and in Berlin (UTC+1 then,
+ * +2 in summer). */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,8 +18,8 @@
 #include "schema/base/clock.h"
 #include "tools/print/when.h"
 
-#define S NSEC_PER_SEC
-#define NOW (1795183803ll * S)
+#define S     NSEC_PER_SEC
+#define NOW   (1795183803ll * S)
 #define TODAY 1795132800ll /* 2026-11-20T00:00:00Z */
 
 struct form {
@@ -38,7 +39,8 @@ static void check_forms(const struct form *forms, size_t n)
 		int64_t got = -1;
 
 		if (when_parse(forms[i].text, NOW, &got) || got != forms[i].ns)
-			fail_msg("'%s': %lld, wanted %lld", forms[i].text, (long long)got, (long long)forms[i].ns);
+			fail_msg("'%s': %lld, wanted %lld", forms[i].text, (long long)got,
+				 (long long)forms[i].ns);
 	}
 }
 
@@ -100,7 +102,8 @@ static void times_without_a_zone_are_local(void **state)
 
 static void the_day_before_a_change_of_the_clocks_is_found(void **state)
 {
-	int64_t got, monday = 1774814400ll * S; /* 2026-03-29T20:00Z, the day Berlin went to summer time */
+	int64_t got, monday = 1774814400ll *
+			      S; /* 2026-03-29T20:00Z, the day Berlin went to summer time */
 
 	(void)state;
 	set_zone("Europe/Berlin");
@@ -111,6 +114,7 @@ static void the_day_before_a_change_of_the_clocks_is_found(void **state)
 
 static void what_is_no_time_is_refused(void **state)
 {
+	/* clang-format off */
 	static const char *const bad[] = {
 		"", " ", "tomorrow", "3:10", "03:1", "24:00", "03:60", "03:10:61", "2026-13-01", "2026-02-30",
 		"2026-11-31", "2026-11-20T", "2026-11-20 03", "2026-11-20T03:10:00+1", "2026-11-20T03:10:00Z ",
@@ -119,6 +123,7 @@ static void what_is_no_time_is_refused(void **state)
 		"03:10:07.", "now ", "0x10", "-1e9", "-20000w",
 		"11250795144205",
 	};
+	/* clang-format on */
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -139,7 +144,8 @@ static void times_are_printed_as_people_and_machines_read_them(void **state)
 	assert_string_equal(when_utc(NOW, buf, sizeof(buf)), "2026-11-20T14:10:03Z");
 	assert_string_equal(when_utc(NOW + S / 4, buf, sizeof(buf)), "2026-11-20T14:10:03.250Z");
 	assert_string_equal(when_local(NOW, NOW, buf, sizeof(buf)), "15:10:03");
-	assert_string_equal(when_local(NOW - 86400 * S, NOW, buf, sizeof(buf)), "2026-11-19 15:10:03");
+	assert_string_equal(when_local(NOW - 86400 * S, NOW, buf, sizeof(buf)),
+			    "2026-11-19 15:10:03");
 	assert_string_equal(when_duration(250000000, buf, sizeof(buf)), "250 ms");
 	assert_string_equal(when_duration(10 * S, buf, sizeof(buf)), "10 s");
 	assert_string_equal(when_duration(1500 * S / 1000, buf, sizeof(buf)), "1.5 s");

@@ -36,8 +36,10 @@ static void make(const uint8_t *data, size_t len, size_t n, uint8_t **packed, si
 	struct zstream_part parts[4] = {{0}};
 
 	for (size_t i = 0; i < n; i++) {
-		parts[i] = (struct zstream_part){.data = data + len * i / n, .len = len * (i + 1) / n - len * i / n,
-						 .like = i % 2 ? ZSTREAM_COLUMNS : ZSTREAM_TEXT, .last = i + 1 == n};
+		parts[i] = (struct zstream_part){.data = data + len * i / n,
+						 .len = len * (i + 1) / n - len * i / n,
+						 .like = i % 2 ? ZSTREAM_COLUMNS : ZSTREAM_TEXT,
+						 .last = i + 1 == n};
 		zstream_deflate(&parts[i]);
 	}
 	assert_int_equal(zstream_join(parts, n, packed, packed_len), 0);
@@ -45,7 +47,8 @@ static void make(const uint8_t *data, size_t len, size_t n, uint8_t **packed, si
 
 static void round_trip(size_t len, size_t n_parts)
 {
-	uint8_t *data = data_make(len), *packed = NULL, *back = mem_alloc(len + 1), *whole = mem_alloc(compressBound((uLong)len));
+	uint8_t *data = data_make(len), *packed = NULL, *back = mem_alloc(len + 1),
+		*whole = mem_alloc(compressBound((uLong)len));
 	uLongf n = len + 1, n_whole = compressBound((uLong)len);
 	size_t packed_len = 0;
 
@@ -64,7 +67,8 @@ static void round_trip(size_t len, size_t n_parts)
 
 static void zlib_reads_it(void **state)
 {
-	static const size_t sizes[] = {0, 1, 3, 1000, 65536, 262143, 262144, 262145, 1000003, 5000000};
+	static const size_t sizes[] = {0,      1,      3,      1000,    65536,
+				       262143, 262144, 262145, 1000003, 5000000};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
@@ -96,7 +100,8 @@ static void damage_is_seen(void **state)
 /* One part that could not be made, and nothing is. */
 static void a_part_that_failed_is_said(void **state)
 {
-	struct zstream_part parts[2] = {{.data = "x", .len = 1}, {.len = (size_t)UINT32_MAX, .last = true}};
+	struct zstream_part parts[2] = {{.data = "x", .len = 1},
+					{.len = (size_t)UINT32_MAX, .last = true}};
 	uint8_t *packed = NULL;
 	size_t len = 0;
 
@@ -110,7 +115,8 @@ static void a_part_that_failed_is_said(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(zlib_reads_it), cmocka_unit_test(damage_is_seen),
+	const struct CMUnitTest tests[] = {cmocka_unit_test(zlib_reads_it),
+					   cmocka_unit_test(damage_is_seen),
 					   cmocka_unit_test(a_part_that_failed_is_said)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

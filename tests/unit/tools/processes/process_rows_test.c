@@ -12,9 +12,12 @@
 #include "schema/base/array.h"
 #include "tools/processes/process_rows.h"
 
-static struct fold_frame frames[] = {{.name = "root", .module = ""}, {.name = "parse", .module = "app"},
-				     {.name = "serve", .module = "app"}, {.name = "parse", .module = "app", .line = 9}};
+static struct fold_frame frames[] = {{.name = "root", .module = ""},
+				     {.name = "parse", .module = "app"},
+				     {.name = "serve", .module = "app"},
+				     {.name = "parse", .module = "app", .line = 9}};
 static struct fold_node nodes[] = {{0}, {.frame = 1}, {.frame = 2}, {.frame = 3}};
+/* clang-format off */
 static struct fold_process processes[] = {
 	{.pid = 30, .comm = "web", .exe = "", .container = "shop", .container_id = "aa", .ns = 40, .samples = 4, .start_ns = 3},
 	{.pid = 20, .comm = "db", .exe = "", .container = "shop", .container_id = "aa", .ns = 50, .samples = 5, .start_ns = 1},
@@ -22,14 +25,22 @@ static struct fold_process processes[] = {
 	{.pid = 40, .comm = "idle", .exe = "", .container = "", .container_id = ""},
 	{.pid = 50, .comm = "job", .exe = "", .container = "", .container_id = "bb", .ns = 10, .samples = 1, .start_ns = 4},
 };
+/* clang-format on */
 /* web is 25 ns in parse by two lines, 15 in serve; make is half without a stack */
 static struct fold_leaf leaves[] = {
-	{.node = 1, .process = 0, .ns = 12}, {.node = 2, .process = 0, .ns = 15}, {.node = 3, .process = 0, .ns = 13},
-	{.node = 2, .process = 1, .ns = 50}, {.node = 0, .process = 2, .ns = 40}, {.node = 1, .process = 2, .ns = 30},
+	{.node = 1, .process = 0, .ns = 12}, {.node = 2, .process = 0, .ns = 15},
+	{.node = 3, .process = 0, .ns = 13}, {.node = 2, .process = 1, .ns = 50},
+	{.node = 0, .process = 2, .ns = 40}, {.node = 1, .process = 2, .ns = 30},
 	{.node = 0, .process = 4, .ns = 10},
 };
-static const struct fold host = {.frames = frames, .n_frames = 4, .nodes = nodes, .n_nodes = 4, .processes = processes,
-				 .n_processes = 5, .leaves = leaves, .n_leaves = 7};
+static const struct fold host = {.frames = frames,
+				 .n_frames = 4,
+				 .nodes = nodes,
+				 .n_nodes = 4,
+				 .processes = processes,
+				 .n_processes = 5,
+				 .leaves = leaves,
+				 .n_leaves = 7};
 
 static void each_process_has_a_row_and_the_function_that_it_was_in_most(void **state)
 {
@@ -43,7 +54,8 @@ static void each_process_has_a_row_and_the_function_that_it_was_in_most(void **s
 	assert_string_equal(frames[p.rows[0].frame].name, "parse");
 	assert_int_equal(p.rows[0].frame_ns, 30);
 	assert_int_equal(p.rows[2].who->pid, 30);
-	assert_string_equal(frames[p.rows[2].frame].name, "parse"); /* its two lines are one function */
+	assert_string_equal(frames[p.rows[2].frame].name,
+			    "parse"); /* its two lines are one function */
 	assert_int_equal(p.rows[2].frame_ns, 25);
 	assert_int_equal(p.rows[3].frame_ns, 0);
 	process_rows_release(&p);
@@ -70,8 +82,10 @@ static void containers_add_up_and_what_runs_outside_is_one_row(void **state)
 
 static void rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_are(void **state)
 {
-	static const struct { const char *key; uint32_t first; } keys[] = {{"cpu", 10}, {"pid", 10}, {"name", 20},
-									   {"start", 20}};
+	static const struct {
+		const char *key;
+		uint32_t first;
+	} keys[] = {{"cpu", 10}, {"pid", 10}, {"name", 20}, {"start", 20}};
 	struct err e = {0};
 	struct process_rows p;
 
@@ -89,7 +103,8 @@ static void rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_
 
 static void nobody_ran_is_no_row(void **state)
 {
-	static const struct fold nothing = {.frames = frames, .n_frames = 1, .nodes = nodes, .n_nodes = 1};
+	static const struct fold nothing = {
+		.frames = frames, .n_frames = 1, .nodes = nodes, .n_nodes = 1};
 	struct process_rows p;
 
 	(void)state;
@@ -100,12 +115,15 @@ static void nobody_ran_is_no_row(void **state)
 
 static void what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_time(void **state)
 {
+	/* clang-format off */
 	struct fold_process waits[] = {
 		{.pid = 20, .comm = "db", .exe = "", .container_id = "aa", .ns = 9, .start_ns = 1},
 		{.pid = 20, .comm = "db", .exe = "", .container_id = "aa", .ns = 99, .start_ns = 7}, /* another of that pid */
 		{.pid = 60, .comm = "cache", .exe = "", .container_id = "", .ns = 5, .start_ns = 1},
 	};
-	struct fold offcpu = {.processes = waits, .n_processes = 3, .kind = store_kind_info(STORE_KIND_OFFCPU)};
+	/* clang-format on */
+	struct fold offcpu = {
+		.processes = waits, .n_processes = 3, .kind = store_kind_info(STORE_KIND_OFFCPU)};
 	struct procs_more more = {.fold = {&offcpu}, .n = 1};
 	struct err e = {0};
 	struct process_rows p;
@@ -130,6 +148,7 @@ static void what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_ti
 /* A pid that was used again: the one that lived when the child began. */
 static void a_parent_is_the_last_that_had_the_pid_before_the_child_began(void **state)
 {
+	/* clang-format off */
 	static struct fold_process all[] = {
 		{.pid = 5, .comm = "later", .exe = "", .container = "", .container_id = "", .ns = 1, .samples = 1, .start_ns = 90},
 		{.pid = 5, .comm = "first", .exe = "", .container = "", .container_id = "", .ns = 1, .samples = 1, .start_ns = 10},
@@ -138,7 +157,9 @@ static void a_parent_is_the_last_that_had_the_pid_before_the_child_began(void **
 		{.pid = 9, .ppid = 9, .comm = "own", .exe = "", .container = "", .container_id = "", .ns = 1, .samples = 1, .start_ns = 60},
 		{.pid = 7, .ppid = 6, .comm = "orphan", .exe = "", .container = "", .container_id = "", .ns = 1, .samples = 1, .start_ns = 50},
 	};
-	static const struct fold f = {.nodes = nodes, .n_nodes = 1, .processes = all, .n_processes = 6};
+	/* clang-format on */
+	static const struct fold f = {
+		.nodes = nodes, .n_nodes = 1, .processes = all, .n_processes = 6};
 	struct process_rows p;
 
 	(void)state;
@@ -153,10 +174,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_parent_is_the_last_that_had_the_pid_before_the_child_began),
-		cmocka_unit_test(what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_time),
+		cmocka_unit_test(
+			what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_time),
 		cmocka_unit_test(each_process_has_a_row_and_the_function_that_it_was_in_most),
 		cmocka_unit_test(containers_add_up_and_what_runs_outside_is_one_row),
-		cmocka_unit_test(rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_are),
+		cmocka_unit_test(
+			rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_are),
 		cmocka_unit_test(nobody_ran_is_no_row),
 	};
 

@@ -23,7 +23,8 @@ static struct fold_frame frames[] = {
 	{.name = "[jit]+0x1", .module = "[jit]", .module_path = "", .origin = FOLD_JIT},
 	{.name = "[anon]+0x1", .module = "[anon]", .module_path = "", .origin = FOLD_NATIVE},
 };
-static struct fold_node nodes[] = {{0}, {.frame = 1}, {.frame = 2}, {.frame = 3}, {.frame = 4}, {.frame = 5}, {.frame = 6}, {.frame = 7}};
+static struct fold_node nodes[] = {{0},          {.frame = 1}, {.frame = 2}, {.frame = 3},
+				   {.frame = 4}, {.frame = 5}, {.frame = 6}, {.frame = 7}};
 static struct fold_process processes[] = {{.comm = "app"}, {.comm = "sonde-cpu", .self = true}};
 
 /* Used in each frame of `frames`, by the app; then sonde itself, all in lib. */
@@ -32,8 +33,14 @@ static struct fold host(struct fold_leaf *leaves, const uint64_t used[8])
 	for (uint32_t i = 0; i < 8; i++)
 		leaves[i] = (struct fold_leaf){.node = i, .ns = used[i]};
 	leaves[8] = (struct fold_leaf){.node = 4, .process = 1, .ns = 1000000};
-	return (struct fold){.frames = frames, .n_frames = 8, .nodes = nodes, .n_nodes = 8, .processes = processes,
-			     .n_processes = 2, .leaves = leaves, .n_leaves = 9};
+	return (struct fold){.frames = frames,
+			     .n_frames = 8,
+			     .nodes = nodes,
+			     .n_nodes = 8,
+			     .processes = processes,
+			     .n_processes = 2,
+			     .leaves = leaves,
+			     .n_leaves = 9};
 }
 
 static char *said(const uint64_t used[8])
@@ -62,7 +69,8 @@ static void the_file_with_most_is_told_with_its_share_of_all(void **state)
 
 static void a_little_is_not_worth_a_word_and_what_is_no_file_is_left_out(void **state)
 {
-	const uint64_t little[8] = {0, 90, 5, 5}, others[8] = {0, 10, 0, 0, 0, 30, 20, 40}, none[8] = {0};
+	const uint64_t little[8] = {0, 90, 5, 5}, others[8] = {0, 10, 0, 0, 0, 30, 20, 40},
+		       none[8] = {0};
 	char *a = said(little), *b = said(others), *c = said(none);
 
 	(void)state;

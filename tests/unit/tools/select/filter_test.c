@@ -15,14 +15,36 @@
 #include "tools/select/word.h"
 
 static const struct store_process_row WEB = {
-	.pid = 812, .uid = 0, .comm = "nginx", .exe = "/usr/sbin/nginx", .args = "nginx -g", .unit = "",
-	.cgroup = "/docker/0123456789abcdef", .container = "web", .container_id = "0123456789abcdef",
-	.container_image = "nginx:1.27", .runtime = "docker", .lang = "", .lang_runtime = "", .present = true,
+	.pid = 812,
+	.uid = 0,
+	.comm = "nginx",
+	.exe = "/usr/sbin/nginx",
+	.args = "nginx -g",
+	.unit = "",
+	.cgroup = "/docker/0123456789abcdef",
+	.container = "web",
+	.container_id = "0123456789abcdef",
+	.container_image = "nginx:1.27",
+	.runtime = "docker",
+	.lang = "",
+	.lang_runtime = "",
+	.present = true,
 };
 static const struct store_process_row BACKUP = {
-	.pid = 77, .uid = 4242, .comm = "restic", .exe = "/usr/bin/restic", .args = "restic backup",
-	.unit = "backup.service", .cgroup = "/system.slice/backup.service", .container = "", .container_id = "",
-	.container_image = "", .runtime = "", .lang = "java", .lang_runtime = "java17", .present = true,
+	.pid = 77,
+	.uid = 4242,
+	.comm = "restic",
+	.exe = "/usr/bin/restic",
+	.args = "restic backup",
+	.unit = "backup.service",
+	.cgroup = "/system.slice/backup.service",
+	.container = "",
+	.container_id = "",
+	.container_image = "",
+	.runtime = "",
+	.lang = "java",
+	.lang_runtime = "java17",
+	.present = true,
 };
 
 /* NAME=VALUE words; which of WEB (1) and BACKUP (2) get in */
@@ -36,7 +58,8 @@ static int wants(const char *const *words)
 		int k;
 
 		for (k = 0; k < FILTER_N; k++)
-			if (!strncmp(filter_kind_name((enum filter_kind)k), *words, (size_t)(eq - *words)))
+			if (!strncmp(filter_kind_name((enum filter_kind)k), *words,
+				     (size_t)(eq - *words)))
 				break;
 		assert_true(k < FILTER_N);
 		assert_int_equal(filters_add(f, (enum filter_kind)k, eq + 1, NULL), 0);

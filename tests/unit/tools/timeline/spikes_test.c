@@ -9,8 +9,8 @@
 
 #include "tools/timeline/spikes.h"
 
-#define N 360
-#define UNIT 0.005
+#define N     360
+#define UNIT  0.005
 #define LEAST 0.1
 
 /* The numbers of a linear generator, -1 to 1. */

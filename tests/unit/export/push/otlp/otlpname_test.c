@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otlpname: what metrics and labels are called in OpenTelemetry; labels are taken apart as totals put them together. */
+/* otlpname: what metrics and labels are called in OpenTelemetry; labels are taken apart as totals
+ * put them together. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,13 +73,20 @@ static void labels_are_taken_apart_whatever_is_in_them(void **state)
 	static const struct {
 		const char *labels, *said;
 	} cases[] = {
-		{"", ""}, {"a=\"x\"", "a:x "}, {"a=\"x\",b=\"y,z\"", "a:x b:y,z "}, {"a=\"q\\\"\\\\\\n\"", "a:q\"\\\n "},
-		{"a=\"x", "a:x "}, {"a=x", ""}, {"a", ""}, {"a=\"\\", "a:\\ "},
+		{"", ""},
+		{"a=\"x\"", "a:x "},
+		{"a=\"x\",b=\"y,z\"", "a:x b:y,z "},
+		{"a=\"q\\\"\\\\\\n\"", "a:q\"\\\n "},
+		{"a=\"x", "a:x "},
+		{"a=x", ""},
+		{"a", ""},
+		{"a=\"\\", "a:\\ "},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		struct strbuf name cleanup_strbuf = STRBUF_INIT, value cleanup_strbuf = STRBUF_INIT, said cleanup_strbuf = STRBUF_INIT;
+		struct strbuf name cleanup_strbuf = STRBUF_INIT, value cleanup_strbuf = STRBUF_INIT,
+				   said cleanup_strbuf = STRBUF_INIT;
 		const char *labels = cases[i].labels;
 
 		while (otlp_label_next(&labels, &name, &value))
@@ -90,8 +98,10 @@ static void labels_are_taken_apart_whatever_is_in_them(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_those_of_the_conventions_or_sondes_own), cmocka_unit_test(no_two_metrics_have_one_name_but_by_kind),
-		cmocka_unit_test(labels_and_values_have_the_names_of_attributes), cmocka_unit_test(labels_are_taken_apart_whatever_is_in_them),
+		cmocka_unit_test(names_are_those_of_the_conventions_or_sondes_own),
+		cmocka_unit_test(no_two_metrics_have_one_name_but_by_kind),
+		cmocka_unit_test(labels_and_values_have_the_names_of_attributes),
+		cmocka_unit_test(labels_are_taken_apart_whatever_is_in_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otlpspanname: what requests are called in OpenTelemetry, and which texts are the id of a trace. */
+/* otlpspanname: what requests are called in OpenTelemetry, and which texts are the id of a trace.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +61,8 @@ static void requests_have_the_attributes_of_the_conventions(void **state)
 		 "db.system.name=redis db.operation.name=GET db.query.summary=GET network.protocol.name=redis server.address=/run/redis.sock error.type=no-answer"},
 		{{"kafka", "10.0.0.5:9092", "PRODUCE orders", "", "ok", false},
 		 "messaging.system=kafka messaging.operation.name=PRODUCE messaging.destination.name=orders network.protocol.name=kafka server.address=10.0.0.5 server.port=9092"},
-		{{"dns", "10.0.0.2:53", "A example.com", "NOERROR", "ok", false}, "dns.question.name=example.com network.protocol.name=dns server.address=10.0.0.2 server.port=53"},
+		{{"dns", "10.0.0.2:53", "A example.com", "NOERROR", "ok", false},
+		 "dns.question.name=example.com network.protocol.name=dns server.address=10.0.0.2 server.port=53"},
 		{{"own", "", "", "", "ok", false}, ""},
 	};
 
@@ -78,10 +80,19 @@ static void a_trace_is_up_to_32_digits_or_a_uuid_and_never_zero(void **state)
 	static const struct {
 		const char *text, *id; /* NULL: none */
 	} cases[] = {
-		{"4bf92f3577b34da6a3ce929d0e0e4736", "4bf92f3577b34da6a3ce929d0e0e4736"}, {"4BF92F3577B34DA6A3CE929D0E0E4736", "4bf92f3577b34da6a3ce929d0e0e4736"},
-		{"4bf92f35-77b3-4da6-a3ce-929d0e0e4736", "4bf92f3577b34da6a3ce929d0e0e4736"}, {"463ac35c9f6413ad", "0000000000000000463ac35c9f6413ad"},
-		{"abc", "00000000000000000000000000000abc"}, {"", NULL}, {"0", NULL}, {"00000000000000000000000000000000", NULL}, {"xyz", NULL},
-		{"4bf92f3577b34da6a3ce929d0e0e47361", NULL}, {"4bf92f35-77b3-4da6-a3ce-929d0e0e473g", NULL}, {"4bf92f35-77b3-4da6-a3ce-929d-e0e4736", NULL}, {"a-b", NULL},
+		{"4bf92f3577b34da6a3ce929d0e0e4736", "4bf92f3577b34da6a3ce929d0e0e4736"},
+		{"4BF92F3577B34DA6A3CE929D0E0E4736", "4bf92f3577b34da6a3ce929d0e0e4736"},
+		{"4bf92f35-77b3-4da6-a3ce-929d0e0e4736", "4bf92f3577b34da6a3ce929d0e0e4736"},
+		{"463ac35c9f6413ad", "0000000000000000463ac35c9f6413ad"},
+		{"abc", "00000000000000000000000000000abc"},
+		{"", NULL},
+		{"0", NULL},
+		{"00000000000000000000000000000000", NULL},
+		{"xyz", NULL},
+		{"4bf92f3577b34da6a3ce929d0e0e47361", NULL},
+		{"4bf92f35-77b3-4da6-a3ce-929d0e0e473g", NULL},
+		{"4bf92f35-77b3-4da6-a3ce-929d-e0e4736", NULL},
+		{"a-b", NULL},
 	};
 
 	(void)state;
@@ -100,7 +111,8 @@ static void a_trace_is_up_to_32_digits_or_a_uuid_and_never_zero(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_have_the_attributes_of_the_conventions), cmocka_unit_test(a_trace_is_up_to_32_digits_or_a_uuid_and_never_zero),
+		cmocka_unit_test(requests_have_the_attributes_of_the_conventions),
+		cmocka_unit_test(a_trace_is_up_to_32_digits_or_a_uuid_and_never_zero),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What changed from one reading to the next: throttling, full file systems, limits; starts and ends of containers; the kernel's log. */
+/* What changed from one reading to the next: throttling, full file systems, limits; starts and ends
+ * of containers; the kernel's log. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,18 +17,21 @@
 
 /* --- readings --- */
 
-static void throttling_begins_in_a_tenth_of_the_periods_and_ends_after_three_quiet_readings(void **state)
+static void throttling_begins_in_a_tenth_of_the_periods_and_ends_after_three_quiet_readings(
+	void **state)
 {
 	struct change_throttle w = {0};
 
 	(void)state;
-	assert_int_equal(change_throttle(&w, 1000, 900), CHANGE_SAME); /* of before it was looked at */
+	assert_int_equal(change_throttle(&w, 1000, 900),
+			 CHANGE_SAME); /* of before it was looked at */
 	assert_int_equal(change_throttle(&w, 1100, 904), CHANGE_SAME); /* four are too few */
 	assert_int_equal(change_throttle(&w, 1200, 914), CHANGE_BEGAN);
 	assert_int_equal(change_throttle(&w, 1300, 1000), CHANGE_SAME);
 	assert_int_equal(change_throttle(&w, 1400, 1001), CHANGE_SAME);
 	assert_int_equal(change_throttle(&w, 1400, 1001), CHANGE_SAME);
-	assert_int_equal(change_throttle(&w, 1500, 1050), CHANGE_SAME); /* again: the quiet is over */
+	assert_int_equal(change_throttle(&w, 1500, 1050),
+			 CHANGE_SAME); /* again: the quiet is over */
 	assert_int_equal(change_throttle(&w, 1600, 1050), CHANGE_SAME);
 	assert_int_equal(change_throttle(&w, 1700, 1050), CHANGE_SAME);
 	assert_int_equal(change_throttle(&w, 1800, 1050), CHANGE_ENDED);
@@ -52,7 +56,7 @@ static void a_file_system_is_full_below_a_hundredth_until_there_is_a_fiftieth(vo
 	assert_false(change_full(1000, 10, false));
 	assert_true(change_full(1000, 19, true));
 	assert_false(change_full(1000, 20, true));
-	assert_false(change_full(0, 0, false)); /* it has no limit of inodes */
+	assert_false(change_full(0, 0, false));                   /* it has no limit of inodes */
 	assert_int_equal(change_level(&full, true), CHANGE_SAME); /* it was full before */
 	assert_int_equal(change_level(&full, false), CHANGE_ENDED);
 	assert_int_equal(change_level(&full, true), CHANGE_BEGAN);
@@ -95,8 +99,14 @@ static void tell(void *ctx, const struct container_life_event *e)
 
 static struct hostmaps_process process(uint32_t pid, uint32_t nspid, uint64_t start_ns)
 {
-	return (struct hostmaps_process){.tgid = pid, .nspid = nspid, .start_ns = start_ns, .to_ns = UINT64_MAX, .comm = "app", .exe = "",
-					 .args = "", .cgroup = PATH_A};
+	return (struct hostmaps_process){.tgid = pid,
+					 .nspid = nspid,
+					 .start_ns = start_ns,
+					 .to_ns = UINT64_MAX,
+					 .comm = "app",
+					 .exe = "",
+					 .args = "",
+					 .cgroup = PATH_A};
 }
 
 static void ends(struct container_life *l, struct hostmaps_process p, uint64_t at_ns, int status)
@@ -170,7 +180,8 @@ static void a_first_process_of_a_namespace_inside_is_not_the_containers(void **s
 static void with_the_hosts_pid_namespace_it_has_stopped_once_nothing_runs_in_it(void **state)
 {
 	struct container_life l = {.tell = tell};
-	struct hostmaps_process first = process(10, 10, 100), second = process(11, 11, 150), anew = process(12, 12, 900);
+	struct hostmaps_process first = process(10, 10, 100), second = process(11, 11, 150),
+				anew = process(12, 12, 900);
 
 	(void)state;
 	container_life_round(&l, 50);
@@ -194,8 +205,10 @@ static void with_the_hosts_pid_namespace_it_has_stopped_once_nothing_runs_in_it(
 	container_life_release(&l);
 }
 
-/* The runtime's own processes are in the cgroup before the first one of the namespace, and are met there. */
-static void stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_the_runtime(void **state)
+/* The runtime's own processes are in the cgroup before the first one of the namespace, and are met
+ * there. */
+static void stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_the_runtime(
+	void **state)
 {
 	struct container_life l = {.tell = tell};
 	uint64_t t = NSEC_PER_SEC;
@@ -203,7 +216,8 @@ static void stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_
 	(void)state;
 	container_life_round(&l, 50);
 	for (uint32_t i = 0; i < 4; i++, t += 5000000) {
-		struct hostmaps_process runtime = process(100 + i, 100 + i, t), first = process(200 + i, 1, t + 1000000);
+		struct hostmaps_process runtime = process(100 + i, 100 + i, t),
+					first = process(200 + i, 1, t + 1000000);
 
 		container_life_meet(&l, &runtime);
 		container_life_round(&l, t + 500000);
@@ -221,11 +235,13 @@ static void stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_
 	container_life_release(&l);
 }
 
-/* runc's first child is gone while the container runs on: how it ended is not how the container did. */
+/* runc's first child is gone while the container runs on: how it ended is not how the container
+ * did. */
 static void the_way_in_is_no_leader_however_it_ends(void **state)
 {
 	struct container_life l = {.tell = tell};
-	struct hostmaps_process way = process(100, 100, NSEC_PER_SEC), first = process(101, 1, NSEC_PER_SEC + 100);
+	struct hostmaps_process way = process(100, 100, NSEC_PER_SEC),
+				first = process(101, 1, NSEC_PER_SEC + 100);
 
 	(void)state;
 	container_life_round(&l, 50);
@@ -246,7 +262,8 @@ static void the_way_in_is_no_leader_however_it_ends(void **state)
 static void a_runtime_that_takes_its_time_is_no_leader_either(void **state)
 {
 	struct container_life l = {.tell = tell};
-	struct hostmaps_process way = process(100, 100, NSEC_PER_SEC), first = process(101, 1, 2 * NSEC_PER_SEC);
+	struct hostmaps_process way = process(100, 100, NSEC_PER_SEC),
+				first = process(101, 1, 2 * NSEC_PER_SEC);
 
 	(void)state;
 	way.comm = "runc:[0:PARENT]";
@@ -264,11 +281,15 @@ static void a_runtime_that_takes_its_time_is_no_leader_either(void **state)
 
 /* --- the kernel's log --- */
 
-#define HEAD_NEW "[  pid  ]   uid  tgid total_vm      rss rss_anon rss_file rss_shmem pgtables_bytes swapents oom_score_adj name\n"
-#define HEAD_OLD "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"
-#define LIMIT                                                                                                                              \
+#define HEAD_NEW \
+	"[  pid  ]   uid  tgid total_vm      rss rss_anon rss_file rss_shmem pgtables_bytes swapents oom_score_adj name\n"
+#define HEAD_OLD \
+	"[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name\n"
+#define LIMIT \
 	"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/docker/x,task_memcg=/docker/x/y,task=tail,pid=77,uid=0\n"
-#define KILLED(pid) "Memory cgroup out of memory: Killed process " pid " (a tail) total-vm:221356kB, anon-rss:32256kB, file-rss:6596kB, shmem-rss:4kB, UID:0\n"
+#define KILLED(pid)                                        \
+	"Memory cgroup out of memory: Killed process " pid \
+	" (a tail) total-vm:221356kB, anon-rss:32256kB, file-rss:6596kB, shmem-rss:4kB, UID:0\n"
 
 static struct oomlog found;
 
@@ -281,12 +302,14 @@ static bool look(const char *log, uint32_t pid)
 static void a_kill_at_a_limit_has_its_cgroup_limit_and_who_held_memory(void **state)
 {
 	(void)state;
-	assert_true(look("<4>[ 1660.347558] python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n"
-			 "<6>[ 1660.347559] memory: usage 65536kB, limit 65536kB, failcnt 25\n"
-			 "<6>[ 1660.347564] " HEAD_NEW
-			 "<6>[ 1660.347566] [  10925]     0 10925      740      436        0      436         0    45056        7             0 un share\n"
-			 "<6>[ 1660.347570] [     77]     0    77    55339     9713     8064     1649         0   143360        0             0 tail\n"
-			 "<6>[ 1660.347573] " LIMIT "<3>[ 1660.347600] " KILLED("77"), 77));
+	assert_true(look(
+		"<4>[ 1660.347558] python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n"
+		"<6>[ 1660.347559] memory: usage 65536kB, limit 65536kB, failcnt 25\n"
+		"<6>[ 1660.347564] " HEAD_NEW
+		"<6>[ 1660.347566] [  10925]     0 10925      740      436        0      436         0    45056        7             0 un share\n"
+		"<6>[ 1660.347570] [     77]     0    77    55339     9713     8064     1649         0   143360        0             0 tail\n"
+		"<6>[ 1660.347573] " LIMIT "<3>[ 1660.347600] " KILLED("77"),
+		77));
 	assert_string_equal(found.asked_by, "python3");
 	assert_string_equal(found.cgroup, "/docker/x");
 	assert_string_equal(found.victim_cgroup, "/docker/x/y");
@@ -304,8 +327,11 @@ static void a_kill_at_a_limit_has_its_cgroup_limit_and_who_held_memory(void **st
 static void an_older_kernels_list_is_read_by_its_own_head(void **state)
 {
 	(void)state;
-	assert_true(look("[    1.000001] " HEAD_OLD "[    1.000002] [      5]     0     5    17000    16000   180224        3             0 five\n"
-			 "[    1.000003] " KILLED("5"), 5));
+	assert_true(look(
+		"[    1.000001] " HEAD_OLD
+		"[    1.000002] [      5]     0     5    17000    16000   180224        3             0 five\n"
+		"[    1.000003] " KILLED("5"),
+		5));
 	assert_int_equal(found.tasks[0].rss_bytes, 16000 * 4096);
 	assert_int_equal(found.tasks[0].swap_bytes, 3 * 4096);
 	assert_false(found.is_told);
@@ -314,9 +340,13 @@ static void an_older_kernels_list_is_read_by_its_own_head(void **state)
 static void of_several_kills_of_a_pid_the_last_one_counts_and_none_has_anothers_lines(void **state)
 {
 	(void)state;
-	assert_true(look("memory: usage 1kB, limit 8kB, failcnt 1\n" KILLED("77") KILLED("78") "memory: usage 2kB, limit 16kB, failcnt 1\n" LIMIT KILLED("77"), 77));
+	assert_true(
+		look("memory: usage 1kB, limit 8kB, failcnt 1\n" KILLED("77") KILLED(
+			     "78") "memory: usage 2kB, limit 16kB, failcnt 1\n" LIMIT KILLED("77"),
+		     77));
 	assert_int_equal(found.limit_bytes, 16 << 10);
-	assert_true(look("memory: usage 1kB, limit 8kB, failcnt 1\n" KILLED("77") KILLED("78"), 78));
+	assert_true(
+		look("memory: usage 1kB, limit 8kB, failcnt 1\n" KILLED("77") KILLED("78"), 78));
 	assert_false(found.has_limit);
 	assert_false(look(KILLED("77"), 7));
 	assert_false(look("", 7));
@@ -324,6 +354,7 @@ static void of_several_kills_of_a_pid_the_last_one_counts_and_none_has_anothers_
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(throttling_begins_in_a_tenth_of_the_periods_and_ends_after_three_quiet_readings),
 		cmocka_unit_test(counters_that_begin_anew_are_no_throttling),
@@ -340,6 +371,7 @@ int main(void)
 		cmocka_unit_test(an_older_kernels_list_is_read_by_its_own_head),
 		cmocka_unit_test(of_several_kills_of_a_pid_the_last_one_counts_and_none_has_anothers_lines),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

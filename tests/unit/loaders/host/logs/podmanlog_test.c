@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Podman's log of events: told once each, line by line as it grows, and from anew where the file is another one. */
+/* Podman's log of events: told once each, line by line as it grows, and from anew where the file is
+ * another one. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,14 +26,19 @@ static void note(void *ctx, const struct container_happened *x, const char *was)
 	struct told *t = ctx;
 	size_t n = strlen(t->all);
 
-	snprintf(t->all + n, sizeof(t->all) - n, "%s %s %d %s %s;", x->name, x->status, x->exit_code, was, x->health);
+	snprintf(t->all + n, sizeof(t->all) - n, "%s %s %d %s %s;", x->name, x->status,
+		 x->exit_code, was, x->health);
 }
 
-static void add(const char *path, const char *mode, const char *second, const char *status, const char *more, const char *end)
+static void add(const char *path, const char *mode, const char *second, const char *status,
+		const char *more, const char *end)
 {
 	FILE *f = fopen(path, mode);
 
-	fprintf(f, "{%s\"ID\":\"" ID "\",\"Name\":\"pw\",\"Status\":\"%s\",\"Time\":\"2026-11-25T21:16:%sZ\",\"Type\":\"container\",\"Attributes\":{}}%s", more, status, second, end);
+	fprintf(f,
+		"{%s\"ID\":\"" ID
+		"\",\"Name\":\"pw\",\"Status\":\"%s\",\"Time\":\"2026-11-25T21:16:%sZ\",\"Type\":\"container\",\"Attributes\":{}}%s",
+		more, status, second, end);
 	fclose(f);
 }
 
@@ -59,11 +65,13 @@ static void each_line_is_told_once_and_none_of_before(void **state)
 	add(path, "a", "37.1", "died", "\"ContainerExitCode\":7,", "\n");
 	assert_string_equal(look(&p, path).all, "pw start 0  ;pw died 7  ;");
 	s = podmanlog_state(&p, ID);
-	assert_true(s && s->has_ended && s->exit_code == 7 && !s->restarts && !strcmp(s->name, "pw"));
+	assert_true(s && s->has_ended && s->exit_code == 7 && !s->restarts &&
+		    !strcmp(s->name, "pw"));
 	add(path, "a", "37.2", "restart", "", "");
 	assert_string_equal(look(&p, path).all, ""); /* it is being written */
 	f = fopen(path, "a");
-	fputs("\nnot json\n{\"Type\":\"image\",\"Status\":\"pull\",\"Time\":\"2026-11-25T21:16:38Z\"}\n", f);
+	fputs("\nnot json\n{\"Type\":\"image\",\"Status\":\"pull\",\"Time\":\"2026-11-25T21:16:38Z\"}\n",
+	      f);
 	fclose(f);
 	assert_string_equal(look(&p, path).all, "pw restart 0  ;");
 	assert_int_equal(podmanlog_state(&p, ID)->restarts, 1);
@@ -73,7 +81,8 @@ static void each_line_is_told_once_and_none_of_before(void **state)
 	assert_string_equal(look(&p, path).all, "pw health_status 0  unhealthy;");
 	add(path, "a", "39", "health_status", "\"health_status\":\"healthy\",", "\n");
 	add(path, "a", "40", "remove", "", "\n");
-	assert_string_equal(look(&p, path).all, "pw health_status 0 unhealthy healthy;pw remove 0 healthy ;");
+	assert_string_equal(look(&p, path).all,
+			    "pw health_status 0 unhealthy healthy;pw remove 0 healthy ;");
 	assert_true(podmanlog_state(&p, ID)->removed);
 	unlink(path);
 	assert_string_equal(look(&p, path).all, "");
@@ -82,11 +91,13 @@ static void each_line_is_told_once_and_none_of_before(void **state)
 
 static void a_line_that_says_what_cannot_be_is_passed_by(void **state)
 {
+	/* clang-format off */
 	static const char *const wrong[] = {
 		"", "[]", "7", "{\"Type\":\"container\"}", "{\"Type\":\"container\",\"Time\":\"now\",\"ID\":\"" ID "\",\"Status\":\"start\"}",
 		"{\"Type\":\"container\",\"Time\":\"2026-11-25T21:16:38Z\",\"ID\":\"../../etc\",\"Status\":\"start\"}",
 		"{\"Type\":\"container\",\"Time\":\"2026-11-25T21:16:38Z\",\"ID\":\"" ID "\",\"Status\":7}",
 	};
+	/* clang-format on */
 	struct container_happened x = {.exit_code = 99};
 
 	(void)state;

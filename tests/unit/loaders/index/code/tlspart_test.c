@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index's section TLS: sites in functions written here, followed in this program's own memory; and of the libraries of this
- * machine, where objdump says what instruction stands at each. */
+/* The index's section TLS: sites in functions written here, followed in this program's own memory;
+ * and of the libraries of this machine, where objdump says what instruction stands at each. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
@@ -15,7 +15,8 @@
 #include "schema/image/tls.h"
 #include "tests/unit/missing.h"
 
-/* A wrapper that checks its stack, as compilers make SSL_read; one that hands on; a switch; a sum in the frame. */
+/* A wrapper that checks its stack, as compilers make SSL_read; one that hands on; a switch; a sum
+ * in the frame. */
 __asm__(".text\n"
 	"tls_wrapper: sub $0x18, %rsp\n xor %eax, %eax\n test %edx, %edx\n"
 	"tls_wrapper_entry: js 2f\n mov %rsp, %rcx\n movslq %edx, %rdx\n call tls_inner\n test %eax, %eax\n cmovg (%rsp), %eax\n"
@@ -44,21 +45,34 @@ __asm__(".text\n"
 	"tls_sum_end: ud2\n");
 
 #define LABEL(name_) extern const uint8_t name_[]
-LABEL(tls_wrapper); LABEL(tls_wrapper_entry); LABEL(tls_wrapper_result); LABEL(tls_wrapper_end);
-LABEL(tls_inner); LABEL(tls_inner_end);
-LABEL(tls_switch); LABEL(tls_switch_seven); LABEL(tls_switch_copy); LABEL(tls_switch_else); LABEL(tls_switch_end);
-LABEL(tls_sum); LABEL(tls_sum_result); LABEL(tls_sum_end);
+LABEL(tls_wrapper);
+LABEL(tls_wrapper_entry);
+LABEL(tls_wrapper_result);
+LABEL(tls_wrapper_end);
+LABEL(tls_inner);
+LABEL(tls_inner_end);
+LABEL(tls_switch);
+LABEL(tls_switch_seven);
+LABEL(tls_switch_copy);
+LABEL(tls_switch_else);
+LABEL(tls_switch_end);
+LABEL(tls_sum);
+LABEL(tls_sum_result);
+LABEL(tls_sum_end);
 
 static size_t own_memory(void *ctx, uint64_t vaddr, uint8_t *out)
 {
 	(void)ctx;
-	memcpy(out, (const void *)vaddr, X86INSN_MAX); /* NOLINT(performance-no-int-to-ptr): where these functions stand */
+	memcpy(out, (const void *)vaddr,
+	       X86INSN_MAX); /* NOLINT(performance-no-int-to-ptr): where these functions stand */
 	return X86INSN_MAX;
 }
 
-static const struct tlscode_asked three = {.args = {X86_RDI, X86_RSI, X86_RDX, 0xff}, .second = 0xff};
+static const struct tlscode_asked three = {.args = {X86_RDI, X86_RSI, X86_RDX, 0xff},
+					   .second = 0xff};
 
-static struct tlscode_found *found_in(const uint8_t *start, const uint8_t *end, const struct tlscode_asked *asked)
+static struct tlscode_found *found_in(const uint8_t *start, const uint8_t *end,
+				      const struct tlscode_asked *asked)
 {
 	const struct codeflow_reader r = {.read = own_memory};
 	struct tlscode_found *out = mem_alloc(sizeof(*out));
@@ -85,40 +99,48 @@ static void arguments_stand_at_the_first_branch_and_the_result_at_the_stack_s_ch
 
 	(void)state;
 	assert_int_equal(f->entry.at, (uint64_t)tls_wrapper_entry);
-	assert_true(f->entry.args[0] == X86_RDI && f->entry.args[1] == X86_RSI && f->entry.args[2] == X86_RDX && f->entry.args[3] == 0xff);
+	assert_true(f->entry.args[0] == X86_RDI && f->entry.args[1] == X86_RSI &&
+		    f->entry.args[2] == X86_RDX && f->entry.args[3] == 0xff);
 	assert_int_equal(f->open, 0);
 	assert_int_equal(f->result_count, 1);
 	assert_non_null(s);
 	assert_int_equal(s->when, TLSCODE_NOT_TAKEN);
-	assert_true(s->value[0].kind == TLSCODE_REG && s->value[0].reg == X86_RAX && s->condition == 5);
+	assert_true(s->value[0].kind == TLSCODE_REG && s->value[0].reg == X86_RAX &&
+		    s->condition == 5);
 	free(f);
 }
 
 static void a_jump_by_a_pointer_leads_on_with_what_is_given(void **state)
 {
-	const struct tlscode_asked four = {.args = {X86_RDI, X86_RSI, X86_RDX, X86_RCX}, .second = 0xff};
+	const struct tlscode_asked four = {.args = {X86_RDI, X86_RSI, X86_RDX, X86_RCX},
+					   .second = 0xff};
 	struct tlscode_found *f = found_in(tls_inner, tls_inner_end, &four);
 
 	(void)state;
 	assert_true(f->open == 1 && f->lead_count == 1 && f->leads[0].far && !f->leads[0].changed);
 	assert_int_equal(f->leads[0].displacement, 0x70);
-	assert_true(f->leads[0].regs[X86_RDX].holds == CODEFLOW_ARG && f->leads[0].regs[X86_RDX].arg == X86_RSI);
+	assert_true(f->leads[0].regs[X86_RDX].holds == CODEFLOW_ARG &&
+		    f->leads[0].regs[X86_RDX].arg == X86_RSI);
 	assert_true(f->leads[0].regs[8].arg == X86_RDX && f->leads[0].regs[9].arg == X86_RCX);
-	assert_true(f->leads[0].regs[X86_RSI].holds == CODEFLOW_NUMBER && f->leads[0].regs[X86_RSI].number == 23);
+	assert_true(f->leads[0].regs[X86_RSI].holds == CODEFLOW_NUMBER &&
+		    f->leads[0].regs[X86_RSI].number == 23);
 	free(f);
 }
 
 static void a_switch_s_table_is_followed(void **state)
 {
 	struct tlscode_found *f = found_in(tls_switch, tls_switch_end, &three);
-	const struct tlscode_site *seven = result_at(f, tls_switch_seven), *copy = result_at(f, tls_switch_copy), *other = result_at(f, tls_switch_else);
+	const struct tlscode_site *seven = result_at(f, tls_switch_seven),
+				  *copy = result_at(f, tls_switch_copy),
+				  *other = result_at(f, tls_switch_else);
 
 	(void)state;
 	assert_true(seven && copy && other);
 	assert_true(seven->value[0].kind == TLSCODE_REG && seven->value[0].reg == X86_RAX);
 	assert_true(copy->value[0].kind == TLSCODE_REG && copy->value[0].reg == X86_RAX);
 	assert_true(other->when == TLSCODE_ALWAYS);
-	assert_true(f->open == 1 && !f->lead_count); /* nothing but the table decides on the last case */
+	assert_true(f->open == 1 &&
+		    !f->lead_count); /* nothing but the table decides on the last case */
 	assert_int_equal(f->result_count, 3);
 	free(f);
 }
@@ -131,7 +153,8 @@ static void a_sum_is_told_in_two_places(void **state)
 	(void)state;
 	assert_int_equal(f->open, 0);
 	assert_non_null(s);
-	assert_true(s->value[1].kind == TLSCODE_STACK && s->value[1].at == 8 && s->value[1].bytes == 8);
+	assert_true(s->value[1].kind == TLSCODE_STACK && s->value[1].at == 8 &&
+		    s->value[1].bytes == 8);
 	assert_true(s->value[0].kind == TLSCODE_STACK && s->value[0].at == 0x18);
 	free(f);
 }
@@ -143,11 +166,27 @@ static void only_what_the_kernel_emulates_is_called_so(void **state)
 		size_t len;
 		bool emulated;
 	} cases[] = {
-		{"\x55", 1, true}, {"\x41\x54", 2, true}, {"\x90", 1, true}, {"\x74\x10", 2, true}, {"\x0f\x84\0\0\0\0", 6, true},
-		{"\xe8\0\0\0\0", 5, true}, {"\xe9\0\0\0\0", 5, true}, {"\xeb\0", 2, true},
-		{"\x0f\x1f\x44\0\0", 5, false}, {"\xf3\x0f\x1e\xfa", 4, false}, {"\x48\x83\xec\x18", 4, false}, {"\x5d", 1, false},
-		{"\xc3", 1, false}, {"\xff\xd0", 2, false}, {"\xff\xe0", 2, false}, {"\x66\x90", 2, false}, {"\x3e\x74\x10", 3, false},
-		{"\x66\xe8\0\0", 4, false}, {"\xf2\xe9\0\0\0\0", 6, false}, {"\x48\x55", 2, false}, {"\x41\x90", 2, false},
+		{"\x55", 1, true},
+		{"\x41\x54", 2, true},
+		{"\x90", 1, true},
+		{"\x74\x10", 2, true},
+		{"\x0f\x84\0\0\0\0", 6, true},
+		{"\xe8\0\0\0\0", 5, true},
+		{"\xe9\0\0\0\0", 5, true},
+		{"\xeb\0", 2, true},
+		{"\x0f\x1f\x44\0\0", 5, false},
+		{"\xf3\x0f\x1e\xfa", 4, false},
+		{"\x48\x83\xec\x18", 4, false},
+		{"\x5d", 1, false},
+		{"\xc3", 1, false},
+		{"\xff\xd0", 2, false},
+		{"\xff\xe0", 2, false},
+		{"\x66\x90", 2, false},
+		{"\x3e\x74\x10", 3, false},
+		{"\x66\xe8\0\0", 4, false},
+		{"\xf2\xe9\0\0\0\0", 6, false},
+		{"\x48\x55", 2, false},
+		{"\x41\x90", 2, false},
 	};
 
 	(void)state;
@@ -167,10 +206,12 @@ static void only_what_the_kernel_emulates_is_called_so(void **state)
 
 static bool emulated_name(const char *name)
 {
-	return !strcmp(name, "push") || !strcmp(name, "call") || !strcmp(name, "nop") || *name == 'j';
+	return !strcmp(name, "push") || !strcmp(name, "call") || !strcmp(name, "nop") ||
+	       *name == 'j';
 }
 
-/* objdump begins anywhere; that it meets this address from the function's begin shows that an instruction begins there. */
+/* objdump begins anywhere; that it meets this address from the function's begin shows that an
+ * instruction begins there. */
 static void objdump_agrees(const char *path, const struct made *m, const struct image_tls_site *s)
 {
 	char cmd[512], line[256], want[32], name[32] = "";
@@ -181,7 +222,10 @@ static void objdump_agrees(const char *path, const struct made *m, const struct 
 	assert_true(image_offset_to_vaddr(m->img, s->offset, &vaddr));
 	snprintf(want, sizeof(want), "%" PRIx64 ":", vaddr);
 	sym.addr = image_symbol_at(m->img, vaddr, &sym) ? sym.addr : vaddr;
-	snprintf(cmd, sizeof(cmd), "objdump -d --no-show-raw-insn --start-address=0x%" PRIx64 " --stop-address=0x%" PRIx64 " '%s'", sym.addr, vaddr + s->length, path);
+	snprintf(cmd, sizeof(cmd),
+		 "objdump -d --no-show-raw-insn --start-address=0x%" PRIx64
+		 " --stop-address=0x%" PRIx64 " '%s'",
+		 sym.addr, vaddr + s->length, path);
 	p = popen(cmd, "r");
 	assert_non_null(p);
 	while (fgets(line, sizeof(line), p)) {
@@ -197,12 +241,14 @@ static void objdump_agrees(const char *path, const struct made *m, const struct 
 		fail_msg("%s: %s at %" PRIx64 " is not emulated", path, name, vaddr);
 }
 
-static unsigned count(const struct image_tls_site *s, size_t n, uint8_t library, uint8_t operation, uint8_t role)
+static unsigned count(const struct image_tls_site *s, size_t n, uint8_t library, uint8_t operation,
+		      uint8_t role)
 {
 	unsigned c = 0;
 
 	for (size_t i = 0; i < n; i++)
-		c += s[i].library == library && s[i].operation == operation && s[i].role == role && !s[i].slow;
+		c += s[i].library == library && s[i].operation == operation && s[i].role == role &&
+		     !s[i].slow;
 	return c;
 }
 
@@ -223,7 +269,9 @@ static bool file_is_readable(const char *path, uint8_t library)
 	made_open(&m);
 	n = image_tls(m.img, &s);
 	for (uint8_t op = IMAGE_TLS_READ; op <= IMAGE_TLS_WRITE; op++)
-		assert_true(count(s, n, library, op, IMAGE_TLS_ENTRY) && count(s, n, library, op, IMAGE_TLS_RESULT) && !count(s, n, library, op, IMAGE_TLS_BLIND));
+		assert_true(count(s, n, library, op, IMAGE_TLS_ENTRY) &&
+			    count(s, n, library, op, IMAGE_TLS_RESULT) &&
+			    !count(s, n, library, op, IMAGE_TLS_BLIND));
 	for (size_t i = 0; i < n; i++)
 		objdump_agrees(path, &m, &s[i]);
 	made_release(&m);
@@ -269,7 +317,8 @@ static void go_s_own_is_readable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(arguments_stand_at_the_first_branch_and_the_result_at_the_stack_s_check),
+		cmocka_unit_test(
+			arguments_stand_at_the_first_branch_and_the_result_at_the_stack_s_check),
 		cmocka_unit_test(a_jump_by_a_pointer_leads_on_with_what_is_given),
 		cmocka_unit_test(a_switch_s_table_is_followed),
 		cmocka_unit_test(a_sum_is_told_in_two_places),

@@ -16,7 +16,8 @@
 
 /* ---- notes ---- */
 
-static void add_note(struct strbuf *b, const char *name, uint32_t type, const void *desc, uint32_t len, size_t align)
+static void add_note(struct strbuf *b, const char *name, uint32_t type, const void *desc,
+		     uint32_t len, size_t align)
 {
 	const uint32_t head[3] = {(uint32_t)strlen(name) + 1, len, type};
 
@@ -125,8 +126,9 @@ static void pack(const void *data, size_t len, uint8_t **out, size_t *out_len)
 
 	*out = malloc(bound);
 	*out_len = 0;
-	assert_int_equal(lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, NULL, data, len, *out, out_len, bound),
-			 LZMA_OK);
+	assert_int_equal(
+		lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, NULL, data, len, *out, out_len, bound),
+		LZMA_OK);
 }
 
 static void packed_debug_data_unpacks_to_what_it_was(void **state)
@@ -178,10 +180,12 @@ static void put_word(struct strbuf *b, size_t at, uint64_t v, size_t size)
 	memcpy(b->buf + at, &v, size);
 }
 
-/* A table of two functions, main.a [0x1000, 0x1040) and main.b [0x1040, 0x10a0), as `generation` writes it. */
+/* A table of two functions, main.a [0x1000, 0x1040) and main.b [0x1040, 0x10a0), as `generation`
+ * writes it. */
 static void go_table(struct strbuf *b, unsigned generation, size_t word)
 {
-	static const uint32_t magics[] = {[2] = 0xfffffffb, [16] = 0xfffffffa, [18] = 0xfffffff0, [20] = 0xfffffff1};
+	static const uint32_t magics[] = {
+		[2] = 0xfffffffb, [16] = 0xfffffffa, [18] = 0xfffffff0, [20] = 0xfffffff1};
 	const size_t entry = generation >= 18 ? 4 : word;
 	const uint64_t base = generation >= 18 ? 0x1000 : 0;
 	const size_t words = generation == 2 ? 1 : generation == 16 ? 7 : 8;
@@ -348,7 +352,8 @@ static void a_name_that_would_explode_stays_mangled(void **state)
 	(void)state;
 	exploding_name(&in, 2);
 	assert_true(demangle(strbuf_str(&in), &out));
-	assert_non_null(strstr(strbuf_str(&out), "a<a<a<int, int>, a<int, int> >, a<a<int, int>, a<int, int> > >"));
+	assert_non_null(strstr(strbuf_str(&out),
+			       "a<a<a<int, int>, a<int, int> >, a<a<int, int>, a<int, int> > >"));
 	exploding_name(&in, 36);
 	assert_true(in.len < 500);
 	assert_false(demangle(strbuf_str(&in), &out));

@@ -19,15 +19,20 @@ static void set_init(struct symset *s)
 	symset_init(s, code, 2);
 }
 
-static void add(struct symset *s, uint64_t addr, uint64_t size, const char *name, int kind, int bind)
+static void add(struct symset *s, uint64_t addr, uint64_t size, const char *name, int kind,
+		int bind)
 {
-	const struct symset_symbol sym = {.addr = addr, .size = size, .name = name, .kind = (uint8_t)kind,
+	const struct symset_symbol sym = {.addr = addr,
+					  .size = size,
+					  .name = name,
+					  .kind = (uint8_t)kind,
 					  .bind = (uint8_t)bind};
 
 	assert_int_equal(symset_add(s, &sym), 0);
 }
 
-static void expect_between(struct symset *s, const uint64_t *edges, size_t edge_count, const char *want)
+static void expect_between(struct symset *s, const uint64_t *edges, size_t edge_count,
+			   const char *want)
 {
 	cleanup_strbuf struct strbuf got = STRBUF_INIT;
 	struct symset_piece *pieces = NULL;
@@ -35,8 +40,8 @@ static void expect_between(struct symset *s, const uint64_t *edges, size_t edge_
 
 	assert_int_equal(symset_resolve(s, edges, edge_count, &pieces, &n), 0);
 	for (size_t i = 0; i < n; i++)
-		strbuf_addf(&got, "%s%d-%d %s", i ? ", " : "", (int)pieces[i].start, (int)pieces[i].end,
-			    s->symbols[pieces[i].symbol].name);
+		strbuf_addf(&got, "%s%d-%d %s", i ? ", " : "", (int)pieces[i].start,
+			    (int)pieces[i].end, s->symbols[pieces[i].symbol].name);
 	assert_string_equal(strbuf_str(&got), want);
 	free(pieces);
 	symset_release(s);
@@ -130,7 +135,8 @@ static void a_function_inside_another_interrupts_it(void **state)
 	add(&s, 110, 10, "inner", SYMSET_FUNC, SYMSET_LOCAL);
 	add(&s, 112, 3, "innermost", SYMSET_FUNC, SYMSET_LOCAL);
 	add(&s, 150, 30, "across", SYMSET_FUNC, SYMSET_LOCAL);
-	expect(&s, "100-110 outer, 110-112 inner, 112-115 innermost, 115-120 inner, 120-150 outer, 150-180 across");
+	expect(&s,
+	       "100-110 outer, 110-112 inner, 112-115 innermost, 115-120 inner, 120-150 outer, 150-180 across");
 }
 
 static void what_is_not_code_is_left_out_and_sizes_are_cut(void **state)
@@ -220,7 +226,8 @@ int main(void)
 		cmocka_unit_test(global_comes_before_local_before_weak),
 		cmocka_unit_test(the_choice_does_not_depend_on_order),
 		cmocka_unit_test(a_symbol_without_size_ends_at_the_next_or_with_its_section),
-		cmocka_unit_test(what_has_no_size_ends_where_another_table_says_that_something_else_begins),
+		cmocka_unit_test(
+			what_has_no_size_ends_where_another_table_says_that_something_else_begins),
 		cmocka_unit_test(a_label_counts_only_where_nothing_else_is),
 		cmocka_unit_test(a_function_inside_another_interrupts_it),
 		cmocka_unit_test(what_is_not_code_is_left_out_and_sizes_are_cut),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines and inlined functions of Go programs, from the pclntab alone, at random addresses of their text: file, line and
- * function as `go tool addr2line` of the very version says; the chain of inlined functions as llvm-symbolizer reads it
- * in the DWARF that Go wrote beside.
+ * Lines and inlined functions of Go programs, from the pclntab alone, at random addresses of their
+ * text: file, line and function as `go tool addr2line` of the very version says; the chain of
+ * inlined functions as llvm-symbolizer reads it in the DWARF that Go wrote beside.
  */
 #include "tests/unit/loaders/index/go/gotest.h"
 
@@ -32,7 +32,8 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-/* The function that holds this address; false where there is padding, of which nobody says anything sure. */
+/* The function that holds this address; false where there is padding, of which nobody says anything
+ * sure. */
 static bool is_inside(const struct gofile *f, uint64_t addr)
 {
 	const struct pclntab *t = &f->table.tab;
@@ -114,7 +115,8 @@ static const char *place(const struct image_source_frame *f, char *out, size_t s
 
 /* ---- addr2line ---- */
 
-static size_t compare_addr2line(const struct gotest *g, size_t i, const char *path, const struct made *m)
+static size_t compare_addr2line(const struct gotest *g, size_t i, const char *path,
+				const struct made *m)
 {
 	cleanup_strbuf struct strbuf cmd = STRBUF_INIT;
 	static uint64_t addrs[ADDRESSES];
@@ -130,12 +132,14 @@ static size_t compare_addr2line(const struct gotest *g, size_t i, const char *pa
 		struct image_source_frame frames[32];
 		size_t n = image_lines_at(m->img, addrs[k], frames, 32);
 
-		assert_true(line_read(p, function, sizeof(function)) && line_read(p, where, sizeof(where)));
+		assert_true(line_read(p, function, sizeof(function)) &&
+			    line_read(p, where, sizeof(where)));
 		place(&frames[0], ours, sizeof(ours));
 		if (n && !strcmp(ours, where) && !strcmp(made_name(m, addrs[k]), function))
 			continue;
 		if (wrong++ < 10)
-			print_message("%llx: addr2line %s %s, we %s %s\n", (unsigned long long)addrs[k], function, where,
+			print_message("%llx: addr2line %s %s, we %s %s\n",
+				      (unsigned long long)addrs[k], function, where,
 				      made_name(m, addrs[k]), n ? ours : "nothing");
 	}
 	pclose(p);
@@ -151,7 +155,8 @@ static void files_and_lines_are_those_of_addr2line(void **state)
 		skip_missing("go");
 	}
 	for (size_t i = 0; i < g.count; i++) {
-		char *path = gotest_build(&g, i, "", false), *stripped = gotest_build(&g, i, "-ldflags='-s -w'", false);
+		char *path = gotest_build(&g, i, "", false),
+		     *stripped = gotest_build(&g, i, "-ldflags='-s -w'", false);
 		struct image_lines_size a, b;
 		struct made m, s;
 		size_t wrong;
@@ -161,7 +166,8 @@ static void files_and_lines_are_those_of_addr2line(void **state)
 		m = made_of_file(path);
 		s = made_of_file(stripped);
 		wrong = compare_addr2line(&g, i, path, &m);
-		print_message("%s: %d addresses, %zu differ from addr2line\n", g.go[i], ADDRESSES, wrong);
+		print_message("%s: %d addresses, %zu differ from addr2line\n", g.go[i], ADDRESSES,
+			      wrong);
 		assert_true(wrong <= ALLOWED);
 		/* without DWARF there are as many rows and calls */
 		a = image_lines_size(m.img);
@@ -179,8 +185,8 @@ static void files_and_lines_are_those_of_addr2line(void **state)
 
 /* ---- llvm-symbolizer ---- */
 
-/* What differs in spelling alone: "./" before the names of files without folder, type arguments, ".abi0" behind the names
- * of assembler functions. */
+/* What differs in spelling alone: "./" before the names of files without folder, type arguments,
+ * ".abi0" behind the names of assembler functions. */
 static void spelling_even(char *s)
 {
 	char *to = s, *end;
@@ -209,7 +215,8 @@ static void chain_of_image(const struct made *m, uint64_t addr, char *out, size_
 	for (size_t i = 0; i < n && at < size; i++) {
 		char name[4096], file[4096];
 
-		snprintf(name, sizeof(name), "%s", frames[i].function ? frames[i].function : made_name(m, addr));
+		snprintf(name, sizeof(name), "%s",
+			 frames[i].function ? frames[i].function : made_name(m, addr));
 		place(&frames[i], file, sizeof(file));
 		spelling_even(name);
 		spelling_even(file);
@@ -235,9 +242,10 @@ static void chain_of_llvm(FILE *p, char *out, size_t size)
 	}
 }
 
-/* Go's DWARF says less than its pclntab of what the compiler generated: such addresses do not count. */
-static size_t compare_llvm(const struct gotest *g, const char *path, const struct made *m, size_t *inlined,
-			   size_t *generated)
+/* Go's DWARF says less than its pclntab of what the compiler generated: such addresses do not
+ * count. */
+static size_t compare_llvm(const struct gotest *g, const char *path, const struct made *m,
+			   size_t *inlined, size_t *generated)
 {
 	cleanup_strbuf struct strbuf cmd = STRBUF_INIT;
 	static uint64_t addrs[ADDRESSES];
@@ -246,7 +254,8 @@ static size_t compare_llvm(const struct gotest *g, const char *path, const struc
 	FILE *p;
 
 	addresses_choose(path, addrs);
-	strbuf_addf(&cmd, "llvm-symbolizer --obj='%s' --inlines --functions=linkage --no-demangle", path);
+	strbuf_addf(&cmd, "llvm-symbolizer --obj='%s' --inlines --functions=linkage --no-demangle",
+		    path);
 	p = answers(g, strbuf_str(&cmd), addrs);
 	for (size_t k = 0; k < ADDRESSES; k++) {
 		chain_of_llvm(p, theirs, sizeof(theirs));
@@ -257,7 +266,8 @@ static size_t compare_llvm(const struct gotest *g, const char *path, const struc
 			continue;
 		}
 		if (strcmp(ours, theirs) && wrong++ < 10)
-			print_message("%llx: llvm-symbolizer %s\n  we %s\n", (unsigned long long)addrs[k], theirs, ours);
+			print_message("%llx: llvm-symbolizer %s\n  we %s\n",
+				      (unsigned long long)addrs[k], theirs, ours);
 	}
 	pclose(p);
 	return wrong;
@@ -282,8 +292,9 @@ static void inlined_functions_are_those_of_its_dwarf(void **state)
 		assert_non_null(path);
 		m = made_of_file(path);
 		wrong = compare_llvm(&g, path, &m, &inlined, &generated);
-		print_message("%s: %d addresses, %zu in inlined functions, %zu generated, %zu differ from llvm-symbolizer\n",
-			      g.go[i], ADDRESSES, inlined, generated, wrong);
+		print_message(
+			"%s: %d addresses, %zu in inlined functions, %zu generated, %zu differ from llvm-symbolizer\n",
+			g.go[i], ADDRESSES, inlined, generated, wrong);
 		assert_true(inlined > ADDRESSES / 20);
 		assert_true(wrong <= ALLOWED);
 		made_release(&m);

@@ -6,9 +6,10 @@
 #include "loaders/index/go/gopart.h"
 #include "schema/image/go.h"
 
-static const char source[] = "package main\n"
-			     "import (\"fmt\"; \"runtime\"; \"runtime/pprof\")\n"
-			     "func main() { fmt.Println(runtime.Version(), len(pprof.Profiles())) }\n";
+static const char source[] =
+	"package main\n"
+	"import (\"fmt\"; \"runtime\"; \"runtime/pprof\")\n"
+	"func main() { fmt.Println(runtime.Version(), len(pprof.Profiles())) }\n";
 
 static struct image_go_record go_of(const char *path)
 {
@@ -45,7 +46,8 @@ static uint64_t nm_of(const struct gotest *g, size_t i, const char *path, const 
 	char word[64];
 
 	gotest_env(&cmd, g->go[i], false);
-	strbuf_addf(&cmd, "'%s' tool nm '%s' 2>/dev/null | awk '$3 == \"runtime.%s\" { print $1 }'", g->go[i], path, name);
+	strbuf_addf(&cmd, "'%s' tool nm '%s' 2>/dev/null | awk '$3 == \"runtime.%s\" { print $1 }'",
+		    g->go[i], path, name);
 	word_of(strbuf_str(&cmd), word, sizeof(word));
 	return strtoull(word, NULL, 16);
 }
@@ -85,9 +87,10 @@ static const struct {
 };
 
 /* What the code alone tells where no symbol does. */
-#define BY_CODE                                                                                                           \
-	(1u << IMAGE_GO_MBUCKETS | 1u << IMAGE_GO_XBUCKETS | 1u << IMAGE_GO_BBUCKETS | 1u << IMAGE_GO_MEM_PROFILE_RATE | \
-	 1u << IMAGE_GO_MPROF_CYCLE | 1u << IMAGE_GO_MPROF | 1u << IMAGE_GO_TICKS)
+#define BY_CODE                                                                                \
+	(1u << IMAGE_GO_MBUCKETS | 1u << IMAGE_GO_XBUCKETS | 1u << IMAGE_GO_BBUCKETS |         \
+	 1u << IMAGE_GO_MEM_PROFILE_RATE | 1u << IMAGE_GO_MPROF_CYCLE | 1u << IMAGE_GO_MPROF | \
+	 1u << IMAGE_GO_TICKS)
 
 static char *stripped_copy(const char *path)
 {
@@ -121,18 +124,23 @@ static void check_program(const struct gotest *g, size_t i, const char *flags)
 	assert_true(r.module_data == nm_of(g, i, plain, "firstmoduledata"));
 	assert_true(s.pclntab && s.module_data);
 	for (size_t k = 0; k < ARRAY_SIZE(variables); k++) {
-		assert_true(r.variables[variables[k].number] == nm_of(g, i, plain, variables[k].name));
+		assert_true(r.variables[variables[k].number] ==
+			    nm_of(g, i, plain, variables[k].name));
 		assert_true(s.variables[variables[k].number] ==
-			    (BY_CODE & 1u << variables[k].number ? r.variables[variables[k].number] : 0));
+			    (BY_CODE & 1u << variables[k].number ?
+				     r.variables[variables[k].number] :
+				     0));
 		known += r.variables[variables[k].number] != 0;
 	}
 	assert_int_equal(r.from_code, 0);
 	assert_true(s.from_code && !(s.from_code & ~(uint64_t)BY_CODE));
-	assert_true(r.bss_start && r.bss_start == s.bss_start && r.bss_start <= nm_of(g, i, plain, "bss"));
+	assert_true(r.bss_start && r.bss_start == s.bss_start &&
+		    r.bss_start <= nm_of(g, i, plain, "bss"));
 	assert_true(r.bss_end == s.bss_end && r.bss_end == nm_of(g, i, plain, "enoptrbss"));
 	assert_string_equal(r.main_path, "example.org/gotest");
 	assert_string_equal(s.main_path, "example.org/gotest");
-	assert_true(known >= 9 && r.variables[IMAGE_GO_MBUCKETS] && r.variables[IMAGE_GO_MEM_PROFILE_RATE]);
+	assert_true(known >= 9 && r.variables[IMAGE_GO_MBUCKETS] &&
+		    r.variables[IMAGE_GO_MEM_PROFILE_RATE]);
 	free(plain);
 	free(stripped);
 }
@@ -155,8 +163,9 @@ static void a_go_program_tells_its_version_and_its_runtime_s_variables(void **st
 static void the_text_about_modules_tells_module_and_cgo(void **state)
 {
 	static const char mark[] = "0123456789abcdef";
-	static const char lines[] = "path\texample.org/server/cmd\nmod\texample.org/server\tv1.2.3\th1:x=\ndep\tgolang.org/x/net\tv0.1.0\n"
-				    "build\t-compiler=gc\nbuild\tCGO_ENABLED=1";
+	static const char lines[] =
+		"path\texample.org/server/cmd\nmod\texample.org/server\tv1.2.3\th1:x=\ndep\tgolang.org/x/net\tv0.1.0\n"
+		"build\t-compiler=gc\nbuild\tCGO_ENABLED=1";
 	struct image_go_record r = {0}, none = {0};
 	char text[512];
 	const int len = snprintf(text, sizeof(text), "%s%s%s", mark, lines, mark);

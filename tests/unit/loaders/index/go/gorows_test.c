@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gorows against .debug_frame as readelf reads it, over whole programs of each Go that is here: the linker writes it
- * from the same tables, so each row's CFA must be the same; but for the functions of which goframe.h says otherwise.
+ * gorows against .debug_frame as readelf reads it, over whole programs of each Go that is here: the
+ * linker writes it from the same tables, so each row's CFA must be the same; but for the functions
+ * of which goframe.h says otherwise.
  */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/index/go/gotest.h"
@@ -87,7 +88,9 @@ static int64_t depth_of(const struct table *t, uint64_t rule)
 		return 8 * (int64_t)ROW_RULE_OFFSET(rule);
 	if (ROW_RULE_KIND(rule) != ROW_EXT || x->reg != ROW_REG_RSP)
 		return -1;
-	return x->kind == ROW_EXT_CFA || x->kind == ROW_EXT_INJECTED || x->kind == ROW_EXT_RA_REG ? x->a : -1;
+	return x->kind == ROW_EXT_CFA || x->kind == ROW_EXT_INJECTED || x->kind == ROW_EXT_RA_REG ?
+		       x->a :
+		       -1;
 }
 
 /* ---- the comparison ---- */
@@ -103,14 +106,15 @@ static const char *name_at(const struct gofile *f, uint64_t addr)
 	struct pclntab_func p;
 
 	for (uint32_t i = 0; i < f->table.tab.func_count; i++)
-		if (pclntab_func(&f->table.tab, f->table.text, i, &p) && addr >= p.start && addr < p.end)
+		if (pclntab_func(&f->table.tab, f->table.text, i, &p) && addr >= p.start &&
+		    addr < p.end)
 			return p.name;
 	return "";
 }
 
 /* All of [lo, hi) must have this depth. */
-static void compare_range(const struct table *t, const struct gofile *f, uint64_t lo, uint64_t hi, int64_t depth,
-			  struct tally *tally)
+static void compare_range(const struct table *t, const struct gofile *f, uint64_t lo, uint64_t hi,
+			  int64_t depth, struct tally *tally)
 {
 	for (size_t i = table_at(t, lo); i < t->rows.count; i++) {
 		uint64_t at = t->rows.rows[i].addr;
@@ -126,15 +130,16 @@ static void compare_range(const struct table *t, const struct gofile *f, uint64_
 		if (ours < 0) {
 			tally->special++;
 			if (!strstr(tally->special_names, name) &&
-			    strlen(tally->special_names) + strlen(name) + 2 < sizeof(tally->special_names))
+			    strlen(tally->special_names) + strlen(name) + 2 <
+				    sizeof(tally->special_names))
 				strcat(strcat(tally->special_names, name), " ");
 			continue;
 		}
 		tally->wrong++;
 		if (tally->wrong < 20)
-			print_message("%s: %#llx..%#llx: readelf says rsp+%lld, we rsp+%lld\n", name,
-				      (unsigned long long)lo, (unsigned long long)hi, (long long)depth,
-				      (long long)ours);
+			print_message("%s: %#llx..%#llx: readelf says rsp+%lld, we rsp+%lld\n",
+				      name, (unsigned long long)lo, (unsigned long long)hi,
+				      (long long)depth, (long long)ours);
 	}
 }
 
@@ -194,11 +199,12 @@ static void check_program(const char *go, const char *kind, const char *path)
 	struct tally t = compare_with_readelf(path);
 	char *save = NULL;
 
-	print_message("%s, %s: %zu rows, %zu wrong; not by pcsp: %zu rows of %s\n", go, kind, t.rows, t.wrong, t.special,
-		      t.special_names);
+	print_message("%s, %s: %zu rows, %zu wrong; not by pcsp: %zu rows of %s\n", go, kind,
+		      t.rows, t.wrong, t.special, t.special_names);
 	assert_int_equal(t.wrong, 0);
 	assert_true(t.rows > 10000);
-	for (char *name = strtok_r(t.special_names, " ", &save); name; name = strtok_r(NULL, " ", &save)) {
+	for (char *name = strtok_r(t.special_names, " ", &save); name;
+	     name = strtok_r(NULL, " ", &save)) {
 		cleanup_strbuf struct strbuf word = STRBUF_INIT;
 
 		strbuf_addf(&word, " %s ", name);
@@ -232,18 +238,22 @@ static void every_row_agrees_with_debug_frame(void **state)
 
 			if (kinds[k].matrix && !getenv("SONDE_GO"))
 				continue;
-			gotest_write(&g, "c.go", kinds[k].cgo ? "package main\nimport \"C\"\n" : "package main\n");
+			gotest_write(&g, "c.go",
+				     kinds[k].cgo ? "package main\nimport \"C\"\n" :
+						    "package main\n");
 			path = gotest_build(&g, i, kinds[k].flags, kinds[k].cgo);
 			if (path)
 				check_program(g.go[i], kinds[k].kind, path);
 			else
-				print_message("%s: does not build here: %s\n", g.go[i], kinds[k].kind);
+				print_message("%s: does not build here: %s\n", g.go[i],
+					      kinds[k].kind);
 			free(path);
 		}
 	gotest_close(&g);
 }
 
-/* Equal code at equal addresses is not promised; rows of the same number and text of the same size are. */
+/* Equal code at equal addresses is not promised; rows of the same number and text of the same size
+ * are. */
 static void a_stripped_program_has_the_rows_of_its_twin(void **state)
 {
 	struct gotest g;
@@ -283,7 +293,8 @@ static size_t ext_count(const struct table *t, uint8_t kind)
 	return n;
 }
 
-/* Debian's dockerd finds g through the GOT (R_X86_64_TPOFF64 of runtime.tlsg, by readelf -r: 0 in 8 bytes, so FS - 8). */
+/* Debian's dockerd finds g through the GOT (R_X86_64_TPOFF64 of runtime.tlsg, by readelf -r: 0 in 8
+ * bytes, so FS - 8). */
 static void g_behind_the_got_is_found_in_a_program(void **state)
 {
 	struct table t;
@@ -311,7 +322,8 @@ static void g_of_a_shared_library_is_nowhere_sure(void **state)
 	if (!gotest_open(&g, source)) {
 		skip_missing("go");
 	}
-	gotest_write(&g, "c.go", "package main\nimport \"C\"\n//export Nothing\nfunc Nothing() {}\n");
+	gotest_write(&g, "c.go",
+		     "package main\nimport \"C\"\n//export Nothing\nfunc Nothing() {}\n");
 	path = gotest_build(&g, 0, "-buildmode=c-shared", true);
 	if (!path) {
 		gotest_close(&g);
@@ -325,7 +337,8 @@ static void g_of_a_shared_library_is_nowhere_sure(void **state)
 	gotest_close(&g);
 }
 
-/* CPU time on a machine that others use too: printed, and held to a bound that only a blunder breaks. */
+/* CPU time on a machine that others use too: printed, and held to a bound that only a blunder
+ * breaks. */
 static void rows_and_lines_cost_milliseconds_a_megabyte(void **state)
 {
 	struct gotest g;
@@ -357,9 +370,10 @@ static void rows_and_lines_cost_milliseconds_a_megabyte(void **state)
 	t[1] = clock_cpu_ns();
 	assert_int_equal(goline_add(&f.elf, &f.table, &lines), 0);
 	t[2] = clock_cpu_ns();
-	print_message("%.1f MB of pclntab: rows %.1f ms, %.0f KB; lines collected %.1f ms, %zu rows, %zu calls\n", mb,
-		      (double)(t[1] - t[0]) / 1e6, (double)size / 1024, (double)(t[2] - t[1]) / 1e6, lines.row_count,
-		      lines.node_count);
+	print_message(
+		"%.1f MB of pclntab: rows %.1f ms, %.0f KB; lines collected %.1f ms, %zu rows, %zu calls\n",
+		mb, (double)(t[1] - t[0]) / 1e6, (double)size / 1024, (double)(t[2] - t[1]) / 1e6,
+		lines.row_count, lines.node_count);
 	assert_true((double)(t[1] - t[0]) / 1e6 < 200 * mb);
 	assert_true((double)(t[2] - t[1]) / 1e6 < 400 * mb);
 	free(out);

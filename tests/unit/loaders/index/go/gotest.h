@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gotest: programs built by each Go that this machine has, for the tests that compare Go's tables with other witnesses.
+ * gotest: programs built by each Go that this machine has, for the tests that compare Go's tables
+ * with other witnesses.
  *
- * Which: `go` on the path, and Debian's own, /usr/lib/go-1.*; or, where SONDE_GO is set (gomatrix.py), the go programs
- * it names, separated by colons.
+ * Which: `go` on the path, and Debian's own, /usr/lib/go-1.*; or, where SONDE_GO is set
+ * (gomatrix.py), the go programs it names, separated by colons.
  */
 #ifndef TESTS_INDEX_GOTEST_H
 #define TESTS_INDEX_GOTEST_H
@@ -35,12 +36,16 @@ static inline int gotest_shell(const char *command)
 	return system(command);
 }
 
-/* The words that a command with this Go begins with: its own root, nothing of the user's settings, no network. */
+/* The words that a command with this Go begins with: its own root, nothing of the user's settings,
+ * no network. */
 static inline void gotest_env(struct strbuf *cmd, const char *program, bool cgo)
 {
 	const char *bin = strstr(program, "/bin/go");
 
-	strbuf_addf(cmd, "env -u GOROOT GOFLAGS= GOENV=off GOTOOLCHAIN=local GOPROXY=off CGO_ENABLED=%d ", cgo);
+	strbuf_addf(
+		cmd,
+		"env -u GOROOT GOFLAGS= GOENV=off GOTOOLCHAIN=local GOPROXY=off CGO_ENABLED=%d ",
+		cgo);
 	if (bin)
 		strbuf_addf(cmd, "GOROOT='%.*s' ", (int)(bin - program), program);
 }
@@ -109,7 +114,8 @@ static inline void gotest_close(struct gotest *g)
 		free(g->go[i]);
 }
 
-/* Builds with the i-th Go; the program's path (free it), NULL where it does not build (cgo without a C compiler, ...). */
+/* Builds with the i-th Go; the program's path (free it), NULL where it does not build (cgo without
+ * a C compiler, ...). */
 static inline char *gotest_build(const struct gotest *g, size_t i, const char *flags, bool cgo)
 {
 	cleanup_strbuf struct strbuf cmd = STRBUF_INIT;
@@ -137,7 +143,8 @@ static inline void gofile_open(struct gofile *f, const char *path)
 {
 	struct source src;
 
-	*f = (struct gofile){.fd = open(path, O_RDONLY | O_CLOEXEC), .hash = HASH_SEED, .left = SOURCE_BUDGET};
+	*f = (struct gofile){
+		.fd = open(path, O_RDONLY | O_CLOEXEC), .hash = HASH_SEED, .left = SOURCE_BUDGET};
 	assert_true(f->fd >= 0);
 	assert_int_equal(source_init_fd(&src, f->fd, &f->hash, &f->left), 0);
 	assert_int_equal(elf_open(&f->elf, &src, NULL), 0);

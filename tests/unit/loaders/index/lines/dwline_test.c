@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dwline on line tables written by hand; whole programs are compared with llvm-symbolizer (tests/e2e/names/test_line_tables.py).
- * And .gnu_debugaltlink. */
+/* dwline on line tables written by hand; whole programs are compared with llvm-symbolizer
+ * (tests/e2e/names/test_line_tables.py). And .gnu_debugaltlink. */
 #include "tests/unit/loaders/index/testing.h"
 
 #include "loaders/index/elf/debuglink.h"
@@ -21,7 +21,8 @@ static void add(struct bytes *b, const void *data, size_t len)
 }
 #define ADD(b, ...) add(b, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
-/* DWARF 4: directory "/d", files "a.c" (in it) and "b.h" (in the unit's own). Lengths are put in by table_end. */
+/* DWARF 4: directory "/d", files "a.c" (in it) and "b.h" (in the unit's own). Lengths are put in by
+ * table_end. */
 static void table_begin(struct bytes *b)
 {
 	ADD(b, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0);
@@ -66,7 +67,8 @@ static bool read_table(const struct bytes *b, struct lineset *set, size_t len)
 	return true;
 }
 
-static void assert_row(const struct lineset *s, size_t i, uint32_t addr, const char *file, uint32_t line)
+static void assert_row(const struct lineset *s, size_t i, uint32_t addr, const char *file,
+		       uint32_t line)
 {
 	assert_true(i < s->row_count);
 	assert_int_equal(s->base + s->rows[i].addr, addr);
@@ -82,10 +84,10 @@ static void rows_and_files_come_out_as_the_program_says(void **state)
 	(void)state;
 	table_begin(&b);
 	set_address(&b, 0x1000);
-	ADD(&b, 3, 9, 1);           /* line 10, row */
+	ADD(&b, 3, 9, 1);             /* line 10, row */
 	ADD(&b, 13 + 14 * 4 + 5 + 2); /* 4 bytes, 2 lines on: a special opcode */
-	ADD(&b, 4, 2, 5, 7, 1);     /* b.h, column 7, row at the same address: it counts */
-	ADD(&b, 8, 1);              /* 17 bytes on */
+	ADD(&b, 4, 2, 5, 7, 1);       /* b.h, column 7, row at the same address: it counts */
+	ADD(&b, 8, 1);                /* 17 bytes on */
 	end_sequence(&b, 3);
 	table_end(&b);
 	assert_true(read_table(&b, &s, b.len));

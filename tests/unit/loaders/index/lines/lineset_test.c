@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lineset, linecode, linepaint and the reader of lines: what was told comes back, against a model that paints each address. */
+/* lineset, linecode, linepaint and the reader of lines: what was told comes back, against a model
+ * that paints each address. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,15 +31,20 @@ static struct image *compose(struct lineset *lines, const char *note, void **byt
 
 	memcpy(own, code, sizeof(code));
 	symset_init(&set, own, 2);
-	assert_int_equal(compose_index(&(struct compose_input){.elf = &elf, .ident = &ident, .set = &set, .lines = lines,
-							       .lines_note = note}, bytes, &len, &symbols), 0);
+	assert_int_equal(compose_index(&(struct compose_input){.elf = &elf,
+							       .ident = &ident,
+							       .set = &set,
+							       .lines = lines,
+							       .lines_note = note},
+				       bytes, &len, &symbols),
+			 0);
 	assert_int_equal(image_open_bytes(*bytes, len, &img, NULL), 0);
 	symset_release(&set);
 	return img;
 }
 
-static void assert_frame(const struct image_source_frame *f, const char *function, const char *file, uint32_t line,
-			 uint32_t column)
+static void assert_frame(const struct image_source_frame *f, const char *function, const char *file,
+			 uint32_t line, uint32_t column)
 {
 	assert_int_equal(f->inlined, function != NULL);
 	assert_true(!f->function == !function && !f->file == !file);
@@ -67,10 +73,16 @@ static void lines_and_inlined_functions_come_back_innermost_first(void **state)
 	lineset_row(&s, BASE + 0x14, b, 100, 3);
 	lineset_row(&s, BASE + 0x20, b, 0, 0);
 	lineset_end(&s, BASE + 0x30);
-	outer = lineset_inline(&s, &(struct lineset_call){.name = lineset_name(&s, "_Z5outeri", true), .file = a, .line = 8,
-							  .column = 2});
-	inner = lineset_inline(&s, &(struct lineset_call){.parent = outer, .name = lineset_name(&s, "_Z5inneri", false),
-							  .file = b, .line = 90});
+	outer = lineset_inline(&s,
+			       &(struct lineset_call){.name = lineset_name(&s, "_Z5outeri", true),
+						      .file = a,
+						      .line = 8,
+						      .column = 2});
+	inner = lineset_inline(&s,
+			       &(struct lineset_call){.parent = outer,
+						      .name = lineset_name(&s, "_Z5inneri", false),
+						      .file = b,
+						      .line = 90});
 	lineset_range(&s, outer, BASE + 0x14, BASE + 0x30);
 	lineset_range(&s, inner, BASE + 0x14, BASE + 0x18);
 	img = compose(&s, "because", &bytes);
@@ -167,12 +179,15 @@ static void too_deep_a_chain_ends_at_the_limit(void **state)
 	lineset_init(&s, code, 2);
 	for (uint32_t i = 0; i < IMAGE_INLINE_DEPTH_MAX + 5; i++) {
 		snprintf(name, sizeof(name), "f%u", i);
-		node = lineset_inline(&s, &(struct lineset_call){.parent = node, .name = lineset_name(&s, name, false),
-								 .line = i});
+		node = lineset_inline(&s,
+				      &(struct lineset_call){.parent = node,
+							     .name = lineset_name(&s, name, false),
+							     .line = i});
 		lineset_range(&s, node, BASE + i, BASE + 0x100 - i);
 	}
 	img = compose(&s, NULL, &bytes);
-	assert_int_equal(image_lines_at(img, BASE + 0x80, f, IMAGE_INLINE_DEPTH_MAX + 8), IMAGE_INLINE_DEPTH_MAX + 1);
+	assert_int_equal(image_lines_at(img, BASE + 0x80, f, IMAGE_INLINE_DEPTH_MAX + 8),
+			 IMAGE_INLINE_DEPTH_MAX + 1);
 	assert_string_equal(f[0].function, "f63");
 	assert_string_equal(f[IMAGE_INLINE_DEPTH_MAX - 1].function, "f0");
 	image_close(img);
@@ -194,7 +209,8 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)random() % n;
 }
 
-/* Sequences that do not overlap, told in any order, with gaps and with several rows at one address. */
+/* Sequences that do not overlap, told in any order, with gaps and with several rows at one address.
+ */
 static void tell_lines(struct lineset *s, struct model *m, const uint32_t *files)
 {
 	for (uint32_t i = 0, start = below(40); i < 40 && start + 60 < SPAN; i++) {
@@ -226,8 +242,10 @@ static uint32_t tell_inlines(struct lineset *s, struct model *m)
 		m->parent[count] = parent;
 		m->call[count] = 1 + below(1u << (1 + below(31)));
 		snprintf(name, sizeof(name), "f%u", count);
-		node = lineset_inline(s, &(struct lineset_call){.parent = parent, .name = lineset_name(s, name, false),
-								.line = m->call[count]});
+		node = lineset_inline(s,
+				      &(struct lineset_call){.parent = parent,
+							     .name = lineset_name(s, name, false),
+							     .line = m->call[count]});
 		assert_int_equal(node, count);
 		lineset_range(s, node, BASE + lo, BASE + hi);
 		for (uint32_t k = lo; k < hi && k < SPAN; k++)

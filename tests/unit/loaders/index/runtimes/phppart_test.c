@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index's section PHP: of a made file, of the php here, and the layouts against the headers of each version that SONDE_PHP_HEADERS
- * names (folders as /usr/include/php/20220829, separated by colons; without it, what this machine has). */
+/* The index's section PHP: of a made file, of the php here, and the layouts against the headers of
+ * each version that SONDE_PHP_HEADERS names (folders as /usr/include/php/20220829, separated by
+ * colons; without it, what this machine has). */
 #include "tests/unit/loaders/index/testing.h"
 
 #include <fcntl.h>
@@ -54,8 +55,11 @@ static void the_interface_s_number_says_the_version(void **state)
 
 	(void)state;
 	assert_int_equal(phppart_interface((const uint8_t *)"xAPI20220829,NTS", 17), 20220829);
-	assert_int_equal(phppart_interface((const uint8_t *)"APIAPI420220829,NTS\0API20190902,NTS", 36), 20190902);
-	assert_int_equal(phppart_interface((const uint8_t *)"API20220829,NTS", 15), 0); /* its end is not there */
+	assert_int_equal(
+		phppart_interface((const uint8_t *)"APIAPI420220829,NTS\0API20190902,NTS", 36),
+		20190902);
+	assert_int_equal(phppart_interface((const uint8_t *)"API20220829,NTS", 15),
+			 0); /* its end is not there */
 	assert_int_equal(phppart_interface((const uint8_t *)"API20220829,TS", 15), 0);
 	assert_int_equal(phppart_interface((const uint8_t *)"API20220829,NTS,debug", 22), 0);
 	assert_int_equal(phppart_interface((const uint8_t *)"API2022082x,NTS", 16), 0);
@@ -73,17 +77,20 @@ static void an_engine_is_known_by_its_symbols_and_its_number(void **state)
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
-	snprintf(cmd, sizeof(cmd),
-		 "cd %s && printf '%%s' 'char executor_globals[2000]; __attribute__((used)) const char build[] = TEXT; "
-		 "int execute_ex(int a) { return a * 3; } int main(void) { return execute_ex(2); }' > m.c && "
-		 "gcc -rdynamic -O1 -DTEXT='\"API20220829,NTS\"' -o one m.c && strip one && "
-		 "gcc -shared -fPIC -O1 -DTEXT='\"API20220829,NTS\"' -o lib.so m.c && gcc -rdynamic -O1 -DTEXT='\"API20220829,TS\"' -o zts m.c",
-		 dir);
+	snprintf(
+		cmd, sizeof(cmd),
+		"cd %s && printf '%%s' 'char executor_globals[2000]; __attribute__((used)) const char build[] = TEXT; "
+		"int execute_ex(int a) { return a * 3; } int main(void) { return execute_ex(2); }' > m.c && "
+		"gcc -rdynamic -O1 -DTEXT='\"API20220829,NTS\"' -o one m.c && strip one && "
+		"gcc -shared -fPIC -O1 -DTEXT='\"API20220829,NTS\"' -o lib.so m.c && gcc -rdynamic -O1 -DTEXT='\"API20220829,TS\"' -o zts m.c",
+		dir);
 	assert_int_equal(system(cmd), 0);
 	snprintf(cmd, sizeof(cmd), "%s/one", dir);
 	assert_true(layout_of(cmd, &l));
 	assert_true(l.version == 0x0802 && l.program && l.file == 152);
-	assert_true(l.globals == symbol(cmd, "executor_globals") && l.loop_start[0] == symbol(cmd, "execute_ex") && l.loop_end[0] > l.loop_start[0]);
+	assert_true(l.globals == symbol(cmd, "executor_globals") &&
+		    l.loop_start[0] == symbol(cmd, "execute_ex") &&
+		    l.loop_end[0] > l.loop_start[0]);
 	snprintf(cmd, sizeof(cmd), "%s/lib.so", dir);
 	assert_true(layout_of(cmd, &l) && !l.program);
 	snprintf(cmd, sizeof(cmd), "%s/zts", dir);
@@ -115,15 +122,17 @@ static int headers_check(const char *folder, const struct php_layout *l)
 	char cmd[4096], frame[32];
 
 	snprintf(frame, sizeof(frame), "%u", l->generator_frame);
-	snprintf(cmd, sizeof(cmd),
-		 "printf '%%s\\n' '#include <stddef.h>' '#include \"php.h\"' '#include \"zend_generators.h\"' '#define IS(t, m, n) _Static_assert(offsetof(t, m) == n, \"\" #m);' "
-		 "'IS(zend_executor_globals, current_execute_data, %u) IS(zend_op_array, opcodes, %u) IS(zend_op_array, last, %u) IS(zend_op_array, filename, %u)' "
-		 "'IS(zend_execute_data, opline, 0) IS(zend_execute_data, func, 24) IS(zend_execute_data, This.u1.type_info, 40) IS(zend_execute_data, prev_execute_data, 48)' "
-		 "'IS(zend_op_array, function_name, 8) IS(zend_op_array, scope, 16) IS(zend_string, len, 16) IS(zend_string, val, 24) IS(zend_class_entry, name, 8)' "
-		 "'IS(zend_op, lineno, 24) _Static_assert(sizeof(zend_op) == 32 && ZEND_CALL_TOP == 1 << 17 && IS_STRING == 6 && IS_OBJECT == 8, \"\");' "
-		 "'_Static_assert(!%u || (offsetof(zend_generator, node.parent) == %u && offsetof(zend_generator, execute_data) == %s), \"\");' "
-		 "| gcc -w -fsyntax-only -I'%s' -I'%s/main' -I'%s/Zend' -I'%s/TSRM' -x c -",
-		 l->current, l->code, l->code_count, l->file, l->generator_parent, l->generator_parent, frame, folder, folder, folder, folder);
+	snprintf(
+		cmd, sizeof(cmd),
+		"printf '%%s\\n' '#include <stddef.h>' '#include \"php.h\"' '#include \"zend_generators.h\"' '#define IS(t, m, n) _Static_assert(offsetof(t, m) == n, \"\" #m);' "
+		"'IS(zend_executor_globals, current_execute_data, %u) IS(zend_op_array, opcodes, %u) IS(zend_op_array, last, %u) IS(zend_op_array, filename, %u)' "
+		"'IS(zend_execute_data, opline, 0) IS(zend_execute_data, func, 24) IS(zend_execute_data, This.u1.type_info, 40) IS(zend_execute_data, prev_execute_data, 48)' "
+		"'IS(zend_op_array, function_name, 8) IS(zend_op_array, scope, 16) IS(zend_string, len, 16) IS(zend_string, val, 24) IS(zend_class_entry, name, 8)' "
+		"'IS(zend_op, lineno, 24) _Static_assert(sizeof(zend_op) == 32 && ZEND_CALL_TOP == 1 << 17 && IS_STRING == 6 && IS_OBJECT == 8, \"\");' "
+		"'_Static_assert(!%u || (offsetof(zend_generator, node.parent) == %u && offsetof(zend_generator, execute_data) == %s), \"\");' "
+		"| gcc -w -fsyntax-only -I'%s' -I'%s/main' -I'%s/Zend' -I'%s/TSRM' -x c -",
+		l->current, l->code, l->code_count, l->file, l->generator_parent,
+		l->generator_parent, frame, folder, folder, folder, folder);
 	return system(cmd);
 }
 
@@ -143,10 +152,12 @@ static void layouts_are_those_of_the_headers(void **state)
 		skip_missing("php-dev");
 		return;
 	}
-	for (char *folder = strtok_r(all, ":", &save); folder; folder = strtok_r(NULL, ":", &save)) {
+	for (char *folder = strtok_r(all, ":", &save); folder;
+	     folder = strtok_r(NULL, ":", &save)) {
 		struct php_layout l;
 
-		assert_true(phppart_layout((uint32_t)strtoul(strrchr(folder, '/') + 1, NULL, 10), &l));
+		assert_true(
+			phppart_layout((uint32_t)strtoul(strrchr(folder, '/') + 1, NULL, 10), &l));
 		assert_int_equal(headers_check(folder, &l), 0);
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where members stand, against the headers of Debian's Python: a program is compiled with them, and says it. SONDE_PYTHONS=all: those
- * of pyenv's too; SONDE_PYTHONS=DIR: those under DIR/include. */
+/* Where members stand, against the headers of Debian's Python: a program is compiled with them, and
+ * says it. SONDE_PYTHONS=all: those of pyenv's too; SONDE_PYTHONS=DIR: those under DIR/include. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
@@ -13,7 +13,8 @@
 #include "schema/base/strbuf.h"
 #include "tests/unit/missing.h"
 
-/* Prints the version, then NAME VALUE lines. From 3.13 on a value is the word of _Py_DebugOffsets that tells it. */
+/* Prints the version, then NAME VALUE lines. From 3.13 on a value is the word of _Py_DebugOffsets
+ * that tells it. */
 static const char source[] =
 	"#define Py_BUILD_CORE 1\n"
 	"#include <Python.h>\n"
@@ -106,17 +107,29 @@ static const char source[] =
 
 static uint64_t member(const struct python_layout *l, const char *name, uint64_t interpreters_at)
 {
-#define MEMBER(m) \
+#define MEMBER(m)              \
 	if (!strcmp(name, #m)) \
 		return l->m;
-	MEMBER(interp_next) MEMBER(interp_threads) MEMBER(thread_next) MEMBER(thread_id) MEMBER(thread_frame) MEMBER(cframe_frame)
-	MEMBER(cframe_back) MEMBER(frame_back) MEMBER(frame_code) MEMBER(frame_at) MEMBER(frame_owner) MEMBER(object_type)
-	MEMBER(code_size) MEMBER(code_length) MEMBER(code_start) MEMBER(code_first_line) MEMBER(code_file) MEMBER(code_name)
-	MEMBER(code_qualname) MEMBER(code_lines) MEMBER(text_length) MEMBER(text_state) MEMBER(text_ascii) MEMBER(text_compact)
-	MEMBER(bytes_length) MEMBER(bytes_data)
-	MEMBER(interp_gil) MEMBER(gil)
-	if (!strncmp(name, "gil_", 4))
-		return name[4] == 'h' ? PYTHON_GIL_HOLDER : name[4] == 'l' ? PYTHON_GIL_LOCKED : name[4] == 'c' ? PYTHON_GIL_COND : PYTHON_GIL_SIZE;
+	MEMBER(interp_next)
+	MEMBER(interp_threads)
+			MEMBER(thread_next) MEMBER(thread_id) MEMBER(thread_frame) MEMBER(
+				cframe_frame) MEMBER(cframe_back) MEMBER(frame_back)
+				MEMBER(frame_code) MEMBER(frame_at) MEMBER(frame_owner) MEMBER(
+					object_type) MEMBER(code_size) MEMBER(code_length)
+					MEMBER(code_start) MEMBER(code_first_line) MEMBER(
+						code_file) MEMBER(code_name) MEMBER(code_qualname)
+						MEMBER(code_lines) MEMBER(text_length) MEMBER(
+							text_state) MEMBER(text_ascii)
+							MEMBER(text_compact) MEMBER(
+								bytes_length) MEMBER(bytes_data)
+								MEMBER(interp_gil) MEMBER(gil) if (
+									!strncmp(name, "gil_",
+										 4)) return name
+									[4] == 'h' ?
+		PYTHON_GIL_HOLDER :
+	name[4] == 'l' ? PYTHON_GIL_LOCKED :
+	name[4] == 'c' ? PYTHON_GIL_COND :
+			 PYTHON_GIL_SIZE;
 	if (!strcmp(name, "interpreters_at"))
 		return interpreters_at;
 	fail_msg("no member %s", name);
@@ -152,17 +165,20 @@ static bool check_headers(const char *dir, const char *scratch)
 	size_t members = 0;
 	FILE *p;
 
-	strbuf_addf(&cmd, "gcc -w -I'%s' -I'%s/internal' -I'%s/..' -o %s/say %s/say.c 2>%s/why && %s/say", dir, dir, dir, scratch, scratch,
-		    scratch, scratch);
+	strbuf_addf(&cmd,
+		    "gcc -w -I'%s' -I'%s/internal' -I'%s/..' -o %s/say %s/say.c 2>%s/why && %s/say",
+		    dir, dir, dir, scratch, scratch, scratch, scratch);
 	p = popen(strbuf_str(&cmd), "r");
 	assert_non_null(p);
 	if (fgets(line, sizeof(line), p))
 		version = (uint32_t)strtoul(line, NULL, 16);
 	if (version)
 		layout(version, &l, &interpreters_at);
-	while (version && fgets(line, sizeof(line), p) && sscanf(line, "%63s %lu", name, &value) == 2) {
+	while (version && fgets(line, sizeof(line), p) &&
+	       sscanf(line, "%63s %lu", name, &value) == 2) {
 		if (member(&l, name, interpreters_at) != value)
-			fail_msg("%x: %s is %lu, not %lu", version, name, value, (unsigned long)member(&l, name, interpreters_at));
+			fail_msg("%x: %s is %lu, not %lu", version, name, value,
+				 (unsigned long)member(&l, name, interpreters_at));
 		members++;
 	}
 	assert_true(!pclose(p) || !version);
@@ -187,7 +203,8 @@ static void members_stand_where_the_headers_of_python_say(void **state)
 	fclose(f);
 	glob("/usr/include/python?.*", 0, NULL, &found);
 	if (more) {
-		snprintf(path, sizeof(path), "%s/include/python?.*", strcmp(more, "all") ? more : "~/.pyenv/versions/*");
+		snprintf(path, sizeof(path), "%s/include/python?.*",
+			 strcmp(more, "all") ? more : "~/.pyenv/versions/*");
 		glob(path, GLOB_TILDE | GLOB_APPEND, NULL, &found);
 	}
 	for (size_t i = 0; i < found.gl_pathc; i++)
@@ -201,7 +218,8 @@ static void members_stand_where_the_headers_of_python_say(void **state)
 		skip_missing("Python.h (libpython3-dev)");
 }
 
-/* Without a GIL 3.13 keeps frames as with it, and says where its larger objects have their members; from 3.14 on threads have copies of the code. */
+/* Without a GIL 3.13 keeps frames as with it, and says where its larger objects have their members;
+ * from 3.14 on threads have copies of the code. */
 static void of_builds_without_a_gil_3_13_alone_is_known(void **state)
 {
 	static uint64_t words[PYLAYOUT_OFFSETS_SIZE / 8];

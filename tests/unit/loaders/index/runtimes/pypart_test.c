@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index's section PYTHON against nm and what the interpreters here say of themselves; of a made one with a cold part. SONDE_PYTHONS=all:
- * pyenv's too. */
+/* The index's section PYTHON against nm and what the interpreters here say of themselves; of a made
+ * one with a cold part. SONDE_PYTHONS=all: pyenv's too. */
 #include "tests/unit/loaders/index/testing.h"
 
 #include <fcntl.h>
@@ -84,17 +84,24 @@ static void check_interpreter(const char *lib, const char *program, const char *
 	char copy[64];
 
 	assert_true(layout_of(lib, &l));
-	assert_int_equal(l.version, number_of("'%s' -c 'import sys; print(\"%%x\" %% sys.hexversion)'", program));
-	assert_true(l.code_type == symbol(lib, "PyCode_Type") && l.frame_type == symbol(lib, "PyFrame_Type"));
+	assert_int_equal(
+		l.version,
+		number_of("'%s' -c 'import sys; print(\"%%x\" %% sys.hexversion)'", program));
+	assert_true(l.code_type == symbol(lib, "PyCode_Type") &&
+		    l.frame_type == symbol(lib, "PyFrame_Type"));
 	if (l.version >> 24 == 2) {
-		assert_true(l.text_type == symbol(lib, "PyString_Type") && l.bytes_type == l.text_type);
+		assert_true(l.text_type == symbol(lib, "PyString_Type") &&
+			    l.bytes_type == l.text_type);
 		loop = symbol(lib, "PyEval_EvalFrameEx");
 	} else {
-		assert_true(l.text_type == symbol(lib, "PyUnicode_Type") && l.bytes_type == symbol(lib, "PyBytes_Type"));
+		assert_true(l.text_type == symbol(lib, "PyUnicode_Type") &&
+			    l.bytes_type == symbol(lib, "PyBytes_Type"));
 	}
-	assert_true(l.shape == PYTHON_OBJECTS ? l.loop_start[0] == loop && l.loop_end[0] > loop : !l.loop_end[0]);
+	assert_true(l.shape == PYTHON_OBJECTS ? l.loop_start[0] == loop && l.loop_end[0] > loop :
+						!l.loop_end[0]);
 	if (l.version >> 16 >= 0x0307)
-		assert_true(l.interpreters > symbol(lib, "_PyRuntime") && l.interpreters < symbol(lib, "_PyRuntime") + 4096);
+		assert_true(l.interpreters > symbol(lib, "_PyRuntime") &&
+			    l.interpreters < symbol(lib, "_PyRuntime") + 4096);
 	else
 		assert_true(l.interpreters == number_of("nm '%s' | grep ' interp_head$'", lib));
 	snprintf(copy, sizeof(copy), "%s/stripped", dir);
@@ -113,12 +120,14 @@ static void each_interpreter_here_is_known_stripped_or_not(void **state)
 	if (access("/usr/bin/python3", X_OK) || shell("nm --version >/dev/null 2>&1"))
 		skip_missing("python3 and nm (binutils)");
 	scratch_make(dir);
-	if (symbol("/usr/bin/python3", "Py_Version")) /* else its interpreter is in a library, whose name each distribution chooses */
+	/* else its interpreter is in a library, whose name each distribution chooses */
+	if (symbol("/usr/bin/python3", "Py_Version"))
 		check_interpreter("/usr/bin/python3", "/usr/bin/python3", dir);
 	if (getenv("SONDE_PYTHONS"))
 		glob("~/.pyenv/versions/*/lib/libpython?.*.so.1.0", GLOB_TILDE, NULL, &libs);
 	for (size_t i = 0; i < libs.gl_pathc; i++) {
-		snprintf(program, sizeof(program), "%.*s/bin/python", (int)(strstr(libs.gl_pathv[i], "/lib/") - libs.gl_pathv[i]),
+		snprintf(program, sizeof(program), "%.*s/bin/python",
+			 (int)(strstr(libs.gl_pathv[i], "/lib/") - libs.gl_pathv[i]),
 			 libs.gl_pathv[i]);
 		check_interpreter(libs.gl_pathv[i], program, dir);
 	}
@@ -167,7 +176,8 @@ static void a_part_of_the_loop_among_the_cold_code_is_found_without_its_symbol(v
 	assert_int_equal(l.version, 0x030912f0);
 	assert_true(l.interpreters == symbol(path, "_PyRuntime") + 32);
 	assert_true(l.loop_start[0] == symbol(path, "_PyEval_EvalFrameDefault"));
-	assert_true(l.loop_start[1] == number_of("nm %s | grep ' _PyEval_EvalFrameDefault.cold$'", path));
+	assert_true(l.loop_start[1] ==
+		    number_of("nm %s | grep ' _PyEval_EvalFrameDefault.cold$'", path));
 	assert_true(l.loop_end[1] > l.loop_start[1] && !l.loop_end[2]);
 	assert_memory_equal(&l, &stripped, sizeof(l));
 	shell("rm -rf %s", dir);
@@ -197,7 +207,8 @@ static void versions_that_are_not_known_have_no_layout(void **state)
 	(void)state;
 	assert_true(pylayout_of_version(0x030812f0, &l, &at));
 	assert_true(pylayout_of_version(0x030c00c1, &l, &at));
-	assert_false(pylayout_of_version(0x030c00b1, &l, &at)); /* structures change until the candidates */
+	assert_false(pylayout_of_version(0x030c00b1, &l,
+					 &at)); /* structures change until the candidates */
 	assert_false(pylayout_of_version(0x030500f0, &l, &at));
 	assert_false(pylayout_of_version(0x030d00f0, &l, &at));
 	assert_false(pylayout_of_version(0, &l, &at));
@@ -244,7 +255,8 @@ int main(void)
 		cmocka_unit_test(a_version_is_read_as_python_writes_it),
 		cmocka_unit_test(versions_that_are_not_known_have_no_layout),
 		cmocka_unit_test(offsets_that_lie_give_no_layout),
-		cmocka_unit_test(a_part_of_the_loop_among_the_cold_code_is_found_without_its_symbol),
+		cmocka_unit_test(
+			a_part_of_the_loop_among_the_cold_code_is_found_without_its_symbol),
 		cmocka_unit_test(each_interpreter_here_is_known_stripped_or_not),
 	};
 

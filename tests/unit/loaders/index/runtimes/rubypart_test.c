@@ -30,10 +30,13 @@ static void a_version_is_a_known_one_or_none(void **state)
 static void the_thread_s_variable_is_taken_in_two_ways(void **state)
 {
 	/* lea 0x100(%rip), %rdi; data16 data16 rex.W call: as __tls_get_addr is called */
-	static const uint8_t by_call[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 0x08, 0x66, 0x48, 0x8d, 0x3d, 0x00, 0x01, 0x00, 0x00,
-					  0x66, 0x66, 0x48, 0xe8, 0x00, 0x00, 0x00, 0x00, 0x48, 0x8b, 0x00, 0xc3};
-	static const uint8_t by_fs[] = {0x64, 0x48, 0x8b, 0x04, 0x25, 0xf8, 0xff, 0xff, 0xff, 0x48, 0x8b, 0x40, 0x30, 0xc3};
-	static const uint8_t other[] = {0x48, 0x8b, 0x05, 0x10, 0x00, 0x00, 0x00, 0x48, 0x8b, 0x00, 0xc3};
+	static const uint8_t by_call[] = {
+		0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 0x08, 0x66, 0x48, 0x8d, 0x3d, 0x00, 0x01,
+		0x00, 0x00, 0x66, 0x66, 0x48, 0xe8, 0x00, 0x00, 0x00, 0x00, 0x48, 0x8b, 0x00, 0xc3};
+	static const uint8_t by_fs[] = {0x64, 0x48, 0x8b, 0x04, 0x25, 0xf8, 0xff,
+					0xff, 0xff, 0x48, 0x8b, 0x40, 0x30, 0xc3};
+	static const uint8_t other[] = {0x48, 0x8b, 0x05, 0x10, 0x00, 0x00,
+					0x00, 0x48, 0x8b, 0x00, 0xc3};
 	struct ruby_layout l = {0};
 
 	(void)state;
@@ -50,7 +53,8 @@ static void the_thread_s_variable_is_taken_in_two_ways(void **state)
 static void two_variables_of_one_structure_are_a_pair(void **state)
 {
 	/* cmp %edi, 0x100(%rip); mov 0x10a(%rip), %rdi */
-	static const uint8_t code[] = {0x39, 0x3d, 0x00, 0x01, 0x00, 0x00, 0x48, 0x8b, 0x3d, 0x09, 0x01, 0x00, 0x00};
+	static const uint8_t code[] = {0x39, 0x3d, 0x00, 0x01, 0x00, 0x00, 0x48,
+				       0x8b, 0x3d, 0x09, 0x01, 0x00, 0x00};
 	uint64_t used[RUBYPART_ADDRESSES];
 	size_t n = rubypart_addresses(code, sizeof(code), 0x1000, used, 0);
 
@@ -62,14 +66,18 @@ static void two_variables_of_one_structure_are_a_pair(void **state)
 
 static void the_longest_run_of_addresses_in_one_function_is_the_loop_s(void **state)
 {
-	static struct rows_span spans[] = {{.lo = 0x5000, .hi = 0x9000, .source = ROWS_EH_FRAME}, {.lo = 0, .hi = 0x1000, .source = ROWS_EH_FRAME}};
+	static struct rows_span spans[] = {{.lo = 0x5000, .hi = 0x9000, .source = ROWS_EH_FRAME},
+					   {.lo = 0, .hi = 0x1000, .source = ROWS_EH_FRAME}};
 	const struct rows rows = {.base = 0x10000, .spans = spans, .span_count = 2};
 	uint64_t words[400];
 	struct elf_range at;
 
 	(void)state;
 	for (size_t i = 0; i < 400; i++)
-		words[i] = i < 160 ? 0x10000 + i : i < 200 ? 7 : i < 380 ? 0x15000 + 8 * i : 0x10000;
+		words[i] = i < 160 ? 0x10000 + i :
+			   i < 200 ? 7 :
+			   i < 380 ? 0x15000 + 8 * i :
+				     0x10000;
 	assert_true(rubypart_labels(words, 400, &rows, &at));
 	assert_true(at.start == 0x15000 && at.end == 0x19000);
 	assert_true(rubypart_labels(words, 200, &rows, &at));
@@ -114,8 +122,10 @@ static void libruby_here_is_known(void **state)
 	assert_int_equal(size, sizeof(l));
 	memcpy(&l, section, sizeof(l));
 	assert_true(l.symbols && (l.tls_slot || l.vm));
-	if (symbol(g.gl_pathv[0], "rb_vm_exec")) /* vm_exec_core is inlined there, or stands before it */
-		assert_true(l.loop_start[0] <= symbol(g.gl_pathv[0], "rb_vm_exec") && symbol(g.gl_pathv[0], "rb_vm_exec") - l.loop_end[0] < 0x1000);
+	/* vm_exec_core is inlined there, or stands before it */
+	if (symbol(g.gl_pathv[0], "rb_vm_exec"))
+		assert_true(l.loop_start[0] <= symbol(g.gl_pathv[0], "rb_vm_exec") &&
+			    symbol(g.gl_pathv[0], "rb_vm_exec") - l.loop_end[0] < 0x1000);
 	made_release(&m);
 	globfree(&g);
 }

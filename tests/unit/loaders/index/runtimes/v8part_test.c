@@ -34,7 +34,8 @@ static void a_number_is_found_by_each_name_that_versions_give_it(void **state)
 	struct v8_symbols s = {0};
 
 	(void)state;
-	v8_symbols_note(&s, "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject", 0x10, 4);
+	v8_symbols_note(&s, "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
+			0x10, 4);
 	assert_int_equal(s.at[V8_SHARED_SCRIPT], 0x10);
 	v8_symbols_note(&s, "v8dbg_class_SharedFunctionInfo__script__Tagged_HeapObject_", 0x20, 4);
 	assert_int_equal(s.at[V8_SHARED_SCRIPT], 0x20);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cfi_test: call-frame information that no assembler writes: damage, widths, encodings, bounds. What assemblers and
- * compilers write is compared with readelf in tests/rows. */
+/* cfi_test: call-frame information that no assembler writes: damage, widths, encodings, bounds.
+ * What assemblers and compilers write is compared with readelf in tests/rows. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -65,8 +65,8 @@ static void entry_end(struct bytes *b, size_t at)
 /* def_cfa rsp+8, RA at CFA - 8 */
 #define FIRST "\x0c\x07\x08\x90\x01"
 
-static void put_cie(struct bytes *b, uint32_t id, uint8_t version, const char *letters, const void *data, size_t data_len,
-		    const char *program, size_t program_len)
+static void put_cie(struct bytes *b, uint32_t id, uint8_t version, const char *letters,
+		    const void *data, size_t data_len, const char *program, size_t program_len)
 {
 	size_t at = entry_begin(b);
 
@@ -106,8 +106,15 @@ static struct read cfi_of(const struct bytes *b, bool debug_frame, bool open_end
 {
 	/* a copy of its own: a byte read beyond it is seen by the sanitizer */
 	uint8_t *copy = malloc(b->n ? b->n : 1);
-	const struct cfi_section s = {.data = copy, .len = b->n, .vaddr = 0x8000, .debug_frame = debug_frame,
-				      .open_end = open_end, .text = TEXT, .got = 0x9000, .code = &code, .code_count = 1};
+	const struct cfi_section s = {.data = copy,
+				      .len = b->n,
+				      .vaddr = 0x8000,
+				      .debug_frame = debug_frame,
+				      .open_end = open_end,
+				      .text = TEXT,
+				      .got = 0x9000,
+				      .code = &code,
+				      .code_count = 1};
 	struct read x = {0};
 
 	memcpy(copy, b->v, b->n);
@@ -117,7 +124,8 @@ static struct read cfi_of(const struct bytes *b, bool debug_frame, bool open_end
 	return x;
 }
 
-/* The rule of the first span's row that begins at this distance from TEXT; ROW_NONE if there is none. */
+/* The rule of the first span's row that begins at this distance from TEXT; ROW_NONE if there is
+ * none. */
 static uint64_t rule_at(const struct read *x, uint32_t at)
 {
 	for (size_t i = 0; i < x->r.count; i++)
@@ -126,7 +134,8 @@ static uint64_t rule_at(const struct read *x, uint32_t at)
 	return ROW_MAKE_SPECIAL(ROW_NONE, 0);
 }
 
-#define CFA(bp, saved, words, bx, bx_saved) (ROW_MAKE_CFA(ROW_RSP, bp, saved, words) | ROW_MAKE_BX(bx, bx_saved))
+#define CFA(bp, saved, words, bx, bx_saved) \
+	(ROW_MAKE_CFA(ROW_RSP, bp, saved, words) | ROW_MAKE_BX(bx, bx_saved))
 
 static const uint64_t entry = CFA(ROW_BP_SAME, 0, 1, ROW_BX_SAME, 0);
 static const uint64_t broken = ROW_MAKE_SPECIAL(ROW_UNSUPPORTED, ROW_UNSUPPORTED_BROKEN);
@@ -143,8 +152,10 @@ static struct bytes simple(const char *program, size_t len)
 
 static void damage_counts_from_its_address_on(void **state)
 {
-	/* advance 4, then: unknown; restore_state of nothing; an expression beyond the end; a cut number */
-	static const char *const ends[] = {"\x44\x3f", "\x44\x0b", "\x44\x0f\x7f", "\x44\x0e\x80", "\x44\x01\x01"};
+	/* advance 4, then: unknown; restore_state of nothing; an expression beyond the end; a cut
+	 * number */
+	static const char *const ends[] = {"\x44\x3f", "\x44\x0b", "\x44\x0f\x7f", "\x44\x0e\x80",
+					   "\x44\x01\x01"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
@@ -161,12 +172,19 @@ static void damage_counts_from_its_address_on(void **state)
 
 static void rbx_is_followed(void **state)
 {
-	/* two pushes; RBX at CFA - 16; both popped; RBX at an odd place, undefined, in RBP, in itself, by an expression */
-	struct bytes b = SIMPLE("\x41\x0e\x18\x83\x02\x41\x0e\x08\x41\x0e\x18\x11\x03\x7f\x41\x07\x03\x41\x09\x03\x06"
-				"\x41\x09\x03\x03\x41\x10\x03\x02\x76\x70\x41\x08\x03");
-	const uint64_t given[] = {entry, CFA(ROW_BP_SAME, 0, 3, ROW_BX_SAVED, 2), entry, CFA(ROW_BP_SAME, 0, 3, ROW_BX_SAME, 0),
-				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_LOST, 0), CFA(ROW_BP_SAME, 0, 3, ROW_BX_LOST, 0),
-				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_SAME, 0), CFA(ROW_BP_SAME, 0, 3, ROW_BX_LOST, 0),
+	/* two pushes; RBX at CFA - 16; both popped; RBX at an odd place, undefined, in RBP, in
+	 * itself, by an expression */
+	struct bytes b = SIMPLE(
+		"\x41\x0e\x18\x83\x02\x41\x0e\x08\x41\x0e\x18\x11\x03\x7f\x41\x07\x03\x41\x09\x03\x06"
+		"\x41\x09\x03\x03\x41\x10\x03\x02\x76\x70\x41\x08\x03");
+	const uint64_t given[] = {entry,
+				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_SAVED, 2),
+				  entry,
+				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_SAME, 0),
+				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_LOST, 0),
+				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_LOST, 0),
+				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_SAME, 0),
+				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_LOST, 0),
 				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_SAME, 0)};
 	struct read x = cfi_of(&b, false, false);
 
@@ -174,7 +192,8 @@ static void rbx_is_followed(void **state)
 	assert_int_equal(x.t.broken, 0);
 	for (uint32_t i = 0; i < ARRAY_SIZE(given); i++) {
 		if (i && given[i] == given[i - 1])
-			assert_int_equal(rule_at(&x, i), ROW_MAKE_SPECIAL(ROW_NONE, 0)); /* no row of its own */
+			assert_int_equal(rule_at(&x, i),
+					 ROW_MAKE_SPECIAL(ROW_NONE, 0)); /* no row of its own */
 		else
 			assert_int_equal(rule_at(&x, i), given[i]);
 	}
@@ -207,9 +226,11 @@ static void each_encoding_of_an_address_is_read(void **state)
 		uint64_t base; /* what is added when it is read; 1: its own address */
 		bool fails;
 	} given[] = {
-		{0x00, 8, 0, false}, {0x02, 2, 0, false}, {0x03, 4, 0, false}, {0x04, 8, 0, false}, {0x0a, 2, 0, false},
-		{0x0b, 4, 0, false}, {0x0c, 8, 0, false}, {0x1b, 4, 1, false}, {0x1c, 8, 1, false}, {0x2b, 4, TEXT, false},
-		{0x3b, 4, 0x9000, false}, {0x50, 8, 0, false}, {0x4b, 4, 0, true}, {0x9b, 4, 0, true}, {0xff, 4, 0, true},
+		{0x00, 8, 0, false},    {0x02, 2, 0, false},      {0x03, 4, 0, false},
+		{0x04, 8, 0, false},    {0x0a, 2, 0, false},      {0x0b, 4, 0, false},
+		{0x0c, 8, 0, false},    {0x1b, 4, 1, false},      {0x1c, 8, 1, false},
+		{0x2b, 4, TEXT, false}, {0x3b, 4, 0x9000, false}, {0x50, 8, 0, false},
+		{0x4b, 4, 0, true},     {0x9b, 4, 0, true},       {0xff, 4, 0, true},
 		{0x05, 4, 0, true},
 	};
 
@@ -296,11 +317,19 @@ static void a_cie_of_another_kind_has_no_functions(void **state)
 		const char *letters, *data, *program;
 		bool usable;
 	} given[] = {
-		{1, "zR", "\x04", FIRST, true},   {3, "zR", "\x04", FIRST, true},   {4, "zR", "\x04", FIRST, true},
-		{1, "zRS", "\x04", FIRST, true},  {1, "zRB", "\x04", FIRST, true},  {1, "zLR", "\x1b\x04", FIRST, true},
-		{1, "zPR", "\x03....\x04", FIRST, true}, {1, "zPR", "\xff\x04", FIRST, true},
-		{2, "zR", "\x04", FIRST, false},  {1, "R", "", FIRST, false},       {1, "zR", "\x04", "\x3f", false},
-		{1, "zPR", "\x0f\x04", FIRST, false}, {1, "zR", "", FIRST, false},
+		{1, "zR", "\x04", FIRST, true},
+		{3, "zR", "\x04", FIRST, true},
+		{4, "zR", "\x04", FIRST, true},
+		{1, "zRS", "\x04", FIRST, true},
+		{1, "zRB", "\x04", FIRST, true},
+		{1, "zLR", "\x1b\x04", FIRST, true},
+		{1, "zPR", "\x03....\x04", FIRST, true},
+		{1, "zPR", "\xff\x04", FIRST, true},
+		{2, "zR", "\x04", FIRST, false},
+		{1, "R", "", FIRST, false},
+		{1, "zR", "\x04", "\x3f", false},
+		{1, "zPR", "\x0f\x04", FIRST, false},
+		{1, "zR", "", FIRST, false},
 	};
 
 	(void)state;
@@ -308,8 +337,8 @@ static void a_cie_of_another_kind_has_no_functions(void **state)
 		struct bytes b = {.n = 0};
 		struct read x;
 
-		put_cie(&b, 0, given[i].version, given[i].letters, given[i].data, strlen(given[i].data), given[i].program,
-			strlen(given[i].program));
+		put_cie(&b, 0, given[i].version, given[i].letters, given[i].data,
+			strlen(given[i].data), given[i].program, strlen(given[i].program));
 		put_fde(&b, TEXT, "", 0);
 		x = cfi_of(&b, false, false);
 		assert_int_equal(x.t.fdes, given[i].usable);
@@ -320,7 +349,8 @@ static void a_cie_of_another_kind_has_no_functions(void **state)
 
 static void every_cut_of_a_section_is_survived(void **state)
 {
-	struct bytes b = SIMPLE("\x41\x0e\x10\x86\x02\x43\x0d\x06\x0a\x50\x0c\x07\x08\x0b\x41\x0f\x03\x77\x08\x06");
+	struct bytes b = SIMPLE(
+		"\x41\x0e\x10\x86\x02\x43\x0d\x06\x0a\x50\x0c\x07\x08\x0b\x41\x0f\x03\x77\x08\x06");
 
 	(void)state;
 	while (b.n--) {
@@ -342,17 +372,18 @@ static void an_expression_has_an_answer_or_none(void **state)
 		int reg, reg8;
 		int64_t k, plus;
 	} given[] = {
-		{"\x77\x08", true, false, 7, -1, 8, 0},              /* RSP + 8 */
-		{"\x77\x08\x06\x23\x10", true, true, 7, -1, 8, 16},  /* *(RSP + 8) + 16 */
-		{"\x77\x70\x38\x1c", true, false, 7, -1, -24, 0},    /* RSP - 16 - 8 */
-		{"\x92\x03\x7f", true, false, 3, -1, -1, 0},         /* RBX - 1 */
-		{"\x38\x73\x01\x1e\x76\x02\x22", true, false, 6, 3, 10, 0}, /* 8 * (RBX + 1) + RBP + 2 */
+		{"\x77\x08", true, false, 7, -1, 8, 0},             /* RSP + 8 */
+		{"\x77\x08\x06\x23\x10", true, true, 7, -1, 8, 16}, /* *(RSP + 8) + 16 */
+		{"\x77\x70\x38\x1c", true, false, 7, -1, -24, 0},   /* RSP - 16 - 8 */
+		{"\x92\x03\x7f", true, false, 3, -1, -1, 0},        /* RBX - 1 */
+		{"\x38\x73\x01\x1e\x76\x02\x22", true, false, 6, 3, 10,
+		 0}, /* 8 * (RBX + 1) + RBP + 2 */
 		{"\x09\xf8\x77\x02\x22", true, false, 7, -1, -6, 0},
 		{"\x0a\x10\x27\x11\x70\x22\x76\x00\x22", true, false, 6, -1, 0x2700, 0},
-		{"\x77\x08\x76\x08\x22", false, false, 0, 0, 0, 0},  /* two registers, once each */
-		{"\x73\x08\x34\x24", false, false, 0, 0, 0, 0},      /* << 4 */
-		{"\x77\x08\x06\x06", false, false, 0, 0, 0, 0},      /* **(RSP + 8) */
-		{"\x30\x06", false, false, 0, 0, 0, 0},              /* *0 */
+		{"\x77\x08\x76\x08\x22", false, false, 0, 0, 0, 0}, /* two registers, once each */
+		{"\x73\x08\x34\x24", false, false, 0, 0, 0, 0},     /* << 4 */
+		{"\x77\x08\x06\x06", false, false, 0, 0, 0, 0},     /* **(RSP + 8) */
+		{"\x30\x06", false, false, 0, 0, 0, 0},             /* *0 */
 		{"\x22", false, false, 0, 0, 0, 0},
 		{"\x77", false, false, 0, 0, 0, 0},
 		{"\x92\x20\x08", false, false, 0, 0, 0, 0},
@@ -368,7 +399,8 @@ static void an_expression_has_an_answer_or_none(void **state)
 
 		if (len == 7 && given[i].bytes[0] == 0x0a)
 			len = 9;
-		assert_int_equal(cfiexpr_solve((const uint8_t *)given[i].bytes, len, false, &x), given[i].solved);
+		assert_int_equal(cfiexpr_solve((const uint8_t *)given[i].bytes, len, false, &x),
+				 given[i].solved);
 		if (!given[i].solved)
 			continue;
 		assert_int_equal(x.deref, given[i].deref);

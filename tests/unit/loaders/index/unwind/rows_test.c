@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows_test: the collector of unwind rows; the last test compares random spans with the conditions of rows.h taken
- * address by address. */
+/* rows_test: the collector of unwind rows; the last test compares random spans with the conditions
+ * of rows.h taken address by address. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -76,7 +76,8 @@ static struct rows rows_make(void)
 	return r;
 }
 
-static void span_of(struct rows *r, uint32_t lo, uint32_t hi, uint64_t rule, enum rows_source source)
+static void span_of(struct rows *r, uint32_t lo, uint32_t hi, uint64_t rule,
+		    enum rows_source source)
 {
 	rows_span(r, BASE + lo, BASE + hi, source);
 	rows_add(r, BASE + lo, rule);
@@ -181,7 +182,8 @@ static void what_lies_outside_is_left_out(void **state)
 
 static void equal_extensions_share_a_number(void **state)
 {
-	const struct row_ext a = {.kind = ROW_EXT_DEREF, .reg = 6, .a = -8}, b = {.kind = ROW_EXT_CFA, .reg = 10};
+	const struct row_ext a = {.kind = ROW_EXT_DEREF, .reg = 6, .a = -8},
+			     b = {.kind = ROW_EXT_CFA, .reg = 10};
 	struct rows r = rows_make();
 	struct table t;
 	uint32_t first = rows_ext(&r, &a), second = rows_ext(&r, &b);
@@ -236,7 +238,8 @@ static void more_rules_than_have_a_number_are_marked(void **state)
 		rows_add(&r, BASE + i, ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAVED, i % 4096, 1 + i / 4096));
 	table_make(&r, &t);
 	assert_int_equal(t.h->rule_count, TABLES_RULES_MAX);
-	assert_int_equal(table_at(&t, BASE + n - 14), ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAVED, (n - 14) % 4096, 1 + (n - 14) / 4096));
+	assert_int_equal(table_at(&t, BASE + n - 14),
+			 ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAVED, (n - 14) % 4096, 1 + (n - 14) / 4096));
 	assert_int_equal(table_at(&t, BASE + n - 13), marked); /* three are there before any row */
 	assert_int_equal(table_at(&t, BASE + n - 1), marked);
 	assert_int_equal(t.h->unsupported, 1);
@@ -277,7 +280,8 @@ struct given {
 	uint64_t rules[3];
 };
 
-/* Condition 1 for one source: the span with the greatest start at or before the address, if it reaches so far. */
+/* Condition 1 for one source: the span with the greatest start at or before the address, if it
+ * reaches so far. */
 static uint64_t model_of_source(const struct given *g, uint32_t source, uint32_t addr)
 {
 	const struct given *best = NULL;
@@ -340,7 +344,8 @@ static void random_spans_hold_where_the_conditions_say(void **state)
 
 		random_given(g);
 		for (size_t i = 0; i < SPANS; i++) {
-			rows_span(&r, BASE + g[i].lo, BASE + g[i].hi, (enum rows_source)g[i].source);
+			rows_span(&r, BASE + g[i].lo, BASE + g[i].hi,
+				  (enum rows_source)g[i].source);
 			for (size_t k = 0; k < 3; k++)
 				rows_add(&r, BASE + g[i].at[k], g[i].rules[k]);
 		}

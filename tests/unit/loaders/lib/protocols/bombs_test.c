@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bombs: what a peer makes as large, as deep or as many as it likes costs no memory without bound. */
+/* Bombs: what a peer makes as large, as deep or as many as it likes costs no memory without bound.
+ */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-#define MOST (512u << 10)         /* of one connection: two buffers of 64 KiB, and what a protocol holds */
+/* of one connection: two buffers of 64 KiB, and what a protocol holds */
+#define MOST (512u << 10)
 
 static struct talk *begin(size_t *before)
 {
@@ -24,8 +26,12 @@ static void end(struct talk *t, size_t before, size_t most)
 
 static void a_chunk_of_all_numbers_and_an_endless_line_of_it(void **state)
 {
-	static const char ask[] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n", head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
-			  big[] = "ffffffffffffffff\r\nx", line[] = "1;a=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+	static const char ask
+		[] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+	     head[] = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+	     big[] = "ffffffffffffffff\r\nx",
+	     line[] =
+		     "1;a=bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 	size_t before;
 	struct talk *t;
 
@@ -35,7 +41,8 @@ static void a_chunk_of_all_numbers_and_an_endless_line_of_it(void **state)
 		talk_say(t, 'c', ask, sizeof(ask) - 1, SIZE_MAX);
 		talk_say(t, 's', head, sizeof(head) - 1, SIZE_MAX);
 		for (int i = 0; i < 100000; i++)
-			talk_say(t, 's', endless ? line : big, endless ? sizeof(line) - 1 : sizeof(big) - 1, SIZE_MAX);
+			talk_say(t, 's', endless ? line : big,
+				 endless ? sizeof(line) - 1 : sizeof(big) - 1, SIZE_MAX);
 		end(t, before, MOST);
 	}
 }
@@ -43,14 +50,16 @@ static void a_chunk_of_all_numbers_and_an_endless_line_of_it(void **state)
 /* A table as large as the client likes, and headers that are all kept in it. */
 static void a_table_of_headers_without_end(void **state)
 {
-	static const char begun[] = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x01\x7f\xff\xff\xff";
+	static const char begun[] =
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x01\x7f\xff\xff\xff";
 	size_t before;
 	struct talk *t;
 
 	(void)state;
 	t = begin(&before);
 	talk_say(t, 'c', begun, sizeof(begun) - 1, SIZE_MAX);
-	talk_say(t, 's', "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x01\x7f\xff\xff\xff", 15, SIZE_MAX);
+	talk_say(t, 's', "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x01\x7f\xff\xff\xff", 15,
+		 SIZE_MAX);
 	for (uint32_t i = 0; i < 20000; i++) {
 		char frame[9 + 6 + 2 + 101], *p = frame;
 		size_t body = sizeof(frame) - 9;
@@ -58,7 +67,8 @@ static void a_table_of_headers_without_end(void **state)
 		memset(frame, 'x', sizeof(frame));
 		*p++ = (char)(body >> 16), *p++ = (char)(body >> 8), *p++ = (char)body;
 		*p++ = 1, *p++ = 5;
-		*p++ = (char)((2 * i + 1) >> 24), *p++ = (char)((2 * i + 1) >> 16), *p++ = (char)((2 * i + 1) >> 8), *p++ = (char)(2 * i + 1);
+		*p++ = (char)((2 * i + 1) >> 24), *p++ = (char)((2 * i + 1) >> 16),
+		*p++ = (char)((2 * i + 1) >> 8), *p++ = (char)(2 * i + 1);
 		memcpy(p, "\x3f\xe0\xff\xff\x7f\x82", 6); /* the table's size, a method */
 		p += 6;
 		*p++ = 0x44, *p++ = 101; /* a path of 101 bytes, to be kept */
@@ -67,13 +77,15 @@ static void a_table_of_headers_without_end(void **state)
 		talk_say(t, 'c', frame, sizeof(frame), SIZE_MAX);
 	}
 	assert_non_null(strstr(t->heard.text, "GET /")); /* they are understood */
-	end(t, before, 4u << 20); /* 16 384 open questions with it */
+	end(t, before, 4u << 20);                        /* 16 384 open questions with it */
 }
 
 /* Each name once: those past PROTO_OPERATIONS share one. */
 static void a_million_topics(void **state)
 {
-	static const char connect[] = "\x10\x0d\x00\x04MQTT\x04\x02\x00\x3c\x00\x01" "a", ok[] = "\x20\x02\x00\x00";
+	static const char connect[] = "\x10\x0d\x00\x04MQTT\x04\x02\x00\x3c\x00\x01"
+				      "a",
+			  ok[] = "\x20\x02\x00\x00";
 	size_t before;
 	struct talk *t;
 
@@ -84,7 +96,9 @@ static void a_million_topics(void **state)
 	for (int i = 0; i < 1000000; i++) {
 		char said[40];
 		/* letters alone: what looks like a number would be {id} */
-		int n = snprintf(said + 4, sizeof(said) - 4, "t%c%c%c%c%c", 'a' + i % 26, 'a' + i / 26 % 26, 'a' + i / 676 % 26, 'a' + i / 17576 % 26, 'a' + i / 456976 % 26);
+		int n = snprintf(said + 4, sizeof(said) - 4, "t%c%c%c%c%c", 'a' + i % 26,
+				 'a' + i / 26 % 26, 'a' + i / 676 % 26, 'a' + i / 17576 % 26,
+				 'a' + i / 456976 % 26);
 
 		said[0] = 0x30;
 		said[1] = (char)(n + 2);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clickhouse: what clickhouse-driver 0.2.11 (PyPI) sent to a server that writes its columns with that driver's own writers, and that it
- * understood; older, newer and chunked forms after ClickHouse's ProtocolDefines.h.
+ * clickhouse: what clickhouse-driver 0.2.11 (PyPI) sent to a server that writes its columns with
+ * that driver's own writers, and that it understood; older, newer and chunked forms after
+ * ClickHouse's ProtocolDefines.h.
  */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
@@ -56,7 +57,8 @@ static void a_query_ends_where_its_blocks_do_whatever_types_they_have(void **sta
 		END};
 
 	(void)state;
-	talk_expect(turns, "clickhouse", "CONNECT ok\n"
+	talk_expect(turns, "clickhouse",
+		    "CONNECT ok\n"
 		    "SELECT a, s FROM t WHERE s = ? AND \"k\" IN (?) ok\n"
 		    "PING ok\n"
 		    "INSERT INTO t (a, s) VALUES ok\n"
@@ -106,7 +108,8 @@ static void compressed_blocks_are_passed_over_frame_by_frame(void **state)
 		END};
 
 	(void)state;
-	talk_expect(turns, "clickhouse", "CONNECT ok\n"
+	talk_expect(turns, "clickhouse",
+		    "CONNECT ok\n"
 		    "SELECT ? ok\n"
 		    "PING ok\n"
 		    "INSERT INTO t (a) VALUES ok\n");
@@ -119,8 +122,7 @@ static void the_id_of_a_trace_is_kept(void **state)
 		S("\x00\x0a\x43lickHouse\x19\x08\xaa\xa9\x03\x03UTCwhatever else there is"),
 		C("\x01\x00\x01\x00\x00\x09\x30.0.0.0:0\x01\x02me\x02pc\x02\x63l\x01\x02\xaa\xa9\x03\x00\x07\x01\xdd\x43\xcd\x16\x19\x65\xf7\x0a\x9c\x31\x80\x1c!\xebH\x84"
 		  "\x02\x02\x02\x02\x02\x02\x02\x02\x00\x01\x0bmax_threads\x01\x01\x38\x00\x00\x02\x00\x08SELECT 1"),
-		S("\x05"),
-		END};
+		S("\x05"), END};
 	struct talk *t = malloc(sizeof(*t));
 
 	(void)state;
@@ -183,7 +185,8 @@ static void chunks_say_themselves_where_a_packet_ends(void **state)
 		END};
 
 	(void)state;
-	talk_expect(turns, "clickhouse", "CONNECT ok\n"
+	talk_expect(turns, "clickhouse",
+		    "CONNECT ok\n"
 		    "SELECT j FROM t WHERE a = ? ok\n"
 		    "PING ok\n"
 		    "SELEC error 62\n");
@@ -195,13 +198,11 @@ static void older_revisions_and_refusals_are_understood(void **state)
 		C("\x00\x06\x63lient\x01\x02\x8d\xa9\x03\x00\x07\x64\x65\x66\x61ult\x00"),
 		S("\x00\x0a\x43lickHouse\x19\x08\x8d\xa9\x03\x03UTCwhatever else there is"),
 		C("\x01\x00\x01\x00\x00\x09\x30.0.0.0:0\x01\x02me\x02pc\x02\x63l\x01\x02\x8d\xa9\x03\x00\x07\x0bmax_threads\x08\x00\x02\x00\x08SELECT 3"),
-		S("\x03\x01\x08\x00\x05"),
-		END};
+		S("\x03\x01\x08\x00\x05"), END};
 
 	static const struct turn refused[] = {
 		C("\x00\x06\x63lient\x01\x02\xbc\xa9\x03\x00\x07\x64\x65\x66\x61ult\x00"),
-		S("\x02\x04\x02\x00\x00\x0d\x44\x42::Exception\x01m\x00\x00"),
-		END};
+		S("\x02\x04\x02\x00\x00\x0d\x44\x42::Exception\x01m\x00\x00"), END};
 
 	(void)state;
 	talk_expect(old, "clickhouse", "CONNECT ok\nSELECT ? ok\n");
@@ -221,15 +222,15 @@ static void a_connection_in_the_middle_is_found_by_its_queries(void **state)
 		END};
 
 	(void)state;
-	talk_expect_of(turns, "clickhouse", "SELECT a FROM t LIMIT ? blind\nSELECT ? ok\n", false, false, 0, PROTO_MASKED);
+	talk_expect_of(turns, "clickhouse", "SELECT a FROM t LIMIT ? blind\nSELECT ? ok\n", false,
+		       false, 0, PROTO_MASKED);
 }
 
 static void of_a_long_exception_the_beginning_is_enough(void **state)
 {
 	static const struct turn refused[] = {
 		C("\x00\x06\x63lient\x01\x02\xbc\xa9\x03\x00\x07\x64\x65\x66\x61ult\x00"),
-		S("\x02\x04\x02\x00\x00\x0d\x44\x42::Exception\x01m\x00\x00"),
-		END};
+		S("\x02\x04\x02\x00\x00\x0d\x44\x42::Exception\x01m\x00\x00"), END};
 	struct talk *t = malloc(sizeof(*t));
 
 	(void)state;
@@ -248,8 +249,7 @@ static void data_of_a_format_is_in_no_name(void **state)
 		S("\x00\x0a\x43lickHouse\x19\x08\x8d\xa9\x03\x03UTCwhatever else there is"),
 		C("\x01\x00\x01\x00\x00\x09\x30.0.0.0:0\x01\x02me\x02pc\x02\x63l\x01\x02\x8d\xa9\x03\x00\x07\x0bmax_threads\x08\x00\x02\x00\x30INSERT INTO t FORMAT JSONE"
 		  "achRow {\x22\x61\x22: \x22secret\x22}"),
-		S("\x05"),
-		END};
+		S("\x05"), END};
 
 	(void)state;
 	talk_expect(turns, "clickhouse", "CONNECT ok\nINSERT INTO t FORMAT JSONEachRow ok\n");

@@ -4,6 +4,7 @@
 
 static void answers_are_found_by_number_and_name(void **state)
 {
+	/* clang-format off */
 	static const struct turn turns[] = {
 		C("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03WWW\x07" "example\x02" "co\x02uk\x00\x00\x01\x00\x01"),
 		C("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x01\x03www\x07" "example\x03" "com\x00\x00\x1c\x00\x01\x00\x00)\x10\x00\x00\x00"
@@ -104,6 +105,7 @@ int main(void)
 		cmocka_unit_test(addresses_are_those_of_the_name_that_was_asked_for),
 		cmocka_unit_test(an_answer_that_is_cut_has_the_addresses_that_are_whole),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,8 @@ static void a_request_is_named_by_its_parameters_and_its_status_is_the_responses
 {
 	static const struct turn turns[] = {
 		C("\x01\x01\x00\x01\x00\x08\x00\x00\x00\x01\x01\x00\x00\x00\x00\x00"
-		  "\x01\x04\x00\x01\x00" "2\x06\x00\x0f\x80\x00\x00\x8cSCRIPT_FILENAME/x/x/x/x/x/x"
+		  "\x01\x04\x00\x01\x00"
+		  "2\x06\x00\x0f\x80\x00\x00\x8cSCRIPT_FILENAME/x/x/x/x/x/x"
 		  "/x/x/x/x/x/x/x/x/x\x00\x00\x00\x00\x00\x00"
 		  "\x01\x04\x00\x01\x00\xac\x00\x00/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x"
 		  "/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x"
@@ -14,10 +15,14 @@ static void a_request_is_named_by_its_parameters_and_its_status_is_the_responses
 		  "REQUEST_METHODPOST\x09\x01HTTP_HOSTh\x0b\x11REQUEST_"
 		  "URI/user/12/edit\?x=1"
 		  "\x01\x04\x00\x01\x00\x00\x00\x00"
-		  "\x01\x05\x00\x01\x00\x04\x00\x00" "body"
+		  "\x01\x05\x00\x01\x00\x04\x00\x00"
+		  "body"
 		  "\x01\x05\x00\x01\x00\x00\x00\x00"),
-		S("\x01\x07\x00\x01\x00\x09\x00\x00" "a warning"
-		  "\x01\x06\x00\x01\x00" "3\x03\x00" "Content-Type: text/html\r\nStatus:"
+		S("\x01\x07\x00\x01\x00\x09\x00\x00"
+		  "a warning"
+		  "\x01\x06\x00\x01\x00"
+		  "3\x03\x00"
+		  "Content-Type: text/html\r\nStatus:"
 		  " 503 Busy\r\n\r\n<html>\x00\x00\x00"
 		  "\x01\x06\x00\x01\x00\x00\x00\x00"
 		  "\x01\x03\x00\x01\x00\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
@@ -30,7 +35,8 @@ static void a_request_is_named_by_its_parameters_and_its_status_is_the_responses
 		  "\x01REQUEST_URI/"
 		  "\x01\x04\x00\x01\x00\x00\x00\x00"
 		  "\x01\x05\x00\x01\x00\x00\x00\x00"),
-		S("\x01\x06\x00\x01\x00\x1c\x00\x00" "Content-Type: text/html\r\n\r\nx"
+		S("\x01\x06\x00\x01\x00\x1c\x00\x00"
+		  "Content-Type: text/html\r\n\r\nx"
 		  "\x01\x06\x00\x01\x00\x00\x00\x00"
 		  "\x01\x03\x00\x01\x00\x08\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"),
 		C("\x01\x01\x00\x02\x00\x08\x00\x00\x00\x01\x01\x00\x00\x00\x00\x00"
@@ -45,7 +51,8 @@ static void a_request_is_named_by_its_parameters_and_its_status_is_the_responses
 		END};
 
 	(void)state;
-	talk_expect(turns, "fastcgi", "POST h/user/{id}/edit error 503\n"
+	talk_expect(turns, "fastcgi",
+		    "POST h/user/{id}/edit error 503\n"
 		    "GET h/ ok 200\n"
 		    "GET h/b error end 2\n");
 }
@@ -53,7 +60,8 @@ static void a_request_is_named_by_its_parameters_and_its_status_is_the_responses
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_request_is_named_by_its_parameters_and_its_status_is_the_responses),
+		cmocka_unit_test(
+			a_request_is_named_by_its_parameters_and_its_status_is_the_responses),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

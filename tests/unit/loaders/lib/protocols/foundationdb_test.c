@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* foundationdb: packets as FlowTransport and flat_buffers.h of FoundationDB lay them out: vtables in front, then the tables. */
+/* foundationdb: packets as FlowTransport and flat_buffers.h of FoundationDB lay them out: vtables
+ * in front, then the tables. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
 static void a_reply_is_found_by_the_token_that_its_request_carries(void **state)
@@ -49,7 +50,8 @@ static void a_reply_is_found_by_the_token_that_its_request_carries(void **state)
 		END};
 
 	(void)state;
-	talk_expect(turns, "foundationdb", "GetKeyValues ok\n"
+	talk_expect(turns, "foundationdb",
+		    "GetKeyValues ok\n"
 		    "GetReadVersion ok\n"
 		    "GetValue error transaction_too_old\n"
 		    "GetKeyValues opened\n"
@@ -123,7 +125,9 @@ static void a_request_whose_token_is_not_seen_is_blind(void **state)
 
 static void a_version_number_is_needed(void **state)
 {
-	static const struct turn turns[] = {C("(\x00\x00\x00\x00\x00\x01q\xb0\x00\xdc\x1f\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00"), S("no"), END};
+	static const struct turn turns[] = {
+		C("(\x00\x00\x00\x00\x00\x01q\xb0\x00\xdc\x1f\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00"),
+		S("no"), END};
 
 	(void)state;
 	talk_expect_nothing(turns);

@@ -6,8 +6,7 @@ static void a_body_ends_where_its_length_says(void **state)
 {
 	static const struct turn turns[] = {
 		C("POST /user/123/photo?size=3 HTTP/1.1\r\nHost: example.com\r\nContent-Length: 5\r\n\r\nhello"),
-		S("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"),
-		C("GET / HTTP/1.0\r\n\r\n"),
+		S("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"), C("GET / HTTP/1.0\r\n\r\n"),
 		S("HTTP/1.0 503 Busy\r\ncontent-length:0\r\n\r\n"), END};
 
 	(void)state;
@@ -19,7 +18,8 @@ static void pipelined_requests_are_answered_in_order(void **state)
 	static const struct turn turns[] = {
 		C("GET /a HTTP/1.1\r\nHost: h\r\n\r\nHEAD /b HTTP/1.1\r\nHost: h\r\n\r\nGET /c HTTP/1.1\r\nHost: h\r\n\r\n"),
 		S("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nHTHTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: "
-		  "7\r\n\r\n"), END};
+		  "7\r\n\r\n"),
+		END};
 
 	(void)state;
 	talk_expect(turns, "http", "GET h/a ok 200\nHEAD h/b ok 200\nGET h/c ok 304\n");
@@ -31,7 +31,8 @@ static void chunks_and_trailers_are_passed_over(void **state)
 		C("POST /up HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n5;a=b\r\nhello\r\n1B\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n\r\n0\r\nX: y\r\n"
 		  "\r\nGET /next HTTP/1.1\r\n\r\n"),
 		S("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\nHTTP/1.1 404 No\r\n"
-		  "Content-Length: 0\r\n\r\n"), END};
+		  "Content-Length: 0\r\n\r\n"),
+		END};
 
 	(void)state;
 	talk_expect(turns, "http", "POST h/up ok 201\nGET /next ok 404\n");
@@ -42,15 +43,20 @@ static void a_host_that_is_an_address_is_not_told_again(void **state)
 	static const struct turn turns[] = {
 		C("GET /a HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\nGET /b HTTP/1.1\r\nHost: [::1]:80\r\n\r\nGET /c HTTP/1.1\r\nHost: localhost\r\n\r\n"
 		  "GET /d HTTP/1.1\r\nHost: localhost:81\r\n\r\nGET /e HTTP/1.1\r\nHost: localhosts\r\n\r\nGET /f HTTP/1.1\r\nHost: 1.2.3.example\r\n\r\n"),
-		S("HTTP/1.1 204 A\r\n\r\nHTTP/1.1 204 B\r\n\r\nHTTP/1.1 204 C\r\n\r\nHTTP/1.1 204 D\r\n\r\nHTTP/1.1 204 E\r\n\r\nHTTP/1.1 204 F\r\n\r\n"), END};
+		S("HTTP/1.1 204 A\r\n\r\nHTTP/1.1 204 B\r\n\r\nHTTP/1.1 204 C\r\n\r\nHTTP/1.1 204 D\r\n\r\nHTTP/1.1 204 E\r\n\r\nHTTP/1.1 204 F\r\n\r\n"),
+		END};
 
 	(void)state;
-	talk_expect(turns, "http", "GET /a ok 204\nGET /b ok 204\nGET /c ok 204\nGET /d ok 204\nGET localhosts/e ok 204\nGET 1.2.3.example/f ok 204\n");
+	talk_expect(
+		turns, "http",
+		"GET /a ok 204\nGET /b ok 204\nGET /c ok 204\nGET /d ok 204\nGET localhosts/e ok 204\nGET 1.2.3.example/f ok 204\n");
 }
 
 static void a_body_without_length_ends_with_the_connection(void **state)
 {
-	static const struct turn turns[] = {C("GET /x HTTP/1.0\r\n\r\n"), S("HTTP/1.0 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"), END};
+	static const struct turn turns[] = {C("GET /x HTTP/1.0\r\n\r\n"),
+					    S("HTTP/1.0 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"),
+					    END};
 
 	(void)state;
 	talk_expect(turns, "http", "GET /x ok 200\n");
@@ -73,14 +79,17 @@ static void a_websocket_opens_and_its_messages_have_no_latency(void **state)
 		S("\x01\x03Hel\x80\x02lo\x89\x00\x82\x01x"), END};
 
 	(void)state;
-	talk_expect(turns, "websocket", "GET h/chat opened 101\ntext to server one-way\ntext to client one-way\nbinary to client one-way\n");
+	talk_expect(
+		turns, "websocket",
+		"GET h/chat opened 101\ntext to server one-way\ntext to client one-way\nbinary to client one-way\n");
 }
 
 static void events_are_a_stream_and_no_latency(void **state)
 {
 	static const struct turn turns[] = {
 		C("GET /events HTTP/1.1\r\nHost: h\r\n\r\n"),
-		S("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n8\r\ndata: x\n\r\n0\r\n\r\n"), END};
+		S("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n8\r\ndata: x\n\r\n0\r\n\r\n"),
+		END};
 
 	(void)state;
 	talk_expect(turns, "http", "GET h/events opened 200\n");
@@ -89,8 +98,9 @@ static void events_are_a_stream_and_no_latency(void **state)
 static void a_tunnel_is_looked_at_anew(void **state)
 {
 	static const struct turn turns[] = {
-		C("CONNECT far.example:443 HTTP/1.1\r\nHost: far.example:443\r\n\r\n"), S("HTTP/1.1 200 OK\r\n\r\n"),
-		C("GET /in HTTP/1.1\r\nHost: in\r\n\r\n"), S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), END};
+		C("CONNECT far.example:443 HTTP/1.1\r\nHost: far.example:443\r\n\r\n"),
+		S("HTTP/1.1 200 OK\r\n\r\n"), C("GET /in HTTP/1.1\r\nHost: in\r\n\r\n"),
+		S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), END};
 
 	(void)state;
 	talk_expect(turns, "http", "CONNECT far.example:443 opened 200\nGET in/in ok 200\n");
@@ -114,12 +124,14 @@ static void names_with_versions_are_no_ids_and_tokens_are(void **state)
 		S("HTTP/1.1 204 No\r\n\r\nHTTP/1.1 204 No\r\n\r\n"), END};
 
 	(void)state;
-	talk_expect(turns, "http", "GET h/containerd.services.tasks.v1.Tasks/Get ok 204\nGET h/t/{id} ok 204\n");
+	talk_expect(turns, "http",
+		    "GET h/containerd.services.tasks.v1.Tasks/Get ok 204\nGET h/t/{id} ok 204\n");
 }
 
 static void the_id_of_a_trace_is_kept(void **state)
 {
-	static const char ask[] = "GET / HTTP/1.1\r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n";
+	static const char ask[] =
+		"GET / HTTP/1.1\r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n";
 	struct talk *t = malloc(sizeof(*t));
 
 	(void)state;
@@ -136,7 +148,8 @@ static void the_id_of_a_trace_is_kept(void **state)
 /* Both ends of a connection cut it otherwise, and must call a request by the same place. */
 static void a_request_begins_at_the_same_byte_however_it_is_cut(void **state)
 {
-	static const char first[] = "POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello", second[] = "GET /b HTTP/1.1\r\nHost: h\r\n\r\n";
+	static const char first[] = "POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
+			  second[] = "GET /b HTTP/1.1\r\nHost: h\r\n\r\n";
 	char both[sizeof(first) + sizeof(second)];
 	size_t n = (size_t)snprintf(both, sizeof(both), "%s%s", first, second);
 
@@ -175,7 +188,9 @@ static void only_the_first_bytes_of_each_piece_are_enough(void **state)
 
 static void a_path_that_was_cut_says_so(void **state)
 {
-	static const char ask[] = "GET /people/alice/photos/of/the/summer HTTP/1.1\r\nHost: h\r\n\r\n", answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+	static const char ask[] =
+		"GET /people/alice/photos/of/the/summer HTTP/1.1\r\nHost: h\r\n\r\n",
+			  answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 	struct talk *t = malloc(sizeof(*t));
 
 	(void)state;
@@ -190,7 +205,8 @@ static void a_path_that_was_cut_says_so(void **state)
 
 static void after_a_loss_nothing_is_matched_until_the_client_speaks_again(void **state)
 {
-	static const char ask[] = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n", answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+	static const char ask[] = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n",
+			  answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 	struct talk *t = malloc(sizeof(*t));
 
 	(void)state;
@@ -204,15 +220,19 @@ static void after_a_loss_nothing_is_matched_until_the_client_speaks_again(void *
 			talk_say(t, 's', answer, sizeof(answer) - 1, SIZE_MAX);
 	}
 	proto_conn_close(t->conn, t->now_ns);
-	/* the second's answer is lost; whether the third's is its, cannot be known before the fourth */
-	assert_string_equal(t->heard.text, "GET h/a ok 200\nGET h/a blind\nGET h/a blind\nGET h/a ok 200\n");
+	/* the second's answer is lost; whether the third's is its, cannot be known before the
+	 * fourth */
+	assert_string_equal(t->heard.text,
+			    "GET h/a ok 200\nGET h/a blind\nGET h/a blind\nGET h/a ok 200\n");
 	talk_end(t, false);
 	free(t);
 }
 
 static void a_connection_that_was_begun_before_is_understood(void **state)
 {
-	static const struct turn turns[] = {S("the end of some body"), C("GET /a HTTP/1.1\r\nHost: h\r\n\r\n"), S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), END};
+	static const struct turn turns[] = {S("the end of some body"),
+					    C("GET /a HTTP/1.1\r\nHost: h\r\n\r\n"),
+					    S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), END};
 	struct talk *t = malloc(sizeof(*t));
 
 	(void)state;
@@ -227,9 +247,12 @@ static void a_connection_that_was_begun_before_is_understood(void **state)
 
 static void what_only_looks_like_it_is_left_alone(void **state)
 {
-	static const struct turn rtsp[] = {C("OPTIONS rtsp://x RTSP/1.0\r\nCSeq: 1\r\n\r\n"), S("RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n"), END};
-	static const struct turn ssh[] = {S("SSH-2.0-OpenSSH_9.2\r\n"), C("SSH-2.0-OpenSSH_9.2\r\n"), END};
-	static const struct turn smtp[] = {S("220 mail ESMTP\r\n"), C("EHLO x\r\n"), S("250-mail\r\n250 OK\r\n"), C("QUIT\r\n"), END};
+	static const struct turn rtsp[] = {C("OPTIONS rtsp://x RTSP/1.0\r\nCSeq: 1\r\n\r\n"),
+					   S("RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n"), END};
+	static const struct turn ssh[] = {S("SSH-2.0-OpenSSH_9.2\r\n"),
+					  C("SSH-2.0-OpenSSH_9.2\r\n"), END};
+	static const struct turn smtp[] = {S("220 mail ESMTP\r\n"), C("EHLO x\r\n"),
+					   S("250-mail\r\n250 OK\r\n"), C("QUIT\r\n"), END};
 
 	(void)state;
 	talk_expect_nothing(rtsp);
@@ -239,11 +262,14 @@ static void what_only_looks_like_it_is_left_alone(void **state)
 
 static void a_masked_name_holds_nobodys_data_and_a_full_one_all(void **state)
 {
-	static const struct turn turns[] = {C("GET /user/77?token=secret HTTP/1.1\r\nHost: h\r\n\r\n"), S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), END};
+	static const struct turn turns[] = {
+		C("GET /user/77?token=secret HTTP/1.1\r\nHost: h\r\n\r\n"),
+		S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), END};
 
 	(void)state;
 	talk_expect_of(turns, "http", "GET h/user/{id} ok 200\n", true, false, 0, PROTO_MASKED);
-	talk_expect_of(turns, "http", "GET h/user/77?token=secret ok 200\n", true, false, 0, PROTO_FULL);
+	talk_expect_of(turns, "http", "GET h/user/77?token=secret ok 200\n", true, false, 0,
+		       PROTO_FULL);
 	talk_expect_of(turns, "http", "GET ok 200\n", true, false, 0, PROTO_NONE);
 }
 
@@ -255,18 +281,22 @@ static void a_place_with_many_siblings_becomes_one_name(void **state)
 	(void)state;
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	for (int i = 0; i < 100; i++) {
-		snprintf(ask, sizeof(ask), "GET /people/%c%cname/photos HTTP/1.1\r\nHost: h\r\n\r\n", 'a' + i % 26, 'a' + i / 26);
+		snprintf(ask, sizeof(ask),
+			 "GET /people/%c%cname/photos HTTP/1.1\r\nHost: h\r\n\r\n", 'a' + i % 26,
+			 'a' + i / 26);
 		talk_say(t, 'c', ask, strlen(ask), SIZE_MAX);
 		t->heard.len = 0;
 		talk_say(t, 's', "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38, SIZE_MAX);
 	}
 	assert_string_equal(t->heard.text, "GET h/people/{name}/photos ok 200\n");
-	assert_string_equal(protocols_operation_now(t->of, "GET h/people/aaname/photos", "http", 0), "GET h/people/{name}/photos");
+	assert_string_equal(protocols_operation_now(t->of, "GET h/people/aaname/photos", "http", 0),
+			    "GET h/people/{name}/photos");
 	talk_end(t, true);
 	free(t);
 }
 
-/* One service with many names folds its own, and no other's: neither one of another host nor, without a name, of another port. */
+/* One service with many names folds its own, and no other's: neither one of another host nor,
+ * without a name, of another port. */
 static void a_service_folds_its_own_names_alone(void **state)
 {
 	struct talk *t = malloc(sizeof(*t));
@@ -275,14 +305,19 @@ static void a_service_folds_its_own_names_alone(void **state)
 	(void)state;
 	talk_begin(t, true, false, 8080, PROTO_MASKED);
 	for (int i = 0; i < 100; i++) {
-		snprintf(ask, sizeof(ask), "GET /%c%cname HTTP/1.1\r\nHost: %s\r\n\r\n", 'a' + i % 26, 'a' + i / 26, i % 2 ? "wiki" : "127.0.0.1:8080");
+		snprintf(ask, sizeof(ask), "GET /%c%cname HTTP/1.1\r\nHost: %s\r\n\r\n",
+			 'a' + i % 26, 'a' + i / 26, i % 2 ? "wiki" : "127.0.0.1:8080");
 		talk_say(t, 'c', ask, strlen(ask), SIZE_MAX);
 		talk_say(t, 's', "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38, SIZE_MAX);
 	}
-	assert_string_equal(protocols_operation_now(t->of, "GET wiki/aaname", "http", 8080), "GET wiki/{name}");
-	assert_string_equal(protocols_operation_now(t->of, "GET shop/aaname", "http", 8080), "GET shop/aaname");
-	assert_string_equal(protocols_operation_now(t->of, "GET /aaname", "http", 8080), "GET /{name}");
-	assert_string_equal(protocols_operation_now(t->of, "GET /aaname", "http", 9090), "GET /aaname");
+	assert_string_equal(protocols_operation_now(t->of, "GET wiki/aaname", "http", 8080),
+			    "GET wiki/{name}");
+	assert_string_equal(protocols_operation_now(t->of, "GET shop/aaname", "http", 8080),
+			    "GET shop/aaname");
+	assert_string_equal(protocols_operation_now(t->of, "GET /aaname", "http", 8080),
+			    "GET /{name}");
+	assert_string_equal(protocols_operation_now(t->of, "GET /aaname", "http", 9090),
+			    "GET /aaname");
 	assert_int_equal(proto_service_port("[::1]:8080"), 8080);
 	assert_int_equal(proto_service_port("/run/x.sock"), 0);
 	talk_end(t, true);

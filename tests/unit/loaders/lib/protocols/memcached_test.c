@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memcached: lines and headers as in memcached's doc/protocol.txt and its description of the binary protocol. */
+/* memcached: lines and headers as in memcached's doc/protocol.txt and its description of the binary
+ * protocol. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
 static void text_commands_are_answered_in_order_hits_and_misses_apart(void **state)
 {
-	static const struct turn turns[] = {
-		C("set user:12 0 0 5\r\nget x\r\n"),
-		S("STORED\r\n"),
-		C("get user:12\r\nget a b\r\n"),
-		S("VALUE user:12 0 5\r\nEND\r\n\r\nEND\r\n"),
-		S("END\r\n"),
-		C("incr n 1\r\ndelete n\r\nadd n 0 0 1 noreply\r"
-		  "\nx\r\nstats\r\nset big 0 0 3\r\nabc\r\n"),
-		S("7\r\nNOT_FOUND\r\nSTAT pid 1\r\nSTAT x 2\r\nEND\r"
-		  "\nSERVER_ERROR object too large for cache"
-		  "\r\n"),
-		END};
+	static const struct turn turns[] = {C("set user:12 0 0 5\r\nget x\r\n"),
+					    S("STORED\r\n"),
+					    C("get user:12\r\nget a b\r\n"),
+					    S("VALUE user:12 0 5\r\nEND\r\n\r\nEND\r\n"),
+					    S("END\r\n"),
+					    C("incr n 1\r\ndelete n\r\nadd n 0 0 1 noreply\r"
+					      "\nx\r\nstats\r\nset big 0 0 3\r\nabc\r\n"),
+					    S("7\r\nNOT_FOUND\r\nSTAT pid 1\r\nSTAT x 2\r\nEND\r"
+					      "\nSERVER_ERROR object too large for cache"
+					      "\r\n"),
+					    END};
 
 	(void)state;
-	talk_expect(turns, "memcached", "set user:{id} ok STORED\n"
+	talk_expect(turns, "memcached",
+		    "set user:{id} ok STORED\n"
 		    "get user:{id} ok HIT\n"
 		    "get a ok MISS\n"
 		    "add n one-way\n"
@@ -30,14 +31,13 @@ static void text_commands_are_answered_in_order_hits_and_misses_apart(void **sta
 
 static void meta_commands_quiet_ones_too(void **state)
 {
-	static const struct turn turns[] = {
-		C("mg k:1 v t\r\nms k:2 3 T0\r\nabc\r\nmg gone q "
-		  "v\r\nmn\r\n"),
-		S("VA 4 t-1\r\nEN\r\n\r\nHD\r\nMN\r\n"),
-		END};
+	static const struct turn turns[] = {C("mg k:1 v t\r\nms k:2 3 T0\r\nabc\r\nmg gone q "
+					      "v\r\nmn\r\n"),
+					    S("VA 4 t-1\r\nEN\r\n\r\nHD\r\nMN\r\n"), END};
 
 	(void)state;
-	talk_expect(turns, "memcached", "mg gone one-way\n"
+	talk_expect(turns, "memcached",
+		    "mg gone one-way\n"
 		    "mg k:{id} ok VA\n"
 		    "ms k:{id} ok HD\n"
 		    "mn ok MN\n");
@@ -54,18 +54,15 @@ static void the_binary_form_is_matched_by_its_number(void **state)
 		END};
 
 	(void)state;
-	talk_expect(turns, "memcached", "getq q one-way\n"
+	talk_expect(turns, "memcached",
+		    "getq q one-way\n"
 		    "set k:{id} ok\n"
 		    "get gone ok MISS\n");
 }
 
 static void a_mail_server_is_none(void **state)
 {
-	static const struct turn turns[] = {
-		S("220 x\r\n"),
-		C("quit\r\n"),
-		S("221 x\r\n"),
-		END};
+	static const struct turn turns[] = {S("220 x\r\n"), C("quit\r\n"), S("221 x\r\n"), END};
 
 	(void)state;
 	talk_expect_nothing(turns);

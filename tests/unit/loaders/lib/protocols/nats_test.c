@@ -4,24 +4,24 @@
 
 static void a_publish_is_one_way_and_a_request_has_its_answer(void **state)
 {
-	static const struct turn turns[] = {
-		S("INFO {\"server_id\":\"N\",\"version\":\"2\",\"hea"
-		  "ders\":true} \r\n"),
-		C("CONNECT {\"verbose\":false}\r\nPING\r\n"),
-		S("PONG\r\n"),
-		C("SUB orders.> 1\r\nSUB _INBOX.abc.* 2\r\nPUB "
-		  "orders.123.new 7\r\nPUB a\r\n\r\nPUB svc.time "
-		  "_INBOX.abc.1 0\r\n\r\n"),
-		S("MSG orders.123.new 1 7\r\nPUB a\r\n\r\nMSG _IN"
-		  "BOX.abc.1 2 4\r\n12:0\r\n"),
-		C("HPUB svc.gone _INBOX.abc.2 12 12\r\nNATS/1"
-		  ".0\r\n\r\n\r\n"),
-		S("HMSG _INBOX.abc.2 2 16 16\r\nNATS/1.0 503\r"
-		  "\n\r\n\r\n"),
-		END};
+	static const struct turn turns[] = {S("INFO {\"server_id\":\"N\",\"version\":\"2\",\"hea"
+					      "ders\":true} \r\n"),
+					    C("CONNECT {\"verbose\":false}\r\nPING\r\n"),
+					    S("PONG\r\n"),
+					    C("SUB orders.> 1\r\nSUB _INBOX.abc.* 2\r\nPUB "
+					      "orders.123.new 7\r\nPUB a\r\n\r\nPUB svc.time "
+					      "_INBOX.abc.1 0\r\n\r\n"),
+					    S("MSG orders.123.new 1 7\r\nPUB a\r\n\r\nMSG _IN"
+					      "BOX.abc.1 2 4\r\n12:0\r\n"),
+					    C("HPUB svc.gone _INBOX.abc.2 12 12\r\nNATS/1"
+					      ".0\r\n\r\n\r\n"),
+					    S("HMSG _INBOX.abc.2 2 16 16\r\nNATS/1.0 503\r"
+					      "\n\r\n\r\n"),
+					    END};
 
 	(void)state;
-	talk_expect(turns, "nats", "PUB orders.{id}.new one-way\n"
+	talk_expect(turns, "nats",
+		    "PUB orders.{id}.new one-way\n"
 		    "MSG orders.{id}.new one-way\n"
 		    "REQUEST svc.time ok\n"
 		    "REQUEST svc.gone error 503\n");

@@ -17,7 +17,8 @@ static void commands_are_named_by_their_keys_pattern(void **state)
 		END};
 
 	(void)state;
-	talk_expect(turns, "redis", "SET user:{id}:name ok\n"
+	talk_expect(turns, "redis",
+		    "SET user:{id}:name ok\n"
 		    "GET user:{id}:name ok\n"
 		    "CONFIG GET ok\n"
 		    "PING ok\n");
@@ -25,17 +26,17 @@ static void commands_are_named_by_their_keys_pattern(void **state)
 
 static void a_pipeline_is_answered_in_order_and_errors_have_their_word(void **state)
 {
-	static const struct turn turns[] = {
-		C("*2\r\n$4\r\nINCR\r\n$1\r\na\r\n"
-		  "*3\r\n$5\r\nLPUSH\r\n$1\r\na\r\n$1\r\nx\r\n"
-		  "*2\r\n$3\r\nGET\r\n$1\r\nb\r\n"
-		  "*2\r\n$3\r\nGET\r\n$4\r\nslot\r\n"),
-		S(":1\r\n-WRONGTYPE Operation against a key\r\n"
-		  "$-1\r\n-MOVED 3999 127.0.0.1:6381\r\n"),
-		END};
+	static const struct turn turns[] = {C("*2\r\n$4\r\nINCR\r\n$1\r\na\r\n"
+					      "*3\r\n$5\r\nLPUSH\r\n$1\r\na\r\n$1\r\nx\r\n"
+					      "*2\r\n$3\r\nGET\r\n$1\r\nb\r\n"
+					      "*2\r\n$3\r\nGET\r\n$4\r\nslot\r\n"),
+					    S(":1\r\n-WRONGTYPE Operation against a key\r\n"
+					      "$-1\r\n-MOVED 3999 127.0.0.1:6381\r\n"),
+					    END};
 
 	(void)state;
-	talk_expect(turns, "redis", "INCR a ok\n"
+	talk_expect(turns, "redis",
+		    "INCR a ok\n"
 		    "LPUSH a error WRONGTYPE\n"
 		    "GET b ok\n"
 		    "GET slot error MOVED\n");
@@ -49,12 +50,11 @@ static void nested_replies_are_one_answer(void **state)
 		  "*1\r\n$4\r\nEXEC\r\n"),
 		S("+OK\r\n+QUEUED\r\n*1\r\n*3\r\n$1\r\na\r\n*2\r\n:1\r\n$-1"
 		  "\r\n*-1\r\n"),
-		C("*1\r\n$4\r\nPING\r\n"),
-		S("+PONG\r\n"),
-		END};
+		C("*1\r\n$4\r\nPING\r\n"), S("+PONG\r\n"), END};
 
 	(void)state;
-	talk_expect(turns, "redis", "MULTI ok\n"
+	talk_expect(turns, "redis",
+		    "MULTI ok\n"
 		    "LRANGE l ok\n"
 		    "EXEC ok\n"
 		    "PING ok\n");
@@ -75,7 +75,8 @@ static void resp3_maps_attributes_and_pushes_are_understood(void **state)
 		END};
 
 	(void)state;
-	talk_expect(turns, "redis", "HELLO ok\n"
+	talk_expect(turns, "redis",
+		    "HELLO ok\n"
 		    "GET k ok\n"
 		    "HGETALL h ok\n"
 		    "X y error ERR\n");
@@ -93,44 +94,42 @@ static void messages_of_channels_are_no_answers(void **state)
 		END};
 
 	(void)state;
-	talk_expect(turns, "redis", "SUBSCRIBE c1 ok\n"
+	talk_expect(turns, "redis",
+		    "SUBSCRIBE c1 ok\n"
 		    "message one-way\n"
 		    "UNSUBSCRIBE c1 ok\n");
 }
 
 static void inline_commands_count_as_well(void **state)
 {
-	static const struct turn turns[] = {
-		C("PING\r\n"),
-		S("+PONG\r\n"),
-		C("get k\r\n"),
-		S("$1\r\n1\r\n"),
-		END};
+	static const struct turn turns[] = {C("PING\r\n"), S("+PONG\r\n"), C("get k\r\n"),
+					    S("$1\r\n1\r\n"), END};
 
 	(void)state;
-	talk_expect(turns, "redis", "PING ok\n"
+	talk_expect(turns, "redis",
+		    "PING ok\n"
 		    "GET k ok\n");
 }
 
 static void after_psync_the_connection_is_a_stream(void **state)
 {
-	static const struct turn turns[] = {
-		C("*1\r\n$4\r\nPING\r\n"),
-		S("+PONG\r\n"),
-		C("*3\r\n$5\r\nPSYNC\r\n$1\r\n\?\r\n$2\r\n-1\r\n"),
-		S("+FULLRESYNC 8371b4fb1155b71f4a04d3e1bc3e"
-		  "18c4a990aeeb 0\r\n$3\r\nabc*1\r\n$4\r\nPING\r\n"),
-		END};
+	static const struct turn turns[] = {C("*1\r\n$4\r\nPING\r\n"), S("+PONG\r\n"),
+					    C("*3\r\n$5\r\nPSYNC\r\n$1\r\n\?\r\n$2\r\n-1\r\n"),
+					    S("+FULLRESYNC 8371b4fb1155b71f4a04d3e1bc3e"
+					      "18c4a990aeeb 0\r\n$3\r\nabc*1\r\n$4\r\nPING\r\n"),
+					    END};
 
 	(void)state;
-	talk_expect(turns, "redis", "PING ok\n"
+	talk_expect(turns, "redis",
+		    "PING ok\n"
 		    "PSYNC opened\n");
 }
 
 static void a_large_value_is_passed_over_and_its_pieces_need_not_be_copied(void **state)
 {
-	static const char set[] = "*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n$100000\r\n", get[] = "*2\r\n$3\r\nGET\r\n$3\r\nbig\r\n";
-	static char value[100002 + sizeof(set)] , reply[100002 + 9] = "$100000\r\n";
+	static const char set[] = "*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n$100000\r\n",
+			  get[] = "*2\r\n$3\r\nGET\r\n$3\r\nbig\r\n";
+	static char value[100002 + sizeof(set)], reply[100002 + 9] = "$100000\r\n";
 	struct talk *t = malloc(sizeof(*t));
 
 	(void)state;
@@ -142,7 +141,9 @@ static void a_large_value_is_passed_over_and_its_pieces_need_not_be_copied(void 
 		talk_say(t, 'c', get, sizeof(get) - 1, 128);
 		talk_say(t, 's', reply, sizeof(reply), 128);
 	}
-	assert_string_equal(t->heard.text, "SET big ok\nGET big ok\nSET big ok\nGET big ok\nSET big ok\nGET big ok\n");
+	assert_string_equal(
+		t->heard.text,
+		"SET big ok\nGET big ok\nSET big ok\nGET big ok\nSET big ok\nGET big ok\n");
 	assert_int_equal(proto_conn_blind_bytes(t->conn), 0);
 	assert_true(proto_conn_memory(t->conn) < 4096);
 	talk_end(t, true);
@@ -182,8 +183,9 @@ static void a_bomb_of_nested_arrays_and_a_million_keys_stay_bounded(void **state
 	for (int i = 0; i < 10000; i++)
 		talk_say(t, 's', "*1000000\r\n", 10, SIZE_MAX);
 	for (int i = 0; i < 100000; i++) {
-		snprintf(command, sizeof(command), "*2\r\n$3\r\nGET\r\n$9\r\nk%c%c%c%c%c%c%c%c\r\n", 'a' + i % 26, 'a' + i / 26 % 26, 'a' + i / 676 % 26, 'a' + i / 17576,
-			 'x', 'y', 'z', 'z');
+		snprintf(command, sizeof(command), "*2\r\n$3\r\nGET\r\n$9\r\nk%c%c%c%c%c%c%c%c\r\n",
+			 'a' + i % 26, 'a' + i / 26 % 26, 'a' + i / 676 % 26, 'a' + i / 17576, 'x',
+			 'y', 'z', 'z');
 		talk_say(t, 'c', command, strlen(command), SIZE_MAX);
 		t->heard.len = 0;
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * talk: a conversation as a table, played to a connection in several ways, and what came out of it as lines
- * "OPERATION RESULT STATUS", to be compared with the lines that the test expects.
+ * talk: a conversation as a table, played to a connection in several ways, and what came out of it
+ * as lines "OPERATION RESULT STATUS", to be compared with the lines that the test expects.
  */
 #ifndef SONDE_TESTS_PROTOCOLS_TALK_H
 #define SONDE_TESTS_PROTOCOLS_TALK_H
@@ -21,17 +21,26 @@
 #include "loaders/lib/protocols/conn.h"
 #include "schema/base/array.h"
 
-#define TALK_IDLE_MAX 4096        /* bytes that an idle connection may hold */
+#define TALK_IDLE_MAX 4096 /* bytes that an idle connection may hold */
 
 struct turn {
-	char from;                /* 'c', 's'; 0 ends the table */
+	char from; /* 'c', 's'; 0 ends the table */
 	const char *bytes;
 	size_t len;
 };
 
-#define C(text) {'c', text, sizeof(text) - 1}
-#define S(text) {'s', text, sizeof(text) - 1}
-#define END     {0, NULL, 0}
+#define C(text)                             \
+	{                                   \
+		'c', text, sizeof(text) - 1 \
+	}
+#define S(text)                             \
+	{                                   \
+		's', text, sizeof(text) - 1 \
+	}
+#define END                \
+	{                  \
+		0, NULL, 0 \
+	}
 
 struct heard {
 	char text[65536];
@@ -55,7 +64,8 @@ static void hear(void *ctx, const struct proto_request *r)
 	struct talk *t = ctx;
 	struct heard *h = &t->heard;
 
-	h->len += (size_t)snprintf(h->text + h->len, sizeof(h->text) - h->len, "%s %s%s%s\n", r->operation, proto_result_name(r->result),
+	h->len += (size_t)snprintf(h->text + h->len, sizeof(h->text) - h->len, "%s %s%s%s\n",
+				   r->operation, proto_result_name(r->result),
 				   *r->status ? " " : "", r->status);
 	h->len = h->len < sizeof(h->text) ? h->len : sizeof(h->text) - 1;
 	h->latency_ns = r->end_ns - r->begin_ns;
@@ -66,7 +76,8 @@ static void hear(void *ctx, const struct proto_request *r)
 		snprintf(h->trace, sizeof(h->trace), "%s", r->trace);
 }
 
-static inline void talk_begin(struct talk *t, bool begun, bool datagram, uint16_t port, enum proto_payload payload)
+static inline void talk_begin(struct talk *t, bool begun, bool datagram, uint16_t port,
+			      enum proto_payload payload)
 {
 	memset(t, 0, sizeof(*t));
 	t->opts = (struct proto_opts){.emit = hear, .ctx = t, .payload = payload};
@@ -81,9 +92,14 @@ static inline void talk_begin(struct talk *t, bool begun, bool datagram, uint16_
 static inline void talk_say(struct talk *t, char from, const char *bytes, size_t len, size_t copied)
 {
 	int side = from == 's';
-	struct proto_piece p = {.from = side ? PROTO_SERVER : PROTO_CLIENT, .pos = t->pos[side], .at_ns = t->now_ns, .bytes = (const uint8_t *)bytes,
-				.len = copied < len ? copied : len, .size = len};
-	uint8_t *own = malloc(p.len ? p.len : 1); /* of exactly that size, so that a read beyond it is found */
+	struct proto_piece p = {.from = side ? PROTO_SERVER : PROTO_CLIENT,
+				.pos = t->pos[side],
+				.at_ns = t->now_ns,
+				.bytes = (const uint8_t *)bytes,
+				.len = copied < len ? copied : len,
+				.size = len};
+	uint8_t *own = malloc(
+		p.len ? p.len : 1); /* of exactly that size, so that a read beyond it is found */
 
 	memcpy(own, bytes, p.len);
 	p.bytes = own;
@@ -110,11 +126,14 @@ static inline void talk_play(struct talk *t, const struct turn *turns, size_t pi
 {
 	for (const struct turn *u = turns; u->from; u++)
 		for (size_t at = 0; at < u->len; at += piece)
-			talk_say(t, u->from, u->bytes + at, u->len - at < piece ? u->len - at : piece, copied);
+			talk_say(t, u->from, u->bytes + at,
+				 u->len - at < piece ? u->len - at : piece, copied);
 }
 
-/* What a connection that has had this conversation holds of memory, names (which all share) apart. */
-static inline size_t talk_idle_bytes(const struct turn *turns, bool begun, bool datagram, uint16_t port)
+/* What a connection that has had this conversation holds of memory, names (which all share) apart.
+ */
+static inline size_t talk_idle_bytes(const struct turn *turns, bool begun, bool datagram,
+				     uint16_t port)
 {
 	struct talk *t = malloc(sizeof(*t));
 	size_t before, held;
@@ -135,8 +154,10 @@ static inline size_t talk_idle_bytes(const struct turn *turns, bool begun, bool 
 
 static uint64_t talk_blind; /* bytes of a whole conversation that nobody can read: a test sets it */
 
-/* The same lines whole, and cut at every place: in pieces of one byte, of two, three, seven. In the middle of a connection a piece begins a message. */
-static inline void talk_expect_of(const struct turn *turns, const char *protocol, const char *lines, bool begun, bool datagram, uint16_t port,
+/* The same lines whole, and cut at every place: in pieces of one byte, of two, three, seven. In the
+ * middle of a connection a piece begins a message. */
+static inline void talk_expect_of(const struct turn *turns, const char *protocol, const char *lines,
+				  bool begun, bool datagram, uint16_t port,
 				  enum proto_payload payload)
 {
 	static const size_t pieces[] = {SIZE_MAX / 2, 1, 2, 3, 7};
@@ -153,7 +174,8 @@ static inline void talk_expect_of(const struct turn *turns, const char *protocol
 	}
 	free(t);
 	if (payload == PROTO_MASKED)
-		assert_true(talk_idle_bytes(turns, begun, datagram, port) <= TALK_IDLE_MAX); /* malloc of a sanitizer tells 0 */
+		assert_true(talk_idle_bytes(turns, begun, datagram, port) <=
+			    TALK_IDLE_MAX); /* malloc of a sanitizer tells 0 */
 }
 
 static inline void talk_expect(const struct turn *turns, const char *protocol, const char *lines)

@@ -4,6 +4,7 @@
 
 static void the_hello_says_whom_and_what(void **state)
 {
+	/* clang-format off */
 	static const struct turn turns[] = {
 		C("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x98\xa0\x81\xa8\x08\x12O5\xe6\xa8\xbb\x86\xe5\xd8lJ\xc4\x1b*\n\xfa\x82\xc7\x11p\x88\x16\x9e\xd5"
 		  "E\x98" "e \xb1\x05\xce\xd6\xbf\xad" "7\xe5\xee\xeaxash\r\xd8\xf9\xdd\xc1\x96\xc4\x08\\\xec" "F\xd9\x00\x83Z\x88\x01" "3\x00>\x13\x02"
@@ -134,6 +135,7 @@ int main(void)
 		cmocka_unit_test(an_older_version_is_told_when_it_encrypts),
 		cmocka_unit_test(an_alert_is_a_failure),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* traceid: what headers of traces say, as their specifications have it; what is none of them names no trace. */
+/* traceid: what headers of traces say, as their specifications have it; what is none of them names
+ * no trace. */
 #include "loaders/lib/protocols/traceid.h"
 
 #include <setjmp.h>
@@ -18,7 +19,8 @@ static void names(enum traceid_form form, const char *value, const char *trace, 
 {
 	struct traceid id = {0};
 
-	assert_int_equal(traceid_read(form, (const uint8_t *)value, strlen(value), &id), trace != NULL);
+	assert_int_equal(traceid_read(form, (const uint8_t *)value, strlen(value), &id),
+			 trace != NULL);
 	if (!trace)
 		return;
 	assert_int_equal(id.n, strlen(trace));
@@ -31,11 +33,13 @@ static void each_form_has_its_trace_and_who_sent_it(void **state)
 	(void)state;
 	names(TRACEID_W3C, "00-" TRACE "-" SPAN "-01", TRACE, 0xb7ad6b7169203331);
 	names(TRACEID_B3, TRACE "-" SPAN "-1-05e3ac9a4f6e3b90", TRACE, 0xb7ad6b7169203331);
-	names(TRACEID_B3, "64fe8b2a57d3eff7-e457b5a2e4d86bd1", "64fe8b2a57d3eff7", 0xe457b5a2e4d86bd1);
+	names(TRACEID_B3, "64fe8b2a57d3eff7-e457b5a2e4d86bd1", "64fe8b2a57d3eff7",
+	      0xe457b5a2e4d86bd1);
 	names(TRACEID_UBER, TRACE ":" SPAN ":0:1", TRACE, 0xb7ad6b7169203331);
 	names(TRACEID_UBER, "4bf92f3577b34da6%3Ab7ad6b71%3A0%3A1", "4bf92f3577b34da6", 0xb7ad6b71);
 	names(TRACEID_PLAIN, "64fe8b2a57d3eff7", "64fe8b2a57d3eff7", 0);
-	names(TRACEID_REQUEST, "7f2d1c9e-0b7a-4c55-9a6b-0a7f3e2d1c9e", "7f2d1c9e-0b7a-4c55-9a6b-0a7f3e2d1c9e", 0);
+	names(TRACEID_REQUEST, "7f2d1c9e-0b7a-4c55-9a6b-0a7f3e2d1c9e",
+	      "7f2d1c9e-0b7a-4c55-9a6b-0a7f3e2d1c9e", 0);
 	names(TRACEID_REQUEST, TRACE, TRACE, 0);
 	names(TRACEID_SW8, "1-TRACEABC=-U0VH-3-c2Vydg==", "TRACEABC=", 0);
 }

@@ -57,26 +57,55 @@ static inline uint64_t fake_room(struct fake *f, size_t size)
 	return at;
 }
 
-/* As 3.11 lays out; the types stand at the beginning of the memory, FAKE_BIAS above what the layout says. */
+/* As 3.11 lays out; the types stand at the beginning of the memory, FAKE_BIAS above what the layout
+ * says. */
 static inline void fake_begin(struct fake *f)
 {
 	memset(f, 0, sizeof(*f));
 	f->m = (struct runtime_memory){.ctx = f, .read = fake_read};
 	f->next = FAKE_BASE + 0x1000;
 	f->l = (struct python_layout){
-		.format = PYTHON_FORMAT, .version = 0x030b02f0, .shape = PYTHON_CFRAMES, .lines = PYTHON_LINES_311,
-		.interpreters = FAKE_BASE + 0x800 - FAKE_BIAS, .code_type = FAKE_BASE - FAKE_BIAS, .frame_type = FAKE_BASE + 0x100 - FAKE_BIAS,
-		.text_type = FAKE_BASE + 0x200 - FAKE_BIAS, .bytes_type = FAKE_BASE + 0x300 - FAKE_BIAS,
-		.interp_next = 0, .interp_threads = 16, .thread_next = 8, .thread_id = 152, .thread_frame = 56,
-		.cframe_frame = 8, .cframe_back = 16, .frame_back = 48, .frame_code = 32, .frame_at = 56, .frame_owner = 68,
-		.object_type = 8, .code_size = 184, .code_start = 184, .code_length = 16, .code_first_line = 72,
-		.code_file = 112, .code_name = 120, .code_qualname = 128, .code_lines = 136,
-		.text_length = 16, .text_state = 32, .text_ascii = 48, .text_compact = 72, .bytes_length = 16, .bytes_data = 32,
+		.format = PYTHON_FORMAT,
+		.version = 0x030b02f0,
+		.shape = PYTHON_CFRAMES,
+		.lines = PYTHON_LINES_311,
+		.interpreters = FAKE_BASE + 0x800 - FAKE_BIAS,
+		.code_type = FAKE_BASE - FAKE_BIAS,
+		.frame_type = FAKE_BASE + 0x100 - FAKE_BIAS,
+		.text_type = FAKE_BASE + 0x200 - FAKE_BIAS,
+		.bytes_type = FAKE_BASE + 0x300 - FAKE_BIAS,
+		.interp_next = 0,
+		.interp_threads = 16,
+		.thread_next = 8,
+		.thread_id = 152,
+		.thread_frame = 56,
+		.cframe_frame = 8,
+		.cframe_back = 16,
+		.frame_back = 48,
+		.frame_code = 32,
+		.frame_at = 56,
+		.frame_owner = 68,
+		.object_type = 8,
+		.code_size = 184,
+		.code_start = 184,
+		.code_length = 16,
+		.code_first_line = 72,
+		.code_file = 112,
+		.code_name = 120,
+		.code_qualname = 128,
+		.code_lines = 136,
+		.text_length = 16,
+		.text_state = 32,
+		.text_ascii = 48,
+		.text_compact = 72,
+		.bytes_length = 16,
+		.bytes_data = 32,
 	};
 	fake_word(f, FAKE_BASE + 32, f->l.code_size); /* tp_basicsize */
 }
 
-static inline uint64_t fake_text(struct fake *f, const void *data, uint64_t length, unsigned width, bool ascii)
+static inline uint64_t fake_text(struct fake *f, const void *data, uint64_t length, unsigned width,
+				 bool ascii)
 {
 	uint64_t at = fake_room(f, f->l.text_compact + length * width);
 	uint32_t state = width << 2 | 1u << 5 | (uint32_t)ascii << 6;
@@ -110,7 +139,9 @@ static inline uint64_t fake_code(struct fake *f, uint64_t name, uint64_t file, i
 	uint64_t at = fake_room(f, f->l.code_size + 32);
 
 	for (int i = 0; i < 16; i++) {
-		table[3 * i] = (uint8_t)(0x80 | (i ? 11 : 10) << 3); /* one instruction, one line further */
+		table[3 * i] =
+			(uint8_t)(0x80 | (i ? 11 : 10)
+						 << 3); /* one instruction, one line further */
 		table[3 * i + 1] = table[3 * i + 2] = 0;
 	}
 	fake_word(f, at + 8, f->l.code_type + FAKE_BIAS);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HotSpot's tables of lines and scopes, and what is not what it should be. The whole walk is tested on real JDKs (tests/e2e/names/test_pstack_java.py). */
+/* HotSpot's tables of lines and scopes, and what is not what it should be. The whole walk is tested
+ * on real JDKs (tests/e2e/names/test_pstack_java.py). */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/lib/runtimes/fake.h"
 
@@ -22,7 +23,8 @@ static void put_number(uint8_t *to, size_t *at, unsigned x, uint32_t v)
 
 static void numbers_are_read_as_they_were_written(void **state)
 {
-	static const uint32_t all[] = {0, 1, 190, 191, 192, 193, 255, 1000, 12288, 65535, 1u << 20, INT32_MAX, UINT32_MAX};
+	static const uint32_t all[] = {0,    1,     190,   191,      192,       193,       255,
+				       1000, 12288, 65535, 1u << 20, INT32_MAX, UINT32_MAX};
 
 	(void)state;
 	for (unsigned x = 0; x < 2; x++)
@@ -185,7 +187,8 @@ static void what_is_no_method_has_no_name(void **state)
 static struct hotspot_blob compiled(uint64_t method, uint64_t inlined)
 {
 	static const int32_t pcs[2][4] = {{16, 1, 0, 0}, {40, 4, 0, 0}};
-	struct hotspot_blob b = {.at = fake_room(&f, 512), .size = 512, .frame = 32, .compiled = true};
+	struct hotspot_blob b = {
+		.at = fake_room(&f, 512), .size = 512, .frame = 32, .compiled = true};
 	const uint32_t offsets[3] = {256, 288, 128}; /* pcs, their end, metadata */
 	const uint8_t scopes[16] = {0, 0, 1, 6, 1, 2, 10, 4, 1, 2, 6};
 
@@ -224,7 +227,8 @@ static void what_was_inlined_comes_first(void **state)
 	script_stack_release(&s);
 	assert_true(hotspotcode_scopes(&code, &b, b.code + 40, 3, &s));
 	assert_int_equal(s.n, 2);
-	assert_true(s.frames[0].place.line == 12 && s.frames[1].place.line == 11 && s.frames[1].at == 3);
+	assert_true(s.frames[0].place.line == 12 && s.frames[1].place.line == 11 &&
+		    s.frames[1].at == 3);
 	script_stack_release(&s);
 	assert_false(hotspotcode_scopes(&code, &b, b.code + 41, 3, &s)); /* nobody returns there */
 	fake_word(&f, b.at, inner); /* another method was compiled than its scopes say */

@@ -19,8 +19,17 @@ static void begin(void)
 	memset(&f, 0, sizeof(f));
 	f.m = (struct runtime_memory){.ctx = &f, .read = fake_read};
 	f.next = FAKE_BASE + 0x1000;
-	l = (struct php_layout){.format = PHP_FORMAT, .version = 0x0802, .globals = GLOBALS - FAKE_BIAS, .loop_start = {LOOP}, .loop_end = {LOOP + 0x100},
-				.current = 0x10, .code = 88, .code_count = 80, .file = 152, .generator_parent = 16, .generator_frame = 24};
+	l = (struct php_layout){.format = PHP_FORMAT,
+				.version = 0x0802,
+				.globals = GLOBALS - FAKE_BIAS,
+				.loop_start = {LOOP},
+				.loop_end = {LOOP + 0x100},
+				.current = 0x10,
+				.code = 88,
+				.code_count = 80,
+				.file = 152,
+				.generator_parent = 16,
+				.generator_frame = 24};
 }
 
 static uint64_t string(const char *s)
@@ -80,7 +89,12 @@ static uint64_t frame(uint64_t func, unsigned instruction, bool top, uint64_t ba
 /* Native frames: 'L' in the loop, '-' elsewhere. */
 static void check(const char *native, bool complete, const char *want)
 {
-	struct runtime_native n = {.pc = pcs, .sp = sps, .n = strlen(native), .complete = complete, .tgid = 7, .tid = 7};
+	struct runtime_native n = {.pc = pcs,
+				   .sp = sps,
+				   .n = strlen(native),
+				   .complete = complete,
+				   .tgid = 7,
+				   .tid = 7};
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 	struct script_stack stack = {0};
 	struct php *p = php_open(&f.m, &l, sizeof(l), FAKE_BIAS);

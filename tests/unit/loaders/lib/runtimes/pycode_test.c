@@ -68,9 +68,12 @@ static void texts_of_all_widths_become_utf8(void **state)
 	fake_begin(&f);
 	check_name(fake_ascii(&f, "plain"), "plain");
 	check_name(fake_text(&f, "caf\xe9", 4, 1, false), "caf\xc3\xa9");
-	check_name(fake_text(&f, two, 4, 2, false), "\xe2\x82\xacx\xef\xbf\xbd\xff"); /* a lone surrogate; an escaped byte */
-	check_name(fake_text(&f, four, 4, 4, false), "\xf0\x9f\x90\x8d\xe2\x82\xac\xc3\xa9\xef\xbf\xbd");
-	check_name(fake_text(&f, "a\0b", 3, 1, true), "a\xef\xbf\xbd" "b");
+	check_name(fake_text(&f, two, 4, 2, false),
+		   "\xe2\x82\xacx\xef\xbf\xbd\xff"); /* a lone surrogate; an escaped byte */
+	check_name(fake_text(&f, four, 4, 4, false),
+		   "\xf0\x9f\x90\x8d\xe2\x82\xac\xc3\xa9\xef\xbf\xbd");
+	check_name(fake_text(&f, "a\0b", 3, 1, true), "a\xef\xbf\xbd"
+						      "b");
 }
 
 static void a_long_text_is_cut(void **state)
@@ -89,7 +92,8 @@ static void a_long_text_is_cut(void **state)
 static void what_is_no_text_names_nothing(void **state)
 {
 	uint64_t good, bad;
-	uint32_t states[] = {0, 3u << 2 | 1u << 5, 4u << 2 | 3u << 5, 1u << 2 | 1u << 6, UINT32_MAX};
+	uint32_t states[] = {0, 3u << 2 | 1u << 5, 4u << 2 | 3u << 5, 1u << 2 | 1u << 6,
+			     UINT32_MAX};
 
 	(void)state;
 	fake_begin(&f);
@@ -165,7 +169,8 @@ static void names_of_2_7_are_bytes(void **state)
 	f.l.at_scale = 1;
 	f.l.code_qualname = 0;
 	f.l.bytes_data = 36;
-	p = place(fake_code(&f, fake_bytes(&f, "f\xc3\xa9", 3), fake_bytes(&f, "/a\xff", 3), 9), UINT64_MAX);
+	p = place(fake_code(&f, fake_bytes(&f, "f\xc3\xa9", 3), fake_bytes(&f, "/a\xff", 3), 9),
+		  UINT64_MAX);
 	assert_string_equal(p.function, "f\xc3\xa9");
 	assert_string_equal(p.file, "/a\xff");
 	assert_int_equal(p.line, 9);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Line tables: by hand, and every instruction of a piece of the standard library against what Debian's Python says itself.
- * SONDE_PYTHONS=all: pyenv's too. */
+/* Line tables: by hand, and every instruction of a piece of the standard library against what
+ * Debian's Python says itself. SONDE_PYTHONS=all: pyenv's too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,8 @@ static void what_has_not_begun_is_on_the_first_line(void **state)
 	assert_int_equal(pylines_find(9, NULL, 0, 42, 0), 0);
 }
 
-/* Prints for each code object: the kind of its table, its first line, bytes an instruction, the table, each instruction's line. */
+/* Prints for each code object: the kind of its table, its first line, bytes an instruction, the
+ * table, each instruction's line. */
 static const char script[] =
 	"import sys, os, dis, binascii\n"
 	"v = sys.version_info[:2]\n"
@@ -113,10 +114,12 @@ static size_t check_code(char *line)
 	n = unhex(line + from, table);
 	at = line + to + 1;
 	for (int64_t i = 0; *at && *at != '.'; i += step, count++) {
-		unsigned long want = strtoul(at, &at, 10), got = pylines_find(kind, table, n, first, i);
+		unsigned long want = strtoul(at, &at, 10),
+			      got = pylines_find(kind, table, n, first, i);
 
 		if (want != got)
-			fail_msg("kind %u, code from line %d, byte %ld: line %lu, not %lu", kind, first, (long)i, got, want);
+			fail_msg("kind %u, code from line %d, byte %ld: line %lu, not %lu", kind,
+				 first, (long)i, got, want);
 		while (*at == ' ')
 			at++;
 	}

@@ -34,7 +34,8 @@ static void begin(enum python_shape shape)
 /* A frame of function `name` that returns to `back`. */
 static uint64_t frame(const char *name, uint64_t back, uint8_t owner)
 {
-	uint64_t at = fake_room(&f, 80), code = name ? fake_code(&f, fake_ascii(&f, name), fake_ascii(&f, "a.py"), 10) : 0;
+	uint64_t at = fake_room(&f, 80),
+		 code = name ? fake_code(&f, fake_ascii(&f, name), fake_ascii(&f, "a.py"), 10) : 0;
 
 	fake_word(&f, at + f.l.frame_code, code);
 	fake_word(&f, at + f.l.frame_back, back);
@@ -57,7 +58,8 @@ static char *told_of(const struct runtime_native *n)
 	assert_non_null(p);
 	python_stack(p, n, &stack);
 	for (size_t i = 0; i < stack.n; i++)
-		strbuf_addf(&s, "%s%s:%zu", i ? " " : "", stack.frames[i].place.function ? stack.frames[i].place.function : "?",
+		strbuf_addf(&s, "%s%s:%zu", i ? " " : "",
+			    stack.frames[i].place.function ? stack.frames[i].place.function : "?",
 			    stack.frames[i].at);
 	if (stack.cut)
 		strbuf_addstr(&s, " cut");
@@ -80,7 +82,11 @@ static struct runtime_native native(const uint64_t *pc, size_t n, bool complete)
 
 	for (size_t i = 0; i < n; i++)
 		sp[i] = FAKE_BASE + 0x20000 + 0x1000 * i;
-	return (struct runtime_native){.pc = pc ? pc : outside, .sp = sp, .n = n, .complete = complete, .fs_base = THREAD_ID};
+	return (struct runtime_native){.pc = pc ? pc : outside,
+				       .sp = sp,
+				       .n = n,
+				       .complete = complete,
+				       .fs_base = THREAD_ID};
 }
 
 #define STACK(i, at) (FAKE_BASE + 0x20000 + 0x1000 * (i) + (at))
@@ -115,7 +121,8 @@ static void a_call_of_the_loop_that_has_no_frame_yet_gets_none(void **state)
 	uint64_t c, outer;
 
 	(void)state;
-	begin(PYTHON_CFRAMES); /* the loop is native frames 0 and 2: the innermost call has not set up its _PyCFrame */
+	begin(PYTHON_CFRAMES); /* the loop is native frames 0 and 2: the innermost call has not set
+				  up its _PyCFrame */
 	outer = frame("main", 0, 1);
 	c = cframe(STACK(2, 0), outer, 0);
 	fake_word(&f, state_at + f.l.thread_frame, c);
@@ -419,7 +426,8 @@ static void a_section_that_does_not_fit_the_process_is_refused(void **state)
 	(void)state;
 	begin(PYTHON_SHIMS);
 	assert_null(python_open(&f.m, &f.l, sizeof(f.l) - 1, FAKE_BIAS));
-	assert_null(python_open(&f.m, &f.l, sizeof(f.l), FAKE_BIAS + 8)); /* another size of code objects stands there */
+	assert_null(python_open(&f.m, &f.l, sizeof(f.l),
+				FAKE_BIAS + 8)); /* another size of code objects stands there */
 	f.l.format++;
 	assert_null(python_open(&f.m, &f.l, sizeof(f.l), FAKE_BIAS));
 }

@@ -7,11 +7,11 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 
-#define LOOP    0x100000u
-#define FS_BASE (FAKE_BASE + 0x100)
-#define SLOT    (FAKE_BASE + 0x200)
-#define SYMBOLS (FAKE_BASE + 0x300)
-#define STACK   (FAKE_BASE + 0x30000)
+#define LOOP       0x100000u
+#define FS_BASE    (FAKE_BASE + 0x100)
+#define SLOT       (FAKE_BASE + 0x200)
+#define SYMBOLS    (FAKE_BASE + 0x300)
+#define STACK      (FAKE_BASE + 0x30000)
 #define MEMO(kind) ((uint64_t)(kind) << 12 | 0x1a)
 
 static struct fake f;
@@ -35,9 +35,21 @@ static void begin(void)
 	memset(&f, 0, sizeof(f));
 	f.m = (struct runtime_memory){.ctx = &f, .read = fake_read};
 	f.next = FAKE_BASE + 0x1000;
-	l = (struct ruby_layout){.format = RUBY_FORMAT, .version = 0x0301, .tls_slot = SLOT - FAKE_BIAS, .symbols = SYMBOLS - FAKE_BIAS,
-				 .loop_start = {LOOP}, .loop_end = {LOOP + 0x100}, .thread_ec = 40, .ec_thread = 48, .frame_size = 64,
-				 .lines = 120, .lines_count = 136, .lines_index = 144, .line_size = 12, .text_short = 16, .last_op = 169};
+	l = (struct ruby_layout){.format = RUBY_FORMAT,
+				 .version = 0x0301,
+				 .tls_slot = SLOT - FAKE_BIAS,
+				 .symbols = SYMBOLS - FAKE_BIAS,
+				 .loop_start = {LOOP},
+				 .loop_end = {LOOP + 0x100},
+				 .thread_ec = 40,
+				 .ec_thread = 48,
+				 .frame_size = 64,
+				 .lines = 120,
+				 .lines_count = 136,
+				 .lines_index = 144,
+				 .line_size = 12,
+				 .text_short = 16,
+				 .last_op = 169};
 	frame_at = STACK + 0x1000;
 	ec = OBJECT(STACK, 0x1000 / 8, frame_at, 0, 0, 0, 0);
 	thread = OBJECT(0, 0, 0, 0, 0, ec);
@@ -118,7 +130,11 @@ static void native_method(const char *name, uint64_t serial, uint64_t symbol)
 
 static void check(const char *native, bool complete, const char *want)
 {
-	struct runtime_native n = {.pc = pcs, .sp = sps, .n = strlen(native), .complete = complete, .fs_base = FS_BASE};
+	struct runtime_native n = {.pc = pcs,
+				   .sp = sps,
+				   .n = strlen(native),
+				   .complete = complete,
+				   .fs_base = FS_BASE};
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 	struct script_stack stack = {0};
 	struct ruby *r = ruby_open(&f.m, &l, sizeof(l), FAKE_BIAS);
@@ -227,7 +243,8 @@ static void texts_of_both_kinds_are_read_and_no_others(void **state)
 	path[1] = OBJECT(7 | 1 << 13 | 2 << 15, 0, path[0], text("real"));
 	of = iseq(long_text("block (2 levels) in a_long_name_of_a_method"), path[1]);
 	push(of, 1, 0, RUBY_FLAG_FINISH); /* no instruction of its own */
-	check("L", true, "block (2 levels) in a_long_name_of_a_method@/srv/shop/app/models/basket of goods.rb:0:0");
+	check("L", true,
+	      "block (2 levels) in a_long_name_of_a_method@/srv/shop/app/models/basket of goods.rb:0:0");
 	fake_word(&f, path[0], 6); /* no string */
 	check("L", true, " cut");
 }

@@ -62,7 +62,8 @@ static size_t many;
 static void fake_read_many(void *ctx, uint64_t *addr, void *const *to, size_t n, size_t len)
 {
 	for (size_t i = 0; i < n; i++, many++)
-		if (addr[i] == FAKE_BASE + SCRIPT_READ_BYTES || !fake_read(ctx, addr[i], to[i], len))
+		if (addr[i] == FAKE_BASE + SCRIPT_READ_BYTES ||
+		    !fake_read(ctx, addr[i], to[i], len))
 			addr[i] = 0;
 }
 
@@ -115,7 +116,8 @@ static void a_budget_ends(void **state)
 	begin();
 	for (uint64_t i = 0; i < 2ull * SCRIPT_READS_MAX; i++)
 		got += get(FAKE_BASE + i * SCRIPT_READ_BYTES % FAKE_SIZE, &word, 8);
-	assert_true(f.reads <= SCRIPT_READS_MAX && got <= SCRIPT_READS_MAX && got > SCRIPT_READS_MAX / 2);
+	assert_true(f.reads <= SCRIPT_READS_MAX && got <= SCRIPT_READS_MAX &&
+		    got > SCRIPT_READS_MAX / 2);
 	assert_false(get(FAKE_BASE, &word, 8));
 	assert_false(get(FAKE_BASE, &word, 1));
 }

@@ -14,7 +14,8 @@ static void piece(int i, uint32_t from, uint64_t at, size_t size, size_t max)
 {
 	uint32_t n = (uint32_t)(size < max ? size : max);
 
-	record.piece[i] = (struct script_piece){at, from, f.m.read(f.m.ctx, at, record.data + from, n) ? n : 0};
+	record.piece[i] = (struct script_piece){
+		at, from, f.m.read(f.m.ctx, at, record.data + from, n) ? n : 0};
 }
 
 static void taken_begin(uint32_t kind, uint64_t object)
@@ -58,7 +59,7 @@ static void an_object_has_the_name_file_and_lines_that_were_copied(void **state)
 	assert_string_equal(scriptobject_function(&o), "Class.method");
 	assert_string_equal(scriptobject_file(&o), "/srv/app.py");
 	assert_int_equal(scriptobject_first_line(&o), 10);
-	assert_int_equal(scriptobject_line(&o, 0), 0);                      /* not known */
+	assert_int_equal(scriptobject_line(&o, 0), 0);                       /* not known */
 	assert_int_equal(scriptobject_line(&o, SCRIPT_PYTHON_NONE - 2), 10); /* not begun */
 	assert_int_equal(scriptobject_line(&o, SCRIPT_PYTHON_NONE + 2 * 5), 15);
 	assert_int_equal(scriptobject_line(&o, SCRIPT_POSITION_MAX), 0);
@@ -116,7 +117,8 @@ static void a_record_that_is_none_is_refused(void **state)
 	name = fake_ascii(&f, "f");
 	file = fake_ascii(&f, "a.py");
 	size = taken(fake_code(&f, name, file, 1), name, file, 64);
-	assert_int_equal(scriptobject_read(&record, offsetof(struct script_names, data) - 1, &o), -EBADMSG);
+	assert_int_equal(scriptobject_read(&record, offsetof(struct script_names, data) - 1, &o),
+			 -EBADMSG);
 	assert_int_equal(scriptobject_read(&record, sizeof(record) + 8, &o), -EBADMSG);
 	record.layout.kind = 9;
 	assert_int_equal(scriptobject_read(&record, size, &o), -EBADMSG);
@@ -164,7 +166,8 @@ static void a_function_of_php_has_its_class_and_the_line_that_its_frame_says(voi
 	fake_word(&f, func + 152, file);
 	fake_word(&f, func + 152 + PHP_FUNC_LINE, 12);
 	taken_begin(RUNTIME_PHP, func + 4096); /* its instructions */
-	record.layout.php = (struct php_layout){.format = PHP_FORMAT, .file = 152, .code = 88, .code_count = 80};
+	record.layout.php = (struct php_layout){
+		.format = PHP_FORMAT, .file = 152, .code = 88, .code_count = 80};
 	record.of = func;
 	record.what = PHP_SCRIPT;
 	piece(0, 0, func, PHP_FUNC_SIZE, PHP_FUNC_SIZE);
@@ -217,7 +220,12 @@ static void an_iseq_of_ruby_says_the_line_of_each_instruction(void **state)
 	fake_word(&f, iseq, RUBY_TYPE_MEMO | RUBY_MEMO_ISEQ << 12);
 	fake_word(&f, iseq + RUBY_ISEQ_BODY, body);
 	taken_begin(RUNTIME_RUBY, iseq);
-	record.layout.ruby = (struct ruby_layout){.format = RUBY_FORMAT, .lines = 120, .lines_count = 136, .lines_index = 144, .line_size = 8, .text_short = 16};
+	record.layout.ruby = (struct ruby_layout){.format = RUBY_FORMAT,
+						  .lines = 120,
+						  .lines_count = 136,
+						  .lines_index = 144,
+						  .line_size = 8,
+						  .text_short = 16};
 	piece(0, 0, iseq, 24, 24);
 	piece(1, 40, body, 152, 152);
 	piece(2, 200, name, 40, 40);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* confine: each test forks, is confined, tries one thing; the child's exit status is the errno of it, 0: it could. */
+/* confine: each test forks, is confined, tries one thing; the child's exit status is the errno of
+ * it, 0: it could. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,7 +101,10 @@ static long leaves_its_namespace(void)
 
 static long makes_code(void)
 {
-	return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1 : 0;
+	return mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0) == MAP_FAILED ?
+		       -1 :
+		       0;
 }
 
 static long makes_code_of_data(void)
@@ -152,10 +156,12 @@ static void *tries_later(void *out)
 
 static long works_on(void)
 {
-	union bpf_attr attr = {.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1};
+	union bpf_attr attr = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1};
 	char buf[16];
 	struct iovec iov = {buf, sizeof(buf)};
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), unix_fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), net = socket(AF_NETLINK, SOCK_RAW, 0);
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC),
+	    unix_fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), net = socket(AF_NETLINK, SOCK_RAW, 0);
 
 	(void)syscall(SYS_process_vm_readv, getpid(), &iov, 1, &iov, 1, 0);
 	if (errno)
@@ -164,14 +170,18 @@ static long works_on(void)
 	if (geteuid() == 0 && errno)
 		return -1;
 	errno = 0;
-	return fd < 0 || unix_fd < 0 || net < 0 || read(fd, buf, sizeof(buf)) != sizeof(buf) ? -1 : 0;
+	return fd < 0 || unix_fd < 0 || net < 0 || read(fd, buf, sizeof(buf)) != sizeof(buf) ? -1 :
+											       0;
 }
 
 static void test_what_a_loader_never_does_is_refused(void **state)
 {
-	long (*const deeds[])(void) = {runs_another, loads_a_program, traces_another, writes_to_another, reaches_the_network, reaches_it_by_ipv6,
-				       reaches_the_wire, reaches_a_hypervisor, mounts, leaves_its_namespace, makes_code, makes_code_of_data,
-				       types_into_a_terminal, queues_in_a_ring, becomes_another};
+	long (*const deeds[])(void) = {
+		runs_another,          loads_a_program,      traces_another,
+		writes_to_another,     reaches_the_network,  reaches_it_by_ipv6,
+		reaches_the_wire,      reaches_a_hypervisor, mounts,
+		leaves_its_namespace,  makes_code,           makes_code_of_data,
+		types_into_a_terminal, queues_in_a_ring,     becomes_another};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(deeds); i++)
@@ -189,7 +199,8 @@ static void test_a_family_keeps_what_it_says(void **state)
 	(void)state;
 	assert_int_equal(of(CONFINE_EXECS, runs_another), 0);
 	assert_int_equal(of(CONFINE_EXECS, loads_a_program), EPERM);
-	assert_int_not_equal(of(CONFINE_LOADS | CONFINE_EXECS, loads_a_program), geteuid() ? 0 : EPERM);
+	assert_int_not_equal(of(CONFINE_LOADS | CONFINE_EXECS, loads_a_program),
+			     geteuid() ? 0 : EPERM);
 	assert_int_equal(of(CONFINE_LOADS, runs_another), EPERM);
 	assert_int_equal(of(CONFINE_LOADS, opens_by_handle), EPERM);
 	assert_int_equal(of(CONFINE_HANDLES, opens_by_handle), EBADF);

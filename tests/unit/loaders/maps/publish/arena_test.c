@@ -38,7 +38,8 @@ static void what_is_given_back_is_free_after_the_grace_and_not_before(void **sta
 
 static void neighbours_grow_together_in_any_order(void **state)
 {
-	static const uint32_t orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+	static const uint32_t orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+					      {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 	uint32_t at;
 
 	(void)state;

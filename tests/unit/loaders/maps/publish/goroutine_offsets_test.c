@@ -19,8 +19,12 @@ struct section {
 
 static uint32_t flags(const char *version, int32_t tls, int32_t curg, int32_t bp)
 {
-	const struct section s = {.ext = {{.kind = ROW_EXT_CFA}, {.kind = ROW_EXT_SWITCH}, {.kind = ROW_EXT_GO_SCHED, .a = tls, .b = curg, .bp_offset = bp}}};
-	const struct unwind_section rows = {.elements = &s.page, .page_count = 1, .rule_count = 1, .ext_count = 3};
+	const struct section s = {
+		.ext = {{.kind = ROW_EXT_CFA},
+			{.kind = ROW_EXT_SWITCH},
+			{.kind = ROW_EXT_GO_SCHED, .a = tls, .b = curg, .bp_offset = bp}}};
+	const struct unwind_section rows = {
+		.elements = &s.page, .page_count = 1, .rule_count = 1, .ext_count = 3};
 
 	return goroutine_offsets_flags(&rows, version);
 }
@@ -33,8 +37,10 @@ static void each_version_has_its_goid_where_its_source_says(void **unused)
 	assert_int_equal(flags("go1.23.4", -8, 192, 48), TABLES_GO_MAKE(1, 160 / 8, 192 / 8));
 	assert_int_equal(flags("go1.24", -32, 192, 48), TABLES_GO_MAKE(4, 160 / 8, 192 / 8));
 	assert_int_equal(flags("go1.26.8", -8, 184, 40), TABLES_GO_MAKE(1, 152 / 8, 184 / 8));
-	assert_int_equal(flags("devel go1.27-0123456", -8, 184, 40), TABLES_GO_MAKE(1, 152 / 8, 184 / 8));
-	assert_int_equal(flags("", -8, 184, 40), TABLES_GO_MAKE(1, 152 / 8, 184 / 8)); /* of no older one */
+	assert_int_equal(flags("devel go1.27-0123456", -8, 184, 40),
+			 TABLES_GO_MAKE(1, 152 / 8, 184 / 8));
+	assert_int_equal(flags("", -8, 184, 40),
+			 TABLES_GO_MAKE(1, 152 / 8, 184 / 8)); /* of no older one */
 }
 
 static void what_is_not_known_says_that_it_is_go_and_no_more(void **unused)
@@ -61,15 +67,19 @@ static void a_process_with_two_runtimes_is_of_neither(void **unused)
 	(void)unused;
 	assert_int_equal(goroutine_offsets_join(0, one), one);
 	assert_int_equal(goroutine_offsets_join(one, one), one);
-	assert_int_equal(goroutine_offsets_join(one, TABLES_PROCESS_OBJECTS), one | TABLES_PROCESS_OBJECTS);
+	assert_int_equal(goroutine_offsets_join(one, TABLES_PROCESS_OBJECTS),
+			 one | TABLES_PROCESS_OBJECTS);
 	assert_int_equal(goroutine_offsets_join(one, other), TABLES_PROCESS_GO);
-	assert_int_equal(goroutine_offsets_join(goroutine_offsets_join(one, other), one), TABLES_PROCESS_GO);
+	assert_int_equal(goroutine_offsets_join(goroutine_offsets_join(one, other), one),
+			 TABLES_PROCESS_GO);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(each_version_has_its_goid_where_its_source_says), cmocka_unit_test(what_is_not_known_says_that_it_is_go_and_no_more),
-					   cmocka_unit_test(a_process_with_two_runtimes_is_of_neither)};
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_version_has_its_goid_where_its_source_says),
+		cmocka_unit_test(what_is_not_known_says_that_it_is_go_and_no_more),
+		cmocka_unit_test(a_process_with_two_runtimes_is_of_neither)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rowparts: whatever of a set is there, a probe finds in it the rule that the file has, or that the part is not there. */
+/* rowparts: whatever of a set is there, a probe finds in it the rule that the file has, or that the
+ * part is not there. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,14 +35,16 @@ int tablemaps_rows_equal(const struct tablemaps *t, uint32_t first, const void *
 	return !memcmp(array + first, data, n * sizeof(*array));
 }
 
-int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w)
+int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n,
+			  struct tablemaps_window *w)
 {
 	assert_true(n && first + n <= t->n_rows);
 	*w = (struct tablemaps_window){.base = array, .at = array + first};
 	return 0;
 }
 
-int tablemaps_window_borrow(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w)
+int tablemaps_window_borrow(const struct tablemaps *t, uint32_t first, uint32_t n,
+			    struct tablemaps_window *w)
 {
 	return tablemaps_window_open(t, first, n, w);
 }
@@ -56,7 +59,8 @@ static struct rowsets rs;
 
 /* Page i begins with rule i % RULES and has i % 4 rows behind. */
 static uint64_t elements[ELEMENTS];
-static struct unwind_section section = {.elements = elements, .page_count = PAGES, .rule_count = RULES};
+static struct unwind_section section = {
+	.elements = elements, .page_count = PAGES, .rule_count = RULES};
 
 static int set_up(void **state)
 {
@@ -85,8 +89,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* What a probe does, in an image at `first` whose rows are counted from row_first on. UINT32_MAX: the part is absent. */
-static uint32_t number(const uint64_t *all, uint32_t first, uint32_t row_first, uint32_t page, uint32_t in_page)
+/* What a probe does, in an image at `first` whose rows are counted from row_first on. UINT32_MAX:
+ * the part is absent. */
+static uint32_t number(const uint64_t *all, uint32_t first, uint32_t row_first, uint32_t page,
+		       uint32_t in_page)
 {
 	const uint64_t p = all[first + page];
 	uint32_t found = ROW_PAGE_NUMBER(p);
@@ -94,7 +100,8 @@ static uint32_t number(const uint64_t *all, uint32_t first, uint32_t row_first, 
 	if (ROW_PAGE_COUNT(p) == ROW_PAGE_ABSENT)
 		return UINT32_MAX;
 	for (uint32_t k = 0; k < ROW_PAGE_COUNT(p); k++) {
-		uint32_t at = 2 * row_first + ROW_PAGE_FIRST(p) + k, row = (uint32_t)(all[at / 2] >> (at % 2 * 32));
+		uint32_t at = 2 * row_first + ROW_PAGE_FIRST(p) + k,
+			 row = (uint32_t)(all[at / 2] >> (at % 2 * 32));
 
 		if (ROW_IN_PAGE(row) <= in_page)
 			found = ROW_NUMBER(row);
@@ -109,7 +116,8 @@ static void assert_parts(const struct rowset *set, bool one, bool two, bool thre
 
 	for (uint32_t page = 0; page < PAGES; page++)
 		for (uint32_t in_page = 0; in_page < 12; in_page++) {
-			uint32_t want = number(elements, 0, PAGES + RULES, page, in_page), got = number(array, set->first, 0, page, in_page);
+			uint32_t want = number(elements, 0, PAGES + RULES, page, in_page),
+				 got = number(array, set->first, 0, page, in_page);
 
 			assert_int_equal(got, here[page >> TABLES_PART_SHIFT] ? want : UINT32_MAX);
 		}
@@ -123,7 +131,8 @@ static struct rowset *get(void)
 
 	assert_int_equal(rowsets_get(&rs, &section, &set), 0);
 	assert_int_equal(set->part_count, PARTS);
-	assert_memory_equal(array + set->first + PAGES, elements + PAGES, RULES * sizeof(*elements));
+	assert_memory_equal(array + set->first + PAGES, elements + PAGES,
+			    RULES * sizeof(*elements));
 	return set;
 }
 
@@ -196,7 +205,10 @@ static void equal_ones_stand_once_and_a_predecessors_are_found_where_they_lie(vo
 	assert_true(rowparts_match(&rs, set, &section));
 	assert_int_equal(rowparts_make(&rs, set, &section, 0, 1000), 0);
 	assert_int_equal(rowparts_make(&rs, set, &section, 2, 1000), 0);
-	as = (struct rowset){.first = set->first, .page_count = PAGES, .rule_count = RULES, .row_count = section.row_count,
+	as = (struct rowset){.first = set->first,
+			     .page_count = PAGES,
+			     .rule_count = RULES,
+			     .row_count = section.row_count,
 			     .use_first = set->use_first};
 	rowsets_init(&next, &maps, GRACE);
 	old = rowsets_get_at(&next, &as);
@@ -228,6 +240,7 @@ static void room_is_made_of_idle_parts_too(void **state)
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(parts_come_and_go_each_for_itself, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_part_that_finds_no_room_says_so_and_stays_away, set_up, tear_down),
@@ -235,6 +248,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(equal_ones_stand_once_and_a_predecessors_are_found_where_they_lie, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(room_is_made_of_idle_parts_too, set_up, tear_down),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rowsets: equal rows stand once, whoever brought them; rows that point outside themselves are refused. */
+/* rowsets: equal rows stand once, whoever brought them; rows that point outside themselves are
+ * refused. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,8 @@ int tablemaps_rows_equal(const struct tablemaps *t, uint32_t first, const void *
 	return !memcmp(array + first, data, n * sizeof(*array));
 }
 
-int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n, struct tablemaps_window *w)
+int tablemaps_window_open(const struct tablemaps *t, uint32_t first, uint32_t n,
+			  struct tablemaps_window *w)
 {
 	if (!n || n > t->n_rows || first > t->n_rows - n)
 		return -ERANGE;
@@ -76,10 +78,12 @@ struct example {
 
 static void example_make(struct example *x, uint32_t tag)
 {
-	*x = (struct example){.e = {ROW_PAGE(0, 1, 0), ROW_PAGE(2, 1, 1), ROW_MAKE_SPECIAL(ROW_NONE, 0), ROW_MAKE_EXT(0),
+	*x = (struct example){.e = {ROW_PAGE(0, 1, 0), ROW_PAGE(2, 1, 1),
+				    ROW_MAKE_SPECIAL(ROW_NONE, 0), ROW_MAKE_EXT(0),
 				    ROW_MAKE_CFA(ROW_RBP, ROW_BP_SAVED, 2, 2), 1, 2,
 				    ROWS(ROW_MAKE(1, 1), ROW_MAKE(9 + tag, 2))}};
-	x->s = (struct unwind_section){.elements = x->e, .page_count = 2, .rule_count = 3, .ext_count = 1, .row_count = 2};
+	x->s = (struct unwind_section){
+		.elements = x->e, .page_count = 2, .rule_count = 3, .ext_count = 1, .row_count = 2};
 }
 
 static void equal_rows_stand_once_and_the_last_reference_gives_them_back(void **state)
@@ -143,8 +147,10 @@ static void what_a_predecessor_wrote_is_found_by_its_content(void **state)
 	assert_ptr_equal(rowsets_get_at(&rs, &(struct rowset){.first = 24, AS_EXAMPLE}), old);
 	assert_null(rowsets_get_at(&rs, &(struct rowset){.first = 30, AS_EXAMPLE}));
 	assert_null(rowsets_get_at(&rs, &(struct rowset){.first = ELEMENTS - 4, AS_EXAMPLE}));
-	assert_null(rowsets_get_at(&rs, &(struct rowset){.page_count = UINT32_MAX, .rule_count = UINT32_MAX,
-							   .ext_count = UINT32_MAX, .row_count = UINT32_MAX}));
+	assert_null(rowsets_get_at(&rs, &(struct rowset){.page_count = UINT32_MAX,
+							 .rule_count = UINT32_MAX,
+							 .ext_count = UINT32_MAX,
+							 .row_count = UINT32_MAX}));
 	assert_int_equal(rowsets_get(&rs, &x.s, &again), 0);
 	assert_ptr_equal(again, old);
 	assert_int_equal(rs.arena.used, 8);
@@ -209,6 +215,7 @@ static void rows_that_point_outside_themselves_are_refused(void **state)
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(equal_rows_stand_once_and_the_last_reference_gives_them_back, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_full_array_says_so_and_a_failed_write_costs_no_room, set_up, tear_down),
@@ -216,6 +223,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(room_is_made_where_the_fewest_rows_have_to_go, set_up, tear_down),
 		cmocka_unit_test(rows_that_point_outside_themselves_are_refused),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

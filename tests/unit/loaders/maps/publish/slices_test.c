@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* slices: equal sets of mappings stand once, each process has a reference, and the last one gives the room back. */
+/* slices: equal sets of mappings stand once, each process has a reference, and the last one gives
+ * the room back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 #include "loaders/maps/publish/slots.h"
 #include "probes/lib/tables.h"
 
-#define GRACE 100
+#define GRACE    100
 #define ELEMENTS 100
 
 static uint64_t memory[ELEMENTS];
@@ -116,8 +117,8 @@ static void what_a_predecessor_wrote_is_taken_where_it_lies(void **state)
 	assert_non_null(a);
 	assert_ptr_equal(slices_get_at(&s, 20, 4), a);
 	assert_int_equal(a->refs, 2);
-	assert_null(slices_get_at(&s, 25, 4));       /* overlaps it */
-	assert_null(slices_get_at(&s, 90, 3));       /* runs over the end */
+	assert_null(slices_get_at(&s, 25, 4)); /* overlaps it */
+	assert_null(slices_get_at(&s, 90, 3)); /* runs over the end */
 	assert_null(slices_get_at(&s, 0, 0));
 	assert_null(slices_get_at(&s, 0, UINT32_MAX));
 	b = slices_get(&s, words(4, 7), 4); /* the same content */
@@ -130,8 +131,13 @@ static void what_a_predecessor_wrote_is_taken_where_it_lies(void **state)
 static void a_slot_given_back_is_pending_then_free_then_somebodys(void **state)
 {
 	static struct tables_image images[TABLES_IMAGES];
-	struct tables_image as = {.state = TABLES_IMAGE_READY, .id = 9, .row_first = 4, .row_count = 5, .page_first = 1,
-				  .page_count = 3, .ext_first = 4};
+	struct tables_image as = {.state = TABLES_IMAGE_READY,
+				  .id = 9,
+				  .row_first = 4,
+				  .row_count = 5,
+				  .page_first = 1,
+				  .page_count = 3,
+				  .ext_first = 4};
 	struct slots slots;
 	uint32_t first;
 
@@ -157,6 +163,7 @@ static void a_slot_given_back_is_pending_then_free_then_somebodys(void **state)
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(equal_sets_stand_once_until_the_last_reference_goes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(what_a_late_reader_may_look_at_is_not_written_over, set_up, tear_down),
@@ -164,6 +171,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_a_predecessor_wrote_is_taken_where_it_lies, set_up, tear_down),
 		cmocka_unit_test(a_slot_given_back_is_pending_then_free_then_somebodys),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,8 +33,9 @@ static void put(struct message *m, uint32_t idx, uint16_t len, const struct proc
 
 static struct proc_event exit_event(int pid, int tgid, uint32_t code)
 {
-	return (struct proc_event){.what = PROC_EVENT_EXIT,
-				   .event_data.exit = {.process_pid = pid, .process_tgid = tgid, .exit_code = code}};
+	return (struct proc_event){
+		.what = PROC_EVENT_EXIT,
+		.event_data.exit = {.process_pid = pid, .process_tgid = tgid, .exit_code = code}};
 }
 
 static struct message exit_of(int pid, int tgid, uint32_t code)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options and suggest: a command line is parsed by its table; what is mistyped is met with a suggestion. */
+/* options and suggest: a command line is parsed by its table; what is mistyped is met with a
+ * suggestion. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,10 +54,10 @@ static void release(struct parsed *p)
 	options_release(&p->set, 1, &p->words);
 }
 
-#define PARSE(p, ...)                                                     \
-	do {                                                              \
-		const char *argv_[] = {"verb", ##__VA_ARGS__, NULL};      \
-		parse(p, (int)ARRAY_SIZE(argv_) - 1, argv_); \
+#define PARSE(p, ...)                                                \
+	do {                                                         \
+		const char *argv_[] = {"verb", ##__VA_ARGS__, NULL}; \
+		parse(p, (int)ARRAY_SIZE(argv_) - 1, argv_);         \
 	} while (0)
 
 static void options_and_words_come_in_any_order(void **state)
@@ -64,7 +65,8 @@ static void options_and_words_come_in_any_order(void **state)
 	struct parsed p;
 
 	(void)state;
-	PARSE(&p, "web", "--output=x.html", "-n", "5", "-p", "1", "-p2", "--pid", "3", "-qa", "--last", "1h30m", "db");
+	PARSE(&p, "web", "--output=x.html", "-n", "5", "-p", "1", "-p2", "--pid", "3", "-qa",
+	      "--last", "1h30m", "db");
 	assert_int_equal(p.rc, 0);
 	assert_true(p.v.quiet && p.v.all);
 	assert_string_equal(p.v.output, "x.html");
@@ -165,23 +167,28 @@ static const struct option KINDS[] = {
 	{"fd", 0, OPTION_UINT, "N", "", OPTION_AT(struct kinds, fd), .max = INT32_MAX},
 	{"freq", 'F', OPTION_UINT, "HZ", "", OPTION_AT(struct kinds, freq), .min = 1, .max = 4999},
 	{"bytes", 0, OPTION_BYTES, "SIZE", "", OPTION_AT(struct kinds, bytes)},
-	{"keep", 0, OPTION_DURATION, "TIME", "", OPTION_AT(struct kinds, keep), .min = NSEC_PER_SEC, .max = 60 * NSEC_PER_SEC, .zero = true},
+	{"keep", 0, OPTION_DURATION, "TIME", "", OPTION_AT(struct kinds, keep), .min = NSEC_PER_SEC,
+	 .max = 60 * NSEC_PER_SEC, .zero = true},
 	{"args", 0, OPTION_WORD, "full|masked|none", "", OPTION_AT(struct kinds, args)},
 	{"payload", 0, OPTION_ENUM, "masked|full|none", "", OPTION_AT(struct kinds, payload)},
 	{"tracepoints", 0, OPTION_ENUM, "auto|plain", "", OPTION_AT(struct kinds, plain)},
 	{"once", 0, OPTION_SET, NULL, "", OPTION_AT(struct kinds, what), .min = 1},
 	{"status", 0, OPTION_SET, NULL, "", OPTION_AT(struct kinds, what), .min = 2},
-	{"pid", 0, OPTION_NUMBERS, "PID", "", OPTION_AT(struct kinds, pids), .min = 1, .max = INT32_MAX},
+	{"pid", 0, OPTION_NUMBERS, "PID", "", OPTION_AT(struct kinds, pids), .min = 1,
+	 .max = INT32_MAX},
 	{"comm", 0, OPTION_LIST, "NAME", "", OPTION_AT(struct kinds, comms), .min = 1, .max = 2},
 	{0},
 };
 
-static const struct program PROGRAM = {.name = "sonde-x", .usage = "[options] FILE", .about = "x", .words = 1};
+static const struct program PROGRAM = {
+	.name = "sonde-x", .usage = "[options] FILE", .about = "x", .words = 1};
 
 static void each_kind_fills_its_field_and_no_other(void **state)
 {
-	char *argv[] = {"x", "--fd", "7", "-F99", "--bytes", "1.5k", "--keep=0", "--args", "none", "--payload", "none", "--tracepoints",
-			"plain", "--once", "--status", "--pid", "1", "--pid", "2147483647", "--comm", "a", "file", NULL};
+	char *argv[] = {"x",          "--fd",   "7",        "-F99",      "--bytes", "1.5k",
+			"--keep=0",   "--args", "none",     "--payload", "none",    "--tracepoints",
+			"plain",      "--once", "--status", "--pid",     "1",       "--pid",
+			"2147483647", "--comm", "a",        "file",      NULL};
 	struct kinds k = {.fd = -1, .keep = 5, .args = "masked"};
 	const struct option_set set = {KINDS, &k};
 	struct option_words words;
@@ -259,7 +266,8 @@ static void what_a_value_may_be_is_said_with_the_way_to_the_help(void **state)
 
 		for (; cases[i].argv[argc - 1]; argc++)
 			argv[argc] = (char *)cases[i].argv[argc - 1];
-		assert_int_equal(program_options(&PROGRAM, argc, argv, &set, 1, &words, &e), -EINVAL);
+		assert_int_equal(program_options(&PROGRAM, argc, argv, &set, 1, &words, &e),
+				 -EINVAL);
 		assert_int_equal(e.exit, EXIT_USAGE);
 		assert_string_equal(e.fix, "sonde-x --help");
 		if (!strstr(e.what, cases[i].says))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seal: archived segments answer as they did, whatever is killed when; nobody reads a row twice, nobody misses one. */
+/* seal: archived segments answer as they did, whatever is killed when; nobody reads a row twice,
+ * nobody misses one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -24,17 +25,18 @@
 #include "schema/store/retention/segcount.h"
 #include "tests/unit/schema/store/fixture.h"
 
-#define PERIOD 10101010
+#define PERIOD  10101010
 #define BUCKETS 7
-#define BUCKETS_FEW 3 /* where a sealer is killed again and again: each of their segments goes the same way */
-#define SERIES  120 /* a segment: enough that its tables become columns */
+/* where a sealer is killed again and again: each of their segments goes the same way */
+#define BUCKETS_FEW 3
+#define SERIES      120 /* a segment: enough that its tables become columns */
 
 /* --- a store of many segments --- */
 
 static int buckets = BUCKETS;
 
-/* An always-on capture of the host over many segments, most of which end within a bucket of 10 s; where `two`, from 25 s to 48 s a
- * of process 102 beside it. The period changes at 60 s. */
+/* An always-on capture of the host over many segments, most of which end within a bucket of 10 s;
+ * where `two`, from 25 s to 48 s a of process 102 beside it. The period changes at 60 s. */
 static void make_store_at(const struct fixture *f, int64_t t0_s, bool two)
 {
 	struct store_writer *w;
@@ -52,7 +54,8 @@ static void make_store_at(const struct fixture *f, int64_t t0_s, bool two)
 		if (s == 60)
 			store_run_period(w, always, at * NS, 2 * PERIOD);
 		for (uint32_t k = 0; k < SERIES; k++) {
-			fixture_add(w, always, 100 + k % 4, k / 4 + (uint32_t)s / 20, (at - s % 10) * NS, 3 + k);
+			fixture_add(w, always, 100 + k % 4, k / 4 + (uint32_t)s / 20,
+				    (at - s % 10) * NS, 3 + k);
 			stored += 3 + k;
 		}
 		for (int64_t x = 0; fine && x < 5; x++, stored += 40)
@@ -113,7 +116,8 @@ static int note_step(void *ctx, int64_t from_ns, uint32_t process, uint64_t valu
 	struct answers *a = ctx;
 	char who[64];
 
-	snprintf(who, sizeof(who), "%lld %u", (long long)(from_ns / NS), a->dict->processes[process].pid);
+	snprintf(who, sizeof(who), "%lld %u", (long long)(from_ns / NS),
+		 a->dict->processes[process].pid);
 	note(a, who, 1, value);
 	return 0;
 }
@@ -130,7 +134,8 @@ static void ask_segment(struct answers *a, struct store_segment *s, const struct
 /* All that was asked, as text; the caller's. */
 static char *answers(const struct fixture *f)
 {
-	static const int64_t windows[][2] = {{0, INT64_MAX}, {5, 33}, {20, 60}, {30, 40}, {55, 75}, {100, 1000}};
+	static const int64_t windows[][2] = {{0, INT64_MAX}, {5, 33},  {20, 60},
+					     {30, 40},       {55, 75}, {100, 1000}};
 	struct store_segment_info *info;
 	struct answers a = {0};
 	struct err e = {0};
@@ -150,7 +155,9 @@ static char *answers(const struct fixture *f)
 			fail_msg("%s", e.what);
 		for (size_t k = 0; k < ARRAY_SIZE(windows); k++) {
 			struct store_query q = {.from_ns = k ? (T0_S + windows[k][0]) * NS : 0,
-						.to_ns = k ? (T0_S + windows[k][1]) * NS : INT64_MAX, .kind = STORE_KIND_CPU};
+						.to_ns =
+							k ? (T0_S + windows[k][1]) * NS : INT64_MAX,
+						.kind = STORE_KIND_CPU};
 			char what[16];
 
 			snprintf(what, sizeof(what), "window %zu", k);
@@ -161,8 +168,11 @@ static char *answers(const struct fixture *f)
 	}
 	free(info);
 	sqlite3_finalize(a.put);
-	sqlite3_prepare_v2(a.db, "SELECT group_concat(line, char(10)) FROM (SELECT printf('%s: %s %d %d', what, who, "
-				 "iif(instr(who, ';'), sum(n), 0), sum(v)) AS line FROM t GROUP BY what, who ORDER BY 1)", -1, &st, NULL);
+	sqlite3_prepare_v2(
+		a.db,
+		"SELECT group_concat(line, char(10)) FROM (SELECT printf('%s: %s %d %d', what, who, "
+		"iif(instr(who, ';'), sum(n), 0), sum(v)) AS line FROM t GROUP BY what, who ORDER BY 1)",
+		-1, &st, NULL);
 	assert_int_equal(sqlite3_step(st), SQLITE_ROW);
 	out = strdup((const char *)sqlite3_column_text(st, 0));
 	sqlite3_finalize(st);
@@ -186,7 +196,8 @@ static void assert_same(const struct fixture *f, const char *before)
 	free(now);
 }
 
-static void seal_keeping(const struct fixture *f, uint64_t plain, uint32_t keep_s, struct seal_report *r)
+static void seal_keeping(const struct fixture *f, uint64_t plain, uint32_t keep_s,
+			 struct seal_report *r)
 {
 	struct seal_opts o = {.dir = f->dir, .plain = plain, .keep_s = keep_s};
 	struct err e = {0};
@@ -245,7 +256,9 @@ static void the_newest_stay_rows_as_far_as_asked(void **state)
 	make_store(f);
 	files = fixture_files(f->dir, ".db");
 	for (size_t i = files - 4; i < files - 1; i++) /* three of the finished ones */
-		bytes += (uint64_t)fixture_sql(fixture_segment(f, i), "SELECT page_size * page_count FROM pragma_page_size, pragma_page_count");
+		bytes += (uint64_t)fixture_sql(
+			fixture_segment(f, i),
+			"SELECT page_size * page_count FROM pragma_page_size, pragma_page_count");
 	seal_keeping(f, UINT32_MAX, 0, &r);
 	assert_int_equal(r.segments, 0);
 	seal_keeping(f, UINT32_MAX, 3600, &r); /* all are young */
@@ -278,7 +291,7 @@ static void what_finds_no_room_is_put_off(void **state)
 
 struct asked {
 	uint64_t n, value, rows;
-	struct asked *within;      /* asked when the first row of this one comes, NULL */
+	struct asked *within; /* asked when the first row of this one comes, NULL */
 	struct store_segment *s;
 	int64_t from_s, to_s;
 };
@@ -299,7 +312,9 @@ static int sum_total(void *ctx, const struct store_total *t)
 
 static void ask_sums(struct asked *a)
 {
-	struct store_query q = {.from_ns = (T0_S + a->from_s) * NS, .to_ns = (T0_S + a->to_s) * NS, .kind = STORE_KIND_CPU};
+	struct store_query q = {.from_ns = (T0_S + a->from_s) * NS,
+				.to_ns = (T0_S + a->to_s) * NS,
+				.kind = STORE_KIND_CPU};
 	struct err e = {0};
 
 	assert_int_equal(store_totals(a->s, &q, sum_total, a, &e), 0);
@@ -337,8 +352,10 @@ static void a_shared_dictionary_is_asked_by_both_at_once(void **state)
 	assert_int_equal(store_segment_share(other, newest), -EAGAIN);
 	assert_int_equal(store_segment_share(other, s), 0);
 	{
-		struct asked alone[2] = {{.s = s, .from_s = 0, .to_s = 60}, {.s = s, .from_s = 0, .to_s = 33}};
-		struct asked within = {.s = other, .from_s = 0, .to_s = 33}, outer = {.s = s, .from_s = 0, .to_s = 60, .within = &within};
+		struct asked alone[2] = {{.s = s, .from_s = 0, .to_s = 60},
+					 {.s = s, .from_s = 0, .to_s = 33}};
+		struct asked within = {.s = other, .from_s = 0, .to_s = 33},
+			     outer = {.s = s, .from_s = 0, .to_s = 60, .within = &within};
 
 		ask_sums(&alone[0]);
 		ask_sums(&alone[1]);
@@ -370,11 +387,16 @@ static void a_dictionary_of_another_archive_is_not_shared(void **state)
 	assert_int_equal(store_segment_open(info[0].path, &s, &e), 0);
 	assert_int_equal(store_segment_dict(s, &dict, &e), 0);
 	{
-		char *copy = sqlite3_mprintf("%s.copy", info[0].path), *cmd = sqlite3_mprintf("cp '%s' '%s.copy'", info[0].path, info[0].path);
+		char *copy = sqlite3_mprintf("%s.copy", info[0].path),
+		     *cmd = sqlite3_mprintf("cp '%s' '%s.copy'", info[0].path, info[0].path);
 
 		assert_int_equal(system(cmd), 0);
 		assert_int_equal(sqlite3_open(copy, &db), SQLITE_OK);
-		assert_int_equal(sqlite3_exec(db, "UPDATE meta SET value = value + 1 WHERE key = 'archived_ns'", NULL, NULL, NULL), SQLITE_OK);
+		assert_int_equal(
+			sqlite3_exec(db,
+				     "UPDATE meta SET value = value + 1 WHERE key = 'archived_ns'",
+				     NULL, NULL, NULL),
+			SQLITE_OK);
 		sqlite3_close(db);
 		assert_int_equal(rename(copy, info[0].path), 0);
 		sqlite3_free(copy);
@@ -390,12 +412,14 @@ static void a_dictionary_of_another_archive_is_not_shared(void **state)
 
 static void the_views_of_archives_have_the_same_sums(void **state)
 {
+	/* clang-format off */
 	static const char *const sums[] = {
 		"SELECT sum(samples) FROM cpu_samples", "SELECT sum(cpu_ns) FROM cpu_samples",
 		"SELECT sum(samples) FROM cpu_samples WHERE pid = 102", "SELECT sum(cpu_ns) FROM cpu_samples WHERE pid = 102",
 		"SELECT sum(self * length(function)) FROM functions_top", "SELECT sum(total_ns) FROM functions_top",
 		"SELECT sum(total) FROM lines_top",
 	};
+	/* clang-format on */
 	int64_t before[ARRAY_SIZE(sums)];
 	struct fixture *f = *state;
 	struct seal_report r;
@@ -407,7 +431,8 @@ static void the_views_of_archives_have_the_same_sums(void **state)
 	seal(f, &r);
 	for (size_t i = 0; i < ARRAY_SIZE(sums); i++)
 		if (fixture_sql_all(f, sums[i]) != before[i])
-			fail_msg("%s: %lld, was %lld", sums[i], (long long)fixture_sql_all(f, sums[i]), (long long)before[i]);
+			fail_msg("%s: %lld, was %lld", sums[i],
+				 (long long)fixture_sql_all(f, sums[i]), (long long)before[i]);
 }
 
 struct killer {
@@ -452,17 +477,23 @@ static void a_sealer_killed_at_any_step_loses_and_doubles_nothing(void **state)
 	buckets = getenv("SONDE_SOAK") ? BUCKETS : BUCKETS_FEW;
 	make_store(f);
 	before = answers(f);
-	for (int step = 0; !seal_killed_at(f, step); step++) /* further each time, over what the one before left */
+	/* further each time, over what the one before left */
+	for (int step = 0; !seal_killed_at(f, step); step++)
 		if (step % 4 == 3)
 			assert_same(f, before);
 	seal(f, &r);
 	assert_same(f, before);
 	assert_int_equal(archives(f), fixture_files(f->dir, ".db") - 1);
-	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"), fixture_files(f->dir, ".db"));
+	assert_int_equal(
+		fixture_sql_all(
+			f,
+			"SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'"),
+		fixture_files(f->dir, ".db"));
 	free(before);
 }
 
-/* At any instant, not only between steps. SONDE_SOAK: a thousand times, with segments that come in between. */
+/* At any instant, not only between steps. SONDE_SOAK: a thousand times, with segments that come in
+ * between. */
 static void a_sealer_killed_at_any_instant_loses_and_doubles_nothing(void **state)
 {
 	int times = getenv("SONDE_SOAK") ? 1000 : 16;
@@ -532,7 +563,8 @@ static void no_writer_joins_an_archive(void **state)
 	seal(f, &r);
 	files = fixture_files(f->dir, ".db");
 	snprintf(archive, sizeof(archive), "%s", fixture_segment(f, files - 2));
-	assert_int_equal(unlink(fixture_segment(f, files - 1)), 0); /* as retention never would: an archive is the newest */
+	assert_int_equal(unlink(fixture_segment(f, files - 1)),
+			 0); /* as retention never would: an archive is the newest */
 	make_store_at(f, T0_S + 1000, false);
 	assert_true(folder_is_archived(archive));
 	assert_true(fixture_files(f->dir, ".db") > files);
@@ -546,14 +578,21 @@ static void a_table_that_nobody_knows_is_archived_too(void **state)
 
 	make_store(f);
 	path = fixture_segment(f, 3);
-	fixture_exec(path, "ALTER TABLE process ADD COLUMN of_tomorrow INTEGER; CREATE TABLE tomorrow(ts INTEGER, who TEXT, n INTEGER);"
-			   "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
-			   " INSERT INTO tomorrow SELECT i / 10, 'who' || i % 7, iif(i % 3, i, NULL) FROM n; PRAGMA wal_checkpoint(TRUNCATE);"
-			   "PRAGMA journal_mode = DELETE");
+	fixture_exec(
+		path,
+		"ALTER TABLE process ADD COLUMN of_tomorrow INTEGER; CREATE TABLE tomorrow(ts INTEGER, who TEXT, n INTEGER);"
+		"WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
+		" INSERT INTO tomorrow SELECT i / 10, 'who' || i % 7, iif(i % 3, i, NULL) FROM n; PRAGMA wal_checkpoint(TRUNCATE);"
+		"PRAGMA journal_mode = DELETE");
 	seal(f, &r);
 	assert_true(folder_is_archived(path));
-	assert_int_equal(fixture_sql(path, "SELECT count(*) FROM packed_table WHERE name = 'tomorrow'"), 1);
-	assert_int_equal(fixture_sql(path, "SELECT sum(ts) * 1000000 + sum(n) * 10 + count(who) - count(n) FROM tomorrow"), 4380300100ll);
+	assert_int_equal(
+		fixture_sql(path, "SELECT count(*) FROM packed_table WHERE name = 'tomorrow'"), 1);
+	assert_int_equal(
+		fixture_sql(
+			path,
+			"SELECT sum(ts) * 1000000 + sum(n) * 10 + count(who) - count(n) FROM tomorrow"),
+		4380300100ll);
 }
 
 /* The first page of this table, in the middle of the file, is no page any more. */
@@ -563,8 +602,11 @@ static void damage(const char *path, const char *table)
 	int64_t page;
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
-	snprintf(sql, sizeof(sql), "SELECT rootpage * (SELECT page_size FROM pragma_page_size) - (SELECT page_size FROM pragma_page_size)"
-				   " FROM sqlite_master WHERE name = '%s'", table);
+	snprintf(
+		sql, sizeof(sql),
+		"SELECT rootpage * (SELECT page_size FROM pragma_page_size) - (SELECT page_size FROM pragma_page_size)"
+		" FROM sqlite_master WHERE name = '%s'",
+		table);
 	page = fixture_sql(path, sql);
 	assert_true(page > 0 && fd >= 0);
 	assert_int_equal(pwrite(fd, "this was a page of a table", 26, page), 26);

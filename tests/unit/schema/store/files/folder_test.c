@@ -73,7 +73,8 @@ static void what_was_ended_on_demand_is_that_file_and_those_before_it(void **sta
 	assert_true(folder_is_turned(f->dir, "20260101T000000Z-0001.db"));
 	assert_true(folder_is_turned(f->dir, "20260101T000000Z-0002.db"));
 	assert_false(folder_is_turned(f->dir, "20260101T000000Z-0003.db"));
-	/* a clock that was a year ahead for a while, and what was written then is gone: names begin below it again */
+	/* a clock that was a year ahead for a while, and what was written then is gone: names begin
+	 * below it again */
 	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
 	assert_int_equal(unlink(path), 0);
 	assert_false(folder_is_turned(f->dir, "20250101T000000Z-0001.db"));
@@ -81,7 +82,9 @@ static void what_was_ended_on_demand_is_that_file_and_those_before_it(void **sta
 
 static void what_stands_in_turn_is_not_trusted(void **state)
 {
-	static const char *const wrong[] = {"", "x", "../../../../../../etc/passwd", "20260101T000000Z-0001.dbx", "99999999T999999Z-9999.db and more of it"};
+	static const char *const wrong[] = {"", "x", "../../../../../../etc/passwd",
+					    "20260101T000000Z-0001.dbx",
+					    "99999999T999999Z-9999.db and more of it"};
 	struct fixture *f = *state;
 
 	plant(f, "20260101T000000Z-0001.db");

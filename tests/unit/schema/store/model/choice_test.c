@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice: two captures at once never count twice and lose nobody; and the views say the same as the C. */
+/* choice: two captures at once never count twice and lose nobody; and the views say the same as the
+ * C. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,18 +16,23 @@
 
 #define HZ(n) ((uint64_t)(NS / (n)))
 
-static struct choice_run run(enum store_scope scope, uint32_t bucket_s, struct choice_period *period, double from_s,
-			     double to_s)
+static struct choice_run run(enum store_scope scope, uint32_t bucket_s,
+			     struct choice_period *period, double from_s, double to_s)
 {
-	return (struct choice_run){.present = true, .scope = scope, .bucket_s = bucket_s, .periods = period,
-				   .n_periods = 1, .from_ns = T0_S * NS + (int64_t)(from_s * 1e9),
+	return (struct choice_run){.present = true,
+				   .scope = scope,
+				   .bucket_s = bucket_s,
+				   .periods = period,
+				   .n_periods = 1,
+				   .from_ns = T0_S * NS + (int64_t)(from_s * 1e9),
 				   .to_ns = T0_S * NS + (int64_t)(to_s * 1e9)};
 }
 
 static void a_coarse_bucket_covered_in_part_comes_from_the_coarse_run(void **state)
 {
 	struct choice_period hz99 = {0, HZ(99)}, hz499 = {0, HZ(499)};
-	struct choice_run runs[3] = {{0}, run(STORE_SCOPE_HOST, 10, &hz99, 0, 600),
+	struct choice_run runs[3] = {{0},
+				     run(STORE_SCOPE_HOST, 10, &hz99, 0, 600),
 				     run(STORE_SCOPE_HOST, 1, &hz499, 103, 125)};
 	struct choice c;
 
@@ -45,7 +51,8 @@ static void a_coarse_bucket_covered_in_part_comes_from_the_coarse_run(void **sta
 static void a_window_inside_one_finer_run_takes_that_run(void **state)
 {
 	struct choice_period hz99 = {0, HZ(99)}, hz499 = {0, HZ(499)};
-	struct choice_run runs[3] = {{0}, run(STORE_SCOPE_HOST, 10, &hz99, 0, 600),
+	struct choice_run runs[3] = {{0},
+				     run(STORE_SCOPE_HOST, 10, &hz99, 0, 600),
 				     run(STORE_SCOPE_HOST, 1, &hz499, 103, 125)};
 	struct choice c;
 
@@ -63,7 +70,8 @@ static void a_window_inside_one_finer_run_takes_that_run(void **state)
 static void a_narrow_run_hides_no_other_process(void **state)
 {
 	struct choice_period hz99 = {0, HZ(99)}, hz499 = {0, HZ(499)};
-	struct choice_run runs[3] = {{0}, run(STORE_SCOPE_HOST, 10, &hz99, 0, 600),
+	struct choice_run runs[3] = {{0},
+				     run(STORE_SCOPE_HOST, 10, &hz99, 0, 600),
 				     run(STORE_SCOPE_NARROW, 1, &hz499, 100, 130)};
 	struct choice c;
 
@@ -79,7 +87,8 @@ static void a_narrow_run_hides_no_other_process(void **state)
 static void a_partial_run_yields_to_one_that_covers_the_process(void **state)
 {
 	struct choice_period hz99 = {0, HZ(99)}, hz499 = {0, HZ(499)};
-	struct choice_run runs[3] = {{0}, run(STORE_SCOPE_HOST, 10, &hz99, 0, 120),
+	struct choice_run runs[3] = {{0},
+				     run(STORE_SCOPE_HOST, 10, &hz99, 0, 120),
 				     run(STORE_SCOPE_PARTIAL, 1, &hz499, 100, 130)};
 	struct choice c;
 
@@ -119,8 +128,10 @@ static void fill_random(const struct fixture *f, uint64_t seed)
 {
 	static const uint32_t widths[] = {1, 1, 2, 5, 10};
 	struct store_writer *w = fixture_writer(f, 0);
-	/* another family that ran for longer: so that no run covers the whole window, which the views know nothing of */
-	struct store_run anchor = {.family = "other", .options = "", .bucket_s = 1, .from_ns = (T0_S - 10) * NS};
+	/* another family that ran for longer: so that no run covers the whole window, which the
+	 * views know nothing of */
+	struct store_run anchor = {
+		.family = "other", .options = "", .bucket_s = 1, .from_ns = (T0_S - 10) * NS};
 
 	store_run_until(w, store_run_begin(w, &anchor), (T0_S + 1000) * NS);
 	for (int i = 0; i < N_RUNS; i++) {
@@ -153,7 +164,8 @@ static void the_views_choose_as_the_c_does(void **state)
 			char sql[128];
 
 			assert_int_equal(fixture_totals(f.dir, 0, INT64_MAX, &sums, NULL), 0);
-			snprintf(sql, sizeof(sql), "SELECT sum(cpu_ns) FROM cpu_samples WHERE pid = %u", pid);
+			snprintf(sql, sizeof(sql),
+				 "SELECT sum(cpu_ns) FROM cpu_samples WHERE pid = %u", pid);
 			assert_int_equal(sums.cpu_ns, fixture_sql(fixture_segment(&f, 0), sql));
 		}
 		fixture_remove(&f);

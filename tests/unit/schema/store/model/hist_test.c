@@ -55,7 +55,8 @@ static void what_a_step_says_of_its_value_is_wrong_by_6_percent_at_most(void **s
 
 		put(&h, hist_slot(v), 1);
 		got = hist_quantile(&h, 0.5);
-		assert_true(v < 16 ? got >= (double)v && got < (double)v + 1 : fabs(got - (double)v) <= 0.0626 * (double)v);
+		assert_true(v < 16 ? got >= (double)v && got < (double)v + 1 :
+				     fabs(got - (double)v) <= 0.0626 * (double)v);
 		hist_release(&h);
 	}
 }
@@ -100,7 +101,8 @@ static void counts_outside_of_what_there_is_grow_it_on_either_side(void **state)
 	hist_add(&h, HIST_SLOTS, counts, 6);
 	hist_add(&h, 100, counts, 2);
 	assert_true(h.first == 0 && h.n == HIST_SLOTS - 1);
-	assert_true(at(&h, 0) == 2 && at(&h, 200) == 1 && at(&h, 300) == 5 && at(&h, 302) == 6 && at(&h, HIST_SLOTS - 2) == 5);
+	assert_true(at(&h, 0) == 2 && at(&h, 200) == 1 && at(&h, 300) == 5 && at(&h, 302) == 6 &&
+		    at(&h, HIST_SLOTS - 2) == 5);
 	put(&more, 200, 3);
 	hist_merge(&more, &h);
 	assert_true(at(&more, 200) == 4 && at(&more, 302) == 6);
@@ -114,9 +116,26 @@ static void counts_outside_of_what_there_is_grow_it_on_either_side(void **state)
 
 static void what_is_no_histogram_is_refused(void **state)
 {
-	static const char *const wrong[] = {"", "[", "]", "[]", "[1,", "[1,2", "[576]", "[576,1]", "[575,1,1]", "[-1,2]", "[1,-2]",
-					    "[1.5,2]", "[1,2]x", "x", "{\"1\":2}", "[1,9223372036854775808]", "[1 2]",
-					    "[1,,2]", "[99999999999999999999,1]", "null"};
+	static const char *const wrong[] = {"",
+					    "[",
+					    "]",
+					    "[]",
+					    "[1,",
+					    "[1,2",
+					    "[576]",
+					    "[576,1]",
+					    "[575,1,1]",
+					    "[-1,2]",
+					    "[1,-2]",
+					    "[1.5,2]",
+					    "[1,2]x",
+					    "x",
+					    "{\"1\":2}",
+					    "[1,9223372036854775808]",
+					    "[1 2]",
+					    "[1,,2]",
+					    "[99999999999999999999,1]",
+					    "null"};
 	struct hist h = {0};
 
 	(void)state;
@@ -158,7 +177,8 @@ static void a_quantile_lies_within_6_percent_of_the_truth(void **state)
 	hist_release(&h);
 }
 
-/* What older programs stored: uniform within a power of two, as ever; and beside steps each counts where it lies. */
+/* What older programs stored: uniform within a power of two, as ever; and beside steps each counts
+ * where it lies. */
 static void powers_of_two_are_read_as_what_they_are(void **state)
 {
 	struct hist h = {0};
@@ -173,22 +193,26 @@ static void powers_of_two_are_read_as_what_they_are(void **state)
 	}
 	assert_true(fabs(hist_quantile(&h, 0.5) - 50000) < 5000);
 	assert_true(reads(&h, "[10,4]")); /* 1024 to 2048 */
-	assert_true(fabs(hist_quantile(&h, 0.25) - 1280) < 1e-6 && fabs(hist_quantile(&h, 1) - 2048) < 1e-6);
+	assert_true(fabs(hist_quantile(&h, 0.25) - 1280) < 1e-6 &&
+		    fabs(hist_quantile(&h, 1) - 2048) < 1e-6);
 	assert_true(reads(&h, "[0,2]")); /* 0 and 1 */
 	assert_true(fabs(hist_quantile(&h, 0.5) - 1) < 1e-6);
 	assert_true(reads(&h, "[10,4]"));
 	put(&h, hist_slot(1000000), 4);
-	assert_true(hist_quantile(&h, 0.4) < 2048 && fabs(hist_quantile(&h, 0.9) - 1000000) < 62600);
+	assert_true(hist_quantile(&h, 0.4) < 2048 &&
+		    fabs(hist_quantile(&h, 0.9) - 1000000) < 62600);
 	hist_release(&h);
 }
 
 static void sqlite_adds_two_and_reads_them_by_itself(void **state)
 {
-	static const char *const asked[] = {"SELECT hist_sum('[3,7]', '[2,1,1]') = '[2,1,8]'",
-					    "SELECT hist_sum(NULL, '[2,1]') = '[2,1]'", "SELECT hist_sum(NULL, NULL) IS NULL",
-					    "SELECT sum(value) = 9 FROM json_each(hist_sum('[3,7]', '[2,1,1]')) WHERE key > 0",
-					    "SELECT hist_sum('[300,2,0,1]', '[299,5,1]') = '[299,5,3,0,1]'",
-					    "SELECT hist_sum('[62,1]', '[65,2]') = '[62,1,0,0,2]'"};
+	static const char *const asked[] = {
+		"SELECT hist_sum('[3,7]', '[2,1,1]') = '[2,1,8]'",
+		"SELECT hist_sum(NULL, '[2,1]') = '[2,1]'",
+		"SELECT hist_sum(NULL, NULL) IS NULL",
+		"SELECT sum(value) = 9 FROM json_each(hist_sum('[3,7]', '[2,1,1]')) WHERE key > 0",
+		"SELECT hist_sum('[300,2,0,1]', '[299,5,1]') = '[299,5,3,0,1]'",
+		"SELECT hist_sum('[62,1]', '[65,2]') = '[62,1,0,0,2]'"};
 	sqlite3_stmt *st;
 	sqlite3 *db;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* column: values are read back as they were; what is no column of so many is refused, and nothing is read past its end. */
+/* column: values are read back as they were; what is no column of so many is refused, and nothing
+ * is read past its end. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,7 +53,9 @@ static struct column make_texts(char *text, uint32_t *at, bool lists)
 
 		at[i] = (uint32_t)len;
 		for (size_t k = 0; k < n; k++)
-			len += (size_t)sprintf(text + len, lists ? "%s%u" : "%s%x-", k ? "," : "", (unsigned int)(random_64() >> (32 + random_below(32))));
+			len += (size_t)sprintf(
+				text + len, lists ? "%s%u" : "%s%x-", k ? "," : "",
+				(unsigned int)(random_64() >> (32 + random_below(32))));
 		text[len++] = '\0';
 	}
 	at[c.n] = (uint32_t)len;
@@ -98,7 +101,18 @@ static void values_are_read_back_as_they_were(void **s)
 
 static void texts_that_are_nearly_lists_stay_what_they_are(void **s)
 {
-	static char text[] = "12,7\0" "012\0" "1,\0" ",1\0" "1,,2\0" "4294967296\0" "99999999999999999999\0" "-1\0" " 1\0" "\0" "0\0" "4294967295,0";
+	static char text[] = "12,7\0"
+			     "012\0"
+			     "1,\0"
+			     ",1\0"
+			     "1,,2\0"
+			     "4294967296\0"
+			     "99999999999999999999\0"
+			     "-1\0"
+			     " 1\0"
+			     "\0"
+			     "0\0"
+			     "4294967295,0";
 	struct column in = {.n = 12, .text = text}, out;
 	uint32_t at[13] = {0};
 	uint8_t *data;
@@ -159,7 +173,9 @@ static void numbers_in_order_of_their_first_coming_take_nothing_for_new_ones(voi
 /* Ids in a row; any of a few; new ones and old ones; any at all. */
 static int64_t one_of_many(int kind, size_t i, int64_t *greatest)
 {
-	int64_t v = kind == 0 ? (int64_t)i * 3 : kind == 1 ? (int64_t)random_below(200) : (int64_t)random_64();
+	int64_t v = kind == 0 ? (int64_t)i * 3 :
+		    kind == 1 ? (int64_t)random_below(200) :
+				(int64_t)random_64();
 
 	if (kind == 2)
 		v = random_below(4) ? *greatest + 1 : *greatest - (int64_t)random_below(40);
@@ -191,7 +207,8 @@ static void of_many_numbers_some_tell_the_form(void **s)
 	}
 }
 
-/* Hand-made by rule 6 of the header, so that what is written and what is read cannot be wrong alike: 1, -1, 300, 70000. */
+/* Hand-made by rule 6 of the header, so that what is written and what is read cannot be wrong
+ * alike: 1, -1, 300, 70000. */
 static void numbers_by_weight_are_what_the_rule_says(void **s)
 {
 	static const uint8_t raw[] = {2, 1, 0xd8, 0xe0, 4, 0xc5, 8};

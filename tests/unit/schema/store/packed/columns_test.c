@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packedcolumns, stackcolumns: columns that others tell are read back as they were, whichever is asked for first; what is damaged is
- * refused, and nothing is read past its end. */
+/* packedcolumns, stackcolumns: columns that others tell are read back as they were, whichever is
+ * asked for first; what is damaged is refused, and nothing is read past its end. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -44,14 +44,17 @@ static void make_stacks(struct made *m)
 	uint32_t owner[DEPTH + 1] = {0}, depth = 0, len = 0;
 
 	for (uint32_t i = 0; i < STACKS; i++) {
-		uint32_t keep = random_below(depth < DEPTH ? depth + 1 : DEPTH), more = random_below(DEPTH - keep);
+		uint32_t keep = random_below(depth < DEPTH ? depth + 1 : DEPTH),
+			 more = random_below(DEPTH - keep);
 
 		m->id[i] = i + 1;
 		m->keep[i] = keep;
 		m->base[i] = keep ? owner[keep] : 0;
 		m->at[i] = len;
 		for (uint32_t k = 0; k < more; k++)
-			len += (uint32_t)sprintf(m->text + len, "%s%u", k ? "," : "", random_below(20) ? random_below(300) : UINT32_MAX - random_below(3));
+			len += (uint32_t)sprintf(m->text + len, "%s%u", k ? "," : "",
+						 random_below(20) ? random_below(300) :
+								    UINT32_MAX - random_below(3));
 		m->text[len++] = '\0';
 		m->leaf[i] = random_below(9) ? random_below(300) : UINT32_MAX;
 		depth = keep + more + 1;
@@ -117,7 +120,8 @@ static void stacks_in_another_order_have_no_such_form(void **s)
 	make_stacks(m);
 	in = of(m);
 	for (int turn = 0; turn < 5; turn++) {
-		int64_t *const changed[] = {&m->base[300], &m->keep[400], &m->keep[0], &m->leaf[3], &m->leaf[4]};
+		int64_t *const changed[] = {&m->base[300], &m->keep[400], &m->keep[0], &m->leaf[3],
+					    &m->leaf[4]};
 		const int64_t to[] = {m->base[300] ? 0 : 1, DEPTH + 1, 1, -1, 1ll << 32};
 		int64_t was = *changed[turn];
 
@@ -230,8 +234,11 @@ static void hashes_and_distances_are_told_by_another_column(void **s)
 	static char text[ROWS * 8];
 	static int64_t hash[ROWS], from[ROWS], near[ROWS], far[ROWS];
 	static uint32_t at[ROWS + 1];
-	const struct column c[5] = {{.n = ROWS, .numbers = hash}, {.n = ROWS, .text = text, .at = at}, {.n = ROWS, .numbers = from},
-				    {.n = ROWS, .numbers = near}, {.n = ROWS, .numbers = far}};
+	const struct column c[5] = {{.n = ROWS, .numbers = hash},
+				    {.n = ROWS, .text = text, .at = at},
+				    {.n = ROWS, .numbers = from},
+				    {.n = ROWS, .numbers = near},
+				    {.n = ROWS, .numbers = far}};
 	static const int told_by[] = {1, -1, -1, 2, 2};
 	struct packedcolumns p = {.n_rows = ROWS, .n = 5, .fetch = fetch};
 	struct table t = {0};
@@ -248,7 +255,8 @@ static void hashes_and_distances_are_told_by_another_column(void **s)
 	near[0] = INT64_MIN; /* it wraps around */
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(packedcolumns_encode(c, i, told_by[i], &t.data[i], &t.len[i]), 0);
-	assert_true(t.data[0][0] == 6 && t.len[0] == 2 && t.data[3][0] == 7); /* as the header numbers them */
+	assert_true(t.data[0][0] == 6 && t.len[0] == 2 &&
+		    t.data[3][0] == 7); /* as the header numbers them */
 	assert_true(t.data[4][0] < COLUMN_FORMS);
 	p.ctx = &t;
 	for (int i = 0; i < 5; i++) {
@@ -263,7 +271,9 @@ static void hashes_and_distances_are_told_by_another_column(void **s)
 static void rows_of_many_things_are_told_by_the_row_before_of_the_same(void **s)
 {
 	static int64_t key[ROWS], walk[ROWS], noise[ROWS], at[7];
-	const struct column c[3] = {{.n = ROWS, .numbers = key}, {.n = ROWS, .numbers = walk}, {.n = ROWS, .numbers = noise}};
+	const struct column c[3] = {{.n = ROWS, .numbers = key},
+				    {.n = ROWS, .numbers = walk},
+				    {.n = ROWS, .numbers = noise}};
 	struct packedcolumns p = {.n_rows = ROWS, .n = 3, .fetch = fetch};
 	struct table t = {0};
 
@@ -279,7 +289,8 @@ static void rows_of_many_things_are_told_by_the_row_before_of_the_same(void **s)
 	}
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(i ? packedcolumns_encode_keyed(c, i, 0, &t.data[i], &t.len[i]) :
-				 packedcolumns_encode(c, i, -1, &t.data[i], &t.len[i]), 0);
+				     packedcolumns_encode(c, i, -1, &t.data[i], &t.len[i]),
+				 0);
 	assert_true(t.data[1][0] == 11 && t.data[1][1] == 0); /* as the header numbers it */
 	assert_true(t.data[2][0] < COLUMN_FORMS || t.data[2][0] & COLUMN_WEIGHTS);
 	p.ctx = &t;
@@ -298,7 +309,8 @@ static void rows_of_many_things_are_told_by_the_row_before_of_the_same(void **s)
 static void hashes_of_something_else_stand_by_themselves(void **s)
 {
 	int64_t hash[] = {0, 1};
-	const struct column c[] = {{.n = 2, .numbers = hash}, {.n = 2, .text = (char[]){"a\0b"}, .at = (uint32_t[]){0, 2, 4}}};
+	const struct column c[] = {{.n = 2, .numbers = hash},
+				   {.n = 2, .text = (char[]){"a\0b"}, .at = (uint32_t[]){0, 2, 4}}};
 	struct column out;
 	uint8_t *data;
 	size_t len;
@@ -313,12 +325,15 @@ static void hashes_of_something_else_stand_by_themselves(void **s)
 
 static void a_column_that_points_to_none_or_to_itself_is_refused(void **s)
 {
-	static const uint8_t wrong[][2] = {{6, 0}, {6, 1}, {6, 2}, {6, 200}, {7, 0}, {7, 1}, {7, 255}, {8, 0}, {9, 0}, {9, 1}, {9, 4}, {9, 255}, {10, 1}, {0, 0}};
+	static const uint8_t wrong[][2] = {{6, 0}, {6, 1},   {6, 2},  {6, 200}, {7, 0},
+					   {7, 1}, {7, 255}, {8, 0},  {9, 0},   {9, 1},
+					   {9, 4}, {9, 255}, {10, 1}, {0, 0}};
 
 	(void)s;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		for (size_t len = 0; len <= 2; len++) {
-			struct table t = {.data = {(uint8_t *)wrong[i], (uint8_t *)wrong[i]}, .len = {len, len}};
+			struct table t = {.data = {(uint8_t *)wrong[i], (uint8_t *)wrong[i]},
+					  .len = {len, len}};
 			struct packedcolumns p = {.n_rows = 2, .n = 2, .fetch = fetch, .ctx = &t};
 
 			assert_int_equal(packedcolumns_need(&p, 0), -EBADMSG);
@@ -330,7 +345,8 @@ static void a_column_that_points_to_none_or_to_itself_is_refused(void **s)
 
 static void nulls_are_not_zeros_and_no_column_is_told_by_one_that_has_them(void **unused)
 {
-	struct column c[2] = {{.n = ROWS, .numbers = calloc(ROWS, sizeof(int64_t))}, {.n = ROWS, .numbers = calloc(ROWS, sizeof(int64_t))}};
+	struct column c[2] = {{.n = ROWS, .numbers = calloc(ROWS, sizeof(int64_t))},
+			      {.n = ROWS, .numbers = calloc(ROWS, sizeof(int64_t))}};
 	struct packedcolumns p = {.n_rows = ROWS, .n = 2};
 	struct table k = {0};
 
@@ -341,7 +357,8 @@ static void nulls_are_not_zeros_and_no_column_is_told_by_one_that_has_them(void 
 		c[1].null[i] = i % 3 == 0;
 		c[1].numbers[i] = c[1].null[i] ? 0 : (int64_t)(i % 5);
 	}
-	assert_int_equal(packedcolumns_encode(c, 0, 1, &k.data[0], &k.len[0]), 0); /* by itself: the other one has NULLs */
+	assert_int_equal(packedcolumns_encode(c, 0, 1, &k.data[0], &k.len[0]),
+			 0); /* by itself: the other one has NULLs */
 	assert_int_equal(packedcolumns_encode(c, 1, 0, &k.data[1], &k.len[1]), 0);
 	p.fetch = fetch;
 	p.ctx = &k;

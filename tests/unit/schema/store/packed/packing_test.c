@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packing: rows into columns and back; what is packed reads as the rows did, and what writes to it finds rows. */
+/* packing: rows into columns and back; what is packed reads as the rows did, and what writes to it
+ * finds rows. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -72,7 +73,8 @@ static const char ALL[] =
 	" UNION ALL SELECT 'p ' || id || pid || comm || args || start_ns || exe FROM process UNION ALL SELECT 't ' || id || value FROM text"
 	" UNION ALL SELECT 'k ' || id || run || process || tid || thread FROM task"
 	" UNION ALL SELECT 'u ' || id || hash || image || line || name || source FROM function ORDER BY 1";
-static const char SCHEMA[] = "SELECT type || name || tbl_name || coalesce(sql, '') FROM sqlite_master ORDER BY 1";
+static const char SCHEMA[] =
+	"SELECT type || name || tbl_name || coalesce(sql, '') FROM sqlite_master ORDER BY 1";
 
 /* A segment of some stacks, three of which are of one process. */
 static const char *make_segment(const struct fixture *f)
@@ -106,7 +108,8 @@ static sqlite3 *make_packed(const struct fixture *f)
 static void rows_that_were_packed_and_unpacked_are_as_they_were(void **state)
 {
 	sqlite3 *db = open_file(make_segment(*state));
-	char *rows = ask(db, ALL), *schema = ask(db, SCHEMA), *top = ask(db, "SELECT function || self || total FROM functions_top");
+	char *rows = ask(db, ALL), *schema = ask(db, SCHEMA),
+	     *top = ask(db, "SELECT function || self || total FROM functions_top");
 	bool any = false;
 
 	pack(db);
@@ -130,12 +133,18 @@ static void views_of_columns_answer_as_those_of_rows(void **state)
 {
 	const struct fixture *f = *state;
 	sqlite3 *db = open_file(make_segment(f));
-	char *top = ask(db, "SELECT function || ' ' || self || ' ' || total || ' ' || total_ns FROM functions_top ORDER BY 1");
+	char *top = ask(
+		db,
+		"SELECT function || ' ' || self || ' ' || total || ' ' || total_ns FROM functions_top ORDER BY 1");
 
 	pack(db);
 	assert_int_equal(packed_views(db, NULL), SQLITE_OK);
-	assert_says(db, "SELECT function || ' ' || self || ' ' || total || ' ' || total_ns FROM functions_top ORDER BY 1", top);
-	assert_says(db, "SELECT sum(samples) || ' ' || sum(cpu_ns) FROM cpu_samples", "1830 18300000000\n");
+	assert_says(
+		db,
+		"SELECT function || ' ' || self || ' ' || total || ' ' || total_ns FROM functions_top ORDER BY 1",
+		top);
+	assert_says(db, "SELECT sum(samples) || ' ' || sum(cpu_ns) FROM cpu_samples",
+		    "1830 18300000000\n");
 	sqlite3_free(top);
 	sqlite3_close(db);
 }
@@ -158,7 +167,8 @@ static void a_reader_does_not_tell_columns_from_rows(void **state)
 
 static int say_ending(void *ctx, const struct store_ending_row *r)
 {
-	sqlite3_str_appendf(ctx, "%s|%s|%s|%d|%llu;", r->executable, r->module, r->reason, r->complete, (unsigned long long)r->n);
+	sqlite3_str_appendf(ctx, "%s|%s|%s|%d|%llu;", r->executable, r->module, r->reason,
+			    r->complete, (unsigned long long)r->n);
 	return 0;
 }
 
@@ -190,11 +200,13 @@ static void how_stacks_ended_is_said_without_the_names_that_are_packed(void **st
 	path = fixture_segment(f, 0);
 	db = open_file(path);
 	pack(db);
-	exec(db, "DELETE FROM packed_block WHERE id >> 20 IN (SELECT id FROM packed_column WHERE \"table\" = 'text')");
+	exec(db,
+	     "DELETE FROM packed_block WHERE id >> 20 IN (SELECT id FROM packed_column WHERE \"table\" = 'text')");
 	sqlite3_close(db);
 	said = endings_of(path);
-	assert_string_equal(said, "||complete|1|10;||its mappings were not known|0|10;/bin/app||complete|1|20;"
-				  "/bin/app||its mappings were not known|0|20;");
+	assert_string_equal(
+		said, "||complete|1|10;||its mappings were not known|0|10;/bin/app||complete|1|20;"
+		      "/bin/app||its mappings were not known|0|20;");
 	sqlite3_free(said);
 }
 
@@ -228,8 +240,12 @@ static void compare_values(sqlite3 *db, const char *table, const char *columns, 
 		for (int i = 0; i < sqlite3_column_count(st); i++, (*n)++) {
 			bool number = sqlite3_column_type(st, i) == SQLITE_INTEGER;
 
-			assert_int_equal(packedread_number(&r, i, at), number ? sqlite3_column_int64(st, i) : 0);
-			assert_string_equal(packedread_text(&r, i, at), number || sqlite3_column_type(st, i) == SQLITE_NULL ? "" : (const char *)sqlite3_column_text(st, i));
+			assert_int_equal(packedread_number(&r, i, at),
+					 number ? sqlite3_column_int64(st, i) : 0);
+			assert_string_equal(packedread_text(&r, i, at),
+					    number || sqlite3_column_type(st, i) == SQLITE_NULL ?
+						    "" :
+						    (const char *)sqlite3_column_text(st, i));
 		}
 	}
 	assert_int_equal(row, r.t.n_rows);
@@ -246,8 +262,10 @@ static void what_is_looked_up_is_found_in_every_block(void **state)
 		"SELECT ts || ' ' || series || ' ' || n FROM sample WHERE ts BETWEEN (SELECT min(ts) FROM sample) + %d AND (SELECT min(ts) FROM sample) + %d + 9",
 		"SELECT ts || ' ' || series || ' ' || n FROM sample WHERE ts = (SELECT min(ts) FROM sample) + %d AND n > %d - 1000",
 		"SELECT ts || ' ' || series || ' ' || n FROM sample WHERE series = %d + 1 AND %d >= 0 ORDER BY ts DESC",
-		"SELECT value FROM text WHERE id = %d + 1 AND %d >= 0", "SELECT pid FROM process WHERE id = %d - 1 OR pid = %d",
-		"SELECT offset FROM frame WHERE id >= %d AND %d >= 0 LIMIT 5", "SELECT id FROM frame WHERE id <= %d AND %d >= 0 ORDER BY id DESC LIMIT 5",
+		"SELECT value FROM text WHERE id = %d + 1 AND %d >= 0",
+		"SELECT pid FROM process WHERE id = %d - 1 OR pid = %d",
+		"SELECT offset FROM frame WHERE id >= %d AND %d >= 0 LIMIT 5",
+		"SELECT id FROM frame WHERE id <= %d AND %d >= 0 ORDER BY id DESC LIMIT 5",
 	};
 	const size_t n = ARRAY_SIZE(questions);
 	sqlite3 *db = open_file(make_segment(*state));
@@ -279,16 +297,23 @@ static void what_is_read_at_once_is_what_sqlite_reads(void **state)
 	sqlite3_stmt *st;
 	size_t n = 0;
 
-	assert_int_equal(sqlite3_prepare_v2(db, "SELECT t.name, (SELECT group_concat(name, ', ') FROM (SELECT name FROM packed_column"
-						" WHERE \"table\" = t.name ORDER BY number DESC)) FROM packed_table t", -1, &st, NULL), SQLITE_OK);
+	assert_int_equal(
+		sqlite3_prepare_v2(
+			db,
+			"SELECT t.name, (SELECT group_concat(name, ', ') FROM (SELECT name FROM packed_column"
+			" WHERE \"table\" = t.name ORDER BY number DESC)) FROM packed_table t",
+			-1, &st, NULL),
+		SQLITE_OK);
 	while (sqlite3_step(st) == SQLITE_ROW)
-		compare_values(db, (const char *)sqlite3_column_text(st, 0), (const char *)sqlite3_column_text(st, 1), &n);
+		compare_values(db, (const char *)sqlite3_column_text(st, 0),
+			       (const char *)sqlite3_column_text(st, 1), &n);
 	sqlite3_finalize(st);
 	assert_true(n > 500);
 	sqlite3_close(db);
 }
 
-#define OF_COLUMN(table, name) "(SELECT id << 20 FROM packed_column WHERE \"table\" = '" table "' AND name = '" name "')"
+#define OF_COLUMN(table, name) \
+	"(SELECT id << 20 FROM packed_column WHERE \"table\" = '" table "' AND name = '" name "')"
 
 /* SQLite is asked then, and says what is wrong. */
 static void what_cannot_be_read_at_once_is_left_to_sqlite(void **state)
@@ -303,25 +328,34 @@ static void what_cannot_be_read_at_once_is_left_to_sqlite(void **state)
 	assert_false(packedread_open(&r, db, "frame", ""));
 	assert_false(packedread_open(&r, db, "meta", "key"));
 	assert_false(packedread_open(&r, db, "run_period ORDER BY run", "run"));
-	exec(db, "UPDATE packed_block SET data = (SELECT data FROM packed_block WHERE id = " OF_COLUMN("process", "comm") ") WHERE id = "
-		 OF_COLUMN("process", "pid")); /* texts, where numbers are declared */
+	exec(db,
+	     "UPDATE packed_block SET data = (SELECT data FROM packed_block WHERE id = " OF_COLUMN(
+		     "process", "comm") ") WHERE id = " OF_COLUMN("process",
+								  "pid")); /* texts, where numbers
+									      are declared */
 	assert_true(packedread_open(&r, db, "process", "id, pid"));
 	assert_int_equal(packedread_block(&r, 0), -EBADMSG);
 	assert_int_equal(packedread_block(&r, 1), 0);
 	packedread_release(&r);
-	assert_int_not_equal(sqlite3_exec(db, "SELECT sum(pid) FROM process", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_not_equal(sqlite3_exec(db, "SELECT sum(pid) FROM process", NULL, NULL, NULL),
+			     SQLITE_OK);
 	exec(db, "UPDATE packed_block SET data = x'01ff' WHERE id = " OF_COLUMN("frame", "offset"));
 	assert_true(packedread_open(&r, db, "frame", "id, offset"));
 	assert_int_equal(packedread_block(&r, 0), -EBADMSG);
 	packedread_release(&r);
-	exec(db, "UPDATE packed_table SET rows = rows + 100 WHERE name = 'text'"); /* blocks that are not there */
+	exec(db,
+	     "UPDATE packed_table SET rows = rows + 100 WHERE name = 'text'"); /* blocks that are
+										  not there */
 	assert_false(packedread_open(&r, db, "text", "id, value"));
-	exec(db, "UPDATE packed_table SET rows = -1 WHERE name = 'series'; DELETE FROM packed_column WHERE \"table\" = 'process' AND number = 3");
+	exec(db,
+	     "UPDATE packed_table SET rows = -1 WHERE name = 'series'; DELETE FROM packed_column WHERE \"table\" = 'process' AND number = 3");
 	assert_false(packedread_open(&r, db, "series", "id"));
 	assert_false(packedread_open(&r, db, "process", "id, self"));
-	exec(db, "UPDATE packed_block SET first = first + 1 WHERE id = " OF_COLUMN("sample", "ts")); /* not what the block has */
+	exec(db, "UPDATE packed_block SET first = first + 1 WHERE id = " OF_COLUMN(
+			 "sample", "ts"));             /* not what the block has */
 	other = open_file(fixture_segment(*state, 0)); /* which has not read that yet */
-	assert_int_not_equal(sqlite3_exec(other, "SELECT sum(ts) FROM sample", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_not_equal(sqlite3_exec(other, "SELECT sum(ts) FROM sample", NULL, NULL, NULL),
+			     SQLITE_OK);
 	sqlite3_close(other);
 	sqlite3_close(db);
 }
@@ -330,12 +364,16 @@ static void a_packed_table_cannot_be_written(void **state)
 {
 	sqlite3 *db = make_packed(*state);
 
-	assert_int_not_equal(sqlite3_exec(db, "UPDATE frame SET line = 1", NULL, NULL, NULL), SQLITE_OK);
-	assert_int_not_equal(sqlite3_exec(db, "INSERT INTO text(value) VALUES('x')", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_not_equal(sqlite3_exec(db, "UPDATE frame SET line = 1", NULL, NULL, NULL),
+			     SQLITE_OK);
+	assert_int_not_equal(
+		sqlite3_exec(db, "INSERT INTO text(value) VALUES('x')", NULL, NULL, NULL),
+		SQLITE_OK);
 	sqlite3_close(db);
 }
 
-static size_t know(void *ctx, const struct symbolizer_frame *f, struct symbolizer_name out[SYMBOLIZER_MAX])
+static size_t know(void *ctx, const struct symbolizer_frame *f,
+		   struct symbolizer_name out[SYMBOLIZER_MAX])
 {
 	(void)ctx;
 	(void)f;
@@ -360,8 +398,10 @@ static void names_that_come_later_come_into_an_archive_which_is_none_meanwhile(v
 	sqlite3 *db;
 
 	snprintf(to, sizeof(to), "%s/sealing.db", f->dir);
-	fixture_exec(path, "PRAGMA journal_mode = DELETE; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
-			   " INSERT INTO text(value) SELECT 't' || i FROM n");
+	fixture_exec(
+		path,
+		"PRAGMA journal_mode = DELETE; WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 300)"
+		" INSERT INTO text(value) SELECT 't' || i FROM n");
 	assert_int_equal(archive_make(path, to, NULL), 0);
 	assert_int_equal(rename(to, path), 0);
 	assert_true(folder_is_archived(path));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gauges: how things stand at the end of a range, and along time; two runs at once; other families beside. */
+/* Gauges: how things stand at the end of a range, and along time; two runs at once; other families
+ * beside. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,23 +17,36 @@
 
 static uint32_t heap_run(struct store_writer *w, uint32_t bucket_s, int64_t from_s)
 {
-	struct store_run r = {.family = "goheap", .options = "sonde-goheap --test", .scope = STORE_SCOPE_HOST,
-			      .bucket_s = bucket_s, .from_ns = from_s * NS, .boot_offset_ns = clock_boot_offset_ns()};
+	struct store_run r = {.family = "goheap",
+			      .options = "sonde-goheap --test",
+			      .scope = STORE_SCOPE_HOST,
+			      .bucket_s = bucket_s,
+			      .from_ns = from_s * NS,
+			      .boot_offset_ns = clock_boot_offset_ns()};
 
 	return store_run_begin(w, &r);
 }
 
 static uint32_t series_of(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf)
 {
-	struct store_process p = {.pid = pid, .exec_id = 1, .start_ns = T0_S * NS, .start_ticks = pid, .comm = "app",
-				  .exe = "/bin/app", .args = "app", .cgroup = "/", .unit = ""};
+	struct store_process p = {.pid = pid,
+				  .exec_id = 1,
+				  .start_ns = T0_S * NS,
+				  .start_ticks = pid,
+				  .comm = "app",
+				  .exe = "/bin/app",
+				  .args = "app",
+				  .cgroup = "/",
+				  .unit = ""};
 	struct store_frame frame = {.offset = 16 * leaf};
 	uint32_t id = store_frame(w, &frame);
 
-	return store_series(w, run, store_process(w, &p), "app", pid, store_stack(w, &id, 1), STORE_KIND_INUSE);
+	return store_series(w, run, store_process(w, &p), "app", pid, store_stack(w, &id, 1),
+			    STORE_KIND_INUSE);
 }
 
-static void stands(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf, int64_t s, uint64_t bytes)
+static void stands(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf, int64_t s,
+		   uint64_t bytes)
 {
 	struct store_amount a = {.n = bytes ? 1 : 0, .value = bytes};
 
@@ -47,7 +61,8 @@ static int add_value(void *ctx, const struct store_total *t)
 
 static uint64_t bytes_in(const char *segment, int64_t from_s, int64_t to_s)
 {
-	struct store_query q = {.from_ns = from_s * NS, .to_ns = to_s * NS, .kind = STORE_KIND_INUSE};
+	struct store_query q = {
+		.from_ns = from_s * NS, .to_ns = to_s * NS, .kind = STORE_KIND_INUSE};
 	struct store_segment *s;
 	uint64_t sum = 0;
 
@@ -84,20 +99,22 @@ static void a_range_shows_what_stands_at_its_end(void **state)
 
 	stands(w, run, 1, 1, T0_S, 100);
 	stands(w, run, 1, 2, T0_S, 10);
-	stands(w, run, 1, 1, T0_S + 10, 200);   /* only what changed is told */
-	stands(w, run, 2, 1, T0_S + 12, 1000);  /* a process that ends after this */
-	stands(w, run, 1, 2, T0_S + 20, 0);     /* all of it was freed */
+	stands(w, run, 1, 1, T0_S + 10, 200);  /* only what changed is told */
+	stands(w, run, 2, 1, T0_S + 12, 1000); /* a process that ends after this */
+	stands(w, run, 1, 2, T0_S + 20, 0);    /* all of it was freed */
 	stands(w, run, 1, 1, T0_S + 30, 300);
 	store_run_until(w, run, (T0_S + 60) * NS);
 	fixture_close(w);
 	seg = fixture_segment(f, 0);
 	assert_int_equal(bytes_in(seg, T0_S, T0_S + 5), 110);
 	assert_int_equal(bytes_in(seg, T0_S, T0_S + 11), 210);
-	assert_int_equal(bytes_in(seg, T0_S + 5, T0_S + 11), 210);  /* the other was told before, and stands */
+	assert_int_equal(bytes_in(seg, T0_S + 5, T0_S + 11),
+			 210); /* the other was told before, and stands */
 	assert_int_equal(bytes_in(seg, T0_S + 5, T0_S + 15), 1210);
 	assert_int_equal(bytes_in(seg, T0_S + 5, T0_S + 25), 1200);
-	assert_int_equal(bytes_in(seg, T0_S + 25, T0_S + 35), 300); /* the other process is not there any more */
-	assert_int_equal(bytes_in(seg, T0_S + 40, T0_S + 50), 0);   /* nobody looked */
+	assert_int_equal(bytes_in(seg, T0_S + 25, T0_S + 35),
+			 300); /* the other process is not there any more */
+	assert_int_equal(bytes_in(seg, T0_S + 40, T0_S + 50), 0); /* nobody looked */
 	assert_int_equal(bytes_in(seg, 0, INT64_MAX / NS), 1300);
 }
 
@@ -144,7 +161,8 @@ static void along_time_a_gauge_shows_the_end_of_each_step(void **state)
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
 	uint32_t run = heap_run(w, 1, T0_S), next;
-	struct store_query q = {.from_ns = (T0_S + 10) * NS, .to_ns = (T0_S + 60) * NS, .kind = STORE_KIND_INUSE};
+	struct store_query q = {
+		.from_ns = (T0_S + 10) * NS, .to_ns = (T0_S + 60) * NS, .kind = STORE_KIND_INUSE};
 	static const int64_t at[] = {10, 30, 40};
 	static const uint64_t value[] = {13, 6, 50};
 	struct store_segment *s;
@@ -156,7 +174,8 @@ static void along_time_a_gauge_shows_the_end_of_each_step(void **state)
 	stands(w, run, 1, 1, T0_S + 30, 3);
 	store_run_until(w, run, (T0_S + 35) * NS);
 	next = heap_run(w, 1, T0_S + 40);
-	stands(w, next, 1, 1, T0_S + 40, 20);   /* another capture: what the one before told does not stand beside it */
+	stands(w, next, 1, 1, T0_S + 40,
+	       20); /* another capture: what the one before told does not stand beside it */
 	stands(w, next, 1, 2, T0_S + 41, 30);
 	fixture_close(w);
 	assert_int_equal(store_segment_open(fixture_segment(f, 0), &s, NULL), 0);
@@ -188,13 +207,16 @@ static void a_run_of_another_family_changes_nothing_for_cpu(void **state)
 	store_run_until(w, fine, (T0_S + 100) * NS);
 	store_run_until(w, coarse, (T0_S + 100) * NS);
 	fixture_close(w);
-	assert_int_equal(fixture_totals(f->dir, (T0_S - 50) * NS, (T0_S + 300) * NS, &before, NULL), 0);
-	assert_int_equal(before.samples, 1000); /* a window that takes the finer run, cut to what there is */
+	assert_int_equal(fixture_totals(f->dir, (T0_S - 50) * NS, (T0_S + 300) * NS, &before, NULL),
+			 0);
+	assert_int_equal(before.samples,
+			 1000); /* a window that takes the finer run, cut to what there is */
 	w = fixture_writer(f, 0);
 	stands(w, heap_run(w, 1, T0_S - 40), 1, 1, T0_S - 40, 5); /* longer than both */
 	stands(w, heap_run(w, 1, T0_S + 200), 1, 1, T0_S + 200, 5);
 	fixture_close(w);
-	assert_int_equal(fixture_totals(f->dir, (T0_S - 50) * NS, (T0_S + 300) * NS, &after, NULL), 0);
+	assert_int_equal(fixture_totals(f->dir, (T0_S - 50) * NS, (T0_S + 300) * NS, &after, NULL),
+			 0);
 	assert_int_equal(after.samples, before.samples);
 	assert_int_equal(after.cpu_ns, before.cpu_ns);
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(cpu_ns) FROM cpu_samples"), 100 * NS);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dictionary of a range alone: what it tells of the range is what the whole one tells, stack by stack. */
+/* A dictionary of a range alone: what it tells of the range is what the whole one tells, stack by
+ * stack. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +48,9 @@ static int tell(void *ctx, const struct store_total *t)
 	for (uint32_t at = t->stack; at; at = x->dict->stack_parent[at]) {
 		const struct store_frame_row *f = &x->dict->frames[x->dict->stack_frame[at]];
 
-		h = hash_u64(hash_str(hash_str(hash_u64(h, leads_to_script(x->dict, at)), f->name), f->file), f->offset);
+		h = hash_u64(hash_str(hash_str(hash_u64(h, leads_to_script(x->dict, at)), f->name),
+				      f->file),
+			     f->offset);
 	}
 	x->rows++;
 	x->n += t->n;
@@ -56,7 +59,8 @@ static int tell(void *ctx, const struct store_total *t)
 	return 0;
 }
 
-static struct told ask(const char *segment, int64_t from_s, int64_t to_s, enum store_kind kind, bool narrow)
+static struct told ask(const char *segment, int64_t from_s, int64_t to_s, enum store_kind kind,
+		       bool narrow)
 {
 	struct store_query q = {.from_ns = from_s * NS, .to_ns = to_s * NS, .kind = kind};
 	struct told x = {0};
@@ -74,31 +78,51 @@ static struct told ask(const char *segment, int64_t from_s, int64_t to_s, enum s
 
 static void same(const char *segment, int64_t from_s, int64_t to_s, enum store_kind kind)
 {
-	struct told whole = ask(segment, from_s, to_s, kind, false), narrow = ask(segment, from_s, to_s, kind, true);
+	struct told whole = ask(segment, from_s, to_s, kind, false),
+		    narrow = ask(segment, from_s, to_s, kind, true);
 
 	assert_memory_equal(&whole, &narrow, sizeof(whole));
 }
 
-static void put(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf, enum store_kind kind, int64_t at_s, uint64_t value)
+static void put(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf,
+		enum store_kind kind, int64_t at_s, uint64_t value)
 {
 	char comm[16] = "app";
-	struct store_process p = {.pid = pid, .exec_id = 1, .start_ns = T0_S * NS, .start_ticks = pid, .comm = comm, .exe = "/bin/app", .args = "app", .cgroup = "/", .unit = "u"};
-	struct store_frame frames[] = {{.offset = 1}, {.offset = 16 * (leaf % 7 + 1)}, {.offset = 256 * (leaf + 1)}};
+	struct store_process p = {.pid = pid,
+				  .exec_id = 1,
+				  .start_ns = T0_S * NS,
+				  .start_ticks = pid,
+				  .comm = comm,
+				  .exe = "/bin/app",
+				  .args = "app",
+				  .cgroup = "/",
+				  .unit = "u"};
+	struct store_frame frames[] = {
+		{.offset = 1}, {.offset = 16 * (leaf % 7 + 1)}, {.offset = 256 * (leaf + 1)}};
 	uint32_t ids[3], series;
 
 	comm[3] = (char)('a' + pid % 20);
 	for (int i = 0; i < 3; i++)
 		ids[i] = store_frame(w, &frames[i]);
-	series = store_series(w, run, store_process(w, &p), comm, pid, store_stack(w, ids, 3), kind);
+	series =
+		store_series(w, run, store_process(w, &p), comm, pid, store_stack(w, ids, 3), kind);
 	if (kind == STORE_KIND_CPU)
 		assert_int_equal(store_add(w, series, at_s * NS, value), 0);
 	else
-		assert_int_equal(store_amount(w, series, at_s * NS, &(struct store_amount){.n = 1, .value = value}), 0);
+		assert_int_equal(store_amount(w, series, at_s * NS,
+					      &(struct store_amount){.n = 1, .value = value}),
+				 0);
 }
 
-static uint32_t run_begin(struct store_writer *w, const char *family, enum store_scope scope, uint32_t bucket_s)
+static uint32_t run_begin(struct store_writer *w, const char *family, enum store_scope scope,
+			  uint32_t bucket_s)
 {
-	struct store_run r = {.family = family, .options = "", .scope = scope, .bucket_s = bucket_s, .period_ns = 1000000, .from_ns = T0_S * NS,
+	struct store_run r = {.family = family,
+			      .options = "",
+			      .scope = scope,
+			      .bucket_s = bucket_s,
+			      .period_ns = 1000000,
+			      .from_ns = T0_S * NS,
 			      .boot_offset_ns = clock_boot_offset_ns()};
 
 	return store_run_begin(w, &r);
@@ -109,7 +133,9 @@ static void a_minute_says_what_it_says_in_the_whole(void **state)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
-	uint32_t cpu = run_begin(w, "cpu", STORE_SCOPE_HOST, 10), off = run_begin(w, "offcpu", STORE_SCOPE_HOST, 10), heap = run_begin(w, "goheap", STORE_SCOPE_HOST, 10);
+	uint32_t cpu = run_begin(w, "cpu", STORE_SCOPE_HOST, 10),
+		 off = run_begin(w, "offcpu", STORE_SCOPE_HOST, 10),
+		 heap = run_begin(w, "goheap", STORE_SCOPE_HOST, 10);
 	const char *segment;
 
 	for (uint32_t i = 0; i < 60; i++) {
@@ -130,7 +156,8 @@ static void a_minute_says_what_it_says_in_the_whole(void **state)
 		same(segment, from, from + 60, STORE_KIND_OFFCPU);
 		same(segment, from, from + 60, STORE_KIND_INUSE);
 	}
-	assert_int_equal(ask(segment, T0_S + 60, T0_S + 120, STORE_KIND_CPU, true).n, 7 + 8 + 9 + 10 + 11 + 12 + 18);
+	assert_int_equal(ask(segment, T0_S + 60, T0_S + 120, STORE_KIND_CPU, true).n,
+			 7 + 8 + 9 + 10 + 11 + 12 + 18);
 	assert_int_equal(ask(segment, T0_S + 480, T0_S + 540, STORE_KIND_INUSE, true).rows, 5);
 	same(segment, T0_S + 700, T0_S + 760, STORE_KIND_CPU);
 }
@@ -140,7 +167,8 @@ static void a_run_of_some_processes_covers_them_as_in_the_whole(void **state)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
-	uint32_t coarse = run_begin(w, "cpu", STORE_SCOPE_HOST, 10), fine = run_begin(w, "cpu", STORE_SCOPE_NARROW, 1);
+	uint32_t coarse = run_begin(w, "cpu", STORE_SCOPE_HOST, 10),
+		 fine = run_begin(w, "cpu", STORE_SCOPE_NARROW, 1);
 
 	for (uint32_t i = 0; i < 12; i++)
 		for (uint32_t pid = 1; pid < 4; pid++)
@@ -151,29 +179,55 @@ static void a_run_of_some_processes_covers_them_as_in_the_whole(void **state)
 	fixture_close(w);
 	same(fixture_segment(f, 0), T0_S, T0_S + 60, STORE_KIND_CPU);
 	same(fixture_segment(f, 0), T0_S + 60, T0_S + 120, STORE_KIND_CPU);
-	assert_int_equal(ask(fixture_segment(f, 0), T0_S + 60, T0_S + 120, STORE_KIND_CPU, true).n, 60);
+	assert_int_equal(ask(fixture_segment(f, 0), T0_S + 60, T0_S + 120, STORE_KIND_CPU, true).n,
+			 60);
 }
 
-/* An interpreter's frames by themselves in one minute, with scripts below some of them in another. */
+/* An interpreter's frames by themselves in one minute, with scripts below some of them in another.
+ */
 static void what_scripts_an_interpreter_called_at_any_time_is_known_of_a_minute(void **state)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
 	uint32_t run = run_begin(w, "cpu", STORE_SCOPE_HOST, 10);
-	uint32_t python = store_image(w, &(struct store_image){.kind = STORE_IMAGE_ELF, .name = "python", .path = "/python", .build_id = "", .key = ""});
-	uint32_t script = store_image(w, &(struct store_image){.kind = STORE_IMAGE_SCRIPT, .name = "app.py", .path = "/app.py", .build_id = "", .key = ""});
-	uint32_t app = store_process(w, &(struct store_process){.pid = 1, .exec_id = 1, .start_ns = T0_S * NS, .start_ticks = 1, .comm = "app", .exe = "/python", .args = "app",
-								 .cgroup = "/", .unit = "u"});
+	uint32_t python = store_image(w, &(struct store_image){.kind = STORE_IMAGE_ELF,
+							       .name = "python",
+							       .path = "/python",
+							       .build_id = "",
+							       .key = ""});
+	uint32_t script = store_image(w, &(struct store_image){.kind = STORE_IMAGE_SCRIPT,
+							       .name = "app.py",
+							       .path = "/app.py",
+							       .build_id = "",
+							       .key = ""});
+	uint32_t app = store_process(w, &(struct store_process){.pid = 1,
+								.exec_id = 1,
+								.start_ns = T0_S * NS,
+								.start_ticks = 1,
+								.comm = "app",
+								.exe = "/python",
+								.args = "app",
+								.cgroup = "/",
+								.unit = "u"});
 	const char *segment;
 
 	for (uint32_t minute = 0; minute < 4; minute++)
 		for (uint32_t i = 0; i < 8; i++) {
-			struct store_frame frames[] = {{.image = python, .offset = 1}, {.image = python, .offset = 16 * (i % 5 + 2)}, {.image = python, .offset = 4096 + i}, {.image = script, .offset = i % 2}};
+			struct store_frame frames[] = {
+				{.image = python, .offset = 1},
+				{.image = python, .offset = 16 * (i % 5 + 2)},
+				{.image = python, .offset = 4096 + i},
+				{.image = script, .offset = i % 2}};
 			uint32_t ids[4], n = minute == 3 && i % 3 ? 4 : minute == 1 ? 2 : 3;
 
 			for (uint32_t k = 0; k < n; k++)
 				ids[k] = store_frame(w, &frames[k]);
-			assert_int_equal(store_add(w, store_series(w, run, app, "app", 1, store_stack(w, ids, n), STORE_KIND_CPU), (T0_S + 60 * minute + i) * NS, 1), 0);
+			assert_int_equal(
+				store_add(w,
+					  store_series(w, run, app, "app", 1,
+						       store_stack(w, ids, n), STORE_KIND_CPU),
+					  (T0_S + 60 * minute + i) * NS, 1),
+				0);
 		}
 	store_run_until(w, run, (T0_S + 240) * NS);
 	fixture_close(w);
@@ -200,9 +254,13 @@ static void the_kinds_that_stand_are_those_that_are_looked_at(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_minute_says_what_it_says_in_the_whole, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(a_run_of_some_processes_covers_them_as_in_the_whole, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(what_scripts_an_interpreter_called_at_any_time_is_known_of_a_minute, fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_minute_says_what_it_says_in_the_whole,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(a_run_of_some_processes_covers_them_as_in_the_whole,
+						fixture_setup, fixture_teardown),
+		cmocka_unit_test_setup_teardown(
+			what_scripts_an_interpreter_called_at_any_time_is_known_of_a_minute,
+			fixture_setup, fixture_teardown),
 		cmocka_unit_test(the_kinds_that_stand_are_those_that_are_looked_at),
 	};
 

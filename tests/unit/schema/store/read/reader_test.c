@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader: a store is read while it is written, after a clean end and after a kill -9, by the group, leaving no trace. */
+/* reader: a store is read while it is written, after a clean end and after a kill -9, by the group,
+ * leaving no trace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -120,8 +121,10 @@ static void the_plain_sqlite3_program_reads_it_as_the_group_too(void **state)
 		skip_missing("root, sqlite3 and setpriv, and a host without a group called sonde");
 	setenv("SUDO_GID", "12345", 1);
 	pid = writer_process(&in);
-	snprintf(cmd, sizeof(cmd), "test 500 = $(setpriv --reuid 65534 --regid 65534 --groups 12345 sqlite3 -readonly"
-		 " %s 'SELECT sum(samples) FROM cpu_samples')", fixture_segment(&in, 0));
+	snprintf(cmd, sizeof(cmd),
+		 "test 500 = $(setpriv --reuid 65534 --regid 65534 --groups 12345 sqlite3 -readonly"
+		 " %s 'SELECT sum(samples) FROM cpu_samples')",
+		 fixture_segment(&in, 0));
 	assert_int_equal(system(cmd), 0);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
@@ -251,7 +254,8 @@ static void the_dictionary_says_what_was_put_there(void **state)
 	const struct store_dict *d;
 	uint32_t node, depth = 0;
 
-	fixture_add(w, fixture_run(w, STORE_SCOPE_NARROW, 1, PERIOD, T0_S * NS), 42, 7, T0_S * NS, 1);
+	fixture_add(w, fixture_run(w, STORE_SCOPE_NARROW, 1, PERIOD, T0_S * NS), 42, 7, T0_S * NS,
+		    1);
 	fixture_close(w);
 	assert_int_equal(store_segment_open(fixture_segment(f, 0), &s, NULL), 0);
 	assert_int_equal(store_segment_dict(s, &d, NULL), 0);
@@ -300,7 +304,8 @@ static void hostile_rows_are_refused_or_left_out(void **state)
 
 		fixture_make(&f);
 		w = fixture_writer(&f, 0);
-		fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 42, 7, T0_S * NS, 1);
+		fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 42, 7,
+			    T0_S * NS, 1);
 		fixture_close(w);
 		fixture_exec(fixture_segment(&f, 0), harm[i]);
 		if (fixture_totals(f.dir, 0, INT64_MAX, &sums, &e) < 0)
@@ -351,7 +356,8 @@ static void a_timeline_and_the_losses_add_up(void **state)
 	store_segment_close(s);
 }
 
-/* Always-on at 99 Hz in 10 s buckets, and 10 s at 499 Hz in the middle: one core busy the whole time. */
+/* Always-on at 99 Hz in 10 s buckets, and 10 s at 499 Hz in the middle: one core busy the whole
+ * time. */
 static void the_cpu_time_of_two_captures_at_once_is_right_to_the_sample(void **state)
 {
 	struct fixture *f = *state;
@@ -372,14 +378,21 @@ static void the_cpu_time_of_two_captures_at_once_is_right_to_the_sample(void **s
 	for (int i = 0; i < 4; i++) {
 		static const int64_t from[] = {0, 10, 33, 40}, to[] = {90, 70, 53, 50};
 
-		assert_int_equal(fixture_totals(f->dir, (T0_S + from[i]) * NS, (T0_S + to[i]) * NS, &one, NULL), 0);
+		assert_int_equal(fixture_totals(f->dir, (T0_S + from[i]) * NS, (T0_S + to[i]) * NS,
+						&one, NULL),
+				 0);
 		assert_int_equal(one.cpu_ns, (to[i] - from[i]) * NS);
 	}
 	assert_int_equal(one.samples, 5000); /* the last window was taken from the finer run */
 	assert_int_equal(fixture_totals(f->dir, (T0_S + 10) * NS, (T0_S + 70) * NS, &two, NULL), 0);
-	assert_int_equal(two.cpu_ns, 60 * NS); /* a process that the narrow run did not have is still there */
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT sum(cpu_ns) FROM cpu_samples WHERE pid = 1"), 90 * NS);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT sum(cpu_ns) FROM cpu_samples WHERE pid = 2"), 90 * NS);
+	assert_int_equal(two.cpu_ns,
+			 60 * NS); /* a process that the narrow run did not have is still there */
+	assert_int_equal(fixture_sql(fixture_segment(f, 0),
+				     "SELECT sum(cpu_ns) FROM cpu_samples WHERE pid = 1"),
+			 90 * NS);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0),
+				     "SELECT sum(cpu_ns) FROM cpu_samples WHERE pid = 2"),
+			 90 * NS);
 }
 
 int main(void)

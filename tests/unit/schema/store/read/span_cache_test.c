@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spancache: what a settled file spans is remembered for the next process; of one that was written to, that has a log, or of a torn record, nothing is. */
+/* spancache: what a settled file spans is remembered for the next process; of one that was written
+ * to, that has a log, or of a torn record, nothing is. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +18,7 @@
 
 #include "schema/store/read/span_cache.h"
 
-#define RECORD 64
+#define RECORD    64
 #define MINUTE_NS 60000000000
 
 static char path[64];
@@ -50,7 +51,8 @@ static struct span_cache_file settled(void)
 	return f;
 }
 
-/* What `of` says in a process of its own, which has this cache: it is read once in a process's life. */
+/* What `of` says in a process of its own, which has this cache: it is read once in a process's
+ * life. */
 static int elsewhere(int cache, int (*of)(void))
 {
 	char number[16];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* budget: a store at its budget, on a full disk, on one that returns errors, and with a reader that never ends. */
+/* budget: a store at its budget, on a full disk, on one that returns errors, and with a reader that
+ * never ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -25,13 +26,16 @@
 #include "tests/unit/missing.h"
 #include "tests/unit/schema/store/fixture.h"
 
-#define PERIOD 10101010
-#define BUDGET (6ull << 20)
+#define PERIOD  10101010
+#define BUDGET  (6ull << 20)
 #define SEGMENT (BUDGET / 8)
 
 static struct store_writer *open_writer(const struct fixture *f, uint64_t budget, size_t max_bytes)
 {
-	struct store_writer_opts o = {.dir = f->dir, .segment_bytes = SEGMENT, .budget_bytes = budget, .max_bytes = max_bytes};
+	struct store_writer_opts o = {.dir = f->dir,
+				      .segment_bytes = SEGMENT,
+				      .budget_bytes = budget,
+				      .max_bytes = max_bytes};
 	struct store_writer *w = NULL;
 	struct err e = {0};
 
@@ -114,8 +118,8 @@ static void a_store_never_takes_more_than_its_budget_however_fast_it_is_written(
 	atomic_store(&x.stop, true);
 	pthread_join(thread, NULL);
 	assert_int_equal(removed_read(f->dir, &p), 0);
-	print_message("%llu bytes at most of %llu, %llu files removed\n", (unsigned long long)x.most, BUDGET,
-		      (unsigned long long)p.segments);
+	print_message("%llu bytes at most of %llu, %llu files removed\n",
+		      (unsigned long long)x.most, BUDGET, (unsigned long long)p.segments);
 	assert_true(p.segments > 3);
 	assert_in_range(x.most, BUDGET / 2, BUDGET + BUDGET / 100);
 	assert_int_equal(accounted(f), (int64_t)added);
@@ -149,8 +153,10 @@ static void a_reader_that_never_ends_does_not_make_the_log_grow_without_end(void
 
 	add_batch(w, run, 0, &added);
 	assert_true(wait_settled(w, added, 10000));
-	assert_int_equal(sqlite3_open_v2(fixture_segment(f, 0), &db, SQLITE_OPEN_READWRITE, NULL), SQLITE_OK);
-	assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT count(*) FROM sample", NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_open_v2(fixture_segment(f, 0), &db, SQLITE_OPEN_READWRITE, NULL),
+			 SQLITE_OK);
+	assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT count(*) FROM sample", NULL, NULL, NULL),
+			 SQLITE_OK);
 	for (uint32_t i = 1; i < 30; i++) {
 		add_batch(w, run, i, &added);
 		assert_true(wait_settled(w, added, 10000));
@@ -167,7 +173,8 @@ static void a_reader_that_never_ends_does_not_make_the_log_grow_without_end(void
 	assert_in_range(longest, 1, SEGMENT + (512 << 10)); /* and the batch that went over */
 	sqlite3_close(db);
 	fixture_close(w);
-	fixture_close(open_writer(f, 0, 0)); /* whoever comes next folds in what the reader held up */
+	fixture_close(
+		open_writer(f, 0, 0)); /* whoever comes next folds in what the reader held up */
 	assert_int_equal(fixture_files(f->dir, "-wal"), 0);
 	assert_int_equal(accounted(f), (int64_t)added);
 }
@@ -233,7 +240,8 @@ static const sqlite3_io_methods *real_methods[4];
 
 static int shim_write(sqlite3_file *file, const void *data, int n, sqlite3_int64 at)
 {
-	return atomic_load(&broken) ? SQLITE_IOERR_WRITE : real_methods[0]->xWrite(file, data, n, at);
+	return atomic_load(&broken) ? SQLITE_IOERR_WRITE :
+				      real_methods[0]->xWrite(file, data, n, at);
 }
 
 static int shim_sync(sqlite3_file *file, int flags)
@@ -258,7 +266,8 @@ static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 	return rc;
 }
 
-static void a_disk_that_returns_errors_costs_what_memory_cannot_hold_and_each_sample_is_counted(void **state)
+static void a_disk_that_returns_errors_costs_what_memory_cannot_hold_and_each_sample_is_counted(
+	void **state)
 {
 	struct fixture *f = *state;
 	struct store_writer_stat st;
@@ -292,8 +301,9 @@ static void a_disk_that_returns_errors_costs_what_memory_cannot_hold_and_each_sa
 	assert_int_equal(sqlite3_vfs_unregister(&shim), SQLITE_OK);
 	assert_int_equal(fixture_files(f->dir, ".bad"), 0);
 	assert_int_equal(accounted(f), (int64_t)added);
-	assert_int_equal(fixture_sql_all(f, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"),
-			 (int64_t)fixture_files(f->dir, ".db"));
+	assert_int_equal(
+		fixture_sql_all(f, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"),
+		(int64_t)fixture_files(f->dir, ".db"));
 }
 
 int main(void)

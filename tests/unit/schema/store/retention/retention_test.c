@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* retention: what goes, what stays, and that rows + removed rows + losses are the events made, whatever is killed when. */
+/* retention: what goes, what stays, and that rows + removed rows + losses are the events made,
+ * whatever is killed when. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -21,9 +22,10 @@
 #include "schema/store/retention/retention.h"
 #include "tests/unit/schema/store/fixture.h"
 
-#define PERIOD 10101010
+#define PERIOD   10101010
 #define SEGMENTS 6
-#define SLACK (256 << 10) /* blocks of a file just written change when the file system places them */
+/* blocks of a file just written change when the file system places them */
+#define SLACK (256 << 10)
 
 /* `n` segments of 1000 samples each, by one writer each: none joins what is of another boot. */
 static void make_segments(const struct fixture *f, int n)
@@ -40,7 +42,8 @@ static void make_segments(const struct fixture *f, int n)
 		store_run_until(w, run, (T0_S + 10 * i + 1) * NS);
 		fixture_close(w);
 		for (size_t k = 0; *fixture_segment(f, k); k++)
-			fixture_exec(fixture_segment(f, k), "UPDATE meta SET value = 'another' WHERE key = 'boot_id'");
+			fixture_exec(fixture_segment(f, k),
+				     "UPDATE meta SET value = 'another' WHERE key = 'boot_id'");
 	}
 }
 
@@ -55,9 +58,11 @@ static uint64_t removed_events(const struct fixture *f)
 	return n;
 }
 
-static const struct retention_limits ROOM = {.bytes = 1ull << 40, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
+static const struct retention_limits ROOM = {
+	.bytes = 1ull << 40, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
 
-static void run(const struct fixture *f, const struct retention_limits *l, bool dry, struct retention_report *r)
+static void run(const struct fixture *f, const struct retention_limits *l, bool dry,
+		struct retention_report *r)
 {
 	struct err e = {0};
 
@@ -116,7 +121,9 @@ static void over_the_budget_the_oldest_go_until_it_holds_and_each_sample_is_on_r
 	assert_int_equal(p.family[0].rows, 20);
 	assert_int_equal(p.history_ns, (T0_S + 11) * NS);
 	assert_int_equal(p.last[1].why, REMOVED_BUDGET);
-	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM sample") + (int64_t)removed_events(f), SEGMENTS * 1000);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM sample") +
+				 (int64_t)removed_events(f),
+			 SEGMENTS * 1000);
 }
 
 static void a_dry_run_says_the_same_and_removes_nothing(void **state)
@@ -178,7 +185,8 @@ struct worker {
 
 static void come_between(void *ctx, const struct removed_one *o)
 {
-	const struct retention_limits all = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
+	const struct retention_limits all = {
+		.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
 	struct worker *b = ctx;
 	struct retention_report r;
 
@@ -192,7 +200,8 @@ static void come_between(void *ctx, const struct removed_one *o)
 static void two_passes_at_once_count_each_segment_once(void **state)
 {
 	struct fixture *f = *state;
-	const struct retention_limits all = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
+	const struct retention_limits all = {
+		.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
 	struct worker b = {.f = f};
 	struct retention_report r;
 	struct removed_page p;
@@ -207,10 +216,11 @@ static void two_passes_at_once_count_each_segment_once(void **state)
 	assert_int_equal(p.family[0].events, 4000);
 }
 
-static void the_newest_two_days_stay_however_old_they_are_unless_the_budget_needs_their_room(void **state)
+static void the_newest_two_days_stay_however_old_they_are_unless_the_budget_needs_their_room(
+	void **state)
 {
-	static const char *const names[] = {"20200101T100000Z-0001.db", "20200305T100000Z-0001.db", "20200305T230000Z-0001.db",
-					    "20200417T000000Z-0001.db"};
+	static const char *const names[] = {"20200101T100000Z-0001.db", "20200305T100000Z-0001.db",
+					    "20200305T230000Z-0001.db", "20200417T000000Z-0001.db"};
 	struct fixture *f = *state;
 	struct retention_limits l = ROOM;
 	struct retention_report r;
@@ -259,7 +269,9 @@ static void a_segment_that_a_writer_needs_for_its_account_stays(void **state)
 	fixture_exec(held, "UPDATE meta SET value = 'another' WHERE key = 'boot_id'");
 	make_segments(f, 3);
 	run(f, &l, false, &r);
-	assert_int_equal(r.removed, 2); /* of four: not the newest, and not the one of the writer that sleeps */
+	assert_int_equal(
+		r.removed,
+		2); /* of four: not the newest, and not the one of the writer that sleeps */
 	assert_int_equal(access(held, F_OK), 0);
 	assert_true(r.unmet & 1u << REMOVED_BUDGET);
 	fixture_close(w);
@@ -293,7 +305,10 @@ static void a_damaged_segment_goes_without_being_counted_and_quarantined_ones_go
 	removed_read(f->dir, &p);
 	assert_int_equal(p.segments, 3);
 	assert_int_equal(p.uncounted, 2);
-	assert_true(p.history_ns >= (clock_utc_ns() - 3600 * NSEC_PER_SEC)); /* they were of this hour, by the name of what follows */
+	assert_true(
+		p.history_ns >=
+		(clock_utc_ns() -
+		 3600 * NSEC_PER_SEC)); /* they were of this hour, by the name of what follows */
 	assert_int_equal(p.family[0].events, 1000);
 }
 
@@ -317,7 +332,8 @@ static void a_kill_between_record_and_removal_counts_each_segment_once(void **st
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
 		run(f, &l, false, &r);
-		assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM sample") + (int64_t)removed_events(f),
+		assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM sample") +
+					 (int64_t)removed_events(f),
 				 (round + 1) * 5000);
 	}
 }
@@ -345,7 +361,9 @@ static void rows_and_removed_rows_and_losses_are_the_events_made(void **state)
 			w = fixture_writer(f, 0);
 			run_id = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
 			for (uint64_t i = 1;; i++) {
-				fixture_add(w, run_id, (uint32_t)(100 + i % 50), (uint32_t)(i % 977), (T0_S + (int64_t)(i / 500)) * NS, 1);
+				fixture_add(w, run_id, (uint32_t)(100 + i % 50),
+					    (uint32_t)(i % 977), (T0_S + (int64_t)(i / 500)) * NS,
+					    1);
 				if (i % 50 == 0)
 					store_flush(w);
 				if (write(out[1], &i, sizeof(i)) != sizeof(i))

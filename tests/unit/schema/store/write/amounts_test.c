@@ -21,10 +21,18 @@
 #include "tests/unit/schema/store/fixture.h"
 
 /* A series of process 100 in a stack of one function "at_<leaf>". */
-static uint32_t series_of(struct store_writer *w, uint32_t run, uint32_t leaf, enum store_kind kind, uint32_t label)
+static uint32_t series_of(struct store_writer *w, uint32_t run, uint32_t leaf, enum store_kind kind,
+			  uint32_t label)
 {
-	struct store_process p = {.pid = 100, .exec_id = 1, .start_ns = T0_S * NS, .start_ticks = 5, .comm = "app",
-				  .exe = "/bin/app", .args = "app", .cgroup = "/", .unit = ""};
+	struct store_process p = {.pid = 100,
+				  .exec_id = 1,
+				  .start_ns = T0_S * NS,
+				  .start_ticks = 5,
+				  .comm = "app",
+				  .exe = "/bin/app",
+				  .args = "app",
+				  .cgroup = "/",
+				  .unit = ""};
 	struct store_image image = {.name = "app", .path = "/bin/app", .build_id = "", .key = ""};
 	char name[16];
 	struct store_function fn = {.name = name, .file = "app.c", .line = 1};
@@ -35,7 +43,8 @@ static uint32_t series_of(struct store_writer *w, uint32_t run, uint32_t leaf, e
 	frame.function = store_function(w, &fn);
 	frame.image = fn.image;
 	leaf = store_frame(w, &frame);
-	return store_series_labelled(w, run, store_process(w, &p), "app", 100, store_stack(w, &leaf, 1), kind, label);
+	return store_series_labelled(w, run, store_process(w, &p), "app", 100,
+				     store_stack(w, &leaf, 1), kind, label);
 }
 
 static void amount(struct store_writer *w, uint32_t series, int64_t s, uint64_t n, uint64_t value)
@@ -55,12 +64,16 @@ static void the_table_of_kinds_is_the_same_in_sql(void **state)
 		const struct store_kind_info *k = store_kind_info((enum store_kind)i);
 
 		assert_ptr_equal(store_kind_named(k->name), k);
-		snprintf(sql, sizeof(sql), "SELECT count(*) FROM kinds WHERE id = %d AND name = '%s' AND class = '%s' AND"
-			 " unit_n = '%s' AND unit_value = '%s'", i, k->name, store_class_name(k->class),
-			 store_unit_name(k->unit_n), store_unit_name(k->unit_value));
+		snprintf(
+			sql, sizeof(sql),
+			"SELECT count(*) FROM kinds WHERE id = %d AND name = '%s' AND class = '%s' AND"
+			" unit_n = '%s' AND unit_value = '%s'",
+			i, k->name, store_class_name(k->class), store_unit_name(k->unit_n),
+			store_unit_name(k->unit_value));
 		assert_int_equal(fixture_sql(fixture_segment(f, 0), sql), 1);
 	}
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM kinds"), STORE_KINDS - 1);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM kinds"),
+			 STORE_KINDS - 1);
 	assert_null(store_kind_info((enum store_kind)0));
 	assert_null(store_kind_info((enum store_kind)STORE_KINDS));
 	assert_null(store_kind_named("none"));
@@ -70,12 +83,20 @@ static void amounts_of_a_bucket_are_summed_over_batches_too(void **state)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
-	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 10, 0, T0_S * NS), hist[12] = {[9] = 2, [11] = 1};
-	struct store_amount a = {.n = 3, .value = 3500, .max = 2100, .hist = hist, .n_hist = 12, .first_slot = HIST_FINE + 80};
+	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 10, 0, T0_S * NS),
+		 hist[12] = {[9] = 2, [11] = 1};
+	struct store_amount a = {.n = 3,
+				 .value = 3500,
+				 .max = 2100,
+				 .hist = hist,
+				 .n_hist = 12,
+				 .first_slot = HIST_FINE + 80};
 	const char *seg;
 
 	for (int i = 0; i < 4; i++) {
-		assert_int_equal(store_amount(w, series_of(w, run, 1, STORE_KIND_OFFCPU, 0), (T0_S + i) * NS, &a), 0);
+		assert_int_equal(store_amount(w, series_of(w, run, 1, STORE_KIND_OFFCPU, 0),
+					      (T0_S + i) * NS, &a),
+				 0);
 		a.max = i == 1 ? 9999 : 1;
 		a.hist = i == 2 ? NULL : hist; /* one that does not know */
 		if (i % 2)
@@ -86,11 +107,19 @@ static void amounts_of_a_bucket_are_summed_over_batches_too(void **state)
 	fixture_close(w);
 	seg = fixture_segment(f, 0);
 	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM amounts"), 3);
-	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM amounts WHERE type = 'offcpu' AND function = 'at_1' AND"
-				     " file = 'app.c' AND line = 1 AND thread = 'app' AND pid = 100 AND n = 12 AND value = 14000 AND"
-				     " max = 9999 AND label = 0 AND rate = 0 AND hist = '[153,6,0,3]' AND ts % 10 = 0"), 1);
-	assert_int_equal(fixture_sql(seg, "SELECT n FROM amounts WHERE label = 77 AND hist IS NULL"), 1);
-	assert_int_equal(fixture_sql(seg, "SELECT n FROM amount_spread WHERE low = 11 << 10 AND high = 12 << 10"), 3);
+	assert_int_equal(
+		fixture_sql(
+			seg,
+			"SELECT count(*) FROM amounts WHERE type = 'offcpu' AND function = 'at_1' AND"
+			" file = 'app.c' AND line = 1 AND thread = 'app' AND pid = 100 AND n = 12 AND value = 14000 AND"
+			" max = 9999 AND label = 0 AND rate = 0 AND hist = '[153,6,0,3]' AND ts % 10 = 0"),
+		1);
+	assert_int_equal(
+		fixture_sql(seg, "SELECT n FROM amounts WHERE label = 77 AND hist IS NULL"), 1);
+	assert_int_equal(
+		fixture_sql(seg,
+			    "SELECT n FROM amount_spread WHERE low = 11 << 10 AND high = 12 << 10"),
+		3);
 	assert_int_equal(fixture_sql(seg, "SELECT accounted FROM run"), 14);
 }
 
@@ -100,8 +129,10 @@ static void a_series_is_counted_as_its_kind_says_only(void **state)
 	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, 1000, T0_S * NS);
 	struct store_amount a = {.n = 1};
 
-	assert_int_equal(store_add(w, series_of(w, run, 1, STORE_KIND_ALLOC, 0), T0_S * NS, 1), -EINVAL);
-	assert_int_equal(store_amount(w, series_of(w, run, 1, STORE_KIND_CPU, 0), T0_S * NS, &a), -EINVAL);
+	assert_int_equal(store_add(w, series_of(w, run, 1, STORE_KIND_ALLOC, 0), T0_S * NS, 1),
+			 -EINVAL);
+	assert_int_equal(store_amount(w, series_of(w, run, 1, STORE_KIND_CPU, 0), T0_S * NS, &a),
+			 -EINVAL);
 	assert_int_equal(store_amount(w, 0, T0_S * NS, &a), -ESTALE);
 	assert_int_equal(store_amount(w, 999, T0_S * NS, &a), -ESTALE);
 	fixture_close(w);
@@ -121,9 +152,9 @@ static void numbers_too_large_stop_at_the_largest(void **state)
 
 struct told {
 	uint32_t rows;
-	uint64_t value;      /* of all rows */
+	uint64_t value; /* of all rows */
 	struct store_total last;
-	uint64_t third;      /* of the histogram */
+	uint64_t third; /* of the histogram */
 };
 
 static int tell(void *ctx, const struct store_total *t)
@@ -138,7 +169,8 @@ static int tell(void *ctx, const struct store_total *t)
 	return 0;
 }
 
-static struct told totals(const struct fixture *f, enum store_kind kind, int64_t from_s, int64_t to_s)
+static struct told totals(const struct fixture *f, enum store_kind kind, int64_t from_s,
+			  int64_t to_s)
 {
 	struct store_query q = {.from_ns = from_s * NS, .to_ns = to_s * NS, .kind = kind};
 	struct store_segment *s;
@@ -162,7 +194,9 @@ static void the_reader_sums_a_kind_over_its_range(void **state)
 
 	for (int i = 0; i < 10; i++) {
 		a.max = 7 + (uint64_t)(i == 5);
-		assert_int_equal(store_amount(w, series_of(w, run, 1, STORE_KIND_RUNQUEUE, 3), (T0_S + i) * NS, &a), 0);
+		assert_int_equal(store_amount(w, series_of(w, run, 1, STORE_KIND_RUNQUEUE, 3),
+					      (T0_S + i) * NS, &a),
+				 0);
 		amount(w, series_of(w, run, 1, STORE_KIND_OFFCPU, 0), T0_S + i, 1, 1);
 	}
 	fixture_close(w);
@@ -200,13 +234,15 @@ static void two_captures_at_once_are_not_counted_twice(void **state)
 	store_run_until(w, fine, (T0_S + 47) * NS);
 	store_run_until(w, coarse, (T0_S + 60) * NS);
 	fixture_close(w);
-	x = totals(f, STORE_KIND_OFFCPU, T0_S - 10, T0_S + 70); /* the coarse run covers the whole window: it is taken */
+	x = totals(f, STORE_KIND_OFFCPU, T0_S - 10,
+		   T0_S + 70); /* the coarse run covers the whole window: it is taken */
 	assert_int_equal(x.rows, 1);
 	assert_int_equal(x.value, 600);
 	x = totals(f, STORE_KIND_OFFCPU, T0_S + 24, T0_S + 46); /* the fine one does */
 	assert_int_equal(x.rows, 1);
 	assert_int_equal(x.value, 22 * 11);
-	/* by buckets: the fine run has the one bucket of the coarse run that it covers wholly, 30 to 40 */
+	/* by buckets: the fine run has the one bucket of the coarse run that it covers wholly, 30
+	 * to 40 */
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM amounts"), 60);
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(value) FROM amounts"), 610);
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM amounts WHERE run_id = 2"), 10);
@@ -224,7 +260,7 @@ static void a_sample_by_size_is_scaled_by_the_rate_in_force(void **state)
 	struct told x;
 
 	series = series_of(w, run, 1, STORE_KIND_ALLOC, 1024);
-	process = 1; /* the only one */
+	process = 1;                  /* the only one */
 	for (int i = 0; i < 3; i++) { /* told with each reading, stored when it changes */
 		store_rate(w, run, process, (T0_S + i) * NS, 524288);
 		amount(w, series, T0_S + i, 10, 10240);
@@ -234,7 +270,10 @@ static void a_sample_by_size_is_scaled_by_the_rate_in_force(void **state)
 	amount(w, series, T0_S + 5, 10, 10240);
 	fixture_close(w);
 	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM rate_row"), 2);
-	assert_int_equal(fixture_sql_all(f, "SELECT sum(rate = 524288) * 10 + sum(rate = 4096) FROM amounts"), 31);
+	assert_int_equal(
+		fixture_sql_all(f,
+				"SELECT sum(rate = 524288) * 10 + sum(rate = 4096) FROM amounts"),
+		31);
 	x = totals(f, STORE_KIND_ALLOC, T0_S, T0_S + 60);
 	assert_int_equal(x.last.n, 40);
 	assert_int_equal(x.last.value, 40960);
@@ -267,7 +306,8 @@ static void a_disk_that_stalls_costs_amounts_that_are_counted(void **state)
 	for (uint32_t i = 0; i < 60000; i++) {
 		struct store_amount a = {.n = 2, .value = 100};
 
-		while (store_amount(w, series_of(w, run, i % 500, STORE_KIND_MUTEX, 0), (T0_S + i / 100) * NS, &a) == -ESTALE)
+		while (store_amount(w, series_of(w, run, i % 500, STORE_KIND_MUTEX, 0),
+				    (T0_S + i / 100) * NS, &a) == -ESTALE)
 			;
 		if (i % 1000 == 999)
 			store_flush(w);
@@ -278,8 +318,10 @@ static void a_disk_that_stalls_costs_amounts_that_are_counted(void **state)
 	assert_true(store_gauge_epoch(w) > epoch);
 	close(fd);
 	fixture_close(w);
-	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM amount") +
-			 fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'store'"), 120000);
+	assert_int_equal(
+		fixture_sql_all(f, "SELECT sum(n) FROM amount") +
+			fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'store'"),
+		120000);
 	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 120000);
 }
 
@@ -298,8 +340,10 @@ static void a_writer_that_is_killed_leaves_whole_batches_and_the_rest_is_counted
 			uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, 0, T0_S * NS);
 
 			for (uint32_t i = 0; i < 2000; i++) {
-				amount(w, series_of(w, run, i % 50, STORE_KIND_OFFCPU, 0), T0_S + i / 50, 3, 300);
-				amount(w, series_of(w, run, i % 50, STORE_KIND_INUSE, 0), T0_S + i / 50, 1000, 1);
+				amount(w, series_of(w, run, i % 50, STORE_KIND_OFFCPU, 0),
+				       T0_S + i / 50, 3, 300);
+				amount(w, series_of(w, run, i % 50, STORE_KIND_INUSE, 0),
+				       T0_S + i / 50, 1000, 1);
 				if (i % 100 == 99)
 					store_flush(w);
 			}
@@ -316,13 +360,28 @@ static void a_writer_that_is_killed_leaves_whole_batches_and_the_rest_is_counted
 	close(fds[1]);
 	fixture_close(fixture_writer(f, 0)); /* books what the last one held */
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(accounted) FROM run"), seen);
-	/* a gauge's amount is one event whatever it says, and here each bucket has one of each series */
-	assert_int_equal(fixture_sql_all(f, "SELECT sum(iif(t.kind = 5, 1, x.n)) FROM amount x JOIN series e ON e.id = x.series"
-					    " JOIN task t ON t.id = e.task") +
-			 fixture_sql_all(f, "SELECT coalesce(sum(lost), 0) FROM loss WHERE reason = 'killed'"), seen);
-	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM (SELECT run, count(*) AS rows FROM amount x JOIN series e"
-					    " ON e.id = x.series JOIN task t ON t.id = e.task GROUP BY run HAVING rows % 200)"), 0);
-	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"), 0);
+	/* a gauge's amount is one event whatever it says, and here each bucket has one of each
+	 * series */
+	assert_int_equal(
+		fixture_sql_all(
+			f,
+			"SELECT sum(iif(t.kind = 5, 1, x.n)) FROM amount x JOIN series e ON e.id = x.series"
+			" JOIN task t ON t.id = e.task") +
+			fixture_sql_all(
+				f,
+				"SELECT coalesce(sum(lost), 0) FROM loss WHERE reason = 'killed'"),
+		seen);
+	assert_int_equal(
+		fixture_sql_all(
+			f,
+			"SELECT count(*) FROM (SELECT run, count(*) AS rows FROM amount x JOIN series e"
+			" ON e.id = x.series JOIN task t ON t.id = e.task GROUP BY run HAVING rows % 200)"),
+		0);
+	assert_int_equal(
+		fixture_sql_all(
+			f,
+			"SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"),
+		0);
 }
 
 int main(void)

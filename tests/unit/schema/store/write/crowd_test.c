@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowd: twelve writers and a reader at once, and writers that are killed. Nothing is lost without a count, no batch
- * is torn. A batch is told by its second: each holds ten samples for each of ten series in one second of its own.
- * CROWD_SECONDS, CROWD_KILLS lengthen it, CROWD_P99_MS bounds the commits' time (make long-crowd).
+ * crowd: twelve writers and a reader at once, and writers that are killed. Nothing is lost without
+ * a count, no batch is torn. A batch is told by its second: each holds ten samples for each of ten
+ * series in one second of its own. CROWD_SECONDS, CROWD_KILLS lengthen it, CROWD_P99_MS bounds the
+ * commits' time (make long-crowd).
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -25,11 +26,11 @@
 #define PERIOD  10101010
 #define BATCH   100
 
-struct told {                      /* what each writer said it did; shared memory */
-	uint64_t added[1024];      /* by writer: samples handed to store_add */
-	uint32_t ms[WRITERS][4096];/* flush to stored */
+struct told {                       /* what each writer said it did; shared memory */
+	uint64_t added[1024];       /* by writer: samples handed to store_add */
+	uint32_t ms[WRITERS][4096]; /* flush to stored */
 	uint32_t n_ms[WRITERS];
-	uint32_t refused;          /* looks at a writer whose last commit had failed: busy, or else */
+	uint32_t refused; /* looks at a writer whose last commit had failed: busy, or else */
 };
 
 static int from_env(const char *name, int fallback)
@@ -41,7 +42,8 @@ static int from_env(const char *name, int fallback)
 
 static struct told *told_new(void)
 {
-	void *p = mmap(NULL, sizeof(struct told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, sizeof(struct told), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	assert_ptr_not_equal(p, MAP_FAILED);
 	return p;
@@ -56,7 +58,8 @@ static double now_ms(void)
 }
 
 /* One batch: its own second, ten series, ten samples each. */
-static void add_batch(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t number, uint64_t *added)
+static void add_batch(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t number,
+		      uint64_t *added)
 {
 	for (uint32_t i = 0; i < BATCH; i++) {
 		__atomic_fetch_add(added, 1, __ATOMIC_RELAXED);
@@ -127,14 +130,16 @@ static void twelve_writers_at_once_lose_nothing_and_tear_nothing(void **state)
 			all[n++] = t->ms[i][k];
 	}
 	qsort(all, n, sizeof(*all), by_value);
-	print_message("%u batches of 12 writers: flush to stored p50 %.2f ms, p99 %.2f ms, max %.2f ms, %u refused\n", n,
-		      all[n / 2] / 1e3, all[(size_t)n * 99 / 100] / 1e3, all[n - 1] / 1e3, t->refused);
+	print_message(
+		"%u batches of 12 writers: flush to stored p50 %.2f ms, p99 %.2f ms, max %.2f ms, %u refused\n",
+		n, all[n / 2] / 1e3, all[(size_t)n * 99 / 100] / 1e3, all[n - 1] / 1e3, t->refused);
 	assert_int_equal(t->refused, 0);
 	if (getenv("CROWD_P99_MS"))
 		assert_in_range(all[(size_t)n * 99 / 100], 0, from_env("CROWD_P99_MS", 0) * 1000);
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM sample"), (int64_t)added);
 	assert_int_equal(fixture_sql_all(f, "SELECT coalesce(sum(n), 0) FROM loss_row"), 0);
-	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM runs WHERE state = 'ended'"), WRITERS);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM runs WHERE state = 'ended'"),
+			 WRITERS);
 	assert_int_equal(fixture_files(f->dir, "-wal"), 0);
 	munmap(t, sizeof(*t));
 }
@@ -182,26 +187,37 @@ static void kill_many(struct fixture *f, int kills)
 	for (int i = 0; i < kills; i++)
 		added += t->added[i];
 	for (size_t i = 0; *fixture_segment(f, i); i++) {
-		assert_int_equal(fixture_sql(fixture_segment(f, i), "SELECT integrity_check = 'ok' FROM"
-								    " pragma_integrity_check"), 1);
+		assert_int_equal(fixture_sql(fixture_segment(f, i),
+					     "SELECT integrity_check = 'ok' FROM"
+					     " pragma_integrity_check"),
+				 1);
 		/* a batch is a second of a process: all of it or nothing */
-		assert_int_equal(fixture_sql(fixture_segment(f, i),
-					     "SELECT count(*) FROM (SELECT sum(n) AS n FROM sample x JOIN series e ON e.id ="
-					     " x.series GROUP BY e.task, x.ts) WHERE n <> 100"), 0);
+		assert_int_equal(
+			fixture_sql(
+				fixture_segment(f, i),
+				"SELECT count(*) FROM (SELECT sum(n) AS n FROM sample x JOIN series e ON e.id ="
+				" x.series GROUP BY e.task, x.ts) WHERE n <> 100"),
+			0);
 		/* rows refer to what is there */
-		assert_int_equal(fixture_sql(fixture_segment(f, i),
-					     "SELECT count(*) FROM sample x LEFT JOIN series e ON e.id = x.series LEFT JOIN task"
-					     " t ON t.id = e.task LEFT JOIN stack s ON s.id = e.stack LEFT JOIN frame r ON r.id"
-					     " = s.leaf WHERE r.id IS NULL OR t.process IS NULL"), 0);
+		assert_int_equal(
+			fixture_sql(
+				fixture_segment(f, i),
+				"SELECT count(*) FROM sample x LEFT JOIN series e ON e.id = x.series LEFT JOIN task"
+				" t ON t.id = e.task LEFT JOIN stack s ON s.id = e.stack LEFT JOIN frame r ON r.id"
+				" = s.leaf WHERE r.id IS NULL OR t.process IS NULL"),
+			0);
 	}
-	print_message("%d kills: %lld samples added, %lld stored, %lld counted as killed\n", kills, (long long)added,
-		      (long long)fixture_sql_all(f, "SELECT sum(n) FROM sample"),
-		      (long long)fixture_sql_all(f, "SELECT sum(n) FROM loss_row WHERE reason = 'killed'"));
+	print_message("%d kills: %lld samples added, %lld stored, %lld counted as killed\n", kills,
+		      (long long)added, (long long)fixture_sql_all(f, "SELECT sum(n) FROM sample"),
+		      (long long)fixture_sql_all(
+			      f, "SELECT sum(n) FROM loss_row WHERE reason = 'killed'"));
 	/* `added` is raised before store_add: each kill may fall between the two, once */
-	assert_in_range((uint64_t)fixture_sql_all(f, "SELECT sum(n) FROM sample") +
+	assert_in_range(
+		(uint64_t)fixture_sql_all(f, "SELECT sum(n) FROM sample") +
 			(uint64_t)fixture_sql_all(f, "SELECT coalesce(sum(n), 0) FROM loss_row"),
-			added - (uint64_t)kills, added);
-	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM runs WHERE state = 'going on'"), 0);
+		added - (uint64_t)kills, added);
+	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM runs WHERE state = 'going on'"),
+			 0);
 	assert_int_equal(fixture_files(f->dir, "-wal"), 0);
 	munmap(t, sizeof(*t));
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dict: equal contents are one entry, whatever bytes they hold, and what is learnt later is kept. */
+/* dict: equal contents are one entry, whatever bytes they hold, and what is learnt later is kept.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -29,8 +30,9 @@ static void equal_contents_give_equal_ids(void **state)
 		}
 	}
 	snprintf(name, sizeof(name), "function_1");
-	assert_int_equal(dict_intern(d, DICT_FUNCTION, &(struct dict_function){.image = 2, .name = name}),
-			 5001);
+	assert_int_equal(
+		dict_intern(d, DICT_FUNCTION, &(struct dict_function){.image = 2, .name = name}),
+		5001);
 	assert_string_equal(dict_at(d, DICT_FUNCTION, dict_function, 77)->name, "function_77");
 	dict_free(d);
 }
@@ -80,7 +82,8 @@ static void a_string_without_end_is_cut(void **state)
 static void a_process_learns_and_never_forgets(void **state)
 {
 	struct dict *d = dict_new();
-	struct dict_process p = {.pid = 7, .start_ticks = 1, .exec_id = 1, .comm = "early", .args = ""};
+	struct dict_process p = {
+		.pid = 7, .start_ticks = 1, .exec_id = 1, .comm = "early", .args = ""};
 	uint32_t id = dict_intern(d, DICT_PROCESS, &p);
 
 	(void)state;
@@ -106,7 +109,8 @@ static void a_frame_gains_a_name_once(void **state)
 	dict_frame_name(d, id, 6, 11, 0);
 	assert_int_equal(dict_at(d, DICT_FRAME, dict_frame, id)->named_function, 5);
 	assert_int_equal(d->dirty_frames.n, 1);
-	assert_int_equal(dict_intern(d, DICT_FRAME, &f), id); /* the same place is still the same frame */
+	assert_int_equal(dict_intern(d, DICT_FRAME, &f),
+			 id); /* the same place is still the same frame */
 	dict_free(d);
 }
 
@@ -143,7 +147,8 @@ static void command_lines_share_their_ends_at_whole_characters(void **state)
 		{"aa", "aaaa", 2, 0, "aa"},
 		{"", "x", 0, 0, "x"},
 		{"x", "", 0, 0, ""},
-		{"\xc3\xa4 z", "\xc3\xb6 z", 0, 2, "\xc3\xb6"},    /* same first byte, another character */
+		{"\xc3\xa4 z", "\xc3\xb6 z", 0, 2,
+		 "\xc3\xb6"}, /* same first byte, another character */
 		{"a\xc3\xa4", "b\xe2\x82\xa4", 0, 0, "b\xe2\x82\xa4"}, /* same last byte */
 		{"\xf0\x9f\x94\xa5 one", "\xf0\x9f\x94\xa5 two", 2, 0, "two"},
 	};
@@ -164,9 +169,11 @@ static void the_stem_of_a_command_line_is_what_its_files_are_named_by(void **sta
 	static const struct {
 		const char *args, *stem, *form;
 	} cases[] = {
-		{"cc1 a/flame.c -MD b/flame.d -o /tmp/x.s", "flame", "cc1 a/\x1f.c -MD b/\x1f.d -o /tmp/x.s"},
+		{"cc1 a/flame.c -MD b/flame.d -o /tmp/x.s", "flame",
+		 "cc1 a/\x1f.c -MD b/\x1f.d -o /tmp/x.s"},
 		{"cc -c abc.c -o abc.o", "abc", "cc -c \x1f.c -o \x1f.o"},
-		{"cc -c c.c -o c.o", "c", "cc -\x1f \x1f.\x1f -o \x1f.o"}, /* any whole name: it is put back as any */
+		{"cc -c c.c -o c.o", "c",
+		 "cc -\x1f \x1f.\x1f -o \x1f.o"}, /* any whole name: it is put back as any */
 		{"cc fl.c xfl.o fl.o fl_", "fl", "cc \x1f.c xfl.o \x1f.o fl_"},
 		{"x.c x.d longer.c longer.d", "longer", "x.c x.d \x1f.c \x1f.d"},
 		{"a.b/c a.b/d", NULL, NULL}, /* folders */
@@ -176,7 +183,8 @@ static void the_stem_of_a_command_line_is_what_its_files_are_named_by(void **sta
 		{"..", NULL, NULL},
 		{".c .c", NULL, NULL},
 		{"a.toolong a.toolong", NULL, NULL},
-		{"a.c b.c d.c e.c f.c g.c h.c i.c j.c j.d", NULL, NULL}, /* so many names are told apart, and no more */
+		{"a.c b.c d.c e.c f.c g.c h.c i.c j.c j.d", NULL,
+		 NULL}, /* so many names are told apart, and no more */
 	};
 
 	(void)state;
@@ -194,7 +202,9 @@ static void the_stem_of_a_command_line_is_what_its_files_are_named_by(void **sta
 	}
 }
 
-static const char *const WORDS[] = {"cc ", "-c ", "a", "file.c ", "file.o ", "file", "\xc3\xa4", "\xe2\x82\xac ", "x.c ", "-o ", "\xf0\x9f\x94\xa5", "/"};
+static const char *const WORDS[] = {
+	"cc ",      "-c ",           "a",    "file.c ", "file.o ",          "file",
+	"\xc3\xa4", "\xe2\x82\xac ", "x.c ", "-o ",     "\xf0\x9f\x94\xa5", "/"};
 
 static void make_line(char *line, size_t size)
 {
@@ -206,7 +216,8 @@ static void make_line(char *line, size_t size)
 		state ^= state << 13;
 		state ^= state >> 7;
 		state ^= state << 17;
-		len += (size_t)snprintf(line + len, size - len, "%s", WORDS[(state >> 33) % ARRAY_SIZE(WORDS)]);
+		len += (size_t)snprintf(line + len, size - len, "%s",
+					WORDS[(state >> 33) % ARRAY_SIZE(WORDS)]);
 		left -= left > 1 && state % 5 == 0;
 	}
 }
@@ -228,8 +239,9 @@ static void a_command_line_is_whole_again(void **state)
 {
 	(void)state;
 	for (int i = 0; i < 2000; i++) {
-		struct strbuf base cleanup_strbuf = STRBUF_INIT, form cleanup_strbuf = STRBUF_INIT, own cleanup_strbuf = STRBUF_INIT,
-			      whole cleanup_strbuf = STRBUF_INIT;
+		struct strbuf base cleanup_strbuf = STRBUF_INIT, form cleanup_strbuf = STRBUF_INIT,
+				   own cleanup_strbuf = STRBUF_INIT,
+				   whole cleanup_strbuf = STRBUF_INIT;
 		const char *stem = NULL;
 		char lines[2][256];
 		struct argshare share;
@@ -261,8 +273,18 @@ static void a_command_line_is_that_of_the_view(void **state)
 		const char *own;
 		int end;
 	} cases[] = {
-		{"", 0, "", 0}, {"", 0, "ls", 0}, {"ab", 9, "-", 0}, {"\xc3\xa4\x1f.c", 2, "\x1fx\x1f y", 2}, {"ab", 1, "x", 1}, {"ab", 2, "", 2},
-		{"a\x1f", 2, "\x1fn\x1f", 0}, {"ab", 0, "\x1f\x1f", 1}, {"cc \x1f.c -o \x1f.o", 6, "\x1f" "flame\x1f-O2 \x1f ", 9},
+		{"", 0, "", 0},
+		{"", 0, "ls", 0},
+		{"ab", 9, "-", 0},
+		{"\xc3\xa4\x1f.c", 2, "\x1fx\x1f y", 2},
+		{"ab", 1, "x", 1},
+		{"ab", 2, "", 2},
+		{"a\x1f", 2, "\x1fn\x1f", 0},
+		{"ab", 0, "\x1f\x1f", 1},
+		{"cc \x1f.c -o \x1f.o", 6,
+		 "\x1f"
+		 "flame\x1f-O2 \x1f ",
+		 9},
 	};
 	sqlite3 *db;
 	sqlite3_stmt *st;
@@ -278,7 +300,8 @@ static void a_command_line_is_that_of_the_view(void **state)
 		sqlite3_bind_text(st, 3, cases[i].own, -1, SQLITE_STATIC);
 		sqlite3_bind_int(st, 4, cases[i].end);
 		assert_int_equal(sqlite3_step(st), SQLITE_ROW);
-		argshare_whole(cases[i].base, (size_t)cases[i].keep, cases[i].own, (size_t)cases[i].end, &whole);
+		argshare_whole(cases[i].base, (size_t)cases[i].keep, cases[i].own,
+			       (size_t)cases[i].end, &whole);
 		assert_string_equal(strbuf_str(&whole), (const char *)sqlite3_column_text(st, 0));
 		sqlite3_reset(st);
 	}

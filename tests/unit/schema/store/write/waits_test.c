@@ -14,23 +14,36 @@
 
 static uint32_t waits_run(struct store_writer *w)
 {
-	struct store_run r = {.family = "offcpu", .options = "sonde-offcpu --test", .scope = STORE_SCOPE_HOST,
-			      .bucket_s = 10, .from_ns = T0_S * NS, .boot_offset_ns = clock_boot_offset_ns()};
+	struct store_run r = {.family = "offcpu",
+			      .options = "sonde-offcpu --test",
+			      .scope = STORE_SCOPE_HOST,
+			      .bucket_s = 10,
+			      .from_ns = T0_S * NS,
+			      .boot_offset_ns = clock_boot_offset_ns()};
 
 	return store_run_begin(w, &r);
 }
 
 static uint32_t task_of(struct store_writer *w, uint32_t run, uint32_t pid)
 {
-	struct store_process p = {.pid = pid, .exec_id = 1, .start_ns = T0_S * NS, .start_ticks = pid, .comm = "app",
-				  .exe = "/bin/app", .args = "app", .cgroup = "/", .unit = ""};
+	struct store_process p = {.pid = pid,
+				  .exec_id = 1,
+				  .start_ns = T0_S * NS,
+				  .start_ticks = pid,
+				  .comm = "app",
+				  .exe = "/bin/app",
+				  .args = "app",
+				  .cgroup = "/",
+				  .unit = ""};
 
 	return store_task(w, run, store_process(w, &p), "app", pid);
 }
 
-static void waited(struct store_writer *w, uint32_t task, uint64_t n, uint64_t total_ns, uint64_t max_ns)
+static void waited(struct store_writer *w, uint32_t task, uint64_t n, uint64_t total_ns,
+		   uint64_t max_ns)
 {
-	struct store_wait x = {.class = STORE_WAIT_PIPE, .n = n, .total_ns = total_ns, .max_ns = max_ns};
+	struct store_wait x = {
+		.class = STORE_WAIT_PIPE, .n = n, .total_ns = total_ns, .max_ns = max_ns};
 
 	assert_int_equal(store_wait(w, task, T0_S * NS, &x), 0);
 }
@@ -51,9 +64,11 @@ static void a_hostile_wait_is_counted_lost_and_the_others_are_kept(void **state)
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM wait_row"), 5);
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(total_ns) FROM wait_row"), 3500);
 	assert_int_equal(fixture_sql_all(f, "SELECT max(max_ns) FROM wait_row"), 2000);
-	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM loss_row WHERE reason = 'range'"), 4);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM loss_row WHERE reason = 'range'"),
+			 4);
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM loss_row"), 4);
-	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 9); /* five waits, four rows lost */
+	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"),
+			 9); /* five waits, four rows lost */
 }
 
 static void a_hostile_row_of_each_other_table_is_counted_lost(void **state)
@@ -68,8 +83,8 @@ static void a_hostile_row_of_each_other_table_is_counted_lost(void **state)
 	struct store_steal steal = {.cpu_ns = 1};
 
 	for (int i = 0; i < 2; i++) {
-		wake.total_ns = culprit.total_ns = on.total_ns = throttle.throttled_ns = steal.steal_ns =
-			i ? UINT64_MAX - 5 : 7;
+		wake.total_ns = culprit.total_ns = on.total_ns = throttle.throttled_ns =
+			steal.steal_ns = i ? UINT64_MAX - 5 : 7;
 		assert_int_equal(store_wake(w, task, T0_S * NS, &wake), 0);
 		assert_int_equal(store_culprit(w, task, T0_S * NS, &culprit), 0);
 		assert_int_equal(store_wait_on(w, task, T0_S * NS, &on), 0);
@@ -82,7 +97,8 @@ static void a_hostile_row_of_each_other_table_is_counted_lost(void **state)
 	assert_int_equal(fixture_sql_all(f, "SELECT total_ns FROM wait_on_row"), 7);
 	assert_int_equal(fixture_sql_all(f, "SELECT throttled_ns FROM throttle_row"), 7);
 	assert_int_equal(fixture_sql_all(f, "SELECT steal_ns FROM steal_row"), 7);
-	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM loss_row WHERE reason = 'range'"), 5);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM loss_row WHERE reason = 'range'"),
+			 5);
 }
 
 static void a_wait_of_two_years_is_believed(void **state)
@@ -94,7 +110,8 @@ static void a_wait_of_two_years_is_believed(void **state)
 	for (int i = 0; i < 100; i++)
 		waited(w, task, 1, MOST, MOST);
 	fixture_close(w);
-	assert_true(fixture_sql_all(f, "SELECT sum(total_ns) FROM wait_row") == (int64_t)(100 * MOST));
+	assert_true(fixture_sql_all(f, "SELECT sum(total_ns) FROM wait_row") ==
+		    (int64_t)(100 * MOST));
 	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM loss_row"), 0);
 }
 
@@ -106,9 +123,15 @@ static void rows_of_one_key_add_up_and_others_stay_apart(void **state)
 	uint32_t run = waits_run(w), one = task_of(w, run, 1), two = task_of(w, run, 2);
 
 	for (int i = 0; i < 2; i++) {
-		struct store_wait x = {.class = STORE_WAIT_PIPE, .n = 3 + (uint64_t)i, .total_ns = 10, .max_ns = 4 + (uint64_t)i, .hist = counts[i], .n_hist = 3,
+		struct store_wait x = {.class = STORE_WAIT_PIPE,
+				       .n = 3 + (uint64_t)i,
+				       .total_ns = 10,
+				       .max_ns = 4 + (uint64_t)i,
+				       .hist = counts[i],
+				       .n_hist = 3,
 				       .first_slot = 64 + (unsigned)i};
-		struct store_wake wake = {.class = STORE_WAIT_PIPE, .waker = two, .n = 1, .total_ns = 5};
+		struct store_wake wake = {
+			.class = STORE_WAIT_PIPE, .waker = two, .n = 1, .total_ns = 5};
 
 		assert_int_equal(store_wait(w, one, T0_S * NS, &x), 0);
 		assert_int_equal(store_wake(w, one, T0_S * NS, &wake), 0);
@@ -121,7 +144,11 @@ static void rows_of_one_key_add_up_and_others_stay_apart(void **state)
 	fixture_close(w);
 	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM wait_row"), 3);
 	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM wake_row"), 2);
-	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM wait_row WHERE n = 7 AND total_ns = 20 AND max_ns = 5 AND hist = '[64,1,7,0,7]'"), 2);
+	assert_int_equal(
+		fixture_sql_all(
+			f,
+			"SELECT count(*) FROM wait_row WHERE n = 7 AND total_ns = 20 AND max_ns = 5 AND hist = '[64,1,7,0,7]'"),
+		2);
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM wait_row"), 7 + 7 + 2);
 	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 7 + 7 + 2);
 }

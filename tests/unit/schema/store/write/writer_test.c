@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer: what is added is stored, to the sample; what cannot be stored is counted; nothing stored is ever hurt. */
+/* writer: what is added is stored, to the sample; what cannot be stored is counted; nothing stored
+ * is ever hurt. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -45,12 +46,22 @@ static void what_is_added_is_stored_to_the_sample(void **state)
 	assert_int_equal(fixture_sql(seg, "SELECT count(DISTINCT ts) FROM cpu_samples"), 100);
 	assert_int_equal(fixture_sql(seg, "SELECT min(ts) FROM cpu_samples"), T0_S);
 	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM processes"), 7);
-	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM functions WHERE module = 'prog'"), 51);
-	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM stacks WHERE depth = 3 AND folded = 'main;prog+0x200;leaf_7'"),
-			 1);
-	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM stack_frames WHERE function = 'main' AND depth = 0"), 50);
-	assert_int_equal(fixture_sql(seg, "SELECT total FROM functions_top WHERE function = 'main'"), 15000);
-	assert_int_equal(fixture_sql(seg, "SELECT self FROM functions_top WHERE function = 'main'"), 0);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM functions WHERE module = 'prog'"),
+			 51);
+	assert_int_equal(
+		fixture_sql(
+			seg,
+			"SELECT count(*) FROM stacks WHERE depth = 3 AND folded = 'main;prog+0x200;leaf_7'"),
+		1);
+	assert_int_equal(
+		fixture_sql(
+			seg,
+			"SELECT count(*) FROM stack_frames WHERE function = 'main' AND depth = 0"),
+		50);
+	assert_int_equal(
+		fixture_sql(seg, "SELECT total FROM functions_top WHERE function = 'main'"), 15000);
+	assert_int_equal(fixture_sql(seg, "SELECT self FROM functions_top WHERE function = 'main'"),
+			 0);
 	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM runs WHERE state = 'ended'"), 1);
 	assert_int_equal(fixture_sql(seg, "SELECT accounted FROM run"), 15000);
 	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM clock"), 1);
@@ -69,7 +80,8 @@ static void modes_do_not_depend_on_the_umask(void **state)
 		umask(i ? 0077 : 0);
 		snprintf(inner.dir, sizeof(inner.dir), "%.55s/d%d", f->dir, i);
 		w = fixture_writer(&inner, 0);
-		fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1, T0_S * NS, 1);
+		fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1,
+			    T0_S * NS, 1);
 		store_flush(w);
 		assert_true(fixture_wait_stored(w, 1));
 		assert_int_equal(stat(inner.dir, &st), 0);
@@ -80,7 +92,8 @@ static void modes_do_not_depend_on_the_umask(void **state)
 		assert_int_equal(stat(wal, &st), 0);
 		assert_int_equal(st.st_mode & 07777, 0640);
 		fixture_close(w);
-		assert_int_equal(fixture_files(inner.dir, "-wal") + fixture_files(inner.dir, "-shm"), 0);
+		assert_int_equal(
+			fixture_files(inner.dir, "-wal") + fixture_files(inner.dir, "-shm"), 0);
 	}
 	umask(old);
 }
@@ -123,10 +136,14 @@ static void ids_go_stale_when_memory_is_short_and_nothing_is_lost(void **state)
 	assert_true(store_epoch(w) > 3);
 	fixture_close(w);
 	assert_true(most < 3 * 1024 * 1024);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT sum(samples) FROM cpu_samples"), 60000);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT sum(samples) FROM cpu_samples"),
+			 60000);
 	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM processes"), 300);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM function"), 20001);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(DISTINCT folded) FROM stacks"), 20000);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM function"),
+			 20001);
+	assert_int_equal(
+		fixture_sql(fixture_segment(f, 0), "SELECT count(DISTINCT folded) FROM stacks"),
+		20000);
 }
 
 static void ids_that_were_never_given_out_are_refused(void **state)
@@ -138,7 +155,8 @@ static void ids_that_were_never_given_out_are_refused(void **state)
 	assert_int_equal(store_add(w, 0, T0_S * NS, 1), -ESTALE);
 	assert_int_equal(store_add(w, 99, T0_S * NS, 1), -ESTALE);
 	assert_int_equal(store_series(w, run, 5, "x", 1, 0, STORE_KIND_CPU), 0);
-	assert_int_equal(store_series(w, run, 1, "x", 1, store_stack(w, frames, 2), STORE_KIND_CPU), 0);
+	assert_int_equal(store_series(w, run, 1, "x", 1, store_stack(w, frames, 2), STORE_KIND_CPU),
+			 0);
 	assert_int_equal(store_series(w, 9, 1, "x", 1, 0, STORE_KIND_CPU), 0);
 	fixture_close(w);
 }
@@ -148,38 +166,62 @@ static void a_process_is_known_better_later_and_a_frame_gets_its_name(void **sta
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
 	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
-	struct store_process p = {.pid = 5, .start_ticks = 9, .exec_id = 2, .comm = "sh", .exe = "", .args = "",
-				  .cgroup = "", .unit = ""};
-	struct store_container c = {.runtime = "docker", .runtime_id = "abc", .name = "web", .image = "", .cgroup = "/x"};
+	struct store_process p = {.pid = 5,
+				  .start_ticks = 9,
+				  .exec_id = 2,
+				  .comm = "sh",
+				  .exe = "",
+				  .args = "",
+				  .cgroup = "",
+				  .unit = ""};
+	struct store_container c = {.runtime = "docker",
+				    .runtime_id = "abc",
+				    .name = "web",
+				    .image = "",
+				    .cgroup = "/x"};
 	struct store_image im = {STORE_IMAGE_ELF, "libfoo.so", "/lib/libfoo.so", "", ""};
 	struct store_frame fr = {.image = store_image(w, &im), .offset = 0x1a2b};
 	struct store_function fn = {.name = "foo_bar", .image = fr.image, .file = "", .line = 0};
 	uint32_t frame = store_frame(w, &fr);
-	uint32_t series = store_series(w, run, store_process(w, &p), "sh", 5, store_stack(w, &frame, 1), STORE_KIND_CPU);
+	uint32_t series = store_series(w, run, store_process(w, &p), "sh", 5,
+				       store_stack(w, &frame, 1), STORE_KIND_CPU);
 	const char *seg;
 
 	assert_int_equal(store_add(w, series, T0_S * NS, 1), 0);
 	store_flush(w);
 	assert_true(fixture_wait_stored(w, 1));
 	seg = fixture_segment(f, 0);
-	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM cpu_samples WHERE function = 'libfoo.so+0x1a2b'"), 1);
+	assert_int_equal(
+		fixture_sql(seg,
+			    "SELECT count(*) FROM cpu_samples WHERE function = 'libfoo.so+0x1a2b'"),
+		1);
 	p.args = "sh -c true";
 	p.exe = "/bin/sh";
 	p.container = store_container(w, &c);
-	assert_int_equal(store_series(w, run, store_process(w, &p), "sh", 5, store_stack(w, &frame, 1), STORE_KIND_CPU),
+	assert_int_equal(store_series(w, run, store_process(w, &p), "sh", 5,
+				      store_stack(w, &frame, 1), STORE_KIND_CPU),
 			 series);
 	store_frame_name(w, frame, store_function(w, &fn), 12, 0);
 	assert_int_equal(store_add(w, series, T0_S * NS, 1), 0);
 	fixture_close(w);
-	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM processes WHERE args = 'sh -c true' AND exe = '/bin/sh'"
-					  " AND container = 'web' AND comm = 'sh'"), 1);
-	assert_int_equal(fixture_sql(seg, "SELECT samples FROM cpu_samples WHERE function = 'foo_bar' AND line = 12"), 2);
+	assert_int_equal(
+		fixture_sql(
+			seg,
+			"SELECT count(*) FROM processes WHERE args = 'sh -c true' AND exe = '/bin/sh'"
+			" AND container = 'web' AND comm = 'sh'"),
+		1);
+	assert_int_equal(
+		fixture_sql(
+			seg,
+			"SELECT samples FROM cpu_samples WHERE function = 'foo_bar' AND line = 12"),
+		2);
 }
 
 static void who_could_not_name_a_process_takes_no_name_away(void **state)
 {
 	struct fixture *f = *state;
-	struct store_process p = {.pid = 5, .start_ticks = 9, .exe = "", .args = "", .cgroup = "", .unit = ""};
+	struct store_process p = {
+		.pid = 5, .start_ticks = 9, .exe = "", .args = "", .cgroup = "", .unit = ""};
 	static const char *const comms[] = {STORE_PROCESS_UNKNOWN, "sh", STORE_PROCESS_UNKNOWN};
 
 	for (size_t i = 0; i < 3; i++) { /* three writers, and each twice */
@@ -187,23 +229,33 @@ static void who_could_not_name_a_process_takes_no_name_away(void **state)
 		uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
 
 		p.comm = comms[i];
-		assert_int_equal(store_add(w, store_series(w, run, store_process(w, &p), "sh", 5, 0, STORE_KIND_CPU), T0_S * NS, 1), 0);
+		assert_int_equal(store_add(w,
+					   store_series(w, run, store_process(w, &p), "sh", 5, 0,
+							STORE_KIND_CPU),
+					   T0_S * NS, 1),
+				 0);
 		p.comm = STORE_PROCESS_UNKNOWN;
 		store_process(w, &p);
 		fixture_close(w);
-		assert_int_equal(fixture_sql(fixture_segment(f, 0), i ? "SELECT count(*) FROM process WHERE comm = 'sh'" :
-					     "SELECT count(*) FROM process WHERE comm = '[unknown]'"), 1);
+		assert_int_equal(
+			fixture_sql(fixture_segment(f, 0),
+				    i ? "SELECT count(*) FROM process WHERE comm = 'sh'" :
+					"SELECT count(*) FROM process WHERE comm = '[unknown]'"),
+			1);
 	}
 }
 
 static void a_container_stored_before_its_name_was_known_gains_it(void **state)
 {
 	struct fixture *f = *state;
-	struct store_container c = {.runtime = "docker", .runtime_id = "abc", .name = "", .image = "", .cgroup = "/x"};
-	struct store_process p = {.start_ticks = 9, .comm = "sh", .exe = "", .args = "", .cgroup = "", .unit = ""};
+	struct store_container c = {
+		.runtime = "docker", .runtime_id = "abc", .name = "", .image = "", .cgroup = "/x"};
+	struct store_process p = {
+		.start_ticks = 9, .comm = "sh", .exe = "", .args = "", .cgroup = "", .unit = ""};
 	const char *seg;
 
-	for (uint32_t i = 0; i < 3; i++) { /* three writers: before, with the name, and one that has not heard of it */
+	/* three writers: before, with the name, and one that has not heard of it */
+	for (uint32_t i = 0; i < 3; i++) {
 		struct store_writer *w = fixture_writer(f, 0);
 		uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
 
@@ -211,13 +263,19 @@ static void a_container_stored_before_its_name_was_known_gains_it(void **state)
 		c.image = i == 1 ? "nginx:1" : "";
 		p.pid = 5 + i;
 		p.container = store_container(w, &c);
-		assert_int_equal(store_add(w, store_series(w, run, store_process(w, &p), "sh", 5 + i, 0, STORE_KIND_CPU), T0_S * NS, 1), 0);
+		assert_int_equal(store_add(w,
+					   store_series(w, run, store_process(w, &p), "sh", 5 + i,
+							0, STORE_KIND_CPU),
+					   T0_S * NS, 1),
+				 0);
 		fixture_close(w);
 	}
 	seg = fixture_segment(f, 0);
 	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM container"), 1);
-	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM processes WHERE container = 'web'"), 3);
-	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM container WHERE image = 'nginx:1'"), 1);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM processes WHERE container = 'web'"),
+			 3);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM container WHERE image = 'nginx:1'"),
+			 1);
 }
 
 static void an_image_stored_before_its_file_was_read_gains_its_build_id(void **state)
@@ -225,12 +283,21 @@ static void an_image_stored_before_its_file_was_read_gains_its_build_id(void **s
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
 	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
-	struct store_process p = {.pid = 5, .start_ticks = 9, .comm = "sh", .exe = "", .args = "", .cgroup = "", .unit = ""};
-	struct store_image early = {STORE_IMAGE_ELF, "libfoo.so", "/lib/libfoo.so", "", "pending-1-2"};
+	struct store_process p = {.pid = 5,
+				  .start_ticks = 9,
+				  .comm = "sh",
+				  .exe = "",
+				  .args = "",
+				  .cgroup = "",
+				  .unit = ""};
+	struct store_image early = {STORE_IMAGE_ELF, "libfoo.so", "/lib/libfoo.so", "",
+				    "pending-1-2"};
 	struct store_image own = {STORE_IMAGE_ELF, "libbar.so", "/lib/libbar.so", "cafe", "cafe-1"};
-	struct store_frame fr[] = {{.image = store_image(w, &early), .offset = 1}, {.image = store_image(w, &own), .offset = 1}};
+	struct store_frame fr[] = {{.image = store_image(w, &early), .offset = 1},
+				   {.image = store_image(w, &own), .offset = 1}};
 	uint32_t frames[] = {store_frame(w, &fr[0]), store_frame(w, &fr[1])};
-	uint32_t series = store_series(w, run, store_process(w, &p), "sh", 5, store_stack(w, frames, 2), STORE_KIND_CPU);
+	uint32_t series = store_series(w, run, store_process(w, &p), "sh", 5,
+				       store_stack(w, frames, 2), STORE_KIND_CPU);
 	const char *seg;
 
 	assert_int_equal(store_add(w, series, T0_S * NS, 1), 0);
@@ -243,13 +310,22 @@ static void an_image_stored_before_its_file_was_read_gains_its_build_id(void **s
 	assert_int_equal(store_add(w, series, T0_S * NS, 1), 0);
 	fixture_close(w);
 	seg = fixture_segment(f, 0);
-	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM image WHERE name = 'libfoo.so' AND build_id = 'beef' AND key = 'pending-1-2'"), 1);
-	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM image WHERE name = 'libbar.so' AND build_id = 'cafe'"), 1);
+	assert_int_equal(
+		fixture_sql(
+			seg,
+			"SELECT count(*) FROM image WHERE name = 'libfoo.so' AND build_id = 'beef' AND key = 'pending-1-2'"),
+		1);
+	assert_int_equal(
+		fixture_sql(
+			seg,
+			"SELECT count(*) FROM image WHERE name = 'libbar.so' AND build_id = 'cafe'"),
+		1);
 	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM image"), 2);
 }
 
 static void command_lines_come_back_as_they_were(void **state)
 {
+	/* clang-format off */
 	static const char *const LINES[] = {
 		"cc1 -I . src/flame.c -MD obj/src/flame.d -MQ obj/src/flame.o -dumpbase flame.c -O2 -o /tmp/ccA.s",
 		"cc1 -I . src/fold.c -MD obj/src/fold.d -MQ obj/src/fold.o -dumpbase fold.c -O2 -o /tmp/ccBC.s",
@@ -257,36 +333,48 @@ static void command_lines_come_back_as_they_were(void **state)
 		"cc1 -I . src/a.c -MD obj/src/a.d -MQ obj/src/a.o -dumpbase a.c -O2 -o /tmp/a.s",
 		"cc1 --version", "", "cc1 x.c x.c", "cc1 x.c x.c x.c\037x.c", "x.y x.y",
 	};
+	/* clang-format on */
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
 	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
 	const char *seg;
 
 	for (uint32_t i = 0; i < ARRAY_SIZE(LINES); i++) {
-		struct store_process p = {.pid = 10 + i, .start_ticks = 9, .comm = "cc1", .exe = "/usr/lib/cc1", .args = LINES[i],
-					  .cgroup = "", .unit = ""};
+		struct store_process p = {.pid = 10 + i,
+					  .start_ticks = 9,
+					  .comm = "cc1",
+					  .exe = "/usr/lib/cc1",
+					  .args = LINES[i],
+					  .cgroup = "",
+					  .unit = ""};
 
-		assert_int_equal(store_add(w, store_series(w, run, store_process(w, &p), "cc1", 10 + i, 0, STORE_KIND_CPU),
-					   T0_S * NS, 1), 0);
+		assert_int_equal(store_add(w,
+					   store_series(w, run, store_process(w, &p), "cc1", 10 + i,
+							0, STORE_KIND_CPU),
+					   T0_S * NS, 1),
+				 0);
 	}
 	fixture_close(w);
 	seg = fixture_segment(f, 0);
 	for (uint32_t i = 0; i < ARRAY_SIZE(LINES); i++) {
 		/* control bytes are spelled out before anything is shared */
-		char *sql = sqlite3_mprintf("SELECT count(*) FROM processes WHERE pid = %u AND args = replace(%Q, char(31), '\\x1f')",
-					    10 + i, LINES[i]);
+		char *sql = sqlite3_mprintf(
+			"SELECT count(*) FROM processes WHERE pid = %u AND args = replace(%Q, char(31), '\\x1f')",
+			10 + i, LINES[i]);
 
 		assert_int_equal(fixture_sql(seg, sql), 1);
 		sqlite3_free(sql);
 	}
-	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM text WHERE value LIKE 'cc1 -I%'"), 1);
+	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM text WHERE value LIKE 'cc1 -I%'"),
+			 1);
 	assert_true(fixture_sql(seg, "SELECT max(length(args)) FROM process WHERE pid < 14") < 20);
 }
 
 static void a_segment_that_is_old_or_large_is_followed_by_another(void **state)
 {
 	struct fixture *f = *state;
-	struct store_writer_opts o = {.dir = f->dir, .segment_bytes = 600 * 1024}; /* an empty one has some 400 KiB */
+	struct store_writer_opts o = {
+		.dir = f->dir, .segment_bytes = 600 * 1024}; /* an empty one has some 400 KiB */
 	struct store_writer *w;
 	uint32_t run;
 
@@ -308,9 +396,11 @@ static void a_segment_that_is_old_or_large_is_followed_by_another(void **state)
 	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT token FROM run"),
 			 fixture_sql(fixture_segment(f, 1), "SELECT token FROM run"));
 	for (size_t i = 0; *fixture_segment(f, i); i++)
-		assert_int_equal(fixture_sql(fixture_segment(f, i), "SELECT count(*) FROM sqlite_master WHERE name = 'run'"
-								    " AND (SELECT count(*) FROM cpu_samples WHERE function"
-								    " LIKE 'leaf_%') > 0"), 1);
+		assert_int_equal(fixture_sql(fixture_segment(f, i),
+					     "SELECT count(*) FROM sqlite_master WHERE name = 'run'"
+					     " AND (SELECT count(*) FROM cpu_samples WHERE function"
+					     " LIKE 'leaf_%') > 0"),
+				 1);
 }
 
 static void one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole(void **state)
@@ -338,7 +428,9 @@ static void one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole(
 	snprintf(wal, sizeof(wal), "%s-wal", fixture_segment(f, 0));
 	assert_int_equal(access(wal, F_OK), -1);
 	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT sum(n) FROM sample"), 20);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM runs WHERE state = 'continued'"), 2);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0),
+				     "SELECT count(*) FROM runs WHERE state = 'continued'"),
+			 2);
 	assert_int_equal(fixture_sql(fixture_segment(f, 1), "SELECT sum(n) FROM sample"), 10);
 	/* whoever comes now does not join it either */
 	fixture_close(w[0]);
@@ -362,7 +454,11 @@ static void each_change_of_the_clock_is_on_record_though_several_come_before_a_b
 	store_flush(w);
 	assert_true(fixture_wait_stored(w, 5));
 	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) FROM clock"), 4);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT (max(boot_offset_ns) - min(boot_offset_ns)) / 1000000000 FROM clock"), 10800);
+	assert_int_equal(
+		fixture_sql(
+			fixture_segment(f, 0),
+			"SELECT (max(boot_offset_ns) - min(boot_offset_ns)) / 1000000000 FROM clock"),
+		10800);
 	store_clock_changed(w, now + 4 * NS, offset); /* it is that already */
 	fixture_add(w, run, 100, 1, (T0_S + 1) * NS, 5);
 	store_flush(w);
@@ -378,10 +474,12 @@ static void a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_no
 	fixture_close(fixture_writer(f, 0));
 	fixture_close(fixture_writer(f, 0));
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);
-	fixture_exec(fixture_segment(f, 0), "UPDATE meta SET value = 'another' WHERE key = 'boot_id'");
+	fixture_exec(fixture_segment(f, 0),
+		     "UPDATE meta SET value = 'another' WHERE key = 'boot_id'");
 	fixture_close(fixture_writer(f, 0));
 	assert_int_equal(fixture_files(f->dir, ".db"), 2);
-	fixture_exec(fixture_segment(f, 1), "UPDATE meta SET value = value - 3700000000000 WHERE key = 'created_ns'");
+	fixture_exec(fixture_segment(f, 1),
+		     "UPDATE meta SET value = value - 3700000000000 WHERE key = 'created_ns'");
 	fixture_close(fixture_writer(f, 0));
 	assert_int_equal(fixture_files(f->dir, ".db"), 3);
 }
@@ -395,7 +493,8 @@ static void a_newer_schema_is_refused_and_left_alone(void **state)
 	struct err e = {0};
 
 	fixture_close(fixture_writer(f, 0));
-	fixture_exec(fixture_segment(f, 0), "UPDATE meta SET value = 99 WHERE key = 'schema_version'");
+	fixture_exec(fixture_segment(f, 0),
+		     "UPDATE meta SET value = 99 WHERE key = 'schema_version'");
 	assert_true(store_writer_open(&o, &w, &e) < 0);
 	assert_int_equal(e.exit, EXIT_STORE);
 	assert_non_null(strstr(e.what, "schema 99"));
@@ -428,7 +527,8 @@ static void a_schema_from_before_the_first_release_is_refused_and_left_alone(voi
 	assert_int_equal(e.exit, EXIT_STORE);
 	assert_non_null(strstr(e.what, "schema 27"));
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);
-	assert_int_equal(fixture_sql(seg, "SELECT value FROM meta WHERE key = 'schema_version'"), 27);
+	assert_int_equal(fixture_sql(seg, "SELECT value FROM meta WHERE key = 'schema_version'"),
+			 27);
 }
 
 static void scribble(const char *path, off_t at, size_t n)
@@ -450,7 +550,8 @@ static void a_damaged_segment_is_set_aside_and_the_capture_goes_on(void **state)
 
 	for (int i = 0; i < 3; i++) {
 		w = fixture_writer(f, 0);
-		fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1, T0_S * NS, 1);
+		fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1,
+			    T0_S * NS, 1);
 		fixture_close(w);
 		assert_int_equal(stat(fixture_segment(f, 0), &st), 0);
 		if (i == 0) /* no database at all */
@@ -463,7 +564,9 @@ static void a_damaged_segment_is_set_aside_and_the_capture_goes_on(void **state)
 	w = fixture_writer(f, 0);
 	fixture_add(w, fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS), 1, 1, T0_S * NS, 5);
 	fixture_close(w);
-	assert_int_equal(fixture_files(f->dir, ".bad") + fixture_files(f->dir, ".bad.2") + fixture_files(f->dir, ".bad.3"), 3);
+	assert_int_equal(fixture_files(f->dir, ".bad") + fixture_files(f->dir, ".bad.2") +
+				 fixture_files(f->dir, ".bad.3"),
+			 3);
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);
 	assert_int_equal(fixture_totals(f->dir, 0, INT64_MAX, &sums, NULL), 0);
 	assert_int_equal(sums.samples, 5);
@@ -486,7 +589,8 @@ static void a_segment_damaged_while_it_is_written_is_set_aside(void **state)
 		fixture_add(w, run, 2, i, (T0_S + 1) * NS, 1);
 	fixture_close(w);
 	assert_int_equal(fixture_files(f->dir, ".bad"), 1);
-	assert_int_equal(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples WHERE pid = 2"), 4000);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples WHERE pid = 2"),
+			 4000);
 }
 
 static void a_segment_that_is_removed_under_a_writer_is_noticed(void **state)
@@ -506,7 +610,9 @@ static void a_segment_that_is_removed_under_a_writer_is_noticed(void **state)
 
 static uint32_t library(struct store_writer *w)
 {
-	return store_image(w, &(struct store_image){.name = "libx.so", .path = "/lib/libx.so", .build_id = "", .key = ""});
+	return store_image(
+		w, &(struct store_image){
+			   .name = "libx.so", .path = "/lib/libx.so", .build_id = "", .key = ""});
 }
 
 static void how_stacks_end_is_summed_by_minute_program_and_file(void **state)
@@ -524,21 +630,35 @@ static void how_stacks_end_is_summed_by_minute_program_and_file(void **state)
 	}
 	store_unwound(w, run, T0_S * NS, "", 0, 2, 7);
 	store_unwound(w, run, T0_S * NS, "/bin/gone", 0, 14, 9);
-	store_unwound(w, run, T0_S * NS, "/bin/a", 9999, 1, 0);      /* none: no row */
-	store_unwound(w, run + 1, T0_S * NS, "/bin/a", 0, 1, 1);     /* no such run */
+	store_unwound(w, run, T0_S * NS, "/bin/a", 9999, 1, 0);  /* none: no row */
+	store_unwound(w, run + 1, T0_S * NS, "/bin/a", 0, 1, 1); /* no such run */
 	fixture_close(w);
 	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM unwound_row"), 3 + 2 * 3 + 2);
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM unwound_row"), 180 + 180 + 7 + 9);
-	assert_int_equal(fixture_sql_all(f, "SELECT count(DISTINCT ts) FROM unwound_row WHERE "
-					    "(ts + (SELECT value FROM meta WHERE key = 't0')) % 60 = 0"), 3);
+	assert_int_equal(
+		fixture_sql_all(f, "SELECT count(DISTINCT ts) FROM unwound_row WHERE "
+				   "(ts + (SELECT value FROM meta WHERE key = 't0')) % 60 = 0"),
+		3);
 	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM unwinding"), 5);
-	assert_int_equal(fixture_sql_all(f, "SELECT samples FROM unwinding WHERE complete IS NULL"), 9);
-	assert_int_equal(fixture_sql_all(f, "SELECT samples FROM unwinding WHERE complete AND reason = 'complete' AND "
-					    "executable = '/bin/a' AND module = '' AND share = 1.0"), 180);
-	assert_int_equal(fixture_sql_all(f, "SELECT samples FROM unwinding WHERE executable = '/bin/b' AND "
-					    "module = 'libx.so' AND reason = 'the chain of frame pointers ended' AND "
-					    "share = 0.5"), 90);
-	assert_int_equal(fixture_sql_all(f, "SELECT samples FROM unwinding WHERE executable = '' AND NOT complete"), 7);
+	assert_int_equal(fixture_sql_all(f, "SELECT samples FROM unwinding WHERE complete IS NULL"),
+			 9);
+	assert_int_equal(
+		fixture_sql_all(
+			f,
+			"SELECT samples FROM unwinding WHERE complete AND reason = 'complete' AND "
+			"executable = '/bin/a' AND module = '' AND share = 1.0"),
+		180);
+	assert_int_equal(
+		fixture_sql_all(
+			f,
+			"SELECT samples FROM unwinding WHERE executable = '/bin/b' AND "
+			"module = 'libx.so' AND reason = 'the chain of frame pointers ended' AND "
+			"share = 0.5"),
+		90);
+	assert_int_equal(
+		fixture_sql_all(
+			f, "SELECT samples FROM unwinding WHERE executable = '' AND NOT complete"),
+		7);
 }
 
 static void how_stacks_end_is_written_once_its_minute_is_over(void **state)
@@ -590,14 +710,19 @@ static void a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_count
 	assert_true(st.dropped > 0);
 	close(fd);
 	fixture_close(w);
-	assert_int_equal(fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'ring'"), 120);
-	assert_int_equal(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples") +
-			 fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'store'"), 200000);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'ring'"),
+			 120);
+	assert_int_equal(
+		fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples") +
+			fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'store'"),
+		200000);
 	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 200120);
-	/* a batch that is handed over because it is full goes before its last stack is told of; those before the disk was seen to
-	 * stall leave theirs to the next one, which may be dropped */
+	/* a batch that is handed over because it is full goes before its last stack is told of;
+	 * those before the disk was seen to stall leave theirs to the next one, which may be
+	 * dropped */
 	assert_in_range(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples") -
-			fixture_sql_all(f, "SELECT sum(samples) FROM unwinding") + 10, 0, 2020);
+				fixture_sql_all(f, "SELECT sum(samples) FROM unwinding") + 10,
+			0, 2020);
 }
 
 static void a_hanging_disk_does_not_hang_the_end(void **state)
@@ -686,13 +811,16 @@ static void a_disk_that_fills_up_hurts_nothing_and_what_is_lost_is_counted(void 
 	}
 	store_writer_stat(w, &st);
 	assert_int_equal(st.last_error, -ENOSPC);
-	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) > 0 FROM cpu_samples"), 1);
+	assert_int_equal(fixture_sql(fixture_segment(f, 0), "SELECT count(*) > 0 FROM cpu_samples"),
+			 1);
 	assert_int_equal(unlink(filler), 0);
 	fixture_close(w);
 	assert_int_equal(fixture_sql(fixture_segment(f, 0),
-				     "SELECT integrity_check = 'ok' FROM pragma_integrity_check"), 1);
+				     "SELECT integrity_check = 'ok' FROM pragma_integrity_check"),
+			 1);
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples") +
-			 fixture_sql_all(f, "SELECT coalesce(sum(lost), 0) FROM loss"), (int64_t)added);
+				 fixture_sql_all(f, "SELECT coalesce(sum(lost), 0) FROM loss"),
+			 (int64_t)added);
 	assert_int_equal(umount2(f->dir, MNT_DETACH), 0);
 }
 
@@ -723,7 +851,8 @@ static void what_a_full_disk_kept_out_at_the_end_is_counted_by_the_next_writer(v
 	fixture_close(fixture_writer(f, 0));
 	stored = fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples");
 	assert_int_equal(stored, 100);
-	assert_int_equal(fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'store'"), 5000);
+	assert_int_equal(fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'store'"),
+			 5000);
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);
 	assert_int_equal(umount2(f->dir, MNT_DETACH), 0);
 }

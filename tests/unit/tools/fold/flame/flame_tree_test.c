@@ -26,8 +26,13 @@ static void call_sites_of_one_function_are_one_node_hottest_first(void **state)
 		uint32_t depth;
 		uint64_t self, total;
 	} want[] = {
-		{"all", 0, 0, 75}, {"main", 1, 0, 65}, {"work", 2, 5, 35}, {"small", 3, 30, 30},
-		{"libc.so.6+0x1234", 2, 10, 30}, {"do_syscall_64", 3, 20, 20}, {HOSTILE, 1, 7, 7},
+		{"all", 0, 0, 75},
+		{"main", 1, 0, 65},
+		{"work", 2, 5, 35},
+		{"small", 3, 30, 30},
+		{"libc.so.6+0x1234", 2, 10, 30},
+		{"do_syscall_64", 3, 20, 20},
+		{HOSTILE, 1, 7, 7},
 		{"[no stack]", 1, 3, 3},
 	};
 	struct fold f = fold_sample();
@@ -44,7 +49,8 @@ static void call_sites_of_one_function_are_one_node_hottest_first(void **state)
 		assert_int_equal(t.nodes[i].total_ns, want[i].total * SAMPLE_NS);
 		assert_true(!i || t.nodes[i].parent < i);
 	}
-	assert_int_equal(t.frames[t.nodes[1].frame].line, 0); /* two call sites do not agree on a line */
+	assert_int_equal(t.frames[t.nodes[1].frame].line,
+			 0); /* two call sites do not agree on a line */
 	assert_int_equal(t.frames[t.nodes[2].frame].line, 20);
 	flame_tree_release(&t);
 }
@@ -71,15 +77,22 @@ static void what_is_left_out_stays_in_the_sum(void **state)
 enum { MADE = 400, LOOKS = 5 };
 
 /* Frames 1 to 3 x LOOKS: three places that look alike each. Paths are numbers in base LOOKS + 1. */
-static struct fold made_fold(struct fold_node *nodes, struct fold_frame *frames, uint64_t *path, uint32_t seed)
+static struct fold made_fold(struct fold_node *nodes, struct fold_frame *frames, uint64_t *path,
+			     uint32_t seed)
 {
 	static const char *const names[LOOKS] = {"a", "b", "c", "d", "e"};
-	struct fold f = {.nodes = nodes, .n_nodes = MADE, .frames = frames, .n_frames = 3 * LOOKS + 1};
+	struct fold f = {
+		.nodes = nodes, .n_nodes = MADE, .frames = frames, .n_frames = 3 * LOOKS + 1};
 
 	memset(nodes, 0, MADE * sizeof(*nodes));
 	for (uint32_t i = 0; i <= 3 * LOOKS; i++)
-		frames[i] = (struct fold_frame){.name = names[i % LOOKS], .module = "m", .module_path = "", .build_id = "", .file = "",
-						.offset = i, .named = true};
+		frames[i] = (struct fold_frame){.name = names[i % LOOKS],
+						.module = "m",
+						.module_path = "",
+						.build_id = "",
+						.file = "",
+						.offset = i,
+						.named = true};
 	path[0] = 0;
 	for (uint32_t i = 1; i < MADE; i++) {
 		uint32_t dice = (seed = seed * 1664525u + 1013904223u) >> 8;
@@ -136,10 +149,14 @@ static void frames_that_all_look_different_are_nodes_as_they_stand(void **state)
 		const char *name;
 		uint32_t depth;
 		uint64_t self, total;
-	} want[] = {{"all", 0, 0, 15}, {"a", 1, 1, 8}, {"c", 2, 4, 4}, {"b", 2, 3, 3}, {"b", 1, 5, 5}, {"[no stack]", 1, 2, 2}};
+	} want[] = {{"all", 0, 0, 15}, {"a", 1, 1, 8}, {"c", 2, 4, 4},
+		    {"b", 2, 3, 3},    {"b", 1, 5, 5}, {"[no stack]", 1, 2, 2}};
 	static const uint32_t node_of[] = {5, 1, 3, 2, 4};
-	struct fold_frame frames[] = {{.name = ""}, {.name = "a", .line = 7, .named = true}, {.name = "b", .named = true},
+	struct fold_frame frames[] = {{.name = ""},
+				      {.name = "a", .line = 7, .named = true},
+				      {.name = "b", .named = true},
 				      {.name = "c", .named = true}};
+	/* clang-format off */
 	struct fold_node nodes[] = {
 		{.self_samples = 2, .self_ns = 2, .total_samples = 15, .total_ns = 15},
 		{.frame = 1, .self_samples = 1, .self_ns = 1, .total_samples = 8, .total_ns = 8},
@@ -147,7 +164,11 @@ static void frames_that_all_look_different_are_nodes_as_they_stand(void **state)
 		{.frame = 3, .parent = 1, .self_samples = 4, .self_ns = 4, .total_samples = 4, .total_ns = 4},
 		{.frame = 2, .self_samples = 5, .self_ns = 5, .total_samples = 5, .total_ns = 5},
 	};
-	struct fold f = {.nodes = nodes, .n_nodes = ARRAY_SIZE(nodes), .frames = frames, .n_frames = ARRAY_SIZE(frames)};
+	/* clang-format on */
+	struct fold f = {.nodes = nodes,
+			 .n_nodes = ARRAY_SIZE(nodes),
+			 .frames = frames,
+			 .n_frames = ARRAY_SIZE(frames)};
 	struct flame_tree t;
 
 	(void)state;
@@ -218,7 +239,8 @@ static void an_empty_fold_is_a_root(void **state)
 
 static void a_recursion_counts_once_in_total(void **state)
 {
-	struct fold_node nodes[] = {NODE(0, 0, 0, 10), NODE(1, 0, 1, 10), NODE(2, 1, 2, 9), NODE(1, 2, 3, 7), NODE(1, 3, 4, 4)};
+	struct fold_node nodes[] = {NODE(0, 0, 0, 10), NODE(1, 0, 1, 10), NODE(2, 1, 2, 9),
+				    NODE(1, 2, 3, 7), NODE(1, 3, 4, 4)};
 	struct fold f = fold_sample();
 	struct flame_tree t;
 	struct top top;

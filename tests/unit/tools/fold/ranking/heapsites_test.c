@@ -9,9 +9,9 @@
 #include "schema/base/array.h"
 #include "tools/fold/ranking/heapsites.h"
 
-#define SLOPE(...) \
-	({ \
-		const uint64_t v_[] = {__VA_ARGS__}; \
+#define SLOPE(...)                                       \
+	({                                               \
+		const uint64_t v_[] = {__VA_ARGS__};     \
 		heapsites_slope(v_, ARRAY_SIZE(v_), 10); \
 	})
 
@@ -27,7 +27,8 @@ static void a_start_a_peak_or_what_goes_up_and_down_is_no_growth(void **state)
 	(void)state;
 	assert_true(SLOPE(0, 5000, 5000, 5000, 5000, 5000, 5000, 5000) == 0);
 	assert_true(SLOPE(10, 10, 10, 90000, 10, 10, 10, 10) == 0);
-	assert_true(SLOPE(0, 800, 0, 800, 0, 800, 0, 800) < SLOPE(0, 60, 120, 180, 240, 300, 360, 420));
+	assert_true(SLOPE(0, 800, 0, 800, 0, 800, 0, 800) <
+		    SLOPE(0, 60, 120, 180, 240, 300, 360, 420));
 }
 
 static void few_points_and_no_time_are_no_slope(void **state)

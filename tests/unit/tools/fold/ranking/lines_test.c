@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lines: what `sonde lines` is made of: which functions are meant, their lines' sums, and where their text is. */
+/* lines: what `sonde lines` is made of: which functions are meant, their lines' sums, and where
+ * their text is. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -64,8 +65,12 @@ static void a_recursion_counts_once_in_each_total(void **state)
 		{.name = "f", APP, .file = "f.c", .line = 2, .offset = 2, .named = true},
 		{.name = "f", APP, .file = "", .line = 0, .offset = 3, .named = true},
 	};
-	struct fold_node nodes[] = {NODE(0, 0, 0, 10), NODE(1, 0, 0, 10), NODE(2, 1, 0, 10), NODE(1, 2, 6, 10), NODE(3, 3, 4, 4)};
-	struct fold f = {.frames = frames, .n_frames = ARRAY_SIZE(frames), .nodes = nodes, .n_nodes = ARRAY_SIZE(nodes)};
+	struct fold_node nodes[] = {NODE(0, 0, 0, 10), NODE(1, 0, 0, 10), NODE(2, 1, 0, 10),
+				    NODE(1, 2, 6, 10), NODE(3, 3, 4, 4)};
+	struct fold f = {.frames = frames,
+			 .n_frames = ARRAY_SIZE(frames),
+			 .nodes = nodes,
+			 .n_nodes = ARRAY_SIZE(nodes)};
 	struct hotlines h;
 
 	(void)state;
@@ -105,21 +110,25 @@ static const char *places(const char *path, const char *const *items, size_t n)
 
 	all[0] = '\0';
 	for (size_t i = 0; sourcefile_candidate(path, &dirs, i, &s); i++)
-		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", len ? " " : "", s.buf);
+		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", len ? " " : "",
+					s.buf);
 	strbuf_release(&s);
 	return all;
 }
 
 static void source_is_looked_for_by_rule_then_in_folders_then_as_recorded(void **state)
 {
-	const char *rule[] = {"/build=/home/user", "/src"}, *root[] = {"/=/mnt"}, *dirs[] = {"/a", "/b"};
+	const char *rule[] = {"/build=/home/user", "/src"}, *root[] = {"/=/mnt"},
+		   *dirs[] = {"/a", "/b"};
 
 	(void)state;
-	assert_string_equal(places("/build/x/../lib/f.c", rule, 2),
-			    "/home/user/lib/f.c /src/build/lib/f.c /src/lib/f.c /src/f.c /build/lib/f.c");
+	assert_string_equal(
+		places("/build/x/../lib/f.c", rule, 2),
+		"/home/user/lib/f.c /src/build/lib/f.c /src/lib/f.c /src/f.c /build/lib/f.c");
 	assert_string_equal(places("/builder/f.c", rule, 1), "/builder/f.c");
 	assert_string_equal(places("/x/f.c", root, 1), "/mnt/x/f.c /x/f.c");
-	assert_string_equal(places("../../etc/./shadow", dirs, 2), "/a/etc/shadow /a/shadow /b/etc/shadow /b/shadow");
+	assert_string_equal(places("../../etc/./shadow", dirs, 2),
+			    "/a/etc/shadow /a/shadow /b/etc/shadow /b/shadow");
 	assert_string_equal(places("/../../f.c", dirs, 0), "/f.c");
 	assert_string_equal(places("f.c", dirs, 0), "");
 	assert_string_equal(places("..", dirs, 2), "");
@@ -189,7 +198,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines_sum_up_what_stands_at_them_and_what_they_called),
-		cmocka_unit_test(an_inlined_function_has_its_own_lines_and_its_time_is_in_its_callers_total),
+		cmocka_unit_test(
+			an_inlined_function_has_its_own_lines_and_its_time_is_in_its_callers_total),
 		cmocka_unit_test(a_recursion_counts_once_in_each_total),
 		cmocka_unit_test(a_function_that_is_not_there_is_told_with_what_is_near),
 		cmocka_unit_test(source_is_looked_for_by_rule_then_in_folders_then_as_recorded),

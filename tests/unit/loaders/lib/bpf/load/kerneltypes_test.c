@@ -27,14 +27,16 @@ static struct btf *the_kernels(void)
 	return kernel;
 }
 
-/* Two types are laid out alike: kinds, names, sizes, and each member's name, place and type. Pointers are all alike. */
+/* Two types are laid out alike: kinds, names, sizes, and each member's name, place and type.
+ * Pointers are all alike. */
 static void assert_same(const struct btf *a, uint32_t one, const struct btf *b, uint32_t other)
 {
 	const struct btf_type *t = btf__type_by_id(a, one), *u = btf__type_by_id(b, other);
 
 	assert_non_null(u);
 	assert_int_equal(btf_kind(t), btf_kind(u));
-	assert_string_equal(btf__name_by_offset(a, t->name_off), btf__name_by_offset(b, u->name_off));
+	assert_string_equal(btf__name_by_offset(a, t->name_off),
+			    btf__name_by_offset(b, u->name_off));
 	if (btf_is_ptr(t))
 		return;
 	if (btf_is_mod(t) || btf_is_typedef(t)) {
@@ -50,7 +52,8 @@ static void assert_same(const struct btf *a, uint32_t one, const struct btf *b, 
 	assert_int_equal(t->size, u->size);
 	assert_int_equal(btf_vlen(t), btf_vlen(u));
 	for (uint16_t i = 0; btf_is_composite(t) && i < btf_vlen(t); i++) {
-		assert_string_equal(btf__name_by_offset(a, btf_members(t)[i].name_off), btf__name_by_offset(b, btf_members(u)[i].name_off));
+		assert_string_equal(btf__name_by_offset(a, btf_members(t)[i].name_off),
+				    btf__name_by_offset(b, btf_members(u)[i].name_off));
 		assert_int_equal(btf_members(t)[i].offset, btf_members(u)[i].offset);
 		assert_same(a, btf_members(t)[i].type, b, btf_members(u)[i].type);
 	}
@@ -59,7 +62,8 @@ static void assert_same(const struct btf *a, uint32_t one, const struct btf *b, 
 static void what_is_named_is_laid_out_as_in_the_kernel(void **state)
 {
 	struct btf *kernel = the_kernels(), *programs = btf__new_empty(), *picked;
-	static const char *const names[] = {"task_struct___maps", "mm_struct", "cgroup___old", "no_such_struct"};
+	static const char *const names[] = {"task_struct___maps", "mm_struct", "cgroup___old",
+					    "no_such_struct"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -78,9 +82,12 @@ static void what_is_named_is_laid_out_as_in_the_kernel(void **state)
 		if (i == 3)
 			assert_true(id < 0 && btf__find_by_name(picked, name) < 0);
 		else
-			assert_same(kernel, (uint32_t)id, picked, (uint32_t)btf__find_by_name_kind(picked, name, BTF_KIND_STRUCT));
+			assert_same(
+				kernel, (uint32_t)id, picked,
+				(uint32_t)btf__find_by_name_kind(picked, name, BTF_KIND_STRUCT));
 	}
-	assert_true(btf__find_by_name_kind(picked, "net", BTF_KIND_STRUCT) < 0); /* met behind pointers alone */
+	assert_true(btf__find_by_name_kind(picked, "net", BTF_KIND_STRUCT) <
+		    0); /* met behind pointers alone */
 	btf__free(picked);
 	btf__free(programs);
 	btf__free(kernel);

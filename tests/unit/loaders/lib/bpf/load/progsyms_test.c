@@ -31,8 +31,9 @@ static int plain_load(void)
 	return bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "sonde_plain", "GPL", insns, 2, NULL);
 }
 
-/* Functions of programs that both know, and those of /proc/kallsyms that are not known or otherwise. Others' programs come and go:
- * what was unloaded since is no longer there at a second look. */
+/* Functions of programs that both know, and those of /proc/kallsyms that are not known or
+ * otherwise. Others' programs come and go: what was unloaded since is no longer there at a second
+ * look. */
 static void compare(struct progsyms *p, unsigned int *same, unsigned int *other)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
@@ -43,10 +44,12 @@ static void compare(struct progsyms *p, unsigned int *same, unsigned int *other)
 	*same = *other = 0;
 	assert_non_null(f);
 	while (fgets(line, sizeof(line), f)) {
-		if (!strstr(line, "[bpf]") || sscanf(line, "%llx %*c %511s", &addr, name) != 2 || strncmp(name, "bpf_prog_", 9))
+		if (!strstr(line, "[bpf]") || sscanf(line, "%llx %*c %511s", &addr, name) != 2 ||
+		    strncmp(name, "bpf_prog_", 9))
 			continue;
-		if (progsyms_find(p, addr, &sym) && sym.start == addr && sym.base == addr && !strcmp(sym.name, name) &&
-		    !strcmp(sym.module, "bpf") && progsyms_find(p, addr + 1, &sym) && sym.start == addr)
+		if (progsyms_find(p, addr, &sym) && sym.start == addr && sym.base == addr &&
+		    !strcmp(sym.name, name) && !strcmp(sym.module, "bpf") &&
+		    progsyms_find(p, addr + 1, &sym) && sym.start == addr)
 			++*same;
 		else
 			print_message("%llx %s, not so\n", addr, name), ++*other;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readings become differences: no step where a counter begins, is reset, or a thing is made anew; nothing lost between. */
+/* Readings become differences: no step where a counter begins, is reset, or a thing is made anew;
+ * nothing lost between. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,14 +19,17 @@ struct bench {
 	struct store_writer *w;
 	struct family_host h;
 	struct meter m;
-	int64_t s;              /* of the round */
+	int64_t s; /* of the round */
 	bool refuses;
 };
 
 static void bench_begin(struct bench *b, const struct fixture *f, int64_t idle_ns)
 {
-	*b = (struct bench){.f = f, .w = fixture_writer(f, 0), .m = {.fact = &DISK_FACT, .idle_ns = idle_ns}};
-	b->h = (struct family_host){.store = b->w, .run = fixture_run(b->w, STORE_SCOPE_HOST, 10, 0, T0_S * NS), .bucket_s = 10};
+	*b = (struct bench){
+		.f = f, .w = fixture_writer(f, 0), .m = {.fact = &DISK_FACT, .idle_ns = idle_ns}};
+	b->h = (struct family_host){.store = b->w,
+				    .run = fixture_run(b->w, STORE_SCOPE_HOST, 10, 0, T0_S * NS),
+				    .bucket_s = 10};
 }
 
 static bool names(void *ctx, struct fact_row *row)
@@ -36,9 +40,11 @@ static bool names(void *ctx, struct fact_row *row)
 	return !b->refuses;
 }
 
-static void reading(struct bench *b, uint64_t identity, bool young, uint64_t reads, uint64_t in_flight)
+static void reading(struct bench *b, uint64_t identity, bool young, uint64_t reads,
+		    uint64_t in_flight)
 {
-	struct meter_round r = {.h = &b->h, .now_ns = (1000 + b->s) * NS, .utc_ns = (T0_S + b->s) * NS};
+	struct meter_round r = {
+		.h = &b->h, .now_ns = (1000 + b->s) * NS, .utc_ns = (T0_S + b->s) * NS};
 	struct meter_reading x = {.key = "sda", .identity = identity, .young = young};
 
 	fact_put(&x.row, DISK_READS, reads);
@@ -70,7 +76,9 @@ static void what_was_there_before_begins_with_its_gauges(void **state)
 	reading(&b, 1, false, 1000005, 4);
 	round_ends(&b);
 	assert_int_equal(bench_end(&b, "SELECT sum(reads) FROM disk_row"), 5);
-	assert_int_equal(fixture_sql(fixture_segment(*state, 0), "SELECT in_flight FROM disk_row WHERE reads IS NULL"), 3);
+	assert_int_equal(fixture_sql(fixture_segment(*state, 0),
+				     "SELECT in_flight FROM disk_row WHERE reads IS NULL"),
+			 3);
 }
 
 static void what_came_later_or_was_made_anew_began_at_nothing(void **state)
@@ -83,7 +91,7 @@ static void what_came_later_or_was_made_anew_began_at_nothing(void **state)
 	round_ends(&b);
 	reading(&b, 2, false, 2, 0); /* another one of that name */
 	round_ends(&b);
-	round_ends(&b);              /* gone */
+	round_ends(&b); /* gone */
 	reading(&b, 3, true, 1, 0);
 	assert_int_equal(bench_end(&b, "SELECT sum(reads) FROM disk_row"), 10);
 }
@@ -111,7 +119,9 @@ static void a_counter_that_goes_backwards_is_not_measured_once(void **state)
 	round_ends(&b);
 	reading(&b, 1, false, 9, 1);
 	assert_int_equal(bench_end(&b, "SELECT sum(reads) FROM disk_row"), 6);
-	assert_int_equal(fixture_sql(fixture_segment(*state, 0), "SELECT count(*) FROM disk_row WHERE reads IS NULL"), 2);
+	assert_int_equal(fixture_sql(fixture_segment(*state, 0),
+				     "SELECT count(*) FROM disk_row WHERE reads IS NULL"),
+			 2);
 }
 
 static void what_the_store_could_not_take_is_part_of_the_next_difference(void **state)
@@ -166,7 +176,8 @@ static void what_moves_a_little_has_a_row_now_and_then_with_all_that_moved(void 
 		round_ends(&b);
 	}
 	assert_int_equal(bench_end(&b, "SELECT sum(reads) FROM disk_row"), 12);
-	assert_int_equal(fixture_sql(fixture_segment(*state, 0), "SELECT count(*) FROM disk_row"), 3);
+	assert_int_equal(fixture_sql(fixture_segment(*state, 0), "SELECT count(*) FROM disk_row"),
+			 3);
 }
 
 static enum meter_move move_of(int column, uint64_t before, uint64_t now)
@@ -192,7 +203,8 @@ static void little_is_little_time_few_bytes_and_a_small_part_of_a_size(void **st
 	assert_int_equal(move_of(CGROUP_MEM, 640 << 20, 661 << 20), METER_MOVED);
 	assert_int_equal(move_of(CGROUP_MEM, 4096, 9000), METER_LITTLE);
 	assert_int_equal(move_of(CGROUP_PIDS, 3, 4), METER_MOVED);
-	assert_int_equal(move_of(CGROUP_USER, 9, 2), METER_MOVED); /* reset: it goes on from there */
+	assert_int_equal(move_of(CGROUP_USER, 9, 2),
+			 METER_MOVED); /* reset: it goes on from there */
 }
 
 static void a_column_that_is_missing_for_a_while_goes_on_where_it_was(void **state)
@@ -204,12 +216,14 @@ static void a_column_that_is_missing_for_a_while_goes_on_where_it_was(void **sta
 	fact_put(&two, DISK_WRITES, 5);
 	assert_int_equal(meter_difference(&DISK_FACT, NULL, true, &one, &out), METER_MOVED);
 	assert_int_equal(out.v[DISK_READS].number, 5);
-	assert_int_equal(meter_difference(&DISK_FACT, &one, false, &two, &out), METER_MOVED); /* it begins to be measured */
+	assert_int_equal(meter_difference(&DISK_FACT, &one, false, &two, &out),
+			 METER_MOVED); /* it begins to be measured */
 	assert_int_equal(out.set, 0);
 }
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(what_was_there_before_begins_with_its_gauges, fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(what_came_later_or_was_made_anew_began_at_nothing, fixture_setup, fixture_teardown),
@@ -222,6 +236,7 @@ int main(void)
 		cmocka_unit_test(little_is_little_time_few_bytes_and_a_small_part_of_a_size),
 		cmocka_unit_test(a_column_that_is_missing_for_a_while_goes_on_where_it_was),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

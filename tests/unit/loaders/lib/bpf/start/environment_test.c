@@ -16,10 +16,14 @@ static void test_each_place_is_told_by_its_mark(void **state)
 {
 	(void)state;
 	assert_int_equal(environment_of("6.1.0-18-amd64", "", FIRST, ""), ENVIRONMENT_PLAIN);
-	assert_int_equal(environment_of("4.4.0", "[    0.000000] Starting gVisor...\n", FIRST, ""), ENVIRONMENT_GVISOR);
-	assert_int_equal(environment_of("6.8.12-1-pve", "", "         0     100000      65536\n", "lxc\n"), ENVIRONMENT_GUEST);
+	assert_int_equal(environment_of("4.4.0", "[    0.000000] Starting gVisor...\n", FIRST, ""),
+			 ENVIRONMENT_GVISOR);
+	assert_int_equal(
+		environment_of("6.8.12-1-pve", "", "         0     100000      65536\n", "lxc\n"),
+		ENVIRONMENT_GUEST);
 	assert_int_equal(environment_of("6.8.12-1-pve", "", FIRST, "lxc\n"), ENVIRONMENT_LXC);
-	assert_int_equal(environment_of("5.15.153.1-microsoft-standard-WSL2", "", FIRST, ""), ENVIRONMENT_WSL);
+	assert_int_equal(environment_of("5.15.153.1-microsoft-standard-WSL2", "", FIRST, ""),
+			 ENVIRONMENT_WSL);
 }
 
 static void test_what_cannot_be_read_is_a_plain_host(void **state)

@@ -18,9 +18,9 @@
 static const struct family cpu = {.name = "cpu", .summary = "tests", .has_freq = true};
 static const struct family plain = {.name = "plain", .summary = "tests"};
 
-#define PARSE(f, o, e, ...)                                                             \
-	({                                                                              \
-		static char *argv_[] = {"sonde-cpu", ##__VA_ARGS__, NULL};                     \
+#define PARSE(f, o, e, ...)                                                                \
+	({                                                                                 \
+		static char *argv_[] = {"sonde-cpu", ##__VA_ARGS__, NULL};                 \
 		loader_options_read(f, argv_[0], (int)ARRAY_SIZE(argv_) - 1, argv_, o, e); \
 	})
 
@@ -45,10 +45,12 @@ static void repeated_options_add_up(void **state)
 	struct options o;
 
 	(void)state;
-	assert_int_equal(PARSE(&cpu, &o, NULL, "-p", "12", "--pid=13", "--comm", "a", "--comm", "b", "--cgroup", "/x",
-			       "--container", "web", "-d", "3s", "--freq", "4999", "--bucket", "1s", "--store", "/s",
-			       "--args", "none", "--maps-socket", "/m", "--progress-fd", "5", "-v", "--recording",
-			       "9223372036854775807"), 0);
+	assert_int_equal(PARSE(&cpu, &o, NULL, "-p", "12", "--pid=13", "--comm", "a", "--comm", "b",
+			       "--cgroup", "/x", "--container", "web", "-d", "3s", "--freq", "4999",
+			       "--bucket", "1s", "--store", "/s", "--args", "none", "--maps-socket",
+			       "/m", "--progress-fd", "5", "-v", "--recording",
+			       "9223372036854775807"),
+			 0);
 	assert_true(o.recording == INT64_MAX);
 	assert_int_equal(o.pids.n, 2);
 	assert_int_equal(o.pids.items[1], 13);
@@ -85,14 +87,14 @@ static void a_wrong_command_line_is_a_usage_error_that_names_the_word(void **sta
 	struct err e;
 
 	(void)state;
-#define REFUSED(word, ...)                                        \
-	do {                                                      \
-		e = (struct err){0};                              \
+#define REFUSED(word, ...)                                                     \
+	do {                                                                   \
+		e = (struct err){0};                                           \
 		assert_int_equal(PARSE(&cpu, &o, &e, ##__VA_ARGS__), -EINVAL); \
-		assert_string_equal(e.fix, "sonde-cpu --help");   \
-		loader_options_release(&cpu, &o);                 \
-		assert_int_equal(e.exit, EXIT_USAGE);             \
-		assert_non_null(strstr(e.what, word));            \
+		assert_string_equal(e.fix, "sonde-cpu --help");                \
+		loader_options_release(&cpu, &o);                              \
+		assert_int_equal(e.exit, EXIT_USAGE);                          \
+		assert_non_null(strstr(e.what, word));                         \
 	} while (0)
 	REFUSED("--frobnicate", "--frobnicate");
 	REFUSED("-z", "-z");
@@ -155,8 +157,10 @@ static void a_family_has_options_of_its_own(void **state)
 	static struct {
 		int color;
 	} values;
-	static const struct option own[] = {{"color", 0, OPTION_ENUM, "green|red", "a color", 0, sizeof(int)}, {0}};
-	const struct family painted = {.name = "painted", .summary = "tests", .options = {own, &values}};
+	static const struct option own[] = {
+		{"color", 0, OPTION_ENUM, "green|red", "a color", 0, sizeof(int)}, {0}};
+	const struct family painted = {
+		.name = "painted", .summary = "tests", .options = {own, &values}};
 	char *text = help_of(&painted);
 	struct err e = {0};
 	struct options o;

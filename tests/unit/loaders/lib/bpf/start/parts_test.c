@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The small parts of the common loop: CPU lists, cgroup directories, the command after `--`, progress, checks. */
+/* The small parts of the common loop: CPU lists, cgroup directories, the command after `--`,
+ * progress, checks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,7 +52,9 @@ static void a_cpu_list_has_ranges_and_single_numbers(void **state)
 
 static void what_is_no_cpu_list_is_refused(void **state)
 {
-	static const char *const bad[] = {"a", "1-", "-1", "3-1", "1,,2", "1,", "4096", "99999999999999999999", "1 2", "0-4096"};
+	static const char *const bad[] = {"a",    "1-",    "-1",   "3-1",
+					  "1,,2", "1,",    "4096", "99999999999999999999",
+					  "1 2",  "0-4096"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
@@ -71,19 +74,26 @@ static void cgroup_mounts_are_told_by_type_and_controller(void **state)
 	char point[64];
 
 	(void)state;
-	assert_true(cgroupdir_mount("30 23 0:26 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n", point,
-				    sizeof(point), &h));
+	assert_true(cgroupdir_mount(
+		"30 23 0:26 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n",
+		point, sizeof(point), &h));
 	assert_string_equal(point, "/sys/fs/cgroup/unified");
 	assert_int_equal(h, FAMILY_CGROUP_V2);
-	assert_true(cgroupdir_mount("36 25 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory", point, sizeof(point), &h));
+	assert_true(
+		cgroupdir_mount("36 25 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory",
+				point, sizeof(point), &h));
 	assert_int_equal(h, FAMILY_CGROUP_V1_MEMORY);
-	assert_true(cgroupdir_mount("37 25 0:31 / /c/pids rw - cgroup x rw,pids\n", point, sizeof(point), &h));
+	assert_true(cgroupdir_mount("37 25 0:31 / /c/pids rw - cgroup x rw,pids\n", point,
+				    sizeof(point), &h));
 	assert_int_equal(h, FAMILY_CGROUP_V1_PIDS);
-	assert_false(cgroupdir_mount("36 25 0:31 / /c/cpu rw - cgroup cgroup rw,cpu,cpuacct", point, sizeof(point), &h));
-	assert_false(cgroupdir_mount("36 25 0:31 / /tmp rw - tmpfs memory rw,memory", point, sizeof(point), &h));
+	assert_false(cgroupdir_mount("36 25 0:31 / /c/cpu rw - cgroup cgroup rw,cpu,cpuacct", point,
+				     sizeof(point), &h));
+	assert_false(cgroupdir_mount("36 25 0:31 / /tmp rw - tmpfs memory rw,memory", point,
+				     sizeof(point), &h));
 	assert_false(cgroupdir_mount("36 25", point, sizeof(point), &h));
 	assert_false(cgroupdir_mount("", point, sizeof(point), &h));
-	assert_false(cgroupdir_mount("36 25 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory", point, 8, &h));
+	assert_false(cgroupdir_mount(
+		"36 25 0:31 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory", point, 8, &h));
 }
 
 static int ids_count(void *ctx, const struct family_cgroup *cgroup)
@@ -166,7 +176,8 @@ static void a_signal_ends_a_command_as_a_shell_would_show_it(void **state)
 	struct command c = COMMAND_NONE;
 
 	(void)state;
-	/* a shell ignores it for what it starts in the background, and that is passed on, as it should be */
+	/* a shell ignores it for what it starts in the background, and that is passed on, as it
+	 * should be */
 	signal(SIGINT, SIG_DFL);
 	assert_int_equal(command_start(&c, argv, NULL), 0);
 	assert_int_equal(command_release(&c, argv[0], NULL), 0);
@@ -239,7 +250,9 @@ static void checks_come_out_as_json_with_the_first_failure_s_exit_code(void **st
 	assert_string_equal(json_string_value(json_object_get(root, "schema")), "sonde.check/1");
 	assert_true(json_is_false(json_object_get(root, "ok")));
 	assert_int_equal(json_array_size(json_object_get(root, "items")), 3);
-	assert_string_equal(json_string_value(json_object_get(json_array_get(json_object_get(root, "items"), 1), "fix")), "sudo");
+	assert_string_equal(json_string_value(json_object_get(
+				    json_array_get(json_object_get(root, "items"), 1), "fix")),
+			    "sudo");
 	json_decref(root);
 	free(text);
 	check_release(&c);

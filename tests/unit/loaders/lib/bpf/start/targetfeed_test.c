@@ -13,15 +13,17 @@
 
 static void what_is_given_is_there_until_it_is_taken_back(void **state)
 {
-	static const char text[] = "+70 18446744073709551615 3\n+71 1000 0\n-70 1 3\nnonsense\n+72 5\n*73 1 1\n+74 1 1 1\n"
-				   "+75 1 11111111111111111111111111111111111111111111111111111111111111111111\n+76 2 2\n-71 1000 0\n";
+	static const char text[] =
+		"+70 18446744073709551615 3\n+71 1000 0\n-70 1 3\nnonsense\n+72 5\n*73 1 1\n+74 1 1 1\n"
+		"+75 1 11111111111111111111111111111111111111111111111111111111111111111111\n+76 2 2\n-71 1000 0\n";
 
 	(void)state;
 	for (size_t step = 1; step < sizeof(text); step++) {
 		struct targetfeed *f = targetfeed_new(-1);
 
 		for (size_t i = 0; i < strlen(text); i += step)
-			targetfeed_take(f, text + i, strlen(text) - i < step ? strlen(text) - i : step);
+			targetfeed_take(f, text + i,
+					strlen(text) - i < step ? strlen(text) - i : step);
 		assert_true(targetfeed_has(f, 70, UINT64_MAX, 3));
 		assert_false(targetfeed_has(f, 70, UINT64_MAX, 4));
 		assert_false(targetfeed_has(f, 71, 1000, 0));
@@ -34,7 +36,8 @@ static void what_is_given_is_there_until_it_is_taken_back(void **state)
 
 static void how_much_is_to_be_done_is_what_was_said_last(void **state)
 {
-	static const char text[] = "=2\n=x\n=3 4\n=\n+7 1 1\n=99999999999999999999999999999999999999999999999999999999999999999999999\n";
+	static const char text[] =
+		"=2\n=x\n=3 4\n=\n+7 1 1\n=99999999999999999999999999999999999999999999999999999999999999999999999\n";
 	struct targetfeed *f = targetfeed_new(-1);
 
 	(void)state;

@@ -13,7 +13,8 @@
 #define MS 1000000ll
 #define S  (1000 * MS)
 
-/* Something that uses a whole core whenever it may, looked at each 100 ms; what it used in `seconds`. */
+/* Something that uses a whole core whenever it may, looked at each 100 ms; what it used in
+ * `seconds`. */
 static int64_t used(struct cpushare *s, int64_t seconds, int64_t idle_share_percent)
 {
 	int64_t now = s->now_ns, idle = s->idle_ns, sum = 0;

@@ -13,7 +13,8 @@
 
 static struct pace at(int64_t now)
 {
-	return (struct pace){.quick_ns = 100 * MS, .slow_ns = 500 * MS, .phase_ns = 40 * MS, .next_ns = now};
+	return (struct pace){
+		.quick_ns = 100 * MS, .slow_ns = 500 * MS, .phase_ns = 40 * MS, .next_ns = now};
 }
 
 static void when_nothing_happens_ticks_fall_on_multiples_and_the_phase(void **state)

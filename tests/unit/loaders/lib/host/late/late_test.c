@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* late: a stack waits for the rows it needs, no longer than its patience, and is lost in no case. hostmaps is played here. */
+/* late: a stack waits for the rows it needs, no longer than its patience, and is lost in no case.
+ * hostmaps is played here. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,13 +16,17 @@
 #include "loaders/lib/host/unwind/unwind.h"
 #include "probes/lib/tables.h"
 
-/* ---- one file of 4 KiB at 0x1000: a leaf at 0, a function with two words of locals at 0x100, a root at 0x200 ---- */
+/* ---- one file of 4 KiB at 0x1000: a leaf at 0, a function with two words of locals at 0x100, a
+ * root at 0x200 ---- */
 
 static const uint64_t elements[] = {
 	/* pages of 512 bytes: the rule they begin with, how many rows, and the first */
-	ROW_PAGE(0, 1, 0), ROW_PAGE(2, 0, 1),
+	ROW_PAGE(0, 1, 0),
+	ROW_PAGE(2, 0, 1),
 	/* rules */
-	ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 1), ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 3), ROW_MAKE_SPECIAL(ROW_ROOT, 0),
+	ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 1),
+	ROW_MAKE_CFA(ROW_RSP, ROW_BP_SAME, 0, 3),
+	ROW_MAKE_SPECIAL(ROW_ROOT, 0),
 	/* rows */
 	ROW_MAKE(0x100, 1),
 };
@@ -52,14 +57,15 @@ bool hostmaps_awaits(const struct hostmaps *hm, uint64_t pending)
 	return awaited;
 }
 
-struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
+struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns,
+					  uint32_t exec_id)
 {
 	(void)hm;
 	return known && tgid == 5 && start_ns == 50 && exec_id == 1 ? &process : NULL;
 }
 
-bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *p, uint64_t addr, uint64_t time_ns,
-		    struct unwind_where *out, uint64_t *pending)
+bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *p, uint64_t addr,
+		    uint64_t time_ns, struct unwind_where *out, uint64_t *pending)
 {
 	(void)hm;
 	(void)p;
@@ -67,13 +73,16 @@ bool hostmaps_where(struct hostmaps *hm, struct hostmaps_process *p, uint64_t ad
 	assert_true(time_ns >= 100);
 	if (addr < 0x1000 || addr >= 0x2000)
 		return false;
-	*out = (struct unwind_where){.start = 0x1000, .end = 0x2000, .to_file = -0x1000ull, .to_vaddr = -0x1000ull,
+	*out = (struct unwind_where){.start = 0x1000,
+				     .end = 0x2000,
+				     .to_file = -0x1000ull,
+				     .to_vaddr = -0x1000ull,
 				     .state = rows_state};
 	if (rows_state == UNWIND_ROWS_PENDING)
 		*pending = 77;
 	if (rows_state == UNWIND_ROWS_READY)
-		out->rows = (struct unwind_section){.elements = elements, .page_count = 2, .rule_count = 3,
-						   .row_count = 1};
+		out->rows = (struct unwind_section){
+			.elements = elements, .page_count = 2, .rule_count = 3, .row_count = 1};
 	return true;
 }
 
@@ -116,9 +125,17 @@ static struct stack_late *late_record(uint64_t time_ns)
 	static struct stack_late l;
 	const uint64_t stack[] = {0x1150, 1, 2, 0x1210, 3};
 
-	l = (struct stack_late){.ev = {.time_ns = time_ns, .tgid = 5, .start_ns = 50, .exec_id = 1, .n_kernel = 1,
-				       .flags = STACK_F_LATE, .end = STACK_END_NO_PROCESS},
-				.kernel = {0xffffffff81000000}, .regs = {[7] = 0x7000}, .pc = 0x1020, .exact = 1,
+	l = (struct stack_late){.ev = {.time_ns = time_ns,
+				       .tgid = 5,
+				       .start_ns = 50,
+				       .exec_id = 1,
+				       .n_kernel = 1,
+				       .flags = STACK_F_LATE,
+				       .end = STACK_END_NO_PROCESS},
+				.kernel = {0xffffffff81000000},
+				.regs = {[7] = 0x7000},
+				.pc = 0x1020,
+				.exact = 1,
 				.size = sizeof(stack)};
 	memcpy(l.stack, stack, sizeof(stack));
 	return &l;
@@ -216,7 +233,8 @@ static void one_that_waits_does_not_hold_up_those_behind_it(void **state)
 	assert_whole(&got[0]);
 	assert_int_equal(got[1].ev.end, STACK_END_NO_MAPPING);
 	assert_int_equal(queue.n, 1);
-	late_push(&queue, late_record(300), sizeof(struct stack_late)); /* the tail is still right */
+	late_push(&queue, late_record(300),
+		  sizeof(struct stack_late)); /* the tail is still right */
 	assert_int_equal(drain(600, false), 1);
 	assert_int_equal(drain(600, true), 1);
 	assert_int_equal(queue.bytes, 0);
@@ -252,12 +270,15 @@ static void where_there_is_no_more_room_the_first_makes_some(void **state)
 	assert_int_equal(queue.n, n);
 }
 
-/* A part of what continues the stack of late_record(time_ns): its words from `from` bytes above RSP on. */
+/* A part of what continues the stack of late_record(time_ns): its words from `from` bytes above RSP
+ * on. */
 static int push_more(uint64_t time_ns, uint32_t from, const uint64_t *words, size_t n)
 {
 	static struct stack_more m;
 
-	m = (struct stack_more){.ev = {.time_ns = time_ns, .flags = STACK_F_MORE}, .from = from, .size = (uint32_t)(n * sizeof(*words))};
+	m = (struct stack_more){.ev = {.time_ns = time_ns, .flags = STACK_F_MORE},
+				.from = from,
+				.size = (uint32_t)(n * sizeof(*words))};
 	memcpy(m.stack, words, n * sizeof(*words));
 	return late_push(&queue, &m, offsetof(struct stack_more, stack) + m.size);
 }
@@ -270,7 +291,8 @@ static void parts_that_came_before_continue_the_stack(void **state)
 
 	(void)state;
 	rows_state = UNWIND_ROWS_READY;
-	assert_int_equal(push_more(90, 8, stack_all + 1, 4), 0); /* of another stack of its CPU, whose record was lost */
+	assert_int_equal(push_more(90, 8, stack_all + 1, 4),
+			 0); /* of another stack of its CPU, whose record was lost */
 	assert_int_equal(push_more(100, 8, stack_all + 1, 2), 0);
 	assert_int_equal(push_more(100, 24, stack_all + 3, 1), 0);
 	assert_int_equal(push_more(100, 32, stack_all + 4, 1), 0);

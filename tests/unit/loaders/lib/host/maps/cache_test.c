@@ -51,7 +51,8 @@ static int file_of(size_t bytes, char fill)
 
 static struct stat stat_of(ino_t ino)
 {
-	return (struct stat){.st_dev = 1, .st_ino = ino, .st_size = 100, .st_mtim = {5, 6}, .st_ctim = {7, 8}};
+	return (struct stat){
+		.st_dev = 1, .st_ino = ino, .st_size = 100, .st_mtim = {5, 6}, .st_ctim = {7, 8}};
 }
 
 static char *put(struct cache *c, const char *key, char fill, ino_t ino, size_t bytes)
@@ -157,7 +158,8 @@ static void a_refusal_is_remembered_with_its_reason(void **state)
 static void a_borrowed_key_gets_a_name_of_its_own(void **state)
 {
 	struct cache *c = cache_open(dir, 1 << 20);
-	char *first = put(c, "ab-01", 'x', 10, 50), *evil = put(c, "ab-01", 'y', 11, 50), *again = put(c, "ab-01", 'x', 12, 50);
+	char *first = put(c, "ab-01", 'x', 10, 50), *evil = put(c, "ab-01", 'y', 11, 50),
+	     *again = put(c, "ab-01", 'x', 12, 50);
 	struct stat st = stat_of(10);
 	char *text = NULL, byte;
 	int fd;
@@ -244,7 +246,8 @@ static void on_a_small_disk_three_quarters_are_left_to_others(void **state)
 		free(put(c, key, (char)i, i, 100000));
 	}
 	assert_in_range(whole - free_bytes(), 500000, whole / 4 + 65536);
-	/* the last is there, the first went, and what would take the room of all others does not come in */
+	/* the last is there, the first went, and what would take the room of all others does not
+	 * come in */
 	fd = cache_get(c, "27-0");
 	assert_true(fd >= 0);
 	close(fd);
@@ -273,6 +276,7 @@ static void without_a_folder_nothing_is_kept_and_nothing_fails(void **state)
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_file_is_found_again_by_its_stat_after_a_restart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_index_found_sound_stays_so_until_somebody_writes_it, set_up, tear_down),
@@ -284,6 +288,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(on_a_small_disk_three_quarters_are_left_to_others, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_a_folder_nothing_is_kept_and_nothing_fails, set_up, tear_down),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hostmaps: a sample is named by what held at its time, or by nothing. Fed with packets, no sonde-maps. */
+/* hostmaps: a sample is named by what held at its time, or by nothing. Fed with packets, no
+ * sonde-maps. */
 #include <errno.h>
 #include <malloc.h>
 #include <setjmp.h>
@@ -77,8 +78,14 @@ static void image(uint32_t id, const char *path)
 
 static void map(uint32_t exec_id, uint64_t start, uint64_t end, uint32_t img, uint64_t time)
 {
-	struct mp_map m = {.tgid = 5, .start_ns = 50, .exec_id = exec_id, .start = start, .end = end, .image = img,
-			   .time_ns = t0 + time, .offset = 0x100};
+	struct mp_map m = {.tgid = 5,
+			   .start_ns = 50,
+			   .exec_id = exec_id,
+			   .start = start,
+			   .end = end,
+			   .image = img,
+			   .time_ns = t0 + time,
+			   .offset = 0x100};
 
 	tell(MP_MAP, &m, NULL);
 }
@@ -128,7 +135,8 @@ static void the_way_into_exec_is_named_by_the_old_program(void **state)
 	map(1, 0x1000, 0x2000, 1, 1);
 	process(2, 100, "new");
 	map(2, 0x1000, 0x2000, 2, 100);
-	assert_string_equal(at(2, 0x1100, 99), "/red"); /* exec id raised, first instruction not yet run */
+	assert_string_equal(at(2, 0x1100, 99),
+			    "/red"); /* exec id raised, first instruction not yet run */
 	assert_string_equal(at(2, 0x1100, 100), "/blue");
 	assert_string_equal(at(1, 0x1100, 50), "/red");
 	assert_int_equal(hostmaps_process(hm, 5, 50, 1)->to_ns, t0 + 100);
@@ -155,9 +163,9 @@ static void after_a_loss_only_what_is_told_again_is_claimed(void **state)
 	seeded();
 	assert_int_equal(hostmaps_lost(hm), 3);
 	assert_string_equal(at(1, 0x1100, 20), "/kept");
-	assert_string_equal(at(1, 0x1100, 60), "/kept");    /* as before and after: it was there */
+	assert_string_equal(at(1, 0x1100, 60), "/kept"); /* as before and after: it was there */
 	assert_string_equal(at(1, 0x5100, 20), "/replaced");
-	assert_string_equal(at(1, 0x5100, 60), "");         /* one or the other */
+	assert_string_equal(at(1, 0x5100, 60), ""); /* one or the other */
 	assert_string_equal(at(1, 0x5100, 80), "/new");
 }
 
@@ -243,9 +251,10 @@ static void a_process_known_by_proc_alone_is_found_by_its_tick(void **state)
 
 /* ---- frames of tables ---- */
 
-/* Where the frame (image, offset), unwound as of `tables`, was at `time`: "path", "path!" if it is stale. A return
- * address unless EXACT is in it. */
-static const char *placed(uint32_t tgid, uint32_t exec_id, uint64_t frame, uint64_t tables, uint64_t time)
+/* Where the frame (image, offset), unwound as of `tables`, was at `time`: "path", "path!" if it is
+ * stale. A return address unless EXACT is in it. */
+static const char *placed(uint32_t tgid, uint32_t exec_id, uint64_t frame, uint64_t tables,
+			  uint64_t time)
 {
 	static char text[64];
 	struct hostmaps_process *p = hostmaps_process(hm, tgid, tgid == 5 ? 50 : 60, exec_id);
@@ -253,7 +262,11 @@ static const char *placed(uint32_t tgid, uint32_t exec_id, uint64_t frame, uint6
 
 	assert_non_null(p);
 	hostmaps_place(hm, p, frame, t0 + tables, t0 + time, &f);
-	snprintf(text, sizeof(text), "%s%s", !f.mapped ? "" : f.image ? f.image->path : "anon", f.stale ? "!" : "");
+	snprintf(text, sizeof(text), "%s%s",
+		 !f.mapped ? "" :
+		 f.image   ? f.image->path :
+			     "anon",
+		 f.stale ? "!" : "");
 	if (f.image && frame & FRAME_IMAGE && !f.stale)
 		assert_int_equal(f.offset, frame & FRAME_OFFSET_MASK);
 	return text;
@@ -268,7 +281,8 @@ static void a_frame_of_tables_stands_where_nothing_changed(void **state)
 	image(1, "/red");
 	map(1, 0x1000, 0x2000, 1, 10);
 	assert_string_equal(placed(5, 1, IN(1, 0x180) | FRAME_EXACT, 10, 30), "/red");
-	assert_string_equal(placed(5, 1, IN(1, 0x180), 3, 30), "/red"); /* told of first at 10: it held before */
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 3, 30),
+			    "/red"); /* told of first at 10: it held before */
 	assert_string_equal(placed(5, 1, IN(1, 0x1100), 10, 30), "/red"); /* behind its last byte */
 	assert_string_equal(placed(5, 1, IN(9, 0x180), 10, 30), "!");     /* never heard of */
 	assert_int_equal(hostmaps_pending(hm), 1);
@@ -320,14 +334,22 @@ static void a_raw_address_of_tables_is_stale_where_it_was_something_else(void **
 	assert_string_equal(placed(5, 1, 0x1100 | FRAME_EXACT, 15, 30), "/red!");
 	assert_string_equal(placed(5, 1, 0x1100, 15, 19), "anon");
 	assert_string_equal(placed(5, 1, 0x1100, 20, 30), "/red");
-	assert_string_equal(placed(5, 1, 0xffffffffff600000, 20, 30), ""); /* its high bits are no frame's */
+	assert_string_equal(placed(5, 1, 0xffffffffff600000, 20, 30),
+			    ""); /* its high bits are no frame's */
 }
 
 static void a_forked_child_begins_with_its_parents_tables(void **state)
 {
-	struct mp_process child = {.tgid = 6, .start_ns = 60, .exec_id = 1, .ppid = 5, .time_ns = t0 + 100};
-	struct mp_map m = {.tgid = 6, .start_ns = 60, .exec_id = 1, .start = 0x1000, .end = 0x2000, .image = 2,
-			   .time_ns = t0 + 100, .offset = 0x100};
+	struct mp_process child = {
+		.tgid = 6, .start_ns = 60, .exec_id = 1, .ppid = 5, .time_ns = t0 + 100};
+	struct mp_map m = {.tgid = 6,
+			   .start_ns = 60,
+			   .exec_id = 1,
+			   .start = 0x1000,
+			   .end = 0x2000,
+			   .image = 2,
+			   .time_ns = t0 + 100,
+			   .offset = 0x100};
 	const char *str[] = {"child", "/exe", "args", "/"};
 
 	(void)state;
@@ -344,7 +366,8 @@ static void a_forked_child_begins_with_its_parents_tables(void **state)
 	m.end = 0x9000;
 	m.image = 3;
 	tell(MP_MAP, &m, NULL);
-	assert_string_equal(placed(6, 1, IN(1, 0x180), 50, 110), "/blue!"); /* its parent's change had not been published */
+	assert_string_equal(placed(6, 1, IN(1, 0x180), 50, 110),
+			    "/blue!"); /* its parent's change had not been published */
 	assert_string_equal(placed(6, 1, IN(3, 0x180), 50, 110), "/both");
 	assert_string_equal(placed(6, 1, IN(2, 0x180), 95, 110), "/blue");
 	assert_string_equal(placed(6, 1, IN(2, 0x180), 105, 110), "/blue");
@@ -378,8 +401,14 @@ static void after_a_loss_a_frame_stands_if_its_mapping_was_told_again(void **sta
 
 static void an_image_id_means_what_it_meant_when_the_tables_were_made(void **state)
 {
-	struct mp_map m = {.tgid = 5, .start_ns = 50, .exec_id = 1, .start = 0x1000, .end = 0x2000, .image = 1,
-			   .time_ns = t0 + 120, .offset = 0x100};
+	struct mp_map m = {.tgid = 5,
+			   .start_ns = 50,
+			   .exec_id = 1,
+			   .start = 0x1000,
+			   .end = 0x2000,
+			   .image = 1,
+			   .time_ns = t0 + 120,
+			   .offset = 0x100};
 
 	(void)state;
 	process(1, 0, "a");
@@ -402,8 +431,10 @@ static void an_image_id_means_what_it_meant_when_the_tables_were_made(void **sta
 	assert_string_equal(placed(5, 1, IN(1, 0x180), 50, 60), "/red");
 	assert_string_equal(placed(5, 1, IN(1, 0x180), 50, 150), "/blue!");
 	assert_string_equal(placed(5, 1, IN(1, 0x180), 120, 150), "/blue");
-	assert_string_equal(placed(5, 1, IN(2, 0x180), 50, 150), "/kept"); /* the same file under its new id */
-	assert_string_equal(placed(5, 1, IN(7, 0x180), 99, 150), "/kept"); /* its end was noticed late */
+	assert_string_equal(placed(5, 1, IN(2, 0x180), 50, 150),
+			    "/kept"); /* the same file under its new id */
+	assert_string_equal(placed(5, 1, IN(7, 0x180), 99, 150),
+			    "/kept"); /* its end was noticed late */
 }
 
 static void what_is_not_told_yet_is_claimed_only_of_a_process_at_rest(void **state)
@@ -454,7 +485,10 @@ static void the_tables_are_there_whole_or_not_at_all(void **state)
 	for (int i = 0; i < MP_FDS_MAX; i++)
 		sent[i] = memfd_create("table", MFD_CLOEXEC);
 	mapspack_add(&b, MP_TABLES, &m, NULL);
-	assert_int_equal(hostmaps_packet(hm, b.buf, b.len, (int[]){sent[0], sent[1], sent[2], sent[3], sent[4], sent[5], sent[6], -1}), -EPROTO);
+	assert_int_equal(hostmaps_packet(hm, b.buf, b.len,
+					 (int[]){sent[0], sent[1], sent[2], sent[3], sent[4],
+						 sent[5], sent[6], -1}),
+			 -EPROTO);
 	assert_false(hostmaps_greeted(hm));
 	for (int turn = 0; turn < 2; turn++) { /* told again after a restart */
 		assert_int_equal(hostmaps_packet(hm, b.buf, b.len, sent), 0);
@@ -468,7 +502,11 @@ static void the_tables_are_there_whole_or_not_at_all(void **state)
 	strbuf_release(&b);
 }
 
-static struct { uint32_t n, tgid; enum hostmaps_end end; int status; } ended;
+static struct {
+	uint32_t n, tgid;
+	enum hostmaps_end end;
+	int status;
+} ended;
 
 static void on_ended(void *ctx, struct hostmaps_process *p)
 {
@@ -481,7 +519,8 @@ static void on_ended(void *ctx, struct hostmaps_process *p)
 
 static void begin_process(uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
 {
-	struct mp_process m = {.time_ns = start_ns, .start_ns = start_ns, .tgid = tgid, .exec_id = exec_id};
+	struct mp_process m = {
+		.time_ns = start_ns, .start_ns = start_ns, .tgid = tgid, .exec_id = exec_id};
 
 	tell(MP_PROCESS, &m, (const char *[]){"x", "/bin/x", "x", "/"});
 }
@@ -503,23 +542,32 @@ static void each_end_of_a_process_is_told_once_and_how(void **state)
 	assert_int_equal(ended.end, HOSTMAPS_ENDED);
 	assert_int_equal(ended.status, 3 << 8);
 	begin_process(71, 2000, 1);
-	m = (struct mp_exit){.time_ns = 9500, .start_ns = 2000, .tgid = 71, .exit_code = 9, .flags = MP_EXIT_OOM};
+	m = (struct mp_exit){.time_ns = 9500,
+			     .start_ns = 2000,
+			     .tgid = 71,
+			     .exit_code = 9,
+			     .flags = MP_EXIT_OOM};
 	tell(MP_EXIT, &m, NULL);
 	assert_int_equal(ended.end, HOSTMAPS_OOM);
 	begin_process(72, 3000, 1);
-	m = (struct mp_exit){.time_ns = 9600, .start_ns = 3000, .tgid = 72, .flags = MP_EXIT_UNKNOWN};
+	m = (struct mp_exit){
+		.time_ns = 9600, .start_ns = 3000, .tgid = 72, .flags = MP_EXIT_UNKNOWN};
 	tell(MP_EXIT, &m, NULL);
 	assert_int_equal(ended.end, HOSTMAPS_GONE);
 	assert_int_equal(ended.n, 4);
 }
 
-static struct { uint32_t ends, seen, halves; const char *running; } heard;
+static struct {
+	uint32_t ends, seen, halves;
+	const char *running;
+} heard;
 
 static void look_at_known(void *ctx, struct hostmaps_process *p)
 {
 	(void)ctx;
 	heard.seen++;
-	heard.halves += !p->comm || !p->exe || !p->args || !p->cgroup || !p->tgid || !p->start_ns || !p->to_ns;
+	heard.halves += !p->comm || !p->exe || !p->args || !p->cgroup || !p->tgid || !p->start_ns ||
+			!p->to_ns;
 }
 
 static void on_end_look_at_all(void *ctx, struct hostmaps_process *p)
@@ -532,7 +580,8 @@ static void on_end_look_at_all(void *ctx, struct hostmaps_process *p)
 	hostmaps_each(hm, look_at_known, ctx);
 }
 
-/* A process takes another one's place by exec, and as another process under its pid; then all of it is there, or nothing. */
+/* A process takes another one's place by exec, and as another process under its pid; then all of it
+ * is there, or nothing. */
 static void who_hears_of_an_end_meets_whole_processes_only(void **state)
 {
 	struct mp_process m = {.time_ns = 1000, .start_ns = 1000, .tgid = 70, .exec_id = 1};
@@ -562,7 +611,8 @@ static void crowd(uint32_t from, uint32_t n)
 	struct process *p, *next;
 
 	uint64_t time = (uint64_t)clock_boot_ns() - 3 * NSEC_PER_SEC;
-	const char *str[] = {"short", "/usr/bin/short", "short --of breath", "/system.slice/short.service"};
+	const char *str[] = {"short", "/usr/bin/short", "short --of breath",
+			     "/system.slice/short.service"};
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct mp_process begins = {.tgid = from + i, .start_ns = time, .time_ns = time};
@@ -571,7 +621,7 @@ static void crowd(uint32_t from, uint32_t n)
 		tell(MP_PROCESS, &begins, str);
 		tell(MP_EXIT, &e, NULL);
 	}
-	HASH_ITER(hh, hm->processes, p, next)
+	HASH_ITER (hh, hm->processes, p, next)
 		p->ended_ns = time;
 	hm->swept_ns = 0; /* it is time */
 	hostmaps_sweep(hm);
@@ -641,7 +691,9 @@ static void a_containers_name_is_known_by_its_id_and_told_anew_is_the_newer(void
 
 	(void)state;
 	assert_null(hostmaps_container(hm, "ab12"));
-	tell(MP_CONTAINER, &m, (const char *[]){"ab12", "web", "nginx:1", "shop", "front", "{}", "2026-11-21T03:10:00Z"});
+	tell(MP_CONTAINER, &m,
+	     (const char *[]){"ab12", "web", "nginx:1", "shop", "front", "{}",
+			      "2026-11-21T03:10:00Z"});
 	tell(MP_CONTAINER, &m, (const char *[]){"cd34", "db", "", "", "", "", ""});
 	assert_string_equal(hostmaps_container(hm, "ab12")->name, "web");
 	assert_string_equal(hostmaps_container(hm, "ab12")->image, "nginx:1");
@@ -665,7 +717,8 @@ static void note_used(void *ctx, const struct mp_used *u, struct hostmaps_proces
 	used_ns += u->cpu_ns;
 }
 
-static void what_an_ended_process_used_is_of_its_last_program_even_when_its_pid_is_another_ones(void **state)
+static void what_an_ended_process_used_is_of_its_last_program_even_when_its_pid_is_another_ones(
+	void **state)
 {
 	struct mp_process next = {.tgid = 5, .start_ns = 90, .exec_id = 1, .time_ns = t0 + 40};
 	const char *str[] = {"c", "/exe", "args", "/"};
@@ -691,6 +744,7 @@ static void what_an_ended_process_used_is_of_its_last_program_even_when_its_pid_
 
 int main(void)
 {
+	/* clang-format off */
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_frame_is_named_by_the_mapping_that_held_at_its_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(each_end_of_a_process_is_told_once_and_how, set_up, tear_down),
@@ -720,6 +774,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(another_protocol_version_is_refused, set_up, tear_down),
 	};
+	/* clang-format on */
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

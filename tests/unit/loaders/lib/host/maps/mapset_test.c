@@ -92,7 +92,8 @@ static void random_mappings_agree_with_a_table_of_pages_and_times(void **state)
 	(void)state;
 	srand(7);
 	for (uint64_t t = 1; t <= TIMES; t++) {
-		uint64_t start = (uint64_t)rand() % PAGES, len = 1 + (uint64_t)rand() % (PAGES - start);
+		uint64_t start = (uint64_t)rand() % PAGES,
+			 len = 1 + (uint64_t)rand() % (PAGES - start);
 		uint64_t offset = 1 + (uint64_t)rand() % 1000;
 		void *image = images[rand() % 4];
 
@@ -105,7 +106,8 @@ static void random_mappings_agree_with_a_table_of_pages_and_times(void **state)
 		for (size_t i = 1; i < s.n_now; i++)
 			assert_true(s.now[i - 1].end <= s.now[i].start);
 		for (int k = 0; k < 50; k++) { /* the last 200 moments */
-			uint64_t when = t > 200 ? t - (uint64_t)rand() % 200 : 1 + (uint64_t)rand() % t;
+			uint64_t when =
+				t > 200 ? t - (uint64_t)rand() % 200 : 1 + (uint64_t)rand() % t;
 			uint64_t p = (uint64_t)rand() % PAGES;
 			const struct mapping *m = mapset_find(&s, p, when);
 

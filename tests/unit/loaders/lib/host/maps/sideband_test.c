@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sideband: records as the kernel writes them are read, what is cut or wrong is refused; the real kernel is the oracle. */
+/* sideband: records as the kernel writes them are read, what is cut or wrong is refused; the real
+ * kernel is the oracle. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -103,7 +103,8 @@ static struct perfmap *parse(void)
 	return m;
 }
 
-static void expect(const struct perfmap *m, uint64_t addr, const char *name, const char *file, uint32_t line)
+static void expect(const struct perfmap *m, uint64_t addr, const char *name, const char *file,
+		   uint32_t line)
 {
 	struct perfmap_entry e;
 
@@ -190,14 +191,15 @@ static void records_that_lie_cost_their_own_names(void **state)
 	two_lined_functions();
 	load(UINT64_MAX - 4, 0x10, 4, "beyond");
 	load(0x3000, 0, 5, "empty");
-	record(9, 16); /* of a kind that is not known */
+	record(9, 16);          /* of a kind that is not known */
 	record(2, 16 + 16 + 4); /* more places than there is room for */
 	put64(0x4000);
 	put64(UINT64_MAX);
 	put32(1);
 	load(0x4000, 0x10, 6, "fourth");
 	size = record(0, 16);
-	memcpy(d.bytes + size, &(uint32_t){4}, 4); /* shorter than itself: nothing behind it is read */
+	memcpy(d.bytes + size, &(uint32_t){4},
+	       4); /* shorter than itself: nothing behind it is read */
 	load(0x6000, 0x10, 7, "never");
 	m = parse();
 	expect(m, 0x1000, "first", "a.js", 7);
@@ -239,7 +241,8 @@ static void what_is_no_jitdump_of_this_process_is_refused(void **state)
 
 static void it_is_found_by_its_name_with_the_pid(void **state)
 {
-	const char *const paths[] = {"/usr/bin/node", NULL, "/srv/jit-770.dump", "/srv/xjit-77.dump", "/srv/jit-77.dump"};
+	const char *const paths[] = {"/usr/bin/node", NULL, "/srv/jit-770.dump",
+				     "/srv/xjit-77.dump", "/srv/jit-77.dump"};
 
 	(void)state;
 	assert_string_equal(jitdump_path(paths, 5, PID), "/srv/jit-77.dump");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kallsyms: rules of choice by small tables; every line of this host's /proc/kallsyms as awk reads it; cost. */
+/* kallsyms: rules of choice by small tables; every line of this host's /proc/kallsyms as awk reads
+ * it; cost. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +28,8 @@ static struct kallsyms *parse(const char *s)
 	return k;
 }
 
-static void expect(struct kallsyms *k, uint64_t addr, const char *name, const char *module, uint64_t start, uint64_t base)
+static void expect(struct kallsyms *k, uint64_t addr, const char *name, const char *module,
+		   uint64_t start, uint64_t base)
 {
 	struct kallsyms_symbol s;
 
@@ -89,8 +91,10 @@ static void functions_are_found_by_any_of_their_bytes(void **state)
 	expect(k, 0xffffffff8100010f, "__pfx_one", "", 0xffffffff81000100, 0xffffffff81000000);
 	expect(k, 0xffffffff81000110, "one", "", 0xffffffff81000110, 0xffffffff81000000);
 	expect(k, 0xffffffff810001ff, "one", "", 0xffffffff81000110, 0xffffffff81000000);
-	expect(k, 0xffffffffc0000085, "m_second", "nf_tables", 0xffffffffc0000080, 0xffffffffc0000010);
-	expect(k, 0xffffffffc0100008, "bpf_prog_ab12_cd", "bpf", 0xffffffffc0100000, 0xffffffffc0100000);
+	expect(k, 0xffffffffc0000085, "m_second", "nf_tables", 0xffffffffc0000080,
+	       0xffffffffc0000010);
+	expect(k, 0xffffffffc0100008, "bpf_prog_ab12_cd", "bpf", 0xffffffffc0100000,
+	       0xffffffffc0100000);
 	assert_int_equal(kallsyms_text(k), 0xffffffff81000000);
 	assert_int_equal(kallsyms_count(k), 8);
 	assert_int_equal(kallsyms_skipped(k), 0);
@@ -111,8 +115,15 @@ static void of_several_names_the_global_with_fewest_underscores_wins(void **stat
 
 static void data_and_the_end_of_the_text_have_no_function(void **state)
 {
-	static const uint64_t none[] = {0, 0x1000, 0xffffffff80ffffff, 0xffffffff81000300, 0xffffffff81000333,
-					0xffffffff81000500, 0xffffffffb0000000, 0xffffffffc0010080, 0xffffffffc0110000,
+	static const uint64_t none[] = {0,
+					0x1000,
+					0xffffffff80ffffff,
+					0xffffffff81000300,
+					0xffffffff81000333,
+					0xffffffff81000500,
+					0xffffffffb0000000,
+					0xffffffffc0010080,
+					0xffffffffc0110000,
 					UINT64_MAX};
 	struct kallsyms *k = parse(table);
 	struct kallsyms_symbol s;
@@ -125,7 +136,8 @@ static void data_and_the_end_of_the_text_have_no_function(void **state)
 
 static void unsorted_lines_give_the_same_table(void **state)
 {
-	struct kallsyms *k = parse("ffffffff81000400 T b\nffffffff81000200 T a\nffffffff81000300 T m\t[x]\n");
+	struct kallsyms *k =
+		parse("ffffffff81000400 T b\nffffffff81000200 T a\nffffffff81000300 T m\t[x]\n");
 
 	(void)state;
 	expect(k, 0xffffffff810002ff, "a", "", 0xffffffff81000200, 0);
@@ -135,7 +147,8 @@ static void unsorted_lines_give_the_same_table(void **state)
 
 static void zeros_are_recognised_as_hidden(void **state)
 {
-	struct kallsyms *k = parse("0000000000000000 T _text\n0000000000000000 T a\n0000000000000000 t b\t[x]\n");
+	struct kallsyms *k = parse(
+		"0000000000000000 T _text\n0000000000000000 T a\n0000000000000000 t b\t[x]\n");
 
 	(void)state;
 	assert_true(kallsyms_hidden(k));
@@ -145,8 +158,9 @@ static void zeros_are_recognised_as_hidden(void **state)
 
 static void malformed_lines_are_skipped_and_counted(void **state)
 {
-	struct kallsyms *k = parse("\nx\nffffffff81000000\nffffffff81000000 T \nffffffff81000000 T a\t[x\n"
-				   "fffffffff81000000 T long\nffffffff81000000 T good");
+	struct kallsyms *k =
+		parse("\nx\nffffffff81000000\nffffffff81000000 T \nffffffff81000000 T a\t[x\n"
+		      "fffffffff81000000 T long\nffffffff81000000 T good");
 
 	(void)state;
 	assert_int_equal(kallsyms_skipped(k), 5);
@@ -164,13 +178,15 @@ static void addresses_further_apart_than_4_gib_are_kept_whole(void **state)
 	kallsyms_free(k);
 }
 
-/* The oracle: awk picks the functions whose address is theirs alone; each must be found at its start under its name.
- * BPF programs come and go between the two readings: they are left out. */
+/* The oracle: awk picks the functions whose address is theirs alone; each must be found at its
+ * start under its name. BPF programs come and go between the two readings: they are left out. */
 static void every_function_of_this_kernel_is_found(void **state)
 {
-	FILE *awk = popen("LC_ALL=C awk '$4 == \"[bpf]\" {next} $2 ~ /^[tTwW]$/ && $1 !~ /^0*$/ {n[$1]++; name[$1]=$3; m[$1]=$4} "
-			  "$2 !~ /^[tTwW]$/ {o[$1]=1} END {for (a in n) if (n[a]==1 && !o[a]) print a, name[a], m[a]}' "
-			  "/proc/kallsyms", "r");
+	FILE *awk = popen(
+		"LC_ALL=C awk '$4 == \"[bpf]\" {next} $2 ~ /^[tTwW]$/ && $1 !~ /^0*$/ {n[$1]++; name[$1]=$3; m[$1]=$4} "
+		"$2 !~ /^[tTwW]$/ {o[$1]=1} END {for (a in n) if (n[a]==1 && !o[a]) print a, name[a], m[a]}' "
+		"/proc/kallsyms",
+		"r");
 	char name[512], module[256], line[1024];
 	struct kallsyms_symbol s;
 	struct kallsyms *k;
@@ -223,7 +239,8 @@ static void the_table_is_small_and_quickly_made(void **state)
 		if (clock_cpu_ns() - before < best)
 			best = clock_cpu_ns() - before;
 	}
-	print_message("%zu bytes of text: %.1f ms, %zu bytes held\n", len, (double)best / 1e6, kallsyms_bytes(k));
+	print_message("%zu bytes of text: %.1f ms, %zu bytes held\n", len, (double)best / 1e6,
+		      kallsyms_bytes(k));
 	assert_true(kallsyms_bytes(k) < 5u << 20);
 #if !defined(__SANITIZE_ADDRESS__)
 	assert_true(best < 60 * 1000000ll);
@@ -245,8 +262,9 @@ static struct kallsyms *kept_of(const struct kallsyms *k, struct strbuf *bytes)
 
 static void what_is_kept_answers_as_the_table_did(void **state)
 {
-	static const uint64_t asked[] = {0xffffffff81000050, 0xffffffff81000108, 0xffffffff81000150, 0xffffffff81000250,
-					 0xffffffff81000350, 0xffffffff81000450, 0xffffffff81000550, 0xffffffffc0000014};
+	static const uint64_t asked[] = {0xffffffff81000050, 0xffffffff81000108, 0xffffffff81000150,
+					 0xffffffff81000250, 0xffffffff81000350, 0xffffffff81000450,
+					 0xffffffff81000550, 0xffffffffc0000014};
 	struct strbuf bytes cleanup_strbuf = STRBUF_INIT;
 	struct kallsyms *k = parse(table), *kept = kept_of(k, &bytes);
 
@@ -272,7 +290,8 @@ static void bpf_programs_and_the_last_function_of_a_module_are_not_kept(void **s
 	struct kallsyms_symbol s;
 
 	(void)state;
-	assert_true(kallsyms_find(k, 0xffffffffc0100000, &s) && kallsyms_find(k, 0xffffffffc0000090, &s));
+	assert_true(kallsyms_find(k, 0xffffffffc0100000, &s) &&
+		    kallsyms_find(k, 0xffffffffc0000090, &s));
 	assert_false(kallsyms_find(kept, 0xffffffffc0100000, &s));
 	assert_false(kallsyms_find(kept, 0xffffffffc0000090, &s));
 	assert_int_equal(kallsyms_count(kept), kallsyms_count(k) - 2);
@@ -294,7 +313,8 @@ static void what_was_kept_of_another_boot_or_cut_short_is_refused(void **state)
 	kallsyms_free(k);
 }
 
-/* What is kept of this kernel is used by the next one who asks, for nobody else to read; a byte changed, and it is not. */
+/* What is kept of this kernel is used by the next one who asks, for nobody else to read; a byte
+ * changed, and it is not. */
 static void a_kept_file_is_taken_as_long_as_it_is_whole(void **state)
 {
 	char dir[] = "/tmp/kallsyms-XXXXXX", path[256];

@@ -43,9 +43,13 @@ static void what_the_rules_leave_out_is_one_process_without_names(void **state)
 
 static void of_a_process_that_nobody_told_of_nothing_is_told_where_there_are_rules(void **state)
 {
-	struct sample s = {.ev = {.tgid = 4190009, .start_ns = 3, .thread = "ghost", .n_user = 1}, .addrs = {0x10001155}};
-	struct sample idle = {.ev = {.n_kernel = 1, .thread = "swapper/0"}, .addrs = {0xffffffff81000210}};
-	static const struct { const char *exclude, *include; } rules[] = {{"unit:vault.service", NULL}, {NULL, "command:a"}};
+	struct sample s = {.ev = {.tgid = 4190009, .start_ns = 3, .thread = "ghost", .n_user = 1},
+			   .addrs = {0x10001155}};
+	struct sample idle = {.ev = {.n_kernel = 1, .thread = "swapper/0"},
+			      .addrs = {0xffffffff81000210}};
+	static const struct {
+		const char *exclude, *include;
+	} rules[] = {{"unit:vault.service", NULL}, {NULL, "command:a"}};
 
 	(void)state;
 	for (size_t i = 0; i < 2; i++) {
@@ -71,10 +75,10 @@ static void a_container_whose_name_is_not_known_yet_is_left_out_until_it_is(void
 	make_ready();
 	assert_string_equal(STACK(0, 1, 0x10001010), "[excluded]+0");
 	assert_int_equal(n_containers, 0);
-	told = (struct container_names){.name = (char *)(uintptr_t)"web"};
+	told = (struct container_names){.name = (char *)(uintptr_t) "web"};
 	reopen("container:vault", NULL);
 	assert_string_equal(STACK(0, 1, 0x10001010), "libx.so:one+1000!");
-	told.name = (char *)(uintptr_t)"vault";
+	told.name = (char *)(uintptr_t) "vault";
 	reopen("container:vault", NULL);
 	assert_string_equal(STACK(0, 1, 0x10001010), "[excluded]+0");
 	told = (struct container_names){0};
@@ -94,10 +98,12 @@ static void one_that_turned_out_to_be_left_out_is_not_written_again(void **state
 	proc_a.end = HOSTMAPS_RUNS;
 }
 
-/* The row of one whose cgroup's path was never read is made with the path that its id leads to: it is judged by that too. */
+/* The row of one whose cgroup's path was never read is made with the path that its id leads to: it
+ * is judged by that too. */
 static void a_process_is_judged_by_the_path_that_its_cgroups_id_leads_to(void **state)
 {
-	const char *mount = access("/sys/fs/cgroup/cgroup.procs", F_OK) ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup";
+	const char *mount = access("/sys/fs/cgroup/cgroup.procs", F_OK) ? "/sys/fs/cgroup/unified" :
+									  "/sys/fs/cgroup";
 	char dir[256];
 	struct stat st;
 
@@ -126,7 +132,10 @@ static void a_process_is_judged_by_the_path_that_its_cgroups_id_leads_to(void **
 
 static void a_cgroup_is_left_out_by_its_path_and_where_nobody_in_it_may_be_told_of(void **state)
 {
-	struct hostmaps_process vault = {.tgid = 4190010, .comm = "vault", .exe = "/bin/vault", .args = "",
+	struct hostmaps_process vault = {.tgid = 4190010,
+					 .comm = "vault",
+					 .exe = "/bin/vault",
+					 .args = "",
 					 .cgroup = "/system.slice/v.service/sub"};
 	static const struct {
 		const char *exclude, *include, *cgroup;

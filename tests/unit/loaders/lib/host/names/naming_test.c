@@ -17,36 +17,44 @@ static void the_leaf_is_folded_and_callers_are_looked_up_before_their_address(vo
 {
 	(void)state;
 	make_ready();
-	/* the caller's return address is the first byte of "two": the call is the last instruction of "one" */
+	/* the caller's return address is the first byte of "two": the call is the last instruction
+	 * of "one" */
 	assert_string_equal(STACK(0, 3, 0x10001155, 0x10001100, 0x10001030),
 			    "libx.so:one+1030 libx.so:one+1100 libx.so:two+1100!");
 	/* behind the mapping's last byte */
 	assert_string_equal(STACK(0, 2, 0x10001000, 0x10010000), "libx.so+10000 libx.so:one+1000!");
 }
 
-#define TABLES(why, tables, kernel, user, ...)                                                                  \
-	name_it(&(struct sample){.ev = {.n_kernel = kernel, .n_user = user, .end = why, .flags = STACK_F_TABLES, \
-					.tables_ns = tables}, .addrs = {__VA_ARGS__}})
+#define TABLES(why, tables, kernel, user, ...)                   \
+	name_it(&(struct sample){.ev = {.n_kernel = kernel,      \
+					.n_user = user,          \
+					.end = why,              \
+					.flags = STACK_F_TABLES, \
+					.tables_ns = tables},    \
+				 .addrs = {__VA_ARGS__}})
 #define IN_LIB(offset) (FRAME_IMAGE | 7ull << FRAME_OFFSET_BITS | (offset))
 
 static void the_bit_of_a_frame_decides_where_it_is_looked_up(void **state)
 {
 	(void)state;
 	make_ready();
-	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 3, IN_LIB(0x1100) | FRAME_EXACT, IN_LIB(0x1100), IN_LIB(0x1030)),
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 3, IN_LIB(0x1100) | FRAME_EXACT,
+				   IN_LIB(0x1100), IN_LIB(0x1030)),
 			    "libx.so:one+1030 libx.so:one+1100 libx.so:two+1100!");
-	assert_string_equal(TABLES(STACK_END_ROOT, 2, 2, 1, 0xffffffff81000210, 0xffffffff81000310,
-				   IN_LIB(0x1100) | FRAME_EXACT),
-			    "libx.so:two+1100 [kernel]:asm_exc_page_fault+310 [kernel]:do_work+200!");
+	assert_string_equal(
+		TABLES(STACK_END_ROOT, 2, 2, 1, 0xffffffff81000210, 0xffffffff81000310,
+		       IN_LIB(0x1100) | FRAME_EXACT),
+		"libx.so:two+1100 [kernel]:asm_exc_page_fault+310 [kernel]:do_work+200!");
 	/* behind a system call instruction, whatever the kernel part looks like, or is hidden */
 	assert_string_equal(TABLES(STACK_END_ROOT, 2, 1, 1, 0xffffffff81000310, IN_LIB(0x1100)),
 			    "libx.so:one+1100 [kernel]:asm_exc_page_fault+300!");
 	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 1, IN_LIB(0x1100)), "libx.so:one+1000!");
-	assert_string_equal(TABLES(STACK_END_ROOT, 2, 1, 1, 0xffffffff81000110, IN_LIB(0x1100) | FRAME_EXACT),
-			    "libx.so:two+1100 [kernel]:entry_SYSCALL_64_after_hwframe+100!");
+	assert_string_equal(
+		TABLES(STACK_END_ROOT, 2, 1, 1, 0xffffffff81000110, IN_LIB(0x1100) | FRAME_EXACT),
+		"libx.so:two+1100 [kernel]:entry_SYSCALL_64_after_hwframe+100!");
 	/* what a signal interrupted */
-	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 3, IN_LIB(0x1010) | FRAME_EXACT, IN_LIB(0x1300),
-				   IN_LIB(0x1100) | FRAME_EXACT),
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 3, IN_LIB(0x1010) | FRAME_EXACT,
+				   IN_LIB(0x1300), IN_LIB(0x1100) | FRAME_EXACT),
 			    "libx.so:two+1100 libx.so:__restore_rt+1300 libx.so:one+1000!");
 	assert_int_equal(last.end, STACK_END_ROOT);
 	assert_string_equal(images[last.image].name, "libx.so");
@@ -55,18 +63,23 @@ static void the_bit_of_a_frame_decides_where_it_is_looked_up(void **state)
 
 #define SCRIPT(kind) (FRAME_SCRIPT | (uint64_t)(kind) << SCRIPT_KIND_SHIFT)
 
-static void script_frames_that_are_left_at_a_whole_stack_s_end_stand_at_the_outermost_call(void **state)
+static void script_frames_that_are_left_at_a_whole_stack_s_end_stand_at_the_outermost_call(
+	void **state)
 {
 	(void)state;
 	make_ready();
-	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 4, IN_LIB(0x1100) | FRAME_EXACT, SCRIPT(RUNTIME_PHP), SCRIPT(RUNTIME_RUBY), IN_LIB(0x1010)),
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 4, IN_LIB(0x1100) | FRAME_EXACT,
+				   SCRIPT(RUNTIME_PHP), SCRIPT(RUNTIME_RUBY), IN_LIB(0x1010)),
 			    "libx.so:one+1010 [ruby]+0 [php]+0 libx.so:two+1100!");
-	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 5, IN_LIB(0x1100) | FRAME_EXACT, SCRIPT(RUNTIME_PHP), IN_LIB(0x1030), IN_LIB(0x1010),
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 5, IN_LIB(0x1100) | FRAME_EXACT,
+				   SCRIPT(RUNTIME_PHP), IN_LIB(0x1030), IN_LIB(0x1010),
 				   SCRIPT(RUNTIME_RUBY)),
 			    "libx.so:one+1010 libx.so:one+1030 [ruby]+0 [php]+0 libx.so:two+1100!");
-	assert_string_equal(TABLES(STACK_END_NO_MAPPING, 2, 0, 4, IN_LIB(0x1100) | FRAME_EXACT, SCRIPT(RUNTIME_PHP), IN_LIB(0x1010), SCRIPT(RUNTIME_RUBY)),
+	assert_string_equal(TABLES(STACK_END_NO_MAPPING, 2, 0, 4, IN_LIB(0x1100) | FRAME_EXACT,
+				   SCRIPT(RUNTIME_PHP), IN_LIB(0x1010), SCRIPT(RUNTIME_RUBY)),
 			    "[ruby]+0 libx.so:one+1010 [php]+0 libx.so:two+1100!");
-	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 3, IN_LIB(0x1100) | FRAME_EXACT, IN_LIB(0x1010), SCRIPT(RUNTIME_RUBY)),
+	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 3, IN_LIB(0x1100) | FRAME_EXACT,
+				   IN_LIB(0x1010), SCRIPT(RUNTIME_RUBY)),
 			    "[ruby]+0 libx.so:one+1010 libx.so:two+1100!");
 }
 
@@ -86,7 +99,8 @@ static void beyond_a_frame_that_is_stale_nothing_is_shown(void **state)
 {
 	(void)state;
 	make_ready();
-	assert_string_equal(TABLES(STACK_END_ROOT, 1, 1, 3, 0xffffffff81000310, IN_LIB(0x1110), IN_LIB(0x1010), IN_LIB(0x1020)),
+	assert_string_equal(TABLES(STACK_END_ROOT, 1, 1, 3, 0xffffffff81000310, IN_LIB(0x1110),
+				   IN_LIB(0x1010), IN_LIB(0x1020)),
 			    "libx.so:two+1110 [kernel]:asm_exc_page_fault+300!");
 	assert_int_equal(last.end, STACK_END_STALE);
 }
@@ -127,7 +141,8 @@ static void frames_without_an_index_get_their_names_when_it_comes(void **state)
 	assert_int_equal(s.unnamed_symbol, 1);
 	assert_string_equal(functions[frames[1].named ? frames[1].named : 1].name, "two");
 	/* what comes now belongs to the row with the real key, and is folded */
-	assert_string_equal(STACK(0, 2, 0x10001155, 0x10001030), "libx.so:one+1030 libx.so:two+1100!");
+	assert_string_equal(STACK(0, 2, 0x10001155, 0x10001030),
+			    "libx.so:one+1030 libx.so:two+1100!");
 	assert_true(!strncmp(images[1].key, "pending-", 8));
 	assert_string_equal(images[2].key, "ab-1");
 	naming_stat(n, &s);
@@ -148,13 +163,16 @@ static void inlined_functions_and_lines_stand_at_the_place(void **state)
 	(void)state;
 	make_ready();
 	lines_known = true;
-	/* the innermost alone is in the stack, what it was inlined into hangs on it; all of a caller are at its exact offset */
-	assert_string_equal(STACK(0, 2, 0x10001155, 0x10001013),
-			    "libx.so:one+1013@x.c:12 libx.so:tiny+1013@t.h:5 libx.so:nano+1013@t.h:9 libx.so:two+1100!");
+	/* the innermost alone is in the stack, what it was inlined into hangs on it; all of a
+	 * caller are at its exact offset */
+	assert_string_equal(
+		STACK(0, 2, 0x10001155, 0x10001013),
+		"libx.so:one+1013@x.c:12 libx.so:tiny+1013@t.h:5 libx.so:nano+1013@t.h:9 libx.so:two+1100!");
 	assert_int_equal(stack_n, 2);
 	/* a leaf is folded to its line: two pcs of one line are one frame */
-	assert_string_equal(STACK(0, 1, 0x10001011),
-			    "libx.so:one+1000!@x.c:12 libx.so:tiny+1000!@t.h:5 libx.so:nano+1000!@t.h:8");
+	assert_string_equal(
+		STACK(0, 1, 0x10001011),
+		"libx.so:one+1000!@x.c:12 libx.so:tiny+1000!@t.h:5 libx.so:nano+1000!@t.h:8");
 	f = &frames[stack_frames[0]].f;
 	STACK(0, 1, 0x10001015);
 	assert_ptr_equal(&frames[stack_frames[0]].f, f);
@@ -187,14 +205,18 @@ static void a_logical_frame_is_the_innermost_function_alone(void **state)
 	(void)state;
 	make_ready();
 	lines_known = true;
-	/* what Go's allocation stacks say: nano's pc, then those of the functions it was inlined into; no leaf is folded */
-	assert_string_equal(name_it(&(struct sample){.ev = {.n_user = 3, .end = STACK_END_ROOT, .flags = STACK_F_LOGICAL},
-						     .addrs = {0x10001013, 0x10001031, 0x10001156}}),
-			    "libx.so:two+1156 libx.so:one+1031@x.c:10 libx.so:nano+1013@t.h:9");
+	/* what Go's allocation stacks say: nano's pc, then those of the functions it was inlined
+	 * into; no leaf is folded */
+	assert_string_equal(
+		name_it(&(struct sample){
+			.ev = {.n_user = 3, .end = STACK_END_ROOT, .flags = STACK_F_LOGICAL},
+			.addrs = {0x10001013, 0x10001031, 0x10001156}}),
+		"libx.so:two+1156 libx.so:one+1031@x.c:10 libx.so:nano+1013@t.h:9");
 	assert_int_equal(stack_n, 3);
 	/* the same place in a stack of physical frames is another frame */
-	assert_string_equal(STACK(0, 2, 0x10001155, 0x10001013),
-			    "libx.so:one+1013@x.c:12 libx.so:tiny+1013@t.h:5 libx.so:nano+1013@t.h:9 libx.so:two+1100!");
+	assert_string_equal(
+		STACK(0, 2, 0x10001155, 0x10001013),
+		"libx.so:one+1013@x.c:12 libx.so:tiny+1013@t.h:5 libx.so:nano+1013@t.h:9 libx.so:two+1100!");
 }
 
 static void a_pending_frame_gains_its_line_and_what_was_inlined(void **state)
@@ -207,7 +229,8 @@ static void a_pending_frame_gains_its_line_and_what_was_inlined(void **state)
 	strbuf_reset(&last_stack);
 	show(&last_stack, stack_frames[0]);
 	show(&last_stack, stack_frames[1]);
-	assert_string_equal(strbuf_str(&last_stack), "libx.so:one+1031@x.c:10 libx.so:one+1011!@x.c:12"
+	assert_string_equal(strbuf_str(&last_stack),
+			    "libx.so:one+1031@x.c:10 libx.so:one+1011!@x.c:12"
 			    " libx.so:tiny+1011!@t.h:5 libx.so:nano+1011!@t.h:8");
 	assert_true(frames[stack_frames[1]].f.exact);
 	assert_false(frames[stack_frames[0]].f.exact);
@@ -222,7 +245,8 @@ static void lines_that_come_later_reach_what_was_named_without_them(void **state
 	make_ready();
 	ident.lines_later = true;
 	naming_tick(n);
-	assert_string_equal(STACK(0, 2, 0x10001015, 0x10001031), "libx.so:one+1031 libx.so:one+1015!");
+	assert_string_equal(STACK(0, 2, 0x10001015, 0x10001031),
+			    "libx.so:one+1031 libx.so:one+1015!");
 	memcpy(before, stack_frames, sizeof(before));
 	lines_known = true;
 	ident.lines_later = false;
@@ -286,8 +310,10 @@ static void addresses_where_nothing_was_mapped_show_as_one_unknown(void **state)
 	assert_int_equal(last.end, STACK_END_NO_MAPPING);
 	assert_string_equal(STACK(0, 3, 0x33, 0x44, 0x10001030), "libx.so:one+1030 [unknown]+0");
 	assert_int_equal(last.end, STACK_END_NONE);
-	assert_string_equal(name_it(&(struct sample){.ev = {.n_kernel = 1, .flags = STACK_F_USER_FAULT},
-						     .addrs = {0xffffffff81000210}}), "[unknown]+0 [kernel]:do_work+200!");
+	assert_string_equal(
+		name_it(&(struct sample){.ev = {.n_kernel = 1, .flags = STACK_F_USER_FAULT},
+					 .addrs = {0xffffffff81000210}}),
+		"[unknown]+0 [kernel]:do_work+200!");
 }
 
 static void a_perf_map_names_code_without_a_file(void **state)
@@ -309,7 +335,8 @@ static void a_perf_map_names_code_without_a_file(void **state)
 	assert_non_null(f);
 	fputs("20000000 100 JS:*hot\n20000100 100 JS:*cold\n", f);
 	fclose(f);
-	assert_string_equal(STACK(0, 2, 0x20000044, 0x20000100), "[jit]:JS:*hot+100 [jit]:JS:*hot+0!");
+	assert_string_equal(STACK(0, 2, 0x20000044, 0x20000100),
+			    "[jit]:JS:*hot+100 [jit]:JS:*hot+0!");
 	unlink(path);
 	proc_a.tgid = tgid;
 	proc_a.start_ns = start;
@@ -323,7 +350,8 @@ static void a_new_epoch_forgets_all_ids(void **state)
 	STACK(1, 1, 0xffffffff81000210, 0x10001155);
 	n_images = n_functions = n_frames = n_processes = 0;
 	epoch++;
-	assert_string_equal(STACK(1, 1, 0xffffffff81000210, 0x10001155), "libx.so:two+1155 [kernel]:do_work+200!");
+	assert_string_equal(STACK(1, 1, 0xffffffff81000210, 0x10001155),
+			    "libx.so:two+1155 [kernel]:do_work+200!");
 	assert_int_equal(n_processes, 1);
 }
 
@@ -344,7 +372,8 @@ static void a_process_is_written_again_only_when_more_is_known(void **state)
 
 static void a_process_nobody_told_of_has_a_row_with_the_threads_name(void **state)
 {
-	struct sample s = {.ev = {.tgid = 4190009, .start_ns = 3, .thread = "ghost", .n_user = 1}, .addrs = {0x10001155}};
+	struct sample s = {.ev = {.tgid = 4190009, .start_ns = 3, .thread = "ghost", .n_user = 1},
+			   .addrs = {0x10001155}};
 	struct naming_stat st;
 
 	(void)state;
@@ -387,18 +416,25 @@ static void programs_that_were_installed_together_know_each_other(void **state)
 		const char *ours, *dir;
 		bool together;
 	} of[] = {
-		{"/usr/libexec/sonde", "/usr/libexec/sonde", true}, {"/usr/libexec/sonde", "/usr/bin", true},
-		{"/usr/local/lib/sonde", "/usr/local/sbin", true}, {"/srv/a/build/bin", "/srv/a/build/bin", true},
-		{"/usr/libexec/sonde", "/usr/local/bin", false}, {"/usr/libexec/sonde", "/bin", false},
-		{"/usr/libexec/sonde", "/usr/bin/x", false}, {"/libexec/sonde", "/bin", true}, {"/srv/a/build/bin", "/srv/a/bin", false},
-		{"", "", false}, {"", "/usr/bin", false},
+		{"/usr/libexec/sonde", "/usr/libexec/sonde", true},
+		{"/usr/libexec/sonde", "/usr/bin", true},
+		{"/usr/local/lib/sonde", "/usr/local/sbin", true},
+		{"/srv/a/build/bin", "/srv/a/build/bin", true},
+		{"/usr/libexec/sonde", "/usr/local/bin", false},
+		{"/usr/libexec/sonde", "/bin", false},
+		{"/usr/libexec/sonde", "/usr/bin/x", false},
+		{"/libexec/sonde", "/bin", true},
+		{"/srv/a/build/bin", "/srv/a/bin", false},
+		{"", "", false},
+		{"", "/usr/bin", false},
 	};
 	char exe[64];
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
 		snprintf(exe, sizeof(exe), "%s/sonde", of[i].dir);
-		assert_int_equal(naming_in_our_folder(of[i].ours, exe, strlen(of[i].dir)), of[i].together);
+		assert_int_equal(naming_in_our_folder(of[i].ours, exe, strlen(of[i].dir)),
+				 of[i].together);
 	}
 }
 

@@ -77,7 +77,8 @@ void store_image_build_id(struct store_writer *w, uint32_t image, const char *bu
 	snprintf(images[image].learnt, 64, "%s", build_id);
 }
 
-void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line, uint32_t outer)
+void store_frame_name(struct store_writer *w, uint32_t frame, uint32_t function, uint32_t line,
+		      uint32_t outer)
 {
 	(void)w;
 	frames[frame].named = function;
@@ -138,8 +139,8 @@ uint32_t store_container(struct store_writer *w, const struct store_container *c
 	return n_containers;
 }
 
-/* ---- image indexes: one function from 0x1000 to 0x1100 "one", to 0x1200 "two", a trampoline at 0x1300; the virtual
- * address is the offset plus 0x400000 ---- */
+/* ---- image indexes: one function from 0x1000 to 0x1100 "one", to 0x1200 "two", a trampoline at
+ * 0x1300; the virtual address is the offset plus 0x400000 ---- */
 
 bool image_offset_to_vaddr(const struct image *img, uint64_t offset, uint64_t *vaddr)
 {
@@ -163,8 +164,9 @@ bool image_symbol_at(const struct image *img, uint64_t vaddr, struct image_symbo
 	return false;
 }
 
-/* Lines: "one" begins at x.c:10; from 0x401010 to 0x401020 "tiny" of t.h was inlined at x.c:12, and "nano" into that; from
- * 0x401040 on a table is included from t.h. Nothing is known of the others, and of none while lines are off. */
+/* Lines: "one" begins at x.c:10; from 0x401010 to 0x401020 "tiny" of t.h was inlined at x.c:12, and
+ * "nano" into that; from 0x401040 on a table is included from t.h. Nothing is known of the others,
+ * and of none while lines are off. */
 bool lines_known;
 bool image_go(const struct image *img, struct image_go_record *out)
 {
@@ -181,10 +183,13 @@ const struct image_ident *image_ident(const struct image *img)
 	return &ident;
 }
 
-size_t image_lines_at(const struct image *img, uint64_t vaddr, struct image_source_frame *out, size_t max)
+size_t image_lines_at(const struct image *img, uint64_t vaddr, struct image_source_frame *out,
+		      size_t max)
 {
-	const struct image_source_frame chain[] = {{"nano", "t.h", (uint32_t)(vaddr & 3) + 7, 0, true},
-						   {"tiny", "t.h", 5, 0, true}, {NULL, "x.c", 12, 0, false}};
+	const struct image_source_frame chain[] = {
+		{"nano", "t.h", (uint32_t)(vaddr & 3) + 7, 0, true},
+		{"tiny", "t.h", 5, 0, true},
+		{NULL, "x.c", 12, 0, false}};
 
 	(void)img;
 	if (!lines_known || vaddr < 0x401000 || vaddr >= 0x401100)
@@ -194,7 +199,8 @@ size_t image_lines_at(const struct image *img, uint64_t vaddr, struct image_sour
 		memcpy(out, chain, sizeof(chain));
 		return 3;
 	}
-	*out = (struct image_source_frame){NULL, vaddr >= 0x401040 ? "t.h" : "x.c", vaddr >= 0x401040 ? 90 : 10, 0, false};
+	*out = (struct image_source_frame){NULL, vaddr >= 0x401040 ? "t.h" : "x.c",
+					   vaddr >= 0x401040 ? 90 : 10, 0, false};
 	return 1;
 }
 
@@ -204,12 +210,25 @@ uint32_t image_function_line(const struct image *img, uint64_t vaddr)
 	return vaddr == 0x401000 ? 10 : 0;
 }
 
-/* ---- sonde-maps: a library at 0x10000000 (ready, pending or refused), anonymous code at 0x20000000 ---- */
+/* ---- sonde-maps: a library at 0x10000000 (ready, pending or refused), anonymous code at
+ * 0x20000000 ---- */
 
-struct hostmaps_image lib = {.id = 7, .kind = MP_IMAGE_ELF, .path = "/lib/libx.so", .name = "libx.so", .build_id = "ab",
-				    .key = "", .reason = "", .generation = 1};
-struct hostmaps_process proc_a = {.tgid = 4190002, .start_ns = 5, .exec_id = 1, .comm = "a", .exe = "/bin/a",
-					 .args = "a -x", .cgroup = "/", .to_ns = UINT64_MAX};
+struct hostmaps_image lib = {.id = 7,
+			     .kind = MP_IMAGE_ELF,
+			     .path = "/lib/libx.so",
+			     .name = "libx.so",
+			     .build_id = "ab",
+			     .key = "",
+			     .reason = "",
+			     .generation = 1};
+struct hostmaps_process proc_a = {.tgid = 4190002,
+				  .start_ns = 5,
+				  .exec_id = 1,
+				  .comm = "a",
+				  .exe = "/bin/a",
+				  .args = "a -x",
+				  .cgroup = "/",
+				  .to_ns = UINT64_MAX};
 struct hostmaps_image *ready;
 int read_calls;
 int ready_after = -1;
@@ -261,7 +280,8 @@ const struct container_names *hostmaps_container(const struct hostmaps *hm, cons
 	return told.name ? &told : NULL;
 }
 
-size_t hostmaps_files(const struct hostmaps_process *p, const char **paths, size_t max, const struct hostmaps_image **exe)
+size_t hostmaps_files(const struct hostmaps_process *p, const char **paths, size_t max,
+		      const struct hostmaps_image **exe)
 {
 	(void)max;
 	*exe = NULL;
@@ -284,7 +304,8 @@ uint64_t hostmaps_watermark(const struct hostmaps *hm)
 	return 0;
 }
 
-void hostmaps_each_known(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx)
+void hostmaps_each_known(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p),
+			 void *ctx)
 {
 	hostmaps_each(hm, each, ctx);
 }
@@ -298,22 +319,26 @@ struct hostmaps_process *hostmaps_running(struct hostmaps *hm, uint32_t tgid)
 	return NULL;
 }
 
-void hostmaps_each(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p), void *ctx)
+void hostmaps_each(struct hostmaps *hm, void (*each)(void *ctx, struct hostmaps_process *p),
+		   void *ctx)
 {
 	(void)hm;
 	for (size_t i = 0; i < n_running; i++)
 		each(ctx, running[i]);
 }
 
-struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
+struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, uint64_t start_ns,
+					  uint32_t exec_id)
 {
 	(void)hm;
-	return tgid == proc_a.tgid && start_ns == proc_a.start_ns && exec_id == proc_a.exec_id ? &proc_a : NULL;
+	return tgid == proc_a.tgid && start_ns == proc_a.start_ns && exec_id == proc_a.exec_id ?
+		       &proc_a :
+		       NULL;
 }
 
 /* Frames of tables lie in the library; with tables of time 1 they are stale. */
-void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame, uint64_t tables_ns,
-		    uint64_t time_ns, struct hostmaps_frame *out)
+void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame,
+		    uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
 {
 	uint64_t addr = FRAME_ADDRESS(frame), at = addr - !(frame & FRAME_EXACT);
 
@@ -322,20 +347,24 @@ void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *p, uint64_t fr
 	(void)time_ns;
 	*out = (struct hostmaps_frame){.offset = addr, .address = addr, .stale = tables_ns == 1};
 	if (frame & FRAME_IMAGE)
-		*out = (struct hostmaps_frame){.image = &lib, .mapped = true, .offset = frame & FRAME_OFFSET_MASK,
+		*out = (struct hostmaps_frame){.image = &lib,
+					       .mapped = true,
+					       .offset = frame & FRAME_OFFSET_MASK,
 					       .stale = tables_ns == 1};
 	else if (at >= 0x10000000 && at < 0x10010000)
-		*out = (struct hostmaps_frame){.image = &lib, .mapped = true, .offset = addr - 0x10000000};
+		*out = (struct hostmaps_frame){
+			.image = &lib, .mapped = true, .offset = addr - 0x10000000};
 	else if (at >= 0x20000000 && at < 0x30000000)
 		out->mapped = true;
 }
 
 /* ---- the tests ---- */
 
-static const char kallsyms_text_[] = "ffffffff81000000 T _text\nffffffff81000100 T entry_SYSCALL_64_after_hwframe\n"
-				     "ffffffff81000200 T do_work\nffffffff81000300 T asm_exc_page_fault\n"
-				     "ffffffff81000400 T _etext\nffffffffc0000100 t m_fn\t[mod]\n"
-				     "ffffffffc0200000 t bpf_prog_1_x\t[bpf]\n";
+static const char kallsyms_text_[] =
+	"ffffffff81000000 T _text\nffffffff81000100 T entry_SYSCALL_64_after_hwframe\n"
+	"ffffffff81000200 T do_work\nffffffff81000300 T asm_exc_page_fault\n"
+	"ffffffff81000400 T _etext\nffffffffc0000100 t m_fn\t[mod]\n"
+	"ffffffffc0200000 t bpf_prog_1_x\t[bpf]\n";
 char kallsyms_path[] = "/tmp/sonde-kallsyms-XXXXXX";
 
 struct naming *n;
@@ -392,7 +421,10 @@ const char *name_it(struct sample *s)
 
 void reopen(const char *exclude, const char *include)
 {
-	struct naming_opts o = {.kallsyms = kallsyms_path, .docker_root = "/nonexistent", .exclude = exclude, .include = include};
+	struct naming_opts o = {.kallsyms = kallsyms_path,
+				.docker_root = "/nonexistent",
+				.exclude = exclude,
+				.include = include};
 
 	naming_close(n);
 	free(proc_a.user);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * namingfakes: hostmaps, the store and the image index, played for the tests of naming. Each stack comes back as text, root first,
- * "image:function+offset" or "image+offset" where a frame has no name, with '!' behind a folded leaf.
+ * namingfakes: hostmaps, the store and the image index, played for the tests of naming. Each stack
+ * comes back as text, root first, "image:function+offset" or "image+offset" where a frame has no
+ * name, with '!' behind a folded leaf.
  */
 #ifndef SONDE_TESTS_NAMINGFAKES_H
 #define SONDE_TESTS_NAMINGFAKES_H
@@ -20,36 +21,53 @@
 #include "schema/image/image.h"
 #include "schema/store/write/writer.h"
 
-/* What the store was given, from 1 on; a row of its own for each call of store_process and store_container. */
+/* What the store was given, from 1 on; a row of its own for each call of store_process and
+ * store_container. */
 #define FAKES 4096
-struct fake_image { char name[64], key[64], learnt[64]; enum store_image_kind kind; }; /* learnt: the build-id, later */
-struct fake_function { char name[64], file[64]; uint32_t image, line; };
-struct fake_frame { struct store_frame f; uint32_t named, line, outer; };
-struct fake_process { char comm[64], args[64], unit[64]; uint32_t pid, container; bool self; };
-struct fake_container { char runtime[32], id[80], name[64], image[64], started[40]; };
+struct fake_image {
+	char name[64], key[64], learnt[64];
+	enum store_image_kind kind;
+}; /* learnt: the build-id, later */
+struct fake_function {
+	char name[64], file[64];
+	uint32_t image, line;
+};
+struct fake_frame {
+	struct store_frame f;
+	uint32_t named, line, outer;
+};
+struct fake_process {
+	char comm[64], args[64], unit[64];
+	uint32_t pid, container;
+	bool self;
+};
+struct fake_container {
+	char runtime[32], id[80], name[64], image[64], started[40];
+};
 extern struct fake_image images[FAKES];
 extern struct fake_function functions[FAKES];
 extern struct fake_frame frames[FAKES];
 extern struct fake_process processes[FAKES];
 extern struct fake_container containers[FAKES];
 extern uint32_t n_images, n_functions, n_frames, n_processes, n_containers, epoch;
-extern struct strbuf last_stack;   /* the last stack that was shown */
-extern uint32_t stack_frames[64];  /* the last that the store was given */
+extern struct strbuf last_stack;  /* the last stack that was shown */
+extern uint32_t stack_frames[64]; /* the last that the store was given */
 extern size_t stack_n;
 
 /* What there is to be known. */
 extern bool lines_known;
 extern struct image_ident ident;
 extern struct hostmaps_image lib, *ready;
-extern struct hostmaps_process proc_a, *running[8]; /* the one that has samples; those that hostmaps_each tells of */
+extern struct hostmaps_process proc_a,
+	*running[8]; /* the one that has samples; those that hostmaps_each tells of */
 extern size_t n_running;
 extern int read_calls, ready_after;
 extern struct container_names told; /* by sonde-maps, of any container; without a name: nothing */
 extern char kallsyms_path[];
-void make_ready(void);             /* the library's index is there */
+void make_ready(void); /* the library's index is there */
 
-extern struct naming *n;           /* the one that is tested, new for each test */
-extern struct naming_result last;  /* of the last sample */
+extern struct naming *n;          /* the one that is tested, new for each test */
+extern struct naming_result last; /* of the last sample */
 int fake_setup(void **state);
 int fake_teardown(void **state);
 /* Another one, with these rules, and nothing known from before. */
@@ -62,7 +80,9 @@ struct sample {
 };
 
 const char *name_it(struct sample *s);
-#define STACK(kernel, user, ...) name_it(&(struct sample){.ev = {.n_kernel = kernel, .n_user = user}, .addrs = {__VA_ARGS__}})
+#define STACK(kernel, user, ...)                                             \
+	name_it(&(struct sample){.ev = {.n_kernel = kernel, .n_user = user}, \
+				 .addrs = {__VA_ARGS__}})
 
 #define T(f) cmocka_unit_test_setup_teardown(f, fake_setup, fake_teardown)
 int fake_run(const struct CMUnitTest *tests, size_t count);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perfmap: overlaps against a naive oracle, hostile lines, hostile files, and a map that node wrote. */
+/* perfmap: overlaps against a naive oracle, hostile lines, hostile files, and a map that node
+ * wrote. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -42,7 +43,8 @@ static void expect(const struct perfmap *m, uint64_t addr, const char *name)
 
 static void ranges_are_found_from_first_to_last_byte(void **state)
 {
-	struct perfmap *m = parse("7f0010 20 LazyCompile:*fast /a b.js:1:2\n0x7f0100 0X10 second\r\n7f0200 1 last");
+	struct perfmap *m = parse(
+		"7f0010 20 LazyCompile:*fast /a b.js:1:2\n0x7f0100 0X10 second\r\n7f0200 1 last");
 	struct perfmap_entry e;
 
 	(void)state;
@@ -77,10 +79,11 @@ static void a_later_line_overrides_what_it_overlaps(void **state)
 
 static void lines_that_cannot_be_are_skipped(void **state)
 {
-	struct perfmap *m = parse("\n100\n100 10\n100 10 \n-100 10 neg\n100 -10 neg\n100 0 empty\n"
-				  "ffffffffffffff00 100 wraps\nffffffffffffff00 fffffffffffffff0 wraps\n"
-				  "11111111111111111 10 wide\nzz 10 x\n100 zz x\n0x 10 x\n"
-				  "ffffffffffffff00 ff top\n");
+	struct perfmap *m =
+		parse("\n100\n100 10\n100 10 \n-100 10 neg\n100 -10 neg\n100 0 empty\n"
+		      "ffffffffffffff00 100 wraps\nffffffffffffff00 fffffffffffffff0 wraps\n"
+		      "11111111111111111 10 wide\nzz 10 x\n100 zz x\n0x 10 x\n"
+		      "ffffffffffffff00 ff top\n");
 
 	(void)state;
 	assert_int_equal(perfmap_count(m), 1);
@@ -232,7 +235,8 @@ static void fifos_devices_foreign_and_huge_files_are_refused(void **state)
 		make_map("100 10 x\n");
 		assert_int_equal(chown(map_path, 12345, 12345), 0);
 		assert_int_equal(read_map(&stamp, &m), -EPERM);
-		assert_int_equal(perfmap_read((uint32_t)getpid(), FAKE_NSPID, 12345, &stamp, &m), 0);
+		assert_int_equal(perfmap_read((uint32_t)getpid(), FAKE_NSPID, 12345, &stamp, &m),
+				 0);
 		perfmap_free(m);
 		unlink(map_path);
 	}
@@ -251,9 +255,11 @@ static void what_node_writes_is_read_whole(void **state)
 	(void)state;
 	if (system("command -v node >/dev/null 2>&1"))
 		skip_missing("node");
-	snprintf(command, sizeof(command), "cd $(mktemp -d) && node --perf-basic-prof -e '"
-		 "function busy(n){let s=0;for(let i=0;i<n;i++)s+=Math.sqrt(i);return s};for(let j=0;j<300;j++)busy(20000);"
-		 "console.log(process.pid)'");
+	snprintf(
+		command, sizeof(command),
+		"cd $(mktemp -d) && node --perf-basic-prof -e '"
+		"function busy(n){let s=0;for(let i=0;i<n;i++)s+=Math.sqrt(i);return s};for(let j=0;j<300;j++)busy(20000);"
+		"console.log(process.pid)'");
 	out = popen(command, "r");
 	assert_non_null(fgets(line, sizeof(line), out));
 	pclose(out);
@@ -268,7 +274,8 @@ static void what_node_writes_is_read_whole(void **state)
 	fclose(out);
 	unlink(command);
 	perfmap_parse(s.buf, s.len, &m);
-	print_message("node: %zu lines, %zu kept, %zu bytes held\n", lines, perfmap_count(m), perfmap_bytes(m));
+	print_message("node: %zu lines, %zu kept, %zu bytes held\n", lines, perfmap_count(m),
+		      perfmap_bytes(m));
 	assert_true(lines > 100);
 	assert_true(perfmap_count(m) + perfmap_skipped(m) == lines);
 	assert_true(perfmap_skipped(m) <= lines / 50);

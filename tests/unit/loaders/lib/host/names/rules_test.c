@@ -14,23 +14,46 @@
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static const struct rule_process web = {.container = "web-1", .container_id = ID, .image = "nginx:1.25", .comm = "nginx",
-					.exe = "/usr/sbin/nginx", .unit = "", .uid = 33};
-static const struct rule_process host = {.container = "", .container_id = "", .image = "", .comm = "postgres",
-					 .exe = "/usr/lib/postgresql/15/bin/postgres", .unit = "postgresql@15-main.service", .uid = 0};
+static const struct rule_process web = {.container = "web-1",
+					.container_id = ID,
+					.image = "nginx:1.25",
+					.comm = "nginx",
+					.exe = "/usr/sbin/nginx",
+					.unit = "",
+					.uid = 33};
+static const struct rule_process host = {.container = "",
+					 .container_id = "",
+					 .image = "",
+					 .comm = "postgres",
+					 .exe = "/usr/lib/postgresql/15/bin/postgres",
+					 .unit = "postgresql@15-main.service",
+					 .uid = 0};
 
 static void each_kind_fits_by_its_pattern(void **state)
 {
 	static const struct {
 		const char *rule;
 		bool web, host;
-	} table[] = {
-		{"container:web-1", true, false}, {"container:web-*", true, false}, {"container:*", true, false},
-		{"container:012345", true, false}, {"container:01234", false, false}, {"image:nginx:*", true, false},
-		{"image:nginx", false, false}, {"command:nginx", true, false}, {"command:/usr/sbin/*", true, false},
-		{"command:post*", false, true}, {"unit:postgresql@*", false, true}, {"unit:*", false, true}, {"user:33", true, false},
-		{"user:root", false, true}, {"user:0", false, true}, {"command:x, container:web-1", true, false},
-		{"command:x\tuser:root", false, true}, {"", false, false}, {" , ", false, false}, {"nonsense", false, false}};
+	} table[] = {{"container:web-1", true, false},
+		     {"container:web-*", true, false},
+		     {"container:*", true, false},
+		     {"container:012345", true, false},
+		     {"container:01234", false, false},
+		     {"image:nginx:*", true, false},
+		     {"image:nginx", false, false},
+		     {"command:nginx", true, false},
+		     {"command:/usr/sbin/*", true, false},
+		     {"command:post*", false, true},
+		     {"unit:postgresql@*", false, true},
+		     {"unit:*", false, true},
+		     {"user:33", true, false},
+		     {"user:root", false, true},
+		     {"user:0", false, true},
+		     {"command:x, container:web-1", true, false},
+		     {"command:x\tuser:root", false, true},
+		     {"", false, false},
+		     {" , ", false, false},
+		     {"nonsense", false, false}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
@@ -52,25 +75,37 @@ static void without_include_all_are_in_and_exclude_is_stronger(void **state)
 
 static void what_is_not_known_is_left_out_and_never_asked_for(void **state)
 {
-	static const struct container_names no_names, named = {.name = (char *)(uintptr_t)"web-1", .image = (char *)(uintptr_t)"nginx:1.25"};
-	static const char unit[] = "/system.slice/a.service", docker[] = "/docker/" ID, lxc[] = "/lxc.payload.web1";
+	static const struct container_names no_names,
+		named = {.name = (char *)(uintptr_t) "web-1",
+			 .image = (char *)(uintptr_t) "nginx:1.25"};
+	static const char unit[] = "/system.slice/a.service", docker[] = "/docker/" ID,
+			  lxc[] = "/lxc.payload.web1";
 	static const struct {
-		const char *cgroup;              /* NULL: not known */
+		const char *cgroup; /* NULL: not known */
 		const struct container_names *names;
 		const char *exclude, *include;
 		bool allowed;
 	} table[] = {
-		{docker, &no_names, "container:vault", NULL, false}, {docker, &no_names, "image:vault*", NULL, false},
-		{docker, &no_names, "unit:vault.service", NULL, true}, {docker, &no_names, "command:vault", NULL, true},
-		{docker, &no_names, NULL, "container:web-*", false}, {docker, &no_names, NULL, "container:012345", true},
+		{docker, &no_names, "container:vault", NULL, false},
+		{docker, &no_names, "image:vault*", NULL, false},
+		{docker, &no_names, "unit:vault.service", NULL, true},
+		{docker, &no_names, "command:vault", NULL, true},
+		{docker, &no_names, NULL, "container:web-*", false},
+		{docker, &no_names, NULL, "container:012345", true},
 		{docker, &no_names, NULL, "container:0123*", true},
-		{docker, &named, "container:vault image:vault*", NULL, true}, {docker, &named, "image:nginx*", NULL, false},
-		{unit, &no_names, "container:* image:*", NULL, true}, {unit, &no_names, "unit:a*", NULL, false},
-		{lxc, &no_names, "container:vault image:vault*", NULL, true}, {lxc, &no_names, "container:web*", NULL, false},
-		{NULL, &no_names, "unit:vault.service", NULL, false}, {NULL, &no_names, "container:vault", NULL, false},
-		{NULL, &no_names, "command:vault user:4", NULL, true}, {NULL, &no_names, NULL, "unit:* container:*", false},
+		{docker, &named, "container:vault image:vault*", NULL, true},
+		{docker, &named, "image:nginx*", NULL, false},
+		{unit, &no_names, "container:* image:*", NULL, true},
+		{unit, &no_names, "unit:a*", NULL, false},
+		{lxc, &no_names, "container:vault image:vault*", NULL, true},
+		{lxc, &no_names, "container:web*", NULL, false},
+		{NULL, &no_names, "unit:vault.service", NULL, false},
+		{NULL, &no_names, "container:vault", NULL, false},
+		{NULL, &no_names, "command:vault user:4", NULL, true},
+		{NULL, &no_names, NULL, "unit:* container:*", false},
 	};
-	struct rule_process gone = {.unit = "", .container = "", .container_id = "", .image = "", .no_uid = true};
+	struct rule_process gone = {
+		.unit = "", .container = "", .container_id = "", .image = "", .no_uid = true};
 	struct container_ref ref;
 
 	(void)state;
@@ -80,8 +115,8 @@ static void what_is_not_known_is_left_out_and_never_asked_for(void **state)
 		if (table[i].cgroup)
 			container_parse(table[i].cgroup, strlen(table[i].cgroup), &ref);
 		rules_place(&p, table[i].cgroup ? &ref : NULL, table[i].names);
-		if (rules_allow(table[i].include ? table[i].include : "", table[i].exclude ? table[i].exclude : "", &p) !=
-		    table[i].allowed)
+		if (rules_allow(table[i].include ? table[i].include : "",
+				table[i].exclude ? table[i].exclude : "", &p) != table[i].allowed)
 			fail_msg("row %zu", i);
 	}
 	assert_false(rules_allow("", "user:4", &gone));
@@ -92,7 +127,9 @@ static void what_is_not_known_is_left_out_and_never_asked_for(void **state)
 
 static void what_is_no_rule_is_refused(void **state)
 {
-	static const char *const bad[] = {"web", "container:", ":x", "pid:7", "user:nobody-here-has-this-name", "command:a,web", "Unit:x"};
+	static const char *const bad[] = {
+		"web",           "container:", ":x", "pid:7", "user:nobody-here-has-this-name",
+		"command:a,web", "Unit:x"};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* args: secrets do not come out, names and harmless arguments do. '|' stands for the NUL between arguments here. */
+/* args: secrets do not come out, names and harmless arguments do. '|' stands for the NUL between
+ * arguments here. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,8 +32,10 @@ static void options_whose_name_is_a_secrets_lose_their_value(void **state)
 	expect(ARGS_MASKED, "app|--password=hunter2|x", "app --password=*** x");
 	expect(ARGS_MASKED, "app|--password|hunter2|x", "app --password *** x");
 	expect(ARGS_MASKED, "app|--db-pass|hunter2", "app --db-pass ***");
-	expect(ARGS_MASKED, "java|-Djavax.net.ssl.keyStorePassword=hunter2|A", "java -Djavax.net.ssl.keyStorePassword=*** A");
-	expect(ARGS_MASKED, "env|API_KEY=hunter2|GITHUB_TOKEN=x|run", "env API_KEY=*** GITHUB_TOKEN=*** run");
+	expect(ARGS_MASKED, "java|-Djavax.net.ssl.keyStorePassword=hunter2|A",
+	       "java -Djavax.net.ssl.keyStorePassword=*** A");
+	expect(ARGS_MASKED, "env|API_KEY=hunter2|GITHUB_TOKEN=x|run",
+	       "env API_KEY=*** GITHUB_TOKEN=*** run");
 	expect(ARGS_MASKED, "env|PGPASSWORD=hunter2|psql", "env PGPASSWORD=*** psql");
 	expect(ARGS_MASKED, "app|-authToken|hunter2", "app -authToken ***");
 	expect(ARGS_MASKED, "app|--requirepass|hunter2", "app --requirepass ***");
@@ -43,11 +46,14 @@ static void options_whose_name_is_a_secrets_lose_their_value(void **state)
 static void what_only_says_where_a_secret_lies_stays(void **state)
 {
 	(void)state;
-	expect(ARGS_MASKED, "app|--password-file=/run/secret|x", "app --password-file=/run/secret x");
+	expect(ARGS_MASKED, "app|--password-file=/run/secret|x",
+	       "app --password-file=/run/secret x");
 	expect(ARGS_MASKED, "app|--token-ttl|60", "app --token-ttl 60");
-	expect(ARGS_MASKED, "app|--keyboard=us|--passive|--compass=n|--key=5", "app --keyboard=us --passive --compass=n --key=5");
+	expect(ARGS_MASKED, "app|--keyboard=us|--passive|--compass=n|--key=5",
+	       "app --keyboard=us --passive --compass=n --key=5");
 	expect(ARGS_MASKED, "rsync|host:path|user@host:/x", "rsync host:path user@host:/x");
-	expect(ARGS_MASKED, "git|clone|https://github.com/a/b@v2", "git clone https://github.com/a/b@v2");
+	expect(ARGS_MASKED, "git|clone|https://github.com/a/b@v2",
+	       "git clone https://github.com/a/b@v2");
 }
 
 static void short_options_of_known_programs_are_masked(void **state)
@@ -68,7 +74,8 @@ static void short_options_of_known_programs_are_masked(void **state)
 static void passwords_in_urls_and_dsns_are_masked(void **state)
 {
 	(void)state;
-	expect(ARGS_MASKED, "app|postgres://bob:hunter2@db:5432/x", "app postgres://bob:***@db:5432/x");
+	expect(ARGS_MASKED, "app|postgres://bob:hunter2@db:5432/x",
+	       "app postgres://bob:***@db:5432/x");
 	expect(ARGS_MASKED, "app|--dsn=redis://:hunter2@h/0", "app --dsn=redis://:***@h/0");
 	expect(ARGS_MASKED, "app|https://bob:hun@ter2@h/p?q=1", "app https://bob:***@h/p?q=1");
 	expect(ARGS_MASKED, "app|bob:hunter2@tcp(db:3306)/x", "app bob:***@tcp(db:3306)/x");
@@ -79,19 +86,25 @@ static void passwords_in_urls_and_dsns_are_masked(void **state)
 static void headers_are_masked(void **state)
 {
 	(void)state;
-	expect(ARGS_MASKED, "curl|-H|Authorization: Bearer hunter2|u", "curl -H Authorization: *** u");
+	expect(ARGS_MASKED, "curl|-H|Authorization: Bearer hunter2|u",
+	       "curl -H Authorization: *** u");
 	expect(ARGS_MASKED, "curl|-HCookie: a=b; c=d|u", "curl -HCookie: *** u");
 	expect(ARGS_MASKED, "curl|--header=X-Api-Key: hunter2", "curl --header=X-Api-Key: ***");
-	expect(ARGS_MASKED, "sh|-c|curl -H 'Authorization: Basic hunter2' http://h", "sh -c curl -H 'Authorization: ***' http://h");
+	expect(ARGS_MASKED, "sh|-c|curl -H 'Authorization: Basic hunter2' http://h",
+	       "sh -c curl -H 'Authorization: ***' http://h");
 }
 
 static void secrets_inside_one_argument_are_masked(void **state)
 {
 	(void)state;
-	expect(ARGS_MASKED, "sh|-c|PASSWORD=hunter2 run --token hunter3; ls", "sh -c PASSWORD=*** run --token ***; ls");
-	expect(ARGS_MASKED, "psql|host=h password=hunter2 dbname=d", "psql host=h password=*** dbname=d");
-	expect(ARGS_MASKED, "app|{\"user\": \"bob\", \"password\": \"hun ter2\"}", "app {\"user\": \"bob\", \"password\": \"***\"}");
-	expect(ARGS_MASKED, "sh|-c|export SECRET=\"hun ter2\"; x", "sh -c export SECRET=\"***\"; x");
+	expect(ARGS_MASKED, "sh|-c|PASSWORD=hunter2 run --token hunter3; ls",
+	       "sh -c PASSWORD=*** run --token ***; ls");
+	expect(ARGS_MASKED, "psql|host=h password=hunter2 dbname=d",
+	       "psql host=h password=*** dbname=d");
+	expect(ARGS_MASKED, "app|{\"user\": \"bob\", \"password\": \"hun ter2\"}",
+	       "app {\"user\": \"bob\", \"password\": \"***\"}");
+	expect(ARGS_MASKED, "sh|-c|export SECRET=\"hun ter2\"; x",
+	       "sh -c export SECRET=\"***\"; x");
 }
 
 static void tokens_are_known_by_their_shape(void **state)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* container: paths as the runtimes make them, Docker's files, and the way back on this host's cgroup hierarchies. */
+/* container: paths as the runtimes make them, Docker's files, and the way back on this host's
+ * cgroup hierarchies. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -35,19 +36,21 @@ static const struct expected cases[] = {
 	{"/system.slice/docker-" ID ".scope", "docker", ID, "", ""},
 	{"/docker/buildx/" ID, "container", ID, "", ""},
 	{"/docker/" ID "/docker/" ID2, "docker", ID2, "", ""},
-	{"/docker/" ID "/kubelet.slice/kubepods.slice/kubepods-pod1a_2b.slice/cri-containerd-" ID2 ".scope", "containerd", ID2,
-	 "1a-2b", ""},
+	{"/docker/" ID "/kubelet.slice/kubepods.slice/kubepods-pod1a_2b.slice/cri-containerd-" ID2
+	 ".scope",
+	 "containerd", ID2, "1a-2b", ""},
 	{"/kubepods/burstable/pod1a-2b-3c/" ID, "containerd", ID, "1a-2b-3c", ""},
-	{"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1a_2b.slice/cri-containerd-" ID ".scope",
+	{"/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod1a_2b.slice/cri-containerd-" ID
+	 ".scope",
 	 "containerd", ID, "1a-2b", ""},
 	{"/kubepods.slice/kubepods-pod1a_2b.slice/crio-" ID ".scope", "cri-o", ID, "1a-2b", ""},
-	{"/system.slice/containerd.service/kubepods-burstable-pod1a_2b.slice:cri-containerd:" ID, "containerd", ID, "1a-2b",
-	 "containerd.service"},
+	{"/system.slice/containerd.service/kubepods-burstable-pod1a_2b.slice:cri-containerd:" ID,
+	 "containerd", ID, "1a-2b", "containerd.service"},
 	{"/default/" ID, "containerd", ID, "", ""},
 	{"/system.slice/nerdctl-" ID ".scope", "containerd", ID, "", ""},
 	{"/machine.slice/libpod-" ID ".scope", "podman", ID, "", ""},
-	{"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container", "podman", ID, "",
-	 "user@1000.service"},
+	{"/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope/container",
+	 "podman", ID, "", "user@1000.service"},
 	{"/libpod_parent/libpod-" ID, "podman", ID, "", ""},
 	{"/machine.slice/libpod-conmon-" ID ".scope", "", "", "", "libpod-conmon-" ID ".scope"},
 	{"/lxc/web1", "lxc", "web1", "", ""},
@@ -62,15 +65,21 @@ static const struct expected cases[] = {
 	{"/user.slice/user-0.slice/session-4.scope", "", "", "", "session-4.scope"},
 	{"/user.slice/user-0.slice/user@0.service/app.slice/x.service", "", "", "", "x.service"},
 	/* k3s and kind: a node in a container, its pods in it */
-	{"/docker/" ID "/kubelet/kubepods/besteffort/pod1a-2b/" ID2, "containerd", ID2, "1a-2b", ""},
-	{"/system.slice/k3s.service/kubepods/besteffort/pod1a-2b/" ID, "containerd", ID, "1a-2b", "k3s.service"},
+	{"/docker/" ID "/kubelet/kubepods/besteffort/pod1a-2b/" ID2, "containerd", ID2, "1a-2b",
+	 ""},
+	{"/system.slice/k3s.service/kubepods/besteffort/pod1a-2b/" ID, "containerd", ID, "1a-2b",
+	 "k3s.service"},
 	{"/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-burstable.slice/kubelet-kubepods-burstable-pod1a_2b.slice/"
-	 "cri-containerd-" ID ".scope", "containerd", ID, "1a-2b", ""},
+	 "cri-containerd-" ID ".scope",
+	 "containerd", ID, "1a-2b", ""},
 	{"/kubelet/kubepods/burstable/pod1a-2b/" ID, "containerd", ID, "1a-2b", ""},
-	/* CRI-O without systemd's names, and under its own unit; Docker where runc was given systemd's form of a parent */
+	/* CRI-O without systemd's names, and under its own unit; Docker where runc was given
+	   systemd's form of a parent */
 	{"/kubepods/burstable/pod1a-2b/crio-" ID, "cri-o", ID, "1a-2b", ""},
-	{"/system.slice/crio.service/kubepods-burstable-pod1a_2b.slice:crio:" ID, "cri-o", ID, "1a-2b", "crio.service"},
-	{"/kubepods.slice/kubepods-pod1a_2b.slice/crio-" ID ".scope/container", "cri-o", ID, "1a-2b", ""},
+	{"/system.slice/crio.service/kubepods-burstable-pod1a_2b.slice:crio:" ID, "cri-o", ID,
+	 "1a-2b", "crio.service"},
+	{"/kubepods.slice/kubepods-pod1a_2b.slice/crio-" ID ".scope/container", "cri-o", ID,
+	 "1a-2b", ""},
 	{"/system.slice:docker:" ID, "docker", ID, "", ""},
 	/* Docker on v1: a parent of its own, as compose's and the daemon's cgroup_parent make it */
 	{"/build.slice/docker-" ID ".scope", "docker", ID, "", ""},
@@ -78,29 +87,34 @@ static const struct expected cases[] = {
 	{"/actions_job/" ID, "container", ID, "", ""},
 	{"/ecs/0123456789abcdef0123456789abcdef/" ID, "container", ID, "", ""},
 	/* rootless */
-	{"/user.slice/user-1000.slice/user@1000.service/app.slice/docker.service/docker/" ID, "docker", ID, "",
-	 "docker.service"},
-	{"/user.slice/user-1000.slice/user@1000.service/user.slice/user-libpod_pod_" ID2 ".slice/libpod-" ID ".scope", "podman",
-	 ID, "", "user@1000.service"},
-	{"/machine.slice/machine-libpod_pod_" ID2 ".slice/libpod-" ID ".scope", "podman", ID, "", ""},
+	{"/user.slice/user-1000.slice/user@1000.service/app.slice/docker.service/docker/" ID,
+	 "docker", ID, "", "docker.service"},
+	{"/user.slice/user-1000.slice/user@1000.service/user.slice/user-libpod_pod_" ID2
+	 ".slice/libpod-" ID ".scope",
+	 "podman", ID, "", "user@1000.service"},
+	{"/machine.slice/machine-libpod_pod_" ID2 ".slice/libpod-" ID ".scope", "podman", ID, "",
+	 ""},
 	{"/machine.slice/libpod-" ID ".scope/libpod-payload-" ID, "podman", ID, "", ""},
 	/* Quadlet: the unit that starts it holds it, delegated */
 	{"/system.slice/web.service/libpod-payload-" ID, "podman", ID, "", "web.service"},
 	/* CRI-O: its monitor is no container */
-	{"/kubepods.slice/kubepods-pod1a_2b.slice/crio-conmon-" ID ".scope", "", "", "1a-2b", "crio-conmon-" ID ".scope"},
+	{"/kubepods.slice/kubepods-pod1a_2b.slice/crio-conmon-" ID ".scope", "", "", "1a-2b",
+	 "crio-conmon-" ID ".scope"},
 	/* LXD and Incus */
 	{"/lxc.payload.db-1/docker/" ID, "docker", ID, "", ""},
 	{"/lxc.monitor.db-1", "", "", "", ""},
 	/* systemd: transient and templated units, user's own */
 	{"/system.slice/run-r0123456789abcdef.scope", "", "", "", "run-r0123456789abcdef.scope"},
 	{"/system.slice/postgresql@15-main.service", "", "", "", "postgresql@15-main.service"},
-	{"/user.slice/user-1000.slice/user@1000.service/session.slice/pipewire.service", "", "", "", "pipewire.service"},
+	{"/user.slice/user-1000.slice/user@1000.service/session.slice/pipewire.service", "", "", "",
+	 "pipewire.service"},
 	{"/", "", "", "", ""},
 	{"", "", "", "", ""},
 	{"/init.scope", "", "", "", "init.scope"},
 	{"/process_api/2af51415d9f08500fdb34a14ce1ac034", "", "", "", ""},
 	{"/docker/" ID "0", "", "", "", ""},
-	{"/docker/0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", "", "", "", ""},
+	{"/docker/0123456789ABCDEF0123456789abcdef0123456789abcdef0123456789abcdef", "", "", "",
+	 ""},
 	{"/system.slice/docker-.scope", "", "", "", "docker-.scope"},
 };
 
@@ -112,9 +126,10 @@ static void each_runtimes_paths_are_told_apart(void **state)
 		struct container_ref ref;
 		bool got = container_parse(c->path, strlen(c->path), &ref);
 
-		if (got != (c->runtime[0] != 0) || strcmp(ref.runtime, c->runtime) || strcmp(ref.id, c->id) ||
-		    strcmp(ref.pod, c->pod) || strcmp(ref.unit, c->unit))
-			fail_msg("%s: runtime '%s' id '%s' pod '%s' unit '%s'", c->path, ref.runtime, ref.id, ref.pod, ref.unit);
+		if (got != (c->runtime[0] != 0) || strcmp(ref.runtime, c->runtime) ||
+		    strcmp(ref.id, c->id) || strcmp(ref.pod, c->pod) || strcmp(ref.unit, c->unit))
+			fail_msg("%s: runtime '%s' id '%s' pod '%s' unit '%s'", c->path,
+				 ref.runtime, ref.id, ref.pod, ref.unit);
 	}
 }
 
@@ -150,36 +165,56 @@ static void whole_files_of_hosts_of_every_version_lead_to_the_container(void **s
 	} hosts[] = {
 		/* v2 */
 		{"0::/system.slice/docker-" ID ".scope\n", "docker", ID, ""},
-		{"0::/kubepods.slice/kubepods-pod1a_2b.slice/cri-containerd-" ID ".scope\n", "containerd", ID, ""},
+		{"0::/kubepods.slice/kubepods-pod1a_2b.slice/cri-containerd-" ID ".scope\n",
+		 "containerd", ID, ""},
 		{"0::/machine.slice/libpod-" ID ".scope/container\n", "podman", ID, ""},
 		{"0::/lxc.payload.web1/system.slice/nginx.service\n", "lxc", "web1", ""},
 		{"0::/system.slice/nginx.service\n", "", "", "nginx.service"},
 		/* v1: no v2 hierarchy at all, or an empty one; controllers mounted together */
-		{"12:pids:/docker/" ID "\n4:memory:/docker/" ID "\n3:cpu,cpuacct:/docker/" ID "\n1:name=systemd:/docker/" ID "\n",
+		{"12:pids:/docker/" ID "\n4:memory:/docker/" ID "\n3:cpu,cpuacct:/docker/" ID
+		 "\n1:name=systemd:/docker/" ID "\n",
 		 "docker", ID, ""},
-		{"11:memory:/kubepods/burstable/pod1a-2b/" ID "\n1:name=systemd:/kubepods/burstable/pod1a-2b/" ID "\n0::/\n",
+		{"11:memory:/kubepods/burstable/pod1a-2b/" ID
+		 "\n1:name=systemd:/kubepods/burstable/pod1a-2b/" ID "\n0::/\n",
 		 "containerd", ID, ""},
-		{"8:memory:/kubepods.slice/kubepods-pod1a_2b.slice/crio-" ID ".scope\n0::/\n", "cri-o", ID, ""},
-		{"10:memory:/machine.slice/libpod-" ID ".scope\n1:name=systemd:/machine.slice/libpod-" ID ".scope\n0::/\n", "podman", ID,
-		 ""},
+		{"8:memory:/kubepods.slice/kubepods-pod1a_2b.slice/crio-" ID ".scope\n0::/\n",
+		 "cri-o", ID, ""},
+		{"10:memory:/machine.slice/libpod-" ID
+		 ".scope\n1:name=systemd:/machine.slice/libpod-" ID ".scope\n0::/\n",
+		 "podman", ID, ""},
 		{"9:memory:/lxc/web1\n1:name=systemd:/lxc/web1/init.scope\n", "lxc", "web1", ""},
-		{"9:memory:/machine.slice/systemd-nspawn@deb.service\n1:name=systemd:/machine.slice/systemd-nspawn@deb.service\n", "nspawn",
-		 "deb", ""},
-		{"9:memory:/system.slice/nginx.service\n1:name=systemd:/system.slice/nginx.service\n", "", "", "nginx.service"},
+		{"9:memory:/machine.slice/systemd-nspawn@deb.service\n1:name=systemd:/machine.slice/systemd-nspawn@deb.service\n",
+		 "nspawn", "deb", ""},
+		{"9:memory:/system.slice/nginx.service\n1:name=systemd:/system.slice/nginx.service\n",
+		 "", "", "nginx.service"},
 		{"9:cpuset:/\n8:pids:/docker/" ID "\n0::/\n", "docker", ID, ""},
 		/* hybrid: systemd's units on v2, the runtime's groups where the controllers are */
-		{"8:memory:/docker/" ID "\n1:name=systemd:/docker/" ID "\n0::/system.slice/containerd.service\n", "docker", ID, ""},
-		{"8:memory:/kubepods/besteffort/pod1a-2b/" ID "\n0::/system.slice/containerd.service\n", "containerd", ID, ""},
-		{"8:memory:/system.slice/crio.service/kubepods-pod1a_2b.slice:crio:" ID "\n0::/system.slice/crio.service\n", "cri-o", ID,
-		 "crio.service"},
-		{"8:memory:/libpod_parent/libpod-" ID "\n0::/user.slice/user-0.slice/session-1.scope\n", "podman", ID, ""},
-		{"8:memory:/user.slice\n1:name=systemd:/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n"
-		 "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID ".scope\n", "podman", ID, "user@1000.service"},
+		{"8:memory:/docker/" ID "\n1:name=systemd:/docker/" ID
+		 "\n0::/system.slice/containerd.service\n",
+		 "docker", ID, ""},
+		{"8:memory:/kubepods/besteffort/pod1a-2b/" ID
+		 "\n0::/system.slice/containerd.service\n",
+		 "containerd", ID, ""},
+		{"8:memory:/system.slice/crio.service/kubepods-pod1a_2b.slice:crio:" ID
+		 "\n0::/system.slice/crio.service\n",
+		 "cri-o", ID, "crio.service"},
+		{"8:memory:/libpod_parent/libpod-" ID
+		 "\n0::/user.slice/user-0.slice/session-1.scope\n",
+		 "podman", ID, ""},
+		{"8:memory:/user.slice\n1:name=systemd:/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID
+		 ".scope\n"
+		 "0::/user.slice/user-1000.slice/user@1000.service/user.slice/libpod-" ID
+		 ".scope\n",
+		 "podman", ID, "user@1000.service"},
 		{"8:memory:/lxc.payload.web1\n0::/lxc.payload.web1\n", "lxc", "web1", ""},
-		{"8:memory:/system.slice/nginx.service\n0::/system.slice/nginx.service\n", "", "", "nginx.service"},
-		{"8:memory:/user.slice\n0::/user.slice/user-0.slice/session-4.scope\n", "", "", "session-4.scope"},
-		/* nested: a runtime in a container, its group on all hierarchies below that container's */
-		{"8:memory:/docker/" ID "/docker/" ID2 "\n0::/system.slice/containerd.service\n", "docker", ID2, ""},
+		{"8:memory:/system.slice/nginx.service\n0::/system.slice/nginx.service\n", "", "",
+		 "nginx.service"},
+		{"8:memory:/user.slice\n0::/user.slice/user-0.slice/session-4.scope\n", "", "",
+		 "session-4.scope"},
+		/* nested: a runtime in a container, its group on all hierarchies below that
+		   container's */
+		{"8:memory:/docker/" ID "/docker/" ID2 "\n0::/system.slice/containerd.service\n",
+		 "docker", ID2, ""},
 		{"0::/lxc.payload.web1/docker/" ID "\n", "docker", ID, ""},
 	};
 
@@ -193,8 +228,10 @@ static void whole_files_of_hosts_of_every_version_lead_to_the_container(void **s
 		assert_int_equal(proc_parse_cgroup(hosts[i].text, strlen(hosts[i].text), &cg), 0);
 		path = proc_cgroup_path(&cg, &len);
 		container_parse(path, len, &ref);
-		if (strcmp(ref.runtime, hosts[i].runtime) || strcmp(ref.id, hosts[i].id) || strcmp(ref.unit, hosts[i].unit))
-			fail_msg("%s: runtime '%s' id '%s' unit '%s'", hosts[i].text, ref.runtime, ref.id, ref.unit);
+		if (strcmp(ref.runtime, hosts[i].runtime) || strcmp(ref.id, hosts[i].id) ||
+		    strcmp(ref.unit, hosts[i].unit))
+			fail_msg("%s: runtime '%s' id '%s' unit '%s'", hosts[i].text, ref.runtime,
+				 ref.id, ref.unit);
 	}
 }
 
@@ -240,33 +277,41 @@ static void dockers_file_gives_name_image_project_and_restarts(void **state)
 	assert_int_equal(system(path), 0);
 	snprintf(path, sizeof(path), "%s/containers/" ID "/config.v2.json", root);
 	assert_int_equal(in_docker(root, ID, &n), -ENOENT);
-	write_file(path, "{\"Name\": \"/web\", \"Config\": {\"Image\": \"nginx:1.25\", \"Labels\": {}}, \"ID\": \"x\"}");
+	write_file(
+		path,
+		"{\"Name\": \"/web\", \"Config\": {\"Image\": \"nginx:1.25\", \"Labels\": {}}, \"ID\": \"x\"}");
 	assert_int_equal(in_docker(root, ID, &n), 0);
 	assert_string_equal(n.name, "web");
 	assert_string_equal(n.image, "nginx:1.25");
 	assert_null(n.labels);
 	container_names_release(&n);
 	/* made, and not started yet as far as the file says */
-	write_file(path, "{\"Name\": \"/web\", \"State\": {\"StartedAt\": \"0001-01-01T00:00:00Z\"}}");
+	write_file(path,
+		   "{\"Name\": \"/web\", \"State\": {\"StartedAt\": \"0001-01-01T00:00:00Z\"}}");
 	assert_int_equal(in_docker(root, ID, &n), 0);
 	assert_null(n.started);
 	container_names_release(&n);
-	write_file(path, "{\"Name\": \"/web\", \"RestartCount\": 4, \"State\": {\"StartedAt\": \"2026-11-21T03:10:00.5Z\"}, \"Config\": {"
-			 "\"Image\": \"x\", \"Labels\": {\"z\": \"1\", \"com.docker.compose.project\": \"shop\", "
-			 "\"com.docker.compose.service\": \"front\"}}}");
+	write_file(
+		path,
+		"{\"Name\": \"/web\", \"RestartCount\": 4, \"State\": {\"StartedAt\": \"2026-11-21T03:10:00.5Z\"}, \"Config\": {"
+		"\"Image\": \"x\", \"Labels\": {\"z\": \"1\", \"com.docker.compose.project\": \"shop\", "
+		"\"com.docker.compose.service\": \"front\"}}}");
 	assert_int_equal(in_docker(root, ID, &n), 0);
 	assert_string_equal(n.project, "shop");
 	assert_string_equal(n.service, "front");
 	assert_string_equal(n.started, "2026-11-21T03:10:00.5Z");
 	assert_int_equal(n.restarts, 4);
-	assert_string_equal(n.labels, "{\"com.docker.compose.project\":\"shop\",\"com.docker.compose.service\":\"front\",\"z\":\"1\"}");
+	assert_string_equal(
+		n.labels,
+		"{\"com.docker.compose.project\":\"shop\",\"com.docker.compose.service\":\"front\",\"z\":\"1\"}");
 	container_names_copy(&copy, &n);
 	assert_true(container_names_same(&copy, &n));
 	copy.restarts++;
 	assert_false(container_names_same(&copy, &n));
 	container_names_release(&copy);
 	container_names_release(&n);
-	write_file(path, "{\"Name\": \"/web\", \"RestartCount\": -1, \"Config\": {\"Labels\": [1]}}");
+	write_file(path,
+		   "{\"Name\": \"/web\", \"RestartCount\": -1, \"Config\": {\"Labels\": [1]}}");
 	assert_int_equal(in_docker(root, ID, &n), 0);
 	assert_null(n.project);
 	assert_int_equal(n.restarts, 0);
@@ -302,7 +347,8 @@ static void put_under(const char *root, const char *dir, const char *name, const
 static void podmans_crios_and_containerds_files_give_name_and_image(void **state)
 {
 	static const char storage[] =
-		"[{\"id\":\"" ID2 "\",\"names\":[\"other\"]},{\"id\":\"" ID "\",\"names\":[\"web\"],\"image\":\"5e2c\","
+		"[{\"id\":\"" ID2 "\",\"names\":[\"other\"]},{\"id\":\"" ID
+		"\",\"names\":[\"web\"],\"image\":\"5e2c\","
 		"\"metadata\":\"{\\\"image-name\\\":\\\"docker.io/library/nginx:1.25\\\",\\\"name\\\":\\\"web\\\"}\"}]";
 	static const char bundle[] =
 		"{\"ociVersion\":\"1.1\",\"annotations\":{\"io.kubernetes.cri.container-name\":\"app\","
@@ -315,7 +361,8 @@ static void podmans_crios_and_containerds_files_give_name_and_image(void **state
 	assert_non_null(mkdtemp(root));
 	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), -ENOENT);
 	put_under(root, "var/lib/containers/storage/overlay-containers", "containers.json", "[]");
-	put_under(root, "var/lib/containers/storage/overlay-containers", "volatile-containers.json", storage);
+	put_under(root, "var/lib/containers/storage/overlay-containers", "volatile-containers.json",
+		  storage);
 	for (int i = 0; i < 2; i++) {
 		ref.runtime = i ? "cri-o" : "podman";
 		assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), 0);
@@ -326,7 +373,8 @@ static void podmans_crios_and_containerds_files_give_name_and_image(void **state
 	ref.runtime = "containerd";
 	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), -ENOENT);
 	put_under(root, "run/containerd/io.containerd.runtime.v2.task/default", "x", "");
-	put_under(root, "run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID, "config.json", bundle);
+	put_under(root, "run/containerd/io.containerd.runtime.v2.task/k8s.io/" ID, "config.json",
+		  bundle);
 	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), 0);
 	assert_string_equal(n.name, "web-0/app");
 	assert_string_equal(n.image, "app:2");
@@ -357,7 +405,8 @@ static void put_as(const char *root, const char *dir, const char *name, const ch
 	assert_int_equal(chown(path, uid, (gid_t)-1), 0);
 }
 
-static void expect_names(const char *root, const char *cgroup, const char *name, const char *image, const char *project)
+static void expect_names(const char *root, const char *cgroup, const char *name, const char *image,
+			 const char *project)
 {
 	struct container_names n = {0};
 	struct container_ref ref;
@@ -372,26 +421,33 @@ static void expect_names(const char *root, const char *cgroup, const char *name,
 }
 
 #define USERS "/user.slice/user-4242.slice/user@4242.service/"
-#define STORAGE "[{\"id\":\"" ID "\",\"names\":[\"%s\"],\"metadata\":\"{\\\"image-name\\\":\\\"web:1\\\"}\"}]"
+#define STORAGE          \
+	"[{\"id\":\"" ID \
+	"\",\"names\":[\"%s\"],\"metadata\":\"{\\\"image-name\\\":\\\"web:1\\\"}\"}]"
 
 static void files_of_rootless_and_of_packaged_runtimes_are_found(void **state)
 {
-	static const char docker[] = "{\"Name\":\"/%s\",\"Config\":{\"Image\":\"web:1\",\"Labels\":{\"com.docker.compose.project\":\"shop\"}}}";
-	static const char bundle[] = "{\"annotations\":{\"nerdctl/name\":\"%s\",\"com.docker.compose.project\":\"shop\"}}";
+	static const char docker[] =
+		"{\"Name\":\"/%s\",\"Config\":{\"Image\":\"web:1\",\"Labels\":{\"com.docker.compose.project\":\"shop\"}}}";
+	static const char bundle[] =
+		"{\"annotations\":{\"nerdctl/name\":\"%s\",\"com.docker.compose.project\":\"shop\"}}";
 	static const struct {
 		const char *dir, *file, *text, *cgroup;
 		uid_t uid;
 		const char *name, *image, *project;
 	} table[] = {
-		{"var/snap/docker/common/var-lib-docker/containers/" ID, "config.v2.json", docker, "/docker/" ID, 0, "snapped", "web:1", "shop"},
-		{OWNER "docker/containers/" ID, "config.v2.json", docker, USERS "app.slice/docker.service/docker/" ID, 4242, "rootless", "web:1",
-		 "shop"},
-		{"var/lib/containers/storage/vfs-containers", "containers.json", STORAGE, "/machine.slice/libpod-" ID ".scope", 0, "vfs", "web:1", ""},
-		{OWNER "containers/storage/overlay-containers", "containers.json", STORAGE, USERS "user.slice/libpod-" ID ".scope", 4242, "mine",
-		 "web:1", ""},
-		{"run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/" ID, "config.json", bundle, "/k8s.io/" ID, 0, "k3", "", "shop"},
-		{"run/user/4242/containerd/io.containerd.runtime.v2.task/default/" ID, "config.json", bundle, USERS "nerdctl-" ID ".scope", 4242,
-		 "nerd", "", "shop"},
+		{"var/snap/docker/common/var-lib-docker/containers/" ID, "config.v2.json", docker,
+		 "/docker/" ID, 0, "snapped", "web:1", "shop"},
+		{OWNER "docker/containers/" ID, "config.v2.json", docker,
+		 USERS "app.slice/docker.service/docker/" ID, 4242, "rootless", "web:1", "shop"},
+		{"var/lib/containers/storage/vfs-containers", "containers.json", STORAGE,
+		 "/machine.slice/libpod-" ID ".scope", 0, "vfs", "web:1", ""},
+		{OWNER "containers/storage/overlay-containers", "containers.json", STORAGE,
+		 USERS "user.slice/libpod-" ID ".scope", 4242, "mine", "web:1", ""},
+		{"run/k3s/containerd/io.containerd.runtime.v2.task/k8s.io/" ID, "config.json",
+		 bundle, "/k8s.io/" ID, 0, "k3", "", "shop"},
+		{"run/user/4242/containerd/io.containerd.runtime.v2.task/default/" ID,
+		 "config.json", bundle, USERS "nerdctl-" ID ".scope", 4242, "nerd", "", "shop"},
 	};
 	char root[] = "/tmp/sonde-rootless-XXXXXX", text[512], cmd[64];
 
@@ -399,11 +455,13 @@ static void files_of_rootless_and_of_packaged_runtimes_are_found(void **state)
 	if (geteuid())
 		skip_missing("root");
 	assert_non_null(mkdtemp(root));
-	put_under(root, "etc", "passwd", "root:x:0:0::/root:/bin/sh\nann:x:4242:4242:Ann:/home/user:/bin/sh\n");
+	put_under(root, "etc", "passwd",
+		  "root:x:0:0::/root:/bin/sh\nann:x:4242:4242:Ann:/home/user:/bin/sh\n");
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		snprintf(text, sizeof(text), table[i].text, table[i].name);
 		put_as(root, table[i].dir, table[i].file, text, table[i].uid);
-		expect_names(root, table[i].cgroup, table[i].name, table[i].image, table[i].project);
+		expect_names(root, table[i].cgroup, table[i].name, table[i].image,
+			     table[i].project);
 	}
 	snprintf(cmd, sizeof(cmd), "rm -r %s", root);
 	assert_int_equal(system(cmd), 0);
@@ -426,7 +484,8 @@ static void a_user_lends_no_file_of_somebody_else_and_lets_nobody_wait(void **st
 	snprintf(text, sizeof(text), STORAGE, "secret");
 	put_under(root, "roots", "containers.json", text);
 	put_under(root, OWNER "containers/storage/overlay-containers", "x", "");
-	snprintf(path, sizeof(path), "%s" OWNER "containers/storage/overlay-containers/containers.json", root);
+	snprintf(path, sizeof(path),
+		 "%s" OWNER "containers/storage/overlay-containers/containers.json", root);
 	snprintf(other, sizeof(other), "%s/roots/containers.json", root);
 	assert_int_equal(symlink(other, path), 0);
 	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), -ENOENT);
@@ -443,10 +502,12 @@ static void a_user_lends_no_file_of_somebody_else_and_lets_nobody_wait(void **st
 
 static void annotations_tell_what_podman_and_crio_keep_beside_the_storage(void **state)
 {
-	static const char crio[] = "{\"annotations\":{\"io.kubernetes.container.name\":\"app\",\"io.kubernetes.pod.name\":\"web-0\","
+	static const char crio[] =
+		"{\"annotations\":{\"io.kubernetes.container.name\":\"app\",\"io.kubernetes.pod.name\":\"web-0\","
 		"\"io.kubernetes.cri-o.ImageName\":\"app:2\",\"io.kubernetes.cri-o.Labels\":\"{\\\"tier\\\":\\\"front\\\"}\","
 		"\"io.kubernetes.cri-o.Annotations\":\"{\\\"x\\\":\\\"secret\\\"}\"}}";
-	static const char podman[] = "{\"annotations\":{\"io.podman.annotations.autoremove\":\"FALSE\",\"io.container.manager\":\"libpod\","
+	static const char podman[] =
+		"{\"annotations\":{\"io.podman.annotations.autoremove\":\"FALSE\",\"io.container.manager\":\"libpod\","
 		"\"io.podman.compose.project\":\"lab\",\"io.podman.compose.service\":\"db\"}}";
 	struct container_names n = {0};
 	char root[] = "/tmp/sonde-notes-XXXXXX", text[512], cmd[64];
@@ -461,31 +522,42 @@ static void annotations_tell_what_podman_and_crio_keep_beside_the_storage(void *
 	assert_non_null(mkdtemp(root));
 	snprintf(text, sizeof(text), STORAGE, "lab_db_1");
 	put_under(root, "var/lib/containers/storage/overlay-containers", "containers.json", text);
-	put_under(root, "var/lib/containers/storage/overlay-containers/" ID "/userdata", "config.json", podman);
+	put_under(root, "var/lib/containers/storage/overlay-containers/" ID "/userdata",
+		  "config.json", podman);
 	expect_names(root, "/machine.slice/libpod-" ID ".scope", "lab_db_1", "web:1", "lab");
-	put_under(root, "var/lib/containers/storage/overlay-containers/" ID "/userdata", "config.json", crio);
-	expect_names(root, "/kubepods.slice/kubepods-pod1.slice/crio-" ID ".scope", "web-0/app", "web:1", "web-0");
+	put_under(root, "var/lib/containers/storage/overlay-containers/" ID "/userdata",
+		  "config.json", crio);
+	expect_names(root, "/kubepods.slice/kubepods-pod1.slice/crio-" ID ".scope", "web-0/app",
+		     "web:1", "web-0");
 	snprintf(cmd, sizeof(cmd), "rm -r %s", root);
 	assert_int_equal(system(cmd), 0);
 	assert_int_equal(containerfile_bundle(podman, strlen(podman), &n), 0);
 	assert_null(n.name);
 	assert_string_equal(n.service, "db");
-	assert_string_equal(n.labels, "{\"io.podman.compose.project\":\"lab\",\"io.podman.compose.service\":\"db\"}");
+	assert_string_equal(
+		n.labels,
+		"{\"io.podman.compose.project\":\"lab\",\"io.podman.compose.service\":\"db\"}");
 	container_names_release(&n);
 }
 
 static void a_home_is_read_from_passwd(void **state)
 {
-	static const char passwd[] = "root:x:0:0:root:/root:/bin/sh\n\n+::::::\nbad:x:12\nann:x:1000:1000:A,,:/home/user:/bin/sh\n"
-				     "rel:x:1001:1001::home/rel:\nlast:x:1002:1002::/home/last:";
-	static const struct { uint32_t uid; const char *home; } table[] = {
-		{0, "/root"}, {1000, "/home/user"}, {100, ""}, {10001, ""}, {12, ""}, {1001, ""}, {1002, "/home/last"}};
+	static const char passwd[] =
+		"root:x:0:0:root:/root:/bin/sh\n\n+::::::\nbad:x:12\nann:x:1000:1000:A,,:/home/user:/bin/sh\n"
+		"rel:x:1001:1001::home/rel:\nlast:x:1002:1002::/home/last:";
+	static const struct {
+		uint32_t uid;
+		const char *home;
+	} table[] = {{0, "/root"}, {1000, "/home/user"}, {100, ""},           {10001, ""},
+		     {12, ""},     {1001, ""},           {1002, "/home/last"}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		char home[24] = "";
 
-		assert_int_equal(containerfile_home(passwd, strlen(passwd), table[i].uid, home, sizeof(home)), *table[i].home ? 0 : -ENOENT);
+		assert_int_equal(containerfile_home(passwd, strlen(passwd), table[i].uid, home,
+						    sizeof(home)),
+				 *table[i].home ? 0 : -ENOENT);
 		assert_string_equal(home, table[i].home);
 	}
 }
@@ -508,7 +580,8 @@ static const char *v2_mount(void)
 {
 	if (!access("/sys/fs/cgroup/cgroup.procs", F_OK))
 		return "/sys/fs/cgroup";
-	return access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) ? NULL : "/sys/fs/cgroup/unified";
+	return access("/sys/fs/cgroup/unified/cgroup.procs", F_OK) ? NULL :
+								     "/sys/fs/cgroup/unified";
 }
 
 static bool has_id(const uint64_t *ids, size_t n, uint64_t id)
@@ -522,7 +595,14 @@ static bool has_id(const uint64_t *ids, size_t n, uint64_t id)
 /* A group of a container's shape with a process in a group below it, on the real hierarchy. */
 static void a_container_is_found_by_the_beginning_of_its_id(void **state)
 {
-	static const char id[] = "5011de50" "5011de50" "5011de50" "5011de50" "5011de50" "5011de50" "5011de50" "5011de50";
+	static const char id[] = "5011de50"
+				 "5011de50"
+				 "5011de50"
+				 "5011de50"
+				 "5011de50"
+				 "5011de50"
+				 "5011de50"
+				 "5011de50";
 	char dir[256], below[300], procs[320], pid_text[32], path[512] = "";
 	struct container_found f;
 	struct err e = {0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last lines of logs: records in pieces, long lines, secrets, what is no text, and lines of the next life. */
+/* The last lines of logs: records in pieces, long lines, secrets, what is no text, and lines of the
+ * next life. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,7 +29,8 @@ static void note(void *ctx, const char *line, bool cut)
 	snprintf(t->line[t->n++], sizeof(t->line[0]), "%s", line);
 }
 
-static struct told told_of(enum containerlog_form form, const char *text, bool whole, int64_t until_ns)
+static struct told told_of(enum containerlog_form form, const char *text, bool whole,
+			   int64_t until_ns)
 {
 	struct containerlog l = {0};
 	struct told t = {.n = 0};
@@ -63,7 +65,8 @@ static void the_last_twenty_lines_are_told_in_order(void **state)
 	assert_false(t.cut[0]);
 }
 
-static void pieces_of_a_line_are_put_together_by_stream_and_what_was_never_ended_is_told(void **state)
+static void pieces_of_a_line_are_put_together_by_stream_and_what_was_never_ended_is_told(
+	void **state)
 {
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 	struct told t;
@@ -99,7 +102,8 @@ static void a_line_of_a_megabyte_is_cut_and_said_to_be(void **state)
 	assert_true(t.cut[0]);
 	assert_int_equal(strlen(t.line[0]), CONTAINERLOG_LINE);
 	assert_string_equal(t.line[1], "after");
-	t = told_of(CONTAINERLOG_DOCKER, strbuf_str(&s) + 100000, false, INT64_MAX); /* from its middle */
+	t = told_of(CONTAINERLOG_DOCKER, strbuf_str(&s) + 100000, false,
+		    INT64_MAX); /* from its middle */
 	assert_int_equal(t.n, 2);
 	assert_true(t.cut[0]);
 	free(piece);
@@ -111,7 +115,9 @@ static void secrets_are_masked_also_where_a_line_is_cut_in_one(void **state)
 	struct told t;
 
 	(void)state;
-	add(&s, "connect postgres://app:hunter2@db/x password=hunter2 Authorization: Bearer hunter2\\n", "stderr", "x");
+	add(&s,
+	    "connect postgres://app:hunter2@db/x password=hunter2 Authorization: Bearer hunter2\\n",
+	    "stderr", "x");
 	for (int i = 0; i < 4090; i++)
 		strbuf_addch(&line, ' ');
 	strbuf_addstr(&line, "ghp_hunter2hunter2hunter2hunter2\\n");
@@ -120,7 +126,9 @@ static void secrets_are_masked_also_where_a_line_is_cut_in_one(void **state)
 	strbuf_addstr(&line, "token=");
 	for (int i = 0; i < 4080; i++)
 		strbuf_addch(&line, 'h');
-	strbuf_addstr(&line, " ghp_hunter2hunter2hunter2hunter2\\n"); /* what follows moves to the front as the first is masked */
+	strbuf_addstr(&line,
+		      " ghp_hunter2hunter2hunter2hunter2\\n"); /* what follows moves to the front as
+								  the first is masked */
 	add(&s, strbuf_str(&line), "stderr", "x");
 	t = told_of(CONTAINERLOG_DOCKER, strbuf_str(&s), true, INT64_MAX);
 	assert_int_equal(t.n, 3);
@@ -160,10 +168,11 @@ static void lines_of_the_next_life_are_not_told(void **state)
 
 static void podmans_form_is_read_as_well(void **state)
 {
-	struct told t = told_of(CONTAINERLOG_CRI,
-				"2026-11-25T20:00:00.1+01:00 stdout P half \n2026-11-25T20:00:00.1+01:00 stderr F bad\n2026-11-25T20:00:00.1+01:00 stdout F line\n"
-				"2026-11-25T20:00:00.1+01:00 stdout F\n2026-11-25T20:00:00.1+01:00 stdout F \nx\n2026-11-25T20:00:00.1+01:00 stdlog F no\n",
-				true, INT64_MAX);
+	struct told t = told_of(
+		CONTAINERLOG_CRI,
+		"2026-11-25T20:00:00.1+01:00 stdout P half \n2026-11-25T20:00:00.1+01:00 stderr F bad\n2026-11-25T20:00:00.1+01:00 stdout F line\n"
+		"2026-11-25T20:00:00.1+01:00 stdout F\n2026-11-25T20:00:00.1+01:00 stdout F \nx\n2026-11-25T20:00:00.1+01:00 stdlog F no\n",
+		true, INT64_MAX);
 
 	(void)state;
 	assert_int_equal(t.n, 4);
@@ -196,7 +205,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_last_twenty_lines_are_told_in_order),
-		cmocka_unit_test(pieces_of_a_line_are_put_together_by_stream_and_what_was_never_ended_is_told),
+		cmocka_unit_test(
+			pieces_of_a_line_are_put_together_by_stream_and_what_was_never_ended_is_told),
 		cmocka_unit_test(a_line_of_a_megabyte_is_cut_and_said_to_be),
 		cmocka_unit_test(secrets_are_masked_also_where_a_line_is_cut_in_one),
 		cmocka_unit_test(what_is_no_text_stays_none),

@@ -23,9 +23,15 @@ static uint64_t began(const struct instance_life *all, size_t n, const struct in
 
 /* Its runtime's helpers, its first process, one of its own, one that was brought in; and again. */
 static const struct instance_life own_pids[] = {
-	{10, 12, 100, 50, false}, {11, 13, 101, 50, false}, {12, 90, 102, 50, true}, {20, 30, 103, 102, false},
-	{40, 41, 104, 60, false}, {45, 80, 105, 102, true}, /* a sandbox within: number 1 too, but started from inside */
-	{95, 97, 200, 51, false}, {96, LIVES, 201, 51, true}, {99, 100, 202, 201, false}};
+	{10, 12, 100, 50, false},
+	{11, 13, 101, 50, false},
+	{12, 90, 102, 50, true},
+	{20, 30, 103, 102, false},
+	{40, 41, 104, 60, false},
+	{45, 80, 105, 102, true}, /* a sandbox within: number 1 too, but started from inside */
+	{95, 97, 200, 51, false},
+	{96, LIVES, 201, 51, true},
+	{99, 100, 202, 201, false}};
 
 static void with_a_pid_namespace_of_its_own_the_first_process_is_the_instance(void **state)
 {
@@ -42,8 +48,8 @@ static void with_a_pid_namespace_of_its_own_the_first_process_is_the_instance(vo
 static void with_the_hosts_pids_a_gap_in_which_nobody_lives_is_a_restart(void **state)
 {
 	static const struct instance_life all[] = {
-		{10, 50, 100, 1, false}, {15, 20, 101, 100, false}, {30, 60, 102, 100, false}, {35, 40, 103, 102, true},
-		{70, LIVES, 104, 1, false}, {71, LIVES, 105, 104, false}};
+		{10, 50, 100, 1, false},  {15, 20, 101, 100, false},  {30, 60, 102, 100, false},
+		{35, 40, 103, 102, true}, {70, LIVES, 104, 1, false}, {71, LIVES, 105, 104, false}};
 	static const uint64_t expected[] = {10, 10, 10, 10, 70, 70};
 
 	(void)state;
@@ -51,7 +57,8 @@ static void with_the_hosts_pids_a_gap_in_which_nobody_lives_is_a_restart(void **
 		assert_int_equal(began(all, ARRAY_SIZE(all), &all[i]), expected[i]);
 }
 
-/* Three loaders, one that named the helper first, one that saw all, and one that was started late, write the same. */
+/* Three loaders, one that named the helper first, one that saw all, and one that was started late,
+ * write the same. */
 static void what_is_known_stays_while_somebody_lives_and_all_agree(void **state)
 {
 	struct instance now = {0}, before = {0}, found, late_now = {0}, late_before = {0};
@@ -74,7 +81,8 @@ static void what_is_known_stays_while_somebody_lives_and_all_agree(void **state)
 
 static void the_process_that_began_it_may_be_gone_and_forgotten(void **state)
 {
-	static const struct instance_life all[] = {{10, 50, 100, 1, false}, {40, LIVES, 101, 1, false}, {90, LIVES, 102, 101, false}};
+	static const struct instance_life all[] = {
+		{10, 50, 100, 1, false}, {40, LIVES, 101, 1, false}, {90, LIVES, 102, 101, false}};
 	struct instance now = {0}, before = {0}, found;
 
 	(void)state;
@@ -91,8 +99,10 @@ static void its_beginning_is_told_in_utc_by_the_boots_own_second(void **state)
 	char text[INSTANCE_TEXT];
 
 	(void)state;
-	assert_string_equal(instance_text(1763694600, 300000000000, text), "2025-11-21T03:15:00.00Z");
-	assert_string_equal(instance_text(1763694600, 299990000001, text), "2025-11-21T03:14:59.99Z");
+	assert_string_equal(instance_text(1763694600, 300000000000, text),
+			    "2025-11-21T03:15:00.00Z");
+	assert_string_equal(instance_text(1763694600, 299990000001, text),
+			    "2025-11-21T03:14:59.99Z");
 	/* clock ticks of /proc and nanoseconds of the kernel are one text */
 	assert_string_equal(instance_text(1763694600, 1234567890, text), "2025-11-21T03:10:01.23Z");
 	assert_string_equal(instance_text(1763694600, 1230000000, text), "2025-11-21T03:10:01.23Z");

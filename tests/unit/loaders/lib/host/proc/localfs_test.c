@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* localfs: only what the kernel itself keeps, in memory or on a block device, is said to answer by itself. */
+/* localfs: only what the kernel itself keeps, in memory or on a block device, is said to answer by
+ * itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,8 @@ static void a_line_gives_its_device_if_its_type_is_a_local_one(void **state)
 	dev_t d = 0;
 
 	(void)state;
-	assert_true(localfs_line("27 1 254:16 / / rw,relatime shared:1 master:2 - ext4 /dev/vda rw,discard\n", &d));
+	assert_true(localfs_line(
+		"27 1 254:16 / / rw,relatime shared:1 master:2 - ext4 /dev/vda rw,discard\n", &d));
 	assert_int_equal(d, makedev(254, 16));
 	assert_true(localfs_line("24 27 0:6 / /a\\040-\\040fuse rw - tmpfs none rw\n", &d));
 	assert_int_equal(d, makedev(0, 6));
@@ -32,6 +34,7 @@ static void a_line_gives_its_device_if_its_type_is_a_local_one(void **state)
 
 static void what_asks_somebody_else_is_none_however_it_is_named(void **state)
 {
+	/* clang-format off */
 	static const char *const lines[] = {
 		"30 27 0:40 / /m rw - fuse.sshfs me@there:/ext4 rw", "31 27 8:1 / /m rw - fuseblk /dev/sda1 rw",
 		"32 27 0:41 / /m rw - nfs4 server:/ rw",             "33 27 0:42 / / rw - overlay overlay rw,lowerdir=/ext4",
@@ -39,6 +42,7 @@ static void what_asks_somebody_else_is_none_however_it_is_named(void **state)
 		"36 27 0:45 / /m rw",                                "37 27 x:45 / /m rw - ext4 /dev/vda rw",
 		"",
 	};
+	/* clang-format on */
 	dev_t d;
 
 	(void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openin: whatever stands at a path inside a stranger's root, nothing outside of it is opened and nothing blocks. */
+/* openin: whatever stands at a path inside a stranger's root, nothing outside of it is opened and
+ * nothing blocks. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -156,7 +157,9 @@ static void a_mapped_file_that_was_deleted_is_opened_through_its_mapping(void **
 	}
 	assert_true(got >= 0);
 	close(got);
-	assert_int_equal(openin_map_file((uint32_t)getpid(), (uintptr_t)m, (uintptr_t)m + 8192, 1 << 20, NULL), -ENOENT);
+	assert_int_equal(openin_map_file((uint32_t)getpid(), (uintptr_t)m, (uintptr_t)m + 8192,
+					 1 << 20, NULL),
+			 -ENOENT);
 	munmap(m, 4096);
 }
 

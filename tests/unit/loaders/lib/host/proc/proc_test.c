@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc: the parsers against lines made by hand, hostile ones, and this host's own /proc as other programs read it. */
+/* proc: the parsers against lines made by hand, hostile ones, and this host's own /proc as other
+ * programs read it. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -42,9 +43,15 @@ static void a_comm_may_hold_parentheses_blanks_and_newlines(void **state)
 
 static void a_broken_stat_is_refused_and_the_output_left_alone(void **state)
 {
-	static const char *const bad[] = {"", "77", "77 (a", "77 a) R 1", "x (a) R 1 2 3", "77 (a) R",
-					  "99999999999 (a) R 1 1 1 0 -1 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14",
-					  "77 (a) R 1 1 1 0 -1 0 1 2 3 4 5 6 7 8 9 10 11 12 99999999999999999999"};
+	static const char *const bad[] = {
+		"",
+		"77",
+		"77 (a",
+		"77 a) R 1",
+		"x (a) R 1 2 3",
+		"77 (a) R",
+		"99999999999 (a) R 1 1 1 0 -1 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14",
+		"77 (a) R 1 1 1 0 -1 0 1 2 3 4 5 6 7 8 9 10 11 12 99999999999999999999"};
 	struct proc_stat st = {.pid = 4242};
 
 	(void)state;
@@ -79,7 +86,8 @@ static void our_own_stat_and_status_say_what_the_system_calls_say(void **state)
 
 static void the_innermost_number_of_nspid_is_taken(void **state)
 {
-	static const char s[] = "Name:\tx\nUmask:\t0022\nTgid:\t812\nPPid:\t4\nUid:\t7\t8\t9\t10\nNSpid:\t812\t31\t2\n";
+	static const char s[] =
+		"Name:\tx\nUmask:\t0022\nTgid:\t812\nPPid:\t4\nUid:\t7\t8\t9\t10\nNSpid:\t812\t31\t2\n";
 	static const char old[] = "Tgid:\t812\nPPid:\t4\nUid:\t7\t8\t9\t10\n";
 	struct proc_status st;
 
@@ -95,11 +103,12 @@ static void the_innermost_number_of_nspid_is_taken(void **state)
 
 static void maps_lines_give_range_rights_and_path(void **state)
 {
-	static const char text[] = "00400000-00452000 r-xp 00001000 08:02 173521      /usr/bin/a b\\012c (deleted)\n"
-				   "garbage\n"
-				   "7f00-6f00 r-xp 0 0:0 0\n"
-				   "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n"
-				   "7f0000000000-7f0000001000 rwxp 00000000 00:00 0 ";
+	static const char text[] =
+		"00400000-00452000 r-xp 00001000 08:02 173521      /usr/bin/a b\\012c (deleted)\n"
+		"garbage\n"
+		"7f00-6f00 r-xp 0 0:0 0\n"
+		"ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]\n"
+		"7f0000000000-7f0000001000 rwxp 00000000 00:00 0 ";
 	struct proc_map m;
 	char path[64];
 	size_t pos = 0;
@@ -168,12 +177,19 @@ static void the_cgroup_that_tells_most_is_chosen(void **state)
 	expect_cgroup("2:cpu,cpuacct:/c\n", "/c");
 	expect_cgroup("2:cpuacct:/c\n1:name=systemd:/s\n", "/s");
 	expect_cgroup("4:memory:/\n0::/\n", "/");
-	/* hybrid: the manager's own hierarchy has its units, the runtime makes its groups where the controllers are */
-	expect_cgroup("4:memory:/docker/" ID "\n0::/system.slice/containerd.service\n", "/docker/" ID);
-	expect_cgroup("8:pids:/kubepods/pod1/" ID "\n4:memory:/user.slice\n0::/user.slice/a.scope\n", "/kubepods/pod1/" ID);
-	expect_cgroup("1:name=systemd:/lxc.payload.web\n4:memory:/user.slice\n0::/user.slice\n", "/lxc.payload.web");
-	expect_cgroup("4:memory:/user.slice\n0::/machine.slice/libpod-" ID ".scope\n", "/machine.slice/libpod-" ID ".scope");
-	expect_cgroup("4:memory:/docker/" ID "\n0::/docker/" ID "/inside\n", "/docker/" ID "/inside");
+	/* hybrid: the manager's own hierarchy has its units, the runtime makes its groups where the
+	 * controllers are */
+	expect_cgroup("4:memory:/docker/" ID "\n0::/system.slice/containerd.service\n",
+		      "/docker/" ID);
+	expect_cgroup("8:pids:/kubepods/pod1/" ID
+		      "\n4:memory:/user.slice\n0::/user.slice/a.scope\n",
+		      "/kubepods/pod1/" ID);
+	expect_cgroup("1:name=systemd:/lxc.payload.web\n4:memory:/user.slice\n0::/user.slice\n",
+		      "/lxc.payload.web");
+	expect_cgroup("4:memory:/user.slice\n0::/machine.slice/libpod-" ID ".scope\n",
+		      "/machine.slice/libpod-" ID ".scope");
+	expect_cgroup("4:memory:/docker/" ID "\n0::/docker/" ID "/inside\n",
+		      "/docker/" ID "/inside");
 	expect_cgroup("4:memory:/user.slice\n0::/user.slice/a.scope\n", "/user.slice/a.scope");
 	assert_int_equal(proc_parse_cgroup("", 0, &cg), -EBADMSG);
 	assert_int_equal(proc_parse_cgroup("0:x\n1::y\n", 9, &cg), -EBADMSG);
@@ -181,14 +197,16 @@ static void the_cgroup_that_tells_most_is_chosen(void **state)
 
 static void the_second_of_the_boot_is_read_from_stat(void **state)
 {
-	static const char stat[] = "cpu  1 2 3\nintr 5 btime 7\nctxt 9\nbtime 1763694600\nprocesses 4\n";
+	static const char stat[] =
+		"cpu  1 2 3\nintr 5 btime 7\nctxt 9\nbtime 1763694600\nprocesses 4\n";
 
 	(void)state;
 	assert_int_equal(proc_parse_btime(stat, strlen(stat)), 1763694600);
 	assert_int_equal(proc_parse_btime("cpu 1\nbtime 99999999999999999999\n", 34), 0);
 	assert_int_equal(proc_parse_btime("cpu 1\nbtime ", 12), 0);
 	assert_int_equal(proc_parse_btime("", 0), 0);
-	assert_true(llabs((long long)proc_btime() - (long long)(time(NULL) - clock_boot_ns() / NSEC_PER_SEC)) <= 2);
+	assert_true(llabs((long long)proc_btime() -
+			  (long long)(time(NULL) - clock_boot_ns() / NSEC_PER_SEC)) <= 2);
 }
 
 static void a_process_that_is_not_there_is_an_error(void **state)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which functions run at an instruction, in pieces of code that are put together here as V8 lays its own out. T is the function that was compiled, G and H
- * are inlined into it. */
+/* Which functions run at an instruction, in pieces of code that are put together here as V8 lays
+ * its own out. T is the function that was compiled, G and H are inlined into it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,11 +17,11 @@ enum { T, G, H };
 
 /* Descriptions, by number: of exits first. */
 static const struct v8flow_chain CHAINS[] = {
-	{{{10, T, false}}, 1},                                   /* 0: T */
-	{{{20, T, false}, {1, G, false}}, 2},                    /* 1: G, called at 20 */
-	{{{20, T, false}, {7, G, false}}, 2},                    /* 2: the same call of G, further on */
-	{{{30, T, false}, {1, G, false}}, 2},                    /* 3: G, called at 30 */
-	{{{20, T, false}, {5, G, false}, {2, H, false}}, 3},     /* 4: H, called by the first */
+	{{{10, T, false}}, 1},                               /* 0: T */
+	{{{20, T, false}, {1, G, false}}, 2},                /* 1: G, called at 20 */
+	{{{20, T, false}, {7, G, false}}, 2},                /* 2: the same call of G, further on */
+	{{{30, T, false}, {1, G, false}}, 2},                /* 3: G, called at 30 */
+	{{{20, T, false}, {5, G, false}, {2, H, false}}, 3}, /* 4: H, called by the first */
 };
 
 struct text {
@@ -60,7 +60,8 @@ static void leads(struct text *t, uint32_t from, uint32_t to)
 	memcpy(t->bytes + from + opcode, &distance, sizeof(distance));
 }
 
-/* A check, whose jump to exit k is made right when all is there: until then the exit's number stands in it. */
+/* A check, whose jump to exit k is made right when all is there: until then the exit's number
+ * stands in it. */
 static void check(struct text *t, uint32_t k)
 {
 	uint32_t at = jump(t, 5);
@@ -75,7 +76,8 @@ static void end(struct text *t)
 		int32_t distance;
 
 		memcpy(&distance, t->bytes + at + 2, sizeof(distance));
-		if (t->bytes[at] == 0x0f && t->bytes[at + 1] == 0x85 && distance + (int32_t)at + 6 >= 0x1000)
+		if (t->bytes[at] == 0x0f && t->bytes[at + 1] == 0x85 &&
+		    distance + (int32_t)at + 6 >= 0x1000)
 			leads(t, at, t->len + (uint32_t)(distance + (int32_t)at + 6 - 0x1000));
 	}
 }
@@ -95,7 +97,15 @@ static void chain_read(void *ctx, uint32_t description, struct v8flow_chain *out
 
 static struct v8flow_code code_of(struct text *t)
 {
-	return (struct v8flow_code){.bytes = t->bytes, .len = t->len, .all = t->len, .exits = 5, .exit_bytes = EXIT, .copies = t->copies, .ctx = t, .of_call = of_call, .read = chain_read};
+	return (struct v8flow_code){.bytes = t->bytes,
+				    .len = t->len,
+				    .all = t->len,
+				    .exits = 5,
+				    .exit_bytes = EXIT,
+				    .copies = t->copies,
+				    .ctx = t,
+				    .of_call = of_call,
+				    .read = chain_read};
 }
 
 /* The innermost function that runs there; -1: none is known. */
@@ -133,7 +143,7 @@ static void between_two_descriptions_of_a_call_it_is_running(void **state)
 	assert_int_equal(runs(&t, first), -1); /* the function has just begun */
 	assert_int_equal(runs(&t, second), G);
 	assert_int_equal(runs(&t, third), T);
-	assert_int_equal(runs(&t, last), -1); /* nothing comes after it but the return */
+	assert_int_equal(runs(&t, last), -1);       /* nothing comes after it but the return */
 	assert_int_equal(runs(&t, second + 1), -1); /* no instruction begins there */
 }
 
@@ -216,7 +226,8 @@ static void a_loop_runs_the_function_that_it_asks_for(void **state)
 /* seta cl; add eax,r9d; test ecx,ecx; jne head. */
 static void a_loop_may_keep_the_answer_in_a_register(void **state)
 {
-	static const char *const between[] = {"\x41\x03\xc1", "\x41\x03\xc9"}; /* the second: add ecx,r9d */
+	static const char *const between[] = {"\x41\x03\xc1",
+					      "\x41\x03\xc9"}; /* the second: add ecx,r9d */
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
@@ -237,7 +248,8 @@ static void a_loop_may_keep_the_answer_in_a_register(void **state)
 	}
 }
 
-/* G is checked once in each turn of a loop of T's: behind the check it may have returned, before it not have begun. */
+/* G is checked once in each turn of a loop of T's: behind the check it may have returned, before it
+ * not have begun. */
 static void the_next_turn_of_a_loop_is_another_call(void **state)
 {
 	struct text t = {0};
@@ -294,10 +306,11 @@ static void code_that_cannot_be_followed_is_left_alone(void **state)
 		const char *bytes;
 		uint32_t n;
 	} bad[] = {
-		{"\x06", 1},                               /* no instruction */
-		{"\xe8\0\0", 3},                           /* cut off */
-		{"\x74\x01\x41\x03\xc1", 5},               /* into the middle of one */
-		{"\x74\x01\x90\x90\x75\xfc\xc3", 7},       /* 2, 3, 4 in a circle, into which two ways lead */
+		{"\x06", 1},                 /* no instruction */
+		{"\xe8\0\0", 3},             /* cut off */
+		{"\x74\x01\x41\x03\xc1", 5}, /* into the middle of one */
+		{"\x74\x01\x90\x90\x75\xfc\xc3",
+		 7}, /* 2, 3, 4 in a circle, into which two ways lead */
 	};
 
 	(void)state;
