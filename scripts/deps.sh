@@ -15,7 +15,7 @@ set -eu
 
 build="ca-certificates make gcc libc6-dev pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev libsqlite3-dev
 libjansson-dev libinih-dev zlib1g-dev libzstd-dev liblzma-dev libseccomp-dev libiberty-dev uthash-dev libpcap-dev libmicrohttpd-dev"
-test="libcmocka-dev python3 libpython3-dev python3-pytest python3-pytest-xdist g++ sqlite3 linux-perf protobuf-compiler libclang-rt-14-dev llvm dwz mandoc
+test="libcmocka-dev clang-format python3 libpython3-dev python3-pytest python3-pytest-xdist g++ sqlite3 linux-perf protobuf-compiler libclang-rt-14-dev llvm dwz mandoc
 musl-tools php8.2-cli ruby chromium debuginfod iproute2 jq binutils gdb strace util-linux git procps
 file zsh fish tmux less sysstat systemd"
 docker="docker.io busybox-static"

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every tracked file must be."""
+import concurrent.futures
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -107,3 +109,14 @@ def test_scripts_are_sound_shell():
         shell = "bash" if "bash" in text(path).splitlines()[0] else "sh"
         done = run(shell, "-n", path)
         assert done.returncode == 0, done.stderr
+
+
+def test_c_is_as_the_formatter_writes_it():
+    """Lines of at most 100 columns, but strings and tables between `clang-format off` and `on`."""
+    if not shutil.which("clang-format") or " 14." not in run("clang-format", "--version").stdout:
+        pytest.skip("missing: clang-format 14 (Debian 12's)")
+    files = [f for f in FILES if f.endswith((".c", ".h"))]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        done = list(pool.map(lambda some: run("clang-format", "--dry-run", "--Werror", "--style=file", *some), [files[i::20] for i in range(20)]))
+    wrong = sorted({m for d in done for m in re.findall(r"^(\S+?):\d+:\d+: error", d.stderr, re.M)})
+    assert not wrong, "clang-format -i --style=file FILE... mends it (scripts/pre-commit does so before each commit)"
