@@ -7,8 +7,8 @@ $(eval $(call unit_test,pprof_test,tests/unit/tools/formats/pprof_test.c,tools s
 $(eval $(call unit_test,flame_forms_test,tests/unit/tools/page/flame_forms_test.c,tools store image base,$(OUTPUT_LIBS)))
 
 # a page without a store, for the tests that drive a browser
-OBJECTS += $(B)/obj/tests/unit/tools/makepage.o
-$(B)/tests/makepage: $(B)/obj/tests/unit/tools/makepage.o $(B)/lib/tools.a $(B)/lib/store.a $(B)/lib/base.a
+OBJECTS += $(B)/obj/tests/unit/tools/page/makepage.o
+$(B)/tests/makepage: $(B)/obj/tests/unit/tools/page/makepage.o $(B)/lib/tools.a $(B)/lib/store.a $(B)/lib/base.a
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS_) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(OUTPUT_LIBS) -lzstd
 unit-tests: $(B)/tests/makepage
