@@ -18,7 +18,7 @@ MAY = {
     "schema/image": ["schema/base/", "schema/image/"],
     "schema/sql": ["schema/base/", "schema/sql/"],
     "schema/extension": ["schema/base/", "schema/store/packed/", "schema/extension/"],
-    "schema/facts": ["schema/facts/"],
+    "schema/facts": ["schema/base/", "schema/facts/"],
     "loaders/lib/host": ["schema/", "loaders/lib/host/", "loaders/lib/runtimes/", "probes/"],
     "loaders/lib/bpf": ["schema/", "loaders/lib/", "probes/lib/scope.h", "probes/lib/stack.h", "probes/lib/tables.h", "probes/runtimes/runtime.h"],
     "loaders/lib/protocols": ["schema/base/", "loaders/lib/protocols/"],
@@ -122,7 +122,7 @@ def test_a_header_compiles_alone(path):
 @pytest.mark.parametrize("path", [h for h in HEADERS if h.startswith("probes/")])
 def test_a_header_of_the_probes_compiles_alone(path):
     """Both sides read the wire headers; what ends in .bpf.h and the kernel's types are for the BPF side, after kern.h."""
-    read = text(path) + "".join(text(n) for _, n in includes(path) if n.startswith("probes/arch"))
+    read = text(path) + "".join(text(n) for _, n in includes(path) if n.startswith("probes/lib/arch"))
     bpf_side = path.endswith(".bpf.h") or "kern" in path or "__bpf__" not in read
     first = [] if path.endswith("/kern.h") else ["-include", "probes/lib/kern.h"]
     if bpf_side and "static_assert" not in text(path).lower():

@@ -46,14 +46,12 @@ static void go(int depth);
 		go(depth - 1);                       \
 		sink += room[0] + (N);               \
 	}
-STEP(0)
-STEP(1)
-STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7) STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13)
-	STEP(14) STEP(15)
+/* clang-format off */
+STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+STEP(8) STEP(9) STEP(10) STEP(11) STEP(12) STEP(13) STEP(14) STEP(15)
 
-		static void (*const steps[16])(int) = {
-			step0, step1, step2,  step3,  step4,  step5,  step6,  step7,
-			step8, step9, step10, step11, step12, step13, step14, step15};
+static void (*const steps[16])(int) = {step0, step1, step2, step3, step4, step5, step6, step7,
+				       step8, step9, step10, step11, step12, step13, step14, step15};
 
 NOINLINE static void go(int depth)
 {
@@ -70,8 +68,7 @@ int main(int argc, char **argv)
 
 	end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 10);
 	varied = argc > 3 && !strcmp(argv[3], "varied");
-	/* leaf, main, __libc_start_call_main, __libc_start_main, _start; go and step take two a
-	 * level */
+	/* leaf, main, __libc_start_call_main, __libc_start_main, _start; go and step take two a level */
 	do
 		go((depth - 6) / 2);
 	while (time(NULL) < end);

@@ -57,19 +57,17 @@ __attribute__((cold, noinline)) static void complain(const char *what)
 			complain(s);                                                      \
 		return mix(h, n) + word(s + len / 2, len - len / 2);                      \
 	}
-STEP(0)
-STEP(1)
-STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
+/* clang-format off */
+STEP(0) STEP(1) STEP(2) STEP(3) STEP(4) STEP(5) STEP(6) STEP(7)
 
-	int main(int argc, char **argv)
+int main(int argc, char **argv)
 {
 	static struct table t;
 	unsigned sum = 0;
 
 	for (int i = 0; i < argc; i++)
-		sum += step0(&t, argv[i]) ^ step1(&t, argv[i]) ^ step2(&t, argv[i]) ^
-		       step3(&t, argv[i]) ^ step4(&t, argv[i]) ^ step5(&t, argv[i]) ^
-		       step6(&t, argv[i]) ^ step7(&t, argv[i]);
+		sum += step0(&t, argv[i]) ^ step1(&t, argv[i]) ^ step2(&t, argv[i]) ^ step3(&t, argv[i]) ^
+		       step4(&t, argv[i]) ^ step5(&t, argv[i]) ^ step6(&t, argv[i]) ^ step7(&t, argv[i]);
 	printf("%u %zu\n", sum, t.used);
 	return 0;
 }
