@@ -290,11 +290,10 @@ static void check_program(const char *go, const char *kind, const char *path,
 	made_release(&m);
 }
 
-static void stacks_of_every_instruction_are_what_was_called(void **state)
+TEST(stacks_of_every_instruction_are_what_was_called)
 {
 	struct gotest g;
 
-	(void)state;
 	if (!gotest_open(&g, go_source)) {
 		skip_missing("go");
 	}
@@ -312,11 +311,10 @@ static void stacks_of_every_instruction_are_what_was_called(void **state)
 	gotest_close(&g);
 }
 
-static void stacks_through_c_and_back_are_what_was_called(void **state)
+TEST(stacks_through_c_and_back_are_what_was_called)
 {
 	struct gotest g;
 
-	(void)state;
 	if (!gotest_open(&g, go_source)) {
 		skip_missing("go");
 	}
@@ -336,14 +334,4 @@ static void stacks_through_c_and_back_are_what_was_called(void **state)
 		free(path);
 	}
 	gotest_close(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_of_every_instruction_are_what_was_called),
-		cmocka_unit_test(stacks_through_c_and_back_are_what_was_called),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,12 @@
 #ifndef TESTS_INDEX_TESTING_H
 #define TESTS_INDEX_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/index/indexer.h"
 #include "schema/image/image.h"
+#include "tests/unit/test.h"
 
 struct made {
 	struct index_result r;

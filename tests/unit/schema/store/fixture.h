@@ -10,6 +10,7 @@
 
 #include "schema/store/read/reader.h"
 #include "schema/store/write/writer.h"
+#include "tests/unit/test.h"
 
 #define T0_S 1800000000ll /* when the tests' samples happen */
 #define NS   1000000000ll
@@ -20,9 +21,11 @@ struct fixture {
 
 void fixture_make(struct fixture *f); /* a new folder under TMPDIR */
 void fixture_remove(struct fixture *f);
-/* Both for a cmocka test: *state is a fixture, which the test borrows. */
+/* A test with a folder of its own: *state is its struct fixture. Afterwards the size of segments is
+ * the default again. */
+#define STORE_TEST(name) TEST_WITH(name, fixture_setup, fixture_teardown)
 int fixture_setup(void **state);
-int fixture_teardown(void **state); /* the size of segments is the default again */
+int fixture_teardown(void **state);
 /* The n-th segment by age, from 0; "" if there is none. Static buffers, one a call up to four. */
 const char *fixture_segment(const struct fixture *f, size_t n);
 size_t fixture_files(const char *dir, const char *suffix);

@@ -2,7 +2,7 @@
 /* dubbo: messages as in the Dubbo2 protocol specification. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void a_call_has_its_service_and_method(void **state)
+TEST(a_call_has_its_service_and_method)
 {
 	static const struct turn turns[] = {
 		C("\xda\xbb\xc2\x00\x00\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00X\x05"
@@ -26,18 +26,8 @@ static void a_call_has_its_service_and_method(void **state)
 		  "Hello\x12Ljava/lang/String;"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "dubbo",
 		    "org.example.very.long.package.name.DemoService/sayHello ok\n"
 		    "org.example.very.long.package.name.DemoService/sayHello error 40\n"
 		    "org.example.very.long.package.name.DemoService/sayHello one-way\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_call_has_its_service_and_method),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

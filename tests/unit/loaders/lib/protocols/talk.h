@@ -7,19 +7,14 @@
 #define SONDE_TESTS_PROTOCOLS_TALK_H
 
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/protocols/conn.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 #define TALK_IDLE_MAX 4096 /* bytes that an idle connection may hold */
 

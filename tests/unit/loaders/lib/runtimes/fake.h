@@ -3,16 +3,11 @@
 #ifndef TESTS_RUNTIMES_FAKE_H
 #define TESTS_RUNTIMES_FAKE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/runtimes/pycode.h"
+#include "tests/unit/test.h"
 
 #define FAKE_BASE 0x7f0000000000ull
 #define FAKE_SIZE 0x40000u

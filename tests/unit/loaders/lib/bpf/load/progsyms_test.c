@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* progsyms: the loaded BPF programs, beside /proc/kallsyms. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
-#include <cmocka.h>
 #include <linux/types.h>
 
 #include "loaders/lib/bpf/load/progsyms.h"
@@ -19,6 +14,7 @@
 #include "probes/lib/scope.h"
 #include "probes/cpu.skel.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
 /* A program without types, beside the skeleton's, which have types and functions of their own. */
 static int plain_load(void)
@@ -57,7 +53,7 @@ static void compare(struct progsyms *p, unsigned int *same, unsigned int *other)
 	fclose(f);
 }
 
-static void each_program_and_its_functions_are_named_as_in_kallsyms(void **state)
+TEST(each_program_and_its_functions_are_named_as_in_kallsyms)
 {
 	struct cpu_bpf *skel = cpu_bpf__open_and_load();
 	int plain = plain_load();
@@ -65,7 +61,6 @@ static void each_program_and_its_functions_are_named_as_in_kallsyms(void **state
 	struct kallsyms_symbol sym;
 	unsigned int same, other;
 
-	(void)state;
 	if (!skel || plain < 0)
 		skip_missing("the right to load BPF programs");
 	for (int i = 0; i < 3; i++) {
@@ -82,13 +77,4 @@ static void each_program_and_its_functions_are_named_as_in_kallsyms(void **state
 	progsyms_free(p);
 	close(plain);
 	cpu_bpf__destroy(skel);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_program_and_its_functions_are_named_as_in_kallsyms),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,8 @@
 #define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ID2 "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 
-static void containers_and_units_come_from_the_cgroup(void **state)
+NAMING_TEST(containers_and_units_come_from_the_cgroup)
 {
-	(void)state;
 	proc_a.cgroup =
 		"/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef/x";
 	STACK(0, 0, 0);
@@ -28,9 +27,8 @@ static void containers_and_units_come_from_the_cgroup(void **state)
 	assert_int_equal(processes[last.process].container, 0);
 }
 
-static void a_container_whose_file_is_gone_has_the_name_that_was_read_in_time(void **state)
+NAMING_TEST(a_container_whose_file_is_gone_has_the_name_that_was_read_in_time)
 {
-	(void)state;
 	told = (struct container_names){.name = (char *)(uintptr_t) "brief",
 					.image = (char *)(uintptr_t) "tool:1"};
 	proc_a.cgroup = "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdee";
@@ -40,7 +38,7 @@ static void a_container_whose_file_is_gone_has_the_name_that_was_read_in_time(vo
 	assert_string_equal(containers[processes[last.process].container].image, "tool:1");
 }
 
-static void a_container_within_another_is_told_by_the_name_of_that(void **state)
+NAMING_TEST(a_container_within_another_is_told_by_the_name_of_that)
 {
 	static const struct {
 		const char *cgroup, *name;
@@ -54,7 +52,6 @@ static void a_container_within_another_is_told_by_the_name_of_that(void **state)
 		{"/docker/" ID "/docker/" ID2, ""}, /* the outer one has no name either */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		proc_a.cgroup = table[i].cgroup;
 		proc_a.serial++;
@@ -82,14 +79,13 @@ static const char *started_of(const char *cgroup, uint32_t tgid, uint32_t ppid, 
 
 #define S(x) ((x)*1000000000ull)
 
-static void one_that_is_started_again_is_another_instance_where_no_file_tells(void **state)
+NAMING_TEST(one_that_is_started_again_is_another_instance_where_no_file_tells)
 {
 	static const char *const paths[] = {"/machine.slice/libpod-" ID ".scope",
 					    "/lxc.payload.db1",
 					    "/machine.slice/systemd-nspawn@deb.service"};
 	char below[128], first[40], second[40];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		struct hostmaps_process init = {.tgid = 4191000,
 						.ppid = 7,
@@ -126,16 +122,4 @@ static void one_that_is_started_again_is_another_instance_where_no_file_tells(vo
 	}
 	n_running = 0;
 	proc_a.nspid = proc_a.ppid = 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(containers_and_units_come_from_the_cgroup),
-		T(a_container_whose_file_is_gone_has_the_name_that_was_read_in_time),
-		T(a_container_within_another_is_told_by_the_name_of_that),
-		T(one_that_is_started_again_is_another_instance_where_no_file_tells),
-	};
-
-	return fake_run(tests, ARRAY_SIZE(tests));
 }

@@ -7,19 +7,13 @@
 #ifndef SONDE_TESTS_NAMINGFAKES_H
 #define SONDE_TESTS_NAMINGFAKES_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "loaders/lib/host/proc/containernames.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"
 #include "schema/store/write/writer.h"
+#include "tests/unit/test.h"
 
 /* What the store was given, from 1 on; a row of its own for each call of store_process and
  * store_container. */
@@ -84,7 +78,7 @@ const char *name_it(struct sample *s);
 	name_it(&(struct sample){.ev = {.n_kernel = kernel, .n_user = user}, \
 				 .addrs = {__VA_ARGS__}})
 
-#define T(f) cmocka_unit_test_setup_teardown(f, fake_setup, fake_teardown)
-int fake_run(const struct CMUnitTest *tests, size_t count);
+/* A test of naming; namingfakes.c has the group. */
+#define NAMING_TEST(name) TEST_WITH(name, fake_setup, fake_teardown)
 
 #endif
