@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kstack: the kernel's own walk is the oracle, for each stack of a load that is deep in system
- * calls, interrupted anywhere. */
+/* kstack: the kernel's own unwinder is the oracle, for each stack of a workload that is deep in
+ * system calls, interrupted anywhere. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walker of CPython's frames in a BPF program: at each sample of a thread that runs, against
- * what the program says of itself. */
+/* The walker of CPython's frames in a BPF program: at each sample of a running thread, compared
+ * with what the Python program says of itself. */
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -35,10 +35,10 @@ enum python_step_here {
 	SHIM,
 	END,
 	FAULT
-}; /* enum python_step, whose header is for who reads */
+}; /* enum python_step, whose header only readers of frames include */
 
-/* Says where its thread's state and the code of its functions are, innermost first, then runs:
- * `calls` calls and returns for ever, or `spins` calls nothing. */
+/* Prints the addresses of its thread's state and of its functions' code, innermost first, then runs
+ * without end: `calls` calls and returns, `spins` calls nothing. */
 static const char script[] =
 	"import ctypes, os, sys\n"
 	"ctypes.pythonapi.PyThreadState_Get.restype = ctypes.c_void_p\n"

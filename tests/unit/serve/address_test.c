@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* address: what people write is where they mean, and what others can reach is known as such. */
+/* address: the forms in which people write addresses, and which of them other hosts can reach. */
 #include <string.h>
 
 #include "schema/base/array.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* child: one question, its limits, and that nothing is left of it. */
+/* child: one query in a child process, its limits, and that nothing is left afterwards. */
 #include <stdio.h>
 #include <string.h>
 #include <signal.h>

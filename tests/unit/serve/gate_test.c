@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate: so many at a time, the others wait, nobody enters a closed one. */
+/* gate: a limited number at a time, the others wait, a closed gate lets none in. */
 #include "serve/gate.h"
 #include "tests/unit/test.h"
 

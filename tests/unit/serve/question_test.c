@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* question: from an address to a command line, by the white list. The tables here are cut short;
- * tests/e2e has the real ones. */
+/* question: from a URL to a command line, by the allow list. The tables here are short; tests/e2e
+ * has the real ones. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

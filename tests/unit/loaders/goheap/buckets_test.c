@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.h over memory that is made here: what is read of sound lists, and what of a process that
+/* buckets.h on memory laid out by the test: what it reads from sound lists, and from a process that
  * changes meanwhile. */
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #define MANY 10000u
 
-/* In place of libc's: buckets.h takes room for what it knows from it. */
+/* Replaces libc's: buckets.h allocates with it. */
 static unsigned grants = UINT32_MAX;
 
 void *reallocarray(void *p, size_t n, size_t size)
@@ -17,7 +17,7 @@ void *reallocarray(void *p, size_t n, size_t size)
 	return grants && grants-- ? realloc(p, n * size) : NULL;
 }
 
-/* What was told in one collection. */
+/* What one collection reported. */
 struct told {
 	struct bucket of[64];
 	uint64_t first_pc[64];
@@ -125,7 +125,7 @@ TEST(what_waits_for_the_next_cycle_is_pending)
 	assert_int_equal(t.allocs, 100);
 	assert_int_equal(t.frees, 40);
 	assert_int_equal(t.pending, 5);
-	/* cycle 8 has come, not published yet: of 7 + 1 */
+	/* cycle 8 has begun, and mProf_Flush has not yet published the values of 7 + 1 */
 	fake_set(&f, FAKE_CYCLE, 8 << 1);
 	fake_amounts(&f, one, 1 + 8 % 3, 7, 6);
 	t = collect(b, &sum);
@@ -310,7 +310,7 @@ TEST(a_record_in_the_middle_of_its_publication_does_not_count_twice)
 
 	fake_amounts(&f, one, 0, 10, 0);
 	collect(b, &sum);
-	/* by mProf_Flush, and by a call of MemProfile */
+	/* by mProf_Flush, and by a call to MemProfile */
 	for (unsigned flushed = 0; flushed < 2; flushed++) {
 		fake_set(&f, FAKE_CYCLE, 8 << 1 | flushed);
 		fake_amounts(&f, one, 0, 15, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* force: a word of a child's memory is changed and put back, by the conditions of its header. */
+/* force: changes a word in a child's memory and restores it, under the conditions of its header. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -101,7 +101,7 @@ static struct force *forced(const struct world *w)
 	return f;
 }
 
-/* As a killed one leaves it: a process that forces, and dies of it. */
+/* The state that a kill leaves: a process changes the word and dies. */
 static void forced_and_killed(const struct world *w)
 {
 	pid_t other = fork();

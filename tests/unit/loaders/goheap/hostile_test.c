@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.h over lists that lie: bounded reads, a reason, and what is sound of them. And lists that
- * nobody names. */
+/* buckets.h on lists that lie: it reads a bounded amount, gives a reason, and returns the sound
+ * part. And lists without a symbol. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/goheap/fake.h"
 #include "tests/unit/test.h"
@@ -69,7 +69,7 @@ TEST(a_list_that_leads_into_another_kind_ends_there)
 	free(f.bytes);
 }
 
-/* What the second of two buckets is made of, one lie each: place in the bucket, value. */
+/* The second of two buckets, with one lie each: offset in the bucket, value. */
 static const struct {
 	uint64_t place, value;
 } lies[] = {
@@ -171,7 +171,7 @@ TEST(nothing_there_is_told_with_its_reason)
 	free(f.bytes);
 }
 
-/* ---- lists that nobody names ---- */
+/* ---- lists without a symbol ---- */
 
 static struct buckets *searching(struct fake *f)
 {

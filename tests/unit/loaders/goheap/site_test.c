@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* site: the rules of its header, by number; pressure: cgroup files played by a folder. */
+/* site: the rules of its header, by number. pressure: a folder takes the place of the cgroup's
+ * files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,7 +59,7 @@ TEST(what_was_there_before_is_the_base)
 	read_memory(&s, 10, 4, 3, 0);
 	site_base(&s);
 	assert_amounts(site_since(&s), 0, 0);
-	assert_amounts(site_standing(&s, false), 6, 6 * 64); /* it stands nevertheless */
+	assert_amounts(site_standing(&s, false), 6, 6 * 64); /* it stays nevertheless */
 	read_memory(&s, 15, 4, 0, 0);
 	assert_amounts(site_since(&s), 2, 128);
 }
@@ -70,7 +71,7 @@ TEST(in_use_is_what_is_published)
 	read_memory(&s, 10, 4, 3, 1);
 	assert_amounts(site_standing(&s, false), 6, 384);
 	assert_amounts(site_standing(&s, true), 8, 512); /* nothing is published: all */
-	read_memory(&s, 3, 5, 0, 0); /* frees ahead of allocations: nothing, and never less */
+	read_memory(&s, 3, 5, 0, 0); /* more frees than allocations: zero, never negative */
 	assert_amounts(site_standing(&s, false), 0, 0);
 }
 
@@ -144,13 +145,14 @@ TEST(only_what_the_segment_lacks_is_news)
 	site_counted(&s);
 	s.told_in = 1;
 	assert_false(site_has_news(&s, false, 1));
-	read_memory(&s, 2, 0, 0, 0); /* published now: it stands */
+	read_memory(&s, 2, 0, 0, 0); /* published now: it stays */
 	assert_true(site_has_news(&s, false, 1));
 	s.standing = 2;
 	assert_false(site_has_news(&s, false, 1));
 	assert_true(site_has_news(&s, false, 2)); /* each segment is complete in itself */
 	read_memory(&s, 2, 2, 0, 0);
-	assert_true(site_has_news(&s, false, 1)); /* gone, which is to be told where it stood */
+	/* gone, which the loader must report where it was */
+	assert_true(site_has_news(&s, false, 1));
 	assert_false(site_has_news(&s, false, 2));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sonde-nvml says, in pieces and damaged. */
+/* gpuparse: the output of sonde-nvml, in pieces and damaged. */
 #include <string.h>
 
 #include "loaders/gpu/gpuparse.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is summed of NVML's samples, second by second, to the microsecond; what fails, and processes
- * that come and go. */
+/* nvmlread: sums of NVML's samples, second by second, exact to the microsecond; failures; processes
+ * that start and end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define S 1000000000ll
 
-/* The library of the tests: one device, or two. */
+/* The tests' own NVML: one device, or two. */
 static struct fake {
 	unsigned int devices, gpu[2];
 	int fails, samples_fail;
@@ -142,9 +142,8 @@ TEST(percent_times_time_is_summed_for_each_device_by_itself)
 	for (int64_t s = 1; s <= 4; s++)
 		nvmlread_sample(r, s * S);
 	assert_int_equal(busy(said(r, 4 * S, 0)),
-			 1500000); /* three seconds at 50 %: the mean of what is new */
-	assert_int_equal(busy(said(r, 4 * S, 1)),
-			 -1); /* said above already: nothing is told since */
+			 1500000); /* three seconds at 50 %: the mean of the new samples */
+	assert_int_equal(busy(said(r, 4 * S, 1)), -1); /* reported above already: nothing new */
 	nvmlread_sample(r, 5 * S);
 	assert_int_equal(busy(said(r, 5 * S, 1)), 800000);
 	nvmlread_free(r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hsperfdata files: of both byte orders, not written yet, damaged in each byte of their heads, and
- * which one a process has. */
+/* hsperfdata files: both byte orders, not yet written, damaged in each byte of the header; and
+ * which file belongs to a process. */
 #include <endian.h>
 #include <stdbool.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel's accounts, as kernels from 3.10 to 6.18 write them. */
+/* Parsers of the kernel's accounting files, as kernels from 3.10 to 6.18 write them. */
 #include <stdio.h>
 #include <string.h>
 

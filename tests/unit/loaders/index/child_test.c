@@ -67,7 +67,7 @@ static void talk_answer_none(struct talk *t)
 	assert_int_equal(send(t->sock, &m, sizeof(m), 0), sizeof(m));
 }
 
-/* All questions are answered with "none"; returns what the child said at last. */
+/* Answers every question with "none"; returns the child's last message. */
 static struct index_msg talk_finish(struct talk *t, int *status)
 {
 	struct index_msg m;
@@ -190,8 +190,8 @@ TEST(a_sparse_file_of_a_hundred_gigabytes_ends_soon)
 	close(elf);
 }
 
-/* As much as may be read, all of it symbols in code with names that must be demangled: memory and
- * time are bounded. */
+/* A file of the largest size allowed, all of it code symbols whose names must be demangled: memory
+ * and time are bounded. */
 TEST(seven_million_symbols_cost_at_most_their_own_names)
 {
 	const size_t count = 7000000;
@@ -220,7 +220,7 @@ TEST(seven_million_symbols_cost_at_most_their_own_names)
 			talk_answer_none(&t);
 	} while (n == sizeof(done) && done.type != INDEX_MSG_DONE);
 	assert_int_equal(waitpid(t.pid, &status, 0), t.pid);
-	/* it ends by itself or by its limits, never by ours */
+	/* it ends by itself or at its own limits, never at the test's */
 	assert_true(n >= 0);
 	close(t.sock);
 	close(t.out);

@@ -15,7 +15,7 @@
 
 #define STEPS_EVERYDAY 80000
 #define STEPS_MATRIX   400000 /* where SONDE_GO is set */
-/* so many times as many where what must be crossed is not crossed yet */
+/* factor for the number of steps when a required frame has not been crossed yet */
 #define STEPS_MORE 4
 #define FRAMES     64
 #define DEEP       40
@@ -101,7 +101,7 @@ static size_t unwind(struct target *t, uint64_t *frames, enum stack_end *end)
 
 struct tally {
 	size_t steps, frames, wrong, deepest, roots;
-	char names[2048];  /* where a root came before the end of what is known */
+	char names[2048];  /* where a root came before the end of the known frames */
 	struct idmap seen; /* return addresses that were crossed rightly */
 };
 
@@ -118,8 +118,8 @@ static bool in_program(const struct target *t, uint64_t pc)
 	return pc >= t->lo && pc < t->hi;
 }
 
-/* Go's handlers change what they will return to, word by word: then what was interrupted is
- * nobody's frame any more. */
+/* Go's handlers rewrite their return context word by word: after that, the interrupted frame no
+ * longer counts. */
 static bool context_changed(struct target *t, const struct steps_frame *f,
 			    const struct steps_frame *handler)
 {
@@ -231,7 +231,7 @@ static void target_open(struct target *t, const struct made *m, const char *path
 	steps_start(&t->steps, path);
 }
 
-/* Was a frame of this function crossed, not as the last one? */
+/* Did a stack cross a frame of this function and continue beyond it? */
 static bool was_crossed(const struct tally *y, const struct made *m, const char *name)
 {
 	for (size_t i = 0; i < y->seen.cap; i++)

@@ -130,7 +130,7 @@ TEST(a_damaged_index_is_refused)
 	r = made_of(&m, NULL);
 	for (size_t i = 0; i < r.r.size; i += 3) {
 		((uint8_t *)r.r.data)[i] ^= 0x40;
-		/* what fills the header and the sections up is covered as well */
+		/* the padding of the header and of the sections is covered as well */
 		assert_int_equal(image_open_bytes(r.r.data, r.r.size, &img, NULL), -EBADMSG);
 		((uint8_t *)r.r.data)[i] ^= 0x40;
 	}

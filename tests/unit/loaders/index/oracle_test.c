@@ -96,7 +96,7 @@ static void oracle_readelf(struct oracle *o, const char *path)
 		qsort(o->v, o->n, sizeof(*o->v), said_compare);
 }
 
-/* The first entry at this address; n if there is none. */
+/* The first entry at this address; n without one. */
 static size_t oracle_at(const struct oracle *o, uint64_t addr)
 {
 	size_t lo = 0, hi = o->n;
@@ -381,15 +381,15 @@ static void oracle_go_nm(struct oracle *o, const char *dir, const char *file)
 		qsort(o->v, o->n, sizeof(*o->v), said_compare);
 }
 
-/* Marks of the linker without code of their own, and assembler's second names. */
+/* Marker symbols of the linker, which have no code, and second names of assembler functions. */
 static bool go_mark(const struct said *s)
 {
 	return !s->size || !strcmp(s->name, "runtime.text") || !strcmp(s->name, "runtime.etext") ||
 	       !strcmp(s->name, "go:buildid");
 }
 
-/* Up to Go 1.20 the linker writes type arguments as "[...]" into the pclntab (cmd/link, nameParts):
- * what stands there. */
+/* Up to Go 1.20 the linker writes type arguments as "[...]" into the pclntab (cmd/link, nameParts).
+ */
 static void go_elide(const char *name, struct strbuf *out)
 {
 	const char *from = strchr(name, '['), *to = strrchr(name, ']');
@@ -520,7 +520,7 @@ TEST(rust_names_of_both_manglings_agree_with_nm)
 			manglings[i], manglings[i]);
 		if (shell(dir, strbuf_str(&cmd))) {
 			/* a stable compiler may refuse one of the two: then there is nothing to
-			 * compare */
+			 * compare with */
 			print_message("rustc does not make %s\n", manglings[i]);
 			continue;
 		}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cage: each test forks, enters the sandbox, tries one thing, and the parent looks how the
- * child ended. */
+/* The sandbox: each test forks, the child enters the sandbox and tries one thing, the parent checks
+ * how the child ended. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
@@ -159,8 +159,8 @@ TEST(no_capability_is_left)
 		    sscanf(line, "CapBnd: %llx", &bits) == 1 ||
 		    sscanf(line, "CapInh: %llx", &bits) == 1 ||
 		    sscanf(line, "CapAmb: %llx", &bits) == 1) {
-			/* an unprivileged caller cannot empty the bounding set; what it holds is of
-			 * no use then */
+			/* an unprivileged caller cannot empty the bounding set, whose capabilities
+			 * are of no use to it */
 			if (geteuid() == 0 || strncmp(line, "CapBnd", 6))
 				assert_int_equal(bits, 0);
 			seen++;
@@ -191,8 +191,8 @@ TEST(a_hang_ends_with_its_cpu_time)
 	pid_t pid = fork();
 
 	if (pid == 0) {
-		/* the cage never gives more than there was: one second instead of ten, and one to
-		 * be killed in */
+		/* the sandbox never raises a limit: one second instead of ten, and one more until
+		 * the kill */
 		if (setrlimit(RLIMIT_CPU, &two) || sandbox_enter(SANDBOX_SMALL, NULL))
 			_exit(1);
 		spins();
@@ -223,7 +223,8 @@ TEST(a_softer_limit_of_memory_of_who_started_it_is_not_its_own)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* libdw asks for the path of each file that it is given; it is answered, but told nothing. */
+/* libdw asks for the path of each file that it is given: the call fails with EACCES, and does not
+ * kill. */
 static void reads_a_link(void)
 {
 	char buf[64];

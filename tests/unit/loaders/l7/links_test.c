@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* links: what was asked for a request comes with it, parents first, bounded; what may be forgotten
- * is told. */
+/* links: a request comes with the requests made on its behalf, parents first, bounded; links_since
+ * says from when on none is missing. */
 #include "loaders/l7/links.h"
 #include "tests/unit/test.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* outbox: what a socket does not take now waits, and goes in order. */
+/* outbox: messages that the socket does not accept yet wait and are sent in order. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>

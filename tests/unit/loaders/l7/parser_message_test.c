@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parser says: it comes through as it was said, and what is not sound is not heard. */
+/* Messages of the parser process: sound ones arrive unchanged, others are refused. */
 #include <string.h>
 
 #include "loaders/l7/inorder.h"

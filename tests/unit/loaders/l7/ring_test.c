@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ring: records come in order and whole, over the end of the data too, and none that is still being
- * written. */
+/* ring: records arrive in order and whole, also across the end of the data; a record that is still
+ * being written is not read. */
 #include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of the probes become requests: in order of time, by side, over gaps; bodies are not
- * wanted, nor what nobody knows. */
+/* Records of the probes become requests: in order of time, by side, across gaps. The probes need
+ * not copy bodies, nor connections of an unknown protocol. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +122,7 @@ static uint64_t sum(const struct fixture *f, enum said_what what, int number)
 	return n;
 }
 
-/* Has a server of this port spoken what is parsed? */
+/* Has a server on this port spoken a protocol that is parsed? */
 static bool port_speaks(const struct fixture *f, uint16_t port)
 {
 	return ((const uint8_t *)&f->wants[L7_WANT_PORTS])[port / 8] >> (port % 8) & 1;
@@ -191,7 +191,7 @@ TEST_WITH(how_long_a_request_lay_there_is_told_where_its_first_byte_has_a_time, 
 	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S);
 	came(f, two, 0, 0, 1 * S + MS, 1 * S + 5 * MS); /* the second one may have come later */
 	came(f, two, 2 * q, L7_F_TOGETHER, 1 * S + 6 * MS, 1 * S + 9 * MS); /* both at once */
-	came(f, Q, 4 * q, 0, 0, 1 * S + 10 * MS);                           /* nobody knows */
+	came(f, Q, 4 * q, 0, 0, 1 * S + 10 * MS);                           /* unknown protocol */
 	for (uint64_t i = 0; i < 5; i++)
 		data(f, 100, L7_OUT, i * (sizeof(A) - 1), A, 0, 0, 1 * S + (20 + (int64_t)i) * MS);
 	streams_end(f->s, 2 * S);

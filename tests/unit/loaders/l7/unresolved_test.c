@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that are asked for in vain: the first time is told at once, a storm in few pieces that add
- * up, more names than there is room for together. */
+/* Names that do not resolve: the first failure is reported at once, a storm in few reports that add
+ * up, and names beyond the table's room as one sum. */
 #include <stdio.h>
 #include <string.h>
 

@@ -73,7 +73,7 @@ TEST(an_end_waits_for_the_mappings_and_for_its_other_end_until_what_is_open_was_
 	cs.reading++;
 	assert_non_null(conns_next(&cs, 10 * S, 11 * S, false));
 	assert_null(conns_next(&cs, 12 * S, 9 * S, false));
-	assert_non_null(conns_next(&cs, 13 * S, 9 * S, false)); /* nobody tells */
+	assert_non_null(conns_next(&cs, 13 * S, 9 * S, false)); /* not reported */
 	conns_release(&cs);
 }
 

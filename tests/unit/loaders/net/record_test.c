@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a record of a socket says: bytes without SYN and FIN, results, addresses; and the kernel's
- * counts of a namespace. */
+/* Records of sockets: bytes without SYN and FIN, results, addresses; and the kernel's counters of a
+ * network namespace. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -76,7 +76,8 @@ TEST(bytes_are_the_program_s_alone)
 	assert_int_equal(record_rx(&r), 0);
 }
 
-/* Of a client with first number `own` and a server with `other`, behind so many bytes each way. */
+/* A client with initial sequence number `own` and a server with `other`, after this many bytes in
+ * each direction. */
 static struct net_record as_client(uint32_t own, uint32_t other, uint64_t sent, uint64_t got)
 {
 	return (struct net_record){.acked = sent + 1,

@@ -166,8 +166,8 @@ TEST_WITH(a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywher
 		fake.n_map[FAKE_TOTALS] + fake.n_map[FAKE_WAKES] + fake.n_map[FAKE_CULPRITS], 0);
 	assert_int_equal(fake.n_map[FAKE_WHO], 1);
 	assert_int_equal(d.sums.n + d.counts.n, 0);
-	assert_int_equal(fake.n_freed,
-			 1); /* where its sum stood is given back as it was at the start */
+	/* the slot of its sum is freed, cleared as at the start */
+	assert_int_equal(fake.n_freed, 1);
 	assert_true(fake.freed[0].first == 7 && fake.freed[0].n == 1);
 	assert_true(fake.n_freed_steps == 1 && fake.freed_steps[0].first == 7 &&
 		    fake.freed_steps[0].n == 1);
@@ -220,8 +220,8 @@ TEST_WITH(what_each_of_many_took_in_a_short_time_is_one_sum, begin, end)
 	assert_int_equal(fake.n_culprits, 2);
 }
 
-/* Sums by stack stay whole: what has none is told as that, with its histogram, in the kind that a
- * stack would have had. */
+/* Sums by stack stay complete: waits without a stack are stored without one, with their histogram,
+ * in the kind that a stack would have had. */
 TEST_WITH(a_wait_that_began_while_no_stacks_were_taken_stands_by_stack_too, begin, end)
 {
 	struct offcpu_key key = {
@@ -345,7 +345,7 @@ TEST_WITH(what_still_lasts_is_told_up_to_the_end_and_apart, begin, end)
 	assert_int_equal(fake.waits[3].x.total_ns, 0);
 }
 
-/* A thread of its own process, which began `start_ns`; its id tells names apart. */
+/* A thread, alone in a process that began at `start_ns`; its id distinguishes the names. */
 static void who_put(uint32_t tid, uint32_t tgid, uint64_t start_ns)
 {
 	struct offcpu_who who = {
@@ -369,7 +369,7 @@ TEST_WITH(who_came_and_went_between_two_readings_is_told_by_command, begin, end)
 	who_put(9, 9, 2 * SECOND + 1);
 	read_now();
 	assert_int_equal(task_of_last(), FAKE_TASK + FAKE_BRIEF);
-	sum_put(9, OFFCPU_PIPE, 3, 300, 100); /* somebody still adds to it */
+	sum_put(9, OFFCPU_PIPE, 3, 300, 100); /* a CPU still adds to it */
 	read_now();
 	assert_int_equal(task_of_last(), FAKE_TASK + FAKE_BRIEF);
 }
@@ -411,7 +411,8 @@ TEST_WITH(before_the_first_reading_and_asked_for_meanwhile_is_short_lived_too, b
 {
 	host.bucket_s = 10;
 	who_put(8, 8, SECOND + 1);
-	assert_int_equal(drain_thread(&d, &host, ID(8)), 8); /* whom it woke is told by whom */
+	/* the waker of a thread is asked for */
+	assert_int_equal(drain_thread(&d, &host, ID(8)), 8);
 	read_now();
 	assert_int_equal(task_of_last(), FAKE_TASK + FAKE_BRIEF);
 }
@@ -423,7 +424,7 @@ TEST_WITH(threads_of_one_name_are_one_where_buckets_are_long, begin, end)
 	host.bucket_s = 10;
 	read_now();
 	assert_in_range(task_of_last(), FAKE_TASK, FAKE_TASK + FAKE_BRIEF - 1);
-	thread_put(5); /* the first one is told by itself */
+	thread_put(5); /* the process's first thread is stored by itself */
 	sum_put(5, OFFCPU_PIPE, 10, 5000, 900);
 	read_now();
 	assert_int_equal(task_of_last(), 5);

@@ -177,7 +177,7 @@ TEST_WITH(a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost, begin, end)
 TEST_WITH(an_end_that_a_younger_stack_has_overtaken_finds_its_stack, begin, end)
 {
 	stack_at(7, 100, 1,
-		 1); /* both unwound later, and given at once; the ends stand in the other ring */
+		 1); /* both unwound later and delivered together; the ends are in the other ring */
 	stack_at(7, 200, 2, 1);
 	stack_at(7, 150, 3, 1); /* of a wake-up in between */
 	join_settle(&j, &host, 300);
@@ -360,7 +360,7 @@ TEST_WITH(ever_new_objects_do_not_fill_the_store, begin, end)
 TEST_WITH(a_stack_that_comes_late_ends_no_younger_wait, begin, end)
 {
 	stack_at(7, 200, 2, 1);
-	stack_at(7, 100, 1, 1); /* of a wake-up, unwound later, before it is told */
+	stack_at(7, 100, 1, 1); /* of a wake-up, unwound later, before the wake-up itself arrives */
 	wake_at(7, 100, 9);
 	end_at(7, 200, 50, 3, 1);
 	assert_int_equal(fake.n_amounts, 2);

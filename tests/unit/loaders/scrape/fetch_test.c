@@ -23,7 +23,7 @@ TEST(stacks_come_many_in_a_message)
 	assert_true(fetch_take(&f, &m, sizeof(m.head) + 13 * 8));
 	assert_true(f.n == 2 && f.n_frames == 3 && f.stacks[1].values[1] == 40 &&
 		    f.frames[f.stacks[1].frames] == 0xbb);
-	for (size_t len = 0; len < sizeof(m.head) + 13 * 8; len++) /* any that is shorter is none */
+	for (size_t len = 0; len < sizeof(m.head) + 13 * 8; len++) /* a shorter one is incomplete */
 		assert_false(fetch_take(&f, &m, len));
 	m.rest[0] = UINT64_MAX;
 	assert_false(fetch_take(&f, &m, sizeof(m.head) + 13 * 8));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/net/tcp as kernels write it, and which address leads to one socket alone. */
+/* /proc/net/tcp as kernels write it, and which address identifies exactly one socket. */
 #include <string.h>
 
 #include "loaders/scrape/sockets.h"

@@ -201,7 +201,7 @@ TEST(the_boot_offset_turns_boot_time_into_utc)
 
 TEST(hashes_of_stored_values_never_change)
 {
-	/* The values stand in files: a change here is a change of format. */
+	/* Files contain these values: a change here is a change of format. */
 	assert_true(hash_bytes(HASH_SEED, "", 0) == hash_bytes(HASH_SEED, NULL, 0));
 	assert_true(hash_str(HASH_SEED, "sonde") != hash_str(HASH_SEED, "sondf"));
 	assert_true(hash_bytes(HASH_SEED, "\0", 1) != hash_bytes(HASH_SEED, "\0\0", 2));
@@ -224,7 +224,7 @@ TEST(a_wide_hash_changes_with_each_bit_and_with_the_length)
 	}
 }
 
-/* All of it is there, zeroed where that is said, wherever it lies and moves to. */
+/* The memory is all there, zeroed where the header says so, also after it moved. */
 TEST(memory_is_the_same_in_huge_pages)
 {
 	static const size_t sizes[] = {1, 4095, 100000, 2097152, 2097153, 5000000, 40000000};
@@ -232,7 +232,7 @@ TEST(memory_is_the_same_in_huge_pages)
 	unsigned char *p[7];
 
 	mem_use_huge_pages();
-	for (int round = 0; round < 3; round++) { /* what was given back comes again */
+	for (int round = 0; round < 3; round++) { /* freed memory is used again */
 		for (size_t i = 0; i < n; i++) {
 			p[i] = mem_array(sizes[i], 1);
 			assert_true(!p[i][0] && !memcmp(p[i], p[i] + 1, sizes[i] - 1));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image: the reader, on indexes laid out by hand after format.h, right and wrong. */
+/* image: the reader, on indexes laid out by hand as in format.h, sound and damaged. */
 #include <string.h>
 
 #include <errno.h>
@@ -156,7 +156,7 @@ TEST(a_mapping_is_of_the_executable_segment_that_fills_most_of_it)
 	image_close(img);
 }
 
-/* Each lie is sealed with a right checksum: somebody meant it. */
+/* Each lie has a correct checksum, as an attacker would write it. */
 TEST(a_lie_with_a_right_checksum_is_refused)
 {
 	struct image *img = NULL;
@@ -395,7 +395,7 @@ TEST(a_descriptor_may_be_closed_after_opening)
 	assert_int_equal(image_open_fd(-1, &img, NULL), -EBADF);
 }
 
-/* Who publishes rows reads no name; who asks for names finds them damaged. */
+/* Publishing rows reads no names; looking up a name finds them damaged. */
 TEST(rows_are_opened_without_the_rest_and_checked_alone)
 {
 	const uint32_t head[10] = {0x1000, 0, 1, 1, 1, 1, 1};

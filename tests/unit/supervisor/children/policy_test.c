@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy: who is started again, when, and who is not. */
+/* policy: which children are restarted, and when. */
 #include "schema/base/err.h"
 #include "supervisor/children/policy.h"
 #include "tests/unit/test.h"

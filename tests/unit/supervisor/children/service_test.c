@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* service: what becomes of a child that is not there. */
+/* service: the state of a child that does not exist. */
 #include <string.h>
 
 #include "supervisor/children/service.h"
@@ -42,13 +42,13 @@ TEST(a_failure_has_the_program_its_reason_its_fix_and_its_code)
 	service_release(&s);
 }
 
-/* Bytes and time of BPF are what it told last; they go with it, but for the sum. */
+/* Bytes and time of BPF are those of its last report; they end with it, except for the sum. */
 TEST(what_one_took_that_has_ended_stays_in_the_sum)
 {
 	struct service s;
 
 	service_init(&s, "cpu", NULL);
-	s.pid = 0x7ffffff0; /* there is none such */
+	s.pid = 0x7ffffff0; /* no such process */
 	s.state = SERVICE_STOPPING;
 	s.bpf_ns = 5;
 	s.map_bytes = 7;
@@ -57,7 +57,7 @@ TEST(what_one_took_that_has_ended_stays_in_the_sum)
 	assert_int_equal(service_cpu_ns(&s), 105);
 	assert_int_equal(s.map_bytes, 0);
 	s.pid = 0x7ffffff0;
-	s.told_ns = 200; /* its helper, which /proc does not tell of, too */
+	s.told_ns = 200; /* its helper too, which /proc does not show */
 	assert_int_equal(service_cpu_ns(&s), 305);
 	service_ended(&s, 0, 150);
 	assert_int_equal(service_cpu_ns(&s), 305);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conf: what holds when several say something, and what is said when one is wrong. */
+/* conf: which source wins, and the messages about wrong values. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets: whom a loader is given, by what it wants and what runs. The test is sonde-maps: it tells
- * at its socket who does. */
+/* targets: which processes a loader gets, by what it wants and what runs. The test takes the place
+ * of sonde-maps and reports at its socket what runs. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +67,8 @@ static void map(uint32_t pid, uint32_t id, uint64_t start)
 	tell(MP_MAP, &m, NULL);
 }
 
-/* One turn of sonded's, no sooner than it may be; what it gave and took back since. */
+/* One turn of sonded's loop, no sooner than allowed; returns the targets added and removed since.
+ */
 static void turn(void)
 {
 	usleep(420000);

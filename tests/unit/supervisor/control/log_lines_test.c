@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* talk: the form of a line by where it goes, and a file that does not grow without end. */
+/* log_lines: the form of a line depends on where it goes, and a log file has a bounded size. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,8 +88,8 @@ TEST_WITH(a_file_of_ours_is_begun_anew_with_the_last_lines, NULL, to_terminal)
 		assert_true(st.st_size < (off_t)MOST + 1000);
 	}
 	assert_non_null(strstr(what_the_file_says(), "line 9999\""));
-	assert_non_null(
-		strstr(text, "line 9500\"")); /* the last 500, however recently it was begun anew */
+	/* the last 500, however recently the file was restarted */
+	assert_non_null(strstr(text, "line 9500\""));
 	assert_null(strstr(text, "line 5000\""));
 	assert_int_equal(strncmp(text, "ts=", 3), 0);
 }

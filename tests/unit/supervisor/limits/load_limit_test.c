@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* governor: over its limit for a minute, less is to be done; with room for five, more again. */
+/* load_limit: after a minute over the limit do less; after five minutes with room do more again. */
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -63,7 +63,7 @@ TEST(a_limit_that_is_lifted_is_room_at_once)
 	assert_int_equal(governor_look(&g, 1, 0, MINUTE, 2 * S), -1);
 	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 3 * S), 0);
 	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 62 * S),
-			 0); /* the minute begins anew */
+			 0); /* the minute begins again */
 	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 63 * S), 1);
 }
 

@@ -87,7 +87,7 @@ static void play_for(struct play *p, int64_t seconds, const double cores[][RELIE
 		play_look(p, cores);
 }
 
-/* off-CPU 6 %, cpu 1 %: who is dear does less, and the other goes on as it was. */
+/* off-CPU 6 %, cpu 1 %: the expensive family does less, the other continues unchanged. */
 static const double dear[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125},
 						{0.060, 0.035, 0.022, 0.014}};
 
@@ -118,8 +118,8 @@ TEST(what_was_slowed_is_back_within_minutes_when_there_is_room)
 	assert_string_equal(p.said, "70 cpu 0, 140 offcpu 0");
 }
 
-/* It takes 9 % whatever it does: it is stopped, and not brought back every few minutes to break the
- * limit anew. */
+/* It takes 9 % at every step: it is stopped, and not restarted every few minutes to exceed the
+ * limit again. */
 TEST(what_would_break_the_limit_again_stays_away_as_long_as_the_host_switches_as_much)
 {
 	static const double storm[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125},
@@ -151,7 +151,7 @@ TEST(one_that_does_as_little_as_it_can_goes_on_where_that_is_not_far_over)
 	assert_int_equal(relief_step(&p.r, 1, p.f[1].family), p.f[1].family->steps);
 }
 
-/* Where nothing told beforehand that it would not fit, each failure makes the next try wait longer.
+/* If nothing showed in advance that it would not fit, each failure makes the next try wait longer.
  */
 TEST(one_that_breaks_the_limit_each_time_comes_back_ever_more_seldom)
 {
@@ -163,8 +163,7 @@ TEST(one_that_breaks_the_limit_each_time_comes_back_ever_more_seldom)
 		unsigned int before = p.n_steps;
 
 		for (int i = 0; i < 360; i++) {
-			/* it is forgotten what it takes: as if each time it had been another load
-			 */
+			/* forget what it takes, as if the load had been another one each time */
 			static const double bad[][RELIEF_STEPS + 1] = {
 				{0.002, 0.001, 0.0005, 0.00025}, {0.05, 0.05, 0.05, 0.05}};
 
@@ -204,7 +203,7 @@ TEST(the_dearest_may_be_the_one_that_is_valued_most)
 	assert_int_equal(relief_freq(&p.r, CPU, p.f[CPU].family, 1), 1);
 }
 
-/* The dear one does as little as it can, and what is over is no more than the others can spare. */
+/* The expensive family is at its last step, and the excess is no more than the others can spare. */
 TEST(before_the_dear_one_is_stopped_others_do_less_where_that_is_enough)
 {
 	static const double tight[][RELIEF_STEPS + 1] = {{0.012, 0.006, 0.003, 0.0015},

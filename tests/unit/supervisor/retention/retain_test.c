@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* retain: the shares of the budget. What it does with a store is tested with sonded and a small
- * disk (tests/e2e). */
+/* retain: the shares of the budget. tests/e2e tests what it does with a store, with sonded and a
+ * small disk. */
 #include <stdlib.h>
 
 #include "supervisor/retention/retain.h"

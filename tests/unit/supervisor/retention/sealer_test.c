@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sealer: what is due, and when it waits. What it does is tested with a sonded of its own
- * (tests/e2e/sonded/test_sonded_seal.py). */
+/* sealer: what is due, and when it waits. tests/e2e/sonded/test_sonded_seal.py tests what it does,
+ * with a running sonded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

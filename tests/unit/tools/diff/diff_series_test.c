@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_series: what is summed up is what each cell, taken to the root by itself, adds up to. */
+/* diff_series: the sums equal those of adding each cell along its path to the root. */
 #include <stdlib.h>
 #include <string.h>
 

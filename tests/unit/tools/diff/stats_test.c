@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats: the distributions are scipy's, the false alarms as many as said. */
+/* stats: the distributions match scipy's, and the rate of false alarms is the stated one. */
 #include <math.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happened again and again is one row; what is told twice is told once. */
+/* event_list: repeated events are one row; an event stored twice is listed once. */
 #include <string.h>
 
 #include "schema/base/clock.h"

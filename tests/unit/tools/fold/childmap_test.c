@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* childmap: a child is found by its key, however many its parent has. */
+/* childmap: finds a child by its key, however many its parent has. */
 #include <stdlib.h>
 
 #include "tests/unit/test.h"

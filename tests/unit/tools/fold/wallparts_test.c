@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wallparts: what is shared out adds up, whatever the weights. */
+/* wallparts: the shares add up to the whole, whatever the weights. */
 #include "tests/unit/test.h"
 #include "tools/fold/wallparts.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof_kind: what is taken of the sample types that programs write, and what is refused. The names
- * are those that Go 1.26, gperftools by `go tool pprof -proto`, perf_to_profile, and sonde's own
- * exports write. */
+/* pprof_kind: which sample types are accepted and which are refused. The names are those that
+ * Go 1.26, gperftools by `go tool pprof -proto`, perf_to_profile, and sonde's own exports write. */
 #include <string.h>
 
 #include "tests/unit/test.h"

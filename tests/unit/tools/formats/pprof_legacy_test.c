@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof_legacy: the heads of what Go (debug=1 and 2) and gperftools write, and of what is no such
- * file. */
+/* pprof_legacy: the first lines of files of Go (debug=1 and 2) and gperftools, and of other files.
+ */
 #include <string.h>
 
 #include "schema/base/array.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof: what protoc reads from a profile is what the fold said. */
+/* pprof: protoc reads from a profile what the fold contains. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

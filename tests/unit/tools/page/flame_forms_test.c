@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flame_rows, flame_text, flame_svg: what the page, the terminal and the picture are made of. */
+/* flame_rows, flame_text, flame_svg: the contents of the page, the terminal's graph and the
+ * picture. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json, term and table: hostile text comes out as text, numbers as people read them, columns
- * straight. */
+/* json, term and table: hostile text is printed as text, numbers are readable, columns are aligned.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

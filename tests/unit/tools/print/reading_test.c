@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reading: long readings are told on a terminal and taken away again, short ones and quiet ones are
- * not. */
+/* reading: the notice of a long read appears on a terminal and is erased again; short and quiet
+ * reads have none. */
 #include <stdbool.h>
 #include <fcntl.h>
 #include <poll.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wrap: sentences are broken between words, and only where a width is given. */
+/* wrap: breaks lines between words, and only where a width is given. */
 #include <locale.h>
 
 #include "tests/unit/test.h"

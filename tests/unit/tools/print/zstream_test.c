@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zstream: zlib itself reads what was made, of one part or of several. */
+/* zstream: zlib itself reads the output, made from one part or several. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,7 +90,7 @@ TEST(damage_is_seen)
 	free(back);
 }
 
-/* One part that could not be made, and nothing is. */
+/* One part fails, and there is no output. */
 TEST(a_part_that_failed_is_said)
 {
 	struct zstream_part parts[2] = {{.data = "x", .len = 1},

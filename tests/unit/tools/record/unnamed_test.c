@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unnamed: the file that lacks most names is told, and only where that is much. */
+/* unnamed: reports the file that lacks most names, and only if that is much. */
 #include <stdlib.h>
 #include <string.h>
 

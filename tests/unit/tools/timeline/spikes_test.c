@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spikes: what stands out of what is usual, and what does not. */
+/* spikes: which values differ clearly from the usual ones, and which do not. */
 #include <stdlib.h>
 
 #include "tests/unit/test.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What changed from one reading to the next: throttling, full file systems, limits; starts and ends
- * of containers; the kernel's log. */
+/* Changes from one reading to the next: throttling, full file systems, limits; starts and stops of
+ * containers; the kernel's log. */
 #include <string.h>
 
 #include "loaders/host/events/container_life.h"
@@ -191,8 +191,8 @@ TEST_WITH(with_the_hosts_pid_namespace_it_has_stopped_once_nothing_runs_in_it, b
 	container_life_release(&l);
 }
 
-/* The runtime's own processes are in the cgroup before the first one of the namespace, and are met
- * there. */
+/* The runtime's own processes are in the cgroup before the first process of the namespace, and a
+ * reading may find them there. */
 TEST_WITH(stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_the_runtime, begin,
 	  NULL)
 {
@@ -220,8 +220,7 @@ TEST_WITH(stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_th
 	container_life_release(&l);
 }
 
-/* runc's first child is gone while the container runs on: how it ended is not how the container
- * did. */
+/* runc's first child ends while the container runs on: its exit status is not the container's. */
 TEST_WITH(the_way_in_is_no_leader_however_it_ends, begin, NULL)
 {
 	struct container_life l = {.tell = tell};
@@ -242,7 +241,7 @@ TEST_WITH(the_way_in_is_no_leader_however_it_ends, begin, NULL)
 	container_life_release(&l);
 }
 
-/* On a host that is slow it takes seconds: runc says by its name what it is. */
+/* On a slow host this takes seconds: the name "runc" identifies the process. */
 TEST_WITH(a_runtime_that_takes_its_time_is_no_leader_either, begin, NULL)
 {
 	struct container_life l = {.tell = tell};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hashes of the journal's fields, by their authors' own examples. */
+/* The hashes of the journal's fields, checked with the examples of the hashes' authors. */
 #include <string.h>
 
 #include "loaders/host/logs/journalhash.h"

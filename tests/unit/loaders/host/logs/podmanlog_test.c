@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Podman's log of events: told once each, line by line as it grows, and from anew where the file is
- * another one. */
+/* Podman's event log: each event once, line by line as the file grows, and from the start when the
+ * file has been replaced. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,8 @@ TEST(each_line_is_told_once_and_none_of_before)
 	assert_string_equal(look(&p, path).all, "pw restart 0  ;");
 	assert_int_equal(podmanlog_state(&p, ID)->restarts, 1);
 	unlink(path);
-	add(path, "w", "37.2", "restart", "", "\n"); /* made anew, with what it had last */
+	/* a new file, which begins with the last event of the old one */
+	add(path, "w", "37.2", "restart", "", "\n");
 	add(path, "a", "38", "health_status", "\"health_status\":\"unhealthy\",", "\n");
 	assert_string_equal(look(&p, path).all, "pw health_status 0  unhealthy;");
 	add(path, "a", "39", "health_status", "\"health_status\":\"healthy\",", "\n");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index's section TLS: sites in functions written here, followed in this program's own memory;
- * and of the libraries of this machine, where objdump says what instruction stands at each. */
+/* The index's TLS section: sites in functions of this file, followed in this program's memory; and
+ * in this machine's libraries, where objdump says which instruction is at each site. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
@@ -64,7 +64,7 @@ static size_t own_memory(void *ctx, uint64_t vaddr, uint8_t *out)
 {
 	(void)ctx;
 	memcpy(out, (const void *)vaddr,
-	       X86INSN_MAX); /* NOLINT(performance-no-int-to-ptr): where these functions stand */
+	       X86INSN_MAX); /* NOLINT(performance-no-int-to-ptr): the address of these functions */
 	return X86INSN_MAX;
 }
 
@@ -205,8 +205,8 @@ static bool emulated_name(const char *name)
 	       *name == 'j';
 }
 
-/* objdump begins anywhere; that it meets this address from the function's begin shows that an
- * instruction begins there. */
+/* objdump decodes from any address. If it reaches this address from the function's start, an
+ * instruction begins here. */
 static void objdump_agrees(const char *path, const struct made *m, const struct image_tls_site *s)
 {
 	char cmd[512], line[256], want[32], name[32] = "";

@@ -32,8 +32,8 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-/* The function that holds this address; false where there is padding, of which nobody says anything
- * sure. */
+/* The function that holds this address; false for padding, of which no table says anything
+ * reliable. */
 static bool is_inside(const struct gofile *f, uint64_t addr)
 {
 	const struct pclntab *t = &f->table.tab;

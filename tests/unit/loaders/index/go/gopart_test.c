@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index's section GO against `go version` and `go tool nm` of each Go that is here. */
+/* The index's GO section, compared with `go version` and `go tool nm` of each Go on this machine.
+ */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/index/go/gotest.h"
 
@@ -86,7 +87,7 @@ static const struct {
 	{"ticks", IMAGE_GO_TICKS},
 };
 
-/* What the code alone tells where no symbol does. */
+/* What follows from the code alone, without symbols. */
 #define BY_CODE                                                                                \
 	(1u << IMAGE_GO_MBUCKETS | 1u << IMAGE_GO_XBUCKETS | 1u << IMAGE_GO_BBUCKETS |         \
 	 1u << IMAGE_GO_MEM_PROFILE_RATE | 1u << IMAGE_GO_MPROF_CYCLE | 1u << IMAGE_GO_MPROF | \

@@ -333,8 +333,7 @@ TEST(g_of_a_shared_library_is_nowhere_sure)
 	gotest_close(&g);
 }
 
-/* CPU time on a machine that others use too: printed, and held to a bound that only a blunder
- * breaks. */
+/* CPU time on a shared machine: printed, with a bound that only a gross mistake exceeds. */
 TEST(rows_and_lines_cost_milliseconds_a_megabyte)
 {
 	struct gotest g;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lineset, linecode, linepaint and the reader of lines: what was told comes back, against a model
- * that paints each address. */
+/* lineset, linecode, linepaint and the reader of lines: what goes in comes out, compared with a
+ * model that marks each address. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,8 +200,8 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)random() % n;
 }
 
-/* Sequences that do not overlap, told in any order, with gaps and with several rows at one address.
- */
+/* Sequences that do not overlap, added in any order, with gaps and with several rows at one
+ * address. */
 static void tell_lines(struct lineset *s, struct model *m, const uint32_t *files)
 {
 	for (uint32_t i = 0, start = below(40); i < 40 && start + 60 < SPAN; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where members stand, against the headers of Debian's Python: a program is compiled with them, and
- * says it. SONDE_PYTHONS=all: those of pyenv's too; SONDE_PYTHONS=DIR: those under DIR/include. */
+/* Offsets of members, compared with the headers of Debian's Python: a program compiled with these
+ * headers prints them. SONDE_PYTHONS=all: also pyenv's headers; SONDE_PYTHONS=DIR: those under
+ * DIR/include. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 

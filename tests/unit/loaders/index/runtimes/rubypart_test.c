@@ -117,7 +117,7 @@ TEST(libruby_here_is_known)
 	assert_int_equal(size, sizeof(l));
 	memcpy(&l, section, sizeof(l));
 	assert_true(l.symbols && (l.tls_slot || l.vm));
-	/* vm_exec_core is inlined there, or stands before it */
+	/* vm_exec_core is inlined there, or comes before it */
 	if (symbol(g.gl_pathv[0], "rb_vm_exec"))
 		assert_true(l.loop_start[0] <= symbol(g.gl_pathv[0], "rb_vm_exec") &&
 			    symbol(g.gl_pathv[0], "rb_vm_exec") - l.loop_end[0] < 0x1000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is V8's in a file: its version's text, and the symbols it is found by. */
+/* V8 in a file: the text of its version, and the symbols that identify it. */
 #include <string.h>
 
 #include "loaders/index/runtimes/v8part.h"

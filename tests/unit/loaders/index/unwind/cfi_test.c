@@ -99,7 +99,7 @@ struct read {
 
 static struct read cfi_of(const struct bytes *b, bool debug_frame, bool open_end)
 {
-	/* a copy of its own: a byte read beyond it is seen by the sanitizer */
+	/* an exact copy: the sanitizer sees a read beyond it */
 	uint8_t *copy = malloc(b->n ? b->n : 1);
 	const struct cfi_section s = {.data = copy,
 				      .len = b->n,
@@ -186,7 +186,7 @@ TEST(rbx_is_followed)
 	for (uint32_t i = 0; i < ARRAY_SIZE(given); i++) {
 		if (i && given[i] == given[i - 1])
 			assert_int_equal(rule_at(&x, i),
-					 ROW_MAKE_SPECIAL(ROW_NONE, 0)); /* no row of its own */
+					 ROW_MAKE_SPECIAL(ROW_NONE, 0)); /* no separate row */
 		else
 			assert_int_equal(rule_at(&x, i), given[i]);
 	}
@@ -215,7 +215,7 @@ TEST(each_encoding_of_an_address_is_read)
 {
 	static const struct {
 		uint8_t encoding, bytes;
-		uint64_t base; /* what is added when it is read; 1: its own address */
+		uint64_t base; /* what the reader adds to it; 1: its own address */
 		bool fails;
 	} given[] = {
 		{0x00, 8, 0, false},    {0x02, 2, 0, false},      {0x03, 4, 0, false},
@@ -260,7 +260,7 @@ TEST(a_wide_entry_of_eh_frame_has_a_narrow_id)
 	assert_int_equal(x.t.fdes, 1);
 	assert_int_equal(rule_at(&x, 0), entry);
 	rows_release(&x.r);
-	/* and one that claims more than there is, near the end of all numbers, is none */
+	/* and one whose length exceeds the input, near the largest number, is refused */
 	len = UINT64_MAX - 4;
 	memcpy(b.v + b.n - 21 - 4 - 8 + 4, &len, 8);
 	x = cfi_of(&b, false, false);

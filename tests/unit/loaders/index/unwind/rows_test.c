@@ -40,7 +40,7 @@ static void table_release(struct table *t)
 	free(t->bytes);
 }
 
-/* As a reader looks: by page, then the last row at or before. */
+/* The reader's lookup: by page, then the last row at or before the address. */
 static uint64_t table_at(const struct table *t, uint64_t addr)
 {
 	const uint32_t at = (uint32_t)(addr - BASE), in_page = at & ((1u << TABLES_PAGE_SHIFT) - 1);

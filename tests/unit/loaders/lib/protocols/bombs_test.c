@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bombs: what a peer makes as large, as deep or as many as it likes costs no memory without bound.
- */
+/* Bombs: whatever a peer makes large, deep or numerous, the memory of the parsers stays bounded. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
 /* of one connection: two buffers of 64 KiB, and what a protocol holds */
@@ -46,7 +45,7 @@ TEST(a_chunk_of_all_numbers_and_an_endless_line_of_it)
 	}
 }
 
-/* A table as large as the client likes, and headers that are all kept in it. */
+/* A table of the size that the client asks for, and headers that all stay in it. */
 TEST(a_table_of_headers_without_end)
 {
 	static const char begun[] =
@@ -78,7 +77,7 @@ TEST(a_table_of_headers_without_end)
 	end(t, before, 4u << 20);                        /* 16 384 open questions with it */
 }
 
-/* Each name once: those past PROTO_OPERATIONS share one. */
+/* Each name once: those beyond PROTO_OPERATIONS share one. */
 TEST(a_million_topics)
 {
 	static const char connect[] = "\x10\x0d\x00\x04MQTT\x04\x02\x00\x3c\x00\x01"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * clickhouse: what clickhouse-driver 0.2.11 (PyPI) sent to a server that writes its columns with
- * that driver's own writers, and that it understood; older, newer and chunked forms after
- * ClickHouse's ProtocolDefines.h.
- */
+/* clickhouse: bytes that clickhouse-driver 0.2.11 (PyPI) sent, and answers that it understood, from
+ * a server that writes its columns with that driver's own writers; older, newer and chunked forms
+ * as in ClickHouse's ProtocolDefines.h. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
 TEST(a_query_ends_where_its_blocks_do_whatever_types_they_have)

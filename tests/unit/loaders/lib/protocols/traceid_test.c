@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* traceid: what headers of traces say, as their specifications have it; what is none of them names
- * no trace. */
+/* traceid: trace headers as their specifications define them; any other header names no trace. */
 #include "loaders/lib/protocols/traceid.h"
 #include "tests/unit/test.h"
 

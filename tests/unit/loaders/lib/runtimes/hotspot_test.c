@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HotSpot's tables of lines and scopes, and what is not what it should be. The whole walk is tested
- * on real JDKs (tests/e2e/names/test_pstack_java.py). */
+/* HotSpot's tables of lines and scopes, sound and damaged. The whole walk is tested on real JDKs
+ * (tests/e2e/names/test_pstack_java.py). */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/lib/runtimes/fake.h"
 
@@ -117,7 +117,7 @@ static void begin(void)
 	fake_word(&f, class + 24, symbol("net/example/Shop$$Lambda+0x00007f01"));
 }
 
-/* Of 20 bytes of code, from line 10 on; every 4 bytes a line. */
+/* 20 bytes of code from line 10 on, one line every 4 bytes. */
 static uint64_t method(void)
 {
 	uint64_t fixed = fake_room(&f, 4096), at = fake_room(&f, 16);
@@ -225,8 +225,8 @@ TEST(what_was_inlined_comes_first)
 	assert_true(s.frames[0].place.line == 12 && s.frames[1].place.line == 11 &&
 		    s.frames[1].at == 3);
 	script_stack_release(&s);
-	assert_false(hotspotcode_scopes(&code, &b, b.code + 41, 3, &s)); /* nobody returns there */
-	fake_word(&f, b.at, inner); /* another method was compiled than its scopes say */
+	assert_false(hotspotcode_scopes(&code, &b, b.code + 41, 3, &s)); /* no call returns there */
+	fake_word(&f, b.at, inner); /* the compiled method is not the one that its scopes name */
 	assert_false(hotspotcode_scopes(&code, &b, b.code + 40, 3, &s));
 	assert_int_equal(s.n, 0);
 }

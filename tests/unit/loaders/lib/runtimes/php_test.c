@@ -202,7 +202,7 @@ TEST(what_is_not_what_it_should_be_is_left_out)
 	outer = function(PHP_SCRIPT, "main", NULL);
 	inner = function(PHP_SCRIPT, "f", NULL);
 	frame(inner, 9, false, frame(outer, 0, true, 0));
-	check("L", true, "f@0:0 main@10:0"); /* no instruction of its own: no line */
+	check("L", true, "f@0:0 main@10:0"); /* no instruction: no line */
 	memcpy(&name, f.bytes + (inner + 8 - FAKE_BASE), 8);
 	fake_put(&f, name + 4, &no_string, sizeof(no_string));
 	check("L", true, "?@0:0 main@10:0");

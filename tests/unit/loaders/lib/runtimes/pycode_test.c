@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Code objects and texts of all kinds, in memory laid out by hand, right and wrong. */
+/* Code objects and strings of all kinds, in memory laid out by hand, sound and damaged. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/lib/runtimes/fake.h"
 

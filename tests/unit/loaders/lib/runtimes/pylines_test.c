@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Line tables: by hand, and every instruction of a piece of the standard library against what
- * Debian's Python says itself. SONDE_PYTHONS=all: pyenv's too. */
+/* Line tables: made by hand, and for every instruction of a part of the standard library compared
+ * with what Debian's Python itself says. SONDE_PYTHONS=all: pyenv's too. */
 #include <stdlib.h>
 #include <string.h>
 

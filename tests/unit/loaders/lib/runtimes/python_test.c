@@ -48,7 +48,7 @@ static uint64_t frame(const char *name, uint64_t back, uint8_t owner)
 	return at;
 }
 
-/* The names of the frames and what they stand for: "a:0 b:0 c:2". */
+/* The names of the frames and their places among the native frames: "a:0 b:0 c:2". */
 static char *told_of(const struct runtime_native *n)
 {
 	struct strbuf s = STRBUF_INIT;
@@ -408,7 +408,7 @@ TEST(a_section_that_does_not_fit_the_process_is_refused)
 	begin(PYTHON_SHIMS);
 	assert_null(python_open(&f.m, &f.l, sizeof(f.l) - 1, FAKE_BIAS));
 	assert_null(python_open(&f.m, &f.l, sizeof(f.l),
-				FAKE_BIAS + 8)); /* another size of code objects stands there */
+				FAKE_BIAS + 8)); /* the size of code objects there is another */
 	f.l.format++;
 	assert_null(python_open(&f.m, &f.l, sizeof(f.l), FAKE_BIAS));
 }

@@ -237,7 +237,7 @@ TEST(texts_of_both_kinds_are_read_and_no_others)
 	path[0] = long_text("/srv/shop/app/models/basket of goods.rb");
 	path[1] = OBJECT(7 | 1 << 13 | 2 << 15, 0, path[0], text("real"));
 	of = iseq(long_text("block (2 levels) in a_long_name_of_a_method"), path[1]);
-	push(of, 1, 0, RUBY_FLAG_FINISH); /* no instruction of its own */
+	push(of, 1, 0, RUBY_FLAG_FINISH); /* no instruction */
 	check("L", true,
 	      "block (2 levels) in a_long_name_of_a_method@/srv/shop/app/models/basket of goods.rb:0:0");
 	fake_word(&f, path[0], 6); /* no string */

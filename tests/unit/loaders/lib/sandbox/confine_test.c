@@ -161,7 +161,7 @@ static long works_on(void)
 	(void)syscall(SYS_process_vm_readv, getpid(), &iov, 1, &iov, 1, 0);
 	if (errno)
 		return -1;
-	(void)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)); /* whoever may */
+	(void)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)); /* any process may */
 	if (geteuid() == 0 && errno)
 		return -1;
 	errno = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* arena: what is taken overlaps nothing, and what is given back is nobody's for the grace. */
+/* arena: allocations never overlap, and freed elements stay unused for the grace period. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,7 +79,8 @@ TEST(a_place_is_taken_only_if_all_of_it_is_free)
 	arena_release(&a);
 }
 
-/* Against a plain array that remembers who has which element, and until when it is nobody's. */
+/* Compared with a plain array that records who holds each element, and until when a freed one stays
+ * unused. */
 struct model {
 	uint32_t owner[SIZE];
 	uint64_t free_at[SIZE];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* gowho: how a goroutine is found, by the version and by what stands in the rows. */
+/* goroutine_offsets: how a goroutine is found, by Go's version and by the rows. */
 #include <string.h>
 
 #include "loaders/maps/publish/goroutine_offsets.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rowsets: equal rows stand once, whoever brought them; rows that point outside themselves are
+/* rowsets: equal rows are stored once, whoever added them; rows that point outside themselves are
  * refused. */
 #include <errno.h>
 #include <stdlib.h>
@@ -184,7 +184,7 @@ TEST(rows_that_point_outside_themselves_are_refused)
 
 	example_make(&x, 0);
 	assert_true(rowsets_sound(&x.s));
-	x.s.row_count = 1; /* the last element's upper half is nobody's */
+	x.s.row_count = 1; /* the upper half of the last element is unused */
 	x.e[1] = ROW_PAGE(2, 0, 1);
 	assert_true(rowsets_sound(&x.s));
 	x.e[1] = ROW_PAGE(2, 1, 1); /* one row too many */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* slices: equal sets of mappings stand once, each process has a reference, and the last one gives
- * the room back. */
+/* slices: equal sets of mappings are stored once, each process holds a reference, and the last one
+ * frees the room. */
 #include <stdlib.h>
 #include <string.h>
 

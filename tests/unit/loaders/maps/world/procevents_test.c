@@ -68,7 +68,8 @@ TEST(a_message_that_is_cut_is_passed_over)
 	uint32_t tgid, code;
 
 	for (size_t n = 0; n < sizeof(m); n++) {
-		char *cut = malloc(n ? n : 1); /* of its own, so that a byte too far is seen */
+		char *cut = malloc(
+			n ? n : 1); /* an exact copy, so that a sanitizer sees a read beyond it */
 
 		memcpy(cut, &m, n);
 		procevents_parse(cut, n, &tgid, &code);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options and suggest: a command line is parsed by its table; what is mistyped is met with a
- * suggestion. */
+/* options and suggest: a command line is parsed by its table; a mistyped word gets a suggestion. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -201,7 +200,7 @@ TEST(each_kind_fills_its_field_and_no_other)
 	options_release(&set, 1, &words);
 }
 
-/* As programs of ours hand it on, and people write it. */
+/* As sonde's programs pass it on, and as people write it. */
 TEST(nothing_has_any_unit)
 {
 	static const char *const zeros[] = {"0", "0s", "00m", "0ms"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seal: archived segments answer as they did, whatever is killed when; nobody reads a row twice,
- * nobody misses one. */
+/* seal: archived segments give the same answers as before, whatever is killed at any moment; no
+ * reader reads a row twice or misses one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -22,7 +22,7 @@
 
 #define PERIOD  10101010
 #define BUCKETS 7
-/* where a sealer is killed again and again: each of their segments goes the same way */
+/* for tests that kill a sealer again and again: each of their segments goes the same way */
 #define BUCKETS_FEW 3
 #define SERIES      120 /* a segment: enough that its tables become columns */
 
@@ -31,7 +31,7 @@
 static int buckets = BUCKETS;
 
 /* An always-on capture of the host over many segments, most of which end within a bucket of 10 s;
- * where `two`, from 25 s to 48 s a of process 102 beside it. The period changes at 60 s. */
+ * with `two`, also a capture of process 102 from 25 s to 48 s. The period changes at 60 s. */
 static void make_store_at(const struct fixture *f, int64_t t0_s, bool two)
 {
 	struct store_writer *w;
@@ -370,7 +370,7 @@ TEST_WITH(a_shared_dictionary_is_asked_by_both_at_once, setup, fixture_teardown)
 	free(info);
 }
 
-/* An archive that was made anew is another file, whatever is called the same. */
+/* An archive that was written again is another file, although its name is the same. */
 TEST_WITH(a_dictionary_of_another_archive_is_not_shared, setup, fixture_teardown)
 {
 	struct fixture *f = *state;
@@ -596,7 +596,7 @@ TEST_WITH(a_table_that_nobody_knows_is_archived_too, setup, fixture_teardown)
 		4380300100ll);
 }
 
-/* The first page of this table, in the middle of the file, is no page any more. */
+/* Destroys the first page of this table, which is in the middle of the file. */
 static void damage(const char *path, const char *table)
 {
 	char sql[200];

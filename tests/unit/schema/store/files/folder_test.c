@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* folder: names of segments, whatever the clock did. */
+/* folder: names of segments, whatever the clock does. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -68,8 +68,8 @@ STORE_TEST(what_was_ended_on_demand_is_that_file_and_those_before_it)
 	assert_true(folder_is_turned(f->dir, "20260101T000000Z-0001.db"));
 	assert_true(folder_is_turned(f->dir, "20260101T000000Z-0002.db"));
 	assert_false(folder_is_turned(f->dir, "20260101T000000Z-0003.db"));
-	/* a clock that was a year ahead for a while, and what was written then is gone: names begin
-	 * below it again */
+	/* the clock was a year ahead for a while, and the segments of that time are gone: names
+	 * begin below them again */
 	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
 	assert_int_equal(unlink(path), 0);
 	assert_false(folder_is_turned(f->dir, "20250101T000000Z-0001.db"));

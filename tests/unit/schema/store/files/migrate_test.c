@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* migrate: a new file, made at once, beside one that had every migration in its turn. */
+/* migrate: a new file, made in one step, equals one that went through every migration. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static void tell(sqlite3 *db, const char *sql, struct strbuf *out)
 	assert_int_equal(sqlite3_finalize(st), SQLITE_OK);
 }
 
-/* All that a file says of itself, and all that is in it. */
+/* The schema of a file, and all its rows. */
 static void tell_all(sqlite3 *db, struct strbuf *out)
 {
 	sqlite3_stmt *st;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice: two captures at once never count twice and lose nobody; and the views say the same as the
- * C. */
+/* choice: two captures at once count nothing twice and lose nothing; and the views say the same as
+ * the C. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Histograms: what they hold, and their stored form. */
+/* Histograms: their values, and their stored form. */
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -165,8 +165,8 @@ TEST(a_quantile_lies_within_6_percent_of_the_truth)
 	hist_release(&h);
 }
 
-/* What older programs stored: uniform within a power of two, as ever; and beside steps each counts
- * where it lies. */
+/* What older programs stored: uniform within a power of two, as before; together with steps, each
+ * counts where it lies. */
 TEST(powers_of_two_are_read_as_what_they_are)
 {
 	struct hist h = {0};

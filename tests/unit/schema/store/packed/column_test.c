@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* column: values are read back as they were; what is no column of so many is refused, and nothing
- * is read past its end. */
+/* column: values are read back unchanged; bytes that are not a column of the given length are
+ * refused, and nothing is read past their end. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -38,7 +38,7 @@ static struct column make_numbers(int64_t *numbers)
 	return c;
 }
 
-/* Lists of numbers as stacks have them, some of which are none. */
+/* Lists of numbers as stacks have them, some of them empty; without `lists`, other texts. */
 static struct column make_texts(char *text, uint32_t *at, bool lists)
 {
 	struct column c = {.n = 1 + random_below(MOST), .text = text, .at = at};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packedcolumns, stackcolumns: columns that others tell are read back as they were, whichever is
- * asked for first; what is damaged is refused, and nothing is read past its end. */
+/* packedcolumns, stackcolumns: columns that depend on other columns are read back unchanged,
+ * whichever is read first; damaged ones are refused, and nothing is read past their end. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packing: rows into columns and back; what is packed reads as the rows did, and what writes to it
- * finds rows. */
+/* packing: rows into columns and back; a packed table reads as its rows did, and a writer finds
+ * rows. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -217,7 +217,7 @@ STORE_TEST(a_schema_that_is_to_change_finds_rows)
 	sqlite3_close(db);
 }
 
-/* Every value of a packed table: SQLite's own beside what is read at once. */
+/* Every value of a packed table: read by SQLite, and read in one go. */
 static void compare_values(sqlite3 *db, const char *table, const char *columns, size_t *n)
 {
 	char *sql = sqlite3_mprintf("SELECT %s FROM \"%w\"", columns, table);
@@ -405,7 +405,7 @@ STORE_TEST(names_that_come_later_come_into_an_archive_which_is_none_meanwhile)
 	symbolizer_wants(r, first_image, &image, NULL);
 	assert_int_equal(symbolizer_image(r, image, know, NULL, &gain, NULL), 0);
 	assert_true(gain.lines > 0);
-	db = open_file(path); /* who is killed here leaves rows, and a header that says so */
+	db = open_file(path); /* a process killed here leaves rows, and a header that says so */
 	assert_false(packing_is_packed(db));
 	assert_says(db, "PRAGMA application_id", "0\n");
 	sqlite3_close(db);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gauges: how things stand at the end of a range, and along time; two runs at once; other families
- * beside. */
+/* Gauges: their values at the end of a range, and over time; two runs at once; together with other
+ * families. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,7 +94,7 @@ STORE_TEST(a_range_shows_what_stands_at_its_end)
 
 	stands(w, run, 1, 1, T0_S, 100);
 	stands(w, run, 1, 2, T0_S, 10);
-	stands(w, run, 1, 1, T0_S + 10, 200);  /* only what changed is told */
+	stands(w, run, 1, 1, T0_S + 10, 200);  /* only changes are reported */
 	stands(w, run, 2, 1, T0_S + 12, 1000); /* a process that ends after this */
 	stands(w, run, 1, 2, T0_S + 20, 0);    /* all of it was freed */
 	stands(w, run, 1, 1, T0_S + 30, 300);
@@ -104,12 +104,12 @@ STORE_TEST(a_range_shows_what_stands_at_its_end)
 	assert_int_equal(bytes_in(seg, T0_S, T0_S + 5), 110);
 	assert_int_equal(bytes_in(seg, T0_S, T0_S + 11), 210);
 	assert_int_equal(bytes_in(seg, T0_S + 5, T0_S + 11),
-			 210); /* the other was told before, and stands */
+			 210); /* the other was reported before, and still holds */
 	assert_int_equal(bytes_in(seg, T0_S + 5, T0_S + 15), 1210);
 	assert_int_equal(bytes_in(seg, T0_S + 5, T0_S + 25), 1200);
 	assert_int_equal(bytes_in(seg, T0_S + 25, T0_S + 35),
 			 300); /* the other process is not there any more */
-	assert_int_equal(bytes_in(seg, T0_S + 40, T0_S + 50), 0); /* nobody looked */
+	assert_int_equal(bytes_in(seg, T0_S + 40, T0_S + 50), 0); /* no reading */
 	assert_int_equal(bytes_in(seg, 0, INT64_MAX / NS), 1300);
 }
 
@@ -170,7 +170,7 @@ STORE_TEST(along_time_a_gauge_shows_the_end_of_each_step)
 	store_run_until(w, run, (T0_S + 35) * NS);
 	next = heap_run(w, 1, T0_S + 40);
 	stands(w, next, 1, 1, T0_S + 40,
-	       20); /* another capture: what the one before told does not stand beside it */
+	       20); /* another capture: the values of the one before are not added to it */
 	stands(w, next, 1, 2, T0_S + 41, 30);
 	fixture_close(w);
 	assert_int_equal(store_segment_open(fixture_segment(f, 0), &s, NULL), 0);

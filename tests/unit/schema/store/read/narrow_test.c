@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dictionary of a range alone: what it tells of the range is what the whole one tells, stack by
- * stack. */
+/* A dictionary of a range: for the range it says the same as the whole dictionary, stack by stack.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ struct told {
 	uint64_t rows, n, value, content; /* content: of who and where of all rows, in any order */
 };
 
-/* Does anything of a script stand below it, in the stack of any time? */
+/* Is there a script's frame below it, in a stack of any time? */
 static bool leads_to_script(const struct store_dict *d, uint32_t node)
 {
 	for (size_t i = node + 1; i < d->n_stacks; i++) {
@@ -123,7 +123,7 @@ static uint32_t run_begin(struct store_writer *w, const char *family, enum store
 	return store_run_begin(w, &r);
 }
 
-/* Ten minutes; each minute has processes and stacks of its own beside those that all have. */
+/* Ten minutes; each minute has its own processes and stacks, and some that all minutes share. */
 STORE_TEST(a_minute_says_what_it_says_in_the_whole)
 {
 	struct fixture *f = *state;
@@ -139,7 +139,7 @@ STORE_TEST(a_minute_says_what_it_says_in_the_whole)
 		put(w, cpu, 1, i % 3, STORE_KIND_CPU, at, i + 1);
 		put(w, cpu, 100 + i / 6, 50 + i / 6, STORE_KIND_CPU, at, 3);
 		put(w, off, 200 + i / 6, 90 + i / 6, STORE_KIND_OFFCPU, at, 1000 + i);
-		if (i % 12 == 0) /* what stands is told when it changes */
+		if (i % 12 == 0) /* gauges are reported when they change */
 			put(w, heap, 300, 120 + i, STORE_KIND_INUSE, at, 500 + i);
 	}
 	for (uint32_t run = cpu; run <= heap; run++)

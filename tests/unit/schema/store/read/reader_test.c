@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader: a store is read while it is written, after a clean end and after a kill -9, by the group,
- * leaving no trace. */
+/* reader: a store can be read while it is written, after a clean end and after a kill -9, by the
+ * group, and reading leaves no trace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -21,7 +21,7 @@
 #define GROUP  12345
 #define NOBODY 65534
 
-/* The store stands one level down, made by the writer itself, in a folder that others may enter. */
+/* The writer makes the store one level down, in a folder that others may enter. */
 static struct fixture inner_of(const struct fixture *f)
 {
 	struct fixture in;
@@ -60,7 +60,7 @@ static int64_t read_as_group(const char *dir)
 	return seen;
 }
 
-/* A writer in a process of its own that stores 500 samples, says so, and waits to be killed. */
+/* A writer in a separate process that stores 500 samples, says so, and waits to be killed. */
 static pid_t writer_process(const struct fixture *f)
 {
 	int pipes[2];
@@ -191,7 +191,7 @@ STORE_TEST(a_single_file_copied_elsewhere_answers_and_nothing_is_created_beside_
 	fixture_exec(fixture_segment(&in, 0), "PRAGMA wal_checkpoint(TRUNCATE)");
 	snprintf(copy, sizeof(copy), "%s/a copy %%20 #1?.db", f->dir);
 	snprintf(cmd, sizeof(cmd), "cp %s '%s'", fixture_segment(&in, 0), copy);
-	assert_int_equal(system(cmd), 0); /* its header says WAL, and there is no log beside it */
+	assert_int_equal(system(cmd), 0); /* its header says WAL, and there is no log next to it */
 	assert_int_equal(fixture_totals(copy, 0, INT64_MAX, &sums, NULL), 0);
 	assert_int_equal(sums.samples, 500);
 	assert_int_equal(fixture_files(f->dir, "-wal") + fixture_files(f->dir, "-shm"), 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spancache: what a settled file spans is remembered for the next process; of one that was written
- * to, that has a log, or of a torn record, nothing is. */
+/* span_cache: the span of a settled file is remembered for the next process; that of a file that
+ * was written to or has a log, or a torn record, is not. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static int cache_make(void)
 	return fd;
 }
 
-/* As it was a minute ago: ctime cannot be set, so what is asked has a stamp of then. */
+/* The file as it was a minute ago: ctime cannot be set, so the query has the older time stamp. */
 static struct span_cache_file settled(void)
 {
 	struct span_cache_file f;
@@ -46,8 +46,7 @@ static struct span_cache_file settled(void)
 	return f;
 }
 
-/* What `of` says in a process of its own, which has this cache: it is read once in a process's
- * life. */
+/* The result of `of` in a new process with this cache: a process reads the cache once. */
 static int elsewhere(int cache, int (*of)(void))
 {
 	char number[16];

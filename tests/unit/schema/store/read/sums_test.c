@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sums of each run are what its rows say: as it is written, and archived. */
+/* The sums of each run equal the sums of its rows: while it is written, and archived. */
 #include <stdio.h>
 
 #include "schema/store/archive/seal.h"
@@ -78,7 +78,7 @@ static void assert_equal_rows(const char *path, const char *sums, const char *ro
 	assert_true(fixture_sql(path, sql) > 1);
 }
 
-/* `counts`: which of the kinds are told by the rows */
+/* `counts`: which of the kinds the rows count */
 static void assert_summed(const char *path, const char *counts)
 {
 	char sums[100], rows[100];

@@ -47,7 +47,7 @@ static void add_batch(struct store_writer *w, uint32_t run, uint32_t number, uin
 	store_flush(w);
 }
 
-/* Stored or dropped: it has made up its mind about all of it. */
+/* Waits until everything added is stored or dropped. */
 static bool wait_settled(struct store_writer *w, uint64_t added, int64_t ms)
 {
 	struct store_writer_stat st;
@@ -168,8 +168,8 @@ STORE_TEST(a_reader_that_never_ends_does_not_make_the_log_grow_without_end)
 	assert_in_range(longest, 1, SEGMENT + (512 << 10)); /* and the batch that went over */
 	sqlite3_close(db);
 	fixture_close(w);
-	fixture_close(
-		open_writer(f, 0, 0)); /* whoever comes next folds in what the reader held up */
+	/* the next writer checkpoints what the reader held up */
+	fixture_close(open_writer(f, 0, 0));
 	assert_int_equal(fixture_files(f->dir, "-wal"), 0);
 	assert_int_equal(accounted(f), (int64_t)added);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* retention: what goes, what stays, and that rows + removed rows + losses are the events made,
- * whatever is killed when. */
+/* retention: what is removed, what stays, and that rows + removed rows + losses equal the events
+ * made, whatever is killed at any moment. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -172,7 +172,7 @@ STORE_TEST(what_is_older_than_the_age_goes_by_its_newest_row)
 	assert_int_equal(access(old, F_OK), -1);
 }
 
-/* After its first removal somebody else does something. */
+/* After its first removal another process does something. */
 struct worker {
 	const struct fixture *f;
 	bool done;
@@ -381,7 +381,8 @@ STORE_TEST(rows_and_removed_rows_and_losses_are_the_events_made)
 			       fixture_sql_all(f, "SELECT coalesce(sum(n), 0) FROM loss_row");
 		int64_t sum = kept + (int64_t)removed_events(f);
 
-		/* the event being added when the kill came may be in without having been told */
+		/* the event being added when the kill came may be stored without having been
+		 * counted */
 		assert_in_range(sum, made, made + 12);
 		assert_true(removed_events(f) > 0);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Amounts: what is put in comes out, by SQL and by the reader; nothing is lost without a count. */
+/* Amounts: what is stored is read back, by SQL and by the reader; every loss is counted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -297,7 +297,7 @@ STORE_TEST(a_disk_that_stalls_costs_amounts_that_are_counted)
 
 	snprintf(path, sizeof(path), "%s/lock", f->dir);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	assert_int_equal(flock(fd, LOCK_EX), 0); /* nobody can write now */
+	assert_int_equal(flock(fd, LOCK_EX), 0); /* no process can write now */
 	for (uint32_t i = 0; i < 60000; i++) {
 		struct store_amount a = {.n = 2, .value = 100};
 

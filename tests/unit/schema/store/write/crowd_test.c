@@ -109,7 +109,7 @@ STORE_TEST(twelve_writers_at_once_lose_nothing_and_tear_nothing)
 		if (!pid[i])
 			writer_loop(f, t, i, from_env("CROWD_SECONDS", 3));
 	}
-	for (int i = 0; i < 3; i++) { /* and somebody who reads meanwhile */
+	for (int i = 0; i < 3; i++) { /* and a reader at the same time */
 		struct fixture_sums sums = {0};
 
 		usleep(700000);
@@ -178,7 +178,7 @@ static void kill_many(struct fixture *f, int kills)
 		waitpid(other, NULL, 0);
 	}
 	fixture_close(fixture_writer(f, 0)); /* the next writer books what they held */
-	fixture_close(fixture_writer(f, 0)); /* and nobody books it again */
+	fixture_close(fixture_writer(f, 0)); /* and no process counts it again */
 	for (int i = 0; i < kills; i++)
 		added += t->added[i];
 	for (size_t i = 0; *fixture_segment(f, i); i++) {

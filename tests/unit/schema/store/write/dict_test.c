@@ -172,7 +172,7 @@ TEST(the_stem_of_a_command_line_is_what_its_files_are_named_by)
 		{".c .c", NULL, NULL},
 		{"a.toolong a.toolong", NULL, NULL},
 		{"a.c b.c d.c e.c f.c g.c h.c i.c j.c j.d", NULL,
-		 NULL}, /* so many names are told apart, and no more */
+		 NULL}, /* this many names are distinguished, and no more */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -221,7 +221,8 @@ static size_t form_of(const char *line, const char **stem, struct strbuf *form)
 	return len;
 }
 
-/* As the writer takes a line apart (commitprocess.c), so it is put together, whatever the base. */
+/* Whatever the base, the parts into which the writer splits a line (commitprocess.c) join to the
+ * same line. */
 TEST(a_command_line_is_whole_again)
 {
 	for (int i = 0; i < 2000; i++) {

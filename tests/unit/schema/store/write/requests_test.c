@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests: rows of one bucket and the same names add up, with their latencies; what cannot be true
- * costs itself. */
+/* Requests: rows of one bucket with the same names add up, with their latencies; an impossible row
+ * is dropped alone. */
 #include <errno.h>
 
 #include "schema/base/clock.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolizer: what is in the store gains names, lines and inlined functions; what it has stays. */
+/* symbolizer: stored frames gain names, lines and inlined functions; those that they have stay. */
 #include <errno.h>
 #include <string.h>
 

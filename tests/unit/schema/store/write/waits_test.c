@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits: a row that cannot be true costs itself, never the batch that it came in. */
+/* Waits: an impossible row is dropped alone, never with its batch. */
 #include "schema/base/clock.h"
 #include "schema/store/write/waits.h"
 #include "tests/unit/schema/store/fixture.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer: what is added is stored, to the sample; what cannot be stored is counted; nothing stored
- * is ever hurt. */
+/* writer: every added sample is stored, or counted if it cannot be; nothing stored is ever damaged.
+ */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -427,7 +427,7 @@ STORE_TEST(one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole)
 				     "SELECT count(*) FROM runs WHERE state = 'continued'"),
 			 2);
 	assert_int_equal(fixture_sql(fixture_segment(f, 1), "SELECT sum(n) FROM sample"), 10);
-	/* whoever comes now does not join it either */
+	/* a new writer does not join it either */
 	fixture_close(w[0]);
 	fixture_close(w[1]);
 	assert_int_equal(folder_turn(f->dir, name, NULL), 0);
@@ -577,7 +577,7 @@ STORE_TEST(a_segment_damaged_while_it_is_written_is_set_aside)
 		fixture_add(w, run, 1, i, T0_S * NS, 1);
 	store_flush(w);
 	assert_true(fixture_wait_stored(w, 4000));
-	/* another program folds the log in, and then somebody scribbles over the file */
+	/* another program checkpoints the log, and then the file is overwritten with garbage */
 	fixture_sql(fixture_segment(f, 0), "PRAGMA wal_checkpoint(TRUNCATE)");
 	scribble(fixture_segment(f, 0), 100, 200000);
 	for (uint32_t i = 0; i < 4000; i++)
@@ -691,7 +691,7 @@ STORE_TEST(a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_counte
 
 	snprintf(path, sizeof(path), "%s/lock", f->dir);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	assert_int_equal(flock(fd, LOCK_EX), 0); /* nobody can write now */
+	assert_int_equal(flock(fd, LOCK_EX), 0); /* no process can write now */
 	for (uint32_t i = 0; i < 200000; i++) {
 		fixture_add(w, run, 100 + i % 10, i % 100, T0_S * NS + (int64_t)i * NS / 100, 1);
 		store_unwound(w, run, T0_S * NS + (int64_t)i * NS / 100, "/bin/a", 0, 1, 1);
@@ -712,9 +712,8 @@ STORE_TEST(a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_counte
 			fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'store'"),
 		200000);
 	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 200120);
-	/* a batch that is handed over because it is full goes before its last stack is told of;
-	 * those before the disk was seen to stall leave theirs to the next one, which may be
-	 * dropped */
+	/* a full batch is handed over before the unwinding of its last stack is added; batches
+	 * before the stall was noticed leave theirs to the next one, which may be dropped */
 	assert_in_range(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples") -
 				fixture_sql_all(f, "SELECT sum(samples) FROM unwinding") + 10,
 			0, 2020);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flame_tree, top, related: what a person sees of a fold adds up. */
+/* flame_tree, top, related: the numbers shown for a fold add up. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kerneltypes: what is picked of this kernel's types stands where the kernel says. */
+/* kerneltypes: the selected types of this kernel have the layout that the kernel's BTF says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,7 +113,7 @@ TEST(the_file_is_made_once_and_anew_when_it_is_damaged)
 	assert_non_null(kerneltypes_path(dir, elf, size, again));
 	assert_int_equal(stat(path, &second), 0);
 	assert_int_equal(second.st_size, first.st_size);
-	btf = btf__parse(path, NULL); /* what stands behind it does not disturb libbpf */
+	btf = btf__parse(path, NULL); /* libbpf ignores the bytes after it */
 	assert_non_null(btf);
 	assert_true(btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT) > 0);
 	btf__free(btf);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progsyms: the loaded BPF programs, beside /proc/kallsyms. */
+/* progsyms: the loaded BPF programs, compared with /proc/kallsyms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #include "tests/unit/missing.h"
 #include "tests/unit/test.h"
 
-/* A program without types, beside the skeleton's, which have types and functions of their own. */
+/* A program without types; the skeleton's programs have types and several functions. */
 static int plain_load(void)
 {
 	const struct bpf_insn insns[] = {
@@ -27,9 +27,9 @@ static int plain_load(void)
 	return bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "sonde_plain", "GPL", insns, 2, NULL);
 }
 
-/* Functions of programs that both know, and those of /proc/kallsyms that are not known or
- * otherwise. Others' programs come and go: what was unloaded since is no longer there at a second
- * look. */
+/* Counts functions that both know, and those in /proc/kallsyms that progsyms lacks or names
+ * differently. Other processes load and unload programs: a second look drops those that are gone.
+ */
 static void compare(struct progsyms *p, unsigned int *same, unsigned int *other)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");

@@ -6,7 +6,7 @@
 #include "loaders/lib/bpf/run/hold.h"
 #include "tests/unit/test.h"
 
-/* A record whose bytes follow from its number, so that a mix-up shows. */
+/* A record whose bytes are derived from its number, so that a mix-up shows. */
 static size_t record_make(uint8_t *buf, uint32_t number)
 {
 	size_t size = 64 + number * 37 % 2000;

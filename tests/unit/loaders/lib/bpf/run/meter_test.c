@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readings become differences: no step where a counter begins, is reset, or a thing is made anew;
- * nothing lost between. */
+/* Readings become differences: a counter that begins, is reset, or belongs to a new object causes
+ * no jump, and nothing between readings is lost. */
 #include <stdio.h>
 
 #include "loaders/lib/bpf/run/meter.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* targetfeed: what sonded gives and takes back, cut anywhere. */
+/* targetfeed: the targets that sonded adds and removes, with the stream cut anywhere. */
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>

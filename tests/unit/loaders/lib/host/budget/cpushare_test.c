@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpushare: what may be used on a busy host and on an idle one. */
+/* cpushare: the CPU time allowed on a busy host and on an idle one. */
 #include <time.h>
 
 #include "loaders/lib/host/budget/cpushare.h"
@@ -8,8 +8,8 @@
 #define MS 1000000ll
 #define S  (1000 * MS)
 
-/* Something that uses a whole core whenever it may, looked at each 100 ms; what it used in
- * `seconds`. */
+/* Simulates a task that uses a whole core whenever it is allowed to, checked every 100 ms. Returns
+ * what it used in `seconds`. */
 static int64_t used(struct cpushare *s, int64_t seconds, int64_t idle_share_percent)
 {
 	int64_t now = s->now_ns, idle = s->idle_ns, sum = 0;

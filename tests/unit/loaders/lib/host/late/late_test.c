@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* late: a stack waits for the rows it needs, no longer than its patience, and is lost in no case.
- * hostmaps is played here. */
+/* late: a stack waits for the rows it needs, at most for its patience, and is never lost. This file
+ * has a fake hostmaps. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -114,7 +114,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Interrupted in the leaf, below one kernel frame: the function called it, the root that. */
+/* Interrupted in the leaf, below one kernel frame; the function called the leaf, the root called
+ * the function. */
 static struct stack_late *late_record(uint64_t time_ns)
 {
 	static struct stack_late l;
@@ -279,7 +280,7 @@ TEST_WITH(parts_that_came_before_continue_the_stack, set_up, tear_down)
 
 	rows_state = UNWIND_ROWS_READY;
 	assert_int_equal(push_more(90, 8, stack_all + 1, 4),
-			 0); /* of another stack of its CPU, whose record was lost */
+			 0); /* of another stack on the same CPU, whose record was lost */
 	assert_int_equal(push_more(100, 8, stack_all + 1, 2), 0);
 	assert_int_equal(push_more(100, 24, stack_all + 3, 1), 0);
 	assert_int_equal(push_more(100, 32, stack_all + 4, 1), 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache: indexes are found again, bounded, and no file can put its index in another one's place. */
+/* cache: stored indexes are found again, the size is bounded, and no file can replace another
+ * file's index. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +94,7 @@ TEST_WITH(an_index_found_sound_stays_so_until_somebody_writes_it, set_up, tear_d
 	assert_false(cache_is_sound(c, fd));
 	cache_set_sound(c, fd);
 	close(fd);
-	for (int i = 0; i < 3; i++) { /* uses of our own do not count */
+	for (int i = 0; i < 3; i++) { /* this process's own uses do not count */
 		fd = cache_get(c, name);
 		assert_true(cache_is_sound(c, fd));
 		close(fd);
@@ -233,8 +234,8 @@ TEST_WITH(on_a_small_disk_three_quarters_are_left_to_others, set_up, tear_down)
 		free(put(c, key, (char)i, i, 100000));
 	}
 	assert_in_range(whole - free_bytes(), 500000, whole / 4 + 65536);
-	/* the last is there, the first went, and what would take the room of all others does not
-	 * come in */
+	/* the last is there, the first was removed, and a file that would need the room of all
+	 * others is not stored */
 	fd = cache_get(c, "27-0");
 	assert_true(fd >= 0);
 	close(fd);

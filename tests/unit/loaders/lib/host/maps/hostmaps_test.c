@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hostmaps: a sample is named by what held at its time, or by nothing. Fed with packets, no
- * sonde-maps. */
+/* hostmaps: a sample is named by the mapping that was valid at its time, or not at all. The tests
+ * feed packets; no sonde-maps runs. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -268,7 +268,7 @@ TEST_WITH(a_frame_of_tables_stands_where_nothing_changed, set_up, tear_down)
 	map(1, 0x1000, 0x2000, 1, 10);
 	assert_string_equal(placed(5, 1, IN(1, 0x180) | FRAME_EXACT, 10, 30), "/red");
 	assert_string_equal(placed(5, 1, IN(1, 0x180), 3, 30),
-			    "/red"); /* told of first at 10: it held before */
+			    "/red"); /* first reported at 10: it was valid before */
 	assert_string_equal(placed(5, 1, IN(1, 0x1100), 10, 30), "/red"); /* behind its last byte */
 	assert_string_equal(placed(5, 1, IN(9, 0x180), 10, 30), "!");     /* never heard of */
 	assert_int_equal(hostmaps_pending(hm), 1);
@@ -368,7 +368,7 @@ TEST_WITH(after_a_loss_a_frame_stands_if_its_mapping_was_told_again, set_up, tea
 	seeded();
 	tell(MP_LOST, &lost, NULL);
 	assert_string_equal(placed(5, 1, IN(1, 0x180), 20, 40), "/kept");
-	assert_string_equal(placed(5, 1, IN(1, 0x180), 20, 60), "!"); /* nobody knows yet */
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 20, 60), "!"); /* not known yet */
 	process(1, 0, "a");
 	map(1, 0x1000, 0x2000, 1, 80);
 	map(1, 0x5000, 0x6000, 3, 80);
@@ -580,7 +580,7 @@ TEST_WITH(who_hears_of_an_end_meets_whole_processes_only, set_up, tear_down)
 	assert_int_equal(heard.halves, 0);
 }
 
-/* `n` processes began and ended at once, three seconds ago, and were told then. */
+/* `n` processes began and ended at once, three seconds ago, and were reported then. */
 static void crowd(uint32_t from, uint32_t n)
 {
 	struct process *p, *next;
@@ -706,7 +706,7 @@ TEST_WITH(what_an_ended_process_used_is_of_its_last_program_even_when_its_pid_is
 	tell(MP_USED, &used, NULL);
 	assert_non_null(used_by);
 	assert_string_equal(used_by->comm, "b");
-	used.start_ns = 51; /* nobody told of that one */
+	used.start_ns = 51; /* nothing reported that one */
 	tell(MP_USED, &used, NULL);
 	assert_null(used_by);
 	assert_int_equal(used_ns, 14);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mapset: what it answers is what a plain table of (page, time) answers. */
+/* mapset: gives the same answers as a plain table of (page, time). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mapspack: what is packed comes out again; what is damaged is refused. */
+/* mapspack: packed packets unpack to the same; damaged ones are refused. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

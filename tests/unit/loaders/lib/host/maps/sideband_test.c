@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sideband: records as the kernel writes them are read, what is cut or wrong is refused; the real
- * kernel is the oracle. */
+/* sideband: reads records as the kernel writes them and refuses cut or wrong ones; the oracle is
+ * the running kernel. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,7 +111,7 @@ TEST(a_mapping_is_read)
 	assert_mapping(&r);
 }
 
-/* Somebody else's event asked for build-ids. */
+/* Another program's event asked for build-ids. */
 TEST(a_mark_that_it_has_a_build_id_is_not_believed)
 {
 	struct sideband_rec r;

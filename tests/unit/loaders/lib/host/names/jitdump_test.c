@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jitdump: names, lines and moves as they are written; records that lie; which file it is. */
+/* jitdump: names, lines and moves as written; records that lie; which file belongs to a process. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static void head(uint32_t pid)
 	put64(0);
 }
 
-/* Returns where its size stands. */
+/* Returns the offset of its size. */
 static size_t record(uint32_t kind, uint32_t size)
 {
 	put32(kind);
@@ -151,7 +151,7 @@ TEST(what_has_moved_has_its_name_and_lines_there_and_none_where_it_was)
 	two_lined_functions();
 	move(0x1000, 0x5000, 0x20, 1);
 	move(0x2000, 0x1008, 0x10, 2);
-	move(0x7000, 0x8000, 0x10, 9); /* nobody loaded it */
+	move(0x7000, 0x8000, 0x10, 9); /* never loaded */
 	m = parse();
 	expect(m, 0x5008, "first", "a.js", 8);
 	expect(m, 0x1000, NULL, NULL, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kallsyms: rules of choice by small tables; every line of this host's /proc/kallsyms as awk reads
- * it; cost. */
+/* kallsyms: which symbol is chosen, on small tables; every line of this host's /proc/kallsyms as
+ * awk reads it; cost. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,8 +165,9 @@ TEST(addresses_further_apart_than_4_gib_are_kept_whole)
 	kallsyms_free(k);
 }
 
-/* The oracle: awk picks the functions whose address is theirs alone; each must be found at its
- * start under its name. BPF programs come and go between the two readings: they are left out. */
+/* The oracle: awk picks the functions that share their address with no other; each must be found at
+ * its start under its name. BPF programs are left out, since they load and unload between the two
+ * readings. */
 TEST(every_function_of_this_kernel_is_found)
 {
 	FILE *awk = popen(
@@ -295,8 +296,8 @@ TEST(what_was_kept_of_another_boot_or_cut_short_is_refused)
 	kallsyms_free(k);
 }
 
-/* What is kept of this kernel is used by the next one who asks, for nobody else to read; a byte
- * changed, and it is not. */
+/* The next process uses the cached symbols of this kernel, in a file that other users cannot read;
+ * after a change of one byte it does not. */
 TEST(a_kept_file_is_taken_as_long_as_it_is_whole)
 {
 	char dir[] = "/tmp/kallsyms-XXXXXX", path[256];

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* naming_container: what containers are called, and their instances (namingfakes.h plays the rest).
- */
+/* naming_container: names of containers, and their instances (namingfakes.h has the fakes). */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/lib/host/names/namingfakes.h"
 
@@ -101,7 +100,7 @@ NAMING_TEST(one_that_is_started_again_is_another_instance_where_no_file_tells)
 		running[0] = &init;
 		n_running = 1;
 		snprintf(below, sizeof(below), "%s/system.slice/x.service", paths[i]);
-		/* more processes, and cgroups of its own, are the same one */
+		/* more processes, and nested cgroups, are the same container */
 		snprintf(first, sizeof(first), "%s",
 			 started_of(paths[i], 4191001, 4191000, S(101), false));
 		assert_int_equal(strlen(first), strlen("2026-11-21T03:10:00.50Z"));
@@ -112,9 +111,8 @@ NAMING_TEST(one_that_is_started_again_is_another_instance_where_no_file_tells)
 		snprintf(second, sizeof(second), "%s",
 			 started_of(paths[i], 4191004, 7, S(700), true));
 		assert_string_not_equal(second, first);
-		assert_int_equal(
-			n_containers,
-			rows + 3); /* a cgroup's row, each time it is another than before */
+		assert_int_equal(n_containers, rows + 3); /* the row of the cgroup, each time that
+							     it differs from the one before */
 		/* a loader that is started now, and one of whose processes is older */
 		reopen(NULL, NULL);
 		assert_string_equal(started_of(paths[i], 4191004, 7, S(700), true), second);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* naming_excluded: whom and what the rules leave out (namingfakes.h plays the rest). */
+/* naming_excluded: the processes and names that the rules exclude (namingfakes.h has the fakes). */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/lib/host/names/namingfakes.h"
 
@@ -20,7 +20,7 @@ NAMING_TEST(what_the_rules_leave_out_is_one_process_without_names)
 	make_ready();
 	assert_string_equal(STACK(0, 1, 0x10001010), "libx.so:one+1000!");
 	assert_false(last.excluded);
-	/* it becomes one of those: it is judged anew when more is known of it */
+	/* it becomes an excluded one: the rules are applied again when more is known of it */
 	proc_a.comm = "vault";
 	assert_string_equal(STACK(0, 1, 0x10001010), "libx.so:one+1000!");
 	proc_a.serial++;
@@ -94,8 +94,8 @@ NAMING_TEST(one_that_turned_out_to_be_left_out_is_not_written_again)
 	proc_a.end = HOSTMAPS_RUNS;
 }
 
-/* The row of one whose cgroup's path was never read is made with the path that its id leads to: it
- * is judged by that too. */
+/* A process whose cgroup path was never read gets the path that the cgroup's id leads to: the rules
+ * apply to that too. */
 NAMING_TEST(a_process_is_judged_by_the_path_that_its_cgroups_id_leads_to)
 {
 	const char *mount = access("/sys/fs/cgroup/cgroup.procs", F_OK) ? "/sys/fs/cgroup/unified" :

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* naming: the rules of its header, one by one (namingfakes.h plays the rest). */
+/* naming: the rules of its header, one by one (namingfakes.h has the fakes). */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/lib/host/names/namingfakes.h"
 
@@ -140,7 +140,7 @@ NAMING_TEST(frames_without_an_index_get_their_names_when_it_comes)
 	assert_int_equal(s.frames, s.named + s.unnamed_symbol);
 }
 
-/* What a frame was told after it was made. */
+/* What the frame learnt after it was stored. */
 static void show_later(struct strbuf *s, uint32_t frame)
 {
 	strbuf_addf(s, "%s%s@%s:%u", s->len ? " " : "", functions[frames[frame].named].name,
@@ -168,7 +168,7 @@ NAMING_TEST(inlined_functions_and_lines_stand_at_the_place)
 	assert_ptr_equal(&frames[stack_frames[0]].f, f);
 	STACK(0, 1, 0x10001016);
 	assert_ptr_not_equal(&frames[stack_frames[0]].f, f);
-	/* the function's row tells its first line, in the file that it begins in */
+	/* the function's row has its first line, in the file in which it begins */
 	assert_int_equal(functions[frames[f->outer].f.function].line, 0); /* tiny: inlined */
 	assert_string_equal(STACK(0, 1, 0x10001030), "libx.so:one+1000!@x.c:10");
 	assert_int_equal(functions[frames[stack_frames[0]].f.function].line, 10);
@@ -193,7 +193,7 @@ NAMING_TEST(a_logical_frame_is_the_innermost_function_alone)
 {
 	make_ready();
 	lines_known = true;
-	/* what Go's allocation stacks say: nano's pc, then those of the functions it was inlined
+	/* the form of Go's allocation stacks: nano's pc, then those of the functions it was inlined
 	 * into; no leaf is folded */
 	assert_string_equal(
 		name_it(&(struct sample){

@@ -270,7 +270,7 @@ struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm)
 	return r;
 }
 
-/* Nothing was told unless `told` says so. */
+/* Nothing was reported unless `told` says so. */
 struct container_names told;
 
 const struct container_names *hostmaps_container(const struct hostmaps *hm, const char *id)

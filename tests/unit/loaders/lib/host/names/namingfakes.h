@@ -15,8 +15,8 @@
 #include "schema/store/write/writer.h"
 #include "tests/unit/test.h"
 
-/* What the store was given, from 1 on; a row of its own for each call of store_process and
- * store_container. */
+/* The rows that the store received, from 1 on; each call of store_process and store_container makes
+ * one. */
 #define FAKES 4096
 struct fake_image {
 	char name[64], key[64], learnt[64];
@@ -48,15 +48,16 @@ extern struct strbuf last_stack;  /* the last stack that was shown */
 extern uint32_t stack_frames[64]; /* the last that the store was given */
 extern size_t stack_n;
 
-/* What there is to be known. */
+/* What naming can find out. */
 extern bool lines_known;
 extern struct image_ident ident;
 extern struct hostmaps_image lib, *ready;
-extern struct hostmaps_process proc_a,
-	*running[8]; /* the one that has samples; those that hostmaps_each tells of */
+extern struct hostmaps_process proc_a;      /* the one that has samples */
+extern struct hostmaps_process *running[8]; /* those that hostmaps_each returns */
 extern size_t n_running;
 extern int read_calls, ready_after;
-extern struct container_names told; /* by sonde-maps, of any container; without a name: nothing */
+/* What sonde-maps says of any container; without a name: nothing. */
+extern struct container_names told;
 extern char kallsyms_path[];
 void make_ready(void); /* the library's index is there */
 
@@ -64,7 +65,7 @@ extern struct naming *n;          /* the one that is tested, new for each test *
 extern struct naming_result last; /* of the last sample */
 int fake_setup(void **state);
 int fake_teardown(void **state);
-/* Another one, with these rules, and nothing known from before. */
+/* Starts over with these rules and without what was known. */
 void reopen(const char *exclude, const char *include);
 void show(struct strbuf *s, uint32_t frame);
 

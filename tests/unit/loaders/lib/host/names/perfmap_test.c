@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perfmap: overlaps against a naive oracle, hostile lines, hostile files, and a map that node
- * wrote. */
+/* perfmap: overlaps, compared with a naive oracle; hostile lines; hostile files; a map written by
+ * node. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* args: secrets do not come out, names and harmless arguments do. '|' stands for the NUL between
- * arguments here. */
+/* args: secrets are masked, names and harmless arguments are kept. '|' is the NUL between arguments
+ * here. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* container: paths as the runtimes make them, Docker's files, and the way back on this host's
- * cgroup hierarchies. */
+/* container: cgroup paths as the runtimes make them, Docker's files, and the path from a cgroup's
+ * id on this host's hierarchies. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -76,7 +76,7 @@ static const struct expected cases[] = {
 	{"/kubepods.slice/kubepods-pod1a_2b.slice/crio-" ID ".scope/container", "cri-o", ID,
 	 "1a-2b", ""},
 	{"/system.slice:docker:" ID, "docker", ID, "", ""},
-	/* Docker on v1: a parent of its own, as compose's and the daemon's cgroup_parent make it */
+	/* Docker on v1: a custom parent, as cgroup_parent of compose and of the daemon makes it */
 	{"/build.slice/docker-" ID ".scope", "docker", ID, "", ""},
 	{"/system.slice/docker-" ID ".scope/system.slice/cron.service", "docker", ID, "", ""},
 	{"/actions_job/" ID, "container", ID, "", ""},
@@ -275,7 +275,7 @@ TEST(dockers_file_gives_name_image_project_and_restarts)
 	assert_string_equal(n.image, "nginx:1.25");
 	assert_null(n.labels);
 	container_names_release(&n);
-	/* made, and not started yet as far as the file says */
+	/* created, and not started yet according to the file */
 	write_file(path,
 		   "{\"Name\": \"/web\", \"State\": {\"StartedAt\": \"0001-01-01T00:00:00Z\"}}");
 	assert_int_equal(in_docker(root, ID, &n), 0);
@@ -384,7 +384,7 @@ TEST(podmans_crios_and_containerds_files_give_name_and_image)
 
 #define OWNER "/home/user/.local/share/"
 
-/* In a tree of its own, as the user `uid`'s. */
+/* In a separate tree that belongs to the user `uid`. */
 static void put_as(const char *root, const char *dir, const char *name, const char *text, uid_t uid)
 {
 	char path[700];
@@ -576,7 +576,7 @@ static bool has_id(const uint64_t *ids, size_t n, uint64_t id)
 	return false;
 }
 
-/* A group of a container's shape with a process in a group below it, on the real hierarchy. */
+/* A cgroup named as a container's, with a process in a cgroup below it, on the real hierarchy. */
 TEST(a_container_is_found_by_the_beginning_of_its_id)
 {
 	static const char id[] = "5011de50"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last lines of logs: records in pieces, long lines, secrets, what is no text, and lines of the
- * next life. */
+/* The last lines of logs: records in pieces, long lines, secrets, bytes that are not text, and
+ * lines of the container's next start. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

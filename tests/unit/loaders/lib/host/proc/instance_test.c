@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* instance: which processes are of one instance of a container, whoever looks, and when. */
+/* instance: every loader groups the same processes into an instance of a container, whenever it
+ * looks. */
 #include <string.h>
 
 #include "loaders/lib/host/proc/instance.h"
@@ -16,7 +17,8 @@ static uint64_t began(const struct instance_life *all, size_t n, const struct in
 	return found.from_ns;
 }
 
-/* Its runtime's helpers, its first process, one of its own, one that was brought in; and again. */
+/* The runtime's helpers, the first process, a child of it, one started from outside (exec); and the
+ * same for the next instance. */
 static const struct instance_life own_pids[] = {
 	{10, 12, 100, 50, false},
 	{11, 13, 101, 50, false},
@@ -34,7 +36,7 @@ TEST(with_a_pid_namespace_of_its_own_the_first_process_is_the_instance)
 
 	for (size_t i = 0; i < ARRAY_SIZE(own_pids); i++)
 		assert_int_equal(began(own_pids, ARRAY_SIZE(own_pids), &own_pids[i]), expected[i]);
-	/* who comes later knows only those that live, or ended lately */
+	/* a later loader knows only those that live or ended recently */
 	assert_int_equal(began(own_pids + 2, 2, &own_pids[3]), 12);
 	assert_int_equal(began(own_pids + 7, 1, &own_pids[8]), 96);
 }
@@ -50,8 +52,8 @@ TEST(with_the_hosts_pids_a_gap_in_which_nobody_lives_is_a_restart)
 		assert_int_equal(began(all, ARRAY_SIZE(all), &all[i]), expected[i]);
 }
 
-/* Three loaders, one that named the helper first, one that saw all, and one that was started late,
- * write the same. */
+/* Three loaders write the same: one that named the helper first, one that saw all, and one that
+ * started late. */
 TEST(what_is_known_stays_while_somebody_lives_and_all_agree)
 {
 	struct instance now = {0}, before = {0}, found, late_now = {0}, late_before = {0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* localfs: only what the kernel itself keeps, in memory or on a block device, is said to answer by
- * itself. */
+/* localfs: a file system counts as local only if the kernel itself keeps it, in memory or on a
+ * block device. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ TEST(a_mount_that_comes_or_goes_is_noticed)
 	rmdir(dir);
 }
 
-/* In a mount namespace of our own: nobody else sees it. */
+/* In a new mount namespace: no other process sees the mounts. */
 static int own_mounts(void **state)
 {
 	(void)state;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openin: whatever stands at a path inside a stranger's root, nothing outside of it is opened and
- * nothing blocks. */
+/* openin: whatever is at a path inside another process's root, nothing outside that root is opened
+ * and nothing blocks. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

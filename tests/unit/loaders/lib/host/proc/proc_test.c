@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc: the parsers against lines made by hand, hostile ones, and this host's own /proc as other
+/* proc: the parsers on lines made by hand, on hostile ones, and on this host's /proc as other
  * programs read it. */
 #include <errno.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* runtime: what a process is a program of, by a table of what real programs of Debian, of
+/* runtime: which language runtime a process has, on a table of what real programs of Debian, of
  * python.org's images and of Microsoft's have mapped. */
 #include <string.h>
 

@@ -39,7 +39,7 @@ static uint32_t work(struct text *t)
 	return put(t, "\x41\x03\xc1", 3); /* add eax,r9d */
 }
 
-/* A jump whose distance is told later. */
+/* A jump whose distance is set later. */
 static uint32_t jump(struct text *t, uint8_t condition)
 {
 	char jcc[] = {0x0f, (char)(0x80 | condition), 0, 0, 0, 0};

@@ -29,7 +29,7 @@ TEST(baseline_code_counts_instructions_of_bytecode)
 	assert_int_equal(v8_baseline_find(table, sizeof(table), 0x20),
 			 V8_NOWHERE); /* before the first */
 	assert_int_equal(v8_baseline_find(table, sizeof(table), 0x21),
-			 1); /* the first has no code of its own */
+			 1); /* the first has no code */
 	assert_int_equal(v8_baseline_find(table, sizeof(table), 0x30), 1);
 	assert_int_equal(v8_baseline_find(table, sizeof(table), 0x31), 2);
 	assert_int_equal(v8_baseline_find(table, sizeof(table), 0x30 + 132), 2);
