@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* What stands where: seeds.sh goes by it. */
+/* The addresses of everything; seeds.sh uses the same. */
 static struct python_layout layout(unsigned choice)
 {
 	struct python_layout l = {
