@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde-index against programs nobody here wrote, on files nobody here made: readelf (names
+ * sonde-index compared with other programs, on files from elsewhere: readelf (names
  * demangled by binutils) for programs and libraries of this machine, `go tool nm` for Go programs
  * and their stripped twins, nm for Rust.
  */

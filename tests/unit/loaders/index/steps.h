@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steps: a program executed one instruction at a time, and beside it a list of the calls that it
+ * steps: a program executed one instruction at a time, together with a list of the calls that it
  * has not returned from: by what call, ret and signals really do, not by any table. A test holds
  * its own idea of the stack against that.
  *

@@ -163,7 +163,7 @@ TEST_WITH(a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost, begin, end)
 {
 	for (uint64_t at = 100; at < 200; at++)
 		stack_at(7, at, 1, 1);
-	stack_at(7, 150, 2, 1); /* once more */
+	stack_at(7, 150, 2, 1); /* again */
 	for (int i = 0; i < JOIN_OVER_TURNS; i++) {
 		assert_int_equal(j.waiting.n, 100);
 		join_settle(&j, &host, 300);

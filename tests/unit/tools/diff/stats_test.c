@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "tests/unit/tools/stats_cases.h"
+#include "tests/unit/tools/diff/stats_cases.h"
 #include "tools/diff/stats.h"
 #include "schema/base/array.h"
 #include "tests/unit/test.h"

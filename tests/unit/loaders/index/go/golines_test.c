@@ -2,7 +2,7 @@
 /*
  * Lines and inlined functions of Go programs, from the pclntab alone, at random addresses of their
  * text: file, line and function as `go tool addr2line` of the very version says; the chain of
- * inlined functions as llvm-symbolizer reads it in the DWARF that Go wrote beside.
+ * inlined functions as llvm-symbolizer reads it in the DWARF that Go wrote as well.
  */
 #include "tests/unit/loaders/index/go/gotest.h"
 

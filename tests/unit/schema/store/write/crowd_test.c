@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * crowd: twelve writers and a reader at once, and writers that are killed. Nothing is lost without
- * a count, no batch is torn. A batch is told by its second: each holds ten samples for each of ten
- * series in one second of its own. CROWD_SECONDS, CROWD_KILLS lengthen it, CROWD_P99_MS bounds the
- * commits' time (make long-crowd).
+ * a count, no batch is torn. A batch is identified by its second: each holds ten samples for each
+ * of ten series, all in one second that no other batch has. CROWD_SECONDS, CROWD_KILLS lengthen it,
+ * CROWD_P99_MS bounds the commits' time (make long-crowd).
  */
 #include <signal.h>
 #include <stdio.h>

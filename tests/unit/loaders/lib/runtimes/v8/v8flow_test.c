@@ -55,8 +55,8 @@ static void leads(struct text *t, uint32_t from, uint32_t to)
 	memcpy(t->bytes + from + opcode, &distance, sizeof(distance));
 }
 
-/* A check, whose jump to exit k is made right when all is there: until then the exit's number
- * stands in it. */
+/* A check, whose jump to exit k is made right when all is there: until then it holds the exit's
+ * number. */
 static void check(struct text *t, uint32_t k)
 {
 	uint32_t at = jump(t, 5);
