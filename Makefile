@@ -88,7 +88,7 @@ loader = $(call program,sonde-$(1),$(2),$(3) bpf sandbox host runtimes image sto
 define unit_test
 UNIT_TESTS += $(B)/tests/unit/$(1)
 OBJECTS += $(patsubst %.c,$(B)/obj/%.o,$(2))
-$(B)/tests/unit/$(1): $(patsubst %.c,$(B)/obj/%.o,$(2)) $(patsubst %,$(B)/lib/%.a,$(3))
+$(B)/tests/unit/$(1): $(patsubst %.c,$(B)/obj/%.o,$(2) tests/unit/test.c) $(patsubst %,$(B)/lib/%.a,$(3))
 	@mkdir -p $$(@D)
 	$$(Q)$$(CC) $$(CFLAGS_) $$(CFLAGS) $$(LDFLAGS_) -pie $$(LDFLAGS) -o $$@ $$^ -lcmocka $(4) $(call store_libs,$(3))
 endef

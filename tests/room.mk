@@ -69,7 +69,7 @@ long-capture: all workloads
 long-demo: all workloads
 	@$(PYTEST) $(E2E)/capture/test_demo_family.py --durations=5 --junitxml=$(RESULTS)/long-demo.xml
 
-# in real containers: the tests start an engine of their own and end it
+# in real containers: the tests start their own engine and end it
 long-docker: all workloads
 	@$(PYTEST) $(E2E) -m docker --junitxml=$(RESULTS)/long-docker.xml
 
@@ -78,20 +78,20 @@ LIVE ?= $(E2E)
 long-live: all unit-tests workloads
 	@$(PYTEST) $(LIVE) -m live --durations=5 --junitxml=$(RESULTS)/long-live.xml
 
-# requests inside TLS, of programs that nobody here wrote, and what probes that come and go do to them
+# requests inside TLS, of programs from elsewhere, and what attaching and detaching probes does to them
 long-tls: all workloads
 	@SONDE_SOAK=1 $(PYTEST) $(E2E) -m tls --durations=5 --junitxml=$(RESULTS)/long-tls.xml
 
-# requests as sonde-l7 counts them, beside what the servers themselves count: nginx, PostgreSQL, MariaDB, Redis, RabbitMQ, php-fpm, gRPC, ...
+# requests as sonde-l7 counts them, compared with what the servers themselves count: nginx, PostgreSQL, MariaDB, Redis, RabbitMQ, php-fpm, gRPC, ...
 long-requests: all workloads
 	@$(PYTEST) $(E2E)/requests/test_l7_servers.py $(E2E)/requests/test_l7_endures.py -rs --durations=5 --junitxml=$(RESULTS)/long-requests.xml
 
 
-# a GPU of NVIDIA's beside what nvidia-smi says of it
+# an NVIDIA GPU, compared with what nvidia-smi says of it
 long-gpu: all
 	@$(PYTEST) $(E2E)/host/test_gpu_real.py -s --junitxml=$(RESULTS)/long-gpu.xml
 
-# real engines and receivers beside what sonde-export and sonde-push tell them: Prometheus, ClickHouse; the Collector and Pyroscope's API, which are built from Go's modules here
+# what sonde-export and sonde-push send, compared with what real engines and receivers have: Prometheus, ClickHouse; the Collector and Pyroscope's API, which are built from Go's modules here
 long-export: all
 	-@$(MAKE) --no-print-directory receivers
 	@$(PYTEST) tests/e2e/export/test_export_engines.py tests/e2e/export/test_export_receivers.py tests/e2e/export/test_push.py -m long -rs --durations=5 --junitxml=$(RESULTS)/long-export.xml
@@ -132,7 +132,7 @@ SOAK_SECONDS ?= 600
 long-sonded: all workloads
 	@SONDE_SOAK_SECONDS=$(SOAK_SECONDS) $(PYTEST) $(E2E)/sonded/test_soak.py -s --junitxml=$(RESULTS)/long-sonded.xml
 
-# a day in a homelab: real containers, some of which misbehave, kills by a seed, then every question beside what the kernel and
+# a day in a homelab: real containers, some of which misbehave, kills by a seed, then every query compared with what the kernel and
 # Docker know (HOMELAB_MINUTES=1: the short form; HOMELAB_KEEP=DIR leaves store, truth and answers there)
 HOMELAB_MINUTES ?= 15
 long-homelab: all

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""run: each fuzzer for so many seconds, two at a time, then the line coverage of the files that it is for.
+"""run: runs each fuzzer for the given seconds, two at a time, then the line coverage of the files that it is for.
 
     tests/fuzz/run.py --results DIR --seconds S [--part I/N] FUZZER...
 

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""compare: the unwind rows of sonde-index beside readelf's, for whole files, exhaustively.
+"""compare: compares the unwind rows of sonde-index with readelf's, exhaustively, for whole files.
 
     tests/rows/compare.py [--budget SECONDS] [--seed TEXT] [--jobs N] PATH...     files, or folders to take all of
 """

@@ -82,7 +82,7 @@ def frames(path):
 
 
 def expressions(path):
-    """{(section, FDE's place, address): [CFA's expression, RBP's]} where either stands."""
+    """{(section, FDE's place, address): [CFA's expression, RBP's]} where either has a rule."""
     found = {}
     section = where = None
     state, stack, at = [None, None], [], 0

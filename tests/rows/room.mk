@@ -1,4 +1,4 @@
-# tests/rows: rows beside readelf's: ten libraries; SONDE_ROWS=300, as much of this machine as goes into 300 s; -full: all.
+# tests/rows: compared with readelf's: ten libraries; SONDE_ROWS=300, as much of this machine as goes into 300 s; -full: all.
 ROWS_HELPERS := $(addprefix $(B)/tests/rows/,rowcost insnlen followed stepper)
 .PHONY: check-rows long-rows
 check-rows: $(B)/bin/sonde-index $(ROWS_HELPERS)

@@ -5,9 +5,9 @@
  * processor does. Each call is noted with the place of its return address and the caller's RBP,
  * each return takes one note away; so at every instruction the CFA and the caller's RBP are known.
  *
- * Prints "STEPS RIGHT WRONG NONE OTHER": rows that say so, that say otherwise (the first are told
- * on stderr), no row, a rule that is no plain one. Exit 0 unless the program could not be run to
- * its end.
+ * Prints "STEPS RIGHT WRONG NONE OTHER": rows that agree, that disagree (the first are
+ * printed on stderr), no row, a rule that is not plain. Exit 0 unless the program could not be run
+ * to its end.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -32,7 +32,7 @@ struct row {
 	uint64_t addr;
 	enum kind kind;
 	uint64_t offset; /* CFA - the register */
-	uint64_t saved;  /* CFA - where RBP stands; 0: unchanged */
+	uint64_t saved;  /* CFA - address of the saved RBP; 0: unchanged */
 };
 
 struct note {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * missing: skip the test that this stands in, and say what it lacks here, as "root" or "protoc
- * (protobuf-compiler)". cmocka's results have no room for a reason: tests/run.py takes it from this
- * line of stderr, by the test's name.
- */
+/* missing: skips the current test and says what this machine lacks, such as "root" or "protoc
+ * (protobuf-compiler)". cmocka's XML has no place for a reason: tests/run.py takes it from this
+ * line of stderr, by the test's name. */
 #ifndef TESTS_UNIT_MISSING_H
 #define TESTS_UNIT_MISSING_H
 

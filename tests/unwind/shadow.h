@@ -4,7 +4,7 @@
  * and RIP.
  *
  * 1. A step that lowered RSP by 8 and left the address behind the instruction there was a call.
- * 2. An entry is over when RSP stands above its place on the same stack (return, longjmp, unwinding
+ * 2. An entry is over when RSP is above its place on the same stack (return, longjmp, unwinding
  * by an exception).
  * 3. Another stack (swapcontext, sigaltstack) has its own entries; a signal's entry remembers the
  * pc it interrupted and which stack that was on.
@@ -20,7 +20,7 @@
 #define SHADOW_STACKS 8
 
 struct shadow_entry {
-	uint64_t place; /* where on the stack the return address stands */
+	uint64_t place; /* where on the stack the return address is */
 	uint64_t pc;    /* the return address, or what a signal interrupted */
 	bool signal;    /* pc was interrupted; the handler returns to a trampoline first */
 	int below;      /* signal: the stack that was interrupted */

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * stepper: runs `stepper SONDE-INDEX DIR -- PROGRAM [ARG...]` one instruction at a time and
- * compares the unwinder with the calls it watched (shadow.h). Prints one JSON object: steps
- * instructions complete     stacks that were right up to the root wrong        stacks with a frame
- * that was not watched, or a root too early: must be 0 guessed      such stacks that lead through
- * code which its file does not describe (crt's, hand-written): there the frame pointer is followed,
- * for want of anything better between      stacks taken while swapcontext or setcontext goes from
- * one to another, or vfork holds its return address in a register, or somebody wrote over a return
- * address (the exception's landing pad, by libgcc): what was watched is no measure there short
- * stacks that are right as far as they go, by the last frame's function, leaf and stack_end
+ * compares the unwinder with the calls it watched (shadow.h). Prints one JSON object:
+ *
+ *   steps        instructions
+ *   complete     stacks that were right up to the root
+ *   wrong        stacks with a frame that was not watched, or a root too early: must be 0
+ *   guessed      such stacks that lead through code which its file does not describe
+ *                (crt's, hand-written): there the unwinder can only follow the frame pointer
+ *   between      stacks taken while swapcontext or setcontext switches stacks, or vfork
+ *                holds its return address in a register, or a return address has been
+ *                overwritten (with the exception's landing pad, by libgcc): there the
+ *                watched calls are no measure
+ *   short        stacks that are right as far as they go, by the last frame's function,
+ *                leaf and stack_end
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -200,8 +205,8 @@ static void compare(const struct user_regs_struct *r)
 	}
 }
 
-/* A stack of a program's own lies inside other memory: one is told from another by how far RSP
- * moved. */
+/* A stack that the program allocated lies inside other memory: how far RSP moved shows that it is
+ * another one. */
 #define FAR 40000
 
 /* vfork takes its return address off the stack for the time of the system call, and puts it back.

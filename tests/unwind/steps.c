@@ -2,7 +2,7 @@
 /*
  * steps: does what makes stacks hard, a little of each: leaves, prologues, alloca, realignment,
  * calls through the PLT, a callback out of libc, 300 frames, tail calls, longjmp, coroutines, a
- * signal on a stack of its own, vfork.
+ * signal on a separate stack, vfork.
  */
 #include <alloca.h>
 #include <setjmp.h>

@@ -42,7 +42,7 @@ struct target {
 	uint64_t stack[4096];
 };
 
-/* Reads /proc/PID/maps anew; new executable files are indexed. */
+/* Reads /proc/PID/maps again; new executable files are indexed. */
 void target_maps(struct target *t);
 /* Copies the stack from sp on: later reads there cost nothing. */
 void target_stack(struct target *t, uint64_t sp);

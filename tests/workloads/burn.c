@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * burn CPU_MS [THREADS] [NOTE...]: each thread uses so much CPU time in burn_leaf and ends. What
- * stands after that is only there to be seen in the command line. With CPU_MS 50 it is the process
- * that is gone before anybody could look.
+ * burn CPU_MS [THREADS] [NOTE...]: each thread uses CPU_MS of CPU time in burn_leaf and ends. NOTE
+ * is only there to be seen in the command line. With CPU_MS 50 the process ends before a loader can
+ * look at it.
  */
 #include <pthread.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clockshim.so: for LD_PRELOAD. Clocks that are set, without setting the machine's: two 64-bit
- * numbers of nanoseconds in the file $CLOCKSHIM, mapped, are added to what clock_gettime says of
- * CLOCK_REALTIME, and to CLOCK_BOOTTIME of the program $CLOCKSHIM_ASLEEP alone (a machine that
- * slept: CLOCK_MONOTONIC did not go on meanwhile).
+ * clockshim.so: for LD_PRELOAD. Changes clocks for a program without setting the machine's: two
+ * 64-bit numbers of nanoseconds in the file $CLOCKSHIM, mapped, are added to CLOCK_REALTIME as
+ * clock_gettime returns it, and to CLOCK_BOOTTIME of the program $CLOCKSHIM_ASLEEP alone (as on a
+ * machine that slept, where CLOCK_MONOTONIC stops).
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * connstorm N RATE OPEN: N connections over 127.0.0.1, one after the other, RATE a second (0: as
- * fast as it goes), each with a question of 100 bytes and an answer of 1000; and before that OPEN
- * that stay open all the time. The server is a child. Prints what it did:
- * {"opened", "seconds", "server", "port", "tx", "rx"}; with a line on standard input it ends.
+ * connstorm N RATE OPEN: opens N connections over 127.0.0.1, one after the other, RATE a second (0:
+ * as fast as possible), each with a request of 100 bytes and an answer of 1000; and before that
+ * OPEN connections that stay open. The server is a child. Prints what it did: {"opened", "seconds",
+ * "server", "port", "tx", "rx"}; ends at a line on standard input.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

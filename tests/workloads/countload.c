@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * countload: stands in for a loader, to count: makes numbered events through the same writer,
- * speaks the same progress protocol, takes the same options (those that it does not need are passed
- * over), and ends in order at SIGTERM. Called sonde-X, its runs are of the family X. It makes
- * $COUNTLOAD_EVENTS each 10 ms (40). How many it made is in a file of its own,
- * $COUNTLOAD_DIR/PID-TIME, mapped, so that a kill cannot lose it: two 64-bit numbers, begun (raised
- * before an event is given to the writer) and done (after).
+ * countload: takes the place of a loader, to count events: it makes numbered events through the
+ * same writer, speaks the same progress protocol, takes the same options (and ignores those that it
+ * does not need), and ends in order at SIGTERM. Called as sonde-X, its runs belong to the family X.
+ * It makes $COUNTLOAD_EVENTS (40) every 10 ms. Their number is in a file, $COUNTLOAD_DIR/PID-TIME,
+ * mapped, so that a kill cannot lose it: two 64-bit numbers, begun (raised before an event is given
+ * to the writer) and done (raised after).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -108,7 +108,7 @@ static uint32_t series_of(struct store_writer *w, uint32_t run, uint64_t number)
 static void say(const struct options *o, const char *line)
 {
 	if (o->progress_fd >= 0 && write(o->progress_fd, line, strlen(line)) < 0)
-		stop = 1; /* nobody follows us any more */
+		stop = 1; /* the reader of the progress has gone */
 }
 
 static void work(const struct options *o, struct store_writer *w, uint32_t run,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * crowd BURN FOLDER COUNT CPU_MS SECONDS: over SECONDS starts COUNT processes, evenly, each under a
- * name of its own (FOLDER/job-NNN, symbolic links to BURN) with CPU_MS to burn. Prints each one's
- * pid, name and CPU time by wait4.
+ * crowd BURN FOLDER COUNT CPU_MS SECONDS: starts COUNT processes, evenly over SECONDS, each under
+ * its own name (FOLDER/job-NNN, symbolic links to BURN) with CPU_MS to burn. Prints the pid, name
+ * and CPU time of each, by wait4.
  */
 #include <errno.h>
 #include <spawn.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * fakenvml: a libnvidia-ml.so.1 of two devices, which knows what it tells. Built four times: KIND 1
- * tells all of it; 2 fails half of its calls; 3 is old: it has the names of before, and lacks what
- * came later; 4 hangs when it is asked for memory a second time.
+ * fakenvml: a libnvidia-ml.so.1 with two devices and known readings. Built four times: KIND 1
+ * answers everything; 2 fails half of its calls; 3 is old: it has the former names and lacks later
+ * functions; 4 hangs when it is asked for memory a second time.
  *
  * Device 0 is half busy, device 1 a quarter; energy is that of 100 W and of 50 W since the library
- * was loaded. Its processes come by FAKE_NVML="DEVICE PID MIB PERCENT, ...". Written after the same
- * documentation as loaders/gpu/nvmlapi.h, and not with it.
+ * was loaded. FAKE_NVML="DEVICE PID MIB PERCENT, ..." gives its processes. It is written from the
+ * same documentation as loaders/gpu/nvmlapi.h, without including that header.
  */
 #include <stdio.h>
 #include <stdlib.h>

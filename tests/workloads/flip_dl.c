@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * flip-dl LIB_RED LIB_BLUE EVERY_MS SECONDS: loads one library, burns in it, unloads it, loads the
- * other one, which the kernel then places at the same address. The thread's name says whose turn it
- * is ("red", "blue", "between"). Prints how many turns there were and how many of them stood at the
- * address of the turn before.
+ * other one, which the kernel then places at the same address. The thread's name says which library
+ * it is in ("red", "blue", "between"). Prints how many turns there were and how many of them had
+ * the address of the turn before.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hotlines SECONDS: time spent at known source lines, in turns of one loop, which all cost the
- * same: `hot` spends 70 % at one line and 30 % at another; `outer` spends half in `step`, which was
- * inlined into it, and half at a line of its own; `step` in turn inlines `nano`, which does all the
- * work. Prints the turns by function and line. Also built as C++.
+ * hotlines SECONDS: spends its time at known source lines, in turns of one loop that all cost the
+ * same: `hot` spends 70 % at one line and 30 % at another; `outer` spends half in `step`, which is
+ * inlined into it, and half at one line of its body; `step` in turn inlines `nano`, which does all
+ * the work. Prints the turns by function and line. Also built as C++.
  */
 #include <stdio.h>
 #include <stdlib.h>

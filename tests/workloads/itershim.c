@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * itershim.so: for LD_PRELOAD. A kernel that refuses iterators: each program of that kind whose
- * name is in ITERSHIM (words) does not load, and each whose name is in ITERSHIM_LINK loads and is
- * not attached: EPERM.
+ * itershim.so: for LD_PRELOAD. Simulates a kernel that refuses iterators: each iterator program
+ * whose name is in ITERSHIM (words) fails to load, and each whose name is in ITERSHIM_LINK loads
+ * and fails to attach: EPERM.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jit SECONDS [MAP [TARGET]]: makes two functions at run time, with frame pointers, tells their
- * names in /tmp/perf-PID.map (the pid of its own namespace) and spends 70 % of its CPU time in one
- * and 30 % in the other. MAP is what stands at the map's path instead: "fifo", "link" (to TARGET),
- * "dir", "sparse" (100 GB), "none"; "dump": a jitdump tells them, /tmp/jit-PID.dump, with lines
- * (warm.src: 7, and 8 from the loop on), and that the first has moved from where it was compiled
- * for; it says a line then.
+ * jit SECONDS [MAP [TARGET]]: makes two functions at run time, with frame pointers, writes their
+ * names to /tmp/perf-PID.map (PID as in its own namespace) and spends 70 % of its CPU time in one
+ * and 30 % in the other. MAP puts something else at the map's path: "fifo", "link" (to TARGET),
+ * "dir", "sparse" (100 GB), "none". With "dump" a jitdump, /tmp/jit-PID.dump, has the names, with
+ * lines (warm.src: 7, and 8 from the loop on), and the move of the first function from where it was
+ * compiled; jit then prints a line.
  */
 #include <stdio.h>
 #include <stdlib.h>

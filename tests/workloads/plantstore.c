@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plantstore: a store of two windows of one noisy load, in the second of which known things are
- * different. For tests of what finds differences.
+ * plantstore: a store with two windows of one noisy load, of which the second has known
+ * differences. For tests of what finds differences.
  *
  *   plantstore DIR --seed N [--at UTC_SECONDS] [--window SECONDS] [--steady] [--bursty]
  *
- * The windows follow each other and end at --at; buckets of 10 s, 499 Hz. FUNCTIONS functions, each
- * below two of 40 callers, below one of 12 services, below main; how much each uses follows Zipf's
- * law. Samples of each bucket and stack are Poisson; one service in four wanders on top of that:
- * its load by 10 % (--bursty: 30 %), neighbouring buckets alike (r = 0.7). Unless --steady, in the
- * second window planted_20    uses 20 % more, of some 2 200 samples      planted_5     uses 5 %
- * more, of some 22 000 planted_gone  is not there any more                      planted_new   calls
- * planted_callee, as others did before Prints as JSON the two windows and what is in them.
+ * The windows follow each other and end at --at; buckets of 10 s, 499 Hz. FUNCTIONS functions,
+ * each below two of 40 callers, below one of 12 services, below main; their CPU time follows
+ * Zipf's law. Samples of each bucket and stack are Poisson. In addition the load of one service in
+ * four varies by 10 % (--bursty: 30 %), neighbouring buckets alike (r = 0.7). Unless --steady, in
+ * the second window
+ *
+ *   planted_20    uses 20 % more, of some 2 200 samples
+ *   planted_5     uses 5 % more, of some 22 000
+ *   planted_gone  is absent
+ *   planted_new   calls planted_callee, which others called before
+ *
+ * Prints as JSON the two windows and their contents.
  */
 #include <errno.h>
 #include <math.h>

@@ -1,42 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * putstore: writes what a test wants into a store, through store/write/writer.h. `putstore DIR`
- * reads JSON from stdin, one object a line, in order; anything it does not understand ends it with
- * a word and 1.
+ * reads JSON from stdin, one object a line, in order. At a line that it does not understand it
+ * prints an error and exits with 1.
  *
  *   {"run": "goheap", "from": S, "to": S, "bucket_s": 10, "period_ns": 0, "recording": 0,
- * "options": "..."} what follows belongs to this run; S in seconds since 1970, fractions allowed
- *   {"kind": "alloc", "at": S, "n": 3, "value": 3072, "pid": 100, "comm": "app", "thread": "app",
- * "tid": 100, "container": "", "container_id": "", "started": "", "restarts": 0, "start": S (of the
- * process), "label": 0, "max": 0, "hist": [1, 2], or "lengths": [ns, ns, ...], "stack": ["main",
- * ["alloc", "app.c", 12], ...]} an amount, or for "cpu" samples; frames root first, each a name or
- * [name, file, line]; all lie in module = comm; "self": true makes the process one of sonde's own;
- * "ppid", "exe" ("": a thread of the kernel), "lang"
- *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}      what the process's amounts are
- * sampled at
- *   {"note": "version", "text": "go1.26.8", "pid": 100, "comm": "app"} store_process_note
- *   {"end": 2, "status": 9, "at": S, "pid": 100, "comm": "app"}   enum store_end_how: its row says
- * so too
+ *    "options": "..."}
+ *       what follows belongs to this run; S in seconds since 1970, fractions allowed
+ *   {"kind": "alloc", "at": S, "n": 3, "value": 3072, "pid": 100, "comm": "app",
+ *    "thread": "app", "tid": 100, "container": "", "container_id": "", "started": "",
+ *    "restarts": 0, "start": S (of the process), "label": 0, "max": 0,
+ *    "hist": [1, 2], or "lengths": [ns, ns, ...],
+ *    "stack": ["main", ["alloc", "app.c", 12], ...]}
+ *       an amount, or samples if the kind is "cpu"; frames root first, each a name or
+ *       [name, file, line]; all frames are in module = comm; "self": true makes the
+ *       process one of sonde's own; "ppid", "exe" ("": a kernel thread), "lang"
+ *   {"rate": 524288, "at": S, "pid": 100, "comm": "app"}
+ *       the rate at which the process's amounts are sampled
+ *   {"note": "version", "text": "go1.26.8", "pid": 100, "comm": "app"}
+ *       store_process_note
+ *   {"end": 2, "status": 9, "at": S, "pid": 100, "comm": "app"}
+ *       enum store_end_how; the process's row has it, too
  *   {"loss": "ring", "at": S, "n": 5}
- *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "hist": [...] or
- * "lengths": [...], "pid": ...}   store/write/waits.h
- *   {"wake": 2, "context": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {"pid": 7, "comm":
- * "b", "thread": "b", "stack": [...]}}
- *   {"on": "/a/file", "class": 2, "at": S, "n": 1, "total_ns": 5, "pid": ..., "stack": [...], "by":
- * {...}}
- *   {"culprit": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {...}}          "by" may be
- * left out
+ *   {"wait": 2, "flags": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000,
+ *    "hist": [...] or "lengths": [...], "pid": ...}
+ *       store/write/waits.h
+ *   {"wake": 2, "context": 0, "at": S, "n": 1, "total_ns": 5, "pid": ...,
+ *    "by": {"pid": 7, "comm": "b", "thread": "b", "stack": [...]}}
+ *   {"on": "/a/file", "class": 2, "at": S, "n": 1, "total_ns": 5, "pid": ...,
+ *    "stack": [...], "by": {...}}
+ *   {"culprit": 0, "at": S, "n": 1, "total_ns": 5, "pid": ..., "by": {...}}
+ *       "by" may be left out
  *   {"throttle": "/docker/abc", "at": S, "periods": 10, "throttled": 4, "throttled_ns": 5}
  *   {"steal": 5, "idle_ns": 6, "cpu_ns": 7, "at": S}
  *   {"slowed": STEP, "stack_rate": 62, "at": S}
- *   {"request": "GET /", "protocol": "http", "service": "127.0.0.1:80", "status": "200", "result":
- * 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000, "request_bytes": 10, "response_bytes": 20,
- * "side": 0, "part": 0}     store/write/requests.h; "pid" and so on where a process is known; all
- * of max_ns for its latencies
- *   {"fact": "cgroup_row", "at": S, "COLUMN": number or text, ..., "container": "web", "pid": ...}
- * a row of schema/facts; the process and the container that it refers to are told as above;
- * "columns": {...}: where columns have the same names; "mate": {"pid": ...}, another one
- *   {"flush": true}                                           a batch of its own
+ *   {"request": "GET /", "protocol": "http", "service": "127.0.0.1:80", "status": "200",
+ *    "result": 0, "at": S, "n": 3, "total_ns": 9000, "max_ns": 5000,
+ *    "request_bytes": 10, "response_bytes": 20, "side": 0, "part": 0}
+ *       store/write/requests.h; "pid" and so on if a process is known; all latencies
+ *       are max_ns
+ *   {"fact": "cgroup_row", "at": S, "COLUMN": number or text, ..., "container": "web",
+ *    "pid": ...}
+ *       a row of schema/facts, with its process and container as above; "columns": {...}
+ *       for columns whose names are also keys here; "mate": {"pid": ...}, a second process
+ *   {"flush": true}
+ *       ends the batch
  */
 #include <jansson.h>
 #include <stdio.h>

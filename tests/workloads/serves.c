@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serves: a small server of HTTP, one thread to a connection, whose endpoints are slow for reasons
- * that are known: GET /burn computes, GET /lock waits for a mutex that another thread holds, each
- * for 40 ms. GET /quick is answered at once; GET /some rests for 2 ms, and GET /some?slow waits for
- * the mutex, too. With an argument, "loop", one thread serves all connections by epoll instead, and
- * does work of its own behind each answer.
+ * serves: a small HTTP server, one thread to a connection, whose endpoints are slow for known
+ * reasons: GET /burn computes, GET /lock waits for a mutex that another thread holds, each for 40
+ * ms. GET /quick is answered at once; GET /some sleeps for 2 ms, and GET /some?slow waits for the
+ * mutex, too. With the argument "loop" one thread serves all connections by epoll instead, and does
+ * other work after each answer.
  *
  * It prints its port, and ends with its standard input.
  */
@@ -78,7 +78,8 @@ __attribute__((noinline)) void serve_resting(void)
 	usleep(2000);
 }
 
-/* Requests that come whole and together, one after the other. false: there is none any more. */
+/* Answers whole requests that arrived together, one after the other. false: the connection ended.
+ */
 static int answer(int fd)
 {
 	static const char ok[] = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -124,7 +125,7 @@ static void *accepting(void *arg)
 	return NULL;
 }
 
-/* Work of its own comes behind the answer, before the next wait. */
+/* Other work follows the answer, before the next wait. */
 static void *looping(void *arg)
 {
 	int listener = (int)(long)arg, ep = epoll_create1(0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * storm COUNT CODE [exec|US]: COUNT processes, at most eight at once, each of which ends with CODE
- * at once; with `exec` each is a new program first, with a number it runs on a CPU for so many
- * microseconds first. Prints how many it waited for.
+ * storm COUNT CODE [exec|US]: runs COUNT processes, at most eight at once, each of which ends at
+ * once with CODE; with `exec` each executes a new program first, with a number it runs on a CPU for
+ * US microseconds first. Prints how many it waited for.
  */
 #include <spawn.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * taskclock: how long a thread was on a CPU, by the kernel's task-clock counter
- * (perf_event_open(2)). CPU time (schedstat, getrusage) leaves out what a hypervisor took
- * meanwhile; this does not, and neither does a sampler, nor who times switches.
+ * (perf_event_open(2)). CPU time (schedstat, getrusage) excludes the time that a hypervisor took;
+ * task-clock includes it, as a sampler does and a program that times context switches.
  */
 #ifndef SONDE_WORKLOADS_TASKCLOCK_H
 #define SONDE_WORKLOADS_TASKCLOCK_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * typedshim.so: for LD_PRELOAD. A kernel that refuses programs with type information (tp_btf,
- * iterators), as one without them does: EINVAL.
+ * typedshim.so: for LD_PRELOAD. Simulates a kernel without type information: programs that need it
+ * (tp_btf, iterators) fail to load with EINVAL.
  */
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * uringtalk SERVER CLIENT N: N questions of HTTP on one connection over 127.0.0.1, each with its
- * answer. Either side moves its bytes by calls   recv and send send, read, readv, msg   io_uring:
- * SEND and RECV, READ and WRITE, READV and WRITEV, SENDMSG and RECVMSG select  io_uring, which
- * reads into a buffer that the kernel chooses of those that it was given and then opens the
- * connection so, too. The server is a child. It begins with a line on standard input, prints what
- * it did:
- * {"server", "client", "port", "requests", "asked", "answered"} (pids, bytes), and ends with the
+ * uringtalk SERVER CLIENT N: sends N HTTP requests on one connection over 127.0.0.1, each with its
+ * answer. SERVER and CLIENT say how either side moves its bytes:
+ *
+ *   calls                    recv and send
+ *   send, read, readv, msg   io_uring: SEND and RECV, READ and WRITE, READV and WRITEV,
+ *                            SENDMSG and RECVMSG
+ *   select                   io_uring, also to open the connection; it reads into a
+ *                            buffer that the kernel chooses from those given to it
+ *
+ * The server is a child. The program begins at a line on standard input, prints what it did:
+ * {"server", "client", "port", "requests", "asked", "answered"} (pids, bytes), and ends at the
  * next line.
  */
 #include <arpa/inet.h>

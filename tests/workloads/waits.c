@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * waits run KIND[:THREADS[:COUNT[:MILLISECONDS]]]...   each thread waits COUNT times, for about so
- * long each time waits stand KIND...                                  each kind once, until
- * standard input ends
+ * waits run KIND[:THREADS[:COUNT[:MILLISECONDS]]]...
+ *         each thread waits COUNT times, each time about MILLISECONDS long
+ * waits stand KIND...
+ *         each kind once, until standard input ends
  *
- * Kinds: sleep futex pipe poll recv accept disk fault stop. A wait's partner thread ends it; it
- * looks that the waiter is asleep (/proc) before its planned time begins, so that one wait is one
- * sleep, however busy the machine is. A disk's waits are O_DIRECT reads of a file in the working
- * directory, as long as they take. `fault` is a page that a userfaultfd's owner fills late; `stop`
- * a process of its own, stopped and continued.
+ * Kinds: sleep futex pipe poll recv accept disk fault stop. A wait's partner thread ends it. The
+ * partner checks in /proc that the waiter is asleep before the planned time begins, so that one
+ * wait is one sleep, however busy the machine is. The waits of `disk` are O_DIRECT reads of a file
+ * in the working directory and last as long as the reads take. `fault` is a page that a
+ * userfaultfd's owner fills late; `stop` is a child process, stopped and continued.
  *
- * Every third wait comes by way_b, all others by way_a. Printed, by thread (name w-KIND-N): how
- * many waits, the time around them by the clock, in total and by way, the longest, and what the
- * kernel says of the thread itself: its CPU time and its time ready to run without a CPU
- * (schedstat), its time on a CPU (task-clock: what a hypervisor took is in it), and its switches
- * (rusage). `stand` prints, when all are asleep, what stands: tid, name, and the boot clock just
- * before the wait.
+ * Every third wait is called by way_b, all others by way_a. `run` prints for each thread (name
+ * w-KIND-N): how many waits, their time by the clock, in total and by caller, the longest, and what
+ * the kernel says of the thread itself: its CPU time and its time ready to run without a CPU
+ * (schedstat), its time on a CPU (task-clock, which includes the time that a hypervisor took), and
+ * its switches (rusage). `stand` prints, when all threads are asleep, for each its tid, its name,
+ * and the boot clock just before the wait.
  */
 #include "waits.h"
 

@@ -31,7 +31,7 @@ static inline uint64_t work_now_ns(void)
 }
 
 /* Pure arithmetic: no call, no memory. About a nanosecond a turn. A macro, so that no inlined
- * function stands below the one that does the work. (gcc gives a leaf function a frame only if it
+ * function is below the one that does the work. (gcc gives a leaf function a frame only if it
  * is asked for.) */
 #define work_turns(count, start)                                               \
 	({                                                                     \

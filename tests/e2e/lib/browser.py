@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A headless Chromium from Debian, driven by playwright-core (node/browser.js): for the tests of pages. Nothing here asks
-the page's script: what is known of the canvas is what the pointer, the keyboard and screenshots say of it."""
+the page's script: the tests learn about the canvas from the pointer, the keyboard and screenshots."""
 import json
 import os
 import shutil
@@ -144,7 +144,7 @@ def page():
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
-    """make(NODES=None) -> a page that tests/unit/tools/makepage wrote, and with NODES beside it FILE.json with its rows;
+    """make(NODES=None) -> a page that tests/unit/tools/makepage wrote, and with NODES also FILE.json with its rows;
     without NODES that of fold_sample.h."""
     program = os.path.join(BUILD, "tests", "makepage")
     if not os.path.exists(program):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A receiver in the place of ClickHouse: it takes INSERT ... FORMAT JSONEachRow over HTTP as ClickHouse does, and behaves as it is told."""
+"""A receiver in the place of ClickHouse: it takes INSERT ... FORMAT JSONEachRow over HTTP as ClickHouse does, and behaves as the test tells it to."""
 import ctypes.util
 import gzip
 import http.server
@@ -14,7 +14,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def curl():
-    """Of those who push: there is nobody to be received from without it."""
+    """Skips tests of the pushers where libcurl is missing: without it they send nothing."""
     if not ctypes.util.find_library("curl"):
         pytest.skip("missing: libcurl.so.4 (package libcurl4)")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Containers for tests: one made by hand (a cgroup of Docker's form, no engine), and a Docker engine of our own."""
+"""Containers for tests: one made by hand (a cgroup of Docker's form, no engine), and a Docker engine that the test starts."""
 import contextlib
 import json
 import os
@@ -63,9 +63,9 @@ def fake_container():
 
 
 class Engine:
-    """A dockerd of our own in a mount namespace of its own, where /var/lib/docker is a temporary folder; or, `own_root`, with a
-    data root of its own, which nothing but its configuration names. `bridge`: in a network namespace of its own, with docker0 and
-    published ports there. `prefix`: a command that runs it, in a mount namespace with a journal."""
+    """A dockerd that the test starts in a new mount namespace, where /var/lib/docker is a temporary folder; or, with `own_root`,
+    with another data root that only its configuration names. `bridge`: in a new network namespace, with docker0 and published
+    ports there. `prefix`: a command that runs it, in a mount namespace with a journal."""
 
     def __init__(self, own_root=False, bridge=False, prefix=()):
         self.base = tempfile.mkdtemp(prefix="sonde-docker-")

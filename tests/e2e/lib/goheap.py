@@ -34,7 +34,7 @@ def environment(go, folder, form):
 
 
 def cache(go):
-    """Toolchains of the matrix have one of their own; that of this machine has its own, which is warm."""
+    """Each toolchain of the matrix has its own cache; the toolchain of this machine uses its own, which is warm."""
     if go.startswith(gomatrix.CACHE):
         return os.path.join(gomatrix.CACHE, "cache")
     return subprocess.run([go, "env", "GOCACHE"], capture_output=True, text=True, check=True).stdout.strip()

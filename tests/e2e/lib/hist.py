@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stored histograms (schema/store/model/hist.h), read once more by their description."""
+"""Stored histograms (schema/store/model/hist.h), read independently, by their description."""
 import json
 
 FINE = 64

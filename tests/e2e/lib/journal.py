@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A real systemd-journald, without systemd, in a mount namespace of its own with an empty /run."""
+"""A real systemd-journald, without systemd, in its own mount namespace with an empty /run."""
 import contextlib
 import os
 import secrets

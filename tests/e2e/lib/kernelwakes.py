@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long the kernel takes from a waker's first step (sched_waking) until the thread stands in a queue (sched_wakeup), by
-its own trace: an instance of tracefs, of the test's own."""
+"""How long the kernel takes from a waker's first step (sched_waking) until the thread is in a queue (sched_wakeup), as
+the kernel itself traces it: the test makes an instance of tracefs."""
 import collections
 import contextlib
 import os

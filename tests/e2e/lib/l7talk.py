@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What test_l7 lets talk: one process with servers and clients of every kind that matters, which says what it did.
 
-It opens a connection, says that it is ready, and does the rest when it is told to (a line on stdin); then it prints what was asked and
+It opens a connection, says that it is ready, and does the rest at a line on stdin; then it prints what was asked and
 answered as JSON, and ends when stdin does.
 """
 import array
@@ -225,7 +225,7 @@ def dns():
 
 
 def dns_in_vain():
-    """A storm of names that are not there, some that cannot be told, and one that nobody answers; as a resolver asks: of a peer, and looking whose the answer is."""
+    """A storm of names that are not there, some that are not valid text, and one that no server answers; as a resolver asks: of a peer, and looking whose the answer is."""
     names = ["www.there.test"] + ["gone.storm.test"] * 300 + ["www.broken.test"] * 4
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind(("127.0.0.1", 0))

@@ -75,7 +75,7 @@ def used(begin, end, recording):
 
 
 def happened(end):
-    """A restart loop, a kill for want of memory, a full disk, a limit that was raised."""
+    """A restart loop, an out-of-memory kill, a full disk, a limit that was raised."""
     def event(at, kind, subject, name, detail="", which="", **process):
         return {"fact": "event_row", "at": at, **process, "columns": {
             "kind": kind, "subject": subject, "name": name, "detail": detail, "which": which, "n": 1, "at_us": at * 1000000}}
@@ -95,7 +95,7 @@ def happened(end):
 
 
 def talked(begin, end, recording):
-    """nginx asks postgres, each minute; once nobody answers."""
+    """nginx asks postgres every minute; one request has no answer."""
     yield run("net", begin, end, recording)
     web, db = {"pid": 812, "comm": "nginx", "container": "web"}, {"pid": 900, "comm": "postgres"}
     for i, at in enumerate(range(begin, end, 60)):

@@ -41,7 +41,7 @@ def listener(family, address, port=0, backlog=128):
 
 
 def answer(c, mode):
-    """One conversation: a request of so many bytes, an answer of so many, and an end."""
+    """One conversation: a request and an answer of the given numbers of bytes, and an end."""
     head = c.recv(16, socket.MSG_WAITALL)
     if len(head) < 16:
         return {"rx": len(head), "tx": 0}
@@ -178,7 +178,7 @@ def together(n, size):
 
 
 def idle(n):
-    """N connections with ourselves on which nobody says anything; a line closes them one after the other, one end and the other in turn."""
+    """N idle connections to the program itself; a line closes them one after the other, one end and the other in turn."""
     s, both = listener("4", "127.0.0.1"), []
     for _ in range(int(n)):
         both.append(socket.create_connection(s.getsockname()))
@@ -370,7 +370,7 @@ def resolver(addresses):
 
 
 def named():
-    """Lines: JSON {name, address, port}: asks for the name (null: does not) and connects; nobody listens there."""
+    """Lines: JSON {name, address, port}: asks for the name (null: does not) and connects; nothing listens there."""
     addresses = {"db.example.com": "10.99.0.5", "db2.example.com": "10.99.0.5"}
     dns = resolver(addresses)
     say(pid=os.getpid())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in scripting languages that stand in known code, and what sonde pstack says of them; interpreters of Debian's other suites."""
+"""Programs in scripting languages that wait in known code, and what sonde pstack says of them; interpreters of Debian's other suites."""
 import fcntl
 import glob
 import hashlib
@@ -21,7 +21,7 @@ CACHE = os.path.join(BUILD, "interpreters")
 
 
 class Standing:
-    """A program that prints one line of JSON when it stands, until the end of the block (of its standard input)."""
+    """A program that prints one line of JSON when it waits in that code, until the end of the block (of its standard input)."""
 
     def __init__(self, command, cwd=None, env=None):
         self.child = subprocess.Popen([str(c) for c in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=cwd,
@@ -57,7 +57,7 @@ def script(row, runtime):
 
 
 def between(row, runtime, inner, outer):
-    """The native functions between two script frames that stand next to one another."""
+    """The native functions between two adjacent script frames."""
     names = [(f["runtime"], f["function"]) for f in row["frames"]]
     at = names.index((runtime, inner))
     until = names.index((runtime, outer), at + 1)

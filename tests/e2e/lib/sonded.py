@@ -12,7 +12,7 @@ from conftest import BIN
 
 
 def alive(pid):
-    """Runs (a zombie that nobody has fetched yet does not)."""
+    """Is it running? (A zombie that its parent has not reaped is not.)"""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
             return f.read().rsplit(")", 1)[1].split()[0] not in "ZX"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""symbolizer: what sonde-index knows of addresses beside what llvm-symbolizer says of them."""
+"""symbolizer: compares what sonde-index says of addresses with what llvm-symbolizer says."""
 import os
 import random
 import shutil
@@ -48,7 +48,7 @@ def ask_sonde(index, addresses):
 
 
 def ask_llvm(path, addresses):
-    """Names as they stand in the file, made readable by c++filt, as sonde's library does."""
+    """Names from the file, demangled by c++filt, as sonde's library does."""
     text = "".join(f"0x{a:x}\n" for a in addresses)
     said = subprocess.run([llvm(), f"--obj={path}", "--inlines", "--functions=linkage", "--no-demangle"], input=text,
                           capture_output=True, text=True, errors="surrogateescape", check=True).stdout

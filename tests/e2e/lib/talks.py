@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Captures of real servers and their clients on loopback, made by tcpdump, with what the server itself counted.
 
-Each function (folder, file) starts a server, captures what its clients do, writes `file`, and returns what is known of it: a dict
+Each function (folder, file) starts a server, captures what its clients do, writes `file`, and returns facts about it: a dict
 with "port" and whatever the server, or the client, counts. Raises servers.Missing where the machine lacks a program.
 """
 import concurrent.futures

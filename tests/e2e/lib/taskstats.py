@@ -28,7 +28,7 @@ def ask(sock, family, command, kind, value):
 
 
 def of_thread(tid):
-    """{field: value} of the thread as it stands."""
+    """{field: value} of the thread at this moment."""
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16) as sock:
         sock.bind((0, 0))
         family = struct.unpack("=H", ask(sock, GENL_ID_CTRL, GETFAMILY, ATTR_FAMILY_NAME, b"TASKSTATS\0")[ATTR_FAMILY_ID][:2])[0]

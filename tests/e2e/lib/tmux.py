@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A terminal that a test can type on and look at: tmux, with a server of its own."""
+"""A terminal that a test can type on and look at: tmux, with a separate server."""
 import os
 import shutil
 import subprocess

@@ -2,8 +2,7 @@
 /*
  * The profile of a process that lies. The input is a script of steps of 4 bytes: build a bucket,
  * overwrite a word, make a hole, collect; so that lists are sound enough to be followed, and then
- * not. Whatever it does: few reads, no more buckets than it made, and everything that is told can
- * be read.
+ * damaged. In every case: few reads, no more buckets than it made, and all results can be read.
  *
  * covers: loaders/goheap/buckets.c loaders/goheap/buckets_walk.c loaders/goheap/buckets_records.c
  *         loaders/goheap/buckets_layout.c

@@ -28,7 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		if (policy != ARGS_MASKED && out.len > len)
 			abort();
 	}
-	/* whatever stands before it, an argument of its own whose name is a secret's is masked */
+	/* a separate argument with a secret's name is masked, whatever precedes it */
 	strbuf_add(&line, data, len);
 	strbuf_add(&line, "\0--password=Zq7Zq7Zq7", 22);
 	strbuf_reset(&out);

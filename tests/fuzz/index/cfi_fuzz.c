@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Call-frame information into rows, and the rows into a section: whatever goes in, what comes out
- * is a table whose rows are in order and whose pages point into it. The first byte says which kind
- * of section the rest is.
+ * Call-frame information into rows, and the rows into a section: any input gives a table whose
+ * rows are in order and whose pages point into it. The first byte says which kind of section the
+ * rest is.
  *
- * covers: loaders/index/unwind/cfi.c loaders/index/unwind/cfiprog.c loaders/index/unwind/cfiexpr.c
- * loaders/index/unwind/cfirule.c loaders/index/unwind/rows.c loaders/index/unwind/rowtable.c
- * loaders/index/unwind/leb.h
+ * covers: loaders/index/unwind/cfi.c loaders/index/unwind/cfiprog.c
+ *         loaders/index/unwind/cfiexpr.c loaders/index/unwind/cfirule.c
+ *         loaders/index/unwind/rows.c loaders/index/unwind/rowtable.c
+ *         loaders/index/unwind/leb.h
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Debug information through the indexer and libdw, and the index through the reader: either an
- * error comes out, or an index whose chains are sound. Where "\177ELF" stands a second time in the
- * input, the rest is the file that dwz shares.
+ * Debug information through the indexer and libdw, and the index through the reader: the result is
+ * an error, or an index whose chains are sound. From a second "\177ELF" in the input on, the bytes
+ * are the file that dwz shares.
  *
  * covers: loaders/index/lines/dwelf.c loaders/index/lines/dwread.c loaders/index/lines/dwunit.c
- * loaders/index/lines/dwinline.c loaders/index/lines/dwline.c loaders/index/lines/lineset.c
- * loaders/index/lines/linecode.c loaders/index/lines/linepaint.c
+ *         loaders/index/lines/dwinline.c loaders/index/lines/dwline.c loaders/index/lines/lineset.c
+ *         loaders/index/lines/linecode.c loaders/index/lines/linepaint.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole file through the indexer, and the index it makes through the reader: whatever goes in,
- * either an error comes out or an index that opens, whose pieces are in order. Where "\177ELF"
- * stands a second time in the input, the rest is the separate debug file.
+ * A whole file through the indexer, and the index through the reader: the result is an error, or
+ * an index that opens and whose pieces are in order. From a second "\177ELF" in the input on, the
+ * bytes are the separate debug file.
  *
  * covers: loaders/index/elf/elffile.c loaders/index/elfsyms.c loaders/index/go/gotable.c
- * loaders/index/elf/symset.c loaders/index/compose.c loaders/index/indexer.c
- * loaders/index/elf/minidebug.c loaders/index/elf/demangle.c loaders/index/unwind/unwind.c
- * loaders/index/elf/unpack.c loaders/index/runtimes/pypart.c loaders/index/runtimes/phppart.c
+ *         loaders/index/elf/symset.c loaders/index/compose.c loaders/index/indexer.c
+ *         loaders/index/elf/minidebug.c loaders/index/elf/demangle.c
+ *         loaders/index/unwind/unwind.c loaders/index/elf/unpack.c
+ *         loaders/index/runtimes/pypart.c loaders/index/runtimes/phppart.c
  *         loaders/index/runtimes/rubypart.c loaders/index/runtimes/hotspotpart.c
- * loaders/index/runtimes/v8part.c loaders/index/elf/runsyms.c
+ *         loaders/index/runtimes/v8part.c loaders/index/elf/runsyms.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -56,7 +56,7 @@ static void look(const uint8_t *data, size_t len)
 	rows_release(&r);
 }
 
-/* Rules of any kind, beside an extension of any kind. */
+/* Rules of any kind, with an extension of any kind. */
 static void print_rules(FILE *to, const uint8_t *data, size_t len)
 {
 	struct row_ext x;

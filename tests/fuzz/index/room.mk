@@ -1,3 +1,3 @@
-# Fuzzers of loaders/index and schema/image. What each is to cover stands at its head ("covers:").
+# Fuzzers of loaders/index and schema/image. Each says in its head what it covers ("covers:").
 FUZZ_INDEX := govars elfindex cfi knowncode pclntab gotables debuglink image dwarf pypart phppart rubypart tlscode
 $(foreach f,$(FUZZ_INDEX),$(eval $(call fuzzer,$(f)_fuzz,tests/fuzz/index/$(f)_fuzz.c,index image base,$(INDEX_LIBS))))

@@ -71,7 +71,7 @@ END
 gcc -shared -nostdlib -o names names.s 2>/dev/null || true
 
 # libraries with the symbols of CPython's, stripped: of 3.9 (a loop with a cold part), 2.7 and 3.13
-python() { # name, version, symbols of its own
+python() { # name, version, own symbols
 	cat <<END
 int snprintf(char *, unsigned long, const char *, ...);
 char PyCode_Type[400], PyFrame_Type[400], text[99];

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * l7_said_fuzz: of a message of any bytes what is heard is within its bounds and can be printed;
- * said once more it is heard alike. covers: loaders/l7/parser_message.c
+ * l7_said_fuzz: a message of any bytes is read within its bounds and its contents can be printed;
+ * encoded again, it reads the same.
+ *
+ * covers: loaders/l7/parser_message.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * l7_streams_fuzz: records of any kind and any bytes are taken within their bounds; what is said is
- * sound, and of the bytes that were seen each is parsed, skipped or blind. Input: records, each
- * with its length as two bytes before it; few sockets and times. covers: loaders/l7/streams.c
- * loaders/l7/sums.c loaders/l7/inorder.c
+ * l7_streams_fuzz: records of any kind and any bytes are read within their bounds; the requests
+ * that come out are sound, and each byte seen is parsed, skipped or blind. Input: records, each
+ * with its length in two bytes before it; few sockets and times.
+ *
+ * covers: loaders/l7/streams.c loaders/l7/sums.c loaders/l7/inorder.c
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# seeds.sh OUTDIR: a connection that is told, a question and its answer; a message of one entry.
+# seeds.sh OUTDIR: a record of a connection, a request and its answer; a message of one entry.
 set -eu
 mkdir -p "$1/l7_streams_fuzz" "$1/l7_said_fuzz"
 python3 - "$1" <<'END'

@@ -75,7 +75,7 @@ static void follow(const struct rowset *set)
 			abort();
 }
 
-/* The same rows are one set; another one lies beside it, and what is given back is room. */
+/* The same rows are one set, other rows are another set, and a freed set is free room. */
 static void again(struct rowsets *rs, const struct unwind_section *s, const struct rowset *set)
 {
 	struct rowset *same = NULL, *there;

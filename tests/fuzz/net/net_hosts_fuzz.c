@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net_hosts_fuzz: any bytes as /etc/hosts: addresses are written as inet_ntop does and name
- * somebody else, names have no blank. covers: loaders/net/hostsfile.c
+ * net_hosts_fuzz: any bytes as /etc/hosts: addresses have the form that inet_ntop writes and belong
+ * to another host, names have no blank.
+ *
+ * covers: loaders/net/hostsfile.c
  */
 #include <arpa/inet.h>
 #include <stdint.h>

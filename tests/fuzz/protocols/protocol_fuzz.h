@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * protocol_fuzz: any two streams of bytes, cut, lost and ended in any way, through one protocol: no
- * error of memory, no memory without bound, and each request is told once, with times in order.
+ * memory error, bounded memory, and each request is emitted once, with times in order.
  *
  * An input is a list of pieces: FLAGS:8 LEN:8 BYTES. Flags: 1 from the server, 2 bytes are lost
- * before it, 4 only half of it is known, 8 it stands for 256 times as much, 16 this side ends after
- * it, 32 LEN times 16. The first byte: begun or not, datagrams or not.
+ * before it, 4 only half of it is known, 8 it represents 256 times its length, 16 this side ends
+ * after it, 32 LEN times 16. The first byte: begun or not, datagrams or not.
  */
 #ifndef SONDE_FUZZ_PROTOCOL_H
 #define SONDE_FUZZ_PROTOCOL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * python_fuzz: any bytes as the memory of a process, in which a thread's Python frames are looked
- * for. The first byte chooses the shape of frames and the kind of texts; the others stand from BASE
+ * for. The first byte chooses the shape of frames and the kind of texts; the others lie from BASE
  * on. covers: loaders/lib/runtimes/python.c loaders/lib/runtimes/pycode.c probes/runtimes/python.h
  */
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
-/* What stands where: seeds.sh goes by it. */
+/* The addresses of everything; seeds.sh uses the same. */
 static struct python_layout layout(unsigned choice)
 {
 	struct python_layout l = {

@@ -2,8 +2,8 @@
 /*
  * covers: serve/guard.c
  *
- * Any heads are let in or refused. Without the token nobody is let in, nor under a name that is not
- * an address, localhost or this host's.
+ * Any request heads are accepted or refused. None is accepted without the token, nor under a host
+ * name that is not an address, localhost or this host's.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * covers: schema/store/packed/column.c
  *
- * Any bytes are a column of so many values, or are refused; what was read is read again from what
+ * Any bytes are a column of the given length, or are refused; what was read is read again from what
  * is written of it. Without the frame's own sums in the way: the bytes are what a column inflates
  * to.
  */

@@ -3,8 +3,8 @@
  * covers: supervisor/config/confparse.c
  * covers: schema/base/cli/quantity.c
  *
- * Any bytes are a configuration or none; what one sets is within its range, and what is said of a
- * wrong one is text.
+ * Any bytes are a configuration or an error; values are within their ranges, and error messages
+ * are text.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * checkfile_fuzz: a check of one's own may be any file: it is refused with a word, or what is taken
- * of it is within bounds. covers: tools/checks/checkfile.c tools/checks/checkslo.c
+ * checkfile_fuzz: a user's check may be any file: it is refused with a message, or its values are
+ * within their bounds.
+ *
+ * covers: tools/checks/checkfile.c tools/checks/checkslo.c
  */
 #include <stdint.h>
 #include <stdlib.h>

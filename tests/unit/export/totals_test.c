@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* totals, their file and their text: counters never fall, names are bounded, what is read back is
  * what was written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +9,7 @@
 #include "export/spread.h"
 #include "export/statetext.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 static unsigned metric(const char *name)
 {
@@ -51,11 +46,10 @@ static uint64_t shown(struct totals *t, const char *name, const char *labels)
 	return value;
 }
 
-static void a_counter_is_what_settled_and_what_is_open(void **state)
+TEST(a_counter_is_what_settled_and_what_is_open)
 {
 	struct totals t;
 
-	(void)state;
 	totals_init(&t, 100);
 	add(&t, "sonde_events_total", "a=\"1\"", 1000, 5, false);
 	add(&t, "sonde_events_total", "a=\"1\"", 1010, 7, false);
@@ -71,11 +65,10 @@ static void a_counter_is_what_settled_and_what_is_open(void **state)
 	totals_release(&t);
 }
 
-static void a_counter_never_falls(void **state)
+TEST(a_counter_never_falls)
 {
 	struct totals t;
 
-	(void)state;
 	totals_init(&t, 100);
 	add(&t, "sonde_events_total", "", 1000, 12, false);
 	totals_close(&t, 1000);
@@ -88,11 +81,10 @@ static void a_counter_never_falls(void **state)
 	totals_release(&t);
 }
 
-static void a_gauge_is_its_latest_value_and_ends(void **state)
+TEST(a_gauge_is_its_latest_value_and_ends)
 {
 	struct totals t;
 
-	(void)state;
 	totals_init(&t, 100);
 	add(&t, "sonde_container_tasks", "", 1010, 3, false);
 	add(&t, "sonde_container_tasks", "", 1000, 9, false);
@@ -103,11 +95,10 @@ static void a_gauge_is_its_latest_value_and_ends(void **state)
 	totals_release(&t);
 }
 
-static void beyond_the_limit_names_are_one_and_nothing_is_lost(void **state)
+TEST(beyond_the_limit_names_are_one_and_nothing_is_lost)
 {
 	struct totals t;
 
-	(void)state;
 	totals_init(&t, 10);
 	for (int i = 0; i < 100; i++) {
 		char labels[32];
@@ -125,12 +116,11 @@ static void beyond_the_limit_names_are_one_and_nothing_is_lost(void **state)
 	totals_release(&t);
 }
 
-static void what_is_read_back_is_what_was_written(void **state)
+TEST(what_is_read_back_is_what_was_written)
 {
 	struct strbuf first cleanup_strbuf = STRBUF_INIT, second cleanup_strbuf = STRBUF_INIT;
 	struct totals t, u;
 
-	(void)state;
 	totals_init(&t, 100);
 	totals_init(&u, 100);
 	t.begun_ts = 900;
@@ -155,7 +145,7 @@ static void what_is_read_back_is_what_was_written(void **state)
 	totals_release(&u);
 }
 
-static void numbers_have_no_digit_too_many(void **state)
+TEST(numbers_have_no_digit_too_many)
 {
 	static const struct {
 		uint64_t value;
@@ -167,7 +157,6 @@ static void numbers_have_no_digit_too_many(void **state)
 		     {12000000, 6, "12"},
 		     {UINT64_MAX, 0, "18446744073709551615"}};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf s cleanup_strbuf = STRBUF_INIT;
 
@@ -176,11 +165,10 @@ static void numbers_have_no_digit_too_many(void **state)
 	}
 }
 
-static void a_histogram_counts_what_lies_below_each_bound(void **state)
+TEST(a_histogram_counts_what_lies_below_each_bound)
 {
 	uint64_t below[METRIC_BOUNDS] = {0}, wide[METRIC_BOUNDS] = {0};
 
-	(void)state;
 	assert_true(spread_add(below, "[12,3,4,5]", 10,
 			       1)); /* 3 below 2^13, 4 below 2^14, 5 below 2^15 */
 	assert_int_equal(below[0], 3);
@@ -197,13 +185,12 @@ static void a_histogram_counts_what_lies_below_each_bound(void **state)
 	assert_false(spread_add(below, "", 0, 1));
 }
 
-static void the_text_has_each_metric_once_and_whole_histograms(void **state)
+TEST(the_text_has_each_metric_once_and_whole_histograms)
 {
 	const struct update_store about = {.segments = 1};
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
 	struct totals t;
 
-	(void)state;
 	totals_init(&t, 100);
 	t.begun_ts = 1;
 	add(&t, "sonde_runqueue_wait_seconds", "", 1000, 3, false);
@@ -222,20 +209,4 @@ static void the_text_has_each_metric_once_and_whole_histograms(void **state)
 		"sonde_runqueue_wait_seconds_count 3\n"));
 	assert_string_equal(strbuf_str(&out) + out.len - 6, "# EOF\n");
 	totals_release(&t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_counter_is_what_settled_and_what_is_open),
-		cmocka_unit_test(a_counter_never_falls),
-		cmocka_unit_test(a_gauge_is_its_latest_value_and_ends),
-		cmocka_unit_test(beyond_the_limit_names_are_one_and_nothing_is_lost),
-		cmocka_unit_test(what_is_read_back_is_what_was_written),
-		cmocka_unit_test(numbers_have_no_digit_too_many),
-		cmocka_unit_test(a_histogram_counts_what_lies_below_each_bound),
-		cmocka_unit_test(the_text_has_each_metric_once_and_whole_histograms),
-	};
-
-	return cmocka_run_group_tests_name("export", tests, NULL, NULL);
 }

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kstack: the kernel's own walk is the oracle, for each stack of a load that is deep in system
- * calls, interrupted anywhere. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* kstack: the kernel's own unwinder is the oracle, for each stack of a workload that is deep in
+ * system calls, interrupted anywhere. */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
@@ -30,6 +23,7 @@
 #include "tests/unit/probes/kstack_check.bpf.h"
 
 #include "tests/unit/probes/kstack_check.skel.h"
+#include "tests/unit/test.h"
 
 #define WANTED  500 /* stacks */
 #define LONGEST 60  /* seconds that they may take on a busy machine */
@@ -103,13 +97,12 @@ static bool tables_find(struct kstack_tables *t)
 	return found;
 }
 
-static void every_stack_that_is_walked_is_the_kernel_s_own(void **state)
+TEST(every_stack_that_is_walked_is_the_kernel_s_own)
 {
 	static struct kstack_check_bpf *skel; /* to the end of this program */
 	volatile struct kstack_check *check;
 	pid_t child;
 
-	(void)state;
 	skel = geteuid() ? NULL : kstack_check_bpf__open_and_load();
 	if (!skel)
 		skip_missing("the right to load BPF programs");
@@ -135,13 +128,4 @@ static void every_stack_that_is_walked_is_the_kernel_s_own(void **state)
 	assert_true(check->otherwise <
 		    check->stacks); /* of modules, where most of it runs in those */
 	assert_true(check->frames > check->stacks - check->otherwise);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_stack_that_is_walked_is_the_kernel_s_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

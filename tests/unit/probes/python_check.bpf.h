@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* python_check: what the program of the test tells of each sample. */
+/* python_check: what the test's BPF program reports for each sample. */
 #ifndef TESTS_UNIT_PROBES_PYTHON_CHECK_BPF_H
 #define TESTS_UNIT_PROBES_PYTHON_CHECK_BPF_H
 

@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The walker of CPython's frames in a BPF program: at each sample of a thread that runs, against
- * what the program says of itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* The walker of CPython's frames in a BPF program: at each sample of a running thread, compared
+ * with what the Python program says of itself. */
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
@@ -30,6 +23,7 @@
 #include "tests/unit/probes/python_check.bpf.h"
 
 #include "tests/unit/probes/python_check.skel.h"
+#include "tests/unit/test.h"
 
 #define PYTHON  "/usr/bin/python3"
 #define WANTED  300 /* samples */
@@ -41,10 +35,10 @@ enum python_step_here {
 	SHIM,
 	END,
 	FAULT
-}; /* enum python_step, whose header is for who reads */
+}; /* enum python_step, whose header only readers of frames include */
 
-/* Says where its thread's state and the code of its functions are, innermost first, then runs:
- * `calls` calls and returns for ever, or `spins` calls nothing. */
+/* Prints the addresses of its thread's state and of its functions' code, innermost first, then runs
+ * without end: `calls` calls and returns, `spins` calls nothing. */
 static const char script[] =
 	"import ctypes, os, sys\n"
 	"ctypes.pythonapi.PyThreadState_Get.restype = ctypes.c_void_p\n"
@@ -199,13 +193,12 @@ static void check_calls(struct python_check_bpf *skel, const struct program *p)
 	assert_true(leaves > 0);
 }
 
-static void the_frames_of_a_running_thread_are_found_in_the_kernel(void **state)
+TEST(the_frames_of_a_running_thread_are_found_in_the_kernel)
 {
 	struct python_layout layout;
 	struct python_check_bpf *skel;
 	struct program p;
 
-	(void)state;
 	if (geteuid())
 		skip_missing("root");
 	if (!layout_find(&layout))
@@ -221,13 +214,4 @@ static void the_frames_of_a_running_thread_are_found_in_the_kernel(void **state)
 	sample(skel, &p);
 	check_calls(skel, &p);
 	python_check_bpf__destroy(skel);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_frames_of_a_running_thread_are_found_in_the_kernel),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* address: what people write is where they mean, and what others can reach is known as such. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* address: the forms in which people write addresses, and which of them other hosts can reach. */
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "schema/base/array.h"
 #include "serve/address.h"
+#include "tests/unit/test.h"
 
-static void addresses_are_read(void **state)
+TEST(addresses_are_read)
 {
 	static const struct {
 		const char *text, *shown;
@@ -29,7 +24,6 @@ static void addresses_are_read(void **state)
 		{"unix:/run/x.sock", "unix:/run/x.sock", true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		struct address a;
 		struct err e = {0};
@@ -40,7 +34,7 @@ static void addresses_are_read(void **state)
 	}
 }
 
-static void anything_else_is_refused_with_what_is_understood(void **state)
+TEST(anything_else_is_refused_with_what_is_understood)
 {
 	static const char *const bad[] = {"",
 					  ":",
@@ -62,7 +56,6 @@ static void anything_else_is_refused_with_what_is_understood(void **state)
 					  "\xff:1"};
 	char long_path[200] = "unix:";
 
-	(void)state;
 	memset(long_path + 5, 'x', 150);
 	for (size_t i = 0; i <= ARRAY_SIZE(bad); i++) {
 		const char *text = i < ARRAY_SIZE(bad) ? bad[i] : long_path;
@@ -74,14 +67,4 @@ static void anything_else_is_refused_with_what_is_understood(void **state)
 		assert_int_equal(e.exit, EXIT_USAGE);
 		assert_non_null(strstr(e.fix, "--listen"));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(addresses_are_read),
-		cmocka_unit_test(anything_else_is_refused_with_what_is_understood),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

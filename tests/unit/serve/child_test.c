@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* child: one question, its limits, and that nothing is left of it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* child: one query in a child process, its limits, and that nothing is left afterwards. */
 #include <stdio.h>
 #include <string.h>
 #include <signal.h>
@@ -11,9 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "serve/child.h"
+#include "tests/unit/test.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #define MEMORY (1ull << 50) /* its shadow counts as memory */
@@ -36,12 +31,11 @@ static struct child_answer shell(const char *script, const struct child_limits *
 	return a;
 }
 
-static void what_it_prints_says_and_exits_with_is_told(void **state)
+TEST(what_it_prints_says_and_exits_with_is_told)
 {
 	struct child_answer a = shell("printf 'a\\000b'; echo why >&2; exit 4", &LIMITS, -1, -1);
 	char text[8];
 
-	(void)state;
 	assert_int_equal(a.end, CHILD_EXITED);
 	assert_int_equal(a.exit, 4);
 	assert_int_equal(a.out_bytes, 3);
@@ -51,18 +45,17 @@ static void what_it_prints_says_and_exits_with_is_told(void **state)
 	close(a.out_fd);
 }
 
-static void it_has_nothing_open_but_its_streams_and_reads_nothing(void **state)
+TEST(it_has_nothing_open_but_its_streams_and_reads_nothing)
 {
 	struct child_answer a = shell("cat; ls /proc/self/fd | wc -l", &LIMITS, -1, -1);
 	char text[8] = "";
 
-	(void)state;
 	assert_true(pread(a.out_fd, text, sizeof(text) - 1, 0) > 0);
 	assert_string_equal(text, "4\n"); /* the fourth is the folder that ls reads */
 	close(a.out_fd);
 }
 
-static void one_that_takes_too_long_is_ended_with_what_it_started(void **state)
+TEST(one_that_takes_too_long_is_ended_with_what_it_started)
 {
 	const struct child_limits one = {
 		.seconds = 1, .memory_bytes = MEMORY, .answer_bytes = 1 << 20};
@@ -70,7 +63,6 @@ static void one_that_takes_too_long_is_ended_with_what_it_started(void **state)
 	char text[16] = "";
 	int pid = 0;
 
-	(void)state;
 	assert_int_equal(a.end, CHILD_OVER_TIME);
 	assert_true(pread(a.out_fd, text, sizeof(text) - 1, 0) > 0);
 	assert_int_equal(sscanf(text, "%d", &pid), 1);
@@ -90,23 +82,21 @@ static void one_that_takes_too_long_is_ended_with_what_it_started(void **state)
 	close(a.out_fd);
 }
 
-static void an_answer_without_end_is_cut_off(void **state)
+TEST(an_answer_without_end_is_cut_off)
 {
 	struct child_answer a = shell("exec yes", &LIMITS, -1, -1);
 
-	(void)state;
 	assert_int_equal(a.end, CHILD_KILLED);
 	assert_int_equal(a.signal, SIGXFSZ);
 	assert_true(a.out_bytes <= LIMITS.answer_bytes);
 	close(a.out_fd);
 }
 
-static void whoever_hangs_up_or_ends_ends_it(void **state)
+TEST(whoever_hangs_up_or_ends_ends_it)
 {
 	int pair[2], stop = eventfd(1, EFD_CLOEXEC);
 	struct child_answer a;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	close(pair[1]);
 	a = shell("exec sleep 1000", &LIMITS, -1, pair[0]);
@@ -119,39 +109,22 @@ static void whoever_hangs_up_or_ends_ends_it(void **state)
 	close(stop);
 }
 
-static void one_that_a_signal_ended_is_told(void **state)
+TEST(one_that_a_signal_ended_is_told)
 {
 	struct child_answer a = shell("kill -SEGV $$", &LIMITS, -1, -1);
 
-	(void)state;
 	assert_int_equal(a.end, CHILD_KILLED);
 	assert_int_equal(a.signal, SIGSEGV);
 	close(a.out_fd);
 }
 
-static void one_that_cannot_be_started_is_said(void **state)
+TEST(one_that_cannot_be_started_is_said)
 {
 	const char *const argv[] = {"/nonexistent/sonde", NULL};
 	struct child_answer a;
 	struct err e = {0};
 
-	(void)state;
 	assert_true(child_ask(argv, &LIMITS, -1, -1, &a, &e) < 0);
 	assert_non_null(strstr(e.what, "/nonexistent/sonde"));
 	assert_int_equal(a.out_fd, -1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_it_prints_says_and_exits_with_is_told),
-		cmocka_unit_test(it_has_nothing_open_but_its_streams_and_reads_nothing),
-		cmocka_unit_test(one_that_takes_too_long_is_ended_with_what_it_started),
-		cmocka_unit_test(an_answer_without_end_is_cut_off),
-		cmocka_unit_test(whoever_hangs_up_or_ends_ends_it),
-		cmocka_unit_test(one_that_a_signal_ended_is_told),
-		cmocka_unit_test(one_that_cannot_be_started_is_said),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

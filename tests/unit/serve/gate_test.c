@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate: so many at a time, the others wait, nobody enters a closed one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* gate: a limited number at a time, the others wait, a closed gate lets none in. */
 #include "serve/gate.h"
+#include "tests/unit/test.h"
 
 struct waiter {
 	struct gate *gate;
@@ -22,11 +16,10 @@ static void *wait_for_room(void *ctx)
 	return NULL;
 }
 
-static void room_is_for_so_many(void **state)
+TEST(room_is_for_so_many)
 {
 	struct gate g;
 
-	(void)state;
 	gate_init(&g, 2);
 	assert_true(gate_enter(&g, 0));
 	assert_true(gate_enter(&g, 0));
@@ -36,13 +29,12 @@ static void room_is_for_so_many(void **state)
 	gate_release(&g);
 }
 
-static void whoever_leaves_lets_one_in_that_waits(void **state)
+TEST(whoever_leaves_lets_one_in_that_waits)
 {
 	struct waiter w = {0};
 	struct gate g;
 	pthread_t t;
 
-	(void)state;
 	gate_init(&g, 1);
 	w.gate = &g;
 	assert_true(gate_enter(&g, 0));
@@ -53,13 +45,12 @@ static void whoever_leaves_lets_one_in_that_waits(void **state)
 	gate_release(&g);
 }
 
-static void a_closed_one_sends_all_away_at_once(void **state)
+TEST(a_closed_one_sends_all_away_at_once)
 {
 	struct waiter w = {0};
 	struct gate g;
 	pthread_t t;
 
-	(void)state;
 	gate_init(&g, 1);
 	w.gate = &g;
 	assert_true(gate_enter(&g, 0));
@@ -70,15 +61,4 @@ static void a_closed_one_sends_all_away_at_once(void **state)
 	gate_leave(&g);
 	assert_false(gate_enter(&g, 20));
 	gate_release(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(room_is_for_so_many),
-		cmocka_unit_test(whoever_leaves_lets_one_in_that_waits),
-		cmocka_unit_test(a_closed_one_sends_all_away_at_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

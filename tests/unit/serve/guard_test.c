@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* guard: who may ask. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "schema/base/array.h"
 #include "serve/guard.h"
+#include "tests/unit/test.h"
 
 #define TOKEN "abcdefghij0123456789"
 
@@ -17,7 +12,7 @@ static const char *const HOSTS[] = {"sonde.example.org"};
 static const struct guard OPEN = {.hosts = HOSTS, .n_hosts = 1, .own = "nas"};
 static const struct guard CLOSED = {.own = "", .token = TOKEN};
 
-static void only_names_that_nobody_else_can_own_are_answered(void **state)
+TEST(only_names_that_nobody_else_can_own_are_answered)
 {
 	static const char *const good[] = {
 		"127.0.0.1",  "127.0.0.1:7766", "localhost:1",       "LOCALHOST",
@@ -41,7 +36,6 @@ static void only_names_that_nobody_else_can_own_are_answered(void **state)
 					  "evil@127.0.0.1",
 					  "127.0.0.1:123456"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
 		if (guard_ask(&OPEN, &(struct guard_head){.host = good[i]}, false, true) !=
 		    GUARD_WELCOME)
@@ -63,9 +57,8 @@ static enum guard_answer from(const char *origin, const char *site, const char *
 		page, true);
 }
 
-static void a_page_of_another_site_may_link_here_and_nothing_else(void **state)
+TEST(a_page_of_another_site_may_link_here_and_nothing_else)
 {
-	(void)state;
 	assert_int_equal(from("http://localhost:7766", "same-origin", "cors", false),
 			 GUARD_WELCOME);
 	assert_int_equal(from("https://localhost:7766", NULL, NULL, false), GUARD_WELCOME);
@@ -89,9 +82,8 @@ static enum guard_answer with(const char *cookie, const char *authorization)
 			 false, true);
 }
 
-static void the_token_is_asked_for_and_nothing_like_it_will_do(void **state)
+TEST(the_token_is_asked_for_and_nothing_like_it_will_do)
 {
-	(void)state;
 	assert_int_equal(with("sonde=" TOKEN, NULL), GUARD_WELCOME);
 	assert_int_equal(with("a=b; sonde=" TOKEN "; c=d", NULL), GUARD_WELCOME);
 	assert_int_equal(with("sonde=old;sonde=" TOKEN, NULL), GUARD_WELCOME);
@@ -107,25 +99,12 @@ static void the_token_is_asked_for_and_nothing_like_it_will_do(void **state)
 	assert_int_equal(with(";;;= ;", NULL), GUARD_TOKEN);
 }
 
-static void a_token_is_long_and_plain(void **state)
+TEST(a_token_is_long_and_plain)
 {
-	(void)state;
 	assert_true(guard_token_fits(TOKEN));
 	assert_true(guard_token_fits("AAAA/+==-._~aaaa"));
 	assert_false(guard_token_fits("short"));
 	assert_false(guard_token_fits("sixteen letters; and more"));
 	assert_false(guard_token_fits("abcdefghijklmnop\n"));
 	assert_false(guard_token_fits(""));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_names_that_nobody_else_can_own_are_answered),
-		cmocka_unit_test(a_page_of_another_site_may_link_here_and_nothing_else),
-		cmocka_unit_test(the_token_is_asked_for_and_nothing_like_it_will_do),
-		cmocka_unit_test(a_token_is_long_and_plain),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

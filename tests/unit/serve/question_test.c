@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* question: from an address to a command line, by the white list. The tables here are cut short;
- * tests/e2e has the real ones. */
+/* question: from a URL to a command line, by the allow list. The tables here are short; tests/e2e
+ * has the real ones. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "schema/base/array.h"
 #include "schema/base/strbuf.h"
 #include "serve/question.h"
+#include "tests/unit/test.h"
 
 #define OPT(name, arg, more) "{\"name\":\"" name "\",\"arg\":" arg ",\"repeatable\":" more "}"
 #define VERB(name, options)                                                                      \
@@ -106,9 +101,8 @@ static void refused(const char *verb, const char *query, int rc, const char *wor
 	free(got);
 }
 
-static void values_become_words_of_their_own(void **state)
+TEST(values_become_words_of_their_own)
 {
-	(void)state;
 	line_is("ps", "", NULL, false, "sonde|ps|--json");
 	line_is("ps", "last=20m&number=5", "/s", false,
 		"sonde|ps|--json|--store|/s|--last=20m|--number=5");
@@ -122,9 +116,8 @@ static void values_become_words_of_their_own(void **state)
 	line_is("report", "last=5m", NULL, true, "sonde|report|--output=-|--last=5m");
 }
 
-static void what_is_not_listed_is_not_there(void **state)
+TEST(what_is_not_listed_is_not_there)
 {
-	(void)state;
 	refused("record", "", -ENOENT, "not answered");
 	refused("report", "", -ENOENT, "not answered");
 	refused("", "", -ENOENT, "not answered");
@@ -142,11 +135,10 @@ static void what_is_not_listed_is_not_there(void **state)
 	refused("ps", "=x", -EINVAL, "takes no ''");
 }
 
-static void values_that_cannot_be_meant_are_refused(void **state)
+TEST(values_that_cannot_be_meant_are_refused)
 {
 	char many[QUESTION_VALUES * 8 + 16] = "", *large = malloc(QUESTION_VALUE + 64);
 
-	(void)state;
 	refused("ps", "last=1&last=2", -EINVAL, "twice");
 	refused("ps", "last", -EINVAL, "needs a value");
 	refused("ps", "self=yes", -EINVAL, "on or not there");
@@ -163,20 +155,19 @@ static void values_that_cannot_be_meant_are_refused(void **state)
 	free(large);
 }
 
-static void a_zero_byte_cuts_nothing_short(void **state)
+TEST(a_zero_byte_cuts_nothing_short)
 {
 	const struct question_value values[] = {{"what", "web", 4, 9}};
 	const char **argv = NULL;
 	struct err e = {0};
 
-	(void)state;
 	assert_int_equal(
 		question_argv(questions, "sonde", NULL, 30, "ps", false, values, 1, &argv, &e),
 		-EINVAL);
 	assert_non_null(strstr(e.what, "zero byte"));
 }
 
-static void what_is_no_help_is_said(void **state)
+TEST(what_is_no_help_is_said)
 {
 	static const char *const bad[] = {"",
 					  "x",
@@ -186,7 +177,6 @@ static void what_is_no_help_is_said(void **state)
 					  "{\"rows\":[1,null,{\"verb\":7}]}",
 					  "{\"rows\":[{\"verb\":\"ps\"}]}"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct questions *q = NULL;
 		struct err e = {0};
@@ -196,15 +186,4 @@ static void what_is_no_help_is_said(void **state)
 	}
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_become_words_of_their_own),
-		cmocka_unit_test(what_is_not_listed_is_not_there),
-		cmocka_unit_test(values_that_cannot_be_meant_are_refused),
-		cmocka_unit_test(a_zero_byte_cuts_nothing_short),
-		cmocka_unit_test(what_is_no_help_is_said),
-	};
-
-	return cmocka_run_group_tests(tests, begin, end);
-}
+const struct test_group test_group = {begin, end};

@@ -1,6 +1,6 @@
 # -*- coding: utf-8 -*-
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that stand in known Python code, for CPython 2.7 and 3.6 to 3.15. Prints one line of JSON when all of them stand: of
+"""Threads that wait in known Python code, for CPython 2.7 and 3.6 to 3.15. Prints one line of JSON when all of them wait there: of
 each its thread id, and its frames as Python itself says them (sys._current_frames), innermost first: [function, file, line],
 the function qualified where the version has that. Then waits for the end of its standard input.
 

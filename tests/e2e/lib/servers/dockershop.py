@@ -19,7 +19,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 POSTGRES = "/usr/lib/postgresql/15/bin"
 NET4, NET6, GATE = "172.28.0", "fd00:28::", "172.28.0.1"
 ADDRESS = {"db": 10, "cache": 11, "app": 12, "worker": 13, "web": 14}
-FAR = "10.77.0"  # between the host and the namespace of its own
+FAR = "10.77.0"  # between the host and the network namespace
 NGINX = """worker_processes 1; pid /tmp/pid; error_log /tmp/error; daemon off; user root; events {}
 http { access_log off; client_body_temp_path /tmp/b; proxy_temp_path /tmp/p; fastcgi_temp_path /tmp/f; uwsgi_temp_path /tmp/u; scgi_temp_path /tmp/s;
   server { listen 80; listen [::]:80; location / { proxy_pass http://unix:/shared/shop.sock; } } }
@@ -126,7 +126,7 @@ class DockerShop:
                                                           "-e", f"SHOP_STATS={GATE}:6380"])
 
     def begin_askers(self):
-        """On the host beside the engine, in a container on the host's network, and in a namespace that a cable leads to."""
+        """On the host next to the engine, in a container on the host's network, and in a namespace that a cable leads to."""
         inside = ["nsenter", "-t", str(self.engine.daemon.pid), "-n"]
         home = subprocess.Popen(["unshare", "-n", "sleep", "600"])
         self.stack.callback(lambda: (home.kill(), home.wait()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's own Go programs, each started by the test in a folder of its own, on loopback, and ended by it; under a load of
+"""Debian's own Go programs, each started by the test in a new folder, on loopback, and ended by it; under a load of
 its own kind. Nothing is installed: packages are unpacked under build/live and kept. As in servers.py, a program that
 cannot be had raises Missing."""
 import fcntl
@@ -19,7 +19,7 @@ SUITE = "bookworm"
 
 
 def unpacked(*packages):
-    """The folder in which they stand."""
+    """The folder that contains them."""
     debian = goheap.gomatrix.debian
     os.makedirs(CACHE, exist_ok=True)
     with open(os.path.join(CACHE, "lock"), "w", encoding="utf-8") as lock:
@@ -205,7 +205,7 @@ def containerd(folder):
 
 
 def dockerd(folder):
-    """Without a bridge, without rules, with a store of its own: it cannot disturb another one."""
+    """Without a bridge, without rules, with a separate store: it cannot disturb another engine."""
     path = next((p for p in ("/usr/sbin/dockerd", "/usr/bin/dockerd") if os.path.exists(p)), None)
     if not path:
         raise Missing("dockerd")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Debian's own programs under load, each started by the test in a folder of its own, on loopback, and ended by it.
+"""Debian's own programs under load, each started by the test in a new folder, on loopback, and ended by it.
 
 A program is a function (folder) -> Running; it raises Missing where the machine lacks it. `executables` are the names
 under which its work is found in a profile.

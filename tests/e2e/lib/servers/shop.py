@@ -4,7 +4,7 @@
     shop.py REDIS_PORT POSTGRES_PORT    it prints its port, answers each request with what it asked for it, in order (JSON), and ends with its standard input
     shop.py ask PORT                    its client: for each line of its standard input, a path and a trace's id, it asks once and prints the answer
 
-Each of the server's threads has connections of its own; libpq waits in poll for one descriptor, Redis' socket is read at once.
+Each of the server's threads has its own connections; libpq waits in poll for one descriptor, Redis' socket is read at once.
 """
 import ctypes
 import http.client

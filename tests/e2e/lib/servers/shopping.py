@@ -49,7 +49,7 @@ class Shop:
         self.client = self.talks("ask", web)
 
     def ask(self, path, trace):
-        """What the server says that it asked for it. It is asked in a second, and so a bucket, of its own: all of it is kept."""
+        """What the server says it asked for. The request is alone in its second, and so in its bucket: all of it is kept."""
         time.sleep(time.time() // 1 + 1 - time.time())
         self.client.stdin.write(f"{path} {trace}\n")
         self.client.stdin.flush()

@@ -103,7 +103,7 @@ def fill():
 
 
 def django(folder):
-    """Debian's, with a site in `folder`: what PYTHONPATH is to be; the application is site_shop:application."""
+    """Debian's, with a site in `folder`: the value of PYTHONPATH; the application is site_shop:application."""
     usr = unpacked("bookworm", "python3-django python3-asgiref python3-sqlparse python3-tz".split())
     with open(os.path.join(folder, "site_shop.py"), "w", encoding="utf-8") as f:
         f.write(DJANGO.replace("SITE_DB", os.path.join(folder, "site.db")))

@@ -64,7 +64,7 @@ def asked(store, port, side, protocol="http"):
 
 
 def planted(store, *secrets):
-    """Which of these stand anywhere in the store's files."""
+    """Which of these occur anywhere in the store's files."""
     found = set()
     for at, _, names in os.walk(store):
         for name in names:

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.h over memory that is made here: what is read of sound lists, and what of a process that
+/* buckets.h on memory laid out by the test: what it reads from sound lists, and from a process that
  * changes meanwhile. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "tests/unit/loaders/goheap/fake.h"
+#include "tests/unit/test.h"
 
 #define MANY 10000u
 
-/* In place of libc's: buckets.h takes room for what it knows from it. */
+/* Replaces libc's: buckets.h allocates with it. */
 static unsigned grants = UINT32_MAX;
 
 void *reallocarray(void *p, size_t n, size_t size)
@@ -22,7 +17,7 @@ void *reallocarray(void *p, size_t n, size_t size)
 	return grants && grants-- ? realloc(p, n * size) : NULL;
 }
 
-/* What was told in one collection. */
+/* What one collection reported. */
 struct told {
 	struct bucket of[64];
 	uint64_t first_pc[64];
@@ -58,7 +53,7 @@ static struct told collect(struct buckets *b, struct buckets_sum *sum)
 	return t;
 }
 
-static void every_bucket_of_every_list_is_told_once(void **state)
+TEST(every_bucket_of_every_list_is_told_once)
 {
 	struct fake f = fake_init(1 << 20);
 	struct buckets *b = fake_open(&f);
@@ -67,7 +62,6 @@ static void every_bucket_of_every_list_is_told_once(void **state)
 	double three = 3;
 	uint64_t bits;
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		fake_amounts(&f, fake_bucket(&f, BUCKETS_MEMORY, 64, 1000 + i, 3), 0, 10, i);
 	memcpy(&bits, &three, 8);
@@ -93,14 +87,13 @@ static void every_bucket_of_every_list_is_told_once(void **state)
 	free(f.bytes);
 }
 
-static void where_memory_is_short_the_next_collection_knows_all(void **state)
+TEST(where_memory_is_short_the_next_collection_knows_all)
 {
 	struct fake f = fake_init(1 << 20);
 	struct buckets *b = fake_open(&f);
 	struct buckets_sum sum;
 	struct told t = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < 600; i++)
 		fake_amounts(&f, fake_bucket(&f, BUCKETS_MEMORY, 64, 1000 + i, 3), 0, 10, i);
 	for (unsigned most = 0; most < 2; most++) { /* none, then room for 256 */
@@ -117,7 +110,7 @@ static void where_memory_is_short_the_next_collection_knows_all(void **state)
 	free(f.bytes);
 }
 
-static void what_waits_for_the_next_cycle_is_pending(void **state)
+TEST(what_waits_for_the_next_cycle_is_pending)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = fake_open(&f);
@@ -125,7 +118,6 @@ static void what_waits_for_the_next_cycle_is_pending(void **state)
 	struct buckets_sum sum;
 	struct told t;
 
-	(void)state;
 	fake_amounts(&f, one, 0, 100, 40);
 	fake_amounts(&f, one, 1 + (7 + 2) % 3, 5, 0); /* allocations of now */
 	fake_amounts(&f, one, 1 + (7 + 1) % 3, 0, 6); /* frees of the running sweep */
@@ -133,7 +125,7 @@ static void what_waits_for_the_next_cycle_is_pending(void **state)
 	assert_int_equal(t.allocs, 100);
 	assert_int_equal(t.frees, 40);
 	assert_int_equal(t.pending, 5);
-	/* cycle 8 has come, not published yet: of 7 + 1 */
+	/* cycle 8 has begun, and mProf_Flush has not yet published the values of 7 + 1 */
 	fake_set(&f, FAKE_CYCLE, 8 << 1);
 	fake_amounts(&f, one, 1 + 8 % 3, 7, 6);
 	t = collect(b, &sum);
@@ -143,14 +135,13 @@ static void what_waits_for_the_next_cycle_is_pending(void **state)
 	free(f.bytes);
 }
 
-static void before_the_first_collection_of_garbage_all_is_pending(void **state)
+TEST(before_the_first_collection_of_garbage_all_is_pending)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = fake_open(&f);
 	struct buckets_sum sum;
 	struct told t;
 
-	(void)state;
 	fake_set(&f, FAKE_CYCLE, 0);
 	fake_amounts(&f, fake_bucket(&f, BUCKETS_MEMORY, 8, 1000, 1), 1 + 2, 9, 0);
 	t = collect(b, &sum);
@@ -160,14 +151,13 @@ static void before_the_first_collection_of_garbage_all_is_pending(void **state)
 	free(f.bytes);
 }
 
-static void short_records_are_known_by_their_distance(void **state)
+TEST(short_records_are_known_by_their_distance)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = fake_open(&f);
 	struct buckets_sum sum;
 	struct told t;
 
-	(void)state;
 	f.record_len = BUCKET_RECORD_SHORT;
 	for (unsigned i = 0; i < 3; i++)
 		fake_amounts(&f, fake_bucket(&f, BUCKETS_MEMORY, 100, 1000 + i, 2), 0, 3, 1);
@@ -179,14 +169,13 @@ static void short_records_are_known_by_their_distance(void **state)
 	free(f.bytes);
 }
 
-static void a_record_by_itself_is_parsed_as_in_its_bucket(void **state)
+TEST(a_record_by_itself_is_parsed_as_in_its_bucket)
 {
 	const uint64_t whole[16] = {3, 1, 24, 8, 0, 0, 0, 0, 2, 0, 16},
 		       counts[8] = {3, 1, 0, 0, 2, 0, 0, 0};
 	const uint64_t torn[16] = {4, 1, 24, 8};
 	struct bucket b = {.cycle = 0, .cycle_known = true};
 
-	(void)state;
 	assert_true(bucket_record_parse(whole, 128, 8, &b));
 	assert_true(bucket_published(&b).alloc_bytes == 24 && bucket_pending(&b).allocs == 2);
 	b = (struct bucket){.cycle = 0, .cycle_known = true};
@@ -197,14 +186,13 @@ static void a_record_by_itself_is_parsed_as_in_its_bucket(void **state)
 	assert_false(bucket_record_parse(whole, 96, 8, &b));
 }
 
-static void ticks_are_measured_where_no_program_says_them(void **state)
+TEST(ticks_are_measured_where_no_program_says_them)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = fake_open(&f);
 	struct buckets_sum sum;
 	double measured;
 
-	(void)state;
 	collect(b, &sum);
 	assert_true(sum.ticks_per_second == 0); /* nothing to divide */
 	fake_bucket(&f, BUCKETS_MUTEX, 0, 1000, 1);
@@ -222,14 +210,13 @@ static void ticks_are_measured_where_no_program_says_them(void **state)
 	free(f.bytes);
 }
 
-static void records_of_a_length_that_no_go_has_are_not_read(void **state)
+TEST(records_of_a_length_that_no_go_has_are_not_read)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = fake_open(&f);
 	struct buckets_sum sum;
 	struct told t;
 
-	(void)state;
 	f.record_len = 96;
 	for (unsigned i = 0; i < 3; i++)
 		fake_bucket(&f, BUCKETS_MEMORY, 100, 1000 + i, 2);
@@ -240,14 +227,13 @@ static void records_of_a_length_that_no_go_has_are_not_read(void **state)
 	free(f.bytes);
 }
 
-static void ten_thousand_known_buckets_take_few_reads(void **state)
+TEST(ten_thousand_known_buckets_take_few_reads)
 {
 	struct fake f = fake_init(16 << 20);
 	struct buckets *b = fake_open(&f);
 	struct buckets_sum sum;
 	struct told t;
 
-	(void)state;
 	for (unsigned i = 0; i < MANY; i++) {
 		fake_amounts(&f, fake_bucket(&f, BUCKETS_MEMORY, 16, 1000 + i, 1 + i % 40), 0, 1,
 			     0);
@@ -277,7 +263,7 @@ static void heal(struct fake *f)
 		fake_amounts(f, fake_get(f, FAKE_HEAD(BUCKETS_MEMORY)), 0, 8, 0);
 }
 
-static void a_record_caught_half_written_is_read_again(void **state)
+TEST(a_record_caught_half_written_is_read_again)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = fake_open(&f);
@@ -285,7 +271,6 @@ static void a_record_caught_half_written_is_read_again(void **state)
 	struct buckets_sum sum;
 	struct told t;
 
-	(void)state;
 	fake_amounts(&f, one, 0, 7, 0);
 	collect(b, &sum);
 	fake_set(&f, fake_record(&f, one), 8); /* allocs, but not yet alloc_bytes */
@@ -315,7 +300,7 @@ static void publish(struct fake *f)
 	fake_amounts(f, one, 1 + 8 % 3, 0, 0);
 }
 
-static void a_record_in_the_middle_of_its_publication_does_not_count_twice(void **state)
+TEST(a_record_in_the_middle_of_its_publication_does_not_count_twice)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = fake_open(&f);
@@ -323,10 +308,9 @@ static void a_record_in_the_middle_of_its_publication_does_not_count_twice(void 
 	struct buckets_sum sum;
 	struct told t;
 
-	(void)state;
 	fake_amounts(&f, one, 0, 10, 0);
 	collect(b, &sum);
-	/* by mProf_Flush, and by a call of MemProfile */
+	/* by mProf_Flush, and by a call to MemProfile */
 	for (unsigned flushed = 0; flushed < 2; flushed++) {
 		fake_set(&f, FAKE_CYCLE, 8 << 1 | flushed);
 		fake_amounts(&f, one, 0, 15, 0);
@@ -359,7 +343,7 @@ static long turn_read(void *ctx, const struct buckets_range *ranges, size_t coun
 	return n + fake_read(f, ranges + count - 1, 1);
 }
 
-static void what_is_read_across_a_change_of_cycle_is_left_out_and_counted(void **state)
+TEST(what_is_read_across_a_change_of_cycle_is_left_out_and_counted)
 {
 	struct fake f = fake_init(1 << 16);
 	const struct buckets_layout l = fake_layout();
@@ -368,7 +352,6 @@ static void what_is_read_across_a_change_of_cycle_is_left_out_and_counted(void *
 	struct buckets_sum sum;
 	struct told t;
 
-	(void)state;
 	for (unsigned i = 0; i < 40; i++)
 		fake_bucket(&f, BUCKETS_MEMORY, 8, 1000 + i, 1);
 	t = collect(b, &sum);
@@ -379,14 +362,13 @@ static void what_is_read_across_a_change_of_cycle_is_left_out_and_counted(void *
 	free(f.bytes);
 }
 
-static void what_is_unmapped_is_left_out_and_the_rest_is_told(void **state)
+TEST(what_is_unmapped_is_left_out_and_the_rest_is_told)
 {
 	struct fake f = fake_init(1 << 20);
 	struct buckets *b = fake_open(&f);
 	struct buckets_sum sum;
 	struct told t;
 
-	(void)state;
 	for (unsigned i = 0; i < 100; i++)
 		fake_bucket(&f, BUCKETS_MEMORY, 8, 1000 + i, 10);
 	collect(b, &sum);
@@ -400,14 +382,13 @@ static void what_is_unmapped_is_left_out_and_the_rest_is_told(void **state)
 	free(f.bytes);
 }
 
-static void a_process_that_ends_or_becomes_another_is_told(void **state)
+TEST(a_process_that_ends_or_becomes_another_is_told)
 {
 	struct fake f = fake_init(1 << 20);
 	struct buckets *b = fake_open(&f);
 	const uint64_t one = fake_bucket(&f, BUCKETS_MEMORY, 8, 1000, 4);
 	struct buckets_sum sum;
 
-	(void)state;
 	collect(b, &sum);
 	fake_set(&f, one + 24, 1); /* its hash */
 	assert_int_equal(collect(b, &sum).count, 0);
@@ -425,26 +406,4 @@ static void a_process_that_ends_or_becomes_another_is_told(void **state)
 			    "no permission to read its memory (CAP_SYS_PTRACE)");
 	buckets_close(b);
 	free(f.bytes);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_bucket_of_every_list_is_told_once),
-		cmocka_unit_test(where_memory_is_short_the_next_collection_knows_all),
-		cmocka_unit_test(what_waits_for_the_next_cycle_is_pending),
-		cmocka_unit_test(before_the_first_collection_of_garbage_all_is_pending),
-		cmocka_unit_test(short_records_are_known_by_their_distance),
-		cmocka_unit_test(a_record_by_itself_is_parsed_as_in_its_bucket),
-		cmocka_unit_test(ticks_are_measured_where_no_program_says_them),
-		cmocka_unit_test(records_of_a_length_that_no_go_has_are_not_read),
-		cmocka_unit_test(ten_thousand_known_buckets_take_few_reads),
-		cmocka_unit_test(a_record_caught_half_written_is_read_again),
-		cmocka_unit_test(a_record_in_the_middle_of_its_publication_does_not_count_twice),
-		cmocka_unit_test(what_is_read_across_a_change_of_cycle_is_left_out_and_counted),
-		cmocka_unit_test(what_is_unmapped_is_left_out_and_the_rest_is_told),
-		cmocka_unit_test(a_process_that_ends_or_becomes_another_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fake: the memory of a process that is none, with lists of buckets in it, for tests of buckets.h.
- * Variables stand at FAKE_BASE, buckets follow. `before` is called before each read: a test changes
+ * fake: memory in place of a process, with lists of buckets in it, for tests of buckets.h.
+ * Variables are at FAKE_BASE, buckets follow. `before` is called before each read: a test changes
  * there what the process would have.
  */
 #ifndef SONDE_TESTS_GOHEAP_FAKE_H

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* force: a word of a child's memory is changed and put back, by the conditions of its header. */
+/* force: changes a word in a child's memory and restores it, under the conditions of its header. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,11 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loaders/goheap/force.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 static uint64_t word;
 
@@ -106,7 +101,7 @@ static struct force *forced(const struct world *w)
 	return f;
 }
 
-/* As a killed one leaves it: a process that forces, and dies of it. */
+/* The state that a kill leaves: a process changes the word and dies. */
 static void forced_and_killed(const struct world *w)
 {
 	pid_t other = fork();
@@ -148,7 +143,7 @@ static void record_edit(const struct world *w, int which, const char *value)
 	fclose(f);
 }
 
-static void what_was_written_is_put_back_and_off_the_record(void **state)
+TEST_WITH(what_was_written_is_put_back_and_off_the_record, setup, teardown)
 {
 	struct world *w = *state;
 
@@ -157,7 +152,7 @@ static void what_was_written_is_put_back_and_off_the_record(void **state)
 	assert_false(record_is_there(w));
 }
 
-static void what_has_an_owner_is_not_put_back_by_another(void **state)
+TEST_WITH(what_has_an_owner_is_not_put_back_by_another, setup, teardown)
 {
 	struct world *w = *state;
 	struct force *f = forced(w), *second;
@@ -172,7 +167,7 @@ static void what_has_an_owner_is_not_put_back_by_another(void **state)
 	assert_int_equal(childs_word(w), 0);
 }
 
-static void what_a_killed_one_left_is_put_back_at_the_next_start(void **state)
+TEST_WITH(what_a_killed_one_left_is_put_back_at_the_next_start, setup, teardown)
 {
 	struct world *w = *state;
 
@@ -182,7 +177,7 @@ static void what_a_killed_one_left_is_put_back_at_the_next_start(void **state)
 	assert_false(record_is_there(w));
 }
 
-static void another_process_is_not_written_to(void **state)
+TEST_WITH(another_process_is_not_written_to, setup, teardown)
 {
 	static const int fields[] = {1, 2, 3, 4}; /* start, device, inode, auxiliary vector */
 	struct world *w = *state;
@@ -197,7 +192,7 @@ static void another_process_is_not_written_to(void **state)
 	}
 }
 
-static void what_stands_there_now_is_left_alone(void **state)
+TEST_WITH(what_stands_there_now_is_left_alone, setup, teardown)
 {
 	struct world *w = *state;
 
@@ -208,7 +203,7 @@ static void what_stands_there_now_is_left_alone(void **state)
 	assert_false(record_is_there(w));
 }
 
-static void a_word_that_is_not_zero_is_not_written(void **state)
+TEST_WITH(a_word_that_is_not_zero_is_not_written, setup, teardown)
 {
 	struct world *w = *state;
 	struct force *f = forced(w), *second;
@@ -225,7 +220,7 @@ static void a_word_that_is_not_zero_is_not_written(void **state)
 	force_close(f);
 }
 
-static void of_a_process_of_another_start_nothing_is_opened(void **state)
+TEST_WITH(of_a_process_of_another_start_nothing_is_opened, setup, teardown)
 {
 	struct world *w = *state;
 	struct force *f;
@@ -233,7 +228,7 @@ static void of_a_process_of_another_start_nothing_is_opened(void **state)
 	assert_int_equal(force_open((uint32_t)w->child, w->start_ns + 1000000000ull, &f), -ESRCH);
 }
 
-static void a_process_that_has_ended_leaves_no_record(void **state)
+TEST_WITH(a_process_that_has_ended_leaves_no_record, setup, teardown)
 {
 	struct world *w = *state;
 	struct force *f = forced(w);
@@ -246,7 +241,7 @@ static void a_process_that_has_ended_leaves_no_record(void **state)
 	assert_int_not_equal(access(path, F_OK), 0);
 }
 
-static void a_record_that_others_may_write_is_not_believed(void **state)
+TEST_WITH(a_record_that_others_may_write_is_not_believed, setup, teardown)
 {
 	struct world *w = *state;
 	char path[160];
@@ -259,7 +254,7 @@ static void a_record_that_others_may_write_is_not_believed(void **state)
 	assert_int_equal(unlink(path), 0);
 }
 
-static void a_record_is_one_line_of_numbers(void **state)
+TEST(a_record_is_one_line_of_numbers)
 {
 	/* clang-format off */
 	static const char *const bad[] = {
@@ -271,7 +266,6 @@ static void a_record_is_one_line_of_numbers(void **state)
 	/* clang-format on */
 	struct force_record r;
 
-	(void)state;
 	assert_int_equal(force_record_parse("sonde-goheap 1 1 2 3 4 5 8 7\n", 29, &r), 0);
 	assert_int_equal(r.pid, 1);
 	assert_int_equal(r.mark, 5);
@@ -279,24 +273,4 @@ static void a_record_is_one_line_of_numbers(void **state)
 	assert_int_equal(r.rate, 7);
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(force_record_parse(bad[i], strlen(bad[i]), &r), -EBADMSG);
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_was_written_is_put_back_and_off_the_record, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_has_an_owner_is_not_put_back_by_another, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_a_killed_one_left_is_put_back_at_the_next_start, setup, teardown),
-		cmocka_unit_test_setup_teardown(another_process_is_not_written_to, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_stands_there_now_is_left_alone, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_word_that_is_not_zero_is_not_written, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_a_process_of_another_start_nothing_is_opened, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_process_that_has_ended_leaves_no_record, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_record_that_others_may_write_is_not_believed, setup, teardown),
-		cmocka_unit_test(a_record_is_one_line_of_numbers),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

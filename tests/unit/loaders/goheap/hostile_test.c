@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* buckets.h over lists that lie: bounded reads, a reason, and what is sound of them. And lists that
- * nobody names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* buckets.h on lists that lie: it reads a bounded amount, gives a reason, and returns the sound
+ * part. And lists without a symbol. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/goheap/fake.h"
+#include "tests/unit/test.h"
 
 static int count(void *ctx, const struct bucket *b)
 {
@@ -26,14 +20,13 @@ static uint32_t collect(struct buckets *b, struct buckets_sum *sum)
 	return n;
 }
 
-static void a_list_in_a_circle_is_walked_once(void **state)
+TEST(a_list_in_a_circle_is_walked_once)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = fake_open(&f);
 	struct buckets_sum sum;
 	uint64_t first;
 
-	(void)state;
 	first = fake_bucket(&f, BUCKETS_MEMORY, 8, 1000, 2);
 	fake_bucket(&f, BUCKETS_MEMORY, 8, 2000, 2);
 	fake_set(&f, first + 8, fake_bucket(&f, BUCKETS_MEMORY, 8, 3000, 2));
@@ -46,14 +39,13 @@ static void a_list_in_a_circle_is_walked_once(void **state)
 	free(f.bytes);
 }
 
-static void a_bucket_that_is_its_own_next_ends_the_list(void **state)
+TEST(a_bucket_that_is_its_own_next_ends_the_list)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = fake_open(&f);
 	struct buckets_sum sum;
 	const uint64_t one = fake_bucket(&f, BUCKETS_MEMORY, 8, 1000, 2);
 
-	(void)state;
 	fake_set(&f, one + 8, one);
 	assert_int_equal(collect(b, &sum), 1);
 	assert_int_equal(sum.state[BUCKETS_MEMORY], BUCKETS_BROKEN);
@@ -61,7 +53,7 @@ static void a_bucket_that_is_its_own_next_ends_the_list(void **state)
 	free(f.bytes);
 }
 
-static void a_list_that_leads_into_another_kind_ends_there(void **state)
+TEST(a_list_that_leads_into_another_kind_ends_there)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = fake_open(&f);
@@ -69,7 +61,6 @@ static void a_list_that_leads_into_another_kind_ends_there(void **state)
 	const uint64_t memory = fake_bucket(&f, BUCKETS_MEMORY, 8, 1000, 2),
 		       block = fake_bucket(&f, BUCKETS_BLOCK, 0, 2000, 2);
 
-	(void)state;
 	fake_set(&f, memory + 8, block);
 	assert_int_equal(collect(b, &sum), 2);
 	assert_int_equal(sum.state[BUCKETS_MEMORY], BUCKETS_BROKEN);
@@ -78,7 +69,7 @@ static void a_list_that_leads_into_another_kind_ends_there(void **state)
 	free(f.bytes);
 }
 
-/* What the second of two buckets is made of, one lie each: place in the bucket, value. */
+/* The second of two buckets, with one lie each: offset in the bucket, value. */
 static const struct {
 	uint64_t place, value;
 } lies[] = {
@@ -98,9 +89,8 @@ static const struct {
 	{48, 77}, /* a pc */
 };
 
-static void a_bucket_that_lies_ends_the_list_and_those_before_it_are_told(void **state)
+TEST(a_bucket_that_lies_ends_the_list_and_those_before_it_are_told)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lies); i++) {
 		struct fake f = fake_init(1 << 16);
 		struct buckets *b = fake_open(&f);
@@ -123,12 +113,11 @@ static void a_bucket_that_lies_ends_the_list_and_those_before_it_are_told(void *
 	}
 }
 
-static void a_head_that_points_to_no_bucket_is_an_unknown_layout(void **state)
+TEST(a_head_that_points_to_no_bucket_is_an_unknown_layout)
 {
 	static const uint64_t heads[] = {8,          FAKE_BASE + 100, FAKE_BASE + 104,
 					 1ull << 60, UINT64_MAX,      FAKE_BASE + (1 << 16) - 8};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++) {
 		struct fake f = fake_init(1 << 16);
 		struct buckets *b = fake_open(&f);
@@ -142,13 +131,12 @@ static void a_head_that_points_to_no_bucket_is_an_unknown_layout(void **state)
 	}
 }
 
-static void more_buckets_than_the_limit_are_cut_and_told(void **state)
+TEST(more_buckets_than_the_limit_are_cut_and_told)
 {
 	struct fake f = fake_init(32 << 20);
 	struct buckets *b = fake_open(&f);
 	struct buckets_sum sum;
 
-	(void)state;
 	for (unsigned i = 0; i < BUCKETS_MAX + 100; i++)
 		fake_bucket(&f, BUCKETS_MEMORY, 8, 1000 + i, 1);
 	for (unsigned i = 0; i < 2; i++) {
@@ -164,13 +152,12 @@ static void more_buckets_than_the_limit_are_cut_and_told(void **state)
 
 /* ---- off, empty, not found ---- */
 
-static void nothing_there_is_told_with_its_reason(void **state)
+TEST(nothing_there_is_told_with_its_reason)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = fake_open(&f);
 	struct buckets_sum sum;
 
-	(void)state;
 	collect(b, &sum);
 	assert_int_equal(sum.state[BUCKETS_MEMORY], BUCKETS_EMPTY);
 	fake_set(&f, FAKE_RATE, 0);
@@ -184,7 +171,7 @@ static void nothing_there_is_told_with_its_reason(void **state)
 	free(f.bytes);
 }
 
-/* ---- lists that nobody names ---- */
+/* ---- lists without a symbol ---- */
 
 static struct buckets *searching(struct fake *f)
 {
@@ -194,13 +181,12 @@ static struct buckets *searching(struct fake *f)
 	return buckets_open(&l, &m);
 }
 
-static void lists_without_names_are_found_by_what_they_point_to(void **state)
+TEST(lists_without_names_are_found_by_what_they_point_to)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = searching(&f);
 	struct buckets_sum sum;
 
-	(void)state;
 	/* other variables, some of them pointers into the same memory */
 	for (unsigned i = 0; i < 300; i++)
 		fake_set(&f, FAKE_BASE + 256 + i * 8, i % 3 ? i * 12345 : FAKE_BASE + 8192 + i * 8);
@@ -219,13 +205,12 @@ static void lists_without_names_are_found_by_what_they_point_to(void **state)
 	free(f.bytes);
 }
 
-static void of_two_variables_that_may_be_the_head_none_is_believed(void **state)
+TEST(of_two_variables_that_may_be_the_head_none_is_believed)
 {
 	struct fake f = fake_init(1 << 16);
 	struct buckets *b = searching(&f);
 	struct buckets_sum sum;
 
-	(void)state;
 	fake_set(&f, FAKE_BASE + 800, fake_bucket(&f, BUCKETS_MEMORY, 8, 1000, 2));
 	fake_bucket(&f, BUCKETS_MEMORY, 8, 2000, 2);
 	assert_int_equal(collect(b, &sum), 0);
@@ -236,12 +221,11 @@ static void of_two_variables_that_may_be_the_head_none_is_believed(void **state)
 
 /* ---- the layout ---- */
 
-static void addresses_are_moved_by_the_load_bias(void **state)
+TEST(addresses_are_moved_by_the_load_bias)
 {
 	struct image_go_record go = {.version = "go1.22.3", .bss_start = 0x5000, .bss_end = 0x6000};
 	struct buckets_layout l;
 
-	(void)state;
 	go.variables[IMAGE_GO_MBUCKETS] = 0x5010;
 	go.variables[IMAGE_GO_MPROF_CYCLE] = 0x5020;
 	go.variables[IMAGE_GO_TICKS] = 0x5100;
@@ -259,22 +243,4 @@ static void addresses_are_moved_by_the_load_bias(void **state)
 	assert_true(buckets_layout_make(&go, 0, &l));
 	assert_true(l.old_cycle && l.ticks == 0x5100 + 16 && !l.ticks_started);
 	assert_false(buckets_layout_make(&(struct image_go_record){.version = "go1.22"}, 0, &l));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_list_in_a_circle_is_walked_once),
-		cmocka_unit_test(a_bucket_that_is_its_own_next_ends_the_list),
-		cmocka_unit_test(a_list_that_leads_into_another_kind_ends_there),
-		cmocka_unit_test(a_bucket_that_lies_ends_the_list_and_those_before_it_are_told),
-		cmocka_unit_test(a_head_that_points_to_no_bucket_is_an_unknown_layout),
-		cmocka_unit_test(more_buckets_than_the_limit_are_cut_and_told),
-		cmocka_unit_test(nothing_there_is_told_with_its_reason),
-		cmocka_unit_test(lists_without_names_are_found_by_what_they_point_to),
-		cmocka_unit_test(of_two_variables_that_may_be_the_head_none_is_believed),
-		cmocka_unit_test(addresses_are_moved_by_the_load_bias),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

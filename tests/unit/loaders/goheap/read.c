@@ -5,7 +5,7 @@
  *     goheap_read PID INDEX        one collection for each line of standard input, one line of JSON
  * each
  *
- * INDEX is the image index of the process's program. Beside the values, each bucket's frames as the
+ * INDEX is the image index of the process's program. Besides the values, each bucket's frames as the
  * index names them, by the rules that buckets.h gives for each kind.
  */
 #include <fcntl.h>
@@ -31,7 +31,7 @@ struct reader {
 	bool any;
 };
 
-/* Where the program's first segment is mapped, less where the file would have it. */
+/* Address at which the program's first segment is mapped, minus its address in the file. */
 static int bias_find(int pid, const struct image *image, uint64_t *bias)
 {
 	char exe[4096];
@@ -75,7 +75,7 @@ static const char *frame_name(const struct image *image, uint64_t vaddr,
 	return f->function ? f->function : image_symbol_at(image, vaddr, &s) ? s.name : NULL;
 }
 
-/* Is what surrounds the call inlined at `a` (its frames 1...) what stands at `b`? */
+/* Are the frames around the call inlined at `a` (its frames 1...) the frames at `b`? */
 static bool same_outer(const struct image_source_frame *a, size_t n,
 		       const struct image_source_frame *b, size_t m)
 {

@@ -9,7 +9,7 @@ $(eval $(call unit_test,goheap_site_test,tests/unit/loaders/goheap/site_test.c $
 $(eval $(call unit_test,goheap_force_test,tests/unit/loaders/goheap/force_test.c loaders/goheap/force.c,host image base,))
 workloads: $(B)/tests/goheap_read
 
-# Go's profiles as read from outside beside the program's own, with versions of Go from other suites, in every form: two
+# Go's profiles as read from outside, compared with the program's own, with versions of Go from other suites, in every form: two
 # versions by turns, and Debian 12's; GO_VERSIONS="1.15 1.27", or all.
 .PHONY: long-goheap
 long-goheap: all workloads

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* site: the rules of its header, by number; pressure: cgroup files played by a folder. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* site: the rules of its header, by number. pressure: a folder takes the place of the cgroup's
+ * files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loaders/goheap/pressure.h"
 #include "loaders/goheap/site.h"
+#include "tests/unit/test.h"
 
 /* Cycle 4: published are active and future[1]; future[0] and future[2] are pending. */
 static struct bucket memory(uint64_t size, uint64_t allocs, uint64_t frees, uint64_t later,
@@ -44,11 +40,10 @@ static void assert_amounts(struct site_amounts a, uint64_t n, uint64_t value)
 	assert_int_equal(a.value, value);
 }
 
-static void what_came_since_is_counted_once_with_what_is_pending(void **state)
+TEST(what_came_since_is_counted_once_with_what_is_pending)
 {
 	struct site s = {0};
 
-	(void)state;
 	read_memory(&s, 10, 4, 3, 0);
 	assert_amounts(site_since(&s), 13, 13 * 64);
 	site_counted(&s);
@@ -57,36 +52,33 @@ static void what_came_since_is_counted_once_with_what_is_pending(void **state)
 	assert_amounts(site_since(&s), 2, 128);
 }
 
-static void what_was_there_before_is_the_base(void **state)
+TEST(what_was_there_before_is_the_base)
 {
 	struct site s = {0};
 
-	(void)state;
 	read_memory(&s, 10, 4, 3, 0);
 	site_base(&s);
 	assert_amounts(site_since(&s), 0, 0);
-	assert_amounts(site_standing(&s, false), 6, 6 * 64); /* it stands nevertheless */
+	assert_amounts(site_standing(&s, false), 6, 6 * 64); /* it stays nevertheless */
 	read_memory(&s, 15, 4, 0, 0);
 	assert_amounts(site_since(&s), 2, 128);
 }
 
-static void in_use_is_what_is_published(void **state)
+TEST(in_use_is_what_is_published)
 {
 	struct site s = {0};
 
-	(void)state;
 	read_memory(&s, 10, 4, 3, 1);
 	assert_amounts(site_standing(&s, false), 6, 384);
 	assert_amounts(site_standing(&s, true), 8, 512); /* nothing is published: all */
-	read_memory(&s, 3, 5, 0, 0); /* frees ahead of allocations: nothing, and never less */
+	read_memory(&s, 3, 5, 0, 0); /* more frees than allocations: zero, never negative */
 	assert_amounts(site_standing(&s, false), 0, 0);
 }
 
-static void a_count_that_falls_tells_nothing_and_is_not_told_twice(void **state)
+TEST(a_count_that_falls_tells_nothing_and_is_not_told_twice)
 {
 	struct site s = {0};
 
-	(void)state;
 	read_memory(&s, 10, 0, 0, 0);
 	site_counted(&s);
 	read_memory(&s, 4, 0, 0, 0);
@@ -96,11 +88,10 @@ static void a_count_that_falls_tells_nothing_and_is_not_told_twice(void **state)
 	assert_amounts(site_since(&s), 1, 64);
 }
 
-static void what_is_left_out_is_neither_counted_nor_in_use(void **state)
+TEST(what_is_left_out_is_neither_counted_nor_in_use)
 {
 	struct site s = {0};
 
-	(void)state;
 	read_memory(&s, 2, 0, 0, 0);
 	site_leave_out(&s, UINT64_MAX);
 	assert_amounts(site_since(&s), 0, 0);
@@ -119,12 +110,11 @@ static void what_is_left_out_is_neither_counted_nor_in_use(void **state)
 	assert_amounts(site_standing(&s, false), 1, 64);
 }
 
-static void waits_are_counts_and_nanoseconds(void **state)
+TEST(waits_are_counts_and_nanoseconds)
 {
 	struct bucket b = {.kind = BUCKETS_MUTEX, .count = 7.9, .ticks = 3000};
 	struct site s = {0};
 
-	(void)state;
 	site_read(&s, &b, 0.5);
 	assert_amounts(site_since(&s), 7, 1500);
 	assert_amounts(site_standing(&s, false), 0, 0);
@@ -135,35 +125,34 @@ static void waits_are_counts_and_nanoseconds(void **state)
 	assert_amounts(site_since(&s), 0, 0);
 }
 
-static void a_size_that_overflows_is_no_small_number(void **state)
+TEST(a_size_that_overflows_is_no_small_number)
 {
 	struct bucket b = memory(UINT64_MAX / 2, 8, 0, 0, 0);
 	struct site s = {0};
 
-	(void)state;
 	site_read(&s, &b, 0);
 	assert_int_equal(site_since(&s).value, UINT64_MAX);
 	assert_int_equal(site_standing(&s, false).value, UINT64_MAX);
 }
 
-static void only_what_the_segment_lacks_is_news(void **state)
+TEST(only_what_the_segment_lacks_is_news)
 {
 	struct site s = {0};
 
-	(void)state;
 	assert_false(site_has_news(&s, false, 1));
 	read_memory(&s, 0, 0, 2, 0);
 	assert_true(site_has_news(&s, false, 1));
 	site_counted(&s);
 	s.told_in = 1;
 	assert_false(site_has_news(&s, false, 1));
-	read_memory(&s, 2, 0, 0, 0); /* published now: it stands */
+	read_memory(&s, 2, 0, 0, 0); /* published now: it stays */
 	assert_true(site_has_news(&s, false, 1));
 	s.standing = 2;
 	assert_false(site_has_news(&s, false, 1));
 	assert_true(site_has_news(&s, false, 2)); /* each segment is complete in itself */
 	read_memory(&s, 2, 2, 0, 0);
-	assert_true(site_has_news(&s, false, 1)); /* gone, which is to be told where it stood */
+	/* gone, which the loader must report where it was */
+	assert_true(site_has_news(&s, false, 1));
 	assert_false(site_has_news(&s, false, 2));
 }
 
@@ -179,11 +168,10 @@ static void file_write(const char *dir, const char *name, const char *text)
 	fclose(f);
 }
 
-static void the_nearest_limit_above_decides_what_is_near(void **state)
+TEST(the_nearest_limit_above_decides_what_is_near)
 {
 	char root[] = "/tmp/sonde-pressure-XXXXXX", outer[256], inner[256], line[600];
 
-	(void)state;
 	assert_non_null(mkdtemp(root));
 	snprintf(outer, sizeof(outer), "%s/outer", root);
 	snprintf(inner, sizeof(inner), "%s/outer/inner", root);
@@ -204,20 +192,4 @@ static void the_nearest_limit_above_decides_what_is_near(void **state)
 	assert_false(pressure_near_at(root, "", true));
 	snprintf(line, sizeof(line), "rm -r %s", root);
 	assert_int_equal(system(line), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_came_since_is_counted_once_with_what_is_pending),
-		cmocka_unit_test(what_was_there_before_is_the_base),
-		cmocka_unit_test(in_use_is_what_is_published),
-		cmocka_unit_test(a_count_that_falls_tells_nothing_and_is_not_told_twice),
-		cmocka_unit_test(what_is_left_out_is_neither_counted_nor_in_use),
-		cmocka_unit_test(waits_are_counts_and_nanoseconds),
-		cmocka_unit_test(a_size_that_overflows_is_no_small_number),
-		cmocka_unit_test(only_what_the_segment_lacks_is_news),
-		cmocka_unit_test(the_nearest_limit_above_decides_what_is_near),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What sonde-nvml says, in pieces and damaged. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* gpuparse: the output of sonde-nvml, in pieces and damaged. */
 #include <string.h>
 
 #include "loaders/gpu/gpuparse.h"
 #include "schema/facts/gpu.h"
+#include "tests/unit/test.h"
 
 static const char BLOCK[] =
 	"device GPU-1\ngpu 0:1\nname A100 with\xff blanks\nbusy_us 5\nmem_used 18446744073709551616\npower_mw -3\n"
 	"uuid 9\nprocess 7 1 4096 10 - 30 40\nprocess 8 2 -\nprocess x 1 1 1 1 1 1\nprocess 9 1 - - - - -\nwhatever\ndone\nend\n";
 static struct gpuparse_device d;
 
-static void a_block_is_whole_or_not_there(void **state)
+TEST(a_block_is_whole_or_not_there)
 {
 	size_t block, whole = (size_t)(strstr(BLOCK, "end\n") - BLOCK);
 
-	(void)state;
 	for (size_t i = 0; i < whole; i++)
 		assert_int_equal(gpuparse_next(BLOCK, i, &block), GPUPARSE_MORE);
 	assert_int_equal(gpuparse_next(BLOCK, sizeof(BLOCK) - 1, &block), GPUPARSE_DEVICE);
@@ -29,9 +23,8 @@ static void a_block_is_whole_or_not_there(void **state)
 			 GPUPARSE_END);
 }
 
-static void a_device_has_what_was_told_and_nothing_of_lines_that_cannot_be(void **state)
+TEST(a_device_has_what_was_told_and_nothing_of_lines_that_cannot_be)
 {
-	(void)state;
 	assert_true(gpuparse_device(BLOCK, sizeof(BLOCK) - 1, &d));
 	assert_string_equal(d.uuid, "GPU-1");
 	assert_string_equal(d.number, "0:1");
@@ -46,7 +39,7 @@ static void a_device_has_what_was_told_and_nothing_of_lines_that_cannot_be(void 
 	assert_false(gpuparse_device("gpu 0\ndone\n", 11, &d));
 }
 
-static void the_greeting_and_why_there_is_none_are_read(void **state)
+TEST(the_greeting_and_why_there_is_none_are_read)
 {
 	static const char hello[] = "driver 535\nlibrary 12\ndevices 2\nmissing a b\nready\n",
 			  error[] = "error no driver\nfix load it\n";
@@ -54,7 +47,6 @@ static void the_greeting_and_why_there_is_none_are_read(void **state)
 	struct err e = {0};
 	size_t block;
 
-	(void)state;
 	assert_int_equal(gpuparse_next(hello, sizeof(hello) - 1, &block), GPUPARSE_READY);
 	gpuparse_hello(hello, block, &h);
 	assert_string_equal(h.missing, "a b");
@@ -64,15 +56,4 @@ static void the_greeting_and_why_there_is_none_are_read(void **state)
 	assert_string_equal(e.what, "no driver");
 	assert_string_equal(e.fix, "load it");
 	assert_int_equal(e.exit, EXIT_PREREQUISITE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_block_is_whole_or_not_there),
-		cmocka_unit_test(a_device_has_what_was_told_and_nothing_of_lines_that_cannot_be),
-		cmocka_unit_test(the_greeting_and_why_there_is_none_are_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

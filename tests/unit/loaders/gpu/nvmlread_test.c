@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is summed of NVML's samples, second by second, to the microsecond; what fails, and processes
- * that come and go. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* nvmlread: sums of NVML's samples, second by second, exact to the microsecond; failures; processes
+ * that start and end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +9,11 @@
 #include "loaders/gpu/gpuparse.h"
 #include "loaders/gpu/nvmlread.h"
 #include "schema/facts/gpu.h"
+#include "tests/unit/test.h"
 
 #define S 1000000000ll
 
-/* The library of the tests: one device, or two. */
+/* The tests' own NVML: one device, or two. */
 static struct fake {
 	unsigned int devices, gpu[2];
 	int fails, samples_fail;
@@ -140,27 +135,24 @@ static int64_t busy(const struct gpuparse_device *d)
 	return fact_has(&d->row, GPU_BUSY) ? d->row.v[GPU_BUSY].number : -1;
 }
 
-static void percent_times_time_is_summed_for_each_device_by_itself(void **state)
+TEST(percent_times_time_is_summed_for_each_device_by_itself)
 {
 	struct nvmlread *r = begin(2);
 
-	(void)state;
 	for (int64_t s = 1; s <= 4; s++)
 		nvmlread_sample(r, s * S);
 	assert_int_equal(busy(said(r, 4 * S, 0)),
-			 1500000); /* three seconds at 50 %: the mean of what is new */
-	assert_int_equal(busy(said(r, 4 * S, 1)),
-			 -1); /* said above already: nothing is told since */
+			 1500000); /* three seconds at 50 %: the mean of the new samples */
+	assert_int_equal(busy(said(r, 4 * S, 1)), -1); /* reported above already: nothing new */
 	nvmlread_sample(r, 5 * S);
 	assert_int_equal(busy(said(r, 5 * S, 1)), 800000);
 	nvmlread_free(r);
 }
 
-static void where_the_driver_keeps_no_samples_what_it_says_of_the_moment_holds(void **state)
+TEST(where_the_driver_keeps_no_samples_what_it_says_of_the_moment_holds)
 {
 	struct nvmlread *r = begin(1);
 
-	(void)state;
 	fake.samples_fail = 1;
 	nvmlread_sample(r, 1 * S);
 	fake.gpu[0] = 30;
@@ -169,11 +161,10 @@ static void where_the_driver_keeps_no_samples_what_it_says_of_the_moment_holds(v
 	nvmlread_free(r);
 }
 
-static void time_in_which_nothing_was_told_is_in_no_sum(void **state)
+TEST(time_in_which_nothing_was_told_is_in_no_sum)
 {
 	struct nvmlread *r = begin(1);
 
-	(void)state;
 	nvmlread_sample(r, 1 * S);
 	assert_int_equal(busy(said(r, 1 * S, 0)), 0);
 	fake.fails = fake.samples_fail = 1;
@@ -188,12 +179,11 @@ static void time_in_which_nothing_was_told_is_in_no_sum(void **state)
 	nvmlread_free(r);
 }
 
-static void a_counter_of_the_drivers_begins_at_0_and_goes_on_where_it_is_reset(void **state)
+TEST(a_counter_of_the_drivers_begins_at_0_and_goes_on_where_it_is_reset)
 {
 	struct nvmlread *r = begin(1);
 	struct gpuparse_device *d;
 
-	(void)state;
 	d = said(r, 1 * S, 0);
 	assert_int_equal(d->row.v[GPU_ENERGY].number, 0);
 	fake.energy = 5300;
@@ -205,12 +195,11 @@ static void a_counter_of_the_drivers_begins_at_0_and_goes_on_where_it_is_reset(v
 	nvmlread_free(r);
 }
 
-static void a_process_is_summed_said_once_more_when_it_is_gone_and_then_another_one(void **state)
+TEST(a_process_is_summed_said_once_more_when_it_is_gone_and_then_another_one)
 {
 	struct nvmlread *r = begin(1);
 	struct gpuparse_device *d;
 
-	(void)state;
 	fake.pid[0] = 7;
 	fake.pid[1] = 8;
 	fake.sm[0] = 40;
@@ -242,11 +231,10 @@ static void a_process_is_summed_said_once_more_when_it_is_gone_and_then_another_
 	nvmlread_free(r);
 }
 
-static void a_list_that_cannot_be_read_ends_no_process(void **state)
+TEST(a_list_that_cannot_be_read_ends_no_process)
 {
 	struct nvmlread *r = begin(1);
 
-	(void)state;
 	fake.pid[0] = 7;
 	fake.listed = 1;
 	nvmlread_sample(r, 1 * S);
@@ -255,21 +243,4 @@ static void a_list_that_cannot_be_read_ends_no_process(void **state)
 	assert_int_equal(said(r, 2 * S, 0)->n, 1);
 	assert_int_equal(said(r, 2 * S, 0)->n, 1);
 	nvmlread_free(r);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(percent_times_time_is_summed_for_each_device_by_itself),
-		cmocka_unit_test(
-			where_the_driver_keeps_no_samples_what_it_says_of_the_moment_holds),
-		cmocka_unit_test(time_in_which_nothing_was_told_is_in_no_sum),
-		cmocka_unit_test(
-			a_counter_of_the_drivers_begins_at_0_and_goes_on_where_it_is_reset),
-		cmocka_unit_test(
-			a_process_is_summed_said_once_more_when_it_is_gone_and_then_another_one),
-		cmocka_unit_test(a_list_that_cannot_be_read_ends_no_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hsperfdata files: of both byte orders, not written yet, damaged in each byte of their heads, and
- * which one a process has. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* hsperfdata files: both byte orders, not yet written, damaged in each byte of the header; and
+ * which file belongs to a process. */
 #include <endian.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "loaders/host/jvmfile.h"
 #include "schema/facts/jvm.h"
+#include "tests/unit/test.h"
 
 struct maker {
 	uint8_t data[4096];
@@ -87,9 +82,8 @@ static struct maker whole(bool little)
 	return m;
 }
 
-static void both_byte_orders_say_the_same(void **state)
+TEST(both_byte_orders_say_the_same)
 {
-	(void)state;
 	for (int little = 0; little < 2; little++) {
 		struct maker m = whole(little);
 		struct jvmfile f;
@@ -108,12 +102,11 @@ static void both_byte_orders_say_the_same(void **state)
 	}
 }
 
-static void one_that_is_not_written_yet_or_not_whole_gives_nothing(void **state)
+TEST(one_that_is_not_written_yet_or_not_whole_gives_nothing)
 {
 	struct maker m = whole(true);
 	struct jvmfile f;
 
-	(void)state;
 	for (size_t len = 0; len < m.len; len++) {
 		assert_false(jvmfile_parse(m.data, len, &f));
 		assert_int_equal(f.row.set, 0);
@@ -122,12 +115,11 @@ static void one_that_is_not_written_yet_or_not_whole_gives_nothing(void **state)
 	assert_false(jvmfile_parse(m.data, m.len, &f));
 }
 
-static void times_without_a_frequency_are_not_told(void **state)
+TEST(times_without_a_frequency_are_not_told)
 {
 	struct maker m = begin(true);
 	struct jvmfile f;
 
-	(void)state;
 	number(&m, "sun.gc.collector.0.time", 3000000);
 	number(&m, "sun.gc.collector.0.invocations", 1);
 	assert_true(jvmfile_parse(m.data, m.len, &f));
@@ -135,12 +127,11 @@ static void times_without_a_frequency_are_not_told(void **state)
 	assert_true(fact_has(&f.row, JVM_YOUNG_GCS));
 }
 
-static void any_byte_may_be_another_one(void **state)
+TEST(any_byte_may_be_another_one)
 {
 	struct maker m = whole(true);
 	struct jvmfile f;
 
-	(void)state;
 	for (size_t i = 0; i < m.len; i++)
 		for (int bit = 0; bit < 8; bit++) {
 			m.data[i] ^= (uint8_t)(1 << bit);
@@ -151,7 +142,7 @@ static void any_byte_may_be_another_one(void **state)
 		}
 }
 
-static void the_file_is_the_one_that_is_mapped(void **state)
+TEST(the_file_is_the_one_that_is_mapped)
 {
 	static const char maps[] =
 		"7fd0-7fd8 r-xp 00000000 fe:00 12 /usr/lib/jvm/libjvm.so\n7fd8767be000-7fd8767c6000 rw-s 00000000 fe:00 9987873    "
@@ -161,24 +152,10 @@ static void the_file_is_the_one_that_is_mapped(void **state)
 	char path[64], few[10];
 	uint64_t ino;
 
-	(void)state;
 	assert_true(jvmfile_mapped(maps, sizeof(maps) - 1, path, sizeof(path), &ino));
 	assert_string_equal(path, "/tmp/hsperfdata_a b/13032");
 	assert_int_equal(ino, 9987873);
 	assert_false(jvmfile_mapped(maps, sizeof(maps) - 1, few, sizeof(few), &ino));
 	assert_false(jvmfile_mapped(gone, sizeof(gone) - 1, path, sizeof(path), &ino));
 	assert_false(jvmfile_mapped(maps, 60, path, sizeof(path), &ino));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_byte_orders_say_the_same),
-		cmocka_unit_test(one_that_is_not_written_yet_or_not_whole_gives_nothing),
-		cmocka_unit_test(times_without_a_frequency_are_not_told),
-		cmocka_unit_test(any_byte_may_be_another_one),
-		cmocka_unit_test(the_file_is_the_one_that_is_mapped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

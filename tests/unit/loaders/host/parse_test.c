@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel's accounts, as kernels from 3.10 to 6.18 write them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* Parsers of the kernel's accounting files, as kernels from 3.10 to 6.18 write them. */
 #include <stdio.h>
 #include <string.h>
 
 #include "loaders/host/filesystems.h"
 #include "loaders/host/parse.h"
 #include "schema/facts/host.h"
+#include "tests/unit/test.h"
 
 #define TEXT(s) (s), sizeof(s) - 1
 #define assert_column(row, column, value)                           \
@@ -20,7 +15,7 @@
 		assert_int_equal((row)->v[column].number, (value)); \
 	} while (0)
 
-static void names_are_matched_whole_and_a_unit_is_what_the_table_says(void **state)
+TEST(names_are_matched_whole_and_a_unit_is_what_the_table_says)
 {
 	static const struct parse_key keys[] = {{"MemTotal", 1, 1024, 0},
 						{"Mem", 2, 0, 0},
@@ -28,7 +23,6 @@ static void names_are_matched_whole_and_a_unit_is_what_the_table_says(void **sta
 						{"gone", 4, 0, 0}};
 	struct fact_row row = {0};
 
-	(void)state;
 	parse_keys(
 		TEXT("MemTotal:       24684084 kB\nMemTotalX: 7 kB\nthrottled_time 2500\nMem:\nHugePages_Total:       0"),
 		keys, 4, &row);
@@ -37,21 +31,19 @@ static void names_are_matched_whole_and_a_unit_is_what_the_table_says(void **sta
 	assert_int_equal(row.set, 1 << 1 | 1 << 3);
 }
 
-static void a_number_that_is_none_or_too_large_leaves_its_column_alone(void **state)
+TEST(a_number_that_is_none_or_too_large_leaves_its_column_alone)
 {
 	static const struct parse_key keys[] = {{"a", 0, 1024, 0}, {"b", 1, 0, 0}, {"c", 2, 0, 0}};
 	struct fact_row row = {0};
 
-	(void)state;
 	parse_keys(TEXT("a 18446744073709551615\nb 99999999999999999999\nc -5\n"), keys, 3, &row);
 	assert_int_equal(row.set, 0);
 }
 
-static void a_limit_may_say_that_there_is_none(void **state)
+TEST(a_limit_may_say_that_there_is_none)
 {
 	uint64_t n = 7;
 
-	(void)state;
 	assert_false(parse_limit(TEXT("max\n"), &n));
 	assert_false(parse_limit(TEXT("9223372036854771712\n"), &n)); /* v1 */
 	assert_false(parse_limit(TEXT("-1\n"), &n));
@@ -65,11 +57,10 @@ static void a_limit_may_say_that_there_is_none(void **state)
 	assert_false(parse_cpu_max(TEXT("30000 0\n"), &n));
 }
 
-static void pressure_is_its_totals(void **state)
+TEST(pressure_is_its_totals)
 {
 	struct fact_row row = {0};
 
-	(void)state;
 	parse_pressure(
 		TEXT("some avg10=98.34 avg60=97.25 avg300=82.47 total=6993934670\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=12\n"),
 		HOST_PSI_MEM, HOST_PSI_MEM_FULL, &row);
@@ -81,14 +72,13 @@ static void pressure_is_its_totals(void **state)
 	assert_int_equal(row.set, 1ull << HOST_PSI_CPU);
 }
 
-static void the_time_of_all_cpus_is_told_in_microseconds_whatever_a_tick_is(void **state)
+TEST(the_time_of_all_cpus_is_told_in_microseconds_whatever_a_tick_is)
 {
 	static const char stat[] =
 		"cpu  1275539 135851 561840 1109085 7746 0 25137 771 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\ncpu1 1 2 3 4 5 6 7 8 0 0\n"
 		"intr 33 0 1\nctxt 987654\nbtime 1700000000\nprocesses 4711\nprocs_running 3\nprocs_blocked 1\nsoftirq 1 2\n";
 	struct fact_row row = {0};
 
-	(void)state;
 	parse_stat(TEXT(stat), 100, &row);
 	assert_column(&row, HOST_USER, 12755390000ll);
 	assert_column(&row, HOST_NICE, 1358510000ll);
@@ -103,18 +93,17 @@ static void the_time_of_all_cpus_is_told_in_microseconds_whatever_a_tick_is(void
 	assert_column(&row, HOST_USER, 1000000);
 }
 
-static void load_averages_are_thousandths(void **state)
+TEST(load_averages_are_thousandths)
 {
 	struct fact_row row = {0};
 
-	(void)state;
 	parse_loadavg(TEXT("13.67 9.07 0.5 19/199 15739\n"), &row);
 	assert_column(&row, HOST_LOAD1, 13670);
 	assert_column(&row, HOST_LOAD5, 9070);
 	assert_column(&row, HOST_LOAD15, 500);
 }
 
-static void disks_are_read_of_kernels_with_eleven_fifteen_and_seventeen_numbers(void **state)
+TEST(disks_are_read_of_kernels_with_eleven_fifteen_and_seventeen_numbers)
 {
 	static const char text[] =
 		"   7       0 loop0 0 0 0 0 0 0 0 0 0 0 0\n"
@@ -124,7 +113,6 @@ static void disks_are_read_of_kernels_with_eleven_fifteen_and_seventeen_numbers(
 	struct parse_disk d;
 	size_t pos = 0;
 
-	(void)state;
 	assert_true(parse_next_disk(TEXT(text), &pos, &d));
 	assert_int_equal(d.name_len, 5);
 	assert_true(parse_next_disk(TEXT(text), &pos, &d));
@@ -141,7 +129,7 @@ static void disks_are_read_of_kernels_with_eleven_fifteen_and_seventeen_numbers(
 	assert_false(parse_next_disk(TEXT(text), &pos, &d)); /* partitions of 2.6.24 and before */
 }
 
-static void interfaces_are_read_with_and_without_a_blank_behind_the_colon(void **state)
+TEST(interfaces_are_read_with_and_without_a_blank_behind_the_colon)
 {
 	static const char text[] =
 		"Inter-|   Receive                                                |  Transmit\n"
@@ -151,7 +139,6 @@ static void interfaces_are_read_with_and_without_a_blank_behind_the_colon(void *
 	struct parse_nic n;
 	size_t pos = 0;
 
-	(void)state;
 	assert_true(parse_next_nic(TEXT(text), &pos, &n));
 	assert_int_equal(n.name_len, 2);
 	assert_true(parse_next_nic(TEXT(text), &pos, &n));
@@ -173,7 +160,7 @@ static bool wanted(const char *line)
 	return filesystems_wanted(&m);
 }
 
-static void of_mounts_those_that_hold_files_are_told_once(void **state)
+TEST(of_mounts_those_that_hold_files_are_told_once)
 {
 	static const char text[] =
 		"36 35 98:0 /mnt1 /mnt\\0402 rw,noatime master:1 shared:2 - ext3 /dev/root rw,errors=continue\nnonsense\n"
@@ -181,7 +168,6 @@ static void of_mounts_those_that_hold_files_are_told_once(void **state)
 	struct parse_mount m;
 	size_t pos = 0;
 
-	(void)state;
 	assert_true(parse_next_mount(TEXT(text), &pos, &m));
 	assert_int_equal(m.major, 98);
 	assert_memory_equal(m.point, "/mnt\\0402", m.point_len);
@@ -203,12 +189,11 @@ static void of_mounts_those_that_hold_files_are_told_once(void **state)
 	assert_false(wanted("1 0 7:1 / /snap/core/1 ro - squashfs /dev/loop1 ro"));
 }
 
-static void what_a_cgroup_read_and_wrote_is_told_by_device(void **state)
+TEST(what_a_cgroup_read_and_wrote_is_told_by_device)
 {
 	struct parse_io io[PARSE_IO_MAX] = {{0}};
 	size_t n = 0;
 
-	(void)state;
 	parse_io_stat(
 		TEXT("254:0 rbytes=4096 wbytes=8192 rios=1 wios=2 dbytes=0 dios=0\n253:1 \n8:16 rbytes=1 wbytes=2 rios=3 wios=4 cost.usage=5\n"),
 		io, &n);
@@ -228,13 +213,12 @@ static void what_a_cgroup_read_and_wrote_is_told_by_device(void **state)
 	assert_int_equal(io[0].writes, 2);
 }
 
-static void more_devices_than_there_is_room_for_are_left_out(void **state)
+TEST(more_devices_than_there_is_room_for_are_left_out)
 {
 	struct parse_io io[PARSE_IO_MAX];
 	char text[4000];
 	size_t n = 0, len = 0;
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len, "8:%d rbytes=1 wbytes=2\n",
 					i);
@@ -242,7 +226,7 @@ static void more_devices_than_there_is_room_for_are_left_out(void **state)
 	assert_int_equal(n, PARSE_IO_MAX);
 }
 
-static void a_command_may_have_any_name(void **state)
+TEST(a_command_may_have_any_name)
 {
 	static const char text[] =
 		"812 (a) R 1 (b\nc) S 1 812 812 0 -1 4194304 11 12 13 14 250 60 17 18 20 0 3 0 4242 1000000 77 1844 1 1 0 0 0 0 0\n";
@@ -252,7 +236,6 @@ static void a_command_may_have_any_name(void **state)
 		"812 (a) Z 1 812 812 0 -1 4194316 11 12 13 14 250 60 17 18 20 0 1 0 4242 0 0 18446744073709551615 0\n";
 	struct parse_task t;
 
-	(void)state;
 	assert_true(parse_task_stat(TEXT(ending), 100, 4096, &t));
 	assert_column(&t.row, PROCESS_USER, 2500000);
 	assert_false(fact_has(&t.row, PROCESS_RSS)); /* not 0: it had some a moment before */
@@ -269,25 +252,4 @@ static void a_command_may_have_any_name(void **state)
 	assert_true(t.kernel);
 	assert_false(parse_task_stat(TEXT("812 (a) R 1 2 3\n"), 100, 4096, &t));
 	assert_false(parse_task_stat(TEXT("no such file"), 100, 4096, &t));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_matched_whole_and_a_unit_is_what_the_table_says),
-		cmocka_unit_test(a_number_that_is_none_or_too_large_leaves_its_column_alone),
-		cmocka_unit_test(a_limit_may_say_that_there_is_none),
-		cmocka_unit_test(pressure_is_its_totals),
-		cmocka_unit_test(the_time_of_all_cpus_is_told_in_microseconds_whatever_a_tick_is),
-		cmocka_unit_test(load_averages_are_thousandths),
-		cmocka_unit_test(
-			disks_are_read_of_kernels_with_eleven_fifteen_and_seventeen_numbers),
-		cmocka_unit_test(interfaces_are_read_with_and_without_a_blank_behind_the_colon),
-		cmocka_unit_test(of_mounts_those_that_hold_files_are_told_once),
-		cmocka_unit_test(what_a_cgroup_read_and_wrote_is_told_by_device),
-		cmocka_unit_test(more_devices_than_there_is_room_for_are_left_out),
-		cmocka_unit_test(a_command_may_have_any_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void talk_answer_none(struct talk *t)
 	assert_int_equal(send(t->sock, &m, sizeof(m), 0), sizeof(m));
 }
 
-/* All questions are answered with "none"; returns what the child said at last. */
+/* Answers every question with "none"; returns the child's last message. */
 static struct index_msg talk_finish(struct talk *t, int *status)
 {
 	struct index_msg m;
@@ -94,7 +94,7 @@ static void library(struct elfmaker *m)
 	maker_library(m, 64, syms, 2, strings, sizeof(strings));
 }
 
-static void a_file_becomes_an_index_and_a_key(void **state)
+TEST(a_file_becomes_an_index_and_a_key)
 {
 	struct elfmaker m;
 	struct image *img = NULL;
@@ -103,7 +103,6 @@ static void a_file_becomes_an_index_and_a_key(void **state)
 	struct talk t;
 	int elf, status;
 
-	(void)state;
 	library(&m);
 	maker_finish(&m);
 	elf = file_of(m.bytes.buf, m.bytes.len);
@@ -121,13 +120,12 @@ static void a_file_becomes_an_index_and_a_key(void **state)
 	close(elf);
 }
 
-static void what_is_no_elf_file_is_refused_with_a_reason(void **state)
+TEST(what_is_no_elf_file_is_refused_with_a_reason)
 {
 	struct index_msg done;
 	struct talk t;
 	int status, elf = file_of("#!/bin/sh\n", 10);
 
-	(void)state;
 	t = talk_start(elf);
 	done = talk_finish(&t, &status);
 	assert_int_equal(done.status, -ENOEXEC);
@@ -138,7 +136,7 @@ static void what_is_no_elf_file_is_refused_with_a_reason(void **state)
 	close(elf);
 }
 
-static void a_file_truncated_while_it_is_read_is_refused(void **state)
+TEST(a_file_truncated_while_it_is_read_is_refused)
 {
 	static const char link[12] = "x.debug\0\1\2\3\4";
 	const Elf64_Sym syms[] = {{0}, maker_symbol(1, STB_GLOBAL, STT_FUNC, MAKER_TEXT, 16)};
@@ -147,7 +145,6 @@ static void a_file_truncated_while_it_is_read_is_refused(void **state)
 	struct talk t;
 	int elf, status;
 
-	(void)state;
 	maker_library(&m, 64, NULL, 0, NULL, 0);
 	maker_section(&m, ".gnu_debuglink", SHT_PROGBITS, 0, link, sizeof(link));
 	maker_section(&m, ".dynsym", SHT_DYNSYM, SHF_ALLOC, syms, sizeof(syms))->sh_link = 4;
@@ -169,14 +166,13 @@ static void a_file_truncated_while_it_is_read_is_refused(void **state)
 }
 
 /* 100 GB of zeros behind a real header, and tables that claim all of it. */
-static void a_sparse_file_of_a_hundred_gigabytes_ends_soon(void **state)
+TEST(a_sparse_file_of_a_hundred_gigabytes_ends_soon)
 {
 	struct index_msg done;
 	struct elfmaker m;
 	struct talk t;
 	int elf, status;
 
-	(void)state;
 	library(&m);
 	m.sections[2].sh_size = 90ull << 30; /* .symtab */
 	m.sections[3].sh_size = 90ull << 30; /* .strtab */
@@ -194,9 +190,9 @@ static void a_sparse_file_of_a_hundred_gigabytes_ends_soon(void **state)
 	close(elf);
 }
 
-/* As much as may be read, all of it symbols in code with names that must be demangled: memory and
- * time are bounded. */
-static void seven_million_symbols_cost_at_most_their_own_names(void **state)
+/* A file of the largest size allowed, all of it code symbols whose names must be demangled: memory
+ * and time are bounded. */
+TEST(seven_million_symbols_cost_at_most_their_own_names)
 {
 	const size_t count = 7000000;
 	Elf64_Sym *syms = calloc(count, sizeof(*syms));
@@ -207,7 +203,6 @@ static void seven_million_symbols_cost_at_most_their_own_names(void **state)
 	int elf, status;
 	ssize_t n;
 
-	(void)state;
 	for (size_t i = 1; i < count; i++)
 		syms[i] = maker_symbol(1, STB_GLOBAL, STT_FUNC, MAKER_TEXT + (i * 7919) % 60000000,
 				       1 + i % 100);
@@ -225,7 +220,7 @@ static void seven_million_symbols_cost_at_most_their_own_names(void **state)
 			talk_answer_none(&t);
 	} while (n == sizeof(done) && done.type != INDEX_MSG_DONE);
 	assert_int_equal(waitpid(t.pid, &status, 0), t.pid);
-	/* it ends by itself or by its limits, never by ours */
+	/* it ends by itself or at its own limits, never at the test's */
 	assert_true(n >= 0);
 	close(t.sock);
 	close(t.out);
@@ -234,7 +229,7 @@ static void seven_million_symbols_cost_at_most_their_own_names(void **state)
 
 /* 512 MB of zeros in 80 KB: it is unpacked up to the limit, then left alone; the other names stay.
  */
-static void a_compressed_bomb_costs_only_what_it_held(void **state)
+TEST(a_compressed_bomb_costs_only_what_it_held)
 {
 	const Elf64_Sym syms[] = {{0}, maker_symbol(1, STB_GLOBAL, STT_FUNC, MAKER_TEXT, 16)};
 	const size_t zeros_len = 64 << 20;
@@ -247,7 +242,6 @@ static void a_compressed_bomb_costs_only_what_it_held(void **state)
 	struct talk t;
 	int elf, status;
 
-	(void)state;
 	assert_int_equal(lzma_easy_encoder(&s, 0, LZMA_CHECK_CRC32), LZMA_OK);
 	s.next_out = packed;
 	s.avail_out = 1 << 20;
@@ -277,14 +271,13 @@ static void a_compressed_bomb_costs_only_what_it_held(void **state)
 	free(packed);
 }
 
-static void a_parent_that_goes_away_ends_the_child(void **state)
+TEST(a_parent_that_goes_away_ends_the_child)
 {
 	static const char link[12] = "x.debug\0\1\2\3\4";
 	struct elfmaker m;
 	struct talk t;
 	int elf, status;
 
-	(void)state;
 	maker_library(&m, 64, NULL, 0, NULL, 0);
 	maker_section(&m, ".gnu_debuglink", SHT_PROGBITS, 0, link, sizeof(link));
 	maker_finish(&m);
@@ -297,19 +290,4 @@ static void a_parent_that_goes_away_ends_the_child(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 1);
 	close(t.out);
 	close(elf);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_file_becomes_an_index_and_a_key),
-		cmocka_unit_test(what_is_no_elf_file_is_refused_with_a_reason),
-		cmocka_unit_test(a_file_truncated_while_it_is_read_is_refused),
-		cmocka_unit_test(a_sparse_file_of_a_hundred_gigabytes_ends_soon),
-		cmocka_unit_test(seven_million_symbols_cost_at_most_their_own_names),
-		cmocka_unit_test(a_compressed_bomb_costs_only_what_it_held),
-		cmocka_unit_test(a_parent_that_goes_away_ends_the_child),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,8 +127,8 @@ static inline Elf64_Sym maker_symbol(uint32_t name, unsigned bind, unsigned type
 			   .st_size = size};
 }
 
-/* A usual library: .text of `code` bytes at MAKER_TEXT, one executable segment over all that stands
- * in the file so far and later, .symtab with these symbols. */
+/* An ordinary library: .text of `code` bytes at MAKER_TEXT, one executable segment over the whole
+ * file, .symtab with these symbols. */
 #define MAKER_TEXT (0x10000 + MAKER_DATA)
 
 static inline void maker_library(struct elfmaker *m, size_t code, const Elf64_Sym *symbols,

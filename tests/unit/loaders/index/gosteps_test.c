@@ -15,7 +15,7 @@
 
 #define STEPS_EVERYDAY 80000
 #define STEPS_MATRIX   400000 /* where SONDE_GO is set */
-/* so many times as many where what must be crossed is not crossed yet */
+/* factor for the number of steps when a required frame has not been crossed yet */
 #define STEPS_MORE 4
 #define FRAMES     64
 #define DEEP       40
@@ -101,7 +101,7 @@ static size_t unwind(struct target *t, uint64_t *frames, enum stack_end *end)
 
 struct tally {
 	size_t steps, frames, wrong, deepest, roots;
-	char names[2048];  /* where a root came before the end of what is known */
+	char names[2048];  /* where a root came before the end of the known frames */
 	struct idmap seen; /* return addresses that were crossed rightly */
 };
 
@@ -118,8 +118,8 @@ static bool in_program(const struct target *t, uint64_t pc)
 	return pc >= t->lo && pc < t->hi;
 }
 
-/* Go's handlers change what they will return to, word by word: then what was interrupted is
- * nobody's frame any more. */
+/* Go's handlers rewrite their return context word by word: after that, the interrupted frame no
+ * longer counts. */
 static bool context_changed(struct target *t, const struct steps_frame *f,
 			    const struct steps_frame *handler)
 {
@@ -231,7 +231,7 @@ static void target_open(struct target *t, const struct made *m, const char *path
 	steps_start(&t->steps, path);
 }
 
-/* Was a frame of this function crossed, not as the last one? */
+/* Did a stack cross a frame of this function and continue beyond it? */
 static bool was_crossed(const struct tally *y, const struct made *m, const char *name)
 {
 	for (size_t i = 0; i < y->seen.cap; i++)
@@ -290,11 +290,10 @@ static void check_program(const char *go, const char *kind, const char *path,
 	made_release(&m);
 }
 
-static void stacks_of_every_instruction_are_what_was_called(void **state)
+TEST(stacks_of_every_instruction_are_what_was_called)
 {
 	struct gotest g;
 
-	(void)state;
 	if (!gotest_open(&g, go_source)) {
 		skip_missing("go");
 	}
@@ -312,11 +311,10 @@ static void stacks_of_every_instruction_are_what_was_called(void **state)
 	gotest_close(&g);
 }
 
-static void stacks_through_c_and_back_are_what_was_called(void **state)
+TEST(stacks_through_c_and_back_are_what_was_called)
 {
 	struct gotest g;
 
-	(void)state;
 	if (!gotest_open(&g, go_source)) {
 		skip_missing("go");
 	}
@@ -336,14 +334,4 @@ static void stacks_through_c_and_back_are_what_was_called(void **state)
 		free(path);
 	}
 	gotest_close(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_of_every_instruction_are_what_was_called),
-		cmocka_unit_test(stacks_through_c_and_back_are_what_was_called),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,12 +38,11 @@ static struct made made_of(struct elfmaker *m, const struct index_finder *finder
 	return r;
 }
 
-static void functions_are_named_and_objects_are_not(void **state)
+TEST(functions_are_named_and_objects_are_not)
 {
 	struct elfmaker m;
 	struct made r;
 
-	(void)state;
 	simple_library(&m);
 	maker_finish(&m);
 	r = made_of(&m, NULL);
@@ -59,13 +58,12 @@ static void functions_are_named_and_objects_are_not(void **state)
 	made_release(&r);
 }
 
-static void an_offset_in_the_file_becomes_an_address(void **state)
+TEST(an_offset_in_the_file_becomes_an_address)
 {
 	struct elfmaker m;
 	struct made r;
 	uint64_t v = 0;
 
-	(void)state;
 	simple_library(&m);
 	maker_segment(&m, PT_LOAD, PF_R, 0, 0x90000, 4096);
 	maker_finish(&m);
@@ -78,12 +76,11 @@ static void an_offset_in_the_file_becomes_an_address(void **state)
 	made_release(&r);
 }
 
-static void a_file_with_another_symbol_has_another_key(void **state)
+TEST(a_file_with_another_symbol_has_another_key)
 {
 	struct elfmaker m;
 	struct made a, b, c;
 
-	(void)state;
 	simple_library(&m);
 	maker_finish(&m);
 	a = made_of_bytes(m.bytes.buf, m.bytes.len, NULL);
@@ -97,12 +94,11 @@ static void a_file_with_another_symbol_has_another_key(void **state)
 	made_release(&c);
 }
 
-static void the_build_id_is_in_the_key_and_does_not_decide_alone(void **state)
+TEST(the_build_id_is_in_the_key_and_does_not_decide_alone)
 {
 	static const char note[] = "\4\0\0\0\4\0\0\0\3\0\0\0GNU\0\xde\xad\xbe\xef";
 	char keys[2][IMAGE_KEY_MAX];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct elfmaker m;
 		struct made r;
@@ -123,19 +119,18 @@ static void the_build_id_is_in_the_key_and_does_not_decide_alone(void **state)
 	assert_string_not_equal(keys[0], keys[1]);
 }
 
-static void a_damaged_index_is_refused(void **state)
+TEST(a_damaged_index_is_refused)
 {
 	struct elfmaker m;
 	struct made r;
 	struct image *img = NULL;
 
-	(void)state;
 	simple_library(&m);
 	maker_finish(&m);
 	r = made_of(&m, NULL);
 	for (size_t i = 0; i < r.r.size; i += 3) {
 		((uint8_t *)r.r.data)[i] ^= 0x40;
-		/* what fills the header and the sections up is covered as well */
+		/* the padding of the header and of the sections is covered as well */
 		assert_int_equal(image_open_bytes(r.r.data, r.r.size, &img, NULL), -EBADMSG);
 		((uint8_t *)r.r.data)[i] ^= 0x40;
 	}
@@ -179,7 +174,7 @@ static int memory_file(const void *data, size_t len)
 	return fd;
 }
 
-static void a_debuglink_counts_only_with_its_crc(void **state)
+TEST(a_debuglink_counts_only_with_its_crc)
 {
 	struct elfmaker stripped, debug;
 	struct shelf shelf = {{-1, -1, -1}, 0};
@@ -188,7 +183,6 @@ static void a_debuglink_counts_only_with_its_crc(void **state)
 	uint32_t crc;
 	struct made r;
 
-	(void)state;
 	simple_library(&debug);
 	maker_finish(&debug);
 	crc = (uint32_t)crc32(0, (const Bytef *)debug.bytes.buf, (uInt)debug.bytes.len);
@@ -213,12 +207,11 @@ static void a_debuglink_counts_only_with_its_crc(void **state)
 		close(shelf.fd[i]);
 }
 
-static void a_debug_file_of_another_build_is_not_used(void **state)
+TEST(a_debug_file_of_another_build_is_not_used)
 {
 	static const char ids[2][20] = {"\4\0\0\0\4\0\0\0\3\0\0\0GNU\0\xde\xad\xbe\xef",
 					"\4\0\0\0\4\0\0\0\3\0\0\0GNU\0\xde\xad\xbe\xee"};
 
-	(void)state;
 	for (int same = 0; same < 2; same++) {
 		struct elfmaker stripped, debug;
 		struct shelf shelf = {{-1, -1, -1}, 0};
@@ -242,14 +235,13 @@ static void a_debug_file_of_another_build_is_not_used(void **state)
 	}
 }
 
-static void packed_debug_data_names_a_stripped_file(void **state)
+TEST(packed_debug_data_names_a_stripped_file)
 {
 	struct elfmaker stripped, debug;
 	uint8_t packed[8192];
 	size_t packed_len = 0;
 	struct made r;
 
-	(void)state;
 	simple_library(&debug);
 	maker_finish(&debug);
 	assert_int_equal(lzma_easy_buffer_encode(6, LZMA_CHECK_CRC64, NULL,
@@ -308,9 +300,8 @@ static void loader_only(struct elfmaker *m, bool gnu)
 	((Elf64_Ehdr *)m->bytes.buf)->e_shstrndx = 0;
 }
 
-static void a_file_without_sections_is_named_by_its_dynamic_part(void **state)
+TEST(a_file_without_sections_is_named_by_its_dynamic_part)
 {
-	(void)state;
 	for (int gnu = 0; gnu < 2; gnu++) {
 		struct elfmaker m;
 		struct made r;
@@ -324,13 +315,12 @@ static void a_file_without_sections_is_named_by_its_dynamic_part(void **state)
 	}
 }
 
-static void a_hash_chain_without_end_stops_at_the_files(void **state)
+TEST(a_hash_chain_without_end_stops_at_the_files)
 {
 	struct elfmaker m;
 	struct made r;
 	uint32_t *hash;
 
-	(void)state;
 	loader_only(&m, true);
 	hash = memmem(m.bytes.buf, m.bytes.len, "\1\0\0\0\2\0\0\0\1\0\0\0\6\0\0\0", 16);
 	hash[8] = 0x1000;
@@ -344,13 +334,12 @@ static void a_hash_chain_without_end_stops_at_the_files(void **state)
 
 /* ---- lies ---- */
 
-static void what_is_no_program_is_refused(void **state)
+TEST(what_is_no_program_is_refused)
 {
 	static const uint16_t types[] = {ET_REL, ET_CORE, ET_NONE, 0xffff};
 	struct index_result r;
 	struct elfmaker m;
 
-	(void)state;
 	assert_int_equal(indexer_run_bytes("", 0, NULL, &r, NULL), -ENOEXEC);
 	assert_int_equal(indexer_run_bytes("\177ELF", 4, NULL, &r, NULL), -ENOEXEC);
 	assert_int_equal(
@@ -371,12 +360,11 @@ static void what_is_no_program_is_refused(void **state)
 	maker_release(&m);
 }
 
-static void huge_sizes_cost_only_their_section(void **state)
+TEST(huge_sizes_cost_only_their_section)
 {
 	struct elfmaker m;
 	struct made r;
 
-	(void)state;
 	simple_library(&m);
 	maker_section(&m, ".gopclntab", SHT_PROGBITS, SHF_ALLOC, "x", 1)->sh_size = UINT64_MAX - 3;
 	maker_section(&m, ".gnu_debugdata", SHT_PROGBITS, 0, "x", 1)->sh_size = 1ull << 62;
@@ -391,7 +379,7 @@ static void huge_sizes_cost_only_their_section(void **state)
 	made_release(&r);
 }
 
-static void names_outside_of_the_string_table_are_no_names(void **state)
+TEST(names_outside_of_the_string_table_are_no_names)
 {
 	const Elf64_Sym syms[] = {
 		{0},
@@ -403,7 +391,6 @@ static void names_outside_of_the_string_table_are_no_names(void **state)
 	struct elfmaker m;
 	struct made r;
 
-	(void)state;
 	maker_library(&m, 64, syms, 5, strings, sizeof(strings));
 	maker_finish(&m);
 	r = made_of(&m, NULL);
@@ -416,11 +403,10 @@ static void names_outside_of_the_string_table_are_no_names(void **state)
 
 /* Every bit of the tables turned, one after the other: whatever comes out, it is an error or a
  * sound index. */
-static void no_turned_bit_leads_out_of_bounds(void **state)
+TEST(no_turned_bit_leads_out_of_bounds)
 {
 	struct elfmaker m;
 
-	(void)state;
 	loader_only(&m, true);
 	for (size_t bit = 0; bit < 8 * m.bytes.len; bit++) {
 		struct made r;
@@ -433,11 +419,10 @@ static void no_turned_bit_leads_out_of_bounds(void **state)
 	maker_release(&m);
 }
 
-static void no_cut_leads_out_of_bounds(void **state)
+TEST(no_cut_leads_out_of_bounds)
 {
 	struct elfmaker m;
 
-	(void)state;
 	simple_library(&m);
 	maker_finish(&m);
 	for (size_t len = 0; len < m.bytes.len; len++) {
@@ -452,7 +437,7 @@ static void no_cut_leads_out_of_bounds(void **state)
 	maker_release(&m);
 }
 
-static void a_name_of_four_kilobytes_is_kept_and_a_longer_one_cut(void **state)
+TEST(a_name_of_four_kilobytes_is_kept_and_a_longer_one_cut)
 {
 	cleanup_strbuf struct strbuf s = STRBUF_INIT;
 	const Elf64_Sym syms[] = {
@@ -463,7 +448,6 @@ static void a_name_of_four_kilobytes_is_kept_and_a_longer_one_cut(void **state)
 	struct elfmaker m;
 	struct made r;
 
-	(void)state;
 	strbuf_addch(&s, 0);
 	for (int i = 0; i < 4096; i++)
 		strbuf_addch(&s, 'a');
@@ -481,14 +465,13 @@ static void a_name_of_four_kilobytes_is_kept_and_a_longer_one_cut(void **state)
 
 /* ---- reading ---- */
 
-static void a_file_that_becomes_shorter_gives_an_error(void **state)
+TEST(a_file_that_becomes_shorter_gives_an_error)
 {
 	uint64_t hash = HASH_SEED, left = SOURCE_BUDGET;
 	struct source s;
 	void *p = NULL;
 	int fd = memory_file("0123456789", 10);
 
-	(void)state;
 	assert_int_equal(source_init_fd(&s, fd, &hash, &left), 0);
 	assert_int_equal(source_read(&s, 2, 3, &p), 0);
 	assert_string_equal(p, "234");
@@ -501,7 +484,7 @@ static void a_file_that_becomes_shorter_gives_an_error(void **state)
 	close(fd);
 }
 
-static void reads_of_one_file_share_a_budget(void **state)
+TEST(reads_of_one_file_share_a_budget)
 {
 	uint64_t hash = HASH_SEED, left = SOURCE_BUDGET;
 	struct source s;
@@ -509,7 +492,6 @@ static void reads_of_one_file_share_a_budget(void **state)
 	int fd = memfd_create("sparse", MFD_CLOEXEC);
 	int rc, reads = 0;
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, 100ll << 30), 0);
 	assert_int_equal(source_init_fd(&s, fd, &hash, &left), 0);
 	assert_int_equal(source_read(&s, 0, 99ull << 30, &p), -EFBIG);
@@ -522,12 +504,11 @@ static void reads_of_one_file_share_a_budget(void **state)
 	close(fd);
 }
 
-static void only_regular_files_are_read(void **state)
+TEST(only_regular_files_are_read)
 {
 	struct index_result r;
 	int fds[2], null = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(indexer_run_fd(fds[0], NULL, &r, NULL), -EINVAL);
 	assert_int_equal(indexer_run_fd(null, NULL, &r, NULL), -EINVAL);
@@ -535,31 +516,4 @@ static void only_regular_files_are_read(void **state)
 	close(fds[0]);
 	close(fds[1]);
 	close(null);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_are_named_and_objects_are_not),
-		cmocka_unit_test(an_offset_in_the_file_becomes_an_address),
-		cmocka_unit_test(a_file_with_another_symbol_has_another_key),
-		cmocka_unit_test(the_build_id_is_in_the_key_and_does_not_decide_alone),
-		cmocka_unit_test(a_damaged_index_is_refused),
-		cmocka_unit_test(a_debuglink_counts_only_with_its_crc),
-		cmocka_unit_test(a_debug_file_of_another_build_is_not_used),
-		cmocka_unit_test(packed_debug_data_names_a_stripped_file),
-		cmocka_unit_test(a_file_without_sections_is_named_by_its_dynamic_part),
-		cmocka_unit_test(a_hash_chain_without_end_stops_at_the_files),
-		cmocka_unit_test(what_is_no_program_is_refused),
-		cmocka_unit_test(huge_sizes_cost_only_their_section),
-		cmocka_unit_test(names_outside_of_the_string_table_are_no_names),
-		cmocka_unit_test(no_turned_bit_leads_out_of_bounds),
-		cmocka_unit_test(no_cut_leads_out_of_bounds),
-		cmocka_unit_test(a_name_of_four_kilobytes_is_kept_and_a_longer_one_cut),
-		cmocka_unit_test(a_file_that_becomes_shorter_gives_an_error),
-		cmocka_unit_test(reads_of_one_file_share_a_budget),
-		cmocka_unit_test(only_regular_files_are_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sonde-index against programs nobody here wrote, on files nobody here made: readelf (names
+ * sonde-index compared with other programs, on files from elsewhere: readelf (names
  * demangled by binutils) for programs and libraries of this machine, `go tool nm` for Go programs
  * and their stripped twins, nm for Rust.
  */
@@ -96,7 +96,7 @@ static void oracle_readelf(struct oracle *o, const char *path)
 		qsort(o->v, o->n, sizeof(*o->v), said_compare);
 }
 
-/* The first entry at this address; n if there is none. */
+/* The first entry at this address; n without one. */
 static size_t oracle_at(const struct oracle *o, uint64_t addr)
 {
 	size_t lo = 0, hi = o->n;
@@ -275,13 +275,12 @@ static void compare_folder(const char *dir, size_t step, int64_t until, struct t
 	free(names);
 }
 
-static void functions_of_this_machine_agree_with_readelf(void **state)
+TEST(functions_of_this_machine_agree_with_readelf)
 {
 	const int64_t start = clock_boot_ns();
 	struct tally t = {0};
 	char *self;
 
-	(void)state;
 	if (system("readelf --version >/dev/null 2>&1")) {
 		skip_missing("readelf (binutils)");
 	}
@@ -295,13 +294,12 @@ static void functions_of_this_machine_agree_with_readelf(void **state)
 	assert_int_equal(t.wrong, 0);
 }
 
-static void a_32_bit_library_agrees_with_readelf(void **state)
+TEST(a_32_bit_library_agrees_with_readelf)
 {
 	cleanup_strbuf struct strbuf path = STRBUF_INIT;
 	struct tally t = {0};
 	char *dir = work_folder();
 
-	(void)state;
 	write_file(dir, "a.c",
 		   "int beta; static int (*volatile p)(int); int alpha(int a) { return a; }\n"
 		   "__attribute__((weak)) int gamma(int a) { p = alpha; return p(a) + beta; }\n");
@@ -318,7 +316,7 @@ static void a_32_bit_library_agrees_with_readelf(void **state)
 
 /* ---- PLT ---- */
 
-static void plt_stubs_agree_with_objdump(void **state)
+TEST(plt_stubs_agree_with_objdump)
 {
 	char *line = NULL, name[512];
 	size_t cap = 0, seen = 0;
@@ -327,7 +325,6 @@ static void plt_stubs_agree_with_objdump(void **state)
 			"r");
 	unsigned long long addr;
 
-	(void)state;
 	assert_int_equal(m.rc, 0);
 	while (getline(&line, &cap, p) > 0)
 		if (sscanf(line, "%llx <%511[^>]>:", &addr, name) == 2 && ends_in(name, "@plt") &&
@@ -384,15 +381,15 @@ static void oracle_go_nm(struct oracle *o, const char *dir, const char *file)
 		qsort(o->v, o->n, sizeof(*o->v), said_compare);
 }
 
-/* Marks of the linker without code of their own, and assembler's second names. */
+/* Marker symbols of the linker, which have no code, and second names of assembler functions. */
 static bool go_mark(const struct said *s)
 {
 	return !s->size || !strcmp(s->name, "runtime.text") || !strcmp(s->name, "runtime.etext") ||
 	       !strcmp(s->name, "go:buildid");
 }
 
-/* Up to Go 1.20 the linker writes type arguments as "[...]" into the pclntab (cmd/link, nameParts):
- * what stands there. */
+/* Up to Go 1.20 the linker writes type arguments as "[...]" into the pclntab (cmd/link, nameParts).
+ */
 static void go_elide(const char *name, struct strbuf *out)
 {
 	const char *from = strchr(name, '['), *to = strrchr(name, ']');
@@ -458,7 +455,7 @@ static void compare_go(const char *dir, const char *twin, const char *stripped)
 	made_release(&m);
 }
 
-static void stripped_go_programs_keep_the_names_of_their_twins(void **state)
+TEST(stripped_go_programs_keep_the_names_of_their_twins)
 {
 	static const char build[] =
 		"go build -o plain . && go build -ldflags='-s -w' -o plain_s . && "
@@ -470,7 +467,6 @@ static void stripped_go_programs_keep_the_names_of_their_twins(void **state)
 	cleanup_strbuf struct strbuf cmd = STRBUF_INIT;
 	char *dir;
 
-	(void)state;
 	if (system("go version >/dev/null 2>&1")) {
 		skip_missing("go");
 	}
@@ -501,12 +497,11 @@ static const char rust_source[] =
 	"fn main() { let mut t = Tree { m: BTreeMap::new() };\n"
 	"  println!(\"{}\", std::env::args().map(|a| t.plant(&a, &7u32)).sum::<usize>()); }\n";
 
-static void rust_names_of_both_manglings_agree_with_nm(void **state)
+TEST(rust_names_of_both_manglings_agree_with_nm)
 {
 	static const char *const manglings[] = {"legacy", "v0"};
 	char *dir;
 
-	(void)state;
 	if (system("rustc --version >/dev/null 2>&1")) {
 		skip_missing("rustc");
 	}
@@ -525,7 +520,7 @@ static void rust_names_of_both_manglings_agree_with_nm(void **state)
 			manglings[i], manglings[i]);
 		if (shell(dir, strbuf_str(&cmd))) {
 			/* a stable compiler may refuse one of the two: then there is nothing to
-			 * compare */
+			 * compare with */
 			print_message("rustc does not make %s\n", manglings[i]);
 			continue;
 		}
@@ -544,17 +539,4 @@ static void rust_names_of_both_manglings_agree_with_nm(void **state)
 		made_release(&m);
 	}
 	work_remove(dir);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_of_this_machine_agree_with_readelf),
-		cmocka_unit_test(a_32_bit_library_agrees_with_readelf),
-		cmocka_unit_test(plt_stubs_agree_with_objdump),
-		cmocka_unit_test(stripped_go_programs_keep_the_names_of_their_twins),
-		cmocka_unit_test(rust_names_of_both_manglings_agree_with_nm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

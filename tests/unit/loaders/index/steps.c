@@ -107,7 +107,7 @@ static void push(struct steps *s, uint64_t cfa, uint64_t ra, uint64_t bp, bool i
 	l->at[l->n++] = (struct steps_frame){cfa, ra, bp, interrupted};
 }
 
-/* Goes on in the frame that was left by this return address at this SP. false: it is not in the
+/* Resumes the frame that was left with this return address at this SP. false: it is not in the
  * list. */
 static bool list_pop(struct steps_list *l, uint64_t pc, uint64_t sp)
 {
@@ -206,7 +206,7 @@ static void signal_left(struct steps *s)
 	s->now.n--;
 	if (s->regs.rip == f.ra && s->regs.rsp == f.cfa)
 		return;
-	/* Go's handler made it as if a function had been called there */
+	/* Go's handler set it up as if a function had been called there */
 	if (s->regs.rsp == f.cfa - 8 && steps_read(s, s->regs.rsp, &word) && word == f.ra)
 		push(s, f.cfa, f.ra, f.bp, false);
 	else

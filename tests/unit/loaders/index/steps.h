@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steps: a program executed one instruction at a time, and beside it a list of the calls that it
+ * steps: a program executed one instruction at a time, together with a list of the calls that it
  * has not returned from: by what call, ret and signals really do, not by any table. A test holds
  * its own idea of the stack against that.
  *
@@ -22,14 +22,14 @@
 #define STEPS_DEPTH 1024
 #define STEPS_ASIDE 16
 #define STEPS_PAGES 8
-/* of so many SIGURG, with which Go preempts who runs for long, one is delivered */
+/* one of this many SIGURG is delivered; Go sends them to preempt goroutines that run for long */
 #define STEPS_URG 60
 
 struct steps_frame {
 	uint64_t cfa;     /* SP before the call */
 	uint64_t ra;      /* where it goes on */
 	uint64_t bp;      /* the caller's RBP */
-	bool interrupted; /* by a signal: ra is no return address, and this frame no call */
+	bool interrupted; /* by a signal: ra is no return address, and this frame is not a call */
 };
 
 struct steps_list {

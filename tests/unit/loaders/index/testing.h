@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* testing: cmocka in its order of includes, and an index that a test can ask. */
+/* testing: makes an index from bytes and looks symbols up in it. */
 #ifndef TESTS_INDEX_TESTING_H
 #define TESTS_INDEX_TESTING_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/index/indexer.h"
 #include "schema/image/image.h"
+#include "tests/unit/test.h"
 
 struct made {
 	struct index_result r;
@@ -43,7 +38,7 @@ static inline void made_release(struct made *m)
 	free(m->r.data);
 }
 
-/* The name at an address; "" if there is none. Borrowed. */
+/* The name at an address, or "". Borrowed. */
 static inline const char *made_name(const struct made *m, uint64_t addr)
 {
 	struct image_symbol s;

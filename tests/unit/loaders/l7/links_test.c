@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* links: what was asked for a request comes with it, parents first, bounded; what may be forgotten
- * is told. */
+/* links: a request comes with the requests made on its behalf, parents first, bounded; links_since
+ * says from when on none is missing. */
 #include "loaders/l7/links.h"
+#include "tests/unit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 static void put(struct links *l, uint64_t span, uint64_t parent, int64_t end_ns)
 {
@@ -31,14 +26,13 @@ static void kin_free(struct link *kin, uint32_t n)
 	free(kin);
 }
 
-static void all_that_come_down_from_one_are_found_and_no_other(void **state)
+TEST(all_that_come_down_from_one_are_found_and_no_other)
 {
 	struct links *l = links_new();
 	struct link *kin;
 	uint32_t n;
 	bool cut;
 
-	(void)state;
 	put(l, 3, 2, 10); /* asked for what came of 1 */
 	put(l, 2, 1, 20);
 	put(l, 4, 1, 30);
@@ -57,14 +51,13 @@ static void all_that_come_down_from_one_are_found_and_no_other(void **state)
 	links_free(l);
 }
 
-static void more_than_are_kept_of_one_are_told(void **state)
+TEST(more_than_are_kept_of_one_are_told)
 {
 	struct links *l = links_new();
 	struct link *kin;
 	uint32_t n;
 	bool cut;
 
-	(void)state;
 	for (uint64_t i = 0; i < LINKS_KIN + 1; i++)
 		put(l, 100 + i, 1, 10);
 	kin = links_kin(l, 1, &n, &cut);
@@ -74,13 +67,12 @@ static void more_than_are_kept_of_one_are_told(void **state)
 	links_free(l);
 }
 
-static void what_is_forgotten_is_not_found_and_its_time_is_told(void **state)
+TEST(what_is_forgotten_is_not_found_and_its_time_is_told)
 {
 	struct links *l = links_new();
 	uint32_t n;
 	bool cut;
 
-	(void)state;
 	put(l, 2, 1, 10);
 	for (uint64_t i = 0; i + 1 < LINKS; i++)
 		put(l, 100 + i, 50, 20);
@@ -91,14 +83,13 @@ static void what_is_forgotten_is_not_found_and_its_time_is_told(void **state)
 	links_free(l);
 }
 
-static void a_circle_ends(void **state)
+TEST(a_circle_ends)
 {
 	struct links *l = links_new();
 	struct link *kin;
 	uint32_t n;
 	bool cut;
 
-	(void)state;
 	put(l, 2, 1, 10);
 	put(l, 1, 2, 10);
 	kin = links_kin(l, 1, &n, &cut);
@@ -107,29 +98,15 @@ static void a_circle_ends(void **state)
 	links_free(l);
 }
 
-static void a_tag_names_one_process(void **state)
+TEST(a_tag_names_one_process)
 {
 	const struct said_who a = {.start_ns = 5, .tgid = 7, .exec_id = 1},
 			      b = {.start_ns = 6, .tgid = 7, .exec_id = 1};
 
-	(void)state;
 	assert_int_equal(
 		link_span(&a, 1000),
 		link_span(&(struct said_who){.start_ns = 5, .tgid = 7, .exec_id = 2}, 1000));
 	assert_int_not_equal(link_span(&a, 1000), link_span(&b, 1000));
 	assert_int_not_equal(link_span(&a, 1000), link_span(&a, 1001));
 	assert_true(link_span(&a, 1000) >> LINK_BITS == 0 && link_id(0) != 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_that_come_down_from_one_are_found_and_no_other),
-		cmocka_unit_test(more_than_are_kept_of_one_are_told),
-		cmocka_unit_test(what_is_forgotten_is_not_found_and_its_time_is_told),
-		cmocka_unit_test(a_circle_ends),
-		cmocka_unit_test(a_tag_names_one_process),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/* outbox: what a socket does not take now waits, and goes in order. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* outbox: messages that the socket does not accept yet wait and are sent in order. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loaders/l7/outbox.h"
+#include "tests/unit/test.h"
 
 #define SIZE 4096
 #define MANY 1000 /* more than a socket holds */
 
-static void messages_wait_for_a_socket_that_is_full_and_go_in_order(void **state)
+TEST(messages_wait_for_a_socket_that_is_full_and_go_in_order)
 {
 	static char buf[SIZE];
 	struct outbox o = {0};
 	int pair[2], got = 0;
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0, pair), 0);
 	for (int i = 0; i < MANY; i++) {
 		memset(buf, i & 0xff, sizeof(buf));
@@ -47,13 +41,12 @@ static void messages_wait_for_a_socket_that_is_full_and_go_in_order(void **state
 	close(pair[1]);
 }
 
-static void one_that_is_gone_is_said_and_what_waited_is_let_go(void **state)
+TEST(one_that_is_gone_is_said_and_what_waited_is_let_go)
 {
 	static char buf[OUTBOX_BYTES / 4];
 	struct outbox o = {0};
 	int pair[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
 	close(pair[1]);
 	for (int i = 0; i < 4; i++) {
@@ -66,14 +59,4 @@ static void one_that_is_gone_is_said_and_what_waited_is_let_go(void **state)
 	outbox_release(&o);
 	assert_null(o.first);
 	close(pair[0]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(messages_wait_for_a_socket_that_is_full_and_go_in_order),
-		cmocka_unit_test(one_that_is_gone_is_said_and_what_waited_is_let_go),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parser says: it comes through as it was said, and what is not sound is not heard. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* Messages of the parser process: sound ones arrive unchanged, others are refused. */
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "loaders/l7/inorder.h"
 #include "loaders/l7/parser_message.h"
+#include "tests/unit/test.h"
 
 static uint64_t message[SAID_MESSAGE / 8];
 static size_t message_len, messages;
@@ -22,7 +17,7 @@ static void keep(void *ctx, const void *m, size_t size)
 	messages++;
 }
 
-static void an_entry_comes_through_with_its_texts_and_steps(void **state)
+TEST(an_entry_comes_through_with_its_texts_and_steps)
 {
 	static struct saying to;
 	const uint32_t steps[3] = {4, 0, 9};
@@ -38,7 +33,6 @@ static void an_entry_comes_through_with_its_texts_and_steps(void **state)
 	struct heard h;
 	size_t at = 0;
 
-	(void)state;
 	to = (struct saying){.send = keep};
 	saying_add(&to, &s, text, steps);
 	saying_flush(&to);
@@ -51,13 +45,12 @@ static void an_entry_comes_through_with_its_texts_and_steps(void **state)
 	assert_false(said_next(message, message_len, &at, &h));
 }
 
-static void entries_fill_messages_and_none_is_lost(void **state)
+TEST(entries_fill_messages_and_none_is_lost)
 {
 	static struct saying to;
 	const char *const text[SAID_TEXTS] = {"redis", "10.0.0.1:6379", "GET key", "", ""};
 	size_t heard = 0;
 
-	(void)state;
 	to = (struct saying){.send = keep};
 	messages = 0;
 	for (int i = 0; i < 1000; i++) {
@@ -79,7 +72,7 @@ static void entries_fill_messages_and_none_is_lost(void **state)
 	assert_int_equal(heard, 1000);
 }
 
-static void what_is_not_sound_is_not_heard(void **state)
+TEST(what_is_not_sound_is_not_heard)
 {
 	static struct saying to;
 	const char *const text[SAID_TEXTS] = {"http", "s\x1b[31m\xff", "o\xc3\xa9", "200", ""};
@@ -87,7 +80,6 @@ static void what_is_not_sound_is_not_heard(void **state)
 	struct heard h;
 	size_t at = 0;
 
-	(void)state;
 	to = (struct saying){.send = keep};
 	saying_add(&to, &s, text, NULL);
 	saying_flush(&to);
@@ -117,11 +109,10 @@ static void taken(void *ctx, const void *record, size_t size)
 	strncat(order, record, size);
 }
 
-static void records_come_out_in_order_of_time_and_the_young_ones_later(void **state)
+TEST(records_come_out_in_order_of_time_and_the_young_ones_later)
 {
 	struct inorder h = {0};
 
-	(void)state;
 	*order = '\0';
 	inorder_put(&h, "b", 1, 20);
 	inorder_put(&h, "a", 1, 10);
@@ -134,16 +125,4 @@ static void records_come_out_in_order_of_time_and_the_young_ones_later(void **st
 	assert_string_equal(order, "abced");
 	assert_int_equal(h.n, 0);
 	inorder_release(&h);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_entry_comes_through_with_its_texts_and_steps),
-		cmocka_unit_test(entries_fill_messages_and_none_is_lost),
-		cmocka_unit_test(what_is_not_sound_is_not_heard),
-		cmocka_unit_test(records_come_out_in_order_of_time_and_the_young_ones_later),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

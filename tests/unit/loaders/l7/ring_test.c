@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* ring: records come in order and whole, over the end of the data too, and none that is still being
- * written. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* ring: records arrive in order and whole, also across the end of the data; a record that is still
+ * being written is not read. */
 #include <linux/bpf.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/l7/ring.h"
+#include "tests/unit/test.h"
 
 #define SIZE 128
 
@@ -51,12 +46,11 @@ static void hear(void *ctx, const void *record, size_t size)
 	m->heard[m->n] = 0;
 }
 
-static void records_come_in_order_and_over_the_end_of_the_data_too(void **unused)
+TEST(records_come_in_order_and_over_the_end_of_the_data_too)
 {
 	struct made m = {.reader = SIZE - 24, .writer = SIZE - 24};
 	struct ring r = ring_of(&m);
 
-	(void)unused;
 	put(&m, "one", 0);
 	put(&m, "what goes over the end of it", 0);
 	put(&m, "", 0);
@@ -67,14 +61,12 @@ static void records_come_in_order_and_over_the_end_of_the_data_too(void **unused
 	free(r.whole);
 }
 
-static void one_that_is_thrown_away_is_passed_over_and_one_being_written_is_waited_for(
-	void **unused)
+TEST(one_that_is_thrown_away_is_passed_over_and_one_being_written_is_waited_for)
 {
 	struct made m = {0};
 	struct ring r = ring_of(&m);
 	uint64_t at;
 
-	(void)unused;
 	put(&m, "no", BPF_RINGBUF_DISCARD_BIT);
 	put(&m, "yes", 0);
 	at = m.writer;
@@ -87,12 +79,11 @@ static void one_that_is_thrown_away_is_passed_over_and_one_being_written_is_wait
 	assert_string_equal(m.heard, "yes.later.");
 }
 
-static void a_length_that_cannot_be_ends_it(void **unused)
+TEST(a_length_that_cannot_be_ends_it)
 {
 	struct made m = {0};
 	struct ring r = ring_of(&m);
 
-	(void)unused;
 	put(&m, "x", 0);
 	memcpy(m.data, &(uint32_t){SIZE}, 4);
 	ring_read(&r, hear, &m);
@@ -100,24 +91,11 @@ static void a_length_that_cannot_be_ends_it(void **unused)
 	assert_int_equal(m.reader, 0);
 }
 
-static void what_is_no_ring_is_not_opened(void **unused)
+TEST(what_is_no_ring_is_not_opened)
 {
 	struct ring r;
 
-	(void)unused;
 	assert_true(ring_open(&r, -1, 4096) < 0);
 	assert_true(ring_open(&r, 0, 1000) < 0);
 	assert_true(ring_open(&r, 0, 3 * 4096) < 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_come_in_order_and_over_the_end_of_the_data_too),
-		cmocka_unit_test(
-			one_that_is_thrown_away_is_passed_over_and_one_being_written_is_waited_for),
-		cmocka_unit_test(a_length_that_cannot_be_ends_it),
-		cmocka_unit_test(what_is_no_ring_is_not_opened)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Records of the probes become requests: in order of time, by side, over gaps; bodies are not
- * wanted, nor what nobody knows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* Records of the probes become requests: in order of time, by side, across gaps. The probes need
+ * not copy bodies, nor connections of an unknown protocol. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include <cmocka.h>
-
 #include "loaders/l7/streams.h"
 #include "schema/base/mem.h"
+#include "tests/unit/test.h"
 
 #define S  1000000000ll
 #define MS 1000000ll
@@ -127,13 +122,13 @@ static uint64_t sum(const struct fixture *f, enum said_what what, int number)
 	return n;
 }
 
-/* Has a server of this port spoken what is parsed? */
+/* Has a server on this port spoken a protocol that is parsed? */
 static bool port_speaks(const struct fixture *f, uint16_t port)
 {
 	return ((const uint8_t *)&f->wants[L7_WANT_PORTS])[port / 8] >> (port % 8) & 1;
 }
 
-static void a_question_and_its_answer_are_a_request_of_the_server(void **state)
+TEST_WITH(a_question_and_its_answer_are_a_request_of_the_server, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -186,7 +181,7 @@ static uint64_t part(const struct fixture *f, enum said_part which, int number)
 	return n;
 }
 
-static void how_long_a_request_lay_there_is_told_where_its_first_byte_has_a_time(void **state)
+TEST_WITH(how_long_a_request_lay_there_is_told_where_its_first_byte_has_a_time, setup, teardown)
 {
 	struct fixture *f = *state;
 	char two[2 * sizeof(Q)];
@@ -196,7 +191,7 @@ static void how_long_a_request_lay_there_is_told_where_its_first_byte_has_a_time
 	conn(f, 100, L7_SIDE_SERVER, L7_F_BEGUN, 1 * S);
 	came(f, two, 0, 0, 1 * S + MS, 1 * S + 5 * MS); /* the second one may have come later */
 	came(f, two, 2 * q, L7_F_TOGETHER, 1 * S + 6 * MS, 1 * S + 9 * MS); /* both at once */
-	came(f, Q, 4 * q, 0, 0, 1 * S + 10 * MS);                           /* nobody knows */
+	came(f, Q, 4 * q, 0, 0, 1 * S + 10 * MS);                           /* unknown protocol */
 	for (uint64_t i = 0; i < 5; i++)
 		data(f, 100, L7_OUT, i * (sizeof(A) - 1), A, 0, 0, 1 * S + (20 + (int64_t)i) * MS);
 	streams_end(f->s, 2 * S);
@@ -208,7 +203,7 @@ static void how_long_a_request_lay_there_is_told_where_its_first_byte_has_a_time
 	assert_int_equal(part(f, SAID_TO_FIRST, SAID_TOTAL), (15 + 16 + 13 + 14 + 14) * MS);
 }
 
-static void an_answer_that_is_told_before_its_question_comes_after_it(void **state)
+TEST_WITH(an_answer_that_is_told_before_its_question_comes_after_it, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -222,7 +217,7 @@ static void an_answer_that_is_told_before_its_question_comes_after_it(void **sta
 	assert_string_equal(f->said[0].service, "127.0.0.1:40000");
 }
 
-static void of_a_connection_without_a_side_what_it_says_tells(void **state)
+TEST_WITH(of_a_connection_without_a_side_what_it_says_tells, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -243,7 +238,7 @@ static void of_a_connection_without_a_side_what_it_says_tells(void **state)
 			 1); /* the first: what was before is not known */
 }
 
-static void of_a_body_no_more_is_wanted_than_that_it_ends(void **state)
+TEST_WITH(of_a_body_no_more_is_wanted_than_that_it_ends, setup, teardown)
 {
 	struct fixture *f = *state;
 	static const char head[] = "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n";
@@ -265,7 +260,7 @@ static void of_a_body_no_more_is_wanted_than_that_it_ends(void **state)
 	assert_int_equal(sum(f, SAID_BYTES, SAID_BLIND), 0);
 }
 
-static void of_what_nobody_knows_nothing_is_wanted(void **state)
+TEST_WITH(of_what_nobody_knows_nothing_is_wanted, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct l7_want *w = &f->wants[L7_WANT_SLOT(100)];
@@ -284,7 +279,7 @@ static void of_what_nobody_knows_nothing_is_wanted(void **state)
 	assert_int_equal(w->ino, 0);
 }
 
-static void a_connection_that_was_not_told_is_asked_for_and_read_from_then_on(void **state)
+TEST_WITH(a_connection_that_was_not_told_is_asked_for_and_read_from_then_on, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct l7_want *w = &f->wants[L7_WANT_SLOT(100)];
@@ -307,7 +302,7 @@ static void a_connection_that_was_not_told_is_asked_for_and_read_from_then_on(vo
 	assert_true(sum(f, SAID_BYTES, SAID_BLIND) >= sizeof(Q) - 1);
 }
 
-static void clear_text_of_tls_is_read_and_its_records_are_not(void **state)
+TEST_WITH(clear_text_of_tls_is_read_and_its_records_are_not, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -324,7 +319,7 @@ static void clear_text_of_tls_is_read_and_its_records_are_not(void **state)
 								sum(f, SAID_BYTES, SAID_BLIND));
 }
 
-static void an_address_that_has_another_socket_is_another_connection(void **state)
+TEST_WITH(an_address_that_has_another_socket_is_another_connection, setup, teardown)
 {
 	struct fixture *f = *state;
 	struct l7_conn c = {.h = {.sk = 100,
@@ -423,8 +418,8 @@ static void front_and_back(struct fixture *f, uint64_t tag, uint32_t seq_at_back
 	streams_end(f->s, 3 * S);
 }
 
-static void what_is_asked_for_a_request_has_it_as_its_parent_and_the_answer_the_question(
-	void **state)
+TEST_WITH(what_is_asked_for_a_request_has_it_as_its_parent_and_the_answer_the_question, setup,
+	  teardown)
 {
 	struct fixture *f = *state;
 	const struct said *front, *asked, *back;
@@ -441,7 +436,7 @@ static void what_is_asked_for_a_request_has_it_as_its_parent_and_the_answer_the_
 	assert_int_equal(back->flags, SAID_BY_BYTES);
 }
 
-static void a_thread_that_serves_nobody_asks_for_nobody(void **state)
+TEST_WITH(a_thread_that_serves_nobody_asks_for_nobody, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -450,33 +445,11 @@ static void a_thread_that_serves_nobody_asks_for_nobody(void **state)
 	assert_int_equal(single(f, 7, L7_SIDE_CLIENT)->flags, SAID_NO_LINK);
 }
 
-static void an_answer_to_another_byte_is_no_answer_to_this_question(void **state)
+TEST_WITH(an_answer_to_another_byte_is_no_answer_to_this_question, setup, teardown)
 {
 	struct fixture *f = *state;
 
 	front_and_back(f, 1 * S + MS, 7001);
 	assert_true(single(f, 8, L7_SIDE_SERVER)->number[SAID_PARENT] !=
 		    single(f, 7, L7_SIDE_CLIENT)->number[SAID_SPAN]);
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_question_and_its_answer_are_a_request_of_the_server, setup, teardown),
-		cmocka_unit_test_setup_teardown(how_long_a_request_lay_there_is_told_where_its_first_byte_has_a_time, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_answer_that_is_told_before_its_question_comes_after_it, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_a_connection_without_a_side_what_it_says_tells, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_a_body_no_more_is_wanted_than_that_it_ends, setup, teardown),
-		cmocka_unit_test_setup_teardown(of_what_nobody_knows_nothing_is_wanted, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_connection_that_was_not_told_is_asked_for_and_read_from_then_on, setup, teardown),
-		cmocka_unit_test_setup_teardown(clear_text_of_tls_is_read_and_its_records_are_not, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_address_that_has_another_socket_is_another_connection, setup, teardown),
-		cmocka_unit_test_setup_teardown(what_is_asked_for_a_request_has_it_as_its_parent_and_the_answer_the_question, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_thread_that_serves_nobody_asks_for_nobody, setup, teardown),
-		cmocka_unit_test_setup_teardown(an_answer_to_another_byte_is_no_answer_to_this_question, setup, teardown),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

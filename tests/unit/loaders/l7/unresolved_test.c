@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that are asked for in vain: the first time is told at once, a storm in few pieces that add
- * up, more names than there is room for together. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* Names that do not resolve: the first failure is reported at once, a storm in few reports that add
+ * up, and names beyond the table's room as one sum. */
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/l7/unresolved.h"
+#include "tests/unit/test.h"
 
 #define S 1000000000ll
 
@@ -46,9 +41,8 @@ static void vain(const char *name, const char *why, uint64_t n, int64_t at)
 	unresolved_add(&u, &x, at, hear, NULL);
 }
 
-static void a_storm_is_told_at_once_and_then_once_in_a_while_with_how_often(void **state)
+TEST_WITH(a_storm_is_told_at_once_and_then_once_in_a_while_with_how_often, fresh, NULL)
 {
-	(void)state;
 	for (int64_t s = 0; s < 30; s++) {
 		vain("A gone.test", "NXDOMAIN", 100, s * S);
 		unresolved_due(&u, s * S, hear, NULL);
@@ -61,9 +55,8 @@ static void a_storm_is_told_at_once_and_then_once_in_a_while_with_how_often(void
 	assert_int_equal(told.last_utc, 29 * S);
 }
 
-static void what_differs_is_told_apart_and_a_name_is_forgotten(void **state)
+TEST_WITH(what_differs_is_told_apart_and_a_name_is_forgotten, fresh, NULL)
 {
-	(void)state;
 	vain("A gone.test", "NXDOMAIN", 1, 0);
 	vain("A gone.test", "SERVFAIL", 1, 0);
 	assert_int_equal(told.times, 2);
@@ -73,11 +66,10 @@ static void what_differs_is_told_apart_and_a_name_is_forgotten(void **state)
 	assert_int_equal(told.times, 3);
 }
 
-static void more_names_than_there_is_room_for_are_one(void **state)
+TEST_WITH(more_names_than_there_is_room_for_are_one, fresh, NULL)
 {
 	char name[32];
 
-	(void)state;
 	for (int i = 0; i < 10000; i++) {
 		snprintf(name, sizeof(name), "A n%d.test", i);
 		vain(name, "NXDOMAIN", 1, S);
@@ -87,16 +79,4 @@ static void more_names_than_there_is_room_for_are_one(void **state)
 	assert_int_equal(told.times, UNRESOLVED_MOST + 1);
 	assert_int_equal(told.others, 10000 - UNRESOLVED_MOST);
 	assert_int_equal(told.n, 10000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(
-			a_storm_is_told_at_once_and_then_once_in_a_while_with_how_often, fresh),
-		cmocka_unit_test_setup(what_differs_is_told_apart_and_a_name_is_forgotten, fresh),
-		cmocka_unit_test_setup(more_names_than_there_is_room_for_are_one, fresh),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Both ends meet, ends wait for who they belong to and no longer, and nothing is left. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <string.h>
 
 #include "loaders/net/conns.h"
+#include "tests/unit/test.h"
 
 #define S 1000000000ll
 
@@ -41,14 +36,13 @@ static struct net_record record(uint64_t sk, enum net_side side, enum net_what w
 	return r;
 }
 
-static void both_ends_meet_and_know_each_other_s_process_when_one_is_gone(void **state)
+TEST(both_ends_meet_and_know_each_other_s_process_when_one_is_gone)
 {
 	struct conns cs = {0};
 	struct net_record c = record(1, NET_SIDE_CLIENT, NET_END),
 			  s = record(2, NET_SIDE_SERVER, NET_END);
 	struct conn *x;
 
-	(void)state;
 	s.owner = SERVER;
 	s.how = NET_OWNER_CLOSER;
 	x = conns_take(&cs, &c);
@@ -65,13 +59,11 @@ static void both_ends_meet_and_know_each_other_s_process_when_one_is_gone(void *
 	conns_release(&cs);
 }
 
-static void an_end_waits_for_the_mappings_and_for_its_other_end_until_what_is_open_was_read(
-	void **state)
+TEST(an_end_waits_for_the_mappings_and_for_its_other_end_until_what_is_open_was_read)
 {
 	struct conns cs = {0};
 	struct net_record c = record(1, NET_SIDE_CLIENT, NET_END);
 
-	(void)state;
 	conns_take(&cs, &c);
 	assert_null(conns_next(&cs, 11 * S, 9 * S, false));
 	assert_null(conns_next(&cs, 10 * S + S / 2, 11 * S, false));
@@ -81,15 +73,14 @@ static void an_end_waits_for_the_mappings_and_for_its_other_end_until_what_is_op
 	cs.reading++;
 	assert_non_null(conns_next(&cs, 10 * S, 11 * S, false));
 	assert_null(conns_next(&cs, 12 * S, 9 * S, false));
-	assert_non_null(conns_next(&cs, 13 * S, 9 * S, false)); /* nobody tells */
+	assert_non_null(conns_next(&cs, 13 * S, 9 * S, false)); /* not reported */
 	conns_release(&cs);
 }
 
-static void of_very_many_ends_none_waits_longer_than_a_second(void **state)
+TEST(of_very_many_ends_none_waits_longer_than_a_second)
 {
 	struct conns cs = {0};
 
-	(void)state;
 	for (uint64_t i = 0; i <= CONNS_FEW; i++) {
 		struct net_record c = record(i, NET_SIDE_CLIENT, NET_END);
 
@@ -100,14 +91,13 @@ static void of_very_many_ends_none_waits_longer_than_a_second(void **state)
 	conns_release(&cs);
 }
 
-static void of_connections_from_before_the_ends_tell_who_is_the_client(void **state)
+TEST(of_connections_from_before_the_ends_tell_who_is_the_client)
 {
 	struct conns cs = {0};
 	struct net_record c = record(1, NET_SIDE_CLIENT, NET_LIVE),
 			  s = record(2, NET_SIDE_SERVER, NET_LIVE);
 	struct conn *x, *y;
 
-	(void)state;
 	c.side = s.side = NET_SIDE_UNKNOWN;
 	c.flags = s.flags = NET_F_STANDING;
 	s.acked += 70000;
@@ -122,7 +112,7 @@ static void of_connections_from_before_the_ends_tell_who_is_the_client(void **st
 	conns_release(&cs);
 }
 
-static void an_accepted_one_is_the_listener_s_until_better_is_known(void **state)
+TEST(an_accepted_one_is_the_listener_s_until_better_is_known)
 {
 	struct conns cs = {0};
 	struct net_record l = record(5, NET_SIDE_LISTENER, NET_LIVE),
@@ -130,7 +120,6 @@ static void an_accepted_one_is_the_listener_s_until_better_is_known(void **state
 	enum net_owner_how how;
 	struct conn *x;
 
-	(void)state;
 	l.owner = LISTENS;
 	l.how = NET_OWNER_OPENER;
 	conns_take(&cs, &l);
@@ -147,30 +136,14 @@ static void an_accepted_one_is_the_listener_s_until_better_is_known(void **state
 	conns_release(&cs);
 }
 
-static void what_is_read_while_it_ends_is_not_open_again(void **state)
+TEST(what_is_read_while_it_ends_is_not_open_again)
 {
 	struct conns cs = {0};
 	struct net_record c = record(1, NET_SIDE_CLIENT, NET_END),
 			  late = record(1, NET_SIDE_CLIENT, NET_LIVE);
 
-	(void)state;
 	conns_take(&cs, &c);
 	assert_null(conns_take(&cs, &late));
 	assert_int_equal(cs.n, 1);
 	conns_release(&cs);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_ends_meet_and_know_each_other_s_process_when_one_is_gone),
-		cmocka_unit_test(
-			an_end_waits_for_the_mappings_and_for_its_other_end_until_what_is_open_was_read),
-		cmocka_unit_test(of_very_many_ends_none_waits_longer_than_a_second),
-		cmocka_unit_test(of_connections_from_before_the_ends_tell_who_is_the_client),
-		cmocka_unit_test(an_accepted_one_is_the_listener_s_until_better_is_known),
-		cmocka_unit_test(what_is_read_while_it_ends_is_not_open_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

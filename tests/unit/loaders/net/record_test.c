@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a record of a socket says: bytes without SYN and FIN, results, addresses; and the kernel's
- * counts of a namespace. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* Records of sockets: bytes without SYN and FIN, results, addresses; and the kernel's counters of a
+ * network namespace. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -17,6 +11,7 @@
 #include "loaders/net/record.h"
 #include "schema/base/array.h"
 #include "schema/facts/net.h"
+#include "tests/unit/test.h"
 
 static struct net_record ended(uint8_t side, uint8_t state, uint16_t error, uint16_t flags)
 {
@@ -24,7 +19,7 @@ static struct net_record ended(uint8_t side, uint8_t state, uint16_t error, uint
 		.what = NET_END, .side = side, .state = state, .error = error, .flags = flags};
 }
 
-static void a_failed_open_is_told_as_what_it_is(void **state)
+TEST(a_failed_open_is_told_as_what_it_is)
 {
 	static const struct {
 		int error;
@@ -36,7 +31,6 @@ static void a_failed_open_is_told_as_what_it_is(void **state)
 		   {0, RECORD_GIVEN_UP},
 		   {EINVAL, RECORD_FAILED}};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		struct net_record r =
 			ended(NET_SIDE_CLIENT, TCP_SYN_SENT, (uint16_t)all[i].error, 0);
@@ -45,7 +39,7 @@ static void a_failed_open_is_told_as_what_it_is(void **state)
 	}
 }
 
-static void an_end_is_told_as_what_it_is(void **state)
+TEST(an_end_is_told_as_what_it_is)
 {
 	struct net_record closed = ended(NET_SIDE_CLIENT, TCP_FIN_WAIT2, 0, NET_F_FIN_SENT),
 			  unread = ended(NET_SIDE_SERVER, TCP_ESTABLISHED, 0, 0),
@@ -54,7 +48,6 @@ static void an_end_is_told_as_what_it_is(void **state)
 			  late = ended(NET_SIDE_CLIENT, TCP_FIN_WAIT2, ECONNRESET, NET_F_FIN_SENT),
 			  dead = ended(NET_SIDE_CLIENT, TCP_ESTABLISHED, ETIMEDOUT, 0);
 
-	(void)state;
 	assert_int_equal(record_result(&closed), RECORD_CLOSED);
 	assert_int_equal(record_result(&unread), RECORD_RESET_OUT);
 	assert_int_equal(record_result(&by_peer), RECORD_RESET_IN);
@@ -64,12 +57,11 @@ static void an_end_is_told_as_what_it_is(void **state)
 	assert_int_equal(record_result(&closed), RECORD_OPEN);
 }
 
-static void bytes_are_the_program_s_alone(void **state)
+TEST(bytes_are_the_program_s_alone)
 {
 	struct net_record r =
 		ended(NET_SIDE_CLIENT, TCP_TIME_WAIT, 0, NET_F_FIN_SENT | NET_F_FIN_IN);
 
-	(void)state;
 	r.acked = 1 + 1000 + 1;
 	r.received = 500 + 1;
 	r.snd_una = r.write_seq = 77;
@@ -84,7 +76,8 @@ static void bytes_are_the_program_s_alone(void **state)
 	assert_int_equal(record_rx(&r), 0);
 }
 
-/* Of a client with first number `own` and a server with `other`, behind so many bytes each way. */
+/* A client with initial sequence number `own` and a server with `other`, after this many bytes in
+ * each direction. */
 static struct net_record as_client(uint32_t own, uint32_t other, uint64_t sent, uint64_t got)
 {
 	return (struct net_record){.acked = sent + 1,
@@ -101,23 +94,21 @@ static struct net_record as_server(uint32_t own, uint32_t other, uint64_t sent, 
 				   .rcv_nxt = other + 1 + (uint32_t)got};
 }
 
-static void both_ends_have_the_same_pair_at_any_time_and_as_the_other_side_another(void **state)
+TEST(both_ends_have_the_same_pair_at_any_time_and_as_the_other_side_another)
 {
 	struct net_record c = as_client(0xfffffff0, 5, 5ull << 32, 12345),
 			  s = as_server(5, 0xfffffff0, 99, 7ull << 33);
 
-	(void)state;
 	assert_int_equal(record_pair(&c, NET_SIDE_CLIENT), record_pair(&s, NET_SIDE_SERVER));
 	assert_int_not_equal(record_pair(&c, NET_SIDE_SERVER), record_pair(&s, NET_SIDE_CLIENT));
 }
 
-static void an_address_that_holds_another_one_is_that(void **state)
+TEST(an_address_that_holds_another_one_is_that)
 {
 	uint8_t at[16] = {[10] = 0xff, [11] = 0xff, 127, 0, 0, 1}, six[16] = {[15] = 1};
 	char buf[RECORD_ADDRESS];
 	uint16_t family = AF_INET6;
 
-	(void)state;
 	assert_string_equal(record_address(AF_INET6, at, buf), "127.0.0.1");
 	assert_true(record_is_loopback(AF_INET6, at));
 	record_unmap(&family, at);
@@ -128,11 +119,10 @@ static void an_address_that_holds_another_one_is_that(void **state)
 	assert_string_equal(record_address(AF_UNIX, six, buf), "");
 }
 
-static void a_record_that_is_too_short_or_of_another_kind_is_none(void **state)
+TEST(a_record_that_is_too_short_or_of_another_kind_is_none)
 {
 	struct net_record r = ended(NET_SIDE_CLIENT, TCP_SYN_SENT, 0, 0);
 
-	(void)state;
 	assert_true(record_sound(&r, sizeof(r)));
 	assert_false(record_sound(&r, sizeof(r) - 1));
 	r.what = 9;
@@ -142,14 +132,13 @@ static void a_record_that_is_too_short_or_of_another_kind_is_none(void **state)
 	assert_false(record_sound(&r, sizeof(r)));
 }
 
-static void counts_are_found_by_their_names_whatever_the_order(void **state)
+TEST(counts_are_found_by_their_names_whatever_the_order)
 {
 	static const char text[] =
 		"Ip: Forwarding DefaultTTL\nIp: 1 64\nTcp: RtoMin ActiveOpens RetransSegs CurrEstab\nTcp: 200 12 34 -1\n"
 		"TcpExt: ListenDrops ListenOverflows\nTcpExt: 5 6\nUdp: InDatagrams NoPorts\nUdp: 7\nTcp: PassiveOpens\n";
 	struct fact_row row = {0};
 
-	(void)state;
 	counts_parse(text, sizeof(text) - 1, &row);
 	assert_int_equal(row.v[NETNS_ACTIVE].number, 12);
 	assert_int_equal(row.v[NETNS_RETRANS].number, 34);
@@ -162,12 +151,11 @@ static void counts_are_found_by_their_names_whatever_the_order(void **state)
 }
 
 /* What it is for given numbers tests/e2e/net/test_net_far.py knows. */
-static void both_ends_have_the_same_mark_and_another_connection_another(void **state)
+TEST(both_ends_have_the_same_mark_and_another_connection_another)
 {
 	struct net_record client = {.acked = 1, .received = 0, .snd_una = 1001, .rcv_nxt = 5001},
 			  server = {.acked = 10, .received = 20, .snd_una = 5011, .rcv_nxt = 1021};
 
-	(void)state;
 	assert_true(record_mark(&client, NET_SIDE_CLIENT) == record_mark(&server, NET_SIDE_SERVER));
 	assert_true(record_mark(&client, NET_SIDE_CLIENT) < 1ull << 60);
 	server.rcv_nxt++;
@@ -175,12 +163,11 @@ static void both_ends_have_the_same_mark_and_another_connection_another(void **s
 }
 
 /* Whatever order the connections are read in, and whatever one host saw besides before. */
-static void two_hosts_tell_the_least_mark_of_a_minute(void **state)
+TEST(two_hosts_tell_the_least_mark_of_a_minute)
 {
 	static const uint64_t seen[2][5] = {{70, 20, 90, 50, 20}, {90, 50, 70, 60, 20}};
 	struct marks hosts[2] = {0};
 
-	(void)state;
 	for (int h = 0; h < 2; h++) {
 		int told = 0;
 
@@ -197,33 +184,13 @@ static void two_hosts_tell_the_least_mark_of_a_minute(void **state)
 	}
 }
 
-static void a_flood_of_flows_has_no_more_marks_than_there_is_room_for(void **state)
+TEST(a_flood_of_flows_has_no_more_marks_than_there_is_room_for)
 {
 	struct marks m = {0};
 	int told = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < 2 * MARKS_FLOWS; i++)
 		told += marks_take(&m, i, i + 1, 60);
 	assert_int_equal(told, MARKS_FLOWS);
 	marks_release(&m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_failed_open_is_told_as_what_it_is),
-		cmocka_unit_test(an_end_is_told_as_what_it_is),
-		cmocka_unit_test(bytes_are_the_program_s_alone),
-		cmocka_unit_test(
-			both_ends_have_the_same_pair_at_any_time_and_as_the_other_side_another),
-		cmocka_unit_test(both_ends_have_the_same_mark_and_another_connection_another),
-		cmocka_unit_test(two_hosts_tell_the_least_mark_of_a_minute),
-		cmocka_unit_test(a_flood_of_flows_has_no_more_marks_than_there_is_room_for),
-		cmocka_unit_test(an_address_that_holds_another_one_is_that),
-		cmocka_unit_test(a_record_that_is_too_short_or_of_another_kind_is_none),
-		cmocka_unit_test(counts_are_found_by_their_names_whatever_the_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

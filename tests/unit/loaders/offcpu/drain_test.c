@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* drain: readings of sums that only grow, of threads that come, change and go. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 #include "loaders/offcpu/drain.h"
 #include "tests/unit/loaders/offcpu/fakes.h"
+#include "tests/unit/test.h"
 
 #define SECOND   1000000000ll
 #define ID(tid_) ((uint64_t)(tid_) << 40 | 7)
@@ -76,9 +72,8 @@ static void read_now(void)
 	reading++;
 }
 
-static void each_reading_stores_what_has_been_added_since(void **state)
+TEST_WITH(each_reading_stores_what_has_been_added_since, begin, end)
 {
-	(void)state;
 	thread_put(7);
 	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
 	read_now();
@@ -98,9 +93,8 @@ static void each_reading_stores_what_has_been_added_since(void **state)
 	assert_int_equal(host.added, 13);
 }
 
-static void how_long_waits_were_is_told_by_steps_since_the_last_reading(void **state)
+TEST_WITH(how_long_waits_were_is_told_by_steps_since_the_last_reading, begin, end)
 {
-	(void)state;
 	thread_put(7);
 	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
 	fake.sums[7].power[9] = 40; /* [2^11, 2^12) ns */
@@ -112,9 +106,8 @@ static void how_long_waits_were_is_told_by_steps_since_the_last_reading(void **s
 	assert_string_equal(fake.waits[1].hist, "[147,3]");
 }
 
-static void waits_without_room_for_steps_are_told_by_powers_of_two(void **state)
+TEST_WITH(waits_without_room_for_steps_are_told_by_powers_of_two, begin, end)
 {
-	(void)state;
 	thread_put(7);
 	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
 	fake.sums[7].power[10] = OFFCPU_COARSE | 10;
@@ -127,9 +120,8 @@ static void waits_without_room_for_steps_are_told_by_powers_of_two(void **state)
 	assert_string_equal(fake.waits[1].hist, "[12,2]");
 }
 
-static void what_was_longest_in_an_earlier_reading_is_not_told_again(void **state)
+TEST_WITH(what_was_longest_in_an_earlier_reading_is_not_told_again, begin, end)
 {
-	(void)state;
 	thread_put(7);
 	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
 	reading += 2; /* the program had counted on */
@@ -137,9 +129,8 @@ static void what_was_longest_in_an_earlier_reading_is_not_told_again(void **stat
 	assert_int_equal(fake.waits[0].x.max_ns, 0);
 }
 
-static void sums_of_who_is_not_known_yet_wait_for_the_next_reading(void **state)
+TEST_WITH(sums_of_who_is_not_known_yet_wait_for_the_next_reading, begin, end)
 {
-	(void)state;
 	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
 	read_now();
 	assert_int_equal(fake.n_waits, 0);
@@ -149,13 +140,12 @@ static void sums_of_who_is_not_known_yet_wait_for_the_next_reading(void **state)
 	assert_int_equal(fake.waits[0].x.n, 10);
 }
 
-static void a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywhere(void **state)
+TEST_WITH(a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywhere, begin, end)
 {
 	struct offcpu_wake_key wake = {.id = ID(7), .waker = ID(8), .class = OFFCPU_PIPE};
 	struct offcpu_culprit_key culprit = {.id = ID(8), .by = ID(7)};
 	struct offcpu_count count = {.n = 2, .total_ns = 200000};
 
-	(void)state;
 	thread_put(7);
 	thread_put(8);
 	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
@@ -176,8 +166,8 @@ static void a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywh
 		fake.n_map[FAKE_TOTALS] + fake.n_map[FAKE_WAKES] + fake.n_map[FAKE_CULPRITS], 0);
 	assert_int_equal(fake.n_map[FAKE_WHO], 1);
 	assert_int_equal(d.sums.n + d.counts.n, 0);
-	assert_int_equal(fake.n_freed,
-			 1); /* where its sum stood is given back as it was at the start */
+	/* the slot of its sum is freed, cleared as at the start */
+	assert_int_equal(fake.n_freed, 1);
 	assert_true(fake.freed[0].first == 7 && fake.freed[0].n == 1);
 	assert_true(fake.n_freed_steps == 1 && fake.freed_steps[0].first == 7 &&
 		    fake.freed_steps[0].n == 1);
@@ -191,9 +181,8 @@ static void a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywh
 	assert_int_equal(d.who.n, 1);
 }
 
-static void so_many_are_gone_that_not_all_are_known_any_more(void **state)
+TEST_WITH(so_many_are_gone_that_not_all_are_known_any_more, begin, end)
 {
-	(void)state;
 	for (uint32_t tid = 1; tid <= DRAIN_KEPT_MOST + 40; tid++) {
 		uint64_t id = ID(tid);
 
@@ -208,13 +197,12 @@ static void so_many_are_gone_that_not_all_are_known_any_more(void **state)
 	assert_int_equal(d.who.n, DRAIN_KEPT_MOST);
 }
 
-static void what_each_of_many_took_in_a_short_time_is_one_sum(void **state)
+TEST_WITH(what_each_of_many_took_in_a_short_time_is_one_sum, begin, end)
 {
 	struct offcpu_culprit_key key = {.id = ID(7)};
 	struct offcpu_count small = {.n = 3, .total_ns = 99999},
 			    large = {.n = 1, .total_ns = 100000};
 
-	(void)state;
 	thread_put(7);
 	for (uint32_t tid = 8; tid < 12; tid++) {
 		thread_put(tid);
@@ -232,15 +220,14 @@ static void what_each_of_many_took_in_a_short_time_is_one_sum(void **state)
 	assert_int_equal(fake.n_culprits, 2);
 }
 
-/* Sums by stack stay whole: what has none is told as that, with its histogram, in the kind that a
- * stack would have had. */
-static void a_wait_that_began_while_no_stacks_were_taken_stands_by_stack_too(void **state)
+/* Sums by stack stay complete: waits without a stack are stored without one, with their histogram,
+ * in the kind that a stack would have had. */
+TEST_WITH(a_wait_that_began_while_no_stacks_were_taken_stands_by_stack_too, begin, end)
 {
 	struct offcpu_key key = {
 		.id = ID(7), .class = OFFCPU_PIPE, .flags = OFFCPU_F_STACKLESS | OFFCPU_F_IOWAIT};
 	uint32_t slot = 3;
 
-	(void)state;
 	thread_put(7);
 	fake.sums[3] = (struct offcpu_sum){
 		.n = 4, .total_ns = 4000, .max_ns = {1500}, .reading = {reading}};
@@ -270,9 +257,8 @@ static void a_wait_that_began_while_no_stacks_were_taken_stands_by_stack_too(voi
 	assert_int_equal(host.added, 4 + 4 + 10 + 1 + 1 + 1);
 }
 
-static void whom_nobody_knows_any_more_is_removed_in_the_end(void **state)
+TEST_WITH(whom_nobody_knows_any_more_is_removed_in_the_end, begin, end)
 {
-	(void)state;
 	sum_put(9, OFFCPU_PIPE, 1, 5, 5);
 	for (int i = 0; i < 8; i++)
 		read_now();
@@ -281,12 +267,11 @@ static void whom_nobody_knows_any_more_is_removed_in_the_end(void **state)
 	assert_int_equal(fake.n_freed, 1);
 }
 
-static void a_slot_beyond_the_array_is_no_sum(void **state)
+TEST_WITH(a_slot_beyond_the_array_is_no_sum, begin, end)
 {
 	struct offcpu_key key = {.id = ID(7), .class = OFFCPU_PIPE};
 	uint32_t slot = FAKES;
 
-	(void)state;
 	thread_put(7);
 	fake_map_put(FAKE_TOTALS, &key, sizeof(key), &slot, sizeof(slot));
 	thread_ends(7);
@@ -295,13 +280,12 @@ static void a_slot_beyond_the_array_is_no_sum(void **state)
 	assert_int_equal(fake.n_waits + fake.n_freed, 0);
 }
 
-static void an_idle_cpu_and_an_unknown_culprit_are_no_threads(void **state)
+TEST_WITH(an_idle_cpu_and_an_unknown_culprit_are_no_threads, begin, end)
 {
 	struct offcpu_culprit_key idle = {.id = ID(7), .by = OFFCPU_BY_IDLE},
 				  unknown = {.id = ID(7), .by = OFFCPU_BY_UNKNOWN};
 	struct offcpu_count count = {.n = 1, .total_ns = 5};
 
-	(void)state;
 	thread_put(7);
 	fake_map_put(FAKE_CULPRITS, &idle, sizeof(idle), &count, sizeof(count));
 	fake_map_put(FAKE_CULPRITS, &unknown, sizeof(unknown), &count, sizeof(count));
@@ -312,9 +296,8 @@ static void an_idle_cpu_and_an_unknown_culprit_are_no_threads(void **state)
 	assert_int_equal(fake.culprits[0].x.culprit, 0);
 }
 
-static void a_store_in_a_new_epoch_is_asked_again_and_one_that_refuses_is_counted(void **state)
+TEST_WITH(a_store_in_a_new_epoch_is_asked_again_and_one_that_refuses_is_counted, begin, end)
 {
-	(void)state;
 	thread_put(7);
 	fake.stale = 2;
 	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
@@ -343,9 +326,8 @@ static void last_of(uint32_t tid, uint8_t state, uint64_t since, uint64_t woken,
 	fake_map_put(FAKE_THREADS, &task, sizeof(task), &t, sizeof(t));
 }
 
-static void what_still_lasts_is_told_up_to_the_end_and_apart(void **state)
+TEST_WITH(what_still_lasts_is_told_up_to_the_end_and_apart, begin, end)
 {
-	(void)state;
 	last_of(7, OFFCPU_S_BLOCKED, SECOND, 0, 1);
 	last_of(8, OFFCPU_S_BLOCKED, SECOND, 2 * SECOND, 1); /* woken, and not run yet */
 	last_of(9, OFFCPU_S_RUNNING, 5 * SECOND, 0,
@@ -363,7 +345,7 @@ static void what_still_lasts_is_told_up_to_the_end_and_apart(void **state)
 	assert_int_equal(fake.waits[3].x.total_ns, 0);
 }
 
-/* A thread of its own process, which began `start_ns`; its id tells names apart. */
+/* A thread, alone in a process that began at `start_ns`; its id distinguishes the names. */
 static void who_put(uint32_t tid, uint32_t tgid, uint64_t start_ns)
 {
 	struct offcpu_who who = {
@@ -379,24 +361,21 @@ static uint32_t task_of_last(void)
 	return fake.waits[fake.n_waits - 1].task;
 }
 
-static void who_came_and_went_between_two_readings_is_told_by_command(void **state)
+TEST_WITH(who_came_and_went_between_two_readings_is_told_by_command, begin, end)
 {
-	(void)state;
 	host.bucket_s = 10;
 	thread_put(7);
 	read_now(); /* at 2 s */
 	who_put(9, 9, 2 * SECOND + 1);
 	read_now();
 	assert_int_equal(task_of_last(), FAKE_TASK + FAKE_BRIEF);
-	sum_put(9, OFFCPU_PIPE, 3, 300, 100); /* somebody still adds to it */
+	sum_put(9, OFFCPU_PIPE, 3, 300, 100); /* a CPU still adds to it */
 	read_now();
 	assert_int_equal(task_of_last(), FAKE_TASK + FAKE_BRIEF);
 }
 
-static void a_thread_that_came_and_went_in_a_process_that_stays_is_told_by_that_process(
-	void **state)
+TEST_WITH(a_thread_that_came_and_went_in_a_process_that_stays_is_told_by_that_process, begin, end)
 {
-	(void)state;
 	host.bucket_s = 10;
 	thread_put(7); /* of process 5 */
 	read_now();
@@ -408,12 +387,11 @@ static void a_thread_that_came_and_went_in_a_process_that_stays_is_told_by_that_
 	assert_in_range(task_of_last(), FAKE_TASK, FAKE_TASK + FAKE_BRIEF - 1);
 }
 
-static void who_is_there_is_told_by_itself_and_so_are_all_where_buckets_are_short(void **state)
+TEST_WITH(who_is_there_is_told_by_itself_and_so_are_all_where_buckets_are_short, begin, end)
 {
 	uint64_t task = 9;
 	struct offcpu_thread renamed = {.id = ID(9) + 1, .tgid = 9, .tid = 9, .in_scope = 1};
 
-	(void)state;
 	host.bucket_s = 10;
 	who_put(8, 8, SECOND - 1); /* it was there before the capture began, at 1 s */
 	read_now();
@@ -429,54 +407,25 @@ static void who_is_there_is_told_by_itself_and_so_are_all_where_buckets_are_shor
 	assert_int_equal(task_of_last(), 10);
 }
 
-static void before_the_first_reading_and_asked_for_meanwhile_is_short_lived_too(void **state)
+TEST_WITH(before_the_first_reading_and_asked_for_meanwhile_is_short_lived_too, begin, end)
 {
-	(void)state;
 	host.bucket_s = 10;
 	who_put(8, 8, SECOND + 1);
-	assert_int_equal(drain_thread(&d, &host, ID(8)), 8); /* whom it woke is told by whom */
+	/* the waker of a thread is asked for */
+	assert_int_equal(drain_thread(&d, &host, ID(8)), 8);
 	read_now();
 	assert_int_equal(task_of_last(), FAKE_TASK + FAKE_BRIEF);
 }
 
-static void threads_of_one_name_are_one_where_buckets_are_long(void **state)
+TEST_WITH(threads_of_one_name_are_one_where_buckets_are_long, begin, end)
 {
-	(void)state;
 	thread_put(7); /* of process 5 */
 	sum_put(7, OFFCPU_PIPE, 10, 5000, 900);
 	host.bucket_s = 10;
 	read_now();
 	assert_in_range(task_of_last(), FAKE_TASK, FAKE_TASK + FAKE_BRIEF - 1);
-	thread_put(5); /* the first one is told by itself */
+	thread_put(5); /* the process's first thread is stored by itself */
 	sum_put(5, OFFCPU_PIPE, 10, 5000, 900);
 	read_now();
 	assert_int_equal(task_of_last(), 5);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
-	const struct CMUnitTest tests[] = {
-		T(each_reading_stores_what_has_been_added_since),
-		T(how_long_waits_were_is_told_by_steps_since_the_last_reading),
-		T(waits_without_room_for_steps_are_told_by_powers_of_two),
-		T(what_was_longest_in_an_earlier_reading_is_not_told_again),
-		T(sums_of_who_is_not_known_yet_wait_for_the_next_reading),
-		T(a_thread_that_is_gone_is_read_to_its_last_and_then_forgotten_everywhere),
-		T(whom_nobody_knows_any_more_is_removed_in_the_end),
-		T(so_many_are_gone_that_not_all_are_known_any_more),
-		T(what_each_of_many_took_in_a_short_time_is_one_sum),
-		T(a_wait_that_began_while_no_stacks_were_taken_stands_by_stack_too),
-		T(a_slot_beyond_the_array_is_no_sum),
-		T(an_idle_cpu_and_an_unknown_culprit_are_no_threads),
-		T(a_store_in_a_new_epoch_is_asked_again_and_one_that_refuses_is_counted),
-		T(what_still_lasts_is_told_up_to_the_end_and_apart),
-		T(who_came_and_went_between_two_readings_is_told_by_command),
-		T(a_thread_that_came_and_went_in_a_process_that_stays_is_told_by_that_process),
-		T(who_is_there_is_told_by_itself_and_so_are_all_where_buckets_are_short),
-		T(before_the_first_reading_and_asked_for_meanwhile_is_short_lived_too),
-		T(threads_of_one_name_are_one_where_buckets_are_long),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

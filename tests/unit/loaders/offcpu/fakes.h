@@ -67,7 +67,7 @@ struct fakes {
 	size_t n_on;
 	struct fake_culprit culprits[FAKES];
 	size_t n_culprits;
-	uint64_t tagged_n, tagged_ns; /* told of requests */
+	uint64_t tagged_n, tagged_ns; /* what was reported of requests */
 	struct {
 		uint64_t key[4], value[40];
 		size_t key_size, value_size;
@@ -80,7 +80,7 @@ struct fakes {
 	struct offcpu_slots freed_steps[FAKES];
 	size_t n_freed_steps;
 	uint32_t epoch;
-	int stale;      /* so many calls more are refused with -ESTALE, each in a new epoch */
+	int stale;      /* this many further calls are refused with -ESTALE, each in a new epoch */
 	unsigned named; /* calls of naming_stack */
 	bool symbols;   /* the kernel's: addresses 200..299 are __schedule, 300..399 schedule, all
 			   others tick */

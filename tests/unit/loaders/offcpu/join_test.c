@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* join: stacks and lengths come in any order, or one of them never. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +9,7 @@
 #include "loaders/lib/host/names/naming.h"
 #include "loaders/offcpu/join.h"
 #include "tests/unit/loaders/offcpu/fakes.h"
+#include "tests/unit/test.h"
 
 struct wire {
 	struct stack_event ev;
@@ -68,7 +64,7 @@ static void end_at(uint32_t tid, uint64_t out_ns, uint64_t blocked_ns, uint64_t 
 	join_end(&j, &host, &e);
 }
 
-static void a_wait_of_a_request_counts_for_itself_alone(void **state)
+TEST_WITH(a_wait_of_a_request_counts_for_itself_alone, begin, end)
 {
 	struct offcpu_end e = {
 		.ev = {.time_ns = 153, .tgid = 5, .tid = 7, .end = OFFCPU_RECORD_END, .tag = 90},
@@ -79,7 +75,6 @@ static void a_wait_of_a_request_counts_for_itself_alone(void **state)
 		.class = OFFCPU_LOCK,
 		.blocked = 1};
 
-	(void)state;
 	stack_at(7, 100, 2, 1);
 	join_end(&j, &host, &e);
 	assert_int_equal(fake.amounts[0].value, 200);
@@ -102,9 +97,8 @@ static void wake_at(uint32_t tid, uint64_t at_ns, uint32_t slept)
 	join_wake(&j, &host, &e);
 }
 
-static void a_wait_with_both_is_an_amount_blocked_and_one_ready(void **state)
+TEST_WITH(a_wait_with_both_is_an_amount_blocked_and_one_ready, begin, end)
 {
-	(void)state;
 	stack_at(7, 100, 2, 1);
 	assert_int_equal(fake.n_amounts, 0);
 	end_at(7, 100, 50, 3, 4);
@@ -121,9 +115,8 @@ static void a_wait_with_both_is_an_amount_blocked_and_one_ready(void **state)
 	assert_int_equal(host.added, 8);
 }
 
-static void a_stack_that_comes_after_its_length_is_joined_too(void **state)
+TEST_WITH(a_stack_that_comes_after_its_length_is_joined_too, begin, end)
 {
-	(void)state;
 	end_at(7, 100, 0, 9, 1);
 	assert_int_equal(fake.n_amounts, 0);
 	stack_at(7, 100, 1, 3);
@@ -133,9 +126,8 @@ static void a_stack_that_comes_after_its_length_is_joined_too(void **state)
 	assert_int_equal(fake.amounts[0].stack, 103);
 }
 
-static void waits_of_one_thread_are_told_apart_by_when_they_began(void **state)
+TEST_WITH(waits_of_one_thread_are_told_apart_by_when_they_began, begin, end)
 {
-	(void)state;
 	stack_at(7, 100, 1, 1);
 	stack_at(8, 100, 1, 2);
 	end_at(8, 100, 20, 0, 1);
@@ -147,10 +139,9 @@ static void waits_of_one_thread_are_told_apart_by_when_they_began(void **state)
 	assert_int_equal(fake.amounts[2].stack, 101);
 }
 
-static void a_length_without_a_stack_is_stored_at_the_end_and_a_stack_without_a_length_is_not(
-	void **state)
+TEST_WITH(a_length_without_a_stack_is_stored_at_the_end_and_a_stack_without_a_length_is_not, begin,
+	  end)
 {
-	(void)state;
 	end_at(7, 100, 50, 3, 1);
 	stack_at(8, 100, 1, 1);
 	join_finish(&j, &host);
@@ -159,9 +150,8 @@ static void a_length_without_a_stack_is_stored_at_the_end_and_a_stack_without_a_
 	assert_int_equal(j.waiting.n, 0);
 }
 
-static void the_same_stack_twice_is_one(void **state)
+TEST_WITH(the_same_stack_twice_is_one, begin, end)
 {
-	(void)state;
 	stack_at(7, 100, 1, 1);
 	stack_at(7, 100, 1, 1);
 	end_at(7, 100, 50, 3, 1);
@@ -169,12 +159,11 @@ static void the_same_stack_twice_is_one(void **state)
 	assert_int_equal(j.waiting.n, 0);
 }
 
-static void a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost(void **state)
+TEST_WITH(a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost, begin, end)
 {
-	(void)state;
 	for (uint64_t at = 100; at < 200; at++)
 		stack_at(7, at, 1, 1);
-	stack_at(7, 150, 2, 1); /* once more */
+	stack_at(7, 150, 2, 1); /* again */
 	for (int i = 0; i < JOIN_OVER_TURNS; i++) {
 		assert_int_equal(j.waiting.n, 100);
 		join_settle(&j, &host, 300);
@@ -185,11 +174,10 @@ static void a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost(void **stat
 	assert_int_equal(j.waiting.n, 0);
 }
 
-static void an_end_that_a_younger_stack_has_overtaken_finds_its_stack(void **state)
+TEST_WITH(an_end_that_a_younger_stack_has_overtaken_finds_its_stack, begin, end)
 {
-	(void)state;
 	stack_at(7, 100, 1,
-		 1); /* both unwound later, and given at once; the ends stand in the other ring */
+		 1); /* both unwound later and delivered together; the ends are in the other ring */
 	stack_at(7, 200, 2, 1);
 	stack_at(7, 150, 3, 1); /* of a wake-up in between */
 	join_settle(&j, &host, 300);
@@ -203,9 +191,8 @@ static void an_end_that_a_younger_stack_has_overtaken_finds_its_stack(void **sta
 	assert_int_equal(j.waiting.n, 0);
 }
 
-static void where_the_stores_ids_have_changed_the_stack_is_named_anew(void **state)
+TEST_WITH(where_the_stores_ids_have_changed_the_stack_is_named_anew, begin, end)
 {
-	(void)state;
 	stack_at(7, 100, 1, 1);
 	assert_int_equal(fake.named, 1);
 	fake.stale = 1;
@@ -219,9 +206,8 @@ static void where_the_stores_ids_have_changed_the_stack_is_named_anew(void **sta
 	assert_int_equal(host.refused, 12);
 }
 
-static void the_schedulers_own_frames_are_left_out(void **state)
+TEST_WITH(the_schedulers_own_frames_are_left_out, begin, end)
 {
-	(void)state;
 	join_release(&j);
 	fake.symbols = true;
 	join_init(&j, NULL);
@@ -230,9 +216,8 @@ static void the_schedulers_own_frames_are_left_out(void **state)
 	assert_int_equal(fake.amounts[0].stack, 201);
 }
 
-static void a_wake_up_is_told_with_its_stack_whichever_comes_first(void **state)
+TEST_WITH(a_wake_up_is_told_with_its_stack_whichever_comes_first, begin, end)
 {
-	(void)state;
 	stack_at(7, 100, 2, 1);
 	wake_at(7, 100, 9);
 	wake_at(7, 200, 9);
@@ -249,13 +234,12 @@ static void a_wake_up_is_told_with_its_stack_whichever_comes_first(void **state)
 	assert_int_equal(j.waiting.n, 0);
 }
 
-static void a_wake_up_of_the_hardware_has_no_part_of_whom_it_came_upon(void **state)
+TEST_WITH(a_wake_up_of_the_hardware_has_no_part_of_whom_it_came_upon, begin, end)
 {
 	const uint64_t frames[] = {150, 2050, 550, 2150, 650, 750, 0x1000};
 	struct wire w = {.ev = {.time_ns = 100, .tgid = 5, .tid = 7, .n_kernel = 6, .n_user = 1}};
 	struct naming_result named = {0};
 
-	(void)state;
 	join_release(&j);
 	fake.symbols = true;
 	join_init(&j, NULL);
@@ -265,9 +249,8 @@ static void a_wake_up_of_the_hardware_has_no_part_of_whom_it_came_upon(void **st
 	assert_int_equal(fake.wakes[0].x.stack, 200); /* tick, and the interrupt's entry */
 }
 
-static void what_never_gets_its_stack_is_stored_without_one(void **state)
+TEST_WITH(what_never_gets_its_stack_is_stored_without_one, begin, end)
 {
-	(void)state;
 	end_at(7, 100, 50, 3, 1);
 	wake_at(8, 100, 9);
 	stack_at(9, 100, 1, 1);
@@ -305,9 +288,8 @@ static void waited_on(uint64_t out_ns, const struct offcpu_object *on, uint64_t 
 	join_end(&j, &host, &e);
 }
 
-static void what_was_waited_on_stands_beside_with_who_ended_it(void **state)
+TEST_WITH(what_was_waited_on_stands_beside_with_who_ended_it, begin, end)
 {
-	(void)state;
 	j.thread = thread_is;
 	waited_on(100, &(struct offcpu_object){.kind = OFFCPU_ON_FUTEX, .value = 0x7f00}, 77);
 	waited_on(200, &(struct offcpu_object){.kind = OFFCPU_ON_NOTHING}, 77);
@@ -337,13 +319,12 @@ static void what_was_waited_on_stands_beside_with_who_ended_it(void **state)
 	assert_int_equal(fake.on[3].x.waker, 0);
 }
 
-static void a_file_is_its_path_as_long_as_the_descriptor_is_the_same_file(void **state)
+TEST_WITH(a_file_is_its_path_as_long_as_the_descriptor_is_the_same_file, begin, end)
 {
 	struct offcpu_object on = {.kind = OFFCPU_ON_FILE};
 	struct stat st;
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC), other;
 
-	(void)state;
 	assert_false(fd < 0 || fstat(fd, &st));
 	on.fd = (uint32_t)fd;
 	on.value = st.st_ino;
@@ -362,9 +343,8 @@ static void a_file_is_its_path_as_long_as_the_descriptor_is_the_same_file(void *
 			 0);
 }
 
-static void ever_new_objects_do_not_fill_the_store(void **state)
+TEST_WITH(ever_new_objects_do_not_fill_the_store, begin, end)
 {
-	(void)state;
 	for (uint64_t i = 0; i < OBJECTS_HOURLY; i++)
 		waited_on(i, &(struct offcpu_object){.kind = OFFCPU_ON_FUTEX, .value = i}, 0);
 	assert_string_not_equal(fake.on[(fake.n_on - 1) % FAKES].object, "[others]");
@@ -377,41 +357,14 @@ static void ever_new_objects_do_not_fill_the_store(void **state)
 	assert_string_equal(fake.on[(fake.n_on - 1) % FAKES].object, "futex 0x2328");
 }
 
-static void a_stack_that_comes_late_ends_no_younger_wait(void **state)
+TEST_WITH(a_stack_that_comes_late_ends_no_younger_wait, begin, end)
 {
-	(void)state;
 	stack_at(7, 200, 2, 1);
-	stack_at(7, 100, 1, 1); /* of a wake-up, unwound later, before it is told */
+	stack_at(7, 100, 1, 1); /* of a wake-up, unwound later, before the wake-up itself arrives */
 	wake_at(7, 100, 9);
 	end_at(7, 200, 50, 3, 1);
 	assert_int_equal(fake.n_amounts, 2);
 	assert_int_equal(fake.amounts[0].stack, 201);
 	assert_int_equal(fake.wakes[0].x.stack, 101);
 	assert_int_equal(j.waiting.n, 0);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, begin, end)
-	const struct CMUnitTest tests[] = {
-		T(a_wait_with_both_is_an_amount_blocked_and_one_ready),
-		T(a_wait_of_a_request_counts_for_itself_alone),
-		T(a_stack_that_comes_after_its_length_is_joined_too),
-		T(waits_of_one_thread_are_told_apart_by_when_they_began),
-		T(a_length_without_a_stack_is_stored_at_the_end_and_a_stack_without_a_length_is_not),
-		T(a_stack_that_comes_late_ends_no_younger_wait),
-		T(an_end_that_a_younger_stack_has_overtaken_finds_its_stack),
-		T(the_same_stack_twice_is_one),
-		T(a_thread_that_leaves_anew_ends_a_wait_whose_end_was_lost),
-		T(where_the_stores_ids_have_changed_the_stack_is_named_anew),
-		T(the_schedulers_own_frames_are_left_out),
-		T(a_wake_up_is_told_with_its_stack_whichever_comes_first),
-		T(a_wake_up_of_the_hardware_has_no_part_of_whom_it_came_upon),
-		T(what_never_gets_its_stack_is_stored_without_one),
-		T(what_was_waited_on_stands_beside_with_who_ended_it),
-		T(a_file_is_its_path_as_long_as_the_descriptor_is_the_same_file),
-		T(ever_new_objects_do_not_fill_the_store),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,26 +2,21 @@
 /* record and quota: what comes from outside, in bytes. Texts as kernels 5.10 (cgroup v1) and 6.12
  * (v2) write them. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 #include "loaders/offcpu/quota.h"
 #include "loaders/offcpu/record.h"
+#include "tests/unit/test.h"
 
 static bool cpustat(const char *text, struct store_throttle *t)
 {
 	return quota_parse_cpustat(text, strlen(text), t);
 }
 
-static void both_versions_of_cpu_stat_are_read(void **state)
+TEST(both_versions_of_cpu_stat_are_read)
 {
 	struct store_throttle t;
 
-	(void)state;
 	assert_true(cpustat("nr_periods 310\nnr_throttled 287\nthrottled_time 8312345678\n", &t));
 	assert_true(t.periods == 310 && t.throttled == 287 && t.throttled_ns == 8312345678);
 	assert_true(cpustat(
@@ -31,11 +26,10 @@ static void both_versions_of_cpu_stat_are_read(void **state)
 	assert_true(t.periods == 12 && t.throttled == 3 && t.throttled_ns == 4500000);
 }
 
-static void a_cpu_stat_without_periods_is_none_and_leaves_what_was_there(void **state)
+TEST(a_cpu_stat_without_periods_is_none_and_leaves_what_was_there)
 {
 	struct store_throttle t = {1, 2, 3};
 
-	(void)state;
 	assert_false(cpustat("usage_usec 9\nuser_usec 5\nsystem_usec 4\n", &t));
 	assert_false(cpustat("", &t));
 	assert_false(cpustat("nr_periods\n", &t));
@@ -48,13 +42,12 @@ static void a_cpu_stat_without_periods_is_none_and_leaves_what_was_there(void **
 	assert_true(t.periods == 5 && t.throttled_ns == UINT64_MAX);
 }
 
-static void proc_stat_tells_steal_and_idle_in_ticks(void **state)
+TEST(proc_stat_tells_steal_and_idle_in_ticks)
 {
 	static const char text[] =
 		"cpu  100 10 200 5000 50 0 25 300 7 8\ncpu0 1 2 3 4 5 6 7 8 9 10\n";
 	struct store_steal s = {0}, before = {1, 2, 3};
 
-	(void)state;
 	assert_true(quota_parse_stat(text, strlen(text), 100, &s));
 	assert_true(s.steal_ns == 3000000000 && s.idle_ns == 50500000000 &&
 		    s.cpu_ns == 56850000000);
@@ -67,7 +60,7 @@ static void proc_stat_tells_steal_and_idle_in_ticks(void **state)
 	assert_memory_equal(&s, &before, sizeof(s));
 }
 
-static void a_record_is_as_long_as_its_frames_say_or_none_of_ours(void **state)
+TEST(a_record_is_as_long_as_its_frames_say_or_none_of_ours)
 {
 	struct {
 		struct stack_event ev;
@@ -75,7 +68,6 @@ static void a_record_is_as_long_as_its_frames_say_or_none_of_ours(void **state)
 	} w = {.ev = {.n_kernel = 1, .n_user = 3}};
 	uint64_t n = 9;
 
-	(void)state;
 	assert_int_equal(record_value(&w, sizeof(w), &n), 0);
 	assert_int_equal(n, 0);
 	assert_int_equal(record_value(&w, sizeof(w) - 1, &n), -EBADMSG);
@@ -84,13 +76,12 @@ static void a_record_is_as_long_as_its_frames_say_or_none_of_ours(void **state)
 	assert_int_equal(record_value(&w, sizeof(w), &n), -EBADMSG);
 }
 
-static void an_end_accounts_for_its_weight_once_or_twice(void **state)
+TEST(an_end_accounts_for_its_weight_once_or_twice)
 {
 	struct offcpu_end e = {
 		.ev = {.end = OFFCPU_RECORD_END}, .weight = UINT32_MAX, .blocked = 1};
 	uint64_t n = 0;
 
-	(void)state;
 	assert_int_equal(record_value(&e, sizeof(e), &n), 0);
 	assert_true(n == 2ull * UINT32_MAX);
 	e.blocked = 0;
@@ -99,17 +90,4 @@ static void an_end_accounts_for_its_weight_once_or_twice(void **state)
 	assert_false(record_is_end(&e.ev, sizeof(e) - 8));
 	e.ev.n_user = 1;
 	assert_false(record_is_end(&e.ev, sizeof(e)));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(both_versions_of_cpu_stat_are_read),
-		cmocka_unit_test(a_cpu_stat_without_periods_is_none_and_leaves_what_was_there),
-		cmocka_unit_test(proc_stat_tells_steal_and_idle_in_ticks),
-		cmocka_unit_test(a_record_is_as_long_as_its_frames_say_or_none_of_ours),
-		cmocka_unit_test(an_end_accounts_for_its_weight_once_or_twice),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Descriptors that a thread waits for: an epoll's lines, arrays of poll(2), sets of select(2). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <poll.h>
 
 #include "loaders/pstack/wait_fds.h"
+#include "tests/unit/test.h"
 
-static void a_line_of_an_epoll_names_a_descriptor_and_its_file(void **state)
+TEST(a_line_of_an_epoll_names_a_descriptor_and_its_file)
 {
 	struct wait_fd x = {0};
 
-	(void)state;
 	assert_true(wait_fds_epoll_line(
 		"tfd:        5 events:       19 data:                5  pos:0 ino:3a6f sdev:9\n",
 		&x));
@@ -28,12 +22,11 @@ static void a_line_of_an_epoll_names_a_descriptor_and_its_file(void **state)
 	assert_false(wait_fds_epoll_line("", &x));
 }
 
-static void negative_entries_of_poll_are_none_and_half_an_entry_too(void **state)
+TEST(negative_entries_of_poll_are_none_and_half_an_entry_too)
 {
 	const struct pollfd all[] = {{.fd = 3}, {.fd = -1}, {.fd = 70000}};
 	struct wait_fds w = {0};
 
-	(void)state;
 	wait_fds_poll(all, sizeof(all), &w);
 	assert_int_equal(w.n, 2);
 	assert_int_equal(w.rows[0].fd, 3);
@@ -43,12 +36,11 @@ static void negative_entries_of_poll_are_none_and_half_an_entry_too(void **state
 	assert_int_equal(w.n, 0);
 }
 
-static void a_set_has_the_descriptors_below_its_end(void **state)
+TEST(a_set_has_the_descriptors_below_its_end)
 {
 	const uint8_t set[16] = {[0] = 0x81, [8] = 0x02, [15] = 0x80};
 	struct wait_fds w = {0};
 
-	(void)state;
 	wait_fds_set(set, sizeof(set), 66, &w);
 	assert_int_equal(w.n, 3);
 	assert_int_equal(w.rows[1].fd, 7);
@@ -58,27 +50,14 @@ static void a_set_has_the_descriptors_below_its_end(void **state)
 	wait_fds_release(&w);
 }
 
-static void a_thread_with_very_many_is_read_up_to_a_bound(void **state)
+TEST(a_thread_with_very_many_is_read_up_to_a_bound)
 {
 	static uint8_t set[2 * WAIT_FDS_MAX / 8];
 	struct wait_fds w = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(set); i++)
 		set[i] = 0xff;
 	wait_fds_set(set, sizeof(set), 2 * WAIT_FDS_MAX, &w);
 	assert_int_equal(w.n, WAIT_FDS_MAX);
 	wait_fds_release(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_line_of_an_epoll_names_a_descriptor_and_its_file),
-		cmocka_unit_test(negative_entries_of_poll_are_none_and_half_an_entry_too),
-		cmocka_unit_test(a_set_has_the_descriptors_below_its_end),
-		cmocka_unit_test(a_thread_with_very_many_is_read_up_to_a_bound),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The head of an HTTP answer, whole and in pieces, and the page of net/http/pprof. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/scrape/http_head.h"
+#include "tests/unit/test.h"
 
 static enum http_head_state head(const char *text, struct http_head *a)
 {
 	return http_head_head(text, strlen(text), a);
 }
 
-static void a_head_is_read_once_it_has_ended(void **state)
+TEST(a_head_is_read_once_it_has_ended)
 {
 	static const char text[] =
 		"HTTP/1.0 200 OK\r\nContent-Type: x\r\ncontent-length:  12\r\n\r\nbody";
 	struct http_head a;
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(text) - 5; n++)
 		assert_int_equal(http_head_head(text, n, &a), ANSWER_MORE);
 	assert_int_equal(head(text, &a), ANSWER_OK);
@@ -32,12 +26,11 @@ static void a_head_is_read_once_it_has_ended(void **state)
 	assert_true(a.status == 404 && a.length == UINT64_MAX);
 }
 
-static void what_is_no_http_is_told(void **state)
+TEST(what_is_no_http_is_told)
 {
 	static char endless[HTTP_HEAD_MAX * 2];
 	struct http_head a;
 
-	(void)state;
 	assert_int_equal(head("220 what is it?\r\n", &a), ANSWER_NO_HTTP);
 	assert_int_equal(head("HTTP/1.0 2x0 OK\r\n\r\n", &a), ANSWER_NO_HTTP);
 	assert_int_equal(head("HTTP/2.0 200 OK\r\n\r\n", &a), ANSWER_NO_HTTP);
@@ -48,11 +41,10 @@ static void what_is_no_http_is_told(void **state)
 	assert_int_equal(http_head_head(endless, sizeof(endless), &a), ANSWER_NO_HTTP);
 }
 
-static void a_server_that_wants_tls_is_known(void **state)
+TEST(a_server_that_wants_tls_is_known)
 {
 	struct http_head a;
 
-	(void)state;
 	assert_int_equal(
 		head("HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n",
 		     &a),
@@ -62,7 +54,7 @@ static void a_server_that_wants_tls_is_known(void **state)
 	assert_false(a.tls);
 }
 
-static void the_page_says_how_many_goroutines_there_are(void **state)
+TEST(the_page_says_how_many_goroutines_there_are)
 {
 	static const char new[] =
 		"<title>/debug/pprof/</title><tr><td>5</td><td><a href='block?debug=1'>block</a></td></tr>"
@@ -71,23 +63,10 @@ static void the_page_says_how_many_goroutines_there_are(void **state)
 		"<title>/debug/pprof/</title><tr><td align=right>107<td><a href=\"goroutine?debug=1\">goroutine</a>";
 	uint64_t n;
 
-	(void)state;
 	assert_true(http_head_index(new, strlen(new), &n));
 	assert_int_equal(n, 23);
 	assert_true(http_head_index(old, strlen(old), &n));
 	assert_int_equal(n, 107);
 	assert_false(http_head_index("<title>my page</title>", 22, &n));
 	assert_false(http_head_index("/debug/pprof/ <a href=goroutine?debug=1>", 40, &n));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_head_is_read_once_it_has_ended),
-		cmocka_unit_test(what_is_no_http_is_told),
-		cmocka_unit_test(a_server_that_wants_tls_is_known),
-		cmocka_unit_test(the_page_says_how_many_goroutines_there_are),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profile.proto, written here field by field. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "loaders/scrape/profile.h"
 #include "schema/base/proto.h"
+#include "tests/unit/test.h"
 
 static struct {
 	size_t mappings, stacks, depth;
@@ -90,12 +85,11 @@ static struct strbuf mutex_profile(const char *unit)
 	return s;
 }
 
-static void a_stack_has_its_addresses_and_its_values_by_name(void **state)
+TEST(a_stack_has_its_addresses_and_its_values_by_name)
 {
 	struct strbuf s = mutex_profile("nanoseconds");
 	struct wire_end end;
 
-	(void)state;
 	assert_int_equal(read_it(&s, WIRE_ASK_MUTEX, &end), 0);
 	assert_true(got.stacks == 1 && got.depth == 2 && got.first == 0x401234 &&
 		    got.values[0] == 5 && got.values[1] == 9000);
@@ -111,12 +105,11 @@ static void a_stack_has_its_addresses_and_its_values_by_name(void **state)
 	strbuf_release(&s);
 }
 
-static void another_kind_or_unit_is_refused(void **state)
+TEST(another_kind_or_unit_is_refused)
 {
 	struct strbuf s = mutex_profile("nanoseconds"), other = mutex_profile("seconds");
 	struct wire_end end;
 
-	(void)state;
 	assert_int_equal(read_it(&s, WIRE_ASK_HEAP, &end), -EBADMSG);
 	assert_int_equal(read_it(&s, WIRE_ASK_INDEX, &end), -EBADMSG);
 	assert_int_equal(read_it(&other, WIRE_ASK_MUTEX, &end), -EBADMSG);
@@ -124,12 +117,11 @@ static void another_kind_or_unit_is_refused(void **state)
 	strbuf_release(&other);
 }
 
-static void negative_values_and_places_that_are_not_there_are_refused(void **state)
+TEST(negative_values_and_places_that_are_not_there_are_refused)
 {
 	struct strbuf s = mutex_profile("nanoseconds"), t = mutex_profile("nanoseconds");
 	struct wire_end end;
 
-	(void)state;
 	add_sample(&s, 1, 7, (uint64_t)-1, 1);
 	assert_int_equal(read_it(&s, WIRE_ASK_MUTEX, &end), -EBADMSG);
 	add_sample(&t, 1, 8, 1, 1);
@@ -138,12 +130,11 @@ static void negative_values_and_places_that_are_not_there_are_refused(void **sta
 	strbuf_release(&t);
 }
 
-static void what_is_too_deep_or_too_much_is_cut_and_counted(void **state)
+TEST(what_is_too_deep_or_too_much_is_cut_and_counted)
 {
 	struct strbuf s = mutex_profile("nanoseconds");
 	struct wire_end end;
 
-	(void)state;
 	add_sample(&s, WIRE_DEPTH + 100, 7, 1, 1);
 	assert_int_equal(read_it(&s, WIRE_ASK_MUTEX, &end), 0);
 	assert_true(got.stacks == 2 && got.depth == WIRE_DEPTH && !end.left_out);
@@ -152,16 +143,4 @@ static void what_is_too_deep_or_too_much_is_cut_and_counted(void **state)
 	assert_int_equal(read_it(&s, WIRE_ASK_MUTEX, &end), 0);
 	assert_true(got.stacks == WIRE_STACKS_MAX && end.left_out == 12);
 	strbuf_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_stack_has_its_addresses_and_its_values_by_name),
-		cmocka_unit_test(another_kind_or_unit_is_refused),
-		cmocka_unit_test(negative_values_and_places_that_are_not_there_are_refused),
-		cmocka_unit_test(what_is_too_deep_or_too_much_is_cut_and_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

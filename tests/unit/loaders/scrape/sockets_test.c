@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* /proc/net/tcp as kernels write it, and which address leads to one socket alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* /proc/net/tcp as kernels write it, and which address identifies exactly one socket. */
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/scrape/sockets.h"
+#include "tests/unit/test.h"
 
 #define TITLE \
 	"  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
@@ -18,7 +13,7 @@
 	" 1 0000000000000000 100 0 0 10 0\n"
 #define NONE6 "00000000000000000000000000000000"
 
-static void what_listens_is_read_up_to_the_first_that_does_not(void **state)
+TEST(what_listens_is_read_up_to_the_first_that_does_not)
 {
 	static const char text[] =
 		TITLE LINE("0100007F:1F90", "0A", "11") LINE("00000000:0050", "0A", "12")
@@ -26,7 +21,6 @@ static void what_listens_is_read_up_to_the_first_that_does_not(void **state)
 	struct listening l[8];
 	bool ended;
 
-	(void)state;
 	assert_int_equal(sockets_parse(text, strlen(text), false, l, 8, &ended), 2);
 	assert_true(ended);
 	assert_true(l[0].inode == 11 && l[0].port == 8080 &&
@@ -38,7 +32,7 @@ static void what_listens_is_read_up_to_the_first_that_does_not(void **state)
 		sockets_parse(text, n, n % 2, l, 8, &ended);
 }
 
-static void an_address_of_v6_is_read_as_it_lies_in_memory(void **state)
+TEST(an_address_of_v6_is_read_as_it_lies_in_memory)
 {
 	static const char text[] =
 		TITLE "   0: 00000000000000000000000001000000:17AC " NONE6
@@ -47,12 +41,11 @@ static void an_address_of_v6_is_read_as_it_lies_in_memory(void **state)
 	struct listening l;
 	bool ended;
 
-	(void)state;
 	assert_int_equal(sockets_parse(text, strlen(text), true, &l, 1, &ended), 1);
 	assert_true(l.v6 && l.port == 6060 && l.inode == 99 && !memcmp(l.address, one, 16));
 }
 
-static void one_that_listens_everywhere_is_reached_by_loopback(void **state)
+TEST(one_that_listens_everywhere_is_reached_by_loopback)
 {
 	const struct listening all[] = {{.inode = 1, .port = 80},
 					{.inode = 2, .port = 81, .v6 = true},
@@ -60,7 +53,6 @@ static void one_that_listens_everywhere_is_reached_by_loopback(void **state)
 					{.inode = 4, .port = 82}};
 	struct listening to;
 
-	(void)state;
 	assert_true(sockets_reach(all, 4, 0, &to) && !to.v6 && to.address[0] == 127);
 	assert_true(sockets_reach(all, 4, 1, &to) && !to.v6 &&
 		    to.address[0] == 127); /* it takes both */
@@ -69,7 +61,7 @@ static void one_that_listens_everywhere_is_reached_by_loopback(void **state)
 	assert_true(sockets_reach(all, 4, 3, &to) && !to.v6);
 }
 
-static void where_another_may_answer_nobody_is_asked(void **state)
+TEST(where_another_may_answer_nobody_is_asked)
 {
 	const struct listening all[] = {{.inode = 1, .port = 80},
 					{.inode = 2, .port = 80, .address = {127, 0, 0, 1}},
@@ -77,13 +69,12 @@ static void where_another_may_answer_nobody_is_asked(void **state)
 					{.inode = 4, .port = 90}};
 	struct listening to;
 
-	(void)state;
 	assert_false(sockets_reach(all, 4, 0, &to)); /* loopback's is the other's */
 	assert_true(sockets_reach(all, 4, 1, &to));
 	assert_false(sockets_reach(all, 4, 2, &to)); /* SO_REUSEPORT */
 }
 
-static void unix_sockets_that_listen_at_a_path_are_read(void **state)
+TEST(unix_sockets_that_listen_at_a_path_are_read)
 {
 	static const char text[] =
 		"Num       RefCount Protocol Flags    Type St Inode Path\n"
@@ -99,7 +90,6 @@ static void unix_sockets_that_listen_at_a_path_are_read(void **state)
 	struct listening l[8], to;
 	size_t n = sockets_parse_unix(text, strlen(text), l, 8);
 
-	(void)state;
 	assert_int_equal(n, 3);
 	assert_true(l[0].inode == 21 && !strcmp(l[0].path, "/run/a b.sock"));
 	assert_true(sockets_reach(l, n, 0, &to) && !strcmp(to.path, l[0].path));
@@ -107,17 +97,4 @@ static void unix_sockets_that_listen_at_a_path_are_read(void **state)
 	assert_int_equal(sockets_parse_unix(text, strlen(text), l, 2), 2);
 	for (size_t i = 0; i < strlen(text); i++)
 		sockets_parse_unix(text, i, l, 8);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_listens_is_read_up_to_the_first_that_does_not),
-		cmocka_unit_test(an_address_of_v6_is_read_as_it_lies_in_memory),
-		cmocka_unit_test(one_that_listens_everywhere_is_reached_by_loopback),
-		cmocka_unit_test(unix_sockets_that_listen_at_a_path_are_read),
-		cmocka_unit_test(where_another_may_answer_nobody_is_asked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,9 @@
 /* base: strings, tables, clocks and cursors do what their headers promise. */
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "schema/base/array.h"
 #include "schema/base/cleanup.h"
@@ -21,12 +15,12 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "tests/unit/test.h"
 
-static void an_error_keeps_what_fix_and_exit_code(void **state)
+TEST(an_error_keeps_what_fix_and_exit_code)
 {
 	struct err e = {0};
 
-	(void)state;
 	assert_int_equal(err_set(&e, -ENOENT, EXIT_STORE, "cannot open %s", "/x"), -ENOENT);
 	err_fix(&e, "mkdir %s", "/x");
 	assert_string_equal(e.what, "cannot open /x");
@@ -35,12 +29,11 @@ static void an_error_keeps_what_fix_and_exit_code(void **state)
 	assert_int_equal(err_set(NULL, -EIO, EXIT_RUNTIME, "nobody listens"), -EIO);
 }
 
-static void a_strbuf_grows_and_is_always_terminated(void **state)
+TEST(a_strbuf_grows_and_is_always_terminated)
 {
 	struct strbuf s = STRBUF_INIT;
 	char *took;
 
-	(void)state;
 	assert_string_equal(strbuf_str(&s), "");
 	for (int i = 0; i < 1000; i++)
 		strbuf_addf(&s, "%d,", i);
@@ -54,12 +47,11 @@ static void a_strbuf_grows_and_is_always_terminated(void **state)
 	free(took);
 }
 
-static void numbers_are_added_as_printf_writes_them(void **state)
+TEST(numbers_are_added_as_printf_writes_them)
 {
 	static const uint64_t all[] = {
 		0, 9, 10, 4294967295, 4294967296, 9999999999999999999ull, UINT64_MAX};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 		cleanup_strbuf struct strbuf s = STRBUF_INIT;
 		char same[32];
@@ -70,7 +62,7 @@ static void numbers_are_added_as_printf_writes_them(void **state)
 	}
 }
 
-static void hostile_bytes_become_valid_utf8(void **state)
+TEST(hostile_bytes_become_valid_utf8)
 {
 	static const struct {
 		const char *in, *out;
@@ -87,7 +79,6 @@ static void hostile_bytes_become_valid_utf8(void **state)
 		{"\x1b[31m\n", "\\x1b[31m\\x0a"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf s = STRBUF_INIT;
 
@@ -97,7 +88,7 @@ static void hostile_bytes_become_valid_utf8(void **state)
 	}
 }
 
-static void what_a_terminal_would_obey_is_shown(void **state)
+TEST(what_a_terminal_would_obey_is_shown)
 {
 	static const struct {
 		const char *in, *out;
@@ -119,7 +110,6 @@ static void what_a_terminal_would_obey_is_shown(void **state)
 		 "\\u061c\xd7\x90"}, /* an Arabic mark; a Hebrew letter is a letter */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf s = STRBUF_INIT, again = STRBUF_INIT;
 
@@ -132,14 +122,13 @@ static void what_a_terminal_would_obey_is_shown(void **state)
 	}
 }
 
-static void an_idmap_agrees_with_a_plain_array(void **state)
+TEST(an_idmap_agrees_with_a_plain_array)
 {
 	enum { N = 4096 };
 	static uint64_t have[N];
 	struct idmap m = {0};
 	uint32_t seed = 1;
 
-	(void)state;
 	for (int i = 0; i < 200000; i++) {
 		uint64_t key, value;
 
@@ -163,12 +152,11 @@ static void an_idmap_agrees_with_a_plain_array(void **state)
 	idmap_release(&m);
 }
 
-static void an_idmap_finds_and_adds_in_one_step(void **state)
+TEST(an_idmap_finds_and_adds_in_one_step)
 {
 	struct idmap m = {0};
 	bool fresh;
 
-	(void)state;
 	idmap_reserve(&m, 1000);
 	assert_true(m.cap * 5 >= 8 * 1000);
 	for (uint64_t round = 0; round < 2; round++)
@@ -183,13 +171,12 @@ static void an_idmap_finds_and_adds_in_one_step(void **state)
 	idmap_release(&m);
 }
 
-static void a_cursor_never_reads_past_its_end(void **state)
+TEST(a_cursor_never_reads_past_its_end)
 {
 	const uint8_t bytes[] = {1, 2, 3, 4, 'a', 'b', 0, 'c'};
 	struct cursor c = cursor_init(bytes, sizeof(bytes));
 	size_t len;
 
-	(void)state;
 	assert_int_equal(cursor_u32(&c), 0x04030201);
 	assert_string_equal(cursor_str(&c, &len), "ab");
 	assert_int_equal(len, 2);
@@ -204,29 +191,26 @@ static void a_cursor_never_reads_past_its_end(void **state)
 	assert_true(c.bad);
 }
 
-static void the_boot_offset_turns_boot_time_into_utc(void **state)
+TEST(the_boot_offset_turns_boot_time_into_utc)
 {
 	int64_t diff;
 
-	(void)state;
 	diff = clock_boot_ns() + clock_boot_offset_ns() - clock_utc_ns();
 	assert_true(diff < 5000000 && diff > -5000000);
 }
 
-static void hashes_of_stored_values_never_change(void **state)
+TEST(hashes_of_stored_values_never_change)
 {
-	(void)state;
-	/* The values stand in files: a change here is a change of format. */
+	/* Files contain these values: a change here is a change of format. */
 	assert_true(hash_bytes(HASH_SEED, "", 0) == hash_bytes(HASH_SEED, NULL, 0));
 	assert_true(hash_str(HASH_SEED, "sonde") != hash_str(HASH_SEED, "sondf"));
 	assert_true(hash_bytes(HASH_SEED, "\0", 1) != hash_bytes(HASH_SEED, "\0\0", 2));
 }
 
-static void a_wide_hash_changes_with_each_bit_and_with_the_length(void **state)
+TEST(a_wide_hash_changes_with_each_bit_and_with_the_length)
 {
 	uint8_t bytes[100] = {0};
 
-	(void)state;
 	for (size_t len = 0; len < sizeof(bytes); len++) {
 		const uint64_t h = hash_wide(HASH_SEED, bytes, len);
 
@@ -240,16 +224,15 @@ static void a_wide_hash_changes_with_each_bit_and_with_the_length(void **state)
 	}
 }
 
-/* All of it is there, zeroed where that is said, wherever it lies and moves to. */
-static void memory_is_the_same_in_huge_pages(void **state)
+/* The memory is all there, zeroed where the header says so, also after it moved. */
+TEST(memory_is_the_same_in_huge_pages)
 {
 	static const size_t sizes[] = {1, 4095, 100000, 2097152, 2097153, 5000000, 40000000};
 	const size_t n = ARRAY_SIZE(sizes);
 	unsigned char *p[7];
 
-	(void)state;
 	mem_use_huge_pages();
-	for (int round = 0; round < 3; round++) { /* what was given back comes again */
+	for (int round = 0; round < 3; round++) { /* freed memory is used again */
 		for (size_t i = 0; i < n; i++) {
 			p[i] = mem_array(sizes[i], 1);
 			assert_true(!p[i][0] && !memcmp(p[i], p[i] + 1, sizes[i] - 1));
@@ -265,24 +248,4 @@ static void memory_is_the_same_in_huge_pages(void **state)
 			free(p[i]);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_wide_hash_changes_with_each_bit_and_with_the_length),
-		cmocka_unit_test(an_error_keeps_what_fix_and_exit_code),
-		cmocka_unit_test(a_strbuf_grows_and_is_always_terminated),
-		cmocka_unit_test(numbers_are_added_as_printf_writes_them),
-		cmocka_unit_test(hostile_bytes_become_valid_utf8),
-		cmocka_unit_test(what_a_terminal_would_obey_is_shown),
-		cmocka_unit_test(an_idmap_agrees_with_a_plain_array),
-		cmocka_unit_test(an_idmap_finds_and_adds_in_one_step),
-		cmocka_unit_test(a_cursor_never_reads_past_its_end),
-		cmocka_unit_test(the_boot_offset_turns_boot_time_into_utc),
-		cmocka_unit_test(hashes_of_stored_values_never_change),
-		cmocka_unit_test(memory_is_the_same_in_huge_pages),
-	};
-
-	return cmocka_run_group_tests_name("base", tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* image: the reader, on indexes laid out by hand after format.h, right and wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* image: the reader, on indexes laid out by hand as in format.h, sound and damaged. */
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -17,6 +11,7 @@
 #include "schema/image/format.h"
 #include "schema/image/go.h"
 #include "schema/image/image.h"
+#include "tests/unit/test.h"
 
 /* All of a small index in one struct: what a writer would lay out. */
 struct small {
@@ -85,13 +80,12 @@ static const char *name_at(const struct image *img, uint64_t addr, uint64_t *sta
 	return s.name;
 }
 
-static void a_look_up_finds_the_piece_and_the_functions_start(void **state)
+TEST(a_look_up_finds_the_piece_and_the_functions_start)
 {
 	struct small s = small();
 	struct image *img = NULL;
 	uint64_t at = 0;
 
-	(void)state;
 	assert_int_equal(image_open_bytes(&s, sizeof(s), &img, NULL), 0);
 	assert_string_equal(name_at(img, 0xfff, &at), "");
 	assert_string_equal(name_at(img, 0x1000, &at), "a");
@@ -112,13 +106,12 @@ static void a_look_up_finds_the_piece_and_the_functions_start(void **state)
 	image_close(NULL);
 }
 
-static void the_executable_segment_wins_where_two_share_a_page(void **state)
+TEST(the_executable_segment_wins_where_two_share_a_page)
 {
 	struct small s = small();
 	struct image *img = NULL;
 	uint64_t v = 0;
 
-	(void)state;
 	assert_int_equal(image_open_bytes(&s, sizeof(s), &img, NULL), 0);
 	assert_true(image_offset_to_vaddr(img, 0x6ff, &v));
 	assert_int_equal(v, 0x6ff);
@@ -131,7 +124,7 @@ static void the_executable_segment_wins_where_two_share_a_page(void **state)
 	image_close(img);
 }
 
-static void a_mapping_is_of_the_executable_segment_that_fills_most_of_it(void **state)
+TEST(a_mapping_is_of_the_executable_segment_that_fills_most_of_it)
 {
 	/* as lld lays them out: the second begins inside the page that the first ends in, two pages
 	 * on in memory */
@@ -141,7 +134,6 @@ static void a_mapping_is_of_the_executable_segment_that_fills_most_of_it(void **
 	struct image *img = NULL;
 	struct image_exec one[2];
 
-	(void)state;
 	assert_true(
 		image_exec_vaddr(seg, 2, 0x1000, 0x2000, &v)); /* begins before its segment does */
 	assert_int_equal(v, 0x201000);
@@ -164,12 +156,11 @@ static void a_mapping_is_of_the_executable_segment_that_fills_most_of_it(void **
 	image_close(img);
 }
 
-/* Each lie is sealed with a right checksum: somebody meant it. */
-static void a_lie_with_a_right_checksum_is_refused(void **state)
+/* Each lie has a correct checksum, as an attacker would write it. */
+TEST(a_lie_with_a_right_checksum_is_refused)
 {
 	struct image *img = NULL;
 
-	(void)state;
 	for (int lie = 0; lie < 21; lie++) {
 		struct small s = small();
 
@@ -274,19 +265,18 @@ static void larger_seal(struct larger *l)
 	image_checksums_make(l, sizeof(*l));
 }
 
-static void a_section_of_a_later_kind_is_passed_over(void **state)
+TEST(a_section_of_a_later_kind_is_passed_over)
 {
 	struct larger l = larger(0x7fffffff, 4, 0);
 	struct image *img = NULL;
 
-	(void)state;
 	larger_seal(&l);
 	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), 0);
 	assert_int_equal(image_symbol_count(img), 4);
 	image_close(img);
 }
 
-static void unwind_rows_are_given_out_only_where_their_counts_fit(void **state)
+TEST(unwind_rows_are_given_out_only_where_their_counts_fit)
 {
 	/* 1 page, 1 rule, 1 extension, 1 row: 40 + 8 + 8 + 16 + 8 bytes */
 	const uint32_t head[10] = {0x1000, 0, 1, 1, 1, 1, 1};
@@ -295,7 +285,6 @@ static void unwind_rows_are_given_out_only_where_their_counts_fit(void **state)
 	const void *data = NULL;
 	size_t size = 0;
 
-	(void)state;
 	memcpy(l.extra, head, sizeof(head));
 	larger_seal(&l);
 	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), 0);
@@ -339,14 +328,13 @@ static void unwind_rows_are_given_out_only_where_their_counts_fit(void **state)
 	}
 }
 
-static void what_is_known_of_go_is_one_record_or_the_index_is_refused(void **state)
+TEST(what_is_known_of_go_is_one_record_or_the_index_is_refused)
 {
 	struct larger l = larger(IMAGE_SECTION_GO, sizeof(struct image_go_record),
 				 sizeof(struct image_go_record));
 	struct image_go_record *r = (struct image_go_record *)l.extra, out;
 	struct image *img = NULL;
 
-	(void)state;
 	memset(r->version, 'x', sizeof(r->version));
 	r->variables[IMAGE_GO_ALLGS] = 7;
 	larger_seal(&l);
@@ -368,14 +356,13 @@ static void what_is_known_of_go_is_one_record_or_the_index_is_refused(void **sta
 	image_close(img);
 }
 
-static void what_is_known_of_python_is_given_out_as_it_is(void **state)
+TEST(what_is_known_of_python_is_given_out_as_it_is)
 {
 	struct larger l = larger(IMAGE_SECTION_PYTHON, 1, 24);
 	const void *data = NULL;
 	struct image *img = NULL;
 	size_t size = 0;
 
-	(void)state;
 	larger_seal(&l);
 	assert_int_equal(image_open_bytes(&l, sizeof(l), &img, NULL), 0);
 	assert_true(image_python(img, &data, &size));
@@ -392,14 +379,13 @@ static void what_is_known_of_python_is_given_out_as_it_is(void **state)
 	image_close(img);
 }
 
-static void a_descriptor_may_be_closed_after_opening(void **state)
+TEST(a_descriptor_may_be_closed_after_opening)
 {
 	struct small s = small();
 	struct image *img = NULL;
 	uint64_t at;
 	int fd = memfd_create("index", MFD_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(image_open_fd(fd, &img, NULL), -EBADMSG);
 	assert_int_equal(write(fd, &s, sizeof(s)), sizeof(s));
 	assert_int_equal(image_open_fd(fd, &img, NULL), 0);
@@ -409,8 +395,8 @@ static void a_descriptor_may_be_closed_after_opening(void **state)
 	assert_int_equal(image_open_fd(-1, &img, NULL), -EBADF);
 }
 
-/* Who publishes rows reads no name; who asks for names finds them damaged. */
-static void rows_are_opened_without_the_rest_and_checked_alone(void **state)
+/* Publishing rows reads no names; looking up a name finds them damaged. */
+TEST(rows_are_opened_without_the_rest_and_checked_alone)
 {
 	const uint32_t head[10] = {0x1000, 0, 1, 1, 1, 1, 1};
 	struct larger l = larger(IMAGE_SECTION_UNWIND, 1, 80);
@@ -420,7 +406,6 @@ static void rows_are_opened_without_the_rest_and_checked_alone(void **state)
 	size_t size = 0;
 	int fd = memfd_create("index", MFD_CLOEXEC);
 
-	(void)state;
 	memcpy(l.extra, head, sizeof(head));
 	larger_seal(&l);
 	l.rest[sizeof(l.rest) - 2] ^= 1; /* in the strings */
@@ -448,14 +433,13 @@ static void rows_are_opened_without_the_rest_and_checked_alone(void **state)
 	close(fd);
 }
 
-static void a_sound_one_is_not_hashed_again_but_must_fit_all_the_same(void **state)
+TEST(a_sound_one_is_not_hashed_again_but_must_fit_all_the_same)
 {
 	struct small s = small();
 	struct image *img = NULL;
 	uint64_t at;
 	int fd = memfd_create("index", MFD_CLOEXEC);
 
-	(void)state;
 	s.head.checksum++;
 	assert_int_equal(write(fd, &s, sizeof(s)), sizeof(s));
 	assert_int_equal(image_open_fd(fd, &img, NULL), -EBADMSG);
@@ -465,23 +449,4 @@ static void a_sound_one_is_not_hashed_again_but_must_fit_all_the_same(void **sta
 	assert_int_equal(ftruncate(fd, sizeof(s) - 8), 0);
 	assert_int_equal(image_open_sound_fd(fd, &img, NULL), -EBADMSG);
 	close(fd);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_look_up_finds_the_piece_and_the_functions_start),
-		cmocka_unit_test(the_executable_segment_wins_where_two_share_a_page),
-		cmocka_unit_test(a_mapping_is_of_the_executable_segment_that_fills_most_of_it),
-		cmocka_unit_test(a_lie_with_a_right_checksum_is_refused),
-		cmocka_unit_test(a_section_of_a_later_kind_is_passed_over),
-		cmocka_unit_test(unwind_rows_are_given_out_only_where_their_counts_fit),
-		cmocka_unit_test(what_is_known_of_go_is_one_record_or_the_index_is_refused),
-		cmocka_unit_test(what_is_known_of_python_is_given_out_as_it_is),
-		cmocka_unit_test(a_descriptor_may_be_closed_after_opening),
-		cmocka_unit_test(rows_are_opened_without_the_rest_and_checked_alone),
-		cmocka_unit_test(a_sound_one_is_not_hashed_again_but_must_fit_all_the_same),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fixture: what the store's tests share: a folder of their own, a writer with a small known
- * profile, questions in SQL. */
+/* fixture: what the store's tests share: a new folder each, a writer with a small known profile,
+ * queries in SQL. */
 #ifndef SONDE_TESTS_STORE_FIXTURE_H
 #define SONDE_TESTS_STORE_FIXTURE_H
 
@@ -10,6 +10,7 @@
 
 #include "schema/store/read/reader.h"
 #include "schema/store/write/writer.h"
+#include "tests/unit/test.h"
 
 #define T0_S 1800000000ll /* when the tests' samples happen */
 #define NS   1000000000ll
@@ -20,10 +21,12 @@ struct fixture {
 
 void fixture_make(struct fixture *f); /* a new folder under TMPDIR */
 void fixture_remove(struct fixture *f);
-/* Both for a cmocka test: *state is a fixture, which the test borrows. */
+/* A test with a new folder: *state is its struct fixture. The teardown resets the size of segments
+ * to the default. */
+#define STORE_TEST(name) TEST_WITH(name, fixture_setup, fixture_teardown)
 int fixture_setup(void **state);
-int fixture_teardown(void **state); /* the size of segments is the default again */
-/* The n-th segment by age, from 0; "" if there is none. Static buffers, one a call up to four. */
+int fixture_teardown(void **state);
+/* The n-th segment by age, from 0, or "". Static buffers, one a call up to four. */
 const char *fixture_segment(const struct fixture *f, size_t n);
 size_t fixture_files(const char *dir, const char *suffix);
 
@@ -35,13 +38,13 @@ uint32_t fixture_run(struct store_writer *w, enum store_scope scope, uint32_t bu
 		     uint64_t period_ns, int64_t from_ns);
 /* A series of process `pid` with a stack of three frames, the leaf being function "leaf_<leaf>". */
 uint32_t fixture_series(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf);
-/* Interns anew when the writer says that ids are stale. */
+/* Interns again when the writer says that ids are stale. */
 void fixture_add(struct store_writer *w, uint32_t run, uint32_t pid, uint32_t leaf, int64_t utc_ns,
 		 uint64_t n);
-/* Wait until all has been committed that was flushed; false after 10 s. */
+/* Waits until everything flushed has been committed; false after 10 s. */
 bool fixture_wait_stored(struct store_writer *w, uint64_t stored);
 
-/* One number from a segment, through a connection of its own; -1 on error. */
+/* One number from a segment, through a new connection; -1 on error. */
 int64_t fixture_sql(const char *path, const char *sql);
 /* One text; false if there is no row. */
 bool fixture_text(const char *path, const char *sql, char *out, size_t size);

@@ -1,5 +1,5 @@
 # Tests of the store, and what makes stores for everybody's tests: makestore and plantstore ones of known contents, putstore
-# what it is told.
+# what its input says.
 MAKERS := $(patsubst %,$(B)/tests/%,makestore putstore plantstore countload)
 $(MAKERS): $(B)/tests/%: $(B)/obj/tests/workloads/%.o $(B)/lib/store.a $(B)/lib/base.a
 	@mkdir -p $(@D)
@@ -12,7 +12,7 @@ $(eval $(call archive,store_fixture,tests/unit/schema/store/fixture.c))
 STORE_TESTS := $(wildcard tests/unit/schema/store/*/*_test.c)
 $(foreach t,$(STORE_TESTS),$(eval $(call unit_test,store_$(basename $(notdir $t)),$t,store_fixture store base,-lsqlite3 -lz -lpthread -lm)))
 
-# twelve writers for a minute, their commits timed (on a machine that nobody else uses); 1000 writers killed, and the sealer 1000 times
+# twelve writers for a minute, their commits timed (on a machine that nothing else uses); 1000 writers killed, and the sealer 1000 times
 .PHONY: long-crowd
 long-crowd: $(B)/tests/unit/store_crowd_test $(B)/tests/unit/store_seal_test
 	@CROWD_SECONDS=60 CROWD_KILLS=667 CROWD_P99_MS=10 $(PYTHON) tests/run.py --results $(RESULTS)/crowd --timeout 400 $<

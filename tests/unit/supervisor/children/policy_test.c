@@ -1,22 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy: who is started again, when, and who is not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
+/* policy: which children are restarted, and when. */
 #include "schema/base/err.h"
 #include "supervisor/children/policy.h"
+#include "tests/unit/test.h"
 
 #define MS 1000000ll
 
-static void the_wait_doubles_to_its_most_a_quarter_more_or_less(void **state)
+TEST(the_wait_doubles_to_its_most_a_quarter_more_or_less)
 {
 	int64_t want = 500 * MS;
 
-	(void)state;
 	for (unsigned int n = 1; n < 200; n++) {
 		int64_t least = policy_delay_ns(n, false, 0),
 			most = policy_delay_ns(n, false, UINT32_MAX);
@@ -28,9 +21,8 @@ static void the_wait_doubles_to_its_most_a_quarter_more_or_less(void **state)
 	assert_true(policy_delay_ns(100, true, UINT32_MAX) <= 12500 * MS);
 }
 
-static void what_nothing_but_a_person_changes_is_given_up_at_once(void **state)
+TEST(what_nothing_but_a_person_changes_is_given_up_at_once)
 {
-	(void)state;
 	assert_true(policy_gives_up(1, false, EXIT_USAGE));
 	assert_true(policy_gives_up(1, false, EXIT_PREREQUISITE));
 	assert_true(policy_gives_up(1, false, EXIT_PERMISSION));
@@ -38,23 +30,11 @@ static void what_nothing_but_a_person_changes_is_given_up_at_once(void **state)
 	assert_false(policy_gives_up(1, false, EXIT_RUNTIME));
 }
 
-static void too_many_in_a_row_are_enough_but_never_of_a_full_store(void **state)
+TEST(too_many_in_a_row_are_enough_but_never_of_a_full_store)
 {
-	(void)state;
 	assert_false(policy_gives_up(POLICY_TRIES - 1, false, -1));
 	assert_true(policy_gives_up(POLICY_TRIES, false, -1));
 	assert_false(policy_gives_up(POLICY_CRASHES - 1, true, -1));
 	assert_true(policy_gives_up(POLICY_CRASHES, true, -1));
 	assert_false(policy_gives_up(100000, false, EXIT_STORE));
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_wait_doubles_to_its_most_a_quarter_more_or_less),
-		cmocka_unit_test(what_nothing_but_a_person_changes_is_given_up_at_once),
-		cmocka_unit_test(too_many_in_a_row_are_enough_but_never_of_a_full_store),
-	};
-
-	return cmocka_run_group_tests_name("policy", tests, NULL, NULL);
 }

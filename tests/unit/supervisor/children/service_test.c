@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* service: what becomes of a child that is not there. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* service: the state of a child that does not exist. */
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "supervisor/children/service.h"
+#include "tests/unit/test.h"
 
-static void one_that_was_given_up_stays_so_until_it_is_to_be_tried_anew(void **state)
+TEST(one_that_was_given_up_stays_so_until_it_is_to_be_tried_anew)
 {
 	struct service s;
 
-	(void)state;
 	service_init(&s, "cpu", NULL);
 	s.state = SERVICE_WAITING;
 	s.failures = 3;
@@ -29,12 +23,11 @@ static void one_that_was_given_up_stays_so_until_it_is_to_be_tried_anew(void **s
 	service_release(&s);
 }
 
-static void a_failure_has_the_program_its_reason_its_fix_and_its_code(void **state)
+TEST(a_failure_has_the_program_its_reason_its_fix_and_its_code)
 {
 	struct service s;
 	struct err e = {0};
 
-	(void)state;
 	service_init(&s, "cpu", NULL);
 	strcpy(s.why, "no BTF");
 	strcpy(s.fix, "another kernel");
@@ -49,14 +42,13 @@ static void a_failure_has_the_program_its_reason_its_fix_and_its_code(void **sta
 	service_release(&s);
 }
 
-/* Bytes and time of BPF are what it told last; they go with it, but for the sum. */
-static void what_one_took_that_has_ended_stays_in_the_sum(void **state)
+/* Bytes and time of BPF are those of its last report; they end with it, except for the sum. */
+TEST(what_one_took_that_has_ended_stays_in_the_sum)
 {
 	struct service s;
 
-	(void)state;
 	service_init(&s, "cpu", NULL);
-	s.pid = 0x7ffffff0; /* there is none such */
+	s.pid = 0x7ffffff0; /* no such process */
 	s.state = SERVICE_STOPPING;
 	s.bpf_ns = 5;
 	s.map_bytes = 7;
@@ -65,20 +57,9 @@ static void what_one_took_that_has_ended_stays_in_the_sum(void **state)
 	assert_int_equal(service_cpu_ns(&s), 105);
 	assert_int_equal(s.map_bytes, 0);
 	s.pid = 0x7ffffff0;
-	s.told_ns = 200; /* its helper, which /proc does not tell of, too */
+	s.told_ns = 200; /* its helper too, which /proc does not show */
 	assert_int_equal(service_cpu_ns(&s), 305);
 	service_ended(&s, 0, 150);
 	assert_int_equal(service_cpu_ns(&s), 305);
 	service_release(&s);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_that_was_given_up_stays_so_until_it_is_to_be_tried_anew),
-		cmocka_unit_test(a_failure_has_the_program_its_reason_its_fix_and_its_code),
-		cmocka_unit_test(what_one_took_that_has_ended_stays_in_the_sum),
-	};
-
-	return cmocka_run_group_tests_name("service", tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* conf: what holds when several say something, and what is said when one is wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* conf: which source wins, and the messages about wrong values. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "schema/base/array.h"
 #include "supervisor/config/conf.h"
+#include "tests/unit/test.h"
 
 struct source_location {
 	char dir[64];
@@ -65,11 +60,10 @@ static void put(const struct source_location *p, const char *name, const char *t
 	fclose(f);
 }
 
-static void without_any_file_the_defaults_hold(void **state)
+TEST_WITH(without_any_file_the_defaults_hold, setup, teardown)
 {
 	struct conf c;
 
-	(void)state;
 	assert_int_equal(conf_load(NULL, NULL, &c, NULL), 0);
 	assert_int_equal(c.freq, 19);
 	assert_int_equal(c.age_ns, 14ll * 86400 * 1000000000);
@@ -78,7 +72,7 @@ static void without_any_file_the_defaults_hold(void **state)
 	assert_string_equal(c.value[CONF_FREQ].origin, "default");
 }
 
-static void the_strongest_holds_and_its_origin_is_known(void **state)
+TEST_WITH(the_strongest_holds_and_its_origin_is_known, setup, teardown)
 {
 	struct source_location *p = *state;
 	const char *flags[CONF_KEYS] = {[CONF_FREQ] = "49"};
@@ -104,7 +98,7 @@ static void the_strongest_holds_and_its_origin_is_known(void **state)
 	assert_string_equal(c.value[CONF_BUDGET].origin, origin);
 }
 
-static void requests_are_a_word_for_a_family(void **state)
+TEST_WITH(requests_are_a_word_for_a_family, setup, teardown)
 {
 	struct source_location *p = *state;
 	struct conf c;
@@ -123,7 +117,7 @@ static void requests_are_a_word_for_a_family(void **state)
 	assert_string_equal(c.value[CONF_FAMILIES].text, "requests,cpu");
 }
 
-static void gpus_are_recorded_where_there_are_some_and_nobody_chose(void **state)
+TEST_WITH(gpus_are_recorded_where_there_are_some_and_nobody_chose, setup, teardown)
 {
 	struct source_location *p = *state;
 	const char *flags[CONF_KEYS] = {[CONF_FAMILIES] = "cpu"};
@@ -146,7 +140,7 @@ static void gpus_are_recorded_where_there_are_some_and_nobody_chose(void **state
 	conf_gpu_driver = "/nonexistent";
 }
 
-static void what_programs_offer_is_asked_for_by_a_word_or_a_list(void **state)
+TEST_WITH(what_programs_offer_is_asked_for_by_a_word_or_a_list, setup, teardown)
 {
 	struct source_location *p = *state;
 	struct conf c;
@@ -162,7 +156,7 @@ static void what_programs_offer_is_asked_for_by_a_word_or_a_list(void **state)
 	assert_string_equal(c.value[CONF_SCRAPE].text, "heap,cpu");
 }
 
-static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
+TEST_WITH(what_is_wrong_is_said_with_its_line_and_what_was_meant, setup, teardown)
 {
 	static const struct {
 		const char *text, *what, *fix;
@@ -202,7 +196,6 @@ static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 		 "x:3: exclude 'command:a comand:b' is not", ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		struct conf c = {0};
 		struct err e = {0};
@@ -214,13 +207,12 @@ static void what_is_wrong_is_said_with_its_line_and_what_was_meant(void **state)
 	}
 }
 
-static void each_section_is_printed_once(void **state)
+TEST_WITH(each_section_is_printed_once, setup, teardown)
 {
 	char text[8192];
 	FILE *f = tmpfile();
 	struct conf c;
 
-	(void)state;
 	assert_int_equal(conf_load(NULL, NULL, &c, NULL), 0);
 	conf_print(&c, true, f);
 	rewind(f);
@@ -235,24 +227,22 @@ static void each_section_is_printed_once(void **state)
 	}
 }
 
-static void a_wrong_variable_is_named(void **state)
+TEST_WITH(a_wrong_variable_is_named, setup, teardown)
 {
 	struct err e = {0};
 	struct conf c;
 
-	(void)state;
 	setenv("SONDE_BUDGET", "lots", 1);
 	assert_true(conf_load(NULL, NULL, &c, &e) < 0);
 	assert_non_null(strstr(e.what, "SONDE_BUDGET: budget 'lots'"));
 }
 
-static void bytes_that_are_no_text_are_refused_and_long_lines_too(void **state)
+TEST_WITH(bytes_that_are_no_text_are_refused_and_long_lines_too, setup, teardown)
 {
 	char text[4096];
 	struct conf c = {0};
 	struct err e = {0};
 
-	(void)state;
 	assert_true(conf_parse(&c, "x", "[store]\nage\0=1d\n", 16, NULL) < 0);
 	memset(text, 'a', sizeof(text));
 	assert_true(conf_parse(&c, "x", text, sizeof(text), &e) < 0);
@@ -263,20 +253,19 @@ static void bytes_that_are_no_text_are_refused_and_long_lines_too(void **state)
 			 0); /* no newline at its end */
 }
 
-static void a_list_of_rules_goes_on_in_lines_that_begin_with_a_blank(void **state)
+TEST_WITH(a_list_of_rules_goes_on_in_lines_that_begin_with_a_blank, setup, teardown)
 {
 	static const char text[] =
 		"[targets]\nexclude = command:a, ; one\n   command:b\n\n# between\n\tcommand:c ; three\n"
 		"include = user:root\n";
 	struct conf c = {0};
 
-	(void)state;
 	assert_int_equal(conf_parse(&c, "x", text, strlen(text), NULL), 0);
 	assert_string_equal(c.value[CONF_EXCLUDE].text, "command:a, command:b command:c");
 	assert_string_equal(c.value[CONF_INCLUDE].text, "user:root");
 }
 
-static void a_folder_that_is_named_has_to_be_there_and_readable(void **state)
+TEST_WITH(a_folder_that_is_named_has_to_be_there_and_readable, setup, teardown)
 {
 	struct source_location *p = *state;
 	struct err e = {0};
@@ -295,7 +284,7 @@ static void a_folder_that_is_named_has_to_be_there_and_readable(void **state)
 	assert_non_null(strstr(e.what, "conf.d"));
 }
 
-static void the_folder_that_systemd_made_is_the_default(void **state)
+TEST_WITH(the_folder_that_systemd_made_is_the_default, setup, teardown)
 {
 	struct source_location *p = *state;
 	struct conf c;
@@ -307,25 +296,4 @@ static void the_folder_that_systemd_made_is_the_default(void **state)
 	put(p, "sonde.conf", "[store]\nstore = /data\n");
 	assert_int_equal(conf_load(p->dir, NULL, &c, NULL), 0);
 	assert_string_equal(c.value[CONF_STORE].text, "/data");
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	static const struct CMUnitTest tests[] = {
-		T(without_any_file_the_defaults_hold),
-		T(the_strongest_holds_and_its_origin_is_known),
-		T(what_is_wrong_is_said_with_its_line_and_what_was_meant),
-		T(requests_are_a_word_for_a_family),
-		T(gpus_are_recorded_where_there_are_some_and_nobody_chose),
-		T(what_programs_offer_is_asked_for_by_a_word_or_a_list),
-		T(each_section_is_printed_once),
-		T(a_wrong_variable_is_named),
-		T(bytes_that_are_no_text_are_refused_and_long_lines_too),
-		T(a_list_of_rules_goes_on_in_lines_that_begin_with_a_blank),
-		T(a_folder_that_is_named_has_to_be_there_and_readable),
-		T(the_folder_that_systemd_made_is_the_default),
-	};
-
-	return cmocka_run_group_tests_name("conf", tests, NULL, NULL);
 }

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* targets: whom a loader is given, by what it wants and what runs. The test is sonde-maps: it tells
- * at its socket who does. */
+/* targets: which processes a loader gets, by what it wants and what runs. The test takes the place
+ * of sonde-maps and reports at its socket what runs. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +9,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/host/maps/mapspack.h"
 #include "loaders/lib/host/maps/mapsproto.h"
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
 #include "supervisor/config/targets.h"
+#include "tests/unit/test.h"
 
 enum { LIBSSL, ALL, LOADERS };
 enum { PLAIN_ID = 1, SSL_ID, LIKE_ID }; /* images */
@@ -72,7 +67,8 @@ static void map(uint32_t pid, uint32_t id, uint64_t start)
 	tell(MP_MAP, &m, NULL);
 }
 
-/* One turn of sonded's, no sooner than it may be; what it gave and took back since. */
+/* One turn of sonded's loop, no sooner than allowed; returns the targets added and removed since.
+ */
 static void turn(void)
 {
 	usleep(420000);
@@ -141,11 +137,10 @@ static int end(void **state)
 	return rmdir(dir);
 }
 
-static void each_is_given_what_it_wants_and_what_ended_or_is_excluded_is_taken_back(void **state)
+TEST(each_is_given_what_it_wants_and_what_ended_or_is_excluded_is_taken_back)
 {
 	struct mp_exit gone = {.tgid = 6, .start_ns = 60};
 
-	(void)state;
 	turn();
 	assert_string_equal(told(LIBSSL), "+6 60 1\n");
 	assert_int_equal(targets_given(targets, &loader[LIBSSL]), 1);
@@ -167,12 +162,4 @@ static void each_is_given_what_it_wants_and_what_ended_or_is_excluded_is_taken_b
 	assert_int_equal(targets_given(targets, &loader[ALL]), 0);
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			each_is_given_what_it_wants_and_what_ended_or_is_excluded_is_taken_back),
-	};
-
-	return cmocka_run_group_tests_name("targets", tests, begin, end);
-}
+const struct test_group test_group = {begin, end};

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* talk: the form of a line by where it goes, and a file that does not grow without end. */
+/* log_lines: the form of a line depends on where it goes, and a log file has a bounded size. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "supervisor/control/log_lines.h"
+#include "tests/unit/test.h"
 
 #define MOST (256u << 10)
 
@@ -58,9 +53,8 @@ static void set_stream(unsigned long long ino_more)
 	setenv("JOURNAL_STREAM", stream, 1);
 }
 
-static void the_journal_gets_priorities(void **state)
+TEST_WITH(the_journal_gets_priorities, NULL, to_terminal)
 {
-	(void)state;
 	to_file();
 	set_stream(0);
 	talk_init();
@@ -72,9 +66,8 @@ static void the_journal_gets_priorities(void **state)
 			    "<3>sonded: bad\n<4>sonde-cpu: odd\n<6>sonded: well\n<7>sonded: so\n");
 }
 
-static void a_file_gets_logfmt_whatever_stream_was_inherited(void **state)
+TEST_WITH(a_file_gets_logfmt_whatever_stream_was_inherited, NULL, to_terminal)
 {
-	(void)state;
 	to_file();
 	set_stream(1);
 	talk_init();
@@ -83,11 +76,10 @@ static void a_file_gets_logfmt_whatever_stream_was_inherited(void **state)
 	assert_non_null(strstr(text, "level=info from=sonded msg=\"hello\"\n"));
 }
 
-static void a_file_of_ours_is_begun_anew_with_the_last_lines(void **state)
+TEST_WITH(a_file_of_ours_is_begun_anew_with_the_last_lines, NULL, to_terminal)
 {
 	struct stat st;
 
-	(void)state;
 	to_file();
 	talk_init_file(MOST);
 	for (int i = 0; i < 10000; i++) {
@@ -96,21 +88,8 @@ static void a_file_of_ours_is_begun_anew_with_the_last_lines(void **state)
 		assert_true(st.st_size < (off_t)MOST + 1000);
 	}
 	assert_non_null(strstr(what_the_file_says(), "line 9999\""));
-	assert_non_null(
-		strstr(text, "line 9500\"")); /* the last 500, however recently it was begun anew */
+	/* the last 500, however recently the file was restarted */
+	assert_non_null(strstr(text, "line 9500\""));
 	assert_null(strstr(text, "line 5000\""));
 	assert_int_equal(strncmp(text, "ts=", 3), 0);
-}
-
-int main(void)
-{
-	/* clang-format off */
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(the_journal_gets_priorities, to_terminal),
-		cmocka_unit_test_teardown(a_file_gets_logfmt_whatever_stream_was_inherited, to_terminal),
-		cmocka_unit_test_teardown(a_file_of_ours_is_begun_anew_with_the_last_lines, to_terminal),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests_name("talk", tests, NULL, NULL);
 }

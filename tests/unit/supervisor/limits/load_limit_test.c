@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* governor: over its limit for a minute, less is to be done; with room for five, more again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+/* load_limit: after a minute over the limit do less; after five minutes with room do more again. */
 #include <signal.h>
-#include <stdint.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "supervisor/limits/load_limit.h"
+#include "tests/unit/test.h"
 
 #define S 1000000000ll
 
 #define MINUTE GOVERNOR_WHILE_NS
 
-static void a_peak_changes_nothing_a_minute_does_and_room_brings_it_back(void **state)
+TEST(a_peak_changes_nothing_a_minute_does_and_room_brings_it_back)
 {
 	struct governor g = {0};
 	int64_t t = 1000 * S;
 
-	(void)state;
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t), 0);
 	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 50 * S), 0);
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, t + 70 * S), 0);
@@ -36,11 +30,10 @@ static void a_peak_changes_nothing_a_minute_does_and_room_brings_it_back(void **
 	assert_int_equal(governor_look(&g, 0.01, 0.05, MINUTE, t + 812 * S), 0);
 }
 
-static void where_one_step_was_not_enough_the_next_is_asked_for_sooner(void **state)
+TEST(where_one_step_was_not_enough_the_next_is_asked_for_sooner)
 {
 	struct governor g = {0};
 
-	(void)state;
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 1 * S), 0);
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 61 * S), 1);
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 71 * S), 0);
@@ -53,35 +46,32 @@ static void where_one_step_was_not_enough_the_next_is_asked_for_sooner(void **st
 	assert_int_equal(governor_look(&g, 0.2, 0.05, MINUTE, 171 * S), 1);
 }
 
-static void switches_of_the_host_only_grow(void **state)
+TEST(switches_of_the_host_only_grow)
 {
 	uint64_t before = host_switches();
 
-	(void)state;
 	for (int i = 0; i < 10; i++)
 		usleep(1000);
 	assert_true(before && host_switches() > before);
 }
 
-static void a_limit_that_is_lifted_is_room_at_once(void **state)
+TEST(a_limit_that_is_lifted_is_room_at_once)
 {
 	struct governor g = {0};
 
-	(void)state;
 	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, S), 0);
 	assert_int_equal(governor_look(&g, 1, 0, MINUTE, 2 * S), -1);
 	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 3 * S), 0);
 	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 62 * S),
-			 0); /* the minute begins anew */
+			 0); /* the minute begins again */
 	assert_int_equal(governor_look(&g, 1, 0.05, MINUTE, 63 * S), 1);
 }
 
-static void the_cpu_time_of_a_process_is_that_of_its_own_clock(void **state)
+TEST(the_cpu_time_of_a_process_is_that_of_its_own_clock)
 {
 	struct timespec mine;
 	int64_t ns, before;
 
-	(void)state;
 	do
 		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &mine);
 	while (mine.tv_sec == 0 && mine.tv_nsec < 200000000);
@@ -93,11 +83,10 @@ static void the_cpu_time_of_a_process_is_that_of_its_own_clock(void **state)
 	assert_true(process_private_bytes(getpid()) > 0);
 }
 
-static void the_memory_of_children_is_theirs_while_they_run(void **state)
+TEST(the_memory_of_children_is_theirs_while_they_run)
 {
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(process_children_bytes(getpid()), 0);
 	child = fork();
 	if (!child)
@@ -107,18 +96,4 @@ static void the_memory_of_children_is_theirs_while_they_run(void **state)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	assert_int_equal(process_children_bytes(getpid()), 0);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_peak_changes_nothing_a_minute_does_and_room_brings_it_back),
-		cmocka_unit_test(where_one_step_was_not_enough_the_next_is_asked_for_sooner),
-		cmocka_unit_test(switches_of_the_host_only_grow),
-		cmocka_unit_test(a_limit_that_is_lifted_is_room_at_once),
-		cmocka_unit_test(the_cpu_time_of_a_process_is_that_of_its_own_clock),
-		cmocka_unit_test(the_memory_of_children_is_theirs_while_they_run),
-	};
-
-	return cmocka_run_group_tests_name("governor", tests, NULL, NULL);
 }

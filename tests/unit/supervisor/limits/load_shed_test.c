@@ -4,17 +4,12 @@
  * what is worth most comes back first, and what would be over the limit again stays away. Played on
  * traces: what each family takes at each step, look by look, as it was measured on real hosts.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "supervisor/limits/load_limit.h"
 #include "supervisor/limits/load_shed.h"
+#include "tests/unit/test.h"
 
 #define S      1000000000ll
 #define LOOK_S 10
@@ -92,15 +87,14 @@ static void play_for(struct play *p, int64_t seconds, const double cores[][RELIE
 		play_look(p, cores);
 }
 
-/* off-CPU 6 %, cpu 1 %: who is dear does less, and the other goes on as it was. */
+/* off-CPU 6 %, cpu 1 %: the expensive family does less, the other continues unchanged. */
 static const double dear[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125},
 						{0.060, 0.035, 0.022, 0.014}};
 
-static void the_dear_family_does_less_and_the_cheap_one_goes_on(void **state)
+TEST(the_dear_family_does_less_and_the_cheap_one_goes_on)
 {
 	struct play p;
 
-	(void)state;
 	play_begin(&p, both, 2, 0.03);
 	play_for(&p, 1800, dear);
 	assert_string_equal(p.said, "70 offcpu 2, 100 offcpu 3");
@@ -108,13 +102,12 @@ static void the_dear_family_does_less_and_the_cheap_one_goes_on(void **state)
 }
 
 /* As it was found: cpu at 2 Hz, off-CPU away, 0.36 % of a core, for 29 minutes. */
-static void what_was_slowed_is_back_within_minutes_when_there_is_room(void **state)
+TEST(what_was_slowed_is_back_within_minutes_when_there_is_room)
 {
 	static const double quiet[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125},
 							 {0.009, 0.006, 0.004, 0.003}};
 	struct play p;
 
-	(void)state;
 	play_begin(&p, both, 2, 0.05);
 	p.others = 0.0023;
 	p.r.of[CPU].step = 3;
@@ -125,10 +118,9 @@ static void what_was_slowed_is_back_within_minutes_when_there_is_room(void **sta
 	assert_string_equal(p.said, "70 cpu 0, 140 offcpu 0");
 }
 
-/* It takes 9 % whatever it does: it is stopped, and not brought back every few minutes to break the
- * limit anew. */
-static void what_would_break_the_limit_again_stays_away_as_long_as_the_host_switches_as_much(
-	void **state)
+/* It takes 9 % at every step: it is stopped, and not restarted every few minutes to exceed the
+ * limit again. */
+TEST(what_would_break_the_limit_again_stays_away_as_long_as_the_host_switches_as_much)
 {
 	static const double storm[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125},
 							 {0.12, 0.11, 0.10, 0.09}};
@@ -136,7 +128,6 @@ static void what_would_break_the_limit_again_stays_away_as_long_as_the_host_swit
 							{0.012, 0.010, 0.009, 0.008}};
 	struct play p;
 
-	(void)state;
 	play_begin(&p, both, 2, 0.03);
 	p.switches = 120000;
 	play_for(&p, 3600, storm);
@@ -147,13 +138,12 @@ static void what_would_break_the_limit_again_stays_away_as_long_as_the_host_swit
 }
 
 /* A busy host on which even the sums take a little more than the limit: they go on. */
-static void one_that_does_as_little_as_it_can_goes_on_where_that_is_not_far_over(void **state)
+TEST(one_that_does_as_little_as_it_can_goes_on_where_that_is_not_far_over)
 {
 	static const double busy[][RELIEF_STEPS + 1] = {{0.010, 0.005, 0.0025, 0.00125},
 							{0.063, 0.055, 0.045, 0.041}};
 	struct play p;
 
-	(void)state;
 	play_begin(&p, both, 2, 0.03);
 	p.switches = 60000;
 	play_for(&p, 3600, busy);
@@ -161,21 +151,19 @@ static void one_that_does_as_little_as_it_can_goes_on_where_that_is_not_far_over
 	assert_int_equal(relief_step(&p.r, 1, p.f[1].family), p.f[1].family->steps);
 }
 
-/* Where nothing told beforehand that it would not fit, each failure makes the next try wait longer.
+/* If nothing showed in advance that it would not fit, each failure makes the next try wait longer.
  */
-static void one_that_breaks_the_limit_each_time_comes_back_ever_more_seldom(void **state)
+TEST(one_that_breaks_the_limit_each_time_comes_back_ever_more_seldom)
 {
 	struct play p;
 	unsigned int in_hour[4];
 
-	(void)state;
 	play_begin(&p, both, 2, 0.03);
 	for (int hour = 0; hour < 4; hour++) {
 		unsigned int before = p.n_steps;
 
 		for (int i = 0; i < 360; i++) {
-			/* it is forgotten what it takes: as if each time it had been another load
-			 */
+			/* forget what it takes, as if the load had been another one each time */
 			static const double bad[][RELIEF_STEPS + 1] = {
 				{0.002, 0.001, 0.0005, 0.00025}, {0.05, 0.05, 0.05, 0.05}};
 
@@ -190,26 +178,24 @@ static void one_that_breaks_the_limit_each_time_comes_back_ever_more_seldom(void
 }
 
 /* Short peaks over the limit, a minute or more apart, call for nothing. */
-static void peaks_that_do_not_last_a_minute_change_nothing(void **state)
+TEST(peaks_that_do_not_last_a_minute_change_nothing)
 {
 	static const double low[][RELIEF_STEPS + 1] = {{0.005, 0, 0, 0}, {0.02, 0, 0, 0}};
 	static const double high[][RELIEF_STEPS + 1] = {{0.005, 0, 0, 0}, {0.15, 0, 0, 0}};
 	struct play p;
 
-	(void)state;
 	play_begin(&p, both, 2, 0.03);
 	for (int i = 0; i < 360; i++)
 		play_look(&p, i % 7 < 4 ? high : low);
 	assert_string_equal(p.said, "");
 }
 
-static void the_dearest_may_be_the_one_that_is_valued_most(void **state)
+TEST(the_dearest_may_be_the_one_that_is_valued_most)
 {
 	static const double fast[][RELIEF_STEPS + 1] = {{0.060, 0.030, 0.015, 0.008},
 							{0.010, 0.008, 0.006, 0.005}};
 	struct play p;
 
-	(void)state;
 	play_begin(&p, both, 2, 0.03);
 	play_for(&p, 1800, fast);
 	assert_string_equal(p.said, "70 cpu 2");
@@ -217,27 +203,25 @@ static void the_dearest_may_be_the_one_that_is_valued_most(void **state)
 	assert_int_equal(relief_freq(&p.r, CPU, p.f[CPU].family, 1), 1);
 }
 
-/* The dear one does as little as it can, and what is over is no more than the others can spare. */
-static void before_the_dear_one_is_stopped_others_do_less_where_that_is_enough(void **state)
+/* The expensive family is at its last step, and the excess is no more than the others can spare. */
+TEST(before_the_dear_one_is_stopped_others_do_less_where_that_is_enough)
 {
 	static const double tight[][RELIEF_STEPS + 1] = {{0.012, 0.006, 0.003, 0.0015},
 							 {0.040, 0.034, 0.030, 0.022}};
 	struct play p;
 
-	(void)state;
 	play_begin(&p, both, 2, 0.03);
 	play_for(&p, 1800, tight);
 	assert_string_equal(p.said, "70 offcpu 1, 100 offcpu 2, 130 offcpu 3, 160 cpu 1");
 }
 
-static void under_a_limit_that_nothing_can_keep_the_most_valued_is_stopped_last(void **state)
+TEST(under_a_limit_that_nothing_can_keep_the_most_valued_is_stopped_last)
 {
 	static const double any[][RELIEF_STEPS + 1] = {
 		{0.02, 0.02, 0.02, 0.02}, {0.01, 0.01, 0.01, 0.01}, {0.001, 0, 0, 0}};
 	static const char *const three[] = {"cpu", "offcpu", "goheap"};
 	struct play p;
 
-	(void)state;
 	play_begin(&p, three, 3, 1e-6);
 	play_for(&p, 600, any);
 	assert_string_equal(
@@ -250,11 +234,10 @@ static void under_a_limit_that_nothing_can_keep_the_most_valued_is_stopped_last(
 	assert_int_equal(relief_count(&p.r, p.f, 3, RELIEF_CPU), 0);
 }
 
-static void one_that_nobody_wants_any_more_is_neither_slowed_nor_brought_back(void **state)
+TEST(one_that_nobody_wants_any_more_is_neither_slowed_nor_brought_back)
 {
 	struct play p;
 
-	(void)state;
 	play_begin(&p, both, 2, 0.03);
 	play_for(&p, 300, dear);
 	p.f[OFFCPU].wanted = false;
@@ -266,14 +249,12 @@ static void one_that_nobody_wants_any_more_is_neither_slowed_nor_brought_back(vo
 	assert_int_equal(relief_count(&p.r, p.f, 2, RELIEF_CPU), 3);
 }
 
-static void memory_stops_all_but_the_first_from_the_end_and_brings_them_back_in_reverse(
-	void **state)
+TEST(memory_stops_all_but_the_first_from_the_end_and_brings_them_back_in_reverse)
 {
 	static const char *const three[] = {"cpu", "offcpu", "goheap"};
 	struct relief_step s;
 	struct play p;
 
-	(void)state;
 	play_begin(&p, three, 3, 0.03);
 	assert_true(relief_more_memory(&p.r, p.f, 3, &s) && s.family == 2 && s.stop);
 	assert_true(relief_more_memory(&p.r, p.f, 3, &s) && s.family == 1);
@@ -286,34 +267,8 @@ static void memory_stops_all_but_the_first_from_the_end_and_brings_them_back_in_
 	assert_false(relief_less_memory(&p.r, p.f, 3, &s));
 }
 
-static void no_family_has_more_steps_than_there_is_room_for(void **state)
+TEST(no_family_has_more_steps_than_there_is_room_for)
 {
-	(void)state;
 	for (const struct probe_family *f = FAMILIES; f->name; f++)
 		assert_true(f->steps < RELIEF_STEPS + 1 && (!f->has_freq || f->steps));
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_dear_family_does_less_and_the_cheap_one_goes_on),
-		cmocka_unit_test(what_was_slowed_is_back_within_minutes_when_there_is_room),
-		cmocka_unit_test(
-			what_would_break_the_limit_again_stays_away_as_long_as_the_host_switches_as_much),
-		cmocka_unit_test(
-			one_that_does_as_little_as_it_can_goes_on_where_that_is_not_far_over),
-		cmocka_unit_test(one_that_breaks_the_limit_each_time_comes_back_ever_more_seldom),
-		cmocka_unit_test(peaks_that_do_not_last_a_minute_change_nothing),
-		cmocka_unit_test(the_dearest_may_be_the_one_that_is_valued_most),
-		cmocka_unit_test(
-			before_the_dear_one_is_stopped_others_do_less_where_that_is_enough),
-		cmocka_unit_test(
-			under_a_limit_that_nothing_can_keep_the_most_valued_is_stopped_last),
-		cmocka_unit_test(one_that_nobody_wants_any_more_is_neither_slowed_nor_brought_back),
-		cmocka_unit_test(
-			memory_stops_all_but_the_first_from_the_end_and_brings_them_back_in_reverse),
-		cmocka_unit_test(no_family_has_more_steps_than_there_is_room_for),
-	};
-
-	return cmocka_run_group_tests_name("relief", tests, NULL, NULL);
 }

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* retain: the shares of the budget. What it does with a store is tested with sonded and a small
- * disk (tests/e2e). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* retain: the shares of the budget. tests/e2e tests what it does with a store, with sonded and a
+ * small disk. */
 #include <stdlib.h>
 
-#include <cmocka.h>
-
 #include "supervisor/retention/retain.h"
+#include "tests/unit/test.h"
 
 #define MIB (1ull << 20)
 
-static void a_file_with_its_log_stays_below_a_quarter_and_images_keep_to_an_eighth(void **state)
+TEST(a_file_with_its_log_stays_below_a_quarter_and_images_keep_to_an_eighth)
 {
-	(void)state;
 	for (uint64_t budget = 8 * MIB; budget <= 64ull << 30; budget += budget / 3) {
 		struct retain r = {.limits = {.bytes = budget}};
 
@@ -24,20 +18,18 @@ static void a_file_with_its_log_stays_below_a_quarter_and_images_keep_to_an_eigh
 	}
 }
 
-static void of_much_room_they_take_no_more_than_they_need(void **state)
+TEST(of_much_room_they_take_no_more_than_they_need)
 {
 	struct retain r = {.limits = {.bytes = 1ull << 40}};
 
-	(void)state;
 	assert_int_equal(retain_segment_bytes(&r), 64 * MIB);
 	assert_int_equal(retain_images_mb(&r), 256);
 }
 
-static void room_is_what_the_budget_and_the_disk_both_leave(void **state)
+TEST(room_is_what_the_budget_and_the_disk_both_leave)
 {
 	struct retain r = {.limits = {.bytes = 800 * MIB, .reserve_bytes = 100 * MIB}};
 
-	(void)state;
 	r.use.bytes = 300 * MIB;
 	r.use.free_bytes = 1000 * MIB;
 	assert_int_equal(retain_room(&r),
@@ -49,16 +41,4 @@ static void room_is_what_the_budget_and_the_disk_both_leave(void **state)
 	r.use.bytes = 900 * MIB;
 	r.use.free_bytes = 1000 * MIB;
 	assert_int_equal(retain_room(&r), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_file_with_its_log_stays_below_a_quarter_and_images_keep_to_an_eighth),
-		cmocka_unit_test(of_much_room_they_take_no_more_than_they_need),
-		cmocka_unit_test(room_is_what_the_budget_and_the_disk_both_leave),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

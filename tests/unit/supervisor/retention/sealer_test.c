@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sealer: what is due, and when it waits. What it does is tested with a sonded of its own
- * (tests/e2e/sonded/test_sonded_seal.py). */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* sealer: what is due, and when it waits. tests/e2e/sonded/test_sonded_seal.py tests what it does,
+ * with a running sonded. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "supervisor/retention/sealer.h"
+#include "tests/unit/test.h"
 
 #define MIB (1ull << 20)
 
@@ -72,12 +67,11 @@ static const char *state_with(struct retain *r)
 	return state;
 }
 
-static void a_short_disk_makes_it_wait_and_a_full_budget_asks_for_room(void **state)
+TEST_WITH(a_short_disk_makes_it_wait_and_a_full_budget_asks_for_room, set_up, tear_down)
 {
 	struct retain short_disk = store_of(800 * MIB, 100 * MIB, 110 * MIB),
 		      full = store_of(800 * MIB, 690 * MIB, 1000 * MIB);
 
-	(void)state;
 	make("20260115T100000Z-0001.db", 300 * MIB);
 	make("20260115T110000Z-0001.db",
 	     300 * MIB); /* the newest stay rows, those of two hours even more */
@@ -91,23 +85,21 @@ static void a_short_disk_makes_it_wait_and_a_full_budget_asks_for_room(void **st
 	assert_int_equal(full.kept_free, 350 * MIB);
 }
 
-static void the_newest_up_to_a_quarter_of_the_budget_are_no_work(void **state)
+TEST_WITH(the_newest_up_to_a_quarter_of_the_budget_are_no_work, set_up, tear_down)
 {
 	struct retain r = store_of(800 * MIB, 100 * MIB, 1000 * MIB);
 
-	(void)state;
 	make("20260115T100000Z-0001.db", 100 * MIB);
 	make("20260115T110000Z-0001.db", 100 * MIB);
 	make("20260115T115000Z-0001.db", 60 * MIB);
 	assert_string_equal(state_with(&r), "nothing to do");
 }
 
-static void one_that_is_off_does_nothing(void **state)
+TEST_WITH(one_that_is_off_does_nothing, set_up, tear_down)
 {
 	struct retain r = store_of(800 * MIB, 100 * MIB, 1000 * MIB);
 	struct sealer s;
 
-	(void)state;
 	make("20260115T100000Z-0001.db", 60 * MIB);
 	make("20260115T115000Z-0001.db", 60 * MIB);
 	sealer_init(&s, dir);
@@ -129,12 +121,11 @@ static int64_t minutes_after(struct sealer *s, int status, const char *said)
 	return s->look_ns ? (s->look_ns - clock_mono_ns() + NSEC_PER_SEC) / (60 * NSEC_PER_SEC) : 0;
 }
 
-static void a_pass_that_fails_again_is_tried_later_each_time(void **state)
+TEST_WITH(a_pass_that_fails_again_is_tried_later_each_time, set_up, tear_down)
 {
 	static const int64_t minutes[] = {1, 2, 4, 8, 16, 32, 60, 60, 60};
 	struct sealer s;
 
-	(void)state;
 	sealer_init(&s, dir);
 	sealer_follow(&s, true, 1, 0);
 	for (size_t i = 0; i < ARRAY_SIZE(minutes); i++) {
@@ -145,18 +136,4 @@ static void a_pass_that_fails_again_is_tried_later_each_time(void **state)
 	assert_string_equal(s.state, "nothing to do");
 	assert_int_equal(minutes_after(&s, 9, ""), 1);
 	sealer_release(&s);
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_newest_up_to_a_quarter_of_the_budget_are_no_work, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_short_disk_makes_it_wait_and_a_full_budget_asks_for_room, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_pass_that_fails_again_is_tried_later_each_time, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(one_that_is_off_does_nothing, set_up, tear_down),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

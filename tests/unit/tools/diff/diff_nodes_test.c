@@ -3,18 +3,13 @@
  * diff_nodes: the tree of both sides has each path of functions once, with what the nodes of that
  * path have on each side. diff_edges: the pairs that are on one side only.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+#include "tests/unit/test.h"
 #include "tools/diff/diff_parts.h"
 
 #define FRAMES 30
@@ -269,22 +264,14 @@ static void compare(enum trees trees, bool before_has_own, bool after_has_own, s
 	free(d.edges);
 }
 
-static void each_path_is_one_node(void **state)
+TEST(each_path_is_one_node)
 {
 	size_t n_edges = 0;
 
-	(void)state;
 	for (int i = 0; i < NAMES; i++)
 		snprintf(names[i], sizeof(names[i]), "m%d", i);
 	for (enum trees trees = TWO_TREES; trees <= ONE_BY_FUNCTION; trees++)
 		for (int own = 0; own < 4; own++)
 			compare(trees, own & 1, own & 2, &n_edges);
 	assert_true(n_edges > 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(each_path_is_one_node)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

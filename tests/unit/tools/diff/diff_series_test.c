@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* diff_series: what is summed up is what each cell, taken to the root by itself, adds up to. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* diff_series: the sums equal those of adding each cell along its path to the root. */
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "schema/base/mem.h"
+#include "tests/unit/test.h"
 #include "tools/diff/diff_parts.h"
 
 #define NODES     600
@@ -97,14 +92,13 @@ static void take_up(const struct diffing *d, uint32_t node, size_t column, float
 	}
 }
 
-static void sums_agree_with_each_cell_by_itself(void **state)
+TEST(sums_agree_with_each_cell_by_itself)
 {
 	struct diffing d = {.pub.per = DIFF_PER_SECOND};
 	struct fold f[2];
 	struct diff_series *series;
 	float *sum[3];
 
-	(void)state;
 	tree_make(&d);
 	for (int side = 0; side < 2; side++) {
 		fold_make_up(&f[side], &d.node[side], side);
@@ -155,11 +149,4 @@ static void sums_agree_with_each_cell_by_itself(void **state)
 	free(d.self_series);
 	free(d.total_series);
 	free(d.edge_series);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(sums_agree_with_each_cell_by_itself)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stats: the distributions are scipy's, the false alarms as many as said. */
+/* stats: the distributions match scipy's, and the rate of false alarms is the stated one. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
-#include "tests/unit/tools/stats_cases.h"
+#include "tests/unit/tools/diff/stats_cases.h"
 #include "tools/diff/stats.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 /* Relative, as tails are small. */
 static void close_to(double got, double want, double tolerance)
@@ -20,9 +15,8 @@ static void close_to(double got, double want, double tolerance)
 		fail_msg("%.17g is not %.17g", got, want);
 }
 
-static void distributions_are_those_of_scipy(void **state)
+TEST(distributions_are_those_of_scipy)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(beta_cases); i++)
 		close_to(stats_beta(beta_cases[i].a, beta_cases[i].b, beta_cases[i].x),
 			 beta_cases[i].value, 1e-7);
@@ -33,17 +27,15 @@ static void distributions_are_those_of_scipy(void **state)
 			 counts_cases[i].p, 1e-7);
 }
 
-static void a_quantile_is_the_inverse_of_its_tail(void **state)
+TEST(a_quantile_is_the_inverse_of_its_tail)
 {
-	(void)state;
 	for (double upper = 0.4; upper > 1e-12; upper /= 7)
 		for (double df = 1; df < 1000; df *= 5)
 			close_to(stats_t_tails(stats_t_quantile(upper, df), df), 2 * upper, 1e-6);
 }
 
-static void welch_is_scipys_where_neighbours_do_not_correlate(void **state)
+TEST(welch_is_scipys_where_neighbours_do_not_correlate)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(welch_cases); i++) {
 		struct stats_test t;
 
@@ -55,14 +47,13 @@ static void welch_is_scipys_where_neighbours_do_not_correlate(void **state)
 
 /* Table 1 of Benjamini and Hochberg (1995): fifteen tests, of which the first four count at 0.05.
  */
-static void the_adjustment_is_that_of_the_paper(void **state)
+TEST(the_adjustment_is_that_of_the_paper)
 {
 	static const double p[] = {0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344,
 				   0.0459, 0.3240, 0.4262, 0.5719, 0.6528, 0.7590, 1.000};
 	double q[ARRAY_SIZE(p)], shuffled[ARRAY_SIZE(p)], weight[ARRAY_SIZE(p)];
 	size_t counted = 0;
 
-	(void)state;
 	stats_adjust(p, NULL, ARRAY_SIZE(p), q);
 	for (size_t i = 0; i < ARRAY_SIZE(p); i++)
 		counted += q[i] <= 0.05;
@@ -122,9 +113,8 @@ static double alarms(size_t n, double r, bool counts)
 	return (double)found / tries;
 }
 
-static void alarms_are_as_rare_as_said(void **state)
+TEST(alarms_are_as_rare_as_said)
 {
-	(void)state;
 	assert_true(alarms(60, 0, false) < 0.06);
 	assert_true(alarms(10, 0, false) < 0.06);
 	assert_true(alarms(60, 0.5, false) < 0.08);
@@ -133,13 +123,12 @@ static void alarms_are_as_rare_as_said(void **state)
 	assert_true(alarms(60, 0, false) > 0.03);
 }
 
-static void what_is_called_detectable_is_found_four_times_in_five(void **state)
+TEST(what_is_called_detectable_is_found_four_times_in_five)
 {
 	const double alpha = 0.001;
 	int found = 0, tries = 3000;
 	double a[40], b[40];
 
-	(void)state;
 	for (int k = 0; k < tries; k++) {
 		struct stats_test t;
 		double add = 0;
@@ -158,21 +147,19 @@ static void what_is_called_detectable_is_found_four_times_in_five(void **state)
 	assert_true(found > 0.7 * tries && found < 0.88 * tries);
 }
 
-static void one_sample_more_is_no_change(void **state)
+TEST(one_sample_more_is_no_change)
 {
 	const double none[4] = {0}, one[4] = {1, 1, 1, 1};
 	struct stats_test t;
 
-	(void)state;
 	stats_welch(none, 4, 0.25, none, 4, 0.25, &t);
 	assert_true(t.p == 1);
 	stats_welch(none, 4, 1, one, 4, 1, &t);
 	assert_true(t.p > 0.4 && t.p < 1);
 }
 
-static void seen_on_one_side_only_counts_by_slices(void **state)
+TEST(seen_on_one_side_only_counts_by_slices)
 {
-	(void)state;
 	close_to(stats_presence(10, 10, 10), 2 / 184756.0,
 		 1e-12); /* of the ways to choose 10 of 20 */
 	close_to(stats_presence(2, 60, 60), 2 * 60 * 59 / (120.0 * 119), 1e-12);
@@ -180,13 +167,12 @@ static void seen_on_one_side_only_counts_by_slices(void **state)
 	close_to(stats_presence(0, 60, 60), 1, 1e-12);
 }
 
-static void a_level_that_moved_is_found_where_it_moved(void **state)
+TEST(a_level_that_moved_is_found_where_it_moved)
 {
 	double x[48];
 	struct stats_shift s;
 	int false_alarms = 0;
 
-	(void)state;
 	for (size_t at = 5; at < 44; at += 3) {
 		for (size_t i = 0; i < 48; i++)
 			x[i] = 10 + normal() + (i >= at ? 6 : 0);
@@ -201,21 +187,4 @@ static void a_level_that_moved_is_found_where_it_moved(void **state)
 	}
 	assert_true(false_alarms < 80);
 	assert_false(stats_find_shift(x, 5, 0, &s));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(distributions_are_those_of_scipy),
-		cmocka_unit_test(a_quantile_is_the_inverse_of_its_tail),
-		cmocka_unit_test(welch_is_scipys_where_neighbours_do_not_correlate),
-		cmocka_unit_test(the_adjustment_is_that_of_the_paper),
-		cmocka_unit_test(alarms_are_as_rare_as_said),
-		cmocka_unit_test(what_is_called_detectable_is_found_four_times_in_five),
-		cmocka_unit_test(one_sample_more_is_no_change),
-		cmocka_unit_test(seen_on_one_side_only_counts_by_slices),
-		cmocka_unit_test(a_level_that_moved_is_found_where_it_moved),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

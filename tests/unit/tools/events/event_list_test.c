@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happened again and again is one row; what is told twice is told once. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* event_list: repeated events are one row; an event stored twice is listed once. */
 #include <string.h>
 
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
+#include "tests/unit/test.h"
 #include "tools/events/event_list.h"
 
 static struct event_list all;
@@ -44,9 +39,8 @@ static int end(void **state)
 	return 0;
 }
 
-static void a_restart_loop_is_one_row_with_how_often_and_how_it_ended(void **state)
+TEST_WITH(a_restart_loop_is_one_row_with_how_often_and_how_it_ended, NULL, end)
 {
-	(void)state;
 	put(90, "started", "container", "web", "", 1);
 	for (int i = 0; i < 21; i++) {
 		put(100 + 60 * i, "stopped", "container", "web",
@@ -63,9 +57,8 @@ static void a_restart_loop_is_one_row_with_how_often_and_how_it_ended(void **sta
 	assert_string_equal(all.rows[1].name, "db");
 }
 
-static void two_restarts_are_no_loop_and_neither_are_those_far_apart(void **state)
+TEST_WITH(two_restarts_are_no_loop_and_neither_are_those_far_apart, NULL, end)
 {
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		put(100 + 3600 * i, "restarted", "container", "web", "", 0);
 	put(200, "restarted", "container", "web", "", 0);
@@ -76,9 +69,8 @@ static void two_restarts_are_no_loop_and_neither_are_those_far_apart(void **stat
 	assert_int_equal(all.rows[0].n, 2);
 }
 
-static void the_end_of_a_containers_process_is_told_by_the_container(void **state)
+TEST_WITH(the_end_of_a_containers_process_is_told_by_the_container, NULL, end)
 {
-	(void)state;
 	put(100, "killed", "process", "tail", "signal 9", 77);
 	put(100, "stopped", "container", "web", "signal 9 (KILL)", 77);
 	put(100, "killed", "process", "other", "signal 9", 78);
@@ -88,9 +80,8 @@ static void the_end_of_a_containers_process_is_told_by_the_container(void **stat
 	assert_string_equal(all.rows[1].name, "other");
 }
 
-static void a_processs_row_of_two_segments_is_one_and_equal_kills_are_a_count(void **state)
+TEST_WITH(a_processs_row_of_two_segments_is_one_and_equal_kills_are_a_count, NULL, end)
 {
-	(void)state;
 	put(100, "killed", "process", "tail", "signal 9", 77);
 	put(100, "killed", "process", "tail", "signal 9", 77);
 	put(110, "killed", "process", "tail", "signal 9", 79);
@@ -100,28 +91,12 @@ static void a_processs_row_of_two_segments_is_one_and_equal_kills_are_a_count(vo
 	assert_int_equal(all.rows[0].pid, 0);
 }
 
-static void what_failed_early_on_is_told_only_where_each_is_asked_for(void **state)
+TEST_WITH(what_failed_early_on_is_told_only_where_each_is_asked_for, NULL, end)
 {
-	(void)state;
 	put(100, "failed", "process", "grep", "exit 1", 5);
 	all.rows[0].lived_ns = NSEC_PER_SEC;
 	event_list_fold(&all, true);
 	assert_int_equal(all.n, 1);
 	event_list_fold(&all, false);
 	assert_int_equal(all.n, 0);
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(a_restart_loop_is_one_row_with_how_often_and_how_it_ended, end),
-		cmocka_unit_test_teardown(two_restarts_are_no_loop_and_neither_are_those_far_apart, end),
-		cmocka_unit_test_teardown(the_end_of_a_containers_process_is_told_by_the_container, end),
-		cmocka_unit_test_teardown(a_processs_row_of_two_segments_is_one_and_equal_kills_are_a_count, end),
-		cmocka_unit_test_teardown(what_failed_early_on_is_told_only_where_each_is_asked_for, end),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,33 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* childmap: a child is found by its key, however many its parent has. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* childmap: finds a child by its key, however many its parent has. */
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/test.h"
 #include "tools/fold/childmap.h"
 
-static void an_empty_map_has_no_child(void **state)
+TEST(an_empty_map_has_no_child)
 {
 	struct childmap m = {0};
 
-	(void)state;
 	assert_int_equal(childmap_find(&m, 0, 0), 0);
 	assert_int_equal(childmap_find(&m, UINT32_MAX, 7), 0);
 	childmap_release(&m);
 }
 
 /* Every parent gets a child of each key below its own number: none, one, a few, many. */
-static void each_child_is_found_and_no_other(void **state)
+TEST(each_child_is_found_and_no_other)
 {
 	enum { PARENTS = 40 };
 	struct childmap m = {0};
 	uint32_t child[PARENTS][PARENTS], n = PARENTS;
 
-	(void)state;
 	for (uint32_t p = 1; p < PARENTS; p++)
 		childmap_add(&m, p - 1, 1000, p);
 	for (uint32_t key = 0; key < PARENTS; key++)
@@ -44,12 +37,11 @@ static void each_child_is_found_and_no_other(void **state)
 }
 
 /* Newest first, whether they are walked or hashed. */
-static void children_are_a_list(void **state)
+TEST(children_are_a_list)
 {
 	struct childmap m = {0};
 	uint32_t expect = 3000;
 
-	(void)state;
 	for (uint32_t i = 1; i <= expect; i++)
 		childmap_add(&m, 0, i * 7, i);
 	assert_int_equal(m.nodes[0].n, expect);
@@ -59,15 +51,4 @@ static void children_are_a_list(void **state)
 	}
 	assert_int_equal(expect, 0);
 	childmap_release(&m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_empty_map_has_no_child),
-		cmocka_unit_test(each_child_is_found_and_no_other),
-		cmocka_unit_test(children_are_a_list),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* endings: sums over segments by program; the program with the most cut stacks first, with its
  * first cause. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "schema/base/cleanup.h"
+#include "tests/unit/test.h"
 #include "tools/fold/endings.h"
 
 static void add(struct endings *x, const char *executable, const char *module, const char *reason,
@@ -22,13 +17,12 @@ static void add(struct endings *x, const char *executable, const char *module, c
 						  .n = n});
 }
 
-static void programs_are_told_by_how_many_of_their_stacks_are_cut_short(void **state)
+TEST(programs_are_told_by_how_many_of_their_stacks_are_cut_short)
 {
 	cleanup_strbuf struct strbuf s = STRBUF_INIT;
 	struct endings x = {0};
 	json_t *list, *first;
 
-	(void)state;
 	assert_true(endings_share(&x) == 0);
 	add(&x, "/bin/good", "", "complete", 700);
 	add(&x, "/usr/bin/node", "", "complete", 190);
@@ -62,13 +56,4 @@ static void programs_are_told_by_how_many_of_their_stacks_are_cut_short(void **s
 			 6);
 	json_decref(list);
 	endings_release(&x);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(programs_are_told_by_how_many_of_their_stacks_are_cut_short),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

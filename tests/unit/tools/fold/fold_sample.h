@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A small fold by hand, with everything that prints must get right: two call sites of one function,
- * an inlined frame, a frame without a name, a kernel frame, a hostile name, a stack without frames.
- * 75 samples of 10 ms.
- */
+/* A small fold made by hand, with all that is hard to print: two call sites of one function, an
+ * inlined frame, a frame without a name, a kernel frame, a hostile name, a stack without frames. 75
+ * samples of 10 ms. */
 #ifndef SONDE_TESTS_FOLD_SAMPLE_H
 #define SONDE_TESTS_FOLD_SAMPLE_H
 

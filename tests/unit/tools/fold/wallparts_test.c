@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wallparts: what is shared out adds up, whatever the weights. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* wallparts: the shares add up to the whole, whatever the weights. */
+#include "tests/unit/test.h"
 #include "tools/fold/wallparts.h"
 
 struct got {
@@ -34,13 +29,12 @@ static struct got shared(const struct wallparts *p, size_t i)
 	return g;
 }
 
-static void shares_follow_the_weights_and_add_up_to_the_whole(void **state)
+TEST(shares_follow_the_weights_and_add_up_to_the_whole)
 {
 	struct wallkey key = {.process = 1, .tid = 2, .thread = "t", .class = 3};
 	struct wallparts p = {0};
 	struct got g;
 
-	(void)state;
 	wallparts_add(&p, &key, 0, 7, 1000000007);
 	wallparts_shape(&p, &key, &(struct wallstack){0, 1, 1});
 	wallparts_shape(&p, &key, &(struct wallstack){0, 2, 1});
@@ -53,13 +47,12 @@ static void shares_follow_the_weights_and_add_up_to_the_whole(void **state)
 	wallparts_release(&p);
 }
 
-static void the_largest_numbers_do_not_overflow(void **state)
+TEST(the_largest_numbers_do_not_overflow)
 {
 	struct wallkey key = {.thread = "t"};
 	struct wallparts p = {0};
 	struct got g;
 
-	(void)state;
 	wallparts_add(&p, &key, 0, 1, UINT64_MAX);
 	wallparts_shape(&p, &key, &(struct wallstack){0, 1, UINT64_MAX / 2});
 	wallparts_shape(&p, &key, &(struct wallstack){0, 2, UINT64_MAX / 2});
@@ -68,13 +61,12 @@ static void the_largest_numbers_do_not_overflow(void **state)
 	wallparts_release(&p);
 }
 
-static void a_slice_takes_its_own_stacks_or_else_those_of_all(void **state)
+TEST(a_slice_takes_its_own_stacks_or_else_those_of_all)
 {
 	struct wallkey key = {.thread = "t"};
 	struct wallparts p = {0};
 	struct got g;
 
-	(void)state;
 	wallparts_add(&p, &key, 0, 1, 100);
 	wallparts_add(&p, &key, 1, 1, 10);
 	wallparts_add(&p, &key, 2, 1, 8);
@@ -86,14 +78,13 @@ static void a_slice_takes_its_own_stacks_or_else_those_of_all(void **state)
 	wallparts_release(&p);
 }
 
-static void a_part_without_stacks_stays_whole_and_a_stack_without_a_part_is_dropped(void **state)
+TEST(a_part_without_stacks_stays_whole_and_a_stack_without_a_part_is_dropped)
 {
 	static const char name[] = "t";
 	struct wallkey key = {.thread = name}, other = {.thread = name, .class = 1},
 		       partial = {.thread = name, .partial = true};
 	struct wallparts p = {0};
 
-	(void)state;
 	wallparts_add(&p, &key, 0, 1, 5);
 	wallparts_add(&p, &partial, 0, 1, 6);
 	wallparts_shape(&p, &other, &(struct wallstack){0, 1, 3});
@@ -103,17 +94,4 @@ static void a_part_without_stacks_stays_whole_and_a_stack_without_a_part_is_drop
 	assert_int_equal(shared(&p, 0).of_stack[1], 5);
 	assert_int_equal(shared(&p, 1).without, 6);
 	wallparts_release(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shares_follow_the_weights_and_add_up_to_the_whole),
-		cmocka_unit_test(the_largest_numbers_do_not_overflow),
-		cmocka_unit_test(a_slice_takes_its_own_stacks_or_else_those_of_all),
-		cmocka_unit_test(
-			a_part_without_stacks_stays_whole_and_a_stack_without_a_part_is_dropped),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof_kind: what is taken of the sample types that programs write, and what is refused. The names
- * are those that Go 1.26, gperftools by `go tool pprof -proto`, perf_to_profile, and sonde's own
- * exports write. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* pprof_kind: which sample types are accepted and which are refused. The names are those that
+ * Go 1.26, gperftools by `go tool pprof -proto`, perf_to_profile, and sonde's own exports write. */
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/test.h"
 #include "tools/formats/pprof_kind.h"
 
 static const struct pprof_type GO_HEAP[] = {{"alloc_objects", "count"},
@@ -66,12 +60,11 @@ static void refused(struct pprof_names p, enum store_kind asked, const char *wha
 		fail_msg("%s / %s", e.what, e.fix);
 }
 
-static void a_heap_profile_is_memory_in_use_and_allocated_where_it_says_so(void **state)
+TEST(a_heap_profile_is_memory_in_use_and_allocated_where_it_says_so)
 {
 	struct pprof_kind k =
 		taken(NAMES(GO_HEAP, .period_type = {"space", "bytes"}, .period = 524288), 0);
 
-	(void)state;
 	assert_int_equal(k.kind->kind, STORE_KIND_INUSE);
 	assert_int_equal(k.value, 3);
 	assert_int_equal(k.count, 2);
@@ -87,12 +80,11 @@ static void a_heap_profile_is_memory_in_use_and_allocated_where_it_says_so(void 
 	refused(NAMES(GO_HEAP), STORE_KIND_CPU, "no values of --type cpu", "without --type");
 }
 
-static void counts_of_goroutines_and_threads_are_no_cpu_time(void **state)
+TEST(counts_of_goroutines_and_threads_are_no_cpu_time)
 {
 	struct pprof_kind k =
 		taken(NAMES(GO_COUNT, .period_type = {"goroutine", "count"}, .period = 1), 0);
 
-	(void)state;
 	assert_int_equal(k.kind->kind, STORE_KIND_GOROUTINE);
 	assert_int_equal(k.value, 0);
 	assert_int_equal(k.count, 0);
@@ -102,12 +94,11 @@ static void counts_of_goroutines_and_threads_are_no_cpu_time(void **state)
 	refused(NAMES(OWN), 0, "example.com/handles (count)", "go tool pprof -top");
 }
 
-static void cpu_time_has_several_forms(void **state)
+TEST(cpu_time_has_several_forms)
 {
 	struct pprof_kind k =
 		taken(NAMES(GO_CPU, .period_type = {"cpu", "nanoseconds"}, .period = 10000000), 0);
 
-	(void)state;
 	assert_int_equal(k.kind->kind, STORE_KIND_CPU);
 	assert_int_equal(k.value, 1);
 	assert_int_equal(k.count, 0);
@@ -127,7 +118,7 @@ static void cpu_time_has_several_forms(void **state)
 	assert_int_equal(k.value, 1);
 }
 
-static void what_may_be_two_kinds_is_told_apart_or_asked(void **state)
+TEST(what_may_be_two_kinds_is_told_apart_or_asked)
 {
 	static const char *const unlocks[] = {"sync.(*Mutex).Unlock", "sync.(*RWMutex).RUnlock",
 					      "runtime.unlock", "internal/sync.(*Mutex).Unlock",
@@ -141,7 +132,6 @@ static void what_may_be_two_kinds_is_told_apart_or_asked(void **state)
 					  .period_type = period, .period = 1),
 				    0);
 
-	(void)state;
 	assert_int_equal(k.kind->kind, STORE_KIND_MUTEX);
 	assert_true(k.scale == 1);
 	assert_int_equal(k.period, 0);
@@ -159,9 +149,8 @@ static void what_may_be_two_kinds_is_told_apart_or_asked(void **state)
 	assert_int_equal(taken(NAMES(OLD_HEAP), STORE_KIND_INUSE).value, 1);
 }
 
-static void what_sonde_wrote_says_which_it_is(void **state)
+TEST(what_sonde_wrote_says_which_it_is)
 {
-	(void)state;
 	assert_int_equal(taken(NAMES(WAITS, .comment = "sonde runqueue profile of vm, kernel 6"), 0)
 				 .kind->kind,
 			 STORE_KIND_RUNQUEUE);
@@ -175,25 +164,10 @@ static void what_sonde_wrote_says_which_it_is(void **state)
 	refused(NAMES(WAITS), 0, "does not say which", "--type offcpu    --type runqueue");
 }
 
-static void a_profile_without_a_type_is_none(void **state)
+TEST(a_profile_without_a_type_is_none)
 {
 	struct pprof_names p = {.default_type = "", .comment = "", .period_type = {"", ""}};
 
-	(void)state;
 	refused(p, 0, "no sample type", "");
 	refused(p, STORE_KIND_CPU, "no sample type", "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_heap_profile_is_memory_in_use_and_allocated_where_it_says_so),
-		cmocka_unit_test(counts_of_goroutines_and_threads_are_no_cpu_time),
-		cmocka_unit_test(cpu_time_has_several_forms),
-		cmocka_unit_test(what_may_be_two_kinds_is_told_apart_or_asked),
-		cmocka_unit_test(what_sonde_wrote_says_which_it_is),
-		cmocka_unit_test(a_profile_without_a_type_is_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof_legacy: the heads of what Go (debug=1 and 2) and gperftools write, and of what is no such
- * file. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* pprof_legacy: the first lines of files of Go (debug=1 and 2) and gperftools, and of other files.
+ */
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 #include "tools/formats/pprof_legacy.h"
 
 static void refused(const void *data, size_t len, const char *what, const char *fix)
@@ -28,7 +23,7 @@ static void taken(const char *text)
 		fail_msg("%s", text);
 }
 
-static void old_text_is_named_with_what_makes_it_new(void **state)
+TEST(old_text_is_named_with_what_makes_it_new)
 {
 	/* clang-format off */
 	static const char *const heads[] = {
@@ -39,20 +34,18 @@ static void old_text_is_named_with_what_makes_it_new(void **state)
 	/* clang-format on */
 	static const char dump[] = "goroutine 1 [running]:\nmain.main()\n";
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(heads); i++)
 		refused(heads[i], strlen(heads[i]), "old text form", "go tool pprof -proto");
 	refused(dump, strlen(dump), "for people", "debug=0");
 }
 
-static void old_binary_is_of_both_sizes_and_orders(void **state)
+TEST(old_binary_is_of_both_sizes_and_orders)
 {
 	const uint64_t eight[] = {0, 3, 0, 10000, 0, 1, 1, 0x400000},
 		       swapped[] = {0, __builtin_bswap64(3), 0, __builtin_bswap64(10000), 0};
 	const uint32_t four[] = {0, 3, 0, 10000, 0, 1},
 		       four_swapped[] = {0, __builtin_bswap32(3), 0, __builtin_bswap32(10000), 0};
 
-	(void)state;
 	refused(eight, sizeof(eight), "old binary form", "-proto");
 	refused(swapped, sizeof(swapped), "old binary form", "-proto");
 	refused(four, sizeof(four), "old binary form", "-proto");
@@ -62,9 +55,8 @@ static void old_binary_is_of_both_sizes_and_orders(void **state)
 		pprof_legacy_refuse("\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 20, "x", NULL), 0);
 }
 
-static void what_is_new_or_another_form_is_left_alone(void **state)
+TEST(what_is_new_or_another_form_is_left_alone)
 {
-	(void)state;
 	taken("");
 	taken("main;work 3\n");
 	taken("--- a;b 3\n");
@@ -72,15 +64,4 @@ static void what_is_new_or_another_form_is_left_alone(void **state)
 	taken("my profile: total;x 3\n");
 	taken("goroutine 12/13 [001] 12.5: 10101010 cpu-clock:\n\t 55 work (/x)\n");
 	taken("\x0a\x04\x08\x01\x10\x02");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(old_text_is_named_with_what_makes_it_new),
-		cmocka_unit_test(old_binary_is_of_both_sizes_and_orders),
-		cmocka_unit_test(what_is_new_or_another_form_is_left_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

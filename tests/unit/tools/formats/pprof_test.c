@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pprof: what protoc reads from a profile is what the fold said. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* pprof: protoc reads from a profile what the fold contains. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "schema/base/proto.h"
 #include "schema/base/strbuf.h"
 #include "tests/unit/tools/fold/fold_sample.h"
 #include "tools/formats/pprof.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
-static void varints_are_as_the_format_says(void **state)
+TEST(varints_are_as_the_format_says)
 {
 	static const struct {
 		uint64_t v;
@@ -31,7 +26,6 @@ static void varints_are_as_the_format_says(void **state)
 		{UINT64_MAX, "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf s = STRBUF_INIT;
 
@@ -96,11 +90,10 @@ static int have_protoc(void)
 	return system("protoc --version > /dev/null 2>&1") == 0;
 }
 
-static void protoc_reads_what_the_fold_said(void **state)
+TEST(protoc_reads_what_the_fold_said)
 {
 	char *text;
 
-	(void)state;
 	if (!have_protoc()) {
 		skip_missing("protoc (protobuf-compiler)");
 	}
@@ -122,11 +115,10 @@ static void protoc_reads_what_the_fold_said(void **state)
 	free(text);
 }
 
-static void an_inlined_frame_is_a_line_of_its_caller_s_location(void **state)
+TEST(an_inlined_frame_is_a_line_of_its_caller_s_location)
 {
 	char *text, *at;
 
-	(void)state;
 	if (!have_protoc())
 		skip_missing("protoc (protobuf-compiler)");
 	text = decoded();
@@ -142,11 +134,10 @@ static void an_inlined_frame_is_a_line_of_its_caller_s_location(void **state)
 	free(text);
 }
 
-static void only_mappings_whose_frames_are_all_named_say_so(void **state)
+TEST(only_mappings_whose_frames_are_all_named_say_so)
 {
 	char *text;
 
-	(void)state;
 	if (!have_protoc())
 		skip_missing("protoc (protobuf-compiler)");
 	text = decoded();
@@ -157,16 +148,4 @@ static void only_mappings_whose_frames_are_all_named_say_so(void **state)
 			 1); /* main, though one place of it does not know */
 	assert_non_null(strstr(text, "mapping { id: 1 memory_start: 4194304"));
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(varints_are_as_the_format_says),
-		cmocka_unit_test(protoc_reads_what_the_fold_said),
-		cmocka_unit_test(an_inlined_frame_is_a_line_of_its_caller_s_location),
-		cmocka_unit_test(only_mappings_whose_frames_are_all_named_say_so),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* layers: nothing covers anything, links lead from box to box, circles and long ways have their
  * places, and the same input is the same drawing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/test.h"
 #include "tools/net/layers.h"
 
 #define MOST 64
@@ -81,12 +76,11 @@ static void assert_sound(const struct drawing *d)
 	}
 }
 
-static void a_chain_goes_from_left_to_right(void **state)
+TEST(a_chain_goes_from_left_to_right)
 {
 	static const size_t links[][2] = {{0, 1}, {1, 2}, {0, 2}};
 	struct drawing d = drawn(3, links, 3);
 
-	(void)state;
 	assert_sound(&d);
 	assert_true(d.boxes[0].x < d.boxes[1].x && d.boxes[1].x < d.boxes[2].x);
 	assert_int_equal(d.links[0].n_points, 4);
@@ -95,13 +89,12 @@ static void a_chain_goes_from_left_to_right(void **state)
 	release(&d);
 }
 
-static void a_circle_is_drawn_with_one_link_to_the_left(void **state)
+TEST(a_circle_is_drawn_with_one_link_to_the_left)
 {
 	static const size_t links[][2] = {{0, 1}, {1, 2}, {2, 0}};
 	struct drawing d = drawn(3, links, 3);
 	int left = 0;
 
-	(void)state;
 	assert_sound(&d);
 	for (size_t i = 0; i < 3; i++)
 		left += d.links[i].points[0].x > d.links[i].points[d.links[i].n_points - 1].x;
@@ -109,12 +102,11 @@ static void a_circle_is_drawn_with_one_link_to_the_left(void **state)
 	release(&d);
 }
 
-static void who_talks_to_itself_has_a_bow(void **state)
+TEST(who_talks_to_itself_has_a_bow)
 {
 	static const size_t links[][2] = {{0, 0}, {0, 1}, {1, 1}, {1, 1}};
 	struct drawing d = drawn(2, links, 4);
 
-	(void)state;
 	assert_sound(&d);
 	for (size_t i = 0; i < 4; i++)
 		if (d.links[i].from == d.links[i].to) {
@@ -127,34 +119,31 @@ static void who_talks_to_itself_has_a_bow(void **state)
 	release(&d);
 }
 
-static void who_asks_only_stands_before_whom_it_asks(void **state)
+TEST(who_asks_only_stands_before_whom_it_asks)
 {
 	static const size_t links[][2] = {{0, 1}, {1, 2}, {2, 3}, {4, 3}};
 	struct drawing d = drawn(5, links, 4);
 
-	(void)state;
 	assert_sound(&d);
 	assert_int_equal(d.boxes[4].x, d.boxes[2].x);
 	release(&d);
 }
 
-static void two_rows_that_would_cross_do_not(void **state)
+TEST(two_rows_that_would_cross_do_not)
 {
 	static const size_t links[][2] = {{0, 3}, {1, 2}};
 	struct drawing d = drawn(4, links, 2);
 
-	(void)state;
 	assert_sound(&d);
 	assert_true((d.boxes[0].y < d.boxes[1].y) == (d.boxes[3].y < d.boxes[2].y));
 	release(&d);
 }
 
-static void a_hub_is_as_high_as_its_links_need(void **state)
+TEST(a_hub_is_as_high_as_its_links_need)
 {
 	size_t links[40][2];
 	struct drawing d;
 
-	(void)state;
 	for (size_t i = 0; i < 40; i++) {
 		links[i][0] = i + 1;
 		links[i][1] = 0;
@@ -167,11 +156,10 @@ static void a_hub_is_as_high_as_its_links_need(void **state)
 	release(&d);
 }
 
-static void any_graph_is_sound_and_the_same_again(void **state)
+TEST(any_graph_is_sound_and_the_same_again)
 {
 	uint64_t x = 88172645463325252ull;
 
-	(void)state;
 	for (int round = 0; round < 200; round++) {
 		size_t links[30][2], n_boxes = 1 + (size_t)round % 20, n_links = (size_t)round % 30;
 		struct drawing d, again;
@@ -195,27 +183,10 @@ static void any_graph_is_sound_and_the_same_again(void **state)
 	}
 }
 
-static void nothing_needs_no_room(void **state)
+TEST(nothing_needs_no_room)
 {
 	struct layers_size size = layers_place(NULL, 0, NULL, 0);
 
-	(void)state;
 	assert_int_equal(size.w, 0);
 	assert_int_equal(size.h, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_chain_goes_from_left_to_right),
-		cmocka_unit_test(a_circle_is_drawn_with_one_link_to_the_left),
-		cmocka_unit_test(who_talks_to_itself_has_a_bow),
-		cmocka_unit_test(who_asks_only_stands_before_whom_it_asks),
-		cmocka_unit_test(two_rows_that_would_cross_do_not),
-		cmocka_unit_test(a_hub_is_as_high_as_its_links_need),
-		cmocka_unit_test(any_graph_is_sound_and_the_same_again),
-		cmocka_unit_test(nothing_needs_no_room),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

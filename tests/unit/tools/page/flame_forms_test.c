@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flame_rows, flame_text, flame_svg: what the page, the terminal and the picture are made of. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* flame_rows, flame_text, flame_svg: the contents of the page, the terminal's graph and the
+ * picture. */
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/test.h"
 #include "tests/unit/tools/fold/fold_sample.h"
 #include "tools/fold/flame/flame_rows.h"
 #include "tools/formats/flame_text.h"
@@ -28,11 +24,10 @@ static char *text_of(unsigned width, bool unicode)
 	return text;
 }
 
-static void the_drawing_is_this(void **state)
+TEST(the_drawing_is_this)
 {
 	char *text = text_of(0, false);
 
-	(void)state;
 	assert_string_equal(
 		text,
 		" SHARE     CORES            FUNCTION\n"
@@ -47,9 +42,8 @@ static void the_drawing_is_this(void **state)
 	free(text);
 }
 
-static void lines_fit_the_terminal(void **state)
+TEST(lines_fit_the_terminal)
 {
-	(void)state;
 	for (unsigned width = 50; width <= 80; width += 15) {
 		char *text = text_of(width, true), *rest = text, *line;
 
@@ -59,7 +53,7 @@ static void lines_fit_the_terminal(void **state)
 	}
 }
 
-static void the_picture_holds_every_frame_and_no_markup_of_theirs(void **state)
+TEST(the_picture_holds_every_frame_and_no_markup_of_theirs)
 {
 	struct fold f = fold_sample();
 	const struct fold *const folds[] = {&f};
@@ -73,7 +67,6 @@ static void the_picture_holds_every_frame_and_no_markup_of_theirs(void **state)
 	size_t len, frames = 0;
 	FILE *out = open_memstream(&text, &len);
 
-	(void)state;
 	flame_svg_write(&p, SVG_WIDTH, out);
 	fclose(out);
 	for (const char *at = text; (at = strstr(at, "<g><title>")); at++)
@@ -96,7 +89,7 @@ static void slice(struct fold *f, struct fold_slice *slices, size_t n)
 	f->slice_ns = 1000;
 }
 
-static void rows_are_leaves_by_place_and_nothing_is_lost(void **state)
+TEST(rows_are_leaves_by_place_and_nothing_is_lost)
 {
 	struct fold f = fold_sample();
 	struct fold_slice slices[8];
@@ -105,7 +98,6 @@ static void rows_are_leaves_by_place_and_nothing_is_lost(void **state)
 	struct flame_rows r;
 	uint64_t n = 0;
 
-	(void)state;
 	memcpy(leaves, sample_leaves, sizeof(leaves));
 	for (size_t i = 0; i < ARRAY_SIZE(leaves); i++)
 		leaves[i].slice = (uint32_t)i;
@@ -129,7 +121,7 @@ static void rows_are_leaves_by_place_and_nothing_is_lost(void **state)
 	flame_tree_release(&t);
 }
 
-static void too_many_rows_join_their_slots(void **state)
+TEST(too_many_rows_join_their_slots)
 {
 	struct fold f = fold_sample();
 	struct fold_slice slices[8];
@@ -137,7 +129,6 @@ static void too_many_rows_join_their_slots(void **state)
 	struct flame_tree t;
 	struct flame_rows r;
 
-	(void)state;
 	for (uint32_t i = 0; i < 64; i++)
 		leaves[i] = (struct fold_leaf){.node = 3,
 					       .process = 1,
@@ -159,17 +150,4 @@ static void too_many_rows_join_their_slots(void **state)
 	assert_int_equal(r.rows[0].value, 64 * SAMPLE_NS);
 	flame_rows_release(&r);
 	flame_tree_release(&t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_drawing_is_this),
-		cmocka_unit_test(lines_fit_the_terminal),
-		cmocka_unit_test(the_picture_holds_every_frame_and_no_markup_of_theirs),
-		cmocka_unit_test(rows_are_leaves_by_place_and_nothing_is_lost),
-		cmocka_unit_test(too_many_rows_join_their_slots),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * makepage FILE [NODES [ROWS]]: the page of tests/unit/tools/fold/fold_sample.h, twice (as CPU time
- * and as allocations), or of a made-up tree of so many nodes over a minute (the same at each call),
+ * and as allocations), or of a made-up tree of NODES nodes over a minute (the same at each call),
  * for the tests that drive a browser. ROWS: a file for what the page was made of, as JSON, for
  * tests that compute the same by themselves:
  *   {"frames": [[name, module, origin, inlined, file, line]...],

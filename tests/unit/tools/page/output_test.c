@@ -2,19 +2,14 @@
 /* folded, flame_html, outfile, output: hostile names stay text, totals hold, a failed write leaves
  * what was there. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "schema/base/strbuf.h"
+#include "tests/unit/test.h"
 #include "tests/unit/tools/fold/fold_sample.h"
 #include "tools/formats/flame_json.h"
 #include "tools/formats/folded.h"
@@ -38,11 +33,10 @@ static char *printed(void (*print)(const struct fold *f, FILE *out))
 	return text;
 }
 
-static void folded_lines_hold_every_sample_once(void **state)
+TEST(folded_lines_hold_every_sample_once)
 {
 	char *text = printed(folded_write);
 
-	(void)state;
 	assert_string_equal(text,
 			    "main;work 5\n"
 			    "main;work;small 30\n"
@@ -53,11 +47,10 @@ static void folded_lines_hold_every_sample_once(void **state)
 	free(text);
 }
 
-static void a_semicolon_or_newline_in_a_name_breaks_no_line(void **state)
+TEST(a_semicolon_or_newline_in_a_name_breaks_no_line)
 {
 	struct strbuf s = STRBUF_INIT;
 
-	(void)state;
 	framename_add(&s, ";a;b\nc\x01\xff;");
 	assert_string_equal(s.buf, "\\x3ba\\x3bb\\x0ac\\x01\xef\xbf\xbd\\x3b");
 	strbuf_release(&s);
@@ -76,11 +69,10 @@ static void write_page(const struct fold *f, FILE *out)
 	assert_int_equal(flame_html_write(&p, out, NULL), 0);
 }
 
-static void the_page_holds_names_as_text_only(void **state)
+TEST(the_page_holds_names_as_text_only)
 {
 	char *text = printed(write_page), *data = strstr(text, "id=\"data\">");
 
-	(void)state;
 	assert_null(strstr(text, "<img"));
 	assert_null(strstr(text, "<b>\n"));
 	assert_null(strstr(text, "ev<il>"));
@@ -99,9 +91,8 @@ static void the_page_holds_names_as_text_only(void **state)
 	free(text);
 }
 
-static void template_style_and_script_stay_small(void **state)
+TEST(template_style_and_script_stay_small)
 {
-	(void)state;
 	assert_true((page_html_end - page_html_begin) + (page_css_end - page_css_begin) +
 			    (page_loader_end - page_loader_begin) +
 			    (page_script_end - page_script_begin) <=
@@ -113,14 +104,13 @@ static void write_json(const struct fold *f, FILE *out)
 	flame_json_write(f, 0, out);
 }
 
-static void json_rows_are_a_tree_that_adds_up(void **state)
+TEST(json_rows_are_a_tree_that_adds_up)
 {
 	char *text = printed(write_json);
 	json_t *j = json_loads(text, 0, NULL), *row;
 	json_int_t self = 0;
 	size_t i;
 
-	(void)state;
 	assert_non_null(j);
 	assert_string_equal(json_string_value(json_object_get(j, "schema")), "sonde.flame/1");
 	json_array_foreach (json_object_get(j, "rows"), i, row) {
@@ -136,7 +126,7 @@ static void json_rows_are_a_tree_that_adds_up(void **state)
 	free(text);
 }
 
-static void the_name_chooses_the_form(void **state)
+TEST(the_name_chooses_the_form)
 {
 	static const struct {
 		const char *path;
@@ -151,7 +141,6 @@ static void the_name_chooses_the_form(void **state)
 		     {"html", -1},
 		     {"", -1}};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct err e = {0};
 		enum output_form form = OUTPUT_HTML;
@@ -171,14 +160,13 @@ static char *folder(void)
 	return dir;
 }
 
-static void what_was_not_committed_leaves_the_old_file(void **state)
+TEST(what_was_not_committed_leaves_the_old_file)
 {
 	char *dir = folder(), path[64], text[16] = "";
 	struct outfile o;
 	uint64_t bytes = 0;
 	FILE *f;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/x.json", dir);
 	assert_int_equal(outfile_open(&o, path, NULL), 0);
 	fputs("old", o.f);
@@ -196,12 +184,11 @@ static void what_was_not_committed_leaves_the_old_file(void **state)
 	assert_int_equal(rmdir(dir), 0); /* nothing else was left behind */
 }
 
-static void a_full_disk_is_said(void **state)
+TEST(a_full_disk_is_said)
 {
 	struct outfile o;
 	struct err e = {0};
 
-	(void)state;
 	assert_int_equal(outfile_open(&o, "/dev/full", &e), 0);
 	fputs("x", o.f);
 	assert_int_equal(outfile_commit(&o, NULL, &e), -ENOSPC);
@@ -211,13 +198,12 @@ static void a_full_disk_is_said(void **state)
 	assert_int_equal(access("/dev/full", F_OK), 0);
 }
 
-static void a_link_is_written_through_and_kept(void **state)
+TEST(a_link_is_written_through_and_kept)
 {
 	char *dir = folder(), path[64], target[64];
 	struct stat st;
 	struct outfile o;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/link.json", dir);
 	snprintf(target, sizeof(target), "%s/target", dir);
 	assert_int_equal(symlink(target, path), 0);
@@ -234,30 +220,11 @@ static void a_link_is_written_through_and_kept(void **state)
 	rmdir(dir);
 }
 
-static void a_missing_folder_is_said(void **state)
+TEST(a_missing_folder_is_said)
 {
 	struct outfile o;
 	struct err e = {0};
 
-	(void)state;
 	assert_int_equal(outfile_open(&o, "/nowhere/at/all/x.html", &e), -ENOENT);
 	assert_non_null(strstr(e.what, "/nowhere/at/all/x.html"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(folded_lines_hold_every_sample_once),
-		cmocka_unit_test(a_semicolon_or_newline_in_a_name_breaks_no_line),
-		cmocka_unit_test(the_page_holds_names_as_text_only),
-		cmocka_unit_test(template_style_and_script_stay_small),
-		cmocka_unit_test(json_rows_are_a_tree_that_adds_up),
-		cmocka_unit_test(the_name_chooses_the_form),
-		cmocka_unit_test(what_was_not_committed_leaves_the_old_file),
-		cmocka_unit_test(a_full_disk_is_said),
-		cmocka_unit_test(a_link_is_written_through_and_kept),
-		cmocka_unit_test(a_missing_folder_is_said),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keys: what terminals send for the keys of `sonde top` (xterm's, the console's and tmux's
  * sequences), whole and in pieces. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 #include "tools/print/keys.h"
 
 /* All keys of a text, and whether it was used up. */
@@ -28,7 +23,7 @@ static size_t decode(const char *text, uint32_t *keys)
 	return count;
 }
 
-static void keys_have_the_sequences_that_terminals_send(void **state)
+TEST(keys_have_the_sequences_that_terminals_send)
 {
 	static const struct {
 		const char *sent;
@@ -60,21 +55,19 @@ static void keys_have_the_sequences_that_terminals_send(void **state)
 	};
 	uint32_t keys[16];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		assert_int_equal(decode(cases[i].sent, keys), 1);
 		assert_int_equal(keys[0], cases[i].key);
 	}
 }
 
-static void what_is_no_key_is_dropped_and_the_next_one_is_read(void **state)
+TEST(what_is_no_key_is_dropped_and_the_next_one_is_read)
 {
 	static const char *const dropped[] = {"\033[15~", "\033[?62;c", "\033[<0;10;20M", "\001",
 					      "\300\200", "\377",       "\355\240\200",   "\033[Z"};
 	char text[64];
 	uint32_t keys[64];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(dropped); i++) {
 		size_t n = strlen(dropped[i]);
 
@@ -85,12 +78,11 @@ static void what_is_no_key_is_dropped_and_the_next_one_is_read(void **state)
 	}
 }
 
-static void a_key_that_has_not_come_whole_waits(void **state)
+TEST(a_key_that_has_not_come_whole_waits)
 {
 	static const char *const whole[] = {"\033[5~", "\033OA", "\360\237\224\245"};
 	uint32_t key;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++)
 		for (size_t n = 1; n < strlen(whole[i]); n++)
 			assert_int_equal(
@@ -99,25 +91,12 @@ static void a_key_that_has_not_come_whole_waits(void **state)
 	assert_int_equal(key, KEY_ESCAPE);
 }
 
-static void a_sequence_without_an_end_is_no_key(void **state)
+TEST(a_sequence_without_an_end_is_no_key)
 {
 	unsigned char text[80] = "\033[";
 	uint32_t key;
 
-	(void)state;
 	memset(text + 2, '1', sizeof(text) - 2);
 	assert_int_equal(keys_decode(text, sizeof(text), false, &key), 1);
 	assert_int_equal(key, KEY_NONE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_have_the_sequences_that_terminals_send),
-		cmocka_unit_test(what_is_no_key_is_dropped_and_the_next_one_is_read),
-		cmocka_unit_test(a_key_that_has_not_come_whole_waits),
-		cmocka_unit_test(a_sequence_without_an_end_is_no_key),
-	};
-
-	return cmocka_run_group_tests_name("keys", tests, NULL, NULL);
 }

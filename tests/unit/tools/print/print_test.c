@@ -1,30 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json, term and table: hostile text comes out as text, numbers as people read them, columns
- * straight. */
+/* json, term and table: hostile text is printed as text, numbers are readable, columns are aligned.
+ */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <locale.h>
 #include <stdio.h>
 
+#include "tests/unit/test.h"
 #include "tools/print/json.h"
 #include "tools/print/table.h"
 #include "tools/print/term.h"
 
-static void any_bytes_become_a_json_string(void **state)
+TEST(any_bytes_become_a_json_string)
 {
 	json_t *s = json_text("a\"\\\n\t\x1b\x7f </script> \xff\xc0\xaf \xf0\x9f\x94\xa5");
 	char *text = json_dumps(s, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
 	json_t *null = json_text(NULL);
 
-	(void)state;
 	assert_string_equal(
 		text,
 		"\"a\\\"\\\\\\n\\t\\u001B\x7f </script> \\uFFFD\\uFFFD\\uFFFD \\uD83D\\uDD25\"");
@@ -33,11 +27,10 @@ static void any_bytes_become_a_json_string(void **state)
 	json_decref(s);
 }
 
-static void the_envelope_has_its_five_parts(void **state)
+TEST(the_envelope_has_its_five_parts)
 {
 	json_t *o = json_envelope("stacks", 1795183803250000000ll, 0), *rows = json_rows(o);
 
-	(void)state;
 	assert_string_equal(json_string_value(json_object_get(o, "schema")), "sonde.stacks/1");
 	assert_string_equal(json_string_value(json_object_get(o, "from")),
 			    "2026-11-20T14:10:03.250Z");
@@ -49,11 +42,10 @@ static void the_envelope_has_its_five_parts(void **state)
 	json_decref(o);
 }
 
-static void numbers_are_printed_for_people(void **state)
+TEST(numbers_are_printed_for_people)
 {
 	char b[32];
 
-	(void)state;
 	assert_string_equal(term_bytes(0, b, sizeof(b)), "0 B");
 	assert_string_equal(term_bytes(1023, b, sizeof(b)), "1023 B");
 	assert_string_equal(term_bytes(1536, b, sizeof(b)), "1.5 KiB");
@@ -66,11 +58,10 @@ static void numbers_are_printed_for_people(void **state)
 	assert_string_equal(term_cores(0.004, b, sizeof(b)), "0.004 cores");
 }
 
-static void long_names_are_cut_in_the_middle_at_whole_characters(void **state)
+TEST(long_names_are_cut_in_the_middle_at_whole_characters)
 {
 	struct strbuf s = STRBUF_INIT;
 
-	(void)state;
 	term_add_middle(&s, "com.example.long.Handler.run", 12);
 	assert_string_equal(strbuf_str(&s), "com.e…er.run");
 	assert_int_equal(term_columns(strbuf_str(&s)), 12);
@@ -97,14 +88,13 @@ static char *printed(const struct table *t, unsigned width)
 	return text;
 }
 
-static void columns_are_aligned_and_cut_to_the_width(void **state)
+TEST(columns_are_aligned_and_cut_to_the_width)
 {
 	static const struct table_column columns[] = {
 		{"N", TABLE_RIGHT}, {"NAME", TABLE_MIDDLE}, {"X", TABLE_LEFT}};
 	struct table *t = table_new(columns, 3);
 	char *text;
 
-	(void)state;
 	term_set_color("never");
 	table_cellf(t, "%d", 1);
 	table_cell(t, "abcdefghijklmnopqrstuvwxyz");
@@ -130,14 +120,13 @@ static void columns_are_aligned_and_cut_to_the_width(void **state)
 	table_free(t);
 }
 
-static void columns_that_say_nothing_are_left_out(void **state)
+TEST(columns_that_say_nothing_are_left_out)
 {
 	static const struct table_column columns[] = {
 		{"N", TABLE_RIGHT}, {"DEAD", TABLE_LEFT}, {"SAME", TABLE_LEFT}, {"X", TABLE_LEFT}};
 	struct table *t = table_new(columns, 4);
 	char *text;
 
-	(void)state;
 	table_omit_empty(t);
 	assert_null(table_omit_equal(t, "SAME"));
 	for (int i = 1; i <= 2; i++) {
@@ -160,9 +149,8 @@ static void columns_that_say_nothing_are_left_out(void **state)
 	table_free(t);
 }
 
-static void colours_are_a_choice(void **state)
+TEST(colours_are_a_choice)
 {
-	(void)state;
 	assert_int_equal(term_set_color("sometimes"), -EINVAL);
 	assert_int_equal(term_set_color("always"), 0);
 	assert_string_equal(term_on(stdout, TERM_RED), "\033[31m");
@@ -171,18 +159,10 @@ static void colours_are_a_choice(void **state)
 	assert_string_equal(term_off(stdout), "");
 }
 
-int main(void)
+static int set_locale(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_bytes_become_a_json_string),
-		cmocka_unit_test(the_envelope_has_its_five_parts),
-		cmocka_unit_test(numbers_are_printed_for_people),
-		cmocka_unit_test(long_names_are_cut_in_the_middle_at_whole_characters),
-		cmocka_unit_test(columns_are_aligned_and_cut_to_the_width),
-		cmocka_unit_test(columns_that_say_nothing_are_left_out),
-		cmocka_unit_test(colours_are_a_choice),
-	};
-
-	setlocale(LC_CTYPE, "C.UTF-8");
-	return cmocka_run_group_tests_name("print", tests, NULL, NULL);
+	(void)state;
+	return !setlocale(LC_CTYPE, "C.UTF-8");
 }
+
+const struct test_group test_group = {set_locale, NULL};

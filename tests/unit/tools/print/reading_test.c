@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reading: long readings are told on a terminal and taken away again, short ones and quiet ones are
- * not. */
-#include <setjmp.h>
-#include <stdarg.h>
+/* reading: the notice of a long read appears on a terminal and is erased again; short and quiet
+ * reads have none. */
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pty.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/test.h"
 #include "tools/print/reading.h"
 
 static int master, kept;
@@ -60,18 +55,16 @@ static bool is_silent(void)
 	return poll(&p, 1, 0) == 0;
 }
 
-static void a_short_reading_is_not_told(void **state)
+TEST(a_short_reading_is_not_told)
 {
-	(void)state;
 	reading_begin(5);
 	reading_file(3);
 	reading_end();
 	assert_true(is_silent());
 }
 
-static void a_long_one_is_told_and_taken_away(void **state)
+TEST(a_long_one_is_told_and_taken_away)
 {
-	(void)state;
 	reading_begin(7);
 	reading_file(1);
 	reading_begin(9); /* within: part of it */
@@ -83,22 +76,12 @@ static void a_long_one_is_told_and_taken_away(void **state)
 	assert_true(is_silent());
 }
 
-static void quiet_is_silent(void **state)
+TEST(quiet_is_silent)
 {
-	(void)state;
 	reading_quiet();
 	reading_begin(7); /* the first began more than a second ago */
 	reading_end();
 	assert_true(is_silent());
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_short_reading_is_not_told),
-		cmocka_unit_test(a_long_one_is_told_and_taken_away),
-		cmocka_unit_test(quiet_is_silent),
-	};
-
-	return cmocka_run_group_tests_name("reading", tests, terminal_open, terminal_close);
-}
+const struct test_group test_group = {terminal_open, terminal_close};

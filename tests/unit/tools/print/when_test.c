@@ -3,19 +3,14 @@
  * by hand: NOW is 2026-11-20 14:10:03 UTC; local times are tried in UTC and in Berlin (UTC+1 then,
  * +2 in summer). */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <time.h>
 
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
+#include "tests/unit/test.h"
 #include "tools/print/when.h"
 
 #define S     NSEC_PER_SEC
@@ -44,7 +39,7 @@ static void check_forms(const struct form *forms, size_t n)
 	}
 }
 
-static void every_form_of_a_time_is_understood(void **state)
+TEST(every_form_of_a_time_is_understood)
 {
 	static const struct form forms[] = {
 		{"now", NOW},
@@ -78,12 +73,11 @@ static void every_form_of_a_time_is_understood(void **state)
 		{"2024-02-29", 1709164800 * S},
 	};
 
-	(void)state;
 	set_zone("UTC");
 	check_forms(forms, ARRAY_SIZE(forms));
 }
 
-static void times_without_a_zone_are_local(void **state)
+TEST(times_without_a_zone_are_local)
 {
 	static const struct form forms[] = {
 		{"2026-11-20 03:10", (TODAY + 7800) * S},
@@ -94,25 +88,23 @@ static void times_without_a_zone_are_local(void **state)
 		{"yesterday", (TODAY - 86400 - 3600) * S},
 	};
 
-	(void)state;
 	set_zone("Europe/Berlin");
 	check_forms(forms, ARRAY_SIZE(forms));
 	set_zone("UTC");
 }
 
-static void the_day_before_a_change_of_the_clocks_is_found(void **state)
+TEST(the_day_before_a_change_of_the_clocks_is_found)
 {
 	int64_t got, monday = 1774814400ll *
 			      S; /* 2026-03-29T20:00Z, the day Berlin went to summer time */
 
-	(void)state;
 	set_zone("Europe/Berlin");
 	assert_int_equal(when_parse("yesterday 12:00", monday, &got), 0);
 	assert_int_equal(got, 1774695600ll * S); /* 2026-03-28T11:00Z */
 	set_zone("UTC");
 }
 
-static void what_is_no_time_is_refused(void **state)
+TEST(what_is_no_time_is_refused)
 {
 	/* clang-format off */
 	static const char *const bad[] = {
@@ -125,7 +117,6 @@ static void what_is_no_time_is_refused(void **state)
 	};
 	/* clang-format on */
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		int64_t got = 77;
 
@@ -135,11 +126,10 @@ static void what_is_no_time_is_refused(void **state)
 	}
 }
 
-static void times_are_printed_as_people_and_machines_read_them(void **state)
+TEST(times_are_printed_as_people_and_machines_read_them)
 {
 	char buf[32];
 
-	(void)state;
 	set_zone("Europe/Berlin");
 	assert_string_equal(when_utc(NOW, buf, sizeof(buf)), "2026-11-20T14:10:03Z");
 	assert_string_equal(when_utc(NOW + S / 4, buf, sizeof(buf)), "2026-11-20T14:10:03.250Z");
@@ -153,17 +143,4 @@ static void times_are_printed_as_people_and_machines_read_them(void **state)
 	assert_string_equal(when_duration(11040 * S, buf, sizeof(buf)), "3 h 4 min");
 	assert_string_equal(when_duration(176400 * S, buf, sizeof(buf)), "2 d 1 h");
 	set_zone("UTC");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_form_of_a_time_is_understood),
-		cmocka_unit_test(times_without_a_zone_are_local),
-		cmocka_unit_test(the_day_before_a_change_of_the_clocks_is_found),
-		cmocka_unit_test(what_is_no_time_is_refused),
-		cmocka_unit_test(times_are_printed_as_people_and_machines_read_them),
-	};
-
-	return cmocka_run_group_tests_name("when", tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* zstream: zlib itself reads what was made, of one part or of several. */
+/* zstream: zlib itself reads the output, made from one part or several. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-#include <cmocka.h>
-
 #include "schema/base/array.h"
 #include "schema/base/mem.h"
+#include "tests/unit/test.h"
 #include "tools/print/zstream.h"
 
 /* Every fourth byte says something. */
@@ -65,25 +60,23 @@ static void round_trip(size_t len, size_t n_parts)
 	free(whole);
 }
 
-static void zlib_reads_it(void **state)
+TEST(zlib_reads_it)
 {
 	static const size_t sizes[] = {0,      1,      3,      1000,    65536,
 				       262143, 262144, 262145, 1000003, 5000000};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
 		for (size_t parts = 1; parts <= 4; parts++)
 			round_trip(sizes[i], parts);
 }
 
 /* The last byte of the data, and each of the checksum, count. */
-static void damage_is_seen(void **state)
+TEST(damage_is_seen)
 {
 	const size_t len = 300000;
 	uint8_t *data = data_make(len), *packed = NULL, *back = mem_alloc(len);
 	size_t packed_len = 0;
 
-	(void)state;
 	make(data, len, 2, &packed, &packed_len);
 	for (size_t i = 1; i <= 4; i++) {
 		uLongf n = len;
@@ -97,27 +90,17 @@ static void damage_is_seen(void **state)
 	free(back);
 }
 
-/* One part that could not be made, and nothing is. */
-static void a_part_that_failed_is_said(void **state)
+/* One part fails, and there is no output. */
+TEST(a_part_that_failed_is_said)
 {
 	struct zstream_part parts[2] = {{.data = "x", .len = 1},
 					{.len = (size_t)UINT32_MAX, .last = true}};
 	uint8_t *packed = NULL;
 	size_t len = 0;
 
-	(void)state;
 	zstream_deflate(&parts[0]);
 	zstream_deflate(&parts[1]);
 	assert_int_equal(zstream_join(parts, 2, &packed, &len), -EFBIG);
 	assert_null(packed);
 	assert_null(parts[0].out);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(zlib_reads_it),
-					   cmocka_unit_test(damage_is_seen),
-					   cmocka_unit_test(a_part_that_failed_is_said)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

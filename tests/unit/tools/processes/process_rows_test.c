@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* procs: rows of processes and of containers from one fold. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 #include "tools/processes/process_rows.h"
 
 static struct fold_frame frames[] = {{.name = "root", .module = ""},
@@ -42,11 +37,10 @@ static const struct fold host = {.frames = frames,
 				 .leaves = leaves,
 				 .n_leaves = 7};
 
-static void each_process_has_a_row_and_the_function_that_it_was_in_most(void **state)
+TEST(each_process_has_a_row_and_the_function_that_it_was_in_most)
 {
 	struct process_rows p;
 
-	(void)state;
 	process_rows_init(&p, &host, PROCESS_ROWS_BY_PROCESS);
 	assert_int_equal(p.n, 4); /* idle had no sample */
 	assert_int_equal(p.rows[0].who->pid, 10);
@@ -61,11 +55,10 @@ static void each_process_has_a_row_and_the_function_that_it_was_in_most(void **s
 	process_rows_release(&p);
 }
 
-static void containers_add_up_and_what_runs_outside_is_one_row(void **state)
+TEST(containers_add_up_and_what_runs_outside_is_one_row)
 {
 	struct process_rows p;
 
-	(void)state;
 	process_rows_init(&p, &host, PROCESS_ROWS_BY_CONTAINER);
 	assert_int_equal(p.n, 3);
 	assert_string_equal(p.rows[0].container, "shop");
@@ -80,7 +73,7 @@ static void containers_add_up_and_what_runs_outside_is_one_row(void **state)
 	process_rows_release(&p);
 }
 
-static void rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_are(void **state)
+TEST(rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_are)
 {
 	static const struct {
 		const char *key;
@@ -89,7 +82,6 @@ static void rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_
 	struct err e = {0};
 	struct process_rows p;
 
-	(void)state;
 	process_rows_init(&p, &host, PROCESS_ROWS_BY_PROCESS);
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		assert_int_equal(process_rows_sort(&p, keys[i].key, &e), 0);
@@ -101,19 +93,18 @@ static void rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_
 	process_rows_release(&p);
 }
 
-static void nobody_ran_is_no_row(void **state)
+TEST(nobody_ran_is_no_row)
 {
 	static const struct fold nothing = {
 		.frames = frames, .n_frames = 1, .nodes = nodes, .n_nodes = 1};
 	struct process_rows p;
 
-	(void)state;
 	process_rows_init(&p, &nothing, PROCESS_ROWS_BY_CONTAINER);
 	assert_int_equal(p.n, 0);
 	process_rows_release(&p);
 }
 
-static void what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_time(void **state)
+TEST(what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_time)
 {
 	/* clang-format off */
 	struct fold_process waits[] = {
@@ -128,7 +119,6 @@ static void what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_ti
 	struct err e = {0};
 	struct process_rows p;
 
-	(void)state;
 	process_rows_init(&p, &host, PROCESS_ROWS_BY_PROCESS);
 	process_rows_add(&p, &more);
 	assert_int_equal(p.n, 4);
@@ -146,7 +136,7 @@ static void what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_ti
 }
 
 /* A pid that was used again: the one that lived when the child began. */
-static void a_parent_is_the_last_that_had_the_pid_before_the_child_began(void **state)
+TEST(a_parent_is_the_last_that_had_the_pid_before_the_child_began)
 {
 	/* clang-format off */
 	static struct fold_process all[] = {
@@ -162,26 +152,9 @@ static void a_parent_is_the_last_that_had_the_pid_before_the_child_began(void **
 		.nodes = nodes, .n_nodes = 1, .processes = all, .n_processes = 6};
 	struct process_rows p;
 
-	(void)state;
 	process_rows_init(&p, &f, PROCESS_ROWS_BY_PROCESS);
 	assert_ptr_equal(process_rows_parent(&p, &all[3]), &all[2]);
 	assert_ptr_equal(process_rows_parent(&p, &all[4]), &all[3]); /* not itself */
 	assert_null(process_rows_parent(&p, &all[5]));
 	process_rows_release(&p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_parent_is_the_last_that_had_the_pid_before_the_child_began),
-		cmocka_unit_test(
-			what_else_was_recorded_finds_its_row_and_brings_those_without_cpu_time),
-		cmocka_unit_test(each_process_has_a_row_and_the_function_that_it_was_in_most),
-		cmocka_unit_test(containers_add_up_and_what_runs_outside_is_one_row),
-		cmocka_unit_test(
-			rows_go_by_the_key_asked_for_and_an_unknown_key_is_told_which_there_are),
-		cmocka_unit_test(nobody_ran_is_no_row),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hottest: the end of a recording names containers and commands, not their single processes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/test.h"
 #include "tools/record/hottest.h"
 
 #define MANY 200
@@ -48,14 +43,13 @@ static struct fold host(void)
 	return f;
 }
 
-static void processes_of_one_command_or_container_are_one_line(void **state)
+TEST(processes_of_one_command_or_container_are_one_line)
 {
 	struct fold f = host();
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_string_equal(hottest_print(&f, out), "cc1");
 	fclose(out);
 	assert_string_equal(text,
@@ -65,26 +59,15 @@ static void processes_of_one_command_or_container_are_one_line(void **state)
 	free(text);
 }
 
-static void a_recording_in_which_nothing_ran_names_nobody(void **state)
+TEST(a_recording_in_which_nothing_ran_names_nobody)
 {
 	struct fold f = {.to_ns = 1};
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out = open_memstream(&text, &size);
 
-	(void)state;
 	assert_null(hottest_print(&f, out));
 	fclose(out);
 	assert_string_equal(text, "");
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(processes_of_one_command_or_container_are_one_line),
-		cmocka_unit_test(a_recording_in_which_nothing_ran_names_nobody),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

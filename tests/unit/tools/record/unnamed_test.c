@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unnamed: the file that lacks most names is told, and only where that is much. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* unnamed: reports the file that lacks most names, and only if that is much. */
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/test.h"
 #include "tools/record/unnamed.h"
 
 #define FILE_OF(m) .module = m, .module_path = "/usr/bin/" m
@@ -56,24 +51,22 @@ static char *said(const uint64_t used[8])
 	return text;
 }
 
-static void the_file_with_most_is_told_with_its_share_of_all(void **state)
+TEST(the_file_with_most_is_told_with_its_share_of_all)
 {
 	const uint64_t used[8] = {10, 30, 20, 20, 20};
 	char *text = said(used);
 
-	(void)state;
 	assert_memory_equal(text, "40 % of the time is in functions of app that have no name", 57);
 	assert_non_null(strstr(text, "fix: install its debug symbols"));
 	free(text);
 }
 
-static void a_little_is_not_worth_a_word_and_what_is_no_file_is_left_out(void **state)
+TEST(a_little_is_not_worth_a_word_and_what_is_no_file_is_left_out)
 {
 	const uint64_t little[8] = {0, 90, 5, 5}, others[8] = {0, 10, 0, 0, 0, 30, 20, 40},
 		       none[8] = {0};
 	char *a = said(little), *b = said(others), *c = said(none);
 
-	(void)state;
 	assert_string_equal(a, "");
 	assert_string_equal(b, "");
 	assert_string_equal(c, "");
@@ -82,23 +75,11 @@ static void a_little_is_not_worth_a_word_and_what_is_no_file_is_left_out(void **
 	free(c);
 }
 
-static void an_empty_profile_has_none(void **state)
+TEST(an_empty_profile_has_none)
 {
 	struct fold f = {0};
 	double share;
 
-	(void)state;
 	assert_int_equal(unnamed_most(&f, &share), UINT32_MAX);
 	assert_true(share == 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_file_with_most_is_told_with_its_share_of_all),
-		cmocka_unit_test(a_little_is_not_worth_a_word_and_what_is_no_file_is_left_out),
-		cmocka_unit_test(an_empty_profile_has_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* filter and word: which processes a filter lets in, and what a bare word means. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 #include "tools/select/filter.h"
 #include "tools/select/word.h"
 
@@ -71,9 +66,8 @@ static int wants(const char *const *words)
 
 #define WANTS(...) wants((const char *const[]){__VA_ARGS__, NULL})
 
-static void each_kind_matches_what_people_call_it(void **state)
+TEST(each_kind_matches_what_people_call_it)
 {
-	(void)state;
 	assert_int_equal(WANTS("container=web"), 1);
 	assert_int_equal(WANTS("container=012345"), 1);
 	assert_int_equal(WANTS("container=01234"), 0);
@@ -101,9 +95,8 @@ static void each_kind_matches_what_people_call_it(void **state)
 	assert_int_equal(WANTS("lang=~^java1[0-9]$"), 2);
 }
 
-static void one_kind_is_or_several_are_and_and_a_bang_is_not(void **state)
+TEST(one_kind_is_or_several_are_and_and_a_bang_is_not)
 {
-	(void)state;
 	assert_int_equal(WANTS("comm=nginx", "comm=restic"), 3);
 	assert_int_equal(WANTS("comm=nginx", "pid=77"), 0);
 	assert_int_equal(WANTS("comm=nginx", "pid=812"), 1);
@@ -113,9 +106,8 @@ static void one_kind_is_or_several_are_and_and_a_bang_is_not(void **state)
 	assert_int_equal(WANTS("container=!web"), 2);
 }
 
-static void a_tilde_is_a_regular_expression(void **state)
+TEST(a_tilde_is_a_regular_expression)
 {
-	(void)state;
 	assert_int_equal(WANTS("comm=~^(nginx|restic)$"), 3);
 	assert_int_equal(WANTS("comm=~gin"), 1);
 	assert_int_equal(WANTS("comm=!~gin"), 2);
@@ -124,11 +116,10 @@ static void a_tilde_is_a_regular_expression(void **state)
 	assert_int_equal(WANTS("cgroup=~docker"), 1);
 }
 
-static void threads_are_filtered_by_their_own_kind(void **state)
+TEST(threads_are_filtered_by_their_own_kind)
 {
 	struct filters *f = filters_new();
 
-	(void)state;
 	assert_true(filters_want_thread(f, 5));
 	assert_int_equal(filters_add(f, FILTER_TID, "5", NULL), 0);
 	assert_true(filters_want_thread(f, 5));
@@ -142,7 +133,7 @@ static void threads_are_filtered_by_their_own_kind(void **state)
 	filters_free(f);
 }
 
-static void bad_values_are_usage_errors(void **state)
+TEST(bad_values_are_usage_errors)
 {
 	static const struct {
 		enum filter_kind kind;
@@ -156,7 +147,6 @@ static void bad_values_are_usage_errors(void **state)
 		{FILTER_COMM, "~(", "no regular expression"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct filters *f = filters_new();
 		struct err e = {0};
@@ -169,12 +159,11 @@ static void bad_values_are_usage_errors(void **state)
 	}
 }
 
-static void filters_are_told_ready_for_a_shell(void **state)
+TEST(filters_are_told_ready_for_a_shell)
 {
 	struct strbuf s = STRBUF_INIT;
 	struct filters *f = filters_new();
 
-	(void)state;
 	filters_add(f, FILTER_COMM, "!it's; rm -rf", NULL);
 	filters_add(f, FILTER_CONTAINER, "web-1", NULL);
 	filters_text(f, &s);
@@ -202,7 +191,7 @@ static struct names some_names(void)
 	return l;
 }
 
-static void a_word_means_the_name_it_is_or_is_part_of(void **state)
+TEST(a_word_means_the_name_it_is_or_is_part_of)
 {
 	static const struct {
 		const char *word;
@@ -221,7 +210,6 @@ static void a_word_means_the_name_it_is_or_is_part_of(void **state)
 	};
 	struct names l = some_names();
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		size_t at = 999;
 
@@ -232,13 +220,12 @@ static void a_word_means_the_name_it_is_or_is_part_of(void **state)
 	names_release(&l);
 }
 
-static void a_word_that_fits_several_lists_them(void **state)
+TEST(a_word_that_fits_several_lists_them)
 {
 	struct names l = some_names();
 	struct err e = {0};
 	size_t at;
 
-	(void)state;
 	assert_int_equal(word_resolve(&l, "immich", &at, &e), -EEXIST);
 	assert_int_equal(e.exit, EXIT_USAGE);
 	assert_non_null(strstr(e.what, "container immich-server, container immich-ml"));
@@ -246,13 +233,12 @@ static void a_word_that_fits_several_lists_them(void **state)
 	names_release(&l);
 }
 
-static void a_word_that_fits_nothing_gets_a_suggestion(void **state)
+TEST(a_word_that_fits_nothing_gets_a_suggestion)
 {
 	struct names l = some_names();
 	struct err e = {0};
 	size_t at;
 
-	(void)state;
 	assert_int_equal(word_resolve(&l, "81", &at, &e), -ENOENT);
 	assert_int_equal(word_resolve(&l, "ngixn", &at, &e), -ENOENT);
 	assert_int_equal(word_unknown(&l, "ngixn", &e), -ENOENT);
@@ -261,14 +247,13 @@ static void a_word_that_fits_nothing_gets_a_suggestion(void **state)
 	names_release(&l);
 }
 
-static void a_filter_that_names_nothing_is_told_what_is_near(void **state)
+TEST(a_filter_that_names_nothing_is_told_what_is_near)
 {
 	struct strbuf said cleanup_strbuf = STRBUF_INIT, none cleanup_strbuf = STRBUF_INIT;
 	struct filters *f = filters_new(), *others = filters_new();
 	struct names l = {0};
 	struct err e = {0};
 
-	(void)state;
 	names_add(&l, FILTER_CONTAINER, "web", "0123456789ab");
 	names_add(&l, FILTER_COMM, "nginx", "");
 	assert_int_equal(filters_add(f, FILTER_CONTAINER, "wbe", &e), 0);
@@ -283,22 +268,4 @@ static void a_filter_that_names_nothing_is_told_what_is_near(void **state)
 	filters_free(f);
 	filters_free(others);
 	names_release(&l);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_kind_matches_what_people_call_it),
-		cmocka_unit_test(a_filter_that_names_nothing_is_told_what_is_near),
-		cmocka_unit_test(one_kind_is_or_several_are_and_and_a_bang_is_not),
-		cmocka_unit_test(a_tilde_is_a_regular_expression),
-		cmocka_unit_test(threads_are_filtered_by_their_own_kind),
-		cmocka_unit_test(bad_values_are_usage_errors),
-		cmocka_unit_test(filters_are_told_ready_for_a_shell),
-		cmocka_unit_test(a_word_means_the_name_it_is_or_is_part_of),
-		cmocka_unit_test(a_word_that_fits_several_lists_them),
-		cmocka_unit_test(a_word_that_fits_nothing_gets_a_suggestion),
-	};
-
-	return cmocka_run_group_tests_name("filter", tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spikes: what stands out of what is usual, and what does not. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* spikes: which values differ clearly from the usual ones, and which do not. */
 #include <stdlib.h>
-#include <cmocka.h>
 
+#include "tests/unit/test.h"
 #include "tools/timeline/spikes.h"
 
 #define N     360
@@ -26,13 +22,12 @@ static void fill(double *x, double level, double spread, uint32_t seed)
 		x[i] = level + spread * noise(&seed);
 }
 
-static void a_block_above_noise_is_one_spike_with_its_edges(void **state)
+TEST(a_block_above_noise_is_one_spike_with_its_edges)
 {
 	double x[N];
 	struct spike *s;
 	size_t n;
 
-	(void)state;
 	for (uint32_t seed = 0; seed < 100; seed++) {
 		fill(x, 0.5, 0.1, seed);
 		for (size_t i = 100; i < 116; i++)
@@ -47,12 +42,11 @@ static void a_block_above_noise_is_one_spike_with_its_edges(void **state)
 	}
 }
 
-static void steady_noise_and_what_happens_again_and_again_is_none(void **state)
+TEST(steady_noise_and_what_happens_again_and_again_is_none)
 {
 	double x[N];
 	size_t n;
 
-	(void)state;
 	for (uint32_t seed = 0; seed < 100; seed++) {
 		fill(x, 1, 0.4, seed);
 		assert_null(spikes_find(x, N, UNIT, LEAST, &n));
@@ -63,12 +57,11 @@ static void steady_noise_and_what_happens_again_and_again_is_none(void **state)
 	assert_null(spikes_find(x, N, UNIT, LEAST, &n));
 }
 
-static void what_is_below_the_least_or_the_error_of_counting_is_none(void **state)
+TEST(what_is_below_the_least_or_the_error_of_counting_is_none)
 {
 	double x[N] = {0};
 	size_t n;
 
-	(void)state;
 	x[50] = 0.09;
 	assert_null(spikes_find(x, N, UNIT, LEAST, &n));
 	x[50] = 0.2;
@@ -77,13 +70,12 @@ static void what_is_below_the_least_or_the_error_of_counting_is_none(void **stat
 	assert_int_equal(n, 1);
 }
 
-static void a_gap_ends_a_spike_and_is_no_rest(void **state)
+TEST(a_gap_ends_a_spike_and_is_no_rest)
 {
 	double x[N] = {0};
 	struct spike *s;
 	size_t n;
 
-	(void)state;
 	for (size_t i = 20; i < 30; i++)
 		x[i] = i == 25 ? -1 : 1;
 	x[40] = x[42] = 1;
@@ -97,12 +89,11 @@ static void a_gap_ends_a_spike_and_is_no_rest(void **state)
 	free(s);
 }
 
-static void gaps_do_not_count_as_idle(void **state)
+TEST(gaps_do_not_count_as_idle)
 {
 	double x[N];
 	size_t n;
 
-	(void)state;
 	for (size_t i = 0; i < N; i++)
 		x[i] = i % 4 ? -1 : 1;
 	assert_null(spikes_find(x, N, UNIT, LEAST, &n));
@@ -112,16 +103,4 @@ static void gaps_do_not_count_as_idle(void **state)
 	assert_null(spikes_find(x, 0, UNIT, LEAST, &n));
 	x[0] = 5;
 	assert_null(spikes_find(x, N, UNIT, LEAST, &n));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_block_above_noise_is_one_spike_with_its_edges),
-		cmocka_unit_test(steady_noise_and_what_happens_again_and_again_is_none),
-		cmocka_unit_test(what_is_below_the_least_or_the_error_of_counting_is_none),
-		cmocka_unit_test(a_gap_ends_a_spike_and_is_no_rest),
-		cmocka_unit_test(gaps_do_not_count_as_idle),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

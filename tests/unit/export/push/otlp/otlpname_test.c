@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otlpname: what metrics and labels are called in OpenTelemetry; labels are taken apart as totals
  * put them together. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "export/metric.h"
 #include "export/push/otlp/otlpname.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 static struct otlp_name name_of(const char *metric, const char *kind)
 {
@@ -26,11 +20,10 @@ static struct otlp_name name_of(const char *metric, const char *kind)
 	return name;
 }
 
-static void names_are_those_of_the_conventions_or_sondes_own(void **state)
+TEST(names_are_those_of_the_conventions_or_sondes_own)
 {
 	struct otlp_name n = name_of("sonde_container_cpu_seconds_total", "");
 
-	(void)state;
 	assert_string_equal(n.name, "container.cpu.time");
 	assert_string_equal(n.unit, "s");
 	n = name_of("sonde_container_memory_bytes", "working");
@@ -45,11 +38,10 @@ static void names_are_those_of_the_conventions_or_sondes_own(void **state)
 	assert_string_equal(n.unit, "Cel");
 }
 
-static void no_two_metrics_have_one_name_but_by_kind(void **state)
+TEST(no_two_metrics_have_one_name_but_by_kind)
 {
 	struct otlp_name a, b;
 
-	(void)state;
 	for (unsigned i = 0; i < N_METRICS; i++)
 		for (unsigned k = 0; k < i; k++) {
 			otlp_name_of(i, "free", &a);
@@ -58,9 +50,8 @@ static void no_two_metrics_have_one_name_but_by_kind(void **state)
 		}
 }
 
-static void labels_and_values_have_the_names_of_attributes(void **state)
+TEST(labels_and_values_have_the_names_of_attributes)
 {
-	(void)state;
 	assert_string_equal(otlp_label("system.network.io", "direction"), "network.io.direction");
 	assert_string_equal(otlp_label("system.disk.io", "direction"), "disk.io.direction");
 	assert_string_equal(otlp_label("sonde.requests", "protocol"), "protocol");
@@ -68,7 +59,7 @@ static void labels_and_values_have_the_names_of_attributes(void **state)
 	assert_string_equal(otlp_value("cpu.mode", "user"), "user");
 }
 
-static void labels_are_taken_apart_whatever_is_in_them(void **state)
+TEST(labels_are_taken_apart_whatever_is_in_them)
 {
 	static const struct {
 		const char *labels, *said;
@@ -83,7 +74,6 @@ static void labels_are_taken_apart_whatever_is_in_them(void **state)
 		{"a=\"\\", "a:\\ "},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf name cleanup_strbuf = STRBUF_INIT, value cleanup_strbuf = STRBUF_INIT,
 				   said cleanup_strbuf = STRBUF_INIT;
@@ -93,16 +83,4 @@ static void labels_are_taken_apart_whatever_is_in_them(void **state)
 			strbuf_addf(&said, "%s:%s ", strbuf_str(&name), strbuf_str(&value));
 		assert_string_equal(strbuf_str(&said), cases[i].said);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(names_are_those_of_the_conventions_or_sondes_own),
-		cmocka_unit_test(no_two_metrics_have_one_name_but_by_kind),
-		cmocka_unit_test(labels_and_values_have_the_names_of_attributes),
-		cmocka_unit_test(labels_are_taken_apart_whatever_is_in_them),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* otlpspanname: what requests are called in OpenTelemetry, and which texts are the id of a trace.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <string.h>
 
 #include "export/push/otlp/otlpspanname.h"
 #include "schema/base/array.h"
 #include "schema/base/proto.h"
+#include "tests/unit/test.h"
 
 /* "key=value " of each attribute; but those under sonde.* that all have. */
 static void said(const struct otlp_span *s, struct strbuf *out)
@@ -42,7 +36,7 @@ static void said(const struct otlp_span *s, struct strbuf *out)
 	assert_false(all.bad);
 }
 
-static void requests_have_the_attributes_of_the_conventions(void **state)
+TEST(requests_have_the_attributes_of_the_conventions)
 {
 	static const struct {
 		struct otlp_span s;
@@ -66,7 +60,6 @@ static void requests_have_the_attributes_of_the_conventions(void **state)
 		{{"own", "", "", "", "ok", false}, ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf out cleanup_strbuf = STRBUF_INIT;
 
@@ -75,7 +68,7 @@ static void requests_have_the_attributes_of_the_conventions(void **state)
 	}
 }
 
-static void a_trace_is_up_to_32_digits_or_a_uuid_and_never_zero(void **state)
+TEST(a_trace_is_up_to_32_digits_or_a_uuid_and_never_zero)
 {
 	static const struct {
 		const char *text, *id; /* NULL: none */
@@ -95,7 +88,6 @@ static void a_trace_is_up_to_32_digits_or_a_uuid_and_never_zero(void **state)
 		{"a-b", NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint8_t id[OTLP_TRACE_BYTES];
 		char hex[2 * OTLP_TRACE_BYTES + 1] = "";
@@ -106,14 +98,4 @@ static void a_trace_is_up_to_32_digits_or_a_uuid_and_never_zero(void **state)
 		if (cases[i].id)
 			assert_string_equal(hex, cases[i].id);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_have_the_attributes_of_the_conventions),
-		cmocka_unit_test(a_trace_is_up_to_32_digits_or_a_uuid_and_never_zero),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

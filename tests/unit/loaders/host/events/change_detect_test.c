@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What changed from one reading to the next: throttling, full file systems, limits; starts and ends
- * of containers; the kernel's log. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* Changes from one reading to the next: throttling, full file systems, limits; starts and stops of
+ * containers; the kernel's log. */
 #include <string.h>
 
 #include "loaders/host/events/container_life.h"
@@ -14,15 +8,14 @@
 #include "loaders/host/events/change_detect.h"
 #include "schema/base/clock.h"
 #include "schema/facts/host.h"
+#include "tests/unit/test.h"
 
 /* --- readings --- */
 
-static void throttling_begins_in_a_tenth_of_the_periods_and_ends_after_three_quiet_readings(
-	void **state)
+TEST(throttling_begins_in_a_tenth_of_the_periods_and_ends_after_three_quiet_readings)
 {
 	struct change_throttle w = {0};
 
-	(void)state;
 	assert_int_equal(change_throttle(&w, 1000, 900),
 			 CHANGE_SAME); /* of before it was looked at */
 	assert_int_equal(change_throttle(&w, 1100, 904), CHANGE_SAME); /* four are too few */
@@ -38,20 +31,18 @@ static void throttling_begins_in_a_tenth_of_the_periods_and_ends_after_three_qui
 	assert_int_equal(change_throttle(&w, 1900, 1050), CHANGE_SAME);
 }
 
-static void counters_that_begin_anew_are_no_throttling(void **state)
+TEST(counters_that_begin_anew_are_no_throttling)
 {
 	struct change_throttle w = {0};
 
-	(void)state;
 	change_throttle(&w, 1000, 900);
 	assert_int_equal(change_throttle(&w, 50, 50), CHANGE_SAME);
 }
 
-static void a_file_system_is_full_below_a_hundredth_until_there_is_a_fiftieth(void **state)
+TEST(a_file_system_is_full_below_a_hundredth_until_there_is_a_fiftieth)
 {
 	struct change_level full = {0};
 
-	(void)state;
 	assert_true(change_full(1000, 9, false));
 	assert_false(change_full(1000, 10, false));
 	assert_true(change_full(1000, 19, true));
@@ -62,13 +53,12 @@ static void a_file_system_is_full_below_a_hundredth_until_there_is_a_fiftieth(vo
 	assert_int_equal(change_level(&full, true), CHANGE_BEGAN);
 }
 
-static void limits_that_change_are_said_but_not_those_of_a_cgroup_that_is_being_made(void **state)
+TEST(limits_that_change_are_said_but_not_those_of_a_cgroup_that_is_being_made)
 {
 	struct change_limits w = {0};
 	struct fact_row row = {0};
 	struct strbuf text cleanup_strbuf = STRBUF_INIT;
 
-	(void)state;
 	assert_false(change_limits(&w, &row, &text));
 	fact_put(&row, CGROUP_MEM_LIMIT, 64 << 20);
 	assert_false(change_limits(&w, &row, &text)); /* its runtime sets it */
@@ -124,12 +114,11 @@ static int begin(void **state)
 	return 0;
 }
 
-static void what_ran_before_the_first_look_has_not_started_and_its_stop_is_told(void **state)
+TEST_WITH(what_ran_before_the_first_look_has_not_started_and_its_stop_is_told, begin, NULL)
 {
 	struct container_life l = {.tell = tell};
 	struct hostmaps_process first = process(10, 1, 100);
 
-	(void)state;
 	container_life_meet(&l, &first);
 	container_life_round(&l, NOW);
 	assert_int_equal(n_told, 0);
@@ -141,11 +130,10 @@ static void what_ran_before_the_first_look_has_not_started_and_its_stop_is_told(
 	container_life_release(&l);
 }
 
-static void one_that_comes_and_goes_between_two_looks_started_and_stopped(void **state)
+TEST_WITH(one_that_comes_and_goes_between_two_looks_started_and_stopped, begin, NULL)
 {
 	struct container_life l = {.tell = tell};
 
-	(void)state;
 	container_life_round(&l, 50);
 	for (uint64_t i = 1; i <= 3; i++)
 		ends(&l, process(10 + (uint32_t)i, 1, 1000 * i), 1000 * i + 10, 9);
@@ -158,12 +146,11 @@ static void one_that_comes_and_goes_between_two_looks_started_and_stopped(void *
 	container_life_release(&l);
 }
 
-static void a_first_process_of_a_namespace_inside_is_not_the_containers(void **state)
+TEST_WITH(a_first_process_of_a_namespace_inside_is_not_the_containers, begin, NULL)
 {
 	struct container_life l = {.tell = tell};
 	struct hostmaps_process first = process(10, 1, 100), inner = process(20, 1, 200);
 
-	(void)state;
 	container_life_round(&l, 50);
 	container_life_meet(&l, &inner);
 	container_life_meet(&l, &first);
@@ -177,13 +164,12 @@ static void a_first_process_of_a_namespace_inside_is_not_the_containers(void **s
 	container_life_release(&l);
 }
 
-static void with_the_hosts_pid_namespace_it_has_stopped_once_nothing_runs_in_it(void **state)
+TEST_WITH(with_the_hosts_pid_namespace_it_has_stopped_once_nothing_runs_in_it, begin, NULL)
 {
 	struct container_life l = {.tell = tell};
 	struct hostmaps_process first = process(10, 10, 100), second = process(11, 11, 150),
 				anew = process(12, 12, 900);
 
-	(void)state;
 	container_life_round(&l, 50);
 	container_life_meet(&l, &second);
 	container_life_meet(&l, &first);
@@ -205,15 +191,14 @@ static void with_the_hosts_pid_namespace_it_has_stopped_once_nothing_runs_in_it(
 	container_life_release(&l);
 }
 
-/* The runtime's own processes are in the cgroup before the first one of the namespace, and are met
- * there. */
-static void stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_the_runtime(
-	void **state)
+/* The runtime's own processes are in the cgroup before the first process of the namespace, and a
+ * reading may find them there. */
+TEST_WITH(stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_the_runtime, begin,
+	  NULL)
 {
 	struct container_life l = {.tell = tell};
 	uint64_t t = NSEC_PER_SEC;
 
-	(void)state;
 	container_life_round(&l, 50);
 	for (uint32_t i = 0; i < 4; i++, t += 5000000) {
 		struct hostmaps_process runtime = process(100 + i, 100 + i, t),
@@ -235,15 +220,13 @@ static void stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_
 	container_life_release(&l);
 }
 
-/* runc's first child is gone while the container runs on: how it ended is not how the container
- * did. */
-static void the_way_in_is_no_leader_however_it_ends(void **state)
+/* runc's first child ends while the container runs on: its exit status is not the container's. */
+TEST_WITH(the_way_in_is_no_leader_however_it_ends, begin, NULL)
 {
 	struct container_life l = {.tell = tell};
 	struct hostmaps_process way = process(100, 100, NSEC_PER_SEC),
 				first = process(101, 1, NSEC_PER_SEC + 100);
 
-	(void)state;
 	container_life_round(&l, 50);
 	container_life_meet(&l, &way);
 	container_life_round(&l, NSEC_PER_SEC + 50);
@@ -258,14 +241,13 @@ static void the_way_in_is_no_leader_however_it_ends(void **state)
 	container_life_release(&l);
 }
 
-/* On a host that is slow it takes seconds: runc says by its name what it is. */
-static void a_runtime_that_takes_its_time_is_no_leader_either(void **state)
+/* On a slow host this takes seconds: the name "runc" identifies the process. */
+TEST_WITH(a_runtime_that_takes_its_time_is_no_leader_either, begin, NULL)
 {
 	struct container_life l = {.tell = tell};
 	struct hostmaps_process way = process(100, 100, NSEC_PER_SEC),
 				first = process(101, 1, 2 * NSEC_PER_SEC);
 
-	(void)state;
 	way.comm = "runc:[0:PARENT]";
 	container_life_round(&l, 50);
 	container_life_meet(&l, &way);
@@ -299,9 +281,8 @@ static bool look(const char *log, uint32_t pid)
 	return oomlog_find(log, strlen(log), pid, 4096, &found);
 }
 
-static void a_kill_at_a_limit_has_its_cgroup_limit_and_who_held_memory(void **state)
+TEST(a_kill_at_a_limit_has_its_cgroup_limit_and_who_held_memory)
 {
-	(void)state;
 	assert_true(look(
 		"<4>[ 1660.347558] python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n"
 		"<6>[ 1660.347559] memory: usage 65536kB, limit 65536kB, failcnt 25\n"
@@ -324,9 +305,8 @@ static void a_kill_at_a_limit_has_its_cgroup_limit_and_who_held_memory(void **st
 	assert_int_equal(found.tasks[1].swap_bytes, 7 * 4096);
 }
 
-static void an_older_kernels_list_is_read_by_its_own_head(void **state)
+TEST(an_older_kernels_list_is_read_by_its_own_head)
 {
-	(void)state;
 	assert_true(look(
 		"[    1.000001] " HEAD_OLD
 		"[    1.000002] [      5]     0     5    17000    16000   180224        3             0 five\n"
@@ -337,9 +317,8 @@ static void an_older_kernels_list_is_read_by_its_own_head(void **state)
 	assert_false(found.is_told);
 }
 
-static void of_several_kills_of_a_pid_the_last_one_counts_and_none_has_anothers_lines(void **state)
+TEST(of_several_kills_of_a_pid_the_last_one_counts_and_none_has_anothers_lines)
 {
-	(void)state;
 	assert_true(
 		look("memory: usage 1kB, limit 8kB, failcnt 1\n" KILLED("77") KILLED(
 			     "78") "memory: usage 2kB, limit 16kB, failcnt 1\n" LIMIT KILLED("77"),
@@ -350,28 +329,4 @@ static void of_several_kills_of_a_pid_the_last_one_counts_and_none_has_anothers_
 	assert_false(found.has_limit);
 	assert_false(look(KILLED("77"), 7));
 	assert_false(look("", 7));
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(throttling_begins_in_a_tenth_of_the_periods_and_ends_after_three_quiet_readings),
-		cmocka_unit_test(counters_that_begin_anew_are_no_throttling),
-		cmocka_unit_test(a_file_system_is_full_below_a_hundredth_until_there_is_a_fiftieth),
-		cmocka_unit_test(limits_that_change_are_said_but_not_those_of_a_cgroup_that_is_being_made),
-		cmocka_unit_test_setup(what_ran_before_the_first_look_has_not_started_and_its_stop_is_told, begin),
-		cmocka_unit_test_setup(one_that_comes_and_goes_between_two_looks_started_and_stopped, begin),
-		cmocka_unit_test_setup(a_first_process_of_a_namespace_inside_is_not_the_containers, begin),
-		cmocka_unit_test_setup(with_the_hosts_pid_namespace_it_has_stopped_once_nothing_runs_in_it, begin),
-		cmocka_unit_test_setup(stops_a_few_milliseconds_apart_are_each_told_though_a_look_falls_on_the_runtime, begin),
-		cmocka_unit_test_setup(the_way_in_is_no_leader_however_it_ends, begin),
-		cmocka_unit_test_setup(a_runtime_that_takes_its_time_is_no_leader_either, begin),
-		cmocka_unit_test(a_kill_at_a_limit_has_its_cgroup_limit_and_who_held_memory),
-		cmocka_unit_test(an_older_kernels_list_is_read_by_its_own_head),
-		cmocka_unit_test(of_several_kills_of_a_pid_the_last_one_counts_and_none_has_anothers_lines),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Podman's log of events: told once each, line by line as it grows, and from anew where the file is
- * another one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* Podman's event log: each event once, line by line as the file grows, and from the start when the
+ * file has been replaced. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 
 #include "loaders/host/logs/podmanlog.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 #define ID "e4fdbdc2239132e8dba4a5820293388d86791ea17f9cad1a7e95faeb6964c7c1"
 
@@ -50,14 +45,13 @@ static struct told look(struct podmanlog *p, const char *path)
 	return t;
 }
 
-static void each_line_is_told_once_and_none_of_before(void **state)
+TEST(each_line_is_told_once_and_none_of_before)
 {
 	char path[] = "/tmp/podmanlogXXXXXX";
 	struct podmanlog p = {0};
 	const struct podmanlog_state *s;
 	FILE *f;
 
-	(void)state;
 	close(mkstemp(path));
 	add(path, "w", "32.5", "create", "", "\n");
 	assert_string_equal(look(&p, path).all, "");
@@ -76,7 +70,8 @@ static void each_line_is_told_once_and_none_of_before(void **state)
 	assert_string_equal(look(&p, path).all, "pw restart 0  ;");
 	assert_int_equal(podmanlog_state(&p, ID)->restarts, 1);
 	unlink(path);
-	add(path, "w", "37.2", "restart", "", "\n"); /* made anew, with what it had last */
+	/* a new file, which begins with the last event of the old one */
+	add(path, "w", "37.2", "restart", "", "\n");
 	add(path, "a", "38", "health_status", "\"health_status\":\"unhealthy\",", "\n");
 	assert_string_equal(look(&p, path).all, "pw health_status 0  unhealthy;");
 	add(path, "a", "39", "health_status", "\"health_status\":\"healthy\",", "\n");
@@ -89,7 +84,7 @@ static void each_line_is_told_once_and_none_of_before(void **state)
 	podmanlog_release(&p);
 }
 
-static void a_line_that_says_what_cannot_be_is_passed_by(void **state)
+TEST(a_line_that_says_what_cannot_be_is_passed_by)
 {
 	/* clang-format off */
 	static const char *const wrong[] = {
@@ -100,19 +95,8 @@ static void a_line_that_says_what_cannot_be_is_passed_by(void **state)
 	/* clang-format on */
 	struct container_happened x = {.exit_code = 99};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++) {
 		assert_int_not_equal(containerfile_podman_event(wrong[i], strlen(wrong[i]), &x), 0);
 		assert_int_equal(x.exit_code, 99);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_line_is_told_once_and_none_of_before),
-		cmocka_unit_test(a_line_that_says_what_cannot_be_is_passed_by),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

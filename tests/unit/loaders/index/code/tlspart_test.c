@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index's section TLS: sites in functions written here, followed in this program's own memory;
- * and of the libraries of this machine, where objdump says what instruction stands at each. */
+/* The index's TLS section: sites in functions of this file, followed in this program's memory; and
+ * in this machine's libraries, where objdump says which instruction is at each site. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
@@ -64,7 +64,7 @@ static size_t own_memory(void *ctx, uint64_t vaddr, uint8_t *out)
 {
 	(void)ctx;
 	memcpy(out, (const void *)vaddr,
-	       X86INSN_MAX); /* NOLINT(performance-no-int-to-ptr): where these functions stand */
+	       X86INSN_MAX); /* NOLINT(performance-no-int-to-ptr): the address of these functions */
 	return X86INSN_MAX;
 }
 
@@ -92,12 +92,11 @@ static const struct tlscode_site *result_at(const struct tlscode_found *f, const
 	return NULL;
 }
 
-static void arguments_stand_at_the_first_branch_and_the_result_at_the_stack_s_check(void **state)
+TEST(arguments_stand_at_the_first_branch_and_the_result_at_the_stack_s_check)
 {
 	struct tlscode_found *f = found_in(tls_wrapper, tls_wrapper_end, &three);
 	const struct tlscode_site *s = result_at(f, tls_wrapper_result);
 
-	(void)state;
 	assert_int_equal(f->entry.at, (uint64_t)tls_wrapper_entry);
 	assert_true(f->entry.args[0] == X86_RDI && f->entry.args[1] == X86_RSI &&
 		    f->entry.args[2] == X86_RDX && f->entry.args[3] == 0xff);
@@ -110,13 +109,12 @@ static void arguments_stand_at_the_first_branch_and_the_result_at_the_stack_s_ch
 	free(f);
 }
 
-static void a_jump_by_a_pointer_leads_on_with_what_is_given(void **state)
+TEST(a_jump_by_a_pointer_leads_on_with_what_is_given)
 {
 	const struct tlscode_asked four = {.args = {X86_RDI, X86_RSI, X86_RDX, X86_RCX},
 					   .second = 0xff};
 	struct tlscode_found *f = found_in(tls_inner, tls_inner_end, &four);
 
-	(void)state;
 	assert_true(f->open == 1 && f->lead_count == 1 && f->leads[0].far && !f->leads[0].changed);
 	assert_int_equal(f->leads[0].displacement, 0x70);
 	assert_true(f->leads[0].regs[X86_RDX].holds == CODEFLOW_ARG &&
@@ -127,14 +125,13 @@ static void a_jump_by_a_pointer_leads_on_with_what_is_given(void **state)
 	free(f);
 }
 
-static void a_switch_s_table_is_followed(void **state)
+TEST(a_switch_s_table_is_followed)
 {
 	struct tlscode_found *f = found_in(tls_switch, tls_switch_end, &three);
 	const struct tlscode_site *seven = result_at(f, tls_switch_seven),
 				  *copy = result_at(f, tls_switch_copy),
 				  *other = result_at(f, tls_switch_else);
 
-	(void)state;
 	assert_true(seven && copy && other);
 	assert_true(seven->value[0].kind == TLSCODE_REG && seven->value[0].reg == X86_RAX);
 	assert_true(copy->value[0].kind == TLSCODE_REG && copy->value[0].reg == X86_RAX);
@@ -145,12 +142,11 @@ static void a_switch_s_table_is_followed(void **state)
 	free(f);
 }
 
-static void a_sum_is_told_in_two_places(void **state)
+TEST(a_sum_is_told_in_two_places)
 {
 	struct tlscode_found *f = found_in(tls_sum, tls_sum_end, &three);
 	const struct tlscode_site *s = result_at(f, tls_sum_result);
 
-	(void)state;
 	assert_int_equal(f->open, 0);
 	assert_non_null(s);
 	assert_true(s->value[1].kind == TLSCODE_STACK && s->value[1].at == 8 &&
@@ -159,7 +155,7 @@ static void a_sum_is_told_in_two_places(void **state)
 	free(f);
 }
 
-static void only_what_the_kernel_emulates_is_called_so(void **state)
+TEST(only_what_the_kernel_emulates_is_called_so)
 {
 	static const struct {
 		const char *code;
@@ -189,7 +185,6 @@ static void only_what_the_kernel_emulates_is_called_so(void **state)
 		{"\x41\x90", 2, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		uint8_t bytes[X86INSN_MAX + 1] = {0};
 		struct x86insn x;
@@ -210,8 +205,8 @@ static bool emulated_name(const char *name)
 	       *name == 'j';
 }
 
-/* objdump begins anywhere; that it meets this address from the function's begin shows that an
- * instruction begins there. */
+/* objdump decodes from any address. If it reaches this address from the function's start, an
+ * instruction begins here. */
 static void objdump_agrees(const char *path, const struct made *m, const struct image_tls_site *s)
 {
 	char cmd[512], line[256], want[32], name[32] = "";
@@ -278,33 +273,29 @@ static bool file_is_readable(const char *path, uint8_t library)
 	return true;
 }
 
-static void debian_s_openssl_is_readable(void **state)
+TEST(debian_s_openssl_is_readable)
 {
-	(void)state;
 	if (!file_is_readable("/usr/lib/x86_64-linux-gnu/libssl.so.3", IMAGE_TLS_OPENSSL))
 		skip_missing("libssl.so.3 (libssl3)");
 }
 
-static void debian_s_gnutls_is_readable(void **state)
+TEST(debian_s_gnutls_is_readable)
 {
-	(void)state;
 	if (!file_is_readable("/usr/lib/x86_64-linux-gnu/libgnutls.so.30", IMAGE_TLS_GNUTLS))
 		skip_missing("libgnutls.so.30 (libgnutls30)");
 }
 
-static void node_s_own_openssl_is_readable(void **state)
+TEST(node_s_own_openssl_is_readable)
 {
-	(void)state;
 	if (!file_is_readable("/usr/bin/node", IMAGE_TLS_OPENSSL))
 		skip_missing("node");
 }
 
-static void go_s_own_is_readable(void **state)
+TEST(go_s_own_is_readable)
 {
 	char path[256] = "";
 	FILE *p = popen("p=$(go env GOROOT 2>/dev/null)/bin/go; [ -f \"$p\" ] && echo \"$p\"", "r");
 
-	(void)state;
 	if (p && !fgets(path, sizeof(path), p))
 		*path = 0;
 	if (p)
@@ -312,22 +303,4 @@ static void go_s_own_is_readable(void **state)
 	path[strcspn(path, "\n")] = 0;
 	if (!*path || !file_is_readable(path, IMAGE_TLS_GO))
 		skip_missing("go");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			arguments_stand_at_the_first_branch_and_the_result_at_the_stack_s_check),
-		cmocka_unit_test(a_jump_by_a_pointer_leads_on_with_what_is_given),
-		cmocka_unit_test(a_switch_s_table_is_followed),
-		cmocka_unit_test(a_sum_is_told_in_two_places),
-		cmocka_unit_test(only_what_the_kernel_emulates_is_called_so),
-		cmocka_unit_test(debian_s_openssl_is_readable),
-		cmocka_unit_test(debian_s_gnutls_is_readable),
-		cmocka_unit_test(node_s_own_openssl_is_readable),
-		cmocka_unit_test(go_s_own_is_readable),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

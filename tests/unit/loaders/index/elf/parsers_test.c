@@ -30,12 +30,11 @@ static void add_note(struct strbuf *b, const char *name, uint32_t type, const vo
 		strbuf_addch(b, 0);
 }
 
-static void the_build_id_is_found_behind_other_notes(void **state)
+TEST(the_build_id_is_found_behind_other_notes)
 {
 	cleanup_strbuf struct strbuf b = STRBUF_INIT;
 	struct note_facts f = {0};
 
-	(void)state;
 	strbuf_add(&b, "\4\0\0\0\4\0\0\0\4\0\0\0Go\0\0abcd", 20); /* as Go 1.26 writes it */
 	add_note(&b, "GNU", NT_GNU_ABI_TAG, "1234567890123456", 16, 4);
 	add_note(&b, "GNU", NT_GNU_BUILD_ID, "0123456789", 10, 4);
@@ -46,25 +45,23 @@ static void the_build_id_is_found_behind_other_notes(void **state)
 	assert_memory_equal(f.build_id, "0123456789", 10);
 }
 
-static void a_note_segment_aligned_to_eight_is_read_by_eights(void **state)
+TEST(a_note_segment_aligned_to_eight_is_read_by_eights)
 {
 	cleanup_strbuf struct strbuf b = STRBUF_INIT;
 	struct note_facts f = {0};
 
-	(void)state;
 	add_note(&b, "GNU", NT_GNU_PROPERTY_TYPE_0, "12345678901", 11, 8);
 	add_note(&b, "GNU", NT_GNU_BUILD_ID, "xyz", 3, 8);
 	note_scan(b.buf, b.len, 8, &f);
 	assert_int_equal(f.build_id_len, 3);
 }
 
-static void a_note_that_does_not_fit_ends_the_search(void **state)
+TEST(a_note_that_does_not_fit_ends_the_search)
 {
 	cleanup_strbuf struct strbuf b = STRBUF_INIT;
 	struct note_facts f = {0};
 	const uint32_t lying[3] = {4, 0xfffffff0u, NT_GNU_BUILD_ID};
 
-	(void)state;
 	strbuf_add(&b, lying, sizeof(lying));
 	strbuf_add(&b, "GNU", 4);
 	note_scan(b.buf, b.len, 4, &f);
@@ -75,13 +72,12 @@ static void a_note_that_does_not_fit_ends_the_search(void **state)
 	assert_int_equal(f.build_id_len, 0);
 }
 
-static void a_build_id_longer_than_the_room_is_none(void **state)
+TEST(a_build_id_longer_than_the_room_is_none)
 {
 	cleanup_strbuf struct strbuf b = STRBUF_INIT;
 	struct note_facts f = {0};
 	char huge[BUILD_ID_MAX + 1] = {0};
 
-	(void)state;
 	add_note(&b, "GNU", NT_GNU_BUILD_ID, huge, sizeof(huge), 4);
 	note_scan(b.buf, b.len, 4, &f);
 	assert_int_equal(f.build_id_len, 0);
@@ -89,12 +85,11 @@ static void a_build_id_longer_than_the_room_is_none(void **state)
 
 /* ---- debuglink ---- */
 
-static void a_debuglink_gives_name_and_crc(void **state)
+TEST(a_debuglink_gives_name_and_crc)
 {
 	static const char raw[] = "ab.debug\0\0\0\0\x78\x56\x34\x12";
 	struct debuglink d;
 
-	(void)state;
 	assert_true(debuglink_parse(raw, 16, &d));
 	assert_string_equal(d.name, "ab.debug");
 	assert_int_equal(d.crc, 0x12345678);
@@ -103,12 +98,11 @@ static void a_debuglink_gives_name_and_crc(void **state)
 	assert_false(debuglink_parse(raw, 0, &d));
 }
 
-static void a_debuglink_with_a_path_is_refused(void **state)
+TEST(a_debuglink_with_a_path_is_refused)
 {
 	char longer[400];
 	struct debuglink d;
 
-	(void)state;
 	assert_false(debuglink_parse("../a\0\0\0\0\1\2\3\4", 12, &d));
 	assert_false(debuglink_parse("/etc/aaaaaa\0\1\2\3\4", 16, &d));
 	assert_false(debuglink_parse("..\0\0\1\2\3\4", 8, &d));
@@ -131,14 +125,13 @@ static void pack(const void *data, size_t len, uint8_t **out, size_t *out_len)
 		LZMA_OK);
 }
 
-static void packed_debug_data_unpacks_to_what_it_was(void **state)
+TEST(packed_debug_data_unpacks_to_what_it_was)
 {
 	size_t len = 1000003, packed_len, out_len;
 	char *data = malloc(len);
 	uint8_t *packed;
 	void *out;
 
-	(void)state;
 	for (size_t i = 0; i < len; i++)
 		data[i] = (char)(i * i / 7);
 	pack(data, len, &packed, &packed_len);
@@ -154,13 +147,12 @@ static void packed_debug_data_unpacks_to_what_it_was(void **state)
 	free(data);
 }
 
-static void a_compressed_bomb_is_refused_at_its_limit(void **state)
+TEST(a_compressed_bomb_is_refused_at_its_limit)
 {
 	size_t len = MINIDEBUG_MAX + 1, packed_len, out_len;
 	uint8_t *data = calloc(1, len), *packed;
 	void *out;
 
-	(void)state;
 	pack(data, len, &packed, &packed_len);
 	assert_true(packed_len < len / 1000);
 	assert_int_equal(minidebug_unpack(packed, packed_len, &out, &out_len), -EFBIG);
@@ -222,12 +214,11 @@ static void go_table(struct strbuf *b, unsigned generation, size_t word)
 	put_word(b, tab + 4 * entry, 0x10a0 - base, entry);
 }
 
-static void every_generation_gives_the_same_functions(void **state)
+TEST(every_generation_gives_the_same_functions)
 {
 	static const unsigned generations[] = {2, 16, 18, 20};
 	cleanup_strbuf struct strbuf b = STRBUF_INIT;
 
-	(void)state;
 	for (size_t g = 0; g < 4; g++)
 		for (size_t word = 4; word <= 8; word += 4) {
 			struct pclntab t;
@@ -248,12 +239,11 @@ static void every_generation_gives_the_same_functions(void **state)
 		}
 }
 
-static void a_table_cut_anywhere_is_refused_or_stays_inside(void **state)
+TEST(a_table_cut_anywhere_is_refused_or_stays_inside)
 {
 	static const unsigned generations[] = {2, 16, 18, 20};
 	cleanup_strbuf struct strbuf b = STRBUF_INIT;
 
-	(void)state;
 	for (size_t g = 0; g < 4; g++) {
 		go_table(&b, generations[g], 8);
 		for (size_t len = 0; len < b.len; len++) {
@@ -271,7 +261,7 @@ static void a_table_cut_anywhere_is_refused_or_stays_inside(void **state)
 	}
 }
 
-static void offsets_that_lead_out_of_the_table_give_no_function(void **state)
+TEST(offsets_that_lead_out_of_the_table_give_no_function)
 {
 	cleanup_strbuf struct strbuf b = STRBUF_INIT;
 	struct pclntab_func f;
@@ -279,7 +269,6 @@ static void offsets_that_lead_out_of_the_table_give_no_function(void **state)
 	uint32_t far = 0xfffffff0u;
 	size_t tab;
 
-	(void)state;
 	go_table(&b, 20, 8);
 	assert_int_equal(pclntab_parse(b.buf, b.len, &t), 0);
 	tab = t.functab;
@@ -291,13 +280,12 @@ static void offsets_that_lead_out_of_the_table_give_no_function(void **state)
 	assert_int_equal(pclntab_parse(b.buf, b.len, &t), -EBADMSG);
 }
 
-static void the_magic_is_found_among_other_bytes(void **state)
+TEST(the_magic_is_found_among_other_bytes)
 {
 	cleanup_strbuf struct strbuf b = STRBUF_INIT, table = STRBUF_INIT;
 	struct pclntab t;
 	size_t at;
 
-	(void)state;
 	go_table(&table, 20, 8);
 	for (int i = 0; i < 100; i++)
 		strbuf_add(&b, "\xf1\xff\xff\xff\x00\x00\x01\x09\xff\xff\xff\xff", 12);
@@ -311,7 +299,7 @@ static void the_magic_is_found_among_other_bytes(void **state)
 
 /* ---- names ---- */
 
-static void names_of_three_manglings_become_readable(void **state)
+TEST(names_of_three_manglings_become_readable)
 {
 	static const char *const pairs[][2] = {
 		{"_ZN3foo3barEiPKc", "foo::bar(int, char const*)"},
@@ -321,7 +309,6 @@ static void names_of_three_manglings_become_readable(void **state)
 	};
 	cleanup_strbuf struct strbuf out = STRBUF_INIT;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
 		assert_true(demangle(pairs[i][0], &out));
 		assert_string_equal(strbuf_str(&out), pairs[i][1]);
@@ -345,11 +332,10 @@ static void exploding_name(struct strbuf *b, int depth)
 	}
 }
 
-static void a_name_that_would_explode_stays_mangled(void **state)
+TEST(a_name_that_would_explode_stays_mangled)
 {
 	cleanup_strbuf struct strbuf in = STRBUF_INIT, out = STRBUF_INIT;
 
-	(void)state;
 	exploding_name(&in, 2);
 	assert_true(demangle(strbuf_str(&in), &out));
 	assert_non_null(strstr(strbuf_str(&out),
@@ -362,26 +348,4 @@ static void a_name_that_would_explode_stays_mangled(void **state)
 	for (int i = 0; i < DEMANGLE_INPUT_MAX; i++)
 		strbuf_addch(&in, 'P');
 	assert_false(demangle(strbuf_str(&in), &out));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_build_id_is_found_behind_other_notes),
-		cmocka_unit_test(a_note_segment_aligned_to_eight_is_read_by_eights),
-		cmocka_unit_test(a_note_that_does_not_fit_ends_the_search),
-		cmocka_unit_test(a_build_id_longer_than_the_room_is_none),
-		cmocka_unit_test(a_debuglink_gives_name_and_crc),
-		cmocka_unit_test(a_debuglink_with_a_path_is_refused),
-		cmocka_unit_test(packed_debug_data_unpacks_to_what_it_was),
-		cmocka_unit_test(a_compressed_bomb_is_refused_at_its_limit),
-		cmocka_unit_test(every_generation_gives_the_same_functions),
-		cmocka_unit_test(a_table_cut_anywhere_is_refused_or_stays_inside),
-		cmocka_unit_test(offsets_that_lead_out_of_the_table_give_no_function),
-		cmocka_unit_test(the_magic_is_found_among_other_bytes),
-		cmocka_unit_test(names_of_three_manglings_become_readable),
-		cmocka_unit_test(a_name_that_would_explode_stays_mangled),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

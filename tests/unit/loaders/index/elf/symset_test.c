@@ -52,11 +52,10 @@ static void expect(struct symset *s, const char *want)
 	expect_between(s, NULL, 0, want);
 }
 
-static void global_comes_before_local_before_weak(void **state)
+TEST(global_comes_before_local_before_weak)
 {
 	struct symset s;
 
-	(void)state;
 	set_init(&s);
 	add(&s, 100, 10, "weak", SYMSET_FUNC, SYMSET_WEAK);
 	add(&s, 100, 10, "local", SYMSET_FUNC, SYMSET_LOCAL);
@@ -68,11 +67,10 @@ static void global_comes_before_local_before_weak(void **state)
 	expect(&s, "100-110 global, 120-130 local2");
 }
 
-static void the_choice_does_not_depend_on_order(void **state)
+TEST(the_choice_does_not_depend_on_order)
 {
 	static const char *const names[] = {"bb", "_a", "aa", "ccc"};
 
-	(void)state;
 	for (size_t shift = 0; shift < 4; shift++) {
 		struct symset s;
 
@@ -83,11 +81,10 @@ static void the_choice_does_not_depend_on_order(void **state)
 	}
 }
 
-static void a_symbol_without_size_ends_at_the_next_or_with_its_section(void **state)
+TEST(a_symbol_without_size_ends_at_the_next_or_with_its_section)
 {
 	struct symset s;
 
-	(void)state;
 	set_init(&s);
 	add(&s, 150, 0, "a", SYMSET_FUNC_ANY, SYMSET_GLOBAL);
 	add(&s, 170, 5, "b", SYMSET_FUNC, SYMSET_GLOBAL);
@@ -96,12 +93,11 @@ static void a_symbol_without_size_ends_at_the_next_or_with_its_section(void **st
 	expect(&s, "150-170 a, 170-175 b, 190-200 c, 350-400 d");
 }
 
-static void what_has_no_size_ends_where_another_table_says_that_something_else_begins(void **state)
+TEST(what_has_no_size_ends_where_another_table_says_that_something_else_begins)
 {
 	static const uint64_t edges[] = {175, 160, 150, 390, 360, 115, 100};
 	struct symset s;
 
-	(void)state;
 	set_init(&s);
 	add(&s, 100, 30, "sized", SYMSET_FUNC, SYMSET_GLOBAL);
 	add(&s, 150, 0, "memset", SYMSET_FUNC_ANY, SYMSET_GLOBAL);
@@ -111,11 +107,10 @@ static void what_has_no_size_ends_where_another_table_says_that_something_else_b
 		       "100-130 sized, 150-160 memset, 170-175 label, 350-360 last");
 }
 
-static void a_label_counts_only_where_nothing_else_is(void **state)
+TEST(a_label_counts_only_where_nothing_else_is)
 {
 	struct symset s;
 
-	(void)state;
 	set_init(&s);
 	add(&s, 100, 20, "func", SYMSET_FUNC, SYMSET_GLOBAL);
 	add(&s, 110, 0, "inside", SYMSET_LABEL, SYMSET_GLOBAL);
@@ -125,11 +120,10 @@ static void a_label_counts_only_where_nothing_else_is(void **state)
 	expect(&s, "100-120 func, 130-140 label, 140-200 label2");
 }
 
-static void a_function_inside_another_interrupts_it(void **state)
+TEST(a_function_inside_another_interrupts_it)
 {
 	struct symset s;
 
-	(void)state;
 	set_init(&s);
 	add(&s, 100, 60, "outer", SYMSET_FUNC, SYMSET_GLOBAL);
 	add(&s, 110, 10, "inner", SYMSET_FUNC, SYMSET_LOCAL);
@@ -139,11 +133,10 @@ static void a_function_inside_another_interrupts_it(void **state)
 	       "100-110 outer, 110-112 inner, 112-115 innermost, 115-120 inner, 120-150 outer, 150-180 across");
 }
 
-static void what_is_not_code_is_left_out_and_sizes_are_cut(void **state)
+TEST(what_is_not_code_is_left_out_and_sizes_are_cut)
 {
 	struct symset s;
 
-	(void)state;
 	set_init(&s);
 	add(&s, 90, 20, "before", SYMSET_FUNC, SYMSET_GLOBAL);
 	add(&s, 200, 20, "between", SYMSET_FUNC, SYMSET_GLOBAL);
@@ -152,11 +145,10 @@ static void what_is_not_code_is_left_out_and_sizes_are_cut(void **state)
 	expect(&s, "190-200 endless");
 }
 
-static void the_pclntab_names_what_it_knows(void **state)
+TEST(the_pclntab_names_what_it_knows)
 {
 	struct symset s;
 
-	(void)state;
 	set_init(&s);
 	add(&s, 100, 20, "symtab", SYMSET_FUNC, SYMSET_GLOBAL);
 	add(&s, 100, 20, "main.f", SYMSET_GO, SYMSET_GLOBAL);
@@ -164,11 +156,10 @@ static void the_pclntab_names_what_it_knows(void **state)
 	expect(&s, "100-120 main.f, 130-150 c_func");
 }
 
-static void an_empty_set_has_no_pieces(void **state)
+TEST(an_empty_set_has_no_pieces)
 {
 	struct symset s;
 
-	(void)state;
 	set_init(&s);
 	expect(&s, "");
 	symset_init(&s, NULL, 0);
@@ -177,11 +168,10 @@ static void an_empty_set_has_no_pieces(void **state)
 }
 
 /* Against a table of all addresses, painted in order of start. */
-static void random_sets_agree_with_painting(void **state)
+TEST(random_sets_agree_with_painting)
 {
 	char names[64][4];
 
-	(void)state;
 	srand(7);
 	for (int i = 0; i < 64; i++)
 		snprintf(names[i], sizeof(names[i]), "n%02d", i);
@@ -218,23 +208,4 @@ static void random_sets_agree_with_painting(void **state)
 		free(pieces);
 		symset_release(&s);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(global_comes_before_local_before_weak),
-		cmocka_unit_test(the_choice_does_not_depend_on_order),
-		cmocka_unit_test(a_symbol_without_size_ends_at_the_next_or_with_its_section),
-		cmocka_unit_test(
-			what_has_no_size_ends_where_another_table_says_that_something_else_begins),
-		cmocka_unit_test(a_label_counts_only_where_nothing_else_is),
-		cmocka_unit_test(a_function_inside_another_interrupts_it),
-		cmocka_unit_test(what_is_not_code_is_left_out_and_sizes_are_cut),
-		cmocka_unit_test(the_pclntab_names_what_it_knows),
-		cmocka_unit_test(an_empty_set_has_no_pieces),
-		cmocka_unit_test(random_sets_agree_with_painting),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /*
  * Lines and inlined functions of Go programs, from the pclntab alone, at random addresses of their
  * text: file, line and function as `go tool addr2line` of the very version says; the chain of
- * inlined functions as llvm-symbolizer reads it in the DWARF that Go wrote beside.
+ * inlined functions as llvm-symbolizer reads it in the DWARF that Go wrote as well.
  */
 #include "tests/unit/loaders/index/go/gotest.h"
 
@@ -32,8 +32,8 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-/* The function that holds this address; false where there is padding, of which nobody says anything
- * sure. */
+/* The function that holds this address; false for padding, of which no table says anything
+ * reliable. */
 static bool is_inside(const struct gofile *f, uint64_t addr)
 {
 	const struct pclntab *t = &f->table.tab;
@@ -146,11 +146,10 @@ static size_t compare_addr2line(const struct gotest *g, size_t i, const char *pa
 	return wrong;
 }
 
-static void files_and_lines_are_those_of_addr2line(void **state)
+TEST(files_and_lines_are_those_of_addr2line)
 {
 	struct gotest g;
 
-	(void)state;
 	if (!gotest_open(&g, source)) {
 		skip_missing("go");
 	}
@@ -273,11 +272,10 @@ static size_t compare_llvm(const struct gotest *g, const char *path, const struc
 	return wrong;
 }
 
-static void inlined_functions_are_those_of_its_dwarf(void **state)
+TEST(inlined_functions_are_those_of_its_dwarf)
 {
 	struct gotest g;
 
-	(void)state;
 	if (gotest_shell("llvm-symbolizer --version >/dev/null 2>&1")) {
 		skip_missing("llvm-symbolizer (llvm)");
 	}
@@ -301,14 +299,4 @@ static void inlined_functions_are_those_of_its_dwarf(void **state)
 		free(path);
 	}
 	gotest_close(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(files_and_lines_are_those_of_addr2line),
-		cmocka_unit_test(inlined_functions_are_those_of_its_dwarf),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

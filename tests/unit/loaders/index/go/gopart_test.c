@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The index's section GO against `go version` and `go tool nm` of each Go that is here. */
+/* The index's GO section, compared with `go version` and `go tool nm` of each Go on this machine.
+ */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/index/go/gotest.h"
 
@@ -86,7 +87,7 @@ static const struct {
 	{"ticks", IMAGE_GO_TICKS},
 };
 
-/* What the code alone tells where no symbol does. */
+/* What follows from the code alone, without symbols. */
 #define BY_CODE                                                                                \
 	(1u << IMAGE_GO_MBUCKETS | 1u << IMAGE_GO_XBUCKETS | 1u << IMAGE_GO_BBUCKETS |         \
 	 1u << IMAGE_GO_MEM_PROFILE_RATE | 1u << IMAGE_GO_MPROF_CYCLE | 1u << IMAGE_GO_MPROF | \
@@ -145,11 +146,10 @@ static void check_program(const struct gotest *g, size_t i, const char *flags)
 	free(stripped);
 }
 
-static void a_go_program_tells_its_version_and_its_runtime_s_variables(void **state)
+TEST(a_go_program_tells_its_version_and_its_runtime_s_variables)
 {
 	struct gotest g;
 
-	(void)state;
 	if (!gotest_open(&g, source)) {
 		skip_missing("go");
 	}
@@ -160,7 +160,7 @@ static void a_go_program_tells_its_version_and_its_runtime_s_variables(void **st
 	gotest_close(&g);
 }
 
-static void the_text_about_modules_tells_module_and_cgo(void **state)
+TEST(the_text_about_modules_tells_module_and_cgo)
 {
 	static const char mark[] = "0123456789abcdef";
 	static const char lines[] =
@@ -170,7 +170,6 @@ static void the_text_about_modules_tells_module_and_cgo(void **state)
 	char text[512];
 	const int len = snprintf(text, sizeof(text), "%s%s%s", mark, lines, mark);
 
-	(void)state;
 	gopart_modules(text, (size_t)len, &r);
 	assert_string_equal(r.main_path, "example.org/server");
 	assert_string_equal(r.main_version, "v1.2.3");
@@ -184,12 +183,11 @@ static void the_text_about_modules_tells_module_and_cgo(void **state)
 	assert_memory_equal(&r, &none, sizeof(r));
 }
 
-static void build_information_that_is_cut_tells_nothing(void **state)
+TEST(build_information_that_is_cut_tells_nothing)
 {
 	uint8_t b[64] = "\xff Go buildinf:\x08\x02";
 	struct gopart_build found;
 
-	(void)state;
 	b[32] = 7;
 	memcpy(b + 33, "go1.2.3", 7);
 	assert_true(gopart_build_find(b, sizeof(b), &found));
@@ -205,15 +203,4 @@ static void build_information_that_is_cut_tells_nothing(void **state)
 	b[14] = 3;
 	assert_false(gopart_build_find(b, sizeof(b), &found));
 	assert_false(gopart_build_find(b, 0, &found));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_text_about_modules_tells_module_and_cgo),
-		cmocka_unit_test(build_information_that_is_cut_tells_nothing),
-		cmocka_unit_test(a_go_program_tells_its_version_and_its_runtime_s_variables),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

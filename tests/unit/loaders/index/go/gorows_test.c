@@ -224,11 +224,10 @@ static const struct {
 	{"cgo PIE", "-buildmode=pie", true, false},
 };
 
-static void every_row_agrees_with_debug_frame(void **state)
+TEST(every_row_agrees_with_debug_frame)
 {
 	struct gotest g;
 
-	(void)state;
 	if (!gotest_open(&g, source)) {
 		skip_missing("go");
 	}
@@ -254,11 +253,10 @@ static void every_row_agrees_with_debug_frame(void **state)
 
 /* Equal code at equal addresses is not promised; rows of the same number and text of the same size
  * are. */
-static void a_stripped_program_has_the_rows_of_its_twin(void **state)
+TEST(a_stripped_program_has_the_rows_of_its_twin)
 {
 	struct gotest g;
 
-	(void)state;
 	if (!gotest_open(&g, source)) {
 		skip_missing("go");
 	}
@@ -295,11 +293,10 @@ static size_t ext_count(const struct table *t, uint8_t kind)
 
 /* Debian's dockerd finds g through the GOT (R_X86_64_TPOFF64 of runtime.tlsg, by readelf -r: 0 in 8
  * bytes, so FS - 8). */
-static void g_behind_the_got_is_found_in_a_program(void **state)
+TEST(g_behind_the_got_is_found_in_a_program)
 {
 	struct table t;
 
-	(void)state;
 	if (access("/usr/sbin/dockerd", R_OK)) {
 		skip_missing("dockerd (docker.io)");
 	}
@@ -312,13 +309,12 @@ static void g_behind_the_got_is_found_in_a_program(void **state)
 	table_release(&t);
 }
 
-static void g_of_a_shared_library_is_nowhere_sure(void **state)
+TEST(g_of_a_shared_library_is_nowhere_sure)
 {
 	struct table t;
 	struct gotest g;
 	char *path;
 
-	(void)state;
 	if (!gotest_open(&g, source)) {
 		skip_missing("go");
 	}
@@ -337,9 +333,8 @@ static void g_of_a_shared_library_is_nowhere_sure(void **state)
 	gotest_close(&g);
 }
 
-/* CPU time on a machine that others use too: printed, and held to a bound that only a blunder
- * breaks. */
-static void rows_and_lines_cost_milliseconds_a_megabyte(void **state)
+/* CPU time on a shared machine: printed, with a bound that only a gross mistake exceeds. */
+TEST(rows_and_lines_cost_milliseconds_a_megabyte)
 {
 	struct gotest g;
 	char *path;
@@ -353,7 +348,6 @@ static void rows_and_lines_cost_milliseconds_a_megabyte(void **state)
 	int64_t t[3];
 	double mb;
 
-	(void)state;
 	if (!gotest_open(&g, source)) {
 		skip_missing("go");
 	}
@@ -383,17 +377,4 @@ static void rows_and_lines_cost_milliseconds_a_megabyte(void **state)
 	gofile_close(&f);
 	free(path);
 	gotest_close(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_row_agrees_with_debug_frame),
-		cmocka_unit_test(a_stripped_program_has_the_rows_of_its_twin),
-		cmocka_unit_test(g_behind_the_got_is_found_in_a_program),
-		cmocka_unit_test(g_of_a_shared_library_is_nowhere_sure),
-		cmocka_unit_test(rows_and_lines_cost_milliseconds_a_megabyte),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

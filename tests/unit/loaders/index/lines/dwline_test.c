@@ -76,12 +76,11 @@ static void assert_row(const struct lineset *s, size_t i, uint32_t addr, const c
 	assert_int_equal(s->rows[i].line, line);
 }
 
-static void rows_and_files_come_out_as_the_program_says(void **state)
+TEST(rows_and_files_come_out_as_the_program_says)
 {
 	struct bytes b = {0};
 	struct lineset s;
 
-	(void)state;
 	table_begin(&b);
 	set_address(&b, 0x1000);
 	ADD(&b, 3, 9, 1);             /* line 10, row */
@@ -102,12 +101,11 @@ static void rows_and_files_come_out_as_the_program_says(void **state)
 }
 
 /* What a linker leaves of a function that it merged with another one. */
-static void a_sequence_of_no_length_swallows_nothing(void **state)
+TEST(a_sequence_of_no_length_swallows_nothing)
 {
 	struct bytes b = {0};
 	struct lineset s;
 
-	(void)state;
 	table_begin(&b);
 	set_address(&b, 0x1100);
 	ADD(&b, 3, 4, 1);
@@ -127,12 +125,11 @@ static void a_sequence_of_no_length_swallows_nothing(void **state)
 	lineset_release(&s);
 }
 
-static void a_table_cut_anywhere_gives_what_came_before_or_nothing(void **state)
+TEST(a_table_cut_anywhere_gives_what_came_before_or_nothing)
 {
 	struct bytes b = {0};
 	struct lineset s;
 
-	(void)state;
 	table_begin(&b);
 	for (uint32_t i = 0; i < 4; i++) {
 		set_address(&b, 0x1000 + 0x100 * i);
@@ -153,11 +150,10 @@ static void a_table_cut_anywhere_gives_what_came_before_or_nothing(void **state)
 	}
 }
 
-static void a_dwz_link_has_a_name_and_a_build_id(void **state)
+TEST(a_dwz_link_has_a_name_and_a_build_id)
 {
 	struct debugaltlink link;
 
-	(void)state;
 	assert_true(debugaltlink_parse("../x.dwz\0\1\2\3", 12, &link));
 	assert_string_equal(link.name, "../x.dwz");
 	assert_int_equal(link.build_id_len, 3);
@@ -165,16 +161,4 @@ static void a_dwz_link_has_a_name_and_a_build_id(void **state)
 	assert_false(debugaltlink_parse("x.dwz", 5, &link));
 	assert_false(debugaltlink_parse("x.dwz\0\1", 7, &link));
 	assert_false(debugaltlink_parse("\0\1\2\3", 4, &link));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_and_files_come_out_as_the_program_says),
-		cmocka_unit_test(a_sequence_of_no_length_swallows_nothing),
-		cmocka_unit_test(a_table_cut_anywhere_gives_what_came_before_or_nothing),
-		cmocka_unit_test(a_dwz_link_has_a_name_and_a_build_id),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lineset, linecode, linepaint and the reader of lines: what was told comes back, against a model
- * that paints each address. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* lineset, linecode, linepaint and the reader of lines: what goes in comes out, compared with a
+ * model that marks each address. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/index/compose.h"
 #include "schema/image/image.h"
 #include "schema/image/lines.h"
+#include "tests/unit/test.h"
 
 #define BASE 0x401000ull
 
@@ -56,7 +51,7 @@ static void assert_frame(const struct image_source_frame *f, const char *functio
 	assert_int_equal(f->column, column);
 }
 
-static void lines_and_inlined_functions_come_back_innermost_first(void **state)
+TEST(lines_and_inlined_functions_come_back_innermost_first)
 {
 	struct image_source_frame f[8];
 	struct lineset s;
@@ -64,7 +59,6 @@ static void lines_and_inlined_functions_come_back_innermost_first(void **state)
 	void *bytes = NULL;
 	uint32_t a, b, outer, inner;
 
-	(void)state;
 	lineset_init(&s, code, 2);
 	a = lineset_file(&s, "/src/a.c");
 	b = lineset_file(&s, "/src/b.h");
@@ -111,14 +105,13 @@ static void lines_and_inlined_functions_come_back_innermost_first(void **state)
 	lineset_release(&s);
 }
 
-static void an_index_without_lines_says_so(void **state)
+TEST(an_index_without_lines_says_so)
 {
 	struct image_source_frame f[2];
 	struct lineset s;
 	struct image *img;
 	void *bytes = NULL;
 
-	(void)state;
 	lineset_init(&s, code, 2);
 	img = compose(&s, NULL, &bytes);
 	assert_false(image_has_lines(img));
@@ -130,7 +123,7 @@ static void an_index_without_lines_says_so(void **state)
 	lineset_release(&s);
 }
 
-static void what_lies_outside_of_the_code_is_left_out(void **state)
+TEST(what_lies_outside_of_the_code_is_left_out)
 {
 	struct image_source_frame f[2];
 	struct lineset s;
@@ -138,7 +131,6 @@ static void what_lies_outside_of_the_code_is_left_out(void **state)
 	void *bytes = NULL;
 	uint32_t a;
 
-	(void)state;
 	lineset_init(&s, code, 2);
 	a = lineset_file(&s, "a.c");
 	/* a dropped function that seems to reach into the code */
@@ -166,7 +158,7 @@ static void what_lies_outside_of_the_code_is_left_out(void **state)
 	lineset_release(&s);
 }
 
-static void too_deep_a_chain_ends_at_the_limit(void **state)
+TEST(too_deep_a_chain_ends_at_the_limit)
 {
 	struct image_source_frame f[IMAGE_INLINE_DEPTH_MAX + 8];
 	uint32_t node = 0;
@@ -175,7 +167,6 @@ static void too_deep_a_chain_ends_at_the_limit(void **state)
 	void *bytes = NULL;
 	char name[16];
 
-	(void)state;
 	lineset_init(&s, code, 2);
 	for (uint32_t i = 0; i < IMAGE_INLINE_DEPTH_MAX + 5; i++) {
 		snprintf(name, sizeof(name), "f%u", i);
@@ -209,8 +200,8 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)random() % n;
 }
 
-/* Sequences that do not overlap, told in any order, with gaps and with several rows at one address.
- */
+/* Sequences that do not overlap, added in any order, with gaps and with several rows at one
+ * address. */
 static void tell_lines(struct lineset *s, struct model *m, const uint32_t *files)
 {
 	for (uint32_t i = 0, start = below(40); i < 40 && start + 60 < SPAN; i++) {
@@ -286,9 +277,8 @@ static void compare(const struct image *img, const struct model *m, uint32_t at)
 	}
 }
 
-static void whatever_was_told_comes_back_as_a_model_paints_it(void **state)
+TEST(whatever_was_told_comes_back_as_a_model_paints_it)
 {
-	(void)state;
 	srandom(7);
 	for (int round = 0; round < 40; round++) {
 		struct model *m = calloc(1, sizeof(*m));
@@ -313,17 +303,4 @@ static void whatever_was_told_comes_back_as_a_model_paints_it(void **state)
 		lineset_release(&s);
 		free(m);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_and_inlined_functions_come_back_innermost_first),
-		cmocka_unit_test(an_index_without_lines_says_so),
-		cmocka_unit_test(what_lies_outside_of_the_code_is_left_out),
-		cmocka_unit_test(too_deep_a_chain_ends_at_the_limit),
-		cmocka_unit_test(whatever_was_told_comes_back_as_a_model_paints_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,11 +49,10 @@ static uint64_t symbol(const char *path, const char *name)
 	return strtoull(line, NULL, 16);
 }
 
-static void the_interface_s_number_says_the_version(void **state)
+TEST(the_interface_s_number_says_the_version)
 {
 	struct php_layout l;
 
-	(void)state;
 	assert_int_equal(phppart_interface((const uint8_t *)"xAPI20220829,NTS", 17), 20220829);
 	assert_int_equal(
 		phppart_interface((const uint8_t *)"APIAPI420220829,NTS\0API20190902,NTS", 36),
@@ -70,12 +69,11 @@ static void the_interface_s_number_says_the_version(void **state)
 	assert_false(phppart_layout(20990101, &l));
 }
 
-static void an_engine_is_known_by_its_symbols_and_its_number(void **state)
+TEST(an_engine_is_known_by_its_symbols_and_its_number)
 {
 	char dir[] = "/tmp/sonde-phppart-XXXXXX", cmd[2048];
 	struct php_layout l;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(
 		cmd, sizeof(cmd),
@@ -99,12 +97,11 @@ static void an_engine_is_known_by_its_symbols_and_its_number(void **state)
 	assert_int_equal(system(cmd), 0);
 }
 
-static void php_here_is_known(void **state)
+TEST(php_here_is_known)
 {
 	struct php_layout l;
 	glob_t g;
 
-	(void)state;
 	if (glob("/usr/bin/php[78].[0-9]", 0, NULL, &g)) {
 		skip_missing("a php of Debian's");
 		return;
@@ -136,13 +133,12 @@ static int headers_check(const char *folder, const struct php_layout *l)
 	return system(cmd);
 }
 
-static void layouts_are_those_of_the_headers(void **state)
+TEST(layouts_are_those_of_the_headers)
 {
 	const char *folders = getenv("SONDE_PHP_HEADERS");
 	char all[1024] = "", *save = NULL;
 	glob_t g;
 
-	(void)state;
 	if (folders) {
 		snprintf(all, sizeof(all), "%s", folders);
 	} else if (!glob("/usr/include/php/20[0-9]*", 0, NULL, &g)) {
@@ -160,16 +156,4 @@ static void layouts_are_those_of_the_headers(void **state)
 			phppart_layout((uint32_t)strtoul(strrchr(folder, '/') + 1, NULL, 10), &l));
 		assert_int_equal(headers_check(folder, &l), 0);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_interface_s_number_says_the_version),
-		cmocka_unit_test(an_engine_is_known_by_its_symbols_and_its_number),
-		cmocka_unit_test(php_here_is_known),
-		cmocka_unit_test(layouts_are_those_of_the_headers),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

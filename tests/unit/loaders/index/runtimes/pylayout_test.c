@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where members stand, against the headers of Debian's Python: a program is compiled with them, and
- * says it. SONDE_PYTHONS=all: those of pyenv's too; SONDE_PYTHONS=DIR: those under DIR/include. */
+/* Offsets of members, compared with the headers of Debian's Python: a program compiled with these
+ * headers prints them. SONDE_PYTHONS=all: also pyenv's headers; SONDE_PYTHONS=DIR: those under
+ * DIR/include. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
@@ -109,27 +110,41 @@ static uint64_t member(const struct python_layout *l, const char *name, uint64_t
 {
 #define MEMBER(m)              \
 	if (!strcmp(name, #m)) \
-		return l->m;
-	MEMBER(interp_next)
-	MEMBER(interp_threads)
-			MEMBER(thread_next) MEMBER(thread_id) MEMBER(thread_frame) MEMBER(
-				cframe_frame) MEMBER(cframe_back) MEMBER(frame_back)
-				MEMBER(frame_code) MEMBER(frame_at) MEMBER(frame_owner) MEMBER(
-					object_type) MEMBER(code_size) MEMBER(code_length)
-					MEMBER(code_start) MEMBER(code_first_line) MEMBER(
-						code_file) MEMBER(code_name) MEMBER(code_qualname)
-						MEMBER(code_lines) MEMBER(text_length) MEMBER(
-							text_state) MEMBER(text_ascii)
-							MEMBER(text_compact) MEMBER(
-								bytes_length) MEMBER(bytes_data)
-								MEMBER(interp_gil) MEMBER(gil) if (
-									!strncmp(name, "gil_",
-										 4)) return name
-									[4] == 'h' ?
-		PYTHON_GIL_HOLDER :
-	name[4] == 'l' ? PYTHON_GIL_LOCKED :
-	name[4] == 'c' ? PYTHON_GIL_COND :
-			 PYTHON_GIL_SIZE;
+	return l->m
+	MEMBER(interp_next);
+	MEMBER(interp_threads);
+	MEMBER(thread_next);
+	MEMBER(thread_id);
+	MEMBER(thread_frame);
+	MEMBER(cframe_frame);
+	MEMBER(cframe_back);
+	MEMBER(frame_back);
+	MEMBER(frame_code);
+	MEMBER(frame_at);
+	MEMBER(frame_owner);
+	MEMBER(object_type);
+	MEMBER(code_size);
+	MEMBER(code_length);
+	MEMBER(code_start);
+	MEMBER(code_first_line);
+	MEMBER(code_file);
+	MEMBER(code_name);
+	MEMBER(code_qualname);
+	MEMBER(code_lines);
+	MEMBER(text_length);
+	MEMBER(text_state);
+	MEMBER(text_ascii);
+	MEMBER(text_compact);
+	MEMBER(bytes_length);
+	MEMBER(bytes_data);
+	MEMBER(interp_gil);
+	MEMBER(gil);
+#undef MEMBER
+	if (!strncmp(name, "gil_", 4))
+		return name[4] == 'h' ? PYTHON_GIL_HOLDER :
+		       name[4] == 'l' ? PYTHON_GIL_LOCKED :
+		       name[4] == 'c' ? PYTHON_GIL_COND :
+					PYTHON_GIL_SIZE;
 	if (!strcmp(name, "interpreters_at"))
 		return interpreters_at;
 	fail_msg("no member %s", name);
@@ -186,7 +201,7 @@ static bool check_headers(const char *dir, const char *scratch)
 	return version;
 }
 
-static void members_stand_where_the_headers_of_python_say(void **state)
+TEST(members_stand_where_the_headers_of_python_say)
 {
 	char scratch[] = "/tmp/sonde-pylayout-XXXXXX", path[512];
 	const char *more = getenv("SONDE_PYTHONS");
@@ -194,7 +209,6 @@ static void members_stand_where_the_headers_of_python_say(void **state)
 	size_t good = 0;
 	FILE *f;
 
-	(void)state;
 	assert_non_null(mkdtemp(scratch));
 	snprintf(path, sizeof(path), "%s/say.c", scratch);
 	f = fopen(path, "w");
@@ -220,13 +234,12 @@ static void members_stand_where_the_headers_of_python_say(void **state)
 
 /* Without a GIL 3.13 keeps frames as with it, and says where its larger objects have their members;
  * from 3.14 on threads have copies of the code. */
-static void of_builds_without_a_gil_3_13_alone_is_known(void **state)
+TEST(of_builds_without_a_gil_3_13_alone_is_known)
 {
 	static uint64_t words[PYLAYOUT_OFFSETS_SIZE / 8];
 	uint64_t interpreters_at = 0;
 	struct python_layout l;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		words[i] = i;
 	memcpy(words, "xdebugpy", 8);
@@ -235,14 +248,4 @@ static void of_builds_without_a_gil_3_13_alone_is_known(void **state)
 	assert_true(pylayout_of_offsets(words, sizeof(words), &l, &interpreters_at));
 	words[1] = 0x030e00f0;
 	assert_false(pylayout_of_offsets(words, sizeof(words), &l, &interpreters_at));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(members_stand_where_the_headers_of_python_say),
-		cmocka_unit_test(of_builds_without_a_gil_3_13_alone_is_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,12 +111,11 @@ static void check_interpreter(const char *lib, const char *program, const char *
 	unlink(copy);
 }
 
-static void each_interpreter_here_is_known_stripped_or_not(void **state)
+TEST(each_interpreter_here_is_known_stripped_or_not)
 {
 	char dir[64], program[512];
 	glob_t libs = {0};
 
-	(void)state;
 	if (access("/usr/bin/python3", X_OK) || shell("nm --version >/dev/null 2>&1"))
 		skip_missing("python3 and nm (binutils)");
 	scratch_make(dir);
@@ -151,13 +150,12 @@ static const char made_source[] =
 	"	return x; }\n"
 	"void other(int x) { text[x & 15] ^= 1; if (x > 3) rare(x); }\n";
 
-static void a_part_of_the_loop_among_the_cold_code_is_found_without_its_symbol(void **state)
+TEST(a_part_of_the_loop_among_the_cold_code_is_found_without_its_symbol)
 {
 	struct python_layout l, stripped;
 	char dir[64], path[96], bare[96];
 	FILE *f;
 
-	(void)state;
 	scratch_make(dir);
 	snprintf(path, sizeof(path), "%s/made.c", dir);
 	f = fopen(path, "w");
@@ -183,9 +181,8 @@ static void a_part_of_the_loop_among_the_cold_code_is_found_without_its_symbol(v
 	shell("rm -rf %s", dir);
 }
 
-static void a_version_is_read_as_python_writes_it(void **state)
+TEST(a_version_is_read_as_python_writes_it)
 {
-	(void)state;
 	assert_int_equal(pylayout_version("3.8.18"), 0x030812f0);
 	assert_int_equal(pylayout_version("2.7.18+"), 0x020712f0);
 	assert_int_equal(pylayout_version("3.12.0rc2"), 0x030c00c2);
@@ -199,12 +196,11 @@ static void a_version_is_read_as_python_writes_it(void **state)
 	assert_int_equal(pylayout_version(""), 0);
 }
 
-static void versions_that_are_not_known_have_no_layout(void **state)
+TEST(versions_that_are_not_known_have_no_layout)
 {
 	struct python_layout l;
 	uint64_t at;
 
-	(void)state;
 	assert_true(pylayout_of_version(0x030812f0, &l, &at));
 	assert_true(pylayout_of_version(0x030c00c1, &l, &at));
 	assert_false(pylayout_of_version(0x030c00b1, &l,
@@ -214,13 +210,12 @@ static void versions_that_are_not_known_have_no_layout(void **state)
 	assert_false(pylayout_of_version(0, &l, &at));
 }
 
-static void offsets_that_lie_give_no_layout(void **state)
+TEST(offsets_that_lie_give_no_layout)
 {
 	uint64_t words[PYLAYOUT_OFFSETS_SIZE / 8];
 	struct python_layout l;
 	uint64_t at = 0;
 
-	(void)state;
 	for (size_t i = 0; i < PYLAYOUT_OFFSETS_SIZE / 8; i++)
 		words[i] = 8 * i;
 	memcpy(words, "xdebugpy", 8);
@@ -247,18 +242,4 @@ static void offsets_that_lie_give_no_layout(void **state)
 	words[1] = 0x030e02f0;
 	memcpy(words, "xdebugpX", 8);
 	assert_false(pylayout_of_offsets(words, sizeof(words), &l, &at));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_version_is_read_as_python_writes_it),
-		cmocka_unit_test(versions_that_are_not_known_have_no_layout),
-		cmocka_unit_test(offsets_that_lie_give_no_layout),
-		cmocka_unit_test(
-			a_part_of_the_loop_among_the_cold_code_is_found_without_its_symbol),
-		cmocka_unit_test(each_interpreter_here_is_known_stripped_or_not),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

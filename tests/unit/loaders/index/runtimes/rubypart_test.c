@@ -12,11 +12,10 @@
 #include "schema/image/format.h"
 #include "tests/unit/missing.h"
 
-static void a_version_is_a_known_one_or_none(void **state)
+TEST(a_version_is_a_known_one_or_none)
 {
 	struct ruby_layout l;
 
-	(void)state;
 	assert_true(rubypart_layout("3.1.2", &l));
 	assert_int_equal(l.version, 0x0301);
 	assert_true(rubypart_layout("2.7.8", &l) && rubypart_layout("3.3.10", &l));
@@ -27,7 +26,7 @@ static void a_version_is_a_known_one_or_none(void **state)
 	assert_false(rubypart_layout("", &l));
 }
 
-static void the_thread_s_variable_is_taken_in_two_ways(void **state)
+TEST(the_thread_s_variable_is_taken_in_two_ways)
 {
 	/* lea 0x100(%rip), %rdi; data16 data16 rex.W call: as __tls_get_addr is called */
 	static const uint8_t by_call[] = {
@@ -39,7 +38,6 @@ static void the_thread_s_variable_is_taken_in_two_ways(void **state)
 					0x00, 0x48, 0x8b, 0x00, 0xc3};
 	struct ruby_layout l = {0};
 
-	(void)state;
 	assert_true(rubypart_local(by_call, sizeof(by_call), 0x1000, &l));
 	assert_int_equal(l.tls_slot, 0x1110);
 	l = (struct ruby_layout){0};
@@ -50,7 +48,7 @@ static void the_thread_s_variable_is_taken_in_two_ways(void **state)
 		assert_false(rubypart_local(by_call, cut, 0x1000, &l));
 }
 
-static void two_variables_of_one_structure_are_a_pair(void **state)
+TEST(two_variables_of_one_structure_are_a_pair)
 {
 	/* cmp %edi, 0x100(%rip); mov 0x10a(%rip), %rdi */
 	static const uint8_t code[] = {0x39, 0x3d, 0x00, 0x01, 0x00, 0x00, 0x48,
@@ -58,13 +56,12 @@ static void two_variables_of_one_structure_are_a_pair(void **state)
 	uint64_t used[RUBYPART_ADDRESSES];
 	size_t n = rubypart_addresses(code, sizeof(code), 0x1000, used, 0);
 
-	(void)state;
 	assert_int_equal(n, 2);
 	assert_int_equal(rubypart_pair(used, n), 0x1106);
 	assert_int_equal(rubypart_pair(used, 1), 0);
 }
 
-static void the_longest_run_of_addresses_in_one_function_is_the_loop_s(void **state)
+TEST(the_longest_run_of_addresses_in_one_function_is_the_loop_s)
 {
 	static struct rows_span spans[] = {{.lo = 0x5000, .hi = 0x9000, .source = ROWS_EH_FRAME},
 					   {.lo = 0, .hi = 0x1000, .source = ROWS_EH_FRAME}};
@@ -72,7 +69,6 @@ static void the_longest_run_of_addresses_in_one_function_is_the_loop_s(void **st
 	uint64_t words[400];
 	struct elf_range at;
 
-	(void)state;
 	for (size_t i = 0; i < 400; i++)
 		words[i] = i < 160 ? 0x10000 + i :
 			   i < 200 ? 7 :
@@ -99,7 +95,7 @@ static uint64_t symbol(const char *path, const char *name)
 	return strtoull(line, NULL, 16);
 }
 
-static void libruby_here_is_known(void **state)
+TEST(libruby_here_is_known)
 {
 	const struct index_finder no_lines = {.lines = INDEX_LINES_NONE};
 	const void *section = NULL;
@@ -109,7 +105,6 @@ static void libruby_here_is_known(void **state)
 	glob_t g;
 	int fd;
 
-	(void)state;
 	if (glob("/usr/lib/x86_64-linux-gnu/libruby-*.so.[23].[0-9]", 0, NULL, &g)) {
 		skip_missing("a libruby of Debian's");
 		return;
@@ -122,23 +117,10 @@ static void libruby_here_is_known(void **state)
 	assert_int_equal(size, sizeof(l));
 	memcpy(&l, section, sizeof(l));
 	assert_true(l.symbols && (l.tls_slot || l.vm));
-	/* vm_exec_core is inlined there, or stands before it */
+	/* vm_exec_core is inlined there, or comes before it */
 	if (symbol(g.gl_pathv[0], "rb_vm_exec"))
 		assert_true(l.loop_start[0] <= symbol(g.gl_pathv[0], "rb_vm_exec") &&
 			    symbol(g.gl_pathv[0], "rb_vm_exec") - l.loop_end[0] < 0x1000);
 	made_release(&m);
 	globfree(&g);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_version_is_a_known_one_or_none),
-		cmocka_unit_test(the_thread_s_variable_is_taken_in_two_ways),
-		cmocka_unit_test(two_variables_of_one_structure_are_a_pair),
-		cmocka_unit_test(the_longest_run_of_addresses_in_one_function_is_the_loop_s),
-		cmocka_unit_test(libruby_here_is_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

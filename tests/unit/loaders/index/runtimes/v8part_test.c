@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is V8's in a file: its version's text, and the symbols it is found by. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* V8 in a file: the text of its version, and the symbols that identify it. */
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/index/runtimes/v8part.h"
+#include "tests/unit/test.h"
 
 static uint32_t version(const char *text)
 {
 	return v8part_version(text, strlen(text));
 }
 
-static void a_version_is_its_first_two_numbers(void **state)
+TEST(a_version_is_its_first_two_numbers)
 {
-	(void)state;
 	assert_int_equal(version("11.3.244.8-node.38"), 0x0b03);
 	assert_int_equal(version("9.4.146.26-node.26"), 0x0904);
 	assert_int_equal(version("13.6."), 0x0d06);
@@ -29,11 +23,10 @@ static void a_version_is_its_first_two_numbers(void **state)
 	assert_int_equal(version(""), 0);
 }
 
-static void a_number_is_found_by_each_name_that_versions_give_it(void **state)
+TEST(a_number_is_found_by_each_name_that_versions_give_it)
 {
 	struct v8_symbols s = {0};
 
-	(void)state;
 	v8_symbols_note(&s, "v8dbg_class_SharedFunctionInfo__script_or_debug_info__HeapObject",
 			0x10, 4);
 	assert_int_equal(s.at[V8_SHARED_SCRIPT], 0x10);
@@ -45,14 +38,4 @@ static void a_number_is_found_by_each_name_that_versions_give_it(void **state)
 	assert_int_equal(s.at[V8_SHARED_SCRIPT], 0x20);
 	assert_int_equal(s.code[V8_SYMBOL_VERSION], 0x40);
 	assert_int_equal(s.bytecodes_size, 591);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_version_is_its_first_two_numbers),
-		cmocka_unit_test(a_number_is_found_by_each_name_that_versions_give_it),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cfi_test: call-frame information that no assembler writes: damage, widths, encodings, bounds.
  * What assemblers and compilers write is compared with readelf in tests/rows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "loaders/index/unwind/cfi.h"
 #include "loaders/index/unwind/cfiexpr.h"
 #include "schema/base/array.h"
 #include "schema/base/cursor.h"
+#include "tests/unit/test.h"
 
 #define TEXT 0x1000u
 #define SIZE 0x100u
@@ -104,7 +99,7 @@ struct read {
 
 static struct read cfi_of(const struct bytes *b, bool debug_frame, bool open_end)
 {
-	/* a copy of its own: a byte read beyond it is seen by the sanitizer */
+	/* an exact copy: the sanitizer sees a read beyond it */
 	uint8_t *copy = malloc(b->n ? b->n : 1);
 	const struct cfi_section s = {.data = copy,
 				      .len = b->n,
@@ -150,14 +145,13 @@ static struct bytes simple(const char *program, size_t len)
 }
 #define SIMPLE(program) simple(program, sizeof(program) - 1)
 
-static void damage_counts_from_its_address_on(void **state)
+TEST(damage_counts_from_its_address_on)
 {
 	/* advance 4, then: unknown; restore_state of nothing; an expression beyond the end; a cut
 	 * number */
 	static const char *const ends[] = {"\x44\x3f", "\x44\x0b", "\x44\x0f\x7f", "\x44\x0e\x80",
 					   "\x44\x01\x01"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++) {
 		struct bytes b = simple(ends[i], strlen(ends[i]));
 		struct read x = cfi_of(&b, false, false);
@@ -170,7 +164,7 @@ static void damage_counts_from_its_address_on(void **state)
 	}
 }
 
-static void rbx_is_followed(void **state)
+TEST(rbx_is_followed)
 {
 	/* two pushes; RBX at CFA - 16; both popped; RBX at an odd place, undefined, in RBP, in
 	 * itself, by an expression */
@@ -188,23 +182,21 @@ static void rbx_is_followed(void **state)
 				  CFA(ROW_BP_SAME, 0, 3, ROW_BX_SAME, 0)};
 	struct read x = cfi_of(&b, false, false);
 
-	(void)state;
 	assert_int_equal(x.t.broken, 0);
 	for (uint32_t i = 0; i < ARRAY_SIZE(given); i++) {
 		if (i && given[i] == given[i - 1])
 			assert_int_equal(rule_at(&x, i),
-					 ROW_MAKE_SPECIAL(ROW_NONE, 0)); /* no row of its own */
+					 ROW_MAKE_SPECIAL(ROW_NONE, 0)); /* no separate row */
 		else
 			assert_int_equal(rule_at(&x, i), given[i]);
 	}
 	rows_release(&x.r);
 }
 
-static void states_are_remembered_as_deep_as_said(void **state)
+TEST(states_are_remembered_as_deep_as_said)
 {
 	char program[2 * CFI_REMEMBER_MAX + 4];
 
-	(void)state;
 	for (unsigned deep = CFI_REMEMBER_MAX; deep <= CFI_REMEMBER_MAX + 1; deep++) {
 		struct bytes b;
 		struct read x;
@@ -219,11 +211,11 @@ static void states_are_remembered_as_deep_as_said(void **state)
 	}
 }
 
-static void each_encoding_of_an_address_is_read(void **state)
+TEST(each_encoding_of_an_address_is_read)
 {
 	static const struct {
 		uint8_t encoding, bytes;
-		uint64_t base; /* what is added when it is read; 1: its own address */
+		uint64_t base; /* what the reader adds to it; 1: its own address */
 		bool fails;
 	} given[] = {
 		{0x00, 8, 0, false},    {0x02, 2, 0, false},      {0x03, 4, 0, false},
@@ -234,7 +226,6 @@ static void each_encoding_of_an_address_is_read(void **state)
 		{0x05, 4, 0, true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
 		const uint64_t at = 0x8000, want = 0x1234;
 		uint64_t out = 0, v = want - (given[i].base == 1 ? at : given[i].base);
@@ -252,13 +243,12 @@ static void each_encoding_of_an_address_is_read(void **state)
 	}
 }
 
-static void a_wide_entry_of_eh_frame_has_a_narrow_id(void **state)
+TEST(a_wide_entry_of_eh_frame_has_a_narrow_id)
 {
 	struct bytes b = {.n = 0};
 	struct read x;
 	uint64_t len;
 
-	(void)state;
 	put_cie(&b, 0, 1, "zR", "\x04", 1, FIRST, 5);
 	put_u32(&b, 0xffffffff);
 	put_u64(&b, 4 + 16 + 1);
@@ -270,7 +260,7 @@ static void a_wide_entry_of_eh_frame_has_a_narrow_id(void **state)
 	assert_int_equal(x.t.fdes, 1);
 	assert_int_equal(rule_at(&x, 0), entry);
 	rows_release(&x.r);
-	/* and one that claims more than there is, near the end of all numbers, is none */
+	/* and one whose length exceeds the input, near the largest number, is refused */
 	len = UINT64_MAX - 4;
 	memcpy(b.v + b.n - 21 - 4 - 8 + 4, &len, 8);
 	x = cfi_of(&b, false, false);
@@ -278,12 +268,11 @@ static void a_wide_entry_of_eh_frame_has_a_narrow_id(void **state)
 	rows_release(&x.r);
 }
 
-static void a_length_of_zero_ends_only_what_has_no_end_of_its_own(void **state)
+TEST(a_length_of_zero_ends_only_what_has_no_end_of_its_own)
 {
 	struct bytes b = SIMPLE("");
 	struct read x;
 
-	(void)state;
 	put_u32(&b, 0);
 	put_fde(&b, TEXT + SIZE, "", 0);
 	x = cfi_of(&b, false, false);
@@ -294,12 +283,11 @@ static void a_length_of_zero_ends_only_what_has_no_end_of_its_own(void **state)
 	rows_release(&x.r);
 }
 
-static void functions_outside_of_code_are_dropped(void **state)
+TEST(functions_outside_of_code_are_dropped)
 {
 	struct bytes b = SIMPLE("");
 	struct read x;
 
-	(void)state;
 	put_fde(&b, 0, "", 0);
 	put_fde(&b, TEXT + 0xfff, "", 0);
 	put_fde(&b, UINT64_MAX - 8, "", 0);
@@ -310,7 +298,7 @@ static void functions_outside_of_code_are_dropped(void **state)
 	rows_release(&x.r);
 }
 
-static void a_cie_of_another_kind_has_no_functions(void **state)
+TEST(a_cie_of_another_kind_has_no_functions)
 {
 	static const struct {
 		uint8_t version;
@@ -332,7 +320,6 @@ static void a_cie_of_another_kind_has_no_functions(void **state)
 		{1, "zR", "", FIRST, false},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
 		struct bytes b = {.n = 0};
 		struct read x;
@@ -347,12 +334,11 @@ static void a_cie_of_another_kind_has_no_functions(void **state)
 	}
 }
 
-static void every_cut_of_a_section_is_survived(void **state)
+TEST(every_cut_of_a_section_is_survived)
 {
 	struct bytes b = SIMPLE(
 		"\x41\x0e\x10\x86\x02\x43\x0d\x06\x0a\x50\x0c\x07\x08\x0b\x41\x0f\x03\x77\x08\x06");
 
-	(void)state;
 	while (b.n--) {
 		struct read x = cfi_of(&b, false, false);
 		void *out = NULL;
@@ -364,7 +350,7 @@ static void every_cut_of_a_section_is_survived(void **state)
 	}
 }
 
-static void an_expression_has_an_answer_or_none(void **state)
+TEST(an_expression_has_an_answer_or_none)
 {
 	static const struct {
 		const char *bytes;
@@ -391,7 +377,6 @@ static void an_expression_has_an_answer_or_none(void **state)
 		{"\x31\x31\x31\x31\x31\x31\x31\x31\x31", false, false, 0, 0, 0, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(given); i++) {
 		/* strlen would stop at a 0 operand: only one case has one, at a known place */
 		size_t len = strlen(given[i].bytes);
@@ -409,22 +394,4 @@ static void an_expression_has_an_answer_or_none(void **state)
 		assert_int_equal(x.sum.k, given[i].k);
 		assert_int_equal(x.plus, given[i].plus);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(damage_counts_from_its_address_on),
-		cmocka_unit_test(rbx_is_followed),
-		cmocka_unit_test(states_are_remembered_as_deep_as_said),
-		cmocka_unit_test(each_encoding_of_an_address_is_read),
-		cmocka_unit_test(a_wide_entry_of_eh_frame_has_a_narrow_id),
-		cmocka_unit_test(a_length_of_zero_ends_only_what_has_no_end_of_its_own),
-		cmocka_unit_test(functions_outside_of_code_are_dropped),
-		cmocka_unit_test(a_cie_of_another_kind_has_no_functions),
-		cmocka_unit_test(every_cut_of_a_section_is_survived),
-		cmocka_unit_test(an_expression_has_an_answer_or_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,17 +2,12 @@
 /* rows_test: the collector of unwind rows; the last test compares random spans with the conditions
  * of rows.h taken address by address. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/index/unwind/rows.h"
 #include "loaders/index/unwind/rowtable.h"
+#include "tests/unit/test.h"
 
 #define BASE 0x400000u
 #define SIZE 0x10000u
@@ -45,7 +40,7 @@ static void table_release(struct table *t)
 	free(t->bytes);
 }
 
-/* As a reader looks: by page, then the last row at or before. */
+/* The reader's lookup: by page, then the last row at or before the address. */
 static uint64_t table_at(const struct table *t, uint64_t addr)
 {
 	const uint32_t at = (uint32_t)(addr - BASE), in_page = at & ((1u << TABLES_PAGE_SHIFT) - 1);
@@ -83,12 +78,11 @@ static void span_of(struct rows *r, uint32_t lo, uint32_t hi, uint64_t rule,
 	rows_add(r, BASE + lo, rule);
 }
 
-static void a_function_is_found_between_its_bounds(void **state)
+TEST(a_function_is_found_between_its_bounds)
 {
 	struct rows r = rows_make();
 	struct table t;
 
-	(void)state;
 	rows_span(&r, BASE + 0x100, BASE + 0x140, ROWS_EH_FRAME);
 	rows_add(&r, BASE + 0x100, entry);
 	rows_add(&r, BASE + 0x101, pushed);
@@ -104,12 +98,11 @@ static void a_function_is_found_between_its_bounds(void **state)
 	table_release(&t);
 }
 
-static void padding_belongs_to_what_stands_before_it(void **state)
+TEST(padding_belongs_to_what_stands_before_it)
 {
 	struct rows r = rows_make();
 	struct table t;
 
-	(void)state;
 	span_of(&r, 0x40, 0x51, pushed, ROWS_EH_FRAME);
 	span_of(&r, 0x10, 0x31, entry, ROWS_EH_FRAME);
 	span_of(&r, 0x61, 0x71, entry, ROWS_EH_FRAME);
@@ -121,12 +114,11 @@ static void padding_belongs_to_what_stands_before_it(void **state)
 	table_release(&t);
 }
 
-static void rows_that_say_the_same_vanish(void **state)
+TEST(rows_that_say_the_same_vanish)
 {
 	struct rows r = rows_make();
 	struct table t;
 
-	(void)state;
 	span_of(&r, 0, 0x10, entry, ROWS_EH_FRAME);
 	span_of(&r, 0x10, 0x20, entry, ROWS_EH_FRAME);
 	rows_add(&r, BASE + 0x14, entry);
@@ -138,12 +130,11 @@ static void rows_that_say_the_same_vanish(void **state)
 	table_release(&t);
 }
 
-static void a_better_source_holds_and_a_reserved_range_is_its_own(void **state)
+TEST(a_better_source_holds_and_a_reserved_range_is_its_own)
 {
 	struct rows r = rows_make();
 	struct table t;
 
-	(void)state;
 	span_of(&r, 0x100, 0x200, entry, ROWS_EH_FRAME);
 	span_of(&r, 0x140, 0x150, pushed, ROWS_SURE);
 	span_of(&r, 0x400, 0x480, entry, ROWS_EH_FRAME);
@@ -159,12 +150,11 @@ static void a_better_source_holds_and_a_reserved_range_is_its_own(void **state)
 	table_release(&t);
 }
 
-static void what_lies_outside_is_left_out(void **state)
+TEST(what_lies_outside_is_left_out)
 {
 	struct rows r = rows_make();
 	struct table t;
 
-	(void)state;
 	rows_span(&r, 0, 0x10, ROWS_EH_FRAME);
 	rows_add(&r, 0, entry);
 	rows_span(&r, BASE + SIZE - 4, BASE + SIZE + 4, ROWS_EH_FRAME);
@@ -180,7 +170,7 @@ static void what_lies_outside_is_left_out(void **state)
 	assert_int_equal(rows_init(&r, 0, ROWS_SIZE_MAX + 1), -EFBIG);
 }
 
-static void equal_extensions_share_a_number(void **state)
+TEST(equal_extensions_share_a_number)
 {
 	const struct row_ext a = {.kind = ROW_EXT_DEREF, .reg = 6, .a = -8},
 			     b = {.kind = ROW_EXT_CFA, .reg = 10};
@@ -188,7 +178,6 @@ static void equal_extensions_share_a_number(void **state)
 	struct table t;
 	uint32_t first = rows_ext(&r, &a), second = rows_ext(&r, &b);
 
-	(void)state;
 	assert_int_equal(first, ROW_MAKE_EXT(0));
 	assert_int_equal(second, ROW_MAKE_EXT(1));
 	assert_int_equal(rows_ext(&r, &a), first);
@@ -202,12 +191,11 @@ static void equal_extensions_share_a_number(void **state)
 	table_release(&t);
 }
 
-static void a_row_at_a_pages_first_byte_is_in_the_page(void **state)
+TEST(a_row_at_a_pages_first_byte_is_in_the_page)
 {
 	struct rows r = rows_make();
 	struct table t;
 
-	(void)state;
 	span_of(&r, 0, 0x600, entry, ROWS_EH_FRAME);
 	rows_add(&r, BASE + 0x200, pushed);
 	rows_add(&r, BASE + 0x3ff, entry);
@@ -224,14 +212,13 @@ static void a_row_at_a_pages_first_byte_is_in_the_page(void **state)
 	table_release(&t);
 }
 
-static void more_rules_than_have_a_number_are_marked(void **state)
+TEST(more_rules_than_have_a_number_are_marked)
 {
 	const uint64_t marked = ROW_MAKE_SPECIAL(ROW_UNSUPPORTED, ROW_UNSUPPORTED_RANGE);
 	const uint32_t n = TABLES_RULES_MAX + 10;
 	struct rows r;
 	struct table t;
 
-	(void)state;
 	assert_int_equal(rows_init(&r, BASE, BASE + 2 * n), 0);
 	rows_span(&r, BASE, BASE + 2 * n, ROWS_EH_FRAME);
 	for (uint32_t i = 0; i < n; i++)
@@ -246,7 +233,7 @@ static void more_rules_than_have_a_number_are_marked(void **state)
 	table_release(&t);
 }
 
-static void a_table_that_is_not_sound_is_refused(void **state)
+TEST(a_table_that_is_not_sound_is_refused)
 {
 	struct rows r = rows_make();
 	struct unwind_head *h;
@@ -254,7 +241,6 @@ static void a_table_that_is_not_sound_is_refused(void **state)
 	uint64_t *page;
 	struct table t;
 
-	(void)state;
 	span_of(&r, 0x10, 0x300, entry, ROWS_EH_FRAME);
 	table_make(&r, &t);
 	h = t.bytes;
@@ -331,12 +317,11 @@ static void random_given(struct given *g)
 	}
 }
 
-static void random_spans_hold_where_the_conditions_say(void **state)
+TEST(random_spans_hold_where_the_conditions_say)
 {
 	static uint64_t model[MODEL];
 	struct given g[SPANS];
 
-	(void)state;
 	srand(7);
 	for (unsigned round = 0; round < 500; round++) {
 		struct rows r = rows_make();
@@ -359,22 +344,4 @@ static void random_spans_hold_where_the_conditions_say(void **state)
 		}
 		table_release(&t);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_function_is_found_between_its_bounds),
-		cmocka_unit_test(padding_belongs_to_what_stands_before_it),
-		cmocka_unit_test(rows_that_say_the_same_vanish),
-		cmocka_unit_test(a_better_source_holds_and_a_reserved_range_is_its_own),
-		cmocka_unit_test(what_lies_outside_is_left_out),
-		cmocka_unit_test(equal_extensions_share_a_number),
-		cmocka_unit_test(a_row_at_a_pages_first_byte_is_in_the_page),
-		cmocka_unit_test(more_rules_than_have_a_number_are_marked),
-		cmocka_unit_test(a_table_that_is_not_sound_is_refused),
-		cmocka_unit_test(random_spans_hold_where_the_conditions_say),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /* amqp: frames as in the specification of AMQP 0-9-1. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void a_publish_is_one_way_until_confirms_are_selected(void **state)
+TEST(a_publish_is_one_way_until_confirms_are_selected)
 {
 	static const struct turn turns[] = {
 		C("AMQP\x00\x00\x09\x01"),
@@ -55,7 +55,6 @@ static void a_publish_is_one_way_until_confirms_are_selected(void **state)
 		S("\x01\x00\x01\x00\x00\x00\x0c\x00\x14\x00(\x01\xf7\x01x\x00(\x00\n\xce"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "amqp",
 		    "CONNECTION OPEN ok\n"
 		    "CHANNEL OPEN ok\n"
@@ -69,13 +68,4 @@ static void a_publish_is_one_way_until_confirms_are_selected(void **state)
 		    "PUBLISH ex b error nack\n"
 		    "GET jobs ok EMPTY\n"
 		    "EXCHANGE DECLARE error 503\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_publish_is_one_way_until_confirms_are_selected),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

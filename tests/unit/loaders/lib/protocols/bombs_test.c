@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bombs: what a peer makes as large, as deep or as many as it likes costs no memory without bound.
- */
+/* Bombs: whatever a peer makes large, deep or numerous, the memory of the parsers stays bounded. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
 /* of one connection: two buffers of 64 KiB, and what a protocol holds */
@@ -24,7 +23,7 @@ static void end(struct talk *t, size_t before, size_t most)
 	free(t);
 }
 
-static void a_chunk_of_all_numbers_and_an_endless_line_of_it(void **state)
+TEST(a_chunk_of_all_numbers_and_an_endless_line_of_it)
 {
 	static const char ask
 		[] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
@@ -35,7 +34,6 @@ static void a_chunk_of_all_numbers_and_an_endless_line_of_it(void **state)
 	size_t before;
 	struct talk *t;
 
-	(void)state;
 	for (int endless = 0; endless < 2; endless++) {
 		t = begin(&before);
 		talk_say(t, 'c', ask, sizeof(ask) - 1, SIZE_MAX);
@@ -47,15 +45,14 @@ static void a_chunk_of_all_numbers_and_an_endless_line_of_it(void **state)
 	}
 }
 
-/* A table as large as the client likes, and headers that are all kept in it. */
-static void a_table_of_headers_without_end(void **state)
+/* A table of the size that the client asks for, and headers that all stay in it. */
+TEST(a_table_of_headers_without_end)
 {
 	static const char begun[] =
 		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x01\x7f\xff\xff\xff";
 	size_t before;
 	struct talk *t;
 
-	(void)state;
 	t = begin(&before);
 	talk_say(t, 'c', begun, sizeof(begun) - 1, SIZE_MAX);
 	talk_say(t, 's', "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x01\x7f\xff\xff\xff", 15,
@@ -80,8 +77,8 @@ static void a_table_of_headers_without_end(void **state)
 	end(t, before, 4u << 20);                        /* 16 384 open questions with it */
 }
 
-/* Each name once: those past PROTO_OPERATIONS share one. */
-static void a_million_topics(void **state)
+/* Each name once: those beyond PROTO_OPERATIONS share one. */
+TEST(a_million_topics)
 {
 	static const char connect[] = "\x10\x0d\x00\x04MQTT\x04\x02\x00\x3c\x00\x01"
 				      "a",
@@ -89,7 +86,6 @@ static void a_million_topics(void **state)
 	size_t before;
 	struct talk *t;
 
-	(void)state;
 	t = begin(&before);
 	talk_say(t, 'c', connect, sizeof(connect) - 1, SIZE_MAX);
 	talk_say(t, 's', ok, sizeof(ok) - 1, SIZE_MAX);
@@ -108,15 +104,4 @@ static void a_million_topics(void **state)
 		t->heard.len = 0;
 	}
 	end(t, before, 4u << 20); /* the names */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_chunk_of_all_numbers_and_an_endless_line_of_it),
-		cmocka_unit_test(a_table_of_headers_without_end),
-		cmocka_unit_test(a_million_topics),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /* cassandra: envelopes and frames as in native_protocol_v4.spec and v5.spec. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void streams_are_answered_in_any_order_and_ids_name_statements(void **state)
+TEST(streams_are_answered_in_any_order_and_ids_name_statements)
 {
 	static const struct turn turns[] = {
 		C("\x04\x00\x00\x00\x01\x00\x00\x00\x16\x00\x01\x00\x0b"
@@ -25,7 +25,6 @@ static void streams_are_answered_in_any_order_and_ids_name_statements(void **sta
 		  "\x84\x00\x00\x09\x08\x00\x00\x00\x04\x00\x00\x00\x01"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "cassandra",
 		    "STARTUP ok\n"
 		    "PREPARE INSERT INTO t (a) VALUES (?) ok\n"
@@ -35,7 +34,7 @@ static void streams_are_answered_in_any_order_and_ids_name_statements(void **sta
 		    "<prepared> ok\n");
 }
 
-static void version_5_puts_envelopes_into_frames(void **state)
+TEST(version_5_puts_envelopes_into_frames)
 {
 	static const struct turn turns[] = {
 		C("\x05\x00\x00\x00\x01\x00\x00\x00\x16\x00\x01\x00\x0b"
@@ -64,7 +63,6 @@ static void version_5_puts_envelopes_into_frames(void **state)
 		  "CRCC"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "cassandra",
 		    "STARTUP ok\n"
 		    "PREPARE INSERT INTO t (a) VALUES (?) ok\n"
@@ -74,7 +72,7 @@ static void version_5_puts_envelopes_into_frames(void **state)
 		    "<prepared> ok\n");
 }
 
-static void compressed_frames_are_blind_to_the_byte(void **state)
+TEST(compressed_frames_are_blind_to_the_byte)
 {
 	static const struct turn turns[] = {C("\x05\x00\x00\x00\x01\x00\x00\x00\x28\x00\x02\x00\x0b"
 					      "CQL_VERSION\x00\x05"
@@ -84,22 +82,10 @@ static void compressed_frames_are_blind_to_the_byte(void **state)
 					    C("0123456789abcdef"), S("0123456789"), END};
 	struct talk *t = malloc(sizeof(*t));
 
-	(void)state;
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	talk_play(t, turns, SIZE_MAX / 2, SIZE_MAX);
 	assert_string_equal(t->heard.text, "STARTUP ok\n");
 	assert_int_equal(proto_conn_blind_bytes(t->conn), 26);
 	talk_end(t, true);
 	free(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(streams_are_answered_in_any_order_and_ids_name_statements),
-		cmocka_unit_test(version_5_puts_envelopes_into_frames),
-		cmocka_unit_test(compressed_frames_are_blind_to_the_byte),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * clickhouse: what clickhouse-driver 0.2.11 (PyPI) sent to a server that writes its columns with
- * that driver's own writers, and that it understood; older, newer and chunked forms after
- * ClickHouse's ProtocolDefines.h.
- */
+/* clickhouse: bytes that clickhouse-driver 0.2.11 (PyPI) sent, and answers that it understood, from
+ * a server that writes its columns with that driver's own writers; older, newer and chunked forms
+ * as in ClickHouse's ProtocolDefines.h. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void a_query_ends_where_its_blocks_do_whatever_types_they_have(void **state)
+TEST(a_query_ends_where_its_blocks_do_whatever_types_they_have)
 {
 	static const struct turn turns[] = {
 		C("\x00\x18\x43lickHouse python-driver\x14\x0a\xc4\xa9\x03\x00\x02me\x02pw"),
@@ -56,7 +54,6 @@ static void a_query_ends_where_its_blocks_do_whatever_types_they_have(void **sta
 		  "inner\x00\x00"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "clickhouse",
 		    "CONNECT ok\n"
 		    "SELECT a, s FROM t WHERE s = ? AND \"k\" IN (?) ok\n"
@@ -66,7 +63,7 @@ static void a_query_ends_where_its_blocks_do_whatever_types_they_have(void **sta
 		    "SELECT * FROM secret LIMIT ? error 60\n");
 }
 
-static void compressed_blocks_are_passed_over_frame_by_frame(void **state)
+TEST(compressed_blocks_are_passed_over_frame_by_frame)
 {
 	static const struct turn turns[] = {
 		C("\x00\x18\x43lickHouse python-driver\x14\x0a\xc4\xa9\x03\x00\x07\x64\x65\x66\x61ult\x00"),
@@ -107,7 +104,6 @@ static void compressed_blocks_are_passed_over_frame_by_frame(void **state)
 		  "tring\x00\x05Query\x05value\x05Int64\x00\x01\x00\x00\x00\x00\x00\x00\x00\x05"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "clickhouse",
 		    "CONNECT ok\n"
 		    "SELECT ? ok\n"
@@ -115,7 +111,7 @@ static void compressed_blocks_are_passed_over_frame_by_frame(void **state)
 		    "INSERT INTO t (a) VALUES ok\n");
 }
 
-static void the_id_of_a_trace_is_kept(void **state)
+TEST(the_id_of_a_trace_is_kept)
 {
 	static const struct turn turns[] = {
 		C("\x00\x06\x63lient\x01\x02\xaa\xa9\x03\x00\x07\x64\x65\x66\x61ult\x00"),
@@ -125,7 +121,6 @@ static void the_id_of_a_trace_is_kept(void **state)
 		S("\x05"), END};
 	struct talk *t = malloc(sizeof(*t));
 
-	(void)state;
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	talk_play(t, turns, SIZE_MAX / 2, SIZE_MAX);
 	proto_conn_close(t->conn, t->now_ns);
@@ -134,7 +129,7 @@ static void the_id_of_a_trace_is_kept(void **state)
 	free(t);
 }
 
-static void sparse_columns_are_understood_and_an_unknown_type_is_blind(void **state)
+TEST(sparse_columns_are_understood_and_an_unknown_type_is_blind)
 {
 	static const struct turn sparse[] = {
 		C("\x00\x06\x63lient\x01\x02\xc1\xa9\x03\x00\x07\x64\x65\x66\x61ult\x00"),
@@ -158,7 +153,6 @@ static void sparse_columns_are_understood_and_an_unknown_type_is_blind(void **st
 		END};
 	struct talk *t = malloc(sizeof(*t));
 
-	(void)state;
 	talk_expect(sparse, "clickhouse", "CONNECT ok\nSELECT ? ok\n");
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	talk_play(t, unknown, SIZE_MAX / 2, SIZE_MAX);
@@ -167,7 +161,7 @@ static void sparse_columns_are_understood_and_an_unknown_type_is_blind(void **st
 	free(t);
 }
 
-static void chunks_say_themselves_where_a_packet_ends(void **state)
+TEST(chunks_say_themselves_where_a_packet_ends)
 {
 	static const struct turn turns[] = {
 		C("\x00\x06\x63lient\x01\x02\xcc\xa9\x03\x00\x07\x64\x65\x66\x61ult\x00"),
@@ -184,7 +178,6 @@ static void chunks_say_themselves_where_a_packet_ends(void **state)
 		S("\x17\x00\x00\x00\x02>\x00\x00\x00\x0d\x44\x42::Exception\x01m\x00\x00\x00\x00\x00\x00"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "clickhouse",
 		    "CONNECT ok\n"
 		    "SELECT j FROM t WHERE a = ? ok\n"
@@ -192,7 +185,7 @@ static void chunks_say_themselves_where_a_packet_ends(void **state)
 		    "SELEC error 62\n");
 }
 
-static void older_revisions_and_refusals_are_understood(void **state)
+TEST(older_revisions_and_refusals_are_understood)
 {
 	static const struct turn old[] = {
 		C("\x00\x06\x63lient\x01\x02\x8d\xa9\x03\x00\x07\x64\x65\x66\x61ult\x00"),
@@ -204,12 +197,11 @@ static void older_revisions_and_refusals_are_understood(void **state)
 		C("\x00\x06\x63lient\x01\x02\xbc\xa9\x03\x00\x07\x64\x65\x66\x61ult\x00"),
 		S("\x02\x04\x02\x00\x00\x0d\x44\x42::Exception\x01m\x00\x00"), END};
 
-	(void)state;
 	talk_expect(old, "clickhouse", "CONNECT ok\nSELECT ? ok\n");
 	talk_expect(refused, "clickhouse", "CONNECT error 516\n");
 }
 
-static void a_connection_in_the_middle_is_found_by_its_queries(void **state)
+TEST(a_connection_in_the_middle_is_found_by_its_queries)
 {
 	static const struct turn turns[] = {
 		C("\x01\x00\x01\x00\x00\x09\x30.0.0.0:0\x00\x00\x00\x00\x00\x00\x00\x00\x01\x02me\x02pc\x02\x63l\x01\x02\xbc\xa9\x03\x00\x00\x07\x00\x00\x00\x00\x0bmax_t"
@@ -221,19 +213,17 @@ static void a_connection_in_the_middle_is_found_by_its_queries(void **state)
 		S("\x05"),
 		END};
 
-	(void)state;
 	talk_expect_of(turns, "clickhouse", "SELECT a FROM t LIMIT ? blind\nSELECT ? ok\n", false,
 		       false, 0, PROTO_MASKED);
 }
 
-static void of_a_long_exception_the_beginning_is_enough(void **state)
+TEST(of_a_long_exception_the_beginning_is_enough)
 {
 	static const struct turn refused[] = {
 		C("\x00\x06\x63lient\x01\x02\xbc\xa9\x03\x00\x07\x64\x65\x66\x61ult\x00"),
 		S("\x02\x04\x02\x00\x00\x0d\x44\x42::Exception\x01m\x00\x00"), END};
 	struct talk *t = malloc(sizeof(*t));
 
-	(void)state;
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	talk_say(t, 'c', refused[0].bytes, refused[0].len, SIZE_MAX);
 	talk_say(t, 's', refused[1].bytes, refused[1].len, 12);
@@ -242,7 +232,7 @@ static void of_a_long_exception_the_beginning_is_enough(void **state)
 	free(t);
 }
 
-static void data_of_a_format_is_in_no_name(void **state)
+TEST(data_of_a_format_is_in_no_name)
 {
 	static const struct turn turns[] = {
 		C("\x00\x06\x63lient\x01\x02\x8d\xa9\x03\x00\x07\x64\x65\x66\x61ult\x00"),
@@ -251,23 +241,5 @@ static void data_of_a_format_is_in_no_name(void **state)
 		  "achRow {\x22\x61\x22: \x22secret\x22}"),
 		S("\x05"), END};
 
-	(void)state;
 	talk_expect(turns, "clickhouse", "CONNECT ok\nINSERT INTO t FORMAT JSONEachRow ok\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_query_ends_where_its_blocks_do_whatever_types_they_have),
-		cmocka_unit_test(compressed_blocks_are_passed_over_frame_by_frame),
-		cmocka_unit_test(the_id_of_a_trace_is_kept),
-		cmocka_unit_test(sparse_columns_are_understood_and_an_unknown_type_is_blind),
-		cmocka_unit_test(chunks_say_themselves_where_a_packet_ends),
-		cmocka_unit_test(older_revisions_and_refusals_are_understood),
-		cmocka_unit_test(a_connection_in_the_middle_is_found_by_its_queries),
-		cmocka_unit_test(of_a_long_exception_the_beginning_is_enough),
-		cmocka_unit_test(data_of_a_format_is_in_no_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,9 +2,10 @@
 /* dns: messages as in RFC 1035, EDNS as in RFC 6891. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void answers_are_found_by_number_and_name(void **state)
+/* clang-format off */
+
+TEST(answers_are_found_by_number_and_name)
 {
-	/* clang-format off */
 	static const struct turn turns[] = {
 		C("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x03WWW\x07" "example\x02" "co\x02uk\x00\x00\x01\x00\x01"),
 		C("\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x01\x03www\x07" "example\x03" "com\x00\x00\x1c\x00\x01\x00\x00)\x10\x00\x00\x00"
@@ -16,14 +17,13 @@ static void answers_are_found_by_number_and_name(void **state)
 		C("\x00\x09\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01x\x00\x00\x01\x00\x01"),
 		END};
 
-	(void)state;
 	talk_expect_of(turns, "dns", "AAAA example.com ok NOERROR\n"
 		    "A example.co.uk ok NXDOMAIN\n"
 		    "MX example.org error SERVFAIL\n"
 		    "A x no-answer\n", true, true, 53, PROTO_MASKED);
 }
 
-static void over_tcp_each_message_has_its_length(void **state)
+TEST(over_tcp_each_message_has_its_length)
 {
 	static const struct turn turns[] = {
 		C("\x00\x1f\x00\x01\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x01" "a\x07" "example\x03" "com\x00\x00\x01\x00\x01\x00\x1f\x00\x02\x01\x00\x00"
@@ -32,18 +32,16 @@ static void over_tcp_each_message_has_its_length(void **state)
 		  "\x01\x00\x00\x00\x00\x00\x00\x01" "a\x07" "example\x03" "com\x00\x00\x01\x00\x01"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "dns", "A example.net ok NOERROR\n"
 		    "A example.com error REFUSED\n");
 }
 
-static void multicast_questions_are_one_way(void **state)
+TEST(multicast_questions_are_one_way)
 {
 	static const struct turn turns[] = {
 		C("\x00\x00\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x05_http\x04_tcp\x05local\x00\x00\x0c\x00\x01"),
 		END};
 
-	(void)state;
 	talk_expect_of(turns, "dns", "PTR _tcp.local one-way\n", true, true, 5353, PROTO_MASKED);
 }
 
@@ -79,33 +77,19 @@ static void expect_names(enum proto_payload payload, const char *ask, size_t n_a
 #define ANSWER_AAAA "\x00\x02\x81\x80\x00\x01\x00\x01\x00\x00\x00\x00\x01" "a\x00\x00\x1c\x00\x01" \
 	"\xc0\x0c\x00\x1c\x00\x01\x00\x00\x00\x3c\x00\x10\xfd\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01"
 
-static void addresses_are_those_of_the_name_that_was_asked_for(void **state)
+TEST(addresses_are_those_of_the_name_that_was_asked_for)
 {
-	(void)state;
 	expect_names(PROTO_MASKED, ASK_A, sizeof(ASK_A) - 1, ANSWER_A, sizeof(ANSWER_A) - 1, "www.example.com 0a010203\nwww.example.com 0a010204\n");
 	expect_names(PROTO_MASKED, ASK_AAAA, sizeof(ASK_AAAA) - 1, ANSWER_AAAA, sizeof(ANSWER_AAAA) - 1, "a fd000000000000000000000000000001\n");
 	expect_names(PROTO_NONE, ASK_A, sizeof(ASK_A) - 1, ANSWER_A, sizeof(ANSWER_A) - 1, "");
 }
 
-static void an_answer_that_is_cut_has_the_addresses_that_are_whole(void **state)
+TEST(an_answer_that_is_cut_has_the_addresses_that_are_whole)
 {
 	size_t whole = sizeof(ANSWER_A) - 1;
 
-	(void)state;
 	for (size_t n = 33; n < whole; n++)
 		expect_names(PROTO_MASKED, ASK_A, sizeof(ASK_A) - 1, ANSWER_A, n, n < whole - 16 ? "" : "www.example.com 0a010203\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_are_found_by_number_and_name),
-		cmocka_unit_test(over_tcp_each_message_has_its_length),
-		cmocka_unit_test(multicast_questions_are_one_way),
-		cmocka_unit_test(addresses_are_those_of_the_name_that_was_asked_for),
-		cmocka_unit_test(an_answer_that_is_cut_has_the_addresses_that_are_whole),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+/* clang-format on */

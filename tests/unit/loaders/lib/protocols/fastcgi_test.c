@@ -2,7 +2,7 @@
 /* fastcgi: records as in the specification of FastCGI 1.0. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void a_request_is_named_by_its_parameters_and_its_status_is_the_responses(void **state)
+TEST(a_request_is_named_by_its_parameters_and_its_status_is_the_responses)
 {
 	static const struct turn turns[] = {
 		C("\x01\x01\x00\x01\x00\x08\x00\x00\x00\x01\x01\x00\x00\x00\x00\x00"
@@ -50,19 +50,8 @@ static void a_request_is_named_by_its_parameters_and_its_status_is_the_responses
 		S("\x01\x03\x00\x02\x00\x08\x00\x00\x00\x00\x00\x00\x02\x00\x00\x00"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "fastcgi",
 		    "POST h/user/{id}/edit error 503\n"
 		    "GET h/ ok 200\n"
 		    "GET h/b error end 2\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_request_is_named_by_its_parameters_and_its_status_is_the_responses),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

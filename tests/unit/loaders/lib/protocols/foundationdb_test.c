@@ -3,7 +3,7 @@
  * in front, then the tables. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void a_reply_is_found_by_the_token_that_its_request_carries(void **state)
+TEST(a_reply_is_found_by_the_token_that_its_request_carries)
 {
 	static const struct turn turns[] = {
 		C("(\x00\x00\x00\x00\x00\x01q\xb0\x00\xdb\x1f\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x7f\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
@@ -49,7 +49,6 @@ static void a_reply_is_found_by_the_token_that_its_request_carries(void **state)
 		  "\x07\xf6\xe5\xd4\xc3\xb2\xa1\x08\x00\x00\x00xV4\x12"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "foundationdb",
 		    "GetKeyValues ok\n"
 		    "GetReadVersion ok\n"
@@ -60,7 +59,7 @@ static void a_reply_is_found_by_the_token_that_its_request_carries(void **state)
 		    "WatchValue no-answer\n");
 }
 
-static void checksums_were_shorter_before_and_there_are_none_inside_tls(void **state)
+TEST(checksums_were_shorter_before_and_there_are_none_inside_tls)
 {
 	static const struct turn older[] = {
 		C("(\x00\x00\x00\x01\x00\x01\x63\xb0\x00\xdb\x1f\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x7f\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
@@ -82,12 +81,11 @@ static void checksums_were_shorter_before_and_there_are_none_inside_tls(void **s
 		  "\x06\x00\x0c\x00\x04\x00\x00\x00\x10\x00\x00\x00\x08\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\x63\x63\x63\x63\x63\x63\x63\x63"),
 		END};
 
-	(void)state;
 	talk_expect(older, "foundationdb", "GetReadVersion ok\n");
 	talk_expect(inside_tls, "foundationdb", "GetReadVersion ok\n");
 }
 
-static void a_connection_in_the_middle_is_known_by_a_token_that_comes_back(void **state)
+TEST(a_connection_in_the_middle_is_known_by_a_token_that_comes_back)
 {
 	static const struct turn turns[] = {
 		C("`\x00\x00\x00QQQQQQQQ\x09\x0e\xf6\xe5\xd4\xc3\xb2\xa1\x84\x03\x00\x00xV4\x12 \x00\x00\x00\x82\x01\x81\x00\x06\x00\x08\x00\x04\x00\x0a\x00\x14\x00\x04\x00"
@@ -97,11 +95,10 @@ static void a_connection_in_the_middle_is_known_by_a_token_that_comes_back(void 
 		  "\x04\x00\x00\x00\x10\x00\x00\x00\x08\x00\x00\x00\x02\x00\x00\x00\x14\x00\x00\x00\x63\x63\x63\x63\x63\x63\x63\x63"),
 		END};
 
-	(void)state;
 	talk_expect_of(turns, "foundationdb", "GetValue ok\n", false, false, 0, PROTO_MASKED);
 }
 
-static void a_request_whose_token_is_not_seen_is_blind(void **state)
+TEST(a_request_whose_token_is_not_seen_is_blind)
 {
 	static const struct turn turns[] = {
 		C("(\x00\x00\x00\x00\x00\x01q\xb0\x00\xdb\x1f\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x7f\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
@@ -114,7 +111,6 @@ static void a_request_whose_token_is_not_seen_is_blind(void **state)
 		END};
 	struct talk t;
 
-	(void)state;
 	talk_begin(&t, true, false, 0, PROTO_MASKED);
 	talk_say(&t, 'c', turns[0].bytes, turns[0].len, 44 + 68);
 	talk_say(&t, 's', turns[1].bytes, turns[1].len, turns[1].len);
@@ -123,25 +119,11 @@ static void a_request_whose_token_is_not_seen_is_blind(void **state)
 	talk_end(&t, false);
 }
 
-static void a_version_number_is_needed(void **state)
+TEST(a_version_number_is_needed)
 {
 	static const struct turn turns[] = {
 		C("(\x00\x00\x00\x00\x00\x01q\xb0\x00\xdc\x1f\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00"),
 		S("no"), END};
 
-	(void)state;
 	talk_expect_nothing(turns);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_reply_is_found_by_the_token_that_its_request_carries),
-		cmocka_unit_test(checksums_were_shorter_before_and_there_are_none_inside_tls),
-		cmocka_unit_test(a_connection_in_the_middle_is_known_by_a_token_that_comes_back),
-		cmocka_unit_test(a_request_whose_token_is_not_seen_is_blind),
-		cmocka_unit_test(a_version_number_is_needed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /* http2: frames as in RFC 9113; header blocks were made by the Python package hpack. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void streams_are_answered_in_any_order_with_padding_priority_and_continuation(void **state)
+TEST(streams_are_answered_in_any_order_with_padding_priority_and_continuation)
 {
 	static const struct turn turns[] = {
 		C("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -36,13 +36,12 @@ static void streams_are_answered_in_any_order_with_padding_priority_and_continua
 		  "\x00\x00\x06\x01\x05\x00\x00\x00\x01H\x83l\x0c\xff\xbf"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "http2",
 		    "GET h.example/user/{id}/x ok 200\n"
 		    "GET h.example/user/{id}/x error 503\n");
 }
 
-static void grpc_has_its_own_status_in_the_last_headers(void **state)
+TEST(grpc_has_its_own_status_in_the_last_headers)
 {
 	static const struct turn turns[] = {
 		C("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
@@ -76,14 +75,13 @@ static void grpc_has_its_own_status_in_the_last_headers(void **state)
 		C("\x00\x00\x04\x03\x00\x00\x00\x00\x05\x00\x00\x00\x08"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "http2",
 		    "GRPC h/pkg.Greeter/Hello ok OK\n"
 		    "GRPC h/pkg.Greeter/Hello error NOT_FOUND\n"
 		    "GET / error reset 8\n");
 }
 
-static void what_the_server_pushes_is_one_way_and_moves_the_table_as_well(void **state)
+TEST(what_the_server_pushes_is_one_way_and_moves_the_table_as_well)
 {
 	static const struct turn turns[] = {
 		C("PRI * HTTP/2.0\x0d\x0a\x0d\x0aSM\x0d\x0a\x0d\x0a\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x11\x01\x05\x00\x00\x00\x01\x82\x86\x41\x87\x9d"
@@ -96,7 +94,6 @@ static void what_the_server_pushes_is_one_way_and_moves_the_table_as_well(void *
 		S("\x00\x00\x02\x01\x05\x00\x00\x00\x03\x8d\xbe"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "http2",
 		    "PUSH GET h.example/style.css one-way\n"
 		    "PUSH GET h.example/script.js one-way\n"
@@ -104,7 +101,7 @@ static void what_the_server_pushes_is_one_way_and_moves_the_table_as_well(void *
 		    "GET h.example/page ok 404\n");
 }
 
-static void begun_in_the_middle_what_was_not_seen_has_no_name_and_what_was_has_its_own(void **state)
+TEST(begun_in_the_middle_what_was_not_seen_has_no_name_and_what_was_has_its_own)
 {
 	static const struct turn turns[] = {
 		C("\x00\x00\x03\x01\x05\x00\x00\x00\x0b\x82\xbf\xbe"
@@ -120,7 +117,6 @@ static void begun_in_the_middle_what_was_not_seen_has_no_name_and_what_was_has_i
 		  "\x00\x00\x01\x01\x05\x00\x00\x00\r\x88"),
 		END};
 
-	(void)state;
 	talk_expect_of(turns, "http2",
 		       "GET ?? ok 200\n"
 		       "GET ?/new/b ok 200\n"
@@ -128,7 +124,7 @@ static void begun_in_the_middle_what_was_not_seen_has_no_name_and_what_was_has_i
 		       false, false, 0, PROTO_MASKED);
 }
 
-static void what_grpc_said_in_a_table_that_nobody_saw_is_no_error(void **state)
+TEST(what_grpc_said_in_a_table_that_nobody_saw_is_no_error)
 {
 	static const struct turn turns[] = {
 		C("\x00\x00&\x01\x04\x00\x00\x00\x01\x83"
@@ -145,33 +141,15 @@ static void what_grpc_said_in_a_table_that_nobody_saw_is_no_error(void **state)
 		  "\x00\x00\x01\x01\x05\x00\x00\x00\x01\xbf"),
 		END};
 
-	(void)state;
 	talk_expect_of(turns, "http2", "GRPC h/pkg.Greeter/Hello ok 200\n", false, false, 0,
 		       PROTO_MASKED);
 }
 
-static void a_preface_alone_is_no_request(void **state)
+TEST(a_preface_alone_is_no_request)
 {
 	static const struct turn turns[] = {C("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 					      "\x00\x00\x00\x04\x00\x00\x00\x00\x00"),
 					    S("\x00\x00\x00\x04\x00\x00\x00\x00\x00"), END};
 
-	(void)state;
 	talk_expect_nothing(turns);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			streams_are_answered_in_any_order_with_padding_priority_and_continuation),
-		cmocka_unit_test(grpc_has_its_own_status_in_the_last_headers),
-		cmocka_unit_test(what_the_server_pushes_is_one_way_and_moves_the_table_as_well),
-		cmocka_unit_test(
-			begun_in_the_middle_what_was_not_seen_has_no_name_and_what_was_has_its_own),
-		cmocka_unit_test(what_grpc_said_in_a_table_that_nobody_saw_is_no_error),
-		cmocka_unit_test(a_preface_alone_is_no_request),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* http: bytes from RFC 9112 and RFC 6455, in every cut. */
+/* http: messages as in RFC 9112 and RFC 6455, in every cut. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void a_body_ends_where_its_length_says(void **state)
+TEST(a_body_ends_where_its_length_says)
 {
 	static const struct turn turns[] = {
 		C("POST /user/123/photo?size=3 HTTP/1.1\r\nHost: example.com\r\nContent-Length: 5\r\n\r\nhello"),
 		S("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"), C("GET / HTTP/1.0\r\n\r\n"),
 		S("HTTP/1.0 503 Busy\r\ncontent-length:0\r\n\r\n"), END};
 
-	(void)state;
 	talk_expect(turns, "http", "POST example.com/user/{id}/photo ok 200\nGET / error 503\n");
 }
 
-static void pipelined_requests_are_answered_in_order(void **state)
+TEST(pipelined_requests_are_answered_in_order)
 {
 	static const struct turn turns[] = {
 		C("GET /a HTTP/1.1\r\nHost: h\r\n\r\nHEAD /b HTTP/1.1\r\nHost: h\r\n\r\nGET /c HTTP/1.1\r\nHost: h\r\n\r\n"),
@@ -21,11 +20,10 @@ static void pipelined_requests_are_answered_in_order(void **state)
 		  "7\r\n\r\n"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "http", "GET h/a ok 200\nHEAD h/b ok 200\nGET h/c ok 304\n");
 }
 
-static void chunks_and_trailers_are_passed_over(void **state)
+TEST(chunks_and_trailers_are_passed_over)
 {
 	static const struct turn turns[] = {
 		C("POST /up HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n5;a=b\r\nhello\r\n1B\r\nGET / HTTP/1.1\r\nHost: x\r\n\r\n\r\n0\r\nX: y\r\n"
@@ -34,11 +32,10 @@ static void chunks_and_trailers_are_passed_over(void **state)
 		  "Content-Length: 0\r\n\r\n"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "http", "POST h/up ok 201\nGET /next ok 404\n");
 }
 
-static void a_host_that_is_an_address_is_not_told_again(void **state)
+TEST(a_host_that_is_an_address_is_not_told_again)
 {
 	static const struct turn turns[] = {
 		C("GET /a HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\nGET /b HTTP/1.1\r\nHost: [::1]:80\r\n\r\nGET /c HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -46,31 +43,28 @@ static void a_host_that_is_an_address_is_not_told_again(void **state)
 		S("HTTP/1.1 204 A\r\n\r\nHTTP/1.1 204 B\r\n\r\nHTTP/1.1 204 C\r\n\r\nHTTP/1.1 204 D\r\n\r\nHTTP/1.1 204 E\r\n\r\nHTTP/1.1 204 F\r\n\r\n"),
 		END};
 
-	(void)state;
 	talk_expect(
 		turns, "http",
 		"GET /a ok 204\nGET /b ok 204\nGET /c ok 204\nGET /d ok 204\nGET localhosts/e ok 204\nGET 1.2.3.example/f ok 204\n");
 }
 
-static void a_body_without_length_ends_with_the_connection(void **state)
+TEST(a_body_without_length_ends_with_the_connection)
 {
 	static const struct turn turns[] = {C("GET /x HTTP/1.0\r\n\r\n"),
 					    S("HTTP/1.0 200 OK\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"),
 					    END};
 
-	(void)state;
 	talk_expect(turns, "http", "GET /x ok 200\n");
 }
 
-static void a_request_without_answer_is_told_as_one(void **state)
+TEST(a_request_without_answer_is_told_as_one)
 {
 	static const struct turn turns[] = {C("GET /x HTTP/1.1\r\nHost: h\r\n\r\n"), END};
 
-	(void)state;
 	talk_expect(turns, "http", "GET h/x no-answer\n");
 }
 
-static void a_websocket_opens_and_its_messages_have_no_latency(void **state)
+TEST(a_websocket_opens_and_its_messages_have_no_latency)
 {
 	static const struct turn turns[] = {
 		C("GET /chat HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"),
@@ -78,63 +72,57 @@ static void a_websocket_opens_and_its_messages_have_no_latency(void **state)
 		C("\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58"), /* RFC 6455, 5.7 */
 		S("\x01\x03Hel\x80\x02lo\x89\x00\x82\x01x"), END};
 
-	(void)state;
 	talk_expect(
 		turns, "websocket",
 		"GET h/chat opened 101\ntext to server one-way\ntext to client one-way\nbinary to client one-way\n");
 }
 
-static void events_are_a_stream_and_no_latency(void **state)
+TEST(events_are_a_stream_and_no_latency)
 {
 	static const struct turn turns[] = {
 		C("GET /events HTTP/1.1\r\nHost: h\r\n\r\n"),
 		S("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n8\r\ndata: x\n\r\n0\r\n\r\n"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "http", "GET h/events opened 200\n");
 }
 
-static void a_tunnel_is_looked_at_anew(void **state)
+TEST(a_tunnel_is_looked_at_anew)
 {
 	static const struct turn turns[] = {
 		C("CONNECT far.example:443 HTTP/1.1\r\nHost: far.example:443\r\n\r\n"),
 		S("HTTP/1.1 200 OK\r\n\r\n"), C("GET /in HTTP/1.1\r\nHost: in\r\n\r\n"),
 		S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), END};
 
-	(void)state;
 	talk_expect(turns, "http", "CONNECT far.example:443 opened 200\nGET in/in ok 200\n");
 }
 
-static void what_a_proxy_is_asked_for_is_named_by_its_target(void **state)
+TEST(what_a_proxy_is_asked_for_is_named_by_its_target)
 {
 	static const struct turn turns[] = {
 		C("GET http://other.example/a/550e8400-e29b-41d4-a716-446655440000 HTTP/1.1\r\nHost: proxy\r\n\r\nOPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n"),
 		S("HTTP/1.1 204 No\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), END};
 
-	(void)state;
 	talk_expect(turns, "http", "GET other.example/a/{id} ok 204\nOPTIONS * ok 200\n");
 }
 
-static void names_with_versions_are_no_ids_and_tokens_are(void **state)
+TEST(names_with_versions_are_no_ids_and_tokens_are)
 {
 	static const struct turn turns[] = {
 		C("GET /containerd.services.tasks.v1.Tasks/Get HTTP/1.1\r\nHost: h\r\n\r\n"
 		  "GET /t/eyJhbGciOiJIUzI1NiIsInR5cCI6.eyJzdWIiOiIxMjM0NTY3ODkw.c2lnbmF0dXJl HTTP/1.1\r\nHost: h\r\n\r\n"),
 		S("HTTP/1.1 204 No\r\n\r\nHTTP/1.1 204 No\r\n\r\n"), END};
 
-	(void)state;
 	talk_expect(turns, "http",
 		    "GET h/containerd.services.tasks.v1.Tasks/Get ok 204\nGET h/t/{id} ok 204\n");
 }
 
-static void the_id_of_a_trace_is_kept(void **state)
+TEST(the_id_of_a_trace_is_kept)
 {
 	static const char ask[] =
 		"GET / HTTP/1.1\r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01\r\n\r\n";
 	struct talk *t = malloc(sizeof(*t));
 
-	(void)state;
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	talk_say(t, 'c', ask, sizeof(ask) - 1, SIZE_MAX);
 	talk_say(t, 's', "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", 38, SIZE_MAX);
@@ -145,15 +133,15 @@ static void the_id_of_a_trace_is_kept(void **state)
 	free(t);
 }
 
-/* Both ends of a connection cut it otherwise, and must call a request by the same place. */
-static void a_request_begins_at_the_same_byte_however_it_is_cut(void **state)
+/* The two ends of a connection see it in different cuts, and must identify a request by the same
+ * position. */
+TEST(a_request_begins_at_the_same_byte_however_it_is_cut)
 {
 	static const char first[] = "POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
 			  second[] = "GET /b HTTP/1.1\r\nHost: h\r\n\r\n";
 	char both[sizeof(first) + sizeof(second)];
 	size_t n = (size_t)snprintf(both, sizeof(both), "%s%s", first, second);
 
-	(void)state;
 	for (size_t cut = 1; cut <= n; cut++) {
 		struct talk *t = malloc(sizeof(*t));
 
@@ -169,13 +157,12 @@ static void a_request_begins_at_the_same_byte_however_it_is_cut(void **state)
 	}
 }
 
-static void only_the_first_bytes_of_each_piece_are_enough(void **state)
+TEST(only_the_first_bytes_of_each_piece_are_enough)
 {
 	static const char ask[] = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n";
 	char body[5000] = "HTTP/1.1 200 OK\r\nContent-Length: 4962\r\n\r\n";
 	struct talk *t = malloc(sizeof(*t));
 
-	(void)state;
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	for (int i = 0; i < 3; i++) {
 		talk_say(t, 'c', ask, sizeof(ask) - 1, 128);
@@ -186,14 +173,13 @@ static void only_the_first_bytes_of_each_piece_are_enough(void **state)
 	free(t);
 }
 
-static void a_path_that_was_cut_says_so(void **state)
+TEST(a_path_that_was_cut_says_so)
 {
 	static const char ask[] =
 		"GET /people/alice/photos/of/the/summer HTTP/1.1\r\nHost: h\r\n\r\n",
 			  answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 	struct talk *t = malloc(sizeof(*t));
 
-	(void)state;
 	talk_begin(t, false, false, 0, PROTO_MASKED);
 	talk_say(t, 's', answer, sizeof(answer) - 1, SIZE_MAX);
 	talk_say(t, 'c', ask, sizeof(ask) - 1, 21);
@@ -203,13 +189,12 @@ static void a_path_that_was_cut_says_so(void **state)
 	free(t);
 }
 
-static void after_a_loss_nothing_is_matched_until_the_client_speaks_again(void **state)
+TEST(after_a_loss_nothing_is_matched_until_the_client_speaks_again)
 {
 	static const char ask[] = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n",
 			  answer[] = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 	struct talk *t = malloc(sizeof(*t));
 
-	(void)state;
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	talk_lose(t, 'c', 0);
 	for (int i = 0; i < 4; i++) {
@@ -220,22 +205,21 @@ static void after_a_loss_nothing_is_matched_until_the_client_speaks_again(void *
 			talk_say(t, 's', answer, sizeof(answer) - 1, SIZE_MAX);
 	}
 	proto_conn_close(t->conn, t->now_ns);
-	/* the second's answer is lost; whether the third's is its, cannot be known before the
-	 * fourth */
+	/* the second answer is lost; whether the next belongs to the third request is not known
+	 * before the fourth */
 	assert_string_equal(t->heard.text,
 			    "GET h/a ok 200\nGET h/a blind\nGET h/a blind\nGET h/a ok 200\n");
 	talk_end(t, false);
 	free(t);
 }
 
-static void a_connection_that_was_begun_before_is_understood(void **state)
+TEST(a_connection_that_was_begun_before_is_understood)
 {
 	static const struct turn turns[] = {S("the end of some body"),
 					    C("GET /a HTTP/1.1\r\nHost: h\r\n\r\n"),
 					    S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), END};
 	struct talk *t = malloc(sizeof(*t));
 
-	(void)state;
 	talk_begin(t, false, false, 0, PROTO_MASKED);
 	talk_play(t, turns, SIZE_MAX / 2, SIZE_MAX);
 	talk_play(t, turns + 1, SIZE_MAX / 2, SIZE_MAX);
@@ -245,7 +229,7 @@ static void a_connection_that_was_begun_before_is_understood(void **state)
 	free(t);
 }
 
-static void what_only_looks_like_it_is_left_alone(void **state)
+TEST(what_only_looks_like_it_is_left_alone)
 {
 	static const struct turn rtsp[] = {C("OPTIONS rtsp://x RTSP/1.0\r\nCSeq: 1\r\n\r\n"),
 					   S("RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n"), END};
@@ -254,31 +238,28 @@ static void what_only_looks_like_it_is_left_alone(void **state)
 	static const struct turn smtp[] = {S("220 mail ESMTP\r\n"), C("EHLO x\r\n"),
 					   S("250-mail\r\n250 OK\r\n"), C("QUIT\r\n"), END};
 
-	(void)state;
 	talk_expect_nothing(rtsp);
 	talk_expect_nothing(ssh);
 	talk_expect_nothing(smtp);
 }
 
-static void a_masked_name_holds_nobodys_data_and_a_full_one_all(void **state)
+TEST(a_masked_name_holds_nobodys_data_and_a_full_one_all)
 {
 	static const struct turn turns[] = {
 		C("GET /user/77?token=secret HTTP/1.1\r\nHost: h\r\n\r\n"),
 		S("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"), END};
 
-	(void)state;
 	talk_expect_of(turns, "http", "GET h/user/{id} ok 200\n", true, false, 0, PROTO_MASKED);
 	talk_expect_of(turns, "http", "GET h/user/77?token=secret ok 200\n", true, false, 0,
 		       PROTO_FULL);
 	talk_expect_of(turns, "http", "GET ok 200\n", true, false, 0, PROTO_NONE);
 }
 
-static void a_place_with_many_siblings_becomes_one_name(void **state)
+TEST(a_place_with_many_siblings_becomes_one_name)
 {
 	struct talk *t = malloc(sizeof(*t));
 	char ask[100];
 
-	(void)state;
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	for (int i = 0; i < 100; i++) {
 		snprintf(ask, sizeof(ask),
@@ -295,14 +276,13 @@ static void a_place_with_many_siblings_becomes_one_name(void **state)
 	free(t);
 }
 
-/* One service with many names folds its own, and no other's: neither one of another host nor,
- * without a name, of another port. */
-static void a_service_folds_its_own_names_alone(void **state)
+/* A service with many names folds only its own: not those of another host nor, without a name, of
+ * another port. */
+TEST(a_service_folds_its_own_names_alone)
 {
 	struct talk *t = malloc(sizeof(*t));
 	char ask[100];
 
-	(void)state;
 	talk_begin(t, true, false, 8080, PROTO_MASKED);
 	for (int i = 0; i < 100; i++) {
 		snprintf(ask, sizeof(ask), "GET /%c%cname HTTP/1.1\r\nHost: %s\r\n\r\n",
@@ -324,12 +304,11 @@ static void a_service_folds_its_own_names_alone(void **state)
 	free(t);
 }
 
-static void an_idle_connection_is_small_and_an_endless_head_is_bounded(void **state)
+TEST(an_idle_connection_is_small_and_an_endless_head_is_bounded)
 {
 	struct talk *t = malloc(sizeof(*t));
 	char junk[4096];
 
-	(void)state;
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	talk_say(t, 'c', "GET / HTTP/1.1\r\n", 16, SIZE_MAX);
 	memset(junk, 'a', sizeof(junk));
@@ -346,34 +325,4 @@ static void an_idle_connection_is_small_and_an_endless_head_is_bounded(void **st
 	assert_true(proto_conn_memory(t->conn) < 4096);
 	talk_end(t, true);
 	free(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_body_ends_where_its_length_says),
-		cmocka_unit_test(pipelined_requests_are_answered_in_order),
-		cmocka_unit_test(chunks_and_trailers_are_passed_over),
-		cmocka_unit_test(a_host_that_is_an_address_is_not_told_again),
-		cmocka_unit_test(a_body_without_length_ends_with_the_connection),
-		cmocka_unit_test(a_request_without_answer_is_told_as_one),
-		cmocka_unit_test(a_websocket_opens_and_its_messages_have_no_latency),
-		cmocka_unit_test(events_are_a_stream_and_no_latency),
-		cmocka_unit_test(a_tunnel_is_looked_at_anew),
-		cmocka_unit_test(what_a_proxy_is_asked_for_is_named_by_its_target),
-		cmocka_unit_test(names_with_versions_are_no_ids_and_tokens_are),
-		cmocka_unit_test(the_id_of_a_trace_is_kept),
-		cmocka_unit_test(a_request_begins_at_the_same_byte_however_it_is_cut),
-		cmocka_unit_test(only_the_first_bytes_of_each_piece_are_enough),
-		cmocka_unit_test(a_path_that_was_cut_says_so),
-		cmocka_unit_test(after_a_loss_nothing_is_matched_until_the_client_speaks_again),
-		cmocka_unit_test(a_connection_that_was_begun_before_is_understood),
-		cmocka_unit_test(what_only_looks_like_it_is_left_alone),
-		cmocka_unit_test(a_masked_name_holds_nobodys_data_and_a_full_one_all),
-		cmocka_unit_test(a_place_with_many_siblings_becomes_one_name),
-		cmocka_unit_test(a_service_folds_its_own_names_alone),
-		cmocka_unit_test(an_idle_connection_is_small_and_an_endless_head_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

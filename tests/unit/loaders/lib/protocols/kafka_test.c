@@ -2,7 +2,7 @@
 /* kafka: messages as in kafka.apache.org/protocol. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void topics_are_named_by_name_and_by_id_and_acks_0_has_no_answer(void **state)
+TEST(topics_are_named_by_name_and_by_id_and_acks_0_has_no_answer)
 {
 	static const struct turn turns[] = {
 		C("\x00\x00\x00\x13\x00\x12\x00\x03\x00\x00\x00\x01\x00\x03"
@@ -34,7 +34,6 @@ static void topics_are_named_by_name_and_by_id_and_acks_0_has_no_answer(void **s
 		S("\x00\x00\x00\x06\x00\x00\x00\x06\x00\x00"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "kafka",
 		    "API VERSIONS ok\n"
 		    "METADATA ok\n"
@@ -44,22 +43,11 @@ static void topics_are_named_by_name_and_by_id_and_acks_0_has_no_answer(void **s
 		    "HEARTBEAT ok\n");
 }
 
-static void a_request_without_an_answer_of_its_number_is_none(void **state)
+TEST(a_request_without_an_answer_of_its_number_is_none)
 {
 	static const struct turn turns[] = {C("\x00\x00\x00\r\x00\x03\x00\x01\x00\x00\x00M\x00\x03"
 					      "cli"),
 					    S("\x00\x00\x00\x06\x00\x00\x00N\x00\x00"), END};
 
-	(void)state;
 	talk_expect_nothing(turns);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(topics_are_named_by_name_and_by_id_and_acks_0_has_no_answer),
-		cmocka_unit_test(a_request_without_an_answer_of_its_number_is_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

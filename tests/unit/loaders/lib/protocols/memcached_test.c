@@ -3,7 +3,7 @@
  * protocol. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void text_commands_are_answered_in_order_hits_and_misses_apart(void **state)
+TEST(text_commands_are_answered_in_order_hits_and_misses_apart)
 {
 	static const struct turn turns[] = {C("set user:12 0 0 5\r\nget x\r\n"),
 					    S("STORED\r\n"),
@@ -17,7 +17,6 @@ static void text_commands_are_answered_in_order_hits_and_misses_apart(void **sta
 					      "\r\n"),
 					    END};
 
-	(void)state;
 	talk_expect(turns, "memcached",
 		    "set user:{id} ok STORED\n"
 		    "get user:{id} ok HIT\n"
@@ -29,13 +28,12 @@ static void text_commands_are_answered_in_order_hits_and_misses_apart(void **sta
 		    "set big error SERVER_ERROR\n");
 }
 
-static void meta_commands_quiet_ones_too(void **state)
+TEST(meta_commands_quiet_ones_too)
 {
 	static const struct turn turns[] = {C("mg k:1 v t\r\nms k:2 3 T0\r\nabc\r\nmg gone q "
 					      "v\r\nmn\r\n"),
 					    S("VA 4 t-1\r\nEN\r\n\r\nHD\r\nMN\r\n"), END};
 
-	(void)state;
 	talk_expect(turns, "memcached",
 		    "mg gone one-way\n"
 		    "mg k:{id} ok VA\n"
@@ -43,7 +41,7 @@ static void meta_commands_quiet_ones_too(void **state)
 		    "mn ok MN\n");
 }
 
-static void the_binary_form_is_matched_by_its_number(void **state)
+TEST(the_binary_form_is_matched_by_its_number)
 {
 	static const struct turn turns[] = {
 		C("\x80\x01\x00\x03\x08\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x07\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00k:9value"
@@ -53,29 +51,15 @@ static void the_binary_form_is_matched_by_its_number(void **state)
 		  "\x81\x00\x00\x00\x00\x00\x00\x01\x00\x00\x00\x09\x00\x00\x00\x09\x00\x00\x00\x00\x00\x00\x00\x00Not found"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "memcached",
 		    "getq q one-way\n"
 		    "set k:{id} ok\n"
 		    "get gone ok MISS\n");
 }
 
-static void a_mail_server_is_none(void **state)
+TEST(a_mail_server_is_none)
 {
 	static const struct turn turns[] = {S("220 x\r\n"), C("quit\r\n"), S("221 x\r\n"), END};
 
-	(void)state;
 	talk_expect_nothing(turns);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(text_commands_are_answered_in_order_hits_and_misses_apart),
-		cmocka_unit_test(meta_commands_quiet_ones_too),
-		cmocka_unit_test(the_binary_form_is_matched_by_its_number),
-		cmocka_unit_test(a_mail_server_is_none),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /* mongo: messages and BSON as in MongoDB's wire protocol reference. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void a_command_has_its_collection_and_its_answer_says_ok(void **state)
+TEST(a_command_has_its_collection_and_its_answer_says_ok)
 {
 	static const struct turn turns[] = {
 		C("I\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\xd4\x07\x00\x00\x00\x00\x00\x00"
@@ -45,7 +45,6 @@ static void a_command_has_its_collection_and_its_answer_says_ok(void **state)
 		S("&\x00\x00\x00\r\x00\x00\x00\x06\x00\x00\x00\xdd\x07\x00\x00\x00\x00\x00\x00\x00\x11\x00\x00\x00\x01ok\x00\x00\x00\x00\x00\x00\x00\xf0\?\x00"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "mongodb",
 		    "isMaster ok\n"
 		    "insert app.log error 11000\n"
@@ -53,13 +52,4 @@ static void a_command_has_its_collection_and_its_answer_says_ok(void **state)
 		    "insert app.log one-way\n"
 		    "count app.people error 13\n"
 		    "<compressed> ok\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_command_has_its_collection_and_its_answer_says_ok),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /* mqtt: packets as in the OASIS standards of MQTT 3.1.1 and 5. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void quality_says_what_is_answered(void **state)
+TEST(quality_says_what_is_answered)
 {
 	static const struct turn turns[] = {C("\x10\x0e\x00\x04MQTT\x04\x02\x00<\x00\x02id"),
 					    S(" \x02\x00\x00"),
@@ -27,7 +27,6 @@ static void quality_says_what_is_answered(void **state)
 					    C("\xe0\x00"),
 					    END};
 
-	(void)state;
 	talk_expect(turns, "mqtt",
 		    "CONNECT ok\n"
 		    "SUBSCRIBE home/* ok\n"
@@ -38,7 +37,7 @@ static void quality_says_what_is_answered(void **state)
 		    "PING ok\n");
 }
 
-static void version_5_has_numbers_for_topics_and_reasons(void **state)
+TEST(version_5_has_numbers_for_topics_and_reasons)
 {
 	static const struct turn turns[] = {C("\x10\x0f\x00\x04MQTT\x05\x02\x00<\x00\x00\x02id"),
 					    S(" \x03\x00\x00\x00"),
@@ -50,7 +49,6 @@ static void version_5_has_numbers_for_topics_and_reasons(void **state)
 					    S("\x90\x04\x00\x03\x00\x87"),
 					    END};
 
-	(void)state;
 	talk_expect(turns, "mqtt",
 		    "CONNECT ok\n"
 		    "PUBLISH long/topic ok\n"
@@ -58,22 +56,10 @@ static void version_5_has_numbers_for_topics_and_reasons(void **state)
 		    "SUBSCRIBE x error 135\n");
 }
 
-static void a_refused_login_is_an_error(void **state)
+TEST(a_refused_login_is_an_error)
 {
 	static const struct turn turns[] = {C("\x10\x0e\x00\x04MQTT\x04\x02\x00<\x00\x02id"),
 					    S(" \x02\x00\x05"), END};
 
-	(void)state;
 	talk_expect(turns, "mqtt", "CONNECT error 5\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(quality_says_what_is_answered),
-		cmocka_unit_test(version_5_has_numbers_for_topics_and_reasons),
-		cmocka_unit_test(a_refused_login_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 /* mysql: packets as in the "Client/Server Protocol" of MySQL's source documentation. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void a_result_set_ends_with_its_last_packet(void **state)
+TEST(a_result_set_ends_with_its_last_packet)
 {
 	static const struct turn turns[] = {
 		S("4\x00\x00\x00\n8.0.32\x00\x07\x00\x00\x00"
@@ -30,7 +30,6 @@ static void a_result_set_ends_with_its_last_packet(void **state)
 		S("\x07\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "mysql",
 		    "CONNECT ok\n"
 		    "select a, ? from `t` where b = ? and c in (?) ok\n"
@@ -39,7 +38,7 @@ static void a_result_set_ends_with_its_last_packet(void **state)
 		    "PING ok\n");
 }
 
-static void so_it_does_in_the_older_form_and_with_several_results(void **state)
+TEST(so_it_does_in_the_older_form_and_with_several_results)
 {
 	static const struct turn turns[] = {
 		S("4\x00\x00\x00\n8.0.32\x00\x07\x00\x00\x00"
@@ -77,14 +76,13 @@ static void so_it_does_in_the_older_form_and_with_several_results(void **state)
 		  "\x0c\x00\x00\x05\xff%\x05#70100bad"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "mysql",
 		    "CONNECT ok\n"
 		    "call p() ok\n"
 		    "select ? error 70100\n");
 }
 
-static void a_statement_is_known_by_its_number(void **state)
+TEST(a_statement_is_known_by_its_number)
 {
 	static const struct turn turns[] = {
 		S("4\x00\x00\x00\n8.0.32\x00\x07\x00\x00\x00"
@@ -120,7 +118,6 @@ static void a_statement_is_known_by_its_number(void **state)
 		C("\x01\x00\x00\x00\x01"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "mysql",
 		    "CONNECT ok\n"
 		    "PREPARE select ? from t ok\n"
@@ -129,7 +126,7 @@ static void a_statement_is_known_by_its_number(void **state)
 		    "<prepared 7> ok\n");
 }
 
-static void a_file_that_the_client_sends_is_passed_over(void **state)
+TEST(a_file_that_the_client_sends_is_passed_over)
 {
 	static const struct turn turns[] = {
 		S("4\x00\x00\x00\n8.0.32\x00\x07\x00\x00\x00"
@@ -149,7 +146,6 @@ static void a_file_that_the_client_sends_is_passed_over(void **state)
 		S("\x07\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "mysql",
 		    "CONNECT ok\n"
 		    "load data local infile ? into table t ok\n"
@@ -157,7 +153,7 @@ static void a_file_that_the_client_sends_is_passed_over(void **state)
 }
 
 /* A statement of more than 16 MiB is two packets; of either only the first bytes were copied. */
-static void a_statement_may_go_on_in_a_second_packet(void **state)
+TEST(a_statement_may_go_on_in_a_second_packet)
 {
 	static const struct turn login[] =
 		{S("4\x00\x00\x00\n8.0.32\x00\x07\x00\x00\x00"
@@ -175,7 +171,6 @@ static void a_statement_may_go_on_in_a_second_packet(void **state)
 	char *first = calloc(1, 8192);
 	struct talk *t = malloc(sizeof(*t));
 
-	(void)state;
 	memcpy(first, head, sizeof(head) - 1);
 	memset(first + sizeof(head) - 1, 'x', 8192 - sizeof(head) + 1);
 	talk_begin(t, true, false, 0, PROTO_MASKED);
@@ -191,7 +186,7 @@ static void a_statement_may_go_on_in_a_second_packet(void **state)
 	free(first);
 }
 
-static void compressed_packets_may_be_cut_anywhere(void **state)
+TEST(compressed_packets_may_be_cut_anywhere)
 {
 	static const struct turn turns[] = {
 		S("4\x00\x00\x00\n8.0.32\x00\x07\x00\x00\x00"
@@ -214,14 +209,13 @@ static void compressed_packets_may_be_cut_anywhere(void **state)
 		S("\x0b\x00\x00\x01\x00\x00\x00\x07\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "mysql",
 		    "CONNECT ok\n"
 		    "select ? ok\n"
 		    "select ? ok\n");
 }
 
-static void a_login_may_ask_for_more_and_fail(void **state)
+TEST(a_login_may_ask_for_more_and_fail)
 {
 	static const struct turn turns[] = {
 		S("4\x00\x00\x00\n8.0.32\x00\x07\x00\x00\x00"
@@ -237,11 +231,10 @@ static void a_login_may_ask_for_more_and_fail(void **state)
 		S("\x0c\x00\x00\x04\xff\x15\x04#28000bad"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "mysql", "CONNECT error 28000\n");
 }
 
-static void a_connection_in_the_middle_is_found_by_its_commands(void **state)
+TEST(a_connection_in_the_middle_is_found_by_its_commands)
 {
 	static const struct turn turns[] = {
 		C("\x09\x00\x00\x00\x03select 1"),
@@ -254,25 +247,8 @@ static void a_connection_in_the_middle_is_found_by_its_commands(void **state)
 		C("\n\x00\x00\x00\x17\x09\x00\x00\x00\x00\x01\x00\x00\x00"),
 		S("\x07\x00\x00\x01\x00\x00\x00\x02\x00\x00\x00"), END};
 
-	(void)state;
 	talk_expect_of(turns, "mysql",
 		       "select ? blind\n"
 		       "<prepared 9> ok\n",
 		       false, false, 0, PROTO_MASKED);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_result_set_ends_with_its_last_packet),
-		cmocka_unit_test(so_it_does_in_the_older_form_and_with_several_results),
-		cmocka_unit_test(a_statement_is_known_by_its_number),
-		cmocka_unit_test(a_file_that_the_client_sends_is_passed_over),
-		cmocka_unit_test(a_statement_may_go_on_in_a_second_packet),
-		cmocka_unit_test(compressed_packets_may_be_cut_anywhere),
-		cmocka_unit_test(a_login_may_ask_for_more_and_fail),
-		cmocka_unit_test(a_connection_in_the_middle_is_found_by_its_commands),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

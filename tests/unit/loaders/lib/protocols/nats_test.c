@@ -2,7 +2,7 @@
 /* nats: lines as in docs.nats.io, "Client Protocol". */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void a_publish_is_one_way_and_a_request_has_its_answer(void **state)
+TEST(a_publish_is_one_way_and_a_request_has_its_answer)
 {
 	static const struct turn turns[] = {S("INFO {\"server_id\":\"N\",\"version\":\"2\",\"hea"
 					      "ders\":true} \r\n"),
@@ -19,19 +19,9 @@ static void a_publish_is_one_way_and_a_request_has_its_answer(void **state)
 					      "\n\r\n\r\n"),
 					    END};
 
-	(void)state;
 	talk_expect(turns, "nats",
 		    "PUB orders.{id}.new one-way\n"
 		    "MSG orders.{id}.new one-way\n"
 		    "REQUEST svc.time ok\n"
 		    "REQUEST svc.gone error 503\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_publish_is_one_way_and_a_request_has_its_answer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

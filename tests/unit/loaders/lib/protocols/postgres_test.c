@@ -2,7 +2,7 @@
 /* postgres: messages as in PostgreSQL's manual, "Message Formats". */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void a_query_has_its_literals_masked_and_an_error_its_sqlstate(void **state)
+TEST(a_query_has_its_literals_masked_and_an_error_its_sqlstate)
 {
 	static const struct turn turns[] = {C("\x00\x00\x00\x10\x00\x03\x00\x00user\x00u\x00\x00"),
 					    S("R\x00\x00\x00\x08\x00\x00\x00\x00"
@@ -29,7 +29,6 @@ static void a_query_has_its_literals_masked_and_an_error_its_sqlstate(void **sta
 					      "Z\x00\x00\x00\x05I"),
 					    END};
 
-	(void)state;
 	talk_expect(turns, "postgres",
 		    "CONNECT ok\n"
 		    "SELECT * FROM t WHERE a IN (?) AND b = ? ok\n"
@@ -37,7 +36,7 @@ static void a_query_has_its_literals_masked_and_an_error_its_sqlstate(void **sta
 		    "select ?; select ? ok\n");
 }
 
-static void an_execute_is_named_by_the_statement_that_its_portal_is_bound_to(void **state)
+TEST(an_execute_is_named_by_the_statement_that_its_portal_is_bound_to)
 {
 	static const struct turn turns[] = {
 		C("\x00\x00\x00\x10\x00\x03\x00\x00user\x00u\x00\x00"),
@@ -78,7 +77,6 @@ static void an_execute_is_named_by_the_statement_that_its_portal_is_bound_to(voi
 		  "Z\x00\x00\x00\x05I"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "postgres",
 		    "CONNECT ok\n"
 		    "PREPARE SELECT ? ok\n"
@@ -88,7 +86,7 @@ static void an_execute_is_named_by_the_statement_that_its_portal_is_bound_to(voi
 		    "CLOSE ok\n");
 }
 
-static void after_an_error_the_rest_of_a_batch_is_skipped_and_the_next_is_not(void **state)
+TEST(after_an_error_the_rest_of_a_batch_is_skipped_and_the_next_is_not)
 {
 	static const struct turn turns[] = {C("\x00\x00\x00\x10\x00\x03\x00\x00user\x00u\x00\x00"),
 					    S("R\x00\x00\x00\x08\x00\x00\x00\x00"
@@ -129,7 +127,6 @@ static void after_an_error_the_rest_of_a_batch_is_skipped_and_the_next_is_not(vo
 					      "Z\x00\x00\x00\x05I"),
 					    END};
 
-	(void)state;
 	talk_expect(turns, "postgres",
 		    "CONNECT ok\n"
 		    "A ok\n"
@@ -138,7 +135,7 @@ static void after_an_error_the_rest_of_a_batch_is_skipped_and_the_next_is_not(vo
 		    "F ok\n");
 }
 
-static void copy_and_notices_belong_to_their_query(void **state)
+TEST(copy_and_notices_belong_to_their_query)
 {
 	static const struct turn turns[] = {C("\x00\x00\x00\x10\x00\x03\x00\x00user\x00u\x00\x00"),
 					    S("R\x00\x00\x00\x08\x00\x00\x00\x00"
@@ -164,23 +161,21 @@ static void copy_and_notices_belong_to_their_query(void **state)
 					      "Z\x00\x00\x00\x05I"),
 					    END};
 
-	(void)state;
 	talk_expect(turns, "postgres",
 		    "CONNECT ok\n"
 		    "COPY t FROM STDIN ok\n"
 		    "(empty) ok\n");
 }
 
-static void a_cancel_is_one_way_and_a_refused_start_an_error(void **state)
+TEST(a_cancel_is_one_way_and_a_refused_start_an_error)
 {
 	static const struct turn turns[] = {
 		C("\x00\x00\x00\x10\x04\xd2\x16.\x00\x00\x00\x01\x00\x00\x00\x02"), END};
 
-	(void)state;
 	talk_expect(turns, "postgres", "CANCEL one-way\n");
 }
 
-static void the_server_refuses_and_tells_why(void **state)
+TEST(the_server_refuses_and_tells_why)
 {
 	static const struct turn turns[] = {C("\x00\x00\x00\x08\x04\xd2\x16/"), S("N"),
 					    C("\x00\x00\x00\x10\x00\x03\x00\x00user\x00u\x00\x00"),
@@ -188,11 +183,10 @@ static void the_server_refuses_and_tells_why(void **state)
 					      "C28P01\x00Mx\x00\x00"),
 					    END};
 
-	(void)state;
 	talk_expect(turns, "postgres", "CONNECT no-answer\n");
 }
 
-static void a_connection_in_the_middle_says_what_it_did_not_see_prepared(void **state)
+TEST(a_connection_in_the_middle_says_what_it_did_not_see_prepared)
 {
 	static const struct turn turns[] = {C("B\x00\x00\x00\x0e\x00s7\x00\x00\x00\x00\x00\x00\x00"
 					      "E\x00\x00\x00\x09\x00\x00\x00\x00\x00"
@@ -208,19 +202,17 @@ static void a_connection_in_the_middle_says_what_it_did_not_see_prepared(void **
 					      "Z\x00\x00\x00\x05I"),
 					    END};
 
-	(void)state;
 	talk_expect_of(turns, "postgres",
 		       "<prepared s7> blind\n"
 		       "<prepared s7> ok\n",
 		       false, false, 0, PROTO_MASKED);
 }
 
-static void statements_without_end_stay_bounded(void **state)
+TEST(statements_without_end_stay_bounded)
 {
 	struct talk *t = malloc(sizeof(*t));
 	char m[64];
 
-	(void)state;
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	talk_say(t, 'c', "\0\0\0\x11\0\x03\0\0user\0u\0\0", 17, SIZE_MAX);
 	for (unsigned i = 0; i < 100000; i++) {
@@ -234,20 +226,4 @@ static void statements_without_end_stay_bounded(void **state)
 	assert_true(proto_conn_memory(t->conn) < 4096);
 	talk_end(t, true);
 	free(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_query_has_its_literals_masked_and_an_error_its_sqlstate),
-		cmocka_unit_test(an_execute_is_named_by_the_statement_that_its_portal_is_bound_to),
-		cmocka_unit_test(after_an_error_the_rest_of_a_batch_is_skipped_and_the_next_is_not),
-		cmocka_unit_test(copy_and_notices_belong_to_their_query),
-		cmocka_unit_test(a_cancel_is_one_way_and_a_refused_start_an_error),
-		cmocka_unit_test(the_server_refuses_and_tells_why),
-		cmocka_unit_test(a_connection_in_the_middle_says_what_it_did_not_see_prepared),
-		cmocka_unit_test(statements_without_end_stay_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

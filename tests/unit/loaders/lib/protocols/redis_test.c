@@ -2,7 +2,7 @@
 /* redis: RESP2 and RESP3 as in redis.io's specification of the protocol. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void commands_are_named_by_their_keys_pattern(void **state)
+TEST(commands_are_named_by_their_keys_pattern)
 {
 	static const struct turn turns[] = {
 		C("*3\r\n$3\r\nset\r\n$13\r\nuser:123:name\r\n$5\r\nv\r\n"
@@ -16,7 +16,6 @@ static void commands_are_named_by_their_keys_pattern(void **state)
 		S("+PONG\r\n"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "redis",
 		    "SET user:{id}:name ok\n"
 		    "GET user:{id}:name ok\n"
@@ -24,7 +23,7 @@ static void commands_are_named_by_their_keys_pattern(void **state)
 		    "PING ok\n");
 }
 
-static void a_pipeline_is_answered_in_order_and_errors_have_their_word(void **state)
+TEST(a_pipeline_is_answered_in_order_and_errors_have_their_word)
 {
 	static const struct turn turns[] = {C("*2\r\n$4\r\nINCR\r\n$1\r\na\r\n"
 					      "*3\r\n$5\r\nLPUSH\r\n$1\r\na\r\n$1\r\nx\r\n"
@@ -34,7 +33,6 @@ static void a_pipeline_is_answered_in_order_and_errors_have_their_word(void **st
 					      "$-1\r\n-MOVED 3999 127.0.0.1:6381\r\n"),
 					    END};
 
-	(void)state;
 	talk_expect(turns, "redis",
 		    "INCR a ok\n"
 		    "LPUSH a error WRONGTYPE\n"
@@ -42,7 +40,7 @@ static void a_pipeline_is_answered_in_order_and_errors_have_their_word(void **st
 		    "GET slot error MOVED\n");
 }
 
-static void nested_replies_are_one_answer(void **state)
+TEST(nested_replies_are_one_answer)
 {
 	static const struct turn turns[] = {
 		C("*1\r\n$5\r\nMULTI\r\n"
@@ -52,7 +50,6 @@ static void nested_replies_are_one_answer(void **state)
 		  "\r\n*-1\r\n"),
 		C("*1\r\n$4\r\nPING\r\n"), S("+PONG\r\n"), END};
 
-	(void)state;
 	talk_expect(turns, "redis",
 		    "MULTI ok\n"
 		    "LRANGE l ok\n"
@@ -60,7 +57,7 @@ static void nested_replies_are_one_answer(void **state)
 		    "PING ok\n");
 }
 
-static void resp3_maps_attributes_and_pushes_are_understood(void **state)
+TEST(resp3_maps_attributes_and_pushes_are_understood)
 {
 	static const struct turn turns[] = {
 		C("*2\r\n$5\r\nHELLO\r\n$1\r\n3\r\n"),
@@ -74,7 +71,6 @@ static void resp3_maps_attributes_and_pushes_are_understood(void **state)
 		S("!11\r\nERR unknown\r\n"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "redis",
 		    "HELLO ok\n"
 		    "GET k ok\n"
@@ -82,7 +78,7 @@ static void resp3_maps_attributes_and_pushes_are_understood(void **state)
 		    "X y error ERR\n");
 }
 
-static void messages_of_channels_are_no_answers(void **state)
+TEST(messages_of_channels_are_no_answers)
 {
 	static const struct turn turns[] = {
 		C("*3\r\n$9\r\nSUBSCRIBE\r\n$2\r\nc1\r\n$2\r\nc2\r\n"),
@@ -93,25 +89,23 @@ static void messages_of_channels_are_no_answers(void **state)
 		S("*3\r\n$11\r\nunsubscribe\r\n$2\r\nc1\r\n:1\r\n"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "redis",
 		    "SUBSCRIBE c1 ok\n"
 		    "message one-way\n"
 		    "UNSUBSCRIBE c1 ok\n");
 }
 
-static void inline_commands_count_as_well(void **state)
+TEST(inline_commands_count_as_well)
 {
 	static const struct turn turns[] = {C("PING\r\n"), S("+PONG\r\n"), C("get k\r\n"),
 					    S("$1\r\n1\r\n"), END};
 
-	(void)state;
 	talk_expect(turns, "redis",
 		    "PING ok\n"
 		    "GET k ok\n");
 }
 
-static void after_psync_the_connection_is_a_stream(void **state)
+TEST(after_psync_the_connection_is_a_stream)
 {
 	static const struct turn turns[] = {C("*1\r\n$4\r\nPING\r\n"), S("+PONG\r\n"),
 					    C("*3\r\n$5\r\nPSYNC\r\n$1\r\n\?\r\n$2\r\n-1\r\n"),
@@ -119,20 +113,18 @@ static void after_psync_the_connection_is_a_stream(void **state)
 					      "18c4a990aeeb 0\r\n$3\r\nabc*1\r\n$4\r\nPING\r\n"),
 					    END};
 
-	(void)state;
 	talk_expect(turns, "redis",
 		    "PING ok\n"
 		    "PSYNC opened\n");
 }
 
-static void a_large_value_is_passed_over_and_its_pieces_need_not_be_copied(void **state)
+TEST(a_large_value_is_passed_over_and_its_pieces_need_not_be_copied)
 {
 	static const char set[] = "*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n$100000\r\n",
 			  get[] = "*2\r\n$3\r\nGET\r\n$3\r\nbig\r\n";
 	static char value[100002 + sizeof(set)], reply[100002 + 9] = "$100000\r\n";
 	struct talk *t = malloc(sizeof(*t));
 
-	(void)state;
 	memcpy(value, set, sizeof(set) - 1);
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	for (int i = 0; i < 3; i++) {
@@ -150,14 +142,13 @@ static void a_large_value_is_passed_over_and_its_pieces_need_not_be_copied(void 
 	free(t);
 }
 
-static void a_message_that_begins_in_one_piece_may_end_within_the_next(void **state)
+TEST(a_message_that_begins_in_one_piece_may_end_within_the_next)
 {
 	static const char ask[] = "*1\r\n$4\r\nINFO\r\n*1\r\n$4\r\nPING\r\n";
 	static char reply[20000];
 	struct talk *t = malloc(sizeof(*t));
 	size_t n;
 
-	(void)state;
 	n = (size_t)snprintf(reply, sizeof(reply), "$9000\r\n");
 	memset(reply + n, '$', 9000);
 	memcpy(reply + n + 9000, "\r\n+PONG\r\n", 9);
@@ -172,12 +163,11 @@ static void a_message_that_begins_in_one_piece_may_end_within_the_next(void **st
 	free(t);
 }
 
-static void a_bomb_of_nested_arrays_and_a_million_keys_stay_bounded(void **state)
+TEST(a_bomb_of_nested_arrays_and_a_million_keys_stay_bounded)
 {
 	struct talk *t = malloc(sizeof(*t));
 	char command[100];
 
-	(void)state;
 	talk_begin(t, true, false, 0, PROTO_MASKED);
 	talk_say(t, 'c', "*1\r\n$4\r\nPING\r\n", 14, SIZE_MAX);
 	for (int i = 0; i < 10000; i++)
@@ -192,22 +182,4 @@ static void a_bomb_of_nested_arrays_and_a_million_keys_stay_bounded(void **state
 	assert_true(proto_conn_memory(t->conn) < 3000000); /* the most of open questions */
 	talk_end(t, true);
 	free(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(commands_are_named_by_their_keys_pattern),
-		cmocka_unit_test(a_pipeline_is_answered_in_order_and_errors_have_their_word),
-		cmocka_unit_test(nested_replies_are_one_answer),
-		cmocka_unit_test(resp3_maps_attributes_and_pushes_are_understood),
-		cmocka_unit_test(messages_of_channels_are_no_answers),
-		cmocka_unit_test(inline_commands_count_as_well),
-		cmocka_unit_test(after_psync_the_connection_is_a_stream),
-		cmocka_unit_test(a_large_value_is_passed_over_and_its_pieces_need_not_be_copied),
-		cmocka_unit_test(a_message_that_begins_in_one_piece_may_end_within_the_next),
-		cmocka_unit_test(a_bomb_of_nested_arrays_and_a_million_keys_stay_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,19 +7,14 @@
 #define SONDE_TESTS_PROTOCOLS_TALK_H
 
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/protocols/conn.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 #define TALK_IDLE_MAX 4096 /* bytes that an idle connection may hold */
 
@@ -98,8 +93,8 @@ static inline void talk_say(struct talk *t, char from, const char *bytes, size_t
 				.bytes = (const uint8_t *)bytes,
 				.len = copied < len ? copied : len,
 				.size = len};
-	uint8_t *own = malloc(
-		p.len ? p.len : 1); /* of exactly that size, so that a read beyond it is found */
+	/* of exactly that size, so that a sanitizer finds a read beyond it */
+	uint8_t *own = malloc(p.len ? p.len : 1);
 
 	memcpy(own, bytes, p.len);
 	p.bytes = own;
@@ -130,8 +125,8 @@ static inline void talk_play(struct talk *t, const struct turn *turns, size_t pi
 				 u->len - at < piece ? u->len - at : piece, copied);
 }
 
-/* What a connection that has had this conversation holds of memory, names (which all share) apart.
- */
+/* The memory that a connection holds after this conversation, without the names, which all
+ * connections share. */
 static inline size_t talk_idle_bytes(const struct turn *turns, bool begun, bool datagram,
 				     uint16_t port)
 {
@@ -152,10 +147,11 @@ static inline size_t talk_idle_bytes(const struct turn *turns, bool begun, bool 
 	return held;
 }
 
-static uint64_t talk_blind; /* bytes of a whole conversation that nobody can read: a test sets it */
+/* Bytes of a whole conversation that cannot be parsed; set by the test. */
+static uint64_t talk_blind;
 
-/* The same lines whole, and cut at every place: in pieces of one byte, of two, three, seven. In the
- * middle of a connection a piece begins a message. */
+/* Expects the same lines with the turns whole and cut into pieces of one, two, three and seven
+ * bytes. Seen from the middle of a connection, turns are whole: there a piece begins a message. */
 static inline void talk_expect_of(const struct turn *turns, const char *protocol, const char *lines,
 				  bool begun, bool datagram, uint16_t port,
 				  enum proto_payload payload)
@@ -183,7 +179,7 @@ static inline void talk_expect(const struct turn *turns, const char *protocol, c
 	talk_expect_of(turns, protocol, lines, true, false, 0, PROTO_MASKED);
 }
 
-/* Nothing comes out of it, whoever asks. */
+/* The conversation yields no request, seen from its beginning or from its middle. */
 static inline void talk_expect_nothing(const struct turn *turns)
 {
 	struct talk *t = malloc(sizeof(*t));

@@ -2,9 +2,10 @@
 /* tls: a handshake between two ends of Python's ssl module. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void the_hello_says_whom_and_what(void **state)
+/* clang-format off */
+
+TEST(the_hello_says_whom_and_what)
 {
-	/* clang-format off */
 	static const struct turn turns[] = {
 		C("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x98\xa0\x81\xa8\x08\x12O5\xe6\xa8\xbb\x86\xe5\xd8lJ\xc4\x1b*\n\xfa\x82\xc7\x11p\x88\x16\x9e\xd5"
 		  "E\x98" "e \xb1\x05\xce\xd6\xbf\xad" "7\xe5\xee\xeaxash\r\xd8\xf9\xdd\xc1\x96\xc4\x08\\\xec" "F\xd9\x00\x83Z\x88\x01" "3\x00>\x13\x02"
@@ -56,13 +57,12 @@ static void the_hello_says_whom_and_what(void **state)
 		C("\x17\x03\x03\x00\x16\xa8\xa8\xa9" "AF\xf2\x07V+\xed\xa9T\xa0" "d\x93\xae\x14\x8e\xb2\x91\x94\xdf"),
 		END};
 
-	(void)state;
 	talk_blind = 2 * (5 + 0xfa) + 5 + 0x16; /* two tickets and what the client says */
 	talk_expect(turns, "tls", "TLS db.example (h2) ok 1.3\n");
 	talk_blind = 0;
 }
 
-static void an_older_version_is_told_when_it_encrypts(void **state)
+TEST(an_older_version_is_told_when_it_encrypts)
 {
 	static const struct turn turns[] = {
 		C("\x16\x03\x01\x00\xcb\x01\x00\x00\xc7\x03\x03'!\xef" "A\xf5\x9c\xb4\x8b\xe8r\xfa\x97\xbaR\xcd\x18m\x13\x15\xa2\x8cI\xd7\xd5\xeag\xf2\xf8\x9b"
@@ -99,13 +99,12 @@ static void an_older_version_is_told_when_it_encrypts(void **state)
 		C("\x17\x03\x03\x00\x1dk\x0c\x1a\x8f" "cX\x1a\xbb" "B\x97\xe9\xc2\xbf\x1bm\xf8^\xcf\xd4\xae\xbf\xb5\xf8" "7$\xd9\xa3\x05\xa8"),
 		END};
 
-	(void)state;
 	talk_blind = 34; /* a record of data */
 	talk_expect(turns, "tls", "TLS old.example ok 1.2\n");
 	talk_blind = 0;
 }
 
-static void an_alert_is_a_failure(void **state)
+TEST(an_alert_is_a_failure)
 {
 	static const struct turn turns[] = {
 		C("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03)\x1fy\xa5:\xe6" "bj\xb9\xe1\xf0\xe1\xb9\xc4\xf0\xc8:\x8c\xc1\\\xe1\n6%\x07\"\x8f\xce\\"
@@ -124,18 +123,7 @@ static void an_alert_is_a_failure(void **state)
 		S("\x15\x03\x03\x00\x02\x02("),
 		END};
 
-	(void)state;
 	talk_expect(turns, "tls", "TLS x (h2) error alert 40\n");
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_hello_says_whom_and_what),
-		cmocka_unit_test(an_older_version_is_told_when_it_encrypts),
-		cmocka_unit_test(an_alert_is_a_failure),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+/* clang-format on */

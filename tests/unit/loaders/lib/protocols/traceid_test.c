@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* traceid: what headers of traces say, as their specifications have it; what is none of them names
- * no trace. */
+/* traceid: trace headers as their specifications define them; any other header names no trace. */
 #include "loaders/lib/protocols/traceid.h"
+#include "tests/unit/test.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #define TRACE "0af7651916cd43dd8448eb211c80319c"
 #define SPAN  "b7ad6b7169203331"
@@ -28,9 +22,8 @@ static void names(enum traceid_form form, const char *value, const char *trace, 
 	assert_int_equal(id.caller, caller);
 }
 
-static void each_form_has_its_trace_and_who_sent_it(void **state)
+TEST(each_form_has_its_trace_and_who_sent_it)
 {
-	(void)state;
 	names(TRACEID_W3C, "00-" TRACE "-" SPAN "-01", TRACE, 0xb7ad6b7169203331);
 	names(TRACEID_B3, TRACE "-" SPAN "-1-05e3ac9a4f6e3b90", TRACE, 0xb7ad6b7169203331);
 	names(TRACEID_B3, "64fe8b2a57d3eff7-e457b5a2e4d86bd1", "64fe8b2a57d3eff7",
@@ -44,9 +37,8 @@ static void each_form_has_its_trace_and_who_sent_it(void **state)
 	names(TRACEID_SW8, "1-TRACEABC=-U0VH-3-c2Vydg==", "TRACEABC=", 0);
 }
 
-static void what_is_no_id_names_no_trace(void **state)
+TEST(what_is_no_id_names_no_trace)
 {
-	(void)state;
 	names(TRACEID_W3C, "", NULL, 0);
 	names(TRACEID_W3C, "00-00000000000000000000000000000000-" SPAN "-01", NULL, 0);
 	names(TRACEID_W3C, "00-" TRACE "00-" SPAN "-01", NULL, 0);
@@ -60,14 +52,4 @@ static void what_is_no_id_names_no_trace(void **state)
 	names(TRACEID_PLAIN, "hunter2 is the password", NULL, 0);
 	names(TRACEID_SW8, "1", NULL, 0);
 	assert_int_equal(traceid_span((const uint8_t *)"xyz", 3), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_form_has_its_trace_and_who_sent_it),
-		cmocka_unit_test(what_is_no_id_names_no_trace),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

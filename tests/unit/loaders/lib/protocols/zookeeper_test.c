@@ -2,7 +2,7 @@
 /* zookeeper: records as in zookeeper.jute. */
 #include "tests/unit/loaders/lib/protocols/talk.h"
 
-static void an_answer_has_the_number_of_its_question(void **state)
+TEST(an_answer_has_the_number_of_its_question)
 {
 	static const struct turn turns[] = {
 		C("\x00\x00\x00-\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00u0\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00\x00"
@@ -21,7 +21,6 @@ static void an_answer_has_the_number_of_its_question(void **state)
 		S("\x00\x00\x00\x10\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x09\x00\x00\x00\x00"),
 		END};
 
-	(void)state;
 	talk_expect(turns, "zookeeper",
 		    "connect ok\n"
 		    "getData /app/node-0000000012 ok nonode\n"
@@ -31,7 +30,7 @@ static void an_answer_has_the_number_of_its_question(void **state)
 		    "closeSession ok\n");
 }
 
-static void a_length_and_a_zero_are_not_enough(void **state)
+TEST(a_length_and_a_zero_are_not_enough)
 {
 	static const struct turn turns[] = {
 		C("\x00\x00\x00(\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"
@@ -40,16 +39,5 @@ static void a_length_and_a_zero_are_not_enough(void **state)
 		  "\x00\x00\x00\x00"),
 		END};
 
-	(void)state;
 	talk_expect_nothing(turns);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_answer_has_the_number_of_its_question),
-		cmocka_unit_test(a_length_and_a_zero_are_not_enough),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

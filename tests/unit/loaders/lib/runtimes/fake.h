@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fake: a piece of memory that plays a process, with objects of CPython laid into it by hand. */
+/* fake: a piece of memory in place of a process, with CPython objects laid out by hand. */
 #ifndef TESTS_RUNTIMES_FAKE_H
 #define TESTS_RUNTIMES_FAKE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/runtimes/pycode.h"
+#include "tests/unit/test.h"
 
 #define FAKE_BASE 0x7f0000000000ull
 #define FAKE_SIZE 0x40000u
@@ -57,8 +52,8 @@ static inline uint64_t fake_room(struct fake *f, size_t size)
 	return at;
 }
 
-/* As 3.11 lays out; the types stand at the beginning of the memory, FAKE_BIAS above what the layout
- * says. */
+/* The layout of 3.11; the types are at the beginning of the memory, FAKE_BIAS above the addresses
+ * in the layout. */
 static inline void fake_begin(struct fake *f)
 {
 	memset(f, 0, sizeof(*f));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HotSpot's tables of lines and scopes, and what is not what it should be. The whole walk is tested
- * on real JDKs (tests/e2e/names/test_pstack_java.py). */
+/* HotSpot's tables of lines and scopes, sound and damaged. The whole walk is tested on real JDKs
+ * (tests/e2e/names/test_pstack_java.py). */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/lib/runtimes/fake.h"
 
@@ -21,12 +21,11 @@ static void put_number(uint8_t *to, size_t *at, unsigned x, uint32_t v)
 	to[(*at)++] = (uint8_t)(v + x);
 }
 
-static void numbers_are_read_as_they_were_written(void **state)
+TEST(numbers_are_read_as_they_were_written)
 {
 	static const uint32_t all[] = {0,    1,     190,   191,      192,       193,       255,
 				       1000, 12288, 65535, 1u << 20, INT32_MAX, UINT32_MAX};
 
-	(void)state;
 	for (unsigned x = 0; x < 2; x++)
 		for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
 			uint8_t bytes[8];
@@ -44,13 +43,12 @@ static void numbers_are_read_as_they_were_written(void **state)
 		}
 }
 
-static void a_line_holds_up_to_the_next_one(void **state)
+TEST(a_line_holds_up_to_the_next_one)
 {
 	/* bci 0: line 7; bci 3: line 9; bci 300: line 5 */
 	uint8_t table[32] = {0 << 3 | 7, 3 << 3 | 2, 0xff};
 	size_t at = 3;
 
-	(void)state;
 	put_number(table, &at, 0, 297 << 1);
 	put_number(table, &at, 0, (4 - 1) << 1 | 1); /* -4 */
 	table[at++] = 0;
@@ -119,7 +117,7 @@ static void begin(void)
 	fake_word(&f, class + 24, symbol("net/example/Shop$$Lambda+0x00007f01"));
 }
 
-/* Of 20 bytes of code, from line 10 on; every 4 bytes a line. */
+/* 20 bytes of code from line 10 on, one line every 4 bytes. */
 static uint64_t method(void)
 {
 	uint64_t fixed = fake_room(&f, 4096), at = fake_room(&f, 16);
@@ -138,12 +136,11 @@ static uint64_t method(void)
 	return at;
 }
 
-static void a_method_says_class_name_file_and_line(void **state)
+TEST(a_method_says_class_name_file_and_line)
 {
 	struct script_place p = {0};
 	uint64_t at, fixed;
 
-	(void)state;
 	begin();
 	at = method();
 	assert_true(hotspotcode_method(&code, at, 9, &p));
@@ -160,14 +157,13 @@ static void a_method_says_class_name_file_and_line(void **state)
 	assert_int_equal(hotspotcode_bci(&code, at, 0), -1);
 }
 
-static void what_is_no_method_has_no_name(void **state)
+TEST(what_is_no_method_has_no_name)
 {
 	const uint8_t class_tag = 7;
 	const uint16_t no_name = 9;
 	struct script_place p = {0};
 	uint64_t at, fixed;
 
-	(void)state;
 	begin();
 	at = method();
 	assert_false(hotspotcode_method(&code, 0, 0, &p));
@@ -210,13 +206,12 @@ static struct hotspot_blob compiled(uint64_t method, uint64_t inlined)
 	return b;
 }
 
-static void what_was_inlined_comes_first(void **state)
+TEST(what_was_inlined_comes_first)
 {
 	struct script_stack s = {0};
 	struct hotspot_blob b;
 	uint64_t outer, inner;
 
-	(void)state;
 	begin();
 	outer = method();
 	inner = method();
@@ -230,17 +225,16 @@ static void what_was_inlined_comes_first(void **state)
 	assert_true(s.frames[0].place.line == 12 && s.frames[1].place.line == 11 &&
 		    s.frames[1].at == 3);
 	script_stack_release(&s);
-	assert_false(hotspotcode_scopes(&code, &b, b.code + 41, 3, &s)); /* nobody returns there */
-	fake_word(&f, b.at, inner); /* another method was compiled than its scopes say */
+	assert_false(hotspotcode_scopes(&code, &b, b.code + 41, 3, &s)); /* no call returns there */
+	fake_word(&f, b.at, inner); /* the compiled method is not the one that its scopes name */
 	assert_false(hotspotcode_scopes(&code, &b, b.code + 40, 3, &s));
 	assert_int_equal(s.n, 0);
 }
 
-static void a_libjvm_that_has_not_begun_is_not_read(void **state)
+TEST(a_libjvm_that_has_not_begun_is_not_read)
 {
 	struct hotspot_layout l = {.format = HOTSPOT_FORMAT};
 
-	(void)state;
 	begin();
 	assert_null(hotspot_open(&f.m, &l, sizeof(l), 0));
 	assert_null(hotspot_open(&f.m, &l, sizeof(l) - 1, 0));
@@ -249,18 +243,4 @@ static void a_libjvm_that_has_not_begun_is_not_read(void **state)
 	assert_null(hotspot_open(&f.m, &l, sizeof(l), 0));
 	l.format++;
 	assert_null(hotspot_open(&f.m, &l, sizeof(l), 0));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_read_as_they_were_written),
-		cmocka_unit_test(a_line_holds_up_to_the_next_one),
-		cmocka_unit_test(a_method_says_class_name_file_and_line),
-		cmocka_unit_test(what_is_no_method_has_no_name),
-		cmocka_unit_test(what_was_inlined_comes_first),
-		cmocka_unit_test(a_libjvm_that_has_not_begun_is_not_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

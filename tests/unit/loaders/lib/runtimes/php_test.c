@@ -128,18 +128,16 @@ static uint64_t plain(void)
 	return frame(function(PHP_INTERNAL, "usleep", NULL), 0, false, at);
 }
 
-static void chunks_stand_for_the_calls_of_the_loop_that_run_them(void **state)
+TEST(chunks_stand_for_the_calls_of_the_loop_that_run_them)
 {
-	(void)state;
 	begin();
 	plain();
 	check("--L-L--", true, "usleep:2 {closure}@12:2 usort:4 A::f@11:4 {main}@10:4");
 	check("--L-L--", false, "usleep:2 {closure}@12:2 usort:4 A::f@11:4 {main}@10:4");
 }
 
-static void where_the_calls_of_the_loop_are_not_as_many_nothing_is_guessed(void **state)
+TEST(where_the_calls_of_the_loop_are_not_as_many_nothing_is_guessed)
 {
-	(void)state;
 	begin();
 	plain();
 	check("--L-L-L", true, "usleep:6 {closure}@12:6 usort:6 A::f@11:6 {main}@10:6");
@@ -147,9 +145,8 @@ static void where_the_calls_of_the_loop_are_not_as_many_nothing_is_guessed(void 
 	check("--L---", false, "usleep:2 {closure}@12:2 usort:6 A::f@11:6 {main}@10:6");
 }
 
-static void a_thread_that_is_not_in_the_loop_runs_no_script(void **state)
+TEST(a_thread_that_is_not_in_the_loop_runs_no_script)
 {
-	(void)state;
 	begin();
 	plain();
 	check("---", true, "");
@@ -159,11 +156,10 @@ static void a_thread_that_is_not_in_the_loop_runs_no_script(void **state)
 	check("---", true, "");
 }
 
-static void code_outside_of_functions_says_whence_it_came(void **state)
+TEST(code_outside_of_functions_says_whence_it_came)
 {
 	uint64_t at;
 
-	(void)state;
 	begin();
 	at = frame(function(PHP_SCRIPT, NULL, NULL), 0, true, 0);
 	at = frame(function(PHP_SCRIPT, NULL, NULL), 1, false, at);
@@ -171,12 +167,11 @@ static void code_outside_of_functions_says_whence_it_came(void **state)
 	check("-L", true, "{eval}@13:1 {include}@11:1 {main}@10:1");
 }
 
-static void generators_that_wait_stand_between(void **state)
+TEST(generators_that_wait_stand_between)
 {
 	uint64_t main, root, middle, leaf, held, g[3];
 	const uint32_t object = 8;
 
-	(void)state;
 	begin();
 	main = frame(function(PHP_SCRIPT, NULL, NULL), 0, true, 0);
 	middle = frame(function(PHP_SCRIPT, "middle", NULL), 1, true, 0);
@@ -197,18 +192,17 @@ static void generators_that_wait_stand_between(void **state)
 	check("LL", true, "root@13:0 {main}@10:1 cut");
 }
 
-static void what_is_not_what_it_should_be_is_left_out(void **state)
+TEST(what_is_not_what_it_should_be_is_left_out)
 {
 	const uint8_t odd = 3;
 	const uint32_t no_string = 7;
 	uint64_t outer, inner, name;
 
-	(void)state;
 	begin();
 	outer = function(PHP_SCRIPT, "main", NULL);
 	inner = function(PHP_SCRIPT, "f", NULL);
 	frame(inner, 9, false, frame(outer, 0, true, 0));
-	check("L", true, "f@0:0 main@10:0"); /* no instruction of its own: no line */
+	check("L", true, "f@0:0 main@10:0"); /* no instruction: no line */
 	memcpy(&name, f.bytes + (inner + 8 - FAKE_BASE), 8);
 	fake_put(&f, name + 4, &no_string, sizeof(no_string));
 	check("L", true, "?@0:0 main@10:0");
@@ -219,14 +213,13 @@ static void what_is_not_what_it_should_be_is_left_out(void **state)
 	check("L", true, " cut");
 }
 
-static void circles_end(void **state)
+TEST(circles_end)
 {
 	uint64_t main;
 	struct php *p;
 	struct script_stack stack = {0};
 	struct runtime_native n = {.pc = pcs, .sp = sps, .n = 1, .complete = true};
 
-	(void)state;
 	begin();
 	main = frame(function(PHP_SCRIPT, "f", NULL), 1, true, 0);
 	fake_word(&f, main + PHP_FRAME_BACK, main);
@@ -244,19 +237,4 @@ static void circles_end(void **state)
 	}
 	assert_true(f.reads <= SCRIPT_READS_MAX + 1);
 	php_close(p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chunks_stand_for_the_calls_of_the_loop_that_run_them),
-		cmocka_unit_test(where_the_calls_of_the_loop_are_not_as_many_nothing_is_guessed),
-		cmocka_unit_test(a_thread_that_is_not_in_the_loop_runs_no_script),
-		cmocka_unit_test(code_outside_of_functions_says_whence_it_came),
-		cmocka_unit_test(generators_that_wait_stand_between),
-		cmocka_unit_test(what_is_not_what_it_should_be_is_left_out),
-		cmocka_unit_test(circles_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Code objects and texts of all kinds, in memory laid out by hand, right and wrong. */
+/* Code objects and strings of all kinds, in memory laid out by hand, sound and damaged. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/lib/runtimes/fake.h"
 
@@ -34,12 +34,11 @@ static void check_name(uint64_t text, const char *want)
 	free(name);
 }
 
-static void a_place_has_its_function_file_and_line(void **state)
+TEST(a_place_has_its_function_file_and_line)
 {
 	struct script_place p;
 	uint64_t code;
 
-	(void)state;
 	fake_begin(&f);
 	code = fake_code(&f, fake_ascii(&f, "Box.held"), fake_ascii(&f, "/srv/app.py"), 40);
 	p = place(code, code + 184 + 2 * 5);
@@ -59,12 +58,11 @@ static void a_place_has_its_function_file_and_line(void **state)
 	script_place_release(&p);
 }
 
-static void texts_of_all_widths_become_utf8(void **state)
+TEST(texts_of_all_widths_become_utf8)
 {
 	static const uint16_t two[] = {0x20ac, 'x', 0xd800, 0xdcff};
 	static const uint32_t four[] = {0x1f40d, 0x20ac, 0xe9, 0x110000};
 
-	(void)state;
 	fake_begin(&f);
 	check_name(fake_ascii(&f, "plain"), "plain");
 	check_name(fake_text(&f, "caf\xe9", 4, 1, false), "caf\xc3\xa9");
@@ -76,11 +74,10 @@ static void texts_of_all_widths_become_utf8(void **state)
 						      "b");
 }
 
-static void a_long_text_is_cut(void **state)
+TEST(a_long_text_is_cut)
 {
 	char long_name[3000], *name;
 
-	(void)state;
 	fake_begin(&f);
 	memset(long_name, 'n', sizeof(long_name));
 	name = name_of(fake_text(&f, long_name, sizeof(long_name), 1, true));
@@ -89,13 +86,12 @@ static void a_long_text_is_cut(void **state)
 	free(name);
 }
 
-static void what_is_no_text_names_nothing(void **state)
+TEST(what_is_no_text_names_nothing)
 {
 	uint64_t good, bad;
 	uint32_t states[] = {0, 3u << 2 | 1u << 5, 4u << 2 | 3u << 5, 1u << 2 | 1u << 6,
 			     UINT32_MAX};
 
-	(void)state;
 	fake_begin(&f);
 	good = fake_ascii(&f, "name");
 	check_name(good, "name");
@@ -115,12 +111,11 @@ static void what_is_no_text_names_nothing(void **state)
 	check_name(bad, NULL);
 }
 
-static void what_is_no_code_object_is_refused(void **state)
+TEST(what_is_no_code_object_is_refused)
 {
 	struct script_place p = {0};
 	uint64_t code;
 
-	(void)state;
 	fake_begin(&f);
 	code = fake_code(&f, fake_ascii(&f, "a"), fake_ascii(&f, "b"), 1);
 	assert_false(pycode_read(&f.m, &f.l, FAKE_BIAS, 0, 0, &p));
@@ -133,12 +128,11 @@ static void what_is_no_code_object_is_refused(void **state)
 	assert_null(p.function);
 }
 
-static void a_line_table_that_cannot_be_read_says_no_line(void **state)
+TEST(a_line_table_that_cannot_be_read_says_no_line)
 {
 	struct script_place p;
 	uint64_t code, table;
 
-	(void)state;
 	fake_begin(&f);
 	code = fake_code(&f, fake_ascii(&f, "a"), fake_ascii(&f, "b"), 1);
 	table = fake_bytes(&f, "x", 1);
@@ -158,11 +152,10 @@ static void a_line_table_that_cannot_be_read_says_no_line(void **state)
 	script_place_release(&p);
 }
 
-static void names_of_2_7_are_bytes(void **state)
+TEST(names_of_2_7_are_bytes)
 {
 	struct script_place p;
 
-	(void)state;
 	fake_begin(&f);
 	f.l.lines = PYTHON_LINES_27;
 	f.l.shape = PYTHON_OBJECTS;
@@ -176,19 +169,4 @@ static void names_of_2_7_are_bytes(void **state)
 	assert_int_equal(p.line, 9);
 	script_place_release(&p);
 	check_name(fake_ascii(&f, "text"), NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_place_has_its_function_file_and_line),
-		cmocka_unit_test(texts_of_all_widths_become_utf8),
-		cmocka_unit_test(a_long_text_is_cut),
-		cmocka_unit_test(what_is_no_text_names_nothing),
-		cmocka_unit_test(what_is_no_code_object_is_refused),
-		cmocka_unit_test(a_line_table_that_cannot_be_read_says_no_line),
-		cmocka_unit_test(names_of_2_7_are_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Line tables: by hand, and every instruction of a piece of the standard library against what
- * Debian's Python says itself. SONDE_PYTHONS=all: pyenv's too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* Line tables: made by hand, and for every instruction of a part of the standard library compared
+ * with what Debian's Python itself says. SONDE_PYTHONS=all: pyenv's too. */
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <glob.h>
 #include <linux/types.h>
@@ -20,12 +14,12 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/strbuf.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
-static void lines_that_only_grow_hold_from_their_address_on(void **state)
+TEST(lines_that_only_grow_hold_from_their_address_on)
 {
 	static const uint8_t table[] = {6, 1, 50, 200, 0, 100, 4, 2};
 
-	(void)state;
 	assert_int_equal(pylines_find(PYTHON_LINES_27, table, sizeof(table), 10, 0), 10);
 	assert_int_equal(pylines_find(PYTHON_LINES_27, table, sizeof(table), 10, 5), 10);
 	assert_int_equal(pylines_find(PYTHON_LINES_27, table, sizeof(table), 10, 6), 11);
@@ -35,13 +29,12 @@ static void lines_that_only_grow_hold_from_their_address_on(void **state)
 	assert_int_equal(pylines_find(PYTHON_LINES_36, table, sizeof(table), 100, 56), 145);
 }
 
-static void code_without_a_line_says_none(void **state)
+TEST(code_without_a_line_says_none)
 {
 	static const uint8_t table310[] = {4, 1, 4, 0x80, 4, 1};
 	/* short form of 2 instructions; none of 1; one line further of 1 */
 	static const uint8_t table311[] = {0x81, 0x00, 0xf8, 0x80 | 11 << 3, 0, 0};
 
-	(void)state;
 	assert_int_equal(pylines_find(PYTHON_LINES_310, table310, sizeof(table310), 7, 2), 8);
 	assert_int_equal(pylines_find(PYTHON_LINES_310, table310, sizeof(table310), 7, 4), 0);
 	assert_int_equal(pylines_find(PYTHON_LINES_310, table310, sizeof(table310), 7, 8), 9);
@@ -52,9 +45,8 @@ static void code_without_a_line_says_none(void **state)
 	assert_int_equal(pylines_find(PYTHON_LINES_311, table311, sizeof(table311), 7, 8), 0);
 }
 
-static void what_has_not_begun_is_on_the_first_line(void **state)
+TEST(what_has_not_begun_is_on_the_first_line)
 {
-	(void)state;
 	for (unsigned kind = PYTHON_LINES_27; kind <= PYTHON_LINES_311; kind++)
 		assert_int_equal(pylines_find(kind, NULL, 0, 42, -1), 42);
 	assert_int_equal(pylines_find(PYTHON_LINES_36, NULL, 0, -5, -1), 0);
@@ -145,11 +137,10 @@ static void check_python(const char *program)
 	free(line);
 }
 
-static void each_instruction_has_the_line_that_python_itself_says(void **state)
+TEST(each_instruction_has_the_line_that_python_itself_says)
 {
 	glob_t found = {0};
 
-	(void)state;
 	if (access("/usr/bin/python3", X_OK))
 		skip_missing("python3");
 	check_python("/usr/bin/python3");
@@ -158,16 +149,4 @@ static void each_instruction_has_the_line_that_python_itself_says(void **state)
 	for (size_t i = 0; i < found.gl_pathc; i++)
 		check_python(found.gl_pathv[i]);
 	globfree(&found);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_that_only_grow_hold_from_their_address_on),
-		cmocka_unit_test(code_without_a_line_says_none),
-		cmocka_unit_test(what_has_not_begun_is_on_the_first_line),
-		cmocka_unit_test(each_instruction_has_the_line_that_python_itself_says),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

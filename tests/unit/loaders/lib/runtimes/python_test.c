@@ -48,7 +48,7 @@ static uint64_t frame(const char *name, uint64_t back, uint8_t owner)
 	return at;
 }
 
-/* The names of the frames and what they stand for: "a:0 b:0 c:2". */
+/* The names of the frames and their places among the native frames: "a:0 b:0 c:2". */
 static char *told_of(const struct runtime_native *n)
 {
 	struct strbuf s = STRBUF_INIT;
@@ -99,12 +99,11 @@ static uint64_t cframe(uint64_t at, uint64_t current, uint64_t back)
 	return at;
 }
 
-static void chunks_stand_for_the_native_frames_that_hold_their_cframes(void **state)
+TEST(chunks_stand_for_the_native_frames_that_hold_their_cframes)
 {
 	struct runtime_native n = native(NULL, 6, true);
 	uint64_t outer, inner, c;
 
-	(void)state;
 	begin(PYTHON_CFRAMES);
 	outer = frame("main", 0, 1);
 	outer = frame("called", outer, 0);
@@ -115,12 +114,11 @@ static void chunks_stand_for_the_native_frames_that_hold_their_cframes(void **st
 	check(&n, "key:1 called:4 main:4");
 }
 
-static void a_call_of_the_loop_that_has_no_frame_yet_gets_none(void **state)
+TEST(a_call_of_the_loop_that_has_no_frame_yet_gets_none)
 {
 	struct runtime_native n = native(NULL, 4, true);
 	uint64_t c, outer;
 
-	(void)state;
 	begin(PYTHON_CFRAMES); /* the loop is native frames 0 and 2: the innermost call has not set
 				  up its _PyCFrame */
 	outer = frame("main", 0, 1);
@@ -150,22 +148,20 @@ static uint64_t two_chunks(uint64_t outer_mark, uint64_t inner_mark)
 	return frame("key", at, 1);
 }
 
-static void shims_close_chunks_and_are_not_shown(void **state)
+TEST(shims_close_chunks_and_are_not_shown)
 {
 	struct runtime_native n = native(NULL, 6, true);
 
-	(void)state;
 	begin(PYTHON_SHIMS);
 	fake_word(&f, state_at + f.l.thread_frame, two_chunks(STACK(3, 8), STACK(0, 0)));
 	check(&n, "key:0 called:3 main:3");
 }
 
-static void tags_of_a_reference_are_no_part_of_the_address(void **state)
+TEST(tags_of_a_reference_are_no_part_of_the_address)
 {
 	struct runtime_native n = native(NULL, 3, true);
 	uint64_t at, word = 0;
 
-	(void)state;
 	begin(PYTHON_SHIMS);
 	at = frame("tagged", shim(STACK(1, 0), 0), 0);
 	fake_read(&f, at + f.l.frame_code, &word, 8);
@@ -174,32 +170,29 @@ static void tags_of_a_reference_are_no_part_of_the_address(void **state)
 	check(&n, "tagged:1");
 }
 
-static void a_chunk_of_another_stack_is_left_out(void **state)
+TEST(a_chunk_of_another_stack_is_left_out)
 {
 	struct runtime_native n = native(NULL, 6, true);
 
-	(void)state;
 	begin(PYTHON_SHIMS);
 	fake_word(&f, state_at + f.l.thread_frame, two_chunks(FAKE_BASE + 0xf000, STACK(2, 0)));
 	check(&n, "key:2");
 }
 
-static void behind_a_native_stack_without_a_root_the_rest_comes_last(void **state)
+TEST(behind_a_native_stack_without_a_root_the_rest_comes_last)
 {
 	struct runtime_native n = native(NULL, 3, false);
 
-	(void)state;
 	begin(PYTHON_SHIMS);
 	fake_word(&f, state_at + f.l.thread_frame, two_chunks(STACK(7, 0), STACK(1, 0)));
 	check(&n, "key:1 called:3 main:3");
 }
 
-static void frames_of_subinterpreters_stand_where_their_loops_do(void **state)
+TEST(frames_of_subinterpreters_stand_where_their_loops_do)
 {
 	struct runtime_native n = native(NULL, 6, true);
 	uint64_t other = 0, second;
 
-	(void)state;
 	begin(PYTHON_SHIMS);
 	fake_word(&f, state_at + f.l.thread_frame, frame("main", shim(STACK(4, 0), 0), 0));
 	other = fake_room(&f, 64);
@@ -219,45 +212,41 @@ static uint64_t three_objects(void)
 
 #define LOOP (0x150000 + FAKE_BIAS)
 
-static void frame_objects_stand_for_calls_of_the_loop_in_order(void **state)
+TEST(frame_objects_stand_for_calls_of_the_loop_in_order)
 {
 	static const uint64_t pc[] = {1, LOOP, 2, LOOP, LOOP, 3};
 	struct runtime_native n = native(pc, 6, true);
 
-	(void)state;
 	begin(PYTHON_OBJECTS);
 	fake_word(&f, state_at + f.l.thread_frame, three_objects());
 	check(&n, "c:1 b:3 a:4");
 }
 
-static void a_call_that_has_just_begun_has_no_frame_object_yet(void **state)
+TEST(a_call_that_has_just_begun_has_no_frame_object_yet)
 {
 	static const uint64_t pc[] = {LOOP, 1, LOOP, LOOP, LOOP, 3};
 	struct runtime_native n = native(pc, 6, true);
 
-	(void)state;
 	begin(PYTHON_OBJECTS);
 	fake_word(&f, state_at + f.l.thread_frame, three_objects());
 	check(&n, "c:2 b:3 a:4");
 }
 
-static void frame_objects_of_a_greenlet_stop_before_the_stack_does(void **state)
+TEST(frame_objects_of_a_greenlet_stop_before_the_stack_does)
 {
 	static const uint64_t pc[] = {1, LOOP, LOOP, LOOP, LOOP, LOOP};
 	struct runtime_native n = native(pc, 6, true);
 
-	(void)state;
 	begin(PYTHON_OBJECTS);
 	fake_word(&f, state_at + f.l.thread_frame, three_objects());
 	check(&n, "c:1 b:2 a:3");
 }
 
-static void more_frame_objects_than_calls_come_last_or_with_the_outermost(void **state)
+TEST(more_frame_objects_than_calls_come_last_or_with_the_outermost)
 {
 	static const uint64_t pc[] = {1, LOOP, LOOP, 2};
 	struct runtime_native n = native(pc, 4, true);
 
-	(void)state;
 	begin(PYTHON_OBJECTS);
 	fake_word(&f, state_at + f.l.thread_frame, three_objects());
 	check(&n, "c:1 b:2 a:2");
@@ -265,13 +254,12 @@ static void more_frame_objects_than_calls_come_last_or_with_the_outermost(void *
 	check(&n, "c:1 b:2 a:4");
 }
 
-static void two_states_with_frame_objects_are_not_guessed_at(void **state)
+TEST(two_states_with_frame_objects_are_not_guessed_at)
 {
 	static const uint64_t pc[] = {1, LOOP, LOOP, LOOP};
 	struct runtime_native n = native(pc, 4, true);
 	uint64_t second;
 
-	(void)state;
 	begin(PYTHON_OBJECTS);
 	fake_word(&f, state_at + f.l.thread_frame, three_objects());
 	second = fake_room(&f, 256);
@@ -282,11 +270,10 @@ static void two_states_with_frame_objects_are_not_guessed_at(void **state)
 	check(&n, "");
 }
 
-static void a_thread_that_runs_no_python_has_no_frames(void **state)
+TEST(a_thread_that_runs_no_python_has_no_frames)
 {
 	struct runtime_native n = native(NULL, 3, true);
 
-	(void)state;
 	begin(PYTHON_SHIMS);
 	check(&n, "");
 	fake_word(&f, state_at + f.l.thread_frame, frame("other", shim(STACK(1, 0), 0), 0));
@@ -296,12 +283,11 @@ static void a_thread_that_runs_no_python_has_no_frames(void **state)
 	check(&n, "");
 }
 
-static void chains_in_circles_end(void **state)
+TEST(chains_in_circles_end)
 {
 	struct runtime_native n = native(NULL, 3, true);
 	uint64_t at;
 
-	(void)state;
 	begin(PYTHON_SHIMS);
 	at = frame("round", 0, 0);
 	fake_word(&f, at + f.l.frame_back, at);
@@ -311,7 +297,7 @@ static void chains_in_circles_end(void **state)
 	check(&n, " cut"); /* no chunk closes: none has a place */
 }
 
-static void a_process_of_circles_costs_a_bounded_number_of_reads(void **state)
+TEST(a_process_of_circles_costs_a_bounded_number_of_reads)
 {
 	struct runtime_native n = native(NULL, 3, true);
 	struct script_stack stack = {0};
@@ -319,7 +305,6 @@ static void a_process_of_circles_costs_a_bounded_number_of_reads(void **state)
 	size_t reads;
 	uint64_t at;
 
-	(void)state;
 	begin(PYTHON_SHIMS);
 	at = frame("round", 0, 0);
 	fake_word(&f, at + f.l.frame_back, at);
@@ -337,12 +322,11 @@ static void a_process_of_circles_costs_a_bounded_number_of_reads(void **state)
 	python_close(p);
 }
 
-static void a_torn_chain_shows_what_has_a_place(void **state)
+TEST(a_torn_chain_shows_what_has_a_place)
 {
 	struct runtime_native n = native(NULL, 3, true);
 	uint64_t at;
 
-	(void)state;
 	begin(PYTHON_SHIMS);
 	at = shim(STACK(0, 0), frame("lost", 0x1000, 0));
 	fake_word(&f, state_at + f.l.thread_frame, frame("kept", at, 0));
@@ -355,14 +339,13 @@ static void a_torn_chain_shows_what_has_a_place(void **state)
 	check(&n, " cut");
 }
 
-static void deep_recursion_keeps_the_innermost_frames(void **state)
+TEST(deep_recursion_keeps_the_innermost_frames)
 {
 	struct runtime_native n = native(NULL, 3, true);
 	struct script_stack stack = {0};
 	struct python *p;
 	uint64_t at, code;
 
-	(void)state;
 	begin(PYTHON_SHIMS);
 	at = shim(STACK(1, 0), 0);
 	code = fake_code(&f, fake_ascii(&f, "deep"), fake_ascii(&f, "a.py"), 1);
@@ -392,11 +375,10 @@ static enum runtime_gil gil_of(uint64_t id, uint64_t futex)
 	return gil;
 }
 
-static void the_lock_is_held_by_one_and_waited_for_by_others(void **state)
+TEST(the_lock_is_held_by_one_and_waited_for_by_others)
 {
 	uint64_t gil, locked = 1;
 
-	(void)state;
 	begin(PYTHON_SHIMS);
 	gil = fake_room(&f, PYTHON_GIL_SIZE);
 	f.l.interp_gil = 40;
@@ -421,40 +403,12 @@ static void the_lock_is_held_by_one_and_waited_for_by_others(void **state)
 	assert_int_equal(gil_of(THREAD_ID, 0), RUNTIME_GIL_NEITHER);
 }
 
-static void a_section_that_does_not_fit_the_process_is_refused(void **state)
+TEST(a_section_that_does_not_fit_the_process_is_refused)
 {
-	(void)state;
 	begin(PYTHON_SHIMS);
 	assert_null(python_open(&f.m, &f.l, sizeof(f.l) - 1, FAKE_BIAS));
 	assert_null(python_open(&f.m, &f.l, sizeof(f.l),
-				FAKE_BIAS + 8)); /* another size of code objects stands there */
+				FAKE_BIAS + 8)); /* the size of code objects there is another */
 	f.l.format++;
 	assert_null(python_open(&f.m, &f.l, sizeof(f.l), FAKE_BIAS));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chunks_stand_for_the_native_frames_that_hold_their_cframes),
-		cmocka_unit_test(a_call_of_the_loop_that_has_no_frame_yet_gets_none),
-		cmocka_unit_test(shims_close_chunks_and_are_not_shown),
-		cmocka_unit_test(tags_of_a_reference_are_no_part_of_the_address),
-		cmocka_unit_test(a_chunk_of_another_stack_is_left_out),
-		cmocka_unit_test(behind_a_native_stack_without_a_root_the_rest_comes_last),
-		cmocka_unit_test(frames_of_subinterpreters_stand_where_their_loops_do),
-		cmocka_unit_test(frame_objects_stand_for_calls_of_the_loop_in_order),
-		cmocka_unit_test(a_call_that_has_just_begun_has_no_frame_object_yet),
-		cmocka_unit_test(frame_objects_of_a_greenlet_stop_before_the_stack_does),
-		cmocka_unit_test(more_frame_objects_than_calls_come_last_or_with_the_outermost),
-		cmocka_unit_test(two_states_with_frame_objects_are_not_guessed_at),
-		cmocka_unit_test(a_thread_that_runs_no_python_has_no_frames),
-		cmocka_unit_test(chains_in_circles_end),
-		cmocka_unit_test(a_process_of_circles_costs_a_bounded_number_of_reads),
-		cmocka_unit_test(a_torn_chain_shows_what_has_a_place),
-		cmocka_unit_test(deep_recursion_keeps_the_innermost_frames),
-		cmocka_unit_test(the_lock_is_held_by_one_and_waited_for_by_others),
-		cmocka_unit_test(a_section_that_does_not_fit_the_process_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,9 +168,8 @@ static void plain(void)
 	native_method("sleep", 12, (12ull << 4) << 8 | 0x0c);
 }
 
-static void chunks_stand_for_the_calls_of_the_loop_that_run_them(void **state)
+TEST(chunks_stand_for_the_calls_of_the_loop_that_run_them)
 {
-	(void)state;
 	begin();
 	plain();
 	check("-L--L-", true, "sleep:1 block in f@a.rb:10:1 each:4 f@a.rb:10:4 <main>@a.rb:10:4");
@@ -178,11 +177,10 @@ static void chunks_stand_for_the_calls_of_the_loop_that_run_them(void **state)
 	check("-L", false, "sleep:1 block in f@a.rb:10:1 each:2 f@a.rb:10:2 <main>@a.rb:10:2");
 }
 
-static void a_thread_s_context_is_found_by_each_libc_s_table(void **state)
+TEST(a_thread_s_context_is_found_by_each_libc_s_table)
 {
 	uint64_t table, block;
 
-	(void)state;
 	begin();
 	plain();
 	block = OBJECT(0, 0, ec);
@@ -197,11 +195,10 @@ static void a_thread_s_context_is_found_by_each_libc_s_table(void **state)
 	check("LL", true, "sleep:0 block in f@a.rb:10:0 each:1 f@a.rb:10:1 <main>@a.rb:10:1");
 }
 
-static void a_thread_of_2_7_is_found_in_the_vm_s_list(void **state)
+TEST(a_thread_of_2_7_is_found_in_the_vm_s_list)
 {
 	uint64_t thread, vm, other;
 
-	(void)state;
 	begin();
 	plain();
 	l.tls_slot = 0;
@@ -222,9 +219,8 @@ static void a_thread_of_2_7_is_found_in_the_vm_s_list(void **state)
 	assert_true(f.reads < SCRIPT_READS_MAX);
 }
 
-static void an_id_that_the_table_does_not_say_back_has_no_name(void **state)
+TEST(an_id_that_the_table_does_not_say_back_has_no_name)
 {
-	(void)state;
 	begin();
 	script("<main>", true);
 	native_method("wrong", 11, (12ull << 4) << 8 | 0x0c);
@@ -233,28 +229,26 @@ static void an_id_that_the_table_does_not_say_back_has_no_name(void **state)
 	check("-L", true, "right:1 <main>@a.rb:10:1");
 }
 
-static void texts_of_both_kinds_are_read_and_no_others(void **state)
+TEST(texts_of_both_kinds_are_read_and_no_others)
 {
 	uint64_t of, path[2];
 
-	(void)state;
 	begin();
 	path[0] = long_text("/srv/shop/app/models/basket of goods.rb");
 	path[1] = OBJECT(7 | 1 << 13 | 2 << 15, 0, path[0], text("real"));
 	of = iseq(long_text("block (2 levels) in a_long_name_of_a_method"), path[1]);
-	push(of, 1, 0, RUBY_FLAG_FINISH); /* no instruction of its own */
+	push(of, 1, 0, RUBY_FLAG_FINISH); /* no instruction */
 	check("L", true,
 	      "block (2 levels) in a_long_name_of_a_method@/srv/shop/app/models/basket of goods.rb:0:0");
 	fake_word(&f, path[0], 6); /* no string */
 	check("L", true, " cut");
 }
 
-static void a_row_is_what_counting_says(void **state)
+TEST(a_row_is_what_counting_says)
 {
 	uint64_t index = fake_room(&f, 48 + 80 * 4), bits[54 + 512 * 4] = {0};
 	uint32_t rank = 0;
 
-	(void)state;
 	begin();
 	index = fake_room(&f, 48 + 80 * 4);
 	for (unsigned i = 0; i < 54 + 2048; i++)
@@ -294,9 +288,8 @@ static void a_row_is_what_counting_says(void **state)
 	}
 }
 
-static void a_stack_that_cannot_be_one_is_not_walked(void **state)
+TEST(a_stack_that_cannot_be_one_is_not_walked)
 {
-	(void)state;
 	begin();
 	plain();
 	fake_word(&f, ec + 16, frame_at + 8); /* no whole frames up to its end */
@@ -305,19 +298,4 @@ static void a_stack_that_cannot_be_one_is_not_walked(void **state)
 	check("LL", true, " cut");
 	fake_word(&f, ec + 16, 0); /* the thread has ended */
 	check("LL", true, "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chunks_stand_for_the_calls_of_the_loop_that_run_them),
-		cmocka_unit_test(a_thread_s_context_is_found_by_each_libc_s_table),
-		cmocka_unit_test(a_thread_of_2_7_is_found_in_the_vm_s_list),
-		cmocka_unit_test(an_id_that_the_table_does_not_say_back_has_no_name),
-		cmocka_unit_test(texts_of_both_kinds_are_read_and_no_others),
-		cmocka_unit_test(a_row_is_what_counting_says),
-		cmocka_unit_test(a_stack_that_cannot_be_one_is_not_walked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

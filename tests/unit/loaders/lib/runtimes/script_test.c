@@ -22,12 +22,11 @@ static bool get(uint64_t addr, void *to, size_t len)
 	return b.counted.read(b.counted.ctx, addr, to, len);
 }
 
-static void bytes_are_those_of_the_memory_wherever_they_lie(void **state)
+TEST(bytes_are_those_of_the_memory_wherever_they_lie)
 {
 	static const size_t lens[] = {1, 2, 4, 8, 100, 511, 512, 513, 5000};
 	uint8_t got[5000];
 
-	(void)state;
 	begin();
 	for (uint64_t at = 0; at < 2048; at += 37)
 		for (size_t i = 0; i < ARRAY_SIZE(lens); i++) {
@@ -40,11 +39,10 @@ static void bytes_are_those_of_the_memory_wherever_they_lie(void **state)
 	assert_false(get(FAKE_BASE - 1, got, 1));
 }
 
-static void what_lies_together_is_read_once_and_anew_for_the_next_thread(void **state)
+TEST(what_lies_together_is_read_once_and_anew_for_the_next_thread)
 {
 	uint64_t word = 0;
 
-	(void)state;
 	begin();
 	for (uint64_t i = 0; i < SCRIPT_READ_BYTES; i += 8)
 		assert_true(get(FAKE_BASE + i, &word, 8));
@@ -67,11 +65,10 @@ static void fake_read_many(void *ctx, uint64_t *addr, void *const *to, size_t n,
 			addr[i] = 0;
 }
 
-static void for_the_next_stack_what_was_used_last_is_read_anew_at_once(void **state)
+TEST(for_the_next_stack_what_was_used_last_is_read_anew_at_once)
 {
 	uint64_t word = 0;
 
-	(void)state;
 	begin();
 	f.m.read_many = fake_read_many;
 	many = 0;
@@ -95,12 +92,11 @@ static bool short_read(void *ctx, uint64_t addr, void *to, size_t len)
 	return addr - FAKE_BASE + len <= 100 && fake_read(ctx, addr, to, len);
 }
 
-static void the_end_of_what_is_mapped_is_read_alone(void **state)
+TEST(the_end_of_what_is_mapped_is_read_alone)
 {
 	const struct runtime_memory part = {.ctx = &f, .read = short_read};
 	uint64_t word = 0;
 
-	(void)state;
 	begin();
 	runtime_budget_begin(&b, &part);
 	assert_true(get(FAKE_BASE + 92, &word, 8));
@@ -108,11 +104,10 @@ static void the_end_of_what_is_mapped_is_read_alone(void **state)
 	assert_false(get(FAKE_BASE + 93, &word, 8));
 }
 
-static void a_budget_ends(void **state)
+TEST(a_budget_ends)
 {
 	uint64_t word, got = 0;
 
-	(void)state;
 	begin();
 	for (uint64_t i = 0; i < 2ull * SCRIPT_READS_MAX; i++)
 		got += get(FAKE_BASE + i * SCRIPT_READ_BYTES % FAKE_SIZE, &word, 8);
@@ -120,17 +115,4 @@ static void a_budget_ends(void **state)
 		    got > SCRIPT_READS_MAX / 2);
 	assert_false(get(FAKE_BASE, &word, 8));
 	assert_false(get(FAKE_BASE, &word, 1));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(bytes_are_those_of_the_memory_wherever_they_lie),
-		cmocka_unit_test(what_lies_together_is_read_once_and_anew_for_the_next_thread),
-		cmocka_unit_test(for_the_next_stack_what_was_used_last_is_read_anew_at_once),
-		cmocka_unit_test(the_end_of_what_is_mapped_is_read_alone),
-		cmocka_unit_test(a_budget_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

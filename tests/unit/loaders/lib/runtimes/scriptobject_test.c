@@ -42,13 +42,12 @@ static size_t taken(uint64_t code, uint64_t name, uint64_t file, size_t name_siz
 	return offsetof(struct script_names, data) + record.piece[3].from + record.piece[3].size;
 }
 
-static void an_object_has_the_name_file_and_lines_that_were_copied(void **state)
+TEST(an_object_has_the_name_file_and_lines_that_were_copied)
 {
 	struct scriptobject o;
 	uint64_t name, file;
 	size_t size;
 
-	(void)state;
 	fake_begin(&f);
 	name = fake_ascii(&f, "Class.method");
 	file = fake_ascii(&f, "/srv/app.py");
@@ -66,14 +65,13 @@ static void an_object_has_the_name_file_and_lines_that_were_copied(void **state)
 	scriptobject_release(&o);
 }
 
-static void a_name_that_is_too_long_is_cut(void **state)
+TEST(a_name_that_is_too_long_is_cut)
 {
 	char longer[900];
 	struct scriptobject o;
 	uint64_t name, file;
 	size_t size;
 
-	(void)state;
 	memset(longer, 'n', sizeof(longer) - 1);
 	longer[sizeof(longer) - 1] = 0;
 	fake_begin(&f);
@@ -86,13 +84,12 @@ static void a_name_that_is_too_long_is_cut(void **state)
 	scriptobject_release(&o);
 }
 
-static void what_is_no_code_object_has_no_name(void **state)
+TEST(what_is_no_code_object_has_no_name)
 {
 	struct scriptobject o;
 	uint64_t name, file, code;
 	size_t size;
 
-	(void)state;
 	fake_begin(&f);
 	name = fake_ascii(&f, "f");
 	file = fake_ascii(&f, "a.py");
@@ -106,13 +103,12 @@ static void what_is_no_code_object_has_no_name(void **state)
 	scriptobject_release(&o);
 }
 
-static void a_record_that_is_none_is_refused(void **state)
+TEST(a_record_that_is_none_is_refused)
 {
 	struct scriptobject o;
 	uint64_t name, file;
 	size_t size;
 
-	(void)state;
 	fake_begin(&f);
 	name = fake_ascii(&f, "f");
 	file = fake_ascii(&f, "a.py");
@@ -144,13 +140,12 @@ static uint64_t php_string(const char *s)
 	return at;
 }
 
-static void a_function_of_php_has_its_class_and_the_line_that_its_frame_says(void **state)
+TEST(a_function_of_php_has_its_class_and_the_line_that_its_frame_says)
 {
 	char longer[900];
 	uint64_t name, file, class, func;
 	struct scriptobject o;
 
-	(void)state;
 	fake_begin(&f);
 	memset(longer, 'd', sizeof(longer) - 1);
 	longer[0] = '/';
@@ -189,13 +184,12 @@ static void a_function_of_php_has_its_class_and_the_line_that_its_frame_says(voi
 }
 
 /* One instruction a line, from line 20 on. */
-static void an_iseq_of_ruby_says_the_line_of_each_instruction(void **state)
+TEST(an_iseq_of_ruby_says_the_line_of_each_instruction)
 {
 	static const char label[] = "basket";
 	uint64_t iseq, body, path, name, rows, index;
 	struct scriptobject o;
 
-	(void)state;
 	fake_begin(&f);
 	name = fake_room(&f, 40);
 	fake_word(&f, name, RUBY_TYPE_STRING | 6u << 14);
@@ -245,18 +239,4 @@ static void an_iseq_of_ruby_says_the_line_of_each_instruction(void **state)
 	assert_int_equal(scriptobject_line(&o, 3), 21);
 	assert_int_equal(scriptobject_line(&o, 5), 0);
 	scriptobject_release(&o);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_object_has_the_name_file_and_lines_that_were_copied),
-		cmocka_unit_test(a_name_that_is_too_long_is_cut),
-		cmocka_unit_test(what_is_no_code_object_has_no_name),
-		cmocka_unit_test(a_function_of_php_has_its_class_and_the_line_that_its_frame_says),
-		cmocka_unit_test(an_iseq_of_ruby_says_the_line_of_each_instruction),
-		cmocka_unit_test(a_record_that_is_none_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* confine: each test forks, is confined, tries one thing; the child's exit status is the errno of
  * it, 0: it could. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,6 +21,7 @@
 
 #include "loaders/lib/sandbox/confine.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 static int of(unsigned int keeps, long (*deed)(void))
 {
@@ -166,7 +161,7 @@ static long works_on(void)
 	(void)syscall(SYS_process_vm_readv, getpid(), &iov, 1, &iov, 1, 0);
 	if (errno)
 		return -1;
-	(void)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)); /* whoever may */
+	(void)syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof(attr)); /* any process may */
 	if (geteuid() == 0 && errno)
 		return -1;
 	errno = 0;
@@ -174,7 +169,7 @@ static long works_on(void)
 											       0;
 }
 
-static void test_what_a_loader_never_does_is_refused(void **state)
+TEST(test_what_a_loader_never_does_is_refused)
 {
 	long (*const deeds[])(void) = {
 		runs_another,          loads_a_program,      traces_another,
@@ -183,20 +178,17 @@ static void test_what_a_loader_never_does_is_refused(void **state)
 		leaves_its_namespace,  makes_code,           makes_code_of_data,
 		types_into_a_terminal, queues_in_a_ring,     becomes_another};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(deeds); i++)
 		assert_int_equal(of(0, deeds[i]), EPERM);
 }
 
-static void test_what_it_records_with_it_keeps(void **state)
+TEST(test_what_it_records_with_it_keeps)
 {
-	(void)state;
 	assert_int_equal(of(0, works_on), 0);
 }
 
-static void test_a_family_keeps_what_it_says(void **state)
+TEST(test_a_family_keeps_what_it_says)
 {
-	(void)state;
 	assert_int_equal(of(CONFINE_EXECS, runs_another), 0);
 	assert_int_equal(of(CONFINE_EXECS, loads_a_program), EPERM);
 	assert_int_not_equal(of(CONFINE_LOADS | CONFINE_EXECS, loads_a_program),
@@ -210,12 +202,11 @@ static void test_a_family_keeps_what_it_says(void **state)
 	assert_int_equal(of(CONFINE_OTHERS, traces_another), EPERM);
 }
 
-static void test_threads_that_run_already_are_confined_too(void **state)
+TEST(test_threads_that_run_already_are_confined_too)
 {
 	int status = 0;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0) {
 		pthread_t thread;
 		long refused = 0;
@@ -232,16 +223,4 @@ static void test_threads_that_run_already_are_confined_too(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), EPERM);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_what_a_loader_never_does_is_refused),
-		cmocka_unit_test(test_what_it_records_with_it_keeps),
-		cmocka_unit_test(test_a_family_keeps_what_it_says),
-		cmocka_unit_test(test_threads_that_run_already_are_confined_too),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/* arena: what is taken overlaps nothing, and what is given back is nobody's for the grace. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* arena: allocations never overlap, and freed elements stay unused for the grace period. */
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/maps/publish/arena.h"
+#include "tests/unit/test.h"
 
 #define GRACE 100
 #define SIZE  5000
 
-static void what_is_given_back_is_free_after_the_grace_and_not_before(void **state)
+TEST(what_is_given_back_is_free_after_the_grace_and_not_before)
 {
 	struct arena a;
 	uint32_t at = 77;
 
-	(void)state;
 	arena_init(&a, 0, 10, GRACE);
 	assert_true(arena_take(&a, 10, &at));
 	assert_int_equal(at, 0);
@@ -36,13 +30,12 @@ static void what_is_given_back_is_free_after_the_grace_and_not_before(void **sta
 	arena_release(&a);
 }
 
-static void neighbours_grow_together_in_any_order(void **state)
+TEST(neighbours_grow_together_in_any_order)
 {
 	static const uint32_t orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
 					      {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
 	uint32_t at;
 
-	(void)state;
 	for (int k = 0; k < 6; k++) {
 		struct arena a;
 
@@ -60,12 +53,11 @@ static void neighbours_grow_together_in_any_order(void **state)
 	}
 }
 
-static void a_place_is_taken_only_if_all_of_it_is_free(void **state)
+TEST(a_place_is_taken_only_if_all_of_it_is_free)
 {
 	struct arena a;
 	uint32_t at;
 
-	(void)state;
 	arena_init(&a, 10, 30, 0);
 	assert_true(arena_take_at(&a, 15, 5));
 	assert_false(arena_take_at(&a, 15, 1));
@@ -87,7 +79,8 @@ static void a_place_is_taken_only_if_all_of_it_is_free(void **state)
 	arena_release(&a);
 }
 
-/* Against a plain array that remembers who has which element, and until when it is nobody's. */
+/* Compared with a plain array that records who holds each element, and until when a freed one stays
+ * unused. */
 struct model {
 	uint32_t owner[SIZE];
 	uint64_t free_at[SIZE];
@@ -115,7 +108,7 @@ static void model_give(struct model *m, const struct piece *p, uint64_t now)
 	}
 }
 
-static void a_long_random_life_agrees_with_a_plain_array(void **state)
+TEST(a_long_random_life_agrees_with_a_plain_array)
 {
 	static struct model m;
 	static struct piece live[200];
@@ -123,7 +116,6 @@ static void a_long_random_life_agrees_with_a_plain_array(void **state)
 	struct arena a;
 	uint32_t at, id = 0;
 
-	(void)state;
 	srand(1);
 	arena_init(&a, 1, SIZE, GRACE);
 	for (uint64_t now = 1; now < 200000; now++) {
@@ -151,16 +143,4 @@ static void a_long_random_life_agrees_with_a_plain_array(void **state)
 	assert_true(arena_take(&a, SIZE - 1, &at));
 	assert_int_equal(a.used, SIZE - 1);
 	arena_release(&a);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_given_back_is_free_after_the_grace_and_not_before),
-		cmocka_unit_test(neighbours_grow_together_in_any_order),
-		cmocka_unit_test(a_place_is_taken_only_if_all_of_it_is_free),
-		cmocka_unit_test(a_long_random_life_agrees_with_a_plain_array),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

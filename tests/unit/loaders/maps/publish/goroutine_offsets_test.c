@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* gowho: how a goroutine is found, by the version and by what stands in the rows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* goroutine_offsets: how a goroutine is found, by Go's version and by the rows. */
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "loaders/maps/publish/goroutine_offsets.h"
 #include "probes/lib/tables.h"
+#include "tests/unit/test.h"
 
 /* Two extensions of other kinds and that of morestack behind a page and a rule. */
 struct section {
@@ -29,9 +24,8 @@ static uint32_t flags(const char *version, int32_t tls, int32_t curg, int32_t bp
 	return goroutine_offsets_flags(&rows, version);
 }
 
-static void each_version_has_its_goid_where_its_source_says(void **unused)
+TEST(each_version_has_its_goid_where_its_source_says)
 {
-	(void)unused;
 	assert_int_equal(flags("go1.19.8", -8, 192, 48), TABLES_GO_MAKE(1, 152 / 8, 192 / 8));
 	assert_int_equal(flags("go1.22.1", -8, 192, 48), TABLES_GO_MAKE(1, 152 / 8, 192 / 8));
 	assert_int_equal(flags("go1.23.4", -8, 192, 48), TABLES_GO_MAKE(1, 160 / 8, 192 / 8));
@@ -43,11 +37,10 @@ static void each_version_has_its_goid_where_its_source_says(void **unused)
 			 TABLES_GO_MAKE(1, 152 / 8, 184 / 8)); /* of no older one */
 }
 
-static void what_is_not_known_says_that_it_is_go_and_no_more(void **unused)
+TEST(what_is_not_known_says_that_it_is_go_and_no_more)
 {
 	const struct unwind_section none = {0};
 
-	(void)unused;
 	assert_int_equal(goroutine_offsets_flags(NULL, "go1.26.8"), TABLES_PROCESS_GO);
 	assert_int_equal(goroutine_offsets_flags(&none, "go1.26.8"), TABLES_PROCESS_GO);
 	assert_int_equal(flags("", -8, 192, 48), TABLES_PROCESS_GO); /* 1.22 or 1.23 */
@@ -60,11 +53,10 @@ static void what_is_not_known_says_that_it_is_go_and_no_more(void **unused)
 	assert_int_equal(flags("go1.26.8", -8, 0, 40), TABLES_PROCESS_GO);
 }
 
-static void a_process_with_two_runtimes_is_of_neither(void **unused)
+TEST(a_process_with_two_runtimes_is_of_neither)
 {
 	const uint32_t one = TABLES_GO_MAKE(1, 19, 24), other = TABLES_GO_MAKE(1, 20, 24);
 
-	(void)unused;
 	assert_int_equal(goroutine_offsets_join(0, one), one);
 	assert_int_equal(goroutine_offsets_join(one, one), one);
 	assert_int_equal(goroutine_offsets_join(one, TABLES_PROCESS_OBJECTS),
@@ -72,14 +64,4 @@ static void a_process_with_two_runtimes_is_of_neither(void **unused)
 	assert_int_equal(goroutine_offsets_join(one, other), TABLES_PROCESS_GO);
 	assert_int_equal(goroutine_offsets_join(goroutine_offsets_join(one, other), one),
 			 TABLES_PROCESS_GO);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_version_has_its_goid_where_its_source_says),
-		cmocka_unit_test(what_is_not_known_says_that_it_is_go_and_no_more),
-		cmocka_unit_test(a_process_with_two_runtimes_is_of_neither)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

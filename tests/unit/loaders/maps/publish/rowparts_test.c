@@ -2,16 +2,11 @@
 /* rowparts: whatever of a set is there, a probe finds in it the rule that the file has, or that the
  * part is not there. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/maps/publish/rowparts.h"
+#include "tests/unit/test.h"
 
 #define GRACE    100
 #define PAGES    300 /* three parts, the last one short */
@@ -136,12 +131,11 @@ static struct rowset *get(void)
 	return set;
 }
 
-static void parts_come_and_go_each_for_itself(void **state)
+TEST_WITH(parts_come_and_go_each_for_itself, set_up, tear_down)
 {
 	struct rowset *set = get();
 	uint32_t head = rs.arena.used;
 
-	(void)state;
 	assert_int_equal(head, rowsets_elements(&rs, &section));
 	assert_parts(set, false, false, false);
 	assert_int_equal(rowparts_make(&rs, set, &section, 1, 1000), 0);
@@ -162,11 +156,10 @@ static void parts_come_and_go_each_for_itself(void **state)
 	assert_int_equal(rs.arena.used, 0);
 }
 
-static void a_part_that_finds_no_room_says_so_and_stays_away(void **state)
+TEST_WITH(a_part_that_finds_no_room_says_so_and_stays_away, set_up, tear_down)
 {
 	struct rowset *set;
 
-	(void)state;
 	maps.n_rows = rowsets_elements(&rs, &section) + rowparts_elements(&section, 0) + 10;
 	rowsets_release(&rs);
 	rowsets_init(&rs, &maps, GRACE);
@@ -177,13 +170,12 @@ static void a_part_that_finds_no_room_says_so_and_stays_away(void **state)
 	assert_parts(set, true, false, false);
 }
 
-static void what_probes_ask_for_is_told_once_and_what_they_use_is_not_idle(void **state)
+TEST_WITH(what_probes_ask_for_is_told_once_and_what_they_use_is_not_idle, set_up, tear_down)
 {
 	struct rowset *set = get();
 	uint8_t *use = (uint8_t *)(array + set->use_first);
 	uint32_t wanted[PARTS];
 
-	(void)state;
 	assert_int_equal(rowparts_make(&rs, set, &section, 1, 1000), 0);
 	use[1] = use[2] = 1;
 	assert_false(rowparts_idle(set, 1, 5000));
@@ -195,12 +187,11 @@ static void what_probes_ask_for_is_told_once_and_what_they_use_is_not_idle(void 
 	assert_false(rowparts_idle(set, 2, 5000)); /* it is not there */
 }
 
-static void equal_ones_stand_once_and_a_predecessors_are_found_where_they_lie(void **state)
+TEST_WITH(equal_ones_stand_once_and_a_predecessors_are_found_where_they_lie, set_up, tear_down)
 {
 	struct rowset *set = get(), as, *old;
 	struct rowsets next;
 
-	(void)state;
 	assert_ptr_equal(get(), set);
 	assert_true(rowparts_match(&rs, set, &section));
 	assert_int_equal(rowparts_make(&rs, set, &section, 0, 1000), 0);
@@ -222,12 +213,11 @@ static void equal_ones_stand_once_and_a_predecessors_are_found_where_they_lie(vo
 	rowsets_release(&next);
 }
 
-static void room_is_made_of_idle_parts_too(void **state)
+TEST_WITH(room_is_made_of_idle_parts_too, set_up, tear_down)
 {
 	struct rowset *set = get();
 	uint32_t at = 77, n = rowparts_elements(&section, 1);
 
-	(void)state;
 	for (uint32_t k = 0; k < PARTS; k++)
 		assert_int_equal(rowparts_make(&rs, set, &section, k, 1000), 0);
 	maps.n_rows = rs.arena.used;
@@ -236,19 +226,4 @@ static void room_is_made_of_idle_parts_too(void **state)
 	assert_true(rowsets_window(&rs, n, &at));
 	assert_int_equal(at, set->parts[1].first);
 	assert_false(rowsets_window(&rs, n + 1, &at));
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(parts_come_and_go_each_for_itself, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_part_that_finds_no_room_says_so_and_stays_away, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_probes_ask_for_is_told_once_and_what_they_use_is_not_idle, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(equal_ones_stand_once_and_a_predecessors_are_found_where_they_lie, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(room_is_made_of_idle_parts_too, set_up, tear_down),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

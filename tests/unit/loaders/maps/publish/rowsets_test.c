@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* rowsets: equal rows stand once, whoever brought them; rows that point outside themselves are
+/* rowsets: equal rows are stored once, whoever added them; rows that point outside themselves are
  * refused. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/maps/publish/rowsets.h"
 #include "loaders/maps/publish/tablemaps.h"
+#include "tests/unit/test.h"
 
 #define GRACE    100
 #define ELEMENTS 64
@@ -86,12 +81,11 @@ static void example_make(struct example *x, uint32_t tag)
 		.elements = x->e, .page_count = 2, .rule_count = 3, .ext_count = 1, .row_count = 2};
 }
 
-static void equal_rows_stand_once_and_the_last_reference_gives_them_back(void **state)
+TEST_WITH(equal_rows_stand_once_and_the_last_reference_gives_them_back, set_up, tear_down)
 {
 	struct rowset *a, *b, *c;
 	struct example x, y;
 
-	(void)state;
 	example_make(&x, 0);
 	example_make(&y, 1);
 	assert_int_equal(rowsets_get(&rs, &x.s, &a), 0);
@@ -112,12 +106,11 @@ static void equal_rows_stand_once_and_the_last_reference_gives_them_back(void **
 	rowsets_put(&rs, c, 1000);
 }
 
-static void a_full_array_says_so_and_a_failed_write_costs_no_room(void **state)
+TEST_WITH(a_full_array_says_so_and_a_failed_write_costs_no_room, set_up, tear_down)
 {
 	struct rowset *sets[ELEMENTS / 8], *one = NULL;
 	struct example x;
 
-	(void)state;
 	example_make(&x, 99);
 	write_fails = -EIO;
 	assert_int_equal(rowsets_get(&rs, &x.s, &one), -EIO);
@@ -134,12 +127,11 @@ static void a_full_array_says_so_and_a_failed_write_costs_no_room(void **state)
 	assert_null(one);
 }
 
-static void what_a_predecessor_wrote_is_found_by_its_content(void **state)
+TEST_WITH(what_a_predecessor_wrote_is_found_by_its_content, set_up, tear_down)
 {
 	struct rowset *old, *again;
 	struct example x;
 
-	(void)state;
 	example_make(&x, 0);
 	memcpy(array + 24, x.e, sizeof(x.e));
 	old = rowsets_get_at(&rs, &(struct rowset){.first = 24, AS_EXAMPLE});
@@ -156,13 +148,12 @@ static void what_a_predecessor_wrote_is_found_by_its_content(void **state)
 	assert_int_equal(rs.arena.used, 8);
 }
 
-static void room_is_made_where_the_fewest_rows_have_to_go(void **state)
+TEST_WITH(room_is_made_where_the_fewest_rows_have_to_go, set_up, tear_down)
 {
 	struct rowset *sets[ELEMENTS / 8];
 	struct example x;
 	uint32_t at = 77;
 
-	(void)state;
 	assert_true(rowsets_window(&rs, ELEMENTS, &at));
 	assert_int_equal(at, 0);
 	assert_false(rowsets_window(&rs, ELEMENTS + 1, &at));
@@ -187,14 +178,13 @@ static void room_is_made_where_the_fewest_rows_have_to_go(void **state)
 	assert_false(rowsets_window(&rs, 33, &at));
 }
 
-static void rows_that_point_outside_themselves_are_refused(void **state)
+TEST(rows_that_point_outside_themselves_are_refused)
 {
 	struct example x;
 
-	(void)state;
 	example_make(&x, 0);
 	assert_true(rowsets_sound(&x.s));
-	x.s.row_count = 1; /* the last element's upper half is nobody's */
+	x.s.row_count = 1; /* the upper half of the last element is unused */
 	x.e[1] = ROW_PAGE(2, 0, 1);
 	assert_true(rowsets_sound(&x.s));
 	x.e[1] = ROW_PAGE(2, 1, 1); /* one row too many */
@@ -211,19 +201,4 @@ static void rows_that_point_outside_themselves_are_refused(void **state)
 	example_make(&x, 0);
 	x.e[7] = ROWS(ROW_MAKE(1, 1), ROW_MAKE(9, 3));
 	assert_false(rowsets_sound(&x.s));
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(equal_rows_stand_once_and_the_last_reference_gives_them_back, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_full_array_says_so_and_a_failed_write_costs_no_room, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_a_predecessor_wrote_is_found_by_its_content, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(room_is_made_where_the_fewest_rows_have_to_go, set_up, tear_down),
-		cmocka_unit_test(rows_that_point_outside_themselves_are_refused),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

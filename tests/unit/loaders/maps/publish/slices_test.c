@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/* slices: equal sets of mappings stand once, each process has a reference, and the last one gives
- * the room back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* slices: equal sets of mappings are stored once, each process holds a reference, and the last one
+ * frees the room. */
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <linux/types.h>
 
 #include "loaders/maps/publish/slices.h"
 #include "loaders/maps/publish/slots.h"
 #include "probes/lib/tables.h"
+#include "tests/unit/test.h"
 
 #define GRACE    100
 #define ELEMENTS 100
@@ -46,12 +42,11 @@ static const uint64_t *words(uint32_t n, uint64_t tag)
 	return w;
 }
 
-static void equal_sets_stand_once_until_the_last_reference_goes(void **state)
+TEST_WITH(equal_sets_stand_once_until_the_last_reference_goes, set_up, tear_down)
 {
 	struct slice *a = slices_get(&s, words(3, 1), 3), *b = slices_get(&s, words(3, 1), 3);
 	struct slice *c = slices_get(&s, words(3, 2), 3);
 
-	(void)state;
 	assert_ptr_equal(a, b);
 	assert_ptr_not_equal(a, c);
 	assert_int_equal(a->refs, 2);
@@ -67,12 +62,11 @@ static void equal_sets_stand_once_until_the_last_reference_goes(void **state)
 	slices_put(&s, NULL, 10);
 }
 
-static void what_a_late_reader_may_look_at_is_not_written_over(void **state)
+TEST_WITH(what_a_late_reader_may_look_at_is_not_written_over, set_up, tear_down)
 {
 	struct slice *a = slices_get(&s, words(10, 1), 10), *b = slices_get(&s, words(10, 2), 10);
 	uint32_t first = a->first;
 
-	(void)state;
 	assert_null(slices_get(&s, words(1, 3), 1));
 	slices_put(&s, a, 1000);
 	assert_null(slices_get(&s, words(1, 3), 1));
@@ -87,12 +81,11 @@ static void what_a_late_reader_may_look_at_is_not_written_over(void **state)
 	slices_put(&s, b, 2000);
 }
 
-static void two_sets_of_one_hash_are_both_there(void **state)
+TEST_WITH(two_sets_of_one_hash_are_both_there, set_up, tear_down)
 {
 	struct slice *a = slices_get(&s, words(2, 1), 2), *b;
 	uint64_t taken;
 
-	(void)state;
 	/* give the first set the hash that the second will have */
 	b = slices_get(&s, words(2, 2), 2);
 	taken = b->hash;
@@ -107,11 +100,10 @@ static void two_sets_of_one_hash_are_both_there(void **state)
 	assert_ptr_equal(slices_get(&s, words(2, 2), 2), b);
 }
 
-static void what_a_predecessor_wrote_is_taken_where_it_lies(void **state)
+TEST_WITH(what_a_predecessor_wrote_is_taken_where_it_lies, set_up, tear_down)
 {
 	struct slice *a, *b;
 
-	(void)state;
 	memcpy(memory + 20, words(4, 7), slices_words(4) * 8);
 	a = slices_get_at(&s, 20, 4);
 	assert_non_null(a);
@@ -128,7 +120,7 @@ static void what_a_predecessor_wrote_is_taken_where_it_lies(void **state)
 	assert_int_equal(s.arena.used, 0);
 }
 
-static void a_slot_given_back_is_pending_then_free_then_somebodys(void **state)
+TEST(a_slot_given_back_is_pending_then_free_then_somebodys)
 {
 	static struct tables_image images[TABLES_IMAGES];
 	struct tables_image as = {.state = TABLES_IMAGE_READY,
@@ -141,7 +133,6 @@ static void a_slot_given_back_is_pending_then_free_then_somebodys(void **state)
 	struct slots slots;
 	uint32_t first;
 
-	(void)state;
 	slots_init(&slots, images, GRACE);
 	first = slots_get(&slots, &as);
 	assert_int_equal(first, 1); /* 0 is never one */
@@ -159,19 +150,4 @@ static void a_slot_given_back_is_pending_then_free_then_somebodys(void **state)
 	assert_int_equal(images[first].state, TABLES_IMAGE_FREE);
 	assert_int_equal(slots_get(&slots, &as), first);
 	slots_release(&slots);
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(equal_sets_stand_once_until_the_last_reference_goes, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_a_late_reader_may_look_at_is_not_written_over, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(two_sets_of_one_hash_are_both_there, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_a_predecessor_wrote_is_taken_where_it_lies, set_up, tear_down),
-		cmocka_unit_test(a_slot_given_back_is_pending_then_free_then_somebodys),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,6 @@
 #include <linux/cn_proc.h>
 #include <linux/connector.h>
 #include <linux/netlink.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -15,6 +10,7 @@
 
 #include "loaders/maps/world/procevents.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
 #define AT_MSG sizeof(struct nlmsghdr)
 #define AT_EV  (AT_MSG + sizeof(struct cn_msg))
@@ -47,13 +43,12 @@ static struct message exit_of(int pid, int tgid, uint32_t code)
 	return m;
 }
 
-static void the_exit_of_a_process_is_told_and_nothing_else(void **state)
+TEST(the_exit_of_a_process_is_told_and_nothing_else)
 {
 	struct message m = exit_of(70, 70, 7 << 8), thread = exit_of(71, 70, 0), other = m;
 	struct proc_event ev = exit_event(70, 70, 0);
 	uint32_t tgid = 0, code = 0;
 
-	(void)state;
 	assert_true(procevents_parse(&m, sizeof(m), &tgid, &code));
 	assert_int_equal(tgid, 70);
 	assert_int_equal(code, 7 << 8);
@@ -67,14 +62,14 @@ static void the_exit_of_a_process_is_told_and_nothing_else(void **state)
 	assert_false(procevents_parse(&other, sizeof(other), &tgid, &code));
 }
 
-static void a_message_that_is_cut_is_passed_over(void **state)
+TEST(a_message_that_is_cut_is_passed_over)
 {
 	struct message m = exit_of(70, 70, 0);
 	uint32_t tgid, code;
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(m); n++) {
-		char *cut = malloc(n ? n : 1); /* of its own, so that a byte too far is seen */
+		char *cut = malloc(
+			n ? n : 1); /* an exact copy, so that a sanitizer sees a read beyond it */
 
 		memcpy(cut, &m, n);
 		procevents_parse(cut, n, &tgid, &code);
@@ -82,13 +77,12 @@ static void a_message_that_is_cut_is_passed_over(void **state)
 	}
 }
 
-static void the_kernel_tells_how_a_child_of_ours_ends(void **state)
+TEST(the_kernel_tells_how_a_child_of_ours_ends)
 {
 	struct procevents *p = procevents_open();
 	uint32_t code = 0;
 	pid_t pid;
 
-	(void)state;
 	if (!p)
 		skip_missing("the process connector, or the right to listen to it");
 	pid = fork();
@@ -100,15 +94,4 @@ static void the_kernel_tells_how_a_child_of_ours_ends(void **state)
 	assert_int_equal(code, 7 << 8);
 	assert_false(procevents_take(p, (uint32_t)pid, &code));
 	procevents_close(p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_exit_of_a_process_is_told_and_nothing_else),
-		cmocka_unit_test(a_message_that_is_cut_is_passed_over),
-		cmocka_unit_test(the_kernel_tells_how_a_child_of_ours_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options and suggest: a command line is parsed by its table; what is mistyped is met with a
- * suggestion. */
+/* options and suggest: a command line is parsed by its table; a mistyped word gets a suggestion. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "schema/base/array.h"
 #include "schema/base/cli/options.h"
 #include "schema/base/cli/suggest.h"
 #include "schema/base/clock.h"
+#include "tests/unit/test.h"
 
 struct values {
 	bool quiet, all;
@@ -60,11 +54,10 @@ static void release(struct parsed *p)
 		parse(p, (int)ARRAY_SIZE(argv_) - 1, argv_);         \
 	} while (0)
 
-static void options_and_words_come_in_any_order(void **state)
+TEST(options_and_words_come_in_any_order)
 {
 	struct parsed p;
 
-	(void)state;
 	PARSE(&p, "web", "--output=x.html", "-n", "5", "-p", "1", "-p2", "--pid", "3", "-qa",
 	      "--last", "1h30m", "db");
 	assert_int_equal(p.rc, 0);
@@ -79,11 +72,10 @@ static void options_and_words_come_in_any_order(void **state)
 	release(&p);
 }
 
-static void after_two_dashes_all_is_words(void **state)
+TEST(after_two_dashes_all_is_words)
 {
 	struct parsed p;
 
-	(void)state;
 	PARSE(&p, "a", "--", "make", "-j2", "--quiet");
 	assert_int_equal(p.rc, 0);
 	assert_false(p.v.quiet);
@@ -94,11 +86,10 @@ static void after_two_dashes_all_is_words(void **state)
 	release(&p);
 }
 
-static void a_value_may_begin_with_a_dash_and_a_lone_dash_is_a_word(void **state)
+TEST(a_value_may_begin_with_a_dash_and_a_lone_dash_is_a_word)
 {
 	struct parsed p;
 
-	(void)state;
 	PARSE(&p, "-o", "-", "-", "--output", "-2h");
 	assert_int_equal(p.rc, 0);
 	assert_string_equal(p.v.output, "-2h");
@@ -106,11 +97,10 @@ static void a_value_may_begin_with_a_dash_and_a_lone_dash_is_a_word(void **state
 	release(&p);
 }
 
-static void the_beginning_of_a_long_name_is_enough(void **state)
+TEST(the_beginning_of_a_long_name_is_enough)
 {
 	struct parsed p;
 
-	(void)state;
 	PARSE(&p, "--out", "x", "--num=7");
 	assert_int_equal(p.rc, 0);
 	assert_string_equal(p.v.output, "x");
@@ -118,7 +108,7 @@ static void the_beginning_of_a_long_name_is_enough(void **state)
 	release(&p);
 }
 
-static void mistakes_are_usage_errors_that_say_what_and_help(void **state)
+TEST(mistakes_are_usage_errors_that_say_what_and_help)
 {
 	static const struct {
 		const char *argv[3];
@@ -137,7 +127,6 @@ static void mistakes_are_usage_errors_that_say_what_and_help(void **state)
 		{{"--quiet=yes", NULL}, "takes no value"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *argv[] = {"verb", cases[i].argv[0], cases[i].argv[1], NULL};
 		struct parsed p;
@@ -183,7 +172,7 @@ static const struct option KINDS[] = {
 static const struct program PROGRAM = {
 	.name = "sonde-x", .usage = "[options] FILE", .about = "x", .words = 1};
 
-static void each_kind_fills_its_field_and_no_other(void **state)
+TEST(each_kind_fills_its_field_and_no_other)
 {
 	char *argv[] = {"x",          "--fd",   "7",        "-F99",      "--bytes", "1.5k",
 			"--keep=0",   "--args", "none",     "--payload", "none",    "--tracepoints",
@@ -194,7 +183,6 @@ static void each_kind_fills_its_field_and_no_other(void **state)
 	struct option_words words;
 	struct err e = {0};
 
-	(void)state;
 	assert_int_equal(program_options(&PROGRAM, 22, argv, &set, 1, &words, &e), 0);
 	assert_int_equal(k.fd, 7);
 	assert_int_equal(k.freq, 99);
@@ -212,12 +200,11 @@ static void each_kind_fills_its_field_and_no_other(void **state)
 	options_release(&set, 1, &words);
 }
 
-/* As programs of ours hand it on, and people write it. */
-static void nothing_has_any_unit(void **state)
+/* As sonde's programs pass it on, and as people write it. */
+TEST(nothing_has_any_unit)
 {
 	static const char *const zeros[] = {"0", "0s", "00m", "0ms"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(zeros); i++) {
 		char *argv[] = {"x", "--keep", (char *)zeros[i], NULL};
 		struct kinds k = {.keep = 5};
@@ -231,7 +218,7 @@ static void nothing_has_any_unit(void **state)
 	}
 }
 
-static void what_a_value_may_be_is_said_with_the_way_to_the_help(void **state)
+TEST(what_a_value_may_be_is_said_with_the_way_to_the_help)
 {
 	static const struct {
 		const char *argv[6];
@@ -255,7 +242,6 @@ static void what_a_value_may_be_is_said_with_the_way_to_the_help(void **state)
 		{{"--", "one", "two"}, "'two' is one word too many"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		char *argv[8] = {"x"};
 		struct kinds k = {0};
@@ -276,9 +262,8 @@ static void what_a_value_may_be_is_said_with_the_way_to_the_help(void **state)
 	}
 }
 
-static void distance_counts_edits_and_swaps(void **state)
+TEST(distance_counts_edits_and_swaps)
 {
-	(void)state;
 	assert_int_equal(suggest_distance("record", "record", 3), 0);
 	assert_int_equal(suggest_distance("recrod", "record", 3), 1);
 	assert_int_equal(suggest_distance("RECORD", "record", 3), 0);
@@ -288,12 +273,11 @@ static void distance_counts_edits_and_swaps(void **state)
 	assert_int_equal(suggest_distance("abcdef", "uvwxyz", 3), 4);
 }
 
-static void the_nearest_names_are_suggested_first(void **state)
+TEST(the_nearest_names_are_suggested_first)
 {
 	struct strbuf s = STRBUF_INIT;
 	struct suggest n;
 
-	(void)state;
 	suggest_init(&n, "immch");
 	suggest_add(&n, "postgres");
 	suggest_add(&n, "immich-x");
@@ -307,22 +291,4 @@ static void the_nearest_names_are_suggested_first(void **state)
 	suggest_say(&n, &s, "");
 	assert_string_equal(strbuf_str(&s), "");
 	strbuf_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(options_and_words_come_in_any_order),
-		cmocka_unit_test(after_two_dashes_all_is_words),
-		cmocka_unit_test(a_value_may_begin_with_a_dash_and_a_lone_dash_is_a_word),
-		cmocka_unit_test(the_beginning_of_a_long_name_is_enough),
-		cmocka_unit_test(mistakes_are_usage_errors_that_say_what_and_help),
-		cmocka_unit_test(each_kind_fills_its_field_and_no_other),
-		cmocka_unit_test(nothing_has_any_unit),
-		cmocka_unit_test(what_a_value_may_be_is_said_with_the_way_to_the_help),
-		cmocka_unit_test(distance_counts_edits_and_swaps),
-		cmocka_unit_test(the_nearest_names_are_suggested_first),
-	};
-
-	return cmocka_run_group_tests_name("options", tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quantity: what people write is read as they mean it; anything else is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "schema/base/array.h"
 #include "schema/base/cli/quantity.h"
+#include "tests/unit/test.h"
 
-static void sizes_are_read(void **state)
+TEST(sizes_are_read)
 {
 	static const struct {
 		const char *text;
@@ -31,7 +26,6 @@ static void sizes_are_read(void **state)
 		"\xff"};
 	uint64_t v;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		assert_int_equal(quantity_bytes(good[i].text, &v), 0);
 		assert_int_equal(v, good[i].bytes);
@@ -41,7 +35,7 @@ static void sizes_are_read(void **state)
 			fail_msg("'%s' was read as %llu", bad[i], (unsigned long long)v);
 }
 
-static void times_are_read(void **state)
+TEST(times_are_read)
 {
 	static const struct {
 		const char *text;
@@ -63,7 +57,6 @@ static void times_are_read(void **state)
 		"1ss"};
 	int64_t v;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++) {
 		assert_int_equal(quantity_ns(good[i].text, &v), 0);
 		assert_int_equal(v, good[i].ns);
@@ -73,25 +66,13 @@ static void times_are_read(void **state)
 			fail_msg("'%s' was read as %lld", bad[i], (long long)v);
 }
 
-static void what_is_said_is_short(void **state)
+TEST(what_is_said_is_short)
 {
 	char buf[32];
 
-	(void)state;
 	assert_string_equal(quantity_say_bytes(0, buf, sizeof(buf)), "0 B");
 	assert_string_equal(quantity_say_bytes(3ull << 29, buf, sizeof(buf)), "1.5 GiB");
 	assert_string_equal(quantity_say_ns(14ll * 86400000000000, buf, sizeof(buf)), "14d");
 	assert_string_equal(quantity_say_ns(7500000000000, buf, sizeof(buf)), "2h 5m");
 	assert_string_equal(quantity_say_ns(12000000000, buf, sizeof(buf)), "12s");
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sizes_are_read),
-		cmocka_unit_test(times_are_read),
-		cmocka_unit_test(what_is_said_is_short),
-	};
-
-	return cmocka_run_group_tests_name("quantity", tests, NULL, NULL);
 }

@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seal: archived segments answer as they did, whatever is killed when; nobody reads a row twice,
- * nobody misses one. */
+/* seal: archived segments give the same answers as before, whatever is killed at any moment; no
+ * reader reads a row twice or misses one. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
 #include <sqlite3.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "schema/base/array.h"
 #include "schema/base/strbuf.h"
@@ -24,10 +18,11 @@
 #include "schema/store/retention/retention.h"
 #include "schema/store/retention/segcount.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 #define PERIOD  10101010
 #define BUCKETS 7
-/* where a sealer is killed again and again: each of their segments goes the same way */
+/* for tests that kill a sealer again and again: each of their segments goes the same way */
 #define BUCKETS_FEW 3
 #define SERIES      120 /* a segment: enough that its tables become columns */
 
@@ -36,7 +31,7 @@
 static int buckets = BUCKETS;
 
 /* An always-on capture of the host over many segments, most of which end within a bucket of 10 s;
- * where `two`, from 25 s to 48 s a of process 102 beside it. The period changes at 60 s. */
+ * with `two`, also a capture of process 102 from 25 s to 48 s. The period changes at 60 s. */
 static void make_store_at(const struct fixture *f, int64_t t0_s, bool two)
 {
 	struct store_writer *w;
@@ -222,7 +217,13 @@ static size_t archives(const struct fixture *f)
 
 /* --- the tests --- */
 
-static void archived_segments_answer_as_they_did(void **state)
+static int setup(void **state)
+{
+	buckets = BUCKETS;
+	return fixture_setup(state);
+}
+
+TEST_WITH(archived_segments_answer_as_they_did, setup, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
@@ -244,7 +245,7 @@ static void archived_segments_answer_as_they_did(void **state)
 	free(before);
 }
 
-static void the_newest_stay_rows_as_far_as_asked(void **state)
+TEST_WITH(the_newest_stay_rows_as_far_as_asked, setup, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_opts o = {.dir = f->dir};
@@ -274,7 +275,7 @@ static void the_newest_stay_rows_as_far_as_asked(void **state)
 	assert_false(folder_is_archived(fixture_segment(f, files - 2)));
 }
 
-static void what_finds_no_room_is_put_off(void **state)
+TEST_WITH(what_finds_no_room_is_put_off, setup, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_opts o = {.dir = f->dir, .room = 1 << 17};
@@ -328,7 +329,7 @@ static void assert_same_sums(const struct asked *a, const struct asked *b)
 	assert_int_equal(a->value, b->value);
 }
 
-static void a_shared_dictionary_is_asked_by_both_at_once(void **state)
+TEST_WITH(a_shared_dictionary_is_asked_by_both_at_once, setup, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct store_segment *s, *other, *newest;
@@ -369,8 +370,8 @@ static void a_shared_dictionary_is_asked_by_both_at_once(void **state)
 	free(info);
 }
 
-/* An archive that was made anew is another file, whatever is called the same. */
-static void a_dictionary_of_another_archive_is_not_shared(void **state)
+/* An archive that was written again is another file, although its name is the same. */
+TEST_WITH(a_dictionary_of_another_archive_is_not_shared, setup, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct store_segment *s, *other;
@@ -410,7 +411,7 @@ static void a_dictionary_of_another_archive_is_not_shared(void **state)
 	free(info);
 }
 
-static void the_views_of_archives_have_the_same_sums(void **state)
+TEST_WITH(the_views_of_archives_have_the_same_sums, setup, fixture_teardown)
 {
 	/* clang-format off */
 	static const char *const sums[] = {
@@ -468,7 +469,7 @@ static bool seal_killed_at(const struct fixture *f, int step)
 	return !WIFSIGNALED(status);
 }
 
-static void a_sealer_killed_at_any_step_loses_and_doubles_nothing(void **state)
+TEST_WITH(a_sealer_killed_at_any_step_loses_and_doubles_nothing, setup, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
@@ -494,7 +495,7 @@ static void a_sealer_killed_at_any_step_loses_and_doubles_nothing(void **state)
 
 /* At any instant, not only between steps. SONDE_SOAK: a thousand times, with segments that come in
  * between. */
-static void a_sealer_killed_at_any_instant_loses_and_doubles_nothing(void **state)
+TEST_WITH(a_sealer_killed_at_any_instant_loses_and_doubles_nothing, setup, fixture_teardown)
 {
 	int times = getenv("SONDE_SOAK") ? 1000 : 16;
 	struct fixture *f = *state;
@@ -531,7 +532,7 @@ static void a_sealer_killed_at_any_instant_loses_and_doubles_nothing(void **stat
 	free(before);
 }
 
-static void what_a_living_writer_needs_is_left_alone(void **state)
+TEST_WITH(what_a_living_writer_needs_is_left_alone, setup, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct store_writer *w;
@@ -552,7 +553,7 @@ static void what_a_living_writer_needs_is_left_alone(void **state)
 	assert_int_equal(fixture_files(f->dir, ".db"), 1);
 }
 
-static void no_writer_joins_an_archive(void **state)
+TEST_WITH(no_writer_joins_an_archive, setup, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
@@ -570,7 +571,7 @@ static void no_writer_joins_an_archive(void **state)
 	assert_true(fixture_files(f->dir, ".db") > files);
 }
 
-static void a_table_that_nobody_knows_is_archived_too(void **state)
+TEST_WITH(a_table_that_nobody_knows_is_archived_too, setup, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
@@ -595,7 +596,7 @@ static void a_table_that_nobody_knows_is_archived_too(void **state)
 		4380300100ll);
 }
 
-/* The first page of this table, in the middle of the file, is no page any more. */
+/* Destroys the first page of this table, which is in the middle of the file. */
 static void damage(const char *path, const char *table)
 {
 	char sql[200];
@@ -613,7 +614,7 @@ static void damage(const char *path, const char *table)
 	close(fd);
 }
 
-static void a_damaged_segment_is_set_aside_and_the_others_are_archived(void **state)
+TEST_WITH(a_damaged_segment_is_set_aside_and_the_others_are_archived, setup, fixture_teardown)
 {
 	struct fixture *f = *state;
 	struct seal_report r;
@@ -650,7 +651,7 @@ static uint64_t events_of(const char *path)
 	return n;
 }
 
-static void retention_counts_an_archive_as_the_segment_that_it_was(void **state)
+TEST_WITH(retention_counts_an_archive_as_the_segment_that_it_was, setup, fixture_teardown)
 {
 	struct retention_limits l = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
 	struct fixture *f = *state;
@@ -674,33 +675,4 @@ static void retention_counts_an_archive_as_the_segment_that_it_was(void **state)
 	assert_int_equal(removed_read(f->dir, &page), 0);
 	assert_int_equal(page.family[0].events, all - newest);
 	assert_int_equal(page.uncounted, 0);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, fixture_teardown)
-
-static int setup(void **state)
-{
-	buckets = BUCKETS;
-	return fixture_setup(state);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(archived_segments_answer_as_they_did),
-		T(the_newest_stay_rows_as_far_as_asked),
-		T(what_finds_no_room_is_put_off),
-		T(the_views_of_archives_have_the_same_sums),
-		T(a_shared_dictionary_is_asked_by_both_at_once),
-		T(a_dictionary_of_another_archive_is_not_shared),
-		T(a_sealer_killed_at_any_step_loses_and_doubles_nothing),
-		T(a_sealer_killed_at_any_instant_loses_and_doubles_nothing),
-		T(what_a_living_writer_needs_is_left_alone),
-		T(no_writer_joins_an_archive),
-		T(a_table_that_nobody_knows_is_archived_too),
-		T(a_damaged_segment_is_set_aside_and_the_others_are_archived),
-		T(retention_counts_an_archive_as_the_segment_that_it_was),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* folder: names of segments, whatever the clock did. */
+/* folder: names of segments, whatever the clock does. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "schema/base/array.h"
 #include "schema/store/files/folder.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 static void plant(const struct fixture *f, const char *name)
 {
@@ -37,7 +32,7 @@ static void expect_next(const struct fixture *f, const char *name)
 	assert_string_equal(strrchr(path, '/') + 1, name);
 }
 
-static void a_new_name_sorts_last_even_if_the_clock_went_back(void **state)
+STORE_TEST(a_new_name_sorts_last_even_if_the_clock_went_back)
 {
 	struct fixture *f = *state;
 
@@ -46,7 +41,7 @@ static void a_new_name_sorts_last_even_if_the_clock_went_back(void **state)
 	expect_next(f, "20981231T235959Z-0009.db");
 }
 
-static void a_second_whose_names_are_all_taken_is_followed_by_the_next(void **state)
+STORE_TEST(a_second_whose_names_are_all_taken_is_followed_by_the_next)
 {
 	struct fixture *f = *state;
 
@@ -56,7 +51,7 @@ static void a_second_whose_names_are_all_taken_is_followed_by_the_next(void **st
 	expect_next(f, "20990101T000000Z-0002.db");
 }
 
-static void what_was_ended_on_demand_is_that_file_and_those_before_it(void **state)
+STORE_TEST(what_was_ended_on_demand_is_that_file_and_those_before_it)
 {
 	struct fixture *f = *state;
 	char name[SEGMENT_NAME_MAX], path[200];
@@ -73,14 +68,14 @@ static void what_was_ended_on_demand_is_that_file_and_those_before_it(void **sta
 	assert_true(folder_is_turned(f->dir, "20260101T000000Z-0001.db"));
 	assert_true(folder_is_turned(f->dir, "20260101T000000Z-0002.db"));
 	assert_false(folder_is_turned(f->dir, "20260101T000000Z-0003.db"));
-	/* a clock that was a year ahead for a while, and what was written then is gone: names begin
-	 * below it again */
+	/* the clock was a year ahead for a while, and the segments of that time are gone: names
+	 * begin below them again */
 	snprintf(path, sizeof(path), "%s/%s", f->dir, name);
 	assert_int_equal(unlink(path), 0);
 	assert_false(folder_is_turned(f->dir, "20250101T000000Z-0001.db"));
 }
 
-static void what_stands_in_turn_is_not_trusted(void **state)
+STORE_TEST(what_stands_in_turn_is_not_trusted)
 {
 	static const char *const wrong[] = {"", "x", "../../../../../../etc/passwd",
 					    "20260101T000000Z-0001.dbx",
@@ -99,17 +94,4 @@ static void what_stands_in_turn_is_not_trusted(void **state)
 		fclose(out);
 		assert_false(folder_is_turned(f->dir, "20260101T000000Z-0001.db"));
 	}
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		T(a_new_name_sorts_last_even_if_the_clock_went_back),
-		T(a_second_whose_names_are_all_taken_is_followed_by_the_next),
-		T(what_was_ended_on_demand_is_that_file_and_those_before_it),
-		T(what_stands_in_turn_is_not_trusted),
-	};
-
-	return cmocka_run_group_tests_name("folder", tests, NULL, NULL);
 }

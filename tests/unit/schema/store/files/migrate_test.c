@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* migrate: a new file, made at once, beside one that had every migration in its turn. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* migrate: a new file, made in one step, equals one that went through every migration. */
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "schema/base/array.h"
 #include "schema/base/strbuf.h"
 #include "schema/sql/migrations.h"
 #include "schema/store/files/migrate.h"
+#include "tests/unit/test.h"
 
 static sqlite3 *empty(void)
 {
@@ -40,7 +36,7 @@ static void tell(sqlite3 *db, const char *sql, struct strbuf *out)
 	assert_int_equal(sqlite3_finalize(st), SQLITE_OK);
 }
 
-/* All that a file says of itself, and all that is in it. */
+/* The schema of a file, and all its rows. */
 static void tell_all(sqlite3 *db, struct strbuf *out)
 {
 	sqlite3_stmt *st;
@@ -66,13 +62,12 @@ static void tell_all(sqlite3 *db, struct strbuf *out)
 	sqlite3_finalize(st);
 }
 
-static void a_new_file_has_what_all_migrations_make_in_their_turn(void **state)
+TEST(a_new_file_has_what_all_migrations_make_in_their_turn)
 {
 	struct strbuf one cleanup_strbuf = STRBUF_INIT, other cleanup_strbuf = STRBUF_INIT;
 	sqlite3 *whole = empty(), *steps = empty();
 	size_t n = ARRAY_SIZE(MIGRATIONS);
 
-	(void)state;
 	assert_int_equal(migrate_apply(whole, 0), SQLITE_OK);
 	for (size_t i = 0; i < n && MIGRATIONS[i].version <= MIGRATE_OLDEST; i++)
 		assert_int_equal(sqlite3_exec(steps, MIGRATIONS[i].sql, NULL, NULL, NULL),
@@ -92,13 +87,4 @@ static void a_new_file_has_what_all_migrations_make_in_their_turn(void **state)
 	assert_string_equal(strbuf_str(&one), strbuf_str(&other));
 	sqlite3_close(whole);
 	sqlite3_close(steps);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_new_file_has_what_all_migrations_make_in_their_turn),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choice: two captures at once never count twice and lose nobody; and the views say the same as the
- * C. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* choice: two captures at once count nothing twice and lose nothing; and the views say the same as
+ * the C. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "schema/store/model/choice.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 #define HZ(n) ((uint64_t)(NS / (n)))
 
@@ -28,7 +23,7 @@ static struct choice_run run(enum store_scope scope, uint32_t bucket_s,
 				   .to_ns = T0_S * NS + (int64_t)(to_s * 1e9)};
 }
 
-static void a_coarse_bucket_covered_in_part_comes_from_the_coarse_run(void **state)
+TEST(a_coarse_bucket_covered_in_part_comes_from_the_coarse_run)
 {
 	struct choice_period hz99 = {0, HZ(99)}, hz499 = {0, HZ(499)};
 	struct choice_run runs[3] = {{0},
@@ -36,7 +31,6 @@ static void a_coarse_bucket_covered_in_part_comes_from_the_coarse_run(void **sta
 				     run(STORE_SCOPE_HOST, 1, &hz499, 103, 125)};
 	struct choice c;
 
-	(void)state;
 	choice_init(&c, runs, 3, 2);
 	assert_true(choice_takes(&c, 1, 1, T0_S + 100));
 	assert_false(choice_takes(&c, 1, 1, T0_S + 110));
@@ -48,7 +42,7 @@ static void a_coarse_bucket_covered_in_part_comes_from_the_coarse_run(void **sta
 	choice_release(&c);
 }
 
-static void a_window_inside_one_finer_run_takes_that_run(void **state)
+TEST(a_window_inside_one_finer_run_takes_that_run)
 {
 	struct choice_period hz99 = {0, HZ(99)}, hz499 = {0, HZ(499)};
 	struct choice_run runs[3] = {{0},
@@ -56,7 +50,6 @@ static void a_window_inside_one_finer_run_takes_that_run(void **state)
 				     run(STORE_SCOPE_HOST, 1, &hz499, 103, 125)};
 	struct choice c;
 
-	(void)state;
 	choice_init(&c, runs, 3, 2);
 	choice_window(&c, (T0_S + 104) * NS, (T0_S + 109) * NS);
 	assert_true(choice_takes(&c, 2, 1, T0_S + 104));
@@ -67,7 +60,7 @@ static void a_window_inside_one_finer_run_takes_that_run(void **state)
 	choice_release(&c);
 }
 
-static void a_narrow_run_hides_no_other_process(void **state)
+TEST(a_narrow_run_hides_no_other_process)
 {
 	struct choice_period hz99 = {0, HZ(99)}, hz499 = {0, HZ(499)};
 	struct choice_run runs[3] = {{0},
@@ -75,7 +68,6 @@ static void a_narrow_run_hides_no_other_process(void **state)
 				     run(STORE_SCOPE_NARROW, 1, &hz499, 100, 130)};
 	struct choice c;
 
-	(void)state;
 	choice_init(&c, runs, 3, 3);
 	choice_has(&c, 2, 1);
 	assert_false(choice_takes(&c, 1, 1, T0_S + 110));
@@ -84,7 +76,7 @@ static void a_narrow_run_hides_no_other_process(void **state)
 	choice_release(&c);
 }
 
-static void a_partial_run_yields_to_one_that_covers_the_process(void **state)
+TEST(a_partial_run_yields_to_one_that_covers_the_process)
 {
 	struct choice_period hz99 = {0, HZ(99)}, hz499 = {0, HZ(499)};
 	struct choice_run runs[3] = {{0},
@@ -92,7 +84,6 @@ static void a_partial_run_yields_to_one_that_covers_the_process(void **state)
 				     run(STORE_SCOPE_PARTIAL, 1, &hz499, 100, 130)};
 	struct choice c;
 
-	(void)state;
 	choice_init(&c, runs, 3, 2);
 	choice_has(&c, 2, 1);
 	assert_true(choice_takes(&c, 1, 1, T0_S + 110));
@@ -101,12 +92,11 @@ static void a_partial_run_yields_to_one_that_covers_the_process(void **state)
 	choice_release(&c);
 }
 
-static void a_change_of_period_holds_from_its_bucket_on(void **state)
+TEST(a_change_of_period_holds_from_its_bucket_on)
 {
 	struct choice_period periods[2] = {{0, 100}, {(T0_S + 10) * NS, 50}};
 	struct choice_run r = {.periods = periods, .n_periods = 2};
 
-	(void)state;
 	assert_int_equal(choice_period(&r, T0_S), 100);
 	assert_int_equal(choice_period(&r, T0_S + 9), 100);
 	assert_int_equal(choice_period(&r, T0_S + 10), 50);
@@ -151,9 +141,8 @@ static void fill_random(const struct fixture *f, uint64_t seed)
 	fixture_close(w);
 }
 
-static void the_views_choose_as_the_c_does(void **state)
+TEST(the_views_choose_as_the_c_does)
 {
-	(void)state;
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct fixture f;
 
@@ -170,18 +159,4 @@ static void the_views_choose_as_the_c_does(void **state)
 		}
 		fixture_remove(&f);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_coarse_bucket_covered_in_part_comes_from_the_coarse_run),
-		cmocka_unit_test(a_window_inside_one_finer_run_takes_that_run),
-		cmocka_unit_test(a_narrow_run_hides_no_other_process),
-		cmocka_unit_test(a_partial_run_yields_to_one_that_covers_the_process),
-		cmocka_unit_test(a_change_of_period_holds_from_its_bucket_on),
-		cmocka_unit_test(the_views_choose_as_the_c_does),
-	};
-
-	return cmocka_run_group_tests_name("choice", tests, NULL, NULL);
 }

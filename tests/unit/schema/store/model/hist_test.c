@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Histograms: what they hold, and their stored form. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* Histograms: their values, and their stored form. */
 #include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -13,6 +7,7 @@
 
 #include "schema/base/array.h"
 #include "schema/store/model/hist.h"
+#include "tests/unit/test.h"
 
 static bool reads(struct hist *h, const char *text)
 {
@@ -30,11 +25,10 @@ static void put(struct hist *h, unsigned slot, uint32_t n)
 	hist_add(h, slot, &n, 1);
 }
 
-static void steps_follow_one_another_and_hold_each_number(void **state)
+TEST(steps_follow_one_another_and_hold_each_number)
 {
 	unsigned last = 0;
 
-	(void)state;
 	for (uint64_t v = 0; v < 100000; v++) {
 		unsigned s = hist_step(v);
 
@@ -46,9 +40,8 @@ static void steps_follow_one_another_and_hold_each_number(void **state)
 }
 
 /* The bar: of one value, told by its step alone. */
-static void what_a_step_says_of_its_value_is_wrong_by_6_percent_at_most(void **state)
+TEST(what_a_step_says_of_its_value_is_wrong_by_6_percent_at_most)
 {
-	(void)state;
 	for (uint64_t v = 1; v < 1ull << 62; v += v / 97 + 1) {
 		struct hist h = {0};
 		double got;
@@ -61,12 +54,11 @@ static void what_a_step_says_of_its_value_is_wrong_by_6_percent_at_most(void **s
 	}
 }
 
-static void what_is_written_is_read_back(void **state)
+TEST(what_is_written_is_read_back)
 {
 	struct hist h = {0}, back = {0};
 	struct strbuf s = STRBUF_INIT;
 
-	(void)state;
 	assert_false(hist_encode(&h, 0, &s));
 	put(&h, 70, 0);
 	assert_false(hist_encode(&h, 0, &s));
@@ -88,12 +80,11 @@ static void what_is_written_is_read_back(void **state)
 	strbuf_release(&s);
 }
 
-static void counts_outside_of_what_there_is_grow_it_on_either_side(void **state)
+TEST(counts_outside_of_what_there_is_grow_it_on_either_side)
 {
 	const uint32_t counts[6] = {0, 0, 5, 0, 6, 0};
 	struct hist h = {0}, more = {0};
 
-	(void)state;
 	put(&h, 200, 1);
 	hist_add(&h, 298, counts, 6);
 	put(&h, 0, 2);
@@ -114,7 +105,7 @@ static void counts_outside_of_what_there_is_grow_it_on_either_side(void **state)
 	hist_free(NULL);
 }
 
-static void what_is_no_histogram_is_refused(void **state)
+TEST(what_is_no_histogram_is_refused)
 {
 	static const char *const wrong[] = {"",
 					    "[",
@@ -138,7 +129,6 @@ static void what_is_no_histogram_is_refused(void **state)
 					    "null"};
 	struct hist h = {0};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		assert_false(reads(&h, wrong[i]));
 	assert_false(hist_read(&h, "[1,\0002]", 6, 0));
@@ -150,11 +140,10 @@ static void what_is_no_histogram_is_refused(void **state)
 	hist_release(&h);
 }
 
-static void a_sum_stops_at_the_largest_number(void **state)
+TEST(a_sum_stops_at_the_largest_number)
 {
 	struct hist h = {0};
 
-	(void)state;
 	for (int i = 0; i < 2; i++)
 		assert_true(hist_read(&h, "[1,9223372036854775807]", 23, 0));
 	put(&h, 1, 5);
@@ -163,11 +152,10 @@ static void a_sum_stops_at_the_largest_number(void **state)
 }
 
 /* By the definition: a share q of all lies below it. */
-static void a_quantile_lies_within_6_percent_of_the_truth(void **state)
+TEST(a_quantile_lies_within_6_percent_of_the_truth)
 {
 	struct hist h = {0};
 
-	(void)state;
 	assert_true(hist_quantile(&h, 0.5) == 0);
 	for (uint64_t v = 1; v <= 100000; v++)
 		put(&h, hist_slot(v), 1);
@@ -177,13 +165,12 @@ static void a_quantile_lies_within_6_percent_of_the_truth(void **state)
 	hist_release(&h);
 }
 
-/* What older programs stored: uniform within a power of two, as ever; and beside steps each counts
- * where it lies. */
-static void powers_of_two_are_read_as_what_they_are(void **state)
+/* What older programs stored: uniform within a power of two, as before; together with steps, each
+ * counts where it lies. */
+TEST(powers_of_two_are_read_as_what_they_are)
 {
 	struct hist h = {0};
 
-	(void)state;
 	for (uint64_t v = 1; v <= 100000; v++)
 		put(&h, v < 2 ? 0 : 63u - (unsigned)__builtin_clzll(v), 1);
 	for (int q = 1; q <= 99; q++) {
@@ -204,7 +191,7 @@ static void powers_of_two_are_read_as_what_they_are(void **state)
 	hist_release(&h);
 }
 
-static void sqlite_adds_two_and_reads_them_by_itself(void **state)
+TEST(sqlite_adds_two_and_reads_them_by_itself)
 {
 	static const char *const asked[] = {
 		"SELECT hist_sum('[3,7]', '[2,1,1]') = '[2,1,8]'",
@@ -216,7 +203,6 @@ static void sqlite_adds_two_and_reads_them_by_itself(void **state)
 	sqlite3_stmt *st;
 	sqlite3 *db;
 
-	(void)state;
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
 	assert_int_equal(hist_register(db), SQLITE_OK);
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
@@ -226,21 +212,4 @@ static void sqlite_adds_two_and_reads_them_by_itself(void **state)
 		sqlite3_finalize(st);
 	}
 	sqlite3_close(db);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(steps_follow_one_another_and_hold_each_number),
-		cmocka_unit_test(what_a_step_says_of_its_value_is_wrong_by_6_percent_at_most),
-		cmocka_unit_test(what_is_written_is_read_back),
-		cmocka_unit_test(counts_outside_of_what_there_is_grow_it_on_either_side),
-		cmocka_unit_test(what_is_no_histogram_is_refused),
-		cmocka_unit_test(a_sum_stops_at_the_largest_number),
-		cmocka_unit_test(a_quantile_lies_within_6_percent_of_the_truth),
-		cmocka_unit_test(powers_of_two_are_read_as_what_they_are),
-		cmocka_unit_test(sqlite_adds_two_and_reads_them_by_itself),
-	};
-
-	return cmocka_run_group_tests_name("hist", tests, NULL, NULL);
 }

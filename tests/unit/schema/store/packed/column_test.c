@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* column: values are read back as they were; what is no column of so many is refused, and nothing
- * is read past its end. */
+/* column: values are read back unchanged; bytes that are not a column of the given length are
+ * refused, and nothing is read past their end. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <zstd.h>
 
 #include "schema/store/packed/column.h"
+#include "tests/unit/test.h"
 
 #define MOST 2000
 
@@ -42,7 +38,7 @@ static struct column make_numbers(int64_t *numbers)
 	return c;
 }
 
-/* Lists of numbers as stacks have them, some of which are none. */
+/* Lists of numbers as stacks have them, some of them empty; without `lists`, other texts. */
 static struct column make_texts(char *text, uint32_t *at, bool lists)
 {
 	struct column c = {.n = 1 + random_below(MOST), .text = text, .at = at};
@@ -83,9 +79,8 @@ static void assert_same(const struct column *a, const struct column *b)
 	assert_memory_equal(a->text, b->text, a->at[a->n]);
 }
 
-static void values_are_read_back_as_they_were(void **s)
+TEST(values_are_read_back_as_they_were)
 {
-	(void)s;
 	for (int turn = 0; turn < 400; turn++) {
 		struct column in = make_any(), out = {0};
 		uint8_t *data;
@@ -99,7 +94,7 @@ static void values_are_read_back_as_they_were(void **s)
 	}
 }
 
-static void texts_that_are_nearly_lists_stay_what_they_are(void **s)
+TEST(texts_that_are_nearly_lists_stay_what_they_are)
 {
 	static char text[] = "12,7\0"
 			     "012\0"
@@ -118,7 +113,6 @@ static void texts_that_are_nearly_lists_stay_what_they_are(void **s)
 	uint8_t *data;
 	size_t len;
 
-	(void)s;
 	for (size_t i = 0; i < in.n; i++)
 		at[i + 1] = at[i] + (uint32_t)strlen(text + at[i]) + 1;
 	in.at = at;
@@ -129,14 +123,13 @@ static void texts_that_are_nearly_lists_stay_what_they_are(void **s)
 	free(data);
 }
 
-static void ids_in_a_row_take_next_to_nothing(void **s)
+TEST(ids_in_a_row_take_next_to_nothing)
 {
 	static int64_t numbers[MOST];
 	struct column in = {.n = MOST, .numbers = numbers};
 	uint8_t *data;
 	size_t len;
 
-	(void)s;
 	for (size_t i = 0; i < MOST; i++)
 		numbers[i] = (int64_t)i + 1;
 	assert_int_equal(column_encode(&in, &data, &len), 0);
@@ -145,7 +138,7 @@ static void ids_in_a_row_take_next_to_nothing(void **s)
 }
 
 /* Each new one is the next; those before come again at any time. */
-static void numbers_in_order_of_their_first_coming_take_nothing_for_new_ones(void **s)
+TEST(numbers_in_order_of_their_first_coming_take_nothing_for_new_ones)
 {
 	static int64_t numbers[MOST];
 	struct column in = {.n = MOST, .numbers = numbers}, out;
@@ -153,7 +146,6 @@ static void numbers_in_order_of_their_first_coming_take_nothing_for_new_ones(voi
 	uint8_t *data;
 	size_t len;
 
-	(void)s;
 	for (size_t i = 0; i < MOST; i++) {
 		numbers[i] = random_below(4) ? greatest + 1 : greatest - (int64_t)random_below(40);
 		greatest = numbers[i] > greatest ? numbers[i] : greatest;
@@ -183,12 +175,11 @@ static int64_t one_of_many(int kind, size_t i, int64_t *greatest)
 	return v;
 }
 
-static void of_many_numbers_some_tell_the_form(void **s)
+TEST(of_many_numbers_some_tell_the_form)
 {
 	static const int forms[] = {COLUMN_STEPS, COLUMN_NUMBERS, COLUMN_FRESH};
 	static int64_t numbers[MANY];
 
-	(void)s;
 	for (int kind = 0; kind < 4; kind++) {
 		struct column in = {.n = MANY, .numbers = numbers}, out;
 		int64_t greatest = 0;
@@ -209,7 +200,7 @@ static void of_many_numbers_some_tell_the_form(void **s)
 
 /* Hand-made by rule 6 of the header, so that what is written and what is read cannot be wrong
  * alike: 1, -1, 300, 70000. */
-static void numbers_by_weight_are_what_the_rule_says(void **s)
+TEST(numbers_by_weight_are_what_the_rule_says)
 {
 	static const uint8_t raw[] = {2, 1, 0xd8, 0xe0, 4, 0xc5, 8};
 	static const int64_t numbers[] = {1, -1, 300, 70000};
@@ -217,7 +208,6 @@ static void numbers_by_weight_are_what_the_rule_says(void **s)
 	size_t len;
 	struct column out;
 
-	(void)s;
 	len = ZSTD_compress(data + 2, sizeof(data) - 2, raw, sizeof(raw), 1);
 	assert_false(ZSTD_isError(len));
 	assert_int_equal(column_decode(data, 2 + len, 4, &out), 0);
@@ -228,14 +218,13 @@ static void numbers_by_weight_are_what_the_rule_says(void **s)
 }
 
 /* Times to the nanosecond: their higher bytes are alike, their lower ones are not. */
-static void numbers_of_many_bytes_are_told_by_weight(void **s)
+TEST(numbers_of_many_bytes_are_told_by_weight)
 {
 	static int64_t numbers[MOST];
 	struct column in = {.n = MOST, .numbers = numbers}, out;
 	uint8_t *data;
 	size_t len;
 
-	(void)s;
 	for (size_t i = 1; i < MOST; i++)
 		numbers[i] = numbers[i - 1] + (int64_t)random_below(50000000);
 	assert_int_equal(column_encode(&in, &data, &len), 0);
@@ -246,27 +235,25 @@ static void numbers_of_many_bytes_are_told_by_weight(void **s)
 	free(data);
 }
 
-static void a_form_of_later_is_told_from_damage(void **s)
+TEST(a_form_of_later_is_told_from_damage)
 {
 	struct column in = make_any();
 	uint8_t *data;
 	size_t len;
 
-	(void)s;
 	assert_int_equal(column_encode(&in, &data, &len), 0);
 	data[0] = 15;
 	assert_int_equal(column_decode(data, len, in.n, &in), -ENOTSUP);
 	free(data);
 }
 
-static void a_text_with_a_nul_is_not_encoded(void **s)
+TEST(a_text_with_a_nul_is_not_encoded)
 {
 	uint32_t at[] = {0, 4};
 	struct column in = {.n = 1, .text = (char[]){"a\0b"}, .at = at};
 	uint8_t *data;
 	size_t len;
 
-	(void)s;
 	assert_int_equal(column_encode(&in, &data, &len), -EINVAL);
 }
 
@@ -284,9 +271,8 @@ static int decode_copy(const uint8_t *data, size_t len, size_t n)
 	return rc;
 }
 
-static void a_column_that_is_cut_or_of_another_length_is_refused(void **s)
+TEST(a_column_that_is_cut_or_of_another_length_is_refused)
 {
-	(void)s;
 	for (int turn = 0; turn < 20; turn++) {
 		struct column in = make_any();
 		uint8_t *data;
@@ -302,11 +288,10 @@ static void a_column_that_is_cut_or_of_another_length_is_refused(void **s)
 	}
 }
 
-static void any_bit_that_is_turned_is_refused_or_leaves_as_many_values(void **s)
+TEST(any_bit_that_is_turned_is_refused_or_leaves_as_many_values)
 {
 	size_t refused = 0, all = 0;
 
-	(void)s;
 	for (int turn = 0; turn < 10; turn++) {
 		struct column in = make_any();
 		uint8_t *data;
@@ -324,23 +309,4 @@ static void any_bit_that_is_turned_is_refused_or_leaves_as_many_values(void **s)
 		free(data);
 	}
 	assert_true(refused > all * 9 / 10); /* the frame's checksum sees them */
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(values_are_read_back_as_they_were),
-		cmocka_unit_test(texts_that_are_nearly_lists_stay_what_they_are),
-		cmocka_unit_test(ids_in_a_row_take_next_to_nothing),
-		cmocka_unit_test(numbers_in_order_of_their_first_coming_take_nothing_for_new_ones),
-		cmocka_unit_test(of_many_numbers_some_tell_the_form),
-		cmocka_unit_test(numbers_by_weight_are_what_the_rule_says),
-		cmocka_unit_test(numbers_of_many_bytes_are_told_by_weight),
-		cmocka_unit_test(a_form_of_later_is_told_from_damage),
-		cmocka_unit_test(a_text_with_a_nul_is_not_encoded),
-		cmocka_unit_test(a_column_that_is_cut_or_of_another_length_is_refused),
-		cmocka_unit_test(any_bit_that_is_turned_is_refused_or_leaves_as_many_values),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packedcolumns, stackcolumns: columns that others tell are read back as they were, whichever is
- * asked for first; what is damaged is refused, and nothing is read past its end. */
+/* packedcolumns, stackcolumns: columns that depend on other columns are read back unchanged,
+ * whichever is read first; damaged ones are refused, and nothing is read past their end. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "schema/base/array.h"
 #include "schema/base/hash.h"
 #include "schema/store/packed/columns.h"
 #include "schema/store/packed/stack_columns.h"
+#include "tests/unit/test.h"
 
 #define STACKS 600
 #define DEPTH  40
@@ -85,11 +80,10 @@ static void assert_same(const struct column *a, const struct column *b)
 	assert_memory_equal(a->text, b->text, a->at[a->n]);
 }
 
-static void stacks_are_read_back_as_they_were(void **s)
+TEST(stacks_are_read_back_as_they_were)
 {
 	struct made *m = malloc(sizeof(*m));
 
-	(void)s;
 	for (int turn = 0; turn < 50; turn++) {
 		struct stackcolumns in, out;
 		uint8_t *data;
@@ -109,14 +103,13 @@ static void stacks_are_read_back_as_they_were(void **s)
 	free(m);
 }
 
-static void stacks_in_another_order_have_no_such_form(void **s)
+TEST(stacks_in_another_order_have_no_such_form)
 {
 	struct made *m = malloc(sizeof(*m));
 	struct stackcolumns in;
 	uint8_t *data;
 	size_t len;
 
-	(void)s;
 	make_stacks(m);
 	in = of(m);
 	for (int turn = 0; turn < 5; turn++) {
@@ -149,14 +142,13 @@ static int decode_copy(const uint8_t *data, size_t len, size_t n)
 	return rc;
 }
 
-static void stacks_that_are_cut_or_changed_are_refused(void **s)
+TEST(stacks_that_are_cut_or_changed_are_refused)
 {
 	struct made *m = malloc(sizeof(*m));
 	struct stackcolumns in;
 	size_t len, refused = 0;
 	uint8_t *data;
 
-	(void)s;
 	make_stacks(m);
 	in = of(m);
 	assert_int_equal(stack_columns_encode(&in, &data, &len), 0);
@@ -204,12 +196,11 @@ static void table_free(struct table *t)
 		free(t->data[i]);
 }
 
-static void each_column_of_stacks_may_be_asked_for_first(void **s)
+TEST(each_column_of_stacks_may_be_asked_for_first)
 {
 	struct made *m = malloc(sizeof(*m));
 	struct table t = {0};
 
-	(void)s;
 	make_stacks(m);
 	assert_int_equal(packedcolumns_encode(m->c, 0, -1, &t.data[0], &t.len[0]), 0);
 	assert_int_equal(packedcolumns_encode_stacks(m->c, 1, t.data + 1, t.len + 1), 0);
@@ -229,7 +220,7 @@ static void each_column_of_stacks_may_be_asked_for_first(void **s)
 	free(m);
 }
 
-static void hashes_and_distances_are_told_by_another_column(void **s)
+TEST(hashes_and_distances_are_told_by_another_column)
 {
 	static char text[ROWS * 8];
 	static int64_t hash[ROWS], from[ROWS], near[ROWS], far[ROWS];
@@ -243,7 +234,6 @@ static void hashes_and_distances_are_told_by_another_column(void **s)
 	struct packedcolumns p = {.n_rows = ROWS, .n = 5, .fetch = fetch};
 	struct table t = {0};
 
-	(void)s;
 	for (int i = 0; i < ROWS; i++) {
 		at[i + 1] = at[i] + (uint32_t)sprintf(text + at[i], "f%u", random_below(999)) + 1;
 		hash[i] = (int64_t)(hash_str(HASH_SEED, text + at[i]) & 0x7fffffff);
@@ -268,7 +258,7 @@ static void hashes_and_distances_are_told_by_another_column(void **s)
 }
 
 /* Sizes that walk, of many things: a row is near to the one before of the same thing. */
-static void rows_of_many_things_are_told_by_the_row_before_of_the_same(void **s)
+TEST(rows_of_many_things_are_told_by_the_row_before_of_the_same)
 {
 	static int64_t key[ROWS], walk[ROWS], noise[ROWS], at[7];
 	const struct column c[3] = {{.n = ROWS, .numbers = key},
@@ -277,7 +267,6 @@ static void rows_of_many_things_are_told_by_the_row_before_of_the_same(void **s)
 	struct packedcolumns p = {.n_rows = ROWS, .n = 3, .fetch = fetch};
 	struct table t = {0};
 
-	(void)s;
 	for (int i = 0; i < 7; i++)
 		at[i] = (int64_t)((uint64_t)random_below(UINT32_MAX) << 20);
 	at[5] = INT64_MAX; /* it wraps around */
@@ -306,7 +295,7 @@ static void rows_of_many_things_are_told_by_the_row_before_of_the_same(void **s)
 	table_free(&t);
 }
 
-static void hashes_of_something_else_stand_by_themselves(void **s)
+TEST(hashes_of_something_else_stand_by_themselves)
 {
 	int64_t hash[] = {0, 1};
 	const struct column c[] = {{.n = 2, .numbers = hash},
@@ -315,7 +304,6 @@ static void hashes_of_something_else_stand_by_themselves(void **s)
 	uint8_t *data;
 	size_t len;
 
-	(void)s;
 	assert_int_equal(packedcolumns_encode(c, 0, 1, &data, &len), 0);
 	assert_int_equal(column_decode(data, len, 2, &out), 0);
 	assert_same(&out, &c[0]);
@@ -323,13 +311,12 @@ static void hashes_of_something_else_stand_by_themselves(void **s)
 	free(data);
 }
 
-static void a_column_that_points_to_none_or_to_itself_is_refused(void **s)
+TEST(a_column_that_points_to_none_or_to_itself_is_refused)
 {
 	static const uint8_t wrong[][2] = {{6, 0}, {6, 1},   {6, 2},  {6, 200}, {7, 0},
 					   {7, 1}, {7, 255}, {8, 0},  {9, 0},   {9, 1},
 					   {9, 4}, {9, 255}, {10, 1}, {0, 0}};
 
-	(void)s;
 	for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
 		for (size_t len = 0; len <= 2; len++) {
 			struct table t = {.data = {(uint8_t *)wrong[i], (uint8_t *)wrong[i]},
@@ -343,14 +330,13 @@ static void a_column_that_points_to_none_or_to_itself_is_refused(void **s)
 		}
 }
 
-static void nulls_are_not_zeros_and_no_column_is_told_by_one_that_has_them(void **unused)
+TEST(nulls_are_not_zeros_and_no_column_is_told_by_one_that_has_them)
 {
 	struct column c[2] = {{.n = ROWS, .numbers = calloc(ROWS, sizeof(int64_t))},
 			      {.n = ROWS, .numbers = calloc(ROWS, sizeof(int64_t))}};
 	struct packedcolumns p = {.n_rows = ROWS, .n = 2};
 	struct table k = {0};
 
-	(void)unused;
 	c[1].null = calloc(ROWS, 1);
 	for (size_t i = 0; i < ROWS; i++) {
 		c[0].numbers[i] = (int64_t)i;
@@ -381,21 +367,4 @@ static void nulls_are_not_zeros_and_no_column_is_told_by_one_that_has_them(void 
 	free(k.data[1]);
 	column_release(&c[0]);
 	column_release(&c[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stacks_are_read_back_as_they_were),
-		cmocka_unit_test(stacks_in_another_order_have_no_such_form),
-		cmocka_unit_test(stacks_that_are_cut_or_changed_are_refused),
-		cmocka_unit_test(each_column_of_stacks_may_be_asked_for_first),
-		cmocka_unit_test(hashes_and_distances_are_told_by_another_column),
-		cmocka_unit_test(rows_of_many_things_are_told_by_the_row_before_of_the_same),
-		cmocka_unit_test(hashes_of_something_else_stand_by_themselves),
-		cmocka_unit_test(nulls_are_not_zeros_and_no_column_is_told_by_one_that_has_them),
-		cmocka_unit_test(a_column_that_points_to_none_or_to_itself_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* packing: rows into columns and back; what is packed reads as the rows did, and what writes to it
- * finds rows. */
+/* packing: rows into columns and back; a packed table reads as its rows did, and a writer finds
+ * rows. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "schema/base/array.h"
@@ -25,6 +20,7 @@
 #include "schema/store/packed/read.h"
 #include "schema/store/write/symbolizer.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 #define PERIOD 10000000
 #define BLOCK  7 /* rows: several blocks of each table */
@@ -105,7 +101,7 @@ static sqlite3 *make_packed(const struct fixture *f)
 	return db;
 }
 
-static void rows_that_were_packed_and_unpacked_are_as_they_were(void **state)
+STORE_TEST(rows_that_were_packed_and_unpacked_are_as_they_were)
 {
 	sqlite3 *db = open_file(make_segment(*state));
 	char *rows = ask(db, ALL), *schema = ask(db, SCHEMA),
@@ -129,7 +125,7 @@ static void rows_that_were_packed_and_unpacked_are_as_they_were(void **state)
 	sqlite3_close(db);
 }
 
-static void views_of_columns_answer_as_those_of_rows(void **state)
+STORE_TEST(views_of_columns_answer_as_those_of_rows)
 {
 	const struct fixture *f = *state;
 	sqlite3 *db = open_file(make_segment(f));
@@ -149,7 +145,7 @@ static void views_of_columns_answer_as_those_of_rows(void **state)
 	sqlite3_close(db);
 }
 
-static void a_reader_does_not_tell_columns_from_rows(void **state)
+STORE_TEST(a_reader_does_not_tell_columns_from_rows)
 {
 	const struct fixture *f = *state;
 	struct fixture_sums rows = {.pid = 3}, columns = {.pid = 3};
@@ -183,7 +179,7 @@ static char *endings_of(const char *path)
 	return sqlite3_str_finish(out);
 }
 
-static void how_stacks_ended_is_said_without_the_names_that_are_packed(void **state)
+STORE_TEST(how_stacks_ended_is_said_without_the_names_that_are_packed)
 {
 	const struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -210,7 +206,7 @@ static void how_stacks_ended_is_said_without_the_names_that_are_packed(void **st
 	sqlite3_free(said);
 }
 
-static void a_schema_that_is_to_change_finds_rows(void **state)
+STORE_TEST(a_schema_that_is_to_change_finds_rows)
 {
 	sqlite3 *db = make_packed(*state);
 
@@ -221,7 +217,7 @@ static void a_schema_that_is_to_change_finds_rows(void **state)
 	sqlite3_close(db);
 }
 
-/* Every value of a packed table: SQLite's own beside what is read at once. */
+/* Every value of a packed table: read by SQLite, and read in one go. */
 static void compare_values(sqlite3 *db, const char *table, const char *columns, size_t *n)
 {
 	char *sql = sqlite3_mprintf("SELECT %s FROM \"%w\"", columns, table);
@@ -256,7 +252,7 @@ static void compare_values(sqlite3 *db, const char *table, const char *columns, 
 }
 
 /* What SQLite finds by a value, or in a range of the first column, is what it finds among rows. */
-static void what_is_looked_up_is_found_in_every_block(void **state)
+STORE_TEST(what_is_looked_up_is_found_in_every_block)
 {
 	static const char *const questions[] = {
 		"SELECT ts || ' ' || series || ' ' || n FROM sample WHERE ts BETWEEN (SELECT min(ts) FROM sample) + %d AND (SELECT min(ts) FROM sample) + %d + 9",
@@ -291,7 +287,7 @@ static void what_is_looked_up_is_found_in_every_block(void **state)
 	sqlite3_close(db);
 }
 
-static void what_is_read_at_once_is_what_sqlite_reads(void **state)
+STORE_TEST(what_is_read_at_once_is_what_sqlite_reads)
 {
 	sqlite3 *db = make_packed(*state);
 	sqlite3_stmt *st;
@@ -316,7 +312,7 @@ static void what_is_read_at_once_is_what_sqlite_reads(void **state)
 	"(SELECT id << 20 FROM packed_column WHERE \"table\" = '" table "' AND name = '" name "')"
 
 /* SQLite is asked then, and says what is wrong. */
-static void what_cannot_be_read_at_once_is_left_to_sqlite(void **state)
+STORE_TEST(what_cannot_be_read_at_once_is_left_to_sqlite)
 {
 	sqlite3 *db = make_packed(*state), *other;
 	struct packedread r;
@@ -360,7 +356,7 @@ static void what_cannot_be_read_at_once_is_left_to_sqlite(void **state)
 	sqlite3_close(db);
 }
 
-static void a_packed_table_cannot_be_written(void **state)
+STORE_TEST(a_packed_table_cannot_be_written)
 {
 	sqlite3 *db = make_packed(*state);
 
@@ -387,7 +383,7 @@ static int first_image(void *ctx, const struct symbolizer_want *w)
 	return 1;
 }
 
-static void names_that_come_later_come_into_an_archive_which_is_none_meanwhile(void **state)
+STORE_TEST(names_that_come_later_come_into_an_archive_which_is_none_meanwhile)
 {
 	const struct fixture *f = *state;
 	const char *path = make_segment(f);
@@ -409,7 +405,7 @@ static void names_that_come_later_come_into_an_archive_which_is_none_meanwhile(v
 	symbolizer_wants(r, first_image, &image, NULL);
 	assert_int_equal(symbolizer_image(r, image, know, NULL, &gain, NULL), 0);
 	assert_true(gain.lines > 0);
-	db = open_file(path); /* who is killed here leaves rows, and a header that says so */
+	db = open_file(path); /* a process killed here leaves rows, and a header that says so */
 	assert_false(packing_is_packed(db));
 	assert_says(db, "PRAGMA application_id", "0\n");
 	sqlite3_close(db);
@@ -423,24 +419,4 @@ static void names_that_come_later_come_into_an_archive_which_is_none_meanwhile(v
 	assert_says(db, "SELECT count(*) > 0 FROM lines_top WHERE line = 21", "1\n");
 	assert_says(db, "PRAGMA freelist_count", "0\n");
 	sqlite3_close(db);
-}
-
-#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(rows_that_were_packed_and_unpacked_are_as_they_were),
-		T(views_of_columns_answer_as_those_of_rows),
-		T(a_reader_does_not_tell_columns_from_rows),
-		T(how_stacks_ended_is_said_without_the_names_that_are_packed),
-		T(a_schema_that_is_to_change_finds_rows),
-		T(what_is_looked_up_is_found_in_every_block),
-		T(what_is_read_at_once_is_what_sqlite_reads),
-		T(what_cannot_be_read_at_once_is_left_to_sqlite),
-		T(a_packed_table_cannot_be_written),
-		T(names_that_come_later_come_into_an_archive_which_is_none_meanwhile),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

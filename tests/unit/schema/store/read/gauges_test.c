@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gauges: how things stand at the end of a range, and along time; two runs at once; other families
- * beside. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* Gauges: their values at the end of a range, and over time; two runs at once; together with other
+ * families. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +8,7 @@
 
 #include "schema/base/clock.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 static uint32_t heap_run(struct store_writer *w, uint32_t bucket_s, int64_t from_s)
 {
@@ -72,7 +67,7 @@ static uint64_t bytes_in(const char *segment, int64_t from_s, int64_t to_s)
 	return sum;
 }
 
-static void the_last_amount_of_a_bucket_holds(void **state)
+STORE_TEST(the_last_amount_of_a_bucket_holds)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -90,7 +85,7 @@ static void the_last_amount_of_a_bucket_holds(void **state)
 	assert_int_equal(bytes_in(fixture_segment(f, 0), T0_S, T0_S + 10), 100);
 }
 
-static void a_range_shows_what_stands_at_its_end(void **state)
+STORE_TEST(a_range_shows_what_stands_at_its_end)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -99,7 +94,7 @@ static void a_range_shows_what_stands_at_its_end(void **state)
 
 	stands(w, run, 1, 1, T0_S, 100);
 	stands(w, run, 1, 2, T0_S, 10);
-	stands(w, run, 1, 1, T0_S + 10, 200);  /* only what changed is told */
+	stands(w, run, 1, 1, T0_S + 10, 200);  /* only changes are reported */
 	stands(w, run, 2, 1, T0_S + 12, 1000); /* a process that ends after this */
 	stands(w, run, 1, 2, T0_S + 20, 0);    /* all of it was freed */
 	stands(w, run, 1, 1, T0_S + 30, 300);
@@ -109,16 +104,16 @@ static void a_range_shows_what_stands_at_its_end(void **state)
 	assert_int_equal(bytes_in(seg, T0_S, T0_S + 5), 110);
 	assert_int_equal(bytes_in(seg, T0_S, T0_S + 11), 210);
 	assert_int_equal(bytes_in(seg, T0_S + 5, T0_S + 11),
-			 210); /* the other was told before, and stands */
+			 210); /* the other was reported before, and still holds */
 	assert_int_equal(bytes_in(seg, T0_S + 5, T0_S + 15), 1210);
 	assert_int_equal(bytes_in(seg, T0_S + 5, T0_S + 25), 1200);
 	assert_int_equal(bytes_in(seg, T0_S + 25, T0_S + 35),
 			 300); /* the other process is not there any more */
-	assert_int_equal(bytes_in(seg, T0_S + 40, T0_S + 50), 0); /* nobody looked */
+	assert_int_equal(bytes_in(seg, T0_S + 40, T0_S + 50), 0); /* no reading */
 	assert_int_equal(bytes_in(seg, 0, INT64_MAX / NS), 1300);
 }
 
-static void two_runs_at_once_are_not_counted_twice(void **state)
+STORE_TEST(two_runs_at_once_are_not_counted_twice)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -156,7 +151,7 @@ static int line_add(void *ctx, int64_t from_ns, uint32_t process, uint64_t value
 	return 0;
 }
 
-static void along_time_a_gauge_shows_the_end_of_each_step(void **state)
+STORE_TEST(along_time_a_gauge_shows_the_end_of_each_step)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -175,7 +170,7 @@ static void along_time_a_gauge_shows_the_end_of_each_step(void **state)
 	store_run_until(w, run, (T0_S + 35) * NS);
 	next = heap_run(w, 1, T0_S + 40);
 	stands(w, next, 1, 1, T0_S + 40,
-	       20); /* another capture: what the one before told does not stand beside it */
+	       20); /* another capture: the values of the one before are not added to it */
 	stands(w, next, 1, 2, T0_S + 41, 30);
 	fixture_close(w);
 	assert_int_equal(store_segment_open(fixture_segment(f, 0), &s, NULL), 0);
@@ -192,7 +187,7 @@ static void along_time_a_gauge_shows_the_end_of_each_step(void **state)
 	store_segment_close(s);
 }
 
-static void a_run_of_another_family_changes_nothing_for_cpu(void **state)
+STORE_TEST(a_run_of_another_family_changes_nothing_for_cpu)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -222,7 +217,7 @@ static void a_run_of_another_family_changes_nothing_for_cpu(void **state)
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(cpu_ns) FROM cpu_samples"), 100 * NS);
 }
 
-static void a_new_segment_asks_for_gauges_anew(void **state)
+STORE_TEST(a_new_segment_asks_for_gauges_anew)
 {
 	struct fixture *f = *state;
 	struct store_writer *w;
@@ -243,19 +238,4 @@ static void a_new_segment_asks_for_gauges_anew(void **state)
 	fixture_close(w);
 	fixture_segment_bytes(0);
 	assert_true(fixture_files(f->dir, ".db") > 1);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		T(the_last_amount_of_a_bucket_holds),
-		T(a_range_shows_what_stands_at_its_end),
-		T(two_runs_at_once_are_not_counted_twice),
-		T(along_time_a_gauge_shows_the_end_of_each_step),
-		T(a_run_of_another_family_changes_nothing_for_cpu),
-		T(a_new_segment_asks_for_gauges_anew),
-	};
-
-	return cmocka_run_group_tests_name("gauges", tests, NULL, NULL);
 }

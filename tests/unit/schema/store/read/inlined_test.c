@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inlined: functions inlined at a place, and lines, from the writer to the reader and to the views.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "schema/base/strbuf.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 #define PERIOD 10000000
 
@@ -78,7 +73,7 @@ static int keep_stack(void *ctx, const struct store_total *t)
 	return 0;
 }
 
-static void inlined_functions_are_frames_of_their_own_to_the_reader_and_in_sql(void **state)
+STORE_TEST(inlined_functions_are_frames_of_their_own_to_the_reader_and_in_sql)
 {
 	struct store_query q = {.to_ns = INT64_MAX, .kind = STORE_KIND_CPU};
 	cleanup_strbuf struct strbuf path = STRBUF_INIT;
@@ -134,7 +129,7 @@ static void inlined_functions_are_frames_of_their_own_to_the_reader_and_in_sql(v
 	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM source"), 2);
 }
 
-static void a_frame_named_later_may_turn_out_to_be_inlined(void **state)
+STORE_TEST(a_frame_named_later_may_turn_out_to_be_inlined)
 {
 	uint32_t run, process, series, frame, outer;
 	struct store_writer *w = begin(*state, &run, &process);
@@ -163,7 +158,7 @@ static void a_frame_named_later_may_turn_out_to_be_inlined(void **state)
 		2);
 }
 
-static void a_file_whose_frames_are_inlined_into_each_other_is_still_read(void **state)
+STORE_TEST(a_file_whose_frames_are_inlined_into_each_other_is_still_read)
 {
 	struct store_segment *s = NULL;
 	const struct store_dict *d;
@@ -186,17 +181,4 @@ static void a_file_whose_frames_are_inlined_into_each_other_is_still_read(void *
 	assert_int_equal(store_segment_dict(s, &d, NULL), 0);
 	store_segment_close(s);
 	assert_true(fixture_sql(seg, "SELECT count(*) FROM stack_frames") >= 2);
-}
-
-#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(inlined_functions_are_frames_of_their_own_to_the_reader_and_in_sql),
-		T(a_frame_named_later_may_turn_out_to_be_inlined),
-		T(a_file_whose_frames_are_inlined_into_each_other_is_still_read),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A dictionary of a range alone: what it tells of the range is what the whole one tells, stack by
- * stack. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* A dictionary of a range: for the range it says the same as the whole dictionary, stack by stack.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +9,14 @@
 #include "schema/base/hash.h"
 #include "schema/store/model/kinds.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 struct told {
 	const struct store_dict *dict;
 	uint64_t rows, n, value, content; /* content: of who and where of all rows, in any order */
 };
 
-/* Does anything of a script stand below it, in the stack of any time? */
+/* Is there a script's frame below it, in a stack of any time? */
 static bool leads_to_script(const struct store_dict *d, uint32_t node)
 {
 	for (size_t i = node + 1; i < d->n_stacks; i++) {
@@ -128,8 +123,8 @@ static uint32_t run_begin(struct store_writer *w, const char *family, enum store
 	return store_run_begin(w, &r);
 }
 
-/* Ten minutes; each minute has processes and stacks of its own beside those that all have. */
-static void a_minute_says_what_it_says_in_the_whole(void **state)
+/* Ten minutes; each minute has its own processes and stacks, and some that all minutes share. */
+STORE_TEST(a_minute_says_what_it_says_in_the_whole)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -144,7 +139,7 @@ static void a_minute_says_what_it_says_in_the_whole(void **state)
 		put(w, cpu, 1, i % 3, STORE_KIND_CPU, at, i + 1);
 		put(w, cpu, 100 + i / 6, 50 + i / 6, STORE_KIND_CPU, at, 3);
 		put(w, off, 200 + i / 6, 90 + i / 6, STORE_KIND_OFFCPU, at, 1000 + i);
-		if (i % 12 == 0) /* what stands is told when it changes */
+		if (i % 12 == 0) /* gauges are reported when they change */
 			put(w, heap, 300, 120 + i, STORE_KIND_INUSE, at, 500 + i);
 	}
 	for (uint32_t run = cpu; run <= heap; run++)
@@ -163,7 +158,7 @@ static void a_minute_says_what_it_says_in_the_whole(void **state)
 }
 
 /* A finer run of some processes hides the coarse one of these, also where it has no row. */
-static void a_run_of_some_processes_covers_them_as_in_the_whole(void **state)
+STORE_TEST(a_run_of_some_processes_covers_them_as_in_the_whole)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -185,7 +180,7 @@ static void a_run_of_some_processes_covers_them_as_in_the_whole(void **state)
 
 /* An interpreter's frames by themselves in one minute, with scripts below some of them in another.
  */
-static void what_scripts_an_interpreter_called_at_any_time_is_known_of_a_minute(void **state)
+STORE_TEST(what_scripts_an_interpreter_called_at_any_time_is_known_of_a_minute)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -236,12 +231,11 @@ static void what_scripts_an_interpreter_called_at_any_time_is_known_of_a_minute(
 		same(segment, from, from + 60, STORE_KIND_CPU);
 }
 
-static void the_kinds_that_stand_are_those_that_are_looked_at(void **state)
+TEST(the_kinds_that_stand_are_those_that_are_looked_at)
 {
 	static const int standing[] = {5, 8, 9, 13}; /* as dict_some.c has them */
 	size_t n = 0;
 
-	(void)state;
 	for (int kind = 1; kind < STORE_KINDS; kind++) {
 		const struct store_kind_info *k = store_kind_info((enum store_kind)kind);
 
@@ -249,20 +243,4 @@ static void the_kinds_that_stand_are_those_that_are_looked_at(void **state)
 			assert_true(n < ARRAY_SIZE(standing) && standing[n++] == kind);
 	}
 	assert_int_equal(n, ARRAY_SIZE(standing));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_minute_says_what_it_says_in_the_whole,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(a_run_of_some_processes_covers_them_as_in_the_whole,
-						fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(
-			what_scripts_an_interpreter_called_at_any_time_is_known_of_a_minute,
-			fixture_setup, fixture_teardown),
-		cmocka_unit_test(the_kinds_that_stand_are_those_that_are_looked_at),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reader: a store is read while it is written, after a clean end and after a kill -9, by the group,
- * leaving no trace. */
+/* reader: a store can be read while it is written, after a clean end and after a kill -9, by the
+ * group, and reading leaves no trace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,17 +12,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "schema/base/array.h"
 #include "tests/unit/missing.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 #define PERIOD 10101010
 #define GROUP  12345
 #define NOBODY 65534
 
-/* The store stands one level down, made by the writer itself, in a folder that others may enter. */
+/* The writer makes the store one level down, in a folder that others may enter. */
 static struct fixture inner_of(const struct fixture *f)
 {
 	struct fixture in;
@@ -65,7 +60,7 @@ static int64_t read_as_group(const char *dir)
 	return seen;
 }
 
-/* A writer in a process of its own that stores 500 samples, says so, and waits to be killed. */
+/* A writer in a separate process that stores 500 samples, says so, and waits to be killed. */
 static pid_t writer_process(const struct fixture *f)
 {
 	int pipes[2];
@@ -92,7 +87,7 @@ static pid_t writer_process(const struct fixture *f)
 	return pid;
 }
 
-static void a_member_of_the_group_reads_it_without_root(void **state)
+STORE_TEST(a_member_of_the_group_reads_it_without_root)
 {
 	struct fixture in = inner_of(*state);
 	pid_t pid;
@@ -111,7 +106,7 @@ static void a_member_of_the_group_reads_it_without_root(void **state)
 	unsetenv("SUDO_GID");
 }
 
-static void the_plain_sqlite3_program_reads_it_as_the_group_too(void **state)
+STORE_TEST(the_plain_sqlite3_program_reads_it_as_the_group_too)
 {
 	struct fixture in = inner_of(*state);
 	char cmd[512];
@@ -134,7 +129,7 @@ static void the_plain_sqlite3_program_reads_it_as_the_group_too(void **state)
 	unsetenv("SUDO_GID");
 }
 
-static void a_reader_that_is_there_when_the_last_writer_leaves_does_no_harm(void **state)
+STORE_TEST(a_reader_that_is_there_when_the_last_writer_leaves_does_no_harm)
 {
 	struct fixture in = inner_of(*state);
 	struct store_writer *w;
@@ -160,7 +155,7 @@ static void a_reader_that_is_there_when_the_last_writer_leaves_does_no_harm(void
 	unsetenv("SUDO_GID");
 }
 
-static void somebody_else_is_told_what_to_do(void **state)
+STORE_TEST(somebody_else_is_told_what_to_do)
 {
 	struct fixture in = inner_of(*state);
 	int status;
@@ -182,7 +177,7 @@ static void somebody_else_is_told_what_to_do(void **state)
 	assert_int_equal(WEXITSTATUS(status), EXIT_PERMISSION);
 }
 
-static void a_single_file_copied_elsewhere_answers_and_nothing_is_created_beside_it(void **state)
+STORE_TEST(a_single_file_copied_elsewhere_answers_and_nothing_is_created_beside_it)
 {
 	struct fixture *f = *state;
 	struct fixture_sums sums = {0};
@@ -196,7 +191,7 @@ static void a_single_file_copied_elsewhere_answers_and_nothing_is_created_beside
 	fixture_exec(fixture_segment(&in, 0), "PRAGMA wal_checkpoint(TRUNCATE)");
 	snprintf(copy, sizeof(copy), "%s/a copy %%20 #1?.db", f->dir);
 	snprintf(cmd, sizeof(cmd), "cp %s '%s'", fixture_segment(&in, 0), copy);
-	assert_int_equal(system(cmd), 0); /* its header says WAL, and there is no log beside it */
+	assert_int_equal(system(cmd), 0); /* its header says WAL, and there is no log next to it */
 	assert_int_equal(fixture_totals(copy, 0, INT64_MAX, &sums, NULL), 0);
 	assert_int_equal(sums.samples, 500);
 	assert_int_equal(fixture_files(f->dir, "-wal") + fixture_files(f->dir, "-shm"), 0);
@@ -207,7 +202,7 @@ static void a_single_file_copied_elsewhere_answers_and_nothing_is_created_beside
 	assert_int_equal(fixture_files(in.dir, "-wal") + fixture_files(in.dir, "-shm"), 0);
 }
 
-static void a_folder_without_a_store_is_an_error_with_a_fix(void **state)
+STORE_TEST(a_folder_without_a_store_is_an_error_with_a_fix)
 {
 	struct fixture *f = *state;
 	struct store_segment_info *info;
@@ -220,7 +215,7 @@ static void a_folder_without_a_store_is_an_error_with_a_fix(void **state)
 	assert_int_equal(store_segments("/nowhere/at/all", 0, INT64_MAX, &info, &n, &e), -ENOENT);
 }
 
-static void segments_are_found_by_what_they_span(void **state)
+STORE_TEST(segments_are_found_by_what_they_span)
 {
 	struct fixture *f = *state;
 	struct store_segment_info *info;
@@ -246,7 +241,7 @@ static void segments_are_found_by_what_they_span(void **state)
 	free(info);
 }
 
-static void the_dictionary_says_what_was_put_there(void **state)
+STORE_TEST(the_dictionary_says_what_was_put_there)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -274,7 +269,7 @@ static void the_dictionary_says_what_was_put_there(void **state)
 	store_segment_close(s);
 }
 
-static void hostile_rows_are_refused_or_left_out(void **state)
+STORE_TEST(hostile_rows_are_refused_or_left_out)
 {
 	static const char *const harm[] = {
 		"UPDATE stack SET base = 99",
@@ -312,7 +307,6 @@ static void hostile_rows_are_refused_or_left_out(void **state)
 			assert_int_equal(e.exit, EXIT_STORE);
 		fixture_remove(&f);
 	}
-	(void)state;
 }
 
 static int count_time(void *ctx, int64_t from_ns, uint32_t process, uint64_t cpu_ns)
@@ -332,7 +326,7 @@ static int count_loss(void *ctx, const struct store_loss_row *l)
 	return 0;
 }
 
-static void a_timeline_and_the_losses_add_up(void **state)
+STORE_TEST(a_timeline_and_the_losses_add_up)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -358,7 +352,7 @@ static void a_timeline_and_the_losses_add_up(void **state)
 
 /* Always-on at 99 Hz in 10 s buckets, and 10 s at 499 Hz in the middle: one core busy the whole
  * time. */
-static void the_cpu_time_of_two_captures_at_once_is_right_to_the_sample(void **state)
+STORE_TEST(the_cpu_time_of_two_captures_at_once_is_right_to_the_sample)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -393,24 +387,4 @@ static void the_cpu_time_of_two_captures_at_once_is_right_to_the_sample(void **s
 	assert_int_equal(fixture_sql(fixture_segment(f, 0),
 				     "SELECT sum(cpu_ns) FROM cpu_samples WHERE pid = 2"),
 			 90 * NS);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		T(a_member_of_the_group_reads_it_without_root),
-		T(the_plain_sqlite3_program_reads_it_as_the_group_too),
-		T(a_reader_that_is_there_when_the_last_writer_leaves_does_no_harm),
-		T(somebody_else_is_told_what_to_do),
-		T(a_single_file_copied_elsewhere_answers_and_nothing_is_created_beside_it),
-		T(a_folder_without_a_store_is_an_error_with_a_fix),
-		T(segments_are_found_by_what_they_span),
-		T(the_dictionary_says_what_was_put_there),
-		T(hostile_rows_are_refused_or_left_out),
-		T(a_timeline_and_the_losses_add_up),
-		T(the_cpu_time_of_two_captures_at_once_is_right_to_the_sample),
-	};
-
-	return cmocka_run_group_tests_name("reader", tests, NULL, NULL);
 }

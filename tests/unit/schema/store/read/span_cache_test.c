@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* spancache: what a settled file spans is remembered for the next process; of one that was written
- * to, that has a log, or of a torn record, nothing is. */
+/* span_cache: the span of a settled file is remembered for the next process; that of a file that
+ * was written to or has a log, or a torn record, is not. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "schema/store/read/span_cache.h"
+#include "tests/unit/test.h"
 
 #define RECORD    64
 #define MINUTE_NS 60000000000
@@ -40,7 +35,7 @@ static int cache_make(void)
 	return fd;
 }
 
-/* As it was a minute ago: ctime cannot be set, so what is asked has a stamp of then. */
+/* The file as it was a minute ago: ctime cannot be set, so the query has the older time stamp. */
 static struct span_cache_file settled(void)
 {
 	struct span_cache_file f;
@@ -51,8 +46,7 @@ static struct span_cache_file settled(void)
 	return f;
 }
 
-/* What `of` says in a process of its own, which has this cache: it is read once in a process's
- * life. */
+/* The result of `of` in a new process with this cache: a process reads the cache once. */
 static int elsewhere(int cache, int (*of)(void))
 {
 	char number[16];
@@ -119,11 +113,10 @@ static off_t bytes_of(int fd)
 	return st.st_size;
 }
 
-static void what_a_file_spans_is_remembered_as_long_as_it_is_the_same(void **state)
+TEST(what_a_file_spans_is_remembered_as_long_as_it_is_the_same)
 {
 	int cache = cache_make();
 
-	(void)state;
 	assert_int_equal(elsewhere(cache, is_known), 0);
 	elsewhere(cache, remember);
 	assert_int_equal(bytes_of(cache), RECORD);
@@ -132,24 +125,22 @@ static void what_a_file_spans_is_remembered_as_long_as_it_is_the_same(void **sta
 	close(cache);
 }
 
-static void a_file_that_was_just_written_is_not_remembered(void **state)
+TEST(a_file_that_was_just_written_is_not_remembered)
 {
 	int cache = cache_make();
 
-	(void)state;
 	text_put(path, "y");
 	elsewhere(cache, remember_fresh);
 	assert_int_equal(bytes_of(cache), 0);
 	close(cache);
 }
 
-static void a_file_with_a_log_has_no_span_of_its_own(void **state)
+TEST(a_file_with_a_log_has_no_span_of_its_own)
 {
 	static const char *const ends[] = {"-wal", "-journal"};
 	int cache = cache_make();
 	char log[80];
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		snprintf(log, sizeof(log), "%s%s", path, ends[i]);
 		text_put(log, "");
@@ -161,12 +152,11 @@ static void a_file_with_a_log_has_no_span_of_its_own(void **state)
 	assert_int_equal(elsewhere(-1, has_span), 0); /* nothing to remember by */
 }
 
-static void a_strange_or_torn_record_is_none(void **state)
+TEST(a_strange_or_torn_record_is_none)
 {
 	int cache = cache_make(), other = cache_make();
 	char record[2 * RECORD];
 
-	(void)state;
 	elsewhere(cache, remember);
 	assert_int_equal(pread(cache, record, RECORD, 0), RECORD);
 	memcpy(record + RECORD, record, RECORD);
@@ -183,19 +173,18 @@ static void a_strange_or_torn_record_is_none(void **state)
 	close(cache);
 }
 
-int main(void)
+static int file_make(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_file_spans_is_remembered_as_long_as_it_is_the_same),
-		cmocka_unit_test(a_file_that_was_just_written_is_not_remembered),
-		cmocka_unit_test(a_file_with_a_log_has_no_span_of_its_own),
-		cmocka_unit_test(a_strange_or_torn_record_is_none),
-	};
-	int rc;
-
+	(void)state;
 	snprintf(path, sizeof(path), "/tmp/spancache-%d", getpid());
 	text_put(path, "x");
-	rc = cmocka_run_group_tests(tests, NULL, NULL);
-	unlink(path);
-	return rc;
+	return 0;
 }
+
+static int file_remove(void **state)
+{
+	(void)state;
+	return unlink(path);
+}
+
+const struct test_group test_group = {file_make, file_remove};

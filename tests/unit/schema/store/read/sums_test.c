@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sums of each run are what its rows say: as it is written, and archived. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* The sums of each run equal the sums of its rows: while it is written, and archived. */
 #include <stdio.h>
 
 #include "schema/store/archive/seal.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 static void add_amount(struct store_writer *w, uint32_t run, enum store_kind kind, uint32_t tid,
 		       int64_t s, uint64_t n)
@@ -83,7 +78,7 @@ static void assert_equal_rows(const char *path, const char *sums, const char *ro
 	assert_true(fixture_sql(path, sql) > 1);
 }
 
-/* `counts`: which of the kinds are told by the rows */
+/* `counts`: which of the kinds the rows count */
 static void assert_summed(const char *path, const char *counts)
 {
 	char sums[100], rows[100];
@@ -107,7 +102,7 @@ static void assert_summed(const char *path, const char *counts)
 		"SELECT run, exe, image, reason, sum(n) FROM unwound_row GROUP BY 1, 2, 3, 4");
 }
 
-static void the_sums_of_a_run_are_those_of_its_rows(void **state)
+STORE_TEST(the_sums_of_a_run_are_those_of_its_rows)
 {
 	struct fixture *f = *state;
 
@@ -130,7 +125,7 @@ static void the_sums_of_a_run_are_those_of_its_rows(void **state)
 		74 * 100);
 }
 
-static void an_archive_has_the_sums_of_its_segment(void **state)
+STORE_TEST(an_archive_has_the_sums_of_its_segment)
 {
 	struct fixture *f = *state;
 	struct seal_opts o = {.dir = f->dir};
@@ -149,16 +144,4 @@ static void an_archive_has_the_sums_of_its_segment(void **state)
 	assert_int_equal(r.segments, 1);
 	assert_summed(fixture_segment(f, 0), "1");
 	assert_int_equal(fixture_sql(fixture_segment(f, 0), sum), n);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(the_sums_of_a_run_are_those_of_its_rows),
-		T(an_archive_has_the_sums_of_its_segment),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

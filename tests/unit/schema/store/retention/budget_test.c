@@ -4,12 +4,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "schema/store/files/ballast.h"
 #include "schema/store/files/segment.h"
 #include "schema/store/retention/budget.h"
 #include "schema/store/retention/removed.h"
 #include "tests/unit/missing.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 #define PERIOD  10101010
 #define BUDGET  (6ull << 20)
@@ -52,7 +47,7 @@ static void add_batch(struct store_writer *w, uint32_t run, uint32_t number, uin
 	store_flush(w);
 }
 
-/* Stored or dropped: it has made up its mind about all of it. */
+/* Waits until everything added is stored or dropped. */
 static bool wait_settled(struct store_writer *w, uint64_t added, int64_t ms)
 {
 	struct store_writer_stat st;
@@ -98,7 +93,7 @@ static void *watch_main(void *arg)
 	return NULL;
 }
 
-static void a_store_never_takes_more_than_its_budget_however_fast_it_is_written(void **state)
+STORE_TEST(a_store_never_takes_more_than_its_budget_however_fast_it_is_written)
 {
 	struct fixture *f = *state;
 	struct watch x = {.dir = f->dir};
@@ -125,7 +120,7 @@ static void a_store_never_takes_more_than_its_budget_however_fast_it_is_written(
 	assert_int_equal(accounted(f), (int64_t)added);
 }
 
-static void without_a_budget_nothing_is_removed(void **state)
+STORE_TEST(without_a_budget_nothing_is_removed)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = open_writer(f, 0, 0);
@@ -143,7 +138,7 @@ static void without_a_budget_nothing_is_removed(void **state)
 
 /* --- a reader that never ends --- */
 
-static void a_reader_that_never_ends_does_not_make_the_log_grow_without_end(void **state)
+STORE_TEST(a_reader_that_never_ends_does_not_make_the_log_grow_without_end)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = open_writer(f, 0, 0);
@@ -173,8 +168,8 @@ static void a_reader_that_never_ends_does_not_make_the_log_grow_without_end(void
 	assert_in_range(longest, 1, SEGMENT + (512 << 10)); /* and the batch that went over */
 	sqlite3_close(db);
 	fixture_close(w);
-	fixture_close(
-		open_writer(f, 0, 0)); /* whoever comes next folds in what the reader held up */
+	/* the next writer checkpoints what the reader held up */
+	fixture_close(open_writer(f, 0, 0));
 	assert_int_equal(fixture_files(f->dir, "-wal"), 0);
 	assert_int_equal(accounted(f), (int64_t)added);
 }
@@ -195,7 +190,7 @@ static void fill(const char *dir)
 	close(fd);
 }
 
-static void on_a_full_disk_the_ballast_goes_and_the_next_batch_is_stored(void **state)
+STORE_TEST(on_a_full_disk_the_ballast_goes_and_the_next_batch_is_stored)
 {
 	struct fixture *f = *state;
 	struct store_writer_stat st;
@@ -266,8 +261,7 @@ static int shim_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 	return rc;
 }
 
-static void a_disk_that_returns_errors_costs_what_memory_cannot_hold_and_each_sample_is_counted(
-	void **state)
+STORE_TEST(a_disk_that_returns_errors_costs_what_memory_cannot_hold_and_each_sample_is_counted)
 {
 	struct fixture *f = *state;
 	struct store_writer_stat st;
@@ -304,18 +298,4 @@ static void a_disk_that_returns_errors_costs_what_memory_cannot_hold_and_each_sa
 	assert_int_equal(
 		fixture_sql_all(f, "SELECT integrity_check = 'ok' FROM pragma_integrity_check"),
 		(int64_t)fixture_files(f->dir, ".db"));
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		T(a_store_never_takes_more_than_its_budget_however_fast_it_is_written),
-		T(without_a_budget_nothing_is_removed),
-		T(a_reader_that_never_ends_does_not_make_the_log_grow_without_end),
-		T(on_a_full_disk_the_ballast_goes_and_the_next_batch_is_stored),
-		T(a_disk_that_returns_errors_costs_what_memory_cannot_hold_and_each_sample_is_counted),
-	};
-
-	return cmocka_run_group_tests_name("budget", tests, NULL, NULL);
 }

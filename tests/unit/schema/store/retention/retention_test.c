@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* retention: what goes, what stays, and that rows + removed rows + losses are the events made,
- * whatever is killed when. */
+/* retention: what is removed, what stays, and that rows + removed rows + losses equal the events
+ * made, whatever is killed at any moment. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,11 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "schema/base/clock.h"
 #include "schema/store/retention/retention.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 #define PERIOD   10101010
 #define SEGMENTS 6
@@ -82,7 +77,7 @@ static bool is_due(const struct fixture *f, const struct retention_limits *l)
 	return retention_is_due(f->dir, l, &u);
 }
 
-static void within_all_limits_nothing_goes(void **state)
+STORE_TEST(within_all_limits_nothing_goes)
 {
 	struct fixture *f = *state;
 	struct retention_report r;
@@ -94,7 +89,7 @@ static void within_all_limits_nothing_goes(void **state)
 	assert_int_equal(fixture_files(f->dir, ".db"), 3);
 }
 
-static void over_the_budget_the_oldest_go_until_it_holds_and_each_sample_is_on_record(void **state)
+STORE_TEST(over_the_budget_the_oldest_go_until_it_holds_and_each_sample_is_on_record)
 {
 	struct fixture *f = *state;
 	struct retention_limits l = ROOM;
@@ -126,7 +121,7 @@ static void over_the_budget_the_oldest_go_until_it_holds_and_each_sample_is_on_r
 			 SEGMENTS * 1000);
 }
 
-static void a_dry_run_says_the_same_and_removes_nothing(void **state)
+STORE_TEST(a_dry_run_says_the_same_and_removes_nothing)
 {
 	struct fixture *f = *state;
 	struct retention_limits l = ROOM;
@@ -145,7 +140,7 @@ static void a_dry_run_says_the_same_and_removes_nothing(void **state)
 	assert_int_equal(wet.removed, dry.removed);
 }
 
-static void a_disk_that_is_too_full_is_freed_whoever_filled_it(void **state)
+STORE_TEST(a_disk_that_is_too_full_is_freed_whoever_filled_it)
 {
 	struct fixture *f = *state;
 	struct retention_limits l = ROOM;
@@ -159,7 +154,7 @@ static void a_disk_that_is_too_full_is_freed_whoever_filled_it(void **state)
 	assert_true(r.unmet & 1u << REMOVED_RESERVE);
 }
 
-static void what_is_older_than_the_age_goes_by_its_newest_row(void **state)
+STORE_TEST(what_is_older_than_the_age_goes_by_its_newest_row)
 {
 	struct fixture *f = *state;
 	struct retention_limits l = ROOM;
@@ -177,7 +172,7 @@ static void what_is_older_than_the_age_goes_by_its_newest_row(void **state)
 	assert_int_equal(access(old, F_OK), -1);
 }
 
-/* After its first removal somebody else does something. */
+/* After its first removal another process does something. */
 struct worker {
 	const struct fixture *f;
 	bool done;
@@ -197,7 +192,7 @@ static void come_between(void *ctx, const struct removed_one *o)
 	run(b->f, &all, false, &r);
 }
 
-static void two_passes_at_once_count_each_segment_once(void **state)
+STORE_TEST(two_passes_at_once_count_each_segment_once)
 {
 	struct fixture *f = *state;
 	const struct retention_limits all = {
@@ -216,8 +211,7 @@ static void two_passes_at_once_count_each_segment_once(void **state)
 	assert_int_equal(p.family[0].events, 4000);
 }
 
-static void the_newest_two_days_stay_however_old_they_are_unless_the_budget_needs_their_room(
-	void **state)
+STORE_TEST(the_newest_two_days_stay_however_old_they_are_unless_the_budget_needs_their_room)
 {
 	static const char *const names[] = {"20200101T100000Z-0001.db", "20200305T100000Z-0001.db",
 					    "20200305T230000Z-0001.db", "20200417T000000Z-0001.db"};
@@ -250,7 +244,7 @@ static void the_newest_two_days_stay_however_old_they_are_unless_the_budget_need
 	assert_int_equal(r.removed, 2); /* all but the newest segment */
 }
 
-static void a_segment_that_a_writer_needs_for_its_account_stays(void **state)
+STORE_TEST(a_segment_that_a_writer_needs_for_its_account_stays)
 {
 	struct fixture *f = *state;
 	struct retention_limits l = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
@@ -279,7 +273,7 @@ static void a_segment_that_a_writer_needs_for_its_account_stays(void **state)
 	assert_int_equal(access(held, F_OK), -1);
 }
 
-static void a_damaged_segment_goes_without_being_counted_and_quarantined_ones_go_first(void **state)
+STORE_TEST(a_damaged_segment_goes_without_being_counted_and_quarantined_ones_go_first)
 {
 	struct fixture *f = *state;
 	struct retention_limits l = ROOM;
@@ -313,7 +307,7 @@ static void a_damaged_segment_goes_without_being_counted_and_quarantined_ones_go
 }
 
 /* Rule 2 of removed.h: killed at any moment, nothing is counted twice or not at all. */
-static void a_kill_between_record_and_removal_counts_each_segment_once(void **state)
+STORE_TEST(a_kill_between_record_and_removal_counts_each_segment_once)
 {
 	struct fixture *f = *state;
 	struct retention_limits l = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
@@ -339,7 +333,7 @@ static void a_kill_between_record_and_removal_counts_each_segment_once(void **st
 }
 
 /* A writer that is killed again and again, while retention leaves nothing but what is needed. */
-static void rows_and_removed_rows_and_losses_are_the_events_made(void **state)
+STORE_TEST(rows_and_removed_rows_and_losses_are_the_events_made)
 {
 	struct fixture *f = *state;
 	struct retention_limits l = {.bytes = 1, .reserve_bytes = 1, .age_ns = INT64_MAX / 4};
@@ -387,29 +381,9 @@ static void rows_and_removed_rows_and_losses_are_the_events_made(void **state)
 			       fixture_sql_all(f, "SELECT coalesce(sum(n), 0) FROM loss_row");
 		int64_t sum = kept + (int64_t)removed_events(f);
 
-		/* the event being added when the kill came may be in without having been told */
+		/* the event being added when the kill came may be stored without having been
+		 * counted */
 		assert_in_range(sum, made, made + 12);
 		assert_true(removed_events(f) > 0);
 	}
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		T(within_all_limits_nothing_goes),
-		T(over_the_budget_the_oldest_go_until_it_holds_and_each_sample_is_on_record),
-		T(a_dry_run_says_the_same_and_removes_nothing),
-		T(a_disk_that_is_too_full_is_freed_whoever_filled_it),
-		T(what_is_older_than_the_age_goes_by_its_newest_row),
-		T(two_passes_at_once_count_each_segment_once),
-		T(the_newest_two_days_stay_however_old_they_are_unless_the_budget_needs_their_room),
-		T(a_segment_that_a_writer_needs_for_its_account_stays),
-		T(a_damaged_segment_goes_without_being_counted_and_quarantined_ones_go_first),
-		T(a_kill_between_record_and_removal_counts_each_segment_once),
-		T(rows_and_removed_rows_and_losses_are_the_events_made),
-	};
-
-	return cmocka_run_group_tests_name("retention", tests, NULL, NULL);
 }

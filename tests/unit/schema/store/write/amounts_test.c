@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Amounts: what is put in comes out, by SQL and by the reader; nothing is lost without a count. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* Amounts: what is stored is read back, by SQL and by the reader; every loss is counted. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -19,6 +13,7 @@
 
 #include "schema/store/model/hist.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 /* A series of process 100 in a stack of one function "at_<leaf>". */
 static uint32_t series_of(struct store_writer *w, uint32_t run, uint32_t leaf, enum store_kind kind,
@@ -54,7 +49,7 @@ static void amount(struct store_writer *w, uint32_t series, int64_t s, uint64_t 
 	assert_int_equal(store_amount(w, series, s * NS, &a), 0);
 }
 
-static void the_table_of_kinds_is_the_same_in_sql(void **state)
+STORE_TEST(the_table_of_kinds_is_the_same_in_sql)
 {
 	struct fixture *f = *state;
 	char sql[256];
@@ -79,7 +74,7 @@ static void the_table_of_kinds_is_the_same_in_sql(void **state)
 	assert_null(store_kind_named("none"));
 }
 
-static void amounts_of_a_bucket_are_summed_over_batches_too(void **state)
+STORE_TEST(amounts_of_a_bucket_are_summed_over_batches_too)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -123,7 +118,7 @@ static void amounts_of_a_bucket_are_summed_over_batches_too(void **state)
 	assert_int_equal(fixture_sql(seg, "SELECT accounted FROM run"), 14);
 }
 
-static void a_series_is_counted_as_its_kind_says_only(void **state)
+STORE_TEST(a_series_is_counted_as_its_kind_says_only)
 {
 	struct store_writer *w = fixture_writer(*state, 0);
 	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, 1000, T0_S * NS);
@@ -138,7 +133,7 @@ static void a_series_is_counted_as_its_kind_says_only(void **state)
 	fixture_close(w);
 }
 
-static void numbers_too_large_stop_at_the_largest(void **state)
+STORE_TEST(numbers_too_large_stop_at_the_largest)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -182,7 +177,7 @@ static struct told totals(const struct fixture *f, enum store_kind kind, int64_t
 	return x;
 }
 
-static void the_reader_sums_a_kind_over_its_range(void **state)
+STORE_TEST(the_reader_sums_a_kind_over_its_range)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -218,7 +213,7 @@ static void the_reader_sums_a_kind_over_its_range(void **state)
 	store_segment_close(s);
 }
 
-static void two_captures_at_once_are_not_counted_twice(void **state)
+STORE_TEST(two_captures_at_once_are_not_counted_twice)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -249,7 +244,7 @@ static void two_captures_at_once_are_not_counted_twice(void **state)
 }
 
 /* Go: runtime/pprof scales each record by 1 / (1 - exp(-size / rate)). */
-static void a_sample_by_size_is_scaled_by_the_rate_in_force(void **state)
+STORE_TEST(a_sample_by_size_is_scaled_by_the_rate_in_force)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -290,7 +285,7 @@ static void a_sample_by_size_is_scaled_by_the_rate_in_force(void **state)
 	store_segment_close(s);
 }
 
-static void a_disk_that_stalls_costs_amounts_that_are_counted(void **state)
+STORE_TEST(a_disk_that_stalls_costs_amounts_that_are_counted)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 1024 * 1024);
@@ -302,7 +297,7 @@ static void a_disk_that_stalls_costs_amounts_that_are_counted(void **state)
 
 	snprintf(path, sizeof(path), "%s/lock", f->dir);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	assert_int_equal(flock(fd, LOCK_EX), 0); /* nobody can write now */
+	assert_int_equal(flock(fd, LOCK_EX), 0); /* no process can write now */
 	for (uint32_t i = 0; i < 60000; i++) {
 		struct store_amount a = {.n = 2, .value = 100};
 
@@ -325,7 +320,7 @@ static void a_disk_that_stalls_costs_amounts_that_are_counted(void **state)
 	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 120000);
 }
 
-static void a_writer_that_is_killed_leaves_whole_batches_and_the_rest_is_counted(void **state)
+STORE_TEST(a_writer_that_is_killed_leaves_whole_batches_and_the_rest_is_counted)
 {
 	struct fixture *f = *state;
 	uint64_t seen = 0, got;
@@ -382,22 +377,4 @@ static void a_writer_that_is_killed_leaves_whole_batches_and_the_rest_is_counted
 			f,
 			"SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'"),
 		0);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		T(the_table_of_kinds_is_the_same_in_sql),
-		T(amounts_of_a_bucket_are_summed_over_batches_too),
-		T(a_series_is_counted_as_its_kind_says_only),
-		T(numbers_too_large_stop_at_the_largest),
-		T(the_reader_sums_a_kind_over_its_range),
-		T(two_captures_at_once_are_not_counted_twice),
-		T(a_sample_by_size_is_scaled_by_the_rate_in_force),
-		T(a_disk_that_stalls_costs_amounts_that_are_counted),
-		T(a_writer_that_is_killed_leaves_whole_batches_and_the_rest_is_counted),
-	};
-
-	return cmocka_run_group_tests_name("amounts", tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * crowd: twelve writers and a reader at once, and writers that are killed. Nothing is lost without
- * a count, no batch is torn. A batch is told by its second: each holds ten samples for each of ten
- * series in one second of its own. CROWD_SECONDS, CROWD_KILLS lengthen it, CROWD_P99_MS bounds the
- * commits' time (make long-crowd).
+ * a count, no batch is torn. A batch is identified by its second: each holds ten samples for each
+ * of ten series, all in one second that no other batch has. CROWD_SECONDS, CROWD_KILLS lengthen it,
+ * CROWD_P99_MS bounds the commits' time (make long-crowd).
  */
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 #define WRITERS 12
 #define PERIOD  10101010
@@ -100,7 +95,7 @@ static int by_value(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void twelve_writers_at_once_lose_nothing_and_tear_nothing(void **state)
+STORE_TEST(twelve_writers_at_once_lose_nothing_and_tear_nothing)
 {
 	struct fixture *f = *state;
 	struct told *t = told_new();
@@ -114,7 +109,7 @@ static void twelve_writers_at_once_lose_nothing_and_tear_nothing(void **state)
 		if (!pid[i])
 			writer_loop(f, t, i, from_env("CROWD_SECONDS", 3));
 	}
-	for (int i = 0; i < 3; i++) { /* and somebody who reads meanwhile */
+	for (int i = 0; i < 3; i++) { /* and a reader at the same time */
 		struct fixture_sums sums = {0};
 
 		usleep(700000);
@@ -183,7 +178,7 @@ static void kill_many(struct fixture *f, int kills)
 		waitpid(other, NULL, 0);
 	}
 	fixture_close(fixture_writer(f, 0)); /* the next writer books what they held */
-	fixture_close(fixture_writer(f, 0)); /* and nobody books it again */
+	fixture_close(fixture_writer(f, 0)); /* and no process counts it again */
 	for (int i = 0; i < kills; i++)
 		added += t->added[i];
 	for (size_t i = 0; *fixture_segment(f, i); i++) {
@@ -222,12 +217,12 @@ static void kill_many(struct fixture *f, int kills)
 	munmap(t, sizeof(*t));
 }
 
-static void a_killed_writer_tears_no_batch_and_what_it_held_is_counted_once(void **state)
+STORE_TEST(a_killed_writer_tears_no_batch_and_what_it_held_is_counted_once)
 {
 	kill_many(*state, from_env("CROWD_KILLS", 40));
 }
 
-static void the_same_while_segments_follow_one_another(void **state)
+STORE_TEST(the_same_while_segments_follow_one_another)
 {
 	struct fixture *f = *state;
 	int kills = from_env("CROWD_KILLS", 40) / 2;
@@ -237,16 +232,4 @@ static void the_same_while_segments_follow_one_another(void **state)
 	kill_many(f, kills);
 	fixture_segment_bytes(0);
 	assert_true(fixture_files(f->dir, ".db") > 3);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		T(twelve_writers_at_once_lose_nothing_and_tear_nothing),
-		T(a_killed_writer_tears_no_batch_and_what_it_held_is_counted_once),
-		T(the_same_while_segments_follow_one_another),
-	};
-
-	return cmocka_run_group_tests_name("crowd", tests, NULL, NULL);
 }

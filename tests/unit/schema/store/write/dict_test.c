@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dict: equal contents are one entry, whatever bytes they hold, and what is learnt later is kept.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <sqlite3.h>
 
 #include "schema/base/array.h"
 #include "schema/store/model/argshare.h"
 #include "schema/store/write/dict.h"
+#include "tests/unit/test.h"
 
-static void equal_contents_give_equal_ids(void **state)
+TEST(equal_contents_give_equal_ids)
 {
 	struct dict *d = dict_new();
 	char name[32];
 
-	(void)state;
 	for (uint32_t round = 0; round < 2; round++) {
 		for (uint32_t i = 1; i <= 5000; i++) {
 			struct dict_function f = {.image = i % 7, .line = i % 3, .name = name};
@@ -37,13 +32,12 @@ static void equal_contents_give_equal_ids(void **state)
 	dict_free(d);
 }
 
-static void entries_never_move(void **state)
+TEST(entries_never_move)
 {
 	struct dict *d = dict_new();
 	struct dict_node key = {.parent = 0, .frame = 1};
 	struct dict_node *first;
 
-	(void)state;
 	dict_intern(d, DICT_NODE, &key);
 	first = dict_at(d, DICT_NODE, dict_node, 1);
 	for (uint32_t i = 1; i < 100000; i++)
@@ -54,13 +48,12 @@ static void entries_never_move(void **state)
 	dict_free(d);
 }
 
-static void hostile_strings_are_cleaned_before_they_are_compared(void **state)
+TEST(hostile_strings_are_cleaned_before_they_are_compared)
 {
 	struct dict *d = dict_new();
 	struct dict_text t = {.s = dict_clean(d, 0, "bad \xff name\n")};
 	uint32_t a = dict_intern(d, DICT_TEXT, &t);
 
-	(void)state;
 	t.s = dict_clean(d, 0, "bad \xff name\n");
 	assert_int_equal(dict_intern(d, DICT_TEXT, &t), a);
 	assert_string_equal(dict_at(d, DICT_TEXT, dict_text, a)->s, "bad \xef\xbf\xbd name\\x0a");
@@ -68,25 +61,23 @@ static void hostile_strings_are_cleaned_before_they_are_compared(void **state)
 	dict_free(d);
 }
 
-static void a_string_without_end_is_cut(void **state)
+TEST(a_string_without_end_is_cut)
 {
 	static char huge[100000];
 	struct dict *d = dict_new();
 
-	(void)state;
 	memset(huge, 'x', sizeof(huge) - 1);
 	assert_int_equal(strlen(dict_clean(d, 0, huge)), 16384);
 	dict_free(d);
 }
 
-static void a_process_learns_and_never_forgets(void **state)
+TEST(a_process_learns_and_never_forgets)
 {
 	struct dict *d = dict_new();
 	struct dict_process p = {
 		.pid = 7, .start_ticks = 1, .exec_id = 1, .comm = "early", .args = ""};
 	uint32_t id = dict_intern(d, DICT_PROCESS, &p);
 
-	(void)state;
 	p.comm = "";
 	p.args = "early --all";
 	assert_int_equal(dict_intern(d, DICT_PROCESS, &p), id);
@@ -98,13 +89,12 @@ static void a_process_learns_and_never_forgets(void **state)
 	dict_free(d);
 }
 
-static void a_frame_gains_a_name_once(void **state)
+TEST(a_frame_gains_a_name_once)
 {
 	struct dict *d = dict_new();
 	struct dict_frame f = {.image = 1, .offset = 0x1a2b};
 	uint32_t id = dict_intern(d, DICT_FRAME, &f);
 
-	(void)state;
 	dict_frame_name(d, id, 5, 10, 2);
 	dict_frame_name(d, id, 6, 11, 0);
 	assert_int_equal(dict_at(d, DICT_FRAME, dict_frame, id)->named_function, 5);
@@ -114,14 +104,13 @@ static void a_frame_gains_a_name_once(void **state)
 	dict_free(d);
 }
 
-static void a_frame_with_a_name_gains_a_line_once(void **state)
+TEST(a_frame_with_a_name_gains_a_line_once)
 {
 	struct dict *d = dict_new();
 	struct dict_frame f = {.image = 1, .offset = 0x1a2b, .function = 3};
 	struct dict_frame *at;
 	uint32_t id = dict_intern(d, DICT_FRAME, &f);
 
-	(void)state;
 	at = dict_at(d, DICT_FRAME, dict_frame, id);
 	dict_frame_name(d, id, 4, 0, 0); /* tells nothing new */
 	assert_int_equal(at->named_function, 0);
@@ -134,7 +123,7 @@ static void a_frame_with_a_name_gains_a_line_once(void **state)
 	dict_free(d);
 }
 
-static void command_lines_share_their_ends_at_whole_characters(void **state)
+TEST(command_lines_share_their_ends_at_whole_characters)
 {
 	static const struct {
 		const char *base, *args;
@@ -153,7 +142,6 @@ static void command_lines_share_their_ends_at_whole_characters(void **state)
 		{"\xf0\x9f\x94\xa5 one", "\xf0\x9f\x94\xa5 two", 2, 0, "two"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct argshare s = argshare_of(cases[i].base, cases[i].args);
 
@@ -164,7 +152,7 @@ static void command_lines_share_their_ends_at_whole_characters(void **state)
 	}
 }
 
-static void the_stem_of_a_command_line_is_what_its_files_are_named_by(void **state)
+TEST(the_stem_of_a_command_line_is_what_its_files_are_named_by)
 {
 	static const struct {
 		const char *args, *stem, *form;
@@ -184,10 +172,9 @@ static void the_stem_of_a_command_line_is_what_its_files_are_named_by(void **sta
 		{".c .c", NULL, NULL},
 		{"a.toolong a.toolong", NULL, NULL},
 		{"a.c b.c d.c e.c f.c g.c h.c i.c j.c j.d", NULL,
-		 NULL}, /* so many names are told apart, and no more */
+		 NULL}, /* this many names are distinguished, and no more */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		struct strbuf form cleanup_strbuf = STRBUF_INIT;
 		const char *stem = NULL;
@@ -234,10 +221,10 @@ static size_t form_of(const char *line, const char **stem, struct strbuf *form)
 	return len;
 }
 
-/* As the writer takes a line apart (commitprocess.c), so it is put together, whatever the base. */
-static void a_command_line_is_whole_again(void **state)
+/* Whatever the base, the parts into which the writer splits a line (commitprocess.c) join to the
+ * same line. */
+TEST(a_command_line_is_whole_again)
 {
-	(void)state;
 	for (int i = 0; i < 2000; i++) {
 		struct strbuf base cleanup_strbuf = STRBUF_INIT, form cleanup_strbuf = STRBUF_INIT,
 				   own cleanup_strbuf = STRBUF_INIT,
@@ -265,7 +252,7 @@ static const char VIEW[] = /* of process.args and its base, as `processes` has i
 	" || substr(?1, length(?1) - ?4 + 1), char(31), substr(?3, 2, instr(substr(?3, 2), char(31)) - 1))";
 
 /* What no writer wrote, but a damaged or a strange file may have: as SQL reads it. */
-static void a_command_line_is_that_of_the_view(void **state)
+TEST(a_command_line_is_that_of_the_view)
 {
 	static const struct {
 		const char *base;
@@ -289,7 +276,6 @@ static void a_command_line_is_that_of_the_view(void **state)
 	sqlite3 *db;
 	sqlite3_stmt *st;
 
-	(void)state;
 	assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
 	assert_int_equal(sqlite3_prepare_v2(db, VIEW, -1, &st, NULL), SQLITE_OK);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -307,23 +293,4 @@ static void a_command_line_is_that_of_the_view(void **state)
 	}
 	sqlite3_finalize(st);
 	sqlite3_close(db);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(equal_contents_give_equal_ids),
-		cmocka_unit_test(entries_never_move),
-		cmocka_unit_test(hostile_strings_are_cleaned_before_they_are_compared),
-		cmocka_unit_test(a_string_without_end_is_cut),
-		cmocka_unit_test(a_process_learns_and_never_forgets),
-		cmocka_unit_test(a_frame_gains_a_name_once),
-		cmocka_unit_test(a_frame_with_a_name_gains_a_line_once),
-		cmocka_unit_test(command_lines_share_their_ends_at_whole_characters),
-		cmocka_unit_test(the_stem_of_a_command_line_is_what_its_files_are_named_by),
-		cmocka_unit_test(a_command_line_is_whole_again),
-		cmocka_unit_test(a_command_line_is_that_of_the_view),
-	};
-
-	return cmocka_run_group_tests_name("dict", tests, NULL, NULL);
 }

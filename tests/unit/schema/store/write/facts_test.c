@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Facts that schema/facts declares: their tables are those of the migrations, rows come back as
  * they were put, and merge. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdio.h>
@@ -20,6 +14,7 @@
 #include "schema/store/retention/segcount.h"
 #include "schema/store/write/facts.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 static void empty_store(const struct fixture *f)
 {
@@ -58,7 +53,7 @@ static const char *table_text(const struct fact *f)
 	return NULL;
 }
 
-static void each_declaration_is_its_table_with_the_same_comments(void **state)
+STORE_TEST(each_declaration_is_its_table_with_the_same_comments)
 {
 	char sql[300], line[400];
 
@@ -88,9 +83,8 @@ static void each_declaration_is_its_table_with_the_same_comments(void **state)
 	}
 }
 
-static void keys_come_first_and_only_numbers_are_counted(void **state)
+TEST(keys_come_first_and_only_numbers_are_counted)
 {
-	(void)state;
 	for (const struct fact *const *f = FACTS; *f; f++)
 		for (uint32_t i = 0; i < (*f)->n; i++) {
 			const struct fact_column *c = &(*f)->columns[i];
@@ -119,7 +113,7 @@ static uint32_t run_begin(struct store_writer *w)
 	return fixture_run(w, STORE_SCOPE_HOST, 10, 0, T0_S * NS);
 }
 
-static void counters_of_a_bucket_add_up_and_of_gauges_the_last_one_holds(void **state)
+STORE_TEST(counters_of_a_bucket_add_up_and_of_gauges_the_last_one_holds)
 {
 	struct store_writer *w = fixture_writer(*state, 0);
 	uint32_t run = run_begin(w);
@@ -153,7 +147,7 @@ static void counters_of_a_bucket_add_up_and_of_gauges_the_last_one_holds(void **
 		100);
 }
 
-static void each_row_is_an_event_of_its_run_and_counted(void **state)
+STORE_TEST(each_row_is_an_event_of_its_run_and_counted)
 {
 	struct store_writer *w = fixture_writer(*state, 0);
 	uint32_t run = run_begin(w);
@@ -175,7 +169,7 @@ static void each_row_is_an_event_of_its_run_and_counted(void **state)
 	assert_int_equal(c.from_ns, T0_S * NS);
 }
 
-static void rows_beside_others_add_up_and_are_no_events(void **state)
+STORE_TEST(rows_beside_others_add_up_and_are_no_events)
 {
 	struct store_writer *w = fixture_writer(*state, 0);
 	uint32_t run = run_begin(w), series = fixture_series(w, run, 7, 1);
@@ -200,7 +194,7 @@ static void rows_beside_others_add_up_and_are_no_events(void **state)
 		220);
 }
 
-static void a_row_without_its_key_is_refused_and_a_number_that_cannot_be_is_lost(void **state)
+STORE_TEST(a_row_without_its_key_is_refused_and_a_number_that_cannot_be_is_lost)
 {
 	struct store_writer *w = fixture_writer(*state, 0);
 	uint32_t run = run_begin(w);
@@ -249,7 +243,7 @@ static void put_references(struct store_writer *w, uint32_t run, int64_t s, uint
 	assert_int_equal(store_fact(w, run, s * NS, &CGROUP_FACT, &r), 0);
 }
 
-static void an_archive_has_the_rows_of_its_segment_with_the_same_names(void **state)
+STORE_TEST(an_archive_has_the_rows_of_its_segment_with_the_same_names)
 {
 	const struct fixture *f = *state;
 	struct seal_opts o = {.dir = f->dir};
@@ -293,7 +287,7 @@ static void an_archive_has_the_rows_of_its_segment_with_the_same_names(void **st
 		3000);
 }
 
-static void of_two_captures_at_once_each_bucket_comes_from_one(void **state)
+STORE_TEST(of_two_captures_at_once_each_bucket_comes_from_one)
 {
 	struct store_writer *w = fixture_writer(*state, 0);
 	uint32_t always = run_begin(w),
@@ -317,23 +311,4 @@ static void of_two_captures_at_once_each_bucket_comes_from_one(void **state)
 	assert_int_equal(fixture_sql(path, "SELECT sum(reads) FROM disk_stats"), 30);
 	assert_int_equal(fixture_sql(path, "SELECT count(*) FROM disk_stats WHERE seconds = 1"),
 			 10);
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(keys_come_first_and_only_numbers_are_counted),
-		cmocka_unit_test_setup_teardown(each_declaration_is_its_table_with_the_same_comments, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(counters_of_a_bucket_add_up_and_of_gauges_the_last_one_holds, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(each_row_is_an_event_of_its_run_and_counted, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(rows_beside_others_add_up_and_are_no_events, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(a_row_without_its_key_is_refused_and_a_number_that_cannot_be_is_lost, fixture_setup,
-						fixture_teardown),
-		cmocka_unit_test_setup_teardown(an_archive_has_the_rows_of_its_segment_with_the_same_names, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(of_two_captures_at_once_each_bucket_comes_from_one, fixture_setup, fixture_teardown),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests: rows of one bucket and the same names add up, with their latencies; what cannot be true
- * costs itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* Requests: rows of one bucket with the same names add up, with their latencies; an impossible row
+ * is dropped alone. */
 #include <errno.h>
 
 #include "schema/base/clock.h"
@@ -14,6 +8,7 @@
 #include "schema/store/model/hist.h"
 #include "schema/store/write/requests.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 static uint32_t begin(struct store_writer *w)
 {
@@ -48,9 +43,8 @@ static int put(struct store_writer *w, uint32_t run, int second, const char *sta
 	return store_request(w, run, (T0_S + second) * NS, &r);
 }
 
-static void a_step_holds_what_lies_within_six_percent_of_its_middle(void **state)
+TEST(a_step_holds_what_lies_within_six_percent_of_its_middle)
 {
-	(void)state;
 	for (uint64_t v = 1; v < UINT64_MAX / 3; v += v / 7 + 1) {
 		unsigned k = hist_step(v);
 		uint64_t low = k < 8 ? k : (uint64_t)(8 + k % 8) << (k / 8 - 1),
@@ -64,7 +58,7 @@ static void a_step_holds_what_lies_within_six_percent_of_its_middle(void **state
 	assert_true(hist_step(UINT64_MAX) < HIST_STEPS);
 }
 
-static void what_is_alike_adds_up_and_what_is_not_stays_apart(void **state)
+STORE_TEST(what_is_alike_adds_up_and_what_is_not_stays_apart)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -109,7 +103,7 @@ static void what_is_alike_adds_up_and_what_is_not_stays_apart(void **state)
 	assert_int_equal(fixture_sql_all(f, "SELECT n FROM run_count WHERE kind = 0"), 10);
 }
 
-static void parts_of_how_long_they_took_add_up_beside_them_and_are_no_events(void **state)
+STORE_TEST(parts_of_how_long_they_took_add_up_beside_them_and_are_no_events)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -152,7 +146,7 @@ static void parts_of_how_long_they_took_add_up_beside_them_and_are_no_events(voi
 	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 3);
 }
 
-static void a_number_that_cannot_be_is_one_lost(void **state)
+STORE_TEST(a_number_that_cannot_be_is_one_lost)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -172,7 +166,7 @@ static void a_number_that_cannot_be_is_one_lost(void **state)
 			 1);
 }
 
-static void an_archive_has_them_too(void **state)
+STORE_TEST(an_archive_has_them_too)
 {
 	struct fixture *f = *state;
 	struct seal_opts o = {.dir = f->dir};
@@ -200,19 +194,4 @@ static void an_archive_has_them_too(void **state)
 			f,
 			"SELECT sum(n) FROM request_spread WHERE operation = 'GET /' AND result = 'error'"),
 		3);
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_step_holds_what_lies_within_six_percent_of_its_middle),
-		cmocka_unit_test_setup_teardown(what_is_alike_adds_up_and_what_is_not_stays_apart, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(a_number_that_cannot_be_is_one_lost, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(parts_of_how_long_they_took_add_up_beside_them_and_are_no_events, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(an_archive_has_them_too, fixture_setup, fixture_teardown),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* symbolizer: what is in the store gains names, lines and inlined functions; what it has stays. */
+/* symbolizer: stored frames gain names, lines and inlined functions; those that they have stay. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "schema/store/write/symbolizer.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 #define PERIOD 10000000
 
@@ -99,7 +94,7 @@ static size_t know_nothing(void *ctx, const struct symbolizer_frame *f,
 	return 0;
 }
 
-static void frames_gain_and_never_lose(void **state)
+STORE_TEST(frames_gain_and_never_lose)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -159,7 +154,7 @@ static void frames_gain_and_never_lose(void **state)
 		0);
 }
 
-static void a_segment_that_is_written_gains_too(void **state)
+STORE_TEST(a_segment_that_is_written_gains_too)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -199,7 +194,7 @@ static void a_segment_that_is_written_gains_too(void **state)
 		4);
 }
 
-static void a_newer_schema_is_left_alone(void **state)
+STORE_TEST(a_newer_schema_is_left_alone)
 {
 	struct fixture *f = *state;
 	struct symbolizer *r = NULL;
@@ -211,17 +206,4 @@ static void a_newer_schema_is_left_alone(void **state)
 	assert_true(symbolizer_open(f->dir, fixture_segment(f, 0), &r, &e) < 0);
 	assert_int_equal(e.exit, EXIT_STORE);
 	assert_null(r);
-}
-
-#define T(f) cmocka_unit_test_setup_teardown(f, fixture_setup, fixture_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(frames_gain_and_never_lose),
-		T(a_segment_that_is_written_gains_too),
-		T(a_newer_schema_is_left_alone),
-	};
-
-	return cmocka_run_group_tests_name("symbolizer", tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits: a row that cannot be true costs itself, never the batch that it came in. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* Waits: an impossible row is dropped alone, never with its batch. */
 #include "schema/base/clock.h"
 #include "schema/store/write/waits.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 #define MOST (1ULL << 56) /* waits.h */
 
@@ -48,7 +43,7 @@ static void waited(struct store_writer *w, uint32_t task, uint64_t n, uint64_t t
 	assert_int_equal(store_wait(w, task, T0_S * NS, &x), 0);
 }
 
-static void a_hostile_wait_is_counted_lost_and_the_others_are_kept(void **state)
+STORE_TEST(a_hostile_wait_is_counted_lost_and_the_others_are_kept)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -71,7 +66,7 @@ static void a_hostile_wait_is_counted_lost_and_the_others_are_kept(void **state)
 			 9); /* five waits, four rows lost */
 }
 
-static void a_hostile_row_of_each_other_table_is_counted_lost(void **state)
+STORE_TEST(a_hostile_row_of_each_other_table_is_counted_lost)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -101,7 +96,7 @@ static void a_hostile_row_of_each_other_table_is_counted_lost(void **state)
 			 5);
 }
 
-static void a_wait_of_two_years_is_believed(void **state)
+STORE_TEST(a_wait_of_two_years_is_believed)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -115,7 +110,7 @@ static void a_wait_of_two_years_is_believed(void **state)
 	assert_int_equal(fixture_sql_all(f, "SELECT count(*) FROM loss_row"), 0);
 }
 
-static void rows_of_one_key_add_up_and_others_stay_apart(void **state)
+STORE_TEST(rows_of_one_key_add_up_and_others_stay_apart)
 {
 	static const uint32_t counts[2][3] = {{1, 2, 0}, {5, 0, 7}};
 	struct fixture *f = *state;
@@ -151,17 +146,4 @@ static void rows_of_one_key_add_up_and_others_stay_apart(void **state)
 		2);
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM wait_row"), 7 + 7 + 2);
 	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 7 + 7 + 2);
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		T(a_hostile_wait_is_counted_lost_and_the_others_are_kept),
-		T(a_hostile_row_of_each_other_table_is_counted_lost),
-		T(a_wait_of_two_years_is_believed),
-		T(rows_of_one_key_add_up_and_others_stay_apart),
-	};
-
-	return cmocka_run_group_tests_name("waits", tests, NULL, NULL);
 }

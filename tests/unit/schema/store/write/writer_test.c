@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* writer: what is added is stored, to the sample; what cannot be stored is counted; nothing stored
- * is ever hurt. */
+/* writer: every added sample is stored, or counted if it cannot be; nothing stored is ever damaged.
+ */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include <sqlite3.h>
 
 #include "schema/base/array.h"
@@ -26,10 +20,11 @@
 #include "schema/store/files/migrate.h"
 #include "tests/unit/missing.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 #define PERIOD 10101010
 
-static void what_is_added_is_stored_to_the_sample(void **state)
+STORE_TEST(what_is_added_is_stored_to_the_sample)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -67,7 +62,7 @@ static void what_is_added_is_stored_to_the_sample(void **state)
 	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM clock"), 1);
 }
 
-static void modes_do_not_depend_on_the_umask(void **state)
+STORE_TEST(modes_do_not_depend_on_the_umask)
 {
 	struct fixture *f = *state;
 	struct fixture inner;
@@ -98,7 +93,7 @@ static void modes_do_not_depend_on_the_umask(void **state)
 	umask(old);
 }
 
-static void under_sudo_the_group_is_that_of_the_caller(void **state)
+STORE_TEST(under_sudo_the_group_is_that_of_the_caller)
 {
 	struct fixture *f = *state;
 	struct fixture inner;
@@ -116,7 +111,7 @@ static void under_sudo_the_group_is_that_of_the_caller(void **state)
 	assert_int_equal(st.st_gid, 12345);
 }
 
-static void ids_go_stale_when_memory_is_short_and_nothing_is_lost(void **state)
+STORE_TEST(ids_go_stale_when_memory_is_short_and_nothing_is_lost)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 2 * 1024 * 1024);
@@ -146,7 +141,7 @@ static void ids_go_stale_when_memory_is_short_and_nothing_is_lost(void **state)
 		20000);
 }
 
-static void ids_that_were_never_given_out_are_refused(void **state)
+STORE_TEST(ids_that_were_never_given_out_are_refused)
 {
 	struct store_writer *w = fixture_writer(*state, 0);
 	uint32_t run = fixture_run(w, STORE_SCOPE_HOST, 1, PERIOD, T0_S * NS);
@@ -161,7 +156,7 @@ static void ids_that_were_never_given_out_are_refused(void **state)
 	fixture_close(w);
 }
 
-static void a_process_is_known_better_later_and_a_frame_gets_its_name(void **state)
+STORE_TEST(a_process_is_known_better_later_and_a_frame_gets_its_name)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -217,7 +212,7 @@ static void a_process_is_known_better_later_and_a_frame_gets_its_name(void **sta
 		2);
 }
 
-static void who_could_not_name_a_process_takes_no_name_away(void **state)
+STORE_TEST(who_could_not_name_a_process_takes_no_name_away)
 {
 	struct fixture *f = *state;
 	struct store_process p = {
@@ -245,7 +240,7 @@ static void who_could_not_name_a_process_takes_no_name_away(void **state)
 	}
 }
 
-static void a_container_stored_before_its_name_was_known_gains_it(void **state)
+STORE_TEST(a_container_stored_before_its_name_was_known_gains_it)
 {
 	struct fixture *f = *state;
 	struct store_container c = {
@@ -278,7 +273,7 @@ static void a_container_stored_before_its_name_was_known_gains_it(void **state)
 			 1);
 }
 
-static void an_image_stored_before_its_file_was_read_gains_its_build_id(void **state)
+STORE_TEST(an_image_stored_before_its_file_was_read_gains_its_build_id)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -323,7 +318,7 @@ static void an_image_stored_before_its_file_was_read_gains_its_build_id(void **s
 	assert_int_equal(fixture_sql(seg, "SELECT count(*) FROM image"), 2);
 }
 
-static void command_lines_come_back_as_they_were(void **state)
+STORE_TEST(command_lines_come_back_as_they_were)
 {
 	/* clang-format off */
 	static const char *const LINES[] = {
@@ -370,7 +365,7 @@ static void command_lines_come_back_as_they_were(void **state)
 	assert_true(fixture_sql(seg, "SELECT max(length(args)) FROM process WHERE pid < 14") < 20);
 }
 
-static void a_segment_that_is_old_or_large_is_followed_by_another(void **state)
+STORE_TEST(a_segment_that_is_old_or_large_is_followed_by_another)
 {
 	struct fixture *f = *state;
 	struct store_writer_opts o = {
@@ -403,7 +398,7 @@ static void a_segment_that_is_old_or_large_is_followed_by_another(void **state)
 				 1);
 }
 
-static void one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole(void **state)
+STORE_TEST(one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole)
 {
 	struct fixture *f = *state;
 	char name[SEGMENT_NAME_MAX], wal[512];
@@ -432,7 +427,7 @@ static void one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole(
 				     "SELECT count(*) FROM runs WHERE state = 'continued'"),
 			 2);
 	assert_int_equal(fixture_sql(fixture_segment(f, 1), "SELECT sum(n) FROM sample"), 10);
-	/* whoever comes now does not join it either */
+	/* a new writer does not join it either */
 	fixture_close(w[0]);
 	fixture_close(w[1]);
 	assert_int_equal(folder_turn(f->dir, name, NULL), 0);
@@ -440,7 +435,7 @@ static void one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole(
 	assert_int_equal(fixture_files(f->dir, ".db"), 3);
 }
 
-static void each_change_of_the_clock_is_on_record_though_several_come_before_a_batch(void **state)
+STORE_TEST(each_change_of_the_clock_is_on_record_though_several_come_before_a_batch)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -467,7 +462,7 @@ static void each_change_of_the_clock_is_on_record_though_several_come_before_a_b
 	fixture_close(w);
 }
 
-static void a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_not(void **state)
+STORE_TEST(a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_not)
 {
 	struct fixture *f = *state;
 
@@ -484,7 +479,7 @@ static void a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_no
 	assert_int_equal(fixture_files(f->dir, ".db"), 3);
 }
 
-static void a_newer_schema_is_refused_and_left_alone(void **state)
+STORE_TEST(a_newer_schema_is_refused_and_left_alone)
 {
 	struct fixture *f = *state;
 	struct store_writer_opts o = {.dir = f->dir};
@@ -506,7 +501,7 @@ static void a_newer_schema_is_refused_and_left_alone(void **state)
 	assert_non_null(strstr(e.what, "schema 99"));
 }
 
-static void a_schema_from_before_the_first_release_is_refused_and_left_alone(void **state)
+STORE_TEST(a_schema_from_before_the_first_release_is_refused_and_left_alone)
 {
 	struct fixture *f = *state;
 	struct store_writer_opts o = {.dir = f->dir};
@@ -541,7 +536,7 @@ static void scribble(const char *path, off_t at, size_t n)
 	close(fd);
 }
 
-static void a_damaged_segment_is_set_aside_and_the_capture_goes_on(void **state)
+STORE_TEST(a_damaged_segment_is_set_aside_and_the_capture_goes_on)
 {
 	struct fixture *f = *state;
 	struct fixture_sums sums = {0};
@@ -572,7 +567,7 @@ static void a_damaged_segment_is_set_aside_and_the_capture_goes_on(void **state)
 	assert_int_equal(sums.samples, 5);
 }
 
-static void a_segment_damaged_while_it_is_written_is_set_aside(void **state)
+STORE_TEST(a_segment_damaged_while_it_is_written_is_set_aside)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -582,7 +577,7 @@ static void a_segment_damaged_while_it_is_written_is_set_aside(void **state)
 		fixture_add(w, run, 1, i, T0_S * NS, 1);
 	store_flush(w);
 	assert_true(fixture_wait_stored(w, 4000));
-	/* another program folds the log in, and then somebody scribbles over the file */
+	/* another program checkpoints the log, and then the file is overwritten with garbage */
 	fixture_sql(fixture_segment(f, 0), "PRAGMA wal_checkpoint(TRUNCATE)");
 	scribble(fixture_segment(f, 0), 100, 200000);
 	for (uint32_t i = 0; i < 4000; i++)
@@ -593,7 +588,7 @@ static void a_segment_damaged_while_it_is_written_is_set_aside(void **state)
 			 4000);
 }
 
-static void a_segment_that_is_removed_under_a_writer_is_noticed(void **state)
+STORE_TEST(a_segment_that_is_removed_under_a_writer_is_noticed)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -615,7 +610,7 @@ static uint32_t library(struct store_writer *w)
 			   .name = "libx.so", .path = "/lib/libx.so", .build_id = "", .key = ""});
 }
 
-static void how_stacks_end_is_summed_by_minute_program_and_file(void **state)
+STORE_TEST(how_stacks_end_is_summed_by_minute_program_and_file)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -661,7 +656,7 @@ static void how_stacks_end_is_summed_by_minute_program_and_file(void **state)
 		7);
 }
 
-static void how_stacks_end_is_written_once_its_minute_is_over(void **state)
+STORE_TEST(how_stacks_end_is_written_once_its_minute_is_over)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -685,7 +680,7 @@ static void how_stacks_end_is_written_once_its_minute_is_over(void **state)
 	assert_int_equal(fixture_sql_all(f, "SELECT sum(n) FROM run_unwound"), 10);
 }
 
-static void a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_counted(void **state)
+STORE_TEST(a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_counted)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 1024 * 1024);
@@ -696,7 +691,7 @@ static void a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_count
 
 	snprintf(path, sizeof(path), "%s/lock", f->dir);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	assert_int_equal(flock(fd, LOCK_EX), 0); /* nobody can write now */
+	assert_int_equal(flock(fd, LOCK_EX), 0); /* no process can write now */
 	for (uint32_t i = 0; i < 200000; i++) {
 		fixture_add(w, run, 100 + i % 10, i % 100, T0_S * NS + (int64_t)i * NS / 100, 1);
 		store_unwound(w, run, T0_S * NS + (int64_t)i * NS / 100, "/bin/a", 0, 1, 1);
@@ -717,15 +712,14 @@ static void a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_count
 			fixture_sql_all(f, "SELECT sum(lost) FROM loss WHERE reason = 'store'"),
 		200000);
 	assert_int_equal(fixture_sql_all(f, "SELECT accounted FROM run"), 200120);
-	/* a batch that is handed over because it is full goes before its last stack is told of;
-	 * those before the disk was seen to stall leave theirs to the next one, which may be
-	 * dropped */
+	/* a full batch is handed over before the unwinding of its last stack is added; batches
+	 * before the stall was noticed leave theirs to the next one, which may be dropped */
 	assert_in_range(fixture_sql_all(f, "SELECT sum(samples) FROM cpu_samples") -
 				fixture_sql_all(f, "SELECT sum(samples) FROM unwinding") + 10,
 			0, 2020);
 }
 
-static void a_hanging_disk_does_not_hang_the_end(void **state)
+STORE_TEST(a_hanging_disk_does_not_hang_the_end)
 {
 	struct fixture *f = *state;
 	struct store_writer *w = fixture_writer(f, 0);
@@ -768,7 +762,7 @@ static bool mount_small(const char *dir, const char *size)
 	return geteuid() == 0 && mount("tmpfs", dir, "tmpfs", 0, options) == 0;
 }
 
-static void a_full_disk_is_said_at_the_start(void **state)
+STORE_TEST(a_full_disk_is_said_at_the_start)
 {
 	struct fixture *f = *state;
 	struct store_writer_opts o = {.dir = f->dir};
@@ -786,7 +780,7 @@ static void a_full_disk_is_said_at_the_start(void **state)
 	assert_int_equal(umount2(f->dir, MNT_DETACH), 0);
 }
 
-static void a_disk_that_fills_up_hurts_nothing_and_what_is_lost_is_counted(void **state)
+STORE_TEST(a_disk_that_fills_up_hurts_nothing_and_what_is_lost_is_counted)
 {
 	struct fixture *f = *state;
 	struct store_writer_stat st = {0};
@@ -824,7 +818,7 @@ static void a_disk_that_fills_up_hurts_nothing_and_what_is_lost_is_counted(void 
 	assert_int_equal(umount2(f->dir, MNT_DETACH), 0);
 }
 
-static void what_a_full_disk_kept_out_at_the_end_is_counted_by_the_next_writer(void **state)
+STORE_TEST(what_a_full_disk_kept_out_at_the_end_is_counted_by_the_next_writer)
 {
 	struct fixture *f = *state;
 	struct store_writer *w;
@@ -857,7 +851,7 @@ static void what_a_full_disk_kept_out_at_the_end_is_counted_by_the_next_writer(v
 	assert_int_equal(umount2(f->dir, MNT_DETACH), 0);
 }
 
-static void a_folder_that_cannot_be_made_is_refused_with_a_fix(void **state)
+STORE_TEST(a_folder_that_cannot_be_made_is_refused_with_a_fix)
 {
 	struct fixture *f = *state;
 	struct store_writer_opts o = {.dir = "/proc/nowhere"};
@@ -876,49 +870,11 @@ static void a_folder_that_cannot_be_made_is_refused_with_a_fix(void **state)
 	assert_int_equal(e.exit, EXIT_STORE);
 }
 
-static void the_default_folder_follows_the_environment(void **state)
+STORE_TEST(the_default_folder_follows_the_environment)
 {
-	(void)state;
 	setenv("SONDE_STORE", "/x/y", 1);
 	assert_string_equal(store_default_dir(), "/x/y");
 	unsetenv("SONDE_STORE");
 	if (geteuid() == 0)
 		assert_string_equal(store_default_dir(), "/var/lib/sonde");
-}
-
-int main(void)
-{
-#define T(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
-	const struct CMUnitTest tests[] = {
-		T(what_is_added_is_stored_to_the_sample),
-		T(modes_do_not_depend_on_the_umask),
-		T(under_sudo_the_group_is_that_of_the_caller),
-		T(ids_go_stale_when_memory_is_short_and_nothing_is_lost),
-		T(ids_that_were_never_given_out_are_refused),
-		T(a_process_is_known_better_later_and_a_frame_gets_its_name),
-		T(who_could_not_name_a_process_takes_no_name_away),
-		T(a_container_stored_before_its_name_was_known_gains_it),
-		T(an_image_stored_before_its_file_was_read_gains_its_build_id),
-		T(command_lines_come_back_as_they_were),
-		T(a_segment_that_is_old_or_large_is_followed_by_another),
-		T(one_that_is_ended_on_demand_is_left_by_all_its_writers_and_is_whole),
-		T(each_change_of_the_clock_is_on_record_though_several_come_before_a_batch),
-		T(a_young_segment_of_this_boot_is_joined_and_one_of_another_boot_is_not),
-		T(a_newer_schema_is_refused_and_left_alone),
-		T(a_schema_from_before_the_first_release_is_refused_and_left_alone),
-		T(a_damaged_segment_is_set_aside_and_the_capture_goes_on),
-		T(a_segment_damaged_while_it_is_written_is_set_aside),
-		T(a_segment_that_is_removed_under_a_writer_is_noticed),
-		T(how_stacks_end_is_summed_by_minute_program_and_file),
-		T(how_stacks_end_is_written_once_its_minute_is_over),
-		T(a_disk_that_stalls_costs_the_oldest_batches_and_each_sample_is_counted),
-		T(a_hanging_disk_does_not_hang_the_end),
-		T(a_full_disk_is_said_at_the_start),
-		T(a_disk_that_fills_up_hurts_nothing_and_what_is_lost_is_counted),
-		T(what_a_full_disk_kept_out_at_the_end_is_counted_by_the_next_writer),
-		T(a_folder_that_cannot_be_made_is_refused_with_a_fix),
-		T(the_default_folder_follows_the_environment),
-	};
-
-	return cmocka_run_group_tests_name("writer", tests, NULL, NULL);
 }

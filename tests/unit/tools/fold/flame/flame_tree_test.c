@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flame_tree, top, related: what a person sees of a fold adds up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* flame_tree, top, related: the numbers shown for a fold add up. */
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "tests/unit/test.h"
 #include "tests/unit/tools/fold/fold_sample.h"
 #include "tools/fold/flame/flame_tree.h"
 #include "tools/fold/ranking/related.h"
@@ -19,7 +14,7 @@ static const char *name_of(const struct flame_tree *t, size_t node)
 	return t->frames[t->nodes[node].frame].name;
 }
 
-static void call_sites_of_one_function_are_one_node_hottest_first(void **state)
+TEST(call_sites_of_one_function_are_one_node_hottest_first)
 {
 	static const struct {
 		const char *name;
@@ -38,7 +33,6 @@ static void call_sites_of_one_function_are_one_node_hottest_first(void **state)
 	struct fold f = fold_sample();
 	struct flame_tree t;
 
-	(void)state;
 	flame_tree_init(&t, &f, 0, false);
 	assert_int_equal(t.n_nodes, ARRAY_SIZE(want));
 	for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
@@ -55,11 +49,10 @@ static void call_sites_of_one_function_are_one_node_hottest_first(void **state)
 	flame_tree_release(&t);
 }
 
-static void what_is_left_out_stays_in_the_sum(void **state)
+TEST(what_is_left_out_stays_in_the_sum)
 {
 	struct fold f = fold_sample();
 
-	(void)state;
 	for (size_t max = 1; max < 9; max++) {
 		struct flame_tree t;
 		uint64_t self = 0;
@@ -116,13 +109,12 @@ static uint64_t path_in(const struct flame_tree *t, size_t i)
 	return path;
 }
 
-static void every_path_is_one_node_with_the_sum_of_all_that_look_so(void **state)
+TEST(every_path_is_one_node_with_the_sum_of_all_that_look_so)
 {
 	static struct fold_node nodes[MADE];
 	static struct fold_frame frames[3 * LOOKS + 1];
 	static uint64_t path[MADE];
 
-	(void)state;
 	for (uint32_t seed = 1; seed < 40; seed++) {
 		struct fold f = made_fold(nodes, frames, path, seed);
 		struct flame_tree t;
@@ -143,7 +135,7 @@ static void every_path_is_one_node_with_the_sum_of_all_that_look_so(void **state
 	}
 }
 
-static void frames_that_all_look_different_are_nodes_as_they_stand(void **state)
+TEST(frames_that_all_look_different_are_nodes_as_they_stand)
 {
 	static const struct {
 		const char *name;
@@ -171,7 +163,6 @@ static void frames_that_all_look_different_are_nodes_as_they_stand(void **state)
 			 .n_frames = ARRAY_SIZE(frames)};
 	struct flame_tree t;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(frames); i++)
 		frames[i].module = frames[i].module_path = frames[i].build_id = frames[i].file = "";
 	flame_tree_init(&t, &f, 0, false);
@@ -195,7 +186,7 @@ static int larger_first(const void *a, const void *b)
 	return x < y ? 1 : x > y ? -1 : 0;
 }
 
-static void the_largest_are_kept(void **state)
+TEST(the_largest_are_kept)
 {
 	static struct fold_node nodes[MADE];
 	static struct fold_frame frames[3 * LOOKS + 1];
@@ -203,7 +194,6 @@ static void the_largest_are_kept(void **state)
 	struct fold f = made_fold(nodes, frames, path, 7);
 	struct flame_tree all;
 
-	(void)state;
 	flame_tree_init(&all, &f, 0, false);
 	for (size_t i = 0; i < all.n_nodes; i++)
 		totals[i] = all.nodes[i].total_ns;
@@ -221,14 +211,13 @@ static void the_largest_are_kept(void **state)
 	flame_tree_release(&all);
 }
 
-static void an_empty_fold_is_a_root(void **state)
+TEST(an_empty_fold_is_a_root)
 {
 	struct fold_node root = {0};
 	struct fold f = {.nodes = &root, .n_nodes = 1};
 	struct flame_tree t;
 	struct top top;
 
-	(void)state;
 	flame_tree_init(&t, &f, 10, false);
 	assert_int_equal(t.n_nodes, 1);
 	top_init(&top, &t);
@@ -237,7 +226,7 @@ static void an_empty_fold_is_a_root(void **state)
 	flame_tree_release(&t);
 }
 
-static void a_recursion_counts_once_in_total(void **state)
+TEST(a_recursion_counts_once_in_total)
 {
 	struct fold_node nodes[] = {NODE(0, 0, 0, 10), NODE(1, 0, 1, 10), NODE(2, 1, 2, 9),
 				    NODE(1, 2, 3, 7), NODE(1, 3, 4, 4)};
@@ -245,7 +234,6 @@ static void a_recursion_counts_once_in_total(void **state)
 	struct flame_tree t;
 	struct top top;
 
-	(void)state;
 	f.nodes = nodes;
 	f.n_nodes = ARRAY_SIZE(nodes);
 	flame_tree_init(&t, &f, 0, false);
@@ -260,14 +248,13 @@ static void a_recursion_counts_once_in_total(void **state)
 	flame_tree_release(&t);
 }
 
-static void selves_of_the_top_add_up_to_all_samples(void **state)
+TEST(selves_of_the_top_add_up_to_all_samples)
 {
 	struct fold f = fold_sample();
 	struct flame_tree t;
 	struct top top;
 	uint64_t self = 0;
 
-	(void)state;
 	flame_tree_init(&t, &f, 0, false);
 	top_init(&top, &t);
 	for (size_t i = 0; i < top.n_rows; i++) {
@@ -280,13 +267,12 @@ static void selves_of_the_top_add_up_to_all_samples(void **state)
 	flame_tree_release(&t);
 }
 
-static void callers_hold_all_the_time_of_a_function(void **state)
+TEST(callers_hold_all_the_time_of_a_function)
 {
 	struct fold f = fold_sample();
 	struct flame_tree t;
 	struct related r;
 
-	(void)state;
 	flame_tree_init(&t, &f, 0, false);
 	assert_int_equal(related_init(&r, &t, "work", RELATED_CALLERS, NULL), 0);
 	assert_int_equal(r.n_functions, 1);
@@ -300,14 +286,13 @@ static void callers_hold_all_the_time_of_a_function(void **state)
 	flame_tree_release(&t);
 }
 
-static void callees_add_up_to_the_function(void **state)
+TEST(callees_add_up_to_the_function)
 {
 	struct fold f = fold_sample();
 	struct flame_tree t;
 	struct related r;
 	uint64_t sum = 0;
 
-	(void)state;
 	flame_tree_init(&t, &f, 0, false);
 	assert_int_equal(related_init(&r, &t, "main", RELATED_CALLEES, NULL), 0);
 	for (size_t i = 0; i < r.n_paths; i++) {
@@ -321,14 +306,13 @@ static void callees_add_up_to_the_function(void **state)
 	flame_tree_release(&t);
 }
 
-static void a_function_that_does_not_match_says_so(void **state)
+TEST(a_function_that_does_not_match_says_so)
 {
 	struct fold f = fold_sample();
 	struct flame_tree t;
 	struct related r;
 	struct err e = {0};
 
-	(void)state;
 	flame_tree_init(&t, &f, 0, false);
 	assert_int_equal(related_init(&r, &t, "^(main|work)$", RELATED_CALLERS, &e), 0);
 	assert_int_equal(r.n_functions, 2);
@@ -339,23 +323,4 @@ static void a_function_that_does_not_match_says_so(void **state)
 	assert_true(related_init(&r, &t, "a(", RELATED_CALLERS, &e) < 0);
 	assert_int_equal(e.exit, EXIT_USAGE);
 	flame_tree_release(&t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(call_sites_of_one_function_are_one_node_hottest_first),
-		cmocka_unit_test(what_is_left_out_stays_in_the_sum),
-		cmocka_unit_test(frames_that_all_look_different_are_nodes_as_they_stand),
-		cmocka_unit_test(every_path_is_one_node_with_the_sum_of_all_that_look_so),
-		cmocka_unit_test(the_largest_are_kept),
-		cmocka_unit_test(an_empty_fold_is_a_root),
-		cmocka_unit_test(a_recursion_counts_once_in_total),
-		cmocka_unit_test(selves_of_the_top_add_up_to_all_samples),
-		cmocka_unit_test(callers_hold_all_the_time_of_a_function),
-		cmocka_unit_test(callees_add_up_to_the_function),
-		cmocka_unit_test(a_function_that_does_not_match_says_so),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heapsites: what counts as growth. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 #include "tools/fold/ranking/heapsites.h"
 
 #define SLOPE(...)                                       \
@@ -15,38 +10,25 @@
 		heapsites_slope(v_, ARRAY_SIZE(v_), 10); \
 	})
 
-static void what_goes_on_growing_has_its_slope(void **state)
+TEST(what_goes_on_growing_has_its_slope)
 {
-	(void)state;
 	assert_true(SLOPE(0, 100, 200, 300, 400, 500, 600, 700) == 10);
 	assert_true(SLOPE(700, 600, 500, 400, 300, 200, 100, 0) == -10);
 }
 
-static void a_start_a_peak_or_what_goes_up_and_down_is_no_growth(void **state)
+TEST(a_start_a_peak_or_what_goes_up_and_down_is_no_growth)
 {
-	(void)state;
 	assert_true(SLOPE(0, 5000, 5000, 5000, 5000, 5000, 5000, 5000) == 0);
 	assert_true(SLOPE(10, 10, 10, 90000, 10, 10, 10, 10) == 0);
 	assert_true(SLOPE(0, 800, 0, 800, 0, 800, 0, 800) <
 		    SLOPE(0, 60, 120, 180, 240, 300, 360, 420));
 }
 
-static void few_points_and_no_time_are_no_slope(void **state)
+TEST(few_points_and_no_time_are_no_slope)
 {
 	const uint64_t one = 5;
 
-	(void)state;
 	assert_true(heapsites_slope(&one, 1, 10) == 0);
 	assert_true(heapsites_slope(NULL, 0, 10) == 0);
 	assert_true(SLOPE(0, 10) == 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_goes_on_growing_has_its_slope),
-		cmocka_unit_test(a_start_a_peak_or_what_goes_up_and_down_is_no_growth),
-		cmocka_unit_test(few_points_and_no_time_are_no_slope),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,31 +2,25 @@
 /* lines: what `sonde lines` is made of: which functions are meant, their lines' sums, and where
  * their text is. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "schema/base/clock.h"
+#include "tests/unit/test.h"
 #include "tests/unit/tools/fold/fold_sample.h"
 #include "tools/fold/ranking/hotlines.h"
 #include "tools/fold/ranking/sourcefile.h"
 
 static char dir[] = "/tmp/sonde-lines-XXXXXX";
 
-static void lines_sum_up_what_stands_at_them_and_what_they_called(void **state)
+TEST(lines_sum_up_what_stands_at_them_and_what_they_called)
 {
 	struct fold f = fold_sample();
 	struct hotlines h;
 
-	(void)state;
 	assert_int_equal(hotlines_init(&h, &f, "main", NULL), 0);
 	assert_int_equal(h.n, 1);
 	assert_int_equal(h.functions[0].total_samples, 65);
@@ -39,12 +33,11 @@ static void lines_sum_up_what_stands_at_them_and_what_they_called(void **state)
 	hotlines_release(&h);
 }
 
-static void an_inlined_function_has_its_own_lines_and_its_time_is_in_its_callers_total(void **state)
+TEST(an_inlined_function_has_its_own_lines_and_its_time_is_in_its_callers_total)
 {
 	struct fold f = fold_sample();
 	struct hotlines h;
 
-	(void)state;
 	assert_int_equal(hotlines_init(&h, &f, "^(work|small)$", NULL), 0);
 	assert_int_equal(h.n, 2);
 	assert_string_equal(f.frames[h.functions[0].frame].name, "work");
@@ -57,7 +50,7 @@ static void an_inlined_function_has_its_own_lines_and_its_time_is_in_its_callers
 	hotlines_release(&h);
 }
 
-static void a_recursion_counts_once_in_each_total(void **state)
+TEST(a_recursion_counts_once_in_each_total)
 {
 	struct fold_frame frames[] = {
 		{.name = "-", .module = "", .module_path = "", .build_id = "", .file = ""},
@@ -73,7 +66,6 @@ static void a_recursion_counts_once_in_each_total(void **state)
 			 .n_nodes = ARRAY_SIZE(nodes)};
 	struct hotlines h;
 
-	(void)state;
 	assert_int_equal(hotlines_init(&h, &f, "f", NULL), 0);
 	assert_int_equal(h.n, 1);
 	assert_int_equal(h.functions[0].total_samples, 10);
@@ -87,13 +79,12 @@ static void a_recursion_counts_once_in_each_total(void **state)
 	hotlines_release(&h);
 }
 
-static void a_function_that_is_not_there_is_told_with_what_is_near(void **state)
+TEST(a_function_that_is_not_there_is_told_with_what_is_near)
 {
 	struct fold f = fold_sample();
 	struct hotlines h;
 	struct err e = {0};
 
-	(void)state;
 	assert_true(hotlines_init(&h, &f, "smal1", &e) < 0);
 	assert_int_equal(e.exit, EXIT_NOTHING);
 	assert_non_null(strstr(e.what, "did you mean 'small'?"));
@@ -116,12 +107,11 @@ static const char *places(const char *path, const char *const *items, size_t n)
 	return all;
 }
 
-static void source_is_looked_for_by_rule_then_in_folders_then_as_recorded(void **state)
+TEST(source_is_looked_for_by_rule_then_in_folders_then_as_recorded)
 {
 	const char *rule[] = {"/build=/home/user", "/src"}, *root[] = {"/=/mnt"},
 		   *dirs[] = {"/a", "/b"};
 
-	(void)state;
 	assert_string_equal(
 		places("/build/x/../lib/f.c", rule, 2),
 		"/home/user/lib/f.c /src/build/lib/f.c /src/lib/f.c /src/f.c /build/lib/f.c");
@@ -135,7 +125,7 @@ static void source_is_looked_for_by_rule_then_in_folders_then_as_recorded(void *
 	assert_string_equal(places("", dirs, 2), "");
 }
 
-static void only_regular_files_are_read_and_shown_as_text(void **state)
+TEST(only_regular_files_are_read_and_shown_as_text)
 {
 	static const char content[] = "int a;\r\n\tb\x1b[31m();\n\nlast";
 	struct option_list none = {0};
@@ -145,7 +135,6 @@ static void only_regular_files_are_read_and_shown_as_text(void **state)
 	char path[64];
 	int fd;
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/f.c", dir);
 	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(write(fd, content, sizeof(content) - 1), sizeof(content) - 1);
@@ -176,7 +165,7 @@ static void only_regular_files_are_read_and_shown_as_text(void **state)
 	assert_string_equal(why, "No such file or directory");
 }
 
-static void an_empty_file_has_no_line(void **state)
+TEST(an_empty_file_has_no_line)
 {
 	struct option_list none = {0};
 	struct strbuf line = STRBUF_INIT;
@@ -184,7 +173,6 @@ static void an_empty_file_has_no_line(void **state)
 	const char *why;
 	char path[64];
 
-	(void)state;
 	snprintf(path, sizeof(path), "%s/empty", dir);
 	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 	s = sourcefile_open(path, &none, &why);
@@ -194,23 +182,16 @@ static void an_empty_file_has_no_line(void **state)
 	unlink(path);
 }
 
-int main(void)
+static int dir_make(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_sum_up_what_stands_at_them_and_what_they_called),
-		cmocka_unit_test(
-			an_inlined_function_has_its_own_lines_and_its_time_is_in_its_callers_total),
-		cmocka_unit_test(a_recursion_counts_once_in_each_total),
-		cmocka_unit_test(a_function_that_is_not_there_is_told_with_what_is_near),
-		cmocka_unit_test(source_is_looked_for_by_rule_then_in_folders_then_as_recorded),
-		cmocka_unit_test(only_regular_files_are_read_and_shown_as_text),
-		cmocka_unit_test(an_empty_file_has_no_line),
-	};
-	int rc;
-
-	if (!mkdtemp(dir))
-		return 1;
-	rc = cmocka_run_group_tests_name("lines", tests, NULL, NULL);
-	rmdir(dir);
-	return rc;
+	(void)state;
+	return !mkdtemp(dir);
 }
+
+static int dir_remove(void **state)
+{
+	(void)state;
+	return rmdir(dir);
+}
+
+const struct test_group test_group = {dir_make, dir_remove};

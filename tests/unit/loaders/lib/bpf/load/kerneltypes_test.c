@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kerneltypes: what is picked of this kernel's types stands where the kernel says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* kerneltypes: the selected types of this kernel have the layout that the kernel's BTF says. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,12 +7,12 @@
 #include <unistd.h>
 
 #include <bpf/btf.h>
-#include <cmocka.h>
 
 #include "loaders/lib/bpf/load/kerneltypes.h"
 #include "probes/maps.skel.h"
 #include "schema/base/array.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
 static struct btf *the_kernels(void)
 {
@@ -59,13 +55,12 @@ static void assert_same(const struct btf *a, uint32_t one, const struct btf *b, 
 	}
 }
 
-static void what_is_named_is_laid_out_as_in_the_kernel(void **state)
+TEST(what_is_named_is_laid_out_as_in_the_kernel)
 {
 	struct btf *kernel = the_kernels(), *programs = btf__new_empty(), *picked;
 	static const char *const names[] = {"task_struct___maps", "mm_struct", "cgroup___old",
 					    "no_such_struct"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		assert_true(btf__add_struct(programs, names[i], 0) > 0);
 	picked = kerneltypes_pick(kernel, programs);
@@ -93,7 +88,7 @@ static void what_is_named_is_laid_out_as_in_the_kernel(void **state)
 	btf__free(kernel);
 }
 
-static void the_file_is_made_once_and_anew_when_it_is_damaged(void **state)
+TEST(the_file_is_made_once_and_anew_when_it_is_damaged)
 {
 	char dir[] = "/tmp/sonde-kerneltypes-XXXXXX", path[PATH_MAX], again[PATH_MAX], command[64];
 	struct stat first, second;
@@ -101,7 +96,6 @@ static void the_file_is_made_once_and_anew_when_it_is_damaged(void **state)
 	const void *elf = maps_bpf__elf_bytes(&size);
 	struct btf *btf;
 
-	(void)state;
 	btf__free(the_kernels());
 	assert_non_null(mkdtemp(dir));
 	assert_null(kerneltypes_path(dir, elf, size, path)); /* no such folder yet */
@@ -119,20 +113,10 @@ static void the_file_is_made_once_and_anew_when_it_is_damaged(void **state)
 	assert_non_null(kerneltypes_path(dir, elf, size, again));
 	assert_int_equal(stat(path, &second), 0);
 	assert_int_equal(second.st_size, first.st_size);
-	btf = btf__parse(path, NULL); /* what stands behind it does not disturb libbpf */
+	btf = btf__parse(path, NULL); /* libbpf ignores the bytes after it */
 	assert_non_null(btf);
 	assert_true(btf__find_by_name_kind(btf, "task_struct", BTF_KIND_STRUCT) > 0);
 	btf__free(btf);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	assert_int_equal(system(command), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_named_is_laid_out_as_in_the_kernel),
-		cmocka_unit_test(the_file_is_made_once_and_anew_when_it_is_damaged),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progsyms: the loaded BPF programs, beside /proc/kallsyms. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* progsyms: the loaded BPF programs, compared with /proc/kallsyms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
-#include <cmocka.h>
 #include <linux/types.h>
 
 #include "loaders/lib/bpf/load/progsyms.h"
@@ -19,8 +14,9 @@
 #include "probes/lib/scope.h"
 #include "probes/cpu.skel.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
-/* A program without types, beside the skeleton's, which have types and functions of their own. */
+/* A program without types; the skeleton's programs have types and several functions. */
 static int plain_load(void)
 {
 	const struct bpf_insn insns[] = {
@@ -31,9 +27,9 @@ static int plain_load(void)
 	return bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, "sonde_plain", "GPL", insns, 2, NULL);
 }
 
-/* Functions of programs that both know, and those of /proc/kallsyms that are not known or
- * otherwise. Others' programs come and go: what was unloaded since is no longer there at a second
- * look. */
+/* Counts functions that both know, and those in /proc/kallsyms that progsyms lacks or names
+ * differently. Other processes load and unload programs: a second look drops those that are gone.
+ */
 static void compare(struct progsyms *p, unsigned int *same, unsigned int *other)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
@@ -57,7 +53,7 @@ static void compare(struct progsyms *p, unsigned int *same, unsigned int *other)
 	fclose(f);
 }
 
-static void each_program_and_its_functions_are_named_as_in_kallsyms(void **state)
+TEST(each_program_and_its_functions_are_named_as_in_kallsyms)
 {
 	struct cpu_bpf *skel = cpu_bpf__open_and_load();
 	int plain = plain_load();
@@ -65,7 +61,6 @@ static void each_program_and_its_functions_are_named_as_in_kallsyms(void **state
 	struct kallsyms_symbol sym;
 	unsigned int same, other;
 
-	(void)state;
 	if (!skel || plain < 0)
 		skip_missing("the right to load BPF programs");
 	for (int i = 0; i < 3; i++) {
@@ -82,13 +77,4 @@ static void each_program_and_its_functions_are_named_as_in_kallsyms(void **state
 	progsyms_free(p);
 	close(plain);
 	cpu_bpf__destroy(skel);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_program_and_its_functions_are_named_as_in_kallsyms),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

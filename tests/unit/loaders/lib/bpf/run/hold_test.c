@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loaders/lib/bpf/run/hold.h"
+#include "tests/unit/test.h"
 
-/* A record whose bytes follow from its number, so that a mix-up shows. */
+/* A record whose bytes are derived from its number, so that a mix-up shows. */
 static size_t record_make(uint8_t *buf, uint32_t number)
 {
 	size_t size = 64 + number * 37 % 2000;
@@ -33,13 +28,12 @@ static void record_check(const struct hold *h, uint32_t number)
 	assert_memory_equal(got, expected, want);
 }
 
-static void records_come_out_in_order_and_whole_over_any_mix_of_push_and_pop(void **state)
+TEST(records_come_out_in_order_and_whole_over_any_mix_of_push_and_pop)
 {
 	uint32_t in = 0, out = 0;
 	uint8_t buf[4096];
 	struct hold h;
 
-	(void)state;
 	hold_init(&h, 1 << 20);
 	srand(7);
 	for (int i = 0; i < 200000; i++) {
@@ -61,13 +55,12 @@ static void records_come_out_in_order_and_whole_over_any_mix_of_push_and_pop(voi
 	hold_release(&h);
 }
 
-static void a_full_queue_refuses_and_keeps_what_it_has(void **state)
+TEST(a_full_queue_refuses_and_keeps_what_it_has)
 {
 	uint32_t in = 0;
 	uint8_t buf[4096];
 	struct hold h;
 
-	(void)state;
 	hold_init(&h, 128 << 10);
 	while (!hold_push(&h, buf, record_make(buf, in)))
 		in++;
@@ -83,12 +76,11 @@ static void a_full_queue_refuses_and_keeps_what_it_has(void **state)
 	hold_release(&h);
 }
 
-static void after_a_burst_the_memory_is_given_back(void **state)
+TEST(after_a_burst_the_memory_is_given_back)
 {
 	uint8_t buf[4096] = {0};
 	struct hold h;
 
-	(void)state;
 	hold_init(&h, 8 << 20);
 	for (int i = 0; i < 2000; i++)
 		assert_int_equal(hold_push(&h, buf, 2000), 0);
@@ -99,13 +91,12 @@ static void after_a_burst_the_memory_is_given_back(void **state)
 	hold_release(&h);
 }
 
-static void an_empty_queue_has_nothing_and_a_monster_does_not_fit(void **state)
+TEST(an_empty_queue_has_nothing_and_a_monster_does_not_fit)
 {
 	static uint8_t monster[70000];
 	struct hold h;
 	size_t size;
 
-	(void)state;
 	hold_init(&h, 1 << 20);
 	assert_null(hold_peek(&h, &size));
 	hold_pop(&h);
@@ -114,15 +105,4 @@ static void an_empty_queue_has_nothing_and_a_monster_does_not_fit(void **state)
 	assert_non_null(hold_peek(&h, &size));
 	assert_int_equal(size, 0);
 	hold_release(&h);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(records_come_out_in_order_and_whole_over_any_mix_of_push_and_pop),
-		cmocka_unit_test(a_full_queue_refuses_and_keeps_what_it_has),
-		cmocka_unit_test(after_a_burst_the_memory_is_given_back),
-		cmocka_unit_test(an_empty_queue_has_nothing_and_a_monster_does_not_fit),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Readings become differences: no step where a counter begins, is reset, or a thing is made anew;
- * nothing lost between. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* Readings become differences: a counter that begins, is reset, or belongs to a new object causes
+ * no jump, and nothing between readings is lost. */
 #include <stdio.h>
 
 #include "loaders/lib/bpf/run/meter.h"
 #include "loaders/lib/bpf/family.h"
 #include "schema/facts/host.h"
 #include "tests/unit/schema/store/fixture.h"
+#include "tests/unit/test.h"
 
 struct bench {
 	const struct fixture *f;
@@ -66,7 +61,7 @@ static int64_t bench_end(struct bench *b, const char *sql)
 	return fixture_sql(fixture_segment(b->f, 0), sql);
 }
 
-static void what_was_there_before_begins_with_its_gauges(void **state)
+STORE_TEST(what_was_there_before_begins_with_its_gauges)
 {
 	struct bench b;
 
@@ -81,7 +76,7 @@ static void what_was_there_before_begins_with_its_gauges(void **state)
 			 3);
 }
 
-static void what_came_later_or_was_made_anew_began_at_nothing(void **state)
+STORE_TEST(what_came_later_or_was_made_anew_began_at_nothing)
 {
 	struct bench b;
 
@@ -96,7 +91,7 @@ static void what_came_later_or_was_made_anew_began_at_nothing(void **state)
 	assert_int_equal(bench_end(&b, "SELECT sum(reads) FROM disk_row"), 10);
 }
 
-static void what_is_only_seen_late_makes_no_step(void **state)
+STORE_TEST(what_is_only_seen_late_makes_no_step)
 {
 	struct bench b;
 
@@ -108,7 +103,7 @@ static void what_is_only_seen_late_makes_no_step(void **state)
 	assert_int_equal(bench_end(&b, "SELECT sum(reads) FROM disk_row"), 1);
 }
 
-static void a_counter_that_goes_backwards_is_not_measured_once(void **state)
+STORE_TEST(a_counter_that_goes_backwards_is_not_measured_once)
 {
 	struct bench b;
 
@@ -124,7 +119,7 @@ static void a_counter_that_goes_backwards_is_not_measured_once(void **state)
 			 2);
 }
 
-static void what_the_store_could_not_take_is_part_of_the_next_difference(void **state)
+STORE_TEST(what_the_store_could_not_take_is_part_of_the_next_difference)
 {
 	struct bench b;
 
@@ -139,7 +134,7 @@ static void what_the_store_could_not_take_is_part_of_the_next_difference(void **
 	assert_int_equal(bench_end(&b, "SELECT sum(reads) FROM disk_row"), 11);
 }
 
-static void a_thing_that_the_store_refused_at_first_began_where_it_began(void **state)
+STORE_TEST(a_thing_that_the_store_refused_at_first_began_where_it_began)
 {
 	struct bench b;
 
@@ -153,7 +148,7 @@ static void a_thing_that_the_store_refused_at_first_began_where_it_began(void **
 	assert_int_equal(bench_end(&b, "SELECT sum(reads) FROM disk_row"), 6);
 }
 
-static void what_does_not_move_has_a_row_now_and_then(void **state)
+STORE_TEST(what_does_not_move_has_a_row_now_and_then)
 {
 	struct bench b;
 
@@ -165,7 +160,7 @@ static void what_does_not_move_has_a_row_now_and_then(void **state)
 	assert_int_equal(bench_end(&b, "SELECT count(*) FROM disk_row"), 3);
 }
 
-static void what_moves_a_little_has_a_row_now_and_then_with_all_that_moved(void **state)
+STORE_TEST(what_moves_a_little_has_a_row_now_and_then_with_all_that_moved)
 {
 	struct bench b;
 
@@ -189,9 +184,8 @@ static enum meter_move move_of(int column, uint64_t before, uint64_t now)
 	return meter_difference(&CGROUP_FACT, &last, false, &row, &out);
 }
 
-static void little_is_little_time_few_bytes_and_a_small_part_of_a_size(void **state)
+TEST(little_is_little_time_few_bytes_and_a_small_part_of_a_size)
 {
-	(void)state;
 	assert_int_equal(move_of(CGROUP_USER, 5, 5), METER_STILL);
 	assert_int_equal(move_of(CGROUP_USER, 5, 5 + METER_LITTLE_US - 1), METER_LITTLE);
 	assert_int_equal(move_of(CGROUP_USER, 5, 5 + METER_LITTLE_US), METER_MOVED);
@@ -207,11 +201,10 @@ static void little_is_little_time_few_bytes_and_a_small_part_of_a_size(void **st
 			 METER_MOVED); /* reset: it goes on from there */
 }
 
-static void a_column_that_is_missing_for_a_while_goes_on_where_it_was(void **state)
+TEST(a_column_that_is_missing_for_a_while_goes_on_where_it_was)
 {
 	struct fact_row one = {0}, two = {0}, out;
 
-	(void)state;
 	fact_put(&one, DISK_READS, 5);
 	fact_put(&two, DISK_WRITES, 5);
 	assert_int_equal(meter_difference(&DISK_FACT, NULL, true, &one, &out), METER_MOVED);
@@ -219,24 +212,4 @@ static void a_column_that_is_missing_for_a_while_goes_on_where_it_was(void **sta
 	assert_int_equal(meter_difference(&DISK_FACT, &one, false, &two, &out),
 			 METER_MOVED); /* it begins to be measured */
 	assert_int_equal(out.set, 0);
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_was_there_before_begins_with_its_gauges, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(what_came_later_or_was_made_anew_began_at_nothing, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(what_is_only_seen_late_makes_no_step, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(a_counter_that_goes_backwards_is_not_measured_once, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(what_the_store_could_not_take_is_part_of_the_next_difference, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(a_thing_that_the_store_refused_at_first_began_where_it_began, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(what_does_not_move_has_a_row_now_and_then, fixture_setup, fixture_teardown),
-		cmocka_unit_test_setup_teardown(what_moves_a_little_has_a_row_now_and_then_with_all_that_moved, fixture_setup, fixture_teardown),
-		cmocka_unit_test(little_is_little_time_few_bytes_and_a_small_part_of_a_size),
-		cmocka_unit_test(a_column_that_is_missing_for_a_while_goes_on_where_it_was),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/bpf/start/environment.h"
+#include "tests/unit/test.h"
 
 #define FIRST "         0          0 4294967295\n"
 
-static void test_each_place_is_told_by_its_mark(void **state)
+TEST(test_each_place_is_told_by_its_mark)
 {
-	(void)state;
 	assert_int_equal(environment_of("6.1.0-18-amd64", "", FIRST, ""), ENVIRONMENT_PLAIN);
 	assert_int_equal(environment_of("4.4.0", "[    0.000000] Starting gVisor...\n", FIRST, ""),
 			 ENVIRONMENT_GVISOR);
@@ -26,21 +20,10 @@ static void test_each_place_is_told_by_its_mark(void **state)
 			 ENVIRONMENT_WSL);
 }
 
-static void test_what_cannot_be_read_is_a_plain_host(void **state)
+TEST(test_what_cannot_be_read_is_a_plain_host)
 {
-	(void)state;
 	assert_int_equal(environment_of("", "", "", ""), ENVIRONMENT_PLAIN);
 	assert_null(environment_fix(ENVIRONMENT_PLAIN));
 	for (int p = ENVIRONMENT_GVISOR; p <= ENVIRONMENT_WSL; p++)
 		assert_non_null(environment_fix((enum environment)p));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_each_place_is_told_by_its_mark),
-		cmocka_unit_test(test_what_cannot_be_read_is_a_plain_host),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

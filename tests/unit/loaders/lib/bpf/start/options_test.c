@@ -1,10 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +8,7 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/bpf/start/options.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 static const struct family cpu = {.name = "cpu", .summary = "tests", .has_freq = true};
 static const struct family plain = {.name = "plain", .summary = "tests"};
@@ -24,11 +19,10 @@ static const struct family plain = {.name = "plain", .summary = "tests"};
 		loader_options_read(f, argv_[0], (int)ARRAY_SIZE(argv_) - 1, argv_, o, e); \
 	})
 
-static void nothing_said_means_the_whole_host_at_99_hz_until_ctrl_c(void **state)
+TEST(nothing_said_means_the_whole_host_at_99_hz_until_ctrl_c)
 {
 	struct options o;
 
-	(void)state;
 	assert_int_equal(PARSE(&cpu, &o, NULL), 0);
 	assert_int_equal(o.freq, 99);
 	assert_int_equal(o.duration_ns, 0);
@@ -40,11 +34,10 @@ static void nothing_said_means_the_whole_host_at_99_hz_until_ctrl_c(void **state
 	loader_options_release(&cpu, &o);
 }
 
-static void repeated_options_add_up(void **state)
+TEST(repeated_options_add_up)
 {
 	struct options o;
 
-	(void)state;
 	assert_int_equal(PARSE(&cpu, &o, NULL, "-p", "12", "--pid=13", "--comm", "a", "--comm", "b",
 			       "--cgroup", "/x", "--container", "web", "-d", "3s", "--freq", "4999",
 			       "--bucket", "1s", "--store", "/s", "--args", "none", "--maps-socket",
@@ -69,11 +62,10 @@ static void repeated_options_add_up(void **state)
 	loader_options_release(&cpu, &o);
 }
 
-static void what_follows_two_dashes_is_the_command_with_its_own_options(void **state)
+TEST(what_follows_two_dashes_is_the_command_with_its_own_options)
 {
 	struct options o;
 
-	(void)state;
 	assert_int_equal(PARSE(&cpu, &o, NULL, "-d", "1s", "--", "make", "-j4", "--help"), 0);
 	assert_non_null(o.command);
 	assert_string_equal(o.command[0], "make");
@@ -81,12 +73,11 @@ static void what_follows_two_dashes_is_the_command_with_its_own_options(void **s
 	loader_options_release(&cpu, &o);
 }
 
-static void a_wrong_command_line_is_a_usage_error_that_names_the_word(void **state)
+TEST(a_wrong_command_line_is_a_usage_error_that_names_the_word)
 {
 	struct options o;
 	struct err e;
 
-	(void)state;
 #define REFUSED(word, ...)                                                     \
 	do {                                                                   \
 		e = (struct err){0};                                           \
@@ -135,13 +126,12 @@ static char *help_of(const struct family *f)
 	return text;
 }
 
-static void a_family_without_a_frequency_does_not_offer_one(void **state)
+TEST(a_family_without_a_frequency_does_not_offer_one)
 {
 	char *text = help_of(&plain);
 	struct options o;
 	struct err e = {0};
 
-	(void)state;
 	assert_true(PARSE(&plain, &o, &e, "--freq", "99") < 0);
 	loader_options_release(&plain, &o);
 	assert_int_equal(PARSE(&plain, &o, NULL), 0);
@@ -152,7 +142,7 @@ static void a_family_without_a_frequency_does_not_offer_one(void **state)
 	free(text);
 }
 
-static void a_family_has_options_of_its_own(void **state)
+TEST(a_family_has_options_of_its_own)
 {
 	static struct {
 		int color;
@@ -165,7 +155,6 @@ static void a_family_has_options_of_its_own(void **state)
 	struct err e = {0};
 	struct options o;
 
-	(void)state;
 	assert_int_equal(PARSE(&painted, &o, &e, "--color", "red", "--duration", "1s"), 0);
 	assert_int_equal(values.color, 1);
 	assert_int_equal(o.duration_ns, 1000000000);
@@ -179,28 +168,13 @@ static void a_family_has_options_of_its_own(void **state)
 	free(text);
 }
 
-static void the_help_fits_a_screen(void **state)
+TEST(the_help_fits_a_screen)
 {
 	char *text = help_of(&cpu);
 	size_t lines = 0;
 
-	(void)state;
 	for (const char *c = text; *c; c++)
 		lines += *c == '\n';
 	assert_true(lines <= 40);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_said_means_the_whole_host_at_99_hz_until_ctrl_c),
-		cmocka_unit_test(repeated_options_add_up),
-		cmocka_unit_test(what_follows_two_dashes_is_the_command_with_its_own_options),
-		cmocka_unit_test(a_wrong_command_line_is_a_usage_error_that_names_the_word),
-		cmocka_unit_test(a_family_without_a_frequency_does_not_offer_one),
-		cmocka_unit_test(a_family_has_options_of_its_own),
-		cmocka_unit_test(the_help_fits_a_screen),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

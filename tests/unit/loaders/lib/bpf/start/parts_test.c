@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The small parts of the common loop: CPU lists, cgroup directories, the command after `--`,
  * progress, checks. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
@@ -23,6 +17,7 @@
 #include "loaders/lib/bpf/load/cpulist.h"
 #include "loaders/lib/bpf/run/progress.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 static struct cpulist list;
 
@@ -31,9 +26,8 @@ static int list_parse(const char *s)
 	return cpulist_parse(s, strlen(s), &list);
 }
 
-static void a_cpu_list_has_ranges_and_single_numbers(void **state)
+TEST(a_cpu_list_has_ranges_and_single_numbers)
 {
-	(void)state;
 	assert_int_equal(list_parse("0-3,8,10-11\n"), 0);
 	assert_int_equal(list.n, 7);
 	assert_int_equal(list.last, 11);
@@ -50,30 +44,27 @@ static void a_cpu_list_has_ranges_and_single_numbers(void **state)
 	assert_int_equal(list.n, 0);
 }
 
-static void what_is_no_cpu_list_is_refused(void **state)
+TEST(what_is_no_cpu_list_is_refused)
 {
 	static const char *const bad[] = {"a",    "1-",    "-1",   "3-1",
 					  "1,,2", "1,",    "4096", "99999999999999999999",
 					  "1 2",  "0-4096"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(list_parse(bad[i]), -EINVAL);
 }
 
-static void the_online_cpus_are_as_many_as_libc_says(void **state)
+TEST(the_online_cpus_are_as_many_as_libc_says)
 {
-	(void)state;
 	assert_int_equal(cpulist_online(&list), 0);
 	assert_int_equal(list.n, sysconf(_SC_NPROCESSORS_ONLN));
 }
 
-static void cgroup_mounts_are_told_by_type_and_controller(void **state)
+TEST(cgroup_mounts_are_told_by_type_and_controller)
 {
 	enum family_hierarchy h;
 	char point[64];
 
-	(void)state;
 	assert_true(cgroupdir_mount(
 		"30 23 0:26 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n",
 		point, sizeof(point), &h));
@@ -103,11 +94,10 @@ static int ids_count(void *ctx, const struct family_cgroup *cgroup)
 	return 0;
 }
 
-static void a_cgroup_that_is_not_there_is_found_nowhere(void **state)
+TEST(a_cgroup_that_is_not_there_is_found_nowhere)
 {
 	int n = 0;
 
-	(void)state;
 	cgroupdir_find("/no/such/cgroup", ids_count, &n);
 	cgroupdir_find("/sys/fs/cgroup/unified/../../../../etc/no", ids_count, &n);
 	assert_int_equal(n, 0);
@@ -120,13 +110,12 @@ static void command_wait(struct command *c)
 	assert_true(c->ended);
 }
 
-static void a_command_waits_for_its_release_and_tells_its_status(void **state)
+TEST(a_command_waits_for_its_release_and_tells_its_status)
 {
 	char path[] = "/tmp/sonde-command-XXXXXX", script[128];
 	char *argv[] = {"sh", "-c", script, NULL};
 	struct command c = COMMAND_NONE;
 
-	(void)state;
 	close(mkstemp(path));
 	unlink(path);
 	snprintf(script, sizeof(script), "touch %s; exit 7", path);
@@ -143,25 +132,23 @@ static void a_command_waits_for_its_release_and_tells_its_status(void **state)
 	unlink(path);
 }
 
-static void a_command_that_is_never_released_never_runs(void **state)
+TEST(a_command_that_is_never_released_never_runs)
 {
 	char *argv[] = {"sh", "-c", "kill -9 $PPID", NULL};
 	struct command c = COMMAND_NONE;
 
-	(void)state;
 	assert_int_equal(command_start(&c, argv, NULL), 0);
 	command_close(&c);
 	assert_true(c.ended);
 	assert_int_equal(c.status, 127);
 }
 
-static void a_program_that_does_not_exist_is_a_usage_error(void **state)
+TEST(a_program_that_does_not_exist_is_a_usage_error)
 {
 	char *argv[] = {"/no/such/program", NULL};
 	struct command c = COMMAND_NONE;
 	struct err e = {0};
 
-	(void)state;
 	assert_int_equal(command_start(&c, argv, &e), 0);
 	assert_int_equal(command_release(&c, argv[0], &e), -ENOENT);
 	assert_int_equal(e.exit, EXIT_USAGE);
@@ -170,12 +157,11 @@ static void a_program_that_does_not_exist_is_a_usage_error(void **state)
 	command_close(&c);
 }
 
-static void a_signal_ends_a_command_as_a_shell_would_show_it(void **state)
+TEST(a_signal_ends_a_command_as_a_shell_would_show_it)
 {
 	char *argv[] = {"sleep", "100", NULL};
 	struct command c = COMMAND_NONE;
 
-	(void)state;
 	/* a shell ignores it for what it starts in the background, and that is passed on, as it
 	 * should be */
 	signal(SIGINT, SIG_DFL);
@@ -187,14 +173,13 @@ static void a_signal_ends_a_command_as_a_shell_would_show_it(void **state)
 	command_close(&c);
 }
 
-static void progress_is_one_json_object_a_line(void **state)
+TEST(progress_is_one_json_object_a_line)
 {
 	struct progress p;
 	char buf[256] = {0};
 	int fds[2];
 	json_t *line;
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	progress_init(&p, fds[1]);
 	progress_send(&p, json_pack("{s:s}", "event", "a\nb"), true);
@@ -209,13 +194,12 @@ static void progress_is_one_json_object_a_line(void **state)
 	close(fds[1]);
 }
 
-static void a_slow_reader_costs_only_refreshes(void **state)
+TEST(a_slow_reader_costs_only_refreshes)
 {
 	struct progress p;
 	int fds[2];
 	struct timespec from, to;
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	progress_init(&p, fds[1]);
 	fcntl(fds[1], F_SETPIPE_SZ, 4096);
@@ -229,7 +213,7 @@ static void a_slow_reader_costs_only_refreshes(void **state)
 	close(fds[1]);
 }
 
-static void checks_come_out_as_json_with_the_first_failure_s_exit_code(void **state)
+TEST(checks_come_out_as_json_with_the_first_failure_s_exit_code)
 {
 	struct check c = {0};
 	struct err e = {.exit = EXIT_PERMISSION, .what = "no rights", .fix = "sudo"};
@@ -238,7 +222,6 @@ static void checks_come_out_as_json_with_the_first_failure_s_exit_code(void **st
 	FILE *f = open_memstream(&text, &len);
 	json_t *root;
 
-	(void)state;
 	check_add(&c, "BTF", CHECK_OK, NULL, "%d MiB \"quoted\"", 5);
 	check_add_err(&c, "privileges", &e);
 	check_add(&c, "other", CHECK_FAIL, NULL, "second failure");
@@ -258,22 +241,11 @@ static void checks_come_out_as_json_with_the_first_failure_s_exit_code(void **st
 	check_release(&c);
 }
 
-int main(void)
+static int ignore_sigpipe(void **state)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_cpu_list_has_ranges_and_single_numbers),
-		cmocka_unit_test(what_is_no_cpu_list_is_refused),
-		cmocka_unit_test(the_online_cpus_are_as_many_as_libc_says),
-		cmocka_unit_test(cgroup_mounts_are_told_by_type_and_controller),
-		cmocka_unit_test(a_cgroup_that_is_not_there_is_found_nowhere),
-		cmocka_unit_test(a_command_waits_for_its_release_and_tells_its_status),
-		cmocka_unit_test(a_command_that_is_never_released_never_runs),
-		cmocka_unit_test(a_program_that_does_not_exist_is_a_usage_error),
-		cmocka_unit_test(a_signal_ends_a_command_as_a_shell_would_show_it),
-		cmocka_unit_test(progress_is_one_json_object_a_line),
-		cmocka_unit_test(a_slow_reader_costs_only_refreshes),
-		cmocka_unit_test(checks_come_out_as_json_with_the_first_failure_s_exit_code),
-	};
+	(void)state;
 	signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return 0;
 }
+
+const struct test_group test_group = {ignore_sigpipe, NULL};

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/* targetfeed: what sonded gives and takes back, cut anywhere. */
+/* targetfeed: the targets that sonded adds and removes, with the stream cut anywhere. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "loaders/lib/bpf/start/targetfeed.h"
+#include "tests/unit/test.h"
 
-static void what_is_given_is_there_until_it_is_taken_back(void **state)
+TEST(what_is_given_is_there_until_it_is_taken_back)
 {
 	static const char text[] =
 		"+70 18446744073709551615 3\n+71 1000 0\n-70 1 3\nnonsense\n+72 5\n*73 1 1\n+74 1 1 1\n"
 		"+75 1 11111111111111111111111111111111111111111111111111111111111111111111\n+76 2 2\n-71 1000 0\n";
 
-	(void)state;
 	for (size_t step = 1; step < sizeof(text); step++) {
 		struct targetfeed *f = targetfeed_new(-1);
 
@@ -34,13 +29,12 @@ static void what_is_given_is_there_until_it_is_taken_back(void **state)
 	}
 }
 
-static void how_much_is_to_be_done_is_what_was_said_last(void **state)
+TEST(how_much_is_to_be_done_is_what_was_said_last)
 {
 	static const char text[] =
 		"=2\n=x\n=3 4\n=\n+7 1 1\n=99999999999999999999999999999999999999999999999999999999999999999999999\n";
 	struct targetfeed *f = targetfeed_new(-1);
 
-	(void)state;
 	assert_int_equal(targetfeed_step(f), 0);
 	targetfeed_take(f, text, strlen(text));
 	assert_int_equal(targetfeed_step(f), 2);
@@ -50,12 +44,11 @@ static void how_much_is_to_be_done_is_what_was_said_last(void **state)
 	targetfeed_free(f);
 }
 
-static void when_the_giver_has_gone_what_was_given_stays(void **state)
+TEST(when_the_giver_has_gone_what_was_given_stays)
 {
 	struct targetfeed *f;
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
 	f = targetfeed_new(fds[0]);
 	targetfeed_read(f); /* nothing there: it does not wait */
@@ -65,15 +58,4 @@ static void when_the_giver_has_gone_what_was_given_stays(void **state)
 	targetfeed_read(f);
 	assert_true(targetfeed_has(f, 70, 1, 1));
 	targetfeed_free(f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_given_is_there_until_it_is_taken_back),
-		cmocka_unit_test(how_much_is_to_be_done_is_what_was_said_last),
-		cmocka_unit_test(when_the_giver_has_gone_what_was_given_stays),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpushare: what may be used on a busy host and on an idle one. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* cpushare: the CPU time allowed on a busy host and on an idle one. */
 #include <time.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/host/budget/cpushare.h"
+#include "tests/unit/test.h"
 
 #define MS 1000000ll
 #define S  (1000 * MS)
 
-/* Something that uses a whole core whenever it may, looked at each 100 ms; what it used in
- * `seconds`. */
+/* Simulates a task that uses a whole core whenever it is allowed to, checked every 100 ms. Returns
+ * what it used in `seconds`. */
 static int64_t used(struct cpushare *s, int64_t seconds, int64_t idle_share_percent)
 {
 	int64_t now = s->now_ns, idle = s->idle_ns, sum = 0;
@@ -31,11 +26,10 @@ static int64_t used(struct cpushare *s, int64_t seconds, int64_t idle_share_perc
 	return sum;
 }
 
-static void in_a_minute_without_idle_time_it_is_at_most_five_percent(void **state)
+TEST(in_a_minute_without_idle_time_it_is_at_most_five_percent)
 {
 	struct cpushare s;
 
-	(void)state;
 	cpushare_init(&s, 7 * S, 3 * S);
 	assert_true(cpushare_open(&s) && cpushare_is_full(&s));
 	assert_in_range(used(&s, 60, 0), 2900 * MS, 3100 * MS);
@@ -43,22 +37,20 @@ static void in_a_minute_without_idle_time_it_is_at_most_five_percent(void **stat
 	assert_false(cpushare_is_full(&s));
 }
 
-static void half_of_what_is_idle_may_be_used(void **state)
+TEST(half_of_what_is_idle_may_be_used)
 {
 	struct cpushare s;
 
-	(void)state;
 	cpushare_init(&s, 0, 0);
 	used(&s, 60, 0);
 	assert_in_range(used(&s, 100, 20), 12900 * MS, 13100 * MS); /* 3 % and half of 20 % */
 	assert_in_range(used(&s, 100, 200), 99 * S, 100 * S);       /* two idle CPUs */
 }
 
-static void what_is_saved_has_a_bound_and_what_was_used_beyond_is_paid_back(void **state)
+TEST(what_is_saved_has_a_bound_and_what_was_used_beyond_is_paid_back)
 {
 	struct cpushare s;
 
-	(void)state;
 	cpushare_init(&s, 0, 0);
 	cpushare_tick(&s, 1000 * S, 1000 * S);
 	assert_int_equal(s.left_ns, CPUSHARE_SAVED_NS);
@@ -70,25 +62,12 @@ static void what_is_saved_has_a_bound_and_what_was_used_beyond_is_paid_back(void
 	assert_true(cpushare_open(&s));
 }
 
-static void idle_time_is_the_hosts(void **state)
+TEST(idle_time_is_the_hosts)
 {
 	const struct timespec pause = {0, 30 * MS};
 	int64_t first = cpushare_idle_ns();
 
-	(void)state;
 	assert_true(first > 0);
 	nanosleep(&pause, NULL);
 	assert_true(cpushare_idle_ns() >= first);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_a_minute_without_idle_time_it_is_at_most_five_percent),
-		cmocka_unit_test(half_of_what_is_idle_may_be_used),
-		cmocka_unit_test(what_is_saved_has_a_bound_and_what_was_used_beyond_is_paid_back),
-		cmocka_unit_test(idle_time_is_the_hosts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

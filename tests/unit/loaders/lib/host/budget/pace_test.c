@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pace: when the next tick comes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "loaders/lib/host/budget/pace.h"
+#include "tests/unit/test.h"
 
 #define MS 1000000ll
 
@@ -17,11 +11,10 @@ static struct pace at(int64_t now)
 		.quick_ns = 100 * MS, .slow_ns = 500 * MS, .phase_ns = 40 * MS, .next_ns = now};
 }
 
-static void when_nothing_happens_ticks_fall_on_multiples_and_the_phase(void **state)
+TEST(when_nothing_happens_ticks_fall_on_multiples_and_the_phase)
 {
 	struct pace p = at(12345 * MS);
 
-	(void)state;
 	pace_ticked(&p, 12346 * MS);
 	assert_int_equal(p.next_ns, 12540 * MS);
 	pace_ticked(&p, 12540 * MS);
@@ -30,11 +23,10 @@ static void when_nothing_happens_ticks_fall_on_multiples_and_the_phase(void **st
 	assert_int_equal(p.next_ns, 13040 * MS);
 }
 
-static void what_happens_makes_the_next_tick_come_soon(void **state)
+TEST(what_happens_makes_the_next_tick_come_soon)
 {
 	struct pace p = at(0);
 
-	(void)state;
 	pace_ticked(&p, 2000 * MS);
 	assert_true(pace_is_slow(&p, 2001 * MS));
 	assert_int_equal(p.next_ns, 2040 * MS);
@@ -47,13 +39,12 @@ static void what_happens_makes_the_next_tick_come_soon(void **state)
 	assert_int_equal(p.next_ns, 2200 * MS);
 }
 
-static void quick_ticks_end_a_while_after_the_last_event(void **state)
+TEST(quick_ticks_end_a_while_after_the_last_event)
 {
 	struct pace p = at(0);
 	int64_t now = 100 * MS;
 	int quick = 0;
 
-	(void)state;
 	pace_busy(&p, now);
 	while (!pace_is_slow(&p, now)) {
 		pace_ticked(&p, now);
@@ -66,26 +57,13 @@ static void quick_ticks_end_a_while_after_the_last_event(void **state)
 	assert_int_equal(p.next_ns % (500 * MS), 40 * MS);
 }
 
-static void one_that_was_held_up_does_not_run_after_the_time(void **state)
+TEST(one_that_was_held_up_does_not_run_after_the_time)
 {
 	struct pace p = at(1000 * MS);
 
-	(void)state;
 	pace_busy(&p, 900 * MS);
 	pace_ticked(&p, 1750 * MS);
 	assert_int_equal(p.next_ns, 1850 * MS);
 	pace_ticked(&p, 1851 * MS); /* in step again */
 	assert_int_equal(p.next_ns, 1950 * MS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(when_nothing_happens_ticks_fall_on_multiples_and_the_phase),
-		cmocka_unit_test(what_happens_makes_the_next_tick_come_soon),
-		cmocka_unit_test(quick_ticks_end_a_while_after_the_last_event),
-		cmocka_unit_test(one_that_was_held_up_does_not_run_after_the_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

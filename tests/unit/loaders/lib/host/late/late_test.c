@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* late: a stack waits for the rows it needs, no longer than its patience, and is lost in no case.
- * hostmaps is played here. */
+/* late: a stack waits for the rows it needs, at most for its patience, and is never lost. This file
+ * has a fake hostmaps. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/late/late.h"
 #include "loaders/lib/host/unwind/unwind.h"
 #include "probes/lib/tables.h"
+#include "tests/unit/test.h"
 
 /* ---- one file of 4 KiB at 0x1000: a leaf at 0, a function with two words of locals at 0x100, a
  * root at 0x200 ---- */
@@ -119,7 +114,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Interrupted in the leaf, below one kernel frame: the function called it, the root that. */
+/* Interrupted in the leaf, below one kernel frame; the function called the leaf, the root called
+ * the function. */
 static struct stack_late *late_record(uint64_t time_ns)
 {
 	static struct stack_late l;
@@ -160,9 +156,8 @@ static void assert_whole(const struct late_event *e)
 	assert_int_equal(e->frames[3], 0x1210);
 }
 
-static void a_stack_waits_for_its_rows_and_reaches_its_root(void **state)
+TEST_WITH(a_stack_waits_for_its_rows_and_reaches_its_root, set_up, tear_down)
 {
-	(void)state;
 	assert_int_equal(late_push(&queue, late_record(100), sizeof(struct stack_late)), 0);
 	assert_int_equal(late_oldest(&queue), 100);
 	assert_int_equal(drain(500, false), 0);
@@ -175,11 +170,10 @@ static void a_stack_waits_for_its_rows_and_reaches_its_root(void **state)
 	assert_true(late_oldest(&queue) == UINT64_MAX);
 }
 
-static void while_its_file_is_awaited_nothing_is_tried_again(void **state)
+TEST_WITH(while_its_file_is_awaited_nothing_is_tried_again, set_up, tear_down)
 {
 	unsigned before;
 
-	(void)state;
 	late_push(&queue, late_record(100), sizeof(struct stack_late));
 	drain(500, false);
 	before = wheres;
@@ -187,9 +181,8 @@ static void while_its_file_is_awaited_nothing_is_tried_again(void **state)
 	assert_int_equal(wheres, before);
 }
 
-static void before_its_time_has_been_told_it_is_not_tried(void **state)
+TEST_WITH(before_its_time_has_been_told_it_is_not_tried, set_up, tear_down)
 {
-	(void)state;
 	rows_state = UNWIND_ROWS_READY;
 	watermark = 99;
 	late_push(&queue, late_record(100), sizeof(struct stack_late));
@@ -202,9 +195,8 @@ static void before_its_time_has_been_told_it_is_not_tried(void **state)
 	assert_whole(&got[0]);
 }
 
-static void out_of_patience_it_is_unwound_as_far_as_rows_are_there(void **state)
+TEST_WITH(out_of_patience_it_is_unwound_as_far_as_rows_are_there, set_up, tear_down)
 {
-	(void)state;
 	late_push(&queue, late_record(100), sizeof(struct stack_late));
 	assert_int_equal(drain(2099, false), 0);
 	assert_int_equal(drain(2100, false), 1);
@@ -217,11 +209,10 @@ static void out_of_patience_it_is_unwound_as_far_as_rows_are_there(void **state)
 	assert_int_equal(got[0].ev.n_user, 1);
 }
 
-static void one_that_waits_does_not_hold_up_those_behind_it(void **state)
+TEST_WITH(one_that_waits_does_not_hold_up_those_behind_it, set_up, tear_down)
 {
 	struct stack_late *l;
 
-	(void)state;
 	rows_state = UNWIND_ROWS_READY;
 	late_push(&queue, late_record(1500), sizeof(struct stack_late)); /* not told yet */
 	late_push(&queue, late_record(100), sizeof(struct stack_late));
@@ -240,11 +231,10 @@ static void one_that_waits_does_not_hold_up_those_behind_it(void **state)
 	assert_int_equal(queue.bytes, 0);
 }
 
-static void a_copy_that_is_too_short_says_so(void **state)
+TEST_WITH(a_copy_that_is_too_short_says_so, set_up, tear_down)
 {
 	struct stack_late *l = late_record(100);
 
-	(void)state;
 	rows_state = UNWIND_ROWS_READY;
 	l->size = 16;
 	late_push(&queue, l, sizeof(*l));
@@ -253,11 +243,10 @@ static void a_copy_that_is_too_short_says_so(void **state)
 	assert_int_equal(got[0].ev.n_user, 2);
 }
 
-static void where_there_is_no_more_room_the_first_makes_some(void **state)
+TEST_WITH(where_there_is_no_more_room_the_first_makes_some, set_up, tear_down)
 {
 	size_t n;
 
-	(void)state;
 	queue.max_bytes = 30000;
 	for (n = 0; !late_push(&queue, late_record(100 + n), sizeof(struct stack_late)); n++)
 		;
@@ -285,14 +274,13 @@ static int push_more(uint64_t time_ns, uint32_t from, const uint64_t *words, siz
 
 static const uint64_t stack_all[] = {0x1150, 1, 2, 0x1210, 3};
 
-static void parts_that_came_before_continue_the_stack(void **state)
+TEST_WITH(parts_that_came_before_continue_the_stack, set_up, tear_down)
 {
 	struct stack_late *l;
 
-	(void)state;
 	rows_state = UNWIND_ROWS_READY;
 	assert_int_equal(push_more(90, 8, stack_all + 1, 4),
-			 0); /* of another stack of its CPU, whose record was lost */
+			 0); /* of another stack on the same CPU, whose record was lost */
 	assert_int_equal(push_more(100, 8, stack_all + 1, 2), 0);
 	assert_int_equal(push_more(100, 24, stack_all + 3, 1), 0);
 	assert_int_equal(push_more(100, 32, stack_all + 4, 1), 0);
@@ -306,11 +294,10 @@ static void parts_that_came_before_continue_the_stack(void **state)
 	assert_whole(&got[0]);
 }
 
-static void a_part_that_is_missing_ends_the_copy(void **state)
+TEST_WITH(a_part_that_is_missing_ends_the_copy, set_up, tear_down)
 {
 	struct stack_late *l = late_record(100);
 
-	(void)state;
 	rows_state = UNWIND_ROWS_READY;
 	l->size = 8;
 	push_more(100, 8, stack_all + 1, 2);
@@ -322,11 +309,10 @@ static void a_part_that_is_missing_ends_the_copy(void **state)
 	assert_int_equal(queue.more.n, 0);
 }
 
-static void a_part_whose_size_is_wrong_is_refused(void **state)
+TEST_WITH(a_part_whose_size_is_wrong_is_refused, set_up, tear_down)
 {
 	static struct stack_more m;
 
-	(void)state;
 	m = (struct stack_more){.ev = {.flags = STACK_F_MORE}, .size = 16};
 	assert_int_equal(late_push(&queue, &m, offsetof(struct stack_more, stack) + 8), -EBADMSG);
 	m.size = STACK_MORE_BYTES + 1;
@@ -334,11 +320,10 @@ static void a_part_whose_size_is_wrong_is_refused(void **state)
 	assert_int_equal(queue.more.n, 0);
 }
 
-static void what_is_no_record_is_refused(void **state)
+TEST_WITH(what_is_no_record_is_refused, set_up, tear_down)
 {
 	struct stack_late *l = late_record(100);
 
-	(void)state;
 	assert_int_equal(late_push(&queue, l, sizeof(l->ev)), -EBADMSG);
 	assert_int_equal(late_push(&queue, l, offsetof(struct stack_late, stack) + 8), -EBADMSG);
 	l->ev.n_kernel = STACK_KERNEL_MAX + 1;
@@ -347,24 +332,4 @@ static void what_is_no_record_is_refused(void **state)
 	l->ev.n_user = 1;
 	assert_int_equal(late_push(&queue, l, sizeof(*l)), -EBADMSG);
 	assert_int_equal(queue.n, 0);
-}
-
-int main(void)
-{
-#define T(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		T(a_stack_waits_for_its_rows_and_reaches_its_root),
-		T(while_its_file_is_awaited_nothing_is_tried_again),
-		T(before_its_time_has_been_told_it_is_not_tried),
-		T(out_of_patience_it_is_unwound_as_far_as_rows_are_there),
-		T(one_that_waits_does_not_hold_up_those_behind_it),
-		T(a_copy_that_is_too_short_says_so),
-		T(where_there_is_no_more_room_the_first_makes_some),
-		T(parts_that_came_before_continue_the_stack),
-		T(a_part_that_is_missing_ends_the_copy),
-		T(a_part_whose_size_is_wrong_is_refused),
-		T(what_is_no_record_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache: indexes are found again, bounded, and no file can put its index in another one's place. */
+/* cache: stored indexes are found again, the size is bounded, and no file can replace another
+ * file's index. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -19,6 +14,7 @@
 
 #include "loaders/lib/host/maps/cache.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
 static char dir[64];
 
@@ -66,14 +62,13 @@ static char *put(struct cache *c, const char *key, char fill, ino_t ino, size_t 
 	return name;
 }
 
-static void a_file_is_found_again_by_its_stat_after_a_restart(void **state)
+TEST_WITH(a_file_is_found_again_by_its_stat_after_a_restart, set_up, tear_down)
 {
 	struct cache *c = cache_open(dir, 1 << 20);
 	struct stat st = stat_of(10), other = stat_of(11);
 	char *text = NULL, *name = put(c, "ab12-0123", 'x', 10, 50), buf[64];
 	int fd;
 
-	(void)state;
 	assert_string_equal(name, "ab12-0123");
 	free(name);
 	cache_close(c);
@@ -90,17 +85,16 @@ static void a_file_is_found_again_by_its_stat_after_a_restart(void **state)
 	cache_close(c);
 }
 
-static void an_index_found_sound_stays_so_until_somebody_writes_it(void **state)
+TEST_WITH(an_index_found_sound_stays_so_until_somebody_writes_it, set_up, tear_down)
 {
 	struct cache *c = cache_open(dir, 1 << 20);
 	char *name = put(c, "ab12-0123", 'x', 10, 50), path[128];
 	int fd = cache_get(c, name), out;
 
-	(void)state;
 	assert_false(cache_is_sound(c, fd));
 	cache_set_sound(c, fd);
 	close(fd);
-	for (int i = 0; i < 3; i++) { /* uses of our own do not count */
+	for (int i = 0; i < 3; i++) { /* this process's own uses do not count */
 		fd = cache_get(c, name);
 		assert_true(cache_is_sound(c, fd));
 		close(fd);
@@ -116,14 +110,13 @@ static void an_index_found_sound_stays_so_until_somebody_writes_it(void **state)
 	cache_close(c);
 }
 
-static void an_index_made_before_its_debug_file_came_is_older(void **state)
+TEST_WITH(an_index_made_before_its_debug_file_came_is_older, set_up, tear_down)
 {
 	struct cache *c = cache_open(dir, 1 << 20);
 	struct stat st = stat_of(10), debug;
 	char path[96];
 	int fd;
 
-	(void)state;
 	assert_true(cache_debug_path("ab12cd-0123", path, sizeof(path)));
 	assert_string_equal(path, "/usr/lib/debug/.build-id/ab/12cd.debug");
 	assert_false(cache_debug_path("nobuildid-0123", path, sizeof(path)));
@@ -141,13 +134,12 @@ static void an_index_made_before_its_debug_file_came_is_older(void **state)
 	cache_close(c);
 }
 
-static void a_refusal_is_remembered_with_its_reason(void **state)
+TEST_WITH(a_refusal_is_remembered_with_its_reason, set_up, tear_down)
 {
 	struct cache *c = cache_open(dir, 1 << 20);
 	struct stat st = stat_of(10);
 	char *text = NULL;
 
-	(void)state;
 	cache_refuse(c, &st, "it crashed: \"x\"/../");
 	assert_int_equal(cache_find(c, &st, &text), CACHE_REFUSED);
 	assert_string_equal(text, "it crashed: \"x\"/../");
@@ -155,7 +147,7 @@ static void a_refusal_is_remembered_with_its_reason(void **state)
 	cache_close(c);
 }
 
-static void a_borrowed_key_gets_a_name_of_its_own(void **state)
+TEST_WITH(a_borrowed_key_gets_a_name_of_its_own, set_up, tear_down)
 {
 	struct cache *c = cache_open(dir, 1 << 20);
 	char *first = put(c, "ab-01", 'x', 10, 50), *evil = put(c, "ab-01", 'y', 11, 50),
@@ -164,7 +156,6 @@ static void a_borrowed_key_gets_a_name_of_its_own(void **state)
 	char *text = NULL, byte;
 	int fd;
 
-	(void)state;
 	assert_string_equal(first, "ab-01");
 	assert_memory_equal(evil, "ab-01~", 6);
 	assert_string_equal(again, "ab-01");
@@ -180,13 +171,12 @@ static void a_borrowed_key_gets_a_name_of_its_own(void **state)
 	cache_close(c);
 }
 
-static void keys_that_are_paths_are_refused(void **state)
+TEST_WITH(keys_that_are_paths_are_refused, set_up, tear_down)
 {
 	struct cache *c = cache_open(dir, 1 << 20);
 	int fd = file_of(10, 'x');
 	char *name = NULL;
 
-	(void)state;
 	assert_false(cache_key_ok(""));
 	assert_false(cache_key_ok("../x"));
 	assert_false(cache_key_ok("ab/cd"));
@@ -198,13 +188,12 @@ static void keys_that_are_paths_are_refused(void **state)
 	cache_close(c);
 }
 
-static void the_least_recently_used_goes_when_the_bound_is_reached(void **state)
+TEST_WITH(the_least_recently_used_goes_when_the_bound_is_reached, set_up, tear_down)
 {
 	struct cache *c = cache_open(dir, 10000);
 	struct stat old = stat_of(1), used = stat_of(2);
 	char *text = NULL;
 
-	(void)state;
 	free(put(c, "a1-0", 'a', 1, 3000));
 	usleep(20000);
 	free(put(c, "a2-0", 'b', 2, 3000));
@@ -228,7 +217,7 @@ static uint64_t free_bytes(void)
 	return (uint64_t)fs.f_bavail * fs.f_frsize;
 }
 
-static void on_a_small_disk_three_quarters_are_left_to_others(void **state)
+TEST_WITH(on_a_small_disk_three_quarters_are_left_to_others, set_up, tear_down)
 {
 	char key[16], *name = NULL;
 	struct stat st = stat_of(99);
@@ -236,7 +225,6 @@ static void on_a_small_disk_three_quarters_are_left_to_others(void **state)
 	uint64_t whole;
 	int fd;
 
-	(void)state;
 	if (mount("none", dir, "tmpfs", 0, "size=4m"))
 		skip_missing("the right to mount a tmpfs");
 	whole = free_bytes();
@@ -246,8 +234,8 @@ static void on_a_small_disk_three_quarters_are_left_to_others(void **state)
 		free(put(c, key, (char)i, i, 100000));
 	}
 	assert_in_range(whole - free_bytes(), 500000, whole / 4 + 65536);
-	/* the last is there, the first went, and what would take the room of all others does not
-	 * come in */
+	/* the last is there, the first was removed, and a file that would need the room of all
+	 * others is not stored */
 	fd = cache_get(c, "27-0");
 	assert_true(fd >= 0);
 	close(fd);
@@ -259,36 +247,16 @@ static void on_a_small_disk_three_quarters_are_left_to_others(void **state)
 	assert_int_equal(umount(dir), 0);
 }
 
-static void without_a_folder_nothing_is_kept_and_nothing_fails(void **state)
+TEST_WITH(without_a_folder_nothing_is_kept_and_nothing_fails, set_up, tear_down)
 {
 	struct cache *c = cache_open(NULL, 1 << 20);
 	struct stat st = stat_of(1);
 	char *text = NULL;
 	int fd = file_of(10, 'x');
 
-	(void)state;
 	assert_int_equal(cache_put(c, "ab-0", fd, &st, &text), -ENOENT);
 	assert_int_equal(cache_find(c, &st, &text), CACHE_UNKNOWN);
 	cache_refuse(c, &st, "x");
 	close(fd);
 	cache_close(c);
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_file_is_found_again_by_its_stat_after_a_restart, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_index_found_sound_stays_so_until_somebody_writes_it, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_index_made_before_its_debug_file_came_is_older, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_refusal_is_remembered_with_its_reason, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_borrowed_key_gets_a_name_of_its_own, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(keys_that_are_paths_are_refused, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_least_recently_used_goes_when_the_bound_is_reached, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(on_a_small_disk_three_quarters_are_left_to_others, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(without_a_folder_nothing_is_kept_and_nothing_fails, set_up, tear_down),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

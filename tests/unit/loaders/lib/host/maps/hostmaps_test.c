@@ -1,20 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hostmaps: a sample is named by what held at its time, or by nothing. Fed with packets, no
- * sonde-maps. */
+/* hostmaps: a sample is named by the mapping that was valid at its time, or not at all. The tests
+ * feed packets; no sonde-maps runs. */
 #include <errno.h>
 #include <malloc.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "loaders/lib/host/proc/container.h"
 #include "loaders/lib/host/maps/hostmaps.h"
@@ -24,6 +18,7 @@
 #include "probes/lib/stack.h"
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
+#include "tests/unit/test.h"
 
 static struct hostmaps *hm;
 static const int no_fds[MP_FDS_MAX] = {-1, -1, -1, -1, -1, -1, -1};
@@ -108,9 +103,8 @@ static const char *at(uint32_t exec_id, uint64_t addr, uint64_t time)
 	return !f.mapped ? "" : f.image ? f.image->path : "anon";
 }
 
-static void a_frame_is_named_by_the_mapping_that_held_at_its_time(void **state)
+TEST_WITH(a_frame_is_named_by_the_mapping_that_held_at_its_time, set_up, tear_down)
 {
-	(void)state;
 	process(1, 0, "a");
 	image(1, "/red");
 	image(2, "/blue");
@@ -126,9 +120,8 @@ static void a_frame_is_named_by_the_mapping_that_held_at_its_time(void **state)
 	assert_int_equal(hostmaps_pending(hm), 2);
 }
 
-static void the_way_into_exec_is_named_by_the_old_program(void **state)
+TEST_WITH(the_way_into_exec_is_named_by_the_old_program, set_up, tear_down)
 {
-	(void)state;
 	process(1, 0, "old");
 	image(1, "/red");
 	image(2, "/blue");
@@ -144,11 +137,10 @@ static void the_way_into_exec_is_named_by_the_old_program(void **state)
 	assert_null(hostmaps_process(hm, 5, 51, 1));
 }
 
-static void after_a_loss_only_what_is_told_again_is_claimed(void **state)
+TEST_WITH(after_a_loss_only_what_is_told_again_is_claimed, set_up, tear_down)
 {
 	struct mp_lost lost = {.time_ns = t0 + 50, .records = 3};
 
-	(void)state;
 	process(1, 0, "a");
 	image(1, "/kept");
 	image(2, "/replaced");
@@ -169,11 +161,10 @@ static void after_a_loss_only_what_is_told_again_is_claimed(void **state)
 	assert_string_equal(at(1, 0x5100, 80), "/new");
 }
 
-static void after_a_loss_nothing_is_claimed_of_what_changes_hands(void **state)
+TEST_WITH(after_a_loss_nothing_is_claimed_of_what_changes_hands, set_up, tear_down)
 {
 	struct mp_lost lost = {.time_ns = t0 + 50, .records = 3};
 
-	(void)state;
 	process(1, 0, "a");
 	image(1, "/red");
 	image(2, "/blue");
@@ -191,11 +182,10 @@ static void after_a_loss_nothing_is_claimed_of_what_changes_hands(void **state)
 	assert_string_equal(at(1, 0x1100, 80), "/red");
 }
 
-static void a_process_that_is_not_told_again_has_ended(void **state)
+TEST_WITH(a_process_that_is_not_told_again_has_ended, set_up, tear_down)
 {
 	struct mp_lost lost = {.time_ns = t0 + 50};
 
-	(void)state;
 	process(1, 0, "a");
 	seeded();
 	tell(MP_LOST, &lost, NULL);
@@ -203,11 +193,10 @@ static void a_process_that_is_not_told_again_has_ended(void **state)
 	assert_int_equal(hostmaps_process(hm, 5, 50, 1)->to_ns, t0 + 50);
 }
 
-static void more_that_is_known_raises_the_serial(void **state)
+TEST_WITH(more_that_is_known_raises_the_serial, set_up, tear_down)
 {
 	uint32_t first;
 
-	(void)state;
 	process(1, 0, "a");
 	first = hostmaps_process(hm, 5, 50, 1)->serial;
 	process(1, 0, "a");
@@ -217,13 +206,12 @@ static void more_that_is_known_raises_the_serial(void **state)
 	assert_string_equal(hostmaps_process(hm, 5, 50, 1)->comm, "renamed");
 }
 
-static void a_refused_image_is_told_once(void **state)
+TEST_WITH(a_refused_image_is_told_once, set_up, tear_down)
 {
 	struct mp_index m = {.id = 1, .state = MP_INDEX_REFUSED};
 	const char *str[] = {"", "no ELF"};
 	struct hostmaps_image *img;
 
-	(void)state;
 	process(1, 0, "a");
 	image(1, "/x");
 	map(1, 0x1000, 0x2000, 1, 10);
@@ -238,12 +226,11 @@ static void a_refused_image_is_told_once(void **state)
 	assert_null(hostmaps_next_ready(hm));
 }
 
-static void a_process_known_by_proc_alone_is_found_by_its_tick(void **state)
+TEST_WITH(a_process_known_by_proc_alone_is_found_by_its_tick, set_up, tear_down)
 {
 	struct mp_process m = {.tgid = 1, .start_ns = 30000000};
 	const char *str[] = {"init", "", "", "/"};
 
-	(void)state;
 	tell(MP_PROCESS, &m, str);
 	assert_non_null(hostmaps_process(hm, 1, 34567890, 12));
 	assert_null(hostmaps_process(hm, 1, 44567890, 12));
@@ -274,23 +261,21 @@ static const char *placed(uint32_t tgid, uint32_t exec_id, uint64_t frame, uint6
 
 #define IN(image, offset) (FRAME_IMAGE | (uint64_t)(image) << FRAME_OFFSET_BITS | (offset))
 
-static void a_frame_of_tables_stands_where_nothing_changed(void **state)
+TEST_WITH(a_frame_of_tables_stands_where_nothing_changed, set_up, tear_down)
 {
-	(void)state;
 	process(1, 0, "a");
 	image(1, "/red");
 	map(1, 0x1000, 0x2000, 1, 10);
 	assert_string_equal(placed(5, 1, IN(1, 0x180) | FRAME_EXACT, 10, 30), "/red");
 	assert_string_equal(placed(5, 1, IN(1, 0x180), 3, 30),
-			    "/red"); /* told of first at 10: it held before */
+			    "/red"); /* first reported at 10: it was valid before */
 	assert_string_equal(placed(5, 1, IN(1, 0x1100), 10, 30), "/red"); /* behind its last byte */
 	assert_string_equal(placed(5, 1, IN(9, 0x180), 10, 30), "!");     /* never heard of */
 	assert_int_equal(hostmaps_pending(hm), 1);
 }
 
-static void a_frame_is_stale_where_another_file_has_come_in_between(void **state)
+TEST_WITH(a_frame_is_stale_where_another_file_has_come_in_between, set_up, tear_down)
 {
-	(void)state;
 	process(1, 0, "a");
 	image(1, "/red");
 	image(2, "/blue");
@@ -309,9 +294,8 @@ static void a_frame_is_stale_where_another_file_has_come_in_between(void **state
 	assert_string_equal(placed(5, 1, IN(2, 0x180), 20, 40), "/blue");
 }
 
-static void a_file_that_was_there_twice_and_is_no_more_in_one_place_is_not_guessed(void **state)
+TEST_WITH(a_file_that_was_there_twice_and_is_no_more_in_one_place_is_not_guessed, set_up, tear_down)
 {
-	(void)state;
 	process(1, 0, "a");
 	image(1, "/red");
 	image(2, "/blue");
@@ -323,9 +307,8 @@ static void a_file_that_was_there_twice_and_is_no_more_in_one_place_is_not_guess
 	assert_string_equal(placed(5, 1, IN(1, 0x180), 15, 40), "!");
 }
 
-static void a_raw_address_of_tables_is_stale_where_it_was_something_else(void **state)
+TEST_WITH(a_raw_address_of_tables_is_stale_where_it_was_something_else, set_up, tear_down)
 {
-	(void)state;
 	process(1, 0, "a");
 	image(1, "/red");
 	map(1, 0x1000, 0x2000, 0, 10);
@@ -338,7 +321,7 @@ static void a_raw_address_of_tables_is_stale_where_it_was_something_else(void **
 			    ""); /* its high bits are no frame's */
 }
 
-static void a_forked_child_begins_with_its_parents_tables(void **state)
+TEST_WITH(a_forked_child_begins_with_its_parents_tables, set_up, tear_down)
 {
 	struct mp_process child = {
 		.tgid = 6, .start_ns = 60, .exec_id = 1, .ppid = 5, .time_ns = t0 + 100};
@@ -352,7 +335,6 @@ static void a_forked_child_begins_with_its_parents_tables(void **state)
 			   .offset = 0x100};
 	const char *str[] = {"child", "/exe", "args", "/"};
 
-	(void)state;
 	process(1, 0, "a");
 	image(1, "/red");
 	image(2, "/blue");
@@ -373,11 +355,10 @@ static void a_forked_child_begins_with_its_parents_tables(void **state)
 	assert_string_equal(placed(6, 1, IN(2, 0x180), 105, 110), "/blue");
 }
 
-static void after_a_loss_a_frame_stands_if_its_mapping_was_told_again(void **state)
+TEST_WITH(after_a_loss_a_frame_stands_if_its_mapping_was_told_again, set_up, tear_down)
 {
 	struct mp_lost lost = {.time_ns = t0 + 50, .records = 1};
 
-	(void)state;
 	process(1, 0, "a");
 	image(1, "/kept");
 	image(2, "/replaced");
@@ -387,7 +368,7 @@ static void after_a_loss_a_frame_stands_if_its_mapping_was_told_again(void **sta
 	seeded();
 	tell(MP_LOST, &lost, NULL);
 	assert_string_equal(placed(5, 1, IN(1, 0x180), 20, 40), "/kept");
-	assert_string_equal(placed(5, 1, IN(1, 0x180), 20, 60), "!"); /* nobody knows yet */
+	assert_string_equal(placed(5, 1, IN(1, 0x180), 20, 60), "!"); /* not known yet */
 	process(1, 0, "a");
 	map(1, 0x1000, 0x2000, 1, 80);
 	map(1, 0x5000, 0x6000, 3, 80);
@@ -399,7 +380,7 @@ static void after_a_loss_a_frame_stands_if_its_mapping_was_told_again(void **sta
 	assert_string_equal(placed(5, 1, IN(2, 0x180), 20, 90), "/new!");
 }
 
-static void an_image_id_means_what_it_meant_when_the_tables_were_made(void **state)
+TEST_WITH(an_image_id_means_what_it_meant_when_the_tables_were_made, set_up, tear_down)
 {
 	struct mp_map m = {.tgid = 5,
 			   .start_ns = 50,
@@ -410,7 +391,6 @@ static void an_image_id_means_what_it_meant_when_the_tables_were_made(void **sta
 			   .time_ns = t0 + 120,
 			   .offset = 0x100};
 
-	(void)state;
 	process(1, 0, "a");
 	image(1, "/red");
 	image(2, "/kept");
@@ -437,9 +417,8 @@ static void an_image_id_means_what_it_meant_when_the_tables_were_made(void **sta
 			    "/kept"); /* its end was noticed late */
 }
 
-static void what_is_not_told_yet_is_claimed_only_of_a_process_at_rest(void **state)
+TEST_WITH(what_is_not_told_yet_is_claimed_only_of_a_process_at_rest, set_up, tear_down)
 {
-	(void)state;
 	process(1, 0, "a");
 	image(1, "/red");
 	map(1, 0x1000, 0x2000, 1, 10);
@@ -450,12 +429,11 @@ static void what_is_not_told_yet_is_claimed_only_of_a_process_at_rest(void **sta
 	assert_string_equal(placed(5, 1, IN(1, 0x180), 10, 6 * NSEC_PER_SEC), "/red");
 }
 
-static void another_protocol_version_is_refused(void **state)
+TEST_WITH(another_protocol_version_is_refused, set_up, tear_down)
 {
 	struct mp_hello hello = {.version = MP_VERSION + 1};
 	struct strbuf b = STRBUF_INIT;
 
-	(void)state;
 	mapspack_add(&b, MP_HELLO, &hello, NULL);
 	assert_int_equal(hostmaps_packet(hm, b.buf, b.len, no_fds), -EPROTO);
 	strbuf_release(&b);
@@ -468,14 +446,13 @@ static bool same_open_file(int a, int b)
 	return !fstat(a, &x) && !fstat(b, &y) && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
 }
 
-static void the_tables_are_there_whole_or_not_at_all(void **state)
+TEST_WITH(the_tables_are_there_whole_or_not_at_all, set_up, tear_down)
 {
 	struct mp_hello hello = {.version = MP_VERSION, .flags = MP_HELLO_TABLES};
 	struct mp_tables m = {.generation = 1};
 	int sent[MP_FDS_MAX], got[MP_TABLES_N];
 	struct strbuf b = STRBUF_INIT;
 
-	(void)state;
 	assert_true(hostmaps_greeted(hm)); /* the first hello promised none */
 	hostmaps_tables(hm, got);
 	for (int i = 0; i < MP_TABLES_N; i++)
@@ -525,11 +502,10 @@ static void begin_process(uint32_t tgid, uint64_t start_ns, uint32_t exec_id)
 	tell(MP_PROCESS, &m, (const char *[]){"x", "/bin/x", "x", "/"});
 }
 
-static void each_end_of_a_process_is_told_once_and_how(void **state)
+TEST_WITH(each_end_of_a_process_is_told_once_and_how, set_up, tear_down)
 {
 	struct mp_exit m = {.time_ns = 9000, .start_ns = 1000, .tgid = 70, .exit_code = 3 << 8};
 
-	(void)state;
 	hostmaps_on_end(hm, on_ended, NULL);
 	ended.n = 0;
 	begin_process(70, 1000, 1);
@@ -582,11 +558,10 @@ static void on_end_look_at_all(void *ctx, struct hostmaps_process *p)
 
 /* A process takes another one's place by exec, and as another process under its pid; then all of it
  * is there, or nothing. */
-static void who_hears_of_an_end_meets_whole_processes_only(void **state)
+TEST_WITH(who_hears_of_an_end_meets_whole_processes_only, set_up, tear_down)
 {
 	struct mp_process m = {.time_ns = 1000, .start_ns = 1000, .tgid = 70, .exec_id = 1};
 
-	(void)state;
 	memset(&heard, 0, sizeof(heard));
 	hostmaps_on_end(hm, on_end_look_at_all, NULL);
 	tell(MP_PROCESS, &m, (const char *[]){"sh", "/bin/sh", "sh", "/docker/x"});
@@ -605,7 +580,7 @@ static void who_hears_of_an_end_meets_whole_processes_only(void **state)
 	assert_int_equal(heard.halves, 0);
 }
 
-/* `n` processes began and ended at once, three seconds ago, and were told then. */
+/* `n` processes began and ended at once, three seconds ago, and were reported then. */
 static void crowd(uint32_t from, uint32_t n)
 {
 	struct process *p, *next;
@@ -627,11 +602,10 @@ static void crowd(uint32_t from, uint32_t n)
 	hostmaps_sweep(hm);
 }
 
-static void of_a_crowd_that_has_ended_nothing_is_held(void **state)
+TEST_WITH(of_a_crowd_that_has_ended_nothing_is_held, set_up, tear_down)
 {
 	size_t after_one;
 
-	(void)state;
 	crowd(1000, 10000);
 	assert_int_equal(HASH_COUNT(hm->processes), 0);
 	assert_int_equal(HASH_COUNT(hm->newest), 0);
@@ -643,12 +617,11 @@ static void of_a_crowd_that_has_ended_nothing_is_held(void **state)
 	assert_int_equal(HASH_COUNT(hm->processes), 10);
 }
 
-static void one_whose_end_is_told_late_is_kept_for_what_comes_of_it(void **state)
+TEST_WITH(one_whose_end_is_told_late_is_kept_for_what_comes_of_it, set_up, tear_down)
 {
 	struct mp_process m = {.tgid = 90, .start_ns = 1000, .time_ns = 1000};
 	struct mp_exit e = {.tgid = 90, .start_ns = 1000, .time_ns = 2000};
 
-	(void)state;
 	tell(MP_PROCESS, &m, (const char *[]){"late", "/bin/late", "late", "/"});
 	tell(MP_EXIT, &e, NULL);
 	hm->swept_ns = 0;
@@ -656,14 +629,13 @@ static void one_whose_end_is_told_late_is_kept_for_what_comes_of_it(void **state
 	assert_non_null(hostmaps_process(hm, 90, 1000, 0));
 }
 
-static void ends_that_a_full_queue_kept_from_us_are_counted(void **state)
+TEST_WITH(ends_that_a_full_queue_kept_from_us_are_counted, set_up, tear_down)
 {
 	struct mp_watermark w = {.time_ns = 10000, .ends = 500};
 	struct mp_head seeded = {0};
 	struct mp_lost lost = {.time_ns = 10500};
 	struct mp_exit m = {.time_ns = 10200, .start_ns = 1000, .tgid = 70};
 
-	(void)state;
 	tell(MP_WATERMARK, &w, NULL); /* before the seed */
 	tell(MP_SEEDED, &seeded, NULL);
 	begin_process(70, 1000, 1);
@@ -685,11 +657,10 @@ static void ends_that_a_full_queue_kept_from_us_are_counted(void **state)
 	assert_int_equal(hostmaps_missed(hm), 3);
 }
 
-static void a_containers_name_is_known_by_its_id_and_told_anew_is_the_newer(void **state)
+TEST_WITH(a_containers_name_is_known_by_its_id_and_told_anew_is_the_newer, set_up, tear_down)
 {
 	struct mp_container m = {0};
 
-	(void)state;
 	assert_null(hostmaps_container(hm, "ab12"));
 	tell(MP_CONTAINER, &m,
 	     (const char *[]){"ab12", "web", "nginx:1", "shop", "front", "{}",
@@ -717,15 +688,14 @@ static void note_used(void *ctx, const struct mp_used *u, struct hostmaps_proces
 	used_ns += u->cpu_ns;
 }
 
-static void what_an_ended_process_used_is_of_its_last_program_even_when_its_pid_is_another_ones(
-	void **state)
+TEST_WITH(what_an_ended_process_used_is_of_its_last_program_even_when_its_pid_is_another_ones,
+	  set_up, tear_down)
 {
 	struct mp_process next = {.tgid = 5, .start_ns = 90, .exec_id = 1, .time_ns = t0 + 40};
 	const char *str[] = {"c", "/exe", "args", "/"};
 	struct mp_exit gone = {.tgid = 5, .start_ns = 50, .time_ns = t0 + 30};
 	struct mp_used used = {.tgid = 5, .start_ns = 50, .time_ns = t0 + 50, .cpu_ns = 7};
 
-	(void)state;
 	used_by = NULL;
 	used_ns = 0;
 	hostmaps_on_used(hm, note_used, NULL);
@@ -736,45 +706,8 @@ static void what_an_ended_process_used_is_of_its_last_program_even_when_its_pid_
 	tell(MP_USED, &used, NULL);
 	assert_non_null(used_by);
 	assert_string_equal(used_by->comm, "b");
-	used.start_ns = 51; /* nobody told of that one */
+	used.start_ns = 51; /* nothing reported that one */
 	tell(MP_USED, &used, NULL);
 	assert_null(used_by);
 	assert_int_equal(used_ns, 14);
-}
-
-int main(void)
-{
-	/* clang-format off */
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_frame_is_named_by_the_mapping_that_held_at_its_time, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(each_end_of_a_process_is_told_once_and_how, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(who_hears_of_an_end_meets_whole_processes_only, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(ends_that_a_full_queue_kept_from_us_are_counted, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_containers_name_is_known_by_its_id_and_told_anew_is_the_newer, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_way_into_exec_is_named_by_the_old_program, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(after_a_loss_only_what_is_told_again_is_claimed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(after_a_loss_nothing_is_claimed_of_what_changes_hands, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_process_that_is_not_told_again_has_ended, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(more_that_is_known_raises_the_serial, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_refused_image_is_told_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_process_known_by_proc_alone_is_found_by_its_tick, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_frame_of_tables_stands_where_nothing_changed, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_frame_is_stale_where_another_file_has_come_in_between, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_file_that_was_there_twice_and_is_no_more_in_one_place_is_not_guessed, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(a_raw_address_of_tables_is_stale_where_it_was_something_else, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_forked_child_begins_with_its_parents_tables, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(after_a_loss_a_frame_stands_if_its_mapping_was_told_again, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_image_id_means_what_it_meant_when_the_tables_were_made, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_is_not_told_yet_is_claimed_only_of_a_process_at_rest, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(of_a_crowd_that_has_ended_nothing_is_held, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(one_whose_end_is_told_late_is_kept_for_what_comes_of_it, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_tables_are_there_whole_or_not_at_all, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(what_an_ended_process_used_is_of_its_last_program_even_when_its_pid_is_another_ones, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(another_protocol_version_is_refused, set_up, tear_down),
-	};
-	/* clang-format on */
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

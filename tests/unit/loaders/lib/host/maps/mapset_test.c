@@ -1,27 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mapset: what it answers is what a plain table of (page, time) answers. */
+/* mapset: gives the same answers as a plain table of (page, time). */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/host/maps/mapset.h"
+#include "tests/unit/test.h"
 
 static char a_, b_, c_;
 #define A (&a_)
 #define B (&b_)
 #define C (&c_)
 
-static void a_later_mapping_replaces_what_it_overlaps_from_its_time_on(void **state)
+TEST(a_later_mapping_replaces_what_it_overlaps_from_its_time_on)
 {
 	struct mapset s = {0};
 
-	(void)state;
 	mapset_put(&s, 0, 100, 1000, A, 10, 1);
 	mapset_put(&s, 50, 60, 0, B, 20, 1);
 	assert_int_equal(s.n_now, 3);
@@ -35,11 +29,10 @@ static void a_later_mapping_replaces_what_it_overlaps_from_its_time_on(void **st
 	mapset_release(&s);
 }
 
-static void a_mapping_told_again_keeps_its_time(void **state)
+TEST(a_mapping_told_again_keeps_its_time)
 {
 	struct mapset s = {0};
 
-	(void)state;
 	mapset_put(&s, 0, 100, 0, A, 10, 1);
 	mapset_put(&s, 0, 100, 0, A, 50, 1);
 	mapset_put(&s, 20, 30, 20, A, 60, 1);
@@ -50,11 +43,10 @@ static void a_mapping_told_again_keeps_its_time(void **state)
 	mapset_release(&s);
 }
 
-static void after_the_end_the_history_still_answers_until_it_is_forgotten(void **state)
+TEST(after_the_end_the_history_still_answers_until_it_is_forgotten)
 {
 	struct mapset s = {0};
 
-	(void)state;
 	mapset_put(&s, 0, 100, 0, A, 10, 1);
 	mapset_end(&s, 20, 1);
 	assert_int_equal(s.n_now, 0);
@@ -65,11 +57,10 @@ static void after_the_end_the_history_still_answers_until_it_is_forgotten(void *
 	mapset_release(&s);
 }
 
-static void an_empty_or_inverted_range_changes_nothing(void **state)
+TEST(an_empty_or_inverted_range_changes_nothing)
 {
 	struct mapset s = {0};
 
-	(void)state;
 	mapset_put(&s, 5, 5, 0, A, 1, 1);
 	mapset_put(&s, 6, 5, 0, A, 1, 1);
 	assert_int_equal(s.n_now, 0);
@@ -80,7 +71,7 @@ static void an_empty_or_inverted_range_changes_nothing(void **state)
 #define TIMES 4000
 
 /* Random mappings against a table that is filled page by page. */
-static void random_mappings_agree_with_a_table_of_pages_and_times(void **state)
+TEST(random_mappings_agree_with_a_table_of_pages_and_times)
 {
 	static struct {
 		void *image;
@@ -89,7 +80,6 @@ static void random_mappings_agree_with_a_table_of_pages_and_times(void **state)
 	void *images[] = {A, B, C, NULL};
 	struct mapset s = {0}, copy = {0};
 
-	(void)state;
 	srand(7);
 	for (uint64_t t = 1; t <= TIMES; t++) {
 		uint64_t start = (uint64_t)rand() % PAGES,
@@ -126,17 +116,4 @@ static void random_mappings_agree_with_a_table_of_pages_and_times(void **state)
 	assert_non_null(mapset_find(&copy, s.now[0].start, TIMES + 5));
 	mapset_release(&copy);
 	mapset_release(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_later_mapping_replaces_what_it_overlaps_from_its_time_on),
-		cmocka_unit_test(a_mapping_told_again_keeps_its_time),
-		cmocka_unit_test(after_the_end_the_history_still_answers_until_it_is_forgotten),
-		cmocka_unit_test(an_empty_or_inverted_range_changes_nothing),
-		cmocka_unit_test(random_mappings_agree_with_a_table_of_pages_and_times),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

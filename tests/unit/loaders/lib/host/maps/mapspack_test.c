@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mapspack: what is packed comes out again; what is damaged is refused. */
+/* mapspack: packed packets unpack to the same; damaged ones are refused. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/host/maps/mapspack.h"
 #include "schema/base/strbuf.h"
+#include "tests/unit/test.h"
 
-static void messages_of_one_packet_come_out_as_they_went_in(void **state)
+TEST(messages_of_one_packet_come_out_as_they_went_in)
 {
 	struct mp_process p = {.tgid = 7, .start_ns = 8, .exec_id = 9};
 	struct mp_map m = {.start = 1, .end = 2, .image = 3};
@@ -22,7 +17,6 @@ static void messages_of_one_packet_come_out_as_they_went_in(void **state)
 	struct mapspack_msg msg;
 	size_t pos = 0;
 
-	(void)state;
 	mapspack_add(&b, MP_PROCESS, &p, str);
 	mapspack_add(&b, MP_MAP, &m, NULL);
 	assert_int_equal(b.len % 8, 0);
@@ -38,7 +32,7 @@ static void messages_of_one_packet_come_out_as_they_went_in(void **state)
 	strbuf_release(&b);
 }
 
-static void a_string_too_long_is_cut_to_fit_a_packet(void **state)
+TEST(a_string_too_long_is_cut_to_fit_a_packet)
 {
 	struct mp_image m = {.id = 1};
 	char *s = malloc(100001);
@@ -47,7 +41,6 @@ static void a_string_too_long_is_cut_to_fit_a_packet(void **state)
 	struct mapspack_msg msg;
 	size_t pos = 0;
 
-	(void)state;
 	memset(s, 'x', 100000);
 	s[100000] = 0;
 	mapspack_add(&b, MP_IMAGE, &m, str);
@@ -58,14 +51,13 @@ static void a_string_too_long_is_cut_to_fit_a_packet(void **state)
 	free(s);
 }
 
-static void lengths_that_lie_are_refused(void **state)
+TEST(lengths_that_lie_are_refused)
 {
 	struct mp_index m = {.id = 1};
 	const char *str[] = {"key", "reason"};
 	struct strbuf b = STRBUF_INIT;
 	struct mapspack_msg msg = {.type = 99};
 
-	(void)state;
 	mapspack_add(&b, MP_INDEX, &m, str);
 	for (size_t at = 0; at < sizeof(m); at += 4) {
 		uint32_t lies[] = {0xffffffff, 0x7ffffff8, 7, 64};
@@ -88,15 +80,4 @@ static void lengths_that_lie_are_refused(void **state)
 		assert_int_equal(mapspack_next(b.buf, n, &pos, &msg), -EBADMSG);
 	}
 	strbuf_release(&b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(messages_of_one_packet_come_out_as_they_went_in),
-		cmocka_unit_test(a_string_too_long_is_cut_to_fit_a_packet),
-		cmocka_unit_test(lengths_that_lie_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

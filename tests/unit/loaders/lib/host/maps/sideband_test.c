@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sideband: records as the kernel writes them are read, what is cut or wrong is refused; the real
- * kernel is the oracle. */
+/* sideband: reads records as the kernel writes them and refuses cut or wrong ones; the oracle is
+ * the running kernel. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <linux/perf_event.h>
 #include <sys/mman.h>
@@ -20,6 +14,7 @@
 #include "loaders/lib/host/maps/sideband.h"
 #include "schema/base/clock.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
 struct bytes {
 	uint8_t b[512];
@@ -106,35 +101,32 @@ static void assert_mapping(const struct sideband_rec *r)
 	assert_int_equal(r->cpu, 3);
 }
 
-static void a_mapping_is_read(void **state)
+TEST(a_mapping_is_read)
 {
 	struct sideband_rec r;
 	struct bytes o;
 
-	(void)state;
 	mmap2(&o, 0);
 	assert_int_equal(sideband_parse(o.b, o.n, &r), 0);
 	assert_mapping(&r);
 }
 
-/* Somebody else's event asked for build-ids. */
-static void a_mark_that_it_has_a_build_id_is_not_believed(void **state)
+/* Another program's event asked for build-ids. */
+TEST(a_mark_that_it_has_a_build_id_is_not_believed)
 {
 	struct sideband_rec r;
 	struct bytes o;
 
-	(void)state;
 	mmap2(&o, PERF_RECORD_MISC_MMAP_BUILD_ID);
 	assert_int_equal(sideband_parse(o.b, o.n, &r), 0);
 	assert_mapping(&r);
 }
 
-static void a_record_cut_anywhere_is_refused_and_leaves_the_output_alone(void **state)
+TEST(a_record_cut_anywhere_is_refused_and_leaves_the_output_alone)
 {
 	struct sideband_rec r = {.pid = 77};
 	struct bytes o;
 
-	(void)state;
 	mmap2(&o, 0);
 	for (size_t n = 0; n < o.n; n++) {
 		uint8_t cut[512];
@@ -148,12 +140,11 @@ static void a_record_cut_anywhere_is_refused_and_leaves_the_output_alone(void **
 	assert_int_equal(r.pid, 77);
 }
 
-static void a_name_without_its_end_is_refused(void **state)
+TEST(a_name_without_its_end_is_refused)
 {
 	struct sideband_rec r;
 	struct bytes o;
 
-	(void)state;
 	begin(&o, PERF_RECORD_COMM, PERF_RECORD_MISC_COMM_EXEC);
 	put32(&o, 1);
 	put32(&o, 1);
@@ -170,24 +161,22 @@ static void a_name_without_its_end_is_refused(void **state)
 	assert_string_equal(r.name, "comm");
 }
 
-static void a_mapping_that_wraps_the_address_space_is_refused(void **state)
+TEST(a_mapping_that_wraps_the_address_space_is_refused)
 {
 	struct sideband_rec r;
 	struct bytes o;
 	uint64_t len = UINT64_MAX;
 
-	(void)state;
 	mmap2(&o, 0);
 	memcpy(o.b + 8 + 16, &len, 8);
 	assert_int_equal(sideband_parse(o.b, o.n, &r), -EBADMSG);
 }
 
-static void records_of_other_types_are_passed_over(void **state)
+TEST(records_of_other_types_are_passed_over)
 {
 	struct sideband_rec r;
 	struct bytes o;
 
-	(void)state;
 	begin(&o, PERF_RECORD_THROTTLE, 0);
 	put64(&o, 1);
 	end(&o);
@@ -222,14 +211,13 @@ static void look(void *ctx, const void *rec, size_t len)
 	}
 }
 
-static void the_kernels_own_records_of_an_exec_are_all_understood(void **state)
+TEST(the_kernels_own_records_of_an_exec_are_all_understood)
 {
 	struct perfring_opts o = {.bytes = 128 << 10, .task = true};
 	struct perfring *ring;
 	struct seen s = {0};
 	pid_t pid;
 
-	(void)state;
 	if (perfring_open(&o, &ring, NULL)) {
 		skip_missing("the right to watch all processes");
 	}
@@ -246,19 +234,4 @@ static void the_kernels_own_records_of_an_exec_are_all_understood(void **state)
 	assert_true(s.maps >= 2);
 	assert_true(s.true_mapped);
 	perfring_close(ring);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_mapping_is_read),
-		cmocka_unit_test(a_mark_that_it_has_a_build_id_is_not_believed),
-		cmocka_unit_test(a_record_cut_anywhere_is_refused_and_leaves_the_output_alone),
-		cmocka_unit_test(a_name_without_its_end_is_refused),
-		cmocka_unit_test(a_mapping_that_wraps_the_address_space_is_refused),
-		cmocka_unit_test(records_of_other_types_are_passed_over),
-		cmocka_unit_test(the_kernels_own_records_of_an_exec_are_all_understood),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

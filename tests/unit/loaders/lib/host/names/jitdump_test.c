@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jitdump: names, lines and moves as they are written; records that lie; which file it is. */
+/* jitdump: names, lines and moves as written; records that lie; which file belongs to a process. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/host/names/jitdump.h"
 #include "loaders/lib/host/names/perfmap.h"
+#include "tests/unit/test.h"
 
 #define PID 77
 
@@ -50,7 +45,7 @@ static void head(uint32_t pid)
 	put64(0);
 }
 
-/* Returns where its size stands. */
+/* Returns the offset of its size. */
 static size_t record(uint32_t kind, uint32_t size)
 {
 	put32(kind);
@@ -134,11 +129,10 @@ static void two_lined_functions(void)
 	load(0x2000, 0x10, 2, "second");
 }
 
-static void functions_have_names_and_lines(void **state)
+TEST(functions_have_names_and_lines)
 {
 	struct perfmap *m;
 
-	(void)state;
 	two_lined_functions();
 	m = parse();
 	expect(m, 0x0fff, NULL, NULL, 0);
@@ -150,15 +144,14 @@ static void functions_have_names_and_lines(void **state)
 	perfmap_free(m);
 }
 
-static void what_has_moved_has_its_name_and_lines_there_and_none_where_it_was(void **state)
+TEST(what_has_moved_has_its_name_and_lines_there_and_none_where_it_was)
 {
 	struct perfmap *m;
 
-	(void)state;
 	two_lined_functions();
 	move(0x1000, 0x5000, 0x20, 1);
 	move(0x2000, 0x1008, 0x10, 2);
-	move(0x7000, 0x8000, 0x10, 9); /* nobody loaded it */
+	move(0x7000, 0x8000, 0x10, 9); /* never loaded */
 	m = parse();
 	expect(m, 0x5008, "first", "a.js", 8);
 	expect(m, 0x1000, NULL, NULL, 0);
@@ -169,11 +162,10 @@ static void what_has_moved_has_its_name_and_lines_there_and_none_where_it_was(vo
 	perfmap_free(m);
 }
 
-static void a_later_function_stands_where_an_earlier_one_was(void **state)
+TEST(a_later_function_stands_where_an_earlier_one_was)
 {
 	struct perfmap *m;
 
-	(void)state;
 	two_lined_functions();
 	load(0x1010, 0x100, 3, "third");
 	m = parse();
@@ -182,12 +174,11 @@ static void a_later_function_stands_where_an_earlier_one_was(void **state)
 	perfmap_free(m);
 }
 
-static void records_that_lie_cost_their_own_names(void **state)
+TEST(records_that_lie_cost_their_own_names)
 {
 	struct perfmap *m;
 	size_t size;
 
-	(void)state;
 	two_lined_functions();
 	load(UINT64_MAX - 4, 0x10, 4, "beyond");
 	load(0x3000, 0, 5, "empty");
@@ -210,11 +201,10 @@ static void records_that_lie_cost_their_own_names(void **state)
 	perfmap_free(m);
 }
 
-static void a_file_that_is_cut_off_says_what_is_whole(void **state)
+TEST(a_file_that_is_cut_off_says_what_is_whole)
 {
 	size_t whole;
 
-	(void)state;
 	two_lined_functions();
 	whole = d.len;
 	for (d.len = 40; d.len < whole; d.len++) {
@@ -225,11 +215,10 @@ static void a_file_that_is_cut_off_says_what_is_whole(void **state)
 	}
 }
 
-static void what_is_no_jitdump_of_this_process_is_refused(void **state)
+TEST(what_is_no_jitdump_of_this_process_is_refused)
 {
 	struct perfmap *m = NULL;
 
-	(void)state;
 	head(PID + 1);
 	assert_int_equal(jitdump_parse(d.bytes, d.len, PID, &m), -EBADMSG);
 	head(PID);
@@ -239,28 +228,12 @@ static void what_is_no_jitdump_of_this_process_is_refused(void **state)
 	assert_null(m);
 }
 
-static void it_is_found_by_its_name_with_the_pid(void **state)
+TEST(it_is_found_by_its_name_with_the_pid)
 {
 	const char *const paths[] = {"/usr/bin/node", NULL, "/srv/jit-770.dump",
 				     "/srv/xjit-77.dump", "/srv/jit-77.dump"};
 
-	(void)state;
 	assert_string_equal(jitdump_path(paths, 5, PID), "/srv/jit-77.dump");
 	assert_null(jitdump_path(paths, 4, PID));
 	assert_null(jitdump_path(paths, 0, PID));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(functions_have_names_and_lines),
-		cmocka_unit_test(what_has_moved_has_its_name_and_lines_there_and_none_where_it_was),
-		cmocka_unit_test(a_later_function_stands_where_an_earlier_one_was),
-		cmocka_unit_test(records_that_lie_cost_their_own_names),
-		cmocka_unit_test(a_file_that_is_cut_off_says_what_is_whole),
-		cmocka_unit_test(what_is_no_jitdump_of_this_process_is_refused),
-		cmocka_unit_test(it_is_found_by_its_name_with_the_pid),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

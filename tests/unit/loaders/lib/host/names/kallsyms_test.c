@@ -1,24 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kallsyms: rules of choice by small tables; every line of this host's /proc/kallsyms as awk reads
- * it; cost. */
+/* kallsyms: which symbol is chosen, on small tables; every line of this host's /proc/kallsyms as
+ * awk reads it; cost. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/host/names/kallsyms.h"
 #include "loaders/lib/host/names/kallsyms_kept.h"
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
 static struct kallsyms *parse(const char *s)
 {
@@ -57,7 +52,7 @@ static const char table[] = "0000000000000000 A fixed_percpu_data\n"
 			    "ffffffffc0000080 t m_second\t[nf_tables]\n"
 			    "ffffffffc0100000 t bpf_prog_ab12_cd\t[bpf]\n";
 
-static void the_kernel_s_own_tables_are_told_when_all_of_them_are_there(void **state)
+TEST(the_kernel_s_own_tables_are_told_when_all_of_them_are_there)
 {
 	static const char marks[] = "ffffffff81000000 T _stext\n"
 				    "ffffffff82000000 T _etext\n"
@@ -69,7 +64,6 @@ static void the_kernel_s_own_tables_are_told_when_all_of_them_are_there(void **s
 	struct kallsyms *k = parse(marks), *less = parse(marks + 26);
 	struct kallsyms_orc orc;
 
-	(void)state;
 	assert_true(kallsyms_orc(k, &orc));
 	assert_int_equal(orc.text, 0xffffffff81000000);
 	assert_int_equal(orc.text_end, 0xffffffff82000000);
@@ -82,11 +76,10 @@ static void the_kernel_s_own_tables_are_told_when_all_of_them_are_there(void **s
 	kallsyms_free(less);
 }
 
-static void functions_are_found_by_any_of_their_bytes(void **state)
+TEST(functions_are_found_by_any_of_their_bytes)
 {
 	struct kallsyms *k = parse(table);
 
-	(void)state;
 	expect(k, 0xffffffff81000000, "startup_64", "", 0xffffffff81000000, 0xffffffff81000000);
 	expect(k, 0xffffffff8100010f, "__pfx_one", "", 0xffffffff81000100, 0xffffffff81000000);
 	expect(k, 0xffffffff81000110, "one", "", 0xffffffff81000110, 0xffffffff81000000);
@@ -104,16 +97,15 @@ static void functions_are_found_by_any_of_their_bytes(void **state)
 	kallsyms_free(k);
 }
 
-static void of_several_names_the_global_with_fewest_underscores_wins(void **state)
+TEST(of_several_names_the_global_with_fewest_underscores_wins)
 {
 	struct kallsyms *k = parse(table);
 
-	(void)state;
 	expect(k, 0xffffffff81000234, "two_best", "", 0xffffffff81000200, 0xffffffff81000000);
 	kallsyms_free(k);
 }
 
-static void data_and_the_end_of_the_text_have_no_function(void **state)
+TEST(data_and_the_end_of_the_text_have_no_function)
 {
 	static const uint64_t none[] = {0,
 					0x1000,
@@ -128,59 +120,55 @@ static void data_and_the_end_of_the_text_have_no_function(void **state)
 	struct kallsyms *k = parse(table);
 	struct kallsyms_symbol s;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(none); i++)
 		assert_false(kallsyms_find(k, none[i], &s));
 	kallsyms_free(k);
 }
 
-static void unsorted_lines_give_the_same_table(void **state)
+TEST(unsorted_lines_give_the_same_table)
 {
 	struct kallsyms *k =
 		parse("ffffffff81000400 T b\nffffffff81000200 T a\nffffffff81000300 T m\t[x]\n");
 
-	(void)state;
 	expect(k, 0xffffffff810002ff, "a", "", 0xffffffff81000200, 0);
 	expect(k, 0xffffffff810003ff, "m", "x", 0xffffffff81000300, 0xffffffff81000300);
 	kallsyms_free(k);
 }
 
-static void zeros_are_recognised_as_hidden(void **state)
+TEST(zeros_are_recognised_as_hidden)
 {
 	struct kallsyms *k = parse(
 		"0000000000000000 T _text\n0000000000000000 T a\n0000000000000000 t b\t[x]\n");
 
-	(void)state;
 	assert_true(kallsyms_hidden(k));
 	assert_int_equal(kallsyms_count(k), 0);
 	kallsyms_free(k);
 }
 
-static void malformed_lines_are_skipped_and_counted(void **state)
+TEST(malformed_lines_are_skipped_and_counted)
 {
 	struct kallsyms *k =
 		parse("\nx\nffffffff81000000\nffffffff81000000 T \nffffffff81000000 T a\t[x\n"
 		      "fffffffff81000000 T long\nffffffff81000000 T good");
 
-	(void)state;
 	assert_int_equal(kallsyms_skipped(k), 5);
 	expect(k, 0xffffffff81000001, "good", "", 0xffffffff81000000, 0);
 	kallsyms_free(k);
 }
 
-static void addresses_further_apart_than_4_gib_are_kept_whole(void **state)
+TEST(addresses_further_apart_than_4_gib_are_kept_whole)
 {
 	struct kallsyms *k = parse("ffff800000001000 T low\nffffffff81000000 T high\n");
 
-	(void)state;
 	expect(k, 0xffff800000001004, "low", "", 0xffff800000001000, 0);
 	expect(k, 0xffffffff81000004, "high", "", 0xffffffff81000000, 0);
 	kallsyms_free(k);
 }
 
-/* The oracle: awk picks the functions whose address is theirs alone; each must be found at its
- * start under its name. BPF programs come and go between the two readings: they are left out. */
-static void every_function_of_this_kernel_is_found(void **state)
+/* The oracle: awk picks the functions that share their address with no other; each must be found at
+ * its start under its name. BPF programs are left out, since they load and unload between the two
+ * readings. */
+TEST(every_function_of_this_kernel_is_found)
 {
 	FILE *awk = popen(
 		"LC_ALL=C awk '$4 == \"[bpf]\" {next} $2 ~ /^[tTwW]$/ && $1 !~ /^0*$/ {n[$1]++; name[$1]=$3; m[$1]=$4} "
@@ -193,7 +181,6 @@ static void every_function_of_this_kernel_is_found(void **state)
 	size_t checked = 0;
 	uint64_t addr;
 
-	(void)state;
 	assert_non_null(awk);
 	assert_int_equal(kallsyms_load(NULL, &k), 0);
 	if (kallsyms_hidden(k)) {
@@ -219,7 +206,7 @@ static void every_function_of_this_kernel_is_found(void **state)
 	kallsyms_free(k);
 }
 
-static void the_table_is_small_and_quickly_made(void **state)
+TEST(the_table_is_small_and_quickly_made)
 {
 	int64_t best = INT64_MAX;
 	struct kallsyms *k = NULL;
@@ -227,7 +214,6 @@ static void the_table_is_small_and_quickly_made(void **state)
 	FILE *f = fopen("/proc/kallsyms", "r");
 	size_t len;
 
-	(void)state;
 	assert_non_null(f);
 	len = fread(buf, 1, 64u << 20, f);
 	fclose(f);
@@ -260,7 +246,7 @@ static struct kallsyms *kept_of(const struct kallsyms *k, struct strbuf *bytes)
 	return kept;
 }
 
-static void what_is_kept_answers_as_the_table_did(void **state)
+TEST(what_is_kept_answers_as_the_table_did)
 {
 	static const uint64_t asked[] = {0xffffffff81000050, 0xffffffff81000108, 0xffffffff81000150,
 					 0xffffffff81000250, 0xffffffff81000350, 0xffffffff81000450,
@@ -268,7 +254,6 @@ static void what_is_kept_answers_as_the_table_did(void **state)
 	struct strbuf bytes cleanup_strbuf = STRBUF_INIT;
 	struct kallsyms *k = parse(table), *kept = kept_of(k, &bytes);
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
 		struct kallsyms_symbol s;
 
@@ -283,13 +268,12 @@ static void what_is_kept_answers_as_the_table_did(void **state)
 	kallsyms_free(k);
 }
 
-static void bpf_programs_and_the_last_function_of_a_module_are_not_kept(void **state)
+TEST(bpf_programs_and_the_last_function_of_a_module_are_not_kept)
 {
 	struct strbuf bytes cleanup_strbuf = STRBUF_INIT;
 	struct kallsyms *k = parse(table), *kept = kept_of(k, &bytes);
 	struct kallsyms_symbol s;
 
-	(void)state;
 	assert_true(kallsyms_find(k, 0xffffffffc0100000, &s) &&
 		    kallsyms_find(k, 0xffffffffc0000090, &s));
 	assert_false(kallsyms_find(kept, 0xffffffffc0100000, &s));
@@ -299,12 +283,11 @@ static void bpf_programs_and_the_last_function_of_a_module_are_not_kept(void **s
 	kallsyms_free(k);
 }
 
-static void what_was_kept_of_another_boot_or_cut_short_is_refused(void **state)
+TEST(what_was_kept_of_another_boot_or_cut_short_is_refused)
 {
 	struct strbuf bytes cleanup_strbuf = STRBUF_INIT;
 	struct kallsyms *k = parse(table), *kept = NULL;
 
-	(void)state;
 	kallsyms_pack(k, 77, &bytes);
 	assert_int_equal(kallsyms_unpack(bytes.buf, bytes.len, 78, &kept), -ESTALE);
 	for (size_t len = 0; len < bytes.len; len++)
@@ -313,16 +296,15 @@ static void what_was_kept_of_another_boot_or_cut_short_is_refused(void **state)
 	kallsyms_free(k);
 }
 
-/* What is kept of this kernel is used by the next one who asks, for nobody else to read; a byte
- * changed, and it is not. */
-static void a_kept_file_is_taken_as_long_as_it_is_whole(void **state)
+/* The next process uses the cached symbols of this kernel, in a file that other users cannot read;
+ * after a change of one byte it does not. */
+TEST(a_kept_file_is_taken_as_long_as_it_is_whole)
 {
 	char dir[] = "/tmp/kallsyms-XXXXXX", path[256];
 	struct kallsyms *k, *kept = NULL;
 	struct stat st;
 	FILE *f;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(kallsyms_load(NULL, &k), 0);
 	if (kallsyms_hidden(k) || !kallsyms_count(k)) {
@@ -356,35 +338,11 @@ static void a_kept_file_is_taken_as_long_as_it_is_whole(void **state)
 	rmdir(dir);
 }
 
-static void a_file_that_is_not_there_is_an_error(void **state)
+TEST(a_file_that_is_not_there_is_an_error)
 {
 	struct kallsyms *k = NULL;
 
-	(void)state;
 	assert_int_equal(kallsyms_load("/nonexistent/kallsyms", &k), -ENOENT);
 	assert_null(k);
 	kallsyms_free(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_kernel_s_own_tables_are_told_when_all_of_them_are_there),
-		cmocka_unit_test(functions_are_found_by_any_of_their_bytes),
-		cmocka_unit_test(of_several_names_the_global_with_fewest_underscores_wins),
-		cmocka_unit_test(data_and_the_end_of_the_text_have_no_function),
-		cmocka_unit_test(unsorted_lines_give_the_same_table),
-		cmocka_unit_test(zeros_are_recognised_as_hidden),
-		cmocka_unit_test(malformed_lines_are_skipped_and_counted),
-		cmocka_unit_test(addresses_further_apart_than_4_gib_are_kept_whole),
-		cmocka_unit_test(every_function_of_this_kernel_is_found),
-		cmocka_unit_test(the_table_is_small_and_quickly_made),
-		cmocka_unit_test(what_is_kept_answers_as_the_table_did),
-		cmocka_unit_test(bpf_programs_and_the_last_function_of_a_module_are_not_kept),
-		cmocka_unit_test(what_was_kept_of_another_boot_or_cut_short_is_refused),
-		cmocka_unit_test(a_kept_file_is_taken_as_long_as_it_is_whole),
-		cmocka_unit_test(a_file_that_is_not_there_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

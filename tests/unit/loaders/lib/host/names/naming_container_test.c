@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* naming_container: what containers are called, and their instances (namingfakes.h plays the rest).
- */
+/* naming_container: names of containers, and their instances (namingfakes.h has the fakes). */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/lib/host/names/namingfakes.h"
 
@@ -11,9 +10,8 @@
 #define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ID2 "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
 
-static void containers_and_units_come_from_the_cgroup(void **state)
+NAMING_TEST(containers_and_units_come_from_the_cgroup)
 {
-	(void)state;
 	proc_a.cgroup =
 		"/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef/x";
 	STACK(0, 0, 0);
@@ -28,9 +26,8 @@ static void containers_and_units_come_from_the_cgroup(void **state)
 	assert_int_equal(processes[last.process].container, 0);
 }
 
-static void a_container_whose_file_is_gone_has_the_name_that_was_read_in_time(void **state)
+NAMING_TEST(a_container_whose_file_is_gone_has_the_name_that_was_read_in_time)
 {
-	(void)state;
 	told = (struct container_names){.name = (char *)(uintptr_t) "brief",
 					.image = (char *)(uintptr_t) "tool:1"};
 	proc_a.cgroup = "/docker/0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdee";
@@ -40,7 +37,7 @@ static void a_container_whose_file_is_gone_has_the_name_that_was_read_in_time(vo
 	assert_string_equal(containers[processes[last.process].container].image, "tool:1");
 }
 
-static void a_container_within_another_is_told_by_the_name_of_that(void **state)
+NAMING_TEST(a_container_within_another_is_told_by_the_name_of_that)
 {
 	static const struct {
 		const char *cgroup, *name;
@@ -54,7 +51,6 @@ static void a_container_within_another_is_told_by_the_name_of_that(void **state)
 		{"/docker/" ID "/docker/" ID2, ""}, /* the outer one has no name either */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		proc_a.cgroup = table[i].cgroup;
 		proc_a.serial++;
@@ -82,14 +78,13 @@ static const char *started_of(const char *cgroup, uint32_t tgid, uint32_t ppid, 
 
 #define S(x) ((x)*1000000000ull)
 
-static void one_that_is_started_again_is_another_instance_where_no_file_tells(void **state)
+NAMING_TEST(one_that_is_started_again_is_another_instance_where_no_file_tells)
 {
 	static const char *const paths[] = {"/machine.slice/libpod-" ID ".scope",
 					    "/lxc.payload.db1",
 					    "/machine.slice/systemd-nspawn@deb.service"};
 	char below[128], first[40], second[40];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
 		struct hostmaps_process init = {.tgid = 4191000,
 						.ppid = 7,
@@ -105,7 +100,7 @@ static void one_that_is_started_again_is_another_instance_where_no_file_tells(vo
 		running[0] = &init;
 		n_running = 1;
 		snprintf(below, sizeof(below), "%s/system.slice/x.service", paths[i]);
-		/* more processes, and cgroups of its own, are the same one */
+		/* more processes, and nested cgroups, are the same container */
 		snprintf(first, sizeof(first), "%s",
 			 started_of(paths[i], 4191001, 4191000, S(101), false));
 		assert_int_equal(strlen(first), strlen("2026-11-21T03:10:00.50Z"));
@@ -116,9 +111,8 @@ static void one_that_is_started_again_is_another_instance_where_no_file_tells(vo
 		snprintf(second, sizeof(second), "%s",
 			 started_of(paths[i], 4191004, 7, S(700), true));
 		assert_string_not_equal(second, first);
-		assert_int_equal(
-			n_containers,
-			rows + 3); /* a cgroup's row, each time it is another than before */
+		assert_int_equal(n_containers, rows + 3); /* the row of the cgroup, each time that
+							     it differs from the one before */
 		/* a loader that is started now, and one of whose processes is older */
 		reopen(NULL, NULL);
 		assert_string_equal(started_of(paths[i], 4191004, 7, S(700), true), second);
@@ -126,16 +120,4 @@ static void one_that_is_started_again_is_another_instance_where_no_file_tells(vo
 	}
 	n_running = 0;
 	proc_a.nspid = proc_a.ppid = 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(containers_and_units_come_from_the_cgroup),
-		T(a_container_whose_file_is_gone_has_the_name_that_was_read_in_time),
-		T(a_container_within_another_is_told_by_the_name_of_that),
-		T(one_that_is_started_again_is_another_instance_where_no_file_tells),
-	};
-
-	return fake_run(tests, ARRAY_SIZE(tests));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* naming_excluded: whom and what the rules leave out (namingfakes.h plays the rest). */
+/* naming_excluded: the processes and names that the rules exclude (namingfakes.h has the fakes). */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/lib/host/names/namingfakes.h"
 
@@ -11,17 +11,16 @@
 
 #include "tests/unit/missing.h"
 
-static void what_the_rules_leave_out_is_one_process_without_names(void **state)
+NAMING_TEST(what_the_rules_leave_out_is_one_process_without_names)
 {
 	char name[STACK_COMM_LEN] = "secret-thread", thread[STACK_COMM_LEN + 1];
 	uint32_t tid = 7;
 
-	(void)state;
 	reopen("command:vault user:4242", NULL);
 	make_ready();
 	assert_string_equal(STACK(0, 1, 0x10001010), "libx.so:one+1000!");
 	assert_false(last.excluded);
-	/* it becomes one of those: it is judged anew when more is known of it */
+	/* it becomes an excluded one: the rules are applied again when more is known of it */
 	proc_a.comm = "vault";
 	assert_string_equal(STACK(0, 1, 0x10001010), "libx.so:one+1000!");
 	proc_a.serial++;
@@ -41,7 +40,7 @@ static void what_the_rules_leave_out_is_one_process_without_names(void **state)
 	assert_false(naming_excludes(n, &proc_a));
 }
 
-static void of_a_process_that_nobody_told_of_nothing_is_told_where_there_are_rules(void **state)
+NAMING_TEST(of_a_process_that_nobody_told_of_nothing_is_told_where_there_are_rules)
 {
 	struct sample s = {.ev = {.tgid = 4190009, .start_ns = 3, .thread = "ghost", .n_user = 1},
 			   .addrs = {0x10001155}};
@@ -51,7 +50,6 @@ static void of_a_process_that_nobody_told_of_nothing_is_told_where_there_are_rul
 		const char *exclude, *include;
 	} rules[] = {{"unit:vault.service", NULL}, {NULL, "command:a"}};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		reopen(rules[i].exclude, rules[i].include);
 		assert_true(naming_excludes(n, NULL));
@@ -67,9 +65,8 @@ static void of_a_process_that_nobody_told_of_nothing_is_told_where_there_are_rul
 
 #define VAULT "/docker/00000000000000000000000000000000000000000000000000000000000000fa"
 
-static void a_container_whose_name_is_not_known_yet_is_left_out_until_it_is(void **state)
+NAMING_TEST(a_container_whose_name_is_not_known_yet_is_left_out_until_it_is)
 {
-	(void)state;
 	proc_a.cgroup = VAULT;
 	reopen("container:vault", NULL);
 	make_ready();
@@ -84,9 +81,8 @@ static void a_container_whose_name_is_not_known_yet_is_left_out_until_it_is(void
 	told = (struct container_names){0};
 }
 
-static void one_that_turned_out_to_be_left_out_is_not_written_again(void **state)
+NAMING_TEST(one_that_turned_out_to_be_left_out_is_not_written_again)
 {
-	(void)state;
 	reopen("command:vault", NULL);
 	STACK(0, 0, 0);
 	assert_int_equal(n_processes, 1);
@@ -98,16 +94,15 @@ static void one_that_turned_out_to_be_left_out_is_not_written_again(void **state
 	proc_a.end = HOSTMAPS_RUNS;
 }
 
-/* The row of one whose cgroup's path was never read is made with the path that its id leads to: it
- * is judged by that too. */
-static void a_process_is_judged_by_the_path_that_its_cgroups_id_leads_to(void **state)
+/* A process whose cgroup path was never read gets the path that the cgroup's id leads to: the rules
+ * apply to that too. */
+NAMING_TEST(a_process_is_judged_by_the_path_that_its_cgroups_id_leads_to)
 {
 	const char *mount = access("/sys/fs/cgroup/cgroup.procs", F_OK) ? "/sys/fs/cgroup/unified" :
 									  "/sys/fs/cgroup";
 	char dir[256];
 	struct stat st;
 
-	(void)state;
 	snprintf(dir, sizeof(dir), "%s/sonde-vault-%d.service", mount, getpid());
 	if (geteuid() || mkdir(dir, 0755))
 		skip_missing("root, and a cgroup2 mount that can be written");
@@ -130,7 +125,7 @@ static void a_process_is_judged_by_the_path_that_its_cgroups_id_leads_to(void **
 	proc_a.cgroup_id = 0;
 }
 
-static void a_cgroup_is_left_out_by_its_path_and_where_nobody_in_it_may_be_told_of(void **state)
+NAMING_TEST(a_cgroup_is_left_out_by_its_path_and_where_nobody_in_it_may_be_told_of)
 {
 	struct hostmaps_process vault = {.tgid = 4190010,
 					 .comm = "vault",
@@ -154,7 +149,6 @@ static void a_cgroup_is_left_out_by_its_path_and_where_nobody_in_it_may_be_told_
 		{NULL, "unit:a.service", "/system.slice/empty.service", true},
 	};
 
-	(void)state;
 	running[0] = &vault;
 	running[1] = &proc_a;
 	n_running = 2;
@@ -167,18 +161,4 @@ static void a_cgroup_is_left_out_by_its_path_and_where_nobody_in_it_may_be_told_
 		vault.user = NULL;
 	}
 	n_running = 0;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(what_the_rules_leave_out_is_one_process_without_names),
-		T(of_a_process_that_nobody_told_of_nothing_is_told_where_there_are_rules),
-		T(a_container_whose_name_is_not_known_yet_is_left_out_until_it_is),
-		T(one_that_turned_out_to_be_left_out_is_not_written_again),
-		T(a_process_is_judged_by_the_path_that_its_cgroups_id_leads_to),
-		T(a_cgroup_is_left_out_by_its_path_and_where_nobody_in_it_may_be_told_of),
-	};
-
-	return fake_run(tests, ARRAY_SIZE(tests));
 }

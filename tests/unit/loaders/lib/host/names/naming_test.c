@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* naming: the rules of its header, one by one (namingfakes.h plays the rest). */
+/* naming: the rules of its header, one by one (namingfakes.h has the fakes). */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/lib/host/names/namingfakes.h"
 
@@ -13,9 +13,8 @@
 #include "loaders/lib/host/proc/proc.h"
 #include "probes/runtimes/runtime.h"
 
-static void the_leaf_is_folded_and_callers_are_looked_up_before_their_address(void **state)
+NAMING_TEST(the_leaf_is_folded_and_callers_are_looked_up_before_their_address)
 {
-	(void)state;
 	make_ready();
 	/* the caller's return address is the first byte of "two": the call is the last instruction
 	 * of "one" */
@@ -34,9 +33,8 @@ static void the_leaf_is_folded_and_callers_are_looked_up_before_their_address(vo
 				 .addrs = {__VA_ARGS__}})
 #define IN_LIB(offset) (FRAME_IMAGE | 7ull << FRAME_OFFSET_BITS | (offset))
 
-static void the_bit_of_a_frame_decides_where_it_is_looked_up(void **state)
+NAMING_TEST(the_bit_of_a_frame_decides_where_it_is_looked_up)
 {
-	(void)state;
 	make_ready();
 	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 3, IN_LIB(0x1100) | FRAME_EXACT,
 				   IN_LIB(0x1100), IN_LIB(0x1030)),
@@ -63,10 +61,8 @@ static void the_bit_of_a_frame_decides_where_it_is_looked_up(void **state)
 
 #define SCRIPT(kind) (FRAME_SCRIPT | (uint64_t)(kind) << SCRIPT_KIND_SHIFT)
 
-static void script_frames_that_are_left_at_a_whole_stack_s_end_stand_at_the_outermost_call(
-	void **state)
+NAMING_TEST(script_frames_that_are_left_at_a_whole_stack_s_end_stand_at_the_outermost_call)
 {
-	(void)state;
 	make_ready();
 	assert_string_equal(TABLES(STACK_END_ROOT, 2, 0, 4, IN_LIB(0x1100) | FRAME_EXACT,
 				   SCRIPT(RUNTIME_PHP), SCRIPT(RUNTIME_RUBY), IN_LIB(0x1010)),
@@ -83,9 +79,8 @@ static void script_frames_that_are_left_at_a_whole_stack_s_end_stand_at_the_oute
 			    "[ruby]+0 libx.so:one+1010 libx.so:two+1100!");
 }
 
-static void a_stack_that_exec_or_exit_has_taken_away_is_no_stack_cut_short(void **state)
+NAMING_TEST(a_stack_that_exec_or_exit_has_taken_away_is_no_stack_cut_short)
 {
-	(void)state;
 	make_ready();
 	TABLES(STACK_END_STACK_READ, 2, 1, 1, 0xffffffff81000210, IN_LIB(0x1100));
 	assert_int_equal(last.end, STACK_END_GONE);
@@ -95,9 +90,8 @@ static void a_stack_that_exec_or_exit_has_taken_away_is_no_stack_cut_short(void 
 	assert_int_equal(last.end, STACK_END_STACK_READ);
 }
 
-static void beyond_a_frame_that_is_stale_nothing_is_shown(void **state)
+NAMING_TEST(beyond_a_frame_that_is_stale_nothing_is_shown)
 {
-	(void)state;
 	make_ready();
 	assert_string_equal(TABLES(STACK_END_ROOT, 1, 1, 3, 0xffffffff81000310, IN_LIB(0x1110),
 				   IN_LIB(0x1010), IN_LIB(0x1020)),
@@ -105,28 +99,25 @@ static void beyond_a_frame_that_is_stale_nothing_is_shown(void **state)
 	assert_int_equal(last.end, STACK_END_STALE);
 }
 
-static void a_signal_trampoline_is_named_at_its_first_byte(void **state)
+NAMING_TEST(a_signal_trampoline_is_named_at_its_first_byte)
 {
-	(void)state;
 	make_ready();
 	assert_string_equal(STACK(0, 3, 0x10001010, 0x10001300, 0x10001100),
 			    "libx.so:one+1100 libx.so:__restore_rt+1300 libx.so:one+1000!");
 }
 
-static void modules_and_bpf_programs_are_images_of_their_own(void **state)
+NAMING_TEST(modules_and_bpf_programs_are_images_of_their_own)
 {
-	(void)state;
 	assert_string_equal(STACK(3, 0, 0xffffffffc0000110, 0xffffffffc0200010, 0xffffffff81000210),
 			    "[kernel]:do_work+210 [bpf]:bpf_prog_1_x+10 [mod]:m_fn+0!");
 	assert_string_equal(STACK(1, 0, 0xffffffff81000500), "[kernel]+500");
 	assert_int_equal(images[1].kind, STORE_IMAGE_MODULE);
 }
 
-static void frames_without_an_index_get_their_names_when_it_comes(void **state)
+NAMING_TEST(frames_without_an_index_get_their_names_when_it_comes)
 {
 	struct naming_stat s;
 
-	(void)state;
 	assert_string_equal(STACK(0, 2, 0x10001155, 0x10001030), "libx.so+1030 libx.so+1155!");
 	STACK(0, 2, 0x10001155, 0x1000f000);
 	naming_stat(n, &s);
@@ -149,18 +140,17 @@ static void frames_without_an_index_get_their_names_when_it_comes(void **state)
 	assert_int_equal(s.frames, s.named + s.unnamed_symbol);
 }
 
-/* What a frame was told after it was made. */
+/* What the frame learnt after it was stored. */
 static void show_later(struct strbuf *s, uint32_t frame)
 {
 	strbuf_addf(s, "%s%s@%s:%u", s->len ? " " : "", functions[frames[frame].named].name,
 		    functions[frames[frame].named].file, frames[frame].line);
 }
 
-static void inlined_functions_and_lines_stand_at_the_place(void **state)
+NAMING_TEST(inlined_functions_and_lines_stand_at_the_place)
 {
 	const struct store_frame *f;
 
-	(void)state;
 	make_ready();
 	lines_known = true;
 	/* the innermost alone is in the stack, what it was inlined into hangs on it; all of a
@@ -178,7 +168,7 @@ static void inlined_functions_and_lines_stand_at_the_place(void **state)
 	assert_ptr_equal(&frames[stack_frames[0]].f, f);
 	STACK(0, 1, 0x10001016);
 	assert_ptr_not_equal(&frames[stack_frames[0]].f, f);
-	/* the function's row tells its first line, in the file that it begins in */
+	/* the function's row has its first line, in the file in which it begins */
 	assert_int_equal(functions[frames[f->outer].f.function].line, 0); /* tiny: inlined */
 	assert_string_equal(STACK(0, 1, 0x10001030), "libx.so:one+1000!@x.c:10");
 	assert_int_equal(functions[frames[stack_frames[0]].f.function].line, 10);
@@ -186,11 +176,10 @@ static void inlined_functions_and_lines_stand_at_the_place(void **state)
 	assert_int_equal(functions[frames[stack_frames[0]].f.function].line, 0);
 }
 
-static void a_row_from_before_the_file_was_read_gains_its_build_id(void **state)
+NAMING_TEST(a_row_from_before_the_file_was_read_gains_its_build_id)
 {
 	uint32_t early;
 
-	(void)state;
 	STACK(0, 1, 0x10001010);
 	early = frames[stack_frames[0]].f.image;
 	assert_int_equal(strncmp(images[early].key, "pending-", 8), 0);
@@ -200,12 +189,11 @@ static void a_row_from_before_the_file_was_read_gains_its_build_id(void **state)
 	assert_string_equal(images[early].learnt, "ab");
 }
 
-static void a_logical_frame_is_the_innermost_function_alone(void **state)
+NAMING_TEST(a_logical_frame_is_the_innermost_function_alone)
 {
-	(void)state;
 	make_ready();
 	lines_known = true;
-	/* what Go's allocation stacks say: nano's pc, then those of the functions it was inlined
+	/* the form of Go's allocation stacks: nano's pc, then those of the functions it was inlined
 	 * into; no leaf is folded */
 	assert_string_equal(
 		name_it(&(struct sample){
@@ -219,9 +207,8 @@ static void a_logical_frame_is_the_innermost_function_alone(void **state)
 		"libx.so:one+1013@x.c:12 libx.so:tiny+1013@t.h:5 libx.so:nano+1013@t.h:9 libx.so:two+1100!");
 }
 
-static void a_pending_frame_gains_its_line_and_what_was_inlined(void **state)
+NAMING_TEST(a_pending_frame_gains_its_line_and_what_was_inlined)
 {
-	(void)state;
 	lines_known = true;
 	assert_string_equal(STACK(0, 2, 0x10001011, 0x10001031), "libx.so+1031 libx.so+1011!");
 	make_ready();
@@ -236,11 +223,10 @@ static void a_pending_frame_gains_its_line_and_what_was_inlined(void **state)
 	assert_false(frames[stack_frames[0]].f.exact);
 }
 
-static void lines_that_come_later_reach_what_was_named_without_them(void **state)
+NAMING_TEST(lines_that_come_later_reach_what_was_named_without_them)
 {
 	uint32_t before[2];
 
-	(void)state;
 	STACK(0, 1, 0x10001016); /* pending */
 	make_ready();
 	ident.lines_later = true;
@@ -262,11 +248,10 @@ static void lines_that_come_later_reach_what_was_named_without_them(void **state
 	assert_string_equal(STACK(0, 1, 0x10001030), "libx.so:one+1000!@x.c:10");
 }
 
-static void an_image_that_is_refused_keeps_module_and_offset(void **state)
+NAMING_TEST(an_image_that_is_refused_keeps_module_and_offset)
 {
 	struct naming_stat s;
 
-	(void)state;
 	STACK(0, 1, 0x10001155);
 	lib.state = MP_INDEX_REFUSED;
 	ready = &lib;
@@ -277,9 +262,8 @@ static void an_image_that_is_refused_keeps_module_and_offset(void **state)
 	assert_int_equal(s.unnamed_pending, 0);
 }
 
-static void draining_waits_for_what_is_pending_and_no_longer(void **state)
+NAMING_TEST(draining_waits_for_what_is_pending_and_no_longer)
 {
-	(void)state;
 	assert_int_equal(naming_drain(n, 1000), 0);
 	STACK(0, 1, 0x10001155);
 	assert_int_equal(naming_drain(n, 30), -ETIMEDOUT);
@@ -288,17 +272,15 @@ static void draining_waits_for_what_is_pending_and_no_longer(void **state)
 	assert_int_equal(read_calls, ready_after);
 }
 
-static void code_without_a_file_is_never_a_bare_address(void **state)
+NAMING_TEST(code_without_a_file_is_never_a_bare_address)
 {
-	(void)state;
 	assert_string_equal(STACK(0, 2, 0x20345678, 0x20345678), "[anon]+145678 [anon]+145000!");
 }
 
-static void addresses_where_nothing_was_mapped_show_as_one_unknown(void **state)
+NAMING_TEST(addresses_where_nothing_was_mapped_show_as_one_unknown)
 {
 	struct naming_stat s;
 
-	(void)state;
 	make_ready();
 	assert_string_equal(STACK(0, 5, 0x10001155, 0x33, 0x44, 0x10001030, 0x55),
 			    "libx.so:one+1030 [unknown]+0 libx.so:two+1100!");
@@ -316,7 +298,7 @@ static void addresses_where_nothing_was_mapped_show_as_one_unknown(void **state)
 		"[unknown]+0 [kernel]:do_work+200!");
 }
 
-static void a_perf_map_names_code_without_a_file(void **state)
+NAMING_TEST(a_perf_map_names_code_without_a_file)
 {
 	char path[64];
 	uint64_t start = proc_a.start_ns;
@@ -324,7 +306,6 @@ static void a_perf_map_names_code_without_a_file(void **state)
 	struct proc_stat st;
 	FILE *f;
 
-	(void)state;
 	assert_int_equal(proc_read_stat((uint32_t)getpid(), &st), 0);
 	proc_a.tgid = (uint32_t)getpid();
 	proc_a.start_ns = proc_ticks_ns(st.start_ticks) + 7;
@@ -343,9 +324,8 @@ static void a_perf_map_names_code_without_a_file(void **state)
 	proc_a.nspid = proc_a.uid = 0;
 }
 
-static void a_new_epoch_forgets_all_ids(void **state)
+NAMING_TEST(a_new_epoch_forgets_all_ids)
 {
-	(void)state;
 	make_ready();
 	STACK(1, 1, 0xffffffff81000210, 0x10001155);
 	n_images = n_functions = n_frames = n_processes = 0;
@@ -355,9 +335,8 @@ static void a_new_epoch_forgets_all_ids(void **state)
 	assert_int_equal(n_processes, 1);
 }
 
-static void a_process_is_written_again_only_when_more_is_known(void **state)
+NAMING_TEST(a_process_is_written_again_only_when_more_is_known)
 {
-	(void)state;
 	make_ready();
 	STACK(0, 1, 0x10001155);
 	STACK(0, 1, 0x10001155);
@@ -370,13 +349,12 @@ static void a_process_is_written_again_only_when_more_is_known(void **state)
 	assert_false(processes[2].self);
 }
 
-static void a_process_nobody_told_of_has_a_row_with_the_threads_name(void **state)
+NAMING_TEST(a_process_nobody_told_of_has_a_row_with_the_threads_name)
 {
 	struct sample s = {.ev = {.tgid = 4190009, .start_ns = 3, .thread = "ghost", .n_user = 1},
 			   .addrs = {0x10001155}};
 	struct naming_stat st;
 
-	(void)state;
 	assert_string_equal(name_it(&s), "[unknown]+0");
 	assert_string_equal(processes[last.process].comm, "ghost");
 	name_it(&s);
@@ -385,11 +363,10 @@ static void a_process_nobody_told_of_has_a_row_with_the_threads_name(void **stat
 	assert_int_equal(st.unknown_process, 2);
 }
 
-static void programs_of_ours_are_marked_and_those_that_only_sound_like_it_are_not(void **state)
+NAMING_TEST(programs_of_ours_are_marked_and_those_that_only_sound_like_it_are_not)
 {
 	uint32_t tgid = proc_a.tgid;
 
-	(void)state;
 	proc_a.exe = "/elsewhere/sonde-cpu";
 	STACK(0, 0, 0);
 	assert_false(processes[last.process].self);
@@ -410,7 +387,7 @@ static void programs_of_ours_are_marked_and_those_that_only_sound_like_it_are_no
 	proc_a.tgid = tgid;
 }
 
-static void programs_that_were_installed_together_know_each_other(void **state)
+NAMING_TEST(programs_that_were_installed_together_know_each_other)
 {
 	static const struct {
 		const char *ours, *dir;
@@ -430,7 +407,6 @@ static void programs_that_were_installed_together_know_each_other(void **state)
 	};
 	char exe[64];
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(of); i++) {
 		snprintf(exe, sizeof(exe), "%s/sonde", of[i].dir);
 		assert_int_equal(naming_in_our_folder(of[i].ours, exe, strlen(of[i].dir)),
@@ -438,14 +414,13 @@ static void programs_that_were_installed_together_know_each_other(void **state)
 	}
 }
 
-static void hidden_kernel_names_are_told_and_keep_their_offset(void **state)
+NAMING_TEST(hidden_kernel_names_are_told_and_keep_their_offset)
 {
 	char path[] = "/tmp/sonde-hidden-XXXXXX";
 	struct naming_opts o = {.kallsyms = path};
 	int fd = mkstemp(path);
 	struct naming_stat s;
 
-	(void)state;
 	assert_int_equal(write(fd, "0000000000000000 T _text\n", 25), 25);
 	close(fd);
 	naming_close(n);
@@ -457,12 +432,11 @@ static void hidden_kernel_names_are_told_and_keep_their_offset(void **state)
 	unlink(path);
 }
 
-static void pending_frames_are_bounded(void **state)
+NAMING_TEST(pending_frames_are_bounded)
 {
 	struct naming_opts o = {.kallsyms = kallsyms_path, .max_pending = 2};
 	struct naming_stat s;
 
-	(void)state;
 	naming_close(n);
 	assert_int_equal(naming_open(NULL, NULL, &o, &n, NULL), 0);
 	STACK(0, 4, 0x10001010, 0x10001020, 0x10001030, 0x10001040);
@@ -471,37 +445,4 @@ static void pending_frames_are_bounded(void **state)
 	naming_stat(n, &s);
 	assert_int_equal(s.named, 2);
 	assert_int_equal(s.unnamed_pending, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(the_leaf_is_folded_and_callers_are_looked_up_before_their_address),
-		T(the_bit_of_a_frame_decides_where_it_is_looked_up),
-		T(script_frames_that_are_left_at_a_whole_stack_s_end_stand_at_the_outermost_call),
-		T(a_stack_that_exec_or_exit_has_taken_away_is_no_stack_cut_short),
-		T(beyond_a_frame_that_is_stale_nothing_is_shown),
-		T(a_signal_trampoline_is_named_at_its_first_byte),
-		T(modules_and_bpf_programs_are_images_of_their_own),
-		T(frames_without_an_index_get_their_names_when_it_comes),
-		T(inlined_functions_and_lines_stand_at_the_place),
-		T(a_row_from_before_the_file_was_read_gains_its_build_id),
-		T(a_logical_frame_is_the_innermost_function_alone),
-		T(a_pending_frame_gains_its_line_and_what_was_inlined),
-		T(lines_that_come_later_reach_what_was_named_without_them),
-		T(an_image_that_is_refused_keeps_module_and_offset),
-		T(draining_waits_for_what_is_pending_and_no_longer),
-		T(code_without_a_file_is_never_a_bare_address),
-		T(addresses_where_nothing_was_mapped_show_as_one_unknown),
-		T(a_perf_map_names_code_without_a_file),
-		T(a_new_epoch_forgets_all_ids),
-		T(a_process_is_written_again_only_when_more_is_known),
-		T(a_process_nobody_told_of_has_a_row_with_the_threads_name),
-		T(programs_of_ours_are_marked_and_those_that_only_sound_like_it_are_not),
-		T(programs_that_were_installed_together_know_each_other),
-		T(hidden_kernel_names_are_told_and_keep_their_offset),
-		T(pending_frames_are_bounded),
-	};
-
-	return fake_run(tests, ARRAY_SIZE(tests));
 }

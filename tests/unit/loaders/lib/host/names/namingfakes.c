@@ -270,7 +270,7 @@ struct hostmaps_image *hostmaps_next_ready(struct hostmaps *hm)
 	return r;
 }
 
-/* Nothing was told unless `told` says so. */
+/* Nothing was reported unless `told` says so. */
 struct container_names told;
 
 const struct container_names *hostmaps_container(const struct hostmaps *hm, const char *id)
@@ -432,17 +432,23 @@ void reopen(const char *exclude, const char *include)
 	assert_int_equal(naming_open(NULL, NULL, &o, &n, NULL), 0);
 }
 
-int fake_run(const struct CMUnitTest *tests, size_t count)
+static int fakes_begin(void **state)
 {
-	int fd = mkstemp(kallsyms_path), rc;
+	int fd = mkstemp(kallsyms_path);
 
+	(void)state;
 	if (fd < 0 || write(fd, kallsyms_text_, sizeof(kallsyms_text_) - 1) < 0)
 		return 1;
-	close(fd);
-	rc = _cmocka_run_group_tests("naming", tests, count, NULL, NULL);
-	unlink(kallsyms_path);
+	return close(fd);
+}
+
+static int fakes_end(void **state)
+{
+	(void)state;
 	strbuf_release(&last_stack);
 	free(lib.user);
 	free(proc_a.user);
-	return rc;
+	return unlink(kallsyms_path);
 }
+
+const struct test_group test_group = {fakes_begin, fakes_end};

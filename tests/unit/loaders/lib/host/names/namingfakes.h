@@ -7,22 +7,16 @@
 #ifndef SONDE_TESTS_NAMINGFAKES_H
 #define SONDE_TESTS_NAMINGFAKES_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "loaders/lib/host/proc/containernames.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "schema/base/strbuf.h"
 #include "schema/image/image.h"
 #include "schema/store/write/writer.h"
+#include "tests/unit/test.h"
 
-/* What the store was given, from 1 on; a row of its own for each call of store_process and
- * store_container. */
+/* The rows that the store received, from 1 on; each call of store_process and store_container makes
+ * one. */
 #define FAKES 4096
 struct fake_image {
 	char name[64], key[64], learnt[64];
@@ -54,15 +48,16 @@ extern struct strbuf last_stack;  /* the last stack that was shown */
 extern uint32_t stack_frames[64]; /* the last that the store was given */
 extern size_t stack_n;
 
-/* What there is to be known. */
+/* What naming can find out. */
 extern bool lines_known;
 extern struct image_ident ident;
 extern struct hostmaps_image lib, *ready;
-extern struct hostmaps_process proc_a,
-	*running[8]; /* the one that has samples; those that hostmaps_each tells of */
+extern struct hostmaps_process proc_a;      /* the one that has samples */
+extern struct hostmaps_process *running[8]; /* those that hostmaps_each returns */
 extern size_t n_running;
 extern int read_calls, ready_after;
-extern struct container_names told; /* by sonde-maps, of any container; without a name: nothing */
+/* What sonde-maps says of any container; without a name: nothing. */
+extern struct container_names told;
 extern char kallsyms_path[];
 void make_ready(void); /* the library's index is there */
 
@@ -70,7 +65,7 @@ extern struct naming *n;          /* the one that is tested, new for each test *
 extern struct naming_result last; /* of the last sample */
 int fake_setup(void **state);
 int fake_teardown(void **state);
-/* Another one, with these rules, and nothing known from before. */
+/* Starts over with these rules and without what was known. */
 void reopen(const char *exclude, const char *include);
 void show(struct strbuf *s, uint32_t frame);
 
@@ -84,7 +79,7 @@ const char *name_it(struct sample *s);
 	name_it(&(struct sample){.ev = {.n_kernel = kernel, .n_user = user}, \
 				 .addrs = {__VA_ARGS__}})
 
-#define T(f) cmocka_unit_test_setup_teardown(f, fake_setup, fake_teardown)
-int fake_run(const struct CMUnitTest *tests, size_t count);
+/* A test of naming; namingfakes.c has the group. */
+#define NAMING_TEST(name) TEST_WITH(name, fake_setup, fake_teardown)
 
 #endif

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* perfmap: overlaps against a naive oracle, hostile lines, hostile files, and a map that node
- * wrote. */
+/* perfmap: overlaps, compared with a naive oracle; hostile lines; hostile files; a map written by
+ * node. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +10,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/host/names/perfmap.h"
 #include "schema/base/clock.h"
 #include "schema/base/strbuf.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
 static struct perfmap *parse(const char *s)
 {
@@ -41,13 +36,12 @@ static void expect(const struct perfmap *m, uint64_t addr, const char *name)
 	assert_string_equal(e.name, name);
 }
 
-static void ranges_are_found_from_first_to_last_byte(void **state)
+TEST(ranges_are_found_from_first_to_last_byte)
 {
 	struct perfmap *m = parse(
 		"7f0010 20 LazyCompile:*fast /a b.js:1:2\n0x7f0100 0X10 second\r\n7f0200 1 last");
 	struct perfmap_entry e;
 
-	(void)state;
 	expect(m, 0x7f000f, NULL);
 	expect(m, 0x7f0010, "LazyCompile:*fast /a b.js:1:2");
 	expect(m, 0x7f002f, "LazyCompile:*fast /a b.js:1:2");
@@ -61,11 +55,10 @@ static void ranges_are_found_from_first_to_last_byte(void **state)
 	perfmap_free(m);
 }
 
-static void a_later_line_overrides_what_it_overlaps(void **state)
+TEST(a_later_line_overrides_what_it_overlaps)
 {
 	struct perfmap *m = parse("100 100 old\n140 20 new\n180 10 x\n170 40 newest\n");
 
-	(void)state;
 	expect(m, 0x13f, "old");
 	expect(m, 0x140, "new");
 	expect(m, 0x15f, "new");
@@ -77,7 +70,7 @@ static void a_later_line_overrides_what_it_overlaps(void **state)
 	perfmap_free(m);
 }
 
-static void lines_that_cannot_be_are_skipped(void **state)
+TEST(lines_that_cannot_be_are_skipped)
 {
 	struct perfmap *m =
 		parse("\n100\n100 10\n100 10 \n-100 10 neg\n100 -10 neg\n100 0 empty\n"
@@ -85,7 +78,6 @@ static void lines_that_cannot_be_are_skipped(void **state)
 		      "11111111111111111 10 wide\nzz 10 x\n100 zz x\n0x 10 x\n"
 		      "ffffffffffffff00 ff top\n");
 
-	(void)state;
 	assert_int_equal(perfmap_count(m), 1);
 	assert_int_equal(perfmap_skipped(m), 12);
 	expect(m, 0xfffffffffffffffe, "top");
@@ -93,13 +85,12 @@ static void lines_that_cannot_be_are_skipped(void **state)
 	perfmap_free(m);
 }
 
-static void names_of_any_bytes_and_length_are_kept_bounded(void **state)
+TEST(names_of_any_bytes_and_length_are_kept_bounded)
 {
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 	struct perfmap_entry e;
 	struct perfmap *m;
 
-	(void)state;
 	strbuf_addstr(&s, "100 10 ");
 	for (int i = 0; i < 5000; i++)
 		strbuf_addch(&s, 'n');
@@ -118,11 +109,10 @@ static uint32_t next_random(uint32_t *seed)
 }
 
 /* The oracle: the last of all lines that covers the address. */
-static void random_overlaps_agree_with_a_linear_search(void **state)
+TEST(random_overlaps_agree_with_a_linear_search)
 {
 	uint32_t seed = 7;
 
-	(void)state;
 	for (int round = 0; round < 50; round++) {
 		struct strbuf s cleanup_strbuf = STRBUF_INIT;
 		unsigned int start[60], size[60];
@@ -152,13 +142,12 @@ static void random_overlaps_agree_with_a_linear_search(void **state)
 	}
 }
 
-static void a_hundred_thousand_nested_ranges_take_no_time(void **state)
+TEST(a_hundred_thousand_nested_ranges_take_no_time)
 {
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 	int64_t before;
 	struct perfmap *m;
 
-	(void)state;
 	for (unsigned int i = 0; i < 100000; i++)
 		strbuf_addf(&s, "%x %x f\n", 0x1000 + i, 400000 - 2 * i);
 	before = clock_cpu_ns();
@@ -191,13 +180,12 @@ static int read_map(struct perfmap_stamp *stamp, struct perfmap **m)
 	return perfmap_read((uint32_t)getpid(), FAKE_NSPID, getuid(), stamp, m);
 }
 
-static void a_map_is_read_again_only_when_it_has_changed(void **state)
+TEST(a_map_is_read_again_only_when_it_has_changed)
 {
 	struct perfmap_stamp stamp = {0};
 	struct perfmap *m = NULL;
 	FILE *f;
 
-	(void)state;
 	make_map("100 10 one\n");
 	assert_int_equal(read_map(&stamp, &m), 0);
 	expect(m, 0x100, "one");
@@ -213,12 +201,11 @@ static void a_map_is_read_again_only_when_it_has_changed(void **state)
 	assert_int_equal(read_map(&stamp, &m), -ENOENT);
 }
 
-static void fifos_devices_foreign_and_huge_files_are_refused(void **state)
+TEST(fifos_devices_foreign_and_huge_files_are_refused)
 {
 	struct perfmap_stamp stamp = {0};
 	struct perfmap *m = NULL;
 
-	(void)state;
 	make_map("");
 	unlink(map_path);
 	assert_int_equal(mkfifo(map_path, 0600), 0);
@@ -242,7 +229,7 @@ static void fifos_devices_foreign_and_huge_files_are_refused(void **state)
 	}
 }
 
-static void what_node_writes_is_read_whole(void **state)
+TEST(what_node_writes_is_read_whole)
 {
 	char command[512];
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
@@ -252,7 +239,6 @@ static void what_node_writes_is_read_whole(void **state)
 	FILE *out;
 	long pid;
 
-	(void)state;
 	if (system("command -v node >/dev/null 2>&1"))
 		skip_missing("node");
 	snprintf(
@@ -280,21 +266,4 @@ static void what_node_writes_is_read_whole(void **state)
 	assert_true(perfmap_count(m) + perfmap_skipped(m) == lines);
 	assert_true(perfmap_skipped(m) <= lines / 50);
 	perfmap_free(m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(ranges_are_found_from_first_to_last_byte),
-		cmocka_unit_test(a_later_line_overrides_what_it_overlaps),
-		cmocka_unit_test(lines_that_cannot_be_are_skipped),
-		cmocka_unit_test(names_of_any_bytes_and_length_are_kept_bounded),
-		cmocka_unit_test(random_overlaps_agree_with_a_linear_search),
-		cmocka_unit_test(a_hundred_thousand_nested_ranges_take_no_time),
-		cmocka_unit_test(a_map_is_read_again_only_when_it_has_changed),
-		cmocka_unit_test(fifos_devices_foreign_and_huge_files_are_refused),
-		cmocka_unit_test(what_node_writes_is_read_whole),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* rules: whom [targets] includes and excludes. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-#include <cmocka.h>
 
 #include "loaders/lib/host/proc/containernames.h"
 #include "loaders/lib/host/names/rules.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
@@ -29,7 +25,7 @@ static const struct rule_process host = {.container = "",
 					 .unit = "postgresql@15-main.service",
 					 .uid = 0};
 
-static void each_kind_fits_by_its_pattern(void **state)
+TEST(each_kind_fits_by_its_pattern)
 {
 	static const struct {
 		const char *rule;
@@ -55,16 +51,14 @@ static void each_kind_fits_by_its_pattern(void **state)
 		     {" , ", false, false},
 		     {"nonsense", false, false}};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		assert_int_equal(rules_fit(table[i].rule, &web, false), table[i].web);
 		assert_int_equal(rules_fit(table[i].rule, &host, false), table[i].host);
 	}
 }
 
-static void without_include_all_are_in_and_exclude_is_stronger(void **state)
+TEST(without_include_all_are_in_and_exclude_is_stronger)
 {
-	(void)state;
 	assert_true(rules_allow("", "", &web));
 	assert_true(rules_allow(" ", "user:0", &web));
 	assert_false(rules_allow("", "user:0", &host));
@@ -73,7 +67,7 @@ static void without_include_all_are_in_and_exclude_is_stronger(void **state)
 	assert_false(rules_allow("container:*", "image:nginx:*", &web));
 }
 
-static void what_is_not_known_is_left_out_and_never_asked_for(void **state)
+TEST(what_is_not_known_is_left_out_and_never_asked_for)
 {
 	static const struct container_names no_names,
 		named = {.name = (char *)(uintptr_t) "web-1",
@@ -108,7 +102,6 @@ static void what_is_not_known_is_left_out_and_never_asked_for(void **state)
 		.unit = "", .container = "", .container_id = "", .image = "", .no_uid = true};
 	struct container_ref ref;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		struct rule_process p = {.comm = "sh", .exe = "/bin/sh"};
 
@@ -125,27 +118,14 @@ static void what_is_not_known_is_left_out_and_never_asked_for(void **state)
 	assert_true(rules_allow("", "unit:x container:y", &gone));
 }
 
-static void what_is_no_rule_is_refused(void **state)
+TEST(what_is_no_rule_is_refused)
 {
 	static const char *const bad[] = {
 		"web",           "container:", ":x", "pid:7", "user:nobody-here-has-this-name",
 		"command:a,web", "Unit:x"};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(rules_check(bad[i]), -EINVAL);
 	assert_int_equal(rules_check(""), 0);
 	assert_int_equal(rules_check("container:web-* , user:root unit:a.service"), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_kind_fits_by_its_pattern),
-		cmocka_unit_test(without_include_all_are_in_and_exclude_is_stronger),
-		cmocka_unit_test(what_is_not_known_is_left_out_and_never_asked_for),
-		cmocka_unit_test(what_is_no_rule_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

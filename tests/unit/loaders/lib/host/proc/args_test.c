@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* args: secrets do not come out, names and harmless arguments do. '|' stands for the NUL between
- * arguments here. */
+/* args: secrets are masked, names and harmless arguments are kept. '|' is the NUL between arguments
+ * here. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "loaders/lib/host/proc/args.h"
 #include "schema/base/strbuf.h"
+#include "tests/unit/test.h"
 
 static void expect(enum args_policy policy, const char *line, const char *want)
 {
@@ -26,9 +21,8 @@ static void expect(enum args_policy policy, const char *line, const char *want)
 	assert_string_equal(strbuf_str(&out), want);
 }
 
-static void options_whose_name_is_a_secrets_lose_their_value(void **state)
+TEST(options_whose_name_is_a_secrets_lose_their_value)
 {
-	(void)state;
 	expect(ARGS_MASKED, "app|--password=hunter2|x", "app --password=*** x");
 	expect(ARGS_MASKED, "app|--password|hunter2|x", "app --password *** x");
 	expect(ARGS_MASKED, "app|--db-pass|hunter2", "app --db-pass ***");
@@ -43,9 +37,8 @@ static void options_whose_name_is_a_secrets_lose_their_value(void **state)
 	expect(ARGS_MASKED, "app|--password=|x", "app --password= x");
 }
 
-static void what_only_says_where_a_secret_lies_stays(void **state)
+TEST(what_only_says_where_a_secret_lies_stays)
 {
-	(void)state;
 	expect(ARGS_MASKED, "app|--password-file=/run/secret|x",
 	       "app --password-file=/run/secret x");
 	expect(ARGS_MASKED, "app|--token-ttl|60", "app --token-ttl 60");
@@ -56,9 +49,8 @@ static void what_only_says_where_a_secret_lies_stays(void **state)
 	       "git clone https://github.com/a/b@v2");
 }
 
-static void short_options_of_known_programs_are_masked(void **state)
+TEST(short_options_of_known_programs_are_masked)
 {
-	(void)state;
 	expect(ARGS_MASKED, "/usr/bin/mysql|-uroot|-phunter2|db", "/usr/bin/mysql -uroot -p*** db");
 	expect(ARGS_MASKED, "mysqldump|-p|hunter2", "mysqldump -p ***");
 	expect(ARGS_MASKED, "sudo|mysql|-phunter2", "sudo mysql -p***");
@@ -71,9 +63,8 @@ static void short_options_of_known_programs_are_masked(void **state)
 	expect(ARGS_MASKED, "mkdir|-p|a", "mkdir -p a");
 }
 
-static void passwords_in_urls_and_dsns_are_masked(void **state)
+TEST(passwords_in_urls_and_dsns_are_masked)
 {
-	(void)state;
 	expect(ARGS_MASKED, "app|postgres://bob:hunter2@db:5432/x",
 	       "app postgres://bob:***@db:5432/x");
 	expect(ARGS_MASKED, "app|--dsn=redis://:hunter2@h/0", "app --dsn=redis://:***@h/0");
@@ -83,9 +74,8 @@ static void passwords_in_urls_and_dsns_are_masked(void **state)
 	expect(ARGS_MASKED, "app|http://h/?token=hunter2&x=1", "app http://h/?token=***&x=1");
 }
 
-static void headers_are_masked(void **state)
+TEST(headers_are_masked)
 {
-	(void)state;
 	expect(ARGS_MASKED, "curl|-H|Authorization: Bearer hunter2|u",
 	       "curl -H Authorization: *** u");
 	expect(ARGS_MASKED, "curl|-HCookie: a=b; c=d|u", "curl -HCookie: *** u");
@@ -94,9 +84,8 @@ static void headers_are_masked(void **state)
 	       "sh -c curl -H 'Authorization: ***' http://h");
 }
 
-static void secrets_inside_one_argument_are_masked(void **state)
+TEST(secrets_inside_one_argument_are_masked)
 {
-	(void)state;
 	expect(ARGS_MASKED, "sh|-c|PASSWORD=hunter2 run --token hunter3; ls",
 	       "sh -c PASSWORD=*** run --token ***; ls");
 	expect(ARGS_MASKED, "psql|host=h password=hunter2 dbname=d",
@@ -107,20 +96,18 @@ static void secrets_inside_one_argument_are_masked(void **state)
 	       "sh -c export SECRET=\"***\"; x");
 }
 
-static void tokens_are_known_by_their_shape(void **state)
+TEST(tokens_are_known_by_their_shape)
 {
-	(void)state;
 	expect(ARGS_MASKED, "app|ghp_0123456789abcdefABCDEF0123456789abcd", "app ***");
 	expect(ARGS_MASKED, "app|x=AKIAIOSFODNN7EXAMPLE,y", "app x=***,y");
 	expect(ARGS_MASKED, "app|eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abcdef", "app ***");
 	expect(ARGS_MASKED, "app|sk-learn|task-force", "app sk-learn task-force");
 }
 
-static void the_policy_decides(void **state)
+TEST(the_policy_decides)
 {
 	enum args_policy p;
 
-	(void)state;
 	expect(ARGS_FULL, "app|--password=hunter2", "app --password=hunter2");
 	expect(ARGS_NONE, "app|--password=hunter2", "app");
 	expect(ARGS_FULL, "a\nb|c\rd", "a b c d");
@@ -133,31 +120,13 @@ static void the_policy_decides(void **state)
 	assert_int_equal(args_policy_parse("some", &p), -EINVAL);
 }
 
-static void a_cut_command_line_without_its_last_nul_is_masked_too(void **state)
+TEST(a_cut_command_line_without_its_last_nul_is_masked_too)
 {
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
 
-	(void)state;
 	args_format("app\0--password=hunt", 19, ARGS_MASKED, &out);
 	assert_string_equal(strbuf_str(&out), "app --password=***");
 	strbuf_reset(&out);
 	args_format("", 0, ARGS_MASKED, &out);
 	assert_string_equal(strbuf_str(&out), "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(options_whose_name_is_a_secrets_lose_their_value),
-		cmocka_unit_test(what_only_says_where_a_secret_lies_stays),
-		cmocka_unit_test(short_options_of_known_programs_are_masked),
-		cmocka_unit_test(passwords_in_urls_and_dsns_are_masked),
-		cmocka_unit_test(headers_are_masked),
-		cmocka_unit_test(secrets_inside_one_argument_are_masked),
-		cmocka_unit_test(tokens_are_known_by_their_shape),
-		cmocka_unit_test(the_policy_decides),
-		cmocka_unit_test(a_cut_command_line_without_its_last_nul_is_masked_too),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* container: paths as the runtimes make them, Docker's files, and the way back on this host's
- * cgroup hierarchies. */
+/* container: cgroup paths as the runtimes make them, Docker's files, and the path from a cgroup's
+ * id on this host's hierarchies. */
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/host/proc/container.h"
 #include "loaders/lib/host/proc/containerfile.h"
 #include "loaders/lib/host/proc/containernames.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "schema/base/array.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
 #define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ID2 "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
@@ -81,7 +76,7 @@ static const struct expected cases[] = {
 	{"/kubepods.slice/kubepods-pod1a_2b.slice/crio-" ID ".scope/container", "cri-o", ID,
 	 "1a-2b", ""},
 	{"/system.slice:docker:" ID, "docker", ID, "", ""},
-	/* Docker on v1: a parent of its own, as compose's and the daemon's cgroup_parent make it */
+	/* Docker on v1: a custom parent, as cgroup_parent of compose and of the daemon makes it */
 	{"/build.slice/docker-" ID ".scope", "docker", ID, "", ""},
 	{"/system.slice/docker-" ID ".scope/system.slice/cron.service", "docker", ID, "", ""},
 	{"/actions_job/" ID, "container", ID, "", ""},
@@ -118,9 +113,8 @@ static const struct expected cases[] = {
 	{"/system.slice/docker-.scope", "", "", "", "docker-.scope"},
 };
 
-static void each_runtimes_paths_are_told_apart(void **state)
+TEST(each_runtimes_paths_are_told_apart)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		const struct expected *c = &cases[i];
 		struct container_ref ref;
@@ -133,7 +127,7 @@ static void each_runtimes_paths_are_told_apart(void **state)
 	}
 }
 
-static void of_several_paths_that_of_a_container_tells_most(void **state)
+TEST(of_several_paths_that_of_a_container_tells_most)
 {
 	static const struct {
 		const char *paths[4];
@@ -147,7 +141,6 @@ static void of_several_paths_that_of_a_container_tells_most(void **state)
 		{{NULL, NULL, NULL, NULL}, 4},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		size_t lens[4];
 
@@ -158,7 +151,7 @@ static void of_several_paths_that_of_a_container_tells_most(void **state)
 }
 
 /* /proc/PID/cgroup whole, as hosts have it: version 1, version 2, and both. */
-static void whole_files_of_hosts_of_every_version_lead_to_the_container(void **state)
+TEST(whole_files_of_hosts_of_every_version_lead_to_the_container)
 {
 	static const struct {
 		const char *text, *runtime, *id, *unit;
@@ -218,7 +211,6 @@ static void whole_files_of_hosts_of_every_version_lead_to_the_container(void **s
 		{"0::/lxc.payload.web1/docker/" ID "\n", "docker", ID, ""},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++) {
 		struct container_ref ref;
 		struct proc_cgroup cg;
@@ -235,12 +227,11 @@ static void whole_files_of_hosts_of_every_version_lead_to_the_container(void **s
 	}
 }
 
-static void the_container_around_a_nested_one_is_found(void **state)
+TEST(the_container_around_a_nested_one_is_found)
 {
 	static const char path[] = "/docker/" ID "/docker/" ID2 "/x";
 	struct container_ref in, out;
 
-	(void)state;
 	assert_true(container_parse(path, strlen(path), &in));
 	assert_string_equal(in.id, ID2);
 	assert_int_equal(in.end, strlen(path) - 2);
@@ -266,12 +257,11 @@ static int in_docker(const char *docker_root, const char *id, struct container_n
 	return containernames_find(docker_root, "/nonexistent", &ref, out);
 }
 
-static void dockers_file_gives_name_image_project_and_restarts(void **state)
+TEST(dockers_file_gives_name_image_project_and_restarts)
 {
 	char root[] = "/tmp/sonde-docker-XXXXXX", path[512];
 	struct container_names n = {0}, copy;
 
-	(void)state;
 	assert_non_null(mkdtemp(root));
 	snprintf(path, sizeof(path), "mkdir -p %s/containers/" ID, root);
 	assert_int_equal(system(path), 0);
@@ -285,7 +275,7 @@ static void dockers_file_gives_name_image_project_and_restarts(void **state)
 	assert_string_equal(n.image, "nginx:1.25");
 	assert_null(n.labels);
 	container_names_release(&n);
-	/* made, and not started yet as far as the file says */
+	/* created, and not started yet according to the file */
 	write_file(path,
 		   "{\"Name\": \"/web\", \"State\": {\"StartedAt\": \"0001-01-01T00:00:00Z\"}}");
 	assert_int_equal(in_docker(root, ID, &n), 0);
@@ -344,7 +334,7 @@ static void put_under(const char *root, const char *dir, const char *name, const
 	write_file(path, text);
 }
 
-static void podmans_crios_and_containerds_files_give_name_and_image(void **state)
+TEST(podmans_crios_and_containerds_files_give_name_and_image)
 {
 	static const char storage[] =
 		"[{\"id\":\"" ID2 "\",\"names\":[\"other\"]},{\"id\":\"" ID
@@ -357,7 +347,6 @@ static void podmans_crios_and_containerds_files_give_name_and_image(void **state
 	struct container_ref ref = {.runtime = "podman", .id = ID};
 	struct container_names n = {0};
 
-	(void)state;
 	assert_non_null(mkdtemp(root));
 	assert_int_equal(containernames_find("/nonexistent", root, &ref, &n), -ENOENT);
 	put_under(root, "var/lib/containers/storage/overlay-containers", "containers.json", "[]");
@@ -395,7 +384,7 @@ static void podmans_crios_and_containerds_files_give_name_and_image(void **state
 
 #define OWNER "/home/user/.local/share/"
 
-/* In a tree of its own, as the user `uid`'s. */
+/* In a separate tree that belongs to the user `uid`. */
 static void put_as(const char *root, const char *dir, const char *name, const char *text, uid_t uid)
 {
 	char path[700];
@@ -425,7 +414,7 @@ static void expect_names(const char *root, const char *cgroup, const char *name,
 	"[{\"id\":\"" ID \
 	"\",\"names\":[\"%s\"],\"metadata\":\"{\\\"image-name\\\":\\\"web:1\\\"}\"}]"
 
-static void files_of_rootless_and_of_packaged_runtimes_are_found(void **state)
+TEST(files_of_rootless_and_of_packaged_runtimes_are_found)
 {
 	static const char docker[] =
 		"{\"Name\":\"/%s\",\"Config\":{\"Image\":\"web:1\",\"Labels\":{\"com.docker.compose.project\":\"shop\"}}}";
@@ -451,7 +440,6 @@ static void files_of_rootless_and_of_packaged_runtimes_are_found(void **state)
 	};
 	char root[] = "/tmp/sonde-rootless-XXXXXX", text[512], cmd[64];
 
-	(void)state;
 	if (geteuid())
 		skip_missing("root");
 	assert_non_null(mkdtemp(root));
@@ -467,14 +455,13 @@ static void files_of_rootless_and_of_packaged_runtimes_are_found(void **state)
 	assert_int_equal(system(cmd), 0);
 }
 
-static void a_user_lends_no_file_of_somebody_else_and_lets_nobody_wait(void **state)
+TEST(a_user_lends_no_file_of_somebody_else_and_lets_nobody_wait)
 {
 	static const char cgroup[] = USERS "user.slice/libpod-" ID ".scope";
 	char root[] = "/tmp/sonde-rootless-XXXXXX", path[256], other[256], text[512], cmd[64];
 	struct container_names n = {0};
 	struct container_ref ref;
 
-	(void)state;
 	if (geteuid())
 		skip_missing("root");
 	assert_non_null(mkdtemp(root));
@@ -500,7 +487,7 @@ static void a_user_lends_no_file_of_somebody_else_and_lets_nobody_wait(void **st
 	assert_int_equal(system(cmd), 0);
 }
 
-static void annotations_tell_what_podman_and_crio_keep_beside_the_storage(void **state)
+TEST(annotations_tell_what_podman_and_crio_keep_beside_the_storage)
 {
 	static const char crio[] =
 		"{\"annotations\":{\"io.kubernetes.container.name\":\"app\",\"io.kubernetes.pod.name\":\"web-0\","
@@ -512,7 +499,6 @@ static void annotations_tell_what_podman_and_crio_keep_beside_the_storage(void *
 	struct container_names n = {0};
 	char root[] = "/tmp/sonde-notes-XXXXXX", text[512], cmd[64];
 
-	(void)state;
 	assert_int_equal(containerfile_bundle(crio, strlen(crio), &n), 0);
 	assert_string_equal(n.name, "web-0/app");
 	assert_string_equal(n.image, "app:2");
@@ -540,7 +526,7 @@ static void annotations_tell_what_podman_and_crio_keep_beside_the_storage(void *
 	container_names_release(&n);
 }
 
-static void a_home_is_read_from_passwd(void **state)
+TEST(a_home_is_read_from_passwd)
 {
 	static const char passwd[] =
 		"root:x:0:0:root:/root:/bin/sh\n\n+::::::\nbad:x:12\nann:x:1000:1000:A,,:/home/user:/bin/sh\n"
@@ -551,7 +537,6 @@ static void a_home_is_read_from_passwd(void **state)
 	} table[] = {{0, "/root"}, {1000, "/home/user"}, {100, ""},           {10001, ""},
 		     {12, ""},     {1001, ""},           {1002, "/home/last"}};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(table); i++) {
 		char home[24] = "";
 
@@ -562,12 +547,11 @@ static void a_home_is_read_from_passwd(void **state)
 	}
 }
 
-static void an_unknown_container_is_refused_with_those_that_are_there(void **state)
+TEST(an_unknown_container_is_refused_with_those_that_are_there)
 {
 	struct container_found f;
 	struct err e = {0};
 
-	(void)state;
 	assert_int_equal(container_resolve("no-such-container", &f, &e), -ENOENT);
 	assert_int_equal(e.exit, EXIT_USAGE);
 	assert_non_null(strstr(e.what, "no container 'no-such-container' is running"));
@@ -592,8 +576,8 @@ static bool has_id(const uint64_t *ids, size_t n, uint64_t id)
 	return false;
 }
 
-/* A group of a container's shape with a process in a group below it, on the real hierarchy. */
-static void a_container_is_found_by_the_beginning_of_its_id(void **state)
+/* A cgroup named as a container's, with a process in a cgroup below it, on the real hierarchy. */
+TEST(a_container_is_found_by_the_beginning_of_its_id)
 {
 	static const char id[] = "5011de50"
 				 "5011de50"
@@ -609,7 +593,6 @@ static void a_container_is_found_by_the_beginning_of_its_id(void **state)
 	struct stat st, st_below;
 	pid_t pid;
 
-	(void)state;
 	if (geteuid() || !v2_mount())
 		skip_missing("root, or a cgroup2 mount");
 	snprintf(dir, sizeof(dir), "%s/docker-%s.scope", v2_mount(), id);
@@ -653,24 +636,4 @@ static void a_container_is_found_by_the_beginning_of_its_id(void **state)
 	waitpid(pid, NULL, 0);
 	rmdir(below);
 	rmdir(dir);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_runtimes_paths_are_told_apart),
-		cmocka_unit_test(of_several_paths_that_of_a_container_tells_most),
-		cmocka_unit_test(whole_files_of_hosts_of_every_version_lead_to_the_container),
-		cmocka_unit_test(the_container_around_a_nested_one_is_found),
-		cmocka_unit_test(podmans_crios_and_containerds_files_give_name_and_image),
-		cmocka_unit_test(dockers_file_gives_name_image_project_and_restarts),
-		cmocka_unit_test(files_of_rootless_and_of_packaged_runtimes_are_found),
-		cmocka_unit_test(a_user_lends_no_file_of_somebody_else_and_lets_nobody_wait),
-		cmocka_unit_test(annotations_tell_what_podman_and_crio_keep_beside_the_storage),
-		cmocka_unit_test(a_home_is_read_from_passwd),
-		cmocka_unit_test(an_unknown_container_is_refused_with_those_that_are_there),
-		cmocka_unit_test(a_container_is_found_by_the_beginning_of_its_id),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

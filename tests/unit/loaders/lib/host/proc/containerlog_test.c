@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The last lines of logs: records in pieces, long lines, secrets, what is no text, and lines of the
- * next life. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-
+/* The last lines of logs: records in pieces, long lines, secrets, bytes that are not text, and
+ * lines of the container's next start. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "loaders/lib/host/proc/containerlog.h"
+#include "tests/unit/test.h"
 
 struct told {
 	char line[CONTAINERLOG_LINES][CONTAINERLOG_LINE + 1];
@@ -46,12 +41,11 @@ static void add(struct strbuf *s, const char *log, const char *stream, const cha
 	strbuf_addf(s, "{\"log\":\"%s\",\"stream\":\"%s\",\"time\":\"%s\"}\n", log, stream, time);
 }
 
-static void the_last_twenty_lines_are_told_in_order(void **state)
+TEST(the_last_twenty_lines_are_told_in_order)
 {
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 	struct told t;
 
-	(void)state;
 	for (int i = 0; i < 50; i++) {
 		char line[40];
 
@@ -65,13 +59,11 @@ static void the_last_twenty_lines_are_told_in_order(void **state)
 	assert_false(t.cut[0]);
 }
 
-static void pieces_of_a_line_are_put_together_by_stream_and_what_was_never_ended_is_told(
-	void **state)
+TEST(pieces_of_a_line_are_put_together_by_stream_and_what_was_never_ended_is_told)
 {
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 	struct told t;
 
-	(void)state;
 	add(&s, "half ", "stdout", "2026-11-25T20:00:00Z");
 	add(&s, "of the other\\n", "stderr", "2026-11-25T20:00:00Z");
 	add(&s, "a line\\n", "stdout", "2026-11-25T20:00:00Z");
@@ -83,13 +75,12 @@ static void pieces_of_a_line_are_put_together_by_stream_and_what_was_never_ended
 	assert_string_equal(t.line[2], "prompt:");
 }
 
-static void a_line_of_a_megabyte_is_cut_and_said_to_be(void **state)
+TEST(a_line_of_a_megabyte_is_cut_and_said_to_be)
 {
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 	char *piece = malloc(16385);
 	struct told t;
 
-	(void)state;
 	memset(piece, 'x', 16384);
 	piece[16384] = 0;
 	memcpy(piece + 600, " y ", 3);
@@ -109,12 +100,11 @@ static void a_line_of_a_megabyte_is_cut_and_said_to_be(void **state)
 	free(piece);
 }
 
-static void secrets_are_masked_also_where_a_line_is_cut_in_one(void **state)
+TEST(secrets_are_masked_also_where_a_line_is_cut_in_one)
 {
 	struct strbuf s cleanup_strbuf = STRBUF_INIT, line cleanup_strbuf = STRBUF_INIT;
 	struct told t;
 
-	(void)state;
 	add(&s,
 	    "connect postgres://app:hunter2@db/x password=hunter2 Authorization: Bearer hunter2\\n",
 	    "stderr", "x");
@@ -140,12 +130,11 @@ static void secrets_are_masked_also_where_a_line_is_cut_in_one(void **state)
 	assert_string_equal(t.line[2], "token=*** ");
 }
 
-static void what_is_no_text_stays_none(void **state)
+TEST(what_is_no_text_stays_none)
 {
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 	struct told t;
 
-	(void)state;
 	add(&s, "\\u001b[31mred\\u001b[0m \\u0000\\u0007bell\\t\\u00e4\\n", "stdout", "x");
 	strbuf_addstr(&s, "not json\n{\"log\":7}\n{\"log\":\"\xff\\n\"}\n{\"log\":\"unended");
 	t = told_of(CONTAINERLOG_DOCKER, strbuf_str(&s), true, INT64_MAX);
@@ -153,12 +142,11 @@ static void what_is_no_text_stays_none(void **state)
 	assert_string_equal(t.line[0], "red   bell \xc3\xa4");
 }
 
-static void lines_of_the_next_life_are_not_told(void **state)
+TEST(lines_of_the_next_life_are_not_told)
 {
 	struct strbuf s cleanup_strbuf = STRBUF_INIT;
 	struct told t;
 
-	(void)state;
 	add(&s, "it fails\\n", "stdout", "2026-11-25T20:00:00.5Z");
 	add(&s, "it starts\\n", "stdout", "2026-11-25T20:00:01.5Z");
 	t = told_of(CONTAINERLOG_DOCKER, strbuf_str(&s), true, 1795636801000000000);
@@ -166,7 +154,7 @@ static void lines_of_the_next_life_are_not_told(void **state)
 	assert_string_equal(t.line[0], "it fails");
 }
 
-static void podmans_form_is_read_as_well(void **state)
+TEST(podmans_form_is_read_as_well)
 {
 	struct told t = told_of(
 		CONTAINERLOG_CRI,
@@ -174,20 +162,18 @@ static void podmans_form_is_read_as_well(void **state)
 		"2026-11-25T20:00:00.1+01:00 stdout F\n2026-11-25T20:00:00.1+01:00 stdout F \nx\n2026-11-25T20:00:00.1+01:00 stdlog F no\n",
 		true, INT64_MAX);
 
-	(void)state;
 	assert_int_equal(t.n, 4);
 	assert_string_equal(t.line[0], "bad");
 	assert_string_equal(t.line[1], "half line");
 	assert_string_equal(t.line[2], "");
 }
 
-static void no_more_than_eight_kib_are_told_the_last_ones(void **state)
+TEST(no_more_than_eight_kib_are_told_the_last_ones)
 {
 	struct strbuf s cleanup_strbuf = STRBUF_INIT, line cleanup_strbuf = STRBUF_INIT;
 	size_t all = 0;
 	struct told t;
 
-	(void)state;
 	for (int i = 0; i < 498; i++)
 		strbuf_addch(&line, 'x');
 	strbuf_addstr(&line, "\\n");
@@ -199,21 +185,4 @@ static void no_more_than_eight_kib_are_told_the_last_ones(void **state)
 		all += strlen(t.line[i]) + 1;
 	assert_true(t.n == 17 && all <= CONTAINERLOG_BYTES);
 	assert_string_equal(t.line[16], "last");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_last_twenty_lines_are_told_in_order),
-		cmocka_unit_test(
-			pieces_of_a_line_are_put_together_by_stream_and_what_was_never_ended_is_told),
-		cmocka_unit_test(a_line_of_a_megabyte_is_cut_and_said_to_be),
-		cmocka_unit_test(secrets_are_masked_also_where_a_line_is_cut_in_one),
-		cmocka_unit_test(what_is_no_text_stays_none),
-		cmocka_unit_test(lines_of_the_next_life_are_not_told),
-		cmocka_unit_test(podmans_form_is_read_as_well),
-		cmocka_unit_test(no_more_than_eight_kib_are_told_the_last_ones),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

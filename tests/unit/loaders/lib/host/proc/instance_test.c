@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* instance: which processes are of one instance of a container, whoever looks, and when. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* instance: every loader groups the same processes into an instance of a container, whenever it
+ * looks. */
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "loaders/lib/host/proc/instance.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 #define LIVES UINT64_MAX
 
@@ -21,7 +17,8 @@ static uint64_t began(const struct instance_life *all, size_t n, const struct in
 	return found.from_ns;
 }
 
-/* Its runtime's helpers, its first process, one of its own, one that was brought in; and again. */
+/* The runtime's helpers, the first process, a child of it, one started from outside (exec); and the
+ * same for the next instance. */
 static const struct instance_life own_pids[] = {
 	{10, 12, 100, 50, false},
 	{11, 13, 101, 50, false},
@@ -33,37 +30,34 @@ static const struct instance_life own_pids[] = {
 	{96, LIVES, 201, 51, true},
 	{99, 100, 202, 201, false}};
 
-static void with_a_pid_namespace_of_its_own_the_first_process_is_the_instance(void **state)
+TEST(with_a_pid_namespace_of_its_own_the_first_process_is_the_instance)
 {
 	static const uint64_t expected[] = {12, 12, 12, 12, 12, 12, 96, 96, 96};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(own_pids); i++)
 		assert_int_equal(began(own_pids, ARRAY_SIZE(own_pids), &own_pids[i]), expected[i]);
-	/* who comes later knows only those that live, or ended lately */
+	/* a later loader knows only those that live or ended recently */
 	assert_int_equal(began(own_pids + 2, 2, &own_pids[3]), 12);
 	assert_int_equal(began(own_pids + 7, 1, &own_pids[8]), 96);
 }
 
-static void with_the_hosts_pids_a_gap_in_which_nobody_lives_is_a_restart(void **state)
+TEST(with_the_hosts_pids_a_gap_in_which_nobody_lives_is_a_restart)
 {
 	static const struct instance_life all[] = {
 		{10, 50, 100, 1, false},  {15, 20, 101, 100, false},  {30, 60, 102, 100, false},
 		{35, 40, 103, 102, true}, {70, LIVES, 104, 1, false}, {71, LIVES, 105, 104, false}};
 	static const uint64_t expected[] = {10, 10, 10, 10, 70, 70};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++)
 		assert_int_equal(began(all, ARRAY_SIZE(all), &all[i]), expected[i]);
 }
 
-/* Three loaders, one that named the helper first, one that saw all, and one that was started late,
- * write the same. */
-static void what_is_known_stays_while_somebody_lives_and_all_agree(void **state)
+/* Three loaders write the same: one that named the helper first, one that saw all, and one that
+ * started late. */
+TEST(what_is_known_stays_while_somebody_lives_and_all_agree)
 {
 	struct instance now = {0}, before = {0}, found, late_now = {0}, late_before = {0};
 
-	(void)state;
 	instance_find(own_pids, 1, &own_pids[0], &found); /* of the helper alone */
 	assert_int_equal(instance_settle(&now, &before, &found), 10);
 	instance_find(own_pids, 6, &own_pids[3], &found);
@@ -79,13 +73,12 @@ static void what_is_known_stays_while_somebody_lives_and_all_agree(void **state)
 	assert_int_equal(now.from_ns, 96);
 }
 
-static void the_process_that_began_it_may_be_gone_and_forgotten(void **state)
+TEST(the_process_that_began_it_may_be_gone_and_forgotten)
 {
 	static const struct instance_life all[] = {
 		{10, 50, 100, 1, false}, {40, LIVES, 101, 1, false}, {90, LIVES, 102, 101, false}};
 	struct instance now = {0}, before = {0}, found;
 
-	(void)state;
 	instance_find(all, 2, &all[1], &found);
 	assert_int_equal(instance_settle(&now, &before, &found), 10);
 	instance_find(all + 1, 2, &all[2], &found); /* of which it is the child's */
@@ -94,11 +87,10 @@ static void the_process_that_began_it_may_be_gone_and_forgotten(void **state)
 	assert_int_equal(before.from_ns, 0);
 }
 
-static void its_beginning_is_told_in_utc_by_the_boots_own_second(void **state)
+TEST(its_beginning_is_told_in_utc_by_the_boots_own_second)
 {
 	char text[INSTANCE_TEXT];
 
-	(void)state;
 	assert_string_equal(instance_text(1763694600, 300000000000, text),
 			    "2025-11-21T03:15:00.00Z");
 	assert_string_equal(instance_text(1763694600, 299990000001, text),
@@ -108,17 +100,4 @@ static void its_beginning_is_told_in_utc_by_the_boots_own_second(void **state)
 	assert_string_equal(instance_text(1763694600, 1230000000, text), "2025-11-21T03:10:01.23Z");
 	instance_text(UINT64_MAX / 2, UINT64_MAX, text);
 	assert_true(strlen(text) < INSTANCE_TEXT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(with_a_pid_namespace_of_its_own_the_first_process_is_the_instance),
-		cmocka_unit_test(with_the_hosts_pids_a_gap_in_which_nobody_lives_is_a_restart),
-		cmocka_unit_test(what_is_known_stays_while_somebody_lives_and_all_agree),
-		cmocka_unit_test(the_process_that_began_it_may_be_gone_and_forgotten),
-		cmocka_unit_test(its_beginning_is_told_in_utc_by_the_boots_own_second),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* localfs: only what the kernel itself keeps, in memory or on a block device, is said to answer by
- * itself. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* localfs: a file system counts as local only if the kernel itself keeps it, in memory or on a
+ * block device. */
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <sched.h>
 #include <sys/mount.h>
@@ -19,12 +13,12 @@
 #include "loaders/lib/host/proc/localfs.h"
 #include "schema/base/array.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
-static void a_line_gives_its_device_if_its_type_is_a_local_one(void **state)
+TEST(a_line_gives_its_device_if_its_type_is_a_local_one)
 {
 	dev_t d = 0;
 
-	(void)state;
 	assert_true(localfs_line(
 		"27 1 254:16 / / rw,relatime shared:1 master:2 - ext4 /dev/vda rw,discard\n", &d));
 	assert_int_equal(d, makedev(254, 16));
@@ -32,7 +26,7 @@ static void a_line_gives_its_device_if_its_type_is_a_local_one(void **state)
 	assert_int_equal(d, makedev(0, 6));
 }
 
-static void what_asks_somebody_else_is_none_however_it_is_named(void **state)
+TEST(what_asks_somebody_else_is_none_however_it_is_named)
 {
 	/* clang-format off */
 	static const char *const lines[] = {
@@ -45,17 +39,15 @@ static void what_asks_somebody_else_is_none_however_it_is_named(void **state)
 	/* clang-format on */
 	dev_t d;
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
 		assert_false(localfs_line(lines[i], &d));
 }
 
-static void a_mount_that_comes_or_goes_is_noticed(void **state)
+TEST(a_mount_that_comes_or_goes_is_noticed)
 {
 	char dir[] = "/tmp/localfs-test-XXXXXX";
 	struct stat st, proc;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	assert_false(stat("/proc", &proc) || localfs_has(proc.st_dev)); /* it has looked */
 	if (mount("none", dir, "tmpfs", 0, NULL)) {
@@ -69,7 +61,7 @@ static void a_mount_that_comes_or_goes_is_noticed(void **state)
 	rmdir(dir);
 }
 
-/* In a mount namespace of our own: nobody else sees it. */
+/* In a new mount namespace: no other process sees the mounts. */
 static int own_mounts(void **state)
 {
 	(void)state;
@@ -78,13 +70,4 @@ static int own_mounts(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_line_gives_its_device_if_its_type_is_a_local_one),
-		cmocka_unit_test(what_asks_somebody_else_is_none_however_it_is_named),
-		cmocka_unit_test(a_mount_that_comes_or_goes_is_noticed),
-	};
-
-	return cmocka_run_group_tests(tests, own_mounts, NULL);
-}
+const struct test_group test_group = {own_mounts, NULL};

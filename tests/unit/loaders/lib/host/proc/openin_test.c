@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* openin: whatever stands at a path inside a stranger's root, nothing outside of it is opened and
- * nothing blocks. */
+/* openin: whatever is at a path inside another process's root, nothing outside that root is opened
+ * and nothing blocks. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,6 +16,7 @@
 
 #include "loaders/lib/host/proc/openin.h"
 #include "tests/unit/missing.h"
+#include "tests/unit/test.h"
 
 static char root[64];
 static int root_fd;
@@ -67,19 +62,17 @@ static void expect_text(int fd, const char *text)
 	close(fd);
 }
 
-static void a_plain_file_is_opened_and_its_identity_told(void **state)
+TEST(a_plain_file_is_opened_and_its_identity_told)
 {
 	struct stat st, want;
 
-	(void)state;
 	expect_text(openin(root_fd, "/plain", 100, &st), "inside");
 	fstatat(root_fd, "plain", &want, 0);
 	assert_int_equal(st.st_ino, want.st_ino);
 }
 
-static void an_absolute_link_and_dotdot_stay_inside_the_root(void **state)
+TEST(an_absolute_link_and_dotdot_stay_inside_the_root)
 {
-	(void)state;
 	assert_int_equal(symlinkat("/plain", root_fd, "dir/absolute"), 0);
 	assert_int_equal(symlinkat("../../../../../plain", root_fd, "dir/up"), 0);
 	assert_int_equal(symlinkat("/etc/passwd", root_fd, "out"), 0);
@@ -89,16 +82,14 @@ static void an_absolute_link_and_dotdot_stay_inside_the_root(void **state)
 	assert_int_equal(openin(root_fd, "/../../../etc/passwd", 1 << 20, NULL), -ENOENT);
 }
 
-static void a_fifo_does_not_block(void **state)
+TEST(a_fifo_does_not_block)
 {
-	(void)state;
 	assert_int_equal(mkfifoat(root_fd, "fifo", 0644), 0);
 	assert_int_equal(openin(root_fd, "/fifo", 100, NULL), -ENOTSUP);
 }
 
-static void a_device_and_a_folder_are_refused(void **state)
+TEST(a_device_and_a_folder_are_refused)
 {
-	(void)state;
 	assert_int_equal(openin(root_fd, "/dir", 100, NULL), -ENOTSUP);
 	if (mknodat(root_fd, "zero", S_IFCHR | 0666, makedev(1, 5))) {
 		skip_missing("the right to make a device");
@@ -106,31 +97,28 @@ static void a_device_and_a_folder_are_refused(void **state)
 	assert_int_equal(openin(root_fd, "/zero", 100, NULL), -ENOTSUP);
 }
 
-static void a_sparse_file_of_100_gb_is_refused_by_its_size(void **state)
+TEST(a_sparse_file_of_100_gb_is_refused_by_its_size)
 {
 	int fd = openat(root_fd, "sparse", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, 100000000000), 0);
 	close(fd);
 	assert_int_equal(openin(root_fd, "/sparse", OPENIN_MAX_BYTES, NULL), -EFBIG);
 }
 
-static void a_magic_link_is_refused(void **state)
+TEST(a_magic_link_is_refused)
 {
 	int proc = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	(void)state;
 	assert_int_equal(openin(proc, "/self/exe", OPENIN_MAX_BYTES, NULL), -ELOOP);
 	close(proc);
 }
 
-static void a_file_cut_while_it_is_read_gives_less_and_no_signal(void **state)
+TEST(a_file_cut_while_it_is_read_gives_less_and_no_signal)
 {
 	char buf[16];
 	int fd;
 
-	(void)state;
 	write_file("cut", "0123456789");
 	fd = openin(root_fd, "/cut", 100, NULL);
 	assert_int_equal(pread(fd, buf, 5, 0), 5);
@@ -139,12 +127,11 @@ static void a_file_cut_while_it_is_read_gives_less_and_no_signal(void **state)
 	close(fd);
 }
 
-static void a_mapped_file_that_was_deleted_is_opened_through_its_mapping(void **state)
+TEST(a_mapped_file_that_was_deleted_is_opened_through_its_mapping)
 {
 	int fd = openat(root_fd, "gone", O_RDWR | O_CREAT | O_CLOEXEC, 0644), got;
 	void *m;
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, 4096), 0);
 	assert_int_equal(pwrite(fd, "was here", 8, 0), 8);
 	m = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
@@ -164,13 +151,12 @@ static void a_mapped_file_that_was_deleted_is_opened_through_its_mapping(void **
 }
 
 /* A FUSE mount whose server never answers. */
-static void a_file_system_that_does_not_answer_holds_nobody_up(void **state)
+TEST(a_file_system_that_does_not_answer_holds_nobody_up)
 {
 	int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	char opts[128], dir[96];
 	struct timespec a, b;
 
-	(void)state;
 	mkdirat(root_fd, "mute", 0755);
 	snprintf(dir, sizeof(dir), "%s/mute", root);
 	snprintf(opts, sizeof(opts), "fd=%d,rootmode=40000,user_id=0,group_id=0", fuse);
@@ -191,30 +177,13 @@ static void a_file_system_that_does_not_answer_holds_nobody_up(void **state)
 	expect_text(openin(root_fd, "/plain", 100, NULL), "inside");
 }
 
-static void the_root_of_a_process_is_opened(void **state)
+TEST(the_root_of_a_process_is_opened)
 {
 	int fd = openin_root((uint32_t)getpid());
 
-	(void)state;
 	assert_true(fd >= 0);
 	close(fd);
 	assert_true(openin_root(0x7fffffff) < 0);
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_plain_file_is_opened_and_its_identity_told),
-		cmocka_unit_test(an_absolute_link_and_dotdot_stay_inside_the_root),
-		cmocka_unit_test(a_fifo_does_not_block),
-		cmocka_unit_test(a_device_and_a_folder_are_refused),
-		cmocka_unit_test(a_sparse_file_of_100_gb_is_refused_by_its_size),
-		cmocka_unit_test(a_magic_link_is_refused),
-		cmocka_unit_test(a_file_cut_while_it_is_read_gives_less_and_no_signal),
-		cmocka_unit_test(a_mapped_file_that_was_deleted_is_opened_through_its_mapping),
-		cmocka_unit_test(a_file_system_that_does_not_answer_holds_nobody_up),
-		cmocka_unit_test(the_root_of_a_process_is_opened),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
-}
+const struct test_group test_group = {set_up, tear_down};

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc: the parsers against lines made by hand, hostile ones, and this host's own /proc as other
+/* proc: the parsers on lines made by hand, on hostile ones, and on this host's /proc as other
  * programs read it. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,22 +9,20 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
 #include "loaders/lib/host/proc/proc.h"
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
+#include "tests/unit/test.h"
 
 static void parse_stat(const char *s, struct proc_stat *st)
 {
 	assert_int_equal(proc_parse_stat(s, strlen(s), st), 0);
 }
 
-static void a_comm_may_hold_parentheses_blanks_and_newlines(void **state)
+TEST(a_comm_may_hold_parentheses_blanks_and_newlines)
 {
 	struct proc_stat st;
 
-	(void)state;
 	parse_stat("77 (a) R 1 (b\n) S 5 1 1 0 -1 2129984 1 2 3 4 11 12 13 14 20 0 1 0 999 0", &st);
 	assert_string_equal(st.comm, "a) R 1 (b\n");
 	assert_int_equal(st.pid, 77);
@@ -41,7 +35,7 @@ static void a_comm_may_hold_parentheses_blanks_and_newlines(void **state)
 	assert_true(st.flags & PROC_PF_KTHREAD);
 }
 
-static void a_broken_stat_is_refused_and_the_output_left_alone(void **state)
+TEST(a_broken_stat_is_refused_and_the_output_left_alone)
 {
 	static const char *const bad[] = {
 		"",
@@ -54,20 +48,18 @@ static void a_broken_stat_is_refused_and_the_output_left_alone(void **state)
 		"77 (a) R 1 1 1 0 -1 0 1 2 3 4 5 6 7 8 9 10 11 12 99999999999999999999"};
 	struct proc_stat st = {.pid = 4242};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		assert_int_equal(proc_parse_stat(bad[i], strlen(bad[i]), &st), -EBADMSG);
 		assert_int_equal(st.pid, 4242);
 	}
 }
 
-static void our_own_stat_and_status_say_what_the_system_calls_say(void **state)
+TEST(our_own_stat_and_status_say_what_the_system_calls_say)
 {
 	char name[16];
 	struct proc_status status;
 	struct proc_stat st;
 
-	(void)state;
 	prctl(PR_GET_NAME, name);
 	prctl(PR_SET_NAME, "od) d\nname (x");
 	assert_int_equal(proc_read_stat((uint32_t)getpid(), &st), 0);
@@ -84,14 +76,13 @@ static void our_own_stat_and_status_say_what_the_system_calls_say(void **state)
 	assert_true(st.start_ticks > 0);
 }
 
-static void the_innermost_number_of_nspid_is_taken(void **state)
+TEST(the_innermost_number_of_nspid_is_taken)
 {
 	static const char s[] =
 		"Name:\tx\nUmask:\t0022\nTgid:\t812\nPPid:\t4\nUid:\t7\t8\t9\t10\nNSpid:\t812\t31\t2\n";
 	static const char old[] = "Tgid:\t812\nPPid:\t4\nUid:\t7\t8\t9\t10\n";
 	struct proc_status st;
 
-	(void)state;
 	assert_int_equal(proc_parse_status(s, strlen(s), &st), 0);
 	assert_int_equal(st.nspid, 2);
 	assert_int_equal(st.ns_depth, 3);
@@ -101,7 +92,7 @@ static void the_innermost_number_of_nspid_is_taken(void **state)
 	assert_int_equal(proc_parse_status("Tgid:\t1\n", 8, &st), -EBADMSG);
 }
 
-static void maps_lines_give_range_rights_and_path(void **state)
+TEST(maps_lines_give_range_rights_and_path)
 {
 	static const char text[] =
 		"00400000-00452000 r-xp 00001000 08:02 173521      /usr/bin/a b\\012c (deleted)\n"
@@ -113,7 +104,6 @@ static void maps_lines_give_range_rights_and_path(void **state)
 	char path[64];
 	size_t pos = 0;
 
-	(void)state;
 	assert_true(proc_next_map(text, strlen(text), &pos, &m));
 	assert_int_equal(m.start, 0x400000);
 	assert_int_equal(m.end, 0x452000);
@@ -130,14 +120,13 @@ static void maps_lines_give_range_rights_and_path(void **state)
 	assert_false(proc_next_map(text, strlen(text), &pos, &m));
 }
 
-static void every_line_of_our_own_maps_is_read(void **state)
+TEST(every_line_of_our_own_maps_is_read)
 {
 	size_t len, pos = 0, lines = 0, got = 0;
 	struct proc_map m;
 	bool here = false;
 	char *buf;
 
-	(void)state;
 	assert_int_equal(proc_read((uint32_t)getpid(), "maps", 0, &buf, &len), 0);
 	for (size_t i = 0; i < len; i++)
 		lines += buf[i] == '\n';
@@ -166,11 +155,10 @@ static void expect_cgroup(const char *text, const char *path)
 	assert_memory_equal(p, path, n);
 }
 
-static void the_cgroup_that_tells_most_is_chosen(void **state)
+TEST(the_cgroup_that_tells_most_is_chosen)
 {
 	struct proc_cgroup cg;
 
-	(void)state;
 	expect_cgroup("0::/system.slice/nginx.service\n", "/system.slice/nginx.service");
 	expect_cgroup("8:pids:/p\n4:memory:/docker/x\n1:name=systemd:/s\n0::/\n", "/docker/x");
 	expect_cgroup("8:pids:/p:q\n4:memory:/\n0::/\n", "/p:q");
@@ -195,12 +183,11 @@ static void the_cgroup_that_tells_most_is_chosen(void **state)
 	assert_int_equal(proc_parse_cgroup("0:x\n1::y\n", 9, &cg), -EBADMSG);
 }
 
-static void the_second_of_the_boot_is_read_from_stat(void **state)
+TEST(the_second_of_the_boot_is_read_from_stat)
 {
 	static const char stat[] =
 		"cpu  1 2 3\nintr 5 btime 7\nctxt 9\nbtime 1763694600\nprocesses 4\n";
 
-	(void)state;
 	assert_int_equal(proc_parse_btime(stat, strlen(stat)), 1763694600);
 	assert_int_equal(proc_parse_btime("cpu 1\nbtime 99999999999999999999\n", 34), 0);
 	assert_int_equal(proc_parse_btime("cpu 1\nbtime ", 12), 0);
@@ -209,30 +196,12 @@ static void the_second_of_the_boot_is_read_from_stat(void **state)
 			  (long long)(time(NULL) - clock_boot_ns() / NSEC_PER_SEC)) <= 2);
 }
 
-static void a_process_that_is_not_there_is_an_error(void **state)
+TEST(a_process_that_is_not_there_is_an_error)
 {
 	char path[64];
 	struct proc_stat st;
 
-	(void)state;
 	assert_int_equal(proc_read_stat(4194305, &st), -ENOENT);
 	assert_int_equal(proc_readlink(4194305, "exe", path, sizeof(path)), -ENOENT);
 	assert_int_equal(proc_read_cgroup(4194305, path, sizeof(path)), -ENOENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_comm_may_hold_parentheses_blanks_and_newlines),
-		cmocka_unit_test(a_broken_stat_is_refused_and_the_output_left_alone),
-		cmocka_unit_test(our_own_stat_and_status_say_what_the_system_calls_say),
-		cmocka_unit_test(the_innermost_number_of_nspid_is_taken),
-		cmocka_unit_test(maps_lines_give_range_rights_and_path),
-		cmocka_unit_test(every_line_of_our_own_maps_is_read),
-		cmocka_unit_test(the_cgroup_that_tells_most_is_chosen),
-		cmocka_unit_test(the_second_of_the_boot_is_read_from_stat),
-		cmocka_unit_test(a_process_that_is_not_there_is_an_error),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

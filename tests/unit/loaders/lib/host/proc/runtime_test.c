@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* runtime: what a process is a program of, by a table of what real programs of Debian, of
+/* runtime: which language runtime a process has, on a table of what real programs of Debian, of
  * python.org's images and of Microsoft's have mapped. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 
 #include "loaders/lib/host/proc/runtime.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 #define LD   "/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
 #define CPP  "/usr/lib/x86_64-linux-gnu/libstdc++.so.6.0.30"
@@ -152,9 +148,8 @@ static const struct row {
 	 STORE_GLIBC},
 };
 
-static void what_a_process_is_a_program_of_is_told_by_what_it_has_mapped(void **state)
+TEST(what_a_process_is_a_program_of_is_told_by_what_it_has_mapped)
 {
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(ROWS); i++) {
 		const struct row *r = &ROWS[i];
 		const char *paths[5] = {r->exe};
@@ -172,24 +167,13 @@ static void what_a_process_is_a_program_of_is_told_by_what_it_has_mapped(void **
 	}
 }
 
-static void of_a_process_of_which_nothing_is_known_nothing_is_told(void **state)
+TEST(of_a_process_of_which_nothing_is_known_nothing_is_told)
 {
 	struct runtime_facts f = {.exe = ""};
 	struct runtime out;
 
-	(void)state;
 	runtime_tell(&f, &out);
 	assert_string_equal(out.lang, "");
 	assert_int_equal(out.linking, STORE_LINKING_UNKNOWN);
 	assert_int_equal(out.libc, STORE_LIBC_UNKNOWN);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_a_process_is_a_program_of_is_told_by_what_it_has_mapped),
-		cmocka_unit_test(of_a_process_of_which_nothing_is_known_nothing_is_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

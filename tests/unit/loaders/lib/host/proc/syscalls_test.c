@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "loaders/lib/host/proc/syscalls.h"
+#include "tests/unit/test.h"
 
-static void a_number_has_the_name_that_the_headers_give_it(void **state)
+TEST(a_number_has_the_name_that_the_headers_give_it)
 {
-	(void)state;
 	assert_string_equal(syscall_name(SYS_read), "read");
 	assert_string_equal(syscall_name(SYS_futex), "futex");
 	assert_string_equal(syscall_name(SYS_epoll_pwait), "epoll_pwait");
@@ -21,9 +16,8 @@ static void a_number_has_the_name_that_the_headers_give_it(void **state)
 	assert_null(syscall_name(100000));
 }
 
-static void a_call_tells_what_is_waited_for(void **state)
+TEST(a_call_tells_what_is_waited_for)
 {
-	(void)state;
 	assert_int_equal(syscall_wait(SYS_futex), SYSCALL_LOCK);
 	assert_int_equal(syscall_wait(SYS_accept4), SYSCALL_NETWORK);
 	assert_int_equal(syscall_wait(SYS_wait4), SYSCALL_CHILD);
@@ -34,9 +28,8 @@ static void a_call_tells_what_is_waited_for(void **state)
 	assert_int_equal(syscall_wait(-1), SYSCALL_OTHER);
 }
 
-static void a_descriptor_tells_what_is_waited_for(void **state)
+TEST(a_descriptor_tells_what_is_waited_for)
 {
-	(void)state;
 	assert_int_equal(syscall_wait_of_mode(S_IFIFO | 0600), SYSCALL_PIPE);
 	assert_int_equal(syscall_wait_of_mode(S_IFSOCK), SYSCALL_NETWORK);
 	assert_int_equal(syscall_wait_of_mode(S_IFREG | 0644), SYSCALL_DISK);
@@ -44,15 +37,4 @@ static void a_descriptor_tells_what_is_waited_for(void **state)
 	assert_int_equal(syscall_wait_of_mode(S_IFCHR), SYSCALL_OTHER);
 	assert_string_equal(syscall_wait_name(SYSCALL_PIPE), "pipe");
 	assert_string_equal(syscall_wait_name((enum syscall_wait)99), "other");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_number_has_the_name_that_the_headers_give_it),
-		cmocka_unit_test(a_call_tells_what_is_waited_for),
-		cmocka_unit_test(a_descriptor_tells_what_is_waited_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which functions run at an instruction, in pieces of code that are put together here as V8 lays
  * its own out. T is the function that was compiled, G and H are inlined into it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "loaders/lib/runtimes/v8/v8flow.h"
 #include "schema/base/array.h"
+#include "tests/unit/test.h"
 
 #define EXIT 4u
 enum { T, G, H };
@@ -44,7 +39,7 @@ static uint32_t work(struct text *t)
 	return put(t, "\x41\x03\xc1", 3); /* add eax,r9d */
 }
 
-/* A jump whose distance is told later. */
+/* A jump whose distance is set later. */
 static uint32_t jump(struct text *t, uint8_t condition)
 {
 	char jcc[] = {0x0f, (char)(0x80 | condition), 0, 0, 0, 0};
@@ -60,8 +55,8 @@ static void leads(struct text *t, uint32_t from, uint32_t to)
 	memcpy(t->bytes + from + opcode, &distance, sizeof(distance));
 }
 
-/* A check, whose jump to exit k is made right when all is there: until then the exit's number
- * stands in it. */
+/* A check, whose jump to exit k is made right when all is there: until then it holds the exit's
+ * number. */
 static void check(struct text *t, uint32_t k)
 {
 	uint32_t at = jump(t, 5);
@@ -126,12 +121,11 @@ static int runs(struct text *t, uint32_t offset)
 	return (int)chain.frames[chain.n - 1].literal;
 }
 
-static void between_two_descriptions_of_a_call_it_is_running(void **state)
+TEST(between_two_descriptions_of_a_call_it_is_running)
 {
 	struct text t = {0};
 	uint32_t first, second, third, last;
 
-	(void)state;
 	first = work(&t);
 	check(&t, 1);
 	second = work(&t);
@@ -147,12 +141,11 @@ static void between_two_descriptions_of_a_call_it_is_running(void **state)
 	assert_int_equal(runs(&t, second + 1), -1); /* no instruction begins there */
 }
 
-static void what_is_called_within_it_adds_to_it(void **state)
+TEST(what_is_called_within_it_adds_to_it)
 {
 	struct text t = {0};
 	uint32_t at, within;
 
-	(void)state;
 	check(&t, 1);
 	at = work(&t);
 	check(&t, 4);
@@ -163,12 +156,11 @@ static void what_is_called_within_it_adds_to_it(void **state)
 	assert_int_equal(runs(&t, within), H);
 }
 
-static void where_bodies_of_loops_are_copied_the_next_must_be_further_on(void **state)
+TEST(where_bodies_of_loops_are_copied_the_next_must_be_further_on)
 {
 	struct text t = {.copies = true};
 	uint32_t at, further;
 
-	(void)state;
 	check(&t, 1);
 	at = work(&t);
 	check(&t, 1);
@@ -179,12 +171,11 @@ static void where_bodies_of_loops_are_copied_the_next_must_be_further_on(void **
 	assert_int_equal(runs(&t, further), G);
 }
 
-static void two_calls_of_one_function_are_not_the_same(void **state)
+TEST(two_calls_of_one_function_are_not_the_same)
 {
 	struct text t = {0};
 	uint32_t at;
 
-	(void)state;
 	check(&t, 2);
 	at = work(&t);
 	check(&t, 3);
@@ -206,12 +197,11 @@ static void question(struct text *t, uint32_t head, int64_t says)
 	leads(t, put(t, "\xe9\0\0\0\0", 5), head);
 }
 
-static void a_loop_runs_the_function_that_it_asks_for(void **state)
+TEST(a_loop_runs_the_function_that_it_asks_for)
 {
 	struct text t = {0};
 	uint32_t before, within, over;
 
-	(void)state;
 	before = work(&t);
 	within = work(&t);
 	over = jump(&t, 4);
@@ -224,12 +214,11 @@ static void a_loop_runs_the_function_that_it_asks_for(void **state)
 }
 
 /* seta cl; add eax,r9d; test ecx,ecx; jne head. */
-static void a_loop_may_keep_the_answer_in_a_register(void **state)
+TEST(a_loop_may_keep_the_answer_in_a_register)
 {
 	static const char *const between[] = {"\x41\x03\xc1",
 					      "\x41\x03\xc9"}; /* the second: add ecx,r9d */
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct text t = {0};
 		uint32_t within = work(&t), over = jump(&t, 4);
@@ -250,12 +239,11 @@ static void a_loop_may_keep_the_answer_in_a_register(void **state)
 
 /* G is checked once in each turn of a loop of T's: behind the check it may have returned, before it
  * not have begun. */
-static void the_next_turn_of_a_loop_is_another_call(void **state)
+TEST(the_next_turn_of_a_loop_is_another_call)
 {
 	struct text t = {0};
 	uint32_t before, behind;
 
-	(void)state;
 	work(&t);
 	before = work(&t);
 	check(&t, 1);
@@ -266,12 +254,11 @@ static void the_next_turn_of_a_loop_is_another_call(void **state)
 	assert_int_equal(runs(&t, behind), -1);
 }
 
-static void ways_that_meet_have_in_common_what_all_of_them_say(void **state)
+TEST(ways_that_meet_have_in_common_what_all_of_them_say)
 {
 	struct text t = {0};
 	uint32_t over, at;
 
-	(void)state;
 	check(&t, 1);
 	over = jump(&t, 4);
 	check(&t, 4);
@@ -283,12 +270,11 @@ static void ways_that_meet_have_in_common_what_all_of_them_say(void **state)
 	assert_int_equal(runs(&t, at), G);
 }
 
-static void a_call_that_throws_is_not_followed_by_what_stands_behind_it(void **state)
+TEST(a_call_that_throws_is_not_followed_by_what_stands_behind_it)
 {
 	struct text t = {0};
 	uint32_t over, at;
 
-	(void)state;
 	check(&t, 1);
 	over = jump(&t, 4);
 	check(&t, 0);
@@ -300,7 +286,7 @@ static void a_call_that_throws_is_not_followed_by_what_stands_behind_it(void **s
 	assert_int_equal(runs(&t, at), G);
 }
 
-static void code_that_cannot_be_followed_is_left_alone(void **state)
+TEST(code_that_cannot_be_followed_is_left_alone)
 {
 	static const struct {
 		const char *bytes;
@@ -313,7 +299,6 @@ static void code_that_cannot_be_followed_is_left_alone(void **state)
 		 7}, /* 2, 3, 4 in a circle, into which two ways lead */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		struct text t = {0};
 		struct v8flow_code c;
@@ -322,22 +307,4 @@ static void code_that_cannot_be_followed_is_left_alone(void **state)
 		c = code_of(&t);
 		assert_null(v8flow_new(&c));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(between_two_descriptions_of_a_call_it_is_running),
-		cmocka_unit_test(what_is_called_within_it_adds_to_it),
-		cmocka_unit_test(where_bodies_of_loops_are_copied_the_next_must_be_further_on),
-		cmocka_unit_test(two_calls_of_one_function_are_not_the_same),
-		cmocka_unit_test(a_loop_runs_the_function_that_it_asks_for),
-		cmocka_unit_test(a_loop_may_keep_the_answer_in_a_register),
-		cmocka_unit_test(the_next_turn_of_a_loop_is_another_call),
-		cmocka_unit_test(ways_that_meet_have_in_common_what_all_of_them_say),
-		cmocka_unit_test(a_call_that_throws_is_not_followed_by_what_stands_behind_it),
-		cmocka_unit_test(code_that_cannot_be_followed_is_left_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

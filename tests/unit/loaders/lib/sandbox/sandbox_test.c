@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cage: each test forks, enters the sandbox, tries one thing, and the parent looks how the
- * child ended. */
+/* The sandbox: each test forks, the child enters the sandbox and tries one thing, the parent checks
+ * how the child ended. */
 #include "schema/base/array.h"
 #include "tests/unit/loaders/index/testing.h"
 
@@ -97,13 +97,12 @@ static void maps_code(void)
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-static void what_is_not_allowed_kills(void **state)
+TEST(what_is_not_allowed_kills)
 {
 	void (*const deeds[])(void) = {
 		opens,  opens_the_old_way, stats,   makes_a_socket, forks, clones, executes,
 		traces, kills_its_parent,  unlinks, maps_code};
 
-	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(deeds); i++) {
 		int status = run_caged(deeds[i]);
 
@@ -124,16 +123,15 @@ static void reads_and_computes(void)
 	free(p);
 }
 
-static void reading_and_computing_go_on(void **state)
+TEST(reading_and_computing_go_on)
 {
 	int status = run_caged(reads_and_computes);
 
-	(void)state;
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), SURVIVED);
 }
 
-static void no_capability_is_left(void **state)
+TEST(no_capability_is_left)
 {
 	int up[2], go[2], status;
 	char line[256], path[64], byte = 0;
@@ -142,7 +140,6 @@ static void no_capability_is_left(void **state)
 	pid_t pid;
 	FILE *f;
 
-	(void)state;
 	assert_int_equal(pipe(up), 0);
 	assert_int_equal(pipe(go), 0);
 	pid = fork();
@@ -162,8 +159,8 @@ static void no_capability_is_left(void **state)
 		    sscanf(line, "CapBnd: %llx", &bits) == 1 ||
 		    sscanf(line, "CapInh: %llx", &bits) == 1 ||
 		    sscanf(line, "CapAmb: %llx", &bits) == 1) {
-			/* an unprivileged caller cannot empty the bounding set; what it holds is of
-			 * no use then */
+			/* an unprivileged caller cannot empty the bounding set, whose capabilities
+			 * are of no use to it */
 			if (geteuid() == 0 || strncmp(line, "CapBnd", 6))
 				assert_int_equal(bits, 0);
 			seen++;
@@ -187,16 +184,15 @@ static void spins(void)
 		;
 }
 
-static void a_hang_ends_with_its_cpu_time(void **state)
+TEST(a_hang_ends_with_its_cpu_time)
 {
 	struct rlimit two = {2, 2};
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0) {
-		/* the cage never gives more than there was: one second instead of ten, and one to
-		 * be killed in */
+		/* the sandbox never raises a limit: one second instead of ten, and one more until
+		 * the kill */
 		if (setrlimit(RLIMIT_CPU, &two) || sandbox_enter(SANDBOX_SMALL, NULL))
 			_exit(1);
 		spins();
@@ -208,13 +204,12 @@ static void a_hang_ends_with_its_cpu_time(void **state)
 
 #if !defined(__SANITIZE_ADDRESS__)
 /* A sanitizer's own memory is beyond any limit. */
-static void a_softer_limit_of_memory_of_who_started_it_is_not_its_own(void **state)
+TEST(a_softer_limit_of_memory_of_who_started_it_is_not_its_own)
 {
 	struct rlimit r;
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0) {
 		getrlimit(RLIMIT_DATA, &r);
 		r.rlim_cur = 8 << 20;
@@ -228,7 +223,8 @@ static void a_softer_limit_of_memory_of_who_started_it_is_not_its_own(void **sta
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* libdw asks for the path of each file that it is given; it is answered, but told nothing. */
+/* libdw asks for the path of each file that it is given: the call fails with EACCES, and does not
+ * kill. */
 static void reads_a_link(void)
 {
 	char buf[64];
@@ -237,11 +233,10 @@ static void reads_a_link(void)
 		_exit(1);
 }
 
-static void a_links_target_is_not_told(void **state)
+TEST(a_links_target_is_not_told)
 {
 	int status = run_caged(reads_a_link);
 
-	(void)state;
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == SURVIVED);
 }
 
@@ -254,29 +249,11 @@ static void fills_memory(void)
 	_exit(got < (1ull << 30) ? 0 : 1);
 }
 
-static void memory_ends_at_the_limit(void **state)
+TEST(memory_ends_at_the_limit)
 {
 	int status = run_caged(fills_memory);
 
-	(void)state;
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 #endif
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_not_allowed_kills),
-		cmocka_unit_test(reading_and_computing_go_on),
-		cmocka_unit_test(no_capability_is_left),
-		cmocka_unit_test(a_hang_ends_with_its_cpu_time),
-#if !defined(__SANITIZE_ADDRESS__)
-		cmocka_unit_test(a_softer_limit_of_memory_of_who_started_it_is_not_its_own),
-		cmocka_unit_test(memory_ends_at_the_limit),
-		cmocka_unit_test(a_links_target_is_not_told),
-#endif
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prints tests/unit/tools/stats_cases.h: what scipy says of the cases. Run again only to add some (needs python3-scipy)."""
+"""Prints tests/unit/tools/diff/stats_cases.h: what scipy says of the cases. Run again only to add some (needs python3-scipy)."""
 import random
 
 from scipy import stats
@@ -25,7 +25,7 @@ def number(x):
 
 
 print("/* SPDX-License-Identifier: Apache-2.0 */")
-print("/* Made by tests/unit/tools/stats_cases.py from scipy. */")
+print("/* Made by tests/unit/tools/diff/stats_cases.py from scipy. */")
 print("struct beta_case { double a, b, x, value; };")
 print("struct t_case { double t, df, tails; };")
 print("struct counts_case { double a, b, share, p; };")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made by tests/unit/tools/stats_cases.py from scipy. */
+/* Made by tests/unit/tools/diff/stats_cases.py from scipy. */
 struct beta_case {
 	double a, b, x, value;
 };
