@@ -3,10 +3,12 @@
  * sonde-index: one ELF file in, its image index out (schema/image/format.h).
  *
  *   sonde-index [--all-lines | --no-lines | --lost-lines | --rows-first]   child of sonde-maps:
- * loaders/lib/host/maps/indexproto.h sonde-index FILE -o INDEX [--no-lines]              by hand
+ *                                                                          loaders/lib/host/maps/indexproto.h
+ *   sonde-index FILE -o INDEX [--no-lines]              by hand
  *   sonde-index --dump INDEX, sonde-index --at INDEX    print an index, or what it knows of
- * addresses sonde-index --dump-rows INDEX, --dump-tls INDEX     print its unwind rows, its probe
- * sites of TLS
+ *                                                       addresses
+ *   sonde-index --dump-rows INDEX, --dump-tls INDEX     print its unwind rows, its probe sites of
+ *                                                       TLS
  */
 #include <errno.h>
 #include <stdbool.h>

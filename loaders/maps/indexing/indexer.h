@@ -7,18 +7,18 @@
  * was killed) is tried again after a pause, INDEXER_TRIES times in all.
  *
  * In this order, and within cpushare.h, but for 1:
- * 1. the rows of files that have samples (a client wants their index): at once;
- *    so are the symbols that somebody waits for at this moment (MP_WANT_NOW: a capture ends, sonde
- * pstack);
+ * 1. the rows of files that have samples (a client wants their index): at once; so are the symbols
+ *    that somebody waits for at this moment (MP_WANT_NOW: a capture ends, sonde pstack);
  * 2. their symbols, and lines where those are quick; the smaller file first;
  * 3. the rows of all other files, those that most processes have first;
  * 4. lines and inlined functions of files that have samples, where they take longer (linejobs.h):
- * then the image is told once more. `lines` false: none are read;
+ *    then the image is told once more. `lines` false: none are read;
  * 5. the symbols of all other files, so that they have names although their container may be gone
- * by the time of their first sample; when nothing else is to be done, and all of the share is
- * saved. A child that has made the rows waits, or is ended, where symbols are not due yet; the rows
- * are kept in memory until the whole index is there. What is beyond the share stands still
- * (SIGSTOP): that is no time that it takes.
+ *    by the time of their first sample; when nothing else is to be done, and all of the share is
+ *    saved.
+ * A child that has made the rows waits, or is ended, where symbols are not due yet; the rows are
+ * kept in memory until the whole index is there. What is beyond the share stands still (SIGSTOP):
+ * that is no time that it takes.
  */
 #ifndef SONDE_MAPS_INDEXER_H
 #define SONDE_MAPS_INDEXER_H

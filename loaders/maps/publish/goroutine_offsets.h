@@ -5,10 +5,10 @@
  * needs stands. Known from the program's file, stripped or not:
  *
  *   TLS, curg  sonde-index reads them in the code of runtime.morestack and systemstack
- * (loaders/index/go/goframe.h); they stand in a row's extension goid       behind stack,
- * stackguard0, stackguard1, _panic, _defer, m (56 bytes), sched (a gobuf, which ends with bp, whose
- * place is known in the same way), syscallsp, syscallpc, from Go 1.23 on syscallbp, stktopsp,
- * param, atomicstatus and stackLock
+ *              (loaders/index/go/goframe.h); they stand in a row's extension
+ *   goid       behind stack, stackguard0, stackguard1, _panic, _defer, m (56 bytes), sched (a
+ *              gobuf, which ends with bp, whose place is known in the same way), syscallsp,
+ *              syscallpc, from Go 1.23 on syscallbp, stktopsp, param, atomicstatus and stackLock
  *
  * Source: src/runtime/runtime2.go of Go 1.19, 1.24 and 1.26. Pure.
  */

@@ -5,10 +5,10 @@
  * writes when the side-band has been read.
  *
  * 1. After each reading the processes of which something changed get a new entry. What the kernel
- * copied at a fork stands until then. An entry never points at what is not there yet, nor at what
- * was given away less than TABLES_GRACE_NS ago.
+ *    copied at a fork stands until then. An entry never points at what is not there yet, nor at
+ *    what was given away less than TABLES_GRACE_NS ago.
  * 2. A process that is known from /proc alone, a kernel thread, and one without executable mappings
- * have no entry.
+ *    have no entry.
  */
 #ifndef SONDE_MAPS_PUBLISH_H
 #define SONDE_MAPS_PUBLISH_H

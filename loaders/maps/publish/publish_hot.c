@@ -3,16 +3,16 @@
  * publish_hot: the rows of large files, as far as they are used.
  *
  * 1. A file that comes gets all of its parts, one after the other, while less than 15/16 of `rows`
- * are taken.
+ *    are taken.
  * 2. A part that a probe asked for and that is not there comes at the next tick. What it met was
- * left to the loader, which unwinds by the whole index: a part that is missing costs time, no
- * frame. Its neighbours come with it while there is room beyond the reserve: what is called lies
- * near.
+ *    left to the loader, which unwinds by the whole index: a part that is missing costs time, no
+ *    frame. Its neighbours come with it while there is room beyond the reserve: what is called lies
+ *    near.
  * 3. Where less than 1/RESERVE of `rows` is free, parts go that nobody used for IDLE_NS or ever,
- * the longest unused first, until twice that is; where a part that was asked for finds no room,
- * then files in one piece, too, that are idle as in publish_room.c, 1. What they leave is free
- * after the grace, so room is made once in that time. While all is in use nothing goes: who has no
- * room does not take turns with others.
+ *    the longest unused first, until twice that is; where a part that was asked for finds no room,
+ *    then files in one piece, too, that are idle as in publish_room.c, 1. What they leave is free
+ *    after the grace, so room is made once in that time. While all is in use nothing goes: who has
+ *    no room does not take turns with others.
  * 4. The index stays open for a while: parts come in crowds.
  */
 #include "loaders/maps/publish/publish_parts.h"

@@ -3,11 +3,11 @@
  * publish_room: who is used, and who has room for its rows when there is not enough for all.
  *
  * 1. A file that is used takes the place of some that were not used for IDLE_NS, or never within
- * TRIAL_NS: those that lie so that the fewest rows have to go. They are PENDING again, in their
- * slots, until they are used.
+ *    TRIAL_NS: those that lie so that the fewest rows have to go. They are PENDING again, in their
+ *    slots, until they are used.
  * 2. For a file that nobody has used yet only what no process maps is given back.
  * 3. Room is made for one after the other, the longest waiting first, and nobody else takes of it.
- * One for whom none comes together in CLAIM_NS lets the next one try.
+ *    One for whom none comes together in CLAIM_NS lets the next one try.
  * 4. Parts of large files go, too: those that are in use come back elsewhere (publish_hot.c).
  * 5. What finds no room is PENDING: its stacks are unwound later, by the loader.
  */

@@ -5,15 +5,15 @@
  * looks through them once for each name: 30 to 50 ms of CPU.
  *
  * 1. <store>/images/kerneltypes-KEY: KEY is a hash of the kernel's own notes (its build-id), its
- * release and version, and the skeleton: another kernel or other programs have another file. Who
- * uses it touches it, so that the cache drops it in its turn.
+ *    release and version, and the skeleton: another kernel or other programs have another file. Who
+ *    uses it touches it, so that the cache drops it in its turn.
  * 2. It is raw BTF, and behind it a hash of that (u64, as the host writes it): BTF says by itself
- * where it ends.
+ *    where it ends.
  * 3. A type is there if one of the skeleton has its name ("task_struct" of task_struct___maps),
- * whatever its kind, all of that name; and with it what it holds, all the way down. A pointer
- * points to nothing (void): libbpf asks no further, each step of a chain names its own type.
+ *    whatever its kind, all of that name; and with it what it holds, all the way down. A pointer
+ *    points to nothing (void): libbpf asks no further, each step of a chain names its own type.
  * 4. What is not in the kernel but in one of its modules is not found by it: these programs name
- * nothing of the kind.
+ *    nothing of the kind.
  */
 #ifndef SONDE_BPF_KERNELTYPES_H
 #define SONDE_BPF_KERNELTYPES_H

@@ -3,15 +3,18 @@
  * capture: one run of a family, from its programs' load to its last row in the store.
  *
  *   ring -> hold (until sonde-maps has told all that happened up to the record's time) -> naming ->
- * store, by bucket ring `late` -> late (until the rows are there that its stack needs) -> unwinding
- * -> naming -> store, by bucket
+ *     store, by bucket
+ *   ring `late` -> late (until the rows are there that its stack needs) -> unwinding -> naming ->
+ *     store, by bucket
  *
  * One thread does all this every 100 ms at the start, then every second; a ring that fills fast
  * calls it. The store's own thread writes. Every event that the family's program saw is stored or
- * counted under one reason; at the end seen = stored + all losses, exactly: ring       the program
- * found the ring full hold       too many records were waiting for sonde-maps malformed  a record
- * that is not the family's store      what the store's writer could not commit (it books these
- * itself) throttled  the kernel held back sampling: an estimate by time, added to `seen` too
+ * counted under one reason; at the end seen = stored + all losses, exactly:
+ *   ring       the program found the ring full
+ *   hold       too many records were waiting for sonde-maps
+ *   malformed  a record that is not the family's
+ *   store      what the store's writer could not commit (it books these itself)
+ *   throttled  the kernel held back sampling: an estimate by time, added to `seen` too
  * Side-band records that sonde-maps lost are not samples: reason "maps" in the store's loss, apart
  * from the identity.
  */

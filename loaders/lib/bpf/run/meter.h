@@ -4,15 +4,16 @@
  * store is the difference to the reading before of the same thing, and gauges as they are.
  *
  *   1. The first reading of a thing is where its counters begin: its row has gauges alone. One that
- * came to be since the reading before (`young`), or was made anew (its identity is another), began
- * at 0.
+ *      came to be since the reading before (`young`), or was made anew (its identity is another),
+ *      began at 0.
  *   2. A counter that goes backwards was reset: it is not measured in that bucket.
  *   3. A thing in which nothing moved (no counter, no gauge) has a row once every `idle_ns`; 0: it
- * has none. One in which little moved has one every `little_ns` (0: each time), with all that moved
- * since the one before. Little is less than METER_LITTLE_US and METER_LITTLE_BYTES of each counter,
- * and of sizes a thirty-second part and 1 MiB; tallies alone are little, other counts never.
+ *      has none. One in which little moved has one every `little_ns` (0: each time), with all that
+ *      moved since the one before. Little is less than METER_LITTLE_US and METER_LITTLE_BYTES of
+ *      each counter, and of sizes a thirty-second part and 1 MiB; tallies alone are little, other
+ *      counts never.
  *   4. A difference that the store could not take is part of the next one. A round in which a
- * source could not be read is not to be ended: what is missing in it would begin anew.
+ *      source could not be read is not to be ended: what is missing in it would begin anew.
  */
 #ifndef SONDE_BPF_METER_H
 #define SONDE_BPF_METER_H

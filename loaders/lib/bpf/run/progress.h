@@ -8,7 +8,9 @@
  *   {"event":"first","after_s"}                                the first sample is stored
  *   {"event":"progress","elapsed_s","left_s"|null,"samples","lost","self_cores","bpf_ns","map_bytes","store_bytes",
  *    "store_error"|null}                                       bpf_ns, map_bytes: what its own BPF
- * programs have run for since they started, and what the kernel charges for its own maps
+ *                                                              programs have run for since they
+ *                                                              started, and what the kernel charges
+ *                                                              for its own maps
  *   {"event":"exit","status"}                                  the command after `--` has ended
  *   {"event":"done", ...}                                      see capture.c
  *   {"event":"error","what","fix","exit"}

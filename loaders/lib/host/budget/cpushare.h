@@ -4,10 +4,10 @@
  * its sonde-index children use for what nobody waits for.
  *
  * 1. CPUSHARE_PERCENT of a core, and half of the time that CPUs were idle: on an idle host that is
- * no bound.
+ *    no bound.
  * 2. What was not used is kept, up to CPUSHARE_SAVED_NS: the first seconds of a capture need not
- * wait. So in any minute in which no CPU is idle it is at most CPUSHARE_SAVED_NS + 60 s *
- * CPUSHARE_PERCENT = 3 s, 5 % of a core.
+ *    wait. So in any minute in which no CPU is idle it is at most CPUSHARE_SAVED_NS + 60 s *
+ *    CPUSHARE_PERCENT = 3 s, 5 % of a core.
  * 3. What was used beyond that is paid back before anything more is allowed.
  *
  * All times in ns, `now` of the boot clock. Pure but for cpushare_idle_ns.

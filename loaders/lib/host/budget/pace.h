@@ -5,10 +5,9 @@
  * nothing.
  *
  * 1. Quick ticks (`quick_ns` apart) as long as something happens, and PACE_BUSY_NS after the last
- * of it; slow ones
- *    (`slow_ns` apart) when nothing does.
+ *    of it; slow ones (`slow_ns` apart) when nothing does.
  * 2. Slow ticks fall on multiples of slow_ns of the boot clock, plus `phase_ns`: programs that pass
- * something on tick one right after the other, and wake the CPU once.
+ *    something on tick one right after the other, and wake the CPU once.
  * 3. A loop that was held up does not run after the time.
  *
  * All times are of the boot clock, in ns. Pure: it reads no clock.

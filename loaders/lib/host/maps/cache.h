@@ -4,11 +4,15 @@
  * across restarts.
  *
  *   KEY                     an index, 0640; written under a temporary name, checked, then linked or
- * renamed KEY~XXXXXXXX            another index of the same key (made with a debug file, or by a
- * file that borrowed the key) by-stat/DEV-INO-SIZE-MTIME-CTIME   a symbolic link whose target is
- * "../KEY", or, for a file that sonde-index refused, "!VERSION:REASON". Times in ns; so a warm
- * start hashes nothing, and a file that crashed sonde-index is not tried again until it or sonde
- * changes. .tmp-PID-N              being written
+ *                           renamed
+ *   KEY~XXXXXXXX            another index of the same key (made with a debug file, or by a file
+ *                           that borrowed the key)
+ *   by-stat/DEV-INO-SIZE-MTIME-CTIME   a symbolic link whose target is "../KEY", or, for a file
+ *                                      that sonde-index
+ *                           refused, "!VERSION:REASON". Times in ns; so a warm start hashes
+ *                             nothing, and a file that
+ *                           crashed sonde-index is not tried again until it or sonde changes.
+ *   .tmp-PID-N              being written
  *
  * Bound: CACHE_MAX_BYTES, and a CACHE_DISK_SHARE-th of what the disk has for them (what they hold
  * and what is free), so that samples always find room; the least recently used goes (a use sets the

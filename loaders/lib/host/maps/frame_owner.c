@@ -12,18 +12,18 @@
  * time_ns.
  *   1. Nothing of the process changed in (tables_ns, time_ns]: it is (image, offset) as it stands.
  *   2. Else it is turned back into the address at which the mappings as of tables_ns show it, and
- * what held that address at time_ns is asked: the same place of the same file, and it stands;
- * another, and the frame is named by that one, and is stale: its callers were found with the wrong
- * file's rows.
+ *      what held that address at time_ns is asked: the same place of the same file, and it stands;
+ *      another, and the frame is named by that one, and is stale: its callers were found with the
+ *      wrong file's rows.
  *   3. Where two mappings showed the same place of the file, and not both stand, nobody knows which
- * was meant: unknown.
+ *      was meant: unknown.
  *   4. A raw address is looked up as of time_ns; with tables it is stale if something else held it
- * as of tables_ns.
+ *      as of tables_ns.
  *   5. What sonde-maps has not told of yet (who asks was out of patience) may be anything in a
- * process that was changing its mappings just before: unknown, and stale. A process is known from
- * its first mappings on: tables that are older held then. A forked child begins with a copy of its
- * parent's tables, which may be older than the fork: up to the fork its parent's mappings are
- * asked.
+ *      process that was changing its mappings just before: unknown, and stale.
+ * A process is known from its first mappings on: tables that are older held then. A forked child
+ * begins with a copy of its parent's tables, which may be older than the fork: up to the fork its
+ * parent's mappings are asked.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -5,15 +5,15 @@
  * tools/perf/Documentation/jitdump-specification.txt.
  *
  * 1. The file is jit-PID.dump, anywhere; the process maps its beginning executable, which is how it
- * is found.
+ *    is found.
  * 2. Head: u32 "JiTD" (0x4A695444), version 1, size of the head, ELF machine, padding, pid; u64
- * time, flags. Then records: u32 kind, u32 size of the whole record; u64 time. Of the host's byte
- * order; another one is refused.
+ *    time, flags. Then records: u32 kind, u32 size of the whole record; u64 time. Of the host's
+ *    byte order; another one is refused.
  * 3. CODE_LOAD (0): u32 pid, tid; u64 address it was compiled for, address, size, number; the name,
- * ended by 0; the code. CODE_MOVE (1): u32 pid, tid; u64 as above, old address, new address, size,
- * number. DEBUG_INFO (2), before the CODE_LOAD that it is of: u64 address, how many; each u64
- * address, u32 line, u32 discriminator, the file, ended by 0; the file "\xff" is that of the entry
- * before. Other kinds are skipped.
+ *    ended by 0; the code. CODE_MOVE (1): u32 pid, tid; u64 as above, old address, new address,
+ *    size, number. DEBUG_INFO (2), before the CODE_LOAD that it is of: u64 address, how many; each
+ *    u64 address, u32 line, u32 discriminator, the file, ended by 0; the file "\xff" is that of the
+ *    entry before. Other kinds are skipped.
  * 4. Of ranges that overlap the later one holds. What was moved has no name where it was.
  */
 #ifndef SONDE_HOST_JITDUMP_H

@@ -5,21 +5,20 @@
  *
  * Masked is the value, never the name, of
  *   1. an option or assignment whose name has a secret's word in it, whatever its case:
- * --password=x, --db-pass x, -password x, API_KEY=x, --auth-token x, {"password": "x"}. The words,
- * as whole parts of a name (parts are split at
- *      -, _, . and changes of case): pass, passwd, password, passphrase, pwd, secret, token,
- * apikey, api+key, access+key, private+key, credential(s), auth, authorization, bearer, cookie,
- * signature. Not a name that ends in file, path, dir or url (their value says where the secret
- * lies, not what it is);
+ *      --password=x, --db-pass x, -password x, API_KEY=x, --auth-token x, {"password": "x"}. The
+ *      words, as whole parts of a name (parts are split at -, _, . and changes of case): pass,
+ *      passwd, password, passphrase, pwd, secret, token, apikey, api+key, access+key, private+key,
+ *      credential(s), auth, authorization, bearer, cookie, signature. Not a name that ends in file,
+ *      path, dir or url (their value says where the secret lies, not what it is);
  *   2. -pX and -p X of mysql, mysqldump, mysqladmin, mariadb..., sshpass; -a X of redis-cli; -u a:X
- * of curl and wget; -P and -w X of ldap programs;
+ *      of curl and wget; -P and -w X of ldap programs;
  *   3. the password of a URL: scheme://user:X@host; and of DSNs (user:X@tcp(...));
  *   4. headers: "Authorization: X", "Proxy-Authorization: X", "Cookie: X", "X-Api-Key: X", as an
- * argument of its own or behind -H or --header=;
+ *      argument of its own or behind -H or --header=;
  *   5. inside one argument (sh -c "..."; DSN "host=h password=x"): the same forms, up to the next
- * space, quote, ';' or '&';
+ *      space, quote, ';' or '&';
  *   6. well-known tokens by their shape: ghp_..., gho_..., glpat-..., sk-..., AKIA..., xox?-...,
- * eyJ....eyJ.... (JWT).
+ *      eyJ....eyJ.... (JWT).
  */
 #ifndef SONDE_HOST_ARGS_H
 #define SONDE_HOST_ARGS_H

@@ -6,14 +6,18 @@
  * Paths (each on v1, v2 and hybrid hosts; ID is 64 hex digits, 32 are taken too):
  *   docker    /docker/ID, /system.slice/docker-ID.scope, ...
  *   containerd, CRI   /kubepods/.../podUID/ID, .../cri-containerd-ID.scope, /NAMESPACE/ID (nerdctl,
- * ctr), NAMESPACE:cri-containerd:ID, nerdctl-ID.scope podman    /machine.slice/libpod-ID.scope,
- * /libpod_parent/libpod-ID, libpod-conmon-... is the monitor and no container cri-o crio-ID.scope,
- * /crio-ID lxc       /lxc/NAME, /lxc.payload.NAME, /lxc.payload/NAME nspawn
- * /machine.slice/systemd-nspawn@NAME.service, machine-NAME.scope (nspawn and libvirt register
- * those) garden, buildkit and others: a component of 64 hex digits counts as a container of runtime
- * "container" Nested containers: the innermost is taken; container_outer gives those around it. A
- * pod's UID is kept. A unit is the innermost NAME.service, .scope or .slice-less timer name outside
- * of containers ("nginx.service"; of a user's own manager too), with systemd's \x2d undone.
+ *                     ctr), NAMESPACE:cri-containerd:ID, nerdctl-ID.scope
+ *   podman    /machine.slice/libpod-ID.scope, /libpod_parent/libpod-ID, libpod-conmon-... is the
+ *             monitor and no container
+ *   cri-o     crio-ID.scope, /crio-ID
+ *   lxc       /lxc/NAME, /lxc.payload.NAME, /lxc.payload/NAME
+ *   nspawn    /machine.slice/systemd-nspawn@NAME.service, machine-NAME.scope (nspawn and libvirt
+ *             register those)
+ *   garden, buildkit and others: a component of 64 hex digits counts as a container of runtime
+ *     "container"
+ * Nested containers: the innermost is taken; container_outer gives those around it. A pod's UID is
+ * kept. A unit is the innermost NAME.service, .scope or .slice-less timer name outside of
+ * containers ("nginx.service"; of a user's own manager too), with systemd's \x2d undone.
  */
 #ifndef SONDE_HOST_CONTAINER_H
 #define SONDE_HOST_CONTAINER_H

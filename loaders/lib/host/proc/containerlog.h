@@ -7,15 +7,15 @@
  * Podman's k8s-file (CRI's form): "TIME STREAM F TEXT".
  *
  *   1. A program's line that is longer than 16 KiB is several records: all but its last have no
- * "\n" at their end (CRI: P instead of F). They are put together by stream. A file that is read
- * from the middle begins with a record that is not whole, which is passed by, and perhaps with the
- * rest of a long line, which is told as cut.
+ *      "\n" at their end (CRI: P instead of F). They are put together by stream. A file that is
+ *      read from the middle begins with a record that is not whole, which is passed by, and perhaps
+ *      with the rest of a long line, which is told as cut.
  *   2. Of a line CONTAINERLOG_LINE bytes are kept, and it is said that it was cut; secrets in it
- * are masked (args.h) before that.
+ *      are masked (args.h) before that.
  *   3. At most CONTAINERLOG_LINES lines, and CONTAINERLOG_BYTES bytes, the last ones. Lines later
- * than `until_ns` are of the container's next life.
+ *      than `until_ns` are of the container's next life.
  *   4. What is no text stays no text: escape sequences are left out, other control bytes are
- * blanks, wrong UTF-8 is replaced. A record that is not understood is passed by.
+ *      blanks, wrong UTF-8 is replaced. A record that is not understood is passed by.
  */
 #ifndef SONDE_HOST_CONTAINERLOG_H
 #define SONDE_HOST_CONTAINERLOG_H

@@ -3,16 +3,18 @@
  * containernames: what a container is called, by its runtime's own files; no runtime is asked.
  *
  *   Docker             <root>/containers/ID/config.v2.json; of the snap
- * /var/snap/docker/common/var-lib-docker Podman, CRI-O
- * /var/lib/containers/storage/DRIVER-containers/containers.json, and volatile-containers.json
- *                      beside it: a list with id, names, and metadata (JSON in a string) with
- * image-name; and there ID/userdata/config.json, an OCI bundle. DRIVER is overlay, vfs, btrfs or
- * zfs containerd         STATE/io.containerd.runtime.v2.task/NAMESPACE/ID/config.json: the OCI
- * bundle, whose annotations Kubernetes and nerdctl fill. STATE is containerd in /run, /run/k3s,
- * /run/k0s, or microk8s' rootless           of the user under whose slice or manager it runs
- * (container_ref.owner): HOME/.local/share/docker, HOME/.local/share/containers/storage, and
- * /run/user/UID/containerd with the namespaces default, k8s.io and buildkit. HOME by this host's
- * /etc/passwd. Only files that are that user's own
+ *                      /var/snap/docker/common/var-lib-docker
+ *   Podman, CRI-O      /var/lib/containers/storage/DRIVER-containers/containers.json, and
+ *                      volatile-containers.json beside it: a list with id, names, and metadata
+ *                      (JSON in a string) with image-name; and there ID/userdata/config.json, an
+ *                      OCI bundle. DRIVER is overlay, vfs, btrfs or zfs
+ *   containerd         STATE/io.containerd.runtime.v2.task/NAMESPACE/ID/config.json: the OCI
+ *                      bundle, whose annotations Kubernetes and nerdctl fill. STATE is containerd
+ *                      in /run, /run/k3s, /run/k0s, or microk8s'
+ *   rootless           of the user under whose slice or manager it runs (container_ref.owner):
+ *                      HOME/.local/share/docker, HOME/.local/share/containers/storage, and
+ *                      /run/user/UID/containerd with the namespaces default, k8s.io and buildkit.
+ *                      HOME by this host's /etc/passwd. Only files that are that user's own
  *
  * What stands in no file is not told: Podman has labels, and so compose's project, in its database
  * alone, nerdctl the image and labels in containerd's, and LXC and LXD theirs in their own;

@@ -4,10 +4,11 @@
  * containers, wherever their users have put that. By their processes alone:
  *
  *   dockerd                --data-root (-g, --graph) of its command line, else "data-root" of its
- * --config-file, of /etc/docker/daemon.json if it names none; read through its own root. (Its
- * --exec-root holds no names.) conmon                 of Podman and CRI-O: -b BUNDLE is
- * STORAGE/DRIVER-containers/ID/userdata, or a folder of CRI-O's in /run containerd-shim*       its
- * working folder is STATE/io.containerd.runtime.v2.task/NAMESPACE/ID
+ *                          --config-file, of /etc/docker/daemon.json if it names none; read through
+ *                          its own root. (Its --exec-root holds no names.)
+ *   conmon                 of Podman and CRI-O: -b BUNDLE is STORAGE/DRIVER-containers/ID/userdata,
+ *                          or a folder of CRI-O's in /run
+ *   containerd-shim*       its working folder is STATE/io.containerd.runtime.v2.task/NAMESPACE/ID
  *
  * What runs inside of a container is none of this host's engines; whose user is not root names that
  * user's containers alone.

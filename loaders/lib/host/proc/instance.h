@@ -4,15 +4,15 @@
  * runtime tells. Pure.
  *
  *   1. A container that has a pid namespace of its own lives as long as that namespace's first
- * process, which was started from outside of it (nested ones are started from inside). A process is
- * of the instance whose first process lived when it began.
+ *      process, which was started from outside of it (nested ones are started from inside). A
+ *      process is of the instance whose first process lived when it began.
  *   2. Any other process is of the stretch of time, without a gap in which nobody lived in the
- * container, that it lived in: what a runtime has prepare the start, and all of a container that
- * shares the host's pid namespace. If a first process began in that stretch after it, it is that
- * one's.
+ *      container, that it lived in: what a runtime has prepare the start, and all of a container
+ *      that shares the host's pid namespace. If a first process began in that stretch after it, it
+ *      is that one's.
  *   3. Stretches that overlap are one instance. One that begins after the end of all before is
- * another: so neither more processes nor more cgroups make one, and neither does an end of the
- * process that began it while others live.
+ *      another: so neither more processes nor more cgroups make one, and neither does an end of the
+ *      process that began it while others live.
  *
  * So whoever looks while it lives, and from whenever on, finds the same beginning. It is told in
  * UTC by the kernel's own time of boot, which is whole seconds and stays as it is while the clock

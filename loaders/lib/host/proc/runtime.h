@@ -4,14 +4,12 @@
  * which libc. From names of mapped files and what the executable's index says; nothing is opened.
  * In this order, the first that fits:
  *
- *   1. the executable is a Go program (its index says so)                        go, the version
- * that it was built with
+ *   1. the executable is a Go program (its index says so) go, the version that it was built with
  *   2. the executable's name is an interpreter's: python3.11, pypy3, node, nodejs, ruby3.1, php8.2,
- * php-fpm8.2, perl, java, dotnet, beam.smp, lua5.4 that; the version if the name has one
- *   3. a runtime's library is mapped: libjvm, libcoreclr, libnode                 java, dotnet,
- * node
+ *      php-fpm8.2, perl, java, dotnet, beam.smp, lua5.4 that; the version if the name has one
+ *   3. a runtime's library is mapped: libjvm, libcoreclr, libnode java, dotnet, node
  *   4. the executable is a server that scripts run inside of (apache2, uwsgi, ...) and the
- * interpreter's library is mapped: libpython, libruby, libphp, libperl that
+ *      interpreter's library is mapped: libpython, libruby, libphp, libperl that
  *   5. libstdc++ or libc++ is mapped                                             c++
  *
  * Else no language is told. A version that the name lacks is taken from a mapped library's name or
