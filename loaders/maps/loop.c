@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/budget/selfmem.h"
-#include "loaders/maps/world/feed.h"
+#include "loaders/maps/world/side_band_feed.h"
 #include "loaders/maps/hub/hub.h"
 #include "loaders/maps/indexing/indexer.h"
 #include "loaders/maps/main_parts.h"
@@ -24,7 +24,7 @@
 #define SLOW_NS  (NSEC_PER_SEC / 2) /* well below TABLES_STALE_NS: it is the heartbeat too */
 /* quick from the start: rows are being published, loaders wait for them */
 #define BEGIN_NS (5 * NSEC_PER_SEC)
-#define SOON_NS  ((int64_t)FEED_MARGIN_NS + 1000000)
+#define SOON_NS  ((int64_t)SIDE_BAND_MARGIN_NS + 1000000)
 /* look; act ACT_NS later, when what the look saw has been told */
 #define RECONCILE_NS (5 * NSEC_PER_SEC)
 #define ACT_NS       (3 * NSEC_PER_SEC / 10)
@@ -58,12 +58,12 @@ static bool is_due(int64_t *at_ns, int64_t every_ns)
 
 static void tell_cost(struct maps *m)
 {
-	struct feed_cost c;
+	struct side_band_feed_cost c;
 	struct mp_cost out;
 
 	if (is_due(&m->due.memory_ns, MEMORY_NS))
 		selfmem_read(&m->rss, &m->private);
-	feed_cost(m->feed, &c);
+	side_band_feed_cost(m->feed, &c);
 	out = (struct mp_cost){.cpu_ns = cpu_of(RUSAGE_SELF),
 			       .index_cpu_ns = cpu_of(RUSAGE_CHILDREN) + indexer_cpu_ns(m->indexer),
 			       .bpf_ns = c.bpf_ns,
@@ -80,7 +80,7 @@ static void tell_cost(struct maps *m)
 static void recover(struct maps *m, uint64_t since_ns, uint64_t lost)
 {
 	hub_mute(m->hub, true);
-	feed_seed(m->feed);
+	side_band_feed_seed(m->feed);
 	hub_mute(m->hub, false);
 	hub_reseed_all(m->hub, since_ns, lost);
 }
@@ -88,7 +88,8 @@ static void recover(struct maps *m, uint64_t since_ns, uint64_t lost)
 /* What happened is known here and in the tables; clients hear of it at the next tick. */
 static void read_and_publish(struct maps *m)
 {
-	uint64_t until = feed_read(m->feed), since = m->good_ns, lost = feed_lost(m->feed, &since);
+	uint64_t until = side_band_feed_read(m->feed), since = m->good_ns,
+		 lost = side_band_feed_lost(m->feed, &since);
 
 	if (lost) {
 		log_warn("%llu side-band records were lost: reading /proc again",
@@ -97,7 +98,7 @@ static void read_and_publish(struct maps *m)
 	}
 	m->good_ns = until;
 	publish_tick(m->publish, until);
-	if (feed_is_busy(m->feed))
+	if (side_band_feed_is_busy(m->feed))
 		pace_busy(&m->pace, clock_boot_ns());
 }
 
@@ -115,7 +116,7 @@ static void follow_cpus(struct maps *m)
 {
 	bool ask = is_due(&m->due.ask_ns, CPUS_ASK_NS);
 
-	if (feed_follow_cpus(m->feed, ask)) {
+	if (side_band_feed_follow_cpus(m->feed, ask)) {
 		log_debug("CPUs came: reading /proc again");
 		recover(m, m->cpus_ns, 0);
 	}
@@ -126,17 +127,17 @@ static void follow_cpus(struct maps *m)
 static void reconcile(struct maps *m)
 {
 	if (is_due(&m->due.reconcile_ns, RECONCILE_NS)) {
-		feed_reconcile_look(m->feed);
+		side_band_feed_reconcile_look(m->feed);
 		m->due.act_ns = clock_boot_ns() + ACT_NS;
 	} else if (is_due(&m->due.act_ns, RECONCILE_NS)) {
-		feed_reconcile_act(m->feed);
+		side_band_feed_reconcile_act(m->feed);
 	}
 }
 
 static void tick(struct maps *m)
 {
 	if (pace_is_slow(&m->pace, clock_boot_ns()))
-		feed_sleep(m->feed); /* before it is read: what comes from now on calls */
+		side_band_feed_sleep(m->feed); /* before it is read: what comes from now on calls */
 	if (is_due(&m->due.cpus_ns, CPUS_NS))
 		follow_cpus(m);
 	read_and_tell(m);

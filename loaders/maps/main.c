@@ -21,7 +21,7 @@
 #include "loaders/maps/dump.h"
 #include "loaders/maps/world/exec_race.h"
 #include "loaders/maps/explain.h"
-#include "loaders/maps/world/feed.h"
+#include "loaders/maps/world/side_band_feed.h"
 #include "loaders/maps/hub/hub.h"
 #include "loaders/maps/indexing/indexer.h"
 #include "loaders/maps/main_parts.h"
@@ -83,7 +83,7 @@ static uint64_t born(void *ctx, const struct proc *p, const char *path, uint64_t
 
 static bool is_still(void *ctx, const struct proc *p)
 {
-	return feed_is_still(((struct maps *)ctx)->feed, p);
+	return side_band_feed_is_still(((struct maps *)ctx)->feed, p);
 }
 
 static void watch(struct maps *m, int fd, void *ptr)
@@ -203,15 +203,15 @@ static int open_all(struct maps *m, struct err *e)
 	open_tables(m);
 	start_hub(m);
 	m->cache = cache_open(m->o.store, (uint64_t)m->o.images_mb << 20);
-	rc = feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], m->o.store, &m->feed, why,
-		       sizeof(why), e);
+	rc = side_band_feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], m->o.store, &m->feed,
+				 why, sizeof(why), e);
 	if (rc)
 		return rc;
 	if (!m->world.bpf)
 		log_warn("no BPF program (%s): short processes will lack their arguments", why);
 	start_tables(m);
-	if (feed_urgent_fd(m->feed) >= 0)
-		m->early = exec_race_start(feed_urgent_fd(m->feed), m->world.containers);
+	if (side_band_feed_urgent_fd(m->feed) >= 0)
+		m->early = exec_race_start(side_band_feed_urgent_fd(m->feed), m->world.containers);
 	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->early, m->epoll_fd, index,
 				 !m->o.no_lines);
 	m->world.hub = m->hub;
@@ -221,7 +221,7 @@ static int open_all(struct maps *m, struct err *e)
 	m->world.is_still = is_still;
 	m->world.born = born;
 	publish_use_indexer(m->publish, m->indexer);
-	feed_poll(m->feed, m->epoll_fd);
+	side_band_feed_poll(m->feed, m->epoll_fd);
 	m->wanted = m->publish ? wanted_open(m->tables.fd[MP_TABLES_WANTED], m->epoll_fd) : NULL;
 	if (m->o.socket) {
 		m->listen_fd = hub_listen(m->hub, m->o.socket, e);
@@ -245,7 +245,7 @@ static void close_all(struct maps *m)
 	hub_free(m->hub);
 	exec_race_stop(m->early);
 	wanted_close(m->wanted);
-	feed_close(m->feed);
+	side_band_feed_close(m->feed);
 	cache_close(m->cache);
 	cgroups_free(m->world.cgroups);
 	containers_free(m->world.containers);
@@ -256,10 +256,10 @@ static int check(struct maps *m)
 	struct world *w = &m->world;
 	size_t maps = 0;
 
-	feed_seed(m->feed);
+	side_band_feed_seed(m->feed);
 	for (struct proc *p = w->procs; p; p = p->hh.next)
 		maps += p->maps.n_now;
-	printf("side-band  %s\n", feed_side_band(m->feed) ?
+	printf("side-band  %s\n", side_band_feed_has_perf(m->feed) ?
 					  "ok" :
 					  "missing: processes are found in /proc, once a second");
 	printf("programs   %s\n", w->bpf ? "ok (exec, fork, exit, tasks)" :
@@ -294,8 +294,8 @@ int main(int argc, char **argv)
 	if (m.o.check) {
 		rc = check(&m);
 	} else {
-		feed_seed(m.feed);
-		m.good_ns = m.cpus_ns = feed_read(m.feed);
+		side_band_feed_seed(m.feed);
+		m.good_ns = m.cpus_ns = side_band_feed_read(m.feed);
 		publish_tick(m.publish, m.good_ns);
 		hub_open(m.hub);
 		/* it goes on: what is recorded counts for more */
@@ -303,7 +303,8 @@ int main(int argc, char **argv)
 			log_warn("%s", e.what);
 		maps_loop(&m);
 	}
-	log_debug("%llu records came after their watermark", (unsigned long long)feed_late(m.feed));
+	log_debug("%llu records came after their watermark",
+		  (unsigned long long)side_band_feed_late(m.feed));
 	close_all(&m);
 	return rc;
 }

@@ -13,7 +13,7 @@
 
 struct cache;
 struct exec_race;
-struct feed;
+struct side_band_feed;
 struct hub;
 struct indexer;
 struct publish;
@@ -32,7 +32,7 @@ struct maps {
 	struct cmdline o;
 	int epoll_fd, signal_fd, listen_fd;
 	struct world world;
-	struct feed *feed;
+	struct side_band_feed *feed;
 	struct hub *hub;
 	struct cache *cache;
 	struct indexer *indexer;
