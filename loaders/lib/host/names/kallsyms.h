@@ -21,6 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "schema/base/strbuf.h"
+
 #define KALLSYMS_FILE_MAX (256u << 20)
 
 struct kallsyms;
@@ -58,5 +60,32 @@ bool kallsyms_orc(const struct kallsyms *k, struct kallsyms_orc *out);
 size_t kallsyms_count(const struct kallsyms *k);   /* functions */
 size_t kallsyms_skipped(const struct kallsyms *k); /* malformed lines */
 size_t kallsyms_bytes(const struct kallsyms *k);   /* memory it holds */
+
+/* ---- kept in a file ---- */
+
+/* Keep it, if there is such a folder, and room. Hidden ones are not kept. */
+#define KALLSYMS_MAGIC "sndksym1"
+#define KALLSYMS_WIDE  1
+
+struct kallsyms_head {
+	char magic[8];
+	uint64_t hash; /* of all that comes after it */
+	uint64_t key;  /* of the boot and its modules */
+	uint64_t first, text, etext;
+	struct kallsyms_orc orc;
+	uint32_t flags, n, functions, n_modules;
+	uint64_t pool_bytes;
+};
+
+/* Pure: appends the file's bytes. */
+void kallsyms_pack(const struct kallsyms *k, uint64_t key, struct strbuf *out);
+/* Pure: the table in these bytes, which stay the caller's and must outlive it; the hash is not
+ * looked at. 0, -ESTALE (another key or version), or -EBADMSG. */
+int kallsyms_unpack(const void *data, size_t len, uint64_t key, struct kallsyms **out);
+
+/* As kept below `store_dir` for what runs now; 0, or -errno: read it anew. */
+int kallsyms_kept(const char *store_dir, struct kallsyms **out);
+/* Keep it, if there is such a folder, and room. Hidden ones are not kept. */
+void kallsyms_keep(const struct kallsyms *k, const char *store_dir);
 
 #endif

@@ -5,24 +5,25 @@
  *
  * The rules, in the order of a stack (leaf first):
  *   1. The leaf is the pc itself. It is folded to its line, to its function while lines are not
- * known: its offset is the function's first byte (store_frame.leaf), because nearly every sample
- * has another pc in the same function. A leaf without a name keeps its exact offset, and so does
- * one in a file whose lines are still being read: when they come, frames named before gain them.
+ *      known: its offset is the function's first byte (store_frame.leaf), because nearly every
+ *      sample has another pc in the same function. A leaf without a name keeps its exact offset,
+ *      and so does one in a file whose lines are still being read: when they come, frames named
+ *      before gain them.
  *   2. Any other frame keeps its exact offset.
  *   3. A frame is looked up at its pc where that was interrupted: FRAME_EXACT says so of user
- * frames. All other frames are return addresses, which point behind the call, or lie behind a
- * system call instruction; what they point to may be the first byte of the next function (a call
- * that does not return): they are looked up at the byte before. In the kernel part the leaf alone
- * is exact.
+ *      frames. All other frames are return addresses, which point behind the call, or lie behind a
+ *      system call instruction; what they point to may be the first byte of the next function (a
+ *      call that does not return): they are looked up at the byte before. In the kernel part the
+ *      leaf alone is exact.
  *   4. A signal trampoline (__restore_rt) is reached by "returning" to its first byte: looked up at
- * the offset itself if offset - 1 is another function.
+ *      the offset itself if offset - 1 is another function.
  *   5. A frame that was unwound with the rows of a file that stood there no more (hostmaps_place:
- * stale) is named by what stood there, and is the last: what was found beyond it is cut off, and
- * the stack ends for STACK_END_STALE.
+ *      stale) is named by what stood there, and is the last: what was found beyond it is cut off,
+ *      and the stack ends for STACK_END_STALE.
  *   6. Functions that were inlined at a place are frames that hang on one another (naming_place.c):
- * a stack names the innermost.
+ *      a stack names the innermost.
  *   7. In a stack with STACK_F_LOGICAL (Go's heap profile) each frame is one function already: it
- * is the innermost at the byte before it, alone; none is folded.
+ *      is the innermost at the byte before it, alone; none is folded.
  *   8. Frames of scripts have names of their own (naming_script.c).
  *
  * What has no name is (image, offset) without a function, shown "libfoo.so+0x1a2b". An index that
@@ -32,8 +33,7 @@
  * mapped: "[unknown]", offset 0, neighbours of the kind drawn together; behind the last frame that
  * is known they are left out, and the stack ends for STACK_END_NO_MAPPING. Never a bare address,
  * nothing else dropped. Kernel: "[kernel]" with the offset from _text, "[nf_tables]" from the
- * module's first symbol,
- * "[bpf]" from the program's start.
+ * module's first symbol, "[bpf]" from the program's start.
  */
 #ifndef SONDE_HOST_NAMING_H
 #define SONDE_HOST_NAMING_H
@@ -59,7 +59,7 @@ struct naming_opts {
 	 * kallsyms_find. NULL: nobody. */
 	bool (*programs)(void *ctx, uint64_t addr, struct kallsyms_symbol *out);
 	void *programs_ctx;      /* borrowed */
-	const char *store_dir;   /* what of that outlives a capture is kept there (kallsyms_kept.h);
+	const char *store_dir;   /* what of that outlives a capture is kept there (kallsyms.h);
 				    NULL: nothing. Borrowed */
 	const char *docker_root; /* NULL: /var/lib/docker, or what /etc/docker/daemon.json says */
 	const char *include, *exclude; /* rules.h: all other processes are one, "[excluded]"; NULL:

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/names/kallsyms_kept.h"
+#include "loaders/lib/host/names/kallsyms.h"
 #include "loaders/lib/host/names/naming_parts.h"
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
@@ -79,6 +79,9 @@ static void reload(struct naming *n)
 		kallsyms_free(n->kallsyms);
 		n->kallsyms = fresh;
 		n->stat.kernel_hidden = kallsyms_hidden(fresh);
+		if (kallsyms_skipped(fresh))
+			log_debug("%zu lines of the kernel's symbols cannot be read",
+				  kallsyms_skipped(fresh));
 		for (size_t i = 0; i < ARRAY_SIZE(n->kernel); i++)
 			idmap_clear(&n->kernel[i]);
 	}

@@ -15,7 +15,6 @@
 #include <cmocka.h>
 
 #include "loaders/lib/host/names/kallsyms.h"
-#include "loaders/lib/host/names/kallsyms_kept.h"
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "tests/unit/missing.h"
