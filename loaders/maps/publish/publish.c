@@ -7,7 +7,7 @@
 #include <utlist.h>
 
 #include "loaders/maps/publish/goroutine_offsets.h"
-#include "loaders/maps/publish/publish_parts.h"
+#include "loaders/maps/publish/private.h"
 #include "loaders/maps/publish/tablemaps.h"
 #include "loaders/maps/world/world.h"
 #include "schema/base/clock.h"

@@ -15,7 +15,7 @@
  *    no room does not take turns with others.
  * 4. The index stays open for a while: parts come in crowds.
  */
-#include "loaders/maps/publish/publish_parts.h"
+#include "loaders/maps/publish/private.h"
 
 #include <stdlib.h>
 #include <utlist.h>

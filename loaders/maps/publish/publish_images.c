@@ -10,7 +10,7 @@
  *    PENDING, never rows at a wrong distance.
  * 3. `rows` is full: publish_room.c.
  */
-#include "loaders/maps/publish/publish_parts.h"
+#include "loaders/maps/publish/private.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
  * 4. Parts of large files go, too: those that are in use come back elsewhere (publish_hot.c).
  * 5. What finds no room is PENDING: its stacks are unwound later, by the loader.
  */
-#include "loaders/maps/publish/publish_parts.h"
+#include "loaders/maps/publish/private.h"
 
 #include <utlist.h>
 

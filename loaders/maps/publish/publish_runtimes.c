@@ -4,7 +4,7 @@
  * (probes/runtimes/runtime.h), by its index. Files that say the same share an element. None is
  * given back: a host has few interpreters, and programs that run point there.
  */
-#include "loaders/maps/publish/publish_parts.h"
+#include "loaders/maps/publish/private.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  * with the grace as ever. Rows that are wanted again are found by their content, and stay where
  * they are.
  */
-#include "loaders/maps/publish/publish_parts.h"
+#include "loaders/maps/publish/private.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hostmaps_place: what stood where in a process, and when.
+ * hostmaps_frame_owner: what stood where in a process, and when.
  *
  * A loss (MP_LOST, or a sonde-maps that was started anew): every process puts its mappings aside
  * (`before`), takes what is told anew, and at SEEDED what was not confirmed ends at the time from
@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/maps/hostmaps_parts.h"
+#include "loaders/lib/host/maps/private.h"
 #include "probes/lib/stack.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -302,7 +302,7 @@ static bool changed(const struct process *p, uint64_t from, uint64_t to)
 
 /* Whose mappings the tables as of *tables_ns were made from; *tables_ns is moved to where that is
  * known from. */
-static const struct process *owner_at(const struct hostmaps *hm, const struct process *p,
+static const struct process *tables_process(const struct hostmaps *hm, const struct process *p,
 				      uint64_t *tables_ns)
 {
 	for (int i = 0; i < PARENTS_MAX && *tables_ns < p->known_ns; i++) {
@@ -367,7 +367,7 @@ static void turn_back(const struct process *owner, struct search *s)
 		search_set(s, owner->before.now, owner->before.n_now);
 }
 
-static void place_image(struct hostmaps *hm, struct process *p, uint64_t frame, uint64_t tables_ns,
+static void owner_by_image(struct hostmaps *hm, struct process *p, uint64_t frame, uint64_t tables_ns,
 			uint64_t time_ns, struct hostmaps_frame *out)
 {
 	struct image_entry *img = hostmaps_image_of(hm, FRAME_IMAGE_OF(frame), tables_ns);
@@ -381,7 +381,7 @@ static void place_image(struct hostmaps *hm, struct process *p, uint64_t frame, 
 	*out = (struct hostmaps_frame){.stale = true};
 	if (!img)
 		return;
-	owner = owner_at(hm, p, &tables_ns);
+	owner = tables_process(hm, p, &tables_ns);
 	s.tables_ns = tables_ns;
 	if (owner == p && img->pub.kind != MP_IMAGE_OTHER && !changed(p, tables_ns, time_ns)) {
 		*out = (struct hostmaps_frame){
@@ -398,7 +398,7 @@ static void place_image(struct hostmaps *hm, struct process *p, uint64_t frame, 
 	out->stale = s.stale;
 }
 
-static void place_address(struct hostmaps *hm, struct process *p, uint64_t frame,
+static void owner_by_address(struct hostmaps *hm, struct process *p, uint64_t frame,
 			  uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
 {
 	uint64_t addr = is_high(frame) ? frame : FRAME_ADDRESS(frame),
@@ -411,14 +411,14 @@ static void place_address(struct hostmaps *hm, struct process *p, uint64_t frame
 	out->address = addr;
 	if (!tables_ns)
 		return;
-	owner = owner_at(hm, p, &tables_ns);
+	owner = tables_process(hm, p, &tables_ns);
 	if (owner == p && !changed(p, tables_ns, time_ns))
 		return;
 	then = mapping_at(owner, addr - back, tables_ns);
 	out->stale = !now != !then || (now && then && !hostmaps_same_file(now->image, then->image));
 }
 
-void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t frame,
+void hostmaps_frame_owner(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t frame,
 		    uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
 {
 	struct process *p = (struct process *)pub;
@@ -426,8 +426,8 @@ void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t 
 	if (time_ns > hm->watermark && p->changed_ns + RESTLESS_NS > hm->watermark)
 		*out = (struct hostmaps_frame){.stale = true};
 	else if (frame & FRAME_IMAGE && !is_high(frame))
-		place_image(hm, p, frame, tables_ns, time_ns, out);
+		owner_by_image(hm, p, frame, tables_ns, time_ns, out);
 	else
-		place_address(hm, (struct process *)identity_at(p, time_ns), frame, tables_ns,
+		owner_by_address(hm, (struct process *)identity_at(p, time_ns), frame, tables_ns,
 			      time_ns, out);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * hostmaps: see the header. This file knows the processes and takes sonde-maps' words apart;
- * hostmaps_link.c has the connection; hostmaps_images.c and hostmaps_place.c know the rest.
+ * hostmaps_link.c has the connection; hostmaps_images.c and frame_owner.c know the rest.
  */
 #include "loaders/lib/host/maps/hostmaps.h"
 
@@ -13,11 +13,12 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/maps/hostmaps_packet.h"
-#include "loaders/lib/host/maps/hostmaps_parts.h"
+#include "loaders/lib/host/maps/private.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
+#define CONTAINERS_MAX 4096
 #define HISTORY_NS (10 * NSEC_PER_SEC)
 #define EXITED_NS  (10 * NSEC_PER_SEC)
 #define TICK_NS    (NSEC_PER_SEC / 100) /* of /proc/PID/stat */
@@ -387,6 +388,63 @@ uint64_t hostmaps_missed(const struct hostmaps *hm)
 	return hm->ends_missed;
 }
 
+/* ---- containers: their names, as sonde-maps sends them ---- */
+
+static char *dup_or_null(const char *s)
+{
+	return *s ? mem_strdup(s) : NULL;
+}
+
+static struct told_container *container_find(const struct hostmaps *hm, const char *id)
+{
+	struct told_container *c;
+
+	HASH_FIND_STR(hm->containers, id, c);
+	return c;
+}
+
+static void on_container(struct hostmaps *hm, const struct mapspack_msg *msg)
+{
+	struct told_container *c = container_find(hm, msg->str[0]);
+	size_t n = strlen(msg->str[0]) + 1;
+
+	if (!c && HASH_COUNT(hm->containers) >= CONTAINERS_MAX)
+		hostmaps_containers_release(hm);
+	if (!c) {
+		c = mem_alloc(sizeof(*c) + n);
+		memcpy(c->id, msg->str[0], n);
+		HASH_ADD_KEYPTR(hh, hm->containers, c->id, n - 1, c);
+	}
+	container_names_release(&c->names);
+	c->names = (struct container_names){.name = dup_or_null(msg->str[1]),
+					    .image = dup_or_null(msg->str[2]),
+					    .project = dup_or_null(msg->str[3]),
+					    .service = dup_or_null(msg->str[4]),
+					    .labels = dup_or_null(msg->str[5]),
+					    .started = dup_or_null(msg->str[6]),
+					    .restarts = msg->m.container.restarts};
+}
+
+const struct container_names *hostmaps_container(const struct hostmaps *hm, const char *id)
+{
+	const struct told_container *c = container_find(hm, id);
+
+	return c ? &c->names : NULL;
+}
+
+void hostmaps_containers_release(struct hostmaps *hm)
+{
+	struct told_container *c, *next;
+
+	HASH_ITER (hh, hm->containers, c, next) {
+		HASH_DEL(hm->containers, c);
+		container_names_release(&c->names);
+		free(c);
+	}
+}
+
+/* ---- packets ---- */
+
 static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg,
 		      const int fds[MP_FDS_MAX])
 {
@@ -419,7 +477,7 @@ static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg,
 		hostmaps_on_index(hm, msg, fds[0]);
 		break;
 	case MP_CONTAINER:
-		hostmaps_on_container(hm, msg);
+		on_container(hm, msg);
 		break;
 	case MP_MAP:
 		hostmaps_on_map(

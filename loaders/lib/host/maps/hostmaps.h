@@ -143,7 +143,7 @@ struct hostmaps_frame {
 	bool mapped;                  /* false: no executable mapping known there at that time */
 	uint64_t offset;              /* within the file; the address itself when image is NULL */
 	uint64_t address;             /* 0: not known, and not needed */
-	bool stale; /* hostmaps_place: it was unwound with rows of what is not there any more */
+	bool stale; /* hostmaps_frame_owner: it was unwound with rows of what is not there any more */
 };
 /* What address `addr` of the process was at `time_ns`. The first call for a pending image asks for
  * its index. */
@@ -152,7 +152,7 @@ void hostmaps_frame(struct hostmaps *hm, struct hostmaps_process *p, uint64_t ad
 /* What a user frame of a stack_event was at `time_ns`. tables_ns: that of the event, 0 if its flag
  * is not set. A return address is looked up at the byte before it; `offset` and `address` are its
  * own. */
-void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame,
+void hostmaps_frame_owner(struct hostmaps *hm, struct hostmaps_process *p, uint64_t frame,
 		    uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out);
 /* The mapping that held `addr` at time_ns, and its file's rows; to unwind what was taken then.
  * false: none. Its frames are to be addresses. Asks for the index as above. *pending: names the

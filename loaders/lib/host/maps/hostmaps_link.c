@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/maps/hostmaps_packet.h"
-#include "loaders/lib/host/maps/hostmaps_parts.h"
+#include "loaders/lib/host/maps/private.h"
 #include "loaders/lib/host/maps/mapslink.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"

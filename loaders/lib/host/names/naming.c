@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
@@ -69,7 +69,7 @@ void naming_epoch(struct naming *n)
 	naming_process_forget(n);
 }
 
-static void book(struct naming *n, struct answer a, bool leaf)
+static void book(struct naming *n, struct frame_name a, bool leaf)
 {
 	struct naming_stat *s = &n->stat;
 	uint64_t *counters[WHY_N] = {[WHY_NAMED] = &s->named,
@@ -95,7 +95,7 @@ struct stack_buf {
 	size_t at;
 };
 
-static void put(struct naming *n, struct stack_buf *b, struct answer a, bool leaf)
+static void put(struct naming *n, struct stack_buf *b, struct frame_name a, bool leaf)
 {
 	book(n, a, leaf);
 	b->frames[--b->at] = a.frame;
@@ -119,7 +119,7 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 {
 	uint64_t tables_ns = ev->flags & STACK_F_TABLES ? ev->tables_ns : 0;
 	bool astray = false;      /* the frame before lies in nothing executable */
-	struct answer held = {0}; /* of those: the one to show, if a frame that is known follows */
+	struct frame_name held = {0}; /* of those: the one to show, if a frame that is known follows */
 	bool holds = false;
 
 	if (ev->end == STACK_END_ROOT)
@@ -129,14 +129,14 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 					 LOOK_LOGICAL :
 					 look_of(!i && !ev->n_kernel, frames[i] & FRAME_EXACT);
 		struct hostmaps_frame at = {0};
-		struct answer a;
+		struct frame_name a;
 
 		if (FRAME_IS_SCRIPT(frames[i])) {
 			put(n, b, naming_script(n, p, frames[i]), false);
 			continue;
 		}
 		if (p)
-			hostmaps_place(n->hm, p, frames[i], tables_ns, ev->time_ns, &at);
+			hostmaps_frame_owner(n->hm, p, frames[i], tables_ns, ev->time_ns, &at);
 		a = naming_user(n, p, &at, look);
 		/* a chain that lost its way and found it again shows one unknown frame there, not a
 		 * hundred different ones; one that ends astray shows none: an address that is

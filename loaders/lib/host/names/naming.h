@@ -17,10 +17,10 @@
  *      leaf alone is exact.
  *   4. A signal trampoline (__restore_rt) is reached by "returning" to its first byte: looked up at
  *      the offset itself if offset - 1 is another function.
- *   5. A frame that was unwound with the rows of a file that stood there no more (hostmaps_place:
+ *   5. A frame that was unwound with the rows of a file that stood there no more (hostmaps_frame_owner:
  *      stale) is named by what stood there, and is the last: what was found beyond it is cut off,
  *      and the stack ends for STACK_END_STALE.
- *   6. Functions that were inlined at a place are frames that hang on one another (naming_place.c):
+ *   6. Functions that were inlined at a place are frames that hang on one another (location.c):
  *      a stack names the innermost.
  *   7. In a stack with STACK_F_LOGICAL (Go's heap profile) each frame is one function already: it
  *      is the innermost at the byte before it, alone; none is folded.

@@ -10,7 +10,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "loaders/lib/host/names/rules.h"
 #include "schema/base/mem.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "loaders/lib/host/names/kallsyms.h"
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
@@ -141,7 +141,7 @@ static bool find(struct naming *n, uint64_t addr, struct kallsyms_symbol *sym)
 	return n->kallsyms && kallsyms_find(n->kallsyms, addr, sym);
 }
 
-static struct answer unnamed(struct naming *n, uint64_t addr)
+static struct frame_name unnamed(struct naming *n, uint64_t addr)
 {
 	uint64_t text = n->kallsyms ? kallsyms_text(n->kallsyms) : 0;
 	struct store_frame f = {.image = image_of(n, "")};
@@ -149,19 +149,19 @@ static struct answer unnamed(struct naming *n, uint64_t addr)
 	if (!text)
 		text = addr >= TEXT_UNKNOWN ? TEXT_UNKNOWN : 0;
 	f.offset = addr >= text ? addr - text : addr & 0xffffffff;
-	return (struct answer){
+	return (struct frame_name){
 		.frame = store_frame(n->w, &f), .why = WHY_KERNEL, .slot = SLOT_NONE};
 }
 
-struct answer naming_kernel(struct naming *n, uint64_t addr, enum look look)
+struct frame_name naming_kernel(struct naming *n, uint64_t addr, enum look look)
 {
 	struct kallsyms_symbol sym;
 	struct store_frame f = {0};
-	struct answer a;
+	struct frame_name a;
 	uint64_t cached;
 
 	if (idmap_get(&n->kernel[look], addr, &cached))
-		return answer_unpack(cached);
+		return frame_name_unpack(cached);
 	if (!find(n, look_is_back(look) ? addr - 1 : addr, &sym)) {
 		a = unnamed(n, addr);
 	} else {
@@ -171,10 +171,10 @@ struct answer naming_kernel(struct naming *n, uint64_t addr, enum look look)
 		f.function = store_function(
 			n->w,
 			&(struct store_function){.name = sym.name, .image = f.image, .file = ""});
-		a = (struct answer){.frame = store_frame(n->w, &f), .slot = SLOT_NONE};
+		a = (struct frame_name){.frame = store_frame(n->w, &f), .slot = SLOT_NONE};
 	}
 	if (n->kernel[look].n >= CACHE_MAX)
 		idmap_clear(&n->kernel[look]);
-	idmap_set(&n->kernel[look], addr, answer_pack(a));
+	idmap_set(&n->kernel[look], addr, frame_name_pack(a));
 	return a;
 }

@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "schema/base/clock.h"
 #include "schema/image/go.h"
 

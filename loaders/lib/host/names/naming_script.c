@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "loaders/lib/runtimes/scriptobject.h"
 #include "schema/base/mem.h"
 #include "schema/base/runtimes.h"
@@ -196,7 +196,7 @@ static uint32_t image_of(struct naming *n, uint32_t kind, const char *file, cons
 						       .key = interpreter});
 }
 
-static struct answer frame_make(struct naming *n, struct hostmaps_process *p, uint64_t word)
+static struct frame_name frame_make(struct naming *n, struct hostmaps_process *p, uint64_t word)
 {
 	uint32_t kind = SCRIPT_KIND(word) < RUNTIME_N ? SCRIPT_KIND(word) : RUNTIME_NONE,
 		 id = SCRIPT_ID(word);
@@ -220,22 +220,22 @@ static struct answer frame_make(struct naming *n, struct hostmaps_process *p, ui
 						 .line = scriptobject_first_line(&note->object)});
 		f.line = scriptobject_line(&note->object, SCRIPT_POSITION(word));
 	}
-	return (struct answer){.frame = store_frame(n->w, &f),
+	return (struct frame_name){.frame = store_frame(n->w, &f),
 			       .why = f.function ? WHY_NAMED : WHY_SYMBOL,
 			       .slot = SLOT_NONE};
 }
 
-struct answer naming_script(struct naming *n, struct hostmaps_process *p, uint64_t word)
+struct frame_name naming_script(struct naming *n, struct hostmaps_process *p, uint64_t word)
 {
 	uint64_t cached;
-	struct answer a;
+	struct frame_name a;
 
 	if (idmap_get(&n->script_frames, word, &cached))
-		return answer_unpack(cached);
+		return frame_name_unpack(cached);
 	a = frame_make(n, p, word);
 	if (n->script_frames.n >= n->o.max_cached)
 		idmap_clear(&n->script_frames);
 	if (a.why == WHY_NAMED)
-		idmap_set(&n->script_frames, word, answer_pack(a));
+		idmap_set(&n->script_frames, word, frame_name_pack(a));
 	return a;
 }

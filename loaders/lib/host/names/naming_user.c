@@ -18,7 +18,7 @@
 
 #include "loaders/lib/host/names/jitnames.h"
 #include "loaders/lib/host/maps/mapsproto.h"
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -131,21 +131,21 @@ static void lineless_fill(struct naming *n, const struct hostmaps_image *img)
 
 		if (p->image != img->id || p->generation != img->generation)
 			n->lineless[kept++] = *p;
-		else if (img->index && naming_place(n, img->index, p->look, false, &f))
+		else if (img->index && naming_location(n, img->index, p->look, false, &f))
 			store_frame_name(n->w, p->frame, f.function, f.line, f.outer);
 	}
 	n->n_lineless = kept;
 }
 
-static struct answer frame_of_index(struct naming *n, const struct hostmaps_image *img,
+static struct frame_name frame_of_index(struct naming *n, const struct hostmaps_image *img,
 				    uint32_t image, uint64_t offset, enum look look)
 {
 	const struct image *index = img->index;
 	struct store_frame f = frame_exact(image, offset, look);
 	bool later = image_ident(index)
 			     ->lines_later; /* a leaf that is not folded can still gain its line */
-	bool named = naming_place(n, index, look, !later, &f);
-	struct answer a = {.frame = store_frame(n->w, &f),
+	bool named = naming_location(n, index, look, !later, &f);
+	struct frame_name a = {.frame = store_frame(n->w, &f),
 			   .why = named ? WHY_NAMED : WHY_SYMBOL,
 			   .slot = SLOT_NONE};
 
@@ -174,11 +174,11 @@ static void slot_give(struct naming *n, uint32_t slot)
 	n->free_slots[n->n_free++] = slot;
 }
 
-static struct answer frame_pending(struct naming *n, const struct hostmaps_image *img,
+static struct frame_name frame_pending(struct naming *n, const struct hostmaps_image *img,
 				   uint32_t image, uint64_t offset, enum look look)
 {
 	struct store_frame f = frame_exact(image, offset, look);
-	struct answer a = {
+	struct frame_name a = {
 		.frame = store_frame(n->w, &f), .why = WHY_PENDING, .slot = slot_take(n)};
 
 	if (a.slot == SLOT_NONE)
@@ -217,7 +217,7 @@ static enum why name_pending(struct naming *n, const struct pending *p,
 
 	if (!img->index)
 		return WHY_REFUSED;
-	if (!naming_place(n, img->index, p->look, false, &f))
+	if (!naming_location(n, img->index, p->look, false, &f))
 		return WHY_SYMBOL;
 	store_frame_name(n->w, p->frame, f.function, f.line, f.outer);
 	if (image_ident(img->index)->lines_later)
@@ -362,7 +362,7 @@ void naming_user_tick(struct naming *n)
 	}
 }
 
-static struct answer frame_jit(struct naming *n, const struct perfmap_entry *e, uint64_t addr,
+static struct frame_name frame_jit(struct naming *n, const struct perfmap_entry *e, uint64_t addr,
 			       enum look look)
 {
 	uint32_t image = named_image(n, &n->image_jit, "[jit]", STORE_IMAGE_JIT);
@@ -374,13 +374,13 @@ static struct answer frame_jit(struct naming *n, const struct perfmap_entry *e, 
 				.line = e->line};
 
 	f.offset = f.leaf ? 0 : addr - e->start;
-	return (struct answer){.frame = store_frame(n->w, &f),
+	return (struct frame_name){.frame = store_frame(n->w, &f),
 			       .slot = SLOT_NONE,
 			       .image = image,
 			       .why = f.function ? WHY_NAMED : WHY_ANON};
 }
 
-static struct answer frame_anon(struct naming *n, struct hostmaps_process *p, uint64_t addr,
+static struct frame_name frame_anon(struct naming *n, struct hostmaps_process *p, uint64_t addr,
 				enum look look)
 {
 	struct perfmap_entry e;
@@ -395,18 +395,18 @@ static struct answer frame_anon(struct naming *n, struct hostmaps_process *p, ui
 		f.image = named_image(n, &n->image_anon, "[anon]", STORE_IMAGE_UNKNOWN);
 		f.offset = addr & (f.leaf ? ANON_BLOCK & ~PAGE_MASK : ANON_BLOCK);
 	}
-	return (struct answer){.frame = store_frame(n->w, &f),
+	return (struct frame_name){.frame = store_frame(n->w, &f),
 			       .why = WHY_ANON,
 			       .slot = SLOT_NONE,
 			       .image = f.image};
 }
 
-struct answer naming_unknown(struct naming *n)
+struct frame_name naming_unknown(struct naming *n)
 {
 	struct store_frame f = {
 		.image = named_image(n, &n->image_unknown, "[unknown]", STORE_IMAGE_UNKNOWN)};
 
-	return (struct answer){.frame = store_frame(n->w, &f),
+	return (struct frame_name){.frame = store_frame(n->w, &f),
 			       .why = WHY_UNMAPPED,
 			       .slot = SLOT_NONE,
 			       .image = f.image};
@@ -424,16 +424,16 @@ static bool cache_key(uint32_t image, uint64_t offset, enum look look, uint64_t 
 	return true;
 }
 
-static struct answer frame_file(struct naming *n, struct hostmaps_image *img, uint64_t offset,
+static struct frame_name frame_file(struct naming *n, struct hostmaps_image *img, uint64_t offset,
 				enum look look)
 {
 	uint32_t image = image_id(n, img);
 	uint64_t key = 0, cached;
 	bool cacheable = cache_key(image, offset, look, &key);
-	struct answer a;
+	struct frame_name a;
 
 	if (cacheable && idmap_get(&n->frames, key, &cached)) {
-		a = answer_unpack(cached);
+		a = frame_name_unpack(cached);
 		a.image = image;
 		return a;
 	}
@@ -445,18 +445,18 @@ static struct answer frame_file(struct naming *n, struct hostmaps_image *img, ui
 	} else {
 		struct store_frame f = frame_exact(image, offset, look);
 
-		a = (struct answer){
+		a = (struct frame_name){
 			.frame = store_frame(n->w, &f), .why = WHY_REFUSED, .slot = SLOT_NONE};
 	}
 	if (n->frames.n >= n->o.max_cached)
 		idmap_clear(&n->frames);
 	if (cacheable)
-		idmap_set(&n->frames, key, answer_pack(a));
+		idmap_set(&n->frames, key, frame_name_pack(a));
 	a.image = image;
 	return a;
 }
 
-struct answer naming_user(struct naming *n, struct hostmaps_process *p,
+struct frame_name naming_user(struct naming *n, struct hostmaps_process *p,
 			  const struct hostmaps_frame *at, enum look look)
 {
 	if (!p || !at->mapped)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_place: what stands at a place of a file (place.h) as frames of the store. The frame that a
+ * naming_location: what stands at a place of a file (place.h) as frames of the store. The frame that a
  * stack names is the innermost; the ones it was inlined into hang on it (store_frame's `outer`),
  * all at the same place.
  *
@@ -8,7 +8,7 @@
  * that two leaves differ only where function or line differ. A function's row tells its first line
  * only in the file that it begins in.
  */
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "loaders/lib/host/names/source_location.h"
 
 static uint32_t function_of(struct naming *n, uint32_t image, const char *name, const char *file,
@@ -20,7 +20,7 @@ static uint32_t function_of(struct naming *n, uint32_t image, const char *name, 
 							     .line = line});
 }
 
-bool naming_place(struct naming *n, const struct image *index, enum look look, bool fold,
+bool naming_location(struct naming *n, const struct image *index, enum look look, bool fold,
 		  struct store_frame *f)
 {
 	struct source_location p;

@@ -2,14 +2,14 @@
 /*
  * hostmaps_parts: what the files of hostmaps share, and nobody else includes. hostmaps.c knows the
  * processes and what sonde-maps says, hostmaps_link.c the way to it; hostmaps_images.c knows the
- * files, hostmaps_containers.c the containers; hostmaps_place.c answers what stood where at which
+ * files, hostmaps_containers.c the containers; frame_owner.c answers what stood where at which
  * time.
  *
  * Three tables: processes by (tgid, start, exec id), chained from the newest by tgid; images by
  * (generation, id); and in each process a mapset with its history.
  */
-#ifndef SONDE_HOST_HOSTMAPS_PARTS_H
-#define SONDE_HOST_HOSTMAPS_PARTS_H
+#ifndef SONDE_HOST_MAPS_PRIVATE_H
+#define SONDE_HOST_MAPS_PRIVATE_H
 
 #include <sys/types.h>
 #include <uthash.h>
@@ -105,6 +105,7 @@ struct hostmaps {
 
 /* hostmaps.c */
 struct newest *hostmaps_newest(const struct hostmaps *hm, uint32_t tgid);
+void hostmaps_containers_release(struct hostmaps *hm);
 void hostmaps_process_free(struct hostmaps *hm, struct process *p);
 void hostmaps_sweep(struct hostmaps *hm); /* forget what has ended long ago; now and then */
 void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns,
@@ -124,11 +125,7 @@ void hostmaps_images_orphaned(
 void hostmaps_images_sweep(struct hostmaps *hm, uint64_t now); /* those not `marked` */
 void hostmaps_image_free(struct hostmaps *hm, struct image_entry *img);
 
-/* hostmaps_containers.c */
-void hostmaps_on_container(struct hostmaps *hm, const struct mapspack_msg *msg);
-void hostmaps_containers_release(struct hostmaps *hm);
-
-/* hostmaps_place.c */
+/* frame_owner.c */
 void hostmaps_on_map(struct hostmaps *hm, struct process *p, const struct mp_map *m);
 void hostmaps_unsure(struct hostmaps *hm, uint64_t time_ns);
 void hostmaps_sure(struct hostmaps *hm, struct process *p);

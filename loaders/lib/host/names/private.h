@@ -5,8 +5,8 @@
  * naming_container.c each answer one question: a kernel address, a user address, the process, its
  * container. Everything cached here belongs to one epoch of the store.
  */
-#ifndef SONDE_HOST_NAMING_PARTS_H
-#define SONDE_HOST_NAMING_PARTS_H
+#ifndef SONDE_HOST_NAMES_PRIVATE_H
+#define SONDE_HOST_NAMES_PRIVATE_H
 
 #include <limits.h>
 #include <uthash.h>
@@ -34,7 +34,7 @@ enum why {
 	WHY_N
 };
 
-struct answer {
+struct frame_name {
 	uint32_t frame; /* store id */
 	enum why why;
 	uint32_t slot;  /* of n->pending when WHY_PENDING, SLOT_NONE if it found no room */
@@ -134,7 +134,7 @@ struct naming {
 	int64_t boot_offset_ns;
 	struct naming_stat stat;
 
-	struct idmap frames; /* (store image, offset, look) -> answer */
+	struct idmap frames; /* (store image, offset, look) -> frame_name */
 	struct pending *pending;
 	size_t n_pending, cap_pending, used_pending;
 	struct pending *lineless; /* named by an index whose lines are still being read */
@@ -145,7 +145,7 @@ struct naming {
 	struct jit_map jit[JIT_MAPS];
 
 	struct script_note *script_notes; /* by id */
-	struct idmap script_frames;       /* word -> answer */
+	struct idmap script_frames;       /* word -> frame_name */
 	struct script_text *script_texts; /* by what they say */
 	uint32_t script_words;            /* ids given out for them */
 	uint64_t *settled;                /* of naming_script_settle */
@@ -154,7 +154,7 @@ struct naming {
 	bool kallsyms_tried,
 		kallsyms_partial; /* partial: what is kept of them; there may be more */
 	int64_t kallsyms_read_ns, kallsyms_pause_ns;
-	struct idmap kernel[4];     /* by enum look: address -> answer */
+	struct idmap kernel[4];     /* by enum look: address -> frame_name */
 	struct idmap kernel_images; /* hash of the module's name -> store image */
 
 	struct container_entry *containers;
@@ -173,21 +173,21 @@ struct naming {
 };
 
 /* naming_kernel.c */
-struct answer naming_kernel(struct naming *n, uint64_t addr, enum look look);
+struct frame_name naming_kernel(struct naming *n, uint64_t addr, enum look look);
 void naming_kernel_forget(struct naming *n);
 void naming_kernel_release(struct naming *n);
 
-/* naming_user.c: a place, from hostmaps_place, gets its name. */
-struct answer naming_user(struct naming *n, struct hostmaps_process *p,
+/* naming_user.c: a place, from hostmaps_frame_owner, gets its name. */
+struct frame_name naming_user(struct naming *n, struct hostmaps_process *p,
 			  const struct hostmaps_frame *at, enum look look);
-struct answer naming_unknown(struct naming *n);
+struct frame_name naming_unknown(struct naming *n);
 void naming_user_ready(struct naming *n, struct hostmaps_image *img);
 void naming_user_tick(struct naming *n);
 void naming_user_forget(struct naming *n);
 void naming_user_release(struct naming *n);
 
 /* naming_script.c: a frame with FRAME_SCRIPT. */
-struct answer naming_script(struct naming *n, struct hostmaps_process *p, uint64_t word);
+struct frame_name naming_script(struct naming *n, struct hostmaps_process *p, uint64_t word);
 void naming_script_forget(struct naming *n);
 void naming_script_tick(struct naming *n); /* forgets words, where there are too many */
 /* User frames of a whole stack. The program says each chunk of script frames behind the call of the
@@ -198,10 +198,10 @@ void naming_script_tick(struct naming *n); /* forgets words, where there are too
 const uint64_t *naming_script_settle(struct naming *n, const uint64_t *frames, size_t count);
 void naming_script_release(struct naming *n);
 
-/* naming_place.c: gives `f` (its image, offset, leaf and exact are set) function, line and what it
+/* location.c: gives `f` (its image, offset, leaf and exact are set) function, line and what it
  * was inlined into; with `fold` a leaf's offset becomes that of its function's first byte. false:
  * no name, `f` is untouched. */
-bool naming_place(struct naming *n, const struct image *index, enum look look, bool fold,
+bool naming_location(struct naming *n, const struct image *index, enum look look, bool fold,
 		  struct store_frame *f);
 
 /* naming.c: ids of another epoch of the store are forgotten. */
@@ -236,14 +236,14 @@ void naming_runtime_due(struct naming *n, const struct process_note *note);
 void naming_process_forget(struct naming *n);
 void naming_process_release(struct naming *n);
 
-static inline uint64_t answer_pack(struct answer a)
+static inline uint64_t frame_name_pack(struct frame_name a)
 {
 	return (uint64_t)a.frame | (uint64_t)a.why << 32 | (uint64_t)a.slot << 40;
 }
 
-static inline struct answer answer_unpack(uint64_t v)
+static inline struct frame_name frame_name_unpack(uint64_t v)
 {
-	return (struct answer){.frame = (uint32_t)v,
+	return (struct frame_name){.frame = (uint32_t)v,
 			       .why = (enum why)(v >> 32 & 0xff),
 			       .slot = (uint32_t)(v >> 40)};
 }

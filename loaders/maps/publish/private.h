@@ -2,8 +2,8 @@
 /* publish_parts: publish as its own files see it: publish.c has the processes, publish_images.c the
  * images, publish_room.c the room for their rows, publish_runtimes.c the interpreters,
  * publish_hot.c the rows of large ones, publish_take.c what a predecessor left. */
-#ifndef SONDE_MAPS_PUBLISH_PARTS_H
-#define SONDE_MAPS_PUBLISH_PARTS_H
+#ifndef SONDE_MAPS_PUBLISH_PRIVATE_H
+#define SONDE_MAPS_PUBLISH_PRIVATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
