@@ -34,10 +34,7 @@ struct php *php_open(const struct runtime_memory *m, const void *section, size_t
 	struct php_layout l;
 	struct php *p;
 
-	if (size != sizeof(l))
-		return NULL;
-	memcpy(&l, section, sizeof(l));
-	if (l.format != PHP_FORMAT)
+	if (!runtime_layout_take(&l, sizeof(l), PHP_FORMAT, section, size))
 		return NULL;
 	p = mem_alloc(sizeof(*p));
 	*p = (struct php){.layout = l, .bias = bias};

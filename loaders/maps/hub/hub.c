@@ -233,11 +233,6 @@ bool hub_orphaned(const struct hub *h)
 	return h->orphaned;
 }
 
-size_t hub_clients(const struct hub *h)
-{
-	return h->n;
-}
-
 static void print_packet(struct hub *h, const struct strbuf *b)
 {
 	struct mapspack_msg m;

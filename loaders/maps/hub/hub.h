@@ -47,7 +47,6 @@ void hub_accept(struct hub *h);
  * happens on the host. */
 void hub_own(struct hub *h, int fd);
 bool hub_orphaned(const struct hub *h);
-size_t hub_clients(const struct hub *h);
 /* `ptr` as epoll gave it back: true if it was a client's. */
 bool hub_ready(struct hub *h, void *ptr, uint32_t events);
 

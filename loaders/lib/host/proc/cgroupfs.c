@@ -332,47 +332,6 @@ static const char *below(const char *mount, const char *path)
 	return path + n;
 }
 
-static void take_cgroup(const char *mount, bool v2, const char *rel, struct container_found *out)
-{
-	char full[PATH_MAX];
-
-	if (!mount[0] || strstr(rel, "/../") ||
-	    (size_t)snprintf(full, sizeof(full), "%s/%s", mount, rel[0] == '/' ? rel + 1 : rel) >=
-		    sizeof(full))
-		return;
-	walk(full, v2, everything, NULL, out);
-}
-
-int container_cgroup(const char *path, struct container_found *out, struct err *e)
-{
-	struct container_found f = {0};
-	struct hierarchies h;
-	const char *in_v2, *in_v1;
-
-	find_hierarchies(&h);
-	in_v1 = below(h.v1, path);
-	in_v2 = in_v1 ? NULL : below(h.v2, path);
-	if (in_v2 || !in_v1)
-		take_cgroup(h.v2, true, in_v2 ? in_v2 : path, &f);
-	if (in_v1 || !in_v2)
-		take_cgroup(h.v1, false, in_v1 ? in_v1 : path, &f);
-	if (!f.n_cgroup_ids && !f.n_v1_ids) {
-		err_set(e, -ENOENT, EXIT_USAGE, "no cgroup %s: not below %s%s%s", path,
-			h.v2[0] ? h.v2 : "(no cgroup2 mount)", h.v1[0] ? " or " : "", h.v1);
-		err_fix(e, "cat /proc/PID/cgroup shows a process's path");
-		return -ENOENT;
-	}
-	container_parse(in_v2 ? in_v2 :
-			in_v1 ? in_v1 :
-				path,
-			strlen(in_v2 ? in_v2 :
-			       in_v1 ? in_v1 :
-				       path),
-			&f.ref);
-	*out = f;
-	return 0;
-}
-
 /* ---- a cgroup by id ---- */
 
 #ifndef FILEID_KERNFS

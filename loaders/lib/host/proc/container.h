@@ -67,8 +67,6 @@ void container_found_release(struct container_found *f);
 /* `who` is a name (Docker's, lxc's, nspawn's) or the beginning of an id (at least 3 characters).
  * EXIT_USAGE with the names that exist when none or several match. */
 int container_resolve(const char *who, struct container_found *out, struct err *e);
-/* The same for a cgroup given by path: "/sys/fs/cgroup/x" or "/x" or "x" as in /proc/PID/cgroup. */
-int container_cgroup(const char *path, struct container_found *out, struct err *e);
 /* Each container that has a cgroup now, and what it is called; "": no file tells. */
 void container_each(void (*each)(void *ctx, const struct container_ref *ref, const char *name),
 		    void *ctx);

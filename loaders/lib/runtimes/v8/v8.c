@@ -27,11 +27,8 @@ struct v8 *v8_open(const struct runtime_memory *m, const void *section, size_t s
 	struct v8_layout l;
 	struct v8 *v;
 
-	if (size != sizeof(l))
-		return NULL;
-	memcpy(&l, section, sizeof(l));
-	if (l.format != V8_FORMAT || !l.known || l.n[V8_SHAPE] < V8_SHAPE_9 ||
-	    l.n[V8_SHAPE] > V8_SHAPE_13)
+	if (!runtime_layout_take(&l, sizeof(l), V8_FORMAT, section, size) || !l.known ||
+	    l.n[V8_SHAPE] < V8_SHAPE_9 || l.n[V8_SHAPE] > V8_SHAPE_13)
 		return NULL;
 	l.bytecode_sizes += bias;
 	v = mem_alloc(sizeof(*v));

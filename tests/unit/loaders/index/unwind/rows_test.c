@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "loaders/index/unwind/rows.h"
-#include "loaders/index/unwind/rowtable.h"
+#include "tests/rows/rowtable_at.h"
 
 #define BASE 0x400000u
 #define SIZE 0x10000u
