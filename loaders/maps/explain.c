@@ -89,8 +89,8 @@ static const char *state_of(const struct hostmaps_image *img, const struct unwin
 	return head->page_count ? "ready" : "no rows";
 }
 
-/* Runtimes whose scripts have frames of their own: the section of those that are known, and what
- * their files are called. */
+/* Runtimes whose scripts have frames: the index section of the versions that sonde can walk, and
+ * the names of their program and library. */
 static const struct runtime {
 	const char *name, *program, *library;
 	uint32_t section;
@@ -248,7 +248,7 @@ static json_t *file_json(const struct file *f)
 			 f->image->reason, "runtime", runtime, "tls", explain_tls(f->image));
 }
 
-/* Is there a file with the names of its own code? */
+/* Does the process have a file with the names of its generated code? */
 static json_t *perf_map_json(const struct hostmaps_process *p)
 {
 	struct perfmap_stamp stamp = {0};

@@ -134,8 +134,8 @@ static void tell_cost(struct maps *m)
 	hub_emit_cost(m->hub, &out);
 }
 
-/* Records were lost since then (0: nobody knows how many): read /proc again for all, tell all anew.
- */
+/* Records were lost since then (`lost` 0: an unknown number): read /proc again, send the whole
+ * state again. */
 static void recover(struct maps *m, uint64_t since_ns, uint64_t lost)
 {
 	hub_mute(m->hub, true);
@@ -264,7 +264,7 @@ static void dispatch(struct maps *m, const struct epoll_event *ev)
 	}
 }
 
-/* Until somebody stops it, or the client goes that it was started for. */
+/* Runs until a signal, or until the owner disconnects. */
 static void maps_loop(struct maps *m)
 {
 	int64_t now = clock_boot_ns();
@@ -406,8 +406,8 @@ static void inherited(const struct cmdline *o, int from[MP_TABLES_N])
 	}
 }
 
-/* Without the program that follows forks and execs the tables would be wrong too often: there are
- * none then. */
+/* Only with the program that follows forks and execs: without it the tables would be wrong too
+ * often. */
 static void open_tables(struct maps *m)
 {
 	int from[MP_TABLES_N], rc;
@@ -423,8 +423,8 @@ static void open_tables(struct maps *m)
 }
 
 /*
- * Whoever started us loads its own program with our maps: it hears of them before we load ours.
- * (Who comes by the socket finds everything ready.)
+ * The owner loads its program with our maps: it gets them before we load ours. (Clients of the
+ * socket connect when everything is ready.)
  */
 static void start_hub(struct maps *m)
 {

@@ -52,7 +52,7 @@ struct hub {
 	size_t n;
 	struct mp_cost_share shared; /* of the whole, as far as it is in some client's share */
 	struct strbuf packet;        /* to all */
-	struct client *dumping;      /* not NULL: to this one alone */
+	struct client *dumping;      /* not NULL: only for this client */
 	struct strbuf dump;
 };
 
@@ -66,7 +66,8 @@ static void client_write(struct client *c);
 static void client_read(struct client *c);
 
 #define CLIENTS_MAX  64
-#define PACKET_BYTES 32768 /* closed before it grows larger, but for one message that is */
+#define PACKET_BYTES 32768 /* flush before a packet grows larger; a single message may exceed it \
+			    */
 
 struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, const int *tables, uint32_t generation)
 {
@@ -183,7 +184,7 @@ void hub_accept(struct hub *h)
 	add(h, fd, false);
 }
 
-/* A socket file that nobody answers at is a leftover. */
+/* A socket file without a listener is a leftover. */
 static int remove_stale(const struct sockaddr_un *addr)
 {
 	cleanup_fd int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -302,7 +303,7 @@ void hub_open(struct hub *h)
 	if (h->ops.print) {
 		struct mp_head seeded = {0};
 
-		h->ops.dump(h->ops.ctx); /* nobody is seeded yet: only printed */
+		h->ops.dump(h->ops.ctx); /* no client is seeded yet: this only prints */
 		hub_emit(h, MP_SEEDED, &seeded, NULL);
 		hub_flush(h);
 	}
@@ -380,7 +381,7 @@ static void client_poll(struct client *c)
 
 static void client_drop(struct client *c)
 {
-	c->dead = true; /* freed in hub_sweep: its pointer may still stand in an epoll batch */
+	c->dead = true; /* hub_sweep frees it: an epoll batch may still contain its pointer */
 }
 
 static int send_one(int sock, const void *data, size_t len, const int *fds, size_t n_fds)
@@ -426,14 +427,14 @@ static struct packet *packet_new(const void *data, size_t len, const int *fds, s
 	for (size_t i = 0; i < n_fds; i++) {
 		p->fds[i] = fcntl(fds[i], F_DUPFD_CLOEXEC, 3);
 		if (p->fds[i] < 0)
-			break; /* a client that misses one says so */
+			break; /* the client reports a missing one */
 		p->n_fds++;
 	}
 	return p;
 }
 
-/* At once if it can be, else queued; fds are borrowed. seed: however much it is. A client that is
- * too slow loses all, and is told so. */
+/* Sends at once if possible, else queues; fds are borrowed. `seed`: no limit on the queue. A client
+ * that reads too slowly loses everything in its queue, and gets MP_LOST. */
 static void client_send(struct client *c, const void *data, size_t len, const int *fds,
 			size_t n_fds, bool seed)
 {
@@ -462,8 +463,8 @@ static void client_send(struct client *c, const void *data, size_t len, const in
 	client_poll(c);
 }
 
-/* Before all else, and before the seed is there: who we are, and the maps that its programs are
- * loaded with. */
+/* The first packets of each client, before the seed is complete: the version, and the maps that its
+ * programs are loaded with. */
 static void client_greet(struct client *c)
 {
 	struct hub *h = c->hub;
@@ -492,7 +493,7 @@ static void client_seed(struct client *c)
 
 	if (c->watches)
 		return;
-	hub_flush(h); /* what came before belongs to the others */
+	hub_flush(h); /* earlier messages are for the other clients */
 	h->dumping = c;
 	h->ops.dump(h->ops.ctx);
 	hub_emit(h, MP_SEEDED, &seeded, NULL);
@@ -514,7 +515,7 @@ static void client_reseed(struct client *c, uint64_t time_ns, uint64_t records)
 	client_seed(c);
 }
 
-/* it can take more */
+/* the socket accepts more */
 static void client_write(struct client *c)
 {
 	while (c->head) {
@@ -539,7 +540,7 @@ static void client_write(struct client *c)
 	client_poll(c);
 }
 
-/* it asks, or is gone */
+/* a request, or the end of the connection */
 static void client_read(struct client *c)
 {
 	char buf[4096];
@@ -561,8 +562,9 @@ static void client_read(struct client *c)
 		client_drop(c);
 }
 
-/* One client's part of what `whole` has more than `*shared`; all of them together are taken off. (A
- * child that has just ended may be in no account for a moment: then there is less.) */
+/* One client's share of the growth from `*shared` to `whole`; `*shared` grows by all shares. (The
+ * CPU time of a child that has just exited may be missing from `whole` for a moment: then there is
+ * nothing to share.) */
 static uint64_t part_of(uint64_t whole, uint64_t *shared, uint64_t sharers)
 {
 	uint64_t part = whole > *shared ? (whole - *shared) / sharers : 0;
@@ -609,7 +611,7 @@ static void print(struct hub *h, const struct mp_cost *m)
 
 void hub_emit_cost(struct hub *h, const struct mp_cost *m)
 {
-	bool tells = h->open && !h->muted; /* else to whoever watches alone */
+	bool tells = h->open && !h->muted; /* else only to an owner that watches */
 	uint64_t sharers = sharers_of(h);
 	struct strbuf b = STRBUF_INIT;
 

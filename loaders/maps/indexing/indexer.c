@@ -33,10 +33,12 @@
 
 struct job {
 	struct indexchild child;
-	struct mimage *image; /* NULL: it was dropped meanwhile */
+	struct mimage *image; /* NULL: the world dropped it meanwhile */
 	uint64_t deadline_ns;
-	uint64_t starved_ns; /* the part of it that the child waited for a CPU */
-	bool paced; /* within the share; else it makes the rows of a file that has samples */
+	uint64_t starved_ns; /* how much of the deadline's extension the child spent waiting for a
+				CPU */
+	bool paced; /* its CPU time counts against the share; false: it makes the rows of a file
+		       that has samples */
 };
 
 struct indexer {
@@ -47,16 +49,15 @@ struct indexer {
 	char *program;
 	struct job jobs[INDEXER_CHILDREN];
 	struct mimage *queue, **queue_tail;
-	struct mimage *ahead, **ahead_tail; /* nobody asked for these yet */
-	struct mimage *again, **again_tail; /* each at its time */
-	struct mimage *rest,
-		**rest_tail; /* these have rows, and nobody asked for their symbols yet */
+	struct mimage *ahead, **ahead_tail; /* not requested yet */
+	struct mimage *again, **again_tail; /* retried at again_ns */
+	struct mimage *rest, **rest_tail;   /* have rows; symbols not requested yet */
 	struct cpushare share;
 	size_t kept_fds;
 	uint64_t memory_bytes;
 	struct opening opening;
 	struct linejobs *lines; /* NULL: lines are not wanted */
-	uint64_t looked_ns;     /* for descriptors kept too long */
+	uint64_t looked_ns;     /* when it last searched for descriptors to close */
 };
 
 static void drop_memory(struct indexer *ix, struct mimage *img);
@@ -64,9 +65,9 @@ static void refuse(struct indexer *ix, struct mimage *img, const char *reason);
 static void enqueue(struct mimage ***tail, struct mimage *img);
 static void dequeue(struct mimage **head, struct mimage ***tail, const struct mimage *img);
 
-#define MEMORY_MAX (64ull << 20) /* indexes that could not be stored */
+#define MEMORY_MAX (64ull << 20) /* indexes that could not be stored on disk */
 
-/* What was opened early. */
+/* Close what was opened early. */
 static void drop_fds(struct indexer *ix, struct mimage *img)
 {
 	if (img->fd >= 0) {
@@ -86,8 +87,8 @@ static void set_refused(struct mimage *img, const char *reason)
 	img->rows_only = false;
 }
 
-/* Has a debug package been installed since the index was made? As sonde-index's questions are
- * answered: below the file's root, then below ours. */
+/* Has a debug package been installed since the index was made? Looks in the places where the
+ * indexer finds debug files for sonde-index: below the file's root, then below ours. */
 static bool is_outdated(struct indexer *ix, const struct mimage *img, const struct stat *st,
 			int root_fd, const char *key)
 {
@@ -108,7 +109,7 @@ static bool is_outdated(struct indexer *ix, const struct mimage *img, const stru
 	return false;
 }
 
-/* What the cache says of an open file. True: the image's state is settled. */
+/* Look the open file up in the cache. True: the image's state is settled. */
 static bool settle(struct indexer *ix, struct mimage *img, const struct stat *st, int root_fd)
 {
 	char *text = NULL;
@@ -119,7 +120,7 @@ static bool settle(struct indexer *ix, struct mimage *img, const struct stat *st
 			free(text);
 			return false;
 		}
-		drop_memory(ix, img); /* rows alone, until now */
+		drop_memory(ix, img); /* it had rows only until now */
 		free(img->key);
 		img->key = text;
 		img->state = IMAGE_READY;
@@ -147,7 +148,7 @@ void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_
 		fd = opening_anyhow(&ix->opening, img, &st, &img->root_fd);
 	if (fd < 0) {
 		ix->world->stats.open_failed++;
-		return; /* tried again when it is wanted */
+		return; /* the indexer tries again when the image is wanted */
 	}
 	ix->world->stats.opened++;
 	img->file_bytes = (uint64_t)st.st_size;
@@ -198,8 +199,8 @@ static bool keep_in_memory(struct indexer *ix, struct mimage *img, int fd)
 	return true;
 }
 
-/* Keeps rows without symbols in memory (`fd` is taken) and takes them for the image's. false: there
- * is no room. */
+/* Keep rows without symbols in memory (`fd` is taken) as the image's index. false: there is no
+ * room. */
 static bool adopt_rows(struct indexer *ix, struct mimage *img, const char *key, int fd)
 {
 	if (!keep_in_memory(ix, img, fd))
@@ -211,7 +212,7 @@ static bool adopt_rows(struct indexer *ix, struct mimage *img, const char *key, 
 	return true;
 }
 
-/* Keeps an index (`fd` is taken) and takes it for the image's. -ENOSPC: there is no room for it. */
+/* Keep an index (`fd` is taken) as the image's. -ENOSPC: there is no room for it. */
 static int adopt(struct indexer *ix, struct mimage *img, const char *key, int fd,
 		 const struct stat *st)
 {
@@ -219,7 +220,7 @@ static int adopt(struct indexer *ix, struct mimage *img, const char *key, int fd
 	char *stored = NULL;
 
 	if (cache_put(ix->cache, key, own, st, &stored)) {
-		/* no folder, or a full disk: kept in memory, as much as there may be */
+		/* no folder, or a full disk: keep it in memory, within MEMORY_MAX */
 		if (!keep_in_memory(ix, img, take_fd(&own)))
 			return -ENOSPC;
 		stored = mem_strdup(key);
@@ -238,7 +239,7 @@ static int adopt(struct indexer *ix, struct mimage *img, const char *key, int fd
 static int job_start(struct indexer *ix, struct job *j)
 {
 	struct epoll_event ev = {.events = EPOLLIN, .data.ptr = j};
-	/* rows that are there already need not come first */
+	/* need not be made first if they exist */
 	const char *option = !j->image->rows_only          ? "--rows-first" :
 			     ix->lines && j->image->wanted ? NULL :
 							     "--no-lines";
@@ -260,7 +261,7 @@ static void job_clear(struct job *j)
 	j->paced = false;
 }
 
-/* What the child was given is opened for the next one. */
+/* Keep the child's descriptors for the next child. */
 static void keep_open(struct indexer *ix, struct job *j, struct mimage *img)
 {
 	if (img->kind != MP_IMAGE_ELF || j->child.elf < 0)
@@ -271,8 +272,7 @@ static void keep_open(struct indexer *ix, struct job *j, struct mimage *img)
 	ix->kept_fds++;
 }
 
-/* The image's file, ready to be given to a child; or the image is settled at once, and false comes
- * back. */
+/* Open the image's file for a child. false: the image is settled without one. */
 static bool job_open(struct indexer *ix, struct job *j, struct mimage *img)
 {
 	int fd = img->fd >= 0 ? take_fd(&img->fd) : -1;
@@ -304,7 +304,7 @@ static bool job_open(struct indexer *ix, struct job *j, struct mimage *img)
 	return true;
 }
 
-/* May one more work within the share? */
+/* Is there room for another child within the share? */
 static bool may_pace(const struct indexer *ix)
 {
 	int n = 0;
@@ -322,8 +322,8 @@ static struct job *job_free_slot(struct indexer *ix, bool paced)
 	return NULL;
 }
 
-/* Only the rows of a file that has samples are not bound by the share, and symbols that somebody
- * waits for. */
+/* The share does not limit the rows of a file that has samples, nor symbols that a client waits
+ * for. */
 static bool is_paced(const struct mimage *img)
 {
 	return !img->wanted || (img->rows_only && !img->awaited);
@@ -334,7 +334,7 @@ static void job_pause(struct job *j, bool stop)
 	j->deadline_ns += indexchild_pause(&j->child, stop);
 }
 
-/* What somebody waits for is not left to the idle time of a busy host; a small file is a matter of
+/* A client waits for it: do not leave it to the idle time of a busy host. A small file takes
  * milliseconds. */
 static void hurry(struct indexer *ix, const struct mimage *img)
 {
@@ -354,8 +354,8 @@ static void hurry(struct indexer *ix, const struct mimage *img)
 	}
 }
 
-/* Rows come first, then the smallest file: it is ready in milliseconds, and those that wait for a
- * large one wait for seconds anyhow. */
+/* Rows come first, then the smallest file: it is ready in milliseconds, while a large one takes
+ * seconds anyway. */
 static bool comes_before(const struct mimage *a, const struct mimage *b)
 {
 	if (is_paced(a) != is_paced(b))
@@ -394,7 +394,7 @@ static void image_start(struct indexer *ix, struct job *j, struct mimage *img, b
 	}
 }
 
-/* As many as there is room for. */
+/* Start as many children as there is room for. */
 static void start_next(struct indexer *ix)
 {
 	while (ix->queue || ix->ahead) {
@@ -412,7 +412,7 @@ static void start_next(struct indexer *ix)
 	}
 }
 
-/* Symbols of a file that nobody asked for; only where nothing else is to be done. */
+/* Make symbols that no client wants yet; only when there is nothing else to do. */
 static void start_rest(struct indexer *ix)
 {
 	struct job *j = ix->rest && cpushare_is_full(&ix->share) ? job_free_slot(ix, true) : NULL;
@@ -426,7 +426,7 @@ static void start_rest(struct indexer *ix)
 
 /* ---- the share ---- */
 
-/* What it has used since then counts where it is bound by the share. */
+/* Charge the share for the CPU time used since the last call. */
 static void job_count(struct indexer *ix, struct job *j)
 {
 	uint64_t more = indexchild_cpu_more(&j->child);
@@ -435,7 +435,7 @@ static void job_count(struct indexer *ix, struct job *j)
 		cpushare_spend(&ix->share, (int64_t)more);
 }
 
-/* The share is theirs, or they stand still. */
+/* Children within the share run while it lasts; else they are stopped (SIGSTOP). */
 static void jobs_pace(struct indexer *ix)
 {
 	for (int i = 0; i < INDEXER_CHILDREN; i++)
@@ -456,8 +456,8 @@ static void job_cancel(struct indexer *ix, struct job *j)
 	job_count(ix, j);
 }
 
-/* The symbols come later: as soon as may be for who wants them, else when there is nothing else to
- * do. What was opened stays so for that. */
+/* Make the symbols later: as soon as possible if a client wants them, else when there is nothing
+ * else to do. Keep the open file for that. */
 static void job_put_off(struct indexer *ix, struct job *j, struct mimage *img)
 {
 	job_cancel(ix, j);
@@ -470,7 +470,7 @@ static void job_put_off(struct indexer *ix, struct job *j, struct mimage *img)
 	start_next(ix);
 }
 
-/* Is there time for the symbols now? The child is there, and need not read the file again. */
+/* May the child go on to the symbols now? It has the file in memory already. */
 static bool may_go_on(const struct indexer *ix, const struct job *j, const struct mimage *img)
 {
 	if (img->wanted)
@@ -478,7 +478,7 @@ static bool may_go_on(const struct indexer *ix, const struct job *j, const struc
 	return !ix->queue && !ix->ahead && cpushare_is_full(&ix->share);
 }
 
-/* true: they are taken, and told. */
+/* true: the image has them, and the clients know. */
 static bool rows_take(struct indexer *ix, const struct job *j, struct mimage *img)
 {
 	int copy = -1;
@@ -490,7 +490,7 @@ static bool rows_take(struct indexer *ix, const struct job *j, struct mimage *im
 	return true;
 }
 
-/* The child has made the rows: they are taken, and it goes on or ends. */
+/* The child has made the rows: take them, then let it go on or end it. */
 static void job_rows(struct indexer *ix, struct job *j)
 {
 	struct mimage *img = j->image;
@@ -531,7 +531,7 @@ static void job_success(struct indexer *ix, struct job *j)
 	indexer_tell(ix, img);
 }
 
-/* The same file's index, now with lines: it takes the place of the one that was told. */
+/* For linejobs: an index of the same file, now with lines, replaces the previous one. */
 static void lines_made(void *ctx, struct mimage *img, const char *key, int fd,
 		       const struct stat *st)
 {
@@ -551,8 +551,8 @@ static void job_refused(struct indexer *ix, struct job *j, const char *reason)
 		refuse(ix, j->image, reason);
 }
 
-/* Not for what is in the file (it was killed; the disk was full): nothing of it is remembered, and
- * it is tried again, but not for ever. What was opened stays so for that. */
+/* The failure is not the file's fault (the child was killed, the disk was full): do not remember
+ * it, and try again, up to INDEXER_TRIES times. Keep the open file for that. */
 static void job_failed(struct indexer *ix, struct job *j, const char *reason)
 {
 	static const uint64_t pause_ns[INDEXER_TRIES - 1] = {NSEC_PER_SEC, 10 * NSEC_PER_SEC};
@@ -582,13 +582,14 @@ static uint64_t starved(pid_t pid)
 	return waited < INDEXER_STARVED_NS ? waited : INDEXER_STARVED_NS;
 }
 
-/* Its time is over. What it waited for a CPU is added to the deadline: on a busy host that is most
- * of it. */
+/* Is its time over? First extends the deadline by the time that the child waited for a CPU, which
+ * is most of it on a busy host. */
 static bool job_late(struct job *j, uint64_t now_ns)
 {
 	uint64_t waited;
 
-	if (now_ns <= j->deadline_ns || indexchild_speaks(&j->child)) /* it waits for us, perhaps */
+	if (now_ns <= j->deadline_ns ||
+	    indexchild_speaks(&j->child)) /* it may be waiting for our answer */
 		return false;
 	waited = starved(j->child.pid);
 	if (waited <= j->starved_ns)
@@ -641,7 +642,7 @@ struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c,
 
 /* ---- telling ---- */
 
-/* Of a file on disk: nobody who gets it looks again (image_open_sound_fd). */
+/* Check a stored index once: its readers do not check it again (image_open_sound_fd). */
 static bool is_sound(struct indexer *ix, int fd)
 {
 	struct image *index = NULL;
@@ -655,7 +656,7 @@ static bool is_sound(struct indexer *ix, int fd)
 	return true;
 }
 
-/* It is to be made again, for who wants it. */
+/* Make the index again, if a client wants it. */
 static int gone(struct indexer *ix, struct mimage *img, int err)
 {
 	bool wanted = img->wanted;
@@ -716,7 +717,7 @@ void indexer_tell(struct indexer *ix, struct mimage *img)
 		m.state = MP_INDEX_ROWS;
 	if (img->state == IMAGE_READY) {
 		fd = indexer_open(ix, img);
-		if (fd < 0) /* it is made again */
+		if (fd < 0) /* it is being made again */
 			return;
 	}
 	if (fd >= 0 && ix->lines && !img->rows_only && image_lines_later(fd))
@@ -724,7 +725,7 @@ void indexer_tell(struct indexer *ix, struct mimage *img)
 	hub_emit_index(ix->hub, &m, img->key ? img->key : "", img->reason ? img->reason : "", fd);
 }
 
-/* It will have no index, and why; told. */
+/* The image gets no index; tell the clients why. */
 static void refuse(struct indexer *ix, struct mimage *img, const char *reason)
 {
 	set_refused(img, reason);
@@ -785,10 +786,10 @@ void indexer_want(struct indexer *ix, struct mimage *img, bool damaged)
 		return;
 	}
 	img->wanted = true;
-	indexer_tell(ix, img); /* the rows, where there are some */
+	indexer_tell(ix, img); /* the rows, if there are any */
 	if (img->again_ns)
 		return;
-	if (is_running(ix, img)) { /* told at its end */
+	if (is_running(ix, img)) { /* clients hear of it when the child ends */
 		hurry(ix, img);
 		return;
 	}
@@ -840,7 +841,7 @@ bool indexer_ready(struct indexer *ix, void *ptr)
 	return false;
 }
 
-/* Those whose time has come are queued as any other. */
+/* Queue the images whose pause is over. */
 static void try_again(struct indexer *ix, uint64_t now_ns)
 {
 	for (struct mimage *img = ix->again, *next; img; img = next) {
@@ -857,7 +858,7 @@ static void try_again(struct indexer *ix, uint64_t now_ns)
 	}
 }
 
-/* With what comes before lines. */
+/* Is there work that comes before lines? */
 static bool is_busy(const struct indexer *ix)
 {
 	for (int i = 0; i < INDEXER_CHILDREN; i++)

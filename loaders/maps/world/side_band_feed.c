@@ -39,7 +39,7 @@ struct side_band_feed {
 	struct perfring
 		*perf; /* NULL: no side-band; then there is no program either, and `scan` looks */
 	struct procscan scan;
-	struct maps_bpf *skel; /* NULL: degraded */
+	struct maps_bpf *skel; /* NULL: no BPF program */
 	struct ring_buffer *ring;
 	struct bpf_link *iter;
 	int epoll_fd;
@@ -48,19 +48,18 @@ struct side_band_feed {
 	size_t n, cap;
 	uint64_t done_ns; /* T of the last reading */
 	uint64_t lost, late;
-	uint64_t program_lost; /* as last read */
-	uint64_t missed; /* runs of the programs that the kernel left out, when side_band_feed_cost
-			  * asked last
-			  */
+	uint64_t program_lost; /* at the last read */
+	uint64_t
+		missed; /* runs that the kernel left out, at the last call of side_band_feed_cost */
 	uint64_t asked_ns,
-		missed_since_ns; /* that was then; 0: none was left out since side_band_feed_lost */
-	/* reconcile: what the iterator saw, and when */
+		missed_since_ns; /* time of that call, if runs were left out since; 0: none were */
+	/* reconcile: the iterator's last result, and its time */
 	struct maps_event *look;
 	size_t n_look;
 	uint64_t look_ns;
 	uint8_t round;
 	bool seeded;
-	bool busy; /* the last reading found something, or left something for the next */
+	bool busy; /* the last reading found records, or left some for the next */
 };
 
 #define PERF_BYTES (256u << 10)
@@ -101,7 +100,7 @@ static void close_program(struct side_band_feed *f)
 	f->skel = NULL;
 }
 
-/* `less`: after a refusal, without the iterator where the kernel refuses it. */
+/* `less`: the second attempt, without the iterator if the kernel refuses it. */
 static int load_program(struct side_band_feed *f, int processes_fd, const char *store_dir,
 			bool less)
 {
@@ -132,7 +131,7 @@ static int load_program(struct side_band_feed *f, int processes_fd, const char *
 	return rc;
 }
 
-/* Processes that are there are read from /proc where the kernel does not list them. */
+/* If the kernel cannot list processes they are read from /proc. */
 static int open_program(struct side_band_feed *f, int processes_fd, const char *store_dir)
 {
 	int rc;
@@ -261,7 +260,7 @@ static void on_perf(void *ctx, const void *rec, size_t len)
 		item_add(f, r.time_ns, false, rec, len);
 }
 
-/* By time; the same instant: as they lie, which is the order of their source. */
+/* By time; at equal times in the order of arrival, which is each source's order. */
 static int by_time(const void *a, const void *b)
 {
 	const struct item *x = a, *y = b;
@@ -282,7 +281,7 @@ static void apply(struct side_band_feed *f, const struct item *it)
 		world_record(f->world, &r);
 }
 
-/* What is younger than T stays, its bytes moved to a buffer of their own. */
+/* Records younger than T stay for the next reading; their bytes move to the other buffer. */
 static void carry(struct side_band_feed *f, size_t from)
 {
 	size_t n = f->n - from;
@@ -421,8 +420,8 @@ static int read_tasks(const struct side_band_feed *f, struct maps_event **out, s
 	return 0;
 }
 
-/* All of /proc that is not known yet: everything where there is no iterator, and where there is one
- * what it hides (here: PID 1, which the kernel lets nobody look into). */
+/* Takes in what /proc shows and the iterator did not: everything without an iterator, else what the
+ * iterator hides (for example PID 1, which the kernel lets no one inspect). */
 static void seed_from_proc(struct side_band_feed *f, uint64_t time_ns)
 {
 	cleanup_dir DIR *d = opendir("/proc");
@@ -454,9 +453,8 @@ static const struct maps_event *find_task(const struct maps_event *tasks, size_t
 	return NULL;
 }
 
-/* Tells of those whose maps were just read. One that went on to exec meanwhile: what was read may
- * be of either; nothing is better, and what comes next is told by its own records, or found by the
- * next reconcile. */
+/* Sends the processes whose maps were just read. If one has exec'ed meanwhile, its maps may be of
+ * either program: send none; its own records or the next reconcile will bring them. */
 static void tell_stable(struct side_band_feed *f, const struct maps_event *before, size_t n)
 {
 	struct maps_event *after = NULL;
@@ -486,14 +484,14 @@ bool side_band_feed_is_still(struct side_band_feed *f, const struct proc *p)
 	bool still;
 
 	if (read_tasks(f, &tasks, &n))
-		return true; /* nobody can say */
+		return true; /* cannot be determined */
 	now = find_task(tasks, n, p->tgid);
 	still = now && now->start_ns == p->start_ns && now->exec_id == p->exec_id;
 	free(tasks);
 	return still;
 }
 
-/* Those not seen in this round are no more. */
+/* Forget the processes that this round did not see. */
 static void drop_unseen(struct side_band_feed *f, uint64_t time_ns)
 {
 	for (struct proc *p = f->world->procs, *next; p; p = next) {
@@ -509,8 +507,8 @@ void side_band_feed_seed(struct side_band_feed *f)
 	uint64_t now = (uint64_t)clock_boot_ns(), since = f->seeded ? now : f->done_ns;
 	size_t n = 0;
 
-	/* The first time all that comes after done_ns is still in the buffers. After a loss it is
-	 * not: what is read now holds from now on. */
+	/* The first time the buffers still hold everything after done_ns. After a loss they do not:
+	 * what is read now is valid from now on. */
 	f->seeded = true;
 	f->round++;
 	read_tasks(f, &tasks, &n);
@@ -537,7 +535,7 @@ void side_band_feed_reconcile_look(struct side_band_feed *f)
 	read_tasks(f, &f->look, &f->n_look);
 }
 
-/* Nobody has waited for it yet, and no thread of it is left: it has been told as ended. */
+/* Its exit has been sent; only its parent has not collected it, and no thread is left. */
 static bool is_zombie(const struct proc_stat *st)
 {
 	return st->state == 'Z' && st->n_threads <= 1;
@@ -550,7 +548,7 @@ static bool in_proc(uint32_t tgid)
 	return !proc_read_stat(tgid, &st) && !is_zombie(&st);
 }
 
-/* true: its maps were read anew, and are to be told. */
+/* true: it read the process's maps again, which must be sent. */
 static bool reconcile_one(struct side_band_feed *f, const struct maps_event *ev)
 {
 	struct proc *p = world_proc(f->world, ev->tgid);

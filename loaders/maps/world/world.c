@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How an exec reaches this file (probes/maps.bpf.c explains the order of the events):
+ * How an exec arrives (probes/maps.bpf.c explains the order of the events):
  * 1. The COMM record opens the exec.
- * 2. MMAP2 records of the new image are held back.
- * 3. The program's exec event closes it: clients get the new identity and its mappings, with that
- * event's time. Without the BPF program the COMM record does both. An exec that fails after its
- * point of no return ends the process.
+ * 2. The MMAP2 records of the new image are held back.
+ * 3. The program's exec event closes it: clients get the new identity and its mappings, with the
+ *    time of that event.
+ * Without the BPF program the COMM record does both. An exec that fails after its point of no
+ * return ends the process.
  */
 #include "loaders/maps/world/world.h"
 
@@ -39,7 +40,7 @@ static bool has_prefix(const char *s, const char *prefix)
 	return !strncmp(s, prefix, strlen(prefix));
 }
 
-/* Names that are no file: image 0, but for the vDSO. */
+/* Names that belong to no file: image 0, except for the vDSO. */
 static bool is_anonymous(const char *path)
 {
 	return !*path || (path[0] == '[' && strcmp(path, "[vdso]")) || has_prefix(path, "//") ||
@@ -47,7 +48,7 @@ static bool is_anonymous(const char *path)
 	       has_prefix(path, "/SYSV") || has_prefix(path, "anon_inode:");
 }
 
-/* the caller's */
+/* The caller frees it. */
 static char *trim_deleted(const char *path)
 {
 	static const char suffix[] = " (deleted)";
@@ -91,7 +92,7 @@ static struct mimage *image_add(struct world *w, char *key, size_t key_len, cons
 	return img;
 }
 
-/* `is_new` says whether it was never seen. `name` may end in " (deleted)". NULL: anonymous. */
+/* `is_new`: the first time. `name` may end in " (deleted)". NULL: anonymous. */
 static struct mimage *image_intern(struct world *w, const struct file_id *f, const char *name,
 				   uint64_t len, bool *is_new)
 {
@@ -180,7 +181,7 @@ void world_sweep(struct world *w, uint64_t now_ns)
 static const char empty_[] = "";
 #define EMPTY ((char *)(uintptr_t)empty_)
 
-/* `value` is taken; NULL: none. What was there before is freed. */
+/* Takes `value` (NULL: none) and frees the previous one. */
 static void str_set(char **s, char *value)
 {
 	if (*s != EMPTY)
@@ -318,7 +319,7 @@ void world_forget(struct world *w, struct proc *p, uint64_t time_ns)
 	proc_free(w, p, time_ns);
 }
 
-/* [start, end) shows that file, whose root is the process's. */
+/* [start, start + len) maps that file, which has the process's root. */
 static struct mimage *map_put(struct world *w, struct proc *p, uint64_t start, uint64_t len,
 			      uint64_t pgoff, struct file_id f, const char *name, uint64_t time_ns,
 			      bool tell)
@@ -398,7 +399,7 @@ static void on_fork(struct world *w, const struct maps_event *ev)
 	struct proc *p = world_proc(w, ev->tgid), *from;
 
 	if (p && p->start_ns == ev->start_ns)
-		return; /* the seed has it */
+		return; /* the seed has read it already */
 	if (p)
 		world_forget(w, p, ev->time_ns);
 	p = proc_add(w, ev->tgid);
@@ -420,7 +421,7 @@ static void on_fork(struct world *w, const struct maps_event *ev)
 	world_tell_maps(w, p);
 }
 
-/* What the program could not read of the arguments may still stand in /proc. */
+/* The arguments; from /proc if the program could not read them. */
 static char *args_text(struct world *w, const struct maps_event *ev, const char *args)
 {
 	struct strbuf out = STRBUF_INIT;
@@ -434,7 +435,7 @@ static char *args_text(struct world *w, const struct maps_event *ev, const char 
 	return strbuf_take(&out);
 }
 
-/* The first file that is mapped; what /proc says where no record came. */
+/* The first file that is mapped; if no record came, what /proc says. */
 static char *exe_of(const struct proc *p)
 {
 	for (size_t i = 0; i < p->n_pending; i++)
@@ -451,7 +452,7 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 		world_forget(w, p, ev->time_ns);
 		p = NULL;
 	}
-	if (!p) { /* its fork was lost, or the clone was older than the watch */
+	if (!p) { /* its fork was lost, or it was cloned before we watched */
 		p = proc_add(w, ev->tgid);
 		p->start_ns = ev->start_ns;
 	}
@@ -469,12 +470,11 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 
 		map_put(w, p, m->addr, m->len, m->pgoff, m->file, m->name, ev->time_ns, true);
 	}
-	/* the records went with their CPU, or were lost: an exec always maps */
+	/* the records were lost, or went with their CPU: an exec always maps something */
 	if (!p->n_pending) {
 		seed_maps(w, p, ev->time_ns);
 		if (w->is_still && !w->is_still(w->ctx, p))
-			world_drop_maps(w, p,
-					ev->time_ns); /* what was read may be the next program's */
+			world_drop_maps(w, p, ev->time_ns); /* this may be the next program's */
 		world_tell_maps(w, p);
 	}
 	pending_clear(p);
@@ -491,7 +491,7 @@ static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t 
 	proc_free(w, p, time_ns);
 }
 
-/* Who it was at last decides whether it may be told of. */
+/* The user at the end decides whether it may be shown. */
 static void on_last_look(struct world *w, const struct maps_event *ev)
 {
 	struct proc *p = world_proc(w, ev->tgid);
@@ -609,7 +609,7 @@ static void on_comm(struct world *w, const struct sideband_rec *r)
 	}
 }
 
-/* The record does not say how: the process connector may have. */
+/* The record lacks the exit code; the process connector may have it. */
 static void on_exit_record(struct world *w, const struct sideband_rec *r)
 {
 	uint32_t code = 0;
@@ -654,8 +654,8 @@ void world_release(struct world *w)
 		image_free(w, img);
 }
 
-/* /proc shows paths as we see them; a process in a chroot of our own mount namespace sees less of
- * them. `root` is what its root link says. */
+/* /proc shows paths as we see them; a process in a chroot of our mount namespace sees shorter ones.
+ * `root` is its root link. */
 static const char *as_it_sees(const char *path, const char *root)
 {
 	size_t n = strlen(root);
@@ -702,7 +702,7 @@ static void seed_maps(struct world *w, struct proc *p, uint64_t time_ns)
 	}
 }
 
-/* Without the iterator: identity as far as /proc shows it. */
+/* Without the iterator: the identity from /proc. */
 static int identity_from_proc(uint32_t tgid, struct maps_event *ev)
 {
 	struct proc_status status;
@@ -734,7 +734,8 @@ static int identity_from_proc(uint32_t tgid, struct maps_event *ev)
 	return 0;
 }
 
-/* known: it is the same program as before; what one that is going shows no longer stays. */
+/* `known`: it is the same program as before; if it is exiting and /proc shows nothing any more,
+ * keep what we have. */
 static void seed_names(struct world *w, struct proc *p, bool known)
 {
 	cleanup_strbuf struct strbuf args = STRBUF_INIT;
