@@ -28,15 +28,16 @@
 #define QUICK_NS (100 * MSEC)
 #define SLOW_NS  (1000 * MSEC)
 #define PHASE_NS (40 * MSEC) /* after sonde-maps' tick */
-#define FIRST_NS (10 * MSEC) /* until the first sample is stored with its names, and told */
+#define FIRST_NS (10 * MSEC) /* until the first sample is stored with its names and reported */
 #define HURRY    (-10)       /* nice */
-/* the last batch has so long, also at Ctrl-C: a disk that stands still for a second loses nothing;
- * sonded waits for five */
+/* how long the last batch may take, also after Ctrl-C: a disk that stalls for a second loses
+ * nothing; sonded waits for five */
 #define CLOSE_MS 3000
-#define SEED_NS  (1000 * MSEC) /* sonde-maps is given this long before the first sample */
-/* and this long to hand out its maps, without which the whole capture would be */
+#define SEED_NS \
+	(1000 * MSEC) /* wait this long for the seed of sonde-maps before the first sample */
+/* and this long for its maps: the whole capture would miss them */
 #define TABLES_NS        (10000 * MSEC)
-#define LEDGER_NS        (10 * NSEC_PER_SEC) /* what it cost is booked so often */
+#define LEDGER_NS        (10 * NSEC_PER_SEC) /* how often its cost is booked */
 #define CLOCK_STEP_NS    MSEC /* smaller changes of the wall clock are noise of reading it */
 #define COMMAND_GRACE_NS (1000 * MSEC)
 #define SIGNAL_ONE_NS    (300 * MSEC)
@@ -64,7 +65,7 @@ static void clock_watch(struct capture *c)
 			 (double)(offset - c->clock.offset_ns) / 1e9);
 		c->clock.offset_ns = offset;
 		store_clock_changed(c->config.store, clock_utc_ns(), offset);
-		c->books.flushed_bucket = 0; /* buckets are counted anew, forwards or backwards */
+		c->books.flushed_bucket = 0; /* bucket numbers may jump forwards or backwards */
 	}
 }
 
@@ -93,8 +94,8 @@ static void command_watch(struct capture *c)
 	c->clock.stop = true;
 }
 
-/* The first sample is waited for: it is asked for as soon as it is there, and looked after until it
- * is told of. */
+/* A person waits for the first sample: ask sonde-maps to catch up as soon as there is one, and tick
+ * fast until it has been reported. */
 static void first_await(struct capture *c, int64_t now)
 {
 	bool await = !(c->tell.first_sent && c->books.first_named) &&
@@ -134,12 +135,11 @@ static void tick(struct capture *c)
 }
 
 /*
- * The first Ctrl-C stops the capture, in good order. If a command runs, it gets the signal first
- * (from a terminal it has it already) and a second to end by itself. A second Ctrl-C ends
- * everything at once: what is not in the store then is counted as lost by whoever opens it next.
- * Whoever signals the whole process group (timeout(1), a runner of jobs) reaches this program
- * twice, by itself and by `sonde record`, which passes on what it gets: that is one signal, as is
- * all that comes SIGNAL_ONE_NS after the first.
+ * The first Ctrl-C stops the capture in good order. If a command runs, it gets the signal first
+ * (from a terminal it has it already) and has a second to end. A second Ctrl-C ends everything at
+ * once: the next writer of the store counts what is missing as lost. Signals to the whole process
+ * group (timeout(1), a job runner) arrive twice, directly and through `sonde record`, which
+ * forwards them: so further signals within SIGNAL_ONE_NS after the first are ignored.
  */
 void capture_signal_take(struct capture *c)
 {
@@ -167,7 +167,7 @@ void capture_signal_take(struct capture *c)
 	}
 }
 
-/* Until the next tick, the family's wish, or the end. */
+/* Until the next tick, the time the family asked for, or the end. */
 static int wait_ms(const struct capture *c)
 {
 	int64_t next = c->clock.pace.next_ns, wait;
@@ -180,8 +180,9 @@ static int wait_ms(const struct capture *c)
 	return wait <= 0 ? 0 : (int)((wait + MSEC - 1) / MSEC);
 }
 
-/* Wait for the time, a signal, the end of our reader, a ring that fills fast, or sonde-maps (before
- * the seed is in, and for stacks that only their process explains while it is there). */
+/* Wait for the next tick, a signal, the end of our reader, a ring that fills fast, or sonde-maps
+ * (until the seed is complete, and for stacks that can only be explained while their process runs).
+ */
 static void wait_events(struct capture *c)
 {
 	bool own = capture_intake_awaits_own(&c->intake);
@@ -230,9 +231,9 @@ static uint32_t cpus_online(void)
 }
 
 /*
- * A host that is too busy is what people look at: whoever watches it must get its turn, or mappings
- * are told late and rings run full. It takes half a percent of a core. sonde-maps inherits this;
- * the command to run has been started before.
+ * Captures matter most on a host that is too busy: sonde must get its turn, or mappings arrive late
+ * and rings fill up. It takes half a percent of a core. sonde-maps inherits the priority; the
+ * command has been started before.
  */
 static void hurry(void)
 {
@@ -240,7 +241,7 @@ static void hurry(void)
 		log_debug("cannot raise the priority: %s", strerror(errno));
 }
 
-/* sonde-maps is started first: it looks over the host while the rest is made. */
+/* sonde-maps starts first: it looks over the host while the rest is opened. */
 static int open_parts(struct capture *c, struct err *e)
 {
 	const struct options *o = c->config.o->options;
@@ -275,7 +276,7 @@ static int open_parts(struct capture *c, struct err *e)
 	return err;
 }
 
-/* The maps that the program is loaded with; sonde-maps hands them out before it looks over the
+/* Wait for the maps that the program is loaded with; sonde-maps sends them before it looks over the
  * host. */
 static void tables_await(struct capture *c)
 {
@@ -336,8 +337,7 @@ static void run_begin(struct capture *c)
 	store_flush(c->config.store);
 }
 
-/* Side-band, seed, then sampling: what is sampled before the seed is told would lie in mappings
- * that nobody knows. */
+/* Sampling starts after the seed: earlier samples would lie in mappings that are not known yet. */
 static void seed_await(struct capture *c)
 {
 	int64_t until = clock_boot_ns() + SEED_NS;
@@ -352,7 +352,8 @@ static void seed_await(struct capture *c)
 	}
 }
 
-/* sonded gives a family that wants it the processes to go into; it is told what is wanted. */
+/* If the family needs it, sonded selects the processes to look into; the capture says which kind it
+ * wants. */
 static void feed_begin(struct capture *c)
 {
 	int fd = c->config.o->options->targets_fd;
@@ -369,7 +370,7 @@ static void feed_begin(struct capture *c)
 		      true);
 }
 
-/* Where it cannot be, it goes on: what is recorded counts for more. */
+/* If it fails the capture goes on: the recording matters more. */
 static void confine_self(const struct capture *c)
 {
 	const unsigned int keeps =
@@ -380,7 +381,7 @@ static void confine_self(const struct capture *c)
 		log_warn("%s", e.what);
 }
 
-/* Sampling begins with the attach; the command, if there is one, right after it. */
+/* Sampling begins with the attach; a command is released right after it. */
 static int begin(struct capture *c, struct err *e)
 {
 	const struct options *o = c->config.o->options;
@@ -412,7 +413,7 @@ static int begin(struct capture *c, struct err *e)
 		err = command_release(c->config.o->command, o->command[0], e);
 	if (!err)
 		confine_self(c);
-	malloc_trim(0); /* what reading the kernel's types took */
+	malloc_trim(0); /* memory from reading the kernel's types */
 	return err;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* capture_drain: the end of a capture: what is still on its way is taken in, named and stored, each
- * within its patience. */
+/* capture_drain: the end of a capture: store and name what is still on its way, each step within a
+ * time limit. */
 #include <poll.h>
 #include <time.h>
 
@@ -12,7 +12,7 @@
 
 #define DRAIN_MS 100
 
-/* Until sonde-maps has told all that happened while we sampled, and all is named. */
+/* Until sonde-maps has caught up with the moment we stopped, and all records are stored. */
 static void drain(struct capture *c, int64_t stopped_ns)
 {
 	int64_t patience = c->books.r->interrupted ? 800 * MSEC : 2000 * MSEC;
@@ -36,7 +36,7 @@ static void drain(struct capture *c, int64_t stopped_ns)
 	c->books.until_ns = stopped_ns;
 }
 
-/* Frames whose index is still being made get their names, within reason. */
+/* Wait for the names of frames whose index is still being made, within a limit. */
 static void drain_names(struct capture *c)
 {
 	int64_t until = clock_boot_ns() + (c->books.r->interrupted ? 500 * MSEC : 5000 * MSEC);
@@ -50,7 +50,7 @@ static void drain_names(struct capture *c)
 	}
 }
 
-/* What it all has cost by now. */
+/* Wait for the final cost figures of sonde-maps. */
 static void drain_cost(struct capture *c)
 {
 	int64_t now = clock_boot_ns();
@@ -65,7 +65,7 @@ static void drain_cost(struct capture *c)
 	}
 }
 
-/* How far the program walked script frames, for who looks (-v). */
+/* How well the program walked script frames (-v). */
 static void report_scripts(const struct capture *c)
 {
 	struct script_tally t;
@@ -92,7 +92,7 @@ static void report_names(struct capture *c)
 			"kernel symbols are hidden (kernel.kptr_restrict): kernel frames have no names");
 }
 
-/* Wait until the store's thread has written everything, then read what it says. */
+/* Wait until the store's thread has written everything, then read its figures. */
 static void store_settle(struct capture *c, int64_t deadline_ns)
 {
 	struct store_writer_stat s;

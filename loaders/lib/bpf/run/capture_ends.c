@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * capture_ends: processes that end while a capture runs. Each end within its scope is counted; in
- * the row of a process that has one, it stands too. One that ended badly (a signal, out of memory,
- * a code that is not 0) gets a row even if it had no sample, up to BAD_MAX of them a second: a
- * build asks a thousand times whether a file is there. Who sent it the signal that ended it, or
- * that it ended after, is a note of its row ("signal_by").
+ * capture_ends: processes that end while a capture runs. It counts each end within the capture's
+ * scope, and notes it in the row of a process that has one. A process that ended badly (a signal,
+ * out of memory, an exit code other than 0) gets a row even without a sample, up to BAD_MAX a
+ * second: a build tests a thousand times whether a file exists. The sender of a signal that ended
+ * the process, or preceded its end, is a note in its row ("signal_by").
  */
 #include <errno.h>
 #include <signal.h>
@@ -15,7 +15,7 @@
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 
-#define BAD_MAX 4 /* a second; those of a signal have as many again */
+#define BAD_MAX 4 /* a second; as many again for signals */
 
 static bool is_bad(struct capture_ends *ends, enum store_end_how how, uint32_t status,
 		   int64_t at_ns)
@@ -31,10 +31,10 @@ static bool is_bad(struct capture_ends *ends, enum store_end_how how, uint32_t s
 	return ends->bad[killed]++ < BAD_MAX;
 }
 
-/* one that was asked to end has ended for it, so long after it */
+/* an exit this long after a request to end is due to that request */
 #define ASKED_NS (30 * NSEC_PER_SEC)
 
-/* "SIGTERM from runc (812)". False: nobody did. */
+/* "SIGTERM from runc (812)". False: no sender is known. */
 static bool sender_say(struct capture_ends *ends, const struct hostmaps_process *p,
 		       enum store_end_how how, uint32_t status, char *out, size_t size)
 {
@@ -46,7 +46,7 @@ static bool sender_say(struct capture_ends *ends, const struct hostmaps_process 
 	    (how == STORE_END_SIGNAL && status != p->sent.signal) ||
 	    p->to_ns > p->sent.time_ns + ASKED_NS)
 		return false;
-	if (by && by->start_ns > p->sent.time_ns) /* the pid was given away again */
+	if (by && by->start_ns > p->sent.time_ns) /* the pid has been reused */
 		by = NULL;
 	if (naming_excludes(ends->config->naming, by))
 		snprintf(out, size, "SIG%s from %s", name, NAMING_EXCLUDED);
@@ -55,14 +55,14 @@ static bool sender_say(struct capture_ends *ends, const struct hostmaps_process 
 	return true;
 }
 
-/* Counted, and nobody's. */
+/* Counted, without a process. */
 static void end_excluded(struct capture_ends *ends, const struct store_end *how, int64_t at_ns)
 {
 	struct store_end e = {.comm = NAMING_EXCLUDED, .how = how->how, .status = how->status};
 
 	if (store_end(ends->config->store, ends->config->run, at_ns, &e) == -ESTALE)
 		store_end(ends->config->store, ends->config->run, at_ns,
-			  &e); /* nothing in it is of an epoch */
+			  &e); /* nothing in it belongs to an epoch */
 }
 
 static void on_end(void *ctx, struct hostmaps_process *p)
@@ -77,11 +77,11 @@ static void on_end(void *ctx, struct hostmaps_process *p)
 
 	if (ends->config->f->process_ended)
 		ends->config->f->process_ended(ends->config->state, ends->host, p);
-	scope.feed = NULL; /* what is gone into is one thing, what is watched another */
+	scope.feed = NULL; /* the processes that sonded selects are a different set */
 	if (!target_covers(&scope, ends->config->maps, p))
 		return;
 	e.how = naming_end(p, &e.status);
-	if (e.how == STORE_END_EXEC) { /* no end of the process, but of this program in it */
+	if (e.how == STORE_END_EXEC) { /* the program ended, but the process goes on */
 		if (naming_has(p))
 			naming_row(ends->config->naming, p);
 		return;
@@ -90,8 +90,7 @@ static void on_end(void *ctx, struct hostmaps_process *p)
 		end_excluded(ends, &e, at_ns);
 		return;
 	}
-	/* sonde-maps ends its own children as it goes on: they are not to take the room of others
-	 */
+	/* sonde-maps ends its own children all the time: they must not use up this limit */
 	row = naming_has(p) ||
 	      (strcmp(p->comm, "sonde-index") != 0 && is_bad(ends, e.how, e.status, at_ns));
 	for (int i = 0; i < 2 && rc == -ESTALE; i++) {
@@ -114,7 +113,7 @@ void capture_ends_missed(struct capture_ends *ends)
 		      capture_utc(ends->clock, clock_boot_ns()), &e) == -ESTALE)
 		store_end(ends->config->store, ends->config->run,
 			  capture_utc(ends->clock, clock_boot_ns()),
-			  &e); /* nothing in it is of an epoch */
+			  &e); /* nothing in it belongs to an epoch */
 	ends->missed += n;
 }
 

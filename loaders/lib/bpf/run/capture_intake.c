@@ -47,14 +47,14 @@ int capture_intake_record(void *ctx, void *record, size_t size)
 	return 0;
 }
 
-/* What had to make room is unwound as far as rows were there. */
+/* Pushed out to make room: unwound as far as its rows were there. */
 static void late_hold(void *ctx, const struct stack_event *ev, size_t size)
 {
 	capture_intake_record(ctx, (void *)(uintptr_t)ev, size);
 }
 
-/* Its frames only its process explains. A young one compiles its code anew all the time, and may
- * end soon. */
+/* Only its process can explain these frames. A young process compiles its code again all the time,
+ * and may end soon. */
 static void late_own(struct capture_intake *in, const struct stack_event *ev)
 {
 	bool own = ev->end == STACK_END_UNSUPPORTED;
@@ -79,8 +79,8 @@ int capture_intake_late(void *ctx, void *record, size_t size)
 	return 0;
 }
 
-/* Names of script frames. They come behind the records whose frames have them, and are taken before
- * one of those is named. */
+/* Names of script frames. They follow the records whose frames they name, and are read before any
+ * of these is named. */
 int capture_intake_script_name(void *ctx, void *record, size_t size)
 {
 	struct capture_intake *in = ctx;
@@ -121,8 +121,8 @@ static void process_count(struct capture_intake *in, uint32_t process)
 	idmap_set(&in->processes, process, 1);
 }
 
-/* How the user part ends, for those that have one: who was in the kernel when its memory went has
- * none. Where a complete stack ends says nothing. */
+/* How the user part ends, for stacks that have one: a thread in the kernel whose memory is gone has
+ * none. Where a complete stack ends does not matter. */
 static void unwound_store(struct capture_intake *in, const struct stack_event *ev,
 			  const struct naming_result *named, uint64_t n)
 {
@@ -140,8 +140,8 @@ static void unwound_store(struct capture_intake *in, const struct stack_event *e
 static void host_renew(struct capture_intake *in);
 static void host_book(struct capture_intake *in, uint64_t added, uint64_t refused);
 
-/* A record that its family stores. What it adds has come through the ring: it is in the program's
- * tally already. */
+/* A record that its family stores. Its amounts came through the ring, so the program's tally has
+ * them already. */
 static void record_give(struct capture_intake *in, const struct stack_event *ev, size_t size)
 {
 	uint64_t added = in->host.added, refused = in->host.refused;
@@ -158,7 +158,7 @@ static void record_give(struct capture_intake *in, const struct stack_event *ev,
 	process_count(in, named.process);
 }
 
-/* Name one record and add it. The store may ask, once or twice, for all ids anew. */
+/* Name one record and add it. The store may ask for new ids once or twice. */
 static void record_store(struct capture_intake *in, const struct stack_event *ev, size_t size,
 			 uint64_t n)
 {
@@ -206,7 +206,7 @@ static void late_store(void *ctx, const struct stack_event *ev, size_t size)
 		record_store(in, ev, size, n);
 }
 
-/* Everything before this has been stored. */
+/* The store has everything before this time. */
 static int64_t stored_until(const struct capture_intake *in, int64_t known)
 {
 	uint64_t late = late_oldest(&in->late);
@@ -216,7 +216,8 @@ static int64_t stored_until(const struct capture_intake *in, int64_t known)
 	return late < (uint64_t)known ? (int64_t)late : known;
 }
 
-/* Everything that sonde-maps has caught up with; what has waited too long goes on without it. */
+/* Store everything that sonde-maps has caught up with; what has waited too long goes on without it.
+ */
 void capture_intake_store(struct capture_intake *in, bool all)
 {
 	int64_t known = (int64_t)hostmaps_watermark(in->config->maps), now = clock_boot_ns();

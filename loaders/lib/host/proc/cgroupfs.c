@@ -312,15 +312,7 @@ void container_each(void (*each)(void *ctx, const struct container_ref *ref, con
 	free(s.all);
 }
 
-/* ---- a cgroup by path ---- */
-
-static bool everything(void *ctx, const char *path, size_t len)
-{
-	(void)ctx;
-	(void)path;
-	(void)len;
-	return true;
-}
+/* ---- paths ---- */
 
 /* Path below the mount point, if it lies there. */
 static const char *below(const char *mount, const char *path)
