@@ -122,15 +122,15 @@ void php_stack(struct php *p, const struct runtime_native *native, struct script
 	chunks_place(&loop, native, r.chunk, r.n, r.chunks, r.n == SCRIPT_STACK_MAX, at);
 	out->cut |= r.cut;
 	for (size_t i = 0; i < r.n; i++) {
-		struct script_place environment_of = {.line = r.frames[i].line};
+		struct script_place place = {.line = r.frames[i].line};
 
 		if (!phpcode_read(&code, r.frames[i].func, r.frames[i].type, r.frames[i].outermost,
-				  &environment_of)) {
+				  &place)) {
 			if (r.frames[i].type == PHP_INTERNAL)
 				continue; /* a fiber's own has no name */
 			out->cut = true;
 			break;
 		}
-		script_stack_add(out, at[i])->place = environment_of;
+		script_stack_add(out, at[i])->place = place;
 	}
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroupfs: the way back from a container or cgroup to its directories, ids and processes. A
- * cgroup's id, as bpf_get_current_cgroup_id gives it, is the inode number of its directory (kernfs,
- * 64 bit). The hierarchies are found in /proc/self/mountinfo; the walk is bounded in depth and
- * number.
+ * cgroupfs: from a container to its cgroup directories, ids and processes. A cgroup's id, as
+ * bpf_get_current_cgroup_id returns it, is the inode number of its directory (kernfs, 64 bit). The
+ * hierarchies are found in /proc/self/mountinfo; the walk is limited in depth and number.
  */
 #include "loaders/lib/host/proc/container.h"
 #include "loaders/lib/host/proc/containernames.h"
@@ -26,7 +25,7 @@
 #define WALK_DIRS  100000
 
 struct hierarchies {
-	char v2[512], v1[512]; /* mount points, "" if none; v1 is memory's, else pids' */
+	char v2[512], v1[512]; /* mount points, "" if none; v1: of memory, else of pids */
 };
 
 /* "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE SUPER": only mounts of a hierarchy's
@@ -103,7 +102,7 @@ static void add_procs(int dir, struct container_found *f)
 struct walk {
 	struct strbuf path; /* below the mount point, "" at the root */
 	size_t dirs;
-	/* True: this directory and all below belong; false: look further down. */
+	/* True: take this directory and everything below; false: look further down. */
 	bool (*want)(void *ctx, const char *path, size_t len);
 	void *ctx;
 	struct container_found *found;
@@ -207,7 +206,7 @@ static bool collect(void *ctx, const char *path, size_t len)
 	return false;
 }
 
-/* 3: the very name or id; 2: the beginning of an id; 0: not meant */
+/* 3: exactly that name or id; 2: the beginning of its id; 0: another container */
 static int rank(const struct candidate *c, const char *who)
 {
 	if (!strcmp(c->name, who) || !strcmp(c->ref.id, who))
@@ -267,7 +266,7 @@ static int choose(const struct search *s, struct candidate *out, struct err *e)
 	return 0;
 }
 
-/* Does the path's own end name the container that is meant? What lies below is taken with it. */
+/* Does the last part of the path name the wanted container? Then everything below belongs to it. */
 static bool is_meant(void *ctx, const char *path, size_t len)
 {
 	const struct container_ref *meant = ctx;
