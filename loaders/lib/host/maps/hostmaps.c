@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hostmaps: see the header. This file knows the processes and takes sonde-maps' words apart;
- * hostmaps_link.c has the connection; hostmaps_images.c and frame_owner.c know the rest.
+ * This file has the processes and reads sonde-maps' messages; hostmaps_link.c has the connection,
+ * hostmaps_images.c and frame_owner.c the rest.
  */
 #include "loaders/lib/host/maps/hostmaps.h"
 
@@ -19,11 +19,11 @@
 #include "schema/base/mem.h"
 
 #define CONTAINERS_MAX 4096
-#define HISTORY_NS (10 * NSEC_PER_SEC)
-#define EXITED_NS  (10 * NSEC_PER_SEC)
-#define TICK_NS    (NSEC_PER_SEC / 100) /* of /proc/PID/stat */
-#define SWEEP_NS   (5 * NSEC_PER_SEC)
-/* so many ended since the last sweep: they are forgotten sooner */
+#define HISTORY_NS     (10 * NSEC_PER_SEC)
+#define EXITED_NS      (10 * NSEC_PER_SEC)
+#define TICK_NS        (NSEC_PER_SEC / 100) /* of /proc/PID/stat */
+#define SWEEP_NS       (5 * NSEC_PER_SEC)
+/* if this many have ended since the last sweep, forget them sooner */
 #define CROWD    8192
 #define CROWD_NS (NSEC_PER_SEC * 3 / 2)
 
@@ -80,8 +80,8 @@ void hostmaps_on_used(struct hostmaps *hm,
 	hm->used_ctx = ctx;
 }
 
-/* No longer what runs under this tgid. One that was told to be gone may be found to be there: then
- * it ends anew. */
+/* The process or program under this tgid has ended. One that was reported gone may turn up again:
+ * then it ends a second time. */
 void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns,
 			    enum hostmaps_end end, int status)
 {
@@ -115,7 +115,7 @@ static bool text_set(const char **s, const char *value)
 		}                          \
 	} while (0)
 
-/* What it is now; true: something of it is new. */
+/* Updates it; true: something changed. */
 static bool process_set(struct process *p, const struct mapspack_msg *msg)
 {
 	const struct mp_process *m = &msg->m.process;
@@ -136,8 +136,8 @@ static bool process_set(struct process *p, const struct mapspack_msg *msg)
 	return changed;
 }
 
-/* It takes the place of the one before under this tgid, whose end is told: by then both are whole,
- * for who hears of an end looks at all processes. */
+/* It replaces the previous identity of this tgid, whose end is reported now: after both are
+ * complete, because the callback may look at all processes. */
 static void process_add(struct hostmaps *hm, struct process *p)
 {
 	struct newest *n = hostmaps_newest(hm, p->key.tgid);
@@ -208,7 +208,8 @@ static void on_used(struct hostmaps *hm, const struct mp_used *m)
 	struct newest *n = hostmaps_newest(hm, m->tgid);
 	struct process *p = n ? n->p : NULL;
 
-	while (p && p->key.start_ns != m->start_ns) /* its pid may be another one's by now */
+	while (p &&
+	       p->key.start_ns != m->start_ns) /* the pid may belong to another process by now */
 		p = p->older;
 	if (hm->used)
 		hm->used(hm->used_ctx, m, p ? &p->pub : NULL);
@@ -244,8 +245,7 @@ struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, ui
 
 	if (p)
 		return &p->pub;
-	/* where sonde-maps knows of it by /proc alone, it told no exec id and the start in clock
-	 * ticks */
+	/* if sonde-maps knows it only from /proc, its exec id is 0 and its start in clock ticks */
 	n = hostmaps_newest(hm, tgid);
 	if (!n || !n->p || n->p->key.exec_id || n->p->key.start_ns / TICK_NS != start_ns / TICK_NS)
 		return NULL;
@@ -314,7 +314,7 @@ void hostmaps_sweep(struct hostmaps *hm)
 		sweep_process(hm, p, now, crowd ? CROWD_NS : EXITED_NS);
 	hostmaps_images_sweep(hm, now);
 	if (trim)
-		malloc_trim(0); /* what a crowd took lies between what stays */
+		malloc_trim(0); /* memory of ended processes is scattered between the others' */
 }
 
 /* ---- talk ---- */
@@ -326,8 +326,8 @@ static void on_hello(struct hostmaps *hm, const struct mp_hello *m)
 	hm->backoff_ns = 0;
 }
 
-/* All of them, or none. What a sonde-maps made that could not take over the old ones is for those
- * who load from now on. */
+/* All of them or none. A sonde-maps that could not take over the old maps made new ones: these are
+ * for programs loaded from now on. */
 static int on_tables(struct hostmaps *hm, const int fds[MP_FDS_MAX])
 {
 	for (int i = 0; i < MP_TABLES_N; i++)

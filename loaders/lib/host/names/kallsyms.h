@@ -63,7 +63,26 @@ size_t kallsyms_bytes(const struct kallsyms *k);   /* memory it holds */
 
 /* ---- kept in a file ---- */
 
-/* Keep it, if there is such a folder, and room. Hidden ones are not kept. */
+/*
+ * <store>/images/kallsyms: reading /proc/kallsyms takes the kernel 50 ms of CPU each time, and most
+ * of it does not change while a host runs. The file is mapped and searched in place.
+ *
+ * 1. It is valid for one boot (random/boot_id) and one set of modules (names, sizes and addresses
+ *    of /proc/modules); any other file is ignored.
+ * 2. It leaves out what comes and goes without notice: BPF programs and the kernel's trampolines
+ *    ([__builtin__ftrace] and others). It also leaves out the function right before one of these,
+ *    and the last function of each module: nothing says where it ends, and a BPF program may be
+ *    there by now. So look up in /proc/kallsyms itself what this file does not know.
+ * 3. It shows kernel addresses: mode 0600, whatever the store's group.
+ *
+ * In the byte order of the host, offsets from the file's beginning, each array padded to 8 bytes:
+ *    struct kallsyms_head    below
+ *    address[n]              less `first`, u32 each; or whole, u64 each, with KALLSYMS_WIDE
+ *    name[n]                 u32: offset in the pool, with two marks (kallsyms.c)
+ *    module[n]               u16
+ *    modules[n_modules]      {u64 base, u64 offset of the name in the pool}; number 0 is the kernel
+ *    pool[pool_bytes]        names, each with its 0
+ */
 #define KALLSYMS_MAGIC "sndksym1"
 #define KALLSYMS_WIDE  1
 

@@ -308,8 +308,8 @@ void perfmap_free(struct perfmap *m)
 }
 
 /* The last place at or before `at`. */
-static void source_location_find(const struct perfmap *m, const struct map_line *l, uint64_t at,
-				 struct perfmap_entry *out)
+static void place_find(const struct perfmap *m, const struct map_line *l, uint64_t at,
+		       struct perfmap_entry *out)
 {
 	size_t lo = l->first_place, hi = lo + l->n_places;
 
@@ -347,7 +347,7 @@ bool perfmap_find(const struct perfmap *m, uint64_t addr, struct perfmap_entry *
 		return false;
 	*out = (struct perfmap_entry){
 		.name = m->pool + l->name, .start = l->start, .size = l->size};
-	source_location_find(m, l, addr - l->start, out);
+	place_find(m, l, addr - l->start, out);
 	return true;
 }
 

@@ -8,7 +8,8 @@
  *      the instance whose first process was alive when it began.
  *   2. Any other process belongs to a period of time in which the container always had a process:
  *      helpers that a runtime starts first, and containers that share the host's pid namespace. If
- *      a first process began in that period after the process did, the process belongs to that instance.
+ *      a first process began in that period after the process did, the process belongs to that
+ *      instance.
  *   3. Overlapping periods are one instance. A period that begins after all earlier ones have ended
  *      is a new one: neither more processes nor more cgroups start an instance, nor does the end of
  *      the process that began it while others live.
