@@ -49,7 +49,7 @@ struct kallsyms {
 	struct kallsyms_orc orc;
 	bool hidden;
 	bool borrowed; /* the arrays and names above (but `modules`) are not ours */
-	void *kept;    /* the mapping that they lie in, NULL: somebody else's memory */
+	void *kept;    /* the mapping that contains them, NULL: the caller's memory */
 	size_t kept_bytes;
 	char scratch[NAME_MAX_LEN + PFX_LEN + 1];
 };
@@ -373,7 +373,7 @@ int kallsyms_parse(const char *data, size_t len, struct kallsyms **out)
 	return 0;
 }
 
-/* The text is read into pages of its own, which go back to the system as a whole. */
+/* Reads the text into an anonymous mapping, so that all of it goes back to the system. */
 int kallsyms_load(const char *path, struct kallsyms **out)
 {
 	cleanup_fd int fd = open(path ? path : "/proc/kallsyms", O_RDONLY | O_CLOEXEC);
@@ -415,7 +415,7 @@ int kallsyms_load(const char *path, struct kallsyms **out)
 #define SPAN_KERNEL (1u << 20)
 #define SPAN_MODULE (64u << 10)
 
-/* Index of the last entry at or below addr; false: there is none. */
+/* Index of the last entry at or below addr; false: none. */
 static bool find_entry(const struct kallsyms *k, uint64_t addr, size_t *at)
 {
 	size_t lo = 0, hi = k->n;
@@ -542,7 +542,7 @@ static bool is_passing_at(const struct kallsyms *k, size_t i)
 	return is_passing(k->modules[k->module[i]].name);
 }
 
-/* The mark or name that an entry is kept with (rule 2). */
+/* The mark or name that the file has for an entry (rule 2). */
 static uint32_t kept_name(const struct kallsyms *k, size_t i)
 {
 	bool last =
@@ -629,7 +629,7 @@ static size_t padded(size_t n)
 	return (n + 7) / 8 * 8;
 }
 
-/* Each name within the pool, each module known: what is found can be read. */
+/* Are all names within the pool and all modules known? Then the table can be used. */
 static bool is_sound(const struct kallsyms *k)
 {
 	if (!k->pool_len || k->pool[k->pool_len - 1] || !k->n_modules ||
@@ -702,7 +702,7 @@ int kallsyms_unpack(const void *data, size_t len, uint64_t key, struct kallsyms 
 /* ---- the file ---- */
 
 /* A line of /proc/modules: NAME SIZE USES USERS STATE ADDRESS [TAINT]. Uses and users change all
- * the time. */
+ * the time: they do not count. */
 static uint64_t hash_modules(uint64_t key)
 {
 	cleanup_file FILE *f = fopen("/proc/modules", "re");
@@ -739,7 +739,7 @@ static int open_kept(const char *store_dir, struct stat *st)
 	if (!S_ISREG(st->st_mode) || st->st_uid != geteuid() || (st->st_mode & 077) ||
 	    (size_t)st->st_size < sizeof(struct kallsyms_head))
 		return -EBADMSG;
-	futimens(fd, NULL); /* the least used of images/ goes first */
+	futimens(fd, NULL); /* images/ drops the least recently used files first */
 	return take_fd(&fd);
 }
 
@@ -798,7 +798,7 @@ void kallsyms_keep(const struct kallsyms *k, const char *store_dir)
 	snprintf(tmp, sizeof(tmp), "%s/images/.tmp-%d-kallsyms", store_dir, (int)getpid());
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return; /* no such folder, or none of ours */
+		return; /* no such folder, or it belongs to another user */
 	kallsyms_pack(k, key, &bytes);
 	rc = write_all(fd, bytes.buf, bytes.len);
 	if (!rc && rename(tmp, path))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * naming_kernel: kernel addresses by kallsyms. The table is read at the first kernel frame, from
- * the file that an earlier capture kept if there is one: then all of it is read at the first
- * address that is not in there. Read again when an address outside the kernel's own text has no
- * name (a module loaded since; who knows the BPF programs is asked first), after a pause that
- * doubles while that finds nothing new; and every ten minutes while frames of modules or BPF
- * programs are met, because those may have been replaced by others at the same address.
+ * the file that an earlier capture kept if there is one; at the first address that the file lacks,
+ * all of /proc/kallsyms is read. It is read again when an address outside the kernel's own text has
+ * no name (a module was loaded; BPF programs are looked up elsewhere first), after a pause that
+ * doubles while nothing new is found; and every ten minutes while frames of modules or BPF programs
+ * occur, because others may have replaced these at the same address.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,7 @@
 #define PAUSE_MIN_NS (10 * NSEC_PER_SEC)
 #define PAUSE_MAX_NS (600 * NSEC_PER_SEC)
 #define CACHE_MAX    32768
-/* Where no _text is known: x86-64 maps the kernel's text above this, so that the offset is short at
- * least. */
+/* If _text is unknown: x86-64 maps the kernel's text above this, so offsets are at least short. */
 #define TEXT_UNKNOWN 0xffffffff80000000ull
 
 void naming_kernel_forget(struct naming *n)
