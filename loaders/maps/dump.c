@@ -22,7 +22,7 @@
 
 #define WAIT_MS 3000
 
-/* The maps come in a packet of their own, right after the hello. */
+/* The maps come in a separate packet right after the hello. */
 static int receive(int sock, int fds[MP_TABLES_N])
 {
 	static char packet[MP_PACKET_MAX];

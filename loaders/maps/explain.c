@@ -15,14 +15,14 @@
 #include "loaders/lib/host/names/jitnames.h"
 #include "loaders/lib/host/names/perfmap.h"
 #include "loaders/lib/host/unwind/unwind.h"
-#include "loaders/maps/explain_tls.h"
-#include "probes/runtimes/runtime.h"
 #include "probes/lib/tables.h"
+#include "probes/runtimes/runtime.h"
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/image/format.h"
 #include "schema/image/image.h"
+#include "schema/image/tls.h"
 
 #define SEED_MS  5000
 #define INDEX_MS 20000 /* for all that it has mapped */
@@ -89,8 +89,8 @@ static const char *state_of(const struct hostmaps_image *img, const struct unwin
 	return head->page_count ? "ready" : "no rows";
 }
 
-/* Runtimes whose scripts have frames of their own: the section of those that are known, and what
- * their files are called. */
+/* Runtimes whose scripts have frames: the index section of the versions that sonde can walk, and
+ * the names of their program and library. */
 static const struct runtime {
 	const char *name, *program, *library;
 	uint32_t section;
@@ -177,6 +177,60 @@ static json_t *runtime_json(const struct hostmaps_image *img)
 	return NULL;
 }
 
+/* ---- TLS: which library the file holds, and whether family l7 reads clear text there ---- */
+
+static const char *const LIBRARIES[] = {"tls", "openssl", "gnutls", "go", "rustls"};
+
+/* Known by what their files are called, and not read. */
+static const struct {
+	const char *file, *library, *why;
+} UNREAD[] = {
+	{"libjvm.so", "java", "Java's own TLS is Java code, which has no place for a probe"},
+	{"libnss3.so", "nss",
+	 "NSS reads files and sockets by the same functions, in clear and inside TLS"},
+	{"envoy", "boringssl",
+	 "BoringSSL in Envoy does no input and output of its own: which connection a call is for is not known"},
+};
+
+static json_t *unread(const struct hostmaps_image *img)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(UNREAD); i++)
+		if (!strcmp(img->name, UNREAD[i].file))
+			return json_pack("{s:s, s:s, s:i, s:s}", "library", UNREAD[i].library,
+					 "read", "no", "probes", 0, "why", UNREAD[i].why);
+	return NULL;
+}
+
+/* {"library", "read": "emulated" | "stepped" | "no", "probes", "why"}; NULL: none that is known. */
+static json_t *explain_tls(const struct hostmaps_image *img)
+{
+	const struct image_tls_site *s = NULL;
+	size_t n = img->index ? image_tls(img->index, &s) : 0;
+	bool blind = false, slow = false;
+	const char *library, *why = "";
+
+	if (!n)
+		return unread(img);
+	for (size_t i = 0; i < n; i++) {
+		blind |= s[i].role == IMAGE_TLS_BLIND;
+		slow |= s[i].slow &&
+			s[i].value[0].place !=
+				IMAGE_TLS_NUMBER; /* else it is hit only where nothing was read */
+	}
+	library = s[0].library < ARRAY_SIZE(LIBRARIES) ? LIBRARIES[s[0].library] : LIBRARIES[0];
+	if (blind)
+		why = s[0].library == IMAGE_TLS_GO ?
+			      "Go before 1.17 passes arguments in memory" :
+		      s[0].library == IMAGE_TLS_RUSTLS ?
+			      "where rustls has clear text differs from build to build" :
+			      "in this build no place for a probe is known";
+	return json_pack("{s:s, s:s, s:i, s:s}", "library", library, "read",
+			 blind ? "no" :
+			 slow  ? "stepped" :
+				 "emulated",
+			 "probes", blind ? 0 : (int)n, "why", why);
+}
+
 static json_t *file_json(const struct file *f)
 {
 	struct unwind_head head = {0};
@@ -194,7 +248,7 @@ static json_t *file_json(const struct file *f)
 			 f->image->reason, "runtime", runtime, "tls", explain_tls(f->image));
 }
 
-/* Is there a file with the names of its own code? */
+/* Does the process have a file with the names of its generated code? */
 static json_t *perf_map_json(const struct hostmaps_process *p)
 {
 	struct perfmap_stamp stamp = {0};

@@ -1,36 +1,304 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * sonde-maps: tells its clients which processes there are, what is mapped where in them, and the
- * index of each file. This file makes the parts and takes them apart; what they do together is the
- * loop (loop.c).
+ * sonde-maps: tells its clients which processes run, what is mapped where in each, and the index of
+ * each file.
+ *
+ * The loop reads the kernel's events, sends clients what happened, then the watermark: every 100 ms
+ * while anything happens, else every 500 ms (loaders/lib/host/budget/pace.h). The first exec after
+ * a quiet time, a probe that wants a process's tables, and a client in a hurry make it read at
+ * once.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "loaders/lib/host/budget/pace.h"
+#include "loaders/lib/host/budget/selfmem.h"
 #include "loaders/lib/host/maps/cache.h"
 #include "loaders/lib/sandbox/confine.h"
-#include "loaders/maps/world/cgroups.h"
-#include "loaders/maps/world/containers.h"
+#include "loaders/maps/cmdline.h"
 #include "loaders/maps/dump.h"
-#include "loaders/maps/world/exec_race.h"
 #include "loaders/maps/explain.h"
-#include "loaders/maps/world/feed.h"
 #include "loaders/maps/hub/hub.h"
 #include "loaders/maps/indexing/indexer.h"
-#include "loaders/maps/main_parts.h"
 #include "loaders/maps/print.h"
 #include "loaders/maps/publish/publish.h"
+#include "loaders/maps/publish/tablemaps.h"
 #include "loaders/maps/publish/wanted.h"
+#include "loaders/maps/world/cgroups.h"
+#include "loaders/maps/world/containers.h"
+#include "loaders/maps/world/exec_race.h"
+#include "loaders/maps/world/side_band_feed.h"
+#include "loaders/maps/world/world.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
+
+struct cache;
+struct exec_race;
+struct side_band_feed;
+struct hub;
+struct indexer;
+struct publish;
+struct wanted;
+
+/* What is done now and then: when next. */
+struct due {
+	int64_t reconcile_ns, act_ns, sweep_ns, cpus_ns, ask_ns, cost_ns, memory_ns;
+};
+
+struct maps {
+	int64_t soon_ns; /* read again then; 0: not before the next tick */
+	bool tell_soon;  /* and tell what was read */
+	struct pace pace;
+	struct due due;
+	struct cmdline o;
+	int epoll_fd, signal_fd, listen_fd;
+	struct world world;
+	struct side_band_feed *feed;
+	struct hub *hub;
+	struct cache *cache;
+	struct indexer *indexer;
+	struct exec_race *early;
+	struct wanted *wanted;
+	struct tablemaps tables;
+	struct publish *publish;
+	uint64_t good_ns; /* the last T at which nothing was lost */
+	uint64_t cpus_ns; /* the last T at which every CPU's event was known to live */
+	uint64_t rss, private, tables_bytes;
+	bool stop;
+};
+
+#define QUICK_NS (NSEC_PER_SEC / 10)
+#define SLOW_NS  (NSEC_PER_SEC / 2) /* well below TABLES_STALE_NS: it is the heartbeat too */
+/* quick from the start: rows are being published, loaders wait for them */
+#define BEGIN_NS (5 * NSEC_PER_SEC)
+#define SOON_NS  ((int64_t)SIDE_BAND_MARGIN_NS + 1000000)
+/* look; act ACT_NS later, when what the look saw has been told */
+#define RECONCILE_NS (5 * NSEC_PER_SEC)
+#define ACT_NS       (3 * NSEC_PER_SEC / 10)
+#define SWEEP_NS     (15 * NSEC_PER_SEC)
+#define CPUS_NS      (SLOW_NS)
+#define CPUS_ASK_NS  (5 * NSEC_PER_SEC) /* costs each CPU an interrupt */
+#define COST_NS      NSEC_PER_SEC
+#define MEMORY_NS    (10 * NSEC_PER_SEC)
+
+/* ---- ticks ---- */
+
+static uint64_t cpu_of(int who)
+{
+	struct rusage u;
+
+	getrusage(who, &u);
+	return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * NSEC_PER_SEC +
+	       (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000;
+}
+
+/* Has its time come? Then it comes again `every_ns` from now. */
+static bool is_due(int64_t *at_ns, int64_t every_ns)
+{
+	int64_t now = clock_boot_ns();
+
+	if (now < *at_ns)
+		return false;
+	*at_ns = now + every_ns;
+	return true;
+}
+
+static void tell_cost(struct maps *m)
+{
+	struct side_band_feed_cost c;
+	struct mp_cost out;
+
+	if (is_due(&m->due.memory_ns, MEMORY_NS))
+		selfmem_read(&m->rss, &m->private);
+	side_band_feed_cost(m->feed, &c);
+	out = (struct mp_cost){.cpu_ns = cpu_of(RUSAGE_SELF),
+			       .index_cpu_ns = cpu_of(RUSAGE_CHILDREN) + indexer_cpu_ns(m->indexer),
+			       .bpf_ns = c.bpf_ns,
+			       .bpf_runs = c.bpf_runs,
+			       .rss_bytes = m->rss,
+			       .private_bytes = m->private,
+			       .map_bytes = c.map_bytes + m->tables_bytes};
+	publish_cost(m->publish, &out);
+	hub_emit_cost(m->hub, &out);
+}
+
+/* Records were lost since then (`lost` 0: an unknown number): read /proc again, send the whole
+ * state again. */
+static void recover(struct maps *m, uint64_t since_ns, uint64_t lost)
+{
+	hub_mute(m->hub, true);
+	side_band_feed_seed(m->feed);
+	hub_mute(m->hub, false);
+	hub_reseed_all(m->hub, since_ns, lost);
+}
+
+/* What happened is known here and in the tables; clients hear of it at the next tick. */
+static void read_and_publish(struct maps *m)
+{
+	uint64_t until = side_band_feed_read(m->feed), since = m->good_ns,
+		 lost = side_band_feed_lost(m->feed, &since);
+
+	if (lost) {
+		log_warn("%llu side-band records were lost: reading /proc again",
+			 (unsigned long long)lost);
+		recover(m, since, lost);
+	}
+	m->good_ns = until;
+	publish_tick(m->publish, until);
+	if (side_band_feed_is_busy(m->feed))
+		pace_busy(&m->pace, clock_boot_ns());
+}
+
+static void read_and_tell(struct maps *m)
+{
+	struct mp_watermark w;
+
+	read_and_publish(m);
+	w = (struct mp_watermark){.time_ns = m->good_ns, .ends = m->world.ends};
+	hub_emit(m->hub, MP_WATERMARK, &w, NULL);
+}
+
+/* One that comes had no event until now. */
+static void follow_cpus(struct maps *m)
+{
+	bool ask = is_due(&m->due.ask_ns, CPUS_ASK_NS);
+
+	if (side_band_feed_follow_cpus(m->feed, ask)) {
+		log_debug("CPUs came: reading /proc again");
+		recover(m, m->cpus_ns, 0);
+	}
+	if (ask)
+		m->cpus_ns = m->good_ns;
+}
+
+static void reconcile(struct maps *m)
+{
+	if (is_due(&m->due.reconcile_ns, RECONCILE_NS)) {
+		side_band_feed_reconcile_look(m->feed);
+		m->due.act_ns = clock_boot_ns() + ACT_NS;
+	} else if (is_due(&m->due.act_ns, RECONCILE_NS)) {
+		side_band_feed_reconcile_act(m->feed);
+	}
+}
+
+static void tick(struct maps *m)
+{
+	if (pace_is_slow(&m->pace, clock_boot_ns()))
+		side_band_feed_sleep(m->feed); /* before it is read: what comes from now on calls */
+	if (is_due(&m->due.cpus_ns, CPUS_NS))
+		follow_cpus(m);
+	read_and_tell(m);
+	reconcile(m);
+	if (is_due(&m->due.sweep_ns, SWEEP_NS))
+		world_sweep(&m->world, (uint64_t)clock_boot_ns());
+	if (is_due(&m->due.cost_ns, COST_NS))
+		tell_cost(m);
+	indexer_tick(m->indexer, (uint64_t)clock_boot_ns());
+	if (indexer_busy(m->indexer))
+		pace_busy(&m->pace, clock_boot_ns());
+	hub_flush(m->hub);
+	if (m->o.print)
+		fflush(stdout);
+	pace_ticked(&m->pace, clock_boot_ns());
+}
+
+/* What was asked for SOON_NS ago: what was younger than the margin then. */
+static void soon(struct maps *m)
+{
+	m->soon_ns = 0;
+	if (!m->tell_soon) {
+		read_and_publish(m);
+		return;
+	}
+	m->tell_soon = false;
+	tell_cost(m); /* before the watermark, which says that it has come */
+	read_and_tell(m);
+	hub_flush(m->hub);
+}
+
+/* ---- the loop ---- */
+
+/* A client waits for what has happened up to now. */
+static void maps_hurry(void *ctx)
+{
+	struct maps *m = ctx;
+
+	m->tell_soon = true;
+	m->soon_ns = clock_boot_ns() + SOON_NS;
+}
+
+static void dispatch(struct maps *m, const struct epoll_event *ev)
+{
+	void *ptr = ev->data.ptr;
+	struct signalfd_siginfo si;
+
+	if (ptr == m->feed) {
+		read_and_tell(m);
+		hub_flush(m->hub);
+	} else if (ptr == m->wanted) {
+		wanted_take(m->wanted);
+		read_and_publish(m);
+		if (!m->tell_soon) /* what is younger than the margin: its newest mappings, say */
+			m->soon_ns = clock_boot_ns() + SOON_NS;
+	} else if (ptr == &m->listen_fd) {
+		hub_accept(m->hub);
+	} else if (ptr == &m->signal_fd) {
+		if (read(m->signal_fd, &si, sizeof(si)) == sizeof(si))
+			m->stop = true;
+	} else if (indexer_ready(m->indexer, ptr)) {
+		publish_tick(m->publish, m->good_ns); /* at once, if rows came */
+	} else {
+		hub_ready(m->hub, ptr, ev->events);
+	}
+}
+
+/* Runs until a signal, or until the owner disconnects. */
+static void maps_loop(struct maps *m)
+{
+	int64_t now = clock_boot_ns();
+
+	m->pace = (struct pace){.quick_ns = QUICK_NS,
+				.slow_ns = SLOW_NS,
+				.next_ns = now,
+				.busy_until_ns = now + BEGIN_NS};
+	m->due = (struct due){.reconcile_ns = now + RECONCILE_NS,
+			      .act_ns = INT64_MAX,
+			      .sweep_ns = now + SWEEP_NS,
+			      .cost_ns = now + COST_NS,
+			      .memory_ns = now + COST_NS};
+	while (!m->stop && !hub_orphaned(m->hub)) {
+		struct epoll_event ev[16];
+		int64_t next = m->pace.next_ns;
+		int n;
+
+		now = clock_boot_ns();
+		if (m->soon_ns && now >= m->soon_ns) {
+			soon(m);
+			continue;
+		}
+		if (now >= next) {
+			tick(m);
+			continue;
+		}
+		if (m->soon_ns && m->soon_ns < next)
+			next = m->soon_ns;
+		n = epoll_wait(m->epoll_fd, ev, 16, (int)((next - now + 999999) / 1000000));
+		for (int i = 0; i < n; i++)
+			dispatch(m, &ev[i]);
+	}
+}
 
 /* ---- what the hub asks ---- */
 
@@ -83,7 +351,7 @@ static uint64_t born(void *ctx, const struct proc *p, const char *path, uint64_t
 
 static bool is_still(void *ctx, const struct proc *p)
 {
-	return feed_is_still(((struct maps *)ctx)->feed, p);
+	return side_band_feed_is_still(((struct maps *)ctx)->feed, p);
 }
 
 static void watch(struct maps *m, int fd, void *ptr)
@@ -138,8 +406,8 @@ static void inherited(const struct cmdline *o, int from[MP_TABLES_N])
 	}
 }
 
-/* Without the program that follows forks and execs the tables would be wrong too often: there are
- * none then. */
+/* Only with the program that follows forks and execs: without it the tables would be wrong too
+ * often. */
 static void open_tables(struct maps *m)
 {
 	int from[MP_TABLES_N], rc;
@@ -155,8 +423,8 @@ static void open_tables(struct maps *m)
 }
 
 /*
- * Whoever started us loads its own program with our maps: it hears of them before we load ours.
- * (Who comes by the socket finds everything ready.)
+ * The owner loads its program with our maps: it gets them before we load ours. (Clients of the
+ * socket connect when everything is ready.)
  */
 static void start_hub(struct maps *m)
 {
@@ -203,15 +471,15 @@ static int open_all(struct maps *m, struct err *e)
 	open_tables(m);
 	start_hub(m);
 	m->cache = cache_open(m->o.store, (uint64_t)m->o.images_mb << 20);
-	rc = feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], m->o.store, &m->feed, why,
-		       sizeof(why), e);
+	rc = side_band_feed_open(&m->world, m->tables.fd[MP_TABLES_PROCESSES], m->o.store, &m->feed,
+				 why, sizeof(why), e);
 	if (rc)
 		return rc;
 	if (!m->world.bpf)
 		log_warn("no BPF program (%s): short processes will lack their arguments", why);
 	start_tables(m);
-	if (feed_urgent_fd(m->feed) >= 0)
-		m->early = exec_race_start(feed_urgent_fd(m->feed), m->world.containers);
+	if (side_band_feed_urgent_fd(m->feed) >= 0)
+		m->early = exec_race_start(side_band_feed_urgent_fd(m->feed), m->world.containers);
 	m->indexer = indexer_new(&m->world, m->hub, m->cache, m->early, m->epoll_fd, index,
 				 !m->o.no_lines);
 	m->world.hub = m->hub;
@@ -221,7 +489,7 @@ static int open_all(struct maps *m, struct err *e)
 	m->world.is_still = is_still;
 	m->world.born = born;
 	publish_use_indexer(m->publish, m->indexer);
-	feed_poll(m->feed, m->epoll_fd);
+	side_band_feed_poll(m->feed, m->epoll_fd);
 	m->wanted = m->publish ? wanted_open(m->tables.fd[MP_TABLES_WANTED], m->epoll_fd) : NULL;
 	if (m->o.socket) {
 		m->listen_fd = hub_listen(m->hub, m->o.socket, e);
@@ -245,7 +513,7 @@ static void close_all(struct maps *m)
 	hub_free(m->hub);
 	exec_race_stop(m->early);
 	wanted_close(m->wanted);
-	feed_close(m->feed);
+	side_band_feed_close(m->feed);
 	cache_close(m->cache);
 	cgroups_free(m->world.cgroups);
 	containers_free(m->world.containers);
@@ -256,10 +524,10 @@ static int check(struct maps *m)
 	struct world *w = &m->world;
 	size_t maps = 0;
 
-	feed_seed(m->feed);
+	side_band_feed_seed(m->feed);
 	for (struct proc *p = w->procs; p; p = p->hh.next)
 		maps += p->maps.n_now;
-	printf("side-band  %s\n", feed_side_band(m->feed) ?
+	printf("side-band  %s\n", side_band_feed_has_perf(m->feed) ?
 					  "ok" :
 					  "missing: processes are found in /proc, once a second");
 	printf("programs   %s\n", w->bpf ? "ok (exec, fork, exit, tasks)" :
@@ -294,8 +562,8 @@ int main(int argc, char **argv)
 	if (m.o.check) {
 		rc = check(&m);
 	} else {
-		feed_seed(m.feed);
-		m.good_ns = m.cpus_ns = feed_read(m.feed);
+		side_band_feed_seed(m.feed);
+		m.good_ns = m.cpus_ns = side_band_feed_read(m.feed);
 		publish_tick(m.publish, m.good_ns);
 		hub_open(m.hub);
 		/* it goes on: what is recorded counts for more */
@@ -303,7 +571,8 @@ int main(int argc, char **argv)
 			log_warn("%s", e.what);
 		maps_loop(&m);
 	}
-	log_debug("%llu records came after their watermark", (unsigned long long)feed_late(m.feed));
+	log_debug("%llu records came after their watermark",
+		  (unsigned long long)side_band_feed_late(m.feed));
 	close_all(&m);
 	return rc;
 }

@@ -8,7 +8,6 @@
 #include "loaders/lib/bpf/family.h"
 #include "loaders/lib/host/maps/inflight.h"
 #include "loaders/lib/host/names/kallsyms.h"
-#include "loaders/lib/host/names/kallsyms_kept.h"
 #include "loaders/lib/host/names/naming.h"
 #include "loaders/offcpu/thread.h"
 #include "schema/base/hash.h"

@@ -44,7 +44,7 @@ struct join {
 	void *ctx;
 };
 
-/* The kernel's symbols are those kept in the store's folder, if there are any (kallsyms_kept.h):
+/* The kernel's symbols are those kept in the store's folder, if there are any (kallsyms.h):
  * only functions of the kernel itself are asked for. NULL: they are read. */
 void join_init(struct join *j, const char *store_dir);
 void join_release(struct join *j);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "loaders/lib/host/names/kallsyms.h"
-#include "loaders/lib/host/names/kallsyms_kept.h"
 #include "loaders/lib/host/names/jitnames.h"
 #include "loaders/lib/host/names/perfmap.h"
 #include "loaders/lib/host/names/source_location.h"

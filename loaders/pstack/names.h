@@ -32,7 +32,7 @@ struct named_stack { /* leaf first; kernel frames before user frames */
 	size_t n, cap;
 };
 
-/* The kernel's symbols are those kept in the store's folder (kallsyms_kept.h); all are read if one
+/* The kernel's symbols are those kept in the store's folder (kallsyms.h); all are read if one
  * is not among them. NULL: read. no_lines: of script frames functions alone, as native ones have it
  * then. */
 struct names *names_open(const char *store_dir, bool no_lines);

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "loaders/index/unwind/rowtable.h"
+#include "tests/rows/rowtable_at.h"
 #include "loaders/index/unwind/stackdepth.h"
 #include "loaders/index/unwind/unwind.h"
 #include "loaders/lib/code/x86insn.h"

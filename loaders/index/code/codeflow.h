@@ -4,15 +4,15 @@
  * registers hold at each, and who comes before whom. Pure over the bytes that the reader hands out.
  *
  * 1. Followed from the function's first byte: both ways of a jcc, behind each call. A jump leaves
- * the function where its target lies outside of [start, end); one that a jcc makes leads to a part
- * that the compiler put aside, which is followed and may come back.
+ *    the function where its target lies outside of [start, end); one that a jcc makes leads to a
+ *    part that the compiler put aside, which is followed and may come back.
  * 2. At each instruction each register holds: an argument as it was given; a number; the place of
- * the frame (RSP at entry plus something); or what is not known. Where two ways meet, what differs
- * is not known.
+ *    the frame (RSP at entry plus something); or what is not known. Where two ways meet, what
+ *    differs is not known.
  * 3. Behind a call what the called function may change is not known, rax is its result.
  * 4. A jump through a table is followed where the instructions before it tell the table and its
- * length: a comparison with a number and ja, lea of the table, whose entries are distances from
- * itself. Others leave the function.
+ *    length: a comparison with a number and ja, lea of the table, whose entries are distances from
+ *    itself. Others leave the function.
  */
 #ifndef SONDE_INDEX_CODEFLOW_H
 #define SONDE_INDEX_CODEFLOW_H

@@ -4,19 +4,19 @@
  * where it learns what it returns, on instructions that the kernel emulates. Pure over a codeflow.
  *
  * 1. Entry: the first emulated instruction of those that each call comes by, at which each argument
- * asked for stands in a register.
+ *    asked for stands in a register.
  * 2. Result: from each `ret` backwards, along each way that leads there, with the place of the
- * value that is returned, to the first emulated instruction. The place is a register, a word of the
- * frame, or, where the way decides it, a number; the value may be the sum of two. Of a jcc only one
- * direction may lead there: the site says which.
+ *    value that is returned, to the first emulated instruction. The place is a register, a word of
+ *    the frame, or, where the way decides it, a number; the value may be the sum of two. Of a jcc
+ *    only one direction may lead there: the site says which.
  * 3. A way is open where no such instruction lies between the value's origin (a call, arithmetic)
- * and the `ret`, or where the function ends in a jump to another one: `leads` says to whom the
- * value leads, so that the caller may look there.
+ *    and the `ret`, or where the function ends in a jump to another one: `leads` says to whom the
+ *    value leads, so that the caller may look there.
  * 4. No site lies outside of the function's own bytes.
  * 5. Where a jcc decides that nothing was read or written, the site stands behind it, on that way,
- * though the kernel may not emulate what stands there: it is hit only then, the jcc each time.
- * Never on an instruction without effect of several bytes, which newer kernels replace by a call,
- * which writes below the stack pointer.
+ *    though the kernel may not emulate what stands there: it is hit only then, the jcc each time.
+ *    Never on an instruction without effect of several bytes, which newer kernels replace by a
+ *    call, which writes below the stack pointer.
  */
 #ifndef SONDE_INDEX_TLSCODE_H
 #define SONDE_INDEX_TLSCODE_H

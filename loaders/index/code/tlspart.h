@@ -8,21 +8,21 @@
  * Go's by its own table.
  *
  * 1. Of each function: entry and result by tlscode. Where each way to its end has a site, these are
- * its sites.
+ *    its sites.
  * 2. Else the result comes from other functions (tlscode_lead): called or jumped to with these
- * arguments, by a pointer too, which is looked up in the table that OpenSSL's TLS_method() returns.
- * Their sites are taken, with the arguments where they were given on. A function that returns a
- * length must hand on theirs as it is; one that returns success may change it. Where numbers are
- * among the arguments, only calls with the first two of them count, for others use that function
- * too: with other types of records than 23, application data; to look at what is there, and leave
- * it.
+ *    arguments, by a pointer too, which is looked up in the table that OpenSSL's TLS_method()
+ *    returns. Their sites are taken, with the arguments where they were given on. A function that
+ *    returns a length must hand on theirs as it is; one that returns success may change it. Where
+ *    numbers are among the arguments, only calls with the first two of them count, for others use
+ *    that function too: with other types of records than 23, application data; to look at what is
+ *    there, and leave it.
  * 3. If one function of an operation needs that, the inner ones stand for all of the operation: all
- * its functions call them.
+ *    its functions call them.
  * 4. Else, and only then, instructions that the kernel does not emulate: the function's first, and
- * each `ret`.
+ *    each `ret`.
  * 5. Where nothing of this holds, the operation is BLIND.
  * 6. Functions that end a connection have an entry alone (FORGET), on their first instruction where
- * none is emulated.
+ *    none is emulated.
  *
  * A function that calls another one of the table has sites in both: the inner result ends the call
  * for both.

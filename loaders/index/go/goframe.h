@@ -5,25 +5,33 @@
  *
  * CFA: pcsp says for each address by how much the function has lowered SP: CFA = RSP + depth + 8.
  * Exact in prologues and epilogues too. RBP: two forms of code save it, and where one of them
- * stands it is saved from that instruction's end on, as long as SP does not go above the slot: from
- * Go 1.21 on, and by hand:  push %rbp           (depth grows by 8) before Go 1.21: mov %rbp,
- * x(%rsp)   right after the frame was opened; x = depth - 8 Everywhere else it is as the caller
- * left it, or is used as a scratch register; then a later frame of Go, which all save it, says its
- * own.
+ * stands it is saved from that instruction's end on, as long as SP does not go above the slot:
+ *   from Go 1.21 on, and by hand:  push %rbp           (depth grows by 8)
+ *   before Go 1.21:                mov %rbp, x(%rsp) right after the frame was opened; x = depth -
+ *                                  8
+ * Everywhere else it is as the caller left it, or is used as a scratch register; then a later frame
+ * of Go, which all save it, says its own.
  *
  * Functions that do what pcsp cannot say, by name (symbols of the runtime, 1.2 to 1.27) or by their
- * flag SP_WRITE: outermost      goexit, mstart, rt0_go and the process's entry: ROW_ROOT no way
- * back    gogo, mcall, clone's child, switchToCrashStack0: ordinary until they load SP, then
- * ROW_ROOT. (mcall's function never returns to mcall's caller, which may be running elsewhere by
- * then.) sigreturn      ROW_SIGNAL, from one byte before (the caller of a handler is looked up at
- * the return address - 1) injected       sigpanic, asyncPreempt, debugCall: entered as if called
- * from the interrupted instruction morestack      after it loads SP: the goroutine's saved state
+ * flag SP_WRITE:
+ *   outermost      goexit, mstart, rt0_go and the process's entry: ROW_ROOT
+ *   no way back    gogo, mcall, clone's child, switchToCrashStack0: ordinary until they load SP,
+ *                  then ROW_ROOT. (mcall's function never returns to mcall's caller, which may be
+ *                  running elsewhere by then.)
+ *   sigreturn      ROW_SIGNAL, from one byte before (the caller of a handler is looked up at the
+ *                  return address - 1)
+ *   injected       sigpanic, asyncPreempt, debugCall: entered as if called from the interrupted
+ *                  instruction
+ *   morestack      after it loads SP: the goroutine's saved state
  *   systemstack    with a frame pointer (Go 1.21): RBP stays on the goroutine's stack, so CFA = RBP
- * + 16 throughout; before, after it loads SP and until it loads it back: the goroutine's saved
- * state asmcgocall     between the loads of SP: from what it left on the system stack; in its other
- * branch, which only aligns SP: from the saved SP other functions of runtime and time that write SP
- * and have a frame pointer: CFA = RBP + 16 throughout (the clocks of 1.15 keep SP itself in RBP:
- * gocode_frame_pointer) anything else that writes SP: unsupported from there on
+ *                  + 16 throughout; before, after it loads SP and until it loads it back: the
+ *                  goroutine's saved state
+ *   asmcgocall     between the loads of SP: from what it left on the system stack; in its other
+ *                  branch, which only aligns SP: from the saved SP
+ *   other functions of runtime and time that write SP and have a frame pointer: CFA = RBP + 16
+ *     throughout (the
+ *                  clocks of 1.15 keep SP itself in RBP: gocode_frame_pointer)
+ *   anything else that writes SP: unsupported from there on
  */
 #ifndef SONDE_INDEX_GOFRAME_H
 #define SONDE_INDEX_GOFRAME_H

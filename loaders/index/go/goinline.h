@@ -3,14 +3,15 @@
  * goinline: the trees of inlined calls that Go keeps for each function. Pure over (bytes, len).
  *
  * pcdata InlTreeIndex says for each address the innermost inlined call, a number in the function's
- * tree; -1: none. The tree is funcdata InlTree, an array of records, little endian: to Go 1.19 (20
- * bytes)  i16 parent (a number in the tree; < 0: the function itself), u8 funcID, u8 0, i32 file
- * (as pcfile's values), i32 line of the call, i32 name, i32 parentPc from 1.20  (16 bytes)  u8
- * funcID, u8 0[3], i32 name, i32 parentPc, i32 start line name counts from the names (pclntab.h).
- * parentPc, from the function's entry, is an instruction whose own line and innermost call are
- * those of the calling place: from 1.20 on they are looked up there. (Before 1.12 records are of
- * another form; pclntab_record tells of no funcdata then.)
- * The numbers of the pcdata and funcdata tables moved from version to version, and so does what
+ * tree; -1: none. The tree is funcdata InlTree, an array of records, little endian:
+ *   to Go 1.19 (20 bytes)  i16 parent (a number in the tree; < 0: the function itself), u8 funcID,
+ *                          u8 0, i32 file (as pcfile's values), i32 line of the call, i32 name, i32
+ *                          parentPc
+ *   from 1.20  (16 bytes)  u8 funcID, u8 0[3], i32 name, i32 parentPc, i32 start line
+ * name counts from the names (pclntab.h). parentPc, from the function's entry, is an instruction
+ * whose own line and innermost call are those of the calling place: from 1.20 on they are looked up
+ * there. (Before 1.12 records are of another form; pclntab_record tells of no funcdata then.) The
+ * numbers of the pcdata and funcdata tables moved from version to version, and so does what
  * funcdata counts from: `struct goinline` says what holds for a file, and goinline_fits whether a
  * function contradicts it.
  */

@@ -7,11 +7,13 @@
  *   mbuckets   the first 8-byte variable that mProf_FlushLocked loads; stkbucket uses it too
  *   xbuckets, bbuckets  the next two that stkbucket uses after it
  *   mProfCycle the first 4-byte variable that mProf_Free loads; mProf_Malloc loads it too. If
- * mProf_NextCycle touches what is 4 bytes behind it, it is mProf (Go before 1.19) MemProfileRate  8
- * bytes that both allocmcache and profilealloc load, and that begin as 512 * 1024: in the file, or
+ *     mProf_NextCycle
+ *              touches what is 4 bytes behind it, it is mProf (Go before 1.19)
+ *   MemProfileRate  8 bytes that both allocmcache and profilealloc load, and that begin as 512 *
+ *                   1024: in the file, or
  *              (Go 1.16 to 1.20) made so by runtime.init, which stores it and has that number
  *   ticks      the first 8-byte variable that ticksPerSecond loads is ticks.val, as far into ticks
- * as the version says
+ *              as the version says
  *
  * All but MemProfileRate begin as 0: they lie between moduledata.bss and enoptrbss. What two
  * functions do not agree on is left unknown. Whoever reads a process proves what he finds there

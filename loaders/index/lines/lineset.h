@@ -6,25 +6,26 @@
  * 0).
  *
  * 1. Rows come in sequences: lineset_row with addresses that do not fall (one that does is left
- * out), then lineset_end with the first address behind. Each row holds up to the next row; of
- * several at one address the last counts. A sequence without its end is left out. Sequences come in
- * any order; of two that overlap, the one that begins first (of two that begin together, the first
- * told) keeps what it has.
+ *    out), then lineset_end with the first address behind. Each row holds up to the next row; of
+ *    several at one address the last counts. A sequence without its end is left out. Sequences come
+ *    in any order; of two that overlap, the one that begins first (of two that begin together, the
+ *    first told) keeps what it has.
  * 2. Inlined functions are a forest of nodes: one node for each call that was inlined, its parent
- * the inlined call around it, 0 the physical function. Each range of addresses is given to one
- * node; where ranges overlap, the one told last counts: so tell a node's ranges before those of its
- * children. A range of node 0 takes away.
+ *    the inlined call around it, 0 the physical function. Each range of addresses is given to one
+ *    node; where ranges overlap, the one told last counts: so tell a node's ranges before those of
+ *    its children. A range of node 0 takes away.
  * 3. More than IMAGE_INLINE_DEPTH_MAX functions in one another: the deeper ones count as part of
- * the deepest kept.
+ *    the deepest kept.
  * 4. The first failure stays: after it nothing more is taken, and lineset_status says it. -ENOSPC:
- * one of the limits below is reached; what is there is sound, and may be kept. -EFBIG: too many
- * bytes of names. -ENOMEM.
+ *    one of the limits below is reached; what is there is sound, and may be kept. -EFBIG: too many
+ *    bytes of names. -ENOMEM.
  *
  *   lineset_init(&s, code, n);
  *   file = lineset_file(&s, "/src/a.c");
  *   lineset_row(&s, 0x1000, file, 12, 5); ... lineset_end(&s, 0x1040);
  *   node = lineset_inline(&s, &(struct lineset_call){.name = lineset_name(&s, "f", false), .file =
- * file, .line = 13}); lineset_range(&s, node, 0x1004, 0x1010);
+ *     file, .line = 13});
+ *   lineset_range(&s, node, 0x1004, 0x1010);
  *   ... compose_index(..., &s, ...); lineset_release(&s);
  */
 #ifndef SONDE_INDEX_LINESET_H

@@ -4,11 +4,14 @@
  * HotSpot's tables about itself have which number.
  *
  * gHotSpotVMStructs, gHotSpotVMTypes and gHotSpotVMIntConstants are pointers to arrays that end
- * with an entry without a name: structs, 48 bytes:   type's name, member's name, its type
- * (pointers), u32 is static, u64 offset, address types, 40 bytes:     name, super class (pointers),
- * 3 x u32, u64 size at 32 constants, 16 bytes: name (pointer), i32 Names and addresses are in the
- * file; offsets and sizes are there or are written while the library is loaded (JDK 12 on). What is
- * taken is where they stand. Source: OpenJDK's src/hotspot/share/runtime/vmStructs.{hpp,cpp}.
+ * with an entry without a name:
+ *   structs, 48 bytes:   type's name, member's name, its type (pointers), u32 is static, u64
+ *                        offset, address
+ *   types, 40 bytes:     name, super class (pointers), 3 x u32, u64 size at 32
+ *   constants, 16 bytes: name (pointer), i32
+ * Names and addresses are in the file; offsets and sizes are there or are written while the library
+ * is loaded (JDK 12 on). What is taken is where they stand. Source: OpenJDK's
+ * src/hotspot/share/runtime/vmStructs.{hpp,cpp}.
  */
 #ifndef SONDE_INDEX_HOTSPOTPART_H
 #define SONDE_INDEX_HOTSPOTPART_H

@@ -4,18 +4,18 @@
  * node, libnode.
  *
  * 1. Symbols v8dbg_NAME, which V8 exports for debuggers, are ints: offsets, types, constants. Names
- * change with versions, which is why one number may have several. Source: V8's
- * tools/gen-postmortem-metadata.py.
+ *    change with versions, which is why one number may have several. Source: V8's
+ *    tools/gen-postmortem-metadata.py.
  * 2. V8's version is two ints, Version::major_ and minor_; where these have no symbol it is a text,
- * to which V8::GetVersion() returns a pointer: its code is one mov from a variable.
+ *    to which V8::GetVersion() returns a pointer: its code is one mov from a variable.
  * 3. The code of builtins is one block; where it is at run time says a variable that
- * Isolate::CurrentEmbeddedBlobCode() returns, its size another. Where these have no symbol,
- * Isolate::GetEmbeddedCodeRange() calls them: size third, code fourth.
+ *    Isolate::CurrentEmbeddedBlobCode() returns, its size another. Where these have no symbol,
+ *    Isolate::GetEmbeddedCodeRange() calls them: size third, code fourth.
  * 4. Node's version stands in three u32, whose address napi_get_node_version() stores: the operand
- * of a mov, or of a lea.
+ *    of a mov, or of a lea.
  * 5. What V8 does not say stands here by version: those of Node 16 (9.4), 18 (10.2), 20 (11.3), 22
- * (12.4), 24 (13.6). Another version, or one whose constants are not those of such a build
- * (pointers that are compressed), is told as not known.
+ *    (12.4), 24 (13.6). Another version, or one whose constants are not those of such a build
+ *    (pointers that are compressed), is told as not known.
  */
 #ifndef SONDE_INDEX_V8PART_H
 #define SONDE_INDEX_V8PART_H

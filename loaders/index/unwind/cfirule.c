@@ -9,7 +9,7 @@
 #define CONTEXT_RSP 160
 
 /* Where the caller's RBP (or RBX) is, as an extension says it. */
-struct source_location {
+struct saved_register {
 	enum row_ext_bp how;
 	int64_t n;
 };
@@ -27,17 +27,17 @@ static bool fits(int64_t v)
 /* ---- RBP and RBX (3) ---- */
 
 /* `stack_known`: the CFA is RSP + depth. */
-static struct source_location saved_place(int64_t n, bool stack_known, int64_t depth)
+static struct saved_register saved_place(int64_t n, bool stack_known, int64_t depth)
 {
 	if (stack_known && (n >= 0 || n < -depth))
-		return (struct source_location){ROW_EXT_BP_SAME, 0};
-	return fits(n) ? (struct source_location){ROW_EXT_BP_CFA, n} :
-			 (struct source_location){ROW_EXT_BP_LOST, 0};
+		return (struct saved_register){ROW_EXT_BP_SAME, 0};
+	return fits(n) ? (struct saved_register){ROW_EXT_BP_CFA, n} :
+			 (struct saved_register){ROW_EXT_BP_LOST, 0};
 }
 
-static struct source_location expression_place(const struct cfi_value *v)
+static struct saved_register expression_place(const struct cfi_value *v)
 {
-	const struct source_location lost = {ROW_EXT_BP_LOST, 0};
+	const struct saved_register lost = {ROW_EXT_BP_LOST, 0};
 	struct cfiexpr x;
 
 	if (!cfiexpr_solve(v->expr, v->expr_len, true, &x) || x.deref || x.sum.reg8 >= 0 ||
@@ -45,39 +45,39 @@ static struct source_location expression_place(const struct cfi_value *v)
 		return lost;
 	switch (x.sum.reg) {
 	case ROW_REG_RBP:
-		return (struct source_location){ROW_EXT_BP_RBP, x.sum.k};
+		return (struct saved_register){ROW_EXT_BP_RBP, x.sum.k};
 	case ROW_REG_RSP:
-		return (struct source_location){ROW_EXT_BP_RSP, x.sum.k};
+		return (struct saved_register){ROW_EXT_BP_RSP, x.sum.k};
 	case CFIEXPR_CFA:
-		return (struct source_location){ROW_EXT_BP_CFA, x.sum.k};
+		return (struct saved_register){ROW_EXT_BP_CFA, x.sum.k};
 	default:
 		return lost;
 	}
 }
 
-static struct source_location environment_of(const struct cfi_value *v, uint64_t reg,
-					     bool stack_known, int64_t depth)
+static struct saved_register saved_register_of(const struct cfi_value *v, uint64_t reg,
+					       bool stack_known, int64_t depth)
 {
 	switch (v->how) {
 	case CFI_UNSET:
 	case CFI_SAME:
-		return (struct source_location){ROW_EXT_BP_SAME, 0};
+		return (struct saved_register){ROW_EXT_BP_SAME, 0};
 	case CFI_OFFSET:
 		return saved_place(v->n, stack_known, depth);
 	case CFI_EXPRESSION:
 		return expression_place(v);
 	case CFI_REGISTER:
-		return (struct source_location){
+		return (struct saved_register){
 			(uint64_t)v->n == reg ? ROW_EXT_BP_SAME : ROW_EXT_BP_LOST, 0};
 	default:
-		return (struct source_location){ROW_EXT_BP_LOST, 0};
+		return (struct saved_register){ROW_EXT_BP_LOST, 0};
 	}
 }
 
 /* What a rule says of RBX. */
 static uint64_t bx_bits(const struct cfi_value *v, bool stack_known, int64_t depth)
 {
-	const struct source_location p = environment_of(v, ROW_REG_RBX, stack_known, depth);
+	const struct saved_register p = saved_register_of(v, ROW_REG_RBX, stack_known, depth);
 
 	if (p.how == ROW_EXT_BP_SAME)
 		return ROW_MAKE_BX(ROW_BX_SAME, 0);
@@ -95,7 +95,7 @@ static uint64_t with_bx(uint32_t rule, uint64_t bits)
 /* ---- CFA (2) ---- */
 
 /* The place as a plain row's bits; false: only an extension holds it. */
-static bool bp_plain(const struct source_location *p, uint32_t *bp, uint32_t *saved)
+static bool bp_plain(const struct saved_register *p, uint32_t *bp, uint32_t *saved)
 {
 	*saved = 0;
 	switch (p->how) {
@@ -116,7 +116,7 @@ static bool bp_plain(const struct source_location *p, uint32_t *bp, uint32_t *sa
 	}
 }
 
-static uint32_t rule_sum(uint64_t reg, int64_t offset, const struct source_location *bp,
+static uint32_t rule_sum(uint64_t reg, int64_t offset, const struct saved_register *bp,
 			 struct rows *r)
 {
 	uint32_t how, saved;
@@ -137,8 +137,7 @@ static uint32_t rule_sum(uint64_t reg, int64_t offset, const struct source_locat
 					     .bp_offset = (int32_t)bp->n});
 }
 
-static uint32_t rule_deref(const struct cfiexpr *x, const struct source_location *bp,
-			   struct rows *r)
+static uint32_t rule_deref(const struct cfiexpr *x, const struct saved_register *bp, struct rows *r)
 {
 	struct row_ext e = {.kind = x->sum.reg8 >= 0 ? ROW_EXT_INDEX : ROW_EXT_DEREF,
 			    .reg = (uint8_t)x->sum.reg,
@@ -156,7 +155,7 @@ static uint32_t rule_deref(const struct cfiexpr *x, const struct source_location
 static uint64_t rule_expression(const struct cfi_state *s, struct rows *r)
 {
 	struct cfiexpr x;
-	struct source_location bp;
+	struct saved_register bp;
 	unsigned threshold;
 	bool on_rsp;
 
@@ -167,7 +166,7 @@ static uint64_t rule_expression(const struct cfi_state *s, struct rows *r)
 	    x.sum.reg >= 16 || (!x.deref && x.sum.reg8 >= 0))
 		return unsupported(ROW_UNSUPPORTED_CFA_EXPRESSION);
 	on_rsp = !x.deref && x.sum.reg == ROW_REG_RSP;
-	bp = environment_of(&s->rbp, ROW_REG_RBP, on_rsp, x.sum.k);
+	bp = saved_register_of(&s->rbp, ROW_REG_RBP, on_rsp, x.sum.k);
 	return with_bx(x.deref ? rule_deref(&x, &bp, r) :
 				 rule_sum((uint64_t)x.sum.reg, x.sum.k, &bp, r),
 		       bx_bits(&s->rbx, on_rsp, x.sum.k));
@@ -178,7 +177,7 @@ static uint64_t rule_expression(const struct cfi_state *s, struct rows *r)
 static uint64_t rule_ra_register(const struct cfi_state *s, struct rows *r)
 {
 	const bool on_rsp = s->cfa_reg == ROW_REG_RSP;
-	struct source_location bp = environment_of(&s->rbp, ROW_REG_RBP, on_rsp, s->cfa_offset);
+	struct saved_register bp = saved_register_of(&s->rbp, ROW_REG_RBP, on_rsp, s->cfa_offset);
 	struct row_ext x = {.kind = ROW_EXT_RA_REG,
 			    .reg = (uint8_t)s->cfa_reg,
 			    .bp = (uint8_t)bp.how,
@@ -198,7 +197,7 @@ static uint64_t rule_ra_register(const struct cfi_state *s, struct rows *r)
 uint64_t cfi_rule(const struct cfi_state *s, struct rows *r)
 {
 	const bool on_rsp = !s->cfa_expr && s->cfa_reg == ROW_REG_RSP;
-	struct source_location bp;
+	struct saved_register bp;
 
 	if (s->ra.how == CFI_UNDEFINED)
 		return ROW_MAKE_SPECIAL(ROW_ROOT, 0);
@@ -212,7 +211,7 @@ uint64_t cfi_rule(const struct cfi_state *s, struct rows *r)
 		return ROW_MAKE_SPECIAL(ROW_ROOT, 0);
 	if (s->cfa_expr)
 		return rule_expression(s, r);
-	bp = environment_of(&s->rbp, ROW_REG_RBP, on_rsp, s->cfa_offset);
+	bp = saved_register_of(&s->rbp, ROW_REG_RBP, on_rsp, s->cfa_offset);
 	return with_bx(rule_sum(s->cfa_reg, s->cfa_offset, &bp, r),
 		       bx_bits(&s->rbx, on_rsp, s->cfa_offset));
 }

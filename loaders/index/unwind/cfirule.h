@@ -8,19 +8,21 @@
  * figure 3.36; DWARF 5, 6.4):
  *
  * 1. Return address: undefined -> ROW_ROOT. In a register -> ROW_EXT_RA_REG. At CFA - 8 -> as
- * below; where the CFA is RSP + n with n < 8 that would lie below the stack: whoever wrote this
- * popped everything (musl's __clone in the new thread) -> ROW_ROOT. Anywhere else ->
- * ROW_UNSUPPORTED_RA.
+ *    below; where the CFA is RSP + n with n < 8 that would lie below the stack: whoever wrote this
+ *    popped everything (musl's __clone in the new thread) -> ROW_ROOT. Anywhere else ->
+ *    ROW_UNSUPPORTED_RA.
  * 2. CFA: RSP or RBP + 8 * n, 0 <= n <= ROW_OFFSET_MAX -> ROW_RSP, ROW_RBP. Other registers and
- * offsets -> ROW_EXT_CFA. An expression: the PLT's (psABI-independent, by GNU and LLVM linkers:
- * breg7 8, breg16 0, lit15, and, lit N, ge, lit3, shl, plus) -> ROW_PLT; what comes down to reg +
- * a, *(reg + a) + b, *(reg + 8 * reg2 + a) + b -> ROW_EXT_*. Else ROW_UNSUPPORTED_CFA_EXPRESSION.
+ *    offsets -> ROW_EXT_CFA. An expression: the PLT's (psABI-independent, by GNU and LLVM linkers:
+ *    breg7 8, breg16 0, lit15, and, lit N, ge, lit3, shl, plus) -> ROW_PLT; what comes down to reg
+ *    + a, *(reg + a) + b, *(reg + 8 * reg2 + a) + b -> ROW_EXT_*. Else
+ *    ROW_UNSUPPORTED_CFA_EXPRESSION.
  * 3. RBP: no rule, or same value -> same. Saved at CFA + n -> there; but below the top of a stack
- * that is known by RSP nothing can be saved: it was popped already -> same. Saved at RBP + n, RSP +
- * n by an expression -> ROW_EXT_BP_*. Undefined, in another register, a value instead of a place,
- * another expression -> lost. RBX: the same; lost unless it is unchanged or stands at CFA - 8 * n.
+ *    that is known by RSP nothing can be saved: it was popped already -> same. Saved at RBP + n,
+ *    RSP + n by an expression -> ROW_EXT_BP_*. Undefined, in another register, a value instead of a
+ *    place, another expression -> lost. RBX: the same; lost unless it is unchanged or stands at CFA
+ *    - 8 * n.
  * 4. RSP: no rule, or value CFA + 0. Else ROW_UNSUPPORTED_CFA_REGISTER: the CFA is not the caller's
- * stack pointer.
+ *    stack pointer.
  */
 #ifndef SONDE_INDEX_CFIRULE_H
 #define SONDE_INDEX_CFIRULE_H

@@ -4,15 +4,15 @@
  * come without (sound) call-frame information, told by their bytes. Pure over (bytes, len). x86-64.
  *
  * 1. Return from a signal handler, mov $15, %rax (or %eax); syscall: the kernel's frame lies at
- * RSP.
+ *    RSP.
  * 2. musl's __clone (src/thread/x86_64/clone.s): in the new thread, from `xor %ebp, %ebp` to `hlt`,
- * nothing called it.
+ *    nothing called it.
  * 3. The first code of a process, by form: musl's (xor %rbp, %rbp; mov %rsp, %rdi; lea; and $-16,
- * %rsp; call) and that of glibc's dynamic linker (mov %rsp, %rdi; call ... jmp *%r12).
+ *    %rsp; call) and that of glibc's dynamic linker (mov %rsp, %rdi; call ... jmp *%r12).
  * 4. PLT sections, entry by entry: what is pushed when. Forms: GNU ld's and LLVM lld's, lazy and
- * not, with IBT and BND, and the short ones of a static program.
+ *    not, with IBT and BND, and the short ones of a static program.
  * 5. glibc's __start_context, which a makecontext function returns to: older ones do not say that
- * nothing called it.
+ *    nothing called it.
  * 6. The C runtime's .init and .fini: sub $8, %rsp; ... add $8, %rsp; ret.
  */
 #ifndef SONDE_INDEX_KNOWNCODE_H

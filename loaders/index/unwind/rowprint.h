@@ -8,7 +8,7 @@
  *   0000000000001060 *(rbp-8)+0 [rbp+0] c-8    CFA read from memory; RBP stands at RBP + 0
  *   0000000000001080 rsp+0 same rdi            RBP is unchanged; the return address is in RDI
  *   00000000000010a0 plt:11                    or none, root, signal, fp, unsupported:REASON,
- * go-stack, go-sched
+ *                                              go-stack, go-sched
  */
 #ifndef SONDE_INDEX_ROWPRINT_H
 #define SONDE_INDEX_ROWPRINT_H

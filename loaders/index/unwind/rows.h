@@ -13,17 +13,17 @@
  *   rows_add(r, f.start + 9, rows_ext(r, &x));
  *
  * 1. Spans may come in any order and may overlap. A better source (enum rows_source, lower is
- * better) holds against a worse one. Within one source a span ends where a later one begins (as a
- * search in .eh_frame_hdr would find it); of several that begin at one address the first given
- * stays.
+ *    better) holds against a worse one. Within one source a span ends where a later one begins (as
+ *    a search in .eh_frame_hdr would find it); of several that begin at one address the first given
+ *    stays.
  * 2. A gap between spans of up to ROWS_PADDING bytes belongs to the span before it (padding); a
- * larger one is ROW_NONE.
+ *    larger one is ROW_NONE.
  * 3. A row whose rule is that of the row before it vanishes.
  * 4. Spans outside [base, end) are left out. In a reserved range only spans of ROWS_SURE count.
  * 5. Equal rules and equal extensions are kept once. A rule beyond TABLES_RULES_MAX is
- * ROW_UNSUPPORTED_RANGE.
+ *    ROW_UNSUPPORTED_RANGE.
  * 6. A span that begins with ROW_ROOT begins one byte earlier, where that byte is padding: its
- * first byte is a return address (makecontext's __start_context).
+ *    first byte is a return address (makecontext's __start_context).
  */
 #ifndef SONDE_INDEX_ROWS_H
 #define SONDE_INDEX_ROWS_H

@@ -92,18 +92,3 @@ void rowtable_release(struct rowtable *t)
 	free(take_ptr(t->rows));
 	t->count = 0;
 }
-
-uint64_t rowtable_at(const struct rowtable *t, uint64_t addr)
-{
-	size_t lo = 0, hi = t->count;
-
-	while (lo < hi) {
-		size_t mid = lo + (hi - lo) / 2;
-
-		if (t->rows[mid].addr <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo ? t->rows[lo - 1].rule : 0;
-}

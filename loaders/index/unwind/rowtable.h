@@ -30,7 +30,5 @@ struct rowtable {
  * there; -ENOMEM. */
 int rowtable_init(struct rowtable *t, const void *data, size_t size);
 void rowtable_release(struct rowtable *t);
-/* The rule at an address; 0 (ROW_NONE) before the first row. */
-uint64_t rowtable_at(const struct rowtable *t, uint64_t addr);
 
 #endif

@@ -194,13 +194,13 @@ static void follow(const struct x86insn *x, struct state *s)
 
 /* ---- all of the code ---- */
 
-struct source_location {
+struct code_place {
 	uint32_t at;
 	uint32_t state;
 };
 
 struct places {
-	struct source_location *v; /* own */
+	struct code_place *v; /* own */
 	size_t n, cap;
 };
 
@@ -246,7 +246,7 @@ static void place_add(struct walk *w, struct places *p, uint32_t at, uint32_t st
 		p->v = v;
 		p->cap = cap;
 	}
-	p->v[p->n++] = (struct source_location){at, state};
+	p->v[p->n++] = (struct code_place){at, state};
 }
 
 static const uint32_t at_entry = KNOWN | 1u << 16;
@@ -400,13 +400,13 @@ static void way_follow(struct walk *w, uint32_t at, uint32_t packed)
 
 /* All ways from there. `table`: the state at the function's jump through a table, where it had one.
  */
-static void place_follow(struct walk *w, struct source_location p, uint32_t table)
+static void place_follow(struct walk *w, struct code_place p, uint32_t table)
 {
 	w->function = p.at;
 	w->table = table;
 	place_add(w, &w->ways, p.at, p.state);
 	while (w->ways.n && !w->failed) {
-		struct source_location way = w->ways.v[--w->ways.n];
+		struct code_place way = w->ways.v[--w->ways.n];
 
 		way_follow(w, way.at, way.state);
 	}
@@ -425,7 +425,7 @@ static void places_follow(struct walk *w)
 static void tables_follow(struct walk *w)
 {
 	for (size_t i = 0; i < w->tables.n && !w->failed; i++) {
-		struct source_location p = w->tables.v[i];
+		struct code_place p = w->tables.v[i];
 
 		if (!w->states[p.at] && !is_start(w, p.at))
 			place_follow(w, p, p.state);

@@ -6,13 +6,13 @@
  * compiler's code of that kind will do.
  *
  * 1. A function is entered with CFA = RSP + 8. push, pop, call, add and sub of RSP, lea of it,
- * leave are followed; RBP is saved where it was pushed first, and stands for the CFA after mov
- * %rsp, %rbp until it is written. Where RSP becomes unknown (and, alloca) RBP is used, or, where
- * there is none, nothing is said from there on.
+ *    leave are followed; RBP is saved where it was pushed first, and stands for the CFA after mov
+ *    %rsp, %rbp until it is written. Where RSP becomes unknown (and, alloca) RBP is used, or, where
+ *    there is none, nothing is said from there on.
  * 2. Both ways of a branch are followed; a jump to another function's first byte ends the path. Of
- * two ways to one instruction the first one found holds.
+ *    two ways to one instruction the first one found holds.
  * 3. Functions begin where the caller says, where calls go, where lea takes an address, and (last,
- * weakest) where a word of data points. Better known ones are followed first.
+ *    weakest) where a word of data points. Better known ones are followed first.
  * 4. What stands behind a jump through a table is reached by it with the depth that it has there.
  * 5. What is reached by nothing is not described.
  */

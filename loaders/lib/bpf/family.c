@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * family: the program around a capture: command line, checks, target, the capture, what is said at
- * its end.
+ * family: the program around a capture: command line, checks, target, the capture, the summary at
+ * the end.
  */
 #include "loaders/lib/bpf/family.h"
 
@@ -219,7 +219,7 @@ static void print_done(const struct session *s)
 	fprintf(stderr, "  run %lld in %s\n", (long long)r->run, r->segment);
 }
 
-/* To whoever listens: the parent that gave us a descriptor, or a person. */
+/* To the parent that gave us a descriptor, or to a person. */
 static int report_error(struct session *s, const struct err *e)
 {
 	int code = e->exit ? e->exit : EXIT_RUNTIME;

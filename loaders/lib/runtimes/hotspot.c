@@ -147,10 +147,7 @@ struct hotspot *hotspot_open(const struct runtime_memory *m, const void *section
 	struct hotspot_layout l;
 	struct hotspot *h;
 
-	if (size != sizeof(l))
-		return NULL;
-	memcpy(&l, section, sizeof(l));
-	if (l.format != HOTSPOT_FORMAT)
+	if (!runtime_layout_take(&l, sizeof(l), HOTSPOT_FORMAT, section, size))
 		return NULL;
 	h = mem_alloc(sizeof(*h));
 	*h = (struct hotspot){0};

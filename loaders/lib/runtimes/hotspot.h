@@ -5,16 +5,16 @@
  * there, and where native ones go on.
  *
  * 1. A thread is the JavaThread whose OSThread has its pthread_self(), which is fs_base. While it
- * is in native code or in the VM, its anchor says its innermost Java frame: sp, fp, pc.
+ *    is in native code or in the VM, its anchor says its innermost Java frame: sp, fp, pc.
  * 2. pc lies in the interpreter: method and place in it stand below fp (words -3, -8), the caller's
- * pc and fp above it. It lies in a blob of the code cache (found by the heap's map of segments):
- * its frame has a fixed size; compiled methods name themselves and what was inlined
- * (hotspotcode.h). One that is being deoptimised has its pc in its frame. It is where
- * StubRoutines::call_stub goes on: native code has called Java there. The frame of that stub leads
- * to the caller's registers, and to the anchor of the Java frames before it.
+ *    pc and fp above it. It lies in a blob of the code cache (found by the heap's map of segments):
+ *    its frame has a fixed size; compiled methods name themselves and what was inlined
+ *    (hotspotcode.h). One that is being deoptimised has its pc in its frame. It is where
+ *    StubRoutines::call_stub goes on: native code has called Java there. The frame of that stub
+ *    leads to the caller's registers, and to the anchor of the Java frames before it.
  * 3. Chunks stand for the native frame that is the first in the code cache. Its sp and the anchor's
- * lie near each other, else nothing is shown. Where a frame cannot be followed, the stack is cut
- * there.
+ *    lie near each other, else nothing is shown. Where a frame cannot be followed, the stack is cut
+ *    there.
  *
  * The thread must not run meanwhile: who calls sees to that. What it says of a thread that ran is
  * void, but bounded.

@@ -34,10 +34,7 @@ struct php *php_open(const struct runtime_memory *m, const void *section, size_t
 	struct php_layout l;
 	struct php *p;
 
-	if (size != sizeof(l))
-		return NULL;
-	memcpy(&l, section, sizeof(l));
-	if (l.format != PHP_FORMAT)
+	if (!runtime_layout_take(&l, sizeof(l), PHP_FORMAT, section, size))
 		return NULL;
 	p = mem_alloc(sizeof(*p));
 	*p = (struct php){.layout = l, .bias = bias};
@@ -125,15 +122,15 @@ void php_stack(struct php *p, const struct runtime_native *native, struct script
 	chunks_place(&loop, native, r.chunk, r.n, r.chunks, r.n == SCRIPT_STACK_MAX, at);
 	out->cut |= r.cut;
 	for (size_t i = 0; i < r.n; i++) {
-		struct script_place environment_of = {.line = r.frames[i].line};
+		struct script_place place = {.line = r.frames[i].line};
 
 		if (!phpcode_read(&code, r.frames[i].func, r.frames[i].type, r.frames[i].outermost,
-				  &environment_of)) {
+				  &place)) {
 			if (r.frames[i].type == PHP_INTERNAL)
 				continue; /* a fiber's own has no name */
 			out->cut = true;
 			break;
 		}
-		script_stack_add(out, at[i])->place = environment_of;
+		script_stack_add(out, at[i])->place = place;
 	}
 }

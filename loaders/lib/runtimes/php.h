@@ -4,8 +4,8 @@
  * probes/runtimes/php.h walks; this names what was walked, and puts it in place.
  *
  * 1. The engine without thread safety is one thread's: the one whose native stack is in its loop,
- * execute_ex; in a program that is PHP itself the first one too, where its native stack ends in
- * machine code of the JIT. Others have no script frames.
+ *    execute_ex; in a program that is PHP itself the first one too, where its native stack ends in
+ *    machine code of the JIT. Others have no script frames.
  * 2. Places: chunks.h. Functions of C stand with the chunk that called them, before it.
  * 3. Generators that wait in "yield from" stand between the one that runs and who resumed it.
  * 4. Names: phpcode.h.

@@ -53,10 +53,7 @@ struct python *python_open(const struct runtime_memory *m, const void *section, 
 	uint64_t basic = 0;
 	struct python *p;
 
-	if (size != sizeof(l))
-		return NULL;
-	memcpy(&l, section, sizeof(l));
-	if (l.format != PYTHON_FORMAT ||
+	if (!runtime_layout_take(&l, sizeof(l), PYTHON_FORMAT, section, size) ||
 	    !m->read(m->ctx, l.code_type + bias + l.bytes_length + BEHIND_SIZE, &basic,
 		     sizeof(basic)) ||
 	    basic != l.code_size)

@@ -5,16 +5,16 @@
  * in place.
  *
  * 1. The thread's state is one whose thread_id is the thread's fs_base (pthread_self() of glibc and
- * musl), among all of all interpreters. A thread may have several (subinterpreters): from 3.11 on
- * the frames of all count, before that of none.
+ *    musl), among all of all interpreters. A thread may have several (subinterpreters): from 3.11
+ *    on the frames of all count, before that of none.
  * 2. PYTHON_CFRAMES, PYTHON_SHIMS: a chunk stands for the native frame whose part of the stack,
- * from its stack pointer up to its caller's, holds the chunk's mark. One whose mark no native frame
- * holds is left out (it belongs to a coroutine's other stack), unless the native stack could not be
- * followed to its root and the mark lies above its end: then it comes last.
+ *    from its stack pointer up to its caller's, holds the chunk's mark. One whose mark no native
+ *    frame holds is left out (it belongs to a coroutine's other stack), unless the native stack
+ *    could not be followed to its root and the mark lies above its end: then it comes last.
  * 3. PYTHON_OBJECTS: the k-th frame stands for the k-th native frame in the loop's code, counted
- * from the innermost. If the innermost native frame of all is in the loop and there is one frame
- * too few, that call of the loop has none yet: the k-th stands for the k+1-th. What is left over
- * comes last where the native stack has no root, else with the outermost.
+ *    from the innermost. If the innermost native frame of all is in the loop and there is one frame
+ *    too few, that call of the loop has none yet: the k-th stands for the k+1-th. What is left over
+ *    comes last where the native stack has no root, else with the outermost.
  *
  * The thread must not run meanwhile: who calls sees to that. What it says of a thread that ran is
  * void, but bounded.

@@ -35,10 +35,7 @@ struct ruby *ruby_open(const struct runtime_memory *m, const void *section, size
 	struct ruby_layout l;
 	struct ruby *r;
 
-	if (size != sizeof(l))
-		return NULL;
-	memcpy(&l, section, sizeof(l));
-	if (l.format != RUBY_FORMAT)
+	if (!runtime_layout_take(&l, sizeof(l), RUBY_FORMAT, section, size))
 		return NULL;
 	r = mem_alloc(sizeof(*r));
 	*r = (struct ruby){.layout = l, .bias = bias};

@@ -6,8 +6,8 @@
  *
  * 1. Places: chunks.h. Functions of C stand with the chunk that called them, before it.
  * 2. Names: a frame with instructions says its label ("block in f") and its file; a function of C
- * its method's name, by Ruby's table of ids, which must say the same id back. 3.3: with the class,
- * "A#f" and "A.f", as far as it has a name.
+ *    its method's name, by Ruby's table of ids, which must say the same id back. 3.3: with the
+ *    class, "A#f" and "A.f", as far as it has a name.
  *
  * Objects are checked: their types in their flags, an instruction lies among its iseq's, a text
  * ends with 0. The thread must not run meanwhile: who calls sees to that. What it says of a thread

@@ -83,6 +83,15 @@ void runtime_budget_again(struct runtime_budget *b)
 		b->line[slots[i]] = addr[i] ? addr[i] | 1 : 0;
 }
 
+bool runtime_layout_take(void *layout, size_t layout_size, uint32_t format, const void *section,
+			 size_t size)
+{
+	if (size != layout_size || memcmp(section, &format, sizeof(format)) != 0)
+		return false;
+	memcpy(layout, section, size);
+	return true;
+}
+
 size_t script_text(const struct runtime_memory *m, uint64_t addr, uint64_t length,
 		   char out[SCRIPT_TEXT_MAX + 4])
 {

@@ -78,6 +78,11 @@ struct runtime_native {
 size_t script_text(const struct runtime_memory *m, uint64_t addr, uint64_t length,
 		   char out[SCRIPT_TEXT_MAX + 4]);
 
+/* Copies a section of an image index into `layout`. false: another size or format; `format` is the
+ * first number of each layout (probes/runtimes). */
+bool runtime_layout_take(void *layout, size_t layout_size, uint32_t format, const void *section,
+			 size_t size);
+
 struct runtime_walker;
 
 struct script_place {

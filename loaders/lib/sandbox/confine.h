@@ -5,9 +5,10 @@
  * and memory to read, the store to write); refused (EPERM) is what it never does:
  *
  *   run another program; load a further BPF program; write to another process or trace it; any
- * socket but Unix and netlink ones (so no network); mounts, namespaces, modules, clocks, keys,
- * io_uring, ports of the machine, another user; memory that is written and executed; typing into a
- * terminal (TIOCSTI).
+ *     socket but Unix and netlink ones (so no
+ *   network); mounts, namespaces, modules, clocks, keys, io_uring, ports of the machine, another
+ *     user; memory that is written and executed;
+ *   typing into a terminal (TIOCSTI).
  *
  * A list of what is refused, not of what is allowed: a recorder that lost data for a system call of
  * a new libc would be worse. It holds for all threads and for what they start.

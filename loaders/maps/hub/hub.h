@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hub: those who listen. Messages go to all seeded clients, packed into packets as large as the
- * protocol allows. Nobody is waited for: what a client does not take at once is queued, and a
- * client whose queue grows past its bound loses it all and is seeded anew (MP_LOST, then
- * everything).
+ * hub: the clients. It sends each message to all seeded clients, packed into packets as large as
+ * the protocol allows. It never waits for a client: it queues what the socket does not accept at
+ * once. When the queue of a client grows past its limit, the hub drops it and seeds the client
+ * again (MP_LOST, then the whole state).
  */
 #ifndef SONDE_MAPS_HUB_H
 #define SONDE_MAPS_HUB_H
@@ -19,51 +19,49 @@ struct hub;
 
 struct hub_ops {
 	void *ctx;
-	/* Emit the whole state now (hub_emit goes to the one who needs it). */
+	/* Emit the whole state now (hub_emit sends it only to the client that needs it). */
 	void (*dump)(void *ctx);
 	/* A client asks for an index; flags: enum mp_want_flags. */
 	void (*want)(void *ctx, uint32_t image, uint32_t flags);
-	/* A client waits for a watermark of now. */
+	/* A client waits for a watermark of the present time. */
 	void (*hurry)(void *ctx);
 	/* Each message as it is sent to all, for --print; may be NULL. */
 	void (*print)(void *ctx, const struct mapspack_msg *msg);
 };
 
-/* epoll_fd: client descriptors are put there, with the client as data.ptr given back to hub_ready.
- * tables (borrowed while the hub lives): what each client is given right after the hello, by enum
- * mp_tables_map; NULL: there are none. */
+/* The hub adds client descriptors to epoll_fd, with data.ptr = the client, for hub_ready. tables
+ * (borrowed while the hub lives): the descriptors that each client gets right after the hello, by
+ * enum mp_tables_map; NULL: there are none. */
 struct hub *hub_new(const struct hub_ops *ops, int epoll_fd, const int *tables,
 		    uint32_t generation);
-/* There is no BPF program: those already greeted are greeted again, as all from now on, without
- * tables. */
+/* There is no BPF program: greet all clients again, and all later ones, without tables. */
 void hub_degrade(struct hub *h);
 void hub_free(struct hub *h);
-/* Listen at `path` (replaces a socket nobody answers at). Returns the descriptor to poll, or
+/* Listen at `path` (replaces a socket without a listener). Returns the descriptor to poll, or
  * -errno. */
 int hub_listen(struct hub *h, const char *path, struct err *e);
 void hub_accept(struct hub *h);
-/* A connected socket (taken), of the owner: when it goes, hub_orphaned says so. Where others are
- * listened for, it is told what is for whoever watches (hello, tables, hub_emit_cost), and not what
- * happens on the host. */
+/* The owner's connected socket (the hub takes it): when the owner closes it, hub_orphaned returns
+ * true. If the hub also listens at a path, the owner gets the hello, the tables and hub_emit_cost,
+ * but no events of the host. */
 void hub_own(struct hub *h, int fd);
 bool hub_orphaned(const struct hub *h);
-size_t hub_clients(const struct hub *h);
-/* `ptr` as epoll gave it back: true if it was a client's. */
+/* `ptr` from epoll's data.ptr. true: it was a client. */
 bool hub_ready(struct hub *h, void *ptr, uint32_t events);
 
 void hub_emit(struct hub *h, uint32_t type, const void *fixed, const char *const *str);
 /* MP_INDEX with its descriptor (borrowed; -1: none). */
 void hub_emit_index(struct hub *h, const struct mp_index *m, const char *key, const char *reason,
 		    int fd);
-/* MP_COST: to each client the whole and its share; to an owner that watches too. */
+/* MP_COST: the total and its own share to each client, and to an owner that watches. */
 void hub_emit_cost(struct hub *h, const struct mp_cost *m);
-/* Send what was emitted. */
+/* Send what is buffered. */
 void hub_flush(struct hub *h);
-/* While muted nothing is sent: the state is being read anew, and hub_reseed_all will tell it. */
+/* A muted hub sends nothing: the caller reads the state again, then calls hub_reseed_all. */
 void hub_mute(struct hub *h, bool mute);
-/* The seed is complete: clients are seeded from now on, those already there first. */
+/* The seed is complete: seed the connected clients, and each later one when it connects. */
 void hub_open(struct hub *h);
-/* Side-band was lost: LOST to all, then the whole state again. */
+/* Side-band records were lost: send MP_LOST to all, then the whole state again. */
 void hub_reseed_all(struct hub *h, uint64_t time_ns, uint64_t records);
 
 #endif

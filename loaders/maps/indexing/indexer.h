@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * indexer: gets the index of an image: opens its file, asks the cache, else runs sonde-index
+ * indexer: gets the index of an image: opens its file, looks in the cache, else runs sonde-index
  * (indexproto.h), at most INDEXER_CHILDREN at once, each for INDEXER_DEADLINE_NS at most, and keeps
- * what comes out. Answers the child's questions for debug files. Files of young processes are
- * opened early, before they are gone. What failed for reasons that are not the file's (sonde-index
- * was killed) is tried again after a pause, INDEXER_TRIES times in all.
+ * the result. Finds the debug files that the child asks for. Opens files of young processes early,
+ * before they are gone. If sonde-index fails for a reason that is not in the file (it was killed),
+ * the indexer tries again after a pause, INDEXER_TRIES times in all.
  *
- * In this order, and within cpushare.h, but for 1:
- * 1. the rows of files that have samples (a client wants their index): at once;
- *    so are the symbols that somebody waits for at this moment (MP_WANT_NOW: a capture ends, sonde
- * pstack);
+ * Work is done in this order; all but 1 counts against the share of the CPU (cpushare.h):
+ * 1. the rows of files that have samples (a client wants their index), at once; also the symbols
+ *    that a client is waiting for now (MP_WANT_NOW: a capture ends, sonde pstack);
  * 2. their symbols, and lines where those are quick; the smaller file first;
- * 3. the rows of all other files, those that most processes have first;
- * 4. lines and inlined functions of files that have samples, where they take longer (linejobs.h):
- * then the image is told once more. `lines` false: none are read;
- * 5. the symbols of all other files, so that they have names although their container may be gone
- * by the time of their first sample; when nothing else is to be done, and all of the share is
- * saved. A child that has made the rows waits, or is ended, where symbols are not due yet; the rows
- * are kept in memory until the whole index is there. What is beyond the share stands still
- * (SIGSTOP): that is no time that it takes.
+ * 3. the rows of all other files; those that most processes map first;
+ * 4. lines and inlined functions of files that have samples, if they take longer (linejobs.h); the
+ *    clients then get the image's index again. Not with `lines` false;
+ * 5. the symbols of all other files, so that they have names even if their container is gone by the
+ *    time of their first sample; only when there is nothing else to do and the whole share is saved
+ *    up.
+ * A child that has made the rows waits, or is ended, if its symbols are not due yet; the rows stay
+ * in memory until the complete index exists. A child beyond the share is stopped (SIGSTOP); the
+ * time that it is stopped does not count against its deadline.
  */
 #ifndef SONDE_MAPS_INDEXER_H
 #define SONDE_MAPS_INDEXER_H
@@ -38,42 +38,42 @@ struct proc;
 struct world;
 
 #define INDEXER_CHILDREN 4
-#define INDEXER_PACED    2 /* of these, at most so many that work within the share */
-/* without what it waited for a CPU; that at most INDEXER_STARVED_NS */
+#define INDEXER_PACED    2 /* at most this many of them within the share */
+/* not counting the time it waits for a CPU, INDEXER_STARVED_NS at most */
 #define INDEXER_DEADLINE_NS (10 * NSEC_PER_SEC)
 #define INDEXER_STARVED_NS  (120 * NSEC_PER_SEC)
 #define INDEXER_TRIES       3
 #define INDEXER_FDS_MAX     512
-#define INDEXER_KEEP_NS     (10 * NSEC_PER_SEC) /* an early opened file */
+#define INDEXER_KEEP_NS     (10 * NSEC_PER_SEC) /* for a file that was opened early */
 
 /* program: path of sonde-index. early: borrowed, may be NULL. Descriptors of children are put into
  * epoll_fd with data.ptr for indexer_ready. */
 struct indexer *indexer_new(struct world *w, struct hub *h, struct cache *c,
 			    struct exec_race *early, int epoll_fd, const char *program, bool lines);
 void indexer_free(struct indexer *ix); /* ends running children */
-/* A new image was mapped by `p` at [start, end): open it now. */
+/* `p` has mapped a new image at [start, end): open its file now. */
 void indexer_see(struct indexer *ix, struct mimage *img, struct proc *p, uint64_t start,
 		 uint64_t end);
-/* opening_born. */
+/* See opening_born. */
 uint64_t indexer_born(struct indexer *ix, const struct proc *p, const char *path, uint64_t ino,
 		      uint64_t time_ns);
 void indexer_want(struct indexer *ix, struct mimage *img, bool damaged);
-/* Nobody asks for it yet: make it when there is nothing else to do. In the order of the calls. */
+/* No client wants it yet: make it when there is nothing else to do, in the order of these calls. */
 void indexer_ahead(struct indexer *ix, struct mimage *img);
-/* Its index, read-only (the caller's) and its checksum found right, where its state is ready.
- * -errno: it went from the cache, or it was damaged, and is removed: the state is pending again, or
- * refused if it was damaged the second time. */
+/* The index of a ready image, read-only (the caller closes it), after a check of its checksum.
+ * -errno: it is missing in the cache, or it was damaged and has been removed: the image is pending
+ * again, or refused if this is the second damaged index. */
 int indexer_open(struct indexer *ix, struct mimage *img);
-/* The same of its rows alone (image_open_rows_fd); *out is the caller's. 0 or -errno. */
+/* The same for the rows alone (image_open_rows_fd); the caller closes *out. 0 or -errno. */
 int indexer_open_rows(struct indexer *ix, struct mimage *img, struct image **out);
-void indexer_drop(struct indexer *ix, struct mimage *img); /* it is going to be freed */
-/* Tell what is known of the image's index (for a client that has just come). */
+void indexer_drop(struct indexer *ix, struct mimage *img); /* the world is about to free it */
+/* Send what is known of the image's index (to a client that has just connected). */
 void indexer_tell(struct indexer *ix, struct mimage *img);
 bool indexer_ready(struct indexer *ix, void *ptr);
-/* Deadlines, and descriptors kept too long. */
+/* Check deadlines, and close descriptors that were kept too long. */
 void indexer_tick(struct indexer *ix, uint64_t now_ns);
 bool indexer_busy(const struct indexer *ix);
-/* What the children that run have used of the CPU so far. */
+/* CPU time of the running children so far. */
 uint64_t indexer_cpu_ns(const struct indexer *ix);
 
 #endif

@@ -30,8 +30,8 @@ struct linejobs {
 	struct mimage *image; /* NULL: it was dropped meanwhile */
 	bool last_try;        /* without lines, for an index that says so */
 	uint64_t deadline_ns;
-	uint64_t ended_ns; /* of the CPU time of one that has ended, what was not counted yet */
-	uint64_t pause_ns; /* until then none is started */
+	uint64_t ended_ns; /* CPU time of a child that ended, not yet counted */
+	uint64_t pause_ns; /* start none before this time */
 };
 
 struct linejobs *linejobs_new(int epoll_fd, const char *program, struct opening *opening,
@@ -144,7 +144,8 @@ void linejobs_next(struct linejobs *l)
 	}
 }
 
-/* It was killed, say: once more, later. After that it is left as it is, for the next capture. */
+/* It was killed, for example: try once more, later. After that leave the index as it is, for the
+ * next capture. */
 static void failed(struct linejobs *l, struct mimage *img)
 {
 	if (img->lines_failed)

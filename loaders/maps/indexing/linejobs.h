@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * linejobs: indexes made once more, with lines, where the first one left them out because the
- * file's debug information is large. One child at a time, at the lowest priority, and only while
- * nothing else is to be indexed; an image is tried once, and once more if it was killed. Where
- * reading the debug information fails (it is damaged, or too slow), an index is made that says so,
- * so that nobody tries again with the same file.
+ * linejobs: makes an index again, with lines, if the first run left them out because the file's
+ * debug information is large. One child at a time, at the lowest priority, and only while there is
+ * nothing else to index; it tries an image once, and a second time if the child was killed. If the
+ * debug information cannot be read (damaged, or too slow), it makes an index that records this, so
+ * that later captures do not try the same file again.
  */
 #ifndef SONDE_MAPS_LINEJOBS_H
 #define SONDE_MAPS_LINEJOBS_H
@@ -35,11 +35,11 @@ void linejobs_free(struct linejobs *l); /* ends a running child */
 /* Its index (ready) left lines out. A second call for an image does nothing. */
 void linejobs_add(struct linejobs *l, struct mimage *img);
 void linejobs_drop(struct linejobs *l, struct mimage *img); /* it is going to be freed */
-/* Nothing else is to be done: begin with the next one, if none runs. */
+/* There is nothing else to do: start the next child, if none is running. */
 void linejobs_next(struct linejobs *l);
 bool linejobs_ready(struct linejobs *l, void *ptr);
 uint64_t linejobs_cpu_ns(const struct linejobs *l); /* of the child that runs */
-/* The child that runs has the share, or stands still. */
+/* Stop or continue the running child by the share. */
 void linejobs_pace(struct linejobs *l, struct cpushare *share);
 bool linejobs_busy(const struct linejobs *l);
 void linejobs_tick(struct linejobs *l, uint64_t now_ns);

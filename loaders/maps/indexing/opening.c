@@ -23,9 +23,9 @@ static bool same_root(const struct root_id *a, const struct root_id *b)
 	return a->ino == b->ino && a->dev == b->dev && a->mntns == b->mntns;
 }
 
-/* A root whose file system did not answer is not asked again: each time would hold us up. But for
- * our own, where one mount (somebody's sshfs) must not cost all others their names: there the
- * number of stuck openings is the bound. */
+/* Do not ask a root again whose file system did not answer: each attempt would block us. Our own
+ * root is an exception: one mount (somebody's sshfs) must not cost all other files their names;
+ * there the number of stuck openings is the limit. */
 static bool is_mute(const struct opening *op, const struct root_id *root)
 {
 	for (size_t i = 0; i < OPENING_MUTE_MAX; i++)
@@ -54,9 +54,9 @@ static int own_root_kept(struct opening *op)
 }
 
 /*
- * Is an open file with the image's inode number that inode? As long as somebody maps it, its number
- * is nobody else's. After that a new file may get it: that has another generation; where the file
- * system tells none (overlayfs, tmpfs), it was born later.
+ * Is this open file the inode that was mapped? Its inode number already matches. While the file is
+ * mapped no other file has its number. Afterwards a new file may get it: that has another
+ * generation, or, where the file system has none (overlayfs, tmpfs), a later birth time.
  */
 static bool is_inode(const struct mimage *img, int fd, const struct stat *st)
 {
@@ -132,8 +132,7 @@ static bool is_mapped(const struct mimage *img, const struct proc *p, uint64_t s
 	return false;
 }
 
-/* What is mapped, whatever number it has for people (overlayfs may have one of its own for them).
- */
+/* The mapped file itself, even if stat(2) shows another inode number (overlayfs does). */
 static int open_by_map(const struct mimage *img, const struct proc *p, uint64_t start, uint64_t end,
 		       struct stat *st)
 {
@@ -305,7 +304,7 @@ uint64_t opening_born(struct opening *op, const struct proc *p, const char *path
 			       (p->exec_id & 0x3ff);
 }
 
-/* The vDSO as a file: a copy of our own, which is the same in every process. */
+/* A copy of our vDSO in a file; it is the same in every process. */
 int opening_vdso(const struct world *w)
 {
 	cleanup_fd int fd = memfd_create("vdso", MFD_CLOEXEC);

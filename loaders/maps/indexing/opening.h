@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * opening: the file of an image, through the processes that map it. It is the one that was mapped,
- * or none; a root that did not answer is left alone.
+ * opening: opens the file of an image through the processes that map it. It returns the file that
+ * was mapped, or none. It skips roots that did not answer before.
  */
 #ifndef SONDE_MAPS_OPENING_H
 #define SONDE_MAPS_OPENING_H
@@ -19,24 +19,25 @@ struct opening {
 	struct world *world;
 	struct root_id mute[OPENING_MUTE_MAX]; /* roots that did not answer */
 	size_t n_mute;
-	struct exec_race *early; /* borrowed; NULL: nothing was held */
-	int own_root;            /* our own, once it was asked for; 0: not yet */
+	struct exec_race *early; /* borrowed; NULL: no descriptors were held */
+	int own_root;            /* our root, once it was needed; 0: not yet */
 };
 
-/* Through one process: its path below the process's root, else (deleted, replaced, memfd) the
- * mapped file itself, where start < end; the same by what was held of it, if it is gone. *root_fd,
- * where it is -1, becomes the root it was found in. A descriptor, or -errno. */
+/* Through one process: the path below the process's root; else (deleted, replaced, memfd) the
+ * mapped file itself, if start < end; else the descriptors that exec_race holds, if the process is
+ * gone. If *root_fd is -1 it becomes the root in which the file was found. A descriptor, or -errno.
+ */
 int opening_through(struct opening *op, const struct mimage *img, const struct proc *p,
 		    uint64_t start, uint64_t end, struct stat *st, int *root_fd);
-/* Through any live process that maps it, then any that sees the same root, then our own root if
- * that is it. */
+/* Through any live process that maps it, then any with the same root, then our own root if that is
+ * the same. */
 int opening_anyhow(struct opening *op, struct mimage *img, struct stat *st, int *root_fd);
-/* What stands for the generation of a file that the process has mapped just now: FILE_BORN, if its
- * file system tells when it was born, FILE_NOBODYS if it cannot be asked any more (what is at its
- * path was born after time_ns, when it was mapped). Waits for nobody. */
+/* A stand-in for the generation of a file that the process has just mapped: FILE_BORN if the file
+ * system knows the birth time; FILE_NOBODYS if the file is not accessible any more (the one at its
+ * path was born after time_ns, when it was mapped). Does not block. */
 uint64_t opening_born(struct opening *op, const struct proc *p, const char *path, uint64_t ino,
 		      uint64_t time_ns);
-/* The vDSO as a file: a copy of our own, which is the same in every process. */
+/* A copy of our vDSO in a file; it is the same in every process. */
 int opening_vdso(const struct world *w);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arena: who holds which elements of a BPF array. Numbers only: the memory is the caller's. First
- * fit; neighbours that are free grow together. What is given back is held for the grace
- * (TABLES_GRACE_NS) first: a program that has just read a pointer to it may still be reading there.
+ * arena: which elements of a BPF array are in use. Numbers only: the caller owns the memory. First
+ * fit; adjacent free ranges merge. A freed range is unavailable for TABLES_GRACE_NS: a program that
+ * has just read a pointer to it may still be reading there.
  */
 #ifndef SONDE_MAPS_ARENA_H
 #define SONDE_MAPS_ARENA_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * entries: the BPF hash `processes` (probes/lib/tables.h, 4), as sonde-maps writes it. The kernel
+ * entries: the BPF hash `processes` (probes/lib/tables.h, 4) as sonde-maps writes it. The kernel
  * writes there too: at a fork it copies the parent's entry (probes/maps.bpf.c).
  *
- * An entry outlives its process by a while (the way out of a large process is long, and samples of
- * it have stacks), and with it its slice; a process that has the same pid by then is told apart by
- * its start time.
+ * An entry, and its slice, outlives its process for a while: a large process takes long to exit,
+ * and samples of the exit have stacks. A new process with the same pid is told apart by its start
+ * time.
  */
 #ifndef SONDE_MAPS_ENTRIES_H
 #define SONDE_MAPS_ENTRIES_H

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* gowho: see the header. */
 #include "loaders/maps/publish/goroutine_offsets.h"
 
 #include <stdbool.h>

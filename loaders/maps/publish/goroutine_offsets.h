@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gowho: how a probe finds the goroutine that a thread runs (probes/lib/tables.h,
- * TABLES_PROCESS_GO): where the thread keeps its g, and where in runtime.g and runtime.m what it
- * needs stands. Known from the program's file, stripped or not:
+ * goroutine_offsets: how a probe finds the goroutine that a thread runs (probes/lib/tables.h,
+ * TABLES_PROCESS_GO): where the thread keeps its g, and the offsets of fields in runtime.g and
+ * runtime.m. They come from the program's file, stripped or not:
  *
  *   TLS, curg  sonde-index reads them in the code of runtime.morestack and systemstack
- * (loaders/index/go/goframe.h); they stand in a row's extension goid       behind stack,
- * stackguard0, stackguard1, _panic, _defer, m (56 bytes), sched (a gobuf, which ends with bp, whose
- * place is known in the same way), syscallsp, syscallpc, from Go 1.23 on syscallbp, stktopsp,
- * param, atomicstatus and stackLock
+ *              (loaders/index/go/goframe.h) and stores them in a row's extension
+ *   goid       after stack, stackguard0, stackguard1, _panic, _defer, m (56 bytes), sched (a
+ *              gobuf, which ends with bp, whose place is known in the same way), syscallsp,
+ *              syscallpc, from Go 1.23 on syscallbp, stktopsp, param, atomicstatus and stackLock
  *
  * Source: src/runtime/runtime2.go of Go 1.19, 1.24 and 1.26. Pure.
  */

@@ -7,7 +7,7 @@
 #include <utlist.h>
 
 #include "loaders/maps/publish/goroutine_offsets.h"
-#include "loaders/maps/publish/publish_parts.h"
+#include "loaders/maps/publish/private.h"
 #include "loaders/maps/publish/tablemaps.h"
 #include "loaders/maps/world/world.h"
 #include "schema/base/clock.h"
@@ -171,8 +171,8 @@ void publish_cost(const struct publish *pub, struct mp_cost *out)
 
 /* ---- what no event said ---- */
 
-/* An entry of a process that we do not know: its exit was lost, or it ended before we began. One
- * that has begun since the side-band was read is not told of yet. */
+/* Drop the entry of an unknown process: its exit was lost, or it ended before we began. But keep a
+ * process that began after the last read of the side-band. */
 static bool is_alive(void *ctx, uint32_t tgid, const struct tables_process *value)
 {
 	struct publish *pub = ctx;

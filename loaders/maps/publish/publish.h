@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * publish: what the world knows, as the probes need it: a slice of mappings for each process and a
- * slot for each file, in the maps of probes/lib/tables.h. The world calls it as things happen; it
- * writes when the side-band has been read.
+ * publish: writes what the world knows into the maps of probes/lib/tables.h: a slice of mappings
+ * for each process and a slot for each file. The world reports changes as they happen; publish
+ * writes them once the side-band has been read.
  *
- * 1. After each reading the processes of which something changed get a new entry. What the kernel
- * copied at a fork stands until then. An entry never points at what is not there yet, nor at what
- * was given away less than TABLES_GRACE_NS ago.
- * 2. A process that is known from /proc alone, a kernel thread, and one without executable mappings
- * have no entry.
+ * 1. After each reading it writes new entries for the processes that changed. Until then the entry
+ *    stays that the kernel copied at a fork. An entry never points at anything that is not written
+ *    yet, nor at anything freed less than TABLES_GRACE_NS ago.
+ * 2. A process known only from /proc, a kernel thread, and a process without executable mappings
+ *    have no entry.
  */
 #ifndef SONDE_MAPS_PUBLISH_H
 #define SONDE_MAPS_PUBLISH_H

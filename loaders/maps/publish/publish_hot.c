@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * publish_hot: the rows of large files, as far as they are used.
+ * publish_hot: loads the rows of large files in parts, as they are used.
  *
- * 1. A file that comes gets all of its parts, one after the other, while less than 15/16 of `rows`
- * are taken.
- * 2. A part that a probe asked for and that is not there comes at the next tick. What it met was
- * left to the loader, which unwinds by the whole index: a part that is missing costs time, no
- * frame. Its neighbours come with it while there is room beyond the reserve: what is called lies
- * near.
- * 3. Where less than 1/RESERVE of `rows` is free, parts go that nobody used for IDLE_NS or ever,
- * the longest unused first, until twice that is; where a part that was asked for finds no room,
- * then files in one piece, too, that are idle as in publish_room.c, 1. What they leave is free
- * after the grace, so room is made once in that time. While all is in use nothing goes: who has no
- * room does not take turns with others.
- * 4. The index stays open for a while: parts come in crowds.
+ * 1. A new file gets all its parts, one after the other, while less than 15/16 of `rows` is in use.
+ * 2. A missing part that a probe asks for is loaded at the next tick. Until then the loader unwinds
+ *    such stacks with the whole index: a missing part costs time, but no frame. Its neighbours are
+ *    loaded too while there is room beyond the reserve, since calls stay close together.
+ * 3. When less than 1/RESERVE of `rows` is free, it frees parts that were not used for IDLE_NS, or
+ *    never, the longest unused first, until twice that is free. If a requested part still has no
+ *    room, it also frees undivided files that are idle (publish_room.c, 1). Freed room is available
+ *    after the grace, so it makes room once in that time. While all parts are in use it frees
+ *    nothing: files do not take turns.
+ * 4. The index stays open for a while: requests for parts come in bursts.
  */
-#include "loaders/maps/publish/publish_parts.h"
+#include "loaders/maps/publish/private.h"
 
 #include <stdlib.h>
 #include <utlist.h>

@@ -3,14 +3,14 @@
  * publish_images: the rows of each file.
  *
  * 1. A file has a slot in state PENDING from when it is known. What is in the cache is published at
- * once. What is not is asked of the indexer when it has been mapped for AGE_NS or a sample was in
- * it; those that most processes map come first.
+ *    once. What is not is asked of the indexer when it has been mapped for AGE_NS or a sample was
+ *    in it; those that most processes map come first.
  * 2. Where its rows lie relative to a mapping is not known before its index is. So READY is another
- * slot, and who maps the file gets a new slice: a program that still reads the old slice finds
- * PENDING, never rows at a wrong distance.
+ *    slot, and who maps the file gets a new slice: a program that still reads the old slice finds
+ *    PENDING, never rows at a wrong distance.
  * 3. `rows` is full: publish_room.c.
  */
-#include "loaders/maps/publish/publish_parts.h"
+#include "loaders/maps/publish/private.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * publish_room: who is used, and who has room for its rows when there is not enough for all.
+ * publish_room: which files get room for their rows when there is not enough for all.
  *
- * 1. A file that is used takes the place of some that were not used for IDLE_NS, or never within
- * TRIAL_NS: those that lie so that the fewest rows have to go. They are PENDING again, in their
- * slots, until they are used.
- * 2. For a file that nobody has used yet only what no process maps is given back.
- * 3. Room is made for one after the other, the longest waiting first, and nobody else takes of it.
- * One for whom none comes together in CLAIM_NS lets the next one try.
- * 4. Parts of large files go, too: those that are in use come back elsewhere (publish_hot.c).
- * 5. What finds no room is PENDING: its stacks are unwound later, by the loader.
+ * 1. A file in use replaces files that were not used for IDLE_NS, or never within TRIAL_NS; among
+ *    these it picks adjacent ones, so that the fewest rows go. The replaced files are PENDING
+ *    again, in their slots, until they are used.
+ * 2. For a file that has not been used yet it only frees files that no process maps.
+ * 3. It makes room for one file at a time, the longest waiting first, and no other file may take
+ *    that room. A file that does not get enough room within CLAIM_NS lets the next one try.
+ * 4. Parts of large files are freed too; those in use are loaded again elsewhere (publish_hot.c).
+ * 5. A file without room is PENDING: the loader unwinds its stacks later.
  */
-#include "loaders/maps/publish/publish_parts.h"
+#include "loaders/maps/publish/private.h"
 
 #include <utlist.h>
 
@@ -137,7 +137,7 @@ static void drop_parts(struct publish *pub, uint32_t first, uint32_t end, uint64
 				rowparts_drop(&pub->rowsets, set, k, now_ns);
 }
 
-/* Give rows back for `pi`; they can be taken after the grace. false: there are none to give. */
+/* Free rows for `pi`; they are available after the grace. false: there is nothing to free. */
 static bool make_room(struct publish *pub, const struct pimage *pi, uint64_t now_ns)
 {
 	struct pimage *old, *next;

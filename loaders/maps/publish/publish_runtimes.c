@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * publish_runtimes: what walkers of script frames need of an interpreter's file
- * (probes/runtimes/runtime.h), by its index. Files that say the same share an element. None is
- * given back: a host has few interpreters, and programs that run point there.
+ * publish_runtimes: what the walkers of script frames need to know of an interpreter's file
+ * (probes/runtimes/runtime.h), from its index. Files with equal content share an element. Elements
+ * are never freed: a host has few interpreters, and running programs point to them.
  */
-#include "loaders/maps/publish/publish_parts.h"
+#include "loaders/maps/publish/private.h"
 
 #include <string.h>
 
@@ -16,7 +16,7 @@
 #include "schema/image/format.h"
 #include "schema/image/go.h"
 
-/* The program tells code objects apart by what stands from the file's name to the lines
+/* The program distinguishes code objects by their fields from the file's name to the lines
  * (probes/runtimes/python.bpf.h). */
 static bool identity_is_near(const struct python_layout *l)
 {

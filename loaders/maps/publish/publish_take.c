@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * publish_take: the tables of a predecessor that ended without a word. The probes go on with what
- * it left: it holds as of the times that it says, and its image ids are nobody else's. So nothing
- * of it is written over until all that runs has been published anew; then what is left of it goes,
- * with the grace as ever. Rows that are wanted again are found by their content, and stay where
- * they are.
+ * publish_take: takes over the tables of a predecessor that died. The probes keep using them: each
+ * entry is valid as of its own time, and image ids are not reused. So nothing is overwritten until
+ * all running processes have been published again; then the leftovers are freed, with the usual
+ * grace. Rows that are needed again are recognised by their content and stay where they are.
  */
-#include "loaders/maps/publish/publish_parts.h"
+#include "loaders/maps/publish/private.h"
 
 #include <stdlib.h>
 

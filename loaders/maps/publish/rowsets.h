@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rowsets: the unwind rows in the BPF array `rows` (probes/lib/tables.h, 3 to 5): pages, rules,
- * extensions and rows of one file in one piece. Equal ones stand there once, whichever files they
- * come from (two containers' libc). A set is never changed.
+ * extensions and rows of one file as one piece. Equal pieces are stored once, whichever files they
+ * come from (two containers' libc). A set never changes.
  *
- * Of a file with ROWSETS_PARTS_MIN rows or more only what is asked of it stands in one piece:
- * pages, rules, extensions and the bytes that say which parts are in use. Its rows come and go by
- * part (rowparts.h).
+ * Of a file with ROWSETS_PARTS_MIN rows or more, the piece has pages, rules, extensions and the
+ * bytes that mark the parts in use. Its rows are loaded and freed by part (rowparts.h).
  */
 #ifndef SONDE_MAPS_ROWSETS_H
 #define SONDE_MAPS_ROWSETS_H
@@ -60,13 +59,13 @@ bool rowsets_sound(const struct unwind_section *s);
 /* A reference to a set with these rows; of one in parts, new, no part is there. -ENOSPC: there is
  * no gap that large now; -errno: the map cannot be written. */
 int rowsets_get(struct rowsets *rs, const struct unwind_section *s, struct rowset **out);
-/* What a predecessor has written at as->first, with these counts and as->use_first: a set if there
- * is none yet. NULL: not within the array, or partly taken. */
+/* What a predecessor wrote at as->first, with these counts and as->use_first: becomes a set, unless
+ * there is one. NULL: not within the array, or partly taken. */
 struct rowset *rowsets_get_at(struct rowsets *rs, const struct rowset *as);
 void rowsets_put(struct rowsets *rs, struct rowset *set, uint64_t now_ns); /* NULL is fine */
 
-/* The place for `n` elements that costs the fewest: it may be free, being given back, or an idle
- * set's or part's. false: there is none, or not without one that is not idle. */
+/* The range of `n` elements that costs the least: free, being freed, or held by idle sets or parts.
+ * false: every range has something in use. */
 bool rowsets_window(const struct rowsets *rs, uint32_t n, uint32_t *first);
 uint32_t rowsets_end(const struct rowset *set); /* first element behind its one piece */
 

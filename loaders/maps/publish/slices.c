@@ -41,9 +41,9 @@ static struct slice *find(const struct slices *s, uint64_t hash)
 	return slice;
 }
 
-/* The slice with that content; NULL: *hash is one that nobody has. Where two contents share a hash,
- * the second has the next one; should the first go, a third equal to the second is written again:
- * that costs room, nothing else. */
+/* The slice with that content. NULL: there is none, and *hash is an unused hash. If two contents
+ * share a hash, the second gets the next number; if the first is freed then, a third slice equal to
+ * the second is written again, which only costs room. */
 static struct slice *find_content(const struct slices *s, const uint64_t *words, uint32_t count,
 				  uint64_t *hash)
 {

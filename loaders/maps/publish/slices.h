@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slices: the sets of mappings in the BPF array `mappings` (probes/lib/tables.h, 4). Equal sets
- * stand there once, however many processes have them: each holds a reference. A slice is never
- * changed: one that differs is another slice.
+ * slices: the sets of mappings in the BPF array `mappings` (probes/lib/tables.h, 4). Equal sets are
+ * stored once, however many processes have them: each holds a reference. A slice never changes: a
+ * process whose mappings change gets another slice.
  */
 #ifndef SONDE_MAPS_SLICES_H
 #define SONDE_MAPS_SLICES_H

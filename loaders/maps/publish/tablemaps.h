@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tablemaps: the BPF maps of probes/lib/tables.h: made, or taken over from a sonde-maps before us,
- * and what is written into them by memory. `rows` is large and shows up as ours wherever it is
- * mapped, so that only the pieces that are just being written are, or all of it for a while when
- * many follow (tablemaps_hold); the others are mapped all the time.
+ * tablemaps: the BPF maps of probes/lib/tables.h: created here or taken over from a previous
+ * sonde-maps, and written through mmap. `rows` is large and counts as our memory while it is
+ * mapped, so only the pieces being written are mapped, or all of it for a while when many writes
+ * follow (tablemaps_hold); the other maps stay mapped.
  */
 #ifndef SONDE_MAPS_TABLEMAPS_H
 #define SONDE_MAPS_TABLEMAPS_H

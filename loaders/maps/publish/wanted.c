@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* wanted: see the header. Which process it was is for whoever looks at the ring: all that is new is
+/* The ring's content does not matter here (the process that wants its tables): everything new is
  * published. */
 #include "loaders/maps/publish/wanted.h"
 

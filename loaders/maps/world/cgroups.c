@@ -32,7 +32,7 @@ struct mount {
 struct cgroups {
 	struct entry *entries;
 	struct mount v2, memory;
-	bool other_v1;   /* there are v1 hierarchies, and memory's is none of them */
+	bool other_v1;   /* there are v1 hierarchies, but none for memory */
 	bool perf_is_v2; /* ids of the side-band are those of the v2 hierarchy */
 	char proc_path[4096];
 };

@@ -80,7 +80,7 @@ static void add(struct containers *cs, struct known *k)
 
 	pthread_mutex_lock(&cs->lock);
 	HASH_FIND_STR(cs->known, k->id, old);
-	if (!old) { /* nobody was faster */
+	if (!old) { /* no other thread was faster */
 		if (HASH_COUNT(cs->known) >= CONTAINERS_MAX)
 			forget_all(cs);
 		HASH_ADD_STR(cs->known, id, k);

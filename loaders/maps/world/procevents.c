@@ -12,7 +12,7 @@
 #include "schema/base/idmap.h"
 #include "schema/base/mem.h"
 
-#define CODES_MAX    8192 /* that nobody asked for: all are forgotten then */
+#define CODES_MAX    8192 /* not asked for; beyond this all are dropped */
 #define BUFFER_BYTES (1 << 20)
 #define CODE_KNOWN   (1ull << 32)
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * procevents: how processes end, from the kernel's process connector (netlink, needs
- * CAP_NET_ADMIN): where sonde-maps has no program of its own nothing else tells the exit code. A
- * message (linux/cn_proc.h): nlmsghdr, cn_msg, proc_event; of an exit the thread, its process, and
- * the code as in wait(2). Only that is kept, by process, until the side-band's record of the exit
+ * CAP_NET_ADMIN). Without a BPF program this is sonde-maps' only source of exit codes. A message
+ * (linux/cn_proc.h): nlmsghdr, cn_msg, proc_event; for an exit the thread, its process, and the
+ * code as in wait(2). Only the code is kept, by process, until the side-band's record of the exit
  * asks for it.
  */
 #ifndef SONDE_MAPS_PROCEVENTS_H

@@ -12,7 +12,7 @@
 #include "schema/base/clock.h"
 
 #define LOOK_NS NSEC_PER_SEC
-#define LOOKS   5 /* so many until each process had its turn */
+#define LOOKS   5 /* scans until each process has had its turn */
 
 static bool is_another(const struct proc *p)
 {

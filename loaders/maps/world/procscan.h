@@ -16,9 +16,9 @@ struct procscan {
 	uint32_t round; /* of looks */
 };
 
-/* At each tick: looks about once a second. A new process is told at once; each known one is looked
- * at every fifth time: another start time is another process, another executable means that it
- * exec'ed. */
+/* Scans about once a second; call it at each tick. Reports a new process at once, and checks each
+ * known one in every fifth scan: another start time means another process, another executable means
+ * an exec. */
 void procscan_tick(struct procscan *s, struct world *w, uint64_t now_ns);
 
 #endif

@@ -1,36 +1,188 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * world: see the header.
- *
- * Exec, as events come (probes/maps.bpf.c says why in this order): the COMM record opens it, MMAP2
- * records of the new image are held back, the program's exec event closes it: the new identity and
- * its mappings are told with that event's time. Without the program the COMM record does both. An
- * exec that fails after its point of no return ends the process.
+ * How an exec arrives (probes/maps.bpf.c explains the order of the events):
+ * 1. The COMM record opens the exec.
+ * 2. The MMAP2 records of the new image are held back.
+ * 3. The program's exec event closes it: clients get the new identity and its mappings, with the
+ *    time of that event.
+ * Without the BPF program the COMM record does both. An exec that fails after its point of no
+ * return ends the process.
  */
-#include "loaders/maps/world/world_parts.h"
+#include "loaders/maps/world/world.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include <utlist.h>
 
 #include "loaders/lib/host/proc/proc.h"
+#include "loaders/maps/hub/hub.h"
+#include "loaders/maps/publish/publish.h"
 #include "loaders/maps/world/cgroups.h"
 #include "loaders/maps/world/containers.h"
-#include "loaders/maps/hub/hub.h"
 #include "loaders/maps/world/procevents.h"
-#include "loaders/maps/publish/publish.h"
 #include "schema/base/cleanup.h"
+#include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/base/strbuf.h"
+
+static void seed_maps(struct world *w, struct proc *p, uint64_t time_ns);
+
+#define IMAGE_KEEP_NS (60 * NSEC_PER_SEC)
+
+static bool has_prefix(const char *s, const char *prefix)
+{
+	return !strncmp(s, prefix, strlen(prefix));
+}
+
+/* Names that belong to no file: image 0, except for the vDSO. */
+static bool is_anonymous(const char *path)
+{
+	return !*path || (path[0] == '[' && strcmp(path, "[vdso]")) || has_prefix(path, "//") ||
+	       has_prefix(path, "/dev/zero") || has_prefix(path, "/anon_hugepage") ||
+	       has_prefix(path, "/SYSV") || has_prefix(path, "anon_inode:");
+}
+
+/* The caller frees it. */
+static char *trim_deleted(const char *path)
+{
+	static const char suffix[] = " (deleted)";
+	size_t len = strlen(path), n = sizeof(suffix) - 1;
+
+	if (len > n && !strcmp(path + len - n, suffix))
+		len -= n;
+	return mem_strndup(path, len);
+}
+
+static void tell_image(struct world *w, const struct mimage *img)
+{
+	struct mp_image m = {.id = img->id,
+			     .kind = img->kind,
+			     .major = img->file.major,
+			     .minor = img->file.minor,
+			     .ino = img->file.ino,
+			     .generation = img->file.generation,
+			     .file = img->file_id};
+	const char *str[] = {img->path};
+
+	hub_emit(w->hub, MP_IMAGE, &m, str);
+}
+
+static struct mimage *image_add(struct world *w, char *key, size_t key_len, const struct file_id *f,
+				char *path)
+{
+	struct mimage *img = mem_alloc(sizeof(*img));
+
+	img->id = ++w->last_image;
+	img->kind = strcmp(path, "[vdso]") ? MP_IMAGE_ELF : MP_IMAGE_VDSO;
+	img->file = *f;
+	img->path = path;
+	img->fd = img->root_fd = img->index_fd = -1;
+	img->key_bytes = key;
+	img->key_len = key_len;
+	HASH_ADD_KEYPTR(hh, w->by_file, img->key_bytes, img->key_len, img);
+	HASH_ADD(hh_id, w->by_id, id, sizeof(img->id), img);
+	w->stats.images++;
+	publish_image_new(w->publish, img);
+	return img;
+}
+
+/* `is_new`: the first time. `name` may end in " (deleted)". NULL: anonymous. */
+static struct mimage *image_intern(struct world *w, const struct file_id *f, const char *name,
+				   uint64_t len, bool *is_new)
+{
+	struct file_id vdso = {0};
+	struct strbuf key = STRBUF_INIT;
+	struct mimage *img = NULL;
+	char *path;
+
+	*is_new = false;
+	if (is_anonymous(name))
+		return NULL;
+	path = trim_deleted(name);
+	if (!strcmp(path, "[vdso]")) {
+		if (len != w->vdso_len) { /* that of 32-bit programs: not ours to read */
+			free(path);
+			return NULL;
+		}
+		f = &vdso;
+	}
+	strbuf_add(&key, f, sizeof(*f));
+	strbuf_addstr(&key, path);
+	HASH_FIND(hh, w->by_file, key.buf, key.len, img);
+	if (img) {
+		free(path);
+		strbuf_release(&key);
+		return img;
+	}
+	*is_new = true;
+	{
+		size_t n = key.len;
+
+		return image_add(w, strbuf_take(&key), n, f, path);
+	}
+}
+
+static void image_free(struct world *w, struct mimage *img)
+{
+	if (w->image_gone)
+		w->image_gone(w->ctx, img);
+	publish_image_gone(w->publish, img);
+	HASH_DELETE(hh, w->by_file, img);
+	HASH_DELETE(hh_id, w->by_id, img);
+	w->stats.images--;
+	if (img->fd >= 0)
+		close(img->fd);
+	if (img->root_fd >= 0)
+		close(img->root_fd);
+	if (img->index_fd >= 0)
+		close(img->index_fd);
+	free(img->path);
+	free(img->key);
+	free(img->reason);
+	free(img->key_bytes);
+	free(img);
+}
+
+struct mimage *world_image(struct world *w, uint32_t id)
+{
+	struct mimage *img;
+
+	HASH_FIND(hh_id, w->by_id, &id, sizeof(id), img);
+	return img;
+}
+
+void world_sweep(struct world *w, uint64_t now_ns)
+{
+	struct mimage *img, *next_img;
+
+	for (struct proc *p = w->procs; p; p = p->hh.next) {
+		for (size_t i = 0; i < p->maps.n_now; i++)
+			if (p->maps.now[i].image)
+				((struct mimage *)p->maps.now[i].image)->marked = true;
+	}
+	HASH_ITER (hh, w->by_file, img, next_img) {
+		if (img->marked || !img->unused_since_ns)
+			img->unused_since_ns = img->marked ? 0 : now_ns;
+		else if (now_ns - img->unused_since_ns > IMAGE_KEEP_NS)
+			image_free(w, img);
+		if (img->marked)
+			img->marked = false;
+	}
+}
 
 #define PENDING_MAX 4096
 
 static const char empty_[] = "";
 #define EMPTY ((char *)(uintptr_t)empty_)
 
-void world_str_set(char **s, char *value)
+/* Takes `value` (NULL: none) and frees the previous one. */
+static void str_set(char **s, char *value)
 {
 	if (*s != EMPTY)
 		free(*s);
@@ -49,7 +201,7 @@ struct proc *world_proc(struct world *w, uint32_t tgid)
 	return p;
 }
 
-void world_pending_clear(struct proc *p)
+static void pending_clear(struct proc *p)
 {
 	for (size_t i = 0; i < p->n_pending; i++)
 		free(p->pending[i].name);
@@ -74,15 +226,15 @@ static void proc_free(struct world *w, struct proc *p, uint64_t time_ns)
 		DL_DELETE(w->changed, p);
 	HASH_DEL(w->procs, p);
 	w->stats.procs--;
-	world_pending_clear(p);
+	pending_clear(p);
 	mapset_release(&p->maps);
-	world_str_set(&p->exe, NULL);
-	world_str_set(&p->args, NULL);
-	world_str_set(&p->cgroup, NULL);
+	str_set(&p->exe, NULL);
+	str_set(&p->args, NULL);
+	str_set(&p->cgroup, NULL);
 	free(p);
 }
 
-struct proc *world_proc_add(struct world *w, uint32_t tgid)
+static struct proc *proc_add(struct world *w, uint32_t tgid)
 {
 	struct proc *p = mem_alloc(sizeof(*p));
 
@@ -135,7 +287,7 @@ void world_tell_maps(struct world *w, const struct proc *p)
 void world_tell_all(struct world *w)
 {
 	for (struct mimage *img = w->by_file; img; img = img->hh.next)
-		world_tell_image(w, img);
+		tell_image(w, img);
 	for (struct proc *p = w->procs; p; p = p->hh.next) {
 		world_tell_proc(w, p);
 		world_tell_maps(w, p);
@@ -167,10 +319,10 @@ void world_forget(struct world *w, struct proc *p, uint64_t time_ns)
 	proc_free(w, p, time_ns);
 }
 
-/* [start, end) shows that file, whose root is the process's. */
-struct mimage *world_map_put(struct world *w, struct proc *p, uint64_t start, uint64_t len,
-			     uint64_t pgoff, struct file_id f, const char *name, uint64_t time_ns,
-			     bool tell)
+/* [start, start + len) maps that file, which has the process's root. */
+static struct mimage *map_put(struct world *w, struct proc *p, uint64_t start, uint64_t len,
+			      uint64_t pgoff, struct file_id f, const char *name, uint64_t time_ns,
+			      bool tell)
 {
 	struct mapping m = {
 		.start = start, .end = start + len, .offset = pgoff, .from_ns = time_ns};
@@ -178,10 +330,9 @@ struct mimage *world_map_put(struct world *w, struct proc *p, uint64_t start, ui
 	bool is_new;
 
 	f.root = p->root;
-	if (tell && !f.generation && f.ino && w->born && name[0] == '/' &&
-	    !world_is_anonymous(name))
+	if (tell && !f.generation && f.ino && w->born && name[0] == '/' && !is_anonymous(name))
 		f.generation = w->born(w->ctx, p, name, f.ino, time_ns);
-	img = world_image_intern(w, &f, name, len, &is_new);
+	img = image_intern(w, &f, name, len, &is_new);
 	if (img && img->kind == MP_IMAGE_VDSO)
 		m.offset = 0;
 	if (is_new)
@@ -189,7 +340,7 @@ struct mimage *world_map_put(struct world *w, struct proc *p, uint64_t start, ui
 	if (is_new && w->image_new)
 		w->image_new(w->ctx, img, p, m.start, m.end);
 	if (is_new)
-		world_tell_image(w, img);
+		tell_image(w, img);
 	m.image = img;
 	mapset_put(&p->maps, m.start, m.end, m.offset, img, time_ns, 0);
 	world_set_changed(w, p);
@@ -198,7 +349,7 @@ struct mimage *world_map_put(struct world *w, struct proc *p, uint64_t start, ui
 	return img;
 }
 
-void world_proc_fill(struct world *w, struct proc *p, const struct maps_event *ev)
+static void proc_fill(struct world *w, struct proc *p, const struct maps_event *ev)
 {
 	p->start_ns = ev->start_ns;
 	p->exec_id = ev->exec_id;
@@ -211,8 +362,8 @@ void world_proc_fill(struct world *w, struct proc *p, const struct maps_event *e
 	if (ev->cgroup_id != p->cgroup_id || ev->cgroup1_id != p->cgroup1_id || !*p->cgroup) {
 		p->cgroup_id = ev->cgroup_id;
 		p->cgroup1_id = ev->cgroup1_id;
-		world_str_set(&p->cgroup, mem_strdup(cgroups_path(w->cgroups, p->cgroup_id,
-								  p->cgroup1_id, p->tgid)));
+		str_set(&p->cgroup,
+			mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
 	}
 }
 
@@ -222,8 +373,8 @@ static bool update_cgroup(struct world *w, struct proc *p, const struct maps_eve
 		return false;
 	p->cgroup_id = ev->cgroup_id;
 	p->cgroup1_id = ev->cgroup1_id;
-	world_str_set(&p->cgroup,
-		      mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
+	str_set(&p->cgroup,
+		mem_strdup(cgroups_path(w->cgroups, p->cgroup_id, p->cgroup1_id, p->tgid)));
 	return true;
 }
 
@@ -248,21 +399,21 @@ static void on_fork(struct world *w, const struct maps_event *ev)
 	struct proc *p = world_proc(w, ev->tgid), *from;
 
 	if (p && p->start_ns == ev->start_ns)
-		return; /* the seed has it */
+		return; /* the seed has read it already */
 	if (p)
 		world_forget(w, p, ev->time_ns);
-	p = world_proc_add(w, ev->tgid);
+	p = proc_add(w, ev->tgid);
 	from = world_proc(w, ev->from_tgid);
 	if (from && from->cgroup_id == ev->cgroup_id && from->cgroup1_id == ev->cgroup1_id) {
 		p->cgroup_id = from->cgroup_id;
 		p->cgroup1_id = from->cgroup1_id;
-		world_str_set(&p->cgroup, mem_strdup(from->cgroup));
+		str_set(&p->cgroup, mem_strdup(from->cgroup));
 	}
-	world_proc_fill(w, p, ev);
+	proc_fill(w, p, ev);
 	p->from_ns = p->changed_ns = ev->time_ns;
 	if (from && !p->kthread) {
-		world_str_set(&p->exe, mem_strdup(from->exe));
-		world_str_set(&p->args, mem_strdup(from->args));
+		str_set(&p->exe, mem_strdup(from->exe));
+		str_set(&p->args, mem_strdup(from->args));
 		mapset_copy(&p->maps, &from->maps, ev->time_ns);
 	}
 	world_set_changed(w, p);
@@ -270,7 +421,7 @@ static void on_fork(struct world *w, const struct maps_event *ev)
 	world_tell_maps(w, p);
 }
 
-/* What the program could not read of the arguments may still stand in /proc. */
+/* The arguments; from /proc if the program could not read them. */
 static char *args_text(struct world *w, const struct maps_event *ev, const char *args)
 {
 	struct strbuf out = STRBUF_INIT;
@@ -284,12 +435,12 @@ static char *args_text(struct world *w, const struct maps_event *ev, const char 
 	return strbuf_take(&out);
 }
 
-/* The first file that is mapped; what /proc says where no record came. */
+/* The first file that is mapped; if no record came, what /proc says. */
 static char *exe_of(const struct proc *p)
 {
 	for (size_t i = 0; i < p->n_pending; i++)
-		if (!world_is_anonymous(p->pending[i].name) && strcmp(p->pending[i].name, "[vdso]"))
-			return world_trim_deleted(p->pending[i].name);
+		if (!is_anonymous(p->pending[i].name) && strcmp(p->pending[i].name, "[vdso]"))
+			return trim_deleted(p->pending[i].name);
 	return world_exe_link(p->tgid);
 }
 
@@ -301,14 +452,14 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 		world_forget(w, p, ev->time_ns);
 		p = NULL;
 	}
-	if (!p) { /* its fork was lost, or the clone was older than the watch */
-		p = world_proc_add(w, ev->tgid);
+	if (!p) { /* its fork was lost, or it was cloned before we watched */
+		p = proc_add(w, ev->tgid);
 		p->start_ns = ev->start_ns;
 	}
-	world_proc_fill(w, p, ev);
+	proc_fill(w, p, ev);
 	p->from_ns = p->changed_ns = ev->time_ns;
-	world_str_set(&p->args, args_text(w, ev, args));
-	world_str_set(&p->exe, exe_of(p));
+	str_set(&p->args, args_text(w, ev, args));
+	str_set(&p->exe, exe_of(p));
 	mapset_end(&p->maps, ev->time_ns, 0);
 	world_set_changed(w, p);
 	containers_read(w->containers, p->cgroup);
@@ -317,17 +468,16 @@ static void on_exec(struct world *w, const struct maps_event *ev, const char *ar
 	for (size_t i = 0; i < p->n_pending; i++) {
 		const struct pending_map *m = &p->pending[i];
 
-		world_map_put(w, p, m->addr, m->len, m->pgoff, m->file, m->name, ev->time_ns, true);
+		map_put(w, p, m->addr, m->len, m->pgoff, m->file, m->name, ev->time_ns, true);
 	}
-	/* the records went with their CPU, or were lost: an exec always maps */
+	/* the records were lost, or went with their CPU: an exec always maps something */
 	if (!p->n_pending) {
-		world_seed_maps(w, p, ev->time_ns);
+		seed_maps(w, p, ev->time_ns);
 		if (w->is_still && !w->is_still(w->ctx, p))
-			world_drop_maps(w, p,
-					ev->time_ns); /* what was read may be the next program's */
+			world_drop_maps(w, p, ev->time_ns); /* this may be the next program's */
 		world_tell_maps(w, p);
 	}
-	world_pending_clear(p);
+	pending_clear(p);
 }
 
 static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t time_ns,
@@ -341,7 +491,7 @@ static void on_gone(struct world *w, uint32_t tgid, uint64_t start_ns, uint64_t 
 	proc_free(w, p, time_ns);
 }
 
-/* Who it was at last decides whether it may be told of. */
+/* The user at the end decides whether it may be shown. */
 static void on_last_look(struct world *w, const struct maps_event *ev)
 {
 	struct proc *p = world_proc(w, ev->tgid);
@@ -419,7 +569,7 @@ static void on_mmap(struct world *w, const struct sideband_rec *r)
 	f.generation = r->ino_generation;
 	p->changed_ns = r->time_ns;
 	if (!p->execing || p->n_pending >= PENDING_MAX) {
-		world_map_put(w, p, r->addr, r->len, r->pgoff, f, r->name, r->time_ns, true);
+		map_put(w, p, r->addr, r->len, r->pgoff, f, r->name, r->time_ns, true);
 		return;
 	}
 	mem_grow(p->pending, p->n_pending, p->cap_pending);
@@ -434,7 +584,7 @@ static void on_comm(struct world *w, const struct sideband_rec *r)
 	if (!p)
 		return;
 	if (r->exec) {
-		world_pending_clear(p);
+		pending_clear(p);
 		p->execing = true;
 		p->execing_ns = r->time_ns;
 		if (!w->bpf) {
@@ -459,7 +609,7 @@ static void on_comm(struct world *w, const struct sideband_rec *r)
 	}
 }
 
-/* The record does not say how: the process connector may have. */
+/* The record lacks the exit code; the process connector may have it. */
 static void on_exit_record(struct world *w, const struct sideband_rec *r)
 {
 	uint32_t code = 0;
@@ -501,5 +651,168 @@ void world_release(struct world *w)
 	HASH_ITER (hh, w->procs, p, next)
 		proc_free(w, p, 0);
 	HASH_ITER (hh, w->by_file, img, next_img)
-		world_image_free(w, img);
+		image_free(w, img);
+}
+
+/* /proc shows paths as we see them; a process in a chroot of our mount namespace sees shorter ones.
+ * `root` is its root link. */
+static const char *as_it_sees(const char *path, const char *root)
+{
+	size_t n = strlen(root);
+
+	return n > 1 && !strncmp(path, root, n) && path[n] == '/' ? path + n : path;
+}
+
+static void read_root(uint32_t tgid, char *root, size_t size)
+{
+	if (proc_readlink(tgid, "root", root, size))
+		snprintf(root, size, "/");
+}
+
+char *world_exe_link(uint32_t tgid)
+{
+	char path[4096], root[4096];
+
+	if (proc_readlink(tgid, "exe", path, sizeof(path)))
+		return NULL;
+	read_root(tgid, root, sizeof(root));
+	return trim_deleted(as_it_sees(path, root));
+}
+
+static void seed_maps(struct world *w, struct proc *p, uint64_t time_ns)
+{
+	cleanup_free char *text = NULL;
+	size_t len = 0, pos = 0;
+	struct proc_map m;
+	char root[4096];
+
+	if (p->kthread || proc_read(p->tgid, "maps", PROC_FILE_MAX, &text, &len))
+		return;
+	read_root(p->tgid, root, sizeof(root));
+	while (proc_next_map(text, len, &pos, &m)) {
+		struct file_id f = {.ino = m.inode, .major = m.major, .minor = m.minor};
+		cleanup_free char *path = NULL;
+
+		if (!m.exec)
+			continue;
+		path = mem_alloc(m.path_len + 1);
+		proc_unescape(m.path, m.path_len, path);
+		map_put(w, p, m.start, m.end - m.start, m.offset, f, as_it_sees(path, root),
+			time_ns, false);
+	}
+}
+
+/* Without the iterator: the identity from /proc. */
+static int identity_from_proc(uint32_t tgid, struct maps_event *ev)
+{
+	struct proc_status status;
+	struct proc_stat st;
+	struct stat root;
+	char path[64];
+	int rc = proc_read_stat(tgid, &st);
+
+	if (rc)
+		return rc;
+	*ev = (struct maps_event){.tgid = tgid,
+				  .start_ns = proc_ticks_ns(st.start_ticks),
+				  .ppid = st.ppid,
+				  .flags = st.flags & PROC_PF_KTHREAD ? MAPS_F_KTHREAD : 0,
+				  .nspid = tgid};
+	memcpy(ev->comm, st.comm, strnlen(st.comm, sizeof(ev->comm)));
+	if (!proc_read_status(tgid, &status)) {
+		ev->uid = status.euid;
+		ev->nspid = status.nspid;
+	}
+	snprintf(path, sizeof(path), "/proc/%u/root/.", tgid);
+	if (!stat(path, &root)) {
+		ev->root_ino = root.st_ino;
+		ev->root_dev = major(root.st_dev) << 20 | minor(root.st_dev);
+	}
+	snprintf(path, sizeof(path), "/proc/%u/ns/mnt", tgid);
+	if (!stat(path, &root))
+		ev->mntns = (uint32_t)root.st_ino;
+	return 0;
+}
+
+/* `known`: it is the same program as before; if it is exiting and /proc shows nothing any more,
+ * keep what we have. */
+static void seed_names(struct world *w, struct proc *p, bool known)
+{
+	cleanup_strbuf struct strbuf args = STRBUF_INIT;
+	cleanup_free char *text = NULL;
+	char *exe = world_exe_link(p->tgid);
+	size_t len = 0;
+
+	if (exe || !known)
+		str_set(&p->exe, exe);
+	if (!proc_read(p->tgid, "cmdline", MAPS_ARGS_MAX, &text, &len) && len)
+		args_format(text, len, w->args_policy, &args);
+	if (args.len || !known)
+		str_set(&p->args, strbuf_take(&args));
+}
+
+struct proc *world_read_proc(struct world *w, uint32_t tgid, const struct maps_event *ev,
+			     uint64_t time_ns)
+{
+	struct proc *p = world_proc(w, tgid);
+	struct maps_event own;
+	bool known;
+
+	if (!ev) {
+		if (identity_from_proc(tgid, &own))
+			return NULL;
+		ev = &own;
+	}
+	if (p && p->start_ns != ev->start_ns) {
+		world_forget(w, p, time_ns);
+		p = NULL;
+	}
+	known = p && p->exec_id == ev->exec_id;
+	if (!p)
+		p = proc_add(w, tgid);
+	p->from_proc = ev == &own;
+	if (p->exec_id != ev->exec_id || !p->from_ns)
+		p->from_ns = p->exec_id != ev->exec_id && p->from_ns ? time_ns : ev->start_ns;
+	pending_clear(p);
+	mapset_end(&p->maps, time_ns, 0);
+	p->sure_ns = time_ns;
+	world_set_changed(w, p);
+	proc_fill(w, p, ev);
+	if (!p->kthread)
+		seed_names(w, p, known);
+	seed_maps(w, p, time_ns);
+	return p;
+}
+
+void world_drop_maps(struct world *w, struct proc *p, uint64_t time_ns)
+{
+	mapset_end(&p->maps, time_ns, 0);
+	world_set_changed(w, p);
+}
+
+void world_seed_proc(struct world *w, uint32_t tgid, const struct maps_event *ev, uint64_t time_ns)
+{
+	struct proc *p = world_read_proc(w, tgid, ev, time_ns);
+
+	if (!p)
+		return;
+	world_tell_proc(w, p);
+	world_tell_maps(w, p);
+}
+
+void world_init(struct world *w)
+{
+	struct maps_event own;
+	cleanup_free char *text = NULL;
+	size_t len = 0, pos = 0;
+	struct proc_map m;
+
+	if (!identity_from_proc((uint32_t)getpid(), &own))
+		w->own_root = (struct root_id){
+			.ino = own.root_ino, .dev = own.root_dev, .mntns = own.mntns};
+	if (proc_read((uint32_t)getpid(), "maps", PROC_FILE_MAX, &text, &len))
+		return;
+	while (proc_next_map(text, len, &pos, &m))
+		if (m.path_len == 6 && !memcmp(m.path, "[vdso]", 6))
+			w->vdso_len = m.end - m.start;
 }

@@ -3,7 +3,6 @@
  * kallsyms_fuzz: any text gives a table in which each found function begins at or below the address
  * asked for. What is kept of it gives the same answers, or none; any bytes taken for such a file
  * are refused or can be asked. covers: loaders/lib/host/names/kallsyms.c
- * loaders/lib/host/names/kallsyms_find.c loaders/lib/host/names/kallsyms_kept.c
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +13,6 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/names/kallsyms.h"
-#include "loaders/lib/host/names/kallsyms_kept.h"
 #include "schema/base/strbuf.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv);

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "loaders/index/unwind/cfi.h"
-#include "loaders/index/unwind/rowtable.h"
+#include "tests/rows/rowtable_at.h"
 
 #define TEXT     0x1000u
 #define TEXT_END 0x800000u

@@ -48,12 +48,12 @@ static void ask(struct hostmaps *hm, const struct mapspack_msg *m)
 	hostmaps_frame(hm, p, m->m.map.start, m->m.map.time_ns, &f);
 	hostmaps_frame(hm, p, m->m.map.end, 0, &f);
 	hostmaps_frame(hm, p, m->m.map.end - 1, UINT64_MAX, &f);
-	hostmaps_place(hm, p, m->m.map.start, m->m.map.offset, m->m.map.time_ns, &f);
-	hostmaps_place(
+	hostmaps_frame_owner(hm, p, m->m.map.start, m->m.map.offset, m->m.map.time_ns, &f);
+	hostmaps_frame_owner(
 		hm, p,
 		FRAME_IMAGE | (uint64_t)(m->m.map.image & FRAME_IMAGE_MAX) << FRAME_OFFSET_BITS | 1,
 		m->m.map.time_ns, UINT64_MAX, &f);
-	hostmaps_place(hm, p, FRAME_IMAGE | FRAME_EXACT | 1ull << FRAME_OFFSET_BITS, 0,
+	hostmaps_frame_owner(hm, p, FRAME_IMAGE | FRAME_EXACT | 1ull << FRAME_OFFSET_BITS, 0,
 		       m->m.map.time_ns, &f);
 }
 

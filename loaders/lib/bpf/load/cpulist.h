@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpulist: the kernel's way to write sets of CPUs, "0-3,8,10-11". */
+/* cpulist: the kernel's notation for sets of CPUs, "0-3,8,10-11". */
 #ifndef SONDE_BPF_CPULIST_H
 #define SONDE_BPF_CPULIST_H
 
@@ -12,7 +12,7 @@
 struct cpulist {
 	bool has[CPULIST_MAX];
 	uint32_t n;    /* how many are set */
-	uint32_t last; /* the highest of them; 0: or none is */
+	uint32_t last; /* the highest of them; 0 also for an empty set */
 };
 
 /* Pure. -EINVAL: not such a list, or a number past CPULIST_MAX. */

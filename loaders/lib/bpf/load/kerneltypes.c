@@ -25,8 +25,8 @@
 
 struct pick {
 	const struct btf *kernel;
-	uint32_t *todo, n_todo; /* ids of the kernel's, some of them to be looked into */
-	uint32_t *as; /* by id of the kernel's: 0 not wanted, 1 wanted; then its id in the file */
+	uint32_t *todo, n_todo; /* ids of kernel types, some of them still to be followed */
+	uint32_t *as; /* by kernel type id: 0 not wanted, 1 wanted; then its id in the file */
 };
 
 static void want(struct pick *p, uint32_t id)
@@ -37,7 +37,7 @@ static void want(struct pick *p, uint32_t id)
 	p->todo[p->n_todo++] = id;
 }
 
-/* What a type holds, or goes by another name for. */
+/* Want what a type contains or is another name for. */
 static void want_parts(struct pick *p, const struct btf_type *t)
 {
 	if (btf_is_composite(t)) {
@@ -102,7 +102,8 @@ static void renumber(const struct pick *p, struct btf_type *t)
 	}
 }
 
-/* A function has no name as a member, only as what a pointer or a typedef says: it is left out. */
+/* Functions have no name as members, only in what a pointer or a typedef points to: they are left
+ * out. */
 static bool put(struct pick *p, struct btf *to)
 {
 	for (uint32_t id = 1; id < btf__type_cnt(p->kernel); id++) {
@@ -140,7 +141,7 @@ struct btf *kerneltypes_pick(const struct btf *kernel, const struct btf *program
 
 /* ---- the file ---- */
 
-/* 0: this kernel does not say which it is. */
+/* 0: this kernel has no id. */
 static uint64_t key_of(const void *elf, size_t size)
 {
 	cleanup_fd int fd = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
@@ -173,7 +174,7 @@ static bool is_sound(const char *path)
 		return false;
 	len -= sizeof(hash);
 	memcpy(&hash, bytes + len, sizeof(hash));
-	futimens(fd, NULL); /* the least used of images/ goes first */
+	futimens(fd, NULL); /* images/ drops the least recently used files first */
 	return hash == hash_bytes(HASH_SEED, bytes, len);
 }
 
@@ -192,7 +193,7 @@ static int keep(const struct btf *types, const char *store_dir, const char *path
 	hash = hash_bytes(HASH_SEED, bytes, size);
 	fd = open(tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return -errno; /* no such folder, or none of ours */
+		return -errno; /* no such folder, or it belongs to another user */
 	if (write(fd, bytes, size) == (ssize_t)size &&
 	    write(fd, &hash, sizeof(hash)) == sizeof(hash) && !rename(tmp, path))
 		return 0;

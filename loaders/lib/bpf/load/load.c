@@ -21,8 +21,8 @@ static int load_print(enum libbpf_print_level level, const char *fmt, va_list ap
 
 /*
  * libbpf raises RLIMIT_MEMLOCK by itself, and only before 5.11, where BPF memory counts against it;
- * where that is forbidden it goes on, and a refusal at load says so. (libbpf_set_memlock_rlim is in
- * libbpf 1.1's header but not among the symbols that Debian 12's library exports.)
+ * if that is forbidden it goes on, and the load fails with a message. (libbpf_set_memlock_rlim is
+ * in libbpf 1.1's header but not among the symbols that Debian 12's library exports.)
  */
 void load_init(bool verbose)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* load: libbpf, quiet unless asked, and its refusals put into words. */
+/* load: libbpf's log, and its errors as messages. */
 #ifndef SONDE_BPF_LOAD_H
 #define SONDE_BPF_LOAD_H
 

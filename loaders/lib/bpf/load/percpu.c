@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* percpu: see the header. */
 #include "loaders/lib/bpf/load/percpu.h"
 
 #include <bpf/bpf.h>

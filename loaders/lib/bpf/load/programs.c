@@ -31,8 +31,8 @@ void programs_read(struct bpf_object *obj, struct programs_figures *out)
 
 #define STILL "_still"
 
-/* Global functions may be called with preemption off since 6.15; a tracepoint has it on since 7.0.
- */
+/* Since 6.15 global functions may be called with preemption off; since 7.0 tracepoints run with it
+ * on. */
 static bool kernel_keeps(void)
 {
 	unsigned int major, minor;
@@ -77,7 +77,7 @@ struct bpf_program *programs_used(struct bpf_object *obj, struct bpf_program *pr
 
 #define ITER "iter/"
 
-/* Also where its programs are refused one by one: by name, as some policies do. */
+/* Loads an empty program: also works where a policy refuses programs one by one, by name. */
 static bool iterator_accepted(const char *target, const char *name)
 {
 	const struct bpf_insn empty[] = {

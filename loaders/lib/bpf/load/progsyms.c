@@ -29,12 +29,12 @@ struct symbol {
 struct progsyms {
 	struct symbol *symbols;
 	size_t n, cap;
-	struct btf *btf; /* of the program before: those of one object share it */
+	struct btf *btf; /* of the previous program: programs of one object share it */
 	uint32_t btf_id;
 	int64_t read_ns, pause_ns; /* 0: never read */
 };
 
-/* What the kernel tells of one program, by function. */
+/* What the kernel reports about one program, by function. */
 struct told {
 	uint64_t *starts;
 	uint32_t *bytes;
@@ -51,7 +51,7 @@ static void told_release(struct told *t)
 	free(t->funcs);
 }
 
-/* Twice: how much there is, then all of it. The first function goes by the tag of the program. */
+/* Asks twice: for the sizes, then for everything. The first function has the program's tag. */
 static int tell(int fd, struct told *t, struct bpf_prog_info *info)
 {
 	struct bpf_prog_info all = {0};

@@ -10,7 +10,7 @@
 #include "loaders/lib/bpf/load/programs.h"
 #include "probes/lib/stack.h"
 
-#define FOLLOW_MAX 16384 /* processes of `-- command` that live at one time */
+#define FOLLOW_MAX 16384 /* live processes of `-- command` at one time */
 
 _Static_assert((int)SCOPE_V2 == FAMILY_CGROUP_V2, "same numbers");
 _Static_assert((int)SCOPE_V1_MEMORY == FAMILY_CGROUP_V1_MEMORY, "same numbers");

@@ -8,15 +8,14 @@
 
 struct bpf_object;
 
-/* Before load: sizes of the maps `pids`, `cgroups`, `comms`, and `config`, the skeleton's .rodata
- * `scope`. */
+/* Before load: set the sizes of the maps `pids`, `cgroups` and `comms`, and `config`, the
+ * skeleton's .rodata `scope`. */
 void scope_configure(struct bpf_object *obj, const struct family_target *t,
 		     struct scope_config *config);
-/* After it: what stands in them. 0 or -errno. */
+/* After load: fill these maps. 0 or -errno. */
 int scope_fill(struct bpf_object *obj, const struct family_target *t);
 
-/* All of it, of a skeleton that needs nothing else: it is configured, loaded and filled. 0, or
- * -errno with why. */
+/* Configure, load and fill a skeleton that needs nothing else. 0, or -errno with `e`. */
 struct bpf_object_skeleton;
 int scope_load(const struct bpf_object_skeleton *s, const struct family_config *c,
 	       struct scope_config *config, struct err *e);

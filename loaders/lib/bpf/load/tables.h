@@ -12,16 +12,16 @@
 struct bpf_map;
 struct bpf_object;
 
-/* Before load. fds (borrowed) by enum mp_tables_map; NULL: there are none, the stand-ins stay:
- * empty, nobody publishes. A map that the object does not have is left out. 0 or -errno. */
+/* Before load: fds (borrowed) by enum mp_tables_map; NULL: there are none, and the object keeps its
+ * empty stand-ins. Skips maps that the object lacks. 0 or -errno. */
 int tables_reuse(struct bpf_object *obj, const int *fds);
-/* Is it one of them? */
+/* Is it one of these maps? */
 bool tables_is_one(const struct bpf_map *map);
 
 /*
- * Who writes `inflight` (probes/lib/inflight.bpf.h): what one that was killed has left there is
- * taken out, for it is no request of now; then it says that it is there, once a second or more
- * often, and 0 when it goes. *state is NULL where nobody reads.
+ * For the family that writes `inflight` (probes/lib/inflight.bpf.h). It first removes entries of a
+ * writer that was killed: they are not current requests. Then it marks itself as present, once a
+ * second or more often, and writes 0 when it ends. *state is NULL if there is no reader.
  */
 struct tables_state;
 void tables_inflight_open(const int *fds, struct tables_state **state);

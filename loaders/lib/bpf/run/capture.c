@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "loaders/lib/bpf/run/capture_parts.h"
+#include "loaders/lib/bpf/run/private.h"
 #include "loaders/lib/bpf/load/cpulist.h"
 #include "loaders/lib/bpf/load/progsyms.h"
 #include "loaders/lib/bpf/start/targetfeed.h"
@@ -25,20 +25,19 @@
 #include "schema/base/cleanup.h"
 #include "schema/base/log.h"
 
-#define QUICK_NS   (100 * MSEC)
-#define SLOW_NS    (1000 * MSEC)
-#define PHASE_NS   (40 * MSEC) /* after sonde-maps' tick */
-#define FIRST_NS   (10 * MSEC) /* until the first sample is stored with its names, and told */
-#define HOLD_BYTES (16u << 20)
-#define HURRY      (-10) /* nice */
-/* the last batch has so long, also at Ctrl-C: a disk that stands still for a second loses nothing;
- * sonded waits for five */
-#define CLOSE_MS   3000
-#define LATE_BYTES (32u << 20)   /* stacks that wait for rows, up to 26 KB each */
-#define SEED_NS    (1000 * MSEC) /* sonde-maps is given this long before the first sample */
-/* and this long to hand out its maps, without which the whole capture would be */
+#define QUICK_NS (100 * MSEC)
+#define SLOW_NS  (1000 * MSEC)
+#define PHASE_NS (40 * MSEC) /* after sonde-maps' tick */
+#define FIRST_NS (10 * MSEC) /* until the first sample is stored with its names and reported */
+#define HURRY    (-10)       /* nice */
+/* how long the last batch may take, also after Ctrl-C: a disk that stalls for a second loses
+ * nothing; sonded waits for five */
+#define CLOSE_MS 3000
+#define SEED_NS \
+	(1000 * MSEC) /* wait this long for the seed of sonde-maps before the first sample */
+/* and this long for its maps: the whole capture would miss them */
 #define TABLES_NS        (10000 * MSEC)
-#define LEDGER_NS        (10 * NSEC_PER_SEC) /* what it cost is booked so often */
+#define LEDGER_NS        (10 * NSEC_PER_SEC) /* how often its cost is booked */
 #define CLOCK_STEP_NS    MSEC /* smaller changes of the wall clock are noise of reading it */
 #define COMMAND_GRACE_NS (1000 * MSEC)
 #define SIGNAL_ONE_NS    (300 * MSEC)
@@ -61,70 +60,51 @@ static void clock_watch(struct capture *c)
 {
 	int64_t offset = clock_boot_offset_ns();
 
-	if (llabs(offset - c->offset_ns) > CLOCK_STEP_NS) {
-		log_info("the wall clock was set by %.3f s", (double)(offset - c->offset_ns) / 1e9);
-		c->offset_ns = offset;
-		store_clock_changed(c->store, clock_utc_ns(), offset);
-		c->flushed_bucket = 0; /* buckets are counted anew, forwards or backwards */
+	if (llabs(offset - c->clock.offset_ns) > CLOCK_STEP_NS) {
+		log_info("the wall clock was set by %.3f s",
+			 (double)(offset - c->clock.offset_ns) / 1e9);
+		c->clock.offset_ns = offset;
+		store_clock_changed(c->config.store, clock_utc_ns(), offset);
+		c->books.flushed_bucket = 0; /* bucket numbers may jump forwards or backwards */
 	}
-}
-
-static void symbols_give(struct capture *c)
-{
-	const struct kallsyms *k = naming_kallsyms(c->naming);
-
-	if (!c->f->symbols || c->symbols_given || !k)
-		return;
-	c->f->symbols(c->state, k);
-	c->symbols_given = true;
 }
 
 static void second(struct capture *c)
 {
-	c->second_ns = clock_boot_ns();
-	if (c->f->tick)
-		c->f->tick(c->state);
+	c->clock.second_ns = clock_boot_ns();
+	if (c->config.f->tick)
+		c->config.f->tick(c->config.state);
 	clock_watch(c);
-	capture_names_tick(c);
-	symbols_give(c);
-	if (target_gone(c->o->target)) {
+	capture_intake_tick(&c->intake);
+	capture_probes_symbols(&c->probes, &c->config);
+	if (target_gone(c->config.o->target)) {
 		log_info("the target has ended");
-		c->stop = true;
+		c->clock.stop = true;
 	}
 }
 
 static void command_watch(struct capture *c)
 {
-	if (!command_poll(c->o->command))
+	if (!command_poll(c->config.o->command))
 		return;
-	progress_send(c->o->progress,
-		      json_pack("{s:s, s:i}", "event", "exit", "status", c->o->command->status),
-		      true);
-	c->stop = true;
+	progress_send(
+		c->config.o->progress,
+		json_pack("{s:s, s:i}", "event", "exit", "status", c->config.o->command->status),
+		true);
+	c->clock.stop = true;
 }
 
-/* The first sample is waited for: it is asked for as soon as it is there, and looked after until it
- * is told of. */
+/* A person waits for the first sample: ask sonde-maps to catch up as soon as there is one, and tick
+ * fast until it has been reported. */
 static void first_await(struct capture *c, int64_t now)
 {
-	bool await = !(c->first_sent && c->first_named) && now - c->attached_ns < CAPTURE_BEGIN_NS;
+	bool await = !(c->tell.first_sent && c->books.first_named) &&
+		     now - c->clock.attached_ns < CAPTURE_BEGIN_NS;
 
-	c->pace.quick_ns = await ? FIRST_NS : QUICK_NS;
-	if (await && !c->first_asked && capture_waiting(c)) {
-		hostmaps_hurry(c->maps);
-		c->first_asked = true;
-	}
-}
-
-/* What sonded says: which processes, and how much is to be done. */
-static void feed_read(struct capture *c)
-{
-	if (!c->feed)
-		return;
-	targetfeed_read(c->feed);
-	if (c->f->reduce && c->step != targetfeed_step(c->feed)) {
-		c->step = targetfeed_step(c->feed);
-		c->f->reduce(c->state, c->step);
+	c->clock.pace.quick_ns = await ? FIRST_NS : QUICK_NS;
+	if (await && !c->clock.first_asked && capture_intake_waits(&c->intake)) {
+		hostmaps_hurry(c->config.maps);
+		c->clock.first_asked = true;
 	}
 }
 
@@ -132,102 +112,102 @@ static void tick(struct capture *c)
 {
 	int64_t now = clock_boot_ns();
 
-	capture_rings_read(c);
-	hostmaps_read(c->maps);
-	feed_read(c);
-	capture_pass(c, false);
-	capture_ends_missed(c);
-	naming_tick(c->naming);
-	capture_poll(c);
-	capture_flush_due(c);
+	capture_probes_read(&c->probes, &c->intake);
+	hostmaps_read(c->config.maps);
+	capture_probes_feed(&c->probes, &c->config);
+	capture_intake_store(&c->intake, false);
+	capture_ends_missed(&c->ends);
+	naming_tick(c->config.naming);
+	capture_intake_poll(&c->intake);
+	capture_books_flush_due(&c->books);
 	command_watch(c);
-	if (now - c->second_ns >= NSEC_PER_SEC)
+	if (now - c->clock.second_ns >= NSEC_PER_SEC)
 		second(c);
-	if (now - c->booked_ns >= LEDGER_NS)
-		capture_ledger_write(c);
+	if (now - c->books.booked_ns >= LEDGER_NS)
+		capture_books_ledger(&c->books);
 	capture_tell(c);
-	if (now >= c->end_ns || c->o->progress->gone)
-		c->stop = true;
-	if (!c->first_flushed || !hostmaps_seeded(c->maps))
-		pace_busy(&c->pace, now);
+	if (now >= c->clock.end_ns || c->config.o->progress->gone)
+		c->clock.stop = true;
+	if (!c->books.first_flushed || !hostmaps_seeded(c->config.maps))
+		pace_busy(&c->clock.pace, now);
 	first_await(c, now);
-	pace_ticked(&c->pace, clock_boot_ns());
+	pace_ticked(&c->clock.pace, clock_boot_ns());
 }
 
 /*
- * The first Ctrl-C stops the capture, in good order. If a command runs, it gets the signal first
- * (from a terminal it has it already) and a second to end by itself. A second Ctrl-C ends
- * everything at once: what is not in the store then is counted as lost by whoever opens it next.
- * Whoever signals the whole process group (timeout(1), a runner of jobs) reaches this program
- * twice, by itself and by `sonde record`, which passes on what it gets: that is one signal, as is
- * all that comes SIGNAL_ONE_NS after the first.
+ * The first Ctrl-C stops the capture in good order. If a command runs, it gets the signal first
+ * (from a terminal it has it already) and has a second to end. A second Ctrl-C ends everything at
+ * once: the next writer of the store counts what is missing as lost. Signals to the whole process
+ * group (timeout(1), a job runner) arrive twice, directly and through `sonde record`, which
+ * forwards them: so further signals within SIGNAL_ONE_NS after the first are ignored.
  */
 void capture_signal_take(struct capture *c)
 {
 	struct signalfd_siginfo si;
 
-	while (read(c->o->signal_fd, &si, sizeof(si)) == sizeof(si)) {
+	while (read(c->config.o->signal_fd, &si, sizeof(si)) == sizeof(si)) {
 		if (si.ssi_signo == SIGCHLD) {
 			command_watch(c);
 			continue;
 		}
-		if (c->signal_ns && clock_boot_ns() - c->signal_ns < SIGNAL_ONE_NS)
+		if (c->clock.signal_ns && clock_boot_ns() - c->clock.signal_ns < SIGNAL_ONE_NS)
 			continue;
-		if (c->signal_ns)
+		if (c->clock.signal_ns)
 			_exit(EXIT_INTERRUPTED);
-		c->signal_ns = clock_boot_ns();
-		c->r->interrupted = true;
-		if (!c->o->command->pid || c->o->command->ended) {
-			c->stop = true;
+		c->clock.signal_ns = clock_boot_ns();
+		c->books.r->interrupted = true;
+		if (!c->config.o->command->pid || c->config.o->command->ended) {
+			c->clock.stop = true;
 			continue;
 		}
 		if (si.ssi_code != SI_KERNEL)
-			command_signal(c->o->command, (int)si.ssi_signo);
-		if (c->end_ns > clock_boot_ns() + COMMAND_GRACE_NS)
-			c->end_ns = clock_boot_ns() + COMMAND_GRACE_NS;
+			command_signal(c->config.o->command, (int)si.ssi_signo);
+		if (c->clock.end_ns > clock_boot_ns() + COMMAND_GRACE_NS)
+			c->clock.end_ns = clock_boot_ns() + COMMAND_GRACE_NS;
 	}
 }
 
-/* Until the next tick, the family's wish, or the end. */
+/* Until the next tick, the time the family asked for, or the end. */
 static int wait_ms(const struct capture *c)
 {
-	int64_t next = c->pace.next_ns, wait;
+	int64_t next = c->clock.pace.next_ns, wait;
 
-	if (c->host.next_ns && c->host.next_ns < next)
-		next = c->host.next_ns;
-	if (c->end_ns < next)
-		next = c->end_ns;
+	if (c->intake.host.next_ns && c->intake.host.next_ns < next)
+		next = c->intake.host.next_ns;
+	if (c->clock.end_ns < next)
+		next = c->clock.end_ns;
 	wait = next - clock_boot_ns();
 	return wait <= 0 ? 0 : (int)((wait + MSEC - 1) / MSEC);
 }
 
-/* Wait for the time, a signal, the end of our reader, a ring that fills fast, or sonde-maps (before
- * the seed is in, and for stacks that only their process explains while it is there). */
+/* Wait for the next tick, a signal, the end of our reader, a ring that fills fast, or sonde-maps
+ * (until the seed is complete, and for stacks that can only be explained while their process runs).
+ */
 static void wait_events(struct capture *c)
 {
-	bool own = capture_awaits_own(c);
+	bool own = capture_intake_awaits_own(&c->intake);
 	struct pollfd fds[] = {
-		{.fd = c->o->signal_fd, .events = POLLIN},
-		{.fd = c->o->progress->gone ? -1 : c->o->progress->fd},
-		{.fd = hostmaps_seeded(c->maps) && !own ? -1 : hostmaps_fd(c->maps),
+		{.fd = c->config.o->signal_fd, .events = POLLIN},
+		{.fd = c->config.o->progress->gone ? -1 : c->config.o->progress->fd},
+		{.fd = hostmaps_seeded(c->config.maps) && !own ? -1 : hostmaps_fd(c->config.maps),
 		 .events = POLLIN},
-		{.fd = c->wake_fd, .events = POLLIN},
+		{.fd = c->probes.wake_fd, .events = POLLIN},
 	};
 	int n = poll(fds, ARRAY_SIZE(fds), wait_ms(c));
 
 	if (n > 0 && fds[0].revents)
 		capture_signal_take(c);
 	if (n > 0 && fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) {
-		c->o->progress->gone = true;
-		c->r->interrupted = true;
-		c->stop = true;
+		c->config.o->progress->gone = true;
+		c->books.r->interrupted = true;
+		c->clock.stop = true;
 	}
 	if (n > 0 && fds[2].revents)
-		hostmaps_read(c->maps);
+		hostmaps_read(c->config.maps);
 	if (n > 0 && fds[2].revents && own)
-		capture_pass(c, false);
+		capture_intake_store(&c->intake, false);
 	if (n > 0 && fds[3].revents)
-		capture_rings_called(c);
+		capture_probes_called(&c->probes, &c->intake);
 	if (!wait_ms(c))
 		tick(c);
 }
@@ -251,9 +231,9 @@ static uint32_t cpus_online(void)
 }
 
 /*
- * A host that is too busy is what people look at: whoever watches it must get its turn, or mappings
- * are told late and rings run full. It takes half a percent of a core. sonde-maps inherits this;
- * the command to run has been started before.
+ * Captures matter most on a host that is too busy: sonde must get its turn, or mappings arrive late
+ * and rings fill up. It takes half a percent of a core. sonde-maps inherits the priority; the
+ * command has been started before.
  */
 static void hurry(void)
 {
@@ -261,10 +241,10 @@ static void hurry(void)
 		log_debug("cannot raise the priority: %s", strerror(errno));
 }
 
-/* sonde-maps is started first: it looks over the host while the rest is made. */
+/* sonde-maps starts first: it looks over the host while the rest is opened. */
 static int open_parts(struct capture *c, struct err *e)
 {
-	const struct options *o = c->o->options;
+	const struct options *o = c->config.o->options;
 	struct store_writer_opts so = {.dir = o->store,
 				       .segment_bytes = o->segment_bytes,
 				       .segment_s = o->segment_s,
@@ -273,43 +253,44 @@ static int open_parts(struct capture *c, struct err *e)
 				   .socket_path = o->maps_socket,
 				   .args_policy = o->args,
 				   .no_lines = o->no_lines,
-				   .no_mappings = c->f->no_mappings,
+				   .no_mappings = c->config.f->no_mappings,
 				   .books = true};
 	const struct naming_opts no = {.no_lines = o->no_lines,
 				       .include = o->include,
 				       .exclude = o->exclude,
 				       .store_dir = ho.store_dir,
 				       .programs = progsyms_find,
-				       .programs_ctx = c->programs};
+				       .programs_ctx = c->config.programs};
 	int err;
 
 	hurry();
-	err = store_writer_open(&so, &c->store, e);
+	err = store_writer_open(&so, &c->config.store, e);
 	if (!err)
-		err = hostmaps_open(&ho, &c->maps, e);
+		err = hostmaps_open(&ho, &c->config.maps, e);
 	if (!err)
-		err = naming_open(c->maps, c->store, &no, &c->naming, e);
+		err = naming_open(c->config.maps, c->config.store, &no, &c->config.naming, e);
 	if (!err) {
-		c->latecode = late_jit_new(c->naming);
-		c->late.code = (struct late_code){c->latecode, late_jit_step};
+		c->intake.late_jit = late_jit_new(c->config.naming);
+		c->intake.late.code = (struct late_code){c->intake.late_jit, late_jit_step};
 	}
 	return err;
 }
 
-/* The maps that the program is loaded with; sonde-maps hands them out before it looks over the
+/* Wait for the maps that the program is loaded with; sonde-maps sends them before it looks over the
  * host. */
 static void tables_await(struct capture *c)
 {
 	int64_t until = clock_boot_ns() + TABLES_NS;
 
-	while (!hostmaps_greeted(c->maps) && !c->r->interrupted && clock_boot_ns() < until) {
-		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
+	while (!hostmaps_greeted(c->config.maps) && !c->books.r->interrupted &&
+	       clock_boot_ns() < until) {
+		struct pollfd pfd = {.fd = hostmaps_fd(c->config.maps), .events = POLLIN};
 
 		poll(&pfd, 1, 20);
-		hostmaps_read(c->maps);
+		hostmaps_read(c->config.maps);
 		capture_signal_take(c);
 	}
-	if (!hostmaps_greeted(c->maps) && !c->r->interrupted)
+	if (!hostmaps_greeted(c->config.maps) && !c->books.r->interrupted)
 		log_warn(
 			"sonde-maps handed out no tables in %d s: stacks are read by frame pointers alone",
 			(int)(TABLES_NS / NSEC_PER_SEC));
@@ -318,121 +299,121 @@ static void tables_await(struct capture *c)
 static int open_probe(struct capture *c, struct err *e)
 {
 	uint32_t cpus = cpus_online();
-	struct family_config fc = {.target = &c->o->target->family,
-				   .freq = c->o->options->freq,
+	struct family_config fc = {.target = &c->config.o->target->family,
+				   .freq = c->config.o->options->freq,
 				   .cpus = cpus,
-				   .bucket_s = c->o->options->bucket_s,
-				   .ring_bytes = ring_size(c->o->options, cpus),
-				   .store_dir = c->o->options->store ? c->o->options->store :
-								       store_default_dir()};
+				   .bucket_s = c->config.o->options->bucket_s,
+				   .ring_bytes = ring_size(c->config.o->options, cpus),
+				   .store_dir = c->config.o->options->store ?
+							c->config.o->options->store :
+							store_default_dir()};
 	int tables[MP_TABLES_N], err;
 
 	tables_await(c);
-	hostmaps_tables(c->maps, tables);
+	hostmaps_tables(c->config.maps, tables);
 	fc.tables = tables[0] >= 0 ? tables : NULL;
-	err = c->f->open(&fc, &c->state, &c->obj, e);
+	err = c->config.f->open(&fc, &c->config.state, &c->config.obj, e);
 	if (err)
 		return err;
-	return capture_rings_open(c, e);
+	return capture_probes_open(&c->probes, &c->intake, e);
 }
 
 static void run_begin(struct capture *c)
 {
 	struct store_run run = {
-		.family = c->f->name,
-		.options = c->o->command_line,
-		.scope = target_scope(c->o->target),
-		.bucket_s = c->o->options->bucket_s,
-		.period_ns = capture_period(c),
+		.family = c->config.f->name,
+		.options = c->config.o->command_line,
+		.scope = target_scope(c->config.o->target),
+		.bucket_s = c->config.o->options->bucket_s,
+		.period_ns = capture_period(&c->config),
 		.cpus = cpus_online(),
-		.from_ns = capture_utc(c, c->attached_ns),
-		.boot_offset_ns = c->offset_ns,
-		.recording = c->o->options->recording,
+		.from_ns = capture_utc(&c->clock, c->clock.attached_ns),
+		.boot_offset_ns = c->clock.offset_ns,
+		.recording = c->config.o->options->recording,
 	};
 
-	c->r->from_ns = run.from_ns;
-	c->run = store_run_begin(c->store, &run);
-	store_flush(c->store);
+	c->books.r->from_ns = run.from_ns;
+	c->config.run = store_run_begin(c->config.store, &run);
+	store_flush(c->config.store);
 }
 
-/* Side-band, seed, then sampling: what is sampled before the seed is told would lie in mappings
- * that nobody knows. */
+/* Sampling starts after the seed: earlier samples would lie in mappings that are not known yet. */
 static void seed_await(struct capture *c)
 {
 	int64_t until = clock_boot_ns() + SEED_NS;
 
-	while (!hostmaps_seeded(c->maps) && !c->r->interrupted && clock_boot_ns() < until) {
-		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
+	while (!hostmaps_seeded(c->config.maps) && !c->books.r->interrupted &&
+	       clock_boot_ns() < until) {
+		struct pollfd pfd = {.fd = hostmaps_fd(c->config.maps), .events = POLLIN};
 
 		poll(&pfd, 1, 20);
-		hostmaps_read(c->maps);
+		hostmaps_read(c->config.maps);
 		capture_signal_take(c);
 	}
 }
 
-/* sonded gives a family that wants it the processes to go into; it is told what is wanted. */
+/* If the family needs it, sonded selects the processes to look into; the capture says which kind it
+ * wants. */
 static void feed_begin(struct capture *c)
 {
-	int fd = c->o->options->targets_fd;
+	int fd = c->config.o->options->targets_fd;
 
 	if (fd < 0)
 		return;
-	c->feed = targetfeed_new(fd);
-	feed_read(c);
-	if (!c->f->wants)
+	c->config.feed = targetfeed_new(fd);
+	capture_probes_feed(&c->probes, &c->config);
+	if (!c->config.f->wants)
 		return;
-	c->o->target->family.feed = c->feed;
-	progress_send(c->o->progress,
-		      json_pack("{s:s, s:s}", "event", "wants", "targets", c->f->wants), true);
+	c->config.o->target->family.feed = c->config.feed;
+	progress_send(c->config.o->progress,
+		      json_pack("{s:s, s:s}", "event", "wants", "targets", c->config.f->wants),
+		      true);
 }
 
-/* Where it cannot be, it goes on: what is recorded counts for more. */
+/* If it fails the capture goes on: the recording matters more. */
 static void confine_self(const struct capture *c)
 {
-	const unsigned int keeps = c->f->keeps | (c->o->options->maps_socket ? 0 : CONFINE_MAPS);
+	const unsigned int keeps =
+		c->config.f->keeps | (c->config.o->options->maps_socket ? 0 : CONFINE_MAPS);
 	struct err e = {0};
 
 	if (confine(keeps, &e))
 		log_warn("%s", e.what);
 }
 
-/* Sampling begins with the attach; the command, if there is one, right after it. */
+/* Sampling begins with the attach; a command is released right after it. */
 static int begin(struct capture *c, struct err *e)
 {
-	const struct options *o = c->o->options;
-	struct ledger_figures figures;
-	struct family_tally t;
+	const struct options *o = c->config.o->options;
 	int err;
 
 	feed_begin(c);
-	if (c->f->symbols) {
-		naming_kernel_begin(c->naming); /* while sonde-maps looks over the host */
-		symbols_give(c);
+	if (c->config.f->symbols) {
+		naming_kernel_begin(c->config.naming); /* while sonde-maps looks over the host */
+		capture_probes_symbols(&c->probes, &c->config);
 	}
 	seed_await(c);
-	c->offset_ns = clock_boot_offset_ns();
-	err = c->f->attach ? c->f->attach(c->state, e) : 0;
+	c->clock.offset_ns = clock_boot_offset_ns();
+	err = c->config.f->attach ? c->config.f->attach(c->config.state, e) : 0;
 	if (err)
 		return err;
-	c->attached_ns = c->second_ns = c->booked_ns = c->ring_read_ns = c->until_ns =
-		clock_boot_ns();
-	c->pace = (struct pace){.quick_ns = FIRST_NS,
-				.slow_ns = SLOW_NS,
-				.phase_ns = PHASE_NS,
-				.next_ns = c->attached_ns,
-				.busy_until_ns = c->attached_ns + CAPTURE_BEGIN_NS};
-	c->end_ns = o->duration_ns ? c->attached_ns + (int64_t)o->duration_ns : INT64_MAX;
+	c->clock.attached_ns = c->clock.second_ns = c->books.booked_ns = c->intake.read_ns =
+		c->books.until_ns = clock_boot_ns();
+	c->clock.pace = (struct pace){.quick_ns = FIRST_NS,
+				      .slow_ns = SLOW_NS,
+				      .phase_ns = PHASE_NS,
+				      .next_ns = c->clock.attached_ns,
+				      .busy_until_ns = c->clock.attached_ns + CAPTURE_BEGIN_NS};
+	c->clock.end_ns =
+		o->duration_ns ? c->clock.attached_ns + (int64_t)o->duration_ns : INT64_MAX;
 	run_begin(c);
-	capture_ends_watch(c);
-	ledger_init(&c->ledger, c->f->name, c->obj);
-	capture_tally(c, &t);
-	ledger_read(&c->ledger, c->maps, &t, &figures);
-	ledger_begin(&c->ledger, &figures);
+	capture_ends_watch(&c->ends);
+	capture_books_begin(&c->books);
 	if (o->command)
-		err = command_release(c->o->command, o->command[0], e);
+		err = command_release(c->config.o->command, o->command[0], e);
 	if (!err)
 		confine_self(c);
-	malloc_trim(0); /* what reading the kernel's types took */
+	malloc_trim(0); /* memory from reading the kernel's types */
 	return err;
 }
 
@@ -442,42 +423,39 @@ static int close_parts(struct capture *c, struct err *e)
 {
 	int err = 0;
 
-	capture_rings_close(c);
-	if (c->state)
-		c->f->close(c->state);
-	naming_close(c->naming);
-	progsyms_free(c->programs);
-	if (c->maps)
-		hostmaps_close(c->maps);
-	if (c->store)
-		err = store_writer_close(c->store, CLOSE_MS, e);
-	targetfeed_free(c->feed);
-	hold_release(&c->hold);
-	late_release(&c->late);
-	late_jit_free(c->latecode);
-	idmap_release(&c->processes);
+	capture_probes_close(&c->probes);
+	scripts_release(&c->intake.scripts);
+	if (c->config.state)
+		c->config.f->close(c->config.state);
+	naming_close(c->config.naming);
+	progsyms_free(c->config.programs);
+	if (c->config.maps)
+		hostmaps_close(c->config.maps);
+	if (c->config.store)
+		err = store_writer_close(c->config.store, CLOSE_MS, e);
+	targetfeed_free(c->config.feed);
+	capture_intake_release(&c->intake);
 	return err;
 }
 
 int capture_run(const struct capture_opts *o, struct capture_report *r, struct err *e)
 {
-	struct capture c = {.o = o,
-			    .r = r,
-			    .f = o->family,
-			    .wake_fd = -1,
-			    .scripts = {.objects_fd = -1, .names_fd = -1, .walks_fd = -1},
-			    .programs = progsyms_new()};
+	struct capture c = {.config = {.o = o, .f = o->family, .programs = progsyms_new()},
+			    .probes = {.wake_fd = -1}};
 	int err, closed;
 
 	*r = (struct capture_report){.first_s = -1};
-	hold_init(&c.hold, HOLD_BYTES);
-	late_init(&c.late, LATE_BYTES);
+	capture_intake_init(&c.intake, &c);
+	c.books = (struct capture_books){
+		.config = &c.config, .clock = &c.clock, .host = &c.intake.host, .r = r};
+	c.ends = (struct capture_ends){
+		.config = &c.config, .clock = &c.clock, .host = &c.intake.host};
 	err = open_parts(&c, e);
 	if (!err)
 		err = open_probe(&c, e);
 	if (!err)
 		err = begin(&c, e);
-	while (!err && !c.stop)
+	while (!err && !c.clock.stop)
 		wait_events(&c);
 	if (!err)
 		capture_end(&c);

@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * capture: one run of a family, from its programs' load to its last row in the store.
+ * capture: one run of a family, from loading its programs to its last row in the store.
  *
- *   ring -> hold (until sonde-maps has told all that happened up to the record's time) -> naming ->
- * store, by bucket ring `late` -> late (until the rows are there that its stack needs) -> unwinding
- * -> naming -> store, by bucket
+ *   ring         -> hold (until sonde-maps has caught up with the record's time) -> naming ->
+ *                   store, by bucket
+ *   ring `late`  -> late (until the rows that its stack needs are there) -> unwinding -> naming ->
+ *                   store, by bucket
  *
  * One thread does all this every 100 ms at the start, then every second; a ring that fills fast
- * calls it. The store's own thread writes. Every event that the family's program saw is stored or
- * counted under one reason; at the end seen = stored + all losses, exactly: ring       the program
- * found the ring full hold       too many records were waiting for sonde-maps malformed  a record
- * that is not the family's store      what the store's writer could not commit (it books these
- * itself) throttled  the kernel held back sampling: an estimate by time, added to `seen` too
- * Side-band records that sonde-maps lost are not samples: reason "maps" in the store's loss, apart
- * from the identity.
+ * wakes it. The store has a thread for writing. Every event that the family's program saw is stored
+ * or counted under one reason; at the end seen = stored + all losses, exactly:
+ *   ring       the program found the ring full
+ *   hold       too many records were waiting for sonde-maps
+ *   malformed  a record that is not the family's
+ *   store      what the store's writer could not commit (it books these itself)
+ *   throttled  the kernel held back sampling: an estimate by time, added to `seen` too
+ *   missed     the kernel skipped runs of a program; added to `seen` too
+ * Side-band records that sonde-maps lost are not samples: they have reason "maps" in the store and
+ * are not part of this sum.
  */
 #ifndef SONDE_BPF_CAPTURE_H
 #define SONDE_BPF_CAPTURE_H
@@ -31,10 +35,10 @@ struct capture_opts {
 	const struct family *family;
 	const struct options *options;
 	const char *command_line; /* as typed, for the store */
-	struct target *target;    /* gets what sonded gives */
+	struct target *target;    /* receives the targets that sonded selects */
 	struct command *command;
 	struct progress *progress;
-	int64_t begin_ns; /* boot clock, when the program was started */
+	int64_t begin_ns; /* boot clock, when the program started */
 	int signal_fd;    /* SIGINT, SIGTERM, SIGHUP, SIGCHLD, blocked for all else */
 };
 
@@ -56,7 +60,7 @@ struct capture_report { /* filled in as far as the capture came */
 	uint64_t frames, frames_named, processes;
 	uint64_t user, user_complete; /* samples with a user stack; of those, the ones whose stack
 					 reached its root */
-	uint64_t stale; /* records named before sonde-maps had told all of their time */
+	uint64_t stale; /* records named before sonde-maps had caught up with their time */
 	uint64_t unfollowed;
 	int64_t from_ns, to_ns;      /* UTC */
 	double first_s;              /* < 0: nothing was stored */

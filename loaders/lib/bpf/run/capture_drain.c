@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* capture_drain: the end of a capture: what is still on its way is taken in, named and stored, each
- * within its patience. */
+/* capture_drain: the end of a capture: store and name what is still on its way, each step within a
+ * time limit. */
 #include <poll.h>
 #include <time.h>
 
-#include "loaders/lib/bpf/run/capture_parts.h"
+#include "loaders/lib/bpf/run/private.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/names/naming.h"
 #include "schema/base/clock.h"
@@ -12,63 +12,65 @@
 
 #define DRAIN_MS 100
 
-/* Until sonde-maps has told all that happened while we sampled, and all is named. */
+/* Until sonde-maps has caught up with the moment we stopped, and all records are stored. */
 static void drain(struct capture *c, int64_t stopped_ns)
 {
-	int64_t patience = c->r->interrupted ? 800 * MSEC : 2000 * MSEC;
+	int64_t patience = c->books.r->interrupted ? 800 * MSEC : 2000 * MSEC;
 
-	hostmaps_hurry(c->maps);
-	capture_rings_read(c);
-	hostmaps_read(c->maps);
-	capture_pass(c, false);
-	while ((capture_waiting(c) || (int64_t)hostmaps_watermark(c->maps) < stopped_ns) &&
+	hostmaps_hurry(c->config.maps);
+	capture_probes_read(&c->probes, &c->intake);
+	hostmaps_read(c->config.maps);
+	capture_intake_store(&c->intake, false);
+	while ((capture_intake_waits(&c->intake) ||
+		(int64_t)hostmaps_watermark(c->config.maps) < stopped_ns) &&
 	       clock_boot_ns() - stopped_ns < patience) {
-		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
+		struct pollfd pfd = {.fd = hostmaps_fd(c->config.maps), .events = POLLIN};
 
 		poll(&pfd, 1, 20);
-		hostmaps_read(c->maps);
-		capture_pass(c, false);
+		hostmaps_read(c->config.maps);
+		capture_intake_store(&c->intake, false);
 		capture_signal_take(c);
 	}
-	capture_pass(c, true);
-	capture_ends_missed(c);
-	c->until_ns = stopped_ns;
+	capture_intake_store(&c->intake, true);
+	capture_ends_missed(&c->ends);
+	c->books.until_ns = stopped_ns;
 }
 
-/* Frames whose index is still being made get their names, within reason. */
+/* Wait for the names of frames whose index is still being made, within a limit. */
 static void drain_names(struct capture *c)
 {
-	int64_t until = clock_boot_ns() + (c->r->interrupted ? 500 * MSEC : 5000 * MSEC);
+	int64_t until = clock_boot_ns() + (c->books.r->interrupted ? 500 * MSEC : 5000 * MSEC);
 
-	hostmaps_await_names(c->maps);
-	while (naming_drain(c->naming, DRAIN_MS) && clock_boot_ns() < until) {
+	hostmaps_await_names(c->config.maps);
+	while (naming_drain(c->config.naming, DRAIN_MS) && clock_boot_ns() < until) {
 		capture_signal_take(c);
-		if (c->r->interrupted && until > clock_boot_ns() + 500 * MSEC)
+		if (c->books.r->interrupted && until > clock_boot_ns() + 500 * MSEC)
 			until = clock_boot_ns() + 500 * MSEC;
 		capture_tell(c);
 	}
 }
 
-/* What it all has cost by now. */
+/* Wait for the final cost figures of sonde-maps. */
 static void drain_cost(struct capture *c)
 {
 	int64_t now = clock_boot_ns();
 
-	hostmaps_hurry(c->maps);
-	while ((int64_t)hostmaps_watermark(c->maps) < now && clock_boot_ns() - now < 100 * MSEC) {
-		struct pollfd pfd = {.fd = hostmaps_fd(c->maps), .events = POLLIN};
+	hostmaps_hurry(c->config.maps);
+	while ((int64_t)hostmaps_watermark(c->config.maps) < now &&
+	       clock_boot_ns() - now < 100 * MSEC) {
+		struct pollfd pfd = {.fd = hostmaps_fd(c->config.maps), .events = POLLIN};
 
 		poll(&pfd, 1, 20);
-		hostmaps_read(c->maps);
+		hostmaps_read(c->config.maps);
 	}
 }
 
-/* How far the program walked script frames, for who looks (-v). */
+/* How well the program walked script frames (-v). */
 static void report_scripts(const struct capture *c)
 {
 	struct script_tally t;
 
-	if (!scripts_tally(&c->scripts, &t) || !t.walks)
+	if (!scripts_tally(&c->intake.scripts, &t) || !t.walks)
 		return;
 	log_info(
 		"script frames: %llu stacks in an interpreter, %llu frames, %llu objects; %llu in threads that run no script, "
@@ -81,33 +83,32 @@ static void report_names(struct capture *c)
 {
 	struct naming_stat names;
 
-	naming_stat(c->naming, &names);
-	c->r->frames = names.frames;
-	c->r->frames_named = names.named;
-	if (c->processes.n > c->r->processes)
-		c->r->processes = c->processes.n;
+	naming_stat(c->config.naming, &names);
+	c->books.r->frames = names.frames;
+	c->books.r->frames_named = names.named;
+	capture_intake_count_processes(&c->intake);
 	if (names.kernel_hidden)
 		log_warn(
 			"kernel symbols are hidden (kernel.kptr_restrict): kernel frames have no names");
 }
 
-/* Wait until the store's thread has written everything, then read what it says. */
+/* Wait until the store's thread has written everything, then read its figures. */
 static void store_settle(struct capture *c, int64_t deadline_ns)
 {
 	struct store_writer_stat s;
 	struct timespec nap = {0, 5 * MSEC};
 
 	for (;;) {
-		store_writer_stat(c->store, &s);
-		if (s.stored + s.dropped >= c->added || clock_boot_ns() > deadline_ns)
+		store_writer_stat(c->config.store, &s);
+		if (s.stored + s.dropped >= c->books.added || clock_boot_ns() > deadline_ns)
 			break;
 		nanosleep(&nap, NULL);
 	}
 	capture_send_first(c, &s);
-	c->r->stored = s.stored;
-	c->r->lost[CAPTURE_LOST_STORE] = c->added - s.stored + c->refused;
-	c->r->run = store_run_rowid(c->store, c->run);
-	snprintf(c->r->segment, sizeof(c->r->segment), "%s", s.segment);
+	c->books.r->stored = s.stored;
+	c->books.r->lost[CAPTURE_LOST_STORE] = c->books.added - s.stored + c->books.refused;
+	c->books.r->run = store_run_rowid(c->config.store, c->config.run);
+	snprintf(c->books.r->segment, sizeof(c->books.r->segment), "%s", s.segment);
 }
 
 void capture_end(struct capture *c)
@@ -116,24 +117,27 @@ void capture_end(struct capture *c)
 	struct family_tally t;
 	int64_t stopped_ns;
 
-	capture_finish(c);
-	if (c->f->detach)
-		c->f->detach(c->state);
+	capture_intake_finish(&c->intake);
+	if (c->config.f->detach)
+		c->config.f->detach(c->config.state);
 	stopped_ns = clock_boot_ns();
-	capture_tally(c, &t);
-	c->r->self_cores = capture_self_cores(c, &t, &figures);
-	ledger_book(&c->ledger, c->maps, &figures, c->store, c->run, capture_utc(c, c->until_ns));
+	capture_books_tally(&c->books, &t);
+	c->books.r->self_cores = capture_books_self_cores(&c->books, &t, &figures);
+	ledger_book(&c->books.ledger, c->config.maps, &figures, c->config.store, c->config.run,
+		    capture_utc(&c->clock, c->books.until_ns));
 	report_scripts(c);
 	drain(c, stopped_ns);
-	c->r->to_ns = capture_utc(c, stopped_ns);
-	capture_flush(c);
+	c->books.r->to_ns = capture_utc(&c->clock, stopped_ns);
+	capture_books_flush(&c->books);
 	drain_names(c);
 	drain_cost(c);
-	ledger_read(&c->ledger, c->maps, &t, &figures);
-	ledger_book_end(&c->ledger, &figures, c->store, c->run, capture_utc(c, c->until_ns));
-	c->r->edges_cpu_s = (double)ledger_all_ns(&figures) / 1e9 -
-			    c->r->self_cores * (double)(stopped_ns - c->attached_ns) / 1e9;
-	capture_flush(c);
+	ledger_read(&c->books.ledger, c->config.maps, &t, &figures);
+	ledger_book_end(&c->books.ledger, &figures, c->config.store, c->config.run,
+			capture_utc(&c->clock, c->books.until_ns));
+	c->books.r->edges_cpu_s =
+		(double)ledger_all_ns(&figures) / 1e9 -
+		c->books.r->self_cores * (double)(stopped_ns - c->clock.attached_ns) / 1e9;
+	capture_books_flush(&c->books);
 	report_names(c);
-	store_settle(c, clock_boot_ns() + (c->r->interrupted ? 500 * MSEC : 5000 * MSEC));
+	store_settle(c, clock_boot_ns() + (c->books.r->interrupted ? 500 * MSEC : 5000 * MSEC));
 }

@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* capture_tell: what a parent or a person hears while a capture runs. */
+/* capture_tell: progress messages to a parent or a person while a capture runs. */
 #include <jansson.h>
 #include <string.h>
 
-#include "loaders/lib/bpf/run/capture_parts.h"
+#include "loaders/lib/bpf/run/private.h"
 
-/* a progress line a second: it reads the accounts of every program of the capture */
+/* one progress line a second: each reads the accounts of every program of the capture */
 #define PROGRESS_NS (950 * MSEC)
-
-double capture_self_cores(struct capture *c, const struct family_tally *t,
-			  struct ledger_figures *now)
-{
-	int64_t wall = clock_boot_ns() - c->attached_ns;
-
-	ledger_read(&c->ledger, c->maps, t, now);
-	ledger_settle(&c->ledger, now);
-	return wall > 0 ? (double)ledger_busy_ns(&c->ledger, now) / (double)wall : 0;
-}
 
 static double seconds(int64_t ns)
 {
@@ -25,16 +15,18 @@ static double seconds(int64_t ns)
 
 static void send_ready(struct capture *c, const struct store_writer_stat *s)
 {
-	int64_t row = store_run_rowid(c->store, c->run);
-	uint64_t period = capture_period(c);
+	int64_t row = store_run_rowid(c->config.store, c->config.run);
+	uint64_t period = capture_period(&c->config);
 
-	if (c->ready_sent || (!row && clock_boot_ns() - c->attached_ns < 1000 * MSEC))
+	if (c->tell.ready_sent || (!row && clock_boot_ns() - c->clock.attached_ns < 1000 * MSEC))
 		return;
-	c->ready_sent = true;
-	progress_send(c->o->progress,
+	c->tell.ready_sent = true;
+	progress_send(c->config.o->progress,
 		      json_pack("{s:s, s:I, s:s, s:s, s:I}", "event", "ready", "run",
 				(json_int_t)row, "segment", s->segment, "clock",
-				c->f->clock ? c->f->clock(c->state) : c->f->name, "hz",
+				c->config.f->clock ? c->config.f->clock(c->config.state) :
+						     c->config.f->name,
+				"hz",
 				(json_int_t)(period ? (NSEC_PER_SEC + (int64_t)period / 2) /
 							      (int64_t)period :
 						      0)),
@@ -43,34 +35,36 @@ static void send_ready(struct capture *c, const struct store_writer_stat *s)
 
 void capture_send_first(struct capture *c, const struct store_writer_stat *s)
 {
-	if (c->first_sent || !s->stored)
+	if (c->tell.first_sent || !s->stored)
 		return;
-	c->first_sent = true;
-	c->r->first_s = seconds(clock_boot_ns() - c->o->begin_ns);
-	progress_send(c->o->progress,
-		      json_pack("{s:s, s:f}", "event", "first", "after_s", c->r->first_s), true);
+	c->tell.first_sent = true;
+	c->books.r->first_s = seconds(clock_boot_ns() - c->config.o->begin_ns);
+	progress_send(c->config.o->progress,
+		      json_pack("{s:s, s:f}", "event", "first", "after_s", c->books.r->first_s),
+		      true);
 }
 
 static void send_progress(struct capture *c, const struct store_writer_stat *s)
 {
 	int64_t now = clock_boot_ns();
-	json_t *left = c->end_ns == INT64_MAX ?
-			       json_null() :
-			       json_real(now < c->end_ns ? seconds(c->end_ns - now) : 0);
+	json_t *left =
+		c->clock.end_ns == INT64_MAX ?
+			json_null() :
+			json_real(now < c->clock.end_ns ? seconds(c->clock.end_ns - now) : 0);
 	struct ledger_figures figures;
 	struct family_tally t;
 	double cores;
 
-	capture_tally(c, &t);
-	cores = capture_self_cores(c, &t, &figures);
-	c->r->lost[CAPTURE_LOST_STORE] = s->dropped + c->refused;
-	progress_send(c->o->progress,
+	capture_books_tally(&c->books, &t);
+	cores = capture_books_self_cores(&c->books, &t, &figures);
+	c->books.r->lost[CAPTURE_LOST_STORE] = s->dropped + c->books.refused;
+	progress_send(c->config.o->progress,
 		      json_pack("{s:s, s:f, s:o, s:I, s:I, s:f, s:I, s:I, s:I, s:s?}", "event",
-				"progress", "elapsed_s", seconds(now - c->attached_ns), "left_s",
-				left, "samples", (json_int_t)c->added, "lost",
-				(json_int_t)capture_lost(c->r), "self_cores", cores, "bpf_ns",
+				"progress", "elapsed_s", seconds(now - c->clock.attached_ns),
+				"left_s", left, "samples", (json_int_t)c->books.added, "lost",
+				(json_int_t)capture_lost(c->books.r), "self_cores", cores, "bpf_ns",
 				(json_int_t)figures.bpf_ns, "map_bytes",
-				(json_int_t)c->ledger.map_bytes, "store_bytes",
+				(json_int_t)c->books.ledger.map_bytes, "store_bytes",
 				(json_int_t)s->segment_bytes, "store_error",
 				s->last_error ? strerror(-s->last_error) : NULL),
 		      false);
@@ -80,11 +74,11 @@ void capture_tell(struct capture *c)
 {
 	struct store_writer_stat s;
 
-	store_writer_stat(c->store, &s);
+	store_writer_stat(c->config.store, &s);
 	send_ready(c, &s);
 	capture_send_first(c, &s);
-	if (c->o->progress->fd < 0 || clock_boot_ns() - c->told_ns < PROGRESS_NS)
+	if (c->config.o->progress->fd < 0 || clock_boot_ns() - c->tell.told_ns < PROGRESS_NS)
 		return;
-	c->told_ns = clock_boot_ns();
+	c->tell.told_ns = clock_boot_ns();
 	send_progress(c, &s);
 }

@@ -47,7 +47,7 @@ void hold_release(struct hold *h)
 	*h = (struct hold){.max = h->max};
 }
 
-/* Room for `need` bytes in one piece at the tail, writing the skip mark if that piece is at 0. */
+/* Find `need` adjacent bytes at the tail; writes the skip mark if they are at 0. */
 static bool place(struct hold *h, size_t need, size_t *at)
 {
 	size_t tail, end;
@@ -138,7 +138,7 @@ void hold_pop(struct hold *h)
 	if (--h->n)
 		return;
 	h->head = h->used = 0;
-	if (h->cap > 4 * HOLD_FIRST) { /* after a burst, give the memory back */
+	if (h->cap > 4 * HOLD_FIRST) { /* after a burst, free the memory */
 		free(h->buf);
 		h->buf = NULL;
 		h->cap = 0;

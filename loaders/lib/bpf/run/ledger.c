@@ -17,8 +17,7 @@ void ledger_init(struct ledger *l, const char *family, struct bpf_object *obj)
 	*l = (struct ledger){.family = family, .obj = obj};
 }
 
-/* What the kernel charges for the maps, but for those that sonde-maps made: they are in its
- * figures. */
+/* The kernel's charge for the maps, without those of sonde-maps, whose figures include them. */
 static uint64_t map_bytes(struct bpf_object *obj)
 {
 	struct bpf_map *map;
@@ -87,7 +86,7 @@ void ledger_settle(struct ledger *l, const struct ledger_figures *now)
 	l->begin.index_cpu_ns = now->index_cpu_ns;
 }
 
-/* Counters of sonde-maps begin anew when it is restarted. */
+/* Counters of sonde-maps start from 0 when it restarts. */
 static uint64_t grown(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;

@@ -14,9 +14,9 @@
 
 struct meter_thing {
 	uint64_t identity, round;
-	struct fact_row last; /* as the store has it */
+	struct fact_row last; /* as in the store */
 	int64_t stored_ns;    /* 0: never */
-	bool fresh, young;    /* nothing was remembered of it yet; and then: it began at 0 */
+	bool fresh, young;    /* new: nothing is known of it yet; young: its counters began at 0 */
 	UT_hash_handle hh;
 	char key[];
 };
@@ -58,9 +58,9 @@ enum meter_move meter_difference(const struct fact *f, const struct fact_row *la
 			m = had ? gauge_move(&f->columns[i], n, before) : METER_LITTLE;
 			moved = m > moved ? m : moved;
 		} else if (had && n < before) {
-			moved = METER_MOVED; /* so that it goes on from here */
+			moved = METER_MOVED; /* so that the next difference starts here */
 		} else if (!had && !(since && !last)) {
-			moved = METER_MOVED; /* it begins here */
+			moved = METER_MOVED; /* starts here */
 		} else {
 			fact_put(out, i, (uint64_t)(n - before));
 			m = counter_move(&f->columns[i], n - before);
@@ -84,7 +84,7 @@ void meter_release(struct meter *m)
 		drop(m, t);
 }
 
-/* The store may ask once or twice for all ids anew. */
+/* The store may ask for new ids once or twice. */
 bool meter_put(const struct fact *f, const struct meter_round *r, struct fact_row *row,
 	       meter_names names, void *ctx)
 {
@@ -98,8 +98,8 @@ bool meter_put(const struct fact *f, const struct meter_round *r, struct fact_ro
 	return !rc;
 }
 
-/* What the next difference is to: counters that this reading has not are still those of the one
- * before. */
+/* What the next difference starts from: counters that this reading lacks keep their previous value.
+ */
 static void remember(const struct fact *f, struct fact_row *last, const struct fact_row *now)
 {
 	uint64_t gauges = 0;

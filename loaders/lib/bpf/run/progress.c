@@ -21,7 +21,7 @@ void progress_init(struct progress *p, int fd)
 	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
 }
 
-/* Whole lines only: once begun, a line is finished or the reader is given up. */
+/* Whole lines only: finish a line that was begun, or give up the reader. */
 static void line_write(struct progress *p, const char *line, size_t len, bool must)
 {
 	size_t done = 0;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * progress: what a capture tells whoever started it, one JSON object a line on the descriptor of
- * --progress-fd. Lines that only refresh a display are left out when the reader is slow; the others
- * wait for it a moment. A reader that has gone ends the capture.
+ * progress: messages of a capture to its parent, one JSON object a line on the descriptor of
+ * --progress-fd. A line that only refreshes a display is skipped if the reader is slow; the others
+ * wait for it a moment. If the reader closes its end, the capture ends.
  *
- *   {"event":"ready","run","segment","clock","hz"}             sampling; the store has the run
- *   {"event":"first","after_s"}                                the first sample is stored
- *   {"event":"progress","elapsed_s","left_s"|null,"samples","lost","self_cores","bpf_ns","map_bytes","store_bytes",
- *    "store_error"|null}                                       bpf_ns, map_bytes: what its own BPF
- * programs have run for since they started, and what the kernel charges for its own maps
- *   {"event":"exit","status"}                                  the command after `--` has ended
- *   {"event":"done", ...}                                      see capture.c
+ *   {"event":"ready","run","segment","clock","hz"}   sampling; the store has the run
+ *   {"event":"first","after_s"}                      the first sample is stored
+ *   {"event":"progress","elapsed_s","left_s"|null,"samples","lost","self_cores","bpf_ns",
+ *    "map_bytes","store_bytes","store_error"|null}   bpf_ns, map_bytes: run time of its own BPF
+ *                                                    programs since they started, and the kernel's
+ *                                                    charge for its own maps
+ *   {"event":"exit","status"}                        the command after `--` has ended
+ *   {"event":"done", ...}                            see family.c
  *   {"event":"error","what","fix","exit"}
  */
 #ifndef SONDE_BPF_PROGRESS_H
@@ -20,7 +21,7 @@
 #include <stdbool.h>
 
 struct progress {
-	int fd;    /* -1: nobody listens */
+	int fd;    /* -1: no reader */
 	bool gone; /* the reader has closed its end */
 };
 

@@ -11,7 +11,7 @@
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define GONE_NS (60 * NSEC_PER_SEC) /* a frame that has the id has been named by then */
+#define GONE_NS (60 * NSEC_PER_SEC) /* by then every frame with this id has been named */
 
 static int map_fd(const struct bpf_object *obj, const char *name)
 {
@@ -63,7 +63,7 @@ void scripts_configure(struct bpf_object *obj, uint32_t kinds)
 
 bool scripts_refused(int err)
 {
-	return err && err != -ENOMEM; /* EACCES is what a verifier says, too */
+	return err && err != -ENOMEM; /* a verifier may also say EACCES */
 }
 
 bool scripts_configured(const struct bpf_object *obj, uint32_t *kinds)
@@ -83,7 +83,7 @@ void scripts_took(struct scripts *s, const struct script_key *key, uint32_t id)
 	s->given[s->n++] = (struct script_given){.key = *key, .id = id};
 }
 
-/* What came first leaves the map. Where another CPU has given the object a second id, the map has
+/* Removes the oldest objects from the map. If another CPU gave the object a second id, the map has
  * one of the two. */
 static void make_room(struct scripts *s, int64_t now_ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroupdir: a cgroup's path -> the ids that the kernel knows it by. A cgroup's id is its
- * directory's inode number. On a host with v1 hierarchies the same path may stand in several of
- * them; each has its own id.
+ * cgroupdir: from a cgroup's path to the kernel's ids for it. A cgroup's id is its directory's
+ * inode number. On a host with v1 hierarchies several of them may have the same path, each with its
+ * own id.
  */
 #ifndef SONDE_BPF_CGROUPDIR_H
 #define SONDE_BPF_CGROUPDIR_H
@@ -12,8 +12,8 @@
 
 #include "loaders/lib/bpf/family.h"
 
-/* One line of /proc/self/mountinfo: where a hierarchy that we know is mounted. Pure; false: the
- * line is another one. `point` keeps the kernel's octal escapes. */
+/* One line of /proc/self/mountinfo: the mount point of a cgroup hierarchy. Pure; false: the line is
+ * something else. `point` keeps the kernel's octal escapes. */
 bool cgroupdir_mount(const char *line, char *point, size_t size, enum family_hierarchy *hierarchy);
 
 /* Call `found` for each hierarchy that has it. `path` is a directory below a mount point, or a

@@ -17,7 +17,7 @@ enum check_state {
 	CHECK_OK,
 	CHECK_WARN, /* works, with less */
 	CHECK_FAIL, /* a capture is not possible */
-	CHECK_OFF   /* not there, and not needed */
+	CHECK_OFF   /* missing, and not needed */
 };
 
 struct check_item {
@@ -29,8 +29,8 @@ struct check {
 	struct check_item *items;
 	size_t n, cap;
 	enum sonde_exit exit; /* EXIT_OK, or that of the first failure */
-	bool absent; /* what the family is about is not on this host: nothing is wrong, and nothing
-			is ready */
+	bool absent; /* this host lacks what the family records: nothing is wrong, but nothing is
+			ready */
 };
 
 void check_release(struct check *c);

@@ -10,7 +10,7 @@
 
 #define LOG_ALL 3 /* SYSLOG_ACTION_READ_ALL */
 
-/* A map of one row that is as long as all user ids: the first namespace. */
+/* A single row that maps all user ids: the initial user namespace. */
 static int is_first(const char *uid_map)
 {
 	unsigned long inside, outside, count;
@@ -51,15 +51,15 @@ enum environment environment_here(void)
 	log[n > 0 ? n : 0] = '\0';
 	if (uname(&u))
 		u.release[0] = '\0';
-	/* a Linux that can do it would hold a line of somebody else's about gVisor in its log */
+	/* a real Linux of that version could log a line about gVisor, written by someone else */
 	return environment_of(u.release, strncmp(u.release, "4.4", 3) ? "" : log,
 			      read_into("/proc/self/uid_map", uid_map, sizeof(uid_map)),
 			      read_into("/run/systemd/container", manager, sizeof(manager)));
 }
 
-const char *environment_fix(enum environment place)
+const char *environment_fix(enum environment environment)
 {
-	switch (place) {
+	switch (environment) {
 	case ENVIRONMENT_GVISOR:
 		return "start it on the host of this sandbox: gVisor has no eBPF, but its processes are seen from there";
 	case ENVIRONMENT_GUEST:

@@ -28,10 +28,11 @@
 #define BTF_PATH      "/sys/kernel/btf/vmlinux"
 #define LOCKDOWN_PATH "/sys/kernel/security/lockdown"
 #define OFFSETS_PATH  "/proc/self/timens_offsets"
-/* lines: per-CPU data comes first, some thousand symbols at most */
+/* lines: per-CPU data comes first, a few thousand symbols at most */
 #define KALLSYMS_LOOK 20000
-#define STORE_ROOM    (1u << 20) /* a disk with less is full: no store can begin there */
-#define KERNEL_HALF   (1ull << 63)
+#define STORE_ROOM    (1u << 20) /* less free space counts as a full disk: no store can begin there \
+				  */
+#define KERNEL_HALF (1ull << 63)
 #ifndef CAP_PERFMON
 #define CAP_PERFMON 38
 #define CAP_BPF     39
@@ -75,7 +76,7 @@ static bool cap_has(uint64_t caps, int cap)
 	return caps >> cap & 1;
 }
 
-/* Capabilities of another user namespace than the first are none here, whatever /proc says. */
+/* In another user namespace than the initial one capabilities do not count, whatever /proc says. */
 static int namespace_rights(struct err *e)
 {
 	if (environment_here() != ENVIRONMENT_GUEST)
@@ -165,7 +166,7 @@ static int lockdown(struct err *e)
 	return -EPERM;
 }
 
-/* The kernel stamps what happens by its own clock: ours must be that one. */
+/* Kernel events carry the kernel's boot clock: ours must be the same. */
 int preflight_clock(const char *prog, struct err *e)
 {
 	cleanup_file FILE *f = fopen(OFFSETS_PATH, "re");
@@ -199,7 +200,7 @@ int preflight(const char *prog, struct err *e)
 	return err;
 }
 
-/* What programs need, and is not there. */
+/* Programs need it, and it is missing. */
 static void check_missing(struct check *c, const char *name, const struct err *e, bool needed)
 {
 	if (needed)
@@ -264,8 +265,8 @@ static void check_rights(struct check *c, bool needed)
 			  geteuid() ? "capabilities" : "root");
 }
 
-/* Of the kernel's symbols: are there any, and does one have an address? The first ones may stand at
- * 0 in truth: those of per-CPU data. */
+/* Are there any kernel symbols, and does one have an address? Per-CPU data, which comes first, may
+ * really be at address 0. */
 static void symbols_look(bool *any, bool *address)
 {
 	cleanup_file FILE *f = fopen("/proc/kallsyms", "re");
@@ -286,7 +287,8 @@ static void check_symbols(struct check *c)
 	if (!any)
 		check_add(c, "kernel symbols", CHECK_WARN, NULL,
 			  "no /proc/kallsyms: kernel frames have no names");
-	else if (!address) /* 2 hides them from everybody, 0 and 1 from who has no CAP_SYSLOG */
+	else if (!address) /* 2 hides them from everyone, 0 and 1 from processes without CAP_SYSLOG
+			    */
 		check_add(c, "kernel symbols", CHECK_WARN,
 			  sysctl_kernel("kptr_restrict", -1) >= 2 ?
 				  "sudo sysctl kernel.kptr_restrict=1" :
@@ -340,7 +342,7 @@ static void check_cgroups(struct check *c)
 
 /* ---- containers ---- */
 
-/* How an engine's containers get their names, or what keeps them from it. */
+/* How an engine's containers get their names, or what prevents that. */
 static void check_engine(struct check *c, const struct engine *e)
 {
 	static const char *const called[] = {[ENGINE_DOCKER] = "docker",
@@ -416,7 +418,7 @@ static void check_inspect(struct check *c)
 		check_add(c, "PID 1", CHECK_OK, NULL, "inspectable");
 }
 
-/* Helpers stand beside this program, as an installation and a build both have it. */
+/* Helpers are in the same folder as this program, both installed and in a build. */
 static void check_helper(struct check *c, const char *name)
 {
 	char path[PATH_MAX];
@@ -435,7 +437,7 @@ static void check_helper(struct check *c, const char *name)
 		check_add(c, name, CHECK_OK, NULL, "%s", path);
 }
 
-/* Of the folder, or of the nearest one above it that exists: asking must not create anything. */
+/* Checks the folder, or its nearest parent that exists: a check must not create anything. */
 static void check_store(struct check *c, const char *dir)
 {
 	char path[PATH_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preflight: what can be known before anything is loaded, so that a refusal names its cause:
- * rights, kernel version, type information, lockdown. And the rest of what `--check` tells of a
- * host, whatever the family.
+ * preflight: checks before anything is loaded, so that an error names its cause: rights, kernel
+ * version, type information, lockdown. And the rest of what `--check` reports about a host,
+ * whatever the family.
  */
 #ifndef SONDE_BPF_PREFLIGHT_H
 #define SONDE_BPF_PREFLIGHT_H
@@ -14,18 +14,17 @@
 
 struct check;
 
-/* The first cause for which loading cannot work: EXIT_PERMISSION or EXIT_PREREQUISITE. `prog` is
- * for the fix. */
+/* The first reason why loading cannot work: EXIT_PERMISSION or EXIT_PREREQUISITE. `prog` appears in
+ * the fix. */
 int preflight(const char *prog, struct err *e);
-/* Only that our boot clock is the kernel's: what a family needs too that can do without programs.
- */
+/* Only: is our boot clock the kernel's? A family that works without programs needs this too. */
 int preflight_clock(const char *prog, struct err *e);
-/* Each of them as an item, and then what is only good to know. needed: without programs there is no
- * capture; else it is less without them. */
+/* Each check as an item, then information. needed: without programs there is no capture; else a
+ * capture has less without them. */
 void preflight_check(struct check *c, const char *prog, const char *store_dir, bool needed);
 
-/* kernel.NAME as a number, or `otherwise` if it is not there: sysctl_kernel("perf_event_max_stack",
- * 127). */
+/* kernel.NAME as a number, or `otherwise` if it does not exist:
+ * sysctl_kernel("perf_event_max_stack", 127). */
 int64_t sysctl_kernel(const char *name, int64_t otherwise);
 
 #endif

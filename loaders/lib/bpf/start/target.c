@@ -102,8 +102,8 @@ static enum family_hierarchy hierarchy_v1(void)
 	return memory ? FAMILY_CGROUP_V1_MEMORY : FAMILY_CGROUP_V1_PIDS;
 }
 
-/* By its cgroups, so that processes that start later are in; by its processes where no cgroup of
- * its own is known. */
+/* By its cgroups, so that later processes are included; by its processes if it has no known cgroup.
+ */
 static int resolve_container(struct target *t, const char *who, struct err *e)
 {
 	struct container_found found = {0};
@@ -185,7 +185,7 @@ static bool pid_listed(const struct family_target *t, uint32_t pid)
 	return false;
 }
 
-/* Itself, or (of a command) one of those that started it. */
+/* The process, or (for a command) one of its ancestors. */
 static bool pids_cover(const struct family_target *t, struct hostmaps *hm,
 		       const struct hostmaps_process *p)
 {
@@ -211,7 +211,7 @@ static int cgroup_listed(void *ctx, const struct family_cgroup *cgroup)
 	return 0;
 }
 
-/* Its cgroup, or one above it. */
+/* Its cgroup, or one of that cgroup's parents. */
 static bool cgroups_cover(const struct family_target *t, const struct hostmaps_process *p)
 {
 	cleanup_free char *path = mem_strdup(p->cgroup);

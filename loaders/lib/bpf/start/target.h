@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target: what --pid, --cgroup, --container, --comm and `-- command` mean on this host now: process
- * ids and cgroup ids that the BPF program compares with. Names that match nothing are errors
- * (EXIT_USAGE) before anything is loaded.
+ * target: what --pid, --cgroup, --container, --comm and `-- command` mean on this host now: the
+ * process ids and cgroup ids that the BPF program compares with. Names that match nothing are
+ * errors (EXIT_USAGE) before anything is loaded.
  */
 #ifndef SONDE_BPF_TARGET_H
 #define SONDE_BPF_TARGET_H
@@ -30,12 +30,12 @@ struct target {
 int target_resolve(struct target *t, const struct options *o, pid_t command, struct err *e);
 void target_release(struct target *t);
 
-/* Which processes such a capture covers wholly. */
+/* Which processes such a capture covers completely. */
 enum store_scope target_scope(const struct target *t);
-/* True if the target is a set of processes and none of them is there any more: nothing can come. */
+/* True if the target is a set of processes and all of them have ended: no more events can come. */
 bool target_gone(const struct target *t);
-/* Is this process part of it? By /proc, for families whose programs do not look themselves. A name
- * is its main thread's. */
+/* Is this process part of the target? By /proc, for families without a filter in BPF. Compares the
+ * main thread's name. */
 bool target_covers(const struct family_target *t, struct hostmaps *hm,
 		   const struct hostmaps_process *p);
 

@@ -12,7 +12,7 @@
 #include "schema/base/mem.h"
 
 #define LINE_MAX_ 64
-#define GIVEN_MAX 65536 /* beyond them none is taken: nobody has so many Go programs */
+#define GIVEN_MAX 65536 /* more are ignored: no host has this many Go programs */
 
 struct key {
 	uint64_t start_ns;
@@ -104,7 +104,7 @@ void targetfeed_take(struct targetfeed *f, const char *bytes, size_t len)
 		f->len = 0;
 	}
 	if (f->len > LINE_MAX_)
-		f->len = LINE_MAX_; /* too long already: the rest of it changes nothing */
+		f->len = LINE_MAX_; /* already too long: the rest does not matter */
 }
 
 void targetfeed_read(struct targetfeed *f)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cpushare: see the header. */
 #include "loaders/lib/host/budget/cpushare.h"
 
 #include <fcntl.h>

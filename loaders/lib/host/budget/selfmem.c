@@ -6,8 +6,8 @@
 
 #include "schema/base/cleanup.h"
 
-/* The kernel keeps these two counted: smaps_rollup says the same, and walks the pages of all that
- * is mapped for it. */
+/* The kernel counts these two all the time; smaps_rollup has the same numbers, but walks all mapped
+ * pages for them. */
 static void read_status(const char *path, uint64_t *rss, uint64_t *own)
 {
 	cleanup_file FILE *f = fopen(path, "re");

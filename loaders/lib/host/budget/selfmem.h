@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* selfmem: what memory this process takes. */
+/* selfmem: the memory that this process uses. */
 #ifndef SONDE_HOST_SELFMEM_H
 #define SONDE_HOST_SELFMEM_H
 
 #include <stdint.h>
 
-/* Bytes that are resident, and those of them that are its own alone: anonymous memory. The image
- * indexes and BPF maps that it maps are not: they are pages of others. 0 where the kernel does not
- * tell. */
+/* Resident bytes, and those of them that are private: anonymous memory. The image indexes and BPF
+ * maps that it maps do not count: their pages are shared. 0 if the kernel does not say. */
 void selfmem_read(uint64_t *rss, uint64_t *own);
-/* The same of another process. */
+/* The same for another process. */
 void selfmem_read_of(uint32_t pid, uint64_t *rss, uint64_t *own);
 
 #endif

@@ -16,8 +16,8 @@ struct late_item {
 	struct late_item *next;
 	size_t size;
 	uint64_t time_ns;
-	uint64_t pending;  /* the image it waits for, 0: it has not been tried */
-	uint64_t record[]; /* a struct stack_late, its stack as long as it is filled */
+	uint64_t pending;  /* the image it waits for, 0: not tried yet */
+	uint64_t record[]; /* a struct stack_late, with as much stack as was filled */
 };
 
 void late_init(struct late *q, size_t max_bytes)
@@ -107,8 +107,8 @@ static enum unwind_code_step code(void *ctx, struct unwind_code *c)
 	return (enum unwind_code_step)step;
 }
 
-/* false: rows are missing that may still come; *pending says whose. NULL: as far as rows are there.
- */
+/* false: rows are missing that may still come, and *pending says whose. `pending` NULL: unwind with
+ * the rows there are. */
 static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late *l,
 		   uint64_t *pending)
 {
@@ -134,7 +134,7 @@ static bool unwind(struct late *q, struct hostmaps *hm, const struct stack_late 
 	}
 	q->out->ev = l->ev;
 	q->out->ev.flags &= (__u16) ~(
-		STACK_F_LATE | STACK_F_TABLES); /* its frames are addresses, of its own time */
+		STACK_F_LATE | STACK_F_TABLES); /* its frames are addresses as of its own time */
 	q->out->ev.flags |= end == STACK_END_DEPTH ? STACK_F_TRUNCATED : 0;
 	q->out->ev.n_user = (__u16)n;
 	q->out->ev.end = (__u16)end;
@@ -149,7 +149,8 @@ static void hand_over(const struct late *q, late_fn fn, void *ctx)
 	fn(ctx, ev, sizeof(*ev) + ((size_t)ev->n_kernel + ev->n_user) * sizeof(q->out->frames[0]));
 }
 
-/* Is it worth trying? Not before its time has been told, and not while what it lacks is awaited. */
+/* Is it worth trying? Not before sonde-maps has reached its time, and not while what it needs is
+ * pending. */
 static bool due(const struct late_item *item, const struct hostmaps *hm, bool patient)
 {
 	if (!patient)
@@ -158,7 +159,7 @@ static bool due(const struct late_item *item, const struct hostmaps *hm, bool pa
 	       !(item->pending && hostmaps_awaits(hm, item->pending));
 }
 
-/* Out of the list, and its event out of here. */
+/* Takes it out of the list and passes its event on. */
 static void finish(struct late *q, struct late_item **at, late_fn fn, void *ctx)
 {
 	struct late_item *item = *at;
@@ -169,7 +170,7 @@ static void finish(struct late *q, struct late_item **at, late_fn fn, void *ctx)
 	q->bytes -= item->size;
 	q->n--;
 	free(item);
-	if (!q->n) { /* after a burst, give the memory back */
+	if (!q->n) { /* after a burst, free the memory */
 		if (q->most_bytes > BURST_BYTES)
 			malloc_trim(0);
 		q->most_bytes = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * late: stacks that were taken before their rows were there (struct stack_late: registers and a
- * copy of the stack). They wait until sonde-maps has told all of their time and has the rows of the
- * files they meet, and are unwound then by the rules of probes/lib/unwind.h: to addresses, which
- * are named by what was mapped at their time, as all others.
+ * late: stacks taken before their rows were published (struct stack_late: registers and a copy of
+ * the stack). They wait until sonde-maps has reached their time and has the rows of their files,
+ * and are then unwound by the rules of probes/lib/unwind.h into addresses, which are named by the
+ * mappings of their time like all others.
  *
- * Nothing is lost here: what has waited too long, or longest when there is no more room, is unwound
- * as far as rows are there.
+ * Nothing is lost here: a stack that has waited too long, or longest when there is no more room, is
+ * unwound with the rows there are.
  */
 #ifndef SONDE_HOST_LATE_H
 #define SONDE_HOST_LATE_H
@@ -22,7 +22,7 @@
 struct hostmaps;
 struct late_item;
 
-/* Who knows code that processes make (unwind.h); NULL: nobody does. */
+/* Walks code that processes generate (unwind.h); NULL: none. */
 struct unwind_code;
 struct late_code {
 	void *ctx;
@@ -32,9 +32,9 @@ struct late_code {
 
 struct late {
 	struct late_code code;
-	struct late_item *head, **tail; /* in the order they came */
+	struct late_item *head, **tail; /* oldest first */
 	struct late_parts more;
-	size_t n, bytes, max_bytes, most_bytes; /* most: since it was empty last */
+	size_t n, bytes, max_bytes, most_bytes; /* most_bytes: the peak since it was last empty */
 	struct late_event {
 		struct stack_event ev;
 		uint64_t frames[STACK_KERNEL_MAX + STACK_USER_MAX];
@@ -44,20 +44,20 @@ struct late {
 void late_init(struct late *q, size_t max_bytes); /* allocates nothing yet */
 void late_release(struct late *q);
 
-/* Copies what is used of the record, or of the part of one (latemore.h). -EBADMSG: it is none;
- * -ENOBUFS: the limit is reached, see late_shed. */
+/* Copies the used part of the record, or one part of a deep stack (late_parts.h). -EBADMSG: it is
+ * neither; -ENOBUFS: the limit is reached, see late_shed. */
 int late_push(struct late *q, const void *record, size_t size);
 
-/* What takes a finished event: ev.n_kernel + ev.n_user frames follow it; borrowed for the call. */
+/* Receives a finished event, followed by ev.n_kernel + ev.n_user frames; borrowed for the call. */
 typedef void (*late_fn)(void *ctx, const struct stack_event *ev, size_t size);
 
-/* Hands over what is ready: sonde-maps has told of its time and nothing it needs is pending; or is
- * older than `patience_ns`; or all. */
+/* Passes on the stacks that are ready: sonde-maps has reached their time and nothing they need is
+ * pending; or they are older than `patience_ns`; or all. */
 void late_drain(struct late *q, struct hostmaps *hm, uint64_t now_ns, uint64_t patience_ns,
 		bool all, late_fn fn, void *ctx);
-/* Hands over what came first, until at least a sixteenth of the room is free. */
+/* Passes on the oldest stacks, until at least a sixteenth of the room is free. */
 void late_shed(struct late *q, struct hostmaps *hm, late_fn fn, void *ctx);
-/* Time of the oldest one that waits, UINT64_MAX: none does. */
+/* Time of the oldest stack that waits, UINT64_MAX: none. */
 uint64_t late_oldest(const struct late *q);
 
 #endif

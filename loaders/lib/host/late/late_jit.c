@@ -19,25 +19,25 @@
 #include "schema/image/image.h"
 
 #define PROCESSES   64
-#define AGAIN_NS    (NSEC_PER_SEC / 10) /* a runtime that has not begun is looked at again then */
-#define STACK_BYTES (16ull << 20)       /* of a thread whose stack's end is not known */
+#define AGAIN_NS    (NSEC_PER_SEC / 10) /* look again for a runtime that has not started */
+#define STACK_BYTES (16ull << 20)       /* of a thread whose stack's end is unknown */
 
-/* A process that was asked for. */
+/* A process that was looked up. */
 struct process {
 	uint64_t start_ns;
 	uint32_t tgid, exec_id;
-	uint32_t image;   /* of its runtime; 0: it has none */
+	uint32_t image;   /* of its runtime; 0: none */
 	uint64_t pending; /* its index is still being made */
-	bool lacks;       /* the index of one of its files, at the last look */
+	bool lacks;       /* the index of one of its files was missing at the last look */
 	uint64_t again_ns;
-	struct hotspot *hotspot; /* own; NULL: it cannot be read (yet) */
+	struct hotspot *hotspot; /* own; NULL: cannot be read (yet) */
 	struct v8 *v8;           /* the same */
-	uint64_t v8_time_ns;     /* of the stack that is walked, and whose */
+	uint64_t v8_time_ns;     /* time of the stack being walked, and its thread */
 	uint32_t v8_tid;
 	struct runtime_memory memory;
-	const struct stack_late *l; /* whose stack is walked now */
+	const struct stack_late *l; /* the stack being walked */
 	bool short_copy;
-	bool gone; /* its memory */
+	bool gone; /* its memory is gone */
 };
 
 struct late_jit {
@@ -79,7 +79,7 @@ static bool is_stack(const struct process *j, uint64_t addr, size_t len)
 	return addr + len > sp - 4096 && addr < top;
 }
 
-/* Of the stack what was copied, and nothing that stands there now. */
+/* Reads the stack only from the copy, never its present content. */
 static bool memory_read(void *ctx, uint64_t addr, void *to, size_t len)
 {
 	struct process *j = ctx;
@@ -101,7 +101,7 @@ static bool memory_read(void *ctx, uint64_t addr, void *to, size_t len)
 	return false;
 }
 
-/* What cannot be read ends the others' reading: the rest is left for then. */
+/* A failed read stops the batch: the rest is read one by one later. */
 static void memory_read_many(void *ctx, uint64_t *addr, void *const *to, size_t n, size_t len)
 {
 	struct process *j = ctx;
@@ -130,11 +130,11 @@ struct search {
 	struct hostmaps_process *p;
 	struct process *j;
 	uint64_t time_ns;
-	bool objects; /* its program has met V8's code: one of its files is V8's, if its index is
-			 not there yet */
+	bool objects; /* its program met V8's code, so one of its files is V8's, even if that has no
+			 index yet */
 };
 
-/* Where its file is mapped a second time, its variables are not. */
+/* V8 may map its file a second time, without its variables: skip that. */
 static void v8_look(struct search *s, uint64_t start, struct hostmaps_image *image)
 {
 	struct hostmaps_frame builtins = {0};
@@ -244,7 +244,7 @@ static void say(struct late_jit *c, const struct process *j, uint32_t kind,
 	}
 }
 
-/* The frame itself, as native code. */
+/* Reports the frame itself, as native code. */
 static void say_native(struct unwind_code *c)
 {
 	if (c->n < c->max)
@@ -286,7 +286,7 @@ static int hotspot_step(struct late_jit *lc, struct process *j, const struct sta
 	return to.goes_on ? UNWIND_CODE_GOES_ON : UNWIND_CODE_ENDS;
 }
 
-/* pc in V8's file, as runtime_native has it. */
+/* pc in V8's file, as in runtime_native. */
 static uint64_t v8_vaddr(struct process *j, struct hostmaps *hm, const struct stack_late *l,
 			 const struct unwind_code *c)
 {

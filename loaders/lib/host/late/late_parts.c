@@ -8,14 +8,14 @@
 
 #include "schema/base/mem.h"
 
-#define PARTS_MAX (STACK_MORE_PARTS * 1024) /* of so many CPUs */
+#define PARTS_MAX (STACK_MORE_PARTS * 1024) /* for this many CPUs */
 
 struct late_parts_part {
 	struct late_parts_part *next;
-	struct stack_more more; /* as long as it is filled */
+	struct stack_more more; /* as much as was filled */
 };
 
-/* Of its CPU, but for those of the stack that `ev` is of; NULL: all. */
+/* Drops the parts of this CPU, except those of `ev`'s stack; NULL: all. */
 static void forget(struct late_parts *m, uint32_t cpu, const struct stack_event *ev)
 {
 	struct late_parts_part **at = &m->head, *part;
@@ -77,7 +77,7 @@ int late_parts_push(struct late_parts *m, const void *record, size_t size)
 	return 0;
 }
 
-/* The part that goes on `bytes` behind RSP. */
+/* The part that starts `bytes` above RSP. */
 static const struct stack_more *part_at(const struct late_parts *m, const struct stack_late *l,
 					size_t bytes)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * latemore: the parts of deep stacks that come before their struct stack_late (probes/lib/stack.h):
- * kept until that comes, of each CPU those of its last stack. Parts whose record found no room in
- * the ring are forgotten at the next of their CPU.
+ * late_parts: the parts of deep stacks that precede their struct stack_late (probes/lib/stack.h).
+ * They are kept until that arrives, for each CPU those of its last stack. If the ring had no room
+ * for the struct, its parts are dropped when the CPU sends the next ones.
  */
 #ifndef SONDE_HOST_LATE_PARTS_H
 #define SONDE_HOST_LATE_PARTS_H
@@ -23,13 +23,13 @@ void late_parts_release(struct late_parts *m);
 
 bool late_parts_is(const void *record, size_t size);
 
-/* Copies it. -EBADMSG: its counts are wrong; -ENOBUFS: there are too many. */
+/* Copies it. -EBADMSG: wrong counts; -ENOBUFS: too many. */
 int late_parts_push(struct late_parts *m, const void *record, size_t size);
 
-/* How many bytes there are that continue l->stack. */
+/* How many bytes continue l->stack. */
 size_t late_parts_bytes(const struct late_parts *m, const struct stack_late *l);
-/* Writes them behind the l->size bytes of `to`, which stands for l->stack, and forgets all of its
- * CPU. */
+/* Writes them after the l->size bytes of `to`, a copy of l->stack, and drops all parts of its CPU.
+ */
 void late_parts_take(struct late_parts *m, const struct stack_late *l, __u8 *to);
 
 #endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cache: see the header. */
 #include "loaders/lib/host/maps/cache.h"
 
 #include <dirent.h>
@@ -26,7 +25,7 @@ struct cache {
 	int dir, by_stat; /* -1: nothing is kept */
 	uint64_t max_bytes, bytes;
 	unsigned int n_tmp;
-	struct idmap sound; /* inode -> its modification time, as our last use left it */
+	struct idmap sound; /* inode -> its modification time after our last use */
 };
 
 static void sweep(struct cache *c, uint64_t target);
@@ -38,7 +37,7 @@ static int make_dir(int at, const char *name)
 	return openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* What the indexes may take at present: they never crowd out the samples. */
+/* How much the indexes may take now: they must leave room for samples. */
 static uint64_t bound(const struct cache *c)
 {
 	struct statvfs fs;
@@ -164,7 +163,7 @@ bool cache_debug_path(const char *key, char *path, size_t size)
 				(int)len - 2, key + 2) < size;
 }
 
-/* The link is made with the index, and anew with each one after that. */
+/* The link is created with the index, and again with each later index. */
 bool cache_is_older(struct cache *c, const struct stat *st, const struct stat *debug)
 {
 	char name[NAME_MAX_];
@@ -206,9 +205,8 @@ int cache_get(struct cache *c, const char *key)
 	if (fd < 0)
 		return -errno;
 	sound = cache_is_sound(c, fd);
-	clock_gettime(
-		CLOCK_REALTIME,
-		&now[1]); /* to the ns: a write sets the kernel's coarser time, which differs */
+	clock_gettime(CLOCK_REALTIME, &now[1]); /* with nanoseconds: a write sets the kernel's
+						   coarser time, which differs */
 	futimens(fd, now);
 	if (sound)
 		cache_set_sound(c, fd);
@@ -241,7 +239,7 @@ void cache_remove(struct cache *c, const char *key)
 		unlinkat(c->dir, key, 0);
 }
 
-/* Copy and check: what is stored is our own copy, which its writer can no longer touch. */
+/* Copy and check: the stored file is our copy, which its writer can no longer change. */
 static int write_tmp(struct cache *c, int fd, char *tmp, size_t size, uint64_t *bytes,
 		     uint64_t *hash)
 {
@@ -268,7 +266,7 @@ static int write_tmp(struct cache *c, int fd, char *tmp, size_t size, uint64_t *
 	return n < 0 ? -errno : 0;
 }
 
-/* The bytes of two files are the same. */
+/* Do two files have the same bytes? */
 static bool same_bytes(int a, int b)
 {
 	struct stat sa, sb;
@@ -304,7 +302,7 @@ int cache_put(struct cache *c, const char *key, int fd, const struct stat *st, c
 	if (rc)
 		return rc;
 	snprintf(name, sizeof(name), "%s", key);
-	if (linkat(c->dir, tmp, c->dir, name, 0)) { /* one of that name is there */
+	if (linkat(c->dir, tmp, c->dir, name, 0)) { /* the name exists already */
 		cleanup_fd int there = openat(c->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 
 		if (there < 0 || !same_bytes(there, fd)) {

@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hostmaps_place: what stood where in a process, and when.
+ * frame_owner: which mapping a frame belonged to at the time of its sample.
  *
- * A loss (MP_LOST, or a sonde-maps that was started anew): every process puts its mappings aside
- * (`before`), takes what is told anew, and at SEEDED what was not confirmed ends at the time from
- * which on nothing is sure. A mapping told again as it was keeps its time, but for one that took
- * the place of another not long before: it may have given way and come back (two libraries in
- * turn). What is new holds from the time it was told for: in between nothing is claimed.
+ * After a loss (MP_LOST, or a restarted sonde-maps) every process sets its mappings aside
+ * (`before`) and receives them again. At SEEDED, those that did not come again end at the time of
+ * the loss. A mapping that comes again unchanged keeps its time, unless it had replaced another one
+ * shortly before: it may have given way and come back (two libraries in turn). A new mapping is
+ * valid from the time in its message: nothing is assumed for the time before.
  *
- * Placing a frame (probes/lib/stack.h). One of tables was right as of tables_ns; the sample is of
- * time_ns.
- *   1. Nothing of the process changed in (tables_ns, time_ns]: it is (image, offset) as it stands.
+ * How a frame finds its owner (probes/lib/stack.h). A frame of tables was correct as of tables_ns;
+ * the sample is of time_ns.
+ *   1. If nothing of the process changed in (tables_ns, time_ns], it is (image, offset) unchanged.
  *   2. Else it is turned back into the address at which the mappings as of tables_ns show it, and
- * what held that address at time_ns is asked: the same place of the same file, and it stands;
- * another, and the frame is named by that one, and is stale: its callers were found with the wrong
- * file's rows.
- *   3. Where two mappings showed the same place of the file, and not both stand, nobody knows which
- * was meant: unknown.
- *   4. A raw address is looked up as of time_ns; with tables it is stale if something else held it
- * as of tables_ns.
- *   5. What sonde-maps has not told of yet (who asks was out of patience) may be anything in a
- * process that was changing its mappings just before: unknown, and stale. A process is known from
- * its first mappings on: tables that are older held then. A forked child begins with a copy of its
- * parent's tables, which may be older than the fork: up to the fork its parent's mappings are
- * asked.
+ *      that address is looked up as of time_ns. The same place of the same file: unchanged.
+ *      Another: the frame is named by that one, and is stale: its callers were found with the wrong
+ *      file's rows.
+ *   3. If two mappings showed the same place of the file, and only one of them is unchanged, it is
+ *      unknown which one was meant: the frame is unknown.
+ *   4. A raw address is looked up as of time_ns; with tables it is stale if another mapping held it
+ *      as of tables_ns.
+ *   5. If sonde-maps has not reached time_ns yet (the caller did not wait longer), the address may
+ *      be anything in a process that was changing its mappings just before: unknown, and stale.
+ * The first mappings of a process also count for older tables. A forked child begins with a copy of
+ * its parent's tables, which may be older than the fork: for times before the fork the parent's
+ * mappings count.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/maps/hostmaps_parts.h"
+#include "loaders/lib/host/maps/private.h"
 #include "probes/lib/stack.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 #include "schema/image/image.h"
 
 #define RESTLESS_NS (5 * NSEC_PER_SEC)
-#define PARENTS_MAX 4 /* forks one after another, faster than tables are published */
+#define PARENTS_MAX 4 /* successive forks, faster than tables are published */
 
 /* ---- what is told ---- */
 
-/* Did another file stand in its range not long before the loss? */
+/* Did another file occupy its range shortly before the loss? */
 static bool changes_hands(const struct process *p, const struct mp_map *m,
 			  const struct image_entry *img)
 {
@@ -54,8 +54,8 @@ static bool changes_hands(const struct process *p, const struct mp_map *m,
 	return false;
 }
 
-/* Since when the mapping told holds: while unsure, one that was there before has never ceased to
- * be. */
+/* Since when a mapping is valid: after a loss, one that was there before and comes again keeps its
+ * time. */
 static uint64_t held_since(const struct process *p, const struct mp_map *m,
 			   const struct image_entry *img)
 {
@@ -100,7 +100,7 @@ void hostmaps_unsure(struct hostmaps *hm, uint64_t time_ns)
 	}
 }
 
-/* Was it told again as it was? */
+/* Did it come again unchanged? */
 static bool still_held(const struct process *p, const struct mapping *m)
 {
 	const struct mapping *now = mapset_find(&p->maps, m->start, UINT64_MAX - 1);
@@ -120,7 +120,7 @@ void hostmaps_sure(struct hostmaps *hm, struct process *p)
 			continue;
 		if (t > p->changed_ns)
 			p->changed_ns = t;
-		if (m->from_ns < t) { /* put and end at once: into the history */
+		if (m->from_ns < t) { /* goes into the history at once */
 			struct mapset one = {0};
 
 			mapset_put(&one, m->start, m->end, m->offset, m->image, m->from_ns, 0);
@@ -145,14 +145,14 @@ void hostmaps_maps_release(struct process *p)
 
 /* ---- look-up by address ---- */
 
-/* The kernel's half of the addresses (vsyscall) has the bits of a frame set by itself. */
+/* Addresses in the kernel's half (vsyscall) have the frame bits set anyway. */
 static bool is_high(uint64_t frame)
 {
 	return frame >> 63;
 }
 
-/* Between the kernel's raising the exec id and the new program's first instruction, what is seen of
- * the user side is the old program's call of exec. */
+/* After the kernel raised the exec id and before the new program's first instruction, the user side
+ * is still the old program's call of exec. */
 static const struct process *identity_at(const struct process *p, uint64_t time_ns)
 {
 	while (p->older && p->older->key.start_ns == p->key.start_ns && time_ns < p->pub.from_ns)
@@ -300,10 +300,10 @@ static bool changed(const struct process *p, uint64_t from, uint64_t to)
 	return false;
 }
 
-/* Whose mappings the tables as of *tables_ns were made from; *tables_ns is moved to where that is
- * known from. */
-static const struct process *owner_at(const struct hostmaps *hm, const struct process *p,
-				      uint64_t *tables_ns)
+/* The process from whose mappings the tables as of *tables_ns were made; moves *tables_ns to the
+ * time from which those are known. */
+static const struct process *tables_process(const struct hostmaps *hm, const struct process *p,
+					    uint64_t *tables_ns)
 {
 	for (int i = 0; i < PARENTS_MAX && *tables_ns < p->known_ns; i++) {
 		const struct newest *n = p->older && p->older->key.start_ns == p->key.start_ns ?
@@ -323,14 +323,14 @@ static const struct process *owner_at(const struct hostmaps *hm, const struct pr
 }
 
 struct search {
-	const struct process *p; /* whose frame it is */
+	const struct process *p; /* the frame's process */
 	const struct image_entry *img;
-	uint64_t offset, back; /* the call stands at offset - back */
+	uint64_t offset, back; /* the call is at offset - back */
 	uint64_t tables_ns, time_ns;
 	size_t n; /* addresses found */
 	uint64_t addr;
-	const struct mapping *now; /* what holds it at time_ns */
-	bool stale, torn;          /* the last one; one is stale and another is not */
+	const struct mapping *now; /* the mapping that holds it at time_ns */
+	bool stale, torn;          /* stale: the last one; torn: one is stale and another is not */
 };
 
 static void candidate(struct search *s, const struct mapping *m)
@@ -358,7 +358,7 @@ static void search_set(struct search *s, const struct mapping *m, size_t n)
 		candidate(s, &m[i]);
 }
 
-/* The address that a frame of tables stood for, or n = 0. */
+/* Finds the address of a frame of tables; n = 0: none. */
 static void turn_back(const struct process *owner, struct search *s)
 {
 	search_set(s, owner->maps.now, owner->maps.n_now);
@@ -367,8 +367,8 @@ static void turn_back(const struct process *owner, struct search *s)
 		search_set(s, owner->before.now, owner->before.n_now);
 }
 
-static void place_image(struct hostmaps *hm, struct process *p, uint64_t frame, uint64_t tables_ns,
-			uint64_t time_ns, struct hostmaps_frame *out)
+static void owner_by_image(struct hostmaps *hm, struct process *p, uint64_t frame,
+			   uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
 {
 	struct image_entry *img = hostmaps_image_of(hm, FRAME_IMAGE_OF(frame), tables_ns);
 	struct search s = {.p = p,
@@ -381,7 +381,7 @@ static void place_image(struct hostmaps *hm, struct process *p, uint64_t frame, 
 	*out = (struct hostmaps_frame){.stale = true};
 	if (!img)
 		return;
-	owner = owner_at(hm, p, &tables_ns);
+	owner = tables_process(hm, p, &tables_ns);
 	s.tables_ns = tables_ns;
 	if (owner == p && img->pub.kind != MP_IMAGE_OTHER && !changed(p, tables_ns, time_ns)) {
 		*out = (struct hostmaps_frame){
@@ -398,8 +398,8 @@ static void place_image(struct hostmaps *hm, struct process *p, uint64_t frame, 
 	out->stale = s.stale;
 }
 
-static void place_address(struct hostmaps *hm, struct process *p, uint64_t frame,
-			  uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
+static void owner_by_address(struct hostmaps *hm, struct process *p, uint64_t frame,
+			     uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
 {
 	uint64_t addr = is_high(frame) ? frame : FRAME_ADDRESS(frame),
 		 back = frame & FRAME_EXACT ? 0 : addr > 0;
@@ -411,23 +411,23 @@ static void place_address(struct hostmaps *hm, struct process *p, uint64_t frame
 	out->address = addr;
 	if (!tables_ns)
 		return;
-	owner = owner_at(hm, p, &tables_ns);
+	owner = tables_process(hm, p, &tables_ns);
 	if (owner == p && !changed(p, tables_ns, time_ns))
 		return;
 	then = mapping_at(owner, addr - back, tables_ns);
 	out->stale = !now != !then || (now && then && !hostmaps_same_file(now->image, then->image));
 }
 
-void hostmaps_place(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t frame,
-		    uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
+void hostmaps_frame_owner(struct hostmaps *hm, struct hostmaps_process *pub, uint64_t frame,
+			  uint64_t tables_ns, uint64_t time_ns, struct hostmaps_frame *out)
 {
 	struct process *p = (struct process *)pub;
 
 	if (time_ns > hm->watermark && p->changed_ns + RESTLESS_NS > hm->watermark)
 		*out = (struct hostmaps_frame){.stale = true};
 	else if (frame & FRAME_IMAGE && !is_high(frame))
-		place_image(hm, p, frame, tables_ns, time_ns, out);
+		owner_by_image(hm, p, frame, tables_ns, time_ns, out);
 	else
-		place_address(hm, (struct process *)identity_at(p, time_ns), frame, tables_ns,
-			      time_ns, out);
+		owner_by_address(hm, (struct process *)identity_at(p, time_ns), frame, tables_ns,
+				 time_ns, out);
 }

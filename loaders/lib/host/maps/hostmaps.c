@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hostmaps: see the header. This file knows the processes and takes sonde-maps' words apart;
- * hostmaps_link.c has the connection; hostmaps_images.c and hostmaps_place.c know the rest.
+ * This file has the processes and reads sonde-maps' messages; hostmaps_link.c has the connection,
+ * hostmaps_images.c and frame_owner.c the rest.
  */
 #include "loaders/lib/host/maps/hostmaps.h"
 
@@ -13,16 +13,17 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/maps/hostmaps_packet.h"
-#include "loaders/lib/host/maps/hostmaps_parts.h"
+#include "loaders/lib/host/maps/private.h"
 #include "schema/base/cleanup.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
-#define HISTORY_NS (10 * NSEC_PER_SEC)
-#define EXITED_NS  (10 * NSEC_PER_SEC)
-#define TICK_NS    (NSEC_PER_SEC / 100) /* of /proc/PID/stat */
-#define SWEEP_NS   (5 * NSEC_PER_SEC)
-/* so many ended since the last sweep: they are forgotten sooner */
+#define CONTAINERS_MAX 4096
+#define HISTORY_NS     (10 * NSEC_PER_SEC)
+#define EXITED_NS      (10 * NSEC_PER_SEC)
+#define TICK_NS        (NSEC_PER_SEC / 100) /* of /proc/PID/stat */
+#define SWEEP_NS       (5 * NSEC_PER_SEC)
+/* if this many have ended since the last sweep, forget them sooner */
 #define CROWD    8192
 #define CROWD_NS (NSEC_PER_SEC * 3 / 2)
 
@@ -79,8 +80,8 @@ void hostmaps_on_used(struct hostmaps *hm,
 	hm->used_ctx = ctx;
 }
 
-/* No longer what runs under this tgid. One that was told to be gone may be found to be there: then
- * it ends anew. */
+/* The process or program under this tgid has ended. One that was reported gone may turn up again:
+ * then it ends a second time. */
 void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns,
 			    enum hostmaps_end end, int status)
 {
@@ -114,7 +115,7 @@ static bool text_set(const char **s, const char *value)
 		}                          \
 	} while (0)
 
-/* What it is now; true: something of it is new. */
+/* Updates it; true: something changed. */
 static bool process_set(struct process *p, const struct mapspack_msg *msg)
 {
 	const struct mp_process *m = &msg->m.process;
@@ -135,8 +136,8 @@ static bool process_set(struct process *p, const struct mapspack_msg *msg)
 	return changed;
 }
 
-/* It takes the place of the one before under this tgid, whose end is told: by then both are whole,
- * for who hears of an end looks at all processes. */
+/* It replaces the previous identity of this tgid, whose end is reported now: after both are
+ * complete, because the callback may look at all processes. */
 static void process_add(struct hostmaps *hm, struct process *p)
 {
 	struct newest *n = hostmaps_newest(hm, p->key.tgid);
@@ -207,7 +208,8 @@ static void on_used(struct hostmaps *hm, const struct mp_used *m)
 	struct newest *n = hostmaps_newest(hm, m->tgid);
 	struct process *p = n ? n->p : NULL;
 
-	while (p && p->key.start_ns != m->start_ns) /* its pid may be another one's by now */
+	while (p &&
+	       p->key.start_ns != m->start_ns) /* the pid may belong to another process by now */
 		p = p->older;
 	if (hm->used)
 		hm->used(hm->used_ctx, m, p ? &p->pub : NULL);
@@ -243,8 +245,7 @@ struct hostmaps_process *hostmaps_process(struct hostmaps *hm, uint32_t tgid, ui
 
 	if (p)
 		return &p->pub;
-	/* where sonde-maps knows of it by /proc alone, it told no exec id and the start in clock
-	 * ticks */
+	/* if sonde-maps knows it only from /proc, its exec id is 0 and its start in clock ticks */
 	n = hostmaps_newest(hm, tgid);
 	if (!n || !n->p || n->p->key.exec_id || n->p->key.start_ns / TICK_NS != start_ns / TICK_NS)
 		return NULL;
@@ -313,7 +314,7 @@ void hostmaps_sweep(struct hostmaps *hm)
 		sweep_process(hm, p, now, crowd ? CROWD_NS : EXITED_NS);
 	hostmaps_images_sweep(hm, now);
 	if (trim)
-		malloc_trim(0); /* what a crowd took lies between what stays */
+		malloc_trim(0); /* memory of ended processes is scattered between the others' */
 }
 
 /* ---- talk ---- */
@@ -325,8 +326,8 @@ static void on_hello(struct hostmaps *hm, const struct mp_hello *m)
 	hm->backoff_ns = 0;
 }
 
-/* All of them, or none. What a sonde-maps made that could not take over the old ones is for those
- * who load from now on. */
+/* All of them or none. A sonde-maps that could not take over the old maps made new ones: these are
+ * for programs loaded from now on. */
 static int on_tables(struct hostmaps *hm, const int fds[MP_FDS_MAX])
 {
 	for (int i = 0; i < MP_TABLES_N; i++)
@@ -387,6 +388,63 @@ uint64_t hostmaps_missed(const struct hostmaps *hm)
 	return hm->ends_missed;
 }
 
+/* ---- containers: their names, as sonde-maps sends them ---- */
+
+static char *dup_or_null(const char *s)
+{
+	return *s ? mem_strdup(s) : NULL;
+}
+
+static struct told_container *container_find(const struct hostmaps *hm, const char *id)
+{
+	struct told_container *c;
+
+	HASH_FIND_STR(hm->containers, id, c);
+	return c;
+}
+
+static void on_container(struct hostmaps *hm, const struct mapspack_msg *msg)
+{
+	struct told_container *c = container_find(hm, msg->str[0]);
+	size_t n = strlen(msg->str[0]) + 1;
+
+	if (!c && HASH_COUNT(hm->containers) >= CONTAINERS_MAX)
+		hostmaps_containers_release(hm);
+	if (!c) {
+		c = mem_alloc(sizeof(*c) + n);
+		memcpy(c->id, msg->str[0], n);
+		HASH_ADD_KEYPTR(hh, hm->containers, c->id, n - 1, c);
+	}
+	container_names_release(&c->names);
+	c->names = (struct container_names){.name = dup_or_null(msg->str[1]),
+					    .image = dup_or_null(msg->str[2]),
+					    .project = dup_or_null(msg->str[3]),
+					    .service = dup_or_null(msg->str[4]),
+					    .labels = dup_or_null(msg->str[5]),
+					    .started = dup_or_null(msg->str[6]),
+					    .restarts = msg->m.container.restarts};
+}
+
+const struct container_names *hostmaps_container(const struct hostmaps *hm, const char *id)
+{
+	const struct told_container *c = container_find(hm, id);
+
+	return c ? &c->names : NULL;
+}
+
+void hostmaps_containers_release(struct hostmaps *hm)
+{
+	struct told_container *c, *next;
+
+	HASH_ITER (hh, hm->containers, c, next) {
+		HASH_DEL(hm->containers, c);
+		container_names_release(&c->names);
+		free(c);
+	}
+}
+
+/* ---- packets ---- */
+
 static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg,
 		      const int fds[MP_FDS_MAX])
 {
@@ -419,7 +477,7 @@ static int on_message(struct hostmaps *hm, const struct mapspack_msg *msg,
 		hostmaps_on_index(hm, msg, fds[0]);
 		break;
 	case MP_CONTAINER:
-		hostmaps_on_container(hm, msg);
+		on_container(hm, msg);
 		break;
 	case MP_MAP:
 		hostmaps_on_map(

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * hostmaps_images: the files that sonde-maps tells of, and their indexes.
+ * hostmaps_images: the files in sonde-maps' messages, and their indexes.
  *
- * Ids are told anew by each sonde-maps. One that takes over the tables of the one before it goes on
- * above its ids; one that begins anew does not, so an id is looked for in the generation that held
- * when the tables were made.
+ * Each sonde-maps assigns its own ids. One that takes over the tables of its predecessor continues
+ * after its ids; one that starts afresh does not, so an id is looked up in the generation in which
+ * the tables were made.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
-#include "loaders/lib/host/maps/hostmaps_parts.h"
+#include "loaders/lib/host/maps/private.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
 #include "schema/base/mem.h"
 #include "schema/image/image.h"
 
-#define UNUSED_NS (60 * NSEC_PER_SEC) /* an image that nothing maps any more */
+#define UNUSED_NS (60 * NSEC_PER_SEC) /* after this an image that nothing maps is dropped */
 
 static struct image_entry *find(const struct hostmaps *hm, uint64_t generation, uint32_t id)
 {
@@ -41,7 +41,8 @@ struct image_entry *hostmaps_image_of(const struct hostmaps *hm, uint32_t id, ui
 	for (uint64_t g = hm->generation; g > oldest && !img; g--)
 		if (hm->generation_ns[g % GENERATIONS] <= tables_ns)
 			img = find(hm, g, id);
-	for (uint64_t g = hm->generation; g > oldest && !img; g--) /* its end was noticed late */
+	for (uint64_t g = hm->generation; g > oldest && !img;
+	     g--) /* the end of a generation is noticed late */
 		img = find(hm, g, id);
 	return img;
 }
@@ -53,7 +54,7 @@ struct hostmaps_image *hostmaps_image(const struct hostmaps *hm, uint32_t id)
 	return img ? &img->pub : NULL;
 }
 
-/* As two sonde-maps told it; what was read from /proc has no generation. */
+/* As two instances of sonde-maps reported it; files read from /proc have no generation. */
 static bool same_inode(const struct mp_image *a, const struct mp_image *b)
 {
 	return a->ino == b->ino && a->major == b->major && a->minor == b->minor &&
@@ -154,7 +155,7 @@ static void ask(struct hostmaps *hm, struct image_entry *img, uint32_t flags)
 		(void)!send(hm->fd, &m, sizeof(m), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The rows are checked here once; where there are none, frame pointers are followed. */
+/* Checks the rows once; without rows, frame pointers are followed. */
 static void rows_open(struct image_entry *img)
 {
 	const void *data;
@@ -166,8 +167,8 @@ static void rows_open(struct image_entry *img)
 			 img->pub.path);
 }
 
-/* A second index of the file, with lines that take long to read. The first one's key stays: it
- * names the same file. */
+/* A second index of the file, with lines, which take long to read. The first key stays: it names
+ * the same file. */
 static void image_again(struct hostmaps *hm, struct image_entry *img, int fd)
 {
 	struct image *index = NULL;
@@ -185,7 +186,7 @@ static void image_again(struct hostmaps *hm, struct image_entry *img, int fd)
 	}
 }
 
-/* An index arrived: take it, or say that it cannot be read. */
+/* An index arrived: use it, or report that it cannot be read. */
 static void image_ready(struct hostmaps *hm, struct image_entry *img, const char *key, int fd)
 {
 	const struct image_ident *id;
@@ -212,7 +213,7 @@ static void image_ready(struct hostmaps *hm, struct image_entry *img, const char
 	}
 }
 
-/* Enough to unwind with; its frames still wait for their names. */
+/* Enough to unwind with; names are still missing. */
 static void image_rows(struct image_entry *img, int fd)
 {
 	struct image *index = NULL;
@@ -328,8 +329,8 @@ void hostmaps_images_sweep(struct hostmaps *hm, uint64_t now)
 		} else if (now - img->unused_since_ns > UNUSED_NS &&
 			   (img->pub.generation != hm->generation ||
 			    now - img->unused_since_ns > 2 * UNUSED_NS)) {
-			/* sonde-maps forgets its own after UNUSED_NS and tells a new id; by then
-			 * this one is not used */
+			/* sonde-maps forgets its images after UNUSED_NS and assigns a new id later;
+			 * by then this one is not used */
 			hm->pending -= img->asked && !img->pub.state && hm->pending;
 			hostmaps_image_free(hm, img);
 		}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* hostmaps_link: the connection to sonde-maps: its beginning and end, and what happens when that
- * has gone. */
+/* hostmaps_link: the connection to sonde-maps: how it begins and ends, and what happens when
+ * sonde-maps is gone. */
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/maps/hostmaps_packet.h"
-#include "loaders/lib/host/maps/hostmaps_parts.h"
+#include "loaders/lib/host/maps/private.h"
 #include "loaders/lib/host/maps/mapslink.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -42,8 +42,8 @@ static int start(struct hostmaps *hm, struct err *e)
 	return rc;
 }
 
-/* It is gone: what it asked of itself is void, what is known stays, unsure from its last word on.
- */
+/* sonde-maps is gone: its requests are void; what is known stays, but is unsure after its last
+ * message. */
 static void gone(struct hostmaps *hm)
 {
 	uint64_t now = (uint64_t)clock_boot_ns();

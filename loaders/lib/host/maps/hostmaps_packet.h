@@ -9,10 +9,10 @@
 
 struct hostmaps;
 
-/* One that is connected to nobody; hostmaps_close frees it. */
+/* An unconnected one; hostmaps_close frees it. */
 struct hostmaps *hostmaps_new(void);
-/* Take in one packet; fds: what came with it (borrowed), -1 where none did. 0; -EBADMSG, -EPROTO:
- * not to be understood. */
+/* Take in one packet; fds: its descriptors (borrowed), -1 for none. 0; -EBADMSG, -EPROTO: it cannot
+ * be parsed. */
 int hostmaps_packet(struct hostmaps *hm, const void *packet, size_t len, const int fds[MP_FDS_MAX]);
 
 #endif

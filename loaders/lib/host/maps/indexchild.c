@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* indexchild: see the header. */
 #include "loaders/lib/host/maps/indexchild.h"
 
 #include <errno.h>
@@ -112,7 +111,7 @@ static int try_debug(struct indexchild *c, int root_fd, const char *path)
 	const char *slash;
 
 	if (fd == -ETIMEDOUT)
-		c->answers = ANSWERS_MAX; /* no more of this */
+		c->answers = ANSWERS_MAX; /* answer no more requests */
 
 	if (fd >= 0 && c->have_st && st.st_ino == c->st.st_ino && st.st_dev == c->st.st_dev) {
 		close(fd); /* the file itself */
@@ -155,7 +154,7 @@ static int fetch(const struct indexchild *c, const struct index_msg *m)
 	return c->fetch(c->fetch_ctx, m->build_id, m->build_id_len);
 }
 
-/* The n-th that exists of: beside the file, in .debug/, below /usr/lib/debug; each in the file's
+/* The n-th existing file of: next to the file, in .debug/, below /usr/lib/debug; each in the file's
  * root, then in ours. */
 static int find_by_link(struct indexchild *c, int own, const char *name, uint32_t n)
 {
@@ -323,7 +322,7 @@ enum indexchild_end indexchild_end(struct indexchild *c, bool late, char *reason
 	struct rusage use = {0};
 	int status = 0;
 
-	kill(c->pid, SIGKILL); /* it has said all that it may */
+	kill(c->pid, SIGKILL); /* it has sent all that it may */
 	wait4(c->pid, &status, 0, &use);
 	c->ended = true;
 	c->cpu_ns = time_ns(&use.ru_utime) + time_ns(&use.ru_stime);
@@ -331,7 +330,7 @@ enum indexchild_end indexchild_end(struct indexchild *c, bool late, char *reason
 		snprintf(reason, size, "reading it took too long");
 		return INDEXCHILD_REFUSED;
 	}
-	/* its own limits end it by others */
+	/* its own limits end it with other signals */
 	if (!c->done && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) {
 		snprintf(reason, size,
 			 "sonde-index was killed while reading it (is memory short?)");

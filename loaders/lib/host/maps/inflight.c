@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* inflight: see the header. */
 #include "loaders/lib/host/maps/inflight.h"
 
 #include "schema/facts/l7.h"

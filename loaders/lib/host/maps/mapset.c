@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mapset: see the header. A sorted array: a process has tens of executable mappings, rarely
- * thousands. */
+/* A sorted array: a process has tens of executable mappings, rarely thousands. */
 #include "loaders/lib/host/maps/mapset.h"
 
 #include <stdlib.h>
@@ -120,7 +119,8 @@ const struct mapping *mapset_find(const struct mapset *s, uint64_t addr, uint64_
 		const struct mapping *m = &s->old[k];
 
 		if (m->to_ns <= time_ns)
-			return NULL; /* in the order they ended: all others ended before, too */
+			return NULL; /* in the order they ended: all earlier ones ended before, too
+				      */
 		if (m->start <= addr && addr < m->end && m->from_ns <= time_ns)
 			return m;
 	}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mapset: what is mapped where in one process, now and a short while ago. The kernel has no record
- * of munmap: a later mapping replaces what it overlaps, from its time on; what it replaced stays in
- * the history with the time it ended.
+ * mapset: what is mapped where in one process, now and a short while ago. The kernel does not
+ * report munmap: a later mapping replaces what it overlaps, from its time on; the replaced part
+ * stays in the history with the time it ended.
  *
- * `image` is the caller's, never looked into. A zeroed struct is a valid empty set.
+ * `image` belongs to the caller and is never dereferenced. A zeroed struct is a valid empty set.
  */
 #ifndef SONDE_HOST_MAPSET_H
 #define SONDE_HOST_MAPSET_H
@@ -18,7 +18,7 @@ struct mapping {
 	uint64_t start, end; /* [start, end) */
 	uint64_t offset;     /* of `start` within the file */
 	uint64_t from_ns,
-		to_ns; /* held from (inclusive) to (exclusive); to MAPSET_NEVER: holds now */
+		to_ns; /* valid from (inclusive) to (exclusive); to MAPSET_NEVER: still valid */
 	void *image;
 };
 
@@ -30,8 +30,8 @@ struct mapset {
 };
 
 void mapset_release(struct mapset *s);
-/* [start, end) shows `image` from `offset` on, since time_ns. keep: put what it replaces into the
- * history. An empty or inverted range changes nothing. A range that holds the same already keeps
+/* [start, end) shows `image` from `offset` on, since time_ns. keep: move what it replaces to the
+ * history. An empty or inverted range changes nothing. If the range shows the same already it keeps
  * its older time. */
 void mapset_put(struct mapset *s, uint64_t start, uint64_t end, uint64_t offset, void *image,
 		uint64_t time_ns, int keep);
@@ -39,7 +39,7 @@ void mapset_put(struct mapset *s, uint64_t start, uint64_t end, uint64_t offset,
 void mapset_end(struct mapset *s, uint64_t time_ns, int keep);
 /* The mapping that held `addr` at time_ns; NULL: none known. */
 const struct mapping *mapset_find(const struct mapset *s, uint64_t addr, uint64_t time_ns);
-/* `dst` (empty) gets what `src` holds now, as of time_ns. */
+/* Copies what `src` holds now into `dst` (empty), as of time_ns. */
 void mapset_copy(struct mapset *dst, const struct mapset *src, uint64_t time_ns);
 /* Drop history that ended before time_ns. */
 void mapset_forget(struct mapset *s, uint64_t time_ns);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mapslink: see the header. */
 #include "loaders/lib/host/maps/mapslink.h"
 
 #include <errno.h>
@@ -36,8 +35,8 @@ char *maps_link_program(void)
 #define CHILD_SOCKET 3
 #define CHILD_TABLES 4 /* and those above, MP_TABLES_N in all */
 
-/* What may stand where the child's descriptors will be is moved out of the way: dup2 onto itself
- * would leave it close-on-exec. */
+/* Moves a descriptor away from the numbers that the child's will get: dup2 onto itself would leave
+ * it close-on-exec. */
 static int out_of_the_way(int fd)
 {
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, CHILD_TABLES + MP_TABLES_N);
@@ -126,7 +125,7 @@ int maps_link_connect(const char *path, int *out, struct err *e)
 	return 0;
 }
 
-/* Descriptors of a message; what is beyond MP_FDS_MAX is closed. */
+/* The descriptors of a message; closes those beyond MP_FDS_MAX. */
 static void take_fds(struct msghdr *mh, int fds[MP_FDS_MAX])
 {
 	size_t n = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* mapspack: see the header. What a type looks like stands in one table. */
+/* One table describes the layout of each type. */
 #include "loaders/lib/host/maps/mapspack.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #define STRING_MAX 16000
 
 static const struct shape {
-	uint16_t size; /* of the fixed part with its head; 0: no such type */
+	uint16_t size; /* of the fixed part with its head; 0: unknown type */
 	uint16_t strings;
 	uint16_t len_at; /* offset of the string lengths (u32 each) */
 } shapes[] = {

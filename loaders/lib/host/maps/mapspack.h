@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mapspack: writing and reading the messages of mapsproto.h. Reading is a pure function over bytes:
- * sizes, lengths and terminators are checked before anything is given out.
+ * sizes, lengths and terminators are checked first.
  */
 #ifndef SONDE_HOST_MAPSPACK_H
 #define SONDE_HOST_MAPSPACK_H
@@ -36,15 +36,13 @@ union mapspack_fixed {
 struct mapspack_msg {
 	uint32_t type;
 	union mapspack_fixed m;
-	const char
-		*str[MAPSPACK_STRINGS]; /* borrowed, NUL-terminated; NULL where the type has none */
+	const char *str[MAPSPACK_STRINGS]; /* borrowed, NUL-terminated; NULL if the type has none */
 };
 
-/* Add a message to `out`: `fixed` with all fields but head and string lengths set; type as given;
- * `str` has as many strings as the type carries (NULL stands for ""). A string longer than 16000
- * bytes is cut. */
+/* Add a message to `out`: `fixed` with all fields set but head and string lengths; `str` has as
+ * many strings as the type carries (NULL counts as ""). Strings are cut at 16000 bytes. */
 void mapspack_add(struct strbuf *out, uint32_t type, const void *fixed, const char *const *str);
-/* The next message of a packet: *pos begins at 0. 1: *out is filled; 0: no more; -EBADMSG. */
+/* The next message of a packet: *pos starts at 0. 1: *out is filled; 0: no more; -EBADMSG. */
 int mapspack_next(const void *packet, size_t len, size_t *pos, struct mapspack_msg *out);
 
 #endif

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mapsproto: what sonde-maps tells its clients, over a SOCK_SEQPACKET unix socket. Each packet is
+ * mapsproto: what sonde-maps sends its clients, over a SOCK_SEQPACKET unix socket. Each packet is
  * one or more messages, each 8-aligned: struct mp_head {type, size}, a fixed struct, then strings.
- * Little endian, same host, same build (the hello carries a version: another one is refused). Times
- * are CLOCK_BOOTTIME nanoseconds.
+ * Little endian, same host, same build (the hello carries a version; another version is refused).
+ * Times are CLOCK_BOOTTIME nanoseconds.
  *
- * Order: HELLO, at once; TABLES, right after it, if HELLO's flags say so (the client that it was
- * started by has both before its own program is loaded; where that fails, a second HELLO takes the
- * promise back: those maps stay empty); then, when sonde-maps has looked over the host, the seed
- * (IMAGE, PROCESS, MAP for all that runs, PROCESS before its MAPs), then SEEDED; then what happens,
- * in order of time, and from time to time WATERMARK. An IMAGE always comes before the first MAP
- * that names it. An index that becomes ready is told by INDEX.
+ * Order: HELLO, at once; TABLES, right after it, if HELLO's flags announce it (the client that
+ * started sonde-maps gets both before sonde-maps loads its program; if that fails, a second HELLO
+ * withdraws the announcement: those maps stay empty); then, when sonde-maps has looked over the
+ * host, the seed (IMAGE, PROCESS, MAP for all running processes, PROCESS before its MAPs), then
+ * SEEDED; then events in order of time, and from time to time WATERMARK. An IMAGE always comes
+ * before the first MAP that names it. INDEX reports an index that is ready.
  *
- * After LOST everything is told again (IMAGE, PROCESS, MAP), then SEEDED: what was not told again
- * is no more, since the time in LOST at the latest. A mapping told again as it was has been there
+ * After LOST everything is sent again (IMAGE, PROCESS, MAP), then SEEDED: whatever was not sent
+ * again has ended, at the latest at the time in LOST. A mapping sent again unchanged has existed
  * all along.
  *
- * exec: the new identity and its first mappings are told as of the moment before the new program's
- * first instruction, a little after the kernel raised the exec id. A sample between the two shows
- * the old program's way into exec.
+ * exec: the new identity and its first mappings carry the time just before the new program's first
+ * instruction, a little after the kernel raised the exec id. A sample between the two shows the old
+ * program's way into exec.
  */
 #ifndef SONDE_HOST_MAPSPROTO_H
 #define SONDE_HOST_MAPSPROTO_H
@@ -32,27 +32,28 @@
 enum mp_type {
 	MP_HELLO = 1, /* maps -> client: struct mp_hello */
 	MP_SEEDED,    /* no body */
-	MP_PROCESS, /* struct mp_process: a process is there, exec'ed, or more is known of it (same
-		       identity) */
-	MP_EXIT,    /* struct mp_exit */
-	MP_IMAGE,   /* struct mp_image */
-	MP_INDEX, /* struct mp_index: its index is ready or will not come; ready again: with lines,
-		     which took longer */
+	MP_PROCESS,   /* struct mp_process: a process is running, exec'ed, or more is known of it
+			 (same identity) */
+	MP_EXIT,      /* struct mp_exit */
+	MP_IMAGE,     /* struct mp_image */
+	MP_INDEX, /* struct mp_index: its index is ready or will not come; ready a second time: now
+		     with lines, which took longer */
 	MP_MAP,   /* struct mp_map */
-	MP_WATERMARK, /* struct mp_watermark: all that happened up to `time_ns` has been told */
-	MP_LOST,   /* struct mp_lost: side-band records were lost; the affected processes are told
-		      anew after it */
-	MP_COST,   /* struct mp_cost: what sonde-maps and its sonde-index children have used */
+	MP_WATERMARK, /* struct mp_watermark: everything up to `time_ns` has been sent */
+	MP_LOST,   /* struct mp_lost: side-band records were lost; the affected processes are sent
+		      again after it */
+	MP_COST,   /* struct mp_cost: the cost of sonde-maps and its sonde-index children */
 	MP_TABLES, /* struct mp_tables: the BPF maps that probes unwind with */
-	MP_CONTAINER, /* struct mp_container: a container's name, told when something was executed
-			 in it */
-	MP_USED, /* struct mp_used: what a process used that has ended, a moment after its EXIT (its
-		    parent may take longer) */
+	MP_CONTAINER, /* struct mp_container: a container's name, sent when a program starts in it
+		       */
+	MP_USED, /* struct mp_used: what an ended process used, a moment after its EXIT (its parent
+		    may take longer) */
 	/* client -> maps */
 	MP_WANT_INDEX = 64, /* struct mp_want: this image has samples, make its index next */
-	MP_HURRY = 65, /* no body: a watermark for now is waited for; there is one within some 10
+	MP_HURRY = 65, /* no body: the client waits for a watermark of now; one comes within some 10
 			  ms, and MP_COST before it */
-	MP_BOOKS = 66  /* no body: this client books what sonde-maps costs, its share from now on */
+	MP_BOOKS =
+		66 /* no body: this client stores sonde-maps' cost: give it a share from now on */
 };
 
 struct mp_head {
@@ -63,21 +64,19 @@ struct mp_head {
 struct mp_hello {
 	struct mp_head head;
 	uint32_t version;    /* MP_VERSION */
-	uint32_t generation; /* of the tables, grows with each take-over; 0: there are none */
+	uint32_t generation; /* of the tables, grows with each take-over; 0: no tables */
 	int32_t pid;         /* of sonde-maps */
 	uint32_t flags;      /* enum mp_hello_flags */
 };
 
 enum mp_hello_flags {
-	MP_HELLO_DEGRADED =
-		1, /* no BPF program: exec ids are not the kernel's (told as 0), start times are
-		      those of /proc (clock ticks), short processes have no arguments */
-	MP_HELLO_TABLES = 2 /* TABLES follows */
+	MP_HELLO_DEGRADED = 1, /* no BPF program: exec ids are 0, start times are those of /proc
+				  (clock ticks), short processes have no arguments */
+	MP_HELLO_TABLES = 2    /* TABLES follows */
 };
 
-/* The maps of probes/lib/tables.h, in the order in which their descriptors come with the packet
- * (SCM_RIGHTS, one message a packet, all of MP_TABLES_N). A program takes them in before it is
- * loaded. */
+/* The maps of probes/lib/tables.h, in the order of their descriptors in the packet (SCM_RIGHTS, one
+ * message a packet, all of MP_TABLES_N). A program must get them before it is loaded. */
 enum mp_tables_map {
 	MP_TABLES_ROWS = 0,
 	MP_TABLES_MAPPINGS,
@@ -101,10 +100,10 @@ struct mp_tables {
  * the memory or pids hierarchy's). */
 struct mp_process {
 	struct mp_head head;
-	uint64_t time_ns; /* from when this identity holds: fork or exec */
+	uint64_t time_ns; /* when this identity begins: fork or exec */
 	uint64_t start_ns;
-	uint64_t cgroup_id;  /* 0: not known */
-	uint64_t cgroup1_id; /* in the memory hierarchy of version 1; 0: there is none */
+	uint64_t cgroup_id;  /* 0: unknown */
+	uint64_t cgroup1_id; /* in the memory hierarchy of version 1; 0: none */
 	uint32_t tgid, exec_id, ppid, uid;
 	uint32_t nspid;  /* pid in its innermost pid namespace */
 	uint32_t len[4]; /* lengths of the strings without NUL */
@@ -116,19 +115,19 @@ struct mp_exit {
 	uint64_t time_ns, start_ns;
 	uint32_t tgid, exit_code; /* as in wait(2) */
 	uint32_t flags;           /* enum mp_exit_flags */
-	uint32_t signal; /* the last one that asked it to end, or made it, by a process; 0: none is
+	uint32_t signal; /* the last one from a process that asked it to end or forced it; 0: none
 			    known */
 	uint64_t signal_ns;
-	uint32_t from_tgid, pad; /* who sent it */
-	char from_comm[16];      /* ended by NUL where it is shorter */
+	uint32_t from_tgid, pad; /* its sender */
+	char from_comm[16];      /* NUL-terminated if shorter */
 };
 
 enum mp_exit_flags {
 	MP_EXIT_OOM = 1,    /* the out-of-memory killer ended it */
-	MP_EXIT_UNKNOWN = 2 /* nobody told how: it is just not there any more */
+	MP_EXIT_UNKNOWN = 2 /* unknown how: it is just gone */
 };
 
-/* probes/maps.h, struct maps_used. Nobody tells it where sonde-maps has no program. */
+/* probes/maps.h, struct maps_used. Only sent if sonde-maps has its BPF program. */
 struct mp_used {
 	struct mp_head head;
 	uint64_t time_ns, start_ns;
@@ -139,14 +138,14 @@ struct mp_used {
 };
 
 enum mp_used_flags {
-	MP_USED_RUNQ = 1, /* runq_ns is known, and of the whole process */
+	MP_USED_RUNQ = 1, /* runq_ns is known for the whole process */
 	MP_USED_IO = 2
 };
 
 enum mp_image_kind {
 	MP_IMAGE_ELF = 0,
 	MP_IMAGE_VDSO = 1,
-	MP_IMAGE_OTHER = 2 /* no ELF, or not to be opened */
+	MP_IMAGE_OTHER = 2 /* not ELF, or cannot be opened */
 };
 
 /* Strings: path as the process sees it. An id is never reused within a generation. */
@@ -154,20 +153,21 @@ struct mp_image {
 	struct mp_head head;
 	uint32_t id;              /* from 1 */
 	uint32_t kind;            /* enum mp_image_kind */
-	uint64_t ino, generation; /* of the file; generation 0: not known */
+	uint64_t ino, generation; /* of the file; generation 0: unknown */
 	uint32_t major, minor;
-	uint64_t file; /* cache_file_id of what was opened; 0: it could not be opened then */
+	uint64_t
+		file; /* cache_file_id of the opened file; 0: it could not be opened at that time */
 	uint32_t len, pad;
 };
 
 enum mp_index_state {
 	MP_INDEX_READY = 1,
 	MP_INDEX_REFUSED = 2, /* see reason */
-	MP_INDEX_ROWS = 3     /* an index with the rows alone: READY or REFUSED follows */
+	MP_INDEX_ROWS = 3     /* an index with only the rows: READY or REFUSED follows */
 };
 
-/* Strings: key (file name in <store>/images/, "" if refused), reason. When ready (or the rows are)
- * the index's descriptor, read-only, comes with the packet (SCM_RIGHTS, one message a packet). */
+/* Strings: key (file name in <store>/images/, "" if refused), reason. When it (or its rows) is
+ * ready the packet carries the index's descriptor, read-only (SCM_RIGHTS, one message a packet). */
 struct mp_index {
 	struct mp_head head;
 	uint32_t id;
@@ -175,9 +175,8 @@ struct mp_index {
 	uint32_t len[2];
 };
 
-/* [start, end) of the process shows `image` from `offset` on, from time_ns on. It replaces what it
- * overlaps. image 0: something anonymous and executable (JIT code). Only executable mappings are
- * told. */
+/* [start, end) of the process shows `image` from `offset` on, from time_ns on, and replaces what it
+ * overlaps. image 0: anonymous executable memory (JIT code). Only executable mappings are sent. */
 struct mp_map {
 	struct mp_head head;
 	uint64_t time_ns, start_ns;
@@ -185,7 +184,7 @@ struct mp_map {
 	uint32_t tgid, exec_id, image, pad;
 };
 
-/* Strings: id, name, image, project, service, labels, started as in its runtime's own file, which
+/* Strings: id, name, image, project, service, labels, started, as in the file of its runtime, which
  * may be gone by now. */
 struct mp_container {
 	struct mp_head head;
@@ -196,8 +195,8 @@ struct mp_container {
 struct mp_watermark {
 	struct mp_head head;
 	uint64_t time_ns;
-	uint64_t ends; /* how many EXITs there have been, those too that a client was not told
-			  because its queue was full */
+	uint64_t ends; /* how many EXITs there have been, including those that this client did not
+			  get because its queue was full */
 };
 
 struct mp_lost {
@@ -214,15 +213,14 @@ struct mp_cost {
 	uint64_t cpu_ns, index_cpu_ns; /* since start */
 	uint64_t bpf_ns, bpf_runs;     /* 0 while kernel.bpf_stats_enabled is off */
 	uint64_t rss_bytes, private_bytes, map_bytes;
-	/* of the tables: 64-bit elements of `rows` and `mappings` that are in use, slots of
-	 * `images`; how often a file's rows were given back for want of room; mappings or entries
-	 * that found none */
+	/* of the tables: 64-bit elements in use of `rows` and `mappings`, slots of `images`; how
+	 * often rows of a file were evicted to make room; mappings or entries that found no room */
 	uint64_t rows_used, mappings_used, images_used, rows_evicted, tables_refused;
-	uint64_t rows_cpu_ns; /* of cpu_ns: rows from their indexes into `rows` */
-	/* of this client since it said MP_BOOKS; all that do share alike, and their shares are the
-	 * whole */
+	uint64_t rows_cpu_ns; /* part of cpu_ns: copying rows from their indexes into `rows` */
+	/* this client's part since it sent MP_BOOKS; all clients that did get equal shares, which
+	 * add up to the whole */
 	struct mp_cost_share share;
-	uint64_t sharers; /* how many do; 0: nobody, what it costs meanwhile is the next one's */
+	uint64_t sharers; /* number of such clients; 0: none: the cost goes to the next one */
 };
 
 struct mp_want {
@@ -231,8 +229,8 @@ struct mp_want {
 };
 
 enum mp_want_flags {
-	MP_WANT_DAMAGED = 1, /* the index told before cannot be read: make it anew */
-	MP_WANT_NOW = 2      /* somebody waits for its names at this moment */
+	MP_WANT_DAMAGED = 1, /* the index sent before cannot be read: make it again */
+	MP_WANT_NOW = 2      /* a person is waiting for its names */
 };
 
 _Static_assert(MP_TABLES_N == MP_FDS_MAX, "they fit in one packet");

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * perfring: see the header. Buffer protocol (perf_event_open(2)): data_head is written by the
- * kernel and read with acquire, data_tail is ours and written with release; a record that wraps is
- * put together in `wrap`.
+ * Buffer protocol (perf_event_open(2)): the kernel writes data_head, which we read with acquire; we
+ * write data_tail with release. A record that wraps is assembled in `wrap`.
  */
 #include "loaders/lib/host/maps/perfring.h"
 
@@ -26,7 +25,7 @@ struct ring {
 	int fd;
 	struct perf_event_mmap_page *page; /* NULL: not open */
 	size_t data_bytes;
-	uint64_t enabled_ns; /* how long its event ran, at the last look */
+	uint64_t enabled_ns; /* how long its event had run at the last check */
 };
 
 struct perfring {
@@ -93,7 +92,7 @@ static int ring_open(struct perfring *r, int cpu)
 		return g.fd;
 	m = mmap(NULL, g.data_bytes + page, PROT_READ | PROT_WRITE, MAP_SHARED, g.fd, 0);
 	while (m == MAP_FAILED && (errno == EPERM || errno == ENOMEM) && g.data_bytes > 4 * page) {
-		/* the watermark is part of the event: open it anew for the smaller buffer */
+		/* the watermark is part of the event: open it again for the smaller buffer */
 		close(g.fd);
 		g.data_bytes /= 2;
 		r->opts.bytes = g.data_bytes;
@@ -130,7 +129,7 @@ static void ring_read(struct perfring *r, struct ring *g, perfring_fn *fn, void 
 		memcpy(&h, base + at,
 		       sizeof(h)); /* records are 8-aligned: the header never wraps */
 		if (h.size < sizeof(h) || h.size > head - tail)
-			break; /* cannot be; drop the rest rather than run away */
+			break; /* impossible; drop the rest rather than loop forever */
 		if (h.size > room) {
 			memcpy(r->wrap, base + at, room);
 			memcpy(r->wrap + room, base, h.size - room);
@@ -142,7 +141,7 @@ static void ring_read(struct perfring *r, struct ring *g, perfring_fn *fn, void 
 	__atomic_store_n(&g->page->data_tail, head, __ATOMIC_RELEASE);
 }
 
-/* Which of CPUs 0..n-1 are online: "0-3,8\n". A CPU beyond n is not looked at. */
+/* Which of CPUs 0..n-1 are online: "0-3,8\n". Ignores CPUs beyond n. */
 static void online_cpus(bool *on, size_t n)
 {
 	char buf[4096];
@@ -167,9 +166,9 @@ static void online_cpus(bool *on, size_t n)
 }
 
 /*
- * A CPU that goes (also while the host sleeps) takes its event's life with it, and its return does
- * not bring that back: the event's time stands still then. Reading it interrupts the CPU, so this
- * is not asked at every look.
+ * When a CPU goes offline (also while the host sleeps) its event dies, and stays dead when the CPU
+ * returns: the event's time does not advance any more. Reading that time interrupts the CPU, so it
+ * is not done at every check.
  */
 static bool ring_dead(struct ring *g)
 {
@@ -241,7 +240,7 @@ int perfring_open(const struct perfring_opts *o, struct perfring **out, struct e
 		err_set(e, rc, EXIT_PERMISSION,
 			"cannot watch the mappings of all processes: %s (perf_event_open)",
 			strerror(-rc));
-		/* Debian's and Ubuntu's kernels: then CAP_PERFMON is not enough */
+		/* Debian's and Ubuntu's kernels; CAP_PERFMON is not enough then */
 		if (perfring_paranoia() > 2)
 			err_fix(e,
 				"sudo sysctl kernel.perf_event_paranoid=2 (it is %d, and asks for root); or run as root",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* sideband: see the header. Every read is checked; the tail is looked up from the end, where the
- * kernel puts it. */
+/* Every read is checked; the tail is read from the end, where the kernel puts it. */
 #include "loaders/lib/host/maps/sideband.h"
 
 #include <errno.h>
@@ -61,7 +60,7 @@ static void read_tail(const uint8_t *data, size_t len, struct sideband_rec *r)
 {
 	struct cursor c = cursor_init(data + len - SIDEBAND_TAIL, SIDEBAND_TAIL);
 
-	cursor_u64(&c); /* pid, tid: who caused it */
+	cursor_u64(&c); /* pid, tid: the process that caused it */
 	r->time_ns = cursor_u64(&c);
 	r->cpu = cursor_u32(&c);
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jitdump: see the header. */
 #include "loaders/lib/host/names/jitdump.h"
 
 #include <errno.h>
@@ -12,7 +11,7 @@
 
 #define MAGIC      0x4A695444u
 #define HEAD_BYTES 40u
-#define CODES_MAX  (1u << 20) /* that may be moved later */
+#define CODES_MAX  (1u << 20) /* functions that may still be moved */
 
 enum kind { CODE_LOAD, CODE_MOVE, DEBUG_INFO };
 
@@ -44,12 +43,12 @@ _Static_assert(sizeof(struct head) == HEAD_BYTES && sizeof(struct record) == 16 
 		       sizeof(struct debug) == 16 && sizeof(struct entry) == 16,
 	       "as in the file");
 
-/* A function that was loaded: its record, and that of its lines, in the bytes. */
+/* A loaded function: its record, and the record of its lines, in the bytes. */
 struct code {
 	uint64_t number, size, base;
 	const char *name;
 	size_t name_len;
-	const uint8_t *debug; /* NULL: none */
+	const uint8_t *debug; /* NULL: no lines */
 	size_t debug_len;
 };
 
@@ -58,13 +57,13 @@ struct parse {
 	struct perfmap *map;
 	struct perfmap_place *places;
 	size_t n_places, cap_places;
-	struct code *codes; /* by number, as far as they come in order */
+	struct code *codes; /* by number, as long as numbers come in order */
 	size_t n_codes, cap_codes;
-	const uint8_t *debug; /* the lines of the function that comes next */
+	const uint8_t *debug; /* the lines of the next function */
 	size_t debug_len;
 };
 
-/* The entries of DEBUG_INFO, as far as they are whole. */
+/* The entries of DEBUG_INFO, up to the first incomplete one. */
 static void places_read(struct parse *p, const uint8_t *data, size_t len)
 {
 	const char *file = NULL;

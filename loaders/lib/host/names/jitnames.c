@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* jitnames: see the header. */
 #include "loaders/lib/host/names/jitnames.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming: puts a sample's stack together, root first, and keeps count of what got a name and what
- * did not and why. Ids are of one epoch of the store: when that grows, every cache is emptied
- * before the next sample.
+ * Puts a sample's stack together, root first, and counts which frames got a name, and why the
+ * others did not. Ids are valid for one epoch of the store: when the epoch changes, every cache is
+ * emptied before the next sample.
  */
 #include "loaders/lib/host/names/naming.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
 
@@ -69,7 +69,7 @@ void naming_epoch(struct naming *n)
 	naming_process_forget(n);
 }
 
-static void book(struct naming *n, struct answer a, bool leaf)
+static void book(struct naming *n, struct frame_name a, bool leaf)
 {
 	struct naming_stat *s = &n->stat;
 	uint64_t *counters[WHY_N] = {[WHY_NAMED] = &s->named,
@@ -91,11 +91,12 @@ static void book(struct naming *n, struct answer a, bool leaf)
 }
 
 struct stack_buf {
-	uint32_t *frames; /* filled from the end: leaf first comes, root first is wanted */
+	uint32_t *frames; /* filled from the end: frames arrive leaf first, the store wants them
+			     root first */
 	size_t at;
 };
 
-static void put(struct naming *n, struct stack_buf *b, struct answer a, bool leaf)
+static void put(struct naming *n, struct stack_buf *b, struct frame_name a, bool leaf)
 {
 	book(n, a, leaf);
 	b->frames[--b->at] = a.frame;
@@ -118,8 +119,8 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 		     struct naming_result *out)
 {
 	uint64_t tables_ns = ev->flags & STACK_F_TABLES ? ev->tables_ns : 0;
-	bool astray = false;      /* the frame before lies in nothing executable */
-	struct answer held = {0}; /* of those: the one to show, if a frame that is known follows */
+	bool astray = false;          /* the previous frame has no executable mapping */
+	struct frame_name held = {0}; /* such a frame, to be shown if a known frame follows */
 	bool holds = false;
 
 	if (ev->end == STACK_END_ROOT)
@@ -129,18 +130,18 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 					 LOOK_LOGICAL :
 					 look_of(!i && !ev->n_kernel, frames[i] & FRAME_EXACT);
 		struct hostmaps_frame at = {0};
-		struct answer a;
+		struct frame_name a;
 
 		if (FRAME_IS_SCRIPT(frames[i])) {
 			put(n, b, naming_script(n, p, frames[i]), false);
 			continue;
 		}
 		if (p)
-			hostmaps_place(n->hm, p, frames[i], tables_ns, ev->time_ns, &at);
+			hostmaps_frame_owner(n->hm, p, frames[i], tables_ns, ev->time_ns, &at);
 		a = naming_user(n, p, &at, look);
-		/* a chain that lost its way and found it again shows one unknown frame there, not a
-		 * hundred different ones; one that ends astray shows none: an address that is
-		 * nothing says nothing */
+		/* if a chain leaves mapped code and comes back, it shows one unknown frame there,
+		 * not a hundred different ones; if it does not come back it shows none: an unmapped
+		 * address says nothing */
 		if (i && a.why == WHY_UNMAPPED) {
 			holds |= !astray;
 			held = a;
@@ -161,8 +162,8 @@ static void put_user(struct naming *n, struct stack_buf *b, struct hostmaps_proc
 		put(n, b, naming_unknown(n), !ev->n_kernel);
 }
 
-/* The very first word of a stack can be missing in the kernel alone, where exec or exit has taken
- * the memory away. */
+/* Only in the kernel can the first word of a stack be missing, when exec or exit has freed the
+ * memory. */
 static enum stack_end end_of(const struct stack_event *ev)
 {
 	bool gone = ev->end == STACK_END_STACK_READ && ev->n_kernel && ev->n_user <= 1;
@@ -184,7 +185,7 @@ void naming_stack(struct naming *n, const struct stack_event *ev, const uint64_t
 	}
 	b = (struct stack_buf){.frames = n->buf, .at = cap};
 	n->stat.stacks++;
-	/* the idle task is nobody's */
+	/* the idle task belongs to no process */
 	if (p || ev->tgid ? naming_excludes(n, p) : n->o.include != NULL) {
 		naming_excluded_stack(n, out);
 		return;

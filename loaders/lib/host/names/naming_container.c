@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_container: the store's rows of containers: which a cgroup's path means (container.h), what
- * it is called (containernames.h), and which instance of it a process is of. A file of its runtime
- * may come late, or tell later when it was started: it is looked for again.
+ * naming_container: the store's rows of containers: which container a cgroup's path means
+ * (container.h), its name (containernames.h), and which instance of it a process belongs to. The
+ * runtime may write its file late, or add the time of the start later: so it is read again.
  */
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "schema/base/clock.h"
 #include "schema/base/mem.h"
@@ -18,9 +18,9 @@
 #define CONTAINERS_MAX 4096
 /* at once, after a second, after two more, after four more: longer than ENGINES_KEEP_NS */
 #define NAME_TRIES 4
-#define NESTED_MAX 4 /* containers around one, of which the names are told */
-#define ROOT_ID    1 /* of a hierarchy's root: it tells nothing */
-/* so often its runtime's file is read for when it was started: at once, */
+#define NESTED_MAX 4 /* containers around one whose names are used */
+#define ROOT_ID    1 /* a hierarchy's root: says nothing */
+/* how often the runtime's file is read for the time of the start: at once, */
 #define LOOKS   7
 #define LOOK_NS (NSEC_PER_SEC / 10) /* after twice this, after twice that, ... */
 
@@ -48,8 +48,8 @@ void naming_containers_drop(struct naming *n)
 	}
 }
 
-/* From its runtime's file, or as it was when something was executed there, if the file is gone.
- * -ENOENT: nobody tells the name; what else the file tells is there. */
+/* From its runtime's file, or, if that is gone, as it was when a program started there. -ENOENT: no
+ * name, but the rest of the file. */
 static int runtime_names(const struct naming *n, const struct container_ref *ref,
 			 struct container_names *out)
 {
@@ -65,7 +65,7 @@ static int runtime_names(const struct naming *n, const struct container_ref *ref
 	return 0;
 }
 
-/* By its path, by its runtime, or, of one inside a container that has a name, "outer/inner". */
+/* By its path, by its runtime, or, if it is inside a container with a name, "outer/inner". */
 static int names_of(const struct naming *n, const char *cgroup, const struct container_ref *ref,
 		    int depth, struct container_names *out)
 {
@@ -93,12 +93,12 @@ static void find_names(const struct naming *n, struct container_entry *c)
 {
 	c->tries++;
 	c->next_try_ns = clock_boot_ns() + (NSEC_PER_SEC << (c->tries - 1));
-	container_names_release(&c->names); /* a file may have told all but the name */
+	container_names_release(&c->names); /* the file may have had everything but the name */
 	names_of(n, c->cgroup, &c->ref, 0, &c->names);
 }
 
-/* Its runtime writes when it was started a moment after that: when it is new, and when its cgroup
- * is another one of the same path, that is, when it was started again. */
+/* Its runtime records the start a moment later: read the file again when the container is new, and
+ * when its path has another cgroup, which means it was started again. */
 static void look_for_instance(struct naming *n, struct container_entry *c, uint64_t cgroup_id)
 {
 	bool is_new = c->names.name && !c->names.started && !strcmp(c->ref.runtime, "docker");
@@ -112,8 +112,7 @@ static void look_for_instance(struct naming *n, struct container_entry *c, uint6
 	c->cgroup_id = cgroup_id;
 }
 
-/* Has its runtime written by now when it was started? (That it was started again is written
- * before.) */
+/* Has its runtime recorded the start by now? (It records a restart before.) */
 static bool is_another(struct naming *n, struct container_entry *c)
 {
 	struct container_names now = {0};
@@ -164,7 +163,7 @@ struct lives {
 	size_t n, cap;
 };
 
-/* Is it in the container itself? What starts it may be beside it in the same unit. */
+/* Is it in the container itself? Its runtime's helpers may be next to it in the same unit. */
 static bool is_inside(const struct container_entry *c, const char *cgroup)
 {
 	size_t n = strlen(c->path);
@@ -192,7 +191,7 @@ static void add_life(void *ctx, struct hostmaps_process *p)
 	l->life[l->n++] = life_of(p);
 }
 
-/* So far has been told of it: what begins later may be another one. */
+/* It is known to have lived until then: what begins later may be another instance. */
 static void lived_until(const struct naming *n, struct instance *i, uint64_t at_least_ns)
 {
 	uint64_t told_ns = hostmaps_watermark(n->hm);
@@ -201,7 +200,7 @@ static void lived_until(const struct naming *n, struct instance *i, uint64_t at_
 	i->to_ns = told_ns > i->to_ns ? told_ns : i->to_ns;
 }
 
-/* One that is still led by the same process needs no look at the others. */
+/* As long as the same process leads it, the others need not be checked. */
 static bool is_led(const struct naming *n, const struct instance *i)
 {
 	const struct hostmaps_process *leader =
@@ -225,7 +224,7 @@ static struct instances *instances_of(struct naming *n, const char *path)
 	return all;
 }
 
-/* When the instance that this process is of began, boot clock. */
+/* When this process's instance began, boot clock. */
 static uint64_t instance_began(struct naming *n, const struct container_entry *c,
 			       const struct hostmaps_process *p)
 {
@@ -248,8 +247,8 @@ static uint64_t instance_began(struct naming *n, const struct container_entry *c
 	return instance_settle(&all->now, &all->before, &found);
 }
 
-/* Docker writes when it started one; of all others, and where its file cannot be read, the first
- * process tells. */
+/* Docker records the start; for all others, and if its file cannot be read, the first process
+ * counts. */
 static bool tells_start(const struct container_entry *c)
 {
 	return c->names.started ||
@@ -286,8 +285,8 @@ uint32_t naming_container_row(struct naming *n, struct container_entry *c,
 	return c->id;
 }
 
-/* Of one that was gone before its /proc could be read the cgroup's id, taken by the kernel, still
- * leads to the path. */
+/* For a process that was gone before its /proc could be read: the kernel noted its cgroup's id,
+ * which still leads to the path. */
 const char *naming_cgroup(const struct hostmaps_process *p, uint64_t cgroup_id, char buf[PATH_MAX])
 {
 	uint64_t id = p->cgroup_id ? p->cgroup_id : cgroup_id;
@@ -317,7 +316,7 @@ static void instances_look(struct naming *n)
 			lived_until(n, &all->now, 0);
 }
 
-/* A container that had no name yet may have one now. */
+/* Look again for names of containers that had none. */
 void naming_containers_tick(struct naming *n)
 {
 	int64_t now = clock_boot_ns();

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_excluded: processes that the rules leave out (rules.h). Each is judged once, and again
- * when more is known of it. All of them together are one process in the store, "[excluded]",
- * without names, stacks, threads or ids: what the host did stays true in sum, and nothing is told
- * of whom. A process that nobody told of is one of them wherever there are rules. A cgroup is left
- * out by what its path tells, and where nobody in it may be told of; with rules of users or
- * commands also one in which nobody runs now.
+ * naming_excluded: processes that the rules exclude (rules.h). Each is judged once, and again when
+ * more is known of it. All of them are one process in the store, "[excluded]", without names,
+ * stacks, threads or ids: the host's sums stay true, and nothing reveals who it was. With rules, an
+ * unknown process counts as excluded. A cgroup is excluded by its path, and if all processes in it
+ * are excluded; with rules of users or commands also if no process runs in it now.
  */
 #include <limits.h>
 #include <string.h>
 
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "loaders/lib/host/names/rules.h"
 #include "schema/base/mem.h"
@@ -35,7 +34,7 @@ static void place(struct naming *n, struct rule_process *r, const char *cgroup)
 	rules_place(r, c ? &c->ref : NULL, c ? &c->names : &none);
 }
 
-/* Its user now: daemons become another one after they have begun, which is told within seconds. */
+/* Its present user: daemons change it after the start, which sonde-maps reports within seconds. */
 static uint32_t user_of(const struct naming *n, const struct hostmaps_process *p)
 {
 	bool asked = (n->o.include && strstr(n->o.include, "user:")) ||
@@ -48,7 +47,7 @@ static uint32_t user_of(const struct naming *n, const struct hostmaps_process *p
 static bool judge(struct naming *n, const struct hostmaps_process *p)
 {
 	bool kernel =
-		p->tgid == KTHREADD || p->ppid == KTHREADD; /* its threads have no executable */
+		p->tgid == KTHREADD || p->ppid == KTHREADD; /* kernel threads have no executable */
 	struct rule_process r = {
 		.comm = p->comm, .exe = *p->exe || kernel ? p->exe : NULL, .uid = user_of(n, p)};
 	char path[PATH_MAX];
@@ -63,8 +62,8 @@ static bool judge_anew(struct naming *n, struct hostmaps_process *p, struct proc
 
 	note->judged = true;
 	note->judged_serial = p->serial;
-	note->excluded =
-		(p->end && note->excluded) || judge(n, p); /* its end tells nothing new of it */
+	note->excluded = (p->end && note->excluded) ||
+			 judge(n, p); /* nothing new is known of an ended process */
 	note->judged_containers = n->containers_serial;
 	n->turned += was && note->excluded;
 	return note->excluded;
@@ -76,7 +75,7 @@ bool naming_excludes(struct naming *n, struct hostmaps_process *p)
 
 	if (!has_rules(n))
 		return false;
-	if (!p) /* nobody told of it: nobody can say what it is */
+	if (!p) /* an unknown process cannot be judged */
 		return true;
 	note = p->user;
 	if (!note)
@@ -96,7 +95,7 @@ struct group {
 	struct naming *n;
 	const char *path;
 	size_t len;
-	bool allowed, excluded; /* one of those lives in it */
+	bool allowed, excluded; /* whether such a process lives in it */
 };
 
 static void look_in_group(void *ctx, struct hostmaps_process *p)
@@ -121,7 +120,7 @@ bool naming_excludes_cgroup(struct naming *n, const char *cgroup)
 		return false;
 	place(n, &r, cgroup);
 	hostmaps_each(n->hm, look_in_group, &g);
-	if (g.allowed) /* it is told of already, unless it is itself one to be left out */
+	if (g.allowed) /* already shown, unless it is excluded itself */
 		return n->o.exclude && rules_fit(n->o.exclude, &r, false);
 	return g.excluded || !allows(n, &r);
 }

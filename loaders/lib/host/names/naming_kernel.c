@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * naming_kernel: kernel addresses by kallsyms. The table is read at the first kernel frame, from
- * the file that an earlier capture kept if there is one: then all of it is read at the first
- * address that is not in there. Read again when an address outside the kernel's own text has no
- * name (a module loaded since; who knows the BPF programs is asked first), after a pause that
- * doubles while that finds nothing new; and every ten minutes while frames of modules or BPF
- * programs are met, because those may have been replaced by others at the same address.
+ * the file that an earlier capture kept if there is one; at the first address that the file lacks,
+ * all of /proc/kallsyms is read. It is read again when an address outside the kernel's own text has
+ * no name (a module was loaded; BPF programs are looked up elsewhere first), after a pause that
+ * doubles while nothing new is found; and every ten minutes while frames of modules or BPF programs
+ * occur, because others may have replaced these at the same address.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/names/kallsyms_kept.h"
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/kallsyms.h"
+#include "loaders/lib/host/names/private.h"
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
@@ -21,8 +21,7 @@
 #define PAUSE_MIN_NS (10 * NSEC_PER_SEC)
 #define PAUSE_MAX_NS (600 * NSEC_PER_SEC)
 #define CACHE_MAX    32768
-/* Where no _text is known: x86-64 maps the kernel's text above this, so that the offset is short at
- * least. */
+/* If _text is unknown: x86-64 maps the kernel's text above this, so offsets are at least short. */
 #define TEXT_UNKNOWN 0xffffffff80000000ull
 
 void naming_kernel_forget(struct naming *n)
@@ -79,6 +78,9 @@ static void reload(struct naming *n)
 		kallsyms_free(n->kallsyms);
 		n->kallsyms = fresh;
 		n->stat.kernel_hidden = kallsyms_hidden(fresh);
+		if (kallsyms_skipped(fresh))
+			log_debug("%zu lines of the kernel's symbols cannot be read",
+				  kallsyms_skipped(fresh));
 		for (size_t i = 0; i < ARRAY_SIZE(n->kernel); i++)
 			idmap_clear(&n->kernel[i]);
 	}
@@ -138,7 +140,7 @@ static bool find(struct naming *n, uint64_t addr, struct kallsyms_symbol *sym)
 	return n->kallsyms && kallsyms_find(n->kallsyms, addr, sym);
 }
 
-static struct answer unnamed(struct naming *n, uint64_t addr)
+static struct frame_name unnamed(struct naming *n, uint64_t addr)
 {
 	uint64_t text = n->kallsyms ? kallsyms_text(n->kallsyms) : 0;
 	struct store_frame f = {.image = image_of(n, "")};
@@ -146,19 +148,19 @@ static struct answer unnamed(struct naming *n, uint64_t addr)
 	if (!text)
 		text = addr >= TEXT_UNKNOWN ? TEXT_UNKNOWN : 0;
 	f.offset = addr >= text ? addr - text : addr & 0xffffffff;
-	return (struct answer){
+	return (struct frame_name){
 		.frame = store_frame(n->w, &f), .why = WHY_KERNEL, .slot = SLOT_NONE};
 }
 
-struct answer naming_kernel(struct naming *n, uint64_t addr, enum look look)
+struct frame_name naming_kernel(struct naming *n, uint64_t addr, enum look look)
 {
 	struct kallsyms_symbol sym;
 	struct store_frame f = {0};
-	struct answer a;
+	struct frame_name a;
 	uint64_t cached;
 
 	if (idmap_get(&n->kernel[look], addr, &cached))
-		return answer_unpack(cached);
+		return frame_name_unpack(cached);
 	if (!find(n, look_is_back(look) ? addr - 1 : addr, &sym)) {
 		a = unnamed(n, addr);
 	} else {
@@ -168,10 +170,10 @@ struct answer naming_kernel(struct naming *n, uint64_t addr, enum look look)
 		f.function = store_function(
 			n->w,
 			&(struct store_function){.name = sym.name, .image = f.image, .file = ""});
-		a = (struct answer){.frame = store_frame(n->w, &f), .slot = SLOT_NONE};
+		a = (struct frame_name){.frame = store_frame(n->w, &f), .slot = SLOT_NONE};
 	}
 	if (n->kernel[look].n >= CACHE_MAX)
 		idmap_clear(&n->kernel[look]);
-	idmap_set(&n->kernel[look], addr, answer_pack(a));
+	idmap_set(&n->kernel[look], addr, frame_name_pack(a));
 	return a;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_process: the store's rows of processes. A process is written again whenever hostmaps knows
- * more of it (its serial grows) or its container gains a name. One of sonde's own is a program of
- * the name sonde, sonded or sonde-*, outside of containers (or in ours), that is in our own folder
- * or in that of what was installed with us, is our parent, or is the child of one of ours. So the
- * questions that somebody asks of the store are sonde's own too.
+ * naming_process: the store's rows of processes. A row is written again whenever hostmaps knows
+ * more of the process (its serial grows) or its container gets a name. A process of sonde is a
+ * program named sonde, sonded or sonde-*, outside of containers (or in ours), that is in our folder
+ * or in that of an installation with us, is our parent, or is a child of one of these. So queries
+ * of the store count as sonde's too.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "schema/base/clock.h"
 #include "schema/base/hash.h"
@@ -173,7 +173,7 @@ static uint32_t process_known(struct naming *n, const struct hostmaps_process *p
 	return store_process(n->w, &s);
 }
 
-/* Nobody told of it: what the sample itself says, and /proc if it is still the same process. */
+/* An unknown process: use what the sample says, and /proc if it is still the same process. */
 static uint32_t process_unknown(struct naming *n, const struct stack_event *ev)
 {
 	uint64_t key = hash_u64(hash_u64(hash_u64(HASH_SEED, ev->tgid), ev->start_ns), ev->exec_id),
@@ -215,7 +215,7 @@ static uint32_t process_unknown(struct naming *n, const struct stack_event *ev)
 	return (uint32_t)id;
 }
 
-/* It began when the first of them did: its container's instance is placed in time by that. */
+/* It begins with the first of them: that determines its container's instance. */
 static uint32_t brief_store(struct naming *n, const char *cgroup, const char *comm,
 			    const struct hostmaps_process *p, const struct stack_event *ev)
 {
@@ -231,7 +231,7 @@ static uint32_t brief_store(struct naming *n, const char *cgroup, const char *co
 	uint64_t hash = hash_bytes(hash_u64(HASH_SEED, s.self), cgroup, strlen(cgroup) + 1);
 
 	s.start_ticks = hash_u64(hash_bytes(hash, comm, strlen(comm)), c->began_ns) >>
-			1; /* SQLite's numbers have a sign */
+			1; /* SQLite's numbers are signed */
 	return store_process(n->w, &s);
 }
 

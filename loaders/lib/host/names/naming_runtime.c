@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * naming_runtime: what processes are programs of (runtime.h), from what hostmaps knows of them. A
- * process is first met when it has hardly begun: its libraries are not mapped yet, its executable's
- * index is not made. So it is looked at again after a second, after three, after nine, and at its
- * end.
+ * naming_runtime: languages and runtimes of processes (runtime.h), from what hostmaps knows. A
+ * process is first seen when it has hardly begun: its libraries are not mapped yet, its
+ * executable's index is not ready. So it is checked again after one second, after three, after
+ * nine, and at its end.
  */
 #include <string.h>
 
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "schema/base/clock.h"
 #include "schema/image/go.h"
 
@@ -30,7 +30,7 @@ bool naming_runtime(struct process_note *note, const struct hostmaps_process *p)
 	    now.libc == note->runtime.libc && !strcmp(now.version, note->runtime.version))
 		return false;
 	if (!*now.lang && note->runtime.lang && *note->runtime.lang)
-		return false; /* it is ending, and its files are gone: what was known stays */
+		return false; /* it is exiting and its files are gone: keep what is known */
 	note->runtime = now;
 	return true;
 }
@@ -59,7 +59,7 @@ static void look_again(void *ctx, struct hostmaps_process *p)
 	naming_runtime_due(n, note);
 	if (!naming_runtime(note, p) || note->epoch != n->epoch)
 		return;
-	note->serial = p->serial - 1; /* to be told again */
+	note->serial = p->serial - 1; /* so that its row is written again */
 	naming_process(n, p, NULL);
 }
 

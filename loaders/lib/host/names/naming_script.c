@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_script: frames of scripts (probes/runtimes/runtime.h), by what the program copied of the
- * process when it met them first. What is kept of an object is forgotten when its id has been taken
- * out of the program's map for a while: no frame that is still on its way has it then.
+ * naming_script: script frames (probes/runtimes/runtime.h), by what the program copied from the
+ * process when it first met them. An object is forgotten some time after its id was removed from
+ * the program's map: by then no frame with that id is on its way.
  *
- * In the store the text of a script is an image of its own, of kind STORE_IMAGE_SCRIPT + runtime:
- * functions of two files that are called the same are two. A frame is a line of a function: which
- * instruction of it, nobody sees.
+ * In the store the text of a script is an image of kind STORE_IMAGE_SCRIPT + runtime, so that
+ * functions with the same name in two files are two. A frame is a line of a function: the
+ * instruction is not known.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "loaders/lib/runtimes/scriptobject.h"
 #include "schema/base/mem.h"
 #include "schema/base/runtimes.h"
@@ -23,9 +23,9 @@ struct script_note {
 	UT_hash_handle hh;
 };
 
-/* What naming_script_word has given an id to: the same texts have the same. */
+/* Texts with an id from naming_script_word: equal texts share one. */
 #define WORDS_MAX 16384u
-/* programs give out ids with the number of their CPU in the low ten bits, less than this */
+/* programs put the number of their CPU into the low ten bits of an id; it is less than this */
 #define WORDS_CPU 1023u
 #define WORDS_IDS (1u << 22)
 
@@ -164,7 +164,7 @@ const uint64_t *naming_script_settle(struct naming *n, const uint64_t *frames, s
 	return n->settled;
 }
 
-/* "folder/file.py": what tells one `__init__.py` from another. */
+/* "folder/file.py": distinguishes one `__init__.py` from another. */
 static const char *short_name(const char *path)
 {
 	const char *at = path + strlen(path);
@@ -175,7 +175,7 @@ static const char *short_name(const char *path)
 	return slashes == 2 ? at + 1 : at;
 }
 
-/* The path of the file that its interpreter is. */
+/* The path of its interpreter's file. */
 static const char *interpreter_of(struct naming *n, struct hostmaps_process *p,
 				  const struct script_note *note)
 {
@@ -196,7 +196,7 @@ static uint32_t image_of(struct naming *n, uint32_t kind, const char *file, cons
 						       .key = interpreter});
 }
 
-static struct answer frame_make(struct naming *n, struct hostmaps_process *p, uint64_t word)
+static struct frame_name frame_make(struct naming *n, struct hostmaps_process *p, uint64_t word)
 {
 	uint32_t kind = SCRIPT_KIND(word) < RUNTIME_N ? SCRIPT_KIND(word) : RUNTIME_NONE,
 		 id = SCRIPT_ID(word);
@@ -220,22 +220,22 @@ static struct answer frame_make(struct naming *n, struct hostmaps_process *p, ui
 						 .line = scriptobject_first_line(&note->object)});
 		f.line = scriptobject_line(&note->object, SCRIPT_POSITION(word));
 	}
-	return (struct answer){.frame = store_frame(n->w, &f),
-			       .why = f.function ? WHY_NAMED : WHY_SYMBOL,
-			       .slot = SLOT_NONE};
+	return (struct frame_name){.frame = store_frame(n->w, &f),
+				   .why = f.function ? WHY_NAMED : WHY_SYMBOL,
+				   .slot = SLOT_NONE};
 }
 
-struct answer naming_script(struct naming *n, struct hostmaps_process *p, uint64_t word)
+struct frame_name naming_script(struct naming *n, struct hostmaps_process *p, uint64_t word)
 {
 	uint64_t cached;
-	struct answer a;
+	struct frame_name a;
 
 	if (idmap_get(&n->script_frames, word, &cached))
-		return answer_unpack(cached);
+		return frame_name_unpack(cached);
 	a = frame_make(n, p, word);
 	if (n->script_frames.n >= n->o.max_cached)
 		idmap_clear(&n->script_frames);
 	if (a.why == WHY_NAMED)
-		idmap_set(&n->script_frames, word, answer_pack(a));
+		idmap_set(&n->script_frames, word, frame_name_pack(a));
 	return a;
 }

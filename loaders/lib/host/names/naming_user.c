@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_user: user addresses, by the mapping that held (hostmaps), then by image index, or by what
- * its runtime writes of its code (jitnames).
+ * naming_user: user addresses, by the mapping of their time (hostmaps), then by image index, or by
+ * the names that the runtime writes for its code (jitnames).
  *
- * Images and rows: an image whose index is still being made has a row of its own (its key says
- * "pending-..."), because only the index tells whether two files that claim the same path and
- * build-id are the same; frames that wait belong to that row, so that no file can lend its names to
- * another's. Once the index is there, frames go to the row with the real key. Where the capture
- * ends before that, `sonde symbolize` names them: by the build-id, or, in a file without one, by
- * the last part of the key (cache_file_id), which says which file it was.
+ * Images and rows: an image whose index is still being made has a temporary row (its key says
+ * "pending-..."), because only the index shows whether two files with the same path and build-id
+ * are the same; frames that wait belong to that row, so that no file can lend its names to another.
+ * Once the index is ready, frames go to the row with the real key. If the capture ends before that,
+ * `sonde symbolize` names them: by the build-id, or, for a file without one, by the last part of
+ * the key (cache_file_id), which identifies the file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 
 #include "loaders/lib/host/names/jitnames.h"
 #include "loaders/lib/host/maps/mapsproto.h"
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "schema/base/clock.h"
 #include "schema/base/log.h"
@@ -120,7 +120,7 @@ static void lineless_add(struct naming *n, const struct hostmaps_image *img, uin
 							.look = look};
 }
 
-/* The image's lines have come: what was named without them gains its line. */
+/* The image's lines have come: add them to frames that were named without. */
 static void lineless_fill(struct naming *n, const struct hostmaps_image *img)
 {
 	size_t kept = 0;
@@ -131,23 +131,23 @@ static void lineless_fill(struct naming *n, const struct hostmaps_image *img)
 
 		if (p->image != img->id || p->generation != img->generation)
 			n->lineless[kept++] = *p;
-		else if (img->index && naming_place(n, img->index, p->look, false, &f))
+		else if (img->index && naming_location(n, img->index, p->look, false, &f))
 			store_frame_name(n->w, p->frame, f.function, f.line, f.outer);
 	}
 	n->n_lineless = kept;
 }
 
-static struct answer frame_of_index(struct naming *n, const struct hostmaps_image *img,
-				    uint32_t image, uint64_t offset, enum look look)
+static struct frame_name frame_of_index(struct naming *n, const struct hostmaps_image *img,
+					uint32_t image, uint64_t offset, enum look look)
 {
 	const struct image *index = img->index;
 	struct store_frame f = frame_exact(image, offset, look);
 	bool later = image_ident(index)
-			     ->lines_later; /* a leaf that is not folded can still gain its line */
-	bool named = naming_place(n, index, look, !later, &f);
-	struct answer a = {.frame = store_frame(n->w, &f),
-			   .why = named ? WHY_NAMED : WHY_SYMBOL,
-			   .slot = SLOT_NONE};
+			     ->lines_later; /* a leaf that is not folded can still get its line */
+	bool named = naming_location(n, index, look, !later, &f);
+	struct frame_name a = {.frame = store_frame(n->w, &f),
+			       .why = named ? WHY_NAMED : WHY_SYMBOL,
+			       .slot = SLOT_NONE};
 
 	if (later && named)
 		lineless_add(n, img, image, offset, look, a.frame);
@@ -174,11 +174,11 @@ static void slot_give(struct naming *n, uint32_t slot)
 	n->free_slots[n->n_free++] = slot;
 }
 
-static struct answer frame_pending(struct naming *n, const struct hostmaps_image *img,
-				   uint32_t image, uint64_t offset, enum look look)
+static struct frame_name frame_pending(struct naming *n, const struct hostmaps_image *img,
+				       uint32_t image, uint64_t offset, enum look look)
 {
 	struct store_frame f = frame_exact(image, offset, look);
-	struct answer a = {
+	struct frame_name a = {
 		.frame = store_frame(n->w, &f), .why = WHY_PENDING, .slot = slot_take(n)};
 
 	if (a.slot == SLOT_NONE)
@@ -194,7 +194,7 @@ static struct answer frame_pending(struct naming *n, const struct hostmaps_image
 	return a;
 }
 
-/* Book what this frame was used for under its final reason. */
+/* Count the uses of this frame under its final reason. */
 static void rebook(struct naming *n, const struct pending *p, enum why why)
 {
 	struct naming_stat *s = &n->stat;
@@ -217,7 +217,7 @@ static enum why name_pending(struct naming *n, const struct pending *p,
 
 	if (!img->index)
 		return WHY_REFUSED;
-	if (!naming_place(n, img->index, p->look, false, &f))
+	if (!naming_location(n, img->index, p->look, false, &f))
 		return WHY_SYMBOL;
 	store_frame_name(n->w, p->frame, f.function, f.line, f.outer);
 	if (image_ident(img->index)->lines_later)
@@ -230,7 +230,7 @@ void naming_user_ready(struct naming *n, struct hostmaps_image *img)
 	const struct image_note *note = img->user;
 
 	if (img->told > 1) {
-		idmap_clear(&n->frames); /* what is known of its places has grown: look again */
+		idmap_clear(&n->frames); /* more is known of its addresses: look them up again */
 		lineless_fill(n, img);
 	}
 	if (!img->index)
@@ -291,7 +291,7 @@ static size_t jit_bytes(const struct naming *n)
 	return sum;
 }
 
-/* Is the process behind this pid still the one that is meant? Its start is known in clock ticks. */
+/* Is the process with this pid still the same? Its start is known in clock ticks. */
 static bool still_there(const struct hostmaps_process *p)
 {
 	uint64_t tick = proc_ticks_ns(1);
@@ -301,8 +301,8 @@ static bool still_there(const struct hostmaps_process *p)
 	       proc_ticks_ns(st.start_ticks) / tick == p->start_ns / tick;
 }
 
-/* A pause in proportion to what reading cost keeps large maps that grow for ever below 5 % of this
- * thread. */
+/* Pauses in proportion to the cost of reading, so that large maps that keep growing use less than 5
+ * % of this thread. */
 static void jit_read(struct naming *n, struct jit_map *j, const struct hostmaps_process *p)
 {
 	int64_t before = clock_boot_ns(), took;
@@ -351,7 +351,7 @@ static bool jit_find(struct naming *n, const struct hostmaps_process *p, uint64_
 	return j->map && perfmap_find(j->map, addr, e);
 }
 
-/* Maps of processes that have gone. */
+/* Drop maps of processes that are gone. */
 void naming_user_tick(struct naming *n)
 {
 	for (size_t i = 0; i < JIT_MAPS; i++) {
@@ -362,8 +362,8 @@ void naming_user_tick(struct naming *n)
 	}
 }
 
-static struct answer frame_jit(struct naming *n, const struct perfmap_entry *e, uint64_t addr,
-			       enum look look)
+static struct frame_name frame_jit(struct naming *n, const struct perfmap_entry *e, uint64_t addr,
+				   enum look look)
 {
 	uint32_t image = named_image(n, &n->image_jit, "[jit]", STORE_IMAGE_JIT);
 	struct store_function fn = {
@@ -374,14 +374,14 @@ static struct answer frame_jit(struct naming *n, const struct perfmap_entry *e, 
 				.line = e->line};
 
 	f.offset = f.leaf ? 0 : addr - e->start;
-	return (struct answer){.frame = store_frame(n->w, &f),
-			       .slot = SLOT_NONE,
-			       .image = image,
-			       .why = f.function ? WHY_NAMED : WHY_ANON};
+	return (struct frame_name){.frame = store_frame(n->w, &f),
+				   .slot = SLOT_NONE,
+				   .image = image,
+				   .why = f.function ? WHY_NAMED : WHY_ANON};
 }
 
-static struct answer frame_anon(struct naming *n, struct hostmaps_process *p, uint64_t addr,
-				enum look look)
+static struct frame_name frame_anon(struct naming *n, struct hostmaps_process *p, uint64_t addr,
+				    enum look look)
 {
 	struct perfmap_entry e;
 	struct store_frame f = {.leaf = look_is_leaf(look)};
@@ -395,26 +395,26 @@ static struct answer frame_anon(struct naming *n, struct hostmaps_process *p, ui
 		f.image = named_image(n, &n->image_anon, "[anon]", STORE_IMAGE_UNKNOWN);
 		f.offset = addr & (f.leaf ? ANON_BLOCK & ~PAGE_MASK : ANON_BLOCK);
 	}
-	return (struct answer){.frame = store_frame(n->w, &f),
-			       .why = WHY_ANON,
-			       .slot = SLOT_NONE,
-			       .image = f.image};
+	return (struct frame_name){.frame = store_frame(n->w, &f),
+				   .why = WHY_ANON,
+				   .slot = SLOT_NONE,
+				   .image = f.image};
 }
 
-struct answer naming_unknown(struct naming *n)
+struct frame_name naming_unknown(struct naming *n)
 {
 	struct store_frame f = {
 		.image = named_image(n, &n->image_unknown, "[unknown]", STORE_IMAGE_UNKNOWN)};
 
-	return (struct answer){.frame = store_frame(n->w, &f),
-			       .why = WHY_UNMAPPED,
-			       .slot = SLOT_NONE,
-			       .image = f.image};
+	return (struct frame_name){.frame = store_frame(n->w, &f),
+				   .why = WHY_UNMAPPED,
+				   .slot = SLOT_NONE,
+				   .image = f.image};
 }
 
 /* ---- putting it together ---- */
 
-/* Exact for up to a million images and files up to 1 TiB; what is larger is not cached. */
+/* Unique for up to a million images and files up to 1 TiB; larger values are not cached. */
 static bool cache_key(uint32_t image, uint64_t offset, enum look look, uint64_t *key)
 {
 	_Static_assert(LOOK_N <= 8, "three bits");
@@ -424,16 +424,16 @@ static bool cache_key(uint32_t image, uint64_t offset, enum look look, uint64_t 
 	return true;
 }
 
-static struct answer frame_file(struct naming *n, struct hostmaps_image *img, uint64_t offset,
-				enum look look)
+static struct frame_name frame_file(struct naming *n, struct hostmaps_image *img, uint64_t offset,
+				    enum look look)
 {
 	uint32_t image = image_id(n, img);
 	uint64_t key = 0, cached;
 	bool cacheable = cache_key(image, offset, look, &key);
-	struct answer a;
+	struct frame_name a;
 
 	if (cacheable && idmap_get(&n->frames, key, &cached)) {
-		a = answer_unpack(cached);
+		a = frame_name_unpack(cached);
 		a.image = image;
 		return a;
 	}
@@ -445,19 +445,19 @@ static struct answer frame_file(struct naming *n, struct hostmaps_image *img, ui
 	} else {
 		struct store_frame f = frame_exact(image, offset, look);
 
-		a = (struct answer){
+		a = (struct frame_name){
 			.frame = store_frame(n->w, &f), .why = WHY_REFUSED, .slot = SLOT_NONE};
 	}
 	if (n->frames.n >= n->o.max_cached)
 		idmap_clear(&n->frames);
 	if (cacheable)
-		idmap_set(&n->frames, key, answer_pack(a));
+		idmap_set(&n->frames, key, frame_name_pack(a));
 	a.image = image;
 	return a;
 }
 
-struct answer naming_user(struct naming *n, struct hostmaps_process *p,
-			  const struct hostmaps_frame *at, enum look look)
+struct frame_name naming_user(struct naming *n, struct hostmaps_process *p,
+			      const struct hostmaps_frame *at, enum look look)
 {
 	if (!p || !at->mapped)
 		return naming_unknown(n);

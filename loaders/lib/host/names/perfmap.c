@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfmap: lines are kept in file order; overlaps are resolved once, by sweeping over the starts
- * with a heap of the ranges that are open, latest line on top. The result is a sorted list of
- * disjoint pieces, at most two for each line.
+ * Lines are kept in file order; overlaps are resolved once, by sweeping over the starts with a heap
+ * of the open ranges, latest line on top. The result is a sorted list of disjoint pieces, at most
+ * two for each line.
  */
 #include "loaders/lib/host/names/perfmap.h"
 
@@ -26,7 +26,7 @@ struct map_line {
 #define NAMELESS UINT32_MAX
 
 struct map_place {
-	uint32_t at;   /* bytes behind the function's start */
+	uint32_t at;   /* bytes after the function's start */
 	uint32_t file; /* offset in the pool */
 	uint32_t line;
 };
@@ -43,7 +43,8 @@ struct perfmap {
 	size_t n_pieces, cap_pieces;
 	struct map_place *places;
 	size_t n_places, cap_places;
-	uint32_t last_file; /* where it stands, + 1: most places have that of the one before */
+	uint32_t last_file; /* offset of the last file name, + 1: most places have the same file as
+			       the one before */
 	char *pool;
 	size_t pool_len, pool_cap;
 	size_t skipped;
@@ -91,7 +92,7 @@ static bool line_parse(const char *p, const char *end, struct map_line *l, const
 	return l->size && l->size <= UINT64_MAX - l->start && *name_len;
 }
 
-/* A NUL in a name would end it early: it becomes '?'. */
+/* A NUL would end the name early: it becomes '?'. */
 static uint32_t pool_add(struct perfmap *m, const char *name, size_t len)
 {
 	size_t at = m->pool_len;
@@ -231,7 +232,7 @@ static uint64_t line_end(const struct perfmap *m, uint32_t line)
 	return m->lines[line].start + m->lines[line].size;
 }
 
-/* Give out the pieces from `at` to `until`, dropping ranges that end before. */
+/* Emit the pieces from `at` to `until`, dropping ranges that end before. */
 static void sweep(struct perfmap *m, struct heap *open, uint64_t at, uint64_t until)
 {
 	while (open->n) {
@@ -308,8 +309,8 @@ void perfmap_free(struct perfmap *m)
 }
 
 /* The last place at or before `at`. */
-static void source_location_find(const struct perfmap *m, const struct map_line *l, uint64_t at,
-				 struct perfmap_entry *out)
+static void place_find(const struct perfmap *m, const struct map_line *l, uint64_t at,
+		       struct perfmap_entry *out)
 {
 	size_t lo = l->first_place, hi = lo + l->n_places;
 
@@ -347,7 +348,7 @@ bool perfmap_find(const struct perfmap *m, uint64_t addr, struct perfmap_entry *
 		return false;
 	*out = (struct perfmap_entry){
 		.name = m->pool + l->name, .start = l->start, .size = l->size};
-	source_location_find(m, l, addr - l->start, out);
+	place_find(m, l, addr - l->start, out);
 	return true;
 }
 
@@ -387,7 +388,7 @@ bool perfmap_range(const struct perfmap *m, size_t i, uint64_t *start, uint64_t 
 
 /* ---- the file ---- */
 
-/* As the process sees it. Larger ones than are read in full are taken up to a limit. */
+/* In the process's root. A file beyond the size limit is read up to it. */
 static int open_in_root(uint32_t pid, const char *path, uid_t uid, struct stat *st)
 {
 	cleanup_fd int root = openin_root(pid);

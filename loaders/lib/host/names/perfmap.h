@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfmap: names of a process's JIT code, from the file its runtime keeps: a jitdump (jitdump.h),
- * or /tmp/perf-PID.map inside the process's own root, PID as its innermost pid namespace counts.
- * Lines "START SIZE NAME": START and SIZE hexadecimal (0x allowed), absolute addresses, NAME the
- * rest of the line, any bytes. The file only grows; code is moved and memory used again, so that of
- * overlapping ranges the later line holds.
+ * perfmap: names of a process's JIT code, from its runtime's file: a jitdump (jitdump.h), or
+ * /tmp/perf-PID.map in the process's root, with PID as in its innermost pid namespace. Lines "START
+ * SIZE NAME": START and SIZE hexadecimal (0x allowed), absolute addresses, NAME the rest of the
+ * line, any bytes. The file only grows; code is moved and memory reused, so of overlapping ranges
+ * the later line counts.
  *
- * The parser is a pure function. The file is a stranger's: it is opened in the process's root, must
- * be a regular file that belongs to the process's user or root, and is read up to PERFMAP_FILE_MAX;
- * what is longer is cut at the last whole line. Names are kept up to PERFMAP_NAME_MAX bytes.
+ * The parser is a pure function. The file is untrusted: it is opened in the process's root, must be
+ * a regular file that belongs to the process's user or root, and is read up to PERFMAP_FILE_MAX; a
+ * longer file is cut at the last whole line. Names are kept up to PERFMAP_NAME_MAX bytes.
  */
 #ifndef SONDE_HOST_PERFMAP_H
 #define SONDE_HOST_PERFMAP_H
@@ -24,14 +24,14 @@
 struct perfmap;
 
 struct perfmap_entry {
-	const char *name; /* borrowed from the map, NUL-terminated, bytes as the file has them */
+	const char *name; /* borrowed from the map, NUL-terminated, unchanged bytes */
 	uint64_t start;   /* of the line's range: the function's first byte */
 	uint64_t size;
-	const char *file; /* borrowed; NULL: not known (a perf map does not say) */
-	uint32_t line;    /* 0: not known */
+	const char *file; /* borrowed; NULL: unknown (a perf map does not say) */
+	uint32_t line;    /* 0: unknown */
 };
 
-/* A place in the source, from this address on to the next place's. */
+/* A place in the source, for addresses from this one up to the next place's. */
 struct perfmap_place {
 	uint64_t addr;
 	const char *file;
@@ -42,10 +42,9 @@ struct perfmap_place {
  * and counted. */
 void perfmap_parse(const char *data, size_t len, struct perfmap **out);
 void perfmap_free(struct perfmap *m); /* NULL is fine */
-/* The same from another format: ranges in the order in which they came to hold, then once
- * perfmap_end. `name` of `len` bytes, 0: what was there has no name any more. `places` (may be
- * NULL): of the function as it was compiled, at `base`; it runs at `start`. false: the range is
- * none. */
+/* The same for another format: ranges in the order of their time, then perfmap_end once. `name` of
+ * `len` bytes, 0: the range lost its name. `places` (may be NULL): of the function as compiled at
+ * `base`; it runs at `start`. false: not a valid range. */
 struct perfmap *perfmap_begin(void);
 bool perfmap_add(struct perfmap *m, uint64_t start, uint64_t size, const char *name, size_t len,
 		 const struct perfmap_place *places, size_t n, uint64_t base);
@@ -54,29 +53,28 @@ bool perfmap_find(const struct perfmap *m, uint64_t addr, struct perfmap_entry *
 size_t perfmap_count(const struct perfmap *m); /* well-formed lines */
 size_t perfmap_skipped(const struct perfmap *m);
 size_t perfmap_bytes(const struct perfmap *m); /* memory it holds */
-/* Step through the ranges that hold after overlaps are resolved, in order; false: no more. For
- * tests. */
+/* Step through the ranges after overlaps are resolved, in order; false: no more. For tests. */
 bool perfmap_range(const struct perfmap *m, size_t i, uint64_t *start, uint64_t *end,
 		   const char **name);
 
-/* What the file was when it was read: to see whether it has grown or is another one. */
+/* The file when it was read: to see whether it has grown or was replaced. */
 struct perfmap_stamp {
 	dev_t dev;
 	ino_t ino;
 	off_t size;
 };
-/* Read the map of process `pid` (in our pid namespace), `nspid` in its own, running as `uid`. With
- * `stamp` (in: of the last reading, out: of this one): -EALREADY when nothing has changed since.
- * Other errors: -ENOENT there is none, -EPERM foreign owner, -ENOTSUP no regular file, -EFBIG above
- * 1 GiB, -errno of the system. */
+/* Read the map of process `pid` (in our pid namespace), `nspid` in its own, running as `uid`.
+ * `stamp` (in: of the last reading, out: of this one): -EALREADY if nothing has changed since.
+ * Other errors: -ENOENT no file, -EPERM owned by someone else, -ENOTSUP not a regular file, -EFBIG
+ * above 1 GiB, -errno of the system. */
 int perfmap_read(uint32_t pid, uint32_t nspid, uid_t uid, struct perfmap_stamp *stamp,
 		 struct perfmap **out);
-/* The same of the jitdump at `path`, one of the files that the process has mapped (jitdump_path).
- * Also -EBADMSG: it is none, or of another process. */
+/* The same for the jitdump at `path`, one of the files that the process has mapped (jitdump_path).
+ * Also -EBADMSG: not a jitdump, or another process's. */
 int perfmap_read_dump(uint32_t pid, uint32_t nspid, uid_t uid, const char *path,
 		      struct perfmap_stamp *stamp, struct perfmap **out);
-/* The one or the other: a jitdump where there is one that can be read. `paths`: what the process
- * has mapped. *dump: it was a jitdump; may be NULL. */
+/* Either: the jitdump if there is one that can be read, else the perf map. `paths`: the files that
+ * the process has mapped. *dump: it was a jitdump; may be NULL. */
 int perfmap_read_any(uint32_t pid, uint32_t nspid, uid_t uid, const char *const *paths, size_t n,
 		     struct perfmap_stamp *stamp, struct perfmap **out, bool *dump);
 

@@ -14,7 +14,7 @@
 #define ID_MIN   6
 #define BETWEEN  ", \t"
 
-/* NULL: what is not known of it. */
+/* `value` NULL: unknown. */
 static bool fits(const char *pattern, const char *value, bool unknown)
 {
 	return value ? *value && !fnmatch(pattern, value, 0) : unknown;
@@ -48,7 +48,7 @@ static bool fits_unit(const char *pattern, const struct rule_process *p, bool un
 	return fits(pattern, p->unit, unknown);
 }
 
-/* A user's number, by number or name. */
+/* A user id, from a number or a name. */
 static bool user_of(const char *text, uint32_t *uid)
 {
 	struct passwd pw, *found = NULL;
@@ -82,7 +82,7 @@ static const struct kind {
 	     {"user", fits_user},
 	     {"unit", fits_unit}};
 
-/* The next word of *at, cut in two; NULL: there is none. *pattern NULL: it is no rule. */
+/* The next word of *at, split in two; NULL: no more. *pattern NULL: it is not a rule. */
 static const struct kind *next_rule(const char **at, char word[WORD_MAX], const char **pattern,
 				    bool *end)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules: whom [targets] includes or excludes: words, with commas or blanks between, each
- * KIND:PATTERN. Kinds: container (name, or the beginning of its id, at least 6 digits), image,
- * command (its name, its executable's path or last part), user (name or number), unit. A pattern is
- * that of a shell: container:web-*, unit:*.service.
+ * rules: the processes that [targets] includes or excludes: words, separated by commas or blanks,
+ * each KIND:PATTERN. Kinds: container (name, or the beginning of its id, at least 6 digits), image,
+ * command (its name, its executable's path or last part), user (name or number), unit. Patterns are
+ * those of a shell: container:web-*, unit:*.service.
  *
- * What is not known of a process fits no `include` and every `exclude`: of a container whose name
- * no file tells (yet), or of a process that was gone before its cgroup could be found, nobody can
- * say that it is none of those that are to be left out.
+ * An unknown property matches no `include` and every `exclude`: if the name of a container is in no
+ * file (yet), or a process was gone before its cgroup could be found, it might be one that must be
+ * excluded.
  */
 #ifndef SONDE_HOST_RULES_H
 #define SONDE_HOST_RULES_H
@@ -15,24 +15,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct rule_process { /* "": it has none. NULL: that is not known */
+struct rule_process { /* "": it has none. NULL: unknown */
 	const char *container, *container_id, *image, *comm, *exe, *unit;
 	uint32_t uid;
-	bool no_uid; /* not known either */
+	bool no_uid; /* unknown */
 };
 struct container_ref;
 struct container_names;
-/* What its cgroup's path tells, and its container's runtime. `ref` NULL: nothing is known of that;
- * `names` may be empty. The rest stays. Borrows from all. */
+/* Sets what its cgroup's path and its container's runtime say. `ref` NULL: unknown; `names` may be
+ * empty. The other fields are unchanged. Borrows all of them. */
 void rules_place(struct rule_process *p, const struct container_ref *ref,
 		 const struct container_names *names);
 
-/* 0, or -EINVAL: a word that is no rule, or a user that there is not. */
+/* 0, or -EINVAL: a word that is not a rule, or an unknown user. */
 int rules_check(const char *text);
-/* Does one of them fit? Words that are none fit nobody. `unknown`: whether what is not known counts
- * as fitting. */
+/* Does one of the rules match? Words that are not rules match nothing. `unknown`: whether unknown
+ * properties match. */
 bool rules_fit(const char *text, const struct rule_process *p, bool unknown);
-/* By [targets]: without `include` everybody is; `exclude` is stronger. */
+/* By [targets]: without `include` all processes are included; `exclude` is stronger. */
 bool rules_allow(const char *include, const char *exclude, const struct rule_process *p);
 
 #endif

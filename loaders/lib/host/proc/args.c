@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * args: two passes over each argument. First it is looked at as a whole, with what came before it
- * (an option that takes a secret, a program's short option); if that does not mask it wholly, the
- * inside is walked, and each NAME=VALUE, URL and token shape in it is masked where it stands.
- * Masking too much is the safe side.
+ * args: two passes over each argument. The first looks at it as a whole, with the argument before
+ * it (an option that takes a secret, a program's short option). If that does not mask all of it,
+ * the second pass walks through it and masks each NAME=VALUE, URL and token shape where it occurs.
+ * When in doubt it masks too much.
  */
 #include "loaders/lib/host/proc/args.h"
 
@@ -96,7 +96,7 @@ static const char *const harmless_last[] = {
 	"mode",   "ttl",    "timeout", "length",    "size", "plugin", "provider", "count", "limit",
 	"expiry", "socket", "sock",    "header",    "env",  "fd",     "stdin"};
 
-/* Does a value under this name have to be hidden? */
+/* Must a value with this name be hidden? */
 static bool name_is_secret(struct span name)
 {
 	struct span part, last = {0};
@@ -105,7 +105,7 @@ static bool name_is_secret(struct span name)
 	for (size_t pos = 0; name_part(name, &pos, &part); last = part) {
 		secret |= SPAN_IN(part, secret_words) ||
 			  (kind && (span_is(part, "key") || span_is(part, "keys")));
-		/* run together: PGPASSWORD, mypassword, dbpasswd, githubtoken */
+		/* written as one word: PGPASSWORD, mypassword, dbpasswd, githubtoken */
 		secret |= part.n > 5 && (memmem(part.p, part.n, "passw", 5) ||
 					 memmem(part.p, part.n, "PASSW", 5) ||
 					 memmem(part.p, part.n, "Passw", 5));
@@ -132,7 +132,7 @@ static bool token_char(char c)
 
 struct shape {
 	const char *prefix;
-	size_t min; /* whole length from which it is a token and not a word */
+	size_t min; /* this long it is a token, shorter it is a word */
 };
 
 static const struct shape shapes[] = {
@@ -193,7 +193,7 @@ static bool all_digits(const char *p, size_t n)
 	return true;
 }
 
-/* "//user:secret@host": behind a "//" or at a DSN's beginning; the password is hidden. Returns the
+/* "//user:secret@host", after a "//" or at the start of a DSN; hides the password. Returns the
  * position of '@', having added everything up to it, or 0 if there is none. */
 static size_t mask_userinfo(struct span a, size_t pos, struct strbuf *out)
 {
@@ -207,8 +207,7 @@ static size_t mask_userinfo(struct span a, size_t pos, struct strbuf *out)
 			colon = i;
 		else if (a.p[i] == '/' &&
 			 (at || !colon || all_digits(a.p + colon + 1, i - colon - 1)))
-			break; /* the path; but a password with a bare '/' in it is hidden as well
-				*/
+			break; /* the path; a password with a bare '/' in it is hidden as well */
 		else if (a.p[i] == '?' || a.p[i] == '#')
 			break;
 	}
@@ -219,7 +218,7 @@ static size_t mask_userinfo(struct span a, size_t pos, struct strbuf *out)
 	return at;
 }
 
-/* Behind a name: blanks and quotes, then '=' or ':'; the position of the value, or 0. */
+/* After a name: skips blanks and quotes, then '=' or ':'; the position of the value, or 0. */
 static size_t value_after(struct span a, size_t pos)
 {
 	if (pos < a.n && (a.p[pos] == '"' || a.p[pos] == '\''))
@@ -251,8 +250,8 @@ static size_t mask_header(struct span a, size_t pos, struct strbuf *out)
 	return pos;
 }
 
-/* A name ends at `end`; add what follows it masked, if it is a secret's. Returns the new position,
- * or 0. */
+/* A name ends at `end`; if it names a secret, adds what follows it, masked. Returns the new
+ * position, or 0. */
 static size_t mask_assignment(struct span a, size_t begin, size_t end, struct strbuf *out)
 {
 	struct span name = {a.p + begin, end - begin};
@@ -334,8 +333,7 @@ static struct span base_name(struct span a)
 	return a;
 }
 
-/* The letter of the short option that carries a password in this program, 0: none. 'u' carries
- * user:password. */
+/* The letter of this program's short option for a password, 0: none. 'u' takes user:password. */
 static char secret_option(struct span prog)
 {
 	if (SPAN_IN(prog, mysql_like))
@@ -347,7 +345,7 @@ static char secret_option(struct span prog)
 	return SPAN_IN(prog, user_like) ? 'u' : 0;
 }
 
-/* "user:secret"; what has no colon is looked at like any other argument */
+/* "user:secret"; without a colon it is treated like any other argument */
 static void mask_user(struct span a, struct strbuf *out)
 {
 	const char *colon = memchr(a.p, ':', a.n);
@@ -364,8 +362,8 @@ static void mask_user(struct span a, struct strbuf *out)
 
 enum follow { FOLLOW_NONE, FOLLOW_SECRET, FOLLOW_USER };
 
-/* A short option of a program known to take a password there: "-pX", "-p". True: the argument has
- * been added. */
+/* A short option of a program that takes a password there: "-pX", "-p". True: it has added the
+ * argument. */
 static bool mask_short(struct span a, char letter, struct strbuf *out, enum follow *follow)
 {
 	if (!letter || a.n < 2 || a.p[0] != '-' || a.p[1] != letter)
@@ -383,8 +381,7 @@ static bool mask_short(struct span a, char letter, struct strbuf *out, enum foll
 	return true;
 }
 
-/* An option by itself whose value is the next argument: "--password", "-password", "--auth-token".
- */
+/* An option whose value is the next argument: "--password", "-password", "--auth-token". */
 static bool option_wants_secret(struct span a)
 {
 	if (a.n < 3 || a.p[0] != '-' || memchr(a.p, '=', a.n) || memchr(a.p, ' ', a.n))
@@ -454,8 +451,8 @@ void args_format(const char *data, size_t len, enum args_policy policy, struct s
 		} else {
 			add_plain(out, a.p, a.n);
 		}
-		/* the program's name: again behind the likes of sudo, env and sh, whose options end
-		 * at the first word */
+		/* the program's name; once more after programs like sudo, env and sh, whose options
+		 * end at the first word */
 		if (policy == ARGS_MASKED && (a.n && a.p[0] != '-') && secret_option(base_name(a)))
 			letter = secret_option(base_name(a));
 		first = false;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroupfs: the way back from a container or cgroup to its directories, ids and processes. A
- * cgroup's id, as bpf_get_current_cgroup_id gives it, is the inode number of its directory (kernfs,
- * 64 bit). The hierarchies are found in /proc/self/mountinfo; the walk is bounded in depth and
- * number.
+ * cgroupfs: from a container to its cgroup directories, ids and processes. A cgroup's id, as
+ * bpf_get_current_cgroup_id returns it, is the inode number of its directory (kernfs, 64 bit). The
+ * hierarchies are found in /proc/self/mountinfo; the walk is limited in depth and number.
  */
 #include "loaders/lib/host/proc/container.h"
 #include "loaders/lib/host/proc/containernames.h"
@@ -26,7 +25,7 @@
 #define WALK_DIRS  100000
 
 struct hierarchies {
-	char v2[512], v1[512]; /* mount points, "" if none; v1 is memory's, else pids' */
+	char v2[512], v1[512]; /* mount points, "" if none; v1: of memory, else of pids */
 };
 
 /* "ID PARENT MAJ:MIN ROOT MOUNTPOINT OPTIONS ... - TYPE SOURCE SUPER": only mounts of a hierarchy's
@@ -103,7 +102,7 @@ static void add_procs(int dir, struct container_found *f)
 struct walk {
 	struct strbuf path; /* below the mount point, "" at the root */
 	size_t dirs;
-	/* True: this directory and all below belong; false: look further down. */
+	/* True: take this directory and everything below; false: look further down. */
 	bool (*want)(void *ctx, const char *path, size_t len);
 	void *ctx;
 	struct container_found *found;
@@ -207,7 +206,7 @@ static bool collect(void *ctx, const char *path, size_t len)
 	return false;
 }
 
-/* 3: the very name or id; 2: the beginning of an id; 0: not meant */
+/* 3: exactly that name or id; 2: the beginning of its id; 0: another container */
 static int rank(const struct candidate *c, const char *who)
 {
 	if (!strcmp(c->name, who) || !strcmp(c->ref.id, who))
@@ -267,7 +266,7 @@ static int choose(const struct search *s, struct candidate *out, struct err *e)
 	return 0;
 }
 
-/* Does the path's own end name the container that is meant? What lies below is taken with it. */
+/* Does the last part of the path name the wanted container? Then everything below belongs to it. */
 static bool is_meant(void *ctx, const char *path, size_t len)
 {
 	const struct container_ref *meant = ctx;
@@ -312,15 +311,7 @@ void container_each(void (*each)(void *ctx, const struct container_ref *ref, con
 	free(s.all);
 }
 
-/* ---- a cgroup by path ---- */
-
-static bool everything(void *ctx, const char *path, size_t len)
-{
-	(void)ctx;
-	(void)path;
-	(void)len;
-	return true;
-}
+/* ---- paths ---- */
 
 /* Path below the mount point, if it lies there. */
 static const char *below(const char *mount, const char *path)
@@ -330,47 +321,6 @@ static const char *below(const char *mount, const char *path)
 	if (!n || strncmp(path, mount, n) || (path[n] && path[n] != '/'))
 		return NULL;
 	return path + n;
-}
-
-static void take_cgroup(const char *mount, bool v2, const char *rel, struct container_found *out)
-{
-	char full[PATH_MAX];
-
-	if (!mount[0] || strstr(rel, "/../") ||
-	    (size_t)snprintf(full, sizeof(full), "%s/%s", mount, rel[0] == '/' ? rel + 1 : rel) >=
-		    sizeof(full))
-		return;
-	walk(full, v2, everything, NULL, out);
-}
-
-int container_cgroup(const char *path, struct container_found *out, struct err *e)
-{
-	struct container_found f = {0};
-	struct hierarchies h;
-	const char *in_v2, *in_v1;
-
-	find_hierarchies(&h);
-	in_v1 = below(h.v1, path);
-	in_v2 = in_v1 ? NULL : below(h.v2, path);
-	if (in_v2 || !in_v1)
-		take_cgroup(h.v2, true, in_v2 ? in_v2 : path, &f);
-	if (in_v1 || !in_v2)
-		take_cgroup(h.v1, false, in_v1 ? in_v1 : path, &f);
-	if (!f.n_cgroup_ids && !f.n_v1_ids) {
-		err_set(e, -ENOENT, EXIT_USAGE, "no cgroup %s: not below %s%s%s", path,
-			h.v2[0] ? h.v2 : "(no cgroup2 mount)", h.v1[0] ? " or " : "", h.v1);
-		err_fix(e, "cat /proc/PID/cgroup shows a process's path");
-		return -ENOENT;
-	}
-	container_parse(in_v2 ? in_v2 :
-			in_v1 ? in_v1 :
-				path,
-			strlen(in_v2 ? in_v2 :
-			       in_v1 ? in_v1 :
-				       path),
-			&f.ref);
-	*out = f;
-	return 0;
 }
 
 /* ---- a cgroup by id ---- */

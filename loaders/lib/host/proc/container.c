@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container: a path is walked component by component; each is tried against the forms of the
- * header, given the one before it. The last that matches wins, so that the innermost container is
- * the one taken.
+ * container: walks a path component by component and compares each, given the previous one, with
+ * the forms of the header. The last match wins, so it finds the innermost container.
  */
 #include "loaders/lib/host/proc/container.h"
 #include "schema/base/array.h"
@@ -167,7 +166,7 @@ static bool take_container(struct part c, struct part parent, bool pod, struct c
 	return take(out, runtime, c, false);
 }
 
-/* kind, and others with a cgroup root of their own, put "kubelet-" before it */
+/* kind and others with a separate cgroup root put "kubelet-" before it */
 #define KUBEPODS "kubepods"
 
 /* "pod0a1b-..." under kubepods, "kubepods-besteffort-pod0a1b_2c.slice" with systemd's names */

@@ -13,7 +13,7 @@
 #include "schema/base/mem.h"
 
 #define NAME_MAX_ 1024
-#define NEVER     "0001-01-01T" /* Go's zero time: Docker has not written yet that it is started */
+#define NEVER     "0001-01-01T" /* Go's zero time: Docker has not recorded a start yet */
 
 static char *copy(const json_t *value)
 {
@@ -124,7 +124,7 @@ int containerfile_state(const char *json, size_t len, struct container_state *ou
 	return 0;
 }
 
-/* Behind the seconds: a fraction, then the zone. */
+/* After the seconds: a fraction, then the zone. */
 static bool zone_read(const char *p, int64_t *ns)
 {
 	int hours, minutes, used = 0;
@@ -191,7 +191,7 @@ int containerfile_podman_event(const char *json, size_t len, struct container_ha
 
 /* ---- Podman and CRI-O ---- */
 
-/* JSON within JSON; whatever else it is, there is no image's name in it. */
+/* JSON within JSON; if it is anything else it has no image name. */
 static char *image_of(const json_t *entry)
 {
 	const char *text = json_string_value(json_object_get(entry, "metadata"));
@@ -225,8 +225,8 @@ int containerfile_storage(const char *json, size_t len, const char *id, struct c
 
 /* ---- OCI bundles ---- */
 
-/* What runtimes and the kubelet write for themselves; and what was applied, with whatever secrets
- * stand in it. */
+/* Labels that runtimes and the kubelet write for themselves; and `kubectl apply`'s copy, which may
+ * contain secrets. */
 static bool is_runtimes_own(const char *key)
 {
 	static const char *const own[] = {
@@ -239,7 +239,7 @@ static bool is_runtimes_own(const char *key)
 	return false;
 }
 
-/* CRI-O has the labels in one annotation; else what a user has annotated. */
+/* CRI-O has the labels in one annotation; otherwise the user's annotations. */
 static json_t *labels_of(const json_t *notes)
 {
 	const char *text = json_string_value(json_object_get(notes, "io.kubernetes.cri-o.Labels")),

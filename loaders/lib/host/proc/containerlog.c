@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* containerlog: see the header. */
 #include "loaders/lib/host/proc/containerlog.h"
 
 #include <jansson.h>
@@ -8,7 +7,7 @@
 #include "loaders/lib/host/proc/args.h"
 #include "loaders/lib/host/proc/containerfile.h"
 
-#define RAW_MAX    4096 /* of a line that is masked and then cut */
+#define RAW_MAX    4096 /* bytes of a line before it is masked and cut */
 #define RECORD_MAX (128u << 10)
 
 struct reading {
@@ -24,7 +23,7 @@ void containerlog_release(struct containerlog *l)
 
 /* ---- one line ---- */
 
-/* Behind ESC: a control sequence up to its last byte, or one byte. Where it ends. */
+/* After ESC: a control sequence up to its last byte, or one byte. Returns where it ends. */
 static size_t escape_end(const char *s, size_t len, size_t at)
 {
 	if (++at < len && s[at] == '[') {
@@ -51,8 +50,8 @@ static void add_shown(struct strbuf *out, const char *s, size_t len)
 	strbuf_addutf8(out, strbuf_str(&plain), plain.len);
 }
 
-/* Not in the middle of a character, and of what was cut before it was masked not in the middle of a
- * word. */
+/* Where to cut: not inside a character, and not inside a word if the line was cut before it was
+ * masked. */
 static size_t cut_at(const char *s, size_t len, size_t most, bool longer)
 {
 	size_t n = len < most ? len : most;
@@ -97,7 +96,7 @@ void containerlog_piece(struct containerlog_joint *j, int stream, const char *s,
 void containerlog_end(struct containerlog_joint *j)
 {
 	for (int i = 0; i < CONTAINERLOG_STREAMS; i++) {
-		if (j->stream[i].begun) /* the program ended without one */
+		if (j->stream[i].begun) /* the program ended without a line end */
 			line_end(j->l, &j->stream[i]);
 		strbuf_release(&j->stream[i].raw);
 	}
@@ -165,7 +164,7 @@ void containerlog_read(struct containerlog *l, enum containerlog_form form, cons
 	for (; at < end; at = newline + 1) {
 		newline = memchr(at, '\n', (size_t)(end - at));
 		if (!newline)
-			break; /* it is being written */
+			break; /* it is still being written */
 		if ((size_t)(newline - at) > RECORD_MAX)
 			continue;
 		if (form == CONTAINERLOG_DOCKER)
@@ -182,7 +181,7 @@ void containerlog_each(const struct containerlog *l,
 	uint64_t first = l->n > CONTAINERLOG_LINES ? l->n - CONTAINERLOG_LINES : 0;
 	size_t bytes = 0;
 
-	for (uint64_t i = l->n; i > first; i--) { /* from the last on, as many as find room */
+	for (uint64_t i = l->n; i > first; i--) { /* from the last one back, as many as fit */
 		bytes += l->line[(i - 1) % CONTAINERLOG_LINES].text.len + 1;
 		if (bytes > CONTAINERLOG_BYTES)
 			first = i;

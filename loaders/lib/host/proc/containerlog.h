@@ -3,19 +3,19 @@
  * containerlog: the last lines of a container's log, as Docker and Podman write it. Pure over the
  * end of a log file.
  *
- * Docker's json-file: records of a line each, {"log":"text\n","stream":"stderr","time":"..."}.
- * Podman's k8s-file (CRI's form): "TIME STREAM F TEXT".
+ * Docker's json-file: one record a line, {"log":"text\n","stream":"stderr","time":"..."}. Podman's
+ * k8s-file (CRI's form): "TIME STREAM F TEXT".
  *
- *   1. A program's line that is longer than 16 KiB is several records: all but its last have no
- * "\n" at their end (CRI: P instead of F). They are put together by stream. A file that is read
- * from the middle begins with a record that is not whole, which is passed by, and perhaps with the
- * rest of a long line, which is told as cut.
- *   2. Of a line CONTAINERLOG_LINE bytes are kept, and it is said that it was cut; secrets in it
- * are masked (args.h) before that.
+ *   1. A line of the program that is longer than 16 KiB is split into records: all but the last
+ *      lack the "\n" at the end (CRI: P instead of F). They are joined by stream. A file read from
+ *      the middle begins with an incomplete record, which is skipped, and perhaps with the rest of
+ *      a long line, which is marked as cut.
+ *   2. CONTAINERLOG_LINE bytes of a line are kept, and it is marked as cut; secrets in it are
+ *      masked (args.h) before that.
  *   3. At most CONTAINERLOG_LINES lines, and CONTAINERLOG_BYTES bytes, the last ones. Lines later
- * than `until_ns` are of the container's next life.
- *   4. What is no text stays no text: escape sequences are left out, other control bytes are
- * blanks, wrong UTF-8 is replaced. A record that is not understood is passed by.
+ *      than `until_ns` belong to the container's next start.
+ *   4. The result is plain text: escape sequences are dropped, other control bytes become blanks,
+ *      invalid UTF-8 is replaced. Records that cannot be parsed are skipped.
  */
 #ifndef SONDE_HOST_CONTAINERLOG_H
 #define SONDE_HOST_CONTAINERLOG_H
@@ -33,12 +33,12 @@
 
 enum containerlog_form { CONTAINERLOG_DOCKER, CONTAINERLOG_CRI };
 
-/* A line that is put together of pieces, of each stream. */
+/* A line being joined from records, by stream. */
 enum { CONTAINERLOG_OUT, CONTAINERLOG_ERR, CONTAINERLOG_STREAMS };
 struct containerlog_partial {
 	struct strbuf raw;
-	bool longer, begun, torn; /* longer: than what is kept before it is masked; torn: its
-				     beginning is not here */
+	bool longer, begun,
+		torn; /* longer: than fits before masking; torn: its beginning is missing */
 };
 
 struct containerlog_line {
@@ -49,15 +49,16 @@ struct containerlog_line {
 struct containerlog {
 	struct containerlog_line
 		line[CONTAINERLOG_LINES]; /* a ring: the oldest is at `n % CONTAINERLOG_LINES` */
-	uint64_t n;                       /* all lines that were met */
+	uint64_t n;                       /* all lines so far */
 };
 
 void containerlog_release(struct containerlog *l);
-/* Lines of `text`, in order: of an older file first. whole: it is the file from its beginning. */
+/* Add the lines of `text`, in order: older files first. whole: the text starts at the beginning of
+ * its file. */
 void containerlog_read(struct containerlog *l, enum containerlog_form form, const char *text,
 		       size_t len, bool whole, int64_t until_ns);
-/* Lines that come from elsewhere (the journal), piece by piece; `ends`: with this one the line is
- * over. In the end the ones that are not are lines, too. */
+/* Lines from another source (the journal), piece by piece; `ends`: this piece ends the line.
+ * Unfinished lines count as lines at the end. */
 struct containerlog_joint {
 	struct containerlog *l;
 	struct containerlog_partial stream[CONTAINERLOG_STREAMS];
@@ -65,7 +66,7 @@ struct containerlog_joint {
 void containerlog_piece(struct containerlog_joint *j, int stream, const char *s, size_t len,
 			bool ends);
 void containerlog_end(struct containerlog_joint *j);
-/* The lines that there are, the oldest first. */
+/* The lines that were kept, the oldest first. */
 void containerlog_each(const struct containerlog *l,
 		       void (*each)(void *ctx, const char *line, bool cut), void *ctx);
 

@@ -62,7 +62,7 @@ bool container_names_same(const struct container_names *a, const struct containe
 
 /* ---- where the files lie ---- */
 
-/* Root's: a regular file, which is no link and has at most FILE_MAX bytes. */
+/* Root's files: a regular file, not a link, of at most FILE_MAX bytes. */
 static int read_file(const char *path, char **out, size_t *len)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -77,8 +77,8 @@ static int read_file(const char *path, char **out, size_t *len)
 	return openin_read(fd, (size_t)st.st_size, out, len);
 }
 
-/* Below a root that is not ours, or a user's, who chooses what stands at that path: a file that
- * waits for nobody, and is the owner's own. root_fd -1: our root. */
+/* Below a root that is not ours, or a user's folder: the content of the path is untrusted. Opens
+ * without blocking, and only a file of that owner. root_fd -1: our root. */
 static int read_owned(int root_fd, const char *path, uint32_t owner, char **out, size_t *len)
 {
 	cleanup_fd int root = root_fd < 0 ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1,
@@ -94,16 +94,16 @@ static int read_owned(int root_fd, const char *path, uint32_t owner, char **out,
 }
 
 /* Where a container's runtime keeps its files. */
-struct source_location {
+struct runtime_files {
 	const char *docker_root, *root, *id;
 	uint32_t owner;
-	char home[512];  /* of the owner, "" if there is none, or it is not known */
+	char home[512];  /* the owner's, "" if none or unknown */
 	int engine_root; /* the paths are an engine's, below this root; -1: ours */
-	bool waits;      /* a file of the owner's did not open: no other one is tried */
+	bool waits;      /* opening one of the owner's files timed out: try no other */
 };
 
 /* Read and parse: 0 and *out, or -errno. */
-static int try_file(struct source_location *p, const char *path,
+static int try_file(struct runtime_files *p, const char *path,
 		    int (*parse)(const char *, size_t, const char *, struct container_names *),
 		    struct container_names *out)
 {
@@ -131,7 +131,7 @@ static int parse_bundle(const char *json, size_t len, const char *id, struct con
 	return containerfile_bundle(json, len, out);
 }
 
-static int find_in_docker(struct source_location *p, struct container_names *out)
+static int find_in_docker(struct runtime_files *p, struct container_names *out)
 {
 	char roots[2][600], path[1200];
 	int rc = -ENOENT;
@@ -158,9 +158,8 @@ static void fill(char **to, char **from)
 	}
 }
 
-/* What the bundle tells beside. A pod's container is called by its pod there, not as its storage
- * calls it. */
-static void add_bundle(struct source_location *p, const char *dir, struct container_names *out)
+/* Add what the bundle knows. In a pod the container's name there counts, not the storage's. */
+static void add_bundle(struct runtime_files *p, const char *dir, struct container_names *out)
 {
 	struct container_names more = {0};
 	char path[1200];
@@ -180,7 +179,7 @@ static void add_bundle(struct source_location *p, const char *dir, struct contai
 	container_names_release(&more);
 }
 
-static int find_in_storage_folder(struct source_location *p, const char *dir,
+static int find_in_storage_folder(struct runtime_files *p, const char *dir,
 				  struct container_names *out)
 {
 	static const char *const files[] = {"containers.json", "volatile-containers.json"};
@@ -196,7 +195,7 @@ static int find_in_storage_folder(struct source_location *p, const char *dir,
 	return -ENOENT;
 }
 
-static int find_in_storage(struct source_location *p, struct container_names *out)
+static int find_in_storage(struct runtime_files *p, struct container_names *out)
 {
 	static const char *const drivers[] = {"overlay", "vfs", "btrfs", "zfs"};
 	int rc = -ENOENT;
@@ -215,9 +214,9 @@ static int find_in_storage(struct source_location *p, struct container_names *ou
 
 #define TASKS "io.containerd.runtime.v2.task"
 
-/* A bundle in one of the namespaces that engines use. A folder of a user's is not listed: whoever
- * fills it may have it wait for ever. */
-static int find_in_usual_namespaces(struct source_location *p, const char *tasks,
+/* A bundle in one of the namespaces that engines use. Does not list a user's folder: its owner
+ * could make that block. */
+static int find_in_usual_namespaces(struct runtime_files *p, const char *tasks,
 				    struct container_names *out)
 {
 	static const char *const namespaces[] = {"default", "k8s.io", "buildkit", "moby"};
@@ -233,7 +232,7 @@ static int find_in_usual_namespaces(struct source_location *p, const char *tasks
 	return rc;
 }
 
-static int find_in_namespaces(struct source_location *p, const char *base,
+static int find_in_namespaces(struct runtime_files *p, const char *base,
 			      struct container_names *out)
 {
 	cleanup_dir DIR *d = opendir(base);
@@ -250,7 +249,7 @@ static int find_in_namespaces(struct source_location *p, const char *base,
 	return rc;
 }
 
-static int find_in_bundles(struct source_location *p, struct container_names *out)
+static int find_in_bundles(struct runtime_files *p, struct container_names *out)
 {
 	static const char *const states[] = {"/run/containerd", "/run/k3s/containerd",
 					     "/run/k0s/containerd",
@@ -270,8 +269,8 @@ static int find_in_bundles(struct source_location *p, struct container_names *ou
 	return rc;
 }
 
-/* The user's home, of this host's own users. */
-static void find_home(struct source_location *p)
+/* The home of a user of this host. */
+static void find_home(struct runtime_files *p)
 {
 	cleanup_free char *passwd = NULL;
 	char path[600], home[256];
@@ -283,7 +282,7 @@ static void find_home(struct source_location *p)
 		snprintf(p->home, sizeof(p->home), "%.250s%s", p->root, home);
 }
 
-static int find_here(struct source_location *p, const char *runtime, struct container_names *out)
+static int find_here(struct runtime_files *p, const char *runtime, struct container_names *out)
 {
 	if (p->owner && !*p->home && strcmp(runtime, "containerd") != 0)
 		return -ENOENT;
@@ -294,7 +293,7 @@ static int find_here(struct source_location *p, const char *runtime, struct cont
 
 /* ---- where an engine that runs has put them ---- */
 
-static int try_engine(struct source_location *p, const char *runtime, const struct engine *e,
+static int try_engine(struct runtime_files *p, const char *runtime, const struct engine *e,
 		      struct container_names *out)
 {
 	char path[1024];
@@ -316,7 +315,7 @@ static int try_engine(struct source_location *p, const char *runtime, const stru
 	return -ENOENT;
 }
 
-static int find_by_known_engines(struct source_location *p, const char *runtime,
+static int find_by_known_engines(struct runtime_files *p, const char *runtime,
 				 struct container_names *out)
 {
 	struct engine all[ENGINES_MAX];
@@ -332,8 +331,8 @@ static int find_by_known_engines(struct source_location *p, const char *runtime,
 	return rc;
 }
 
-/* To look at all processes is dear: only for what those do not know that were found before. */
-static int find_by_engines(struct source_location *p, const char *runtime,
+/* Scanning all processes is expensive: only for what the engines found before do not know. */
+static int find_by_engines(struct runtime_files *p, const char *runtime,
 			   struct container_names *out)
 {
 	int rc = find_by_known_engines(p, runtime, out);
@@ -344,16 +343,16 @@ static int find_by_engines(struct source_location *p, const char *runtime,
 int containernames_find(const char *docker_root, const char *root, const struct container_ref *ref,
 			struct container_names *out)
 {
-	struct source_location p = {.docker_root = docker_root,
-				    .root = root,
-				    .id = ref->id,
-				    .owner = ref->owner,
-				    .engine_root = -1};
+	struct runtime_files p = {.docker_root = docker_root,
+				  .root = root,
+				  .id = ref->id,
+				  .owner = ref->owner,
+				  .engine_root = -1};
 	size_t n = strlen(ref->id);
 	int rc;
 
 	if (!n || strspn(ref->id, "0123456789abcdef") != n)
-		return -ENOENT; /* what has a name for an id needs none; and no path is made of
+		return -ENOENT; /* an id that is a name needs no other; and no path is built from
 				   anything else */
 	if (p.owner)
 		find_home(&p);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* engines: see the header. */
 #include "loaders/lib/host/proc/engines.h"
 
 #include <dirent.h>
@@ -70,7 +69,7 @@ bool engines_config_file(const char *args, size_t len, char *out, size_t size)
 	return value_of(args, len, (const char *const[]){"--config-file", NULL}, out, size);
 }
 
-/* Cuts the last component off. */
+/* Removes the last component. */
 static bool up(char *path)
 {
 	char *slash = strrchr(path, '/');
@@ -111,7 +110,7 @@ bool engines_tasks(const char *cwd, char *out, size_t size)
 
 /* ---- processes ---- */
 
-/* "data-root" of its configuration, read through its own root. */
+/* "data-root" of its configuration file, read below its root. */
 static bool configured_root(uint32_t pid, const char *file, char *out, size_t size)
 {
 	cleanup_fd int root = openin_root(pid), fd = -1;
@@ -155,7 +154,7 @@ static bool look_at_shim(struct engine *e)
 	       engines_tasks(cwd, e->folder, sizeof(e->folder));
 }
 
-/* Which of them is it, by its name? */
+/* Which engine is it, by its command name? */
 static bool kind_of(const char *comm, enum engine_kind *kind)
 {
 	if (!strcmp(comm, "dockerd"))
@@ -191,8 +190,8 @@ static bool look_at(uint32_t pid, struct engine *e)
 	if (!kind_of(comm, &e->kind) || proc_read_status(pid, &status))
 		return false;
 	e->uid = status.euid;
-	/* Podman's and CRI-O's monitors and the shims may be in the container's own group's parent,
-	 * never in a container */
+	/* monitors of Podman and CRI-O, and shims, may run in the parent of the container's cgroup,
+	 * but never in a container */
 	if (is_in_container(pid))
 		return false;
 	if (e->kind == ENGINE_CONTAINERD)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* instance: see the header. */
 #include "loaders/lib/host/proc/instance.h"
 
 #include <stdio.h>
@@ -16,7 +15,7 @@ static bool is_child(const struct instance_life *all, size_t n, const struct ins
 	return false;
 }
 
-/* The earliest first process that began within [from, to]; NULL. */
+/* The earliest first process that began within [from, to]; NULL: none. */
 static const struct instance_life *first_within(const struct instance_life *all, size_t n,
 						uint64_t from, uint64_t to)
 {
@@ -29,7 +28,7 @@ static const struct instance_life *first_within(const struct instance_life *all,
 	return best;
 }
 
-/* The first process that lived when `p` began; NULL. */
+/* The first process that was alive when `p` began; NULL: none. */
 static const struct instance_life *first_around(const struct instance_life *all, size_t n,
 						const struct instance_life *p)
 {
@@ -37,7 +36,7 @@ static const struct instance_life *first_around(const struct instance_life *all,
 
 	for (size_t i = 0; i < n; i++)
 		if (all[i].first && all[i].from_ns <= p->from_ns &&
-		    all[i].to_ns >= p->from_ns && /* execs of one begin alike */
+		    all[i].to_ns >= p->from_ns && /* execs of one process have the same start */
 		    (!best || all[i].from_ns < best->from_ns) && !is_child(all, n, &all[i]))
 			best = &all[i];
 	return best;
@@ -105,7 +104,7 @@ uint64_t instance_settle(struct instance *now, struct instance *before,
 		take_in(now, found);
 		return now->from_ns;
 	}
-	if (now->from_ns > found->to_ns) /* of a process that is gone since */
+	if (now->from_ns > found->to_ns) /* of a process that is gone by now */
 		return overlap(before, found) ? before->from_ns : found->from_ns;
 	*before = *now;
 	*now = *found;

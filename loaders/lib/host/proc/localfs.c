@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* localfs: see the header. */
 #include "loaders/lib/host/proc/localfs.h"
 
 #include <fcntl.h>
@@ -21,7 +20,7 @@ static const char *const types[] = {"ext2",  "ext3",  "ext4",     "xfs",   "f2fs
 
 /* Under `lock`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int mounts = -1; /* says when they change */
+static int mounts = -1; /* readable when mounts change */
 static dev_t devices[DEVICES_MAX];
 static size_t n_devices;
 
@@ -57,7 +56,7 @@ static void read_mounts(void)
 			n_devices++;
 }
 
-/* The first time, and when the kernel says so. */
+/* The first time, and when the kernel reports a change. */
 static bool have_changed(void)
 {
 	struct pollfd p;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * localfs: file systems that answer by themselves: this kernel's own, in memory or on a block
- * device. Who opens a file of theirs waits for no server (NFS, FUSE), nor for another file system
- * below (overlayfs).
+ * localfs: file systems that always answer: those of this kernel, in memory or on a block device.
+ * Opening a file there does not wait for a server (NFS, FUSE), nor for another file system below
+ * (overlayfs).
  *
- * Known are those of our own mount namespace, from /proc/self/mountinfo, which is read again when a
- * mount has come or gone. A device that is not among them (btrfs gives its files another one) is
- * none.
+ * It knows those of our mount namespace, from /proc/self/mountinfo, and reads that again when a
+ * mount appears or goes. Any other device counts as not local (btrfs gives its files another device
+ * number).
  */
 #ifndef SONDE_HOST_LOCALFS_H
 #define SONDE_HOST_LOCALFS_H
@@ -17,7 +17,7 @@
 
 /* `device`: st_dev of a file. May be called by any thread. */
 bool localfs_has(dev_t device);
-/* The device of one line of mountinfo, if its file system is such a one. */
+/* The device of one line of mountinfo, if its file system is local. */
 bool localfs_line(const char *line, dev_t *device);
 
 #endif

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-/* openin: see the header. */
 #include "loaders/lib/host/proc/openin.h"
 
 #include <errno.h>
@@ -35,7 +34,8 @@ int openin_root(uint32_t pid)
 	return fd < 0 ? -errno : fd;
 }
 
-/* `path_fd` (O_PATH, closed here) -> a descriptor to read from, if it is what we read at all. */
+/* `path_fd` (O_PATH, closed here) -> a descriptor to read from, if it is a file that we read at
+ * all. */
 static int reopen(int path_fd, uint64_t max_bytes, struct stat *out)
 {
 	cleanup_fd int p = path_fd;
@@ -65,9 +65,9 @@ static int reopen(int path_fd, uint64_t max_bytes, struct stat *out)
 /* ---- without waiting ---- */
 
 /*
- * What the kernel finds in its own caches (RESOLVE_CACHED: 5.12) on a file system that asks nobody
- * is opened here and now: a thread for each of some hundred files costs a busy host's wake-ups, a
- * scheduler's tick each. -EAGAIN: in a thread.
+ * Opens at once what the kernel has in its caches (RESOLVE_CACHED: 5.12) on a local file system: a
+ * thread for each of several hundred files would cost wake-ups, on a busy host a scheduler tick
+ * each. -EAGAIN: use a thread.
  */
 static int open_cached(int root_fd, const char *path, uint64_t max_bytes, struct stat *st)
 {
@@ -91,7 +91,7 @@ static int open_cached(int root_fd, const char *path, uint64_t max_bytes, struct
 struct job {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
-	bool done, left; /* the thread has the result; the caller has gone */
+	bool done, left; /* done: the thread has the result; left: the caller has given up */
 	int root_fd;     /* -1: `path` is one of /proc, links followed */
 	char *path;
 	uint64_t max_bytes;
@@ -99,7 +99,7 @@ struct job {
 	struct stat st;
 };
 
-static atomic_int stuck; /* threads that were left alone and have not come back */
+static atomic_int stuck; /* threads that were given up and have not finished */
 
 static void job_free(struct job *j)
 {
@@ -135,7 +135,7 @@ static void *job_main(void *arg)
 	left = j->left;
 	pthread_cond_signal(&j->ended);
 	pthread_mutex_unlock(&j->lock);
-	if (left) { /* nobody wants it any more */
+	if (left) { /* the caller has given up */
 		if (result >= 0)
 			close(result);
 		job_free(j);
@@ -188,7 +188,7 @@ static int job_wait(struct job *j, struct stat *st)
 	return result;
 }
 
-/* root_fd stays the caller's. */
+/* The caller keeps root_fd. */
 static int open_guarded(int root_fd, const char *path, uint64_t max_bytes, struct stat *st)
 {
 	pthread_condattr_t attr;

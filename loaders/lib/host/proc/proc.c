@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* proc: each parser walks its bytes once with a bounded cursor; numbers are checked for overflow.
- */
+/* Each parser walks its bytes once with a bounded cursor, and checks numbers for overflow. */
 #include "loaders/lib/host/proc/proc.h"
 
 #include <errno.h>
@@ -64,7 +63,7 @@ static void scan_blanks(struct scan *s)
 		s->p++;
 }
 
-/* The next blank-separated field; numbers may carry a minus sign, which only skipped fields do. */
+/* Skips a blank-separated field; only skipped fields may have a minus sign. */
 static void scan_skip_field(struct scan *s)
 {
 	scan_blanks(s);
@@ -144,8 +143,8 @@ static void status_nspid(struct scan *v, struct proc_status *st)
 	}
 }
 
-/* The Name: line comes first and its newlines are escaped by the kernel, so that no comm can forge
- * a line. */
+/* The Name: line comes first, and the kernel escapes newlines in it, so that no comm can forge a
+ * line. */
 int proc_parse_status(const char *data, size_t len, struct proc_status *out)
 {
 	struct proc_status st = {0};

@@ -22,7 +22,7 @@ static bool begins(const char *s, const char *with)
 
 /* --- names --- */
 
-/* An executable's name, and what it is called with its version. */
+/* An executable's name, and the runtime's name that precedes the version. */
 struct interpreter {
 	const char *name, *lang, *called;
 };
@@ -36,7 +36,7 @@ static const struct interpreter INTERPRETERS[] = {
 	{"dotnet", "dotnet", "dotnet"}, {"beam.smp", "erlang", "erlang"},
 	{"lua", "lua", "lua"},          {"luajit", "lua", "luajit"}};
 
-/* NAME or NAME and a version, nothing else: "python3.11", and not "python-config". */
+/* NAME or NAME and a version, nothing else: "python3.11", but not "python-config". */
 static const struct interpreter *interpreter_of(const char *exe)
 {
 	const char *name = base_of(exe);
@@ -51,7 +51,7 @@ static const struct interpreter *interpreter_of(const char *exe)
 	return NULL;
 }
 
-/* A library, and what it is the runtime of; `embedded`: others have it in them, too. */
+/* A library, and its runtime; `embedded`: other programs may contain it too. */
 static const struct library {
 	const char *begins, *lang, *called;
 	bool embedded;
@@ -74,8 +74,7 @@ static bool is_script_host(const char *exe)
 	return false;
 }
 
-/* The first library of that language (NULL: of any that counts for this executable), and its path.
- */
+/* The first library of that language (NULL: any that counts for this executable), and its path. */
 static const struct library *library_of(const struct runtime_facts *f, const char *lang,
 					const char **path)
 {
@@ -97,8 +96,7 @@ static const struct library *library_of(const struct runtime_facts *f, const cha
 
 /* --- versions --- */
 
-/* The version at `s` as far as it is one, behind what it is called; dots at its end are none of it.
- */
+/* Writes the name, then the version at `s` as far as it is one, without trailing dots. */
 static void called_with(struct runtime *out, const char *called, const char *s, size_t len)
 {
 	size_t n = 0;

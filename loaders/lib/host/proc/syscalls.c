@@ -10,7 +10,7 @@ static const char *const NAMES[] = {
 #include "schema/base/array.h"
 };
 
-/* By name, as this architecture numbers them; those that can wait long. What is in no row is
+/* The system calls that can wait long, by name, with this architecture's numbers. All others are
  * "other". */
 static const struct {
 	int number;

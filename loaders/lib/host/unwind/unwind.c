@@ -107,7 +107,7 @@ int unwind_section_open(struct unwind_section *s, const void *data, size_t size)
 	return 0;
 }
 
-/* Over code that somebody else knows. */
+/* In code that `from->code` knows. */
 static enum unwind_code_step code_step(struct walk *w, struct unwind *u, size_t max)
 {
 	struct unwind_code c = {.pc = u->pc,

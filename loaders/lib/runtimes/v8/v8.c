@@ -1,23 +1,34 @@
-/* SPDX-License-Identifier: Apache-2.0 */
-/* v8: see the header. */
+// SPDX-License-Identifier: Apache-2.0
 #include "loaders/lib/runtimes/v8/v8.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "loaders/lib/runtimes/v8/v8_parts.h"
+#include "loaders/lib/runtimes/v8/v8_cache.h"
+#include "loaders/lib/runtimes/v8/v8code.h"
+#include "loaders/lib/runtimes/v8/v8running.h"
+#include "probes/runtimes/object.h"
 #include "schema/base/mem.h"
+
+struct v8 {
+	struct runtime_budget memory;
+	struct v8heap heap;
+	struct v8codes codes;
+	uint64_t bias, builtins, builtins_end;
+	/* of sampled stacks */
+	struct v8_cache places;
+	struct v8running running;
+	uint64_t handlers; /* the table of the bytecodes' handlers, as read last; 0: none */
+	uint64_t handler[V8_BYTECODES_MAX];
+};
 
 struct v8 *v8_open(const struct runtime_memory *m, const void *section, size_t size, uint64_t bias)
 {
 	struct v8_layout l;
 	struct v8 *v;
 
-	if (size != sizeof(l))
-		return NULL;
-	memcpy(&l, section, sizeof(l));
-	if (l.format != V8_FORMAT || !l.known || l.n[V8_SHAPE] < V8_SHAPE_9 ||
-	    l.n[V8_SHAPE] > V8_SHAPE_13)
+	if (!runtime_layout_take(&l, sizeof(l), V8_FORMAT, section, size) || !l.known ||
+	    l.n[V8_SHAPE] < V8_SHAPE_9 || l.n[V8_SHAPE] > V8_SHAPE_13)
 		return NULL;
 	l.bytecode_sizes += bias;
 	v = mem_alloc(sizeof(*v));
@@ -38,7 +49,8 @@ void v8_close(struct v8 *v)
 	free(v);
 }
 
-bool v8_builtins_find(struct v8 *v)
+/* Where its builtins are; they may not have been there before. */
+static bool v8_builtins_find(struct v8 *v)
 {
 	uint32_t size = 0;
 
@@ -56,7 +68,7 @@ bool v8_builtins_find(struct v8 *v)
 
 /* Of the block of builtins, which V8 maps a second time near its other code; 10.2 makes copies,
  * which are no file's. */
-bool v8_is_builtin(const struct v8 *v, uint64_t vaddr)
+static bool v8_is_builtin(const struct v8 *v, uint64_t vaddr)
 {
 	return vaddr >= v->builtins - v->bias && vaddr < v->builtins_end - v->bias;
 }
@@ -101,7 +113,8 @@ static uint64_t frame_function(struct v8 *v, uint64_t fp)
 	return v8_member(h, function, v8_n(h, V8_FUNCTION_SHARED), V8_TYPE_SHARED);
 }
 
-uint64_t v8_frame_bytecodes(struct v8 *v, uint64_t fp, uint64_t shared)
+/* The bytecode that stands in the frame; 0: it is not this function's. */
+static uint64_t v8_frame_bytecodes(struct v8 *v, uint64_t fp, uint64_t shared)
 {
 	uint64_t code = 0;
 
@@ -112,7 +125,8 @@ uint64_t v8_frame_bytecodes(struct v8 *v, uint64_t fp, uint64_t shared)
 		       0;
 }
 
-int64_t v8_frame_offset(struct v8 *v, uint64_t fp)
+/* Where in that bytecode an interpreted frame says it is; V8_NOWHERE: it does not. */
+static int64_t v8_frame_offset(struct v8 *v, uint64_t fp)
 {
 	uint64_t tagged = 0;
 	int64_t at = 0;
@@ -169,4 +183,393 @@ void v8_stack(struct v8 *v, const struct runtime_native *native, struct script_s
 		frame(v, native->pc[i] + 1, &code, fp, shared, i, out);
 	}
 	out->cut |= out->n >= SCRIPT_STACK_MAX || !v->memory.left;
+}
+
+/* ---- sampled threads: they have gone on since ---- */
+
+#define WORD        8ull
+#define READS       20000u      /* of memory, for one stack */
+#define HANDLER_MAX (64u << 10) /* bytes of a bytecode's handler */
+#define ENTRY_BYTES 160u        /* a function's instructions before its frame stands lie within */
+#define PUSHED      (2 * WORD)  /* below the frame pointer: context, function */
+enum { RDI = 5, R9 = 9, R10 = 10, R12 = 12, R15 = 15 };
+
+uint64_t v8_builtins(struct v8 *v)
+{
+	return v8_builtins_find(v) ? v->builtins : 0;
+}
+
+void v8_sampled_begin(struct v8 *v)
+{
+	v->memory.left = READS * SCRIPT_READ_SHARE;
+	runtime_budget_again(&v->memory);
+	v8heap_fresh(&v->heap);
+	v8codes_turn(&v->codes);
+}
+
+/* ---- which function ---- */
+
+static const struct stack_object *object_then(const struct v8_at *at, uint64_t tagged)
+{
+	for (size_t i = 0; i < at->n_objects; i++)
+		if (at->objects[i].at && at->objects[i].at == tagged - 1)
+			return &at->objects[i];
+	return NULL;
+}
+
+/* One that was being moved has its new address in place of its map. */
+static int32_t type_then(struct v8heap *h, const struct stack_object *o)
+{
+	return v8_is_object(o->word[0]) ? v8_map_type(h, o->word[0]) : v8_type(h, o->word[0] + 1);
+}
+
+struct function {
+	uint64_t shared; /* 0: there is none */
+	bool then;       /* as the frame had it when the sample was taken */
+};
+
+static struct function function_of(struct v8heap *h, const struct v8_at *at, uint64_t tagged)
+{
+	const struct stack_object *o = v8_is_object(tagged) ? object_then(at, tagged) : NULL;
+	uint32_t shared = (uint32_t)v8_n(h, V8_FUNCTION_SHARED);
+	struct function f = {.then = o && !(shared % WORD) && shared / WORD < STACK_OBJECT_WORDS};
+	int32_t type = f.then ? type_then(h, o) : v8_type(h, tagged);
+
+	if (type < v8_n(h, V8_TYPE_FIRST_FUNCTION) || type > v8_n(h, V8_TYPE_LAST_FUNCTION))
+		return f;
+	if (f.then)
+		f.shared = o->word[shared / WORD];
+	else if (!v8_word(h, tagged, (int32_t)shared, &f.shared))
+		f.shared = 0;
+	f.shared = v8_is(h, f.shared, V8_TYPE_SHARED) ? f.shared : 0;
+	return f;
+}
+
+/* Of the frame at fp; of frames of other kinds a number stands in the context's place. */
+static struct function sampled_function(struct v8 *v, const struct v8_at *at)
+{
+	struct v8heap *h = &v->heap;
+	uint64_t context = 0, function = 0;
+
+	if (at->fp & 7 || at->fp < at->sp + PUSHED ||
+	    !runtime_word(h->m, at->fp + (uint64_t)(int64_t)v8_n(h, V8_FP_CONTEXT), &context) ||
+	    !runtime_word(h->m, at->fp + (uint64_t)(int64_t)v8_n(h, V8_FP_FUNCTION), &function))
+		return (struct function){0};
+	if (!v8_is_object(context) && context != 2 * (uint64_t)v8_n(h, V8_FRAME_CONTINUATION) &&
+	    context != 2 * (uint64_t)v8_n(h, V8_FRAME_CONTINUATION_CATCH))
+		return (struct function){0};
+	return function_of(h, at, function);
+}
+
+/* ---- saying it ---- */
+
+/* A function without a name that is no script's is left out. false: what it is called is not
+ * certain. */
+static bool say(struct v8 *v, uint64_t shared, int64_t bytecode, size_t at,
+		struct script_stack *out)
+{
+	const struct script_place *p =
+		v8_cache_get(&v->places, &v->heap, &v->memory, shared, bytecode);
+
+	if (!p)
+		return false;
+	if (p->function)
+		script_stack_add(out, at)->place =
+			(struct script_place){.function = mem_strdup(p->function),
+					      .file = p->file ? mem_strdup(p->file) : NULL,
+					      .line = bytecode >= 0 ? p->line : 0};
+	return true;
+}
+
+static bool caller(struct v8 *v, const struct v8_at *at, struct runtime_follow *to)
+{
+	to->sp = at->fp + 2 * WORD;
+	to->goes_on = at->fp >= at->sp && !(at->fp & 7) &&
+		      runtime_word(v->heap.m, at->fp, &to->bp) &&
+		      runtime_word(v->heap.m, at->fp + WORD, &to->pc) && to->pc;
+	return to->goes_on;
+}
+
+static bool is_optimised(const struct v8_code *code)
+{
+	return code->tier == V8_TIER_MAGLEV || code->tier == V8_TIER_TURBOFAN;
+}
+
+static bool is_code_of(struct v8 *v, const struct v8_code *code, uint64_t shared)
+{
+	if (code->tier == V8_TIER_BASELINE)
+		return v8code_is_baseline_of(&v->heap, code, shared);
+	return is_optimised(code) && v8code_own(&v->heap, code) == shared;
+}
+
+static int64_t baseline_at(struct v8 *v, const struct v8_at *at, const struct v8_code *code,
+			   uint64_t shared, uint64_t pc)
+{
+	uint64_t bytecodes =
+		at->fp >= at->sp + 5 * WORD ? v8_frame_bytecodes(v, at->fp, shared) : 0;
+
+	return bytecodes ? v8code_baseline(&v->heap, code, bytecodes, pc) : V8_NOWHERE;
+}
+
+/* ---- a frame that has called ---- */
+
+/* Innermost first. false: nothing was said. */
+static bool functions_say(struct v8 *v, const struct v8_function *functions, size_t n, size_t place,
+			  struct script_stack *out)
+{
+	size_t before = out->n;
+	bool all = n > 0;
+
+	while (n && all) {
+		n--;
+		all = say(v, functions[n].shared, functions[n].bytecode, place, out);
+	}
+	while (!all && out->n > before)
+		script_place_release(&out->frames[--out->n].place);
+	return all;
+}
+
+static bool inlined_say(struct v8 *v, const struct v8_at *at, const struct v8_code *code,
+			uint64_t shared, size_t place, struct script_stack *out)
+{
+	struct v8_function functions[V8_INLINED_MAX];
+
+	return functions_say(v, functions,
+			     v8code_inlined(&v->heap, code, shared, at->pc, functions), place, out);
+}
+
+static bool called(struct v8 *v, const struct v8_at *at, const struct v8_code *code,
+		   struct function f, size_t place, struct script_stack *out)
+{
+	int64_t bytecode = V8_NOWHERE;
+	bool sure = f.then;
+
+	if (is_optimised(code)) {
+		if (inlined_say(v, at, code, f.shared, place, out))
+			return true;
+		sure |= is_code_of(v, code, f.shared);
+	} else if (code->tier == V8_TIER_BASELINE) {
+		sure |= is_code_of(v, code, f.shared);
+		bytecode = is_code_of(v, code, f.shared) ?
+				   baseline_at(v, at, code, f.shared, at->pc) :
+				   V8_NOWHERE;
+	} else if (v8_frame_bytecodes(v, at->fp, f.shared)) {
+		sure = true;
+		bytecode = v8_frame_offset(v, at->fp);
+	}
+	return sure && say(v, f.shared, bytecode, place, out);
+}
+
+/* ---- the frame that was interrupted ---- */
+
+static bool handlers_read(struct v8 *v, uint64_t table)
+{
+	if (v->handlers == table)
+		return true;
+	v->handlers = 0;
+	if (!table || table & 7 ||
+	    !v->heap.m->read(v->heap.m->ctx, table, v->handler, sizeof(v->handler)))
+		return false;
+	v->handlers = table;
+	return true;
+}
+
+/* The handler of this bytecode begins at or before pc, and no other does between. */
+static bool is_in_handler(const struct v8 *v, uint8_t op, uint64_t pc)
+{
+	uint64_t from = v->handler[op];
+
+	if (!from || pc < from || pc - from > HANDLER_MAX)
+		return false;
+	for (unsigned i = 0; i < V8_BYTECODES_MAX; i++)
+		if (v->handler[i] > from && v->handler[i] <= pc)
+			return false;
+	return true;
+}
+
+/* Where in its bytecode an interpreted function was interrupted. */
+static int64_t interpreted_at(struct v8 *v, const struct v8_at *at, uint64_t shared)
+{
+	struct v8heap *h = &v->heap;
+	uint64_t bytecodes =
+			 at->fp >= at->sp + 4 * WORD ? v8_frame_bytecodes(v, at->fp, shared) : 0,
+		 tagged = 0;
+	uint64_t offset = at->reg[R9] - ((uint64_t)v8_n(h, V8_BYTECODES_DATA) - 1);
+	int64_t length = 0;
+	uint8_t op = 0;
+
+	if (!bytecodes || at->reg[R12] != bytecodes ||
+	    !v8_word(h, bytecodes, v8_n(h, V8_BYTECODES_LENGTH), &tagged) ||
+	    !v8_small(tagged, &length) || length <= 0 || offset >= (uint64_t)length ||
+	    !h->m->read(h->m->ctx, bytecodes + at->reg[R9], &op, 1) ||
+	    !handlers_read(v, at->reg[R15]))
+		return V8_NOWHERE;
+	return is_in_handler(v, op, at->pc) ? (int64_t)offset : V8_NOWHERE;
+}
+
+/* Is there a call before this address? E8, or FF /2 of a register or of memory. */
+static bool is_return(struct v8 *v, uint64_t pc)
+{
+	uint8_t b[7];
+
+	if (!v->heap.m->read(v->heap.m->ctx, pc - sizeof(b), b, sizeof(b)))
+		return false;
+	return b[2] == 0xe8 || (b[5] == 0xff && (b[6] & 0xf8) == 0xd0) ||
+	       (b[4] == 0xff && (b[5] & 0xf8) == 0x50) || (b[1] == 0xff && (b[2] & 0xf8) == 0x90);
+}
+
+/* The caller by a return address at `slot`, with the frame pointer that is in force again, or that
+ * is kept in the word before. */
+static bool leave(struct v8 *v, const struct v8_at *at, uint64_t slot, bool keeps,
+		  struct runtime_follow *to)
+{
+	to->bp = at->fp;
+	to->sp = slot + WORD;
+	if (slot < at->sp || !runtime_word(v->heap.m, slot, &to->pc) ||
+	    (keeps && !runtime_word(v->heap.m, slot - WORD, &to->bp)))
+		return false;
+	to->goes_on = is_return(v, to->pc);
+	return to->goes_on;
+}
+
+/* push rbp; mov rbp,rsp: from the function's start on. ENTRY_BYTES: it is not found. */
+static uint64_t frame_begins(struct v8 *v, const struct v8_code *code)
+{
+	uint8_t b[ENTRY_BYTES];
+
+	if (code->end - code->start < sizeof(b) ||
+	    !v->heap.m->read(v->heap.m->ctx, code->start, b, sizeof(b)))
+		return ENTRY_BYTES;
+	for (unsigned i = 0; i + 4 <= sizeof(b); i++)
+		if (b[i] == 0x55 && b[i + 1] == 0x48 && b[i + 2] == 0x89 && b[i + 3] == 0xe5)
+			return i;
+	return ENTRY_BYTES;
+}
+
+/* Behind `pop rbp`, before the return: cmp rcx, N; jg; ret; pop r10; lea rsp,[rsp + 8 * rcx]; push
+ * r10. */
+static bool is_leaving(const uint8_t *c)
+{
+	return c[0] == 0xc3 || c[0] == 0xc2 ||
+	       (c[0] == 0x48 && (c[1] == 0x83 || c[1] == 0x81) && c[2] == 0xf9) || c[0] == 0x7f ||
+	       (c[0] == 0x0f && c[1] == 0x8f) || (c[0] == 0x41 && c[1] == 0x5a);
+}
+
+/* Has its frame begun? If not, or not any more, *to is its caller. */
+static bool is_without_frame(struct v8 *v, const struct v8_at *at, const struct v8_code *code,
+			     bool mine, struct runtime_follow *to)
+{
+	uint64_t begins = frame_begins(v, code), pc = at->pc - code->start;
+
+	if (begins < ENTRY_BYTES && pc <= begins)
+		return leave(v, at, at->sp, false, to);
+	if (begins < ENTRY_BYTES && pc == begins + 1)
+		return leave(v, at, at->sp + WORD, true, to);
+	return !mine && is_leaving(at->code) && leave(v, at, at->sp, false, to);
+}
+
+/* The function that the code at pc is of, where its frame does not say so. rdi has it when it is
+ * entered. */
+static uint64_t code_function(struct v8 *v, const struct v8_at *at, const struct v8_code *code)
+{
+	struct function f;
+
+	if (is_optimised(code))
+		return v8code_own(&v->heap, code);
+	f = function_of(&v->heap, at, at->reg[RDI]);
+	return f.shared && is_code_of(v, code, f.shared) ? f.shared : 0;
+}
+
+static bool is_same_code(struct v8 *v, const struct v8_at *at)
+{
+	uint8_t now[V8_CODE_BYTES];
+
+	return v->heap.m->read(v->heap.m->ctx, at->pc, now, sizeof(now)) &&
+	       !memcmp(now, at->code, sizeof(now));
+}
+
+static bool running_say(struct v8 *v, const struct v8_at *at, const struct v8_code *code,
+			uint64_t shared, size_t place, struct script_stack *out)
+{
+	struct v8_function functions[V8_INLINED_MAX];
+
+	return functions_say(v, functions,
+			     v8running_at(&v->running, &v->heap, code, shared, at->pc, functions),
+			     place, out);
+}
+
+static bool interrupted_own(struct v8 *v, const struct v8_at *at, const struct v8_code *code,
+			    struct runtime_follow *to, struct script_stack *out)
+{
+	struct function f = sampled_function(v, at);
+	bool mine = f.shared && is_code_of(v, code, f.shared);
+	uint64_t own;
+
+	if (!is_same_code(v, at) || !(is_optimised(code) || code->tier == V8_TIER_BASELINE))
+		return false;
+	if (is_without_frame(v, at, code, mine, to)) {
+		own = code_function(v, at, code);
+		to->unnamed = !own || !say(v, own, V8_NOWHERE, to->at, out);
+		return true;
+	}
+	if (!mine || !caller(v, at, to))
+		return false;
+	if (is_optimised(code) && running_say(v, at, code, f.shared, to->at, out))
+		return true;
+	to->unnamed = !say(v, f.shared,
+			   code->tier == V8_TIER_BASELINE ?
+				   baseline_at(v, at, code, f.shared, at->pc + 1) :
+				   V8_NOWHERE,
+			   to->at, out);
+	return true;
+}
+
+/* A builtin that has no frame of its own was called from compiled code of the function that the
+ * frame at fp is of: its return address is on top. */
+static bool builtin_called(struct v8 *v, const struct v8_at *at, struct function f,
+			   struct runtime_follow *to, struct script_stack *out)
+{
+	struct v8_at from = *at;
+	struct v8_code code;
+
+	return runtime_word(v->heap.m, at->sp, &from.pc) &&
+	       v8code_find(&v->heap, &v->codes, from.pc - 1, &code) &&
+	       is_code_of(v, &code, f.shared) && is_return(v, from.pc) &&
+	       called(v, &from, &code, f, to->at, out);
+}
+
+/* In a builtin, which may have no frame of its own, or none yet: then that of who called it stands
+ * there. */
+static bool interrupted_builtin(struct v8 *v, const struct v8_at *at, struct runtime_follow *to,
+				struct script_stack *out)
+{
+	struct function f = sampled_function(v, at);
+	int64_t bytecode;
+
+	if (!f.shared || !caller(v, at, to))
+		return false;
+	to->unnamed = true;
+	if (builtin_called(v, at, f, to, out))
+		return true;
+	bytecode = interpreted_at(v, at, f.shared);
+	return (bytecode >= 0 || f.then) && say(v, f.shared, bytecode, to->at, out);
+}
+
+bool v8_sampled(struct v8 *v, const struct v8_at *at, struct runtime_follow *to,
+		struct script_stack *out)
+{
+	bool own = at->vaddr == RUNTIME_NO_FILE;
+	struct v8_code code = {0};
+	struct function f;
+
+	to->goes_on = to->unnamed = false;
+	if (!v8_builtins_find(v) || (!own && !v8_is_builtin(v, at->vaddr)))
+		return false;
+	if (own && !v8code_find(&v->heap, &v->codes, at->reg ? at->pc : at->pc - 1, &code))
+		code = (struct v8_code){0};
+	if (at->reg)
+		return code.code ? interrupted_own(v, at, &code, to, out) :
+				   interrupted_builtin(v, at, to, out);
+	f = sampled_function(v, at);
+	return f.shared && called(v, at, &code, f, to->at, out) && caller(v, at, to);
 }

@@ -5,16 +5,16 @@
  * JavaScript's, and what they run.
  *
  * 1. A native frame may be JavaScript's if its code is V8's: of the block of builtins, or in memory
- * without a file, in an object of code (v8code.h). Its frame pointer is two words below where the
- * stack of the next one begins.
+ *    without a file, in an object of code (v8code.h). Its frame pointer is two words below where
+ *    the stack of the next one begins.
  * 2. It is one if a Context and a JSFunction stand in their places below the frame pointer.
  * 3. Interpreted: its bytecode and the place in it stand in the frame. Baseline: the place is found
- * by the return address. Optimised: what is needed for deoptimising says which functions were
- * inlined there, with their places; where a return address has none, only the function that was
- * compiled is said. A builtin that is a function of JavaScript (Array.map) has its name and no
- * file.
+ *    by the return address. Optimised: what is needed for deoptimising says which functions were
+ *    inlined there, with their places; where a return address has none, only the function that was
+ *    compiled is said. A builtin that is a function of JavaScript (Array.map) has its name and no
+ *    file.
  * 4. Where V8 has not kept source positions (it does for functions that were on the stack of an
- * Error, or are profiled), a frame has the line at which its function begins.
+ *    Error, or are profiled), a frame has the line at which its function begins.
  *
  * The thread must not run meanwhile: who calls sees to that. What it says of a thread that ran is
  * void, but bounded.
@@ -56,15 +56,15 @@ void v8_sampled_begin(struct v8 *v);
  * stands there, or none that is certain: the frame is native code.
  *
  * 1. Its function is what stood below the frame pointer when the sample was taken; `objects` has it
- * as it was, for V8 moves it. What it says is read a moment later: v8places.h sees to that.
+ *    as it was, for V8 moves it. What it says is read a moment later: v8places.h sees to that.
  * 2. Interpreted: the bytecode that stands in the frame must be the function's; the place is that
- * of the call, or, where a bytecode's handler was interrupted, what r9 says: believed if r12 is
- * that bytecode and the handler that pc lies in is the one of the instruction at r9.
+ *    of the call, or, where a bytecode's handler was interrupted, what r9 says: believed if r12 is
+ *    that bytecode and the handler that pc lies in is the one of the instruction at r9.
  * 3. Baseline and optimised: the code that pc lies in must be the function's. Optimised code has
- * its inlined functions at a return address; where it was interrupted, those that are sure by what
- * is described around it (v8flow.h), the innermost without a line.
+ *    its inlined functions at a return address; where it was interrupted, those that are sure by
+ *    what is described around it (v8flow.h), the innermost without a line.
  * 4. A frame that was interrupted before it stood or when it no longer did: the code's own
- * function, and the caller by its return address, where the instructions say where that is.
+ *    function, and the caller by its return address, where the instructions say where that is.
  */
 bool v8_sampled(struct v8 *v, const struct v8_at *at, struct runtime_follow *to,
 		struct script_stack *out);

@@ -5,9 +5,9 @@
  *
  * 1. A place is found by the function's SharedFunctionInfo and the offset in its bytecode.
  * 2. It holds as long as what it was read from is there: the function's name, script and literal's
- * number, the script's number, source and name, the bytecode and whether it has source positions.
- * An object that was moved or freed, with another at its place, differs in these: the script's
- * number is not given out twice.
+ *    number, the script's number, source and name, the bytecode and whether it has source
+ *    positions. An object that was moved or freed, with another at its place, differs in these: the
+ *    script's number is not given out twice.
  * 3. They are read before and after the place is: what changed meanwhile is no place.
  */
 #ifndef SONDE_RUNTIMES_V8_CACHE_H

@@ -8,14 +8,14 @@
  * instructions between have none. But the described ones happen in the order of the program, so:
  *
  * 1. What a description that was last before an instruction and one that comes next after it, by
- * any way, have in common at their beginnings is running at the instruction: without a loop nothing
- * leaves an inlined call and comes into the same one again. (From V8 12 on the body of a loop may
- * have been copied: there the next one must be further on in the same function.)
+ *    any way, have in common at their beginnings is running at the instruction: without a loop
+ *    nothing leaves an inlined call and comes into the same one again. (From V8 12 on the body of a
+ *    loop may have been copied: there the next one must be further on in the same function.)
  * 2. A loop asks in each turn whether it is to stop (v8flow_graph.h); the call that this leads to
- * describes the function that the loop is of. Within a loop that function is running. A way that
- * comes to the head of a loop ends there, with the loop's own description.
+ *    describes the function that the loop is of. Within a loop that function is running. A way that
+ *    comes to the head of a loop ends there, with the loop's own description.
  * 3. A loop is a jump back to what is on every way to it (its head). Code with other circles, or
- * with bytes that are no instruction, is not followed.
+ *    with bytes that are no instruction, is not followed.
  *
  * Of the innermost of those functions no place is known; and a function may have been inlined there
  * that has nothing described: it is not told.

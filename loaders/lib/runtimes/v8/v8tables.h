@@ -7,22 +7,22 @@
  * tables of positions are zigzag (0, -1, 1, ...): Z; in translations the lowest bit is the sign: S.
  *
  * 1. Source positions: entries of two Z, differences to the entry before (the first to -1 and 0):
- * code offset (a negative one, -1 - offset, is no statement), source position. The position's value
- * is 1 + the offset in the source shifted by one; bit 0: it is not JavaScript. A place has the last
- *    entry at or before it.
+ *    code offset (a negative one, -1 - offset, is no statement), source position. The position's
+ *    value is 1 + the offset in the source shifted by one; bit 0: it is not JavaScript. A place has
+ *    the last entry at or before it.
  * 2. Baseline code: a V for the code before the first instruction of bytecode, then one for each
- * instruction: how many bytes of code it is. The n-th stands for the n-th bytecode instruction,
- * whose offset only its length says: so bytecode is read beside it.
+ *    instruction: how many bytes of code it is. The n-th stands for the n-th bytecode instruction,
+ *    whose offset only its length says: so bytecode is read beside it.
  * 3. Safepoints: u32 how many; u32 configuration: bit 0 there is what is needed for deoptimising,
- * then three times 3 bits: bytes of registers, of a code offset, of an index. Maglev's head is 16
- * bytes, others' 8. Entry: code offset; index + 1, offset of a trampoline + 1 (both where bit 0 is
- * set); registers (Maglev: one byte more before). What is looked for has the entry of its return
- * address. 13.6 has one u32 before (others' head is 12 bytes then). 9.4's head is u32 how many, u32
- * entry size; entries are three u32: code offset, information, trampoline.
+ *    then three times 3 bits: bytes of registers, of a code offset, of an index. Maglev's head is
+ *    16 bytes, others' 8. Entry: code offset; index + 1, offset of a trampoline + 1 (both where bit
+ *    0 is set); registers (Maglev: one byte more before). What is looked for has the entry of its
+ *    return address. 13.6 has one u32 before (others' head is 12 bytes then). 9.4's head is u32 how
+ *    many, u32 entry size; entries are three u32: code offset, information, trampoline.
  * 4. Translations: of one index the frames that stand for one frame of optimised code, outermost
- * first, as opcodes (one byte) with operands. BEGIN says how many frames; an opcode of a frame says
- * its bytecode offset (S) and which literal is its function. From 11 on an opcode may say: as in
- * the translation that lies `lookback` bytes before.
+ *    first, as opcodes (one byte) with operands. BEGIN says how many frames; an opcode of a frame
+ *    says its bytecode offset (S) and which literal is its function. From 11 on an opcode may say:
+ *    as in the translation that lies `lookback` bytes before.
  */
 #ifndef SONDE_RUNTIMES_V8TABLES_H
 #define SONDE_RUNTIMES_V8TABLES_H

@@ -9,7 +9,6 @@
 
 #include "loaders/lib/host/maps/inflight.h"
 #include "loaders/lib/host/names/kallsyms.h"
-#include "loaders/lib/host/names/kallsyms_kept.h"
 #include "loaders/lib/host/names/naming.h"
 #include "loaders/offcpu/mapread.h"
 #include "schema/base/array.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "loaders/index/unwind/rows.h"
-#include "loaders/index/unwind/rowtable.h"
+#include "tests/rows/rowtable_at.h"
 #include "tests/unit/test.h"
 
 #define BASE 0x400000u

@@ -13,7 +13,7 @@
 #include "loaders/lib/host/proc/container.h"
 #include "loaders/lib/host/maps/hostmaps.h"
 #include "loaders/lib/host/maps/hostmaps_packet.h"
-#include "loaders/lib/host/maps/hostmaps_parts.h"
+#include "loaders/lib/host/maps/private.h"
 #include "loaders/lib/host/maps/mapspack.h"
 #include "probes/lib/stack.h"
 #include "schema/base/clock.h"
@@ -248,7 +248,7 @@ static const char *placed(uint32_t tgid, uint32_t exec_id, uint64_t frame, uint6
 	struct hostmaps_frame f;
 
 	assert_non_null(p);
-	hostmaps_place(hm, p, frame, t0 + tables, t0 + time, &f);
+	hostmaps_frame_owner(hm, p, frame, t0 + tables, t0 + time, &f);
 	snprintf(text, sizeof(text), "%s%s",
 		 !f.mapped ? "" :
 		 f.image   ? f.image->path :

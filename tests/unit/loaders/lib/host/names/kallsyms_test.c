@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "loaders/lib/host/names/kallsyms.h"
-#include "loaders/lib/host/names/kallsyms_kept.h"
 #include "schema/base/array.h"
 #include "schema/base/clock.h"
 #include "tests/unit/missing.h"

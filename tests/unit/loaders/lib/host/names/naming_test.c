@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "loaders/lib/host/proc/proc.h"
 #include "probes/runtimes/runtime.h"
 

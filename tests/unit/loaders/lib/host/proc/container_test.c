@@ -556,8 +556,6 @@ TEST(an_unknown_container_is_refused_with_those_that_are_there)
 	assert_int_equal(e.exit, EXIT_USAGE);
 	assert_non_null(strstr(e.what, "no container 'no-such-container' is running"));
 	assert_true(e.fix[0]);
-	assert_int_equal(container_cgroup("/no/such/cgroup", &f, &e), -ENOENT);
-	assert_int_equal(e.exit, EXIT_USAGE);
 }
 
 static const char *v2_mount(void)
@@ -619,13 +617,6 @@ TEST(a_container_is_found_by_the_beginning_of_its_id)
 	assert_true(has_id(f.cgroup_ids, 2, st.st_ino) && has_id(f.cgroup_ids, 2, st_below.st_ino));
 	assert_int_equal(f.n_pids, 1);
 	assert_int_equal(f.pids[0], pid);
-	container_found_release(&f);
-
-	assert_int_equal(container_cgroup(dir, &f, &e), 0);
-	assert_int_equal(f.n_cgroup_ids, 2);
-	container_found_release(&f);
-	assert_int_equal(container_cgroup(below + strlen(v2_mount()), &f, &e), 0);
-	assert_true(has_id(f.cgroup_ids, f.n_cgroup_ids, st_below.st_ino));
 	container_found_release(&f);
 
 	assert_int_equal(container_cgroup_path(st_below.st_ino, 0, path, sizeof(path)), 0);

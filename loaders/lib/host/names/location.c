@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * naming_place: what stands at a place of a file (place.h) as frames of the store. The frame that a
- * stack names is the innermost; the ones it was inlined into hang on it (store_frame's `outer`),
- * all at the same place.
+ * location: the function and line at an offset of a file (source_location.h), as frames of the
+ * store. A stack names the innermost frame; the functions it was inlined into are linked from it
+ * (store_frame's `outer`), all at the same offset.
  *
  * A leaf is folded to its line: its frames get the offset of the physical function's first byte, so
- * that two leaves differ only where function or line differ. A function's row tells its first line
- * only in the file that it begins in.
+ * that two leaves differ only if function or line differ. A function's row has its first line only
+ * if that is in the file in which the function begins.
  */
-#include "loaders/lib/host/names/naming_parts.h"
+#include "loaders/lib/host/names/private.h"
 #include "loaders/lib/host/names/source_location.h"
 
 static uint32_t function_of(struct naming *n, uint32_t image, const char *name, const char *file,
@@ -20,8 +20,8 @@ static uint32_t function_of(struct naming *n, uint32_t image, const char *name, 
 							     .line = line});
 }
 
-bool naming_place(struct naming *n, const struct image *index, enum look look, bool fold,
-		  struct store_frame *f)
+bool naming_location(struct naming *n, const struct image *index, enum look look, bool fold,
+		     struct store_frame *f)
 {
 	struct source_location p;
 	size_t k;
@@ -31,7 +31,7 @@ bool naming_place(struct naming *n, const struct image *index, enum look look, b
 	if (n->o.no_lines)
 		source_location_without_lines(&p);
 	k = p.n - 1;
-	/* each of the others has a frame of its own in this stack */
+	/* the other functions have separate frames in this stack */
 	if (look == LOOK_LOGICAL && k) {
 		f->function = function_of(n, f->image, p.at[0].function ? p.at[0].function : "",
 					  p.at[0].file, 0);

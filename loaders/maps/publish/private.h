@@ -2,8 +2,8 @@
 /* publish_parts: publish as its own files see it: publish.c has the processes, publish_images.c the
  * images, publish_room.c the room for their rows, publish_runtimes.c the interpreters,
  * publish_hot.c the rows of large ones, publish_take.c what a predecessor left. */
-#ifndef SONDE_MAPS_PUBLISH_PARTS_H
-#define SONDE_MAPS_PUBLISH_PARTS_H
+#ifndef SONDE_MAPS_PUBLISH_PRIVATE_H
+#define SONDE_MAPS_PUBLISH_PRIVATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,7 +21,7 @@
 /* What the tables hold of one file. */
 struct pimage {
 	struct mimage *img;
-	uint32_t slot; /* 0: there was none left */
+	uint32_t slot; /* 0: no slot was free */
 	enum tables_image_state state;
 	struct rowset *rows; /* while READY */
 	uint64_t text_base;
@@ -39,7 +39,7 @@ struct pimage {
 	uint32_t users;      /* processes that map it; as last counted */
 	bool sampled;        /* for sorting */
 	bool asked;          /* its index, of the indexer */
-	bool moved;          /* to another slot: whoever maps it needs a new slice */
+	bool moved;          /* to another slot: each process that maps it needs a new slice */
 	struct image *index; /* own: open for its parts */
 	uint64_t index_ns;   /* last used */
 	struct pimage *prev, *next;
@@ -56,7 +56,7 @@ struct publish {
 	struct pimage *open;     /* whose state may change without a new event: pending ones */
 	struct pimage *settled;  /* the others */
 	struct heir *heir;       /* what a predecessor left; NULL: nothing, or no more */
-	struct pimage *claimant; /* for whom room is being made; nobody else takes any meanwhile */
+	struct pimage *claimant; /* the room being made is for this image only */
 	uint64_t claimed_ns;
 	uint64_t *words; /* one slice, being made */
 	uint64_t as_of_ns, swept_ns, counted_ns, asked_ns, entries_swept_ns, evicted, hot_room_ns,
@@ -75,14 +75,14 @@ void publish_images_release(struct publish *pub);
  * executable holds it. */
 bool publish_row_distance(const struct pimage *pi, const struct mapping *m, uint64_t *out);
 
-/* PENDING ones stand in `open`, the others in `settled`. The slot is not touched. */
+/* `open` lists PENDING images, `settled` the others. The slot is not changed. */
 void publish_set_state(struct publish *pub, struct pimage *pi, enum tables_image_state state);
 
 /* ---- publish_runtimes.c ---- */
 
 /* The element of `runtimes` for the interpreter that this file holds; 0: it holds none. */
 uint32_t publish_runtime(struct publish *pub, const struct image *index, uint64_t text_base);
-/* What is to be known of each process that maps the file: TABLES_PROCESS_*. */
+/* TABLES_PROCESS_* flags for each process that maps the file. */
 uint32_t publish_process_flags(const struct image *index);
 
 /* ---- publish_room.c ---- */
@@ -106,14 +106,14 @@ void publish_evict(struct publish *pub, struct pimage *pi, uint64_t now_ns);
 
 /* A set that was made just now. */
 void publish_hot_fill(struct publish *pub, struct rowset *set, const struct unwind_section *s);
-/* Bring what is asked for. */
+/* Load the parts that probes asked for. */
 void publish_hot_tick(struct publish *pub, uint64_t now_ns);
 void publish_hot_close(struct pimage *pi);
 
 /* ---- publish_take.c ---- */
 
 void publish_take_over(struct publish *pub);
-/* All has been published anew: what is left of the predecessor goes. */
+/* Everything has been published again: free what is left of the predecessor. */
 void publish_let_go(struct publish *pub, uint64_t now_ns);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hostmaps_parts: what the files of hostmaps share, and nobody else includes. hostmaps.c knows the
- * processes and what sonde-maps says, hostmaps_link.c the way to it; hostmaps_images.c knows the
- * files, hostmaps_containers.c the containers; hostmaps_place.c answers what stood where at which
- * time.
+ * private: what the files of hostmaps share. hostmaps.c has the processes, the containers and
+ * sonde-maps' messages, hostmaps_link.c the connection, hostmaps_images.c the files; frame_owner.c
+ * finds what was mapped where at which time.
  *
  * Three tables: processes by (tgid, start, exec id), chained from the newest by tgid; images by
  * (generation, id); and in each process a mapset with its history.
  */
-#ifndef SONDE_HOST_HOSTMAPS_PARTS_H
-#define SONDE_HOST_HOSTMAPS_PARTS_H
+#ifndef SONDE_HOST_MAPS_PRIVATE_H
+#define SONDE_HOST_MAPS_PRIVATE_H
 
 #include <sys/types.h>
 #include <uthash.h>
@@ -21,7 +20,7 @@
 #include "loaders/lib/host/maps/mapsproto.h"
 #include "loaders/lib/host/unwind/unwind.h"
 
-#define GENERATIONS 8 /* of sonde-maps whose images are looked for by id */
+#define GENERATIONS 8 /* how many generations of sonde-maps are searched for an image id */
 
 struct process_key {
 	uint64_t start_ns;
@@ -32,10 +31,10 @@ struct process {
 	struct hostmaps_process pub; /* first: callers hold a pointer to it */
 	struct process_key key;
 	struct mapset maps, before;
-	uint64_t known_ns;   /* its first mappings hold from here; 0: none told yet */
-	uint64_t changed_ns; /* last change of a mapping that has been told */
+	uint64_t known_ns;   /* its first mappings are valid from here; 0: none yet */
+	uint64_t changed_ns; /* the last change of a mapping */
 	uint64_t unsure_ns;  /* not 0: between a loss and its SEEDED */
-	uint64_t ended_ns;   /* when its end was told: on a busy host long after it */
+	uint64_t ended_ns;   /* when its end was reported: on a busy host long afterwards */
 	bool confirmed;
 	struct process *older; /* the identity before this exec */
 	UT_hash_handle hh;     /* by key */
@@ -50,7 +49,7 @@ struct newest {
 
 struct image_entry {
 	struct hostmaps_image pub;
-	struct mp_image file; /* as it was told */
+	struct mp_image file; /* as in its message */
 	struct image *index;
 	struct unwind_section rows;
 	uint64_t key; /* generation << 32 | id */
@@ -71,14 +70,13 @@ struct hostmaps {
 	bool no_lines, no_mappings, books;
 	int fd;
 	pid_t child;
-	uint64_t gone_ns; /* when the one before the present sonde-maps ended */
-	uint64_t restart_ns,
-		backoff_ns; /* when to try again; how long to wait after the next failure */
+	uint64_t gone_ns;                /* when the previous sonde-maps ended */
+	uint64_t restart_ns, backoff_ns; /* when to try again; the delay after the next failure */
 	bool seeded, degraded, greeted;
 	int tables[MP_TABLES_N]; /* the BPF maps, -1 */
 	uint64_t generation;
-	uint64_t generation_ns[GENERATIONS]; /* when generation % GENERATIONS began: the one before
-						it had ended */
+	uint64_t generation_ns[GENERATIONS]; /* when generation % GENERATIONS began: the previous
+						one had ended by then */
 	uint64_t watermark, lost, changes;
 	uint32_t pending;
 	uint64_t swept_ns;
@@ -86,7 +84,7 @@ struct hostmaps {
 	void *ended_ctx;
 	void (*used)(void *ctx, const struct mp_used *u, struct hostmaps_process *p);
 	void *used_ctx;
-	/* ends, by sonde-maps' count since `ends_base`, and those that were told since then; see
+	/* ends by sonde-maps' count since `ends_base`, and ends received since then; see
 	 * hostmaps_missed */
 	uint64_t ends_base, ends_told, ends_missed;
 	uint32_t ended_unswept;
@@ -94,41 +92,38 @@ struct hostmaps {
 	bool ends_based;
 	struct process *processes;
 	struct process
-		*last; /* the one asked for last: its mappings come one after another; NULL: none */
+		*last; /* the last one looked up: its mappings come one after another; NULL: none */
 	struct newest *newest;
 	struct image_entry *images;
 	struct told_container *containers; /* by id */
 	struct image_entry *ready, **ready_tail;
-	struct hostmaps_cost cost, cost_before; /* of this sonde-maps; of those before it */
+	struct hostmaps_cost cost, cost_before; /* of this sonde-maps; of its predecessors */
 	char packet[MP_PACKET_MAX + 1];
 };
 
 /* hostmaps.c */
 struct newest *hostmaps_newest(const struct hostmaps *hm, uint32_t tgid);
+void hostmaps_containers_release(struct hostmaps *hm);
 void hostmaps_process_free(struct hostmaps *hm, struct process *p);
-void hostmaps_sweep(struct hostmaps *hm); /* forget what has ended long ago; now and then */
+void hostmaps_sweep(struct hostmaps *hm); /* from time to time: forget what ended long ago */
 void hostmaps_close_process(struct hostmaps *hm, struct process *p, uint64_t time_ns,
 			    enum hostmaps_end end, int status);
 
 /* hostmaps_images.c */
 struct image_entry *hostmaps_image_told(const struct hostmaps *hm,
 					uint32_t id); /* by the present sonde-maps */
-/* The one that frames of tables as of `tables_ns` mean by this id; NULL. */
+/* The image that frames of tables as of `tables_ns` mean by this id; NULL: none. */
 struct image_entry *hostmaps_image_of(const struct hostmaps *hm, uint32_t id, uint64_t tables_ns);
 bool hostmaps_same_file(const struct image_entry *a, const struct image_entry *b);
 void hostmaps_image_want(struct hostmaps *hm, struct image_entry *img);
 void hostmaps_on_image(struct hostmaps *hm, const struct mapspack_msg *msg);
 void hostmaps_on_index(struct hostmaps *hm, const struct mapspack_msg *msg, int fd);
 void hostmaps_images_orphaned(
-	struct hostmaps *hm); /* sonde-maps is gone: nobody will answer what was asked */
+	struct hostmaps *hm); /* sonde-maps is gone: its open requests will not be answered */
 void hostmaps_images_sweep(struct hostmaps *hm, uint64_t now); /* those not `marked` */
 void hostmaps_image_free(struct hostmaps *hm, struct image_entry *img);
 
-/* hostmaps_containers.c */
-void hostmaps_on_container(struct hostmaps *hm, const struct mapspack_msg *msg);
-void hostmaps_containers_release(struct hostmaps *hm);
-
-/* hostmaps_place.c */
+/* frame_owner.c */
 void hostmaps_on_map(struct hostmaps *hm, struct process *p, const struct mp_map *m);
 void hostmaps_unsure(struct hostmaps *hm, uint64_t time_ns);
 void hostmaps_sure(struct hostmaps *hm, struct process *p);
