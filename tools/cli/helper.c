@@ -69,7 +69,7 @@ int helper_wait(pid_t pid, const char *name, int *exit, struct err *e)
 		return 0;
 	}
 	if (!WIFEXITED(status))
-		return err_set(e, -ECHILD, EXIT_RUNTIME, "%s was ended by signal %d", name,
+		return err_set(e, -ECHILD, EXIT_RUNTIME, "%s was killed by signal %d", name,
 			       WTERMSIG(status));
 	*exit = WEXITSTATUS(status);
 	return 0;

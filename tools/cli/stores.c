@@ -35,7 +35,8 @@ int stores_join(const struct option_list *given, struct strbuf *out, struct err 
 		const char *path = given->items[i];
 
 		if (strchr(path, STORE_LIST))
-			rc = err_set(e, -EINVAL, EXIT_USAGE, "--store: a path has no line feed");
+			rc = err_set(e, -EINVAL, EXIT_USAGE,
+				     "--store: a path cannot contain a line feed");
 		else if (strpbrk(path, "*?[") && access(path, F_OK) < 0)
 			rc = add_pattern(out, path, e);
 		else

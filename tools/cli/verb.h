@@ -75,6 +75,11 @@ struct verb {
 	int (*run)(struct verb_call *call, struct err *e);
 };
 
+/* Flush standard output at the end of a verb. `rc` is what the verb would return: an error that has
+ * a message in `e` stays; a failed print without one, and a failed flush, become "cannot write
+ * standard output". */
+int verb_flush(int rc, struct err *e);
+
 /* All of them, NULL-terminated, in the order of the help. */
 extern const struct verb *const VERBS[];
 /* NULL if there is none. */

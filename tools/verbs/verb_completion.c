@@ -25,17 +25,17 @@ static int completion_run(struct verb_call *call, struct err *e)
 			fputs(COMPLETIONS[i].text, stdout);
 			return 0;
 		}
-	err_set(e, -EINVAL, EXIT_USAGE, "for which shell? There is bash, zsh and fish");
+	err_set(e, -EINVAL, EXIT_USAGE, "name a shell: bash, zsh or fish");
 	err_fix(e, "source <(sonde completion bash)");
 	return -EINVAL;
 }
 
 const struct verb verb_completion = {
 	.name = "completion",
-	.summary = "what makes a shell complete sonde's words: bash, zsh or fish",
+	.summary = "print the completion script for a shell: bash, zsh or fish",
 	.usage = "bash | zsh | fish",
 	.examples = EXAMPLES,
-	.more = "`make install` puts them where the shells look.",
+	.more = "`make install` puts these scripts where the shells look for them.",
 	.uses = VERB_WORDS,
 	.run = completion_run,
 };

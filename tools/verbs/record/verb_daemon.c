@@ -27,7 +27,7 @@ static const struct option FAMILY_OPTIONS[] = {
 	{.name = "families",
 	 .type = OPTION_STRING,
 	 .arg = "LIST",
-	 .help = "the same as words: cpu,offcpu",
+	 .help = "the same as the words: cpu,offcpu",
 	 .offset = offsetof(struct family_args, families)},
 	{0},
 };
@@ -69,7 +69,7 @@ static int words_are_families(const struct verb_call *call, const char *verb, st
 		for (const struct probe_family *f = FAMILIES; f->name; f++)
 			strbuf_addf(&said, "%s%s", f == FAMILIES ? "" : ", ", f->name);
 		suggest_say(&n, &said, "");
-		err_set(e, -EINVAL, EXIT_USAGE, "unknown family '%.40s': known are %.150s",
+		err_set(e, -EINVAL, EXIT_USAGE, "unknown family '%.40s' (known: %.150s)",
 			call->words[i], strbuf_str(&said));
 		err_fix(e, "sonde %s %s", verb, n.n ? n.best[0] : "cpu");
 		return -EINVAL;
@@ -242,8 +242,8 @@ static int begin(struct verb_call *call, struct err *e)
 		return rc;
 	rc = await_began(call, e);
 	if (!rc && !call->quiet)
-		fprintf(stderr, "sonded keeps %s already%s\n", call->store,
-			call->n_words ? "; it records these, too" : "");
+		fprintf(stderr, "sonded is already running for %s%s", call->store,
+			call->n_words ? "; added these families" : "");
 	return rc;
 }
 
@@ -256,7 +256,7 @@ static const char *const UP_EXAMPLES[] = {"sudo sonde up", "sudo sonde up cpu of
 
 const struct verb verb_up = {
 	.name = "up",
-	.summary = "record for always, in the background (sonded)",
+	.summary = "record continuously in the background (sonded)",
 	.usage = "[FAMILY...]",
 	.examples = UP_EXAMPLES,
 	.options = FAMILY_OPTIONS,
@@ -280,7 +280,8 @@ static int end(struct verb_call *call, struct err *e)
 	rc = daemon_ask(call->store, request("stop", call), &answer, e);
 	json_decref(answer);
 	if (rc == -ENOENT)
-		err_fix(e, "sonde status    shows what there is; another store: --store DIR");
+		err_fix(e,
+			"sonde status shows what is still running; for another store: --store DIR");
 	/* it answers until its children have ended; its socket goes last */
 	for (int i = 0; !rc && i < 100 &&
 			!daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &status, NULL);
@@ -300,7 +301,7 @@ static const char *const DOWN_EXAMPLES[] = {"sudo sonde down", "sudo sonde down 
 
 const struct verb verb_down = {
 	.name = "down",
-	.summary = "end what `sonde up` began, or some families of it",
+	.summary = "stop the background recorder, or some of its families",
 	.usage = "[FAMILY...]",
 	.examples = DOWN_EXAMPLES,
 	.options = FAMILY_OPTIONS,
@@ -328,7 +329,7 @@ static int logs_run(struct verb_call *call, struct err *e)
 	if (rc) {
 		if (rc == -ENOENT)
 			err_fix(e,
-				"of the last one: journalctl -u sonded    or    less %s/sonded.log",
+				"for older messages: journalctl -u sonded    or    less %s/sonded.log",
 				call->store);
 		return rc;
 	}
@@ -340,7 +341,7 @@ static int logs_run(struct verb_call *call, struct err *e)
 
 /* clang-format off */
 static const struct option LOGS_OPTIONS[] = {
-	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "the last N lines (default 50, at most 500)",
+	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "show the last N lines (default 50, at most 500)",
 	 .offset = offsetof(struct logs_args, n)},
 	{0},
 };
@@ -350,7 +351,7 @@ static const char *const LOGS_EXAMPLES[] = {"sonde logs", "sonde logs -n 500 | g
 
 const struct verb verb_logs = {
 	.name = "logs",
-	.summary = "what sonded and its loaders said lately",
+	.summary = "show recent log lines of sonded and its loaders",
 	.usage = "[-n N]",
 	.examples = LOGS_EXAMPLES,
 	.options = LOGS_OPTIONS,
@@ -375,7 +376,7 @@ static int config_run(struct verb_call *call, struct err *e)
 	int rc;
 
 	if (strcmp(what, "show") && strcmp(what, "check")) {
-		err_set(e, -EINVAL, EXIT_USAGE, "config takes one word, show or check");
+		err_set(e, -EINVAL, EXIT_USAGE, "config needs one word: show or check");
 		err_fix(e, "sonde config show --origin");
 		return -EINVAL;
 	}
@@ -388,7 +389,7 @@ static int config_run(struct verb_call *call, struct err *e)
 static const struct option CONFIG_OPTIONS[] = {
 	{.name = "origin",
 	 .type = OPTION_FLAG,
-	 .help = "and where each value comes from",
+	 .help = "also show where each value comes from",
 	 .offset = offsetof(struct config_args, origin)},
 	{0},
 };
@@ -397,7 +398,7 @@ static const char *const CONFIG_EXAMPLES[] = {"sonde config show --origin", "son
 
 const struct verb verb_config = {
 	.name = "config",
-	.summary = "what sonded is told, by which file, line or variable",
+	.summary = "show sonded's settings, and where each comes from",
 	.usage = "show|check [--origin]",
 	.examples = CONFIG_EXAMPLES,
 	.options = CONFIG_OPTIONS,

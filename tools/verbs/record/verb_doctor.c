@@ -122,7 +122,7 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 	list = json_object_get(said, "items");
 	if (!json_is_array(list))
 		json_array_append_new(rows, doctor_item(family, program, "fail",
-							"its check ended without an answer", NULL));
+							"its check ended without a result", NULL));
 	json_array_foreach (list, i, row) {
 		json_object_set_new(row, "fix",
 				    fix_typed(json_string_value(json_object_get(row, "fix"))));
@@ -229,7 +229,7 @@ static void print_text(json_t *rows, const struct counts *c)
 	json_array_foreach (rows, i, row)
 		if (!said_before(rows, i))
 			doctor_print(row);
-	typed_add(&next, c->fail ? "mend what is marked fail, then sudo sonde doctor" :
+	typed_add(&next, c->fail ? "fix what is marked fail, then: sudo sonde doctor" :
 				   "sudo sonde record -d 10s");
 	printf("%d of %zu probe families ready, %d failed, %d warnings.  next: %s\n", c->ready,
 	       families_count(), c->fail, c->warn, strbuf_str(&next));
@@ -265,7 +265,7 @@ static int doctor_run(struct verb_call *call, struct err *e)
 /* clang-format off */
 static const struct option OPTIONS[] = {
 	{.name = "pid", .letter = 'p', .type = OPTION_UINT, .arg = "PID",
-	 .help = "say how the stacks of this process can be followed", .offset = offsetof(struct doctor_args, pid)},
+	 .help = "report how sonde can unwind the stacks of this process", .offset = offsetof(struct doctor_args, pid)},
 	{0},
 };
 /* clang-format on */
@@ -279,7 +279,7 @@ static const char *const EXAMPLES[] = {
 
 const struct verb verb_doctor = {
 	.name = "doctor",
-	.summary = "what this host can be asked, what is missing, and how to mend it",
+	.summary = "check what this host can record, and how to fix what is missing",
 	.usage = "",
 	.examples = EXAMPLES,
 	.options = OPTIONS,

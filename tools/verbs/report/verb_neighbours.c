@@ -35,10 +35,11 @@ struct pairs_args {
 		"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", \
 			offsetof(struct pairs_args, rows)                      \
 	}
-#define BY_OPTION                                                                                 \
-	{                                                                                         \
-		"by", 0, OPTION_STRING, "WHAT", "command (default), process (default of --json)", \
-			offsetof(struct pairs_args, by)                                           \
+#define BY_OPTION                                                                         \
+	{                                                                                 \
+		"by", 0, OPTION_STRING, "WHAT",                                           \
+			"command (default) or process (default with --json)", \
+			offsetof(struct pairs_args, by)                                   \
 	}
 
 static const struct option PAIRS_OPTIONS[] = {
@@ -50,9 +51,8 @@ static const struct option PAIRS_OPTIONS[] = {
 static const struct option WAKERS_OPTIONS[] = {
 	ROWS_OPTION,
 	BY_OPTION,
-	{"idle", 0, OPTION_FLAG, NULL, "who ended idle waits, too",
-	 offsetof(struct pairs_args, idle)},
-	{"stacks", 0, OPTION_FLAG, NULL, "the stacks in which they woke",
+	{"idle", 0, OPTION_FLAG, NULL, "include idle waits", offsetof(struct pairs_args, idle)},
+	{"stacks", 0, OPTION_FLAG, NULL, "show the stacks that did the waking",
 	 offsetof(struct pairs_args, stacks)},
 	{0},
 };
@@ -75,10 +75,10 @@ struct view {
 static const char *by_name(const struct view *v, const struct waitpairs_row *r)
 {
 	if (v->what == WAITPAIRS_WAKERS)
-		return r->by.pid || *r->by.comm ? r->by.comm : "[a timer or a device]";
+		return r->by.pid || *r->by.comm ? r->by.comm : "[timer or device]";
 	if (r->kind == STORE_CULPRIT_THREAD)
-		return *r->by.comm ? r->by.comm : "[not known]";
-	return r->kind == STORE_CULPRIT_IDLE ? "[nobody: the CPU was idle]" : "[not known]";
+		return *r->by.comm ? r->by.comm : "[unknown]";
+	return r->kind == STORE_CULPRIT_IDLE ? "[CPU was idle]" : "[unknown]";
 }
 
 static void brief_of(const struct view *v, struct strbuf *out)
@@ -313,13 +313,13 @@ static void held_text(const struct waitheld *h)
 
 		waitbrief_held_name(&name, &h->rows[i]);
 		term_printf(stdout,
-			    "held back by its CPU quota: %s for %.2f s, in %llu of %llu periods\n",
+			    "throttled by its CPU quota: %s for %.2f s, in %llu of %llu periods\n",
 			    strbuf_str(&name), (double)h->rows[i].throttled_ns / 1e9,
 			    (unsigned long long)h->rows[i].throttled,
 			    (unsigned long long)h->rows[i].periods);
 	}
 	if (h->cpu_ns && h->steal_ns * 1000 >= h->cpu_ns)
-		printf("taken by the hypervisor: %.1f %% of the CPUs' time\n",
+		printf("stolen by the hypervisor: %.1f %% of the CPU time\n",
 		       100 * (double)h->steal_ns / (double)h->cpu_ns);
 }
 
@@ -362,7 +362,7 @@ static void print_text(const struct view *v)
 	if (v->call->quiet)
 		return;
 	if (left)
-		fprintf(stderr, "%zu more that waited: -n %zu shows them\n", left, v->w->n);
+		fprintf(stderr, "%zu more waiting: -n %zu shows them\n", left, v->w->n);
 	if (v->hidden)
 		fprintf(stderr, "%zu row%s of idle waits (%.1f s) hidden: --idle shows them\n",
 			v->hidden, v->hidden == 1 ? "" : "s", (double)v->hidden_ns / 1e9);
@@ -376,7 +376,7 @@ static int by_of(const char *word, const struct verb_call *call, enum waitsum_by
 		*by = WAITSUM_BY_COMMAND;
 	if (rc || *by == WAITSUM_BY_PROCESS || *by == WAITSUM_BY_COMMAND)
 		return rc;
-	err_set(e, -EINVAL, EXIT_USAGE, "--by %s: it is command or process here", word);
+	err_set(e, -EINVAL, EXIT_USAGE, "--by must be command or process here, not %s", word);
 	err_fix(e, "--by process");
 	return -EINVAL;
 }
@@ -426,7 +426,8 @@ static int pairs_run(struct verb_call *call, enum waitpairs_what what, struct er
 	if (!rc && !a->idle && !call->json)
 		hide_idle(&v, w);
 	if (!rc && !w->n) {
-		rc = err_set(e, -ENOENT, EXIT_NOTHING, "all %zu rows are of idle waits", v.hidden);
+		rc = err_set(e, -ENOENT, EXIT_NOTHING, "only idle waits were found (%zu rows)",
+			     v.hidden);
 		err_fix(e, "sonde %s --idle", call->verb->name);
 	}
 	if (!rc) {
@@ -440,10 +441,7 @@ static int pairs_run(struct verb_call *call, enum waitpairs_what what, struct er
 	}
 	if (w)
 		waitpairs_free(w);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			     strerror(errno));
-	return rc;
+	return verb_flush(rc, e);
 }
 
 static int neighbours_run(struct verb_call *call, struct err *e)
@@ -458,7 +456,7 @@ static int wakers_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_neighbours = {
 	.name = "neighbours",
-	.summary = "who had the CPU while others were ready to run",
+	.summary = "show which processes took CPU time from others",
 	.usage = "[WHAT] [--by WHAT] [-n N]",
 	.examples = NEIGHBOURS_EXAMPLES,
 	.options = PAIRS_OPTIONS,
@@ -469,7 +467,7 @@ const struct verb verb_neighbours = {
 
 const struct verb verb_wakers = {
 	.name = "wakers",
-	.summary = "who ended the waits of whom",
+	.summary = "show which thread woke which",
 	.usage = "[WHAT] [--by WHAT] [--idle] [--stacks] [-n N]",
 	.examples = WAKERS_EXAMPLES,
 	.options = WAKERS_OPTIONS,

@@ -39,18 +39,18 @@ static const struct option STACKS_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 10)",
 	 offsetof(struct stacks_args, rows)},
 	{"callers", 0, OPTION_STRING, "FUNC",
-	 "the paths to a function: its name, or a regular expression",
+	 "show the paths that lead to a function (name or regular expression)",
 	 offsetof(struct stacks_args, callers)},
 	{"callees", 0, OPTION_STRING, "FUNC",
-	 "the paths from a function to where the time was spent",
+	 "show the paths from a function to where the time was spent",
 	 offsetof(struct stacks_args, callees)},
 	REQTAGS_OPTIONS(struct stacks_args, request, slower),
-	{"lines", 0, OPTION_FLAG, NULL, "functions told apart by line: name (file.c:12)",
+	{"lines", 0, OPTION_FLAG, NULL, "separate functions by line: name (file.c:12)",
 	 offsetof(struct stacks_args, lines)},
-	{"no-inline", 0, OPTION_FLAG, NULL, "inlined functions count as their caller",
+	{"no-inline", 0, OPTION_FLAG, NULL, "count inlined functions as their caller",
 	 offsetof(struct stacks_args, no_inline)},
 	{"interpreter", 0, OPTION_FLAG, NULL,
-	 "with an interpreter's own frames, among those of its scripts",
+	 "show the interpreter's own frames among those of its scripts",
 	 offsetof(struct stacks_args, interpreter)},
 	{0},
 };
@@ -331,7 +331,7 @@ static int stacks_run(struct verb_call *call, struct err *e)
 
 	if (a->callers && a->callees)
 		return err_set(e, -EINVAL, EXIT_USAGE,
-			       "--callers and --callees do not go together");
+			       "--callers and --callees cannot be combined");
 	ret = fold_kind_of(a->type, call->sel, &opts, e);
 	if (!ret)
 		ret = reqtags_find(call->sel, a->request, a->slower, &tags, e);
@@ -353,15 +353,12 @@ static int stacks_run(struct verb_call *call, struct err *e)
 		ret = top_print(&v);
 	flame_tree_release(&v.tree);
 	fold_free(f);
-	if (!ret && (fflush(stdout) || ferror(stdout)))
-		ret = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			      strerror(errno));
-	return ret;
+	return verb_flush(ret, e);
 }
 
 const struct verb verb_stacks = {
 	.name = "stacks",
-	.summary = "the hottest functions as text, their callers and callees",
+	.summary = "print the hottest functions, their callers and callees",
 	.usage = "[WHAT] [-n N] [--callers FUNC | --callees FUNC]",
 	.examples = STACKS_EXAMPLES,
 	.options = STACKS_OPTIONS,

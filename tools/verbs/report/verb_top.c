@@ -24,9 +24,9 @@ struct top_args {
 
 /* clang-format off */
 static const struct option TOP_OPTIONS[] = {
-	{"every", 0, OPTION_DURATION, "TIME", "how often it is drawn anew (default 2s)", offsetof(struct top_args, every_ns)},
-	{"number", 'n', OPTION_UINT, "N", "how many rows where it is piped (default 20)", offsetof(struct top_args, who.rows)},
-	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, or a kind recorded: offcpu, inuse", offsetof(struct top_args, who.sort)},
+	{"every", 0, OPTION_DURATION, "TIME", "how often to refresh (default 2s)", offsetof(struct top_args, every_ns)},
+	{"number", 'n', OPTION_UINT, "N", "how many rows if the output is not a terminal (default 20)", offsetof(struct top_args, who.rows)},
+	{"sort", 0, OPTION_STRING, "KEY", "cpu (default), pid, name, start, mem, io, or a recorded kind: offcpu, inuse", offsetof(struct top_args, who.sort)},
 	{0},
 };
 /* clang-format on */
@@ -68,7 +68,7 @@ static int top_run(struct verb_call *call, struct err *e)
 	if (ret == -ENODATA) /* another window may have it */
 		ret = 0;
 	if (!ret && a->every_ns && a->every_ns < LEAST_EVERY_NS)
-		ret = err_set(e, -EINVAL, EXIT_USAGE, "--every takes half a second at least");
+		ret = err_set(e, -EINVAL, EXIT_USAGE, "--every must be at least half a second");
 	if (!ret)
 		ret = live_init(&l, e);
 	if (ret)
@@ -89,10 +89,10 @@ static int top_run(struct verb_call *call, struct err *e)
 
 const struct verb verb_top = {
 	.name = "top",
-	.summary = "who runs now, drawn again and again, or ran at any time before",
+	.summary = "show running processes live, or those of an earlier time",
 	.usage = "[WHAT] [--last 30s | --at TIME] [--every TIME]",
 	.examples = TOP_EXAMPLES,
-	.more = "on a terminal: arrows choose a row and step through time, Enter shows stacks, ? lists all keys",
+	.more = "on a terminal: arrow keys choose a row and step through time, Enter shows stacks, ? lists all keys",
 	.options = TOP_OPTIONS,
 	.args_size = sizeof(struct top_args),
 	.uses = VERB_SELECT | VERB_SELECT_WORD | VERB_SELECT_LATER | VERB_JSON,

@@ -29,9 +29,9 @@ struct waits_args {
 /* clang-format off */
 static const struct option WAITS_OPTIONS[] = {
 	{"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", offsetof(struct waits_args, rows)},
-	{"by", 0, OPTION_STRING, "WHAT", "command (default), process (default of --json), thread, container", offsetof(struct waits_args, by)},
+	{"by", 0, OPTION_STRING, "WHAT", "command (default), process (default with --json), thread or container", offsetof(struct waits_args, by)},
 	REQTAGS_OPTIONS(struct waits_args, request, slower),
-	{"idle", 0, OPTION_FLAG, NULL, "idle waits too: event loops, workers without work, daemons that wait on", offsetof(struct waits_args, idle)},
+	{"idle", 0, OPTION_FLAG, NULL, "include idle waits: event loops, workers without work, waiting daemons", offsetof(struct waits_args, idle)},
 	{0},
 };
 /* clang-format on */
@@ -278,11 +278,10 @@ static void notes(const struct view *v, bool about)
 			v->hidden, v->hidden == 1 ? "" : "s", (double)v->hidden_ns / 1e9);
 	if (v->lasting)
 		fprintf(stderr,
-			"%zu row%s of waits that are not over (%.1f s), as a daemon's, hidden: --idle shows them\n",
+			"%zu row%s of waits that are not over (%.1f s), such as a daemon's, hidden: --idle shows them\n",
 			v->lasting, v->lasting == 1 ? "" : "s", (double)v->lasting_ns / 1e9);
 	if (about)
-		fputs("~ is shared out as a sample of stacks says, of a sum that is exact\n",
-		      stderr);
+		fputs("~: an exact total was divided by sampled stacks\n", stderr);
 }
 
 static void print_text(const struct view *v)
@@ -315,8 +314,8 @@ static int nothing_but_idle(const struct view *v, struct err *e)
 {
 	if (v->shown)
 		return 0;
-	err_set(e, -ENOENT, EXIT_NOTHING, "all %zu rows are idle waits%s", v->hidden + v->lasting,
-		v->lasting ? ", or not over" : "");
+	err_set(e, -ENOENT, EXIT_NOTHING, "only idle%s waits were found (%zu rows)",
+		v->lasting ? " or unfinished" : "", v->hidden + v->lasting);
 	err_fix(e, "sonde waits --idle");
 	return -ENOENT;
 }
@@ -330,8 +329,10 @@ static void tell_whole(const struct view *v, const struct reqtags *tags)
 
 	for (size_t i = 0; i < v->w->n; i++)
 		waited += v->w->rows[i].total_ns;
-	fprintf(stderr, "%s, %s of it waited; the other %s it ran, or has no tag\n", text,
-		waitcell_time(waited, sum), waitcell_time(took > waited ? took - waited : 0, rest));
+	fprintf(stderr,
+		"%s; %s of that were waits; the other %s were CPU time or could not be matched\n",
+		text, waitcell_time(waited, sum),
+		waitcell_time(took > waited ? took - waited : 0, rest));
 }
 
 static int waits_run(struct verb_call *call, struct err *e)
@@ -361,15 +362,12 @@ static int waits_run(struct verb_call *call, struct err *e)
 		print_text(&v);
 	free(v.rows);
 	waitsum_free(v.w);
-	if (!rc && (fflush(stdout) || ferror(stdout)))
-		rc = err_set(e, -EIO, EXIT_RUNTIME, "cannot write standard output: %s",
-			     strerror(errno));
-	return rc;
+	return verb_flush(rc, e);
 }
 
 const struct verb verb_waits = {
 	.name = "waits",
-	.summary = "what threads waited for, how often and how long",
+	.summary = "show what threads waited for, how often and how long",
 	.usage = "[WHAT] [--by WHAT] [--idle] [-n N]",
 	.examples = WAITS_EXAMPLES,
 	.options = WAITS_OPTIONS,

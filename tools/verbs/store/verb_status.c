@@ -33,8 +33,8 @@ static int is_recording(const char *store, const json_t *daemon, struct err *e)
 			return 0;
 	}
 	err_set(e, -ENOENT, EXIT_NOTHING,
-		daemon ? "the sonded that keeps %s records nothing" :
-			 "no sonded keeps the store %s",
+		daemon ? "sonded is running for %s but records nothing" :
+			 "no sonded is running for the store %s",
 		store);
 	err_fix(e, daemon ? "sonde status" : "sudo sonde up");
 	return -ENOENT;
@@ -88,7 +88,7 @@ static int status_run(struct verb_call *call, struct err *e)
 static const struct option OPTIONS[] = {
 	{.name = "number", .letter = 'n', .type = OPTION_UINT, .arg = "N", .help = "show the last N recordings (default 5)",
 	 .offset = offsetof(struct status_args, n)},
-	{.name = "check", .type = OPTION_FLAG, .help = "exit 4 unless sonded records: for health checks",
+	{.name = "check", .type = OPTION_FLAG, .help = "exit with 4 unless sonded is recording (for health checks)",
 	 .offset = offsetof(struct status_args, check)},
 	{0},
 };
@@ -104,7 +104,7 @@ static const char *const EXAMPLES[] = {
 
 const struct verb verb_status = {
 	.name = "status",
-	.summary = "what records now, what was lost, what it costs, what the store holds",
+	.summary = "show what is recording, what was lost, what it costs, and what the store holds",
 	.usage = "",
 	.examples = EXAMPLES,
 	.options = OPTIONS,
