@@ -317,8 +317,8 @@ def test_only_the_requests_that_are_meant_count(sonde, tmp_path):
 
 @pytest.mark.parametrize("text, says", [("", "availability or latency is missing"), ("availability = 100\n", "shop.slo:1: a target is a percentage"),
                                         ("availability = 99\nlatency = soon\n", "shop.slo:2: latency is a time"), ("latency-target = 9\n", "latency-target needs latency"),
-                                        ("availability 99\n", "a line is key = value"), ("availability =\n", "there is no value"), ("x = 1\n", "keys are availability"),
-                                        ("availability = nan\n", "a target is a percentage"), ("service = " + "x" * 300, "that is too long")])
+                                        ("availability 99\n", "a line must be key = value"), ("availability =\n", "the value is missing"), ("x = 1\n", "unknown key (known: availability"),
+                                        ("availability = nan\n", "a target must be a percentage"), ("service = " + "x" * 300, "this is too long")])
 def test_a_promise_that_makes_no_sense_is_refused_with_its_line(sonde, tmp_path, text, says):
     store, folder = promised(tmp_path, text)
     out = sonde("check", "--store", store, "--at", TO, "--checks", folder)

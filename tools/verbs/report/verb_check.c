@@ -29,11 +29,11 @@ struct check_args {
 /* clang-format off */
 static const struct option CHECK_OPTIONS[] = {
 	{"at", 0, OPTION_STRING, "TIME", "check the host as it was at this time (default: now)", offsetof(struct check_args, at)},
-	{"all", 0, OPTION_FLAG, NULL, "also show passing checks and those without data", offsetof(struct check_args, all)},
+	{"all", 0, OPTION_FLAG, NULL, "also show checks that pass or are not measured", offsetof(struct check_args, all)},
 	{"list", 0, OPTION_FLAG, NULL, "list the checks and their thresholds", offsetof(struct check_args, list)},
 	{"notify", 0, OPTION_STRING, "CMD", "run CMD once for each change of state", offsetof(struct check_args, notify)},
 	{"state", 0, OPTION_STRING, "FILE", "file that remembers what --notify has sent (default: one per user)", offsetof(struct check_args, state)},
-	{"checks", 0, OPTION_STRING, "DIR", "folder of your own checks (default: /etc/sonde/checks.d)", offsetof(struct check_args, dir)},
+	{"checks", 0, OPTION_STRING, "DIR", "folder of local checks (default: /etc/sonde/checks.d)", offsetof(struct check_args, dir)},
 	{0},
 };
 /* clang-format on */
@@ -259,7 +259,7 @@ static void print_text(const struct check_results *all, const struct verb_call *
 			print_result(&all->rows[i], call);
 	strbuf_addf(
 		&line,
-		"%zu check%s at %s: %zu failed, %zu recovered within the last hour, %zu without data",
+		"%zu check%s at %s: %zu failed, %zu recovered within the last hour, %zu not measured",
 		all->n_checks, all->n_checks == 1 ? "" : "s",
 		when_local(all->to_s * NSEC_PER_SEC, clock_utc_ns(), at, sizeof(at)), all->bad,
 		all->recovered, all->unmeasured);
