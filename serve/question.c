@@ -221,7 +221,7 @@ static int option_add(const struct served_verb *v, const struct question_value *
 	if (i == v->n_options)
 		return no_option(v, x->name, e);
 	if (given[i] && !v->options[i].repeatable)
-		return err_set(e, -EINVAL, EXIT_USAGE, "'%s' occurs twice", x->name);
+		return err_set(e, -EINVAL, EXIT_USAGE, "'%s' is given twice", x->name);
 	given[i] = true;
 	if (v->options[i].flag && x->value && *x->value && strcmp(x->value, "1"))
 		return err_set(e, -EINVAL, EXIT_USAGE,
