@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stores: see the header. */
 #include "tools/cli/stores.h"
 
 #include <errno.h>

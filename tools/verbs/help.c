@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* help: texts made from the tables. */
 #include "tools/verbs/help.h"
 
 #include <errno.h>
@@ -142,7 +141,7 @@ int help_topic(const char *topic, FILE *out)
 	return 0;
 }
 
-/* "recording now: rec 3 (pid 812)", or what to do next. */
+/* "recorder: running, rec 3 (pid 812)", or how many recordings there are. */
 static void print_recorder(const char *store, FILE *out)
 {
 	struct select_recording *r = NULL;
@@ -184,7 +183,7 @@ void help_summary(const char *store, FILE *out)
 	fputs("sonde shows what a Linux host is doing, down to the line of code.\n"
 	      "\n",
 	      out);
-	for (size_t i = 0; i < 2 * n; i++) { /* first how wide, then the lines */
+	for (size_t i = 0; i < 2 * n; i++) { /* first pass: the width; second pass: the lines */
 		strbuf_reset(&command);
 		typed_add(&command, first[i % n].command);
 		width = (int)command.len > width ? (int)command.len : width;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde completion: the script that a shell loads, and what that script asks for. */
+/* sonde completion: prints the script that a shell loads, and answers the script's requests. */
 #include <errno.h>
 #include <string.h>
 
 #include "schema/base/array.h"
 #include "tools/cli/verb.h"
 #include "tools/verbs/complete.h"
-#include "tools/verbs/completion.h" /* made: COMPLETIONS */
+#include "tools/verbs/completion.h" /* generated: COMPLETIONS */
 
 static const char *const EXAMPLES[] = {
 	"source <(sonde completion bash)",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* up, down, logs, config: what people say to sonded, the supervisor that records for always. */
+/* up, down, logs, config: commands to sonded, the supervisor that records continuously. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,8 +32,8 @@ static const struct option FAMILY_OPTIONS[] = {
 	{0},
 };
 
-/* Families in words, in lists with commas, and by --families become words, one each. They live as
- * long as `text`. */
+/* Turns families given as words, as comma-separated lists or by --families into single words, which
+ * live as long as `text`. */
 static void words_split(struct verb_call *call, struct strbuf *text, char ***words)
 {
 	const struct family_args *a = call->args;
@@ -53,8 +53,7 @@ static void words_split(struct verb_call *call, struct strbuf *text, char ***wor
 	call->n_words = n;
 }
 
-/* The words are families, or it is said which one was probably meant, for all that would be asked
- * or started. */
+/* Checks that all words are families before any is started; an error suggests the probable one. */
 static int words_are_families(const struct verb_call *call, const char *verb, struct err *e)
 {
 	struct strbuf said cleanup_strbuf = STRBUF_INIT;
@@ -107,7 +106,7 @@ static json_t *request(const char *what, const struct verb_call *call)
 	return o;
 }
 
-/* Where systemd runs and knows sonded, it is the one to start it. */
+/* If systemd runs and knows sonded's unit, it has to start it. */
 static bool systemd_knows(void)
 {
 	struct strbuf out cleanup_strbuf = STRBUF_INIT;
@@ -120,7 +119,7 @@ static bool systemd_knows(void)
 	       strstr(strbuf_str(&out), "LoadState=loaded");
 }
 
-/* What `sonde status` says of a service. */
+/* What `sonde status` says about a service. */
 static const char *told(const json_t *service, const char *key)
 {
 	return json_string_value(json_object_get(service, key)) ?: "";
@@ -135,8 +134,8 @@ static bool is_asked(const struct verb_call *call, const char *name)
 }
 
 struct began {
-	unsigned int recording, failed, open; /* of the families that were asked for */
-	struct err first;                     /* failure */
+	unsigned int recording, failed, open; /* number of requested families */
+	struct err first;                     /* number of failures */
 };
 
 static void count_began(const struct verb_call *call, const json_t *services, bool say,
@@ -169,8 +168,8 @@ static void count_began(const struct verb_call *call, const json_t *services, bo
 	}
 }
 
-/* What a sonded that is there already makes of it: which of the families fail is said; it is an
- * error if all do. */
+/* Prints how a running sonded handled the request: it reports families that fail, and returns an
+ * error if all fail. */
 static int await_began(const struct verb_call *call, struct err *e)
 {
 	struct began b = {.open = 1};
@@ -196,7 +195,7 @@ static int await_began(const struct verb_call *call, struct err *e)
 	return rc;
 }
 
-/* Started by systemd it is asked what became of it; else it has said so itself. */
+/* If systemd started sonded, queries the outcome; otherwise sonded has already reported it. */
 static int start(struct verb_call *call, struct err *e)
 {
 	struct strbuf families cleanup_strbuf = STRBUF_INIT;
@@ -282,7 +281,7 @@ static int end(struct verb_call *call, struct err *e)
 	if (rc == -ENOENT)
 		err_fix(e,
 			"sonde status shows what is still running; for another store: --store DIR");
-	/* it answers until its children have ended; its socket goes last */
+	/* sonded answers until its children have ended; it removes its socket last */
 	for (int i = 0; !rc && i < 100 &&
 			!daemon_ask(call->store, json_pack("{s:s}", "do", "status"), &status, NULL);
 	     i++) {

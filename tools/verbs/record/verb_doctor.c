@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * doctor: what this host can and cannot do, each thing once, with the command that mends it. The
- * loaders check what they need themselves (`sonde-cpu --check --json`); here the host and the store
- * are added.
+ * doctor: what this host can and cannot record, each item once, with the command that fixes it. The
+ * loaders check their own requirements (`sonde-cpu --check --json`); this file adds the host and
+ * the store.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -94,7 +94,7 @@ json_t *doctor_item(const char *family, const char *name, const char *state, con
 	return row;
 }
 
-/* What the loader of a family says of itself. */
+/* What the loader of a family reports about itself. */
 static void ask_loader(const struct probe_family *f, const char *store, json_t *rows,
 		       struct counts *c)
 {
@@ -137,7 +137,7 @@ static void ask_loader(const struct probe_family *f, const char *store, json_t *
 	json_decref(said);
 }
 
-/* Can what is there be read by whoever asks? */
+/* Can the current user read the stored data? */
 static void check_store(const char *store, json_t *rows)
 {
 	cleanup_free struct store_segment_info *segments = NULL;
@@ -169,7 +169,7 @@ static bool same(const json_t *a, const json_t *b, const char *key)
 	return json_equal(json_object_get(a, key), json_object_get(b, key));
 }
 
-/* What another family has said before: each looks at the host by itself. */
+/* Already reported by another family: each family checks the host itself. */
 static bool said_before(const json_t *rows, size_t at)
 {
 	const json_t *row = json_array_get(rows, at);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde pstack: runs sonde-pstack, which looks at the threads of this host as they stand and prints
- * what it sees. */
+/* sonde pstack: runs sonde-pstack, which reads the threads of this host as they are now. */
 #include "schema/base/cleanup.h"
 #include "schema/base/mem.h"
 #include "schema/base/sibling.h"

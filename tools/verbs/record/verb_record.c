@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record: a capture in the foreground. The loaders do the work, one for each family (loaderset);
- * this shows their progress, and at the end says who was hottest and what to type next.
+ * record: a recording in the foreground. The loaders do the work, one for each family (loaderset);
+ * this file shows their progress and, at the end, the hottest functions and the next commands to
+ * try.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -100,7 +101,7 @@ static void fill_argv(struct argv *a, void *ctx, const struct probe_family *f, i
 
 /* --- progress --- */
 
-/* The largest: of what they have in common. */
+/* The maximum over the loaders, for values that they share. */
 static double max_of(const struct record *r, const char *key)
 {
 	double max = 0;
@@ -112,7 +113,7 @@ static double max_of(const struct record *r, const char *key)
 	return max;
 }
 
-/* Of several with a length: since the last one was ready. */
+/* With several loaders and a duration: since the last one was ready. */
 static double elapsed_s(const struct record *r)
 {
 	double left = (double)(r->loaders.end_ns - clock_boot_ns()) / 1e9;
@@ -161,7 +162,7 @@ static void say_ready(const struct record *r, const struct loader *l, const json
 	fprintf(stderr, " (%s) → %s\n", clock, r->call->store);
 }
 
-/* One of several fails: the others go on, so it is said at once. */
+/* If one of several loaders fails, the others go on, so the error is reported at once. */
 static void say_failed(const struct record *r, const struct loader *l)
 {
 	const char *what = json_string_value(json_object_get(l->error, "what"));
@@ -261,8 +262,9 @@ static double ended_s(const struct record *r)
 	return last;
 }
 
-/* How threads stood at the end, beside what the loaders recorded. A command has ended; sonde-pstack
- * knows no names and cgroups to choose by. What it cannot do it says; the recording stands. */
+/* Stores where threads wait at the end, in addition to what the loaders recorded. Not after a
+ * command, because it has ended, and not with names or cgroups, because sonde-pstack cannot filter
+ * by them. A failure is reported, and the recording stays. */
 static int keep_standing(const struct record *r, struct err *e)
 {
 	const struct record_args *o = r->call->args;
@@ -291,7 +293,7 @@ static int keep_standing(const struct record *r, struct err *e)
 	return rc;
 }
 
-/* All or none. */
+/* Starts all loaders or none. */
 static int start_all(struct record *r, const struct probe_family *const *families, size_t n,
 		     struct err *e)
 {

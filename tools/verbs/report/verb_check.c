@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde check: is anything not as it should be? (tools/checks/checks.h) */
+/* sonde check: runs health checks (tools/checks/checks.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@
 #include "tools/print/wrap.h"
 
 #define INDENT 14
-#define LATE_S 20 /* what records always stores a bucket so long after it at the latest */
+#define LATE_S 20 /* the background recorder stores a bucket at most this much later */
 
 struct check_args {
 	const char *at, *notify, *state, *dir;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde containers: containers of a window (tools/processes/process_report.h). */
+/* sonde containers: containers of a range (tools/processes/process_report.h). */
 #include "tools/processes/process_report.h"
 
 static const char *const EXAMPLES[] = {

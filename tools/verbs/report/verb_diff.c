@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde diff: what changed between two profiles, function by function, and whether it is more than
- * noise. */
+/* sonde diff: compares two profiles function by function, and tells changes from noise. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -120,7 +119,7 @@ static int form_of(const struct verb_call *call, enum form *form, struct err *e)
 	return -EINVAL;
 }
 
-/* As asked; else per second where both have times. */
+/* The --per option; by default per second if both sides have times. */
 static int per_of(const char *text, const struct diff_sides *s, enum diff_per *per, struct err *e)
 {
 	bool times = true;
@@ -138,7 +137,7 @@ static int per_of(const char *text, const struct diff_sides *s, enum diff_per *p
 	return 0;
 }
 
-/* The base is made as long as the other one, or as large. */
+/* Scales the base to the length, or the size, of the other profile. */
 static void write_pprof(const struct diff *d, FILE *out)
 {
 	const struct diff_side *a = &d->side[DIFF_BEFORE], *b = &d->side[DIFF_AFTER];
@@ -148,7 +147,7 @@ static void write_pprof(const struct diff *d, FILE *out)
 						   b->seconds / a->seconds;
 	struct fold *both = fold_join(a->f, scale, b->f);
 
-	pprof_write(both, out); /* a stream that refuses bytes says so at the end */
+	pprof_write(both, out); /* a write error is reported at the end */
 	fold_free(both);
 }
 
@@ -202,7 +201,8 @@ static int print_stdout(const struct verb_call *call, const struct diff_view *v,
 	return verb_flush(ret, e);
 }
 
-/* Of two ranges of one store and choice: two containers talk to others anyway. */
+/* Connections, for two ranges of one store and selection: two containers always have different
+ * peers. */
 static int talk_read(const struct diff_sides *s, struct diff_view *v, struct netnew *talk,
 		     struct err *e)
 {
@@ -256,7 +256,7 @@ static int diff_run(struct verb_call *call, struct err *e)
 		ret = per_of(a->per     ? a->per :
 			     a->request ? "sample" :
 					  NULL,
-			     &sides, &per, e); /* of how many requests they are says nothing */
+			     &sides, &per, e); /* how many requests they represent is unknown */
 	if (!ret)
 		ret = diff_make(sides.fold[DIFF_BEFORE], sides.fold[DIFF_AFTER], per, ALPHA, &d, e);
 	v.d = d;

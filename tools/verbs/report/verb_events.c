@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde events: what happened, in order of time (tools/events/event_list.h). */
+/* sonde events: lists events in order of time (tools/events/event_list.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,7 +45,8 @@ struct view {
 	const struct verb_call *call;
 	struct event_list all;
 	struct eventlogs logs;
-	size_t shown, first; /* of those that pass: how many, and the first that is shown */
+	size_t shown,
+		first; /* events that pass the filters: their number, and the first one shown */
 };
 
 static bool passes(const struct view *v, const struct listed_event *x)
@@ -71,7 +72,7 @@ static json_t *text_or_null(const char *s)
 	return *s ? json_text(s) : json_null();
 }
 
-/* NULL: none is known of it. Of a row that stands for several ends, the last one's. */
+/* NULL: no log is known. For a row of several ends, the log of the last one. */
 static const struct eventlog *log_of(const struct view *v, const struct listed_event *x)
 {
 	bool ends = !strcmp(x->kind, "stopped") || !strcmp(x->kind, "restart loop");
@@ -150,7 +151,7 @@ static void row_text(struct table *t, const struct listed_event *x)
 	table_row_color(t, listed_event_is_bad(x) ? TERM_RED : TERM_PLAIN);
 }
 
-/* Of the newest rows that have some. */
+/* Logs of the newest rows that have one. */
 static void print_logs(const struct view *v)
 {
 	size_t n = 0, first = v->all.n;

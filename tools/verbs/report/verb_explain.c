@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde explain: what is different from the time before, in words and numbers
+/* sonde explain: what changed since the time before, in words and numbers
  * (tools/explain/explain.h). */
 #include <errno.h>
 #include <math.h>
@@ -46,8 +46,8 @@ static const char *const EXPLAIN_EXAMPLES[] = {
 	NULL,
 };
 
-/* The change of all CPU time (else of the first kind) that would have been seen four times in five.
- */
+/* The smallest change of the total CPU time (or of the first kind) that would be detected 80 % of
+ * the time. */
 static double detectable(const struct explain *x)
 {
 	return diff_detectable(&x->diff[0]->functions[0].total);
@@ -176,7 +176,7 @@ static json_t *incidents_json(const struct explain *x)
 	return list;
 }
 
-/* All else that happened then: limits, full disks, images, the clock. */
+/* All other events of that time: limits, full disks, images, the clock. */
 static json_t *happened_json(const struct explain *x)
 {
 	json_t *list = json_array();
@@ -261,7 +261,7 @@ static void print_statement(const struct explain *x, const struct explain_statem
 		print_queries(x, s, side);
 }
 
-/* All else that happened then. `begun`: the headline stands. */
+/* All other events of that time. `begun`: the headline is already printed. */
 static void print_happened(const struct explain *x, bool begun)
 {
 	size_t n = 0;
@@ -286,7 +286,7 @@ static void print_happened(const struct explain *x, bool begun)
 		printf("%zu more events: sonde events\n", n - HAPPENED_MOST);
 }
 
-/* What happened to containers in the window, and whether it did before. */
+/* Events of containers in the range, and whether they also occurred before. */
 static void print_incidents(const struct explain *x)
 {
 	bool any = false;

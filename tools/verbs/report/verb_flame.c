@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde flame: the selection as a flame graph in one file; the end of its name says in which form.
- */
+/* sonde flame: the selection as a flame graph in one file; the suffix of its name decides the
+ * format. */
 #include <errno.h>
 #include <langinfo.h>
 #include <stdlib.h>
@@ -89,9 +89,9 @@ static int drawn(struct verb_call *call, struct fold_opts *asked, struct err *e)
 	if (!ret)
 		ret = svg_width_of(a->width, form == OUTPUT_SVG, &look.width, e);
 	page = form == OUTPUT_HTML && !a->text &&
-	       (a->output || !call->json); /* it groups by itself */
+	       (a->output || !call->json); /* the page groups by itself */
 	if (!ret && opts.wall && !a->group && form != OUTPUT_PPROF && !page)
-		opts.group = FOLD_BY_THREAD; /* each is as long as the wall time */
+		opts.group = FOLD_BY_THREAD; /* each thread is as long as the wall time */
 	if (ret)
 		return ret;
 	if (a->text && a->output) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde heap: which lines hold memory, allocate it, or hold more and more
+/* sonde heap: lines of code that hold memory, allocate it, or hold more and more
  * (tools/fold/ranking/heapsites.h). */
 #include <errno.h>
 #include <stdio.h>

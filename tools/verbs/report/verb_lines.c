@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde lines: self and total of each source line of a function, with the text where it can be read
- * here. */
+/* sonde lines: self and total of each source line of a function, with the text if the file can be
+ * read here. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -198,7 +198,7 @@ static void print_around(const struct shown *s, uint32_t from, uint32_t to)
 		print_row(s->v, s->fn, NULL, k, strbuf_str(&text));
 }
 
-/* One measured line; `until`: the next one, or UINT32_MAX. */
+/* Prints one measured line; `until` is the next one, or UINT32_MAX. */
 static void print_line(struct shown *s, const struct hotline *l, uint32_t until)
 {
 	cleanup_strbuf struct strbuf text = STRBUF_INIT;
@@ -219,7 +219,8 @@ static void print_line(struct shown *s, const struct hotline *l, uint32_t until)
 	s->next = behind;
 }
 
-/* The measured lines of one file, [from, to) of the function's, and what stands around them. */
+/* Prints the measured lines of one file, [from, to) of the function's lines, with the lines around
+ * them. */
 static void print_file(const struct view *v, const struct hotfunction *fn, size_t from, size_t to)
 {
 	const char *file = fn->lines[from].file, *why = "";
@@ -300,7 +301,7 @@ static int answer(struct view *v, const char *text, struct err *e)
 	n = v->args->functions ? (size_t)v->args->functions : DEFAULT_FUNCTIONS;
 	if (n > h.n)
 		n = h.n;
-	while (n > 1 && !h.functions[n - 1].has_lines) /* those without come last */
+	while (n > 1 && !h.functions[n - 1].has_lines) /* functions without lines come last */
 		n--;
 	if (!h.functions[0].has_lines)
 		ret = no_lines(v, &h, e);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde map: the map of services of a window: which container or command opens connections to which
+/* sonde map: the map of services of a range: which container or command connects to which
  * (tools/net/netmap.h). */
 #include <errno.h>
 #include <stdio.h>

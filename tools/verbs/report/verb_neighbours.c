@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sonde neighbours and sonde wakers: who had the CPU while a process was ready to run, and who
- * ended its waits (tools/waits/waitpairs.h). Two verbs with one table.
+ * ended its waits (tools/waits/waitpairs.h). Two verbs that share one table.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,13 +21,14 @@
 
 #define STACKS_SHOWN 3
 #define END_MAX      64
-/* for people, of one that waited: who ran, or woke it, by 1 % or more; the rest is one row */
+/* in text, at most this many others per waiting process, with 1 % or more each; the rest is one
+ * row */
 #define OTHERS_SHOWN 5
 
 struct pairs_args {
 	uint64_t rows;
 	const char *by;
-	bool stacks, idle; /* of wakers */
+	bool stacks, idle; /* for wakers */
 };
 
 #define ROWS_OPTION                                                            \
@@ -35,11 +36,11 @@ struct pairs_args {
 		"number", 'n', OPTION_UINT, "N", "how many rows (default 20)", \
 			offsetof(struct pairs_args, rows)                      \
 	}
-#define BY_OPTION                                                                         \
-	{                                                                                 \
-		"by", 0, OPTION_STRING, "WHAT",                                           \
+#define BY_OPTION                                                             \
+	{                                                                     \
+		"by", 0, OPTION_STRING, "WHAT",                               \
 			"command (default) or process (default with --json)", \
-			offsetof(struct pairs_args, by)                                   \
+			offsetof(struct pairs_args, by)                       \
 	}
 
 static const struct option PAIRS_OPTIONS[] = {
@@ -68,7 +69,7 @@ struct view {
 	enum waitpairs_what what;
 	size_t n;
 	bool stacks;
-	size_t hidden; /* idle rows that are not shown */
+	size_t hidden; /* idle rows not shown */
 	uint64_t hidden_ns;
 };
 
@@ -173,7 +174,7 @@ static int print_json(const struct view *v)
 
 /* --- for people --- */
 
-/* Who waited: said once, in the first of its rows. */
+/* The waiting process is named only in the first of its rows. */
 static void who_text(struct table *t, const struct view *v, const struct waitpairs_row *r,
 		     bool first)
 {
@@ -229,8 +230,8 @@ static bool is_same_who(const struct waitpairs_row *a, const struct waitpairs_ro
 	       !strcmp(a->who.container, b->who.container) && !strcmp(a->reason, b->reason);
 }
 
-/* Rows from..to are of one that waited: the first of them, and the rest as one. Returns how many
- * rows of the table that is. */
+/* Rows from..to belong to one waiting process: prints the first of them, and the rest as one.
+ * Returns the number of printed rows. */
 static size_t one_text(struct table *t, const struct view *v, size_t from, size_t to)
 {
 	const struct waitpairs_row *rows = v->w->rows;
@@ -240,7 +241,7 @@ static size_t one_text(struct table *t, const struct view *v, size_t from, size_
 	while (from + shown < to && shown < OTHERS_SHOWN &&
 	       rows[from + shown].total_ns * 100 >= rows[from].whole_ns)
 		shown++;
-	shown += from + shown + 1 == to; /* a rest of one is itself */
+	shown += from + shown + 1 == to; /* a rest of one row is printed as itself */
 	for (size_t i = from; i < from + shown; i++)
 		row_text(t, v, &rows[i], i == from);
 	for (size_t i = from + shown; i < to; i++) {
@@ -252,7 +253,7 @@ static size_t one_text(struct table *t, const struct view *v, size_t from, size_
 	return shown + (from + shown < to);
 }
 
-/* Returns how many that waited are left out. The rows of one are not torn apart. */
+/* Returns how many waiting processes were omitted. The rows of one process stay together. */
 static size_t all_text(struct table *t, const struct view *v)
 {
 	size_t told = 0, left = 0;
@@ -268,7 +269,7 @@ static size_t all_text(struct table *t, const struct view *v)
 	return left;
 }
 
-/* "812 postgres", "postgres" of several. */
+/* "812 postgres", or "postgres" for several processes. */
 static const char *end_text(const struct waitpairs_end *x, const char *name, char buf[END_MAX])
 {
 	if (x->pid)
@@ -278,8 +279,8 @@ static const char *end_text(const struct waitpairs_end *x, const char *name, cha
 	return buf;
 }
 
-/* Those who woke longest, below the table: each with its share of the wake-ups whose stack was
- * taken, by time. */
+/* Prints the wakers with the longest waits below the table, each stack with its share by time of
+ * the wake-ups whose stack was taken. */
 static void stacks_text(const struct view *v)
 {
 	for (size_t i = 0; i < v->n; i++) {
@@ -381,7 +382,7 @@ static int by_of(const char *word, const struct verb_call *call, enum waitsum_by
 	return -EINVAL;
 }
 
-/* Idle rows are freed: who ends a wait for work has brought the work. */
+/* Frees idle rows: the waker that ends a wait for work brings the work. */
 static void hide_idle(struct view *v, struct waitpairs *w)
 {
 	size_t n = 0;
@@ -398,7 +399,7 @@ static void hide_idle(struct view *v, struct waitpairs *w)
 	w->n = n;
 }
 
-/* By name; `w` is taken. */
+/* Sums rows by name; takes `w`. */
 static struct waitpairs *folded(struct waitpairs *w)
 {
 	struct waitpairs *f = waitpairs_fold(w);

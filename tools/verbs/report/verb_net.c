@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde net: connections of a window: who talks to whom, how much, how well, and what failed
+/* sonde net: connections of a range: who talks to whom, how much, how well, and what failed
  * (tools/net/netflows.h). */
 #include <errno.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static int missing(const struct verb_call *call, bool known, const char *what, s
 	return select_nothing(call->sel, known ? NULL : "net", "connections", what, "sonde net", e);
 }
 
-/* Keeps the rows that are asked for. */
+/* Keeps only the rows that the options select. */
 static void keep(struct netflows *f, const struct net_args *a)
 {
 	size_t n = 0;
@@ -130,7 +130,7 @@ static int by_of(const struct net_args *a, enum netflows_by *by, struct err *e)
 	return -EINVAL;
 }
 
-/* What there is by now, if it is for people, then what comes. */
+/* Prints the connections so far (not as JSON), then each new one. */
 static int live_run(struct verb_call *call, const struct net_args *a, enum netflows_by by,
 		    struct err *e)
 {

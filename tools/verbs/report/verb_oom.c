@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde oom: each kill for want of memory, explained (tools/events/oomstory.h). */
+/* sonde oom: explains each out-of-memory kill (tools/events/oomstory.h). */
 #include <errno.h>
 #include <langinfo.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 #define DEFAULT_ROWS 3
 #define COMMAND_NS   (60 * NSEC_PER_SEC)
-/* a container ends so soon after one of its processes was killed, if it does */
+/* a container ends within this time after one of its processes was killed, if it does */
 #define ENDED_NS (10 * NSEC_PER_SEC)
 
 struct oom_args {

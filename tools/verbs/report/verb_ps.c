@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde ps: processes of a window (tools/processes/process_report.h). */
+/* sonde ps: processes of a range (tools/processes/process_report.h). */
 #include "tools/processes/process_report.h"
 
 static const char *const EXAMPLES[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde report: timeline, processes and flame graphs of a range in one page, for an issue or a mail
+/* sonde report: timeline, processes and flame graphs of a range in one page
  * (tools/page/report.h). */
 #include <errno.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static int check_name(const char *path, struct err *e)
 	return -EINVAL;
 }
 
-/* What of the report is of CPU time; a range without any has none. */
+/* The parts of the report about CPU time; a range without CPU time has none. */
 static int parts_make(struct report *r, const struct selection *sel, const struct page_folds *folds,
 		      struct process_rows *procs, struct timeline **t, struct err *e)
 {

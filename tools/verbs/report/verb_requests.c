@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde requests: what programs asked one another in a window: how many, how long, what failed
+/* sonde requests: requests between programs in a range: how many, how long they took, what failed
  * (tools/requests). */
 #include <errno.h>
 #include <poll.h>
@@ -134,7 +134,7 @@ static int words_of(const struct requests_args *a, enum reqrows_by *by, struct e
 
 /* ---- live ---- */
 
-/* false: nobody reads any more. */
+/* false: standard output was closed. */
 static bool live_wait(void)
 {
 	struct pollfd out = {.fd = STDOUT_FILENO};
@@ -142,8 +142,8 @@ static bool live_wait(void)
 	return poll(&out, 1, LIVE_EVERY_MS) <= 0 || !(out.revents & (POLLERR | POLLHUP | POLLNVAL));
 }
 
-/* The window up to now, once. That nothing was asked in it is an answer, and so is that who is
- * meant is not there by now, but for the first time. */
+/* Prints the range up to now, once. A range without requests is a valid answer, and so is a
+ * selected process that does not exist yet, except the first time. */
 static int live_draw(struct verb_call *call, const struct requests_args *a, enum reqrows_by by,
 		     bool first, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde stacks: the hottest functions as text; who calls one (--callers), what it calls
+/* sonde stacks: the hottest functions as text, their callers (--callers) and callees
  * (--callees). */
 #include <errno.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static const char *const STACKS_EXAMPLES[] = {
 	NULL,
 };
 
-struct view { /* what all prints need */
+struct view { /* what all print functions need */
 	const struct verb_call *call;
 	const struct fold *f;
 	struct flame_tree tree;
@@ -85,7 +85,8 @@ static void set_number(json_t *o, const char *key, uint64_t v)
 	json_object_set_new(o, key, json_integer((json_int_t)v));
 }
 
-/* "self" and "total", or "" for both numbers of a whole: CPU time has names of its own. */
+/* "self" and "total" prefix the field names, "" for totals of the answer; CPU time has special
+ * names. */
 static void set_amount(const struct view *v, json_t *o, const char *which, uint64_t n,
 		       uint64_t amount)
 {
@@ -151,7 +152,7 @@ static void function_cell(struct table *t, const char *name, bool inlined)
 		table_cell(t, name);
 }
 
-/* How many: SAMPLES, EVENTS, OBJECTS. */
+/* The title of the count column: SAMPLES, EVENTS, OBJECTS. */
 static const char *count_title(const struct view *v)
 {
 	struct fold counted = {.kind = v->f->kind, .unit = v->f->kind->unit_n};
@@ -159,7 +160,7 @@ static const char *count_title(const struct view *v)
 	return fold_amount_title(&counted);
 }
 
-/* The lines of the hottest function, where they are known: the command that shows them. */
+/* Prints the command that shows the lines of the hottest function, if its lines are known. */
 static void say_lines(const struct view *v, const struct top *top)
 {
 	const struct fold_frame *fr = top->n_rows ? &v->tree.frames[top->rows[0].frame] : NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde timeline: what was used when, who stood out, and the command that shows their stacks
+/* sonde timeline: resource use over time, spikes, and the command that shows their stacks
  * (tools/timeline/timeline.h). */
 #include <errno.h>
 #include <langinfo.h>
@@ -84,7 +84,7 @@ static int print(const struct verb_call *call, struct timeline_view *v, struct e
 	return verb_flush(ret, e);
 }
 
-/* No more columns than the range has seconds. */
+/* At most as many columns as the range has seconds. */
 static int used_run(const struct verb_call *call, struct err *e)
 {
 	const struct timeline_args *a = call->args;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde top: who runs now, again and again, and who ran at any time before
- * (tools/processes/live.h). One table where it is piped. */
+/* sonde top: running processes, live or at an earlier time (tools/processes/live.h). Prints one
+ * table if the output is not a terminal. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@
 #define LEAST_EVERY_NS (NSEC_PER_SEC / 2)
 
 struct top_args {
-	struct process_report_args who; /* first: process_report_run takes them */
+	struct process_report_args who; /* must be first: process_report_run takes it */
 	int64_t every_ns;
 };
 
@@ -44,7 +44,7 @@ static bool is_screen(const struct verb_call *call)
 	       strcmp(term, "dumb");
 }
 
-/* What `ps` says of the window. */
+/* The answer of `ps` for the range. */
 static int once(struct verb_call *call, const struct live *l, struct err *e)
 {
 	struct live_window w;
@@ -65,7 +65,7 @@ static int top_run(struct verb_call *call, struct err *e)
 	struct process_rows none = {0};
 	int ret = process_rows_sort(&none, l.sort, e);
 
-	if (ret == -ENODATA) /* another window may have it */
+	if (ret == -ENODATA) /* another range may contain it */
 		ret = 0;
 	if (!ret && a->every_ns && a->every_ns < LEAST_EVERY_NS)
 		ret = err_set(e, -EINVAL, EXIT_USAGE, "--every must be at least half a second");
@@ -77,7 +77,7 @@ static int top_run(struct verb_call *call, struct err *e)
 		return once(call, &l, e);
 	reading_quiet();
 	live_read(&l);
-	if (l.why.exit == EXIT_USAGE || l.why.exit == EXIT_STORE) { /* no window has an answer */
+	if (l.why.exit == EXIT_USAGE || l.why.exit == EXIT_STORE) { /* no range would help */
 		*e = l.why;
 		ret = l.why.code;
 	} else {

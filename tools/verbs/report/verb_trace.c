@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde trace: one request with all that was asked for it, as a tree (tools/requests/traces.h). */
+/* sonde trace: one request with the requests it caused, as a tree (tools/requests/traces.h). */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "tools/requests/traceprint.h"
 #include "tools/select/select.h"
 
-#define NAMED_MOST 20 /* trees of one trace's id, unless -n says otherwise */
+#define NAMED_MOST 20 /* trees of one trace id, without -n */
 
 struct trace_args {
 	uint64_t trees;
@@ -59,7 +59,7 @@ static int nothing(const struct verb_call *call, const struct traces *t, const c
 	return -ENOENT;
 }
 
-/* The trees to show, the slowest first. */
+/* Chooses the trees to show, slowest first. */
 static size_t choose(const struct traces *t, const char *id, uint64_t most, uint32_t *out)
 {
 	size_t n = 0;

@@ -48,12 +48,13 @@ struct view {
 	const struct waits_args *a;
 	enum waitsum_by by;
 	struct waitsum *w;
-	struct waitsum_row *rows; /* for people: in their order, those that would look the same as
-				     one; strings are w's */
+	struct waitsum_row *rows; /* in text: sorted, with rows that look the same merged; strings
+				     belong to w */
 	size_t n;
-	size_t shown, hidden; /* rows that pass; idle ones that do not */
+	size_t shown, hidden; /* rows that pass the filter; idle rows that do not */
 	uint64_t hidden_ns, most;
-	size_t lasting; /* nor pass, for people, those that are not over, and not idle */
+	size_t lasting; /* in text: rows that do not pass because they are not over, and are not
+			   idle */
 	uint64_t lasting_ns;
 };
 
@@ -99,7 +100,8 @@ static int compare_looks(const struct waitsum_row *x, const struct waitsum_row *
 	return c ? c : (x->pid > y->pid) - (x->pid < y->pid);
 }
 
-/* Of the same looks those with most time first: its place and its object stand for all. */
+/* Among rows that look the same, the one with the most time comes first: its function and object
+ * are shown for all. */
 static int by_looks(const void *a, const void *b)
 {
 	const struct waitsum_row *x = a, *y = b;
@@ -138,8 +140,8 @@ static bool is_timed(const struct waitsum_row *r)
 	return r->timer_ns * 2 > r->total_ns;
 }
 
-/* What is in the way of something first; then what was to take its time, what is not over, what is
- * idle. */
+/* First waits that hold something up, then waits that were meant to take time, then those not over,
+ * then idle ones. */
 static int tier(const struct waitsum_row *r)
 {
 	return r->idle       ? 4 :
@@ -175,7 +177,8 @@ static void rows_make(struct view *v)
 	qsort(v->rows, v->n, sizeof(*v->rows), by_matter);
 }
 
-/* No quantile lies above the longest, which is known better than a slot's bounds. */
+/* No quantile can exceed the longest wait, which is known more exactly than the bounds of a
+ * histogram slot. */
 static uint64_t quantile(const struct waitsum_row *r, double q)
 {
 	uint64_t ns = r->hist ? (uint64_t)hist_quantile(r->hist, q) : 0;
@@ -320,7 +323,7 @@ static int nothing_but_idle(const struct view *v, struct err *e)
 	return -ENOENT;
 }
 
-/* What the requests took, and what of that is in no wait: on the CPU, or not known. */
+/* The total time of the requests, and the part that is in no wait: CPU time, or unknown. */
 static void tell_whole(const struct view *v, const struct reqtags *tags)
 {
 	cleanup_free char *text = reqtags_text(tags, v->a->request);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde export: the selection in a form that other programs read, or the store itself as plain
+/* sonde export: writes the selection in formats of other programs, or the store itself as plain
  * files. */
 #include <errno.h>
 #include <limits.h>
@@ -104,7 +104,7 @@ static int export_store(struct verb_call *call, const char *path, struct err *e)
 	return ret;
 }
 
-/* sonde-push knows them, which sends the rows. */
+/* sonde-push sends the rows, so it knows the tables. */
 static int export_schema(struct verb_call *call, struct err *e)
 {
 	const struct export_args *a = call->args;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde import: a profile of another program into a store, where every verb answers about it.
- * sonde-import writes it. */
+/* sonde import: reads a profile of another program; sonde-import writes it into a store, where
+ * every verb works with it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,12 +50,12 @@ static const char *const IMPORT_EXAMPLES[] = {
 struct importing {
 	const struct verb_call *call;
 	const char *path;
-	char name[64]; /* of processes that have none */
+	char name[64]; /* name for processes without one */
 	uint64_t hz;
 	int64_t to_ns;
 	struct fold *folds[2];
 	struct import_when when;
-	int call_status; /* of sonde-import */
+	int call_status; /* exit code of sonde-import */
 };
 
 static int read_args(struct importing *m, struct err *e)
@@ -87,7 +87,7 @@ static int read_args(struct importing *m, struct err *e)
 	return 0;
 }
 
-/* The kind that was asked for or is the file's own; with it what stands in the same file
+/* Reads the requested kind or the file's default kind, and the kind that belongs with it
  * (allocated, in use). */
 static int read_file(struct importing *m, struct err *e)
 {

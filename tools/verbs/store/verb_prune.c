@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde prune: runs sonde-prune, which removes the oldest segments of the store until it is within
- * its budget. */
+/* sonde prune: runs sonde-prune, which deletes the oldest segments until the store fits its
+ * budget. */
 #include <string.h>
 
 #include "schema/base/array.h"

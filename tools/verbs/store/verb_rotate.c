@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rotate: ends the file that is being written, for whoever wants to take it away, and waits until
- * it is whole. */
+/* rotate: closes the current segment, so that it can be copied, and waits until it is complete. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -13,9 +12,9 @@
 #include "tools/record/daemon.h"
 
 #define LOOK_US 50000
-#define WAIT_S  30 /* a loader commits each ten seconds */
+#define WAIT_S  30 /* a loader commits every ten seconds */
 
-/* A later file has begun, and the log of this one is folded in: nobody writes it any more. */
+/* A later segment exists and this one's write-ahead log is gone: it has no more writers. */
 static bool is_left(const char *store, const char *name)
 {
 	char(*names)[SEGMENT_NAME_MAX] = NULL;

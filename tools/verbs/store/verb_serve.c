@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde serve: becomes sonde-serve, which shows the store in a browser. */
+/* sonde serve: executes sonde-serve, which shows the store in a browser. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sql: ask the store in SQL, read-only: a query as argument, statements from a pipe, or a prompt.
- */
+/* sql: queries the store in SQL, read-only: a query as argument, statements from a pipe, or a
+ * prompt. */
 #include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -30,16 +30,17 @@ struct session {
 	struct sqlview *view;
 	sqlite3 *db;
 	enum sqlprint_form form;
-	json_t *rows; /* of the envelope, with --json */
+	json_t *rows; /* rows of the envelope, with --json */
 	int64_t timeout_ns, deadline_ns;
 	uint64_t n;
 	bool timed_out;
 
 	const struct verb_call *call;
 	struct selection *sel;    /* of `window` */
-	struct sqlwindow *window; /* NULL: not asked for yet */
+	struct sqlwindow *window; /* NULL: not requested yet */
 
-	const struct namedquery *named; /* whose parameters are bound, from `words`; NULL: none */
+	const struct namedquery
+		*named; /* the named query whose parameters are bound, from `words`; NULL: none */
 	char *const *words;
 	size_t n_words;
 };
@@ -52,8 +53,8 @@ static int over_time(void *ctx)
 	return s->timed_out;
 }
 
-/* Of a packed table inside of a view SQLite keeps the words alone (schema/store/packed/module.c).
- */
+/* For a packed table inside a view, SQLite keeps only the message
+ * (schema/store/packed/module.c). */
 static bool is_damage(const struct session *s, int rc)
 {
 	static const char words[] = "the file is damaged";
@@ -101,8 +102,8 @@ static bool narrows(const struct select_args *a)
 	       a->cgroup.n || a->lang.n || a->self;
 }
 
-/* The win_ views, with the first statement that asks one. Without a range it is that of every verb.
- */
+/* Creates the win_ views when the first statement uses one. Without a range they cover the default
+ * range of every verb. */
 static int need_window(struct session *s, const char *sql, struct err *e)
 {
 	const bool named = strstr(sql, "win_") || (s->named && narrows(s->call->select));
@@ -119,7 +120,8 @@ static int need_window(struct session *s, const char *sql, struct err *e)
 	return rc;
 }
 
-/* Stored tables are of one segment each: an answer of the newest alone would look like one. */
+/* A stored table belongs to one segment: the rows of the newest segment alone would look like the
+ * whole answer. */
 static int of_all(struct session *s, struct err *e)
 {
 	const char *name = sqlview_of_one(s->view);
@@ -133,7 +135,7 @@ static int of_all(struct session *s, struct err *e)
 	return -EINVAL;
 }
 
-/* Run each statement of `sql` in turn. */
+/* Runs each statement of `sql` in turn. */
 static int run_statements(struct session *s, const char *sql, struct err *e)
 {
 	struct strbuf narrowed cleanup_strbuf = STRBUF_INIT;
@@ -169,7 +171,7 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 			return rc;
 		}
 		if (!st)
-			continue; /* a comment, or blanks */
+			continue; /* only a comment or blanks */
 		if (!sqlite3_stmt_readonly(st) || !sqlite3_column_count(st)) {
 			sqlite3_finalize(st);
 			return refused(s, SQLITE_READONLY, e);
@@ -189,8 +191,8 @@ static int run_statements(struct session *s, const char *sql, struct err *e)
 	return 0;
 }
 
-/* As it was written, line by line: no form of a table is any good for that. What an archive's was
- * made by is in packed_view. */
+/* Prints the statements line by line, as they were written: a table format would break them. For an
+ * archive they are in packed_view. */
 static int print_schema(struct session *s, const char *name, struct err *e)
 {
 	sqlite3_stmt *st = NULL;
@@ -211,11 +213,11 @@ static int print_schema(struct session *s, const char *name, struct err *e)
 	return rc == SQLITE_DONE ? 0 : refused(s, rc, e);
 }
 
-/* But for parts of the others. */
+/* hides internal views */
 #define NO_PARTS \
 	"name NOT LIKE 'run\\_%' ESCAPE '\\' AND name NOT IN ('stack_list', 'stack_part', 'stack_place', 'unwinding_reason')"
 
-/* An archive keeps its views as text. */
+/* an archive stores its views as text */
 #define IN_FILE \
 	"SELECT name, type FROM sqlite_master UNION SELECT name, 'view' FROM main.packed_view WHERE sql LIKE 'CREATE VIEW%'"
 
@@ -240,7 +242,7 @@ static int dot_command(struct session *s, const char *line, struct err *e)
 			"SELECT name, type FROM temp.sqlite_master) WHERE type = 'view' AND " NO_PARTS
 			" ORDER BY 1",
 			e);
-	/* views first: they are what stays the same from one release to the next */
+	/* views first: they are stable across releases */
 	if (!strcmp(line, ".tables"))
 		return run_statements(
 			s,
@@ -261,8 +263,8 @@ static int dot_command(struct session *s, const char *line, struct err *e)
 	return -EINVAL;
 }
 
-/* Statements from standard input, each as it is complete. On a terminal an error is told and the
- * prompt goes on. */
+/* Runs statements from standard input, each when it is complete. On a terminal, an error is printed
+ * and the prompt continues. */
 static int run_input(struct session *s, struct err *e)
 {
 	struct strbuf pending cleanup_strbuf = STRBUF_INIT;
@@ -379,7 +381,7 @@ static int sql_run(struct verb_call *call, struct err *e)
 	json_t *envelope = NULL;
 	int rc;
 
-	if (call->n_words && !strcmp(call->words[0], "@")) /* needs no store */
+	if (call->n_words && !strcmp(call->words[0], "@")) /* works without a store */
 		return list_named();
 	rc = choose_form(call, a, &s.form, e);
 	if (rc == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sonde symbolize: runs sonde-symbolize, which writes into the store what debug information
- * installed since tells. */
+/* sonde symbolize: runs sonde-symbolize, which adds to the store what newly installed debug
+ * information provides. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
